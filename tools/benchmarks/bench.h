@@ -22,10 +22,10 @@ struct bench_opts {
 	size_t size;         /* octets of a message */
 	unsigned window;     /* messages outstanding */
 	bool block;          /* sleep instead of poll */
-	bool crc_off;        /* for the reader of the output; the library reads its environment */
-	int core_a;          /* active side */
-	int core_b;          /* passive side */
-	uint64_t iters;      /* messages, round trips or posts */
+	bool crc_off;   /* of a calibrator that sends frames; the library has its own setting */
+	int core_a;     /* active side */
+	int core_b;     /* passive side */
+	uint64_t iters; /* messages, round trips or posts */
 };
 
 /* A case. `run` gets the control socket and whether it is the active side; returns the figure. */
@@ -45,6 +45,7 @@ struct bench_taken {
 #define BENCH_GIB ((double)(1 << 30))
 
 extern const struct bench_case bench_raw_cases[];
+extern const struct bench_case bench_frames_cases[];
 extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
 extern const struct bench_case bench_guard_cases[];

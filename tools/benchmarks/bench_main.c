@@ -23,8 +23,9 @@
 static const struct bench_case *
 find_case(const char *name)
 {
-	const struct bench_case *lists[] = {bench_raw_cases,   bench_mem_cases,  bench_itapi_cases,
-					    bench_guard_cases, bench_many_cases, bench_scale_cases};
+	const struct bench_case *lists[] = {bench_raw_cases,   bench_frames_cases, bench_mem_cases,
+					    bench_itapi_cases, bench_guard_cases,  bench_many_cases,
+					    bench_scale_cases};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (const struct bench_case *c = lists[i]; c->name != NULL; c++) {
@@ -52,19 +53,15 @@ static void
 parse_options(int argc, char **argv, struct bench_opts *opts)
 {
 	static const struct option table[] = {
-		{"adapter", required_argument, NULL, 'a'},
-		{"op", required_argument, NULL, 'o'},
-		{"size", required_argument, NULL, 's'},
-		{"window", required_argument, NULL, 'w'},
-		{"iters", required_argument, NULL, 'n'},
-		{"core-a", required_argument, NULL, 'A'},
-		{"core-b", required_argument, NULL, 'B'},
-		{"block", no_argument, NULL, 'b'},
-		{NULL, 0, NULL, 0},
+		{"adapter", required_argument, NULL, 'a'}, {"op", required_argument, NULL, 'o'},
+		{"size", required_argument, NULL, 's'},    {"window", required_argument, NULL, 'w'},
+		{"iters", required_argument, NULL, 'n'},   {"core-a", required_argument, NULL, 'A'},
+		{"core-b", required_argument, NULL, 'B'},  {"block", no_argument, NULL, 'b'},
+		{"crc-off", no_argument, NULL, 'c'},       {NULL, 0, NULL, 0},
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "a:o:s:w:n:A:B:b", table, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "a:o:s:w:n:A:B:bc", table, NULL)) != -1) {
 		switch (c) {
 		case 'a':
 			opts->adapter = optarg;
@@ -89,6 +86,9 @@ parse_options(int argc, char **argv, struct bench_opts *opts)
 			break;
 		case 'b':
 			opts->block = true;
+			break;
+		case 'c':
+			opts->crc_off = true;
 			break;
 		default:
 			exit(2);

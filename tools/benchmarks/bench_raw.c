@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench_raw.h"
 
 #define READ_SIZE    (256 * 1024)
 #define FRAME_OCTETS 20 /* beside the payload */
@@ -41,9 +41,8 @@ prepare_socket(int fd, bool block)
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* A connected pair of sockets, one in each process. */
-static int
-connect_pair(int ctl, bool active, bool block)
+int
+bench_raw_pair(int ctl, bool active, bool block)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -72,8 +71,8 @@ connect_pair(int ctl, bool active, bool block)
 	return conn;
 }
 
-static void
-send_all(int fd, const char *buf, size_t len)
+void
+bench_raw_send(int fd, const char *buf, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
@@ -87,8 +86,8 @@ send_all(int fd, const char *buf, size_t len)
 	}
 }
 
-static void
-receive_all(int fd, char *buf, size_t room, uint64_t total)
+void
+bench_raw_receive(int fd, char *buf, size_t room, uint64_t total)
 {
 	while (total > 0) {
 		ssize_t n = recv(fd, buf, total < room ? (size_t)total : room, 0);
@@ -103,7 +102,7 @@ receive_all(int fd, char *buf, size_t room, uint64_t total)
 static double
 ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 {
-	int fd = connect_pair(ctl, active, block);
+	int fd = bench_raw_pair(ctl, active, block);
 	char *buf = bench_buffer(opts->size);
 	uint64_t warm = opts->iters / 10 + 1;
 	uint64_t start = 0;
@@ -113,10 +112,10 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 		if (i == warm)
 			start = bench_now();
 		if (active)
-			send_all(fd, buf, opts->size);
-		receive_all(fd, buf, opts->size, opts->size);
+			bench_raw_send(fd, buf, opts->size);
+		bench_raw_receive(fd, buf, opts->size, opts->size);
 		if (!active)
-			send_all(fd, buf, opts->size);
+			bench_raw_send(fd, buf, opts->size);
 	}
 	ns = bench_now() - start;
 	close(fd);
@@ -161,7 +160,7 @@ measure_frame(const struct bench_opts *opts, int ctl, bool active)
 static struct bench_taken
 one_way(const struct bench_opts *opts, int ctl, bool active)
 {
-	int fd = connect_pair(ctl, active, opts->block);
+	int fd = bench_raw_pair(ctl, active, opts->block);
 	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
 	char *buf = bench_buffer(room);
 	uint64_t warm = opts->iters / 10 + 1;
@@ -170,20 +169,20 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 
 	if (active) {
 		for (uint64_t i = 0; i < warm; i++)
-			send_all(fd, buf, opts->size);
-		receive_all(fd, &c, 1, 1);
+			bench_raw_send(fd, buf, opts->size);
+		bench_raw_receive(fd, &c, 1, 1);
 	} else {
-		receive_all(fd, buf, READ_SIZE, warm * opts->size);
-		send_all(fd, &c, 1);
+		bench_raw_receive(fd, buf, READ_SIZE, warm * opts->size);
+		bench_raw_send(fd, &c, 1);
 	}
 	bench_begin(&taken);
 	if (active) {
 		for (uint64_t i = 0; i < opts->iters; i++)
-			send_all(fd, buf, opts->size);
-		receive_all(fd, &c, 1, 1);
+			bench_raw_send(fd, buf, opts->size);
+		bench_raw_receive(fd, &c, 1, 1);
 	} else {
-		receive_all(fd, buf, READ_SIZE, opts->iters * opts->size);
-		send_all(fd, &c, 1);
+		bench_raw_receive(fd, buf, READ_SIZE, opts->iters * opts->size);
+		bench_raw_send(fd, &c, 1);
 	}
 	bench_end(&taken, ctl, active);
 	close(fd);
