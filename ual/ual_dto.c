@@ -202,25 +202,22 @@ segment_convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t
 
 /* The same for the sinks of a Read, which are RMRs. */
 static __attribute__((noinline)) bool
-sinks_convert(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
+sinks_convert(const struct ual_ep *ep, const it_rmr_triplet_t *sinks, size_t count,
+	      struct ri_sge *sgl, uint64_t room)
 {
-	for (size_t i = 0; i < dto->num_segments; i++) {
-		if (dto->sinks[i].length > room || !ual_rmr_sink(ep, &dto->sinks[i], &sgl[i]))
+	for (size_t i = 0; i < count; i++) {
+		if (sinks[i].length > room || !ual_rmr_sink(ep, &sinks[i], &sgl[i]))
 			return false;
-		room -= dto->sinks[i].length;
+		room -= sinks[i].length;
 	}
 	return true;
 }
 
-/* All segments for the provider, at most `room` octets. */
-static inline bool
-convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
+/* The same for several segments of LMRs. */
+static __attribute__((noinline)) bool
+segments_convert(const struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t count,
+		 struct ri_sge *sgl, uint64_t room)
 {
-	const it_lmr_triplet_t *segments = dto->segments;
-	size_t count = dto->num_segments;
-
-	if (__builtin_expect(segments == NULL, 0))
-		return sinks_convert(ep, dto, sgl, room);
 	for (size_t i = 0; i < count; i++) {
 		if (segments[i].length > room ||
 		    !segment_convert(ep->object.ia, ep->privileged, &segments[i], &sgl[i]))
@@ -228,6 +225,18 @@ convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *s
 		room -= segments[i].length;
 	}
 	return true;
+}
+
+/* All segments for the provider, at most `room` octets. Most requests have one. */
+static inline __attribute__((always_inline)) bool
+convert_all(const struct ual_ep *ep, const struct ual_dto *dto, struct ri_sge *sgl, uint64_t room)
+{
+	if (__builtin_expect(dto->sinks != NULL, 0))
+		return sinks_convert(ep, dto->sinks, dto->num_segments, sgl, room);
+	if (__builtin_expect(dto->num_segments != 1, 0))
+		return segments_convert(ep, dto->segments, dto->num_segments, sgl, room);
+	return dto->segments->length <= room &&
+	       segment_convert(ep->object.ia, ep->privileged, dto->segments, sgl);
 }
 
 enum ri_status
@@ -274,8 +283,26 @@ ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
 	}
 }
 
-it_status_t
-ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
+/*
+ * Why a request of a connection is refused. Apart, and without a struct ual_dto of the caller's: so the operation of a post
+ * that is not refused need not be in memory.
+ */
+static __attribute__((noinline, cold)) it_status_t
+request_refusal(const struct ual_ep *ep, enum ual_dto_op op, it_dto_flags_t flags,
+		const it_lmr_triplet_t *segments, const it_rmr_triplet_t *sinks, size_t count)
+{
+	const struct ual_dto dto = {.op = op,
+				    .flags = flags,
+				    .segments = segments,
+				    .sinks = sinks,
+				    .num_segments = count};
+
+	return post_refusal(ep, &dto);
+}
+
+/* Inlined, so that a caller who says what the operation is has the tests that remain. */
+static inline __attribute__((always_inline)) it_status_t
+request_post(struct ual_ep *ep, const struct ual_dto *dto)
 {
 	struct ri_sge sgl[UAL_DTO_SEGMENTS_MAX];
 	struct ri_wr wr;
@@ -283,7 +310,8 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	if (((unsigned int)dto->flags & ~flags_allowed(ep, dto)) != 0 ||
 	    dto->num_segments > ep->max_sge[dto->op] || !takes_requests(ep) ||
 	    adapter_dead(ep->object.ia) || !convert_all(ep, dto, sgl, ep->max_payload))
-		return post_refusal(ep, dto);
+		return request_refusal(ep, dto->op, dto->flags, dto->segments, dto->sinks,
+				       dto->num_segments);
 	wr.wr_id = dto->cookie;
 	wr.sgl = sgl;
 	wr.num_sge = (uint16_t)dto->num_segments;
@@ -297,6 +325,40 @@ ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
 	wr.u.remote.operand = dto->operand;
 	wr.u.remote.swap = dto->swap;
 	return ual_dto_control(ep, &wr);
+}
+
+it_status_t
+ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto)
+{
+	return request_post(ep, dto);
+}
+
+it_status_t
+ual_dto_send(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
+	     it_dto_cookie_t cookie, it_dto_flags_t flags)
+{
+	const struct ual_dto dto = {.op = UAL_DTO_SEND,
+				    .flags = flags,
+				    .segments = segments,
+				    .num_segments = num_segments,
+				    .cookie = cookie};
+
+	return request_post(ep, &dto);
+}
+
+it_status_t
+ual_dto_write(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
+	      it_dto_cookie_t cookie, it_dto_flags_t flags, struct ual_dto_remote remote)
+{
+	const struct ual_dto dto = {.op = UAL_DTO_WRITE,
+				    .flags = flags,
+				    .segments = segments,
+				    .num_segments = num_segments,
+				    .cookie = cookie,
+				    .rdma_addr = remote.addr,
+				    .rmr_context = remote.context};
+
+	return request_post(ep, &dto);
 }
 
 /* As ual_dto_request, to whom each datagram says. */

@@ -98,6 +98,17 @@ bool ual_dto_is_datagram(const struct ual_ep *ep);
 bool ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra);
 /* Post to the send queue. dto->op is not RECV. */
 it_status_t ual_dto_request(struct ual_ep *ep, const struct ual_dto *dto);
+/* Memory of the peer. */
+struct ual_dto_remote {
+	it_rdma_addr_t addr;
+	it_rmr_context_t context;
+};
+/* The same for the two operations that are posted most. */
+it_status_t ual_dto_send(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
+			 it_dto_cookie_t cookie, it_dto_flags_t flags);
+it_status_t ual_dto_write(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
+			  it_dto_cookie_t cookie, it_dto_flags_t flags,
+			  struct ual_dto_remote remote);
 /* A datagram: dto->op is SEND, dto->to where it goes. */
 it_status_t ual_dto_sendto(struct ual_ep *ep, const struct ual_dto *dto);
 /*

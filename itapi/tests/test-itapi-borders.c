@@ -182,6 +182,19 @@ test_payload(struct pair *pair)
 			 ==, 100);
 	parts[1].length++;
 	g_assert_cmpint(it_post_send(a->ep, parts, 2, 2, SIGNALED), ==, IT_ERR_PAYLOAD_SIZE);
+	/* One segment of as much, and of more. */
+	parts[0] = end_segment(a, 0, 100);
+	pair_ok(end_recv(b, 200, 3));
+	pair_ok(it_post_send(a->ep, parts, 1, 4, SIGNALED));
+	end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	parts[0].length++;
+	g_assert_cmpint(it_post_send(a->ep, parts, 1, 4, SIGNALED), ==, IT_ERR_PAYLOAD_SIZE);
+	g_assert_cmpint(it_post_rdma_write(a->ep, parts, 1, 4, SIGNALED, 0, 0), ==,
+			IT_ERR_PAYLOAD_SIZE);
+	/* No segment at all. */
+	pair_ok(end_recv(b, 200, 5));
+	pair_ok(it_post_send(a->ep, NULL, 0, 6, SIGNALED));
+	end_done(a->request, IT_DTO_SEND_CMPL_EVENT, 6, IT_DTO_SUCCESS);
 }
 
 /* An attribute of 0 stands for the adapter's limit. */

@@ -9,7 +9,7 @@
 #include "vsw_copy.h"
 
 void
-vem_spans_end(struct vem_spans *spans)
+vem_spans_end_all(struct vem_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->count; i++)
 		vsw_mem_end(&spans->use[i]);
@@ -17,8 +17,9 @@ vem_spans_end(struct vem_spans *spans)
 }
 
 enum vsw_mem_result
-vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const struct vsw_wqe *wqe,
-		uint32_t length, uint32_t access, struct vem_spans *spans)
+vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
+		    const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
+		    struct vem_spans *spans)
 {
 	spans->count = 0;
 	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
@@ -31,7 +32,7 @@ vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const 
 		enum vsw_mem_result result =
 			vsw_mem_begin(mem, who, &wanted, &spans->use[spans->count]);
 		if (result != VSW_MEM_OK) {
-			vem_spans_end(spans);
+			vem_spans_end_all(spans);
 			return result;
 		}
 		spans->len[spans->count++] = len;
@@ -92,16 +93,10 @@ piece_of(const struct vem_spans *spans, uint32_t *at)
 }
 
 bool
-vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *from)
+vem_spans_copy_all(const struct vem_spans *to, uint32_t at, const struct vem_spans *from)
 {
 	uint32_t t = piece_of(to, &at);
 
-	/* Most requests: one segment at each side, in one piece, and it fits. */
-	if (from->count == 1 && t + 1 == to->count && from->len[0] <= to->len[t] - at &&
-	    from->use[0].ptr != NULL && to->use[t].ptr != NULL) {
-		vsw_copy(to->use[t].ptr + at, from->use[0].ptr, from->len[0]);
-		return true;
-	}
 	for (uint32_t f = 0; f < from->count; f++) {
 		for (uint32_t from_at = 0; from_at < from->len[f];) {
 			if (t >= to->count)

@@ -6,6 +6,7 @@
 #define VEM_SPANS_H
 
 #include "vem.h"
+#include "vsw_copy.h"
 
 struct vem_spans {
 	uint32_t count;
@@ -13,16 +14,58 @@ struct vem_spans {
 	struct vsw_mem_use use[VEM_MAX_SGE];
 };
 
-/* Begin accesses of `who` to the first `length` bytes of a request's segments; all or none. */
-enum vsw_mem_result vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
-				    const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-				    struct vem_spans *spans);
-void vem_spans_end(struct vem_spans *spans);
+/*
+ * Begin accesses of `who` to the first `length` bytes of a request's segments; all or none. Inlined for one segment, which most
+ * requests have.
+ */
+enum vsw_mem_result vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
+					const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
+					struct vem_spans *spans);
+static inline enum vsw_mem_result
+vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const struct vsw_wqe *wqe,
+		uint32_t length, uint32_t access, struct vem_spans *spans)
+{
+	const struct vsw_mem_access wanted = {.addr = wqe->sge[0].addr,
+					      .length = length,
+					      .stag = wqe->sge[0].stag,
+					      .access = access};
+	enum vsw_mem_result result;
+
+	if (wqe->num_sge != 1 || length == 0 || wqe->sge[0].length < length)
+		return vem_spans_begin_all(mem, who, wqe, length, access, spans);
+	result = vsw_mem_begin(mem, who, &wanted, &spans->use[0]);
+	spans->len[0] = length;
+	spans->count = result == VSW_MEM_OK ? 1 : 0;
+	return result;
+}
+
+void vem_spans_end_all(struct vem_spans *spans);
+static inline void
+vem_spans_end(struct vem_spans *spans)
+{
+	if (spans->count != 1) {
+		vem_spans_end_all(spans);
+		return;
+	}
+	vsw_mem_end(&spans->use[0]);
+	spans->count = 0;
+}
+
 /*
  * Copy all of `from` to `to`, from byte `at` on, in order. False: `to` has no room, or the process that owns
- * the memory has ended.
+ * the memory has ended. Inlined for one segment at each side, in one piece, where it fits.
  */
-bool vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *from);
+bool vem_spans_copy_all(const struct vem_spans *to, uint32_t at, const struct vem_spans *from);
+static inline bool
+vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *from)
+{
+	if (from->count != 1 || to->count != 1 || at > to->len[0] ||
+	    from->len[0] > to->len[0] - at || from->use[0].ptr == NULL || to->use[0].ptr == NULL)
+		return vem_spans_copy_all(to, at, from);
+	vsw_copy(to->use[0].ptr + at, from->use[0].ptr, from->len[0]);
+	return true;
+}
+
 /* Copy `len` bytes, at most VEM_GRH, to the front of `to`. False: as above. */
 bool vem_spans_fill(const struct vem_spans *to, const uint8_t *octets, uint32_t len);
 

@@ -195,7 +195,7 @@ piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 			     use) == VSW_MEM_OK;
 }
 
-/* Frame payload from several segments. Octets of the frame, or 0 if a segment is not accessible. */
+/* Frame payload from several segments, or none. Octets of the frame, or 0 if a segment is not accessible. */
 static uint32_t
 gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 {
@@ -224,26 +224,6 @@ gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->stream.crc);
 }
 
-/* Frame `seg->payload_len` octets of the request. Octets of the frame, or 0 if its memory is not accessible. */
-static uint32_t
-payload_frame(struct viw_qp *qp, uint8_t *at, struct ddp_segment *seg)
-{
-	uint32_t n = seg->payload_len;
-	struct vsw_mem_use use;
-
-	if (n == 0)
-		return rdmap_fpdu_put(at, seg, qp->stream.crc);
-	if (n > piece_left(qp))
-		return gather_frame(qp, at, seg);
-	if (!piece_open(qp, n, &use))
-		return 0;
-	seg->payload = use.ptr;
-	uint32_t size = rdmap_fpdu_put(at, seg, qp->stream.crc);
-	vsw_mem_end(&use);
-	qp->tx.sge_done += n;
-	return size;
-}
-
 /* --- requests ------------------------------------------------------------------------------ */
 
 /* The opcode on the wire of a Send with these flags. */
@@ -257,94 +237,129 @@ send_opcode(uint32_t flags)
 	return invalidate ? RDMAP_SEND_INVALIDATE : RDMAP_SEND;
 }
 
-/* n more octets of the message are built; payload_frame has advanced sge and sge_done. */
-static void
-message_advance(struct viw_qp *qp, uint32_t n)
+/* The header of the frame that carries the next octets of a Send or Write. */
+static inline __attribute__((always_inline)) struct ddp_segment
+message_header(const struct viw_qp *qp, bool write, bool last)
+{
+	const struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = qp->tx.wqe;
+	struct ddp_segment seg;
+
+	if (write)
+		return rdmap_tagged(RDMAP_WRITE, wqe->u.remote.stag, wqe->u.remote.addr + tx->done,
+				    last);
+	seg = rdmap_untagged(send_opcode(wqe->flags), tx->send_msn, tx->done, last);
+	seg.rsvd_ulp = wqe->flags & RI_WR_INVALIDATE ? wqe->inv_stag : 0;
+	return seg;
+}
+
+/* n more octets of the message are built; sge and sge_done have advanced. */
+static inline void
+message_advance(struct viw_qp *qp, uint32_t n, bool write)
 {
 	struct viw_tx *tx = &qp->tx;
 
 	tx->done += n;
 	tx->job = VIW_JOB_REQUEST;
 	if (tx->done == tx->total) {
-		tx->send_msn += qp->tx.wqe->opcode == RI_OP_RDMA_WRITE ? 0 : 1;
+		tx->send_msn += write ? 0 : 1;
 		request_started(qp, 0);
 	}
 }
 
-/* The next octets of the message, up to the end of their segment. */
-static struct viw_direct
-direct_of(struct viw_qp *qp, const struct ddp_segment *seg)
+/*
+ * Send the next octets of the message, up to the end of their segment, without copying them, if that can be; *built: it was
+ * done, or the socket is full. False: they go through the buffer.
+ */
+static __attribute__((noinline)) bool
+message_direct(struct viw_qp *qp, bool write, uint32_t most, bool *built)
 {
 	struct viw_tx *tx = &qp->tx;
 	uint32_t piece = piece_left(qp);
 	const struct ri_sge *sge = &qp->tx.wqe->sge[tx->sge];
-
-	return (struct viw_direct){.seg = *seg,
-				   .left = tx->total - tx->done,
-				   .wanted = {.stag = sge->stag,
-					      .addr = sge->addr + tx->sge_done,
-					      .length = piece,
-					      .access = RI_ACCESS_LOCAL_READ}};
-}
-
-static bool
-message_is_direct(struct viw_qp *qp, const struct ddp_segment *seg)
-{
-	struct viw_direct d = direct_of(qp, seg);
-
-	return viw_tx_is_direct(qp, &d);
-}
-
-/* Send the next octets of the message without copying them; false if the socket is full. */
-static bool
-send_direct(struct viw_qp *qp, const struct ddp_segment *seg)
-{
-	struct viw_direct d = direct_of(qp, seg);
+	uint32_t left = tx->total - tx->done;
+	struct viw_direct d = {.seg = message_header(qp, write, left <= most),
+			       .left = left,
+			       .wanted = {.stag = sge->stag,
+					  .addr = sge->addr + tx->sge_done,
+					  .length = piece,
+					  .access = RI_ACCESS_LOCAL_READ}};
 	uint32_t begun = 0;
 
-	qp->tx.direct = true;
+	if (!viw_tx_is_direct(qp, &d))
+		return false;
+	*built = false;
+	if (tx->len != 0)
+		return true;
+	tx->direct = true;
 	if (viw_tx_direct(qp, &d, &begun) != VSW_MEM_OK) {
 		request_fail(qp, RI_WC_LOCAL_PROTECTION);
+		*built = true;
 		return true;
 	}
-	qp->tx.sge_done += begun;
+	tx->sge_done += begun;
 	if (begun > 0)
-		message_advance(qp, begun);
-	return begun > 0;
+		message_advance(qp, begun, write);
+	*built = begun > 0;
+	return true;
 }
 
-/* Build the next frame of a Send or Write; false if the buffer has no room for it. */
-static bool
-build_message(struct viw_qp *qp)
+/* Frame n octets of the message that do not lie in one segment. Octets of the frame, or 0 if they are not accessible. */
+static __attribute__((noinline)) uint32_t
+message_gather(struct viw_qp *qp, bool write, uint32_t n, bool last)
+{
+	struct ddp_segment seg = message_header(qp, write, last);
+
+	seg.payload_len = n;
+	return gather_frame(qp, qp->tx.buf + qp->tx.len, &seg);
+}
+
+/* The same for octets that do. Inlined: the header is never in memory but in the frame. */
+static inline __attribute__((always_inline)) uint32_t
+message_frame(struct viw_qp *qp, bool write, uint32_t n, bool last)
+{
+	struct ddp_segment seg = message_header(qp, write, last);
+	struct vsw_mem_use use;
+
+	if (!piece_open(qp, n, &use))
+		return 0;
+	seg.payload = use.ptr;
+	seg.payload_len = n;
+	uint32_t size = rdmap_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc);
+	vsw_mem_end(&use);
+	qp->tx.sge_done += n;
+	return size;
+}
+
+/*
+ * Build the next frame of a Send or Write; false if the buffer has no room for it. Inlined, so that each of the two makes its
+ * header without a test.
+ */
+static inline __attribute__((always_inline)) bool
+build_message(struct viw_qp *qp, bool write)
 {
 	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = qp->tx.wqe;
-	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
 	uint32_t most = viw_tx_ulpdu(qp) - ddp_header_size(write);
 	uint32_t left = tx->total - tx->done;
 	uint32_t n = left < most ? left : most;
-	struct ddp_segment seg;
+	uint32_t size;
+	bool built;
 
-	if (write) {
-		seg = rdmap_tagged(RDMAP_WRITE, wqe->u.remote.stag, wqe->u.remote.addr + tx->done,
-				   n == left);
-	} else {
-		seg = rdmap_untagged(send_opcode(wqe->flags), tx->send_msn, tx->done, n == left);
-		seg.rsvd_ulp = wqe->flags & RI_WR_INVALIDATE ? wqe->inv_stag : 0;
-	}
-	if (!qp->stream.crc && left >= VIW_DIRECT_MIN && message_is_direct(qp, &seg))
-		return tx->len == 0 && send_direct(qp, &seg);
-	if (tx->len + viw_frame_size(write, n) > VIW_BUF_SIZE)
+	if (!qp->stream.crc && left >= VIW_DIRECT_MIN && message_direct(qp, write, most, &built))
+		return built;
+	if (tx->len + mpa_fpdu_size(ddp_header_size(write) + n) > VIW_BUF_SIZE)
 		return false;
-	seg.payload_len = n;
-	uint32_t size = payload_frame(qp, tx->buf + tx->len, &seg);
+	if (n > 0 && n <= piece_left(qp))
+		size = message_frame(qp, write, n, n == left);
+	else
+		size = message_gather(qp, write, n, n == left);
 	if (size == 0) {
 		request_fail(qp, RI_WC_LOCAL_PROTECTION);
 		return true;
 	}
 	tx->len += size;
 	tx->queued += size;
-	message_advance(qp, n);
+	message_advance(qp, n, write);
 	return true;
 }
 
@@ -412,8 +427,9 @@ build_request(struct viw_qp *qp)
 {
 	switch (qp->tx.wqe->opcode) {
 	case RI_OP_SEND:
+		return build_message(qp, false);
 	case RI_OP_RDMA_WRITE:
-		return build_message(qp);
+		return build_message(qp, true);
 	case RI_OP_RDMA_READ:
 		return build_read(qp);
 	case RI_OP_FETCH_ADD:
@@ -447,7 +463,7 @@ viw_tx_all_built(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	return tx->job == VIW_JOB_NONE && !tx->have_request && vsw_wq_pending(&tx->sq) == 0 &&
+	return vsw_wq_pending(&tx->sq) == 0 && tx->job == VIW_JOB_NONE && !tx->have_request &&
 	       !viw_response_pending(&qp->reads);
 }
 
