@@ -100,43 +100,43 @@ event_within(struct lab_end *end, int ms)
 	return NULL;
 }
 
-/* An event of that kind; *event is to be acknowledged. Another kind is an error. */
-static bool
-expect_event(struct lab_end *end, enum rdma_cm_event_type type, struct rdma_cm_event **event,
-	     GError **error)
+/* An event of that kind, or NULL. Acknowledge it. Another kind is an error. */
+static struct rdma_cm_event *
+expect_event(struct lab_end *end, enum rdma_cm_event_type type, GError **error)
 {
 	gint64 until = deadline_us(end);
-	bool good;
+	struct rdma_cm_event *event;
 
 	do {
-		*event = type == RDMA_CM_EVENT_CONNECT_REQUEST
-				 ? g_queue_pop_head(&carrier_of(end)->waiting)
-				 : NULL;
-		if (*event == NULL)
-			*event = event_within(end, 100);
+		event = type == RDMA_CM_EVENT_CONNECT_REQUEST
+				? g_queue_pop_head(&carrier_of(end)->waiting)
+				: NULL;
+		if (event == NULL)
+			event = event_within(end, 100);
 		/* The end of the connection before. */
-		if (*event != NULL && (*event)->event == RDMA_CM_EVENT_TIMEWAIT_EXIT) {
-			rdma_ack_cm_event(*event);
-			*event = NULL;
+		if (event != NULL && event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+			rdma_ack_cm_event(event);
+			event = NULL;
 		}
-	} while (*event == NULL && g_get_monotonic_time() < until);
-	if (*event == NULL)
-		return lab_fail(error, "no %s came", rdma_event_str(type));
-	good = (*event)->event == type;
-	if (!good) {
-		lab_fail(error, "%s (%d) came, not %s", rdma_event_str((*event)->event),
-			 (*event)->status, rdma_event_str(type));
-		rdma_ack_cm_event(*event);
+	} while (event == NULL && g_get_monotonic_time() < until);
+	if (event == NULL) {
+		lab_fail(error, "no %s came", rdma_event_str(type));
+		return NULL;
 	}
-	return good;
+	if (event->event == type)
+		return event;
+	lab_fail(error, "%s (%d) came, not %s", rdma_event_str(event->event), event->status,
+		 rdma_event_str(type));
+	rdma_ack_cm_event(event);
+	return NULL;
 }
 
 static bool
 expect_only(struct lab_end *end, enum rdma_cm_event_type type, GError **error)
 {
-	struct rdma_cm_event *event;
+	struct rdma_cm_event *event = expect_event(end, type, error);
 
-	if (!expect_event(end, type, &event, error))
+	if (event == NULL)
 		return false;
 	rdma_ack_cm_event(event);
 	return true;
@@ -265,7 +265,8 @@ verbs_serve(struct lab_end *end, GError **error)
 	struct rdma_cm_event *event;
 	bool good;
 
-	if (!expect_event(end, RDMA_CM_EVENT_CONNECT_REQUEST, &event, error))
+	event = expect_event(end, RDMA_CM_EVENT_CONNECT_REQUEST, error);
+	if (event == NULL)
 		return false;
 	self->id = event->id;
 	good = private_well(end, event, error);
@@ -321,7 +322,8 @@ verbs_connect(struct lab_end *end, GError **error)
 		return false;
 	if (rdma_connect(self->id, &param) != 0)
 		return fail_errno("rdma_connect", error);
-	if (!expect_event(end, type, &event, error))
+	event = expect_event(end, type, error);
+	if (event == NULL)
 		return false;
 	good = private_well(end, event, error);
 	rdma_ack_cm_event(event);
