@@ -16,6 +16,7 @@
 
 #include "vib_cm.h"
 #include "vib_events.h"
+#include "vib_profile.h"
 
 #define NS_PER_MS    UINT64_C(1000000)
 #define ROUTE_MS_MAX 10000                        /* for the resolution of a route */
@@ -138,16 +139,21 @@ vib_conn_time_wait_over(struct vib_conn *conn)
 	vib_qp_raise(qp, &event);
 }
 
-/* What the peer says in its reply. librdmacm names the depths as this side would use them. */
+/*
+ * What the peer says in its reply. librdmacm names the depths as this side would use them, so the peer's IRD is what this side
+ * may initiate.
+ */
 static void
-note_reply(struct ri_cm_event *heard, const struct rdma_cm_event *event)
+note_reply(const struct vib_conn *conn, struct ri_cm_event *heard,
+	   const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
+	bool own = conn->cm->rnic->quirk->own_depths;
 
 	memset(heard, 0, sizeof(*heard));
 	heard->ird_ord_valid = true;
-	heard->ird = param->initiator_depth;
-	heard->ord = param->responder_resources;
+	heard->ird = own ? param->responder_resources : param->initiator_depth;
+	heard->ord = own ? param->initiator_depth : param->responder_resources;
 	vib_event_pdata(heard, param->private_data, param->private_data_len);
 }
 
@@ -314,7 +320,7 @@ do_reply(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *ev
 {
 	enum vib_action action;
 
-	note_reply(&conn->heard, event);
+	note_reply(conn, &conn->heard, event);
 	if (conn->three_way) {
 		struct ri_cm_event reply = conn->heard;
 
@@ -334,7 +340,7 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
 
 	/* The passive side has heard all of that with the request. */
 	if (conn->before == VIB_PHASE_CONNECT)
-		note_reply(&up, event);
+		note_reply(conn, &up, event);
 	conn_up(conn, qp, &up);
 }
 

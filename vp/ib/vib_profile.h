@@ -21,6 +21,8 @@ struct vib_quirk {
 	bool void_harms; /* the local invalidation of a window that is not bound crashes the kernel */
 	bool srq_of_domain; /* it checks the buffers of an SRQ against the domain of the queue pair */
 	bool vague_statuses; /* its statuses of bad segments are others than libibverbs defines */
+	/* The event of an established connection names IRD and ORD of this side where others name those of the peer. */
+	bool own_depths;
 	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "vib_fake.h"
+#include "vib_profile.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -147,13 +148,15 @@ test_three_way_freed(void)
 }
 
 static void
-test_iwarp(void)
+iwarp_with(const struct vib_quirk *quirk, unsigned ird, unsigned ord)
 {
 	struct fake *fake = fake_new(true);
 	struct fake_qp *qp = fake_qp_new(fake);
 	struct ri_cm_params params = params_new(fake);
 	const struct ri_cm_event *up;
 
+	if (quirk != NULL)
+		fake->rnic.quirk = quirk;
 	params.three_way = true;
 	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_UNSUPPORTED);
 	bring(fake, qp, CONNECT);
@@ -161,7 +164,8 @@ test_iwarp(void)
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, "reply");
 	fake_assert_calls(""); /* the kernel moves the queue pair */
 	up = fake_upcall(fake, RI_CM_ESTABLISHED);
-	g_assert_cmpuint(up->ird, ==, 5);
+	g_assert_cmpuint(up->ird, ==, ird);
+	g_assert_cmpuint(up->ord, ==, ord);
 	g_assert_cmpstr((const char *)up->pdata, ==, "reply");
 	/* A stream that is lost. */
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, -ECONNRESET, NULL);
@@ -170,6 +174,15 @@ test_iwarp(void)
 	g_assert_false(vib_cm_in_time_wait(&qp->qp));
 	fake_qp_free(qp);
 	fake_free(fake);
+}
+
+static void
+test_iwarp(void)
+{
+	static const struct vib_quirk siw = {.driver = "siw", .own_depths = true};
+
+	iwarp_with(NULL, 5, 3);
+	iwarp_with(&siw, 3, 5);
 }
 
 static void

@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "vib_profile.h"
+
 struct fake_id {
 	struct rdma_cm_id id;
 	unsigned unacked;
@@ -326,6 +328,8 @@ profile_fill(struct fake *fake)
 	vib_cm_profile(&fake->rnic, attr);
 }
 
+static const struct vib_quirk usual = {.driver = ""};
+
 struct fake *
 fake_new(bool iwarp)
 {
@@ -348,6 +352,7 @@ fake_new(bool iwarp)
 	fake->rnic.upcalls = &fake->upcalls;
 	fake->rnic.verbs = &fake->verbs;
 	fake->rnic.iwarp = iwarp;
+	fake->rnic.quirk = &usual;
 	for (unsigned i = 0; i < 2; i++) {
 		fake->addrs[i].family = RI_ADDR_IPV4;
 		memcpy(fake->addrs[i].octets, octets[i], 4);
