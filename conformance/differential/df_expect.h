@@ -19,9 +19,15 @@
 #define DF_ANSWERS 8
 #define DF_PROBE   0x100000 /* cookies from here on belong to requests that the runner posts itself */
 
-/* What an adapter says of itself; the model uses nothing else about it. */
+/* What an adapter says of itself, and what the caller says of its device; the model uses nothing else about it. */
 struct df_profile {
-	bool imagined; /* of no adapter: the generator's, whose programs stay as they are */
+	bool no_errors;     /* leave out requests that fail when they run, here or at the peer */
+	bool no_lmr_unlink; /* leave out Sends that unlink a region */
+	bool raises_ird;    /* the side that accepts raises its IRD to the ORD of the request */
+	bool all_solicited; /* each message notifies its receiver */
+	bool srq_of_zone;   /* an endpoint's S-RQ must be of its own zone */
+	bool late_flush; /* a request without a completion that has succeeded may be flushed later */
+	bool imagined;   /* of no adapter: the generator's, whose programs stay as they are */
 	bool ib; /* transport: a connection ends in order even while requests are outstanding */
 	bool remote_status; /* an error at the peer completes the request that caused it */
 	bool local_read;    /* the right of local reading is checked */
@@ -98,9 +104,10 @@ struct df_wr {
 	it_event_type_t event;
 	unsigned statuses; /* bits of it_dto_status_t */
 	bool silent;       /* a success, or an end of the endpoint, may have no event */
-	bool notify;       /* a notification event: asked for here, */
-	bool solicited;    /* or by the sender of the message */
-	bool strict;       /* queued before the event of the connection's end */
+	bool late_flush; /* and if it is one, a flush may still tell it later, at the end of the connection */
+	bool notify;    /* a notification event: asked for here, */
+	bool solicited; /* or by the sender of the message */
+	bool strict;    /* queued before the event of the connection's end */
 	uint32_t length;
 	int unlinked; /* 0, or LMR place + 1, or -(RMR place + 1): the object that its event must name */
 	int settle; /* the settlement that takes its event; DF_NEVER: not known yet */

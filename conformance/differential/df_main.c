@@ -28,6 +28,7 @@
 #include "df_compare.h"
 #include "df_generate.h"
 #include "df_model.h"
+#include "df_quirks.h"
 #include "df_run.h"
 #include "df_shrink.h"
 #include "df_threads.h"
@@ -48,6 +49,8 @@ static gboolean wide;
 static gboolean privileged;
 static gboolean watermarks;
 static gboolean faults;
+static char *quirks;
+static int attempts = 1;
 static gboolean tally;
 static gboolean no_shrink;
 static gboolean print_only;
@@ -61,6 +64,12 @@ static const GOptionEntry options[] = {
 	{"watermarks", 0, 0, G_OPTION_ARG_NONE, &watermarks, "Watermarks of S-RQs, too", NULL},
 	{"faults", 0, 0, G_OPTION_ARG_NONE, &faults,
 	 "Spigots that go down and adapters that fail, too", NULL},
+	{"quirks", 'q', 0, G_OPTION_ARG_STRING, &quirks,
+	 "What the device does otherwise, with commas between: no-errors, no-region-unlink, "
+	 "raises-ird, all-solicited, srq-of-zone, late-flush",
+	 "LIST"},
+	{"attempts", 0, 0, G_OPTION_ARG_INT, &attempts,
+	 "A disagreement counts if it shows so many times in a row", "N"},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -267,8 +276,16 @@ try_one(const struct subject *subject, const struct df_program *program, const c
 {
 	char *shown = NULL;
 	char *text = judge(subject, program, patience, &shown);
-	bool good = text == NULL;
+	bool good;
 
+	for (int i = 1; i < attempts && text != NULL; i++) {
+		printf("# %s on %s, attempt %d: %s\n", name, subject->adapter, i, text);
+		g_free(shown);
+		g_free(text);
+		shown = NULL;
+		text = judge(subject, program, patience, &shown);
+	}
+	good = text == NULL;
 	if (!good)
 		report(subject, program, name, text);
 	if (!good && no_shrink)
@@ -397,6 +414,7 @@ try_adapters(const struct df_program *program)
 			printf("ok %u %s # SKIP no such adapter\n", i + 1, names[i]);
 			continue;
 		}
+		df_quirks_add(&subject.profile, quirks);
 		if (faults && !subject.profile.faults) {
 			printf("ok %u %s # SKIP it has no fault door\n", i + 1, names[i]);
 			continue;
@@ -433,6 +451,10 @@ main(int argc, char **argv)
 	if (!good) {
 		fprintf(stderr, "differential: %s\n",
 			error != NULL ? error->message : "too many arguments");
+		return 2;
+	}
+	if (!df_quirks_known(quirks)) {
+		fprintf(stderr, "differential: --quirks: a word of \"%s\" is not known\n", quirks);
 		return 2;
 	}
 	threads = CLAMP(threads, 1, MOST_THREADS);

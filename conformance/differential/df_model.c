@@ -51,6 +51,7 @@ model_wr_new(struct df_model *model, int ep, bool request, it_event_type_t event
 		.event = event,
 		.statuses = MODEL_BIT(IT_DTO_SUCCESS),
 		.strict = end->end == MODEL_STANDS,
+		.late_flush = request && model->profile->late_flush,
 		.settle = model->settle,
 	};
 	unsigned index = model->expected->wrs->len;
@@ -204,8 +205,9 @@ static void
 settle_watch(const struct df_model *model, struct df_settle *now)
 {
 	for (int i = 0; i < 2 * DF_NODES; i++)
-		now->watch[i / 2][i % 2] = model->threshold[i / 2][i % 2] == 0 &&
-					   !now->dead[i / 2] && (i % 2 == 0 || !now->hold[i / 2]);
+		now->watch[i / 2][i % 2] =
+			model->threshold[i / 2][i % 2] == 0 && !now->dead[i / 2] &&
+			(i % 2 == 0 || !(now->hold[i / 2] || model->profile->all_solicited));
 	for (unsigned i = 0; i < now->cm->len; i++) {
 		const unsigned ends = ~MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf);
 
@@ -288,6 +290,9 @@ ep_create(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_SRQ);
 	else if (step->srq > 0)
 		model_refuse_limits(model, step, step->srq - 1, 3);
+	if (step->srq > 0 && model->profile->srq_of_zone && model->srq[step->srq - 1].alive &&
+	    model->srq[step->srq - 1].pz != step->pz)
+		model_answer(model, IT_ERR_OP_NOT_SUPPORTED);
 	if (model_now(model)->answer.count > 0)
 		return;
 	model_answer(model, IT_SUCCESS);

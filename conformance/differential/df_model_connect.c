@@ -36,7 +36,8 @@ accepted(struct df_model *model, const struct df_step *step)
 
 	/* With the answer [IT 9.6.3], whatever comes after it. */
 	if (model->profile->ird_ord) {
-		near->ord = MIN(near->ord, far->ird);
+		if (!model->profile->raises_ird)
+			near->ord = MIN(near->ord, far->ird);
 		far->ord = MIN(far->ord, near->ird);
 	}
 	if (step->how >= DF_THREE_WAY)

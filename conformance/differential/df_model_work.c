@@ -463,6 +463,8 @@ request(struct df_model *model, const struct df_step *step)
 	bool beyond = is_message(step) && stands && verdict.near == 0 &&
 		      model_beyond_hard(model, end->peer);
 
+	if (model->profile->no_errors && ((verdict.near | verdict.far) != 0 || beyond))
+		model_skip(model);
 	/* A message to this end may be on its way; it need not arrive any more. */
 	if (beyond && verdict.takers.count > 0 && model_hard_settled(model, end->peer) &&
 	    !model_srq_arrives(model, step->ep) && !model_now(model)->skip) {
@@ -560,12 +562,19 @@ uses_change(const struct df_model *model, const struct df_step *step)
 	return named_region(model, step, changes_now);
 }
 
+static bool
+unlinks_region(const struct df_step *step)
+{
+	return step->kind == DF_SEND_UNLINK && (step->key.kind == 'l' || step->key.kind == 'L');
+}
+
 void
 model_work(struct df_model *model, const struct df_step *step)
 {
 	if (uses_change(model, step))
 		model_settle_before(model);
-	if (named_region(model, step, is_doubtful) || names_former_window(model, step))
+	if (named_region(model, step, is_doubtful) || names_former_window(model, step) ||
+	    (model->profile->no_lmr_unlink && unlinks_region(step)))
 		model_skip(model);
 	if (step->kind == DF_SRQ_RECV && !model_now(model)->skip)
 		model_srq_receive(model, step);
