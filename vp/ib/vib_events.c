@@ -17,6 +17,54 @@
 
 #define LOOK_NS (200 * UINT64_C(1000)) /* between two looks whether all connections have ended */
 
+/* --- the end of the device ----------------------------------------------------------------------- */
+
+void
+vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx)
+{
+	const struct ri_async_event out = {.event = event, .object = object, .ctx = ctx};
+
+	rnic->upcalls->async_event(rnic->upcalls->self, &out);
+}
+
+/* The device has failed, and the ends of its connections come first [RI 8.5]. */
+static void
+on_last_end(void *arg)
+{
+	struct ri_rnic *rnic = arg;
+	const struct ri_host *host = rnic->host;
+
+	if (vib_qp_end_pending(rnic))
+		host->timer_start(host->self, &rnic->last_end, host->now(host->self) + LOOK_NS);
+	else
+		vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
+}
+
+/* The device is gone or has failed. */
+static void
+device_failed(struct ri_rnic *rnic)
+{
+	if (atomic_exchange(&rnic->failed, true))
+		return;
+	vib_log(rnic, RI_LOG_ERROR, "the device has failed or was removed");
+	vib_cm_device_gone(rnic);
+	vib_qp_end_all(rnic);
+	on_last_end(rnic);
+}
+
+/*
+ * A read of a descriptor has failed: is the device gone? The kernel takes it away below a program that has it open. From then
+ * on each descriptor of the device has an error, which does not go [RI 12.1.11], so it is watched no more.
+ */
+static void
+descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
+{
+	if (errno != EIO && errno != ENODEV)
+		return;
+	rnic->host->watch_change(rnic->host->self, watch, 0);
+	device_failed(rnic);
+}
+
 /* --- completions ------------------------------------------------------------------------------ */
 
 static void
@@ -39,6 +87,7 @@ on_completion(void *arg, uint32_t events)
 		vib_cq_watch(&cq->user);
 		ibv_ack_cq_events(device_cq, 1);
 	}
+	descriptor_check(rnic, &rnic->completions);
 }
 
 /* --- asynchronous events ------------------------------------------------------------------------ */
@@ -72,14 +121,6 @@ static const struct meaning meanings[] = {
 	[IBV_EVENT_GID_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
 };
 
-void
-vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx)
-{
-	const struct ri_async_event out = {.event = event, .object = object, .ctx = ctx};
-
-	rnic->upcalls->async_event(rnic->upcalls->self, &out);
-}
-
 static void
 qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type type)
 {
@@ -91,31 +132,6 @@ qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type ty
 		vib_qp_end_last_wqe(qp);
 	else if (meaning->ends)
 		vib_qp_end(qp, &broken, meaning->event);
-}
-
-/* The device has failed, and the ends of its connections come first [RI 8.5]. */
-static void
-on_last_end(void *arg)
-{
-	struct ri_rnic *rnic = arg;
-	const struct ri_host *host = rnic->host;
-
-	if (vib_qp_end_pending(rnic))
-		host->timer_start(host->self, &rnic->last_end, host->now(host->self) + LOOK_NS);
-	else
-		vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
-}
-
-/* The device is gone or has failed. */
-static void
-device_failed(struct ri_rnic *rnic)
-{
-	if (atomic_exchange(&rnic->failed, true))
-		return;
-	vib_log(rnic, RI_LOG_ERROR, "the device has failed or was removed");
-	vib_cm_device_gone(rnic);
-	vib_qp_end_all(rnic);
-	on_last_end(rnic);
 }
 
 static void
@@ -160,11 +176,7 @@ vib_events_catch_up(struct ri_rnic *rnic)
 			async_handle(rnic, &event);
 		ibv_ack_async_event(&event);
 	}
-	/* The kernel takes the device away below a program that has it open. */
-	if (errno == EIO || errno == ENODEV) {
-		rnic->host->watch_change(rnic->host->self, &rnic->asyncs, 0);
-		device_failed(rnic);
-	}
+	descriptor_check(rnic, &rnic->asyncs);
 }
 
 static void

@@ -17,8 +17,10 @@
 #include "vib_qp_end.h"
 
 static uint8_t memory[4096];
-static GQueue events;  /* struct ibv_async_event */
-static int read_error; /* of a read when there is none */
+static GQueue events;     /* struct ibv_async_event */
+static int read_error;    /* of a read when there is none */
+static int channel_error; /* likewise, of the completions */
+static unsigned channel_reads;
 static unsigned acknowledged;
 static unsigned cm_told;
 static struct ibv_comp_channel channel;
@@ -45,7 +47,8 @@ ibv_get_cq_event(struct ibv_comp_channel *from, struct ibv_cq **cq, void **cq_co
 	(void)from;
 	(void)cq;
 	(void)cq_context;
-	errno = EAGAIN;
+	g_assert_cmpuint(++channel_reads, <, 10); /* nobody asks again and again */
+	errno = channel_error;
 	return -1;
 }
 
@@ -100,8 +103,8 @@ setting_new(void)
 {
 	struct device *d = device_new();
 
-	read_error = EAGAIN;
-	acknowledged = cm_told = 0;
+	read_error = channel_error = EAGAIN;
+	acknowledged = cm_told = channel_reads = 0;
 	d->verbs.async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	g_assert_cmpint(vib_events_start(&d->rnic), ==, RI_SUCCESS);
 	return d;
@@ -115,13 +118,13 @@ setting_free(struct device *d)
 	device_free(d);
 }
 
-/* The descriptor is readable, and the service thread looks. */
+/* The descriptor is readable, and the service thread looks. That of completions stays so: it has an error, or an event. */
 static void
-service(struct device *d)
+readable(struct device *d, int fd)
 {
 	uint64_t one = 1;
 
-	g_assert_cmpint(write(d->verbs.async_fd, &one, sizeof(one)), ==, sizeof(one));
+	g_assert_cmpint(write(fd, &one, sizeof(one)), ==, sizeof(one));
 	vth_run(d->vth);
 }
 
@@ -129,7 +132,7 @@ static void
 event_send(struct device *d, const struct ibv_async_event *event)
 {
 	g_queue_push_tail(&events, g_memdup2(event, sizeof(*event)));
-	service(d);
+	readable(d, d->verbs.async_fd);
 }
 
 static enum ri_status
@@ -242,14 +245,34 @@ check_dead(struct device *d, struct ri_pd *pd)
 			RI_ERR_FATAL);
 }
 
+enum way {
+	BY_EVENT = 0,
+	BY_ASYNC,
+	BY_CHANNEL
+};
+
+static void
+device_remove(struct device *d, enum way way)
+{
+	d->gone = true;
+	if (way == BY_EVENT) {
+		event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	} else if (way == BY_ASYNC) {
+		read_error = EIO;
+		readable(d, d->verbs.async_fd);
+	} else {
+		channel_error = EIO;
+		readable(d, channel.fd);
+	}
+}
+
 /*
- * By its own event, or by a read of its descriptor that fails: two connections, one with requests at the device and in a
+ * By its own event, or by a read of one of its descriptors that fails: two connections, one with requests at the device and in a
  * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and no thread waits for it.
  */
 static void
 test_removed(gconstpointer data)
 {
-	bool by_event = GPOINTER_TO_INT(data) != 0;
 	struct device *d = setting_new();
 	struct ri_qp *busy = device_qp(d, false), *idle = device_qp(d, false);
 	struct ri_qp *ud = device_qp(d, true);
@@ -260,12 +283,7 @@ test_removed(gconstpointer data)
 	for (uint64_t id = 1; id <= 3; id++)
 		g_assert_cmpint(write_post(busy, id == 3 ? RI_WR_COALESCE : RI_WR_SIGNALED, id), ==,
 				RI_SUCCESS);
-	d->gone = true;
-	read_error = by_event ? EAGAIN : EIO;
-	if (by_event)
-		event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
-	else
-		service(d);
+	device_remove(d, (enum way)GPOINTER_TO_INT(data));
 	vth_advance(d->vth, 1000 * 1000); /* a millisecond */
 	g_assert_true(vth_logged(d->vth, "the device has failed or was removed"));
 	g_assert_cmpuint(cm_told, ==, 1);
@@ -322,8 +340,10 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/events/objects", test_objects);
-	g_test_add_data_func("/ib/events/fatal", GINT_TO_POINTER(1), test_removed);
-	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(0), test_removed);
+	g_test_add_data_func("/ib/events/fatal", GINT_TO_POINTER(BY_EVENT), test_removed);
+	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(BY_ASYNC), test_removed);
+	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),
+			     test_removed);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
 	return g_test_run();
 }
