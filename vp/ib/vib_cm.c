@@ -121,15 +121,23 @@ vib_conn_cut(struct vib_conn *conn)
 void
 vib_cm_wait(struct vib_cm *cm, const void *owner)
 {
-	while (cm->busy == owner)
+	while (cm->busy == owner || cm->outer == owner)
 		pthread_cond_wait(&cm->idle, &cm->lock);
+}
+
+/* The caller owns the lock. */
+static void
+busy_set(struct vib_cm *cm, const void *owner)
+{
+	cm->outer = cm->busy;
+	cm->busy = owner;
 }
 
 static void
 busy_begin(struct vib_cm *cm, const void *owner)
 {
 	pthread_mutex_lock(&cm->lock);
-	cm->busy = owner;
+	busy_set(cm, owner);
 	pthread_mutex_unlock(&cm->lock);
 }
 
@@ -137,7 +145,8 @@ static void
 busy_end(struct vib_cm *cm)
 {
 	pthread_mutex_lock(&cm->lock);
-	cm->busy = NULL;
+	cm->busy = cm->outer;
+	cm->outer = NULL;
 	pthread_cond_broadcast(&cm->idle);
 	pthread_mutex_unlock(&cm->lock);
 }
@@ -280,7 +289,7 @@ conn_called(void *arg)
 	bool finished;
 
 	pthread_mutex_lock(&cm->lock);
-	cm->busy = conn;
+	busy_set(cm, conn);
 	conn->calling = false;
 	if (conn->error != 0)
 		conn->under_way = false;
@@ -476,7 +485,7 @@ vib_cm_in_time_wait(struct ri_qp *qp)
 	return qp->conn != NULL && atomic_load(&qp->conn->time_wait);
 }
 
-/* On the service thread: the connection of a queue pair, marked as busy; NULL: none. Ends with busy_end. */
+/* On the service thread: the connection of a queue pair, which has an id, marked as busy; NULL: none. Ends with busy_end. */
 static struct vib_conn *
 conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
 {
@@ -486,7 +495,10 @@ conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
 	pthread_mutex_lock(&qp->lock);
 	conn = qp->conn;
 	pthread_mutex_unlock(&qp->lock);
-	cm->busy = conn;
+	if (conn != NULL && conn->id == NULL)
+		conn = NULL;
+	if (conn != NULL)
+		busy_set(cm, conn);
 	pthread_mutex_unlock(&cm->lock);
 	return conn;
 }
@@ -520,7 +532,8 @@ conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct ri_qp **qp)
 			break;
 		}
 	}
-	cm->busy = found;
+	if (found != NULL)
+		busy_set(cm, found);
 	pthread_mutex_unlock(&cm->lock);
 	return found;
 }

@@ -18,7 +18,8 @@
  * be connecting inside it.
  *
  * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
- * event is handled for; the handler uses that owner without a lock. A verb that takes an owner away first marks that under
+ * event is handled for; the handler uses that owner without a lock. A hang-up reads the events of the device, which may
+ * be of other owners: vib_cm::outer is then the one of the hang-up. A verb that takes an owner away first marks that under
  * the lock, then waits in vib_cm_wait until the owner is not busy. An event is acknowledged before the next one is read.
  *
  * vib_cm::lock guards phases, ties between the objects, and lists. It is taken before ri_qp::lock, and never owned
@@ -56,6 +57,7 @@ struct vib_cm {
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* `busy` has become NULL */
 	const void *busy;    /* the owner of the event that is being handled */
+	const void *outer;   /* likewise, of the event that this one interrupts */
 	struct vib_item conns;
 	struct vib_item deferred;
 	struct vib_item queries;

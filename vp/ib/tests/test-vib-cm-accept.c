@@ -187,6 +187,87 @@ test_accept_iwarp(void)
 	test_accept(true);
 }
 
+/* The first message comes while an attempt that took too long ends: its id is gone. */
+static void
+test_message_too_late(void)
+{
+	struct fake *fake = fake_new(false);
+	struct fake_qp *qp = fake_qp_new(fake);
+	struct ri_listen *listen = listen_new(fake, 4444, 1);
+
+	g_assert_cmpint(accept_it(ask(fake, listen), qp), ==, RI_SUCCESS);
+	fake_advance(fake, 5001);
+	fake_upcall(fake, RI_CM_FAILED);
+	g_free(fake_calls());
+	vib_cm_comm_est(&qp->qp);
+	fake_assert_calls("");
+	fake_qp_free(qp);
+	vib_cm_ops.listen_destroy(listen);
+	fake_free(fake);
+}
+
+/* An accepted connection that stands. */
+static struct rdma_cm_id *
+establish(struct fake *fake, struct ri_listen *listen, struct fake_qp *qp)
+{
+	struct rdma_cm_id *id = fake_request(fake, listen->ears[0].id, "please");
+
+	g_assert_cmpint(accept_it(fake_upcall(fake, RI_CM_REQUEST)->request, qp), ==, RI_SUCCESS);
+	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+	fake_upcall(fake, RI_CM_ESTABLISHED);
+	return id;
+}
+
+struct interruption {
+	struct fake *fake;
+	struct fake_qp *other;
+	const void *owner; /* of the hang-up */
+	bool gone;
+	unsigned seen;
+};
+
+/* The device has an event of another connection, or is gone. The one of the hang-up must not be taken away meanwhile. */
+static void
+interrupt(void *arg)
+{
+	struct interruption *interruption = arg;
+	const struct vib_cm *cm = interruption->fake->rnic.cm;
+
+	g_assert_true(cm->busy == interruption->owner);
+	if (interruption->gone)
+		vib_cm_device_gone(&interruption->fake->rnic);
+	else
+		vib_cm_comm_est(&interruption->other->qp);
+	g_assert_true(cm->busy == interruption->owner);
+	interruption->seen++;
+}
+
+static void
+test_hang_up_interrupted(gconstpointer data)
+{
+	struct fake *fake = fake_new(false);
+	struct fake_qp *qps[] = {fake_qp_new(fake), fake_qp_new(fake), fake_qp_new(fake)};
+	struct ri_listen *listen = listen_new(fake, 4444, 4);
+	struct rdma_cm_id *id = establish(fake, listen, qps[0]);
+	int which = GPOINTER_TO_INT(data); /* that of the event; the last one has no connection */
+	struct interruption interruption = {
+		.fake = fake, .owner = id->context, .gone = which == 0, .other = qps[which]};
+
+	(void)establish(fake, listen, qps[1]);
+	fake->in_catch_up = interrupt;
+	fake->in_catch_up_arg = &interruption;
+	fake_event(fake, id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	g_assert_cmpuint(interruption.seen, ==, 1);
+	g_assert_null(fake->rnic.cm->busy);
+	if (interruption.gone)
+		fake_upcall(fake, RI_CM_BROKEN);
+	fake_upcall(fake, RI_CM_DISCONNECTED);
+	for (unsigned i = 0; i < G_N_ELEMENTS(qps); i++)
+		fake_qp_free(qps[i]);
+	vib_cm_ops.listen_destroy(listen);
+	fake_free(fake);
+}
+
 /* What can go wrong with an answer; the request stays where the call fails for another reason. */
 static void
 test_accept_refused(void)
@@ -405,6 +486,13 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/accept/listen-both", test_listen_both);
 	g_test_add_func("/ib/cm/accept/ib", test_accept_ib);
 	g_test_add_func("/ib/cm/accept/iwarp", test_accept_iwarp);
+	g_test_add_func("/ib/cm/accept/message-too-late", test_message_too_late);
+	g_test_add_data_func("/ib/cm/accept/hang-up-gone", GINT_TO_POINTER(0),
+			     test_hang_up_interrupted);
+	g_test_add_data_func("/ib/cm/accept/hang-up-message", GINT_TO_POINTER(1),
+			     test_hang_up_interrupted);
+	g_test_add_data_func("/ib/cm/accept/hang-up-other", GINT_TO_POINTER(2),
+			     test_hang_up_interrupted);
 	g_test_add_func("/ib/cm/accept/refused", test_accept_refused);
 	g_test_add_func("/ib/cm/accept/fails", test_accept_fails);
 	g_test_add_func("/ib/cm/accept/reject", test_reject);

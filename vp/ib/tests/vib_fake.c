@@ -247,7 +247,7 @@ rdma_disconnect(struct rdma_cm_id *id)
 int
 rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	(void)id;
+	g_assert_nonnull(id);
 	g_assert_cmpint(event, ==, IBV_EVENT_COMM_EST);
 	return fake_call("notify");
 }

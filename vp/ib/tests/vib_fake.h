@@ -37,6 +37,8 @@ struct fake {
 	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
 	void *in_connect_arg;
 	struct ri_qp *refused; /* an event of the device, which was not read yet, ends it */
+	void (*in_catch_up)(void *arg); /* reads the events of the device */
+	void *in_catch_up_arg;
 	void (*in_establish)(void *arg); /* likewise, rdma_establish */
 	void *in_establish_arg;
 };

@@ -145,6 +145,8 @@ vib_events_catch_up(struct ri_rnic *rnic)
 	fake->refused = NULL;
 	if (qp != NULL)
 		vib_qp_end(qp, &broken, RI_EVENT_NONE);
+	if (fake->in_catch_up != NULL)
+		fake->in_catch_up(fake->in_catch_up_arg);
 }
 
 void
