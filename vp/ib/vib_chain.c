@@ -211,13 +211,15 @@ batch_link(struct ri_uqp *qp, uint32_t first, uint32_t end)
 	return end;
 }
 
-/* The device has refused a request of a chain. */
+/* The device has refused one of the requests from `first` to before `end`; the first one, if it does not say which. */
 static void
-chain_fail(struct ri_uqp *qp, uint32_t first, const struct ibv_send_wr *bad)
+chain_fail(struct ri_uqp *qp, uint32_t first, uint32_t end, const struct ibv_send_wr *bad)
 {
-	while (&qp->chain.wrs[first % VIB_CHAIN_ROOM].wr != bad)
-		first++;
-	atomic_store(&qp->chain.taken, first);
+	uint32_t at = first;
+
+	while (at != end && &qp->chain.wrs[at % VIB_CHAIN_ROOM].wr != bad)
+		at++;
+	atomic_store(&qp->chain.taken, at != end ? at : first);
 	vib_chain_fault(qp);
 }
 
@@ -258,7 +260,7 @@ batch_post(struct ri_uqp *qp)
 	if (!open)
 		atomic_store(&chain->taken, first); /* the end flushes them */
 	else if (error != 0)
-		chain_fail(qp, first, bad);
+		chain_fail(qp, first, end, bad);
 	else
 		atomic_store(&chain->head, end);
 	return open && error == 0;

@@ -112,6 +112,32 @@ test_refused(void)
 	device_free(d);
 }
 
+/* It refuses a chain and does not say which request. */
+static void
+test_refused_unsaid(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct data_region region;
+
+	data_region_new(d, &region, 1000);
+	d->refuse = 1;
+	d->error = EIO;
+	d->unsaid = true;
+	for (uint64_t i = 1; i <= 3; i++)
+		g_assert_cmpint(
+			data_post(qp, &region, i, RI_WR_SIGNALED | (i < 3 ? RI_WR_COALESCE : 0)),
+			==, RI_SUCCESS);
+	vth_run(d->vth);
+	for (uint64_t i = 1; i <= 3; i++)
+		data_poll(d, i, RI_WC_FLUSHED);
+	data_poll_none(d);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
 /* A request that the device fails is the end of the connection, once; the device was asked to tell of it. */
 static void
 test_failed(void)
@@ -476,6 +502,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/chain", test_chain);
 	g_test_add_func("/ib/data/release", test_release);
 	g_test_add_func("/ib/data/refused", test_refused);
+	g_test_add_func("/ib/data/refused-unsaid", test_refused_unsaid);
 	g_test_add_func("/ib/data/failed", test_failed);
 	g_test_add_func("/ib/data/end-of-kept", test_end_of_kept);
 	g_test_add_func("/ib/data/closing", test_closing);

@@ -31,7 +31,7 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
 
 		if (d->refuse != 0 && d->sends + 1 >= d->refuse) {
-			*bad = wr;
+			*bad = d->unsaid ? NULL : wr;
 			return d->error;
 		}
 		to->wr = *wr;

@@ -49,7 +49,8 @@ struct device {
 	int received_sges;              /* segments of the last one */
 	unsigned
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
-	int error; /* with which error */
+	bool unsaid; /* which one is refused */
+	int error;   /* with which error */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
