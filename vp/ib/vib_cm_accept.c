@@ -42,24 +42,38 @@ vib_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pda
 	return RI_SUCCESS;
 }
 
+/*
+ * The deadline counts when the call is over: it destroys the id, which the call uses. Unless the attempt has ended meanwhile,
+ * whose timer is another one.
+ */
+static void
+deadline_set(struct vib_conn *conn)
+{
+	const struct ri_host *host = conn->cm->rnic->host;
+
+	pthread_mutex_lock(&conn->cm->lock);
+	if (conn->deadline != RI_NEVER && conn->phase == VIB_PHASE_ACCEPT)
+		host->timer_start(host->self, &conn->timer, conn->deadline);
+	pthread_mutex_unlock(&conn->cm->lock);
+}
+
 /* Send the reply. What fails from here on is told by an event. */
 static void
 reply_send(struct vib_conn *conn, struct ri_qp *qp)
 {
-	const struct ri_host *host = conn->cm->rnic->host;
 	struct rdma_conn_param param = vib_conn_param(conn, qp);
 	struct ri_cm_event event = {.kind = RI_CM_FAILED};
 	enum vib_action action;
 	int error;
 
 	(void)vib_conn_step(conn, VIB_STEP_CALL_ACCEPT, &action, &qp);
-	if (conn->deadline != RI_NEVER)
-		host->timer_start(host->self, &conn->timer, conn->deadline);
 	error = vib_conn_qp_ready(conn, qp);
 	if (error == 0 && rdma_accept(conn->id, &param) != 0)
 		error = errno;
-	if (error == 0)
+	if (error == 0) {
+		deadline_set(conn);
 		return;
+	}
 	vib_log(conn->cm->rnic, RI_LOG_INFO, "a request cannot be accepted: %s",
 		ri_errno_text(error));
 	pthread_mutex_lock(&conn->cm->lock);
@@ -67,7 +81,6 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 	pthread_mutex_unlock(&conn->cm->lock);
 	if (!vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp))
 		return;
-	host->timer_start(host->self, &conn->timer, RI_NEVER);
 	event.reason = vib_reason_of_errno(error);
 	vib_qp_end(qp, &event, RI_EVENT_NONE);
 }

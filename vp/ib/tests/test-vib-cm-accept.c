@@ -206,6 +206,67 @@ test_message_too_late(void)
 	fake_free(fake);
 }
 
+static void
+time_passes(void *arg)
+{
+	fake_advance(arg, 6000);
+}
+
+/* The deadline is over while the reply is being sent: the id stays until the call is over. */
+static void
+test_deadline_in_accept(void)
+{
+	struct fake *fake = fake_new(false);
+	struct fake_qp *qp = fake_qp_new(fake);
+	struct ri_listen *listen = listen_new(fake, 4444, 1);
+	struct ri_request *request = ask(fake, listen);
+	guint ids = fake_live_ids();
+
+	fake->in_accept = time_passes;
+	fake->in_accept_arg = fake;
+	g_assert_cmpint(accept_it(request, qp), ==, RI_SUCCESS);
+	g_assert_cmpuint(fake_live_ids(), ==, ids);
+	fake_no_upcall(fake);
+	fake_run(fake);
+	g_assert_cmpuint(fake_live_ids(), ==, ids - 1);
+	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
+	fake_qp_free(qp);
+	vib_cm_ops.listen_destroy(listen);
+	fake_free(fake);
+}
+
+/* An event comes before the call is over: the timer of the end stays. */
+static void
+peer_leaves(void *arg)
+{
+	struct fake *fake = arg;
+
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+}
+
+static void
+test_end_in_accept(void)
+{
+	struct fake *fake = fake_new(false);
+	struct fake_qp *qp = fake_qp_new(fake);
+	struct ri_listen *listen = listen_new(fake, 4444, 1);
+	struct ri_request *request = ask(fake, listen);
+
+	fake->in_accept = peer_leaves;
+	fake->in_accept_arg = fake;
+	g_assert_cmpint(accept_it(request, qp), ==, RI_SUCCESS);
+	fake_upcall(fake, RI_CM_ESTABLISHED);
+	fake_upcall(fake, RI_CM_DISCONNECTED);
+	fake_advance(fake, 5001); /* the deadline of the attempt */
+	fake_no_upcall(fake);
+	fake_advance(fake, 5000); /* that of the time-wait */
+	fake_upcall(fake, RI_CM_TIME_WAIT_OVER);
+	fake_qp_free(qp);
+	vib_cm_ops.listen_destroy(listen);
+	fake_free(fake);
+}
+
 /* An accepted connection that stands. */
 static struct rdma_cm_id *
 establish(struct fake *fake, struct ri_listen *listen, struct fake_qp *qp)
@@ -486,6 +547,8 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/accept/listen-both", test_listen_both);
 	g_test_add_func("/ib/cm/accept/ib", test_accept_ib);
 	g_test_add_func("/ib/cm/accept/iwarp", test_accept_iwarp);
+	g_test_add_func("/ib/cm/accept/deadline-in-accept", test_deadline_in_accept);
+	g_test_add_func("/ib/cm/accept/end-in-accept", test_end_in_accept);
 	g_test_add_func("/ib/cm/accept/message-too-late", test_message_too_late);
 	g_test_add_data_func("/ib/cm/accept/hang-up-gone", GINT_TO_POINTER(0),
 			     test_hang_up_interrupted);

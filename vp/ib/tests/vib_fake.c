@@ -209,6 +209,8 @@ rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 int
 rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 {
+	if (fake_of_process->in_accept != NULL)
+		fake_of_process->in_accept(fake_of_process->in_accept_arg);
 	return parametered("accept", id, conn_param);
 }
 

@@ -36,6 +36,8 @@ struct fake {
 	void *held_arg;
 	void (*in_connect)(void *arg); /* happens while rdma_connect runs */
 	void *in_connect_arg;
+	void (*in_accept)(void *arg); /* likewise, rdma_accept */
+	void *in_accept_arg;
 	struct ri_qp *refused; /* an event of the device, which was not read yet, ends it */
 	void (*in_catch_up)(void *arg); /* reads the events of the device */
 	void *in_catch_up_arg;
