@@ -5,8 +5,8 @@
  * CRC32C: the choice among the implementations, and the one that works on every processor.
  *
  * The fall-back is ISA-L, which has kernels for x86-64 and arm64 and a table for other processors. It has no
- * fused copy. So isal_copy copies a block that stays in the first-level cache and covers the copy, never the
- * source, which may change meanwhile.
+ * fused copy. So isal_copy covers a copy of its own: an application may write to the source of a Send meanwhile, and to the
+ * place where a message arrives.
  *
  * ISA-L's crc32_iscsi() takes and returns the register without either inversion; isal_crc does both.
  *
@@ -20,7 +20,7 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
-#define COPY_BLOCK 8192u
+#define COPY_BLOCK 2048u      /* stays in the first-level cache */
 #define ISAL_BLOCK (1u << 30) /* its length is an int */
 
 static uint32_t
@@ -44,12 +44,14 @@ isal_copy(void *dst, const void *src, size_t len, uint32_t crc)
 {
 	uint8_t *to = dst;
 	const uint8_t *from = src;
+	uint8_t block[COPY_BLOCK];
 
 	while (len > 0) {
 		size_t part = len < COPY_BLOCK ? len : COPY_BLOCK;
 
-		memcpy(to, from, part);
-		crc = isal_crc(to, part, crc);
+		memcpy(block, from, part);
+		crc = isal_crc(block, part, crc);
+		memcpy(to, block, part);
 		to += part;
 		from += part;
 		len -= part;

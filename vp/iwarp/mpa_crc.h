@@ -46,14 +46,15 @@ mpa_crc(const void *src, size_t len, uint32_t crc)
 /**
  * @brief Copy @p len octets from @p src to @p dst, which do not overlap, and give the CRC of the copy.
  *
- * Every octet of @p src is loaded once, and that load is both stored and covered. So the result fits
- * @p dst even if somebody writes to @p src meanwhile, as an application may do in a region that its peer reads.
+ * Every octet of @p src is loaded once, that load is both stored and covered, and nothing is read from @p dst. So the result
+ * is that of the octets stored, even if somebody writes meanwhile: to @p src, as an application may do in a region
+ * that its peer reads, or to @p dst, as one may do that polls the place where a message arrives.
  *
  * @param[out] dst  @p len octets
  * @param[in] src   @p len octets, no alignment needed
  * @param[in] len   octets, 0 allowed
  * @param[in] crc   CRC32C of what goes before, 0 if nothing does
- * @return the CRC of what goes before followed by the octets now at @p dst
+ * @return the CRC of what goes before followed by the octets stored to @p dst
  */
 static inline uint32_t
 mpa_crc_copy(void *dst, const void *src, size_t len, uint32_t crc)

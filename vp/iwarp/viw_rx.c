@@ -33,8 +33,14 @@
 #define VIW_RX_ROUND \
 	(1024u * 1024) /* octets of one round, so that other queue pairs get their turn */
 #define VIW_RX_DISCARD (8u * 1024) /* octets of one read that are discarded */
-/* Octets that input_direct reads behind the payload, at most. */
-#define VIW_RX_LOOK (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
+/*
+ * Octets at the end of a payload that are never received in place. An application may poll the last octet of a message and
+ * store into the message as soon as it sees it. So when the last octet comes into its memory, no CRC is computed from there any
+ * more [WIRE 3.2.4].
+ */
+#define VIW_RX_LAST 64u
+/* Octets that input_direct reads behind those that it receives in place, at most. */
+#define VIW_RX_LOOK (VIW_RX_LAST + 3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
 #define VIW_RX_LEAN (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE) /* octets of one read without a buffer */
 #define HEADER      RDMAP_FPDU_PAYLOAD_UNTAGGED
 
@@ -97,16 +103,17 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 	viw_serve_soon(qp);
 }
 
-/* Receive the rest of a large payload in place, and a little more. False: the socket has no more now. */
+/* Receive the rest of a large payload in place, but for its end, and a little more. False: the socket has no more now. */
 static bool
 input_direct(struct viw_qp *qp, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
-	uint32_t rest = rx->seg.payload_len - rx->placed;
+	uint32_t rest = rx->seg.payload_len - rx->placed - VIW_RX_LAST;
 	uint32_t len = rest;
 	struct vsw_mem_use use;
-	/* PAD, CRC and 16 octets of the next frame: no complete frame, so no Send in them can wait. */
-	uint32_t room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
+	/* The end, PAD, CRC and 16 octets of the next frame: no further complete frame, so no Send in them can wait. */
+	uint32_t room =
+		VIW_RX_LAST + mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
 	uint8_t look[VIW_RX_LOOK];
 	uint8_t *target = viw_rx_place_target(qp, &len, &use);
 
