@@ -30,7 +30,7 @@
 #include "viw_fork.h"
 #include "viw_socket.h"
 
-#define VIW_HELD_REQUESTS 64u
+#define VIW_HELD_REQUESTS 256u
 #define VIW_HELD_OCTETS   (64u * 1024)
 #define VIW_TX_ROUND      (1024u * 1024) /* octets of one round */
 #define VIW_UNATTENDED \
