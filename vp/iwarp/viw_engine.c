@@ -350,8 +350,9 @@ engine_drive(struct viw_engine *engine, bool idle)
 	uint32_t done = 0;
 
 	vsw_leader_polled(&engine->leader);
+	/* Nothing is tried without the set then: what is tried each time would get more than its share. */
 	if (!viw_engine_is_small(engine))
-		done = serve_set(engine);
+		return serve_set(engine);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
 		struct viw_qp *qp = atomic_load_explicit(&engine->hot[i], memory_order_acquire);
 
