@@ -55,7 +55,7 @@ struct vib_cm {
 	struct rdma_event_channel *channel;
 	struct ri_watch watch;
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* `busy` has become NULL */
+	pthread_cond_t idle; /* `busy` and `outer` have changed */
 	const void *busy;    /* the owner of the event that is being handled */
 	const void *outer;   /* likewise, of the event that this one interrupts */
 	struct vib_item conns;

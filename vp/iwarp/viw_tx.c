@@ -10,8 +10,8 @@
  * and the FIN. Any thread may call viw_tx_run at any time: a poster, a poll, the receiving role, the service
  * thread. If another thread owns the role, it sets the role's retry flag and returns.
  *
- * A request is sent at once if the queue is idle, that is, if nothing else is outstanding or a poll has found
- * its queue empty since the last request left. Later requests are held back, so that they leave in one system
+ * A request is sent at once if the queue is idle, that is, if nothing else is outstanding or, while streams are few, a poll
+ * has found its queue empty since the last request left. Later requests are held back, so that they leave in one system
  * call: until a poll or a wait, until they are VIW_HELD_REQUESTS or VIW_HELD_OCTETS, or until no thread polls
  * any more (vsw_leader_attended). Binds and invalidations send nothing; they run at once and do not count
  * as the first request.
