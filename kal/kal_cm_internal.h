@@ -336,6 +336,8 @@ enum ri_status kal_request_hand(struct kal_request *request, uint64_t ctx,
 void kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 			uint16_t len);
 void kal_request_free(struct kal_request *request);
+/* Reset the stream of a request that the caller has taken, and free the request. */
+void kal_request_abort(struct kal_request *request);
 /* The caller owns cm->lock. Take the request, to end it; false: another thread has taken it. */
 bool kal_request_leave(struct kal_request *request);
 

@@ -67,25 +67,26 @@ request_stop(struct kal_request *request)
 	host->timer_stop(host->self, &request->timer);
 }
 
-/* The caller owns cm->lock. A request that the provider withdraws is looked for among those that calls have taken, too. */
-static void
-request_unhold(struct kal_request *request)
-{
-	RI_ASSERT_OWNED(&request->cm->lock);
-	kal_table_remove(&request->cm->held, &request->link);
-}
-
 void
 kal_request_free(struct kal_request *request)
 {
 	kal_cm_lock(request->cm);
-	request_unhold(request);
+	kal_table_remove(&request->cm->held, &request->link);
 	kal_cm_unlock(request->cm);
 	request_stop(request);
 	if (request->listener != NULL)
 		kal_listener_unref(request->listener);
 	kal_fd_close(&request->fd);
 	kal_request_release(request);
+}
+
+/* The service thread may be about to read a start-up, so that is stopped before its stream is reset. */
+void
+kal_request_abort(struct kal_request *request)
+{
+	request_stop(request);
+	kal_sock_abort(kal_fd_get(&request->fd));
+	kal_request_free(request);
 }
 
 /* The caller owns cm->lock. Ids are unique in the process: a client may have several adapters. */
@@ -222,7 +223,7 @@ kal_request_put_back(struct kal_request *request)
 	kal_cm_lock(cm);
 	dead = request->withdrawn;
 	if (!dead) {
-		request_unhold(request);
+		kal_table_remove(&request->cm->held, &request->link);
 		request->taken = false;
 		kal_table_insert(&cm->requests, &request->link);
 		count_waiting(request, 1);
@@ -246,7 +247,7 @@ kal_request_hand(struct kal_request *request, uint64_t ctx, uint64_t listener_id
 	kal_cm_lock(cm);
 	dead = request->withdrawn;
 	if (!dead) {
-		request_unhold(request);
+		kal_table_remove(&request->cm->held, &request->link);
 		request->told = told;
 		request->taken = false;
 		request->ctx = ctx;

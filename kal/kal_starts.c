@@ -149,8 +149,7 @@ end_one(struct kal_cm *cm, struct kal_request *request)
 	kal_cm_unlock(cm);
 	if (!ours)
 		return false;
-	kal_sock_abort(kal_fd_get(&request->fd));
-	kal_request_free(request);
+	kal_request_abort(request);
 	return true;
 }
 

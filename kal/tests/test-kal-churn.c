@@ -6,7 +6,10 @@
  * not grow.
  */
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "kal_fixture.h"
 
@@ -138,6 +141,50 @@ test_crowd(void)
 	raw_wait_fds(fds);
 }
 
+/* Send a part of a Request octet by octet, until the stream ends. */
+static void *
+send_slowly(void *arg)
+{
+	static const uint8_t part[] = "MPA ID Req Frame";
+	int fd = *(const int *)arg;
+
+	for (size_t at = 0; at + 1 < sizeof(part); at++)
+		if (send(fd, part + at, 1, MSG_NOSIGNAL) != 1)
+			break;
+	return NULL;
+}
+
+/* A listener ends while the service thread reads its start-ups. TSan judges. */
+static void
+test_end_while_read(void)
+{
+	enum {
+		PEERS = 4
+	};
+	struct fixture f;
+
+	fixture_open(&f);
+	for (unsigned round = 0; round < 100; round++) {
+		pthread_t peers[PEERS];
+		int fds[PEERS];
+		uint16_t port = 0;
+		uint32_t listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
+
+		for (int i = 0; i < PEERS; i++)
+			fds[i] = raw_connect(false, port);
+		for (int i = 0; i < PEERS; i++)
+			g_assert_cmpint(pthread_create(&peers[i], NULL, send_slowly, &fds[i]), ==,
+					0);
+		g_usleep(round);
+		g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, listener), ==, RI_SUCCESS);
+		for (int i = 0; i < PEERS; i++) {
+			pthread_join(peers[i], NULL);
+			close(fds[i]);
+		}
+	}
+	fixture_close(&f);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -145,5 +192,6 @@ main(int argc, char **argv)
 	fake_register();
 	g_test_add_func("/kal/churn/cycles", test_cycles);
 	g_test_add_func("/kal/churn/crowd", test_crowd);
+	g_test_add_func("/kal/churn/end-while-read", test_end_while_read);
 	return g_test_run();
 }
