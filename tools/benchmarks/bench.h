@@ -46,6 +46,7 @@ struct bench_taken {
 
 extern const struct bench_case bench_raw_cases[];
 extern const struct bench_case bench_frames_cases[];
+extern const struct bench_case bench_fpdu_cases[];
 extern const struct bench_case bench_mem_cases[];
 extern const struct bench_case bench_itapi_cases[];
 extern const struct bench_case bench_guard_cases[];

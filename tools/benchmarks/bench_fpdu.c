@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Calibrators that tell where the time of a short message goes; both are ping-pongs of one RDMA Write, ns of half a round
+ * trip, both ends poll:
+ *
+ * raw-fpdu  the shortest program that speaks the protocol: the sender makes a header, copies the payload and sends both
+ *           with their CRC; the receiver checks length, STag, range and CRC, and copies the payload to where the header says. As in
+ *           raw-frame a second thread sleeps.
+ * raw-code  the same, and each end also executes as many lines of code (64 octets of instructions, in an order that no
+ *           prefetcher foresees) and touches as many lines of data as callgrind counts for ours: `--window` is the share
+ *           in per cent. The lines do nothing. So what this adds is the price of any code of that size which runs
+ *           after the kernel has used the same caches.
+ */
+#include <errno.h>
+#include <isa-l/crc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bench_raw.h"
+
+#define STAG     0x4711u
+#define CRC_SEED 0xffffffffu
+
+/* MPA, DDP and RDMAP of a tagged message; a packed copy of it is on the wire. */
+struct header {
+	uint16_t length;
+	uint16_t control;
+	uint32_t stag;
+	uint64_t offset;
+};
+
+struct end {
+	int fd;
+	size_t size;      /* octets of the payload */
+	size_t framed;    /* of the frame */
+	char *memory;     /* of the application: one message */
+	char *out, *in;   /* one frame each */
+	char *cold;       /* data that raw-code touches */
+	unsigned percent; /* 0: raw-fpdu */
+};
+
+static uint32_t
+crc_of(const void *from, size_t len)
+{
+	return crc32_iscsi((unsigned char *)(uintptr_t)from, (int)len, CRC_SEED);
+}
+
+/* --- lines of code ------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+#define RING 256 /* lines in all */
+#define STEP 73  /* from a line to the next one that is executed; odd, so that all are */
+/* What `tools/bench --instructions` counts. */
+#define LINES_POST  108
+#define LINES_PLACE 102
+#define LINES_EMPTY 46 /* of them, those that a poll which finds nothing executes */
+
+/*
+ * Executes `lines` lines and returns. Each has ten instructions; every second one reads a line of `data`, 16 KiB.
+ * Line i begins at bench_code_ring + 64 i.
+ */
+uint64_t bench_code_run(const char *begin, uint64_t lines, const char *data);
+extern const char bench_code_ring[];
+
+__asm__("	.pushsection .text\n"
+	"	.globl bench_code_run\n"
+	"	.type bench_code_run, @function\n"
+	"bench_code_run:\n"
+	"	xor %eax, %eax\n"
+	"	xor %ecx, %ecx\n"
+	"	jmp *%rdi\n"
+	"	.balign 64\n"
+	"	.globl bench_code_ring\n"
+	"bench_code_ring:\n"
+	"	.set i, 0\n"
+	"	.rept 256\n"
+	"	.balign 64\n"
+	"	add %rsi, %rax\n"
+	"	rol $3, %rax\n"
+	"	.if i & 1\n"
+	"	xor (%rdx, %rcx), %rax\n"
+	"	.else\n"
+	"	xor %rdx, %rax\n"
+	"	.endif\n"
+	"	add $0x949, %rcx\n"
+	"	and $0x3fc0, %rcx\n"
+	"	lea 1(%rax, %rcx), %rax\n"
+	"	btc $5, %rax\n"
+	"	dec %rsi\n"
+	"	jz 1f\n"
+	"	jmp bench_code_ring + ((i + 73) % 256) * 64\n"
+	"	.set i, i + 1\n"
+	"	.endr\n"
+	"	.balign 64\n"
+	"1:	ret\n"
+	"	.size bench_code_run, . - bench_code_run\n"
+	"	.popsection\n");
+
+/* The first line after `before` executed ones. */
+static const char *
+line_after(unsigned before)
+{
+	return bench_code_ring + (size_t)before * STEP % RING * 64;
+}
+
+static void
+execute(const struct end *end, unsigned before, unsigned lines)
+{
+	lines = lines * end->percent / 100;
+	if (lines > 0)
+		(void)bench_code_run(line_after(before), lines, end->cold);
+}
+#else
+#define LINES_POST  0
+#define LINES_PLACE 0
+#define LINES_EMPTY 0
+
+static void
+execute(const struct end *end, unsigned before, unsigned lines)
+{
+	(void)before;
+	(void)lines;
+	if (end->percent != 0)
+		bench_die("raw-code is written for amd64");
+}
+#endif
+
+/* --- frames --------------------------------------------------------------------------------- */
+
+static void
+post(struct end *end)
+{
+	struct header header = {.length = (uint16_t)(end->framed - 6), .stag = STAG};
+	uint32_t crc;
+
+	execute(end, 0, LINES_POST);
+	memcpy(end->out, &header, sizeof(header));
+	memcpy(end->out + sizeof(header), end->memory, end->size);
+	crc = crc_of(end->out, sizeof(header) + end->size);
+	memcpy(end->out + sizeof(header) + end->size, &crc, sizeof(crc));
+	bench_raw_send(end->fd, end->out, end->framed);
+}
+
+static void
+place(struct end *end)
+{
+	struct header header;
+	uint32_t crc;
+
+	execute(end, LINES_POST + LINES_EMPTY, LINES_PLACE - LINES_EMPTY);
+	memcpy(&header, end->in, sizeof(header));
+	memcpy(&crc, end->in + sizeof(header) + end->size, sizeof(crc));
+	if (header.length != end->framed - 6 || header.stag != STAG || header.offset > 0 ||
+	    crc != crc_of(end->in, sizeof(header) + end->size))
+		bench_die("a wrong frame came");
+	memcpy(end->memory + header.offset, end->in + sizeof(header), end->size);
+}
+
+/* Polls until a frame is there and placed. */
+static void
+await(struct end *end)
+{
+	size_t have = 0;
+
+	while (have < end->framed) {
+		ssize_t n;
+
+		execute(end, LINES_POST, LINES_EMPTY);
+		n = recv(end->fd, end->in + have, end->framed - have, 0);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			bench_die("recv: the peer is gone");
+		have += n > 0 ? (size_t)n : 0;
+	}
+	place(end);
+}
+
+static void *
+sleep_long(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static double
+ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
+{
+	struct end end = {
+		.fd = bench_raw_pair(ctl, active, false),
+		.size = opts->size,
+		.framed = sizeof(struct header) + opts->size + sizeof(uint32_t),
+		.percent = percent,
+	};
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+	pthread_t thread;
+
+	if (end.framed > UINT16_MAX)
+		bench_die("a frame holds 65,515 octets at most");
+	if (pthread_create(&thread, NULL, sleep_long, NULL) != 0)
+		bench_die("no thread");
+	end.memory = bench_buffer(end.size);
+	end.out = bench_buffer(end.framed);
+	end.in = bench_buffer(end.framed);
+	end.cold = bench_buffer(16384);
+	for (uint64_t i = 0; i < warm + opts->iters; i++) {
+		if (i == warm)
+			start = bench_now();
+		if (active)
+			post(&end);
+		await(&end);
+		if (!active)
+			post(&end);
+	}
+	start = bench_now() - start;
+	close(end.fd);
+	free(end.memory);
+	free(end.out);
+	free(end.in);
+	free(end.cold);
+	return (double)start / (double)opts->iters / 2;
+}
+
+static double
+measure_fpdu(const struct bench_opts *opts, int ctl, bool active)
+{
+	return ping_pong(opts, ctl, active, 0);
+}
+
+static double
+measure_code(const struct bench_opts *opts, int ctl, bool active)
+{
+	return ping_pong(opts, ctl, active, opts->window);
+}
+
+const struct bench_case bench_fpdu_cases[] = {
+	{"raw-fpdu", "ns", true, measure_fpdu},
+	{"raw-code", "ns", true, measure_code},
+	{NULL, NULL, false, NULL},
+};
