@@ -394,6 +394,54 @@ test_flood(struct fixture *f, gconstpointer unused)
 		g_assert_cmpint(end_state(f->peers[i].end), ==, RI_QPS_RTS);
 }
 
+/* --- fairness ----------------------------------------------------------------------------- */
+
+#define FAIR_TURNS 20u /* Sends of a peer, on average */
+
+/* The peer sends its next message, of no octets, and the receive for it is posted before. */
+static void
+send_next(struct fixture *f, unsigned i, uint32_t msn)
+{
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, msn, 0, true);
+	uint8_t frame[64];
+	uint32_t len = rdmap_fpdu_put(frame, &seg, true);
+
+	g_assert_cmpint(end_recv(f->peers[i].end, msn, &f->ma, 0, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(send(f->peers[i].fd, frame, len, MSG_NOSIGNAL), ==, (ssize_t)len);
+}
+
+/* Each peer sends its next message when the one before has come: polls serve none of them more often than others. */
+static void
+test_fair(struct fixture *f, gconstpointer unused)
+{
+	const struct ri_fast_ops *fast = f->node->p->fast;
+	gint64 until = node_deadline();
+	uint32_t come[PEERS] = {0};
+	uint32_t least = UINT32_MAX, most = 0;
+	struct ri_wc wc;
+
+	(void)unused;
+	for (unsigned i = 0; i < PEERS; i++)
+		send_next(f, i, 1);
+	for (unsigned sum = 0; sum < PEERS * FAIR_TURNS;) {
+		g_assert_false(end_poll(f->a, true, &wc)); /* this lets the adapter make progress */
+		for (unsigned i = 0; i < PEERS; i++) {
+			if (fast->cq_depth(f->peers[i].end->urcq) == 0)
+				continue;
+			g_assert_true(end_poll(f->peers[i].end, true, &wc));
+			come[i]++;
+			sum++;
+			send_next(f, i, come[i] + 1);
+		}
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+	for (unsigned i = 0; i < PEERS; i++) {
+		least = MIN(least, come[i]);
+		most = MAX(most, come[i]);
+	}
+	g_assert_cmpuint(2 * least, >=, most);
+}
+
 /* --- the pool by itself, at its borders ------------------------------------------------------ */
 
 static void
@@ -441,10 +489,9 @@ main(int argc, char **argv)
 		const char *path;
 		void (*run)(struct fixture *f, gconstpointer unused);
 	} tests[] = {
-		{"/iwarp/crowd/reads", test_reads},
-		{"/iwarp/crowd/sends", test_sends},
-		{"/iwarp/crowd/waiting", test_waiting},
-		{"/iwarp/crowd/flood", test_flood},
+		{"/iwarp/crowd/reads", test_reads},     {"/iwarp/crowd/sends", test_sends},
+		{"/iwarp/crowd/waiting", test_waiting}, {"/iwarp/crowd/flood", test_flood},
+		{"/iwarp/crowd/fair", test_fair},
 	};
 
 	g_test_init(&argc, &argv, NULL);
