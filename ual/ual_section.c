@@ -13,15 +13,11 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "ri_order.h"
 
 #define MARKS 512u
-
-/* Of linux/membarrier.h. */
-#define CMD_PRIVATE_EXPEDITED          (1 << 3)
-#define CMD_REGISTER_PRIVATE_EXPEDITED (1 << 4)
 
 _Thread_local struct ual_section *ual_section_mine;
 atomic_bool ual_section_light;
@@ -143,24 +139,10 @@ wait_for_crowd(void)
 	pthread_mutex_unlock(&wait_lock);
 }
 
-/* All stores that other threads made before their next look-up are visible from here on. */
-static void
-order_others(void)
-{
-	const struct timespec long_enough = {.tv_nsec = 1000 * 1000};
-
-	if (!atomic_load(&ual_section_light) ||
-	    syscall(SYS_membarrier, CMD_PRIVATE_EXPEDITED, 0) == 0)
-		return;
-	/* It was forbidden later. No processor keeps a store back for a millisecond. */
-	atomic_store(&ual_section_light, false);
-	(void)nanosleep(&long_enough, NULL);
-}
-
 void
 ual_section_wait(void)
 {
-	order_others();
+	ri_order_others(&ual_section_light);
 	wait_for_marks();
 	wait_for_crowd();
 }
@@ -168,10 +150,7 @@ ual_section_wait(void)
 void
 ual_section_setup(void)
 {
-#ifndef __SANITIZE_THREAD__
-	if (syscall(SYS_membarrier, CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0)
-		atomic_store(&ual_section_light, true);
-#endif
+	ri_order_setup(&ual_section_light);
 }
 
 void

@@ -25,6 +25,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ri_order.h"
+
 /* One thread's mark, in a cache line of its own. */
 struct ual_section {
 	_Alignas(64) atomic_uint phase; /* odd: inside; written by the owner only */
@@ -68,7 +70,7 @@ ual_section_begin(void)
 	if (__builtin_expect(mine == NULL, 0))
 		return ual_section_begin_slow();
 	before = atomic_load_explicit(&mine->phase, memory_order_relaxed);
-	if (__builtin_expect(atomic_load_explicit(&ual_section_light, memory_order_relaxed), 1)) {
+	if (ri_order_is_light(&ual_section_light)) {
 		/* Relaxed: ual_section_wait's membarrier orders it before the look-up that follows. */
 		atomic_store_explicit(&mine->phase, before | 1, memory_order_relaxed);
 		atomic_signal_fence(memory_order_seq_cst);

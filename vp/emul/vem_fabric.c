@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "ri_order.h"
+
 /* --- lists -------------------------------------------------------------------------------- */
 
 void
@@ -57,6 +59,16 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
+/* Posts need no locked instruction for their mark at a pair: vem_pair_leave pays for the order. Set before the first pair is made. */
+static atomic_bool order_light;
+static pthread_once_t order_once = PTHREAD_ONCE_INIT;
+
+static void
+order_setup(void)
+{
+	ri_order_setup(&order_light);
+}
+
 /* With the lock of all fabrics: the fabric with that number, or NULL. */
 static struct vem_fabric *
 fabric_numbered(uint32_t number)
@@ -75,6 +87,7 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 
 	if (fabric == NULL)
 		return NULL;
+	(void)pthread_once(&order_once, order_setup);
 	fabric->host = host;
 	fabric->personality = personality;
 	do
@@ -273,13 +286,18 @@ vem_peer_put(struct ri_qp *qp)
 	atomic_fetch_sub_explicit(&qp->pair->end[!qp->side].uses, 1, memory_order_release);
 }
 
-/* There is one such use at a time, so a flag is enough, and costs half as much as a counter. */
+/* There is one such use at a time, so a flag is enough. */
 struct ri_qp *
 vem_peer_enter(struct ri_qp *qp)
 {
 	struct vem_end *end = &qp->pair->end[!qp->side];
 
-	atomic_store(&end->driven, true);
+	if (ri_order_is_light(&order_light)) {
+		atomic_store_explicit(&end->driven, true, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+	} else {
+		atomic_store(&end->driven, true);
+	}
 	struct ri_qp *peer = atomic_load(&end->qp);
 	if (peer == NULL)
 		vem_peer_exit(qp);
@@ -321,6 +339,7 @@ vem_pair_leave(struct ri_qp *qp)
 
 	struct vem_end *end = &pair->end[qp->side];
 	atomic_store(&end->qp, NULL);
+	ri_order_others(&order_light);
 	for (unsigned spins = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
 	     spins++) {
 		if (spins > 100)
