@@ -130,8 +130,9 @@ struct ri_rnic {
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions; /* of the channel's descriptor */
 	struct ri_watch asyncs;      /* of the asynchronous events */
-	struct ri_timer last_end;    /* it has failed: looks whether all connections have ended */
-	pthread_mutex_t lock;        /* of `contexts` */
+	struct ri_watch removal;  /* of the kernel's messages; its descriptor is -1 without them */
+	struct ri_timer last_end; /* it has failed: looks whether all connections have ended */
+	pthread_mutex_t lock;     /* of `contexts` */
 	struct vib_item contexts;
 	struct vib_keys keys;    /* regions, windows and address handles, for posts */
 	atomic_uint last_ah;     /* the last id of an address handle */
@@ -568,6 +569,8 @@ extern const struct ri_cm_ops vib_cm_ops;
 /* Make rnic->cm with its event channel, and watch it. RI_ERR_PERMISSION: /dev/infiniband/rdma_cm may not be opened. */
 enum ri_status vib_cm_open(struct ri_rnic *rnic) RI_MUST_CHECK;
 /* No context is left. After the return no upcall of the connection manager is under way, and none comes. */
+/* After the return no handler of its events runs. */
+void vib_cm_stop(struct ri_rnic *rnic);
 void vib_cm_close(struct ri_rnic *rnic);
 /* Destroy what a context still has: listeners and requests. Its queue pairs are destroyed already. */
 void vib_cm_context_end(struct ri_context *context);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "vib_cm.h"
+#include "vib_events.h"
 
 #define EVENTS_AT_ONCE 32 /* then the service thread serves others */
 
@@ -312,11 +313,12 @@ event_take(struct vib_cm *cm)
 {
 	struct rdma_cm_event *event;
 	enum vib_owner kind;
-	bool finished = false;
+	bool finished = false, removed;
 	void *owner;
 
 	if (rdma_get_cm_event(cm->channel, &event) != 0)
 		return false;
+	removed = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
 	owner = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id->context
 							      : event->id->context;
 	busy_begin(cm, owner);
@@ -341,6 +343,8 @@ event_take(struct vib_cm *cm)
 		vib_query_free(owner);
 	else if (finished)
 		deferred_free(owner);
+	if (removed)
+		vib_device_failed(cm->rnic);
 	return true;
 }
 
@@ -414,6 +418,13 @@ vib_cm_open(struct ri_rnic *rnic)
 	return RI_SUCCESS;
 }
 
+void
+vib_cm_stop(struct ri_rnic *rnic)
+{
+	if (rnic->cm != NULL)
+		rnic->host->watch_stop(rnic->host->self, &rnic->cm->watch);
+}
+
 /* Deferred connections are destroyed here; with iWARP that may wait for the device's own time limit. */
 void
 vib_cm_close(struct ri_rnic *rnic)
@@ -422,7 +433,7 @@ vib_cm_close(struct ri_rnic *rnic)
 
 	if (cm == NULL)
 		return;
-	rnic->host->watch_stop(rnic->host->self, &cm->watch);
+	vib_cm_stop(rnic);
 	pthread_mutex_lock(&cm->lock);
 	while (cm->calls != 0)
 		pthread_cond_wait(&cm->idle, &cm->lock);
@@ -570,12 +581,6 @@ vib_cm_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	attr->addr_gid = false;
 	attr->ud_request_pdata = rnic->iwarp ? 0 : VIB_PDATA_QUERY;
 	attr->ud_reply_pdata = rnic->iwarp ? 0 : VIB_PDATA_ANSWER;
-}
-
-enum ri_status
-vib_cm_close_qp(struct ri_qp *qp)
-{
-	return vib_disconnect(qp, NULL, 0);
 }
 
 const struct ri_cm_ops vib_cm_ops = {

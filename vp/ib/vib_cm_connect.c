@@ -188,3 +188,9 @@ vib_cm_abort(struct ri_qp *qp)
 {
 	(void)!conn_call(qp, VIB_STEP_CALL_ABORT); /* there may be none, or it is over */
 }
+
+enum ri_status
+vib_cm_close_qp(struct ri_qp *qp)
+{
+	return vib_disconnect(qp, NULL, 0);
+}

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,22 @@ prepare_for_fork(void)
 		(void)ibv_fork_init();
 }
 
+/*
+ * A driver that sends over a socket of the kernel may signal SIGPIPE to the thread that posts. A program that has not said
+ * what it wants then would die of it [RI 12.3.17].
+ */
+static void
+ignore_sigpipe(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGPIPE, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0 ||
+	    action.sa_handler != SIG_DFL)
+		return;
+	action.sa_handler = SIG_IGN;
+	(void)sigaction(SIGPIPE, &action, NULL);
+}
+
 /* May this thread pin memory beyond the limit? */
 static bool
 is_unlimited(void)
@@ -297,6 +314,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	}
 	vib_cm_profile(rnic, &rnic->attr);
 	warn_of_limit(rnic);
+	if (rnic->quirk->raises_sigpipe)
+		ignore_sigpipe();
 	status = vib_events_start(rnic);
 	if (status != RI_SUCCESS) {
 		vib_cm_close(rnic);
@@ -307,13 +326,31 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	return RI_SUCCESS;
 }
 
+/*
+ * The kernel waits until this process has closed the device that it takes away, and librdmacm has it open, too. It closes its
+ * own when it finds at its next look that the device is gone. This call looks; it also opens all other devices.
+ */
+static void
+librdmacm_look(void)
+{
+	struct ibv_context **list = rdma_get_devices(NULL);
+
+	if (list != NULL)
+		rdma_free_devices(list);
+}
+
 static void
 device_close(struct ri_rnic *rnic)
 {
+	bool gone = vib_removal_done(rnic);
+
 	vib_ah_calls_end(rnic);
+	vib_cm_stop(rnic); /* its events may end the adapter, so they end first */
 	vib_events_stop(rnic);
 	vib_cm_close(rnic);
 	rnic_free(rnic);
+	if (gone)
+		librdmacm_look();
 }
 
 static enum ri_status

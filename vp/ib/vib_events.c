@@ -40,9 +40,8 @@ on_last_end(void *arg)
 		vib_raise(rnic, RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
 }
 
-/* The device is gone or has failed. */
-static void
-device_failed(struct ri_rnic *rnic)
+void
+vib_device_failed(struct ri_rnic *rnic)
 {
 	if (atomic_exchange(&rnic->failed, true))
 		return;
@@ -62,7 +61,7 @@ descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
 	if (errno != EIO && errno != ENODEV)
 		return;
 	rnic->host->watch_change(rnic->host->self, watch, 0);
-	device_failed(rnic);
+	vib_device_failed(rnic);
 }
 
 /* --- completions ------------------------------------------------------------------------------ */
@@ -160,7 +159,7 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 			  (uint64_t)event->element.port_num - 1);
 		break;
 	default:
-		device_failed(rnic);
+		vib_device_failed(rnic);
 		break;
 	}
 }
@@ -219,6 +218,13 @@ vib_events_start(struct ri_rnic *rnic)
 		if (status != RI_SUCCESS)
 			host->watch_stop(host->self, &rnic->completions);
 	}
+	if (status == RI_SUCCESS) {
+		status = vib_removal_start(rnic);
+		if (status != RI_SUCCESS) {
+			host->watch_stop(host->self, &rnic->asyncs);
+			host->watch_stop(host->self, &rnic->completions);
+		}
+	}
 	if (status != RI_SUCCESS)
 		(void)ibv_destroy_comp_channel(rnic->channel);
 	return status;
@@ -229,6 +235,7 @@ vib_events_stop(struct ri_rnic *rnic)
 {
 	const struct ri_host *host = rnic->host;
 
+	vib_removal_stop(rnic);
 	host->watch_stop(host->self, &rnic->asyncs);
 	host->watch_stop(host->self, &rnic->completions);
 	host->timer_stop(host->self, &rnic->last_end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The device's own descriptors of events; vib_events.c. */
+/* The device's own descriptors of events, vib_events.c; what the kernel tells of its removal, vib_removal.c. */
 #ifndef VIB_EVENTS_H
 #define VIB_EVENTS_H
 
@@ -9,9 +9,20 @@
 
 /* Make the completion channel, and have the host watch it and the asynchronous events. */
 enum ri_status vib_events_start(struct ri_rnic *rnic) RI_MUST_CHECK;
+/* The device is gone or has failed: its connections end, then the adapter. On the service thread; the first call counts. */
+void vib_device_failed(struct ri_rnic *rnic);
 /* Handle the asynchronous events that the device has raised so far; on the service thread. */
 void vib_events_catch_up(struct ri_rnic *rnic);
 /* No object is left. After the return no handler runs. */
 void vib_events_stop(struct ri_rnic *rnic);
+
+/*
+ * Have the host watch what the kernel tells all programs of its devices. Without that an idle adapter may not know of the end.
+ * RI_ERR_NO_DEVICE: it has gone already.
+ */
+enum ri_status vib_removal_start(struct ri_rnic *rnic) RI_MUST_CHECK;
+void vib_removal_stop(struct ri_rnic *rnic);
+/* Has the adapter failed since its device was removed? */
+bool vib_removal_done(const struct ri_rnic *rnic);
 
 #endif /* VIB_EVENTS_H */

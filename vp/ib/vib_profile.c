@@ -13,7 +13,7 @@
 
 #include "vib_dmabuf.h"
 
-/* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14]. */
+/* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14], [RI 12.3.17]. */
 static const struct vib_quirk quirks[] = {
 	{.vendor_id = 0x626d74,
 	 .driver = "siw",
@@ -22,6 +22,7 @@ static const struct vib_quirk quirks[] = {
 	 .no_invalidate = true,
 	 .empty_harms = true,
 	 .own_depths = true,
+	 .raises_sigpipe = true,
 	 .no_read_fence = true},
 	/*
 	 * Linux's rxe gives the kernel's bit for an invalidation to programs, which have another one. And it takes a

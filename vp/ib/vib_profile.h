@@ -23,6 +23,7 @@ struct vib_quirk {
 	bool vague_statuses; /* its statuses of bad segments are others than libibverbs defines */
 	/* The event of an established connection names IRD and ORD of this side where others name those of the peer. */
 	bool own_depths;
+	bool raises_sigpipe; /* a post over a connection that has ended may signal its thread SIGPIPE */
 	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 

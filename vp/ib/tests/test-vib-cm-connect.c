@@ -251,6 +251,7 @@ test_failures(void)
 		g_test_message("row %u", (unsigned)i);
 		bring(fake, qp, rows[i].stage);
 		fake_event(fake, fake_last_id(), rows[i].type, rows[i].status, "why");
+		g_assert_cmpuint(fake->failures, ==, rows[i].type == RDMA_CM_EVENT_DEVICE_REMOVAL);
 		end = fake_upcall(fake, rows[i].kind);
 		g_assert_cmpint(end->reason, ==, rows[i].reason);
 		if (rows[i].kind == RI_CM_REJECTED)

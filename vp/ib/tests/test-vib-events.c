@@ -6,8 +6,10 @@
  * fails or is removed while it is in use ends its connections, then itself, and every later call has its status.
  */
 #include <errno.h>
+#include <linux/netlink.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "vib_cq.h"
@@ -24,6 +26,34 @@ static unsigned channel_reads;
 static unsigned acknowledged;
 static unsigned cm_told;
 static struct ibv_comp_channel channel;
+static const struct kernel_message {
+	const char *text; /* NULL: some were lost */
+	uint32_t port;    /* of the sender; the kernel's is 0 */
+	bool removes;
+} * message; /* the next one; NULL: there is none */
+
+/* --- the kernel's messages ------------------------------------------------------------------------- */
+
+ssize_t
+recvfrom(int fd, void *restrict buf, size_t size, int flags, __SOCKADDR_ARG from,
+	 socklen_t *restrict room)
+{
+	const struct kernel_message *now = message;
+	struct sockaddr_nl sender = {.nl_family = AF_NETLINK};
+
+	(void)fd;
+	(void)flags;
+	message = NULL;
+	errno = now == NULL ? EAGAIN : ENOBUFS;
+	if (now == NULL || now->text == NULL)
+		return -1;
+	sender.nl_pid = now->port;
+	g_assert_cmpuint(*room, ==, sizeof(sender));
+	memcpy(from.__sockaddr__, &sender, sizeof(sender));
+	g_assert_cmpuint(strlen(now->text), <, size);
+	memcpy(buf, now->text, strlen(now->text) + 1);
+	return (ssize_t)strlen(now->text) + 1;
+}
 
 /* --- libibverbs, and the connection manager ------------------------------------------------------- */
 
@@ -103,6 +133,9 @@ setting_new(void)
 {
 	struct device *d = device_new();
 
+	g_strlcpy(d->device.dev_path, "/", sizeof(d->device.dev_path));
+	g_strlcpy(d->device.dev_name, "uverbs1", sizeof(d->device.dev_name));
+	d->verbs.device = &d->device;
 	read_error = channel_error = EAGAIN;
 	acknowledged = cm_told = channel_reads = 0;
 	d->verbs.async_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -335,6 +368,58 @@ test_removed_and_closed(void)
 	device_free(d);
 }
 
+/* What the kernel tells everybody: the removal of this device ends the adapter once, and nothing else does. */
+static void
+test_messages(void)
+{
+	static const struct kernel_message rows[] = {
+		{"add@/devices/virtual/infiniband_verbs/uverbs1", 0, false},
+		{"remove@/devices/virtual/infiniband_verbs/uverbs11", 0, false},
+		{"remove@/devices/virtual/infiniband_verbs/uverbs", 0, false},
+		{"remove@/devices/virtual/other/uverbs1", 0, false},
+		{"remove@uverbs1", 0, false},
+		{"remove@", 0, false},
+		{"", 0, false},
+		{"remove@/devices/virtual/infiniband_verbs/uverbs1", 4711, false},
+		{NULL, 0, false},
+		{"remove@/devices/virtual/infiniband_verbs/uverbs1", 0, true},
+		{"remove@/devices/pci0000:00/0000:00:04.0/infiniband_verbs/uverbs1", 0, true},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct device *d = setting_new();
+
+		g_assert_cmpint(d->rnic.removal.fd, >=, 0);
+		for (int twice = 0; twice < 2; twice++) {
+			g_test_message("row %u", (unsigned)i);
+			message = &rows[i];
+			d->rnic.removal.fire(d->rnic.removal.arg, RI_WATCH_IN);
+			g_assert_null(message);
+		}
+		g_assert_cmpuint(d->async_events->len, ==, rows[i].removes);
+		setting_free(d);
+	}
+}
+
+/* Messages are lost, or the adapter is opened while its device goes: then the device's folder tells. */
+static void
+test_messages_lost(void)
+{
+	static const struct kernel_message lost = {0};
+	struct device *d = setting_new();
+
+	g_strlcpy(d->device.dev_path, "/nowhere", sizeof(d->device.dev_path));
+	message = &lost;
+	d->rnic.removal.fire(d->rnic.removal.arg, RI_WATCH_IN);
+	g_assert_cmpuint(d->async_events->len, ==, 1);
+	vib_events_stop(&d->rnic);
+	g_assert_cmpint(d->rnic.removal.fd, ==, -1);
+	g_assert_cmpint(vib_events_start(&d->rnic), ==, RI_ERR_NO_DEVICE);
+	g_assert_cmpint(d->rnic.removal.fd, ==, -1);
+	close(d->verbs.async_fd);
+	device_free(d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -345,5 +430,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),
 			     test_removed);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
+	g_test_add_func("/ib/events/messages", test_messages);
+	g_test_add_func("/ib/events/messages-lost", test_messages_lost);
 	return g_test_run();
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -100,10 +101,12 @@ ibv_fork_init(void)
 
 const struct ri_srq_ops vib_srq_ops;
 
+static struct vib_quirk quirk = {.driver = ""};
+
 enum ri_status
 vib_profile_make(struct ri_rnic *rnic)
 {
-	(void)rnic;
+	rnic->quirk = &quirk;
 	return steps[STEP_PROFILE];
 }
 
@@ -122,6 +125,12 @@ vib_cm_open(struct ri_rnic *rnic)
 	(void)rnic;
 	managers += steps[STEP_CM] == RI_SUCCESS;
 	return steps[STEP_CM];
+}
+
+void
+vib_cm_stop(struct ri_rnic *rnic)
+{
+	(void)rnic;
 }
 
 void
@@ -155,6 +164,31 @@ void
 vib_events_stop(struct ri_rnic *rnic)
 {
 	(void)rnic;
+}
+
+static bool removed; /* the device, while it was open */
+static int looks;    /* of librdmacm at the devices */
+static struct ibv_context *no_devices[1];
+
+bool
+vib_removal_done(const struct ri_rnic *rnic)
+{
+	(void)rnic;
+	return removed;
+}
+
+struct ibv_context **
+rdma_get_devices(int *num_devices)
+{
+	g_assert_null(num_devices);
+	looks++;
+	return no_devices;
+}
+
+void
+rdma_free_devices(struct ibv_context **list)
+{
+	g_assert_true(list == no_devices);
 }
 
 /* --- cases --------------------------------------------------------------------------------------------- */
@@ -260,6 +294,63 @@ test_no_file(void)
 	g_strlcpy(usable.dev_name, name, sizeof(usable.dev_name));
 }
 
+/* librdmacm looks at the devices again after a removed one is closed, and only then. */
+static void
+test_removed(void)
+{
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+
+	for (int i = 0; i < 2; i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct ri_rnic *rnic = NULL;
+
+		removed = i != 0;
+		looks = 0;
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_SUCCESS);
+		vib_device_ops.close(rnic);
+		g_assert_cmpint(looks, ==, i);
+		vth_free(vth);
+	}
+	removed = false;
+}
+
+static void
+on_pipe(int number)
+{
+	(void)number;
+}
+
+/* SIGPIPE is ignored for a driver that raises it, but not if the program has said what it wants. */
+static void
+test_sigpipe(void)
+{
+	static const struct {
+		bool raises;
+		void (*before)(int);
+		void (*after)(int);
+	} rows[] = {{false, SIG_DFL, SIG_DFL}, {true, SIG_DFL, SIG_IGN}, {true, on_pipe, on_pipe}};
+	const struct ri_upcalls upcalls = {.size = sizeof(upcalls)};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_open open = {
+			.name = "ib:fake0", .host = vth_host(vth), .upcalls = &upcalls};
+		struct sigaction action = {.sa_handler = rows[i].before};
+		struct ri_rnic *rnic = NULL;
+
+		g_assert_cmpint(sigaction(SIGPIPE, &action, NULL), ==, 0);
+		quirk.raises_sigpipe = rows[i].raises;
+		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_SUCCESS);
+		vib_device_ops.close(rnic);
+		g_assert_cmpint(sigaction(SIGPIPE, NULL, &action), ==, 0);
+		g_assert_true(action.sa_handler == rows[i].after);
+		vth_free(vth);
+	}
+	quirk.raises_sigpipe = false;
+}
+
 /* A step after the opening of the file fails: the file is closed again. */
 static void
 test_step(void)
@@ -345,6 +436,8 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/open/list", test_list);
 	g_test_add_func("/ib/open/open", test_open);
 	g_test_add_func("/ib/open/no-file", test_no_file);
+	g_test_add_func("/ib/open/removed", test_removed);
+	g_test_add_func("/ib/open/sigpipe", test_sigpipe);
 	g_test_add_func("/ib/open/step", test_step);
 	g_test_add_func("/ib/open/other", test_other);
 	g_test_add_func("/ib/open/limit", test_limit);

@@ -43,6 +43,7 @@ struct fake {
 	void *in_catch_up_arg;
 	void (*in_establish)(void *arg); /* likewise, rdma_establish */
 	void *in_establish_arg;
+	unsigned failures; /* how often the connection manager told that the device is gone */
 };
 
 /* The one that exists. */

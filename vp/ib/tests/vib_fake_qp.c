@@ -136,6 +136,12 @@ vib_qp_device_failed(const struct ri_qp *qp)
 }
 
 void
+vib_device_failed(struct ri_rnic *rnic)
+{
+	vib_of(rnic, struct fake, rnic)->failures++;
+}
+
+void
 vib_events_catch_up(struct ri_rnic *rnic)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Devices that go while they are used, and interfaces that go down: on a device of the case's own, over a dummy interface."""
+
+import functools
+import os
+
+import lab_device
+from lab_case import Case, Failed
+
+KINDS = ('rxe', 'siw')
+DEVICE, INTERFACE, ADDRESS = 'plug', 'plug0', '10.79.0.1'
+TESTS = ('switch', 'traffic', 'addresses', 'idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
+USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw')}
+FOR_EVER = ['-C', '100000000', '-S', '1000']
+END = 20                # seconds in which a program must have ended, and the device must have gone
+
+
+def make(bench, kind):
+    """The device; what an earlier case may have left of it goes first."""
+    lab_device.load_provider(bench)
+    remove(bench)
+    for line in (f'ip link add {INTERFACE} type dummy', f'ip link set {INTERFACE} up',
+                 f'ip addr add {ADDRESS}/24 dev {INTERFACE}', f'rdma link add {DEVICE} type {kind} netdev {INTERFACE}'):
+        bench.run(bench.theirs, line.split())
+
+
+def remove(bench):
+    """The device goes with its interface, unless both have gone already."""
+    bench.wait(bench.theirs, bench.start(bench.theirs, ['ip', 'link', 'del', INTERFACE]))
+
+
+def unplug(bench, kind, test):
+    """A test of the program that deletes the device which it uses."""
+    make(bench, kind)
+    path = f'/itapi/ib:{DEVICE}/unplug/{test}'
+    said = bench.run(bench.theirs, [os.path.join(bench.build, lab_device.TOPIC + 'unplug'), f'ib:{DEVICE}', '-p', path],
+                     env={**lab_device.ENVIRONMENT, 'ITAPI_TEST_LINK': f'{DEVICE}:{kind}:{INTERFACE}:{ADDRESS}'})
+    if lab_device.tests_of(said).get(path) != (True, ''):
+        raise Failed(f'the test did not run:\n{said}')
+    remove(bench)
+
+
+def ping(bench, kind):
+    """A tool over a device that is deleted says so and ends; the device can be made again, and the tool runs over it."""
+    make(bench, kind)
+    command = [bench.tool('it-ping'), '--self', '--adapter', f'ib:{DEVICE}']
+    job = bench.start(bench.theirs, command + FOR_EVER, {**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'info'})
+    bench.says(bench.theirs, job, 'IT_CM_MSG_CONN_ESTABLISHED_EVENT')
+    removal = bench.start(bench.theirs, ['rdma', 'link', 'delete', DEVICE])
+    ends = [bench.theirs.poll(one, END) for one in (job, removal)]
+    said = bench.theirs.says(job)
+    if ends[0] in (None, 0) or ends[0] < 0 or ends[1] != 0 or 'it-ping: ' not in said:
+        raise Failed(f'it-ping and the removal ended with {ends}:\n{said}')
+    said = bench.run(bench.theirs, [bench.tool('it-info'), '--adapter', f'ib:{DEVICE}'], status=1, env=lab_device.ENVIRONMENT)
+    if DEVICE not in said:
+        raise Failed(f'it-info does not name the device:\n{said}')
+    bench.run(bench.theirs, ['rdma', 'link', 'add', DEVICE, 'type', kind, 'netdev', INTERFACE])
+    bench.run(bench.theirs, [*command, '-C', '10'], env=lab_device.ENVIRONMENT)
+    remove(bench)
+
+
+CASES = []
+for name in KINDS:
+    CASES += [Case(f'unplug it-ping {name}', functools.partial(ping, kind=name))]
+    CASES += [Case(f'unplug {what} {name}', functools.partial(unplug, kind=name, test=what), long=(what, name) not in USUAL)
+              for what in TESTS]
