@@ -50,14 +50,14 @@ def tests_of(said):
     return {path: (verdict == 'ok', skipped) for verdict, path, skipped in TEST_LINE.findall(said)}
 
 
-def run_topic(bench, topic, device):
+def run_topic(bench, topic, device, env=None):
     """One program of tests on a device, without the tests that are known to differ; returns what became of each."""
     load_provider(bench)
     left_out = [entry['test'] for entry in deviations(device) if program_of(entry) == topic]
     argv = [os.path.join(bench.build, TOPIC + topic), f'ib:{device}']
     for test in left_out:
         argv += ['-s', path_of(device, test)]
-    said = bench.run(bench.theirs, argv, env=TESTS[device])
+    said = bench.run(bench.theirs, argv, env={**TESTS[device], **(env or {})})
     tests = tests_of(said)
     if not tests:
         raise Failed(f'no test ran:\n{said}')

@@ -35,15 +35,26 @@ TRANSACTIONS = ['client', 'SR', '64', 'server', 'SR', '4096', '3', 'client', 'RW
                 'server', 'RW', '8']
 OPERATIONS = ','.join(f'{what}:{size}' for size in ('1', '1000', '65537', '2m') for what in ('send', 'write', 'read'))
 RPING = ['-C', '10', '-S', '1000']
+HUGE_PAGES = 4
 PERFTEST = ('send_lat', 'send_bw', 'write_bw', 'read_bw')
 NO_SERVER_YET = 10              # trials of a client
 
 
-def topic(bench, name, device):
+def topic(bench, name, device, env=None):
     """The tests of IT-API of one topic; returns what became of them."""
-    tests = lab_device.run_topic(bench, name, device)
+    tests = lab_device.run_topic(bench, name, device, env)
     return {'device': device, 'topic': name, 'passed': sum(reason == '' for reason in tests.values()),
             'skipped': sorted({reason for reason in tests.values() if reason})}
+
+
+def pages(bench, device):
+    """The tests of kinds of memory, with huge pages and with files on tmpfs: the guest has no file system of a disk."""
+    bench.run(bench.theirs, ['sh', '-c', f'echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages'])
+    told = topic(bench, 'pages', device, {'ITAPI_TEST_FOLDER': '/dev/shm'})
+    bench.run(bench.theirs, ['sh', '-c', 'echo 0 >/proc/sys/vm/nr_hugepages'])
+    if told['skipped']:
+        raise Failed(f'not all tests ran: {told["skipped"]}')
+    return told
 
 
 def deviations(bench, device):
@@ -145,6 +156,7 @@ for name in DEVICES:
               Case(f'devices deviations {name}', functools.partial(deviations, device=name), limit=900, long=True, fatal=True)]
     CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300,
                    long=(what, name) in LONG) for what in TOPICS]
+    CASES += [Case(f'devices pages {name}', functools.partial(pages, device=name))]
     CASES += [Case(f'devices differential {what} {name}', functools.partial(differential, device=name, kind=what), limit=300,
                    long=True, known=DISAGREE.get(name, '')) for what in KINDS]
 for our_role in ('initiator', 'responder'):
