@@ -314,7 +314,10 @@ right_set(bool on)
 	g_assert_cmpint(syscall(SYS_capset, &head, data), ==, 0);
 }
 
-/* Devices pin regions, and one beyond the limit is refused; after the refusal the limit can be used up. Others pin nothing. */
+/*
+ * Devices pin regions, and one beyond the limit is refused; after the refusal the limit can be used up. Other
+ * adapters may pin nothing.
+ */
 static void
 test_limit(struct pair *pair)
 {
@@ -336,7 +339,7 @@ test_limit(struct pair *pair)
 				 IT_PRIV_ALL, IT_LMR_FLAG_NONE, 0, &place.lmr, &place.context);
 	if (status == IT_SUCCESS)
 		pair_ok(it_lmr_free(place.lmr));
-	g_assert_cmpint(status, ==, pair_is_device() ? IT_ERR_RESOURCES : IT_SUCCESS);
+	g_assert_true(status == IT_ERR_RESOURCES || (status == IT_SUCCESS && !pair_is_device()));
 	part = (struct place){.at = place.at, .size = place.size / 4};
 	place_register(end, &part);
 	pair_ok(it_lmr_free(part.lmr));

@@ -4,6 +4,7 @@
 
 import functools
 import os
+import signal
 
 import lab_device
 from lab_case import Case, Failed
@@ -13,6 +14,7 @@ DEVICE, INTERFACE, ADDRESS = 'plug', 'plug0', '10.79.0.1'
 TESTS = ('switch', 'traffic', 'addresses', 'idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
 USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw')}
 FOR_EVER = ['-C', '100000000', '-S', '1000']
+SOON = 2                # seconds in which the kernel would have removed a device that nobody has open
 END = 20                # seconds in which a program must have ended, and the device must have gone
 
 
@@ -60,8 +62,25 @@ def ping(bench, kind):
     remove(bench)
 
 
+def killed(bench, kind):
+    """A program that does not run is waited for, however long, and its end is enough."""
+    make(bench, kind)
+    job = bench.start(bench.theirs, [bench.tool('it-ping'), '--self', '--adapter', f'ib:{DEVICE}', *FOR_EVER],
+                      {**lab_device.ENVIRONMENT, 'ITAPI_LOG': 'info'})
+    bench.says(bench.theirs, job, 'IT_CM_MSG_CONN_ESTABLISHED_EVENT')
+    bench.theirs.signal(job, signal.SIGSTOP)
+    removal = bench.start(bench.theirs, ['rdma', 'link', 'delete', DEVICE])
+    waited = bench.theirs.poll(removal, SOON) is None
+    bench.kill(bench.theirs, job)
+    ended = bench.theirs.poll(removal, END)
+    if not waited or ended != 0:
+        raise Failed(f'the removal {"waited" if waited else "did not wait"} for the program, and ended with {ended}')
+    remove(bench)
+
+
 CASES = []
 for name in KINDS:
-    CASES += [Case(f'unplug it-ping {name}', functools.partial(ping, kind=name))]
+    CASES += [Case(f'unplug it-ping {name}', functools.partial(ping, kind=name)),
+              Case(f'unplug killed {name}', functools.partial(killed, kind=name), long=True)]
     CASES += [Case(f'unplug {what} {name}', functools.partial(unplug, kind=name, test=what), long=(what, name) not in USUAL)
               for what in TESTS]
