@@ -568,9 +568,9 @@ void vib_ah_calls_end(struct ri_rnic *rnic);
 extern const struct ri_cm_ops vib_cm_ops;
 /* Make rnic->cm with its event channel, and watch it. RI_ERR_PERMISSION: /dev/infiniband/rdma_cm may not be opened. */
 enum ri_status vib_cm_open(struct ri_rnic *rnic) RI_MUST_CHECK;
-/* No context is left. After the return no upcall of the connection manager is under way, and none comes. */
 /* After the return no handler of its events runs. */
 void vib_cm_stop(struct ri_rnic *rnic);
+/* No context is left. After the return no upcall of the connection manager is under way, and none comes. */
 void vib_cm_close(struct ri_rnic *rnic);
 /* Destroy what a context still has: listeners and requests. Its queue pairs are destroyed already. */
 void vib_cm_context_end(struct ri_context *context);
