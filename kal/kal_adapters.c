@@ -27,23 +27,36 @@
 #define ADAPTERS_FIRST 16
 #define ADAPTERS_MAX   4096 /* of one provider */
 
+/* The first load of all, or a look at those that waited for their devices. False: memory or descriptors ran out. */
+static bool
+providers_load(bool again, unsigned *loaded)
+{
+	char folder[PATH_MAX];
+
+	if (again)
+		return ri_load_again(kal_host_default(), loaded);
+	*loaded = 1;
+	return ri_load_all(kal_host_default(), ri_builtin_entries,
+			   kal_setting_text(KAL_SETTING_PROVIDER_PATH),
+			   ri_load_folder(folder, sizeof(folder)));
+}
+
 enum ri_status
 kal_providers_load(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool loaded;
-	char folder[PATH_MAX];
+	static bool loaded, unchecked;
+	unsigned more = 0;
 	bool complete;
 
 	pthread_mutex_lock(&lock);
-	if (!loaded) {
-		loaded = ri_load_all(kal_host_default(), ri_builtin_entries,
-				     kal_setting_text(KAL_SETTING_PROVIDER_PATH),
-				     ri_load_folder(folder, sizeof(folder)));
-		if (loaded)
-			kal_settings_check_all(kal_host_default());
+	complete = providers_load(loaded, &more);
+	unchecked = unchecked || more != 0;
+	if (complete && unchecked) {
+		kal_settings_check_all(kal_host_default());
+		unchecked = false;
 	}
-	complete = loaded;
+	loaded = loaded || complete;
 	pthread_mutex_unlock(&lock);
 	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
 }

@@ -174,7 +174,7 @@ void kal_events_drop_all(struct kal_client *client);
 void kal_events_init(struct kal_client *client);
 
 /* kal_adapters.c */
-/* Once. RI_ERR_RESOURCES: memory ran out on the way, and the next call goes on. */
+/* All once, and those later that wait for their devices. RI_ERR_RESOURCES: memory ran out on the way, the next call goes on. */
 enum ri_status kal_providers_load(void) RI_MUST_CHECK;
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
 enum ri_status kal_rnic_open(struct kal_client *client, const char *name,

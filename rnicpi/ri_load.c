@@ -10,6 +10,8 @@
  * build of a provider takes the place of the one compiled in; then that; then the installed folder.
  *
  * The entry function may return NULL: "I cannot run on this machine". That is no fault.
+ *
+ * An object of the installed folder whose device is not there yet waits in a list (ri_load_again).
  */
 
 #include "ri_load.h"
@@ -17,8 +19,10 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +34,17 @@
 
 #define SUFFIX ".so"
 #define NEEDS  ".needs"
+
+/* An object of the installed folder that was passed over, and the path that did not exist. */
+struct passed {
+	struct passed *next;
+	const char *needs; /* behind the path, in the same memory */
+	char path[];
+};
+
+static pthread_mutex_t passed_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* also owned while one of them is loaded */
+static struct passed *passed_over;
 
 static void
 log_line(const struct ri_host *host, enum ri_log_level level, const char *text)
@@ -62,19 +77,36 @@ is_shortage(int error)
 	return error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-/* The dynamic linker says why in words only; errno tells whether memory or descriptors ran out on the way. */
+/*
+ * Did memory or descriptors run out when this object was opened? The dynamic linker leaves no errno. For descriptors the
+ * object is opened here; memory is known by the end of the linker's words, unless they are in another language.
+ */
 static bool
-open_error(struct ri_error *error, const char *path, int cause)
+is_open_short(const char *path, const char *what)
+{
+	const char *memory = ri_errno_text(ENOMEM);
+	size_t length = strlen(memory), whole = what != NULL ? strlen(what) : 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return is_shortage(errno);
+	close(fd);
+	return whole >= length && strcmp(what + whole - length, memory) == 0;
+}
+
+/* The dynamic linker says why in words only. */
+static bool
+open_error(struct ri_error *error, const char *path)
 {
 	const char *what = dlerror();
 	size_t length = strlen(path);
+	bool shortage = is_open_short(path, what);
 
 	/* It mostly begins with the path, which is said anyway. */
 	if (what != NULL && strncmp(what, path, length) == 0 &&
 	    strncmp(what + length, ": ", 2) == 0)
 		what += length + 2;
-	return ri_error_set(error,
-			    is_shortage(cause) ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+	return ri_error_set(error, shortage ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
 			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
 }
 
@@ -89,10 +121,9 @@ ri_load_file(const char *path, struct ri_error *error)
 	/* The dynamic linker would wait until another process writes to a FIFO. */
 	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
 		return load_error(error, path, "is no regular file");
-	errno = 0;
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (object == NULL)
-		return open_error(error, path, errno);
+		return open_error(error, path);
 	symbol = dlsym(object, RI_PROVIDER_ENTRY_NAME);
 	if (symbol == NULL) {
 		dlclose(object);
@@ -137,17 +168,40 @@ open_folder_error(struct ri_error *error, const char *folder, int cause)
 			: ri_errno_text(cause));
 }
 
+/* Keep an object for ri_load_again(), once. False: no memory. */
+static bool
+passed_keep(const char *path, const char *needs)
+{
+	size_t length = strlen(path) + 1;
+	struct passed **link = &passed_over;
+	struct passed *passed = malloc(sizeof(*passed) + length + strlen(needs) + 1);
+
+	if (passed == NULL)
+		return false;
+	passed->next = NULL;
+	passed->needs = strcpy(strcpy(passed->path, path) + length, needs);
+	pthread_mutex_lock(&passed_lock);
+	while (*link != NULL && strcmp((*link)->path, path) != 0)
+		link = &(*link)->next;
+	if (*link == NULL) {
+		*link = passed;
+		passed = NULL;
+	}
+	pthread_mutex_unlock(&passed_lock);
+	free(passed);
+	return true;
+}
+
 /*
  * May a provider of the installed folder be of use? If a file beside it has its name with .needs in place of .so, only if
  * the path in its first line exists that is no comment (#). So the provider of devices, and the libraries that it uses, are not
- * loaded on a machine without devices.
+ * loaded on a machine without devices. What is passed over is kept for a later look; if it cannot be, it is of use.
  */
 static bool
 is_of_use(const struct ri_host *host, const char *path)
 {
 	char name[PATH_MAX + sizeof(NEEDS)], line[PATH_MAX] = "", text[2 * PATH_MAX + 64];
 	FILE *file;
-	bool exists;
 
 	(void)snprintf(name, sizeof(name), "%.*s" NEEDS, (int)(strlen(path) - strlen(SUFFIX)),
 		       path);
@@ -157,14 +211,12 @@ is_of_use(const struct ri_host *host, const char *path)
 	while (fgets(line, sizeof(line), file) != NULL && line[0] == '#')
 		line[0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
-	exists = line[0] == '\0' || access(line, F_OK) == 0;
 	fclose(file);
-	if (!exists) {
-		(void)snprintf(text, sizeof(text), "%s: not loaded, because there is no %s", path,
-			       line);
-		log_line(host, RI_LOG_INFO, text);
-	}
-	return exists;
+	if (line[0] == '\0' || access(line, F_OK) == 0 || !passed_keep(path, line))
+		return true;
+	(void)snprintf(text, sizeof(text), "%s: not loaded, because there is no %s", path, line);
+	log_line(host, RI_LOG_INFO, text);
+	return false;
 }
 
 /* False: no memory or descriptors. `named`: that it cannot be looked through is a mistake, and each object is wanted. */
@@ -281,5 +333,34 @@ ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, con
 	complete = load_built_in(host, builtin);
 	if (folder != NULL)
 		complete &= load_folder(host, folder, false);
+	return complete;
+}
+
+bool
+ri_load_again(const struct ri_host *host, unsigned *loaded)
+{
+	struct passed **link = &passed_over, *passed;
+	bool complete = true;
+
+	*loaded = 0;
+	pthread_mutex_lock(&passed_lock);
+	while ((passed = *link) != NULL) {
+		struct ri_error error = {0};
+
+		if (access(passed->needs, F_OK) != 0) {
+			link = &passed->next;
+			continue;
+		}
+		if (ri_load_file(passed->path, &error)) {
+			++*loaded;
+		} else if (!note_refusal(host, &error)) {
+			complete = false;
+			link = &passed->next;
+			continue;
+		}
+		*link = passed->next;
+		free(passed);
+	}
+	pthread_mutex_unlock(&passed_lock);
 	return complete;
 }

@@ -24,11 +24,17 @@ const char *ri_load_folder(char *out, size_t size);
  * Register every *.so of the folders in `path` (colon-separated, may be NULL), then the built-in
  * providers, then every *.so of `folder` (may be NULL), by name. What is refused is logged through `host`, remembered
  * by the registry, and does not stop the others. An object of `folder` is passed over if a file of its name with .needs in
- * place of .so names a path that does not exist. False: memory or descriptors ran out on the way; the same call again
- * goes on.
+ * place of .so names a path that does not exist, and is loaded by ri_load_again(). False: memory or descriptors ran out on the
+ * way; the same call again goes on.
  */
 bool ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, const char *path,
 		 const char *folder);
+/*
+ * Register the objects that were passed over and whose path exists by now: of a device that came later. Each is tried
+ * once; `loaded` is how many were taken over by this call. Any thread. It costs one access() for each that is still passed over.
+ * False: memory or descriptors ran out on the way; the same call again goes on.
+ */
+bool ri_load_again(const struct ri_host *host, unsigned *loaded);
 /* One file. */
 bool ri_load_file(const char *path, struct ri_error *error);
 

@@ -2,8 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Providers that say what they need: loaded from the installed folder only where that exists. And a process that has too
- * few descriptors to load any: it loads them later.
+ * Providers that say what they need: loaded from the installed folder only where that exists, or when it appears. And a
+ * process that has too few descriptors to load any: it loads them later.
+ *
+ * Usage: test-rnicpi-needs PROVIDER.so
  */
 
 #include <fcntl.h>
@@ -60,6 +62,108 @@ test_needs(void)
 	g_assert_cmpint(g_rmdir(dir), ==, 0);
 }
 
+/* --- what appears later ----------------------------------------------------------------------------- */
+
+#define THREADS 8
+#define LOOKS   50
+
+static const char *object; /* a provider */
+
+/* A folder in which a provider, and what is none, wait for one path. */
+struct waiting {
+	char *dir;
+	char *device; /* that path */
+};
+
+static const char *const parts[] = {"plugged.so", "plugged.needs", "bad.so", "bad.needs"};
+
+static void
+waiting_new(struct waiting *w)
+{
+	g_autofree char *needs = NULL;
+
+	w->dir = g_dir_make_tmp("plugged-XXXXXX", NULL);
+	g_assert_nonnull(w->dir);
+	w->device = g_build_filename(w->dir, "device", NULL);
+	needs = g_strdup_printf("# appears later\n%s\n", w->device);
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+		g_autofree char *path = g_build_filename(w->dir, parts[i], NULL);
+		g_autofree char *text = NULL;
+		gsize length = strlen(needs);
+
+		if (i == 0)
+			g_assert_true(g_file_get_contents(object, &text, &length, NULL));
+		g_assert_true(g_file_set_contents(path, text != NULL ? text : needs, (gssize)length,
+						  NULL));
+	}
+}
+
+static void
+waiting_free(struct waiting *w)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+		g_autofree char *path = g_build_filename(w->dir, parts[i], NULL);
+
+		g_assert_cmpint(g_unlink(path), ==, 0);
+	}
+	(void)g_unlink(w->device);
+	g_assert_cmpint(g_rmdir(w->dir), ==, 0);
+	g_free(w->dir);
+	g_free(w->device);
+}
+
+static unsigned
+load_again(void)
+{
+	unsigned loaded = 99;
+
+	g_assert_true(ri_load_again(NULL, &loaded));
+	return loaded;
+}
+
+/* A thread that lists adapters: how many providers it has loaded. */
+static gpointer
+look_often(gpointer arg)
+{
+	unsigned loaded = 0;
+
+	(void)arg;
+	for (unsigned i = 0; i < LOOKS; i++)
+		loaded += load_again();
+	return GUINT_TO_POINTER(loaded);
+}
+
+/* The path appears while threads look: one of them loads the provider, and nobody loads it again. */
+static void
+test_later(void)
+{
+	unsigned before = ri_registry_count(), loaded = 0;
+	GThread *threads[THREADS];
+	struct waiting w;
+
+	waiting_new(&w);
+	/* A first load that ran out of memory is called again: each object waits once. */
+	g_assert_true(ri_load_all(NULL, NULL, NULL, w.dir));
+	g_assert_true(ri_load_all(NULL, NULL, NULL, w.dir));
+	g_assert_cmpuint(load_again(), ==, 0);
+	g_assert_cmpuint(ri_registry_count(), ==, before);
+	g_assert_false(was_tried("bad.so"));
+
+	for (unsigned i = 0; i < THREADS; i++)
+		threads[i] = g_thread_new("look", look_often, NULL);
+	g_assert_true(g_file_set_contents(w.device, "", -1, NULL));
+	for (unsigned i = 0; i < THREADS; i++)
+		loaded += GPOINTER_TO_UINT(g_thread_join(threads[i]));
+	loaded += load_again();
+	g_assert_cmpuint(loaded, ==, 1);
+	g_assert_cmpuint(ri_registry_count(), ==, before + 1);
+	g_assert_cmpstr(ri_registry_get(before)->name, ==, "tiny");
+	g_assert_true(was_tried("bad.so"));
+	waiting_free(&w);
+}
+
+/* --- few descriptors --------------------------------------------------------------------------------- */
+
 /* Leave a process so many descriptors, by a limit; returns the limit that was. */
 static struct rlimit
 leave_descriptors(unsigned room)
@@ -74,6 +178,30 @@ leave_descriptors(unsigned room)
 	few.rlim_cur = (rlim_t)fd;
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
 	return limit;
+}
+
+/* The path is there, but no descriptor for the object: it is not refused, and loaded by a later look. */
+static void
+test_later_descriptors(void)
+{
+	struct rlimit limit;
+	struct waiting w;
+	unsigned loaded;
+	bool complete;
+
+	waiting_new(&w);
+	g_assert_true(ri_load_all(NULL, NULL, NULL, w.dir));
+	g_assert_true(g_file_set_contents(w.device, "", -1, NULL));
+	limit = leave_descriptors(0);
+	complete = ri_load_again(NULL, &loaded);
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	g_assert_false(complete);
+	g_assert_cmpuint(loaded, ==, 0);
+	g_assert_false(was_tried(w.dir));
+	/* A copy of that provider has its name already: that is said of it now. */
+	g_assert_cmpuint(load_again(), ==, 0);
+	g_assert_true(was_tried(w.dir));
+	waiting_free(&w);
 }
 
 /* The folder cannot be read, or the object in it cannot be opened: neither is refused for that. */
@@ -101,7 +229,11 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_assert_cmpint(argc, ==, 2);
+	object = argv[1];
 	g_test_add_func("/rnicpi/needs", test_needs);
+	g_test_add_func("/rnicpi/later", test_later);
+	g_test_add_func("/rnicpi/later-descriptors", test_later_descriptors);
 	g_test_add_func("/rnicpi/descriptors", test_descriptors);
 	return g_test_run();
 }
