@@ -8,6 +8,7 @@ Three are vp/ib over devices that vp/ib/tests/vib_played.c plays: one device for
 library that does not know the kernel's devices. DMABUF is 1 where libibverbs can register a dmabuf.
 """
 
+import contextlib
 import functools
 import os
 import resource
@@ -32,12 +33,29 @@ TROUBLES = {
 MAY_LOCK = 1 << 14      # CAP_IPC_LOCK
 
 
-def info(tools, provider, *words, **more):
-    """it-info with this provider."""
+@contextlib.contextmanager
+def kernel(version='6', unlisted=False):
+    """A folder where a program finds what the kernel shows of its interface, and a device that libibverbs does not list."""
     with Folder() as folder:
+        os.makedirs(os.path.join(folder.path, 'infiniband', 'odd0'))
+        if version is not None:
+            verbs = os.path.join(folder.path, 'verbs')
+            os.makedirs(os.path.join(verbs, 'uverbs9') if unlisted else verbs)
+            files = {'abi_version': version}
+            if unlisted:
+                files.update({'uverbs9/ibdev': 'odd0', 'uverbs9/abi_version': '3'})
+            for name, text in files.items():
+                with open(os.path.join(verbs, name), 'w', encoding='ascii') as file:
+                    file.write(text + '\n')
+        yield folder.path
+
+
+def info(tools, provider, *words, shown=None, **more):
+    """it-info with this provider, where the kernel shows this."""
+    with Folder() as folder, kernel(**(shown or {})) as place:
         shutil.copy(provider, os.path.join(folder.path, 'ib.so'))
         kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
-        return run(tools, 'it-info', *words, env={**kept, 'ITAPI_PROVIDER_PATH': folder.path}, **more)
+        return run(tools, 'it-info', *words, env={**kept, 'ITAPI_PROVIDER_PATH': folder.path}, cwd=place, **more)
 
 
 def need(condition, what):
@@ -95,15 +113,31 @@ def going(tools, played):
         need('it-info: ' in said.err, said.err)
 
 
-def none(tools, provider):
+def none(tools, provider, shown=None):
     """No device, or none that the library can use: no adapter of it, and no failure."""
-    names = [one['name'] for one in info(tools, provider, '--json').expect(0).json()['adapters']]
+    names = [one['name'] for one in info(tools, provider, '--json', shown=shown).expect(0).json()['adapters']]
     need(not any(name.startswith('ib:') for name in names), '%r' % names)
-    return info(tools, provider, '-a', 'ib:good').expect(1, "there is no adapter named 'ib:good'")
+    return info(tools, provider, '-a', 'ib:good', shown=shown).expect(1, "there is no adapter named 'ib:good'")
 
 
-def old(tools, provider):
-    none(tools, provider).expect(1, 'ib_uverbs is not loaded, or the library is too old for it')
+def unlisted(tools, provider):
+    none(tools, provider, {'unlisted': True}).expect(
+        1, 'libibverbs does not list the device odd0 of the kernel: /dev/uverbs9: No such file or directory')
+
+
+# What the kernel shows to a library that refuses it, and the reason that is said.
+REFUSED = {
+    'unloaded': (None, 'the module ib_uverbs is not loaded'),
+    'old': ('7', 'the library is too old for version 7 of the kernel\'s interface'),
+    'new': ('2', 'it does not know version 2 of the kernel\'s interface'),
+    'senseless': ('six', 'abi_version has no number: "six"'),
+}
+
+
+def refused(tools, provider, name):
+    version, reason = REFUSED[name]
+    said = none(tools, provider, {'version': version}).expect(1, reason)
+    need(not any(other in said.err for _, other in REFUSED.values() if other != reason), said.err)
 
 
 def may_lock():
@@ -128,7 +162,8 @@ def cases(tools, played, empty, unknown, dmabuf):
         yield case.__name__, functools.partial(case, tools, played)
     yield 'rich', functools.partial(rich, tools, dmabuf, played)
     yield 'none', functools.partial(none, tools, empty)
-    yield 'old', functools.partial(old, tools, unknown)
+    yield 'unlisted', functools.partial(unlisted, tools, empty)
+    yield from (('refused-' + name, functools.partial(refused, tools, unknown, name)) for name in REFUSED)
 
 
 if __name__ == '__main__':

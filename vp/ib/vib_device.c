@@ -8,7 +8,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,16 +19,13 @@
 
 #include "vib_ah.h"
 #include "vib_events.h"
+#include "vib_list.h"
 #include "vib_objects.h"
 #include "vib_profile.h"
 
 #define PREFIX        "ib:"
-#define DESCRIPTORS   8          /* that libibverbs uses at a time to find devices, or less */
 #define MEMLOCK_LEAST (1u << 20) /* bytes; with a lower limit an adapter is of little use */
-#ifndef VIB_FOLDER               /* a test has one that is always there */
-#define VIB_FOLDER "/sys/class/infiniband"
-#endif
-#ifndef VIB_FILES /* a test has its own */
+#ifndef VIB_FILES                /* a test has its own */
 #define VIB_FILES "/dev/infiniband/"
 #endif
 
@@ -80,63 +76,17 @@ device_describe(struct ibv_device *device, struct ri_device_desc *desc)
 	desc->num_ports = ports_count(device);
 }
 
-/* Can the folder of devices be opened so often at the same time? If not, errno. */
-static int
-descriptors_check(void)
-{
-	int fds[DESCRIPTORS], count = 0, error = 0;
-
-	while (count < DESCRIPTORS && error == 0) {
-		fds[count] = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fds[count] >= 0)
-			count++;
-		else
-			error = errno;
-	}
-	while (count > 0)
-		close(fds[--count]);
-	return error;
-}
-
-/*
- * The devices. NULL and RI_SUCCESS: the kernel has none, or no RDMA. libibverbs looks for its drivers only once, and a
- * process that is short of descriptors at that time would never see a device; so it is asked when there are enough.
- */
-static enum ri_status
-devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
-{
-	int error = descriptors_check();
-
-	*list = NULL;
-	*count = 0;
-	if (error != 0)
-		return error == EMFILE || error == ENFILE || error == ENOMEM ? RI_ERR_RESOURCES
-									     : RI_SUCCESS;
-	errno = 0;
-	*list = ibv_get_device_list(count);
-	if (*list == NULL && errno == ENOSYS && host->log_level >= RI_LOG_WARNING)
-		host->log(host->self, RI_LOG_WARNING, "ib",
-			  "libibverbs cannot use the RDMA devices of the kernel: ib_uverbs is not "
-			  "loaded, or the library is too old for it");
-	return *list != NULL || errno == ENOSYS || errno == ENODEV || errno == ENOENT
-		       ? RI_SUCCESS
-		       : RI_ERR_RESOURCES;
-}
-
 static enum ri_status
 device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
 	uint32_t room = *count, found = 0;
 	struct ibv_device **list;
 	int number;
-	enum ri_status status = devices_list(host, &list, &number);
+	enum ri_status status = vib_devices_list(host, &list, &number);
 
 	*count = 0;
 	if (status != RI_SUCCESS)
 		return status;
-	if (number == 0 && host->log_level >= RI_LOG_INFO)
-		host->log(host->self, RI_LOG_INFO, "ib",
-			  "the kernel has no RDMA device (/sys/class/infiniband)");
 	for (int i = 0; i < number; i++) {
 		if (!is_usable(list[i]))
 			continue;
@@ -248,7 +198,7 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 {
 	struct ibv_device **list;
 	int number;
-	enum ri_status status = devices_list(rnic->host, &list, &number);
+	enum ri_status status = vib_devices_list(rnic->host, &list, &number);
 
 	if (status != RI_SUCCESS)
 		return status;

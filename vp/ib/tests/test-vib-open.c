@@ -3,9 +3,11 @@
 
 /*
  * Listing and opening devices where that fails: no device, a library that cannot use the kernel's, no permission, a device
- * of another kind, no memory. Each has its status and a line of the log. libibverbs is played.
+ * of another kind, no memory. Each has its status and a line of the log. libibverbs is played, and what the kernel says is in
+ * a folder of the test.
  */
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
@@ -29,6 +31,7 @@ static struct ibv_context verbs;
 static int list_error; /* of ibv_get_device_list; -1: it has none */
 static int open_error; /* of ibv_open_device; 0: it works */
 static int opened;
+static int asked; /* calls of ibv_get_device_list */
 
 /* What follows the opening of the file, and how it ends. */
 enum step {
@@ -48,6 +51,7 @@ ibv_get_device_list(int *count)
 {
 	static struct ibv_device *none[] = {NULL};
 
+	asked++;
 	*count = list_error == 0 ? 2 : 0;
 	if (list_error > 0) {
 		errno = list_error;
@@ -193,6 +197,44 @@ rdma_free_devices(struct ibv_context **list)
 
 /* --- cases --------------------------------------------------------------------------------------------- */
 
+/* What the kernel shows, below the folder where the test runs. NULL: nothing. */
+static void
+kernel_shows(const char *device, const char *version, const char *driver)
+{
+	static const char *const gone[] = {"infiniband/fake0",    "verbs/abi_version",
+					   "verbs/uverbs9/ibdev", "verbs/uverbs9/abi_version",
+					   "verbs/uverbs9",       "verbs",
+					   "infiniband"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(gone); i++)
+		(void)g_remove(gone[i]);
+	if (device != NULL) {
+		g_assert_cmpint(g_mkdir("infiniband", 0700), ==, 0);
+		if (device[0] != '\0')
+			g_assert_true(g_file_set_contents("infiniband/fake0", "", -1, NULL));
+	}
+	if (version == NULL)
+		return;
+	g_assert_cmpint(g_mkdir("verbs", 0700), ==, 0);
+	/* Not even root can read a link to itself. */
+	if (strcmp(version, "loop") == 0)
+		g_assert_cmpint(symlink("abi_version", "verbs/abi_version"), ==, 0);
+	else
+		g_assert_true(g_file_set_contents("verbs/abi_version", version, -1, NULL));
+	if (driver == NULL)
+		return;
+	g_assert_cmpint(g_mkdir("verbs/uverbs9", 0700), ==, 0);
+	g_assert_true(g_file_set_contents("verbs/uverbs9/ibdev", "odd0\n", -1, NULL));
+	g_assert_true(g_file_set_contents("verbs/uverbs9/abi_version", driver, -1, NULL));
+}
+
+/* A usual kernel. */
+static void
+kernel_good(void)
+{
+	kernel_shows("fake0", "6\n", NULL);
+}
+
 static void
 test_list(void)
 {
@@ -203,10 +245,12 @@ test_list(void)
 		const char *text;
 	} rows[] = {{0, RI_SUCCESS, 1, NULL},
 		    {-1, RI_SUCCESS, 0, "the kernel has no RDMA device"},
-		    {ENOSYS, RI_SUCCESS, 0, "the library is too old for it"},
+		    {ENODEV, RI_SUCCESS, 0, "the kernel has no RDMA device"},
+		    {ENOSYS, RI_SUCCESS, 0, "it does not know version 6 of the kernel's interface"},
 		    {ENOMEM, RI_ERR_RESOURCES, 0, NULL},
 		    {EMFILE, RI_ERR_RESOURCES, 0, NULL}};
 
+	kernel_good();
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		struct vth *vth = vth_new(false);
 		struct ri_host host = *vth_host(vth);
@@ -224,6 +268,82 @@ test_list(void)
 		vth_free(vth);
 	}
 	list_error = 0;
+}
+
+/*
+ * The library lists nothing, for the same errno or none; what the kernel shows tells the reasons apart. Where it shows no
+ * interface for programs the library is not asked: it may remember that it found none.
+ */
+static void
+test_reasons(void)
+{
+	static const struct {
+		const char *device, *version, *driver; /* kernel_shows() */
+		int error;                             /* of the library */
+		int asked;
+		const char *text;
+		const char *other; /* is not said */
+	} rows[] = {
+		{NULL, NULL, NULL, ENOSYS, 0, "the kernel has no RDMA device", "ib_uverbs"},
+		{"", NULL, NULL, ENOSYS, 0, "the kernel has no RDMA device", "ib_uverbs"},
+		{"fake0", NULL, NULL, ENOSYS, 0, "the module ib_uverbs is not loaded", "too old"},
+		{"fake0", "loop", NULL, ENOSYS, 0,
+		 "verbs/abi_version cannot be read: Too many levels of symbolic links",
+		 "ib_uverbs"},
+		{"fake0", "7\n", NULL, ENOSYS, 1, "the library is too old for version 7",
+		 "ib_uverbs"},
+		{"fake0", "2\n", NULL, ENOSYS, 1, "it does not know version 2", "ib_uverbs"},
+		{"fake0", "", NULL, ENOSYS, 1, "has no number: \"\"", "ib_uverbs"},
+		{"fake0", "6 or so\n", NULL, ENOSYS, 1, "has no number: \"6 or so\"", "ib_uverbs"},
+		{"fake0", "-7\n", NULL, ENOSYS, 1, "has no number: \"-7\"", "ib_uverbs"},
+		{"fake0", "6\n", "3\n", -1, 1,
+		 "does not list the device odd0 of the kernel: " VIB_FILES "uverbs9: No such file",
+		 "the kernel has no RDMA device"},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_host host = *vth_host(vth);
+		struct ri_device_desc descs[2];
+		uint32_t count = G_N_ELEMENTS(descs);
+
+		host.log_level = RI_LOG_INFO;
+		kernel_shows(rows[i].device, rows[i].version, rows[i].driver);
+		list_error = rows[i].error;
+		asked = 0;
+		g_assert_cmpint(vib_device_ops.probe(&host, descs, &count), ==, RI_SUCCESS);
+		g_assert_cmpuint(count, ==, 0);
+		g_assert_cmpint(asked, ==, rows[i].asked);
+		g_assert_true(vth_logged(vth, rows[i].text));
+		g_assert_false(vth_logged(vth, rows[i].other));
+		vth_free(vth);
+	}
+	list_error = 0;
+	kernel_good();
+}
+
+/* A device of the kernel that is not among those that the library lists, until it is. */
+static void
+test_unlisted(void)
+{
+	g_autofree char *name = g_strdup(usable.dev_name);
+
+	kernel_shows("fake0", "6\n", "3\n");
+	for (unsigned i = 0; i < 2; i++) {
+		struct vth *vth = vth_new(false);
+		struct ri_host host = *vth_host(vth);
+		struct ri_device_desc descs[2];
+		uint32_t count = G_N_ELEMENTS(descs);
+
+		host.log_level = RI_LOG_INFO;
+		g_assert_cmpint(vib_device_ops.probe(&host, descs, &count), ==, RI_SUCCESS);
+		g_assert_cmpuint(count, ==, 1);
+		g_assert_cmpint(vth_logged(vth, "does not list the device odd0"), ==, i == 0);
+		g_strlcpy(usable.dev_name, "uverbs9", sizeof(usable.dev_name));
+		vth_free(vth);
+	}
+	g_strlcpy(usable.dev_name, name, sizeof(usable.dev_name));
+	kernel_good();
 }
 
 static void
@@ -431,9 +551,16 @@ test_limit(void)
 int
 main(int argc, char **argv)
 {
+	g_autofree char *place = g_dir_make_tmp("open-XXXXXX", NULL);
+	int result;
+
 	g_setenv("LC_ALL", "C", TRUE);
 	g_test_init(&argc, &argv, NULL);
+	g_assert_cmpint(g_chdir(place), ==, 0);
+	kernel_good();
 	g_test_add_func("/ib/open/list", test_list);
+	g_test_add_func("/ib/open/reasons", test_reasons);
+	g_test_add_func("/ib/open/unlisted", test_unlisted);
 	g_test_add_func("/ib/open/open", test_open);
 	g_test_add_func("/ib/open/no-file", test_no_file);
 	g_test_add_func("/ib/open/removed", test_removed);
@@ -441,5 +568,8 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/open/step", test_step);
 	g_test_add_func("/ib/open/other", test_other);
 	g_test_add_func("/ib/open/limit", test_limit);
-	return g_test_run();
+	result = g_test_run();
+	kernel_shows(NULL, NULL, NULL);
+	g_assert_cmpint(g_rmdir(place), ==, 0);
+	return result;
 }

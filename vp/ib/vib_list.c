@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The list of devices [RI 12.4]. Control path.
+ *
+ * Two modules of the kernel matter: ib_core has the devices (VIB_FOLDER), and ib_uverbs gives them to programs. It says
+ * which version of its interface it has, and libibverbs compares that. If it cannot use the devices it has one errno for all
+ * reasons, ENOSYS, so the reason is found out here.
+ */
+#include "vib_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DESCRIPTORS 8  /* that libibverbs uses at a time to find devices, or less */
+#define LINE_ROOM   64 /* of a file of the kernel, and of the name of a device */
+#ifndef VIB_FOLDER     /* a test has one that is always there */
+#define VIB_FOLDER "/sys/class/infiniband"
+#endif
+#ifndef VIB_VERBS /* a test has its own */
+#define VIB_VERBS "/sys/class/infiniband_verbs"
+#endif
+#ifndef VIB_FILES
+#define VIB_FILES "/dev/infiniband/"
+#endif
+#define VERSION "abi_version"
+
+static void list_log(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void
+list_log(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (host->log_level < (uint32_t)level)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	host->log(host->self, level, "ib", text);
+}
+
+/* --- what the kernel says ------------------------------------------------------------------------ */
+
+/* The first line of a file, empty if it has none; 0, or errno. */
+static int
+line_read(const char *path, char line[LINE_ROOM])
+{
+	FILE *file = fopen(path, "re");
+
+	line[0] = '\0';
+	if (file == NULL)
+		return errno;
+	if (fgets(line, LINE_ROOM, file) == NULL)
+		line[0] = '\0';
+	fclose(file);
+	line[strcspn(line, "\n")] = '\0';
+	return 0;
+}
+
+/* The version in such a line; -1: it is none. */
+static long
+version_of(const char *line)
+{
+	char *end;
+	long version = strtol(line, &end, 10);
+
+	return end == line || *end != '\0' || version < 0 ? -1 : version;
+}
+
+/* Can the folder of devices be opened so often at the same time? If not, errno. */
+static int
+descriptors_check(void)
+{
+	int fds[DESCRIPTORS], count = 0, error = 0;
+
+	while (count < DESCRIPTORS && error == 0) {
+		fds[count] = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fds[count] >= 0)
+			count++;
+		else
+			error = errno;
+	}
+	while (count > 0)
+		close(fds[--count]);
+	return error;
+}
+
+/* The next entry of a folder that is no hidden one; NULL: there is no more, or no folder. */
+static const char *
+entry_next(DIR *folder)
+{
+	const struct dirent *entry;
+
+	if (folder == NULL)
+		return NULL;
+	do
+		entry = readdir(folder); /* no other thread reads this stream */
+	while (entry != NULL && entry->d_name[0] == '.');
+	return entry != NULL ? entry->d_name : NULL;
+}
+
+static bool
+kernel_has_devices(void)
+{
+	DIR *folder = opendir(VIB_FOLDER);
+	bool has = entry_next(folder) != NULL;
+
+	if (folder != NULL)
+		closedir(folder);
+	return has;
+}
+
+/* --- reasons -------------------------------------------------------------------------------------- */
+
+/* The kernel gives no devices to programs, or they cannot be looked at. */
+static void
+say_no_verbs(const struct ri_host *host, int error)
+{
+	if (error != ENOENT)
+		list_log(host, RI_LOG_WARNING,
+			 VIB_VERBS "/" VERSION " cannot be read: %s: without it libibverbs uses no "
+				   "RDMA device of the kernel",
+			 ri_errno_text(error));
+	else if (kernel_has_devices())
+		list_log(host, RI_LOG_WARNING,
+			 "the kernel has RDMA devices (" VIB_FOLDER ") but none for programs: the "
+			 "module ib_uverbs is not loaded (there is no " VIB_VERBS ")");
+	else
+		list_log(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
+}
+
+/* libibverbs has refused the kernel's interface, of which this is the version. */
+static void
+say_refused(const struct ri_host *host, const char *line)
+{
+	long version = version_of(line);
+
+	if (version < 0)
+		list_log(host, RI_LOG_WARNING,
+			 "libibverbs cannot use the RDMA devices of the kernel: " VIB_VERBS
+			 "/" VERSION " has no number: \"%s\"",
+			 line);
+	else if (version > IB_USER_VERBS_ABI_VERSION)
+		list_log(host, RI_LOG_WARNING,
+			 "libibverbs cannot use the RDMA devices of the kernel: the library is too "
+			 "old "
+			 "for version %ld of the kernel's interface (" VIB_VERBS "/" VERSION ")",
+			 version);
+	else
+		list_log(host, RI_LOG_WARNING,
+			 "libibverbs cannot use the RDMA devices of the kernel: it does not know "
+			 "version %ld of the kernel's interface (" VIB_VERBS "/" VERSION
+			 "): the kernel is too old for the library, or the library for the kernel",
+			 version);
+}
+
+static bool
+is_listed(struct ibv_device *const *list, const char *file)
+{
+	for (; list != NULL && *list != NULL; list++) {
+		if (strcmp((*list)->dev_name, file) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A device that the kernel gives to programs, and libibverbs does not list. */
+static void
+say_unlisted(const struct ri_host *host, enum ri_log_level level, const char *file)
+{
+	char path[sizeof(VIB_VERBS) + NAME_MAX + sizeof("/" VERSION)];
+	char name[LINE_ROOM], version[LINE_ROOM];
+
+	(void)snprintf(path, sizeof(path), VIB_VERBS "/%s/ibdev", file);
+	(void)line_read(path, name);
+	(void)snprintf(path, sizeof(path), VIB_VERBS "/%s/" VERSION, file);
+	(void)line_read(path, version);
+	(void)snprintf(path, sizeof(path), VIB_FILES "%s", file);
+	if (access(path, F_OK) != 0)
+		list_log(host, level,
+			 "libibverbs does not list the device %s of the kernel: %s: %s: this "
+			 "container or udev lacks its file",
+			 name, path, ri_errno_text(errno));
+	else
+		list_log(host, level,
+			 "libibverbs does not list the device %s of the kernel: no library for its "
+			 "driver is installed (ibverbs-providers), or none that knows version %s "
+			 "of the "
+			 "driver's interface (" VIB_VERBS "/%s/" VERSION ")",
+			 name, version, file);
+}
+
+/* The library has listed what it can use. If it lists nothing at all somebody misses it. */
+static void
+say_listed(const struct ri_host *host, struct ibv_device *const *list, int count)
+{
+	enum ri_log_level level = count == 0 ? RI_LOG_WARNING : RI_LOG_INFO;
+	DIR *folder = opendir(VIB_VERBS);
+	bool none = count == 0;
+
+	for (const char *file = entry_next(folder); file != NULL; file = entry_next(folder)) {
+		if (strncmp(file, "uverbs", strlen("uverbs")) != 0 || is_listed(list, file))
+			continue;
+		say_unlisted(host, level, file);
+		none = false;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	if (none)
+		list_log(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
+
+static enum ri_status
+library_ask(const struct ri_host *host, const char *line, struct ibv_device ***list, int *count)
+{
+	errno = 0;
+	*list = ibv_get_device_list(count);
+	if (*list != NULL) {
+		say_listed(host, *list, *count);
+		return RI_SUCCESS;
+	}
+	*count = 0;
+	if (errno != ENOSYS && errno != ENODEV && errno != ENOENT)
+		return RI_ERR_RESOURCES;
+	if (errno == ENOSYS)
+		say_refused(host, line);
+	else
+		say_listed(host, NULL, 0);
+	return RI_SUCCESS;
+}
+
+static bool
+is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+/*
+ * libibverbs is asked when it can answer. It looks for its drivers only once, and a process that is short of descriptors at that
+ * time would never see a device. And whether it looks again after the kernel had no interface for programs is up to its version.
+ */
+enum ri_status
+vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
+{
+	int error = descriptors_check();
+	char line[LINE_ROOM];
+
+	*list = NULL;
+	*count = 0;
+	if (is_shortage(error))
+		return RI_ERR_RESOURCES;
+	error = line_read(VIB_VERBS "/" VERSION, line);
+	if (is_shortage(error))
+		return RI_ERR_RESOURCES;
+	if (error == 0)
+		return library_ask(host, line, list, count);
+	say_no_verbs(host, error);
+	return RI_SUCCESS;
+}
