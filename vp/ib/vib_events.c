@@ -133,6 +133,17 @@ qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type ty
 		vib_qp_end(qp, &broken, meaning->event);
 }
 
+/* The driver counts ports from 1. */
+static void
+port_event(struct ri_rnic *rnic, uint32_t event, int number)
+{
+	if (number >= 1 && (uint32_t)number <= rnic->attr.num_ports)
+		vib_raise(rnic, event, RI_OBJECT_PORT, (uint64_t)number - 1);
+	else
+		vib_log(rnic, RI_LOG_WARNING, "an event names port %d of the device, which has %u",
+			number, rnic->attr.num_ports);
+}
+
 static void
 async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 {
@@ -155,8 +166,7 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 			  ((struct ri_srq *)event->element.srq->srq_context)->ctx);
 		break;
 	case RI_OBJECT_PORT:
-		vib_raise(rnic, meaning->event, RI_OBJECT_PORT,
-			  (uint64_t)event->element.port_num - 1);
+		port_event(rnic, meaning->event, event->element.port_num);
 		break;
 	default:
 		vib_device_failed(rnic);

@@ -7,6 +7,7 @@
  */
 #include "vib_profile.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,7 @@ can_resize(struct ibv_context *verbs)
 
 	if (cq == NULL)
 		return false;
-	resized = ibv_resize_cq(cq, cq->cqe + 1) == 0;
+	resized = cq->cqe < INT_MAX && ibv_resize_cq(cq, cq->cqe + 1) == 0;
 	(void)ibv_destroy_cq(cq);
 	return resized;
 }
@@ -107,7 +108,8 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 {
 	struct ri_rnic_attr *attr = &rnic->attr;
 
-	attr->num_completion_handlers = (uint32_t)rnic->verbs->num_comp_vectors;
+	attr->num_completion_handlers =
+		rnic->verbs->num_comp_vectors > 0 ? (uint32_t)rnic->verbs->num_comp_vectors : 1;
 	attr->atomics = dev->atomic_cap != IBV_ATOMIC_NONE;
 	attr->mr_key_owner = RI_KEY_PROVIDER;
 	attr->srq = dev->max_srq > 0 && dev->max_srq_wr > 0;
@@ -148,14 +150,27 @@ windows_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 }
 
+/* Octets of a packet, by the number that the driver has for them. With one that is none, what every port can send. */
+static uint32_t
+packet_of(const struct ri_rnic *rnic, enum ibv_mtu mtu)
+{
+	if (mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096)
+		return 128u << mtu;
+	vib_log(rnic, RI_LOG_WARNING, "the device reports %u as the MTU of its port, which is none",
+		(unsigned int)mtu);
+	return 128u << IBV_MTU_256;
+}
+
 /* Datagrams: what a port sends in one packet. */
 static void
-datagrams_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev,
+datagrams_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev,
 	       const struct ibv_port_attr *port)
 {
+	struct ri_rnic_attr *attr = &rnic->attr;
+
 	attr->ud = dev->max_ah > 0;
 	attr->max_ah = limit_of(dev->max_ah, INT32_MAX);
-	attr->max_ud_message = 128u << port->active_mtu;
+	attr->max_ud_message = packet_of(rnic, port->active_mtu);
 }
 
 static void
@@ -205,6 +220,6 @@ vib_profile_make(struct ri_rnic *rnic)
 	else
 		infiniband_fill(attr);
 	if (!rnic->iwarp)
-		datagrams_fill(attr, &dev, &port);
+		datagrams_fill(rnic, &dev, &port);
 	return RI_SUCCESS;
 }

@@ -6,6 +6,7 @@
  * fails or is removed while it is in use ends its connections, then itself, and every later call has its status.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/netlink.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -237,6 +238,27 @@ test_objects(void)
 	setting_free(d);
 }
 
+/* A port that the device does not have is no spigot. */
+static void
+test_ports(void)
+{
+	static const int numbers[] = {0, -1, 3, 256, INT_MAX, INT_MIN};
+	struct device *d = setting_new();
+
+	d->rnic.attr.num_ports = 2;
+	for (unsigned i = 0; i < G_N_ELEMENTS(numbers); i++) {
+		event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_PORT_ERR,
+							.element.port_num = numbers[i]});
+		g_assert_cmpuint(acknowledged, ==, i + 1);
+		g_assert_cmpuint(d->async_events->len, ==, 0);
+	}
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_PORT_ERR,
+						.element.port_num = 2});
+	g_assert_cmpuint(d->async_events->len, ==, 1);
+	g_assert_cmpuint(g_array_index(d->async_events, struct ri_async_event, 0).ctx, ==, 1);
+	setting_free(d);
+}
+
 /* --- the device fails -------------------------------------------------------------------------------------- */
 
 static unsigned ends_before_death;
@@ -425,6 +447,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/events/objects", test_objects);
+	g_test_add_func("/ib/events/ports", test_ports);
 	g_test_add_data_func("/ib/events/fatal", GINT_TO_POINTER(BY_EVENT), test_removed);
 	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(BY_ASYNC), test_removed);
 	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),
