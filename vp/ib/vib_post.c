@@ -369,8 +369,7 @@ post_now(struct ri_uqp *qp, struct vib_wr *out, uint32_t tail)
 		return RI_SUCCESS;
 	if (out->wr.opcode == IBV_WR_LOCAL_INV)
 		vib_mw_completed(qp->keys, out->wr.invalidate_rkey, false, false);
-	tail_set(qp, tail);
-	return vib_post_refused(error);
+	return vib_post_undo(qp, true, error);
 }
 
 /* Behind those that are kept, and with them if it may wait, too. What names an object waits for no other request. */
@@ -488,8 +487,8 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 static __attribute__((noinline, cold)) enum ri_status
 post_undo(struct ri_uqp *qp, int error)
 {
-	tail_set(qp, atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) - 1);
-	return vib_post_refused(error);
+	qp->quick.left = 0;
+	return vib_post_undo(qp, true, error);
 }
 
 /*

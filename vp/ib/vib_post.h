@@ -18,6 +18,12 @@ vib_post_refused(int error)
 
 /* Complete what was just posted as flushed, if all before it is completed; else the drain does. The thread that posts. */
 void vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send);
+/*
+ * The device has refused, with this errno, what was just posted. A post is entered into its ring before the device has it, for
+ * its completion may be polled at once; so it is taken back. But if an end has begun meanwhile it belongs to that, and is or was
+ * flushed: RI_SUCCESS. The thread that posts.
+ */
+enum ri_status vib_post_undo(struct ri_uqp *qp, bool send, int error);
 
 /* Fill in what short posts find prepared; the limits of the queue pair are known. */
 void vib_post_prepare(struct ri_uqp *qp);

@@ -193,11 +193,12 @@ is_ours(const struct vib_ring *ring, struct ri_ucq *cq)
 	return ours;
 }
 
-/* Has the ring been completed up to `point`, as far as the device has it? */
+/* Has the ring been completed up to `point`, as far as the device has it? A post that was refused may have been that point. */
 static bool
 is_past(const struct vib_ring *ring, struct ri_ucq *cq, uint32_t point)
 {
-	return (int32_t)(vib_ring_done(ring) - point) >= 0 || is_ours(ring, cq);
+	return (int32_t)(vib_ring_done(ring) - point) >= 0 || vib_ring_open(ring) == 0 ||
+	       is_ours(ring, cq);
 }
 
 /* Are all requests completed that the device has, or is about to get? What is kept back it never gets. */

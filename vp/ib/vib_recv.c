@@ -16,14 +16,36 @@ vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 	struct vib_slot *slot = &ring->slots[(tail - 1) & ring->mask];
 
 	vsw_lock(&cq->lock);
-	slot->odd = VIB_SLOT_FAULT;
-	slot->status = RI_WC_FLUSHED;
-	slot->u.window = 0; /* it has changed none */
-	vib_cq_stage_all(cq, NULL);
+	/* The end has flushed it if nothing is open. */
+	if (vib_ring_open(ring) != 0) {
+		slot->odd = VIB_SLOT_FAULT;
+		slot->status = RI_WC_FLUSHED;
+		slot->u.window = 0; /* it has changed none */
+		vib_cq_stage_all(cq, NULL);
+	}
 	if (vib_ring_open(ring) == 1)
 		(void)vib_cq_flush_one(qp, send);
 	vib_cq_unlock(cq);
 	vib_cq_tell((struct ri_cq *)cq);
+}
+
+enum ri_status
+vib_post_undo(struct ri_uqp *qp, bool send, int error)
+{
+	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
+	struct vib_ring *ring = send ? &qp->sq : &qp->rq;
+	bool ended;
+
+	/* Under the lock nobody flushes it. */
+	vsw_lock(&cq->lock);
+	ended = vib_ring_open(ring) == 0 || atomic_load(&qp->gate) == VIB_GATE_FLUSH;
+	if (!ended)
+		atomic_fetch_sub(&ring->tail, 1);
+	vsw_unlock(&cq->lock);
+	if (!ended)
+		return vib_post_refused(error);
+	vib_post_flush_here(qp, ring, send);
+	return RI_SUCCESS;
 }
 
 /* What a receive has in its slot. */
@@ -110,8 +132,7 @@ vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	error = ibv_post_recv(qp->qp, &out, &bad);
 	if (__builtin_expect(error == 0, 1))
 		return RI_SUCCESS;
-	atomic_store_explicit(&qp->rq.tail, tail, memory_order_release);
-	return vib_post_refused(error);
+	return vib_post_undo(qp, false, error);
 }
 
 enum ri_status

@@ -16,17 +16,24 @@ static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
 
 /* --- libibverbs -------------------------------------------------------------------------------- */
 
+static void
+post_happens(struct device *d)
+{
+	void (*in_post)(struct device * device) = d->in_post;
+
+	d->in_post = NULL;
+	if (in_post != NULL)
+		in_post(d);
+}
+
 static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct device *d = device_of_process;
-	void (*in_post)(struct device * device) = d->in_post;
 
 	(void)qp;
 	d->calls++;
-	d->in_post = NULL;
-	if (in_post != NULL)
-		in_post(d);
+	post_happens(d);
 	for (; wr != NULL; wr = wr->next) {
 		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
 
@@ -51,7 +58,11 @@ post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 	struct device *d = device_of_process;
 
 	(void)qp;
-	(void)bad;
+	post_happens(d);
+	if (d->recv_error != 0) {
+		*bad = wr;
+		return d->recv_error;
+	}
 	d->received[d->recvs++ % DEVICE_ROOM] = wr->wr_id;
 	d->received_sges = wr->num_sge;
 	return 0;

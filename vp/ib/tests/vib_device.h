@@ -49,12 +49,13 @@ struct device {
 	int received_sges;              /* segments of the last one */
 	unsigned
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
-	bool unsaid; /* which one is refused */
-	int error;   /* with which error */
+	bool unsaid;    /* which one is refused */
+	int error;      /* with which error */
+	int recv_error; /* of a receive */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
-	void (*in_post)(struct device *device); /* happens once, in the next ibv_post_send */
+	void (*in_post)(struct device *device); /* happens once, in the next post */
 	int regions, windows, qps;
 	uint32_t next_qpn; /* the number of the next queue pair */
 	atomic_int pds, ahs;
