@@ -289,13 +289,15 @@ struct ri_ucq {
 		direct; /* most completions that a poll takes from the device directly; 0 while some are staged */
 	int (*poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* of the device; constant */
 	struct ibv_wc in[VIB_CQ_BATCH];                           /* what a direct poll has taken */
-	struct ri_uqp *faults;     /* queue pairs that vib_cq_unlock ends */
+	bool alarm;                /* vib_cq_unlock has something to tell: one of the next two */
+	struct ri_uqp *faults;     /* queue pairs that it ends */
+	bool overflow;             /* a completion found no room; told once */
 	struct vib_staged *staged; /* ring of twice `limit` entries */
 	uint32_t limit;            /* size as told to the access layer */
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */
-	uint32_t lost;             /* completions for which there was no room */
+	uint32_t lost;             /* completions for which there was no room; the first is told */
 	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
 	uint32_t armed_count;      /* with RI_ARM_COUNT */
 	bool listening;            /* the device was asked to tell of its next completion */
@@ -307,6 +309,7 @@ struct ri_ucq {
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 	atomic_bool due;  /* `late` is started, and will look at the chains */
 	struct ri_timer late;
+	struct ri_task full;        /* tell of the overflow */
 	const struct ri_host *host; /* constant */
 };
 

@@ -175,10 +175,16 @@ vib_chain_fault(struct ri_uqp *uqp)
 }
 
 void
-vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults)
+vib_cq_alarm(struct ri_ucq *cq)
 {
 	const struct ri_host *host = cq->host;
+	struct ri_uqp *faults = cq->faults;
+	bool overflow = cq->overflow;
 
+	cq->faults = NULL;
+	cq->overflow = false;
+	cq->alarm = false;
+	vsw_unlock(&cq->lock);
 	while (faults != NULL) {
 		struct ri_uqp *qp = faults;
 
@@ -186,6 +192,8 @@ vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults)
 		host->task_run(host->self, &((struct ri_qp *)qp)->fail);
 		atomic_fetch_sub(&qp->inside, 1); /* from here on it may be destroyed */
 	}
+	if (overflow)
+		host->task_run(host->self, &cq->full);
 }
 
 /* Link the requests from `first` to before `end`. A bind is the last: its window gets its key after the call. */

@@ -33,6 +33,20 @@ cq_free(struct ri_cq *cq)
 	free(cq);
 }
 
+/* On the service thread. */
+static void
+on_full(void *arg)
+{
+	const struct ri_cq *cq = (const struct ri_cq *)arg;
+	struct ri_rnic *rnic = cq->context->rnic;
+
+	vib_log(rnic, RI_LOG_ERROR,
+		"a completion queue has overflowed, and completions are lost: it is too small for "
+		"what "
+		"is posted, or polled too rarely");
+	vib_raise(rnic, RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, cq->ctx);
+}
+
 static enum ri_status
 cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
 	  struct ri_map *map)
@@ -57,6 +71,7 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 		rnic->verbs->ops.poll_cq; /* libibverbs fills it in when it opens the device */
 	cq->user.host = rnic->host;
 	cq->user.late = (struct ri_timer){.fire = vib_chain_late, .arg = &cq->user};
+	cq->user.full = (struct ri_task){.fire = on_full, .arg = cq};
 	cq->user.watch_all = rnic->quirk->silent_failures;
 	cq->user.staged =
 		(struct vib_staged *)calloc(2 * (size_t)*entries, sizeof(*cq->user.staged));
@@ -142,6 +157,7 @@ cq_destroy(struct ri_cq *cq)
 		return RI_ERR_BUSY;
 	if (error != 0)
 		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", ri_errno_text(error));
+	rnic->host->task_stop(rnic->host->self, &cq->user.full);
 	if (cq->user.lost != 0)
 		vib_log(rnic, RI_LOG_WARNING, "%u completions found no room", cq->user.lost);
 	vib_delist(cq->context, &cq->item);

@@ -7,35 +7,29 @@
 
 #include "vib.h"
 
-/*
- * Take every completion into the staging ring, up to half of the ring. The caller owns cq->lock. The second takes those of
- * requests that are done without the device (vib_cq_void) only if the device has some, too: it looks at the device alone.
- */
+/* Take every completion into the staging ring, up to half of the ring. The caller owns cq->lock. */
 void vib_cq_stage(struct ri_ucq *cq);
-void vib_cq_stage_device(struct ri_ucq *cq);
-/* The queue pairs of a list of ri_ucq::faults: have the service thread end them. No lock of a CQ is owned. */
-void vib_cq_faults(struct ri_ucq *cq, struct ri_uqp *faults);
+/* Release the lock, and tell what is to be told: vib_cq_unlock calls it. */
+void vib_cq_alarm(struct ri_ucq *cq);
 
-/* Release the lock, under which completions may have been converted: what has failed is told without it. */
+/* Release the lock, under which completions may have been converted or staged: what has failed is told without it. */
 static inline void
 vib_cq_unlock(struct ri_ucq *cq)
 {
-	struct ri_uqp *faults = cq->faults;
-
-	cq->faults = NULL;
-	vsw_unlock(&cq->lock);
-	if (__builtin_expect(faults != NULL, 0))
-		vib_cq_faults(cq, faults);
+	if (__builtin_expect(cq->alarm, 0))
+		vib_cq_alarm(cq);
+	else
+		vsw_unlock(&cq->lock);
 }
 
 /*
- * The same without that limit, so that nothing in the device's queue names a queue pair any more; what finds no room is
- * lost. Completions of `dying` are dropped (NULL: of none).
+ * The same without that limit, so that nothing in the device's queue names a queue pair any more. What finds no room is
+ * lost, and the consumer is told that the queue has overflowed. Completions of `dying` are dropped (NULL: of none).
  */
 void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
 /*
- * Complete the oldest request (`send`) or receive of a queue pair as flushed, by ourselves. False: there is none, or
- * there is no room. The caller owns the lock of that CQ, has staged all that the device had, and calls vib_cq_tell later.
+ * Complete the oldest request (`send`) or receive of a queue pair as flushed, by ourselves; without room, as above. False: there
+ * is none. The caller owns the lock of that CQ, has staged all that the device had, and calls vib_cq_tell later.
  */
 bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
 /*

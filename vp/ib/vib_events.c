@@ -80,7 +80,7 @@ on_completion(void *arg, uint32_t events)
 		vsw_lock(&cq->user.lock);
 		cq->user.listening = false;
 		cq->user.watching = false;
-		vib_cq_stage_device(&cq->user);
+		vib_cq_stage(&cq->user);
 		vib_cq_unlock(&cq->user);
 		vib_cq_tell(cq);
 		vib_cq_watch(&cq->user);

@@ -96,10 +96,7 @@ vib_cq_tell(struct ri_cq *ri_cq)
 
 	while (!due && listen) {
 		vsw_lock(&cq->lock);
-		if (cq->armed == RI_ARM_NONE)
-			vib_cq_stage_device(cq);
-		else
-			vib_cq_stage(cq);
+		vib_cq_stage(cq);
 		due = condition_holds(cq, cq->armed, cq->armed_count);
 		if (due)
 			cq->armed = RI_ARM_NONE;

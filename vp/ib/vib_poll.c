@@ -12,7 +12,7 @@
  * converted into the staging ring, from which polls take first. A staged completion holds its slot until it is polled,
  * and nothing else in it depends on a queue pair, so a queue pair can be destroyed while its completions wait to be polled.
  * An ordinary stage fills half of the ring; the other half is for the destruction of queue pairs and for receives and
- * requests that are flushed here.
+ * requests that are flushed here. A consumer for which all of that is too little has an overflow of its CQ [RI 10.37].
  *
  * A request that is done without the device (vib_cq_void) keeps its slot until it is polled, like any other.
  *
@@ -124,6 +124,7 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	atomic_fetch_add(&qp->inside, 1);
 	qp->next_fault = cq->faults;
 	cq->faults = qp;
+	cq->alarm = true;
 }
 
 /* Convert one that has succeeded and has nothing of its own. */
@@ -217,7 +218,9 @@ staged_push(struct ri_ucq *cq, const struct ri_wc *wc, struct vib_slot *slot)
 {
 	uint32_t size = 2 * cq->limit;
 
-	if (cq->staged_count == size) {
+	if (__builtin_expect(cq->staged_count == size, 0)) {
+		cq->overflow = cq->overflow || cq->lost == 0;
+		cq->alarm = cq->alarm || cq->overflow;
 		cq->lost++;
 		slot_pass(slot);
 		return;
@@ -442,12 +445,6 @@ stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 }
 
 void
-vib_cq_stage_device(struct ri_ucq *cq)
-{
-	stage_device(cq, cq->limit, NULL);
-}
-
-void
 vib_cq_stage(struct ri_ucq *cq)
 {
 	voids_stage(cq, cq->limit);
@@ -473,8 +470,7 @@ vib_cq_flush_one(struct ri_uqp *qp, bool send)
 	struct vib_slot *slot = &ring->slots[at & ring->mask];
 	struct ri_wc out;
 
-	if (at == atomic_load_explicit(&ring->tail, memory_order_acquire) ||
-	    cq->staged_count == 2 * cq->limit)
+	if (at == atomic_load_explicit(&ring->tail, memory_order_acquire))
 		return false;
 	memset(&out, 0, sizeof(out));
 	wc_fill(cq, &out, &in, slot, qp);

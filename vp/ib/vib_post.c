@@ -405,14 +405,14 @@ post_void(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, uint
 
 	/* What the Send of a peer has invalidated is known when its receive is completed. */
 	vsw_lock(&qp->recv_cq->lock);
-	vib_cq_stage_device(qp->recv_cq);
+	vib_cq_stage(qp->recv_cq);
 	vib_cq_unlock(qp->recv_cq);
 	if (vib_chain_busy(&qp->chain) ||
 	    vib_mw_invalidation(qp, wr->inv_stag) != VIB_INVALIDATION_VOID)
 		return false;
 	vsw_lock(&cq->lock);
 	if (vib_ring_open(&qp->sq) != qp->voids)
-		vib_cq_stage_device(cq);
+		vib_cq_stage(cq);
 	done = vib_ring_open(&qp->sq) == qp->voids;
 	if (done) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)

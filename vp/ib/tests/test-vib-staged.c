@@ -8,6 +8,7 @@
 #include "vib_cq.h"
 #include "vib_data.h"
 #include "vib_post.h"
+#include "vib_qp_end.h"
 #include "vib_ring.h"
 
 #define ROOM 4 /* requests, or receives */
@@ -232,6 +233,142 @@ test_destroyed(void)
 	device_free(d);
 }
 
+/* How often it was told that the queue has overflowed. */
+static unsigned
+overflows(const struct device *d)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < d->async_events->len; i++) {
+		const struct ri_async_event *event =
+			&g_array_index(d->async_events, struct ri_async_event, i);
+
+		if (event->event != RI_EVENT_CQ_OVERFLOW)
+			continue;
+		g_assert_cmpint(event->object, ==, RI_OBJECT_CQ);
+		g_assert_cmpuint(event->ctx, ==, 1);
+		count++;
+	}
+	return count;
+}
+
+/* Poll everything; how many there were. */
+static unsigned
+poll_all(struct device *d)
+{
+	unsigned count = 0;
+	struct ri_wc wc;
+
+	while (vib_poll_cq(&d->cq->user, &wc, 1) == 1)
+		count++;
+	return count;
+}
+
+#define STAGED_MOST 128 /* twice the entries of the queue */
+#define MANY        5   /* queue pairs */
+
+/* The ends of more requests than the ring has room for: what is lost is told once, each end comes, and the queues are empty. */
+static void
+test_overflow(void)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	struct device *d = device_new();
+	struct ri_qp *qps[MANY];
+	struct data_region region;
+	struct ri_qp_attr attr;
+
+	data_region_new(d, &region, 100);
+	for (unsigned i = 0; i < MANY; i++) {
+		qps[i] = device_qp_of(d, false, 32);
+		for (uint64_t id = 0; id < 32; id++)
+			g_assert_cmpint(data_post(qps[i], &region, id, 0), ==, RI_SUCCESS);
+	}
+	d->gone = true; /* it completes nothing any more */
+	atomic_store(&d->rnic.failed, true);
+	for (unsigned i = 0; i < MANY; i++) {
+		g_assert_cmpuint(overflows(d), ==, 0);
+		vib_qp_end(qps[i], &broken, RI_EVENT_NONE);
+		if (i < MANY - 1)
+			vth_run(d->vth);
+	}
+	vth_run(d->vth);
+	g_assert_cmpuint(overflows(d), ==, 1);
+	g_assert_cmpuint(d->cm_events->len, ==, MANY);
+	/* What is posted now is lost, too: that is told already. */
+	g_assert_cmpint(data_post(qps[MANY - 1], &region, 99, 0), ==, RI_SUCCESS);
+	vth_run(d->vth);
+	g_assert_cmpuint(overflows(d), ==, 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		g_assert_cmpint(vib_qp_ops.query(qps[i], &attr), ==, RI_SUCCESS);
+		g_assert_true(attr.quiescent);
+	}
+	g_assert_cmpuint(poll_all(d), ==, STAGED_MOST);
+	for (unsigned i = 0; i < MANY; i++)
+		data_qp_end(qps[i]);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* As many as there is room for: nothing is lost. */
+static void
+test_full(void)
+{
+	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	struct device *d = device_new();
+	struct ri_qp *qps[4];
+	struct data_region region;
+
+	data_region_new(d, &region, 100);
+	for (unsigned i = 0; i < 4; i++) {
+		qps[i] = device_qp_of(d, false, 32);
+		for (uint64_t id = 0; id < 32; id++)
+			g_assert_cmpint(data_post(qps[i], &region, id, 0), ==, RI_SUCCESS);
+	}
+	d->gone = true;
+	atomic_store(&d->rnic.failed, true);
+	for (unsigned i = 0; i < 4; i++)
+		vib_qp_end(qps[i], &broken, RI_EVENT_NONE);
+	vth_run(d->vth);
+	g_assert_cmpuint(overflows(d), ==, 0);
+	g_assert_cmpuint(poll_all(d), ==, STAGED_MOST);
+	for (unsigned i = 0; i < 4; i++)
+		data_qp_end(qps[i]);
+	data_region_free(&region);
+	device_free(d);
+}
+
+/* The queue goes before the service thread has told: nothing is told of it afterwards. */
+static void
+test_overflow_destroyed(void)
+{
+	struct device *d = device_new();
+	struct ri_map map;
+	uint32_t entries = 1;
+	struct ri_cq *kept = d->cq, *small;
+	struct data_region region;
+	struct ri_qp *qp;
+
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &small, &map), ==, RI_SUCCESS);
+	d->cq = small;
+	qp = device_qp_of(d, false, 8);
+	data_region_new(d, &region, 100);
+	for (uint64_t id = 0; id < 8; id++)
+		g_assert_cmpint(data_post(qp, &region, id, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	while (d->done < d->sends)
+		device_complete(d, IBV_WC_SUCCESS);
+	vsw_lock(&small->user.lock);
+	vib_cq_stage_all(&small->user, NULL);
+	vib_cq_unlock(&small->user);
+	g_assert_cmpuint(small->user.lost, ==, 8 - 2);
+	data_qp_end(qp);
+	g_assert_cmpint(vib_cq_ops.destroy(small), ==, RI_SUCCESS);
+	vth_run(d->vth);
+	g_assert_cmpuint(d->async_events->len, ==, 0);
+	d->cq = kept;
+	data_region_free(&region);
+	device_free(d);
+}
+
 /* Two queue pairs of one queue, counted at random: no more outstanding than there is room for, and no less. */
 static void
 test_random(void)
@@ -290,6 +427,9 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/staged/receives", test_receives);
 	g_test_add_func("/ib/staged/quiescent", test_quiescent);
 	g_test_add_func("/ib/staged/destroyed", test_destroyed);
+	g_test_add_func("/ib/staged/overflow", test_overflow);
+	g_test_add_func("/ib/staged/full", test_full);
+	g_test_add_func("/ib/staged/overflow-destroyed", test_overflow_destroyed);
 	g_test_add_func("/ib/staged/random", test_random);
 	return g_test_run();
 }
