@@ -535,10 +535,11 @@ void vib_qp_begin_undo(struct ri_qp *qp);
 enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
 /*
- * Give the queue pair a new one of the device, whose number is another one, and destroy the former, which is in ERROR and has
- * nothing left. On failure the former stays. The caller owns qp->lock.
+ * Give the queue pair a new one of the device, whose number is another one. The former, which is in ERROR and has nothing left, is
+ * the caller's to destroy, without a lock: that waits until its events are acknowledged. On failure it stays. The caller owns
+ * qp->lock.
  */
-enum ri_status vib_qp_device_renew(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
 /*
  * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
  * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns

@@ -86,6 +86,14 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 		cq_free(cq);
 		return status;
 	}
+	if (cq->user.cq->cqe < 0 || (uint32_t)cq->user.cq->cqe < *entries) {
+		vib_log(rnic, RI_LOG_WARNING,
+			"the device has made a completion queue of %d entries, not %u",
+			cq->user.cq->cqe, *entries);
+		(void)ibv_destroy_cq(cq->user.cq);
+		cq_free(cq);
+		return RI_ERR_RESOURCES;
+	}
 	vib_enlist(context, &context->cqs, &cq->item);
 	vib_map(map, &cq->user);
 	*out = cq;

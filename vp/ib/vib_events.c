@@ -120,11 +120,26 @@ static const struct meaning meanings[] = {
 	[IBV_EVENT_GID_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
 };
 
+/* Not if it is of a former queue pair of the device (vib_qp_device_renew), which waits for the acknowledgement. */
+static bool
+is_of_now(struct ri_qp *qp, const struct ibv_qp *device_qp)
+{
+	bool now;
+
+	pthread_mutex_lock(&qp->lock);
+	now = qp->user.qp == device_qp;
+	pthread_mutex_unlock(&qp->lock);
+	return now;
+}
+
 static void
-qp_event(const struct meaning *meaning, struct ri_qp *qp, enum ibv_event_type type)
+qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event_type type)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
+	struct ri_qp *qp = device_qp->qp_context;
 
+	if (!is_of_now(qp, device_qp))
+		return;
 	if (type == IBV_EVENT_COMM_EST)
 		vib_cm_comm_est(qp);
 	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
@@ -151,7 +166,7 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 
 	switch ((int)meaning->object) {
 	case RI_OBJECT_QP:
-		qp_event(meaning, event->element.qp->qp_context, event->event_type);
+		qp_event(meaning, event->element.qp, event->event_type);
 		break;
 	case RI_OBJECT_CQ:
 		vib_raise(rnic, meaning->event, RI_OBJECT_CQ,

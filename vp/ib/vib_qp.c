@@ -158,8 +158,8 @@ verbs_attr(struct ri_qp *qp)
 }
 
 /*
- * The device's queue pair, with as much room for copied payload as it has: there is no attribute that tells. NULL: errno
- * says why.
+ * The device's queue pair, with as much room for copied payload as it has, up to what is of use: there is no attribute that
+ * tells. NULL: errno says why.
  */
 static struct ibv_qp *
 verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
@@ -172,7 +172,8 @@ verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 		theirs.cap.max_inline_data = bytes;
 		errno = 0;
 		made = ibv_create_qp(qp->pd->pd, &theirs);
-		*inline_bytes = theirs.cap.max_inline_data;
+		*inline_bytes =
+			theirs.cap.max_inline_data < bytes ? theirs.cap.max_inline_data : bytes;
 		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
 			return made;
 	}
@@ -200,10 +201,9 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 }
 
 enum ri_status
-vib_qp_device_renew(struct ri_qp *qp)
+vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
 {
 	struct ri_uqp *user = &qp->user;
-	struct ibv_qp *former = user->qp;
 	uint32_t inline_bytes;
 	struct ibv_qp *made = verbs_create(qp, &inline_bytes);
 
@@ -216,12 +216,12 @@ vib_qp_device_renew(struct ri_qp *qp)
 	vsw_lock(&user->recv_cq->lock);
 	if (user->shared)
 		member_leave(user);
+	*former = user->qp;
 	user->qp = made;
 	user->qpn = made->qp_num;
 	if (user->shared)
 		member_enter(user);
 	vsw_unlock(&user->recv_cq->lock);
-	(void)ibv_destroy_qp(former);
 	return RI_SUCCESS;
 }
 

@@ -461,6 +461,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 	const uint32_t rest = qp->user.ud ? RI_QPS_RTS : RI_QPS_IDLE;
 	enum ri_status status = RI_SUCCESS;
+	struct ibv_qp *former = NULL;
 	uint32_t state;
 	bool over;
 
@@ -482,7 +483,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	pthread_mutex_lock(&qp->lock);
-	status = rnic->quirk->no_reuse ? vib_qp_device_renew(qp)
+	status = rnic->quirk->no_reuse ? vib_qp_device_renew(qp, &former)
 				       : vib_qp_device_modify(qp, &attr, IBV_QP_STATE);
 	if (status == RI_SUCCESS)
 		status = qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
@@ -495,6 +496,8 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);
+	if (former != NULL)
+		(void)ibv_destroy_qp(former);
 	if (status == RI_SUCCESS && qp->user.ud)
 		vib_qp_end_running(qp);
 	return status;

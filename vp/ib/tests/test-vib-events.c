@@ -17,6 +17,7 @@
 #include "vib_device.h"
 #include "vib_events.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 #include "vib_qp_end.h"
 
 static uint8_t memory[4096];
@@ -259,6 +260,42 @@ test_ports(void)
 	setting_free(d);
 }
 
+/* What comes late of a queue pair of the device that was replaced does not end the one in its place. */
+static void
+test_former(void)
+{
+	static const struct vib_quirk once = {.driver = "once", .no_reuse = true};
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	struct device *d = setting_new();
+	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
+	struct ibv_qp former;
+	struct ri_qp *qp;
+
+	d->rnic.quirk = &once;
+	qp = device_qp(d, false);
+	former = *qp->user.qp;
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_QP_FATAL,
+						.element.qp = qp->user.qp});
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpuint(qp->user.qpn, !=, former.qp_num);
+	pthread_mutex_lock(&qp->lock);
+	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
+	pthread_mutex_unlock(&qp->lock);
+	g_assert_true(vib_qp_established(qp, &up));
+	g_array_set_size(d->cm_events, 0);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_QP_FATAL,
+						.element.qp = &former});
+	g_assert_cmpuint(acknowledged, ==, 2);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	g_assert_cmpuint(qp->state, ==, RI_QPS_RTS);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_QP_FATAL,
+						.element.qp = qp->user.qp});
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	setting_free(d);
+}
+
 /* --- the device fails -------------------------------------------------------------------------------------- */
 
 static unsigned ends_before_death;
@@ -448,6 +485,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/events/objects", test_objects);
 	g_test_add_func("/ib/events/ports", test_ports);
+	g_test_add_func("/ib/events/former", test_former);
 	g_test_add_data_func("/ib/events/fatal", GINT_TO_POINTER(BY_EVENT), test_removed);
 	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(BY_ASYNC), test_removed);
 	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),

@@ -97,11 +97,56 @@ test_read_only(void)
 	device_free(d);
 }
 
+/* A device that makes a smaller queue than it was asked for would lose completions. */
+static void
+test_small_cq(void)
+{
+	struct device *d = device_new();
+	uint32_t entries = 16;
+	struct ri_map map;
+	struct ri_cq *cq;
+
+	d->cqe_less = 1;
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &map), ==,
+			RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "a completion queue of 15 entries, not 16"));
+	d->cqe_less = 100;
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &map), ==,
+			RI_ERR_RESOURCES);
+	d->cqe_less = -100;
+	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &map), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cq_ops.destroy(cq), ==, RI_SUCCESS);
+	device_free(d);
+}
+
+/* No more is copied than was asked for, though a device says that it copies anything. */
+static void
+test_inline(void)
+{
+	struct device *d = device_new();
+	struct data_region region;
+	struct ri_qp *qp;
+
+	d->inline_lies = true;
+	qp = device_qp(d, false);
+	g_assert_cmpuint(qp->user.max_inline, ==, d->inline_most);
+	data_region_new(d, &region, sizeof(data_memory));
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sent[0].wr.send_flags & IBV_SEND_INLINE, ==, 0);
+	device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/failures/datagram", test_ud_fails);
 	g_test_add_func("/ib/failures/read-only", test_read_only);
+	g_test_add_func("/ib/failures/small-cq", test_small_cq);
+	g_test_add_func("/ib/failures/inline", test_inline);
 	return g_test_run();
 }

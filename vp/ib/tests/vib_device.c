@@ -151,6 +151,7 @@ ibv_create_cq(struct ibv_context *context, int cqe, void *ctx, struct ibv_comp_c
 		return NULL;
 	cq = g_new0(struct ibv_cq, 1);
 	device_of_process->cqe = cqe;
+	cq->cqe = cqe - device_of_process->cqe_less;
 	cq->context = context;
 	cq->cq_context = ctx;
 	return cq;
@@ -188,6 +189,8 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->qp_context = init->qp_context;
 	qp->qp_type = init->qp_type;
 	qp->qp_num = device_of_process->next_qpn++;
+	if (device_of_process->inline_lies)
+		init->cap.max_inline_data = UINT32_MAX;
 	device_of_process->qps++;
 	return qp;
 }
@@ -218,9 +221,14 @@ ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_q
 	return 0;
 }
 
+/* The library waits here until events are acknowledged, whose handlers take the lock of the queue pair. */
 int
 ibv_destroy_qp(struct ibv_qp *qp)
 {
+	struct ri_qp *owner = qp->qp_context;
+
+	g_assert_cmpint(pthread_mutex_trylock(&owner->lock), ==, 0);
+	g_assert_cmpint(pthread_mutex_unlock(&owner->lock), ==, 0);
 	device_of_process->qps--;
 	g_free(qp);
 	return 0;

@@ -77,6 +77,8 @@ struct device {
 	bool two_keys;    /* its regions of a dmabuf have another key for peers */
 	int create_error; /* of a domain, CQ, queue pair or window */
 	int cqe;          /* entries of the CQ */
+	int cqe_less;     /* so many fewer than were asked for */
+	bool inline_lies; /* it says that it copies anything */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
 	bool watched;         /* it was asked to tell of failed completions */
