@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The event channel, and the life of a connection; vib_cm.h has the rules. Events are handled on the service thread. */
+/* The connection manager of an adapter, and the life of a connection; vib_cm.h has the rules. Events: vib_cm_events.c. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "vib_cm.h"
-#include "vib_events.h"
-
-#define EVENTS_AT_ONCE 32 /* then the service thread serves others */
 
 /* --- connections --------------------------------------------------------------------------- */
 
@@ -134,16 +129,16 @@ busy_set(struct vib_cm *cm, const void *owner)
 	cm->busy = owner;
 }
 
-static void
-busy_begin(struct vib_cm *cm, const void *owner)
+void
+vib_cm_busy(struct vib_cm *cm, const void *owner)
 {
 	pthread_mutex_lock(&cm->lock);
 	busy_set(cm, owner);
 	pthread_mutex_unlock(&cm->lock);
 }
 
-static void
-busy_end(struct vib_cm *cm)
+void
+vib_cm_idle(struct vib_cm *cm)
 {
 	pthread_mutex_lock(&cm->lock);
 	cm->busy = cm->outer;
@@ -152,74 +147,8 @@ busy_end(struct vib_cm *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-/* --- events, on the service thread ------------------------------------------------------------ */
-
-static enum vib_step
-step_of_event(enum rdma_cm_event_type type)
-{
-	switch (type) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		return VIB_STEP_ADDRESS;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return VIB_STEP_ROUTE;
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		return VIB_STEP_RESPONSE;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		return VIB_STEP_ESTABLISHED;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
-	case RDMA_CM_EVENT_REJECTED:
-		return VIB_STEP_FAILED;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		return VIB_STEP_DISCONNECTED;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return VIB_STEP_REMOVED;
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-	case RDMA_CM_EVENT_MULTICAST_JOIN:
-	case RDMA_CM_EVENT_MULTICAST_ERROR:
-	case RDMA_CM_EVENT_ADDR_CHANGE:
-	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
-	default:
-		return VIB_STEP_COUNT;
-	}
-}
-
-/* True: its destruction was deferred, and this was its last event. */
-static bool
-conn_is_finished(struct vib_conn *conn, enum vib_step step)
-{
-	bool outcome = step != VIB_STEP_ADDRESS && step != VIB_STEP_ROUTE && step != VIB_STEP_COUNT;
-	bool finished;
-
-	pthread_mutex_lock(&conn->cm->lock);
-	if (outcome)
-		conn->under_way = false;
-	finished = outcome && conn->deferred && !conn->calling;
-	pthread_mutex_unlock(&conn->cm->lock);
-	return finished;
-}
-
-/* True: destroy the connection when the event is acknowledged. */
-static bool
-conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
-{
-	enum vib_step step = step_of_event(event->event);
-	enum vib_action action;
-	struct ri_qp *qp;
-
-	if (conn_is_finished(conn, step))
-		return true;
-	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
-		vib_conn_time_wait_over(conn);
-	else if (step != VIB_STEP_COUNT && vib_conn_step(conn, step, &action, &qp))
-		vib_conn_do(conn, action, qp, event);
-	return false;
-}
-
-static void
-deferred_free(struct vib_conn *conn)
+void
+vib_conn_free_deferred(struct vib_conn *conn)
 {
 	pthread_mutex_lock(&conn->cm->lock);
 	vib_list_remove(&conn->item);
@@ -299,91 +228,13 @@ conn_called(void *arg)
 	pthread_mutex_unlock(&cm->lock);
 	if (conn->error != 0 && qp != NULL)
 		vib_conn_fail(conn, qp, "rdma_connect", conn->error);
-	busy_end(cm);
+	vib_cm_idle(cm);
 	if (finished)
-		deferred_free(conn);
+		vib_conn_free_deferred(conn);
 	call_count(cm, false);
 }
 
-/* --- the event channel --------------------------------------------------------------------------- */
-
-/* False: there is no event. */
-static bool
-event_take(struct vib_cm *cm)
-{
-	struct rdma_cm_event *event;
-	enum vib_owner kind;
-	bool finished = false, removed;
-	void *owner;
-
-	if (rdma_get_cm_event(cm->channel, &event) != 0)
-		return false;
-	removed = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-	owner = event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id->context
-							      : event->id->context;
-	busy_begin(cm, owner);
-	vib_log(cm->rnic, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
-		event->status);
-	kind = *(const enum vib_owner *)owner;
-	switch (kind) {
-	case VIB_OWNER_CONN:
-		finished = conn_event(owner, event);
-		break;
-	case VIB_OWNER_EAR:
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			vib_request_raise(owner, event);
-		break;
-	case VIB_OWNER_QUERY:
-		finished = vib_query_event(owner, event);
-		break;
-	}
-	(void)rdma_ack_cm_event(event);
-	busy_end(cm);
-	if (finished && kind == VIB_OWNER_QUERY)
-		vib_query_free(owner);
-	else if (finished)
-		deferred_free(owner);
-	if (removed)
-		vib_device_failed(cm->rnic);
-	return true;
-}
-
-static void
-channel_ready(void *arg, uint32_t events)
-{
-	(void)events;
-	for (unsigned i = 0; i < EVENTS_AT_ONCE; i++) {
-		if (!event_take(arg))
-			return;
-	}
-}
-
 /* --- for the rest of the provider -------------------------------------------------------------- */
-
-static enum ri_status
-channel_open(struct vib_cm *cm)
-{
-	int flags;
-
-	cm->channel = rdma_create_event_channel();
-	if (cm->channel == NULL) {
-		int error = errno;
-
-		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
-			ri_errno_text(error),
-			error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)"
-							   : "");
-		return vib_status_of_open(error);
-	}
-	flags = fcntl(cm->channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-		return RI_ERR_RESOURCES;
-	cm->watch.fd = cm->channel->fd;
-	cm->watch.fire = channel_ready;
-	cm->watch.arg = cm;
-	cm->watch.events = RI_WATCH_IN;
-	return cm->rnic->host->watch_start(cm->rnic->host->self, &cm->watch);
-}
 
 static void
 cm_free(struct vib_cm *cm)
@@ -409,7 +260,7 @@ vib_cm_open(struct ri_rnic *rnic)
 	vib_list_init(&cm->conns);
 	vib_list_init(&cm->deferred);
 	vib_list_init(&cm->queries);
-	status = channel_open(cm);
+	status = vib_channel_open(cm);
 	if (status != RI_SUCCESS) {
 		cm_free(cm);
 		return status;
@@ -439,7 +290,7 @@ vib_cm_close(struct ri_rnic *rnic)
 		pthread_cond_wait(&cm->idle, &cm->lock);
 	pthread_mutex_unlock(&cm->lock);
 	while (!vib_list_empty(&cm->deferred))
-		deferred_free(vib_of(cm->deferred.next, struct vib_conn, item));
+		vib_conn_free_deferred(vib_of(cm->deferred.next, struct vib_conn, item));
 	rnic->cm = NULL;
 	cm_free(cm);
 }
@@ -496,7 +347,7 @@ vib_cm_in_time_wait(struct ri_qp *qp)
 	return qp->conn != NULL && atomic_load(&qp->conn->time_wait);
 }
 
-/* On the service thread: the connection of a queue pair, which has an id, marked as busy; NULL: none. Ends with busy_end. */
+/* On the service thread: the connection of a queue pair, which has an id, marked as busy; NULL: none. Ends with vib_cm_idle. */
 static struct vib_conn *
 conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
 {
@@ -524,7 +375,7 @@ vib_cm_comm_est(struct ri_qp *qp)
 		return;
 	(void)rdma_notify(conn->id,
 			  IBV_EVENT_COMM_EST); /* it may have been established meanwhile */
-	busy_end(cm);
+	vib_cm_idle(cm);
 }
 
 /* The next connection that a loss of the device ends, marked as busy and moved; NULL: there is none any more. */
@@ -559,7 +410,7 @@ vib_cm_device_gone(struct ri_rnic *rnic)
 
 	while (cm != NULL && (conn = conn_next_lost(cm, &action, &qp)) != NULL) {
 		vib_conn_do(conn, action, qp, NULL);
-		busy_end(cm);
+		vib_cm_idle(cm);
 	}
 }
 

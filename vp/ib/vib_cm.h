@@ -165,8 +165,18 @@ bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *a
 		   struct ri_qp **qp);
 /* Call rdma_connect on a thread of its own, with conn->param; its failure is told later. 0, or errno: it is not called. */
 int vib_conn_call(struct vib_conn *conn);
+/* Its destruction was deferred, and nothing uses it any more. */
+void vib_conn_free_deferred(struct vib_conn *conn);
+/* An event of this owner is being handled, or no more. On the service thread. */
+void vib_cm_busy(struct vib_cm *cm, const void *owner);
+void vib_cm_idle(struct vib_cm *cm);
 /* Wait until no event of this owner is being handled. The caller owns cm->lock, which is released meanwhile. */
 void vib_cm_wait(struct vib_cm *cm, const void *owner);
+
+/* --- vib_cm_events.c ----------------------------------------------------------------------------- */
+
+/* Make the event channel, and watch it. On failure the caller destroys what there is. */
+enum ri_status vib_channel_open(struct vib_cm *cm) RI_MUST_CHECK;
 
 /* --- vib_cm_setup.c: what a step does ---------------------------------------------------------- */
 

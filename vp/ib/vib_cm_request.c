@@ -110,7 +110,6 @@ request_describe(struct ri_cm_event *out, const struct vib_conn *conn,
 	*out = (struct ri_cm_event){
 		.kind = conn->service ? RI_CM_SERVICE_REQUEST : RI_CM_REQUEST,
 		.ctx = listen->ctx,
-		.request = (struct ri_request *)(uintptr_t)conn->number,
 		.service = listen->service,
 		.port = listen->port,
 	};
@@ -167,8 +166,19 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 		vib_conn_free(conn);
 		return;
 	}
+	request_describe(&request, conn, listen, event);
+	if (request.peer.family == RI_ADDR_NONE || request.local.family == RI_ADDR_NONE) {
+		vib_log(rnic, RI_LOG_WARNING,
+			"a request is refused: its addresses are of families %d and %d",
+			rdma_get_peer_addr(conn->id)->sa_family,
+			rdma_get_local_addr(conn->id)->sa_family);
+		vib_request_done(conn);
+		vib_request_refuse(conn, RI_CM_REASON_OTHER, NULL, 0);
+		vib_conn_free(conn);
+		return;
+	}
 	(void)vib_conn_step(conn, VIB_STEP_ASK, &action, &none);
 	request_enter(conn);
-	request_describe(&request, conn, listen, event);
+	request.request = (struct ri_request *)(uintptr_t)conn->number;
 	rnic->upcalls->cm_event(rnic->upcalls->self, &request);
 }

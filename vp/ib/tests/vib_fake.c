@@ -257,9 +257,16 @@ rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 int
 rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	struct fake_cm_event *next = g_queue_pop_head(&cm.events);
+	int error = GPOINTER_TO_INT(g_hash_table_lookup(cm.failures, "get_cm_event"));
+	struct fake_cm_event *next;
 	uint64_t count;
 
+	g_assert_cmpuint(++fake_of_process->reads, <, 1000); /* nobody reads again and again */
+	if (error != 0) {
+		errno = error; /* the descriptor stays readable */
+		return -1;
+	}
+	next = g_queue_pop_head(&cm.events);
 	if (next == NULL) {
 		(void)!read(channel->fd, &count, sizeof(count));
 		errno = EAGAIN;
@@ -498,7 +505,12 @@ event_new(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status, const
 static void
 event_send(struct fake *fake, struct fake_cm_event *event)
 {
+	void (*lie)(struct rdma_cm_event * told) = fake->lie;
 	uint64_t one = 1;
+
+	fake->lie = NULL;
+	if (lie != NULL)
+		lie(&event->event);
 
 	g_queue_push_tail(&cm.events, event);
 	g_assert_cmpint(write(cm.channel.fd, &one, sizeof(one)), ==, sizeof(one));

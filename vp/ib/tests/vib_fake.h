@@ -44,6 +44,8 @@ struct fake {
 	void (*in_establish)(void *arg); /* likewise, rdma_establish */
 	void *in_establish_arg;
 	unsigned failures; /* how often the connection manager told that the device is gone */
+	void (*lie)(struct rdma_cm_event *event); /* changes the next event */
+	unsigned reads;                           /* of the event channel */
 };
 
 /* The one that exists. */
