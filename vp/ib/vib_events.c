@@ -52,13 +52,15 @@ vib_device_failed(struct ri_rnic *rnic)
 }
 
 /*
- * A read of a descriptor has failed: is the device gone? The kernel takes it away below a program that has it open. From then
- * on each descriptor of the device has an error, which does not go [RI 12.1.11], so it is watched no more.
+ * A read of a descriptor has failed. The kernel takes a device away below a program that has it open; from then on each
+ * descriptor of the device has an error, which does not go [RI 12.1.11]. Whatever the error is, without events the device is of
+ * no use, and a descriptor that stays readable would keep the service thread busy: it is watched no more.
  */
 static void
 descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
 {
-	if (errno != EIO && errno != ENODEV)
+	/* 0: less was read than an event, and no call has failed. */
+	if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == 0)
 		return;
 	rnic->host->watch_change(rnic->host->self, watch, 0);
 	vib_device_failed(rnic);
@@ -74,7 +76,7 @@ on_completion(void *arg, uint32_t events)
 	void *ctx;
 
 	(void)events;
-	while (ibv_get_cq_event(rnic->channel, &device_cq, &ctx) == 0) {
+	for (errno = 0; ibv_get_cq_event(rnic->channel, &device_cq, &ctx) == 0; errno = 0) {
 		struct ri_cq *cq = ctx;
 
 		vsw_lock(&cq->user.lock);
@@ -194,7 +196,7 @@ vib_events_catch_up(struct ri_rnic *rnic)
 {
 	struct ibv_async_event event;
 
-	while (ibv_get_async_event(rnic->verbs, &event) == 0) {
+	for (errno = 0; ibv_get_async_event(rnic->verbs, &event) == 0; errno = 0) {
 		if ((size_t)event.event_type < sizeof(meanings) / sizeof(meanings[0]) &&
 		    meanings[event.event_type].event != RI_EVENT_NONE)
 			async_handle(rnic, &event);

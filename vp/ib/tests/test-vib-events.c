@@ -340,7 +340,8 @@ check_dead(struct device *d, struct ri_pd *pd)
 enum way {
 	BY_EVENT = 0,
 	BY_ASYNC,
-	BY_CHANNEL
+	BY_CHANNEL,
+	BY_OTHER /* an error that does not name a loss */
 };
 
 static void
@@ -353,7 +354,7 @@ device_remove(struct device *d, enum way way)
 		read_error = EIO;
 		readable(d, d->verbs.async_fd);
 	} else {
-		channel_error = EIO;
+		channel_error = way == BY_CHANNEL ? EIO : EINVAL;
 		readable(d, channel.fd);
 	}
 }
@@ -490,6 +491,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/events/removed", GINT_TO_POINTER(BY_ASYNC), test_removed);
 	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),
 			     test_removed);
+	g_test_add_data_func("/ib/events/unreadable", GINT_TO_POINTER(BY_OTHER), test_removed);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
 	g_test_add_func("/ib/events/messages", test_messages);
 	g_test_add_func("/ib/events/messages-lost", test_messages_lost);
