@@ -7,8 +7,14 @@
 
 #include "vib_cm.h"
 #include "vib_events.h"
+#include "vib_version.h"
 
 #define EVENTS_AT_ONCE 32 /* then the service thread serves others */
+#define VERSION_NEWEST \
+	4 /* RDMA_USER_CM_ABI_VERSION, whose header cannot be included beside rdma_cma.h */
+#ifndef VIB_CM_VERSION /* a test has its own */
+#define VIB_CM_VERSION "/sys/class/misc/rdma_cm/abi_version"
+#endif
 
 /* --- events of a connection ---------------------------------------------------------------- */
 
@@ -177,21 +183,49 @@ channel_ready(void *arg, uint32_t events)
 	}
 }
 
+/*
+ * Does librdmacm refuse the kernel's interface [RI 12.4.5]? It has the same errno as the kernel for a user who may not open the
+ * file. The log says which version it is.
+ */
+static bool
+is_refused(const struct ri_rnic *rnic, int error)
+{
+	char line[VIB_LINE_ROOM];
+	long version;
+
+	if (error != EPERM || vib_line_read(VIB_CM_VERSION, line) != 0)
+		return false;
+	version = vib_version_of(line);
+	if (version == VERSION_NEWEST)
+		return false;
+	vib_log(rnic, RI_LOG_WARNING,
+		"librdmacm cannot use the connection manager of the kernel: %s \"%s\" of its "
+		"interface (" VIB_CM_VERSION ")",
+		version > VERSION_NEWEST ? "the library is too old for version"
+					 : "it does not know version",
+		line);
+	return true;
+}
+
+static enum ri_status
+channel_failure(const struct ri_rnic *rnic, int error)
+{
+	if (is_refused(rnic, error))
+		return RI_ERR_NO_DEVICE;
+	vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
+		ri_errno_text(error),
+		error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)" : "");
+	return vib_status_of_open(error);
+}
+
 enum ri_status
 vib_channel_open(struct vib_cm *cm)
 {
 	int flags;
 
 	cm->channel = rdma_create_event_channel();
-	if (cm->channel == NULL) {
-		int error = errno;
-
-		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
-			ri_errno_text(error),
-			error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)"
-							   : "");
-		return vib_status_of_open(error);
-	}
+	if (cm->channel == NULL)
+		return channel_failure(cm->rnic, errno);
 	flags = fcntl(cm->channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return RI_ERR_RESOURCES;

@@ -16,13 +16,13 @@
 #include <rdma/ib_user_verbs.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define DESCRIPTORS 8  /* that libibverbs uses at a time to find devices, or less */
-#define LINE_ROOM   64 /* of a file of the kernel, and of the name of a device */
-#ifndef VIB_FOLDER     /* a test has one that is always there */
+#include "vib_version.h"
+
+#define DESCRIPTORS 8 /* that libibverbs uses at a time to find devices, or less */
+#ifndef VIB_FOLDER    /* a test has one that is always there */
 #define VIB_FOLDER "/sys/class/infiniband"
 #endif
 #ifndef VIB_VERBS /* a test has its own */
@@ -51,32 +51,6 @@ list_log(const struct ri_host *host, enum ri_log_level level, const char *format
 }
 
 /* --- what the kernel says ------------------------------------------------------------------------ */
-
-/* The first line of a file, empty if it has none; 0, or errno. */
-static int
-line_read(const char *path, char line[LINE_ROOM])
-{
-	FILE *file = fopen(path, "re");
-
-	line[0] = '\0';
-	if (file == NULL)
-		return errno;
-	if (fgets(line, LINE_ROOM, file) == NULL)
-		line[0] = '\0';
-	fclose(file);
-	line[strcspn(line, "\n")] = '\0';
-	return 0;
-}
-
-/* The version in such a line; -1: it is none. */
-static long
-version_of(const char *line)
-{
-	char *end;
-	long version = strtol(line, &end, 10);
-
-	return end == line || *end != '\0' || version < 0 ? -1 : version;
-}
 
 /* Can the folder of devices be opened so often at the same time? If not, errno. */
 static int
@@ -144,7 +118,7 @@ say_no_verbs(const struct ri_host *host, int error)
 static void
 say_refused(const struct ri_host *host, const char *line)
 {
-	long version = version_of(line);
+	long version = vib_version_of(line);
 
 	if (version < 0)
 		list_log(host, RI_LOG_WARNING,
@@ -180,12 +154,12 @@ static void
 say_unlisted(const struct ri_host *host, enum ri_log_level level, const char *file)
 {
 	char path[sizeof(VIB_VERBS) + NAME_MAX + sizeof("/" VERSION)];
-	char name[LINE_ROOM], version[LINE_ROOM];
+	char name[VIB_LINE_ROOM], version[VIB_LINE_ROOM];
 
 	(void)snprintf(path, sizeof(path), VIB_VERBS "/%s/ibdev", file);
-	(void)line_read(path, name);
+	(void)vib_line_read(path, name);
 	(void)snprintf(path, sizeof(path), VIB_VERBS "/%s/" VERSION, file);
-	(void)line_read(path, version);
+	(void)vib_line_read(path, version);
 	(void)snprintf(path, sizeof(path), VIB_FILES "%s", file);
 	if (access(path, F_OK) != 0)
 		list_log(host, level,
@@ -256,13 +230,13 @@ enum ri_status
 vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
 {
 	int error = descriptors_check();
-	char line[LINE_ROOM];
+	char line[VIB_LINE_ROOM];
 
 	*list = NULL;
 	*count = 0;
 	if (is_shortage(error))
 		return RI_ERR_RESOURCES;
-	error = line_read(VIB_VERBS "/" VERSION, line);
+	error = vib_line_read(VIB_VERBS "/" VERSION, line);
 	if (is_shortage(error))
 		return RI_ERR_RESOURCES;
 	if (error == 0)

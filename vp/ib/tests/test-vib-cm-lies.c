@@ -4,6 +4,7 @@
 /* Events of librdmacm that cannot be: they do no harm to those that can, and what is no request is not raised as one. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "vib_fake.h"
@@ -192,6 +193,55 @@ test_channel(void)
 	fake_free(fake);
 }
 
+/* --- the version of the interface ----------------------------------------------------------------------------- */
+
+/* librdmacm has one errno for a user who may not and for an interface that it does not know; the kernel shows the version. */
+static void
+test_version(void)
+{
+	static const struct {
+		const char *version; /* NULL: none is shown */
+		enum ri_status status;
+		const char *text;
+	} rows[] = {
+		{NULL, RI_ERR_PERMISSION,
+		 "/dev/infiniband/rdma_cm cannot be opened: Operation not permitted"},
+		{"4\n", RI_ERR_PERMISSION,
+		 "/dev/infiniband/rdma_cm cannot be opened: Operation not permitted"},
+		{"5\n", RI_ERR_NO_DEVICE,
+		 "librdmacm cannot use the connection manager of the kernel: the library is too "
+		 "old for "
+		 "version \"5\" of its interface (cm_version)"},
+		{"2\n", RI_ERR_NO_DEVICE,
+		 "librdmacm cannot use the connection manager of the kernel: it does not know "
+		 "version "
+		 "\"2\" of its interface (cm_version)"},
+		{"four\n", RI_ERR_NO_DEVICE,
+		 "librdmacm cannot use the connection manager of the kernel: it does not know "
+		 "version "
+		 "\"four\" of its interface (cm_version)"},
+	};
+	g_autofree char *place = g_dir_make_tmp("lies-XXXXXX", NULL);
+	g_autofree char *before = g_get_current_dir();
+	struct fake *fake = fake_new(false);
+
+	g_assert_cmpint(g_chdir(place), ==, 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		if (rows[i].version != NULL)
+			g_assert_true(g_file_set_contents("cm_version", rows[i].version, -1, NULL));
+		g_assert_cmpint(fake_open_fails(fake, EPERM, rows[i].text), ==, rows[i].status);
+	}
+	/* Another errno is no matter of the version. */
+	g_assert_cmpint(fake_open_fails(fake, EACCES,
+					"/dev/infiniband/rdma_cm cannot be opened: Permission "
+					"denied"),
+			==, RI_ERR_PERMISSION);
+	g_assert_cmpint(g_remove("cm_version"), ==, 0);
+	g_assert_cmpint(g_chdir(before), ==, 0);
+	g_assert_cmpint(g_rmdir(place), ==, 0);
+	fake_free(fake);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -201,5 +251,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm-lies/refused-iwarp", test_refused_iwarp);
 	g_test_add_func("/ib/cm-lies/no-listener", test_no_listener);
 	g_test_add_func("/ib/cm-lies/channel", test_channel);
+	g_test_add_func("/ib/cm-lies/version", test_version);
 	return g_test_run();
 }

@@ -27,7 +27,7 @@ vib_status_of_errno(int error)
 enum ri_status
 vib_status_of_open(int error)
 {
-	if (error == EACCES)
+	if (error == EACCES || error == EPERM)
 		return RI_ERR_PERMISSION;
 	return error == ENODEV ? RI_ERR_NO_DEVICE : RI_ERR_RESOURCES;
 }

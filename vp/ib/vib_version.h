@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Files in which the kernel shows the version of an interface. */
+#ifndef VIB_VERSION_H
+#define VIB_VERSION_H
+
+#define VIB_LINE_ROOM 64 /* of a line of such a file */
+
+/* The first line of a file, empty if it has none; 0, or errno. */
+int vib_line_read(const char *path, char line[VIB_LINE_ROOM]);
+/* The version in such a line; -1: it is none. */
+long vib_version_of(const char *line);
+
+#endif /* VIB_VERSION_H */
