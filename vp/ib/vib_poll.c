@@ -106,6 +106,19 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
+/* Have vib_cq_unlock end a queue pair, unless that has begun. */
+static void
+fault_note(struct ri_ucq *cq, struct ri_uqp *qp, uint8_t status)
+{
+	if (!vib_chain_close(qp))
+		return;
+	qp->failure = status;
+	atomic_fetch_add(&qp->inside, 1);
+	qp->next_fault = cq->faults;
+	cq->faults = qp;
+	cq->alarm = true;
+}
+
 /*
  * A request or receive that failed: the device has moved its queue pair to its error state, and not every driver says so by
  * an event of its own. So it is the end of the connection, which vib_cq_unlock has the service thread begin.
@@ -118,13 +131,8 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
-	if (in->status == IBV_WC_WR_FLUSH_ERR || !vib_chain_close(qp))
-		return;
-	qp->failure = out->status;
-	atomic_fetch_add(&qp->inside, 1);
-	qp->next_fault = cq->faults;
-	cq->faults = qp;
-	cq->alarm = true;
+	if (in->status != IBV_WC_WR_FLUSH_ERR)
+		fault_note(cq, qp, out->status);
 }
 
 /* Convert one that has succeeded and has nothing of its own. */
@@ -213,16 +221,28 @@ wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 
 /* --- the staging ring -------------------------------------------------------------------------- */
 
+/*
+ * There is no room for a completion. The first that is lost is told as an overflow of the CQ [RI 10.37], and its queue pair ends,
+ * whose consumer would wait for it. Of a receive of an SRQ the queue pair is not known here.
+ */
+static __attribute__((noinline, cold)) void
+staged_lose(struct ri_ucq *cq, struct vib_slot *slot)
+{
+	cq->overflow = cq->overflow || cq->lost == 0;
+	cq->alarm = cq->alarm || cq->overflow;
+	cq->lost++;
+	if ((slot->odd & VIB_SLOT_SHARED) == 0)
+		fault_note(cq, slot->of.qp, RI_WC_LOCAL_QP);
+	slot_pass(slot);
+}
+
 static void
 staged_push(struct ri_ucq *cq, const struct ri_wc *wc, struct vib_slot *slot)
 {
 	uint32_t size = 2 * cq->limit;
 
 	if (__builtin_expect(cq->staged_count == size, 0)) {
-		cq->overflow = cq->overflow || cq->lost == 0;
-		cq->alarm = cq->alarm || cq->overflow;
-		cq->lost++;
-		slot_pass(slot);
+		staged_lose(cq, slot);
 		return;
 	}
 	cq->staged[(cq->staged_first + cq->staged_count) % size] =

@@ -337,6 +337,56 @@ test_full(void)
 	device_free(d);
 }
 
+/* A small queue that nobody polls, and a queue pair whose requests the device has completed. */
+static struct ri_qp *
+lose_some(struct device *d, struct ri_cq *small, struct data_region *region)
+{
+	struct ri_qp *qp;
+
+	d->cq = small;
+	qp = device_qp_of(d, false, 8);
+	data_region_new(d, region, 100);
+	for (uint64_t id = 0; id < 8; id++)
+		g_assert_cmpint(data_post(qp, region, id, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	while (d->done < d->sends)
+		device_complete(d, IBV_WC_SUCCESS);
+	vsw_lock(&small->user.lock);
+	vib_cq_stage_all(&small->user, NULL);
+	vib_cq_unlock(&small->user);
+	g_assert_cmpuint(small->user.lost, ==, 8 - 2);
+	return qp;
+}
+
+/* A connection that stands ends when a completion of it is lost: its consumer would wait for that. */
+static void
+test_overflow_ends(void)
+{
+	struct device *d = device_new();
+	struct ri_cq *kept = d->cq, *small;
+	struct data_region region;
+	uint32_t entries = 1;
+	struct ri_map map;
+	struct ri_qp *qp;
+
+	g_assert_cmpint(vib_cq_ops.create(d->context, 1, &entries, &small, &map), ==, RI_SUCCESS);
+	qp = lose_some(d, small, &region);
+	data_poll(d, 0, RI_WC_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 8, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, 8); /* it is flushed, not sent */
+	vth_advance(d->vth, 1000 * 1000);
+	g_assert_cmpuint(overflows(d), ==, 1);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	data_poll(d, 8, RI_WC_FLUSHED);
+	data_poll_none(d);
+	data_qp_end(qp);
+	g_assert_cmpint(vib_cq_ops.destroy(small), ==, RI_SUCCESS);
+	d->cq = kept;
+	data_region_free(&region);
+	device_free(d);
+}
+
 /* The queue goes before the service thread has told: nothing is told of it afterwards. */
 static void
 test_overflow_destroyed(void)
@@ -349,17 +399,7 @@ test_overflow_destroyed(void)
 	struct ri_qp *qp;
 
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &small, &map), ==, RI_SUCCESS);
-	d->cq = small;
-	qp = device_qp_of(d, false, 8);
-	data_region_new(d, &region, 100);
-	for (uint64_t id = 0; id < 8; id++)
-		g_assert_cmpint(data_post(qp, &region, id, RI_WR_SIGNALED), ==, RI_SUCCESS);
-	while (d->done < d->sends)
-		device_complete(d, IBV_WC_SUCCESS);
-	vsw_lock(&small->user.lock);
-	vib_cq_stage_all(&small->user, NULL);
-	vib_cq_unlock(&small->user);
-	g_assert_cmpuint(small->user.lost, ==, 8 - 2);
+	qp = lose_some(d, small, &region);
 	data_qp_end(qp);
 	g_assert_cmpint(vib_cq_ops.destroy(small), ==, RI_SUCCESS);
 	vth_run(d->vth);
@@ -429,6 +469,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/staged/destroyed", test_destroyed);
 	g_test_add_func("/ib/staged/overflow", test_overflow);
 	g_test_add_func("/ib/staged/full", test_full);
+	g_test_add_func("/ib/staged/overflow-ends", test_overflow_ends);
 	g_test_add_func("/ib/staged/overflow-destroyed", test_overflow_destroyed);
 	g_test_add_func("/ib/staged/random", test_random);
 	return g_test_run();
