@@ -184,10 +184,10 @@ leave_descriptors(unsigned room)
 static void
 test_later_descriptors(void)
 {
+	bool known = ri_registry_count() != 0, complete;
 	struct rlimit limit;
 	struct waiting w;
 	unsigned loaded;
-	bool complete;
 
 	waiting_new(&w);
 	g_assert_true(ri_load_all(NULL, NULL, NULL, w.dir));
@@ -198,9 +198,10 @@ test_later_descriptors(void)
 	g_assert_false(complete);
 	g_assert_cmpuint(loaded, ==, 0);
 	g_assert_false(was_tried(w.dir));
-	/* A copy of that provider has its name already: that is said of it now. */
-	g_assert_cmpuint(load_again(), ==, 0);
+	/* If another copy of the provider has its name already, that is said of it now. */
+	g_assert_cmpuint(load_again(), ==, known ? 0 : 1);
 	g_assert_true(was_tried(w.dir));
+	g_assert_cmpuint(load_again(), ==, 0);
 	waiting_free(&w);
 }
 
