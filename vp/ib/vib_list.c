@@ -79,7 +79,8 @@ entry_next(DIR *folder)
 	if (folder == NULL)
 		return NULL;
 	do
-		entry = readdir(folder); /* no other thread reads this stream */
+		/* cppcheck-suppress readdirCalled; no other thread reads this stream */
+		entry = readdir(folder);
 	while (entry != NULL && entry->d_name[0] == '.');
 	return entry != NULL ? entry->d_name : NULL;
 }

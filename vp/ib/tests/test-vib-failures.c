@@ -2,10 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* What the layers above are told of a failure, over a device that the test plays (vib_device.h). */
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "vib_cq.h"
 #include "vib_data.h"
 #include "vib_post.h"
 
@@ -97,6 +99,39 @@ test_read_only(void)
 	device_free(d);
 }
 
+/* A status that libibverbs does not define is a failure of the queue pair; flags, lengths and numbers of it are not believed. */
+static void
+test_unknown_status(void)
+{
+	static const int statuses[] = {-1, IBV_WC_TM_ERR, IBV_WC_TM_RNDV_INCOMPLETE, 255, INT_MAX};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(statuses); i++) {
+		const struct ibv_wc how = {.status = (enum ibv_wc_status)statuses[i],
+					   .opcode = (enum ibv_wc_opcode)0x7777,
+					   .byte_len = UINT32_MAX,
+					   .qp_num = UINT32_MAX,
+					   .invalidated_rkey = UINT32_MAX,
+					   .wc_flags = UINT32_MAX};
+		const struct ri_recv_wr receive = {.wr_id = 7};
+		struct device *d = device_new();
+		struct ri_qp *qp = device_qp(d, false);
+		struct ri_wc wc;
+
+		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+		device_receive(d, 0, &how);
+		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpuint(wc.wr_id, ==, 7);
+		g_assert_cmpint(wc.status, ==, RI_WC_LOCAL_QP);
+		g_assert_cmpint(wc.opcode, ==, RI_OP_RECV);
+		g_assert_cmpuint(wc.byte_len, ==, 0);
+		g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, ==, 0);
+		vth_advance(d->vth, 1000 * 1000);
+		g_assert_cmpuint(d->cm_events->len, ==, 1);
+		data_qp_end(qp);
+		device_free(d);
+	}
+}
+
 /* A device that makes a smaller queue than it was asked for would lose completions. */
 static void
 test_small_cq(void)
@@ -146,6 +181,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/failures/datagram", test_ud_fails);
 	g_test_add_func("/ib/failures/read-only", test_read_only);
+	g_test_add_func("/ib/failures/unknown-status", test_unknown_status);
 	g_test_add_func("/ib/failures/small-cq", test_small_cq);
 	g_test_add_func("/ib/failures/inline", test_inline);
 	return g_test_run();
