@@ -262,8 +262,7 @@ struct vib_ring {
 	uint32_t mask;    /* slots - 1 */
 	uint32_t room;    /* requests that may be outstanding; at most mask + 1 */
 	atomic_uint tail; /* written by the thread that posts */
-	atomic_uint
-		head; /* of the oldest slot in use; this and what follows is written by the owner of the CQ's lock */
+	atomic_uint head; /* oldest slot in use; from here on: by the owner of the CQ lock */
 	atomic_uint
 		staged; /* completions in the staging ring of the CQ, whose slots are in use until they are polled */
 	atomic_uint
@@ -286,10 +285,10 @@ struct ri_ucq {
 	bool watch_all;       /* to hear of failures, one must ask for all completions; constant */
 	struct vsw_lock lock; /* of all that follows, and of polling `cq` */
 	uint32_t
-		direct; /* most completions that a poll takes from the device directly; 0 while some are staged */
+		direct; /* most completions of a direct poll of the device; 0 while some are staged */
 	int (*poll)(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* of the device; constant */
 	struct ibv_wc in[VIB_CQ_BATCH];                           /* what a direct poll has taken */
-	bool alarm;                /* vib_cq_unlock has something to tell: one of the next two */
+	bool alarm;                /* vib_cq_unlock has one of the next two to tell */
 	struct ri_uqp *faults;     /* queue pairs that it ends */
 	bool overflow;             /* a completion found no room; told once */
 	struct vib_staged *staged; /* ring of twice `limit` entries */
@@ -535,9 +534,8 @@ void vib_qp_begin_undo(struct ri_qp *qp);
 enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
 /*
- * Give the queue pair a new one of the device, whose number is another one. The former, which is in ERROR and has nothing left, is
- * the caller's to destroy, without a lock: that waits until its events are acknowledged. On failure it stays. The caller owns
- * qp->lock.
+ * Give the queue pair a new one of the device, with another number. The former, in ERROR with nothing left, is the caller's to
+ * destroy without a lock: that waits for handlers of its events. On failure it stays. The caller owns qp->lock.
  */
 enum ri_status vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
 /*
