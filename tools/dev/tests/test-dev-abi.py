@@ -27,6 +27,7 @@ RNICPI = '''#include <stdint.h>
 enum ri_kind { RI_KIND_A, RI_KIND_COUNT };
 struct ri_fixed { uint32_t a; uint32_t b; };
 struct ri_ops { uint32_t size; int (*run)(struct ri_fixed *fixed); uint32_t flags; };
+struct ri_any { uint32_t kind; union { uint64_t whole; uint32_t half; } u; };
 const char *ri_kind_name(enum ri_kind kind);
 '''
 MAP = 'ITAPI_2.1 {\nglobal:\n\tit_mix;\n};\nRNICPI_1 {\nglobal:\n\tri_kind_name;\n};\n'
@@ -151,6 +152,26 @@ class Check(unittest.TestCase):
     def test_table_grows_into_padding(self):
         self.rnicpi(('uint32_t flags;', 'uint32_t flags; uint32_t more;'), ('MINOR 2', 'MINOR 3'))
         self.assert_error('in octets that older binaries count as theirs: 20 uint32_t more')
+
+    def test_union_has_one_more(self):
+        self.rnicpi(('half; } u', 'half; uint8_t octets[8]; } u'), ('MINOR 2', 'MINOR 3'))
+        self.assert_allowed('struct ri_any: 8 uint8_t[8] u.octets')
+
+    def test_union_has_one_more_in_the_same_version(self):
+        self.rnicpi(('half; } u', 'half; uint8_t octets[8]; } u'))
+        self.assert_error('structs have grown, and RI_ABI_MINOR has not')
+
+    def test_union_has_one_more_that_is_larger(self):
+        self.rnicpi(('half; } u', 'half; uint8_t octets[9]; } u'), ('MINOR 2', 'MINOR 3'))
+        self.assert_error('does not carry its size')
+
+    def test_union_has_another_order(self):
+        self.rnicpi(('whole; uint32_t half;', 'whole; uint8_t octets[8]; uint32_t half;'), ('MINOR 2', 'MINOR 3'))
+        self.assert_error('struct ri_any: changed')
+
+    def test_struct_grows_beside_a_union(self):
+        self.rnicpi(('half; } u', 'half; } u; uint8_t more[0]'), ('MINOR 2', 'MINOR 3'))
+        self.assert_error('does not carry its size')
 
     def test_entry_has_another_type(self):
         self.rnicpi(('int (*run)', 'void (*run)'))
