@@ -182,6 +182,8 @@ contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *
 		return claim_refuse(error, loaded, "ud with max_ah or max_ud_message = 0");
 	if ((attr->mw_narrow || attr->mw_wide) && attr->max_mw == 0)
 		return claim_refuse(error, loaded, "windows with max_mw = 0");
+	if (attr->mw_wide_stag_returned && !attr->mw_wide)
+		return claim_refuse(error, loaded, "mw_wide_stag_returned without mw_wide");
 	if (attr->max_mr_length == 0 || attr->max_message_size == 0)
 		return claim_refuse(error, loaded, "max_mr_length or max_message_size = 0");
 	if (attr->fast_register && !attr->privileged_ops)

@@ -33,8 +33,8 @@ extern "C" {
 
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
-/** Minor version: grows when members are added, at the ends of structs or in octets that were 0. */
-#define RI_ABI_MINOR 5
+/** Minor version: grows when members are added, at the ends of structs, to unions with room, or in octets that were 0. */
+#define RI_ABI_MINOR 6
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 

@@ -229,6 +229,7 @@ struct ri_rnic_attr {
 	uint16_t ud_reply_pdata;   /**< The same of its answer. */
 	uint64_t refuses;          /**< RI_REFUSES_* bits: what it refuses where others do not. */
 	bool dmabuf;               /**< ri_mem_ops::mr_reg_dmabuf works [RI 10.47]. */
+	bool mw_wide_stag_returned; /**< The post of a bind of a wide window chooses its STag [RI 10.48]. */
 };
 
 /** Calls that real devices refuse; bits of ri_rnic_attr::refuses. */

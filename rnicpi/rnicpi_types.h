@@ -216,6 +216,13 @@ struct ri_wr_bind {
 	uint32_t reserved; /**< 0. */
 };
 
+/** Input of RI_OP_BIND_MW of a wide window, where ri_rnic_attr::mw_wide_stag_returned is claimed [RI 5.6.5]. */
+struct ri_wr_bind_returning {
+	struct ri_wr_bind
+		bind;   /**< As ri_wr::u.bind; the low 8 bits of mw_stag count for nothing. */
+	uint32_t *stag; /**< Where a post that succeeds stores the STag of the window; not NULL. */
+};
+
 /** Input of RI_OP_FAST_REG. */
 struct ri_wr_fast_reg {
 	uint32_t stag;           /**< Region: index and new key. */
@@ -252,7 +259,8 @@ struct ri_wr {
 		struct ri_wr_bind bind;         /**< BIND_MW. */
 		struct ri_wr_fast_reg fast_reg; /**< FAST_REG. */
 		struct ri_wr_ud ud;             /**< SEND_UD. */
-	} u;                                    /**< By opcode. */
+		struct ri_wr_bind_returning returning; /**< BIND_MW of a wide window, see there. */
+	} u;                                           /**< By opcode. */
 };
 
 /** One request for a receive queue. Borrowed for the call; nothing in it is kept. */

@@ -5,8 +5,8 @@
  * Windows: RMRs [IT 8.5], [IT 8.6], [IT 15.6].
  *
  * An RMR is a window of the provider. Links and unlinks are requests of an endpoint's send queue: the provider runs
- * them in order, and checks rights and zones when they run. This file checks the calls, chooses the key, and remembers
- * the last request, which a query returns. Only the provider knows whether a window is still linked to an LMR or through
+ * them in order, and checks rights and zones when they run. This file checks the calls, chooses the key unless the provider does,
+ * and remembers the last request, which a query returns. Only the provider knows whether a window is still linked to an LMR or through
  * an endpoint: it returns BUSY when those are freed.
  *
  * The low eight bits of the key change with each link (struct ual_octets), so an old context that a peer remembers stays
@@ -213,6 +213,13 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 	return range_inside(lmr, wanted->addr, wanted->length) ? IT_SUCCESS : IT_ERR_RANGE;
 }
 
+/* Does the provider choose the key of this window, while a bind is posted? */
+static bool
+stag_is_returned(const struct ual_rmr *rmr)
+{
+	return rmr->type == IT_RMR_TYPE_WIDE && rmr->object.ia->attr.mw_wide_stag_returned;
+}
+
 /* What a request changes, kept in case its post fails. */
 struct before {
 	struct ual_rmr_link link;
@@ -253,6 +260,49 @@ link_undo(struct ual_rmr *rmr, uint32_t stag, const struct before *before)
 	pthread_mutex_unlock(&rmr->lock);
 }
 
+/* Post the bind of a link, and tell the key that the peer is to use. */
+static it_status_t
+link_post(struct ual_rmr *rmr, struct ual_ep *ep, struct ri_wr *wr, const struct ual_rmr_link *link,
+	  it_rmr_context_t *context)
+{
+	struct before before;
+	uint32_t stag = link_begin(rmr, link, &before);
+	it_status_t status;
+
+	wr->u.bind.mw_stag = stag;
+	status = ual_dto_control(ep, wr);
+	if (status != IT_SUCCESS)
+		link_undo(rmr, stag, &before);
+	else
+		*context = stag;
+	return status;
+}
+
+/*
+ * Likewise, where the provider chooses the key: what is remembered changes only when the post has returned it. Of two threads
+ * that link one window at once, either may be the last.
+ */
+static it_status_t
+link_post_returning(struct ual_rmr *rmr, struct ual_ep *ep, struct ri_wr *wr,
+		    const struct ual_rmr_link *link, it_rmr_context_t *context)
+{
+	uint32_t stag = atomic_load(&rmr->key.stag);
+	it_status_t status;
+
+	wr->u.bind.mw_stag = stag;
+	wr->u.returning.stag = &stag;
+	status = ual_dto_control(ep, wr);
+	if (status != IT_SUCCESS)
+		return status;
+	pthread_mutex_lock(&rmr->lock);
+	atomic_store(&rmr->key.stag, stag);
+	atomic_store(&rmr->key.revoked, false);
+	rmr->link = *link;
+	pthread_mutex_unlock(&rmr->lock);
+	*context = stag;
+	return status;
+}
+
 it_status_t
 ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	     const struct ual_rmr_wanted *wanted, it_rmr_context_t *context)
@@ -268,14 +318,13 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	};
 	uint32_t access = link_access(rmr->object.ia, wanted->privs);
 	it_status_t status;
-	struct before before;
 	struct ri_wr wr = {
 		.wr_id = wanted->cookie,
 		.opcode = RI_OP_BIND_MW,
-		.u.bind = {.mr_stag = ual_lmr_stag(lmr),
-			   .addr = (uintptr_t)wanted->addr,
-			   .length = wanted->length,
-			   .access = access},
+		.u.returning.bind = {.mr_stag = ual_lmr_stag(lmr),
+				     .addr = (uintptr_t)wanted->addr,
+				     .length = wanted->length,
+				     .access = access},
 	};
 
 	pthread_mutex_lock(&lmr->lock); /* before or after a change of the region */
@@ -288,13 +337,9 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	wr.flags = (uint32_t)wanted->flags;
 	if (wanted->addr_mode == IT_ADDR_MODE_RELATIVE)
 		wr.flags |= RI_WR_BIND_RELATIVE;
-	wr.u.bind.mw_stag = link_begin(rmr, &link, &before);
-	status = ual_dto_control(ep, &wr);
-	if (status != IT_SUCCESS)
-		link_undo(rmr, wr.u.bind.mw_stag, &before);
-	else
-		*context = wr.u.bind.mw_stag;
-	return status;
+	if (stag_is_returned(rmr))
+		return link_post_returning(rmr, ep, &wr, &link, context);
+	return link_post(rmr, ep, &wr, &link, context);
 }
 
 /* Does the adapter unlink this type by a request? */
@@ -344,6 +389,7 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	struct ri_wr wr = {.wr_id = cookie};
 	struct before before;
 	it_status_t status;
+	uint32_t unused;
 
 	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz)
 		return IT_ERR_INVALID_EP;
@@ -353,7 +399,9 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	wr.flags = (uint32_t)flags; /* the fence has the same bit in RNIC-PI */
 	if (rmr->type == IT_RMR_TYPE_WIDE) {
 		wr.opcode = RI_OP_BIND_MW;
-		wr.u.bind.mw_stag = before.stag; /* of length 0: unbinds */
+		/* Of length 0: unbinds. Nothing uses the key that it gives. */
+		wr.u.returning = (struct ri_wr_bind_returning){.bind = {.mw_stag = before.stag},
+							       .stag = &unused};
 	} else {
 		wr.opcode = RI_OP_LOCAL_INV;
 		wr.inv_stag = before.stag;

@@ -263,6 +263,9 @@ test_claims(void)
 	attr = modest();
 	attr.mw_narrow = true;
 	claims_refused(&attr, "max_mw");
+	attr = modest();
+	attr.mw_wide_stag_returned = true;
+	claims_refused(&attr, "mw_wide_stag_returned");
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
