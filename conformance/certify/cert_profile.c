@@ -125,6 +125,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(ud_reply_pdata, U16),
 	CLAIMS(refuses, U64),
 	CLAIMS(dmabuf, BOOL),
+	CLAIMS(mw_wide_stag_returned, BOOL),
 	{NULL, 0, CERT_ATTR_BOOL, false},
 };
 

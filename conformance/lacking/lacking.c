@@ -39,7 +39,14 @@ drop_narrow(struct ri_rnic_attr *attr)
 static void
 drop_wide(struct ri_rnic_attr *attr)
 {
-	attr->mw_wide = attr->mw_wide_unbind = false;
+	attr->mw_wide = attr->mw_wide_unbind = attr->mw_wide_stag_returned = false;
+}
+
+/* emul takes the key of the poster then, who gives it no place for another one. */
+static void
+drop_returned(struct ri_rnic_attr *attr)
+{
+	attr->mw_wide_stag_returned = false;
 }
 
 static void
@@ -202,6 +209,7 @@ static const struct lack {
 	{"windows", drop_windows, strip_windows},
 	{"narrow", drop_narrow, NULL},
 	{"wide", drop_wide, NULL},
+	{"returned", drop_returned, NULL},
 	{"unbind", drop_unbind, NULL},
 	{"reregister", drop_reregister, strip_reregister},
 	{"dmabuf", drop_dmabuf, strip_dmabuf},

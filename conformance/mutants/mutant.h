@@ -33,7 +33,8 @@ enum mutant_need {
 	NEED_TERMINATE = 1u << 15,
 	NEED_TIME_WAIT = 1u << 16,
 	NEED_SOFT_LIMIT = 1u << 17, /* an event for the soft high watermark */
-	NEED_DMABUF = 1u << 18
+	NEED_DMABUF = 1u << 18,
+	NEED_RETURNED = 1u << 19 /* the post of a bind of a wide window returns its STag */
 };
 
 /* What becomes of a completion. */

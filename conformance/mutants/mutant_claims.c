@@ -65,6 +65,7 @@ claim_wide(struct ri_rnic_attr *attr)
 {
 	attr->mw_wide = !attr->mw_wide;
 	attr->mw_wide_unbind = attr->mw_wide;
+	attr->mw_wide_stag_returned = attr->mw_wide_stag_returned && attr->mw_wide;
 }
 
 static void

@@ -476,6 +476,33 @@ unbind_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
+static bool
+stag_kept(struct wrap_obj *uqp, struct mutant_wr *wr)
+{
+	static _Thread_local uint32_t nowhere;
+
+	(void)uqp;
+	if (wr->wr.opcode == RI_OP_BIND_MW && wr->wr.u.returning.stag != NULL)
+		wr->wr.u.returning.stag = &nowhere;
+	return true;
+}
+
+static enum ri_status
+stag_wrong_post(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	enum ri_status status = wrap_plain_fast_ops.post_sq(qp, wr);
+
+	if (status == RI_SUCCESS && wr->opcode == RI_OP_BIND_MW && wr->u.returning.stag != NULL)
+		*wr->u.returning.stag ^= 0x80;
+	return status;
+}
+
+static void
+stag_wrong(struct wrap_rnic *rnic)
+{
+	rnic->ops.fast.post_sq = stag_wrong_post;
+}
+
 static enum ri_status
 narrow_as_wide_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
@@ -558,6 +585,12 @@ const struct mutant mutants_keys[] = {
 	MUTANT("unbind-ignored", "a window stays bound",
 	       "The unbinding of a wide window completes and does nothing.", NEED_WIDE,
 	       .wr = unbind_ignored, .wc = mutant_deferred),
+	MUTANT("returned-stag-kept", "the key of a wide window is not returned",
+	       "The post of a bind of a wide window leaves the place for its STag as it is.",
+	       NEED_RETURNED, .wr = stag_kept),
+	MUTANT("returned-stag-wrong", "the key that a wide window returns does not work",
+	       "The post of a bind of a wide window returns another STag than that of the bind.",
+	       NEED_RETURNED, .apply = stag_wrong),
 	MUTANT("narrow-as-wide", "every queue pair may use a narrow window",
 	       "A narrow window is made as a wide one.", NEED_NARROW | NEED_WIDE,
 	       .apply = narrow_as_wide),

@@ -78,5 +78,6 @@ mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
 	has |= attr->has_time_wait && attr->qp_reusable ? NEED_TIME_WAIT : 0;
 	has |= attr->srq && attr->rq_soft_limit ? NEED_SOFT_LIMIT : 0;
 	has |= attr->dmabuf ? NEED_DMABUF : 0;
+	has |= attr->mw_wide_stag_returned ? NEED_RETURNED : 0;
 	return (mutant->needs & ~has) == 0;
 }

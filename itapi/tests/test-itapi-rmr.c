@@ -237,11 +237,14 @@ test_wide(struct pair *pair)
 	it_rdma_addr_t addr = it_make_rdma_addr_absolute(b->buffer + WINDOW);
 	it_rmr_context_t first, second;
 	it_rmr_handle_t rmr = window_make(b, IT_RMR_TYPE_WIDE);
+	it_rmr_param_t params;
 
 	pair_establish(pair);
 	first = window_link(b, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
 	second = window_link(b, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
 	g_assert_cmpuint(first, !=, second);
+	g_assert_cmpint(it_rmr_query(rmr, IT_RMR_PARAM_ALL, &params), ==, IT_SUCCESS);
+	g_assert_cmpuint(params.rmr_context, ==, second);
 	write_well(pair, addr, second);
 	if (b->info->wide_rmr_unlink_support)
 		window_unlink(b, rmr, 0);

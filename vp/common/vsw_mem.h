@@ -108,6 +108,11 @@ enum ri_status vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri
 			    struct vsw_mem_entry **out, uint32_t *stag) RI_MUST_CHECK;
 void vsw_mw_free(struct vsw_mem_entry *mw);
 void vsw_mw_query(struct vsw_mem_entry *mw, struct ri_mr_attr *attr);
+/*
+ * A bind is posted: if it is of a wide window and there is a place for its STag, choose the next key of the window, which the
+ * request then has, too.
+ */
+void vsw_mw_key(struct vsw_mem_table *table, struct ri_wr_bind *bind, uint32_t *stag);
 /* Run a bind request. */
 enum vsw_mem_result vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 				const struct ri_wr_bind *bind, bool relative);

@@ -47,8 +47,9 @@ struct vsw_mem_entry {
 	uint8_t kind;                               /* enum vsw_mem_kind */
 	bool zero_based;
 	bool shareable;
-	bool attached; /* the current mem is attached at the host */
-	bool dead;     /* a window whose queue pair has ended: it cannot be bound again */
+	bool attached;  /* the current mem is attached at the host */
+	bool dead;      /* a window whose queue pair has ended: it cannot be bound again */
+	uint8_t posted; /* wide window: the key of the last bind that vsw_mw_key has seen */
 	uint32_t
 		stag; /* last STag given; its index names the place, so it changes under the lock */
 	atomic_uint bound; /* region: windows on it */

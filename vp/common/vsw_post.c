@@ -85,7 +85,7 @@ reg_write(struct vsw_wqe *wqe, const struct ri_wr_fast_reg *reg)
 }
 
 static void
-wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
+wqe_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
 	/* An engine may read opcode and length of the newest entry while the slot is written again. */
@@ -105,6 +105,8 @@ wqe_write(struct vsw_wqe *wqe, const struct ri_wr *wr)
 		break;
 	case RI_OP_BIND_MW:
 		wqe->u.bind = wr->u.bind;
+		if (qp->rnic->bell.bind != NULL)
+			qp->rnic->bell.bind(qp->engine_qp, &wqe->u.bind, wr->u.returning.stag);
 		break;
 	case RI_OP_SEND_UD:
 		wqe->u.ud = wr->u.ud;
@@ -132,7 +134,7 @@ vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 		vsw_unlock(&qp->sq.lock);
 		return RI_ERR_QUEUE_FULL;
 	}
-	wqe_write(wqe, wr);
+	wqe_write(qp, wqe, wr);
 	slot_post(&qp->sq, false);
 	vsw_unlock(&qp->sq.lock);
 	qp->rnic->bell.sq(qp->engine_qp);

@@ -25,6 +25,8 @@ struct vsw_doorbell {
 	bool (*leader_enter)(void *engine, int *fd);
 	void (*leader_leave)(void *engine);
 	bool (*spin_futile)(void *engine);
+	/* A bind is posted: choose the STag of a wide window, and store it there, too; NULL: the poster chooses. */
+	void (*bind)(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 };
 
 /* Fill the maps that describe the objects to the user half; numbers as in vsw_wq::number. */

@@ -32,6 +32,7 @@ vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
 		return RI_ERR_RESOURCES;
 	if (kind == VSW_MEM_NARROW)
 		atomic_fetch_add(&table->narrow, 1);
+	mw->posted = (uint8_t)mw->stag;
 	*stag = mw->stag;
 	*out = mw;
 	return RI_SUCCESS;
@@ -160,6 +161,21 @@ window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw
 	mw->ptr = mr->ptr != NULL ? mr->ptr + mw->offset : NULL;
 	mw->stag = bind->mw_stag;
 	atomic_store(&mw->live, mw->stag);
+}
+
+void
+vsw_mw_key(struct vsw_mem_table *table, struct ri_wr_bind *bind, uint32_t *stag)
+{
+	struct vsw_mem_entry *mw = vsw_mem_at(table, bind->mw_stag);
+
+	if (mw == NULL || stag == NULL)
+		return;
+	vsw_lock(&mw->lock);
+	if (mw->kind == VSW_MEM_WIDE && mw->stag >> 8 == bind->mw_stag >> 8) {
+		bind->mw_stag = (bind->mw_stag & ~0xffu) | ++mw->posted;
+		*stag = bind->mw_stag;
+	}
+	vsw_unlock(&mw->lock);
 }
 
 enum vsw_mem_result

@@ -380,6 +380,8 @@ bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault
 bool vem_execute(struct ri_qp *qp);
 /* One kind of request each; true: it is done. */
 bool vem_do_bind(struct ri_qp *qp);
+/* Of vsw_doorbell. */
+void vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 bool vem_do_invalidate(struct ri_qp *qp);
 bool vem_do_fast_register(struct ri_qp *qp);
 bool vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer);

@@ -4,6 +4,14 @@
 /* Requests that change keys and move no data: bind, invalidate, fast registration. */
 #include "vem.h"
 
+void
+vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag)
+{
+	const struct ri_qp *qp = engine_qp;
+
+	vsw_mw_key(qp->rnic->mem, bind, stag);
+}
+
 bool
 vem_do_bind(struct ri_qp *qp)
 {

@@ -90,6 +90,7 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->remote_status = true;
 	attr->mw_wide = true;
 	attr->mw_wide_unbind = true;
+	attr->mw_wide_stag_returned = true;
 	attr->enables_modifiable = true;
 	attr->three_way_handshake = true;
 	attr->connect_pdata = 56;

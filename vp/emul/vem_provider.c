@@ -116,7 +116,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .srq = vsw_srq_bell,
 					   .progress = bell_progress,
 					   .leader_enter = bell_leader_enter,
-					   .leader_leave = bell_leader_leave};
+					   .leader_leave = bell_leader_leave,
+					   .bind = vem_bell_bind};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);

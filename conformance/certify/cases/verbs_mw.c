@@ -3,100 +3,7 @@
 
 /* Memory windows of both kinds: binding, access, invalidation, and objects that a bound window keeps busy. */
 
-#include "verbs_pair.h"
-
-#define RIGHTS (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE)
-
-/* A connected pair with a window of the far side, and the key that it was bound with last. */
-struct scene {
-	struct pair pair;
-	struct cert *cert;
-	struct ri_mw *mw;
-	uint32_t index; /* the STag of the allocation */
-	uint32_t stag;
-};
-
-static void
-scene_open(struct scene *scene, struct cert *cert, enum ri_mw_type type)
-{
-	pair_connected(&scene->pair, cert);
-	scene->cert = cert;
-	CERT_VERB(cert, RI_SUCCESS,
-		  scene->pair.far->p->mem->mw_alloc(scene->pair.far->pd, type, &scene->mw,
-						    &scene->index));
-	CERT_UINT(cert, scene->index, !=, 0);
-	scene->stag = scene->index;
-}
-
-/* A bind of `length` bytes from byte `at` of the far side's memory, with another key each time. */
-static struct ri_wr
-bind_of(struct scene *scene, size_t at, uint64_t length, uint32_t access)
-{
-	const struct cert_region *into = scene->pair.into;
-
-	scene->stag = (scene->stag & ~0xffu) | ((scene->stag + 1) & 0xff);
-	return (struct ri_wr){.wr_id = 50,
-			      .opcode = RI_OP_BIND_MW,
-			      .flags = RI_WR_SIGNALED,
-			      .u.bind = {.mw_stag = scene->stag,
-					 .mr_stag = into->stag,
-					 .addr = (uintptr_t)into->at + at,
-					 .length = length,
-					 .access = access}};
-}
-
-static void
-bind(struct scene *scene, size_t at, uint64_t length, uint32_t access)
-{
-	struct ri_wr wr = bind_of(scene, at, length, access);
-	struct ri_wc wc;
-
-	cert_post(scene->pair.b, &wr);
-	wc = cert_wc_is(scene->pair.b, false, 50, RI_WC_SUCCESS);
-	CERT_UINT(scene->cert, wc.opcode, ==, RI_OP_BIND_MW);
-}
-
-/* Writes 16 bytes from the near side through the window; `at` is a byte of the far side's memory. */
-static void
-write_through(struct scene *scene, size_t at, bool granted)
-{
-	struct pair *pair = &scene->pair;
-	struct ri_sge source = cert_sge(pair->from, 0, 16);
-	struct ri_sge target = {
-		.addr = (uintptr_t)pair->into->at + at, .length = 16, .stag = scene->stag};
-	struct ri_sge back = cert_sge(pair->from, 64, 0);
-
-	cert_fill(pair->from->at, 16, 1);
-	cert_fill(pair->into->at, VERBS_MEMORY, 2);
-	cert_post_rdma(pair->a, RI_OP_RDMA_WRITE, 1, &source, &target);
-	if (granted) {
-		cert_post_rdma(pair->a, RI_OP_RDMA_READ, 2, &back, &target);
-		cert_wc_is(pair->a, false, 1, RI_WC_SUCCESS);
-		cert_wc_is(pair->a, false, 2, RI_WC_SUCCESS);
-		cert_expect_fill(scene->cert, "what was written through the window",
-				 pair->into->at + at, 16, 1);
-		return;
-	}
-	cert_wait_end(pair->a);
-	cert_wait_end(pair->b);
-	cert_expect_fill(scene->cert, "memory that is not written", pair->into->at, VERBS_MEMORY,
-			 2);
-}
-
-static struct ri_mr_attr
-window_attr(const struct scene *scene)
-{
-	struct ri_mr_attr attr = {0};
-
-	CERT_VERB(scene->cert, RI_SUCCESS, scene->pair.far->p->mem->mw_query(scene->mw, &attr));
-	return attr;
-}
-
-static void
-window_free(const struct scene *scene)
-{
-	CERT_VERB(scene->cert, RI_SUCCESS, scene->pair.far->p->mem->mw_free(scene->mw));
-}
+#include "verbs_window.h"
 
 /* Both kinds of window. */
 #define BOTH(name)                                   \
@@ -114,23 +21,23 @@ window_free(const struct scene *scene)
 static void
 bound(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_mr_attr attr;
 
-	scene_open(&scene, cert, type);
-	CERT_TRUE(cert, !window_attr(&scene).valid);
-	bind(&scene, 100, 200, RIGHTS);
-	attr = window_attr(&scene);
+	mw_scene_open(&scene, cert, type);
+	CERT_TRUE(cert, !mw_attr(&scene).valid);
+	mw_bind(&scene, 100, 200, MW_RIGHTS);
+	attr = mw_attr(&scene);
 	CERT_TRUE(cert, attr.valid);
 	CERT_UINT(cert, attr.stag, ==, scene.stag);
 	CERT_UINT(cert, attr.addr, ==, (uintptr_t)scene.pair.into->at + 100);
 	CERT_UINT(cert, attr.length, ==, 200);
-	CERT_UINT(cert, attr.access, ==, RIGHTS);
-	write_through(&scene, 100, true);
-	write_through(&scene, 284, true);
+	CERT_UINT(cert, attr.access, ==, MW_RIGHTS);
+	mw_write(&scene, 100, true);
+	mw_write(&scene, 284, true);
 	cert_note(cert, "one byte behind the window");
-	write_through(&scene, 285, false);
-	window_free(&scene);
+	mw_write(&scene, 285, false);
+	mw_scene_end(&scene);
 }
 
 BOTH(bound)
@@ -138,12 +45,12 @@ BOTH(bound)
 static void
 before_the_window(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 
-	scene_open(&scene, cert, type);
-	bind(&scene, 100, 200, RIGHTS);
-	write_through(&scene, 99, false);
-	window_free(&scene);
+	mw_scene_open(&scene, cert, type);
+	mw_bind(&scene, 100, 200, MW_RIGHTS);
+	mw_write(&scene, 99, false);
+	mw_scene_end(&scene);
 }
 
 BOTH(before_the_window)
@@ -152,12 +59,12 @@ BOTH(before_the_window)
 static void
 rights_of_the_window(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 
-	scene_open(&scene, cert, type);
-	bind(&scene, 100, 200, RI_ACCESS_REMOTE_READ);
-	write_through(&scene, 100, false);
-	window_free(&scene);
+	mw_scene_open(&scene, cert, type);
+	mw_bind(&scene, 100, 200, RI_ACCESS_REMOTE_READ);
+	mw_write(&scene, 100, false);
+	mw_scene_end(&scene);
 }
 
 BOTH(rights_of_the_window)
@@ -165,11 +72,11 @@ BOTH(rights_of_the_window)
 static void
 not_bound(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 
-	scene_open(&scene, cert, type);
-	write_through(&scene, 0, false);
-	window_free(&scene);
+	mw_scene_open(&scene, cert, type);
+	mw_write(&scene, 0, false);
+	mw_scene_end(&scene);
 }
 
 BOTH(not_bound)
@@ -177,29 +84,29 @@ BOTH(not_bound)
 /* --- binds that fail ----------------------------------------------------------------------- */
 
 static void
-bind_fails(struct scene *scene, const struct ri_wr *wr, const char *why)
+bind_fails(struct mw_scene *scene, const struct ri_wr *wr, const char *why)
 {
 	cert_note(scene->cert, "%s", why);
-	cert_post(scene->pair.b, wr);
+	mw_post(scene, wr);
 	cert_wc_is(scene->pair.b, false, 50, RI_WC_MW_BIND);
 	cert_wait_end(scene->pair.a);
 	cert_wait_end(scene->pair.b);
-	CERT_TRUE(scene->cert, !window_attr(scene).valid);
+	CERT_TRUE(scene->cert, !mw_attr(scene).valid);
 }
 
 static void
 binds_that_fail(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_wr wr;
 
 	for (unsigned row = 0; row < 6; row++) {
 		struct cert_region *closed;
 		const char *why = "";
 
-		scene_open(&scene, cert, type);
+		mw_scene_open(&scene, cert, type);
 		closed = cert_region_new(scene.pair.far, 64, CERT_ALL & ~(uint32_t)RI_ACCESS_BIND);
-		wr = bind_of(&scene, 0, 64, RIGHTS);
+		wr = mw_bind_of(&scene, 0, 64, MW_RIGHTS);
 		switch (row) {
 		case 0:
 			why = "a region without the right to bind";
@@ -232,7 +139,7 @@ binds_that_fail(struct cert *cert, enum ri_mw_type type)
 			break;
 		}
 		bind_fails(&scene, &wr, why);
-		window_free(&scene);
+		mw_scene_end(&scene);
 	}
 }
 
@@ -242,51 +149,88 @@ BOTH(binds_that_fail)
 static void
 bind_across_domains(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_pd *other = NULL;
 	struct cert_region *region;
 	struct ri_wr wr;
 
-	scene_open(&scene, cert, RI_MW_NARROW);
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
 	CERT_VERB(cert, RI_SUCCESS, scene.pair.far->p->pd->create(scene.pair.far->context, &other));
 	region = cert_region_new_in(scene.pair.far, other, 64, CERT_ALL);
-	wr = bind_of(&scene, 0, 64, RIGHTS);
+	wr = mw_bind_of(&scene, 0, 64, MW_RIGHTS);
 	wr.u.bind.mr_stag = region->stag;
 	wr.u.bind.addr = (uintptr_t)region->at;
 	bind_fails(&scene, &wr, "a region of another protection domain");
-	window_free(&scene);
+	mw_scene_end(&scene);
 }
 
 static void
 narrow_bound_twice(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_wr wr;
 
-	scene_open(&scene, cert, RI_MW_NARROW);
-	bind(&scene, 0, 64, RIGHTS);
-	wr = bind_of(&scene, 64, 64, RIGHTS);
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
+	wr = mw_bind_of(&scene, 64, 64, MW_RIGHTS);
 	cert_post(scene.pair.b, &wr);
 	cert_wc_is(scene.pair.b, false, 50, RI_WC_MW_BIND);
 	cert_wait_end(scene.pair.b);
-	window_free(&scene);
+	mw_scene_end(&scene);
 }
 
 static void
 wide_bound_twice(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	uint32_t old;
 
-	scene_open(&scene, cert, RI_MW_WIDE);
-	bind(&scene, 0, 64, RIGHTS);
+	mw_scene_open(&scene, cert, RI_MW_WIDE);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	old = scene.stag;
-	bind(&scene, 64, 64, RIGHTS);
-	write_through(&scene, 64, true);
+	mw_bind(&scene, 64, 64, MW_RIGHTS);
+	mw_write(&scene, 64, true);
 	cert_note(cert, "the key of the first bind");
 	scene.stag = old;
-	write_through(&scene, 0, false);
-	window_free(&scene);
+	mw_write(&scene, 0, false);
+	mw_scene_end(&scene);
+}
+
+/*
+ * Each bind has a key of its own as soon as it is posted, also one that fails later, and the one before that stays valid then.
+ */
+static void
+keys_returned(struct cert *cert)
+{
+	struct mw_scene scene;
+	struct ri_wr wr;
+	uint32_t first;
+
+	mw_scene_open(&scene, cert, RI_MW_WIDE);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
+	first = scene.stag;
+	mw_write(&scene, 0, true);
+	mw_bind(&scene, 64, 64, MW_RIGHTS);
+	CERT_UINT(cert, scene.stag, !=, first);
+	CERT_UINT(cert, mw_attr(&scene).stag, ==, scene.stag);
+	first = scene.stag;
+	wr = mw_bind_of(&scene, 0, VERBS_MEMORY + 1, MW_RIGHTS);
+	mw_post(&scene, &wr);
+	CERT_UINT(cert, scene.stag, !=, first);
+	cert_wc_is(scene.pair.b, false, 50, RI_WC_MW_BIND);
+	cert_wait_end(scene.pair.a);
+	cert_wait_end(scene.pair.b);
+	cert_note(cert, "the window is as it was before the bind that failed");
+	CERT_UINT(cert, mw_attr(&scene).stag, ==, first);
+	CERT_VERB(cert, RI_ERR_BUSY, scene.pair.far->p->mem->mr_dereg(scene.pair.into->mr));
+	scene.stag = first;
+	scene.pair.a = cert_end_new(scene.pair.near, NULL);
+	scene.pair.b = cert_end_new(scene.pair.far, NULL);
+	cert_connect(scene.pair.a, scene.pair.b);
+	mw_write(&scene, 64, true);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
+	mw_write(&scene, 0, true);
+	mw_scene_end(&scene);
 }
 
 /* --- invalidation -------------------------------------------------------------------------- */
@@ -294,36 +238,36 @@ wide_bound_twice(struct cert *cert)
 static void
 invalidated_here(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_wr wr = {.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 
-	scene_open(&scene, cert, RI_MW_NARROW);
-	bind(&scene, 0, 64, RIGHTS);
-	write_through(&scene, 0, true);
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
+	mw_write(&scene, 0, true);
 	wr.inv_stag = scene.stag;
 	cert_post(scene.pair.b, &wr);
 	cert_wc_is(scene.pair.b, false, 51, RI_WC_SUCCESS);
-	CERT_TRUE(cert, !window_attr(&scene).valid);
+	CERT_TRUE(cert, !mw_attr(&scene).valid);
 	cert_note(cert, "it can be bound again");
-	bind(&scene, 64, 64, RIGHTS);
-	write_through(&scene, 64, true);
+	mw_bind(&scene, 64, 64, MW_RIGHTS);
+	mw_write(&scene, 64, true);
 	cert_note(cert, "the key of the first bind");
 	scene.stag = wr.inv_stag;
-	write_through(&scene, 0, false);
-	window_free(&scene);
+	mw_write(&scene, 0, false);
+	mw_scene_end(&scene);
 }
 
 /* The peer's Send takes the window away, and the receive tells which one. */
 static void
 invalidated_by_peer(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_wr wr = {
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 	struct ri_wc wc;
 
-	scene_open(&scene, cert, RI_MW_NARROW);
-	bind(&scene, 0, 64, RIGHTS);
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	wr.inv_stag = scene.stag;
 	wr.sgl = &scene.pair.source;
 	wr.num_sge = 1;
@@ -334,21 +278,21 @@ invalidated_by_peer(struct cert *cert)
 	CERT_UINT(cert, wc.inv_stag, ==, scene.stag);
 	CERT_UINT(cert, wc.byte_len, ==, 64);
 	cert_wc_is(scene.pair.a, false, 1, RI_WC_SUCCESS);
-	CERT_TRUE(cert, !window_attr(&scene).valid);
-	write_through(&scene, 0, false);
-	window_free(&scene);
+	CERT_TRUE(cert, !mw_attr(&scene).valid);
+	mw_write(&scene, 0, false);
+	mw_scene_end(&scene);
 }
 
 /* The peer names a key that is not one: nothing is invalidated. */
 static void
 wrong_key_of_peer(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	struct ri_wr wr = {
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 
-	scene_open(&scene, cert, RI_MW_NARROW);
-	bind(&scene, 0, 64, RIGHTS);
+	mw_scene_open(&scene, cert, RI_MW_NARROW);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	wr.inv_stag = scene.stag ^ 1;
 	wr.sgl = &scene.pair.source;
 	wr.num_sge = 1;
@@ -357,8 +301,8 @@ wrong_key_of_peer(struct cert *cert)
 	CERT_UINT(cert, cert_wc(scene.pair.b, true).status, !=, RI_WC_SUCCESS);
 	cert_wait_end(scene.pair.a);
 	cert_wait_end(scene.pair.b);
-	CERT_UINT(cert, window_attr(&scene).stag, ==, scene.stag);
-	window_free(&scene);
+	CERT_UINT(cert, mw_attr(&scene).stag, ==, scene.stag);
+	mw_scene_end(&scene);
 }
 
 /* --- reach --------------------------------------------------------------------------------- */
@@ -367,15 +311,15 @@ wrong_key_of_peer(struct cert *cert)
 static void
 reach(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 
-	scene_open(&scene, cert, type);
-	bind(&scene, 0, 64, RIGHTS);
+	mw_scene_open(&scene, cert, type);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	scene.pair.a = cert_end_new(scene.pair.near, NULL);
 	scene.pair.b = cert_end_new(scene.pair.far, NULL);
 	cert_connect(scene.pair.a, scene.pair.b);
-	write_through(&scene, 0, type == RI_MW_WIDE);
-	window_free(&scene);
+	mw_write(&scene, 0, type == RI_MW_WIDE);
+	mw_scene_end(&scene);
 }
 
 BOTH(reach)
@@ -385,18 +329,18 @@ BOTH(reach)
 static void
 bound_is_busy(struct cert *cert, enum ri_mw_type type)
 {
-	struct scene scene;
+	struct mw_scene scene;
 	const struct ri_provider *p;
 	struct ri_mr_attr attr;
 	struct ri_mr_init init = {.access = CERT_ALL};
 	uint32_t stag = 0;
 
-	scene_open(&scene, cert, type);
+	mw_scene_open(&scene, cert, type);
 	p = scene.pair.far->p;
 	init.addr = (uintptr_t)scene.pair.into->at;
 	init.length = scene.pair.into->length;
 	CERT_VERB(cert, RI_ERR_BUSY, p->pd->destroy(scene.pair.far->pd));
-	bind(&scene, 0, 64, RIGHTS);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	CERT_VERB(cert, RI_SUCCESS, p->mem->mr_query(scene.pair.into->mr, &attr));
 	CERT_UINT(cert, attr.bound, ==, 1);
 	CERT_VERB(cert, RI_ERR_BUSY, p->mem->mr_dereg(scene.pair.into->mr));
@@ -406,12 +350,12 @@ bound_is_busy(struct cert *cert, enum ri_mw_type type)
 	if (type == RI_MW_NARROW)
 		CERT_VERB(cert, RI_ERR_BUSY, p->qp->destroy(scene.pair.b->qp));
 	cert_note(cert, "all is as before");
-	write_through(&scene, 0, true);
-	window_free(&scene);
+	mw_write(&scene, 0, true);
+	mw_scene_end(&scene);
 	CERT_VERB(cert, RI_SUCCESS, p->mem->mr_query(scene.pair.into->mr, &attr));
 	CERT_UINT(cert, attr.bound, ==, 0);
 	cert_note(cert, "the key of a window that is freed");
-	write_through(&scene, 0, false);
+	mw_write(&scene, 0, false);
 }
 
 BOTH(bound_is_busy)
@@ -433,16 +377,16 @@ BOTH(type_refused)
 static void
 wide_unbound(struct cert *cert)
 {
-	struct scene scene;
+	struct mw_scene scene;
 
-	scene_open(&scene, cert, RI_MW_WIDE);
-	bind(&scene, 0, 64, RIGHTS);
+	mw_scene_open(&scene, cert, RI_MW_WIDE);
+	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	uint32_t old = scene.stag;
-	bind(&scene, 0, 0, RIGHTS);
-	CERT_TRUE(cert, !window_attr(&scene).valid);
+	mw_bind(&scene, 0, 0, MW_RIGHTS);
+	CERT_TRUE(cert, !mw_attr(&scene).valid);
 	scene.stag = old;
-	write_through(&scene, 0, false);
-	window_free(&scene);
+	mw_write(&scene, 0, false);
+	mw_scene_end(&scene);
 }
 
 static const struct cert_case cases[] = {
@@ -456,7 +400,7 @@ static const struct cert_case cases[] = {
 	 .title = "A wide window opens exactly its range",
 	 .rule = "[RI 5.6.1] [RI 5.6.3]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
-	 .settles = "mw_wide mw_key_owner max_mw",
+	 .settles = "mw_wide mw_key_owner mw_wide_stag_returned max_mw",
 	 .run = wide_bound},
 	{.id = "verbs.mw.bind.0003",
 	 .title = "A narrow window opens nothing before its range",
@@ -519,6 +463,12 @@ static const struct cert_case cases[] = {
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER mw_wide_unbind",
 	 .settles = "mw_wide_unbind",
 	 .run = wide_unbound},
+	{.id = "verbs.mw.bind.0015",
+	 .title = "The post of a bind of a wide window returns its key",
+	 .rule = "[RI 5.6.4] [RI 5.6.5]",
+	 .needs = "mw_wide mw_wide_stag_returned max_ord max_ird",
+	 .settles = "mw_wide_stag_returned",
+	 .run = keys_returned},
 	{.id = "verbs.mw.invalidate.0001",
 	 .title = "A narrow window that is invalidated opens nothing and can be bound again",
 	 .rule = "[RI 5.2.1] [RI 5.7.1]",
@@ -566,7 +516,7 @@ static const struct cert_case cases[] = {
 	 .title = "A wide window is refused where none is claimed",
 	 .rule = "[RI 10.7]",
 	 .needs = "!mw_wide",
-	 .settles = "mw_wide",
+	 .settles = "mw_wide mw_wide_stag_returned",
 	 .run = wide_type_refused},
 };
 

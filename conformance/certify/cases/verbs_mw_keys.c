@@ -23,7 +23,9 @@ window_bind(struct pair *pair, struct ri_mw *mw, uint32_t stag)
 {
 	struct ri_wr wr = {.wr_id = 50, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
 	struct ri_mr_attr attr = {0};
+	uint32_t returned = 0;
 
+	wr.u.returning.stag = &returned; /* for wide windows of some adapters */
 	wr.u.bind.mw_stag = stag;
 	wr.u.bind.mr_stag = pair->from->stag;
 	wr.u.bind.addr = pair->source.addr;
