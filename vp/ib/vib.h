@@ -163,6 +163,7 @@ struct ri_pd {
 	struct vib_item item;
 	struct ri_context *context;
 	struct ibv_pd *pd;
+	struct ibv_mr *nothing; /* what wide windows are unbound with; made with the first one */
 	atomic_uint users;
 	uint32_t calls; /* these two of vib_ah_call.c, under ri_rnic::ah_lock */
 	bool deferred;  /* it is destroyed when the last call ends */
@@ -187,13 +188,14 @@ struct ri_mw {
 	struct ri_pd *pd;
 	struct ibv_mw *mw;
 	struct vib_key *key;
-	struct vsw_lock lock; /* of all that follows */
-	bool bound;           /* the last bind that was posted has not failed and is not undone */
-	bool ending;          /* an invalidation of it is posted, too */
-	bool lost;            /* it has failed, and the window has its earlier STag again */
-	uint32_t stag;        /* of that bind, or of the creation */
+	struct vib_wide *wide; /* of a wide window, vib_mw.c; NULL: it is a narrow one */
+	struct vsw_lock lock;  /* of all that follows */
+	bool bound;            /* the last bind that was posted has not failed and is not undone */
+	bool ending;           /* an invalidation of it is posted, too */
+	bool lost;             /* it has failed, and the window has its earlier STag again */
+	uint32_t stag;         /* of that bind, or of the creation */
 	const struct ibv_mr *over; /* region of that bind */
-	uint32_t qpn;              /* queue pair of that bind */
+	uint32_t qpn;              /* queue pair of that bind; 0: the window is a wide one */
 	uint64_t addr;
 	uint64_t length;
 	uint32_t access; /* RI_ACCESS_* */

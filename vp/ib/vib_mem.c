@@ -134,6 +134,7 @@ pd_destroy(struct ri_pd *pd)
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
 	vib_ah_sweep(pd->context, pd->pd);
+	vib_mw_pd_end(pd);
 	if (pd_defer(pd))
 		return RI_SUCCESS;
 	error = ibv_dealloc_pd(pd->pd);

@@ -2,21 +2,174 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Windows [RI 5.6]: InfiniBand's type 2, which is the narrow window here. Its owner chooses the low 8 bits of the STag
- * with each bind, as the access layer does. Type 1 would be the wide window; but there the device's library chooses the
- * STag while it posts the bind, and a post of this interface cannot return one. So no wide window is claimed.
+ * Windows [RI 5.6]. InfiniBand's type 2 is the narrow window. Its owner chooses the low 8 bits of the STag with each bind, as
+ * the access layer does. Type 1 is the wide window: there the device's library chooses the STag while it posts the bind
+ * (mw_wide_stag_returned).
  *
  * A device does not tell whether a window is bound. A bind that was posted counts until it fails, or until a local
  * invalidation or the Send of a peer has completed; that is what a query says, and what keeps a region or queue pair from
- * being destroyed.
+ * being destroyed. A wide window that is bound again stays as it was if that bind fails, so what it was under its last STags
+ * is remembered.
  */
 #include "vib_mw.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vib_objects.h"
+
+/* --- wide windows ------------------------------------------------------------------------------ */
+
+#define PASTS \
+	16 /* binds of one window under way whose failure leaves the window known; a power of two */
+
+/* What a window was under an STag. */
+struct past {
+	uint32_t stag;
+	bool bound;
+	const struct ibv_mr *over;
+	uint64_t addr;
+	uint64_t length;
+	uint32_t access;
+};
+
+struct vib_wide {
+	struct past pasts[PASTS]; /* by the low bits of the STag: libraries count up */
+};
+
+/* RI_ACCESS_REMOTE_* of the rights of a bind. */
+static uint32_t
+rights_of(unsigned int theirs)
+{
+	return ((theirs & IBV_ACCESS_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0) |
+	       ((theirs & IBV_ACCESS_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0) |
+	       ((theirs & IBV_ACCESS_REMOTE_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+/* The library of the function that this is a pointer to; NULL: not known. */
+static const void *
+library_of(const void *pointer)
+{
+	Dl_info info;
+	void *at;
+
+	memcpy(&at, pointer, sizeof(at));
+	return dladdr(at, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+/*
+ * Drivers that cannot bind have libibverbs' own function for it, which is not where the driver's other functions are; some of
+ * them allocate windows nevertheless. So nothing is bound here.
+ */
+bool
+vib_mw_wide_works(struct ibv_context *verbs)
+{
+	const struct ibv_context_ops *ops = &verbs->ops;
+	struct ibv_pd *pd;
+	struct ibv_mw *mw;
+
+	if (ops->alloc_mw == NULL || ops->bind_mw == NULL || ops->dealloc_mw == NULL ||
+	    library_of(&ops->bind_mw) != library_of(&ops->post_send))
+		return false;
+	pd = ibv_alloc_pd(verbs);
+	if (pd == NULL)
+		return false;
+	mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	if (mw != NULL)
+		(void)ibv_dealloc_mw(mw);
+	(void)ibv_dealloc_pd(pd);
+	return mw != NULL;
+}
+
+/* The memory is only ever named. */
+static bool
+nothing_make(struct ri_pd *pd)
+{
+	static _Alignas(4096) char page[4096];
+
+	pthread_mutex_lock(&pd->context->lock);
+	errno = 0;
+	if (pd->nothing == NULL)
+		pd->nothing = ibv_reg_mr(pd->pd, page, sizeof(page),
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	pthread_mutex_unlock(&pd->context->lock);
+	return pd->nothing != NULL;
+}
+
+void
+vib_mw_pd_end(struct ri_pd *pd)
+{
+	if (pd->nothing != NULL)
+		(void)ibv_dereg_mr(pd->nothing);
+	pd->nothing = NULL;
+}
+
+uint32_t
+vib_mw_next(struct ri_mw *mw)
+{
+	uint32_t stag;
+
+	vsw_lock(&mw->lock);
+	stag = ibv_inc_rkey(mw->mw->rkey);
+	vsw_unlock(&mw->lock);
+	return stag;
+}
+
+void
+vib_mw_bound(struct ri_mw *mw, uint32_t before, const struct ibv_mw_bind_info *info)
+{
+	mw->wide->pasts[before % PASTS] = (struct past){.stag = before,
+							.bound = mw->bound,
+							.over = mw->over,
+							.addr = mw->addr,
+							.length = mw->length,
+							.access = mw->access};
+	mw->stag = mw->mw->rkey;
+	mw->lost = false;
+	mw->bound = info->length != 0;
+	mw->over = info->mr;
+	mw->addr = info->addr;
+	mw->length = info->length;
+	mw->access = rights_of(info->mw_access_flags);
+}
+
+/* It has this STag again. The caller owns the lock. */
+static void
+past_restore(struct ri_mw *mw, uint32_t stag)
+{
+	const struct past *past = &mw->wide->pasts[stag % PASTS];
+
+	mw->stag = stag;
+	mw->bound = past->stag == stag && past->bound;
+	mw->over = past->over;
+	mw->addr = past->addr;
+	mw->length = past->length;
+	mw->access = past->access;
+}
+
+/* --- control verbs ------------------------------------------------------------------------------- */
+
+/* NULL: see errno. */
+static struct ri_mw *
+window_make(struct ri_pd *pd, bool wide)
+{
+	struct ri_mw *mw = (struct ri_mw *)calloc(1, sizeof(*mw));
+
+	if (mw == NULL)
+		return NULL;
+	if (wide)
+		mw->wide = (struct vib_wide *)calloc(1, sizeof(*mw->wide));
+	errno = mw->wide != NULL || !wide ? 0 : ENOMEM;
+	if (errno == 0 && (!wide || nothing_make(pd)))
+		mw->mw = ibv_alloc_mw(pd->pd, wide ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	if (mw->mw != NULL)
+		return mw;
+	free(mw->wide);
+	free(mw);
+	return NULL;
+}
 
 enum ri_status
 vib_mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
@@ -26,26 +179,21 @@ vib_mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_
 	struct vib_key row = {.pd = pd};
 	struct ri_mw *mw;
 
-	if (type != RI_MW_NARROW || !rnic->attr.mw_narrow)
+	if (!(type == RI_MW_NARROW && rnic->attr.mw_narrow) &&
+	    !(type == RI_MW_WIDE && rnic->attr.mw_wide))
 		return RI_ERR_UNSUPPORTED;
 	if (status != RI_SUCCESS)
 		return status;
-	mw = (struct ri_mw *)calloc(1, sizeof(*mw));
+	mw = window_make(pd, type == RI_MW_WIDE);
 	if (mw == NULL)
-		return RI_ERR_RESOURCES;
-	errno = 0;
-	mw->mw = ibv_alloc_mw(pd->pd, IBV_MW_TYPE_2);
-	if (mw->mw == NULL) {
-		status = vib_create_failure(rnic, NULL, errno);
-		free(mw);
-		return status;
-	}
+		return vib_create_failure(rnic, NULL, errno);
 	mw->pd = pd;
 	mw->stag = mw->mw->rkey;
 	row.object = mw;
 	mw->key = vib_key_add(&rnic->keys, VIB_KEY_WINDOW, mw->stag, &row);
 	if (mw->key == NULL) {
 		(void)ibv_dealloc_mw(mw->mw);
+		free(mw->wide);
 		free(mw);
 		return RI_ERR_RESOURCES;
 	}
@@ -84,18 +232,12 @@ vib_mw_free(struct ri_mw *mw)
 		vib_log(context->rnic, RI_LOG_WARNING, "ibv_dealloc_mw: %s", ri_errno_text(error));
 	vib_delist(context, &mw->item);
 	atomic_fetch_sub(&mw->pd->users, 1);
+	free(mw->wide);
 	free(mw);
 	return RI_SUCCESS;
 }
 
-/* RI_ACCESS_REMOTE_* of the rights of a bind. */
-static uint32_t
-rights_of(unsigned int theirs)
-{
-	return ((theirs & IBV_ACCESS_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0) |
-	       ((theirs & IBV_ACCESS_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0) |
-	       ((theirs & IBV_ACCESS_REMOTE_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0);
-}
+/* --- requests ----------------------------------------------------------------------------------- */
 
 void
 vib_mw_posting(const struct ri_uqp *qp, const struct vib_wr *wr)
@@ -140,9 +282,14 @@ vib_mw_lost(struct vib_keys *keys, uint32_t stag, uint8_t key)
 		return;
 	mw = (struct ri_mw *)row->object;
 	vsw_lock(&mw->lock);
-	/* Binds behind the first one that failed are flushed, and their earlier keys were never valid. */
-	if (!mw->lost)
+	/*
+	 * Binds behind the first one that failed are flushed, and their earlier keys were never valid. A wide window may have
+	 * been bound through several queue pairs, whose failures come in any order: the earliest counts.
+	 */
+	if (!mw->lost || (mw->wide != NULL && (int8_t)(key - (uint8_t)mw->mw->rkey) < 0))
 		mw->mw->rkey = (mw->mw->rkey & ~0xffu) | key;
+	if (mw->wide != NULL)
+		past_restore(mw, mw->mw->rkey);
 	mw->lost = true;
 	vsw_unlock(&mw->lock);
 	vib_key_put(row);
@@ -159,7 +306,7 @@ vib_mw_invalidation(const struct ri_uqp *qp, uint32_t stag)
 		return what;
 	mw = (struct ri_mw *)key->object;
 	vsw_lock(&mw->lock);
-	if (key->pd == qp->pd && mw->stag == stag) {
+	if (key->pd == qp->pd && mw->stag == stag && mw->wide == NULL) {
 		if (!mw->bound || mw->ending)
 			what = VIB_INVALIDATION_VOID;
 		else if (mw->qpn == qp->qpn)
@@ -194,6 +341,10 @@ vib_mw_completed(struct vib_keys *keys, uint32_t stag, bool bind, bool success)
 	if (key == NULL)
 		return;
 	mw = (struct ri_mw *)key->object;
+	if (mw->wide != NULL) {
+		vib_key_put(key); /* vib_mw_lost has done it */
+		return;
+	}
 	vsw_lock(&mw->lock);
 	/* A bind that failed has left the window as it was, which was not bound; an invalidation that failed, bound. */
 	if (mw->stag == stag && bind != success)

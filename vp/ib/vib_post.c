@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "vib_ah.h"
+#include "vib_bind.h"
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_ring.h"
@@ -194,49 +195,6 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 }
 
 /*
- * May a window be bound over this part of the region, with these rights [RI 5.6.2]? Some devices refuse the post of a bind
- * that may not be, and others judge when its turn comes; here it always fails in its turn.
- */
-static bool
-bind_is_sound(const struct vib_key *region, const struct ri_wr_bind *bind)
-{
-	const uint32_t writes = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
-	uint64_t offset = bind->addr - region->addr;
-
-	return (region->access & RI_ACCESS_BIND) != 0 && bind->length != 0 &&
-	       bind->addr >= region->addr && offset <= region->length &&
-	       bind->length <= region->length - offset &&
-	       (bind->access & ~(writes | RI_ACCESS_REMOTE_READ)) == 0 && bind->access != 0 &&
-	       ((bind->access & writes) == 0 || (region->access & RI_ACCESS_LOCAL_WRITE) != 0) &&
-	       ((bind->access & RI_ACCESS_REMOTE_READ) == 0 ||
-		(region->access & RI_ACCESS_LOCAL_READ) != 0);
-}
-
-/* A bind: find window and region, and keep both for the post. False: they are not there, or may not be bound so. */
-static bool
-bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
-{
-	struct ibv_mw_bind_info *info = &out->wr.bind_mw.bind_info;
-	struct vib_key *window = vib_key_get(qp->keys, VIB_KEY_WINDOW, wr->u.bind.mw_stag);
-	struct vib_key *region = vib_key_get(qp->keys, VIB_KEY_REGION, wr->u.bind.mr_stag);
-
-	if (region == NULL)
-		region = vib_key_get(qp->keys, VIB_KEY_DMABUF, wr->u.bind.mr_stag);
-	out->uses[VIB_WR_OBJECT] = window;
-	out->uses[VIB_WR_REGION] = region;
-	if (window == NULL || region == NULL || window->pd != qp->pd || region->pd != qp->pd ||
-	    !bind_is_sound(region, &wr->u.bind))
-		return false;
-	out->wr.bind_mw.mw = ((struct ri_mw *)window->object)->mw;
-	out->wr.bind_mw.rkey = wr->u.bind.mw_stag;
-	info->mr = (struct ibv_mr *)region->object;
-	info->addr = wr->u.bind.addr;
-	info->length = wr->u.bind.length;
-	info->mw_access_flags = vib_access(wr->u.bind.access);
-	return true;
-}
-
-/*
  * An invalidation. False: the window may not be invalidated through this queue pair, or it is not bound and the device would
  * not survive that.
  */
@@ -284,7 +242,7 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 	case SHAPE_BIND:
 		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->u.bind.mw_stag;
-		return bind_fill(qp, wr, out);
+		return vib_bind_fill(qp, wr, out);
 	case SHAPE_INVALIDATE:
 		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->inv_stag;
@@ -372,6 +330,21 @@ post_now(struct ri_uqp *qp, struct vib_wr *out, uint32_t tail)
 	return vib_post_undo(qp, true, error);
 }
 
+/* A bind of a wide window; nothing is kept. */
+static enum ri_status
+post_wide(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *made, uint32_t tail)
+{
+	int error;
+
+	tail_set(qp, tail + 1);
+	error = vib_bind_wide(qp, wr, made);
+	vib_wr_done(made);
+	if (error == 0)
+		return RI_SUCCESS;
+	tail_set(qp, tail);
+	return vib_post_refused(error);
+}
+
 /* Behind those that are kept, and with them if it may wait, too. What names an object waits for no other request. */
 static enum ri_status
 post_kept(struct ri_uqp *qp, const struct vib_wr *made, uint32_t tail, bool wait)
@@ -437,6 +410,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	enum ri_status status = request_check(qp, wr);
 	struct ibv_sge packed[VIB_SGES_MOST];
 	struct vib_wr made;
+	bool wide;
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -451,6 +425,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	if (slot == NULL)
 		return RI_ERR_QUEUE_FULL;
 	slot_fill(slot, wr, tail);
+	wide = wr->opcode == RI_OP_BIND_MW && vib_bind_is_wide(qp, wr);
 	if (gate == VIB_GATE_FLUSH) {
 		tail_set(qp, tail + 1);
 		vib_post_flush_here(qp, &qp->sq, true);
@@ -472,7 +447,9 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	bool wait = (wr->flags & RI_WR_COALESCE) != 0 && made.uses[VIB_WR_OBJECT] == NULL;
 	if (!there)
 		status = post_failed(qp, slot, &made, tail);
-	else if (wait || vib_chain_busy(&qp->chain))
+	else if (wide && vib_bind_opens(qp))
+		return post_wide(qp, wr, &made, tail);
+	else if (wide || wait || vib_chain_busy(&qp->chain))
 		status = post_kept(qp, &made, tail, wait);
 	else
 		return post_now(qp, &made, tail);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "vib_dmabuf.h"
+#include "vib_mw.h"
 
 /* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14], [RI 12.3.17]. */
 static const struct vib_quirk quirks[] = {
@@ -131,7 +132,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->qp_reusable = true; /* vib_qp_device_renew, where the device does otherwise */
 }
 
-/* Windows of type 2, and Sends that invalidate their STags (vib_mw.c says why not type 1). */
+/* Windows of type 2, and Sends that invalidate their STags; windows of type 1. */
 static void
 windows_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 {
@@ -143,9 +144,13 @@ windows_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->mw_narrow = extensions && (dev->device_cap_flags & type_2) != 0 && dev->max_mw > 0;
 	attr->send_invalidate = extensions;
 	attr->mw_key_owner = RI_KEY_PROVIDER;
+	attr->mw_wide = (dev->device_cap_flags & IBV_DEVICE_MEM_WINDOW) != 0 && dev->max_mw > 0 &&
+			vib_mw_wide_works(rnic->verbs);
+	attr->mw_wide_unbind = attr->mw_wide_stag_returned = attr->mw_wide;
+	if (attr->mw_narrow || attr->mw_wide)
+		attr->max_mw = limit_of(dev->max_mw, INT32_MAX);
 	if (!attr->mw_narrow)
 		return;
-	attr->max_mw = limit_of(dev->max_mw, INT32_MAX);
 	attr->mw_narrow_unbind = true;
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 }

@@ -269,7 +269,7 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->empty_harms = rnic->quirk->empty_harms;
 	user->no_read_fence = rnic->quirk->no_read_fence;
 	user->odd = user->ud || user->send_cq->reorders || user->empty_harms || user->no_read_fence;
-	user->windows = rnic->attr.mw_narrow;
+	user->windows = rnic->attr.mw_narrow || rnic->attr.mw_wide;
 	user->invalidates = rnic->attr.send_invalidate;
 	user->vague = rnic->quirk->vague_statuses;
 	user->void_harms = rnic->quirk->void_harms;
