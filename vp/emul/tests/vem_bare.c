@@ -98,7 +98,7 @@ claims_drop(struct ri_rnic_attr *attr)
 	attr->reg_page_list = attr->reg_block_list = attr->reg_ve_list = false;
 	attr->max_pbl = 0;
 	attr->mw_narrow = attr->mw_wide = false;
-	attr->mw_narrow_unbind = attr->mw_wide_unbind = false;
+	attr->mw_narrow_unbind = attr->mw_wide_unbind = attr->mw_wide_stag_returned = false;
 	attr->max_mw = 0;
 	attr->send_invalidate = attr->local_fence = attr->read_local_extensions = false;
 	attr->atomics = attr->masked_atomics = false;
