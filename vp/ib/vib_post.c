@@ -287,6 +287,7 @@ static enum ri_status
 post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made, uint32_t tail)
 {
 	struct vib_wr *place;
+	bool ends;
 
 	vib_chain_run(qp);
 	place = vib_chain_next(&qp->chain);
@@ -296,11 +297,14 @@ post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made,
 	slot->status = slot->done.opcode == RI_OP_BIND_MW || slot->done.opcode == RI_OP_LOCAL_INV
 			       ? RI_WC_MW_BIND
 			       : RI_WC_LOCAL_QP;
-	vib_chain_fault(qp);
+	/* Before it is kept, so that no other thread gives it to the device; the end begins behind that, and so finds it. */
+	ends = vib_chain_close(qp);
 	*place = *made;
 	memset(place->uses, 0, sizeof(place->uses));
 	tail_set(qp, tail + 1);
 	vib_chain_keep(qp, place);
+	if (ends)
+		qp->host->task_run(qp->host->self, &((struct ri_qp *)qp)->fail);
 	return RI_SUCCESS;
 }
 

@@ -228,6 +228,37 @@ test_window_gone(void)
 	device_free(d);
 }
 
+/* A service thread that is faster than the one that posts. */
+static void
+task_run_at_once(void *self, struct ri_task *task)
+{
+	(void)self;
+	task->fire(task->arg);
+	vth_run(device_of_process->vth);
+}
+
+/* The end that such a bind begins finds it, however early it comes: its completion is not lost. */
+static void
+test_window_gone_early(void)
+{
+	struct device *d = device_new();
+	struct ri_host hasty = *d->rnic.host;
+	struct data_region region;
+	struct ri_qp *qp;
+
+	hasty.task_run = task_run_at_once;
+	d->rnic.host = &hasty;
+	qp = device_qp(d, false);
+	data_region_new(d, &region, 100);
+	g_assert_cmpint(post_bind(qp, 0x777700, &region, 1), ==, RI_SUCCESS);
+	vth_run(d->vth);
+	data_poll(d, 1, RI_WC_MW_BIND);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
 /* What a window may be bound over [RI 5.6.2]: a wrong bind never reaches the device, and fails in its turn. */
 static void
 test_window_bounds(void)
@@ -427,6 +458,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/window/lost", test_lost);
 	g_test_add_func("/ib/window/bind", test_window);
 	g_test_add_func("/ib/window/gone", test_window_gone);
+	g_test_add_func("/ib/window/gone-early", test_window_gone_early);
 	g_test_add_func("/ib/window/bounds", test_window_bounds);
 	g_test_add_func("/ib/window/kept", test_window_kept);
 	g_test_add_func("/ib/window/invalidate", test_invalidate);
