@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "vib_dmabuf.h"
+#include "vib_mw.h"
 #include "vib_profile.h"
 #include "vsw_test_host.h"
 
@@ -66,6 +67,13 @@ vib_dmabuf_works(struct ibv_context *verbs)
 {
 	(void)verbs;
 	return false;
+}
+
+bool
+vib_mw_wide_works(struct ibv_context *verbs)
+{
+	(void)verbs;
+	return true;
 }
 
 /* --- cases -------------------------------------------------------------------------------------------- */
