@@ -15,7 +15,6 @@
  */
 #include <errno.h>
 #include <isa-l/crc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -184,15 +183,6 @@ await(struct end *end)
 	place(end);
 }
 
-static void *
-sleep_long(void *arg)
-{
-	(void)arg;
-	for (;;)
-		pause();
-	return NULL;
-}
-
 static double
 ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
 {
@@ -204,12 +194,10 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
 	};
 	uint64_t warm = opts->iters / 10 + 1;
 	uint64_t start = 0;
-	pthread_t thread;
 
 	if (end.framed > UINT16_MAX)
 		bench_die("a frame holds 65,515 octets at most");
-	if (pthread_create(&thread, NULL, sleep_long, NULL) != 0)
-		bench_die("no thread");
+	bench_raw_second_thread();
 	end.memory = bench_buffer(end.size);
 	end.out = bench_buffer(end.framed);
 	end.in = bench_buffer(end.framed);

@@ -144,15 +144,22 @@ sleep_long(void *arg)
 	return NULL;
 }
 
+void
+bench_raw_second_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleep_long, NULL) != 0)
+		bench_die("no thread");
+}
+
 static double
 measure_frame(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct bench_opts framed = *opts;
-	pthread_t thread;
 
 	framed.size += FRAME_OCTETS;
-	if (pthread_create(&thread, NULL, sleep_long, NULL) != 0)
-		bench_die("no thread");
+	bench_raw_second_thread();
 	return ping_pong(&framed, ctl, active, false);
 }
 

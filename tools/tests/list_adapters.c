@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Prints the names of all adapters, one a line: which providers did the library find? */
+/*
+ * Prints the names of all adapters, one a line: which providers did the library find? With an argument it makes that file,
+ * which stands for a device that appears, and prints the names again behind an empty line.
+ */
 #include <it_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int
-main(void)
+static int
+list_print(void)
 {
 	size_t room = 64, total = 0;
 	it_interface_t *list = calloc(room, sizeof(*list));
@@ -19,4 +22,20 @@ main(void)
 		printf("%s\n", list[i].name);
 	free(list);
 	return room == total ? 0 : 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	FILE *device;
+
+	if (list_print() != 0)
+		return 1;
+	if (argc < 2)
+		return 0;
+	device = fopen(argv[1], "w");
+	if (device == NULL || fclose(device) != 0)
+		return 1;
+	printf("\n");
+	return list_print();
 }

@@ -448,6 +448,9 @@ unsigned int vib_access(uint32_t access);
 /* Log a line for the adapter, formatted; does nothing if the level is not wanted. Errors are said by strerror. */
 void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Likewise without an adapter: "ib" says it. */
+void vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* --- vib_mw.c: windows ------------------------------------------------------------------------- */
 

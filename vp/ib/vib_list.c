@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/ib_user_verbs.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,23 +31,6 @@
 #define VIB_FILES "/dev/infiniband/"
 #endif
 #define VERSION "abi_version"
-
-static void list_log(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void
-list_log(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	if (host->log_level < (uint32_t)level)
-		return;
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	host->log(host->self, level, "ib", text);
-}
 
 /* --- what the kernel says ------------------------------------------------------------------------ */
 
@@ -103,16 +85,18 @@ static void
 say_no_verbs(const struct ri_host *host, int error)
 {
 	if (error != ENOENT)
-		list_log(host, RI_LOG_WARNING,
-			 VIB_VERBS "/" VERSION " cannot be read: %s: without it libibverbs uses no "
-				   "RDMA device of the kernel",
-			 ri_errno_text(error));
+		vib_log_host(host, RI_LOG_WARNING,
+			     VIB_VERBS "/" VERSION
+				       " cannot be read: %s: without it libibverbs uses no "
+				       "RDMA device of the kernel",
+			     ri_errno_text(error));
 	else if (kernel_has_devices())
-		list_log(host, RI_LOG_WARNING,
-			 "the kernel has RDMA devices (" VIB_FOLDER ") but none for programs: the "
-			 "module ib_uverbs is not loaded (there is no " VIB_VERBS ")");
+		vib_log_host(host, RI_LOG_WARNING,
+			     "the kernel has RDMA devices (" VIB_FOLDER
+			     ") but none for programs: the "
+			     "module ib_uverbs is not loaded (there is no " VIB_VERBS ")");
 	else
-		list_log(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
+		vib_log_host(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
 }
 
 /* libibverbs has refused the kernel's interface, of which this is the version. */
@@ -122,22 +106,24 @@ say_refused(const struct ri_host *host, const char *line)
 	long version = vib_version_of(line);
 
 	if (version < 0)
-		list_log(host, RI_LOG_WARNING,
-			 "libibverbs cannot use the RDMA devices of the kernel: " VIB_VERBS
-			 "/" VERSION " has no number: \"%s\"",
-			 line);
+		vib_log_host(host, RI_LOG_WARNING,
+			     "libibverbs cannot use the RDMA devices of the kernel: " VIB_VERBS
+			     "/" VERSION " has no number: \"%s\"",
+			     line);
 	else if (version > IB_USER_VERBS_ABI_VERSION)
-		list_log(host, RI_LOG_WARNING,
-			 "libibverbs cannot use the RDMA devices of the kernel: the library is too "
-			 "old "
-			 "for version %ld of the kernel's interface (" VIB_VERBS "/" VERSION ")",
-			 version);
+		vib_log_host(
+			host, RI_LOG_WARNING,
+			"libibverbs cannot use the RDMA devices of the kernel: the library is too "
+			"old "
+			"for version %ld of the kernel's interface (" VIB_VERBS "/" VERSION ")",
+			version);
 	else
-		list_log(host, RI_LOG_WARNING,
-			 "libibverbs cannot use the RDMA devices of the kernel: it does not know "
-			 "version %ld of the kernel's interface (" VIB_VERBS "/" VERSION
-			 "): the kernel is too old for the library, or the library for the kernel",
-			 version);
+		vib_log_host(
+			host, RI_LOG_WARNING,
+			"libibverbs cannot use the RDMA devices of the kernel: it does not know "
+			"version %ld of the kernel's interface (" VIB_VERBS "/" VERSION
+			"): the kernel is too old for the library, or the library for the kernel",
+			version);
 }
 
 static bool
@@ -163,17 +149,18 @@ say_unlisted(const struct ri_host *host, enum ri_log_level level, const char *fi
 	(void)vib_line_read(path, version);
 	(void)snprintf(path, sizeof(path), VIB_FILES "%s", file);
 	if (access(path, F_OK) != 0)
-		list_log(host, level,
-			 "libibverbs does not list the device %s of the kernel: %s: %s: this "
-			 "container or udev lacks its file",
-			 name, path, ri_errno_text(errno));
+		vib_log_host(host, level,
+			     "libibverbs does not list the device %s of the kernel: %s: %s: this "
+			     "container or udev lacks its file",
+			     name, path, ri_errno_text(errno));
 	else
-		list_log(host, level,
-			 "libibverbs does not list the device %s of the kernel: no library for its "
-			 "driver is installed (ibverbs-providers), or none that knows version %s "
-			 "of the "
-			 "driver's interface (" VIB_VERBS "/%s/" VERSION ")",
-			 name, version, file);
+		vib_log_host(
+			host, level,
+			"libibverbs does not list the device %s of the kernel: no library for its "
+			"driver is installed (ibverbs-providers), or none that knows version %s "
+			"of the "
+			"driver's interface (" VIB_VERBS "/%s/" VERSION ")",
+			name, version, file);
 }
 
 /* The library has listed what it can use. If it lists nothing at all somebody misses it. */
@@ -193,7 +180,7 @@ say_listed(const struct ri_host *host, struct ibv_device *const *list, int count
 	if (folder != NULL)
 		closedir(folder);
 	if (none)
-		list_log(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
+		vib_log_host(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */

@@ -119,17 +119,34 @@ vib_access(uint32_t access)
 	return out;
 }
 
-void
-vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
+static void
+log_line(const struct ri_host *host, enum ri_log_level level, const char *who, const char *format,
+	 va_list args)
 {
-	const struct ri_host *host = rnic->host;
-	char text[256];
-	va_list args;
+	char text[512];
 
 	if (host->log_level < (uint32_t)level)
 		return;
-	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
+	host->log(host->self, level, who, text);
+}
+
+void
+vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(rnic->host, level, rnic->name, format, args);
 	va_end(args);
-	host->log(host->self, level, rnic->name, text);
+}
+
+void
+vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line(host, level, "ib", format, args);
+	va_end(args);
 }
