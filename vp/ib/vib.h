@@ -33,12 +33,13 @@
  * Datagrams. A queue pair for datagrams has no connection: it runs from its creation on, vib_cm*.c knows nothing of it,
  * and its end raises an asynchronous event.
  *
- * Events. Three descriptors of an adapter are watched by the host, so their events arrive on its service thread:
- * completions and asynchronous events (vib_events.c), and the connection manager (vib_cm.c). Each handler
- * gets an event, makes its upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp,
- * ibv_destroy_srq and rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no
- * upcall names the object. Therefore they are not called on the service thread while an event of the same object is not
- * acknowledged, or while owning a lock that a handler takes.
+ * Events. Four descriptors of an adapter are watched by the host, so their events arrive on its service thread:
+ * completions and asynchronous events (vib_events.c), the connection manager (vib_cm_events.c), and what the kernel tells
+ * all programs of its devices (vib_removal.c), which nobody acknowledges. Each other handler gets an event, makes its
+ * upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp, ibv_destroy_srq and
+ * rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no upcall names the
+ * object. Therefore they are not called on the service thread while an event of the same object is not acknowledged, or
+ * while owning a lock that a handler takes.
  *
  * Locks, in the order in which they are taken:
  *   ri_rnic::lock      the list of contexts. Control verbs and the service thread.

@@ -4,7 +4,7 @@
 /*
  * The removal of a device that is open. Where its driver cannot take it from programs, the kernel waits until each of them
  * has closed it, and tells none of the device's descriptors [RI 12.1.12]. It tells two others: the connection manager, of
- * each id that belongs to the device (vib_cm.c), and whoever listens to its messages about devices (uevents), that the
+ * each id that belongs to the device (vib_cm_events.c), and whoever listens to its messages about devices (uevents), that the
  * device's file goes. The latter is all that an adapter without ids gets, and it is read here.
  *
  * Any process may listen. A network namespace whose user namespace is not the first one has no such messages; there the
