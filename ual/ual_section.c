@@ -4,10 +4,9 @@
 /*
  * Sections: the marks of all threads, and the wait for them.
  *
- * Marks lie in a fixed array, so that a thread's first section needs no memory and a free call can
- * look at all of them without a lock. A thread keeps its mark until it ends. Threads that find the
- * array full share a count instead, in two halves: a waiter turns new comers to the other half, so
- * that the half it waits for can only run empty.
+ * Marks lie in a fixed array (ri_slot.h). Threads that find it full share a count instead, in two
+ * halves: a waiter turns new comers to the other half, so that the half it waits for can only run
+ * empty.
  */
 #include "ual_section.h"
 
@@ -16,14 +15,23 @@
 #include <time.h>
 
 #include "ri_order.h"
+#include "ri_slot.h"
 
 #define MARKS 512u
 
 _Thread_local struct ual_section *ual_section_mine;
 atomic_bool ual_section_light;
 
+/* The thread ends: its mark is free. */
+static void
+mark_release(void *slot)
+{
+	ual_section_mine = NULL;
+	ri_slot_give(slot);
+}
+
 static struct ual_section marks[MARKS];
-static atomic_uint marks_used; /* marks[i] for i from here on were never owned */
+static struct ri_slots mark_slots = RI_SLOTS_INIT(marks, slot, mark_release);
 
 /* Threads without a mark. */
 static atomic_uint crowd[2];
@@ -32,54 +40,15 @@ static _Thread_local unsigned crowd_mine[2]; /* how often this thread is counted
 
 static pthread_mutex_t wait_lock =
 	PTHREAD_MUTEX_INITIALIZER; /* one waiter turns the crowd at a time */
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static bool key_made;
-
-/* The thread ends: its mark is free. */
-static void
-mark_release(void *mark)
-{
-	ual_section_mine = NULL;
-	atomic_store(&((struct ual_section *)mark)->owned, false);
-}
-
-static void
-key_make(void)
-{
-	key_made = pthread_key_create(&key, mark_release) == 0;
-}
-
-static struct ual_section *
-mark_take(void)
-{
-	for (unsigned i = 0; i < MARKS; i++) {
-		unsigned used = atomic_load(&marks_used);
-
-		if (atomic_load(&marks[i].owned) || atomic_exchange(&marks[i].owned, true))
-			continue;
-		while (used <= i && !atomic_compare_exchange_weak(&marks_used, &used, i + 1))
-			;
-		return &marks[i];
-	}
-	return NULL;
-}
 
 struct ual_section_guard
 ual_section_begin_slow(void)
 {
-	struct ual_section *mark = NULL;
+	int mark = ri_slot_take(&mark_slots);
 	unsigned half;
 
-	pthread_once(&key_once, key_make);
-	if (key_made)
-		mark = mark_take();
-	if (mark != NULL && pthread_setspecific(key, mark) != 0) {
-		atomic_store(&mark->owned, false);
-		mark = NULL;
-	}
-	if (mark != NULL) {
-		ual_section_mine = mark;
+	if (mark >= 0) {
+		ual_section_mine = &marks[mark];
 		return ual_section_begin();
 	}
 	half = atomic_load(&crowd_half);
@@ -110,7 +79,7 @@ pause_for(unsigned round)
 static void
 wait_for_marks(void)
 {
-	unsigned used = atomic_load(&marks_used);
+	unsigned used = atomic_load(&mark_slots.used);
 
 	for (unsigned i = 0; i < used; i++) {
 		unsigned seen = atomic_load(&marks[i].phase);
@@ -157,11 +126,10 @@ void
 ual_section_forked(void)
 {
 	for (unsigned i = 0; i < MARKS; i++) {
-		if (&marks[i] == ual_section_mine)
-			continue;
-		atomic_store(&marks[i].phase, 0);
-		atomic_store(&marks[i].owned, false);
+		if (&marks[i] != ual_section_mine)
+			atomic_store(&marks[i].phase, 0);
 	}
+	ri_slots_forked(&mark_slots, ual_section_mine != NULL ? &ual_section_mine->slot : NULL);
 	for (unsigned half = 0; half < 2; half++)
 		atomic_store(&crowd[half], crowd_mine[half]);
 	pthread_mutex_init(&wait_lock, NULL);

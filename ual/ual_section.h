@@ -26,11 +26,12 @@
 #include <stddef.h>
 
 #include "ri_order.h"
+#include "ri_slot.h"
 
 /* One thread's mark, in a cache line of its own. */
 struct ual_section {
 	_Alignas(64) atomic_uint phase; /* odd: inside; written by the owner only */
-	atomic_bool owned;
+	struct ri_slot slot;
 };
 
 /*

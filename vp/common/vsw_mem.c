@@ -107,7 +107,9 @@ vsw_mr_reg(struct vsw_mem_table *table, const void *pd, uint64_t owner,
 	if (status != RI_SUCCESS)
 		return status;
 
-	struct vsw_mem_entry *mr = vsw_mem_entry_take(table, VSW_MEM_REGION, pd);
+	/* A fast registration is revoked by requests. */
+	struct vsw_mem_entry *mr =
+		vsw_mem_entry_take(table, VSW_MEM_REGION, init->max_pages > 0, pd);
 	if (mr == NULL)
 		return RI_ERR_RESOURCES;
 	if (init->max_pages > 0)
@@ -140,7 +142,7 @@ vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd, const struct ri_m
 	assert(is_attached(init) && init->max_pages == 0);
 	if (status != RI_SUCCESS)
 		return status;
-	mr = vsw_mem_entry_take(table, VSW_MEM_REGION, pd);
+	mr = vsw_mem_entry_take(table, VSW_MEM_REGION, false, pd);
 	if (mr == NULL)
 		return RI_ERR_RESOURCES;
 	mr->mems[!mr->current] =
@@ -151,6 +153,25 @@ vsw_mr_reg_mapped(struct vsw_mem_table *table, const void *pd, const struct ri_m
 	vsw_unlock(&mr->lock);
 	*out = mr;
 	return RI_SUCCESS;
+}
+
+/*
+ * Revoke the key of a region; on return no access is under way, and no request makes the region valid again. False: windows are
+ * bound to it.
+ */
+static bool
+region_retire(struct vsw_mem_entry *mr)
+{
+	vsw_lock(&mr->lock);
+	bool busy = atomic_load(&mr->bound) != 0;
+	if (!busy) {
+		vsw_mem_close(mr);
+		mr->kind = VSW_MEM_FREE;
+	}
+	vsw_unlock(&mr->lock);
+	if (!busy)
+		vsw_mem_settle(mr);
+	return !busy;
 }
 
 enum ri_status
@@ -166,34 +187,26 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 
 	struct ri_mem *before = &mr->mems[mr->current];
 	uint8_t octet = vsw_mem_octet(mr->table);
-	vsw_lock(&mr->lock);
-	bool busy = atomic_load(&mr->bound) != 0;
-	bool attached = busy ? !init->unlinked : mr->attached;
-	if (busy) {
-		before = &mr->mems[!mr->current];
-	} else {
-		vsw_mem_revoke(mr);
-		mr->pd = pd;
-		vsw_mem_renew(mr, octet);
-		region_fill(mr, init, is_attached(init));
-		*stag = mr->stag;
+	bool attached = mr->attached;
+	if (!region_retire(mr)) {
+		memory_detach(mr->table, &mr->mems[!mr->current], is_attached(init));
+		return RI_ERR_BUSY;
 	}
+	vsw_lock(&mr->lock);
+	mr->kind = VSW_MEM_REGION;
+	mr->pd = pd;
+	vsw_mem_renew(mr, octet);
+	region_fill(mr, init, is_attached(init));
+	*stag = mr->stag;
 	vsw_unlock(&mr->lock);
 	memory_detach(mr->table, before, attached);
-	return busy ? RI_ERR_BUSY : RI_SUCCESS;
+	return RI_SUCCESS;
 }
 
 enum ri_status
 vsw_mr_dereg(struct vsw_mem_entry *mr)
 {
-	vsw_lock(&mr->lock);
-	bool busy = atomic_load(&mr->bound) != 0;
-	if (!busy) {
-		vsw_mem_revoke(mr);
-		mr->kind = VSW_MEM_FREE; /* from here on no request makes it valid again */
-	}
-	vsw_unlock(&mr->lock);
-	if (busy)
+	if (!region_retire(mr))
 		return RI_ERR_BUSY;
 	memory_detach(mr->table, &mr->mems[mr->current], mr->attached);
 	vsw_mem_pieces_free(mr);
@@ -218,10 +231,25 @@ vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr)
 
 /* --- accesses ---------------------------------------------------------------------------- */
 
-static enum vsw_mem_result
-access_check(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
+/* Is the access within the rights and the range? The entry is live, and stays as it is during the use. */
+static inline bool
+is_permitted(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	     const struct vsw_mem_access *wanted)
 {
+	uint64_t into =
+		wanted->addr - entry->base; /* of an address below the range: longer than it */
+
+	return entry->pd == who->pd && (entry->access & wanted->access) == wanted->access &&
+	       into <= entry->length && wanted->length <= entry->length - into;
+}
+
+/* Why not? */
+static enum vsw_mem_result
+refusal(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
+	const struct vsw_mem_access *wanted)
+{
+	if (atomic_load(&entry->live) != wanted->stag)
+		return VSW_MEM_STAG;
 	if (entry->pd != who->pd || (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
 		return VSW_MEM_PD;
 	if ((entry->access & wanted->access) != wanted->access)
@@ -229,12 +257,7 @@ access_check(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 				       (wanted->access & VSW_MEM_REMOTE) != 0
 			       ? VSW_MEM_CLOSED
 			       : VSW_MEM_ACCESS;
-	if (wanted->addr + wanted->length - 1 < wanted->addr)
-		return VSW_MEM_WRAP;
-	if (wanted->addr < entry->base || wanted->addr - entry->base > entry->length ||
-	    wanted->length > entry->length - (wanted->addr - entry->base))
-		return VSW_MEM_BOUNDS;
-	return VSW_MEM_OK;
+	return wanted->addr + wanted->length - 1 < wanted->addr ? VSW_MEM_WRAP : VSW_MEM_BOUNDS;
 }
 
 /* A use that counts nothing and has no memory. */
@@ -259,6 +282,44 @@ direct_access(const struct vsw_mem_who *who, const struct vsw_mem_access *wanted
 	return VSW_MEM_OK;
 }
 
+static inline void
+use_fill(struct vsw_mem_use *use, const struct vsw_mem_entry *entry,
+	 const struct vsw_mem_access *wanted)
+{
+	uint64_t into = wanted->addr - entry->base;
+
+	use->region = entry->region;
+	use->offset = entry->offset + into;
+	use->ptr = entry->ptr != NULL ? entry->ptr + into : NULL;
+}
+
+/* Refuse an access whose use has begun. */
+static __attribute__((noinline, cold)) enum vsw_mem_result
+refuse(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
+       const struct vsw_mem_access *wanted, struct vsw_mem_use *use)
+{
+	enum vsw_mem_result result = refusal(entry, who, wanted);
+
+	vsw_mem_end(use);
+	return no_access(use, result);
+}
+
+/* An access to a window, or to a region that can be registered fast, or by a thread that has no free mark. */
+static __attribute__((noinline)) enum vsw_mem_result
+begin_counted(struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
+	      const struct vsw_mem_access *wanted, struct vsw_mem_use *use)
+{
+	vsw_marks_take();
+	atomic_fetch_add(&entry->uses, 1);
+	use->entry = entry;
+	use->mark = NULL;
+	if (atomic_load(&entry->live) != wanted->stag || !is_permitted(entry, who, wanted) ||
+	    (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
+		return refuse(entry, who, wanted, use);
+	use_fill(use, entry, wanted);
+	return VSW_MEM_OK;
+}
+
 enum vsw_mem_result
 vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	      const struct vsw_mem_access *wanted, struct vsw_mem_use *use)
@@ -269,29 +330,29 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 		return direct_access(who, wanted, use);
 
 	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
-	enum vsw_mem_result result = VSW_MEM_STAG;
 
 	if (__builtin_expect(entry == NULL, 0))
-		return no_access(use, result);
-	atomic_fetch_add(&entry->uses, 1);
-	if (atomic_load(&entry->live) == wanted->stag)
-		result = access_check(entry, who, wanted);
-	if (__builtin_expect(result != VSW_MEM_OK, 0)) {
-		atomic_fetch_sub_explicit(&entry->uses, 1, memory_order_release);
-		return no_access(use, result);
-	}
+		return no_access(use, VSW_MEM_STAG);
 
-	uint64_t into = wanted->addr - entry->base;
-	use->entry = entry;
-	use->region = entry->region;
-	use->offset = entry->offset + into;
-	use->ptr = entry->ptr != NULL ? entry->ptr + into : NULL;
+	vsw_mark *mark = atomic_load_explicit(&entry->counted, memory_order_relaxed)
+				 ? NULL
+				 : vsw_mark_set(entry);
+
+	if (__builtin_expect(mark == NULL, 0))
+		return begin_counted(entry, who, wanted, use);
+	use->mark = mark;
+	use->entry = NULL;
+	if (__builtin_expect(atomic_load(&entry->live) != wanted->stag ||
+				     !is_permitted(entry, who, wanted),
+			     0))
+		return refuse(entry, who, wanted, use);
+	use_fill(use, entry, wanted);
 	return VSW_MEM_OK;
 }
 
 /* Release: what was done with the memory comes before the end of the use, which vsw_mem_revoke reads. */
 void
-vsw_mem_end(struct vsw_mem_use *use)
+vsw_mem_end_counted(struct vsw_mem_use *use)
 {
 	if (use->entry != NULL)
 		atomic_fetch_sub_explicit(&use->entry->uses, 1, memory_order_release);

@@ -9,7 +9,7 @@
  * owns the key octet, it is random, too.
  *
  * A thread that accesses memory has a *use* of the region as long as it does so. A thread that revokes a key
- * marks the entry invalid and waits until its uses have ended. So nothing is read or written through a key
+ * makes the entry invalid and waits until its uses have ended. So nothing is read or written through a key
  * after the call that revoked it has returned. A use lasts for one copy or one non-blocking system call.
  */
 #ifndef VSW_MEM_H
@@ -17,6 +17,7 @@
 
 #include "rnicpi.h"
 #include "vsw_lock.h"
+#include "vsw_mark.h"
 
 /* The rights that a peer can be given. */
 #define VSW_MEM_REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
@@ -57,10 +58,11 @@ struct vsw_mem_access {
 	uint32_t access; /* RI_ACCESS_* */
 };
 
-/* A permitted access; vsw_mem_end ends it. */
+/* A permitted access; vsw_mem_end ends it, on the same thread. */
 struct vsw_mem_use {
-	uint8_t *ptr; /* first byte, or NULL: in pieces, or to be copied through the host */
-	struct vsw_mem_entry *entry; /* counts the use; NULL for empty accesses */
+	uint8_t *ptr;   /* first byte, or NULL: in pieces, or to be copied through the host */
+	vsw_mark *mark; /* of this thread, names the entry; or NULL */
+	struct vsw_mem_entry *entry; /* counts the use; or NULL */
 	struct vsw_mem_entry
 		*region; /* whose memory it is: the entry, or the region under a window */
 	uint64_t offset; /* within the region's ri_mem */
@@ -125,7 +127,18 @@ uint32_t vsw_mem_qp_windows(struct vsw_mem_table *table, uint32_t qpn, bool revo
 /* Begin an access; vsw_mem_end ends it. Length 0 is always permitted. Fast path. */
 enum vsw_mem_result vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 				  const struct vsw_mem_access *wanted, struct vsw_mem_use *use);
-void vsw_mem_end(struct vsw_mem_use *use);
+/* End an access that has no mark. */
+void vsw_mem_end_counted(struct vsw_mem_use *use);
+static inline void
+vsw_mem_end(struct vsw_mem_use *use)
+{
+	if (__builtin_expect(use->mark == NULL, 0)) {
+		vsw_mem_end_counted(use);
+		return;
+	}
+	vsw_mark_clear(use->mark);
+	use->mark = NULL;
+}
 /*
  * Where byte `at` of a use is; *left: at least so many bytes follow in one piece (the caller must not go
  * beyond the use). NULL: it must be copied through the host.

@@ -80,6 +80,7 @@ vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries, enum ri_k
 
 	if (table == NULL)
 		return RI_ERR_RESOURCES;
+	vsw_marks_setup();
 	while (places < max_entries * PLACES_PER_ENTRY)
 		places *= 2;
 	table->places = calloc(
@@ -179,7 +180,8 @@ slot_take_returned(struct vsw_mem_table *table)
 }
 
 struct vsw_mem_entry *
-vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const void *pd)
+vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, bool counted,
+		   const void *pd)
 {
 	uint8_t octet = vsw_mem_octet(table);
 	struct vsw_mem_entry *entry = slot_take_returned(table);
@@ -194,6 +196,7 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, const vo
 	vsw_lock(&entry->lock);
 	while (atomic_load(&entry->uses) != 0)
 		sched_yield(); /* an access looks up an old key and is about to be refused */
+	atomic_store(&entry->counted, counted);
 	vsw_mem_renew(entry, octet);
 	entry->kind = (uint8_t)kind;
 	entry->pd = pd;
@@ -227,13 +230,27 @@ vsw_mem_entry_give(struct vsw_mem_entry *entry)
 	vsw_unlock(&table->lock);
 }
 
-void
-vsw_mem_revoke(struct vsw_mem_entry *entry)
+static void
+uses_wait(const struct vsw_mem_entry *entry)
 {
-	assert(vsw_lock_is_owned(&entry->lock));
-	atomic_store(&entry->live, 0);
 	for (unsigned spins = 0; atomic_load(&entry->uses) != 0; spins++) {
 		if (spins > 100)
 			sched_yield();
 	}
+}
+
+void
+vsw_mem_settle(const struct vsw_mem_entry *entry)
+{
+	if (!atomic_load(&entry->counted))
+		vsw_marks_wait(entry);
+	uses_wait(entry);
+}
+
+void
+vsw_mem_revoke(struct vsw_mem_entry *entry)
+{
+	assert(atomic_load(&entry->counted));
+	vsw_mem_close(entry);
+	uses_wait(entry);
 }

@@ -26,13 +26,17 @@ enum vsw_mem_kind {
 };
 
 /*
- * A region or window. `live` is the STag while accesses are allowed, else 0. An access increments `uses` and
- * then reads `live`; a revocation clears `live` and then waits until `uses` is 0. Members that change only
- * while `live` is 0 and after `uses` was 0 can therefore be read by an access without a lock.
+ * A region or window. `live` is the STag while accesses are allowed, else 0. An access sets a mark of its thread
+ * (vsw_mark.h), or increments `uses`, and then reads `live`; a revocation clears `live` and then waits until no mark names
+ * the entry and `uses` is 0. Members that change only while `live` is 0, and after that wait, can therefore be read by an
+ * access without a lock.
+ *
+ * `counted` tells the two sides that no access has a mark, so that requests can revoke the key in a short time. It changes only
+ * before the entry gets another index, so an access that found the entry by its index knows it.
  */
 struct vsw_mem_entry {
-	alignas(VSW_MEM_LINE) atomic_uint uses;
-	atomic_uint live;
+	alignas(VSW_MEM_LINE) atomic_uint live;
+	atomic_bool counted;
 	uint32_t access;              /* RI_ACCESS_* */
 	uint32_t qpn;                 /* narrow window: of the QP that bound it */
 	const void *pd;               /* compared, never dereferenced */
@@ -42,9 +46,10 @@ struct vsw_mem_entry {
 	uint64_t offset;              /* of the first byte within the region's memory */
 	struct vsw_mem_entry *region; /* itself, or the region under a window; NULL: unbound */
 
-	/* Accesses do not read the following. */
-	alignas(VSW_MEM_LINE) struct vsw_lock lock; /* changes of this entry; never two at a time */
-	uint8_t kind;                               /* enum vsw_mem_kind */
+	/* Accesses do not read the following, but for `uses`. */
+	alignas(VSW_MEM_LINE) atomic_uint uses;
+	struct vsw_lock lock; /* changes of this entry; never two at a time */
+	uint8_t kind;         /* enum vsw_mem_kind */
 	bool zero_based;
 	bool shareable;
 	bool attached;  /* the current mem is attached at the host */
@@ -92,9 +97,9 @@ vsw_mem_at(struct vsw_mem_table *table, uint32_t stag)
 
 /* The entry of a slot, or NULL. */
 struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
-/* A free entry of this kind, invalid, with a new index; NULL: none left. */
+/* A free entry of this kind, invalid, with a new index; `counted`: see vsw_mem_entry. NULL: none left. */
 struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
-					 const void *pd);
+					 bool counted, const void *pd);
 void vsw_mem_entry_give(struct vsw_mem_entry *entry);
 /* Room for so many pieces; they are set while the entry is not live. RI_ERR_LIMIT: over VSW_MEM_PIECES. */
 enum ri_status vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room) RI_MUST_CHECK;
@@ -102,7 +107,17 @@ void vsw_mem_pieces_free(struct vsw_mem_entry *mr);
 /* Set the pieces from the list of a registration. RI_ERR_INVALID_ARG: they are not as long as the region. */
 enum ri_status vsw_mem_pieces_fill(struct vsw_mem_entry *mr,
 				   const struct ri_mr_init *init) RI_MUST_CHECK;
-/* On return no access begins, and none is under way. Called with the entry's lock. */
+/* From here on no access begins. Called with the entry's lock. */
+static inline void
+vsw_mem_close(struct vsw_mem_entry *entry)
+{
+	assert(vsw_lock_is_owned(&entry->lock));
+	atomic_store(&entry->live, 0);
+}
+
+/* After vsw_mem_close: wait for the accesses that are under way. Without a lock, since it may make a system call. */
+void vsw_mem_settle(const struct vsw_mem_entry *entry);
+/* Both, for an entry whose uses are counted. Called with its lock. */
 void vsw_mem_revoke(struct vsw_mem_entry *entry);
 /* A key octet of the host's random source. Not to be called with a lock: the host may make a system call. */
 uint8_t vsw_mem_octet(const struct vsw_mem_table *table);

@@ -26,7 +26,7 @@ vsw_mw_alloc(struct vsw_mem_table *table, const void *pd, enum ri_mw_type type,
 		return RI_ERR_UNSUPPORTED;
 
 	enum vsw_mem_kind kind = type == RI_MW_NARROW ? VSW_MEM_NARROW : VSW_MEM_WIDE;
-	struct vsw_mem_entry *mw = vsw_mem_entry_take(table, kind, pd);
+	struct vsw_mem_entry *mw = vsw_mem_entry_take(table, kind, true, pd);
 
 	if (mw == NULL)
 		return RI_ERR_RESOURCES;
@@ -217,7 +217,7 @@ region_invalidate(struct vsw_mem_entry *mr)
 		return VSW_MEM_ACCESS;
 	if (atomic_load(&mr->bound) != 0)
 		return VSW_MEM_BOUND;
-	vsw_mem_revoke(mr);
+	vsw_mem_close(mr);
 	return VSW_MEM_OK;
 }
 
@@ -254,7 +254,10 @@ vsw_mem_invalidate(struct vsw_mem_table *table, const struct vsw_mem_who *who, u
 		result = window_invalidate(entry, who);
 	else
 		result = region_invalidate(entry);
+	bool region = !is_window(entry);
 	vsw_unlock(&entry->lock);
+	if (result == VSW_MEM_OK && region)
+		vsw_mem_settle(entry);
 	return result;
 }
 

@@ -75,26 +75,62 @@ test_every_right(void)
 	tear_down(&b);
 }
 
-/* A refused access is not counted as a use, and ending a use twice counts once. */
+/* Is an access under way? This thread has all marks and counts of the test. */
+static bool
+is_used(const struct vsw_mem_entry *entry)
+{
+	bool marked = false;
+
+	for (guint i = 0; i < VSW_MARKS_EACH && vsw_marks_mine != NULL; i++)
+		marked = marked || atomic_load(&vsw_marks_mine->entry[i]) == entry;
+	return marked || atomic_load(&entry->uses) != 0;
+}
+
+/* A refused access is no use, and ending a use twice ends one. */
+static void
+check_uses(struct bench *b, const struct vsw_mem_entry *mr, uint32_t stag)
+{
+	struct vsw_mem_use use;
+	struct vsw_mem_use other;
+
+	g_assert_cmpint(begin(b, &alice, ACCESS(stag, at(b, 0), 5000, RR), &use), ==,
+			VSW_MEM_BOUNDS);
+	g_assert_false(is_used(mr));
+	g_assert_cmpint(begin(b, &carol, ACCESS(stag, at(b, 0), 1, RR), &use), ==, VSW_MEM_PD);
+	g_assert_false(is_used(mr));
+	g_assert_cmpint(begin(b, &alice, ACCESS(stag, at(b, 0), 1, RR), &use), ==, VSW_MEM_OK);
+	g_assert_true(is_used(mr));
+	vsw_mem_end(&use);
+	g_assert_false(is_used(mr));
+	g_assert_cmpint(begin(b, &alice, ACCESS(stag, at(b, 0), 1, RR), &other), ==, VSW_MEM_OK);
+	vsw_mem_end(&use);
+	g_assert_true(is_used(mr));
+	vsw_mem_end(&other);
+	g_assert_false(is_used(mr));
+}
+
 static void
 test_uses(void)
 {
 	struct bench b;
-	struct vsw_mem_use use;
+	struct vsw_mem_use use[VSW_MARKS_EACH];
 	uint32_t stag = 0;
+	uint32_t marked = 0;
 
 	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
-	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 5000, RR), &use), ==,
-			VSW_MEM_BOUNDS);
+	check_uses(&b, mr, stag);
 	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
-	g_assert_cmpint(begin(&b, &carol, ACCESS(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_PD);
-	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
-	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR), &use), ==, VSW_MEM_OK);
-	g_assert_cmpuint(atomic_load(&mr->uses), ==, 1);
-	vsw_mem_end(&use);
-	vsw_mem_end(&use);
-	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
+
+	/* The same while all marks of this thread are taken by accesses to another region. */
+	struct vsw_mem_entry *held = reg_all(&b, &marked);
+	for (guint i = 0; i < G_N_ELEMENTS(use); i++)
+		g_assert_cmpint(begin(&b, &alice, ACCESS(marked, at(&b, 0), 1, RR), &use[i]), ==,
+				VSW_MEM_OK);
+	check_uses(&b, mr, stag);
+	for (guint i = 0; i < G_N_ELEMENTS(use); i++)
+		vsw_mem_end(&use[i]);
+	g_assert_cmpint(vsw_mr_dereg(held), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	tear_down(&b);
 }

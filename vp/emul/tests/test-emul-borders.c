@@ -65,6 +65,8 @@ unused(const struct chunk *c)
 
 	g_assert_nonnull(entry);
 	g_assert_cmpuint(atomic_load(&entry->uses), ==, 0);
+	for (guint i = 0; i < VSW_MARKS_EACH && vsw_marks_mine != NULL; i++)
+		g_assert_true(atomic_load(&vsw_marks_mine->entry[i]) != entry);
 }
 
 static void
