@@ -4,6 +4,7 @@
 /*
  * raw-frames  calibrator: a stream of messages of `size` octets over TCP as raw-stream, GB/s, but in frames as RDMAP has
  *             them, by the shortest program that does what the protocol wants
+ * raw-frames-cost  the same: seconds of processors that both processes use for 1 GiB
  *
  * A frame has a header of 16 octets (MPA 2, DDP and RDMAP 14), up to 64 KiB, and a CRC. The sender copies the payload and
  * sends the CRC of the copy; without CRC it sends from the application's memory. The receiver knows where the payload goes
@@ -155,8 +156,8 @@ transfer(struct stream *s, bool active, uint64_t count)
 		bench_raw_send(s->fd, &answer, 1);
 }
 
-static double
-measure_frames(const struct bench_opts *opts, int ctl, bool active)
+static struct bench_taken
+one_way(const struct bench_opts *opts, int ctl, bool active)
 {
 	struct stream s = {.fd = bench_raw_pair(ctl, active, opts->block),
 			   .crc = !opts->crc_off,
@@ -172,10 +173,24 @@ measure_frames(const struct bench_opts *opts, int ctl, bool active)
 	close(s.fd);
 	free(s.memory);
 	free(s.copy);
-	return (double)opts->iters * (double)opts->size / taken.seconds / 1e9;
+	return taken;
+}
+
+static double
+measure_frames(const struct bench_opts *opts, int ctl, bool active)
+{
+	return (double)opts->iters * (double)opts->size / one_way(opts, ctl, active).seconds / 1e9;
+}
+
+static double
+measure_cost(const struct bench_opts *opts, int ctl, bool active)
+{
+	return one_way(opts, ctl, active).processor /
+	       ((double)opts->iters * (double)opts->size / BENCH_GIB);
 }
 
 const struct bench_case bench_frames_cases[] = {
 	{"raw-frames", "GB/s", true, measure_frames},
+	{"raw-frames-cost", "s/GiB", true, measure_cost},
 	{NULL, NULL, false, NULL},
 };
