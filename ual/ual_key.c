@@ -59,12 +59,10 @@ ual_key_set(struct ual_keys *keys, struct ual_key *key, struct ual_object *objec
 	pthread_mutex_lock(&keys->lock);
 	if (key->object == object &&
 	    atomic_load(&key->stag) >> INDEX_SHIFT == stag >> INDEX_SHIFT) {
-		atomic_store(&key->stag, stag);
-		atomic_store(&key->revoked, false);
+		ual_key_renew(key, stag);
 	} else {
 		take_out(keys, key);
-		atomic_store(&key->stag, stag);
-		atomic_store(&key->revoked, false);
+		ual_key_renew(key, stag);
 		key->object = object;
 		key->next = *bucket;
 		*bucket = key;
@@ -89,7 +87,7 @@ ual_key_revoked(struct ual_keys *keys, uint32_t stag)
 	for (struct ual_key *key = *bucket_of(keys, stag); key != NULL; key = key->next) {
 		if (atomic_load(&key->stag) != stag)
 			continue;
-		atomic_store(&key->revoked, true);
+		atomic_store_explicit(&key->revoked, true, memory_order_release);
 		handle = ual_object_handle(key->object);
 	}
 	pthread_mutex_unlock(&keys->lock);

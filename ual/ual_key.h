@@ -54,6 +54,14 @@ void ual_keys_free(struct ual_keys *keys); /* NULL is none */
 /* Enter the key of an object, or change the one it has, also to another index. */
 void ual_key_set(struct ual_keys *keys, struct ual_key *key, struct ual_object *object,
 		 uint32_t stag);
+/* The object has this key of the same index now. Fast path: no later load has to wait for these stores. */
+static inline void
+ual_key_renew(struct ual_key *key, uint32_t stag)
+{
+	atomic_store_explicit(&key->stag, stag, memory_order_release);
+	atomic_store_explicit(&key->revoked, false, memory_order_release);
+}
+
 void ual_key_remove(struct ual_keys *keys, struct ual_key *key);
 /* Draw an order from the host's random source; before the first step. */
 void ual_octets_init(struct ual_octets *octets, const struct ri_host *host);

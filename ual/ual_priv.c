@@ -104,8 +104,7 @@ identity_swap(struct ual_lmr *lmr, const struct identity *fresh)
 				   .addr_mode = (it_addr_mode_t)atomic_load(&lmr->addr_mode),
 				   .privs = lmr->privs,
 				   .iobl_type = lmr->iobl_type};
-	atomic_store(&lmr->key.stag, fresh->stag);
-	atomic_store(&lmr->key.revoked, false);
+	ual_key_renew(&lmr->key, fresh->stag);
 	atomic_store(&lmr->addr_mode, (unsigned int)fresh->addr_mode);
 	lmr->addr = fresh->addr;
 	lmr->length = fresh->length;

@@ -238,8 +238,7 @@ link_begin(struct ual_rmr *rmr, const struct ual_rmr_link *link, struct before *
 				  .stag = atomic_load(&rmr->key.stag),
 				  .revoked = atomic_load(&rmr->key.revoked)};
 	stag = ual_octets_step(&rmr->octets, before->stag);
-	atomic_store(&rmr->key.stag, stag);
-	atomic_store(&rmr->key.revoked, false);
+	ual_key_renew(&rmr->key, stag);
 	rmr->link = *link;
 	pthread_mutex_unlock(&rmr->lock);
 	return stag;
@@ -295,8 +294,7 @@ link_post_returning(struct ual_rmr *rmr, struct ual_ep *ep, struct ri_wr *wr,
 	if (status != IT_SUCCESS)
 		return status;
 	pthread_mutex_lock(&rmr->lock);
-	atomic_store(&rmr->key.stag, stag);
-	atomic_store(&rmr->key.revoked, false);
+	ual_key_renew(&rmr->key, stag);
 	rmr->link = *link;
 	pthread_mutex_unlock(&rmr->lock);
 	*context = stag;

@@ -130,7 +130,7 @@ fast_fill(struct vsw_mem_entry *mr, const struct vsw_mem_fast *fast)
 	mr->region = mr;
 	mr->ptr = mr->num_pieces == 1 ? mr->pieces[0].ptr : NULL;
 	mr->stag = fast->stag;
-	atomic_store(&mr->live, mr->stag);
+	atomic_store_explicit(&mr->live, mr->stag, memory_order_release);
 	return VSW_MEM_OK;
 }
 

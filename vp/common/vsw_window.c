@@ -160,7 +160,7 @@ window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw
 	mw->offset = bind->addr - mr->addr;
 	mw->ptr = mr->ptr != NULL ? mr->ptr + mw->offset : NULL;
 	mw->stag = bind->mw_stag;
-	atomic_store(&mw->live, mw->stag);
+	atomic_store_explicit(&mw->live, mw->stag, memory_order_release);
 }
 
 void
