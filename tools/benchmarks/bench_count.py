@@ -32,6 +32,8 @@ STEPS = {
     'post-receive': 'post of a receive',
     'write-in': 'poll that places the Write',
     'send-in': 'poll that places the Send and returns its completion',
+    'post-link': 'link of a window, done at its end',
+    'unlink-in': 'poll that places a Send which revokes the window',
     'poll-one': 'poll that finds a completion',
     'poll-none': 'poll that finds nothing',
     'emul-post-write': 'emul: post of a Write, done at its end',
@@ -141,9 +143,10 @@ def most(kind, limit):
 
 
 def grown(figures, limits):
-    """Per step, in words, what is above its limit."""
-    return {step: [f'{kind}: {figures[step][kind]}, was {limits[step][kind]}' for kind in KINDS
-                   if figures[step][kind] > most(kind, limits[step][kind])] for step in limits}
+    """Per step, in words, what is above its limit; a step must have limits."""
+    return {step: [f'{kind}: {kinds[kind]}, was {limits[step][kind]}' for kind in KINDS
+                   if kinds[kind] > most(kind, limits[step][kind])]
+            if step in limits else ['it has no limits'] for step, kinds in figures.items()}
 
 
 def table(figures):
@@ -178,7 +181,7 @@ def print_figures(found, figures, limits):
     for step, kinds in figures.items():
         cells = []
         for kind in KINDS:
-            change = kinds[kind] - limits[step][kind] if limits else 0
+            change = kinds[kind] - limits[step][kind] if limits and step in limits else 0
             cells.append(f'{kinds[kind]:,}' + (f' ({change:+d})' if change else ''))
         print(f'{STEPS[step]:<54}' + ''.join(f'{cell:>22}' for cell in cells))
 

@@ -52,17 +52,17 @@ crc_of(const void *from, size_t len)
 /* --- lines of code ------------------------------------------------------------------------ */
 
 #if defined(__x86_64__)
-#define RING 256 /* lines in all */
+#define RING 512 /* lines in all */
 #define STEP 73  /* from a line to the next one that is executed; odd, so that all are */
 /* What `tools/bench --instructions` counts. */
-#define LINES_POST  108
-#define LINES_PLACE 102
-#define LINES_EMPTY 46 /* of them, those that a poll which finds nothing executes */
+#define LINES_POST  102
+#define LINES_PLACE 106
+#define LINES_EMPTY 48 /* of them, those that a poll which finds nothing executes */
 
 /*
- * Executes `lines` lines and returns. Each has ten instructions; every second one reads a line of `data`, 16 KiB. Nine have
- * a locked instruction, as ours: they are those executed as number 15, 35, 55, 75 and 95 (of a post), 120 and 140 (of a poll that
- * finds nothing), 160 and 175. Line i begins at bench_code_ring + 64 i.
+ * Executes `lines` lines and returns. Each has ten instructions; every second one reads a line of `data`, 16 KiB. Five have
+ * a locked instruction, as ours: they are those executed as number 15, 35 and 55 (of a post), 120 and 140 (of a poll that
+ * finds nothing). Line i begins at bench_code_ring + 64 i.
  */
 uint64_t bench_code_run(const char *begin, uint64_t lines, char *data);
 extern const char bench_code_ring[];
@@ -78,13 +78,11 @@ __asm__("	.pushsection .text\n"
 	"	.globl bench_code_ring\n"
 	"bench_code_ring:\n"
 	"	.set i, 0\n"
-	"	.rept 256\n"
+	"	.rept 512\n"
 	"	.balign 64\n"
 	"	add %rsi, %rax\n"
 	"	rol $3, %rax\n"
-	"	.if (i == 71) || (i == 251) || (i == 175) || (i == 99) || (i == 23) || (i == 56) "
-	"|| "
-	"(i == 236) || (i == 160) || (i == 231)\n"
+	"	.if (i == 71) || (i == 507) || (i == 431) || (i == 56) || (i == 492)\n"
 	"	lock xorq $0, (%rdx, %rcx)\n"
 	"	.elseif i & 1\n"
 	"	xor (%rdx, %rcx), %rax\n"
@@ -97,7 +95,7 @@ __asm__("	.pushsection .text\n"
 	"	btc $5, %rax\n"
 	"	dec %rsi\n"
 	"	jz 1f\n"
-	"	jmp bench_code_ring + ((i + 73) % 256) * 64\n"
+	"	jmp bench_code_ring + ((i + 73) % 512) * 64\n"
 	"	.set i, i + 1\n"
 	"	.endr\n"
 	"	.balign 64\n"
@@ -117,7 +115,7 @@ execute(const struct end *end, unsigned before, unsigned lines)
 {
 	lines = lines * end->percent / 100;
 	if (lines > 0)
-		(void)bench_code_run(line_after(before), lines, end->cold);
+		(void)bench_code_run(line_after(before * end->percent / 100), lines, end->cold);
 }
 #else
 #define LINES_POST  0

@@ -8,6 +8,8 @@
  * post-write, post-send, post-receive  the call that posts; of a Write and a Send, up to the return of send()
  * write-in, send-in                    a poll that receives the frame and places it, from recv() on; of a Send, it
  *                                      returns the completion, too
+ * post-link                            the call that links a window, which is done at its end
+ * unlink-in                            as send-in, of a Send that revokes the window
  * poll-one                             a poll that returns a completion that is there
  * poll-none                            a poll that asks the socket and finds nothing
  * emul-...                             the same over vp/emul, where a post does all of the work
@@ -50,6 +52,8 @@ struct ends {
 	struct bench_node from;
 	struct bench_node to;
 	it_event_t event;
+	it_rmr_handle_t window; /* of `to` */
+	it_rmr_context_t context;
 	unsigned char mark; /* last octet of the last Write */
 };
 
@@ -293,6 +297,46 @@ poll_none(struct ends *ends)
 	return !poll_end(ends, &ends->to);
 }
 
+static bool
+post_link(struct ends *ends)
+{
+	struct bench_node *to = &ends->to;
+
+	bench_check(it_rmr_link(ends->window, to->lmr, to->buf + to->half, OCTETS,
+				IT_ADDR_MODE_ABSOLUTE, IT_PRIV_REMOTE_WRITE, to->ep, 3, 0,
+				&ends->context),
+		    "it_rmr_link");
+	return true;
+}
+
+/* A signalled request gives the slots back here, too. */
+static void
+settle_link(struct ends *ends)
+{
+	bench_check(it_rmr_unlink(ends->window, ends->to.ep, 4, IT_COMPLETION_FLAG),
+		    "it_rmr_unlink");
+	await_event(ends, &ends->to);
+}
+
+static void
+unlink_waits(struct ends *ends)
+{
+	it_lmr_triplet_t piece = bench_node_piece(&ends->from, 0, OCTETS);
+
+	receive_waits(ends);
+	(void)post_link(ends);
+	bench_check(it_post_send_and_unlink(ends->from.ep, &piece, 1, 2, 0, ends->context),
+		    "it_post_send_and_unlink");
+}
+
+static void
+settle_unlink_in(struct ends *ends)
+{
+	settle_send_in(ends);
+	(void)post_link(ends);
+	settle_link(ends);
+}
+
 /* --- windows ------------------------------------------------------------------------------ */
 
 static const struct step wire_steps[] = {
@@ -302,6 +346,8 @@ static const struct step wire_steps[] = {
 	{"post-send", receive_waits, post_send, settle_send},
 	{"send-in", send_waits, send_in, settle_send_in},
 	{"post-receive", NULL, post_receive, settle_receive},
+	{"post-link", NULL, post_link, settle_link},
+	{"unlink-in", unlink_waits, send_in, settle_unlink_in},
 	{"poll-one", completion_waits, poll_one, settle_poll},
 	{"poll-none", NULL, poll_none, NULL},
 	{NULL, NULL, NULL, NULL},
@@ -343,6 +389,7 @@ steps_run(const struct step *steps, const char *adapter)
 	if (ends == NULL)
 		bench_die("no memory");
 	bench_node_join(&ends->from, &ends->to, &opts);
+	bench_check(it_rmr_create(ends->to.pz, IT_RMR_TYPE_NARROW, &ends->window), "it_rmr_create");
 	service_freeze(true);
 	for (const struct step *step = steps; step->name != NULL; step++) {
 		unsigned good = 0;
@@ -356,6 +403,7 @@ steps_run(const struct step *steps, const char *adapter)
 		}
 	}
 	service_freeze(false);
+	bench_check(it_rmr_free(ends->window), "it_rmr_free");
 	bench_node_close(&ends->from);
 	bench_node_close(&ends->to);
 	free(ends);
