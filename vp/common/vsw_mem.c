@@ -250,7 +250,7 @@ refusal(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 {
 	if (atomic_load(&entry->live) != wanted->stag)
 		return VSW_MEM_STAG;
-	if (entry->pd != who->pd || (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
+	if (entry->pd != who->pd || (entry->narrow && entry->qpn != who->qpn))
 		return VSW_MEM_PD;
 	if ((entry->access & wanted->access) != wanted->access)
 		return (entry->access & VSW_MEM_REMOTE) == 0 &&
@@ -314,7 +314,7 @@ begin_counted(struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	use->entry = entry;
 	use->mark = NULL;
 	if (atomic_load(&entry->live) != wanted->stag || !is_permitted(entry, who, wanted) ||
-	    (entry->kind == VSW_MEM_NARROW && entry->qpn != who->qpn))
+	    (entry->narrow && entry->qpn != who->qpn))
 		return refuse(entry, who, wanted, use);
 	use_fill(use, entry, wanted);
 	return VSW_MEM_OK;

@@ -199,6 +199,7 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, bool cou
 	atomic_store(&entry->counted, counted);
 	vsw_mem_renew(entry, octet);
 	entry->kind = (uint8_t)kind;
+	entry->narrow = kind == VSW_MEM_NARROW;
 	entry->pd = pd;
 	entry->access = 0;
 	entry->region = NULL;

@@ -46,10 +46,11 @@ struct vsw_mem_entry {
 	uint64_t offset;              /* of the first byte within the region's memory */
 	struct vsw_mem_entry *region; /* itself, or the region under a window; NULL: unbound */
 
-	/* Accesses do not read the following, but for `uses`. */
+	/* Accesses do not read the following, but for these two. */
 	alignas(VSW_MEM_LINE) atomic_uint uses;
+	bool narrow;          /* a narrow window */
 	struct vsw_lock lock; /* changes of this entry; never two at a time */
-	uint8_t kind;         /* enum vsw_mem_kind */
+	uint8_t kind; /* enum vsw_mem_kind; VSW_MEM_FREE from the time when the key is revoked */
 	bool zero_based;
 	bool shareable;
 	bool attached;  /* the current mem is attached at the host */
