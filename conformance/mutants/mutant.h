@@ -45,12 +45,14 @@ enum mutant_act {
 	MUTANT_LATE      /* told by the third poll that finds nothing else */
 };
 
-#define MUTANT_SGE 64
+#define MUTANT_SGE   64
+#define MUTANT_PAGES 256
 
 /* A request of a send queue as a copy that a hook may change; `sgl` has the segments, up to MUTANT_SGE. */
 struct mutant_wr {
 	struct ri_wr wr;
 	struct ri_sge sgl[MUTANT_SGE];
+	uint64_t pages[MUTANT_PAGES]; /* for a hook that changes the list of a fast registration */
 };
 
 struct mutant {

@@ -6,8 +6,6 @@
 
 /* --- fast registration ------------------------------------------------------------------------- */
 
-#define MOST_PIECES 256
-
 static struct ri_wr_fast_reg *
 registration_of(struct mutant_wr *wr)
 {
@@ -18,15 +16,14 @@ registration_of(struct mutant_wr *wr)
 static bool
 register_order(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
-	static _Thread_local uint64_t pages[MOST_PIECES];
 	struct ri_wr_fast_reg *reg = registration_of(wr);
 
 	(void)uqp;
-	if (reg == NULL || reg->num_pages > MOST_PIECES || reg->lengths != NULL)
+	if (reg == NULL || reg->num_pages > MUTANT_PAGES || reg->lengths != NULL)
 		return true;
 	for (uint32_t i = 0; i < reg->num_pages; i++)
-		pages[i] = reg->pages[reg->num_pages - 1 - i];
-	reg->pages = pages;
+		wr->pages[i] = reg->pages[reg->num_pages - 1 - i];
+	reg->pages = wr->pages;
 	return true;
 }
 
