@@ -137,7 +137,6 @@ static void
 process_setup(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
-	ual_section_setup();
 }
 
 /* Take the oldest freed slot. */

@@ -116,8 +116,12 @@ ual_section_wait(void)
 	wait_for_crowd();
 }
 
-void
-ual_section_setup(void)
+/*
+ * When the library is loaded, since the kernel then registers a process of one thread at once. Where there are other
+ * threads, as after the first adapter was looked for, it waits for all processors, which takes 10 ms or more.
+ */
+__attribute__((constructor)) static void
+make_light(void)
 {
 	ri_order_setup(&ual_section_light);
 }
@@ -133,5 +137,5 @@ ual_section_forked(void)
 	for (unsigned half = 0; half < 2; half++)
 		atomic_store(&crowd[half], crowd_mine[half]);
 	pthread_mutex_init(&wait_lock, NULL);
-	ual_section_setup();
+	make_light();
 }

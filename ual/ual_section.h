@@ -45,8 +45,6 @@ extern atomic_bool ual_section_light;
 
 /* Wait until every other thread's section that was under way has ended. Not from inside one. */
 void ual_section_wait(void);
-/* Make membarrier(2) work for this process; once, and again in a forked child. */
-void ual_section_setup(void);
 /* In a forked child: no thread but this one exists. */
 void ual_section_forked(void);
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ri_order.h"
 #include "ual_ia.h"
 #include "ual_section.h"
 
@@ -443,9 +444,27 @@ test_fork(void)
 	ia_delete(ia);
 }
 
+static bool loaded_light; /* when main() began */
+
+/* Registering the process for membarrier(2) takes 10 ms or more as soon as there are threads. */
+static void
+test_light_at_load(void)
+{
+	long calls = syscall(SYS_membarrier, 0, 0); /* MEMBARRIER_CMD_QUERY */
+
+#if defined(__SANITIZE_THREAD__)
+	calls = 0; /* it does not know that call, so it is not made */
+#endif
+	if (calls > 0 && (calls & RI_ORDER_PRIVATE_EXPEDITED) != 0)
+		g_assert_true(loaded_light);
+	else
+		g_test_skip("no membarrier(2)");
+}
+
 int
 main(int argc, char **argv)
 {
+	loaded_light = syscall(SYS_membarrier, RI_ORDER_PRIVATE_EXPEDITED, 0) == 0;
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ual/object/life", test_life);
 	g_test_add_func("/ual/object/garbage", test_garbage);
@@ -459,5 +478,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/object/list", test_list);
 	g_test_add_func("/ual/object/threads", test_threads);
 	g_test_add_func("/ual/object/fork", test_fork);
+	g_test_add_func("/ual/object/light-at-load", test_light_at_load);
 	return g_test_run();
 }
