@@ -7,7 +7,11 @@
 #include <isa-l.h>
 #include <pthread.h>
 #include <string.h>
+#ifdef CP_XXH3_DISPATCH
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include "tool_error.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cp_file.h"
 #include "cp_sum.h"
@@ -276,6 +277,33 @@ test_sums(void)
 	g_assert_false(cp_sum_known(CP_SUM_KINDS));
 }
 
+/* However long the octets are, and in which pieces they come: as the functions of the library for any processor say. */
+static void
+test_long_sum(void)
+{
+	static const size_t pieces[] = {1, 63, 256, 1023, 4096, 100000, 1 << 20};
+	static uint8_t octets[(1 << 20) + 77];
+	XXH128_canonical_t expected;
+
+	for (size_t i = 0; i < sizeof(octets); i++)
+		octets[i] = (uint8_t)(i * i / 7);
+	XXH128_canonicalFromHash(&expected, XXH3_128bits(octets, sizeof(octets)));
+	for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++) {
+		g_autofree char *text = NULL;
+		struct cp_sum sum;
+
+		g_assert_true(cp_sum_begin(&sum, CP_XXH3, NULL));
+		for (size_t at = 0; at < sizeof(octets); at += pieces[i])
+			cp_sum_add(&sum, octets + at, MIN(pieces[i], sizeof(octets) - at));
+		text = cp_sum_end(&sum);
+		for (size_t at = 0; at < sizeof(expected.digest); at++) {
+			char two[3] = {text[2 * at], text[2 * at + 1], '\0'};
+
+			g_assert_cmphex(g_ascii_strtoull(two, NULL, 16), ==, expected.digest[at]);
+		}
+	}
+}
+
 /* A server of a version before XXH3 names no sums, and has the other two. */
 static void
 test_agreed_sum(void)
@@ -317,6 +345,7 @@ main(int argc, char **argv)
 	ADD("descriptors", test_descriptors);
 	ADD("mask", test_mask);
 	g_test_add_func("/tools/files/sums", test_sums);
+	g_test_add_func("/tools/files/long-sum", test_long_sum);
 	g_test_add_func("/tools/files/agreed-sum", test_agreed_sum);
 	return g_test_run();
 }
