@@ -4,6 +4,7 @@
 #include "cp_crew.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "tool_error.h"
 #include "tool_signal.h"
 
+#define RESERVED     16        /* chunks; a peer can make us allocate so many more than it sends */
 #define LOOK_EACH_NS 100000000 /* between looks whether the user stopped us */
 
 size_t
@@ -40,6 +42,21 @@ move_some(const struct cp_crew_task *task, uint8_t *octets, size_t len, uint64_t
 					 : pwrite(task->fd, octets, len, (off_t)offset);
 	while (moved < 0 && errno == EINTR);
 	return moved;
+}
+
+/*
+ * Space for the chunks from this one on. A file system that allocates it in one piece saves the work for each block at
+ * its write. If there is none, the write says so.
+ */
+static void
+reserve_space(const struct cp_crew *crew, uint64_t number)
+{
+	const struct cp_crew_task *task = &crew->task;
+	uint64_t offset = number * task->chunk;
+
+	if (!task->fills_ring && number % RESERVED == 0)
+		(void)fallocate(task->fd, 0, (off_t)offset,
+				(off_t)MIN(task->size - offset, RESERVED * task->chunk));
 }
 
 static bool
@@ -125,6 +142,7 @@ crew_thread(void *arg)
 	uint64_t number;
 
 	while (next_chunk(crew, &number)) {
+		reserve_space(crew, number);
 		if (!move_chunk(crew, number, &error)) {
 			give_up(crew, error);
 			break;
