@@ -157,6 +157,16 @@ crew_thread(void *arg)
 
 /* --- for the owner ------------------------------------------------------------------------ */
 
+/*
+ * The disk and a slow checksum work side by side. A fast one takes a small part of the time of the file, so a second
+ * thread would mostly wait, for its turn or for the lock that the kernel keeps while it writes a file.
+ */
+static unsigned
+threads_for(enum cp_sum_kind kind)
+{
+	return kind == CP_SHA256 ? CP_CREW_SIZE : 1;
+}
+
 bool
 cp_crew_begin(struct cp_crew *crew, const struct cp_crew_task *task, GError **error)
 {
@@ -171,7 +181,7 @@ cp_crew_begin(struct cp_crew *crew, const struct cp_crew_task *task, GError **er
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&crew->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	while (crew->running < CP_CREW_SIZE &&
+	while (crew->running < threads_for(task->kind) &&
 	       pthread_create(&crew->threads[crew->running], NULL, crew_thread, crew) == 0)
 		crew->running++;
 	if (crew->running > 0)

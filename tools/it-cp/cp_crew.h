@@ -16,7 +16,7 @@
 
 #include "cp_sum.h"
 
-#define CP_CREW_SIZE 2 /* threads */
+#define CP_CREW_SIZE 2 /* threads, at most */
 
 struct cp_crew_task {
 	int fd;          /* the file, whose offset is not used */
