@@ -24,6 +24,8 @@ tool_memory_make(struct tool_memory *memory, const struct tool_adapter *adapter,
 	if (mapped == MAP_FAILED)
 		return tool_fail(error, TOOL_ERROR_FAILED, "no memory for a buffer of %zu bytes",
 				 size);
+	/* Large pages, if the kernel has them: fewer faults at the first use, fewer entries of the TLB. */
+	(void)madvise(mapped, size, MADV_HUGEPAGE);
 	memory->octets = mapped;
 	memory->size = size;
 	status = it_lmr_create(adapter->pz, mapped, NULL, size, IT_ADDR_MODE_ABSOLUTE, privs,
