@@ -8,8 +8,9 @@
  * that the octets are in place (its arrival there).
  *
  * A crew of threads moves chunks between the file and the ring (cp_crew.h), so that the file, the checksum and the
- * connection are at work at the same time. The sender's crew reads ahead as far as the ring has room. The receiver's
- * crew may be CP_BEHIND chunks behind the letters that have arrived.
+ * connection are at work at the same time. The sender's ring is its own affair, and smaller: its crew reads AHEAD chunks,
+ * of which the first one is being sent, and they stay in the cache. The receiver's crew may be CP_BEHIND chunks behind
+ * the letters that have arrived.
  */
 
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "tool_error.h"
 #include "tool_signal.h"
 
+#define AHEAD 3 /* of them, two for the threads that a slow checksum has */
+
 bool
 cp_copy_open(struct cp_copy *copy, struct tool_mail *mail, enum cp_sum_kind kind, bool receiver,
 	     GError **error)
@@ -26,7 +29,8 @@ cp_copy_open(struct cp_copy *copy, struct tool_mail *mail, enum cp_sum_kind kind
 	memset(copy, 0, sizeof(*copy));
 	copy->mail = mail;
 	copy->kind = kind;
-	return tool_memory_make(&copy->ring, mail->link->adapter, CP_SLOTS * CP_CHUNK,
+	copy->slots = receiver ? CP_SLOTS : AHEAD;
+	return tool_memory_make(&copy->ring, mail->link->adapter, copy->slots * CP_CHUNK,
 				receiver ? IT_PRIV_REMOTE_WRITE : IT_PRIV_NONE, false, error);
 }
 
@@ -37,10 +41,11 @@ cp_copy_close(struct cp_copy *copy)
 	g_clear_pointer(&copy->checksum, g_free);
 }
 
+/* Where that chunk is in a ring of so many slots. */
 static size_t
-slot_offset(uint64_t number)
+slot_offset(uint64_t number, size_t slots)
 {
-	return (size_t)(number % CP_SLOTS) * CP_CHUNK;
+	return (size_t)(number % slots) * CP_CHUNK;
 }
 
 static void
@@ -58,7 +63,7 @@ crew_begin(struct cp_crew *crew, const struct cp_copy *copy, int fd, bool sends,
 		.fills_ring = sends,
 		.ring = copy->ring.octets,
 		.chunk = CP_CHUNK,
-		.slots = CP_SLOTS,
+		.slots = copy->slots,
 		.size = copy->size,
 		.kind = copy->kind,
 	};
@@ -75,11 +80,12 @@ chunks_of(const struct cp_copy *copy)
 static bool
 write_chunk(struct cp_copy *copy, uint64_t number, size_t len, GError **error)
 {
-	it_lmr_triplet_t part = tool_memory_part(&copy->ring, slot_offset(number), len);
+	it_lmr_triplet_t part =
+		tool_memory_part(&copy->ring, slot_offset(number, copy->slots), len);
 	struct cp_letter letter = {.word = CP_CHUNK_READY, .number = number, .size = len};
 
 	return tool_check(it_post_rdma_write(copy->mail->link->ep, &part, 1, 0, 0,
-					     copy->peer_address + slot_offset(number),
+					     copy->peer_address + slot_offset(number, CP_SLOTS),
 					     copy->peer_context),
 			  "it_post_rdma_write", error) &&
 	       cp_letter_send(copy->mail, &letter, error);
@@ -133,7 +139,7 @@ send_chunks(struct cp_copy *copy, struct cp_crew *crew, GError **error)
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 		/* The slots of all chunks before this one may be filled anew: their letters have completed. */
-		cp_crew_grant(crew, MIN(total, number + CP_SLOTS));
+		cp_crew_grant(crew, MIN(total, number + copy->slots));
 		if (!slot_await(copy, number, error) || !cp_crew_await(crew, number + 1, error) ||
 		    !write_chunk(copy, number, cp_crew_octets(crew, number), error))
 			return false;

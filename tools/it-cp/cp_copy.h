@@ -12,6 +12,7 @@ struct cp_copy {
 	struct tool_mail *mail;
 	enum cp_sum_kind kind;
 	struct tool_memory ring; /* sender: source of its Writes; receiver: their target */
+	size_t slots;            /* of that ring */
 	uint64_t peer_context;   /* sender: of the receiver's ring */
 	uint64_t peer_address;
 	uint64_t done;   /* octets */

@@ -9,6 +9,7 @@ Usage: test_programs.py TOOLS ADAPTER self|pair      (TAP)
 import functools
 import os
 import pty
+import random
 import re
 import resource
 import signal
@@ -201,6 +202,18 @@ def small_copies(bench):
             source = folder.file('source', SOME[:size])
             bench.copy(folder, source, '@copy')
             same(SOME[:size], folder.content('served/copy'))
+
+
+def large_copies(bench):
+    """Each slot of both rings is used several times, and no chunk is like another one."""
+    octets = random.Random(1).randbytes((27 << 20) + 5)
+    with Folder() as folder:
+        source = folder.file('source', octets)
+        for options in ((), ('-c', 'sha256')):
+            bench.copy(folder, source, '@copy', *options)
+            same(True, octets == folder.content('served/copy'))
+            bench.copy(folder, '@copy', os.path.join(folder.path, 'back'), *options)
+            same(True, octets == folder.content('back'))
 
 
 def walls(bench):
@@ -457,7 +470,8 @@ EVERYWHERE = [
       for kind in ('write', 'read', 'send')],
     *[('checked-' + kind, functools.partial(checked, kind)) for kind in ('write', 'read', 'send')],
     ('duration', duration), ('columns', columns),
-    ('copies', copies), ('progress', progress), ('small-copies', small_copies), ('walls', walls), ('no-room', no_room),
+    ('copies', copies), ('progress', progress), ('small-copies', small_copies), ('large-copies', large_copies),
+    ('walls', walls), ('no-room', no_room),
 ]
 
 PAIRS = [
