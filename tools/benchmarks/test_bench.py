@@ -168,6 +168,24 @@ def copies_are_whole():
             raise AssertionError(f'{bad} copies')
 
 
+def copies_share_nothing():
+    """Where cp can let two files have the same blocks, it is told to copy them."""
+    path = os.environ['PATH']
+    with tempfile.TemporaryDirectory() as folder:
+        bench_copy.make(folder, 1)
+        try:
+            os.environ['PATH'] = folder + os.pathsep + path
+            for status, shares in ((0, True), (1, False)):
+                cp = os.path.join(folder, 'cp')
+                with open(cp, 'w') as script:
+                    script.write(f'#!/bin/sh\nexit {status}\n')
+                os.chmod(cp, 0o700)
+                ways, _ = bench_copy.others(folder)
+                same(shares, '--reflink=never' in ways['cp'].client)
+        finally:
+            os.environ['PATH'] = path
+
+
 def curves():
     drawing = xml.dom.minidom.parseString(bench_peers.svg(
         'x', {'ours': {8: 4000.0, 64: 4100.0, 4 << 20: 1e6}, 'theirs': {64: 5000.0}}))
@@ -203,7 +221,7 @@ def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
-             peers_are_read, copies_are_whole, curves, rows_of_peers]
+             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers]
     print(f'1..{len(cases)}')
     failed = 0
     for number, case in enumerate(cases, 1):
