@@ -20,6 +20,7 @@
 #include "it_pair.h"
 
 #define OTHER_ADDRESS "10.79.0.77"
+#define LONG_ADDRESS  "fd79::77"
 
 static struct {
 	const char *name, *type, *interface, *address;
@@ -442,11 +443,15 @@ has_address(const struct end *end, const char *text)
 static it_path_t
 path_to(const struct pair *pair, const char *text)
 {
-	it_net_addr_t addr = {.addr_type = IT_IPV4};
+	bool is_long = strchr(text, ':') != NULL;
+	it_net_addr_t addr = {.addr_type = is_long ? IT_IPV6 : IT_IPV4};
 	size_t paths = 1, total = 0;
 	it_path_t path;
 
-	g_assert_cmpint(inet_pton(AF_INET, text, &addr.addr.ipv4), ==, 1);
+	if (is_long)
+		g_assert_cmpint(inet_pton(AF_INET6, text, &addr.addr.ipv6), ==, 1);
+	else
+		g_assert_cmpint(inet_pton(AF_INET, text, &addr.addr.ipv4), ==, 1);
 	pair_ok(it_get_pathinfo(pair->active.ia, pair->spigot, &addr, &paths, &total, &path));
 	g_assert_cmpuint(paths, ==, 1);
 	return path;
@@ -470,6 +475,64 @@ test_addresses(struct pair *pair)
 	g_assert_false(has_address(&pair->active, OTHER_ADDRESS));
 	pair_close(pair);
 	expect_works();
+}
+
+/*
+ * Connect and accept, when the listener has the address: it follows a moment later than the kernel tells, and then has
+ * the device know it, too.
+ */
+static void
+establish_soon(struct pair *pair)
+{
+	const gint64 end = g_get_monotonic_time() + WAIT_US;
+	it_event_t event;
+
+	end_new_ep(&pair->active);
+	pair_connect(pair);
+	while (it_evd_dequeue(pair->passive.cm_req, &event) != IT_SUCCESS) {
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		g_usleep(1000);
+		if (it_evd_dequeue(pair->active.cm_msg, &event) != IT_SUCCESS)
+			continue;
+		g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_NONPEER_REJECT_EVENT);
+		g_usleep(20 * 1000);
+		end_new_ep(&pair->active);
+		pair_connect(pair);
+	}
+	g_assert_cmphex(event.event_number, ==, IT_CM_REQ_CONN_REQUEST_EVENT);
+	end_new_ep(&pair->passive);
+	pair_ok(it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, NULL, 0));
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+}
+
+static void
+use(struct pair *pair, uint64_t value)
+{
+	establish_soon(pair);
+	exchange(pair, value);
+	pair_disconnect(pair);
+}
+
+/* A listener gets the addresses that come, loses those that go, and goes on with the others [IT 9.4.8]. */
+static void
+test_follow(struct pair *pair)
+{
+	const it_path_t first = pair->path;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		interface_do("addr add " OTHER_ADDRESS "/24");
+		interface_do("addr add " LONG_ADDRESS "/64 nodad");
+		pair->path = path_to(pair, OTHER_ADDRESS);
+		use(pair, 10 * i + 1);
+		pair->path = path_to(pair, LONG_ADDRESS);
+		use(pair, 10 * i + 2);
+		interface_do("addr del " OTHER_ADDRESS "/24");
+		interface_do("addr del " LONG_ADDRESS "/64");
+		pair->path = first;
+		use(pair, 10 * i + 3);
+	}
+	pair_close(pair);
 }
 
 /* --- each with an open pair, which it closes ----------------------------------------------------- */
@@ -511,6 +574,7 @@ add(void)
 	add_removable("switch", test_switch);
 	add_removable("traffic", test_traffic);
 	add_removable("addresses", test_addresses);
+	add_removable("follow", test_follow);
 	add_removable("idle", test_idle);
 	add_removable("connected", test_connected);
 	add_removable("busy", test_busy);

@@ -33,10 +33,10 @@
  * Datagrams. A queue pair for datagrams has no connection: it runs from its creation on, vib_cm*.c knows nothing of it,
  * and its end raises an asynchronous event.
  *
- * Events. Four descriptors of an adapter are watched by the host, so their events arrive on its service thread:
+ * Events. Five descriptors of an adapter are watched by the host, so their events arrive on its service thread:
  * completions and asynchronous events (vib_events.c), the connection manager (vib_cm_events.c), and what the kernel tells
- * all programs of its devices (vib_removal.c), which nobody acknowledges. Each other handler gets an event, makes its
- * upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp, ibv_destroy_srq and
+ * all programs of its devices (vib_removal.c) and of addresses (vib_cm_follow.c), which nobody acknowledges. Each other
+ * handler gets an event, makes its upcalls without a lock, and only then acknowledges the event. ibv_destroy_cq, ibv_destroy_qp, ibv_destroy_srq and
  * rdma_destroy_id wait until all events of their object are acknowledged, so after they returned no upcall names the
  * object. Therefore they are not called on the service thread while an event of the same object is not acknowledged, or
  * while owning a lock that a handler takes.
@@ -480,9 +480,9 @@ uint32_t vib_mw_count(struct ri_context *context, const struct ibv_mr *over, uin
 extern const struct ri_device_ops vib_device_ops;
 /* The spigot of the adapter that has this address, from 0; false: it is not one of the adapter's. */
 bool vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port);
-/* The addresses of a spigot, as they are now; returns how many. */
-uint32_t vib_port_addrs(struct ri_rnic *rnic, uint32_t port,
-			struct ri_addr addrs[RI_PORT_ADDR_MAX]);
+/* The addresses of a spigot, as they are now, and how many. False: it has no interface, or the kernel cannot be asked; 0. */
+bool vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX],
+		    uint32_t *count);
 /* An upcall from the service thread or a fast entry; the caller owns no lock. */
 void vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t ctx);
 
@@ -555,6 +555,8 @@ void vib_cm_abort(struct ri_qp *qp);
 void vib_cm_forget(struct ri_qp *qp);
 /* Is the queue pair in its time-wait? For modify to IDLE. */
 bool vib_cm_in_time_wait(struct ri_qp *qp);
+/* The addresses of spigots may have changed: the listeners get those of now, on the service thread. Any thread. */
+void vib_cm_follow(struct ri_rnic *rnic);
 /* IBV_EVENT_COMM_EST: the first message came before the connection manager's last one; on the service thread. */
 void vib_cm_comm_est(struct ri_qp *qp);
 /* The device is gone: end every attempt and connection, RI_CM_BROKEN or RI_CM_FAILED; on the service thread. */

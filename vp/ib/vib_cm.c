@@ -260,11 +260,13 @@ vib_cm_open(struct ri_rnic *rnic)
 	vib_list_init(&cm->conns);
 	vib_list_init(&cm->deferred);
 	vib_list_init(&cm->queries);
+	vib_list_init(&cm->listens);
 	status = vib_channel_open(cm);
 	if (status != RI_SUCCESS) {
 		cm_free(cm);
 		return status;
 	}
+	vib_follow_start(cm);
 	rnic->cm = cm;
 	return RI_SUCCESS;
 }
@@ -272,8 +274,10 @@ vib_cm_open(struct ri_rnic *rnic)
 void
 vib_cm_stop(struct ri_rnic *rnic)
 {
-	if (rnic->cm != NULL)
-		rnic->host->watch_stop(rnic->host->self, &rnic->cm->watch);
+	if (rnic->cm == NULL)
+		return;
+	rnic->host->watch_stop(rnic->host->self, &rnic->cm->watch);
+	vib_follow_stop(rnic->cm);
 }
 
 /* Deferred connections are destroyed here; with iWARP that may wait for the device's own time limit. */

@@ -61,6 +61,10 @@ struct vib_cm {
 	struct vib_item conns;
 	struct vib_item deferred;
 	struct vib_item queries;
+	struct vib_item listens;
+	struct ri_watch
+		routes; /* tells of addresses, vib_cm_follow.c; its descriptor is -1 without that */
+	struct ri_task follow; /* the listeners get the addresses of now */
 	uint32_t calls; /* of rdma_connect on threads of their own, until vib_conn_called is done */
 };
 
@@ -100,11 +104,11 @@ struct vib_conn {
 	struct ri_cm_event heard;    /* to raise when the connection stands: what the reply said */
 };
 
-/* One address on which a listener listens. */
+/* One address on which a listener listens, in one port space. */
 struct vib_ear {
 	enum vib_owner owner; /* first */
 	struct ri_listen *listen;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id; /* NULL: this place is free */
 	struct ri_addr addr;
 };
 
@@ -118,9 +122,12 @@ struct ri_listen {
 	struct ri_service service;
 	uint32_t port;
 	uint32_t backlog;
-	uint32_t waiting; /* requests that are not answered; under vib_cm::lock */
-	bool dying;       /* under vib_cm::lock */
-	uint32_t num_ears;
+	uint32_t waiting;        /* requests that are not answered; under vib_cm::lock */
+	bool dying;              /* under vib_cm::lock, as the next three */
+	struct vib_item follows; /* in vib_cm::listens */
+	bool due;          /* the addresses of its spigot may be others than those of its ears */
+	bool following;    /* the service thread changes its ears */
+	uint32_t num_ears; /* places that are not free */
 	struct vib_ear ears[VIB_EARS];
 };
 
@@ -142,6 +149,8 @@ void vib_addr_of_sockaddr(struct ri_addr *addr, const struct sockaddr *sa);
  */
 bool vib_source_addr(struct ri_rnic *rnic, uint32_t port, const struct ri_addr *peer,
 		     struct ri_addr *local);
+/* Is it one of these, whatever the interface that they are of? */
+bool vib_addr_listed(const struct ri_addr *addrs, uint32_t count, const struct ri_addr *addr);
 /* Does this id use the device of the adapter? */
 bool vib_id_is_of(const struct rdma_cm_id *id, const struct ri_rnic *rnic);
 /* Octets of librdmacm into the event; librdmacm tells the length of the field, not of what the peer filled in. */
@@ -236,6 +245,19 @@ void vib_request_end_all(struct ri_context *context);
 enum ri_status vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port,
 			  struct ri_service *service, uint32_t backlog, struct ri_listen **out);
 void vib_listen_destroy(struct ri_listen *listen);
+/* It gets the addresses that its spigot has now, and loses the others; on the service thread, which handles no event. */
+void vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm);
+
+/* --- vib_cm_follow.c ----------------------------------------------------------------------------- */
+
+/* Watch the addresses of this machine. Without that the events of the device tell of some changes. */
+void vib_follow_start(struct vib_cm *cm);
+/* After the return it does not run. */
+void vib_follow_stop(struct vib_cm *cm);
+/* Another listener, whose ears are open; it is made to follow. */
+void vib_follow_join(struct ri_listen *listen, struct vib_cm *cm);
+/* It follows no more, and its ears are the caller's. The caller owns cm->lock, which is released meanwhile. */
+void vib_follow_leave(struct ri_listen *listen, struct vib_cm *cm);
 
 /* --- vib_resolve.c: datagram services -------------------------------------------------------------- */
 

@@ -55,8 +55,8 @@ addr_equal(const struct ri_addr *a, const struct ri_addr *b)
 	return a->family == b->family && memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
 }
 
-static bool
-addr_listed(const struct ri_addr *addrs, uint32_t count, const struct ri_addr *addr)
+bool
+vib_addr_listed(const struct ri_addr *addrs, uint32_t count, const struct ri_addr *addr)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (addr_equal(&addrs[i], addr))
@@ -92,12 +92,13 @@ vib_source_addr(struct ri_rnic *rnic, uint32_t port, const struct ri_addr *peer,
 		struct ri_addr *local)
 {
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
-	uint32_t count = vib_port_addrs(rnic, port, addrs);
 	struct ri_addr chosen;
+	uint32_t count;
 
+	(void)vib_port_addrs(rnic, port, addrs, &count);
 	if (local->family != RI_ADDR_NONE)
-		return addr_listed(addrs, count, local);
-	if (routed_source(peer, &chosen) && addr_listed(addrs, count, &chosen)) {
+		return vib_addr_listed(addrs, count, local);
+	if (routed_source(peer, &chosen) && vib_addr_listed(addrs, count, &chosen)) {
 		*local = chosen;
 		return true;
 	}

@@ -5,6 +5,10 @@
  * Listeners. librdmacm listens on an address, or on every address of every device. A listener is for one spigot, and
  * others may listen on the same port at another one, so it listens on each address that the spigot has, all with one port.
  * With datagrams it does so in both port spaces, since a query for a datagram service comes to the same listener.
+ *
+ * Each address and port space has an rdma_cm_id, an ear. It follows the spigot [IT 9.4.8]: when an address comes or goes,
+ * the service thread opens or closes ears (vib_cm_follow.c). Before that, and when the listener is destroyed, they belong to
+ * the verb. A request that has come has an id of its own, and counts in the one backlog of the listener, so it outlives its ear.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,11 +19,33 @@
 
 #define PORT_TRIES 16 /* a port that the first address got may be taken at another one */
 
+/* No event of it is being handled. */
+static void
+ear_close(struct vib_ear *ear)
+{
+	(void)rdma_destroy_id(ear->id);
+	ear->id = NULL;
+	ear->listen->num_ears--;
+}
+
 static void
 ears_close(struct ri_listen *listen)
 {
-	while (listen->num_ears > 0)
-		(void)rdma_destroy_id(listen->ears[--listen->num_ears].id);
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		if (listen->ears[i].id != NULL)
+			ear_close(&listen->ears[i]);
+	}
+}
+
+/* A free place; NULL: there is none. */
+static struct vib_ear *
+ear_free(struct ri_listen *listen)
+{
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		if (listen->ears[i].id == NULL)
+			return &listen->ears[i];
+	}
+	return NULL;
 }
 
 /* Can the address be used, with another port? */
@@ -55,15 +81,19 @@ static int
 ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	 enum rdma_port_space space)
 {
-	struct vib_ear *ear = &listen->ears[listen->num_ears];
+	struct vib_ear *ear = ear_free(listen);
 	struct sockaddr_storage sa;
 	int error = 0;
 
+	if (ear == NULL)
+		return ENOSPC;
 	if (!vib_sockaddr(&sa, addr, listen->service.port))
 		return EAFNOSUPPORT;
 	*ear = (struct vib_ear){.owner = VIB_OWNER_EAR, .listen = listen, .addr = *addr};
-	if (rdma_create_id(cm->channel, &ear->id, ear, space) != 0)
+	if (rdma_create_id(cm->channel, &ear->id, ear, space) != 0) {
+		ear->id = NULL;
 		return errno;
+	}
 	if (rdma_bind_addr(ear->id, (struct sockaddr *)&sa) != 0 ||
 	    rdma_listen(ear->id, (int)listen->backlog) != 0)
 		error = bind_error(listen, cm, ear, errno);
@@ -71,9 +101,11 @@ ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr
 		error = EADDRNOTAVAIL;
 	if (error != 0) {
 		(void)rdma_destroy_id(ear->id);
+		ear->id = NULL;
 		return error;
 	}
-	listen->service.port = rdma_get_src_port(ear->id);
+	if (listen->service.port == 0)
+		listen->service.port = rdma_get_src_port(ear->id);
 	listen->num_ears++;
 	return 0;
 }
@@ -90,9 +122,11 @@ static int
 ears_open(struct ri_listen *listen, struct vib_cm *cm)
 {
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
-	uint32_t count = vib_port_addrs(cm->rnic, listen->port, addrs);
-	int error = count == 0 ? EADDRNOTAVAIL : 0;
+	uint32_t count;
+	int error;
 
+	(void)vib_port_addrs(cm->rnic, listen->port, addrs, &count);
+	error = count == 0 ? EADDRNOTAVAIL : 0;
 	for (uint32_t i = 0; i < count && (error == 0 || is_of_address(error)); i++) {
 		error = ear_open(listen, cm, &addrs[i], RDMA_PS_TCP);
 		if (error == 0 && cm->rnic->attr.ud)
@@ -102,6 +136,55 @@ ears_open(struct ri_listen *listen, struct vib_cm *cm)
 		return 0;
 	ears_close(listen);
 	return error;
+}
+
+static bool
+ear_is_open(const struct ri_listen *listen, const struct ri_addr *addr, enum rdma_port_space space)
+{
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		const struct vib_ear *ear = &listen->ears[i];
+
+		if (ear->id != NULL && ear->id->ps == space && vib_addr_listed(&ear->addr, 1, addr))
+			return true;
+	}
+	return false;
+}
+
+/* Listen on an address that has come. What fails does not fail the listener, and is tried again at the next change. */
+static void
+ear_follow(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
+	   enum rdma_port_space space)
+{
+	int error = 0;
+
+	if (!ear_is_open(listen, addr, space))
+		error = ear_open(listen, cm, addr, space);
+	if (error != 0 && !is_of_address(error))
+		vib_log(cm->rnic, RI_LOG_WARNING,
+			"port %u cannot be listened on at a new address of the spigot: %s",
+			ntohs(listen->service.port), ri_errno_text(error));
+}
+
+void
+vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm)
+{
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
+	uint32_t count;
+
+	/* A query that fails, for lack of descriptors for example, says nothing of addresses. */
+	if (!vib_port_addrs(cm->rnic, listen->port, addrs, &count))
+		return;
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		struct vib_ear *ear = &listen->ears[i];
+
+		if (ear->id != NULL && !vib_addr_listed(addrs, count, &ear->addr))
+			ear_close(ear);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		ear_follow(listen, cm, &addrs[i], RDMA_PS_TCP);
+		if (cm->rnic->attr.ud)
+			ear_follow(listen, cm, &addrs[i], RDMA_PS_UDP);
+	}
 }
 
 static enum ri_status
@@ -162,6 +245,7 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 	vib_list_add(&context->listens, &listen->item);
 	pthread_mutex_unlock(&context->lock);
 	service->port = listen->service.port;
+	vib_follow_join(listen, rnic->cm);
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -171,13 +255,14 @@ static void
 requests_leave(struct ri_listen *listen, struct vib_cm *cm)
 {
 	listen->dying = true;
+	vib_follow_leave(listen, cm);
 	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
 		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
 
 		if (conn->listen == listen)
 			conn->listen = NULL;
 	}
-	for (uint32_t i = 0; i < listen->num_ears; i++)
+	for (uint32_t i = 0; i < VIB_EARS; i++)
 		vib_cm_wait(cm, &listen->ears[i]);
 }
 

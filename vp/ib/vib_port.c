@@ -143,16 +143,16 @@ interface_addrs(const char *name, struct ri_addr addrs[RI_PORT_ADDR_MAX], uint32
 	return true;
 }
 
-uint32_t
-vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX])
+bool
+vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX],
+	       uint32_t *count)
 {
-	uint32_t index = vib_port_interface(rnic, port), count = 0;
+	uint32_t index = vib_port_interface(rnic, port);
 	char name[IF_NAMESIZE];
 
-	if (index == 0 || if_indextoname(index, name) == NULL)
-		return 0;
-	(void)interface_addrs(name, addrs, &count);
-	return count;
+	*count = 0;
+	return index != 0 && if_indextoname(index, name) != NULL &&
+	       interface_addrs(name, addrs, count);
 }
 
 static bool
@@ -167,8 +167,9 @@ vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *por
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 
 	for (uint32_t p = 0; p < rnic->attr.num_ports; p++) {
-		uint32_t count = vib_port_addrs(rnic, p, addrs);
+		uint32_t count;
 
+		(void)vib_port_addrs(rnic, p, addrs, &count);
 		for (uint32_t i = 0; i < count; i++) {
 			if (same_address(&addrs[i], addr)) {
 				*port = p;

@@ -11,8 +11,8 @@ from lab_case import Case, Failed
 
 KINDS = ('rxe', 'siw')
 DEVICE, INTERFACE, ADDRESS = 'plug', 'plug0', '10.79.0.1'
-TESTS = ('switch', 'traffic', 'addresses', 'idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
-USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw')}
+TESTS = ('switch', 'traffic', 'addresses', 'follow', 'idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
+USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw'), ('follow', 'rxe'), ('follow', 'siw')}
 FOR_EVER = ['-C', '100000000', '-S', '1000']
 SOON = 2                # seconds in which the kernel would have removed a device that nobody has open
 END = 20                # seconds in which a program must have ended, and the device must have gone

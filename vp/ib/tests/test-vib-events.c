@@ -121,6 +121,15 @@ vib_cm_device_gone(struct ri_rnic *rnic)
 	cm_told++;
 }
 
+static unsigned follows;
+
+void
+vib_cm_follow(struct ri_rnic *rnic)
+{
+	(void)rnic;
+	follows++;
+}
+
 void
 vib_cm_comm_est(struct ri_qp *qp)
 {
@@ -257,6 +266,12 @@ test_ports(void)
 						.element.port_num = 2});
 	g_assert_cmpuint(d->async_events->len, ==, 1);
 	g_assert_cmpuint(g_array_index(d->async_events, struct ri_async_event, 0).ctx, ==, 1);
+	/* The device has another address: listeners may have it now. */
+	follows = 0;
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_GID_CHANGE,
+						.element.port_num = 2});
+	g_assert_cmpuint(follows, ==, 1);
+	g_assert_cmpuint(d->async_events->len, ==, 2);
 	setting_free(d);
 }
 

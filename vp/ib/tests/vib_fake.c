@@ -342,7 +342,7 @@ static const struct vib_quirk usual = {.driver = ""};
 struct fake *
 fake_new(bool iwarp)
 {
-	static const uint8_t octets[2][4] = {{192, 0, 2, 1}, {192, 0, 2, 2}};
+	static const uint8_t octets[3][4] = {{192, 0, 2, 1}, {192, 0, 2, 2}, {192, 0, 2, 3}};
 	struct fake *fake = g_new0(struct fake, 1);
 
 	memset(&cm, 0, sizeof(cm));
@@ -362,7 +362,7 @@ fake_new(bool iwarp)
 	fake->rnic.verbs = &fake->verbs;
 	fake->rnic.iwarp = iwarp;
 	fake->rnic.quirk = &usual;
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < G_N_ELEMENTS(octets); i++) {
 		fake->addrs[i].family = RI_ADDR_IPV4;
 		memcpy(fake->addrs[i].octets, octets[i], 4);
 	}

@@ -28,8 +28,9 @@ struct fake {
 	struct ri_upcalls upcalls;
 	struct ibv_device device;
 	struct ibv_context verbs;
-	struct ri_addr addrs[2];
+	struct ri_addr addrs[3];
 	uint32_t num_addrs;
+	bool addrs_unknown;      /* the kernel cannot be asked for them */
 	GArray *upcalled;        /* struct ri_cm_event */
 	bool hold;               /* a thread for a call does not run until fake_release */
 	void (*held)(void *arg); /* what it is to run; NULL: there is none */

@@ -50,13 +50,18 @@ fake_last_log(void)
 	return last_log;
 }
 
-uint32_t
-vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX])
+bool
+vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX],
+	       uint32_t *count)
 {
 	(void)rnic;
 	g_assert_cmpuint(port, ==, 0);
+	*count = 0;
+	if (fake_of_process->addrs_unknown)
+		return false;
 	memcpy(addrs, fake_of_process->addrs, sizeof(fake_of_process->addrs));
-	return fake_of_process->num_addrs;
+	*count = fake_of_process->num_addrs;
+	return true;
 }
 
 int
