@@ -23,6 +23,7 @@
 #include "vib_ring.h"
 #include "vib_states.h"
 
+#define GONE_NS  (50 * UINT64_C(1000) * 1000)   /* the longest drain of a device that has failed */
 #define LOOK_NS  (200 * UINT64_C(1000))         /* between two looks at a queue that drains */
 #define DRAIN_NS (1000 * UINT64_C(1000) * 1000) /* the longest drain */
 
@@ -311,9 +312,9 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	device_to_error(qp);
 	qp->drain_sq = atomic_load(&qp->user.sq.tail);
 	qp->drain_rq = atomic_load(&qp->user.rq.tail);
-	/* A device that has failed completes nothing any more. */
+	/* A device that has failed may complete nothing any more; one whose removal waits for us flushes as ever [RI 12.1.12]. */
 	qp->drain_until = host->now(host->self) +
-			  (atomic_load(&qp->pd->context->rnic->failed) ? 0 : DRAIN_NS);
+			  (atomic_load(&qp->pd->context->rnic->failed) ? GONE_NS : DRAIN_NS);
 	host->timer_start(host->self, &qp->drain, 0);
 }
 

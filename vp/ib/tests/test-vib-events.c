@@ -376,7 +376,8 @@ device_remove(struct device *d, enum way way)
 
 /*
  * By its own event, or by a read of one of its descriptors that fails: two connections, one with requests at the device and in a
- * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and no thread waits for it.
+ * chain, one idle, and a queue pair for datagrams. The device answers nothing any more, and no thread waits for it; what it may yet
+ * complete is waited for only for a moment.
  */
 static void
 test_removed(gconstpointer data)
@@ -392,7 +393,7 @@ test_removed(gconstpointer data)
 		g_assert_cmpint(write_post(busy, id == 3 ? RI_WR_COALESCE : RI_WR_SIGNALED, id), ==,
 				RI_SUCCESS);
 	device_remove(d, (enum way)GPOINTER_TO_INT(data));
-	vth_advance(d->vth, 1000 * 1000); /* a millisecond */
+	vth_advance(d->vth, 60 * 1000 * 1000);
 	g_assert_true(vth_logged(d->vth, "the device has failed or was removed"));
 	g_assert_cmpuint(cm_told, ==, 1);
 	/* Each end once, all before the death, which comes once. */
@@ -418,6 +419,34 @@ test_removed(gconstpointer data)
 	g_assert_cmpint(vib_qp_ops.destroy(busy), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy(idle), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy(ud), ==, RI_SUCCESS);
+	setting_free(d);
+}
+
+/* A device whose removal waits for its programs flushes by itself, a moment later: each receive is completed once. */
+static void
+test_removal_waits(void)
+{
+	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+	struct device *d = setting_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct ri_wc wc;
+
+	for (uint64_t id = 1; id <= 2; id++)
+		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
+				RI_SUCCESS);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	vth_advance(d->vth, 10 * 1000 * 1000);
+	device_receive(d, 0, &flushed);
+	device_receive(d, 1, &flushed);
+	vth_advance(d->vth, 60 * 1000 * 1000);
+	for (uint64_t id = 1; id <= 2; id++) {
+		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+		g_assert_cmpuint(wc.wr_id, ==, id);
+		g_assert_cmpint(wc.status, ==, RI_WC_FLUSHED);
+	}
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
@@ -507,6 +536,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/events/removed-channel", GINT_TO_POINTER(BY_CHANNEL),
 			     test_removed);
 	g_test_add_data_func("/ib/events/unreadable", GINT_TO_POINTER(BY_OTHER), test_removed);
+	g_test_add_func("/ib/events/removal-waits", test_removal_waits);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
 	g_test_add_func("/ib/events/messages", test_messages);
 	g_test_add_func("/ib/events/messages-lost", test_messages_lost);
