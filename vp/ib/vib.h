@@ -427,9 +427,11 @@ struct ri_qp {
 	uint32_t end_async;     /* enum ri_event to raise before it; RI_EVENT_NONE: none */
 	uint32_t drain_sq;      /* completions up to these come before the end */
 	uint32_t drain_rq;
-	uint64_t drain_until;  /* what is not completed then is flushed here */
-	struct ri_timer drain; /* on the service thread; looks again */
-	struct ri_task fail;   /* the device refused a request that was kept back */
+	uint64_t drain_until;   /* what is not completed then is flushed here */
+	struct ri_timer drain;  /* on the service thread; looks again */
+	struct ri_task fail;    /* the device refused a request that was kept back */
+	bool lame;              /* in IDLE, but broken by its device; vib_qp_renew.c */
+	struct ri_task flushed; /* its receives were flushed: tell */
 };
 
 /* --- vib_status.c: each table of conversion in one place ------------------------------------- */
@@ -503,6 +505,8 @@ enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
  * destroy without a lock: that waits for handlers of its events. On failure it stays. The caller owns qp->lock.
  */
 enum ri_status vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
+/* Before an attempt begins: if the device has broken the queue pair while it was not connected, renew it. No lock is owned. */
+enum ri_status vib_qp_heal(struct ri_qp *qp) RI_MUST_CHECK;
 /*
  * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
  * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns

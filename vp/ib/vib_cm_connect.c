@@ -54,8 +54,10 @@ connect_check(struct ri_rnic *rnic, const struct ri_cm_params *params)
 enum ri_status
 vib_conn_tie(struct vib_conn *conn, struct ri_qp *qp)
 {
-	enum ri_status status;
+	enum ri_status status = vib_qp_heal(qp);
 
+	if (status != RI_SUCCESS)
+		return status;
 	pthread_mutex_lock(&conn->cm->lock);
 	pthread_mutex_lock(&qp->lock);
 	status = vib_qp_begin(qp);

@@ -154,6 +154,7 @@ qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event
 static void
 port_event(struct ri_rnic *rnic, uint32_t event, int number)
 {
+	vib_qp_port_event(rnic, event);
 	vib_cm_follow(
 		rnic); /* a RoCE device knows an address later than its interface [RI 12.2.20] */
 	if (number >= 1 && (uint32_t)number <= rnic->attr.num_ports)

@@ -15,12 +15,13 @@
 #include "vib_dmabuf.h"
 #include "vib_mw.h"
 
-/* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14], [RI 12.3.17]. */
+/* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14], [RI 12.3.16], [RI 12.3.17]. */
 static const struct vib_quirk quirks[] = {
 	{.vendor_id = 0x626d74,
 	 .driver = "siw",
 	 .out_of_order = true,
 	 .no_reuse = true,
+	 .down_breaks = true,
 	 .no_invalidate = true,
 	 .empty_harms = true,
 	 .own_depths = true,

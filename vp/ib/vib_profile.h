@@ -13,6 +13,7 @@ struct vib_quirk {
 	const char *driver;
 	bool out_of_order; /* a Send may complete before an earlier Read */
 	bool no_reuse;     /* the device's queue pair cannot be used again */
+	bool down_breaks; /* an interface that goes down breaks queue pairs that are not connected */
 	bool kernel_flags; /* a completion says by IBV_WC_IP_CSUM_OK that a Send has invalidated */
 	bool silent_failures; /* ibv_req_notify_cq for solicited completions does not tell of failed ones */
 	/* A segment of no octets before another one in a request crashes the kernel; requests and receives need a segment. */

@@ -219,6 +219,7 @@ vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
 	*former = user->qp;
 	user->qp = made;
 	user->qpn = made->qp_num;
+	qp->lame = false;
 	if (user->shared)
 		member_enter(user);
 	vsw_unlock(&user->recv_cq->lock);
@@ -304,6 +305,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 		qp->init.max_rq_wr = 0;
 	user_fill(qp, init);
 	vib_qp_end_init(qp);
+	vib_qp_renew_init(qp);
 	status = device_create(qp, &qp->init);
 	if (status != RI_SUCCESS) {
 		qp_free(qp);
@@ -494,6 +496,7 @@ vib_qp_destroy(struct ri_qp *qp)
 	stage_cq(qp->user.recv_cq);
 	vib_chain_wait(&qp->user);
 	vib_qp_end_stop(qp);
+	vib_qp_renew_stop(qp);
 	if (!qp->user.ud)
 		vib_cm_forget(qp);
 	/* What was completed before stays; what comes from here on is dropped. */

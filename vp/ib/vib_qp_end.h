@@ -11,6 +11,11 @@
 void vib_qp_end_init(struct ri_qp *qp);
 /* Go from IDLE to ERROR, without an event; what is posted is flushed. The caller owns no lock. */
 void vib_qp_end_idle(struct ri_qp *qp);
+/* Likewise, what vib_qp_renew.c needs; and its end, before the queue pair is destroyed. */
+void vib_qp_renew_init(struct ri_qp *qp);
+void vib_qp_renew_stop(struct ri_qp *qp);
+/* An event of a port, before it is raised: queue pairs that are not connected may be broken. On the service thread. */
+void vib_qp_port_event(struct ri_rnic *rnic, uint32_t event);
 /* No event any more, none under way; before the queue pair is destroyed. Not on the service thread. */
 void vib_qp_end_stop(struct ri_qp *qp);
 /* ERROR to IDLE [RI 4.3.2]: `anew` as of ri_qp_attr::skip_time_wait. The caller owns no lock. */

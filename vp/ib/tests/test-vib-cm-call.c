@@ -180,6 +180,30 @@ test_gone_during_call(void)
 	}
 }
 
+/* The device has broken the queue pair and cannot replace it: the call says so, and a later one works. */
+static void
+test_broken(void)
+{
+	struct fake *fake = fake_new(true);
+	struct fake_qp *qp = fake_qp_new(fake);
+	const struct ri_cm_params params = {
+		.peer = fake->addrs[1],
+		.service = {.kind = RI_SERVICE_PORT, .port = htons(4444)},
+		.deadline = RI_NEVER,
+	};
+
+	fake_fail("heal_id", ENOMEM);
+	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(qp->qp.state, ==, RI_QPS_IDLE);
+	g_assert_cmpuint(fake_live_ids(), ==, 0);
+	fake_fail("heal_id", 0);
+	bring(fake, qp);
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, "reply");
+	fake_upcall(fake, RI_CM_ESTABLISHED);
+	fake_qp_free(qp);
+	fake_free(fake);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -190,5 +214,6 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/cm/call/given-up", GINT_TO_POINTER(0), test_given_up);
 	g_test_add_data_func("/ib/cm/call/too-late", GINT_TO_POINTER(1), test_given_up);
 	g_test_add_func("/ib/cm/call/gone-during-call", test_gone_during_call);
+	g_test_add_func("/ib/cm/call/broken", test_broken);
 	return g_test_run();
 }

@@ -94,6 +94,14 @@ vib_chain_finish(struct ri_uqp *qp)
 }
 
 enum ri_status
+vib_qp_heal(struct ri_qp *qp)
+{
+	g_assert_cmpint(pthread_mutex_trylock(&qp->lock), ==, 0);
+	g_assert_cmpint(pthread_mutex_unlock(&qp->lock), ==, 0);
+	return fake_call("heal_id") == 0 ? RI_SUCCESS : RI_ERR_RESOURCES;
+}
+
+enum ri_status
 vib_qp_begin(struct ri_qp *qp)
 {
 	if (qp->state != RI_QPS_IDLE)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Queue pairs that are not connected, when the interface below the device goes down [RI 12.3.16].
+ *
+ * A device with vib_quirk::down_breaks moves them to its error state then, and neither a query nor an event of the queue
+ * pair tells that: only the event of the port does. So at that event each one in IDLE is lame: its receives are flushed, and
+ * so are those that are posted later. When the port is active again, or an attempt begins, it gets a new queue pair of the
+ * device, with another number.
+ *
+ * What is posted meanwhile cannot reach the queue pair that is replaced: the gate is closed at the event that makes it lame. No
+ * completion of that one comes later either: this side moves it to its error state as well, which flushes in that call.
+ */
+#include "vib_cq.h"
+#include "vib_objects.h"
+#include "vib_profile.h"
+#include "vib_qp_end.h"
+
+/* Take what the device has flushed, and flush the rest. The caller owns qp->lock; vib_cq_tell follows by the task. */
+static void
+receives_flush(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->pd->context->rnic->host;
+	struct ri_ucq *cq = qp->user.recv_cq;
+
+	vsw_lock(&cq->lock);
+	vib_cq_stage_all(cq, NULL);
+	while (vib_cq_flush_one(&qp->user, false))
+		;
+	vib_cq_unlock(cq);
+	host->task_run(host->self, &qp->flushed);
+}
+
+/* The caller owns qp->lock, here and in the next function. */
+static void
+qp_lame(struct ri_qp *qp)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+	if (qp->state != RI_QPS_IDLE || qp->dying || qp->lame)
+		return;
+	qp->lame = true;
+	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE); /* it is there already */
+	receives_flush(qp);
+}
+
+/* On failure it stays lame. */
+static enum ri_status
+qp_heal(struct ri_qp *qp, struct ibv_qp **former)
+{
+	enum ri_status status;
+
+	if (!qp->lame || qp->state != RI_QPS_IDLE || qp->dying)
+		return RI_SUCCESS;
+	receives_flush(qp);
+	status = vib_qp_device_renew(qp, former);
+	if (status == RI_SUCCESS)
+		status = vib_qp_device_init(qp);
+	qp->lame = status != RI_SUCCESS;
+	if (status == RI_SUCCESS)
+		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
+	else
+		vib_log(qp->pd->context->rnic, RI_LOG_WARNING,
+			"a queue pair that its device has broken cannot be replaced");
+	return status;
+}
+
+enum ri_status
+vib_qp_heal(struct ri_qp *qp)
+{
+	struct ibv_qp *former = NULL;
+	enum ri_status status;
+
+	pthread_mutex_lock(&qp->lock);
+	status = qp_heal(qp, &former);
+	pthread_mutex_unlock(&qp->lock);
+	if (former != NULL)
+		(void)ibv_destroy_qp(former);
+	return status;
+}
+
+/* One queue pair, at an event of the port. Returns the one that it had, which is the caller's to destroy; NULL: none. */
+static struct ibv_qp *
+qp_follow(struct ri_qp *qp, bool up)
+{
+	struct ibv_qp *former = NULL;
+
+	if (qp->user.ud)
+		return NULL;
+	pthread_mutex_lock(&qp->lock);
+	if (up)
+		(void)!qp_heal(qp, &former);
+	else
+		qp_lame(qp);
+	pthread_mutex_unlock(&qp->lock);
+	return former;
+}
+
+/* All of a context, but those behind the first one that had another; that one is returned. */
+static struct ibv_qp *
+context_follow(struct ri_context *context, bool up)
+{
+	struct ibv_qp *former = NULL;
+
+	pthread_mutex_lock(&context->lock);
+	for (struct vib_item *i = context->qps.next; i != &context->qps && former == NULL;
+	     i = i->next)
+		former = qp_follow(vib_of(i, struct ri_qp, item), up);
+	pthread_mutex_unlock(&context->lock);
+	return former;
+}
+
+/* Likewise, of an adapter. */
+static struct ibv_qp *
+rnic_follow(struct ri_rnic *rnic, bool up)
+{
+	struct ibv_qp *former = NULL;
+
+	pthread_mutex_lock(&rnic->lock);
+	for (struct vib_item *i = rnic->contexts.next; i != &rnic->contexts && former == NULL;
+	     i = i->next)
+		former = context_follow(vib_of(i, struct ri_context, item), up);
+	pthread_mutex_unlock(&rnic->lock);
+	return former;
+}
+
+void
+vib_qp_port_event(struct ri_rnic *rnic, uint32_t event)
+{
+	struct ibv_qp *former;
+
+	if (!rnic->quirk->down_breaks ||
+	    (event != RI_EVENT_PORT_ERROR && event != RI_EVENT_PORT_ACTIVE))
+		return;
+	/* One after the other, since no lock may be owned while one is destroyed. */
+	while ((former = rnic_follow(rnic, event == RI_EVENT_PORT_ACTIVE)) != NULL)
+		(void)ibv_destroy_qp(former);
+}
+
+static void
+on_flushed(void *arg)
+{
+	const struct ri_qp *qp = arg;
+
+	vib_cq_tell(qp->recv_cq);
+}
+
+void
+vib_qp_renew_init(struct ri_qp *qp)
+{
+	qp->flushed = (struct ri_task){.fire = on_flushed, .arg = qp};
+}
+
+void
+vib_qp_renew_stop(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->pd->context->rnic->host;
+
+	host->task_stop(host->self, &qp->flushed);
+}
