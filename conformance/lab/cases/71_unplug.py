@@ -11,8 +11,9 @@ from lab_case import Case, Failed
 
 KINDS = ('rxe', 'siw')
 DEVICE, INTERFACE, ADDRESS = 'plug', 'plug0', '10.79.0.1'
-TESTS = ('switch', 'traffic', 'addresses', 'follow', 'idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
-USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw'), ('follow', 'rxe'), ('follow', 'siw')}
+TESTS = ('idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
+OF_INTERFACE = ('switch', 'waiting', 'traffic', 'addresses', 'follow')       # of another program
+USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw'), ('follow', 'rxe'), ('follow', 'siw'), ('waiting', 'siw')}
 FOR_EVER = ['-C', '100000000', '-S', '1000']
 SOON = 2                # seconds in which the kernel would have removed a device that nobody has open
 END = 20                # seconds in which a program must have ended, and the device must have gone
@@ -33,10 +34,11 @@ def remove(bench):
 
 
 def unplug(bench, kind, test):
-    """A test of the program that deletes the device which it uses."""
+    """A test of a program that deletes the device which it uses, or changes the interface below."""
     make(bench, kind)
     path = f'/itapi/ib:{DEVICE}/unplug/{test}'
-    said = bench.run(bench.theirs, [os.path.join(bench.build, lab_device.TOPIC + 'unplug'), f'ib:{DEVICE}', '-p', path],
+    program = lab_device.TOPIC + ('interface' if test in OF_INTERFACE else 'unplug')
+    said = bench.run(bench.theirs, [os.path.join(bench.build, program), f'ib:{DEVICE}', '-p', path],
                      env={**lab_device.ENVIRONMENT, 'ITAPI_TEST_LINK': f'{DEVICE}:{kind}:{INTERFACE}:{ADDRESS}'})
     if lab_device.tests_of(said).get(path) != (True, ''):
         raise Failed(f'the test did not run:\n{said}')
@@ -83,4 +85,4 @@ for name in KINDS:
     CASES += [Case(f'unplug it-ping {name}', functools.partial(ping, kind=name)),
               Case(f'unplug killed {name}', functools.partial(killed, kind=name), long=True)]
     CASES += [Case(f'unplug {what} {name}', functools.partial(unplug, kind=name, test=what), long=(what, name) not in USUAL)
-              for what in TESTS]
+              for what in TESTS + OF_INTERFACE]
