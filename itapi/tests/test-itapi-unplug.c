@@ -8,6 +8,7 @@
  * may wait for the programs that have the device open, so nothing here waits for the removal before the program has
  * closed the device.
  */
+#include "it_dgram.h"
 #include "it_plug.h"
 
 /* --- what a program is told ---------------------------------------------------------------------- */
@@ -184,6 +185,108 @@ test_interface(struct pair *pair)
 	plug_expect_works();
 }
 
+/* --- datagrams ---------------------------------------------------------------------------------- */
+
+/* All that a program may still ask of an endpoint for datagrams. */
+static void
+expect_dgram_gone(const struct dgram *dgram)
+{
+	it_dg_remote_ep_addr_t target = dgram_target(dgram->way, &dgram->info);
+	it_lmr_triplet_t part = end_segment(dgram->end, 0, 64);
+	it_addr_handle_t way = NULL;
+
+	g_assert_cmpint(dgram_state(dgram->ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
+	g_assert_cmpint(it_post_sendto(dgram->ep, &part, 1, 9, 0, &target), ==,
+			IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_post_recvfrom(dgram->ep, &part, 1, 9, 0), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(
+		it_address_handle_create(dgram->end->pz, &(it_path_t){.spigot_id = 0}, 0, &way), ==,
+		IT_ERR_IA_CATASTROPHE);
+}
+
+static void
+expect_datagrams(struct pair *pair, struct dgram *a, struct dgram *b)
+{
+	*a = dgram_open(pair, &pair->active);
+	*b = dgram_open(pair, &pair->passive);
+	dgram_offer(b, 4096, HEADER + 64, 1);
+	dgram_send(a, &b->info, 64, 2);
+	end_done(b->end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(a->end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+}
+
+static void
+dgrams_end(struct pair *pair, struct dgram *a, struct dgram *b, GPid removal)
+{
+	struct pair again;
+
+	expect_dgram_gone(a);
+	expect_dgram_gone(b);
+	dgram_close(a);
+	dgram_close(b);
+	pair_close(pair);
+	plug_device_again(removal);
+	g_assert_true(pair_open(&again));
+	expect_datagrams(&again, a, b);
+	dgram_close(a);
+	dgram_close(b);
+	pair_close(&again);
+}
+
+/* Endpoints with receives and nothing under way. */
+static void
+test_dgram_idle(struct pair *pair)
+{
+	struct dgram a, b;
+	GPid removal;
+
+	expect_datagrams(pair, &a, &b);
+	for (uint64_t i = 0; i < 3; i++)
+		dgram_offer(&b, 4096 * i, HEADER + 64, i);
+	removal = plug_device_remove();
+	for (uint64_t i = 0; i < 3; i++)
+		end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_ERR_FLUSHED);
+	g_assert_cmpuint(plug_await_catastrophe(b.end->recv), ==, 0);
+	g_assert_cmpuint(plug_await_catastrophe(a.end->request), ==, 0);
+	dgrams_end(pair, &a, &b, removal);
+}
+
+/* Each request of an endpoint that sends all the time is completed once; datagrams that find no receive are lost. */
+static void
+test_dgram_busy(struct pair *pair)
+{
+	it_lmr_triplet_t part = end_segment(&pair->active, 0, 512);
+	it_dg_remote_ep_addr_t target;
+	uint64_t posted = 0, done = 0;
+	it_status_t status;
+	struct dgram a, b;
+	it_event_t event;
+	GPid removal = 0;
+
+	expect_datagrams(pair, &a, &b);
+	target = dgram_target(a.way, &b.info);
+	while ((status = it_post_sendto(a.ep, &part, 1, posted, SIGNALED, &target)) == IT_SUCCESS ||
+	       status == IT_ERR_TOO_MANY_POSTS) {
+		posted += status == IT_SUCCESS;
+		if (status == IT_SUCCESS && posted < REQUEST_SLOTS / 2)
+			continue;
+		if (it_evd_wait(a.end->request, WAIT_US, &event, NULL) != IT_SUCCESS)
+			break;
+		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
+		if (done == 20)
+			removal = plug_device_remove();
+		if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS)
+			break;
+	}
+	while ((status = it_evd_wait(a.end->request, WAIT_US, &event, NULL)) == IT_SUCCESS)
+		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
+	g_assert_cmpint(status, ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpuint(done, ==, posted);
+	g_assert_cmpint(removal, !=, 0);
+	(void)plug_await_catastrophe(b.end->recv);
+	dgrams_end(pair, &a, &b, removal);
+}
+
 static void
 add(void)
 {
@@ -193,6 +296,8 @@ add(void)
 	plug_add("attempt", test_attempt);
 	plug_add("beside", test_beside);
 	plug_add("interface", test_interface);
+	plug_add("datagrams-idle", test_dgram_idle);
+	plug_add("datagrams-busy", test_dgram_busy);
 }
 
 int

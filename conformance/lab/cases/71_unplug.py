@@ -12,8 +12,10 @@ from lab_case import Case, Failed
 KINDS = ('rxe', 'siw')
 DEVICE, INTERFACE, ADDRESS = 'plug', 'plug0', '10.79.0.1'
 TESTS = ('idle', 'connected', 'busy', 'attempt', 'beside', 'interface')
+OF_DATAGRAMS = ('datagrams-idle', 'datagrams-busy')
 OF_INTERFACE = ('switch', 'waiting', 'traffic', 'addresses', 'follow')       # of another program
-USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw'), ('follow', 'rxe'), ('follow', 'siw'), ('waiting', 'siw')}
+USUAL = {('connected', 'rxe'), ('connected', 'siw'), ('switch', 'rxe'), ('traffic', 'siw'), ('follow', 'rxe'), ('follow', 'siw'),
+         ('waiting', 'siw')}
 FOR_EVER = ['-C', '100000000', '-S', '1000']
 SOON = 2                # seconds in which the kernel would have removed a device that nobody has open
 END = 20                # seconds in which a program must have ended, and the device must have gone
@@ -86,3 +88,4 @@ for name in KINDS:
               Case(f'unplug killed {name}', functools.partial(killed, kind=name), long=True)]
     CASES += [Case(f'unplug {what} {name}', functools.partial(unplug, kind=name, test=what), long=(what, name) not in USUAL)
               for what in TESTS + OF_INTERFACE]
+CASES += [Case(f'unplug {what} rxe', functools.partial(unplug, kind='rxe', test=what), long=True) for what in OF_DATAGRAMS]
