@@ -313,8 +313,10 @@ enum vib_gate {
 	VIB_GATE_OPEN = 0,       /* yes */
 	VIB_GATE_KEPT = 1 << 24, /* IDLE, CONNECTING: receives do, requests are refused */
 	VIB_GATE_FLUSH =
-		1
-		<< 25 /* ERROR on a device that does not flush by itself: completed here as flushed */
+		1 << 25, /* no, from a disconnect or an end on: completed here as flushed */
+	VIB_GATE_LOST =
+		VIB_GATE_FLUSH |
+		1 << 26 /* likewise: the device refuses posts because the connection has ended, which nobody has told yet */
 };
 
 #define VIB_WR_OBJECT 0 /* uses: a window or an address handle */

@@ -16,8 +16,8 @@
  * An end of the queue pair closes the gate and then reads `taken`; the owner of the role moves `taken` and then reads the
  * gate. So one of the two sees the other: either the request does not reach the device, or the end waits for it.
  *
- * If the device refuses a request of a chain, its post has succeeded long ago. Then the connection ends, and the
- * requests that the device has not are flushed, like all others, by the end.
+ * If the device refuses a request of a chain, its post has succeeded long ago. Then the connection ends, or it had ended
+ * (vib_qp_lost), and the requests that the device has not are flushed, like all others, by the end.
  */
 #include "vib_chain.h"
 
@@ -26,6 +26,8 @@
 #include <string.h>
 
 #include "vib_cq.h"
+#include "vib_post.h"
+#include "vib_qp_end.h"
 
 #define LOOKS   8                      /* queue pairs whose chains one poll runs */
 #define LATE_NS (500 * UINT64_C(1000)) /* the longest that a request is kept back */
@@ -160,9 +162,10 @@ vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr)
 bool
 vib_chain_close(struct ri_uqp *qp)
 {
-	unsigned int open = VIB_GATE_OPEN;
+	unsigned int open = VIB_GATE_OPEN, lost = VIB_GATE_LOST;
 
-	return atomic_compare_exchange_strong(&qp->gate, &open, VIB_GATE_FLUSH);
+	return atomic_compare_exchange_strong(&qp->gate, &open, VIB_GATE_FLUSH) ||
+	       atomic_compare_exchange_strong(&qp->gate, &lost, VIB_GATE_FLUSH);
 }
 
 void
@@ -221,14 +224,16 @@ batch_link(struct ri_uqp *qp, uint32_t first, uint32_t end)
 
 /* The device has refused one of the requests from `first` to before `end`; the first one, if it does not say which. */
 static void
-chain_fail(struct ri_uqp *qp, uint32_t first, uint32_t end, const struct ibv_send_wr *bad)
+chain_fail(struct ri_uqp *qp, uint32_t first, uint32_t end, const struct ibv_send_wr *bad,
+	   int returned)
 {
 	uint32_t at = first;
 
 	while (at != end && &qp->chain.wrs[at % VIB_CHAIN_ROOM].wr != bad)
 		at++;
 	atomic_store(&qp->chain.taken, at != end ? at : first);
-	vib_chain_fault(qp);
+	if (!vib_qp_lost(qp, vib_post_errno(returned)))
+		vib_chain_fault(qp);
 }
 
 /* End the uses of the requests from `first` to before `end`: the device has them, or never gets them. */
@@ -268,7 +273,7 @@ batch_post(struct ri_uqp *qp)
 	if (!open)
 		atomic_store(&chain->taken, first); /* the end flushes them */
 	else if (error != 0)
-		chain_fail(qp, first, end, bad);
+		chain_fail(qp, first, end, bad, error);
 	else
 		atomic_store(&chain->head, end);
 	return open && error == 0;

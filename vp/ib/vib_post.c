@@ -346,7 +346,7 @@ post_wide(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *made, uint32
 	if (error == 0)
 		return RI_SUCCESS;
 	tail_set(qp, tail);
-	return vib_post_refused(error);
+	return vib_post_refused(vib_post_errno(error));
 }
 
 /* Behind those that are kept, and with them if it may wait, too. What names an object waits for no other request. */
@@ -430,7 +430,7 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_ERR_QUEUE_FULL;
 	slot_fill(slot, wr, tail);
 	wide = wr->opcode == RI_OP_BIND_MW && vib_bind_is_wide(qp, wr);
-	if (gate == VIB_GATE_FLUSH) {
+	if ((gate & VIB_GATE_FLUSH) != 0) {
 		tail_set(qp, tail + 1);
 		vib_post_flush_here(qp, &qp->sq, true);
 		return RI_SUCCESS;

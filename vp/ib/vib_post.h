@@ -9,6 +9,15 @@
 
 #include "vib.h"
 
+/* The errno of a post that has failed. What siw's library returns is negative: an errno, or -1 and errno is set [RI 12.3.3]. */
+static inline int
+vib_post_errno(int returned)
+{
+	if (returned == -1)
+		return errno;
+	return returned < 0 ? -returned : returned;
+}
+
 /* Why the device refuses a post. */
 static inline enum ri_status
 vib_post_refused(int error)
@@ -19,11 +28,11 @@ vib_post_refused(int error)
 /* Complete what was just posted as flushed, if all before it is completed; else the drain does. The thread that posts. */
 void vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send);
 /*
- * The device has refused, with this errno, what was just posted. A post is entered into its ring before the device has it, for
+ * The device has refused, with what its library returned, what was just posted. A post is entered into its ring before the device has it, for
  * its completion may be polled at once; so it is taken back. But if an end has begun meanwhile it belongs to that, and is or was
- * flushed: RI_SUCCESS. The thread that posts.
+ * flushed: RI_SUCCESS. Likewise if the device refuses it because the connection has ended (vib_qp_lost). The thread that posts.
  */
-enum ri_status vib_post_undo(struct ri_uqp *qp, bool send, int error);
+enum ri_status vib_post_undo(struct ri_uqp *qp, bool send, int returned);
 
 /* Fill in what short posts find prepared; the limits of the queue pair are known. */
 void vib_post_prepare(struct ri_uqp *qp);

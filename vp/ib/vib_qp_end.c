@@ -14,6 +14,7 @@
  */
 #include "vib_qp_end.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "vib_chain.h"
@@ -26,6 +27,7 @@
 #define GONE_NS  (50 * UINT64_C(1000) * 1000)   /* the longest drain of a device that has failed */
 #define LOOK_NS  (200 * UINT64_C(1000))         /* between two looks at a queue that drains */
 #define DRAIN_NS (1000 * UINT64_C(1000) * 1000) /* the longest drain */
+#define LOST_NS  (1000 * UINT64_C(1000) * 1000) /* for the event of an end that a post has found */
 
 /* The only writer of the state. False: there is no such move. */
 static bool
@@ -42,7 +44,7 @@ qp_move(struct ri_qp *qp, enum vib_move move)
 uint32_t
 vib_qp_state(const struct ri_qp *qp)
 {
-	bool failed = qp->user.ud && atomic_load(&qp->user.gate) == VIB_GATE_FLUSH;
+	bool failed = qp->user.ud && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
 
 	return failed ? RI_QPS_ERROR : qp->state;
 }
@@ -256,9 +258,8 @@ end_tell(struct ri_qp *qp)
 }
 
 static void
-on_drain(void *arg)
+drain_look(struct ri_qp *qp)
 {
-	struct ri_qp *qp = arg;
 	const struct ri_host *host = qp->pd->context->rnic->host;
 	uint64_t now = host->now(host->self);
 	bool wait;
@@ -349,6 +350,48 @@ on_fail(void *arg)
 	else if (qp->user.failure == RI_WC_LOCAL_PROTECTION)
 		async = RI_EVENT_QP_ACCESS; /* [IT 5.2] */
 	vib_qp_end(qp, &broken, async);
+}
+
+static void
+on_drain(void *arg)
+{
+	struct ri_qp *qp = arg;
+	unsigned int lost = VIB_GATE_LOST;
+	bool ended;
+
+	pthread_mutex_lock(&qp->lock);
+	ended = qp->ended;
+	pthread_mutex_unlock(&qp->lock);
+	if (ended)
+		drain_look(qp);
+	else if (atomic_compare_exchange_strong(&qp->user.gate, &lost, VIB_GATE_FLUSH))
+		on_fail(qp); /* nobody has told the end that a post has found */
+}
+
+/* ENOTCONN is siw's, whose queries have no state [RI 12.3.11]. Before a connection there is no end. */
+static bool
+is_of_end(const struct ri_qp *qp, int error)
+{
+	if (error == ENOMEM || error == EINVAL || atomic_load(&qp->user.gate) == VIB_GATE_KEPT)
+		return false;
+	return error == ENOTCONN || vib_qp_device_failed(qp);
+}
+
+bool
+vib_qp_lost(struct ri_uqp *uqp, int error)
+{
+	struct ri_qp *qp = (struct ri_qp *)uqp;
+	const struct ri_host *host = uqp->host;
+	unsigned int open = VIB_GATE_OPEN;
+
+	if (!is_of_end(qp, error))
+		return false;
+	/* In this order: an end that begins meanwhile starts the timer behind this one. */
+	host->timer_start(host->self, &qp->drain, host->now(host->self) + LOST_NS);
+	if (!atomic_compare_exchange_strong(&uqp->gate, &open, VIB_GATE_LOST) &&
+	    open != VIB_GATE_LOST)
+		host->timer_start(host->self, &qp->drain, 0);
+	return true;
 }
 
 void

@@ -25,6 +25,12 @@ enum ri_status vib_qp_end_reset(struct ri_qp *qp, bool anew) RI_MUST_CHECK;
  * completion tells so, though its end begins later, on the service thread. The caller owns qp->lock.
  */
 uint32_t vib_qp_state(const struct ri_qp *qp);
+/*
+ * The device has refused a post with this errno. Has its connection ended? Then no post reaches the device any more, and the end
+ * flushes what the rings have. That end is told by an event soon; if none comes within a second, it begins as a broken one. The
+ * thread that posts, or the one that runs the chain.
+ */
+bool vib_qp_lost(struct ri_uqp *qp, int error);
 /* IBV_EVENT_QP_LAST_WQE_REACHED: it takes no more receives from its SRQ. */
 void vib_qp_end_last_wqe(struct ri_qp *qp);
 /* The device has failed: begin the end of every connection. */

@@ -6,7 +6,17 @@
  */
 #include "vib_cq.h"
 #include "vib_post.h"
+#include "vib_qp_end.h"
 #include "vib_ring.h"
+
+/* It never ran. The caller owns the lock of the CQ. */
+static void
+slot_flushed(struct vib_slot *slot)
+{
+	slot->odd = VIB_SLOT_FAULT;
+	slot->status = RI_WC_FLUSHED;
+	slot->u.window = 0; /* it has changed none */
+}
 
 void
 vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
@@ -18,9 +28,7 @@ vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 	vsw_lock(&cq->lock);
 	/* The end has flushed it if nothing is open. */
 	if (vib_ring_open(ring) != 0) {
-		slot->odd = VIB_SLOT_FAULT;
-		slot->status = RI_WC_FLUSHED;
-		slot->u.window = 0; /* it has changed none */
+		slot_flushed(slot);
 		vib_cq_stage_all(cq, NULL);
 	}
 	if (vib_ring_open(ring) == 1)
@@ -29,16 +37,36 @@ vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 	vib_cq_tell((struct ri_cq *)cq);
 }
 
+/*
+ * The drain completes what was just posted. Not this thread, though nothing be before it: a device may have queued what it
+ * refuses, and flush it when it ends [RI 12.3.3].
+ */
+static void
+post_leave(const struct vib_ring *ring, struct ri_ucq *cq)
+{
+	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+
+	vsw_lock(&cq->lock);
+	if (vib_ring_open(ring) != 0)
+		slot_flushed(&ring->slots[(tail - 1) & ring->mask]);
+	vsw_unlock(&cq->lock);
+}
+
 enum ri_status
-vib_post_undo(struct ri_uqp *qp, bool send, int error)
+vib_post_undo(struct ri_uqp *qp, bool send, int returned)
 {
 	struct ri_ucq *cq = send ? qp->send_cq : qp->recv_cq;
 	struct vib_ring *ring = send ? &qp->sq : &qp->rq;
+	const int error = vib_post_errno(returned);
 	bool ended;
 
+	if (vib_qp_lost(qp, error)) {
+		post_leave(ring, cq);
+		return RI_SUCCESS;
+	}
 	/* Under the lock nobody flushes it. */
 	vsw_lock(&cq->lock);
-	ended = vib_ring_open(ring) == 0 || atomic_load(&qp->gate) == VIB_GATE_FLUSH;
+	ended = vib_ring_open(ring) == 0 || (atomic_load(&qp->gate) & VIB_GATE_FLUSH) != 0;
 	if (!ended)
 		atomic_fetch_sub(&ring->tail, 1);
 	vsw_unlock(&cq->lock);
@@ -122,7 +150,8 @@ vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 		qp->headers[tail & qp->rq.mask] = header_place(qp, wr);
 	atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
 	if (__builtin_expect(
-		    atomic_load_explicit(&qp->gate, memory_order_relaxed) == VIB_GATE_FLUSH, 0)) {
+		    (atomic_load_explicit(&qp->gate, memory_order_relaxed) & VIB_GATE_FLUSH) != 0,
+		    0)) {
 		vib_post_flush_here(qp, &qp->rq, false);
 		return RI_SUCCESS;
 	}
@@ -161,5 +190,5 @@ vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	atomic_store_explicit(&srq->posts, posts, memory_order_relaxed);
 	slot->u.next = srq->mine;
 	srq->mine = slot->place;
-	return vib_post_refused(error);
+	return vib_post_refused(vib_post_errno(error));
 }

@@ -190,6 +190,291 @@ test_point(void)
 	device_free(d);
 }
 
+/* --- the connection has ended, and nobody has told it --------------------------------------------------- */
+
+static const struct ri_cm_event orderly = {.kind = RI_CM_DISCONNECTED};
+
+/* The only event of the connection manager. */
+static void
+event_is(const struct device *d, enum ri_cm_event_kind kind)
+{
+	g_assert_cmpuint(d->cm_events->len, ==, 1);
+	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, kind);
+}
+
+/* `before` posts that the device has, one that it refuses, and one behind that, which it does not get. */
+static struct ri_qp *
+lost_new(struct device *d, enum queue queue, unsigned before, int error)
+{
+	struct ri_qp *qp = device_qp_of(d, false, 8);
+	unsigned had;
+
+	for (uint64_t id = 0; id < before; id++)
+		g_assert_cmpint(post(qp, queue, id), ==, RI_SUCCESS);
+	refuse(d, error);
+	g_assert_cmpint(post(qp, queue, before), ==, RI_SUCCESS);
+	d->queues = false;
+	refuse(d, 0);
+	had = d->sends + d->recvs;
+	g_assert_cmpint(post(qp, queue, before + 1), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends + d->recvs, ==, had);
+	data_poll_none(d);
+	return qp;
+}
+
+/* Each is flushed once, in order, before the event, and nothing is left. */
+static void
+lost_check(struct device *d, struct ri_qp *qp, unsigned before, enum ri_cm_event_kind kind)
+{
+	for (uint64_t id = 0; id <= before + 1; id++)
+		data_poll(d, id, RI_WC_FLUSHED);
+	data_poll_none(d);
+	event_is(d, kind);
+	g_assert_cmpuint(vib_ring_open(&qp->user.sq), ==, 0);
+	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
+	data_qp_end(qp);
+	d->queues = false;
+	device_free(d);
+}
+
+/* The end that is told soon is the orderly one that it was, though the post came first. */
+static void
+test_lost(gconstpointer data)
+{
+	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
+
+	for (unsigned before = 0; before <= 2; before++) {
+		struct device *d = device_new();
+		struct ri_qp *qp = lost_new(d, queue, before, ENOTCONN);
+		const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+
+		vth_advance(d->vth, 100 * 1000 * 1000);
+		g_assert_cmpuint(d->cm_events->len, ==, 0);
+		for (unsigned i = 0; queue == QUEUE_RECEIVES && i < before; i++)
+			device_receive(d, i, &flushed);
+		vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+		vth_advance(d->vth, 1000 * 1000);
+		g_assert_cmpuint(d->aborts, ==, 0);
+		lost_check(d, qp, before, RI_CM_DISCONNECTED);
+	}
+}
+
+/* The device has queued what it refused, and flushes it: not twice. */
+static void
+test_lost_queued(gconstpointer data)
+{
+	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
+
+	for (unsigned before = 0; before <= 2; before++) {
+		struct device *d = device_new();
+		struct ri_qp *qp;
+
+		d->queues = true;
+		qp = lost_new(d, queue, before, ENOTCONN);
+		g_assert_cmpuint(d->sends, ==, before + 1);
+		vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+		vth_advance(d->vth, 1000 * 1000);
+		lost_check(d, qp, before, RI_CM_DISCONNECTED);
+	}
+}
+
+/* Nobody tells the end: after a second it is a broken one, and the peer is told. */
+static void
+test_lost_untold(gconstpointer data)
+{
+	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
+	struct device *d = device_new();
+	struct ri_qp *qp = lost_new(d, queue, 0, ENOTCONN);
+
+	vth_advance(d->vth, 999 * 1000 * 1000);
+	data_poll_none(d);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	vth_advance(d->vth, 2 * 1000 * 1000);
+	g_assert_cmpuint(d->aborts, ==, 1);
+	lost_check(d, qp, 0, RI_CM_BROKEN);
+}
+
+/* Another error says so only together with the state of the device's queue pair. */
+static void
+test_lost_state(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp_of(d, false, 8);
+
+	refuse(d, EIO);
+	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
+	d->in_error = true;
+	refuse(d, ENOMEM);
+	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_QUEUE_FULL);
+	refuse(d, EINVAL);
+	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
+	data_qp_end(qp);
+	refuse(d, 0);
+	qp = lost_new(d, QUEUE_REQUESTS, 1, EIO);
+	vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+	vth_advance(d->vth, 1000 * 1000);
+	lost_check(d, qp, 1, RI_CM_DISCONNECTED);
+}
+
+static void
+not_connected(struct device *d)
+{
+	(void)d;
+	errno = ENOTCONN;
+}
+
+/* A library may return an errno that is negative, or -1 and errno is set. */
+static void
+test_lost_returned(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct device *d = device_new();
+		struct ri_qp *qp = device_qp_of(d, false, 8);
+
+		refuse(d, -ENOMEM);
+		g_assert_cmpint(post(qp, QUEUE_RECEIVES, 9), ==, RI_ERR_QUEUE_FULL);
+		g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_QUEUE_FULL);
+		refuse(d, -EINVAL);
+		g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
+		refuse(d, 0);
+		data_qp_end(qp);
+		d->in_post = not_connected;
+		qp = lost_new(d, QUEUE_REQUESTS, 0, i == 0 ? -1 : -ENOTCONN);
+		vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+		vth_advance(d->vth, 1000 * 1000);
+		lost_check(d, qp, 0, RI_CM_DISCONNECTED);
+	}
+}
+
+/* A request that failed before is found afterwards: the connection is broken, at once. */
+static void
+test_lost_failed(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = lost_new(d, QUEUE_REQUESTS, 1, ENOTCONN);
+
+	device_complete(d, IBV_WC_REM_OP_ERR);
+	data_poll(d, 0, RI_WC_REMOTE_OPERATION);
+	vth_advance(d->vth, 1000 * 1000);
+	event_is(d, RI_CM_BROKEN);
+	data_poll(d, 1, RI_WC_FLUSHED);
+	data_poll(d, 2, RI_WC_FLUSHED);
+	data_poll_none(d);
+	data_qp_end(qp);
+	device_free(d);
+}
+
+/* The end of the first connection does not concern a later one of the queue pair, and no receive before it is left. */
+static void
+test_lost_idle(void)
+{
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	struct device *d = device_new();
+	struct ri_qp *qp = lost_new(d, QUEUE_RECEIVES, 0, ENOTCONN);
+
+	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), !=, RI_SUCCESS);
+	vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+	vth_advance(d->vth, 1000 * 1000);
+	data_poll(d, 0, RI_WC_FLUSHED);
+	data_poll(d, 1, RI_WC_FLUSHED);
+	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	refuse(d, ENOTCONN);
+	g_assert_cmpint(post(qp, QUEUE_RECEIVES, 5), ==, RI_ERR_UNSUPPORTED);
+	vth_advance(d->vth, UINT64_C(3000) * 1000 * 1000);
+	data_poll_none(d);
+	event_is(d, RI_CM_DISCONNECTED);
+	data_qp_end(qp);
+	device_free(d);
+}
+
+static void
+disconnect_now(struct device *d)
+{
+	(void)d;
+	pthread_mutex_lock(&ending->lock);
+	g_assert_true(vib_qp_closing(ending));
+	pthread_mutex_unlock(&ending->lock);
+}
+
+/* This side disconnects while the device has the post, queues it and refuses it: the end that follows flushes it, once. */
+static void
+test_lost_closing(gconstpointer data)
+{
+	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
+	struct device *d = device_new();
+
+	ending = device_qp_of(d, false, 8);
+	d->in_post = disconnect_now;
+	d->queues = true;
+	refuse(d, ENOTCONN);
+	g_assert_cmpint(post(ending, queue, 0), ==, RI_SUCCESS);
+	refuse(d, 0);
+	vth_advance(d->vth, UINT64_C(1500) * 1000 * 1000);
+	data_poll_none(d);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	g_assert_cmpint(post(ending, queue, 1), ==, RI_SUCCESS);
+	vib_qp_end(ending, &orderly, RI_EVENT_NONE);
+	vth_advance(d->vth, 1000 * 1000);
+	lost_check(d, ending, 0, RI_CM_DISCONNECTED);
+}
+
+/* Requests that are kept and go in one call; the device does not say which one it refuses, and may have queued all. */
+static void
+lost_chain(bool queues, unsigned refused)
+{
+	struct device *d = device_new();
+	struct data_region region;
+	struct ri_qp *qp = device_qp_of(d, false, 8);
+
+	data_region_new(d, &region, 200);
+	g_assert_cmpint(data_post(qp, &region, 0, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 2, RI_WR_COALESCE), ==, RI_SUCCESS);
+	d->queues = queues;
+	d->error = ENOTCONN;
+	d->refuse = 1 + refused;
+	g_assert_cmpint(data_post(qp, &region, 3, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(d->sends, ==, queues ? 4 : refused);
+	refuse(d, 0);
+	d->queues = false;
+	g_assert_cmpint(data_post(qp, &region, 4, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	vth_advance(d->vth, 100 * 1000 * 1000);
+	g_assert_cmpuint(d->cm_events->len, ==, 0);
+	vib_qp_end(qp, &orderly, RI_EVENT_NONE);
+	vth_advance(d->vth, 1000 * 1000);
+	g_assert_cmpuint(d->aborts, ==, 0);
+	data_region_free(&region);
+	lost_check(d, qp, 3, RI_CM_DISCONNECTED);
+}
+
+static void
+test_lost_chain(void)
+{
+	lost_chain(true, 1);
+	for (unsigned refused = 1; refused <= 3; refused++)
+		lost_chain(false, refused);
+}
+
+static void
+lost_add(int queue, const char *name)
+{
+	const struct {
+		const char *what;
+		GTestDataFunc test;
+	} rows[] = {{"lost", test_lost},
+		    {"untold", test_lost_untold},
+		    {"queued", test_lost_queued},
+		    {"closing", test_lost_closing}};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		g_autofree char *path = g_strdup_printf("/ib/refused/%s-%s", name, rows[i].what);
+
+		/* No library rings a bell for a receive. */
+		if (queue != QUEUE_RECEIVES || i < 2)
+			g_test_add_data_func(path, GINT_TO_POINTER(queue), rows[i].test);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -204,7 +489,13 @@ main(int argc, char **argv)
 		g_test_add_data_func(alone, GINT_TO_POINTER(i), test_alone);
 		g_test_add_data_func(ended, GINT_TO_POINTER(i), test_ended);
 		g_test_add_data_func(slow, GINT_TO_POINTER(i), test_ending);
+		lost_add(i, names[i]);
 	}
 	g_test_add_func("/ib/refused/point", test_point);
+	g_test_add_func("/ib/refused/lost-state", test_lost_state);
+	g_test_add_func("/ib/refused/lost-returned", test_lost_returned);
+	g_test_add_func("/ib/refused/lost-failed", test_lost_failed);
+	g_test_add_func("/ib/refused/lost-idle", test_lost_idle);
+	g_test_add_func("/ib/refused/lost-chain", test_lost_chain);
 	return g_test_run();
 }

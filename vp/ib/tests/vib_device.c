@@ -37,7 +37,7 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 	for (; wr != NULL; wr = wr->next) {
 		struct device_wr *to = &d->sent[d->sends % DEVICE_ROOM];
 
-		if (d->refuse != 0 && d->sends + 1 >= d->refuse) {
+		if (d->refuse != 0 && d->sends + 1 >= d->refuse && !d->queues) {
 			*bad = d->unsaid ? NULL : wr;
 			return d->error;
 		}
@@ -49,7 +49,8 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 			to->mw_rkey = wr->bind_mw.mw->rkey;
 		d->sends++;
 	}
-	return 0;
+	*bad = NULL;
+	return d->queues ? d->error : 0;
 }
 
 static int
@@ -234,7 +235,7 @@ ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_q
 	(void)qp;
 	(void)mask;
 	(void)init;
-	attr->qp_state = IBV_QPS_RTS;
+	attr->qp_state = device_of_process->in_error ? IBV_QPS_ERR : IBV_QPS_RTS;
 	return 0;
 }
 

@@ -49,7 +49,9 @@ struct device {
 	int received_sges;              /* segments of the last one */
 	unsigned
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
-	bool unsaid;    /* which one is refused */
+	bool unsaid; /* which one is refused */
+	bool queues; /* it has queued a request that it refuses, and does not say which one that is */
+	bool in_error;  /* what a query says of a queue pair */
 	int error;      /* with which error */
 	int recv_error; /* of a receive */
 	unsigned completions;
