@@ -88,8 +88,9 @@ struct ri_rnic {
 	bool iwarp;           /* transport of the device: iWARP, else InfiniBand or RoCE */
 	atomic_bool failed;   /* the device is gone or has failed */
 	struct ibv_comp_channel *channel;
-	struct ri_watch completions; /* of the channel's descriptor */
-	struct ri_watch asyncs;      /* of the asynchronous events */
+	struct ri_watch completions;        /* of the channel's descriptor */
+	_Atomic(struct ri_cq *) completing; /* the queue of the event that is being handled */
+	struct ri_watch asyncs;             /* of the asynchronous events */
 	struct ri_watch removal;  /* of the kernel's messages; its descriptor is -1 without them */
 	struct ri_timer last_end; /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;     /* of `contexts` */
@@ -280,6 +281,7 @@ struct ri_cq {
 	struct ri_context *context;
 	uint64_t ctx;
 	atomic_uint users;
+	atomic_bool dying; /* the device's queue goes, so handlers leave it alone */
 };
 
 /* User half of a shared receive queue. */

@@ -3,6 +3,7 @@
 
 /* Completion queues: creation, resizing and destruction. Control path; polling is in vib_poll.c, arming in vib_notify.c. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,10 +160,16 @@ cq_destroy(struct ri_cq *cq)
 		return RI_ERR_BUSY;
 	rnic->host->timer_stop(rnic->host->self, &cq->user.late);
 	atomic_store(&cq->user.due, false);
+	/* Both stores before the looks at the other: the handler sees that the queue goes, or is waited for. */
+	atomic_store(&cq->dying, true);
+	while (atomic_load(&rnic->completing) == cq)
+		sched_yield();
 	/* Waits until the events that were read are acknowledged; those that were not read are taken back. */
 	error = ibv_destroy_cq(cq->user.cq);
-	if (error == EBUSY)
+	if (error == EBUSY) {
+		atomic_store(&cq->dying, false);
 		return RI_ERR_BUSY;
+	}
 	if (error != 0)
 		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", ri_errno_text(error));
 	rnic->host->task_stop(rnic->host->self, &cq->user.full);

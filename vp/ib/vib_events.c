@@ -69,6 +69,19 @@ descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
 /* --- completions ------------------------------------------------------------------------------ */
 
 static void
+completion_handle(struct ri_cq *cq)
+{
+	vsw_lock(&cq->user.lock);
+	cq->user.listening = false;
+	cq->user.watching = false;
+	vib_cq_stage(&cq->user);
+	vib_cq_unlock(&cq->user);
+	vib_cq_tell(cq);
+	vib_cq_watch(&cq->user);
+}
+
+/* A library may unmap a queue before its destruction waits for the acknowledgement, so cq_destroy waits, too. */
+static void
 on_completion(void *arg, uint32_t events)
 {
 	struct ri_rnic *rnic = arg;
@@ -79,13 +92,10 @@ on_completion(void *arg, uint32_t events)
 	for (errno = 0; ibv_get_cq_event(rnic->channel, &device_cq, &ctx) == 0; errno = 0) {
 		struct ri_cq *cq = ctx;
 
-		vsw_lock(&cq->user.lock);
-		cq->user.listening = false;
-		cq->user.watching = false;
-		vib_cq_stage(&cq->user);
-		vib_cq_unlock(&cq->user);
-		vib_cq_tell(cq);
-		vib_cq_watch(&cq->user);
+		atomic_store(&rnic->completing, cq);
+		if (!atomic_load(&cq->dying))
+			completion_handle(cq);
+		atomic_store(&rnic->completing, NULL);
 		ibv_ack_cq_events(device_cq, 1);
 	}
 	descriptor_check(rnic, &rnic->completions);

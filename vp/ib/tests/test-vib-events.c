@@ -25,6 +25,7 @@ static GQueue events;     /* struct ibv_async_event */
 static int read_error;    /* of a read when there is none */
 static int channel_error; /* likewise, of the completions */
 static unsigned channel_reads;
+static struct ri_cq *completed; /* the next event of a queue is of this one; NULL: there is none */
 static unsigned acknowledged;
 static unsigned cm_told;
 static struct ibv_comp_channel channel;
@@ -76,9 +77,15 @@ ibv_destroy_comp_channel(struct ibv_comp_channel *gone)
 int
 ibv_get_cq_event(struct ibv_comp_channel *from, struct ibv_cq **cq, void **cq_context)
 {
+	struct ri_cq *of = completed;
+
 	(void)from;
-	(void)cq;
-	(void)cq_context;
+	completed = NULL;
+	if (of != NULL) {
+		*cq = of->user.cq;
+		*cq_context = of;
+		return 0;
+	}
 	g_assert_cmpuint(++channel_reads, <, 10); /* nobody asks again and again */
 	errno = channel_error;
 	return -1;
@@ -472,6 +479,69 @@ test_removed_and_closed(void)
 	device_free(d);
 }
 
+/* --- a queue is destroyed while an event of it is handled -------------------------------------------- */
+
+static struct device *setting;
+static atomic_bool notifying, notified;
+static unsigned notifications;
+
+/* Asks for the next event, slowly. */
+static int
+notify_slowly(struct ibv_cq *cq, int solicited)
+{
+	(void)cq;
+	(void)solicited;
+	notifications++;
+	atomic_store(&notifying, true);
+	g_usleep(50 * 1000);
+	atomic_store(&notified, true);
+	return 0;
+}
+
+static void *
+completions_fire(void *unused)
+{
+	setting->rnic.completions.fire(setting->rnic.completions.arg, RI_WATCH_IN);
+	return unused;
+}
+
+static struct ri_cq *destroyed;
+static GThread *service;
+
+/* An event that was read before; the memory of the queue is gone. */
+static void
+event_comes(void)
+{
+	g_assert_true(atomic_load(&notified));
+	(void)g_thread_join(service);
+	completed = destroyed;
+	(void)completions_fire(NULL);
+	g_assert_null(completed);
+	setting->in_cq_destroy = NULL;
+}
+
+/* The destruction waits for the handler, and one that comes later leaves the queue alone. */
+static void
+test_queue_goes(void)
+{
+	uint32_t entries = 16;
+	struct ri_map map;
+
+	setting = setting_new();
+	setting->verbs.ops.req_notify_cq = notify_slowly;
+	g_assert_cmpint(vib_cq_ops.create(setting->context, 2, &entries, &destroyed, &map), ==,
+			RI_SUCCESS);
+	completed = destroyed;
+	service = g_thread_new("service", completions_fire, NULL);
+	while (!atomic_load(&notifying))
+		g_usleep(100);
+	setting->in_cq_destroy = event_comes;
+	g_assert_cmpint(vib_cq_ops.destroy(destroyed), ==, RI_SUCCESS);
+	g_assert_null(setting->in_cq_destroy);
+	g_assert_cmpuint(notifications, ==, 1);
+	setting_free(setting);
+}
+
 /* What the kernel tells everybody: the removal of this device ends the adapter once, and nothing else does. */
 static void
 test_messages(void)
@@ -538,6 +608,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/ib/events/unreadable", GINT_TO_POINTER(BY_OTHER), test_removed);
 	g_test_add_func("/ib/events/removal-waits", test_removal_waits);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
+	g_test_add_func("/ib/events/queue-goes", test_queue_goes);
 	g_test_add_func("/ib/events/messages", test_messages);
 	g_test_add_func("/ib/events/messages-lost", test_messages_lost);
 	return g_test_run();

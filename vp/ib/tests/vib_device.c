@@ -187,6 +187,8 @@ ibv_resize_cq(struct ibv_cq *cq, int cqe)
 int
 ibv_destroy_cq(struct ibv_cq *cq)
 {
+	if (device_of_process->in_cq_destroy != NULL)
+		device_of_process->in_cq_destroy();
 	g_free(cq);
 	return 0;
 }

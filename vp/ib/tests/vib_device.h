@@ -58,6 +58,7 @@ struct device {
 	struct ibv_wc wc[DEVICE_ROOM];
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
 	void (*in_post)(struct device *device); /* happens once, in the next post */
+	void (*in_cq_destroy)(void);            /* happens in each destruction of a CQ */
 	int regions, windows, qps;
 	uint32_t next_qpn; /* the number of the next queue pair */
 	atomic_int pds, ahs;
