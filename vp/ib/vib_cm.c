@@ -226,7 +226,7 @@ conn_called(void *arg)
 	finished = conn->deferred && !conn->under_way;
 	qp = conn->qp;
 	pthread_mutex_unlock(&cm->lock);
-	if (conn->error != 0 && qp != NULL)
+	if (conn->error != 0 && qp != NULL && !vib_conn_again(conn, qp, conn->error))
 		vib_conn_fail(conn, qp, "rdma_connect", conn->error);
 	vib_cm_idle(cm);
 	if (finished)

@@ -92,6 +92,10 @@ struct vib_conn {
 	bool three_way;
 	atomic_bool time_wait;
 	uint64_t deadline;
+	struct sockaddr_storage from; /* of an attempt: its source, with port 0 if any will do */
+	struct sockaddr_storage to;
+	bool port_named;
+	uint32_t agains;       /* how often it was made again */
 	struct ri_timer timer; /* the deadline of a phase, then of the time-wait */
 	struct ri_task finish; /* VIB_STEP_TASK */
 	struct ri_task called; /* vib_conn_called */
@@ -210,6 +214,11 @@ struct rdma_conn_param vib_conn_param(const struct vib_conn *conn, const struct 
 enum ri_status vib_connect(struct ri_qp *qp, const struct ri_cm_params *params);
 enum ri_status vib_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 enum ri_status vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len);
+/*
+ * rdma_connect has failed with this errno. If another port may help [RI 12.3.19], make the attempt again with a new id. False: it
+ * has failed. On the service thread, while the connection is busy; its call is over.
+ */
+bool vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error);
 /* Are these parameters within the profile? @p room: octets of private data that fit. */
 enum ri_status vib_params_check(const struct ri_rnic *rnic, const struct ri_cm_params *params,
 				uint16_t room);

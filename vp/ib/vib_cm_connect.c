@@ -10,6 +10,7 @@
 
 #define NS_PER_MS      UINT64_C(1000000)
 #define ADDRESS_MS_MAX 10000 /* for the resolution of an address */
+#define AGAINS_MAX     7     /* attempts with another port after the first one */
 #define DEPTH_MAX      254   /* 255 means "as the device can" to librdmacm */
 
 enum ri_status
@@ -85,22 +86,16 @@ vib_conn_untie(struct vib_conn *conn, struct ri_qp *qp)
 
 /* Begin to resolve. What the peer or the network is to blame for is told by an event. */
 static void
-attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params,
-	      const struct ri_addr *local)
+address_resolve(struct vib_conn *conn, struct ri_qp *qp)
 {
 	const struct ri_host *host = conn->cm->rnic->host;
 	uint64_t now = host->now(host->self);
 	uint64_t ms = conn->deadline > now ? (conn->deadline - now) / NS_PER_MS + 1 : 1;
-	struct sockaddr_storage from, to;
 	enum vib_action action;
 	int error;
 
-	(void)vib_conn_step(conn, VIB_STEP_CALL_CONNECT, &action, &qp);
-	(void)vib_sockaddr(&from, local, params->service.local_port);
-	(void)vib_sockaddr(&to, &params->peer, params->service.port);
-	if (conn->deadline != RI_NEVER)
-		host->timer_start(host->self, &conn->timer, conn->deadline);
-	if (rdma_resolve_addr(conn->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+	if (rdma_resolve_addr(conn->id, (struct sockaddr *)&conn->from,
+			      (struct sockaddr *)&conn->to,
 			      ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
 		return;
 	error = errno;
@@ -112,6 +107,50 @@ attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params
 		host->timer_start(host->self, &conn->timer, RI_NEVER);
 		vib_qp_end(qp, &event, RI_EVENT_NONE);
 	}
+}
+
+static void
+attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params,
+	      const struct ri_addr *local)
+{
+	const struct ri_host *host = conn->cm->rnic->host;
+	enum vib_action action;
+
+	(void)vib_conn_step(conn, VIB_STEP_CALL_CONNECT, &action, &qp);
+	(void)vib_sockaddr(&conn->from, local, params->service.local_port);
+	(void)vib_sockaddr(&conn->to, &params->peer, params->service.port);
+	conn->port_named = params->service.local_port != 0;
+	if (conn->deadline != RI_NEVER)
+		host->timer_start(host->self, &conn->timer, conn->deadline);
+	address_resolve(conn, qp);
+}
+
+bool
+vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error)
+{
+	struct rdma_cm_id *id, *former = conn->id;
+	enum vib_action action;
+
+	if (error != EADDRINUSE || conn->port_named || conn->agains == AGAINS_MAX)
+		return false;
+	if (rdma_create_id(conn->cm->channel, &id, conn, RDMA_PS_TCP) != 0)
+		return false;
+	/* It may have been given up. */
+	if (!vib_conn_step(conn, VIB_STEP_AGAIN, &action, &qp)) {
+		(void)rdma_destroy_id(id);
+		return false;
+	}
+	conn->agains++;
+	pthread_mutex_lock(&conn->cm->lock);
+	conn->id = id;
+	pthread_mutex_unlock(&conn->cm->lock);
+	vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_connect: %s: again with another port",
+		ri_errno_text(error));
+	/* The call is over and no event of it is being handled, so this does not wait. */
+	(void)rdma_destroy_id(former);
+	if (qp != NULL)
+		address_resolve(conn, qp);
+	return true;
 }
 
 enum ri_status

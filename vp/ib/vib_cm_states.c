@@ -7,6 +7,8 @@
  *     active:   ADDRESS, ROUTE, CONNECT, REPLIED, CONFIRM, UP       iWARP: ADDRESS, ROUTE, CONNECT, UP
  *     passive:  ASKED, ACCEPT, UP
  *
+ * An iWARP attempt whose port is taken goes from CONNECT to ADDRESS again, with a new id.
+ *
  * Each phase between the first step and UP can fail, be given up, be aborted, or reach its deadline, and then is OVER.
  */
 #include "vib_cm_states.h"
@@ -45,6 +47,7 @@ static const struct vib_rule rules[VIB_PHASE_COUNT][VIB_STEP_COUNT] = {
 		[VIB_STEP_DISCONNECTED]    = { VIB_PHASE_OVER,    VIB_DO_FAIL },
 		[VIB_STEP_REMOVED]         = { VIB_PHASE_OVER,    VIB_DO_LOSE },
 		[VIB_STEP_DEADLINE]        = { VIB_PHASE_OVER,    VIB_DO_TIMEOUT },
+		[VIB_STEP_AGAIN]           = { VIB_PHASE_ADDRESS, VIB_DO_NOTHING },
 		[VIB_STEP_CALL_DISCONNECT] = { VIB_PHASE_OVER,    VIB_DO_DROP },
 		[VIB_STEP_CALL_ABORT]      = { VIB_PHASE_OVER,    VIB_DO_ABORT },
 	},

@@ -36,6 +36,7 @@ enum vib_step {
 	VIB_STEP_DEADLINE, /* the time for this phase is over */
 	VIB_STEP_TASK,     /* the service thread gets to it */
 	VIB_STEP_ASK,      /* a listener got a request */
+	VIB_STEP_AGAIN,    /* the request cannot leave from this port */
 	/* Control verbs. */
 	VIB_STEP_CALL_CONNECT,
 	VIB_STEP_CALL_ACCEPT,
