@@ -15,7 +15,7 @@
  * or when its context ends. rdma_destroy_id waits for the end of an iWARP attempt that is under way. The
  * destruction of such a connection is deferred: it has no queue pair any more and stays in vib_cm::deferred until its
  * last event. So it is while its rdma_connect runs, which with iWARP has a thread of its own (vib_call.c): the device may
- * be connecting inside it.
+ * be connecting inside it. An attempt that is made again has a new id from then on (vib_conn_again).
  *
  * Threads. Events, deadlines and tasks run on the service thread, one at a time. vib_cm::busy names the owner that an
  * event is handled for; the handler uses that owner without a lock. A hang-up reads the events of the device, which may
