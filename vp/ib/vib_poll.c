@@ -170,12 +170,30 @@ shared_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot
 	return qp != NULL;
 }
 
+/*
+ * Has the request or receive been completed already? The device flushes it after this side has flushed it, since the drain of its
+ * queue pair had taken too long. A slot that is in use again then is of a queue pair that still flushes, too.
+ */
+static __attribute__((noinline, cold)) bool
+is_late(const struct ibv_wc *in, const struct vib_slot *slot)
+{
+	uint32_t done;
+
+	if (in->status == IBV_WC_SUCCESS || (slot->odd & VIB_SLOT_SHARED) != 0)
+		return false;
+	done = vib_ring_done(slot->ring);
+	return slot->place - 1 - done >=
+	       atomic_load_explicit(&slot->ring->tail, memory_order_acquire) - done;
+}
+
 /* The long way: it has failed, its queue pair must be found, or there is more to convert. */
 static __attribute__((noinline)) bool
 odd_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
 	if ((slot->odd & VIB_SLOT_SHARED) != 0)
 		return shared_convert(cq, in, slot, out);
+	if (is_late(in, slot))
+		return false;
 	wc_fill(cq, out, in, slot, slot->of.qp);
 	slot->odd = 0;
 	return true;
@@ -215,6 +233,8 @@ wc_take(struct ri_ucq *cq, const struct ibv_wc *in, struct ri_wc *out)
 	struct vib_slot *slot = (struct vib_slot *)(uintptr_t)in->wr_id;
 	bool there = wc_convert(cq, in, slot, out);
 
+	if (__builtin_expect(!there, 0) && is_late(in, slot))
+		return false;
 	slot_pass(slot);
 	return there;
 }
@@ -419,6 +439,8 @@ order_enter(struct ri_ucq *cq, const struct ibv_wc *in, const struct ri_uqp *dyi
 
 	if (!cq->reorders || (slot->done.flags & RI_WC_RECEIVE) != 0)
 		return false;
+	if (is_late(in, slot))
+		return true;
 	slot->status = (uint8_t)vib_status_of_wc(in->status);
 	slot->odd |= VIB_SLOT_DONE;
 	order_release(cq, slot->of.qp, dying != NULL && slot->of.qp == dying);
@@ -458,7 +480,7 @@ stage_device(struct ri_ucq *cq, uint32_t room, const struct ri_uqp *dying)
 			memset(&out, 0, sizeof(out));
 			if (wc_convert(cq, &in[i], slot, &out) && !drop)
 				staged_push(cq, &out, slot);
-			else
+			else if (!is_late(&in[i], slot))
 				slot_pass(slot);
 		}
 	}

@@ -11,6 +11,7 @@
 #include "vib_post.h"
 #include "vib_profile.h"
 #include "vib_qp_end.h"
+#include "vib_ring.h"
 #include "vib_told.h"
 
 static uint8_t memory[4096];
@@ -286,6 +287,32 @@ test_removal_waits(void)
 	setting_free(d);
 }
 
+/* It flushes when this side has: nothing is completed twice, nor is the queue's order lost. */
+static void
+test_removal_too_long(void)
+{
+	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
+	struct device *d = setting_new();
+	struct ri_qp *qp = device_qp(d, false);
+	struct ri_wc wc;
+
+	for (uint64_t id = 1; id <= 2; id++)
+		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
+				RI_SUCCESS);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	vth_advance(d->vth, 60 * 1000 * 1000);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+	device_receive(d, 0, &flushed);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
+	g_assert_cmpuint(wc.wr_id, ==, 2);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
+	device_receive(d, 1, &flushed);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
+	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
+	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	setting_free(d);
+}
+
 /* The death waits for an end that began before; when the adapter is closed meanwhile, it does not come. */
 static void
 test_removed_and_closed(void)
@@ -436,6 +463,7 @@ main(int argc, char **argv)
 			     test_removed);
 	g_test_add_data_func("/ib/events/unreadable", GINT_TO_POINTER(BY_OTHER), test_removed);
 	g_test_add_func("/ib/events/removal-waits", test_removal_waits);
+	g_test_add_func("/ib/events/removal-takes-too-long", test_removal_too_long);
 	g_test_add_func("/ib/events/removed-and-closed", test_removed_and_closed);
 	g_test_add_func("/ib/events/queue-goes", test_queue_goes);
 	g_test_add_func("/ib/events/messages", test_messages);
