@@ -24,17 +24,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_order.h"
 #include "viw_fork.h"
 #include "viw_qp.h"
 
 #define EVENTS        32 /* of one epoll_wait */
 #define UNWATCH_AFTER 64 /* messages found by polls in a row */
 
+/* See viw_engine_hold_back. */
+static atomic_bool order_light;
+static pthread_once_t order_once = PTHREAD_ONCE_INIT;
+
+static void
+order_setup(void)
+{
+	ri_order_setup(&order_light);
+}
+
 enum ri_status
 viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 {
 	memset(engine, 0, sizeof(*engine));
 	engine->host = host;
+	(void)pthread_once(&order_once, order_setup);
 	pthread_mutex_init(&engine->lock, NULL);
 	engine->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (engine->epfd < 0)
@@ -242,17 +254,53 @@ viw_engine_set_aside(struct viw_engine *engine, uint8_t *buf, uint32_t *at, uint
 
 /* --- requests held back -------------------------------------------------------------------- */
 
+/*
+ * A thread that posts a batch and releases it itself needs no locked instruction for each request: while it is the holder, its
+ * requests are ahead of its own release. If another thread releases them, that one orders the two with membarrier(2), and
+ * from then on every request of this queue pair is held back in the way that is ordered by itself.
+ */
+
+/* A value that no other living thread has. */
+static void *
+this_thread(void)
+{
+	return (void *)pthread_self();
+}
+
 void
 viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 {
 	struct viw_qp *top;
 
+	atomic_signal_fence(memory_order_seq_cst); /* what was posted is stored before this load */
+	if (atomic_load_explicit(&qp->tx.holder, memory_order_relaxed) == this_thread())
+		return;
 	if (atomic_exchange(&qp->tx.held_back, true))
 		return;
+	if (ri_order_is_light(&order_light) &&
+	    !atomic_load_explicit(&qp->tx.posts_apart, memory_order_relaxed))
+		atomic_store_explicit(&qp->tx.holder, this_thread(), memory_order_relaxed);
 	top = atomic_load(&engine->held_back);
 	do
 		atomic_store(&qp->engine.next_held_back, top);
 	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
+}
+
+/* From here on a request is held back anew. Those that were, are seen by the run that follows. */
+static void
+hold_end(struct viw_qp *qp)
+{
+	void *holder = atomic_load(&qp->tx.holder);
+
+	if (holder != NULL) {
+		atomic_store(&qp->tx.holder, NULL);
+		if (holder != this_thread()) {
+			atomic_store(&qp->tx.posts_apart, true);
+			ri_order_others(&order_light);
+		}
+	}
+	/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
+	atomic_exchange(&qp->tx.held_back, false);
 }
 
 /* Run the sending role of all of them. True: there were some. */
@@ -267,8 +315,7 @@ release_held_back(struct viw_engine *engine)
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->engine.next_held_back);
 
-		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
-		atomic_exchange(&qp->tx.held_back, false);
+		hold_end(qp);
 		viw_tx_run(qp);
 		qp = next;
 	}

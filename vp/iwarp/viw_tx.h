@@ -47,6 +47,7 @@ struct viw_tx {
 	 */
 	atomic_bool send_at_once;
 	atomic_bool held_back;   /* in viw_engine::held_back */
+	atomic_bool posts_apart; /* a thread has released what another one posted */
 	atomic_bool blocked;     /* the socket takes no more octets */
 	atomic_bool starved;     /* the pool had no buffer */
 	atomic_bool await_frame; /* ri_stream::await_fpdu: send nothing before the first frame */
@@ -54,6 +55,8 @@ struct viw_tx {
 	atomic_int error;        /* the errno of that */
 	atomic_bool shut;        /* FIN sent */
 	atomic_uint unattended;  /* requests sent at once because no thread polled */
+	_Atomic(void *)
+		holder; /* the thread that put it into viw_engine::held_back, if that is all it has to know; or NULL */
 	struct vsw_wq sq;
 	uint8_t *buf;    /* from the pool, or set aside; only while it holds octets */
 	uint32_t at;     /* first octet of buf that the socket has not taken */

@@ -155,6 +155,75 @@ test_threads(void)
 	pair_close(&p);
 }
 
+/* A thread that posts batches, and mostly leaves it to another one to poll. */
+struct batches {
+	struct pair *p;
+	atomic_uint posted, done;
+	atomic_bool over;
+};
+
+#define BATCHES       20000
+#define BATCH_LIMIT_S 30
+
+static void
+batch_polled(struct batches *b)
+{
+	struct ri_wc wc;
+
+	if (!end_poll(b->p->a, false, &wc))
+		return;
+	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+	atomic_fetch_add(&b->done, 1);
+}
+
+static void *
+batches_poll(void *arg)
+{
+	struct batches *b = arg;
+	struct ri_wc wc;
+
+	while (!atomic_load(&b->over)) {
+		batch_polled(b);
+		(void)end_poll(b->p->b, false, &wc);
+	}
+	return NULL;
+}
+
+/*
+ * What a thread posts at the moment when another one releases what is held back leaves, too: nothing else would send it. The way
+ * that is not ordered by itself is tried each time, though it is given up after the first release by another thread.
+ */
+static void
+test_batches_apart(void)
+{
+	struct pair p;
+	struct batches b = {.p = &p};
+	GRand *random = g_rand_new_with_seed(20);
+	pthread_t thread;
+
+	pair_open(&p, 4096, 0, true);
+	struct viw_qp *qp = (struct viw_qp *)(void *)p.a->qp;
+	g_assert_cmpint(pthread_create(&thread, NULL, batches_poll, &b), ==, 0);
+	for (unsigned round = 0; round < BATCHES; round++) {
+		gint64 until = g_get_monotonic_time() + BATCH_LIMIT_S * G_USEC_PER_SEC;
+
+		atomic_store(&qp->tx.posts_apart, false);
+		for (int i = g_rand_int_range(random, 2, 9); i > 0; i--) {
+			g_assert_cmpint(end_write(p.a, round, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+			atomic_fetch_add(&b.posted, 1);
+		}
+		while (atomic_load(&b.done) != atomic_load(&b.posted)) {
+			if (round % 8 == 0)
+				batch_polled(&b);
+			g_assert_cmpint(g_get_monotonic_time(), <, until);
+		}
+	}
+	atomic_store(&b.over, true);
+	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+	g_rand_free(random);
+	pair_close(&p);
+}
+
 static void *
 poller_main(void *arg)
 {
@@ -428,6 +497,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/iwarp/stress/tiny-buffers/plain", GINT_TO_POINTER(0),
 			     test_tiny_buffers);
 	g_test_add_func("/iwarp/stress/threads", test_threads);
+	g_test_add_func("/iwarp/stress/batches-apart", test_batches_apart);
 	g_test_add_func("/iwarp/stress/dereg-target", test_dereg_target);
 	g_test_add_func("/iwarp/stress/dereg-source", test_dereg_source);
 	g_test_add_func("/iwarp/stress/destroy-in-traffic", test_destroy_in_traffic);
