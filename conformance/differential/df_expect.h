@@ -27,7 +27,9 @@ struct df_profile {
 	bool all_solicited; /* each message notifies its receiver */
 	bool srq_of_zone;   /* an endpoint's S-RQ must be of its own zone */
 	bool late_flush; /* a request without a completion that has succeeded may be flushed later */
-	bool imagined;   /* of no adapter: the generator's, whose programs stay as they are */
+	bool no_empty_read; /* leave out Reads of no octets */
+	bool early_slots;   /* a request without a completion may give its slot back as soon as it is done */
+	bool imagined;      /* of no adapter: the generator's, whose programs stay as they are */
 	bool ib; /* transport: a connection ends in order even while requests are outstanding */
 	bool remote_status; /* an error at the peer completes the request that caused it */
 	bool local_read;    /* the right of local reading is checked */
@@ -151,9 +153,10 @@ struct df_ep_expect {
 };
 
 struct df_settle {
-	int step;   /* before this step, or after it */
-	GArray *cm; /* of struct df_cm */
-	GArray *probes; /* of int: endpoints that post a Read of length 0 to learn that all requests have ended */
+	int step;       /* before this step, or after it */
+	GArray *cm;     /* of struct df_cm */
+	GArray *probes; /* of int: endpoints that post a Read, to learn that all requests have ended */
+	int source[DF_EPS]; /* of that Read: the endpoint at the other side */
 	/* By node, of requests and of receives: the completions are known, so it is known whether they notify. */
 	bool watch[DF_NODES][2];
 	struct df_ep_expect ep[DF_EPS];
@@ -176,6 +179,7 @@ struct df_expected {
 	GArray *wrs;     /* of struct df_wr, in posting order */
 	GArray *takes;   /* of struct df_take, those of one endpoint in the order of its messages */
 	GArray *settles; /* of struct df_settle */
+	uint32_t probe;  /* octets of the runner's own Reads: 0 or 1 */
 };
 
 /* One completion as it came. */

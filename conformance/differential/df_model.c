@@ -449,6 +449,7 @@ df_model_new(const struct df_profile *profile)
 
 	model->profile = profile;
 	model->expected = df_expected_new();
+	model->expected->probe = profile->no_empty_read ? 1 : 0;
 	model->touches = g_array_new(FALSE, TRUE, sizeof(struct model_touch));
 	model->work = g_array_new(FALSE, TRUE, sizeof(struct model_posted));
 	for (int i = 0; i < DF_EPS; i++) {

@@ -120,18 +120,23 @@ refuse_slots(struct df_model *model, const struct df_step *step)
 	const struct model_ep *end = end_of(model, step);
 	const GArray *queue = step->kind == DF_RECV ? end->rq : end->sq;
 	unsigned size = (unsigned)(step->kind == DF_RECV ? end->rq_size : end->sq_size);
-	unsigned sure = queue->len, silent = 0;
+	unsigned sure = queue->len, silent = 0, early = 0;
 
 	for (unsigned i = 0; i < queue->len; i++) {
 		const struct df_wr *wr = DF_WR(model->expected, g_array_index(queue, unsigned, i));
 
 		silent = wr->silent ? silent + 1 : 0;
+		early += wr->silent;
 		if (wr->settle == model->settle)
 			continue;
 		/* Its event may have come. */
-		if (wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS))
+		if (wr->silent && wr->statuses != MODEL_BIT(IT_DTO_SUCCESS)) {
 			sure = queue->len - i - 1;
+			early = 0;
+		}
 	}
+	if (model->profile->early_slots)
+		sure -= early;
 	if (sure >= size)
 		model_answer(model, IT_ERR_TOO_MANY_POSTS);
 	else if (queue->len >= size)

@@ -101,6 +101,8 @@ model_probe(struct df_model *model, int ep)
 	struct df_wr *wr = post(model, &read, SUCCESS);
 
 	wr->step = -1;
+	wr->length = model->expected->probe;
+	settle->source[ep] = model->ep[ep].peer;
 	wr->cookie = DF_PROBE + (uint64_t)model->settle * DF_EPS + (uint64_t)ep;
 	g_array_append_val(settle->probes, ep);
 }
@@ -308,12 +310,13 @@ needs_proof(const struct df_step *step)
 	return step->kind == DF_WRITE || (step->flags & IT_COMPLETION_FLAG) == 0;
 }
 
-/* A Read of length 0 shows it, if one is possible. */
+/* A Read of the runner shows it, if one is possible; the sink of one with octets may have to be open to the peer. */
 static bool
 can_prove(const struct df_model *model, int ep)
 {
 	return model->ep[ep].ord > 0 &&
-	       (model->ep[model->ep[ep].peer].enable & DF_ENABLE_READ) != 0;
+	       (model->ep[model->ep[ep].peer].enable & DF_ENABLE_READ) != 0 &&
+	       (model->expected->probe == 0 || (model->ep[ep].enable & DF_ENABLE_WRITE) != 0);
 }
 
 /* --- outcomes -------------------------------------------------------------------------------- */
@@ -464,6 +467,8 @@ request(struct df_model *model, const struct df_step *step)
 		      model_beyond_hard(model, end->peer);
 
 	if (model->profile->no_errors && ((verdict.near | verdict.far) != 0 || beyond))
+		model_skip(model);
+	if (model->profile->no_empty_read && model_reads(step->kind) && model_seg_sum(step) == 0)
 		model_skip(model);
 	/* A message to this end may be on its way; it need not arrive any more. */
 	if (beyond && verdict.takers.count > 0 && model_hard_settled(model, end->peer) &&

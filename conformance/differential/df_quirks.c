@@ -15,6 +15,8 @@ static const struct {
 	{"all-solicited", offsetof(struct df_profile, all_solicited)},
 	{"srq-of-zone", offsetof(struct df_profile, srq_of_zone)},
 	{"late-flush", offsetof(struct df_profile, late_flush)},
+	{"no-empty-read", offsetof(struct df_profile, no_empty_read)},
+	{"early-slots", offsetof(struct df_profile, early_slots)},
 };
 
 /* The member of that word, or NULL. */

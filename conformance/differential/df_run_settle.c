@@ -7,7 +7,8 @@
  * IT_COALESCE_WR_FLAG holds back. Then the events of connections are awaited: when the event of an end is there, all
  * completions of that endpoint must be in their dispatchers (R-05), so these are emptied at once and later
  * completions are marked. Then the completions that must come are awaited. Last, Writes and requests without
- * completions are followed by a Read of length 0, whose completion says that they are done [IT 7.5].
+ * completions are followed by a Read of the runner, whose completion says that they are done [IT 7.5]. It has no octets, if
+ * the device takes that well.
  *
  * A dispatcher with threshold 0 is looked at before all that, if the model knows what it gets: a wait returns an event
  * as soon as a notification event is queued; without one it returns none, and tells when all completions are queued.
@@ -280,6 +281,19 @@ wait_wrs(struct df_run *run, int64_t deadline, bool probes)
 	return true;
 }
 
+/* A Read of one octet. */
+static void
+post_octet_probe(struct df_run *run, int ep, uint64_t cookie)
+{
+	int peer = DF_SETTLEMENT(run->expected, run->settle)->source[ep];
+	const struct world_probe *sink = world_probe_of(run->world, ep);
+	const struct world_probe *source = world_probe_of(run->world, peer);
+	it_lmr_triplet_t into = {.lmr = sink->lmr, .addr.abs = sink->octets, .length = 1};
+
+	(void)!it_post_rdma_read(run->world->ep[ep].handle, &into, 1, cookie, IT_COMPLETION_FLAG,
+				 (it_rdma_addr_t)(uintptr_t)(source->octets + 1), source->context);
+}
+
 static void
 post_probes(struct df_run *run)
 {
@@ -290,8 +304,11 @@ post_probes(struct df_run *run)
 		uint64_t cookie = DF_PROBE + (uint64_t)run->settle * DF_EPS + (uint64_t)ep;
 
 		/* If the post is refused, its completion will be missing. */
-		(void)!it_post_rdma_read(run->world->ep[ep].handle, NULL, 0, cookie,
-					 IT_COMPLETION_FLAG, 0, 0);
+		if (run->expected->probe == 0)
+			(void)!it_post_rdma_read(run->world->ep[ep].handle, NULL, 0, cookie,
+						 IT_COMPLETION_FLAG, 0, 0);
+		else
+			post_octet_probe(run, ep, cookie);
 	}
 }
 

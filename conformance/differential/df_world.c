@@ -207,8 +207,11 @@ tear_objects(struct world *world, char **refused)
 		if (world->lmr[i].handle != NULL)
 			tear(refused, "lmr", i, it_lmr_free((it_lmr_handle_t)world->lmr[i].handle));
 	}
-	for (int i = 0; i < DF_PZS; i++)
+	for (int i = 0; i < DF_PZS; i++) {
+		if (world->probe[i].lmr != NULL)
+			tear(refused, "lmr of probes", i, it_lmr_free(world->probe[i].lmr));
 		tear(refused, "pz", i, it_pz_free(world->pz[i]));
+	}
 	for (int i = 0; i < DF_NODES; i++)
 		tear(refused, "listen", i, it_listen_free(world->node[i].listen));
 	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++) {
@@ -238,8 +241,33 @@ world_close(struct world *world, bool by_force)
 		if (!by_force)
 			g_aligned_free(world->node[i].arena);
 	}
+	for (int i = 0; i < DF_PZS && !by_force; i++)
+		g_free(world->probe[i].octets);
 	g_free(world);
 	return refused;
+}
+
+const struct world_probe *
+world_probe_of(struct world *world, int ep)
+{
+	it_ep_param_t params;
+	struct world_probe *probe;
+	int pz = 0;
+
+	must(it_ep_query(world->ep[ep].handle, IT_EP_PARAM_PZ, &params), "it_ep_query");
+	while (pz < DF_PZS && world->pz[pz] != params.pz)
+		pz++;
+	if (pz == DF_PZS)
+		g_error("an endpoint has a zone that is not of its world");
+	probe = &world->probe[pz];
+	if (probe->lmr == NULL) {
+		probe->octets = g_malloc0(2);
+		must(it_lmr_create21(params.pz, probe->octets, NULL, 2, IT_ADDR_MODE_ABSOLUTE,
+				     IT_PRIV_LOCAL | IT_PRIV_REMOTE, IT_LMR_FLAG_NONE, 0,
+				     &probe->lmr, &probe->context),
+		     "it_lmr_create21");
+	}
+	return probe;
 }
 
 it_status_t

@@ -58,6 +58,13 @@ struct world_key {
 	uint64_t base[2]; /* what the peer adds its offset to */
 };
 
+/* Octets of a zone for the runner's own Reads, which no program sees: it reads into the first and from the second. */
+struct world_probe {
+	it_lmr_handle_t lmr; /* NULL: none yet */
+	it_rmr_context_t context;
+	uint8_t *octets;
+};
+
 /* The IAs of several worlds. */
 struct world_ias {
 	it_ia_handle_t ia[DF_NODES];
@@ -75,6 +82,7 @@ struct world {
 	it_srq_handle_t srq[DF_SRQS];
 	it_addr_handle_t ah[DF_AHS];
 	struct world_ud ud[DF_UDS];
+	struct world_probe probe[DF_PZS];
 };
 
 /* Adapters that are opened from now on come to the fault door, if they know it. */
@@ -89,6 +97,8 @@ struct world *world_open(const struct world_ias *ias);
  * force: what can be freed; the rest ends with the IAs, and they may use the memory until then, so it stays.
  */
 char *world_close(struct world *world, bool by_force);
+/* Those of the zone of an endpoint; they are made when they are needed first, since an adapter may have few regions. */
+const struct world_probe *world_probe_of(struct world *world, int ep);
 /* A datagram endpoint of the node, as a step requests it, and how it is addressed. */
 it_status_t world_datagram(const struct world_node *node, it_pz_handle_t pz,
 			   const struct df_step *step, it_ud_ep_key_t key, it_ep_handle_t *ep,
