@@ -85,13 +85,15 @@ static bool
 is_open_short(const char *path, const char *what)
 {
 	const char *memory = ri_errno_text(ENOMEM);
-	size_t length = strlen(memory), whole = what != NULL ? strlen(what) : 0;
+	size_t length = strlen(memory);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return is_shortage(errno);
 	close(fd);
-	return whole >= length && strcmp(what + whole - length, memory) == 0;
+	if (what == NULL || strlen(what) < length)
+		return false;
+	return strcmp(what + strlen(what) - length, memory) == 0;
 }
 
 /* The dynamic linker says why in words only. */
@@ -173,13 +175,15 @@ static bool
 passed_keep(const char *path, const char *needs)
 {
 	size_t length = strlen(path) + 1;
+	size_t rest = strlen(needs) + 1;
 	struct passed **link = &passed_over;
-	struct passed *passed = malloc(sizeof(*passed) + length + strlen(needs) + 1);
+	struct passed *passed = malloc(sizeof(*passed) + length + rest);
 
 	if (passed == NULL)
 		return false;
 	passed->next = NULL;
-	passed->needs = strcpy(strcpy(passed->path, path) + length, needs);
+	memcpy(passed->path, path, length);
+	passed->needs = memcpy(passed->path + length, needs, rest);
 	pthread_mutex_lock(&passed_lock);
 	while (*link != NULL && strcmp((*link)->path, path) != 0)
 		link = &(*link)->next;

@@ -119,7 +119,7 @@ vib_access(uint32_t access)
 	return out;
 }
 
-static void
+static __attribute__((format(printf, 4, 0))) void
 log_line(const struct ri_host *host, enum ri_log_level level, const char *who, const char *format,
 	 va_list args)
 {

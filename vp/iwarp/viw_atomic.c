@@ -147,7 +147,7 @@ enum rdmap_fault
 viw_atomic_request_check(struct viw_qp *qp)
 {
 	struct rdmap_atomic_request m;
-	struct vsw_mem_use use;
+	struct vsw_mem_use use = {0};
 	enum rdmap_fault fault;
 
 	if (!rdmap_atomic_request_read(qp->rx.seg.payload, qp->rx.control_len, &m))
@@ -187,7 +187,7 @@ viw_atomic_respond(struct viw_qp *qp, const struct rdmap_atomic_request *request
 	struct viw_tx *tx = &qp->tx;
 	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_RESPONSE, tx->atomic_msn, 0, true);
 	struct rdmap_atomic_response m = {.request_id = request->request_id};
-	struct vsw_mem_use use;
+	struct vsw_mem_use use = {0};
 
 	*fault = RDMAP_FAULT_NONE;
 	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_RESPONSE_SIZE) > VIW_BUF_SIZE)

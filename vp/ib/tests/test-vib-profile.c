@@ -83,9 +83,10 @@ static bool
 profile_make(struct ri_rnic *rnic, int vectors)
 {
 	struct vth *vth = vth_new(false);
-	struct ibv_context verbs = {.num_comp_vectors = vectors};
+	static struct ibv_context verbs;
 	bool logged;
 
+	verbs = (struct ibv_context){.num_comp_vectors = vectors};
 	memset(rnic, 0, sizeof(*rnic));
 	g_strlcpy(rnic->name, "ib:fake0", sizeof(rnic->name));
 	rnic->host = vth_host(vth);
