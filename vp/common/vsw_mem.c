@@ -231,6 +231,13 @@ vsw_mr_query(struct vsw_mem_entry *mr, struct ri_mr_attr *attr)
 
 /* --- accesses ---------------------------------------------------------------------------- */
 
+/* Is this the entry's key, and valid? */
+static inline bool
+is_live(const struct vsw_mem_entry *entry, uint32_t stag)
+{
+	return atomic_load(&entry->live) == stag;
+}
+
 /* Is the access within the rights and the range? The entry is live, and stays as it is during the use. */
 static inline bool
 is_permitted(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
@@ -248,7 +255,7 @@ static enum vsw_mem_result
 refusal(const struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	const struct vsw_mem_access *wanted)
 {
-	if (atomic_load(&entry->live) != wanted->stag)
+	if (!is_live(entry, wanted->stag))
 		return VSW_MEM_STAG;
 	if (entry->pd != who->pd || (entry->narrow && entry->qpn != who->qpn))
 		return VSW_MEM_PD;
@@ -313,7 +320,7 @@ begin_counted(struct vsw_mem_entry *entry, const struct vsw_mem_who *who,
 	atomic_fetch_add(&entry->uses, 1);
 	use->entry = entry;
 	use->mark = NULL;
-	if (atomic_load(&entry->live) != wanted->stag || !is_permitted(entry, who, wanted) ||
+	if (!is_live(entry, wanted->stag) || !is_permitted(entry, who, wanted) ||
 	    (entry->narrow && entry->qpn != who->qpn))
 		return refuse(entry, who, wanted, use);
 	use_fill(use, entry, wanted);
@@ -331,7 +338,8 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 
 	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
 
-	if (__builtin_expect(entry == NULL, 0))
+	/* Before the use: whoever tries a revoked key again and again must not keep the thread that revoked it from seeing an end. */
+	if (__builtin_expect(entry == NULL || !is_live(entry, wanted->stag), 0))
 		return no_access(use, VSW_MEM_STAG);
 
 	vsw_mark *mark = atomic_load_explicit(&entry->counted, memory_order_relaxed)
@@ -342,9 +350,7 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 		return begin_counted(entry, who, wanted, use);
 	use->mark = mark;
 	use->entry = NULL;
-	if (__builtin_expect(atomic_load(&entry->live) != wanted->stag ||
-				     !is_permitted(entry, who, wanted),
-			     0))
+	if (__builtin_expect(!is_live(entry, wanted->stag) || !is_permitted(entry, who, wanted), 0))
 		return refuse(entry, who, wanted, use);
 	use_fill(use, entry, wanted);
 	return VSW_MEM_OK;
