@@ -10,6 +10,7 @@
 
 #include "it_fault.h"
 #include "it_shared.h"
+#include "it_spigot.h"
 
 struct async_evds {
 	it_evd_handle_t active;
@@ -238,18 +239,6 @@ test_srq(struct pair *pair)
 
 /* --- the spigot --------------------------------------------------------------------------- */
 
-static bool
-is_online(const struct end *end)
-{
-	it_ia_info_t *info = NULL;
-	bool online;
-
-	pair_ok(it_ia_query(end->ia, &info));
-	online = info->spigot_info[0].spigot_online == IT_TRUE;
-	it_ia_info_free(info);
-	return online;
-}
-
 /* Port down: an event says so and no data moves. Port up: an event says so and the waiting data moves. */
 static void
 test_spigot(struct pair *pair)
@@ -267,8 +256,8 @@ test_spigot(struct pair *pair)
 		event = end_expect(unaff, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
 		g_assert_true(event.unaff_async.ia == a->ia);
 		g_assert_cmpuint(event.unaff_async.spigot_id, ==, 0);
-		g_assert_false(is_online(a));
-		g_assert_true(is_online(b));
+		g_assert_false(end_is_online(a, 0));
+		g_assert_true(end_is_online(b, 0));
 		pair_ok(it_post_recv((it_handle_t)b->ep, &in, 1, 1, 0));
 		pair_ok(it_post_send(a->ep, &out, 1, 1, IT_COMPLETION_FLAG));
 		end_expect_none(a->request);
@@ -283,7 +272,7 @@ test_spigot(struct pair *pair)
 		fault_say(faults.active, "port up");
 		event = end_expect(unaff, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
 		g_assert_true(event.unaff_async.ia == a->ia);
-		g_assert_true(is_online(a));
+		g_assert_true(end_is_online(a, 0));
 		end_expect(b->recv, IT_DTO_RC_RECV_CMPL_EVENT);
 		end_expect(a->request, IT_DTO_SEND_CMPL_EVENT);
 		fault_say(faults.active, "port up"); /* the state agrees */

@@ -6,21 +6,10 @@
 #include <string.h>
 
 #include "it_plug.h"
+#include "it_spigot.h"
 
 #define OTHER_ADDRESS "10.79.0.77"
 #define LONG_ADDRESS  "fd79::77"
-
-static bool
-is_online(const struct end *end)
-{
-	it_ia_info_t *info = NULL;
-	bool online;
-
-	pair_ok(it_ia_query(end->ia, &info));
-	online = info->spigot_info[0].spigot_online == IT_TRUE;
-	it_ia_info_free(info);
-	return online;
-}
 
 static void
 expect_spigot(const struct end *end, it_evd_handle_t evd, it_event_type_t number)
@@ -38,16 +27,16 @@ test_switch(struct pair *pair)
 	it_evd_handle_t here = pair_sevd(a->ia, IT_ASYNC_UNAFF_EVENT_STREAM, 1);
 	it_evd_handle_t there = pair_sevd(b->ia, IT_ASYNC_UNAFF_EVENT_STREAM, 1);
 
-	g_assert_true(is_online(a));
+	g_assert_true(end_is_online(a, 0));
 	for (int i = 0; i < 2; i++) {
 		plug_interface_do("link set down");
 		expect_spigot(a, here, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
 		expect_spigot(b, there, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
-		g_assert_false(is_online(b));
+		g_assert_false(end_is_online(b, 0));
 		plug_interface_do("link set up");
 		expect_spigot(a, here, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
 		expect_spigot(b, there, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
-		g_assert_true(is_online(b));
+		g_assert_true(end_is_online(b, 0));
 	}
 	pair_establish(pair);
 	plug_exchange(pair, 2);

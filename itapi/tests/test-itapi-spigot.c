@@ -15,6 +15,7 @@
 
 #include "it_net.h"
 #include "it_pair.h"
+#include "it_spigot.h"
 #include "it_stream.h"
 
 #define PATIENCE 60 /* seconds */
@@ -46,19 +47,6 @@ unaffiliated(const struct end *end)
 		it_evd_create(end->ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 64, 1, NULL, &evd, NULL), ==,
 		IT_SUCCESS);
 	return evd;
-}
-
-static bool
-is_online(const struct end *end, size_t spigot)
-{
-	it_ia_info_t *info = NULL;
-	bool online;
-
-	g_assert_cmpint(it_ia_query(end->ia, &info), ==, IT_SUCCESS);
-	g_assert_cmpuint(spigot, <, info->num_spigots);
-	online = info->spigot_info[spigot].spigot_online == IT_TRUE;
-	it_ia_info_free(info);
-	return online;
 }
 
 static void
@@ -98,19 +86,19 @@ test_switch(struct pair *pair)
 
 	g_assert_true(pair->active.info->spigot_online_support);
 	g_assert_true(pair->active.info->spigot_offline_support);
-	g_assert_true(is_online(&pair->active, 0));
+	g_assert_true(end_is_online(&pair->active, 0));
 	pair_establish(pair);
 	exchange(pair, 1);
 	net_ip("link set it0 down");
 	expect_spigot(&pair->active, here, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
 	expect_spigot(&pair->passive, there, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
-	g_assert_false(is_online(&pair->active, 0));
+	g_assert_false(end_is_online(&pair->active, 0));
 	exchange(pair, 2); /* both ends are on this machine */
 	end_expect_none(pair->active.cm_msg);
 	net_ip("link set it0 up");
 	expect_spigot(&pair->active, here, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
 	expect_spigot(&pair->passive, there, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
-	g_assert_true(is_online(&pair->passive, 0));
+	g_assert_true(end_is_online(&pair->passive, 0));
 	exchange(pair, 3);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_evd_free(here), ==, IT_SUCCESS);
@@ -129,7 +117,7 @@ test_cable(struct pair *pair)
 	expect_spigot(&pair->active, evd, IT_ASYNC_UNAFF_SPIGOT_ONLINE, 0);
 	net_ip("link del it0");
 	expect_spigot(&pair->active, evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE, 0);
-	g_assert_false(is_online(&pair->active, 0));
+	g_assert_false(end_is_online(&pair->active, 0));
 	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
 }
 
@@ -278,7 +266,7 @@ await_offline(const struct end *end, it_evd_handle_t evd, size_t spigot)
 	do {
 		event = end_expect(evd, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
 		g_assert_true(event.unaff_async.ia == end->ia);
-		g_assert_false(is_online(end, event.unaff_async.spigot_id));
+		g_assert_false(end_is_online(end, event.unaff_async.spigot_id));
 	} while (event.unaff_async.spigot_id != spigot);
 }
 
@@ -308,9 +296,9 @@ test_which(struct pair *pair)
 	net_ip("link set it0 down");
 	await_offline(&all, evd, spigot);
 	for (size_t i = 0; i < info->num_spigots; i++)
-		if (i != spigot && is_online(&all, i))
+		if (i != spigot && end_is_online(&all, i))
 			spigot = i;
-	g_assert_true(is_online(&all, spigot)); /* the loopback interface, for example */
+	g_assert_true(end_is_online(&all, spigot)); /* the loopback interface, for example */
 	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
 	end_close(&all);
 }

@@ -85,24 +85,23 @@ test_connected(struct pair *pair)
 	plug_expect_works();
 }
 
-/* Each request and receive of a connection that is busy is completed once. */
-static void
-test_busy(struct pair *pair)
+/* Posts a request with this cookie. */
+typedef it_status_t post_function(void *arg, uint64_t cookie);
+
+/* Post all the time while the device is removed: each request is completed once, in order. Returns the removal. */
+static GPid
+post_until_removed(it_evd_handle_t evd, post_function *post, void *arg)
 {
-	struct end *a = &pair->active, *b = &pair->passive;
 	uint64_t posted = 0, done = 0;
 	it_event_t event;
 	it_status_t status;
 	GPid removal = 0;
 
-	pair_establish(pair);
-	while ((status = pair_write(pair, END_BUFFER / 4, posted, IT_COMPLETION_FLAG)) ==
-		       IT_SUCCESS ||
-	       status == IT_ERR_TOO_MANY_POSTS) {
+	while ((status = post(arg, posted)) == IT_SUCCESS || status == IT_ERR_TOO_MANY_POSTS) {
 		posted += status == IT_SUCCESS;
 		if (status == IT_SUCCESS && posted < REQUEST_SLOTS / 2)
 			continue;
-		if (it_evd_wait(a->request, WAIT_US, &event, NULL) != IT_SUCCESS)
+		if (it_evd_wait(evd, WAIT_US, &event, NULL) != IT_SUCCESS)
 			break;
 		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
 		if (done == 20)
@@ -110,11 +109,28 @@ test_busy(struct pair *pair)
 		if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS)
 			break;
 	}
-	while ((status = it_evd_wait(a->request, WAIT_US, &event, NULL)) == IT_SUCCESS)
+	while ((status = it_evd_wait(evd, WAIT_US, &event, NULL)) == IT_SUCCESS)
 		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
 	g_assert_cmpint(status, ==, IT_ERR_IA_CATASTROPHE);
 	g_assert_cmpuint(done, ==, posted);
 	g_assert_cmpint(removal, !=, 0);
+	return removal;
+}
+
+static it_status_t
+write_post(void *arg, uint64_t cookie)
+{
+	return pair_write(arg, END_BUFFER / 4, cookie, IT_COMPLETION_FLAG);
+}
+
+static void
+test_busy(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	GPid removal;
+
+	pair_establish(pair);
+	removal = post_until_removed(a->request, write_post, pair);
 	expect_lost(a);
 	expect_lost(b);
 	pair_close(pair);
@@ -251,38 +267,32 @@ test_dgram_idle(struct pair *pair)
 	dgrams_end(pair, &a, &b, removal);
 }
 
-/* Each request of an endpoint that sends all the time is completed once; datagrams that find no receive are lost. */
+struct sender {
+	it_ep_handle_t ep;
+	it_lmr_triplet_t part;
+	it_dg_remote_ep_addr_t target;
+};
+
+static it_status_t
+datagram_post(void *arg, uint64_t cookie)
+{
+	struct sender *s = arg;
+
+	return it_post_sendto(s->ep, &s->part, 1, cookie, SIGNALED, &s->target);
+}
+
+/* Datagrams that find no receive are lost. */
 static void
 test_dgram_busy(struct pair *pair)
 {
-	it_lmr_triplet_t part = end_segment(&pair->active, 0, 512);
-	it_dg_remote_ep_addr_t target;
-	uint64_t posted = 0, done = 0;
-	it_status_t status;
+	struct sender sender = {.part = end_segment(&pair->active, 0, 512)};
 	struct dgram a, b;
-	it_event_t event;
-	GPid removal = 0;
+	GPid removal;
 
 	expect_datagrams(pair, &a, &b);
-	target = dgram_target(a.way, &b.info);
-	while ((status = it_post_sendto(a.ep, &part, 1, posted, SIGNALED, &target)) == IT_SUCCESS ||
-	       status == IT_ERR_TOO_MANY_POSTS) {
-		posted += status == IT_SUCCESS;
-		if (status == IT_SUCCESS && posted < REQUEST_SLOTS / 2)
-			continue;
-		if (it_evd_wait(a.end->request, WAIT_US, &event, NULL) != IT_SUCCESS)
-			break;
-		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
-		if (done == 20)
-			removal = plug_device_remove();
-		if (event.dto_cmpl.dto_status != IT_DTO_SUCCESS)
-			break;
-	}
-	while ((status = it_evd_wait(a.end->request, WAIT_US, &event, NULL)) == IT_SUCCESS)
-		g_assert_cmpuint(event.dto_cmpl.cookie, ==, done++);
-	g_assert_cmpint(status, ==, IT_ERR_IA_CATASTROPHE);
-	g_assert_cmpuint(done, ==, posted);
-	g_assert_cmpint(removal, !=, 0);
+	sender.ep = a.ep;
+	sender.target = dgram_target(a.way, &b.info);
+	removal = post_until_removed(a.end->request, datagram_post, &sender);
 	(void)plug_await_catastrophe(b.end->recv);
 	dgrams_end(pair, &a, &b, removal);
 }

@@ -105,7 +105,8 @@ fast_check(const struct vsw_mem_entry *mr, const struct vsw_mem_who *who,
 		return VSW_MEM_ACCESS;
 	if (fast->addr + fast->length - 1 < fast->addr)
 		return VSW_MEM_WRAP;
-	return fast->count <= mr->pieces_room ? VSW_MEM_OK : VSW_MEM_BOUNDS;
+	/* So a region without room for pieces, whose uses are not counted, is never filled. */
+	return fast->count > 0 && fast->count <= mr->pieces_room ? VSW_MEM_OK : VSW_MEM_BOUNDS;
 }
 
 /* Called with the lock; the region is invalid. */

@@ -9,7 +9,6 @@
 #define THREADS 512u /* that can have marks at the same time; the others count their uses */
 
 _Thread_local struct vsw_marks *vsw_marks_mine;
-atomic_bool vsw_marks_light;
 
 /* The thread ends: another one may have its marks. */
 static void
@@ -32,13 +31,12 @@ marks_forked(void)
 			atomic_store(&marks[i].entry[m], NULL);
 	}
 	ri_slots_forked(&slots, vsw_marks_mine != NULL ? &vsw_marks_mine->slot : NULL);
-	ri_order_setup(&vsw_marks_light);
 }
 
 static void
 setup(void)
 {
-	ri_order_setup(&vsw_marks_light);
+	vsw_order_setup();
 	(void)pthread_atfork(NULL, NULL, marks_forked);
 }
 
@@ -62,7 +60,7 @@ vsw_marks_wait(const struct vsw_mem_entry *entry)
 {
 	unsigned used;
 
-	ri_order_others(&vsw_marks_light);
+	ri_order_others(&vsw_order_light);
 	used = atomic_load(&slots.used);
 	for (unsigned i = 0; i < used * VSW_MARKS_EACH; i++) {
 		vsw_mark *mark = &marks[i / VSW_MARKS_EACH].entry[i % VSW_MARKS_EACH];

@@ -17,8 +17,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "ri_order.h"
 #include "ri_slot.h"
+#include "vsw_order.h"
 
 struct vsw_mem_entry;
 
@@ -35,8 +35,6 @@ struct vsw_marks {
 
 /* Of this thread; NULL until its first access. See ual_section_mine. */
 extern _Thread_local struct vsw_marks *vsw_marks_mine __attribute__((tls_model("initial-exec")));
-/* membarrier(2) orders for us. Changes to false at most once. */
-extern atomic_bool vsw_marks_light;
 
 /* Before the first mark of the process. */
 void vsw_marks_setup(void);
@@ -62,7 +60,7 @@ vsw_mark_set(struct vsw_mem_entry *entry)
 		mark = &mine->entry[1];
 	if (__builtin_expect(atomic_load_explicit(mark, memory_order_relaxed) != NULL, 0))
 		return NULL;
-	if (ri_order_is_light(&vsw_marks_light)) {
+	if (ri_order_is_light(&vsw_order_light)) {
 		atomic_store_explicit(mark, entry, memory_order_release);
 		atomic_signal_fence(memory_order_seq_cst);
 	} else {

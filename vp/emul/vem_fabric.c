@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "ri_order.h"
+#include "vsw_order.h"
 
 /* --- lists -------------------------------------------------------------------------------- */
 
@@ -59,16 +59,6 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
-/* Posts need no locked instruction for their mark at a pair: vem_pair_leave pays for the order. Set before the first pair is made. */
-static atomic_bool order_light;
-static pthread_once_t order_once = PTHREAD_ONCE_INIT;
-
-static void
-order_setup(void)
-{
-	ri_order_setup(&order_light);
-}
-
 /* With the lock of all fabrics: the fabric with that number, or NULL. */
 static struct vem_fabric *
 fabric_numbered(uint32_t number)
@@ -87,7 +77,7 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 
 	if (fabric == NULL)
 		return NULL;
-	(void)pthread_once(&order_once, order_setup);
+	vsw_order_setup(); /* before the first pair is made */
 	fabric->host = host;
 	fabric->personality = personality;
 	do
@@ -286,13 +276,13 @@ vem_peer_put(struct ri_qp *qp)
 	atomic_fetch_sub_explicit(&qp->pair->end[!qp->side].uses, 1, memory_order_release);
 }
 
-/* There is one such use at a time, so a flag is enough. */
+/* There is one such use at a time, so a flag is enough. It needs no locked instruction: vem_pair_leave pays for the order. */
 struct ri_qp *
 vem_peer_enter(struct ri_qp *qp)
 {
 	struct vem_end *end = &qp->pair->end[!qp->side];
 
-	if (ri_order_is_light(&order_light)) {
+	if (ri_order_is_light(&vsw_order_light)) {
 		atomic_store_explicit(&end->driven, true, memory_order_relaxed);
 		atomic_signal_fence(memory_order_seq_cst);
 	} else {
@@ -339,7 +329,7 @@ vem_pair_leave(struct ri_qp *qp)
 
 	struct vem_end *end = &pair->end[qp->side];
 	atomic_store(&end->qp, NULL);
-	ri_order_others(&order_light);
+	ri_order_others(&vsw_order_light);
 	for (unsigned spins = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
 	     spins++) {
 		if (spins > 100)

@@ -91,6 +91,7 @@ struct ri_rnic {
 	struct ri_watch completions;        /* of the channel's descriptor */
 	_Atomic(struct ri_cq *) completing; /* the queue of the event that is being handled */
 	struct ri_watch asyncs;             /* of the asynchronous events */
+	uint32_t port_events;               /* so many were handled; the service thread */
 	struct ri_watch removal;  /* of the kernel's messages; its descriptor is -1 without them */
 	struct ri_timer last_end; /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;     /* of `contexts` */
@@ -435,6 +436,7 @@ struct ri_qp {
 	struct ri_timer drain;  /* on the service thread; looks again */
 	struct ri_task fail;    /* the device refused a request that was kept back */
 	bool lame;              /* in IDLE, but broken by its device; vib_qp_renew.c */
+	uint32_t port_event;    /* the last one that it has seen */
 	struct ri_task flushed; /* its receives were flushed: tell */
 };
 

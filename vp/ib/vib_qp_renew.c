@@ -81,15 +81,20 @@ vib_qp_heal(struct ri_qp *qp)
 	return status;
 }
 
-/* One queue pair, at an event of the port. Returns the one that it had, which is the caller's to destroy; NULL: none. */
+/*
+ * One queue pair, at an event of the port; once, also if it fails. Returns the one of the device that it had, which is the
+ * caller's to destroy; NULL: none.
+ */
 static struct ibv_qp *
 qp_follow(struct ri_qp *qp, bool up)
 {
+	uint32_t event = qp->pd->context->rnic->port_events;
 	struct ibv_qp *former = NULL;
 
-	if (qp->user.ud)
+	if (qp->user.ud || qp->port_event == event)
 		return NULL;
 	pthread_mutex_lock(&qp->lock);
+	qp->port_event = event;
 	if (up)
 		(void)!qp_heal(qp, &former);
 	else
@@ -134,6 +139,7 @@ vib_qp_port_event(struct ri_rnic *rnic, uint32_t event)
 	if (!rnic->quirk->down_breaks ||
 	    (event != RI_EVENT_PORT_ERROR && event != RI_EVENT_PORT_ACTIVE))
 		return;
+	rnic->port_events++;
 	/* One after the other, since no lock may be owned while one is destroyed. */
 	while ((former = rnic_follow(rnic, event == RI_EVENT_PORT_ACTIVE)) != NULL)
 		(void)ibv_destroy_qp(former);

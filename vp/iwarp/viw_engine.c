@@ -24,29 +24,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ri_order.h"
 #include "viw_fork.h"
 #include "viw_qp.h"
+#include "vsw_order.h"
 
 #define EVENTS        32 /* of one epoll_wait */
 #define UNWATCH_AFTER 64 /* messages found by polls in a row */
-
-/* See viw_engine_hold_back. */
-static atomic_bool order_light;
-static pthread_once_t order_once = PTHREAD_ONCE_INIT;
-
-static void
-order_setup(void)
-{
-	ri_order_setup(&order_light);
-}
 
 enum ri_status
 viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 {
 	memset(engine, 0, sizeof(*engine));
 	engine->host = host;
-	(void)pthread_once(&order_once, order_setup);
+	vsw_order_setup();
 	pthread_mutex_init(&engine->lock, NULL);
 	engine->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (engine->epfd < 0)
@@ -277,7 +267,7 @@ viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 		return;
 	if (atomic_exchange(&qp->tx.held_back, true))
 		return;
-	if (ri_order_is_light(&order_light) &&
+	if (ri_order_is_light(&vsw_order_light) &&
 	    !atomic_load_explicit(&qp->tx.posts_apart, memory_order_relaxed))
 		atomic_store_explicit(&qp->tx.holder, this_thread(), memory_order_relaxed);
 	top = atomic_load(&engine->held_back);
@@ -296,7 +286,7 @@ hold_end(struct viw_qp *qp)
 		atomic_store(&qp->tx.holder, NULL);
 		if (holder != this_thread()) {
 			atomic_store(&qp->tx.posts_apart, true);
-			ri_order_others(&order_light);
+			ri_order_others(&vsw_order_light);
 		}
 	}
 	/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */

@@ -55,8 +55,8 @@ struct viw_tx {
 	atomic_int error;        /* the errno of that */
 	atomic_bool shut;        /* FIN sent */
 	atomic_uint unattended;  /* requests sent at once because no thread polled */
-	_Atomic(void *)
-		holder; /* the thread that put it into viw_engine::held_back, if that is all it has to know; or NULL */
+	/* The thread whose requests are held back without a locked instruction (viw_engine_hold_back); NULL: none. */
+	_Atomic(void *) holder;
 	struct vsw_wq sq;
 	uint8_t *buf;    /* from the pool, or set aside; only while it holds octets */
 	uint32_t at;     /* first octet of buf that the socket has not taken */

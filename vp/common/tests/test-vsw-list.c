@@ -301,6 +301,28 @@ test_fast_in_dereg(void)
 	tear_down(&b);
 }
 
+/* A region of one range cannot be registered fast, not even without pieces. */
+static void
+test_no_room(void)
+{
+	struct bench b;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &stag);
+	struct vsw_mem_fast fast = {.stag = stag, .access = LR, .length = 8, .relative = true};
+	const struct ri_sge piece = {.addr = at(&b, 0), .length = 8};
+
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUNDS);
+	fast.list = &piece;
+	fast.count = 1;
+	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUNDS);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 0, 1, LR)), ==, VSW_MEM_STAG);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
 /* --- threads ------------------------------------------------------------------------------ */
 
 struct race {
@@ -400,6 +422,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/list/plain-then-list", test_plain_then_list);
 	g_test_add_func("/vsw/list/fast-in-dereg", test_fast_in_dereg);
 	g_test_add_func("/vsw/list/room", test_room);
+	g_test_add_func("/vsw/list/no-room", test_no_room);
 	g_test_add_func("/vsw/list/race", test_race);
 	return g_test_run();
 }

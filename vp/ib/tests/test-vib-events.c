@@ -259,19 +259,28 @@ test_removed(gconstpointer data)
 	setting_free(d);
 }
 
+/* A queue pair with two receives, whose device is removed. */
+static struct ri_qp *
+receives_fatal(struct device *d)
+{
+	struct ri_qp *qp = device_qp(d, false);
+
+	for (uint64_t id = 1; id <= 2; id++)
+		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
+				RI_SUCCESS);
+	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
+	return qp;
+}
+
 /* A device whose removal waits for its programs flushes by itself, a moment later: each receive is completed once. */
 static void
 test_removal_waits(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 	struct device *d = setting_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct ri_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
-	for (uint64_t id = 1; id <= 2; id++)
-		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
-				RI_SUCCESS);
-	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
 	vth_advance(d->vth, 10 * 1000 * 1000);
 	device_receive(d, 0, &flushed);
 	device_receive(d, 1, &flushed);
@@ -293,13 +302,9 @@ test_removal_too_long(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 	struct device *d = setting_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct ri_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
-	for (uint64_t id = 1; id <= 2; id++)
-		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
-				RI_SUCCESS);
-	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
 	vth_advance(d->vth, 60 * 1000 * 1000);
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
 	device_receive(d, 0, &flushed);

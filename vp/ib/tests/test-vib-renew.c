@@ -172,27 +172,31 @@ test_attempt(void)
 	device_free(d);
 }
 
-/* Without memory the attempt says so, and a later one works. */
+/* Without memory, or if the device refuses the new one, the attempt says so, and a later one works. */
 static void
 test_fails(void)
 {
-	struct device *d = setting_new();
-	struct ri_qp *qp = idle_qp(d);
+	for (int i = 0; i < 2; i++) {
+		struct device *d = setting_new();
+		struct ri_qp *qp = idle_qp(d), *other = idle_qp(d);
 
-	down(d);
-	d->create_error = ENOMEM;
-	up(d);
-	g_assert_true(
-		vth_logged(d->vth, "a queue pair that its device has broken cannot be replaced"));
-	g_assert_cmpint(vib_qp_heal(qp), ==, RI_ERR_RESOURCES);
-	receive_post(qp, 1);
-	data_poll(d, 1, RI_WC_FLUSHED);
-	d->create_error = 0;
-	g_assert_cmpint(vib_qp_heal(qp), ==, RI_SUCCESS);
-	receive_post(qp, 2);
-	data_poll_none(d);
-	data_qp_end(qp);
-	device_free(d);
+		down(d);
+		*(i == 0 ? &d->create_error : &d->init_error) = ENOMEM;
+		up(d);
+		g_assert_true(vth_logged(
+			d->vth, "a queue pair that its device has broken cannot be replaced"));
+		g_assert_cmpint(vib_qp_heal(qp), !=, RI_SUCCESS);
+		receive_post(qp, 1);
+		data_poll(d, 1, RI_WC_FLUSHED);
+		d->create_error = d->init_error = 0;
+		g_assert_cmpint(vib_qp_heal(qp), ==, RI_SUCCESS);
+		receive_post(qp, 2);
+		data_poll_none(d);
+		g_assert_cmpuint(d->qps, ==, 2);
+		data_qp_end(qp);
+		data_qp_end(other);
+		device_free(d);
+	}
 }
 
 /* A reset renews it as well. */

@@ -10,6 +10,8 @@
 #include "vib_profile.h"
 #include "vib_qp_end.h"
 
+#define INIT_FAILURES_MOST 100 /* after so many somebody tries for ever */
+
 struct device *device_of_process;
 
 static const uint8_t own_gid[16] = {[10] = 0xff, 0xff, 192, 0, 2, 1};
@@ -224,6 +226,10 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	(void)qp;
 	if (d->gone)
 		return EIO;
+	if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_INIT && d->init_error != 0) {
+		g_assert_cmpuint(d->init_failures++, <, INIT_FAILURES_MOST);
+		return d->init_error;
+	}
 	if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_ERR)
 		return 0;
 	while (d->done < d->sends)

@@ -79,6 +79,8 @@ struct device {
 	unsigned int dmabuf_access;
 	bool two_keys;    /* its regions of a dmabuf have another key for peers */
 	int create_error; /* of a domain, CQ, queue pair or window */
+	int init_error;   /* of the way of a queue pair to its INIT state */
+	unsigned init_failures;
 	int cqe;          /* entries of the CQ */
 	int cqe_less;     /* so many fewer than were asked for */
 	bool inline_lies; /* it says that it copies anything */
