@@ -31,6 +31,11 @@
 #define WAKES      5u                /* times that the timer fires */
 #define WAKE_SHIFT 2u                /* each interval is 4 times the one before */
 #define MS         UINT64_C(1000000) /* ns */
+/*
+ * Until the next try while another thread owns a role. That thread sends, perhaps for minutes, and each try takes the
+ * processor from it.
+ */
+#define BUSY_MS 50u
 
 void
 viw_wake_write(struct viw_qp *qp)
@@ -105,7 +110,7 @@ viw_wake_fire(void *arg)
 		return;
 	if (!viw_roles_take(qp)) {
 		host->timer_start(host->self, &qp->stream.wake_timer,
-				  host->now(host->self) + VIW_RETRY);
+				  host->now(host->self) + BUSY_MS * MS);
 		return;
 	}
 	if (qp->stream.end == VIW_END_HELD)

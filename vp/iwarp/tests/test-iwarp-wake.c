@@ -171,6 +171,31 @@ test_round_of_others(void)
 	peer_close(&f);
 }
 
+/* While a thread sends, the timer does not disturb it more than 20 times a second: each try sets the role's retry flag. */
+static void
+test_sender_at_work(void)
+{
+	struct ri_stream how = waking(true);
+	struct peer f;
+
+	how.rtr_send = RI_RTR_WRITE;
+	open_by_hand(&f, &how);
+	expect_wake(&f);
+	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
+	g_assert_true(vsw_role_take(&qp->tx.role));
+	vth_advance(f.node->vth, WAKE_MS * MS);
+	for (unsigned tries = 0; tries < 3; tries++) {
+		g_assert_cmpuint(atomic_exchange(&qp->tx.role.retry, 0), ==, 1);
+		vth_advance(f.node->vth, 50 * MS - 1);
+		g_assert_cmpuint(atomic_load(&qp->tx.role.retry), ==, 0);
+		vth_advance(f.node->vth, 1);
+	}
+	atomic_store(&qp->tx.role.taken, 0);
+	vth_advance(f.node->vth, 50 * MS);
+	expect_wake(&f);
+	peer_close(&f);
+}
+
 /* A request that was posted before the connection is the first frame. */
 static void
 test_posted_before(void)
@@ -428,6 +453,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/wake/peer-to-peer", test_peer_to_peer);
 	g_test_add_func("/iwarp/wake/peer-to-peer-answered", test_peer_to_peer_answered);
 	g_test_add_func("/iwarp/wake/round-of-others", test_round_of_others);
+	g_test_add_func("/iwarp/wake/sender-at-work", test_sender_at_work);
 	g_test_add_func("/iwarp/wake/posted-before", test_posted_before);
 	g_test_add_func("/iwarp/wake/off", test_off);
 	g_test_add_func("/iwarp/wake/in-a-message", test_in_a_message);
