@@ -29,18 +29,14 @@
 #include "viw_fork.h"
 #include "viw_socket.h"
 
-#define VIW_RX_CHUNK (64u * 1024) /* octets of one read into the buffer */
+/* Octets of one read into the buffer; and while the pool is low, since what lies behind a Send that waits is then copied. */
+#define VIW_RX_CHUNK     (256u * 1024)
+#define VIW_RX_CHUNK_LOW (64u * 1024)
 #define VIW_RX_ROUND \
 	(1024u * 1024) /* octets of one round, so that other queue pairs get their turn */
 #define VIW_RX_DISCARD (8u * 1024) /* octets of one read that are discarded */
-/*
- * Octets at the end of a payload that are never received in place. An application may poll the last octet of a message and
- * store into the message as soon as it sees it. So when the last octet comes into its memory, no CRC is computed from there any
- * more [WIRE 3.2.4].
- */
-#define VIW_RX_LAST 64u
 /* Octets that input_direct reads behind those that it receives in place, at most. */
-#define VIW_RX_LOOK (VIW_RX_LAST + 3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
+#define VIW_RX_LOOK (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
 #define VIW_RX_LEAN (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE) /* octets of one read without a buffer */
 #define HEADER      RDMAP_FPDU_PAYLOAD_UNTAGGED
 
@@ -103,17 +99,20 @@ input_over(struct viw_qp *qp, ssize_t n, int error)
 	viw_serve_soon(qp);
 }
 
-/* Receive the rest of a large payload in place, but for its end, and a little more. False: the socket has no more now. */
+/*
+ * Receive the rest of a large payload in place, and a little more. Only without CRC: the application may store into the
+ * target meanwhile, also because it sees the last octet already, so a CRC is computed of octets that nobody else has
+ * [WIRE 3.2.4]. False: the socket has no more now.
+ */
 static bool
 input_direct(struct viw_qp *qp, uint32_t *done)
 {
 	struct viw_rx *rx = &qp->rx;
-	uint32_t rest = rx->seg.payload_len - rx->placed - VIW_RX_LAST;
+	uint32_t rest = rx->seg.payload_len - rx->placed;
 	uint32_t len = rest;
 	struct vsw_mem_use use;
-	/* The end, PAD, CRC and 16 octets of the next frame: no further complete frame, so no Send in them can wait. */
-	uint32_t room =
-		VIW_RX_LAST + mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
+	/* PAD, CRC field and 16 octets of the next frame: no further complete frame, so no Send in them can wait. */
+	uint32_t room = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED;
 	uint8_t look[VIW_RX_LOOK];
 	uint8_t *target = viw_rx_place_target(qp, &len, &use);
 
@@ -126,8 +125,6 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	int error = errno;
 	uint32_t got = n <= 0 ? 0 : (size_t)n < len ? (uint32_t)n : len;
 
-	if (qp->stream.crc && got > 0)
-		rx->crc = mpa_crc(target, got, rx->crc);
 	vsw_mem_end(&use);
 	rx->placed += got;
 	if (n <= 0) {
@@ -140,24 +137,34 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 	return (size_t)n == (size_t)len + (len == rest ? room : 0);
 }
 
+static uint32_t
+chunk_wanted(struct viw_qp *qp)
+{
+	return viw_pool_is_low(&qp->rnic->engine.pool) ? VIW_RX_CHUNK_LOW : VIW_RX_CHUNK;
+}
+
 /*
- * How much to read into the buffer. After a large frame another is likely: then no further than the header of
- * the next frame, so that its payload can be received in place.
+ * How much to read into the buffer. Without CRC, after a large frame another is likely: then no further than the header
+ * of the next frame, so that its payload can be received in place.
  */
 static uint32_t
-room_wanted(const struct viw_rx *rx)
+room_wanted(struct viw_qp *qp)
 {
+	const struct viw_rx *rx = &qp->rx;
 	uint32_t tail = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE;
+	uint32_t chunk = chunk_wanted(qp);
 	bool large = rx->seg.payload_len >= VIW_RX_DIRECT;
 
+	if (qp->stream.crc)
+		return chunk;
 	if (rx->phase == VIW_RX_HEAD)
-		return rx->large && rx->head_len < HEADER ? HEADER - rx->head_len : VIW_RX_CHUNK;
+		return rx->large && rx->head_len < HEADER ? HEADER - rx->head_len : chunk;
 	if (!large)
-		return VIW_RX_CHUNK;
+		return chunk;
 	if (rx->phase == VIW_RX_TAIL)
 		return tail - rx->tail_len + RDMAP_FPDU_PAYLOAD_TAGGED;
 	uint32_t room = rx->seg.payload_len - rx->placed + tail + RDMAP_FPDU_PAYLOAD_TAGGED;
-	return room < VIW_RX_CHUNK ? room : VIW_RX_CHUNK;
+	return room < chunk ? room : chunk;
 }
 
 /* A Send waits for its receive: keep what lies behind it in the buffer, and perhaps the buffer with it. */
@@ -176,7 +183,7 @@ octets_keep(struct viw_qp *qp, uint8_t **buf, uint32_t used, uint32_t len)
 static bool
 input_buffered(struct viw_qp *qp, uint8_t **buf, uint32_t *done)
 {
-	uint32_t room = room_wanted(&qp->rx);
+	uint32_t room = room_wanted(qp);
 	ssize_t n = viw_recv(qp->stream.fd, *buf, room, MSG_DONTWAIT);
 
 	if (n <= 0) {
@@ -235,7 +242,7 @@ input_marked(struct viw_qp *qp)
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
 		uint8_t small[VIW_RX_LEAN];
 		uint8_t *into = buf != NULL ? buf : small;
-		uint32_t room = buf != NULL ? VIW_RX_CHUNK : room_lean(rx, sizeof(small));
+		uint32_t room = buf != NULL ? chunk_wanted(qp) : room_lean(rx, sizeof(small));
 		ssize_t n = viw_recv(qp->stream.fd, into, room, MSG_DONTWAIT);
 
 		if (n <= 0) {
@@ -322,8 +329,8 @@ input_round(struct viw_qp *qp)
 	rx->spare = NULL;
 	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
-		bool direct = rx->phase == VIW_RX_BODY && rx->fault == RDMAP_FAULT_NONE &&
-			      rx->target.kind != VIW_RX_NOWHERE &&
+		bool direct = !qp->stream.crc && rx->phase == VIW_RX_BODY &&
+			      rx->fault == RDMAP_FAULT_NONE && rx->target.kind != VIW_RX_NOWHERE &&
 			      rx->seg.payload_len - rx->placed >= VIW_RX_DIRECT;
 
 		if (!direct && buf == NULL)
