@@ -170,8 +170,8 @@ vsw_leader_stop(struct vsw_leader *leader)
 
 /*
  * A tick that finds a thread polling changes nothing, and it takes the processor from that thread: more
- * than 20 us each time on a virtual machine. So polling threads postpone the tick themselves. A tick that
- * was postponed too late, or by a thread that missed a change of state, fires in a state other than the one
+ * than 20 us each time on a virtual machine. So polling threads postpone the tick themselves, though not often,
+ * because that sets the clock's next interrupt anew. A tick that was postponed too late, or by a thread that missed a change of state, fires in a state other than the one
  * it was started in; the table allows that.
  */
 static void
@@ -179,7 +179,11 @@ tick_postpone(struct vsw_leader *leader)
 {
 	uint64_t now = leader->host->now(leader->host->self);
 	uint64_t before = atomic_load_explicit(&leader->postponed, memory_order_relaxed);
+	uint64_t looked = atomic_load_explicit(&leader->looked, memory_order_relaxed);
 
+	atomic_store_explicit(&leader->looked, now, memory_order_relaxed);
+	atomic_store_explicit(&leader->polls_slow, now - looked > VSW_LEADER_SLOW,
+			      memory_order_relaxed);
 	if (now - before < VSW_LEADER_POSTPONE_AFTER ||
 	    !atomic_compare_exchange_strong(&leader->postponed, &before, now))
 		return;
@@ -198,7 +202,8 @@ vsw_leader_polled(struct vsw_leader *leader)
 	/* Relaxed: a poll that reads an old state counts as one before the change. */
 	if (atomic_load_explicit(&leader->state, memory_order_relaxed) == VSW_LEADER_WATCHING)
 		leader_step(leader, VSW_LEADER_EV_POLLED);
-	else if (polls % VSW_LEADER_CLOCK_POLLS == 0)
+	else if (polls % VSW_LEADER_CLOCK_POLLS == 0 ||
+		 atomic_load_explicit(&leader->polls_slow, memory_order_relaxed))
 		tick_postpone(leader);
 }
 

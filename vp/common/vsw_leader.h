@@ -52,7 +52,9 @@ struct vsw_leader {
 	atomic_ulong polls;        /* counts calls of vsw_leader_polled, relaxed */
 	unsigned long seen;        /* value of `polls` at the last tick */
 	_Atomic uint64_t
-		postponed; /* when a poll last postponed the tick, ns of the host's clock */
+		postponed;       /* when a poll last postponed the tick, ns of the host's clock */
+	_Atomic uint64_t looked; /* when a poll last read that clock */
+	atomic_bool polls_slow;  /* the polls between its last two looks took long */
 	struct vsw_role
 		role;  /* the right to change the watch and the timer to what the state says */
 	bool watch_on; /* the watch is not paused; protected by the role */
@@ -61,9 +63,14 @@ struct vsw_leader {
 /* Length of a tick, ns: the service thread watches again two ticks after the last poll at the latest. */
 #define VSW_LEADER_TICK 500000
 
-/* A poll postpones a tick that is this old, ns; only every VSW_LEADER_CLOCK_POLLSth poll reads the clock. */
+/*
+ * A poll postpones a tick that is VSW_LEADER_POSTPONE_AFTER ns old. Only every VSW_LEADER_CLOCK_POLLSth poll reads the
+ * clock; but polls that send or receive much take long, and then each does: if two looks at the clock were more than
+ * VSW_LEADER_SLOW ns apart.
+ */
 #define VSW_LEADER_POSTPONE_AFTER 300000
 #define VSW_LEADER_CLOCK_POLLS    8
+#define VSW_LEADER_SLOW           50000
 
 /* Budget of one run on the service thread. */
 #define VSW_LEADER_BUDGET 256

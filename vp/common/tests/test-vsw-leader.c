@@ -150,6 +150,30 @@ test_poller_takes_over(void)
 	engine_stop(&e);
 }
 
+/* A thread that polls seldom, since each of its polls takes long, postpones the tick itself; a tick would write `seen`. */
+static void
+test_slow_polls(void)
+{
+	struct engine engine;
+
+	engine_start(&engine, false, true);
+	for (unsigned i = 0; i < 20; i++) {
+		vsw_leader_polled(&engine.leader);
+		vth_advance(engine.vth, 190000);
+	}
+	unsigned long seen = engine.leader.seen;
+	for (unsigned i = 0; i < 200; i++) {
+		vsw_leader_polled(&engine.leader);
+		vth_advance(engine.vth, 190000);
+		g_assert_cmpuint(engine.leader.seen, ==, seen);
+	}
+	g_assert_cmpuint(state_of(&engine), ==, T);
+	vth_advance(engine.vth, 2 * VSW_LEADER_TICK);
+	g_assert_cmpuint(state_of(&engine), ==, W);
+	g_assert_cmpuint(atomic_load(&engine.runs), ==, 1);
+	engine_stop(&engine);
+}
+
 static void
 test_leader(void)
 {
@@ -280,6 +304,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/table", test_table);
 	g_test_add_func("/vsw/leader/service-thread-watches", test_service_thread_watches);
 	g_test_add_func("/vsw/leader/poller-takes-over", test_poller_takes_over);
+	g_test_add_func("/vsw/leader/slow-polls", test_slow_polls);
 	g_test_add_func("/vsw/leader/leader", test_leader);
 	g_test_add_func("/vsw/leader/request-run", test_request_run);
 	g_test_add_func("/vsw/leader/nothing-is-left", test_nothing_is_left);
