@@ -11,8 +11,8 @@
  * gives the role up. So a polling thread never waits for the service thread, nor the service thread for it.
  *
  * Two rules keep work from being forgotten:
- * - a thread that holds work back queues it first and then reads vsw_leader_attended; the tick changes the
- *   state first and then runs the engine; so one of the two sees what the other did;
+ * - a thread that holds work back queues it first and then calls vsw_leader_hold, which reads the state; the tick
+ *   changes the state first and then runs the engine; so one of the two sees what the other did;
  * - each change after which no thread polls any more (the idle tick, a leader that goes to sleep) runs the
  *   engine once.
  *
@@ -64,6 +64,13 @@ vsw_leader_rule(enum vsw_leader_state state, enum vsw_leader_event event, bool *
 	return (enum vsw_leader_state)rule->next;
 }
 
+static void
+tick_start(struct vsw_leader *leader, uint64_t now, uint64_t length)
+{
+	atomic_store(&leader->tick, length);
+	leader->host->timer_start(leader->host->self, &leader->timer, now + length);
+}
+
 /* Change the watch and the timer to what the state says. Never waits. */
 static void
 watch_and_timer_follow(struct vsw_leader *leader)
@@ -80,9 +87,7 @@ watch_and_timer_follow(struct vsw_leader *leader)
 						   watch ? RI_WATCH_IN : 0);
 		}
 		if (state == VSW_LEADER_TICKING && atomic_exchange(&leader->timer_on, 1) == 0)
-			leader->host->timer_start(leader->host->self, &leader->timer,
-						  leader->host->now(leader->host->self) +
-							  VSW_LEADER_TICK);
+			tick_start(leader, leader->host->now(leader->host->self), VSW_LEADER_TICK);
 	} while (vsw_role_drop(&leader->role));
 }
 
@@ -97,6 +102,9 @@ leader_step(struct vsw_leader *leader, enum vsw_leader_event event)
 		rule = &leader_rules[state][event];
 		if (rule->next == VSW_LEADER_NONE)
 			return false;
+		/* Before the state, so that no thread takes the time of an earlier polling for that of this one. */
+		if (rule->next == VSW_LEADER_TICKING && state != VSW_LEADER_TICKING)
+			atomic_store(&leader->since, leader->host->now(leader->host->self));
 	} while (!atomic_compare_exchange_strong(&leader->state, &state, rule->next));
 	watch_and_timer_follow(leader);
 	if (rule->run)
@@ -169,12 +177,27 @@ vsw_leader_stop(struct vsw_leader *leader)
 }
 
 /*
- * A tick that finds a thread polling changes nothing, and it takes the processor from that thread: more
- * than 20 us each time on a virtual machine. So polling threads postpone the tick themselves, though not often,
- * because that sets the clock's next interrupt anew. A tick that was postponed too late, or by a thread that missed a change of state, fires in a state other than the one
- * it was started in; the table allows that.
+ * A thread that has polled for long polls on in all likelihood, so its ticks become longer. But work that is held back waits
+ * for a short one.
  */
-static void
+static uint64_t
+tick_length(struct vsw_leader *leader, uint64_t now)
+{
+	uint64_t length = (now - atomic_load(&leader->since)) / VSW_LEADER_TICK_SHARE;
+
+	if (atomic_exchange(&leader->holds, false) || length < VSW_LEADER_TICK)
+		return VSW_LEADER_TICK;
+	return length < VSW_LEADER_TICK_MAX ? length : VSW_LEADER_TICK_MAX;
+}
+
+/*
+ * A tick that finds a thread polling changes nothing, and it takes the processor from that thread: more than 20 us each
+ * time on a virtual machine. So polling threads postpone the tick themselves. That is not for free either: where the
+ * deadline comes before the kernel's own tick, a clock interrupt is to be set anew, 9 us on a virtual machine. A tick that was
+ * postponed too late, or by a thread that missed a change of state, fires in a state other than the one it was started in;
+ * the table allows that.
+ */
+static __attribute__((noinline)) void
 tick_postpone(struct vsw_leader *leader)
 {
 	uint64_t now = leader->host->now(leader->host->self);
@@ -184,12 +207,19 @@ tick_postpone(struct vsw_leader *leader)
 	atomic_store_explicit(&leader->looked, now, memory_order_relaxed);
 	atomic_store_explicit(&leader->polls_slow, now - looked > VSW_LEADER_SLOW,
 			      memory_order_relaxed);
-	if (now - before < VSW_LEADER_POSTPONE_AFTER ||
-	    !atomic_compare_exchange_strong(&leader->postponed, &before, now))
+	if (now - before < atomic_load_explicit(&leader->tick, memory_order_relaxed) / 5 * 3 ||
+	    atomic_load(&leader->state) != VSW_LEADER_TICKING)
 		return;
-	if (atomic_load(&leader->state) == VSW_LEADER_TICKING)
-		leader->host->timer_start(leader->host->self, &leader->timer,
-					  now + VSW_LEADER_TICK);
+	/* One thread at a time. If it is interrupted here, the tick fires, and finds that others poll. */
+	if (atomic_exchange(&leader->postponing, true))
+		return;
+	uint64_t length = tick_length(leader, now);
+	atomic_store_explicit(&leader->postponed, now, memory_order_relaxed);
+	tick_start(leader, now, length);
+	/* vsw_leader_hold sets the flag and then reads the length: one of the two sees what the other did. */
+	if (length > VSW_LEADER_TICK && atomic_load(&leader->holds))
+		tick_start(leader, now, VSW_LEADER_TICK);
+	atomic_store(&leader->postponing, false);
 }
 
 void
@@ -228,6 +258,20 @@ vsw_leader_request_run(struct vsw_leader *leader)
 {
 	if (atomic_exchange(&leader->run_requested, 1) == 0)
 		leader->host->task_run(leader->host->self, &leader->task);
+}
+
+bool
+vsw_leader_hold(struct vsw_leader *leader)
+{
+	if (!vsw_leader_attended(leader))
+		return false;
+	/* Relaxed: whoever clears the flag after this makes the tick short. */
+	if (atomic_load_explicit(&leader->holds, memory_order_relaxed))
+		return true;
+	atomic_store(&leader->holds, true);
+	if (atomic_load(&leader->tick) > VSW_LEADER_TICK)
+		tick_start(leader, leader->host->now(leader->host->self), VSW_LEADER_TICK);
+	return true;
 }
 
 bool

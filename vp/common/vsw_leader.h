@@ -6,8 +6,9 @@
  *
  * A thread that polls runs the engine itself. A thread that waits sleeps on the engine's descriptor; the
  * first such thread is the leader. The service thread watches the descriptor only while no thread does
- * either. It watches again at most 1 ms after the last poll, or at once when the engine requests a run (a
- * send that would block, requests held back while no thread polls). The table in vsw_leader.c is the
+ * either. It watches again at most 1 ms after the last poll if threads had polled for less than 4 ms; after longer polling
+ * that is half a millisecond more than an eighth of the time, but 5.5 ms at most; and at once when the engine requests a
+ * run (requests held back while no thread polls). Requests held back leave within 1 ms. The table in vsw_leader.c is the
  * protocol; vsw_leader.pml is its model.
  */
 #ifndef VSW_LEADER_H
@@ -21,7 +22,7 @@
 enum vsw_leader_state {
 	VSW_LEADER_NONE = 0, /* not a state */
 	VSW_LEADER_WATCHING, /* the service thread watches the descriptor */
-	VSW_LEADER_TICKING,  /* a thread polls; a timer checks 500 us later whether it still does */
+	VSW_LEADER_TICKING,  /* a thread polls; a timer, the tick, checks whether it still does */
 	VSW_LEADER_PARKED,   /* a leader sleeps on the descriptor; no timer runs */
 	VSW_LEADER_STATE_COUNT
 };
@@ -49,28 +50,36 @@ struct vsw_leader {
 	atomic_uint leader_inside; /* there is a leader */
 	atomic_uint run_requested; /* the task is queued */
 	atomic_uint timer_on;      /* the timer will fire */
-	atomic_ulong polls;        /* counts calls of vsw_leader_polled, relaxed */
-	unsigned long seen;        /* value of `polls` at the last tick */
-	_Atomic uint64_t
-		postponed;       /* when a poll last postponed the tick, ns of the host's clock */
-	_Atomic uint64_t looked; /* when a poll last read that clock */
-	atomic_bool polls_slow;  /* the polls between its last two looks took long */
 	struct vsw_role
-		role;  /* the right to change the watch and the timer to what the state says */
-	bool watch_on; /* the watch is not paused; protected by the role */
+		role;       /* the right to change the watch and the timer to what the state says */
+	bool watch_on;      /* the watch is not paused; protected by the role */
+	atomic_ulong polls; /* counts calls of vsw_leader_polled, relaxed */
+	unsigned long seen; /* value of `polls` when the tick fired last */
+	_Atomic uint64_t
+		since; /* when threads began to poll; ns of the host's clock, as the next three */
+	_Atomic uint64_t tick;      /* length of the tick that was started last */
+	_Atomic uint64_t postponed; /* when a poll last postponed it */
+	_Atomic uint64_t looked;    /* when a poll last read the clock */
+	atomic_bool polls_slow;     /* the polls between its last two looks took long */
+	atomic_bool holds;      /* work was held back since a poll chose the length of the tick */
+	atomic_bool postponing; /* a poll is about to start it */
 };
 
-/* Length of a tick, ns: the service thread watches again two ticks after the last poll at the latest. */
-#define VSW_LEADER_TICK 500000
+/*
+ * Length of a tick, ns: an eighth of the time for which threads have polled, within these limits. The longest is longer than
+ * the kernel's own tick of 4 ms, so to set it costs no interrupt. After a tick that has fired the next one is short: so the
+ * service thread watches again one tick and a short one after the last poll at the latest.
+ */
+#define VSW_LEADER_TICK       500000
+#define VSW_LEADER_TICK_MAX   5000000
+#define VSW_LEADER_TICK_SHARE 8
 
 /*
- * A poll postpones a tick that is VSW_LEADER_POSTPONE_AFTER ns old. Only every VSW_LEADER_CLOCK_POLLSth poll reads the
- * clock; but polls that send or receive much take long, and then each does: if two looks at the clock were more than
- * VSW_LEADER_SLOW ns apart.
+ * A poll postpones a tick when three fifths of it are over. Only every VSW_LEADER_CLOCK_POLLSth poll reads the clock; but polls
+ * that send or receive much take long, and then each does: if two looks at the clock were more than VSW_LEADER_SLOW ns apart.
  */
-#define VSW_LEADER_POSTPONE_AFTER 300000
-#define VSW_LEADER_CLOCK_POLLS    8
-#define VSW_LEADER_SLOW           50000
+#define VSW_LEADER_CLOCK_POLLS 8
+#define VSW_LEADER_SLOW        50000
 
 /* Budget of one run on the service thread. */
 #define VSW_LEADER_BUDGET 256
@@ -92,7 +101,9 @@ bool vsw_leader_enter(struct vsw_leader *leader, int *fd);
 void vsw_leader_leave(struct vsw_leader *leader);
 /* Have the service thread run the engine soon, whether a thread polls or not. */
 void vsw_leader_request_run(struct vsw_leader *leader);
-/* True while a thread polls, or the timer will check within 500 us: work may be held back. */
+/* True while a thread polls, or has polled before the tick that will fire. */
 bool vsw_leader_attended(struct vsw_leader *leader);
+/* As vsw_leader_attended, for work that the caller has queued and would hold back: if true, it is done within 1 ms. */
+bool vsw_leader_hold(struct vsw_leader *leader);
 
 #endif /* VSW_LEADER_H */

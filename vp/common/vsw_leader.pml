@@ -11,8 +11,9 @@
  * Claims:
  * - when no process can move, no work is left: none is held back, and the descriptor is not readable (no
  *   wake-up is lost, there is no deadlock);
- * - work that was held back by a post that has returned is done after two ticks at most, which is 1 ms,
- *   unless a thread is just about to run the engine;
+ * - work that was held back by a post that has returned is done after two ticks at most, unless a thread is just about to
+ *   run the engine. (That is 1 ms, since vsw_leader_hold makes these ticks short. Lengths are not in the
+ *   model; test-vsw-leader.c tests them.);
  * - the watch is on exactly while the state is WATCHING, once no thread is changing it.
  */
 mtype = { WATCHING, TICKING, PARKED }

@@ -13,7 +13,7 @@
  * A request is sent at once if the queue is idle, that is, if nothing else is outstanding or, while streams are few, a poll
  * has found its queue empty since the last request left. Later requests are held back, so that they leave in one system
  * call: until a poll or a wait, until they are VIW_HELD_REQUESTS or VIW_HELD_OCTETS, or until no thread polls
- * any more (vsw_leader_attended). Binds and invalidations send nothing; they run at once and do not count
+ * any more (vsw_leader_hold). Binds and invalidations send nothing; they run at once and do not count
  * as the first request.
  *
  * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
@@ -383,7 +383,7 @@ viw_doorbell_sq(void *engine_qp)
 		advice = send_advice_of(qp);
 	if (advice == HOLD_BACK) {
 		viw_engine_hold_back(engine, qp);
-		if (vsw_leader_attended(&engine->leader))
+		if (vsw_leader_hold(&engine->leader))
 			return;
 		/* A thread that posts much and never waits must make the progress itself. */
 		drive = atomic_fetch_add_explicit(&qp->tx.unattended, 1, memory_order_relaxed) %

@@ -144,10 +144,98 @@ test_poller_takes_over(void)
 		vsw_leader_polled(&e.leader);
 	}
 	g_assert_cmpuint(runs_of(&e), ==, 0); /* the service thread kept out */
-	vth_advance(e.vth, 2 * VSW_LEADER_TICK);
+	vth_advance(e.vth, VSW_LEADER_TICK_MAX + VSW_LEADER_TICK);
 	g_assert_cmpuint(state_of(&e), ==, W);
-	g_assert_cmpuint(runs_of(&e), >=, 1); /* at most 1 ms after the last poll */
+	g_assert_cmpuint(runs_of(&e), >=, 1);
 	engine_stop(&e);
+}
+
+/* A thread polls for so long, once in `pause` ns. */
+static void
+poll_for(struct engine *engine, uint64_t ns, uint64_t pause)
+{
+	for (uint64_t at = 0; at < ns; at += pause) {
+		vsw_leader_polled(&engine->leader);
+		vth_advance(engine->vth, pause);
+	}
+}
+
+/* Advance until the service thread watches again; ns, of which `step` are counted at a time. */
+static uint64_t
+time_to_watch(struct engine *engine, uint64_t step)
+{
+	uint64_t ns = 0;
+
+	for (; state_of(engine) != W; ns += step)
+		vth_advance(engine->vth, step);
+	return ns;
+}
+
+/* How long it takes until the service thread watches depends on how long threads had polled. */
+static void
+test_taken_over(void)
+{
+	static const struct {
+		uint64_t polled;
+		uint64_t most;
+	} cases[] = {{10000, 1000000},    {1000000, 1000000},   {3900000, 1000000},
+		     {16000000, 2500000}, {100000000, 5500000}, {1000000000, 5500000}};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct engine engine;
+
+		engine_start(&engine, false, true);
+		poll_for(&engine, cases[i].polled, 10000);
+		g_assert_cmpuint(state_of(&engine), ==, T);
+		g_assert_cmpuint(runs_of(&engine), ==, 0);
+		g_assert_cmpuint(time_to_watch(&engine, 10000), <=, cases[i].most);
+		g_assert_cmpuint(runs_of(&engine), ==, 1);
+		/* What was before is no reason for a long tick now. */
+		poll_for(&engine, 100000, 10000);
+		g_assert_cmpuint(time_to_watch(&engine, 10000), <=, 1000000);
+		engine_stop(&engine);
+	}
+}
+
+/* Work that is held back is done within 1 ms, whatever the tick was. */
+static void
+test_hold(void)
+{
+	struct engine engine;
+
+	engine_start(&engine, false, true);
+	g_assert_false(vsw_leader_hold(&engine.leader));
+	for (unsigned i = 0; i < 3; i++) {
+		poll_for(&engine, 100000000, 10000);
+		vth_advance(engine.vth, 1100000);
+		g_assert_cmpuint(state_of(&engine), ==, T); /* a long one */
+		atomic_store(&engine.held, 1);
+		g_assert_true(vsw_leader_hold(&engine.leader));
+		vth_advance(engine.vth, 1000000);
+		g_assert_cmpuint(atomic_load(&engine.held), ==, 0);
+		g_assert_cmpuint(state_of(&engine), ==, W);
+	}
+	engine_stop(&engine);
+}
+
+/* The same, if a thread goes on polling for a while and so postpones the tick. */
+static void
+test_hold_and_poll(void)
+{
+	struct engine engine;
+
+	engine_start(&engine, false, true);
+	poll_for(&engine, 100000000, 10000);
+	for (unsigned i = 0; i < 100; i++) {
+		g_assert_true(vsw_leader_hold(&engine.leader));
+		poll_for(&engine, 70000, 10000);
+		g_assert_cmpuint(atomic_load(&engine.leader.tick), ==, VSW_LEADER_TICK);
+	}
+	poll_for(&engine, 10000000, 10000);
+	g_assert_cmpuint(atomic_load(&engine.leader.tick), ==, VSW_LEADER_TICK_MAX);
+	g_assert_true(vsw_leader_hold(&engine.leader));
+	g_assert_cmpuint(time_to_watch(&engine, 10000), <=, 1000000);
+	engine_stop(&engine);
 }
 
 /* A thread that polls seldom, since each of its polls takes long, postpones the tick itself; a tick would write `seen`. */
@@ -157,20 +245,14 @@ test_slow_polls(void)
 	struct engine engine;
 
 	engine_start(&engine, false, true);
-	for (unsigned i = 0; i < 20; i++) {
-		vsw_leader_polled(&engine.leader);
-		vth_advance(engine.vth, 190000);
-	}
+	poll_for(&engine, 4000000, 190000);
 	unsigned long seen = engine.leader.seen;
 	for (unsigned i = 0; i < 200; i++) {
-		vsw_leader_polled(&engine.leader);
-		vth_advance(engine.vth, 190000);
+		poll_for(&engine, 190000, 190000);
 		g_assert_cmpuint(engine.leader.seen, ==, seen);
 	}
 	g_assert_cmpuint(state_of(&engine), ==, T);
-	vth_advance(engine.vth, 2 * VSW_LEADER_TICK);
-	g_assert_cmpuint(state_of(&engine), ==, W);
-	g_assert_cmpuint(atomic_load(&engine.runs), ==, 1);
+	g_assert_cmpuint(runs_of(&engine), ==, 0);
 	engine_stop(&engine);
 }
 
@@ -244,7 +326,7 @@ application(void *arg)
 		switch (g_rand_int_range(dice, 0, 4)) {
 		case 0:
 			atomic_store(&e->held, 1);
-			if (!vsw_leader_attended(&e->leader))
+			if (!vsw_leader_hold(&e->leader))
 				vsw_leader_request_run(&e->leader);
 			break;
 		case 1:
@@ -304,6 +386,9 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/table", test_table);
 	g_test_add_func("/vsw/leader/service-thread-watches", test_service_thread_watches);
 	g_test_add_func("/vsw/leader/poller-takes-over", test_poller_takes_over);
+	g_test_add_func("/vsw/leader/taken-over", test_taken_over);
+	g_test_add_func("/vsw/leader/hold", test_hold);
+	g_test_add_func("/vsw/leader/hold-and-poll", test_hold_and_poll);
 	g_test_add_func("/vsw/leader/slow-polls", test_slow_polls);
 	g_test_add_func("/vsw/leader/leader", test_leader);
 	g_test_add_func("/vsw/leader/request-run", test_request_run);
