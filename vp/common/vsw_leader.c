@@ -183,7 +183,9 @@ vsw_leader_stop(struct vsw_leader *leader)
 static uint64_t
 tick_length(struct vsw_leader *leader, uint64_t now)
 {
-	uint64_t length = (now - atomic_load(&leader->since)) / VSW_LEADER_TICK_SHARE;
+	uint64_t since = atomic_load(&leader->since);
+	/* Another thread may have begun to poll anew after this one read the clock. */
+	uint64_t length = now > since ? (now - since) / VSW_LEADER_TICK_SHARE : 0;
 
 	if (atomic_exchange(&leader->holds, false) || length < VSW_LEADER_TICK)
 		return VSW_LEADER_TICK;
