@@ -11,9 +11,9 @@
  * ring   one io_uring_enter() submits the send and a receive; then the thread looks at the completion queue, which is
  *        in its memory, and enters the kernel only when the ring says that it must, to have the receive completed
  *
- * It prints the entries into the kernel per message: those of senders, those of receivers that brought octets, and
- * those that found nothing. Instructions in user space are counted by callgrind, which must begin at these functions:
- * valgrind --tool=callgrind --toggle-collect='way_*' it-bench-uring calls|ring
+ * It prints how long a message takes in ns, with what its receiver does, and the entries into the kernel per message:
+ * those of senders, those of receivers that brought octets, and those that found nothing. Instructions in user space are counted by callgrind, which must begin at these functions:
+ * valgrind --tool=callgrind --toggle-collect='way_*' it-bench-uring calls|ring [ROUNDS]
  */
 #include <errno.h>
 #include <linux/io_uring.h>
@@ -28,10 +28,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define OCTETS  84u /* a frame with 64 octets of payload */
-#define ROUNDS  500u
+#define OCTETS  84u  /* a frame with 64 octets of payload */
+#define ROUNDS  500u /* by default */
 #define ENTRIES 8u
 #define SENT    1u /* user_data */
 #define TAKEN   2u
@@ -51,6 +52,7 @@ struct end {
 	int fd;
 	bool first; /* sends the first message */
 	bool by_ring;
+	unsigned rounds;
 	struct ring ring;
 	char out[OCTETS], in[OCTETS];
 	unsigned got;     /* octets of this message */
@@ -218,7 +220,7 @@ end_run(void *arg)
 
 	if (end->by_ring)
 		ring_open(&end->ring);
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < end->rounds; i++) {
 		if (i > 0 || !end->first)
 			message_await(end);
 		if (end->by_ring)
@@ -251,27 +253,43 @@ sockets_join(struct end *a, struct end *b)
 	close(listener);
 }
 
+static double
+clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 int
 main(int argc, char **argv)
 {
-	bool by_ring = argc == 2 && strcmp(argv[1], "ring") == 0;
-	struct end a = {.first = true, .by_ring = by_ring};
-	struct end b = {.by_ring = by_ring};
-	pthread_t thread;
-	double messages = 2 * ROUNDS;
+	bool by_ring = argc > 1 && strcmp(argv[1], "ring") == 0;
+	unsigned long rounds = argc == 3 ? strtoul(argv[2], NULL, 10) : ROUNDS;
 
-	if (!by_ring && (argc != 2 || strcmp(argv[1], "calls") != 0)) {
-		fprintf(stderr, "usage: it-bench-uring calls|ring\n");
+	if (argc < 2 || argc > 3 || (!by_ring && strcmp(argv[1], "calls") != 0) || rounds == 0 ||
+	    rounds > 100000000) {
+		fprintf(stderr,
+			"usage: it-bench-uring calls|ring [ROUNDS]    ROUNDS: 1 to 100000000\n");
 		return 2;
 	}
+	struct end a = {.first = true, .by_ring = by_ring, .rounds = (unsigned)rounds};
+	struct end b = {.by_ring = by_ring, .rounds = (unsigned)rounds};
+	double messages = 2 * (double)rounds;
+	pthread_t thread;
+	double start;
+
 	sockets_join(&a, &b);
+	start = clock_ns();
 	if (pthread_create(&thread, NULL, end_run, &b) != 0)
 		exit_with_error("a thread");
 	end_run(&a);
 	pthread_join(thread, NULL);
-	printf("{\"way\": \"%s\", \"messages\": %.0f, \"sending\": %.3f, \"taking\": %.3f, "
+	printf("{\"way\": \"%s\", \"messages\": %.0f, \"ns\": %.0f, \"sending\": %.3f, \"taking\": "
+	       "%.3f, "
 	       "\"other\": %.3f}\n",
-	       argv[1], messages, (a.sends + b.sends) / messages, (a.takes + b.takes) / messages,
-	       (a.nothing + b.nothing) / messages);
+	       argv[1], messages, (clock_ns() - start) / messages, (a.sends + b.sends) / messages,
+	       (a.takes + b.takes) / messages, (a.nothing + b.nothing) / messages);
 	return 0;
 }

@@ -35,6 +35,8 @@ WAYS = {
               '-Dwerror=false', *LINES], 'asan', 'gcc'),
     'tsan': (['-Db_sanitize=thread', '-Db_lundef=false', '-Ddoc=disabled', *LINES], 'tsan', 'gcc'),
     'clang': (['-Ddoc=disabled'], 'plain', 'clang'),
+    # What users install: without assertions, and the library optimized as a whole.
+    'release': (['--buildtype=release', '-Ddoc=disabled'], 'plain', 'gcc'),
 }
 
 
@@ -194,6 +196,7 @@ def check_full(checker):
     check_fuzz(checker, ['--seconds', '60'])
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
+    checker.build_and_test('release')
     run_analysers(checker)
     checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
@@ -233,7 +236,7 @@ def check_lab(checker, arguments):
 def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
-                        help='also clang, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
+                        help='also clang, a release build, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
     parser.add_argument('--lab', action='store_true',
                         help='only what needs a guest (conformance/lab); with --full all of its cases')
     parser.add_argument('--with-lab', action='store_true',
