@@ -5,6 +5,7 @@
 import importlib.machinery
 import importlib.util
 import os
+import subprocess
 import sys
 import tempfile
 import xml.dom.minidom
@@ -217,11 +218,30 @@ def rows_of_peers():
             xml.dom.minidom.parse(os.path.join(folder, name))
 
 
+def wrong_options_end_it_before_the_runs():
+    for options, says in ((['--copy', '0'], '--copy is 1 to'),
+                          (['--copy', '-5'], '--copy is 1 to'),
+                          (['--pairs', '4'], '--pairs is at least 5'),
+                          (['--rows', 'no such row'], 'no row has a name that contains'),
+                          (['--peers', '--rows', 'no such row'], 'no row has a name that contains'),
+                          (['--svg', 'x'], '--svg needs --peers'),
+                          (['--record'], '--record needs --instructions'),
+                          (['--peers', '--copy', '3'], 'not allowed with'),
+                          (['--instructions', '--rows', 'x'], '--rows goes with neither'),
+                          (['--json', '/nonexistent/x'], 'there is no such folder')):
+        # A path without programs: if an option is taken, the build fails, and nothing is measured.
+        done = subprocess.run([sys.executable, '-B', os.path.join(ROOT, 'tools/bench'), *options],
+                              capture_output=True, text=True, env={'PATH': '/nonexistent'},
+                              timeout=30, check=False)
+        same((options, True, True), (options, done.returncode != 0, says in done.stderr))
+
+
 def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
-             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers]
+             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers,
+             wrong_options_end_it_before_the_runs]
     print(f'1..{len(cases)}')
     failed = 0
     for number, case in enumerate(cases, 1):
