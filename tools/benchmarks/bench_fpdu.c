@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calibrators that tell where the time of a short message goes; both are ping-pongs of one RDMA Write, ns of half a round
- * trip, both ends poll:
+ * Calibrators that tell where the time of a short message goes. The first two are ping-pongs of one RDMA Write, ns of half a
+ * round trip, both ends poll:
  *
  * raw-fpdu  the shortest program that speaks the protocol: the sender makes a header, copies the payload and sends both
  *           with their CRC; the receiver checks length, STag, range and CRC, and copies the payload to where the header says. As in
@@ -12,6 +12,8 @@
  *           prefetcher foresees), touches as many lines of data and has as many locked instructions as callgrind counts
  *           for ours: `--window` is the share in per cent. They do nothing. So what this adds is the price of any code of
  *           that size which runs after the kernel has used the same caches.
+ * raw-one-code  the sender's half of raw-code, one way: frames a second, as raw-one-frame, with the code of a post and of a
+ *           poll that finds its completion before the next one; the receiver only reads
  */
 #include <errno.h>
 #include <isa-l/crc.h>
@@ -58,6 +60,7 @@ crc_of(const void *from, size_t len)
 #define LINES_POST  99
 #define LINES_PLACE 87
 #define LINES_EMPTY 43 /* of them, those that a poll which finds nothing executes */
+#define LINES_ONE   19 /* of a poll that finds a completion */
 
 /*
  * Executes `lines` lines and returns. Each has ten instructions; every second one reads a line of `data`, 16 KiB. Five have
@@ -121,6 +124,7 @@ execute(const struct end *end, unsigned before, unsigned lines)
 #define LINES_POST  0
 #define LINES_PLACE 0
 #define LINES_EMPTY 0
+#define LINES_ONE   0
 
 static void
 execute(const struct end *end, unsigned before, unsigned lines)
@@ -181,25 +185,43 @@ await(struct end *end)
 	place(end);
 }
 
-static double
-ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
+static struct end
+end_open(const struct bench_opts *opts, int ctl, bool active, bool block, unsigned percent)
 {
 	struct end end = {
-		.fd = bench_raw_pair(ctl, active, false),
+		.fd = bench_raw_pair(ctl, active, block),
 		.size = opts->size,
 		.framed = sizeof(struct header) + opts->size + sizeof(uint32_t),
 		.percent = percent,
 	};
-	uint64_t warm = opts->iters / 10 + 1;
-	uint64_t start = 0;
 
 	if (end.framed > UINT16_MAX)
 		bench_die("a frame holds 65,515 octets at most");
 	bench_raw_second_thread();
 	end.memory = bench_buffer(end.size);
 	end.out = bench_buffer(end.framed);
-	end.in = bench_buffer(end.framed);
+	end.in = bench_buffer(BENCH_READ_SIZE > end.framed ? BENCH_READ_SIZE : end.framed);
 	end.cold = bench_buffer(16384);
+	return end;
+}
+
+static void
+end_close(struct end *end)
+{
+	close(end->fd);
+	free(end->memory);
+	free(end->out);
+	free(end->in);
+	free(end->cold);
+}
+
+static double
+ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
+{
+	struct end end = end_open(opts, ctl, active, false, percent);
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
 		if (i == warm)
 			start = bench_now();
@@ -210,12 +232,35 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, unsigned percent)
 			post(&end);
 	}
 	start = bench_now() - start;
-	close(end.fd);
-	free(end.memory);
-	free(end.out);
-	free(end.in);
-	free(end.cold);
+	end_close(&end);
 	return (double)start / (double)opts->iters / 2;
+}
+
+/* One after the other, each with the code of a post and of a poll for its completion; nobody looks at them. */
+static double
+one_code(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct end end = end_open(opts, ctl, active, opts->block, opts->window);
+	uint64_t warm = opts->iters / 10 + 1;
+	uint64_t start = 0;
+
+	for (uint64_t i = 0; active && i < warm + opts->iters; i++) {
+		if (i == warm)
+			start = bench_now();
+		post(&end);
+		execute(&end, LINES_POST, LINES_ONE);
+	}
+	if (!active) {
+		bench_raw_receive(end.fd, end.in, BENCH_READ_SIZE, warm * end.framed);
+		start = bench_now();
+		bench_raw_receive(end.fd, end.in, BENCH_READ_SIZE, opts->iters * end.framed);
+		bench_raw_send(end.fd, end.out, 1);
+	} else {
+		bench_raw_receive(end.fd, end.in, 1, 1);
+	}
+	start = bench_now() - start;
+	end_close(&end);
+	return (double)opts->iters * 1e9 / (double)start;
 }
 
 static double
@@ -233,5 +278,6 @@ measure_code(const struct bench_opts *opts, int ctl, bool active)
 const struct bench_case bench_fpdu_cases[] = {
 	{"raw-fpdu", "ns", true, measure_fpdu},
 	{"raw-code", "ns", true, measure_code},
+	{"raw-one-code", "msg/s", true, one_code},
 	{NULL, NULL, false, NULL},
 };

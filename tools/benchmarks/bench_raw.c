@@ -28,7 +28,6 @@
 
 #include "bench_raw.h"
 
-#define READ_SIZE    (256 * 1024)
 #define FRAME_OCTETS 20 /* beside the payload */
 
 static void
@@ -169,7 +168,7 @@ static struct bench_taken
 one_way(const struct bench_opts *opts, int ctl, bool active)
 {
 	int fd = bench_raw_pair(ctl, active, opts->block);
-	size_t room = opts->size > READ_SIZE ? opts->size : READ_SIZE;
+	size_t room = opts->size > BENCH_READ_SIZE ? opts->size : BENCH_READ_SIZE;
 	char *buf = bench_buffer(room);
 	uint64_t warm = opts->iters / 10 + 1;
 	struct bench_taken taken;
@@ -180,7 +179,7 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 			bench_raw_send(fd, buf, opts->size);
 		bench_raw_receive(fd, &c, 1, 1);
 	} else {
-		bench_raw_receive(fd, buf, READ_SIZE, warm * opts->size);
+		bench_raw_receive(fd, buf, BENCH_READ_SIZE, warm * opts->size);
 		bench_raw_send(fd, &c, 1);
 	}
 	bench_begin(&taken);
@@ -189,7 +188,7 @@ one_way(const struct bench_opts *opts, int ctl, bool active)
 			bench_raw_send(fd, buf, opts->size);
 		bench_raw_receive(fd, &c, 1, 1);
 	} else {
-		bench_raw_receive(fd, buf, READ_SIZE, opts->iters * opts->size);
+		bench_raw_receive(fd, buf, BENCH_READ_SIZE, opts->iters * opts->size);
 		bench_raw_send(fd, &c, 1);
 	}
 	bench_end(&taken, ctl, active);

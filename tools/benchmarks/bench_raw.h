@@ -7,6 +7,8 @@
 
 #include "bench.h"
 
+#define BENCH_READ_SIZE (256 * 1024) /* of a receiver that takes what is there */
+
 /* A connected pair of sockets, one in each process; without `block` they are non-blocking. */
 int bench_raw_pair(int ctl, bool active, bool block);
 void bench_raw_send(int fd, const char *buf, size_t len);
