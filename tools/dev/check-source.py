@@ -18,7 +18,7 @@ import sys
 
 import source_tree
 
-MAX_FILE_LINES = 600
+MAX_FILE_LINES = 1000
 MAX_FUNCTION_LINES = 80
 MAX_NESTING = 4
 MAX_PARAMETERS = 6

@@ -37,7 +37,7 @@ class Source(tree_case.TreeCase):
 
     def test_file_length(self):
         self.assert_c_good(HEAD + 'int a;\n' * 598)
-        self.assert_c_bad(HEAD + 'int a;\n' * 599, 600, '601 lines')
+        self.assert_c_bad(HEAD + 'int a;\n' * 999, 1000, '1001 lines')
         self.assert_c_good(HEAD + 'int a;\n' * 2000, path='itapi/it_api.h')
 
     def test_readme_length(self):
