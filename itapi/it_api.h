@@ -49,8 +49,8 @@
  *
  * Every call may run in several threads at once, also on one object [IT 1.11]. To free an object that another call
  * uses is an error of the application; it gives a status, not a crash. No call is safe in a signal handler, and
- * the library installs no signal handler; its own threads have all signals blocked [IT 1.12]. After fork() the child
- * may only call exec() or _exit() [IT 1.13].
+ * the library installs no signal handler; its own threads have all signals blocked [IT 1.12]. After fork() every
+ * handle that the child inherited is invalid there; it may open adapters of its own [IT 1.13].
  *
  * @section itapi_blocking Blocking
  *

@@ -41,15 +41,55 @@ providers_load(bool again, unsigned *loaded)
 			   ri_load_folder(folder, sizeof(folder)));
 }
 
+/* Recursive: a function of the application that writes the log while providers are loaded may fork. */
+static pthread_mutex_t load_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* A forked child has the providers that its parent has loaded, so no other thread may be loading one at the fork. */
+static void
+providers_before_fork(void)
+{
+	pthread_mutex_lock(&load_lock);
+	ri_registry_before_fork();
+}
+
+static void
+providers_after_fork(void)
+{
+	ri_registry_after_fork();
+	pthread_mutex_unlock(&load_lock);
+}
+
+/* A recursive lock knows its owner by the number of its thread, which is another one in the child. */
+static void
+providers_forked(void)
+{
+	const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+	ri_registry_after_fork();
+	load_lock = fresh;
+}
+
+static void
+providers_watch_forks(void)
+{
+	(void)pthread_atfork(providers_before_fork, providers_after_fork, providers_forked);
+}
+
 enum ri_status
 kal_providers_load(void)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static bool loaded, unchecked;
 	unsigned more = 0;
 	bool complete;
 
-	pthread_mutex_lock(&lock);
+	/*
+	 * At a fork the handler that was registered last runs first, and locks are taken in the order of levels: so the
+	 * handler of the host, whose lock is taken while providers are loaded, is registered first.
+	 */
+	(void)kal_host_default();
+	pthread_once(&once, providers_watch_forks);
+	pthread_mutex_lock(&load_lock);
 	complete = providers_load(loaded, &more);
 	unchecked = unchecked || more != 0;
 	if (complete && unchecked) {
@@ -57,7 +97,7 @@ kal_providers_load(void)
 		unchecked = false;
 	}
 	loaded = loaded || complete;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&load_lock);
 	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Accounts. One lock guards all of them, since calls that change an account are rare and short. */
+/*
+ * Accounts. One lock guards all of them, since calls that change an account are rare and short. A forked child owns none of its
+ * parent's objects, so its accounts begin at zero.
+ */
 
 #include "kal_resources.h"
 #include "ri_owned.h"
@@ -12,6 +15,20 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kal_account user;
 static struct kal_account process = {.parent = &user};
+
+static void
+accounts_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(user.used, 0, sizeof(user.used));
+	memset(process.used, 0, sizeof(process.used));
+}
+
+__attribute__((constructor)) static void
+accounts_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, accounts_forked);
+}
 
 void
 kal_account_open(struct kal_account *account, const struct kal_config *config)

@@ -322,6 +322,18 @@ ri_registry_add(const struct ri_provider *provider, const char *origin, struct r
 	return same;
 }
 
+void
+ri_registry_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void
+ri_registry_after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 unsigned
 ri_registry_count(void)
 {

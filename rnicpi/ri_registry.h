@@ -77,6 +77,13 @@ bool ri_registry_add(const struct ri_provider *provider, const char *origin,
 unsigned ri_registry_count(void);
 const struct ri_loaded *ri_registry_get(unsigned index);
 
+/*
+ * A fork is about to happen, and has happened, on this thread: in between no other thread is inside the registry, so that the
+ * child has all of it.
+ */
+void ri_registry_before_fork(void);
+void ri_registry_after_fork(void);
+
 /* Remember why something was refused while loading. Without memory, or if it is known: nothing happens. */
 void ri_registry_note_refusal(const char *text);
 /* One line per refusal so far; to be freed with free(). NULL: no memory. */

@@ -38,6 +38,20 @@ struct ual_share {
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ual_share *shares;
 
+/* The child of a fork has none of its parent's regions. */
+static void
+shares_forked(void)
+{
+	pthread_mutex_init(&share_lock, NULL);
+	shares = NULL;
+}
+
+__attribute__((constructor)) static void
+shares_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, shares_forked);
+}
+
 static uintptr_t
 page_of(const void *addr)
 {

@@ -15,6 +15,19 @@
 
 static pthread_mutex_t modify_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* In the child of a fork the thread that owned the lock does not exist. */
+static void
+modify_lock_forked(void)
+{
+	pthread_mutex_init(&modify_lock, NULL);
+}
+
+__attribute__((constructor)) static void
+modify_lock_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, modify_lock_forked);
+}
+
 /* The region after the change: the members that the mask names are new. */
 static struct ual_lmr_wanted
 wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t *params)

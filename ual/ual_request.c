@@ -8,10 +8,13 @@
  * An identifier is a number that the process never uses twice. It is valid until a call that consumes it succeeds, or
  * until the request ends. A call takes its request while it makes a kAL call, and owns no lock then; a request that ends
  * meanwhile is marked, and freed when the call gives it back. There is one table for the process, since it_reject has
- * no other argument; table_lock is an event lock under which no other lock is taken.
+ * no other argument; table_lock is an event lock under which no other lock is taken. In a forked child the table is empty: the
+ * requests belong to adapters of the parent.
  */
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ri_owned.h"
 #include "ual.h"
@@ -22,6 +25,19 @@
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ual_request *table[BUCKETS];
 static it_cn_est_identifier_t last_id;
+
+static void
+requests_forked(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
+	memset(table, 0, sizeof(table));
+}
+
+__attribute__((constructor)) static void
+requests_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, requests_forked);
+}
 
 static struct ual_request **
 bucket_of(it_cn_est_identifier_t id)

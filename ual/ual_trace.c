@@ -38,6 +38,24 @@ static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* one thread at a ti
 
 static atomic_uint files; /* begun by this process */
 
+/* The child of a fork begins a file of its own, since the name of a file has the number of its process. */
+static void
+trace_forked(void)
+{
+	int fd = atomic_exchange(&ual_trace_file, -1);
+
+	pthread_mutex_init(&naming, NULL);
+	atomic_store(&files, 0);
+	if (fd >= 0)
+		close(fd);
+}
+
+__attribute__((constructor)) static void
+trace_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, trace_forked);
+}
+
 /* Open NAME.RANK.PID.trace, or NAME.RANK.PID.2.trace and so on; -errno. */
 static int
 file_make(const char *folder, const char *name, int rank)

@@ -5,7 +5,8 @@
 
 A lock is a pthread_mutex_t, a vsw_lock or a vsw_role that is a member of a struct or a static
 variable. The table names it in backquotes, `struct::member` or `file.c:variable`. A lock without an
-entry and an entry without a lock are complaints. Only the folders below are compared.
+entry and an entry without a lock are complaints. So is a static lock in a file that has no handler for forks: in the child of a
+fork a lock that another thread owned is never released. Only the folders below are compared.
 
 Usage: check-locks.py [ROOT]
 """
@@ -23,6 +24,9 @@ TYPES = r'(?:pthread_mutex_t|struct\s+vsw_lock|struct\s+vsw_role)'
 STRUCT = re.compile(r'^struct\s+(\w+)\s*\{$(.*?)^\}', re.MULTILINE | re.DOTALL)
 MEMBER = re.compile(r'^\s*(?:alignas\([^)]*\)\s*)?' + TYPES + r'\s+(\w+)\s*;', re.MULTILINE)
 STATIC = re.compile(r'\bstatic\s+' + TYPES + r'\s+(\w+)\s*(?:;|=)')
+FORK_HANDLER = re.compile(r'\bpthread_atfork\s*\(|^\w+_forked\(void\)$|^\w+_before_fork\(void\)$', re.MULTILINE)
+# Owned only by a thread that owns kal_adapters.c:load_lock, too.
+BEHIND_ANOTHER = ('ri_load.c:passed_lock',)
 ENTRY = re.compile(r'`(\w+::\w+|\w+\.c:\w+)`')
 
 
@@ -54,8 +58,11 @@ def check(root):
     for path in source_tree.files_of(root):
         if not path.startswith(FOLDERS) or '/tests/' in path or not path.endswith(('.c', '.h')):
             continue
-        for name, line in locks_of(path, source_tree.read(root, path)):
+        text = source_tree.read(root, path)
+        for name, line in locks_of(path, text):
             missing.pop(name, None)
+            if '::' not in name and name not in BEHIND_ANOTHER and not FORK_HANDLER.search(text):
+                yield f'{path}:{line}: {name} has no handler for forks in its file.'
             if name not in entries:
                 yield f'{path}:{line}: the table in {PAGE} has no row for the lock {name}.'
     for name, line in missing.items():

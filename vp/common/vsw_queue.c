@@ -55,6 +55,23 @@ static struct {
 	uint32_t youngest; /* free slot, last to be used again */
 } numbers;
 
+/*
+ * The child of a fork numbers its queues from the beginning. The arrays are not freed: a thread of the parent may have been
+ * inside realloc().
+ */
+static void
+numbers_forked(void)
+{
+	pthread_mutex_init(&number_lock, NULL);
+	memset(&numbers, 0, sizeof(numbers));
+}
+
+__attribute__((constructor)) static void
+numbers_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, numbers_forked);
+}
+
 static bool
 numbers_grow(void)
 {

@@ -59,6 +59,20 @@ static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vem_fabric *fabrics;
 static uint32_t fabrics_made;
 
+/* The child of a fork has fabrics of its own: the parent's adapters, listeners and connections are not reachable from it. */
+static void
+fabrics_forked(void)
+{
+	pthread_mutex_init(&fabrics_lock, NULL);
+	fabrics = NULL;
+}
+
+__attribute__((constructor)) static void
+fabrics_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, fabrics_forked);
+}
+
 /* With the lock of all fabrics: the fabric with that number, or NULL. */
 static struct vem_fabric *
 fabric_numbered(uint32_t number)

@@ -22,6 +22,20 @@ static struct {
 	.list = {&requests.list, &requests.list},
 };
 
+/* The child of a fork cannot answer its parent's requests. */
+static void
+requests_forked(void)
+{
+	pthread_mutex_init(&requests.lock, NULL);
+	requests.list = (struct vib_item){&requests.list, &requests.list};
+}
+
+__attribute__((constructor)) static void
+requests_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, requests_forked);
+}
+
 static void
 request_enter(struct vib_conn *conn)
 {

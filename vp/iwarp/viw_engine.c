@@ -42,7 +42,7 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 	if (engine->epfd < 0)
 		return RI_ERR_RESOURCES;
 	enum ri_status status = RI_ERR_RESOURCES;
-	if (viw_fork_add(engine->epfd) && viw_pool_init(&engine->pool))
+	if (viw_fork_add(engine->epfd, &engine->forked) && viw_pool_init(&engine->pool))
 		status = vsw_leader_start(&engine->leader, host, engine->epfd, viw_engine_progress,
 					  engine);
 	if (status == RI_SUCCESS)
@@ -59,7 +59,7 @@ viw_engine_stop(struct viw_engine *engine)
 	vsw_leader_stop(&engine->leader);
 	viw_pool_exit(&engine->pool);
 	viw_fork_remove(engine->epfd);
-	if (!atomic_load(&viw_fork_child))
+	if (!atomic_load(&engine->forked))
 		close(engine->epfd);
 	pthread_mutex_destroy(&engine->lock);
 }
@@ -418,7 +418,7 @@ viw_engine_poll(void *arg)
 {
 	struct viw_engine *engine = arg;
 
-	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+	if (atomic_load_explicit(&engine->forked, memory_order_relaxed))
 		return 0;
 	bool idle = !release_held_back(engine); /* after one batch another is likely */
 	uint32_t done = engine_drive(engine, idle);
@@ -433,7 +433,7 @@ viw_engine_progress(void *arg, uint32_t budget)
 	struct viw_engine *engine = arg;
 
 	(void)budget; /* one epoll_wait is a bound: EVENTS rounds of VIW_RX_ROUND octets */
-	if (atomic_load(&viw_fork_child))
+	if (atomic_load(&engine->forked))
 		return 0;
 	serve_deferred(engine);
 	(void)release_held_back(engine);
@@ -445,7 +445,7 @@ viw_engine_leader_enter(void *arg, int *fd)
 {
 	struct viw_engine *engine = arg;
 
-	if (atomic_load(&viw_fork_child))
+	if (atomic_load(&engine->forked))
 		return false;
 	(void)release_held_back(engine);
 	return vsw_leader_enter(&engine->leader, fd);
@@ -456,7 +456,7 @@ viw_engine_leader_leave(void *arg)
 {
 	struct viw_engine *engine = arg;
 
-	if (!atomic_load(&viw_fork_child))
+	if (!atomic_load(&engine->forked))
 		vsw_leader_leave(&engine->leader);
 }
 

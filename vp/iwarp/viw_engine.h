@@ -28,6 +28,8 @@ struct viw_engine {
 	const struct ri_host *host;
 	struct vsw_leader leader;
 	int epfd;
+	atomic_bool
+		forked; /* this is a child of the process that started the engine: it does nothing here */
 	/*
 	 * The last data was sent by a thread on this processor. The peer shares it, so a spinning poll keeps the
 	 * peer from running for the rest of its time slice; a poll that finds nothing yields at once instead.

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors that a forked child must close, and the flag that stops the engine there.
+ * Descriptors that a forked child must close, and the flags that stop the parent's engines there.
  */
 #ifndef VIW_FORK_H
 #define VIW_FORK_H
@@ -10,11 +10,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* True in a child that was forked after an adapter was opened: the engine must not be used there. */
-extern atomic_bool viw_fork_child;
-
-/* Have the child close this descriptor. False: no memory. */
-bool viw_fork_add(int fd);
+/*
+ * Have a forked child close this descriptor and set *forked, a flag of the engine that owns the descriptor, which must
+ * exist until viw_fork_remove. False: no memory.
+ */
+bool viw_fork_add(int fd, atomic_bool *forked);
 /* No longer; call it just before the descriptor is closed or given away. */
 void viw_fork_remove(int fd);
 

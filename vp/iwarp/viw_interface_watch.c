@@ -101,7 +101,7 @@ routing_socket_close(int fd)
 
 /* A routing socket that receives changes of interfaces and addresses; -1: none. */
 static int
-routing_socket_open(void)
+routing_socket_open(struct viw_rnic *rnic)
 {
 	struct sockaddr_nl who = {.nl_family = AF_NETLINK,
 				  .nl_groups =
@@ -110,7 +110,8 @@ routing_socket_open(void)
 
 	if (fd < 0)
 		return -1;
-	if (bind(fd, (const struct sockaddr *)&who, sizeof(who)) == 0 && viw_fork_add(fd))
+	if (bind(fd, (const struct sockaddr *)&who, sizeof(who)) == 0 &&
+	    viw_fork_add(fd, &rnic->engine.forked))
 		return fd;
 	close(fd);
 	return -1;
@@ -121,7 +122,7 @@ viw_interface_watch_start(struct viw_rnic *rnic)
 {
 	rnic->interface_watch = (struct ri_watch){.fire = interfaces_changed,
 						  .arg = rnic,
-						  .fd = routing_socket_open(),
+						  .fd = routing_socket_open(rnic),
 						  .events = RI_WATCH_IN};
 	if (rnic->interface_watch.fd < 0)
 		return RI_ERR_RESOURCES;

@@ -26,7 +26,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "viw_fork.h"
 #include "viw_socket.h"
 
 /* Octets of one read into the buffer; and while the pool is low, since what lies behind a Send that waits is then copied. */
@@ -463,7 +462,7 @@ viw_doorbell_rq(void *engine_qp)
 {
 	struct viw_qp *qp = engine_qp;
 
-	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+	if (atomic_load_explicit(&qp->rnic->engine.forked, memory_order_relaxed))
 		return;
 	if (atomic_load(&qp->rx.waiting) || viw_qp_state(qp) == RI_QPS_ERROR)
 		(void)viw_rx_run(qp);

@@ -15,8 +15,6 @@
 
 #include <stdlib.h>
 
-#include "viw_fork.h"
-
 /* --- receives [fast] ----------------------------------------------------------------------- */
 
 static bool
@@ -101,7 +99,11 @@ srq_member_wake(struct vsw_srq_member *member)
 void
 viw_doorbell_srq(void *engine_srq)
 {
-	if (!atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+	const struct viw_srq *srq =
+		(const struct viw_srq *)(const void *)((const char *)engine_srq -
+						       offsetof(struct viw_srq, srq));
+
+	if (!atomic_load_explicit(&srq->pd->context->rnic->engine.forked, memory_order_relaxed))
 		vsw_srq_bell(engine_srq);
 }
 

@@ -187,7 +187,7 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 		status = early_octets_take(qp, stream);
 	if (status != RI_SUCCESS)
 		return status;
-	if (!viw_fork_add(stream->fd)) {
+	if (!viw_fork_add(stream->fd, &qp->rnic->engine.forked)) {
 		viw_stream_drop(qp);
 		return RI_ERR_RESOURCES;
 	}
@@ -359,7 +359,7 @@ viw_serve(void *arg)
 {
 	struct viw_qp *qp = arg;
 
-	if (atomic_load(&viw_fork_child))
+	if (atomic_load(&qp->rnic->engine.forked))
 		return;
 	if (atomic_load(&qp->tx.broken) && viw_qp_state(qp) == RI_QPS_RTS)
 		receive_after_break(qp);

@@ -27,7 +27,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "viw_fork.h"
 #include "viw_socket.h"
 
 #define VIW_HELD_REQUESTS 256u
@@ -377,7 +376,7 @@ viw_doorbell_sq(void *engine_qp)
 	enum advice advice = SEND_NOW;
 	bool drive = false;
 
-	if (atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
+	if (atomic_load_explicit(&engine->forked, memory_order_relaxed))
 		return;
 	if (viw_qp_state(qp) == RI_QPS_RTS)
 		advice = send_advice_of(qp);
@@ -398,6 +397,8 @@ viw_doorbell_sq(void *engine_qp)
 void
 viw_doorbell_flush(void *engine_qp)
 {
-	if (!atomic_load_explicit(&viw_fork_child, memory_order_relaxed))
-		viw_tx_run(engine_qp);
+	struct viw_qp *qp = engine_qp;
+
+	if (!atomic_load_explicit(&qp->rnic->engine.forked, memory_order_relaxed))
+		viw_tx_run(qp);
 }

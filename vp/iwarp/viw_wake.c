@@ -26,8 +26,6 @@
  */
 #include "viw_qp.h"
 
-#include "viw_fork.h"
-
 #define WAKES      5u                /* times that the timer fires */
 #define WAKE_SHIFT 2u                /* each interval is 4 times the one before */
 #define MS         UINT64_C(1000000) /* ns */
@@ -106,7 +104,7 @@ viw_wake_fire(void *arg)
 	struct viw_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
-	if (atomic_load(&viw_fork_child))
+	if (atomic_load(&qp->rnic->engine.forked))
 		return;
 	if (!viw_roles_take(qp)) {
 		host->timer_start(host->self, &qp->stream.wake_timer,

@@ -13,8 +13,8 @@ DEVICES = ('rxe0', 'siw0')
 RXE = '10.78.0.1'               # the address of rxe0
 TOPICS = (
     'aevd', 'async', 'atomic', 'attributes', 'borders', 'callback', 'closing', 'convert', 'convert-ends', 'convert-use',
-    'descriptors', 'dmabuf', 'dto', 'evd', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr', 'notify',
-    'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
+    'descriptors', 'dmabuf', 'dto', 'evd', 'fork', 'freeing', 'handoff', 'handshake', 'ia', 'itx', 'link', 'listen', 'lmr',
+    'notify', 'objects', 'paths', 'pdata', 'privileged', 'resize', 'rmr', 'rmr-checks', 'rulings', 'srq', 'srq-limits', 'states', 'statuses',
     'ud', 'ud-checks', 'ud-service')
 # What the random programs are told of a device. Where a request fails, siw tells no Terminate [RI 12.3.11], and rxe tells another
 # status or breaks without an event [RI 12.2.5], [RI 12.2.6]; its kernel stops if a peer invalidates a window that is not bound

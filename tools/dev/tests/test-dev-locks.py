@@ -10,7 +10,8 @@ TABLE = '| level | lock |\n|---|---|\n| 1 | `kal_cm::lock`, `kal_fds.c:list_lock
 GOOD = {
     PAGE: TABLE,
     'kal/kal_cm.h': 'struct kal_cm {\n\tint a;\n\tpthread_mutex_t\n\t\tlock; /* x */\n};\n',
-    'kal/kal_fds.c': 'static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;\n',
+    'kal/kal_fds.c': 'static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;\n'
+                     'static void\nfds_forked(void)\n{\n\tpthread_mutex_init(&list_lock, NULL);\n}\n',
 }
 
 
@@ -32,8 +33,13 @@ class Locks(tree_case.TreeCase):
                         'kal/kal_rnic.h:2', 'kal_x::a')
 
     def test_static_without_row(self):
-        self.assert_bad(self.tree('rnicpi/ri_load.c', '\nstatic pthread_mutex_t lock;\n'),
+        self.assert_bad(self.tree('rnicpi/ri_load.c', '\nstatic pthread_mutex_t lock;\nvoid f(void) { pthread_atfork(a, b, c); }\n'),
                         'rnicpi/ri_load.c:2', 'ri_load.c:lock')
+
+    def test_static_without_fork_handler(self):
+        lock = 'static pthread_mutex_t list_lock;\n'
+        self.assert_bad(self.tree('kal/kal_fds.c', lock), 'kal/kal_fds.c:1', 'kal_fds.c:list_lock has no handler for forks')
+        self.assert_good(self.tree('kal/kal_fds.c', lock + 'void f(void) { pthread_atfork(a, b, c); }\n'))
 
     def test_row_without_lock(self):
         self.assert_bad(self.tree(PAGE, TABLE + '| 2 | `kal_cm::other` |\n'), f'{PAGE}:4', 'kal_cm::other')

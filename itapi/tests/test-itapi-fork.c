@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Children of fork() [IT 1.13]. In each state of its adapters a process forks. The child finds every inherited handle
+ * invalid, opens adapters of its own, listens, connects, moves data and closes them; meanwhile the parent's connection works on.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "it_pair.h"
+
+#define LENGTH        3000
+#define CHILD_SECONDS 60 /* a child that hangs is killed by SIGALRM, and the test fails */
+
+/* Two messages and a Write, each way of progress: polled and waited for. */
+static void
+pair_exchange(struct pair *pair, int value)
+{
+	unsigned char *sent = pair->active.buffer, *received = pair->passive.buffer;
+	it_event_t event;
+
+	memset(sent, value, LENGTH);
+	memset(received, 0, END_BUFFER);
+	pair_ok(end_recv(&pair->passive, LENGTH, 1));
+	pair_ok(end_recv(&pair->active, LENGTH, 2));
+	pair_ok(pair_write(pair, LENGTH, 3, IT_COMPLETION_FLAG));
+	pair_ok(end_send(&pair->active, LENGTH, 4, IT_COMPLETION_FLAG));
+	end_done(pair->active.request, IT_DTO_RDMA_WRITE_CMPL_EVENT, 3, IT_DTO_SUCCESS);
+	end_done(pair->active.request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
+	end_done(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	g_assert_cmpint(memcmp(sent, received + END_BUFFER / 2, LENGTH), ==, 0);
+	g_assert_cmpint(memcmp(sent, received + END_BUFFER / 4, LENGTH), ==, 0);
+	pair_ok(end_send(&pair->passive, LENGTH, 5, IT_COMPLETION_FLAG));
+	PAIR_UNTIL(it_evd_dequeue(pair->active.recv, &event) == IT_SUCCESS);
+	g_assert_cmpuint(event.dto_cmpl.cookie, ==, 2);
+	end_done(pair->passive.request, IT_DTO_SEND_CMPL_EVENT, 5, IT_DTO_SUCCESS);
+}
+
+/* What the child inherited is invalid there. */
+static void
+inherited_is_dead(const struct pair *parent)
+{
+	it_event_t event;
+	it_ia_info_t *info;
+
+	g_assert_cmpint(it_ia_query(parent->active.ia, &info), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_ia_free(parent->active.ia), ==, IT_ERR_INVALID_IA);
+	g_assert_cmpint(it_evd_dequeue(parent->passive.recv, &event), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_evd_wait(parent->passive.recv, 0, &event, NULL), ==, IT_ERR_INVALID_EVD);
+	g_assert_cmpint(it_ep_disconnect(parent->active.ep, NULL, 0), ==, IT_ERR_INVALID_EP);
+	g_assert_cmpint(it_lmr_free(parent->active.lmr), ==, IT_ERR_INVALID_LMR);
+	if (parent->listen != NULL)
+		g_assert_cmpint(it_listen_free(parent->listen), ==, IT_ERR_INVALID_LISTEN);
+}
+
+static void
+own_adapters_work(int value)
+{
+	struct pair own;
+
+	g_assert_true(pair_open(&own));
+	pair_establish(&own);
+	pair_exchange(&own, value);
+	pair_disconnect(&own);
+	pair_close(&own);
+}
+
+static pid_t
+child_start(const struct pair *parent)
+{
+	pid_t pid = fork();
+
+	g_assert_cmpint(pid, >=, 0);
+	if (pid > 0)
+		return pid;
+	alarm(CHILD_SECONDS);
+	inherited_is_dead(parent);
+	own_adapters_work(1);
+	own_adapters_work(2);
+	_exit(0);
+}
+
+static void
+child_end(pid_t pid)
+{
+	int status = -1;
+
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+}
+
+/* --- the states ---------------------------------------------------------------------------- */
+
+static void
+test_listening(struct pair *pair)
+{
+	pid_t child = child_start(pair);
+
+	pair_establish(pair);
+	pair_exchange(pair, 3);
+	child_end(child);
+	pair_exchange(pair, 4);
+	pair_disconnect(pair);
+}
+
+/* The request has come, and is answered after the fork. */
+static void
+test_connecting(struct pair *pair)
+{
+	it_event_t request;
+	pid_t child;
+
+	pair_connect(pair);
+	request = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+	child = fork();
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		g_assert_cmpint(it_reject(request.conn_req.cn_est_id, NULL, 0), ==,
+				IT_ERR_INVALID_CN_EST_ID);
+		inherited_is_dead(pair);
+		own_adapters_work(1);
+		_exit(0);
+	}
+	child_end(child);
+	pair_ok(it_ep_accept(pair->passive.ep, request.conn_req.cn_est_id, NULL, 0));
+	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	pair_exchange(pair, 3);
+	pair_disconnect(pair);
+}
+
+static void
+test_connected(struct pair *pair)
+{
+	pid_t child;
+
+	pair_establish(pair);
+	pair_exchange(pair, 3);
+	child = child_start(pair);
+	pair_exchange(pair, 4);
+	child_end(child);
+	pair_exchange(pair, 5);
+	pair_disconnect(pair);
+}
+
+/* The child exits without a word, and the parent's connection does not notice. */
+static void
+test_exit(struct pair *pair)
+{
+	pid_t child;
+
+	pair_establish(pair);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	child_end(child);
+	pair_exchange(pair, 3);
+	pair_disconnect(pair);
+}
+
+/* A limit of one process counts what the process itself has opened. */
+static void
+test_limits(void)
+{
+	char *path = g_strdup_printf("%s/fork.%d.conf", g_get_tmp_dir(), (int)getpid());
+	struct pair pair;
+
+	g_assert_true(g_file_set_contents(path, "[limits.process]\nqp = 2\n", -1, NULL));
+	g_setenv("ITAPI_CONFIG", path, TRUE);
+	g_assert_true(pair_open(&pair));
+	child_end(child_start(&pair));
+	pair_close(&pair);
+	g_unsetenv("ITAPI_CONFIG");
+	g_assert_cmpint(unlink(path), ==, 0);
+	g_free(path);
+}
+
+/* A client of the parent's listener, in a child; false: nobody listens there. */
+static bool
+reach_parent(const struct pair *parent)
+{
+	struct pair own = {.path = parent->path, .qual = parent->qual};
+	it_event_t event;
+
+	g_assert_true(end_open(&own.active));
+	end_new_ep(&own.active);
+	pair_ok(end_recv(&own.active, LENGTH, 1));
+	pair_connect(&own);
+	event = end_next(own.active.cm_msg);
+	if (event.event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT)
+		return false;
+	g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	pair_ok(end_send(&own.active, LENGTH, 2, IT_COMPLETION_FLAG));
+	end_done(own.active.request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	end_done(own.active.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	return true;
+}
+
+/*
+ * The child connects to a listener of its parent. Over a network that is a connection like any other. On an adapter that reaches
+ * its own process only, nobody listens there.
+ */
+static void
+test_reach(struct pair *pair)
+{
+	it_status_t status = IT_ERR_QUEUE_EMPTY;
+	it_event_t event;
+	int left = -1;
+	pid_t child = fork();
+
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0) {
+		alarm(CHILD_SECONDS);
+		_exit(reach_parent(pair) ? 0 : 1);
+	}
+	PAIR_UNTIL((status = it_evd_dequeue(pair->passive.cm_req, &event)) == IT_SUCCESS ||
+		   waitpid(child, &left, WNOHANG) == child);
+	if (status != IT_SUCCESS) {
+		g_assert_true(WIFEXITED(left) && WEXITSTATUS(left) == 1);
+		return;
+	}
+	pair_ok(end_recv(&pair->passive, LENGTH, 1));
+	pair_ok(it_ep_accept(pair->passive.ep, event.conn_req.cn_est_id, NULL, 0));
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	end_done(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	pair_ok(end_send(&pair->passive, LENGTH, 2, IT_COMPLETION_FLAG));
+	end_done(pair->passive.request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	child_end(child);
+	end_expect_broken_by_peer(&pair->passive);
+}
+
+/* A child forks in its turn, with its own adapters connected. */
+static void
+test_grandchild(struct pair *pair)
+{
+	pid_t child;
+
+	pair_establish(pair);
+	child = fork();
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0) {
+		struct pair own;
+
+		alarm(CHILD_SECONDS);
+		g_assert_true(pair_open(&own));
+		pair_establish(&own);
+		child = child_start(&own);
+		pair_exchange(&own, 2);
+		child_end(child);
+		pair_disconnect(&own);
+		pair_close(&own);
+		_exit(0);
+	}
+	pair_exchange(pair, 3);
+	child_end(child);
+	pair_disconnect(pair);
+}
+
+/* --- other threads of the parent ------------------------------------------------------------ */
+
+struct worker {
+	pthread_t thread;
+	struct pair *pair;
+	atomic_bool stop;
+	atomic_uint rounds;
+};
+
+static void
+worker_start(struct worker *worker, struct pair *pair, void *(*run)(void *))
+{
+	memset(worker, 0, sizeof(*worker));
+	worker->pair = pair;
+	g_assert_cmpint(pthread_create(&worker->thread, NULL, run, worker), ==, 0);
+}
+
+static void
+worker_end(struct worker *worker)
+{
+	atomic_store(&worker->stop, true);
+	g_assert_cmpint(pthread_join(worker->thread, NULL), ==, 0);
+}
+
+/* Fork while another thread works, after a different part of its work each time. */
+static void
+fork_beside(struct worker *worker, const struct pair *parent)
+{
+	gint64 begin = 0;
+
+	for (guint i = 0; pair_round(i, 8, &begin); i++) {
+		unsigned seen = atomic_load(&worker->rounds);
+
+		PAIR_UNTIL(atomic_load(&worker->rounds) != seen);
+		g_usleep(97 * i);
+		child_end(child_start(parent));
+	}
+}
+
+static void *
+exchange_forever(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!atomic_load(&worker->stop)) {
+		pair_exchange(worker->pair, (int)(atomic_load(&worker->rounds) & 127) + 1);
+		atomic_fetch_add(&worker->rounds, 1);
+	}
+	return NULL;
+}
+
+static void
+test_traffic(struct pair *pair)
+{
+	struct worker worker;
+
+	pair_establish(pair);
+	worker_start(&worker, pair, exchange_forever);
+	fork_beside(&worker, pair);
+	worker_end(&worker);
+	pair_exchange(pair, 3);
+	pair_disconnect(pair);
+}
+
+static void *
+open_forever(void *arg)
+{
+	struct worker *worker = arg;
+
+	while (!atomic_load(&worker->stop)) {
+		own_adapters_work(7);
+		atomic_fetch_add(&worker->rounds, 1);
+	}
+	return NULL;
+}
+
+/* No lock of the library is owned in the child, whatever another thread did at the fork. */
+static void
+test_opening(struct pair *pair)
+{
+	struct worker worker;
+
+	worker_start(&worker, pair, open_forever);
+	fork_beside(&worker, pair);
+	worker_end(&worker);
+}
+
+static void *
+wait_once(void *arg)
+{
+	struct worker *worker = arg;
+
+	end_done(worker->pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	return NULL;
+}
+
+static void
+test_waiting(struct pair *pair)
+{
+	struct worker worker;
+
+	pair_establish(pair);
+	pair_ok(end_recv(&pair->passive, LENGTH, 1));
+	worker_start(&worker, pair, wait_once);
+	pair_await_waiter(pair->passive.recv);
+	child_end(child_start(pair));
+	pair_ok(end_send(&pair->active, LENGTH, 2, IT_COMPLETION_FLAG));
+	worker_end(&worker);
+	end_done(pair->active.request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	pair_disconnect(pair);
+}
+
+static struct pair *called;
+static atomic_int child_of_callback;
+
+static void
+fork_in_callback(it_evd_handle_t evd, void *arg)
+{
+	(void)evd;
+	(void)arg;
+	if (atomic_load(&child_of_callback) == 0)
+		atomic_store(&child_of_callback, child_start(called));
+}
+
+/* The service thread forks: in the child it is the only thread. */
+static void
+test_callback(struct pair *pair)
+{
+	called = pair;
+	atomic_store(&child_of_callback, 0);
+	pair_establish(pair);
+	pair_ok(it_evd_callback_attach(pair->passive.recv, fork_in_callback, NULL));
+	pair_ok(end_recv(&pair->passive, LENGTH, 1));
+	pair_ok(end_send(&pair->active, LENGTH, 2, IT_COMPLETION_FLAG));
+	PAIR_UNTIL(atomic_load(&child_of_callback) != 0);
+	child_end(atomic_load(&child_of_callback));
+	pair_ok(it_evd_callback_detach(pair->passive.recv));
+	end_done(pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	end_done(pair->active.request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	pair_exchange(pair, 3);
+	pair_disconnect(pair);
+}
+
+static void
+add(void)
+{
+#ifdef __SANITIZE_THREAD__
+	/* It reports threads that a child makes after its parent had several. */
+	g_test_message("skipped under ThreadSanitizer");
+	pair_add("fork/exit", test_exit);
+#else
+	pair_add("fork/exit", test_exit);
+	pair_add("fork/listening", test_listening);
+	pair_add("fork/connecting", test_connecting);
+	pair_add("fork/connected", test_connected);
+	pair_add_bare("fork/limits", test_limits);
+	pair_add("fork/reach", test_reach);
+	pair_add("fork/grandchild", test_grandchild);
+	pair_add("fork/traffic", test_traffic);
+	pair_add("fork/opening", test_opening);
+	pair_add("fork/waiting", test_waiting);
+	pair_add("fork/callback", test_callback);
+#endif
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}
