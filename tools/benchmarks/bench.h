@@ -11,6 +11,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,9 +23,11 @@ struct bench_opts {
 	size_t size;         /* octets of a message */
 	unsigned window;     /* messages outstanding */
 	bool block;          /* sleep instead of poll */
-	bool crc_off;   /* of a calibrator that sends frames; the library has its own setting */
-	int core_a;     /* active side */
-	int core_b;     /* passive side */
+	bool crc_off; /* of a calibrator that sends frames; the library has its own setting */
+	int core_a;   /* active side */
+	int core_b;   /* passive side */
+	unsigned
+		upto; /* of ping-pongs: the time that this many of 10,000 turns do not exceed; 0: the mean */
 	uint64_t iters; /* messages, round trips or posts */
 };
 
@@ -44,6 +47,23 @@ struct bench_taken {
 
 #define BENCH_GIB ((double)(1 << 30))
 
+/* The turns of a ping-pong, and what one takes: the mean, or what `upto` says, for which each one is timed. */
+struct bench_turns {
+	uint64_t *at; /* when each began; NULL: only the first is timed */
+	uint64_t begun;
+	uint64_t count;
+	unsigned upto;
+};
+
+/* Where the two sides are. Set before the second process begins; each side then has its own. */
+struct bench_place {
+	struct in_addr own;
+	struct in_addr peer;
+	bool near; /* on the loopback interface */
+};
+
+extern struct bench_place bench_place;
+
 extern const struct bench_case bench_raw_cases[];
 extern const struct bench_case bench_frames_cases[];
 extern const struct bench_case bench_fpdu_cases[];
@@ -56,6 +76,9 @@ extern const struct bench_case bench_scale_cases[];
 uint64_t bench_now(void); /* ns, monotonic */
 void bench_begin(struct bench_taken *taken);
 void bench_end(struct bench_taken *taken, int ctl, bool active); /* both sides call it, in step */
+void bench_turns_begin(struct bench_turns *turns, const struct bench_opts *opts);
+void bench_turn(struct bench_turns *turns);        /* the next turn begins */
+double bench_turns_end(struct bench_turns *turns); /* the last one has ended; ns */
 void bench_pin(int core);
 char *bench_buffer(size_t size); /* whole pages, touched */
 void bench_tell(int ctl, const void *buf, size_t len);

@@ -13,6 +13,8 @@
 
 #include "bench.h"
 
+struct bench_place bench_place;
+
 uint64_t
 bench_now(void)
 {
@@ -51,6 +53,50 @@ bench_end(struct bench_taken *taken, int ctl, bool active)
 	else
 		bench_tell(ctl, &taken->processor, sizeof(taken->processor));
 	taken->processor += theirs;
+}
+
+static int
+compare_times(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+bench_turns_begin(struct bench_turns *turns, const struct bench_opts *opts)
+{
+	*turns = (struct bench_turns){.upto = opts->upto};
+	if (opts->upto == 0)
+		return;
+	turns->at = (uint64_t *)(void *)bench_buffer((opts->iters + 1) * sizeof(*turns->at));
+}
+
+void
+bench_turn(struct bench_turns *turns)
+{
+	if (turns->at != NULL)
+		turns->at[turns->count] = bench_now();
+	else if (turns->count == 0)
+		turns->begun = bench_now();
+	turns->count++;
+}
+
+double
+bench_turns_end(struct bench_turns *turns)
+{
+	uint64_t end = bench_now();
+	double ns;
+
+	if (turns->at == NULL)
+		return (double)(end - turns->begun) / (double)turns->count;
+	for (uint64_t i = 0; i < turns->count; i++)
+		turns->at[i] = (i + 1 < turns->count ? turns->at[i + 1] : end) - turns->at[i];
+	qsort(turns->at, turns->count, sizeof(*turns->at), compare_times);
+	ns = (double)turns->at[(turns->count - 1) * turns->upto / 10000];
+	free(turns->at);
+	return ns;
 }
 
 void

@@ -111,24 +111,25 @@ static double
 ping_pong(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active, bool writes)
 {
 	uint64_t warm = opts->iters / 10 + 1;
-	uint64_t start = 0;
-	uint64_t ns;
+	struct bench_turns turns;
+	double ns;
 
+	bench_turns_begin(&turns, opts);
 	for (unsigned i = 0; !writes && i < 4; i++)
 		bench_node_recv(node, 0, opts->size);
 	bench_sync(ctl);
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
-		if (i == warm)
-			start = bench_now();
+		if (i >= warm)
+			bench_turn(&turns);
 		if (active)
 			one_message(node, opts, writes, i);
 		await_completion(node, opts, writes, i);
 		if (!active)
 			one_message(node, opts, writes, i);
 	}
-	ns = bench_now() - start;
+	ns = bench_turns_end(&turns);
 	bench_sync(ctl);
-	return (double)ns / (double)opts->iters / 2;
+	return ns / 2;
 }
 
 static void
@@ -145,9 +146,9 @@ static double
 read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
 {
 	uint64_t warm = opts->iters / 10 + 1;
-	uint64_t start = 0;
-	uint64_t ns;
+	struct bench_turns turns;
 	it_event_t event;
+	double ns;
 
 	bench_node_recv(node, 0, 1);
 	bench_sync(ctl);
@@ -156,16 +157,17 @@ read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool
 		bench_sync(ctl);
 		return 0;
 	}
+	bench_turns_begin(&turns, opts);
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
-		if (i == warm)
-			start = bench_now();
+		if (i >= warm)
+			bench_turn(&turns);
 		read_one(node, opts->size);
 		bench_node_next(node, opts->block, &event);
 	}
-	ns = bench_now() - start;
+	ns = bench_turns_end(&turns);
 	send_one(node, 1, IT_COMPLETION_FLAG);
 	bench_sync(ctl);
-	return (double)ns / (double)opts->iters;
+	return ns;
 }
 
 static double

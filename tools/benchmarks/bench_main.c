@@ -2,11 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Options and the second process. Prints one line of JSON with the figure.
+ * Options, where the two sides are, and the second process. Prints one line of JSON with the figure.
  * Every run ends by itself: an alarm bounds it, and the child dies with its parent.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,35 @@
 #include "bench.h"
 
 #define RUN_SECONDS_MAX 60
+
+/* Of both sides, the active one first. */
+struct where {
+	const char *network[2]; /* files of network namespaces; NULL: that of this process */
+	struct in_addr address[2];
+};
+
+/* Go to the network namespace of that file, NULL: stay. */
+static void
+enter_network(const char *path)
+{
+	if (path == NULL)
+		return;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || setns(fd, CLONE_NEWNET) != 0)
+		bench_die("cannot enter the network %s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* This process is the active side, or the passive one: go to its network, and know both addresses. */
+static void
+take_place(const struct where *where, int side)
+{
+	enter_network(where->network[side]);
+	bench_place.own = where->address[side];
+	bench_place.peer = where->address[1 - side];
+	bench_place.near = bench_place.peer.s_addr == htonl(INADDR_LOOPBACK);
+}
 
 static const struct bench_case *
 find_case(const char *name)
@@ -49,19 +81,39 @@ read_number(const char *text)
 	return value;
 }
 
+static struct in_addr
+read_address(const char *text)
+{
+	struct in_addr address;
+
+	if (inet_pton(AF_INET, text, &address) != 1)
+		bench_die("'%s' is not an IPv4 address", text);
+	return address;
+}
+
 static void
-parse_options(int argc, char **argv, struct bench_opts *opts)
+parse_options(int argc, char **argv, struct bench_opts *opts, struct where *where)
 {
 	static const struct option table[] = {
-		{"adapter", required_argument, NULL, 'a'}, {"op", required_argument, NULL, 'o'},
-		{"size", required_argument, NULL, 's'},    {"window", required_argument, NULL, 'w'},
-		{"iters", required_argument, NULL, 'n'},   {"core-a", required_argument, NULL, 'A'},
-		{"core-b", required_argument, NULL, 'B'},  {"block", no_argument, NULL, 'b'},
-		{"crc-off", no_argument, NULL, 'c'},       {NULL, 0, NULL, 0},
+		{"adapter", required_argument, NULL, 'a'},
+		{"op", required_argument, NULL, 'o'},
+		{"size", required_argument, NULL, 's'},
+		{"window", required_argument, NULL, 'w'},
+		{"iters", required_argument, NULL, 'n'},
+		{"core-a", required_argument, NULL, 'A'},
+		{"core-b", required_argument, NULL, 'B'},
+		{"block", no_argument, NULL, 'b'},
+		{"crc-off", no_argument, NULL, 'c'},
+		{"upto", required_argument, NULL, 'u'},
+		{"addr-a", required_argument, NULL, 'x'},
+		{"addr-b", required_argument, NULL, 'y'},
+		{"net-a", required_argument, NULL, 'X'},
+		{"net-b", required_argument, NULL, 'Y'},
+		{NULL, 0, NULL, 0},
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "a:o:s:w:n:A:B:bc", table, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "a:o:s:w:n:A:B:bcu:x:y:X:Y:", table, NULL)) != -1) {
 		switch (c) {
 		case 'a':
 			opts->adapter = optarg;
@@ -90,6 +142,21 @@ parse_options(int argc, char **argv, struct bench_opts *opts)
 		case 'c':
 			opts->crc_off = true;
 			break;
+		case 'u':
+			opts->upto = (unsigned)read_number(optarg);
+			break;
+		case 'x':
+			where->address[0] = read_address(optarg);
+			break;
+		case 'y':
+			where->address[1] = read_address(optarg);
+			break;
+		case 'X':
+			where->network[0] = optarg;
+			break;
+		case 'Y':
+			where->network[1] = optarg;
+			break;
 		default:
 			exit(2);
 		}
@@ -99,6 +166,8 @@ parse_options(int argc, char **argv, struct bench_opts *opts)
 	opts->name = argv[optind];
 	if (opts->size == 0 || opts->window == 0 || opts->iters == 0)
 		bench_die("size, window and iters are at least 1");
+	if (opts->upto >= 10000)
+		bench_die("upto is of 10,000, which are all");
 }
 
 int
@@ -111,13 +180,14 @@ main(int argc, char **argv)
 				  .core_a = -1,
 				  .core_b = -1,
 				  .iters = 20000};
+	struct where where = {.address = {{htonl(INADDR_LOOPBACK)}, {htonl(INADDR_LOOPBACK)}}};
 	const struct bench_case *c;
 	pid_t child = -1;
 	int ctl[2] = {-1, -1};
 	int status = 0;
 	double value;
 
-	parse_options(argc, argv, &opts);
+	parse_options(argc, argv, &opts, &where);
 	c = find_case(opts.name);
 	alarm(RUN_SECONDS_MAX);
 	if (c->two) {
@@ -130,12 +200,14 @@ main(int argc, char **argv)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(RUN_SECONDS_MAX);
 			close(ctl[0]);
+			take_place(&where, 1);
 			bench_pin(opts.core_b);
 			c->run(&opts, ctl[1], false);
 			_exit(0);
 		}
 		close(ctl[1]);
 	}
+	take_place(&where, 0);
 	bench_pin(opts.core_a);
 	value = c->run(&opts, ctl[0], true);
 	if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))

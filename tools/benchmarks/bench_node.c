@@ -17,9 +17,9 @@ bench_check(it_status_t status, const char *what)
 		bench_die("%s: status %d", what, (int)status);
 }
 
-/* The spigot that carries the loopback address. */
+/* The spigot that carries the address of this side. */
 static size_t
-loopback_spigot(it_ia_handle_t ia)
+own_spigot(it_ia_handle_t ia)
 {
 	it_ia_info_t *info;
 	size_t spigot = 0;
@@ -30,7 +30,7 @@ loopback_spigot(it_ia_handle_t ia)
 
 		for (size_t j = 0; j < s->num_net_addr; j++) {
 			if (s->net_addr[j].addr_type == IT_IPV4 &&
-			    s->net_addr[j].addr.ipv4.s_addr == htonl(INADDR_LOOPBACK))
+			    s->net_addr[j].addr.ipv4.s_addr == bench_place.own.s_addr)
 				spigot = s->spigot_id;
 		}
 	}
@@ -69,7 +69,7 @@ bench_node_open(struct bench_node *node, const char *adapter, size_t half)
 	node->buf = bench_buffer(2 * node->half);
 	memset(node->buf, 0, 2 * node->half);
 	bench_check(it_ia_create(adapter, 2, 1, &node->ia), "it_ia_create");
-	node->spigot = loopback_spigot(node->ia);
+	node->spigot = own_spigot(node->ia);
 	bench_check(it_pz_create(node->ia, &node->pz), "it_pz_create");
 	bench_check(it_evd_create(node->ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
 				  3 * QUEUE_DTOS, 1, NULL, &node->dto, NULL),
@@ -102,7 +102,7 @@ void
 bench_node_connect(struct bench_node *node, uint16_t port)
 {
 	it_conn_qual_t qual = {.type = IT_IANA_PORT, .conn_qual.port = port};
-	it_net_addr_t addr = {.addr_type = IT_IPV4, .addr.ipv4.s_addr = htonl(INADDR_LOOPBACK)};
+	it_net_addr_t addr = {.addr_type = IT_IPV4, .addr.ipv4 = bench_place.peer};
 	size_t count = 1;
 	size_t total;
 	it_path_t path;
@@ -110,7 +110,7 @@ bench_node_connect(struct bench_node *node, uint16_t port)
 	bench_check(it_get_pathinfo(node->ia, node->spigot, &addr, &count, &total, &path),
 		    "it_get_pathinfo");
 	if (count != 1)
-		bench_die("no path to the loopback address");
+		bench_die("no path to the address of the other side");
 	bench_check(it_ep_connect(node->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY, NULL, 0),
 		    "it_ep_connect");
 }

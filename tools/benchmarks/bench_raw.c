@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calibrators over TCP on loopback: what the machine can do without us.
+ * Calibrators over TCP, on loopback or between two networks: what the machine can do without us.
  *
  * raw-spin      ping-pong, non-blocking, both sides spin: ns of half a round trip
  * raw-block     the same, blocking
@@ -36,7 +36,8 @@ prepare_socket(int fd, bool block)
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	if (bench_place.near)
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	if (!block)
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
@@ -45,7 +46,7 @@ int
 bench_raw_pair(int ctl, bool active, bool block)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+				   .sin_addr = active ? bench_place.peer : bench_place.own};
 	socklen_t len = sizeof(addr);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int conn;
@@ -105,22 +106,23 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 	int fd = bench_raw_pair(ctl, active, block);
 	char *buf = bench_buffer(opts->size);
 	uint64_t warm = opts->iters / 10 + 1;
-	uint64_t start = 0;
-	uint64_t ns;
+	struct bench_turns turns;
+	double ns;
 
+	bench_turns_begin(&turns, opts);
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
-		if (i == warm)
-			start = bench_now();
+		if (i >= warm)
+			bench_turn(&turns);
 		if (active)
 			bench_raw_send(fd, buf, opts->size);
 		bench_raw_receive(fd, buf, opts->size, opts->size);
 		if (!active)
 			bench_raw_send(fd, buf, opts->size);
 	}
-	ns = bench_now() - start;
+	ns = bench_turns_end(&turns);
 	close(fd);
 	free(buf);
-	return (double)ns / (double)opts->iters / 2;
+	return ns / 2;
 }
 
 static double

@@ -24,6 +24,7 @@
  *
  * it-bench-count --identity tells what the counts depend on and counts nothing.
  */
+#include <arpa/inet.h>
 #include <gnu/libc-version.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -476,6 +477,8 @@ main(int argc, char **argv)
 	if (argc != 1 || !RUNNING_ON_VALGRIND)
 		bench_die("this program runs below callgrind: tools/bench --instructions");
 	alarm(RUN_SECONDS);
+	bench_place.own.s_addr = htonl(INADDR_LOOPBACK);
+	bench_place.peer = bench_place.own;
 	if (pthread_create(&thread, NULL, steps_all, NULL) != 0)
 		bench_die("no thread");
 	pthread_join(thread, NULL);

@@ -5,31 +5,55 @@
  * FPDUs in TCP segments, and streams with markers.
  *
  * A receiver may depend on FPDUs that begin and end with TCP segments (RFC 5044 5.1). In an aligned stream each
- * group of whole FPDUs that fits one segment is one message to the socket with MSG_EOR: Linux begins a
- * segment for it, and appends nothing to it, also when it sends again. sendmmsg() hands over many groups in
- * one system call. The kernel cuts a group only if the segments became smaller than when the group was built,
- * or if the peer's window stays smaller than the group. Streams within this machine are not aligned by
- * default: their segments are of 64 KiB, and nobody looks at segments there.
+ * *group* of whole FPDUs that fits one segment gets a segment of its own. Linux cuts its buffers into segments from
+ * their begin, so there are two ways to that:
+ *
+ * - A group that is shorter than a segment is the end of a message to the socket with MSG_EOR: Linux appends nothing to
+ *   its segment, also when it sends again, and begins another buffer.
+ * - A group that fills its segment to the last octet needs no end. So such groups and the one behind them are one
+ *   message (a *run*), as large as a buffer of the kernel. This is what makes an aligned stream fast: a buffer passes
+ *   the network's layers, and is released by a congestion control that paces, as one. So FPDUs are made to fill: the
+ *   next one in the buffer gets the room that the last segment has left, even if its message goes on.
+ *
+ * Linux cuts a buffer of several segments where the window of the peer ends, in the middle of an FPDU, and all that
+ * is left of the buffer lies wrong then. It does not while TCP_CORK is set, which keeps only a short segment at the very
+ * end back, until TCP_NODELAY is set again. So the window is asked for, and while a run may pass its end the socket is
+ * corked, and pushed after each call. A message is no longer than a buffer of the kernel then, since Linux pushes by
+ * itself, without a look at the cork, when a call begins another one.
+ *
+ * A run that lies in the socket when segments become larger would be cut anew. They never become larger than they were
+ * when the connection began, so there are runs only while they are that large; else each group is a message.
+ *
+ * So the kernel cuts an FPDU only if segments became smaller after it was built, if the peer's window stays smaller than
+ * a segment, if SACK blocks take room, or if a FIN is asked for while the window ends in a run. Streams within this
+ * machine are not aligned by default: their segments are of 64 KiB, and nobody looks at segments there.
  *
  * The size of a segment follows the path, so it is asked for again before a frame is built, once in so many
  * octets that the system call costs nothing in comparison.
  *
  * In a stream with markers, frames are built without them. Before the buffer is sent, its content moves to
- * the end of the buffer and is copied from there to the begin, with markers (mpa_marker.h).
+ * the end of the buffer and is copied from there to the begin, with markers (mpa_marker.h). Their frames fill a segment by
+ * chance only.
  *
- * The owner of tx.role. Standards: RFC 5044 4.3 and 5.1; [WIRE 3.3], [WIRE 3.4].
+ * The owner of tx.role. Standards: RFC 5044 4.3 and 5.1; [WIRE 3.3], [WIRE 3.4]; doc/decisions/0014.
  */
 #include "viw_tx_segment.h"
 #include "viw_qp.h"
 
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "mpa_marker.h"
 #include "viw_socket.h"
 
-#define VIW_GROUPS      64u            /* groups in one system call, at most */
+#define VIW_MESSAGES    64u    /* messages in one system call, at most */
+#define VIW_RUN_MOST    65200u /* octets of a run: of a buffer of the kernel, its headers left out */
+#define VIW_RUN_WINDOW  65535u         /* the largest window of the peer, until more is known */
+#define VIW_ROOM_LEAST  64u            /* octets left in a segment for which an FPDU is made */
 #define VIW_LOCAL_ULPDU 65474u         /* towards this machine: payload of whole pages */
 #define VIW_ASK_LOCAL   (1024u * 1024) /* octets between two questions for the size of a segment */
 #define VIW_ASK_PATH    (16u * 1024)   /* the same, for a path on which it may change */
@@ -37,22 +61,109 @@
 
 /* --- size ---------------------------------------------------------------------------------- */
 
-void
-viw_segments_ask(struct viw_qp *qp)
+/* Ask for the size of a segment, and choose the longest ULPDU from it (RFC 5044 5.1). */
+static void
+emss_ask(struct viw_qp *qp)
 {
 	struct viw_segment *s = &qp->tx.segment;
 	bool local = qp->stream.peer_local;
 	int emss = 0;
 	socklen_t len = sizeof(emss);
 
-	assert(vsw_role_is_taken(&qp->tx.role));
 	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len) != 0 || emss <= 0)
 		emss = VIW_EMSS_LEAST;
 	s->emss = (uint32_t)emss;
-	s->ulpdu = s->markers ? mpa_marker_mulpdu(s->emss) : mpa_mulpdu(s->emss);
-	if (local && s->ulpdu > VIW_LOCAL_ULPDU)
-		s->ulpdu = VIW_LOCAL_ULPDU;
-	s->ask_at = qp->tx.queued + (local ? VIW_ASK_LOCAL : VIW_ASK_PATH);
+	if (s->emss > s->emss_most)
+		s->emss_most = s->emss;
+	s->runs = s->aligned && s->emss == s->emss_most;
+	s->mulpdu = s->markers ? mpa_marker_mulpdu(s->emss) : mpa_mulpdu(s->emss);
+	if (local && s->mulpdu > VIW_LOCAL_ULPDU)
+		s->mulpdu = VIW_LOCAL_ULPDU;
+	s->asked_until = qp->tx.queued + (local ? VIW_ASK_LOCAL : VIW_ASK_PATH);
+}
+
+/* Octets that the frames in the buffer leave in the last of their segments; 0: none, or there is no frame. */
+static uint32_t
+room_left(struct viw_tx *tx)
+{
+	struct viw_segment *s = &tx->segment;
+
+	while (s->seen < tx->len) {
+		uint32_t n = mpa_fpdu_size(wire_load_be16(tx->buf + s->seen));
+
+		s->last = s->last + n > s->emss ? n : s->last + n;
+		s->seen += n;
+	}
+	return s->last > 0 && s->last < s->emss ? s->emss - s->last : 0;
+}
+
+void
+viw_segments_ask(struct viw_qp *qp)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	uint32_t room = 0;
+
+	assert(vsw_role_is_taken(&qp->tx.role));
+	if (qp->tx.queued >= s->asked_until)
+		emss_ask(qp);
+	/* An FPDU is a multiple of 4 octets, so it fills no other segment. */
+	bool fill = s->runs && !s->markers && s->emss % 4 == 0;
+	if (fill)
+		room = room_left(&qp->tx);
+	s->ulpdu = room >= VIW_ROOM_LEAST ? room - (MPA_LENGTH_SIZE + MPA_CRC_SIZE) : s->mulpdu;
+	s->ask_at = fill ? 0 : s->asked_until;
+}
+
+/* --- window -------------------------------------------------------------------------------- */
+
+/* Ask where the peer's window ends. If the kernel does not tell, it is not known to have room for anything. */
+static void
+window_ask(struct viw_qp *qp)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd))
+		return;
+	if (info.tcpi_snd_wnd > s->window_most)
+		s->window_most = info.tcpi_snd_wnd;
+	s->edge = (int64_t)(info.tcpi_bytes_acked - s->acked) + info.tcpi_snd_wnd;
+}
+
+/* What the kernel counts as acknowledged when the peer has acknowledged all that was sent before the stream. */
+static void
+window_begin(struct viw_qp *qp)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	int queued = 0;
+
+	/* In this order: an acknowledgement between the two calls makes the window end earlier, not later. */
+	if (ioctl(qp->stream.fd, SIOCOUTQ, &queued) == 0 &&
+	    getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+		s->acked = info.tcpi_bytes_acked + (uint64_t)queued;
+	s->window_most = VIW_RUN_WINDOW;
+}
+
+/* Before `len` octets are sent: set the cork if a run in them, or before them, may pass the end of the peer's window. */
+static void
+cork_choose(struct viw_qp *qp, uint32_t len)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	int64_t end = (int64_t)s->position + len;
+
+	if (!s->corked && (!s->runs || len <= s->emss || end <= s->edge))
+		return;
+	if (end > s->edge)
+		window_ask(qp);
+	int cork = end > s->edge;
+	if (cork == s->corked)
+		return;
+	s->corked = cork;
+	(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_CORK, &cork, sizeof(cork));
 }
 
 void
@@ -66,6 +177,8 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
 	s->special = s->aligned || s->markers;
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
+	if (s->aligned)
+		window_begin(qp);
 	viw_segments_ask(qp);
 }
 
@@ -95,12 +208,21 @@ buffer_mark(struct viw_qp *qp)
 	s->has_markers = true;
 }
 
+/* What is known of the frames in the buffer: there are none any more. */
+static void
+buffer_forget(struct viw_segment *s)
+{
+	s->has_markers = false;
+	s->seen = 0;
+	s->last = 0;
+}
+
 void
 viw_segments_drop(struct viw_qp *qp)
 {
 	assert(vsw_role_is_taken(&qp->tx.role));
 	qp->tx.segment.cut = 0;
-	qp->tx.segment.has_markers = false;
+	buffer_forget(&qp->tx.segment);
 }
 
 /* --- groups -------------------------------------------------------------------------------- */
@@ -141,11 +263,38 @@ octets_taken(struct viw_tx *tx, uint32_t n)
 	tx->at += n;
 	s->position += n;
 	if (tx->at == tx->len)
-		s->has_markers = false;
+		buffer_forget(s);
 	if (s->markers)
 		tx->given = mpa_marker_plain(s->position);
 	else
 		tx->given += n;
+}
+
+/* Octets of the message that begins at octet `at` of the buffer: a run, or a group. */
+static uint32_t
+message_size(const struct viw_tx *tx, uint32_t at)
+{
+	const struct viw_segment *s = &tx->segment;
+	uint32_t most = s->window_most / 2 < VIW_RUN_MOST ? s->window_most / 2 : VIW_RUN_MOST;
+	uint32_t last = group_size(tx, at);
+	uint32_t size = last;
+
+	while (s->runs && last == s->emss && size + last <= most && at + size < tx->len) {
+		last = group_size(tx, at + size);
+		size += last;
+	}
+	return size;
+}
+
+/* The socket took `n` octets of a message at octet `at`: how many belong to the group in which it stopped. */
+static uint32_t
+group_rest(const struct viw_tx *tx, uint32_t at, uint32_t n)
+{
+	uint32_t end = 0;
+
+	while (end < n)
+		end += group_size(tx, at + end);
+	return end - n;
 }
 
 ssize_t
@@ -153,21 +302,23 @@ viw_segments_send(struct viw_qp *qp)
 {
 	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR;
 	struct viw_tx *tx = &qp->tx;
-	struct mmsghdr groups[VIW_GROUPS];
-	struct iovec iov[VIW_GROUPS];
+	struct viw_segment *s = &tx->segment;
+	struct mmsghdr messages[VIW_MESSAGES];
+	struct iovec iov[VIW_MESSAGES];
+	uint32_t cut = s->cut;
 	uint32_t count = 0;
 	uint32_t taken = 0;
 	uint32_t at = tx->at;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
-	if (tx->segment.markers && !tx->segment.has_markers)
+	if (s->markers && !s->has_markers)
 		buffer_mark(qp);
-	for (; count < VIW_GROUPS && at < tx->len; count++) {
-		bool rest = count == 0 && tx->segment.cut > 0;
-		uint32_t size = rest ? tx->segment.cut : group_size(tx, at);
+	cork_choose(qp, tx->len - tx->at);
+	for (; count < VIW_MESSAGES && at < tx->len; count++) {
+		uint32_t size = count == 0 && cut > 0 ? cut : message_size(tx, at);
 
 		iov[count] = (struct iovec){.iov_base = tx->buf + at, .iov_len = size};
-		groups[count] =
+		messages[count] =
 			(struct mmsghdr){.msg_hdr = {.msg_iov = &iov[count], .msg_iovlen = 1}};
 		at += size;
 	}
@@ -176,19 +327,27 @@ viw_segments_send(struct viw_qp *qp)
 
 		if (n < 0)
 			return n;
-		groups[0].msg_len = (unsigned)n;
+		messages[0].msg_len = (unsigned)n;
 	} else {
-		int n = viw_sendmmsg(qp->stream.fd, groups, count, flags);
+		int n = viw_sendmmsg(qp->stream.fd, messages, count, flags);
 
 		if (n < 0)
 			return n;
 		count = (uint32_t)n < count ? (uint32_t)n : count;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		taken += groups[i].msg_len;
-	tx->segment.cut = 0;
-	if (count > 0)
-		tx->segment.cut = (uint32_t)iov[count - 1].iov_len - groups[count - 1].msg_len;
+	for (uint32_t i = 0; i + 1 < count; i++)
+		taken += messages[i].msg_len;
+	if (count > 0) {
+		uint32_t n = messages[count - 1].msg_len;
+
+		s->cut = count == 1 && cut > 0 ? cut - n : group_rest(tx, tx->at + taken, n);
+		taken += n;
+	}
 	octets_taken(tx, taken);
+	if (s->corked && taken > 0) {
+		int push = 1;
+
+		(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NODELAY, &push, sizeof(push));
+	}
 	return taken;
 }

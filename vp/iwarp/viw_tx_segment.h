@@ -14,22 +14,32 @@ struct ri_stream;
 
 /* How the FPDUs of a stream go into TCP segments; part of viw_tx. */
 struct viw_segment {
-	bool special;     /* `aligned` or `markers`: viw_tx_segments_send sends */
-	bool aligned;     /* FPDUs begin and end with segments */
-	bool markers;     /* the peer wants markers */
-	bool has_markers; /* markers are in the buffer already */
-	uint32_t room;    /* octets of frames to build in the buffer, more or less */
-	uint32_t emss;    /* octets that one segment carries, when it was asked for last */
-	uint32_t ulpdu;   /* longest ULPDU to send */
+	bool special;       /* `aligned` or `markers`: viw_tx_segments_send sends */
+	bool aligned;       /* FPDUs begin and end with segments */
+	bool markers;       /* the peer wants markers */
+	bool has_markers;   /* markers are in the buffer already */
+	bool runs;          /* groups that fill their segments are one message */
+	bool corked;        /* TCP_CORK is set */
+	uint32_t room;      /* octets of frames to build in the buffer, more or less */
+	uint32_t emss;      /* octets that one segment carries, when it was asked for last */
+	uint32_t emss_most; /* the most that was ever told */
+	uint32_t mulpdu;    /* longest ULPDU of a segment */
+	uint32_t ulpdu;     /* longest ULPDU of the next frame: that one, or what fills a segment */
+	uint32_t seen;      /* octets of the buffer whose frames are counted in `last` */
+	uint32_t last;      /* octets of these frames in the last of their segments */
 	uint32_t cut; /* octets to send first: the rest of a group that the socket took in part */
-	uint64_t ask_at;   /* octets built after which `emss` is asked for again */
-	uint64_t marked;   /* markers: plain octets that went into the stream so far */
-	uint64_t position; /* markers: octets of the stream that the socket took */
+	uint32_t window_most; /* the largest window of the peer that was seen */
+	uint64_t ask_at;      /* octets built after which viw_segments_ask is due; 0: always */
+	uint64_t asked_until; /* octets built after which `emss` is asked for again */
+	uint64_t marked;      /* markers: plain octets that went into the stream so far */
+	uint64_t position;    /* octets of the stream that the socket took */
+	uint64_t acked; /* what the kernel says was acknowledged, when no octet of the stream was */
+	int64_t edge; /* octet of the stream behind the peer's window, when it was asked for last */
 };
 
 /* A new stream; its socket is qp->stream.fd. Owner of tx.role. */
 void viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream);
-/* Ask for the size of a segment, and choose the longest ULPDU from it (RFC 5044 5.1). Owner of tx.role. */
+/* Choose the longest ULPDU of the next frame; asks for the size of a segment if that is due. Owner of tx.role. */
 void viw_segments_ask(struct viw_qp *qp);
 /* What the buffer held is dropped: the peer will not read it. Owner of tx.role. */
 void viw_segments_drop(struct viw_qp *qp);

@@ -8,6 +8,7 @@
 
 #include "viw_peer.h"
 
+#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -159,69 +160,193 @@ test_switch(void)
 	}
 }
 
-/*
- * Groups, seen through a socket that keeps the borders of messages: each is of whole frames, and has as many as
- * fit one segment.
- */
-static void
-groups_check(GRand *rand, uint32_t emss, bool markers)
+/* A queue pair that has nothing but a sending role and frames: full ones, and some that are not. */
+static struct viw_qp *
+frames_new(GRand *rand, int fd, const struct viw_segment *segment, uint8_t *buf)
 {
-	g_autofree struct viw_qp *qp = g_new0(struct viw_qp, 1);
-	g_autofree uint8_t *buf = g_malloc0(VIW_BUF_SIZE);
-	uint8_t got[8192];
-	uint32_t room = 0; /* left of the segment before */
-	uint32_t at = 0;
-	int fd[2];
+	struct viw_qp *qp = g_new0(struct viw_qp, 1);
+	uint32_t emss = segment->emss;
+	uint32_t most = segment->markers ? mpa_marker_mulpdu(emss) : mpa_mulpdu(emss);
 
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), ==, 0);
 	g_assert_true(vsw_role_take(&qp->tx.role));
-	qp->stream.fd = fd[0];
+	qp->stream.fd = fd;
 	qp->tx.buf = buf;
-	qp->tx.segment = (struct viw_segment){
-		.special = true, .aligned = true, .markers = markers, .emss = emss};
-	while (qp->tx.len < 40000) {
-		uint32_t most = markers ? mpa_marker_mulpdu(emss) : mpa_mulpdu(emss);
-		uint32_t len =
-			g_rand_boolean(rand) ? most : (uint32_t)g_rand_int_range(rand, 14, 300);
+	qp->tx.segment = *segment;
+	while (qp->tx.len < 40 * emss) {
+		uint32_t len = g_rand_int_range(rand, 0, 5) != 0
+				       ? most
+				       : (uint32_t)g_rand_int_range(rand, 14, 300);
 
 		qp->tx.len += mpa_fpdu_seal(buf + qp->tx.len, len, false);
 	}
+	return qp;
+}
+
+/* Octets of the group at `from`, as many whole frames as fit a segment; `from` is at octet `at` of the stream. */
+static uint32_t
+group_of(const struct viw_segment *s, const uint8_t *from, uint32_t len, uint32_t at)
+{
+	uint32_t end = 0;
+
+	while (end < len) {
+		uint32_t size = s->markers ? mpa_marker_frame(from + end, at + end)
+					   : mpa_fpdu_size(wire_load_be16(from + end));
+
+		if (end > 0 && end + size > s->emss)
+			break;
+		end += size;
+	}
+	return end;
+}
+
+/*
+ * Messages, seen through a socket that keeps their borders: each is of whole groups, of which all but the last fill their
+ * segments, and is as long as may be.
+ */
+static void
+messages_check(GRand *rand, const struct viw_segment *like)
+{
+	g_autofree uint8_t *buf = g_malloc0(VIW_BUF_SIZE);
+	g_autofree uint8_t *got = g_malloc(ROOM);
+	int fd[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), ==, 0);
+	g_autofree struct viw_qp *qp = frames_new(rand, fd[0], like, buf);
 	uint32_t plain = qp->tx.len;
+	uint32_t most = MIN(like->window_most / 2, 65200);
+	uint32_t at = 0;
+
 	(void)viw_segments_send(qp);
 	while (at < qp->tx.len) {
 		if (qp->tx.at < qp->tx.len)
 			(void)viw_segments_send(qp);
-		ssize_t n = recv(fd[1], got, sizeof(got), 0);
-		uint32_t first = 0, end = 0;
+		ssize_t n = recv(fd[1], got, ROOM, 0);
+		uint32_t end = 0, last = 0;
 
 		g_assert_cmpint(n, >, 0);
-		g_assert_cmpint(n, <=, emss);
 		g_assert_cmpmem(got, n, buf + at, n);
 		while (end < (uint32_t)n) {
-			uint32_t size = markers ? mpa_marker_frame(got + end, at + end)
-						: mpa_fpdu_size(wire_load_be16(got + end));
-
-			first = first == 0 ? size : first;
-			end += size;
+			g_assert_true(end == 0 || (like->runs && last == like->emss));
+			last = group_of(like, buf + at + end, qp->tx.len - at - end, at + end);
+			end += last;
 		}
 		g_assert_cmpuint(end, ==, n);
-		g_assert_cmpuint(first, >, room);
-		room = emss - (uint32_t)n;
-		at += (uint32_t)n;
+		g_assert_true(end <= most || end == last);
+		if (like->runs && last == like->emss && at + end < qp->tx.len)
+			g_assert_cmpuint(end + like->emss, >, most);
+		at += end;
 	}
 	g_assert_cmpuint(qp->tx.given, ==, plain);
 	close(fd[0]);
 	close(fd[1]);
 }
 
+/*
+ * A socket that takes parts of messages: what it has not taken of the group in which it stopped is a message of its own,
+ * and all octets come once. Returns how often it stopped in one.
+ */
+static uint32_t
+parts_check(GRand *rand, const struct viw_segment *like)
+{
+	g_autofree uint8_t *buf = g_malloc0(VIW_BUF_SIZE);
+	g_autofree uint8_t *got = g_malloc(ROOM);
+	g_autoptr(GHashTable) borders = g_hash_table_new(NULL, NULL);
+	uint32_t done = 0, parts = 0;
+	int small = 1;
+	int fd[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), ==, 0);
+	g_assert_cmpint(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), ==, 0);
+	g_autofree struct viw_qp *qp = frames_new(rand, fd[0], like, buf);
+	for (uint32_t at = 0; at < qp->tx.len; at += group_of(like, buf + at, qp->tx.len - at, at))
+		g_hash_table_add(borders, GUINT_TO_POINTER(at));
+	g_hash_table_add(borders, GUINT_TO_POINTER(qp->tx.len));
+	while (done < qp->tx.len) {
+		ssize_t n = qp->tx.at < qp->tx.len ? viw_segments_send(qp) : 0;
+
+		g_assert_true(n >= 0 || errno == EAGAIN);
+		parts += qp->tx.segment.cut > 0;
+		g_assert_true(g_hash_table_contains(
+			borders, GUINT_TO_POINTER(qp->tx.at + qp->tx.segment.cut)));
+		n = recv(fd[1], got, (gsize)g_rand_int_range(rand, 1, ROOM), MSG_DONTWAIT);
+		if (n > 0) {
+			g_assert_cmpmem(got, n, buf + done, n);
+			done += (uint32_t)n;
+		}
+	}
+	close(fd[0]);
+	close(fd[1]);
+	return parts;
+}
+
 static void
-test_groups(void)
+test_messages(void)
 {
 	g_autoptr(GRand) rand = g_rand_new_with_seed(0x5e6);
+	uint32_t parts = 0;
 
-	for (uint32_t emss = 500; emss < 1500; emss += 37) {
-		groups_check(rand, emss, false);
-		groups_check(rand, emss, true);
+	for (uint32_t emss = 500; emss < 3000; emss += 37) {
+		for (unsigned how = 0; how < 4; how++) {
+			struct viw_segment like = {.special = true,
+						   .aligned = true,
+						   .markers = how % 2 != 0,
+						   .runs = how / 2 != 0,
+						   .window_most = emss % 2 ? 65535 : 20000,
+						   .emss = emss};
+
+			messages_check(rand, &like);
+			if (!like.markers)
+				parts += parts_check(rand, &like);
+		}
+	}
+	g_assert_cmpuint(parts, >, 100);
+}
+
+/*
+ * FPDUs fill segments: one that may go on ends where its segment ends, if there is room for an FPDU at all. Frames that
+ * are not asked for, as Read Requests, take their places, too.
+ */
+static void
+test_fill(void)
+{
+	static const int limits[] = {536, 1252, 1460, 8960, 1251};
+	g_autoptr(GRand) rand = g_rand_new_with_seed(0xf111);
+	g_autofree uint8_t *buf = g_malloc0(VIW_BUF_SIZE);
+
+	for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
+		g_autofree struct viw_qp *qp = g_new0(struct viw_qp, 1);
+		struct viw_tx *tx = &qp->tx;
+		uint32_t last = 0;
+		int fd[2];
+
+		tcp_pair_mss(fd, limits[i]);
+		uint32_t emss = (uint32_t)tcp_emss(fd[0]);
+		g_assert_true(vsw_role_take(&tx->role));
+		qp->stream.fd = fd[0];
+		tx->buf = buf;
+		tx->segment = (struct viw_segment){.special = true, .aligned = true};
+		while (tx->len < 50 * emss) {
+			uint32_t left = (uint32_t)g_rand_int_range(rand, 1, (gint32)(3 * emss));
+
+			if (g_rand_boolean(rand)) {
+				left = 46; /* a Read Request */
+			} else {
+				viw_segments_ask(qp);
+				uint32_t room = emss - last;
+				bool fills = emss % 4 == 0 && last > 0 && room >= 64;
+
+				g_assert_cmpuint(tx->segment.ulpdu, ==,
+						 fills ? room - 6 : mpa_mulpdu(emss));
+				left = MIN(left, tx->segment.ulpdu);
+			}
+			uint32_t size = mpa_fpdu_seal(buf + tx->len, left, false);
+			tx->len += size;
+			tx->queued += size;
+			last = last + size > emss ? size : last + size;
+			last = last == emss ? 0 : last;
+		}
+		close(fd[0]);
+		close(fd[1]);
 	}
 }
 
@@ -522,7 +647,8 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/segment/aligned", test_aligned);
-	g_test_add_func("/iwarp/segment/groups", test_groups);
+	g_test_add_func("/iwarp/segment/messages", test_messages);
+	g_test_add_func("/iwarp/segment/fill", test_fill);
 	g_test_add_func("/iwarp/segment/switch", test_switch);
 	g_test_add_func("/iwarp/segment/follows-path", test_follows_path);
 	g_test_add_func("/iwarp/segment/markers-in", test_markers_in);
