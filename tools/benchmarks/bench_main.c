@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "tool_output.h"
 
 #define RUN_SECONDS_MAX 60
 
@@ -117,6 +118,7 @@ main(int argc, char **argv)
 	int status = 0;
 	double value;
 
+	tool_output_watch();
 	parse_options(argc, argv, &opts);
 	c = find_case(opts.name);
 	alarm(RUN_SECONDS_MAX);

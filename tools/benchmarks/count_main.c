@@ -37,6 +37,7 @@
 #include <valgrind/callgrind.h>
 
 #include "bench_node.h"
+#include "tool_output.h"
 
 #ifdef __clang__
 #define COUNT_COMPILER ""
@@ -469,6 +470,7 @@ main(int argc, char **argv)
 {
 	pthread_t thread;
 
+	tool_output_watch();
 	if (argc == 2 && strcmp(argv[1], "--identity") == 0) {
 		identity_print();
 		return 0;
