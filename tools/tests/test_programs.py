@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 from tool_runs import (PATIENCE, Failed, Folder, Server, finish, main, run, start,
                        wait_for_traffic)
@@ -214,6 +215,52 @@ def large_copies(bench):
             same(True, octets == folder.content('served/copy'))
             bench.copy(folder, '@copy', os.path.join(folder.path, 'back'), *options)
             same(True, octets == folder.content('back'))
+
+
+def strange_files(bench):
+    """What is no regular file, and files that have not what their size says, are refused; holes are copied."""
+    with Folder() as folder:
+        pipe = os.path.join(folder.path, 'pipe')
+        os.mkfifo(pipe)
+        for path, why in (('/proc/cpuinfo', 'more than the 0 octets of its size'), (pipe, 'is not a regular file'),
+                          ('/dev/zero', 'is not a regular file'), (folder.served, 'is not a regular file')):
+            words = ('--self', '--serve', folder.served, path, ':copy')     # no server hears of it
+            run(bench.tools, 'it-cp', '-a', bench.adapter, *words).expect(1, why)
+        kernel = '/sys/kernel/mm/transparent_hugepage/enabled'      # its size is that of a page
+        if os.path.exists(kernel):
+            bench.copy(folder, kernel, '@copy', expect=1).expect(1, 'the file ends after')
+        os.mkfifo(os.path.join(folder.served, 'pipe'))
+        back = os.path.join(folder.path, 'back')
+        bench.copy(folder, '@pipe', back, expect=1).expect(1, 'the server says', 'is not a regular file')
+        same(['pipe'], folder.names())
+        sparse = folder.file('sparse', b'begin')
+        os.truncate(sparse, (3 << 20) + 5)
+        bench.copy(folder, sparse, '@copy')
+        same(b'begin' + bytes(3 << 20), folder.content('served/copy'))
+        same(False, os.path.exists(back))
+
+
+def growing_file(bench):
+    """A file to which somebody writes while it is copied, in both directions: no success, and no target."""
+    with Folder() as folder:
+        for source, target in ((folder.file('log', SOME), '@copy'), (folder.file('served/log', SOME), '')):
+            over = threading.Event()
+
+            def append(path=source, over=over):
+                with open(path, 'ab', buffering=0) as log:
+                    while not over.wait(0.001):
+                        log.write(b'a line\n')
+
+            writer = threading.Thread(target=append)
+            writer.start()
+            try:
+                words = (source, target) if target else ('@log', os.path.join(folder.path, 'back'))
+                bench.copy(folder, *words, expect=1).expect(1, 'while it was copied')
+            finally:
+                over.set()
+                writer.join()
+        same(['log'], folder.names())
+        same(['log', 'served'], sorted(os.listdir(folder.path)))
 
 
 def walls(bench):
@@ -471,6 +518,7 @@ EVERYWHERE = [
     *[('checked-' + kind, functools.partial(checked, kind)) for kind in ('write', 'read', 'send')],
     ('duration', duration), ('columns', columns),
     ('copies', copies), ('progress', progress), ('small-copies', small_copies), ('large-copies', large_copies),
+    ('strange-files', strange_files), ('growing-file', growing_file),
     ('walls', walls), ('no-room', no_room),
 ]
 
