@@ -33,6 +33,7 @@
 #include "df_shrink.h"
 #include "df_threads.h"
 #include "it_ext.h"
+#include "tool_output.h"
 
 #define MOST_FAILURES 3
 #define MOST_THREADS  64
@@ -445,6 +446,7 @@ main(int argc, char **argv)
 	bool good;
 	int status;
 
+	tool_output_watch();
 	g_option_context_add_main_entries(context, options, NULL);
 	good = g_option_context_parse(context, &argc, &argv, &error) && argc == 1;
 	g_option_context_free(context);

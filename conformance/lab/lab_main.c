@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "lab_talk.h"
+#include "tool_output.h"
 
 static bool
 parse_options(struct lab_options *options, int *argc, char ***argv, GError **error)
@@ -107,6 +108,7 @@ lab_main(const struct lab_carrier *carrier, int argc, char **argv)
 	GError *error = NULL;
 	bool good;
 
+	tool_output_watch();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	good = parse_options(&end.options, &argc, &argv, &error) && carrier->open(&end, &error) &&
 	       all_connections(&end, &error);

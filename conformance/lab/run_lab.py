@@ -33,6 +33,7 @@ import lab_fpdu                                         # noqa: E402
 from lab_devices_report import write_devices             # noqa: E402
 from lab_report import NO_TIME, write_report            # noqa: E402
 from lab_table import boots_of, cases_of                # noqa: E402
+import results                                          # noqa: E402
 from tally import Tally                                 # noqa: E402
 
 SHOWN_LINES = 40
@@ -353,4 +354,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(results.told(main))

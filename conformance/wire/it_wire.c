@@ -20,6 +20,7 @@
 
 #include <gio/gio.h>
 
+#include "tool_output.h"
 #include "wire_capture.h"
 #include "wire_report.h"
 #include "wire_run.h"
@@ -160,7 +161,7 @@ capture_write(const struct options *options, const struct wire_case *one, const 
 	if (g_mkdir_with_parents(options->captures, 0777) == 0 &&
 	    wire_capture_write(path, conns, comment, &error))
 		return g_steal_pointer(&path);
-	fprintf(stderr, PROGRAM ": cannot write %s\n", path);
+	fprintf(stderr, PROGRAM ": %s\n", error != NULL ? error->message : path);
 	return NULL;
 }
 
@@ -216,6 +217,8 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 		result.outcome = reason != NULL ? WIRE_DEVIATION : WIRE_FAILED;
 		result.text = g_strdup(why->message);
 		result.capture = capture_write(options, one, conns, why->message);
+		report->lost =
+			report->lost || (options->captures != NULL && result.capture == NULL);
 	}
 	wire_report_add(report, &result);
 	if (wire_peer_is_lost(session->peer))
@@ -303,7 +306,7 @@ run_judge(const struct options *options, GPtrArray *cases, GError **error)
 	if (!good && error != NULL && *error != NULL)
 		printf("Bail out! %s\n", (*error)->message);
 	good = reports_write(options, &report, good ? error : NULL) && good;
-	good = good && report.counts[WIRE_FAILED] == 0;
+	good = good && report.counts[WIRE_FAILED] == 0 && !report.lost;
 	wire_session_close(&session);
 	wire_peer_close(session.peer);
 	wire_report_free(&report);
@@ -399,6 +402,7 @@ main(int argc, char **argv)
 	g_autoptr(GError) error = NULL;
 	int status = 2;
 
+	tool_output_watch();
 	if (options_parse(&options, &argc, &argv, &error)) {
 		if (options.cases == NULL)
 			options.cases = data_folder("cases");

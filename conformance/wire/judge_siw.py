@@ -25,6 +25,7 @@ ROOT = os.path.normpath(os.path.join(HERE, '../..'))
 sys.path.insert(0, os.path.join(ROOT, 'tools/dev'))
 sys.dont_write_bytecode = True
 
+import results                                          # noqa: E402
 from tally import Tally                                  # noqa: E402
 
 CONTROL_PORT = 7180
@@ -185,9 +186,8 @@ class Judge:
 
     def report(self):
         path = os.path.join(self.output, 'results.json')
-        with open(path, 'w', encoding='utf-8') as file:
-            json.dump([{'id': case, 'outcome': result.outcome, 'text': result.text, 'capture': result.capture,
-                        'notes': result.notes} for case, result in self.results.items()], file, indent=1)
+        results.save(path, json.dumps([{'id': case, 'outcome': result.outcome, 'text': result.text, 'capture': result.capture,
+                                        'notes': result.notes} for case, result in self.results.items()], indent=1))
         print(f'# {self.boots} guests; logs, captures and results.json are in {self.output}')
         print(self.tally.summary())
         return 1 if self.tally.failed else 0
@@ -218,4 +218,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(results.told(main))

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "wire_conn.h"
+#include "wire_report.h"
 
 #define BLOCK_SECTION   0x0a0d0d0au
 #define BLOCK_INTERFACE 1u
@@ -286,5 +287,5 @@ wire_capture_write(const char *path, const GPtrArray *conns, const char *comment
 	section_put(out, comment);
 	for (guint i = 0; i < packets->len; i++)
 		packet_put(out, g_ptr_array_index(packets, i));
-	return g_file_set_contents(path, (const char *)out->data, out->len, error);
+	return wire_report_save(path, out->data, out->len, error);
 }

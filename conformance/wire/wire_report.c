@@ -8,6 +8,8 @@
 
 #include <json-glib/json-glib.h>
 
+#include "tool_output.h"
+
 static const char *const outcome_names[WIRE_OUTCOME_COUNT] = {
 	[WIRE_PASSED] = "passed",
 	[WIRE_FAILED] = "failed",
@@ -118,6 +120,17 @@ wire_report_end(const struct wire_report *report)
 	printf("\n");
 }
 
+gboolean
+wire_report_save(const char *path, const void *octets, gsize len, GError **error)
+{
+	int number = tool_output_file(path, octets, len);
+
+	if (number != 0)
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(number),
+			    "%s cannot be written: %s", path, g_strerror(number));
+	return number == 0;
+}
+
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static void
@@ -154,6 +167,8 @@ wire_report_json(const struct wire_report *report, const char *path, GError **er
 	g_autoptr(JsonBuilder) json = json_builder_new();
 	g_autoptr(JsonGenerator) generator = json_generator_new();
 	g_autoptr(JsonNode) root = NULL;
+	g_autofree char *text = NULL;
+	gsize len;
 
 	json_builder_begin_object(json);
 	json_member(json, "tool", "it-wire");
@@ -178,7 +193,8 @@ wire_report_json(const struct wire_report *report, const char *path, GError **er
 	root = json_builder_get_root(json);
 	json_generator_set_root(generator, root);
 	json_generator_set_pretty(generator, TRUE);
-	return json_generator_to_file(generator, path, error);
+	text = json_generator_to_data(generator, &len);
+	return wire_report_save(path, text, len, error);
 }
 
 /* --- HTML ------------------------------------------------------------------------------------ */
@@ -240,7 +256,7 @@ wire_report_html(const struct wire_report *report, const char *path, GError **er
 	for (guint i = 0; i < report->results->len; i++)
 		result_html(out, report, &g_array_index(report->results, struct wire_result, i));
 	g_string_append(out, "</table></body></html>\n");
-	good = g_file_set_contents(path, out->str, (gssize)out->len, error);
+	good = wire_report_save(path, out->str, out->len, error);
 	g_string_free(out, TRUE);
 	return good;
 }

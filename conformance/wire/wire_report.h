@@ -37,6 +37,7 @@ struct wire_report {
 	GArray *results;       /**< struct wire_result */
 	GPtrArray *deviations; /**< char **: pattern, reason */
 	guint counts[WIRE_OUTCOME_COUNT];
+	gboolean lost;   /**< a capture could not be written */
 	gint64 began_us; /**< since 1970 */
 };
 
@@ -54,6 +55,9 @@ void wire_report_add(struct wire_report *report, const struct wire_result *resul
 
 /** @brief Print the sum. */
 void wire_report_end(const struct wire_report *report);
+
+/** @brief Write a file of a report, whole or not at all (tool_output_file()). */
+gboolean wire_report_save(const char *path, const void *octets, gsize len, GError **error);
 
 /** @brief Write the report as JSON. */
 gboolean wire_report_json(const struct wire_report *report, const char *path, GError **error);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "tool_output.h"
 
 #define RUN_SECONDS_MAX 60
 
@@ -187,6 +188,7 @@ main(int argc, char **argv)
 	int status = 0;
 	double value;
 
+	tool_output_watch();
 	parse_options(argc, argv, &opts, &where);
 	c = find_case(opts.name);
 	alarm(RUN_SECONDS_MAX);

@@ -38,6 +38,7 @@
 #include <valgrind/callgrind.h>
 
 #include "bench_node.h"
+#include "tool_output.h"
 
 #ifdef __clang__
 #define COUNT_COMPILER ""
@@ -470,6 +471,7 @@ main(int argc, char **argv)
 {
 	pthread_t thread;
 
+	tool_output_watch();
 	if (argc == 2 && strcmp(argv[1], "--identity") == 0) {
 		identity_print();
 		return 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "tool_error.h"
+#include "tool_output.h"
 #include "tool_print.h"
 
 /* G_DEFINE_QUARK would keep the quark in a variable that several threads write without a lock. */
@@ -34,6 +35,16 @@ tool_check(it_status_t status, const char *what, GError **error)
 	if (status == IT_SUCCESS)
 		return true;
 	return tool_fail(error, TOOL_ERROR_FAILED, "%s: %s", what, it_status_name(status));
+}
+
+bool
+tool_output_good(GError **error)
+{
+	int number = tool_output_flush();
+
+	return number == 0 ||
+	       tool_fail(error, TOOL_ERROR_FAILED, "stopped: the output cannot be written: %s",
+			 g_strerror(number));
 }
 
 int

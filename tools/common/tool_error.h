@@ -33,6 +33,9 @@ bool tool_fail(GError **error, enum tool_error code, const char *format, ...) G_
 /* True for IT_SUCCESS; else false and a message that says what failed and with which status. */
 bool tool_check(it_status_t status, const char *what, GError **error);
 
+/* Has stdout taken everything so far? If not, the error says why; the message of tool_output_watch() follows. */
+bool tool_output_good(GError **error);
+
 /* Writes "program: message" to stderr, frees the error, returns the exit status it means. */
 int tool_die(const char *program, GError *error);
 

@@ -18,6 +18,7 @@
 
 #define CONN_ROOM     8
 #define CLOSE_WAIT_US (2 * 1000 * 1000)
+#define GIVEN_UP_US   (50 * 1000)
 #define REASON_WAIT_US \
 	UINT64_C(60000000) /* the event of the end comes soon after the last completion */
 #define ANSWER_WAIT_US (2 * 1000 * 1000)
@@ -81,6 +82,12 @@ tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 		return true;
 	tool_link_close(link);
 	return false;
+}
+
+static bool
+given_up(const struct tool_link *link)
+{
+	return link->spec.watch != NULL && atomic_load(&link->spec.watch->give_up);
 }
 
 static uint64_t
@@ -149,7 +156,7 @@ wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_
 
 		if (tool_stopped())
 			return IT_ERR_INTERRUPT;
-		if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+		if (given_up(link))
 			return IT_ERR_ABORT;
 		if (patience_us == IT_TIMEOUT_INFINITE)
 			left = SLICE_US;
@@ -368,12 +375,15 @@ tool_link_stands(struct tool_link *link, GError **error)
 }
 
 static bool
-judge_event(struct tool_link *link, const it_event_t *any, it_dto_cmpl_event_t *event,
-	    GError **error)
+judge_event(struct tool_link *link, it_evd_handle_t evd, const it_event_t *any,
+	    it_dto_cmpl_event_t *event, GError **error)
 {
 	*event = any->dto_cmpl;
-	if (event->dto_status == IT_DTO_SUCCESS)
+	if (event->dto_status == IT_DTO_SUCCESS) {
+		if (evd == link->recv_evd && link->spec.watch != NULL)
+			atomic_fetch_add(&link->spec.watch->heard, 1);
 		return true;
+	}
 	if (event->dto_status == IT_DTO_ERR_FLUSHED)
 		return explain_flush(link, error);
 	return tool_fail(error, TOOL_ERROR_FAILED, "a transfer failed: %s",
@@ -388,7 +398,8 @@ try_take(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 
 	if (status == IT_ERR_QUEUE_EMPTY)
 		return false;
-	return tool_check(status, "it_evd_dequeue", error) && judge_event(link, &any, event, error);
+	return tool_check(status, "it_evd_dequeue", error) &&
+	       judge_event(link, evd, &any, event, error);
 }
 
 static bool
@@ -401,7 +412,7 @@ too_late(const struct tool_link *link, GError **error)
 static bool
 gave_up(GError **error)
 {
-	return tool_fail(error, TOOL_ERROR_PEER, "given up");
+	return tool_fail(error, TOOL_ERROR_PEER, TOOL_GIVEN_UP);
 }
 
 /* Must a thread that has polled since then continue? */
@@ -413,7 +424,7 @@ may_go_on(const struct tool_link *link, gint64 begin, GError **error)
 
 	if (tool_stopped())
 		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-	if (link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+	if (given_up(link))
 		return gave_up(error);
 	return ((limit == 0 || now - begin <= limit) && (link->until == 0 || now <= link->until)) ||
 	       too_late(link, error);
@@ -448,9 +459,10 @@ wait_for(struct tool_link *link, it_evd_handle_t evd, it_dto_cmpl_event_t *event
 		return too_late(link, error);
 	if (status == IT_ERR_INTERRUPT)
 		return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
-	if (status == IT_ERR_ABORT && link->spec.give_up != NULL && atomic_load(link->spec.give_up))
+	if (status == IT_ERR_ABORT && given_up(link))
 		return gave_up(error);
-	return tool_check(status, "it_evd_wait", error) && judge_event(link, &any, event, error);
+	return tool_check(status, "it_evd_wait", error) &&
+	       judge_event(link, evd, &any, event, error);
 }
 
 bool
@@ -514,13 +526,20 @@ free_evd(it_evd_handle_t evd)
 		it_evd_free(evd);
 }
 
+/* How long the peer may take to end the connection, too. One that was given up keeps nobody waiting. */
+static uint64_t
+farewell_us(const struct tool_link *link)
+{
+	return given_up(link) ? GIVEN_UP_US : CLOSE_WAIT_US;
+}
+
 void
 tool_link_linger(struct tool_link *link)
 {
 	it_event_t event;
 
 	if (link->connected &&
-	    it_evd_wait(link->conn_evd, CLOSE_WAIT_US, &event, NULL) == IT_SUCCESS)
+	    it_evd_wait(link->conn_evd, farewell_us(link), &event, NULL) == IT_SUCCESS)
 		link->connected = false;
 }
 
@@ -531,7 +550,7 @@ tool_link_close(struct tool_link *link)
 
 	if (link->ep != NULL) {
 		if (link->connected && it_ep_disconnect(link->ep, NULL, 0) == IT_SUCCESS)
-			it_evd_wait(link->conn_evd, CLOSE_WAIT_US, &event, NULL);
+			it_evd_wait(link->conn_evd, farewell_us(link), &event, NULL);
 		it_ep_free(link->ep);
 	}
 	free_evd(link->request_evd);

@@ -14,14 +14,23 @@
 #include "tool_adapter.h"
 #include "tool_wire.h"
 
+/* What a link and another thread tell each other. The thread that uses the link has its own waits. */
+#define TOOL_GIVEN_UP "nothing came for too long, and others wait for the place"
+struct tool_watch {
+	atomic_bool
+		give_up; /* set by the other thread, to end the waits and to close without patience */
+	atomic_ullong
+		heard; /* messages that came from the peer, and what else shows that it goes on */
+};
+
 struct tool_link_spec {
-	size_t requests;            /* most requests outstanding */
-	size_t receives;            /* most receives outstanding */
-	size_t segments;            /* most segments of a request or receive */
-	bool reads;                 /* RDMA Reads may have as many segments; else one */
-	bool poll;                  /* poll for completions instead of waiting for them */
-	unsigned seconds;           /* s, of each wait; 0: infinite */
-	const atomic_bool *give_up; /* may be NULL: another thread sets it to end the waits */
+	size_t requests;          /* most requests outstanding */
+	size_t receives;          /* most receives outstanding */
+	size_t segments;          /* most segments of a request or receive */
+	bool reads;               /* RDMA Reads may have as many segments; else one */
+	bool poll;                /* poll for completions instead of waiting for them */
+	unsigned seconds;         /* s, of each wait; 0: infinite */
+	struct tool_watch *watch; /* may be NULL */
 };
 
 struct tool_link {

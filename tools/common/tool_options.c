@@ -11,6 +11,7 @@
 #include "tool_json.h"
 #include "tool_log.h"
 #include "tool_options.h"
+#include "tool_output.h"
 #include "tool_print.h"
 #include "tool_signal.h"
 
@@ -24,6 +25,7 @@
 void
 tool_begin(void)
 {
+	tool_output_watch();
 	/* Refused providers and other lasting problems are logged at the library's default level. */
 	tool_log_begin();
 	/* Only the character set of the terminal; messages and numbers stay as they are. */

@@ -31,7 +31,7 @@ struct tool_options {
 	uint16_t port_default;
 };
 
-/* The first call of every program: locale, log, signals, stdout by lines. Before any thread is created. */
+/* The first call of every program: output (tool_output.h), locale, log, signals. Before any thread is created. */
 void tool_begin(void);
 
 /*

@@ -20,12 +20,17 @@
 #define QUEUED_MAX 4                     /* connections of a run that wait for its thread */
 #define LOOK_US    (100 * 1000)          /* how often a wait for one looks after other things */
 #define STACK      ((size_t)1024 * 1024) /* octets */
-#define WAITING    16                    /* clients that wait for a place that is being cleared */
+#define WAITING    16                    /* clients that wait for a place */
+#define GRACE_US   G_USEC_PER_SEC        /* without progress, before a place can be lost */
+#define ENTRY_US   (3 * G_USEC_PER_SEC)  /* how long a client waits for a place */
 
 struct guest {
 	struct tool_client client;
 	const struct tool_service *service;
 	pthread_t thread;
+	/* Of the server's thread: its look at the client's progress, and when that had changed. */
+	uint64_t heard;
+	gint64 moved;
 	it_conn_request_event_t queued[QUEUED_MAX];
 	struct tool_hello hellos[QUEUED_MAX];
 	size_t queue_count;
@@ -35,14 +40,20 @@ struct guest {
 	struct guest *next;
 };
 
+/* A client that waits for a place. */
+struct newcomer {
+	struct tool_client client;
+	gint64 until;
+};
+
 struct tool_guests {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a request was queued */
 	struct guest *first;
 	size_t count;
-	uint64_t served;                     /* ever */
-	int wake;                            /* eventfd: a guest is done */
-	struct tool_client waiting[WAITING]; /* the server's thread only */
+	uint64_t served;                  /* ever */
+	int wake;                         /* eventfd: a guest is done */
+	struct newcomer waiting[WAITING]; /* the server's thread only, as the count */
 	size_t waiting_count;
 };
 
@@ -85,10 +96,18 @@ guest_start(struct guest *guest)
 	return good;
 }
 
+static size_t
+free_places(const struct tool_service *service, const struct tool_guests *guests)
+{
+	size_t places = service->options->persistent ? service->options->clients : 1;
+
+	return places - MIN(places, guests->count);
+}
+
 static bool
 guests_full(const struct tool_service *service, const struct tool_guests *guests)
 {
-	return guests->count >= (service->options->persistent ? service->options->clients : 1);
+	return free_places(service, guests) == 0;
 }
 
 /* A new client. */
@@ -103,6 +122,7 @@ guest_add(const struct tool_service *service, struct tool_guests *guests,
 	guest->client.hello = client->hello;
 	guest->client.guests = guests;
 	guest->service = service;
+	guest->moved = g_get_monotonic_time();
 	if (!guest_start(guest)) {
 		g_free(guest);
 		return false;
@@ -138,55 +158,84 @@ pass_on(struct tool_guests *guests, const it_conn_request_event_t *request,
 	return good;
 }
 
-/* Ends the oldest guest that has said nothing yet; false if all have, or are being ended. */
-static bool
-make_room(const struct tool_service *service, struct tool_guests *guests)
+/* Looks at the progress of all guests. */
+static void
+look_at_guests(struct tool_guests *guests, gint64 now)
 {
-	struct guest *oldest = NULL;
-
-	if (!service->options->persistent)
-		return false;
 	pthread_mutex_lock(&guests->lock);
 	for (struct guest *guest = guests->first; guest != NULL; guest = guest->next) {
-		if (!guest->done && !atomic_load(&guest->client.spoke) &&
-		    !atomic_load(&guest->client.give_up))
-			oldest = guest; /* the list begins with the newest */
+		uint64_t heard = atomic_load(&guest->client.watch.heard);
+
+		if (heard != guest->heard)
+			guest->moved = now;
+		guest->heard = heard;
 	}
-	if (oldest != NULL)
-		atomic_store(&oldest->client.give_up, true);
 	pthread_mutex_unlock(&guests->lock);
-	if (oldest != NULL)
-		tool_complain(service->program, "a silent client loses its place to another");
-	return oldest != NULL;
 }
 
-/* A place for a new client, now or as soon as one that is silent has left. */
+/*
+ * Takes places from clients that have stopped, those first that have for the longest time, until one for each client that
+ * waits will become free; or fewer, if the others go on.
+ */
+static void
+make_room(const struct tool_service *service, struct tool_guests *guests, gint64 now)
+{
+	size_t leaving = free_places(service, guests);
+
+	pthread_mutex_lock(&guests->lock);
+	for (struct guest *guest = guests->first; guest != NULL; guest = guest->next)
+		leaving += guest->done || atomic_load(&guest->client.watch.give_up);
+	for (; leaving < guests->waiting_count; leaving++) {
+		struct guest *worst = NULL;
+
+		for (struct guest *guest = guests->first; guest != NULL; guest = guest->next) {
+			if (!guest->done && !atomic_load(&guest->client.watch.give_up) &&
+			    now - guest->moved >= GRACE_US &&
+			    (worst == NULL || guest->moved <= worst->moved))
+				worst = guest;
+		}
+		if (worst == NULL)
+			break;
+		atomic_store(&worst->client.watch.give_up, true);
+		tool_complain(service->program,
+			      worst->heard == 0
+				      ? "a silent client loses its place to another"
+				      : "a client that has stopped loses its place to another");
+	}
+	pthread_mutex_unlock(&guests->lock);
+}
+
+/* A place for a new client, now or as soon as there is one. */
 static bool
 guest_place(const struct tool_service *service, struct tool_guests *guests,
 	    const struct tool_client *client)
 {
-	struct tool_client *waiting = &guests->waiting[guests->waiting_count];
+	struct newcomer *waiting = &guests->waiting[guests->waiting_count];
 
-	if (!guests_full(service, guests))
+	if (!guests_full(service, guests) && guests->waiting_count == 0)
 		return guest_add(service, guests, client);
-	if (guests->waiting_count == WAITING || !make_room(service, guests))
+	if (guests->waiting_count == WAITING || !service->options->persistent)
 		return false;
-	waiting->adapter = client->adapter;
-	waiting->request = client->request;
-	waiting->hello = client->hello;
+	waiting->client.adapter = client->adapter;
+	waiting->client.request = client->request;
+	waiting->client.hello = client->hello;
+	waiting->until = g_get_monotonic_time() + ENTRY_US;
 	guests->waiting_count++;
 	return true;
 }
 
-/* Lets clients in that waited for a place. */
+/* Lets clients in that waited for a place, in the order in which they came, and refuses those that waited long enough. */
 static void
-let_in(const struct tool_service *service, struct tool_guests *guests)
+let_in(const struct tool_service *service, struct tool_guests *guests, gint64 now)
 {
-	while (guests->waiting_count > 0 && !guests_full(service, guests)) {
-		struct tool_client *first = &guests->waiting[0];
+	while (guests->waiting_count > 0) {
+		struct newcomer *first = &guests->waiting[0];
+		bool full = guests_full(service, guests);
 
-		if (!guest_add(service, guests, first))
-			tool_link_refuse(&first->request, service->tool, TOOL_BUSY);
+		if (full && now < first->until)
+			break;
+		if (full || !guest_add(service, guests, &first->client))
+			tool_link_refuse(&first->client.request, service->tool, TOOL_BUSY);
 		guests->waiting_count--;
 		memmove(first, first + 1, guests->waiting_count * sizeof(*first));
 	}
@@ -291,7 +340,7 @@ serve_on(const struct tool_service *service, struct tool_guests *guests,
 
 		if (!persistent && guests->served > 0 && guests->count == 0)
 			return good;
-		let_in(service, guests);
+		let_in(service, guests, g_get_monotonic_time());
 		if (too_late(service, guests, begin, error))
 			return false;
 		while (tool_listener_take(listener, &request, &trouble))
@@ -300,6 +349,8 @@ serve_on(const struct tool_service *service, struct tool_guests *guests,
 			g_propagate_error(error, trouble);
 			return false;
 		}
+		look_at_guests(guests, g_get_monotonic_time());
+		make_room(service, guests, g_get_monotonic_time());
 		guests_wait(guests, listener);
 	}
 	return persistent || tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
@@ -320,6 +371,8 @@ serve_guests(const struct tool_service *service, struct tool_listener *listener,
 	if (guests.wake < 0)
 		return tool_fail(error, TOOL_ERROR_FAILED, "no descriptor is left");
 	good = serve_on(service, &guests, listener, error);
+	for (size_t i = 0; i < guests.waiting_count; i++)
+		tool_link_refuse(&guests.waiting[i].client.request, service->tool, TOOL_BUSY);
 	while (guests.count > 0) {
 		guests_wait(&guests, listener);
 		see_off(service, &guests, false, NULL);
@@ -386,8 +439,12 @@ tool_client_next(struct tool_client *client, struct tool_link *first, gint64 unt
 		pthread_mutex_lock(&client->guests->lock);
 		good = take_queued(guest, request, hello);
 		pthread_mutex_unlock(&client->guests->lock);
-		if (good)
+		if (good) {
+			atomic_fetch_add(&client->watch.heard, 1);
 			return true;
+		}
+		if (atomic_load(&client->watch.give_up))
+			return tool_fail(error, TOOL_ERROR_PEER, TOOL_GIVEN_UP);
 		if (tool_stopped())
 			return tool_fail(error, TOOL_ERROR_INTERRUPTED, "interrupted");
 		if (!tool_link_stands(first, error))

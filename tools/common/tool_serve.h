@@ -8,8 +8,12 @@
  * run (index 0 of its greeting) makes a client with a thread of its own; further connections of that
  * run go to this thread. All others are refused at once: other programs, other versions, connections
  * of no run, and clients beyond the limit. So no client waits for another, and a client that is
- * silent, lies or dies costs only its own place. When all places are taken, the oldest client that has
- * not said a word yet loses its own, and the new one waits for that.
+ * silent, lies or dies costs only its own place.
+ *
+ * When all places are taken, a new client waits a moment, and the client that has made no progress for the longest time
+ * loses its place, if that time exceeds a second. Progress is a message that came from the client, a further connection
+ * of its run, or (it-cp) a chunk that was moved; so a client that is slow but goes on keeps its place against one that has
+ * stopped, whatever it had said before. If all go on, the new one is told that the server is busy.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H
@@ -27,8 +31,7 @@ struct tool_client {
 	it_conn_request_event_t request; /* its first connection, to be accepted */
 	struct tool_hello hello;
 	struct tool_guests *guests; /* the server's list of them */
-	atomic_bool spoke;   /* it has sent its first letter; set by the thread that serves it */
-	atomic_bool give_up; /* for the spec of its first connection */
+	struct tool_watch watch;    /* for the spec of its first connection */
 };
 
 struct tool_service {

@@ -33,15 +33,11 @@ tool_signal_watch(void)
 {
 	/* No SA_RESTART: a wait is to return. The second signal ends the program at once. */
 	struct sigaction action = {.sa_handler = stop_soon, .sa_flags = (int)SA_RESETHAND};
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sigemptyset(&action.sa_mask);
-	sigemptyset(&ignore.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGPIPE, &ignore, NULL);
-	sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 void

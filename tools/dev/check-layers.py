@@ -29,6 +29,9 @@ GLIB = ['<glib.h>', '<glib/*>', '<glib-*>', '<gio/*>', '<gmodule.h>', '<json-gli
 # The test vectors and their reader, for the tests of the layers that speak on the wire.
 VECTORS = 'conformance/vectors/vectors.h'
 
+# Results on stdout that are not lost: of the C library only, for every program.
+OUTPUT = 'tools/common/tool_output.h'
+
 # The longest matching prefix of a file's path picks its row: what it may include besides the
 # C library and, where 'own' is left out, the headers of its own folder.
 RULES = {
@@ -51,11 +54,12 @@ RULES = {
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
     'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_call.h', 'kal/kal_host.h',
-                                                       'itapi/tests/scarce/scarce.h'] + GLIB,
+                                                       'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
     'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
-    'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
-    'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_door.h'] + GLIB,
-    'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h'] + GLIB,
+    'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
+    'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
+    'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
+                                                  OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h'] + GLIB,

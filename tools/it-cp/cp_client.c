@@ -19,11 +19,11 @@ struct cp_local {
 
 bool
 cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds,
-	    const atomic_bool *give_up, GError **error)
+	    struct tool_watch *watch, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(seconds);
 
-	spec.give_up = give_up;
+	spec.watch = watch;
 	memset(end, 0, sizeof(*end));
 	return tool_link_make(&end->link, adapter, &spec, error) &&
 	       tool_mail_open(&end->mail, &end->link, error);

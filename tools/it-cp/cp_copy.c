@@ -171,7 +171,7 @@ cp_send(struct cp_copy *copy, struct cp_source *source, GError **error)
 	copy->size = source->size;
 	if (!crew_begin(&crew, copy, source->fd, true, error))
 		return false;
-	good = send_chunks(copy, &crew, &trouble);
+	good = send_chunks(copy, &crew, &trouble) && cp_source_unchanged(source, &trouble);
 	copy->checksum = cp_crew_end(&crew);
 	if (!good) {
 		if (!g_error_matches(trouble, TOOL_ERROR, TOOL_ERROR_PEER))
@@ -284,13 +284,10 @@ cp_receive(struct cp_copy *copy, struct cp_target *target, GError **error)
 
 	result.good = take_file(copy, target, &trouble);
 	result.text = trouble != NULL ? trouble->message : copy->checksum;
-	if (copy->mail->link->connected &&
-	    cp_letter_send(copy->mail, &result, result.good ? error : NULL)) {
-		if (!result.good)
-			tool_link_linger(copy->mail->link);
-	} else if (result.good) {
-		return false; /* the file has its name, but the sender does not know it */
-	}
+	/* A file that has its name is copied, also if the sender is gone and does not learn it. */
+	if (copy->mail->link->connected && cp_letter_send(copy->mail, &result, NULL) &&
+	    !result.good)
+		tool_link_linger(copy->mail->link);
 	if (trouble != NULL)
 		g_propagate_error(error, trouble);
 	return result.good;

@@ -73,9 +73,13 @@ move_chunk(const struct cp_crew *crew, uint64_t number, GError **error)
 		if (moved < 0)
 			return tool_fail(error, TOOL_ERROR_FAILED, "cannot %s the file: %s",
 					 task->fills_ring ? "read" : "write", g_strerror(errno));
-		if (moved == 0)
+		if (moved == 0 && task->fills_ring)
 			return tool_fail(error, TOOL_ERROR_FAILED,
-					 "the file became shorter meanwhile");
+					 "the file ends after %" G_GUINT64_FORMAT
+					 " of the %" G_GUINT64_FORMAT " octets of its size",
+					 offset, task->size);
+		if (moved == 0)
+			return tool_fail(error, TOOL_ERROR_FAILED, "the file takes no more octets");
 		octets += moved;
 		offset += (uint64_t)moved;
 		left -= (size_t)moved;

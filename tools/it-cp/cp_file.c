@@ -105,37 +105,110 @@ parent_of(int root, const char *path, char **name, GError **error)
 	return root >= 0 ? folder_of(root, path, name, error) : user_folder_of(path, name, error);
 }
 
+/* Octets that can be read behind the size: 0, 1, or -1 with errno. */
+static ssize_t
+read_behind(int fd, uint64_t size)
+{
+	ssize_t more;
+	char octet;
+
+	do
+		more = pread(fd, &octet, 1, (off_t)size);
+	while (more < 0 && errno == EINTR);
+	return more;
+}
+
+static bool
+fail_irregular(const char *path, GError **error)
+{
+	return tool_fail(error, TOOL_ERROR_FAILED, "%s: is not a regular file", path);
+}
+
 static bool
 look_at(struct cp_source *source, const char *path, GError **error)
 {
 	struct stat info;
+	ssize_t more;
 
 	if (fstat(source->fd, &info) != 0)
 		return fail_errno(error, path, errno);
 	if (!S_ISREG(info.st_mode))
-		return tool_fail(error, TOOL_ERROR_FAILED, "%s: is not a regular file", path);
+		return fail_irregular(path, error);
 	source->size = (uint64_t)info.st_size;
 	source->mode = info.st_mode & PERMISSIONS;
-	return true;
+	source->changed = info.st_mtim;
+	more = read_behind(source->fd, source->size);
+	if (more < 0)
+		return fail_errno(error, path, errno);
+	return more == 0 ||
+	       tool_fail(error, TOOL_ERROR_FAILED,
+			 "%s: has more than the %" G_GUINT64_FORMAT
+			 " octets of its size; such files, which the kernel makes while "
+			 "they are read, must be copied to another file first",
+			 path, source->size);
+}
+
+bool
+cp_source_unchanged(const struct cp_source *source, GError **error)
+{
+	struct stat info;
+	ssize_t more;
+
+	if (fstat(source->fd, &info) != 0)
+		return tool_fail(error, TOOL_ERROR_FAILED, "cannot look at the file: %s",
+				 g_strerror(errno));
+	if ((uint64_t)info.st_size != source->size)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "the file changed from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
+				 " octets while it was copied",
+				 source->size, (uint64_t)info.st_size);
+	if (info.st_mtim.tv_sec != source->changed.tv_sec ||
+	    info.st_mtim.tv_nsec != source->changed.tv_nsec)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "the file was written to while it was copied");
+	more = read_behind(source->fd, source->size);
+	return more == 0 ||
+	       tool_fail(error, TOOL_ERROR_FAILED, "the file has more octets than its size says");
+}
+
+/* False with an errno of 0: there is a file, but not a regular one. */
+static bool
+is_regular(int folder, const char *name, int flags)
+{
+	struct stat info;
+
+	if (fstatat(folder, name, &info, flags) != 0)
+		return false;
+	errno = 0;
+	return S_ISREG(info.st_mode) ||
+	       S_ISLNK(info.st_mode); /* a link is refused when it is opened */
 }
 
 bool
 cp_source_open(struct cp_source *source, int folder, const char *path, GError **error)
 {
-	int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC; /* opening a pipe must not block */
+	/* If a pipe or terminal comes into the place of the file meanwhile, opening it must not block or take it. */
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 	g_autofree char *name = NULL;
+	int number;
 	int parent;
 
 	source->fd = -1;
 	if (folder < 0) {
-		source->fd = open(path, flags);
+		if (is_regular(AT_FDCWD, path, 0))
+			source->fd = open(path, flags);
 	} else {
 		parent = folder_of(folder, path, &name, error);
 		if (parent < 0)
 			return false;
-		source->fd = openat(parent, name, flags | O_NOFOLLOW);
+		if (is_regular(parent, name, AT_SYMLINK_NOFOLLOW))
+			source->fd = openat(parent, name, flags | O_NOFOLLOW);
+		number = errno;
 		close(parent);
+		errno = number;
 	}
+	if (source->fd < 0 && errno == 0)
+		return fail_irregular(path, error);
 	if (source->fd < 0 && errno == ELOOP)
 		return tool_fail(error, TOOL_ERROR_FAILED, "%s: is a link", path);
 	if (source->fd < 0)

@@ -14,11 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct cp_source {
 	int fd;
 	uint64_t size;
 	mode_t mode;
+	struct timespec changed; /* when its content changed last, as the file system says */
 };
 
 struct cp_target {
@@ -31,8 +33,15 @@ struct cp_target {
 
 int cp_folder_open(const char *path, GError **error); /* descriptor, or -1 */
 
-/* Regular files only. From a served folder, or (folder -1) by the user's own path. */
+/*
+ * Regular files only, whose size is that of their content. Files of the kernel, whose size is 0 while there is something to
+ * read, are refused; others (a device, a pipe) are not even opened, since that may have an effect. From a served folder,
+ * or (folder -1) by the user's own path.
+ */
 bool cp_source_open(struct cp_source *source, int folder, const char *path, GError **error);
+
+/* After all was read: is the file what it was when it was opened? The error says how it differs. */
+bool cp_source_unchanged(const struct cp_source *source, GError **error);
 void cp_source_close(struct cp_source *source);
 
 bool cp_target_open(struct cp_target *target, int folder, const char *path, mode_t mode,

@@ -72,6 +72,14 @@ give_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_
 	return good;
 }
 
+/* A chunk was moved: the client goes on. */
+static void
+count_chunk(const struct cp_copy *copy, void *watch)
+{
+	(void)copy;
+	atomic_fetch_add(&((struct tool_watch *)watch)->heard, 1);
+}
+
 static bool
 serve_request(struct cp_end *end, int folder, const struct cp_letter *request, GError **error)
 {
@@ -81,21 +89,16 @@ serve_request(struct cp_end *end, int folder, const struct cp_letter *request, G
 	if (request->word != CP_REQUEST || !cp_sum_known(request->sum))
 		return tool_fail(error, TOOL_ERROR_PEER, "the client began with nonsense");
 	good = cp_copy_open(&copy, &end->mail, (enum cp_sum_kind)request->sum, request->good,
-			    error) &&
-	       (request->good ? take_file(end, &copy, folder, request, error)
-			      : give_file(end, &copy, folder, request, error));
+			    error);
+	copy.progress = count_chunk;
+	copy.progress_arg = end->link.spec.watch;
+	good = good && (request->good ? take_file(end, &copy, folder, request, error)
+				      : give_file(end, &copy, folder, request, error));
 	if (good)
 		tool_link_linger(&end->link);
 	tool_link_close(&end->link); /* no Write can reach the ring any more */
 	cp_copy_close(&copy);
 	return good;
-}
-
-static bool
-client_spoken(struct tool_client *client)
-{
-	atomic_store(&client->spoke, true);
-	return true;
 }
 
 static bool
@@ -109,9 +112,9 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	bool good;
 
 	hello.abilities = cp_sum_all();
-	good = cp_end_open(&end, client->adapter, options->seconds, &client->give_up, error) &&
+	good = cp_end_open(&end, client->adapter, options->seconds, &client->watch, error) &&
 	       tool_link_accept(&end.link, &client->request, &hello, error) &&
-	       cp_letter_receive(&end.mail, &letter, error) && client_spoken(client) &&
+	       cp_letter_receive(&end.mail, &letter, error) &&
 	       serve_request(&end, serving->folder, &letter, error);
 	cp_letter_clear(&letter);
 	cp_end_close(&end);

@@ -32,7 +32,7 @@ struct cp_end {
 };
 
 bool cp_end_open(struct cp_end *end, struct tool_adapter *adapter, unsigned seconds,
-		 const atomic_bool *give_up, GError **error);
+		 struct tool_watch *watch, GError **error);
 void cp_end_close(struct cp_end *end);
 
 /* Find which of the two is remote, and its parts. */

@@ -35,9 +35,9 @@ struct ping_end {
 	uint64_t size;
 };
 
-/* give_up may be NULL. The end is to be closed even if this fails. */
+/* The watch may be NULL. The end is to be closed even if this fails. */
 bool ping_end_open(struct ping_end *end, struct tool_adapter *adapter, unsigned seconds,
-		   const atomic_bool *give_up, GError **error);
+		   struct tool_watch *watch, GError **error);
 /* The client's two buffers. */
 bool ping_end_buffers(struct ping_end *end, uint64_t size, GError **error);
 void ping_end_close(struct ping_end *end);

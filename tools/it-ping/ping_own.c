@@ -193,7 +193,7 @@ server_round(struct ping_end *end, const struct letter *ping, GError **error)
 
 /* Hears the size, and says whether a client may have that much. */
 static bool
-server_start(struct ping_end *end, struct tool_client *client, uint64_t memory, GError **error)
+server_start(struct ping_end *end, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
@@ -211,18 +211,17 @@ server_start(struct ping_end *end, struct tool_client *client, uint64_t memory, 
 	}
 	end->size = (size_t)letter.number;
 	end->seed = letter.address;
-	atomic_store(&client->spoke, true); /* before it hears so, and relies on its place */
 	return tool_memory_make(&end->source, end->link.adapter, end->size, IT_PRIV_NONE, true,
 				error) &&
 	       send_letter(end, WORD_START, end->size, 0, 0, error);
 }
 
 static bool
-serve_client(struct ping_end *end, struct tool_client *client, uint64_t memory, GError **error)
+serve_client(struct ping_end *end, uint64_t memory, GError **error)
 {
 	struct letter letter;
 
-	if (!server_start(end, client, memory, error))
+	if (!server_start(end, memory, error))
 		return false;
 	for (;;) {
 		GError *trouble = NULL;
@@ -256,10 +255,9 @@ ping_own_serve(void *arg, struct tool_client *client, GError **error)
 	struct ping_end end;
 	bool good;
 
-	good = ping_end_open(&end, client->adapter, ping->options.seconds, &client->give_up,
-			     error) &&
+	good = ping_end_open(&end, client->adapter, ping->options.seconds, &client->watch, error) &&
 	       tool_link_accept(&end.link, &client->request, &client->hello, error) &&
-	       serve_client(&end, client, ping->options.memory, error);
+	       serve_client(&end, ping->options.memory, error);
 	ping_end_close(&end);
 	return good;
 }

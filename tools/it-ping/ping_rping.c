@@ -236,8 +236,7 @@ server_round(const struct ping *ping, struct ping_end *end, const struct advert 
 
 /* Rounds until the client leaves, which it may only do between two. */
 static bool
-serve_rounds(const struct ping *ping, struct ping_end *end, struct tool_client *client,
-	     GError **error)
+serve_rounds(const struct ping *ping, struct ping_end *end, GError **error)
 {
 	struct advert source = {0};
 
@@ -252,7 +251,6 @@ serve_rounds(const struct ping *ping, struct ping_end *end, struct tool_client *
 			g_propagate_error(error, trouble);
 			return false;
 		}
-		atomic_store(&client->spoke, true);
 		if (!server_round(ping, end, &source, number, error)) {
 			g_prefix_error(error, "round %" G_GUINT64_FORMAT ": ", number);
 			return false;
@@ -268,10 +266,9 @@ ping_rping_serve(void *arg, struct tool_client *client, GError **error)
 	struct ping_end end;
 	bool good;
 
-	good = ping_end_open(&end, client->adapter, ping->options.seconds, &client->give_up,
-			     error) &&
+	good = ping_end_open(&end, client->adapter, ping->options.seconds, &client->watch, error) &&
 	       tool_link_admit(&end.link, &client->request, &none, error) &&
-	       serve_rounds(ping, &end, client, error);
+	       serve_rounds(ping, &end, error);
 	ping_end_close(&end);
 	return good;
 }

@@ -29,11 +29,11 @@ struct run {
 
 bool
 ping_end_open(struct ping_end *end, struct tool_adapter *adapter, unsigned seconds,
-	      const atomic_bool *give_up, GError **error)
+	      struct tool_watch *watch, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(seconds);
 
-	spec.give_up = give_up;
+	spec.watch = watch;
 	memset(end, 0, sizeof(*end));
 	return tool_link_make(&end->link, adapter, &spec, error) &&
 	       tool_mail_open(&end->mail, &end->link, error);
@@ -59,26 +59,28 @@ ping_end_close(struct ping_end *end)
 }
 
 /* On a terminal a line each second; every round with --verbose. */
-static void
-show_round(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns)
+/* False: what it prints is lost, so there is no reason to go on. */
+static bool
+show_round(const struct ping *ping, struct run *run, uint64_t number, uint64_t ns, GError **error)
 {
 	uint64_t now = tool_now();
 
 	if (ping->options.json)
-		return;
+		return true;
 	if (ping->verbose) {
 		printf("round %" G_GUINT64_FORMAT ": %" G_GUINT64_FORMAT
 		       " octets verified, %.0f us\n",
 		       number, ping->size, (double)ns / 1e3);
-		return;
+		return tool_output_good(error);
 	}
 	if (!run->watched || now - run->line < LINE_NS)
-		return;
+		return true;
 	printf("%6.0f s %10" G_GUINT64_FORMAT " rounds, us: min %.0f, median %.0f, max %.0f\n",
 	       (double)(now - run->begin) / 1e9, run->all.count, (double)run->lately.min / 1e3,
 	       tool_figures_percentile(&run->lately, 0.5), (double)run->lately.max / 1e3);
 	memset(&run->lately, 0, sizeof(run->lately));
 	run->line = now;
+	return tool_output_good(error);
 }
 
 static bool
@@ -98,7 +100,8 @@ make_rounds(const struct ping *ping, const struct ping_rounds *rounds, struct pi
 		ns = tool_now() - begin;
 		tool_figures_add(&run->all, ns);
 		tool_figures_add(&run->lately, ns);
-		show_round(ping, run, number, ns);
+		if (!show_round(ping, run, number, ns, error))
+			return false;
 	}
 	return true;
 }

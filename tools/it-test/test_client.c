@@ -71,6 +71,7 @@ client_on(const struct test_job *job, struct test_session *session, uint16_t por
 		       client_run(session, error);
 		if (good)
 			test_report_run(&report, session);
+		good = good && tool_output_good(error);
 	}
 	test_report_end(&report, good);
 	return good;

@@ -9,8 +9,8 @@
  *   write  a Write and a token behind it, answered by a token
  *   read   a Read; the other side does nothing
  *
- * The client runs each phase in batches and announces each by a token: one batch of all iterations,
- * or as many as the duration takes, each so long that its announcement does not count.
+ * The client runs each phase in batches and announces each by a token: as many as the iterations or the duration take,
+ * each so long that its announcement does not count.
  *
  * Data that is checked has a pattern of its number. Sends are checked each, and Reads, into a buffer
  * that was cleared before. Of Writes every round trip is checked, and after a stream the last in every
@@ -25,11 +25,14 @@
 #include "tool_pattern.h"
 #include "tool_signal.h"
 
-#define CREDITS     64
-#define HEADS       ((size_t)(CREDITS + TEST_PERF_EXTRA) * TEST_TOKEN)
-#define BUFFERS_MAX ((size_t)8 << 20) /* octets of an area of a lane; more slots share buffers */
-#define BATCH_FIRST 16
-#define BATCH_NS    UINT64_C(50000000)
+#define CREDITS      64
+#define HEADS        ((size_t)(CREDITS + TEST_PERF_EXTRA) * TEST_TOKEN)
+#define BUFFERS_MAX  ((size_t)8 << 20) /* octets of an area of a lane; more slots share buffers */
+#define BATCH_FIRST  16
+#define COUNT_FIRST  UINT64_C(1000)
+#define COUNT_OCTETS (UINT64_C(256) << 20) /* of the first batch, at most */
+#define COUNT_NS     UINT64_C(250000000)
+#define BATCH_NS     UINT64_C(50000000)
 
 static size_t
 slot_octets(const struct test_plan *plan)
@@ -332,7 +335,34 @@ run_streams(struct test_perf *perf, uint64_t count, struct test_score *score, GE
 	return true;
 }
 
-/* One batch of all iterations, or batches until the time is over. */
+/*
+ * All iterations, in one batch if they are few. The server hears nothing from us during a batch of Reads or Writes, so
+ * many are announced in batches of less than a second, of which it sees each.
+ */
+static bool
+run_count(struct test_perf *perf,
+	  bool (*batch)(struct test_perf *, uint64_t, struct test_score *, GError **),
+	  struct test_score *score, GError **error)
+{
+	uint64_t left = perf->plan->iterations;
+	uint64_t count = CLAMP(COUNT_OCTETS / perf->size, 1, COUNT_FIRST);
+
+	while (left > 0) {
+		uint64_t begin = tool_now();
+		uint64_t part = MIN(count, left);
+
+		if (!batch(perf, part, score, error))
+			return false;
+		left -= part;
+		if (tool_now() - begin < COUNT_NS)
+			count = MIN(2 * count, TEST_ITERATIONS_MAX);
+		else if (tool_now() - begin > 2 * COUNT_NS)
+			count = MAX(count / 2, 1);
+	}
+	return true;
+}
+
+/* All iterations, or batches until the time is over. */
 static bool
 run_phase(struct test_perf *perf,
 	  bool (*batch)(struct test_perf *, uint64_t, struct test_score *, GError **),
@@ -342,7 +372,7 @@ run_phase(struct test_perf *perf,
 	uint64_t count = BATCH_FIRST;
 
 	if (perf->plan->duration == 0)
-		return batch(perf, perf->plan->iterations, score, error);
+		return run_count(perf, batch, score, error);
 	for (;;) {
 		uint64_t begin = tool_now();
 

@@ -24,8 +24,7 @@ plan_fits(const struct test_plan *plan, uint64_t limit, GError **error)
 
 /* Receive the plan and check whether it can be run. *over: the client closed the session instead. */
 static bool
-receive_plan(struct test_session *session, struct tool_client *client, uint64_t memory, bool *over,
-	     GError **error)
+receive_plan(struct test_session *session, uint64_t memory, bool *over, GError **error)
 {
 	uint8_t octets[TOOL_MAIL_SIZE];
 	size_t len = sizeof(octets);
@@ -39,8 +38,6 @@ receive_plan(struct test_session *session, struct tool_client *client, uint64_t 
 	if (test_plan_read(&session->plan, octets, len, &trouble) &&
 	    plan_fits(&session->plan, memory, &trouble)) {
 		session->lanes = g_new0(struct test_lane, test_plan_lanes(&session->plan));
-		atomic_store(&client->spoke,
-			     true); /* before it hears so, and relies on its place */
 		return test_session_tell(session, NULL, error);
 	}
 	memset(&session->plan, 0, sizeof(session->plan));
@@ -121,7 +118,7 @@ serve_runs(struct test_session *session, struct tool_client *client, uint64_t me
 		GError *trouble = NULL;
 		bool over = false;
 
-		if (receive_plan(session, client, memory, &over, &trouble) &&
+		if (receive_plan(session, memory, &over, &trouble) &&
 		    server_run(session, client, &trouble)) {
 			test_session_clear(session);
 			continue;
@@ -147,7 +144,7 @@ serve_one(void *arg, struct tool_client *client, GError **error)
 	};
 	bool good;
 
-	good = test_session_control(&session, &client->give_up, error) &&
+	good = test_session_control(&session, &client->watch, error) &&
 	       tool_link_accept(&session.control, &client->request, &session.hello, error) &&
 	       serve_runs(&session, client, job->options.memory, error);
 	test_session_close(&session);

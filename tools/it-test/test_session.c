@@ -20,11 +20,11 @@ struct test_crew {
 };
 
 bool
-test_session_control(struct test_session *session, const atomic_bool *give_up, GError **error)
+test_session_control(struct test_session *session, struct tool_watch *watch, GError **error)
 {
 	struct tool_link_spec spec = tool_mail_spec(session->seconds);
 
-	spec.give_up = give_up;
+	spec.watch = watch;
 	return tool_link_make(&session->control, session->adapter, &spec, error) &&
 	       tool_mail_open(&session->mail, &session->control, error);
 }
@@ -52,7 +52,7 @@ test_session_lane(struct test_session *session, uint64_t index, GError **error)
 	struct tool_link_spec spec = perf ? test_perf_spec(plan, session->seconds)
 					  : test_transaction_spec(plan, session->seconds);
 
-	spec.give_up = &session->give_up;
+	spec.watch = &lane->watch;
 	lane->plan = plan;
 	lane->server = session->server;
 	lane->seed = session->hello.session + index * UINT64_C(0x9e3779b97f4a7c15);
@@ -162,17 +162,50 @@ all_done(struct test_crew *crew)
 	return done;
 }
 
-/* Wait for the threads, and end them if the peer's control connection ends: the peer is dead then. */
+/* The waits of all threads end. */
+static void
+end_lanes(struct test_session *session)
+{
+	for (uint64_t i = 0; i < test_plan_lanes(&session->plan); i++)
+		atomic_store(&session->lanes[i].watch.give_up, true);
+}
+
+/* What has come over the lanes so far. */
+static uint64_t
+heard_on_lanes(struct test_session *session)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < test_plan_lanes(&session->plan); i++)
+		sum += atomic_load(&session->lanes[i].watch.heard);
+	return sum;
+}
+
+/*
+ * Wait for the threads. They are ended if the peer's control connection ends, since the peer is dead then, or if the
+ * server gives the client up, to which the lanes' progress is told.
+ */
 static bool
 wait_for_threads(struct test_session *session, struct test_crew *crew, GError **error)
 {
+	struct tool_watch *watch = session->control.spec.watch;
+	uint64_t before = 0;
 	bool good = true;
 
 	while (!all_done(crew)) {
-		if (good && !tool_link_stands(&session->control, error)) {
-			atomic_store(&session->give_up, true);
-			good = false;
-		}
+		uint64_t heard = watch != NULL ? heard_on_lanes(session) : 0;
+
+		if (watch != NULL && heard != before)
+			atomic_fetch_add(&watch->heard, 1);
+		before = heard;
+		if (!good)
+			continue;
+		if (watch != NULL && atomic_load(&watch->give_up))
+			good = tool_fail(error, TOOL_ERROR_PEER, TOOL_GIVEN_UP);
+		else
+			good = tool_link_stands(&session->control, error);
+		if (!good)
+			end_lanes(session);
 	}
 	return good;
 }
@@ -209,7 +242,7 @@ test_session_run(struct test_session *session, GError **error)
 		pthread_mutex_lock(&crew.lock);
 		crew.running -= count - started;
 		pthread_mutex_unlock(&crew.lock);
-		atomic_store(&session->give_up, true);
+		end_lanes(session);
 	}
 	good = wait_for_threads(session, &crew, error) && started == count;
 	for (uint64_t i = 0; i < started; i++)

@@ -36,8 +36,7 @@ struct test_session {
 	struct test_plan plan;
 	struct test_lane *lanes;
 	struct test_thread *threads;
-	double wall;         /* s, of the threads together */
-	atomic_bool give_up; /* the threads' waits must end */
+	double wall; /* s, of the threads together */
 };
 
 struct test_job {
@@ -48,8 +47,8 @@ struct test_job {
 	char *host;
 };
 
-/* Created, unconnected. give_up: as in tool_link_spec. */
-bool test_session_control(struct test_session *session, const atomic_bool *give_up, GError **error);
+/* Created, unconnected. The watch may be NULL. */
+bool test_session_control(struct test_session *session, struct tool_watch *watch, GError **error);
 
 /* Octets that one side of this plan needs: buffers, connections and threads. */
 uint64_t test_session_octets(const struct test_plan *plan);

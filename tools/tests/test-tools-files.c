@@ -332,6 +332,64 @@ test_agreed_sum(void)
 #define ADD(name, function) \
 	g_test_add("/tools/files/" name, struct place, NULL, set_up, function, tear_down)
 
+/* Files whose size is not that of their content, and what is no regular file: each is refused with its reason. */
+static void
+test_no_source(void)
+{
+	static const struct {
+		const char *path;
+		const char *why;
+	} bad[] = {{"/proc/cpuinfo", "more than the 0 octets of its size"},
+		   {"/proc/self/status", "more than the 0 octets of its size"},
+		   {"/dev/zero", "is not a regular file"},
+		   {"/dev/null", "is not a regular file"},
+		   {"/", "is not a regular file"},
+		   {"/proc/self/mem", "/proc/self/mem: "}};
+	struct cp_source source;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		g_assert_false(cp_source_open(&source, -1, bad[i].path, &error));
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_FAILED);
+		g_assert_nonnull(strstr(error->message, bad[i].why));
+	}
+}
+
+/* A file that is longer, shorter or another one than when it was opened is not what was copied. */
+static void
+test_changing_source(struct place *place, gconstpointer unused)
+{
+	static const struct {
+		off_t size;
+		size_t written;
+	} changes[] = {{8, 0}, {6, 0}, {0, 0}, {7, 3}};
+	const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	g_autofree char *path = path_in(place->served, "file");
+
+	(void)unused;
+	for (size_t i = 0; i < G_N_ELEMENTS(changes); i++) {
+		g_autoptr(GError) error = NULL;
+		struct cp_source source;
+		int fd;
+
+		write_file(place->served, "file", "content");
+		g_assert_cmpint(utimensat(AT_FDCWD, path, old, 0), ==, 0);
+		g_assert_true(cp_source_open(&source, place->folder, "file", NULL));
+		g_assert_cmpuint(source.size, ==, 7);
+		g_assert_true(cp_source_unchanged(&source, NULL));
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		g_assert_cmpint(fd, >=, 0);
+		g_assert_cmpint(ftruncate(fd, changes[i].size), ==, 0);
+		g_assert_cmpint(pwrite(fd, "new", changes[i].written, 0), ==,
+				(ssize_t)changes[i].written);
+		close(fd);
+		g_assert_false(cp_source_unchanged(&source, &error));
+		g_assert_nonnull(strstr(error->message, "while it was copied"));
+		cp_source_close(&source);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -347,5 +405,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/files/sums", test_sums);
 	g_test_add_func("/tools/files/long-sum", test_long_sum);
 	g_test_add_func("/tools/files/agreed-sum", test_agreed_sum);
+	ADD("changing-source", test_changing_source);
+	g_test_add_func("/tools/files/no-source", test_no_source);
 	return g_test_run();
 }

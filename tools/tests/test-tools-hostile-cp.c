@@ -371,6 +371,34 @@ test_terminal(void)
 	g_assert_nonnull(strstr(output, "a\\x1b[31m\\x0ab"));
 }
 
+/* Both places are taken: one client stops after its request, one after its first chunk. Others get the places. */
+static void
+test_stopped_and_full(void)
+{
+	struct cp_letter chunk = {.word = CP_CHUNK_READY, .size = CP_CHUNK};
+	struct hostile_server loose = server;
+	struct hostile_server small;
+	struct hostile_end ends[2];
+	g_autofree char *why = NULL;
+
+	hostile_server_start(&small, "it-cp", HOSTILE_SERVES, "--serve", "@", "--clients", "2",
+			     NULL);
+	server = small;
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		put(&ends[i], 2 * CP_CHUNK);
+	say(&ends[1], &chunk);
+	for (size_t i = 0; i < 3; i++)
+		honest_is_served();
+	why = heard(&ends[0], CP_RESULT, false);
+	g_assert_nonnull(strstr(why, "others wait for the place"));
+	hostile_is_left(&ends[0]);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+	nothing_stays();
+	hostile_server_end(&small);
+	server = loose;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -388,6 +416,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/cp/get-freed-ahead", test_get_freed_ahead);
 	g_test_add_func("/tools/hostile/cp/no-ring", test_no_ring);
 	g_test_add_func("/tools/hostile/cp/death", test_death);
+	g_test_add_func("/tools/hostile/cp/stopped-and-full", test_stopped_and_full);
 	g_test_add_func("/tools/hostile/cp/terminal", test_terminal);
 	status = g_test_run();
 	hostile_server_end(&server);

@@ -6,11 +6,14 @@
  */
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hostile.h"
+#include "tool_pattern.h"
 
 #define LETTER 64
 #define PLACES 8
@@ -18,7 +21,9 @@
 enum word {
 	START = 1,
 	PING = 2,
+	GO_ON = 3,
 	PONG = 4,
+	DONE = 5,
 	END = 6,
 	TOO_LARGE = 7,
 };
@@ -200,23 +205,95 @@ test_silent(void)
 	honest_is_served();
 }
 
-/* All places are taken by clients that have sent something: the next one is told that the server is busy. */
+/* All places are taken by clients that began a run and stopped. They lose their places, in the order in which they stopped. */
 static void
-test_full(void)
+test_stopped_and_full(void)
 {
 	struct hostile_end ends[PLACES];
-	g_autofree char *output = NULL;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
 		hostile_enter(&ends[i], &server, TOOL_PING);
 		say(&ends[i], START, 64, 0, 0);
 		heard(&ends[i], START);
 	}
-	g_assert_cmpint(hostile_run(&output, &server, "it-ping", "-p", "@", "127.0.0.1", NULL), ==,
-			1);
-	g_assert_nonnull(strstr(output, "busy"));
+	for (size_t i = 0; i < 3; i++)
+		honest_is_served();
+	hostile_is_left(&ends[0]);
+	hostile_server_said(&server, "a client that has stopped loses its place");
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
 		hostile_close(&ends[i]);
+}
+
+/* One letter of the client's half of a round; number counts letters. */
+static void
+slow_step(struct hostile_end *end, const struct tool_memory *memory, uint64_t number)
+{
+	if (number % 2 == 0)
+		tool_pattern_fill(memory->octets, 64, number / 2, 0);
+	say(end, number % 2 == 0 ? PING : PONG, number / 2, memory->context,
+	    tool_memory_address(memory, 0));
+	heard(end, number % 2 == 0 ? GO_ON : DONE);
+}
+
+/*
+ * A client that makes one step for each other client that comes and says nothing. They take the places of each other, and
+ * it keeps its own, though each of its steps comes later than that of any honest client.
+ */
+static void
+test_slow(void)
+{
+	struct hostile_end ends[3 * PLACES];
+	struct tool_memory memory;
+	struct hostile_end slow;
+
+	hostile_enter(&slow, &server, TOOL_PING);
+	g_assert_true(tool_memory_make(&memory, &slow.adapter, 64,
+				       IT_PRIV_REMOTE_READ | IT_PRIV_REMOTE_WRITE, false, NULL));
+	say(&slow, START, 64, 0, 0);
+	heard(&slow, START);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+		slow_step(&slow, &memory, i);
+		hostile_enter(&ends[i], &server, TOOL_PING);
+	}
+	slow_step(&slow, &memory, G_N_ELEMENTS(ends));
+	g_assert_true(tool_link_stands(&slow.link, NULL));
+	honest_is_served();
+	tool_link_close(&slow.link);
+	tool_memory_free(&memory);
+	hostile_close(&slow);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		hostile_close(&ends[i]);
+}
+
+/* All places are taken by clients that go on, which is the only case in which the server is busy. */
+static void
+test_full(void)
+{
+	struct hostile_server small;
+	g_autofree char *port = NULL;
+	g_autofree char *output = NULL;
+	g_autofree char *program = g_build_filename(g_getenv("ITAPI_TOOLS"), "it-ping", NULL);
+	GPid pid;
+
+	hostile_server_start(&small, "it-ping", HOSTILE_SERVES, "--clients", "1", NULL);
+	port = g_strdup_printf("%u", small.port);
+	{
+		char *argv[] = {program, "-a", "iwarp", "-p", port, "127.0.0.1", NULL};
+
+		g_assert_true(g_spawn_async(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
+					    &pid, NULL));
+	}
+	/* Whichever of the two was first, the endless one has the place in the end. */
+	for (;;) {
+		g_clear_pointer(&output, g_free);
+		if (hostile_run(&output, &small, "it-ping", "-p", port, "-C", "1", "127.0.0.1",
+				NULL) == 1)
+			break;
+	}
+	g_assert_nonnull(strstr(output, "busy"));
+	g_assert_cmpint(kill(pid, SIGINT), ==, 0);
+	g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+	hostile_server_end(&small);
 }
 
 /* All places are taken by silent clients: the oldest loses its place to a client that sends something. */
@@ -304,6 +381,8 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/ping/no-memory", test_no_memory);
 	g_test_add_func("/tools/hostile/ping/silent", test_silent);
 	g_test_add_func("/tools/hostile/ping/full", test_full);
+	g_test_add_func("/tools/hostile/ping/stopped-and-full", test_stopped_and_full);
+	g_test_add_func("/tools/hostile/ping/slow", test_slow);
 	g_test_add_func("/tools/hostile/ping/silent-and-full", test_silent_and_full);
 	g_test_add_func("/tools/hostile/ping/greetings", test_greetings);
 	g_test_add_func("/tools/hostile/ping/mute-streams", test_mute_streams);

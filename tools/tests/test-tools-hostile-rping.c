@@ -379,6 +379,29 @@ test_servers(void)
 	client_notices(LIE_WRITES_SOURCE, "it-ping: ");
 }
 
+/* All places are taken by clients that have advertised a source, or said nothing, and do nothing more. */
+static void
+test_stopped_and_full(void)
+{
+	struct tool_memory sources[PLACES];
+	struct hostile_end ends[PLACES];
+
+	for (size_t i = 0; i < PLACES; i++) {
+		enter(&ends[i]);
+		half_a_round(&ends[i], &sources[i], "anything");
+		if (i % 2 == 0)
+			heard(&ends[i]);
+	}
+	for (size_t i = 0; i < 3; i++)
+		honest_is_served();
+	hostile_is_left(&ends[0]);
+	for (size_t i = 0; i < PLACES; i++) {
+		tool_link_close(&ends[i].link);
+		tool_memory_free(&sources[i]);
+		hostile_close(&ends[i]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -393,6 +416,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/rping/sinks", test_sinks);
 	g_test_add_func("/tools/hostile/rping/no-sink", test_no_sink);
 	g_test_add_func("/tools/hostile/rping/death", test_death);
+	g_test_add_func("/tools/hostile/rping/stopped-and-full", test_stopped_and_full);
 	g_test_add_func("/tools/hostile/rping/verify", test_verify);
 	g_test_add_func("/tools/hostile/rping/servers", test_servers);
 	status = g_test_run();

@@ -392,6 +392,38 @@ test_silent(void)
 		hostile_close(&ends[i]);
 }
 
+/*
+ * All three places are taken by runs that stopped: behind the plan, with one of two connections, and with all connections,
+ * when the server's threads wait. Others get the places.
+ */
+static void
+test_stopped_and_full(void)
+{
+	struct hostile_server small_server;
+	struct hostile_end ends[3];
+	struct hostile_end lanes[3];
+	struct tool_hello hellos[3];
+
+	hostile_server_start(&small_server, "it-test", HOSTILE_SERVES, "--timeout", "0",
+			     "--clients", "3", NULL);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++)
+		begin(&ends[i], &small_server, &hellos[i]);
+	for (size_t i = 0; i < G_N_ELEMENTS(lanes); i++) {
+		struct tool_hello hello = hellos[i > 0 ? 2 : 1];
+
+		hello.index = i == 2 ? 2 : 1;
+		g_assert_true(hostile_connect(&lanes[i], &small_server, &hello));
+	}
+	for (size_t i = 0; i < 5; i++)
+		honest_is_served(&small_server);
+	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
+		hostile_close(&ends[i]);
+		hostile_close(&lanes[i]);
+	}
+	hostile_server_said(&small_server, "a client that has stopped loses its place");
+	hostile_server_end(&small_server);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -409,6 +441,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/test/out-of-turn", test_out_of_turn);
 	g_test_add_func("/tools/hostile/test/first-token", test_first_token);
 	g_test_add_func("/tools/hostile/test/wrong-data", test_wrong_data);
+	g_test_add_func("/tools/hostile/test/stopped-and-full", test_stopped_and_full);
 	g_test_add_func("/tools/hostile/test/silent", test_silent);
 	status = g_test_run();
 	hostile_server_end(&server);

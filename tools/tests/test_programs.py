@@ -6,6 +6,7 @@
 Usage: test_programs.py TOOLS ADAPTER self|pair      (TAP)
 """
 
+import fcntl
 import functools
 import os
 import pty
@@ -14,8 +15,11 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
+import threading
 
 from tool_runs import (PATIENCE, Failed, Folder, Server, finish, main, run, start,
                        wait_for_traffic)
@@ -196,6 +200,49 @@ def progress(bench):
         same(('', ''), (said.out, said.err))
 
 
+def terminal_lines(bench, folder, columns):
+    """What it-cp writes to a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    source = os.path.join(folder.path, 'source')
+    with subprocess.Popen([os.path.join(bench.tools, 'it-cp'), '-a', bench.adapter, '--self', '--serve', folder.served,
+                           source, ':copy'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=follower) as copy:
+        os.close(follower)
+        shown = b''
+        while True:
+            try:
+                octets = os.read(leader, 65536)
+            except OSError:     # nobody has the terminal open any more
+                break
+            shown += octets
+        status = copy.wait(PATIENCE)
+    os.close(leader)
+    same(0, status)
+    return shown.decode('ascii')
+
+
+def widths(bench):
+    """The line of the progress is narrower than any terminal, and as wide as is worth it; only \r and \n control it."""
+    with Folder() as folder:
+        folder.file('source', SOME * 4)
+        for columns in (2, 5, 10, 14, 20, 25, 33, 40, 60, 80, 132, 400, 1000, 0):
+            shown = terminal_lines(bench, folder, columns)
+            lines = [line for line in re.split('[\r\n]+', shown) if line]
+            if not lines or any(len(line) >= (columns or 80) for line in lines):
+                raise Failed('%d columns: %r' % (columns, lines))
+            if re.search('[^ -~\r\n]', shown):
+                raise Failed('control characters: %r' % shown)
+            if columns == 0 or columns >= 6:
+                last = lines[-1]
+                if '100%' not in last or ('[' in last) != (columns == 0 or columns > 8):
+                    raise Failed('%d columns: %r' % (columns, last))
+            if columns == 80 and not re.search(r'#\] 100% .* of .* MB/s .* left *$', lines[-1]):
+                raise Failed('80 columns: %r' % lines[-1])
+        said = bench.copy(folder, os.path.join(folder.path, 'source'), '@copy', '--progress')
+        if '\r' in said.err or '100%' not in said.err or not said.err.endswith('left\n'):
+            raise Failed('no terminal: %r' % said.err)
+
+
 def small_copies(bench):
     with Folder() as folder:
         for size in (0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1):
@@ -214,6 +261,52 @@ def large_copies(bench):
             same(True, octets == folder.content('served/copy'))
             bench.copy(folder, '@copy', os.path.join(folder.path, 'back'), *options)
             same(True, octets == folder.content('back'))
+
+
+def strange_files(bench):
+    """What is no regular file, and files that have not what their size says, are refused; holes are copied."""
+    with Folder() as folder:
+        pipe = os.path.join(folder.path, 'pipe')
+        os.mkfifo(pipe)
+        for path, why in (('/proc/cpuinfo', 'more than the 0 octets of its size'), (pipe, 'is not a regular file'),
+                          ('/dev/zero', 'is not a regular file'), (folder.served, 'is not a regular file')):
+            words = ('--self', '--serve', folder.served, path, ':copy')     # no server hears of it
+            run(bench.tools, 'it-cp', '-a', bench.adapter, *words).expect(1, why)
+        kernel = '/sys/kernel/mm/transparent_hugepage/enabled'      # its size is that of a page
+        if os.path.exists(kernel):
+            bench.copy(folder, kernel, '@copy', expect=1).expect(1, 'the file ends after')
+        os.mkfifo(os.path.join(folder.served, 'pipe'))
+        back = os.path.join(folder.path, 'back')
+        bench.copy(folder, '@pipe', back, expect=1).expect(1, 'the server says', 'is not a regular file')
+        same(['pipe'], folder.names())
+        sparse = folder.file('sparse', b'begin')
+        os.truncate(sparse, (3 << 20) + 5)
+        bench.copy(folder, sparse, '@copy')
+        same(b'begin' + bytes(3 << 20), folder.content('served/copy'))
+        same(False, os.path.exists(back))
+
+
+def growing_file(bench):
+    """A file to which somebody writes while it is copied, in both directions: no success, and no target."""
+    with Folder() as folder:
+        for source, target in ((folder.file('log', SOME), '@copy'), (folder.file('served/log', SOME), '')):
+            over = threading.Event()
+
+            def append(path=source, over=over):
+                with open(path, 'ab', buffering=0) as log:
+                    while not over.wait(0.001):
+                        log.write(b'a line\n')
+
+            writer = threading.Thread(target=append)
+            writer.start()
+            try:
+                words = (source, target) if target else ('@log', os.path.join(folder.path, 'back'))
+                bench.copy(folder, *words, expect=1).expect(1, 'while it was copied')
+            finally:
+                over.set()
+                writer.join()
+        same(['log'], folder.names())
+        same(['log', 'served'], sorted(os.listdir(folder.path)))
 
 
 def walls(bench):
@@ -470,7 +563,8 @@ EVERYWHERE = [
       for kind in ('write', 'read', 'send')],
     *[('checked-' + kind, functools.partial(checked, kind)) for kind in ('write', 'read', 'send')],
     ('duration', duration), ('columns', columns),
-    ('copies', copies), ('progress', progress), ('small-copies', small_copies), ('large-copies', large_copies),
+    ('copies', copies), ('progress', progress), ('widths', widths), ('small-copies', small_copies), ('large-copies', large_copies),
+    ('strange-files', strange_files), ('growing-file', growing_file),
     ('walls', walls), ('no-room', no_room),
 ]
 

@@ -7,16 +7,22 @@
 #include <string.h>
 
 #include "certify_report.h"
+#include "tool_output.h"
 
 bool
 certify_write(const char *path, const char *text, gsize length, GError **error)
 {
+	int number = 0;
+
 	if (strcmp(path, "-") != 0)
-		return g_file_set_contents(path, text, (gssize)length, error);
-	if (fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0)
-		return true;
-	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_IO, "stdout cannot be written");
-	return false;
+		number = tool_output_file(path, text, length);
+	else if (fwrite(text, 1, length, stdout) != length || tool_output_flush() != 0)
+		number = tool_output_flush();
+	if (number != 0)
+		g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(number),
+			    "%s cannot be written: %s", strcmp(path, "-") != 0 ? path : "stdout",
+			    g_strerror(number));
+	return number == 0;
 }
 
 /* --- TAP ------------------------------------------------------------------------------------- */

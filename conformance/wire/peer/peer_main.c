@@ -21,6 +21,7 @@
 #include "peer_load.h"
 #include "peer_octets.h"
 #include "peer_stack.h"
+#include "tool_output.h"
 
 #define WORK_SIZE   (1u << 18) /* of an endpoint's memory for requests */
 #define WITHIN_MS   "20000"
@@ -540,6 +541,7 @@ main(int argc, char **argv)
 	g_autoptr(GError) error = NULL;
 	int listener;
 
+	tool_output_watch();
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, &error) || argc > 1 || port < 0 ||
 	    port > 65535) {

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Output that cannot be written ends every program with a message and a failure (TAP).
+
+Usage: test_output.py BUILD SOURCE
+"""
+
+import functools
+import os
+import resource
+import subprocess
+import sys
+
+from tool_runs import PATIENCE, Failed, Folder, Server, main, start
+
+SELF = ('--self', '-a', 'emul:ib', '-C', '3')
+
+
+def commands(build, source):
+    """Programs that print something and end by themselves, with what they need."""
+    def tool(name, *words):
+        return [os.path.join(build, 'tools', name), *words]
+    conformance = os.path.join(build, 'conformance')
+    yield 'it-info', tool('it-info')
+    yield 'it-info --json', tool('it-info', '--json')
+    yield 'it-info --env', tool('it-info', '--env')
+    yield 'it-info --version', tool('it-info', '--version')
+    for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
+        yield name + ' --help', tool(name, '--help')
+    for name in ('it-ping', 'it-test'):
+        yield name, tool(name, *SELF)
+        yield name + ' --json', tool(name, *SELF, '--json')
+    yield 'it-wire --list', [os.path.join(conformance, 'wire/it-wire'), '--list', '--cases',
+                             os.path.join(source, 'conformance/wire/cases')]
+    yield 'it-wire-peer --help', [os.path.join(conformance, 'wire/it-wire-peer'), '--help']
+    yield 'it-certify --list', [os.path.join(conformance, 'certify/it-certify'), '--list', '--programs',
+                                os.path.join(conformance, 'certify')]
+    report = os.path.join(source, 'doc/certified/emul-ib.json')
+    yield 'it-certify compare', [os.path.join(conformance, 'certify/it-certify'), 'compare', report, report]
+    yield 'mutants-list', [os.path.join(conformance, 'mutants/mutants-list')]
+    yield 'differential --help', [os.path.join(conformance, 'differential/differential'), '--help']
+    for script in ('tools/bench', 'conformance/mutants/run', 'conformance/lab/run_lab.py', 'tools/mutate',
+                   'conformance/wire/judge_siw.py'):
+        yield script + ' --help', [sys.executable, '-B', os.path.join(source, script), '--help']
+
+
+def ended(command, stdout, status, **keywords):
+    said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          timeout=PATIENCE, check=False, **keywords)
+    if said.returncode != status or (status != 0 and not said.stderr):
+        raise Failed('exit status %d instead of %d: %r' % (said.returncode, status, said.stderr))
+    return said.stderr
+
+
+def can_be_written(command):
+    with open('/dev/null', 'wb') as null:
+        ended(command, null, 0)
+
+
+def is_full(command):
+    with open('/dev/full', 'wb') as full:
+        if 'No space left' not in ended(command, full, 1):
+            raise Failed('the reason is missing')
+
+
+def is_closed(command):
+    ended(command, None, 1, preexec_fn=lambda: os.close(1))
+
+
+def has_no_reader(command):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ended(command, writer, 1)
+    finally:
+        os.close(writer)
+
+
+def at_limit(command):
+    """A file that may not become larger, so a part of the output is in it."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+    with Folder() as folder, open(os.path.join(folder.path, 'out'), 'wb') as out:
+        ended(command, out, 1, preexec_fn=limit)
+
+
+def reader_goes(tools):
+    """`it-ping -v | head -1`: a run without an end ends when nobody reads it."""
+    with Server(tools, 'it-ping', '-a', 'iwarp', '-P') as server:
+        client = start(tools, 'it-ping', '-a', 'iwarp', '-p', server.port, '-v', '127.0.0.1')
+        client.stdout.readline()
+        client.stdout.close()
+        err = client.stderr.read()
+        client.stderr.close()
+        if client.wait(PATIENCE) != 1 or 'Broken pipe' not in err:
+            raise Failed('status %s: %s' % (client.returncode, err))
+
+
+def copied_without_report(tools):
+    """The report of a copy is lost: that is a failure, although the file is complete."""
+    with Folder() as folder, open('/dev/full', 'wb') as full:
+        source = folder.file('source', b'octets')
+        ended([os.path.join(tools, 'it-cp'), '--self', '-a', 'emul:ib', '--serve', folder.served, source, ':copy'], full, 1)
+        if folder.content('served/copy') != b'octets':
+            raise Failed('another content')
+        ended([os.path.join(tools, 'it-cp'), '--self', '-a', 'emul:ib', '-q', '--serve', folder.served, source, ':copy'], full, 0)
+
+
+def reports(build, source):
+    """it-certify and it-wire: a report that cannot be written, and one for a reader behind a pipe."""
+    report = os.path.join(source, 'doc/certified/emul-ib.json')
+    page = [os.path.join(build, 'conformance/certify/it-certify'), 'page', report]
+    with Folder() as folder:
+        pipe = os.path.join(folder.path, 'pipe')
+        os.mkfifo(pipe)
+        with subprocess.Popen(['cat', pipe], stdout=subprocess.PIPE) as reader:
+            ended([*page, pipe], subprocess.DEVNULL, 0)
+            if b'</html>' not in reader.communicate(timeout=PATIENCE)[0]:
+                raise Failed('the reader of the pipe got no page')
+        full = os.path.join(folder.path, 'full')
+        os.symlink('/dev/full', full)
+        said = subprocess.run([*page, full], stderr=subprocess.PIPE, text=True, check=False)
+        if said.returncode == 0 or 'No space left' not in said.stderr:
+            raise Failed('status %d: %s' % (said.returncode, said.stderr))
+        if os.readlink(full) != '/dev/full':
+            raise Failed('the device was replaced by a file')
+
+
+def cases(build, source):
+    tools = os.path.join(build, 'tools')
+    for name, command in commands(build, source):
+        ways = [is_full, is_closed]
+        if '--help' not in command:
+            ways += [can_be_written, has_no_reader, at_limit]
+        for way in ways:
+            yield '%s, %s' % (name, way.__name__), functools.partial(way, command)
+    yield 'reader goes', functools.partial(reader_goes, tools)
+    yield 'copied without report', functools.partial(copied_without_report, tools)
+    yield 'reports', functools.partial(reports, build, source)
+
+
+if __name__ == '__main__':
+    sys.exit(main(list(cases(*sys.argv[1:3]))))
