@@ -21,7 +21,6 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_relax.h"
 
 enum parker_word {
 	FREE = 0,
@@ -235,8 +235,8 @@ kal_host_parker_close(void *self, struct ri_parker *parker)
 
 	if (atomic_load(&host->dead))
 		return;
-	while (atomic_load(wakers_of(parker)) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(wakers_of(parker)) != 0; round++)
+		ri_relax(round);
 	if (parker->fd != 0)
 		close(parker->fd - 1);
 	parker->fd = 0;

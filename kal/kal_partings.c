@@ -13,12 +13,12 @@
  * functions on the service thread find out under the lock whether another thread has done so.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
+#include "ri_relax.h"
 
 #define PARTINGS    64
 #define OCTETS_MAX  65536
@@ -197,6 +197,6 @@ void
 kal_partings_end_all(struct kal_cm *cm)
 {
 	end_all_but(cm, 0);
-	while (one_is_ending(cm))
-		sched_yield();
+	for (unsigned round = 0; one_is_ending(cm); round++)
+		ri_relax(round);
 }

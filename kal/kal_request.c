@@ -14,13 +14,13 @@
  * for one that runs, before it goes on (request_stop).
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
+#include "ri_relax.h"
 
 static void request_ready(void *arg, uint32_t events);
 static void request_late(void *arg);
@@ -175,8 +175,8 @@ kal_request_end_all(struct kal_cm *cm)
 		kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
 	}
 	/* The service thread may be about to free a request that it has taken. */
-	while (atomic_load(&cm->alive) > 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&cm->alive) > 0; round++)
+		ri_relax(round);
 }
 
 struct kal_request *

@@ -14,10 +14,10 @@
  */
 #include "ual_evd.h"
 
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "ri_relax.h"
 #include "ual.h"
 #include "ual_log.h"
 #include "ual_sleep.h"
@@ -145,8 +145,8 @@ async_unassign(struct ual_evd *evd)
 		*async_place(evd) = NULL;
 	pthread_mutex_unlock(&ia->lock);
 	/* A post that is under way has a reference until it ends. */
-	while (atomic_load(&evd->object.refs) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&evd->object.refs) != 0; round++)
+		ri_relax(round);
 }
 
 /* Destroy the EVD. The handle is retracted, or was never published. */

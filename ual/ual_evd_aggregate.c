@@ -14,9 +14,9 @@
  * taken. Order of locks: member's control, aggregate's control, member's event lock, aggregate's event lock.
  * Evaluation of a member, which may run in dispatch, takes event locks only.
  */
-#include <sched.h>
 
 #include "ri_owned.h"
+#include "ri_relax.h"
 #include "ual.h"
 #include "ual_evd.h"
 
@@ -154,12 +154,12 @@ bool
 ual_aggregate_is_free(struct ual_evd *aevd)
 {
 	/* A call that tries the handle has a reference for a moment; a member that joins meanwhile keeps one. */
-	while (!has_members(aevd)) {
+	for (unsigned round = 0; !has_members(aevd); round++) {
 		if (ual_object_freeze(&aevd->object))
 			return true;
 		if (ual_object_frozen(&aevd->object))
 			return false; /* another thread frees it */
-		sched_yield();
+		ri_relax(round);
 	}
 	return false;
 }

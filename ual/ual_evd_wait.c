@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "ri_owned.h"
+#include "ri_relax.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_sleep.h"
@@ -215,8 +216,9 @@ ual_evd_evaluate_fully(struct ual_evd *evd)
 	unsigned mine = evaluation_request(evd);
 
 	/* After a call took the last event, the descriptor must not be readable. */
-	while (evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0)
-		sched_yield();
+	for (unsigned round = 0; evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0;
+	     round++)
+		ri_relax(round);
 }
 
 void

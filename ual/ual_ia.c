@@ -19,9 +19,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "kal_settings.h"
+#include "ri_relax.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_key.h"
@@ -206,11 +206,9 @@ hide_all(struct ual_ia *ia)
 static void
 ia_empty(struct ual_ia *ia)
 {
-	const struct timespec nap = {.tv_nsec = 50 * 1000};
-
 	while (hide_all(ia) > 0) {
 		ual_sleep_wake_all(ia);
-		(void)nanosleep(&nap, NULL);
+		ri_relax_nap();
 	}
 	ual_section_wait();
 }

@@ -29,12 +29,11 @@
  */
 #include "ual_object.h"
 
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "ri_owned.h"
+#include "ri_relax.h"
 #include "ual_section.h"
 
 #define CHUNK_SLOTS    (UAL_CHUNK_SIZE / UAL_SLOT_SIZE)
@@ -243,18 +242,12 @@ ual_object_visitors(struct ual_object *object)
 bool
 ual_object_retract(struct ual_object *object)
 {
-	const struct timespec nap = {.tv_nsec = 50 * 1000};
-
 	if (!ual_object_hide(object))
 		return false;
 	ual_section_wait();
 	/* The caller is one of them, unless the handle was never returned to the application. */
-	for (unsigned round = 0; ual_object_visitors(object) > 1; round++) {
-		if (round < 100)
-			sched_yield();
-		else
-			(void)nanosleep(&nap, NULL);
-	}
+	for (unsigned round = 0; ual_object_visitors(object) > 1; round++)
+		ri_relax(round);
 	return true;
 }
 

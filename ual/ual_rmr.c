@@ -17,9 +17,9 @@
 
 #include "ual_rmr.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
+#include "ri_relax.h"
 #include "ual.h"
 #include "ual_dto.h"
 #include "ual_ep.h"
@@ -107,8 +107,8 @@ ual_rmr_free(struct ual_rmr *rmr)
 	if (!ual_object_retract(&rmr->object))
 		return IT_ERR_INVALID_RMR;
 	/* This call is never refused: wait for a reset that has a reference now. */
-	while (!ual_object_freeze(&rmr->object))
-		sched_yield();
+	for (unsigned round = 0; !ual_object_freeze(&rmr->object); round++)
+		ri_relax(round);
 	rmr_destroy(&rmr->object);
 	return IT_SUCCESS;
 }

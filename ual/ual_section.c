@@ -11,10 +11,9 @@
 #include "ual_section.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <time.h>
 
 #include "ri_order.h"
+#include "ri_relax.h"
 #include "ri_slot.h"
 
 #define MARKS 512u
@@ -64,18 +63,6 @@ ual_section_end_slow(unsigned half)
 	crowd_mine[half]--;
 }
 
-/* Let the others run: first by yielding, soon by sleeping. */
-static void
-pause_for(unsigned round)
-{
-	const struct timespec nap = {.tv_nsec = 50 * 1000};
-
-	if (round < 100)
-		sched_yield();
-	else
-		(void)nanosleep(&nap, NULL);
-}
-
 static void
 wait_for_marks(void)
 {
@@ -87,7 +74,7 @@ wait_for_marks(void)
 		if (&marks[i] == ual_section_mine || seen % 2 == 0)
 			continue;
 		for (unsigned round = 0; atomic_load(&marks[i].phase) == seen; round++)
-			pause_for(round);
+			ri_relax(round);
 	}
 }
 
@@ -103,7 +90,7 @@ wait_for_crowd(void)
 		unsigned half = atomic_fetch_xor(&crowd_half, 1);
 
 		for (unsigned round = 0; atomic_load(&crowd[half]) != 0; round++)
-			pause_for(round);
+			ri_relax(round);
 	}
 	pthread_mutex_unlock(&wait_lock);
 }

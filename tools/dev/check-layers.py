@@ -39,7 +39,7 @@ RULES = {
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_owned.h',
-             'rnicpi/support/ri_order.h', 'rnicpi/support/ri_slot.h'] + PROVIDER_USER_HALF + GLIB,
+             'rnicpi/support/ri_order.h', 'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
     'rnicpi/': [],

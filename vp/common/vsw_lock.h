@@ -13,10 +13,11 @@
 #define VSW_LOCK_H
 
 #include <assert.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "ri_relax.h"
 
 struct vsw_lock {
 	atomic_uint owned;
@@ -32,10 +33,8 @@ vsw_trylock(struct vsw_lock *lock)
 static __attribute__((cold, noinline, unused)) void
 vsw_lock_wait(struct vsw_lock *lock)
 {
-	for (unsigned spins = 0; !vsw_trylock(lock); spins++) {
-		if (spins > 100)
-			sched_yield();
-	}
+	for (unsigned round = 0; !vsw_trylock(lock); round++)
+		ri_relax(round);
 }
 
 static inline void

@@ -4,7 +4,7 @@
 /* The marks of all threads, and the wait for them. */
 #include "vsw_mark.h"
 
-#include <sched.h>
+#include "ri_relax.h"
 
 #define THREADS 512u /* that can have marks at the same time; the others count their uses */
 
@@ -65,9 +65,7 @@ vsw_marks_wait(const struct vsw_mem_entry *entry)
 	for (unsigned i = 0; i < used * VSW_MARKS_EACH; i++) {
 		vsw_mark *mark = &marks[i / VSW_MARKS_EACH].entry[i % VSW_MARKS_EACH];
 
-		for (unsigned spins = 0; atomic_load(mark) == entry; spins++) {
-			if (spins > 100)
-				sched_yield();
-		}
+		for (unsigned round = 0; atomic_load(mark) == entry; round++)
+			ri_relax(round);
 	}
 }

@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_relax.h"
+
 #define PLACES_PER_ENTRY 4
 
 /* --- keys -------------------------------------------------------------------------------- */
@@ -194,8 +196,8 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, bool cou
 		return NULL;
 
 	vsw_lock(&entry->lock);
-	while (atomic_load(&entry->uses) != 0)
-		sched_yield(); /* an access looks up an old key and is about to be refused */
+	for (unsigned round = 0; atomic_load(&entry->uses) != 0; round++)
+		ri_relax(round); /* an access looks up an old key and is about to be refused */
 	atomic_store(&entry->counted, counted);
 	vsw_mem_renew(entry, octet);
 	entry->kind = (uint8_t)kind;
@@ -234,10 +236,8 @@ vsw_mem_entry_give(struct vsw_mem_entry *entry)
 static void
 uses_wait(const struct vsw_mem_entry *entry)
 {
-	for (unsigned spins = 0; atomic_load(&entry->uses) != 0; spins++) {
-		if (spins > 100)
-			sched_yield();
-	}
+	for (unsigned round = 0; atomic_load(&entry->uses) != 0; round++)
+		ri_relax(round);
 }
 
 void

@@ -25,8 +25,9 @@
  */
 #include "vsw_srq.h"
 
-#include <sched.h>
 #include <string.h>
+
+#include "ri_relax.h"
 
 /* --- the line of members that wait; with the lock ---------------------------------------- */
 
@@ -222,8 +223,8 @@ vsw_srq_part(struct vsw_srq_member *member)
 		return;
 	vsw_srq_leave(member);
 	vsw_srq_pass_on(member);
-	while (atomic_load(&member->woken) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&member->woken) != 0; round++)
+		ri_relax(round);
 	member->srq = NULL;
 	atomic_fetch_sub(&srq->users, 1);
 }

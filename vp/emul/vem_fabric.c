@@ -8,6 +8,7 @@
  * address of this machine is an address of the fabric, so applications can use the same addresses as on a
  * real network.
  */
+#include "ri_relax.h"
 #include "vem.h"
 
 #include <ifaddrs.h>
@@ -344,11 +345,8 @@ vem_pair_leave(struct ri_qp *qp)
 	struct vem_end *end = &pair->end[qp->side];
 	atomic_store(&end->qp, NULL);
 	ri_order_others(&vsw_order_light);
-	for (unsigned spins = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
-	     spins++) {
-		if (spins > 100)
-			sched_yield();
-	}
+	for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven); round++)
+		ri_relax(round);
 	qp->pair = NULL;
 	if (atomic_fetch_sub(&pair->refs, 1) == 1)
 		free(pair);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_relax.h"
 #include "vem_ud.h"
 
 #define MAX_QP 65536
@@ -181,10 +182,10 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 static void
 roles_take(struct ri_qp *qp)
 {
-	while (!vsw_role_take(&qp->tx))
-		sched_yield();
-	while (!vsw_role_take(&qp->rx))
-		sched_yield();
+	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
+		ri_relax(round);
+	for (unsigned round = 0; !vsw_role_take(&qp->rx); round++)
+		ri_relax(round);
 }
 
 static void
@@ -201,8 +202,8 @@ static void
 qp_renew(struct ri_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
-	while (!qp->ud && atomic_load(&qp->inside) != 0)
-		sched_yield();
+	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
+		ri_relax(round);
 	vem_pair_leave(qp);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
@@ -245,9 +246,9 @@ end_is_raised(struct ri_qp *qp)
 {
 	bool over = false, telling = true;
 
-	for (unsigned spins = 0; !over && telling && spins < 1000; spins++) {
-		if (spins > 0)
-			sched_yield();
+	for (unsigned round = 0; !over && telling && round < 1000; round++) {
+		if (round > 0)
+			ri_relax(round);
 		vsw_lock(&qp->lock);
 		over = !qp->ended || qp->told;
 		telling = qp->telling;
@@ -467,8 +468,8 @@ vem_qp_destroy(struct ri_qp *qp)
 	qp->peer_told = true; /* from here on only this thread uses the pair */
 	vsw_unlock(&qp->lock);
 	qp_stop_callbacks(qp); /* a message that came first may have started the task again */
-	while (atomic_load(&qp->inside) != 0)
-		sched_yield(); /* threads that wake it because of its SRQ */
+	for (unsigned round = 0; atomic_load(&qp->inside) != 0; round++)
+		ri_relax(round); /* threads that wake it because of its SRQ */
 	if (qp->pair != NULL) {
 		struct ri_qp *peer = vem_peer_get(qp);
 		if (peer != NULL) {

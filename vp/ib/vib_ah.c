@@ -13,10 +13,10 @@
 #include "vib_ah.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_relax.h"
 #include "vib_objects.h"
 #include "vib_ring.h"
 
@@ -215,8 +215,8 @@ vib_ah_replace(struct ri_ah *ah, struct vib_path *fresh)
 	struct vib_path *had = atomic_exchange(&ah->path, fresh);
 
 	/* A post that found the old one is in its queue when its use is over. */
-	while (atomic_load(&ah->key->uses) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&ah->key->uses) != 0; round++)
+		ri_relax(round);
 	path_leave(ah->pd->context, had);
 }
 

@@ -21,10 +21,10 @@
  */
 #include "vib_chain.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_relax.h"
 #include "vib_cq.h"
 #include "vib_post.h"
 #include "vib_qp_end.h"
@@ -295,8 +295,9 @@ void
 vib_chain_finish(struct ri_uqp *qp)
 {
 	vib_chain_run(qp);
-	while (vib_chain_busy(&qp->chain) && atomic_load(&qp->gate) == VIB_GATE_OPEN) {
-		sched_yield();
+	for (unsigned round = 0;
+	     vib_chain_busy(&qp->chain) && atomic_load(&qp->gate) == VIB_GATE_OPEN; round++) {
+		ri_relax(round);
 		vib_chain_run(qp);
 	}
 }
@@ -329,8 +330,8 @@ vib_chain_leave(struct ri_uqp *qp)
 void
 vib_chain_wait(const struct ri_uqp *qp)
 {
-	while (atomic_load(&qp->inside) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&qp->inside) != 0; round++)
+		ri_relax(round);
 }
 
 void

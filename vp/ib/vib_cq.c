@@ -3,10 +3,10 @@
 
 /* Completion queues: creation, resizing and destruction. Control path; polling is in vib_poll.c, arming in vib_notify.c. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_relax.h"
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_objects.h"
@@ -162,8 +162,8 @@ cq_destroy(struct ri_cq *cq)
 	atomic_store(&cq->user.due, false);
 	/* Both stores before the looks at the other: the handler sees that the queue goes, or is waited for. */
 	atomic_store(&cq->dying, true);
-	while (atomic_load(&rnic->completing) == cq)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&rnic->completing) == cq; round++)
+		ri_relax(round);
 	/* Waits until the events that were read are acknowledged; those that were not read are taken back. */
 	error = ibv_destroy_cq(cq->user.cq);
 	if (error == EBUSY) {

@@ -4,8 +4,9 @@
 /* The table of vib_keys.h: entering and removing rows. Control path. */
 #include "vib_keys.h"
 
-#include <sched.h>
 #include <stdlib.h>
+
+#include "ri_relax.h"
 
 void
 vib_keys_init(struct vib_keys *keys)
@@ -75,7 +76,7 @@ vib_key_remove(struct vib_keys *keys, struct vib_key *key)
 		return;
 	pthread_mutex_lock(&keys->lock);
 	atomic_store(&key->name, 0);
-	while (atomic_load(&key->uses) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_load(&key->uses) != 0; round++)
+		ri_relax(round);
 	pthread_mutex_unlock(&keys->lock);
 }

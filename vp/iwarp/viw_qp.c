@@ -10,9 +10,10 @@
  */
 #include "viw_qp.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ri_relax.h"
 
 /* --- memory -------------------------------------------------------------------------------- */
 
@@ -207,8 +208,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 static void
 role_acquire(struct vsw_role *role)
 {
-	while (atomic_exchange(&role->taken, 1) != 0)
-		sched_yield();
+	for (unsigned round = 0; atomic_exchange(&role->taken, 1) != 0; round++)
+		ri_relax(round);
 }
 
 static enum ri_status

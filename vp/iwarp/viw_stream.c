@@ -11,6 +11,7 @@
  *
  * Standards: RFC 5044 7.1, RFC 6581; [WIRE 2.5]; [RI 4.1].
  */
+#include "ri_relax.h"
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
@@ -223,8 +224,8 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 		return RI_ERR_INVALID_ARG;
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
 		return RI_ERR_INVALID_STATE;
-	while (!viw_roles_take(qp))
-		sched_yield();
+	for (unsigned round = 0; !viw_roles_take(qp); round++)
+		ri_relax(round);
 	enum ri_status status = stream_attach(qp, stream);
 	if (status == RI_SUCCESS) {
 		qp->stream.peer = peer;
