@@ -2330,9 +2330,11 @@ void it_ia_info_free(IN it_ia_info_t *ia_info);
 /**
  * @brief Finds the paths from a spigot to a network address.
  *
- * Over iWARP there is one for each usable local address; over InfiniBand the call queries the fabric and may
- * sleep. Without a route the call succeeds with no path. A path is plain data, and is valid as long as the
- * network does not change.
+ * Over iWARP the host's routing decides: there are paths if the route to the peer leads through the spigot's interface.
+ * The first has the source address that the host would take, the others have further addresses of the spigot. Over
+ * InfiniBand the call queries the fabric and may sleep. Without a route the call succeeds with no path, so a program that
+ * only wants to reach the peer tries one spigot after another. A path is plain data, and is valid as long as the network
+ * does not change.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.

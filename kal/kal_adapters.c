@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
@@ -522,72 +521,4 @@ kal_rnic_close(struct kal_rnic *rnic)
 	}
 	kal_object_remove(client, &rnic->object);
 	rnic_free(rnic);
-}
-
-/* --- paths -------------------------------------------------------------------------------- */
-
-/* IPv6's loopback address reaches this machine only, although the kernel accepts it as a source elsewhere. */
-static bool
-stays_here(const struct ri_addr *addr)
-{
-	static const uint8_t loopback[16] = {[15] = 1};
-
-	return addr->family == RI_ADDR_IPV6 && memcmp(addr->octets, loopback, 16) == 0;
-}
-
-/* Is there a route from `local` to `peer`? Queries the routing table, sends nothing. */
-static bool
-address_reaches(const struct ri_addr *local, const struct ri_addr *peer)
-{
-	struct sockaddr_storage from;
-	struct sockaddr_storage to;
-	socklen_t from_len = kal_sock_addr(&from, local, 0);
-	socklen_t to_len = kal_sock_addr(&to, peer, GUINT16_TO_BE(9));
-	bool can;
-	int fd;
-
-	if (from_len == 0 || to_len == 0 || from.ss_family != to.ss_family)
-		return false;
-	if (stays_here(local) && !kal_sock_is_local(peer))
-		return false;
-	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	can = bind(fd, (struct sockaddr *)&from, from_len) == 0 &&
-	      connect(fd, (struct sockaddr *)&to, to_len) == 0;
-	close(fd);
-	return can;
-}
-
-enum ri_status
-kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *req,
-	       struct kal_path_query_rep *rep)
-{
-	struct ri_port_attr attr = {.size = sizeof(attr)};
-	enum ri_status status = ri_call_query_port(&rnic->caller, rnic->rnic, req->port, &attr);
-	struct ri_addr local = req->local;
-	uint32_t port = req->port;
-
-	if (status != RI_SUCCESS)
-		return status;
-	status = ri_call_route(&rnic->caller, rnic->rnic, &req->peer, &local, &port);
-	if (status != RI_ERR_UNSUPPORTED) {
-		if (status == RI_SUCCESS && port == req->port)
-			rep->local[rep->count++] = local;
-		return status == RI_ERR_NO_ROUTE ? RI_SUCCESS : status;
-	}
-	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++) {
-		if (!address_reaches(&attr.addrs[i], &req->peer) ||
-		    (local.family != RI_ADDR_NONE &&
-		     memcmp(&attr.addrs[i], &local, sizeof(local)) != 0))
-			continue;
-		/* For a peer with one of our own addresses, that address is the best source. */
-		rep->local[rep->count] = attr.addrs[i];
-		if (memcmp(attr.addrs[i].octets, req->peer.octets, sizeof(req->peer.octets)) == 0) {
-			rep->local[rep->count] = rep->local[0];
-			rep->local[0] = attr.addrs[i];
-		}
-		rep->count++;
-	}
-	return RI_SUCCESS;
 }

@@ -58,6 +58,7 @@ static enum ri_status
 socket_dial(struct kal_setup *setup)
 {
 	const struct kal_cm_req *req = &setup->req;
+	char interface[KAL_INTERFACE_NAME_MAX];
 	struct sockaddr_storage sa;
 	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
 	enum ri_status status;
@@ -69,6 +70,10 @@ socket_dial(struct kal_setup *setup)
 	if (error != 0)
 		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
 	fd = kal_fd_get(&setup->fd);
+	/* Linux before 5.7 wants a privilege for that. Without it the kernel's routing has the last word. */
+	if (kal_path_is_forced(setup->cm, req, interface))
+		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface,
+				 (socklen_t)strnlen(interface, sizeof(interface)));
 	status = bind_local(fd, req, sa.ss_family);
 	if (status != RI_SUCCESS) {
 		kal_fd_close(&setup->fd);

@@ -24,6 +24,7 @@
 #define KAL_PARTING_MAX        (2 * KAL_NS_PER_S)    /* until a refused peer has closed */
 #define KAL_RETRY_AFTER        (10 * 1000 * 1000ull) /* ns until a try to find room is repeated */
 #define KAL_STARTS_MAX         128                   /* start-ups of a listener */
+#define KAL_INTERFACE_NAME_MAX 32                    /* of ri_port_attr::if_name */
 #define KAL_START_SHARE        32 /* of them, for each stage before a whole Request */
 
 struct kal_cm {
@@ -370,6 +371,14 @@ enum ri_status kal_listener_open(struct kal_listener *listener,
 enum ri_status kal_listener_watch(struct kal_listener *listener) RI_MUST_CHECK;
 /* Stop everything that runs for it, and close its sockets. Not under cm->lock. */
 void kal_listener_close(struct kal_listener *listener);
+
+/* kal_paths.c */
+/*
+ * Does the path lead through the interface of the adapter, although the kernel would send through another one? Then the socket
+ * is to be bound to the interface.
+ */
+bool kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req,
+			char name[KAL_INTERFACE_NAME_MAX]);
 
 /* kal_sock.c */
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */

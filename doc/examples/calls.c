@@ -207,13 +207,17 @@ listen_anywhere(it_ia_handle_t ia, it_evd_handle_t *requests, it_listen_handle_t
 static it_path_t
 path_to(it_ia_handle_t ia, const it_net_addr_t *address)
 {
-	size_t paths = 1, total;
+	size_t paths = 0, total;
 	it_path_t path;
 
-	MUST(it_get_pathinfo(ia, 0, address, &paths, &total, &path));
-	if (paths == 0) {
-		fprintf(stderr, "there is no path to that address\n");
-		exit(1);
+	/* The spigot that reaches the address is the one whose interface the kernel's routing takes. */
+	for (size_t spigot = 0; paths == 0; spigot++) {
+		paths = 1;
+		if (it_get_pathinfo(ia, spigot, address, &paths, &total, &path) ==
+		    IT_ERR_INVALID_SPIGOT) {
+			fprintf(stderr, "no spigot has a path to that address\n");
+			exit(1);
+		}
 	}
 	path.timeout = 5000000; /* us for an attempt to connect; 0 = 20 s */
 	return path;

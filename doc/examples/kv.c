@@ -459,19 +459,23 @@ static it_path_t
 path_to(it_ia_handle_t ia, const char *host)
 {
 	it_net_addr_t address = {.addr_type = IT_IPV4};
-	size_t paths = 1, total;
+	it_status_t status = IT_SUCCESS;
 	it_path_t path;
 
 	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
 		address.addr_type = IT_IPV6;
 		if (inet_pton(AF_INET6, host, &address.addr.ipv6) != 1)
-			paths = 0;
+			give_up(ia, "the server's address is neither IPv4 nor IPv6");
 	}
-	if (paths > 0)
-		MUST(it_get_pathinfo(ia, 0, &address, &paths, &total, &path));
-	if (paths == 0)
-		give_up(ia, "no path to that address");
-	return path;
+	/* Behind the last spigot is IT_ERR_INVALID_SPIGOT. */
+	for (size_t spigot = 0; status == IT_SUCCESS; spigot++) {
+		size_t paths = 1, total;
+
+		status = it_get_pathinfo(ia, spigot, &address, &paths, &total, &path);
+		if (status == IT_SUCCESS && paths == 1)
+			return path;
+	}
+	give_up(ia, "no path to that address");
 }
 
 /* [reject] */

@@ -50,14 +50,18 @@ def command(tools, name, arguments):
 class Server:
     """A server process that listens; `with` ends it."""
 
-    def __init__(self, tools, name, *arguments, port=0):
+    def __init__(self, tools, name, *arguments, port=0, **keywords):
         self.process = subprocess.Popen(
-            command(tools, name, ['-p', str(port), *arguments]),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.words(tools, name, ['-p', str(port), *arguments]),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
         self.err = ''
         self.port = self.wait_for_port()
         self.reader = threading.Thread(target=self.read_errors, daemon=True)
         self.reader.start()
+
+    def words(self, tools, name, arguments):
+        """The words that start it."""
+        return command(tools, name, arguments)
 
     def wait_for_port(self):
         for line in self.process.stderr:

@@ -40,41 +40,68 @@ device_describe(struct ri_device_desc *desc, const char *interface, uint32_t por
 enum ri_status
 viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
-	struct viw_interface list[VIW_PORTS_MAX];
+	struct viw_interfaces up;
 	uint32_t room = *count;
-	uint32_t ports;
-	enum ri_status status = viw_interfaces_up(list, VIW_PORTS_MAX, &ports);
+	enum ri_status status = viw_interfaces_up(&up);
 
 	(void)host;
 	if (status != RI_SUCCESS)
 		return status;
-	*count = ports + 1;
+	*count = up.count + 1;
 	if (room > 0)
-		device_describe(&descs[0], NULL, ports);
-	for (uint32_t i = 0; i < ports && i + 1 < room; i++)
-		device_describe(&descs[i + 1], list[i].name, 1);
+		device_describe(&descs[0], NULL, up.count);
+	for (uint32_t i = 0; i < up.count && i + 1 < room; i++)
+		device_describe(&descs[i + 1], up.list[i].name, 1);
+	viw_interfaces_free(&up);
 	return RI_SUCCESS;
 }
 
-/* Which interfaces does this name cover? RI_ERR_NO_DEVICE: none. */
-static enum ri_status
-ports_choose(struct viw_rnic *rnic, const char *name)
+static void
+log_no_interface(const struct ri_host *host, const char *name)
 {
-	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count;
+	if (host->log_level >= RI_LOG_WARNING)
+		host->log(host->self, RI_LOG_WARNING, name,
+			  "no network interface is up and has an address, not even the loopback; "
+			  "'ip address' lists them, 'ip link set NAME up' switches one on");
+}
+
+/* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: there is none. */
+static enum ri_status
+ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host)
+{
+	struct viw_interfaces up;
 	bool whole = strcmp(name, WHOLE) == 0;
 	enum ri_status status = RI_ERR_NO_DEVICE;
 
-	if (whole || strncmp(name, SINGLE, strlen(SINGLE)) == 0)
-		status = viw_interfaces_up(list, VIW_PORTS_MAX, &count);
+	if (!whole && strncmp(name, SINGLE, strlen(SINGLE)) != 0)
+		return RI_ERR_NO_DEVICE;
+	status = viw_interfaces_up(&up);
 	if (status != RI_SUCCESS)
 		return status;
-	for (uint32_t i = 0; i < count; i++) {
-		if (!whole && strcmp(list[i].name, name + strlen(SINGLE)) != 0)
+	if (up.count == 0)
+		log_no_interface(host, name);
+	rnic->ports = calloc(up.count + 1, sizeof(*rnic->ports));
+	for (uint32_t i = 0; rnic->ports != NULL && i < up.count; i++) {
+		struct viw_port *port = &rnic->ports[rnic->num_ports];
+
+		if (!whole && strcmp(up.list[i].name, name + strlen(SINGLE)) != 0)
 			continue;
-		memcpy(rnic->ports[rnic->num_ports++].if_name, list[i].name, sizeof(list[i].name));
+		port->index = up.list[i].index;
+		memcpy(port->if_name, up.list[i].name, sizeof(port->if_name));
+		rnic->num_ports++;
 	}
-	return whole || rnic->num_ports > 0 ? RI_SUCCESS : RI_ERR_NO_DEVICE;
+	viw_interfaces_free(&up);
+	if (rnic->ports == NULL)
+		return RI_ERR_RESOURCES;
+	return rnic->num_ports > 0 ? RI_SUCCESS : RI_ERR_NO_DEVICE;
+}
+
+/* It was never started, or is stopped. */
+static void
+rnic_free(struct viw_rnic *rnic)
+{
+	free(rnic->ports);
+	free(rnic);
 }
 
 static const struct vsw_doorbell doorbell = {
@@ -121,9 +148,9 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	if (posix_memalign((void **)&rnic, VSW_CACHE_LINE, sizeof(*rnic)) != 0)
 		return RI_ERR_RESOURCES;
 	memset(rnic, 0, sizeof(*rnic));
-	enum ri_status status = ports_choose(rnic, open->name);
+	enum ri_status status = ports_choose(rnic, open->name, open->host);
 	if (status != RI_SUCCESS) {
-		free(rnic);
+		rnic_free(rnic);
 		return status;
 	}
 	memcpy(rnic->name, open->name, sizeof(rnic->name));
@@ -144,7 +171,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	}
 	if (status != RI_SUCCESS) {
 		pthread_mutex_destroy(&rnic->lock);
-		free(rnic);
+		rnic_free(rnic);
 		return status;
 	}
 	*out = (struct ri_rnic *)rnic;
@@ -161,7 +188,7 @@ viw_close(struct ri_rnic *ri)
 	viw_qp_free_all(rnic);
 	vsw_mem_table_destroy(rnic->mem);
 	pthread_mutex_destroy(&rnic->lock);
-	free(rnic);
+	rnic_free(rnic);
 }
 
 /* --- the semantic profile ------------------------------------------------------------------ */

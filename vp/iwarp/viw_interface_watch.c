@@ -38,44 +38,62 @@ same_addrs(const struct viw_port *port, const struct viw_interface *now)
 	       memcmp(port->addrs, now->addrs, now->num_addrs * sizeof(now->addrs[0])) == 0;
 }
 
-/* The interface of a spigot among those that have an address; otherwise an entry without addresses. */
-static const struct viw_interface *
-interface_find(const struct viw_interface *list, uint32_t count, const char *name)
+/* Is the interface another spigot's? */
+static bool
+is_of_other_port(const struct viw_rnic *rnic, uint32_t port, uint32_t index)
 {
-	static const struct viw_interface bare;
+	for (uint32_t i = 0; i < rnic->num_ports; i++)
+		if (i != port && rnic->ports[i].index == index)
+			return true;
+	return false;
+}
 
-	for (uint32_t i = 0; i < count; i++)
-		if (strcmp(list[i].name, name) == 0)
-			return &list[i];
-	return &bare;
+/* The interface of a spigot. If it was deleted: one of its last name, or otherwise an entry without addresses. */
+static struct viw_interface
+interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_interfaces *all)
+{
+	const struct viw_port *known = &rnic->ports[port];
+	struct viw_interface gone = {.index = known->index};
+
+	memcpy(gone.name, known->if_name, sizeof(gone.name));
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->list[i].index == known->index)
+			return all->list[i];
+	for (uint32_t i = 0; i < all->count; i++)
+		if (strcmp(all->list[i].name, known->if_name) == 0 &&
+		    !is_of_other_port(rnic, port, all->list[i].index))
+			return all->list[i];
+	return gone;
 }
 
 /* Compare each spigot with its last known state; `tell`: raise events for what has changed. */
 static void
 ports_compare(struct viw_rnic *rnic, bool tell)
 {
-	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count;
+	struct viw_interfaces all;
 
-	if (!viw_interfaces(list, VIW_PORTS_MAX, &count))
+	if (!viw_interfaces(&all))
 		return; /* a query that fails for lack of descriptors says nothing about interfaces */
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
-		const struct viw_interface *now = interface_find(
-			list, count < VIW_PORTS_MAX ? count : VIW_PORTS_MAX, port->if_name);
-		bool moved = !same_addrs(port, now);
+		const struct viw_interface now = interface_find(rnic, i, &all);
+		bool moved = !same_addrs(port, &now) || port->index != now.index;
 		bool was = port->online;
-		uint32_t mtu = 0;
 
-		port->online = viw_interface_online(port->if_name, &mtu);
-		port->num_addrs = now->num_addrs;
-		memcpy(port->addrs, now->addrs, sizeof(port->addrs));
+		pthread_mutex_lock(&rnic->lock);
+		port->index = now.index;
+		memcpy(port->if_name, now.name, sizeof(port->if_name));
+		port->online = now.online;
+		port->num_addrs = now.num_addrs;
+		memcpy(port->addrs, now.addrs, sizeof(port->addrs));
+		pthread_mutex_unlock(&rnic->lock);
 		if (tell && moved)
 			port_event_raise(rnic, i, RI_EVENT_PORT_CHANGE);
-		if (tell && was != port->online)
+		if (tell && was != now.online)
 			port_event_raise(rnic, i,
-					 port->online ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR);
+					 now.online ? RI_EVENT_PORT_ACTIVE : RI_EVENT_PORT_ERROR);
 	}
+	viw_interfaces_free(&all);
 }
 
 static void

@@ -2,8 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Network interfaces as adapters and spigots. The kernel is queried each time, so addresses are current;
- * which interface is which spigot is fixed when the adapter is opened. Control path.
+ * Network interfaces as adapters and spigots. The kernel is queried each time, so addresses are current.
+ *
+ * A spigot is an interface, which the kernel knows by an index. A name may change while the interface stays, and a label of
+ * an address ("eth0:1") is no interface at all, so the index is what a spigot keeps. Only if the interface is gone, the spigot
+ * takes one that is made again under its last name.
  *
  * Many applications take the first spigot. So the interface of the default route comes first, that of IPv4
  * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can
@@ -11,80 +14,144 @@
  */
 #include "viw_rnic.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <net/route.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-/* The entry of an interface in a list, added if it is missing; NULL: no room, and *count stays at `max`. */
+#include "ri_netlink.h"
+
+/* --- what the kernel knows of interfaces ------------------------------------------------------- */
+
+/* The entry of an index; NULL: there is none. The kernel lists addresses interface by interface, so the last may do. */
 static struct viw_interface *
-interface_of(struct viw_interface *list, uint32_t max, uint32_t *count, const char *name)
+interface_of(struct viw_interfaces *all, uint32_t index)
 {
-	for (uint32_t i = 0; i < *count && i < max; i++) {
-		if (strcmp(list[i].name, name) == 0)
-			return &list[i];
+	if (all->last < all->count && all->list[all->last].index == index)
+		return &all->list[all->last];
+	for (uint32_t i = 0; i < all->count; i++) {
+		if (all->list[i].index == index) {
+			all->last = i;
+			return &all->list[i];
+		}
 	}
-	if (*count >= max)
-		return NULL;
-	struct viw_interface *entry = &list[(*count)++];
-	memset(entry, 0, sizeof(*entry));
-	snprintf(entry->name, sizeof(entry->name), "%s", name);
-	return entry;
+	return NULL;
 }
 
-static bool
-addr_of(const struct sockaddr *sa, struct ri_addr *addr)
+/* A place for one more; NULL: no memory, which the list remembers. */
+static struct viw_interface *
+interface_add(struct viw_interfaces *all)
 {
-	memset(addr, 0, sizeof(*addr));
-	if (sa->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)sa;
+	if (all->count == all->room) {
+		uint32_t room = all->room == 0 ? 16 : 2 * all->room;
+		struct viw_interface *list = realloc(all->list, (size_t)room * sizeof(*all->list));
 
-		addr->family = RI_ADDR_IPV4;
-		memcpy(addr->octets, &in->sin_addr, 4);
-		return true;
+		if (list == NULL) {
+			all->error = ENOMEM;
+			return NULL;
+		}
+		all->list = list;
+		all->room = room;
 	}
-	if (sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)sa;
+	memset(&all->list[all->count], 0, sizeof(*all->list));
+	return &all->list[all->count++];
+}
 
-		addr->family = RI_ADDR_IPV6;
-		addr->scope_id = in6->sin6_scope_id;
-		memcpy(addr->octets, &in6->sin6_addr, 16);
-		return true;
-	}
-	return false;
+static void
+link_read(void *arg, const struct nlmsghdr *message)
+{
+	struct viw_interfaces *all = arg;
+	const struct ifinfomsg *link = NLMSG_DATA(message);
+	const struct rtattr *attrs[IFLA_MTU + 1];
+	const struct rtattr *name;
+	struct viw_interface *entry;
+
+	if (message->nlmsg_type != RTM_NEWLINK || message->nlmsg_len < NLMSG_LENGTH(sizeof(*link)))
+		return;
+	ri_netlink_attrs(message, sizeof(*link), attrs, IFLA_MTU + 1);
+	name = attrs[IFLA_IFNAME];
+	entry = name != NULL ? interface_add(all) : NULL;
+	if (entry == NULL)
+		return;
+	entry->index = (uint32_t)link->ifi_index;
+	entry->up = (link->ifi_flags & IFF_UP) != 0;
+	entry->online = entry->up && (link->ifi_flags & IFF_RUNNING) != 0;
+	entry->loopback = (link->ifi_flags & IFF_LOOPBACK) != 0;
+	entry->mtu = ri_netlink_u32(attrs[IFLA_MTU]);
+	snprintf(entry->name, sizeof(entry->name), "%.*s", (int)RTA_PAYLOAD(name),
+		 (const char *)RTA_DATA(name));
+}
+
+static void
+addr_read(void *arg, const struct nlmsghdr *message)
+{
+	struct viw_interfaces *all = arg;
+	const struct ifaddrmsg *ifa = NLMSG_DATA(message);
+	const struct rtattr *attrs[IFA_FLAGS + 1];
+	struct viw_interface *entry;
+	struct ri_addr addr;
+	uint32_t flags;
+
+	if (message->nlmsg_type != RTM_NEWADDR || message->nlmsg_len < NLMSG_LENGTH(sizeof(*ifa)))
+		return;
+	ri_netlink_attrs(message, sizeof(*ifa), attrs, IFA_FLAGS + 1);
+	entry = interface_of(all, ifa->ifa_index);
+	/* On a point-to-point interface IFA_ADDRESS is the peer's. */
+	if (entry == NULL ||
+	    !ri_netlink_address(attrs[IFA_LOCAL] != NULL ? attrs[IFA_LOCAL] : attrs[IFA_ADDRESS],
+				ifa->ifa_family, ifa->ifa_index, &addr))
+		return;
+	flags = attrs[IFA_FLAGS] != NULL ? ri_netlink_u32(attrs[IFA_FLAGS]) : ifa->ifa_flags;
+	if (flags & IFA_F_DADFAILED)
+		return; /* another host has the address */
+	if (entry->num_addrs < RI_PORT_ADDR_MAX)
+		entry->addrs[entry->num_addrs++] = addr;
+}
+
+/* One query after the other: links, then their addresses. `name`: that interface, else that of `index`, 0: all. */
+static int
+interfaces_ask(int fd, uint32_t index, const char *name, struct viw_interfaces *all)
+{
+	struct ri_netlink_query query;
+	bool one = index != 0 || name != NULL;
+	int error;
+
+	ri_netlink_begin(&query, RTM_GETLINK, sizeof(query.u.link), !one);
+	query.u.link.ifi_index = name != NULL ? 0 : (int)index;
+	if (name != NULL)
+		ri_netlink_add(&query, IFLA_IFNAME, name, strlen(name) + 1);
+	error = ri_netlink_ask(fd, &query, link_read, all);
+	if (error != 0 || all->error != 0 || all->count == 0)
+		return error != 0 ? error : all->error;
+	ri_netlink_begin(&query, RTM_GETADDR, sizeof(query.u.addr), true);
+	query.u.addr.ifa_index = one ? all->list[0].index : 0;
+	return ri_netlink_ask(fd, &query, addr_read, all);
 }
 
 bool
-viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count)
+viw_interfaces(struct viw_interfaces *all)
 {
-	struct ifaddrs *all = NULL;
+	int fd = ri_netlink_open();
+	int error = fd < 0 ? errno : 0;
 
-	*count = 0;
-	if (getifaddrs(&all) != 0)
-		return false;
-	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-		struct ri_addr addr;
+	memset(all, 0, sizeof(*all));
+	if (error == 0)
+		error = interfaces_ask(fd, 0, NULL, all);
+	if (fd >= 0)
+		close(fd);
+	if (error != 0)
+		viw_interfaces_free(all);
+	return error == 0;
+}
 
-		if (i->ifa_addr == NULL || !addr_of(i->ifa_addr, &addr))
-			continue;
-		struct viw_interface *entry = interface_of(list, max, count, i->ifa_name);
-		if (entry == NULL)
-			continue;
-		entry->up = (i->ifa_flags & IFF_UP) != 0;
-		entry->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
-		if (entry->num_addrs < RI_PORT_ADDR_MAX)
-			entry->addrs[entry->num_addrs++] = addr;
-	}
-	freeifaddrs(all);
-	return true;
+void
+viw_interfaces_free(struct viw_interfaces *all)
+{
+	free(all->list);
+	memset(all, 0, sizeof(*all));
 }
 
 /* One line of /proc/net/route or /proc/net/ipv6_route: is it a default route in use? */
@@ -163,40 +230,26 @@ viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *firs
 }
 
 enum ri_status
-viw_interfaces_up(struct viw_interface *list, uint32_t max, uint32_t *count)
+viw_interfaces_up(struct viw_interfaces *all)
 {
 	char first[32];
-	uint32_t all;
+	uint32_t kept = 0;
 
-	*count = 0;
-	if (!viw_interfaces(list, max, &all))
+	if (!viw_interfaces(all))
 		return RI_ERR_RESOURCES;
-	for (uint32_t i = 0; i < all && i < max; i++)
-		if (list[i].up)
-			list[(*count)++] = list[i];
-	if (!default_interface(first))
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->list[i].up && all->list[i].num_addrs > 0)
+			all->list[kept++] = all->list[i];
+	all->count = kept;
+	if (!default_interface(first)) {
+		viw_interfaces_free(all);
 		return RI_ERR_RESOURCES;
-	viw_interfaces_sort(list, *count, first);
+	}
+	viw_interfaces_sort(all->list, all->count, first);
 	return RI_SUCCESS;
 }
 
-bool
-viw_interface_online(const char *name, uint32_t *mtu)
-{
-	struct ifreq ifr;
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return false;
-	memset(&ifr, 0, sizeof(ifr));
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.15s", name);
-	bool there = ioctl(fd, SIOCGIFFLAGS, &ifr) == 0;
-	bool online = there && (ifr.ifr_flags & IFF_UP) && (ifr.ifr_flags & IFF_RUNNING);
-	if (there && ioctl(fd, SIOCGIFMTU, &ifr) == 0)
-		*mtu = (uint32_t)ifr.ifr_mtu;
-	close(fd);
-	return online;
-}
+/* --- spigots -------------------------------------------------------------------------------- */
 
 /* Megabits per second, 0 if unknown. */
 static uint32_t
@@ -216,29 +269,53 @@ interface_speed(const char *name)
 	return speed > 0 && speed < UINT32_MAX ? (uint32_t)speed : 0;
 }
 
+/* The interface of a spigot as the only entry of a list; an empty list: there is no such interface now. */
+static int
+port_ask(const struct viw_port *port, struct viw_interfaces *one)
+{
+	int fd = ri_netlink_open();
+	int error = fd < 0 ? errno : interfaces_ask(fd, port->index, NULL, one);
+
+	if (error == ENODEV && one->count == 0)
+		error = interfaces_ask(fd, 0, port->if_name, one);
+	if (fd >= 0)
+		close(fd);
+	if (error != ENODEV)
+		return error;
+	viw_interfaces_free(one);
+	return 0;
+}
+
 enum ri_status
 viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 {
-	const struct viw_rnic *rnic = (const struct viw_rnic *)ri;
-	struct viw_interface list[VIW_PORTS_MAX];
+	struct viw_rnic *rnic = (struct viw_rnic *)ri;
 	uint32_t size = attr->size;
 	struct ri_port_attr a = {.size = sizeof(a), .max_message = VIW_MAX_MESSAGE};
+	struct viw_interfaces one = {.count = 0};
+	struct viw_port known;
+	int error;
 
 	if (port >= rnic->num_ports)
 		return RI_ERR_INVALID_ARG;
-	const char *name = rnic->ports[port].if_name;
-	memcpy(a.if_name, name, sizeof(a.if_name));
-	a.online = viw_interface_online(name, &a.mtu);
-	a.speed_mbps = interface_speed(name);
-	uint32_t count;
-	if (!viw_interfaces(list, VIW_PORTS_MAX, &count))
-		return RI_ERR_RESOURCES;
-	for (uint32_t i = 0; i < count && i < VIW_PORTS_MAX; i++) {
-		if (strcmp(list[i].name, name) != 0)
-			continue;
-		a.num_addrs = list[i].num_addrs;
-		memcpy(a.addrs, list[i].addrs, sizeof(a.addrs));
+	pthread_mutex_lock(&rnic->lock);
+	known = rnic->ports[port];
+	pthread_mutex_unlock(&rnic->lock);
+	memcpy(a.if_name, known.if_name, sizeof(a.if_name));
+	error = port_ask(&known, &one);
+	if (error == 0 && one.count > 0) {
+		const struct viw_interface *now = &one.list[0];
+
+		memcpy(a.if_name, now->name, sizeof(a.if_name));
+		a.online = now->online;
+		a.mtu = now->mtu;
+		a.num_addrs = now->num_addrs;
+		memcpy(a.addrs, now->addrs, sizeof(a.addrs));
+		a.speed_mbps = interface_speed(now->name);
 	}
+	viw_interfaces_free(&one);
+	if (error != 0)
+		return RI_ERR_RESOURCES;
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
 	return RI_SUCCESS;
 }

@@ -29,7 +29,6 @@
 #define VIW_MAX_MR      65536u
 #define VIW_MAX_OBJECTS (1u << 20)
 #define VIW_MAX_MESSAGE 0xffffffffu
-#define VIW_PORTS_MAX   64u
 
 /* Bounds of waiting, ns. */
 #define VIW_LINGER UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
@@ -48,9 +47,12 @@ enum viw_align {
 	VIW_ALIGN_OFF
 };
 
+/* A spigot: a network interface, as it was when its events were last reported. The service thread writes it. */
 struct viw_port {
-	char if_name[32]; /* network interface */
-	bool online;      /* as last reported; service thread only, as the two below */
+	uint32_t index; /* of the interface */
+	char if_name
+		[32]; /* its name, by which it is found again if it was deleted and made again */
+	bool online;
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
@@ -66,7 +68,7 @@ struct viw_rnic {
 	uint64_t rnr_ns;
 	enum viw_align align;
 	uint32_t num_ports;
-	struct viw_port ports[VIW_PORTS_MAX];
+	struct viw_port *ports;          /* num_ports of them; their members: lock */
 	struct ri_watch interface_watch; /* changes of network interfaces; viw_interface_watch.c */
 	pthread_mutex_t lock;            /* the four below */
 	struct viw_qp *
@@ -130,20 +132,30 @@ size_t viw_dump(struct ri_rnic *rnic, char *text, size_t room);
 
 /* viw_ports.c */
 struct viw_interface {
+	uint32_t index;
 	char name[32];
-	bool up;       /* switched on */
-	bool loopback; /* reaches this machine only */
-	uint32_t num_addrs;
+	bool up;            /* switched on */
+	bool online;        /* and with a carrier */
+	bool loopback;      /* reaches this machine only */
+	uint32_t mtu;       /* octets */
+	uint32_t num_addrs; /* listed; one with RI_PORT_ADDR_MAX may have more */
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];
 };
-/* The interfaces that have an address, *count of them, at most `max`. False: the query fails. */
-bool viw_interfaces(struct viw_interface *list, uint32_t max, uint32_t *count);
+/* All members but the first two are private; all zero: empty. */
+struct viw_interfaces {
+	struct viw_interface *list; /* on the heap */
+	uint32_t count;
+	uint32_t room, last;
+	int error;
+};
+/* All interfaces of this network namespace. False: the query fails, and the list is empty. */
+bool viw_interfaces(struct viw_interfaces *all);
+void viw_interfaces_free(struct viw_interfaces *all);
 /*
- * Only those that are up, in the order of viw_interfaces_sort; *count of them. RI_ERR_RESOURCES: the query
- * fails now.
+ * Only those that are up and have an address, in the order of viw_interfaces_sort. RI_ERR_RESOURCES: the query fails
+ * now, and the list is empty.
  */
-enum ri_status viw_interfaces_up(struct viw_interface *list, uint32_t max,
-				 uint32_t *count) RI_MUST_CHECK;
+enum ri_status viw_interfaces_up(struct viw_interfaces *all) RI_MUST_CHECK;
 /* The interface named `first` comes first, loopbacks come last, others stay in the order of the kernel. */
 void viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *first);
 /*
@@ -151,8 +163,6 @@ void viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char 
  * prints it. False: there is none. name: 32 octets.
  */
 bool viw_default_route(FILE *table, bool ipv6, char *name);
-/* Is the interface up, with a carrier? *mtu is set if the interface exists. */
-bool viw_interface_online(const char *name, uint32_t *mtu);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
 
 /* viw_interface_watch.c */

@@ -114,12 +114,12 @@ test_sort(void)
 static void
 test_here(void)
 {
-	struct viw_interface list[VIW_PORTS_MAX];
-	uint32_t count = 0;
+	struct viw_interfaces up;
 
-	g_assert_cmpint(viw_interfaces_up(list, VIW_PORTS_MAX, &count), ==, RI_SUCCESS);
-	for (uint32_t i = 1; i < count; i++)
-		g_assert_true(list[i].loopback || !list[i - 1].loopback);
+	g_assert_cmpint(viw_interfaces_up(&up), ==, RI_SUCCESS);
+	for (uint32_t i = 1; i < up.count; i++)
+		g_assert_true(up.list[i].loopback || !up.list[i - 1].loopback);
+	viw_interfaces_free(&up);
 }
 
 int
