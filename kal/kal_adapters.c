@@ -21,6 +21,7 @@
 #include "kal_objects.h"
 #include "kal_settings.h"
 #include "kal_settings_list.h"
+#include "ri_fd.h"
 #include "ri_load.h"
 #include "ri_registry.h"
 
@@ -510,7 +511,7 @@ address_reaches(const struct ri_addr *local, const struct ri_addr *peer)
 		return false;
 	if (stays_here(local) && !kal_sock_is_local(peer))
 		return false;
-	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = ri_fd_socket(to.ss_family, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return false;
 	can = bind(fd, (struct sockaddr *)&from, from_len) == 0 &&
