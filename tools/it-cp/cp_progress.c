@@ -43,14 +43,16 @@ cp_progress_step(const struct cp_copy *copy, void *arg)
 	left = rate > 0 ? (unsigned)MIN((double)(copy->size - copy->done) / rate, LEFT_MAX) : 0;
 	tool_size(done, sizeof(done), copy->done);
 	tool_size(size, sizeof(size), copy->size);
-	fprintf(stderr, "\r[%s] %3d%% %8s of %8s %8.1f MB/s %4u:%02u left", bar, (int)(part * 100),
-		done, size, rate / 1e6, left / 60, left % 60);
-	fflush(stderr);
+	/* Not a reader of stderr that has stopped reading decides how fast files are copied. */
+	g_autofree char *line =
+		g_strdup_printf("\r[%s] %3d%% %8s of %8s %8.1f MB/s %4u:%02u left", bar,
+				(int)(part * 100), done, size, rate / 1e6, left / 60, left % 60);
+	tool_say(line);
 }
 
 void
 cp_progress_end(struct cp_progress *progress)
 {
 	if (progress->shown && progress->last != 0)
-		fputc('\n', stderr);
+		tool_say("\n");
 }
