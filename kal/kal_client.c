@@ -14,6 +14,7 @@
 #include "kal_objects.h"
 #include "kal_settings.h"
 #include "kal_settings_list.h"
+#include "ri_fd.h"
 
 /* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
 static bool
@@ -50,7 +51,7 @@ client_prepare(struct kal_client *client, const struct kal_client_params *params
 	status = load_config(client->host, &client->config);
 	if (status != RI_SUCCESS || params->kick != NULL)
 		return status;
-	client->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	client->fd = ri_fd_eventfd();
 	if (client->fd >= 0)
 		return RI_SUCCESS;
 	kal_config_free(client->config);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ri_errno.h"
+#include "ri_fd.h"
 
 #define FILE_MAX 65536 /* octets; nobody needs more */
 
@@ -112,7 +113,7 @@ static char *
 read_all(const char *path, size_t *length)
 {
 	/* A FIFO that no process writes is an empty file: to open it does not wait, and then there is nothing to read. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd = ri_fd_open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK, 0);
 	char *text = fd >= 0 ? calloc(1, FILE_MAX + 1) : NULL;
 	ssize_t n = 1;
 	int error = errno;

@@ -7,16 +7,12 @@
  */
 
 #include "kal_fds.h"
+#include "ri_fd.h"
 #include "ri_owned.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -90,42 +86,42 @@ bool
 kal_fd_eventfd(struct kal_fd *fd)
 {
 	fd_list_lock();
-	return fd_list_add(fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	return fd_list_add(fd, ri_fd_eventfd());
 }
 
 bool
 kal_fd_timerfd(struct kal_fd *fd)
 {
 	fd_list_lock();
-	return fd_list_add(fd, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	return fd_list_add(fd, ri_fd_timer());
 }
 
 bool
 kal_fd_epoll(struct kal_fd *fd)
 {
 	fd_list_lock();
-	return fd_list_add(fd, epoll_create1(EPOLL_CLOEXEC));
+	return fd_list_add(fd, ri_fd_epoll());
 }
 
 bool
 kal_fd_socket(struct kal_fd *fd, int family, int type)
 {
 	fd_list_lock();
-	return fd_list_add(fd, socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	return fd_list_add(fd, ri_fd_socket(family, type | SOCK_NONBLOCK, 0));
 }
 
 bool
 kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len)
 {
 	fd_list_lock();
-	return fd_list_add(fd, accept4(listener, peer, len, SOCK_CLOEXEC | SOCK_NONBLOCK));
+	return fd_list_add(fd, ri_fd_accept(listener, peer, len, SOCK_NONBLOCK));
 }
 
 bool
 kal_fd_duplicate(struct kal_fd *fd, int original)
 {
 	fd_list_lock();
-	return fd_list_add(fd, fcntl(original, F_DUPFD_CLOEXEC, 0));
+	return fd_list_add(fd, ri_fd_duplicate(original));
 }
 
 /* The caller owns list_lock. */

@@ -128,6 +128,7 @@ kal_host_create(void)
 	host->table = table_of_host;
 	host->table.self = host;
 	host->log_wanted = level >= 0;
+	kal_host_log_begin();
 	host->table.log_level = level < 0 ? RI_LOG_ERROR : (uint32_t)level;
 	host->armed = RI_NEVER;
 	pthread_mutex_init(&host->lock, NULL);

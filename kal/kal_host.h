@@ -95,7 +95,9 @@ enum ri_status kal_host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset
 
 /* kal_host_log.c */
 void kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text);
-/* In a forked child: nobody is inside the writer. */
+/* Write to what descriptor 2 is now, until the application sets a writer. */
+void kal_host_log_begin(void);
+/* In a forked child: no thread is inside the writer. */
 void kal_host_log_forked(void);
 /* Level chosen by ITAPI_LOG, RI_LOG_WARNING without a choice, or -1: nothing. */
 int kal_host_log_level(void);

@@ -2,16 +2,21 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The log: lines from everywhere below the application, each with the object it is about. ITAPI_LOG
- * says how much is written (none, error, warning, info, debug). The application may set a writer of its
- * own (kal_log_set_writer); otherwise each line goes to stderr with one write(2). No line needs memory:
- * a line may tell that memory ran out, and it must not end the process.
+ * The log: lines from everywhere below the application, each with the object it is about; ri_log.h has their form.
+ * ITAPI_LOG says how much is written (none, error, warning, info, debug). The application may set a writer of its own
+ * (kal_log_set_writer); otherwise a line goes to stderr, through an outlet that never blocks (ri_outlet.h): the
+ * thread that moves the data also writes lines that peers cause. No line needs memory: a line may tell that
+ * memory ran out, and it must not end the process.
+ *
+ * stderr is what descriptor 2 is when the host is created, or when the writer of the application is taken back. A process
+ * that closes it, and opens another file of that number, does not get lines into that file.
  *
  * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm. A table
  * of fixed size holds a hash of each line that was written; when the table is full, no more lines
  * are written. With ITAPI_LOG each line is written, up to a number in a second.
  */
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,6 +28,8 @@
 #include "kal_call.h"
 #include "kal_host.h"
 #include "kal_settings.h"
+#include "ri_log.h"
+#include "ri_outlet.h"
 
 static const char *const levels[] = {
 	[RI_LOG_ERROR] = "error",
@@ -31,8 +38,10 @@ static const char *const levels[] = {
 	[RI_LOG_DEBUG] = "debug",
 };
 
-#define LEVELS    (sizeof(levels) / sizeof(levels[0]))
-#define LINE_SIZE 1024 /* bytes of a line on stderr; the rest is cut */
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+
+#define PROGRAM  "itapi" /* in each line, beside the process */
+#define PATIENCE 500     /* ms at exit, for lines that wait for a slow reader */
 
 #define SAID 64 /* different lines that are said without being asked for */
 
@@ -82,35 +91,39 @@ is_repeated(const char *where, const char *text)
 	return true;
 }
 
-/* Text from peers and providers must not control a terminal: neither C0 nor C1 in UTF-8. */
-static void
-make_harmless(char *line)
+static size_t
+tell_lost(uint64_t lost, char *text, size_t room)
 {
-	for (; *line != '\0'; line++) {
-		unsigned char c = (unsigned char)line[0];
-		unsigned char next = (unsigned char)line[1];
+	char line[RI_LOG_LINE];
+	char sentence[96];
+	size_t length;
 
-		if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0))
-			*line = '?';
-		/* Alone, the second byte of C1 is C1 in an 8-bit character set. */
-		if (c == 0xc2 && *line == '?')
-			*++line = '?';
-	}
+	(void)snprintf(sentence, sizeof(sentence),
+		       "%" PRIu64 " lines were lost: stderr did not take them in time", lost);
+	length = ri_log_line(line, PROGRAM, RI_LOG_WARNING, "log", sentence);
+	if (length > room)
+		length = room;
+	memcpy(text, line, length);
+	return length;
 }
+
+static struct ri_outlet outlet = RI_OUTLET(tell_lost);
 
 static void
 write_to_stderr(void *unused, int level, const char *where, const char *text)
 {
-	char line[LINE_SIZE];
-	size_t length;
+	char line[RI_LOG_LINE];
+	size_t length = ri_log_line(line, PROGRAM, (enum ri_log_level)level, where, text);
 
 	(void)unused;
-	(void)snprintf(line, sizeof(line) - 1, "itapi: %s: %s: %s", levels[level], where, text);
-	make_harmless(line);
-	length = strlen(line);
-	line[length++] = '\n';
-	/* Nothing can be done for a line that stderr does not take. */
-	(void)!write(STDERR_FILENO, line, length);
+	/* Peers cause lines of the level info; they do not displace errors. */
+	ri_outlet_write(&outlet, line, length, level >= RI_LOG_INFO);
+}
+
+void
+kal_host_log_begin(void)
+{
+	(void)ri_outlet_direct(&outlet, STDERR_FILENO);
 }
 
 static kal_log_writer *writer = write_to_stderr;
@@ -119,6 +132,8 @@ static void *writer_context;
 void
 kal_log_set_writer(kal_log_writer *function, void *context)
 {
+	if (function == NULL)
+		kal_host_log_begin();
 	pthread_mutex_lock(&speaking);
 	writer = function != NULL ? function : write_to_stderr;
 	writer_context = context;
@@ -127,39 +142,52 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 
 /*
  * Peers can cause lines of the level info, and warnings, as many as they like. So that no peer fills a disk, at most
- * LINES_A_SECOND of them are written within a second; the first line after it tells how many were left out. Lines of
+ * LINES_A_SECOND of them are written within a second; the first line after it tells how many were left out. Errors
+ * and warnings have a number of their own: a peer that causes information leaves room for them. Lines of
  * the level debug are caused by the application, and are all written. Guarded by `speaking`.
  */
 #define LINES_A_SECOND 1000u
 
-static struct {
+static struct pace {
 	uint64_t second;
 	unsigned lines, left_out;
-} pace;
+} paces[2]; /* errors and warnings; information */
+
+/* The caller owns `speaking`. Tell what was left out, if something was. */
+static void
+pace_tell(struct pace *pace)
+{
+	char line[120];
+
+	if (pace->left_out == 0)
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "%u lines were left out: more than %u %s within a second", pace->left_out,
+		       LINES_A_SECOND,
+		       pace == &paces[0] ? "errors and warnings" : "of the level info");
+	pace->left_out = 0;
+	writer(writer_context, RI_LOG_WARNING, "log", line);
+}
 
 /* The caller owns `speaking`. May this line be written? */
 static bool
 pace_allows(const struct kal_host *host, enum ri_log_level level)
 {
 	uint64_t second = host->table.now((void *)(uintptr_t)host) / 1000000000u;
-	char line[80];
+	struct pace *pace = &paces[level == RI_LOG_INFO];
 
 	if (level == RI_LOG_DEBUG)
 		return true;
-	if (second != pace.second) {
-		(void)snprintf(line, sizeof(line), "%u lines were left out: too many in a second",
-			       pace.left_out);
-		if (pace.left_out > 0)
-			writer(writer_context, RI_LOG_WARNING, "log", line);
-		pace.second = second;
-		pace.lines = 0;
-		pace.left_out = 0;
+	if (second != pace->second) {
+		pace_tell(pace);
+		pace->second = second;
+		pace->lines = 0;
 	}
-	if (pace.lines < LINES_A_SECOND) {
-		pace.lines++;
+	if (pace->lines < LINES_A_SECOND) {
+		pace->lines++;
 		return true;
 	}
-	pace.left_out++;
+	pace->left_out++;
 	return false;
 }
 
@@ -180,14 +208,32 @@ void
 kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	const struct kal_host *host = self;
+	int cancel = 0;
 
 	if ((unsigned)level >= LEVELS || level > host->table.log_level || !host->log_wanted ||
 	    atomic_load(&host->dead) || writing || is_repeated(where, text))
 		return;
+	/* A thread that is cancelled inside the writer would leave the lock behind. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&speaking);
 	writing = true;
 	if (pace_allows(host, level))
 		writer(writer_context, (int)level, where, text);
 	writing = false;
 	pthread_mutex_unlock(&speaking);
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* At exit: a reader that is slow gets the last lines; one that does not read at all delays the exit by PATIENCE. */
+__attribute__((destructor)) static void
+finish_lines(void)
+{
+	if (pthread_mutex_trylock(&speaking) == 0) {
+		if (writer == write_to_stderr) {
+			pace_tell(&paces[0]);
+			pace_tell(&paces[1]);
+		}
+		pthread_mutex_unlock(&speaking);
+	}
+	(void)ri_outlet_flush(&outlet, PATIENCE);
 }

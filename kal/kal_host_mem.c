@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_fd.h"
 
 /* Progress of one check: everything below `need` is mapped with the rights. */
 struct range_check {
@@ -136,7 +137,7 @@ kal_host_mem_attach(void *self, uint64_t owner, struct ri_mem *mem, uint32_t acc
 	if (owner != KAL_MEM_OWNER_SELF || check.end < mem->addr)
 		return RI_ERR_ADDRESS;
 	if (mem->length > 0) {
-		maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+		maps = ri_fd_open("/proc/self/maps", O_RDONLY, 0);
 		if (maps >= 0) {
 			check_lines(&check, maps);
 			close(maps);

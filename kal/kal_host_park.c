@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_fd.h"
 #include "ri_relax.h"
 
 enum parker_word {
@@ -151,7 +152,7 @@ static int
 own_descriptor(struct ri_parker *parker)
 {
 	if (parker->fd == 0) {
-		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		int fd = ri_fd_eventfd();
 
 		if (fd >= 0)
 			parker->fd = fd + 1;

@@ -22,6 +22,7 @@
 #include "kal_cm_internal.h"
 #include "kal_objects.h"
 #include "kal_route.h"
+#include "ri_fd.h"
 
 /* A spigot, as a query is about it. */
 struct spigot {
@@ -128,7 +129,7 @@ offer_connected(const struct spigot *spigot, const struct kal_path_query_req *re
 	socklen_t len = kal_sock_addr(&sa, &req->peer, GUINT16_TO_BE(9));
 	struct ri_addr source;
 	uint16_t port;
-	int fd = len > 0 ? socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	int fd = len > 0 ? ri_fd_socket(sa.ss_family, SOCK_DGRAM, 0) : -1;
 
 	if (fd < 0)
 		return;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_fd.h"
 
 socklen_t
 kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port)
@@ -160,7 +161,7 @@ kal_sock_is_local(const struct ri_addr *addr)
 
 	if (len == 0)
 		return false;
-	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = ri_fd_socket(sa.ss_family, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return false;
 	local = bind(fd, (struct sockaddr *)&sa, len) == 0;
@@ -176,7 +177,7 @@ kal_sock_may_serve(uint16_t port)
 	int fd;
 
 	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return true;
 	forbidden = bind(fd, (struct sockaddr *)&sin, sizeof(sin)) != 0 && errno == EACCES;

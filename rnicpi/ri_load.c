@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "ri_errno.h"
+#include "ri_fd.h"
 
 #define SUFFIX ".so"
 #define NEEDS  ".needs"
@@ -86,7 +87,7 @@ is_open_short(const char *path, const char *what)
 {
 	const char *memory = ri_errno_text(ENOMEM);
 	size_t length = strlen(memory);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = ri_fd_open(path, O_RDONLY, 0);
 
 	if (fd < 0)
 		return is_shortage(errno);
@@ -209,7 +210,7 @@ is_of_use(const struct ri_host *host, const char *path)
 
 	(void)snprintf(name, sizeof(name), "%.*s" NEEDS, (int)(strlen(path) - strlen(SUFFIX)),
 		       path);
-	file = fopen(name, "re");
+	file = ri_fd_open_file(name);
 	if (file == NULL)
 		return true;
 	while (fgets(line, sizeof(line), file) != NULL && line[0] == '#')

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "ri_relax.h"
 #include "ual.h"
 #include "ual_log.h"
@@ -229,7 +230,7 @@ evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
 
 	if (status != IT_SUCCESS || (wanted->flags & IT_EVD_CREATE_FD) == 0)
 		return status;
-	evd->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	evd->fd = ri_fd_eventfd();
 	if (evd->fd < 0)
 		return IT_ERR_RESOURCES;
 	atomic_store(&evd->attention, UAL_EVD_WATCHED);

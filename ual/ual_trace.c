@@ -4,14 +4,12 @@
 /*
  * The trace. A line is: seconds of the monotonic clock, process and thread, the handle concerned, what
  * happened, and a detail, separated by blanks. Each line is one write, so lines of several threads, and of processes
- * that share a file, do not mix. A line that cannot be written is lost.
+ * that share a file, do not mix. Writers own locks of endpoints, so a line goes through an outlet, which never blocks
+ * (ri_outlet.h): if the file is on a server that does not answer, lines wait in a ring, and then are lost and counted.
  *
  * The trace has each move of an endpoint, with the call or event that caused it, and each event of an adapter. Other
  * calls are not traced, so the fast path has no branch for the trace, and a trace is as short as the lifetimes of its
  * connections.
- *
- * Writers take no lock. A writer may use the number of the descriptor while another thread chooses a new file. So that
- * number is never closed: dup3 replaces the file behind it.
  *
  * Other users may be able to write to the folder, and the program may have more rights than the user who started it. So a
  * trace is always a new file, readable by its owner only: its name has the process id and a number, symbolic links are
@@ -22,6 +20,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +29,10 @@
 #include <unistd.h>
 
 #include "kal_settings.h"
+#include "ri_fd.h"
+#include "ri_outlet.h"
+
+#define LINE 256
 
 atomic_int ual_trace_file = -1;
 static pthread_mutex_t naming = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time chooses a file */
@@ -74,8 +77,7 @@ file_make(const char *folder, const char *name, int rank)
 			     (int)getpid(), suffix);
 		if (n < 0 || (size_t)n >= sizeof(path))
 			return -ENAMETOOLONG;
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC,
-			  0600);
+		fd = ri_fd_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND, 0600);
 		if (fd < 0)
 			fd = -errno;
 		else
@@ -84,22 +86,51 @@ file_make(const char *folder, const char *name, int rank)
 	return fd;
 }
 
+static size_t
+trace_line(char *line, size_t room, const void *object, const char *what, const char *detail)
+{
+	struct timespec now = {0};
+	int n;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	n = snprintf(line, room, "%lld.%09ld %d/%d %p %s %s\n", (long long)now.tv_sec, now.tv_nsec,
+		     (int)getpid(), (int)gettid(), object, what, detail);
+	if (n < (int)room)
+		return n > 0 ? (size_t)n : 0;
+	line[room - 1] = '\n';
+	return room;
+}
+
+static size_t
+tell_lost(uint64_t lost, char *text, size_t room)
+{
+	char count[24];
+
+	(void)snprintf(count, sizeof(count), "%" PRIu64, lost);
+	return trace_line(text, room, NULL, "lost", count);
+}
+
+static struct ri_outlet outlet = RI_OUTLET(tell_lost);
+
 /* Write to this file from now on; takes the descriptor over. */
 static it_status_t
 direct_to(int fd)
 {
 	it_status_t status = IT_SUCCESS;
-	int lasting;
+	int old;
 
 	pthread_mutex_lock(&naming);
-	lasting = atomic_load(&ual_trace_file);
-	if (lasting < 0) {
+	old = atomic_load(&ual_trace_file);
+	if (ri_outlet_direct(&outlet, fd)) {
 		atomic_store(&ual_trace_file, fd);
 	} else {
-		if (dup3(fd, lasting, O_CLOEXEC) < 0)
-			status = IT_ERR_RESOURCES;
+		atomic_store(&ual_trace_file, -1);
 		close(fd);
+		status = IT_ERR_RESOURCES;
 	}
+	/* No line goes there any more. */
+	if (old >= 0)
+		close(old);
 	pthread_mutex_unlock(&naming);
 	return status;
 }
@@ -138,17 +169,14 @@ ual_trace_from_environment(void)
 void
 ual_trace_write(const void *object, const char *what, const char *detail)
 {
-	struct timespec now = {0};
-	char line[256];
-	int n;
+	char line[LINE];
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	n = snprintf(line, sizeof(line), "%lld.%09ld %d/%d %p %s %s\n", (long long)now.tv_sec,
-		     now.tv_nsec, (int)getpid(), (int)gettid(), object, what, detail);
-	if (n >= (int)sizeof(line)) {
-		n = (int)sizeof(line);
-		line[sizeof(line) - 1] = '\n';
-	}
-	if (n > 0 && write(atomic_load(&ual_trace_file), line, (size_t)n) < 0)
-		return; /* no caller can be told */
+	ri_outlet_write(&outlet, line, trace_line(line, sizeof(line), object, what, detail), false);
+}
+
+/* Lines that wait for a slow server are written at exit, if it answers. */
+__attribute__((destructor)) static void
+finish_trace(void)
+{
+	(void)ri_outlet_flush(&outlet, 500);
 }

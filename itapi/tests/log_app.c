@@ -2,10 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Produces the events that test_log.py expects in the log.   log_app ADAPTER refusal|writer|stag|attempt|lost
+ * Produces the events that test_log.py expects in the log.   log_app ADAPTER CASE
  */
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "it_ext.h"
 #include "it_pair.h"
@@ -106,21 +110,70 @@ lost(struct pair *pair)
 		pair_ok(it_ep_free(eps[i]));
 }
 
+/* Data go their way. */
+static void
+transfer(struct pair *pair)
+{
+	pair_ok(pair_write(pair, 8, 1, IT_COMPLETION_FLAG));
+	end_expect(pair->active.request, IT_DTO_RDMA_WRITE_CMPL_EVENT);
+}
+
+/* Strangers at the port of the listener: each causes a line. Meanwhile nobody reads stderr. */
+static void
+crowd(struct pair *pair)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = pair->qual.conn_qual.port};
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (unsigned i = 0; i < 1200; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		char text[64] = "what is this";
+
+		g_assert_cmpint(connect(fd, (struct sockaddr *)&to, sizeof(to)), ==, 0);
+		g_assert_cmpint(write(fd, text, sizeof(text)), ==, sizeof(text));
+		while (read(fd, text, sizeof(text)) > 0)
+			;
+		close(fd);
+	}
+	pair_establish(pair);
+	transfer(pair);
+	g_print("done\n");
+	(void)getchar(); /* the test has read enough */
+}
+
+/* stdin, stdout and stderr were closed before the first call: no descriptor of the library has their numbers. */
+static void
+closed(struct pair *pair)
+{
+	it_evd_handle_t evd;
+	int fd = -1;
+
+	refusal(pair); /* writes lines */
+	pair_establish(pair);
+	pair_ok(it_evd_create(pair->active.ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_CREATE_FD, 1, 0,
+			      NULL, &evd, &fd));
+	for (int number = 0; number < 3; number++)
+		g_assert_cmpint(fcntl(number, F_GETFD), ==, -1);
+	transfer(pair);
+	pair_disconnect(pair); /* writes more */
+	pair_ok(it_evd_free(evd));
+}
+
 int
 main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(struct pair *pair);
-	} cases[] = {{"refusal", refusal},
-		     {"writer", writer},
-		     {"stag", stag},
-		     {"attempt", attempt},
-		     {"lost", lost}};
+	} cases[] = {{"refusal", refusal}, {"writer", writer}, {"stag", stag},
+		     {"attempt", attempt}, {"lost", lost},     {"crowd", crowd},
+		     {"closed", closed}};
 	struct pair pair;
 
 	g_assert_cmpint(argc, ==, 3);
 	pair_use(argv[1]);
+	for (int number = 0; number < 3 && strcmp(argv[2], "closed") == 0; number++)
+		close(number);
 	g_assert_true(pair_open(&pair));
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
 		if (strcmp(argv[2], cases[i].name) == 0)

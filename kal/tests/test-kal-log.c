@@ -114,19 +114,31 @@ test_harmless_lines(void)
 {
 	struct kal_host *own = kal_host_create();
 	int before = dup(STDERR_FILENO);
+	g_autofree char *expected = NULL;
 	char said[256] = "";
+	unsigned time[7];
+	int at = 0;
 	FILE *file = tmpfile();
 
 	g_assert_nonnull(own);
 	g_assert_nonnull(file);
 	g_assert_cmpint(dup2(fileno(file), STDERR_FILENO), ==, STDERR_FILENO);
+	own->table.log(own, RI_LOG_ERROR, "test", "not what descriptor 2 was when the host began");
+	g_assert_cmpint(pread(fileno(file), said, sizeof(said) - 1, 0), ==, 0);
+	kal_log_set_writer(NULL, NULL);
 	own->table.log(own, RI_LOG_ERROR, "test",
 		       "a\x1b[1m\xc2\x9b"
 		       "2m\x7f\n\xc3\xa9");
 	g_assert_cmpint(dup2(before, STDERR_FILENO), ==, STDERR_FILENO);
 	g_assert_cmpint(close(before), ==, 0);
 	g_assert_cmpint(pread(fileno(file), said, sizeof(said) - 1, 0), >, 0);
-	g_assert_cmpstr(said, ==, "itapi: error: test: a?[1m??2m??\xc3\xa9\n");
+	expected = g_strdup_printf(" itapi[%d]: error: test: a?[1m??2m??\xc3\xa9\n", (int)getpid());
+	g_assert_cmpint(sscanf(said, "%4u-%2u-%2uT%2u:%2u:%2u.%6uZ%n", &time[0], &time[1], &time[2],
+			       &time[3], &time[4], &time[5], &time[6], &at),
+			==, 7);
+	g_assert_cmpint(at, ==, 27);
+	g_assert_cmpstr(said + at, ==, expected);
+	kal_log_set_writer(NULL, NULL);
 	g_assert_cmpint(fclose(file), ==, 0);
 	kal_host_destroy(own);
 }
@@ -185,21 +197,25 @@ test_flood(void)
 	kal_log_set_writer(count_line, &counter);
 	say_often(host, RI_LOG_INFO, 999);
 	clock_ns += second - 1;
-	say_often(host, RI_LOG_WARNING, 1);
+	say_often(host, RI_LOG_INFO, 1);
 	g_assert_cmpuint(counter.lines, ==, 1000);
 	say_often(host, RI_LOG_INFO, 5000);
 	g_assert_cmpuint(counter.lines, ==, 1000);
-	say_often(host, RI_LOG_DEBUG, 10); /* the application's own */
-	g_assert_cmpuint(counter.lines, ==, 1010);
+	say_often(host, RI_LOG_DEBUG, 10);  /* the application's own */
+	say_often(host, RI_LOG_WARNING, 1); /* information leaves room for it */
+	g_assert_cmpuint(counter.lines, ==, 1011);
 	g_assert_cmpuint(counter.told, ==, 0);
 	clock_ns++;
-	say_often(host, RI_LOG_ERROR, 1001);
-	g_assert_cmpuint(counter.lines, ==, 2010);
+	say_often(host, RI_LOG_ERROR, 999);
+	say_often(host, RI_LOG_WARNING, 2);
+	g_assert_cmpuint(counter.lines, ==, 2011);
+	say_often(host, RI_LOG_INFO, 1);
+	g_assert_cmpuint(counter.lines, ==, 2012);
 	g_assert_cmpuint(counter.told, ==, 1);
 	g_assert_cmpuint(counter.left_out, ==, 5000);
 	clock_ns += 10 * second;
-	say_often(host, RI_LOG_INFO, 2);
-	g_assert_cmpuint(counter.lines, ==, 2012);
+	say_often(host, RI_LOG_WARNING, 2);
+	g_assert_cmpuint(counter.lines, ==, 2014);
 	g_assert_cmpuint(counter.left_out, ==, 5001);
 	kal_log_set_writer(NULL, NULL);
 	g_free(host);

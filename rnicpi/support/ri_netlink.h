@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "rnicpi_attr.h"
 
 /**
@@ -44,7 +45,7 @@ typedef void ri_netlink_each(void *arg, const struct nlmsghdr *message);
 static inline int
 ri_netlink_open(void)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int fd = ri_fd_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	int one = 1;
 
 	/* The kernel filters a dump by the members of the query. Callers filter again: Linux before 4.20 lacks it. */

@@ -50,6 +50,7 @@ tool_output_good(GError **error)
 int
 tool_die(const char *program, GError *error)
 {
+	g_autofree char *try = g_strdup_printf("Try '%s --help'.\n", program);
 	bool usage;
 
 	if (error == NULL)
@@ -59,7 +60,7 @@ tool_die(const char *program, GError *error)
 
 	tool_complain(program, error->message);
 	if (usage)
-		fprintf(stderr, "Try '%s --help'.\n", program);
+		tool_say(try);
 	g_error_free(error);
 	return usage ? 2 : 1;
 }

@@ -3,7 +3,7 @@
 
 /*
  * The library logs why it refused something. The first lines are kept, so that the message about a failure can give
- * the reason; all are printed, escaped for the terminal as the tool's own lines are.
+ * the reason. All are printed in the form of the library's log, with the tool's name.
  */
 #include "tool_log.h"
 
@@ -40,17 +40,9 @@ keep_line(int level, const char *who, const char *what)
 static void
 write_log(void *unused, int level, const char *who, const char *what)
 {
-	static const char *const levels[] = {
-		[ITX_LOG_ERROR] = "error",
-		[ITX_LOG_WARNING] = "warning",
-		[ITX_LOG_INFO] = "info",
-		[ITX_LOG_DEBUG] = "debug",
-	};
-	g_autofree char *line = g_strdup_printf("%s: %s: %s", levels[level], who, what);
-
 	(void)unused;
 	keep_line(level, who, what);
-	tool_complain(g_get_prgname() != NULL ? g_get_prgname() : "itapi", line);
+	tool_log_say(level, who, what);
 }
 
 void

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_fd.h"
 #include "tool_error.h"
 #include "tool_json.h"
 #include "tool_log.h"
@@ -26,6 +27,8 @@ void
 tool_begin(void)
 {
 	tool_output_watch();
+	/* A file that is read or written must not be what stdout or stderr refer to. */
+	ri_fd_standard_open();
 	/* Refused providers and other lasting problems are logged at the library's default level. */
 	tool_log_begin();
 	/* Only the character set of the terminal; messages and numbers stay as they are. */
@@ -238,6 +241,7 @@ void
 tool_announce(const char *adapter, uint16_t port)
 {
 	g_autofree char *name = tool_escape(adapter);
+	g_autofree char *line = g_strdup_printf("listening on port %u of %s\n", port, name);
 
-	fprintf(stderr, "listening on port %u of %s\n", port, name);
+	tool_say(line);
 }

@@ -25,7 +25,14 @@ char *tool_escape(const char *text);
 #define TOOL_SIZE_TEXT 16
 void tool_size(char *text, size_t room, uint64_t octets);
 
-/* "program: message" on stderr, the message escaped. Any thread; lines of two threads do not mix. */
+/*
+ * A text to stderr, as it is. Any thread; never blocks: what stderr does not take waits, and is lost if it is too much.
+ * At the end of the program it waits for a second.
+ */
+void tool_say(const char *text);
+/* A line of the log, in the form of the library's (ri_log.h); level as of itx_log_writer_t. */
+void tool_log_say(int level, const char *who, const char *what);
+/* "program: message" on stderr, the message escaped. As tool_say(). */
 void tool_complain(const char *program, const char *message);
 
 #endif /* TOOL_PRINT_H */

@@ -44,6 +44,10 @@ REQUEST_PATHS = ('itapi/*', 'ual/*', 'kal/*', 'rnicpi/*', 'vp/*')
 GLIB_CALLED = re.compile(r'\b(g_[a-z]\w*)\s*\(|\b(strerror(?:_r|_l)?)\s*\(')
 GLIB_WITHOUT_MEMORY = ('g_getenv', 'g_steal_pointer', 'g_strlcpy', 'g_queue_init', 'g_queue_push_tail_link', 'g_queue_unlink')
 
+# A descriptor of the library never has the number of stderr: rnicpi/support/ri_fd.h creates them.
+DESCRIPTOR_MADE = re.compile(r'(?<![\w>.])(socket|socketpair|accept4?|eventfd|epoll_create1?|timerfd_create|signalfd|'
+                             r'inotify_init1?|memfd_create|pidfd_open|pipe2?|dup[23]?|open(?:at)?|fopen|opendir)\s*\(')
+
 # The parameters of the standard's own functions are not ours to choose, and ri_qp_ops::create names
 # every object a queue pair stands on.
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
@@ -124,6 +128,15 @@ def check_allocation(path, code):
                 yield f'{path}:{number}: {glib} may end the process when memory is short'
 
 
+def check_descriptors(path, code):
+    """A connection with the number of stderr would get what somebody writes to stderr into its stream."""
+    if not matches(path, REQUEST_PATHS) or '/tests/' in path or path == 'rnicpi/support/ri_fd.h':
+        return
+    for number, line in enumerate(code, 1):
+        for call in DESCRIPTOR_MADE.findall(line):
+            yield f'{path}:{number}: {call} may return a number below 3; rnicpi/support/ri_fd.h has one that does not'
+
+
 def count_parameters(head):
     """How many parameters a function has, given its name and parenthesis."""
     inside = head[head.index('(') + 1:head.rindex(')')].strip()
@@ -199,6 +212,7 @@ def check_file(root, path):
         code = source_tree.code_only(text).split('\n')
         yield from check_glib_free(path, code)
         yield from check_allocation(path, code)
+        yield from check_descriptors(path, code)
         yield from check_goto(path, code)
         yield from check_environment(path, code)
         yield from check_functions(path, code)

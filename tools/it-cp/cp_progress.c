@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -77,6 +76,7 @@ cp_progress_step(const struct cp_copy *copy, void *arg)
 	size_t width = columns(progress);
 	g_autofree char *text = NULL;
 	g_autofree char *bar = NULL;
+	g_autofree char *line = NULL;
 	size_t room;
 
 	if (!progress->shown ||
@@ -89,22 +89,24 @@ cp_progress_step(const struct cp_copy *copy, void *arg)
 		text = text_for(copy, seconds, level);
 	}
 	if (strlen(text) + 3 > width) { /* no room for a bar */
-		fprintf(stderr, "%s%.*s%s", progress->terminal ? "\r" : "", (int)width, text + 1,
-			progress->terminal ? "" : "\n");
-		return;
+		line = g_strdup_printf("%s%.*s%s", progress->terminal ? "\r" : "", (int)width,
+				       text + 1, progress->terminal ? "" : "\n");
+	} else {
+		room = MIN(width - strlen(text) - 2, BAR_MAX);
+		bar = g_strnfill(room, '.');
+		memset(bar, '#', (size_t)(part * (double)room));
+		/* On a terminal spaces cover the rest of the line before, which may be longer. */
+		line = progress->terminal
+			       ? g_strdup_printf("\r[%s]%-*s", bar, (int)(width - room - 2), text)
+			       : g_strdup_printf("[%s]%s\n", bar, text);
 	}
-	room = MIN(width - strlen(text) - 2, BAR_MAX);
-	bar = g_strnfill(room, '.');
-	memset(bar, '#', (size_t)(part * (double)room));
-	if (progress->terminal) /* spaces over the rest of a longer line of before */
-		fprintf(stderr, "\r[%s]%-*s", bar, (int)(width - room - 2), text);
-	else
-		fprintf(stderr, "[%s]%s\n", bar, text);
+	/* A reader of stderr that has stopped reading does not slow the copy down. */
+	tool_say(line);
 }
 
 void
 cp_progress_end(struct cp_progress *progress)
 {
 	if (progress->shown && progress->terminal && progress->last != 0)
-		fputc('\n', stderr);
+		tool_say("\n");
 }

@@ -439,7 +439,7 @@ def refused_provider(bench):
         there = {'env': {**os.environ, 'ITAPI_PROVIDER_PATH': folder.path}}
         for words in (('it-info',), ('it-info', '-a', 'other'), ('it-ping', '-a', 'other', HOST)):
             said = run(bench.tools, *words, **there).expect(
-                1 if 'other' in words else 0, words[0] + ': warning: registry: ',
+                1 if 'other' in words else 0, words[0] + '[', ']: warning: registry: ',
                 r'no\x1b[31mobject.so: ')
             same([], re.findall(r'[^\n -~]', said.out + said.err))
 

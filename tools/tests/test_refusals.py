@@ -44,7 +44,7 @@ def refused_of(tools, path):
     said = run(tools, 'it-info', **plain(ITAPI_PROVIDER_PATH=path)).expect(0)
     for reason in reasons:
         need('refused: ' + reason in said.out, '%r does not list %r' % (said.out, reason))
-        need(said.err.count('it-info: warning: registry: ' + reason) == 1,
+        need(said.err.count(']: warning: registry: ' + reason) == 1,
              '%r does not have %r once' % (said.err, reason))
     return reasons
 
@@ -103,7 +103,7 @@ def silent_provider(tools, silent):
         there = plain(ITAPI_PROVIDER_PATH=folder.path)
         for words in ((), ('-a', 'nosuch')):
             said = run(tools, 'it-info', *words, **there)
-            said.expect(1 if words else 0, 'it-info: warning: silent: the provider silent cannot list its adapters: '
+            said.expect(1 if words else 0, ']: warning: silent: the provider silent cannot list its adapters: '
                         'RI_ERR_ACCESS: this user may not use the device')
         need("it-info: there is no adapter named 'nosuch'; there are " in said.err and
              '; the provider silent cannot list its adapters: ' in said.err, said.err)
@@ -198,7 +198,7 @@ def bad_settings(tools):
     for line in ("ITAPI_SPIN_US: 'soon' is not allowed; allowed is a number from 0 to 1000000 (us); the default 50 holds",
                  "ITAPI_MPA_CRC: 'no' is not allowed; allowed is one of on, off; the default on holds",
                  'ITAPI_LGO: nobody reads this variable; did you mean ITAPI_LOG?'):
-        need(said.err.count('it-info: warning: settings: ' + line + '\n') == 1, '%r does not have %r once' % (said.err, line))
+        need(said.err.count(']: warning: settings: ' + line + '\n') == 1, '%r does not have %r once' % (said.err, line))
     need('OTHER_THING' not in said.err, said.err)
 
 

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "ri_command.h"
+#include "ri_fd.h"
 #include "vem_fault.h"
 #include "vem_setting.h"
 #include "vsw_setting.h"
@@ -263,7 +264,7 @@ control_connect(const char *path)
 	if (strlen(path) >= sizeof(to.sun_path))
 		return -1; /* cut short, it could name another socket */
 
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	if (fd < 0)
 		return -1;

@@ -30,6 +30,7 @@
 
 #include <sys/socket.h>
 
+#include "ri_fd.h"
 #include "vib.h"
 #include "vib_cm_states.h"
 
@@ -190,6 +191,40 @@ void vib_cm_wait(struct vib_cm *cm, const void *owner);
 
 /* Make the event channel, and watch it. On failure the caller destroys what there is. */
 enum ri_status vib_channel_open(struct vib_cm *cm) RI_MUST_CHECK;
+/* librdmacm opens the device itself when it first binds an identifier to it: these keep its descriptors above stderr. */
+static inline int
+vib_rdma_bind(struct rdma_cm_id *id, struct sockaddr *sa)
+{
+	struct ri_fd_filler filler;
+	int result;
+
+	ri_fd_fill(&filler);
+	result = rdma_bind_addr(id, sa);
+	ri_fd_free(&filler);
+	return result;
+}
+static inline int
+vib_rdma_resolve(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int ms)
+{
+	struct ri_fd_filler filler;
+	int result;
+
+	ri_fd_fill(&filler);
+	result = rdma_resolve_addr(id, from, to, ms);
+	ri_fd_free(&filler);
+	return result;
+}
+static inline int
+vib_rdma_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct ri_fd_filler filler;
+	int result;
+
+	ri_fd_fill(&filler);
+	result = rdma_get_cm_event(channel, event);
+	ri_fd_free(&filler);
+	return result;
+}
 
 /* --- vib_cm_setup.c: what a step does ---------------------------------------------------------- */
 

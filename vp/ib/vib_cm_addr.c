@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_cm.h"
 
 bool
@@ -76,7 +77,7 @@ routed_source(const struct ri_addr *peer, struct ri_addr *local)
 
 	if (!vib_sockaddr(&sa, peer, htons(9)))
 		return false;
-	fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = ri_fd_socket(sa.ss_family, SOCK_DGRAM, 0);
 	if (fd < 0)
 		return false;
 	found = connect(fd, (struct sockaddr *)&sa, len) == 0 &&

@@ -94,9 +94,8 @@ address_resolve(struct vib_conn *conn, struct ri_qp *qp)
 	enum vib_action action;
 	int error;
 
-	if (rdma_resolve_addr(conn->id, (struct sockaddr *)&conn->from,
-			      (struct sockaddr *)&conn->to,
-			      ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
+	if (vib_rdma_resolve(conn->id, (struct sockaddr *)&conn->from, (struct sockaddr *)&conn->to,
+			     ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
 		return;
 	error = errno;
 	vib_log(conn->cm->rnic, RI_LOG_INFO, "rdma_resolve_addr: %s", ri_errno_text(error));

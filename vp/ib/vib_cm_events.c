@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "ri_fd.h"
 #include "vib_cm.h"
 #include "vib_events.h"
 #include "vib_version.h"
@@ -131,7 +132,7 @@ event_take(struct vib_cm *cm)
 	void *owner;
 
 	errno = 0;
-	if (rdma_get_cm_event(cm->channel, &event) != 0)
+	if (vib_rdma_event(cm->channel, &event) != 0)
 		return false;
 	owner = owner_of(event);
 	if (owner == NULL) {
@@ -221,9 +222,12 @@ channel_failure(const struct ri_rnic *rnic, int error)
 enum ri_status
 vib_channel_open(struct vib_cm *cm)
 {
+	struct ri_fd_filler filler;
 	int flags;
 
+	ri_fd_fill(&filler);
 	cm->channel = rdma_create_event_channel();
+	ri_fd_free(&filler);
 	if (cm->channel == NULL)
 		return channel_failure(cm->rnic, errno);
 	flags = fcntl(cm->channel->fd, F_GETFL);

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_cm.h"
 
 #define AT_ONCE 64 /* messages; then the service thread serves others */
@@ -128,7 +129,7 @@ socket_open(void)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK,
 				   .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int fd = ri_fd_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)(void *)&addr, sizeof(addr)) == 0)
 		return fd;

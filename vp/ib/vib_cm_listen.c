@@ -58,7 +58,7 @@ address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_
 
 	if (rdma_create_id(cm->channel, &id, NULL, space) != 0)
 		return false;
-	usable = vib_sockaddr(&sa, addr, 0) && rdma_bind_addr(id, (struct sockaddr *)&sa) == 0;
+	usable = vib_sockaddr(&sa, addr, 0) && vib_rdma_bind(id, (struct sockaddr *)&sa) == 0;
 	(void)rdma_destroy_id(id);
 	return usable;
 }
@@ -94,7 +94,7 @@ ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr
 		ear->id = NULL;
 		return errno;
 	}
-	if (rdma_bind_addr(ear->id, (struct sockaddr *)&sa) != 0 ||
+	if (vib_rdma_bind(ear->id, (struct sockaddr *)&sa) != 0 ||
 	    rdma_listen(ear->id, (int)listen->backlog) != 0)
 		error = bind_error(listen, cm, ear, errno);
 	else if (!vib_id_is_of(ear->id, cm->rnic))

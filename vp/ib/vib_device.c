@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_ah.h"
 #include "vib_events.h"
 #include "vib_list.h"
@@ -54,7 +55,7 @@ ports_count(const struct ibv_device *device)
 	DIR *folder;
 
 	snprintf(path, sizeof(path), "%s/ports", device->ibdev_path);
-	folder = opendir(path);
+	folder = ri_fd_open_folder(path);
 	if (folder == NULL)
 		return 1;
 	/* cppcheck-suppress readdirCalled; no other thread reads this stream */
@@ -197,6 +198,7 @@ static enum ri_status
 verbs_open(struct ri_rnic *rnic, const char *name)
 {
 	struct ibv_device **list;
+	struct ri_fd_filler filler;
 	int number;
 	enum ri_status status = vib_devices_list(rnic->host, &list, &number);
 
@@ -206,8 +208,10 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 	for (struct ibv_device **at = list; at != NULL && *at != NULL; at++) {
 		if (strcmp(ibv_get_device_name(*at), name) != 0 || !is_usable(*at))
 			continue;
+		ri_fd_fill(&filler);
 		errno = 0;
 		rnic->verbs = ibv_open_device(*at);
+		ri_fd_free(&filler);
 		if (rnic->verbs != NULL) {
 			rnic->iwarp = transport_of(*at) == RI_TRANSPORT_IWARP;
 			status = RI_SUCCESS;

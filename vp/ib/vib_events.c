@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "ri_fd.h"
 #include "vib_cq.h"
 #include "vib_events.h"
 #include "vib_objects.h"
@@ -243,10 +244,13 @@ enum ri_status
 vib_events_start(struct ri_rnic *rnic)
 {
 	const struct ri_host *host = rnic->host;
+	struct ri_fd_filler filler;
 	enum ri_status status;
 
+	ri_fd_fill(&filler);
 	errno = 0;
 	rnic->channel = ibv_create_comp_channel(rnic->verbs);
+	ri_fd_free(&filler);
 	if (rnic->channel == NULL)
 		return vib_status_of_open(errno != 0 ? errno : ENOMEM);
 	rnic->completions = (struct ri_watch){.fire = on_completion, .arg = rnic};

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_version.h"
 
 #define DESCRIPTORS 8 /* that libibverbs uses at a time to find devices, or less */
@@ -41,7 +42,7 @@ descriptors_check(void)
 	int fds[DESCRIPTORS], count = 0, error = 0;
 
 	while (count < DESCRIPTORS && error == 0) {
-		fds[count] = open(VIB_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fds[count] = ri_fd_open(VIB_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 		if (fds[count] >= 0)
 			count++;
 		else
@@ -70,7 +71,7 @@ entry_next(DIR *folder)
 static bool
 kernel_has_devices(void)
 {
-	DIR *folder = opendir(VIB_FOLDER);
+	DIR *folder = ri_fd_open_folder(VIB_FOLDER);
 	bool has = entry_next(folder) != NULL;
 
 	if (folder != NULL)
@@ -168,7 +169,7 @@ static void
 say_listed(const struct ri_host *host, struct ibv_device *const *list, int count)
 {
 	enum ri_log_level level = count == 0 ? RI_LOG_WARNING : RI_LOG_INFO;
-	DIR *folder = opendir(VIB_VERBS);
+	DIR *folder = ri_fd_open_folder(VIB_VERBS);
 	bool none = count == 0;
 
 	for (const char *file = entry_next(folder); file != NULL; file = entry_next(folder)) {
@@ -188,8 +189,12 @@ say_listed(const struct ri_host *host, struct ibv_device *const *list, int count
 static enum ri_status
 library_ask(const struct ri_host *host, const char *line, struct ibv_device ***list, int *count)
 {
+	struct ri_fd_filler filler;
+
+	ri_fd_fill(&filler);
 	errno = 0;
 	*list = ibv_get_device_list(count);
+	ri_fd_free(&filler);
 	if (*list != NULL) {
 		say_listed(host, *list, *count);
 		return RI_SUCCESS;

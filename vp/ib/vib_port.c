@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_profile.h"
 
 /* --- the network interface of a port ------------------------------------------------------- */
@@ -60,7 +61,7 @@ reply_find(const char *reply, size_t length, uint16_t type)
 static size_t
 kernel_ask(const struct port_query *query, char *reply, size_t room)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+	int fd = ri_fd_socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
 	ssize_t length = -1;
 	struct nlmsghdr head;
 
@@ -187,7 +188,7 @@ static uint32_t
 interface_mtu(const char *name)
 {
 	struct ifreq ifr = {.ifr_flags = 0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
 	bool known;
 
 	if (fd < 0)

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "vib_events.h"
 
 #define KERNEL_GROUP 1u   /* of uevents that the kernel sends; those of udev are another one */
@@ -88,8 +89,7 @@ enum ri_status
 vib_removal_start(struct ri_rnic *rnic)
 {
 	struct sockaddr_nl addr = {.nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP};
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			NETLINK_KOBJECT_UEVENT);
+	int fd = ri_fd_socket(AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
 
 	rnic->removal =
 		(struct ri_watch){.fd = fd, .fire = on_message, .arg = rnic, .events = RI_WATCH_IN};

@@ -116,8 +116,8 @@ query_begin(void *arg)
 		vib_source_addr(rnic, query->port, &query->answer.peer, &query->answer.local) &&
 		vib_sockaddr(&from, &query->answer.local, 0) &&
 		vib_sockaddr(&to, &query->answer.peer, query->answer.service.port) &&
-		rdma_resolve_addr(query->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
-				  ms_left(query)) == 0;
+		vib_rdma_resolve(query->id, (struct sockaddr *)&from, (struct sockaddr *)&to,
+				 ms_left(query)) == 0;
 
 	rnic->host->timer_start(rnic->host->self, &query->timer, asked ? query->deadline : 0);
 }

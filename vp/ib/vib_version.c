@@ -3,6 +3,7 @@
 
 /* See vib_version.h. */
 #include "vib_version.h"
+#include "ri_fd.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 int
 vib_line_read(const char *path, char line[VIB_LINE_ROOM])
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = ri_fd_open_file(path);
 
 	line[0] = '\0';
 	if (file == NULL)

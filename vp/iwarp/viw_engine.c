@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "viw_fork.h"
 #include "viw_qp.h"
 #include "vsw_order.h"
@@ -38,7 +39,7 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 	engine->host = host;
 	vsw_order_setup();
 	pthread_mutex_init(&engine->lock, NULL);
-	engine->epfd = epoll_create1(EPOLL_CLOEXEC);
+	engine->epfd = ri_fd_epoll();
 	if (engine->epfd < 0)
 		return RI_ERR_RESOURCES;
 	enum ri_status status = RI_ERR_RESOURCES;

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "viw_fork.h"
 #include "viw_rnic.h"
 
@@ -124,7 +125,7 @@ routing_socket_open(struct viw_rnic *rnic)
 	struct sockaddr_nl who = {.nl_family = AF_NETLINK,
 				  .nl_groups =
 					  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int fd = ri_fd_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	if (fd < 0)
 		return -1;

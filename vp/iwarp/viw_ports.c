@@ -12,6 +12,7 @@
  * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can
  * reach, comes last. The other interfaces stay in the order of the kernel.
  */
+#include "ri_fd.h"
 #include "viw_rnic.h"
 
 #include <errno.h>
@@ -196,7 +197,7 @@ default_interface(char name[32])
 
 	name[0] = '\0';
 	for (unsigned i = 0; i < 2 && !found; i++) {
-		FILE *table = fopen(tables[i], "re");
+		FILE *table = ri_fd_open_file(tables[i]);
 
 		if (table == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 			return false;
@@ -259,7 +260,7 @@ interface_speed(const char *name)
 	long speed = 0;
 
 	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-	FILE *file = fopen(path, "re");
+	FILE *file = ri_fd_open_file(path);
 	if (file == NULL)
 		return 0;
 	char text[32] = "";

@@ -76,6 +76,16 @@ class Source(tree_case.TreeCase):
                 self.assert_c_bad(function(f'\t{call};\n'), 6, 'reads the environment')
         self.assert_c_good(function('\t/* getenv("A") */\n\tmy_getenv("A");\n\tenvironment(1);\n'))
 
+    def test_descriptors(self):
+        for call in ('socket(a, b, 0)', 'accept4 (a, NULL, NULL, 0)', 'eventfd(0, 0)', 'open(a, O_RDONLY)', 'dup(a)',
+                     'fopen(a, "re")', 'timerfd_create(0, 0)', 'pipe2(a, 0)'):
+            for path in ('kal/x.c', 'vp/ib/x.c', 'ual/x.c', 'rnicpi/x.c'):
+                with self.subTest(call=call, path=path):
+                    self.assert_c_bad(function(f'\tx = {call};\n'), 6, 'below 3', path=path)
+            self.assert_c_good(function(f'\tx = {call};\n'), path='tools/it-info.c')
+            self.assert_c_good(function(f'\tx = {call};\n'), path='kal/tests/x.c')
+        self.assert_c_good(function('\tri_fd_socket(a, b, 0);\n\tops->open(a);\n\tops.accept(a);\n'), path='kal/x.c')
+
     def test_unfinished(self):
         self.assert_c_bad(function('\t/* TO' 'DO: more */\n'), 6, 'unfinished')
 
