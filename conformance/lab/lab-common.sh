@@ -7,9 +7,15 @@
 
 # The lab's cache; everything vm-build makes lives below it.
 lab_cache=${RDMA_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rdma-lab}
+# Which of Debian's kernels: that of the release, or the later one of its
+# backports.
+lab_suite=${RDMA_LAB_SUITE:-stable}
 # The kernel in use: a link to the folder of the newest build.
 # shellcheck disable=SC2034  # used by the sourcing programs
-lab_current=$lab_cache/current
+case $lab_suite in
+    backports) lab_current=$lab_cache/current-backports ;;
+    *) lab_current=$lab_cache/current ;;
+esac
 
 # Status of a program whose lab failed, as opposed to the command run in it.
 lab_failure=125
@@ -26,6 +32,9 @@ usage_error() {
     note "try '${0##*/} --help'"
     exit 2
 }
+
+[[ $lab_suite == stable || $lab_suite == backports ]] ||
+    usage_error "RDMA_LAB_SUITE is '$lab_suite', not stable or backports"
 
 # need PROGRAM=PACKAGE...: stop unless each program is there; name the packages.
 need() {

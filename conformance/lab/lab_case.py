@@ -6,7 +6,7 @@ A file in cases/ has a list CASES. A case has a name, a function that runs it, a
 needs: the parameters of siw, and whether the peer is across the tap device ('link') or both ends are
 in the guest, in two network namespaces ('veth'). The function gets a Bench and raises Failed, or
 Skipped, with the reason. Runs differ in length: `quick` cases are part of each, `long` cases of a full
-run only.
+run only. Runs have two guests, of Debian's kernel and of a later one (lab_table.cases_of).
 """
 
 import dataclasses
@@ -38,6 +38,7 @@ class Case:
     table: tuple = ()           # (peer, role, what) for the table of interoperation
     fatal: bool = False         # may break the guest's kernel: runs last
     quick: bool = False         # part of the short run, which is one guest across the tap device
+    each: bool = False          # part of the short run with the later kernel, too
     long: bool = False          # takes too long for the usual run
 
     def siw(self):

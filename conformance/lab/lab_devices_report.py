@@ -25,6 +25,9 @@ TOPICS = """
 
 By topic: how many passed, how many are left out because the device differs, and what the device lacks for those that were
 skipped.
+"""
+TOPICS_TABLE = """
+### Linux %s
 
 | topic | %s |
 |---|%s
@@ -71,25 +74,33 @@ def cell(told, left_out):
     return ', '.join(words) + ('; ' + ', '.join(told['skipped']) if told['skipped'] else '')
 
 
-def write_devices(path, cases, run, date):
-    """Writes the page from the results of a run, if cases of devices ran."""
+def details_of(run, cases):
+    """The cases of devices of a run, each with its result, and what they had for the page."""
     details = [(case, run.results.get(case.name)) for case in cases if case.name.startswith('devices ')]
     told = [(told.get('detail') or {}) for _, told in details if told]
-    infos = {detail['device']: detail['info'] for detail in told if 'info' in detail}
-    topics = {(detail['topic'], detail['device']): detail for detail in told if 'topic' in detail}
-    if not infos:
+    return (details, {detail['device']: detail['info'] for detail in told if 'info' in detail},
+            {(detail['topic'], detail['device']): detail for detail in told if 'topic' in detail})
+
+
+def write_devices(path, runs, date):
+    """Writes the page from the results of the runs, if cases of devices ran: all from the first, the topics from each."""
+    told = [(run, *details_of(run, cases)) for run, cases in runs]
+    if not told or not told[0][2]:
         return
+    _, details, infos, _ = told[0]
     devices = list(infos)
     columns, rule = ' | '.join(devices), '---|' * len(devices)
     entries = {device: lab_device.deviations(device) for device in devices}
     with open(path, 'w', encoding='utf-8') as file:
         file.write(HEAD % date.isoformat() + CLAIMS % (columns, rule))
         file.writelines(claims(infos))
-        file.write(TOPICS % (columns, rule))
-        for topic in sorted({topic for topic, _ in topics}):
-            cells = [cell(topics.get((topic, device)),
-                          sum(lab_device.program_of(entry) == topic for entry in entries[device])) for device in devices]
-            file.write(f'| `{topic}` | ' + ' | '.join(cells).replace('\n', ' ') + ' |\n')
+        file.write(TOPICS)
+        for run, _, _, topics in told:
+            file.write(TOPICS_TABLE % (run.kernel, columns, rule))
+            for topic in sorted({topic for topic, _ in topics}):
+                cells = [cell(topics.get((topic, device)),
+                              sum(lab_device.program_of(entry) == topic for entry in entries[device])) for device in devices]
+                file.write(f'| `{topic}` | ' + ' | '.join(cells).replace('\n', ' ') + ' |\n')
         file.write(DIFFERENCES)
         for device in devices:
             file.writelines(f'| {device} | `{entry["test"]}` | {entry["what"]} |\n' for entry in entries[device])

@@ -8,6 +8,9 @@ import os
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cases')
 
+# Groups of cases (the first word of their names) that the usual run has with the later kernel, too.
+LATER_GROUPS = ('ends', 'devices', 'unplug')
+
 
 def all_cases():
     """The cases of all files, in the order of the files' names."""
@@ -25,9 +28,19 @@ def all_cases():
     return cases
 
 
-def cases_of(length):
-    """The cases of a run that is 'quick', 'usual' or 'full'."""
-    return [case for case in all_cases() if length == 'full' or (case.quick if length == 'quick' else not case.long)]
+def cases_of(length, suite='stable'):
+    """The cases of a run that is 'quick', 'usual' or 'full', with the kernel of Debian's release or of its backports.
+
+    The later kernel has all cases in a full run only. A usual run has the quick ones and those of some groups on it, a
+    quick run those that are marked.
+    """
+    later = suite == 'backports'
+    if length == 'full':
+        return all_cases()
+    if length == 'quick':
+        return [case for case in all_cases() if (case.each if later else case.quick)]
+    return [case for case in all_cases()
+            if not case.long and (not later or case.quick or case.name.split(' ')[0] in LATER_GROUPS)]
 
 
 def boots_of(cases):

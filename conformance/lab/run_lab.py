@@ -3,8 +3,9 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Runs the cases of conformance/lab/cases in guests whose kernel drives siw.
 
-One guest is booted for each set of siw's parameters, and again if its kernel broke. Each case prints a
-line of TAP as it ends; the last line is "N passed, N failed, N skipped". With --again a case that fails
+There are two kernels, that of Debian's release and the later one of its backports; where the second
+cannot be had, the run says why. One guest is booted for each set of siw's parameters, and again if its
+kernel broke. Each case prints a line of TAP as it ends; the last line is "N passed, N failed, N skipped". With --again a case that fails
 in one guest and passes in the next counts as skipped, and both are told: such a case is unsteady, which
 the usual run finds out and counts as a failure.
 """
@@ -42,10 +43,14 @@ BOOT_TRIALS = 3             # before a guest is said not to come up
 AGAIN_TIME = 300            # to run unsteady cases once more
 BUILD_TIME = 900            # to fetch and build the guest's kernel
 MOST_BOOTS = 40             # of one run: each case at least once, and again after broken kernels
+SUITES = ('stable', 'backports')    # of Debian, from which vm-build takes the kernels, in the order of the runs
 # What a kernel of a guest may do in peer-to-peer mode, whoever the peer is.
 PEER_BUG_PLACE = 'cm_work_handler'
 PEER_BUG = ('the connection manager of Linux stops with a BUG if a connection in peer-to-peer mode ends before it was '
             'reported as established [WIRE 14.2]')
+# The same in each mode, for a listener that ends after start-ups that were cut short.
+LISTEN_BUG_PLACE = 'siw_destroy_listen'
+LISTEN_BUG = 'siw finds the list of its start-ups corrupted when a listener ends [WIRE 15.1]'
 # What a case says that failed because of a frame of siw with a wrong CRC. The capture must show that frame, too.
 WRONG_CRC = 'CRC is wrong; this end sent a Terminate'
 PEER_CRC = 'siw sent a frame with a wrong CRC [WIRE 14.7]'
@@ -93,42 +98,61 @@ def try_command(command, trials, limit):
     raise NoGuest(complaint)
 
 
-def prepare(build):
-    """Sees to it that a guest boots; returns the topologies that are possible."""
+def release_of(suite):
+    """The release of the kernel that was built for the guest; nothing if none was."""
+    link = 'current' if suite == 'stable' else f'current-{suite}'
+    try:
+        with open(os.path.join(os.environ['RDMA_LAB_CACHE'], link, 'release'), encoding='ascii') as file:
+            return file.read().strip()
+    except OSError:
+        return ''
+
+
+def prepare(build, suite, quick):
+    """Sees to it that a guest with this kernel boots; returns the topologies that are possible."""
     if os.uname().machine != 'x86_64':
         raise NoGuest('this machine is no x86-64')
     if not enough_memory(1500):
         raise NoGuest('less than 1.5 GB of memory are free')
     os.environ.setdefault('RDMA_LAB_CACHE', os.path.join(
         os.environ.get('XDG_CACHE_HOME') or os.path.join(os.environ.get('HOME') or build, '.cache'), 'rdma-lab'))
+    os.environ['RDMA_LAB_SUITE'] = suite
+    if quick and suite != 'stable' and not release_of(suite):
+        raise NoGuest('none was built yet with a kernel of the backports, which takes a minute or two; '
+                      'tools/check --lab does that')
     try_command([f'{HERE}/vm-build', '--offline'], 1, BUILD_TIME)
     try_command([f'{HERE}/vm-run', '--timeout', str(BOOT_TIME), '--', 'true'], BOOT_TRIALS, 2 * BOOT_TIME)
     flags = ['--net'] if os.geteuid() == 0 else ['--net', '--map-root-user']
     tap = subprocess.run(['unshare', *flags, 'ip', 'tuntap', 'add', 'dev', 'lab0', 'mode', 'tap'],
                          capture_output=True, check=False)
+    if quick and tap.returncode != 0:
+        raise NoGuest('the quick cases are for a guest across a tap device, and none can be made')
     return ['link', 'veth'] if tap.returncode == 0 else ['veth']
 
 
 class Run:
-    """One run: its cases, what came of them, and its files."""
+    """The run with one kernel: its cases, what came of them, and its files."""
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, suite, tally, number):
         self.arguments = arguments
+        self.suite = suite
+        self.prefix = ''        # of the names of cases; empty with the kernel that has most of them
+        self.kernel = ''        # its release
         self.build = os.path.abspath(arguments.build)
         self.until = 0
         self.known, self.cases, self.p2p = {}, set(), set()
         self.unsteady = {}      # name of a case: what was told of its failure, if it may run again
         self.suspects = {}      # the same, where the capture of this guest must show that it is the peer's
         self.captured = False   # this guest's frames are kept until it has ended
-        self.tally = Tally()
+        self.tally = tally
         self.results = {}       # name of a case: what lab_bench.py told of it
         self.frames = 0         # of ours that tshark looked at
         self.complaints = 0     # that it had
         self.aligned = {}       # MTU: FPDUs of ours, and how many segments ended inside one
         self.seconds = {}       # group of cases, which is the first word of their names: time they took
-        self.boots = self.number = 0
+        self.boots, self.number = 0, number
         self.work = tempfile.mkdtemp(prefix='rdma-lab-run.')
-        self.logs = os.path.join(self.build, 'lab-logs')
+        self.logs = os.path.join(self.build, 'lab-logs', suite)
         shutil.rmtree(self.logs, ignore_errors=True)
         os.makedirs(self.logs)
 
@@ -246,7 +270,8 @@ class Run:
     def count(self, told):
         """Counts and prints one result."""
         name, result, why = told['name'], told['result'], told['why']
-        known = self.known.get(name) or (PEER_BUG if name in self.p2p and PEER_BUG_PLACE in why else '')
+        known = self.known.get(name) or (PEER_BUG if name in self.p2p and PEER_BUG_PLACE in why else
+                                         LISTEN_BUG if LISTEN_BUG_PLACE in why else '')
         self.results[name] = told
         if result == 'failed' and known:
             told['result'], told['why'] = 'known', known
@@ -258,11 +283,11 @@ class Run:
         group = name.split(' ')[0]
         self.seconds[group] = self.seconds.get(group, 0) + told['seconds']
         if told['result'] in ('known', 'skip'):
-            self.tally.skip(name, told['why'])
-            print(f'ok {self.number} - {name} # SKIP {last_line(told["why"])}', flush=True)
+            self.tally.skip(self.prefix + name, told['why'])
+            print(f'ok {self.number} - {self.prefix}{name} # SKIP {last_line(told["why"])}', flush=True)
         else:
-            self.tally.add(name, result == 'ok')
-            print(f'{"ok" if result == "ok" else "not ok"} {self.number} - {name}', flush=True)
+            self.tally.add(self.prefix + name, result == 'ok')
+            print(f'{"ok" if result == "ok" else "not ok"} {self.number} - {self.prefix}{name}', flush=True)
 
     def run_all(self, topologies, cases):
         """Boots guests until each of these cases has a result, or the time is over."""
@@ -278,6 +303,24 @@ class Run:
                 for case in left:
                     self.note({'name': case.name, 'result': 'failed', 'seconds': 0,
                                'why': f'the guest did not come up; see {self.logs}'})
+
+    def begin(self):
+        """Sees to the guest, and says which kernel it has; returns the topologies that are possible."""
+        topologies = prepare(self.build, self.suite, self.arguments.length == 'quick')
+        self.kernel = release_of(self.suite)
+        if self.suite != SUITES[0]:
+            self.prefix = f'linux {".".join(self.kernel.split(".")[:2])}: '
+        print(f'# Linux {self.kernel}', flush=True)
+        if 'link' not in topologies:
+            print('# no tap device can be made here: both ends run in the guest')
+        return topologies
+
+    def no_guest(self, reason):
+        """Counts the whole run as one that is skipped."""
+        self.number += 1
+        name = 'lab' if self.suite == SUITES[0] else f'lab with {self.suite}'
+        self.tally.skip(name, f'no guest can run: {reason}')
+        print(f'ok {self.number} - {name} # SKIP no guest can run: {reason}', flush=True)
 
     def run(self, topologies, cases):
         """Runs all cases, and those that may run again once more; all have a result then."""
@@ -300,57 +343,71 @@ class Run:
                 self.note({'name': case.name, 'result': 'skip', 'seconds': 0, 'why': NO_TIME})
 
 
-def main():
+def options():
     parser = argparse.ArgumentParser(prog='run_lab.py', description=__doc__.split('\n')[0])
     parser.add_argument('patterns', nargs='*', default=['*'], help='shell patterns of the names of cases')
     parser.add_argument('--build', default='build', help='the build folder (default: build)')
     parser.add_argument('--quick', dest='length', action='store_const', const='quick', default='usual',
                         help='only some cases, for which one guest is enough')
     parser.add_argument('--full', dest='length', action='store_const', const='full', help='also those that take long')
+    parser.add_argument('--kernel', dest='kernels', action='append', choices=SUITES,
+                        help='only with the kernel of this suite of Debian; the later one has fewer cases without --full')
     parser.add_argument('--again', action='store_true', help='a case that fails runs once more, in another guest')
-    parser.add_argument('--minutes', type=float, help='begin no case later than this (default: 15; 75 with --full)')
+    parser.add_argument('--minutes', type=float,
+                        help='with each kernel begin no case later than this (default: 15; 75 with --full)')
     parser.add_argument('--limit', type=int, default=10**6, help='most seconds for a case')
     parser.add_argument('--record', metavar='FOLDER', help='write the tables interop.md and devices.md there, such as doc')
     parser.add_argument('--keep', action='store_true', help='keep the captures')
     parser.add_argument('--tap', action='store_true', help='TAP only, without the summary')
     parser.add_argument('--list', action='store_true', help='only name the cases')
-    arguments = parser.parse_args()
+    return parser.parse_args()
 
-    cases = [case for case in cases_of(arguments.length)
-             if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in arguments.patterns)]
+
+def run_kernels(arguments, wanted, tally):
+    """Runs the cases of each kernel; returns the runs, each with its cases."""
+    runs, number = [], 0
+    for suite, cases in wanted.items():
+        run = Run(arguments, suite, tally, number)
+        try:
+            run.run(run.begin(), cases)
+            runs.append((run, cases))
+        except NoGuest as reason:
+            run.no_guest(reason)
+        finally:
+            shutil.rmtree(run.work)
+        number = run.number
+    print(f'1..{number}')
+    return runs
+
+
+def main():
+    arguments = options()
+    wanted = {suite: [case for case in cases_of(arguments.length, suite)
+                      if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in arguments.patterns)]
+              for suite in arguments.kernels or SUITES}
     if arguments.list:
-        print('\n'.join(f'{case.name}{" (" + case.known + ")" if case.known else ""}' for case in cases))
+        for suite, cases in wanted.items():
+            print(f'# {suite}: {len(cases)} cases')
+            print('\n'.join(f'{case.name}{" (" + case.known + ")" if case.known else ""}' for case in cases))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # by way of what ends the guest
     started = time.monotonic()
-    run = Run(arguments)
-    try:
-        topologies = prepare(run.build)
-        if arguments.length == 'quick' and 'link' not in topologies:
-            raise NoGuest('the quick cases are for a guest across a tap device, and none can be made')
-    except NoGuest as reason:
-        run.tally.skip('lab', f'no guest can run: {reason}')
-        print(f'1..0 # SKIP no guest can run: {reason}')
-    else:
-        if 'link' not in topologies:
-            print('# no tap device can be made here: both ends run in the guest')
-        run.run(topologies, cases)
-        print(f'1..{run.number}')
-        print('# seconds: ' + ', '.join(f'{group} {seconds:.0f}' for group, seconds in run.seconds.items()))
-    finally:
-        shutil.rmtree(run.work)
+    tally = Tally()
+    runs = run_kernels(arguments, {suite: cases for suite, cases in wanted.items() if cases}, tally)
+    for run, _ in runs:
+        print(f'# Linux {run.kernel}: {run.boots} guests, seconds: ' +
+              ', '.join(f'{group} {seconds:.0f}' for group, seconds in run.seconds.items()) + f'; logs are in {run.logs}')
     if not arguments.tap:
-        for kind, names in (('skipped', run.tally.skipped), ('failed', run.tally.failed)):
+        for kind, names in (('skipped', tally.skipped), ('failed', tally.failed)):
             print(''.join(f'{kind}: {name}\n' for name in names), end='')
     if arguments.record:
-        write_report(f'{arguments.record}/interop.md', cases, run, datetime.date.today())
-        write_devices(f'{arguments.record}/devices.md', cases, run, datetime.date.today())
+        write_report(f'{arguments.record}/interop.md', runs, datetime.date.today())
+        write_devices(f'{arguments.record}/devices.md', runs, datetime.date.today())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f'# {time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors, {run.boots} guests; '
-          f'logs are in {run.logs}')
+    print(f'# {time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors')
     if not arguments.tap:
-        print(run.tally.summary())
-    return 1 if run.tally.failed else 0
+        print(tally.summary())
+    return 1 if tally.failed else 0
 
 
 if __name__ == '__main__':

@@ -22,6 +22,6 @@ def peer_with_siw(bench):
 
 
 CASES = [
-    Case('lab siw with siw', siw_with_siw, quick=True),
-    Case('lab peer with siw', peer_with_siw, quick=True),
+    Case('lab siw with siw', siw_with_siw, quick=True, each=True),
+    Case('lab peer with siw', peer_with_siw, quick=True, each=True),
 ]

@@ -44,7 +44,7 @@ for crc_on, p2p_on in itertools.product((False, True), repeat=2):
     plain = not crc_on and not p2p_on
     CASES += [Case(name_of('small', our_role, crc_on, p2p_on, size, ip),
                    functools.partial(small, role=our_role, family=ip, mtu=size), crc_on, p2p_on,
-                   quick=plain and (ip == 4) == (size in (1500, 1301)),
+                   quick=plain and (ip == 4) == (size in (1500, 1301)), each=plain and ip == 4 and size == 1500,
                    long=crc_on != p2p_on and (size, ip) not in ((1500, 6), (1301, 4)),
                    table=('verbs program', our_role, '0 to 65537 octets'))
               for size, ip, our_role in itertools.product(MTUS, (4, 6), ('initiator', 'responder'))]

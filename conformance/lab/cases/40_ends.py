@@ -4,6 +4,7 @@
 
 import functools
 import random
+import time
 
 from lab_case import Case, Failed
 from lab_pairs import leader, talk
@@ -11,6 +12,10 @@ from lab_pairs import leader, talk
 WRONG = ('wrong-write', 'wrong-read', 'far-write', 'long-send')
 SEED = 20
 DEATHS = 4
+EARLY = 0.03        # s after its start until which a process of killed_early() is killed
+EARLY_DEATHS = 20   # of the usual run
+MANY_DEATHS = 450   # of the full run
+DEATHS_IN_A_ROW = 10
 
 
 def orderly(bench, role):
@@ -82,6 +87,29 @@ def survivor_dies_with(bench, server, client, port, lead, moments):
         raise Failed(f'the client ended with {status}:\n{client[0].says(job)}')
 
 
+def killed_early(bench, deaths):
+    """Clients are killed in their first 30 ms; after each ten of them the peer and its kernel still serve another one.
+
+    A server that ended, because a client died in the middle of the start-up, has a successor. It is the kernel that counts.
+    """
+    moments = random.Random(SEED)
+    server, port = None, None
+    for number in range(1, deaths + 1):
+        if server is None or bench.theirs.poll(server, 0) is not None:
+            bench.port += 1
+            port = ['-p', str(bench.port)]
+            server = bench.server(bench.theirs, ['rping', '-s', '-P', '-a', '0.0.0.0', *port], bench.port)
+        client = [bench.tool('it-ping'), '--rping', *port, bench.address(bench.theirs)]
+        job = bench.start(bench.ours, client)
+        time.sleep(moments.uniform(0, EARLY))
+        bench.kill(bench.ours, job)
+        bench.wait(bench.ours, job)
+        if number % DEATHS_IN_A_ROW == 0 and bench.theirs.poll(server, 0) is None:
+            bench.run(bench.ours, [*client, '-C', '2'])
+    if bench.theirs.poll(server, 0) is not None:
+        raise Failed(f'the server ended:\n{bench.theirs.says(server)}')
+
+
 CASES = []
 for our_role in ('initiator', 'responder'):
     CASES.append(Case(f'ends in order {our_role}', functools.partial(orderly, role=our_role),
@@ -98,3 +126,12 @@ for our_role in ('initiator', 'responder'):
         who = 'our process' if by_us else 'their process'
         CASES.append(Case(f'ends death of {who} {our_role}', functools.partial(death, role=our_role, ours=by_us),
                           fatal=True, table=('verbs program', our_role, f'{who} is killed at random moments')))
+# With peer-to-peer mode the kernel of the peer stops [WIRE 14.2], which the full run shows.
+KILLED = ('rping', 'initiator', 'our process is killed in its first 30 ms')
+CASES += [
+    Case('ends killed early', functools.partial(killed_early, deaths=EARLY_DEATHS), fatal=True, table=KILLED),
+    Case(f'ends killed early {MANY_DEATHS} times', functools.partial(killed_early, deaths=MANY_DEATHS), fatal=True, long=True,
+         limit=900, table=KILLED),
+    Case('ends killed early p2p on', functools.partial(killed_early, deaths=EARLY_DEATHS), p2p=True, fatal=True, long=True,
+         table=KILLED),
+]

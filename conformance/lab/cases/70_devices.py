@@ -150,7 +150,7 @@ def perftest(bench, program, role):
 CASES = [Case('devices it-test over each provider', same_command)]
 for name in DEVICES:
     CASES += [Case(f'devices info {name}', functools.partial(info, device=name)),
-              Case(f'devices it-ping {name}', functools.partial(ping, device=name)),
+              Case(f'devices it-ping {name}', functools.partial(ping, device=name), each=True),
               Case(f'devices deviations {name}', functools.partial(deviations, device=name), limit=900, long=True, fatal=True)]
     CASES += [Case(f'devices {what} {name}', functools.partial(topic, name=what, device=name), limit=300,
                    long=(what, name) in LONG) for what in TOPICS]

@@ -54,16 +54,31 @@ class TableCase(unittest.TestCase):
         fatal = [any(case.fatal for case in group) for _, _, group in boots]
         self.assertEqual(fatal, sorted(fatal))
 
+    def test_kernels_have_cases(self):
+        """The later kernel has fewer, but for a full run; what may not run there by itself is in a run of the first one."""
+        names = {(length, suite): [case.name for case in lab_table.cases_of(length, suite)]
+                 for length in ('quick', 'usual', 'full') for suite in run_lab.SUITES}
+        self.assertEqual(names['full', 'stable'], names['full', 'backports'])
+        for length in ('quick', 'usual'):
+            self.assertLess(set(names[length, 'backports']), set(names['usual', 'stable']))
+        self.assertLess(len(names['quick', 'backports']), 10)
+        for name in ('lab siw with siw', 'devices it-ping rxe0', 'devices it-ping siw0'):
+            self.assertIn(name, names['quick', 'backports'])
+        for name in ('devices dto siw0', 'unplug switch rxe', 'ends killed early', 'limits reads responder'):
+            self.assertIn(name, names['usual', 'backports'])
+        for name in ('talk large initiator ipv4 mtu 9000 crc off p2p off', 'networks loss with vp/iwarp'):
+            self.assertNotIn(name, names['usual', 'backports'])
+
     def test_each_case_is_told_of_once(self):
         names = [case.name for case in lab_table.all_cases()]
         self.assertEqual(len(names), len(set(names)))
 
 
 class CountCase(unittest.TestCase):
-    def run_of(self, *told, known=None, again=False, captured=False):
+    def run_of(self, *told, known=None, again=False, captured=False, prefix=''):
         run = run_lab.Run.__new__(run_lab.Run)
         run.tally, run.results, run.known, run.seconds, run.number = run_lab.Tally(), {}, known or {}, {}, 0
-        run.p2p = {'c'}
+        run.p2p, run.prefix = {'c'}, prefix
         run.suspects, run.captured = {}, captured
         run.arguments, run.unsteady, run.cases = argparse.Namespace(again=again), {}, {'a', 'b', 'c'}
         text = io.StringIO()
@@ -89,6 +104,41 @@ class CountCase(unittest.TestCase):
         run, _ = self.run_of(('b', 'failed', why), ('c', 'failed', why))
         self.assertEqual(run.tally.failed, ['b'])
         self.assertEqual(run.tally.skipped, [f'c: {run_lab.PEER_BUG}'])
+
+    def test_bug_of_a_listener(self):
+        run, _ = self.run_of(('a', 'failed', f' {run_lab.LISTEN_BUG_PLACE}+0xf9/0x1a0 [siw]'))
+        self.assertEqual((run.tally.failed, run.tally.skipped), ([], [f'a: {run_lab.LISTEN_BUG}']))
+
+    def test_second_kernel(self):
+        """Each result says which kernel it belongs to, and the numbers go on."""
+        run, text = self.run_of(('a', 'ok', ''), ('b', 'failed', 'x'), ('c', 'skip', 'y'), prefix='linux 7.1: ')
+        self.assertIn('ok 1 - linux 7.1: a\n', text)
+        self.assertEqual((run.tally.failed, run.tally.skipped), (['linux 7.1: b'], ['linux 7.1: c: y']))
+
+    def begin(self, length, suite, release, complaint=''):
+        """What a run says that begins in a cache in which there is a kernel of that release, or none."""
+        with tempfile.TemporaryDirectory() as cache, contextlib.redirect_stdout(io.StringIO()) as text, \
+                unittest.mock.patch.dict(os.environ, RDMA_LAB_CACHE=cache), \
+                unittest.mock.patch('run_lab.complaint_of', return_value=complaint):
+            folder = os.path.join(cache, 'current' if suite == 'stable' else 'current-' + suite)
+            os.mkdir(folder)
+            if release:
+                with open(os.path.join(folder, 'release'), 'w', encoding='ascii') as file:
+                    file.write(release + '\n')
+            arguments = argparse.Namespace(build=cache, length=length, kernels=None, minutes=0.0001, again=False)
+            tally = run_lab.Tally()
+            runs = run_lab.run_kernels(arguments, {suite: []}, tally)
+            return tally.skipped, text.getvalue(), runs
+
+    def test_kernel_that_cannot_be_had(self):
+        why = 'vm-build: apt-get cannot read bookworm-backports: E: no network'
+        skipped, text, runs = self.begin('usual', 'backports', '', why)
+        self.assertEqual((skipped, runs), ([f'lab with backports: no guest can run: {why}'], []))
+        self.assertIn(f'ok 1 - lab with backports # SKIP no guest can run: {why}\n1..1\n', text)
+
+    def test_quick_run_builds_no_second_kernel(self):
+        with unittest.mock.patch('run_lab.enough_memory', return_value=True):
+            self.assertIn('none was built yet with a kernel of the backports', self.begin('quick', 'backports', '')[0][0])
 
     def test_second_guest(self):
         run, text = self.run_of(('a', 'failed', 'x'), ('b', 'failed', 'y'), ('a', 'ok', ''), ('b', 'failed', 'z'), again=True)
