@@ -80,7 +80,7 @@ void
 tool_options_add(struct tool_options *options, GOptionContext *context, uint16_t port)
 {
 	char *port_help =
-		g_strdup_printf("Port of the server; 0: any, for servers (default: %u)", port);
+		g_strdup_printf("Port of the server; 0: any free one (default: %u)", port);
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &options->adapter,
 		 "Adapter, as it-info lists them (default: " DEFAULT_ADAPTER ")", "NAME"},

@@ -219,7 +219,7 @@ def stated_settings(tools, odd):
 
 
 def near_names(tools):
-    """Misspelt names of adapters, and of the words that ask for faults: each is told the word that it probably means."""
+    """Misspelt names of adapters, and of the words that ask for faults: the answer offers the word that is probably meant."""
     said = run(tools, 'it-info', '-a', 'emul:iwrap', **plain()).expect(1)
     need("did you mean 'emul:iwarp'?" in said.err, said.err)
     said = run(tools, 'it-info', '-a', 'emul:ib', **plain(ITAPI_EMUL_FAULTS='help; cal pd_create 1 busy'))

@@ -223,7 +223,7 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 
 	switch (order->kind) {
 	case ORDER_HELP:
-		break; /* whoever reads the command tells the lines */
+		break; /* the caller, which read the command, has the lines */
 	case ORDER_CALL:
 		vem_fault_call(rnic, (enum vem_call)order->call.verb, order->call.number,
 			       order->call.status);
