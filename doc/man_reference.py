@@ -19,6 +19,7 @@ TITLES = {'it': 'IT-API Programmer\\(aqs Manual', 'ri': 'RNIC-PI Provider\\(aqs 
 _LABEL = re.compile(r'(Threads?|Blocks|States|Events(?: here| at the peer)?|Clause|Results|Also|Required): *(.*)$')
 _CODE = '\x01?(?:(?:RI|IT)_[A-Z0-9_]+|true|false|NULL)\x03?'
 _RESULT = re.compile(rf'({_CODE}(?:(?:, | or | and ){_CODE})*)(?:: (.*)|\.?)$')
+_CHOICE = re.compile(r'defined\((\w+)\)')
 _CLAUSE = re.compile(r'\s*Clauses?: (?:\[[^\]]*\]|R-\d\d|RFC \d+|to|and|[ ,;])+\.?$')
 
 
@@ -76,6 +77,36 @@ def labelled(blocks):
     return found, rest
 
 
+def other_names(text):
+    """The names that macros of a header give to functions: {function: [(name, macros, one of them defined)]}.
+
+    A name without macros holds in every case; `None` among them means that none of the others is defined. What a
+    condition of another kind guards, such as `#ifdef`, is left out.
+    """
+    found, conditions = {}, []
+    for line in text.split('\n'):
+        words = line.split()
+        if re.match(r'#\s*if', line):
+            conditions.append([set(), _CHOICE.findall(line), not line.startswith('#if defined(')])
+        elif line.startswith('#elif'):
+            conditions[-1][0] |= set(conditions[-1][1])
+            conditions[-1][1:] = _CHOICE.findall(line), conditions[-1][2] or not line.startswith('#elif defined(')
+        elif line.startswith('#else'):
+            conditions[-1][0] |= set(conditions[-1][1])
+            conditions[-1][1] = [None, *sorted(conditions[-1][0])]
+        elif line.startswith('#endif'):
+            conditions.pop()
+        elif words[:1] == ['#define'] and len(words) == 3 and re.match(r'itx?_\w+$', words[1]) and re.match(r'itx?_\w+$', words[2]):
+            choice = conditions[-1] if len(conditions) > 1 else [set(), [], False]      # the first is the header's guard
+            if not choice[2]:
+                names = found.setdefault(words[2], [])
+                names[:] = [(name, sorted(set(when) | set(choice[1]), key=str) if name == words[1] else when)
+                            for name, when in names]
+                if words[1] not in [name for name, _ in names]:
+                    names.append((words[1], choice[1]))
+    return found
+
+
 class Manual:
     """All pages of one run."""
 
@@ -87,6 +118,7 @@ class Manual:
         self.seen = set()  # pages that the current page has named
         self.current = None
         self._sources = {}
+        self._aliases = {}
         for item in reader.items.values():
             name = page_name(item)
             if name is not None:
@@ -138,7 +170,8 @@ class Manual:
             page = roff.Page(name, f'.TH {name} 3 {self.date} "itapi {self.version}" "{TITLES[self._side(item)]}"')
             page.lines += ['.ad l', '.nh']
             page.section('NAME')
-            page.lines.append(f'{roff.escape(name)} \\- {self._purpose(item)}')
+            named = [name] + [other for other, _ in self._others(item)]
+            page.lines.append(f'{", ".join(map(roff.escape, named))} \\- {self._purpose(item)}')
             writers[item.kind](page, item)
             self._specification(page, item)
             self._see_also(page, item)
@@ -186,6 +219,8 @@ class Manual:
         page.code(self._prototype(item), bold=True)
         page.section('DESCRIPTION')
         page.blocks(doc.blocks)
+        for other, when in self._others(item):
+            page.para(f'{BOLD}{other}{ROMAN}() is another name of this call{self._choice(other, when)}.')
         for label, text, more in found:
             if label == 'Required':
                 page.para(f'Required: {text}')
@@ -199,6 +234,26 @@ class Manual:
         for title, blocks in doc.sections:
             page.section('EXAMPLES' if title == 'Example' else title.upper())
             page.blocks(without_clause(blocks))
+
+    def _others(self, item):
+        """The names that macros give to a function, with the condition of each."""
+        if item.kind != 'function' or side(item) != 'it':
+            return []
+        if item.file not in self._aliases:
+            self._aliases[item.file] = other_names('\n'.join(self._source(item)))
+        return self._aliases[item.file].get(item.name, [])
+
+    def _choice(self, other, when):
+        """When a name means this function, as the end of a sentence."""
+        macros = ' or '.join(f'{BOLD}{macro}{ROMAN}' for macro in when if macro is not None)
+        if not macros:
+            return ''
+        rest = [name for names in self._aliases.values() for name, others in names.items()
+                if other in [one for one, _ in others] and name != self.current]
+        self.seen |= set(rest)
+        text = ', unless ' if None in when else ', if '
+        return f'{text}{macros} is defined before the header is included' + \
+            (f'; else it is {" or ".join(f"{BOLD}{name}{ROMAN}(3)" for name in sorted(rest))}' if rest else '')
 
     def _prototype(self, item):
         if item.kind == 'function':

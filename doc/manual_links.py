@@ -3,7 +3,7 @@
 """Looks whether the links of the built manual lead somewhere, and gives anchors to members that have none.
 
 Doxygen 1.9 links to the members of nested unions and does not mark the place where their struct lists them.
-Links to other sites are not looked at.
+The manual is read where there is no network and no source tree, so a link that leaves its folder is broken.
 """
 
 import html
@@ -13,7 +13,8 @@ import urllib.parse
 
 LINK = re.compile(r'href="([^"#][^"]*|#[^"]+)"')
 ANCHOR = re.compile(r'\b(?:id|name)="([^"]+)"')
-ELSEWHERE = re.compile(r'[a-z]+:|//')
+ELSEWHERE = re.compile(r'(?!javascript:)[a-z]+:|//')
+MAKER = re.compile(r'<a href="https?://www\.doxygen\.org/[^"]*">(.*?)</a>', re.DOTALL)      # in the footer of each page
 INDEX = re.compile(r'<li>(\w+)&#160;:&#160;(.*?)</li>')
 VARIABLE = re.compile(r'<a class="code hl_variable" href="([^"]+)">(\w+)</a>')
 
@@ -55,6 +56,10 @@ def mend(folder):
             mark = place.replace('<b>', f'<a id="{anchor}" name="{anchor}"></a><b>')
             pages[page] = pages[page].replace(place, mark, 1)
             changed.add(page)
+    for page, text in pages.items():
+        pages[page] = MAKER.sub(r'\1', text)
+        if pages[page] != text:
+            changed.add(page)
     for page in changed:
         with open(os.path.join(folder, page), 'w', encoding='utf-8') as file:
             file.write(pages[page])
@@ -69,9 +74,12 @@ def broken(folder):
         for link in map(html.unescape, LINK.findall(text)):
             target, _, anchor = link.partition('#')
             target = urllib.parse.unquote(target) or name
-            if ELSEWHERE.match(link):
+            inside = os.path.normpath(os.path.join(folder, target)).startswith(os.path.normpath(folder) + os.sep)
+            if link.startswith('javascript:'):
                 continue
-            if target not in pages:
+            if ELSEWHERE.match(link) or not inside:
+                found.add((name, link))
+            elif target not in pages:
                 if not os.path.exists(os.path.join(folder, target)):
                     found.add((name, link))
             elif anchor and anchor not in anchors[target]:

@@ -82,10 +82,20 @@ class Manual(unittest.TestCase):
 
     def test_links(self):
         pages = {'a.html': '<a href="b.html#x">1</a> <a href="b.html#y">2</a> <a href="c.html">3</a> '
-                           '<a href="#z">4</a> <a href="https://a.b/c">5</a> <a href="d/e.c">6</a>',
+                           '<a href="#z">4</a> <a href="https://a.b/c">5</a> <a href="d/e.c">6</a> '
+                           '<a href="../f.html">7</a> <a href="/tmp">8</a> <a href="javascript:void(0)">9</a>',
                  'b.html': '<a id="x" href="a.html"></a>', 'd/e.c': ''}
         self.assertEqual(in_folder(pages, manual_links.broken),
-                         [('a.html', '#z'), ('a.html', 'b.html#y'), ('a.html', 'c.html')])
+                         [('a.html', '#z'), ('a.html', '../f.html'), ('a.html', '/tmp'), ('a.html', 'b.html#y'),
+                          ('a.html', 'c.html'), ('a.html', 'https://a.b/c')])
+
+    def test_link_of_maker(self):
+        page = {'a.html': 'by <a href="https://www.doxygen.org/index.html"><img src="d.svg"/></a> 1'}
+
+        def mended(root):
+            manual_links.mend(root)
+            return manual_links.read_pages(root)['a.html']
+        self.assertEqual(in_folder(page, mended), 'by <img src="d.svg"/> 1')
 
     def test_members(self):
         """Two members of one name get an anchor each, in the order of the header; one that is described keeps its own."""

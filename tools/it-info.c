@@ -425,7 +425,7 @@ main(int argc, char **argv)
 		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &name, "Only this adapter", "NAME"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Print every attribute", NULL},
 		{"env", 0, 0, G_OPTION_ARG_NONE, &env,
-		 "Print every setting, its value and where that comes from", NULL},
+		 "Print every setting, its value and its origin", NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};

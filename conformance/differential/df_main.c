@@ -66,11 +66,9 @@ static const GOptionEntry options[] = {
 	{"faults", 0, 0, G_OPTION_ARG_NONE, &faults,
 	 "Spigots that go down and adapters that fail, too", NULL},
 	{"quirks", 'q', 0, G_OPTION_ARG_STRING, &quirks,
-	 "What the device does otherwise, with commas between: no-errors, no-region-unlink, "
-	 "raises-ird, all-solicited, srq-of-zone, late-flush",
-	 "LIST"},
+	 "What the device does otherwise; a wrong word lists all", "LIST"},
 	{"attempts", 0, 0, G_OPTION_ARG_INT, &attempts,
-	 "A disagreement counts if it shows so many times in a row", "N"},
+	 "A disagreement counts if it shows N times in a row", "N"},
 	{"program", 'p', 0, G_OPTION_ARG_FILENAME, &program_file, "Perform the program in FILE",
 	 "FILE"},
 	{"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Seconds to wait for what never comes",
@@ -456,7 +454,11 @@ main(int argc, char **argv)
 		return 2;
 	}
 	if (!df_quirks_known(quirks)) {
-		fprintf(stderr, "differential: --quirks: a word of \"%s\" is not known\n", quirks);
+		fprintf(stderr,
+			"differential: --quirks: a word of \"%s\" is not known; there are "
+			"no-errors, no-region-unlink, raises-ird, all-solicited, srq-of-zone, "
+			"late-flush\n",
+			quirks);
 		return 2;
 	}
 	threads = CLAMP(threads, 1, MOST_THREADS);

@@ -168,7 +168,7 @@ faulty_end(const struct wrap_rnic *rnic)
 static void
 refusal_log(const struct wrap_rnic *rnic, const char *text, size_t len, const char *wrong)
 {
-	char line[256];
+	char line[RI_COMMAND_LINE + RI_COMMAND_WHY];
 
 	if (rnic->host->log_level < RI_LOG_WARNING)
 		return;
@@ -180,6 +180,16 @@ refusal_log(const struct wrap_rnic *rnic, const char *text, size_t len, const ch
 	rnic->host->log(rnic->host->self, RI_LOG_WARNING, rnic->name, line);
 }
 
+static void
+help_log(const struct wrap_rnic *rnic)
+{
+	char line[RI_COMMAND_WHY];
+
+	for (unsigned i = 0;
+	     rnic->host->log_level >= RI_LOG_WARNING && faulty_help(line, sizeof(line), i); i++)
+		rnic->host->log(rnic->host->self, RI_LOG_WARNING, rnic->name, line);
+}
+
 /* A command that is wrong is refused; the others count. */
 static void
 orders_read(struct faulty *faulty, const char *rest)
@@ -188,14 +198,18 @@ orders_read(struct faulty *faulty, const char *rest)
 	size_t len = 0;
 
 	while (rest != NULL && (text = ri_command_next(&rest, &len)) != NULL) {
-		const char *wrong = "too many";
+		struct faulty_order order;
+		struct ri_command command;
+		const char *wrong = faulty_read(text, len, &command, &order);
 
-		if (faulty->count < ORDERS_MAX)
-			wrong = faulty_read(text, len, &faulty->orders[faulty->count]);
-		if (wrong == NULL)
-			faulty->count++;
-		else
+		if (wrong == NULL && !order.help && faulty->count == ORDERS_MAX)
+			wrong = "too many commands";
+		if (wrong != NULL)
 			refusal_log(faulty->rnic, text, len, wrong);
+		else if (order.help)
+			help_log(faulty->rnic);
+		else
+			faulty->orders[faulty->count++] = order;
 	}
 }
 

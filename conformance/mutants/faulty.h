@@ -51,6 +51,7 @@ enum faulty_verb {
 
 /* A command that was read. */
 struct faulty_order {
+	bool help;       /* the log is to list the commands: no order that is kept */
 	bool completion; /* else a call */
 	struct ri_command_call
 		call; /* its verb is an enum faulty_verb; of a completion the number only */
@@ -60,8 +61,11 @@ struct faulty_order {
 	uint32_t object; /* its number, from 1, the oldest that exists */
 };
 
-/* Read one command. NULL: `out` is it; else what is wrong. */
-const char *faulty_read(const char *text, size_t len, struct faulty_order *out);
+/* Read one command. NULL: `out` is it; else what is wrong, which may be a text in `command`. */
+const char *faulty_read(const char *text, size_t len, struct ri_command *command,
+			struct faulty_order *out);
+/* A line of the list of commands, from 0 on; false: there are no more. */
+bool faulty_help(char *line, size_t room, unsigned at);
 
 /* Read the commands of the environment, and put the gates before the adapter's entries. */
 enum ri_status faulty_start(struct wrap_rnic *rnic) RI_MUST_CHECK;

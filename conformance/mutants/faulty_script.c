@@ -8,6 +8,7 @@
  *     call VERB N STATUS [KIND K]    the Nth call of that entry from now on returns STATUS, once
  *     complete N STATUS [qp K]       the Nth completion that is polled from now on has that status; its queue pair
  *                                    then goes to ERROR
+ *     help                           the log lists the commands and their words
  *
  * KIND is pd, cq, srq, qp, mr or mw: only calls of that object count. K counts the adapter's objects of the kind from
  * 1, the oldest that exists when the call is made.
@@ -55,71 +56,109 @@ static const enum wrap_kind kind_of[] = {WRAP_PD, WRAP_CQ, WRAP_SRQ, WRAP_QP, WR
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static const struct {
-	const char *name;
-	enum ri_wc_status status;
-} endings[] = {
-	{"flushed", RI_WC_FLUSHED},
-	{"length", RI_WC_LOCAL_LENGTH},
-	{"qp", RI_WC_LOCAL_QP},
-	{"protection", RI_WC_LOCAL_PROTECTION},
-	{"access", RI_WC_REMOTE_ACCESS},
-	{"invalid", RI_WC_REMOTE_INVALID_REQ},
-	{"operation", RI_WC_REMOTE_OPERATION},
-	{"transport", RI_WC_TRANSPORT},
-};
+static const char *const endings[] = {"flushed", "length",  "qp",        "protection",
+				      "access",  "invalid", "operation", "transport"};
+static const enum ri_wc_status status_of[] = {RI_WC_FLUSHED,          RI_WC_LOCAL_LENGTH,
+					      RI_WC_LOCAL_QP,         RI_WC_LOCAL_PROTECTION,
+					      RI_WC_REMOTE_ACCESS,    RI_WC_REMOTE_INVALID_REQ,
+					      RI_WC_REMOTE_OPERATION, RI_WC_TRANSPORT};
+
+#define ENDINGS (sizeof(endings) / sizeof(endings[0]))
+
+static const char *const commands[] = {"call", "complete", "help"};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* The words from `at` on name an object, or there are none. */
 static const char *
-read_object(const struct ri_command *command, unsigned at, struct faulty_order *out)
+read_object(struct ri_command *command, unsigned at, struct faulty_order *out)
 {
 	uint32_t kind;
 
 	if (command->count == at)
 		return NULL;
 	kind = ri_command_find(kinds, KINDS, command->word[at]);
-	if (kind == KINDS || (out->completion && kind_of[kind] != WRAP_QP))
-		return "no such kind of object";
-	if (command->count != at + 2 || !ri_command_number(command->word[at + 1], &out->object) ||
-	    out->object == 0)
-		return "which one?";
+	if (kind == KINDS)
+		return ri_command_unknown(command, at, "kind of object", kinds, KINDS);
+	if (out->completion && kind_of[kind] != WRAP_QP)
+		return "only a queue pair (qp K) has completions that can be told to fail";
+	if (command->count > at + 2)
+		return "too many words";
+	if (!ri_command_number(command->word[at + 1], &out->object) || out->object == 0)
+		return "which one? K is a number from 1 on";
 	out->one = true;
 	out->kind = kind_of[kind];
 	return NULL;
 }
 
 static const char *
-read_completion(const struct ri_command *command, struct faulty_order *out)
+read_completion(struct ri_command *command, struct faulty_order *out)
 {
-	size_t s = 0;
+	uint32_t s;
 
 	if (command->count < 3)
 		return "wanted: complete N STATUS";
 	if (!ri_command_number(command->word[1], &out->call.number) || out->call.number == 0)
-		return "no such number";
-	while (s < sizeof(endings) / sizeof(endings[0]) &&
-	       !ri_command_is(command, 2, endings[s].name))
-		s++;
-	if (s == sizeof(endings) / sizeof(endings[0]))
-		return "no such status";
+		return "which completion? N is a number from 1 on";
+	s = ri_command_find(endings, ENDINGS, command->word[2]);
+	if (s == ENDINGS)
+		return ri_command_unknown(command, 2, "status", endings, ENDINGS);
 	out->completion = true;
-	out->status = endings[s].status;
+	out->status = status_of[s];
 	return read_object(command, 3, out);
 }
 
 const char *
-faulty_read(const char *text, size_t len, struct faulty_order *out)
+faulty_read(const char *text, size_t len, struct ri_command *command, struct faulty_order *out)
 {
-	struct ri_command command;
 	const char *wrong;
 
 	memset(out, 0, sizeof(*out));
-	if (!ri_command_split(&command, text, len))
+	if (!ri_command_split(command, text, len))
 		return "too long";
-	if (ri_command_is(&command, 0, "complete"))
-		return read_completion(&command, out);
-	if (!ri_command_is(&command, 0, "call"))
-		return "no such command";
-	wrong = ri_command_read_call(&command, verbs, FAULTY_VERBS, &out->call);
-	return wrong != NULL ? wrong : read_object(&command, 4, out);
+	if (ri_command_is(command, 0, "complete"))
+		return read_completion(command, out);
+	if (ri_command_is(command, 0, "help")) {
+		out->help = true;
+		return command->count == 1 ? NULL : "too many words";
+	}
+	if (!ri_command_is(command, 0, "call"))
+		return ri_command_unknown(command, 0, "command", commands, COMMANDS);
+	wrong = ri_command_read_call(command, verbs, FAULTY_VERBS, &out->call);
+	return wrong != NULL ? wrong : read_object(command, 4, out);
+}
+
+bool
+faulty_help(char *line, size_t room, unsigned at)
+{
+	switch (at) {
+	case 0:
+		(void)snprintf(line, room,
+			       "call VERB N STATUS [KIND K]: the Nth call of VERB from now on "
+			       "returns STATUS, once");
+		return true;
+	case 1:
+		ri_command_list(line, room, "VERB", verbs, FAULTY_VERBS);
+		return true;
+	case 2:
+		ri_command_list(line, room, "STATUS of a call", ri_command_statuses,
+				RI_COMMAND_STATUSES);
+		return true;
+	case 3:
+		(void)snprintf(line, room,
+			       "complete N STATUS [qp K]: the Nth completion that is polled "
+			       "from now on has STATUS");
+		return true;
+	case 4:
+		ri_command_list(line, room, "STATUS of a completion", endings, ENDINGS);
+		return true;
+	case 5:
+		ri_command_list(line, room, "KIND", kinds, KINDS);
+		return true;
+	case 6:
+		(void)snprintf(line, room, "K counts the objects of the kind from 1, the oldest");
+		return true;
+	default:
+		return false;
+	}
 }

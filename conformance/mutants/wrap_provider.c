@@ -314,7 +314,8 @@ static const struct ri_setting settings[] = {
 	 .form = "paths, separated by colons"},
 	{.name = "ITAPI_FAULTY",
 	 .meaning = "Faults that each adapter faulty: commits",
-	 .form = "commands, separated by semicolons"},
+	 .form = "call VERB N STATUS [KIND K]; complete N STATUS [qp K]; help lists the words in "
+		 "the log"},
 };
 
 const struct ri_provider *

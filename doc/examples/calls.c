@@ -287,6 +287,27 @@ endpoint_reset(it_ep_handle_t ep)
 }
 /* [it_ep_reset] */
 
+/* [endpoint_renew] */
+/* An endpoint for the next connection: the same one where the adapter can use it again soon, or a new one. */
+static void
+endpoint_renew(struct side *side)
+{
+	const struct timespec millisecond = {.tv_nsec = 1000000};
+	it_status_t status = it_ep_reset(side->ep);
+
+	for (int tries = 0; status == IT_ERR_CANNOT_RESET && tries < 100; tries++) {
+		nanosleep(&millisecond, NULL);
+		status = it_ep_reset(side->ep);
+	}
+	if (status == IT_ERR_CANNOT_RESET) {
+		MUST(it_ep_free(side->ep));
+		endpoint_create(side);
+	} else {
+		MUST(status);
+	}
+}
+/* [endpoint_renew] */
+
 /* [it_ep_query] */
 static it_ep_state_rc_t
 endpoint_state(it_ep_handle_t ep)
@@ -327,6 +348,17 @@ sides_connect(struct side *client, struct side *server, it_evd_handle_t requests
 	HOLDS(endpoint_state(client->ep) == IT_EP_STATE_CONNECTED);
 }
 
+/* Messages that nobody has read, and receives that ended with the connection: they are not those of the next one. */
+static void
+completions_drop(struct side *side)
+{
+	it_event_t event;
+
+	while (it_evd_dequeue(side->recv_evd, &event) == IT_SUCCESS)
+		HOLDS(event.dto_cmpl.dto_status == IT_DTO_SUCCESS ||
+		      event.dto_cmpl.dto_status == IT_DTO_ERR_FLUSHED);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -348,6 +380,14 @@ main(int argc, char **argv)
 	address_print(address);
 	sides_connect(&client, &server, requests, &service, &path);
 	data_exchange(&client, &server);
+	flow_show(&client, &server);
+	connection_end(&client);
+	event_expect(server.cm_evd, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	completions_drop(&client);
+	endpoint_renew(&client);
+	connect_begin(&client, &path, &service);
+	request_accept(&server, requests);
+	event_expect(client.cm_evd, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	connection_end(&client);
 	event_expect(server.cm_evd, IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	events_show(client.ia);

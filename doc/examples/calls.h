@@ -65,6 +65,9 @@ void receives_post(struct side *server);
 void receive_post(struct side *side, int slot, it_dto_cookie_t cookie);
 void data_exchange(struct side *client, struct side *server);
 
+/* calls_flow.c: credits, heart-beats, a window that the peer gives back. Both endpoints are connected. */
+void flow_show(struct side *client, struct side *server);
+
 /* calls_dmabuf.c: memory of another device, if the adapter can register it. */
 void exported_show(const struct side *side);
 

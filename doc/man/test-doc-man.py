@@ -168,6 +168,25 @@ class Man(unittest.TestCase):
                 where = 'RETURN VALUE' if result == 'IT_SUCCESS' or not result.startswith('IT_') else 'ERRORS'
                 self.assertIn(result, section(text, where), name)
 
+    def test_names_that_are_typed(self):
+        """A call whose name is a macro has that name in NAME, for man -k, and says when it is meant."""
+        self.need_reference()
+        names = re.findall(r'^#define (it_\w+) +(it_\w+)$', IT_API, re.MULTILINE)
+        self.assertIn(('it_lmr_create', 'it_lmr_create10'), names)
+        self.assertGreater(len(names), 10)
+        for typed, name in names:
+            text = read(reference(name))
+            self.assertRegex(section(text, 'NAME'), rf', {typed}\b', name)
+            self.assertIn(typed, section(text, 'DESCRIPTION'), name)
+            if typed in ('it_lmr_create', 'it_rmr_create', 'it_rmr_bind'):
+                self.assertIn('ITAPI_ENABLE_V2', section(text, 'DESCRIPTION'), name)
+
+    def test_pages_are_found_by_the_name_of_the_project(self):
+        """`man -k itapi` looks at NAME alone."""
+        for path in WRITTEN:
+            name = re.search(r'^\.S[hH] NAME\n(.*?)^\.S[hH]', read(path), re.MULTILINE | re.DOTALL)
+            self.assertTrue('itapi' in name.group(1) or os.path.basename(path) == 'rnicpi.7', path)
+
     def test_links_lead_to_pages(self):
         self.need_reference()
         links = {name: read(os.path.join(FOLDER, name)) for name in os.listdir(FOLDER)}

@@ -9,25 +9,31 @@
  *     call VERB N STATUS    the Nth call of that verb from now on returns STATUS, once
  *
  * Each user has its own list of verbs. STATUS is one of resources, limit, busy, fatal, permission, full (of a post), none.
+ * A word that is not in its list is refused with a near one, or with the whole list; the command "help" makes each user
+ * tell its commands and lists.
  */
 #ifndef RI_COMMAND_H
 #define RI_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_near.h"
 #include "rnicpi_types.h"
 
 #define RI_COMMAND_WORDS 6
 #define RI_COMMAND_LINE  128
+#define RI_COMMAND_WHY   512 /* of a reason, with the longest list */
 
 /* A command, split in words; words that are missing are empty. */
 struct ri_command {
 	char line[RI_COMMAND_LINE];
 	const char *word[RI_COMMAND_WORDS];
 	unsigned count;
+	char why[RI_COMMAND_WHY]; /* room for a reason why it is refused */
 };
 
 /* What "call VERB N STATUS" says. */
@@ -91,46 +97,77 @@ ri_command_find(const char *const *words, uint32_t count, const char *word)
 	return i;
 }
 
-/* False: no call can be told to return that. */
-static inline bool
-ri_command_status(const char *word, enum ri_status *out)
+/* Writes "head: a, b, c" into `out`, cut at its end. */
+static inline void
+ri_command_list(char *out, size_t room, const char *head, const char *const *words, uint32_t count)
 {
-	static const struct {
-		const char *name;
-		enum ri_status status;
-	} statuses[] = {
-		{"resources", RI_ERR_RESOURCES},
-		{"limit", RI_ERR_LIMIT},
-		{"busy", RI_ERR_BUSY},
-		{"fatal", RI_ERR_FATAL},
-		{"permission", RI_ERR_PERMISSION},
-		{"full", RI_ERR_QUEUE_FULL},
-		{"none", RI_SUCCESS},
-	};
+	int at = snprintf(out, room, "%s:", head);
 
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		if (strcmp(statuses[i].name, word) != 0)
-			continue;
-		*out = statuses[i].status;
-		return true;
+	for (uint32_t i = 0; at > 0 && (size_t)at < room && i < count; i++) {
+		int more =
+			snprintf(out + at, room - (size_t)at, "%s %s", i > 0 ? "," : "", words[i]);
+
+		at = more < 0 ? more : at + more;
 	}
-	return false;
 }
+
+/* The reason to refuse a word that is not in a list, which the command keeps: a near word, or all. */
+static inline const char *
+ri_command_unknown(struct ri_command *command, unsigned at, const char *what,
+		   const char *const *words, uint32_t count)
+{
+	char head[RI_COMMAND_LINE + 40];
+	const char *best = NULL;
+	unsigned least = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned found;
+
+		if (!ri_near(command->word[at], words[i], &found) ||
+		    (best != NULL && found >= least))
+			continue;
+		best = words[i];
+		least = found;
+	}
+	if (best != NULL) {
+		(void)snprintf(command->why, sizeof(command->why),
+			       "there is no %s '%s'; did you mean '%s'?", what, command->word[at],
+			       best);
+		return command->why;
+	}
+	(void)snprintf(head, sizeof(head), "there is no %s '%s', but", what, command->word[at]);
+	ri_command_list(command->why, sizeof(command->why), head, words, count);
+	return command->why;
+}
+
+static const char *const ri_command_statuses[] = {
+	"resources", "limit", "busy", "fatal", "permission", "full", "none",
+};
+static const enum ri_status ri_command_status_values[] = {
+	RI_ERR_RESOURCES,  RI_ERR_LIMIT,      RI_ERR_BUSY, RI_ERR_FATAL,
+	RI_ERR_PERMISSION, RI_ERR_QUEUE_FULL, RI_SUCCESS,
+};
+#define RI_COMMAND_STATUSES (sizeof(ri_command_statuses) / sizeof(ri_command_statuses[0]))
 
 /* The first four words of "call VERB N STATUS"; there may be more. Returns NULL, or what is wrong. */
 static inline const char *
-ri_command_read_call(const struct ri_command *command, const char *const *verbs, uint32_t count,
+ri_command_read_call(struct ri_command *command, const char *const *verbs, uint32_t count,
 		     struct ri_command_call *out)
 {
+	uint32_t status;
+
 	if (command->count < 4)
 		return "wanted: call VERB N STATUS";
 	out->verb = ri_command_find(verbs, count, command->word[1]);
 	if (out->verb == count)
-		return "no such verb";
+		return ri_command_unknown(command, 1, "verb", verbs, count);
 	if (!ri_command_number(command->word[2], &out->number) || out->number == 0)
-		return "no such number";
-	if (!ri_command_status(command->word[3], &out->status))
-		return "no such status";
+		return "which call? N is a number from 1 on";
+	status = ri_command_find(ri_command_statuses, RI_COMMAND_STATUSES, command->word[3]);
+	if (status == RI_COMMAND_STATUSES)
+		return ri_command_unknown(command, 3, "status", ri_command_statuses,
+					  RI_COMMAND_STATUSES);
+	out->status = ri_command_status_values[status];
 	return NULL;
 }
 

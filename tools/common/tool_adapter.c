@@ -5,11 +5,13 @@
 #include <netdb.h>
 #include <string.h>
 
+#include "ri_near.h"
 #include "tool_adapter.h"
 #include "tool_error.h"
 #include "tool_log.h"
 
 #define REQUEST_ROOM  256
+#define NAMES_MAX     8  /* adapters that a message names */
 #define PORT_ATTEMPTS 16 /* a port that is free at one spigot may be busy at another */
 
 it_interface_t *
@@ -26,16 +28,41 @@ tool_adapter_list(size_t *count)
 	return list;
 }
 
+/* The adapter that a misspelt name probably means, or the first few that there are. */
+static void
+name_others(GString *text, const char *name, const it_interface_t *list, size_t count)
+{
+	const char *best = NULL;
+	unsigned least = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned found;
+
+		if (!ri_near(name, list[i].name, &found) || (best != NULL && found >= least))
+			continue;
+		best = list[i].name;
+		least = found;
+	}
+	if (best != NULL)
+		g_string_append_printf(text, "did you mean '%s'?", best);
+	else
+		g_string_append(text, count > 0 ? "there are " : "there is none");
+	for (size_t i = 0; best == NULL && i < MIN(count, NAMES_MAX); i++)
+		g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", list[i].name);
+	if (best == NULL && count > NAMES_MAX)
+		g_string_append_printf(text, " and %zu others, which it-info lists",
+				       count - NAMES_MAX);
+}
+
 /* Nobody has an adapter of that name: which there are, and why there may be too few. */
 static void
 no_such_name(const char *name, const it_interface_t *list, size_t count, GError **error)
 {
 	g_auto(GStrv) refused = tool_log_said_by(TOOL_LOG_REGISTRY);
 	g_autofree char *reasons = tool_log_reasons(0);
-	g_autoptr(GString) text = g_string_new(count > 0 ? "there are " : "there is none");
+	g_autoptr(GString) text = g_string_new(NULL);
 
-	for (size_t i = 0; i < count; i++)
-		g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", list[i].name);
+	name_others(text, name, list, count);
 	for (char **one = refused; *one != NULL; one++)
 		g_string_append_printf(text, "; a provider was refused: %s", *one);
 	if (reasons != NULL)

@@ -79,27 +79,29 @@ tool_parse(GOptionContext *context, int *argc, char ***argv, GError **error)
 void
 tool_options_add(struct tool_options *options, GOptionContext *context, uint16_t port)
 {
-	char *port_help = g_strdup_printf(
-		"Port of the server; a server may say 0 for any (default: %u)", port);
+	char *port_help =
+		g_strdup_printf("Port of the server; 0: any free one (default: %u)", port);
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &options->adapter,
 		 "Adapter, as it-info lists them (default: " DEFAULT_ADAPTER ")", "NAME"},
 		{"port", 'p', 0, G_OPTION_ARG_STRING, &options->port_typed, port_help, "PORT"},
 		{"timeout", 0, 0, G_OPTION_ARG_STRING, &options->seconds_typed,
-		 "End a connection whose peer was silent so long; 0 is never "
-		 "(default: " DEFAULT_SECONDS ")",
-		 "SECONDS"},
+		 "Longest silence of the peer; 0: any (default: " DEFAULT_SECONDS ")", "SECONDS"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print the result for programs",
 		 NULL},
 		{"self", 0, 0, G_OPTION_ARG_NONE, &options->self, "Run both sides in this process",
 		 NULL},
 		{"persistent", 'P', 0, G_OPTION_ARG_NONE, &options->persistent,
-		 "Server: serve clients until stopped (default: serve one)", NULL},
+		 "Server: serve until stopped (default: one client)", NULL},
 		{"clients", 0, 0, G_OPTION_ARG_STRING, &options->clients_typed,
 		 "Server: clients at once, with -P (default: " DEFAULT_CLIENTS ")", "N"},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 
+	g_option_context_set_description(
+		context,
+		"Adapters that fail on demand: an adapter lists the commands that it takes if\n"
+		"ITAPI_EMUL_FAULTS (emul:*) or ITAPI_FAULTY (faulty:NAME) is 'help'.");
 	memset(options, 0, sizeof(*options));
 	options->port_default = port;
 	options->port_help = port_help; /* the context keeps a pointer to it */
@@ -111,8 +113,7 @@ tool_options_add_memory(struct tool_options *options, GOptionContext *context)
 {
 	GOptionEntry entries[] = {
 		{"memory", 0, 0, G_OPTION_ARG_STRING, &options->memory_typed,
-		 "Server: bytes that one client may make it use (default: " DEFAULT_MEMORY ")",
-		 "N"},
+		 "Server: bytes for each client (default: " DEFAULT_MEMORY ")", "N"},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 

@@ -67,7 +67,7 @@ RULES = {
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     # Lines of the log have one form, and block no thread, in the tools as in the library.
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
-               'rnicpi/support/ri_outlet.h'] + GLIB,
+               'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -51,7 +51,7 @@ parse_options(struct ping *ping, int *argc, char ***argv, GError **error)
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &size,
 		 "Bytes of a buffer (default: " DEFAULT_SIZE ")", "N"},
 		{"rping", 0, 0, G_OPTION_ARG_NONE, &ping->rping,
-		 "Speak the protocol of rping, to be the other side of one", NULL},
+		 "Be the other side of an rping, in its protocol", NULL},
 		{"verify", 0, 0, G_OPTION_ARG_NONE, &ping->verify,
 		 "Server with --rping: check the text that it reads, too", NULL},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &ping->verbose, "Print every round trip",

@@ -139,30 +139,28 @@ parse_options(struct test_job *job, int *argc, char ***argv, GError **error)
 {
 	struct typed typed = {0};
 	GOptionEntry entries[] = {
-		{"perf", 'o', 0, G_OPTION_ARG_STRING, &typed.perf,
-		 "Measure write, read or send instead of verifying transactions", "OPERATION"},
+		{"perf", 'o', 0, G_OPTION_ARG_STRING, &typed.perf, "Measure write, read or send",
+		 "OPERATION"},
 		{"count", 'C', 0, G_OPTION_ARG_STRING, &typed.iterations,
 		 "Iterations (default: " DEFAULT_ITERATIONS ")", "N"},
 		{"duration", 'D', 0, G_OPTION_ARG_STRING, &typed.duration,
-		 "--perf: time of each phase instead, such as 500ms, 10s, 2m", "TIME"},
+		 "--perf: time of each phase, such as 500ms, 10s, 2m", "TIME"},
 		{"threads", 't', 0, G_OPTION_ARG_STRING, &typed.threads, "Threads (default: 1)",
 		 "N"},
 		{"endpoints", 'e', 0, G_OPTION_ARG_STRING, &typed.endpoints,
 		 "Connections of each thread (default: 1)", "N"},
 		{"size", 'S', 0, G_OPTION_ARG_STRING, &typed.size,
-		 "--perf: octets of a message; 1,64,4k or 1-1m: one run for each "
-		 "(default: " DEFAULT_SIZE ")",
-		 "N"},
+		 "--perf: octets; 1,64,4k or 1-1m: runs (default: " DEFAULT_SIZE ")", "N"},
 		{"window", 'W', 0, G_OPTION_ARG_STRING, &typed.window,
 		 "--perf: requests outstanding (default: " DEFAULT_WINDOW ")", "N"},
 		{"bidirectional", 'b', 0, G_OPTION_ARG_NONE, &typed.both,
 		 "--perf: both sides send at once (default: the client)", NULL},
 		{"verify", 0, 0, G_OPTION_ARG_NONE, &typed.verify,
-		 "--perf: check the data, which takes time (default: do not)", NULL},
+		 "--perf: check the data, which takes time", NULL},
 		{"poll", 0, 0, G_OPTION_ARG_NONE, &typed.poll,
 		 "Poll for completions (default of --perf)", NULL},
 		{"sleep", 0, 0, G_OPTION_ARG_NONE, &typed.sleep,
-		 "Sleep until completions come (default of transactions)", NULL},
+		 "Sleep for completions (default of transactions)", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =

@@ -218,11 +218,47 @@ def stated_settings(tools, odd):
         need('ITAPI_ODD_DELAY_M: nobody reads this variable; did you mean ITAPI_ODD_DELAY_MS?' in said.err, said.err)
 
 
+def near_names(tools):
+    """Misspelt names of adapters, and of the words that ask for faults: the answer offers the word that is probably meant."""
+    said = run(tools, 'it-info', '-a', 'emul:iwrap', **plain()).expect(1)
+    need("did you mean 'emul:iwarp'?" in said.err, said.err)
+    said = run(tools, 'it-info', '-a', 'emul:ib', **plain(ITAPI_EMUL_FAULTS='help; cal pd_create 1 busy'))
+    for text in ('VERB: query_port, route, pd_create', 'HOW: inside, opcode', "no command 'cal'; did you mean 'call'?"):
+        need(text in said.err, said.err)
+    wrappers = os.path.join(os.path.dirname(tools), 'conformance', 'mutants')
+    there = {'ITAPI_PROVIDER_PATH': wrappers}
+    faults = 'help; call post_qs 1 full; complete 1 flushd; complete 1 flushed cq 1; call pd_create 1 busy pd'
+    said = run(tools, 'it-info', '-a', 'faulty:emul:ib', **plain(ITAPI_FAULTY=faults, **there))
+    for text in ('post_sq, post_rq, post_srq', 'STATUS of a completion: flushed', "did you mean 'post_sq'?",
+                 "did you mean 'flushed'?", 'only a queue pair (qp K)', 'which one? K is a number'):
+        need(text in said.err, said.err)
+    said = run(tools, 'it-info', '-a', 'mutant:completion-los:emul:ib', **plain(**there)).expect(1)
+    need("did you mean 'mutant:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
+    said = run(tools, 'it-info', '-a', 'nothing', **plain(**there)).expect(1)
+    need('others, which it-info lists' in said.err and len(said.err) < 1000, said.err)     # there are hundreds
+
+
+def help_fits(tools):
+    """Each --help fits into 80 columns, and says where faults on demand are explained."""
+    conformance = os.path.join(os.path.dirname(tools), 'conformance')
+    programs = [os.path.join(tools, name) for name in ('it-info', 'it-ping', 'it-test', 'it-cp')]
+    programs += [os.path.join(conformance, path) for path in (
+        'wire/it-wire', 'wire/it-wire-peer', 'certify/it-certify', 'certify/it-certify-cases', 'differential/differential')]
+    for program in programs:
+        said = run(os.path.dirname(program), os.path.basename(program), '--help', '--timeout', **plain())
+        for line in said.out.splitlines():
+            need(len(line) <= 80, '%s: %d columns: %s' % (program, len(line), line))
+        need(said.out != '', program + ' has no help')
+        if os.path.dirname(program) == tools and not program.endswith('it-info'):
+            need('ITAPI_EMUL_FAULTS' in said.out and 'ITAPI_FAULTY' in said.out, said.out)
+
+
 def cases(tools, faulty, odd, silent):
     yield from (('provider-' + kind, functools.partial(faulty_provider, tools, faulty, kind)) for kind in FAULTY)
     yield 'silent-provider', functools.partial(silent_provider, tools, silent)
     for name, case in (('no-object', no_object), ('no-folder', no_folder), ('no-name', no_name),
-                       ('no-config', no_config), ('settings', settings), ('bad-settings', bad_settings)):
+                       ('no-config', no_config), ('settings', settings), ('bad-settings', bad_settings),
+                       ('near-names', near_names), ('help-fits', help_fits)):
         yield name, functools.partial(case, tools)
     yield 'odd-adapters', functools.partial(odd_adapters, tools, odd)
     yield 'stated-settings', functools.partial(stated_settings, tools, odd)

@@ -18,6 +18,7 @@
  *     full cq N             a completion queue overflows, by an unknown queue pair
  *     fail srq N            a shared receive queue fails
  *     port down, port up    the spigot goes down, or up
+ *     help                  lists the commands and their words, in the log or as the answer
  *
  * N counts the adapter's objects from 1, the oldest that exists; "last" is the newest.
  */
@@ -68,9 +69,19 @@ static const char *const calls[VEM_CALL_COUNT] = {
 
 /* --- commands ----------------------------------------------------------------------------- */
 
+static const char *const commands[] = {"call", "fail", "full", "port", "help"};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define BREAKS   (sizeof(breaks) / sizeof(breaks[0]))
+
+/* The lists of words, for "help". */
+#define HELP_LINES 7
+#define HELP_LINE  512
+
 /* A command that was read. */
 struct order {
 	enum {
+		ORDER_HELP,
 		ORDER_CALL,
 		ORDER_ADAPTER,
 		ORDER_QP,
@@ -87,7 +98,7 @@ struct order {
 
 /* The functions that read a command return NULL, or what is wrong with it. */
 static const char *
-read_call(const struct ri_command *command, struct order *order)
+read_call(struct ri_command *command, struct order *order)
 {
 	order->kind = ORDER_CALL;
 	if (command->count > 4)
@@ -107,20 +118,23 @@ read_port(const struct ri_command *command, struct order *order)
 }
 
 static const char *
-read_break(const struct ri_command *command, struct order *order)
+read_break(struct ri_command *command, struct order *order)
 {
 	const char *how = command->count > 3 ? command->word[3] : breaks[0].name;
+	const char *names[BREAKS];
 
 	order->kind = ORDER_QP;
-	for (size_t i = 0; i < sizeof(breaks) / sizeof(breaks[0]); i++)
+	for (size_t i = 0; i < BREAKS; i++) {
+		names[i] = breaks[i].name;
 		if (strcmp(breaks[i].name, how) == 0)
 			order->how = &breaks[i];
-	return order->how != NULL ? NULL : "no such fault";
+	}
+	return order->how != NULL ? NULL : ri_command_unknown(command, 3, "fault", names, BREAKS);
 }
 
 /* The commands fail and full. */
 static const char *
-read_fail(const struct ri_command *command, struct order *order)
+read_fail(struct ri_command *command, struct order *order)
 {
 	bool full = ri_command_is(command, 0, "full");
 	bool qp = !full && ri_command_is(command, 1, "qp");
@@ -132,7 +146,7 @@ read_fail(const struct ri_command *command, struct order *order)
 	if (!qp && !ri_command_is(command, 1, "cq") && (full || !ri_command_is(command, 1, "srq")))
 		return full ? "wanted: full cq N" : "wanted: fail adapter, or fail qp, cq or srq N";
 	if (command->count < 3 || !ri_command_number(command->word[2], &order->number))
-		return "which one?";
+		return "which one? N is a number from 1 on, or last";
 	if (command->count > (qp ? 4 : 3))
 		return "too many words";
 	if (qp)
@@ -143,22 +157,62 @@ read_fail(const struct ri_command *command, struct order *order)
 }
 
 static const char *
-read_order(const char *text, size_t len, struct order *order)
+read_order(const char *text, size_t len, struct ri_command *command, struct order *order)
 {
-	struct ri_command command;
-
 	memset(order, 0, sizeof(*order));
 	if (memchr(text, '\0', len) != NULL)
 		return "no text";
-	if (!ri_command_split(&command, text, len))
+	if (!ri_command_split(command, text, len))
 		return "too long";
-	if (ri_command_is(&command, 0, "call"))
-		return read_call(&command, order);
-	if (ri_command_is(&command, 0, "port"))
-		return read_port(&command, order);
-	if (ri_command_is(&command, 0, "fail") || ri_command_is(&command, 0, "full"))
-		return read_fail(&command, order);
-	return "no such command";
+	if (ri_command_is(command, 0, "call"))
+		return read_call(command, order);
+	if (ri_command_is(command, 0, "port"))
+		return read_port(command, order);
+	if (ri_command_is(command, 0, "fail") || ri_command_is(command, 0, "full"))
+		return read_fail(command, order);
+	if (ri_command_is(command, 0, "help")) {
+		order->kind = ORDER_HELP;
+		return command->count == 1 ? NULL : "too many words";
+	}
+	return ri_command_unknown(command, 0, "command", commands, COMMANDS);
+}
+
+/* A line of "help". */
+static void
+help_line(char line[HELP_LINE], unsigned at)
+{
+	const char *names[BREAKS];
+
+	switch (at) {
+	case 0:
+		snprintf(line, HELP_LINE,
+			 "call VERB N STATUS: the Nth call of VERB from now on fails with STATUS, "
+			 "once");
+		break;
+	case 1:
+		ri_command_list(line, HELP_LINE, "VERB", calls, VEM_CALL_COUNT);
+		break;
+	case 2:
+		ri_command_list(line, HELP_LINE, "STATUS", ri_command_statuses,
+				RI_COMMAND_STATUSES);
+		break;
+	case 3:
+		snprintf(line, HELP_LINE,
+			 "fail adapter, fail qp N [HOW], fail cq N, fail srq N: it "
+			 "fails; N counts from 1, the oldest; or last");
+		break;
+	case 4:
+		for (size_t i = 0; i < BREAKS; i++)
+			names[i] = breaks[i].name;
+		ri_command_list(line, HELP_LINE, "HOW", names, BREAKS);
+		break;
+	case 5:
+		snprintf(line, HELP_LINE, "full cq N: the completion queue overflows");
+		break;
+	default:
+		snprintf(line, HELP_LINE, "port down, port up: the spigot goes down, or up");
+		break;
+	}
 }
 
 /* Run a command that was read; returns the answer. */
@@ -168,6 +222,8 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 	bool done = true;
 
 	switch (order->kind) {
+	case ORDER_HELP:
+		break; /* the caller, which read the command, has the lines */
 	case ORDER_CALL:
 		vem_fault_call(rnic, (enum vem_call)order->call.verb, order->call.number,
 			       order->call.status);
@@ -179,7 +235,11 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 		vem_fault_port(rnic, order->up);
 		break;
 	case ORDER_QP:
-		return vem_fault_qp(rnic, order->number, order->how) ? "ok" : "it cannot";
+		if (rnic->fabric->personality == VEM_IB && !order->how->infiniband)
+			return "this fault is one of emul:iwarp";
+		return vem_fault_qp(rnic, order->number, order->how)
+			       ? "ok"
+			       : "there is no such queue pair, or it has no connection";
 	case ORDER_CQ:
 		done = vem_fault_cq(rnic, order->number, order->event);
 		break;
@@ -188,17 +248,7 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 		done = vem_fault_srq(rnic, order->number);
 		break;
 	}
-	return done ? "ok" : "there is none";
-}
-
-/* Read a command and run it; returns the answer. */
-static const char *
-command_run(struct ri_rnic *rnic, const char *text, size_t len)
-{
-	struct order order;
-	const char *wrong = read_order(text, len, &order);
-
-	return wrong != NULL ? wrong : order_run(rnic, &order);
+	return done ? "ok" : "there is no such object now";
 }
 
 /* --- commands in the environment ---------------------------------------------------------- */
@@ -207,7 +257,7 @@ command_run(struct ri_rnic *rnic, const char *text, size_t len)
 static void
 refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
-	char text[2 * RI_COMMAND_LINE];
+	char text[RI_COMMAND_LINE + RI_COMMAND_WHY];
 	int shown = len < 80 ? (int)len : 80;
 
 	if (rnic->host->log_level < RI_LOG_WARNING)
@@ -228,9 +278,22 @@ environment_run(struct ri_rnic *rnic)
 	size_t len = 0;
 
 	while (rest != NULL && (text = ri_command_next(&rest, &len)) != NULL) {
-		const char *answer = command_run(rnic, text, len);
+		struct ri_command command;
+		struct order order;
+		char line[HELP_LINE];
+		const char *answer = read_order(text, len, &command, &order);
+
+		if (answer == NULL)
+			answer = order_run(rnic, &order);
 		if (strcmp(answer, "ok") != 0)
 			refusal_log(rnic, text, len, answer);
+		else if (order.kind == ORDER_HELP && rnic->host->log_level >= RI_LOG_WARNING) {
+			for (unsigned i = 0; i < HELP_LINES; i++) {
+				help_line(line, i);
+				rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults",
+						line);
+			}
+		}
 	}
 }
 
@@ -246,7 +309,23 @@ control_readable(void *arg, uint32_t events)
 
 	(void)events;
 	if (len > 0) {
-		const char *answer = command_run(rnic, text, (size_t)len);
+		struct ri_command command;
+		struct order order;
+		char help[HELP_LINES * HELP_LINE];
+		const char *answer = read_order(text, (size_t)len, &command, &order);
+
+		if (answer == NULL)
+			answer = order_run(rnic, &order);
+		if (order.kind == ORDER_HELP && strcmp(answer, "ok") == 0) {
+			char line[HELP_LINE];
+			size_t at = 0;
+
+			for (unsigned i = 0; i < HELP_LINES; i++) {
+				help_line(line, i);
+				at += (size_t)snprintf(help + at, sizeof(help) - at, "%s\n", line);
+			}
+			answer = help;
+		}
 		(void)!send(rnic->faults.control.fd, answer, strlen(answer),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (len == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -27,7 +27,8 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 				   .preset = "0"},
 	[VEM_SETTING_FAULTS] = {.name = "ITAPI_EMUL_FAULTS",
 				.meaning = "Faults that each adapter commits when it is opened",
-				.form = "commands, separated by semicolons"},
+				.form = "call VERB N STATUS; fail ...; full cq N; port up or down; "
+					"help lists all in the log"},
 	[VEM_SETTING_CONTROL] = {.name = "ITAPI_EMUL_CONTROL",
 				 .meaning = "Local socket at which a test program listens, which "
 					    "then commands faults while the adapters run",

@@ -527,7 +527,7 @@ main(int argc, char **argv)
 	int port = 0;
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &adapter,
-		 "The adapter under test (default: iwarp, or the first device)", "NAME"},
+		 "The adapter (default: iwarp, or the first device)", "NAME"},
 		{"port", 'p', 0, G_OPTION_ARG_INT, &port,
 		 "TCP port of the control connection (default: any)", "PORT"},
 		{"anywhere", 0, 0, G_OPTION_ARG_NONE, &anywhere,

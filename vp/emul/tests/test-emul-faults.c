@@ -284,14 +284,18 @@ test_script_lies(gconstpointer adapter)
 	} lies[] = {
 		{"call", "wanted: call VERB N STATUS"},
 		{"call pd_create 1 resources now", "wanted: call VERB N STATUS"},
-		{"call pd_destroy 1 resources", "no such verb"},
-		{"call pd_create 0 resources", "no such number"},
-		{"call pd_create last resources", "no such number"},
-		{"call pd_create -1 resources", "no such number"},
-		{"call pd_create 1x resources", "no such number"},
-		{"call pd_create 4294967296 resources", "no such number"},
-		{"call pd_create 99999999999999999999 resources", "no such number"},
-		{"call pd_create 1 success", "no such status"},
+		{"call pd_creat 1 resources",
+		 "there is no verb 'pd_creat'; did you mean 'pd_create'?"},
+		{"call pd_create 0 resources", "which call? N is a number from 1 on"},
+		{"call pd_create last resources", "which call? N is a number from 1 on"},
+		{"call pd_create -1 resources", "which call? N is a number from 1 on"},
+		{"call pd_create 1x resources", "which call? N is a number from 1 on"},
+		{"call pd_create 4294967296 resources", "which call? N is a number from 1 on"},
+		{"call pd_create 99999999999999999999 resources",
+		 "which call? N is a number from 1 on"},
+		{"call pd_create 1 success",
+		 "there is no status 'success', but: resources, limit, busy, fatal, permission, "
+		 "full, none"},
 		{"port", "wanted: port up, or port down"},
 		{"port sideways", "wanted: port up, or port down"},
 		{"port down now", "wanted: port up, or port down"},
@@ -299,14 +303,14 @@ test_script_lies(gconstpointer adapter)
 		{"fail pd 1", "wanted: fail adapter, or fail qp, cq or srq N"},
 		{"fail adapter now", "wanted: fail adapter, or fail qp, cq or srq N"},
 		{"full srq 1", "wanted: full cq N"},
-		{"fail cq", "which one?"},
-		{"fail cq first", "which one?"},
+		{"fail cq", "which one? N is a number from 1 on, or last"},
+		{"fail cq first", "which one? N is a number from 1 on, or last"},
 		{"fail cq 1 now", "too many words"},
 		{"fail qp 1 inside now", "too many words"},
-		{"fail qp 1 badly", "no such fault"},
-		{"fail cq 1", "there is none"},
-		{"fail srq last", "there is none"},
-		{"be good", "no such command"},
+		{"fail qp 1 acess", "there is no fault 'acess'; did you mean 'access'?"},
+		{"fail cq 1", "there is no such object now"},
+		{"fail srq last", "there is no such object now"},
+		{"be good", "there is no command 'be', but: call, fail, full, port, help"},
 		{"fail qp 1 inside now or later", "too long"},
 	};
 	struct vth *vth = vth_new(false);
@@ -334,9 +338,19 @@ test_script_lies(gconstpointer adapter)
 		g_assert_true(attr.online);
 		vem_plain_provider.device->close(rnic);
 	}
+	/* "help" is no refusal: it lists the words. */
+	struct ri_rnic *helped = open_under("help", &host, adapter);
+	g_assert_nonnull(strstr(said->str, "call VERB N STATUS: "));
+	g_assert_nonnull(strstr(said->str, "VERB: query_port, route, pd_create"));
+	g_assert_nonnull(strstr(said->str, "HOW: inside, opcode"));
+	g_assert_nonnull(strstr(said->str, "port down, port up"));
+	g_assert_null(strstr(said->str, "refused"));
+	vem_plain_provider.device->close(helped);
 	/* Characters that would control a terminal do not reach the log. */
 	struct ri_rnic *rnic = open_under("be\033[31m red", &host, adapter);
-	g_assert_cmpstr(said->str, ==, "refused: 'be?[31m red': no such command\n");
+	g_assert_cmpstr(said->str, ==,
+			"refused: 'be?[31m red': there is no command 'be?[31m', but: call, fail, "
+			"full, port, help\n");
 	vem_plain_provider.device->close(rnic);
 	g_string_free(said, TRUE);
 	vth_free(vth);
