@@ -1139,7 +1139,8 @@ it_status_t it_pz_query(IN it_pz_handle_t pz_handle, IN it_pz_param_mask_t mask,
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
- * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_ADDRESS The range wraps around, is not mapped, or has a page without memory: behind
+ *     the end of its file, or in a file system that is full.
  * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
  * @retval IT_ERR_INVALID_LENGTH 0, or not the length of the sharing group.
  * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
@@ -1180,7 +1181,8 @@ it_status_t it_lmr_create10(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
- * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_ADDRESS The range wraps around, is not mapped, or has a page without memory: behind
+ *     the end of its file, or in a file system that is full.
  * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
  * @retval IT_ERR_INVALID_LENGTH 0, or not the length of the sharing group.
  * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
@@ -1208,6 +1210,10 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * region has in absolute mode. The memory stays registered until it_lmr_free(); it must stay mapped
  * that long.
  *
+ * An adapter in software pins nothing, but makes every page present, as pinning does: pages that were
+ * never touched take memory then, and pages of a private mapping that may be written are copied. The
+ * call takes the longer the larger the region is, while other calls on the IA go on.
+ *
  * A context is never 0 on iWARP. Access is checked to the byte. The sink of an RDMA Read needs
  * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so, and its endpoint
  * it_rc_only_attributes_t.rdma_write_enable; the library never adds rights by itself.
@@ -1232,7 +1238,8 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  * @retval IT_SUCCESS Done.
  * @retval IT_ERR_INVALID_PZ Not the handle of a protection zone, or not the one that the objects
  *     share.
- * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_ADDRESS The range wraps around, is not mapped, or has a page without memory: behind
+ *     the end of its file, or in a file system that is full.
  * @retval IT_ERR_INVALID_ADDRESS The range does not fit the sharing group.
  * @retval IT_ERR_INVALID_IOBL The list is malformed or of a shape the adapter does not take.
  * @retval IT_ERR_PRIV_OPS_UNAVAILABLE A list is given without the privilege.
@@ -1356,7 +1363,8 @@ it_status_t it_lmr_query(IN it_lmr_handle_t lmr_handle, IN it_lmr_param_mask_t m
  * @retval IT_ERR_INVALID_MASK No bit, a bit that cannot be changed, or addr without length.
  * @retval IT_ERR_LMR_BUSY An RMR is linked to it.
  * @retval IT_ERR_INVALID_PZ The new zone is not one of this adapter.
- * @retval IT_ERR_ADDRESS The range wraps around or is not mapped.
+ * @retval IT_ERR_ADDRESS The range wraps around, is not mapped, or has a page without memory: behind
+ *     the end of its file, or in a file system that is full.
  * @retval IT_ERR_INVALID_LENGTH 0.
  * @retval IT_ERR_RESOURCE_LMR_LENGTH Longer than the adapter can register.
  * @retval IT_ERR_INVALID_ADDR_MODE Unknown or not supported.

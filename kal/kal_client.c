@@ -80,6 +80,7 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 	kal_account_open(&client->account, client->config);
 	client->privileged = client->config->privileged || is_privileged();
 	pthread_mutex_init(&client->calls, NULL);
+	pthread_cond_init(&client->apart_over, NULL);
 	pthread_mutex_init(&client->event_lock, NULL);
 	kal_events_init(client);
 	*out = client;
@@ -92,6 +93,8 @@ kal_client_close(struct kal_client *client)
 	struct kal_rnic *rnic;
 
 	pthread_mutex_lock(&client->calls);
+	while (client->apart > 0)
+		kal_apart_wait(client);
 	while ((rnic = kal_object_any(client, RI_OBJECT_RNIC, NULL)) != NULL)
 		kal_rnic_close(rnic);
 	pthread_mutex_unlock(&client->calls);
@@ -101,6 +104,7 @@ kal_client_close(struct kal_client *client)
 	kal_account_close(&client->account);
 	kal_config_free(client->config);
 	free(client->slots);
+	pthread_cond_destroy(&client->apart_over);
 	pthread_mutex_destroy(&client->calls);
 	pthread_mutex_destroy(&client->event_lock);
 	free(client);

@@ -8,6 +8,30 @@
 #include <string.h>
 
 #include "kal_objects.h"
+#include "ri_owned.h"
+
+void
+kal_apart_begin(struct kal_client *client)
+{
+	RI_ASSERT_OWNED(&client->calls);
+	client->apart++;
+	pthread_mutex_unlock(&client->calls);
+}
+
+void
+kal_apart_end(struct kal_client *client)
+{
+	pthread_mutex_lock(&client->calls);
+	client->apart--;
+	pthread_cond_broadcast(&client->apart_over);
+}
+
+void
+kal_apart_wait(struct kal_client *client)
+{
+	RI_ASSERT_OWNED(&client->calls);
+	pthread_cond_wait(&client->apart_over, &client->calls);
+}
 
 static const struct kal_handler *
 handler_find(uint32_t call)

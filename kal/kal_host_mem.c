@@ -2,155 +2,148 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Memory of this process, for engines in this process: an engine uses the addresses of the application, and nothing
- * is pinned. What remains is to check that a range is mapped with the requested rights. /proc/self/maps shows that
- * without touching the memory; it is read through a buffer on the stack, up to the end of the range. Where /proc is
- * missing, msync shows at least whether the range is mapped.
+ * Memory of this process, for engines in this process: an engine uses the addresses of the application, and nothing is
+ * pinned. What remains is to check what pinning would check: each page of the range exists, or can be made, and may be
+ * used with the requested rights.
+ *
+ * MADV_POPULATE_READ and MADV_POPULATE_WRITE (Linux 5.14) do that: they make every page present, as a read or a write of
+ * the process would, and report an error where that would raise a signal. Population for writing gives private
+ * mappings their own copies of pages, as pinning for writing does. Nothing is read from /proc.
+ *
+ * Older kernels answer EINVAL, and a filter of system calls may refuse the advice. Then each page is touched by a futex
+ * operation: the kernel reads a word of the page, or ors 0 into it in one atomic step, and returns EFAULT where the
+ * process would get a signal. The process never changes a value, so it may use the memory meanwhile.
  */
 
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kal_host.h"
-#include "ri_fd.h"
 
-/* Progress of one check: everything below `need` is mapped with the rights. */
-struct range_check {
-	uint64_t need;
-	uint64_t end;
-	bool read, write;
-	enum ri_status result; /* RI_ERR_ADDRESS until decided */
-	bool done;
+/* Of linux/mman.h; the C library of Debian 12 has them, older ones have not. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define AGAIN_MAX 100 /* attempts while the kernel answers EAGAIN */
+
+/* What the kernel has answered so far to MADV_POPULATE_*. */
+enum populates {
+	POPULATES_UNKNOWN = 0,
+	POPULATES, /* at least once it did */
+	POPULATES_NOT
 };
+static atomic_int populates;
 
-/* Check the next mapping; mappings come in ascending order and do not overlap. */
-static void
-check_mapping(struct range_check *check, uint64_t first, uint64_t end, const char *rights)
+/* Is every page of the range mapped? Touches none. */
+static bool
+is_mapped(void *first, size_t len)
 {
-	if (end <= check->need)
-		return;
-	if (first > check->need) {
-		check->done = true;
-		return;
-	}
-	if ((check->read && rights[0] != 'r') || (check->write && rights[1] != 'w')) {
-		check->result = RI_ERR_ACCESS;
-		check->done = true;
-		return;
-	}
-	check->need = end;
-	if (end >= check->end) {
-		check->result = RI_SUCCESS;
-		check->done = true;
-	}
+	return msync(first, len, MS_ASYNC) == 0;
 }
 
-static const char *
-take_hex(const char *at, const char *end, uint64_t *value)
+/* Touch one page, whose first word is `word`. False: errno says why not. */
+static bool
+page_touch(uint32_t *word, bool write)
 {
-	*value = 0;
-	for (; at < end; at++) {
-		unsigned digit;
+	uint32_t own = 0;
 
-		if (*at >= '0' && *at <= '9')
-			digit = (unsigned)(*at - '0');
-		else if (*at >= 'a' && *at <= 'f')
-			digit = (unsigned)(*at - 'a') + 10;
-		else
-			break;
-		*value = *value << 4 | digit;
-	}
-	return at;
+	if (write)
+		return syscall(SYS_futex, &own, FUTEX_WAKE_OP_PRIVATE, 0, 0UL, word,
+			       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
+	/* Compares the word with 0 and wakes nobody. EAGAIN: it is another value. */
+	return syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0UL, &own, 0) >= 0 ||
+	       errno == EAGAIN;
 }
 
-/* "first-end rwxp ..." */
-static void
-check_line(struct range_check *check, const char *line, const char *end)
+/* Without MADV_POPULATE_*: touch each page. */
+static enum ri_status
+pages_touch(uint8_t *first, size_t len, size_t page, bool write)
 {
-	uint64_t first, last;
-	const char *at = take_hex(line, end, &first);
+	if (!is_mapped(first, len))
+		return RI_ERR_ADDRESS;
+	for (size_t at = 0; at < len; at += page) {
+		uint32_t *word = (uint32_t *)(void *)(first + at);
 
-	if (at == end || *at != '-')
-		return;
-	at = take_hex(at + 1, end, &last);
-	if (end - at >= 3 && *at == ' ')
-		check_mapping(check, first, last, at + 1);
-}
-
-static void
-check_lines(struct range_check *check, int maps)
-{
-	char text[8192];
-	size_t have = 0;
-
-	while (!check->done) {
-		ssize_t got = read(maps, text + have, sizeof(text) - have);
-		char *line = text, *newline;
-
-		if (got < 0 && errno == EINTR)
+		if (page_touch(word, write))
 			continue;
-		if (got <= 0)
-			return;
-		have += (size_t)got;
-		while (!check->done &&
-		       (newline = memchr(line, '\n', have - (size_t)(line - text))) != NULL) {
-			check_line(check, line, newline);
-			line = newline + 1;
-		}
-		have -= (size_t)(line - text);
-		memmove(text, line, have);
-		if (have == sizeof(text))
-			have = 0; /* the numbers of such a long line were read before */
+		if (errno != EFAULT)
+			return RI_ERR_RESOURCES;
+		return write && page_touch(word, false) ? RI_ERR_ACCESS : RI_ERR_ADDRESS;
 	}
+	return RI_SUCCESS;
+}
+
+/* Does this kernel know the advice? Asks it about a page that can be read: one of the stack. */
+static bool
+populate_is_known(size_t page)
+{
+	uint8_t here = 0;
+	void *stack = (void *)((uintptr_t)&here & ~(page - 1));
+
+	if (atomic_load(&populates) == POPULATES_UNKNOWN)
+		atomic_store(&populates, madvise(stack, page, MADV_POPULATE_READ) == 0
+						 ? POPULATES
+						 : POPULATES_NOT);
+	return atomic_load(&populates) == POPULATES;
 }
 
 static enum ri_status
-check_mapped(uint64_t addr, uint64_t end)
+pages_populate(uint8_t *first, size_t len, bool write)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t first = addr & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int error = ENOSYS;
 
-	if (msync((void *)(uintptr_t)first, (size_t)(end - first), MS_ASYNC) == 0)
-		return RI_SUCCESS;
-	return RI_ERR_ADDRESS;
+	for (unsigned again = 0; atomic_load(&populates) != POPULATES_NOT; again++) {
+		if (madvise(first, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+			return RI_SUCCESS;
+		error = errno;
+		if (error != EINTR && (error != EAGAIN || again >= AGAIN_MAX))
+			break;
+	}
+	switch (error) {
+	case EFAULT:    /* a read or a write would raise SIGBUS or SIGSEGV */
+	case EHWPOISON: /* the memory chip has failed there */
+		return RI_ERR_ADDRESS;
+	case ENOMEM:
+		return is_mapped(first, len) ? RI_ERR_RESOURCES : RI_ERR_ADDRESS;
+	case EAGAIN:
+		return RI_ERR_RESOURCES;
+	case EINVAL: /* a right is missing, or it is memory of a device, or the kernel is old */
+		if (!populate_is_known(page))
+			return pages_touch(first, len, page, write);
+		return is_mapped(first, len) ? RI_ERR_ACCESS : RI_ERR_ADDRESS;
+	default: /* a filter refuses it, whatever number it chose */
+		return pages_touch(first, len, page, write);
+	}
 }
 
 enum ri_status
 kal_host_mem_attach(void *self, uint64_t owner, struct ri_mem *mem, uint32_t access)
 {
 	struct kal_host *host = self;
-	struct range_check check = {
-		.need = mem->addr,
-		.end = mem->addr + mem->length,
-		.read = (access & (RI_ACCESS_LOCAL_READ | RI_ACCESS_REMOTE_READ)) != 0,
-		.write = (access & (RI_ACCESS_LOCAL_WRITE | RI_ACCESS_REMOTE_WRITE |
-				    RI_ACCESS_REMOTE_ATOMIC)) != 0,
-		.result = RI_ERR_ADDRESS,
-	};
-	int maps;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t first = mem->addr & ~(page - 1);
+	uint64_t end = mem->addr + mem->length;
+	bool write = (access & (RI_ACCESS_LOCAL_WRITE | RI_ACCESS_REMOTE_WRITE |
+				RI_ACCESS_REMOTE_ATOMIC)) != 0;
+	enum ri_status status = RI_SUCCESS;
 
 	if (atomic_load(&host->dead))
 		return RI_ERR_FATAL;
-	if (owner != KAL_MEM_OWNER_SELF || check.end < mem->addr)
+	if (owner != KAL_MEM_OWNER_SELF || end < mem->addr)
 		return RI_ERR_ADDRESS;
-	if (mem->length > 0) {
-		maps = ri_fd_open("/proc/self/maps", O_RDONLY, 0);
-		if (maps >= 0) {
-			check_lines(&check, maps);
-			close(maps);
-		} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
-			check.result = RI_ERR_RESOURCES;
-		} else {
-			check.result = check_mapped(mem->addr, check.end);
-		}
-		if (check.result != RI_SUCCESS)
-			return check.result;
-	}
-	mem->base = (uint8_t *)(uintptr_t)mem->addr;
-	return RI_SUCCESS;
+	/* No processor of Linux has pages that can be written but not read. */
+	if (mem->length > 0)
+		status = pages_populate((uint8_t *)(uintptr_t)first, (size_t)(end - first), write);
+	if (status == RI_SUCCESS)
+		mem->base = (uint8_t *)(uintptr_t)mem->addr;
+	return status;
 }
 
 void

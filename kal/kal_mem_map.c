@@ -60,7 +60,9 @@ kal_mem_map(struct kal_rnic *rnic, const struct kal_mem_map_req *req, struct kal
 	map->link.data = map;
 	map->mem.addr = req->addr;
 	map->mem.length = req->length;
+	kal_apart_begin(client); /* the adapter stays, since none is closed meanwhile */
 	status = host->mem_attach(host->self, KAL_MEM_OWNER_SELF, &map->mem, RI_ACCESS_LOCAL_READ);
+	kal_apart_end(client);
 	if (status != RI_SUCCESS) {
 		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, req->length);
 		return status;

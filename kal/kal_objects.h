@@ -85,6 +85,7 @@ struct kal_mr {
 	struct kal_pd *pd;
 	struct ri_mr *mr;
 	uint64_t length; /* bytes, as counted */
+	bool changing;   /* a call apart registers it anew */
 };
 
 struct kal_mw {
@@ -122,9 +123,11 @@ struct kal_client {
 	struct kal_config *config;
 	struct kal_account account;
 
-	pthread_mutex_t calls;  /* one call at a time */
-	struct kal_slot *slots; /* by index; the first is not used, since id 0 is no object */
-	uint32_t slot_count;    /* in use, or free again */
+	pthread_mutex_t calls;     /* one call at a time, but for those apart */
+	unsigned apart;            /* calls that are inside kal_apart_begin() */
+	pthread_cond_t apart_over; /* one of them has ended */
+	struct kal_slot *slots;    /* by index; the first is not used, since id 0 is no object */
+	uint32_t slot_count;       /* in use, or free again */
 	uint32_t slot_room;
 	uint32_t first_free, last_free; /* freed longest ago, and last; 0: none */
 	uint32_t free_count;
@@ -152,6 +155,17 @@ void kal_object_remove(struct kal_client *client, struct kal_object *object);
 void *kal_object_get(struct kal_client *client, uint32_t id, enum ri_object type);
 /* Any object of that type under that RNIC, NULL when there is none left. */
 void *kal_object_any(struct kal_client *client, enum ri_object type, const struct kal_rnic *rnic);
+
+/* kal_dispatch.c */
+/*
+ * Around the part of a call that may take as long as the memory is large: without `calls`, so that other calls go on. The
+ * caller makes sure that no call can destroy or change what it uses: it counts as a child of it. No adapter is closed
+ * meanwhile.
+ */
+void kal_apart_begin(struct kal_client *client);
+void kal_apart_end(struct kal_client *client);
+/* Wait until some call apart has ended; `calls` is given up meanwhile. */
+void kal_apart_wait(struct kal_client *client);
 
 /* The next open adapter of a client after that one (NULL: the first), NULL: no more. */
 struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);

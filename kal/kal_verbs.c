@@ -44,11 +44,13 @@ rnic_open(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 static enum ri_status
 rnic_close(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
-	struct kal_rnic *rnic =
-		kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_RNIC);
+	struct kal_rnic *rnic;
 
 	(void)rep;
 	(void)msg;
+	while (client->apart > 0)
+		kal_apart_wait(client);
+	rnic = kal_object_get(client, ((const struct kal_id_req *)req)->id, RI_OBJECT_RNIC);
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_rnic_close(rnic);

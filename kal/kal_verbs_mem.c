@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Calls on memory: regions, windows, address handles, and what is mapped for privileged clients. */
+/*
+ * Calls on memory: regions, windows, address handles, and what is mapped for privileged clients.
+ *
+ * A registration makes all pages of its range present, which may take seconds for many GiB. So the verb runs apart, without
+ * the client's lock, after the limits were checked: the account has the bytes, and the zone one more child.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,16 +73,21 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 	return client->privileged ? RI_SUCCESS : RI_ERR_PERMISSION;
 }
 
-/* from: the dmabuf, or NULL. */
+/* from: the dmabuf, or NULL. The zone counts the region as a child already. */
 static enum ri_status
 make_mr(struct kal_client *client, struct kal_mr *mr, const struct ri_mr_init *init,
 	const struct ri_dmabuf *from, uint32_t *stag)
 {
 	const struct ri_caller *caller = &mr->pd->rnic->caller;
-	enum ri_status status =
-		from == NULL ? ri_call_mr_reg(caller, mr->pd->pd, init, &mr->mr, stag)
-			     : ri_call_mr_reg_dmabuf(caller, mr->pd->pd, init, from, &mr->mr, stag);
+	enum ri_status status;
 
+	kal_apart_begin(client);
+	status = from == NULL
+			 ? ri_call_mr_reg(caller, mr->pd->pd, init, &mr->mr, stag)
+			 : ri_call_mr_reg_dmabuf(caller, mr->pd->pd, init, from, &mr->mr, stag);
+	kal_apart_end(client);
+	/* Its place was counted until here; kal_object_add counts it again. */
+	kal_account_give(&client->account, kal_resource_of(RI_OBJECT_MR), 1);
 	if (status != RI_SUCCESS)
 		return status;
 	if (kal_object_add(client, RI_OBJECT_MR, &mr->object) != 0)
@@ -98,14 +108,19 @@ mr_add(struct kal_client *client, struct kal_pd *pd, const struct ri_mr_init *in
 		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init->length);
 	if (status != RI_SUCCESS)
 		return status;
-	mr->pd = pd;
-	mr->length = init->length;
-	status = make_mr(client, mr, init, from, &out->stag);
+	status = kal_account_take(&client->account, kal_resource_of(RI_OBJECT_MR), 1);
+	if (status == RI_SUCCESS) {
+		mr->pd = pd;
+		mr->length = init->length;
+		pd->object.children++;
+		status = make_mr(client, mr, init, from, &out->stag);
+		if (status != RI_SUCCESS)
+			pd->object.children--;
+	}
 	if (status != RI_SUCCESS) {
 		kal_account_give(&client->account, KAL_RESOURCE_MEMORY, init->length);
 		return status;
 	}
-	pd->object.children++;
 	out->id = g_steal_pointer(&mr)->object.id;
 	return RI_SUCCESS;
 }
@@ -157,11 +172,13 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 {
 	const struct kal_mr_req *in = req;
 	struct kal_mr_rep *out = rep;
-	struct kal_mr *mr = kal_object_get(client, in->id, RI_OBJECT_MR);
+	struct kal_mr *mr;
 	struct kal_pd *pd;
 	struct ri_mr_init init;
 	enum ri_status status;
 
+	while ((mr = kal_object_get(client, in->id, RI_OBJECT_MR)) != NULL && mr->changing)
+		kal_apart_wait(client);
 	if (mr == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	pd = in->pd != 0 ? kal_object_get(client, in->pd, RI_OBJECT_PD) : mr->pd;
@@ -176,15 +193,23 @@ mr_rereg(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 		status = kal_account_take(&client->account, KAL_RESOURCE_MEMORY, init.length);
 	if (status != RI_SUCCESS)
 		return status;
+	mr->changing = true;
+	mr->object.children++; /* so no call destroys it; its own zone has it as a child */
+	pd->object.children++;
+	kal_apart_begin(client);
 	status = ri_call_mr_rereg(&pd->rnic->caller, mr->mr, pd->pd, &init, &out->stag);
+	kal_apart_end(client);
+	mr->changing = false;
+	mr->object.children--;
 	/* Old and new range were counted together; give back the one that is not registered. */
 	kal_account_give(&client->account, KAL_RESOURCE_MEMORY,
 			 status == RI_SUCCESS ? mr->length : init.length);
-	if (status != RI_SUCCESS)
+	if (status != RI_SUCCESS) {
+		pd->object.children--;
 		return status;
+	}
 	mr->length = init.length;
 	mr->pd->object.children--;
-	pd->object.children++;
 	mr->pd = pd;
 	out->id = in->id;
 	return RI_SUCCESS;

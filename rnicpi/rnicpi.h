@@ -292,8 +292,8 @@ struct ri_mem_ops {
 	uint32_t size; /**< sizeof this struct as the provider knows it. */
 	/**
 	 * Registers memory, or reserves an STag (ri_mr_init::unlinked). *@p stag is not 0.
-	 * - Results: RI_ERR_INVALID_ARG: length 0, contradicting rights or a malformed list; RI_ERR_ADDRESS: the range wraps
-	 *   or is not mapped; RI_ERR_ACCESS: the process itself has not those rights; RI_ERR_UNSUPPORTED: lists or reserved
+	 * - Results: RI_ERR_INVALID_ARG: length 0, contradicting rights or a malformed list; RI_ERR_ADDRESS: the range
+	 *   wraps, is not mapped or has a page without memory; RI_ERR_ACCESS: the process itself has not those rights; RI_ERR_UNSUPPORTED: lists or reserved
 	 *   STags are not claimed; RI_ERR_PERMISSION: these without the privilege; RI_ERR_LIMIT: above max_mr_length or
 	 *   max_pbl; RI_ERR_RESOURCES: memory ran out, or max_mr exist. Clause: [RI 5.1], [RI 5.3.1], [RI 10.40].
 	 */

@@ -37,7 +37,8 @@ extern "C" {
  * A control verb is an entry of a table of ri_provider, except those of ri_fast_ops [RI 2.1].
  * - Threads: any thread, the service thread of ri_host among them. The access layer never makes two
  *   calls on one object at once, and none on an object while its parent is being destroyed. Calls on
- *   different objects do run at once.
+ *   different objects do run at once. A verb that creates an object is a call on the new object, not on
+ *   its parents: registrations in one PD run at once, beside other verbs of the same context.
  * - Upcalls: a control verb makes no upcall, and the access layer calls no control verb inside an upcall.
  *   What a verb causes is raised later, on the service thread or inside a fast entry.
  *   While it calls a verb, the access layer owns no lock that its upcall handlers take. So a verb may wait

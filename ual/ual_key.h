@@ -67,7 +67,7 @@ void ual_key_remove(struct ual_keys *keys, struct ual_key *key);
 void ual_octets_init(struct ual_octets *octets, const struct ri_host *host);
 /* The STag after this one: the next key octet of the order, the same index. Fast path. */
 uint32_t ual_octets_step(const struct ual_octets *octets, uint32_t stag);
-/* A key octet for a registration, if the access layer chooses it. */
+/* A key octet, drawn from the host's random source. */
 uint8_t ual_key_octet(const struct ri_host *host);
 /* This key was invalidated: mark it, and return the handle of its object; NULL: no object has it now. */
 void *ual_key_revoked(struct ual_keys *keys, uint32_t stag);

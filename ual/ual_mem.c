@@ -208,6 +208,12 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 	return IT_SUCCESS;
 }
 
+uint8_t
+ual_lmr_octet(const struct ual_ia *ia)
+{
+	return ia->attr.mr_key_owner == RI_KEY_CONSUMER ? ual_key_octet(ia->host) : 0;
+}
+
 /*
  * The number of pieces that a link may give to a region after an unlink, both by a privileged process: as many as it has
  * now, or its pages if it has no list.
@@ -295,6 +301,7 @@ lmr_end(struct ual_lmr *lmr)
 	ual_key_remove(lmr->object.ia->keys, &lmr->key);
 	share_leave(lmr->share);
 	ual_object_unref(&lmr->pz->object);
+	pthread_mutex_destroy(&lmr->modify);
 	pthread_mutex_destroy(&lmr->lock);
 	ual_object_delete(&lmr->object);
 }
@@ -323,6 +330,7 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 		return NULL;
 	}
 	lmr->object.destroy = lmr_destroy;
+	pthread_mutex_init(&lmr->modify, NULL);
 	pthread_mutex_init(&lmr->lock, NULL);
 	lmr->pz = pz;
 	lmr->addr = wanted->addr;

@@ -29,6 +29,7 @@ struct ual_lmr {
 	bool dmabuf;        /* its bytes are not memory of this process */
 	struct ual_share *share; /* its sharing group, or NULL; ual_mem.c */
 
+	pthread_mutex_t modify; /* one change at a time; owned across the kAL call */
 	pthread_mutex_t
 		lock; /* protects what links and changes of the region write, with the two above */
 	unsigned char *addr;
@@ -53,6 +54,8 @@ struct ual_lmr_wanted;
 it_status_t ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted);
 /* Rights as RI_ACCESS_* bits. */
 uint32_t ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs);
+/* A key octet for a registration; 0 where the provider chooses it. */
+uint8_t ual_lmr_octet(const struct ual_ia *ia);
 bool ual_lmr_privs_valid(it_mem_priv_t privs);
 bool ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode);
 

@@ -5,28 +5,13 @@
  * A region registered anew under the same handle [IT 8.8]: zone, range, rights or mode.
  *
  * The provider does it in one step: it revokes the old key, waits until nothing uses it, and opens the new one. It
- * refuses while windows are linked. One region at a time is registered anew: modify_lock is a control lock, owned
+ * refuses while windows are linked. A region is registered anew by one call at a time: ual_lmr::modify is a control lock, owned
  * across the kAL call; what queries and posts read changes under ual_lmr::lock.
  */
 
 #include "ual.h"
 #include "ual_mem.h"
 #include "ual_status.h"
-
-static pthread_mutex_t modify_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* In the child of a fork the thread that owned the lock does not exist. */
-static void
-modify_lock_forked(void)
-{
-	pthread_mutex_init(&modify_lock, NULL);
-}
-
-__attribute__((constructor)) static void
-modify_lock_watch_forks(void)
-{
-	(void)pthread_atfork(NULL, NULL, modify_lock_forked);
-}
 
 /* The region after the change: the members that the mask names are new. */
 static struct ual_lmr_wanted
@@ -44,7 +29,7 @@ wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t 
 	};
 }
 
-/* The caller owns modify_lock, and has references to both zones. */
+/* The caller owns ual_lmr::modify, and has references to both zones. */
 static it_status_t
 register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 {
@@ -111,11 +96,11 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 	 */
 	if (lmr->share != NULL || lmr->listed || lmr->dmabuf || lmr->direct || !ia->attr.reregister)
 		return IT_ERR_OP_NOT_SUPPORTED;
-	pthread_mutex_lock(&modify_lock);
+	pthread_mutex_lock(&lmr->modify);
 	wanted = wanted_after(lmr, mask, params);
 	status = wanted.addr != NULL ? ual_lmr_check(ia, &wanted) : IT_ERR_ADDRESS;
 	if (status == IT_SUCCESS)
 		status = move_and_register(lmr, pz != NULL ? pz : lmr->pz, &wanted);
-	pthread_mutex_unlock(&modify_lock);
+	pthread_mutex_unlock(&lmr->modify);
 	return status;
 }

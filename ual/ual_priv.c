@@ -29,6 +29,7 @@ direct_destroy(struct ual_object *object)
 	struct ual_lmr *lmr = (struct ual_lmr *)object;
 
 	object->ia->direct = NULL;
+	pthread_mutex_destroy(&lmr->modify);
 	pthread_mutex_destroy(&lmr->lock);
 	ual_object_delete(object);
 }
@@ -47,6 +48,7 @@ ual_direct_make(struct ual_ia *ia)
 	lmr->direct = true;
 	lmr->privs = IT_PRIV_LOCAL;
 	lmr->flags = IT_LMR_FLAG_NONE;
+	pthread_mutex_init(&lmr->modify, NULL);
 	pthread_mutex_init(&lmr->lock, NULL);
 	ia->direct = lmr;
 	(void)ual_object_publish(&lmr->object);

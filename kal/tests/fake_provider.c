@@ -24,6 +24,7 @@ enum ri_status fake_fail_create;
 enum ri_status fake_fail_attach;
 struct ri_dmabuf fake_dmabuf;
 struct ri_mr_init fake_dmabuf_init;
+sem_t *fake_reg_begun, *fake_reg_go;
 
 void
 fake_reset(void)
@@ -285,9 +286,20 @@ srq_destroy(struct ri_srq *srq)
 static const struct ri_srq_ops srq_ops = {sizeof(srq_ops), srq_create, srq_modify, srq_query,
 					  srq_destroy};
 
+/* A registration that takes as long as the test wants. */
+static void
+reg_wait(void)
+{
+	if (fake_reg_begun == NULL)
+		return;
+	sem_post(fake_reg_begun);
+	sem_wait(fake_reg_go);
+}
+
 static enum ri_status
 mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
+	reg_wait();
 	*out = fake_make(sizeof(**out));
 	(*out)->pd = pd;
 	(*out)->init = *init;
@@ -303,6 +315,18 @@ mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_d
 	fake_dmabuf = *from;
 	fake_dmabuf_init = *init;
 	return fake_fail_create == RI_SUCCESS ? mr_reg(pd, init, out, stag) : fake_fail_create;
+}
+
+static enum ri_status
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	reg_wait();
+	mr->pd->users--;
+	mr->pd = pd;
+	mr->init = *init;
+	*stag = 0x1234600u | init->key;
+	pd->users++;
+	return RI_SUCCESS;
 }
 
 static enum ri_status
@@ -327,6 +351,7 @@ mr_dereg(struct ri_mr *mr)
 static const struct ri_mem_ops mem_ops = {
 	.size = sizeof(mem_ops),
 	.mr_reg = mr_reg,
+	.mr_rereg = mr_rereg,
 	.mr_query = mr_query,
 	.mr_dereg = mr_dereg,
 	.mr_reg_dmabuf = mr_reg_dmabuf,

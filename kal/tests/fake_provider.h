@@ -10,6 +10,8 @@
 #ifndef FAKE_PROVIDER_H
 #define FAKE_PROVIDER_H
 
+#include <semaphore.h>
+
 #include "rnicpi.h"
 
 /* The profile that the next open reports; a test that changes it calls fake_reset(). */
@@ -36,6 +38,9 @@ extern enum ri_status fake_fail_attach;
 /* The registration of a dmabuf that came last. */
 extern struct ri_dmabuf fake_dmabuf;
 extern struct ri_mr_init fake_dmabuf_init;
+
+/* If set, a registration posts the first when it has begun, and returns after it got the second. */
+extern sem_t *fake_reg_begun, *fake_reg_go;
 
 /* Raise an event for the provider's CQ, SRQ or QP on the calling thread, as an engine would. */
 void fake_fire_cq(void);

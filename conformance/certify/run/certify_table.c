@@ -18,7 +18,7 @@ const struct certify_program certify_programs[] = {
 	{"itx", "Extensions say what they can do, and do it", "[IT 15.11]", "", false, 0},
 	{"descriptors", "An adapter is opened as soon as there are descriptors", "[IT 15.1]", "", false, 0},
 	{"freeing", "Objects are freed while other threads use them", "[IT 2.2]", "thread_safe_queues", false, 0},
-	{"fork", "A forked child opens adapters of its own", "[IT 1.13] [RI 11.3.3]", "", false, 0},
+	{"fork", "A forked child opens adapters of its own", "[IT 1.13] [RI 11.3.4]", "", false, 0},
 	{"many", "Many endpoints work at once", "[IT 2.1]", "max_qp max_cq", true, 300},
 
 	/* events */
