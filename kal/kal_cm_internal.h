@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* What the files of connection management share: kal_cm*.c, kal_listen*.c, kal_request*.c, kal_starts.c,
- * kal_convert.c, kal_partings.c, kal_resolve.c, kal_sock.c. Others include kal_cm.h. */
+ * kal_convert.c, kal_partings.c, kal_paths.c, kal_resolve.c, kal_sock.c. Others include kal_cm.h. */
 #ifndef KAL_CM_INTERNAL_H
 #define KAL_CM_INTERNAL_H
 
@@ -119,13 +119,6 @@ struct kal_conn {
 	uint32_t ord;
 };
 
-/* A socket at one address of a spigot; without a descriptor: unused. */
-struct kal_listen_sock {
-	struct kal_fd fd;
-	struct ri_watch watch;
-	struct ri_addr addr;
-};
-
 /* How far a start-up has come. One that has come less far is the first to go (kal_starts.c). */
 enum kal_start_stage {
 	KAL_START_SILENT = 0, /* not one octet */
@@ -168,13 +161,16 @@ struct kal_listener {
 	struct kal_unheard *unheard;
 	uint32_t unheard_count;
 	struct ri_task refuse;
-	/* kal_listen_socks.c */
-	struct kal_listen_sock socks[RI_PORT_ADDR_MAX];
-	bool anywhere;               /* at any address, since the spigot had none */
-	atomic_bool watching;        /* the sockets belong to the service thread */
-	struct ri_timer pause_timer; /* ends a pause in accepting */
-	bool accept_failed;          /* and that was told; service thread */
-	struct ri_task follow;       /* the spigot's addresses changed */
+	/* kal_listen_socks.c, under its lock */
+	struct kal_tcp_port *tcp_port;        /* it is a member of that; NULL: of none */
+	struct kal_listener *next_member;     /* of it */
+	char if_name[KAL_INTERFACE_NAME_MAX]; /* of the spigot: its interface and addresses */
+	uint32_t num_addrs;
+	struct ri_addr addrs[RI_PORT_ADDR_MAX];
+	bool networks4, networks6; /* the spigot has networks, or more addresses than it lists */
+	bool anywhere;             /* at any address, since the spigot had none */
+	bool ready;                /* it may get requests */
+	struct ri_task follow;     /* the spigot's addresses changed */
 };
 
 /* A request for a connection: first half open, then delivered, then answered. */
@@ -403,6 +399,8 @@ void kal_sock_rdma_mode(int fd);
 /* Reset the connection, also if there are duplicates of the descriptor. The caller still closes it. */
 void kal_sock_abort(int fd);
 bool kal_sock_is_local(const struct ri_addr *addr);
+/* An address as people write it. */
+void kal_sock_addr_text(const struct ri_addr *addr, char *text, size_t room);
 /* May this process bind that TCP port (network order)? Ports that the host reserves are reserved here, too. */
 bool kal_sock_may_serve(uint16_t port);
 enum kal_cm_reason kal_sock_reason(int error);

@@ -2,188 +2,224 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The sockets of a listener: one for each address of its spigot, all with the same TCP port, so that a
- * listener on one interface does not accept connections on another. When the spigot gets or loses an address, the
- * listener opens or closes a socket. A spigot without an address when the listener is created is no interface of this
- * host; its listener accepts connections to any address, and does not change its sockets.
+ * The sockets of listeners (decision 0015). All listeners of this process at one TCP port, of any adapter, share the sockets of
+ * that port; a connection goes to the listener whose spigot has the address at which it arrived (kal_listen_choose).
  *
- * Accepted sockets become half-open requests (kal_starts.c). Their number is bounded, and a new one replaces one that
- * has sent little, so silent peers cannot keep others out. When the consumer's backlog is full, the listener pauses:
- * it stops accepting until there is room. New connections then wait in the kernel's backlog, which is as long as the
- * kernel allows; the consumer's backlog limits the delivered requests only. When descriptors run out, a parting
- * (kal_partings.c) is closed or a start-up reset; if there is none, the listener pauses, too. It also pauses after an
- * error of accept that may persist, since its socket stays readable.
+ * A port has a socket for each address that a spigot of its listeners lists. So the port stays free at other addresses for
+ * other programs, and two spigots may have one address. The kernel may give an interface more than it lists: the loopback
+ * interface has all of 127/8, and routes of the type "local" give whole networks to any interface. If a spigot has such a
+ * network, or more addresses than a spigot lists, the port has one socket for any address of the family instead; only if
+ * another program has the port at some address, it does with the listed ones. A port that has a socket for any address keeps
+ * it until its last listener is gone.
  *
- * The call that creates a listener opens its sockets. Once `watching` is set they belong to the service thread, until
- * the call that destroys the listener has stopped everything that runs there.
+ * Sockets are bound with IP_FREEBIND: an address that the kernel lists but is still checking for duplicates is served as
+ * soon as it is good. When the spigot gets or loses an address, the port opens or closes a socket. A spigot without an
+ * interface and an address is tied to nothing; its listener accepts connections to any address, and does not change its
+ * sockets.
+ *
+ * One lock guards all ports, members and sockets. It is taken on the service thread, too, where connections are accepted, so
+ * nothing that waits for that thread is called under it: a socket is taken out of its port under the lock, and then
+ * stopped and closed without it.
  */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include "kal_cm_internal.h"
+#include "kal_route.h"
+#include "kal_tcp_port.h"
 #include "ri_errno.h"
+#include "ri_owned.h"
 
-#define ACCEPT_BATCH  16
 #define PORT_ATTEMPTS 16
 
-/* The consumer's backlog is full, or no start-up may be replaced: do not accept more. */
-static bool
-is_full(struct kal_listener *listener)
-{
-	return atomic_load(&listener->waiting) >= listener->backlog || kal_starts_full(listener);
-}
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kal_tcp_port *ports; /* all of this process */
 
-static bool
-is_open(const struct kal_listen_sock *sock)
+/* --- the lock, and a fork ------------------------------------------------------------------------ */
+
+static void
+before_fork(void)
 {
-	return kal_fd_get(&sock->fd) >= 0;
+	pthread_mutex_lock(&ports_lock);
 }
 
 static void
-listener_watch_for(struct kal_listener *listener, uint32_t events)
+after_fork_parent(void)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	pthread_mutex_unlock(&ports_lock);
+}
 
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
-		if (is_open(&listener->socks[i]))
-			host->watch_change(host->self, &listener->socks[i].watch, events);
-	if (events == 0)
-		host->timer_start(host->self, &listener->pause_timer,
-				  host->now(host->self) + KAL_RETRY_AFTER);
+/* The child's copies of the descriptors are closed by kal_fds.c; it has no listeners. */
+static void
+after_fork_child(void)
+{
+	ports = NULL;
+	pthread_mutex_unlock(&ports_lock);
 }
 
 static void
-pause_ends(void *arg)
+register_fork(void)
 {
-	struct kal_listener *listener = arg;
-
-	listener_watch_for(listener, is_full(listener) ? 0 : RI_WATCH_IN);
+	kal_fds_watch_forks();
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-/* Of the connection, which accept has taken out of the queue: the next one may be good. */
+void
+kal_listen_lock(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_fork);
+	pthread_mutex_lock(&ports_lock);
+}
+
+void
+kal_listen_unlock(void)
+{
+	pthread_mutex_unlock(&ports_lock);
+}
+
+void
+kal_listen_say(const struct ri_host *host, const struct kal_listen_saying *saying)
+{
+	if (saying->text[0] != '\0' && host->log_level >= (uint32_t)saying->level)
+		host->log(host->self, saying->level, "kal listener", saying->text);
+}
+
+/* --- who has an address --------------------------------------------------------------------------- */
+
 static bool
-is_of_connection(int error)
+same_addr(const struct ri_addr *a, const struct ri_addr *b)
 {
-	switch (error) {
-	case ECONNABORTED:
-	case EINTR:
-	case ENETDOWN:
-	case EPROTO:
-	case ENOPROTOOPT:
-	case EHOSTDOWN:
-	case ENONET:
-	case EHOSTUNREACH:
-	case EOPNOTSUPP:
-	case ENETUNREACH:
-	case ETIMEDOUT:
-		return true;
-	default:
-		return false;
-	}
+	return a->family == b->family && a->scope_id == b->scope_id &&
+	       memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
 }
 
-/* An error of accept that a retry does not mend; it is logged once. */
-static void
-accept_failed(struct kal_listener *listener, int error)
+static bool
+is_listed(const struct kal_listener *listener, const struct ri_addr *addr)
 {
-	const struct ri_host *host = listener->cm->p.host;
-	char line[128];
-	bool told = listener->accept_failed;
+	for (uint32_t i = 0; i < listener->num_addrs; i++)
+		if (same_addr(&listener->addrs[i], addr))
+			return true;
+	return false;
+}
 
-	listener->accept_failed = true;
-	if (told || host->log_level < RI_LOG_WARNING)
+static bool
+is_wanted(const struct kal_tcp_port *port, const struct ri_addr *addr)
+{
+	for (const struct kal_listener *one = port->members; one != NULL; one = one->next_member)
+		if (is_listed(one, addr))
+			return true;
+	return false;
+}
+
+/* The name of the interface to which the kernel gives an address of this host that no spigot lists; "": none. */
+static void
+owner_name(const struct ri_addr *addr, char name[KAL_INTERFACE_NAME_MAX])
+{
+	const struct kal_route_query query = {.peer = *addr};
+	struct kal_route route;
+	int fd = kal_route_open();
+
+	name[0] = '\0';
+	if (fd < 0)
 		return;
-	(void)snprintf(line, sizeof(line), "cannot accept connections: %s", ri_errno_text(error));
-	host->log(host->self, RI_LOG_WARNING, "kal listener", line);
+	if (kal_route_ask(fd, &query, &route) != 0 || !route.local || route.count == 0 ||
+	    if_indextoname(route.interfaces[0], name) == NULL)
+		name[0] = '\0';
+	close(fd);
 }
 
-/* Accept one connection. False: there is none now; *pause: stop accepting for a while. */
+/* Does the route to that peer lead through the listener's interface? */
 static bool
-take_one(struct kal_listener *listener, int sock, bool *pause)
+leads_to(const struct kal_listener *listener, const struct ri_addr *peer)
 {
-	struct kal_fd fd = {0};
-	int error;
+	const struct kal_route_query query = {.peer = *peer};
+	struct kal_route route;
+	int fd = kal_route_open();
+	bool leads;
 
-	*pause = is_full(listener);
-	if (*pause)
+	if (fd < 0)
 		return false;
-	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
-		listener->accept_failed = false;
-		kal_request_new(listener, &fd);
-		return true;
-	}
-	error = errno;
-	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-		/* The socket stays readable: make room, or pause. */
-		*pause = !kal_starts_free_descriptor(listener);
-		return !*pause;
-	}
-	if (error == EAGAIN || error == EWOULDBLOCK)
-		return false;
-	*pause = !is_of_connection(error);
-	if (*pause)
-		accept_failed(listener, error);
-	return !*pause;
+	leads = kal_route_ask(fd, &query, &route) == 0 &&
+		kal_route_has(&route, if_nametoindex(listener->if_name));
+	close(fd);
+	return leads;
 }
 
-static void
-listener_ready(void *arg, uint32_t events)
+struct kal_listener *
+kal_listen_choose(const struct kal_tcp_port *port, int fd)
 {
-	struct kal_listener *listener = arg;
-	bool pause = false;
-
-	(void)events;
-	if (!atomic_load(&listener->watching))
-		return; /* the creating call is not finished */
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && !pause; i++) {
-		const struct kal_listen_sock *sock = &listener->socks[i];
-		int left = is_open(sock) ? ACCEPT_BATCH : 0;
-
-		while (left-- > 0 && take_one(listener, kal_fd_get(&sock->fd), &pause))
-			;
-	}
-	if (pause)
-		listener_watch_for(listener, 0);
-}
-
-/* A place for another address; NULL: none is free. */
-static struct kal_listen_sock *
-free_sock(struct kal_listener *listener)
-{
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
-		if (!is_open(&listener->socks[i]))
-			return &listener->socks[i];
-	return NULL;
-}
-
-/* Listen at one address. 0, or errno. *port: 0 lets the kernel choose, and is filled in. */
-static int
-open_sock(struct kal_listen_sock *sock, const struct ri_addr *addr, uint16_t *port)
-{
+	char owner[KAL_INTERFACE_NAME_MAX] = "";
+	struct kal_listener *found = NULL;
+	struct ri_addr local, peer;
 	struct sockaddr_storage sa;
-	socklen_t len = kal_sock_addr(&sa, addr, *port);
-	struct ri_addr ignored;
-	int one = 1;
-	int error;
+	socklen_t len = sizeof(sa);
+	uint16_t ignored;
 
-	if (len == 0)
-		return EADDRNOTAVAIL;
+	RI_ASSERT_OWNED(&ports_lock);
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
+		return NULL;
+	kal_sock_addr_back(&sa, &local, &ignored);
+	len = sizeof(sa);
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
+		return NULL; /* it is over */
+	kal_sock_addr_back(&sa, &peer, &ignored);
+	if (!is_wanted(port, &local))
+		owner_name(&local, owner);
+	for (struct kal_listener *one = port->members; one != NULL; one = one->next_member) {
+		bool has = one->anywhere || is_listed(one, &local) ||
+			   (owner[0] != '\0' && strcmp(one->if_name, owner) == 0);
+
+		/* Several interfaces may have the address. Then the spigot through which the peer is reached is the better one. */
+		if (one->ready && has && (found == NULL || leads_to(one, &peer)))
+			found = one;
+	}
+	return found;
+}
+
+/* --- sockets ---------------------------------------------------------------------------------------- */
+
+/* Listen at one address, or at any of its family. 0, or errno. *number: 0 lets the kernel choose, and is filled in. */
+static int
+sock_open(struct kal_tcp_port *port, const struct ri_addr *addr, bool any)
+{
+	struct kal_listen_sock *sock = calloc(1, sizeof(*sock));
+	struct sockaddr_storage sa;
+	socklen_t len = kal_sock_addr(&sa, addr, port->port);
+	struct ri_addr ignored;
+	int error = 0, one = 1;
+
+	if (sock == NULL || len == 0) {
+		free(sock);
+		return len == 0 ? EADDRNOTAVAIL : ENOMEM;
+	}
 	error = kal_sock_new(&sock->fd, sa.ss_family);
-	if (error != 0)
-		return error;
-	setsockopt(kal_fd_get(&sock->fd), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, len) != 0 ||
-	    listen(kal_fd_get(&sock->fd), SOMAXCONN) != 0) {
-		error = errno;
+	if (error == 0) {
+		setsockopt(kal_fd_get(&sock->fd), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		setsockopt(kal_fd_get(&sock->fd), IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
+		if (bind(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, len) != 0 ||
+		    listen(kal_fd_get(&sock->fd), SOMAXCONN) != 0)
+			error = errno;
+	}
+	if (error != 0) {
 		kal_fd_close(&sock->fd);
+		free(sock);
 		return error;
 	}
 	len = sizeof(sa);
-	if (*port == 0 && getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
-		kal_sock_addr_back(&sa, &ignored, port);
+	if (port->port == 0 &&
+	    getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
+		kal_sock_addr_back(&sa, &ignored, &port->port);
 	sock->addr = *addr;
+	sock->any = any;
+	sock->owner = port;
+	sock->next = port->socks;
+	port->socks = sock;
 	return 0;
 }
 
@@ -194,37 +230,236 @@ address_may_lack(int error)
 	return error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
 }
 
-/*
- * Bind and listen at every address of the spigot, or at any address if it has none.
- * RI_ERR_IN_USE: another TCP port may be free at all of them.
- */
-static enum ri_status
-open_socks(struct kal_listener *listener, const struct ri_port_attr *attr, uint16_t *port)
+static bool
+serves(const struct kal_tcp_port *port, const struct ri_addr *addr)
 {
-	static const struct ri_addr any[] = {{.family = RI_ADDR_IPV4}, {.family = RI_ADDR_IPV6}};
-	const struct ri_addr *addrs = attr->num_addrs > 0 ? attr->addrs : any;
-	uint32_t count = attr->num_addrs > 0 ? attr->num_addrs : G_N_ELEMENTS(any);
-	uint32_t opened = 0;
+	for (const struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next)
+		if (sock->any ? sock->addr.family == addr->family : same_addr(&sock->addr, addr))
+			return true;
+	return false;
+}
 
-	listener->anywhere = addrs == any;
-	for (uint32_t i = 0; i < count && i < RI_PORT_ADDR_MAX; i++) {
-		int error = open_sock(&listener->socks[i], &addrs[i], port);
+static bool
+serves_any(const struct kal_tcp_port *port, uint8_t family)
+{
+	for (const struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next)
+		if (sock->any && sock->addr.family == family)
+			return true;
+	return false;
+}
 
-		opened += error == 0;
+/* Move those that nobody needs, or all, from the port to a list that socks_close gets. */
+static struct kal_listen_sock *
+socks_take(struct kal_tcp_port *port, bool all)
+{
+	struct kal_listen_sock **at = &port->socks, *taken = NULL;
+
+	while (*at != NULL) {
+		struct kal_listen_sock *sock = *at;
+
+		if (!all && (sock->any || (is_wanted(port, &sock->addr) &&
+					   !serves_any(port, sock->addr.family)))) {
+			at = &sock->next;
+			continue;
+		}
+		*at = sock->next;
+		sock->owner = NULL;
+		sock->next = taken;
+		taken = sock;
+	}
+	return taken;
+}
+
+/* Not under the lock: the service thread may be inside of their function. */
+static void
+socks_close(const struct ri_host *host, struct kal_listen_sock *taken)
+{
+	while (taken != NULL) {
+		struct kal_listen_sock *next = taken->next;
+
+		if (taken->watched)
+			host->watch_stop(host->self, &taken->watch);
+		kal_fd_close(&taken->fd);
+		free(taken);
+		taken = next;
+	}
+}
+
+/*
+ * Replace the sockets of one family by one for any address. The old ones stop listening first, because the kernel refuses
+ * a socket for any address beside one that listens. They stay bound, so if that fails, they listen again.
+ */
+static int
+any_open(struct kal_tcp_port *port, uint8_t family)
+{
+	const struct ri_addr any = {.family = family};
+	int error;
+
+	if (serves_any(port, family))
+		return 0;
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next)
+		if (sock->addr.family == family)
+			(void)shutdown(kal_fd_get(&sock->fd), SHUT_RD);
+	error = sock_open(port, &any, true);
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL && error != 0;
+	     sock = sock->next)
+		if (sock->addr.family == family)
+			(void)listen(kal_fd_get(&sock->fd), SOMAXCONN);
+	return error;
+}
+
+/* Open what a listener needs beyond what the port has; 0, or errno. *lacks: networks of its spigot are not served. */
+static int
+socks_open_for(struct kal_tcp_port *port, const struct kal_listener *listener, bool *lacks)
+{
+	static const uint8_t families[] = {RI_ADDR_IPV4, RI_ADDR_IPV6};
+	unsigned good = 0;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(families); i++) {
+		bool wants =
+			listener->anywhere || (i == 0 ? listener->networks4 : listener->networks6);
+		int error = wants ? any_open(port, families[i]) : 0;
+
+		good += wants && error == 0;
 		if (error == 0 || address_may_lack(error))
 			continue;
-		return error == EADDRINUSE ? RI_ERR_IN_USE
-		       : error == EACCES   ? RI_ERR_PERMISSION
-					   : RI_ERR_RESOURCES;
+		if (error != EADDRINUSE || listener->anywhere)
+			return error;
+		*lacks = true; /* the listed addresses may be free */
 	}
-	return opened > 0 ? RI_SUCCESS : RI_ERR_NO_ROUTE;
+	for (uint32_t i = 0; i < listener->num_addrs; i++) {
+		int error = serves(port, &listener->addrs[i])
+				    ? 0
+				    : sock_open(port, &listener->addrs[i], false);
+
+		good += error == 0;
+		if (error != 0 && !address_may_lack(error))
+			return error;
+	}
+	return good > 0 ? 0 : EADDRNOTAVAIL;
+}
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+/* Remember what the spigot has now. */
+static void
+spigot_note(struct kal_listener *listener, const struct ri_port_attr *attr)
+{
+	memcpy(listener->if_name, attr->if_name, sizeof(listener->if_name));
+	listener->num_addrs = MIN(attr->num_addrs, RI_PORT_ADDR_MAX);
+	memcpy(listener->addrs, attr->addrs, sizeof(listener->addrs));
+}
+
+/* Does the spigot have more than the addresses that it lists? */
+static void
+networks_note(struct kal_listener *listener)
+{
+	uint32_t interface = if_nametoindex(listener->if_name);
+	int fd = interface != 0 ? kal_route_open() : -1;
+	bool many = listener->num_addrs == RI_PORT_ADDR_MAX;
+
+	listener->networks4 = many || kal_route_has_network(fd, RI_ADDR_IPV4, interface);
+	listener->networks6 = many || kal_route_has_network(fd, RI_ADDR_IPV6, interface);
+	if (fd >= 0)
+		close(fd);
+}
+
+static struct kal_tcp_port *
+port_find(const struct ri_host *host, uint16_t number)
+{
+	for (struct kal_tcp_port *port = ports; port != NULL; port = port->next)
+		if (port->host == host && port->port == number)
+			return port;
+	return NULL;
+}
+
+static struct kal_tcp_port *
+port_new(const struct ri_host *host, uint16_t number)
+{
+	struct kal_tcp_port *port = calloc(1, sizeof(*port));
+
+	if (port == NULL)
+		return NULL;
+	port->host = host;
+	port->port = number;
+	port->pause_timer.fire = kal_listen_pause_ends;
+	port->pause_timer.arg = port;
+	(void)kal_fd_eventfd(&port->spare);
+	return port;
 }
 
 static void
-close_socks(struct kal_listener *listener)
+port_free(struct kal_tcp_port *port)
 {
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
-		kal_fd_close(&listener->socks[i].fd);
+	port->host->timer_stop(port->host->self, &port->pause_timer);
+	kal_fd_close(&port->spare);
+	free(port);
+}
+
+/* A spigot can have one listener at a port. */
+static bool
+is_taken(const struct kal_tcp_port *port, const struct kal_listener *listener)
+{
+	for (const struct kal_listener *one = port->members; one != NULL; one = one->next_member)
+		if (strcmp(one->if_name, listener->if_name) == 0)
+			return true;
+	return false;
+}
+
+/* Under the lock: join the port, with all sockets that the listener needs. 0, or errno; *taken: to be closed. */
+static int
+port_join(struct kal_tcp_port *port, struct kal_listener *listener, bool *lacks,
+	  struct kal_listen_sock **taken)
+{
+	bool fresh = port->members == NULL;
+	int error = is_taken(port, listener) ? EADDRINUSE : socks_open_for(port, listener, lacks);
+
+	if (error == 0) {
+		listener->next_member = port->members;
+		port->members = listener;
+		listener->tcp_port = port;
+	}
+	if (error == 0 && fresh) {
+		port->next = ports;
+		ports = port;
+	}
+	*taken = socks_take(port, error != 0 && fresh);
+	return error;
+}
+
+/* One attempt. 0, or errno. */
+static int
+listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
+{
+	const struct ri_host *host = listener->cm->p.host;
+	struct kal_listen_sock *taken = NULL;
+	struct kal_tcp_port *port = NULL, *old;
+	int error;
+
+	*lacks = false;
+	kal_listen_lock();
+	old = *number != 0 ? port_find(host, *number) : NULL;
+	port = old != NULL ? old : port_new(host, *number);
+	error = port == NULL ? ENOMEM : port_join(port, listener, lacks, &taken);
+	if (error == 0)
+		*number = port->port;
+	kal_listen_unlock();
+	socks_close(host, taken);
+	if (error != 0 && port != NULL && old == NULL)
+		port_free(port);
+	return error;
+}
+
+static void
+say_lacks(const struct kal_listener *listener, uint16_t number)
+{
+	struct kal_listen_saying saying = {.level = RI_LOG_INFO};
+
+	(void)snprintf(saying.text, sizeof(saying.text),
+		       "port %u of %s: another program has the port at some address, so only the "
+		       "listed addresses are served",
+		       (unsigned)ntohs(number), listener->if_name);
+	kal_listen_say(listener->cm->p.host, &saying);
 }
 
 enum ri_status
@@ -233,101 +468,90 @@ kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 	const struct kal_cm_params *p = &listener->cm->p;
 	struct ri_port_attr attr = {.size = sizeof(attr)};
 	enum ri_status status = ri_call_query_port(p->caller, p->rnic, listener->port, &attr);
-	uint16_t port = service->port;
+	uint16_t number = service->port;
+	bool lacks = false;
+	int error = EADDRINUSE;
 
 	if (status != RI_SUCCESS)
 		return status;
 	if (service->kind != RI_SERVICE_PORT)
 		return RI_ERR_INVALID_ARG;
-	for (int i = 0; i < PORT_ATTEMPTS; i++) {
-		port = service->port;
-		status = open_socks(listener, &attr, &port);
-		if (status == RI_SUCCESS)
-			break;
-		close_socks(listener);
-		if (status != RI_ERR_IN_USE || service->port != 0)
-			return status;
+	spigot_note(listener, &attr);
+	listener->anywhere = attr.num_addrs == 0;
+	networks_note(listener);
+	for (int i = 0; i < (service->port == 0 ? PORT_ATTEMPTS : 1) && error == EADDRINUSE; i++) {
+		number = service->port;
+		error = listener_try(listener, &number, &lacks);
 	}
-	service->port = port;
-	return status;
+	if (error == 0 && lacks)
+		say_lacks(listener, number);
+	if (error == 0)
+		service->port = number;
+	switch (error) {
+	case 0:
+		return RI_SUCCESS;
+	case EADDRINUSE:
+		return RI_ERR_IN_USE;
+	case EACCES:
+		return RI_ERR_PERMISSION;
+	case EADDRNOTAVAIL:
+	case EAFNOSUPPORT:
+		return RI_ERR_NO_ROUTE;
+	default:
+		return RI_ERR_RESOURCES;
+	}
 }
 
-/* On the service thread, or before it knows the listener. */
+/* Under the lock: have the service thread accept at all sockets of the port. */
 static enum ri_status
-watch_sock(struct kal_listener *listener, struct kal_listen_sock *sock)
+socks_watch(struct kal_tcp_port *port)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = port->host;
+	enum ri_status status = RI_SUCCESS;
 
-	sock->watch = (struct ri_watch){.fire = listener_ready,
-					.arg = listener,
-					.fd = kal_fd_get(&sock->fd),
-					.events = RI_WATCH_IN};
-	return host->watch_start(host->self, &sock->watch);
-}
-
-static void
-unwatch_sock(struct kal_listener *listener, struct kal_listen_sock *sock)
-{
-	const struct ri_host *host = listener->cm->p.host;
-
-	if (!is_open(sock))
-		return;
-	host->watch_stop(host->self, &sock->watch);
-	kal_fd_close(&sock->fd);
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL && status == RI_SUCCESS;
+	     sock = sock->next) {
+		if (sock->watched)
+			continue;
+		sock->watch = (struct ri_watch){.fire = kal_listen_sock_ready,
+						.arg = sock,
+						.fd = kal_fd_get(&sock->fd),
+						.events = RI_WATCH_IN};
+		status = host->watch_start(host->self, &sock->watch);
+		sock->watched = status == RI_SUCCESS;
+	}
+	return status;
 }
 
 /* --- following the spigot ----------------------------------------------------------------- */
 
-static bool
-same_addr(const struct ri_addr *a, const struct ri_addr *b)
-{
-	return a->family == b->family && a->scope_id == b->scope_id &&
-	       memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
-}
-
-/* Close the sockets of addresses that the spigot has lost. */
+/* Listen at the new addresses. One that fails is tried again at the next change. */
 static void
-close_lost(struct kal_listener *listener, const struct ri_port_attr *attr)
+open_new(struct kal_listener *listener, struct kal_listen_saying *saying)
 {
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++) {
-		struct kal_listen_sock *sock = &listener->socks[i];
-		bool kept = false;
+	struct kal_tcp_port *port = listener->tcp_port;
 
-		for (uint32_t a = 0; a < attr->num_addrs && !kept; a++)
-			kept = same_addr(&attr->addrs[a], &sock->addr);
-		if (!kept)
-			unwatch_sock(listener, sock);
+	for (uint32_t i = 0; i < listener->num_addrs; i++) {
+		const struct ri_addr *addr = &listener->addrs[i];
+		char text[INET6_ADDRSTRLEN];
+		int error = serves(port, addr) ? 0 : sock_open(port, addr, false);
+
+		if (error == 0 || address_may_lack(error))
+			continue;
+		saying->level = RI_LOG_WARNING;
+		kal_sock_addr_text(addr, text, sizeof(text));
+		(void)snprintf(saying->text, sizeof(saying->text),
+			       "cannot listen on port %u at %s, a new address of %s: %s",
+			       (unsigned)ntohs(port->port), text, listener->if_name,
+			       ri_errno_text(error));
 	}
-}
-
-static bool
-listens_at(const struct kal_listener *listener, const struct ri_addr *addr)
-{
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
-		if (is_open(&listener->socks[i]) && same_addr(&listener->socks[i].addr, addr))
-			return true;
-	return false;
-}
-
-/* Listen at a new address. One that is not available now is tried again at the next change. */
-static void
-open_new(struct kal_listener *listener, const struct ri_addr *addr)
-{
-	const struct ri_host *host = listener->cm->p.host;
-	struct kal_listen_sock *sock = free_sock(listener);
-	uint16_t port = listener->service.port;
-	int error;
-
-	if (sock == NULL)
-		return;
-	error = open_sock(sock, addr, &port);
-	if (error == 0 && watch_sock(listener, sock) != RI_SUCCESS) {
-		kal_fd_close(&sock->fd);
-		error = ENOMEM;
+	if (socks_watch(port) != RI_SUCCESS) {
+		saying->level = RI_LOG_WARNING;
+		(void)snprintf(saying->text, sizeof(saying->text),
+			       "cannot listen on port %u at a new address of %s: %s",
+			       (unsigned)ntohs(port->port), listener->if_name,
+			       ri_errno_text(ENOMEM));
 	}
-	if (error != 0 && !address_may_lack(error) && host->log_level >= RI_LOG_WARNING)
-		host->log(host->self, RI_LOG_WARNING, "kal listener",
-			  "cannot listen at a new address of the spigot");
 }
 
 /* On the service thread: the addresses of the spigot may have changed. */
@@ -336,22 +560,30 @@ listener_follow(void *arg)
 {
 	struct kal_listener *listener = arg;
 	const struct kal_cm_params *p = &listener->cm->p;
+	struct kal_listen_saying saying = {.text = ""};
 	struct ri_port_attr attr = {.size = sizeof(attr)};
+	struct kal_listen_sock *taken;
 
-	if (!atomic_load(&listener->watching) || listener->anywhere ||
+	if (listener->anywhere ||
 	    ri_call_query_port(p->caller, p->rnic, listener->port, &attr) != RI_SUCCESS)
 		return;
-	close_lost(listener, &attr);
-	for (uint32_t i = 0; i < attr.num_addrs && i < RI_PORT_ADDR_MAX; i++)
-		if (!listens_at(listener, &attr.addrs[i]))
-			open_new(listener, &attr.addrs[i]);
+	kal_listen_lock();
+	if (listener->tcp_port == NULL) {
+		kal_listen_unlock();
+		return;
+	}
+	spigot_note(listener, &attr);
+	/* First those that are lost: another program may wait for the port at such an address. */
+	taken = socks_take(listener->tcp_port, false);
+	open_new(listener, &saying);
+	kal_listen_unlock();
+	socks_close(p->host, taken);
+	kal_listen_say(p->host, &saying);
 }
 
 void
 kal_listener_init(struct kal_listener *listener)
 {
-	listener->pause_timer.fire = pause_ends;
-	listener->pause_timer.arg = listener;
 	listener->follow.fire = listener_follow;
 	listener->follow.arg = listener;
 }
@@ -360,12 +592,12 @@ enum ri_status
 kal_listener_watch(struct kal_listener *listener)
 {
 	const struct ri_host *host = listener->cm->p.host;
-	enum ri_status status = RI_SUCCESS;
+	enum ri_status status;
 
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX && status == RI_SUCCESS; i++)
-		if (is_open(&listener->socks[i]))
-			status = watch_sock(listener, &listener->socks[i]);
-	atomic_store(&listener->watching, status == RI_SUCCESS);
+	kal_listen_lock();
+	listener->ready = true;
+	status = socks_watch(listener->tcp_port);
+	kal_listen_unlock();
 	/* An address may have changed while the sockets were opened. */
 	if (status == RI_SUCCESS)
 		host->task_run(host->self, &listener->follow);
@@ -376,13 +608,35 @@ void
 kal_listener_close(struct kal_listener *listener)
 {
 	const struct ri_host *host = listener->cm->p.host;
+	struct kal_tcp_port *port;
+	struct kal_listen_sock *taken = NULL;
+	bool last = false;
 
 	host->task_stop(host->self, &listener->follow);
-	for (uint32_t i = 0; i < RI_PORT_ADDR_MAX; i++)
-		if (is_open(&listener->socks[i]))
-			host->watch_stop(host->self, &listener->socks[i].watch);
-	host->timer_stop(host->self, &listener->pause_timer);
-	close_socks(listener);
+	kal_listen_lock();
+	port = listener->tcp_port;
+	listener->tcp_port = NULL;
+	if (port != NULL) {
+		struct kal_listener **member = &port->members;
+
+		while (*member != listener)
+			member = &(*member)->next_member;
+		*member = listener->next_member;
+		last = port->members == NULL;
+		taken = socks_take(port, last);
+	}
+	if (last) {
+		struct kal_tcp_port **at = &ports;
+
+		while (*at != port)
+			at = &(*at)->next;
+		*at = port->next;
+		port->gone = true;
+	}
+	kal_listen_unlock();
+	socks_close(host, taken);
+	if (last)
+		port_free(port);
 }
 
 void

@@ -127,3 +127,40 @@ kal_route_has(const struct kal_route *route, uint32_t interface)
 			return true;
 	return false;
 }
+
+/* A search in the table of local addresses. */
+struct network_search {
+	uint32_t interface;
+	bool found;
+};
+
+static void
+network_read(void *arg, const struct nlmsghdr *message)
+{
+	struct network_search *search = arg;
+	const struct rtmsg *rtm = NLMSG_DATA(message);
+	const struct rtattr *attrs[RTA_TABLE + 1];
+
+	if (message->nlmsg_type != RTM_NEWROUTE || message->nlmsg_len < NLMSG_LENGTH(sizeof(*rtm)))
+		return;
+	ri_netlink_attrs(message, sizeof(*rtm), attrs, RTA_TABLE + 1);
+	search->found |= rtm->rtm_type == RTN_LOCAL &&
+			 rtm->rtm_dst_len < (rtm->rtm_family == AF_INET ? 32 : 128) &&
+			 ri_netlink_u32(attrs[RTA_OIF]) == search->interface;
+}
+
+bool
+kal_route_has_network(int fd, enum ri_addr_family family, uint32_t interface)
+{
+	struct network_search search = {.interface = interface};
+	struct ri_netlink_query ask;
+
+	if (fd < 0 || interface == 0)
+		return false;
+	ri_netlink_begin(&ask, RTM_GETROUTE, sizeof(ask.u.route), true);
+	ask.u.route.rtm_family = family == RI_ADDR_IPV6 ? AF_INET6 : AF_INET;
+	ask.u.route.rtm_table = RT_TABLE_LOCAL;
+	ask.u.route.rtm_type = RTN_LOCAL;
+	ri_netlink_add(&ask, RTA_OIF, &interface, sizeof(interface));
+	return ri_netlink_ask(fd, &ask, network_read, &search) == 0 && search.found;
+}

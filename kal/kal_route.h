@@ -43,4 +43,7 @@ int kal_route_ask(int fd, const struct kal_route_query *query, struct kal_route 
 /* Does the route lead through the interface, or end at its address? */
 bool kal_route_has(const struct kal_route *route, uint32_t interface);
 
+/* Does the kernel give whole networks of addresses to the interface, as 127/8 to the loopback interface? */
+bool kal_route_has_network(int fd, enum ri_addr_family family, uint32_t interface);
+
 #endif /* KAL_ROUTE_H */

@@ -2,8 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Sockets and addresses of the host, as connection management needs them. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -148,6 +150,16 @@ kal_sock_abort(int fd)
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
 	(void)!connect(fd, &none, sizeof(none));
+}
+
+void
+kal_sock_addr_text(const struct ri_addr *addr, char *text, size_t room)
+{
+	bool six = addr->family == RI_ADDR_IPV6;
+
+	if ((!six && addr->family != RI_ADDR_IPV4) ||
+	    inet_ntop(six ? AF_INET6 : AF_INET, addr->octets, text, (socklen_t)room) == NULL)
+		(void)snprintf(text, room, "an unknown address");
 }
 
 /* An address is this machine's if a socket can be bound to it. */

@@ -254,6 +254,72 @@ test_addresses(struct pair *pair)
 	net_ip("addr del 10.99.0.2/32 dev lo");
 }
 
+/* Connect to that address with plain TCP; how many octets the listener answers to what is no Request, or -1: refused. */
+static int
+try_plain(const char *text, uint16_t port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = port};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char octet;
+	int n = -1;
+
+	g_assert_cmpint(inet_pton(AF_INET, text, &at.sin_addr), ==, 1);
+	if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+		n = (int)recv(fd, &octet, 1, 0);
+	close(fd);
+	return n;
+}
+
+static it_status_t
+listen_too(struct end *end, const it_conn_qual_t *at, it_listen_handle_t *listen)
+{
+	it_conn_qual_t qual = *at;
+
+	return it_listen_create(end->ia, 0, end->cm_req, IT_LISTEN_CONN_QUAL_INPUT, &qual, listen);
+}
+
+/*
+ * Two adapters of one process listen on one port, one of them at all of 127/8. Each gets what comes to its own
+ * addresses, also after the other has gone.
+ */
+static void
+test_shared_port(struct pair *pair)
+{
+	const uint16_t port = pair->qual.conn_qual.port;
+	it_listen_handle_t listen = NULL, second = NULL;
+	struct end inward;
+
+	pair_use("iwarp:lo");
+	g_assert_true(end_open(&inward));
+	pair_use("iwarp:it0");
+	for (int i = 0; i < 2; i++) {
+		pair_ok(listen_too(&inward, &pair->qual, &listen));
+		g_assert_cmpint(listen_too(&inward, &pair->qual, &second), ==,
+				IT_ERR_CONN_QUAL_BUSY);
+		g_assert_cmpint(listen_too(&pair->passive, &pair->qual, &second), ==,
+				IT_ERR_CONN_QUAL_BUSY);
+		establish_at(pair, "10.99.0.1");
+		end_expect_none(inward.cm_req);
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		net_ip("addr add 10.99.0.8/24 dev it0");
+		establish_at(pair, "10.99.0.8");
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		net_ip("addr del 10.99.0.8/24 dev it0");
+		pair_ok(it_listen_free(listen));
+		establish_at(pair, "10.99.0.1");
+		pair_disconnect(pair);
+		end_reset(&pair->active);
+		end_reset(&pair->passive);
+		/* No listener is left there, though a socket may be. */
+		g_assert_cmpint(try_plain("127.0.1.1", port), ==, -1);
+	}
+	end_close(&inward);
+}
+
 /*
  * An interface goes down with its carrier: the events of both come in any order. Returns when that of the spigot has
  * come.
@@ -427,6 +493,7 @@ add(void)
 	add_on_cable("cable", test_cable);
 	add_on_cable("unheard", test_unheard);
 	add_on_cable("addresses", test_addresses);
+	add_on_cable("shared-port", test_shared_port);
 	add_on_cable("which", test_which);
 	add_on_cable("order", test_order);
 	add_on_cable("convert", test_convert);

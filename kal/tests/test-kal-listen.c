@@ -4,6 +4,7 @@
 /* The responder: listeners, requests of raw peers right and wrong, accept, reject, hand-off. */
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -519,6 +520,117 @@ test_no_descriptors(void)
 	fixture_close(&f);
 }
 
+/* A host whose clock a test sets forward, and the lines that it gets. */
+static _Atomic(uint64_t) forward; /* ns */
+static GMutex said_lock;
+static GString *said;
+
+static uint64_t
+now_forward(void *self)
+{
+	return kal_host_default()->now(self) + forward;
+}
+
+static void
+timer_start_forward(void *self, struct ri_timer *timer, uint64_t deadline)
+{
+	kal_host_default()->timer_start(self, timer,
+					deadline == RI_NEVER ? deadline : deadline - forward);
+}
+
+static void
+note_line(void *self, enum ri_log_level level, const char *where, const char *text)
+{
+	(void)self;
+	(void)level;
+	g_mutex_lock(&said_lock);
+	g_string_append_printf(said, "%s: %s\n", where, text);
+	g_mutex_unlock(&said_lock);
+}
+
+/* Wait for that line; how many there are of its kind. */
+static unsigned
+await_line(const char *what)
+{
+	unsigned count = 0;
+
+	for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC; count == 0;) {
+		g_mutex_lock(&said_lock);
+		for (const char *at = said->str; (at = strstr(at, what)) != NULL; at++)
+			count++;
+		g_mutex_unlock(&said_lock);
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		g_usleep(1000);
+	}
+	return count;
+}
+
+static void
+connect_now(int peer, uint16_t port)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	g_assert_cmpint(connect(peer, (const struct sockaddr *)&to, sizeof(to)), ==, 0);
+}
+
+/* There is no descriptor for long: the log says so once, and peers are not left waiting. */
+static void
+test_never_descriptors(void)
+{
+	static struct ri_host host;
+	struct fixture f;
+	struct kal_mpa_frame request = good_request();
+	const struct timeval minute = {.tv_sec = 60};
+	struct rlimit old, none;
+	uint16_t port = 0;
+	int peers[3], used[64], count = 0;
+	char octet;
+
+	if (fixture_no_descriptor_limit())
+		return;
+	host = *kal_host_default();
+	host.now = now_forward;
+	host.timer_start = timer_start_forward;
+	host.log = note_line;
+	host.log_level = RI_LOG_WARNING;
+	said = g_string_new(NULL);
+	fixture_open_on(&f, &host);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (int i = 0; i < 3; i++) {
+		peers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		setsockopt(peers[i], SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof(minute));
+	}
+	/* Use all that are left below a limit: one that is closed can be had again. */
+	getrlimit(RLIMIT_NOFILE, &old);
+	none = old;
+	none.rlim_cur = (rlim_t)peers[2] + 16;
+	setrlimit(RLIMIT_NOFILE, &none);
+	while (count < (int)G_N_ELEMENTS(used) && (used[count] = dup(peers[2])) >= 0)
+		count++;
+	connect_now(peers[0], port);
+	await_line("cannot accept connections to port");
+	forward = 10 * UINT64_C(1000000000);
+	/* Not the first one only: every one that comes, each soon. */
+	g_assert_cmpint(recv(peers[0], &octet, 1, 0), ==, -1);
+	g_assert_cmpint(errno, ==, ECONNRESET);
+	connect_now(peers[1], port);
+	g_assert_cmpint(recv(peers[1], &octet, 1, 0), ==, -1);
+	g_assert_cmpuint(await_line("cannot accept connections to port"), ==, 1);
+	setrlimit(RLIMIT_NOFILE, &old);
+	connect_now(peers[2], port);
+	raw_send_frame(peers[2], &request);
+	next_request(&f);
+	g_assert_cmpuint(await_line("are accepted again"), ==, 1);
+	for (int i = 0; i < 3; i++)
+		close(peers[i]);
+	while (count > 0)
+		close(used[--count]);
+	fixture_close(&f);
+	forward = 0;
+	g_string_free(said, TRUE);
+}
+
 /* A forked child that lives on keeps neither listeners nor start-ups. */
 static void
 test_fork(void)
@@ -578,6 +690,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/listen/listener-goes", test_listener_goes);
 	g_test_add_func("/kal/listen/handoff", test_handoff);
 	g_test_add_func("/kal/listen/no-descriptors", test_no_descriptors);
+	g_test_add_func("/kal/listen/never-descriptors", test_never_descriptors);
 	g_test_add_func("/kal/listen/fork", test_fork);
 	return g_test_run();
 }

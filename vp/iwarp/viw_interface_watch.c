@@ -78,7 +78,8 @@ ports_compare(struct viw_rnic *rnic, bool tell)
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
 		const struct viw_interface now = interface_find(rnic, i, &all);
-		bool moved = !same_addrs(port, &now) || port->index != now.index;
+		bool moved = !same_addrs(port, &now) || port->index != now.index ||
+			     strcmp(port->if_name, now.name) != 0;
 		bool was = port->online;
 
 		pthread_mutex_lock(&rnic->lock);

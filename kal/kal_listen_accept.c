@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Accepting at a TCP port (kal_listen_socks.c): on the service thread, under the lock of the listening sockets.
+ *
+ * Accepted sockets become half-open requests of the listener whose spigot has their local address (kal_starts.c). One that no
+ * listener wants is reset, as the kernel would have done. The number of half-open requests is bounded, and a new one
+ * replaces one that has sent little, so silent peers cannot keep others out. When the consumer's backlog is full, the port
+ * pauses: it accepts nothing until there is room. New connections then wait in the kernel's backlog, which is as
+ * long as the kernel allows; the consumer's backlog limits the delivered requests only. A listener that is full so stops the
+ * others of its port, too; they belong to the same program.
+ *
+ * When descriptors run out, a parting (kal_partings.c) is closed or a start-up is reset. If there is neither, the port pauses
+ * and tries again. After KAL_SHORT_MAX it closes a spare descriptor, with which it accepts and resets what waits, so
+ * that peers learn soon that they will not be served; the log says so once. The port also pauses after an error of accept
+ * that may persist, since its socket stays readable.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "kal_tcp_port.h"
+#include "ri_errno.h"
+
+#define ACCEPT_BATCH  16
+#define KAL_SHORT_MAX (3 * KAL_NS_PER_S) /* connections wait that long for a descriptor */
+
+/* The consumer's backlog is full, or no start-up may be replaced: do not accept more. */
+static bool
+is_full(const struct kal_tcp_port *port)
+{
+	for (struct kal_listener *one = port->members; one != NULL; one = one->next_member)
+		if (atomic_load(&one->waiting) >= one->backlog || kal_starts_full(one))
+			return true;
+	return false;
+}
+
+static void
+port_watch_for(struct kal_tcp_port *port, uint32_t events)
+{
+	const struct ri_host *host = port->host;
+
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next)
+		if (sock->watched)
+			host->watch_change(host->self, &sock->watch, events);
+	if (events == 0)
+		host->timer_start(host->self, &port->pause_timer,
+				  host->now(host->self) + KAL_RETRY_AFTER);
+}
+
+/* Of the connection, which accept has taken out of the queue: the next one may be good. */
+static bool
+is_of_connection(int error)
+{
+	switch (error) {
+	case ECONNABORTED:
+	case EINTR:
+	case ENETDOWN:
+	case EPROTO:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case EOPNOTSUPP:
+	case ENETUNREACH:
+	case ETIMEDOUT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An error of accept that a retry does not mend; it is logged once. */
+static void
+accept_failed(struct kal_tcp_port *port, int error, struct kal_listen_saying *saying)
+{
+	if (port->accept_failed)
+		return;
+	port->accept_failed = true;
+	saying->level = RI_LOG_WARNING;
+	(void)snprintf(saying->text, sizeof(saying->text),
+		       "cannot accept connections to port %u: %s", (unsigned)ntohs(port->port),
+		       ri_errno_text(error));
+}
+
+/* A descriptor, or memory for one, is missing. Try to make room among what this port's listeners have. */
+static bool
+make_room(const struct kal_tcp_port *port)
+{
+	for (struct kal_listener *one = port->members; one != NULL; one = one->next_member)
+		if (kal_starts_free_descriptor(one))
+			return true;
+	return false;
+}
+
+/* Accept with the spare descriptor, and reset. False: nothing waits, or another thread took the descriptor. */
+static bool
+reset_one(struct kal_tcp_port *port, int sock)
+{
+	struct kal_fd fd = {0};
+	bool accepted;
+
+	kal_fd_close(&port->spare);
+	accepted = kal_fd_accept(&fd, sock, NULL, NULL);
+	if (accepted) {
+		kal_sock_abort(kal_fd_get(&fd));
+		kal_fd_close(&fd);
+	}
+	(void)kal_fd_eventfd(&port->spare);
+	return accepted;
+}
+
+/* No room could be made. The port pauses; what has waited for too long is reset. */
+static void
+stay_short(struct kal_tcp_port *port, int sock, int error, struct kal_listen_saying *saying)
+{
+	const struct ri_host *host = port->host;
+	uint64_t now = host->now(host->self);
+
+	if (port->short_since == 0)
+		port->short_since = now != 0 ? now : 1;
+	if (!port->short_logged) {
+		port->short_logged = true;
+		saying->level = RI_LOG_WARNING;
+		(void)snprintf(
+			saying->text, sizeof(saying->text),
+			"cannot accept connections to port %u: %s; each waits up to %u s for a "
+			"descriptor and is then reset (see RLIMIT_NOFILE)",
+			(unsigned)ntohs(port->port), ri_errno_text(error),
+			(unsigned)(KAL_SHORT_MAX / KAL_NS_PER_S));
+	}
+	if (now - port->short_since < KAL_SHORT_MAX)
+		return;
+	for (int left = ACCEPT_BATCH; left > 0 && reset_one(port, sock); left--)
+		;
+}
+
+/* A connection was accepted: whatever was missing is there again. */
+static void
+recovered(struct kal_tcp_port *port, struct kal_listen_saying *saying)
+{
+	if (port->short_logged) {
+		saying->level = RI_LOG_WARNING;
+		(void)snprintf(saying->text, sizeof(saying->text),
+			       "connections to port %u are accepted again",
+			       (unsigned)ntohs(port->port));
+	}
+	port->accept_failed = false;
+	port->short_since = 0;
+	port->short_logged = false;
+	if (port->spare.value == 0)
+		(void)kal_fd_eventfd(&port->spare);
+}
+
+/* Accept one connection. False: there is none now; *pause: stop accepting for a while. */
+static bool
+take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_saying *saying)
+{
+	struct kal_listener *listener;
+	struct kal_fd fd = {0};
+	int error;
+
+	*pause = is_full(port);
+	if (*pause)
+		return false;
+	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
+		recovered(port, saying);
+		listener = kal_listen_choose(port, kal_fd_get(&fd));
+		if (listener != NULL) {
+			kal_request_new(listener, &fd);
+			return true;
+		}
+		kal_sock_abort(kal_fd_get(&fd));
+		kal_fd_close(&fd);
+		return true;
+	}
+	error = errno;
+	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+		/* The socket stays readable: make room, or pause. */
+		*pause = !make_room(port);
+		if (*pause)
+			stay_short(port, sock, error, saying);
+		return !*pause;
+	}
+	if (error == EAGAIN || error == EWOULDBLOCK)
+		return false;
+	*pause = !is_of_connection(error);
+	if (*pause)
+		accept_failed(port, error, saying);
+	return !*pause;
+}
+
+void
+kal_listen_sock_ready(void *arg, uint32_t events)
+{
+	struct kal_listen_sock *sock = arg;
+	const struct kal_tcp_port *port;
+	struct kal_listen_saying saying = {.text = ""};
+	const struct ri_host *host = NULL;
+	int left = ACCEPT_BATCH;
+	bool pause = false;
+
+	(void)events;
+	kal_listen_lock();
+	port = sock->owner;
+	if (port != NULL)
+		host = port->host;
+	while (port != NULL && left-- > 0 &&
+	       take_one(sock->owner, kal_fd_get(&sock->fd), &pause, &saying))
+		;
+	if (pause)
+		port_watch_for(sock->owner, 0);
+	kal_listen_unlock();
+	if (host != NULL)
+		kal_listen_say(host, &saying);
+}
+
+void
+kal_listen_pause_ends(void *arg)
+{
+	struct kal_tcp_port *port = arg;
+
+	kal_listen_lock();
+	if (!port->gone)
+		port_watch_for(port, is_full(port) ? 0 : RI_WATCH_IN);
+	kal_listen_unlock();
+}
