@@ -52,6 +52,9 @@
  * the library installs no signal handler; its own threads have all signals blocked [IT 1.12]. After fork() every
  * handle that the child inherited is invalid there; it may open adapters of its own [IT 1.13].
  *
+ * A thread can be cancelled only while it_evd_wait() or itx_aevd_wait() sleeps, and then nothing of the wait remains. Every
+ * other call runs to its end first. The type of cancellation must be deferred, which is the default [IT 1.19].
+ *
  * @section itapi_blocking Blocking
  *
  * - Class F: normally no system call; it never sleeps.
@@ -4518,12 +4521,12 @@ it_status_t it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
  * @brief Waits until the EVD notifies and takes the first event.
  *
  * The thread that has waited longest is released first; each thread gets one event. With a timeout of 0 the call
- * does not sleep.
+ * does not sleep. While it sleeps the call is a cancellation point; a thread that is cancelled there takes no event.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: [IT 15.3.6]; [IT 6.3], [IT 6.4], [IT 1.16]; R-12, R-15.
+ * - Clause: [IT 15.3.6]; [IT 6.3], [IT 6.4], [IT 1.16], [IT 1.19]; R-12, R-15.
  * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the EVD

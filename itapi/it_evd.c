@@ -127,7 +127,7 @@ it_status_t
 it_evd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, OUT it_event_t *event,
 	    OUT size_t *nmore)
 {
-	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_ENTERED struct ual_evd *evd = ual_evd_of(evd_handle);
 
 	if (evd == NULL)
 		return IT_ANSWER(evd_handle, IT_ERR_INVALID_EVD);

@@ -151,7 +151,7 @@ it_status_t
 itx_aevd_wait(IN it_evd_handle_t evd_handle, IN uint64_t timeout, IN size_t max_event_count,
 	      OUT it_event_t *events, OUT size_t *events_count)
 {
-	UAL_VISIT struct ual_evd *evd = ual_evd_of(evd_handle);
+	UAL_ENTERED struct ual_evd *evd = ual_evd_of(evd_handle);
 	size_t count = 0;
 	it_status_t status;
 
@@ -212,6 +212,8 @@ itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 it_status_t
 itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
+	UAL_DEFER;
+
 	return IT_ANSWER(NULL, aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank)
 						    : IT_ERR_FAULT);
 }
@@ -219,5 +221,7 @@ itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 void
 itx_log_set_writer(IN itx_log_writer_t writer, IN void *context)
 {
+	UAL_DEFER;
+
 	ual_log_set_writer(writer, context);
 }

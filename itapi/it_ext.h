@@ -171,12 +171,12 @@ it_status_t itx_bind_ep_to_device(IN it_ep_handle_t ep_handle, IN it_cn_est_iden
  * @brief Waits on an aggregate and takes several events of its members at once.
  *
  * Unlike every other time of this interface, @p timeout is in milliseconds. If the time is over without an event,
- * the call succeeds with none.
+ * the call succeeds with none. As it_evd_wait() it is a cancellation point while it sleeps.
  *
  * - Thread: any, several at once.
  * - Blocks: may sleep (class W); not allowed in an EVD callback.
  * - Events: none.
- * - Clause: [IT 15.11.5]; [IT 6.5].
+ * - Clause: [IT 15.11.5]; [IT 6.5], [IT 1.19].
  * - Also: IT_ERR_IA_CATASTROPHE; see @ref itapi_results.
  *
  * @param[in] evd_handle the aggregate, created without #IT_EVD_DEQUEUE_NOTIFICATIONS; one created with

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kal_objects.h"
+#include "ri_calls.h"
 #include "ri_owned.h"
 
 #define ASYNC_MAX 4096
@@ -43,7 +44,7 @@ kal_events_kick(struct kal_client *client)
 
 	if (client->kick != NULL)
 		client->kick(client->arg);
-	else if (write(client->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+	else if (ri_write(client->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		client->host->log(client->host->self, RI_LOG_ERROR, "kal events", "eventfd failed");
 }
 
@@ -331,7 +332,7 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 		event_copy(event, node);
 		node_recycle(client, node);
 	} else if (client->fd >= 0) {
-		(void)!read(client->fd, &count, sizeof(count));
+		(void)!ri_read(client->fd, &count, sizeof(count));
 	}
 	pthread_mutex_unlock(&client->event_lock);
 	return any;

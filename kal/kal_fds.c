@@ -7,6 +7,7 @@
  */
 
 #include "kal_fds.h"
+#include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_owned.h"
 
@@ -36,7 +37,7 @@ static void
 fds_after_fork_child(void)
 {
 	for (struct kal_fd *fd = list; fd != NULL; fd = fd->next) {
-		close(fd->value - 1);
+		ri_close(fd->value - 1);
 		fd->value = 0;
 	}
 	list = NULL;
@@ -169,5 +170,5 @@ kal_fd_close(struct kal_fd *fd)
 	int value = kal_fd_release(fd);
 
 	if (value >= 0)
-		close(value);
+		ri_close(value);
 }

@@ -90,19 +90,24 @@ open_descriptors(struct kal_host *host)
 }
 
 /* The service thread must not run signal handlers of the application: it starts with all signals blocked. */
-static bool
-start_thread(struct kal_host *host)
+bool
+kal_host_start_thread(struct kal_host *host)
 {
 	sigset_t all, old;
+	pthread_t thread;
 	int error;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&host->thread, NULL, kal_host_serve, host);
+	error = pthread_create(&thread, NULL, kal_host_serve, host);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error == 0)
-		(void)pthread_setname_np(host->thread, "itapi-service");
-	return error == 0;
+	if (error != 0)
+		return false;
+	(void)pthread_setname_np(thread, "itapi-service");
+	pthread_mutex_lock(&host->lock);
+	host->thread = thread;
+	pthread_mutex_unlock(&host->lock);
+	return true;
 }
 
 static void
@@ -134,7 +139,7 @@ kal_host_create(void)
 	pthread_mutex_init(&host->lock, NULL);
 	pthread_mutex_init(&host->watch_lock, NULL);
 	pthread_cond_init(&host->idle, NULL);
-	if (open_descriptors(host) && start_thread(host))
+	if (open_descriptors(host) && kal_host_start_thread(host))
 		return host;
 	free_host(host);
 	return NULL;

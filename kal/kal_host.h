@@ -58,6 +58,9 @@ struct kal_host *kal_host_create(void);
 /* Destroy it. No timer, task or watch may be in use. */
 void kal_host_destroy(struct kal_host *host);
 
+/* Start a service thread. False: there can be none. */
+bool kal_host_start_thread(struct kal_host *host);
+
 /* kal_host_loop.c */
 void *kal_host_serve(void *host);
 void kal_host_poke(struct kal_host *host);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_calls.h"
 #include "ri_owned.h"
 
 #define NEXT_TASK(t) (*(struct ri_task **)&(t)->link.p[0])
@@ -80,7 +81,7 @@ kal_host_poke(struct kal_host *host)
 	uint64_t one = 1;
 
 	/* This fails only if the counter is full, and then the descriptor is readable already. */
-	if (write(kal_fd_get(&host->poke), &one, sizeof(one)) < 0)
+	if (ri_write(kal_fd_get(&host->poke), &one, sizeof(one)) < 0)
 		return;
 }
 
@@ -96,6 +97,7 @@ kal_host_enter(struct kal_host *host, void *item)
 void
 kal_host_leave(struct kal_host *host)
 {
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_mutex_lock(&host->lock);
 	host->running = NULL;
 	if (host->stoppers > 0)
@@ -257,12 +259,9 @@ run_tasks(struct kal_host *host)
 	}
 }
 
-void *
-kal_host_serve(void *arg)
+static void
+serve(struct kal_host *host)
 {
-	struct kal_host *host = arg;
-
-	served = host;
 	pthread_mutex_lock(&host->lock);
 	while (!host->quit) {
 		run_timers(host);
@@ -270,5 +269,35 @@ kal_host_serve(void *arg)
 		kal_host_watch_round(host, host->first_task == NULL);
 	}
 	pthread_mutex_unlock(&host->lock);
+}
+
+/*
+ * A callback of the application has ended this thread. The function that it was called in counts as returned, and a new thread
+ * continues. If none can be created, this one continues here, and ends when the host does.
+ */
+static void
+serve_ended(void *arg)
+{
+	struct kal_host *host = arg;
+
+	kal_host_leave(host);
+	pthread_mutex_unlock(&host->lock);
+	if (kal_host_start_thread(host))
+		(void)pthread_detach(pthread_self());
+	else
+		serve(host);
+}
+
+void *
+kal_host_serve(void *arg)
+{
+	struct kal_host *host = arg;
+
+	/* A callback knows this thread's id, and could cancel it. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	served = host;
+	pthread_cleanup_push(serve_ended, host);
+	serve(host);
+	pthread_cleanup_pop(0);
 	return NULL;
 }

@@ -10,6 +10,9 @@
  * The woken thread may go on and close its parker between the waker's exchange and the waker's system call. So wakers
  * are counted (link.n[0]), and parker_close waits for the last of them.
  *
+ * A park is a cancellation point if the thread's state allows cancellation, and it owns nothing while it sleeps. The caller's
+ * cleanup handler gives up what the caller owns; the word, which still says "asleep", is set right by the next park.
+ *
  * A signal handler of the application makes both system calls return EINTR, with SA_RESTART or without: the kernel
  * never restarts ppoll, and the futex always has a deadline, so that both behave alike. Stops and ignored signals do
  * not return EINTR. Which handler ran cannot be known afterwards. So a park is interrupted if the handler may have been
@@ -28,6 +31,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_relax.h"
 
@@ -63,6 +67,23 @@ wake_consume(struct ri_parker *parker)
 	return atomic_compare_exchange_strong(word_of(parker), &expected, FREE);
 }
 
+/*
+ * Say how the thread sleeps from now on. False: it must not, since there was a wake, which this consumes. A word that says
+ * "asleep" was left by a thread that was cancelled in its sleep.
+ */
+static bool
+sleep_begin(struct ri_parker *parker, enum parker_word how)
+{
+	unsigned before = atomic_load(word_of(parker));
+
+	while (before != WOKEN) {
+		if (atomic_compare_exchange_weak(word_of(parker), &before, how))
+			return true;
+	}
+	atomic_store(word_of(parker), FREE);
+	return false;
+}
+
 /* Signals that a fault of the thread itself raises; sanitizers and runtimes have handlers for them. */
 static bool
 is_mistake(int signal)
@@ -92,6 +113,29 @@ handlers_restart(void)
 	return true;
 }
 
+/*
+ * One sleep, on the word if there are no descriptors. The C library has no futex that is a cancellation point, and
+ * ThreadSanitizer loses its place where a thread is cancelled inside of the C library's ppoll. So the system calls are made here,
+ * and the thread may be cancelled at any instant of them, if its caller lets it be cancelled at all. It owns nothing then.
+ */
+static long
+sleep_once(struct ri_parker *parker, struct pollfd *polled, nfds_t count, struct timespec *when)
+{
+	long result;
+	int type, error;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	if (count == 0)
+		result = syscall(SYS_futex, word_of(parker), FUTEX_WAIT_BITSET_PRIVATE, ASLEEP_WORD,
+				 when, NULL, FUTEX_BITSET_MATCH_ANY);
+	else
+		result = syscall(SYS_ppoll, polled, count, when, NULL, 0);
+	error = errno;
+	pthread_setcanceltype(type, NULL);
+	errno = error;
+	return result;
+}
+
 /* Stop sleeping because of `why`; a wake that came meanwhile takes precedence. */
 static enum ri_status
 park_end(struct ri_parker *parker, enum ri_status why)
@@ -115,13 +159,11 @@ static enum ri_status
 park_on_word(struct ri_parker *parker, uint64_t deadline)
 {
 	struct timespec when = timespec_of(deadline);
-	unsigned expected = FREE;
 
-	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_WORD))
-		return park_end(parker, RI_SUCCESS);
+	if (!sleep_begin(parker, ASLEEP_WORD))
+		return RI_SUCCESS;
 	for (;;) {
-		long result = syscall(SYS_futex, word_of(parker), FUTEX_WAIT_BITSET_PRIVATE,
-				      ASLEEP_WORD, &when, NULL, FUTEX_BITSET_MATCH_ANY);
+		long result = sleep_once(parker, NULL, 0, &when);
 
 		if (wake_consume(parker))
 			return RI_SUCCESS;
@@ -165,20 +207,20 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 	    uint64_t deadline)
 {
 	int own = own_descriptor(parker);
-	unsigned expected = FREE;
 	uint64_t ignored;
 
 	polled[0] = (struct pollfd){.fd = own, .events = POLLIN};
-	if (!atomic_compare_exchange_strong(word_of(parker), &expected, ASLEEP_FDS))
-		return park_end(parker, RI_SUCCESS);
+	if (!sleep_begin(parker, ASLEEP_FDS))
+		return RI_SUCCESS;
 	for (;;) {
 		struct timespec span = time_left(
 			host, deadline, own >= 0 ? (uint64_t)FAR_AWAY * 1000000000u : LOOK_EACH);
-		int ready = ppoll(polled, count, &span, NULL);
+		long ready = sleep_once(parker, polled, count, &span);
 		bool interrupted = ready < 0 && errno == EINTR;
 
 		/* A late waker of an earlier park may have written: the eventfd alone is no wake. */
-		if (ready > 0 && polled[0].revents != 0 && read(own, &ignored, sizeof(ignored)) > 0)
+		if (ready > 0 && polled[0].revents != 0 &&
+		    ri_read(own, &ignored, sizeof(ignored)) > 0)
 			ready--;
 		if (wake_consume(parker))
 			return RI_SUCCESS;
@@ -224,7 +266,7 @@ kal_host_wake(void *self, struct ri_parker *parker)
 	if (before == ASLEEP_WORD)
 		(void)syscall(SYS_futex, word_of(parker), FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	else if (before == ASLEEP_FDS && parker->fd != 0)
-		sent = write(parker->fd - 1, &one, sizeof(one));
+		sent = ri_write(parker->fd - 1, &one, sizeof(one));
 	(void)sent; /* it may be full, and is readable then */
 	atomic_fetch_sub(wakers_of(parker), 1);
 }
@@ -239,7 +281,7 @@ kal_host_parker_close(void *self, struct ri_parker *parker)
 	for (unsigned round = 0; atomic_load(wakers_of(parker)) != 0; round++)
 		ri_relax(round);
 	if (parker->fd != 0)
-		close(parker->fd - 1);
+		ri_close(parker->fd - 1);
 	parker->fd = 0;
 	parker->word = FREE;
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "ri_calls.h"
 #include "ri_owned.h"
 
 static uint32_t
@@ -134,7 +135,7 @@ counter_drain(int fd)
 {
 	uint64_t count;
 
-	if (read(fd, &count, sizeof(count)) < 0)
+	if (ri_read(fd, &count, sizeof(count)) < 0)
 		return;
 }
 

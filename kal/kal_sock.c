@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "ri_calls.h"
 #include "ri_fd.h"
 
 socklen_t
@@ -149,7 +150,7 @@ kal_sock_abort(int fd)
 {
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
-	(void)!connect(fd, &none, sizeof(none));
+	(void)!ri_connect(fd, &none, sizeof(none));
 }
 
 void
@@ -177,7 +178,7 @@ kal_sock_is_local(const struct ri_addr *addr)
 	if (fd < 0)
 		return false;
 	local = bind(fd, (struct sockaddr *)&sa, len) == 0;
-	close(fd);
+	ri_close(fd);
 	return local;
 }
 
@@ -193,7 +194,7 @@ kal_sock_may_serve(uint16_t port)
 	if (fd < 0)
 		return true;
 	forbidden = bind(fd, (struct sockaddr *)&sin, sizeof(sin)) != 0 && errno == EACCES;
-	close(fd);
+	ri_close(fd);
 	return !forbidden;
 }
 

@@ -164,7 +164,8 @@ struct ri_host {
 	/**
 	 * Puts the calling thread to sleep until it is woken, until one of the @p nfds descriptors at @p fds (at
 	 * most 16) is readable, or until @p deadline (ns of ri_host::now, or RI_NEVER). A wake that came before the
-	 * call is not lost: the call returns at once and consumes it. One thread at a time parks on a parker.
+	 * call is not lost: the call returns at once and consumes it. One thread at a time parks on a parker. The call is
+	 * a cancellation point if the thread's state allows that; the parker can be used again afterwards.
 	 * - Results: RI_SUCCESS: woken, or a descriptor is readable; RI_ERR_TIMEOUT: the deadline has passed;
 	 *   RI_ERR_INTERRUPTED: a signal handler without SA_RESTART may have run; RI_ERR_INVALID_ARG: @p nfds is too
 	 *   large; RI_ERR_FATAL: child of a fork. Clause: [RI 11.3.1].

@@ -29,11 +29,15 @@
  *
  * Waiters stand in a queue. Only the first may take an event, and only one; when it leaves, an evaluation wakes the
  * next. A waiter that wakes checks again: another thread may have dequeued the event.
+ *
+ * A wait is a cancellation point while it sleeps in the line, where it owns nothing: sleep_cancelled takes the thread out of the
+ * line, as if its time were up. The rest of a wait makes no call that is a cancellation point, or defers cancellation.
  */
 #include <sched.h>
 #include <stdint.h>
 #include <unistd.h>
 
+#include "ri_calls.h"
 #include "ri_owned.h"
 #include "ri_relax.h"
 #include "ual.h"
@@ -148,9 +152,9 @@ show_on_fd(int fd, bool readable)
 	ssize_t done;
 
 	if (readable)
-		done = write(fd, &one, sizeof(one));
+		done = ri_write(fd, &one, sizeof(one));
 	else
-		done = read(fd, &one, sizeof(one));
+		done = ri_read(fd, &one, sizeof(one));
 	(void)done;
 }
 
@@ -418,19 +422,57 @@ wait_in_line(struct ual_evd *evd, struct ual_waiter *waiter, uint64_t deadline, 
 	}
 }
 
+#ifdef __EXCEPTIONS
+#error "-fexceptions: the cleanups of the entry points would undo a second time what sleep_cancelled undoes"
+#endif
+
+struct sleeper {
+	struct ual_evd *evd;
+	struct ual_waiter *waiter;
+};
+
+/* The thread was cancelled in its sleep: undo what ual_evd_wait and its caller have begun. */
+static void
+sleep_cancelled(void *arg)
+{
+	const struct sleeper *sleeper = (const struct sleeper *)arg;
+	struct ual_evd *evd = sleeper->evd;
+
+	ual_sleep_cancelled(evd->object.ia, sleeper->waiter);
+	line_leave(evd, sleeper->waiter);
+	ual_sleep_leave(evd->object.ia, sleeper->waiter);
+	atomic_fetch_sub(&evd->waiters, 1);
+	ual_object_leave(&evd->object);
+}
+
+/* As wait_in_line, which the thread may not survive. */
+static it_status_t
+wait_cancellably(struct ual_evd *evd, struct ual_waiter *waiter, uint64_t deadline,
+		 it_event_t *event)
+{
+	struct sleeper sleeper = {evd, waiter};
+	it_status_t status;
+
+	pthread_cleanup_push(sleep_cancelled, &sleeper);
+	status = wait_in_line(evd, waiter, deadline, event);
+	pthread_cleanup_pop(0);
+	return status;
+}
+
 static it_status_t
 sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
+	UAL_DEFER;
 	struct ual_ia *ia = evd->object.ia;
 	struct ual_waiter *waiter =
-		ual_sleep_enter(ia, evd->cq != NULL || ual_evd_is_aggregate(evd));
+		ual_sleep_enter(ia, evd->cq != NULL || ual_evd_is_aggregate(evd), ual_deferred);
 	it_status_t status;
 
 	if (waiter == NULL)
 		return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
 	status = line_join(evd, waiter);
 	if (status == IT_SUCCESS) {
-		status = wait_in_line(evd, waiter, deadline, event);
+		status = wait_cancellably(evd, waiter, deadline, event);
 		line_leave(evd, waiter);
 	}
 	ual_sleep_leave(ia, waiter);

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "it_api.h"
+#include "ual_cancel.h"
 
 /* Types of objects; the ten of it_handle_type_enum_t. 0 is a free slot. */
 enum ual_type {
@@ -108,7 +109,7 @@ void ual_object_visit(struct ual_object *object);
 /* Undo either. The object may be destroyed at once. */
 void ual_object_leave(struct ual_object *object);
 
-/* The cleanup of UAL_VISIT: place holds a pointer to an object that was entered, or NULL. */
+/* The cleanup of UAL_ENTERED: place holds a pointer to an object that was entered, or NULL. */
 static inline void
 ual_object_leave_place(void *place)
 {
@@ -119,8 +120,12 @@ ual_object_leave_place(void *place)
 		ual_object_leave(object);
 }
 
-/* UAL_VISIT struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. */
-#define UAL_VISIT __attribute__((cleanup(ual_object_leave_place)))
+/* UAL_ENTERED struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. For waits. */
+#define UAL_ENTERED __attribute__((cleanup(ual_object_leave_place)))
+/* The same for a control call, which also defers cancellation until then. */
+#define UAL_VISIT  \
+	UAL_DEFER; \
+	UAL_ENTERED
 
 /* Addresses of chunks, by hash, linear probing; 0 is an empty place. Only grows. */
 extern _Atomic uintptr_t ual_object_chunks[UAL_CHUNK_TABLE];

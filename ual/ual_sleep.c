@@ -16,10 +16,14 @@
  * The memory of waiters is not freed while the IA lives: a thread that decided to wake a waiter may be late, and
  * then wakes the next thread that uses the same struct. That thread finds nothing to do and sleeps again.
  *
+ * A thread may be cancelled while it is parked, and only then. Its caller's cleanup handler calls ual_sleep_cancelled, which
+ * does what the end of ual_sleep does.
+ *
  * Threads: all functions but init and fini may run on several threads at once. ual_waiters::lock is an event lock;
  * engine, park and wake are called without it (except in ual_sleep_wake_all, which is rare and does not sleep).
  */
 #include "ual_sleep.h"
+#include "ual_cancel.h"
 
 #include <stdlib.h>
 
@@ -45,7 +49,7 @@ ual_waiters_fini(struct ual_ia *ia)
 }
 
 struct ual_waiter *
-ual_sleep_enter(struct ual_ia *ia, bool may_lead)
+ual_sleep_enter(struct ual_ia *ia, bool may_lead, int cancel_state)
 {
 	struct ual_waiters *waiters = &ia->waiters;
 	struct ual_waiter *waiter = NULL;
@@ -63,6 +67,7 @@ ual_sleep_enter(struct ual_ia *ia, bool may_lead)
 		return NULL;
 	atomic_store(&waiter->woken, false);
 	waiter->may_lead = may_lead && ia->fast->leader_enter != NULL;
+	waiter->cancel_state = cancel_state;
 	return waiter;
 }
 
@@ -124,6 +129,18 @@ must_wake(struct ual_ia *ia, struct ual_waiter *waiter)
 	return atomic_load(&waiter->woken) || atomic_load(&ia->closing) || atomic_load(&ia->dead);
 }
 
+/* Sleep once. The thread owns no lock and no role of the engine here, and may be cancelled. */
+static enum ri_status
+park(const struct ual_ia *ia, struct ual_waiter *waiter, const int *fd, uint64_t deadline)
+{
+	enum ri_status status;
+
+	ual_cancel_restore(&waiter->cancel_state);
+	status = ia->host->park(ia->host->self, &waiter->parker, fd, fd != NULL ? 1 : 0, deadline);
+	(void)ual_cancel_defer();
+	return status;
+}
+
 /* Sleep on the engine's descriptor and run the engine, until the waiter must wake. */
 static enum ri_status
 run_as_leader(struct ual_ia *ia, struct ual_waiter *waiter, int fd, uint64_t deadline)
@@ -131,8 +148,7 @@ run_as_leader(struct ual_ia *ia, struct ual_waiter *waiter, int fd, uint64_t dea
 	enum ri_status status = RI_SUCCESS;
 
 	while (!must_wake(ia, waiter) && status == RI_SUCCESS) {
-		status = ia->host->park(ia->host->self, &waiter->parker, &fd, fd >= 0 ? 1 : 0,
-					deadline);
+		status = park(ia, waiter, fd >= 0 ? &fd : NULL, deadline);
 		(void)ia->fast->progress(ia->urnic, PROGRESS_BUDGET);
 	}
 	return status;
@@ -146,9 +162,11 @@ sleep_once(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 	int fd = -1;
 
 	if (!waiter->may_lead || !ia->fast->leader_enter(ia->urnic, &fd))
-		return ia->host->park(ia->host->self, &waiter->parker, NULL, 0, deadline);
+		return park(ia, waiter, NULL, deadline);
 	waiter->was_leader = true;
+	waiter->leads = true;
 	status = run_as_leader(ia, waiter, fd, deadline);
+	waiter->leads = false;
 	ia->fast->leader_leave(ia->urnic);
 	return status;
 }
@@ -160,6 +178,7 @@ ual_sleep(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 	bool woken;
 
 	waiter->was_leader = false;
+	waiter->leads = false;
 	asleep_enter(&ia->waiters, waiter);
 	while (!must_wake(ia, waiter) && status == RI_SUCCESS)
 		status = sleep_once(ia, waiter, deadline);
@@ -173,6 +192,16 @@ ual_sleep(struct ual_ia *ia, struct ual_waiter *waiter, uint64_t deadline)
 	if (atomic_load(&ia->closing) || atomic_load(&ia->dead))
 		return RI_ERR_FATAL;
 	return status;
+}
+
+void
+ual_sleep_cancelled(struct ual_ia *ia, struct ual_waiter *waiter)
+{
+	if (waiter->leads)
+		ia->fast->leader_leave(ia->urnic);
+	asleep_leave(&ia->waiters, waiter);
+	if (waiter->may_lead)
+		wake_next_leader(ia);
 }
 
 void

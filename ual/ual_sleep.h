@@ -16,6 +16,8 @@ struct ual_waiter {
 	atomic_bool woken;
 	bool may_lead;
 	bool was_leader;         /* for some time in this sleep */
+	bool leads;              /* now */
+	int cancel_state;        /* the thread's own, which holds while it is parked */
 	struct ual_waiter *next; /* ual_waiters::asleep or ::unused */
 	struct ual_waiter *prev;
 	struct ual_waiter *evd_next; /* queue of an EVD's waiters, under ual_evd::lock */
@@ -26,8 +28,11 @@ struct ual_waiter {
 void ual_waiters_init(struct ual_waiters *waiters);
 void ual_waiters_fini(struct ual_ia *ia);
 
-/* Become a waiter of this IA; NULL: no memory, or the IA is being freed. */
-struct ual_waiter *ual_sleep_enter(struct ual_ia *ia, bool may_lead);
+/*
+ * Become a waiter of this IA, whose thread may be cancelled in its sleep if `cancel_state` says so. The thread has deferred
+ * cancellation (ual_cancel.h). NULL: no memory, or the IA is being freed.
+ */
+struct ual_waiter *ual_sleep_enter(struct ual_ia *ia, bool may_lead, int cancel_state);
 /* Stop being one. */
 void ual_sleep_leave(struct ual_ia *ia, struct ual_waiter *waiter);
 /*
@@ -37,6 +42,8 @@ void ual_sleep_leave(struct ual_ia *ia, struct ual_waiter *waiter);
  */
 enum ri_status ual_sleep(struct ual_ia *ia, struct ual_waiter *waiter,
 			 uint64_t deadline) RI_MUST_CHECK;
+/* In a cleanup handler: the thread was cancelled inside of ual_sleep. ual_sleep_leave comes next. */
+void ual_sleep_cancelled(struct ual_ia *ia, struct ual_waiter *waiter);
 /* Wake it. The waiter may have left meanwhile: then the next thread that uses the struct wakes for nothing. */
 void ual_sleep_wake(struct ual_ia *ia, struct ual_waiter *waiter);
 /* Wake all waiters, because ual_ia::dead or ual_ia::closing was set. */

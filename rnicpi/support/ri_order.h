@@ -13,6 +13,7 @@
  * flag `light` is set.
  */
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -57,11 +58,14 @@ static inline void
 ri_order_others(atomic_bool *light)
 {
 	const struct timespec long_enough = {.tv_nsec = 1000 * 1000};
+	int state;
 
 	if (!atomic_load(light) || syscall(SYS_membarrier, RI_ORDER_PRIVATE_EXPEDITED, 0) == 0)
 		return;
 	atomic_store(light, false);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	(void)nanosleep(&long_enough, NULL);
+	(void)pthread_setcancelstate(state, NULL);
 }
 
 #endif

@@ -38,7 +38,7 @@ RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
-    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_fd.h',
+    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_calls.h', 'rnicpi/support/ri_fd.h',
              'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h',
              'rnicpi/support/ri_order.h', 'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,

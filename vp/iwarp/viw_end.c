@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_calls.h"
 #include "viw_fork.h"
 
 /*
@@ -55,7 +56,7 @@ stream_part(struct viw_qp *qp)
 	/* Not inside a frame, and not where markers would have to be put in. */
 	if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&
 	    !tx->segment.markers)
-		(void)!send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)!ri_send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(qp->stream.fd, SHUT_WR);
 }
 
@@ -69,8 +70,8 @@ socket_close(int fd, bool orderly)
 	if (orderly)
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	else
-		(void)connect(fd, &none, sizeof(none));
-	close(fd);
+		(void)ri_connect(fd, &none, sizeof(none));
+	ri_close(fd);
 }
 
 void

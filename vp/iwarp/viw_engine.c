@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_calls.h"
 #include "ri_fd.h"
 #include "viw_fork.h"
 #include "viw_qp.h"
@@ -50,7 +51,7 @@ viw_engine_start(struct viw_engine *engine, const struct ri_host *host)
 		return status;
 	viw_pool_exit(&engine->pool);
 	viw_fork_remove(engine->epfd);
-	close(engine->epfd);
+	ri_close(engine->epfd);
 	return status;
 }
 
@@ -61,7 +62,7 @@ viw_engine_stop(struct viw_engine *engine)
 	viw_pool_exit(&engine->pool);
 	viw_fork_remove(engine->epfd);
 	if (!atomic_load(&engine->forked))
-		close(engine->epfd);
+		ri_close(engine->epfd);
 	pthread_mutex_destroy(&engine->lock);
 }
 
@@ -352,7 +353,7 @@ serve_set(struct viw_engine *engine)
 {
 	struct epoll_event events[EVENTS];
 	uint32_t done = 0;
-	int n = epoll_wait(engine->epfd, events, EVENTS, 0);
+	int n = ri_epoll_now(engine->epfd, events, EVENTS);
 
 	for (int i = 0; i < n; i++)
 		done += serve_event(events[i].data.ptr, events[i].events);

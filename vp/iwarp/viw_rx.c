@@ -26,6 +26,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "ri_calls.h"
 #include "viw_socket.h"
 
 /* Octets of one read into the buffer; and while the pool is low, since what lies behind a Send that waits is then copied. */
@@ -276,7 +277,7 @@ stream_is_hung_up(struct viw_qp *qp)
 
 	if (!atomic_load(&qp->rx.hung_up))
 		return false;
-	if (poll(&set, 1, 0) == 1 && (set.revents & (POLLERR | POLLHUP)))
+	if (ri_poll_now(&set, 1) == 1 && (set.revents & (POLLERR | POLLHUP)))
 		return true;
 	atomic_store(&qp->rx.hung_up, false);
 	return false;

@@ -4,13 +4,8 @@
 /*
  * The system calls of the fast path [fast].
  *
- * The C library's send() and recv() are cancellation points. In a process with more than one thread, which
- * the service thread always makes it, they switch cancellation on and off again, two atomic operations per
- * call. A thread must not be cancelled in a post or a poll anyway (roles and locks of the engine would stay
- * taken), so these functions make the system call directly.
- *
- * ThreadSanitizer intercepts the C library's functions and learns from them that a send happens before the
- * receive of the same data. So they are used under ThreadSanitizer.
+ * The system calls are made directly, because the C library's functions are cancellation points (ri_calls.h says more). Unlike
+ * ri_send() and ri_recv() these functions need no call into the C library where the processor's convention is known.
  */
 #ifndef VIW_SOCKET_H
 #define VIW_SOCKET_H
@@ -20,21 +15,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VIW_SOCKET_PLAIN
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define VIW_SOCKET_PLAIN
-#endif
+#include "ri_calls.h"
 
-#ifdef VIW_SOCKET_PLAIN
+#ifdef RI_CALLS_PLAIN
 
-#define viw_send     send
-#define viw_recv     recv
-#define viw_sendmsg  sendmsg
-#define viw_sendmmsg sendmmsg
-#define viw_recvmsg  recvmsg
+#define viw_send ri_send
+#define viw_recv ri_recv
+
+static inline ssize_t
+viw_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return RI_CALL(sendmsg(fd, msg, flags), 0);
+}
+
+static inline int
+viw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned count, int flags)
+{
+	return RI_CALL(sendmmsg(fd, msgs, count, flags), 0);
+}
+
+static inline ssize_t
+viw_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return RI_CALL(recvmsg(fd, msg, flags), 0);
+}
 
 #else
 

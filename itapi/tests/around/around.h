@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Libraries that stand before libitapi (LD_PRELOAD) and change the circumstances of each call of IT-API, so that the programs
+ * that test the calls test them under these circumstances, too:
+ *
+ *   around_cancel.c   the calling thread has been cancelled, and ends at the first cancellation point
+ */
+#ifndef AROUND_H
+#define AROUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The library's own function of that name. */
+void (*around_find(const char *name))(void);
+/* Make the call. `waits`: it may wait for as long as the caller says. One of the libraries has it. */
+void around(const char *name, bool waits, void (*run)(void *at), void *at);
+
+#endif /* AROUND_H */

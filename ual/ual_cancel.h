@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Cancellation of threads [IT 1.19]. A control call defers it: the call runs to its end, and the thread ends at its next
+ * cancellation point. A post and a poll need no deferral, because they make no call that is a cancellation point (ri_calls.h). A
+ * wait can be cancelled only while it sleeps in ri_host::park: sleep_cancelled() in ual_evd_wait.c undoes it then.
+ */
+#ifndef UAL_CANCEL_H
+#define UAL_CANCEL_H
+
+#include <pthread.h>
+
+/* Returns the state before. */
+static inline int
+ual_cancel_defer(void)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void
+ual_cancel_restore(const int *before)
+{
+	(void)pthread_setcancelstate(*before, NULL);
+}
+
+/* Defer cancellation until the end of the block. `ual_deferred` is the caller's own state. */
+#define UAL_DEFER                                                                     \
+	__attribute__((cleanup(ual_cancel_restore), unused)) const int ual_deferred = \
+		ual_cancel_defer()
+
+#endif /* UAL_CANCEL_H */
