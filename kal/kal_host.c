@@ -18,11 +18,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <time.h>
+
+#include "ri_errno.h"
 
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kal_host *default_host;
@@ -38,21 +40,12 @@ host_now(void *self)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A signal can interrupt getrandom before the kernel's pool is ready: try again. Up to 256 bytes come at once. */
 static void
 host_random(void *self, void *buf, size_t len)
 {
-	uint8_t *at = buf;
+	struct kal_host *host = self;
 
-	(void)self;
-	while (len > 0) {
-		ssize_t got = getrandom(at, len < 256 ? len : 256, 0);
-
-		if (got < 0)
-			continue;
-		at += got;
-		len -= (size_t)got;
-	}
+	kal_random_draw(&host->random, atomic_load(&host->dead), buf, len);
 }
 
 static const struct ri_host table_of_host = {
@@ -75,18 +68,37 @@ static const struct ri_host table_of_host = {
 	.mem_copy = kal_host_mem_copy,
 };
 
+/* The host cannot exist: what it needs cannot be had, perhaps because a sandbox refuses the system call. */
+static bool
+host_lacks(const struct kal_host *host, const char *what, int error)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "no adapter can be opened: %s: %s", what,
+		       ri_errno_text(error));
+	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "host", text);
+	return false;
+}
+
+static bool
+watch_own(struct kal_host *host, struct kal_fd *fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+
+	return epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(fd), &event) == 0 ||
+	       host_lacks(host, "epoll_ctl", errno);
+}
+
 static bool
 open_descriptors(struct kal_host *host)
 {
-	struct epoll_event timer = {.events = EPOLLIN, .data.ptr = &host->timer};
-	struct epoll_event poke = {.events = EPOLLIN, .data.ptr = &host->poke};
-
-	return kal_fd_epoll(&host->epoll) && kal_fd_timerfd(&host->timer) &&
-	       kal_fd_eventfd(&host->poke) &&
-	       epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(&host->timer),
-			 &timer) == 0 &&
-	       epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(&host->poke), &poke) ==
-		       0;
+	if (!kal_fd_epoll(&host->epoll))
+		return host_lacks(host, "epoll_create1", errno);
+	if (!kal_fd_timerfd(&host->timer))
+		return host_lacks(host, "timerfd_create", errno);
+	if (!kal_fd_eventfd(&host->poke))
+		return host_lacks(host, "eventfd2", errno);
+	return watch_own(host, &host->timer) && watch_own(host, &host->poke);
 }
 
 /* The service thread must not run signal handlers of the application: it starts with all signals blocked. */
@@ -102,7 +114,7 @@ kal_host_start_thread(struct kal_host *host)
 	error = pthread_create(&thread, NULL, kal_host_serve, host);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (error != 0)
-		return false;
+		return host_lacks(host, "a thread (clone3, clone)", error);
 	(void)pthread_setname_np(thread, "itapi-service");
 	pthread_mutex_lock(&host->lock);
 	host->thread = thread;
@@ -116,6 +128,7 @@ free_host(struct kal_host *host)
 	kal_fd_close(&host->epoll);
 	kal_fd_close(&host->timer);
 	kal_fd_close(&host->poke);
+	kal_random_fini(&host->random);
 	pthread_cond_destroy(&host->idle);
 	pthread_mutex_destroy(&host->watch_lock);
 	pthread_mutex_destroy(&host->lock);
@@ -139,7 +152,9 @@ kal_host_create(void)
 	pthread_mutex_init(&host->lock, NULL);
 	pthread_mutex_init(&host->watch_lock, NULL);
 	pthread_cond_init(&host->idle, NULL);
-	if (open_descriptors(host) && kal_host_start_thread(host))
+	if ((kal_random_init(&host->random) ||
+	     host_lacks(host, "random numbers (getrandom, /dev/urandom)", errno)) &&
+	    open_descriptors(host) && kal_host_start_thread(host))
 		return host;
 	free_host(host);
 	return NULL;

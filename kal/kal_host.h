@@ -13,6 +13,7 @@
 
 #include "kal_call.h"
 #include "kal_fds.h"
+#include "kal_random.h"
 #include "kal_timers.h"
 
 /* Owner of memory in this process, for ri_host::mem_attach and ri_owner::mem_owner. */
@@ -27,6 +28,7 @@ struct kal_host {
 	struct kal_fd epoll, timer, poke;
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
+	struct kal_random random;
 
 	pthread_mutex_t lock; /* guards everything below; never held across a system call */
 	pthread_cond_t idle;  /* `running` changed */
