@@ -5,9 +5,12 @@
  * The entry of all calls. It checks the number of the call and the sizes; handlers check ids and values. A request or
  * reply that is one byte too short or too long is refused.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kal_objects.h"
+#include "ri_errno.h"
 #include "ri_owned.h"
 
 void
@@ -48,6 +51,21 @@ handler_find(uint32_t call)
 	return NULL;
 }
 
+/* A system call may have been refused, by a sandbox for example, which no status of the call tells. */
+static void
+log_refusal(const struct kal_client *client, enum ri_status status, int error)
+{
+	const struct ri_host *host = client->host;
+	char text[256];
+
+	if (status == RI_SUCCESS || (error != EPERM && error != EACCES && error != ENOSYS) ||
+	    host->log_level < RI_LOG_WARNING)
+		return;
+	(void)snprintf(text, sizeof(text), "%s: the system refused a call: %s",
+		       ri_status_name(status), ri_errno_text(error));
+	host->log(host->self, RI_LOG_WARNING, "kal", text);
+}
+
 enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
@@ -64,7 +82,9 @@ kal_call(struct kal_client *client, struct kal_msg *msg)
 	if (handler->rep_size > 0)
 		memset(msg->rep, 0, handler->rep_size);
 	pthread_mutex_lock(&client->calls);
+	errno = 0;
 	status = handler->run(client, msg->req, msg->rep, msg);
+	log_refusal(client, status, errno);
 	pthread_mutex_unlock(&client->calls);
 	if (status == RI_SUCCESS && msg->call != KAL_ADAPTER_LIST)
 		msg->rep_len = handler->rep_size;

@@ -80,6 +80,35 @@ host_lacks(const struct kal_host *host, const char *what, int error)
 	return false;
 }
 
+void
+kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
+{
+	static const char *const calls[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "epoll_wait", [KAL_REFUSED_EPOLL_CTL] = "epoll_ctl",
+		[KAL_REFUSED_TIMER] = "timerfd_settime", [KAL_REFUSED_POLL] = "ppoll",
+		[KAL_REFUSED_FUTEX] = "futex",
+	};
+	static const char *const means[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "what arrives on sockets is not noticed",
+		[KAL_REFUSED_EPOLL_CTL] = "a descriptor cannot be watched",
+		[KAL_REFUSED_TIMER] = "the service thread counts the time of timers itself",
+		[KAL_REFUSED_POLL] = "a thread that waits looks each millisecond",
+		[KAL_REFUSED_FUTEX] = "a thread that waits looks each millisecond",
+	};
+	char text[128];
+	bool said;
+
+	pthread_mutex_lock(&host->lock);
+	said = host->refused[which];
+	host->refused[which] = true;
+	pthread_mutex_unlock(&host->lock);
+	if (said)
+		return;
+	(void)snprintf(text, sizeof(text), "%s: %s; %s", calls[which], ri_errno_text(error),
+		       means[which]);
+	kal_host_log(host, RI_LOG_ERROR, "host", text);
+}
+
 static bool
 watch_own(struct kal_host *host, struct kal_fd *fd)
 {

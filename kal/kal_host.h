@@ -22,6 +22,16 @@
 #define KAL_HOST_BATCH 64 /* events taken from the kernel at once */
 #define KAL_HOST_STOPS 16 /* watches stopped while the service thread slept that are remembered */
 
+/* System calls that a sandbox may refuse at any time, and that are done without then. */
+enum kal_refused {
+	KAL_REFUSED_EPOLL_WAIT = 0,
+	KAL_REFUSED_EPOLL_CTL,
+	KAL_REFUSED_TIMER,
+	KAL_REFUSED_POLL,
+	KAL_REFUSED_FUTEX,
+	KAL_REFUSED_COUNT
+};
+
 struct kal_host {
 	struct ri_host table;
 	pthread_t thread;
@@ -38,6 +48,7 @@ struct kal_host {
 	unsigned stoppers; /* threads that wait for `running` to change */
 	void *running;     /* timer, task or watch whose function runs now */
 	struct kal_timers timers;
+	bool refused[KAL_REFUSED_COUNT]; /* and said so in the log */
 	uint64_t armed; /* the deadline that the timer descriptor has, or is about to get */
 	struct ri_task *first_task, *last_task;
 	unsigned tasks;
@@ -82,6 +93,8 @@ void kal_host_watch_round(struct kal_host *host, bool sleep);
 void kal_host_enter(struct kal_host *host, void *item);
 void kal_host_leave(struct kal_host *host);
 bool kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link);
+/* The system call failed, and what that means; the first time the log says so. Without the lock. */
+void kal_host_refused(struct kal_host *host, enum kal_refused which, int error);
 bool kal_host_on_service_thread(const struct kal_host *host);
 void kal_host_arm(struct kal_host *host);
 

@@ -54,7 +54,12 @@ set_timer(struct kal_host *host)
 	when.it_value.tv_nsec = (long)(deadline % 1000000000u);
 	if (deadline == 0)
 		when.it_value.tv_nsec = 1; /* zero would disarm it */
-	(void)timerfd_settime(kal_fd_get(&host->timer), TFD_TIMER_ABSTIME, &when, NULL);
+	if (timerfd_settime(kal_fd_get(&host->timer), TFD_TIMER_ABSTIME, &when, NULL) == 0)
+		return;
+	/* The service thread sleeps until the deadline itself then, and must learn of it. */
+	kal_host_refused(host, KAL_REFUSED_TIMER, errno);
+	if (!kal_host_on_service_thread(host))
+		kal_host_poke(host);
 }
 
 void

@@ -136,6 +136,16 @@ sleep_once(struct ri_parker *parker, struct pollfd *polled, nfds_t count, struct
 	return result;
 }
 
+/* Sleep without the system call that was refused. */
+static void
+sleep_refused(struct kal_host *host, enum kal_refused which, int error)
+{
+	static const struct timespec look_each = {.tv_nsec = LOOK_EACH};
+
+	kal_host_refused(host, which, error);
+	ri_nap(&look_each);
+}
+
 /* Stop sleeping because of `why`; a wake that came meanwhile takes precedence. */
 static enum ri_status
 park_end(struct ri_parker *parker, enum ri_status why)
@@ -156,7 +166,7 @@ timespec_of(uint64_t deadline)
 }
 
 static enum ri_status
-park_on_word(struct ri_parker *parker, uint64_t deadline)
+park_on_word(struct kal_host *host, struct ri_parker *parker, uint64_t deadline)
 {
 	struct timespec when = timespec_of(deadline);
 
@@ -171,6 +181,10 @@ park_on_word(struct ri_parker *parker, uint64_t deadline)
 			return park_end(parker, RI_ERR_TIMEOUT);
 		if (result < 0 && errno == EINTR && !handlers_restart())
 			return park_end(parker, RI_ERR_INTERRUPTED);
+		if (result < 0 && (errno == EPERM || errno == ENOSYS))
+			sleep_refused(host, KAL_REFUSED_FUTEX, errno);
+		if (host->table.now(host) >= deadline)
+			return park_end(parker, RI_ERR_TIMEOUT);
 	}
 }
 
@@ -217,6 +231,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 			host, deadline, own >= 0 ? (uint64_t)FAR_AWAY * 1000000000u : LOOK_EACH);
 		long ready = sleep_once(parker, polled, count, &span);
 		bool interrupted = ready < 0 && errno == EINTR;
+		int refused = ready < 0 && (errno == EPERM || errno == ENOSYS) ? errno : 0;
 
 		/* A late waker of an earlier park may have written: the eventfd alone is no wake. */
 		if (ready > 0 && polled[0].revents != 0 &&
@@ -224,6 +239,11 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 			ready--;
 		if (wake_consume(parker))
 			return RI_SUCCESS;
+		if (refused != 0)
+			sleep_refused(host, KAL_REFUSED_POLL, refused);
+		if (refused != 0 && count > 1)
+			return park_end(parker,
+					RI_SUCCESS); /* the caller looks at its descriptors */
 		if (interrupted && !handlers_restart())
 			return park_end(parker, RI_ERR_INTERRUPTED);
 		if (ready > 0)
@@ -245,7 +265,7 @@ kal_host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfd
 	if (nfds > MAX_FDS)
 		return RI_ERR_INVALID_ARG;
 	if (nfds == 0)
-		return park_on_word(parker, deadline);
+		return park_on_word(host, parker, deadline);
 	for (uint32_t i = 0; i < nfds; i++)
 		polled[1 + i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	return park_on_fds(host, parker, polled, 1 + nfds, deadline);

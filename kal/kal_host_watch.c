@@ -54,8 +54,13 @@ kal_host_watch_start(void *self, struct ri_watch *watch)
 	pthread_mutex_lock(&host->lock);
 	stopping = (watch->link.n[1] & KAL_LINK_STOPPING) != 0;
 	pthread_mutex_unlock(&host->lock);
-	if (stopping || epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) != 0)
+	if (stopping)
 		return RI_ERR_RESOURCES;
+	if (epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, watch->fd, &event) != 0) {
+		if (errno == EPERM || errno == ENOSYS)
+			kal_host_refused(host, KAL_REFUSED_EPOLL_CTL, errno);
+		return RI_ERR_RESOURCES;
+	}
 	/* Only now: a thread that stops it finds it in the kernel's set. */
 	pthread_mutex_lock(&host->lock);
 	watch->link.n[1] |= KAL_LINK_QUEUED;
@@ -184,9 +189,28 @@ call_batch(struct kal_host *host)
 	host->batch_count = 0;
 }
 
+/* Milliseconds until the service thread must look at its timers; -1: it is woken then. */
+static int
+time_to_sleep(struct kal_host *host)
+{
+	uint64_t now = host->table.now(host), next;
+	bool refused;
+
+	pthread_mutex_lock(&host->lock);
+	refused = host->refused[KAL_REFUSED_TIMER];
+	next = kal_timers_next(&host->timers);
+	pthread_mutex_unlock(&host->lock);
+	if (!refused || next == RI_NEVER)
+		return -1;
+	return next <= now                ? 0
+	       : next - now < 1000000000u ? (int)((next - now) / 1000000u) + 1
+					  : 1000;
+}
+
 void
 kal_host_watch_round(struct kal_host *host, bool sleep)
 {
+	static const struct timespec look_each = {.tv_nsec = 5 * 1000 * 1000};
 	struct epoll_event events[KAL_HOST_BATCH];
 	bool expired = false;
 	int count;
@@ -196,7 +220,12 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	host->stops = 0;
 	pthread_mutex_unlock(&host->lock);
 	kal_host_arm(host);
-	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH, sleep ? -1 : 0);
+	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH,
+			   sleep ? time_to_sleep(host) : 0);
+	if (count < 0 && errno != EINTR) {
+		kal_host_refused(host, KAL_REFUSED_EPOLL_WAIT, errno);
+		ri_nap(&look_each);
+	}
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == &host->poke)
 			counter_drain(kal_fd_get(&host->poke));

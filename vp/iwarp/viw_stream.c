@@ -11,6 +11,7 @@
  *
  * Standards: RFC 5044 7.1, RFC 6581; [WIRE 2.5]; [RI 4.1].
  */
+#include "ri_refused.h"
 #include "ri_relax.h"
 #include "viw_complete.h"
 #include "viw_qp.h"
@@ -220,8 +221,11 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 	struct viw_qp *qp = (struct viw_qp *)ri;
 	union viw_peer peer;
 
-	if (!is_tcp(stream->fd, &peer))
+	errno = 0;
+	if (!is_tcp(stream->fd, &peer)) {
+		ri_log_refused(qp->rnic->host, qp->rnic->name, "getsockopt or getpeername", errno);
 		return RI_ERR_INVALID_ARG;
+	}
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
 		return RI_ERR_INVALID_STATE;
 	for (unsigned round = 0; !viw_roles_take(qp); round++)

@@ -299,8 +299,25 @@ free_side(struct life *life, struct side *side)
 	FREE(life, it_ia_free, side->ia);
 }
 
+static bool
+open_both(struct life *life, void (*opened)(void))
+{
+	if (!open_side(life, &life->a, buffers[0], false) ||
+	    !open_side(life, &life->b, buffers[1], true))
+		return false;
+	if (opened != NULL)
+		opened();
+	return true;
+}
+
 void
 life_run(const char *adapter, struct life_report *report)
+{
+	life_run_then(adapter, report, NULL);
+}
+
+void
+life_run_then(const char *adapter, struct life_report *report, void (*opened)(void))
 {
 	struct life life;
 
@@ -308,10 +325,8 @@ life_run(const char *adapter, struct life_report *report)
 	memset(report, 0, sizeof(*report));
 	life.report = report;
 	life.adapter = adapter;
-	report->whole = open_side(&life, &life.a, buffers[0], false) &&
-			open_side(&life, &life.b, buffers[1], true) && open_listen(&life) &&
-			connect_them(&life) && transfer(&life) && bind_window(&life) &&
-			disconnect_them(&life);
+	report->whole = open_both(&life, opened) && open_listen(&life) && connect_them(&life) &&
+			transfer(&life) && bind_window(&life) && disconnect_them(&life);
 	FREE(&life, it_listen_free, life.listen);
 	free_side(&life, &life.a);
 	free_side(&life, &life.b);

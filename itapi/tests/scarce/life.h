@@ -23,5 +23,7 @@ struct life_report {
 
 /* Run it once. Waits at most one minute for each event. */
 void life_run(const char *adapter, struct life_report *report);
+/* The same, with a function that is called when both ends have opened their adapters and made their objects. */
+void life_run_then(const char *adapter, struct life_report *report, void (*opened)(void));
 
 #endif /* LIFE_H */

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What becomes of an application in a sandbox that refuses a system call: from the start, or once both adapters are open. Each
+ * case is a process with a seccomp filter, which runs a whole application life (scarce/life.c). The life must succeed, or a call
+ * of the library must fail and the log must name what was refused. No case may hang or crash.
+ *
+ * test-itapi-sandbox ADAPTER PAGE [ENOSYS]: judge each case, and compare the results with the table of the page.
+ * test-itapi-sandbox --table: print the table.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../scarce/life.h"
+#include "it_ext.h"
+
+#define PATIENCE 240 /* seconds of a case; a life waits a minute for an event */
+#define NUMBERS  4
+#define CPU_SECONDS \
+	8 /* a life needs some milliseconds, and waits up to 20 seconds for what cannot come */
+#define AT_ONCE 32 /* cases; some of them wait for long */
+
+/* What a sandbox may refuse. */
+struct refusal {
+	const char *name;
+	const char *use; /* for what the library needs it */
+	int numbers[NUMBERS];
+	int domain; /* of socket(2); 0: any */
+};
+
+#ifdef SYS_epoll_wait
+#define OLD_EPOLL_WAIT (SYS_epoll_wait + 1)
+#define OLD_ACCESS     (SYS_access + 1)
+#define OLD_POLL       (SYS_poll + 1)
+
+#else
+#define OLD_EPOLL_WAIT 0
+#define OLD_ACCESS     0
+#define OLD_POLL       0
+#endif
+
+/* In the order of the table; each number and 1. What the C library itself cannot do without is in the page's text. */
+/* clang-format off */
+static const struct refusal refusals[] = {
+	{"accept4", "connections that come in, over `iwarp`", {SYS_accept4 + 1}, 0},
+	{"access, faccessat2", "whether the devices of a provider exist", {SYS_faccessat + 1, SYS_faccessat2 + 1, OLD_ACCESS}, 0},
+	{"bind", "listeners; the source of a connection", {SYS_bind + 1}, 0},
+	{"capget", "whether the process has CAP_NET_ADMIN", {SYS_capget + 1}, 0},
+	{"clone3", "threads; the C library then uses clone", {SYS_clone3 + 1}, 0},
+	{"clone3, clone", "the service thread", {SYS_clone3 + 1, SYS_clone + 1}, 0},
+	{"connect", "connections over `iwarp`; paths to a peer", {SYS_connect + 1}, 0},
+	{"dup3", "a trace file that replaces another one", {SYS_dup3 + 1}, 0},
+	{"epoll_create1", "the service thread and the engine of `iwarp`", {SYS_epoll_create1 + 1}, 0},
+	{"epoll_ctl", "descriptors that the service thread and `iwarp` watch", {SYS_epoll_ctl + 1}, 0},
+	{"epoll_wait, epoll_pwait", "the service thread and the engine of `iwarp`", {SYS_epoll_pwait + 1, OLD_EPOLL_WAIT}, 0},
+	{"eventfd2", "waking threads; descriptors of event dispatchers", {SYS_eventfd2 + 1}, 0},
+	{"fcntl", "descriptors that do not block, and copies of them", {SYS_fcntl + 1}, 0},
+	{"getdents64", "the folder of providers", {SYS_getdents64 + 1}, 0},
+	{"getpeername", "the address of a peer", {SYS_getpeername + 1}, 0},
+	{"getrandom", "keys; otherwise /dev/urandom is read", {SYS_getrandom + 1}, 0},
+	{"getrandom, openat", "keys, and files besides", {SYS_getrandom + 1, SYS_openat + 1}, 0},
+	{"getsockname", "the own address of a socket", {SYS_getsockname + 1}, 0},
+	{"getsockopt", "state and segment size of a connection", {SYS_getsockopt + 1}, 0},
+	{"getuid", "whether the policy names the user", {SYS_getuid + 1}, 0},
+	{"ioctl", "flags and MTU of interfaces", {SYS_ioctl + 1}, 0},
+	{"listen", "listeners over `iwarp`", {SYS_listen + 1}, 0},
+	{"madvise", "hints about memory", {SYS_madvise + 1}, 0},
+	{"membarrier", "cheaper posts; without it they cost a locked instruction", {SYS_membarrier + 1}, 0},
+	{"msync", "whether memory is mapped", {SYS_msync + 1}, 0},
+	{"nanosleep, clock_nanosleep", "a free call that waits for other calls", {SYS_clock_nanosleep + 1, SYS_nanosleep + 1}, 0},
+	{"openat", "configuration, providers, /proc", {SYS_openat + 1}, 0},
+	{"ppoll, poll", "the sleep of a wait over `iwarp`", {SYS_ppoll + 1, OLD_POLL}, 0},
+	{"prctl", "names of threads", {SYS_prctl + 1}, 0},
+	{"recvmsg, recvfrom", "data that comes in; interfaces", {SYS_recvmsg + 1, SYS_recvfrom + 1}, 0},
+	{"sched_yield", "waits of some instructions", {SYS_sched_yield + 1}, 0},
+	{"sendto, sendmsg, sendmmsg", "data that goes out; questions about interfaces", {SYS_sendto + 1, SYS_sendmsg + 1, SYS_sendmmsg + 1}, 0},
+	{"set_robust_list", "the C library; not needed", {SYS_set_robust_list + 1}, 0},
+	{"setsockopt", "how a connection is sent, kept alive and reset", {SYS_setsockopt + 1}, 0},
+	{"shutdown", "the orderly end of a connection", {SYS_shutdown + 1}, 0},
+	{"socket", "everything over `iwarp`", {SYS_socket + 1}, 0},
+	{"socket (AF_NETLINK)", "the list of interfaces, and news of them", {SYS_socket + 1}, AF_NETLINK},
+	{"timerfd_create", "timers", {SYS_timerfd_create + 1}, 0},
+	{"timerfd_settime", "timers", {SYS_timerfd_settime + 1}, 0},
+};
+/* clang-format on */
+
+#define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+enum outcome {
+	WORKS,
+	REFUSED,
+	UNNAMED,
+	CRASHED,
+	HUNG,
+	SPUN,
+	NO_FILTER
+};
+
+static const char *const outcomes[] = {
+	[WORKS] = "works",
+	[REFUSED] = "error",
+	[UNNAMED] = "an error without a name",
+	[SPUN] = "it used a processor all the time",
+	[CRASHED] = "a crash",
+	[HUNG] = "it never ended",
+	[NO_FILTER] = "no filter",
+};
+
+struct plan {
+	const struct refusal *refusal;
+	const char *adapter;
+	int error;
+	bool later;
+};
+
+/* What a child tells, in memory that both have. */
+struct told {
+	struct life_report report;
+	bool unfiltered;
+	char call[64];
+	atomic_uint length;
+	char lines[16384];
+};
+
+/* A case, while its process runs. */
+struct running {
+	struct plan plan;
+	struct told *told;
+	pid_t child;
+	time_t begin;
+};
+
+/* Of this child. */
+static struct told *told;
+static const struct plan *plan;
+
+static void
+take_line(void *context, int level, const char *where, const char *text)
+{
+	char line[512];
+	int n = snprintf(line, sizeof(line), "%d %s: %s\n", level, where, text);
+	unsigned at;
+
+	(void)context;
+	if (n < 0 || level > ITX_LOG_INFO)
+		return;
+	n = n < (int)sizeof(line) ? n : (int)sizeof(line) - 1;
+	at = atomic_fetch_add(&told->length, (unsigned)n);
+	if (at + (unsigned)n < sizeof(told->lines))
+		memcpy(told->lines + at, line, (size_t)n);
+}
+
+/* From now on, in each thread of this process. */
+static void
+refuse(void)
+{
+	const struct refusal *refusal = plan->refusal;
+	struct sock_filter filter[8 + 2 * NUMBERS];
+	struct sock_fprog program = {0, filter};
+	unsigned n = 0;
+
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						   offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < NUMBERS && refusal->numbers[i] != 0; i++) {
+		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							   (unsigned)refusal->numbers[i] - 1, 0,
+							   refusal->domain != 0 ? 3 : 1);
+		if (refusal->domain != 0) {
+			filter[n++] = (struct sock_filter)BPF_STMT(
+				BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args));
+			filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+								   (unsigned)refusal->domain, 0, 1);
+		}
+		filter[n++] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)plan->error);
+	}
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	program.len = (unsigned short)n;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) !=
+		    0) {
+		told->unfiltered = true;
+		_exit(0);
+	}
+}
+
+static void
+run_child(void)
+{
+	const struct rlimit none = {0, 0};
+	struct life_report report;
+
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)setenv("ITAPI_LOG", "info", 1);
+	itx_log_set_writer(take_line, NULL);
+	if (!plan->later)
+		refuse();
+	life_run_then(plan->adapter, &report, plan->later ? refuse : NULL);
+	told->report = report;
+	if (report.wrong != NULL)
+		(void)snprintf(told->call, sizeof(told->call), "%s", report.wrong);
+	else if (report.shortage != NULL)
+		(void)snprintf(told->call, sizeof(told->call), "%s", report.shortage);
+	_exit(0);
+}
+
+static void
+start(struct running *running)
+{
+	running->begin = time(NULL);
+	running->told = mmap(NULL, sizeof(*running->told), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fflush(stdout);
+	running->child = running->told != MAP_FAILED ? fork() : -1;
+	if (running->child < 0) {
+		perror("a case");
+		exit(1);
+	}
+	if (running->child == 0) {
+		told = running->told;
+		plan = &running->plan;
+		run_child();
+	}
+}
+
+/* Does a line of the log say what was refused? */
+static bool
+is_named(const struct running *running)
+{
+	const char *name = running->plan.refusal->name;
+	char first[64];
+
+	(void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, " ,"), name);
+	return strstr(running->told->lines, strerror(running->plan.error)) != NULL ||
+	       strstr(running->told->lines, first) != NULL;
+}
+
+/* Wait until its process has ended. */
+static enum outcome
+judge(const struct running *running)
+{
+	const struct timespec nap = {.tv_nsec = 2 * 1000 * 1000};
+	struct rusage used = {0};
+	int status = 0;
+
+	while (wait4(running->child, &status, WNOHANG, &used) == 0) {
+		if (time(NULL) - running->begin >= PATIENCE) {
+			(void)kill(running->child, SIGKILL);
+			(void)waitpid(running->child, &status, 0);
+			return HUNG;
+		}
+		(void)nanosleep(&nap, NULL);
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return CRASHED;
+	if (running->told->unfiltered)
+		return NO_FILTER;
+	if (used.ru_utime.tv_sec + used.ru_stime.tv_sec >= CPU_SECONDS)
+		return SPUN;
+	if (running->told->report.whole)
+		return WORKS;
+	return is_named(running) ? REFUSED : UNNAMED;
+}
+
+/* The cases of all cells of a row, and of both errors: the outcome of both, or each. */
+static void
+print_row(const struct refusal *refusal)
+{
+	static const char *const adapters[] = {"iwarp:lo", "iwarp:lo", "emul:ib", "emul:ib"};
+	struct running cases[4][2];
+
+	printf("| `%s` | %s |", refusal->name, refusal->use);
+	for (unsigned i = 0; i < 8; i++) {
+		cases[i / 2][i % 2].plan = (struct plan){
+			refusal, adapters[i / 2], i % 2 == 0 ? EPERM : ENOSYS, i / 2 % 2 == 1};
+		start(&cases[i / 2][i % 2]);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		enum outcome first = judge(&cases[i][0]), second = judge(&cases[i][1]);
+
+		if (first == second)
+			printf(" %s |", outcomes[first]);
+		else
+			printf(" EPERM: %s; ENOSYS: %s |", outcomes[first], outcomes[second]);
+	}
+	printf("\n");
+	fflush(stdout);
+}
+
+static int
+print_table(void)
+{
+	printf("| refused | what for | `iwarp`, at the start | `iwarp`, later | `emul`, at the "
+	       "start | "
+	       "`emul`, later |\n|---|---|---|---|---|---|\n");
+	for (unsigned i = 0; i < REFUSALS; i++)
+		print_row(&refusals[i]);
+	return 0;
+}
+
+/* The cell of the page; "" if there is none. */
+static void
+expected(const char *page, const struct plan *of, char *text, size_t room)
+{
+	const struct refusal *refusal = of->refusal;
+	unsigned column = (strncmp(of->adapter, "emul", 4) == 0 ? 2u : 0u) + (of->later ? 1u : 0u);
+	char begin[512], cell[128];
+	const char *at;
+
+	(void)snprintf(begin, sizeof(begin), "| `%s` | %s | ", refusal->name, refusal->use);
+	text[0] = '\0';
+	at = strstr(page, begin);
+	if (at == NULL)
+		return;
+	at += strlen(begin);
+	while (column-- > 0) {
+		at = strstr(at, " | ");
+		if (at == NULL)
+			return;
+		at += 3;
+	}
+	(void)snprintf(cell, sizeof(cell), "%.*s", (int)strcspn(at, "|") - 1, at);
+	at = strstr(cell, of->error == EPERM ? "EPERM: " : "ENOSYS: ");
+	at = at != NULL ? strchr(at, ' ') + 1 : cell;
+	(void)snprintf(text, room, "%.*s", (int)strcspn(at, ";"), at);
+}
+
+static char *
+read_page(const char *path)
+{
+	static char text[65536];
+	FILE *file = fopen(path, "r");
+	size_t n = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file != NULL)
+		(void)fclose(file);
+	text[n] = '\0';
+	return text;
+}
+
+static bool
+report(unsigned number, const struct running *running, const char *page)
+{
+	const struct plan *of = &running->plan;
+	enum outcome outcome = judge(running);
+	const char *when = of->later ? "later" : "start";
+	char said[128];
+	bool good;
+
+	if (outcome == NO_FILTER) {
+		printf("ok %u /itapi/%s/sandbox/%s/%s # SKIP this kernel lets no process filter "
+		       "its "
+		       "system calls\n",
+		       number, of->adapter, of->refusal->name, when);
+		return true;
+	}
+	expected(page, of, said, sizeof(said));
+	good = (outcome == WORKS || outcome == REFUSED) && strcmp(said, outcomes[outcome]) == 0;
+	printf("%s %u /itapi/%s/sandbox/%s/%s\n", good ? "ok" : "not ok", number, of->adapter,
+	       of->refusal->name, when);
+	if (!good)
+		printf("# %s: %s; the page says '%s'; %s: %d\n%s", strerror(of->error),
+		       outcomes[outcome], said, running->told->call,
+		       (int)running->told->report.status, running->told->lines);
+	(void)munmap(running->told, sizeof(*running->told));
+	return good;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct running cases[2 * REFUSALS];
+	unsigned started = 0;
+	bool good = true;
+	const char *page;
+
+	if (argc == 2 && strcmp(argv[1], "--table") == 0)
+		return print_table();
+	if (argc < 3)
+		return 2;
+	page = read_page(argv[2]);
+	printf("1..%u\n", (unsigned)(2 * REFUSALS));
+	for (unsigned i = 0; i < 2 * REFUSALS; i++) {
+		for (; started < 2 * REFUSALS && started < i + AT_ONCE; started++) {
+			cases[started].plan =
+				(struct plan){&refusals[started / 2], argv[1],
+					      argc > 3 ? ENOSYS : EPERM, started % 2 == 1};
+			start(&cases[started]);
+		}
+		good &= report(i + 1, &cases[i], page);
+	}
+	return good ? 0 : 1;
+}
