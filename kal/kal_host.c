@@ -89,7 +89,11 @@ open_descriptors(struct kal_host *host)
 		       0;
 }
 
-/* The service thread must not run signal handlers of the application: it starts with all signals blocked. */
+/*
+ * The service thread must not run signal handlers of the application: it starts with all signals blocked. The exceptions are
+ * SIGBUS and SIGSEGV, which the kernel sends to the thread that caused them: blocked, they would end the process, and the engines
+ * handle those of lost pages.
+ */
 static bool
 start_thread(struct kal_host *host)
 {
@@ -97,6 +101,8 @@ start_thread(struct kal_host *host)
 	int error;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&host->thread, NULL, kal_host_serve, host);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
