@@ -1215,7 +1215,11 @@ it_status_t it_lmr_create20(IN it_pz_handle_t pz_handle, IN void *addr, IN it_le
  *
  * An adapter in software pins nothing, but makes every page present, as pinning does: pages that were
  * never touched take memory then, and pages of a private mapping that may be written are copied. The
- * call takes the longer the larger the region is, while other calls on the IA go on.
+ * call takes the longer the larger the region is, while other calls on the IA go on. If a page is
+ * lost later, because the application unmaps or protects it or any process truncates its file, an
+ * access to it ends its connection; on x86-64 the process lives. For that a software adapter handles
+ * SIGBUS and SIGSEGV while it is open, and passes other faults to the handler that was there before.
+ * A thread that calls the library must not block these signals.
  *
  * A context is never 0 on iWARP. Access is checked to the byte. The sink of an RDMA Read needs
  * #IT_PRIV_REMOTE_WRITE where it_ia_info_t.rdma_read_requires_remote_write says so, and its endpoint

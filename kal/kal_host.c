@@ -130,7 +130,11 @@ open_descriptors(struct kal_host *host)
 	return watch_own(host, &host->timer) && watch_own(host, &host->poke);
 }
 
-/* The service thread must not run signal handlers of the application: it starts with all signals blocked. */
+/*
+ * The service thread must not run signal handlers of the application: it starts with all signals blocked. The exceptions are
+ * SIGBUS and SIGSEGV, which the kernel sends to the thread that caused them: blocked, they would end the process, and the engines
+ * handle those of lost pages.
+ */
 bool
 kal_host_start_thread(struct kal_host *host)
 {
@@ -139,6 +143,8 @@ kal_host_start_thread(struct kal_host *host)
 	int error;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&thread, NULL, kal_host_serve, host);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

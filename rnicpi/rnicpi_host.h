@@ -194,8 +194,8 @@ struct ri_host {
 	/**
 	 * Makes @p mem, of which the caller has set addr and length, reachable, and sets its base. @p owner is
 	 * ri_owner::mem_owner. It checks that the range is mapped with the rights in @p access (RI_ACCESS_* bits), and
-	 * makes all of its pages present, which takes the longer the larger it is. The caller keeps @p mem until
-	 * ri_host::mem_detach, and owns no lock.
+	 * makes all of its pages present, which takes the longer the larger it is; later they may be lost [RI 5.9]. The
+	 * caller keeps @p mem until ri_host::mem_detach, and owns no lock.
 	 * - Results: RI_ERR_ADDRESS: the range wraps, is not mapped, has a page without memory, or @p owner is
 	 *   unknown; RI_ERR_ACCESS: mapped without a right, or memory of a device; RI_ERR_RESOURCES: memory ran out;
 	 *   RI_ERR_FATAL: child of a fork. Clause: [RI 11.3.1], [RI 11.3.3].

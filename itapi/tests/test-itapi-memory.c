@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Memory without pages cannot be registered [IT 8.4.7]. */
+/*
+ * Memory without pages cannot be registered [IT 8.4.7], and an access to a registered page that is lost later ends the
+ * connection, not the process [IT 8.4.10].
+ */
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "it_pair.h"
+
+#define SIGNALED IT_COMPLETION_FLAG
 
 static size_t page;
 
@@ -122,6 +129,326 @@ test_limit(void)
 	g_assert_cmpint(munmap(at, length), ==, 0);
 }
 
+/* --- lost pages ------------------------------------------------------------------------------ */
+
+/* Processors on which a lost page ends the process; valgrind does not keep all registers at each access. */
+static bool
+is_guarded(void)
+{
+	const char *preload = g_getenv("LD_PRELOAD");
+
+#if !defined(__x86_64__)
+	return false;
+#endif
+	return preload == NULL || strstr(preload, "vgpreload") == NULL;
+}
+
+/* How pages are lost. */
+enum loss {
+	CUT, /* the file is truncated */
+	UNMAPPED,
+	PROTECTED, /* against every access */
+	LOSSES
+};
+
+/* A region of its own: pages of a file, which can be lost. */
+struct victim {
+	int fd;
+	uint8_t *at;
+	size_t length;
+	it_lmr_handle_t lmr;
+	it_rmr_context_t context;
+};
+
+static void
+victim_make(struct victim *v, const struct end *end, size_t length)
+{
+	v->length = length;
+	v->fd = memfd_create("memory", MFD_CLOEXEC);
+	g_assert_cmpint(ftruncate(v->fd, (off_t)length), ==, 0);
+	v->at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd, 0);
+	g_assert_true(v->at != MAP_FAILED);
+	memset(v->at, 0x11, length);
+	pair_ok(it_lmr_create21(end->pz, v->at, NULL, length, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL,
+				IT_LMR_FLAG_NONE, 0, &v->lmr, &v->context));
+}
+
+/* All pages from that offset on are lost. */
+static void
+victim_lose(struct victim *v, size_t from, enum loss how)
+{
+	if (how == CUT)
+		g_assert_cmpint(ftruncate(v->fd, (off_t)from), ==, 0);
+	else if (how == UNMAPPED)
+		g_assert_cmpint(munmap(v->at + from, v->length - from), ==, 0);
+	else
+		g_assert_cmpint(mprotect(v->at + from, v->length - from, PROT_NONE), ==, 0);
+}
+
+static void
+victim_end(struct victim *v)
+{
+	pair_ok(it_lmr_free(v->lmr));
+	g_assert_cmpint(munmap(v->at, v->length), ==, 0);
+	g_assert_cmpint(close(v->fd), ==, 0);
+}
+
+static it_lmr_triplet_t
+victim_segment(const struct victim *v, size_t length)
+{
+	return (it_lmr_triplet_t){.lmr = v->lmr, .addr.abs = v->at, .length = length};
+}
+
+/* The accesses that a lost page can meet; L: at the side that posts, R: at its peer. */
+enum access {
+	WRITE_R,
+	WRITE_L,
+	READ_R,
+	READ_L,
+	SEND_R,
+	SEND_L,
+	ATOMIC_R,
+	ATOMIC_L
+};
+
+static void
+post(struct pair *pair, enum access access, const struct victim *v, size_t length)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t lost = victim_segment(v, length), good = end_segment(a, 0, length);
+	it_rdma_addr_t lost_at = it_make_rdma_addr_absolute(v->at);
+	it_rdma_addr_t good_at = it_make_rdma_addr_absolute(b->buffer);
+
+	switch (access) {
+	case WRITE_R:
+		pair_ok(it_post_rdma_write(a->ep, &good, 1, 1, SIGNALED, lost_at, v->context));
+		break;
+	case WRITE_L:
+		pair_ok(it_post_rdma_write(a->ep, &lost, 1, 1, SIGNALED, good_at, b->context));
+		break;
+	case READ_R:
+		pair_ok(it_post_rdma_read(a->ep, &good, 1, 1, SIGNALED, lost_at, v->context));
+		break;
+	case READ_L:
+		pair_ok(it_post_rdma_read(a->ep, &lost, 1, 1, SIGNALED, good_at, b->context));
+		break;
+	case SEND_R:
+		pair_ok(it_post_recv((it_handle_t)b->ep, &lost, 1, 7, 0));
+		pair_ok(it_post_send(a->ep, &good, 1, 1, SIGNALED));
+		break;
+	case SEND_L:
+		pair_ok(end_recv(b, length, 7));
+		pair_ok(it_post_send(a->ep, &lost, 1, 1, SIGNALED));
+		break;
+	case ATOMIC_R:
+		good.length = 8;
+		pair_ok(it_post_atomic(a->ep, IT_FETCH_AND_ADD, 5, 0, &good, 1, SIGNALED, lost_at,
+				       v->context));
+		break;
+	case ATOMIC_L:
+	default:
+		lost.length = 8;
+		pair_ok(it_post_atomic(a->ep, IT_COMPARE_AND_SWAP, 5, 0, &lost, 1, SIGNALED,
+				       good_at, b->context));
+		break;
+	}
+}
+
+/* What the side that posted learns. iWARP completes a Write or Send when TCP has it. */
+static void
+judge(struct pair *pair, enum access access)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	bool iwarp = a->info->transport_type == IT_IWARP_TCP_TRANSPORT;
+	bool tcp = g_str_has_prefix(pair_adapter(), "iwarp");
+	it_event_t done = end_next(a->request);
+	it_dto_status_t wanted = IT_DTO_ERR_LOCAL_PROTECTION;
+
+	if (access == WRITE_R || access == SEND_R)
+		wanted = iwarp ? IT_DTO_SUCCESS : IT_DTO_ERR_REMOTE_RESPONDER;
+	else if (access == READ_R || access == ATOMIC_R)
+		wanted = iwarp && !tcp ? IT_DTO_ERR_FLUSHED : IT_DTO_ERR_REMOTE_RESPONDER;
+	else if ((access == READ_L || access == ATOMIC_L) && tcp)
+		wanted = IT_DTO_ERR_FLUSHED; /* as if the key had been revoked meanwhile */
+	g_assert_cmpuint(done.dto_cmpl.cookie, ==, 1);
+	/* A Write or Send that TCP has not taken yet is told of, or flushed. */
+	if (!tcp || wanted != IT_DTO_SUCCESS)
+		g_assert_cmpint(done.dto_cmpl.dto_status, ==, wanted);
+	if (access == SEND_R)
+		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 7, IT_DTO_ERR_LOCAL_PROTECTION);
+	else if (access == SEND_L)
+		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 7, IT_DTO_ERR_FLUSHED);
+	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+}
+
+/* One access; `from`: the first byte that is lost; `length`: of the access. Afterwards a new connection works. */
+static void
+lose(struct pair *pair, enum access access, enum loss how, size_t from, size_t length)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	bool local =
+		access == WRITE_L || access == READ_L || access == SEND_L || access == ATOMIC_L;
+	struct victim v;
+
+	g_test_message("access %d, loss %d, from %zu, length %zu", access, how, from, length);
+	victim_make(&v, local ? a : b, 32 * page);
+	pair_establish(pair);
+	victim_lose(&v, from, how);
+	post(pair, access, &v, length);
+	judge(pair, access);
+	victim_end(&v);
+	end_new_ep(a);
+	end_new_ep(b);
+}
+
+static void
+lose_each(struct pair *pair, enum access first, enum access last)
+{
+	static const size_t lengths[] = {64, 100000};
+
+	if (!is_guarded()) {
+		g_test_skip("a lost page ends the process here");
+		return;
+	}
+	for (enum access access = first; access <= last; access++) {
+		bool atomic = access == ATOMIC_R || access == ATOMIC_L;
+
+		if (atomic && !end_has(&pair->active, NEEDS_ATOMICS))
+			continue;
+		for (enum loss how = CUT; how < LOSSES; how++) {
+			for (size_t i = 0; i < (atomic ? 1 : G_N_ELEMENTS(lengths)); i++)
+				lose(pair, access, how, 0, lengths[i]);
+		}
+		if (!atomic)
+			lose(pair, access, CUT, 5 * page, 100000);
+	}
+}
+
+static void
+test_lost_writes(struct pair *pair)
+{
+	lose_each(pair, WRITE_R, WRITE_L);
+}
+
+static void
+test_lost_reads(struct pair *pair)
+{
+	lose_each(pair, READ_R, READ_L);
+}
+
+static void
+test_lost_sends(struct pair *pair)
+{
+	lose_each(pair, SEND_R, SEND_L);
+}
+
+static void
+test_lost_atomics(struct pair *pair)
+{
+	lose_each(pair, ATOMIC_R, ATOMIC_L);
+}
+
+/* The same without CRC, where iWARP gives payload to the socket, and takes it, in place. */
+static void
+test_lost_in_place(void)
+{
+	struct pair pair;
+
+	g_setenv("ITAPI_MPA_CRC", "off", TRUE);
+	if (pair_open(&pair)) {
+		lose_each(&pair, WRITE_R, SEND_L);
+		pair_close(&pair);
+	} else {
+		g_test_skip("no such adapter");
+	}
+	g_unsetenv("ITAPI_MPA_CRC");
+}
+
+/* The thread of the application sleeps, and the service thread meets the lost page. */
+static void
+test_lost_while_asleep(struct pair *pair)
+{
+	struct victim v;
+
+	if (!is_guarded()) {
+		g_test_skip("a lost page ends the process here");
+		return;
+	}
+	victim_make(&v, &pair->passive, page);
+	pair_establish(pair);
+	victim_lose(&v, 0, CUT);
+	post(pair, WRITE_R, &v, 64);
+	g_usleep(100 * 1000);
+	judge(pair, WRITE_R);
+	victim_end(&v);
+}
+
+/* --- the application's own faults ------------------------------------------------------------ */
+
+static void
+own_handler(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	_exit(sig == SIGSEGV && info->si_addr == (void *)64 ? 42 : 1);
+}
+
+/* In a child: end by a fault of the application itself, with a handler of its own or without one. */
+static int
+child_faults(bool handler, bool before)
+{
+	struct sigaction own = {.sa_sigaction = own_handler, .sa_flags = SA_SIGINFO};
+	volatile char *volatile nowhere = (volatile char *)64;
+	int status = 0;
+	pid_t child = fork();
+
+	g_assert_cmpint(child, >=, 0);
+	if (child == 0) {
+		it_ia_handle_t ia = NULL;
+
+		if (!handler)
+			signal(SIGSEGV, SIG_DFL);
+		if (handler && before)
+			sigaction(SIGSEGV, &own, NULL);
+		if (it_ia_create(pair_adapter(), 2, 1, &ia) != IT_SUCCESS)
+			_exit(2);
+		if (handler && !before)
+			sigaction(SIGSEGV, &own, NULL);
+		*nowhere = 1;
+		_exit(3);
+	}
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	return status;
+}
+
+static void
+test_own_faults(void)
+{
+	it_ia_handle_t ia = NULL;
+	struct sigaction was, now;
+	int status;
+
+	g_assert_cmpint(sigaction(SIGBUS, NULL, &was), ==, 0);
+	if (it_ia_create(pair_adapter(), 2, 1, &ia) != IT_SUCCESS) {
+		g_test_skip("no such adapter");
+		return;
+	}
+	pair_ok(it_ia_free(ia));
+	g_assert_cmpint(sigaction(SIGBUS, NULL, &now), ==, 0);
+	g_assert_true(was.sa_handler == now.sa_handler);
+	status = child_faults(true, true);
+	g_assert_true(WIFEXITED(status));
+	g_assert_cmpint(WEXITSTATUS(status), ==, 42);
+	status = child_faults(true, false);
+	g_assert_true(WIFEXITED(status));
+	g_assert_cmpint(WEXITSTATUS(status), ==, 42);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	status = child_faults(false, false);
+	g_assert_true(WIFSIGNALED(status));
+	g_assert_cmpint(WTERMSIG(status), ==, SIGSEGV);
+#endif
+}
+
 static void
 add_tests(void)
 {
@@ -129,6 +456,13 @@ add_tests(void)
 	pair_add("memory/refused", test_refused);
 	pair_add_for(NEEDS_LMR_MODIFY, "memory/rights", test_rights);
 	pair_add_bare("memory/limit", test_limit);
+	pair_add("memory/lost-writes", test_lost_writes);
+	pair_add("memory/lost-reads", test_lost_reads);
+	pair_add("memory/lost-sends", test_lost_sends);
+	pair_add_for(NEEDS_ATOMICS, "memory/lost-atomics", test_lost_atomics);
+	pair_add_bare("memory/lost-in-place", test_lost_in_place);
+	pair_add("memory/lost-while-asleep", test_lost_while_asleep);
+	pair_add_bare("memory/own-faults", test_own_faults);
 }
 
 int

@@ -3,6 +3,7 @@
 
 /* Atomics on words of registered memory, by the processor's own instructions. */
 #include "vsw_atomic.h"
+#include "vsw_guard.h"
 
 uint64_t *
 vsw_atomic_word(const struct vsw_mem_use *use)
@@ -15,21 +16,19 @@ vsw_atomic_word(const struct vsw_mem_use *use)
 	return (uint64_t *)(void *)piece;
 }
 
-bool
+enum vsw_atomic_result
 vsw_atomic(const struct vsw_mem_use *word, bool swap, const struct ri_wr_remote *operand,
 	   uint64_t *old)
 {
 	uint64_t *target = vsw_atomic_word(word);
+	bool swapped, there;
 
 	if (target == NULL)
-		return false;
-	if (!swap) {
-		*old = __atomic_fetch_add(target, operand->operand, __ATOMIC_SEQ_CST);
-		return true;
-	}
+		return VSW_ATOMIC_NO_WORD;
 	*old = operand->operand;
-	/* On failure *old becomes the value found; on success that was the value expected. */
-	(void)__atomic_compare_exchange_n(target, old, operand->swap, false, __ATOMIC_SEQ_CST,
-					  __ATOMIC_SEQ_CST);
-	return true;
+	if (swap)
+		there = vsw_guarded_swap(target, old, operand->swap, &swapped);
+	else
+		there = vsw_guarded_add(target, operand->operand, old);
+	return there ? VSW_ATOMIC_DONE : VSW_ATOMIC_LOST;
 }

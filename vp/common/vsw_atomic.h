@@ -12,11 +12,17 @@
  * copied through the host).
  */
 uint64_t *vsw_atomic_word(const struct vsw_mem_use *use);
+/* What became of an atomic. */
+enum vsw_atomic_result {
+	VSW_ATOMIC_DONE = 0,
+	VSW_ATOMIC_NO_WORD, /* vsw_atomic_word gives none */
+	VSW_ATOMIC_LOST     /* its page is lost */
+};
 /*
  * Fetch and add operand->operand, or (`swap`) store operand->swap if the word equals operand->operand.
- * False: vsw_atomic_word gives no word. *old: its value before, in this processor's byte order.
+ * *old: its value before, in this processor's byte order.
  */
-bool vsw_atomic(const struct vsw_mem_use *word, bool swap, const struct ri_wr_remote *operand,
-		uint64_t *old) RI_MUST_CHECK;
+enum vsw_atomic_result vsw_atomic(const struct vsw_mem_use *word, bool swap,
+				  const struct ri_wr_remote *operand, uint64_t *old) RI_MUST_CHECK;
 
 #endif /* VSW_ATOMIC_H */

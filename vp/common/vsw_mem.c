@@ -12,6 +12,7 @@
  * Rights follow the RDMAC verbs 7.8 [RI 5.3]. A provider whose regions can always be read locally adds that
  * right before it registers.
  */
+#include "vsw_copy.h"
 #include "vsw_mem_table.h"
 
 #include <string.h>
@@ -368,25 +369,24 @@ vsw_mem_end_counted(struct vsw_mem_use *use)
 enum ri_status
 vsw_mem_copy(const struct vsw_mem_use *use, uint64_t at, void *buf, size_t len, bool write)
 {
-	if (use->ptr != NULL && write)
-		memcpy(use->ptr + at, buf, len);
-	else if (use->ptr != NULL)
-		memcpy(buf, use->ptr + at, len);
-	if (use->ptr != NULL || len == 0)
-		return RI_SUCCESS;
+	struct vsw_mem_entry *mr = use->region; /* NULL: all memory of a privileged queue pair */
+	uint64_t left = len;
 
-	struct vsw_mem_entry *mr = use->region;
-	const struct ri_host *host = mr->table->host;
-	uint64_t left = 0;
-	if (mr->num_pieces > 0) {
+	if (len == 0)
+		return RI_SUCCESS;
+	if (use->ptr != NULL || mr->num_pieces > 0) {
 		for (size_t done = 0; done < len; done += left) {
 			uint8_t *piece = vsw_mem_piece(use, at + done, &left);
+			uint8_t *own = (uint8_t *)buf + done;
+
 			left = left < len - done ? left : len - done;
-			memcpy(write ? piece : (uint8_t *)buf + done,
-			       write ? (const uint8_t *)buf + done : piece, left);
+			if (!vsw_copy(write ? piece : own, write ? own : piece, left))
+				return RI_ERR_ADDRESS;
 		}
 		return RI_SUCCESS;
 	}
+
+	const struct ri_host *host = mr->table->host;
 
 	return host->mem_copy(host->self, &mr->mems[mr->current], use->offset + at, buf, len,
 			      write);

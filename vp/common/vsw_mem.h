@@ -47,7 +47,8 @@ enum vsw_mem_result {
 	VSW_MEM_ACCESS, /* a right is missing */
 	VSW_MEM_WRAP,   /* address + length wraps */
 	VSW_MEM_BOUNDS, /* outside of the region */
-	VSW_MEM_BOUND   /* invalidate: windows are bound to the region */
+	VSW_MEM_BOUND,  /* invalidate: windows are bound to the region */
+	VSW_MEM_LOST    /* permitted, but a page of the memory exists no more [RI 5.9] */
 };
 
 /* An access: bytes [addr, addr + length) of an STag, with all of the rights `access`. */
@@ -146,7 +147,7 @@ vsw_mem_end(struct vsw_mem_use *use)
 uint8_t *vsw_mem_piece(const struct vsw_mem_use *use, uint64_t at, uint64_t *left);
 /*
  * Copy bytes from offset `at` of a use: out of the memory, or into it (`write`). RI_ERR_FATAL: the process
- * that owns the memory has ended.
+ * that owns the memory has ended; RI_ERR_ADDRESS: a page is lost.
  */
 enum ri_status vsw_mem_copy(const struct vsw_mem_use *use, uint64_t at, void *buf, size_t len,
 			    bool write) RI_MUST_CHECK;

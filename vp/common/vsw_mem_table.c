@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "ri_relax.h"
+#include "vsw_guard.h"
 
 #define PLACES_PER_ENTRY 4
 
@@ -96,6 +97,7 @@ vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries, enum ri_k
 	table->max_entries = max_entries;
 	table->keys = keys;
 	vsw_draw_init(&table->draw, host);
+	vsw_guard_open();
 	*out = table;
 	return RI_SUCCESS;
 }
@@ -103,6 +105,7 @@ vsw_mem_table_create(const struct ri_host *host, uint32_t max_entries, enum ri_k
 void
 vsw_mem_table_destroy(struct vsw_mem_table *table)
 {
+	vsw_guard_close();
 	for (uint32_t i = 0; i < VSW_MEM_CHUNKS; i++)
 		free(atomic_load(&table->chunks[i]));
 	free(table->places);
@@ -185,7 +188,9 @@ struct vsw_mem_entry *
 vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, bool counted,
 		   const void *pd)
 {
-	uint8_t octet = vsw_mem_octet(table);
+	/* The access layer's octet of a region comes with region_fill. */
+	bool given = kind == VSW_MEM_REGION && table->keys == RI_KEY_CONSUMER;
+	uint8_t octet = given ? 0 : vsw_mem_octet(table);
 	struct vsw_mem_entry *entry = slot_take_returned(table);
 
 	if (entry == NULL)

@@ -13,6 +13,8 @@
 #include "vem.h"
 #include "vsw_atomic.h"
 
+static const struct vem_fault word_lost = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
+					   RI_WC_REMOTE_OPERATION};
 static const struct vem_fault misaligned = {RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ};
 
 /* Begin the access to the word at the peer. NULL: granted. */
@@ -70,14 +72,18 @@ vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer)
 		vsw_mem_end(&word);
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
-	bool done = vsw_atomic(&word, wqe->opcode == RI_OP_CMP_SWAP, &wqe->u.remote, &old);
-	bool told = done && vsw_mem_copy(&result, 0, &old, sizeof(old), true) == RI_SUCCESS;
+	enum vsw_atomic_result done =
+		vsw_atomic(&word, wqe->opcode == RI_OP_CMP_SWAP, &wqe->u.remote, &old);
+	enum ri_status told = RI_SUCCESS;
+	if (done == VSW_ATOMIC_DONE)
+		told = vsw_mem_copy(&result, 0, &old, sizeof(old), true);
 	vsw_mem_end(&result);
 	vsw_mem_end(&word);
-	if (!done)
-		return vem_fail_there(qp, peer, &misaligned);
-	if (!told)
-		return vem_fail_here(qp, RI_WC_LOCAL_QP);
+	if (done != VSW_ATOMIC_DONE)
+		return vem_fail_there(qp, peer, done == VSW_ATOMIC_LOST ? &word_lost : &misaligned);
+	if (told != RI_SUCCESS)
+		return vem_fail_here(qp, told == RI_ERR_ADDRESS ? RI_WC_LOCAL_PROTECTION
+								: RI_WC_LOCAL_QP);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }

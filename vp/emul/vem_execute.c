@@ -75,6 +75,21 @@ remote_begin(struct ri_qp *peer, const struct vsw_wqe *wqe, bool write, struct v
 	return NULL;
 }
 
+/*
+ * A copy between the two has failed. The side whose page is lost has a local error; if it is the peer's, or its process
+ * has ended, the request fails as if the peer could not execute it. Ends the accesses. Returns whether the request is done.
+ */
+static __attribute__((cold, noinline)) bool
+copy_failed(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *local, struct vem_spans *remote)
+{
+	bool mine = vem_spans_have(local, vsw_guard_take());
+
+	vem_spans_end(remote);
+	vem_spans_end(local);
+	return mine ? vem_fail_here(qp, RI_WC_LOCAL_PROTECTION)
+		    : vem_fail_there(qp, peer, &owner_gone);
+}
+
 static bool
 do_write(struct ri_qp *qp, struct ri_qp *peer)
 {
@@ -87,7 +102,7 @@ do_write(struct ri_qp *qp, struct ri_qp *peer)
 
 	const struct vem_fault *fault = remote_begin(peer, wqe, true, &remote);
 	if (fault == NULL && !vem_spans_copy(&remote, 0, &local))
-		fault = &owner_gone;
+		return copy_failed(qp, peer, &local, &remote);
 	vem_spans_end(&remote);
 	vem_spans_end(&local);
 	if (fault != NULL)
@@ -120,11 +135,10 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 		vem_spans_end(&remote);
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
-	bool copied = vem_spans_copy(&local, 0, &remote);
+	if (!vem_spans_copy(&local, 0, &remote))
+		return copy_failed(qp, peer, &local, &remote);
 	vem_spans_end(&local);
 	vem_spans_end(&remote);
-	if (!copied)
-		return vem_fail_there(qp, peer, &owner_gone);
 	if ((wqe->flags & RI_WR_INVALIDATE) != 0 &&
 	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, wqe->sge[0].stag, false) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_MM);
@@ -140,6 +154,8 @@ static const struct vem_fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE
 static const struct vem_fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207,
 						   RI_WC_REMOTE_OPERATION};
 static const struct vem_fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
+/* Stands for a page of the message that is lost at the sender; the receive is flushed, and the sender has a local error. */
+static const struct vem_fault message_lost = {RI_EVENT_NONE, 0x0000, RI_WC_LOCAL_PROTECTION};
 static const struct vem_fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
 
 /* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
@@ -171,6 +187,22 @@ no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 	return wait_for_receive(qp, peer);
 }
 
+/* The copy of a message has failed. Ends the access to the sink. */
+static __attribute__((cold, noinline)) const struct vem_fault *
+message_failed(const struct vem_spans *message, struct vem_spans *sink, struct vsw_cqe *cqe)
+{
+	const void *lost = vsw_guard_take();
+	bool mine = vem_spans_have(sink, lost);
+
+	vem_spans_end(sink);
+	if (vem_spans_have(message, lost)) {
+		cqe->status = RI_WC_FLUSHED;
+		return &message_lost;
+	}
+	cqe->status = mine ? RI_WC_LOCAL_PROTECTION : RI_WC_LOCAL_QP;
+	return mine ? &receive_bad : &owner_gone;
+}
+
 /* Place a message into the receive just taken. */
 static const struct vem_fault *
 send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
@@ -187,12 +219,9 @@ send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans
 		cqe->status = RI_WC_LOCAL_PROTECTION;
 		return &receive_bad;
 	}
-	bool copied = vem_spans_copy(&sink, 0, message);
+	if (!vem_spans_copy(&sink, 0, message))
+		return message_failed(message, &sink, cqe);
 	vem_spans_end(&sink);
-	if (!copied) {
-		cqe->status = RI_WC_LOCAL_QP;
-		return &owner_gone;
-	}
 	return NULL;
 }
 
@@ -250,7 +279,8 @@ send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
 		vsw_srq_pass_on(&peer->member);
 	}
 	if (fault != NULL)
-		return vem_fail_there(qp, peer, fault);
+		return fault == &message_lost ? vem_fail_here(qp, RI_WC_LOCAL_PROTECTION)
+					      : vem_fail_there(qp, peer, fault);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }

@@ -41,7 +41,27 @@ vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
 	return VSW_MEM_OK;
 }
 
-/* Copy a run through the host. False: the process that owns the memory has ended. */
+bool
+vem_spans_have(const struct vem_spans *spans, const void *fault)
+{
+	for (uint32_t i = 0; i < spans->count; i++) {
+		uint64_t left = 0;
+
+		for (uint64_t at = 0; at < spans->len[i]; at += left) {
+			const uint8_t *piece = vsw_mem_piece(&spans->use[i], at, &left);
+
+			if (piece == NULL)
+				break;
+			if (left > spans->len[i] - at)
+				left = spans->len[i] - at;
+			if (vsw_guard_is_in(fault, piece, left))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Copy a run through the host. False: the process that owns the memory has ended, or a page is lost. */
 static bool
 run_bounce(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use *from,
 	   uint64_t from_at, uint32_t len)
@@ -73,7 +93,8 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 			return run_bounce(to, to_at, from, from_at, len);
 		n = to_left < n ? (uint32_t)to_left : n;
 		n = from_left < n ? (uint32_t)from_left : n;
-		vsw_copy(there, here, n);
+		if (!vsw_copy(there, here, n))
+			return false;
 		to_at += n;
 		from_at += n;
 		len -= n;

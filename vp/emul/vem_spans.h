@@ -52,8 +52,8 @@ vem_spans_end(struct vem_spans *spans)
 }
 
 /*
- * Copy all of `from` to `to`, from byte `at` on, in order. False: `to` has no room, or the process that owns
- * the memory has ended. Inlined for one segment at each side, in one piece, where it fits.
+ * Copy all of `from` to `to`, from byte `at` on, in order. False: `to` has no room, the process that owns
+ * the memory has ended, or a page is lost (vem_spans_have). Inlined for one segment at each side, in one piece, where it fits.
  */
 bool vem_spans_copy_all(const struct vem_spans *to, uint32_t at, const struct vem_spans *from);
 static inline bool
@@ -62,9 +62,11 @@ vem_spans_copy(const struct vem_spans *to, uint32_t at, const struct vem_spans *
 	if (from->count != 1 || to->count != 1 || at > to->len[0] ||
 	    from->len[0] > to->len[0] - at || from->use[0].ptr == NULL || to->use[0].ptr == NULL)
 		return vem_spans_copy_all(to, at, from);
-	vsw_copy(to->use[0].ptr + at, from->use[0].ptr, from->len[0]);
-	return true;
+	return vsw_copy(to->use[0].ptr + at, from->use[0].ptr, from->len[0]);
 }
+
+/* Is that address, of vsw_guard_take, in the memory of these? */
+bool vem_spans_have(const struct vem_spans *spans, const void *fault);
 
 /* Copy `len` bytes, at most VEM_GRH, to the front of `to`. False: as above. */
 bool vem_spans_fill(const struct vem_spans *to, const uint8_t *octets, uint32_t len);

@@ -114,12 +114,15 @@ receive_ready(struct ri_qp *qp, uint32_t length)
 	return atomic_load(&qp->rx_have) && qp->rx_wqe->length >= VEM_GRH + length;
 }
 
-/* Place header and data into the receive that is taken. */
-static enum ri_wc_status
+#define UD_MESSAGE_LOST UINT32_MAX /* of ud_place: a page of the sender is lost */
+
+/* Place header and data into the receive that is taken. Returns its status, or UD_MESSAGE_LOST. */
+static uint32_t
 ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
 	 uint32_t length)
 {
 	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
+	uint32_t status = RI_WC_SUCCESS;
 	struct vem_spans sink;
 	uint8_t grh[VEM_GRH];
 
@@ -129,26 +132,37 @@ ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spa
 	memcpy(grh, target->grh, sizeof(grh));
 	grh[4] = (uint8_t)(counted >> 8);
 	grh[5] = (uint8_t)counted;
-	bool copied =
-		vem_spans_fill(&sink, grh, VEM_GRH) && vem_spans_copy(&sink, VEM_GRH, message);
+	if (!vem_spans_fill(&sink, grh, VEM_GRH) || !vem_spans_copy(&sink, VEM_GRH, message)) {
+		const void *lost = vsw_guard_take();
+
+		if (vem_spans_have(message, lost))
+			status = UD_MESSAGE_LOST;
+		else
+			status = vem_spans_have(&sink, lost) ? RI_WC_LOCAL_PROTECTION
+							     : RI_WC_LOCAL_QP;
+	}
 	vem_spans_end(&sink);
-	return copied ? RI_WC_SUCCESS : RI_WC_LOCAL_QP;
+	return status;
 }
 
-/* The caller owns the role `rx` of `to`. */
-static void
+/* The caller owns the role `rx` of `to`. False: a page of the message is lost; the receive stays. */
+static bool
 ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
 	if (atomic_load(&to->state) != RI_QPS_RTS || !receive_ready(to, wqe->length))
-		return;
+		return true;
+
+	uint32_t status = ud_place(to, &qp->tx_target, message, wqe->length);
+	if (status == UD_MESSAGE_LOST)
+		return false;
 
 	struct vsw_cqe cqe = {
 		.wr_id = to->rx_wqe->wr_id,
 		.qp_ctx = to->ctx,
 		.byte_len = VEM_GRH + wqe->length,
-		.status = (uint8_t)ud_place(to, &qp->tx_target, message, wqe->length),
+		.status = (uint8_t)status,
 		.opcode = RI_OP_RECV_UD,
 		.flags = RI_WC_RECEIVE | RI_WC_GRH,
 		.src_qpn = qp->who.qpn,
@@ -163,6 +177,7 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 	if (cqe.status != RI_WC_SUCCESS)
 		ud_qp_fail(to, (enum ri_wc_status)cqe.status);
 	vem_rq_complete(to, &cqe);
+	return true;
 }
 
 /* The key that is sent: a controlled one only if the sender may use it, otherwise the queue pair's own. */
@@ -176,9 +191,12 @@ ud_key_of(const struct ri_qp *qp)
 	return key;
 }
 
-/* Deliver or drop the datagram. False: another thread owns the role for the receives; try again. */
+/*
+ * Deliver or drop the datagram. False: another thread owns the role for the receives; try again. *there: all pages of the
+ * message were there.
+ */
 static bool
-ud_hand_over(struct ri_qp *qp, const struct vem_spans *message)
+ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
 {
 	struct ri_qp *to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
 	bool done = true;
@@ -192,7 +210,7 @@ ud_hand_over(struct ri_qp *qp, const struct vem_spans *message)
 	if (atomic_load(&to->qkey) == ud_key_of(qp)) {
 		done = vsw_role_take(&to->rx);
 		if (done) {
-			ud_deliver(qp, to, message);
+			*there = ud_deliver(qp, to, message);
 			vem_rx_leave(to);
 		}
 	}
@@ -232,10 +250,11 @@ vem_ud_execute(struct ri_qp *qp)
 	if (vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, RI_ACCESS_LOCAL_READ,
 			    &message) != VSW_MEM_OK)
 		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
-	bool done = ud_hand_over(qp, &message);
+	bool there = true;
+	bool done = ud_hand_over(qp, &message, &there);
 	vem_spans_end(&message);
 	if (done)
-		return ud_request_finish(qp, RI_WC_SUCCESS);
+		return ud_request_finish(qp, there ? RI_WC_SUCCESS : RI_WC_LOCAL_PROTECTION);
 	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
 	return false;

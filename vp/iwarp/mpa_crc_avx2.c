@@ -12,7 +12,7 @@
 
 #include "mpa_crc_x86.h"
 
-#define AVX2 __attribute__((target("avx2,vpclmulqdq,pclmul,sse4.2")))
+#define AVX2 __attribute__((target("avx2,vpclmulqdq,pclmul,sse4.2"), MPA_CRC_GUARDED))
 
 /* The same constants in each 128 bits. */
 AVX2 static inline __m256i

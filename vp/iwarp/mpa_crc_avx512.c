@@ -21,7 +21,7 @@
 
 #include "mpa_crc_x86.h"
 
-#define AVX512 __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2")))
+#define AVX512 __attribute__((target("avx512f,avx512vl,vpclmulqdq,pclmul,sse4.2"), MPA_CRC_GUARDED))
 
 /* The same constants in each 128 bits. */
 AVX512 static inline __m512i

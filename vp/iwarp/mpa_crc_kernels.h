@@ -11,6 +11,12 @@
 #include "mpa_crc.h"
 
 /**
+ * @brief Where functions are that copy memory of an application: a page of it may be lost, and vp/common/vsw_guard.c unwinds the
+ * stack from here. Such a function makes those accesses itself, and calls no function of another section to make them.
+ */
+#define MPA_CRC_GUARDED section("vsw_guarded")
+
+/**
  * @brief The kernels for x86-64 that this processor can run, the one that is expected to be the fastest first.
  * @param[in] index  0, 1, ...
  * @return NULL behind the last one, and always on other processors

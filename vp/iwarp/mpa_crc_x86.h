@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define MPA_CRC_SSE42 __attribute__((target("sse4.2,pclmul")))
+#define MPA_CRC_SSE42 __attribute__((target("sse4.2,pclmul"), MPA_CRC_GUARDED))
 
 /**
  * @brief Forbid the compiler to load a value a second time: from here on it is what the register holds.
@@ -72,7 +72,7 @@ mpa_crc_reduce(__m128i last)
 }
 
 /** @brief Load 8 octets once. */
-static inline uint64_t
+static inline __attribute__((always_inline)) uint64_t
 mpa_crc_load64(const uint8_t *at)
 {
 	uint64_t v;

@@ -58,6 +58,7 @@ static const struct fault_rule fault_rules[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_ATOMIC]               = {0x0207, DDP,      "atomic operation is unknown or its target not aligned"},
 	[RDMAP_FAULT_PEER_CLOSED]          = {0x0207, BARE,     "peer closed in the middle of a message"},
 	[RDMAP_FAULT_STREAM_CATASTROPHIC]  = {0x0207, BARE,     "queue pair failed"},
+	[RDMAP_FAULT_MEMORY]               = {0x0207, DDP,      "page of a region was unmapped, protected or cut off its file"},
 	[RDMAP_FAULT_GLOBAL_CATASTROPHIC]  = {0x0208, BARE,     "adapter failed"},
 	[RDMAP_FAULT_HEADER_SIZE]          = {0x1000, DDP,      "segment does not have the size of its header"},
 	[RDMAP_FAULT_TAGGED_STAG]          = {0x1100, DDP,      "tagged segment names an invalid STag"},

@@ -46,6 +46,7 @@ enum rdmap_fault {
 	RDMAP_FAULT_ATOMIC,              /**< 0207 atomic operation unknown or target not aligned */
 	RDMAP_FAULT_PEER_CLOSED,         /**< 0207 FIN inside a frame or a message */
 	RDMAP_FAULT_STREAM_CATASTROPHIC, /**< 0207 CQ overflow, SRQ error, QP failed */
+	RDMAP_FAULT_MEMORY,              /**< 0207 a page of the region exists no more */
 	RDMAP_FAULT_GLOBAL_CATASTROPHIC, /**< 0208 the whole adapter failed */
 	RDMAP_FAULT_HEADER_SIZE,         /**< 1000 ULPDU too short or too long for its header */
 	RDMAP_FAULT_TAGGED_STAG,         /**< 1100 Write or Read Response: no such STag */

@@ -17,6 +17,7 @@
 #include "viw_tx_build.h"
 
 #include "vsw_atomic.h"
+#include "vsw_guard.h"
 
 #define WORD ((uint32_t)sizeof(uint64_t))
 
@@ -201,11 +202,16 @@ viw_atomic_respond(struct viw_qp *qp, const struct rdmap_atomic_request *request
 		*fault = RDMAP_FAULT_ATOMIC;
 		return false;
 	}
-	m.original = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-	while (!__atomic_compare_exchange_n(word, &m.original, word_changed(m.original, request),
-					    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		continue;
+	bool there = vsw_guarded_load(word, &m.original);
+	bool swapped = false;
+	while (there && !swapped)
+		there = vsw_guarded_swap(word, &m.original, word_changed(m.original, request),
+					 &swapped);
 	vsw_mem_end(&use);
+	if (!there) {
+		*fault = RDMAP_FAULT_MEMORY;
+		return false;
+	}
 	tx->atomic_msn++;
 	seg.payload_len = RDMAP_ATOMIC_RESPONSE_SIZE;
 	rdmap_atomic_response_write(tx->buf + tx->len + rdmap_fpdu_begin(tx->buf + tx->len, &seg),

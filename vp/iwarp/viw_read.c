@@ -19,6 +19,7 @@
  * 5041 section 5; [WIRE 5.3] and [WIRE 6].
  */
 #include "viw_atomic.h"
+#include "viw_copy.h"
 #include "viw_qp.h"
 #include "viw_tx_build.h"
 #include "viw_tx_direct.h"
@@ -225,7 +226,9 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 		if (result == VSW_MEM_OK) {
 			d.seg.payload = use.ptr;
 			d.seg.payload_len = n;
-			uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &d.seg, qp->stream.crc);
+			uint32_t size = 0;
+			if (!viw_fpdu_put(tx->buf + tx->len, &d.seg, qp->stream.crc, &size))
+				result = VSW_MEM_LOST;
 			vsw_mem_end(&use);
 			tx->len += size;
 			tx->queued += size;

@@ -127,6 +127,10 @@ input_direct(struct viw_qp *qp, uint32_t *done)
 
 	vsw_mem_end(&use);
 	rx->placed += got;
+	if (n < 0 && error == EFAULT) {
+		viw_rx_target_lost(qp); /* what the socket has is read and discarded */
+		return true;
+	}
 	if (n <= 0) {
 		input_over(qp, n, error);
 		return false;

@@ -15,9 +15,9 @@
  */
 #include "viw_atomic.h"
 #include "viw_complete.h"
+#include "viw_copy.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
-#include "vsw_copy.h"
 
 /* --- octets -------------------------------------------------------------------------------- */
 
@@ -105,6 +105,23 @@ viw_rx_place_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use)
 }
 
 void
+viw_rx_target_lost(struct viw_qp *qp)
+{
+	if (qp->rx.target.kind == VIW_RX_TAGGED)
+		qp->rx.fault = viw_fault_tagged(VSW_MEM_LOST);
+	else
+		receive_fault(qp);
+}
+
+/* The octets do not go anywhere, but still count for the CRC. */
+static __attribute__((cold, noinline)) void
+place_lost(struct viw_qp *qp, struct vsw_mem_use *use)
+{
+	vsw_mem_end(use);
+	viw_rx_target_lost(qp);
+}
+
+void
 viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 {
 	struct viw_rx *rx = &qp->rx;
@@ -122,10 +139,10 @@ viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 			rx->placed += len;
 			return;
 		}
-		if (cover)
-			rx->crc = mpa_crc_copy(to, from, n, rx->crc);
-		else
-			vsw_copy(to, from, n);
+		if (cover ? !viw_crc_copy(to, from, n, &rx->crc) : !vsw_copy(to, from, n)) {
+			place_lost(qp, &use);
+			continue;
+		}
 		vsw_mem_end(&use);
 		rx->placed += n;
 		from += n;

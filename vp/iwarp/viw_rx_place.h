@@ -45,6 +45,8 @@ void viw_rx_place(struct viw_qp *qp, const uint8_t *from, uint32_t len);
  * nowhere; rx.fault says why, if the target was open. Ends with vsw_mem_end.
  */
 uint8_t *viw_rx_place_target(struct viw_qp *qp, uint32_t *len, struct vsw_mem_use *use);
+/* The access to the target failed, since a page of it is lost: sets rx.fault. */
+void viw_rx_target_lost(struct viw_qp *qp);
 /* No payload goes anywhere until the next header has passed its check. */
 static inline void
 viw_rx_target_close(struct viw_rx_target *target)

@@ -18,6 +18,7 @@
 #include "viw_tx_build.h"
 #include "viw_atomic.h"
 #include "viw_complete.h"
+#include "viw_copy.h"
 #include "viw_qp.h"
 #include "viw_tx_direct.h"
 
@@ -221,11 +222,11 @@ gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
 			n = left;
 		if (n == 0 || !piece_open(qp, n, &use))
 			return 0;
-		if (qp->stream.crc)
-			crc = mpa_crc_copy(to, use.ptr, n, crc);
-		else
-			memcpy(to, use.ptr, n);
+		bool there = qp->stream.crc ? viw_crc_copy(to, use.ptr, n, &crc)
+					    : vsw_copy(to, use.ptr, n);
 		vsw_mem_end(&use);
+		if (!there)
+			return 0;
 		qp->tx.sge_done += n;
 		to += n;
 		left -= n;
@@ -334,7 +335,11 @@ message_frame(struct viw_qp *qp, bool write, uint32_t n, bool last)
 		return 0;
 	seg.payload = use.ptr;
 	seg.payload_len = n;
-	uint32_t size = rdmap_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc);
+	uint32_t size;
+	if (!viw_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc, &size)) {
+		vsw_mem_end(&use);
+		return 0;
+	}
 	vsw_mem_end(&use);
 	qp->tx.sge_done += n;
 	return size;

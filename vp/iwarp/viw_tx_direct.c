@@ -13,6 +13,7 @@
  * The owner of tx.role, with an empty buffer. Standards: RFC 5044 4 (the CRC field is present, and zero).
  */
 #include "viw_tx_direct.h"
+#include "viw_copy.h"
 #include "viw_qp.h"
 
 #include <errno.h>
@@ -76,8 +77,8 @@ plan_frames(struct plan *plan, const struct viw_tx *tx, const struct viw_direct 
 		(struct iovec){.iov_base = plan->gaps[plan->frames], .iov_len = gap};
 }
 
-/* Copy octets [from, to) of the planned frames. */
-static void
+/* Copy octets [from, to) of the planned frames. False: a page of the payload is lost. */
+static bool
 copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 {
 	uint32_t at = 0;
@@ -88,16 +89,24 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
 		uint32_t stop = to - at < len ? to - at : len;
 
 		if (skip < stop) {
-			memcpy(out, (const uint8_t *)plan->iov[i].iov_base + skip, stop - skip);
+			const uint8_t *piece = (const uint8_t *)plan->iov[i].iov_base + skip;
+
+			if (!vsw_copy(out, piece, stop - skip))
+				return false;
 			out += stop - skip;
 		}
 		at += len;
 	}
+	return true;
 }
 
-/* The socket took `sent` octets: copy the rest of the frame that it cut. Returns the payload sent or copied. */
-static uint32_t
-direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent)
+/*
+ * The socket took `sent` octets: copy the rest of the frame that it cut. *done: the payload sent or copied. False: a page of that
+ * rest is lost, so the stream ends in the middle of a frame.
+ */
+static bool
+direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent,
+	      uint32_t *done)
 {
 	uint32_t most = tx->segment.ulpdu - ddp_header_size(d->seg.tagged);
 	uint32_t begun = 0;
@@ -107,12 +116,16 @@ direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direc
 	uint32_t whole = begun > 0 ? plan->ends[begun - 1] : 0;
 	if (sent > whole) {
 		tx->len = plan->ends[begun] - sent;
-		copy_range(tx->buf, plan, sent, plan->ends[begun]);
+		if (!copy_range(tx->buf, plan, sent, plan->ends[begun])) {
+			tx->len = 0;
+			return false;
+		}
 		whole = plan->ends[begun++];
 	}
 	tx->given += sent;
 	tx->queued += whole;
-	return begun == plan->frames ? plan->payload : begun * most;
+	*done = begun == plan->frames ? plan->payload : begun * most;
+	return true;
 }
 
 bool
@@ -140,9 +153,12 @@ viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 	struct msghdr msg = {.msg_iov = plan.iov, .msg_iovlen = 2 * plan.frames + 1};
 	ssize_t n = viw_sendmsg(qp->stream.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int error = errno;
-	if (n > 0)
-		*begun = direct_settle(tx, &plan, d, (uint32_t)n);
+	bool there = n <= 0 || direct_settle(tx, &plan, d, (uint32_t)n, begun);
 	vsw_mem_end(&use);
+	if (!there)
+		viw_stream_lost(qp, EFAULT);
+	if (!there || (n < 0 && error == EFAULT))
+		return VSW_MEM_LOST;
 	if (n < 0 && error != EINTR)
 		viw_tx_push_failed(qp, error);
 	return VSW_MEM_OK;

@@ -69,6 +69,8 @@ class Source(tree_case.TreeCase):
 
     def test_goto(self):
         self.assert_c_bad(function('\tgoto out;\n'), 6, 'goto')
+        self.assert_c_bad(function('\tgoto __asm__;\n'), 6, 'goto')
+        self.assert_c_good(function('\t__asm__ volatile goto("");\n'))
 
     def test_environment(self):
         for call in ('getenv("A")', 'secure_getenv ("A")', 'g_getenv("A")', 'use(environ)'):

@@ -366,16 +366,16 @@ test_words(void)
 	set_up(&b);
 	use = (struct vsw_mem_use){.ptr = (uint8_t *)words};
 	g_assert_true(vsw_atomic_word(&use) == words);
-	g_assert_true(vsw_atomic(&use, true, &operand, &old));
+	g_assert_cmpint(vsw_atomic(&use, true, &operand, &old), ==, VSW_ATOMIC_DONE);
 	g_assert_cmpuint(old, ==, 5);
 	g_assert_cmpuint(words[0], ==, 9);
-	g_assert_true(vsw_atomic(&use, true, &operand, &old));
+	g_assert_cmpint(vsw_atomic(&use, true, &operand, &old), ==, VSW_ATOMIC_DONE);
 	g_assert_cmpuint(old, ==, 9); /* what the word was, not what was expected */
 	g_assert_cmpuint(words[0], ==, 9);
 	for (guint off = 1; off < 8; off++) {
 		use.ptr = (uint8_t *)words + off;
 		g_assert_null(vsw_atomic_word(&use));
-		g_assert_false(vsw_atomic(&use, false, &operand, &old));
+		g_assert_cmpint(vsw_atomic(&use, false, &operand, &old), ==, VSW_ATOMIC_NO_WORD);
 	}
 	/* A word that crosses two pieces cannot be used. */
 	struct vsw_mem_entry *mr = reg_unlinked(&b, false, &stag);
