@@ -13,7 +13,9 @@
 #include "vem.h"
 #include "vsw_atomic.h"
 
-static const struct vem_fault misaligned = {RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault misaligned = {
+	RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ,
+	"an atomic operation of the peer names an address that is no multiple of 8"};
 
 /* Begin the access to the word at the peer. NULL: granted. */
 static const struct vem_fault *
