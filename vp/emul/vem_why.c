@@ -88,5 +88,6 @@ vem_why_there(const struct ri_qp *qp, const struct ri_qp *peer, const struct vem
 		(void)snprintf(text, sizeof(text), "%s", fault->why);
 	vem_say(peer, "%s", text);
 	vsw_why_operation(qp->tx_wqe, operation, sizeof(operation));
-	vem_say(qp, "the peer refuses a request of this end, %s: %s", operation, text);
+	vem_say(qp, "QP %u, the peer, refuses a request of this end, %s; its own line says why",
+		(unsigned)peer->who.qpn, operation);
 }
