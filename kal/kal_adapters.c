@@ -21,6 +21,7 @@
 #include "kal_settings.h"
 #include "kal_settings_list.h"
 #include "ri_load.h"
+#include "ri_log.h"
 #include "ri_registry.h"
 
 #define ADAPTERS_FIRST 16
@@ -124,14 +125,11 @@ static void
 say_failed(const struct ri_host *host, const struct ri_loaded *loaded, const char *adapter,
 	   enum ri_status status)
 {
-	char text[256];
+	const struct ri_log_about about = {.layer = "kal", .adapter = adapter};
 
-	if (host->log_level < RI_LOG_WARNING)
-		return;
-	(void)snprintf(text, sizeof(text), "the provider %s cannot %s: %s: %s", loaded->name,
-		       adapter != NULL ? "open it" : "list its adapters", ri_status_name(status),
-		       failure_advice(status));
-	host->log(host->self, RI_LOG_WARNING, adapter != NULL ? adapter : loaded->name, text);
+	ri_log(host, RI_LOG_WARNING, &about, "the provider %s cannot %s: %s: %s", loaded->name,
+	       adapter != NULL ? "open it" : "list its adapters", ri_status_name(status),
+	       failure_advice(status));
 }
 
 /* The adapters that a provider has found. */
@@ -355,11 +353,12 @@ static bool
 claims_hold(const struct ri_host *host, const struct ri_loaded *loaded,
 	    const struct ri_rnic_attr *attr)
 {
+	const struct ri_log_about about = {.layer = "kal", .adapter = attr->name};
 	struct ri_error error;
 
 	if (ri_claims_check(loaded, attr, &error))
 		return true;
-	host->log(host->self, RI_LOG_ERROR, loaded->name, error.text);
+	ri_log(host, RI_LOG_ERROR, &about, "%s", error.text);
 	return false;
 }
 
@@ -485,16 +484,21 @@ destroy_all(struct kal_rnic *rnic)
 	static const enum ri_object order[] = {RI_OBJECT_LISTEN, RI_OBJECT_MW, RI_OBJECT_QP,
 					       RI_OBJECT_AH,     RI_OBJECT_MR, RI_OBJECT_SRQ,
 					       RI_OBJECT_CQ,     RI_OBJECT_PD};
+	static const char *const names[] = {
+		"listener",      "memory window",        "queue pair",       "address handle",
+		"memory region", "shared receive queue", "completion queue", "protection domain"};
 	struct kal_client *client = rnic->client;
 	struct kal_object *object, *kept = NULL;
+	const struct ri_log_about about = {.layer = "kal", .adapter = rnic->attr.name};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(order); i++) {
 		while ((object = kal_object_any(client, order[i], rnic)) != NULL) {
 			if (kal_object_destroy(client, object) == RI_SUCCESS)
 				continue;
 			/* A fault of the provider; it must free the object when the context is destroyed. */
-			client->host->log(client->host->self, RI_LOG_ERROR, rnic->attr.name,
-					  "an object could not be destroyed");
+			ri_log(client->host, RI_LOG_ERROR, &about,
+			       "the provider could not destroy a %s when the adapter was closed",
+			       names[i]);
 			kal_object_abandon(client, object);
 			object->next = kept;
 			kept = object;

@@ -16,6 +16,7 @@
 #include "kal_fds.h"
 #include "kal_mpa.h"
 #include "kal_table.h"
+#include "ri_log.h"
 
 #define KAL_NS_PER_S           1000000000ull
 #define KAL_CONNECT_DEFAULT    (20 * KAL_NS_PER_S)   /* initiator, and RTR at the responder */
@@ -100,6 +101,7 @@ struct kal_conn {
 	struct kal_link link; /* of kal_cm::conns; the key is the client's ctx */
 	struct kal_cm *cm;
 	struct ri_qp *qp;
+	uint32_t qpn;               /* its number, for the log */
 	pthread_mutex_t verbs;      /* around verbs on qp; and the setup pointer */
 	enum kal_conn_state state;  /* cm->lock */
 	bool retired;               /* cm->lock */
@@ -269,6 +271,8 @@ bool kal_partings_end_oldest(struct kal_cm *cm);
 #define KAL_WHY_MAX    240 /* of a finding or verdict in words */
 /* A line for the log, made under locks and written without them: the writer may be the application's. */
 struct kal_saying {
+	struct ri_log_about about;
+	char peer[RI_LOG_ADDRESS];
 	char text[KAL_SAYING_MAX];
 };
 bool kal_say_wanted(const struct kal_cm *cm);

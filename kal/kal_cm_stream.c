@@ -362,7 +362,7 @@ time_is_up(void *arg)
 	struct kal_setup *setup = arg;
 	struct kal_conn *conn = setup->conn;
 	const struct ri_host *host = setup->host;
-	struct kal_saying saying = {""};
+	struct kal_saying saying = {.text = ""};
 	enum kal_cm_reason reason =
 		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
 

@@ -19,6 +19,8 @@
 
 #include "kal_objects.h"
 #include "ri_calls.h"
+#include "ri_errno.h"
+#include "ri_log.h"
 #include "ri_owned.h"
 
 #define ASYNC_MAX 4096
@@ -45,7 +47,9 @@ kal_events_kick(struct kal_client *client)
 	if (client->kick != NULL)
 		client->kick(client->arg);
 	else if (ri_write(client->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		client->host->log(client->host->self, RI_LOG_ERROR, "kal events", "eventfd failed");
+		ri_log(client->host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"},
+		       "an event cannot wake the application: write to its eventfd: %s",
+		       ri_errno_text(errno));
 }
 
 void
@@ -251,8 +255,9 @@ kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_
 	if (node != NULL)
 		return;
 	free(fresh);
-	client->host->log(client->host->self, RI_LOG_WARNING, "kal events",
-			  "an asynchronous event was dropped: nobody takes them, or no memory");
+	ri_log(client->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "kal"},
+	       "an asynchronous event was dropped: %u wait to be taken, or memory ran out",
+	       client->async_queued);
 }
 
 void

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "ri_log.h"
 #include "ri_owned.h"
 #include "ri_relax.h"
 
@@ -203,13 +204,15 @@ static void
 request_watch(struct kal_request *request)
 {
 	const struct ri_host *host = request->cm->p.host;
+	const struct ri_log_about about = {.layer = "kal", .adapter = request->cm->p.attr->name};
 
 	host->timer_start(host->self, &request->timer,
 			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
 	request->watch.events = RI_WATCH_IN;
 	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS)
-		host->log(host->self, RI_LOG_WARNING, "kal request",
-			  "cannot watch the peer of a connection request");
+		ri_log(host, RI_LOG_WARNING, &about,
+		       "no descriptor or memory to watch the peer of a connection request: the "
+		       "request stays when its peer leaves");
 }
 
 void

@@ -42,6 +42,7 @@ make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *
 		status = kal_conn_create(rnic->cm, qp->qp, out->init.ctx, &out->init, &qp->conn);
 	if (status == RI_SUCCESS) {
 		out->qpn = attr.qpn;
+		kal_conn_name(qp->conn, attr.qpn);
 		status = kal_object_enter(client, RI_OBJECT_QP, &qp->object);
 	}
 	if (status != RI_SUCCESS) {

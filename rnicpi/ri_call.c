@@ -10,6 +10,7 @@
  */
 
 #include "ri_call.h"
+#include "ri_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +22,12 @@ enum ri_status
 ri_call_judge(const struct ri_caller *c, const char *verb, enum ri_status status, bool sane,
 	      const char *what)
 {
-	char text[160];
-
 	if ((unsigned)status < RI_STATUS_COUNT && (status != RI_SUCCESS || sane))
 		return status;
 	if ((unsigned)status >= RI_STATUS_COUNT)
 		what = "answered a status that does not exist";
-	snprintf(text, sizeof(text), "provider %s: %s %s", c->provider->name, verb, what);
-	c->host->log(c->host->self, RI_LOG_ERROR, c->name, text);
+	ri_log(c->host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal", .adapter = c->name},
+	       "the verb %s of the provider %s %s", verb, c->provider->name, what);
 	return RI_ERR_PROVIDER;
 }
 

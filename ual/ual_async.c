@@ -73,7 +73,7 @@ ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause)
 {
 	it_event_t event = {.aff_async = {.event_number = number}};
 
-	ual_log_async(number, cause);
+	ual_log_async(ia, number, cause);
 	/* The three members of the union are pointers of the same size. */
 	event.aff_async.cause.ep = (it_ep_handle_t)cause;
 	async_post(ia, &ia->affiliated, &event);
@@ -84,7 +84,7 @@ ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t spigot)
 {
 	it_event_t event = {.unaff_async = {.event_number = number, .spigot_id = spigot}};
 
-	ual_log_async(number, ual_object_handle(&ia->object));
+	ual_log_async(ia, number, ual_object_handle(&ia->object));
 	event.unaff_async.ia = (it_ia_handle_t)ual_object_handle(&ia->object);
 	async_post(ia, &ia->unaffiliated, &event);
 }

@@ -47,10 +47,11 @@ cm_call(struct ual_ia *ia, uint32_t call, const struct kal_cm_req *req)
 
 /* Set the path that the endpoint has until its reset. */
 static void
-set_path(struct ual_ep *ep, const it_path_t *path)
+set_path(struct ual_ep *ep, const it_path_t *path, uint16_t peer_port)
 {
 	pthread_mutex_lock(&ep->lock);
 	ep->path = *path;
+	ep->peer_port = peer_port;
 	pthread_mutex_unlock(&ep->lock);
 }
 
@@ -129,7 +130,7 @@ connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *
 
 	if (status != IT_SUCCESS)
 		return status;
-	set_path(ep, path);
+	set_path(ep, path, req->service.port);
 	pthread_mutex_lock(&ep->lock);
 	req->ird = ep->attr.srv.rc.rdma_read_ird;
 	req->ord = ep->attr.srv.rc.rdma_read_ord;
@@ -210,7 +211,7 @@ accept_request(struct ual_ep *ep, const struct ual_request *request, struct kal_
 	if (status != IT_SUCCESS)
 		return status;
 	ual_addr_to_path(&ia->attr, request->port, &request->local, &request->peer, &path);
-	set_path(ep, &path);
+	set_path(ep, &path, request->peer_port);
 	req->request = request->kal_id;
 	pthread_mutex_lock(&ep->lock);
 	req->ird = ep->attr.srv.rc.rdma_read_ird;

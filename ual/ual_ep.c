@@ -157,6 +157,7 @@ ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init, uint32_t *qpn)
 	if (status != RI_SUCCESS)
 		return status;
 	ep->qp_id = rep.id;
+	ep->qpn = rep.qpn;
 	status = ia->user->qp_open(ia->urnic, &rep.map, ep->request->cq, ep->recv->cq,
 				   ep->srq != NULL ? ep->srq->queue : NULL, &ep->qp);
 	if (status != RI_SUCCESS) {

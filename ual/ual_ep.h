@@ -36,6 +36,7 @@ struct ual_ep {
 
 	/* Fixed at creation. */
 	uint32_t qp_id; /* kAL id */
+	uint32_t qpn;   /* its number, for the log */
 	struct ual_pz *pz;
 	struct ual_evd *request;
 	struct ual_evd *recv;
@@ -48,6 +49,7 @@ struct ual_ep {
 	pthread_mutex_t lock; /* event lock of all that follows, and of moves that owe an event */
 	it_ep_attributes_t attr; /* as the application sees them */
 	uint32_t ord;            /* as created or modified; a reset restores it */
+	uint16_t peer_port;      /* network order; with the path; 0: not known */
 	it_path_t path; /* zero from reset to connecting or accepting; datagrams: the spigot */
 	bool path_comes; /* a socket is being converted: the call or the event, whichever is first, sets the path */
 	it_cn_est_identifier_t

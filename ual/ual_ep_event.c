@@ -110,7 +110,7 @@ ual_ep_deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_ev
 	}
 	pthread_mutex_unlock(&ep->lock);
 	if (notice != UAL_EPN_NONE)
-		ual_log_connection(&event.conn);
+		ual_log_connection(ep, &event.conn);
 }
 
 void

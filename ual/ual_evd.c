@@ -424,7 +424,8 @@ ual_evd_overflow(struct ual_evd *evd, void *ep)
 	ual_evd_attend_overflow(evd);
 	pthread_mutex_unlock(&evd->lock);
 	if (first)
-		ual_log_lost(ual_object_handle(&evd->object), evd->stream, evd->queue_size);
+		ual_log_lost(evd->object.ia, ual_object_handle(&evd->object), evd->stream,
+			     evd->queue_size);
 	if (!notify)
 		return;
 	if (ep != NULL)

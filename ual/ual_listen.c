@@ -312,6 +312,7 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 		.ia = ia,
 		.kal_id = cm->request,
 		.port = cm->port,
+		.peer_port = cm->service.local_port,
 		.peer = cm->peer,
 		.local = cm->local,
 		.service = cm->kind == KAL_CM_SERVICE_REQUEST,

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lines for the log. A line has the call, the kind and handle of the object, the name of the status or event and its
- * meaning. The log of the host (ri_host::log) decides whether a line is written. Any thread. These functions are
+ * Lines for the log, in the form of ri_log.h: of an endpoint its handle, the number of its queue pair and its peer, of
+ * another object its kind and handle; then the call, and the name of the status or event with its meaning. The log of
+ * the host (ri_host::log) decides whether a line is written. Any thread. These functions are
  * called only if the level wants the line, or if events are lost.
  */
 #include "ual_log.h"
@@ -11,10 +12,14 @@
 #include <stdio.h>
 
 #include "kal_call.h"
+#include "ri_log.h"
+#include "ual.h"
+#include "ual_addr.h"
+#include "ual_ep.h"
 #include "ual_names.h"
 #include "ual_object.h"
 
-#define LINE 320
+#define LINE 320 /* octets of a sentence */
 
 atomic_bool ual_log_refusals;
 static _Atomic(const struct ri_host *) log_host;
@@ -47,81 +52,111 @@ listener_log(enum ri_log_level level)
 	return host != NULL && host->log_level >= (uint32_t)level ? host : NULL;
 }
 
-static void
-object_text(const void *handle, char *text, size_t room)
-{
-	static const char *const kinds[UAL_TYPE_COUNT] = {
-		[UAL_IA] = "IA",   [UAL_PZ] = "PZ",
-		[UAL_EVD] = "EVD", [UAL_EP] = "EP",
-		[UAL_LMR] = "LMR", [UAL_RMR] = "RMR",
-		[UAL_SRQ] = "SRQ", [UAL_LISTEN] = "listen",
-		[UAL_AH] = "AH",   [UAL_UD_SVC] = "service request",
-	};
-	enum ual_type type = UAL_FREE;
+static const char *const kinds[UAL_TYPE_COUNT] = {
+	[UAL_IA] = "IA",   [UAL_PZ] = "PZ",
+	[UAL_EVD] = "EVD", [UAL_EP] = "EP",
+	[UAL_LMR] = "LMR", [UAL_RMR] = "RMR",
+	[UAL_SRQ] = "SRQ", [UAL_LISTEN] = "listen",
+	[UAL_AH] = "AH",   [UAL_UD_SVC] = "service request",
+};
 
-	if (handle == NULL)
-		(void)snprintf(text, room, "no object");
-	else if (ual_object_any(handle, &type) != NULL)
-		(void)snprintf(text, room, "%s %p", kinds[type], handle);
-	else
-		(void)snprintf(text, room, "no object %p", handle);
+/* What is known of an endpoint; the peer is written to a text of RI_LOG_ADDRESS octets. */
+static struct ri_log_about
+about_ep(struct ual_ep *ep, char *peer)
+{
+	const struct ri_rnic_attr *attr = &ep->object.ia->attr;
+	struct ri_log_about about = {.layer = "ual",
+				     .adapter = attr->name,
+				     .ep = ual_object_handle(&ep->object),
+				     .qpn = ep->qpn,
+				     .peer = peer};
+	struct ri_addr local, remote;
+
+	peer[0] = '\0';
+	if (ep->ud)
+		return about;
+	pthread_mutex_lock(&ep->lock);
+	if (ual_addr_of_path(attr, &ep->path, &local, &remote))
+		ri_log_addr(&remote, ep->peer_port, peer, RI_LOG_ADDRESS);
+	pthread_mutex_unlock(&ep->lock);
+	return about;
+}
+
+/* A line about an object that may be freed meanwhile, or be no object at all. */
+static void
+log_of_object(const struct ri_host *host, enum ri_log_level level, const struct ual_ia *ia,
+	      const void *handle, const char *sentence)
+{
+	struct ri_log_about about = {.layer = "ual", .adapter = ia != NULL ? ia->attr.name : NULL};
+	enum ual_type type = UAL_FREE;
+	char peer[RI_LOG_ADDRESS];
+
+	if (handle == NULL) {
+		ri_log(host, level, &about, "%s", sentence);
+		return;
+	}
+	if (ual_object_any(handle, &type) == NULL) {
+		ri_log(host, level, &about, "no object %p: %s", handle, sentence);
+		return;
+	}
+	if (type == UAL_EP) {
+		UAL_VISIT struct ual_ep *ep = ual_ep_of((it_ep_handle_t)(uintptr_t)handle);
+
+		if (ep != NULL) {
+			about = about_ep(ep, peer);
+			ri_log(host, level, &about, "%s", sentence);
+			return;
+		}
+	}
+	ri_log(host, level, &about, "%s %p: %s", kinds[type], handle, sentence);
 }
 
 void
 ual_log_refused(const char *call, const void *handle, it_status_t status)
 {
 	const struct ri_host *host = listener_log(RI_LOG_DEBUG);
-	char object[64], line[LINE];
+	char line[LINE];
 
 	/* An empty queue or the end of a timeout is no refusal. */
 	if (host == NULL || status == IT_SUCCESS || status == IT_ERR_QUEUE_EMPTY ||
 	    status == IT_ERR_TIMEOUT_EXPIRED || status == IT_ERR_NO_CONTEXT)
 		return;
-	object_text(handle, object, sizeof(object));
-	(void)snprintf(line, sizeof(line), "%s: %s: %s", object, ual_name_status(status),
+	(void)snprintf(line, sizeof(line), "%s: %s: %s", call, ual_name_status(status),
 		       ual_reason(status));
-	host->log(host->self, RI_LOG_DEBUG, call, line);
+	log_of_object(host, RI_LOG_DEBUG, NULL, handle, line);
 }
 
 void
-ual_log_connection(const it_connection_event_t *event)
+ual_log_connection(struct ual_ep *ep, const it_connection_event_t *event)
 {
 	const struct ri_host *host = listener_log(RI_LOG_INFO);
 	bool failed = event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT;
-	char line[LINE];
+	struct ri_log_about about;
+	char peer[RI_LOG_ADDRESS];
 
 	if (host == NULL)
 		return;
-	(void)snprintf(line, sizeof(line), "EP %p: %s%s%s", (const void *)event->ep,
-		       ual_name_event(event->event_number), failed ? ": " : "",
-		       failed ? ual_name_reject(event->reject_reason_code) : "");
-	host->log(host->self, RI_LOG_INFO, "connection", line);
+	about = about_ep(ep, peer);
+	ri_log(host, RI_LOG_INFO, &about, "%s%s%s", ual_name_event(event->event_number),
+	       failed ? ": " : "", failed ? ual_name_reject(event->reject_reason_code) : "");
 }
 
 void
-ual_log_async(it_event_type_t number, const void *cause)
+ual_log_async(const struct ual_ia *ia, it_event_type_t number, const void *cause)
 {
 	const struct ri_host *host = listener_log(RI_LOG_INFO);
-	char object[64], line[LINE];
 
-	if (host == NULL)
-		return;
-	object_text(cause, object, sizeof(object));
-	(void)snprintf(line, sizeof(line), "%s: %s", object, ual_name_event(number));
-	host->log(host->self, RI_LOG_INFO, "asynchronous event", line);
+	if (host != NULL)
+		log_of_object(host, RI_LOG_INFO, ia, cause, ual_name_event(number));
 }
 
 void
-ual_log_lost(const void *evd, it_event_type_t stream, size_t size)
+ual_log_lost(const struct ual_ia *ia, const void *evd, it_event_type_t stream, size_t size)
 {
 	const struct ri_host *host = listener_log(RI_LOG_WARNING);
-	char line[LINE];
+	const struct ri_log_about about = {.layer = "ual", .adapter = ia->attr.name};
 
-	if (host == NULL)
-		return;
-	(void)snprintf(
-		line, sizeof(line),
-		"EVD %p of the stream %s is full (%zu events): events are lost; make it larger",
-		evd, ual_name_event(stream), size);
-	host->log(host->self, RI_LOG_WARNING, "event dispatcher", line);
+	ri_log(host, RI_LOG_WARNING, &about,
+	       "EVD %p of the stream %s is full (%zu events): events are lost; make it larger", evd,
+	       ual_name_event(stream), size);
 }

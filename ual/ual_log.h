@@ -22,12 +22,15 @@ void ual_log_setup(void);
 void ual_log_set_writer(void (*writer)(void *, int, const char *, const char *), void *context);
 /* One line about a call that was refused. */
 void ual_log_refused(const char *call, const void *handle, it_status_t status);
-/* One line about an event of a connection. */
-void ual_log_connection(const it_connection_event_t *event);
-/* One line about an asynchronous event; cause is a handle. */
-void ual_log_async(it_event_type_t number, const void *cause);
+struct ual_ep;
+struct ual_ia;
+
+/* One line about an event of a connection. Without locks. */
+void ual_log_connection(struct ual_ep *ep, const it_connection_event_t *event);
+/* One line about an asynchronous event; cause is a handle. Without locks. */
+void ual_log_async(const struct ual_ia *ia, it_event_type_t number, const void *cause);
 /* One line: a dispatcher of that stream and size was full, and events are lost; evd is a handle. */
-void ual_log_lost(const void *evd, it_event_type_t stream, size_t size);
+void ual_log_lost(const struct ual_ia *ia, const void *evd, it_event_type_t stream, size_t size);
 
 /* Return the status of a call; a refusal is logged if the log wants refusals. */
 static inline it_status_t

@@ -20,6 +20,7 @@ struct ual_request {
 	bool gone;       /* it ended while a call was answering it */
 	bool awaited;    /* arrival: the accept has not come, so that no call can answer it yet */
 	uint32_t port;   /* request: spigot it came in on */
+	uint16_t peer_port; /* network order; 0: not known */
 	struct ri_addr peer;
 	struct ri_addr local;
 };

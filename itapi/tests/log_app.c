@@ -33,8 +33,8 @@ take_line(void *context, int level, const char *where, const char *text)
 {
 	unsigned *lines = context;
 
-	if (level == ITX_LOG_DEBUG && strcmp(where, "it_pz_create") == 0 &&
-	    strstr(text, "IT_ERR_INVALID_IA") != NULL)
+	if (level == ITX_LOG_DEBUG && strcmp(where, "ual") == 0 &&
+	    strstr(text, "it_pz_create: IT_ERR_INVALID_IA") != NULL)
 		(*lines)++;
 }
 

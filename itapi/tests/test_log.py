@@ -13,21 +13,25 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 PATIENCE = 120  # s
 
 TIME = r'(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z '
-FORM = re.compile(TIME + r'itapi\[\d+\]: (?:error|warning|info|debug): [^:\s]')
+FORM = re.compile(TIME + r'itapi\[\d+\]: (?:error|warning|info|debug): [a-z]+(?: \S+)*?: [A-Za-z0-9]')
 
-REFUSED = (r'debug: it_post_send: EP 0x[0-9a-f]+: IT_ERR_INVALID_EP_STATE: '
+# Which endpoint, queue pair and peer a line is about.
+EP = r'ual \S+ EP 0x[0-9a-f]+ QP \d+'
+PEER = EP + r' peer \S+:\d+: '
+REFUSED = (r'debug: ' + EP + r': it_post_send: IT_ERR_INVALID_EP_STATE: '
            r'the endpoint is in a state that does not allow the call')
-NO_IA = r'debug: it_pz_create: no object: IT_ERR_INVALID_IA: not the handle of an open adapter'
-BROKEN = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_BROKEN_EVENT'
-ATTEMPT = r'info: connection: EP 0x[0-9a-f]+: IT_CM_MSG_CONN_NONPEER_REJECT_EVENT: IT_CN_REJ_\w+'
-ENDED = r'info: iwarp\S*: connection with \S+:\d+ has ended: '
+NO_IA = r'debug: ual: it_pz_create: IT_ERR_INVALID_IA: not the handle of an open adapter'
+BROKEN = r'info: ' + PEER + r'IT_CM_MSG_CONN_BROKEN_EVENT'
+ATTEMPT = r'info: ' + PEER + r'IT_CM_MSG_CONN_NONPEER_REJECT_EVENT: IT_CN_REJ_\w+'
+ENDED = r'info: iwarp iwarp\S* QP \d+ peer \S+:\d+: the connection has ended: '
 SENT = ENDED + r'.*; this end sent a Terminate, 11[0-9a-f]{2}: layer DDP, tagged buffer error, \w'
 RECEIVED = ENDED + r'the peer sent a Terminate, 11[0-9a-f]{2}: layer DDP, tagged buffer error, \w'
-LOST = (r'warning: event dispatcher: EVD 0x[0-9a-f]+ of the stream IT_CM_REQ_EVENT_STREAM is full '
+LOST = (r'warning: ual \S+: EVD 0x[0-9a-f]+ of the stream IT_CM_REQ_EVENT_STREAM is full '
         r'\(1 events\): events are lost; make it larger')
 
 # What to do, ITAPI_LOG, lines and how often each must be there (None: at least once).
@@ -59,12 +63,15 @@ def complaints(said, lines, adapter):
 
 def until_lost(run):
     """Nobody reads until the program has done its work; then all lines up to that which tells how many were lost."""
+    watchdog = threading.Timer(PATIENCE, run.kill)
+    watchdog.start()
     run.stdout.readline()
     said = ''
     line = 'begin'
     while line and 'lines were lost' not in line:
         line = run.stderr.readline()
         said += line
+    watchdog.cancel()
     return said
 
 

@@ -21,7 +21,8 @@ log_line(void *self, enum ri_log_level level, const char *where, const char *tex
 	lines++;
 }
 
-static const struct ri_host host = {.size = sizeof(host), .log = log_line};
+static const struct ri_host host = {
+	.size = sizeof(host), .log = log_line, .log_level = RI_LOG_WARNING};
 
 static void
 open_stream(void)

@@ -19,11 +19,13 @@ static void
 note_line(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	(void)self;
-	if (strcmp(where, "connection") != 0)
+	const char *peer = strstr(where, " peer ");
+
+	if (strncmp(where, "kal fake ", 9) != 0 || peer == NULL)
 		return;
 	g_assert_cmpint(level, ==, RI_LOG_INFO);
 	pthread_mutex_lock(&lock);
-	g_string_append_printf(lines, "%s: %s\n", where, text);
+	g_string_append_printf(lines, "%s: %s\n", peer + 1, text);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -71,8 +73,7 @@ answered(const void *octets, size_t len, bool end, const char *why)
 		if (event.kind == KAL_EVENT_CM)
 			break;
 	}
-	want = g_strdup_printf("connection: the start-up with 127.0.0.1:%u failed: %s\n",
-			       ntohs(a.port), why);
+	want = g_strdup_printf("peer 127.0.0.1:%u: the start-up failed: %s\n", ntohs(a.port), why);
 	expect_line(want);
 	attempt_finish(&a);
 }
@@ -108,8 +109,8 @@ test_nobody_there(void)
 	close(a.listener);
 	attempt_go(&a);
 	fixture_cm(&a.f, KAL_CM_FAILED, CTX);
-	want = g_strdup_printf("connection: the start-up with 127.0.0.1:%u failed: %s\n",
-			       ntohs(a.port), g_strerror(ECONNREFUSED));
+	want = g_strdup_printf("peer 127.0.0.1:%u: the start-up failed: %s\n", ntohs(a.port),
+			       g_strerror(ECONNREFUSED));
 	expect_line(want);
 	fixture_close(&a.f);
 }
@@ -142,7 +143,7 @@ requested(const void *octets, size_t len, bool end, const char *why)
 		shutdown(peer, SHUT_WR);
 	while (raw_recv(peer, &octet, 1) > 0)
 		; /* until our end has closed, after it has logged why */
-	want = g_strdup_printf("connection: a request from 127.0.0.1:%u was refused: %s\n",
+	want = g_strdup_printf("peer 127.0.0.1:%u: a connection request was refused: %s\n",
 			       own_port(peer), why);
 	expect_line(want);
 	close(peer);
@@ -176,7 +177,7 @@ test_rejected(void)
 	raw_send(peer, "MPA ID Req Frame\x40\x01\0\0", 20);
 	no.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	g_assert_cmpint(fixture_call(&f, KAL_REJECT, &no, sizeof(no), NULL, 0), ==, RI_SUCCESS);
-	want = g_strdup_printf("connection: a request from 127.0.0.1:%u was refused: the "
+	want = g_strdup_printf("peer 127.0.0.1:%u: a connection request was refused: the "
 			       "application rejected it\n",
 			       own_port(peer));
 	expect_line(want);

@@ -54,19 +54,23 @@ ri_log_sockaddr(const struct sockaddr *sa, char *text, size_t room)
 	} address;
 	char name[INET6_ADDRSTRLEN] = "";
 	char zone[16] = "";
+	char port[8] = "";
 
 	if (sa->sa_family == AF_INET) {
 		memcpy(&address.in, sa, sizeof(address.in));
 		(void)inet_ntop(AF_INET, &address.in.sin_addr, name, sizeof(name));
-		(void)snprintf(text, room, "%s:%u", name, (unsigned)ntohs(address.in.sin_port));
+		if (address.in.sin_port != 0)
+			(void)snprintf(port, sizeof(port), ":%u", ntohs(address.in.sin_port));
+		(void)snprintf(text, room, "%s%s", name, port);
 	} else if (sa->sa_family == AF_INET6) {
 		memcpy(&address.in6, sa, sizeof(address.in6));
 		(void)inet_ntop(AF_INET6, &address.in6.sin6_addr, name, sizeof(name));
 		if (address.in6.sin6_scope_id != 0)
 			(void)snprintf(zone, sizeof(zone), "%%%u",
 				       (unsigned)address.in6.sin6_scope_id);
-		(void)snprintf(text, room, "[%s%s]:%u", name, zone,
-			       (unsigned)ntohs(address.in6.sin6_port));
+		if (address.in6.sin6_port != 0)
+			(void)snprintf(port, sizeof(port), ":%u", ntohs(address.in6.sin6_port));
+		(void)snprintf(text, room, "[%s%s]%s", name, zone, port);
 	} else {
 		(void)snprintf(text, room, "an unknown address");
 	}

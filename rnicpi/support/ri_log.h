@@ -46,7 +46,7 @@ struct ri_log_about {
 
 /** The subject in words. */
 void ri_log_subject(const struct ri_log_about *about, char *text, size_t room);
-/** An address as people write it, with its port; "an unknown address" if its family is another. */
+/** An address as people write it, with its port if it is not 0; "an unknown address" if its family is another. */
 void ri_log_sockaddr(const struct sockaddr *sa, char *text, size_t room);
 /** The same for the addresses of this interface; the port is in network order. */
 void ri_log_addr(const struct ri_addr *addr, uint16_t port, char *text, size_t room);

@@ -21,7 +21,7 @@ log_line(void *self, enum ri_log_level level, const char *where, const char *tex
 {
 	(void)self;
 	g_assert_cmpint(level, ==, RI_LOG_ERROR);
-	g_assert_cmpstr(where, ==, "liar0");
+	g_assert_cmpstr(where, ==, "kal liar0");
 	g_strlcpy(last_line, text, sizeof(last_line));
 	logged++;
 }

@@ -63,7 +63,7 @@ def unread_pipe(tools):
         if process.wait(PATIENCE) not in (0, -15):
             raise Failed('the server ended with %d' % process.returncode)
         said = process.stderr.read().decode()
-        form = (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z it-ping\[%d\]: info: .*127\.0\.0\.1:\d+.'
+        form = (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z it-ping\[%d\]: info: kal iwarp peer 127\.0\.0\.1:\d+: a connection request was refused: '
                 % process.pid)
         need(re.search(form, said), 'no line of the form in ' + said)
     finally:

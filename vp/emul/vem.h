@@ -232,6 +232,7 @@ struct ri_qp {
 
 	alignas(VSW_CACHE_LINE) struct vsw_role tx;
 	struct vsw_wq sq;
+	bool waited;  /* a Send has waited for a receive, and the log says so */
 	bool tx_have; /* a request is taken and not completed */
 	uint32_t tx_index;
 	atomic_bool tx_flushed;
@@ -363,7 +364,11 @@ struct vem_fault {
 	uint32_t event;           /* enum ri_event at the peer */
 	uint32_t code;            /* Terminate: layer, type, code */
 	enum ri_wc_status status; /* that the request completes with, InfiniBand */
+	const char *why;          /* in words; NULL: the access, which is looked at again */
 };
+
+extern const char
+	vem_why_receive[]; /* vem_fault::why: the memory of the receive, which is looked at again */
 
 extern const struct vem_fault vem_read_faults[]; /* by enum vsw_mem_result */
 extern const struct vem_fault vem_read_disabled;
@@ -371,6 +376,8 @@ extern const struct vem_fault vem_too_many_reads;
 
 /* The request fails at this side: it completes with `status`, and the connection ends. True: it is done. */
 bool vem_fail_here(struct ri_qp *qp, enum ri_wc_status status);
+/* The same, of a key that the request binds or invalidates. */
+bool vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
 /* The peer refuses the request. Returns whether the request is done. */
 bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault);
 

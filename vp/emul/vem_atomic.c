@@ -13,9 +13,12 @@
 #include "vem.h"
 #include "vsw_atomic.h"
 
-static const struct vem_fault word_lost = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
-					   RI_WC_REMOTE_OPERATION};
-static const struct vem_fault misaligned = {RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault word_lost = {
+	RI_EVENT_QP_CATASTROPHIC, 0x0207, RI_WC_REMOTE_OPERATION,
+	"the word of an atomic operation of the peer lies in a page that is lost"};
+static const struct vem_fault misaligned = {
+	RI_EVENT_QP_OPCODE, 0x0207, RI_WC_REMOTE_INVALID_REQ,
+	"an atomic operation of the peer names an address that is no multiple of 8"};
 
 /* Begin the access to the word at the peer. NULL: granted. */
 static const struct vem_fault *

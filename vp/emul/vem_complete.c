@@ -6,19 +6,22 @@
  * refuses it. The caller owns the role of the queue.
  */
 #include "vem.h"
+#include "vem_why.h"
 
 /* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
 const struct vem_fault vem_read_faults[VSW_MEM_BOUNDS + 1] = {
-	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_CLOSED] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_CLOSED] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS, NULL},
 };
-const struct vem_fault vem_read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS};
-const struct vem_fault vem_too_many_reads = {RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203,
-					     RI_WC_REMOTE_INVALID_REQ};
+const struct vem_fault vem_read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS,
+					    NULL};
+const struct vem_fault vem_too_many_reads = {
+	RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203, RI_WC_REMOTE_INVALID_REQ,
+	"the peer sends Reads or atomics, and this endpoint takes none (rdma_read_ird is 0)"};
 
 /* --- completions -------------------------------------------------------------------------- */
 
@@ -76,11 +79,20 @@ vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
 
 /* --- failures ----------------------------------------------------------------------------- */
 
+const char vem_why_receive[] = "the receive cannot be written";
+
 bool
 vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 {
+	return vem_fail_key(qp, status, VSW_MEM_OK);
+}
+
+bool
+vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
+{
 	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
 
+	vem_why_here(qp, status, result);
 	/* The state first, so that a thread that sees the completion also sees the new state. */
 	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 	vem_sq_complete(qp, status);
@@ -112,6 +124,7 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 				  .code = fault->code};
 	struct vem_cause here = {.kind = RI_CM_BROKEN};
 
+	vem_why_there(qp, peer, fault);
 	if (qp->rnic->fabric->personality == VEM_IB) {
 		there.message = 0; /* this side knows already */
 		vem_qp_move(qp, VEM_MOVE_FAULT, &here);

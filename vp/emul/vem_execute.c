@@ -19,6 +19,7 @@
 #include "vem_fault.h"
 #include "vem_spans.h"
 #include "vem_ud.h"
+#include "vem_why.h"
 
 /* Begin accesses for requests of the queue pair itself. */
 static enum vsw_mem_result
@@ -32,17 +33,18 @@ spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, 
 
 /* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
 static const struct vem_fault write_faults[] = {
-	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_CLOSED] = {RI_EVENT_QP_ACCESS, 0x1100, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_ACCESS] = {RI_EVENT_QP_ACCESS, 0x1102, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_WRAP] = {RI_EVENT_QP_WRAP, 0x1103, RI_WC_REMOTE_ACCESS},
-	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_BOUNDS, 0x1101, RI_WC_REMOTE_ACCESS},
+	[VSW_MEM_STAG] = {RI_EVENT_QP_STAG, 0x1100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_PD] = {RI_EVENT_QP_PD, 0x1100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_CLOSED] = {RI_EVENT_QP_ACCESS, 0x1100, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_ACCESS] = {RI_EVENT_QP_ACCESS, 0x1102, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_WRAP] = {RI_EVENT_QP_WRAP, 0x1103, RI_WC_REMOTE_ACCESS, NULL},
+	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_BOUNDS, 0x1101, RI_WC_REMOTE_ACCESS, NULL},
 };
 static const struct vem_fault write_disabled = {RI_EVENT_QP_WRITE_DISABLED, 0x1201,
-						RI_WC_REMOTE_ACCESS};
+						RI_WC_REMOTE_ACCESS, NULL};
 static const struct vem_fault owner_gone = {RI_EVENT_QP_CATASTROPHIC, 0x0207,
-					    RI_WC_REMOTE_OPERATION};
+					    RI_WC_REMOTE_OPERATION,
+					    "the process that owns the memory has ended"};
 
 /* Begin the access of a Write or Read at the peer. NULL: granted. */
 static const struct vem_fault *
@@ -148,15 +150,24 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 
 /* --- Send --------------------------------------------------------------------------------- */
 
-static const struct vem_fault no_receive = {RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR};
-static const struct vem_fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ};
-static const struct vem_fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION};
-static const struct vem_fault too_many_receives = {RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207,
-						   RI_WC_REMOTE_OPERATION};
-static const struct vem_fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION};
+static const struct vem_fault no_receive = {
+	RI_EVENT_QP_RQ_MSN_RANGE, 0x1202, RI_WC_RNR,
+	"a Send of the peer found no receive in time: post receives before the peer sends"};
+static const struct vem_fault receive_short = {RI_EVENT_NONE, 0x1205, RI_WC_REMOTE_INVALID_REQ,
+					       "a Send of the peer is longer than its receive"};
+static const struct vem_fault receive_bad = {RI_EVENT_NONE, 0x0000, RI_WC_REMOTE_OPERATION,
+					     vem_why_receive};
+static const struct vem_fault too_many_receives = {
+	RI_EVENT_QP_RQ_HARD_LIMIT, 0x0207, RI_WC_REMOTE_OPERATION,
+	"more receives are taken than the hard watermark allows"};
+static const struct vem_fault srq_failed = {RI_EVENT_QP_SRQ_ERROR, 0x0207, RI_WC_REMOTE_OPERATION,
+					    "the shared receive queue has failed"};
 /* Stands for a page of the message that is lost at the sender; the receive is flushed, and the sender has a local error. */
-static const struct vem_fault message_lost = {RI_EVENT_NONE, 0x0000, RI_WC_LOCAL_PROTECTION};
-static const struct vem_fault not_invalidated = {RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ};
+static const struct vem_fault message_lost = {RI_EVENT_NONE, 0x0000, RI_WC_LOCAL_PROTECTION,
+					      "a page of the message is lost at its sender"};
+static const struct vem_fault not_invalidated = {
+	RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ,
+	"a Send of the peer may not invalidate the key that it names"};
 
 /* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
@@ -172,6 +183,13 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 		until = host->now(host->self) + qp->rnic->rnr_wait;
 		atomic_store(&qp->rnr_until, until);
 		host->timer_start(host->self, &qp->rnr_timer, until);
+		/* Once for a connection: it may happen with every message. */
+		if (!qp->waited)
+			vem_say(peer,
+				"a Send of the peer waits, since no receive is posted; without one "
+				"the connection ends in %llu ms",
+				(unsigned long long)(qp->rnic->rnr_wait / 1000000));
+		qp->waited = true;
 	}
 	return false;
 }
@@ -231,8 +249,17 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 {
 	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
 		return NULL;
-	if ((atomic_load(&peer->access) & VSW_MEM_INVALIDATES) == 0 ||
-	    vsw_mem_invalidate(peer->rnic->mem, &peer->who, wqe->inv_stag, true) != VSW_MEM_OK) {
+	bool may = (atomic_load(&peer->access) & VSW_MEM_INVALIDATES) != 0;
+	enum vsw_mem_result result = VSW_MEM_CLOSED;
+	char why[VSW_WHY_ROOM];
+
+	if (may)
+		result = vsw_mem_invalidate(peer->rnic->mem, &peer->who, wqe->inv_stag, true);
+	if (result != VSW_MEM_OK) {
+		vsw_why_invalidate(peer->rnic->mem, wqe->inv_stag, result, why, sizeof(why));
+		vem_say(peer, "a Send of the peer may not invalidate: %s",
+			may ? why
+			    : "this endpoint allows its peer neither RDMA Reads nor RDMA Writes");
 		cqe->status = RI_WC_LOCAL_INVALIDATE;
 		return &not_invalidated;
 	}

@@ -17,10 +17,12 @@ vem_do_bind(struct ri_qp *qp)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
+	enum vsw_mem_result result = VSW_MEM_ACCESS;
 
-	if ((atomic_load(&qp->access) & RI_ACCESS_BIND) == 0 ||
-	    vsw_mw_bind(qp->rnic->mem, &qp->who, &wqe->u.bind, relative) != VSW_MEM_OK)
-		return vem_fail_here(qp, RI_WC_MW_BIND);
+	if ((atomic_load(&qp->access) & RI_ACCESS_BIND) != 0)
+		result = vsw_mw_bind(qp->rnic->mem, &qp->who, &wqe->u.bind, relative);
+	if (result != VSW_MEM_OK)
+		return vem_fail_key(qp, RI_WC_MW_BIND, result);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }
@@ -52,9 +54,13 @@ vem_do_fast_register(struct ri_qp *qp)
 bool
 vem_do_invalidate(struct ri_qp *qp)
 {
-	if (vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false) != VSW_MEM_OK)
-		return vem_fail_here(qp, qp->tx_wqe->opcode == RI_OP_LOCAL_INV ? RI_WC_MW_BIND
-									       : RI_WC_LOCAL_MM);
+	enum vsw_mem_result result =
+		vsw_mem_invalidate(qp->rnic->mem, &qp->who, qp->tx_wqe->inv_stag, false);
+
+	if (result != VSW_MEM_OK)
+		return vem_fail_key(
+			qp, qp->tx_wqe->opcode == RI_OP_LOCAL_INV ? RI_WC_MW_BIND : RI_WC_LOCAL_MM,
+			result);
 	vem_sq_complete(qp, RI_WC_SUCCESS);
 	return true;
 }

@@ -32,6 +32,7 @@
 
 #include "ri_command.h"
 #include "ri_fd.h"
+#include "ri_log.h"
 #include "vem_fault.h"
 #include "vem_setting.h"
 #include "vsw_setting.h"
@@ -257,16 +258,16 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 static void
 refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
 {
-	char text[RI_COMMAND_LINE + RI_COMMAND_WHY];
-	int shown = len < 80 ? (int)len : 80;
+	const struct ri_log_about subject = {
+		.layer = "emul",
+		.adapter = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp"};
+	char shown[81];
+	size_t n = len < sizeof(shown) - 1 ? len : sizeof(shown) - 1;
 
-	if (rnic->host->log_level < RI_LOG_WARNING)
-		return;
-	snprintf(text, sizeof(text), "refused: '%.*s': %s", shown, about, what);
-	for (char *c = text; *c != '\0'; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults", text);
+	for (size_t i = 0; i < n; i++)
+		shown[i] = about[i] < ' ' || about[i] > '~' ? '?' : about[i];
+	shown[n] = '\0';
+	ri_log(rnic->host, RI_LOG_WARNING, &subject, "refused: '%s': %s", shown, what);
 }
 
 /* A command that is wrong, or that names an object that does not exist, is refused; the others are run. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ri_log.h"
 #include "vib.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -119,34 +120,24 @@ vib_access(uint32_t access)
 	return out;
 }
 
-static __attribute__((format(printf, 4, 0))) void
-log_line(const struct ri_host *host, enum ri_log_level level, const char *who, const char *format,
-	 va_list args)
-{
-	char text[512];
-
-	if (host->log_level < (uint32_t)level)
-		return;
-	(void)vsnprintf(text, sizeof(text), format, args);
-	host->log(host->self, level, who, text);
-}
-
 void
 vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 {
+	const struct ri_log_about about = {.layer = "ib", .adapter = rnic->name};
 	va_list args;
 
 	va_start(args, format);
-	log_line(rnic->host, level, rnic->name, format, args);
+	ri_log_list(rnic->host, level, &about, format, args);
 	va_end(args);
 }
 
 void
 vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
 {
+	const struct ri_log_about about = {.layer = "ib"};
 	va_list args;
 
 	va_start(args, format);
-	log_line(host, level, "ib", format, args);
+	ri_log_list(host, level, &about, format, args);
 	va_end(args);
 }

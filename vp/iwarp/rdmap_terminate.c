@@ -41,10 +41,10 @@ struct fault_rule {
 /* clang-format off */
 static const struct fault_rule fault_rules[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_NONE]                 = {0x0000, BARE,     "no fault"},
-	[RDMAP_FAULT_LOCAL]                = {0x0000, BARE,     "local error or termination asked for"},
+	[RDMAP_FAULT_LOCAL]                = {0x0000, BARE,     "this end has failed, or was told to terminate"},
 	[RDMAP_FAULT_READ_STAG]            = {0x0100, DDP_READ, "Read Request names an invalid source STag"},
 	[RDMAP_FAULT_READ_BOUNDS]          = {0x0101, DDP_READ, "Read Request reaches outside the source region"},
-	[RDMAP_FAULT_READ_ACCESS]          = {0x0102, DDP_READ, "Read Request to a region without remote read right"},
+	[RDMAP_FAULT_READ_ACCESS]          = {0x0102, DDP_READ, "Read Request without the right of region or endpoint"},
 	[RDMAP_FAULT_READ_STREAM]          = {0x0100, DDP_READ, "Read Request to a region of another stream"},
 	[RDMAP_FAULT_READ_CLOSED]          = {0x0100, DDP_READ, "Read Request to a region that is open to no peer"},
 	[RDMAP_FAULT_READ_WRAP]            = {0x0104, DDP_READ, "Read Request passes the end of the address space"},
@@ -63,7 +63,7 @@ static const struct fault_rule fault_rules[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_HEADER_SIZE]          = {0x1000, DDP,      "segment does not have the size of its header"},
 	[RDMAP_FAULT_TAGGED_STAG]          = {0x1100, DDP,      "tagged segment names an invalid STag"},
 	[RDMAP_FAULT_TAGGED_BOUNDS]        = {0x1101, DDP,      "tagged segment reaches outside its region"},
-	[RDMAP_FAULT_TAGGED_ACCESS]        = {0x1102, DDP,      "tagged segment to a region without the right"},
+	[RDMAP_FAULT_TAGGED_ACCESS]        = {0x1102, DDP,      "tagged segment without the right of region or endpoint"},
 	[RDMAP_FAULT_TAGGED_STREAM]        = {0x1100, DDP,      "tagged segment to a region of another stream"},
 	[RDMAP_FAULT_TAGGED_CLOSED]        = {0x1100, DDP,      "tagged segment to a region that is open to no peer"},
 	[RDMAP_FAULT_TAGGED_WRAP]          = {0x1103, DDP,      "tagged segment passes the end of the address space"},

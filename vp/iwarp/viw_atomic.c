@@ -15,6 +15,7 @@
 #include "viw_atomic.h"
 #include "viw_qp.h"
 #include "viw_tx_build.h"
+#include "viw_why.h"
 
 #include "vsw_atomic.h"
 #include "vsw_guard.h"
@@ -121,6 +122,10 @@ viw_atomic_finish(struct viw_qp *qp)
 	}
 	/* The key was revoked meanwhile: the request is flushed. */
 	qp->rx.want_tx = true;
+	viw_say(qp,
+		"the result of an atomic operation cannot be written: the key %08x of its segment "
+		"was invalidated meanwhile",
+		(unsigned)r->stag);
 	viw_fault(qp, RDMAP_FAULT_LOCAL, NULL, 0);
 }
 

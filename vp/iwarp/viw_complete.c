@@ -18,6 +18,7 @@
 #include "viw_qp.h"
 #include "viw_receive.h"
 #include "viw_refused.h"
+#include "viw_why.h"
 
 #include <string.h>
 
@@ -106,6 +107,10 @@ sink_revoke(struct viw_qp *qp, struct viw_sent *s)
 	if (s->status != RI_WC_SUCCESS || (s->flags & RI_WR_INVALIDATE) == 0 ||
 	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, s->sink, false) == VSW_MEM_OK)
 		return true;
+	viw_say(qp,
+		"a request of this end fails, RDMA Read that invalidates its sink: the key %08x "
+		"cannot be invalidated: it is not valid, or windows are linked to its region",
+		(unsigned)s->sink);
 	s->status = RI_WC_LOCAL_MM;
 	return false;
 }

@@ -9,31 +9,17 @@
  */
 #include "viw_qp.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ri_errno.h"
+#include "ri_log.h"
 #include "viw_stream.h"
 
 #define LINE_SIZE 360
 #define WORD_SIZE 96
-
-/* "192.0.2.1:7174", "[2001:db8::1]:7174". */
-static void
-peer_text(const union viw_peer *peer, char *out, size_t room)
-{
-	bool v6 = peer->sa.sa_family == AF_INET6;
-	const void *addr =
-		v6 ? (const void *)&peer->in6.sin6_addr : (const void *)&peer->in.sin_addr;
-	char text[INET6_ADDRSTRLEN] = "?";
-
-	(void)inet_ntop(peer->sa.sa_family, addr, text, sizeof(text));
-	(void)snprintf(out, room, v6 ? "[%s]:%u" : "%s:%u", text,
-		       ntohs(v6 ? peer->in6.sin6_port : peer->in.sin_port));
-}
 
 /* Which segment a Terminate complains about, as far as it tells. */
 static void
@@ -135,14 +121,14 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 {
 	const struct ri_host *host = qp->rnic->host;
 	char cause[LINE_SIZE];
-	char peer[INET6_ADDRSTRLEN + 10];
-	char line[LINE_SIZE + INET6_ADDRSTRLEN + WORD_SIZE];
+	char peer[RI_LOG_ADDRESS];
+	const struct ri_log_about about = {
+		.layer = "iwarp", .adapter = qp->rnic->name, .qpn = qp->who.qpn, .peer = peer};
 
-	if (host->log_level < RI_LOG_INFO)
+	if (!ri_log_wanted(host, RI_LOG_INFO))
 		return;
 	cause_text(end, cause, sizeof(cause));
-	peer_text(&qp->stream.peer, peer, sizeof(peer));
-	(void)snprintf(line, sizeof(line), "connection with %s has ended: %s%s", peer, cause,
-		       late ? "; the peer did not end it within 2 seconds" : "");
-	host->log(host->self, RI_LOG_INFO, qp->rnic->name, line);
+	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
+	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
+	       late ? "; the peer did not end it within 2 seconds" : "");
 }

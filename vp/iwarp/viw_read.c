@@ -23,6 +23,7 @@
 #include "viw_qp.h"
 #include "viw_tx_build.h"
 #include "viw_tx_direct.h"
+#include "viw_why.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,10 +188,15 @@ atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 	/* It was read once when it arrived, so it can be read. */
 	(void)rdmap_atomic_request_read(r->message, RDMAP_ATOMIC_REQUEST_SIZE, &m);
 	built = viw_atomic_respond(qp, &m, &fault);
-	if (built)
+	if (built) {
 		response_advance(qp, 0, 0);
-	else if (fault != RDMAP_FAULT_NONE)
+	} else if (fault != RDMAP_FAULT_NONE) {
+		viw_why_answer(qp, &(struct vsw_mem_access){.stag = m.stag,
+							    .addr = m.to,
+							    .length = sizeof(uint64_t),
+							    .access = RI_ACCESS_REMOTE_ATOMIC});
 		response_fault(qp, r, fault);
+	}
 	return built;
 }
 
@@ -235,6 +241,7 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 		}
 	}
 	if (result != VSW_MEM_OK) {
+		viw_why_answer(qp, &d.wanted);
 		response_fault(qp, r, viw_fault_read(result));
 		return false;
 	}

@@ -46,6 +46,7 @@ struct viw_rx {
 	uint32_t keep_at;
 	uint32_t keep_len;
 	uint8_t phase;        /* enum viw_rx_phase */
+	bool waited;          /* a Send has waited for a receive, and the log says so */
 	bool want_tx;         /* this round made work for the sending role */
 	bool have_receive;    /* wqe holds a receive that was taken */
 	bool large;           /* the last frame was large: more of them are likely */

@@ -15,6 +15,7 @@
  */
 #include "viw_rx_frame.h"
 #include "viw_qp.h"
+#include "viw_why.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -50,6 +51,8 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 					  .ulpdu_len = rx->frame_ulpdu};
 
 	rx->want_tx = true;
+	if (viw_qp_state(qp) == RI_QPS_RTS)
+		viw_why_frame(qp, fault);
 	if (fault == RDMAP_FAULT_CRC)
 		viw_fault(qp, fault, NULL, 0);
 	else if (rx->head_len > 3 && rdmap_opcode_of(rx->head[3]) == RDMAP_TERMINATE)
@@ -79,6 +82,13 @@ wait_for_receive(struct viw_qp *qp)
 
 	if (atomic_exchange(&rx->waiting, true))
 		return;
+	/* Once for a connection: it may happen with every message. */
+	if (!rx->waited)
+		viw_say(qp,
+			"a Send of the peer waits, since no receive is posted; without one the "
+			"connection ends in %llu ms",
+			(unsigned long long)(qp->rnic->rnr_ns / 1000000));
+	rx->waited = true;
 	viw_engine_want(qp, 0, EPOLLIN);
 	host->timer_start(host->self, &qp->timer, host->now(host->self) + qp->rnic->rnr_ns);
 	end_timer_restore(qp);

@@ -18,6 +18,7 @@
 #include "viw_copy.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
+#include "viw_why.h"
 
 /* --- octets -------------------------------------------------------------------------------- */
 
@@ -302,14 +303,21 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	struct viw_rx *rx = &qp->rx;
 	struct rdmap_offender offender = {
 		.ulpdu = rx->head, .have = 0, .ulpdu_len = rx->frame_ulpdu};
+	bool may = (qp->init.access & VSW_MEM_INVALIDATES) != 0;
+	enum vsw_mem_result result = VSW_MEM_OK;
 	uint8_t header[DDP_UNTAGGED_SIZE];
+	char why[VSW_WHY_ROOM];
 
-	if (!rdmap_is_invalidate(rdmap_opcode_of(rx->seg.rdmap_control)) ||
-	    ((qp->init.access & VSW_MEM_INVALIDATES) != 0 &&
-	     vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->inv_stag, true) == VSW_MEM_OK)) {
+	if (rdmap_is_invalidate(rdmap_opcode_of(rx->seg.rdmap_control)))
+		result = may ? vsw_mem_invalidate(qp->rnic->mem, &qp->who, rx->inv_stag, true)
+			     : VSW_MEM_CLOSED;
+	if (result == VSW_MEM_OK) {
 		viw_rq_complete(qp, RI_WC_SUCCESS, length);
 		return;
 	}
+	vsw_why_invalidate(qp->rnic->mem, rx->inv_stag, result, why, sizeof(why));
+	viw_say(qp, "a Send of the peer may not invalidate: %s",
+		may ? why : "this endpoint allows its peer neither RDMA Reads nor RDMA Writes");
 	offender.ulpdu = header;
 	offender.have = ddp_header_put(header, &rx->seg);
 	rx->receive_status = RI_WC_LOCAL_INVALIDATE;

@@ -21,6 +21,7 @@
 #include "viw_copy.h"
 #include "viw_qp.h"
 #include "viw_tx_direct.h"
+#include "viw_why.h"
 
 #include <string.h>
 
@@ -32,10 +33,11 @@ viw_frame_size(bool tagged, uint32_t payload)
 	return mpa_fpdu_size(ddp_header_size(tagged) + payload);
 }
 
-/* The request in tx.wqe cannot be executed: it completes with `status`, and the stream ends. */
+/* The request in tx.wqe cannot be executed: it completes with `status`, and the stream ends; `result` if it was a key's. */
 static void
-request_fail(struct viw_qp *qp, enum ri_wc_status status)
+request_fail(struct viw_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
+	viw_why_request(qp, status, result);
 	qp->tx.job = VIW_JOB_NONE;
 	qp->tx.failed = true;
 	viw_sq_started(qp, 0, status);
@@ -168,7 +170,7 @@ request_ready(struct viw_qp *qp)
 		enum ri_wc_status status = request_check(qp);
 
 		if (status != RI_WC_SUCCESS) {
-			request_fail(qp, status);
+			request_fail(qp, status, VSW_MEM_OK);
 			return false;
 		}
 		tx->checked = true;
@@ -303,7 +305,7 @@ message_direct(struct viw_qp *qp, bool write, uint32_t most, bool *built)
 		return true;
 	tx->direct = true;
 	if (viw_tx_direct(qp, &d, &begun) != VSW_MEM_OK) {
-		request_fail(qp, RI_WC_LOCAL_PROTECTION);
+		request_fail(qp, RI_WC_LOCAL_PROTECTION, VSW_MEM_OK);
 		*built = true;
 		return true;
 	}
@@ -368,7 +370,7 @@ build_message(struct viw_qp *qp, bool write)
 	else
 		size = message_gather(qp, write, n, n == left);
 	if (size == 0) {
-		request_fail(qp, RI_WC_LOCAL_PROTECTION);
+		request_fail(qp, RI_WC_LOCAL_PROTECTION, VSW_MEM_OK);
 		return true;
 	}
 	tx->len += size;
@@ -433,7 +435,7 @@ request_run_local(struct viw_qp *qp)
 	if (result == VSW_MEM_OK)
 		request_started(qp, 0);
 	else
-		request_fail(qp, RI_WC_MW_BIND);
+		request_fail(qp, RI_WC_MW_BIND, result);
 }
 
 static bool

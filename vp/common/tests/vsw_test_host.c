@@ -224,7 +224,7 @@ host_log(void *self, enum ri_log_level level, const char *where, const char *tex
 
 	g_test_message("%d %s: %s", (int)level, where, text);
 	pthread_mutex_lock(&vth->lock);
-	g_ptr_array_add(vth->lines, g_strdup(text));
+	g_ptr_array_add(vth->lines, g_strdup_printf("%s: %s", where, text));
 	pthread_mutex_unlock(&vth->lock);
 }
 

@@ -25,7 +25,8 @@ open_connected(struct peer *f)
 static void
 expect_said(struct peer *f, const char *address, const char *why)
 {
-	g_autofree char *line = g_strdup_printf("connection with %s has ended: %s", address, why);
+	g_autofree char *line =
+		g_strdup_printf("peer %s: the connection has ended: %s", address, why);
 
 	if (f->fd >= 0)
 		peer_hang_up(f);
