@@ -57,7 +57,11 @@ void
 tool_output_watch(void)
 {
 	struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
+	static bool watched;
 
+	if (watched)
+		return; /* stdout can be closed once only */
+	watched = true;
 	fill_standard_descriptors();
 	sigemptyset(&action.sa_mask);
 	/* Handlers, since an ignored signal stays ignored after exec. */

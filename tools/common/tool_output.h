@@ -13,11 +13,12 @@
 #include <stdio.h>
 
 /*
- * The first call of main(), before any descriptor is opened and any thread is created. When the program ends, however
- * it does so through exit(), stdout is closed as tool_output_end() does it. If output was lost, a message on stderr
- * says why, and an exit status of 0 becomes 1. A reader that has closed its pipe is such a loss (EPIPE), and a file that
- * may not become larger (EFBIG), so SIGPIPE and SIGXFSZ no longer end the program; in programs that it starts they do. A standard descriptor that the caller has
- * closed becomes one of /dev/null, so that no file or socket gets its number: printing to stdout then fails (EBADF).
+ * The first call of main(), before any descriptor is opened and any thread is created; further calls do nothing. When
+ * the program ends, however it does so through exit(), stdout is closed as tool_output_end() does it. If output was
+ * lost, a message on stderr says why, and an exit status of 0 becomes 1. A reader that has closed its pipe is such a
+ * loss (EPIPE), and a file that may not become larger (EFBIG), so SIGPIPE and SIGXFSZ no longer end the program; in
+ * programs that it starts they do. A standard descriptor that the caller has closed becomes one of /dev/null, so that
+ * no file or socket gets its number: printing to stdout then fails (EBADF).
  */
 void tool_output_watch(void);
 
