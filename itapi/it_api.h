@@ -2254,7 +2254,8 @@ void it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interf
  * @param[in] minor_version its minor part
  * @param[out] ia_handle the open adapter
  * @retval IT_SUCCESS Done.
- * @retval IT_ERR_INVALID_NAME No adapter has this name, or it is too long.
+ * @retval IT_ERR_INVALID_NAME No adapter has this name, or it is too long. The log says whether its provider is missing or was
+ *     refused, or which name is near.
  * @retval IT_ERR_INVALID_MAJOR_VERSION Neither 1 nor 2.
  * @retval IT_ERR_INVALID_MINOR_VERSION Not 0 with major version 1; neither 0 nor 1 with major
  *     version 2.

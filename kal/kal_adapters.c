@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kal_absent.h"
 #include "kal_cm_internal.h"
 #include "kal_host.h"
 #include "kal_objects.h"
@@ -266,6 +267,22 @@ provider_of(const struct ri_host *host, const char *name, const struct ri_loaded
 	return status == RI_SUCCESS ? RI_ERR_NO_DEVICE : status;
 }
 
+/* Nobody has an adapter of that name; `name` is what the application wrote, perhaps an alias. */
+static void
+say_absent(const struct kal_client *client, const char *name)
+{
+	const struct ri_host *host = client->host;
+	struct kal_near near = {.word = kal_config_adapter(client->config, name)};
+	char text[KAL_ABSENT_ROOM];
+
+	if (host->log_level < RI_LOG_WARNING)
+		return;
+	for (const struct kal_alias *a = client->config->aliases; a != NULL; a = a->next)
+		kal_near_try(&near, a->alias);
+	kal_absent_explain(host, &near, text, sizeof(text));
+	host->log(host->self, RI_LOG_WARNING, "adapters", text);
+}
+
 /* --- upcalls ------------------------------------------------------------------------------ */
 
 static void
@@ -454,6 +471,8 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	struct kal_rnic *rnic;
 	enum ri_status status = provider_of(client->host, adapter, &loaded);
 
+	if (status == RI_ERR_NO_DEVICE)
+		say_absent(client, name);
 	if (status != RI_SUCCESS)
 		return status;
 	rnic = rnic_new(client, loaded);

@@ -196,8 +196,9 @@ static const struct kal_config_key keys[] = {
 	 .when = "on",
 	 .then = "true",
 	 .row = {.name = "peer-to-peer",
-		 .meaning = "Ask peers for peer-to-peer mode; a reset at its start may crash a "
-			    "Linux peer with siw",
+		 .meaning = "Ask peers for peer-to-peer mode. With it, a process that is killed in "
+			    "its first 30 ms can stop the RDMA connection manager of a peer with "
+			    "Linux and siw, until that host is booted again [WIRE 14.2]",
 		 .kind = RI_SETTING_WORD,
 		 .form = "true|false|1|0",
 		 .preset = "false"}},

@@ -32,6 +32,7 @@
 
 #include "ri_errno.h"
 #include "ri_fd.h"
+#include "ri_object.h"
 
 #define SUFFIX ".so"
 #define NEEDS  ".needs"
@@ -62,6 +63,16 @@ note_refusal(const struct ri_host *host, const struct ri_error *error)
 	if (error->code == RI_REGISTRY_ERROR_MEMORY)
 		return false;
 	ri_registry_note_refusal(error->text);
+	return true;
+}
+
+/* A provider that is compiled in or installed was not taken over. If its name is taken, the user prefers another one: no refusal. */
+static bool
+note_installed(const struct ri_host *host, const struct ri_error *error)
+{
+	if (error->code != RI_REGISTRY_ERROR_NAME)
+		return note_refusal(host, error);
+	log_line(host, RI_LOG_INFO, error->text);
 	return true;
 }
 
@@ -120,10 +131,13 @@ ri_load_file(const char *path, struct ri_error *error)
 	ri_provider_entry_fn entry;
 	void *object, *symbol;
 	struct stat info;
+	char text[128];
 
 	/* The dynamic linker would wait until another process writes to a FIFO. */
 	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
 		return load_error(error, path, "is no regular file");
+	if (!ri_object_check(path, text, sizeof(text)))
+		return load_error(error, path, text);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (object == NULL)
 		return open_error(error, path);
@@ -253,7 +267,8 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 		else if (named || is_of_use(host, path))
 			(void)ri_load_file(path, &error);
 		if (error.code != RI_REGISTRY_ERROR_NONE)
-			complete &= note_refusal(host, &error);
+			complete &=
+				named ? note_refusal(host, &error) : note_installed(host, &error);
 		free(entries[i]);
 	}
 	free(entries);
@@ -271,10 +286,7 @@ load_built_in(const struct ri_host *host, const ri_provider_entry_fn *builtin)
 
 		if (provider == NULL || ri_registry_add(provider, "built-in", &error))
 			continue;
-		if (error.code == RI_REGISTRY_ERROR_NAME)
-			log_line(host, RI_LOG_INFO, error.text); /* as somebody wanted */
-		else
-			complete &= note_refusal(host, &error);
+		complete &= note_installed(host, &error);
 	}
 	return complete;
 }
@@ -342,6 +354,26 @@ ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin, con
 }
 
 bool
+ri_load_passed_over(const char *provider, char *needs, size_t size)
+{
+	const struct passed *passed;
+	char name[PATH_MAX];
+	bool found = false;
+
+	(void)snprintf(name, sizeof(name), "/%s" SUFFIX, provider);
+	pthread_mutex_lock(&passed_lock);
+	for (passed = passed_over; passed != NULL && !found; passed = passed->next) {
+		const char *end = strrchr(passed->path, '/');
+
+		found = end != NULL && strcmp(end, name) == 0;
+		if (found)
+			(void)snprintf(needs, size, "%s", passed->needs);
+	}
+	pthread_mutex_unlock(&passed_lock);
+	return found;
+}
+
+bool
 ri_load_again(const struct ri_host *host, unsigned *loaded)
 {
 	struct passed **link = &passed_over, *passed;
@@ -358,7 +390,7 @@ ri_load_again(const struct ri_host *host, unsigned *loaded)
 		}
 		if (ri_load_file(passed->path, &error)) {
 			++*loaded;
-		} else if (!note_refusal(host, &error)) {
+		} else if (!note_installed(host, &error)) {
 			complete = false;
 			link = &passed->next;
 			continue;

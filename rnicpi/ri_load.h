@@ -35,6 +35,10 @@ bool ri_load_all(const struct ri_host *host, const ri_provider_entry_fn *builtin
  * False: memory or descriptors ran out on the way; the same call again goes on.
  */
 bool ri_load_again(const struct ri_host *host, unsigned *loaded);
+/*
+ * Was PROVIDER.so of `folder` passed over, and is not loaded yet? Then `needs` is the path for which it waits. Any thread.
+ */
+bool ri_load_passed_over(const char *provider, char *needs, size_t size);
 /* One file. */
 bool ri_load_file(const char *path, struct ri_error *error);
 

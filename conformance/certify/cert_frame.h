@@ -26,6 +26,8 @@ struct cert_setup {
 	gint64 patience_us;
 	gint64 duration_us;
 	int fd; /**< where records go; -1: stdout */
+	const char
+		*installed; /**< folder of installed providers; NULL: the one fixed at build time */
 };
 
 /** One run of one case. */

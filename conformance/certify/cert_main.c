@@ -19,6 +19,7 @@
 
 struct options {
 	char *provider;
+	char *installed;
 	char *adapter;
 	gint64 seed;
 	double patience;
@@ -145,6 +146,7 @@ run_case(const struct options *options)
 		.patience_us = (gint64)(options->patience * G_USEC_PER_SEC),
 		.duration_us = (gint64)(options->duration * G_USEC_PER_SEC),
 		.fd = options->fd,
+		.installed = options->installed,
 	};
 
 	if (options->list) {
@@ -180,6 +182,8 @@ main(int argc, char **argv)
 	GOptionEntry entries[] = {
 		{"provider", 0, 0, G_OPTION_ARG_FILENAME, &options.provider,
 		 "The shared object of the provider", "FILE"},
+		{"installed", 0, 0, G_OPTION_ARG_FILENAME, &options.installed,
+		 "Without --provider: where installed providers are", "FOLDER"},
 		{"adapter", 'a', 0, G_OPTION_ARG_STRING, &options.adapter, "The adapter", "NAME"},
 		{"seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "Of random numbers", "N"},
 		{"patience", 0, 0, G_OPTION_ARG_DOUBLE, &options.patience,

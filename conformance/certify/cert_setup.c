@@ -8,6 +8,7 @@
 
 #include "cert_frame.h"
 #include "cert_profile.h"
+#include "kal_absent.h"
 #include "kal_call.h"
 #include "ri_load.h"
 
@@ -21,14 +22,15 @@ setup_quark(void)
 
 /* Loads one file, or everything that the library would load. */
 static bool
-setup_load(const char *path, const struct ri_host *host, GError **error)
+setup_load(const char *path, const char *installed, const struct ri_host *host, GError **error)
 {
 	struct ri_error why = {0};
 	char folder[PATH_MAX];
 
 	if (path == NULL) {
 		if (ri_load_all(host, ri_builtin_entries, g_getenv("ITAPI_PROVIDER_PATH"),
-				ri_load_folder(folder, sizeof(folder))))
+				installed != NULL ? installed
+						  : ri_load_folder(folder, sizeof(folder))))
 			return true;
 		g_set_error(error, setup_quark(), 0, "memory ran out while providers were loaded");
 		return false;
@@ -137,12 +139,14 @@ bool
 cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter, GError **error)
 {
 	const struct ri_host *host = kal_host_default();
+	struct kal_near near = {.word = adapter};
+	char absent[KAL_ABSENT_ROOM];
 
 	if (host == NULL) {
 		g_set_error(error, setup_quark(), 0, "there are no resources for a host");
 		return false;
 	}
-	if (!setup_load(path, host, error))
+	if (!setup_load(path, setup->installed, host, error))
 		return false;
 	for (unsigned i = 0; i < ri_registry_count(); i++) {
 		const struct ri_loaded *loaded = ri_registry_get(i);
@@ -152,10 +156,13 @@ cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter,
 		if (name != NULL && read_profile(setup, loaded, host, name))
 			return true;
 	}
-	g_set_error(error, setup_quark(), 0, "%s%s",
-		    adapter != NULL ? "no provider opens the adapter "
-				    : "the provider opens no adapter",
-		    adapter != NULL ? adapter : "");
+	if (adapter == NULL) {
+		g_set_error(error, setup_quark(), 0, "the provider opens no adapter");
+	} else {
+		kal_absent_explain(host, &near, absent, sizeof(absent));
+		g_set_error(error, setup_quark(), 0, "no provider opens the adapter %s: %s",
+			    adapter, absent);
+	}
 	return false;
 }
 

@@ -76,6 +76,11 @@ def after_case(bench):
     return trouble
 
 
+def case_breaks(case, trouble, gone=False):
+    """Whether the guest failed as it is known to when the processes of this case end: in that place, or so that nothing answers."""
+    return bool(case.breaks) and (gone or case.breaks in trouble)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--build', required=True)
@@ -92,12 +97,16 @@ def main():
             break
         tell(begin=name)
         started = time.monotonic()
+        result, why, detail, gone_after = 'failed', '', None, False
         try:
             result, why, detail = run_case(bench, cases[name], arguments.limit)
             trouble = after_case(bench)
         except lab_side.Gone as gone:
-            result, why, detail, trouble = 'failed', '', None, str(gone)
-        if trouble:
+            trouble = str(gone)
+            gone_after = result == 'ok'
+        if trouble and result == 'ok' and case_breaks(cases[name], trouble, gone_after):
+            detail = {**(detail or {}), 'broke': cases[name].breaks}
+        elif trouble:
             result, why = 'failed', f'{why}\nthe kernel of the guest broke:\n{trouble}'
         tell(name=name, result=result, why=why, seconds=round(time.monotonic() - started, 1), detail=detail)
         if trouble:

@@ -36,6 +36,7 @@ class Case:
     limit: int = LIMIT
     known: str = ''
     table: tuple = ()           # (peer, role, what) for the table of interoperation
+    breaks: str = ''            # a function of the guest's kernel that may fail when a case that passed is over
     fatal: bool = False         # may break the guest's kernel: runs last
     quick: bool = False         # part of the short run, which is one guest across the tap device
     each: bool = False          # part of the short run with the later kernel, too

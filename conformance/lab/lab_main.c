@@ -27,6 +27,8 @@ parse_options(struct lab_options *options, int *argc, char ***argv, GError **err
 		 "The follower ends the connection", NULL},
 		{"forever", 0, 0, G_OPTION_ARG_NONE, &options->forever, "Repeat the operations",
 		 NULL},
+		{"endure", 0, 0, G_OPTION_ARG_NONE, &options->endure,
+		 "Serve without an end, however connections end", NULL},
 		{"survive", 0, 0, G_OPTION_ARG_NONE, &options->survive,
 		 "The first connection may end badly", NULL},
 		{"pause", 0, 0, G_OPTION_ARG_INT, &options->pause,
@@ -75,12 +77,16 @@ all_connections(struct lab_end *end, GError **error)
 {
 	if (end->options.host == NULL && !end->carrier->listen(end, error))
 		return false;
-	for (int i = 0; i < end->options.count; i++) {
+	for (int i = 0; end->options.endure || i < end->options.count; i++) {
 		g_autoptr(GError) why = NULL;
 
 		end->number = i;
 		if (one_connection(end, &why))
 			continue;
+		if (end->options.endure) {
+			printf("connection %d ended: %s\n", i, why->message);
+			continue;
+		}
 		if (i > 0 || !end->options.survive) {
 			g_propagate_prefixed_error(error, g_steal_pointer(&why),
 						   "connection %d: ", i);

@@ -16,7 +16,8 @@ the run had no time are not counted.
 *Peer-to-peer mode is off by default, for a reason.* With it, a process that dies in the first 30 ms or so of a connection,
 or another early end of it, can stop the connection manager of the *peer's* kernel: a BUG in iwcm, after which no process of that
 host can use it until the host is booted again. Linux 6.1 and 6.12 did so within 20 kills of a client ([WIRE 14.2]). The row
-"our process is killed in its first 30 ms" with the setting "-" shows the default, and with P2P, of a full run, that mode.
+"our process is killed in its first 30 ms" with the setting "-" shows the default, and with P2P, of a full run, that mode. By default
+the connection manager goes on; the listener that such a client met may be lost ([WIRE 15.1]).
 
 One peer is missing: krping, because no package of Debian has that module. `qperf` runs with `-cm1` the tests `rc_lat`,
 `rc_rdma_read_lat`, `rc_rdma_read_bw` and `rc_rdma_write_poll_lat`, in the guest with `lab-queues.so`, without which siw lets it

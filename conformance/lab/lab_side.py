@@ -110,7 +110,7 @@ class Local:
         self.kernel_lines += kernel_records(self.kernel_log)
         for number, line in enumerate(self.kernel_lines):
             if any(word in line for word in KERNEL_TROUBLE):
-                return '\n'.join(self.kernel_lines[max(0, number - 5):number + 15]) + '\n'
+                return '\n'.join(self.kernel_lines[max(0, number - 5):number + 30]) + '\n'
         return ''
 
 

@@ -38,6 +38,7 @@ struct lab_options {
 	gboolean
 		forever; /* the operations are repeated until the connection breaks, which is well */
 	gboolean survive;   /* the first connection may end badly */
+	gboolean endure;    /* each may, and there is no last one */
 	int pause;          /* ms before the first letter, of every second connection */
 	int private_data;   /* octets to send in request, reply or reject */
 	int expect_private; /* octets that must come; -1: any */

@@ -48,9 +48,8 @@ SUITES = ('stable', 'backports')    # of Debian, from which vm-build takes the k
 PEER_BUG_PLACE = 'cm_work_handler'
 PEER_BUG = ('the connection manager of Linux stops with a BUG if a connection in peer-to-peer mode ends before it was '
             'reported as established [WIRE 14.2]')
-# The same in each mode, for a listener that ends after start-ups that were cut short.
-LISTEN_BUG_PLACE = 'siw_destroy_listen'
-LISTEN_BUG = 'siw finds the list of its start-ups corrupted when a listener ends [WIRE 15.1]'
+# What a case may tell beside its result: listeners that siw lost, and where the kernel failed after the case.
+NOTED = ('lost listeners', 'broke')
 # What a case says that failed because of a frame of siw with a wrong CRC. The capture must show that frame, too.
 WRONG_CRC = 'CRC is wrong; this end sent a Terminate'
 PEER_CRC = 'siw sent a frame with a wrong CRC [WIRE 14.7]'
@@ -219,7 +218,7 @@ class Run:
         print('\n'.join(f'# {PEER_CRC}: {line}' for line in wrong))
         for name, told in self.suspects.items():
             if len(wrong) >= len(self.suspects):
-                self.unsteady[name] = {**told, 'excuse': PEER_CRC}
+                self.unsteady[name] = {**told, 'excuse': f'{PEER_CRC}: {"; ".join(wrong)}'}
             else:
                 self.count(told)
         self.suspects.clear()
@@ -270,14 +269,14 @@ class Run:
     def count(self, told):
         """Counts and prints one result."""
         name, result, why = told['name'], told['result'], told['why']
-        known = self.known.get(name) or (PEER_BUG if name in self.p2p and PEER_BUG_PLACE in why else
-                                         LISTEN_BUG if LISTEN_BUG_PLACE in why else '')
+        known = self.known.get(name) or (PEER_BUG if name in self.p2p and PEER_BUG_PLACE in why else '')
         self.results[name] = told
         if result == 'failed' and known:
             told['result'], told['why'] = 'known', known
         self.number += 1
         extra = f', {told["frames"]} frames of ours' if 'frames' in told else ''
-        print(f'# {told["seconds"]} s{extra}')
+        told_more = ''.join(f', {key}: {value}' for key, value in (told.get('detail') or {}).items() if key in NOTED)
+        print(f'# {told["seconds"]} s{extra}{told_more}')
         if result == 'failed':
             print('\n'.join('# ' + line for line in why.split('\n')[-SHOWN_LINES:]))
         group = name.split(' ')[0]

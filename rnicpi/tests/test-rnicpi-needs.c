@@ -38,6 +38,7 @@ static void
 test_needs(void)
 {
 	g_autofree char *dir = g_dir_make_tmp("needs-XXXXXX", NULL);
+	char needs[64];
 
 	g_assert_nonnull(dir);
 	for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
@@ -49,6 +50,10 @@ test_needs(void)
 	g_assert_true(was_tried("present.so"));
 	g_assert_true(was_tried("silent.so"));
 	g_assert_false(was_tried("absent.so"));
+	g_assert_true(ri_load_passed_over("absent", needs, sizeof(needs)));
+	g_assert_cmpstr(needs, ==, "/nowhere/itapi/device");
+	g_assert_false(ri_load_passed_over("present", needs, sizeof(needs)));
+	g_assert_false(ri_load_passed_over("bsent", needs, sizeof(needs)));
 
 	/* A folder that somebody names is wanted as it is. */
 	g_assert_true(ri_load_all(NULL, NULL, dir, NULL));
@@ -198,7 +203,7 @@ test_later_descriptors(void)
 	g_assert_false(complete);
 	g_assert_cmpuint(loaded, ==, 0);
 	g_assert_false(was_tried(w.dir));
-	/* If another copy of the provider has its name already, that is said of it now. */
+	/* Another copy of the provider may have its name already; what is no provider is refused. */
 	g_assert_cmpuint(load_again(), ==, known ? 0 : 1);
 	g_assert_true(was_tried(w.dir));
 	g_assert_cmpuint(load_again(), ==, 0);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <link.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -133,6 +134,47 @@ test_no_object(void)
 	close(fd);
 	g_assert_false(ri_load_file(path, &error));
 	g_assert_cmpint(error.code, ==, RI_REGISTRY_ERROR_LOAD);
+	g_unlink(path);
+}
+
+/* An object for another machine, and one that was not copied to its end: refused before the dynamic linker maps it. */
+static void
+test_no_object_here(void)
+{
+	g_autofree char *good = g_strdup_printf("%s/provider-good.so", folder);
+	g_autofree char *path = g_strdup("/tmp/itapi-provider-XXXXXX");
+	g_autofree char *octets = NULL;
+	struct ri_error error = {0};
+	gsize length, least = 0;
+
+	close(g_mkstemp(path));
+	g_assert_true(g_file_get_contents(good, &octets, &length, NULL));
+	octets[offsetof(ElfW(Ehdr), e_machine)] ^= 1;
+	g_assert_true(g_file_set_contents(path, octets, (gssize)length, NULL));
+	g_assert_false(ri_load_file(path, &error));
+	g_assert_nonnull(strstr(error.text, ": is for another kind of processor: ELF machine "));
+
+	/* Each length is refused, up to the last octet that is mapped; a file with all of them is only another copy. */
+	octets[offsetof(ElfW(Ehdr), e_machine)] ^= 1;
+	for (unsigned i = 0; i < ((ElfW(Ehdr) *)(void *)octets)->e_phnum; i++) {
+		const ElfW(Phdr) *part =
+			(const ElfW(Phdr) *)(void *)(octets +
+						     ((ElfW(Ehdr) *)(void *)octets)->e_phoff) +
+			i;
+
+		if (part->p_type == PT_LOAD && part->p_offset + part->p_filesz > least)
+			least = part->p_offset + part->p_filesz;
+	}
+	for (gsize cut = 0; cut <= least; cut += cut < least - 1 && cut + 1000 > least - 1
+							 ? least - 1 - cut
+						 : cut < least - 1 ? 1000
+								   : 1) {
+		g_assert_true(g_file_set_contents(path, octets, (gssize)cut, NULL));
+		g_assert_false(ri_load_file(path, &error));
+		if (cut >= 1000)
+			g_assert_cmpint(strstr(error.text, ": is cut short: ") != NULL, ==,
+					cut < least);
+	}
 	g_unlink(path);
 }
 
@@ -553,6 +595,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/registry/future", test_future);
 	g_test_add_func("/rnicpi/registry/refusals", test_refusals);
 	g_test_add_func("/rnicpi/registry/no-object", test_no_object);
+	g_test_add_func("/rnicpi/registry/no-object-here", test_no_object_here);
 	g_test_add_func("/rnicpi/registry/folders", test_folders);
 	g_test_add_func("/rnicpi/registry/settings", test_settings);
 	g_test_add_func("/rnicpi/registry/settings-of-old", test_settings_of_old);

@@ -54,23 +54,32 @@ name_others(GString *text, const char *name, const it_interface_t *list, size_t 
 				       count - NAMES_MAX);
 }
 
-/* Nobody has an adapter of that name: which there are, and why there may be too few. */
+/* No provider has an adapter of that name: why, which adapters there are, and which providers were refused. */
 static void
 no_such_name(const char *name, const it_interface_t *list, size_t count, GError **error)
 {
 	g_auto(GStrv) refused = tool_log_said_by(TOOL_LOG_REGISTRY);
+	g_auto(GStrv) absent = tool_log_said_by(TOOL_LOG_ADAPTERS);
 	g_autofree char *reasons = tool_log_reasons(0);
 	g_autoptr(GString) text = g_string_new(NULL);
+	guint said = g_strv_length(absent);
 
-	name_others(text, name, list, count);
-	for (char **one = refused; *one != NULL; one++)
-		g_string_append_printf(text, "; a provider was refused: %s", *one);
+	/* The log may be off. The library names the nearest name of an adapter, too. */
+	if (said > 0)
+		g_string_append(text, absent[said - 1]);
+	else
+		g_string_append_printf(text, "there is no adapter named '%s'", name);
+	if (strstr(text->str, "; did you mean ") == NULL) {
+		g_string_append(text, "; ");
+		name_others(text, name, list, count);
+	}
+	for (char **one = refused; *one != NULL; one++) {
+		if (strstr(text->str, *one) == NULL)
+			g_string_append_printf(text, "; a provider was refused: %s", *one);
+	}
 	if (reasons != NULL)
 		g_string_append_printf(text, "; %s", reasons);
-	if (strchr(name, '/') != NULL)
-		g_string_append(text, "; a provider is not opened by its path: name its folder in "
-				      "ITAPI_PROVIDER_PATH, then open an adapter that it has");
-	tool_fail(error, TOOL_ERROR_FAILED, "there is no adapter named '%s'; %s", name, text->str);
+	tool_fail(error, TOOL_ERROR_FAILED, "%s", text->str);
 }
 
 static bool

@@ -42,7 +42,8 @@ write_log(void *unused, int level, const char *who, const char *what)
 {
 	(void)unused;
 	keep_line(level, who, what);
-	tool_log_say(level, who, what);
+	if (strcmp(who, TOOL_LOG_ADAPTERS) != 0)
+		tool_log_say(level, who, what);
 }
 
 void
@@ -70,6 +71,7 @@ tool_log_reasons(unsigned first)
 	pthread_mutex_lock(&lock);
 	for (unsigned i = first; i < count; i++) {
 		bool apart = strcmp(kept[i].who, TOOL_LOG_REGISTRY) == 0 ||
+			     strcmp(kept[i].who, TOOL_LOG_ADAPTERS) == 0 ||
 			     strcmp(kept[i].who, TOOL_LOG_SETTINGS) == 0;
 
 		if (!apart && kept[i].level <= ITX_LOG_WARNING)

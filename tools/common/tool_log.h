@@ -7,6 +7,8 @@
 
 /* The source of lines about providers that were refused when they were loaded. */
 #define TOOL_LOG_REGISTRY "registry"
+/* The source of lines about names that no adapter has. They are kept and not printed: tool_adapter_open() fails with them. */
+#define TOOL_LOG_ADAPTERS "adapters"
 /* The source of lines about invalid values in the environment. */
 #define TOOL_LOG_SETTINGS "settings"
 
@@ -15,8 +17,7 @@ void tool_log_begin(void);
 /* The number of lines so far. */
 unsigned tool_log_count(void);
 /*
- * The errors and warnings from line `first` on, separated by "; ", without those of the registry and of the
- * settings; to be freed with g_free(). NULL: there are none.
+ * The errors and warnings from line `first` on, separated by "; ", without those of the three sources above; to be freed with g_free(). NULL: there are none.
  */
 char *tool_log_reasons(unsigned first);
 /* All lines of that source, one text each, then NULL; free with g_strfreev(). */

@@ -54,7 +54,7 @@ RULES = {
     'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
-    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_call.h', 'kal/kal_host.h',
+    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_absent.h', 'kal/kal_call.h', 'kal/kal_host.h',
                                                        'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
     'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,

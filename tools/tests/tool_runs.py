@@ -19,6 +19,10 @@ class Failed(Exception):
     """A tool did something else than it should."""
 
 
+class Skipped(Exception):
+    """Why a case cannot be judged here."""
+
+
 class Done:
     """What became of a tool."""
 
@@ -164,13 +168,15 @@ def main(cases):
     print('1..%d' % len(cases), flush=True)
     failed = 0
     for number, (name, function) in enumerate(cases, 1):
-        trouble = None
+        trouble, skipped = None, ''
         try:
             function()
+        except Skipped as reason:
+            skipped = ' # SKIP %s' % reason
         except (Failed, OSError, AssertionError) as error:
             trouble = '%s: %s' % (type(error).__name__, error)
             failed += 1
-        print('%s %d - %s' % ('not ok' if trouble else 'ok', number, name))
+        print('%s %d - %s%s' % ('not ok' if trouble else 'ok', number, name, skipped))
         if trouble:
             print('# ' + trouble.replace('\n', '\n# '))
         sys.stdout.flush()

@@ -39,6 +39,8 @@ command_of(const struct certify_run *run)
 	g_ptr_array_add(argv, g_strdup(run->cases));
 	if (run->provider != NULL)
 		g_ptr_array_add(argv, g_strdup_printf("--provider=%s", run->provider));
+	else if (run->installed != NULL)
+		g_ptr_array_add(argv, g_strdup_printf("--installed=%s", run->installed));
 	if (run->adapter != NULL)
 		g_ptr_array_add(argv, g_strdup_printf("--adapter=%s", run->adapter));
 	g_ptr_array_add(argv, g_strdup_printf("--seed=%" G_GINT64_FORMAT, (gint64)run->seed));

@@ -13,10 +13,12 @@
  *   certify_compare   two reports
  */
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -134,10 +136,7 @@ certify_case_end_failed(struct certify_run *run, struct certify_case *one,
 
 /* --- the run --------------------------------------------------------------------------------- */
 
-/*
- * The folder of it-certify-cases and of the test programs. In a build folder they lie in several; then the variable
- * ITAPI_CERTIFY_PROGRAMS of the tests names a folder with links to them.
- */
+/* The folder of it-certify-cases and of the test programs. A build folder has one with links (tools/dev/link-build.py). */
 static char *
 programs_folder(const struct options *options)
 {
@@ -147,6 +146,24 @@ programs_folder(const struct options *options)
 	if (options->programs != NULL)
 		return g_canonicalize_filename(options->programs, NULL);
 	return g_build_filename(bin, CERTIFY_PROGRAMS_FROM_BIN, NULL);
+}
+
+/*
+ * The folder of installed providers, as the library finds it: beside itself. it-certify-cases is not linked with the library, so it
+ * would look where the library was to be installed when it was built. NULL: it has to.
+ */
+static char *
+installed_folder(void)
+{
+	void *known = dlsym(RTLD_DEFAULT, "it_interface_list");
+	g_autofree char *folder = NULL;
+	Dl_info info;
+
+	if (getauxval(AT_SECURE) != 0 || known == NULL || dladdr(known, &info) == 0 ||
+	    info.dli_fname == NULL || info.dli_fname[0] != '/')
+		return NULL;
+	folder = g_path_get_dirname(info.dli_fname);
+	return g_build_filename(folder, CERTIFY_PROVIDER_SUBFOLDER, NULL);
 }
 
 /* The library loads what is in a folder, and before what is compiled in: a folder with this provider alone. */
@@ -286,12 +303,14 @@ run_with(const struct options *options, GError **error)
 	struct certify_report report;
 	g_autofree char *programs = programs_folder(options);
 	g_autofree char *cases = g_build_filename(programs, "it-certify-cases", NULL);
+	g_autofree char *installed = installed_folder();
 	g_autofree char *provider =
 		options->provider != NULL ? g_canonicalize_filename(options->provider, NULL) : NULL;
 	struct certify_run run = {
 		.report = &report,
 		.provider = provider,
 		.adapter = g_strdup(options->adapter),
+		.installed = installed,
 		.cases = cases,
 		.programs = programs,
 		.levels = options->levels,

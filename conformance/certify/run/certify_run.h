@@ -15,12 +15,13 @@
 /** What is certified, and how. */
 struct certify_run {
 	struct certify_report *report;
-	const char *provider; /**< shared object, or NULL */
-	char *adapter;        /**< NULL until the profile was read: the first one */
-	const char *cases;    /**< the program it-certify-cases */
-	const char *programs; /**< folder of the test programs */
-	char **levels;        /**< names, or NULL: all */
-	char **globs;         /**< of ids, or NULL: all */
+	const char *provider;  /**< shared object, or NULL */
+	char *adapter;         /**< NULL until the profile was read: the first one */
+	const char *cases;     /**< the program it-certify-cases */
+	const char *installed; /**< folder of installed providers, or NULL */
+	const char *programs;  /**< folder of the test programs */
+	char **levels;         /**< names, or NULL: all */
+	char **globs;          /**< of ids, or NULL: all */
 	bool quick;
 	uint64_t seed;
 	double patience; /**< seconds */

@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import struct
 import sys
 import tempfile
@@ -21,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(HERE, '..'), os.path.join(HERE, '../../../tools/dev/tests')]
 
+import lab_bench                # noqa: E402
 import lab_case                 # noqa: E402
 import lab_fpdu                 # noqa: E402
 import lab_report               # noqa: E402
@@ -64,7 +66,7 @@ class TableCase(unittest.TestCase):
         self.assertLess(len(names['quick', 'backports']), 10)
         for name in ('lab siw with siw', 'devices it-ping rxe0', 'devices it-ping siw0'):
             self.assertIn(name, names['quick', 'backports'])
-        for name in ('devices dto siw0', 'unplug switch rxe', 'ends killed early', 'limits reads responder'):
+        for name in ('devices dto siw0', 'unplug switch rxe', 'ends 20 killed early p2p off', 'limits reads responder'):
             self.assertIn(name, names['usual', 'backports'])
         for name in ('talk large initiator ipv4 mtu 9000 crc off p2p off', 'networks loss with vp/iwarp'):
             self.assertNotIn(name, names['usual', 'backports'])
@@ -105,9 +107,14 @@ class CountCase(unittest.TestCase):
         self.assertEqual(run.tally.failed, ['b'])
         self.assertEqual(run.tally.skipped, [f'c: {run_lab.PEER_BUG}'])
 
-    def test_bug_of_a_listener(self):
-        run, _ = self.run_of(('a', 'failed', f' {run_lab.LISTEN_BUG_PLACE}+0xf9/0x1a0 [siw]'))
-        self.assertEqual((run.tally.failed, run.tally.skipped), ([], [f'a: {run_lab.LISTEN_BUG}']))
+    def test_kernel_that_breaks_after_a_case(self):
+        """Where a case says so, and nowhere else."""
+        case = lab_case.Case('c', None, breaks='siw_destroy_listen')
+        self.assertTrue(lab_bench.case_breaks(case, 'Call Trace: siw_destroy_listen+0xf9/0x1a0 [siw]'))
+        self.assertFalse(lab_bench.case_breaks(case, 'RIP: 0010:cm_work_handler+0xa8f/0xe20 [iw_cm]'))
+        self.assertTrue(lab_bench.case_breaks(case, 'the guest does not answer: timed out', True))
+        self.assertFalse(lab_bench.case_breaks(lab_case.Case('c', None), 'the guest does not answer: timed out', True))
+        self.assertFalse(lab_bench.case_breaks(lab_case.Case('c', None), 'Call Trace: siw_destroy_listen+0xf9/0x1a0 [siw]'))
 
     def test_second_kernel(self):
         """Each result says which kernel it belongs to, and the numbers go on."""
@@ -161,7 +168,10 @@ class CountCase(unittest.TestCase):
         bad = ['Frame 7: Bad CRC32', 'Frame 9: Bad CRC32']
         run = self.wrong_crcs(bad, ('a', 'ok'), ('b', 'failed'))
         self.assertEqual((run.tally.summary(), run.tally.failed), ('1 passed, 1 failed, 0 skipped', ['b']))
-        self.assertEqual(list(self.wrong_crcs(bad).unsteady), ['a', 'b'])
+        waiting = self.wrong_crcs(bad).unsteady
+        self.assertEqual(list(waiting), ['a', 'b'])
+        for line in bad:
+            self.assertIn(line, waiting['a']['excuse'])
 
     def test_wrong_crc_that_the_capture_does_not_show(self):
         for lines in ([], ['Frame 7: Malformed'], ['Frame 7: Bad CRC32', 'Frame 9: Malformed']):
@@ -267,6 +277,56 @@ class FpduCase(unittest.TestCase):
         self.assertEqual(self.aligned(b'GET / HTTP/1.1 and so on', self.fpdu(18)), {})
         self.at = 100
         self.assertEqual(self.aligned(self.START, (1000, self.fpdu(18))), {})
+
+
+def crc32c(octets):
+    value = 0xffffffff
+    for octet in octets:
+        value ^= octet
+        for _ in range(8):
+            value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
+    return value ^ 0xffffffff
+
+
+@unittest.skipUnless(shutil.which('tshark'), 'there is no tshark')
+class CaptureCase(unittest.TestCase):
+    """What tshark says of the frames of 10.77.0.2, which answered the start-up of a connection."""
+
+    @staticmethod
+    def fpdu(rdmap, payload, damage=0):
+        """An untagged FPDU with that octet of RDMAP, of the first message of queue 0."""
+        octets = bytes([0x41, rdmap]) + struct.pack('>IIII', 0, 0, 1, 0) + payload
+        octets = struct.pack('>H', len(octets)) + octets
+        octets += bytes(-len(octets) % 4)
+        return octets + struct.pack('<I', crc32c(octets) ^ damage)
+
+    def judge(self, *fpdus):
+        request, reply = (word + bytes([0x40, 2, 0, 0]) for word in (b'MPA ID Req Frame', b'MPA ID Rep Frame'))
+        frames = [FpduCase.frame(99, b'', 2), FpduCase.frame(499, b'', 0x12, b'', (2, 1), 100),
+                  FpduCase.frame(100, request, 0x18, b'', (1, 2), 500), FpduCase.frame(500, reply, 0x18, b'', (2, 1), 120)]
+        at = 520
+        for fpdu in fpdus:
+            frames.append(FpduCase.frame(at, fpdu, 0x18, b'', (2, 1), 120))
+            at += len(fpdu)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'pcap')
+            with open(path, 'wb') as file:
+                file.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+                for frame in frames:
+                    file.write(struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame)
+            return run_lab.lab_capture.judge(path, *run_lab.PEER_ADDRESSES)
+
+    def test_right(self):
+        self.assertEqual(self.judge(self.fpdu(0x43, b'abc'), self.fpdu(0x43, bytes(100))), (2, []))
+
+    def test_wrong_crc_is_told_with_its_operation(self):
+        """Two FPDUs of one segment, of which the second is wrong, and a Terminate."""
+        found = self.judge(self.fpdu(0x43, b'abc') + self.fpdu(0x45, bytes(100), 1), self.fpdu(0x47, bytes(4), 2))
+        self.assertEqual(found[0], 3)
+        self.assertRegex(found[1][0], r'^Frame 5: Send with SE \(0x5\) with a ULPDU of 118 bytes: CRC check: 0x\w+ '
+                                      r'\(Bad CRC32, should be 0x\w+\)$')
+        self.assertRegex(found[1][1], r'^Frame 6: Terminate \(0x7\) with a ULPDU of 22 bytes: ')
+        self.assertEqual(len(found[1]), 2)
 
 
 class SideCase(unittest.TestCase):
