@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "tool_adapter.h"
@@ -39,6 +40,12 @@ no_such_name(const char *name, const it_interface_t *list, size_t count, GError 
 		g_string_append_printf(text, "; a provider was refused: %s", *one);
 	if (reasons != NULL)
 		g_string_append_printf(text, "; %s", reasons);
+	if (g_str_has_prefix(name, "iwarp:"))
+		g_string_append_printf(
+			text, "; %s is %s", name + strlen("iwarp:"),
+			if_nametoindex(name + strlen("iwarp:")) == 0
+				? "no network interface"
+				: "a network interface that is down or has no address");
 	if (strchr(name, '/') != NULL)
 		g_string_append(text, "; a provider is not opened by its path: name its folder in "
 				      "ITAPI_PROVIDER_PATH, then open an adapter that it has");
