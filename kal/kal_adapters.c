@@ -26,7 +26,7 @@
 #include "ri_registry.h"
 
 #define ADAPTERS_FIRST 16
-#define ADAPTERS_MAX   4096 /* of one provider */
+#define ADAPTERS_MAX   (1u << 20) /* of one provider; more is a fault */
 
 /* The first load of all, or a look at those that waited for their devices. False: memory or descriptors ran out. */
 static bool

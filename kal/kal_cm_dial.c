@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -53,6 +54,29 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 	return status;
 }
 
+/* This host lacks a port or a descriptor for a connection: the log says so once, until one is there again. */
+static void
+note_shortage(struct kal_setup *setup, int error)
+{
+	struct kal_cm *cm = setup->cm;
+	const struct ri_host *host = cm->p.host;
+	bool known = atomic_exchange(&cm->dial_short, error) == error;
+	char peer[INET6_ADDRSTRLEN], text[256];
+
+	if (error == 0 || known || host->log_level < RI_LOG_WARNING)
+		return;
+	kal_sock_addr_text(&setup->req.peer, peer, sizeof(peer));
+	(void)snprintf(
+		text, sizeof(text), "cannot connect to %s: %s%s", peer,
+		error == EADDRNOTAVAIL
+			? "no local TCP port is left; ports are those of "
+			  "net.ipv4.ip_local_port_range, and one that was in use may stay taken "
+			  "for a minute"
+			: ri_errno_text(error),
+		error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
+	host->log(host->self, RI_LOG_WARNING, "connection", text);
+}
+
 /* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */
 static enum ri_status
 socket_dial(struct kal_setup *setup)
@@ -67,6 +91,8 @@ socket_dial(struct kal_setup *setup)
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
 	error = kal_sock_new(&setup->fd, sa.ss_family);
+	if (error != 0 && error != EAFNOSUPPORT)
+		note_shortage(setup, error);
 	if (error != 0)
 		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
 	fd = kal_fd_get(&setup->fd);
@@ -85,6 +111,9 @@ socket_dial(struct kal_setup *setup)
 	setup->error = 0;
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
 		setup->error = errno;
+	note_shortage(setup, setup->error == EADDRNOTAVAIL && req->service.local_port == 0
+				     ? EADDRNOTAVAIL
+				     : 0);
 	if (setup->error == EADDRNOTAVAIL && req->service.local_port != 0) {
 		kal_fd_close(&setup->fd);
 		return RI_ERR_TIME_WAIT;

@@ -48,6 +48,8 @@ struct kal_cm {
 	} partings;             /* under the lock; kal_partings.c */
 	atomic_uint alive;      /* kal_request structs; the end waits for those in other hands */
 	uint64_t last_listener;
+	atomic_int
+		dial_short; /* errno of the last connect, if this host lacked something for it; kal_cm_dial.c */
 };
 
 /* What a conversion still has to do before the start-up goes on as any other. */

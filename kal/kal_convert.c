@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_route.h"
 #include "ri_errno.h"
 #include "ri_owned.h"
 
@@ -78,28 +79,11 @@ is_stream(int fd, struct kal_pending *pending)
 	return pending->peer.family != RI_ADDR_NONE;
 }
 
-/* The whole of 127/8 belongs to the loopback interface, which lists one address of it. */
-static bool
-same_interface(const struct ri_addr *addr, const struct ri_addr *listed)
-{
-	if (addr->family != listed->family)
-		return false;
-	if (addr->family == RI_ADDR_IPV4 && addr->octets[0] == 127 && listed->octets[0] == 127)
-		return true;
-	return addr->scope_id == listed->scope_id &&
-	       memcmp(addr->octets, listed->octets, sizeof(addr->octets)) == 0;
-}
-
-/* A spigot without an interface is tied to nothing; one with too many addresses cannot list them all. */
+/* A spigot without an interface and an address is tied to nothing. */
 static bool
 on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
 {
-	bool found = (port->num_addrs == 0 && port->if_name[0] == '\0') ||
-		     port->num_addrs >= RI_PORT_ADDR_MAX;
-
-	for (uint32_t i = 0; i < port->num_addrs && !found; i++)
-		found = same_interface(addr, &port->addrs[i]);
-	return found;
+	return (port->num_addrs == 0 && port->if_name[0] == '\0') || kal_route_owns(port, addr);
 }
 
 /* Find the spigot of this adapter that has the socket's own address [IT 11.1]. RI_ERR_INVALID_ARG: none. */

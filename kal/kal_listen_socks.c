@@ -21,6 +21,7 @@
  * nothing that waits for that thread is called under it: a socket is taken out of its port under the lock, and then
  * stopped and closed without it.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -117,23 +118,6 @@ is_wanted(const struct kal_tcp_port *port, const struct ri_addr *addr)
 	return false;
 }
 
-/* The name of the interface to which the kernel gives an address of this host that no spigot lists; "": none. */
-static void
-owner_name(const struct ri_addr *addr, char name[KAL_INTERFACE_NAME_MAX])
-{
-	const struct kal_route_query query = {.peer = *addr};
-	struct kal_route route;
-	int fd = kal_route_open();
-
-	name[0] = '\0';
-	if (fd < 0)
-		return;
-	if (kal_route_ask(fd, &query, &route) != 0 || !route.local || route.count == 0 ||
-	    if_indextoname(route.interfaces[0], name) == NULL)
-		name[0] = '\0';
-	close(fd);
-}
-
 /* Does the route to that peer lead through the listener's interface? */
 static bool
 leads_to(const struct kal_listener *listener, const struct ri_addr *peer)
@@ -154,7 +138,7 @@ leads_to(const struct kal_listener *listener, const struct ri_addr *peer)
 struct kal_listener *
 kal_listen_choose(const struct kal_tcp_port *port, int fd)
 {
-	char owner[KAL_INTERFACE_NAME_MAX] = "";
+	char owner[KAL_ROUTE_NAME_MAX];
 	struct kal_listener *found = NULL;
 	struct ri_addr local, peer;
 	struct sockaddr_storage sa;
@@ -169,8 +153,9 @@ kal_listen_choose(const struct kal_tcp_port *port, int fd)
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
 		return NULL; /* it is over */
 	kal_sock_addr_back(&sa, &peer, &ignored);
-	if (!is_wanted(port, &local))
-		owner_name(&local, owner);
+	/* An address that no spigot lists is asked for once. */
+	if (is_wanted(port, &local) || !kal_route_owner(&local, owner))
+		owner[0] = '\0';
 	for (struct kal_listener *one = port->members; one != NULL; one = one->next_member) {
 		bool has = one->anywhere || is_listed(one, &local) ||
 			   (owner[0] != '\0' && strcmp(one->if_name, owner) == 0);

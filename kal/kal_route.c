@@ -9,7 +9,9 @@
 #include "kal_route.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ri_netlink.h"
 
@@ -124,6 +126,44 @@ kal_route_has(const struct kal_route *route, uint32_t interface)
 {
 	for (unsigned i = 0; i < route->count; i++)
 		if (route->interfaces[i] == interface)
+			return true;
+	return false;
+}
+
+bool
+kal_route_owner(const struct ri_addr *addr, char name[KAL_ROUTE_NAME_MAX])
+{
+	const struct kal_route_query query = {.peer = *addr};
+	struct kal_route route;
+	int fd = kal_route_open();
+	bool found;
+
+	if (fd < 0)
+		return false;
+	found = kal_route_ask(fd, &query, &route) == 0 && route.local && route.count > 0 &&
+		if_indextoname(route.interfaces[0], name) != NULL;
+	close(fd);
+	return found;
+}
+
+bool
+kal_route_owns(const struct ri_port_attr *port, const struct ri_addr *addr)
+{
+	char owner[KAL_ROUTE_NAME_MAX], other[KAL_ROUTE_NAME_MAX];
+
+	for (uint32_t i = 0; i < port->num_addrs; i++)
+		if (port->addrs[i].family == addr->family &&
+		    port->addrs[i].scope_id == addr->scope_id &&
+		    memcmp(port->addrs[i].octets, addr->octets, sizeof(addr->octets)) == 0)
+			return true;
+	if (!kal_route_owner(addr, owner))
+		return false;
+	if (port->if_name[0] != '\0')
+		return strcmp(owner, port->if_name) == 0;
+	/* The interface has no name here, but addresses. */
+	for (uint32_t i = 0; i < port->num_addrs; i++)
+		if (port->addrs[i].family == addr->family &&
+		    kal_route_owner(&port->addrs[i], other) && strcmp(owner, other) == 0)
 			return true;
 	return false;
 }

@@ -13,7 +13,8 @@
 
 #include "rnicpi_attr.h"
 
-#define KAL_ROUTE_HOPS 32 /* interfaces of one route that are told apart */
+#define KAL_ROUTE_NAME_MAX 32 /* of ri_port_attr::if_name */
+#define KAL_ROUTE_HOPS     32 /* interfaces of one route that are told apart */
 
 /* What a route is asked for. */
 struct kal_route_query {
@@ -42,6 +43,15 @@ int kal_route_ask(int fd, const struct kal_route_query *query, struct kal_route 
 
 /* Does the route lead through the interface, or end at its address? */
 bool kal_route_has(const struct kal_route *route, uint32_t interface);
+
+/*
+ * Has a spigot of these attributes that address of this host? It need not list the address: the kernel gives networks to
+ * interfaces, and a spigot lists a bounded number.
+ */
+bool kal_route_owns(const struct ri_port_attr *port, const struct ri_addr *addr);
+
+/* The name of the interface to which the kernel gives an address of this host. False: to none, or it does not say. */
+bool kal_route_owner(const struct ri_addr *addr, char name[KAL_ROUTE_NAME_MAX]);
 
 /* Does the kernel give whole networks of addresses to the interface, as 127/8 to the loopback interface? */
 bool kal_route_has_network(int fd, enum ri_addr_family family, uint32_t interface);

@@ -25,6 +25,7 @@
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_key.h"
+#include "ual_log.h"
 #include "ual_request.h"
 #include "ual_section.h"
 #include "ual_sleep.h"
@@ -152,7 +153,7 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 		return IT_ERR_RESOURCES;
 	}
 	ual_waiters_init(&ia->waiters);
-	ual_trace_from_environment();
+	ual_log_untraced(ual_trace_from_environment());
 	ia->major_version = major;
 	ia->minor_version = minor;
 	opened = client_open(ia, name);

@@ -16,7 +16,8 @@
 #include "ual_status.h"
 
 #define ALIGNMENT_HINT 64 /* a cache line */
-#define LIST_MAX       256
+#define LIST_FIRST     256
+#define LIST_MAX       (1u << 20)
 
 static it_transport_type_t
 transport_of(uint32_t transport)
@@ -30,12 +31,12 @@ min_size(uint64_t a, uint64_t b)
 	return (size_t)(a < b ? a : b);
 }
 
-/* The kAL's list of adapters, for the caller to free; NULL: it failed. */
+/* The kAL's list of adapters, with room for that many, for the caller to free; NULL: it failed. */
 static struct kal_adapter_list_rep *
-adapter_list(struct kal_client *client)
+adapter_list_of(struct kal_client *client, uint32_t max)
 {
-	struct kal_adapter_list_req req = {.max = LIST_MAX};
-	size_t room = sizeof(struct kal_adapter_list_rep) + LIST_MAX * sizeof(struct kal_adapter);
+	struct kal_adapter_list_req req = {.max = max};
+	size_t room = sizeof(struct kal_adapter_list_rep) + max * sizeof(struct kal_adapter);
 	struct kal_adapter_list_rep *rep = (struct kal_adapter_list_rep *)calloc(1, room);
 	struct kal_msg msg = {
 		.call = KAL_ADAPTER_LIST,
@@ -50,6 +51,21 @@ adapter_list(struct kal_client *client)
 		return rep;
 	free(rep);
 	return NULL;
+}
+
+/* The whole list. Adapters may come while it is made; then it is made again with more room. */
+static struct kal_adapter_list_rep *
+adapter_list(struct kal_client *client)
+{
+	struct kal_adapter_list_rep *rep = adapter_list_of(client, LIST_FIRST);
+
+	while (rep != NULL && rep->filled < rep->total && rep->total <= LIST_MAX) {
+		uint32_t total = rep->total;
+
+		free(rep);
+		rep = adapter_list_of(client, total);
+	}
+	return rep;
 }
 
 static void

@@ -160,3 +160,19 @@ ual_log_lost(const struct ual_ia *ia, const void *evd, it_event_type_t stream, s
 	       "EVD %p of the stream %s is full (%zu events): events are lost; make it larger", evd,
 	       ual_name_event(stream), size);
 }
+
+void
+ual_log_untraced(int error)
+{
+	static atomic_int last;
+	const struct ri_host *host = listener_log(RI_LOG_WARNING);
+	const char *reason = strerrordesc_np(error);
+	char line[LINE];
+
+	if (atomic_exchange(&last, error) == error || error == 0 || host == NULL)
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "no trace: ITAPI_TRACE must be a folder for new files: %s",
+		       reason != NULL ? reason : "an error without a name");
+	host->log(host->self, RI_LOG_WARNING, "trace", line);
+}

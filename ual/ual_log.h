@@ -31,6 +31,8 @@ void ual_log_connection(struct ual_ep *ep, const it_connection_event_t *event);
 void ual_log_async(const struct ual_ia *ia, it_event_type_t number, const void *cause);
 /* One line: a dispatcher of that stream and size was full, and events are lost; evd is a handle. */
 void ual_log_lost(const struct ual_ia *ia, const void *evd, it_event_type_t stream, size_t size);
+/* ITAPI_TRACE names a folder in which no file can be made, for that errno; 0: nothing. Said once for each cause. */
+void ual_log_untraced(int error);
 
 /* Return the status of a call; a refusal is logged if the log wants refusals. */
 static inline it_status_t

@@ -135,35 +135,48 @@ direct_to(int fd)
 	return status;
 }
 
+/* 0, or errno. */
+static int
+trace_begin(const char *folder, const char *name, int rank)
+{
+	int fd = file_make(folder != NULL ? folder : ".", name, rank);
+
+	if (fd < 0)
+		return -fd;
+	if (direct_to(fd) != IT_SUCCESS)
+		return ENOMEM;
+	ual_trace_write(NULL, "begin", name);
+	return 0;
+}
+
 it_status_t
 ual_trace_begin(const char *name, int rank)
 {
-	const char *folder = kal_setting_text(KAL_SETTING_TRACE);
-	it_status_t status;
-	int fd;
-
 	if (name[0] == '\0' || strchr(name, '/') != NULL)
 		return IT_ERR_INVALID_NAME;
-	fd = file_make(folder != NULL ? folder : ".", name, rank);
-	if (fd == -ENAMETOOLONG)
+	switch (trace_begin(kal_setting_text(KAL_SETTING_TRACE), name, rank)) {
+	case 0:
+		return IT_SUCCESS;
+	case ENAMETOOLONG:
 		return IT_ERR_INVALID_NAME;
-	if (fd == -EACCES || fd == -EPERM || fd == -EROFS || fd == -EEXIST)
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case EEXIST:
 		return IT_ERR_NO_PERMISSION;
-	if (fd < 0)
+	default:
 		return IT_ERR_RESOURCES;
-	status = direct_to(fd);
-	if (status == IT_SUCCESS)
-		ual_trace_write(NULL, "begin", name);
-	return status;
+	}
 }
 
-void
+int
 ual_trace_from_environment(void)
 {
 	const char *folder = kal_setting_text(KAL_SETTING_TRACE);
 
-	if (folder != NULL && atomic_load(&ual_trace_file) < 0)
-		(void)ual_trace_begin(program_invocation_short_name, 0);
+	if (folder == NULL || atomic_load(&ual_trace_file) >= 0)
+		return 0;
+	return trace_begin(folder, program_invocation_short_name, 0);
 }
 
 void

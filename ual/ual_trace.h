@@ -17,8 +17,11 @@ extern atomic_int ual_trace_file; /* descriptor, or -1 */
 
 /* Begin: a new file NAME.RANK.PID.trace in the folder ITAPI_TRACE, or in the current one. */
 it_status_t ual_trace_begin(const char *name, int rank);
-/* Begin, if ITAPI_TRACE names a folder and there is no trace: with the program's name and rank 0. */
-void ual_trace_from_environment(void);
+/*
+ * Begin, if ITAPI_TRACE names a folder and there is no trace: with the program's name and rank 0. 0, or errno: no file can be
+ * made there.
+ */
+int ual_trace_from_environment(void);
 /* One line. */
 void ual_trace_write(const void *object, const char *what, const char *detail);
 

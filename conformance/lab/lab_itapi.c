@@ -167,10 +167,16 @@ itapi_connect(struct lab_end *end, GError **error)
 	uint8_t data[LAB_PRIVATE_LIMIT];
 	it_cn_est_flags_t flags =
 		IT_CONNECT_FLAG_TWO_WAY | (end->options.suppress ? IT_CONNECT_SUPPRESS_IRD_ORD : 0);
+	struct tool_way way;
 	it_path_t path;
+	bool found;
 
 	lab_private_fill(end, data);
-	if (!tool_adapter_path(&self->adapter, end->options.host, &path, error))
+	found = tool_way_find(&way, &self->adapter, end->options.host, (uint16_t)end->options.port,
+			      error);
+	path = way.path;
+	tool_way_clear(&way);
+	if (!found)
 		return false;
 	path.timeout = (uint64_t)end->options.seconds * SECOND_US;
 	if (!tool_check(it_ep_connect(self->link.ep, &path, NULL, &qual, flags, data,

@@ -57,14 +57,14 @@ static bool
 run_client(void *arg, uint16_t port, GError **error)
 {
 	const struct peer *peer = arg;
-	struct peer_side side = {
-		.peer = peer, .client = true, .way = {.host = peer->host, .port = port}};
+	struct peer_side side = {.peer = peer, .client = true};
 	bool good;
 
 	if (!tool_adapter_open(&side.adapter, peer->options.adapter, error))
 		return false;
-	good = tool_adapter_path(&side.adapter, peer->host, &side.way.path, error) &&
+	good = tool_way_find(&side.way, &side.adapter, peer->host, port, error) &&
 	       peer->protocol->client(&side, error);
+	tool_way_clear(&side.way);
 	tool_adapter_close(&side.adapter);
 	if (good)
 		report_result(&side);

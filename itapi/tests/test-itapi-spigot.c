@@ -444,11 +444,25 @@ test_convert(struct pair *pair)
 	net_ip("addr del 10.99.0.2/32 dev lo");
 	net_ip("addr add 10.99.0.2/24 dev it0");
 	expect_conversion(end, "10.99.0.2", IT_SUCCESS);
+	/* Addresses that the interface has, but does not list. */
+	net_ip("route add local 198.51.100.0/28 dev it0");
+	net_ip("route add local 198.51.100.16/28 dev lo");
+	expect_conversion(end, "198.51.100.9", IT_SUCCESS);
+	expect_conversion(end, "198.51.100.17", IT_ERR_INVALID_CONVERSION);
+	net_ip("route del local 198.51.100.16/28 dev lo");
+	for (int i = 10; i < 30; i++) {
+		g_autofree char *words = g_strdup_printf("addr add 10.99.0.%d/24 dev it0", i);
+
+		net_ip(words);
+	}
+	expect_conversion(end, "10.99.0.29", IT_SUCCESS);
+	expect_conversion(end, "127.0.0.1", IT_ERR_INVALID_CONVERSION);
 	pair_use("iwarp");
 	g_assert_true(end_open(&all));
 	pair_use("iwarp:it0");
 	end_new_ep(&all);
 	expect_conversion(&all, "127.0.0.1", IT_SUCCESS);
+	expect_conversion(&all, "127.0.1.1", IT_SUCCESS);
 	expect_conversion(&all, "10.99.0.1", IT_SUCCESS);
 	end_close(&all);
 }

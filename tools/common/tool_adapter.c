@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 #include <arpa/inet.h>
-#include <netdb.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "ri_near.h"
@@ -79,6 +79,15 @@ no_such_name(const char *name, const it_interface_t *list, size_t count, GError 
 	}
 	if (reasons != NULL)
 		g_string_append_printf(text, "; %s", reasons);
+	if (g_str_has_prefix(name, "iwarp:"))
+		g_string_append_printf(
+			text, "; %s is %s", name + strlen("iwarp:"),
+			if_nametoindex(name + strlen("iwarp:")) == 0
+				? "no network interface"
+				: "a network interface that is down or has no address");
+	if (strchr(name, '/') != NULL)
+		g_string_append(text, "; a provider is not opened by its path: name its folder in "
+				      "ITAPI_PROVIDER_PATH, then open an adapter that it has");
 	tool_fail(error, TOOL_ERROR_FAILED, "%s", text->str);
 }
 
@@ -164,81 +173,6 @@ tool_port(uint16_t port)
 
 	qual.conn_qual.port = htons(port);
 	return qual;
-}
-
-/* The first spigot that knows a way to the address. */
-static bool
-path_to(const struct tool_adapter *adapter, const it_net_addr_t *addr, it_path_t *path)
-{
-	for (size_t i = 0; i < adapter->info->num_spigots; i++) {
-		size_t spigot = adapter->info->spigot_info[i].spigot_id;
-		size_t count = 1;
-		size_t total = 0;
-
-		if (it_get_pathinfo(adapter->ia, spigot, addr, &count, &total, path) ==
-			    IT_SUCCESS &&
-		    count == 1)
-			return true;
-	}
-	return false;
-}
-
-static bool
-path_to_self(const struct tool_adapter *adapter, it_path_t *path, GError **error)
-{
-	for (size_t i = 0; i < adapter->info->num_spigots; i++) {
-		const it_spigot_info_t *spigot = &adapter->info->spigot_info[i];
-
-		for (size_t j = 0; spigot->spigot_online && j < spigot->num_net_addr; j++) {
-			if (path_to(adapter, &spigot->net_addr[j], path))
-				return true;
-		}
-	}
-	return tool_fail(error, TOOL_ERROR_FAILED, "the adapter has no path to itself");
-}
-
-static bool
-net_addr_of(const struct sockaddr *sa, it_net_addr_t *addr)
-{
-	memset(addr, 0, sizeof(*addr));
-	if (sa->sa_family == AF_INET) {
-		addr->addr_type = IT_IPV4;
-		addr->addr.ipv4 = ((const struct sockaddr_in *)(const void *)sa)->sin_addr;
-		return true;
-	}
-	if (sa->sa_family == AF_INET6) {
-		addr->addr_type = IT_IPV6;
-		addr->addr.ipv6 = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
-		return true;
-	}
-	return false;
-}
-
-bool
-tool_adapter_path(const struct tool_adapter *adapter, const char *host, it_path_t *path,
-		  GError **error)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	struct addrinfo *found = NULL;
-	bool good = false;
-	int rc;
-
-	if (host == NULL)
-		return path_to_self(adapter, path, error);
-	rc = getaddrinfo(host, NULL, &hints, &found);
-	if (rc != 0)
-		return tool_fail(error, TOOL_ERROR_FAILED, "cannot find the host '%s': %s", host,
-				 gai_strerror(rc));
-	for (const struct addrinfo *one = found; one != NULL && !good; one = one->ai_next) {
-		it_net_addr_t addr;
-
-		good = net_addr_of(one->ai_addr, &addr) && path_to(adapter, &addr, path);
-	}
-	freeaddrinfo(found);
-	if (!good)
-		return tool_fail(error, TOOL_ERROR_FAILED, "this adapter has no path to '%s'",
-				 host);
-	return true;
 }
 
 static it_status_t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* An open adapter, the way to a host over it, and the ears of a server on it. */
+/* An open adapter, and the ears of a server on it. */
 #ifndef TOOL_ADAPTER_H
 #define TOOL_ADAPTER_H
 
@@ -26,13 +26,6 @@ it_interface_t *tool_adapter_list(size_t *count);
 /* The error says why it cannot be opened: what the library logged about it, if it did. */
 bool tool_adapter_open(struct tool_adapter *adapter, const char *name, GError **error);
 void tool_adapter_close(struct tool_adapter *adapter); /* with everything on it */
-
-/*
- * The path to a host, a name or an address of any kind that the resolver knows. NULL is this
- * adapter itself: its first spigot's first address.
- */
-bool tool_adapter_path(const struct tool_adapter *adapter, const char *host, it_path_t *path,
-		       GError **error);
 
 /* One listen on every spigot, all on one port. */
 struct tool_listener {

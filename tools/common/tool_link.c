@@ -14,6 +14,7 @@
 
 #include "tool_error.h"
 #include "tool_link.h"
+#include "tool_log.h"
 #include "tool_signal.h"
 
 #define CONN_ROOM     8
@@ -180,7 +181,7 @@ reason_of(it_conn_reject_code_t code)
 		[IT_CN_REJ_BAD_PATH] = "there is no way to that host",
 		[IT_CN_REJ_STALE_CONN] = "an older connection is in the way",
 		[IT_CN_REJ_BAD_ORD] = "the adapters do not agree on RDMA Reads",
-		[IT_CN_REJ_RESOURCES] = "one side has no memory or place left",
+		[IT_CN_REJ_RESOURCES] = "one side has no memory, descriptor, port or place left",
 		[IT_CN_REJ_BAD_CONN_PARMS] = "what listens there speaks another protocol",
 	};
 
@@ -245,34 +246,58 @@ static void
 say_where(const struct tool_link *link, const struct tool_way *way, GError **error)
 {
 	bool v6 = way->host != NULL && strchr(way->host, ':') != NULL;
+	bool several = way->address != NULL;
 
 	if (error == NULL || g_error_matches(*error, TOOL_ERROR, TOOL_ERROR_INTERRUPTED))
 		return;
 	if (way->host == NULL)
 		g_prefix_error(error, "cannot connect %s with itself: ", link->adapter->name);
 	else
-		g_prefix_error(error, "cannot connect to %s%s%s:%u over %s: ", v6 ? "[" : "",
-			       way->host, v6 ? "]" : "", way->port, link->adapter->name);
+		g_prefix_error(error, "cannot connect to %s%s%s:%u%s%s%s over %s: ", v6 ? "[" : "",
+			       way->host, v6 ? "]" : "", way->port, several ? " at " : "",
+			       several ? way->address : "", several ? "," : "",
+			       link->adapter->name);
+}
+
+/* If this side lacked something, the library has logged what. */
+static void
+explain_shortage(unsigned first, GError **error)
+{
+	g_autofree char *reasons = tool_log_reasons(first);
+
+	if (reasons == NULL || error == NULL)
+		return;
+	g_clear_error(error);
+	tool_fail(error, TOOL_ERROR_FAILED, "%s", reasons);
 }
 
 /* Connects with that private data; hello is the greeting in it, or NULL. */
 static bool
-connect_with(struct tool_link *link, const struct tool_way *way, const struct tool_words *words,
+connect_with(struct tool_link *link, struct tool_way *way, const struct tool_words *words,
 	     const struct tool_hello *hello, it_connection_event_t *event, GError **error)
 {
 	it_conn_qual_t qual = tool_port(way->port);
 	it_path_t path = way->path;
+	unsigned lines = tool_log_count();
 
 	path.timeout = link->spec.seconds * UINT64_C(1000000);
-	return tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
-					words->octets, words->len),
-			  "it_ep_connect", error) &&
-	       wait_established(link, hello, event, error);
+	*event = (it_connection_event_t){.event_number = IT_CM_MSG_CONN_NONPEER_REJECT_EVENT};
+	way->unreached = true;
+	if (!tool_check(it_ep_connect(link->ep, &path, NULL, &qual, IT_CONNECT_FLAG_TWO_WAY,
+				      words->octets, words->len),
+			"it_ep_connect", error))
+		return false;
+	if (wait_established(link, hello, event, error))
+		return true;
+	way->unreached = event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT;
+	if (way->unreached && event->reject_reason_code == IT_CN_REJ_RESOURCES)
+		explain_shortage(lines, error);
+	return false;
 }
 
 bool
-tool_link_connect(struct tool_link *link, const struct tool_way *way,
-		  const struct tool_hello *hello, GError **error)
+tool_link_connect(struct tool_link *link, struct tool_way *way, const struct tool_hello *hello,
+		  GError **error)
 {
 	uint8_t octets[TOOL_HELLO_SIZE];
 	struct tool_words words = {.octets = octets, .len = sizeof(octets)};
@@ -287,7 +312,7 @@ tool_link_connect(struct tool_link *link, const struct tool_way *way,
 }
 
 bool
-tool_link_join(struct tool_link *link, const struct tool_way *way, const struct tool_words *words,
+tool_link_join(struct tool_link *link, struct tool_way *way, const struct tool_words *words,
 	       it_connection_event_t *event, GError **error)
 {
 	if (connect_with(link, way, words, NULL, event, error))

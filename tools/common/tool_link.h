@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "tool_adapter.h"
+#include "tool_way.h"
 #include "tool_wire.h"
 
 /* What a link and another thread tell each other. The thread that uses the link has its own waits. */
@@ -49,16 +50,12 @@ struct tool_link {
 bool tool_link_make(struct tool_link *link, struct tool_adapter *adapter,
 		    const struct tool_link_spec *spec, GError **error);
 
-/* Where a client connects to. */
-struct tool_way {
-	const char *host; /* as the user typed it; NULL is this adapter itself */
-	uint16_t port;
-	it_path_t path;
-};
-
-/* Both return when the connection is established. Receives may be posted before. */
-bool tool_link_connect(struct tool_link *link, const struct tool_way *way,
-		       const struct tool_hello *hello, GError **error);
+/*
+ * Both return when the connection is established. Receives may be posted before. The first goes the present path of the way,
+ * and notes there if it reached no program; see tool_way_next().
+ */
+bool tool_link_connect(struct tool_link *link, struct tool_way *way, const struct tool_hello *hello,
+		       GError **error);
 bool tool_link_accept(struct tool_link *link, const it_conn_request_event_t *request,
 		      const struct tool_hello *hello, GError **error);
 
@@ -69,8 +66,8 @@ struct tool_words {
 };
 
 /* As the two above, but with other private data than a greeting; *event is the peer's answer. */
-bool tool_link_join(struct tool_link *link, const struct tool_way *way,
-		    const struct tool_words *words, it_connection_event_t *event, GError **error);
+bool tool_link_join(struct tool_link *link, struct tool_way *way, const struct tool_words *words,
+		    it_connection_event_t *event, GError **error);
 bool tool_link_admit(struct tool_link *link, const it_conn_request_event_t *request,
 		     const struct tool_words *words, GError **error);
 

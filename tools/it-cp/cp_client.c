@@ -36,22 +36,36 @@ cp_end_close(struct cp_end *end)
 	tool_mail_close(&end->mail);
 }
 
-/* Split HOST:PATH or [HOST]:PATH; false if the argument is a local path. */
+/* Where the path begins behind ADDRESS] and perhaps a port; NULL: it has no ":PATH". */
+static const char *
+behind_address(const char *bracket)
+{
+	const char *digits = bracket + 2;
+	size_t count = strspn(digits, "0123456789");
+
+	if (bracket[0] == '\0' || bracket[1] != ':')
+		return NULL;
+	return count > 0 && digits[count] == ':' ? digits + count + 1 : digits;
+}
+
+/*
+ * Split HOST:PATH, [ADDRESS]:PATH or [ADDRESS]:PORT:PATH; false if the argument is a local path. The host is as
+ * tool_way_split takes it.
+ */
 static bool
 split_remote(const char *typed, char **host, char **path)
 {
-	const char *colon = *typed == '[' ? strstr(typed, "]:") : strchr(typed, ':');
+	const char *bracket = *typed == '[' ? strchr(typed, ']') : NULL;
+	const char *colon = *typed == '[' ? NULL : strchr(typed, ':');
 	const char *slash = strchr(typed, '/');
+	const char *rest = colon != NULL ? colon + 1 : NULL;
 
-	if (colon == NULL || (slash != NULL && slash < colon))
+	if (bracket != NULL)
+		rest = behind_address(bracket);
+	if (rest == NULL || (slash != NULL && slash < rest - 1))
 		return false;
-	if (*typed == '[') {
-		*host = g_strndup(typed + 1, (size_t)(colon - typed) - 1);
-		*path = g_strdup(colon + 2);
-	} else {
-		*host = g_strndup(typed, (size_t)(colon - typed));
-		*path = g_strdup(colon + 1);
-	}
+	*host = g_strndup(typed, (size_t)(rest - typed) - 1);
+	*path = g_strdup(rest);
 	return true;
 }
 
@@ -207,15 +221,22 @@ connect_to(struct cp_job *job, struct tool_adapter *adapter, struct cp_end *end,
 	   GError **error)
 {
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_CP};
-	struct tool_way way = {.host = job->options.self ? NULL : job->host, .port = port};
+	struct tool_way way;
+	bool good = tool_way_find(&way, adapter, job->options.self ? NULL : job->host, port, error);
 
-	return tool_adapter_path(adapter, way.host, &way.path, error) &&
-	       cp_end_open(end, adapter, job->options.seconds, NULL, error) &&
-	       tool_link_connect(&end->link, &way, &hello, error) &&
-	       (cp_sum_agree(&job->kind, end->link.abilities) ||
-		tool_fail(error, TOOL_ERROR_PEER,
-			  "the server is of a version without %s; it has sha256 and crc32c",
-			  cp_sum_name(job->kind)));
+	while (good) {
+		good = cp_end_open(end, adapter, job->options.seconds, NULL, error) &&
+		       tool_link_connect(&end->link, &way, &hello, error);
+		if (good)
+			break;
+		cp_end_close(end);
+		good = tool_way_next(&way, error);
+	}
+	tool_way_clear(&way);
+	return good && (cp_sum_agree(&job->kind, end->link.abilities) ||
+			tool_fail(error, TOOL_ERROR_PEER,
+				  "the server is of a version without %s; it has sha256 and crc32c",
+				  cp_sum_name(job->kind)));
 }
 
 static bool

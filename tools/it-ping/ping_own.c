@@ -150,18 +150,25 @@ ping_own_client(struct ping *ping, struct tool_adapter *adapter, uint16_t port, 
 {
 	static const struct ping_rounds rounds = {.round = one_round, .finish = client_finish};
 	struct tool_hello hello = {.version = TOOL_VERSION, .tool = TOOL_PING};
-	struct tool_way way = {.host = ping->host, .port = port};
-	struct ping_end end;
+	struct ping_end end = {.size = 0};
+	struct tool_way way;
 	bool good;
 
 	hello.session = (uint64_t)g_random_int() << 32 | g_random_int();
-	good = ping_end_open(&end, adapter, ping->options.seconds, NULL, error);
+	good = tool_way_find(&way, adapter, ping->host, port, error);
+	while (good) {
+		good = ping_end_open(&end, adapter, ping->options.seconds, NULL, error) &&
+		       ping_end_buffers(&end, ping->size, error) &&
+		       tool_link_connect(&end.link, &way, &hello, error);
+		if (good)
+			break;
+		ping_end_close(&end);
+		good = tool_way_next(&way, error);
+	}
 	end.seed = hello.session;
-	good = good && ping_end_buffers(&end, ping->size, error) &&
-	       tool_adapter_path(adapter, ping->host, &way.path, error) &&
-	       tool_link_connect(&end.link, &way, &hello, error) && client_start(&end, error) &&
-	       ping_measure(ping, &rounds, &end, error);
+	good = good && client_start(&end, error) && ping_measure(ping, &rounds, &end, error);
 	ping_end_close(&end);
+	tool_way_clear(&way);
 	return good;
 }
 

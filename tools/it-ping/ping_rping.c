@@ -127,18 +127,24 @@ bool
 ping_rping_client(struct ping *ping, struct tool_adapter *adapter, uint16_t port, GError **error)
 {
 	static const struct ping_rounds rounds = {.round = one_round};
-	struct tool_way way = {.host = ping->host, .port = port};
+	struct ping_end end = {.size = 0};
 	struct tool_words none = {0};
 	it_connection_event_t event;
-	struct ping_end end;
-	bool good;
+	struct tool_way way;
+	bool good = tool_way_find(&way, adapter, ping->host, port, error);
 
-	good = ping_end_open(&end, adapter, ping->options.seconds, NULL, error) &&
-	       ping_end_buffers(&end, ping->size, error) &&
-	       tool_adapter_path(adapter, ping->host, &way.path, error) &&
-	       tool_link_join(&end.link, &way, &none, &event, error) &&
-	       ping_measure(ping, &rounds, &end, error);
+	while (good) {
+		good = ping_end_open(&end, adapter, ping->options.seconds, NULL, error) &&
+		       ping_end_buffers(&end, ping->size, error) &&
+		       tool_link_join(&end.link, &way, &none, &event, error);
+		if (good)
+			break;
+		ping_end_close(&end);
+		good = tool_way_next(&way, error);
+	}
+	good = good && ping_measure(ping, &rounds, &end, error);
 	ping_end_close(&end);
+	tool_way_clear(&way);
 	return good;
 }
 

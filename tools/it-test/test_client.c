@@ -17,7 +17,7 @@ send_plan(struct test_session *session, GError **error)
 }
 
 static bool
-connect_lanes(struct test_session *session, const struct tool_way *way, GError **error)
+connect_lanes(struct test_session *session, struct tool_way *way, GError **error)
 {
 	uint64_t count = test_plan_lanes(&session->plan);
 
@@ -52,14 +52,27 @@ client_run(struct test_session *session, GError **error)
 	return good;
 }
 
+/* Connect the control connection, to the first address of the host at which there is a server. */
+static bool
+reach_server(struct test_session *session, struct tool_way *way, GError **error)
+{
+	do {
+		if (test_session_control(session, NULL, error) &&
+		    tool_link_connect(&session->control, way, &session->hello, error))
+			return true;
+		tool_link_close(&session->control);
+		tool_mail_close(&session->mail);
+	} while (tool_way_next(way, error));
+	return false;
+}
+
 static bool
 client_on(const struct test_job *job, struct test_session *session, uint16_t port, GError **error)
 {
-	struct tool_way way = {.host = job->host, .port = port};
 	struct test_report report;
-	bool good = tool_adapter_path(session->adapter, job->host, &way.path, error) &&
-		    test_session_control(session, NULL, error) &&
-		    tool_link_connect(&session->control, &way, &session->hello, error);
+	struct tool_way way;
+	bool good = tool_way_find(&way, session->adapter, job->host, port, error) &&
+		    reach_server(session, &way, error);
 
 	test_report_begin(&report, job);
 	for (size_t i = 0; good && i < job->size_count; i++) {
@@ -74,6 +87,7 @@ client_on(const struct test_job *job, struct test_session *session, uint16_t por
 		good = good && tool_output_good(error);
 	}
 	test_report_end(&report, good);
+	tool_way_clear(&way);
 	return good;
 }
 

@@ -208,15 +208,18 @@ hostile_connect(struct hostile_end *end, const struct hostile_server *server,
 {
 	struct tool_link_spec spec = tool_mail_spec(HOSTILE_PATIENCE);
 	g_autoptr(GError) error = NULL;
-	struct tool_way way = {.host = "127.0.0.1", .port = server->port};
+	struct tool_way way;
+	bool met;
 
 	memset(end, 0, sizeof(*end));
 	tool_adapter_open(&end->adapter, "iwarp", &error);
 	g_assert_no_error(error);
 	g_assert_true(tool_link_make(&end->link, &end->adapter, &spec, &error));
 	g_assert_true(tool_mail_open(&end->mail, &end->link, &error));
-	g_assert_true(tool_adapter_path(&end->adapter, way.host, &way.path, &error));
-	if (tool_link_connect(&end->link, &way, hello, &error))
+	g_assert_true(tool_way_find(&way, &end->adapter, "127.0.0.1", server->port, &error));
+	met = tool_link_connect(&end->link, &way, hello, &error);
+	tool_way_clear(&way);
+	if (met)
 		return true;
 	g_assert_error(error, TOOL_ERROR, TOOL_ERROR_PEER);
 	g_strlcpy(end->refusal, error->message, sizeof(end->refusal));

@@ -59,8 +59,11 @@ class Host:
         return command if self.holder is None else ['nsenter', '-n', '-t', str(self.holder.pid), '--', *command]
 
     def run(self, *command, **keywords):
-        return subprocess.run(self.within(list(command)), capture_output=True, text=True, check=False,
-                              timeout=tool_runs.PATIENCE, stdin=subprocess.DEVNULL, **keywords)
+        try:
+            return subprocess.run(self.within(list(command)), capture_output=True, text=True, check=False,
+                                  timeout=tool_runs.PATIENCE, stdin=subprocess.DEVNULL, **keywords)
+        except subprocess.TimeoutExpired as error:
+            raise tool_runs.Failed('it does not end: ' + ' '.join(command)) from error
 
     def ip(self, *words):
         done = self.run('ip', *words)

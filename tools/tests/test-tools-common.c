@@ -12,6 +12,7 @@
 #include "tool_options.h"
 #include "tool_pattern.h"
 #include "tool_print.h"
+#include "tool_way.h"
 #include "tool_wire.h"
 
 static void
@@ -451,6 +452,46 @@ test_first_error_stays(void)
 	g_assert_cmpstr(error->message, ==, "fourth: IT_ERR_WAITER_LIMIT");
 }
 
+static void
+split_good(const char *typed, const char *host, uint16_t port)
+{
+	g_autoptr(GError) error = NULL;
+	g_autofree char *found = NULL;
+	uint16_t number = 18515;
+
+	g_assert_true(tool_way_split(typed, &found, &number, &error));
+	g_assert_no_error(error);
+	g_assert_cmpstr(found, ==, host);
+	g_assert_cmpuint(number, ==, port);
+}
+
+/* One parser for all tools. */
+static void
+test_way_split(void)
+{
+	static const char *const bad[] = {"",      ":",          ":1",     "[",       "[]",
+					  "[::1",  "[::1]x",     "[::1]:", "[::1]:0", "[::1]:x",
+					  "host:", "host:65536", "host:1k"};
+
+	split_good("host", "host", 18515);
+	split_good("host:1", "host", 1);
+	split_good("10.0.0.1:65535", "10.0.0.1", 65535);
+	split_good("::1", "::1", 18515);
+	split_good("fe80::1%eth0", "fe80::1%eth0", 18515);
+	split_good("[::1]", "::1", 18515);
+	split_good("[fe80::1%eth0]:7", "fe80::1%eth0", 7);
+	split_good("[host]:7", "host", 7);
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+		char *found = NULL;
+		uint16_t number = 0;
+
+		g_assert_false(tool_way_split(bad[i], &found, &number, &error));
+		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_USAGE);
+		g_assert_null(found);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -472,5 +513,6 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/common/pattern-seed", test_pattern_seed);
 	g_test_add_func("/tools/common/options-bounds", test_options_bounds);
 	g_test_add_func("/tools/common/first-error-stays", test_first_error_stays);
+	g_test_add_func("/tools/common/way-split", test_way_split);
 	return g_test_run();
 }

@@ -41,7 +41,7 @@ static void
 enter(struct hostile_end *end)
 {
 	struct tool_link_spec spec = tool_mail_spec(HOSTILE_PATIENCE);
-	struct tool_way way = {.host = "127.0.0.1", .port = server.port};
+	struct tool_way way;
 	struct tool_words none = {0};
 	it_connection_event_t event;
 	g_autoptr(GError) error = NULL;
@@ -49,19 +49,20 @@ enter(struct hostile_end *end)
 	memset(end, 0, sizeof(*end));
 	tool_adapter_open(&end->adapter, "iwarp", &error);
 	g_assert_no_error(error);
-	g_assert_true(tool_adapter_path(&end->adapter, way.host, &way.path, &error));
+	g_assert_true(tool_way_find(&way, &end->adapter, "127.0.0.1", server.port, &error));
 	/* The places of those before may not be free yet. */
 	for (;;) {
 		g_assert_true(tool_link_make(&end->link, &end->adapter, &spec, &error));
 		g_assert_true(tool_mail_open(&end->mail, &end->link, &error));
 		if (tool_link_join(&end->link, &way, &none, &event, &error))
-			return;
+			break;
 		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_PEER);
 		g_clear_error(&error);
 		tool_link_close(&end->link);
 		tool_mail_close(&end->mail);
 		g_usleep(10 * 1000);
 	}
+	tool_way_clear(&way);
 }
 
 static void

@@ -322,7 +322,7 @@ test_first_token(void)
 static bool
 run_with_wrong_data(enum test_kind kind, GError **error)
 {
-	struct tool_way way = {.host = "127.0.0.1", .port = server.port};
+	struct tool_way way;
 	struct test_plan plan = {.mode = TEST_PERFORMANCE,
 				 .threads = 1,
 				 .endpoints = 1,
@@ -344,7 +344,7 @@ run_with_wrong_data(enum test_kind kind, GError **error)
 	bool good;
 
 	g_assert_true(tool_adapter_open(&adapter, "iwarp", NULL));
-	g_assert_true(tool_adapter_path(&adapter, way.host, &way.path, NULL));
+	g_assert_true(tool_way_find(&way, &adapter, "127.0.0.1", server.port, NULL));
 	g_assert_true(test_session_control(&session, NULL, NULL));
 	g_assert_true(tool_link_connect(&session.control, &way, &session.hello, NULL));
 	g_assert_true(tool_mail_send(&session.mail, octets, len, NULL));
@@ -352,6 +352,7 @@ run_with_wrong_data(enum test_kind kind, GError **error)
 	g_assert_true(test_session_lane(&session, 0, NULL));
 	session.hello.index = 1;
 	g_assert_true(tool_link_connect(&session.lanes[0].link, &way, &session.hello, NULL));
+	tool_way_clear(&way);
 	session.lanes[0].seed++;
 	good = test_session_run(&session, &mine);
 	if (g_error_matches(mine, TOOL_ERROR, TOOL_ERROR_VERIFY))

@@ -209,6 +209,9 @@ def test_no_interface():
         done = bare.tool(TOOLS, 'it-ping').expect(1, 'no network interface is up')
         if 'breaks the rules' in done.err:
             raise tool_runs.Failed(done.err)
+        bare.ip('link', 'add', 'v0', 'type', 'veth', 'peer', 'name', 'v1')
+        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v0').expect(1, 'v0 is a network interface that is down')
+        bare.tool(TOOLS, 'it-ping', '-a', 'iwarp:v9').expect(1, 'v9 is no network interface')
         bare.tool(TOOLS, 'it-info').expect(1, 'iwarp', 'no network interface is up')
 
 

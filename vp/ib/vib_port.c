@@ -9,7 +9,6 @@
  * none there, and then has no address of ours. The kernel is asked each time, so addresses are current.
  */
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "ri_fd.h"
+#include "ri_netlink.h"
 #include "vib_profile.h"
 
 /* --- the network interface of a port ------------------------------------------------------- */
@@ -104,44 +104,48 @@ vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
 
 /* --- its addresses --------------------------------------------------------------------------- */
 
-static bool
-addr_of(const struct sockaddr *sa, struct ri_addr *addr)
-{
-	memset(addr, 0, sizeof(*addr));
-	if (sa->sa_family == AF_INET) {
-		addr->family = RI_ADDR_IPV4;
-		memcpy(addr->octets, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, 4);
-		return true;
-	}
-	if (sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)sa;
+/* What an answer of the kernel is read into. */
+struct addr_list {
+	uint32_t interface;
+	struct ri_addr *addrs;
+	uint32_t count;
+};
 
-		addr->family = RI_ADDR_IPV6;
-		addr->scope_id = in6->sin6_scope_id;
-		memcpy(addr->octets, &in6->sin6_addr, 16);
-		return true;
-	}
-	return false;
+static void
+addr_read(void *arg, const struct nlmsghdr *message)
+{
+	struct addr_list *list = arg;
+	const struct ifaddrmsg *ifa = NLMSG_DATA(message);
+	const struct rtattr *attrs[IFA_LOCAL + 1];
+
+	if (message->nlmsg_type != RTM_NEWADDR || message->nlmsg_len < NLMSG_LENGTH(sizeof(*ifa)) ||
+	    ifa->ifa_index != list->interface || list->count == RI_PORT_ADDR_MAX)
+		return;
+	ri_netlink_attrs(message, sizeof(*ifa), attrs, IFA_LOCAL + 1);
+	/* On a point-to-point interface IFA_ADDRESS is the peer's. */
+	list->count +=
+		ri_netlink_address(attrs[IFA_LOCAL] != NULL ? attrs[IFA_LOCAL] : attrs[IFA_ADDRESS],
+				   ifa->ifa_family, ifa->ifa_index, &list->addrs[list->count]);
 }
 
-/* The addresses of an interface. False: the kernel cannot be asked. */
+/* The addresses of an interface, whatever their labels. False: the kernel cannot be asked. */
 static bool
-interface_addrs(const char *name, struct ri_addr addrs[RI_PORT_ADDR_MAX], uint32_t *count)
+interface_addrs(uint32_t interface, struct ri_addr addrs[RI_PORT_ADDR_MAX], uint32_t *count)
 {
-	struct ifaddrs *all = NULL;
-	struct ri_addr addr;
+	struct addr_list list = {.interface = interface, .addrs = addrs};
+	struct ri_netlink_query query;
+	int fd = ri_netlink_open();
+	bool asked;
 
 	*count = 0;
-	if (getifaddrs(&all) != 0)
+	if (fd < 0)
 		return false;
-	for (const struct ifaddrs *i = all; i != NULL && *count < RI_PORT_ADDR_MAX;
-	     i = i->ifa_next) {
-		if (i->ifa_addr != NULL && strcmp(i->ifa_name, name) == 0 &&
-		    addr_of(i->ifa_addr, &addr))
-			addrs[(*count)++] = addr;
-	}
-	freeifaddrs(all);
-	return true;
+	ri_netlink_begin(&query, RTM_GETADDR, sizeof(query.u.addr), true);
+	query.u.addr.ifa_index = interface;
+	asked = ri_netlink_ask(fd, &query, addr_read, &list) == 0;
+	close(fd);
+	*count = asked ? list.count : 0;
+	return asked;
 }
 
 bool
@@ -149,11 +153,9 @@ vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT
 	       uint32_t *count)
 {
 	uint32_t index = vib_port_interface(rnic, port);
-	char name[IF_NAMESIZE];
 
 	*count = 0;
-	return index != 0 && if_indextoname(index, name) != NULL &&
-	       interface_addrs(name, addrs, count);
+	return index != 0 && interface_addrs(index, addrs, count);
 }
 
 static bool
@@ -243,7 +245,7 @@ vib_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	index = vib_port_interface(rnic, port);
 	if (index != 0 && if_indextoname(index, own.if_name) != NULL) {
 		own.mtu = interface_mtu(own.if_name);
-		if (!interface_addrs(own.if_name, own.addrs, &own.num_addrs))
+		if (!interface_addrs(index, own.addrs, &own.num_addrs))
 			return RI_ERR_RESOURCES;
 	}
 	memcpy(attr, &own, size);
