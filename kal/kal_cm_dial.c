@@ -87,6 +87,7 @@ socket_dial(struct kal_setup *setup)
 	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
 	enum ri_status status;
 	int error, fd, one = 1;
+	bool forced;
 
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
@@ -96,11 +97,13 @@ socket_dial(struct kal_setup *setup)
 	if (error != 0)
 		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
 	fd = kal_fd_get(&setup->fd);
+	status = kal_path_is_forced(setup->cm, req, &forced, interface);
 	/* Linux before 5.7 wants a privilege for that. Without it the kernel's routing has the last word. */
-	if (kal_path_is_forced(setup->cm, req, interface))
+	if (forced)
 		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface,
 				 (socklen_t)strnlen(interface, sizeof(interface)));
-	status = bind_local(fd, req, sa.ss_family);
+	if (status == RI_SUCCESS)
+		status = bind_local(fd, req, sa.ss_family);
 	if (status != RI_SUCCESS) {
 		kal_fd_close(&setup->fd);
 		return status;

@@ -377,10 +377,10 @@ void kal_listener_close(struct kal_listener *listener);
 /* kal_paths.c */
 /*
  * Does the path lead through the interface of the adapter, although the kernel would send through another one? Then the socket
- * is to be bound to the interface.
+ * is to be bound to the interface of that name.
  */
-bool kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req,
-			char name[KAL_INTERFACE_NAME_MAX]);
+enum ri_status kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req,
+				  bool *forced, char name[KAL_INTERFACE_NAME_MAX]) RI_MUST_CHECK;
 
 /* kal_sock.c */
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */

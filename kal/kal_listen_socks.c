@@ -335,18 +335,25 @@ spigot_note(struct kal_listener *listener, const struct ri_port_attr *attr)
 	memcpy(listener->addrs, attr->addrs, sizeof(listener->addrs));
 }
 
-/* Does the spigot have more than the addresses that it lists? */
-static void
+/* Does the spigot have more than the addresses that it lists? 0, or errno: memory or descriptors ran out. */
+static int
 networks_note(struct kal_listener *listener)
 {
 	uint32_t interface = if_nametoindex(listener->if_name);
 	int fd = interface != 0 ? kal_route_open() : -1;
+	int error = interface != 0 && fd < 0 ? errno : 0;
 	bool many = listener->num_addrs == RI_PORT_ADDR_MAX;
 
-	listener->networks4 = many || kal_route_has_network(fd, RI_ADDR_IPV4, interface);
-	listener->networks6 = many || kal_route_has_network(fd, RI_ADDR_IPV6, interface);
-	if (fd >= 0)
+	if (fd >= 0) {
+		error = kal_route_networks(fd, RI_ADDR_IPV4, interface, &listener->networks4);
+		if (!kal_route_is_short(error))
+			error = kal_route_networks(fd, RI_ADDR_IPV6, interface,
+						   &listener->networks6);
 		close(fd);
+	}
+	listener->networks4 |= many;
+	listener->networks6 |= many;
+	return kal_route_is_short(error) ? error : 0;
 }
 
 static struct kal_tcp_port *
@@ -463,7 +470,8 @@ kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 		return RI_ERR_INVALID_ARG;
 	spigot_note(listener, &attr);
 	listener->anywhere = attr.num_addrs == 0;
-	networks_note(listener);
+	if (networks_note(listener) != 0)
+		return RI_ERR_RESOURCES;
 	for (int i = 0; i < (service->port == 0 ? PORT_ATTEMPTS : 1) && error == EADDRINUSE; i++) {
 		number = service->port;
 		error = listener_try(listener, &number, &lacks);

@@ -67,17 +67,26 @@ stays_here(const struct ri_addr *addr)
 	return addr->family == RI_ADDR_IPV6 && memcmp(addr->octets, loopback, 16) == 0;
 }
 
-/* Would the kernel send what comes from that address of the spigot through its interface, by a route as good as `best`? */
+/*
+ * Would the kernel send what comes from that address of the spigot through its interface, by a route as good as `best`? *error:
+ * memory ran out.
+ */
 static bool
 source_reaches(int fd, const struct spigot *spigot, const struct ri_addr *source,
-	       const struct ri_addr *peer, const struct kal_route *best)
+	       const struct ri_addr *peer, const struct kal_route *best, int *error)
 {
 	const struct kal_route_query query = {.peer = *peer, .from = *source};
 	struct kal_route route;
+	int found;
 
 	/* From an address of the link no router comes back. */
 	if (source->family != peer->family || (source->scope_id != 0) != (peer->scope_id != 0) ||
-	    !kal_sock_is_local(source) || kal_route_ask(fd, &query, &route) != 0)
+	    !kal_sock_is_local(source))
+		return false;
+	found = kal_route_ask(fd, &query, &route);
+	if (kal_route_is_short(found))
+		*error = found;
+	if (found != 0)
 		return false;
 	if (route.local)
 		return true; /* of this host, every address reaches every other one */
@@ -99,25 +108,30 @@ is_chosen(const struct spigot *spigot, const struct ri_addr *peer, const struct 
 	       (best->count == 1 || is_listed(spigot, &best->source));
 }
 
-/* The paths, best first, by the kernel's routing. */
-static void
+/* The paths, best first, by the kernel's routing. 0, or errno: memory ran out. */
+static int
 offer_routed(int fd, const struct spigot *spigot, const struct kal_path_query_req *req,
 	     struct kal_path_query_rep *rep)
 {
 	struct kal_route_query query = {.peer = req->peer};
 	struct kal_route best, own;
-	int error = kal_route_ask(fd, &query, &best);
+	int error = kal_route_ask(fd, &query, &best), shortage = 0;
 
+	if (kal_route_is_short(error))
+		return error;
 	if (error == 0 && is_chosen(spigot, &req->peer, &best))
 		offer(rep, &req->local, &best.source);
 	for (uint32_t i = 0; error == 0 && i < spigot->attr.num_addrs; i++)
-		if (source_reaches(fd, spigot, &spigot->attr.addrs[i], &req->peer, &best))
+		if (source_reaches(fd, spigot, &spigot->attr.addrs[i], &req->peer, &best,
+				   &shortage))
 			offer(rep, &req->local, &spigot->attr.addrs[i]);
 	query.interface = spigot->interface;
-	if (rep->count == 0 && spigot->alone && spigot->interface != 0 &&
-	    kal_route_ask(fd, &query, &own) == 0 && !own.local &&
-	    (error != 0 || own.prefix >= best.prefix))
+	if (rep->count > 0 || shortage != 0 || !spigot->alone || spigot->interface == 0)
+		return shortage;
+	shortage = kal_route_ask(fd, &query, &own);
+	if (shortage == 0 && !own.local && (error != 0 || own.prefix >= best.prefix))
 		offer(rep, &req->local, &own.source);
+	return kal_route_is_short(shortage) ? shortage : 0;
 }
 
 /* The kernel answers no queries about routes: the source that it gives a datagram socket, which sends nothing. */
@@ -171,7 +185,7 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *wanted,
 		ri_call_query_port(&rnic->caller, rnic->rnic, req->port, &spigot.attr);
 	struct ri_addr local = req->local;
 	uint32_t port = req->port;
-	int fd;
+	int fd, error;
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -187,39 +201,43 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *wanted,
 			return RI_SUCCESS; /* it was deleted, and nothing leads through it */
 	}
 	fd = kal_route_open();
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+	if (fd < 0 && kal_route_is_short(errno))
 		return RI_ERR_RESOURCES;
-	if (fd >= 0) {
-		offer_routed(fd, &spigot, req, rep);
-		close(fd);
-	} else {
+	if (fd < 0) {
 		offer_connected(&spigot, req, rep);
+		return RI_SUCCESS;
 	}
-	return RI_SUCCESS;
+	error = offer_routed(fd, &spigot, req, rep);
+	close(fd);
+	return error == 0 ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-bool
-kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req,
+enum ri_status
+kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req, bool *forced,
 		   char name[KAL_INTERFACE_NAME_MAX])
 {
 	struct kal_route_query query = {.peer = req->peer, .from = req->local};
 	struct ri_port_attr attr = {.size = sizeof(attr)};
+	enum ri_status status = RI_SUCCESS;
 	struct kal_route route;
-	bool forced = false;
 	int fd, error;
 
+	*forced = false;
 	if (cm->p.attr->num_ports != 1 || req->local.family == RI_ADDR_NONE)
-		return false;
+		return RI_SUCCESS;
 	fd = kal_route_open();
 	if (fd < 0)
-		return false;
+		return kal_route_is_short(errno) ? RI_ERR_RESOURCES : RI_SUCCESS;
 	error = kal_route_ask(fd, &query, &route);
-	if ((error != 0 || !route.local) &&
-	    ri_call_query_port(cm->p.caller, cm->p.rnic, 0, &attr) == RI_SUCCESS)
+	if (error != 0 || !route.local)
+		status = ri_call_query_port(cm->p.caller, cm->p.rnic, 0, &attr);
+	if (status == RI_SUCCESS && attr.if_name[0] != '\0')
 		query.interface = if_nametoindex(attr.if_name);
-	if (query.interface != 0 && (error != 0 || !kal_route_has(&route, query.interface)))
-		forced = kal_route_ask(fd, &query, &route) == 0 && !route.local;
+	if (query.interface != 0 && (error != 0 || !kal_route_has(&route, query.interface))) {
+		error = kal_route_ask(fd, &query, &route);
+		*forced = error == 0 && !route.local;
+	}
 	close(fd);
 	memcpy(name, attr.if_name, sizeof(attr.if_name));
-	return forced;
+	return kal_route_is_short(error) ? RI_ERR_RESOURCES : status;
 }

@@ -189,18 +189,25 @@ network_read(void *arg, const struct nlmsghdr *message)
 			 ri_netlink_u32(attrs[RTA_OIF]) == search->interface;
 }
 
-bool
-kal_route_has_network(int fd, enum ri_addr_family family, uint32_t interface)
+int
+kal_route_networks(int fd, enum ri_addr_family family, uint32_t interface, bool *has)
 {
 	struct network_search search = {.interface = interface};
 	struct ri_netlink_query ask;
+	int error;
 
-	if (fd < 0 || interface == 0)
-		return false;
 	ri_netlink_begin(&ask, RTM_GETROUTE, sizeof(ask.u.route), true);
 	ask.u.route.rtm_family = family == RI_ADDR_IPV6 ? AF_INET6 : AF_INET;
 	ask.u.route.rtm_table = RT_TABLE_LOCAL;
 	ask.u.route.rtm_type = RTN_LOCAL;
 	ri_netlink_add(&ask, RTA_OIF, &interface, sizeof(interface));
-	return ri_netlink_ask(fd, &ask, network_read, &search) == 0 && search.found;
+	error = ri_netlink_ask(fd, &ask, network_read, &search);
+	*has = search.found;
+	return error;
+}
+
+bool
+kal_route_is_short(int error)
+{
+	return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE;
 }
