@@ -154,7 +154,7 @@ recovered(struct kal_tcp_port *port, struct kal_listen_saying *saying)
 		(void)kal_fd_eventfd(&port->spare);
 }
 
-/* Accept one connection. False: there is none now; *pause: stop accepting for a while. */
+/* Accept one connection. False: no connection waits now; *pause: stop accepting for a while. */
 static bool
 take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_saying *saying)
 {

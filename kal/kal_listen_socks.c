@@ -91,7 +91,7 @@ kal_listen_say(const struct ri_host *host, const struct kal_listen_saying *sayin
 		host->log(host->self, saying->level, "kal listener", saying->text);
 }
 
-/* --- who has an address --------------------------------------------------------------------------- */
+/* --- the owner of an address --------------------------------------------------------------------------- */
 
 static bool
 same_addr(const struct ri_addr *a, const struct ri_addr *b)

@@ -158,7 +158,7 @@ offer_connected(const struct spigot *spigot, const struct kal_path_query_req *re
 	close(fd);
 }
 
-/* The IPv4 address that an IPv6 one stands for, as kal_sock_addr takes it; others as they are. */
+/* The IPv4 address in an IPv4-mapped one, as kal_sock_addr takes it; every other address unchanged. */
 static struct ri_addr
 unmapped(const struct ri_addr *addr)
 {

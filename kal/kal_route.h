@@ -14,7 +14,7 @@
 #include "rnicpi_attr.h"
 
 #define KAL_ROUTE_NAME_MAX 32 /* of ri_port_attr::if_name */
-#define KAL_ROUTE_HOPS     32 /* interfaces of one route that are told apart */
+#define KAL_ROUTE_HOPS     32 /* next hops of one route that are kept */
 
 /* What a route is asked for. */
 struct kal_route_query {

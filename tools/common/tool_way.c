@@ -187,8 +187,8 @@ paths_to_host(const struct tool_adapter *adapter, const char *host, GArray *path
 	freeaddrinfo(found);
 	if (unclear)
 		return tool_fail(error, TOOL_ERROR_USAGE,
-				 "'%s' is an address of a link; say of which, as in %s%%eth0", host,
-				 host);
+				 "'%s' is an address of a link; add the interface, as in %s%%eth0",
+				 host, host);
 	if (paths->len == 0)
 		return tool_fail(error, TOOL_ERROR_FAILED,
 				 "the adapter %s has no path to '%s': no route leads through %s",

@@ -27,7 +27,7 @@ struct tool_way {
 
 /*
  * Splits what a user may type for a server: NAME, ADDRESS, [ADDRESS], and each of the first and the last with :PORT. An
- * IPv6 address may have a zone, fe80::1%eth0. *port is left as it is if there is none. False: the error says what is wrong.
+ * IPv6 address may have a zone, fe80::1%eth0. Without a port *port stays unchanged. False: the error says what is wrong.
  */
 bool tool_way_split(const char *typed, char **host, uint16_t *port, GError **error);
 

@@ -117,7 +117,7 @@ def test_changes():
 
 
 def plain_listener(host, address, port):
-    """A program of others that listens there."""
+    """Another program that listens there."""
     script = ('import socket, sys; s = socket.create_server((sys.argv[1], int(sys.argv[2]))); '
               'print("ready", flush=True); sys.stdin.read()')
     process = subprocess.Popen(host.within([sys.executable, '-c', script, address, str(port)]),
@@ -178,7 +178,7 @@ def test_many_addresses():
 
 
 def test_many_interfaces():
-    """More than 64 interfaces, of which the last has the default route."""
+    """More than 64 interfaces. The last one has the default route."""
     with Host(here=True) as here, Host() as peer:
         lines = []
         for i in range(40):

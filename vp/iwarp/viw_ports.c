@@ -27,7 +27,7 @@
 
 /* --- what the kernel knows of interfaces ------------------------------------------------------- */
 
-/* The entry of an index; NULL: there is none. The kernel lists addresses interface by interface, so the last may do. */
+/* The entry of an index, or NULL. The kernel lists addresses interface by interface, so the last may do. */
 static struct viw_interface *
 interface_of(struct viw_interfaces *all, uint32_t index)
 {
