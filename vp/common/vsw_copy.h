@@ -20,8 +20,8 @@
 #ifdef VSW_GUARDS
 
 #ifdef VSW_GUARD_ASAN
-void __asan_loadN(const void *at, size_t len);
-void __asan_storeN(void *at, size_t len);
+void __asan_loadN(void *at, long len);
+void __asan_storeN(void *at, long len);
 #endif
 
 /* Copy in order: no later byte is written before an earlier one. False: a page is lost; some bytes are copied. Fast path. */
@@ -31,8 +31,8 @@ vsw_copy(uint8_t *to, const uint8_t *from, size_t len)
 	uint64_t word;
 
 #ifdef VSW_GUARD_ASAN
-	__asan_loadN(from, len);
-	__asan_storeN(to, len);
+	__asan_loadN((void *)(uintptr_t)from, (long)len);
+	__asan_storeN(to, (long)len);
 #endif
 	__asm__ volatile goto(
 		"1: subq $64, %[len]\n\t"

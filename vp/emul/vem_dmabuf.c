@@ -7,7 +7,7 @@
  * (DMA_BUF_IOCTL_SYNC), so the memory has to be coherent with the processor, as that of /dev/udmabuf is on x86.
  *
  * A memfd is taken, too, so that programs can be tried without a driver that exports. It has to be sealed against
- * shrinking: an access to pages that a file has lost ends the process. A dmabuf cannot shrink.
+ * shrinking: an access to pages that a file has lost ends the connection. A dmabuf cannot shrink.
  */
 #include "vem_dmabuf.h"
 
