@@ -53,7 +53,8 @@
  * handle that the child inherited is invalid there; it may open adapters of its own [IT 1.13].
  *
  * A thread can be cancelled only while it_evd_wait() or itx_aevd_wait() sleeps, and then nothing of the wait remains. Every
- * other call runs to its end first. The type of cancellation must be deferred, which is the default [IT 1.19].
+ * other call runs to its end first. The type of cancellation must be deferred, which is the default [IT 1.19]. Each call
+ * works on a thread with a stack of 32 KiB [IT 1.20].
  *
  * @section itapi_blocking Blocking
  *

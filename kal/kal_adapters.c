@@ -32,7 +32,7 @@
 static bool
 providers_load(bool again, unsigned *loaded)
 {
-	char folder[PATH_MAX];
+	static char folder[PATH_MAX]; /* under load_lock */
 
 	if (again)
 		return ri_load_again(kal_host_default(), loaded);

@@ -34,6 +34,7 @@
 #include "kal_tcp_port.h"
 #include "ri_errno.h"
 #include "ri_owned.h"
+#include "ri_refused.h"
 
 #define PORT_ATTEMPTS 16
 
@@ -146,12 +147,16 @@ kal_listen_choose(const struct kal_tcp_port *port, int fd)
 	uint16_t ignored;
 
 	RI_ASSERT_OWNED(&ports_lock);
-	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
+	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
+		ri_log_refused(kal_host_default(), "kal listener", "getsockname", errno);
 		return NULL;
+	}
 	kal_sock_addr_back(&sa, &local, &ignored);
 	len = sizeof(sa);
-	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0)
+	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0) {
+		ri_log_refused(kal_host_default(), "kal listener", "getpeername", errno);
 		return NULL; /* it is over */
+	}
 	kal_sock_addr_back(&sa, &peer, &ignored);
 	/* An address that no spigot lists is asked for once. */
 	if (is_wanted(port, &local) || !kal_route_owner(&local, owner))
@@ -191,15 +196,18 @@ sock_open(struct kal_tcp_port *port, const struct ri_addr *addr, bool any)
 		    listen(kal_fd_get(&sock->fd), SOMAXCONN) != 0)
 			error = errno;
 	}
+	len = sizeof(sa);
+	if (error == 0 && port->port == 0) {
+		if (getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
+			kal_sock_addr_back(&sa, &ignored, &port->port);
+		else
+			error = errno;
+	}
 	if (error != 0) {
 		kal_fd_close(&sock->fd);
 		free(sock);
 		return error;
 	}
-	len = sizeof(sa);
-	if (port->port == 0 &&
-	    getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
-		kal_sock_addr_back(&sa, &ignored, &port->port);
 	sock->addr = *addr;
 	sock->any = any;
 	sock->owner = port;

@@ -23,6 +23,7 @@
 #include "kal_objects.h"
 #include "kal_route.h"
 #include "ri_fd.h"
+#include "ri_refused.h"
 
 /* A spigot, as a query is about it. */
 struct spigot {
@@ -197,8 +198,10 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *wanted,
 	}
 	if (spigot.attr.if_name[0] != '\0') {
 		spigot.interface = if_nametoindex(spigot.attr.if_name);
-		if (spigot.interface == 0)
+		if (spigot.interface == 0) {
+			ri_log_refused(kal_host_default(), spigot.attr.if_name, "ioctl", errno);
 			return RI_SUCCESS; /* it was deleted, and nothing leads through it */
+		}
 	}
 	fd = kal_route_open();
 	if (fd < 0 && kal_route_is_short(errno))

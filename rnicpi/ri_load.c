@@ -219,23 +219,34 @@ passed_keep(const char *path, const char *needs)
 static bool
 is_of_use(const struct ri_host *host, const char *path)
 {
-	char name[PATH_MAX + sizeof(NEEDS)], line[PATH_MAX] = "", text[2 * PATH_MAX + 64];
-	FILE *file;
+	/* On the heap, since a thread's stack may be small [IT 1.20]. */
+	struct {
+		char name[PATH_MAX + sizeof(NEEDS)], line[PATH_MAX], text[2 * PATH_MAX + 64];
+	} *texts = calloc(1, sizeof(*texts));
+	bool of_use = true;
+	FILE *file = NULL;
 
-	(void)snprintf(name, sizeof(name), "%.*s" NEEDS, (int)(strlen(path) - strlen(SUFFIX)),
-		       path);
-	file = ri_fd_open_file(name);
-	if (file == NULL)
-		return true;
-	while (fgets(line, sizeof(line), file) != NULL && line[0] == '#')
-		line[0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	fclose(file);
-	if (line[0] == '\0' || access(line, F_OK) == 0 || !passed_keep(path, line))
-		return true;
-	(void)snprintf(text, sizeof(text), "%s: not loaded, because there is no %s", path, line);
-	log_line(host, RI_LOG_INFO, text);
-	return false;
+	if (texts != NULL) {
+		(void)snprintf(texts->name, sizeof(texts->name), "%.*s" NEEDS,
+			       (int)(strlen(path) - strlen(SUFFIX)), path);
+		file = ri_fd_open_file(texts->name);
+	}
+	if (file != NULL) {
+		while (fgets(texts->line, sizeof(texts->line), file) != NULL &&
+		       texts->line[0] == '#')
+			texts->line[0] = '\0';
+		texts->line[strcspn(texts->line, "\n")] = '\0';
+		fclose(file);
+		of_use = texts->line[0] == '\0' || access(texts->line, F_OK) == 0 ||
+			 !passed_keep(path, texts->line);
+	}
+	if (!of_use) {
+		(void)snprintf(texts->text, sizeof(texts->text),
+			       "%s: not loaded, because there is no %s", path, texts->line);
+		log_line(host, RI_LOG_INFO, texts->text);
+	}
+	free(texts);
+	return of_use;
 }
 
 /* False: no memory or descriptors. `named`: that it cannot be looked through is a mistake, and each object is wanted. */
@@ -259,16 +270,18 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 	}
 	for (int i = 0; i < count; i++) {
 		struct ri_error error = {0};
-		char path[PATH_MAX];
-		int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		char *path = NULL;
 
-		if (length < 0 || (size_t)length >= sizeof(path))
+		if (strlen(folder) + strlen(entries[i]->d_name) + 2 > PATH_MAX)
 			(void)load_error(&error, entries[i]->d_name, "its path is too long");
+		else if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+			complete = false;
 		else if (named || is_of_use(host, path))
 			(void)ri_load_file(path, &error);
 		if (error.code != RI_REGISTRY_ERROR_NONE)
 			complete &=
 				named ? note_refusal(host, &error) : note_installed(host, &error);
+		free(path);
 		free(entries[i]);
 	}
 	free(entries);
@@ -299,13 +312,13 @@ load_path(const struct ri_host *host, const char *path)
 
 	while (*path != '\0') {
 		size_t length = strcspn(path, ":");
-		char folder[PATH_MAX];
+		char *folder = length > 0 && length < PATH_MAX ? strndup(path, length) : NULL;
 
-		if (length > 0 && length < sizeof(folder)) {
-			memcpy(folder, path, length);
-			folder[length] = '\0';
+		if (folder != NULL)
 			complete &= load_folder(host, folder, true);
-		}
+		else if (length > 0 && length < PATH_MAX)
+			complete = false;
+		free(folder);
 		path += length;
 		path += *path == ':';
 	}

@@ -134,8 +134,9 @@ trial(const struct mpa_crc_kernel *kernel, uint8_t *to, const uint8_t *from)
 __attribute__((constructor)) static void
 choose_kernel(void)
 {
-	uint8_t from[TRIAL_OCTETS] = {0};
-	uint8_t to[TRIAL_OCTETS];
+	/* Static, since the thread that loads the library may have a small stack; one thread is here, once. */
+	static const uint8_t from[TRIAL_OCTETS];
+	static uint8_t to[TRIAL_OCTETS];
 	uint64_t ns[TRIAL_KERNELS] = {0};
 	unsigned count = 0;
 

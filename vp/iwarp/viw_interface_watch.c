@@ -102,7 +102,7 @@ static void
 interfaces_changed(void *arg, uint32_t events)
 {
 	struct viw_rnic *rnic = arg;
-	char ignored[8192];
+	char ignored[1024]; /* the rest of a datagram is dropped */
 	ssize_t n = 0;
 
 	(void)events;

@@ -34,7 +34,7 @@
 #define VIW_RX_CHUNK_LOW (64u * 1024)
 #define VIW_RX_ROUND \
 	(1024u * 1024) /* octets of one round, so that other queue pairs get their turn */
-#define VIW_RX_DISCARD (8u * 1024) /* octets of one read that are discarded */
+#define VIW_RX_DISCARD (2u * 1024) /* octets of one read that are discarded */
 /* Octets that input_direct reads behind those that it receives in place, at most. */
 #define VIW_RX_LOOK (3u + MPA_CRC_SIZE + RDMAP_FPDU_PAYLOAD_TAGGED)
 #define VIW_RX_LEAN (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE) /* octets of one read without a buffer */

@@ -6,6 +6,7 @@
  * that test the calls test them under these circumstances, too:
  *
  *   around_cancel.c   the calling thread has been cancelled, and ends at the first cancellation point
+ *   around_stack.c    the call runs on a thread with a small stack
  */
 #ifndef AROUND_H
 #define AROUND_H

@@ -81,7 +81,7 @@ static const struct refusal refusals[] = {
 	{"getsockname", "the own address of a socket", {SYS_getsockname + 1}, 0},
 	{"getsockopt", "state and segment size of a connection", {SYS_getsockopt + 1}, 0},
 	{"getuid", "whether the policy names the user", {SYS_getuid + 1}, 0},
-	{"ioctl", "flags and MTU of interfaces", {SYS_ioctl + 1}, 0},
+	{"ioctl", "indices of interfaces; what a socket has still to send", {SYS_ioctl + 1}, 0},
 	{"listen", "listeners over `iwarp`", {SYS_listen + 1}, 0},
 	{"madvise", "hints about memory", {SYS_madvise + 1}, 0},
 	{"membarrier", "cheaper posts; without it they cost a locked instruction", {SYS_membarrier + 1}, 0},
