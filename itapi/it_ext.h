@@ -226,7 +226,12 @@ typedef enum {
 	 */
 	ITX_SUPPORT_REMOTE_STATUS = 0x0010,
 	/** itx_lmr_create_dmabuf() works; otherwise it gives IT_ERR_OP_NOT_SUPPORTED. */
-	ITX_SUPPORT_DMABUF = 0x0020
+	ITX_SUPPORT_DMABUF = 0x0020,
+	/**
+	 * it_ep_reset() makes an endpoint usable again; otherwise it gives IT_ERR_CANNOT_RESET for good after a
+	 * connection, and the application creates another endpoint.
+	 */
+	ITX_SUPPORT_EP_REUSE = 0x0040
 } itx_support_t;
 
 /**
@@ -243,7 +248,7 @@ typedef enum {
  * @retval IT_SUCCESS @p support holds them.
  * @retval IT_ERR_INVALID_IA Not the handle of an IA.
  * @retval IT_ERR_FAULT @p support is NULL.
- * @see it_ia_query(), it_lmr_modify(), itx_lmr_create_dmabuf()
+ * @see it_ia_query(), it_ep_reset(), it_lmr_modify(), itx_lmr_create_dmabuf()
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
 
