@@ -327,7 +327,8 @@ typedef enum {
  *
  * @param[in] context as given to itx_log_set_writer()
  * @param[in] level severity of the line, an itx_log_level_t
- * @param[in] where the call, object or adapter that the line is about; zero-terminated
+ * @param[in] where what the line is about: the layer, then what is known of adapter, endpoint ("EP" and its handle), queue
+ *     pair ("QP" and its number) and peer ("peer" and its address); zero-terminated
  * @param[in] text the line, without an end of line; zero-terminated. It may contain text of a provider or a peer,
  *     so do not send it to a terminal as it is
  */
@@ -344,7 +345,8 @@ typedef void (*itx_log_writer_t)(void *context, int level, const char *where, co
  * - Events: none.
  * - Clause: [IT 15.11.9].
  *
- * @param[in] writer called for each line from now on; NULL: the library writes to stderr again
+ * @param[in] writer called for each line from now on; NULL: the library writes to stderr again, without ever blocking,
+ *     to the file that descriptor 2 is at this moment
  * @param[in] context handed to @p writer as it is
  * @see itx_init_tracing(), it_status_name()
  */
