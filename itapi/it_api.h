@@ -263,7 +263,7 @@ typedef enum {
 	/** A callback is attached to the EVD. */
 	IT_ERR_CALLBACK_EXISTS = 7,
 	/**
-	 * The transport is not yet finished with the endpoint: some completion is still to come.
+	 * The transport is not yet finished with the endpoint, or the adapter's endpoints serve one connection only.
 	 */
 	IT_ERR_CANNOT_RESET = 8,
 	/** The connection qualifier has a listen already. */
@@ -3014,7 +3014,8 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  *
  * It fails until the transport is finished with the endpoint and every request and receive has its completion in
  * its EVD; none is lost. It unlinks the narrow RMRs of the endpoint. Zone, EVDs, S-RQ, attributes and consumer
- * context stay; path and negotiated ORD are forgotten. On an unconnected endpoint, or an operational datagram
+ * context stay; path and negotiated ORD are forgotten. An adapter without #ITX_SUPPORT_EP_REUSE
+ * (itx_ia_query_support()) cannot do it: its endpoints serve one connection. On an unconnected endpoint, or an operational datagram
  * endpoint, it does nothing and succeeds.
  *
  * - Thread: any, several at once.
@@ -3029,7 +3030,8 @@ it_status_t it_ep_modify(IN it_ep_handle_t ep_handle, IN it_ep_param_mask_t mask
  * @retval IT_ERR_INVALID_EP Not the handle of an endpoint of this adapter.
  * @retval IT_ERR_INVALID_EP_STATE It is connecting or connected; disconnect first.
  * @retval IT_ERR_CANNOT_RESET The transport is not finished with it, or completions are still to
- *     come (datagram: or the event that says it failed); try again later.
+ *     come (datagram: or the event that says it failed); try again later. Or the adapter lacks
+ *     #ITX_SUPPORT_EP_REUSE, and it will never succeed after a connection.
  * @retval IT_ERR_EP_TIMEWAIT The transport keeps the last connection in time-wait (InfiniBand,
  *     without #IT_EP_REUSEADDR).
  * @retval IT_ERR_RESOURCES The adapter could not create a new queue pair.

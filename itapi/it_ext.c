@@ -205,6 +205,7 @@ itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 	bits |= can.local_read_check ? ITX_SUPPORT_LOCAL_READ_CHECK : 0;
 	bits |= can.remote_status ? ITX_SUPPORT_REMOTE_STATUS : 0;
 	bits |= can.dmabuf ? ITX_SUPPORT_DMABUF : 0;
+	bits |= can.ep_reuse ? ITX_SUPPORT_EP_REUSE : 0;
 	*support = bits;
 	return IT_SUCCESS;
 }

@@ -226,7 +226,12 @@ typedef enum {
 	 */
 	ITX_SUPPORT_REMOTE_STATUS = 0x0010,
 	/** itx_lmr_create_dmabuf() works; otherwise it gives IT_ERR_OP_NOT_SUPPORTED. */
-	ITX_SUPPORT_DMABUF = 0x0020
+	ITX_SUPPORT_DMABUF = 0x0020,
+	/**
+	 * it_ep_reset() makes an endpoint usable again; otherwise it gives IT_ERR_CANNOT_RESET for good after a
+	 * connection, and the application creates another endpoint.
+	 */
+	ITX_SUPPORT_EP_REUSE = 0x0040
 } itx_support_t;
 
 /**
@@ -243,7 +248,7 @@ typedef enum {
  * @retval IT_SUCCESS @p support holds them.
  * @retval IT_ERR_INVALID_IA Not the handle of an IA.
  * @retval IT_ERR_FAULT @p support is NULL.
- * @see it_ia_query(), it_lmr_modify(), itx_lmr_create_dmabuf()
+ * @see it_ia_query(), it_ep_reset(), it_lmr_modify(), itx_lmr_create_dmabuf()
  */
 it_status_t itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support);
 
@@ -322,7 +327,8 @@ typedef enum {
  *
  * @param[in] context as given to itx_log_set_writer()
  * @param[in] level severity of the line, an itx_log_level_t
- * @param[in] where the call, object or adapter that the line is about; zero-terminated
+ * @param[in] where what the line is about: the layer, then what is known of adapter, endpoint ("EP" and its handle), queue
+ *     pair ("QP" and its number) and peer ("peer" and its address); zero-terminated
  * @param[in] text the line, without an end of line; zero-terminated. It may contain text of a provider or a peer,
  *     so do not send it to a terminal as it is
  */
@@ -339,7 +345,8 @@ typedef void (*itx_log_writer_t)(void *context, int level, const char *where, co
  * - Events: none.
  * - Clause: [IT 15.11.9].
  *
- * @param[in] writer called for each line from now on; NULL: the library writes to stderr again
+ * @param[in] writer called for each line from now on; NULL: the library writes to stderr again, without ever blocking,
+ *     to the file that descriptor 2 is at this moment
  * @param[in] context handed to @p writer as it is
  * @see itx_init_tracing(), it_status_name()
  */

@@ -86,6 +86,7 @@ static const struct {
 	{"local_read_checked", ITX_SUPPORT_LOCAL_READ_CHECK},
 	{"remote_status_support", ITX_SUPPORT_REMOTE_STATUS},
 	{"dmabuf_support", ITX_SUPPORT_DMABUF},
+	{"ep_reuse_support", ITX_SUPPORT_EP_REUSE},
 };
 
 /* An adapter as it told of itself. */

@@ -133,6 +133,7 @@ struct ual_support {
 	bool local_read_check;
 	bool remote_status;
 	bool dmabuf;
+	bool ep_reuse;
 };
 struct ual_support ual_ia_support(const struct ual_ia *ia);
 /* it_get_pathinfo; peer is not NULL. */

@@ -16,6 +16,7 @@
 
 #include "ri_owned.h"
 #include "ual.h"
+#include "ual_log.h"
 #include "ual_request.h"
 #include "ual_rmr.h"
 #include "ual_status.h"
@@ -396,6 +397,10 @@ reset_controlled(struct ual_ep *ep)
 
 	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)
 		return status;
+	if (!ep->object.ia->attr.qp_reusable) {
+		ual_log_no_reset(ep);
+		return IT_ERR_CANNOT_RESET;
+	}
 	status = ual_rmr_renewal_make(ep, &renewal);
 	if (status != IT_SUCCESS)
 		return status;

@@ -279,6 +279,7 @@ ual_ia_support(const struct ual_ia *ia)
 		.local_read_check = attr->local_read_revocable,
 		.remote_status = attr->remote_status,
 		.dmabuf = attr->dmabuf,
+		.ep_reuse = attr->qp_reusable,
 	};
 }
 

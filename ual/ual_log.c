@@ -127,6 +127,21 @@ ual_log_refused(const char *call, const void *handle, it_status_t status)
 }
 
 void
+ual_log_no_reset(struct ual_ep *ep)
+{
+	const struct ri_host *host = listener_log(RI_LOG_INFO);
+	struct ri_log_about about;
+	char peer[RI_LOG_ADDRESS];
+
+	if (host == NULL)
+		return;
+	about = about_ep(ep, peer);
+	ri_log(host, RI_LOG_INFO, &about,
+	       "the endpoint cannot be reset: those of this adapter serve one connection "
+	       "(itx_ia_query_support: no ITX_SUPPORT_EP_REUSE); create another endpoint");
+}
+
+void
 ual_log_connection(struct ual_ep *ep, const it_connection_event_t *event)
 {
 	const struct ri_host *host = listener_log(RI_LOG_INFO);

@@ -25,6 +25,8 @@ void ual_log_refused(const char *call, const void *handle, it_status_t status);
 struct ual_ep;
 struct ual_ia;
 
+/* One line: a reset that can never succeed. */
+void ual_log_no_reset(struct ual_ep *ep);
 /* One line about an event of a connection. Without locks. */
 void ual_log_connection(struct ual_ep *ep, const it_connection_event_t *event);
 /* One line about an asynchronous event; cause is a handle. Without locks. */

@@ -23,8 +23,8 @@ static const char *const reasons[] = {
 	[IT_ERR_ASYNC_UNAFF_EVD_EXISTS] =
 		"the adapter has its EVD for unaffiliated asynchronous events already",
 	[IT_ERR_CALLBACK_EXISTS] = "a callback is attached to the EVD",
-	[IT_ERR_CANNOT_RESET] = "the transport is not yet finished with the endpoint: some "
-				"completion is still to come",
+	[IT_ERR_CANNOT_RESET] = "the transport is not yet finished with the endpoint, or the "
+				"adapter's endpoints serve one connection only",
 	[IT_ERR_CONN_QUAL_BUSY] = "the connection qualifier has a listen already",
 	[IT_ERR_EP_BUSY] = "a narrow RMR is linked through the endpoint",
 	[IT_ERR_EP_TIMEWAIT] = "the transport keeps the last connection in time-wait",

@@ -84,6 +84,12 @@ strip_reregister(void)
 }
 
 static void
+drop_reuse(struct ri_rnic_attr *attr)
+{
+	attr->qp_reusable = false;
+}
+
+static void
 drop_dmabuf(struct ri_rnic_attr *attr)
 {
 	attr->dmabuf = false;
@@ -213,6 +219,7 @@ static const struct lack {
 	{"unbind", drop_unbind, NULL},
 	{"reregister", drop_reregister, strip_reregister},
 	{"dmabuf", drop_dmabuf, strip_dmabuf},
+	{"reuse", drop_reuse, NULL},
 	{"srq", drop_srq, strip_srq},
 	{"watermarks", drop_watermarks, NULL},
 	{"relative", drop_relative, NULL},

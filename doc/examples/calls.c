@@ -11,6 +11,7 @@
  * has, and part. This file has adapters and connections, calls_data.c data transfer and memory, calls_event.c
  * event dispatchers, calls_datagram.c datagrams.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,16 +275,22 @@ request_accept(struct side *server, it_evd_handle_t requests)
 /* [it_ep_accept] */
 
 /* [it_ep_reset] */
-static void
-endpoint_reset(it_ep_handle_t ep)
+static bool
+endpoint_reset(it_ia_handle_t ia, it_ep_handle_t ep)
 {
 	const struct timespec millisecond = {.tv_nsec = 1000000};
+	uint64_t support;
 	it_status_t status;
 
+	/* Some adapters have endpoints for one connection: create another one. */
+	MUST(itx_ia_query_support(ia, &support));
+	if ((support & ITX_SUPPORT_EP_REUSE) == 0)
+		return false;
 	/* The transport may still be busy with the end of the last connection. */
 	while ((status = it_ep_reset(ep)) == IT_ERR_CANNOT_RESET)
 		nanosleep(&millisecond, NULL);
 	MUST(status);
+	return true;
 }
 /* [it_ep_reset] */
 
@@ -338,7 +345,10 @@ sides_connect(struct side *client, struct side *server, it_evd_handle_t requests
 	connect_begin(client, path, service);
 	request_reject(requests);
 	event_expect(client->cm_evd, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
-	endpoint_reset(client->ep);
+	if (!endpoint_reset(client->ia, client->ep)) {
+		MUST(it_ep_free(client->ep));
+		endpoint_create(client);
+	}
 
 	receives_post(server);
 	receive_post(client, 0, 1);

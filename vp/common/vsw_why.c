@@ -300,9 +300,11 @@ segment_text(struct vsw_mem_table *table, const struct vsw_mem_who *who, const s
 
 void
 vsw_why_request(struct vsw_mem_table *table, const struct vsw_mem_who *who,
-		const struct vsw_wqe *wqe, uint32_t sink, enum ri_wc_status status,
-		enum vsw_mem_result result, char *text, size_t room)
+		const struct vsw_why_request *failed, char *text, size_t room)
 {
+	const struct vsw_wqe *wqe = failed->wqe;
+	const enum ri_wc_status status = failed->status;
+	const enum vsw_mem_result result = failed->result;
 	bool into = wqe->opcode == RI_OP_RDMA_READ || wqe->opcode == RI_OP_FETCH_ADD ||
 		    wqe->opcode == RI_OP_CMP_SWAP;
 
@@ -315,7 +317,7 @@ vsw_why_request(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 		return;
 	}
 	if (status == RI_WC_LOCAL_PROTECTION &&
-	    segment_text(table, who, wqe, into ? sink : RI_ACCESS_LOCAL_READ, text, room))
+	    segment_text(table, who, wqe, into ? failed->sink : RI_ACCESS_LOCAL_READ, text, room))
 		return;
 	if (status == RI_WC_LOCAL_PROTECTION && wqe->opcode == RI_OP_RDMA_READ)
 		(void)snprintf(text, room,

@@ -37,9 +37,14 @@ void vsw_why_operation(const struct vsw_wqe *wqe, char *text, size_t room);
  * A request that failed at this end: its segments are checked again, `sink` being the right that the sink of a Read
  * needs. `result` is that of a bind or an invalidation.
  */
+struct vsw_why_request {
+	const struct vsw_wqe *wqe;
+	uint32_t sink;
+	enum ri_wc_status status;
+	enum vsw_mem_result result;
+};
 void vsw_why_request(struct vsw_mem_table *table, const struct vsw_mem_who *who,
-		     const struct vsw_wqe *wqe, uint32_t sink, enum ri_wc_status status,
-		     enum vsw_mem_result result, char *text, size_t room);
+		     const struct vsw_why_request *failed, char *text, size_t room);
 /* The memory of a receive, which a Send cannot be written to. */
 void vsw_why_receive(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 		     const struct vsw_wqe *wqe, char *text, size_t room);

@@ -45,9 +45,14 @@ vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 			       "or windows are linked to its region",
 			       (unsigned)qp->tx_wqe->sge[0].stag);
 	else
-		vsw_why_request(qp->rnic->mem, &qp->who, qp->tx_wqe,
-				iwarp && read ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_LOCAL_WRITE,
-				status, result, why, sizeof(why));
+		vsw_why_request(qp->rnic->mem, &qp->who,
+				&(struct vsw_why_request){.wqe = qp->tx_wqe,
+							  .sink = iwarp && read
+									  ? RI_ACCESS_REMOTE_WRITE
+									  : RI_ACCESS_LOCAL_WRITE,
+							  .status = status,
+							  .result = result},
+				why, sizeof(why));
 	vem_say(qp, "a request of this end fails, %s: %s", operation, why);
 }
 

@@ -161,7 +161,7 @@ ear_follow(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *ad
 		error = ear_open(listen, cm, addr, space);
 	if (error != 0 && !is_of_address(error))
 		vib_log(cm->rnic, RI_LOG_WARNING,
-			"port %u cannot be listened on at a new address of the spigot: %s",
+			"cannot listen on port %u at a new address of the spigot: %s",
 			ntohs(listen->service.port), ri_errno_text(error));
 }
 

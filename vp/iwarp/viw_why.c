@@ -142,9 +142,13 @@ viw_why_request(struct viw_qp *qp, enum ri_wc_status status, enum vsw_mem_result
 	if (wqe->opcode == RI_OP_BIND_MW && (qp->init.access & RI_ACCESS_BIND) == 0)
 		(void)snprintf(why, sizeof(why), "this endpoint may link no windows");
 	else
-		vsw_why_request(qp->rnic->mem, &qp->who, wqe,
-				wqe->opcode == RI_OP_RDMA_READ ? RI_ACCESS_REMOTE_WRITE
-							       : RI_ACCESS_LOCAL_WRITE,
-				status, result, why, sizeof(why));
+		vsw_why_request(qp->rnic->mem, &qp->who,
+				&(struct vsw_why_request){.wqe = wqe,
+							  .sink = wqe->opcode == RI_OP_RDMA_READ
+									  ? RI_ACCESS_REMOTE_WRITE
+									  : RI_ACCESS_LOCAL_WRITE,
+							  .status = status,
+							  .result = result},
+				why, sizeof(why));
 	viw_say(qp, "a request of this end fails, %s: %s", operation, why);
 }

@@ -165,7 +165,7 @@ test_fails(void)
 	fake_fail("bind_addr", EADDRINUSE);
 	change(fake, 2);
 	g_assert_cmpstr(fake_last_log(), ==,
-			"port 4444 cannot be listened on at a new address of the spigot: Address "
+			"cannot listen on port 4444 at a new address of the spigot: Address "
 			"already in use");
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	reject(ask(fake, listen, 0));
