@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
+
 #define HEADERS_MAX 64 /* program headers that are looked at; a shared object has about ten */
 
 /* The header of the file that this code is linked into; the linker defines it. */
@@ -64,7 +66,7 @@ length_check(int fd, const ElfW(Ehdr) * head, char *text, size_t room)
 bool
 ri_object_check(const char *path, char *text, size_t room)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = ri_fd_open(path, O_RDONLY | O_NONBLOCK, 0);
 	ElfW(Ehdr) head;
 	bool good = true;
 
