@@ -92,6 +92,7 @@ class Stream:
         self.excused = False        # the last segment ended there, or had less room than the MSS says
         self.begun = self.next
         self.places = []            # what is said of each cut
+        self.cuts = []              # octet of the stream of each
         self.fpdus = self.cut = 0
 
     def unit(self):
@@ -119,6 +120,7 @@ class Stream:
         # What ended the segment before went on: only a process that dies leaves the last FPDU of all unfinished.
         if self.waiting and not self.excused:
             self.cut += 1
+            self.cuts.append((self.next - self.begun) & 0xffffffff)
             self.places.append(f'ports {segment.flow[1].hex()} to {segment.flow[3].hex()}: {len(self.waiting)} octets of an FPDU '
                                f'before octet {(self.next - self.begun) & 0xffffffff} of the stream; windows ended at '
                                f'{[(edge - self.begun) & 0xffffffff for edge in self.edges]}')
@@ -148,10 +150,10 @@ def copy_without_used_ports(path, copy):
     return len(again)
 
 
-def aligned(path, addresses, places=None):
-    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one; `places` gets a line of each."""
+def streams_of(path, addresses):
+    """What those addresses sent, a Stream for each connection that begins in the capture."""
     sources = {socket.inet_pton(socket.AF_INET6 if ':' in one else socket.AF_INET, one) for one in addresses}
-    streams, total = [], {}
+    streams = []
     open_streams, scales = {}, {}
     for _, frame in frames(path):
         segment = segment_of(frame)
@@ -171,7 +173,13 @@ def aligned(path, addresses, places=None):
                 streams.append(open_streams[segment.flow])
         elif segment.octets and segment.flow in open_streams:
             open_streams[segment.flow].take(segment)
-    for stream in streams:
+    return streams
+
+
+def aligned(path, addresses, places=None):
+    """By MTU: how many FPDUs those addresses sent, and how many segments ended inside one; `places` gets a line of each."""
+    total = {}
+    for stream in streams_of(path, addresses):
         if stream.judged and stream.fpdus:
             fpdus, cut = total.get(stream.mtu, (0, 0))
             total[stream.mtu] = (fpdus + stream.fpdus, cut + stream.cut)

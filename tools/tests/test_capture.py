@@ -10,68 +10,18 @@ test_capture.py TOOLS; where a machine cannot make a namespace or capture, all i
 import collections
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
+import tool_nets
 import tool_runs
 
-INSIDE = 'ITAPI_TEST_IN_NAMESPACE'
 COUNT = 25
 OPERATIONS = ['client', 'SR', '5000', '2', 'server', 'SR', '100', 'client', 'RW', '100000',
               'server', 'RR', '70000', 'client', 'RR', '3']
 READS = 2 * COUNT
 NAMES = {0: 'Write', 1: 'Read Request', 2: 'Read Response', 3: 'Send', 5: 'Send with SE'}
-
-
-def skip(why):
-    print('1..0 # SKIP %s' % why)
-    sys.exit(0)
-
-
-def enter_namespace():
-    """Starts this test again, alone on a network of its own."""
-    for flags in ('-n', '-Urn'):
-        probe = ['unshare', flags, 'ip', 'link', 'set', 'lo', 'up']
-        if shutil.which('unshare') and shutil.which('ip') and \
-                subprocess.run(probe, capture_output=True, check=False).returncode == 0:
-            os.execvpe('unshare', ['unshare', flags, sys.executable, '-B', *sys.argv],
-                       {**os.environ, INSIDE: '1'})
-    skip('no network namespace can be made here')
-
-
-class Capture:
-    """Everything that passes the loopback interface of this namespace, in a file."""
-
-    def __init__(self, path):
-        self.path = path
-        self.dumpcap = subprocess.Popen(
-            ['dumpcap', '-q', '-i', 'lo', '-s', '0', '-B', '128', '-w', path],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-    def mark(self, word):
-        """Sends a datagram of that word until it is in the file; all before it is there, too. False: it never is."""
-        deadline = time.monotonic() + tool_runs.PATIENCE
-        with socket.socket(type=socket.SOCK_DGRAM) as mailbox:
-            mailbox.bind(('127.0.0.1', 0))
-            while time.monotonic() < deadline and self.dumpcap.poll() is None:
-                mailbox.sendto(word, mailbox.getsockname())
-                time.sleep(0.1)
-                if os.path.exists(self.path):
-                    with open(self.path, 'rb') as file:
-                        if word in file.read():
-                            return True
-        return False
-
-    def end(self):
-        """Stops it when everything is in the file; says what was lost."""
-        if not self.mark(b'capture-ends-here'):
-            raise tool_runs.Failed('the capture has no end')
-        self.dumpcap.send_signal(signal.SIGINT)
-        return self.dumpcap.communicate(timeout=tool_runs.PATIENCE)[1]
 
 
 def tshark(path, *arguments):
@@ -91,16 +41,16 @@ class Wire:
     """What tshark says of one run of it-test."""
 
     def __init__(self, tools, path):
-        capture = Capture(path)
+        capture = tool_nets.Capture(path)
         if not capture.mark(b'capture-begins-here'):
-            skip('nothing can be captured here')
+            tool_nets.skip('nothing can be captured here')
         with tool_runs.Server(tools, 'it-test') as server:
             run = tool_runs.run(tools, 'it-test', '-p', server.port, '-C', str(COUNT), '127.0.0.1',
                                 *OPERATIONS)
             self.status = run.status
             server.done()
         if '/0 (' not in capture.end():
-            skip('packets were lost while capturing')
+            tool_nets.skip('packets were lost while capturing')
         self.text = tshark(path, '-V')
         self.rows = [row.split('\t') for row in tshark(
             path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').split('\n')
@@ -145,12 +95,10 @@ def main():
     tools = sys.argv[1]
     for program in ('tshark', 'dumpcap'):
         if shutil.which(program) is None:
-            skip('%s is not installed' % program)
-    if INSIDE not in os.environ:
-        enter_namespace()
-    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+            tool_nets.skip('%s is not installed' % program)
+    tool_nets.enter_namespace()
     with tempfile.TemporaryDirectory(prefix='test-capture-') as folder:
-        wire = Wire(tools, os.path.join(folder, 'wire.pcapng'))
+        wire = Wire(tools, os.path.join(folder, 'wire.pcap'))
         return tool_runs.main([
             ('/tools/capture/good-crc', wire.checksums),
             ('/tools/capture/nothing-malformed', wire.well_formed),

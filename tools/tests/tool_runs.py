@@ -48,11 +48,11 @@ def command(tools, name, arguments):
 
 
 class Server:
-    """A server process that listens; `with` ends it."""
+    """A server process that listens; `with` ends it. `inside` are words that start it elsewhere."""
 
-    def __init__(self, tools, name, *arguments, port=0, **keywords):
+    def __init__(self, tools, name, *arguments, port=0, inside=(), **keywords):
         self.process = subprocess.Popen(
-            self.words(tools, name, ['-p', str(port), *arguments]),
+            [*inside, *self.words(tools, name, ['-p', str(port), *arguments])],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords)
         self.err = ''
         self.port = self.wait_for_port()

@@ -16,17 +16,17 @@
  *   next one in the buffer gets the room that the last segment has left, even if its message goes on.
  *
  * Linux cuts a buffer of several segments where the window of the peer ends, in the middle of an FPDU, and all that
- * is left of the buffer lies wrong then. It does not while TCP_CORK is set, which keeps only a short segment at the very
- * end back, until TCP_NODELAY is set again. So the window is asked for, and while a run may pass its end the socket is
- * corked, and pushed after each call. A message is no longer than a buffer of the kernel then, since Linux pushes by
- * itself, without a look at the cork, when a call begins another one.
+ * is left of the buffer lies wrong then. So a run never passes the end of the window, which only moves on; a group of one segment
+ * may, since Linux sends such a buffer as a whole or not at all. The window is asked for when what is to be sent passes the end
+ * that is known. If it passes the end still, the socket takes no more than a few segments that cannot leave yet
+ * (TCP_NOTSENT_LOWAT), so that what comes behind them can be a run when the window has moved.
  *
- * A run that lies in the socket when segments become larger would be cut anew. They never become larger than they were
- * when the connection began, so there are runs only while they are that large; else each group is a message.
+ * A run that lies in the socket when segments become larger would be cut anew. So there are runs only while that cannot
+ * happen (segments_may_grow); else each group is a message.
  *
  * So the kernel cuts an FPDU only if segments became smaller after it was built, if the peer's window stays smaller than
- * a segment, if SACK blocks take room, or if a FIN is asked for while the window ends in a run. Streams within this
- * machine are not aligned by default: their segments are of 64 KiB, and nobody looks at segments there.
+ * a segment, or if SACK blocks take room. Streams within this machine are not aligned by default: their segments are of
+ * 64 KiB, and nobody looks at segments there.
  *
  * The size of a segment follows the path, so it is asked for again before a frame is built, once in so many
  * octets that the system call costs nothing in comparison.
@@ -52,14 +52,46 @@
 
 #define VIW_MESSAGES    64u    /* messages in one system call, at most */
 #define VIW_RUN_MOST    65200u /* octets of a run: of a buffer of the kernel, its headers left out */
-#define VIW_RUN_WINDOW  65535u         /* the largest window of the peer, until more is known */
-#define VIW_ROOM_LEAST  64u            /* octets left in a segment for which an FPDU is made */
+#define VIW_BEYOND      2u     /* segments that the socket may have beyond the window */
+#define VIW_ROOM_LEAST  64u    /* octets left in a segment for which an FPDU is made */
 #define VIW_LOCAL_ULPDU 65474u         /* towards this machine: payload of whole pages */
 #define VIW_ASK_LOCAL   (1024u * 1024) /* octets between two questions for the size of a segment */
 #define VIW_ASK_PATH    (16u * 1024)   /* the same, for a path on which it may change */
 #define VIW_EMSS_LEAST  536u           /* if the socket does not tell (RFC 9293 3.7.1) */
 
 /* --- size ---------------------------------------------------------------------------------- */
+
+/* Ask for the peer's window. False: the kernel does not tell. */
+static bool
+window_ask(struct viw_qp *qp, struct tcp_info *info)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, info, &len) != 0 ||
+	    len < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(info->tcpi_snd_wnd))
+		return false;
+	if (info->tcpi_snd_wnd > s->window_most)
+		s->window_most = info->tcpi_snd_wnd;
+	return true;
+}
+
+/*
+ * May segments become larger than they are? They may while they are smaller than they were. Linux also makes none
+ * larger than half of the largest window that the peer has had.
+ */
+static bool
+segments_may_grow(struct viw_qp *qp)
+{
+	struct viw_segment *s = &qp->tx.segment;
+	struct tcp_info info;
+
+	if (s->emss < s->emss_most)
+		return true;
+	return s->window_most / 2 <= s->emss &&
+	       (!window_ask(qp, &info) || s->window_most / 2 <= s->emss);
+}
 
 /* Ask for the size of a segment, and choose the longest ULPDU from it (RFC 5044 5.1). */
 static void
@@ -75,7 +107,7 @@ emss_ask(struct viw_qp *qp)
 	s->emss = (uint32_t)emss;
 	if (s->emss > s->emss_most)
 		s->emss_most = s->emss;
-	s->runs = s->aligned && s->emss == s->emss_most;
+	s->runs = s->aligned && !segments_may_grow(qp);
 	s->mulpdu = s->markers ? mpa_marker_mulpdu(s->emss) : mpa_mulpdu(s->emss);
 	if (local && s->mulpdu > VIW_LOCAL_ULPDU)
 		s->mulpdu = VIW_LOCAL_ULPDU;
@@ -116,54 +148,44 @@ viw_segments_ask(struct viw_qp *qp)
 
 /* --- window -------------------------------------------------------------------------------- */
 
-/* Ask where the peer's window ends. If the kernel does not tell, it is not known to have room for anything. */
-static void
-window_ask(struct viw_qp *qp)
-{
-	struct viw_segment *s = &qp->tx.segment;
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-	    len < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd))
-		return;
-	if (info.tcpi_snd_wnd > s->window_most)
-		s->window_most = info.tcpi_snd_wnd;
-	s->edge = (int64_t)(info.tcpi_bytes_acked - s->acked) + info.tcpi_snd_wnd;
-}
-
 /* What the kernel counts as acknowledged when the peer has acknowledged all that was sent before the stream. */
 static void
-window_begin(struct viw_qp *qp)
+edge_begin(struct viw_qp *qp)
 {
 	struct viw_segment *s = &qp->tx.segment;
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
+	struct tcp_info info;
+	socklen_t len = sizeof(s->lowat);
 	int queued = 0;
 
 	/* In this order: an acknowledgement between the two calls makes the window end earlier, not later. */
-	if (ioctl(qp->stream.fd, SIOCOUTQ, &queued) == 0 &&
-	    getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+	s->edge_known =
+		ioctl(qp->stream.fd, SIOCOUTQ, &queued) == 0 && window_ask(qp, &info) &&
+		getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &s->lowat, &len) == 0;
+	if (s->edge_known)
 		s->acked = info.tcpi_bytes_acked + (uint64_t)queued;
-	s->window_most = VIW_RUN_WINDOW;
 }
 
-/* Before `len` octets are sent: set the cork if a run in them, or before them, may pass the end of the peer's window. */
+/*
+ * Before `len` octets are sent: find out where the peer's window ends, unless it is known to have room for them, or they
+ * are one group. If it has not, the socket is to take little of what it cannot send.
+ */
 static void
-cork_choose(struct viw_qp *qp, uint32_t len)
+edge_find(struct viw_qp *qp, uint32_t len)
 {
 	struct viw_segment *s = &qp->tx.segment;
 	int64_t end = (int64_t)s->position + len;
+	struct tcp_info info;
 
-	if (!s->corked && (!s->runs || len <= s->emss || end <= s->edge))
+	if (!s->narrow && (!s->runs || len <= s->emss || end <= s->edge))
 		return;
-	if (end > s->edge)
-		window_ask(qp);
-	int cork = end > s->edge;
-	if (cork == s->corked)
+	if (end > s->edge && s->edge_known && window_ask(qp, &info))
+		s->edge = (int64_t)(info.tcpi_bytes_acked - s->acked) + info.tcpi_snd_wnd;
+	bool narrow = end > s->edge && s->edge_known;
+	if (narrow == s->narrow)
 		return;
-	s->corked = cork;
-	(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_CORK, &cork, sizeof(cork));
+	uint32_t lowat = narrow ? VIW_BEYOND * s->emss : s->lowat;
+	(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+	s->narrow = narrow;
 }
 
 void
@@ -178,7 +200,7 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->special = s->aligned || s->markers;
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
 	if (s->aligned)
-		window_begin(qp);
+		edge_begin(qp);
 	viw_segments_ask(qp);
 }
 
@@ -270,16 +292,17 @@ octets_taken(struct viw_tx *tx, uint32_t n)
 		tx->given += n;
 }
 
-/* Octets of the message that begins at octet `at` of the buffer: a run, or a group. */
+/* Octets of the message that begins at octet `at` of the buffer: a run within the peer's window, or a group. */
 static uint32_t
 message_size(const struct viw_tx *tx, uint32_t at)
 {
 	const struct viw_segment *s = &tx->segment;
-	uint32_t most = s->window_most / 2 < VIW_RUN_MOST ? s->window_most / 2 : VIW_RUN_MOST;
+	int64_t left = s->edge - (int64_t)(s->position + (at - tx->at));
+	int64_t segments = s->runs ? (left < VIW_RUN_MOST ? left : VIW_RUN_MOST) / s->emss : 1;
 	uint32_t last = group_size(tx, at);
 	uint32_t size = last;
 
-	while (s->runs && last == s->emss && size + last <= most && at + size < tx->len) {
+	for (; segments > 1 && last == s->emss && at + size < tx->len; segments--) {
 		last = group_size(tx, at + size);
 		size += last;
 	}
@@ -313,7 +336,7 @@ viw_segments_send(struct viw_qp *qp)
 	assert(vsw_role_is_taken(&qp->tx.role));
 	if (s->markers && !s->has_markers)
 		buffer_mark(qp);
-	cork_choose(qp, tx->len - tx->at);
+	edge_find(qp, tx->len - tx->at);
 	for (; count < VIW_MESSAGES && at < tx->len; count++) {
 		uint32_t size = count == 0 && cut > 0 ? cut : message_size(tx, at);
 
@@ -344,10 +367,5 @@ viw_segments_send(struct viw_qp *qp)
 		taken += n;
 	}
 	octets_taken(tx, taken);
-	if (s->corked && taken > 0) {
-		int push = 1;
-
-		(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NODELAY, &push, sizeof(push));
-	}
 	return taken;
 }

@@ -14,21 +14,23 @@ struct ri_stream;
 
 /* How the FPDUs of a stream go into TCP segments; part of viw_tx. */
 struct viw_segment {
-	bool special;       /* `aligned` or `markers`: viw_tx_segments_send sends */
-	bool aligned;       /* FPDUs begin and end with segments */
-	bool markers;       /* the peer wants markers */
-	bool has_markers;   /* markers are in the buffer already */
-	bool runs;          /* groups that fill their segments are one message */
-	bool corked;        /* TCP_CORK is set */
-	uint32_t room;      /* octets of frames to build in the buffer, more or less */
-	uint32_t emss;      /* octets that one segment carries, when it was asked for last */
-	uint32_t emss_most; /* the most that was ever told */
-	uint32_t mulpdu;    /* longest ULPDU of a segment */
-	uint32_t ulpdu;     /* longest ULPDU of the next frame: that one, or what fills a segment */
-	uint32_t seen;      /* octets of the buffer whose frames are counted in `last` */
-	uint32_t last;      /* octets of these frames in the last of their segments */
-	uint32_t cut; /* octets to send first: the rest of a group that the socket took in part */
+	bool special;         /* `aligned` or `markers`: viw_tx_segments_send sends */
+	bool aligned;         /* FPDUs begin and end with segments */
+	bool markers;         /* the peer wants markers */
+	bool has_markers;     /* markers are in the buffer already */
+	bool runs;            /* groups that fill their segments are one message */
+	bool edge_known;      /* the kernel says where the peer's window ends */
+	bool narrow;          /* what is sent passes that, so the socket takes little */
+	uint32_t room;        /* octets of frames to build in the buffer, more or less */
+	uint32_t emss;        /* octets that one segment carries, when it was asked for last */
+	uint32_t emss_most;   /* the most that was ever told */
 	uint32_t window_most; /* the largest window of the peer that was seen */
+	uint32_t mulpdu;      /* longest ULPDU of a segment */
+	uint32_t ulpdu; /* longest ULPDU of the next frame: that one, or what fills a segment */
+	uint32_t seen;  /* octets of the buffer whose frames are counted in `last` */
+	uint32_t last;  /* octets of these frames in the last of their segments */
+	uint32_t cut;   /* octets to send first: the rest of a group that the socket took in part */
+	uint32_t lowat; /* TCP_NOTSENT_LOWAT before the stream */
 	uint64_t ask_at;      /* octets built after which viw_segments_ask is due; 0: always */
 	uint64_t asked_until; /* octets built after which `emss` is asked for again */
 	uint64_t marked;      /* markers: plain octets that went into the stream so far */

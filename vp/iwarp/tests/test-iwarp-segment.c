@@ -213,7 +213,6 @@ messages_check(GRand *rand, const struct viw_segment *like)
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), ==, 0);
 	g_autofree struct viw_qp *qp = frames_new(rand, fd[0], like, buf);
 	uint32_t plain = qp->tx.len;
-	uint32_t most = MIN(like->window_most / 2, 65200);
 	uint32_t at = 0;
 
 	(void)viw_segments_send(qp);
@@ -231,6 +230,8 @@ messages_check(GRand *rand, const struct viw_segment *like)
 			end += last;
 		}
 		g_assert_cmpuint(end, ==, n);
+		uint32_t most = MIN(65200, (uint32_t)MAX(0, like->edge - (gint64)at));
+		most -= most % like->emss;
 		g_assert_true(end <= most || end == last);
 		if (like->runs && last == like->emss && at + end < qp->tx.len)
 			g_assert_cmpuint(end + like->emss, >, most);
@@ -291,7 +292,7 @@ test_messages(void)
 						   .aligned = true,
 						   .markers = how % 2 != 0,
 						   .runs = how / 2 != 0,
-						   .window_most = emss % 2 ? 65535 : 20000,
+						   .edge = emss % 8 == 0 ? 1 << 20 : 30000,
 						   .emss = emss};
 
 			messages_check(rand, &like);
