@@ -14,6 +14,8 @@ import socket
 import subprocess
 import time
 
+import bench_nets
+
 SECONDS = 90
 SERVER_SECONDS = 10     # until the server listens
 SIZES = (8, 64, 1024, 4096, 65536, 1 << 20, 4 << 20)
@@ -29,10 +31,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def listens(port):
-    """Does a socket listen there? A connection to find out would be taken for the client's."""
+def listens(port, process):
+    """Does a socket of the network of that process listen there? A connection to find out would be taken for the client's."""
     wanted = f"{port:04X}"
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+    for name in (f"/proc/{process}/net/tcp", f"/proc/{process}/net/tcp6"):
         if not os.path.exists(name):
             continue
         with open(name, encoding="ascii") as table:
@@ -44,24 +46,38 @@ def listens(port):
 
 
 class PeerRun:
-    """One way to call the pair of programs of a peer; once() is as that of Run."""
+    """One way to call the pair of programs of a peer, on loopback or in a pair of networks; once() is as that of Run."""
 
     def __init__(self, server, client, env, read):
         self.server, self.client, self.read = server, client, read
-        self.env = {**os.environ, **env}
+        self.env = env
+        self.net = None
+
+    def at(self, net):
+        """The same run between two networks."""
+        self.net = net
+        return self
+
+    def command(self, side, core, words, port):
+        """Of the client, 0, or the server, 1; the environment follows."""
+        known = {"PORT": port, "HOST": bench_nets.ADDRESSES[1] if self.net else "127.0.0.1"}
+        before = bench_nets.inside(self.net, side) if self.net else []
+        device = {"UCX_NET_DEVICES": f"v{side}"} if self.net and "UCX_NET_DEVICES" in self.env else {}
+        return ([*before, "taskset", "-c", str(core), *(known.get(word, word) for word in words)],
+                {**os.environ, **self.env, **device})
 
     def once(self, cores):
         port = str(free_port())
+        command, env = self.command(1, cores[1], self.server, port)
         server = subprocess.Popen(
-            ["taskset", "-c", str(cores[1]), *(a.replace("PORT", port) for a in self.server)],
-            env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             until = time.monotonic() + SERVER_SECONDS
-            while not listens(int(port)) and server.poll() is None and time.monotonic() < until:
+            while not listens(int(port), server.pid) and server.poll() is None and time.monotonic() < until:
                 time.sleep(0.02)
+            command, env = self.command(0, cores[0], self.client, port)
             done = subprocess.run(
-                ["taskset", "-c", str(cores[0]), *(a.replace("PORT", port) for a in self.client)],
-                env=self.env, capture_output=True, text=True, timeout=SECONDS, check=False)
+                command, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
             if done.returncode != 0:
                 raise RuntimeError(f"{self.client[0]}: {done.stderr.strip()[-200:]}")
             try:
@@ -98,14 +114,14 @@ def libfabric(provider, endpoint):
     def run(size):
         call = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", str(iterations(size)),
                 "-S", str(size)]
-        return PeerRun([*call, "-B", "PORT"], [*call, "-P", "PORT", "127.0.0.1"], {}, pingpong_ns)
+        return PeerRun([*call, "-B", "PORT"], [*call, "-P", "PORT", "HOST"], {}, pingpong_ns)
     return run
 
 
 def ucx(transports, env, test="tag_lat", read=perftest_ns):
     def run(size):
         call = ["ucx_perftest", "-p", "PORT", "-f"]
-        return PeerRun(call, [*call, "127.0.0.1", "-t", test, "-s", str(size), "-v",
+        return PeerRun(call, [*call, "HOST", "-t", test, "-s", str(size), "-v",
                               "-n", str(iterations(size)), "-w", str(iterations(size) // 10)],
                        {"UCX_TLS": transports, "UCX_WARN_UNUSED_ENV_VARS": "n", **env}, read)
     return run
@@ -135,22 +151,27 @@ def present():
     return [peer for peer in PEERS if shutil.which(peer.program) is not None]
 
 
-def rows(Run, Row, ours_stream, raw_stream):
-    """Ours beside a raw socket and each peer that is installed; the names end in what and the size."""
+def rows(Run, Row, ours_stream, raw_stream, net=None):
+    """Ours beside a raw socket and each peer that is installed; the names end in what and the size. With `net` only over TCP."""
     made = []
     for size in SIZES:
         few = iterations(size)
-        ours = {("latency", False): Run("it-lat", op="send", size=size, iters=few),
+        ours = {("latency", False): Run("it-lat", op="send", size=size, iters=few, net=net),
                 ("latency", True): Run("it-emul-lat", adapter="emul:ib", size=size, iters=few),
-                ("bandwidth", False): ours_stream("write", size),
+                ("bandwidth", False): ours_stream("write", size, net=net),
                 ("bandwidth", True): Run("it-emul-bw", adapter="emul:ib", size=size, iters=few)}
-        raw = (Peer("raw", None, lambda size: Run("raw-spin", size=size, iters=iterations(size)),
+        raw = (Peer("raw", None, lambda size: Run("raw-spin", size=size, iters=iterations(size), net=net),
                     False, "latency"),
-               Peer("raw", None, raw_stream, False, "bandwidth"),
+               Peer("raw", None, lambda size: raw_stream(size, net=net), False, "bandwidth"),
                Peer("memcpy", None, lambda size: Run("memcpy", size=size, iters=iterations(size)),
                     True, "bandwidth"))
         for peer in (*raw, *present()):
-            row = Row(f"{peer.name}-{peer.what}-{size}", ours[peer.what, peer.shared], peer.run(size),
+            if net and peer.shared:
+                continue
+            theirs = peer.run(size)
+            if net and peer.program:
+                theirs = theirs.at(net)
+            row = Row(f"{peer.name}-{peer.what}-{size}", ours[peer.what, peer.shared], theirs,
                       better="lower" if peer.what == "latency" else "higher")
             row.peer, row.size = peer, size
             made.append(row)
@@ -164,7 +185,7 @@ COLOURS = ("#1b6ca8", "#c0392b", "#27864a", "#8e5ea2", "#d08b00", "#444444")
 
 
 TITLES = {"latency": "Half a round trip", "bandwidth": "Bandwidth", "rate": "Messages a second"}
-MEDIA = {"wire": "iWARP and TCP on loopback", "memory": "in memory"}
+MEDIA = {"wire": "iWARP and TCP", "memory": "in memory"}
 
 
 def curves_add(curves, row):

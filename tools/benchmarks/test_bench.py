@@ -15,6 +15,7 @@ ROOT = sys.argv[1]
 sys.path.insert(0, os.path.join(ROOT, 'tools/benchmarks'))
 import bench_copy       # noqa: E402
 import bench_count      # noqa: E402
+import bench_nets       # noqa: E402
 import bench_peers      # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader('bench', os.path.join(ROOT, 'tools/bench'))
@@ -202,6 +203,9 @@ def rows_of_peers():
     """Each size has every peer that is here, a raw socket and memcpy; the curves have them all."""
     rows = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream)
     same(len(bench_peers.SIZES) * (3 + len(bench_peers.present())), len(rows))
+    far = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream, 'mtu1500')
+    same(len(bench_peers.SIZES) * (2 + sum(not peer.shared for peer in bench_peers.present())), len(far))
+    same({'mtu1500'}, {run.net for row in far for run in (row.ours, row.calibrator)})
     curves = {}
     for row in rows:
         row.ours, row.calibrator = Fixed(*[200] * 5), Fixed(*[100] * 5)
@@ -218,6 +222,34 @@ def rows_of_peers():
             xml.dom.minidom.parse(os.path.join(folder, name))
 
 
+def rows_between_networks():
+    """Each pair of networks has bandwidth, median and the worst of 1,000 at each size, beside no alignment and plain TCP."""
+    rows = bench.net_rows(everything=True)
+    same(len(bench_nets.NETS) * len(bench_peers.SIZES) * 6, len(rows))
+    same(len(rows), len({row.name for row in rows}))
+    same(set(), {row.name for row in bench.net_rows()} - {row.name for row in rows})
+    for row in rows:
+        aligned, off = '-auto-of-off' in row.name, {'ITAPI_IWARP_ALIGN': 'off'}
+        same((True, not aligned), (row.ours.net in row.name, off.items() <= row.ours.env.items()))
+        same(aligned, off.items() <= row.calibrator.env.items())
+
+
+def networks_are_made():
+    """A run of a program at both sides sees the other one's address; where none can be made, the reason is told."""
+    with bench_nets.ended():
+        try:
+            net = bench_nets.made('mtu9000-cubic')
+        except bench_nets.CannotMake as error:
+            print(f'# no networks here: {error}')
+            return
+        for side in (0, 1):
+            out = subprocess.run([*bench_nets.inside('mtu9000-cubic', side), 'ip', 'route', 'get',
+                                  bench_nets.ADDRESSES[1 - side]], capture_output=True, text=True, check=True).stdout
+            same(True, f'dev v{side} src {bench_nets.ADDRESSES[side]}' in out)
+        keepers = net.keepers
+    same([True, True], [keeper.poll() is not None for keeper in keepers])
+
+
 def wrong_options_end_it_before_the_runs():
     for options, says in ((['--copy', '0'], '--copy is 1 to'),
                           (['--copy', '-5'], '--copy is 1 to'),
@@ -225,6 +257,7 @@ def wrong_options_end_it_before_the_runs():
                           (['--rows', 'no such row'], 'no row has a name that contains'),
                           (['--peers', '--rows', 'no such row'], 'no row has a name that contains'),
                           (['--svg', 'x'], '--svg needs --peers'),
+                          (['--net', 'mtu1500'], '--net needs --peers'),
                           (['--record'], '--record needs --instructions'),
                           (['--peers', '--copy', '3'], 'not allowed with'),
                           (['--instructions', '--rows', 'x'], '--rows goes with neither'),
@@ -240,7 +273,8 @@ def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
-             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers,
+             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers, rows_between_networks,
+             networks_are_made,
              wrong_options_end_it_before_the_runs]
     print(f'1..{len(cases)}')
     failed = 0
