@@ -36,7 +36,7 @@ class Net:
     def __init__(self, mtu, control):
         flags = "-n" if os.geteuid() == 0 else "-Urn"
         self.keepers = [keeper(["unshare", flags])]
-        # As the user of a user namespace, who is root in it.
+        # An ordinary user is root in a user namespace.
         self.user = [] if os.geteuid() == 0 else \
             ["nsenter", "-t", str(self.keepers[0].pid), "-U", "--preserve-credentials"]
         self.keepers.append(keeper([*self.user, "unshare", "-n"]))
