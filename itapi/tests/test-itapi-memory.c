@@ -271,7 +271,7 @@ judge(struct pair *pair, enum access access)
 	else if ((access == READ_L || access == ATOMIC_L) && tcp)
 		wanted = IT_DTO_ERR_FLUSHED; /* as if the key had been revoked meanwhile */
 	g_assert_cmpuint(done.dto_cmpl.cookie, ==, 1);
-	/* A Write or Send that TCP has not taken yet is told of, or flushed. */
+	/* A Write or Send that TCP has not taken yet fails as the Terminate says, or is flushed. */
 	if (!tcp || wanted != IT_DTO_SUCCESS)
 		g_assert_cmpint(done.dto_cmpl.dto_status, ==, wanted);
 	if (access == SEND_R)

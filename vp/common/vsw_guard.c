@@ -56,8 +56,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned adapters;
 static const int signals[] = {SIGBUS, SIGSEGV};
 static struct sigaction before[2]; /* what was there before this */
-static _Thread_local volatile sig_atomic_t passing
-	__attribute__((tls_model("initial-exec"))); /* inside of a handler of others */
+static _Thread_local volatile sig_atomic_t passing __attribute__((
+	tls_model("initial-exec"))); /* inside of the handler that was there before */
 
 #ifdef VSW_GUARD_ASAN
 void __asan_handle_no_return(void);

@@ -55,9 +55,9 @@
 #endif
 
 /*
- * A function that a guard calls is in the section vsw_guarded, if it accesses memory of an application. The handler unwinds the
- * stack for faults in that section only. So a function there calls none that is elsewhere to make such an access. It has unwind tables, as
- * by default on x86-64.
+ * A function that a guard calls is in the section vsw_guarded if it accesses memory of an application. The handler unwinds
+ * the stack for faults in that section only, so a function there calls none of another section to make such an access. It has
+ * unwind tables, as by default on x86-64.
  */
 
 /* The first adapter of the process opens, or the last one closes: the handlers are installed, or removed. */

@@ -32,7 +32,7 @@ skipped(void)
 	return true;
 }
 
-/* Two pages, of which the second is lost. */
+/* Two pages. The second is lost. */
 static uint8_t *
 pages(int prot)
 {
@@ -62,7 +62,7 @@ test_copy(void)
 	}
 }
 
-/* A copy that begins so many bytes before the lost page fails there, and has placed what is before. */
+/* A copy that begins 0 to 299 bytes before the lost page fails there. */
 static void
 test_lost(void)
 {
@@ -125,7 +125,7 @@ test_words(void)
 	munmap(at, 2 * page);
 }
 
-/* --- handlers of others -------------------------------------------------------------------------- */
+/* --- handlers of the application -------------------------------------------------------------------------- */
 
 static struct sigaction replaced;
 static volatile sig_atomic_t foreign;
