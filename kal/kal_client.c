@@ -33,7 +33,8 @@ static enum ri_status
 load_config(const struct ri_host *host, struct kal_config **out)
 {
 	struct kal_why why = {""};
-	enum ri_status status = kal_config_load(kal_setting_text(KAL_SETTING_CONFIG), out, &why);
+	enum ri_status status = kal_config_load(kal_config_system_path(),
+						kal_setting_text(KAL_SETTING_CONFIG), out, &why);
 
 	if (status != RI_SUCCESS)
 		host->log(host->self, RI_LOG_ERROR, "configuration", why.text);

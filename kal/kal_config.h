@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What an administrator may decide, read from the key file that ITAPI_CONFIG names when a client is
- * opened; without it the defaults hold. All groups and keys are optional; kal_config_keys.c has the table of
+ * What an administrator may decide, read from a key file at a fixed place (kal_config_system_file) when a client is
+ * opened, and what the user of the process adds in the file that ITAPI_CONFIG names; without them the defaults hold. All groups and keys are optional; kal_config_keys.c has the table of
  * them, doc/configuration.md shows it:
  *
  *     [aliases]                     names under which adapters can be opened too
@@ -34,7 +34,7 @@
  * not count; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any
  * other line, escape, group or key is an error, told with its line, since a limit with a typing mistake in its
  * name would be no limit. Of two lines with one key the last holds. The variables ITAPI_MPA_CRC,
- * ITAPI_MPA_FALLBACK, ITAPI_MPA_PEER_TO_PEER and ITAPI_DISCONNECT_DATA decide instead of the file.
+ * ITAPI_MPA_FALLBACK, ITAPI_MPA_PEER_TO_PEER and ITAPI_DISCONNECT_DATA decide instead of the user's file.
  */
 #ifndef KAL_CONFIG_H
 #define KAL_CONFIG_H
@@ -106,11 +106,16 @@ struct kal_config {
 	struct kal_alias *aliases; /* as in the file, no alias twice */
 };
 
+/* Where the administrator's file is, SYSCONFDIR/itapi/itapi.conf, which no variable changes. */
+extern const char kal_config_system_file[];
+/* The same, or NULL if no such file exists. */
+const char *kal_config_system_path(void);
 /*
- * The file, or the defaults if `path` is NULL. RI_ERR_INVALID_ARG: it cannot be used, and `why` (may be NULL)
- * says why; RI_ERR_RESOURCES: no memory or descriptor.
+ * The administrator's file, then the user's; NULL: no file. What the administrator's file says is decided: neither the
+ * user's file nor the environment changes it, except that the user's file may lower a limit. RI_ERR_INVALID_ARG: a file cannot be
+ * used, and `why` (may be NULL) says why; RI_ERR_RESOURCES: no memory or descriptor.
  */
-enum ri_status kal_config_load(const char *path, struct kal_config **out,
+enum ri_status kal_config_load(const char *path, const char *user_path, struct kal_config **out,
 			       struct kal_why *why) RI_MUST_CHECK;
 void kal_config_free(struct kal_config *config);
 /* The adapter that a name means: the name itself unless it is an alias. */

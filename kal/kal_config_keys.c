@@ -294,6 +294,7 @@ static const struct kal_config_key keys[] = {
 		 .preset = "raise"}},
 	{.group = "policy",
 	 .set = set_privileged,
+	 .administrator = true,
 	 .row = {.name = "privileged-uids",
 		 .meaning = "Users that may do privileged operations without CAP_NET_ADMIN",
 		 .form = "user numbers, separated by semicolons"}},
@@ -310,6 +311,14 @@ static const struct kal_config_key keys[] = {
 };
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
+
+_Static_assert(KEYS <= KAL_CONFIG_KEYS_MAX, "a struct loading has room for all");
+
+unsigned
+kal_config_key_index(const struct kal_config_key *key)
+{
+	return (unsigned)(key - keys);
+}
 
 const struct kal_config_key *
 kal_config_key(unsigned index)

@@ -25,6 +25,7 @@ struct kal_config_key {
 				   const struct kal_config_line *line);
 	enum kal_level level;         /* of a limit */
 	enum kal_resource resource;   /* of a limit */
+	bool administrator;           /* only the administrator's file may have it */
 	size_t number;                /* of a number: where its uint64_t is in struct kal_config */
 	size_t flag;                  /* of true or false: where its bool is in struct kal_config */
 	enum kal_setting_id variable; /* with the text `when` the key's value is `then`, */
@@ -32,6 +33,9 @@ struct kal_config_key {
 	const char *then;
 };
 
+#define KAL_CONFIG_KEYS_MAX 64
+/* The number of a row. */
+unsigned kal_config_key_index(const struct kal_config_key *key);
 /* The rows; NULL behind the last. */
 const struct kal_config_key *kal_config_key(unsigned index);
 /* The row of a line with a key; NULL: there is none, and what is wrong is written to `text`. */

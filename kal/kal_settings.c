@@ -10,8 +10,9 @@
 
 static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 	[KAL_SETTING_CONFIG] = {.name = "ITAPI_CONFIG",
-				.meaning = "The administrator's file, read when an adapter is "
-					   "opened or adapters are listed",
+				.meaning =
+					"The user's file, read after the administrator's when an "
+					"adapter is opened or adapters are listed",
 				.form = "path of a file"},
 	[KAL_SETTING_PROVIDER_PATH] = {.name = "ITAPI_PROVIDER_PATH",
 				       .meaning = "Folders of providers (*.so) that come before "

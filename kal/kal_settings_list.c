@@ -178,6 +178,7 @@ kal_settings_check_all(const struct ri_host *host)
 struct said_line {
 	struct said_line *next;
 	unsigned number;
+	const char *path;
 	char key[KEY_ROOM];
 	char group[KEY_ROOM];
 	char value[VALUE_ROOM];
@@ -207,6 +208,7 @@ say_line(void *arg, const struct kal_config_line *line)
 	if (said_line == NULL)
 		return kal_config_no_memory;
 	said_line->number = line->number;
+	said_line->path = said->path;
 	copy_text(said_line->group, sizeof(said_line->group), line->group);
 	copy_text(said_line->key, sizeof(said_line->key), line->key);
 	copy_text(said_line->value, sizeof(said_line->value), line->value);
@@ -226,6 +228,19 @@ forget_lines(struct said *said)
 	}
 }
 
+static uint64_t
+limit_of(const struct said_line *line)
+{
+	return strcmp(line->value, "unlimited") != 0 ? strtoull(line->value, NULL, 10) : UINT64_MAX;
+}
+
+/* Is it a lower limit than the other line? */
+static bool
+lowers(const struct said_line *line, const struct said_line *than)
+{
+	return strncmp(line->group, "limits.", 7) == 0 && limit_of(line) < limit_of(than);
+}
+
 /* The last line with that key; NULL: none. */
 static const struct said_line *
 last_line(const struct said *said, const char *group, const char *key)
@@ -233,7 +248,9 @@ last_line(const struct said *said, const char *group, const char *key)
 	const struct said_line *last = NULL;
 
 	for (const struct said_line *line = said->first; line != NULL; line = line->next) {
-		if (strcmp(line->group, group) == 0 && strcmp(line->key, key) == 0)
+		/* What the administrator's file says is decided; of a limit the user's file may be the smaller one. */
+		if (strcmp(line->group, group) == 0 && strcmp(line->key, key) == 0 &&
+		    (last == NULL || last->path == line->path || lowers(line, last)))
 			last = line;
 	}
 	return last;
@@ -280,10 +297,10 @@ list_variable(const struct listing *listing, const char *owner, const struct ri_
 }
 
 static void
-list_line(const struct listing *listing, struct kal_setting_now *now, const struct said_line *line)
+list_line(struct kal_setting_now *now, const struct said_line *line)
 {
 	copy_text(now->value, sizeof(now->value), line->value);
-	(void)snprintf(now->origin, sizeof(now->origin), "%s:%u", listing->said.path, line->number);
+	(void)snprintf(now->origin, sizeof(now->origin), "%s:%u", line->path, line->number);
 }
 
 static void
@@ -295,8 +312,9 @@ list_key(const struct listing *listing, const struct kal_config_key *key)
 	setting_begin(&now, OWN, &key->row);
 	(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, key->row.name);
 	if (line != NULL)
-		list_line(listing, &now, line);
-	if (kal_config_key_overridden(key)) {
+		list_line(&now, line);
+	if (kal_config_key_overridden(key) &&
+	    (line == NULL || line->path != kal_config_system_file)) {
 		copy_text(now.value, sizeof(now.value), key->then);
 		(void)snprintf(now.origin, sizeof(now.origin), "environment: %s=%s",
 			       kal_setting(key->variable)->name, key->when);
@@ -320,7 +338,7 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 			continue;
 		setting_begin(&now, OWN, &key->row);
 		(void)snprintf(now.name, sizeof(now.name), "[%s] %s", key->group, line->key);
-		list_line(listing, &now, line);
+		list_line(&now, line);
 		listing->each(listing->arg, &now);
 	}
 }
@@ -354,14 +372,13 @@ static enum ri_status
 read_file(struct listing *listing)
 {
 	struct kal_config *config = NULL;
+	const char *system = kal_config_system_path();
+	const char *user = kal_setting_text(KAL_SETTING_CONFIG);
 	struct kal_why why = {""};
 	enum ri_status status;
 
 	listing->said.end = &listing->said.first;
-	listing->said.path = kal_setting_text(KAL_SETTING_CONFIG);
-	if (listing->said.path == NULL)
-		return RI_SUCCESS;
-	status = kal_config_load(listing->said.path, &config, &why);
+	status = kal_config_load(system, user, &config, &why);
 	if (status == RI_SUCCESS)
 		kal_config_free(config);
 	else
@@ -370,7 +387,12 @@ read_file(struct listing *listing)
 	if (status == RI_ERR_RESOURCES)
 		return status;
 	/* The lines before a mistake are shown all the same. */
-	status = kal_config_read(listing->said.path, say_line, &listing->said, NULL);
+	listing->said.path = system;
+	status = system != NULL ? kal_config_read(system, say_line, &listing->said, NULL)
+				: RI_SUCCESS;
+	listing->said.path = user;
+	if (status != RI_ERR_RESOURCES && user != NULL)
+		status = kal_config_read(user, say_line, &listing->said, NULL);
 	return status == RI_ERR_RESOURCES ? status : RI_SUCCESS;
 }
 

@@ -42,7 +42,7 @@ LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len)
 	}
 	fuzz_memory_file_fill(&file, octets, len);
 	environ = variables;
-	status = kal_config_load(file.path, &config, &why);
+	status = kal_config_load(file.path, NULL, &config, &why);
 	FUZZ_REQUIRE(status == RI_SUCCESS || status == RI_ERR_INVALID_ARG);
 	FUZZ_REQUIRE(strnlen(why.text, sizeof(why.text)) < sizeof(why.text));
 	if (status == RI_SUCCESS) {

@@ -19,7 +19,7 @@ load(const char *from)
 {
 	struct kal_config *config = NULL;
 
-	g_assert_cmpint(kal_config_load(from, &config, NULL), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_config_load(from, NULL, &config, NULL), ==, RI_SUCCESS);
 	return config;
 }
 
@@ -37,7 +37,7 @@ refuse(const char *text, const char *word)
 	struct kal_why why = {""};
 
 	g_assert_true(g_file_set_contents(path, text, -1, NULL));
-	g_assert_cmpint(kal_config_load(path, &config, &why), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(kal_config_load(path, NULL, &config, &why), ==, RI_ERR_INVALID_ARG);
 	g_assert_null(config);
 	if (strstr(why.text, word) == NULL)
 		g_error("\"%s\" does not say \"%s\"", why.text, word);
@@ -98,7 +98,7 @@ test_file(void)
 	kal_config_free(config);
 }
 
-/* Three environment variables replace one key each of the file; invalid values change nothing. */
+/* Three environment variables replace one key each of the user's file; invalid values change nothing. */
 static void
 test_environment(void)
 {
@@ -121,8 +121,11 @@ test_environment(void)
 
 		g_test_message("%s=%s", cases[i].variable, cases[i].value);
 		g_setenv(cases[i].variable, cases[i].value, TRUE);
-		config = config_of("[mpa]\ncrc = true\nfall-back = 1\n"
-				   "[compat]\ndisconnect-data = refuse\n");
+		g_assert_true(g_file_set_contents(path,
+						  "[mpa]\ncrc = true\nfall-back = 1\n"
+						  "[compat]\ndisconnect-data = refuse\n",
+						  -1, NULL));
+		g_assert_cmpint(kal_config_load(NULL, path, &config, NULL), ==, RI_SUCCESS);
 		g_assert_cmpint(config->drop_disconnect_data, ==, cases[i].drop);
 		g_assert_cmpint(config->crc, ==, cases[i].crc);
 		g_assert_cmpint(config->fall_back, ==, cases[i].fall_back);
@@ -169,10 +172,10 @@ test_mistakes(void)
 	refuse("[policy]\nprivileged-uids=4294967295\n", "user numbers");
 	refuse("[policy]\nfriends=1\n", "friends");
 	refuse("no file of this kind", ":1: ");
-	g_assert_cmpint(kal_config_load("/nonexistent/itapi.conf", &config, &why), ==,
+	g_assert_cmpint(kal_config_load("/nonexistent/itapi.conf", NULL, &config, &why), ==,
 			RI_ERR_INVALID_ARG);
 	g_assert_nonnull(strstr(why.text, "/nonexistent/itapi.conf"));
-	g_assert_cmpint(kal_config_load("/tmp", &config, NULL), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(kal_config_load("/tmp", NULL, &config, NULL), ==, RI_ERR_INVALID_ARG);
 }
 
 /* The grammar: each mistake is reported with its line. */
@@ -212,7 +215,7 @@ test_lines(void)
 	kal_config_free(config_of(""));
 	kal_config_free(config_of(large)); /* the largest file that is read */
 	g_assert_true(g_file_set_contents(path, "[mpa]\ncrc=\0true\n", 16, NULL));
-	g_assert_cmpint(kal_config_load(path, &config, NULL), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(kal_config_load(path, NULL, &config, NULL), ==, RI_ERR_INVALID_ARG);
 	large = g_realloc(large, 65538);
 	large[65536] = '#';
 	large[65537] = '\0';
@@ -346,6 +349,53 @@ test_client_refused(void)
 	kal_client_close(client);
 }
 
+/* Both files, and the reason if the user's one is refused. */
+static struct kal_config *
+both(const char *decided, const char *wanted, struct kal_why *why)
+{
+	g_autofree char *user = g_strconcat(path, ".user", NULL);
+	struct kal_config *config = NULL;
+
+	g_assert_true(g_file_set_contents(path, decided, -1, NULL));
+	g_assert_true(g_file_set_contents(user, wanted, -1, NULL));
+	(void)!kal_config_load(path, user, &config, why);
+	g_assert_cmpint(g_unlink(user), ==, 0);
+	return config;
+}
+
+/* What the administrator's file says is decided; the user's file and the environment change the rest. */
+static void
+test_decided(void)
+{
+	struct kal_why why = {""};
+	struct kal_config *config;
+
+	g_setenv("ITAPI_MPA_CRC", "off", TRUE);
+	g_setenv("ITAPI_MPA_PEER_TO_PEER", "on", TRUE);
+	config = both("[mpa]\ncrc = true\nwake-up = 7\n[limits.client]\nqp = 5\nmr = 5\n"
+		      "[aliases]\none = iwarp\n",
+		      "[mpa]\nwake-up = 9\nconvert-timeout = 3\n[limits.client]\nqp = 6\nmr = 4\n"
+		      "cq = 70000\n[aliases]\none = emul\ntwo = emul\n",
+		      NULL);
+	g_assert_true(config->crc && config->peer_to_peer);
+	g_assert_cmpuint(config->wake_ms, ==, 7);
+	g_assert_cmpuint(config->convert_s, ==, 3);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP], ==, 5);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_MR], ==, 4);
+	g_assert_cmpuint(config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_CQ], ==, 70000);
+	g_assert_cmpstr(kal_config_adapter(config, "one"), ==, "iwarp");
+	g_assert_cmpstr(kal_config_adapter(config, "two"), ==, "emul");
+	kal_config_free(config);
+	config = both("", "[mpa]\ncrc = true\n", NULL);
+	g_assert_false(config->crc);
+	kal_config_free(config);
+	g_unsetenv("ITAPI_MPA_CRC");
+	g_unsetenv("ITAPI_MPA_PEER_TO_PEER");
+	g_assert_null(both("", "[policy]\nprivileged-uids = 0\n", &why));
+	g_assert_nonnull(strstr(why.text, "only the administrator's file, /"));
+	g_assert_null(both("[mpa]\ncrc = true\n", "[mpa]\ncrc = perhaps\n", &why));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -362,6 +412,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/config/fifo", test_fifo);
 	g_test_add_func("/kal/config/accounts", test_accounts);
 	g_test_add_func("/kal/config/client", test_client);
+	g_test_add_func("/kal/config/decided", test_decided);
 	g_test_add_func("/kal/config/client-refused", test_client_refused);
 	result = g_test_run();
 	g_unlink(path);
