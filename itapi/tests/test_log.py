@@ -18,7 +18,7 @@ import threading
 PATIENCE = 120  # s
 
 TIME = r'(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z '
-FORM = re.compile(TIME + r'itapi\[\d+\]: (?:error|warning|info|debug): [a-z]+(?: \S+)*?: [A-Za-z0-9]')
+FORM = re.compile(TIME + r'itapi\[\d+\]: (?:error|warning|info|debug): [a-z]+(?: \S+)*?: [A-Za-z0-9/]')
 
 # Which endpoint, queue pair and peer a line is about.
 EP = r'ual \S+ EP 0x[0-9a-f]+ QP \d+'
