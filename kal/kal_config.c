@@ -9,6 +9,7 @@
 #include "kal_config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "kal_config_file.h"
 #include "kal_config_keys.h"
 #include "kal_settings.h"
+#include "ri_calls.h"
+#include "ri_fd.h"
 
 /* A file that is being read. */
 struct loading {
@@ -75,9 +78,19 @@ const char kal_config_system_file[] = KAL_SYSTEM_CONFIG;
 const char *
 kal_config_system_path(void)
 {
-	return access(kal_config_system_file, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)
-		       ? kal_config_system_file
-		       : NULL;
+	int fd;
+
+	if (access(kal_config_system_file, F_OK) == 0)
+		return kal_config_system_file;
+	/* A sandbox may refuse one of the two calls. A file that is there and cannot be read is an error of its reader. */
+	if (errno != ENOENT && errno != ENOTDIR) {
+		fd = ri_fd_open(kal_config_system_file, O_PATH, 0);
+		if (fd >= 0)
+			ri_close(fd);
+		if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR))
+			return kal_config_system_file;
+	}
+	return NULL;
 }
 
 /* NULL, or what is wrong. */

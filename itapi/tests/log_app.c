@@ -122,9 +122,11 @@ transfer(struct pair *pair)
 static void
 crowd(struct pair *pair)
 {
+	const it_net_addr_t *at = &pair->passive.info->spigot_info[pair->spigot].net_addr[0];
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = pair->qual.conn_qual.port};
 
-	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	g_assert_cmpint(at->addr_type, ==, IT_IPV4);
+	to.sin_addr = at->addr.ipv4;
 	for (unsigned i = 0; i < 1200; i++) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		char text[64] = "what is this";

@@ -29,7 +29,7 @@ test_told(struct pair *pair)
 	g_assert_false(info->three_way_handshake_support);
 	g_assert_false(info->private_data_support);
 	pair_ok(itx_ia_query_support(pair->active.ia, &support));
-	g_assert_cmphex(support, ==, ITX_SUPPORT_REMOTE_STATUS);
+	g_assert_cmphex(support, ==, ITX_SUPPORT_REMOTE_STATUS | ITX_SUPPORT_EP_REUSE);
 	g_assert_cmpint(info->rmr_types_supported, ==, 0);
 	g_assert_cmpint(info->supported_service_types, ==, IT_RC_SERVICE);
 }

@@ -85,9 +85,6 @@ no_such_name(const char *name, const it_interface_t *list, size_t count, GError 
 			if_nametoindex(name + strlen("iwarp:")) == 0
 				? "no network interface"
 				: "a network interface that is down or has no address");
-	if (strchr(name, '/') != NULL)
-		g_string_append(text, "; a provider is not opened by its path: name its folder in "
-				      "ITAPI_PROVIDER_PATH, then open an adapter that it has");
 	tool_fail(error, TOOL_ERROR_FAILED, "%s", text->str);
 }
 

@@ -103,7 +103,7 @@ def silent_provider(tools, silent):
         there = plain(ITAPI_PROVIDER_PATH=folder.path)
         for words in ((), ('-a', 'nosuch')):
             said = run(tools, 'it-info', *words, **there)
-            said.expect(1 if words else 0, ']: warning: silent: the provider silent cannot list its adapters: '
+            said.expect(1 if words else 0, ']: warning: kal: the provider silent cannot list its adapters: '
                         'RI_ERR_ACCESS: this user may not use the device')
         need("it-info: there is no adapter named 'nosuch'; there are " in said.err and
              '; the provider silent cannot list its adapters: ' in said.err, said.err)

@@ -53,7 +53,7 @@ extern const struct guard __start_vsw_guards[] OF_LINKER, __stop_vsw_guards[] OF
 extern const uint8_t __start_vsw_guarded[] OF_LINKER, __stop_vsw_guarded[] OF_LINKER;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned adapters;
+static unsigned adapters; /* that are open in this process */
 static const int signals[] = {SIGBUS, SIGSEGV};
 static struct sigaction before[2]; /* what was there before this */
 static _Thread_local volatile sig_atomic_t passing __attribute__((
@@ -190,6 +190,35 @@ stop_at_once(struct _Unwind_Context *frame, void *arg)
 	return _URC_NORMAL_STOP;
 }
 
+/* Put back the handlers that were there before, where nobody has installed others since. */
+static void
+handlers_restore(void)
+{
+	struct sigaction now;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (sigaction(signals[i], NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+		    now.sa_sigaction == on_fault)
+			(void)sigaction(signals[i], &before[i], NULL);
+	}
+}
+
+/* The child of a fork has none of its parent's adapters open. */
+static void
+guards_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (adapters > 0)
+		handlers_restore();
+	adapters = 0;
+}
+
+__attribute__((constructor)) static void
+guards_watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, guards_forked);
+}
+
 void
 vsw_guard_open(void)
 {
@@ -211,16 +240,9 @@ vsw_guard_open(void)
 void
 vsw_guard_close(void)
 {
-	struct sigaction now;
-
 	pthread_mutex_lock(&lock);
-	if (--adapters == 0) {
-		for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-			if (sigaction(signals[i], NULL, &now) == 0 &&
-			    (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
-				(void)sigaction(signals[i], &before[i], NULL);
-		}
-	}
+	if (--adapters == 0)
+		handlers_restore();
 	pthread_mutex_unlock(&lock);
 }
 

@@ -292,7 +292,7 @@ segment_text(struct vsw_mem_table *table, const struct vsw_mem_who *who, const s
 		if (result == VSW_MEM_OK)
 			continue;
 		vsw_why_access(table, &wanted, result, why, sizeof(why));
-		(void)snprintf(text, room, "its segment %u: %s", (unsigned)i, why);
+		(void)snprintf(text, room, "its segment %u: %.370s", (unsigned)i, why);
 		return true;
 	}
 	return false;
@@ -340,7 +340,8 @@ vsw_why_receive(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	char why[VSW_WHY_ROOM] = "its memory could not be written at that moment";
 
 	(void)segment_text(table, who, wqe, RI_ACCESS_LOCAL_WRITE, why, sizeof(why));
-	(void)snprintf(text, room, "a Send of the peer cannot be written to its receive: %s", why);
+	(void)snprintf(text, room, "a Send of the peer cannot be written to its receive: %.340s",
+		       why);
 }
 
 void

@@ -261,13 +261,14 @@ refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *wha
 	const struct ri_log_about subject = {
 		.layer = "emul",
 		.adapter = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp"};
-	char shown[81];
-	size_t n = len < sizeof(shown) - 1 ? len : sizeof(shown) - 1;
+	char text[RI_COMMAND_LINE + RI_COMMAND_WHY];
 
-	for (size_t i = 0; i < n; i++)
-		shown[i] = about[i] < ' ' || about[i] > '~' ? '?' : about[i];
-	shown[n] = '\0';
-	ri_log(rnic->host, RI_LOG_WARNING, &subject, "refused: '%s': %s", shown, what);
+	(void)snprintf(text, sizeof(text), "refused: '%.*s': %s", len < 80 ? (int)len : 80, about,
+		       what);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	ri_log(rnic->host, RI_LOG_WARNING, &subject, "%s", text);
 }
 
 /* A command that is wrong, or that names an object that does not exist, is refused; the others are run. */
