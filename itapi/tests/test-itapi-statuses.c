@@ -40,6 +40,12 @@ test_lmr20(struct pair *pair)
 			IT_ERR_INVALID_FLAGS);
 	g_assert_cmpint(lmr20(a, a->buffer, UINT64_MAX, IT_PRIV_ALL, 0), ==, IT_ERR_ADDRESS);
 	g_assert_cmpint(lmr20(a, hole, 4096, IT_PRIV_LOCAL, 0), ==, IT_ERR_ACCESS);
+	g_assert_cmpint(it_lmr_create21(a->pz, hole, NULL, 4096, IT_ADDR_MODE_ABSOLUTE,
+					IT_PRIV_LOCAL, 0, 0, &lmr, NULL),
+			==, IT_ERR_ACCESS);
+	g_assert_cmpint(it_lmr_create21(NULL, a->buffer, NULL, 64, IT_ADDR_MODE_ABSOLUTE,
+					IT_PRIV_ALL, 0, 0, &lmr, NULL),
+			==, IT_ERR_INVALID_PZ);
 	g_assert_cmpint(munmap(hole, 4096), ==, 0);
 }
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -77,6 +78,13 @@ open_log(void)
 		(void)g_mkdir_with_parents(folder, 0777);
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		g_free(path);
+		/* Not a number of the standard streams, which a test may have closed. */
+		if (fd >= 0 && fd <= STDERR_FILENO) {
+			int low = fd;
+
+			fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+			close(low);
+		}
 		if (fd < 0)
 			fd = -2;
 	}
@@ -93,12 +101,18 @@ spy_note(const char *name, int status)
 	const char *test = g_test_get_path();
 	char line[512];
 	int fd = atomic_load(&log_fd);
+	int cancel;
 
+	/* The call is over: a thread that is cancelled in here would lose its result. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (fd == -1)
 		fd = open_log();
-	if (fd < 0 || !is_new(hash_of(name, status, test)))
-		return;
-	int n = snprintf(line, sizeof(line), "%s %d %s\n", name, status, *test ? test : "-");
-	if (n > 0 && (size_t)n < sizeof(line) && write(fd, line, (size_t)n) < 0)
-		perror("spy");
+	if (fd >= 0 && is_new(hash_of(name, status, test))) {
+		int n = snprintf(line, sizeof(line), "%s %d %s\n", name, status,
+				 *test ? test : "-");
+
+		if (n > 0 && (size_t)n < sizeof(line) && write(fd, line, (size_t)n) < 0)
+			perror("spy");
+	}
+	pthread_setcancelstate(cancel, NULL);
 }
