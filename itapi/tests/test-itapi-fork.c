@@ -14,7 +14,17 @@
 
 #include "it_pair.h"
 
-#define LENGTH        3000
+#define LENGTH 3000
+#ifdef __SANITIZE_THREAD__
+#define IS_THREAD_SANITIZER 1
+#else
+#define IS_THREAD_SANITIZER 0
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define IS_ADDRESS_SANITIZER 1
+#else
+#define IS_ADDRESS_SANITIZER 0
+#endif
 #define CHILD_SECONDS 60 /* a child that hangs is killed by SIGALRM, and the test fails */
 
 /* Two messages and a Write, each way of progress: polled and waited for. */
@@ -408,12 +418,9 @@ test_callback(struct pair *pair)
 static void
 add(void)
 {
-#ifdef __SANITIZE_THREAD__
-	/* It reports threads that a child makes after its parent had several. */
-	g_test_message("skipped under ThreadSanitizer");
 	pair_add("fork/exit", test_exit);
-#else
-	pair_add("fork/exit", test_exit);
+	if (IS_THREAD_SANITIZER) /* it reports threads that a child makes after its parent had several */
+		return;
 	pair_add("fork/listening", test_listening);
 	pair_add("fork/connecting", test_connecting);
 	pair_add("fork/connected", test_connected);
@@ -421,10 +428,11 @@ add(void)
 	pair_add("fork/reach", test_reach);
 	pair_add("fork/grandchild", test_grandchild);
 	pair_add("fork/traffic", test_traffic);
-	pair_add("fork/opening", test_opening);
+	/* In a child the locks of gcc 12's AddressSanitizer stay owned that another thread's malloc() owned at the fork. */
+	if (!IS_ADDRESS_SANITIZER)
+		pair_add("fork/opening", test_opening);
 	pair_add("fork/waiting", test_waiting);
 	pair_add("fork/callback", test_callback);
-#endif
 }
 
 int

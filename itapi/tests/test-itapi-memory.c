@@ -124,6 +124,7 @@ test_limit(void)
 	g_assert_cmpint(mincore(at, length, in), ==, 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(in); i++)
 		g_assert_cmpint(in[i] & 1, ==, 0);
+	it_ia_info_free(end.info);
 	pair_ok(it_ia_free(end.ia));
 	g_free(end.buffer);
 	g_assert_cmpint(munmap(at, length), ==, 0);

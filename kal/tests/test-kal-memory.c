@@ -117,14 +117,16 @@ judge_files(void)
 static void
 judge_rights(void)
 {
-	uint8_t *at = map(8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	/* The hole is larger than what another mapping, which the kernel would put at its end, could fill. */
+	const size_t hole = 64 * page;
+	uint8_t *at = map(7 * page + hole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	uint8_t *lazy = map(2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	static const uint8_t constant[64] = {1};
 
 	at[0] = 0x5a;
 	g_assert_cmpint(mprotect(at + 2 * page, page, PROT_READ), ==, 0);
 	g_assert_cmpint(mprotect(at + 4 * page, page, PROT_NONE), ==, 0);
-	g_assert_cmpint(munmap(at + 6 * page, page), ==, 0);
+	g_assert_cmpint(munmap(at + 6 * page, hole), ==, 0);
 	g_assert_cmpint(attach(at + 7, 2 * page - 7, RD | WR), ==, RI_SUCCESS);
 	g_assert_cmpuint(at[0], ==, 0x5a);
 	g_assert_cmpint(attach(at, 3 * page, RD), ==, RI_SUCCESS);

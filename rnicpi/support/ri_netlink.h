@@ -78,13 +78,26 @@ ri_netlink_add(struct ri_netlink_query *query, uint16_t type, const void *value,
 	query->head.nlmsg_len = (uint32_t)(sizeof(query->head) + at + RTA_SPACE(len));
 }
 
+/** What is `step` octets behind `at`, of `*len` octets that are left there; *len is 0 if nothing is. */
+static inline const void *
+ri_netlink_step(const void *at, size_t step, size_t *len)
+{
+	if (step >= *len) {
+		*len = 0;
+		return at;
+	}
+	*len -= step;
+	return (const uint8_t *)at + step;
+}
+
 /** The messages in `len` octets: 0 or errno; *done: the answer is complete. */
 static inline int
 ri_netlink_walk(const void *octets, size_t len, ri_netlink_each *each, void *arg, bool *done)
 {
 	const struct nlmsghdr *message = octets;
 
-	for (; NLMSG_OK(message, len); message = NLMSG_NEXT(message, len)) {
+	for (; NLMSG_OK(message, len);
+	     message = ri_netlink_step(message, NLMSG_ALIGN(message->nlmsg_len), &len)) {
 		if (message->nlmsg_type == NLMSG_DONE) {
 			*done = true;
 			return 0;
@@ -146,7 +159,7 @@ ri_netlink_attrs(const struct nlmsghdr *message, size_t size, const struct rtatt
 		message->nlmsg_len < NLMSG_SPACE(size) ? 0 : message->nlmsg_len - NLMSG_SPACE(size);
 
 	memset(found, 0, max * sizeof(*found));
-	for (; RTA_OK(attr, len); attr = RTA_NEXT(attr, len)) {
+	for (; RTA_OK(attr, len); attr = ri_netlink_step(attr, RTA_ALIGN(attr->rta_len), &len)) {
 		if ((attr->rta_type & NLA_TYPE_MASK) < max)
 			found[attr->rta_type & NLA_TYPE_MASK] = attr;
 	}

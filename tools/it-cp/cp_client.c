@@ -40,11 +40,13 @@ cp_end_close(struct cp_end *end)
 static const char *
 behind_address(const char *bracket)
 {
-	const char *digits = bracket + 2;
-	size_t count = strspn(digits, "0123456789");
+	const char *digits;
+	size_t count;
 
 	if (bracket[0] == '\0' || bracket[1] != ':')
 		return NULL;
+	digits = bracket + 2;
+	count = strspn(digits, "0123456789");
 	return count > 0 && digits[count] == ':' ? digits + count + 1 : digits;
 }
 
