@@ -124,8 +124,10 @@ class Stream:
             self.places.append(f'ports {segment.flow[1].hex()} to {segment.flow[3].hex()}: {len(self.waiting)} octets of an FPDU '
                                f'before octet {(self.next - self.begun) & 0xffffffff} of the stream; windows ended at '
                                f'{[(edge - self.begun) & 0xffffffff for edge in self.edges]}')
+        # Linux cuts all of a message anew behind such a place, until its end [WIRE 3.4.7].
+        still = bool(self.waiting) and self.excused
         self.next = (self.next + len(new)) & 0xffffffff
-        self.excused = self.next in self.edges or option_of(segment, SACK, None) is not None
+        self.excused = still or self.next in self.edges or option_of(segment, SACK, None) is not None
         self.waiting += new
         while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
             self.waiting = self.waiting[length:]

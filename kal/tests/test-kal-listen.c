@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -522,7 +523,7 @@ test_no_descriptors(void)
 
 /* A host whose clock a test sets forward, and the lines that it gets. */
 static _Atomic(uint64_t) forward; /* ns */
-static GMutex said_lock;
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *said;
 
 static uint64_t
@@ -543,9 +544,9 @@ note_line(void *self, enum ri_log_level level, const char *where, const char *te
 {
 	(void)self;
 	(void)level;
-	g_mutex_lock(&said_lock);
+	pthread_mutex_lock(&said_lock);
 	g_string_append_printf(said, "%s: %s\n", where, text);
-	g_mutex_unlock(&said_lock);
+	pthread_mutex_unlock(&said_lock);
 }
 
 /* Wait for that line; how many there are of its kind. */
@@ -555,10 +556,10 @@ await_line(const char *what)
 	unsigned count = 0;
 
 	for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC; count == 0;) {
-		g_mutex_lock(&said_lock);
+		pthread_mutex_lock(&said_lock);
 		for (const char *at = said->str; (at = strstr(at, what)) != NULL; at++)
 			count++;
-		g_mutex_unlock(&said_lock);
+		pthread_mutex_unlock(&said_lock);
 		g_assert_cmpint(g_get_monotonic_time(), <, end);
 		g_usleep(1000);
 	}

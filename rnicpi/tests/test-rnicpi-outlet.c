@@ -116,12 +116,17 @@ test_spare(void)
 	g_assert_true(ri_outlet_direct(outlet, ends[1]));
 	for (unsigned i = 0; i < 5000; i++)
 		say_number(outlet, i, true);
+	pthread_mutex_lock(&outlet->lock);
 	uint32_t used = outlet->used;
+	uint64_t lost = outlet->lost;
+	pthread_mutex_unlock(&outlet->lock);
 	g_assert_cmpuint(used, <=, RI_OUTLET_ROOM / 4 * 3);
 	g_assert_cmpuint(used, >, RI_OUTLET_ROOM / 2);
-	g_assert_cmpuint(outlet->lost, >, 0);
+	g_assert_cmpuint(lost, >, 0);
 	say_number(outlet, 5000, false);
+	pthread_mutex_lock(&outlet->lock);
 	g_assert_cmpuint(outlet->used, >, used);
+	pthread_mutex_unlock(&outlet->lock);
 	close(ends[0]); /* ends the thread's write */
 	g_assert_true(ri_outlet_flush(outlet, FLUSH));
 	close(ends[1]);
