@@ -131,7 +131,10 @@ wait_many(void *arg)
 	size_t count;
 
 	atomic_store(&waiter->tid, gettid());
-	waiter->status = itx_aevd_wait(waiter->evd, IT_TIMEOUT_INFINITE, 4, events, &count);
+	/* The callback of pair_await_waiter() may be in the way for a moment. */
+	do
+		waiter->status = itx_aevd_wait(waiter->evd, IT_TIMEOUT_INFINITE, 4, events, &count);
+	while (waiter->status == IT_ERR_CALLBACK_EXISTS);
 	return NULL;
 }
 
@@ -164,7 +167,10 @@ wait_forbidden(void *arg)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	atomic_store(&waiter->tid, gettid());
-	waiter->status = it_evd_wait(waiter->evd, IT_TIMEOUT_INFINITE, &waiter->event, NULL);
+	do
+		waiter->status =
+			it_evd_wait(waiter->evd, IT_TIMEOUT_INFINITE, &waiter->event, NULL);
+	while (waiter->status == IT_ERR_CALLBACK_EXISTS);
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
 	g_assert_cmpint(state, ==, PTHREAD_CANCEL_DISABLE);
 	atomic_store(&waiter->done, true);
