@@ -19,6 +19,7 @@ FRAME_HEADER = 20               # octets of a Request or Reply before its privat
 MARKERS = 0x80                  # of the flags at octet 16
 SYN, ACK = 0x02, 0x10
 MSS, SCALE, SACK = 2, 3, 5      # options of TCP
+MESSAGE = 65536                 # octets of a message to the socket, at most
 EDGES = 8                       # a probe may leave while a new window is on its way
 ETHERNET, IPV4, IPV6, TCP = 14, 0x0800, 0x86dd, 6
 HEADERS = {IPV4: 40, IPV6: 60}  # octets of a packet that are no segment, without options
@@ -89,7 +90,7 @@ class Stream:
         self.started = False        # the Request or Reply has passed
         self.judged = True
         self.edges = collections.deque(maxlen=EDGES)    # where the peer's window ended
-        self.excused = False        # the last segment ended there, or had less room than the MSS says
+        self.excused = 0            # octets to come that may be out of line: a segment ended there, or had less room than the MSS says
         self.begun = self.next
         self.places = []            # what is said of each cut
         self.cuts = []              # octet of the stream of each
@@ -124,10 +125,11 @@ class Stream:
             self.places.append(f'ports {segment.flow[1].hex()} to {segment.flow[3].hex()}: {len(self.waiting)} octets of an FPDU '
                                f'before octet {(self.next - self.begun) & 0xffffffff} of the stream; windows ended at '
                                f'{[(edge - self.begun) & 0xffffffff for edge in self.edges]}')
-        # Linux cuts all of a message anew behind such a place, until its end [WIRE 3.4.7].
-        still = bool(self.waiting) and self.excused
+        # Linux cuts all of a message anew behind such a place, until its end, which is 64 KiB behind it at most [WIRE 3.4.7].
+        left = self.excused - len(new) if self.waiting else 0
         self.next = (self.next + len(new)) & 0xffffffff
-        self.excused = still or self.next in self.edges or option_of(segment, SACK, None) is not None
+        is_place = self.next in self.edges or option_of(segment, SACK, None) is not None
+        self.excused = MESSAGE if is_place else max(left, 0)
         self.waiting += new
         while self.judged and (length := self.unit()) is not None and len(self.waiting) >= length:
             self.waiting = self.waiting[length:]

@@ -13,6 +13,12 @@
 
 #include "it_api.h"
 
+#ifdef __SANITIZE_THREAD__
+#define IS_THREAD_SANITIZER 1
+#else
+#define IS_THREAD_SANITIZER 0
+#endif
+
 #define END_BUFFER    (256 * 1024)
 #define WAIT_US       (60 * 1000 * 1000) /* longer than any step takes */
 #define REQUEST_SLOTS 8

@@ -15,11 +15,6 @@
 #include "it_pair.h"
 
 #define LENGTH 3000
-#ifdef __SANITIZE_THREAD__
-#define IS_THREAD_SANITIZER 1
-#else
-#define IS_THREAD_SANITIZER 0
-#endif
 #ifdef __SANITIZE_ADDRESS__
 #define IS_ADDRESS_SANITIZER 1
 #else

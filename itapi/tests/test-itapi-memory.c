@@ -132,12 +132,6 @@ test_limit(void)
 
 /* --- lost pages ------------------------------------------------------------------------------ */
 
-#ifdef __SANITIZE_THREAD__
-#define IS_THREAD_SANITIZER 1
-#else
-#define IS_THREAD_SANITIZER 0
-#endif
-
 /* Processors on which a lost page ends the process; valgrind does not keep all registers at each access. */
 static bool
 is_guarded(void)
