@@ -342,7 +342,14 @@ static void
 on_cm(void *self, const struct ri_cm_event *event)
 {
 	struct kal_rnic *rnic = self;
+	struct ri_cm_event whole;
 
+	if (rnic->provider->abi_minor < 7) {
+		/* The provider's struct ends here. */
+		memset(&whole, 0, sizeof(whole));
+		memcpy(&whole, event, offsetof(struct ri_cm_event, reach));
+		event = &whole;
+	}
 	kal_cm_provider_event(rnic->cm, event);
 }
 

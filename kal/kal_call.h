@@ -70,6 +70,8 @@ enum kal_call_number {
 	KAL_RESOLVE_END,    /* kal_resolve_end_req    -> none */
 	KAL_RESOLVE_ANSWER, /* kal_resolve_answer_req -> none */
 	KAL_MR_REG_DMABUF,  /* kal_dmabuf_req + descriptor -> kal_mr_rep */
+	KAL_PEER,           /* kal_peer_req           -> none */
+	KAL_MCAST,          /* kal_mcast_req          -> none */
 	KAL_CALL_COUNT
 };
 
@@ -189,10 +191,24 @@ struct kal_srq_rep {
 /** KAL_QP_CREATE. */
 struct kal_qp_create_req {
 	uint32_t pd;            /**< Protection domain. */
-	uint32_t send_cq;       /**< CQ of the send queue. */
-	uint32_t recv_cq;       /**< CQ of the receive queue. */
+	uint32_t send_cq;       /**< CQ of the send queue; RI_QP_NUMBER: 0. */
+	uint32_t recv_cq;       /**< CQ of the receive queue; RI_QP_NUMBER: 0. */
 	uint32_t srq;           /**< SRQ or 0. */
 	struct ri_qp_init init; /**< ctx comes back in events and completions. */
+};
+
+/** KAL_PEER: bring a queue pair up by attributes, see ri_peer_ops. */
+struct kal_peer_req {
+	uint32_t qp;         /**< An RC or UC one. */
+	uint32_t send;       /**< 0: begin to receive; 1: to send, too. */
+	struct ri_peer peer; /**< As in RNIC-PI. */
+};
+
+/** KAL_MCAST: what is sent to a multicast group, to a queue pair for datagrams. */
+struct kal_mcast_req {
+	uint32_t qp;          /**< A UD one. */
+	uint32_t detach;      /**< 1: not any more. */
+	struct ri_addr group; /**< Multicast GID or address. */
 };
 
 /** A QP. */
@@ -232,7 +248,8 @@ struct kal_mr_req {
 	uint32_t fbo;         /**< See ri_mr_init. */
 	uint32_t num_pages;   /**< uint64_t addresses that follow this struct. */
 	uint32_t has_lengths; /**< 1: as many uint32_t lengths follow those. */
-	uint32_t reserved;    /**< 0. */
+	uint32_t iova_given;  /**< 1: @ref iova counts. */
+	uint64_t iova;        /**< See ri_mr_init. */
 };
 
 /** KAL_MR_REG_DMABUF: the dmabuf is the call's descriptor. */
@@ -420,6 +437,7 @@ struct kal_cm_event {
 	uint32_t qkey;           /**< SERVICE_REPLY, found: its Q_Key. */
 	uint32_t reserved;       /**< 0. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data, zero-padded. */
+	struct ri_peer reach;        /**< REQUEST, REPLY, ESTABLISHED: as in ri_cm_event. */
 };
 
 /** Values of kal_cm_event::kind. */
@@ -435,6 +453,7 @@ enum kal_cm_kind {
 	KAL_CM_BROKEN,          /**< Any other end, after all completions. */
 	KAL_CM_SERVICE_REQUEST, /**< As REQUEST, for datagrams; GONE may follow, too. */
 	KAL_CM_SERVICE_REPLY,   /**< The answer to a query; ctx = the query's. */
+	KAL_CM_TIME_WAIT_OVER,  /**< The time-wait after the connection is over. */
 	KAL_CM_COUNT
 };
 
@@ -447,7 +466,8 @@ enum kal_cm_reason {
 	KAL_REASON_BAD_ORD,
 	KAL_REASON_RESOURCES,
 	KAL_REASON_BAD_PARAMS,
-	KAL_REASON_CONSUMER /**< KAL_REJECT only: the application refuses. */
+	KAL_REASON_CONSUMER, /**< KAL_REJECT only: the application refuses. */
+	KAL_REASON_REFUSED   /**< Nobody listens there. */
 };
 
 /** One event. */

@@ -21,6 +21,9 @@
 	(RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD | \
 	 RI_QP_ATTR_SOFT | RI_QP_ATTR_QKEY | RI_QP_ATTR_HARD)
 
+/* Queue pair numbers and packet numbers have 24 bits. */
+#define KAL_NUMBER_MAX 0xffffffu
+
 /* A boolean that is a number in the request. */
 static inline bool
 kal_flag_is_odd(uint32_t flag)
@@ -54,6 +57,13 @@ static inline bool
 kal_access_is_odd(uint32_t access)
 {
 	return (access & ~(uint32_t)KAL_ACCESS_ALL) != 0;
+}
+
+static inline bool
+kal_ah_is_odd(const struct ri_rnic_attr *attr, const struct ri_ah_init *init)
+{
+	return init->port >= attr->num_ports || kal_addr_is_odd(&init->dest) ||
+	       kal_addr_is_odd(&init->source);
 }
 
 #endif /* KAL_CHECK_H */

@@ -212,6 +212,17 @@ set_pdata(struct kal_conn *conn, const void *data, size_t len, bool present)
 		memcpy(node->event.pdata, data, n);
 }
 
+/* The next event reports this. */
+static void
+set_reach(struct kal_conn *conn, const struct ri_peer *reach)
+{
+	struct kal_cm_node *node = (struct kal_cm_node *)conn->reserved;
+
+	RI_ASSERT_OWNED(&conn->cm->lock);
+	if (node != NULL && !node->node.bare)
+		node->event.reach = *reach;
+}
+
 bool
 kal_conn_reserve(struct kal_conn *conn, unsigned count)
 {
@@ -237,6 +248,7 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 	}
 	kal_cm_lock(conn->cm);
 	set_pdata(conn, NULL, 0, false); /* of an attempt that was undone */
+	set_reach(conn, &(struct ri_peer){0});
 	kal_cm_unlock(conn->cm);
 	return true;
 }
@@ -424,6 +436,7 @@ note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 
 	RI_ASSERT_OWNED(&conn->cm->lock);
 	set_pdata(conn, event->pdata, event->pdata_len, event->pdata_present);
+	set_reach(conn, &event->reach);
 	if (event->ird_ord_valid) {
 		pending->ird_ord_valid = true;
 		pending->ird = event->ird;
@@ -433,6 +446,19 @@ note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 	pending->own_ord = conn->ord;
 	if (pending->ird_ord_valid && pending->ird < pending->own_ord)
 		pending->own_ord = pending->ird;
+}
+
+/* It comes after the end of a connection, at most once; kal_conn_reserve has the node. */
+static void
+tell_time_wait(struct kal_cm *cm, uint64_t ctx)
+{
+	struct kal_conn *conn;
+
+	kal_cm_lock(cm);
+	conn = kal_entry_or_null(kal_table_find(&cm->conns, ctx), struct kal_conn, link);
+	if (conn != NULL && conn->state == KAL_CONN_ENDED)
+		kal_conn_tell(conn, KAL_CM_TIME_WAIT_OVER, KAL_REASON_OTHER);
+	kal_cm_unlock(cm);
 }
 
 void
@@ -448,6 +474,8 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 		kal_request_gone(cm, event);
 	else if (event->kind == RI_CM_SERVICE_REPLY)
 		kal_resolve_from_provider(cm, event);
+	else if (event->kind == RI_CM_TIME_WAIT_OVER)
+		tell_time_wait(cm, event->ctx);
 	if (conn_event == KAL_CONN_EVENT_COUNT)
 		return;
 	kal_cm_lock(cm);

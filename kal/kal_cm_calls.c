@@ -13,8 +13,12 @@
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
 
-#define EVENTS_OF_LIFE \
-	2 /* the outcome of the attempt and the end; one more for the reply of a three-way handshake */
+/* The outcome of the attempt and the end; and, as the adapter and the client want it, the reply and the end of time-wait. */
+static unsigned
+events_of_life(const struct kal_cm *cm, bool three_way)
+{
+	return 2 + (three_way ? 1 : 0) + (cm->p.attr->has_time_wait ? 1 : 0);
+}
 
 /* Under verbs: begin an attempt. *stale: the setup of an earlier one, for the caller to free. */
 static enum ri_status
@@ -44,7 +48,7 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, req->three_way ? EVENTS_OF_LIFE + 1 : EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, events_of_life(cm, req->three_way != 0));
 	kal_cm_lock(cm);
 	if (status == RI_SUCCESS)
 		conn->three_way = req->three_way != 0;
@@ -71,7 +75,7 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, events_of_life(cm, false));
 	if (status != RI_SUCCESS) {
 		kal_conn_unlock(conn);
 		kal_request_put_back(request);
@@ -213,7 +217,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	if (!cm->stream || !cm->p.attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
-	status = attempt_begin(conn, &stale, EVENTS_OF_LIFE);
+	status = attempt_begin(conn, &stale, events_of_life(cm, false));
 	if (status == RI_SUCCESS)
 		status = kal_stream_convert(conn, req, msg, fd, rep);
 	kal_conn_unlock(conn);

@@ -18,8 +18,10 @@ parents_release(struct kal_client *client, struct kal_object *object)
 	switch (object->type) {
 	case RI_OBJECT_QP:
 		qp->pd->object.children--;
-		qp->send_cq->object.children--;
-		qp->recv_cq->object.children--;
+		if (qp->send_cq != NULL) {
+			qp->send_cq->object.children--;
+			qp->recv_cq->object.children--;
+		}
 		if (qp->srq != NULL)
 			qp->srq->object.children--;
 		break;

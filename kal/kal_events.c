@@ -301,7 +301,7 @@ bare_copy(struct kal_cm_event *out, const struct kal_event_node *in)
 {
 	memcpy(out, (const char *)in + offsetof(struct kal_cm_node, event),
 	       offsetof(struct kal_cm_event, pdata));
-	memset(out->pdata, 0, sizeof(out->pdata));
+	memset(out->pdata, 0, sizeof(*out) - offsetof(struct kal_cm_event, pdata));
 }
 
 /* Only what the kind has is copied: an event of a connection is large, a fired CQ is one number. */

@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "ri_errno.h"
+#include "ri_relax.h"
 
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kal_host *default_host;
@@ -48,6 +49,13 @@ host_random(void *self, void *buf, size_t len)
 	kal_random_draw(&host->random, atomic_load(&host->dead), buf, len);
 }
 
+static void
+host_relax(void *self, uint32_t round)
+{
+	(void)self;
+	ri_relax(round);
+}
+
 static const struct ri_host table_of_host = {
 	.size = sizeof(struct ri_host),
 	.now = host_now,
@@ -66,6 +74,7 @@ static const struct ri_host table_of_host = {
 	.mem_attach = kal_host_mem_attach,
 	.mem_detach = kal_host_mem_detach,
 	.mem_copy = kal_host_mem_copy,
+	.relax = host_relax,
 };
 
 /* The host cannot exist: what it needs cannot be had, perhaps because a sandbox refuses the system call. */

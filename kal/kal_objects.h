@@ -71,12 +71,12 @@ struct kal_srq {
 struct kal_qp {
 	struct kal_object object;
 	struct kal_pd *pd;
-	struct kal_cq *send_cq;
+	struct kal_cq *send_cq; /* NULL, as the next: an RI_QP_NUMBER */
 	struct kal_cq *recv_cq;
 	struct kal_srq *srq;
 	struct ri_qp *qp;
 	uint64_t ctx;
-	bool ud; /* for datagrams */
+	enum ri_qp_type type;
 	struct kal_conn *conn;
 };
 

@@ -45,6 +45,7 @@ describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
 	info->pdata_present = event->pdata_present;
 	info->pdata_len = MIN(event->pdata_len, RI_PDATA_MAX);
 	memcpy(info->pdata, event->pdata, info->pdata_len);
+	info->reach = event->reach;
 }
 
 /* The caller owns cm->lock. Tell the client. */

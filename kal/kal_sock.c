@@ -217,6 +217,8 @@ kal_sock_reason(int error)
 	case ENOMEM:
 	case EADDRNOTAVAIL:
 		return KAL_REASON_RESOURCES;
+	case ECONNREFUSED:
+		return KAL_REASON_REFUSED;
 	default:
 		return KAL_REASON_OTHER;
 	}

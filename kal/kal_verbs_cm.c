@@ -48,13 +48,13 @@ cm_is_odd(const struct kal_cm_req *in)
 	       kal_service_is_odd(&in->service);
 }
 
-/* The connection of a queue pair; NULL: no such queue pair, or one for datagrams. */
+/* The connection of a queue pair; NULL: no such queue pair, or of a type that is not connected so. */
 static struct kal_conn *
 conn_of(struct kal_client *client, uint32_t id)
 {
 	struct kal_qp *qp = kal_object_get(client, id, RI_OBJECT_QP);
 
-	return qp != NULL && !qp->ud ? qp->conn : NULL;
+	return qp != NULL && (qp->type == RI_QP_RC || qp->type == RI_QP_NUMBER) ? qp->conn : NULL;
 }
 
 static enum ri_status

@@ -13,12 +13,18 @@
 #include "kal_check.h"
 #include "kal_objects.h"
 
+/* An I/O address is at the same place of a page of this size as the memory, since devices map pages. */
+#define KAL_PAGE UINT64_C(4096)
+
 static bool
 is_odd(const struct kal_mr_req *in)
 {
 	return kal_flag_is_odd(in->zero_based) || kal_flag_is_odd(in->shareable) ||
 	       kal_flag_is_odd(in->unlinked) || kal_flag_is_odd(in->has_lengths) ||
-	       kal_access_is_odd(in->access) || in->reserved != 0;
+	       kal_access_is_odd(in->access) || kal_flag_is_odd(in->iova_given) ||
+	       (in->iova_given ? in->zero_based != 0 || in->iova + in->length < in->iova ||
+					 ((in->iova ^ in->addr) & (KAL_PAGE - 1)) != 0
+			       : in->iova != 0);
 }
 
 /* Convert the flat request to the struct of the verb. False: a value is odd, or the sizes of its lists are wrong. */
@@ -44,6 +50,8 @@ mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_
 	init->max_pages = in->max_pages;
 	init->page_size = in->page_size;
 	init->fbo = in->fbo;
+	init->iova_given = in->iova_given != 0;
+	init->iova = in->iova;
 	if (in->num_pages > 0) {
 		init->max_pages = in->num_pages;
 		init->pages = (const uint64_t *)(const void *)more;
@@ -61,6 +69,8 @@ may_register(struct kal_client *client, const struct kal_rnic *rnic, const struc
 
 	if (init->length > attr->max_mr_length)
 		return RI_ERR_LIMIT;
+	if (init->iova_given && (!attr->iova || init->pages != NULL || init->unlinked))
+		return RI_ERR_UNSUPPORTED;
 	/* An ordinary region may request room for a list, too, which the provider allocates. */
 	if (init->pages == NULL && !init->unlinked)
 		return init->max_pages > attr->max_pbl ? RI_ERR_LIMIT : RI_SUCCESS;

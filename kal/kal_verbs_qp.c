@@ -7,11 +7,13 @@
 #include "kal_check.h"
 #include "kal_objects.h"
 
-/* Find the parents, all of one RNIC; the SRQ is NULL if the request has none. */
+/* Find the parents, all of one RNIC; the SRQ is NULL if the request has none. A number has no queues. */
 static bool
 find_parents(struct kal_client *client, const struct kal_qp_create_req *in, struct kal_qp *qp)
 {
 	qp->pd = kal_object_get(client, in->pd, RI_OBJECT_PD);
+	if (in->init.type == RI_QP_NUMBER)
+		return qp->pd != NULL && in->send_cq == 0 && in->recv_cq == 0 && in->srq == 0;
 	qp->send_cq = kal_object_get(client, in->send_cq, RI_OBJECT_CQ);
 	qp->recv_cq = kal_object_get(client, in->recv_cq, RI_OBJECT_CQ);
 	qp->srq = in->srq != 0 ? kal_object_get(client, in->srq, RI_OBJECT_SRQ) : NULL;
@@ -27,10 +29,11 @@ static enum ri_status
 make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *out)
 {
 	struct kal_rnic *rnic = qp->pd->rnic;
-	const struct ri_qp_parents parents = {.pd = qp->pd->pd,
-					      .send_cq = qp->send_cq->cq,
-					      .recv_cq = qp->recv_cq->cq,
-					      .srq = qp->srq != NULL ? qp->srq->srq : NULL};
+	const struct ri_qp_parents parents = {
+		.pd = qp->pd->pd,
+		.send_cq = qp->send_cq != NULL ? qp->send_cq->cq : NULL,
+		.recv_cq = qp->recv_cq != NULL ? qp->recv_cq->cq : NULL,
+		.srq = qp->srq != NULL ? qp->srq->srq : NULL};
 	struct ri_qp_attr attr;
 	enum ri_status status;
 
@@ -55,6 +58,24 @@ make_qp(struct kal_client *client, struct kal_qp *qp, struct kal_qp_create_rep *
 	return status;
 }
 
+/* What the profile does not claim is refused here, so no provider sees it. */
+static enum ri_status
+may_create(const struct kal_client *client, const struct ri_rnic_attr *attr,
+	   const struct ri_qp_init *init)
+{
+	bool number = init->type == RI_QP_NUMBER;
+
+	if (kal_bool_is_odd(&init->privileged) || init->type > RI_QP_NUMBER ||
+	    kal_access_is_odd(init->access) || (number && init->qkey > KAL_NUMBER_MAX))
+		return RI_ERR_INVALID_ARG;
+	if (init->privileged && !client->privileged)
+		return RI_ERR_PERMISSION;
+	if ((init->type == RI_QP_UD && !attr->ud) || (init->type == RI_QP_UC && !attr->uc) ||
+	    (number && !attr->cm_number) || (init->max_inline > 0 && !attr->inline_data))
+		return RI_ERR_UNSUPPORTED;
+	return init->max_inline > attr->max_inline ? RI_ERR_LIMIT : RI_SUCCESS;
+}
+
 static enum ri_status
 qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
 {
@@ -68,22 +89,20 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_RESOURCES;
 	if (!find_parents(client, in, qp))
 		return RI_ERR_INVALID_HANDLE;
-	if (kal_bool_is_odd(&in->init.privileged) || in->init.type > RI_QP_UD ||
-	    kal_access_is_odd(in->init.access))
-		return RI_ERR_INVALID_ARG;
-	if (in->init.privileged && !client->privileged)
-		return RI_ERR_PERMISSION;
-	if (in->init.type == RI_QP_UD && !qp->pd->rnic->attr.ud)
-		return RI_ERR_UNSUPPORTED;
+	status = may_create(client, &qp->pd->rnic->attr, &in->init);
+	if (status != RI_SUCCESS)
+		return status;
 	out->init = in->init;
 	qp->ctx = in->init.ctx;
-	qp->ud = in->init.type == RI_QP_UD;
+	qp->type = (enum ri_qp_type)in->init.type;
 	status = make_qp(client, qp, out);
 	if (status != RI_SUCCESS)
 		return status;
 	qp->pd->object.children++;
-	qp->send_cq->object.children++;
-	qp->recv_cq->object.children++;
+	if (qp->send_cq != NULL) {
+		qp->send_cq->object.children++;
+		qp->recv_cq->object.children++;
+	}
 	if (qp->srq != NULL)
 		qp->srq->object.children++;
 	out->id = g_steal_pointer(&qp)->object.id;
@@ -176,11 +195,76 @@ qp_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	return status;
 }
 
+static bool
+peer_is_odd(const struct ri_rnic_attr *attr, const struct kal_peer_req *in)
+{
+	const struct ri_peer *peer = &in->peer;
+	bool mtu = peer->path_mtu >= 256 && peer->path_mtu <= 4096 &&
+		   (peer->path_mtu & (peer->path_mtu - 1)) == 0;
+
+	if (kal_flag_is_odd(in->send) || peer->reserved[0] != 0 || peer->reserved[1] != 0 ||
+	    peer->reserved[2] != 0 || peer->reserved2 != 0)
+		return true;
+	if (in->send)
+		return peer->sq_psn > KAL_NUMBER_MAX || peer->timeout > 31 ||
+		       peer->retry_count > 7 || peer->rnr_retry > 7;
+	return !mtu || peer->qpn > KAL_NUMBER_MAX || peer->rq_psn > KAL_NUMBER_MAX ||
+	       peer->min_rnr_timer > 31 || kal_ah_is_odd(attr, &peer->path);
+}
+
+static enum ri_status
+qp_peer(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_peer_req *in = req;
+	struct kal_qp *qp = kal_object_get(client, in->qp, RI_OBJECT_QP);
+	const struct ri_rnic_attr *attr;
+	enum ri_status status;
+
+	(void)rep;
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	attr = &qp->pd->rnic->attr;
+	if ((attr->cm_forms & RI_CM_PEER) == 0 || (qp->type != RI_QP_RC && qp->type != RI_QP_UC))
+		return RI_ERR_UNSUPPORTED;
+	if (peer_is_odd(attr, in))
+		return RI_ERR_INVALID_ARG;
+	if (in->send ? in->peer.ord > attr->max_ord : in->peer.ird > attr->max_ird)
+		return RI_ERR_LIMIT;
+	kal_conn_lock(qp->conn);
+	status = in->send ? ri_call_peer_send(&qp->pd->rnic->caller, qp->qp, &in->peer)
+			  : ri_call_peer_receive(&qp->pd->rnic->caller, qp->qp, &in->peer);
+	kal_conn_unlock(qp->conn);
+	return status;
+}
+
+static enum ri_status
+qp_mcast(struct kal_client *client, const void *req, void *rep, struct kal_msg *msg)
+{
+	const struct kal_mcast_req *in = req;
+	struct kal_qp *qp = kal_object_get(client, in->qp, RI_OBJECT_QP);
+	const struct kal_rnic *rnic;
+
+	(void)rep;
+	(void)msg;
+	if (qp == NULL)
+		return RI_ERR_INVALID_HANDLE;
+	rnic = qp->pd->rnic;
+	if (!rnic->attr.multicast || qp->type != RI_QP_UD)
+		return RI_ERR_UNSUPPORTED;
+	if (kal_flag_is_odd(in->detach) || kal_addr_is_odd(&in->group))
+		return RI_ERR_INVALID_ARG;
+	return in->detach ? ri_call_mcast_detach(&rnic->caller, qp->qp, &in->group)
+			  : ri_call_mcast_attach(&rnic->caller, qp->qp, &in->group);
+}
+
 const struct kal_handler kal_qp_handlers[KAL_CALL_COUNT] = {
 	[KAL_QP_CREATE] = {qp_create, sizeof(struct kal_qp_create_req),
 			   sizeof(struct kal_qp_create_rep), false},
 	[KAL_QP_MODIFY] = {qp_modify, sizeof(struct kal_qp_modify_req), 0, false},
 	[KAL_QP_RESIZE] = {qp_resize, sizeof(struct kal_qp_modify_req),
 			   sizeof(struct kal_qp_resize_rep), false},
+	[KAL_PEER] = {qp_peer, sizeof(struct kal_peer_req), 0, false},
+	[KAL_MCAST] = {qp_mcast, sizeof(struct kal_mcast_req), 0, false},
 	[KAL_QP_QUERY] = {qp_query, sizeof(struct kal_id_req), sizeof(struct ri_qp_attr), false},
 };

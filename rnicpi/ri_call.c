@@ -18,6 +18,8 @@
 #define NO_OBJECT "succeeded without an object"
 #define TOO_SMALL "granted less than was asked for"
 
+#define FIRST_CLAIM_OF_1_7 offsetof(struct ri_rnic_attr, inline_data)
+
 enum ri_status
 ri_call_judge(const struct ri_caller *c, const char *verb, enum ri_status status, bool sane,
 	      const char *what)
@@ -71,6 +73,9 @@ ri_call_query(const struct ri_caller *c, struct ri_rnic *rnic, struct ri_rnic_at
 	enum ri_status status = c->provider->device->query(rnic, attr);
 
 	attr->size = size;
+	/* What comes here since 1.7 was padding before, which nobody sets. */
+	if (c->provider->abi_minor < 7)
+		memset((char *)attr + FIRST_CLAIM_OF_1_7, 0, sizeof(*attr) - FIRST_CLAIM_OF_1_7);
 	return ri_call_judge(c, "device.query", status, true, NULL);
 }
 
@@ -115,8 +120,6 @@ ri_call_route(const struct ri_caller *c, struct ri_rnic *rnic, const struct ri_a
 {
 	enum ri_status status;
 
-	if (c->provider->device->route == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->device->route(rnic, peer, local, port);
 	return ri_call_judge(c, "device.route", status, local->family != RI_ADDR_NONE,
 			     "found a way without an address");
@@ -172,8 +175,6 @@ ri_call_cq_resize(const struct ri_caller *c, struct ri_cq *cq, uint32_t *entries
 	struct ri_map told = {.fd = -1};
 	enum ri_status status;
 
-	if (c->provider->cq->resize == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->cq->resize(cq, &granted, &told);
 	status = ri_call_judge(c, "cq.resize", status, granted >= *entries, TOO_SMALL);
 	if (status == RI_SUCCESS) {
@@ -199,8 +200,6 @@ ri_call_srq_create(const struct ri_caller *c, struct ri_pd *pd, struct ri_srq_at
 	enum ri_status status;
 	bool enough;
 
-	if (c->provider->srq == NULL || c->provider->srq->create == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->srq->create(pd, &granted, &made, &told);
 	enough = granted.max_wr >= attr->max_wr && granted.max_sge >= attr->max_sge;
 	status = ri_call_judge(c, "srq.create", status, made != NULL && enough,
@@ -256,7 +255,8 @@ qp_enough(const struct ri_qp_init *asked, const struct ri_qp_init *granted, bool
 	       granted->max_recv_sge >= asked->max_recv_sge &&
 	       granted->max_write_sge >= asked->max_write_sge &&
 	       granted->max_read_sge >= asked->max_read_sge &&
-	       (asked->ird == 0 || granted->ird > 0) && (asked->ord == 0 || granted->ord > 0);
+	       granted->max_inline >= asked->max_inline && (asked->ird == 0 || granted->ird > 0) &&
+	       (asked->ord == 0 || granted->ord > 0);
 }
 
 enum ri_status
@@ -269,7 +269,8 @@ ri_call_qp_make(const struct ri_caller *c, const struct ri_qp_parents *parents,
 	enum ri_status status;
 	bool enough;
 
-	if (parents->pd == NULL || parents->send_cq == NULL || parents->recv_cq == NULL)
+	if (parents->pd == NULL ||
+	    (init->type != RI_QP_NUMBER && (parents->send_cq == NULL || parents->recv_cq == NULL)))
 		return RI_ERR_INVALID_ARG;
 	status = c->provider->qp->create(parents->pd, &granted, parents->send_cq, parents->recv_cq,
 					 parents->srq, &made, &told);
@@ -304,8 +305,6 @@ ri_call_qp_resize(const struct ri_caller *c, struct ri_qp *qp, struct ri_qp_attr
 	struct ri_map told = {.fd = -1};
 	enum ri_status status;
 
-	if (c->provider->qp->resize == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->qp->resize(qp, &granted, &told);
 	status = ri_call_judge(c, "qp.resize", status,
 			       granted.max_sq_wr >= attr->max_sq_wr &&
@@ -338,6 +337,20 @@ enum ri_status
 ri_call_qp_destroy(const struct ri_caller *c, struct ri_qp *qp)
 {
 	return ri_call_judge(c, "qp.destroy", c->provider->qp->destroy(qp), true, NULL);
+}
+
+enum ri_status
+ri_call_mcast_attach(const struct ri_caller *c, struct ri_qp *qp, const struct ri_addr *group)
+{
+	return ri_call_judge(c, "qp.mcast_attach", c->provider->qp->mcast_attach(qp, group), true,
+			     NULL);
+}
+
+enum ri_status
+ri_call_mcast_detach(const struct ri_caller *c, struct ri_qp *qp, const struct ri_addr *group)
+{
+	return ri_call_judge(c, "qp.mcast_detach", c->provider->qp->mcast_detach(qp, group), true,
+			     NULL);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -382,8 +395,6 @@ ri_call_mr_reg_dmabuf(const struct ri_caller *c, struct ri_pd *pd, const struct 
 	struct made_mr made = {0};
 	enum ri_status status;
 
-	if (c->provider->mem->mr_reg_dmabuf == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->mem->mr_reg_dmabuf(pd, init, from, &made.mr, &made.stag);
 	status = mr_judge(c, "mem.mr_reg_dmabuf", status, &made);
 	if (status == RI_SUCCESS) {
@@ -400,8 +411,6 @@ ri_call_mr_rereg(const struct ri_caller *c, struct ri_mr *mr, struct ri_pd *pd,
 	uint32_t told = 0;
 	enum ri_status status;
 
-	if (c->provider->mem->mr_rereg == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->mem->mr_rereg(mr, pd, init, &told);
 	status = ri_call_judge(c, "mem.mr_rereg", status, told != 0, "gave STag 0 away");
 	if (status == RI_SUCCESS)
@@ -429,8 +438,6 @@ ri_call_mw_alloc(const struct ri_caller *c, struct ri_pd *pd, enum ri_mw_type ty
 	uint32_t told = 0;
 	enum ri_status status;
 
-	if (c->provider->mem->mw_alloc == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->mem->mw_alloc(pd, type, &made, &told);
 	status = ri_call_judge(c, "mem.mw_alloc", status, made != NULL, NO_OBJECT);
 	if (status == RI_SUCCESS) {
@@ -462,8 +469,6 @@ ri_call_ah_create(const struct ri_caller *c, struct ri_pd *pd, const struct ri_a
 	uint32_t told = 0;
 	enum ri_status status;
 
-	if (c->provider->ah == NULL || c->provider->ah->create == NULL)
-		return RI_ERR_UNSUPPORTED;
 	status = c->provider->ah->create(pd, init, &made, &told);
 	status = ri_call_judge(c, "ah.create", status, made != NULL, NO_OBJECT);
 	if (status == RI_SUCCESS) {

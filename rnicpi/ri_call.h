@@ -5,8 +5,8 @@
  * Checked calls of the control verbs. The kAL calls control verbs only through this file; check-layers.py enforces
  * that.
  *
- * Before the call: the provider has the entry (else RI_ERR_UNSUPPORTED), and no required argument is NULL (else
- * RI_ERR_INVALID_ARG). After the call: the status exists, a success has returned what it promises (an object, at
+ * An entry that the provider does not have is a stub of the registry, which returns RI_ERR_UNSUPPORTED. Before the call:
+ * no required argument is NULL (else RI_ERR_INVALID_ARG). After the call: the status exists, a success has returned what it promises (an object, at
  * least the sizes that were requested), a failure has returned nothing. If a provider breaks this, the call returns
  * RI_ERR_PROVIDER, the log names the verb, and an object that the provider created is destroyed.
  *
@@ -88,6 +88,14 @@ enum ri_status ri_call_qp_resize(const struct ri_caller *c, struct ri_qp *qp,
 enum ri_status ri_call_qp_query(const struct ri_caller *c, struct ri_qp *qp,
 				struct ri_qp_attr *attr) RI_MUST_CHECK;
 enum ri_status ri_call_qp_destroy(const struct ri_caller *c, struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status ri_call_mcast_attach(const struct ri_caller *c, struct ri_qp *qp,
+				    const struct ri_addr *group) RI_MUST_CHECK;
+enum ri_status ri_call_mcast_detach(const struct ri_caller *c, struct ri_qp *qp,
+				    const struct ri_addr *group) RI_MUST_CHECK;
+enum ri_status ri_call_peer_receive(const struct ri_caller *c, struct ri_qp *qp,
+				    const struct ri_peer *peer) RI_MUST_CHECK;
+enum ri_status ri_call_peer_send(const struct ri_caller *c, struct ri_qp *qp,
+				 const struct ri_peer *peer) RI_MUST_CHECK;
 
 enum ri_status ri_call_mr_reg(const struct ri_caller *c, struct ri_pd *pd,
 			      const struct ri_mr_init *init, struct ri_mr **out,

@@ -68,6 +68,10 @@ static const struct claim claims[] = {
 	CLAIM_BIT(cm_forms, RI_CM_ADDRESS, cm.disconnect),
 	CLAIM_BIT(cm_forms, RI_CM_STREAM, llp.reserve),
 	CLAIM_BIT(cm_forms, RI_CM_STREAM, llp.attach_stream),
+	CLAIM_BIT(cm_forms, RI_CM_PEER, peer.receive),
+	CLAIM_BIT(cm_forms, RI_CM_PEER, peer.send),
+	CLAIM(multicast, qp.mcast_attach),
+	CLAIM(multicast, qp.mcast_detach),
 	CLAIM(socket_conversion, llp.attach_stream),
 	CLAIM(three_way_handshake, cm.confirm),
 	CLAIM(software, fast.progress),
@@ -113,10 +117,11 @@ entries_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 {
 	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
 		const struct claim *claim = &claims[i];
-		const void *entry;
+		const void *entry, *stub;
 
 		memcpy(&entry, (const char *)loaded + claim->offset, sizeof(entry));
-		if (entry != NULL || !is_claimed(claim, attr))
+		memcpy(&stub, (const char *)&ri_stubs + claim->offset, sizeof(stub));
+		if (entry != stub || !is_claimed(claim, attr))
 			continue;
 		return ri_error_set(error, RI_REGISTRY_ERROR_CLAIM,
 				    "%s: adapter %s claims %s, but there is no entry \"%s\"",
@@ -147,7 +152,8 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 {
 	if (attr->transport != RI_TRANSPORT_IB && attr->transport != RI_TRANSPORT_IWARP)
 		return claim_refuse(error, loaded, "transport is neither InfiniBand nor iWARP");
-	if (attr->cm_forms == 0 || (attr->cm_forms & ~(RI_CM_ADDRESS | RI_CM_STREAM)) != 0)
+	if (attr->cm_forms == 0 ||
+	    (attr->cm_forms & ~(RI_CM_ADDRESS | RI_CM_STREAM | RI_CM_PEER)) != 0)
 		return claim_refuse(error, loaded, "cm_forms names no form, or an unknown one");
 	if (attr->llp_startup > RI_LLP_STARTUP_MPA)
 		return claim_refuse(error, loaded, "llp_startup is unknown");
@@ -157,6 +163,9 @@ ranges_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *attr,
 		return claim_refuse(error, loaded, "mr_key_owner or mw_key_owner is unknown");
 	if (attr->immediate_size != 0 && attr->immediate_size != 4 && attr->immediate_size != 8)
 		return claim_refuse(error, loaded, "immediate_size is none of 0, 4, 8");
+	if ((attr->immediate_with & ~(RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD)) !=
+	    0)
+		return claim_refuse(error, loaded, "immediate_with has an unknown bit");
 	if (attr->connect_pdata > RI_PDATA_MAX || attr->accept_pdata > RI_PDATA_MAX ||
 	    attr->reject_pdata > RI_PDATA_MAX || attr->confirm_pdata > RI_PDATA_MAX ||
 	    attr->disconnect_pdata > RI_PDATA_MAX || attr->ud_request_pdata > RI_PDATA_MAX ||
@@ -188,6 +197,20 @@ contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *
 		return claim_refuse(error, loaded, "max_mr_length or max_message_size = 0");
 	if (attr->fast_register && !attr->privileged_ops)
 		return claim_refuse(error, loaded, "fast_register without privileged_ops");
+	if (attr->inline_data && attr->max_inline == 0)
+		return claim_refuse(error, loaded, "inline_data with max_inline = 0");
+	if (attr->immediate_with != 0 && attr->immediate_size == 0)
+		return claim_refuse(error, loaded, "immediate_with with immediate_size = 0");
+	if ((attr->immediate_with & RI_IMMEDIATE_UD) != 0 && !attr->ud)
+		return claim_refuse(error, loaded, "immediate_with RI_IMMEDIATE_UD without ud");
+	if (attr->uc && (attr->cm_forms & RI_CM_PEER) == 0)
+		return claim_refuse(error, loaded, "uc without RI_CM_PEER");
+	if (attr->multicast && !attr->ud)
+		return claim_refuse(error, loaded, "multicast without ud");
+	if (attr->cm_number &&
+	    (attr->cm_forms & (RI_CM_ADDRESS | RI_CM_PEER)) != (RI_CM_ADDRESS | RI_CM_PEER))
+		return claim_refuse(error, loaded,
+				    "cm_number without RI_CM_ADDRESS and RI_CM_PEER");
 	if (attr->direct_stag && !attr->privileged_ops)
 		return claim_refuse(error, loaded, "direct_stag without privileged_ops");
 	return true;

@@ -6,7 +6,7 @@
  *
  * The provider may be older than we are (its structs are shorter: the rest is zero), newer (longer:
  * the rest is unknown and cut off), or broken. So nothing of it is used in place: each table is copied
- * by the smaller of the two sizes over zeros, and only the copy is looked at. A member that every
+ * by the smaller of the two sizes over zeros, entries that are then missing become stubs, and only the copy is used. A member that every
  * provider must have is then asked for by name. What only some must have depends on the adapter's
  * profile, which nobody knows before an adapter is open: that is ri_claims.c.
  *
@@ -59,8 +59,8 @@ static const struct table tables[] = {
 	TABLE(cq, ri_cq_ops, true),         TABLE(qp, ri_qp_ops, true),
 	TABLE(mem, ri_mem_ops, true),       TABLE(srq, ri_srq_ops, false),
 	TABLE(ah, ri_ah_ops, false),        TABLE(cm, ri_cm_ops, false),
-	TABLE(llp, ri_llp_ops, false),      TABLE(user, ri_user_ops, true),
-	TABLE(fast, ri_fast_ops, true),
+	TABLE(llp, ri_llp_ops, false),      TABLE(peer, ri_peer_ops, false),
+	TABLE(user, ri_user_ops, true),     TABLE(fast, ri_fast_ops, true),
 };
 
 /* An entry that every provider has. */
@@ -228,17 +228,32 @@ copy_table(struct ri_loaded *loaded, const struct table *table, struct ri_error 
 	char *own = (char *)loaded + table->ours;
 	uint32_t size, known = (uint32_t)table->size;
 
+	if (theirs == NULL && table->required)
+		return ri_error_set(error, RI_REGISTRY_ERROR_MEMBER, "has no table \"%s\"",
+				    table->name);
+	pointer_set(&loaded->provider, table->theirs, own);
 	if (theirs == NULL)
-		return !table->required || ri_error_set(error, RI_REGISTRY_ERROR_MEMBER,
-							"has no table \"%s\"", table->name);
+		return true;
 	memcpy(&size, theirs, sizeof(size));
 	if (!size_is_sane(size, sizeof(entry_fn) * 2))
 		return ri_error_set(error, RI_REGISTRY_ERROR_SHAPE,
 				    "table \"%s\" cannot have %u octets", table->name, size);
 	memcpy(own, theirs, size < known ? size : known);
-	memcpy(own, &known, sizeof(known));
-	pointer_set(&loaded->provider, table->theirs, own);
 	return true;
+}
+
+/* A size leads each table, and then all members are pointers. */
+static void
+fill_table(struct ri_loaded *loaded, const struct table *table)
+{
+	uint32_t known = (uint32_t)table->size;
+
+	memcpy((char *)loaded + table->ours, &known, sizeof(known));
+	for (size_t at = sizeof(entry_fn); at < table->size; at += sizeof(entry_fn)) {
+		if (pointer_at(loaded, table->ours + at) == NULL)
+			pointer_set(loaded, table->ours + at,
+				    pointer_at(&ri_stubs, table->ours + at));
+	}
 }
 
 static bool
@@ -270,6 +285,8 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_
 	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
 	good = good && has_required(loaded, error) && ri_settings_check(loaded, error);
+	for (size_t i = 0; good && i < COUNT(tables); i++)
+		fill_table(loaded, &tables[i]);
 	if (good)
 		return loaded;
 	if (loaded->name[0] != '\0')

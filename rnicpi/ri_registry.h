@@ -4,8 +4,8 @@
 /*
  * The registry of providers: takes them over, keeps them, and refuses in words.
  *
- * A provider that was taken over is a copy of ours: its tables cut or filled up with zeros to the
- * sizes known here, so that a reader may look at every member. It stays until the process ends.
+ * A provider that was taken over is a copy of ours: its tables cut or filled up with stubs to the
+ * sizes known here, so that a caller may call every member. It stays until the process ends.
  *
  * No function here ends the process for want of memory: it refuses with RI_REGISTRY_ERROR_MEMORY, has
  * registered nothing, and may be called again.
@@ -17,9 +17,9 @@
 
 #include "rnicpi.h"
 
-/* A provider taken over. Absent entries are NULL, absent tables are all zero. */
+/* A provider taken over. An absent entry is that of ri_stubs, so every entry may be called. */
 struct ri_loaded {
-	struct ri_provider provider; /* points to what follows; NULL where a table is absent */
+	struct ri_provider provider; /* points to what follows */
 	struct ri_device_ops device;
 	struct ri_pd_ops pd;
 	struct ri_cq_ops cq;
@@ -29,6 +29,7 @@ struct ri_loaded {
 	struct ri_ah_ops ah;
 	struct ri_cm_ops cm;
 	struct ri_llp_ops llp;
+	struct ri_peer_ops peer;
 	struct ri_user_ops user;
 	struct ri_fast_ops fast;
 	char name[32];
@@ -37,6 +38,9 @@ struct ri_loaded {
 	struct ri_loaded *next;           /* in the registry */
 	char origin[];                    /* file, "built-in" or "registered" */
 };
+
+/* What stands for the entries that a provider may leave out; the others are NULL (ri_stubs.c). */
+extern const struct ri_loaded ri_stubs;
 
 /* Why a provider is refused. */
 enum ri_registry_error {

@@ -34,7 +34,7 @@ extern "C" {
 /** Major version: must be equal on both sides. */
 #define RI_ABI_MAJOR 1
 /** Minor version: grows when members are added, at the ends of structs, to unions with room, or in octets that were 0. */
-#define RI_ABI_MINOR 6
+#define RI_ABI_MINOR 7
 /** Name of the function that a provider's shared object exports. */
 #define RI_PROVIDER_ENTRY_NAME "ri_provider_entry"
 
@@ -279,6 +279,19 @@ struct ri_qp_ops {
 	 * - Clause: [RI 10.16], [RI 2.2.2].
 	 */
 	enum ri_status (*resize)(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map);
+	/**
+	 * Lets a queue pair for datagrams receive those that are sent to @p group, a multicast GID or address. Datagrams to the
+	 * group name queue pair number 0xffffff, and the Q_Key of those who may receive them. Twice is once. Required with
+	 * ri_rnic_attr::multicast.
+	 * - Results: RI_ERR_INVALID_ARG: @p group is no multicast address; RI_ERR_UNSUPPORTED: not for datagrams;
+	 *   RI_ERR_RESOURCES: memory ran out, or the device has no more groups. Clause: [RI 10.52].
+	 */
+	enum ri_status (*mcast_attach)(struct ri_qp *qp, const struct ri_addr *group);
+	/**
+	 * Ends that. Datagrams that have arrived stay. Destroying the queue pair does it, too. Required with multicast.
+	 * - Results: RI_ERR_INVALID_ARG: it is not attached to @p group. Clause: [RI 10.52].
+	 */
+	enum ri_status (*mcast_detach)(struct ri_qp *qp, const struct ri_addr *group);
 };
 
 /** The memory of ri_mem_ops::mr_reg_dmabuf; borrowed for the call. */
@@ -526,6 +539,30 @@ struct ri_llp_ops {
 	enum ri_status (*attach_stream)(struct ri_qp *qp, const struct ri_stream *stream);
 };
 
+/**
+ * Third optional form: the application has exchanged numbers and addresses by means of its own, and brings each queue pair, RC or
+ * UC, up by itself [RI 11.6.4]. The table is required with RI_CM_PEER. Nothing is agreed with the peer, and no event of a
+ * connection comes: a peer that is missing, or told other numbers, is found by a request that fails. RI_EVENT_QP_COMM_EST may
+ * come when the first message arrives. The end is ri_qp_ops::modify to ERROR, of which the peer is not told; an RC queue
+ * pair that fails raises one event that ri_event_is_end() knows, after all completions. See @ref rnicpi_calling, @ref rnicpi_results.
+ */
+struct ri_peer_ops {
+	uint32_t size; /**< sizeof this struct as the provider knows it. */
+	/**
+	 * Makes a queue pair receive from a peer: IDLE to CONNECTING. Requests are kept, as in every CONNECTING.
+	 * - Results: RI_ERR_INVALID_STATE: not in IDLE; RI_ERR_INVALID_ARG: a number, code or MTU outside of its range, or no such
+	 *   spigot; RI_ERR_NO_ROUTE: the address is not reachable, or not from that source; RI_ERR_LIMIT: IRD;
+	 *   RI_ERR_UNSUPPORTED: the queue pair is neither RC nor UC; RI_ERR_RESOURCES. Clause: [RI 11.6.6].
+	 */
+	enum ri_status (*receive)(struct ri_qp *qp, const struct ri_peer *peer);
+	/**
+	 * Makes it send, too: CONNECTING to RTS. Of @p peer only the second part counts.
+	 * - Results: RI_ERR_INVALID_STATE: ri_peer_ops::receive has not been called; RI_ERR_INVALID_ARG: a number or code outside
+	 *   of its range; RI_ERR_LIMIT: ORD; RI_ERR_RESOURCES. Clause: [RI 11.6.7].
+	 */
+	enum ri_status (*send)(struct ri_qp *qp, const struct ri_peer *peer);
+};
+
 /** What the text of a setting may be. */
 enum ri_setting_kind {
 	RI_SETTING_TEXT = 0, /**< Any text. */
@@ -574,6 +611,7 @@ struct ri_provider {
 	const struct ri_setting *settings;  /**< Variables that it reads [RI 11.1.5]; NULL: none. */
 	uint32_t num_settings;              /**< How many. */
 	uint32_t setting_size;              /**< sizeof(struct ri_setting) at compile time. */
+	const struct ri_peer_ops *peer;     /**< With RI_CM_PEER. */
 };
 
 /** Type of the exported function: returns the provider, or NULL if it cannot run here [RI 11.1.1]. */

@@ -94,7 +94,9 @@ enum ri_rnr_mode {
 /** How connections are made; bits [RI 11.6]. */
 enum ri_cm_form {
 	RI_CM_ADDRESS = 1u << 0, /**< ri_cm_ops: the provider listens and connects. */
-	RI_CM_STREAM = 1u << 1   /**< ri_llp_ops: the provider takes over a connected stream. */
+	RI_CM_STREAM = 1u << 1,  /**< ri_llp_ops: the provider takes over a connected stream. */
+	RI_CM_PEER =
+		1u << 2 /**< ri_peer_ops: the application has exchanged all attributes itself. */
 };
 
 /** What precedes RDMA mode on a stream, with RI_CM_STREAM. */
@@ -145,8 +147,9 @@ struct ri_rnic_attr {
 	uint32_t max_rnic_ord;     /**< ORD of all QPs together; 0 = no common limit. */
 	uint64_t max_message_size; /**< Octets of one message. Not 0 [RI 10.36]. */
 	uint32_t max_ud_message;   /**< Octets of a datagram. Not 0 with ud. */
-	uint32_t max_inline;       /**< Bytes that a post copies; for information [RI 10.42]. */
-	uint32_t max_pbl;          /**< Elements of a page or block list; 0 without lists. */
+	uint32_t
+		max_inline; /**< Bytes that a post copies; the limit of RI_WR_INLINE with inline_data [RI 10.49]. */
+	uint32_t max_pbl;                 /**< Elements of a page or block list; 0 without lists. */
 	uint32_t num_completion_handlers; /**< Completion vectors; for information [RI 10.38]. */
 
 	/* RDMA Read and memory. */
@@ -230,6 +233,19 @@ struct ri_rnic_attr {
 	uint64_t refuses;          /**< RI_REFUSES_* bits: what it refuses where others do not. */
 	bool dmabuf;               /**< ri_mem_ops::mr_reg_dmabuf works [RI 10.47]. */
 	bool mw_wide_stag_returned; /**< The post of a bind of a wide window chooses its STag [RI 10.48]. */
+	bool inline_data;           /**< RI_WR_INLINE works; needs max_inline [RI 10.49]. */
+	uint8_t immediate_with; /**< RI_IMMEDIATE_* bits: what takes RI_WR_IMMEDIATE; needs immediate_size [RI 10.50]. */
+	bool uc; /**< RI_QP_UC; needs RI_CM_PEER [RI 10.51]. */
+	bool multicast; /**< ri_qp_ops::mcast_attach works, and address handles name groups; needs ud [RI 10.52]. */
+	bool iova;      /**< ri_mr_init::iova works [RI 10.53]. */
+	bool cm_number; /**< RI_QP_NUMBER; needs RI_CM_ADDRESS and RI_CM_PEER [RI 10.54]. */
+};
+
+/** Requests that can carry immediate data; bits of ri_rnic_attr::immediate_with. */
+enum ri_immediate {
+	RI_IMMEDIATE_SEND = 1u << 0,  /**< RI_OP_SEND. */
+	RI_IMMEDIATE_WRITE = 1u << 1, /**< RI_OP_RDMA_WRITE. */
+	RI_IMMEDIATE_UD = 1u << 2     /**< RI_OP_SEND_UD. */
 };
 
 /** Calls that real devices refuse; bits of ri_rnic_attr::refuses. */
@@ -268,7 +284,17 @@ struct ri_port_attr {
 /** Service type of a queue pair. */
 enum ri_qp_type {
 	RI_QP_RC = 0, /**< Reliable connected. */
-	RI_QP_UD      /**< Datagram. */
+	RI_QP_UD,     /**< Datagram. */
+	/**
+	 * Unreliable connected: Sends and Writes, which complete when they have left. A message that is lost, that finds no
+	 * receive, or that the peer may not place, is dropped without a trace at the sender [RI 10.51].
+	 */
+	RI_QP_UC,
+	/**
+	 * No queue pair but its number: connection management for a queue pair that the application brings up itself by
+	 * ri_peer_ops. It has no queues, no completions and no user half [RI 10.54].
+	 */
+	RI_QP_NUMBER
 };
 
 /** Common queue pair states [RI 4.3]. */
@@ -302,11 +328,14 @@ struct ri_qp_init {
 	uint32_t max_read_sge;  /**< Segments of an RDMA Read sink. */
 	uint32_t ird;           /**< Reads and atomics that it serves at once. */
 	uint32_t ord;           /**< Reads and atomics that it has outstanding at once. */
-	uint32_t access;     /**< RI_ACCESS_REMOTE_* bits that the peer may use; RI_ACCESS_BIND. */
-	uint32_t qkey;       /**< UD: its Q_Key. With bit 31 only for privileged owners. */
+	uint32_t access; /**< RI_ACCESS_REMOTE_* bits that the peer may use; RI_ACCESS_BIND. */
+	uint32_t
+		qkey; /**< UD: its Q_Key, with bit 31 only for privileged owners. NUMBER: the number, 24 bits. */
 	uint32_t soft_limit; /**< With an SRQ: soft high watermark; 0 = off [RI 6.5]. */
 	uint32_t hard_limit; /**< With an SRQ: hard high watermark; UINT32_MAX = off. */
 	bool privileged;     /**< May use RI_OP_FAST_REG, RI_OP_INV_MR and STag 0. */
+	uint32_t
+		max_inline; /**< Bytes of a request with RI_WR_INLINE, 0 to ri_rnic_attr::max_inline; 0 = none. */
 };
 
 /** What ri_qp_ops::modify is to change; bits. */
@@ -370,18 +399,21 @@ struct ri_mr_init {
 	bool shareable;     /**< It may become shared, so it cannot be invalidated. */
 	bool unlinked;      /**< Only reserve an STag for fast registration; no memory. */
 	uint32_t max_pages; /**< Room for a list: elements, 0 to max_pbl. */
+	bool iova_given; /**< @ref iova counts; with ri_rnic_attr::iova, not with @ref zero_based [RI 10.53]. */
 	const uint64_t
 		*pages; /**< Addresses of pages or blocks, borrowed; NULL for a virtual range. */
 	uint32_t page_size;      /**< Bytes of each element; 0 with @ref lengths. */
 	uint32_t fbo;            /**< Offset of the first byte in the first element (bytes). */
 	const uint32_t *lengths; /**< Bytes of each element where they vary, borrowed; or NULL. */
+	uint64_t
+		iova; /**< I/O address: what segments and peers name the first byte by; at the same place of a page. */
 };
 
 /** A region or window, as queried. */
 struct ri_mr_attr {
 	uint32_t stag;   /**< Current STag. */
 	uint32_t access; /**< RI_ACCESS_* bits. */
-	uint64_t addr;   /**< Address of the first byte. */
+	uint64_t addr;   /**< What names the first byte: its virtual address, or the I/O address. */
 	uint64_t length; /**< Bytes. */
 	bool valid;      /**< It has memory and was not invalidated. */
 	bool shared;     /**< Part of a shared registration. */
@@ -406,6 +438,27 @@ struct ri_ah_init {
 	uint8_t traffic_class; /**< InfiniBand: traffic class. */
 	uint32_t flow_label;   /**< InfiniBand: flow label, 20 bits. */
 	struct ri_addr source; /**< Source address; RI_ADDR_NONE: the provider chooses. */
+};
+
+/**
+ * All that one side of a connection must know of the other, where the application has exchanged it by means of its own [RI 11.6.4].
+ * ri_peer_ops::receive uses the first part, ri_peer_ops::send both. Codes are those of InfiniBand.
+ */
+struct ri_peer {
+	struct ri_ah_init path; /**< The way to the peer. */
+	uint32_t qpn;           /**< Queue pair number of the peer, 24 bits. */
+	uint32_t rq_psn;        /**< Number of the first packet from the peer, 24 bits. */
+	uint32_t path_mtu;      /**< Octets of a packet: 256, 512, 1024, 2048 or 4096. */
+	uint32_t ird;           /**< RC: Reads and atomics that this side serves at once. */
+	uint8_t min_rnr_timer; /**< RC: wait that a peer without a receive here is told, code 0 to 31. */
+	uint8_t reserved[3]; /**< 0. */
+	/* For ri_peer_ops::send. */
+	uint32_t sq_psn; /**< Number of the first packet to the peer, 24 bits. */
+	uint32_t ord;    /**< RC: Reads and atomics that this side has outstanding at once. */
+	uint8_t timeout; /**< RC: wait for an acknowledgement: 4.096 us times 2 to this power; 0 = no end; to 31. */
+	uint8_t retry_count; /**< RC: tries after a timeout, 0 to 7. */
+	uint8_t rnr_retry;   /**< RC: tries without a receive at the peer, 0 to 7; 7 = no end. */
+	uint8_t reserved2;   /**< 0. */
 };
 
 /** @} */

@@ -149,14 +149,15 @@ enum ri_cm_event_kind {
 
 /** Why an attempt to connect failed. */
 enum ri_cm_reason {
-	RI_CM_REASON_OTHER = 0,  /**< Refused, reset, and everything else. */
+	RI_CM_REASON_OTHER = 0,  /**< Reset, and everything else; before 1.7 refused, too. */
 	RI_CM_REASON_TIMEOUT,    /**< No answer came in time. */
 	RI_CM_REASON_BAD_PATH,   /**< The peer cannot be reached. */
 	RI_CM_REASON_STALE,      /**< The peer remembers an older connection (IB). */
 	RI_CM_REASON_BAD_ORD,    /**< IRD and ORD cannot be agreed on. */
 	RI_CM_REASON_RESOURCES,  /**< Backlog, descriptors or memory ran out. */
 	RI_CM_REASON_BAD_PARAMS, /**< A frame, its revision, CRC or markers do not fit. */
-	RI_CM_REASON_CONSUMER    /**< ri_cm_ops::reject only: the application rejects. */
+	RI_CM_REASON_CONSUMER,   /**< ri_cm_ops::reject only: the application rejects. */
+	RI_CM_REASON_REFUSED     /**< Nobody listens there. */
 };
 
 /** How a datagram service answers. */
@@ -188,6 +189,11 @@ struct ri_cm_event {
 	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
 	uint32_t qpn;  /**< SERVICE_REPLY with RI_SERVICE_FOUND: queue pair to send to. */
 	uint32_t qkey; /**< SERVICE_REPLY with RI_SERVICE_FOUND: its Q_Key. */
+	/**
+	 * REQUEST, REPLY and ESTABLISHED with ri_rnic_attr::cm_number: what the queue pair of the application needs for
+	 * ri_peer_ops. ird and ord are what the peer tells, from the view of this side. Else 0.
+	 */
+	struct ri_peer reach;
 };
 
 /** @} */

@@ -215,6 +215,13 @@ struct ri_host {
 	 */
 	enum ri_status (*mem_copy)(void *self, struct ri_mem *mem, uint64_t offset, void *buf,
 				   size_t len, bool write);
+	/**
+	 * Says that the calling thread waits for another one, which is about to do its part: gives the processor away, for the
+	 * longer the larger @p round is, the number of calls before in this wait. The caller owns no lock that the other needs.
+	 * Since 1.7: a provider that also serves older hosts looks at ri_host::size first.
+	 * - Results: none. Clause: [RI 11.3.6].
+	 */
+	void (*relax)(void *self, uint32_t round);
 };
 
 /** @} */

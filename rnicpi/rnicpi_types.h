@@ -172,7 +172,8 @@ enum ri_opcode {
 	RI_OP_SEND_UD,   /**< Datagram. */
 	RI_OP_RECV,      /**< Receive, RC. */
 	RI_OP_RECV_UD,   /**< Receive, UD. */
-	RI_OP_COUNT      /**< Number of values; not an opcode. */
+	RI_OP_RECV_WRITE, /**< Completion only: a receive taken by the immediate data of an RDMA Write. */
+	RI_OP_COUNT       /**< Number of values; not an opcode. */
 };
 
 /** Name of an opcode; never NULL. @param opcode any value @return text */
@@ -188,7 +189,14 @@ enum ri_wr_flag {
 		1u << 4,            /**< Invalidate: start only after all earlier requests ended. */
 	RI_WR_INVALIDATE = 1u << 5, /**< Send, Read: see RI_OP_SEND, RI_OP_RDMA_READ. */
 	RI_WR_COALESCE = 1u << 6,   /**< Hint: may wait until a request without it, or flush_sq. */
-	RI_WR_BIND_RELATIVE = 1u << 7 /**< Bind, fast register: the peer addresses it from 0. */
+	RI_WR_BIND_RELATIVE = 1u << 7, /**< Bind, fast register: the peer addresses it from 0. */
+	/**
+	 * Send, Write, datagram: the post itself reads the segments, by address; their STags and rights are not looked at,
+	 * and the memory is free when the post returns. Their sum is at most ri_qp_init::max_inline [RI 10.49].
+	 */
+	RI_WR_INLINE = 1u << 8,
+	/** Send, Write, datagram: ri_wr::imm goes with it; not with RI_WR_INVALIDATE [RI 10.50]. */
+	RI_WR_IMMEDIATE = 1u << 9
 };
 
 /** A segment: a piece of local memory. */
@@ -254,6 +262,7 @@ struct ri_wr {
 	uint8_t reserved; /**< 0. */
 	uint32_t flags;   /**< RI_WR_* bits. */
 	uint32_t inv_stag; /**< INVALIDATE: STag of the peer. LOCAL_INV, INV_MR: a local STag. */
+	uint32_t imm;      /**< IMMEDIATE: four octets for the peer, as they are in memory. */
 	/** What only some opcodes have. */
 	union {
 		struct ri_wr_remote remote;     /**< RDMA_WRITE, RDMA_READ, FETCH_ADD, CMP_SWAP. */
@@ -280,14 +289,16 @@ enum ri_wc_flag {
 		<< 0, /**< Solicited: its request or message said so, or it is an error [RI 7.3]. */
 	RI_WC_INVALIDATED = 1u << 1, /**< This request invalidated ri_wc::inv_stag. */
 	RI_WC_RECEIVE = 1u << 2,     /**< It is of a receive. */
-	RI_WC_GRH = 1u << 3          /**< UD: the first 40 bytes hold a routing header. */
+	RI_WC_GRH = 1u << 3,         /**< UD: the first 40 bytes hold a routing header. */
+	RI_WC_IMMEDIATE = 1u << 4    /**< A receive: ri_wc::imm came with the message. */
 };
 
 /** One completion. With a status other than success only wr_id, qp_ctx, opcode and status are valid [RI 3.3.2]. */
 struct ri_wc {
-	uint64_t wr_id;       /**< From the request. */
-	uint64_t qp_ctx;      /**< Context of the queue pair, as given to its creation. */
-	uint32_t byte_len;    /**< Bytes received; of a request, the sum of its segments. */
+	uint64_t wr_id;  /**< From the request. */
+	uint64_t qp_ctx; /**< Context of the queue pair, as given to its creation. */
+	uint32_t
+		byte_len; /**< Bytes received, or written (RECV_WRITE); of a request, the sum of its segments. */
 	uint32_t inv_stag;    /**< With RI_WC_INVALIDATED: that STag. */
 	uint8_t status;       /**< An enum ri_wc_status. */
 	uint8_t opcode;       /**< An enum ri_opcode. */
@@ -295,7 +306,7 @@ struct ri_wc {
 	uint8_t reserved;     /**< 0. */
 	uint32_t detail;      /**< For logs: a Terminate code, an errno or the like; 0 = none. */
 	uint32_t src_qpn;     /**< UD: queue pair number of the sender. */
-	uint32_t reserved2;   /**< 0. */
+	uint32_t imm;         /**< With RI_WC_IMMEDIATE: the four octets, as the peer gave them. */
 	uint8_t src_addr[16]; /**< UD: address (GID) of the sender. */
 };
 

@@ -510,6 +510,16 @@ source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_eve
 			 &event->src_path);
 }
 
+/* A datagram, or a receive taken by a Write of a peer that is no program of IT-API: its buffer holds nothing new. */
+static void
+odd_receive_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_event_t *event)
+{
+	if (wc->opcode == RI_OP_RECV_UD)
+		source_fill(wc, ia, event);
+	else
+		event->transferred_length = 0;
+}
+
 bool
 ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 {
@@ -527,7 +537,7 @@ ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 	if ((wc->flags & RI_WC_INVALIDATED) != 0 && wc->status == RI_WC_SUCCESS)
 		event->unlinked_mr_handle =
 			(it_handle_t)ual_key_revoked(evd->object.ia->keys, wc->inv_stag);
-	if (__builtin_expect(wc->opcode == RI_OP_RECV_UD, 0))
-		source_fill(wc, evd->object.ia, &out->all_dto_cmpl);
+	if (__builtin_expect(wc->opcode >= RI_OP_RECV_UD, 0))
+		odd_receive_fill(wc, evd->object.ia, &out->all_dto_cmpl);
 	return true;
 }

@@ -45,6 +45,7 @@ ep_event_of(uint32_t kind)
 	case KAL_CM_REQUEST_GONE:
 	case KAL_CM_SERVICE_REQUEST:
 	case KAL_CM_SERVICE_REPLY:
+	case KAL_CM_TIME_WAIT_OVER:
 	case KAL_CM_COUNT:
 		break;
 	}

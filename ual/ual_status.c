@@ -152,6 +152,7 @@ const uint8_t ual_status_event_table[RI_OP_COUNT] = {
 	[RI_OP_SEND_UD] = IT_DTO_SEND_CMPL_EVENT,
 	[RI_OP_RECV] = IT_DTO_RC_RECV_CMPL_EVENT,
 	[RI_OP_RECV_UD] = IT_DTO_UD_RECV_CMPL_EVENT,
+	[RI_OP_RECV_WRITE] = IT_DTO_RC_RECV_CMPL_EVENT,
 };
 
 /* Layer, type and code of a Terminate message (RFC 5040 4.8) say what the peer found. */
@@ -241,6 +242,7 @@ ual_status_of_reason(uint32_t reason)
 	case KAL_REASON_BAD_PARAMS:
 		return IT_CN_REJ_BAD_CONN_PARMS;
 	case KAL_REASON_CONSUMER:
+	case KAL_REASON_REFUSED:
 	case KAL_REASON_OTHER:
 		break;
 	}

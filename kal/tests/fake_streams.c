@@ -226,8 +226,11 @@ qp_destroy(struct ri_qp *qp)
 	return RI_SUCCESS;
 }
 
-const struct ri_qp_ops fake_qp_ops = {sizeof(fake_qp_ops), qp_create, qp_modify, qp_query,
-				      qp_destroy,          NULL};
+const struct ri_qp_ops fake_qp_ops = {.size = sizeof(fake_qp_ops),
+				      .create = qp_create,
+				      .modify = qp_modify,
+				      .query = qp_query,
+				      .destroy = qp_destroy};
 
 static enum ri_status
 reserve(struct ri_qp *qp)

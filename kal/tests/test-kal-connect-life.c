@@ -264,7 +264,7 @@ test_own_peer(void)
 
 	attempt_prepare(&a);
 	connect_from_free_port(&a, true);
-	attempt_expect_failed(&a, KAL_REASON_OTHER);
+	attempt_expect_failed(&a, KAL_REASON_REFUSED);
 	attempt_finish(&a);
 }
 

@@ -204,7 +204,7 @@ test_dead_port(void)
 	close(a.listener);
 	a.listener = -1;
 	attempt_go(&a);
-	attempt_expect_failed(&a, KAL_REASON_OTHER);
+	attempt_expect_failed(&a, KAL_REASON_REFUSED);
 	attempt_finish(&a);
 }
 

@@ -25,7 +25,7 @@
 #include "vsw_user_objects.h"
 
 _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_addr) &&
-		       offsetof(struct vsw_cqe, wq) == offsetof(struct ri_wc, reserved2) &&
+		       offsetof(struct vsw_cqe, wq) == offsetof(struct ri_wc, imm) &&
 		       offsetof(struct vsw_cqe, wq_index) == sizeof(struct ri_wc),
 	       "a completion is copied as it is");
 
@@ -255,7 +255,7 @@ entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 		const struct vsw_cqe *cqe = &cq->ring[cq->head & cq->mask];
 
 		memcpy(&wc[got], cqe, sizeof(wc[got]));
-		wc[got].reserved2 = 0;
+		wc[got].imm = cqe->inv_stag; /* a message has one or the other */
 		solicited += (cqe->flags & RI_WC_SOLICITED) != 0;
 		wc[got].reserved = 0;
 		slots_release(cq->rnic, cqe);

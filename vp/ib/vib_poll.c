@@ -140,7 +140,7 @@ static inline void
 done_copy(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot)
 {
 	memcpy(out, &slot->done, sizeof(slot->done));
-	out->reserved2 = 0;
+	out->imm = 0;
 	if ((slot->done.flags & RI_WC_RECEIVE) != 0)
 		out->byte_len = in->byte_len;
 }

@@ -128,7 +128,6 @@ sender_is_told(struct cert *cert)
 	gid_of(&way.dest, gid);
 	CERT_BYTES(cert, wc.src_addr, gid, sizeof(gid));
 	CERT_UINT(cert, wc.reserved, ==, 0);
-	CERT_UINT(cert, wc.reserved2, ==, 0);
 	to.qpn = wc.src_qpn;
 	CERT_VERB(cert, RI_SUCCESS, mail.far->p->ah->create(mail.far->pd, &way, &back, &to.ah));
 	sge = cert_sge(mail.from, 0, UD_GRH + 32);

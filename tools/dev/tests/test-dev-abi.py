@@ -173,6 +173,29 @@ class Check(unittest.TestCase):
         self.rnicpi(('half; } u', 'half; } u; uint8_t more[0]'), ('MINOR 2', 'MINOR 3'))
         self.assert_error('does not carry its size')
 
+    def test_reserved_member_gets_a_name(self):
+        self.rnicpi(('uint32_t b;', 'uint32_t reserved;'))
+        self.check('--record')
+        self.rnicpi(('MINOR 2', 'MINOR 3'))
+        self.assert_allowed('struct ri_fixed: 4 uint32_t b')
+
+    def test_member_becomes_reserved(self):
+        self.rnicpi(('uint32_t b;', 'uint32_t reserved;'), ('MINOR 2', 'MINOR 3'))
+        self.assert_error('struct ri_fixed: changed: 4 uint32_t b')
+
+    def test_guarded_struct_grows(self):
+        self.rnicpi(('ri_fixed', 'ri_wr'))
+        self.check('--record')
+        self.rnicpi(('ri_fixed', 'ri_wr'), ('uint32_t b;', 'uint32_t b; uint32_t c;'), ('MINOR 2', 'MINOR 3'))
+        self.assert_allowed('struct ri_wr: 8 uint32_t c')
+
+    def test_guarded_struct_moves(self):
+        self.rnicpi(('ri_fixed', 'ri_wr'))
+        self.check('--record')
+        self.rnicpi(('ri_fixed', 'ri_wr'), ('uint32_t a; uint32_t b;', 'uint32_t a; uint32_t c; uint32_t b;'),
+                    ('MINOR 2', 'MINOR 3'))
+        self.assert_error('struct ri_wr: changed: 4 uint32_t b')
+
     def test_entry_has_another_type(self):
         self.rnicpi(('int (*run)', 'void (*run)'))
         self.assert_error('struct ri_ops: changed: 8 (struct ri_fixed *) -> int * run')

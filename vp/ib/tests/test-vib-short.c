@@ -146,7 +146,6 @@ check_completion(const struct setting *s, const struct ri_wr *wr)
 	g_assert_cmpint(wc.flags, ==, (wr->flags & RI_WR_NOTIFY) != 0 ? RI_WC_SOLICITED : 0);
 	g_assert_cmpint(wc.reserved, ==, 0);
 	g_assert_cmpuint(wc.detail, ==, 0);
-	g_assert_cmpuint(wc.reserved2, ==, 0);
 }
 
 /* Each opcode with each combination of flags, of a long and of a copied payload. */
