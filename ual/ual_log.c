@@ -182,12 +182,10 @@ ual_log_untraced(int error)
 	static atomic_int last;
 	const struct ri_host *host = listener_log(RI_LOG_WARNING);
 	const char *reason = strerrordesc_np(error);
-	char line[LINE];
 
-	if (atomic_exchange(&last, error) == error || error == 0 || host == NULL)
+	if (atomic_exchange(&last, error) == error || error == 0)
 		return;
-	(void)snprintf(line, sizeof(line),
-		       "no trace: ITAPI_TRACE must be a folder for new files: %s",
-		       reason != NULL ? reason : "an error without a name");
-	host->log(host->self, RI_LOG_WARNING, "trace", line);
+	ri_log(host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "ual"},
+	       "no trace: ITAPI_TRACE must be a folder for new files: %s",
+	       reason != NULL ? reason : "an error without a name");
 }

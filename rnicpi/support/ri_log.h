@@ -37,7 +37,11 @@
 
 /** What a line is about. */
 struct ri_log_about {
-	const char *layer;   /**< "ual", "kal", or the name of a provider. */
+	/**
+	 * "ual", "kal", or the name of a provider; or, of lines that tools tell apart, "registry" (a provider was refused),
+	 * "adapters" (nobody has that name) or "settings" (a value cannot be).
+	 */
+	const char *layer;
 	const char *adapter; /**< Its name, or NULL. */
 	const void *ep;      /**< The handle of an endpoint, or NULL. */
 	uint32_t qpn;        /**< ri_qp_attr::qpn, or 0. */
