@@ -13,7 +13,7 @@
 #include "ri_errno.h"
 #include "ri_log.h"
 
-/** @brief Log that the system refused @p call, if @p error is one of the errors by which a sandbox does so. */
+/** @brief Log that the system refused @p call, if @p error is EPERM or ENOSYS, as sandboxes answer. */
 static inline void
 ri_log_refused(const struct ri_host *host, const struct ri_log_about *about, const char *call,
 	       int error)

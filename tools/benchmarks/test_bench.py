@@ -236,7 +236,7 @@ def rows_between_networks():
 
 
 def networks_are_made():
-    """A run of a program at both sides sees the other one's address; where none can be made, the reason is told."""
+    """A run of a program at both sides sees the other one's address; where none can be made, the test prints the reason."""
     with bench_nets.ended():
         try:
             net = bench_nets.made('mtu9000-cubic')

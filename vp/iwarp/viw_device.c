@@ -67,7 +67,7 @@ log_no_interface(const struct ri_host *host, const char *name)
 	       "'ip address' lists them, 'ip link set NAME up' switches one on");
 }
 
-/* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: there is none. */
+/* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: it covers no interface. */
 static enum ri_status
 ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host)
 {
