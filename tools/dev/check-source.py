@@ -33,7 +33,7 @@ LONG_FILES = ('itapi/it_api.h', 'doc/statuses.md', 'LICENSES/*')
 # Fast path, wire formats and installed headers know nothing of GLib, not even indirectly.
 GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_*', '*/ddp_*',
              '*/rdmap_*', '*/it_api.h', '*/it_ext.h', 'rnicpi/rnicpi*.h',
-             'rnicpi/support/*')
+             'rnicpi/support/*', 'ual/session/*')
 
 GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
                        r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
