@@ -97,7 +97,7 @@ it_status_t
 it_reject(IN it_cn_est_identifier_t cn_est_id, IN const unsigned char *private_data,
 	  IN size_t private_data_length)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 	const struct ual_pdata pdata = {private_data, private_data_length};
 
 	if (pointer_missing(private_data, private_data_length))
@@ -125,7 +125,7 @@ it_status_t
 it_handoff(IN const it_conn_qual_t *conn_qual, IN size_t spigot_id,
 	   IN it_cn_est_identifier_t cn_est_id)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 
 	if (conn_qual == NULL)
 		return IT_ANSWER(NULL, IT_ERR_FAULT);

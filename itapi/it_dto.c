@@ -47,7 +47,7 @@ extra_offered(const struct ual_ep *ep, enum ual_dto_extra extra)
 static inline __attribute__((always_inline)) it_status_t
 dto_request(it_ep_handle_t ep_handle, const struct ual_dto *dto, enum ual_dto_extra extra)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (ep == NULL)
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) it_status_t
 dto_plain(it_ep_handle_t ep_handle, const struct ual_dto *dto)
 {
 	const struct ual_dto_remote remote = {dto->rdma_addr, dto->rmr_context};
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 
 	if (ep == NULL)
@@ -107,7 +107,7 @@ it_status_t
 it_post_recv(IN it_handle_t handle, IN const it_lmr_triplet_t *local_segments,
 	     IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	const struct ual_dto dto =
 		dto_make(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at((it_ep_handle_t)handle);
@@ -188,7 +188,7 @@ it_post_atomic(IN it_ep_handle_t ep_handle, IN it_atomic_op_t op, IN uint64_t sw
 	       IN it_dto_flags_t dto_flags, IN it_rdma_addr_t rdma_addr,
 	       IN it_rmr_context_t rmr_context)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	bool adds = op == IT_FETCH_AND_ADD;
 	struct ual_dto dto = at_peer(
 		dto_make(adds ? UAL_DTO_FETCH_ADD : UAL_DTO_CMP_SWAP, result, 1, cookie, dto_flags),
@@ -223,7 +223,7 @@ it_post_sendto(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_seg
 	       IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	       IN const it_dg_remote_ep_addr_t *remote_ep_addr)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_dto dto =
 		dto_make(UAL_DTO_SEND, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
@@ -239,7 +239,7 @@ it_status_t
 it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triplet_t *local_segments,
 		 IN size_t num_segments, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_dto dto =
 		dto_make(UAL_DTO_RECV, local_segments, num_segments, cookie, dto_flags);
 	struct ual_ep *ep = ual_ep_at(ep_handle);

@@ -93,7 +93,7 @@ it_evd_modify(IN it_evd_handle_t evd_handle, IN it_evd_param_mask_t mask,
 it_status_t
 it_evd_dequeue(IN it_evd_handle_t evd_handle, OUT it_event_t *event)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_evd *evd = ual_evd_at(evd_handle);
 
 	if (evd == NULL)
@@ -107,7 +107,7 @@ it_status_t
 it_evd_dequeue_n(IN it_evd_handle_t evd_handle, IN int deque_count, OUT it_event_t *events,
 		 OUT int *dequed_count)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_evd *evd = ual_evd_at(evd_handle);
 	unsigned taken;
 

@@ -39,7 +39,7 @@ struct region {
 static it_status_t
 region_of(const struct ual_ep *ep, const it_lmr_triplet_t *segment, struct region *out)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	const struct ual_lmr *lmr;
 
 	if (segment == NULL)
@@ -213,7 +213,7 @@ itx_ia_query_support(IN it_ia_handle_t ia_handle, OUT uint64_t *support)
 it_status_t
 itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 
 	return IT_ANSWER(NULL, aContextName != NULL ? ual_trace_begin(aContextName, aTraceRank)
 						    : IT_ERR_FAULT);
@@ -222,7 +222,7 @@ itx_init_tracing(IN const char *aContextName, IN int aTraceRank)
 void
 itx_log_set_writer(IN itx_log_writer_t writer, IN void *context)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 
 	ual_log_set_writer(writer, context);
 }

@@ -11,7 +11,7 @@ void
 it_interface_list(OUT it_interface_t *interfaces, IN OUT size_t *num_interfaces,
 		  IN OUT size_t *total_interfaces)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 	size_t room = num_interfaces != NULL && interfaces != NULL ? *num_interfaces : 0;
 	size_t filled, total;
 
@@ -26,7 +26,7 @@ it_status_t
 it_ia_create(IN const char *name, IN uint32_t major_version, IN uint32_t minor_version,
 	     OUT it_ia_handle_t *ia_handle)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 	it_ia_handle_t made = NULL;
 	it_status_t status;
 

@@ -34,7 +34,7 @@ it_lmr_link(IN it_lmr_handle_t lmr_handle, IN const void *addr, IN const it_iobl
 	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	    OUT it_rmr_context_t *rmr_context)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	const struct ual_lmr_link link = {.addr = addr,
 					  .iobl = iobl,
 					  .length = length,
@@ -60,7 +60,7 @@ it_status_t
 it_lmr_unlink(IN it_lmr_handle_t lmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 	      IN it_dto_flags_t dto_flags)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_lmr *lmr = ual_lmr_at(lmr_handle);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 

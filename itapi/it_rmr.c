@@ -66,7 +66,7 @@ it_rmr_link(IN it_rmr_handle_t rmr_handle, IN it_lmr_handle_t lmr_handle, IN voi
 	    IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie, IN it_dto_flags_t dto_flags,
 	    OUT it_rmr_context_t *rmr_context)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	const struct ual_rmr_wanted wanted = {
 		.addr = addr,
 		.length = length,
@@ -104,7 +104,7 @@ it_status_t
 it_rmr_unlink(IN it_rmr_handle_t rmr_handle, IN it_ep_handle_t ep_handle, IN it_dto_cookie_t cookie,
 	      IN it_dto_flags_t dto_flags)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	struct ual_rmr *rmr = ual_rmr_at(rmr_handle);
 	struct ual_ep *ep = ual_ep_at(ep_handle);
 

@@ -49,7 +49,7 @@ it_status_t
 itx_settings_list(OUT itx_setting_t *settings, IN OUT size_t *num_settings,
 		  OUT size_t *total_settings)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 	struct settings found = {.list = settings};
 	it_status_t status;
 

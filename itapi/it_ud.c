@@ -169,7 +169,7 @@ it_ud_service_reply(IN it_ud_svc_req_identifier_t ud_svc_req_id, IN it_ud_svc_re
 		    IN it_remote_ep_info_t ep_info, IN const unsigned char *private_data,
 		    IN size_t private_data_length)
 {
-	UAL_DEFER;
+	SESSION_DEFER;
 	const struct ual_ud_answer answer = {.status = status, .info = ep_info};
 	const struct ual_pdata pdata = {private_data, private_data_length};
 

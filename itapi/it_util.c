@@ -22,7 +22,7 @@ it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t *type_of_han
 		[UAL_SRQ] = IT_HANDLE_TYPE_SRQ, [UAL_LISTEN] = IT_HANDLE_TYPE_LISTEN,
 		[UAL_AH] = IT_HANDLE_TYPE_ADDR, [UAL_UD_SVC] = IT_HANDLE_TYPE_UD_SVC_REQ,
 	};
-	UAL_SECTION;
+	SESSION_SECTION;
 	enum ual_type type;
 
 	if (ual_object_any(handle, &type) == NULL)
@@ -36,7 +36,7 @@ it_get_handle_type(IN it_handle_t handle, OUT it_handle_type_enum_t *type_of_han
 it_status_t
 it_set_consumer_context(IN it_handle_t handle, IN it_context_t context)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	enum ual_type type;
 	struct ual_object *object = ual_object_any(handle, &type);
 
@@ -50,7 +50,7 @@ it_set_consumer_context(IN it_handle_t handle, IN it_context_t context)
 it_status_t
 it_get_consumer_context(IN it_handle_t handle, OUT it_context_t *context)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 	enum ual_type type;
 	struct ual_object *object = ual_object_any(handle, &type);
 

@@ -275,12 +275,12 @@ say_absent(const struct kal_client *client, const char *name)
 	struct kal_near near = {.word = kal_config_adapter(client->config, name)};
 	char text[KAL_ABSENT_ROOM];
 
-	if (host->log_level < RI_LOG_WARNING)
+	if (!ri_log_wanted(host, RI_LOG_WARNING))
 		return;
 	for (const struct kal_alias *a = client->config->aliases; a != NULL; a = a->next)
 		kal_near_try(&near, a->alias);
 	kal_absent_explain(host, &near, text, sizeof(text));
-	host->log(host->self, RI_LOG_WARNING, "adapters", text);
+	ri_log(host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "adapters"}, "%s", text);
 }
 
 /* --- upcalls ------------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #include "kal_settings.h"
 #include "kal_settings_list.h"
 #include "ri_fd.h"
+#include "ri_log.h"
 
 /* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
 static bool
@@ -37,7 +38,7 @@ load_config(const struct ri_host *host, struct kal_config **out)
 						kal_setting_text(KAL_SETTING_CONFIG), out, &why);
 
 	if (status != RI_SUCCESS)
-		host->log(host->self, RI_LOG_ERROR, "configuration", why.text);
+		ri_log(host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"}, "%s", why.text);
 	return status;
 }
 

@@ -75,7 +75,7 @@ void kal_cm_free(struct kal_cm *cm);
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
-/* The number of its queue pair, by which the log names it. */
+/* The number of its queue pair: the log names the connection by it. */
 void kal_conn_name(struct kal_conn *conn, uint32_t qpn);
 /* Before the queue pair is destroyed: drop a start-up under way; no event follows. */
 void kal_conn_retire(struct kal_conn *conn);

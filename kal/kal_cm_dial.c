@@ -13,6 +13,7 @@
 
 #include "kal_cm_internal.h"
 #include "ri_errno.h"
+#include "ri_log.h"
 #include "ri_owned.h"
 
 /*
@@ -61,20 +62,20 @@ note_shortage(struct kal_setup *setup, int error)
 	struct kal_cm *cm = setup->cm;
 	const struct ri_host *host = cm->p.host;
 	bool known = atomic_exchange(&cm->dial_short, error) == error;
-	char peer[INET6_ADDRSTRLEN], text[256];
+	char peer[RI_LOG_ADDRESS];
+	const struct ri_log_about about = {
+		.layer = "kal", .adapter = cm->p.attr->name, .peer = peer};
 
-	if (error == 0 || known || host->log_level < RI_LOG_WARNING)
+	if (error == 0 || known)
 		return;
-	kal_sock_addr_text(&setup->req.peer, peer, sizeof(peer));
-	(void)snprintf(
-		text, sizeof(text), "cannot connect to %s: %s%s", peer,
-		error == EADDRNOTAVAIL
-			? "no local TCP port is left; ports are those of "
-			  "net.ipv4.ip_local_port_range, and one that was in use may stay taken "
-			  "for a minute"
-			: ri_errno_text(error),
-		error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
-	host->log(host->self, RI_LOG_WARNING, "connection", text);
+	ri_log_addr(&setup->req.peer, setup->req.service.port, peer, sizeof(peer));
+	ri_log(host, RI_LOG_WARNING, &about, "cannot connect: %s%s",
+	       error == EADDRNOTAVAIL ? "no local TCP port is left; ports are those of "
+					"net.ipv4.ip_local_port_range, and one that was in use may "
+					"stay taken for a "
+					"minute"
+				      : ri_errno_text(error),
+	       error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
 }
 
 /* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */

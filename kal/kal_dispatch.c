@@ -11,6 +11,7 @@
 
 #include "kal_objects.h"
 #include "ri_errno.h"
+#include "ri_log.h"
 #include "ri_owned.h"
 
 void
@@ -55,15 +56,10 @@ handler_find(uint32_t call)
 static void
 log_refusal(const struct kal_client *client, enum ri_status status, int error)
 {
-	const struct ri_host *host = client->host;
-	char text[256];
-
-	if (status == RI_SUCCESS || (error != EPERM && error != EACCES && error != ENOSYS) ||
-	    host->log_level < RI_LOG_WARNING)
-		return;
-	(void)snprintf(text, sizeof(text), "%s: the system refused a call: %s",
-		       ri_status_name(status), ri_errno_text(error));
-	host->log(host->self, RI_LOG_WARNING, "kal", text);
+	if (status != RI_SUCCESS && (error == EPERM || error == EACCES || error == ENOSYS))
+		ri_log(client->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "kal"},
+		       "%s: the system refused a call: %s", ri_status_name(status),
+		       ri_errno_text(error));
 }
 
 enum ri_status

@@ -85,7 +85,7 @@ host_lacks(const struct kal_host *host, const char *what, int error)
 
 	(void)snprintf(text, sizeof(text), "no adapter can be opened: %s: %s", what,
 		       ri_errno_text(error));
-	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "host", text);
+	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "kal", text);
 	return false;
 }
 
@@ -115,7 +115,7 @@ kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
 		return;
 	(void)snprintf(text, sizeof(text), "%s: %s; %s", calls[which], ri_errno_text(error),
 		       means[which]);
-	kal_host_log(host, RI_LOG_ERROR, "host", text);
+	kal_host_log(host, RI_LOG_ERROR, "kal", text);
 }
 
 static bool

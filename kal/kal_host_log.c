@@ -5,7 +5,7 @@
  * The log: lines from everywhere below the application, each with the object it is about; ri_log.h has their form.
  * ITAPI_LOG says how much is written (none, error, warning, info, debug). The application may set a writer of its own
  * (kal_log_set_writer); otherwise a line goes to stderr, through an outlet that never blocks (ri_outlet.h): the
- * thread that moves the data also writes lines that peers cause. No line needs memory: a line may tell that
+ * thread that moves the data also writes lines that peers cause. No line needs memory: a line may say that
  * memory ran out, and it must not end the process.
  *
  * stderr is what descriptor 2 is when the host is created, or when the writer of the application is taken back. A process

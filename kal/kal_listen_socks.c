@@ -33,6 +33,7 @@
 #include "kal_route.h"
 #include "kal_tcp_port.h"
 #include "ri_errno.h"
+#include "ri_log.h"
 #include "ri_owned.h"
 #include "ri_refused.h"
 
@@ -88,8 +89,9 @@ kal_listen_unlock(void)
 void
 kal_listen_say(const struct ri_host *host, const struct kal_listen_saying *saying)
 {
-	if (saying->text[0] != '\0' && host->log_level >= (uint32_t)saying->level)
-		host->log(host->self, saying->level, "kal listener", saying->text);
+	if (saying->text[0] != '\0')
+		ri_log(host, saying->level, &(struct ri_log_about){.layer = "kal"}, "%s",
+		       saying->text);
 }
 
 /* --- the owner of an address --------------------------------------------------------------------------- */
@@ -148,13 +150,15 @@ kal_listen_choose(const struct kal_tcp_port *port, int fd)
 
 	RI_ASSERT_OWNED(&ports_lock);
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
-		ri_log_refused(kal_host_default(), "kal listener", "getsockname", errno);
+		ri_log_refused(kal_host_default(), &(struct ri_log_about){.layer = "kal"},
+			       "getsockname", errno);
 		return NULL;
 	}
 	kal_sock_addr_back(&sa, &local, &ignored);
 	len = sizeof(sa);
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0) {
-		ri_log_refused(kal_host_default(), "kal listener", "getpeername", errno);
+		ri_log_refused(kal_host_default(), &(struct ri_log_about){.layer = "kal"},
+			       "getpeername", errno);
 		return NULL; /* it is over */
 	}
 	kal_sock_addr_back(&sa, &peer, &ignored);

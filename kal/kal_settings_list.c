@@ -17,6 +17,7 @@
 #include "kal_near.h"
 #include "kal_objects.h"
 #include "kal_settings.h"
+#include "ri_log.h"
 #include "ri_registry.h"
 #include "ri_setting.h"
 
@@ -124,8 +125,7 @@ our_name(const char *variable, char *name, size_t room)
 static void
 warn_of_setting(const struct ri_host *host, const char *text)
 {
-	if (host != NULL && host->log_level >= RI_LOG_WARNING)
-		host->log(host->self, RI_LOG_WARNING, "settings", text);
+	ri_log(host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "settings"}, "%s", text);
 }
 
 static void

@@ -32,6 +32,7 @@
 
 #include "ri_errno.h"
 #include "ri_fd.h"
+#include "ri_log.h"
 #include "ri_object.h"
 
 #define SUFFIX ".so"
@@ -51,8 +52,7 @@ static struct passed *passed_over;
 static void
 log_line(const struct ri_host *host, enum ri_log_level level, const char *text)
 {
-	if (host != NULL && host->log_level >= (uint32_t)level)
-		host->log(host->self, level, "registry", text);
+	ri_log(host, level, &(struct ri_log_about){.layer = "registry"}, "%s", text);
 }
 
 /* A provider was not taken over: keep the reason for a later query. False: memory or descriptors ran out. */

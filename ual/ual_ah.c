@@ -19,7 +19,7 @@ ah_destroy(struct ual_object *object)
 	struct ual_ah *ah = (struct ual_ah *)object;
 
 	/* If this fails, closing the client destroys it. */
-	(void)!ual_ia_call_id(object->ia, KAL_AH_DESTROY, ah->kal_id);
+	(void)!session_call_id(&object->ia->session, KAL_AH_DESTROY, ah->kal_id);
 	ual_object_unref(&ah->pz->object);
 	pthread_mutex_destroy(&ah->control);
 	pthread_mutex_destroy(&ah->lock);
@@ -31,14 +31,15 @@ static void
 ah_complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
 {
 	struct kal_path_query_req req = {
-		.rnic = ia->rnic, .port = (uint32_t)path->spigot_id, .peer = *peer};
+		.rnic = ia->session.rnic, .port = (uint32_t)path->spigot_id, .peer = *peer};
 	struct kal_path_query_rep rep;
 	it_path_t found;
 
-	if (ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) != RI_SUCCESS ||
+	if (session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) !=
+		    RI_SUCCESS ||
 	    rep.count == 0)
 		return;
-	ual_addr_to_path(&ia->attr, path->spigot_id, &rep.local[0], peer, &found);
+	ual_addr_to_path(&ia->session.attr, path->spigot_id, &rep.local[0], peer, &found);
 	path->u.ib.local_port_gid = found.u.ib.local_port_gid;
 }
 
@@ -49,17 +50,17 @@ init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_in
 	const it_ib_net_endpoint_t *ib = &path->u.ib;
 
 	*init = (struct ri_ah_init){.port = (uint32_t)path->spigot_id};
-	if (path->spigot_id >= ia->attr.num_ports)
+	if (path->spigot_id >= ia->session.attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
-	if (!ual_addr_of_path(&ia->attr, path, &init->source, &init->dest))
+	if (!ual_addr_of_path(&ia->session.attr, path, &init->source, &init->dest))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	if (init->source.family == RI_ADDR_NONE && (flags & IT_AH_PATH_COMPLETE) == 0) {
 		ah_complete(ia, path, &init->dest);
-		(void)ual_addr_of_path(&ia->attr, path, &init->source, &init->dest);
+		(void)ual_addr_of_path(&ia->session.attr, path, &init->source, &init->dest);
 	}
 	ual_ia_scope(ia, init->port, &init->source);
 	ual_ia_scope(ia, init->port, &init->dest);
-	if (ia->attr.transport != RI_TRANSPORT_IB)
+	if (ia->session.attr.transport != RI_TRANSPORT_IB)
 		return IT_SUCCESS;
 	init->dlid = ib->remote_port_lid;
 	init->sl = ib->sl;
@@ -100,7 +101,7 @@ ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags, it_
 	it_status_t status;
 	struct ual_ah *ah;
 
-	if (!ia->attr.ud)
+	if (!ia->session.attr.ud)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (((unsigned int)flags & ~(unsigned int)IT_AH_PATH_COMPLETE) != 0)
 		return IT_ERR_INVALID_FLAGS;
@@ -110,7 +111,7 @@ ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags, it_
 	ah = ah_new(pz, flags);
 	if (ah == NULL)
 		return IT_ERR_RESOURCES;
-	below = ual_ia_call(ia, KAL_AH_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	below = session_call(&ia->session, KAL_AH_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (below != RI_SUCCESS) {
 		ah_destroy(&ah->object); /* id 0 is none */
 		return ual_status(UAL_CALL_AH, below);
@@ -146,8 +147,8 @@ ual_ah_modify(struct ual_ah *ah, const it_path_t *path)
 		return status;
 	pthread_mutex_lock(&ah->control);
 	req.id = ah->kal_id;
-	status =
-		ual_status(UAL_CALL_AH, ual_ia_call(ia, KAL_AH_MODIFY, &req, sizeof(req), NULL, 0));
+	status = ual_status(UAL_CALL_AH,
+			    session_call(&ia->session, KAL_AH_MODIFY, &req, sizeof(req), NULL, 0));
 	if (status == IT_SUCCESS) {
 		pthread_mutex_lock(&ah->lock);
 		ah->path = own;

@@ -2,27 +2,23 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Dispatch: events of the kAL are taken and handed to their objects.
+ * Dispatch: events of the kAL are handed to their objects.
  *
- * The kAL queues an event and kicks, on any thread: the service thread, a thread inside a fast-path call, or one inside
- * a kAL call. The kick dispatches at once, since a waiter may sleep for the event, and so that an endpoint is
- * CONNECTED before its first receive completes (R-05). One thread dispatches at a time, in the order of the kAL's
- * queue. If another thread dispatches, a kick only increments ual_ia::kicks, and that thread dispatches once more. An
- * event whose object was destroyed is dropped [IT 14].
- *
- * ual_ia.h has the rules of dispatch. It calls two fast entries of providers, arm and depth, which do not run the
- * engine, and never post, poll or progress.
+ * The session takes the events and calls ual_async_dispatch for each, in order, so that an endpoint
+ * is CONNECTED before its first receive completes (R-05). An event whose object was destroyed is
+ * dropped [IT 14]. session.h and ual_ia.h have the rules of dispatch.
  */
 #include <stdio.h>
 
-#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 #include "ual_log.h"
-#include "ual_sleep.h"
 #include "ual_trace.h"
 
-/* The next EVD in the list of objects, NULL: no more. It stays while this dispatch runs (ual_ia.h, rule 3). */
+/*
+ * The next EVD in the list of objects, NULL: no more. It stays while this dispatch runs (ual_ia.h,
+ * rule 2).
+ */
 static struct ual_evd *
 evd_after(struct ual_ia *ia, const struct ual_object *object)
 {
@@ -37,18 +33,16 @@ evd_after(struct ual_ia *ia, const struct ual_object *object)
 }
 
 /*
- * The adapter failed beyond repair: from now on calls return IT_ERR_IA_CATASTROPHE ([IT 1.6], R-36), waiters return,
- * and descriptors and callbacks are notified.
+ * The adapter failed beyond repair: calls return IT_ERR_IA_CATASTROPHE ([IT 1.6], R-36) since
+ * session::dead was set. Descriptors and callbacks are notified here; the session wakes waiters.
  */
 static void
 adapter_failed(struct ual_ia *ia)
 {
 	struct ual_evd *evd = NULL;
 
-	atomic_store(&ia->dead, true);
 	while ((evd = evd_after(ia, evd != NULL ? &evd->object : NULL)) != NULL)
 		ual_evd_evaluate(evd);
-	ual_sleep_wake_all(ia);
 }
 
 /* Put an event into one of the IA's asynchronous dispatchers, which can be freed at any time. */
@@ -138,9 +132,11 @@ trace_async(const struct kal_event *event)
 	ual_trace((const void *)(uintptr_t)event->ctx, "RI_EVENT", number);
 }
 
-static void
-event_dispatch(struct ual_ia *ia, const struct kal_event *event)
+void
+ual_async_dispatch(void *above, const struct kal_event *event)
 {
+	struct ual_ia *ia = (struct ual_ia *)above;
+
 	if (event->kind == KAL_EVENT_CQ)
 		dispatch_cq(ia, event->ctx);
 	else if (event->kind == KAL_EVENT_CM)
@@ -149,47 +145,4 @@ event_dispatch(struct ual_ia *ia, const struct kal_event *event)
 		dispatch_async(ia, &event->u.async);
 	if (event->kind == KAL_EVENT_ASYNC && atomic_load(&ual_trace_file) >= 0)
 		trace_async(event);
-}
-
-/* The caller owns ual_ia::drain. */
-static void
-events_drain(struct ual_ia *ia)
-{
-	struct kal_event event;
-
-	RI_ASSERT_OWNED(&ia->drain);
-	while (kal_next_event(ia->client, &event))
-		event_dispatch(ia, &event);
-}
-
-void
-ual_async_kick(void *arg)
-{
-	struct ual_ia *ia = (struct ual_ia *)arg;
-	unsigned seen;
-
-	atomic_fetch_add(&ia->kicks, 1);
-	do {
-		/* Its owner checks the count again after it has released the lock. */
-		if (pthread_mutex_trylock(&ia->drain) != 0)
-			return;
-		seen = atomic_load(&ia->kicks);
-		events_drain(ia);
-		pthread_mutex_unlock(&ia->drain);
-	} while (atomic_load(&ia->kicks) != seen);
-}
-
-void
-ual_async_settle(struct ual_ia *ia)
-{
-	unsigned seen;
-
-	/* Dispatched here, so that no other thread is still dispatching what was queued before the call. */
-	pthread_mutex_lock(&ia->drain);
-	seen = atomic_load(&ia->kicks);
-	events_drain(ia);
-	pthread_mutex_unlock(&ia->drain);
-	/* A kick meanwhile has left its events to this thread. */
-	if (atomic_load(&ia->kicks) != seen)
-		ual_async_kick(ia);
 }

@@ -21,7 +21,7 @@
 it_status_t
 ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_t limit)
 {
-	const struct ri_rnic_attr *attr = &ia->attr;
+	const struct ri_rnic_attr *attr = &ia->session.attr;
 
 	if (pdata->length == 0)
 		return IT_SUCCESS;
@@ -42,7 +42,7 @@ put_pdata(struct kal_cm_req *req, const struct ual_pdata *pdata)
 static enum ri_status
 cm_call(struct ual_ia *ia, uint32_t call, const struct kal_cm_req *req)
 {
-	return ual_ia_call(ia, call, req, sizeof(*req), NULL, 0);
+	return session_call(&ia->session, call, req, sizeof(*req), NULL, 0);
 }
 
 /* Set the path that the endpoint has until its reset. */
@@ -81,22 +81,22 @@ est_flags_valid(const struct ual_ia *ia, it_cn_est_flags_t flags)
 
 	if ((bits & ~(ways | IT_CONNECT_SUPPRESS_IRD_ORD)) != 0 || (bits & ways) == ways)
 		return false;
-	if ((bits & IT_CONNECT_FLAG_THREE_WAY) != 0 && !ia->attr.three_way_handshake)
+	if ((bits & IT_CONNECT_FLAG_THREE_WAY) != 0 && !ia->session.attr.three_way_handshake)
 		return false;
-	return (bits & IT_CONNECT_SUPPRESS_IRD_ORD) == 0 || ia->attr.ird_ord_suppressible;
+	return (bits & IT_CONNECT_SUPPRESS_IRD_ORD) == 0 || ia->session.attr.ird_ord_suppressible;
 }
 
 static it_status_t
 check_connect(struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qual,
 	      it_cn_est_flags_t flags, struct kal_cm_req *req)
 {
-	if (path->spigot_id >= ia->attr.num_ports)
+	if (path->spigot_id >= ia->session.attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
-	if (!ual_addr_of_path(&ia->attr, path, &req->local, &req->peer))
+	if (!ual_addr_of_path(&ia->session.attr, path, &req->local, &req->peer))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->local);
 	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->peer);
-	if (!ual_qual_active(&ia->attr, qual, &req->service))
+	if (!ual_qual_active(&ia->session.attr, qual, &req->service))
 		return IT_ERR_INVALID_CONN_QUAL;
 	return est_flags_valid(ia, flags) ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_FLAGS;
 }
@@ -165,7 +165,7 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 	if (status == IT_SUCCESS)
 		status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
 	if (status == IT_SUCCESS)
-		status = ual_cm_check_pdata(ia, pdata, ia->attr.connect_pdata);
+		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.connect_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	put_pdata(&req, pdata);
@@ -210,14 +210,14 @@ accept_request(struct ual_ep *ep, const struct ual_request *request, struct kal_
 
 	if (status != IT_SUCCESS)
 		return status;
-	ual_addr_to_path(&ia->attr, request->port, &request->local, &request->peer, &path);
+	ual_addr_to_path(&ia->session.attr, request->port, &request->local, &request->peer, &path);
 	set_path(ep, &path, request->peer_port);
 	req->request = request->kal_id;
 	pthread_mutex_lock(&ep->lock);
 	req->ird = ep->attr.srv.rc.rdma_read_ird;
 	req->ord = ep->attr.srv.rc.rdma_read_ord;
 	pthread_mutex_unlock(&ep->lock);
-	below = ual_ia_call(ia, KAL_ACCEPT, req, sizeof(*req), &rep, sizeof(rep));
+	below = session_call(&ia->session, KAL_ACCEPT, req, sizeof(*req), &rep, sizeof(rep));
 	if (below != RI_SUCCESS) {
 		ual_cm_undo(ep);
 		return ual_status(UAL_CALL_ACCEPT, below);
@@ -264,7 +264,7 @@ accept_taken(struct ual_ep *ep, const struct ual_request *request, const struct 
 		return status;
 	if (arrival && pdata->length > 0)
 		return IT_ERR_PDATA_NOT_SUPPORTED;
-	status = ual_cm_check_pdata(ia, pdata, ia->attr.accept_pdata);
+	status = ual_cm_check_pdata(ia, pdata, ia->session.attr.accept_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	put_pdata(&req, pdata);
@@ -319,7 +319,7 @@ reject_taken(const struct ual_request *request, const struct ual_pdata *pdata)
 	struct ual_ia *ia = request->ia;
 	struct kal_cm_req req = {.request = request->kal_id, .reason = KAL_REASON_CONSUMER};
 	bool arrival = request->ep != 0;
-	it_status_t status = ual_cm_check_pdata(ia, pdata, ia->attr.reject_pdata);
+	it_status_t status = ual_cm_check_pdata(ia, pdata, ia->session.attr.reject_pdata);
 
 	if (status != IT_SUCCESS)
 		return status;
@@ -357,13 +357,13 @@ handoff_taken(const struct ual_request *request, size_t spigot, const it_conn_qu
 
 	if (request->ep != 0)
 		return IT_ERR_INVALID_CN_EST_ID; /* the peer's accept belongs to its endpoint */
-	if (!ual_qual_passive(&ia->attr, qual, false, &req.service))
+	if (!ual_qual_passive(&ia->session.attr, qual, false, &req.service))
 		return IT_ERR_INVALID_CONN_QUAL;
-	if (spigot >= ia->attr.num_ports)
+	if (spigot >= ia->session.attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
 	/* The event is dispatched, under a new identifier, before the call returns. */
 	return ual_status(UAL_CALL_HANDOFF,
-			  ual_ia_call(ia, KAL_HANDOFF, &req, sizeof(req), NULL, 0));
+			  session_call(&ia->session, KAL_HANDOFF, &req, sizeof(req), NULL, 0));
 }
 
 it_status_t
@@ -412,10 +412,10 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	struct kal_cm_req req = {.qp = ep->qp_id};
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_DISCONNECT);
 	/* The configuration may allow to drop private data that no message can carry. */
-	bool drop = ia->drop_disconnect_data && pdata->length > ia->attr.disconnect_pdata;
+	bool drop = ia->drop_disconnect_data && pdata->length > ia->session.attr.disconnect_pdata;
 
 	if (status == IT_SUCCESS && !drop)
-		status = ual_cm_check_pdata(ia, pdata, ia->attr.disconnect_pdata);
+		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.disconnect_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	if (!drop)

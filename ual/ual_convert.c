@@ -36,7 +36,7 @@ convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, cons
 	*req = *head;
 	if (message != NULL)
 		memcpy(req + 1, message, head->msg_len);
-	status = kal_call(ep->object.ia->client, &msg);
+	status = kal_call(ep->object.ia->session.client, &msg);
 	free(req);
 	return ual_status(UAL_CALL_CONVERT, status);
 }
@@ -80,7 +80,7 @@ ual_cm_convert(struct ual_ep *ep, int sd, it_sc_flags_t flags, const void *msg, 
 		return IT_ERR_INVALID_EP_TYPE;
 	if (ual_dead(ia))
 		return IT_ERR_IA_CATASTROPHE;
-	if (!ia->attr.socket_conversion)
+	if (!ia->session.attr.socket_conversion)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (((unsigned int)flags & ~(unsigned int)IT_SC_NO_REQ_REP) != 0)
 		return IT_ERR_INVALID_FLAGS;

@@ -60,7 +60,7 @@ static bool
 adapter_dead(const struct ual_ia *ia)
 {
 	/* Relaxed: a post at the instant of the failure may see either. */
-	return atomic_load_explicit(&ia->dead, memory_order_relaxed);
+	return atomic_load_explicit(&ia->session.dead, memory_order_relaxed);
 }
 
 /* May requests of a connected endpoint be posted? Never if it is one for datagrams. */
@@ -145,7 +145,7 @@ flags_allowed(const struct ual_ep *ep, const struct ual_dto *dto)
 
 	/* One sink can be unlinked at the end of a Read, where the adapter does such things. */
 	if (dto->op == UAL_DTO_READ &&
-	    (dto->num_segments != 1 || !ep->object.ia->attr.read_local_extensions))
+	    (dto->num_segments != 1 || !ep->object.ia->session.attr.read_local_extensions))
 		flags &= ~(unsigned int)IT_UNLINK_LOCAL_SINK;
 	return flags;
 }
@@ -268,7 +268,7 @@ ual_dto_is_datagram(const struct ual_ep *ep)
 bool
 ual_dto_offers(const struct ual_ep *ep, enum ual_dto_extra extra)
 {
-	const struct ri_rnic_attr *attr = &ep->object.ia->attr;
+	const struct ri_rnic_attr *attr = &ep->object.ia->session.attr;
 
 	switch (extra) {
 	case UAL_DTO_X_UNLINK:
@@ -391,7 +391,7 @@ ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags, unsigned in
 {
 	if (adapter_dead(ep->object.ia))
 		return IT_ERR_IA_CATASTROPHE;
-	if (!ep->object.ia->attr.local_fence)
+	if (!ep->object.ia->session.attr.local_fence)
 		allowed &= ~(unsigned int)IT_UNLINK_FENCE_FLAG;
 	if (((unsigned int)flags & ~allowed) != 0)
 		return IT_ERR_INVALID_DTO_FLAGS;
@@ -488,7 +488,7 @@ let_connection_stand(const struct ri_wc *wc, struct ual_ia *ia)
 	const struct ual_ep *ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
 
 	if (ep != NULL && atomic_load(&ep->state) < UAL_EPS_CONNECTED)
-		ual_async_settle(ia);
+		session_settle(&ia->session);
 }
 
 /* The sender of a datagram, and the path back. */
@@ -506,7 +506,7 @@ source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_eve
 	event->ud_ep_id = good ? wc->src_qpn : 0;
 	if (good)
 		memcpy(sender.octets, wc->src_addr, sizeof(sender.octets));
-	ual_addr_to_path(&ia->attr, ep != NULL ? ep->path.spigot_id : 0, &any, &sender,
+	ual_addr_to_path(&ia->session.attr, ep != NULL ? ep->path.spigot_id : 0, &any, &sender,
 			 &event->src_path);
 }
 

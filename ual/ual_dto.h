@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "it_api.h"
+#include "session_section.h"
 #include "ual_object.h"
-#include "ual_section.h"
 
 struct ri_wr;
 struct ual_ep;
@@ -22,7 +22,7 @@ struct ual_rmr;
 struct ual_srq;
 
 /*
- * Handles to objects within a UAL_SECTION: NULL if the handle is none of that type.
+ * Handles to objects within a SESSION_SECTION: NULL if the handle is none of that type.
  */
 
 static inline struct ual_evd *

@@ -26,7 +26,7 @@ ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr, uint32_t mask
 {
 	struct kal_qp_modify_req req = {.id = ep->qp_id, .mask = mask, .attr = *attr};
 
-	return ual_ia_call(ep->object.ia, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
+	return session_call(&ep->object.ia->session, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
 }
 
 void
@@ -53,9 +53,9 @@ static enum ri_status
 qp_end(struct ual_ep *ep)
 {
 	if (ep->qp != NULL)
-		ep->object.ia->user->qp_close(ep->qp);
+		ep->object.ia->session.user->qp_close(ep->qp);
 	ep->qp = NULL;
-	return ual_ia_call_id(ep->object.ia, KAL_QP_DESTROY, ep->qp_id);
+	return session_call_id(&ep->object.ia->session, KAL_QP_DESTROY, ep->qp_id);
 }
 
 static void
@@ -72,7 +72,7 @@ ep_destroy(struct ual_object *object)
 		ual_rmr_renewal_end(renewal, true);
 		(void)!qp_end(ep);
 	}
-	ual_async_settle(object->ia);
+	session_settle(&object->ia->session);
 	ual_ep_end(ep);
 }
 
@@ -116,7 +116,7 @@ srq_use(struct ual_ep *ep, const struct ual_ep_wanted *wanted)
 
 	if ((wanted->flags & IT_EP_SRQ) == 0)
 		return IT_SUCCESS;
-	if (!ia->attr.srq)
+	if (!ia->session.attr.srq)
 		return IT_ERR_SRQ_NOT_SUPPORTED;
 	ep->srq = (struct ual_srq *)ual_object_use(wanted->attr->srv.rc.srq, UAL_SRQ, ia);
 	if (ep->srq == NULL)
@@ -134,7 +134,8 @@ ual_ep_take_granted(struct ual_ep *ep, const struct ri_qp_init *init)
 	ep->attr.max_send_segments = ual_ep_segments(init->max_send_sge);
 	ep->attr.max_recv_segments = ual_ep_segments(init->max_recv_sge);
 	if (ep->attr.max_dto_payload_size == 0)
-		ep->attr.max_dto_payload_size = ual_ep_payload_limit(&ep->object.ia->attr, ep->ud);
+		ep->attr.max_dto_payload_size =
+			ual_ep_payload_limit(&ep->object.ia->session.attr, ep->ud);
 	ual_ep_limits(ep);
 	for (int i = 0; i < UAL_DTO_COUNT; i++)
 		ep->granted_sge[i] = atomic_load(&ep->max_sge[i]);
@@ -154,13 +155,14 @@ ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init, uint32_t *qpn)
 	struct kal_qp_create_rep rep;
 	enum ri_status status;
 
-	status = ual_ia_call(ia, KAL_QP_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_QP_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return status;
 	ep->qp_id = rep.id;
 	ep->qpn = rep.qpn;
-	status = ia->user->qp_open(ia->urnic, &rep.map, ep->request->cq, ep->recv->cq,
-				   ep->srq != NULL ? ep->srq->queue : NULL, &ep->qp);
+	status = ia->session.user->qp_open(ia->session.urnic, &rep.map, ep->request->cq,
+					   ep->recv->cq, ep->srq != NULL ? ep->srq->queue : NULL,
+					   &ep->qp);
 	if (status != RI_SUCCESS) {
 		ep->qp = NULL;
 		(void)!qp_end(ep);
@@ -225,9 +227,9 @@ ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted)
 	ep->flags = wanted->flags;
 	ep->attr = *wanted->attr;
 	ep->privileged = wanted->attr->priv_ops_enable;
-	ep->serialise = !ia->attr.thread_safe_queues;
-	ep->post_sq = ia->fast->post_sq;
-	ep->post_rq = ia->fast->post_rq;
+	ep->serialise = !ia->session.attr.thread_safe_queues;
+	ep->post_sq = ia->session.fast->post_sq;
+	ep->post_rq = ia->session.fast->post_rq;
 	return ep;
 }
 
@@ -397,7 +399,7 @@ reset_controlled(struct ual_ep *ep)
 
 	if (status != IT_SUCCESS || atomic_load(&ep->state) == UAL_EPS_UNCONNECTED)
 		return status;
-	if (!ep->object.ia->attr.qp_reusable) {
+	if (!ep->object.ia->session.attr.qp_reusable) {
 		ual_log_no_reset(ep);
 		return IT_ERR_CANNOT_RESET;
 	}

@@ -102,7 +102,7 @@ ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *rc)
 	access |= rc->rdma_read_enable ? RI_ACCESS_REMOTE_READ : 0;
 	access |= rc->rdma_write_enable ? RI_ACCESS_REMOTE_WRITE : 0;
 	access |= rc->atomics_enable ? RI_ACCESS_REMOTE_ATOMIC : 0;
-	access |= ia->attr.mw_narrow || ia->attr.mw_wide ? RI_ACCESS_BIND : 0;
+	access |= ia->session.attr.mw_narrow || ia->session.attr.mw_wide ? RI_ACCESS_BIND : 0;
 	return access;
 }
 
@@ -114,14 +114,14 @@ ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 
 	if (((unsigned int)flags & ~(unsigned int)(IT_EP_REUSEADDR | IT_EP_SRQ)) != 0)
 		return IT_ERR_INVALID_FLAGS;
-	if (attr->srv.rc.atomics_enable && !ia->attr.atomics)
+	if (attr->srv.rc.atomics_enable && !ia->session.attr.atomics)
 		return IT_ERR_INVALID_EP_ATTR;
-	status = check_limits(&ia->attr, false, attr,
+	status = check_limits(&ia->session.attr, false, attr,
 			      (flags & IT_EP_SRQ) != 0 ? ~(unsigned int)IT_EP_PARAM_MAX_RECV_DTO
 						       : ~0u);
 	if (status != IT_SUCCESS)
 		return status;
-	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
+	if (attr->priv_ops_enable && !(ia->privileged && ia->session.attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	return IT_SUCCESS;
 }
@@ -129,13 +129,13 @@ ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 it_status_t
 ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr)
 {
-	it_status_t status = check_limits(&ia->attr, true, attr, ~0u);
+	it_status_t status = check_limits(&ia->session.attr, true, attr, ~0u);
 
 	if (status != IT_SUCCESS)
 		return status;
 	if (!ual_ep_key_allowed(ia, attr->srv.ud.ep_info.ud_ep_key))
 		return IT_ERR_INVALID_EP_KEY;
-	if (attr->priv_ops_enable && !(ia->privileged && ia->attr.privileged_ops))
+	if (attr->priv_ops_enable && !(ia->privileged && ia->session.attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
 	return IT_SUCCESS;
 }
@@ -149,7 +149,7 @@ ual_ep_hard_limit(const it_rc_only_attributes_t *rc)
 it_status_t
 ual_ep_watermarks_check(const struct ual_ep *ep, const it_rc_only_attributes_t *rc)
 {
-	const struct ri_rnic_attr *can = &ep->object.ia->attr;
+	const struct ri_rnic_attr *can = &ep->object.ia->session.attr;
 	bool soft = rc->soft_hi_watermark != 0;
 	bool hard = rc->hard_hi_watermark != IT_HARD_HI_WATERMARK_DISABLE;
 	size_t size;
@@ -253,7 +253,7 @@ segments_granted(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsign
 static it_status_t
 check_ability(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
 {
-	const struct ri_rnic_attr *can = &ep->object.ia->attr;
+	const struct ri_rnic_attr *can = &ep->object.ia->session.attr;
 
 	if ((mask & IT_EP_PARAM_SOFT_HI_WATERMARK) != 0 &&
 	    (!can->rq_soft_limit || (ep->flags & IT_EP_SRQ) == 0))
@@ -308,7 +308,7 @@ attr_merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int
 		new.max_dto_payload_size =
 			attr->max_dto_payload_size != 0
 				? attr->max_dto_payload_size
-				: ual_ep_payload_limit(&ep->object.ia->attr, ep->ud);
+				: ual_ep_payload_limit(&ep->object.ia->session.attr, ep->ud);
 	if ((mask & IT_EP_PARAM_EP_KEY) != 0)
 		new.srv.ud.ep_info.ud_ep_key = attr->srv.ud.ep_info.ud_ep_key;
 	if ((mask & IT_EP_PARAM_MAX_REQ_DTO) != 0)
@@ -331,9 +331,9 @@ qp_resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
 	struct kal_qp_resize_rep rep;
 	enum ri_status below;
 
-	below = ual_ia_call(ia, KAL_QP_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
+	below = session_call(&ia->session, KAL_QP_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
 	if (below == RI_SUCCESS)
-		below = ia->user->qp_remap(ep->qp, &rep.attr, &rep.map);
+		below = ia->session.user->qp_remap(ep->qp, &rep.attr, &rep.map);
 	if (below == RI_ERR_BUSY)
 		return (mask & IT_EP_PARAM_MAX_REQ_DTO) != 0 ? IT_ERR_INVALID_EP_ATTR
 							     : IT_ERR_INVALID_RECV_DTO;
@@ -419,9 +419,9 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 	if (status == IT_SUCCESS)
 		status = check_ability(ep, attr, mask);
 	if (status == IT_SUCCESS)
-		status = check_limits(&ep->object.ia->attr, ep->ud, attr, mask);
+		status = check_limits(&ep->object.ia->session.attr, ep->ud, attr, mask);
 	if (status == IT_SUCCESS && !segments_granted(ep, attr, mask) &&
-	    !ep->object.ia->attr.wq_resizable)
+	    !ep->object.ia->session.attr.wq_resizable)
 		status = IT_ERR_OP_NOT_SUPPORTED;
 	if (status != IT_SUCCESS)
 		return status;

@@ -6,7 +6,7 @@
  *
  * An event of the kAL moves the endpoint under its event lock, and the event that the move owes is posted to the
  * connect EVD under the same lock, so events come in the order of moves. Dispatch calls these functions, on any thread
- * (ual_ia.h). Connection requests, and replies of datagram services, are passed on to their own files.
+ * (session.h). Connection requests, and replies of datagram services, are passed on to their own files.
  *
  * R-05 needs nothing here: the layers below complete all requests before they report an end, and the dispatch that makes
  * an endpoint CONNECTED runs before its first receive completes.
@@ -57,7 +57,8 @@ static void
 learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
 {
 	if (ep->path_comes)
-		ual_addr_to_path(&ep->object.ia->attr, cm->port, &cm->local, &cm->peer, &ep->path);
+		ual_addr_to_path(&ep->object.ia->session.attr, cm->port, &cm->local, &cm->peer,
+				 &ep->path);
 	ep->path_comes = false;
 }
 

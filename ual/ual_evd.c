@@ -21,7 +21,6 @@
 #include "ri_relax.h"
 #include "ual.h"
 #include "ual_log.h"
-#include "ual_sleep.h"
 #include "ual_status.h"
 
 #define ALL_FLAGS (UAL_EVD_OVERFLOW_FLAGS | IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)
@@ -70,7 +69,7 @@ cq_open(struct ual_evd *evd, size_t size)
 {
 	struct ual_ia *ia = evd->object.ia;
 	struct kal_cq_create_req req = {
-		.rnic = ia->rnic,
+		.rnic = ia->session.rnic,
 		.entries = (uint32_t)ual_evd_cq_generous(ia, size),
 		.ctx = ual_object_ctx(&evd->object),
 	};
@@ -79,19 +78,19 @@ cq_open(struct ual_evd *evd, size_t size)
 
 	if (size > UINT32_MAX)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	status = ual_ia_call(ia, KAL_CQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_CQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return cq_status(status);
-	status = ia->user->cq_open(ia->urnic, &rep.map, &evd->cq);
+	status = ia->session.user->cq_open(ia->session.urnic, &rep.map, &evd->cq);
 	if (status != RI_SUCCESS) {
-		(void)!ual_ia_call_id(ia, KAL_CQ_DESTROY, rep.id);
+		(void)!session_call_id(&ia->session, KAL_CQ_DESTROY, rep.id);
 		return cq_status(status);
 	}
 	evd->cq_id = rep.id;
 	evd->queue_size = rep.entries;
-	evd->poll = ia->fast->poll_cq;
-	evd->depth = ia->fast->cq_depth;
-	evd->arm = ia->fast->arm_cq;
+	evd->poll = ia->session.fast->poll_cq;
+	evd->depth = ia->session.fast->cq_depth;
+	evd->arm = ia->session.fast->arm_cq;
 	return IT_SUCCESS;
 }
 
@@ -157,10 +156,10 @@ evd_end(struct ual_evd *evd)
 	struct ual_ia *ia = evd->object.ia;
 
 	if (evd->cq != NULL) {
-		ia->user->cq_close(evd->cq);
-		(void)!ual_ia_call_id(ia, KAL_CQ_DESTROY, evd->cq_id);
+		ia->session.user->cq_close(evd->cq);
+		(void)!session_call_id(&ia->session, KAL_CQ_DESTROY, evd->cq_id);
 	}
-	ual_async_settle(ia);
+	session_settle(&ia->session);
 	ual_ring_free(&evd->ring);
 	if (evd->fd >= 0)
 		close(evd->fd);
@@ -253,7 +252,7 @@ evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 	evd->merges = (wanted->flags & IT_EVD_DEQUEUE_NOTIFICATIONS) == 0;
 	evd->enabled = true;
 	evd->fd = -1;
-	ual_spin_init(&evd->spin);
+	session_spin_init(&evd->spin);
 	atomic_store(&evd->threshold, ual_evd_is_aggregate(evd) ? 0 : wanted->threshold);
 	ual_callback_init(evd);
 	return evd;

@@ -12,8 +12,9 @@
 #ifndef UAL_EVD_H
 #define UAL_EVD_H
 
+#include "session_sleep.h"
+#include "session_spin.h"
 #include "ual_ia.h"
-#include "ual_spin.h"
 
 #define UAL_EVD_WAITERS_MAX 64 /* */
 
@@ -75,16 +76,14 @@ struct ual_evd {
 	bool enabled;
 	bool overflowed;
 	bool dying;               /* waiters leave with IT_ERR_ABORT */
-	struct ual_waiter *first; /* waiting threads, longest first */
-	struct ual_waiter *last;
-	unsigned in_line;    /* threads in the list */
-	unsigned detachers;  /* threads that wait for the end of a callback */
-	atomic_uint waiters; /* calls of wait that use the EVD; incremented under lock */
+	struct session_line line; /* waiting threads */
+	unsigned detachers;       /* threads that wait for the end of a callback */
+	atomic_uint waiters;      /* calls of wait that use the EVD; incremented under lock */
 
 	atomic_size_t threshold; /* 0: notify by notification events */
 	atomic_bool rearmed;     /* was below its threshold since it last notified */
 
-	struct ual_spin spin; /* what waits have learnt about polling */
+	struct session_spin spin; /* what waits have learnt about polling */
 
 	/* A member of an aggregate (ual_evd_aggregate.c). */
 	struct ual_evd *aevd; /* NULL: of none; written under control, the aggregate's, and lock */
@@ -147,7 +146,8 @@ void ual_evd_watch(struct ual_evd *evd);
 static inline size_t
 ual_evd_cq_generous(const struct ual_ia *ia, size_t size)
 {
-	size_t least = ia->attr.max_cqe < UAL_EVD_CQ_MIN ? ia->attr.max_cqe : UAL_EVD_CQ_MIN;
+	size_t least = ia->session.attr.max_cqe < UAL_EVD_CQ_MIN ? ia->session.attr.max_cqe
+								 : UAL_EVD_CQ_MIN;
 
 	return size > least ? size : least;
 }

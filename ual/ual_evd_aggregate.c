@@ -272,7 +272,7 @@ ual_aggregate_take(struct ual_evd *aevd, it_event_t *event)
 	if (aggregate_take_once(aevd, event))
 		return true;
 	/* As a poll of an empty completion queue does. */
-	if (ia->fast->progress == NULL || ia->fast->progress(ia->urnic, 1) == 0)
+	if (session_progress(&ia->session, 1) == 0)
 		return pending_first(aevd) != NULL && aggregate_take_once(aevd, event);
 	return aggregate_take_once(aevd, event);
 }

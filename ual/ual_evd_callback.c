@@ -74,7 +74,7 @@ ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *a
 void
 ual_callback_detach(struct ual_evd *evd)
 {
-	const struct ri_host *host = evd->object.ia->host;
+	const struct ri_host *host = evd->object.ia->session.host;
 
 	pthread_mutex_lock(&evd->lock);
 	evd->callback = NULL;
@@ -90,7 +90,7 @@ ual_callback_detach(struct ual_evd *evd)
 void
 ual_callback_tell(struct ual_evd *evd)
 {
-	const struct ri_host *host = evd->object.ia->host;
+	const struct ri_host *host = evd->object.ia->session.host;
 
 	host->task_run(host->self, &evd->task);
 }

@@ -61,7 +61,8 @@ ual_evd_dequeue(struct ual_evd *evd, it_event_t *event)
 	}
 	if (taken)
 		return IT_SUCCESS;
-	return atomic_load(&evd->object.ia->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
+	return atomic_load(&evd->object.ia->session.dead) ? IT_ERR_IA_CATASTROPHE
+							  : IT_ERR_QUEUE_EMPTY;
 }
 
 unsigned

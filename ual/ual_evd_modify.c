@@ -20,13 +20,13 @@ cq_resize(struct ual_evd *evd, size_t size)
 	struct kal_cq_rep rep;
 	enum ri_status status;
 
-	if (size <= evd->queue_size && !ia->attr.cq_resizable)
+	if (size <= evd->queue_size && !ia->session.attr.cq_resizable)
 		return IT_SUCCESS;
-	if (size > UINT32_MAX || !ia->attr.cq_resizable)
+	if (size > UINT32_MAX || !ia->session.attr.cq_resizable)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	status = ual_ia_call(ia, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status == RI_SUCCESS)
-		status = ia->user->cq_remap(evd->cq, &rep.map);
+		status = ia->session.user->cq_remap(evd->cq, &rep.map);
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_EVD_CREATE, status);
 	pthread_mutex_lock(&evd->lock);

@@ -28,33 +28,25 @@
  * cannot come.
  *
  * Waiters stand in a queue. Only the first may take an event, and only one; when it leaves, an evaluation wakes the
- * next. A waiter that wakes checks again: another thread may have dequeued the event.
+ * next. A waiter that wakes checks again: another thread may have dequeued the event. How a thread polls, sleeps and leads is the
+ * session's (session_wait.h, session_sleep.h).
  *
- * A wait is a cancellation point while it sleeps in the line, where it owns nothing: sleep_cancelled takes the thread out of the
+ * A wait is a cancellation point while it sleeps in the line, where it owns nothing: wait_cancelled takes the thread out of the
  * line, as if its time were up. The rest of a wait makes no call that is a cancellation point, or defers cancellation.
  */
-#include <sched.h>
 #include <stdint.h>
 #include <unistd.h>
 
 #include "ri_calls.h"
 #include "ri_owned.h"
 #include "ri_relax.h"
+#include "session_wait.h"
 #include "ual.h"
 #include "ual_evd.h"
-#include "ual_sleep.h"
 
-#define PROGRESS_BUDGET 16
+#define PROGRESS_BUDGET 16 /* messages per round of the engine */
 
-static void
-cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
+_Static_assert(IT_TIMEOUT_INFINITE == UINT64_MAX, "as of session_wait_begin");
 
 /* Events that are queued. It does not run the engine, so the caller may own a lock. */
 static size_t
@@ -102,7 +94,7 @@ void
 ual_evd_watch(struct ual_evd *evd)
 {
 	RI_ASSERT_OWNED(&evd->lock);
-	if (evd->first != NULL || evd->fd >= 0 || evd->aevd != NULL || evd->callback != NULL)
+	if (evd->line.first != NULL || evd->fd >= 0 || evd->aevd != NULL || evd->callback != NULL)
 		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
 	else
 		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_WATCHED);
@@ -161,27 +153,27 @@ show_on_fd(int fd, bool readable)
 static void
 evaluate_once(struct ual_evd *evd)
 {
-	struct ual_waiter *head = NULL;
+	struct session_waiter *head = NULL;
 	bool wanted, notified, level, edge, member, callback, dead;
 
 	pthread_mutex_lock(&evd->lock);
 	member = evd->aevd != NULL;
 	callback = evd->callback != NULL;
 	wanted = evd->enabled && !evd->dying &&
-		 (evd->first != NULL || evd->fd >= 0 || member || callback);
+		 (evd->line.first != NULL || evd->fd >= 0 || member || callback);
 	pthread_mutex_unlock(&evd->lock);
 	/* A failed adapter notifies the descriptor or callback once; waiters return anyway. */
-	dead = wanted && !member && atomic_load(&evd->object.ia->dead);
+	dead = wanted && !member && atomic_load(&evd->object.ia->session.dead);
 	notified = wanted && level_now(evd);
 	level = notified || dead;
 	edge = level && ((atomic_exchange(&evd->rearmed, false) && !dead) || !evd->level);
 	if (notified) {
 		pthread_mutex_lock(&evd->lock);
-		head = evd->first;
+		head = evd->line.first;
 		pthread_mutex_unlock(&evd->lock);
 	}
 	if (head != NULL)
-		ual_sleep_wake(evd->object.ia, head);
+		session_sleep_wake(head);
 	if (level != evd->level && evd->fd >= 0)
 		show_on_fd(evd->fd, level);
 	evd->level = level;
@@ -229,16 +221,7 @@ void
 ual_evd_wake_waiters(struct ual_evd *evd)
 {
 	RI_ASSERT_OWNED(&evd->lock);
-	for (struct ual_waiter *s = evd->first; s != NULL; s = s->evd_next)
-		ual_sleep_wake(evd->object.ia, s);
-}
-
-/* Run the engine of the adapter, as a poll of an empty queue does. */
-static void
-make_progress(struct ual_ia *ia)
-{
-	if (ia->fast->progress != NULL)
-		(void)ia->fast->progress(ia->urnic, PROGRESS_BUDGET);
+	session_line_wake_all(&evd->line);
 }
 
 /* Take one event if the EVD is in the notified state. */
@@ -251,67 +234,25 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 	if (threshold == 1 || (evd->cq == NULL && threshold == 0) || ual_evd_is_aggregate(evd))
 		return ual_evd_take(evd, event);
 	if (evd->cq != NULL && evd->depth(evd->cq) < (threshold > 0 ? threshold : 1)) {
-		make_progress(evd->object.ia);
+		(void)session_progress(&evd->object.ia->session, PROGRESS_BUDGET);
 		if (evd->depth(evd->cq) == 0)
 			return false;
 	}
 	return level_now(evd) && ual_evd_take(evd, event);
 }
 
-/* Poll for a short while, because a sleep and a wake take longer than most answers. */
+/* What a wait looks for. */
+struct sought {
+	struct ual_evd *evd;
+	it_event_t *event;
+};
+
 static bool
-poll_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
+take_sought(void *arg)
 {
-	struct ual_ia *ia = evd->object.ia;
-	uint64_t now = ia->host->now(ia->host->self);
-	uint64_t end = now + ia->spin_ns < deadline ? now + ia->spin_ns : deadline;
+	const struct sought *sought = (const struct sought *)arg;
 
-	while (now < end && !atomic_load(&ia->dead) && !atomic_load(&ia->closing)) {
-		if (ia->fast->spin_futile != NULL && ia->fast->spin_futile(ia->urnic))
-			return false;
-		if (take_notified(evd, event))
-			return true;
-		cpu_relax();
-		now = ia->host->now(ia->host->self);
-	}
-	return false;
-}
-
-/* Give the processor away once. *slow: for longer than polling would have taken. */
-static bool
-yield_for_event(struct ual_evd *evd, it_event_t *event, bool *slow)
-{
-	struct ual_ia *ia = evd->object.ia;
-	uint64_t begin = ia->host->now(ia->host->self);
-
-	sched_yield();
-	*slow = ia->host->now(ia->host->self) - begin > ia->spin_ns;
-	return take_notified(evd, event);
-}
-
-/* What goes before a sleep, as the waits before have taught (ual_spin.h). */
-static bool
-wait_spin(struct ual_evd *evd, enum ual_spin_way way, uint64_t deadline, it_event_t *event)
-{
-	bool slow = false;
-	bool taken;
-
-	switch (way) {
-	case UAL_SPIN_POLL:
-		taken = poll_for_event(evd, deadline, event);
-		break;
-	case UAL_SPIN_YIELD:
-		taken = yield_for_event(evd, event, &slow);
-		break;
-	case UAL_SPIN_NOT:
-	default:
-		return false;
-	}
-	if (taken && !slow)
-		ual_spin_paid(&evd->spin, way);
-	else if (taken)
-		ual_spin_in_vain(&evd->spin, way, true);
-	return taken;
+	return take_notified(sought->evd, sought->event);
 }
 
 /* Why a thread may not wait here now; IT_SUCCESS if it may. Under ual_evd::lock. */
@@ -329,23 +270,16 @@ wait_refusal(const struct ual_evd *evd)
 }
 
 static it_status_t
-line_join(struct ual_evd *evd, struct ual_waiter *waiter)
+line_join(struct ual_evd *evd, struct session_waiter *waiter)
 {
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
 	status = wait_refusal(evd);
-	if (status == IT_SUCCESS && evd->in_line == UAL_EVD_WAITERS_MAX)
+	if (status == IT_SUCCESS && evd->line.count == UAL_EVD_WAITERS_MAX)
 		status = IT_ERR_WAITER_LIMIT;
 	if (status == IT_SUCCESS) {
-		evd->in_line++;
-		waiter->evd_next = NULL;
-		waiter->evd_prev = evd->last;
-		if (evd->last != NULL)
-			evd->last->evd_next = waiter;
-		else
-			evd->first = waiter;
-		evd->last = waiter;
+		session_line_join(&evd->line, waiter);
 		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
 	}
 	pthread_mutex_unlock(&evd->lock);
@@ -353,20 +287,12 @@ line_join(struct ual_evd *evd, struct ual_waiter *waiter)
 }
 
 static void
-line_leave(struct ual_evd *evd, struct ual_waiter *waiter)
+line_leave(struct ual_evd *evd, struct session_waiter *waiter)
 {
 	bool watched;
 
 	pthread_mutex_lock(&evd->lock);
-	if (waiter->evd_prev != NULL)
-		waiter->evd_prev->evd_next = waiter->evd_next;
-	else
-		evd->first = waiter->evd_next;
-	if (waiter->evd_next != NULL)
-		waiter->evd_next->evd_prev = waiter->evd_prev;
-	else
-		evd->last = waiter->evd_prev;
-	evd->in_line--;
+	session_line_leave(&evd->line, waiter);
 	ual_evd_watch(evd);
 	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
 	pthread_mutex_unlock(&evd->lock);
@@ -376,13 +302,13 @@ line_leave(struct ual_evd *evd, struct ual_waiter *waiter)
 
 /* May the waiter stay, and is it the first? */
 static it_status_t
-line_look(struct ual_evd *evd, const struct ual_waiter *waiter, bool *turn)
+line_look(struct ual_evd *evd, const struct session_waiter *waiter, bool *turn)
 {
 	it_status_t status;
 
 	pthread_mutex_lock(&evd->lock);
 	status = wait_refusal(evd);
-	*turn = evd->first == waiter;
+	*turn = evd->line.first == waiter;
 	pthread_mutex_unlock(&evd->lock);
 	return status;
 }
@@ -397,107 +323,69 @@ sleep_status(const struct ual_ia *ia, enum ri_status slept)
 		return IT_ERR_TIMEOUT_EXPIRED;
 	if (slept == RI_ERR_INTERRUPTED)
 		return IT_ERR_INTERRUPT;
-	return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_IA_CATASTROPHE;
+	return atomic_load(&ia->session.closing) ? IT_ERR_ABORT : IT_ERR_IA_CATASTROPHE;
 }
 
 static it_status_t
-wait_in_line(struct ual_evd *evd, struct ual_waiter *waiter, uint64_t deadline, it_event_t *event)
+wait_in_line(struct ual_evd *evd, struct session_waiter *waiter, uint64_t deadline,
+	     it_event_t *event)
 {
-	struct ual_ia *ia = evd->object.ia;
 	it_status_t status;
 	enum ri_status slept;
 	bool turn;
 
 	for (;;) {
 		ual_evd_evaluate(evd);
-		slept = ual_sleep(ia, waiter, deadline);
+		slept = session_sleep(waiter, deadline);
 		status = line_look(evd, waiter, &turn);
 		if (status != IT_SUCCESS)
 			return status;
 		if (turn && take_notified(evd, event))
 			return IT_SUCCESS;
-		status = sleep_status(ia, slept);
+		status = sleep_status(evd->object.ia, slept);
 		if (status != IT_SUCCESS)
 			return status;
 	}
 }
 
 #ifdef __EXCEPTIONS
-#error "-fexceptions: the cleanups of the entry points would undo a second time what sleep_cancelled undoes"
+#error "-fexceptions: the cleanups of the entry points would undo a second time what wait_cancelled undoes"
 #endif
-
-struct sleeper {
-	struct ual_evd *evd;
-	struct ual_waiter *waiter;
-};
 
 /* The thread was cancelled in its sleep: undo what ual_evd_wait and its caller have begun. */
 static void
-sleep_cancelled(void *arg)
+wait_cancelled(void *arg, struct session_waiter *waiter)
 {
-	const struct sleeper *sleeper = (const struct sleeper *)arg;
-	struct ual_evd *evd = sleeper->evd;
+	struct ual_evd *evd = (struct ual_evd *)arg;
 
-	ual_sleep_cancelled(evd->object.ia, sleeper->waiter);
-	line_leave(evd, sleeper->waiter);
-	ual_sleep_leave(evd->object.ia, sleeper->waiter);
+	line_leave(evd, waiter);
 	atomic_fetch_sub(&evd->waiters, 1);
 	ual_object_leave(&evd->object);
 }
 
-/* As wait_in_line, which the thread may not survive. */
-static it_status_t
-wait_cancellably(struct ual_evd *evd, struct ual_waiter *waiter, uint64_t deadline,
-		 it_event_t *event)
+/* May the event come out of the adapter's engine? */
+static bool
+is_driven(const struct ual_evd *evd)
 {
-	struct sleeper sleeper = {evd, waiter};
-	it_status_t status;
-
-	pthread_cleanup_push(sleep_cancelled, &sleeper);
-	status = wait_in_line(evd, waiter, deadline, event);
-	pthread_cleanup_pop(0);
-	return status;
+	return evd->cq != NULL || ual_evd_is_aggregate(evd);
 }
 
 static it_status_t
 sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 {
-	UAL_DEFER;
-	struct ual_ia *ia = evd->object.ia;
-	struct ual_waiter *waiter =
-		ual_sleep_enter(ia, evd->cq != NULL || ual_evd_is_aggregate(evd), ual_deferred);
+	struct session *session = &evd->object.ia->session;
+	struct session_waiter *waiter =
+		session_sleep_enter(session, is_driven(evd), wait_cancelled, evd);
 	it_status_t status;
 
 	if (waiter == NULL)
-		return atomic_load(&ia->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
+		return atomic_load(&session->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
 	status = line_join(evd, waiter);
 	if (status == IT_SUCCESS) {
-		status = wait_cancellably(evd, waiter, deadline, event);
+		status = wait_in_line(evd, waiter, deadline, event);
 		line_leave(evd, waiter);
 	}
-	ual_sleep_leave(ia, waiter);
-	return status;
-}
-
-/* May a wait poll before it sleeps, and learn from what comes of that? */
-static bool
-may_spin(const struct ual_evd *evd, bool alone, uint64_t timeout)
-{
-	return alone && timeout > 0 && evd->object.ia->spin_ns > 0 &&
-	       (evd->cq != NULL || ual_evd_is_aggregate(evd));
-}
-
-/* After a wait has begun in this way and found nothing. */
-static it_status_t
-sleep_and_learn(struct ual_evd *evd, enum ual_spin_way way, uint64_t deadline, it_event_t *event)
-{
-	const struct ual_ia *ia = evd->object.ia;
-	uint64_t begin = ia->host->now(ia->host->self);
-	it_status_t status = sleep_for_event(evd, deadline, event);
-
-	if (status == IT_SUCCESS)
-		ual_spin_in_vain(&evd->spin, way,
-				 ia->host->now(ia->host->self) - begin <= ia->spin_ns);
+	session_sleep_leave(waiter);
 	return status;
 }
 
@@ -509,7 +397,7 @@ wait_enter(struct ual_evd *evd, bool *alone)
 
 	pthread_mutex_lock(&evd->lock);
 	status = wait_refusal(evd);
-	*alone = evd->first == NULL;
+	*alone = evd->line.first == NULL;
 	if (status == IT_SUCCESS)
 		atomic_fetch_add(&evd->waiters, 1);
 	pthread_mutex_unlock(&evd->lock);
@@ -518,47 +406,35 @@ wait_enter(struct ual_evd *evd, bool *alone)
 
 /* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
 static it_status_t
-wait_awake(struct ual_evd *evd, bool alone, enum ual_spin_way way, uint64_t deadline,
-	   it_event_t *event)
+wait_awake(struct ual_evd *evd, bool alone, struct session_wait *wait, it_event_t *event)
 {
-	if (alone && (take_notified(evd, event) || wait_spin(evd, way, deadline, event)))
+	struct sought sought = {evd, event};
+
+	if (alone && (take_notified(evd, event) || session_wait_awake(wait, take_sought, &sought)))
 		return IT_SUCCESS;
-	return atomic_load(&evd->object.ia->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
-}
-
-/* The deadline of a wait that begins now, on the host's clock. */
-static uint64_t
-wait_deadline(const struct ual_ia *ia, uint64_t timeout)
-{
-	uint64_t now;
-
-	if (timeout == IT_TIMEOUT_INFINITE)
-		return RI_NEVER;
-	now = ia->host->now(ia->host->self);
-	if (timeout > (RI_NEVER - 1 - now) / 1000)
-		return RI_NEVER;
-	return now + timeout * 1000;
+	return atomic_load(&wait->session->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
 }
 
 it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
-	uint64_t deadline = wait_deadline(evd->object.ia, timeout);
-	enum ual_spin_way way;
+	struct session_wait wait;
 	it_status_t status;
-	bool alone, spins;
+	bool alone;
 
 	status = wait_enter(evd, &alone);
 	if (status != IT_SUCCESS)
 		return status;
-	spins = may_spin(evd, alone, timeout);
-	way = spins ? ual_spin_way(&evd->spin) : UAL_SPIN_NOT;
-	status = wait_awake(evd, alone, way, deadline, event);
-	if (status == IT_ERR_QUEUE_EMPTY && timeout == 0)
+	session_wait_begin(&wait, &evd->object.ia->session,
+			   alone && is_driven(evd) ? &evd->spin : NULL, timeout);
+	status = wait_awake(evd, alone, &wait, event);
+	if (status == IT_ERR_QUEUE_EMPTY && timeout == 0) {
 		status = IT_ERR_TIMEOUT_EXPIRED;
-	else if (status == IT_ERR_QUEUE_EMPTY)
-		status = spins ? sleep_and_learn(evd, way, deadline, event)
-			       : sleep_for_event(evd, deadline, event);
+	} else if (status == IT_ERR_QUEUE_EMPTY) {
+		status = sleep_for_event(evd, wait.deadline, event);
+		if (status == IT_SUCCESS)
+			session_wait_slept(&wait);
+	}
 	if (status == IT_SUCCESS || status == IT_ERR_TIMEOUT_EXPIRED) {
 		if (atomic_load(&evd->attention) != 0)
 			ual_evd_taken(evd);

@@ -105,9 +105,9 @@ ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total)
 static enum ri_status
 port_query(struct ual_ia *ia, uint32_t port, struct ri_port_attr *attr)
 {
-	struct kal_port_query_req req = {.rnic = ia->rnic, .port = port};
+	struct kal_port_query_req req = {.rnic = ia->session.rnic, .port = port};
 
-	return ual_ia_call(ia, KAL_PORT_QUERY, &req, sizeof(req), attr, sizeof(*attr));
+	return session_call(&ia->session, KAL_PORT_QUERY, &req, sizeof(req), attr, sizeof(*attr));
 }
 
 static it_status_t
@@ -121,12 +121,12 @@ spigot_fill(struct ual_ia *ia, uint32_t port, it_spigot_info_t *out)
 		return ual_status(UAL_CALL_OTHER, status);
 	addrs = attr.num_addrs < RI_PORT_ADDR_MAX ? attr.num_addrs : RI_PORT_ADDR_MAX;
 	out->spigot_id = port;
-	out->max_rc_send_len = min_size(attr.max_message, ia->attr.max_message_size);
+	out->max_rc_send_len = min_size(attr.max_message, ia->session.attr.max_message_size);
 	out->max_rc_rdma_len = out->max_rc_send_len;
-	out->max_ud_send_len = ia->attr.ud ? ia->attr.max_ud_message : 0;
+	out->max_ud_send_len = ia->session.attr.ud ? ia->session.attr.max_ud_message : 0;
 	out->spigot_online = attr.online ? IT_TRUE : IT_FALSE;
-	out->active_side_conn_qual = ual_qual_types(&ia->attr);
-	out->passive_side_conn_qual = ual_qual_types(&ia->attr);
+	out->active_side_conn_qual = ual_qual_types(&ia->session.attr);
+	out->passive_side_conn_qual = ual_qual_types(&ia->session.attr);
 	if (addrs == 0)
 		return IT_SUCCESS;
 	out->net_addr = (it_net_addr_t *)calloc(addrs, sizeof(*out->net_addr));
@@ -144,11 +144,12 @@ spigots_fill(struct ual_ia *ia, it_ia_info_t *info)
 	it_status_t status = IT_SUCCESS;
 
 	info->spigot_info = (it_spigot_info_t *)calloc(
-		ia->attr.num_ports > 0 ? ia->attr.num_ports : 1, sizeof(*info->spigot_info));
+		ia->session.attr.num_ports > 0 ? ia->session.attr.num_ports : 1,
+		sizeof(*info->spigot_info));
 	if (info->spigot_info == NULL)
 		return IT_ERR_RESOURCES;
-	info->num_spigots = ia->attr.num_ports;
-	for (uint32_t i = 0; i < ia->attr.num_ports && status == IT_SUCCESS; i++)
+	info->num_spigots = ia->session.attr.num_ports;
+	for (uint32_t i = 0; i < ia->session.attr.num_ports && status == IT_SUCCESS; i++)
 		status = spigot_fill(ia, i, &info->spigot_info[i]);
 	return status;
 }
@@ -245,7 +246,7 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 
 	if (info == NULL)
 		return IT_ERR_RESOURCES;
-	info->ia_name = strndup(ia->attr.name, sizeof(ia->attr.name));
+	info->ia_name = strndup(ia->session.attr.name, sizeof(ia->session.attr.name));
 	status = info->ia_name != NULL ? spigots_fill(ia, info) : IT_ERR_RESOURCES;
 	if (status != IT_SUCCESS) {
 		ual_ia_info_free(info);
@@ -256,10 +257,10 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 	info->sw_major_version = ITAPI_VERSION_MAJOR;
 	info->sw_minor_version = ITAPI_VERSION_MINOR;
 	info->dto_alignment_hint = ALIGNMENT_HINT;
-	info->transport_type = transport_of(ia->attr.transport);
-	vendor_fill(&ia->attr, info);
-	connections_fill(&ia->attr, info);
-	abilities_fill(&ia->attr, info);
+	info->transport_type = transport_of(ia->session.attr.transport);
+	vendor_fill(&ia->session.attr, info);
+	connections_fill(&ia->session.attr, info);
+	abilities_fill(&ia->session.attr, info);
 	if (ia->direct != NULL)
 		info->direct_lmr_handle = (it_lmr_handle_t)ual_object_handle(&ia->direct->object);
 	evds_fill(ia, info);
@@ -270,7 +271,7 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 struct ual_support
 ual_ia_support(const struct ual_ia *ia)
 {
-	const struct ri_rnic_attr *attr = &ia->attr;
+	const struct ri_rnic_attr *attr = &ia->session.attr;
 
 	return (struct ual_support){
 		.lmr_modify = attr->reregister,
@@ -313,16 +314,16 @@ it_status_t
 ual_ia_paths(struct ual_ia *ia, size_t spigot, const it_net_addr_t *peer, size_t room,
 	     size_t *total, it_path_t *paths)
 {
-	struct kal_path_query_req req = {.rnic = ia->rnic, .port = (uint32_t)spigot};
+	struct kal_path_query_req req = {.rnic = ia->session.rnic, .port = (uint32_t)spigot};
 	struct kal_path_query_rep rep;
 	enum ri_status status;
 
-	if (spigot >= ia->attr.num_ports)
+	if (spigot >= ia->session.attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
-	if (!ual_addr_of_net(&ia->attr, peer, &req.peer))
+	if (!ual_addr_of_net(&ia->session.attr, peer, &req.peer))
 		return IT_ERR_INVALID_NETADDR;
 	ual_ia_scope(ia, (uint32_t)spigot, &req.peer);
-	status = ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep));
 	*total = 0;
 	if (status == RI_ERR_NO_ROUTE)
 		return IT_SUCCESS;
@@ -330,6 +331,6 @@ ual_ia_paths(struct ual_ia *ia, size_t spigot, const it_net_addr_t *peer, size_t
 		return ual_status(UAL_CALL_OTHER, status);
 	*total = rep.count < RI_PORT_ADDR_MAX ? rep.count : RI_PORT_ADDR_MAX;
 	for (size_t i = 0; i < room && i < *total; i++)
-		ual_addr_to_path(&ia->attr, spigot, &rep.local[i], &req.peer, &paths[i]);
+		ual_addr_to_path(&ia->session.attr, spigot, &rep.local[i], &req.peer, &paths[i]);
 	return IT_SUCCESS;
 }

@@ -89,7 +89,7 @@ ual_iobl_read(const struct ual_ia *ia, const it_iobl_t *iobl, size_t room,
 	      const struct ual_region *region, struct ual_pages *pages)
 {
 	unsigned int type = (unsigned int)iobl->iobl_type;
-	unsigned int types = (unsigned int)ual_iobl_types(&ia->attr);
+	unsigned int types = (unsigned int)ual_iobl_types(&ia->session.attr);
 	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
 	uint64_t octets;
 
@@ -127,6 +127,6 @@ ual_iobl_register(struct ual_ia *ia, const struct kal_mr_req *req, const struct 
 	flat.req.has_lengths = pages->size == 0;
 	memcpy(flat.lists, pages->addrs, addrs);
 	memcpy(flat.lists + addrs, pages->lengths, lengths);
-	return ual_ia_call(ia, KAL_MR_REG, &flat, sizeof(flat.req) + addrs + lengths, rep,
-			   sizeof(*rep));
+	return session_call(&ia->session, KAL_MR_REG, &flat, sizeof(flat.req) + addrs + lengths,
+			    rep, sizeof(*rep));
 }

@@ -36,9 +36,11 @@ refuse_one(struct ual_ia *ia, uint32_t kal_id, bool service)
 
 	/* It may have ended meanwhile, which is no error. */
 	if (service)
-		(void)!ual_ia_call(ia, KAL_RESOLVE_ANSWER, &answer, sizeof(answer), NULL, 0);
+		(void)!session_call(&ia->session, KAL_RESOLVE_ANSWER, &answer, sizeof(answer), NULL,
+				    0);
 	else
-		(void)!ual_ia_call(ia, KAL_REJECT, &connection, sizeof(connection), NULL, 0);
+		(void)!session_call(&ia->session, KAL_REJECT, &connection, sizeof(connection), NULL,
+				    0);
 }
 
 /* Refuse the requests that found no room. */
@@ -71,7 +73,7 @@ refuse_all(void *arg)
 static void
 listen_end(struct ual_listen *listen)
 {
-	const struct ri_host *host = listen->object.ia->host;
+	const struct ri_host *host = listen->object.ia->session.host;
 
 	host->task_stop(host->self, &listen->refuse);
 	refuse_all(listen);
@@ -86,8 +88,8 @@ listen_destroy(struct ual_object *object)
 	struct ual_listen *listen = (struct ual_listen *)object;
 
 	/* If this fails, closing the client destroys the listener. */
-	(void)!ual_ia_call_id(object->ia, KAL_LISTEN_DESTROY, listen->kal_id);
-	ual_async_settle(object->ia);
+	(void)!session_call_id(&object->ia->session, KAL_LISTEN_DESTROY, listen->kal_id);
+	session_settle(&object->ia->session);
 	listen_end(listen);
 }
 
@@ -114,7 +116,7 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 {
 	struct ual_ia *ia = listen->object.ia;
 	struct kal_listen_req req = {
-		.rnic = ia->rnic,
+		.rnic = ia->session.rnic,
 		.port = listen->spigot,
 		.backlog = BACKLOG,
 		.suppress_ird_ord = (flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0,
@@ -127,7 +129,7 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 
 	/* A request has its own service; the kind of its qualifier is the one that the application chose. */
 	listen->qual.type = type;
-	status = ual_ia_call(ia, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_LISTEN, status);
 	listen->kal_id = rep.id;
@@ -143,7 +145,7 @@ check_flags(const struct ual_ia *ia, it_listen_flags_t flags)
 	if (((unsigned int)flags &
 	     ~(unsigned int)(IT_LISTEN_CONN_QUAL_INPUT | IT_LISTEN_SUPPRESS_IRD_ORD)) != 0)
 		return IT_ERR_INVALID_FLAGS;
-	if ((flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0 && !ia->attr.ird_ord_suppressible)
+	if ((flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0 && !ia->session.attr.ird_ord_suppressible)
 		return IT_ERR_INVALID_FLAGS;
 	return IT_SUCCESS;
 }
@@ -157,12 +159,13 @@ ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 	struct ual_listen *listen;
 	struct ri_service service;
 
-	if (spigot >= ia->attr.num_ports)
+	if (spigot >= ia->session.attr.num_ports)
 		status = IT_ERR_INVALID_SPIGOT;
 	else if (evd != NULL)
 		status = check_flags(ia, flags);
 	if (status == IT_SUCCESS &&
-	    !ual_qual_passive(&ia->attr, qual, (flags & IT_LISTEN_CONN_QUAL_INPUT) == 0, &service))
+	    !ual_qual_passive(&ia->session.attr, qual, (flags & IT_LISTEN_CONN_QUAL_INPUT) == 0,
+			      &service))
 		status = IT_ERR_INVALID_CONN_QUAL;
 	if (status != IT_SUCCESS) {
 		if (evd != NULL)
@@ -178,7 +181,7 @@ ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 	status = listen_start(listen, &service, flags, qual->type);
 	if (status != IT_SUCCESS) {
 		(void)ual_object_retract(&listen->object);
-		ual_async_settle(ia);
+		session_settle(&ia->session);
 		listen_end(listen);
 		return status;
 	}
@@ -194,11 +197,11 @@ ual_listen_free(struct ual_listen *listen)
 
 	if (!ual_object_freeze(&listen->object))
 		return IT_ERR_INVALID_LISTEN;
-	(void)!ual_ia_call_id(ia, KAL_LISTEN_DESTROY, listen->kal_id);
+	(void)!session_call_id(&ia->session, KAL_LISTEN_DESTROY, listen->kal_id);
 	/* Requests that the kAL has queued still become events, and their identifiers stay valid. */
-	ual_async_settle(ia);
+	session_settle(&ia->session);
 	(void)ual_object_retract(&listen->object);
-	ual_async_settle(ia);
+	session_settle(&ia->session);
 	listen_end(listen);
 	return IT_SUCCESS;
 }
@@ -274,7 +277,7 @@ service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
 static void
 refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 {
-	const struct ri_host *host = listen->object.ia->host;
+	const struct ri_host *host = listen->object.ia->session.host;
 	/* Take it: the application never got the identifier, but may guess it. */
 	struct ual_request *request = service ? ual_request_take_service(id) : ual_request_take(id);
 
@@ -293,7 +296,7 @@ refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
 static void
 refuse_unkept(struct ual_listen *listen, uint32_t kal_id, bool service)
 {
-	const struct ri_host *host = listen->object.ia->host;
+	const struct ri_host *host = listen->object.ia->session.host;
 
 	pthread_mutex_lock(&listen->lock);
 	if (listen->unkept_count < UAL_UNKEPT_MAX)

@@ -64,7 +64,7 @@ static const char *const kinds[UAL_TYPE_COUNT] = {
 static struct ri_log_about
 about_ep(struct ual_ep *ep, char *peer)
 {
-	const struct ri_rnic_attr *attr = &ep->object.ia->attr;
+	const struct ri_rnic_attr *attr = &ep->object.ia->session.attr;
 	struct ri_log_about about = {.layer = "ual",
 				     .adapter = attr->name,
 				     .ep = ual_object_handle(&ep->object),
@@ -87,7 +87,8 @@ static void
 log_of_object(const struct ri_host *host, enum ri_log_level level, const struct ual_ia *ia,
 	      const void *handle, const char *sentence)
 {
-	struct ri_log_about about = {.layer = "ual", .adapter = ia != NULL ? ia->attr.name : NULL};
+	struct ri_log_about about = {.layer = "ual",
+				     .adapter = ia != NULL ? ia->session.attr.name : NULL};
 	enum ual_type type = UAL_FREE;
 	char peer[RI_LOG_ADDRESS];
 
@@ -169,7 +170,7 @@ void
 ual_log_lost(const struct ual_ia *ia, const void *evd, it_event_type_t stream, size_t size)
 {
 	const struct ri_host *host = listener_log(RI_LOG_WARNING);
-	const struct ri_log_about about = {.layer = "ual", .adapter = ia->attr.name};
+	const struct ri_log_about about = {.layer = "ual", .adapter = ia->session.attr.name};
 
 	ri_log(host, RI_LOG_WARNING, &about,
 	       "EVD %p of the stream %s is full (%zu events): events are lost; make it larger", evd,
@@ -182,12 +183,10 @@ ual_log_untraced(int error)
 	static atomic_int last;
 	const struct ri_host *host = listener_log(RI_LOG_WARNING);
 	const char *reason = strerrordesc_np(error);
-	char line[LINE];
 
-	if (atomic_exchange(&last, error) == error || error == 0 || host == NULL)
+	if (atomic_exchange(&last, error) == error || error == 0)
 		return;
-	(void)snprintf(line, sizeof(line),
-		       "no trace: ITAPI_TRACE must be a folder for new files: %s",
-		       reason != NULL ? reason : "an error without a name");
-	host->log(host->self, RI_LOG_WARNING, "trace", line);
+	ri_log(host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "ual"},
+	       "no trace: ITAPI_TRACE must be a folder for new files: %s",
+	       reason != NULL ? reason : "an error without a name");
 }

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "session_section.h"
 #include "ual.h"
 #include "ual_iobl.h"
-#include "ual_section.h"
 #include "ual_status.h"
 
 #define LMR_FLAGS                                                          \
@@ -157,10 +157,10 @@ ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs)
 	access |= (privs & IT_PRIV_LOCAL_WRITE) != 0 ? RI_ACCESS_LOCAL_WRITE : 0;
 	access |= (privs & IT_PRIV_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0;
 	access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
-	if (ia->attr.atomics)
+	if (ia->session.attr.atomics)
 		access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
 	/* Windows need it; a link decides what a window opens. */
-	if (ia->attr.mw_narrow || ia->attr.mw_wide)
+	if (ia->session.attr.mw_narrow || ia->session.attr.mw_wide)
 		access |= RI_ACCESS_BIND;
 	return access;
 }
@@ -169,7 +169,7 @@ bool
 ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
 {
 	return mode == IT_ADDR_MODE_ABSOLUTE ||
-	       (mode == IT_ADDR_MODE_RELATIVE && ia->attr.zero_based);
+	       (mode == IT_ADDR_MODE_RELATIVE && ia->session.attr.zero_based);
 }
 
 /* Are an address and an offset at the same place of a page? */
@@ -185,9 +185,9 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 {
 	unsigned int flags = (unsigned int)wanted->flags;
 
-	if (wanted->iobl != NULL && (!ia->privileged || !ia->attr.privileged_ops))
+	if (wanted->iobl != NULL && (!ia->privileged || !ia->session.attr.privileged_ops))
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
-	if (wanted->dmabuf != NULL && !ia->attr.dmabuf)
+	if (wanted->dmabuf != NULL && !ia->session.attr.dmabuf)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (wanted->length > UINTPTR_MAX - (uintptr_t)wanted->addr)
 		return IT_ERR_ADDRESS;
@@ -203,7 +203,7 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 		return IT_ERR_INVALID_FLAGS;
 	if (wanted->dmabuf != NULL && !same_place(wanted->addr, wanted->dmabuf->offset))
 		return IT_ERR_INVALID_ADDRESS;
-	if (wanted->length > ia->attr.max_mr_length)
+	if (wanted->length > ia->session.attr.max_mr_length)
 		return IT_ERR_RESOURCE_LMR_LENGTH;
 	return IT_SUCCESS;
 }
@@ -211,7 +211,8 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 uint8_t
 ual_lmr_octet(const struct ual_ia *ia)
 {
-	return ia->attr.mr_key_owner == RI_KEY_CONSUMER ? ual_key_octet(ia->host) : 0;
+	return ia->session.attr.mr_key_owner == RI_KEY_CONSUMER ? ual_key_octet(ia->session.host)
+								: 0;
 }
 
 /*
@@ -223,11 +224,11 @@ room_of(const struct ual_lmr *lmr, const struct ual_pages *pages)
 {
 	const struct ual_ia *ia = lmr->object.ia;
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	size_t most = ual_iobl_most(&ia->attr);
+	size_t most = ual_iobl_most(&ia->session.attr);
 	size_t room = pages != NULL ? pages->count : lmr->length / size + 2;
 
 	if ((lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0 || !ia->privileged ||
-	    !ia->attr.fast_register)
+	    !ia->session.attr.fast_register)
 		return 0;
 	return room < most ? room : most;
 }
@@ -243,7 +244,7 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 		.length = lmr->length,
 		.access = ual_lmr_access(ia, lmr->privs),
 		.zero_based = atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_RELATIVE,
-		.key = ual_key_octet(ia->host),
+		.key = ual_key_octet(ia->session.host),
 		.shareable = (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
 		.max_pages = (uint32_t)room_of(lmr, pages),
 	};
@@ -253,12 +254,13 @@ lmr_register(struct ual_lmr *lmr, const struct ual_pages *pages)
 	if (pages != NULL)
 		status = ual_iobl_register(ia, &req, pages, &rep);
 	else
-		status = ual_ia_call(ia, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+		status = session_call(&ia->session, KAL_MR_REG, &req, sizeof(req), &rep,
+				      sizeof(rep));
 	if (status == RI_SUCCESS) {
 		lmr->mr_id = rep.id;
 		lmr->iobl_room = req.max_pages;
 		if (lmr->iobl_room > 0)
-			ual_octets_init(&lmr->octets, ia->host);
+			ual_octets_init(&lmr->octets, ia->session.host);
 		ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	}
 	return status;
@@ -274,7 +276,7 @@ dmabuf_register(struct ual_lmr *lmr, const struct ual_dmabuf *dmabuf)
 		.addr = (uintptr_t)lmr->addr,
 		.length = lmr->length,
 		.offset = dmabuf->offset,
-		.key = ual_key_octet(ia->host),
+		.key = ual_key_octet(ia->session.host),
 		.shareable = (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
 	};
 	struct kal_mr_rep rep = {0};
@@ -284,7 +286,7 @@ dmabuf_register(struct ual_lmr *lmr, const struct ual_dmabuf *dmabuf)
 			      .req_len = sizeof(req),
 			      .rep = &rep,
 			      .rep_len = sizeof(rep)};
-	enum ri_status status = kal_call(ia->client, &msg);
+	enum ri_status status = kal_call(ia->session.client, &msg);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -312,7 +314,7 @@ lmr_destroy(struct ual_object *object)
 	struct ual_lmr *lmr = (struct ual_lmr *)object;
 
 	/* If this fails, closing the client destroys the region. */
-	(void)!ual_ia_call_id(object->ia, KAL_MR_DEREG, lmr->mr_id);
+	(void)!session_call_id(&object->ia->session, KAL_MR_DEREG, lmr->mr_id);
 	lmr_end(lmr);
 }
 
@@ -353,7 +355,7 @@ list_read(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct u
 	*pages = wanted->iobl != NULL ? room : NULL;
 	if (wanted->iobl == NULL)
 		return IT_SUCCESS;
-	return ual_iobl_read(ia, wanted->iobl, ual_iobl_most(&ia->attr), &region, room);
+	return ual_iobl_read(ia, wanted->iobl, ual_iobl_most(&ia->session.attr), &region, room);
 }
 
 it_status_t
@@ -397,18 +399,18 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 	struct ual_ia *ia = pz->object.ia;
 	const struct ual_lmr_wanted wanted = {.flags = flags, .shared_id = shared_id};
 	struct kal_mr_req req = {.id = pz->pd,
-				 .key = ual_key_octet(ia->host),
+				 .key = ual_key_octet(ia->session.host),
 				 .unlinked = 1,
 				 .max_pages = (uint32_t)pieces};
 	struct kal_mr_rep rep;
 	enum ri_status status;
 	struct ual_lmr *lmr;
 
-	if (!ia->attr.fast_register)
+	if (!ia->session.attr.fast_register)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (!ia->privileged)
 		return IT_ERR_PRIV_OPS_UNAVAILABLE;
-	if (pieces == 0 || pieces > ual_iobl_most(&ia->attr))
+	if (pieces == 0 || pieces > ual_iobl_most(&ia->session.attr))
 		return IT_ERR_INVALID_IOBL;
 	if (((unsigned int)flags & ~(unsigned int)LMR_FLAGS) != 0 ||
 	    ((unsigned int)flags & IT_LMR_FLAG_SHARED) != 0)
@@ -416,7 +418,7 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 	lmr = lmr_new(pz, &wanted);
 	if (lmr == NULL)
 		return IT_ERR_RESOURCES;
-	status = ual_ia_call(ia, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS) {
 		lmr_end(lmr);
 		return ual_status(UAL_CALL_LMR_CREATE, status);
@@ -424,7 +426,7 @@ ual_lmr_create_unlinked(struct ual_pz *pz, size_t pieces, it_lmr_flag_t flags, u
 	lmr->mr_id = rep.id;
 	lmr->listed = true;
 	lmr->iobl_room = pieces;
-	ual_octets_init(&lmr->octets, ia->host);
+	ual_octets_init(&lmr->octets, ia->session.host);
 	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
 	*out = ual_object_publish(&lmr->object);
 	return IT_SUCCESS;
@@ -441,7 +443,7 @@ ual_lmr_free(struct ual_lmr *lmr)
 		return IT_ERR_LMR_BUSY;
 	if (!ual_object_retract(&lmr->object))
 		return IT_ERR_INVALID_LMR;
-	status = ual_ia_call_id(lmr->object.ia, KAL_MR_DEREG, lmr->mr_id);
+	status = session_call_id(&lmr->object.ia->session, KAL_MR_DEREG, lmr->mr_id);
 	if (status == RI_ERR_BUSY) {
 		ual_object_thaw(&lmr->object);
 		(void)ual_object_publish(&lmr->object);
@@ -473,8 +475,8 @@ is_linked(struct ual_lmr *lmr)
 
 	/* Other regions always have memory. */
 	if ((lmr->iobl_room > 0 || (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) != 0) &&
-	    ual_ia_call(lmr->object.ia, KAL_MR_QUERY, &req, sizeof(req), &attr, sizeof(attr)) !=
-		    RI_SUCCESS)
+	    session_call(&lmr->object.ia->session, KAL_MR_QUERY, &req, sizeof(req), &attr,
+			 sizeof(attr)) != RI_SUCCESS)
 		return IT_FALSE;
 	return attr.valid ? IT_TRUE : IT_FALSE;
 }
@@ -532,7 +534,7 @@ segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
 it_status_t
 ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 {
-	UAL_SECTION;
+	SESSION_SECTION;
 
 	for (size_t i = 0; i < count; i++) {
 		struct ual_lmr *lmr = (struct ual_lmr *)ual_object_get(segments[i].lmr, UAL_LMR);

@@ -41,14 +41,14 @@ register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wante
 		.length = wanted->length,
 		.access = ual_lmr_access(ia, wanted->privs),
 		.zero_based = wanted->addr_mode == IT_ADDR_MODE_RELATIVE,
-		.key = ual_key_octet(ia->host),
+		.key = ual_key_octet(ia->session.host),
 		.shareable = (wanted->flags & IT_LMR_FLAG_NON_SHAREABLE) == 0,
 		.max_pages = (uint32_t)lmr->iobl_room,
 	};
 	struct kal_mr_rep rep;
 	enum ri_status status;
 
-	status = ual_ia_call(ia, KAL_MR_REREG, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_MR_REREG, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_LMR_MODIFY, status);
 	ual_key_set(ia->keys, &lmr->key, &lmr->object, rep.stag);
@@ -94,7 +94,8 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 	 * A shared region cannot leave the pages of its group; one with a list, or the direct one, has no range, and that of a
 	 * dmabuf is no range of the process.
 	 */
-	if (lmr->share != NULL || lmr->listed || lmr->dmabuf || lmr->direct || !ia->attr.reregister)
+	if (lmr->share != NULL || lmr->listed || lmr->dmabuf || lmr->direct ||
+	    !ia->session.attr.reregister)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	pthread_mutex_lock(&lmr->modify);
 	wanted = wanted_after(lmr, mask, params);

@@ -34,7 +34,7 @@
 
 #include "ri_owned.h"
 #include "ri_relax.h"
-#include "ual_section.h"
+#include "session_section.h"
 
 #define CHUNK_SLOTS    (UAL_CHUNK_SIZE / UAL_SLOT_SIZE)
 #define TABLE_FULL     (UAL_CHUNK_TABLE / 4 * 3)
@@ -128,7 +128,6 @@ fork_child(void)
 	for (unsigned i = 0; i < UAL_CHUNK_TABLE; i++)
 		atomic_store(&ual_object_chunks[i], 0);
 	memset(&arena, 0, sizeof(arena));
-	ual_section_forked();
 	pthread_mutex_unlock(&arena_lock);
 }
 
@@ -244,7 +243,7 @@ ual_object_retract(struct ual_object *object)
 {
 	if (!ual_object_hide(object))
 		return false;
-	ual_section_wait();
+	session_section_wait();
 	/* The caller is one of them, unless the handle was never returned to the application. */
 	for (unsigned round = 0; ual_object_visitors(object) > 1; round++)
 		ri_relax(round);

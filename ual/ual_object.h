@@ -11,7 +11,7 @@
  *
  * The object is in its slot and begins with struct ual_object. Larger parts are allocated separately.
  *
- * A call may use an object while it is inside: either in a section (ual_section.h), or counted
+ * A call may use an object while it is inside: either in a section (session_section.h), or counted
  * in ual_object::visitors from ual_object_enter to ual_object_leave. ual_object_retract waits until no other call is
  * inside. So the resources of an object are freed only when no call can use them any more.
  */
@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "it_api.h"
-#include "ual_cancel.h"
+#include "session_cancel.h"
 
 /* Types of objects; the ten of it_handle_type_enum_t. 0 is a free slot. */
 enum ual_type {
@@ -123,8 +123,8 @@ ual_object_leave_place(void *place)
 /* UAL_ENTERED struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. For waits. */
 #define UAL_ENTERED __attribute__((cleanup(ual_object_leave_place)))
 /* The same for a control call, which also defers cancellation until then. */
-#define UAL_VISIT  \
-	UAL_DEFER; \
+#define UAL_VISIT      \
+	SESSION_DEFER; \
 	UAL_ENTERED
 
 /* Addresses of chunks, by hash, linear probing; 0 is an empty place. Only grows. */

@@ -39,7 +39,7 @@ ual_direct_make(struct ual_ia *ia)
 {
 	struct ual_lmr *lmr;
 
-	if (!ia->attr.direct_stag || !ia->privileged)
+	if (!ia->session.attr.direct_stag || !ia->privileged)
 		return true;
 	lmr = (struct ual_lmr *)ual_object_new(UAL_LMR, ia, &ia->objects);
 	if (lmr == NULL)
@@ -61,7 +61,7 @@ ual_direct_make(struct ual_ia *ia)
 static bool
 lmr_linkable(const struct ual_lmr *lmr)
 {
-	return lmr->object.ia->attr.fast_register && lmr->iobl_room > 0;
+	return lmr->object.ia->session.attr.fast_register && lmr->iobl_room > 0;
 }
 
 /* The checks of both directions, after the handles. */
@@ -192,8 +192,8 @@ has_windows(struct ual_lmr *lmr)
 	struct kal_id_req req = {.id = lmr->mr_id};
 	struct ri_mr_attr attr;
 
-	return ual_ia_call(lmr->object.ia, KAL_MR_QUERY, &req, sizeof(req), &attr, sizeof(attr)) ==
-		       RI_SUCCESS &&
+	return session_call(&lmr->object.ia->session, KAL_MR_QUERY, &req, sizeof(req), &attr,
+			    sizeof(attr)) == RI_SUCCESS &&
 	       attr.bound > 0;
 }
 
@@ -211,7 +211,7 @@ ual_lmr_unlink(struct ual_lmr *lmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 		return status;
 	if (!lmr_linkable(lmr))
 		return IT_ERR_OP_NOT_SUPPORTED;
-	if (ep->object.ia->attr.local_fence)
+	if (ep->object.ia->session.attr.local_fence)
 		allowed |= IT_UNLINK_FENCE_FLAG;
 	if (status == IT_SUCCESS)
 		status = check_flags(ep, flags, allowed);
@@ -229,13 +229,13 @@ ual_mem_map(struct ual_ia *ia, const void *addr, uint64_t aspace, size_t len, it
 	    size_t *mapped)
 {
 	struct kal_mem_map_req req = {
-		.rnic = ia->rnic, .aspace = aspace, .addr = (uintptr_t)addr, .length = len};
+		.rnic = ia->session.rnic, .aspace = aspace, .addr = (uintptr_t)addr, .length = len};
 	struct kal_mem_map_rep rep;
 	enum ri_status status;
 
-	if (ia->attr.privileged_ops && ia->privileged && len == 0)
+	if (ia->session.attr.privileged_ops && ia->privileged && len == 0)
 		return IT_ERR_INVALID_LENGTH;
-	status = ual_ia_call(ia, KAL_MEM_MAP, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_MEM_MAP, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_MEM_MAP, status);
 	*io_addr = (it_io_addr_t)(uintptr_t)rep.io_addr;
@@ -246,8 +246,9 @@ ual_mem_map(struct ual_ia *ia, const void *addr, uint64_t aspace, size_t len, it
 it_status_t
 ual_mem_unmap(struct ual_ia *ia, it_io_addr_t io_addr, size_t len)
 {
-	struct kal_mem_map_req req = {.rnic = ia->rnic, .addr = (uintptr_t)io_addr, .length = len};
+	struct kal_mem_map_req req = {
+		.rnic = ia->session.rnic, .addr = (uintptr_t)io_addr, .length = len};
 
 	return ual_status(UAL_CALL_MEM_UNMAP,
-			  ual_ia_call(ia, KAL_MEM_UNMAP, &req, sizeof(req), NULL, 0));
+			  session_call(&ia->session, KAL_MEM_UNMAP, &req, sizeof(req), NULL, 0));
 }

@@ -12,14 +12,14 @@ pz_destroy(struct ual_object *object)
 {
 	struct ual_pz *pz = (struct ual_pz *)object;
 
-	(void)!ual_ia_call_id(object->ia, KAL_PD_DESTROY, pz->pd);
+	(void)!session_call_id(&object->ia->session, KAL_PD_DESTROY, pz->pd);
 	ual_object_delete(object);
 }
 
 it_status_t
 ual_pz_create(struct ual_ia *ia, it_pz_handle_t *out)
 {
-	struct kal_id_req req = {.id = ia->rnic};
+	struct kal_id_req req = {.id = ia->session.rnic};
 	struct kal_id_rep rep;
 	struct ual_pz *pz = (struct ual_pz *)ual_object_new(UAL_PZ, ia, &ia->objects);
 	enum ri_status status;
@@ -27,7 +27,7 @@ ual_pz_create(struct ual_ia *ia, it_pz_handle_t *out)
 	if (pz == NULL)
 		return IT_ERR_RESOURCES;
 	pz->object.destroy = pz_destroy;
-	status = ual_ia_call(ia, KAL_PD_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_PD_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS) {
 		ual_object_delete(&pz->object);
 		return ual_status(UAL_CALL_OTHER, status);

@@ -36,7 +36,7 @@ rmr_destroy(struct ual_object *object)
 
 	ual_key_remove(ia->keys, &rmr->key);
 	/* If this fails, closing the client destroys the window. */
-	(void)!ual_ia_call_id(ia, KAL_MW_FREE, rmr->mw_id);
+	(void)!session_call_id(&ia->session, KAL_MW_FREE, rmr->mw_id);
 	ual_object_unref(&rmr->pz->object);
 	pthread_mutex_destroy(&rmr->lock);
 	ual_object_delete(object);
@@ -62,7 +62,8 @@ window_alloc(struct ual_rmr *rmr, struct kal_mr_rep *rep)
 		.type = rmr->type == IT_RMR_TYPE_WIDE ? RI_MW_WIDE : RI_MW_NARROW,
 	};
 
-	return ual_ia_call(rmr->object.ia, KAL_MW_ALLOC, &req, sizeof(req), rep, sizeof(*rep));
+	return session_call(&rmr->object.ia->session, KAL_MW_ALLOC, &req, sizeof(req), rep,
+			    sizeof(*rep));
 }
 
 it_status_t
@@ -73,9 +74,9 @@ ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 	struct ual_rmr *rmr;
 	enum ri_status status;
 
-	if (!ia->attr.mw_narrow && !ia->attr.mw_wide)
+	if (!ia->session.attr.mw_narrow && !ia->session.attr.mw_wide)
 		return IT_ERR_OP_NOT_SUPPORTED;
-	type = type_meant(&ia->attr, type);
+	type = type_meant(&ia->session.attr, type);
 	if (type == IT_RMR_TYPE_DEFAULT)
 		return IT_ERR_INVALID_RMR_TYPE;
 	if (!ual_object_ref(&pz->object))
@@ -89,7 +90,7 @@ ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 	pthread_mutex_init(&rmr->lock, NULL);
 	rmr->pz = pz;
 	rmr->type = type;
-	ual_octets_init(&rmr->octets, ia->host);
+	ual_octets_init(&rmr->octets, ia->session.host);
 	status = window_alloc(rmr, &rep);
 	if (status != RI_SUCCESS) {
 		rmr_destroy(&rmr->object); /* id 0 is no window */
@@ -161,7 +162,7 @@ link_access(const struct ual_ia *ia, it_mem_priv_t privs)
 		return 0;
 	access |= (privs & IT_PRIV_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0;
 	access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
-	if (ia->attr.atomics)
+	if (ia->session.attr.atomics)
 		access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
 	return access;
 }
@@ -205,8 +206,8 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 	if (wanted->length == 0)
 		return IT_ERR_INVALID_LENGTH;
 	if ((wanted->addr_mode != IT_ADDR_MODE_ABSOLUTE &&
-	     (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !ia->attr.zero_based)) ||
-	    (lmr->addr_mode != IT_ADDR_MODE_ABSOLUTE && !ia->attr.mw_on_zero_based))
+	     (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !ia->session.attr.zero_based)) ||
+	    (lmr->addr_mode != IT_ADDR_MODE_ABSOLUTE && !ia->session.attr.mw_on_zero_based))
 		return IT_ERR_INVALID_ADDR_MODE;
 	if (access == 0 || !lmr_carries(lmr, access))
 		return IT_ERR_INVALID_PRIVS;
@@ -217,7 +218,7 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 static bool
 stag_is_returned(const struct ual_rmr *rmr)
 {
-	return rmr->type == IT_RMR_TYPE_WIDE && rmr->object.ia->attr.mw_wide_stag_returned;
+	return rmr->type == IT_RMR_TYPE_WIDE && rmr->object.ia->session.attr.mw_wide_stag_returned;
 }
 
 /* What a request changes, kept in case its post fails. */
@@ -344,7 +345,7 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 static bool
 can_unlink(const struct ual_rmr *rmr)
 {
-	const struct ri_rnic_attr *attr = &rmr->object.ia->attr;
+	const struct ri_rnic_attr *attr = &rmr->object.ia->session.attr;
 
 	return rmr->type == IT_RMR_TYPE_WIDE ? attr->mw_wide_unbind : attr->mw_narrow_unbind;
 }
@@ -449,7 +450,7 @@ window_replace(struct ual_rmr *rmr, const struct kal_mr_rep *window)
 	rmr->link.linked = false;
 	pthread_mutex_unlock(&rmr->lock);
 	ual_key_set(ia->keys, &rmr->key, &rmr->object, window->stag);
-	(void)!ual_ia_call_id(ia, KAL_MW_FREE, old);
+	(void)!session_call_id(&ia->session, KAL_MW_FREE, old);
 }
 
 /* Was its last link through this endpoint; with `now`: and was it not unlinked since? */
@@ -499,8 +500,8 @@ ual_rmr_renewal_end(struct ual_rmr_renewal *renewal, bool replace)
 		if (replace)
 			window_replace(rmr, &renewal->items[i].window);
 		else
-			(void)!ual_ia_call_id(rmr->object.ia, KAL_MW_FREE,
-					      renewal->items[i].window.id);
+			(void)!session_call_id(&rmr->object.ia->session, KAL_MW_FREE,
+					       renewal->items[i].window.id);
 		ual_object_unref(&rmr->object);
 	}
 	free(renewal);

@@ -30,9 +30,9 @@ static void
 queue_end(struct ual_srq *srq)
 {
 	if (srq->queue != NULL)
-		srq->object.ia->user->srq_close(srq->queue);
+		srq->object.ia->session.user->srq_close(srq->queue);
 	/* If this fails, closing the client destroys the queue. */
-	(void)!ual_ia_call_id(srq->object.ia, KAL_SRQ_DESTROY, srq->srq_id);
+	(void)!session_call_id(&srq->object.ia->session, KAL_SRQ_DESTROY, srq->srq_id);
 }
 
 static void
@@ -41,7 +41,7 @@ srq_destroy(struct ual_object *object)
 	struct ual_srq *srq = (struct ual_srq *)object;
 
 	queue_end(srq);
-	ual_async_settle(object->ia);
+	session_settle(&object->ia->session);
 	srq_end(srq);
 }
 
@@ -61,8 +61,8 @@ srq_new(struct ual_pz *pz)
 	}
 	srq->object.destroy = srq_destroy;
 	srq->pz = pz;
-	srq->serialise = !ia->attr.thread_safe_queues;
-	srq->post = ia->fast->post_srq;
+	srq->serialise = !ia->session.attr.thread_safe_queues;
+	srq->post = ia->session.fast->post_srq;
 	pthread_mutex_init(&srq->post_lock, NULL);
 	pthread_mutex_init(&srq->control, NULL);
 	return srq;
@@ -79,14 +79,14 @@ queue_make(struct ual_srq *srq, uint32_t segments, uint32_t receives)
 	struct kal_srq_rep rep;
 	enum ri_status status;
 
-	status = ual_ia_call(ia, KAL_SRQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&ia->session, KAL_SRQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
 		return status;
 	srq->srq_id = rep.id;
 	srq->max_sge =
 		rep.attr.max_sge < UAL_DTO_SEGMENTS_MAX ? rep.attr.max_sge : UAL_DTO_SEGMENTS_MAX;
 	atomic_store(&srq->max_recv_dtos, rep.attr.max_wr);
-	status = ia->user->srq_open(ia->urnic, &rep.map, &srq->queue);
+	status = ia->session.user->srq_open(ia->session.urnic, &rep.map, &srq->queue);
 	if (status != RI_SUCCESS) {
 		srq->queue = NULL;
 		queue_end(srq);
@@ -97,7 +97,7 @@ queue_make(struct ual_srq *srq, uint32_t segments, uint32_t receives)
 it_status_t
 ual_srq_create(struct ual_pz *pz, size_t segments, size_t receives, it_srq_handle_t *out)
 {
-	const struct ri_rnic_attr *can = &pz->object.ia->attr;
+	const struct ri_rnic_attr *can = &pz->object.ia->session.attr;
 	struct ual_srq *srq;
 	enum ri_status made;
 
@@ -139,7 +139,7 @@ ual_srq_free(struct ual_srq *srq)
 static it_status_t
 check_change(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *params)
 {
-	const struct ri_rnic_attr *can = &srq->object.ia->attr;
+	const struct ri_rnic_attr *can = &srq->object.ia->session.attr;
 	bool resize = (mask & IT_SRQ_PARAM_MAX_RECV_DTO) != 0;
 	size_t size = resize ? params->max_recv_dtos : atomic_load(&srq->max_recv_dtos);
 
@@ -170,9 +170,9 @@ modify_controlled(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *
 		return status;
 	req.attr.limit = limit ? (uint32_t)params->low_watermark : RI_SRQ_LIMIT_KEEP;
 	req.attr.max_wr = resize ? (uint32_t)params->max_recv_dtos : 0;
-	changed = ual_ia_call(ia, KAL_SRQ_MODIFY, &req, sizeof(req), &rep, sizeof(rep));
+	changed = session_call(&ia->session, KAL_SRQ_MODIFY, &req, sizeof(req), &rep, sizeof(rep));
 	if (changed == RI_SUCCESS && resize) {
-		changed = ia->user->srq_remap(srq->queue, &rep.map);
+		changed = ia->session.user->srq_remap(srq->queue, &rep.map);
 		atomic_store(&srq->max_recv_dtos, rep.attr.max_wr);
 	}
 	return ual_status(UAL_CALL_SRQ_MODIFY, changed);
@@ -197,7 +197,8 @@ query_watermark(struct ual_srq *srq, it_srq_param_t *params)
 	struct kal_srq_rep rep;
 	enum ri_status status;
 
-	status = ual_ia_call(srq->object.ia, KAL_SRQ_QUERY, &req, sizeof(req), &rep, sizeof(rep));
+	status = session_call(&srq->object.ia->session, KAL_SRQ_QUERY, &req, sizeof(req), &rep,
+			      sizeof(rep));
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_OTHER, status);
 	params->low_watermark = rep.attr.limit;

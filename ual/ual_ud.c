@@ -55,11 +55,11 @@ ual_ud_create(struct ual_pz *pz, const struct ual_ep_wanted *wanted, size_t spig
 		return IT_ERR_RESOURCES;
 	ep->ud = true;
 	status = ual_ep_use_evds(ep, wanted);
-	if (status == IT_SUCCESS && !ia->attr.ud)
+	if (status == IT_SUCCESS && !ia->session.attr.ud)
 		status = IT_ERR_OP_NOT_SUPPORTED;
 	if (status == IT_SUCCESS)
 		status = ual_ep_attr_check_ud(ia, wanted->attr);
-	if (status == IT_SUCCESS && spigot >= ia->attr.num_ports)
+	if (status == IT_SUCCESS && spigot >= ia->session.attr.num_ports)
 		status = IT_ERR_INVALID_SPIGOT;
 	if (status == IT_SUCCESS)
 		status = ual_status(UAL_CALL_EP_CREATE, qp_make(ep, spigot));
@@ -78,8 +78,8 @@ reset_running(struct ual_ep *ep)
 {
 	struct kal_id_req req = {.id = ep->qp_id};
 	struct ri_qp_attr attr;
-	enum ri_status status =
-		ual_ia_call(ep->object.ia, KAL_QP_QUERY, &req, sizeof(req), &attr, sizeof(attr));
+	enum ri_status status = session_call(&ep->object.ia->session, KAL_QP_QUERY, &req,
+					     sizeof(req), &attr, sizeof(attr));
 
 	if (status != RI_SUCCESS)
 		return ual_status(UAL_CALL_EP_RESET, status);

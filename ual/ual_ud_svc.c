@@ -29,11 +29,11 @@ static void
 svc_destroy(struct ual_object *object)
 {
 	struct ual_ud_svc *svc = (struct ual_ud_svc *)object;
-	const struct kal_resolve_end_req req = {.rnic = object->ia->rnic,
+	const struct kal_resolve_end_req req = {.rnic = object->ia->session.rnic,
 						.ctx = ual_object_ctx(object)};
 
-	(void)!ual_ia_call(object->ia, KAL_RESOLVE_END, &req, sizeof(req), NULL, 0);
-	ual_async_settle(object->ia);
+	(void)!session_call(&object->ia->session, KAL_RESOLVE_END, &req, sizeof(req), NULL, 0);
+	session_settle(&object->ia->session);
 	ual_evd_unref(svc->evd);
 	pthread_mutex_destroy(&svc->control);
 	pthread_mutex_destroy(&svc->lock);
@@ -44,11 +44,13 @@ svc_destroy(struct ual_object *object)
 static bool
 source_is_ours(struct ual_ia *ia, size_t spigot, const struct ri_addr *local)
 {
-	const struct kal_path_query_req req = {
-		.rnic = ia->rnic, .port = (uint32_t)spigot, .peer = *local, .local = *local};
+	const struct kal_path_query_req req = {.rnic = ia->session.rnic,
+					       .port = (uint32_t)spigot,
+					       .peer = *local,
+					       .local = *local};
 	struct kal_path_query_rep rep;
 
-	return ual_ia_call(ia, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) ==
+	return session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) ==
 		       RI_SUCCESS &&
 	       rep.count > 0;
 }
@@ -60,11 +62,11 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 	struct ual_ia *ia = svc->object.ia;
 	size_t spigot = wanted->path->spigot_id;
 
-	if (!ual_qual_active(&ia->attr, wanted->qual, &svc->service))
+	if (!ual_qual_active(&ia->session.attr, wanted->qual, &svc->service))
 		return IT_ERR_INVALID_CONN_QUAL;
-	if (spigot >= ia->attr.num_ports)
+	if (spigot >= ia->session.attr.num_ports)
 		return IT_ERR_INVALID_SPIGOT;
-	if (!ual_addr_of_path(&ia->attr, wanted->path, &svc->local, &svc->peer))
+	if (!ual_addr_of_path(&ia->session.attr, wanted->path, &svc->local, &svc->peer))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	ual_ia_scope(ia, (uint32_t)spigot, &svc->local);
 	ual_ia_scope(ia, (uint32_t)spigot, &svc->peer);
@@ -98,11 +100,12 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	if (evd == NULL)
 		return no_reply_evd(wanted->reply);
 	ia = evd->object.ia;
-	svc = ia->attr.ud ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia, &ia->objects)
-			  : NULL;
+	svc = ia->session.attr.ud
+		      ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia, &ia->objects)
+		      : NULL;
 	if (svc == NULL) {
 		ual_evd_unref(evd);
-		return ia->attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;
+		return ia->session.attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;
 	}
 	svc->object.destroy = svc_destroy;
 	pthread_mutex_init(&svc->control, NULL);
@@ -111,7 +114,7 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	svc->number = atomic_fetch_add(&numbers, 1) + 1;
 	status = svc_fill(svc, wanted);
 	if (status == IT_SUCCESS)
-		status = ual_cm_check_pdata(ia, pdata, ia->attr.ud_request_pdata);
+		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.ud_request_pdata);
 	if (status != IT_SUCCESS) {
 		svc_destroy(&svc->object);
 		return status;
@@ -177,7 +180,7 @@ query_send(struct ual_ud_svc *svc)
 {
 	struct ual_ia *ia = svc->object.ia;
 	struct kal_resolve_req req = {
-		.rnic = ia->rnic,
+		.rnic = ia->session.rnic,
 		.port = (uint32_t)svc->path.spigot_id,
 		.ctx = ual_object_ctx(&svc->object),
 		.timeout_us = svc->path.timeout,
@@ -192,7 +195,7 @@ query_send(struct ual_ud_svc *svc)
 	memcpy(req.pdata, svc->pdata, svc->pdata_len);
 	if (!query_mark(svc, true))
 		return IT_ERR_INVALID_UD_SVC;
-	status = ual_ia_call(ia, KAL_RESOLVE, &req, sizeof(req), NULL, 0);
+	status = session_call(&ia->session, KAL_RESOLVE, &req, sizeof(req), NULL, 0);
 	if (status != RI_SUCCESS)
 		(void)query_mark(svc, false);
 	return ual_status(UAL_CALL_OTHER, status);
@@ -226,7 +229,8 @@ reply_event(const struct ual_ud_svc *svc, const struct kal_cm_event *cm, it_even
 	out->ep_info.ud_ep_id = cm->qpn;
 	out->ep_info.ud_ep_key = cm->qkey;
 	/* The path of the query, with both ends. */
-	ual_addr_to_path(&svc->object.ia->attr, svc->path.spigot_id, &cm->local, &cm->peer, &found);
+	ual_addr_to_path(&svc->object.ia->session.attr, svc->path.spigot_id, &cm->local, &cm->peer,
+			 &found);
 	out->dst_path = svc->path;
 	out->dst_path.u.ib.local_port_gid = found.u.ib.local_port_gid;
 }
@@ -256,7 +260,7 @@ reply_taken(const struct ual_request *request, const struct ual_ud_answer *answe
 
 	if ((unsigned int)answer->status > IT_UD_REQ_REDIRECTED)
 		return IT_ERR_INVALID_UD_STATUS;
-	status = ual_cm_check_pdata(ia, pdata, ia->attr.ud_reply_pdata);
+	status = ual_cm_check_pdata(ia, pdata, ia->session.attr.ud_reply_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	if (answer->status == IT_UD_SVC_EP_INFO_VALID) {
@@ -265,8 +269,8 @@ reply_taken(const struct ual_request *request, const struct ual_ud_answer *answe
 	}
 	if (pdata->length > 0)
 		memcpy(req.pdata, pdata->data, pdata->length);
-	return ual_status(UAL_CALL_UD_REPLY,
-			  ual_ia_call(ia, KAL_RESOLVE_ANSWER, &req, sizeof(req), NULL, 0));
+	return ual_status(UAL_CALL_UD_REPLY, session_call(&ia->session, KAL_RESOLVE_ANSWER, &req,
+							  sizeof(req), NULL, 0));
 }
 
 it_status_t

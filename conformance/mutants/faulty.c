@@ -3,6 +3,7 @@
 
 /* Which call or completion fails. An order is forgotten when it was carried out. */
 #include "faulty.h"
+#include "ri_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,18 +167,24 @@ faulty_end(const struct wrap_rnic *rnic)
 /* --- start and stop ---------------------------------------------------------------------------- */
 
 static void
+say(const struct wrap_rnic *rnic, const char *line)
+{
+	const struct ri_log_about about = {.layer = "mutants", .adapter = rnic->name};
+
+	ri_log(rnic->host, RI_LOG_WARNING, &about, "%s", line);
+}
+
+static void
 refusal_log(const struct wrap_rnic *rnic, const char *text, size_t len, const char *wrong)
 {
 	char line[RI_COMMAND_LINE + RI_COMMAND_WHY];
 
-	if (rnic->host->log_level < RI_LOG_WARNING)
-		return;
 	(void)snprintf(line, sizeof(line), "refused: '%.*s': %s", len < 80 ? (int)len : 80, text,
 		       wrong);
 	for (char *c = line; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	rnic->host->log(rnic->host->self, RI_LOG_WARNING, rnic->name, line);
+	say(rnic, line);
 }
 
 static void
@@ -185,9 +192,8 @@ help_log(const struct wrap_rnic *rnic)
 {
 	char line[RI_COMMAND_WHY];
 
-	for (unsigned i = 0;
-	     rnic->host->log_level >= RI_LOG_WARNING && faulty_help(line, sizeof(line), i); i++)
-		rnic->host->log(rnic->host->self, RI_LOG_WARNING, rnic->name, line);
+	for (unsigned i = 0; faulty_help(line, sizeof(line), i); i++)
+		say(rnic, line);
 }
 
 /* A command that is wrong is refused; the others count. */

@@ -20,7 +20,7 @@
 struct flow {
 	struct side *side;
 	unsigned credits; /* receives that the peer has posted, less what was sent to them */
-	unsigned owed;    /* receives posted here of which the peer does not know yet */
+	unsigned owed;    /* receives posted here that the peer has not heard of yet */
 };
 
 /* Every message begins with a grant. A message without text is a grant, or a heart-beat, and nothing else. */

@@ -245,7 +245,7 @@ send_all(void *arg)
 	return NULL;
 }
 
-/* Run the function on one thread after the other, each of which is cancelled soon, until it has come to its end. */
+/* Run the function on one thread after the other, until it has come to its end. Each thread is cancelled soon. */
 static void
 run_with_heirs(void *(*run)(void *arg), struct stream *stream, bool (*ended)(struct stream *))
 {

@@ -7,7 +7,7 @@
  * @file ri_calls.h
  * @brief System calls that are no cancellation points.
  *
- * A thread that is cancelled inside of a post, a poll or an upcall would leave locks and roles taken for ever [IT 1.19]. The C
+ * A thread that is cancelled inside of a post, a poll or an upcall would leave locks and roles that nobody gives back [IT 1.19]. The C
  * library's read(), write(), close() and others are cancellation points. So code that may run in those calls makes the
  * system call itself, which costs less, too: in a process of several threads the C library's functions switch cancellation on
  * and off, two atomic operations per call. Each function here returns what the C library's function of that name returns, and

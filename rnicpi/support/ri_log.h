@@ -37,7 +37,11 @@
 
 /** What a line is about. */
 struct ri_log_about {
-	const char *layer;   /**< "ual", "kal", or the name of a provider. */
+	/**
+	 * "ual", "kal", or the name of a provider; or, of lines that the tools handle in their own way, "registry" (a provider was refused),
+	 * "adapters" (nobody has that name) or "settings" (a value cannot be).
+	 */
+	const char *layer;
 	const char *adapter; /**< Its name, or NULL. */
 	const void *ep;      /**< The handle of an endpoint, or NULL. */
 	uint32_t qpn;        /**< ri_qp_attr::qpn, or 0. */
@@ -48,7 +52,7 @@ struct ri_log_about {
 void ri_log_subject(const struct ri_log_about *about, char *text, size_t room);
 /** An address as people write it, with its port if it is not 0; "an unknown address" if its family is another. */
 void ri_log_sockaddr(const struct sockaddr *sa, char *text, size_t room);
-/** The same for the addresses of this interface; the port is in network order. */
+/** An address of RNIC-PI as people write it, with its port, in network order, if that is not 0. */
 void ri_log_addr(const struct ri_addr *addr, uint16_t port, char *text, size_t room);
 
 /** Does the host want lines of this level? */

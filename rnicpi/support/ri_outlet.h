@@ -50,7 +50,7 @@ struct ri_outlet {
 	struct ri_outlet_target target;
 	bool thread;         /* it exists */
 	bool telling;        /* the thread writes how much was lost */
-	uint64_t lost;       /* texts since that was told last */
+	uint64_t lost;       /* texts lost since the last line that said how many */
 	uint32_t head, used; /* of the ring: where the oldest text begins, and octets */
 	uint8_t ring[RI_OUTLET_ROOM];
 	atomic_int own
@@ -80,6 +80,6 @@ bool ri_outlet_direct(struct ri_outlet *outlet, int fd);
  * @param spare the last quarter of the ring is not for it: many such texts can come from a peer
  */
 void ri_outlet_write(struct ri_outlet *outlet, const char *text, size_t len, bool spare);
-/** Wait until all is written, at most so many ms. @return it is */
+/** Wait until all is written, for at most @p ms milliseconds. @return true: all is written */
 bool ri_outlet_flush(struct ri_outlet *outlet, unsigned ms);
 #endif /* RI_OUTLET_H */

@@ -9,21 +9,18 @@
  */
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "ri_errno.h"
-#include "rnicpi_host.h"
+#include "ri_log.h"
 
-/** @brief Log that the system refused @p call, if @p error is one of the errors by which a sandbox does so. */
+/** @brief Log that the system refused @p call, if @p error is EPERM or ENOSYS, as sandboxes answer. */
 static inline void
-ri_log_refused(const struct ri_host *host, const char *where, const char *call, int error)
+ri_log_refused(const struct ri_host *host, const struct ri_log_about *about, const char *call,
+	       int error)
 {
-	char text[128];
-
-	if ((error != EPERM && error != ENOSYS) || host->log_level < RI_LOG_WARNING)
-		return;
-	(void)snprintf(text, sizeof(text), "the system refused %s: %s", call, ri_errno_text(error));
-	host->log(host->self, RI_LOG_WARNING, where, text);
+	if (error == EPERM || error == ENOSYS)
+		ri_log(host, RI_LOG_WARNING, about, "the system refused %s: %s", call,
+		       ri_errno_text(error));
 }
 
 #endif

@@ -17,7 +17,7 @@ void tool_log_begin(void);
 /* The number of lines so far. */
 unsigned tool_log_count(void);
 /*
- * The errors and warnings from line `first` on, separated by "; ", without those of the three sources above; to be freed with g_free(). NULL: there are none.
+ * The errors and warnings from line `first` on, separated by "; ", without those of the three sources above; to be freed with g_free(). NULL: no such line was logged.
  */
 char *tool_log_reasons(unsigned first);
 /* All lines of that source, one text each, then NULL; free with g_strfreev(). */

@@ -13,7 +13,7 @@
  * When all places are taken, a new client waits a moment, and the client that has made no progress for the longest time
  * loses its place, if that time exceeds a second. Progress is a message that came from the client, a further connection
  * of its run, or (it-cp) a chunk that was moved; so a client that is slow but goes on keeps its place against one that has
- * stopped, whatever it had said before. If all go on, the new one is told that the server is busy.
+ * stopped, whatever it had said before. If all go on, the new one hears that the server is busy.
  */
 #ifndef TOOL_SERVE_H
 #define TOOL_SERVE_H

@@ -22,7 +22,7 @@ FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/')
 OWN = 'rnicpi/support/ri_calls.h'
 
 # Of POSIX (XSH 2.9.5.2) and of the C library: those that must be and those that may be cancellation points, without
-# fcntl and ioctl, of which no command that the library gives is one, and without what only formats a string.
+# fcntl and ioctl, whose commands that the library gives are no cancellation points, and without what only formats a string.
 POINTS = """
     accept accept4 clock_nanosleep close connect copy_file_range creat dlopen dprintf fclose fdatasync fflush fgetc fgets
     fopen fprintf fputc fputs fread freopen fscanf fseek fsync fwrite getaddrinfo getc getdelim getifaddrs getline getnameinfo

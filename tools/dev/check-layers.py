@@ -7,8 +7,9 @@ Between the layers stand contract headers; code includes contracts and its own f
 another layer's inside. RULES below is that sentence spelt out, one row per folder. GLib counts as
 a layer too, since the installed headers must do without it.
 
-A rule that fits no file is a complaint, too, and so is a control verb of a provider that is called
-elsewhere than in rnicpi/ri_call*.c, where calls are checked.
+A rule that fits no file is a complaint, too. So is a control verb of a provider that is called elsewhere
+than in rnicpi/ri_call*.c, where calls are checked, and a word of IT-API in the folder that access layers
+share (FOREIGN_WORDS).
 
 Usage: check-layers.py [ROOT]
 """
@@ -38,9 +39,13 @@ RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
-    'ual/': ['itapi/it_api.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_calls.h', 'rnicpi/support/ri_fd.h',
-             'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h',
-             'rnicpi/support/ri_order.h', 'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'] + PROVIDER_USER_HALF + GLIB,
+    'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_calls.h',
+             'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h',
+             'rnicpi/support/ri_relax.h'] + PROVIDER_USER_HALF + GLIB,
+    # What access layers share knows none of them.
+    'ual/session/': ['kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
+                     'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
+    'ual/session/tests/': ['kal/kal_call.h'] + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
     'rnicpi/': [],
@@ -70,6 +75,15 @@ RULES = {
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
 }
 
+# Layers in a folder of another one.
+NESTED = ('ual/session/',)
+
+# Words that a layer must not know, by the prefix of its files, with whose they are.
+FOREIGN_WORDS = {
+    'ual/session/': ('IT-API', re.compile(r'\b(?:itx?_\w+|ITX?_\w+|ual_\w+|UAL_\w+|IT-API|(?:IA|EP|EVD|SEVD|AEVD|LMR|RMR|PZ)s?|'
+                                          r'handles?|[Ee]vent dispatchers?|[Ee]ndpoints?)\b|\[IT \d')),
+}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -81,6 +95,9 @@ def row_of(path):
 
 def folder_of(path):
     """The layer a file belongs to, as the prefix of its path: 'kal/', 'vp/iwarp/'."""
+    for nested in NESTED:
+        if path.startswith(nested):
+            return nested
     parts = path.split('/')
     depth = 2 if parts[0] == 'vp' else 1
     return '/'.join(parts[:depth]) + '/'
@@ -91,7 +108,7 @@ def resolve(path, name, headers):
     beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
     if beside in headers:
         return beside
-    own = [h for h in headers if h.startswith(folder_of(path)) and h.endswith('/' + name)]
+    own = [h for h in headers if folder_of(h) == folder_of(path) and h.endswith('/' + name)]
     anywhere = [h for h in headers if h == name or h.endswith('/' + name)]
     return (own or anywhere or [None])[0]
 
@@ -101,7 +118,7 @@ def is_glib(name):
 
 
 def allowed(path, target):
-    if not target.startswith('<') and target.startswith(folder_of(path)):
+    if not target.startswith('<') and folder_of(target) == folder_of(path):
         return True
     return any(fnmatch.fnmatch(target, pattern) for pattern in RULES[row_of(path)])
 
@@ -137,6 +154,18 @@ def check_file(root, path, headers):
                 continue
         if not allowed(path, target):
             yield complaint(path, line, target)
+
+
+def check_words(root, path):
+    """The complaints about words of another layer in one file, in its comments too. Includes are judged by RULES."""
+    for prefix, (whose, words) in FOREIGN_WORDS.items():
+        if not path.startswith(prefix):
+            continue
+        for number, line in enumerate(source_tree.read(root, path).split('\n'), 1):
+            if INCLUDE.match(line):
+                continue
+            for match in words.finditer(line):
+                yield f'{path}:{number}: "{match.group(0)}" is a word of {whose}, which {prefix} does not know.'
 
 
 # A control verb, called through the provider's tables: provider->qp->create(...).
@@ -175,6 +204,7 @@ def check(root):
             yield from check_file(root, path, headers)
         if path.startswith('kal/') and path.endswith('.c') and '/tests/' not in path:
             yield from check_verbs(root, path)
+        yield from check_words(root, path)
 
 
 def all_complaints(root):

@@ -33,7 +33,7 @@ LONG_FILES = ('itapi/it_api.h', 'doc/statuses.md', 'LICENSES/*')
 # Fast path, wire formats and installed headers know nothing of GLib, not even indirectly.
 GLIB_FREE = ('*_dto.c', '*_dto.h', '*_post.c', '*_engine.c', '*_fast.h', '*/mpa_*', '*/ddp_*',
              '*/rdmap_*', '*/it_api.h', '*/it_ext.h', 'rnicpi/rnicpi*.h',
-             'rnicpi/support/*')
+             'rnicpi/support/*', 'ual/session/*')
 
 GLIB_USED = re.compile(r'<(?:glib|gio|json-glib)\b|\bg_[a-z]\w*\s*\(|'
                        r'\bg(?:u?int\d*|boolean|u?char|s?size|u?long|pointer)\b')
@@ -52,6 +52,8 @@ DESCRIPTOR_MADE = re.compile(r'(?<![\w>.])(socket|socketpair|accept4?|eventfd|ep
 # every object a queue pair stands on.
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
 
+# Hosts hand lines of the log on; a provider from outside has only the entry of the host.
+LOG_WRITERS = ['rnicpi/support/ri_log.c', 'conformance/certify/cert_host.c', 'conformance/template/*', 'doc/*']
 # Settings are read by the rows of a table (doc/configuration.md): these files read the environment, no other.
 # Tests, their helpers and what judges providers from outside may.
 READS_ENVIRONMENT = re.compile(r'\b(?:secure_|g_)?getenv\s*\(|\benviron\b')
@@ -200,6 +202,15 @@ def check_environment(path, code):
                    'rnicpi/support/ri_setting.h')
 
 
+def check_log(path, code):
+    """Every line of the log has the form that rnicpi/support/ri_log.h describes; hosts hand lines on."""
+    if '/tests/' in path or matches(path, LOG_WRITERS):
+        return
+    for number, line in enumerate(code, 1):
+        if '->log(' in line:
+            yield f'{path}:{number}: writes to the log with a subject of its own; ri_log of rnicpi/support/ri_log.h has one form'
+
+
 def check_file(root, path):
     """The complaints about one file."""
     text = source_tree.read(root, path)
@@ -216,6 +227,7 @@ def check_file(root, path):
         yield from check_descriptors(path, code)
         yield from check_goto(path, code)
         yield from check_environment(path, code)
+        yield from check_log(path, code)
         yield from check_functions(path, code)
 
 

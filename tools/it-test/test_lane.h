@@ -23,7 +23,7 @@
 struct test_lane {
 	const struct test_plan *plan;
 	struct tool_link link;
-	struct tool_watch watch; /* by which the session ends it, and sees how it goes on */
+	struct tool_watch watch; /* the session ends it through this, and sees how it goes on */
 	struct tool_memory memory;
 	bool server;
 	uint64_t seed; /* of the lane: the same on both sides */

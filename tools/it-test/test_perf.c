@@ -337,7 +337,7 @@ run_streams(struct test_perf *perf, uint64_t count, struct test_score *score, GE
 
 /*
  * All iterations, in one batch if they are few. The server hears nothing from us during a batch of Reads or Writes, so
- * many are announced in batches of less than a second, of which it sees each.
+ * many are announced in batches of less than a second, and it sees each batch.
  */
 static bool
 run_count(struct test_perf *perf,

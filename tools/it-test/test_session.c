@@ -183,7 +183,7 @@ heard_on_lanes(struct test_session *session)
 
 /*
  * Wait for the threads. They are ended if the peer's control connection ends, since the peer is dead then, or if the
- * server gives the client up, to which the lanes' progress is told.
+ * server gives the client up. The server learns of the lanes' progress.
  */
 static bool
 wait_for_threads(struct test_session *session, struct test_crew *crew, GError **error)

@@ -201,7 +201,7 @@ def progress(bench):
 
 
 def terminal_lines(bench, folder, columns):
-    """What it-cp writes to a terminal of so many columns."""
+    """What it-cp writes to a terminal of that many columns."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     source = os.path.join(folder.path, 'source')

@@ -26,7 +26,7 @@ def need(true, what):
 
 
 def listening(tools, name, *arguments, **environment):
-    """A server, with a pipe of one page as its stderr, of which only the first line is read."""
+    """A server, with a pipe of one page as its stderr. Only the first line of it is read."""
     process = subprocess.Popen(command(tools, name, ['-p', '0', *arguments]), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0,
                                env={**os.environ, **environment})

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a thread may rely on while another one dispatches events: that the events from before ual_async_settle were
- * dispatched when it returns, and that an object is not destroyed under a dispatch. The program wraps
- * pthread_mutex_trylock, to let the other thread in at the worst moment.
+ * An object is not destroyed while another thread dispatches an event to it. That thread stops inside its dispatch until the
+ * test lets it go on.
  */
 
 #include <glib.h>
@@ -18,14 +17,11 @@
 
 #define LOOK_FOR 200 /* ms in which a call returns that does not wait for the other thread */
 
-int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
-int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
-
 /* The other thread: it takes an event, and stops until it may go on. */
 static struct {
 	pthread_t thread;
 	struct ual_ia *ia;
-	atomic_bool started, wanted;
+	atomic_bool started;
 	sem_t taken, go_on;
 } other;
 
@@ -36,7 +32,7 @@ dispatch_event(void *arg)
 {
 	(void)arg;
 	is_other = true;
-	ual_async_kick(other.ia);
+	session_kick(&other.ia->session);
 	return NULL;
 }
 
@@ -60,14 +56,6 @@ on_event(void)
 		;
 }
 
-int
-__wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
-{
-	if (atomic_exchange(&other.wanted, false))
-		start_other();
-	return __real_pthread_mutex_trylock(mutex);
-}
-
 static void
 begin(void)
 {
@@ -76,7 +64,6 @@ begin(void)
 	script_reset();
 	script.on_event = on_event;
 	atomic_store(&other.started, false);
-	atomic_store(&other.wanted, false);
 	g_assert_cmpint(sem_init(&other.taken, 0, 0), ==, 0);
 	g_assert_cmpint(sem_init(&other.go_on, 0, 0), ==, 0);
 	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_SUCCESS);
@@ -104,31 +91,6 @@ evd_make(it_event_type_t stream)
 
 	g_assert_cmpint(ual_evd_create(other.ia, &wanted, &handle, NULL), ==, IT_SUCCESS);
 	return (struct ual_evd *)ual_object_get(handle, UAL_EVD);
-}
-
-/*
- * An event is queued, and its thread is about to dispatch it. When ual_async_settle returns, the event is in its SEVD,
- * whichever thread has put it there: so ESTABLISHED comes before the first receive (R-05).
- */
-static void
-test_settle(void)
-{
-	const struct kal_event queued = {
-		.kind = KAL_EVENT_ASYNC,
-		.u.async = {.event = RI_EVENT_PORT_ERROR, .object = RI_OBJECT_PORT},
-	};
-	struct ual_evd *evd;
-	it_event_t event;
-
-	begin();
-	evd = evd_make(IT_ASYNC_UNAFF_EVENT_STREAM);
-	script_queue(&queued);
-	atomic_store(&other.wanted, true);
-	ual_async_settle(other.ia);
-	atomic_store(&other.wanted, false);
-	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
-	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
-	finish();
 }
 
 static uint64_t listen_ctx;
@@ -193,7 +155,6 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ual/async/settle", test_settle);
 	g_test_add_func("/ual/async/listen-refused", test_listen_refused);
 	return g_test_run();
 }

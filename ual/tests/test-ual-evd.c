@@ -428,7 +428,7 @@ test_spin_variable(void)
 		script_reset();
 		g_setenv("ITAPI_SPIN_US", cases[i].text, TRUE);
 		ia = ia_open();
-		g_assert_cmpuint(ia->spin_ns, ==, cases[i].ns);
+		g_assert_cmpuint(ia->session.spin_ns, ==, cases[i].ns);
 		g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	}
 	g_unsetenv("ITAPI_SPIN_US");

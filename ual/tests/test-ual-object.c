@@ -9,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ri_order.h"
+#include "session_section.h"
 #include "ual_ia.h"
-#include "ual_section.h"
 
 #define GENERATIONS 1023u
 
@@ -326,14 +325,14 @@ test_retract_waits(void)
 	for (unsigned fast = 0; fast < 2; fast++) {
 		struct retreat retreat = {.object = pz_new(ia)};
 		void *handle = ual_object_publish(retreat.object);
-		struct ual_section_guard outer = {NULL, 0};
+		struct session_section_guard outer = {NULL, 0};
 		pthread_t thread;
 
 		if (fast) {
-			outer = ual_section_begin();
+			outer = session_section_begin();
 			/* A call that a signal handler makes inside a call does not end the outer one. */
-			const struct ual_section_guard inner = ual_section_begin();
-			ual_section_end(&inner);
+			const struct session_section_guard inner = session_section_begin();
+			session_section_end(&inner);
 		}
 		/* The thread that retracts, and another. */
 		for (unsigned i = fast; i < 2; i++)
@@ -345,7 +344,7 @@ test_retract_waits(void)
 		g_assert_false(atomic_load(&retreat.done));
 		ual_object_leave(retreat.object);
 		if (fast)
-			ual_section_end(&outer);
+			session_section_end(&outer);
 		pthread_join(thread, NULL);
 		g_assert_true(atomic_load(&retreat.done));
 		ual_object_delete(retreat.object);
@@ -444,27 +443,9 @@ test_fork(void)
 	ia_delete(ia);
 }
 
-static bool loaded_light; /* when main() began */
-
-/* Registering the process for membarrier(2) takes 10 ms or more as soon as there are threads. */
-static void
-test_light_at_load(void)
-{
-	long calls = syscall(SYS_membarrier, 0, 0); /* MEMBARRIER_CMD_QUERY */
-
-#if defined(__SANITIZE_THREAD__)
-	calls = 0; /* it does not know that call, so it is not made */
-#endif
-	if (calls > 0 && (calls & RI_ORDER_PRIVATE_EXPEDITED) != 0)
-		g_assert_true(loaded_light);
-	else
-		g_test_skip("no membarrier(2)");
-}
-
 int
 main(int argc, char **argv)
 {
-	loaded_light = syscall(SYS_membarrier, RI_ORDER_PRIVATE_EXPEDITED, 0) == 0;
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ual/object/life", test_life);
 	g_test_add_func("/ual/object/garbage", test_garbage);
@@ -478,6 +459,5 @@ main(int argc, char **argv)
 	g_test_add_func("/ual/object/list", test_list);
 	g_test_add_func("/ual/object/threads", test_threads);
 	g_test_add_func("/ual/object/fork", test_fork);
-	g_test_add_func("/ual/object/light-at-load", test_light_at_load);
 	return g_test_run();
 }

@@ -91,7 +91,7 @@ ia_new(void)
 	struct ual_ia *ia = (struct ual_ia *)object_new(UAL_IA, NULL);
 
 	pthread_mutex_init(&ia->objects.lock, NULL);
-	ia->host = kal_host_default();
+	ia->session.host = kal_host_default();
 	return ia;
 }
 
@@ -172,8 +172,8 @@ test_attr_limits(void)
 
 	scene_open(&s);
 	memset(&attr, 0, sizeof(attr));
-	s.ia->attr.max_ord = attr.srv.rc.rdma_read_ord = 16;
-	s.ia->attr.max_sq_wr = 64;
+	s.ia->session.attr.max_ord = attr.srv.rc.rdma_read_ord = 16;
+	s.ia->session.attr.max_sq_wr = 64;
 	attr.max_request_dtos = 64;
 	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_SUCCESS);
 	attr.srv.rc.rdma_read_ord++;
@@ -195,7 +195,7 @@ test_attr_privileged(void)
 	attr.priv_ops_enable = IT_TRUE;
 	for (unsigned int i = 0; i < 4; i++) {
 		s.ia->privileged = (i & 1) != 0;
-		s.ia->attr.privileged_ops = (i & 2) != 0;
+		s.ia->session.attr.privileged_ops = (i & 2) != 0;
 		g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==,
 				i == 3 ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE);
 	}
@@ -214,7 +214,7 @@ test_attr_watermarks(void)
 	memset(&srq, 0, sizeof(srq));
 	atomic_store(&srq.max_recv_dtos, 8);
 	s.ep->srq = &srq;
-	s.ia->attr.rq_soft_limit = s.ia->attr.rq_hard_limit = 1;
+	s.ia->session.attr.rq_soft_limit = s.ia->session.attr.rq_hard_limit = 1;
 	g_assert_cmpint(ual_ep_watermarks_check(s.ep, &rc), ==, IT_SUCCESS);
 	rc.hard_hi_watermark = 2;
 	g_assert_cmpint(ual_ep_watermarks_check(s.ep, &rc), ==, IT_ERR_INVALID_WATERMARK);
@@ -253,7 +253,7 @@ test_attr_atomics(void)
 
 	scene_open(&s);
 	memset(&attr, 0, sizeof(attr));
-	s.ia->attr.enables_modifiable = 1;
+	s.ia->session.attr.enables_modifiable = 1;
 	attr.srv.rc.atomics_enable = IT_TRUE;
 	g_assert_cmpint(ual_ep_modify(s.ep, IT_EP_PARAM_ATOMICS_ENABLE, &attr), ==,
 			IT_ERR_INVALID_EP_ATTR);
@@ -274,7 +274,7 @@ test_lmr(void)
 	struct scene s;
 
 	scene_open(&s);
-	s.ia->attr.max_mr_length = 32;
+	s.ia->session.attr.max_mr_length = 32;
 	g_assert_cmpint(ual_lmr_check(s.ia, &wanted), ==, IT_SUCCESS);
 	wanted.length++;
 	g_assert_cmpint(ual_lmr_check(s.ia, &wanted), ==, IT_ERR_RESOURCE_LMR_LENGTH);
@@ -299,7 +299,7 @@ test_rmr_half(void)
 
 	scene_open(&s);
 	newest = s.ia->objects.first;
-	s.ia->attr.mw_narrow = 1;
+	s.ia->session.attr.mw_narrow = 1;
 	g_assert_cmpint(ual_rmr_create(s.pz, IT_RMR_TYPE_NARROW, &rmr), !=, IT_SUCCESS);
 	g_assert_null(rmr);
 	g_assert_true(s.ia->objects.first == newest);
@@ -317,11 +317,11 @@ test_rmr_unlink_type(void)
 	scene_open(&s);
 	for (unsigned int i = 0; i < 2; i++) {
 		s.rmr->type = types[i];
-		s.ia->attr.mw_narrow_unbind = i != 0;
-		s.ia->attr.mw_wide_unbind = i == 0;
+		s.ia->session.attr.mw_narrow_unbind = i != 0;
+		s.ia->session.attr.mw_wide_unbind = i == 0;
 		g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
 		g_assert_cmpuint(seen.requests, ==, i);
-		s.ia->attr.mw_narrow_unbind = s.ia->attr.mw_wide_unbind = 1;
+		s.ia->session.attr.mw_narrow_unbind = s.ia->session.attr.mw_wide_unbind = 1;
 		g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
 		g_assert_cmpuint(seen.requests, ==, i + 1);
 	}
@@ -336,7 +336,7 @@ test_rmr_unlink_undo(void)
 	struct scene s;
 
 	scene_open(&s);
-	s.ia->attr.mw_wide_unbind = 1;
+	s.ia->session.attr.mw_wide_unbind = 1;
 	s.rmr->type = IT_RMR_TYPE_WIDE;
 	s.rmr->link.linked = true;
 	seen.answer = RI_ERR_QUEUE_FULL;
@@ -407,7 +407,7 @@ test_unlink_sink(void)
 	scene_open(&s);
 	dto.num_segments = 1;
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_DTO_FLAGS);
-	s.ia->attr.read_local_extensions = 1;
+	s.ia->session.attr.read_local_extensions = 1;
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_SUCCESS);
 	dto.num_segments = 2;
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), ==, IT_ERR_INVALID_DTO_FLAGS);
@@ -492,7 +492,7 @@ test_fence(void)
 
 	scene_open(&s);
 	for (unsigned int i = 0; i < 2; i++) {
-		s.ia->attr.local_fence = i != 0;
+		s.ia->session.attr.local_fence = i != 0;
 		g_assert_cmpint(
 			ual_dto_control_check(s.ep, IT_UNLINK_FENCE_FLAG, UAL_DTO_UNLINK_FLAGS), ==,
 			i != 0 ? IT_SUCCESS : IT_ERR_INVALID_DTO_FLAGS);

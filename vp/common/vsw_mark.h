@@ -33,7 +33,7 @@ struct vsw_marks {
 	struct ri_slot slot;
 };
 
-/* Of this thread; NULL until its first access. See ual_section_mine. */
+/* Of this thread; NULL until its first access. See session_section_mine. */
 extern _Thread_local struct vsw_marks *vsw_marks_mine __attribute__((tls_model("initial-exec")));
 
 /* Before the first mark of the process. */

@@ -254,13 +254,21 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 
 /* --- commands in the environment ---------------------------------------------------------- */
 
-/* Log that a command was refused; characters that could harm a terminal are replaced. */
+/* A line about the commands of this adapter. */
 static void
-refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *what)
+say(const struct ri_rnic *rnic, const char *text)
 {
-	const struct ri_log_about subject = {
+	const struct ri_log_about about = {
 		.layer = "emul",
 		.adapter = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp"};
+
+	ri_log(rnic->host, RI_LOG_WARNING, &about, "%s", text);
+}
+
+/* Log that a command was refused; characters that could harm a terminal are replaced. */
+static void
+refusal_log(const struct ri_rnic *rnic, const char *about, size_t len, const char *what)
+{
 	char text[RI_COMMAND_LINE + RI_COMMAND_WHY];
 
 	(void)snprintf(text, sizeof(text), "refused: '%.*s': %s", len < 80 ? (int)len : 80, about,
@@ -268,7 +276,18 @@ refusal_log(struct ri_rnic *rnic, const char *about, size_t len, const char *wha
 	for (char *c = text; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
-	ri_log(rnic->host, RI_LOG_WARNING, &subject, "%s", text);
+	say(rnic, text);
+}
+
+static void
+help_log(const struct ri_rnic *rnic)
+{
+	char line[HELP_LINE];
+
+	for (unsigned i = 0; i < HELP_LINES; i++) {
+		help_line(line, i);
+		say(rnic, line);
+	}
 }
 
 /* A command that is wrong, or that names an object that does not exist, is refused; the others are run. */
@@ -282,20 +301,14 @@ environment_run(struct ri_rnic *rnic)
 	while (rest != NULL && (text = ri_command_next(&rest, &len)) != NULL) {
 		struct ri_command command;
 		struct order order;
-		char line[HELP_LINE];
 		const char *answer = read_order(text, len, &command, &order);
 
 		if (answer == NULL)
 			answer = order_run(rnic, &order);
 		if (strcmp(answer, "ok") != 0)
 			refusal_log(rnic, text, len, answer);
-		else if (order.kind == ORDER_HELP && rnic->host->log_level >= RI_LOG_WARNING) {
-			for (unsigned i = 0; i < HELP_LINES; i++) {
-				help_line(line, i);
-				rnic->host->log(rnic->host->self, RI_LOG_WARNING, "emul faults",
-						line);
-			}
-		}
+		else if (order.kind == ORDER_HELP)
+			help_log(rnic);
 	}
 }
 

@@ -41,7 +41,7 @@ struct fault_rule {
 /* clang-format off */
 static const struct fault_rule fault_rules[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_NONE]                 = {0x0000, BARE,     "no fault"},
-	[RDMAP_FAULT_LOCAL]                = {0x0000, BARE,     "this end has failed, or was told to terminate"},
+	[RDMAP_FAULT_LOCAL]                = {0x0000, BARE,     "this end has failed, or the application terminates"},
 	[RDMAP_FAULT_READ_STAG]            = {0x0100, DDP_READ, "Read Request names an invalid source STag"},
 	[RDMAP_FAULT_READ_BOUNDS]          = {0x0101, DDP_READ, "Read Request reaches outside the source region"},
 	[RDMAP_FAULT_READ_ACCESS]          = {0x0102, DDP_READ, "Read Request without the right of region or endpoint"},

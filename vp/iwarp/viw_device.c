@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_log.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
 #include "viw_setting.h"
@@ -59,13 +60,14 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 static void
 log_no_interface(const struct ri_host *host, const char *name)
 {
-	if (host->log_level >= RI_LOG_WARNING)
-		host->log(host->self, RI_LOG_WARNING, name,
-			  "no network interface is up and has an address, not even the loopback; "
-			  "'ip address' lists them, 'ip link set NAME up' switches one on");
+	const struct ri_log_about about = {.layer = "iwarp", .adapter = name};
+
+	ri_log(host, RI_LOG_WARNING, &about,
+	       "no network interface is up and has an address, not even the loopback; "
+	       "'ip address' lists them, 'ip link set NAME up' switches one on");
 }
 
-/* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: there is none. */
+/* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: it covers no interface. */
 static enum ri_status
 ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host)
 {

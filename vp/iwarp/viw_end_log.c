@@ -16,6 +16,7 @@
 
 #include "ri_errno.h"
 #include "ri_log.h"
+#include "ri_refused.h"
 #include "viw_stream.h"
 
 #define LINE_SIZE 360
@@ -114,6 +115,15 @@ cause_text(const struct viw_end *end, char *out, size_t room)
 		(void)snprintf(out, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
 		break;
 	}
+}
+
+void
+viw_log_refused(const struct viw_qp *qp, const char *call, int error)
+{
+	const struct ri_log_about about = {
+		.layer = "iwarp", .adapter = qp->rnic->name, .qpn = qp->who.qpn};
+
+	ri_log_refused(qp->rnic->host, &about, call, error);
 }
 
 void

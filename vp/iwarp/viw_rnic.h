@@ -51,7 +51,7 @@ enum viw_align {
 struct viw_port {
 	uint32_t index; /* of the interface */
 	char if_name
-		[32]; /* its name, by which it is found again if it was deleted and made again */
+		[32]; /* its name; an interface that was deleted and made again is found by it */
 	bool online;
 	uint32_t num_addrs;
 	struct ri_addr addrs[RI_PORT_ADDR_MAX];

@@ -11,7 +11,6 @@
  *
  * Standards: RFC 5044 7.1, RFC 6581; [WIRE 2.5]; [RI 4.1].
  */
-#include "ri_refused.h"
 #include "ri_relax.h"
 #include "viw_complete.h"
 #include "viw_qp.h"
@@ -223,7 +222,7 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 
 	errno = 0;
 	if (!is_tcp(stream->fd, &peer)) {
-		ri_log_refused(qp->rnic->host, qp->rnic->name, "getsockopt or getpeername", errno);
+		viw_log_refused(qp, "getsockopt or getpeername", errno);
 		return RI_ERR_INVALID_ARG;
 	}
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)

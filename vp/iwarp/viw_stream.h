@@ -86,7 +86,9 @@ void viw_stream_conclude(struct viw_qp *qp);
 /* End the stream at once, if there is one, and forget it: no completion, no event. */
 void viw_stream_drop(struct viw_qp *qp);
 
-/* viw_end_log.c: say in the log why the stream has ended. `late`: the peer did not end it in time. */
+/* viw_end_log.c: say in the log that a sandbox has refused a system call of this queue pair, if it did. */
+void viw_log_refused(const struct viw_qp *qp, const char *call, int error);
+/* Say in the log why the stream has ended. `late`: the peer did not end it in time. */
 void viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late);
 
 #endif /* VIW_STREAM_H */

@@ -18,7 +18,6 @@
  *
  * Standards: RFC 5040 5 and 6, RFC 5041 5, RFC 5044 6; [WIRE 7]; doc/architecture.md "Progress".
  */
-#include "ri_refused.h"
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_tx_build.h"
@@ -264,7 +263,7 @@ send_end(struct viw_qp *qp)
 	if (qp->end.fpdu_len > 0 && !tx->terminate_queued)
 		return;
 	if (shutdown(qp->stream.fd, SHUT_WR) != 0)
-		ri_log_refused(qp->rnic->host, qp->rnic->name, "shutdown", errno);
+		viw_log_refused(qp, "shutdown", errno);
 	atomic_store(&tx->shut, true);
 }
 

@@ -230,7 +230,7 @@ buffer_mark(struct viw_qp *qp)
 	s->has_markers = true;
 }
 
-/* What is known of the frames in the buffer: there are none any more. */
+/* The buffer has no frames any more: forget what is known of them. */
 static void
 buffer_forget(struct viw_segment *s)
 {

@@ -24,7 +24,7 @@ viw_say(const struct viw_qp *qp, const char *format, ...)
 	va_end(args);
 }
 
-/* Is it a fault of memory, the cause of which is the key, or a right? */
+/* Is it a fault of memory that the key or a right has caused? */
 static bool
 is_of_memory(enum rdmap_fault fault)
 {

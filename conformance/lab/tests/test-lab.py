@@ -320,7 +320,7 @@ class CaptureCase(unittest.TestCase):
         self.assertEqual(self.judge(self.fpdu(0x43, b'abc'), self.fpdu(0x43, bytes(100))), (2, []))
 
     def test_wrong_crc_is_told_with_its_operation(self):
-        """Two FPDUs of one segment, of which the second is wrong, and a Terminate."""
+        """Two FPDUs of one segment, the second with a wrong CRC, and a Terminate."""
         found = self.judge(self.fpdu(0x43, b'abc') + self.fpdu(0x45, bytes(100), 1), self.fpdu(0x47, bytes(4), 2))
         self.assertEqual(found[0], 3)
         self.assertRegex(found[1][0], r'^Frame 5: Send with SE \(0x5\) with a ULPDU of 118 bytes: CRC check: 0x\w+ '

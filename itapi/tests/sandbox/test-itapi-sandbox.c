@@ -317,7 +317,7 @@ print_table(void)
 	return 0;
 }
 
-/* The cell of the page; "" if there is none. */
+/* The cell of the page; "" if the page has no such cell. */
 static void
 expected(const char *page, const struct plan *of, char *text, size_t room)
 {

@@ -7,7 +7,7 @@ import tree_case
 
 HEADERS = {path: '' for path in (
     'itapi/it_api.h', 'itapi/it_ext.h', 'ual/ual.h', 'ual/ual_dto.h', 'ual/ual_ep.h',
-    'kal/kal_call.h', 'kal/kal_cm.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_types.h',
+    'ual/session/session.h', 'ual/session/session_sleep.h', 'ual/session/tests/kal_script.h', 'kal/kal_call.h', 'kal/kal_cm.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_types.h',
     'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h', 'rnicpi/ri_call.h', 'rnicpi/support/ri_ring.h',
     'vp/common/vsw_qp.h', 'vp/iwarp/mpa_frame.h', 'vp/emul/vem_qp.h')}
 
@@ -28,6 +28,10 @@ class Layers(tree_case.TreeCase):
         for path, includes in (
                 ('itapi/it_ep.c', ('"ual.h"', '"ual/ual_dto.h"', '"it_api.h"', '<glib.h>')),
                 ('ual/ual_ia.c', ('"kal/kal_call.h"', '"it_api.h"', '"rnicpi_fast.h"', '"ual_ep.h"')),
+                ('ual/ual_evd.c', ('"session.h"', '"session/session_sleep.h"')),
+                ('ual/tests/test-ual-a.c', ('"kal_script.h"', '"ual_ep.h"')),
+                ('ual/session/session.c', ('"session.h"', '"kal_call.h"', '<pthread.h>')),
+                ('ual/session/tests/t.c', ('"session_sleep.h"', '"kal_script.h"', '<glib.h>')),
                 ('kal/kal_ia.c', ('"rnicpi.h"', '"kal_cm.h"', '<gio/gio.h>', '<sys/socket.h>')),
                 ('rnicpi/ri_load.c', ('"rnicpi.h"', '"ri_call.h"', '<dlfcn.h>')),
                 ('vp/iwarp/viw_qp.c', ('"vp/common/vsw_qp.h"', '"rnicpi/support/ri_ring.h"',
@@ -46,6 +50,14 @@ class Layers(tree_case.TreeCase):
                 ('ual/ual_ep.c', '"rnicpi.h"', 'rnicpi/rnicpi.h'),
                 ('ual/ual_ep.c', '"vem_qp.h"', 'vp/emul/vem_qp.h'),
                 ('ual/ual_ep.c', '"it_ext.h"', 'itapi/it_ext.h'),
+                ('ual/session/session.c', '"ual_ep.h"', 'ual/ual_ep.h'),
+                ('ual/session/session.c', '"../ual.h"', 'ual/ual.h'),
+                ('ual/session/session.h', '"it_api.h"', 'itapi/it_api.h'),
+                ('ual/session/session.c', '"rnicpi.h"', 'rnicpi/rnicpi.h'),
+                ('ual/session/session.c', '<glib.h>', '<glib.h>'),
+                ('ual/session/tests/t.c', '"ual_ep.h"', 'ual/ual_ep.h'),
+                ('itapi/it_ep.c', '"session.h"', 'ual/session/session.h'),
+                ('kal/kal_ia.c', '"session.h"', 'ual/session/session.h'),
                 ('kal/kal_ia.c', '"../ual/ual.h"', 'ual/ual.h'),
                 ('kal/kal_ia.c', '<it_api.h>', 'itapi/it_api.h'),
                 ('rnicpi/ri_load.c', '"kal_call.h"', 'kal/kal_call.h'),
@@ -77,6 +89,17 @@ class Layers(tree_case.TreeCase):
         self.assert_bad(tree, 'kal/kal_ia.c:1', 'ri_call.h')
         tree['kal/kal_ia.c'] = '/* provider->qp->create() */ status = conn->cm->p.caller->name;\n'
         self.assert_good(tree)
+
+    def test_words_of_it_api_stay_out_of_the_session(self):
+        for path in ('ual/session/session.c', 'ual/session/session.h', 'ual/session/README.md', 'ual/session/tests/t.c'):
+            for line in ('it_status_t a;', 'x = ITX_LOG;', 'int b; /* as IT_SUCCESS */', 'ual_ia_call();', '#define UAL_DEFER',
+                         '/* [IT 6.2] */', '/* of an EVD */', 'IA', 'two EPs', 'a handle', 'an event dispatcher', 'IT-API'):
+                with self.subTest(path, line=line):
+                    self.assert_bad(dict(HEADERS, **{path: f'int a;\n{line}\n'}), f'{path}:2', 'word of IT-API')
+        for line in ('a cleanup handler dispatches it;', 'an LLP, an EPOLL; with_it_all', 'ual/ and [RI 2.1]'):
+            with self.subTest(line):
+                self.assert_good(dict(HEADERS, **{'ual/session/session.c': line + '\n'}))
+                self.assert_good(dict(HEADERS, **{'ual/ual_ia.c': 'ual_ia it_ia_free [IT 1.2]\n'}))
 
     def test_line_is_right(self):
         tree = dict(HEADERS)

@@ -78,6 +78,13 @@ class Source(tree_case.TreeCase):
                 self.assert_c_bad(function(f'\t{call};\n'), 6, 'reads the environment')
         self.assert_c_good(function('\t/* getenv("A") */\n\tmy_getenv("A");\n\tenvironment(1);\n'))
 
+    def test_log(self):
+        call = function('\thost->log(host->self, RI_LOG_ERROR, "here", text);\n')
+        for path in ('kal/x.c', 'vp/ib/x.c', 'conformance/mutants/x.c'):
+            self.assert_c_bad(call, 6, 'one form', path=path)
+        for path in ('kal/tests/x.c', 'conformance/template/x.c', 'rnicpi/support/ri_log.c'):
+            self.assert_c_good(call, path=path)
+
     def test_descriptors(self):
         for call in ('socket(a, b, 0)', 'accept4 (a, NULL, NULL, 0)', 'eventfd(0, 0)', 'open(a, O_RDONLY)', 'dup(a)',
                      'fopen(a, "re")', 'timerfd_create(0, 0)', 'pipe2(a, 0)'):
@@ -100,7 +107,7 @@ class Source(tree_case.TreeCase):
 
     def test_glib_free(self):
         for path in ('ual/ual_dto.c', 'vp/iwarp/viw_post.c', 'vp/iwarp/viw_engine.c',
-                     'vp/iwarp/mpa_frame.c', 'rnicpi/rnicpi_types.h', 'itapi/it_api.h'):
+                     'vp/iwarp/mpa_frame.c', 'rnicpi/rnicpi_types.h', 'itapi/it_api.h', 'ual/session/session.c'):
             with self.subTest(path):
                 self.assert_c_bad(HEAD + 'void *p = g_malloc(1);\n', 3, 'g_malloc', path=path)
                 self.assert_c_bad(HEAD + 'gboolean b;\n', 3, 'gboolean', path=path)

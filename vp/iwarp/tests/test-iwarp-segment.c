@@ -200,8 +200,8 @@ group_of(const struct viw_segment *s, const uint8_t *from, uint32_t len, uint32_
 }
 
 /*
- * Messages, seen through a socket that keeps their borders: each is of whole groups, of which all but the last fill their
- * segments, and is as long as may be.
+ * Messages, seen through a socket that keeps their borders: each is of whole groups and as long as may be. All groups but
+ * the last fill their segments.
  */
 static void
 messages_check(GRand *rand, const struct viw_segment *like)

@@ -165,6 +165,8 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 	pthread_mutex_unlock(&client->lock);
 	if (any && script.on_event != NULL)
 		script.on_event();
+	if (!any && script.on_empty != NULL)
+		script.on_empty();
 	return any;
 }
 
@@ -367,7 +369,7 @@ static bool
 fast_spin_futile(struct ri_urnic *rnic)
 {
 	(void)rnic;
-	return true;
+	return !script.spin_pays;
 }
 
 static const struct ri_user_ops user_ops = {

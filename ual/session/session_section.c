@@ -8,7 +8,7 @@
  * halves: a waiter turns new comers to the other half, so that the half it waits for can only run
  * empty.
  */
-#include "ual_section.h"
+#include "session_section.h"
 
 #include <pthread.h>
 
@@ -16,20 +16,22 @@
 #include "ri_relax.h"
 #include "ri_slot.h"
 
+#ifndef MARKS /* the test has fewer */
 #define MARKS 512u
+#endif
 
-_Thread_local struct ual_section *ual_section_mine;
-atomic_bool ual_section_light;
+_Thread_local struct session_section *session_section_mine;
+atomic_bool session_section_light;
 
 /* The thread ends: its mark is free. */
 static void
 mark_release(void *slot)
 {
-	ual_section_mine = NULL;
+	session_section_mine = NULL;
 	ri_slot_give(slot);
 }
 
-static struct ual_section marks[MARKS];
+static struct session_section marks[MARKS];
 static struct ri_slots mark_slots = RI_SLOTS_INIT(marks, slot, mark_release);
 
 /* Threads without a mark. */
@@ -40,24 +42,24 @@ static _Thread_local unsigned crowd_mine[2]; /* how often this thread is counted
 static pthread_mutex_t wait_lock =
 	PTHREAD_MUTEX_INITIALIZER; /* one waiter turns the crowd at a time */
 
-struct ual_section_guard
-ual_section_begin_slow(void)
+struct session_section_guard
+session_section_begin_slow(void)
 {
 	int mark = ri_slot_take(&mark_slots);
 	unsigned half;
 
 	if (mark >= 0) {
-		ual_section_mine = &marks[mark];
-		return ual_section_begin();
+		session_section_mine = &marks[mark];
+		return session_section_begin();
 	}
 	half = atomic_load(&crowd_half);
 	crowd_mine[half]++;
 	atomic_fetch_add(&crowd[half], 1);
-	return (struct ual_section_guard){NULL, half};
+	return (struct session_section_guard){NULL, half};
 }
 
 void
-ual_section_end_slow(unsigned half)
+session_section_end_slow(unsigned half)
 {
 	atomic_fetch_sub(&crowd[half], 1);
 	crowd_mine[half]--;
@@ -71,7 +73,7 @@ wait_for_marks(void)
 	for (unsigned i = 0; i < used; i++) {
 		unsigned seen = atomic_load(&marks[i].phase);
 
-		if (&marks[i] == ual_section_mine || seen % 2 == 0)
+		if (&marks[i] == session_section_mine || seen % 2 == 0)
 			continue;
 		for (unsigned round = 0; atomic_load(&marks[i].phase) == seen; round++)
 			ri_relax(round);
@@ -79,8 +81,8 @@ wait_for_marks(void)
 }
 
 /*
- * Twice, because a thread may have read the half before it was turned and count itself in it after it
- * was found empty; at the second turn that thread is waited for.
+ * Twice, because a thread may have read the half before it was turned and count itself in it after
+ * it was found empty; at the second turn that thread is waited for.
  */
 static void
 wait_for_crowd(void)
@@ -96,33 +98,38 @@ wait_for_crowd(void)
 }
 
 void
-ual_section_wait(void)
+session_section_wait(void)
 {
-	ri_order_others(&ual_section_light);
+	ri_order_others(&session_section_light);
 	wait_for_marks();
 	wait_for_crowd();
 }
 
-/*
- * When the library is loaded, since the kernel then registers a process of one thread at once. Where there are other
- * threads, as after the first adapter was looked for, it waits for all processors, which takes 10 ms or more.
- */
-__attribute__((constructor)) static void
-make_light(void)
-{
-	ri_order_setup(&ual_section_light);
-}
-
-void
-ual_section_forked(void)
+/* In a forked child: no thread but this one exists. */
+static void
+sections_forked(void)
 {
 	for (unsigned i = 0; i < MARKS; i++) {
-		if (&marks[i] != ual_section_mine)
+		if (&marks[i] != session_section_mine)
 			atomic_store(&marks[i].phase, 0);
 	}
-	ri_slots_forked(&mark_slots, ual_section_mine != NULL ? &ual_section_mine->slot : NULL);
+	ri_slots_forked(&mark_slots,
+			session_section_mine != NULL ? &session_section_mine->slot : NULL);
 	for (unsigned half = 0; half < 2; half++)
 		atomic_store(&crowd[half], crowd_mine[half]);
 	pthread_mutex_init(&wait_lock, NULL);
-	make_light();
+	ri_order_setup(&session_section_light);
+}
+
+/*
+ * When the library is loaded. The kernel registers a process of one thread for membarrier(2) at
+ * once; where there are other threads, as after the first adapter was looked for, that waits for
+ * all processors, which takes 10 ms or more. And a thread may be in a section at a fork before any
+ * adapter was opened.
+ */
+__attribute__((constructor)) static void
+sections_setup(void)
+{
+	(void)pthread_atfork(NULL, NULL, sections_forked);
+	ri_order_setup(&session_section_light);
 }

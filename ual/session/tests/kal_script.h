@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A kAL and a provider that a test plays: their answers, their events, and which completions arrive when. It replaces
- * the functions of kal_call.h when the uAL is tested alone; the host table is the real one.
+ * A kAL and a provider that a test plays: their answers, their events, and which completions arrive
+ * when. It replaces the functions of kal_call.h when an access layer is tested alone; the host
+ * table is the real one.
  */
 #ifndef KAL_SCRIPT_H
 #define KAL_SCRIPT_H
@@ -41,10 +42,15 @@ struct kal_script {
 	atomic_int leads; /* how often a thread became leader */
 	atomic_bool leading;
 	atomic_int progresses;
+	bool spin_pays; /* what spin_futile denies */
 	/* Called inside progress, where an engine would find a message. */
 	void (*on_progress)(void);
 	/* Called when an event was taken and is about to be dispatched. */
 	void (*on_event)(void);
+	/*
+	 * Called when a thread that dispatches has found no more events, and has not said so yet.
+	 */
+	void (*on_empty)(void);
 	/* Called inside KAL_LISTEN, which then fails. */
 	void (*on_listen)(uint64_t ctx);
 };
@@ -55,7 +61,7 @@ extern struct kal_script script;
 void script_reset(void);
 /* Assert that everything was freed. */
 void script_check_empty(void);
-/* The completion queue that the uAL created last. */
+/* The completion queue that was created last. */
 struct ri_ucq *script_cq(void);
 /* A completion arrives; if an upcall is armed and due, it is made on this thread. */
 void script_complete(struct ri_ucq *cq, uint64_t wr_id, uint8_t flags);
