@@ -21,14 +21,6 @@
 #include "vem_ud.h"
 #include "vem_why.h"
 
-/* Begin accesses for requests of the queue pair itself. */
-static enum vsw_mem_result
-spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-	    struct vem_spans *spans)
-{
-	return vem_spans_begin(qp->rnic->mem, &qp->who, wqe, length, access, spans);
-}
-
 /* --- one-sided ---------------------------------------------------------------------------- */
 
 /* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
@@ -99,7 +91,7 @@ do_write(struct ri_qp *qp, struct ri_qp *peer)
 	struct vem_spans local;
 	struct vem_spans remote;
 
-	if (spans_begin(qp, wqe, wqe->length, RI_ACCESS_LOCAL_READ, &local) != VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &local) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 
 	const struct vem_fault *fault = remote_begin(peer, wqe, true, &remote);
@@ -133,7 +125,8 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	/* The sink is checked when the answer arrives (RDMAC verbs 7.8). */
 	bool enabled = !iwarp || wqe->length == 0 ||
 		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
-	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
+	if (!enabled || vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, sink, &local) !=
+				VSW_MEM_OK) {
 		vem_spans_end(&remote);
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
@@ -317,8 +310,7 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 {
 	struct vem_spans message;
 
-	if (spans_begin(qp, qp->tx_wqe, qp->tx_wqe->length, RI_ACCESS_LOCAL_READ, &message) !=
-	    VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (!vsw_role_take(&peer->rx)) {
 		vem_spans_end(&message);

@@ -33,6 +33,7 @@ profile_limits(struct ri_rnic_attr *attr)
 	attr->max_ird = 256;
 	attr->max_ord = 256;
 	attr->max_message_size = VEM_MAX_MESSAGE;
+	attr->max_inline = VSW_MAX_INLINE;
 	attr->num_completion_handlers = 1;
 }
 
@@ -46,6 +47,7 @@ profile_common(struct ri_rnic_attr *attr)
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 	attr->atomics = true;
 	attr->zero_based = true;
+	attr->inline_data = true;
 	attr->privileged_ops = true;
 	attr->fast_register = true;
 	attr->direct_stag = true;

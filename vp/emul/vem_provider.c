@@ -117,7 +117,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .progress = bell_progress,
 					   .leader_enter = bell_leader_enter,
 					   .leader_leave = bell_leader_leave,
-					   .bind = vem_bell_bind};
+					   .bind = vem_bell_bind,
+					   .max_inline = VSW_MAX_INLINE};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);

@@ -38,15 +38,16 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	if (init->max_sq_wr > attr.max_sq_wr || (srq == NULL && init->max_rq_wr > attr.max_rq_wr) ||
 	    init->max_send_sge > attr.max_send_sge || init->max_recv_sge > attr.max_recv_sge ||
 	    init->max_write_sge > attr.max_write_sge || init->max_read_sge > attr.max_read_sge ||
-	    init->ird > attr.max_ird || init->ord > attr.max_ord)
+	    init->ird > attr.max_ird || init->ord > attr.max_ord ||
+	    init->max_inline > attr.max_inline)
 		return RI_ERR_LIMIT;
 	return RI_SUCCESS;
 }
 
 static struct vsw_wqe *
-wqe_room(uint32_t sges)
+wqe_room(uint32_t sges, uint32_t octets)
 {
-	return calloc(1, sizeof(struct vsw_wqe) + sges * sizeof(struct ri_sge));
+	return calloc(1, sizeof(struct vsw_wqe) + vsw_wqe_tail(sges, octets));
 }
 
 static void
@@ -66,15 +67,16 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
 	if (init->privileged)
 		sges = VEM_MAX_PBL;
-	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
+	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges, init->max_inline);
 
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
 		status = vsw_rq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->tx_wqe = wqe_room(vsw_larger(sges, VEM_MAX_SGE)); /* limits may grow */
-	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
+	qp->tx_wqe =
+		wqe_room(vsw_larger(sges, VEM_MAX_SGE), init->max_inline); /* limits may grow */
+	qp->rx_wqe = wqe_room(VEM_MAX_SGE, 0);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
 		status = RI_ERR_RESOURCES;
 	return status;

@@ -247,8 +247,7 @@ vem_ud_execute(struct ri_qp *qp)
 	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
 		return ud_request_finish(qp, RI_WC_LOCAL_QP);
 	atomic_store(&qp->tx_target_have, true);
-	if (vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, RI_ACCESS_LOCAL_READ,
-			    &message) != VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
 	bool there = true;
 	bool done = ud_hand_over(qp, &message, &there);
