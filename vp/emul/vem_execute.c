@@ -236,12 +236,30 @@ send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans
 	return NULL;
 }
 
-/* Invalidate the key that a message names. The caller has no use of a region, which could be that one. */
+/* Place the data of a Write with immediate data. The receive just taken is not used. */
 static const struct vem_fault *
-invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
+write_place(const struct vem_spans *target, const struct vem_spans *message, struct vsw_cqe *cqe)
 {
-	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
+	if (vem_spans_copy(target, 0, message))
 		return NULL;
+	cqe->status = RI_WC_FLUSHED;
+	return vem_spans_have(message, vsw_guard_take()) ? &message_lost : &owner_gone;
+}
+
+/*
+ * What a message brings besides its data: immediate data, or a key to invalidate. The caller has no use of a region, which
+ * could be the one of that key.
+ */
+static const struct vem_fault *
+extra_take(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
+{
+	if (__builtin_expect((wqe->flags & (RI_WR_INVALIDATE | RI_WR_IMMEDIATE)) == 0, 1))
+		return NULL;
+	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
+		cqe->flags |= RI_WC_IMMEDIATE;
+		cqe->inv_stag = wqe->inv_stag;
+		return NULL;
+	}
 	bool may = (atomic_load(&peer->access) & VSW_MEM_INVALIDATES) != 0;
 	enum vsw_mem_result result = VSW_MEM_CLOSED;
 	char why[VSW_WHY_ROOM];
@@ -261,35 +279,48 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 	return NULL;
 }
 
-/* Deliver a message. The caller owns the role `rx` of the peer. */
-static bool
-send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
+static void
+both_end(struct vem_spans *message, struct vem_spans *target)
+{
+	if (target != NULL)
+		vem_spans_end(target);
+	vem_spans_end(message);
+}
+
+/*
+ * Deliver a message, or with `target` a Write with immediate data; ends the accesses. The caller owns the role `rx` of the
+ * peer.
+ */
+static inline bool
+message_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message,
+		struct vem_spans *target)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_cqe cqe = {
 		.qp_ctx = peer->ctx,
 		.byte_len = wqe->length,
-		.opcode = RI_OP_RECV,
+		.opcode = target != NULL ? RI_OP_RECV_WRITE : RI_OP_RECV,
 		.flags = RI_WC_RECEIVE,
 	};
 
 	if (atomic_load(&peer->state) != RI_QPS_RTS) {
-		vem_spans_end(message);
+		both_end(message, target);
 		return false; /* it has ended meanwhile; its message will arrive */
 	}
 	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
 	if (taken != VSW_SRQ_TAKEN) {
-		vem_spans_end(message);
+		both_end(message, target);
 		return no_receive_taken(qp, peer, taken);
 	}
 	if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0)
 		atomic_store(&qp->rnr_until, 0);
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
-	const struct vem_fault *fault = send_place(peer, wqe, message, &cqe);
-	vem_spans_end(message);
+	const struct vem_fault *fault = target != NULL ? write_place(target, message, &cqe)
+						       : send_place(peer, wqe, message, &cqe);
+	both_end(message, target);
 	if (fault == NULL)
-		fault = invalidate_named(peer, wqe, &cqe);
+		fault = extra_take(peer, wqe, &cqe);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
@@ -316,7 +347,34 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 		vem_spans_end(&message);
 		return false; /* the owner of the role runs this queue when it gives the role up */
 	}
-	bool done = send_deliver(qp, peer, &message);
+	bool done = message_deliver(qp, peer, &message, NULL);
+	vem_rx_leave(peer);
+	return done;
+}
+
+/*
+ * A Write that takes a receive. Without one nothing is placed yet: on InfiniBand all of it is sent again, on iWARP the
+ * message with the immediate data is held, and nobody can tell whether the Write before it is, too.
+ */
+static bool
+do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
+{
+	struct vem_spans message;
+	struct vem_spans target;
+
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
+
+	const struct vem_fault *fault = remote_begin(peer, qp->tx_wqe, true, &target);
+	if (fault != NULL) {
+		vem_spans_end(&message);
+		return vem_fail_there(qp, peer, fault);
+	}
+	if (!vsw_role_take(&peer->rx)) {
+		both_end(&message, &target);
+		return false; /* as a Send */
+	}
+	bool done = message_deliver(qp, peer, &message, &target);
 	vem_rx_leave(peer);
 	return done;
 }
@@ -334,6 +392,8 @@ execute_with(struct ri_qp *qp, struct ri_qp *peer)
 	case RI_OP_SEND:
 		return do_send(qp, peer);
 	case RI_OP_RDMA_WRITE:
+		if (__builtin_expect((qp->tx_wqe->flags & RI_WR_IMMEDIATE) != 0, 0))
+			return do_write_immediate(qp, peer);
 		return do_write(qp, peer);
 	case RI_OP_FETCH_ADD:
 	case RI_OP_CMP_SWAP:

@@ -90,6 +90,8 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->rnr_mode = RI_RNR_RETRY;
 	attr->completion_acked = true;
 	attr->remote_status = true;
+	attr->immediate_size = 4;
+	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	attr->mw_wide = true;
 	attr->mw_wide_unbind = true;
 	attr->mw_wide_stag_returned = true;
@@ -114,6 +116,9 @@ profile_iwarp(struct ri_rnic_attr *attr)
 	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
 	attr->read_sink_needs_remote_write = true;
 	attr->read_local_extensions = true;
+	attr->immediate_size = 8; /* RFC 7306 6.3 */
+	attr->immediate_separate = true;
+	attr->immediate_with = RI_IMMEDIATE_WRITE;
 	attr->max_read_sge = 1;
 	attr->local_read_revocable = true;
 	attr->rq_soft_limit = true; /* InfiniBand has no such event */

@@ -94,9 +94,11 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	if (personality == VEM_PERSONALITIES)
 		return RI_ERR_NO_DEVICE;
 
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 	struct ri_rnic *rnic = calloc(1, sizeof(*rnic));
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
+	vem_profile((enum vem_personality)personality, &attr);
 	rnic->fabric = vem_fabric_get(open->host, (enum vem_personality)personality);
 	if (rnic->fabric == NULL ||
 	    vsw_mem_table_create(open->host, MAX_KEYS, RI_KEY_CONSUMER, &rnic->mem) != RI_SUCCESS) {
@@ -118,7 +120,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .leader_enter = bell_leader_enter,
 					   .leader_leave = bell_leader_leave,
 					   .bind = vem_bell_bind,
-					   .max_inline = VSW_MAX_INLINE};
+					   .max_inline = attr.max_inline,
+					   .immediate_with = attr.immediate_with};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);

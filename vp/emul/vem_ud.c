@@ -170,6 +170,10 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 		.wq_index = to->rx_index,
 	};
 	memcpy(cqe.src_addr, qp->tx_target.grh + 8, sizeof(cqe.src_addr));
+	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
+		cqe.flags |= RI_WC_IMMEDIATE;
+		cqe.inv_stag = wqe->inv_stag;
+	}
 	if (cqe.status != RI_WC_SUCCESS || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (to->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
