@@ -37,7 +37,8 @@
 #define VEM_MAX_DATAGRAM 4096u             /* the largest packet of InfiniBand */
 #define VEM_GRH          40u               /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
-#define VEM_RNR_HOLD_MS  1000 /* ms that a message waits for a receive */
+#define VEM_QPN_GROUP    0xffffffu /* of a datagram to a multicast group */
+#define VEM_RNR_HOLD_MS  1000      /* ms that a message waits for a receive */
 #define VEM_RNR_HOLD     (VEM_RNR_HOLD_MS * UINT64_C(1000000)) /* the same in ns */
 #define VEM_RNR_LATE     1u /* in ri_qp::rnr_until: the time is over */
 

@@ -149,7 +149,9 @@ vem_cm_offer(struct ri_qp *qp)
 	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;
-	else if (there != NULL && !vem_fault_dead(there))
+	else if (there == NULL)
+		reason = RI_CM_REASON_REFUSED;
+	else if (!vem_fault_dead(there))
 		reason = conn_create(qp, listen);
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);

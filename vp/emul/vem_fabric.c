@@ -8,7 +8,6 @@
  * address of this machine is an address of the fabric, so applications can use the same addresses as on a
  * real network.
  */
-#include "ri_relax.h"
 #include "vem.h"
 
 #include <ifaddrs.h>
@@ -18,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "vsw_order.h"
+#include "vsw_relax.h"
 
 /* --- lists -------------------------------------------------------------------------------- */
 
@@ -346,7 +346,7 @@ vem_pair_leave(struct ri_qp *qp)
 	atomic_store(&end->qp, NULL);
 	ri_order_others(&vsw_order_light);
 	for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 	qp->pair = NULL;
 	if (atomic_fetch_sub(&pair->refs, 1) == 1)
 		free(pair);

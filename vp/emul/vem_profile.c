@@ -48,6 +48,7 @@ profile_common(struct ri_rnic_attr *attr)
 	attr->atomics = true;
 	attr->zero_based = true;
 	attr->inline_data = true;
+	attr->iova = true;
 	attr->privileged_ops = true;
 	attr->fast_register = true;
 	attr->direct_stag = true;
@@ -104,8 +105,8 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->ud = true;
 	attr->max_ah = 65536;
 	attr->max_ud_message = VEM_MAX_DATAGRAM;
-	attr->ud_request_pdata = 64;
-	attr->ud_reply_pdata = 64;
+	attr->ud_request_pdata = 180;
+	attr->ud_reply_pdata = 136;
 	attr->has_time_wait = true; /* see vem_provider.c */
 }
 

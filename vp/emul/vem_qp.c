@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_relax.h"
 #include "vem_ud.h"
+#include "vsw_relax.h"
 
 #define MAX_QP 65536
 
@@ -82,7 +82,7 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 	return status;
 }
 
-/* 0 and 1 are special on InfiniBand. Called with the fabric's lock. */
+/* 0 and 1 are special on InfiniBand, and the last one stands for a multicast group. Called with the fabric's lock. */
 static bool
 number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 {
@@ -91,7 +91,7 @@ number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 	for (struct vem_item *i = row->next; i != row; i = i->next)
 		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
 			return false;
-	return qpn >= 2;
+	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
 
 static void
@@ -185,9 +185,9 @@ static void
 roles_take(struct ri_qp *qp)
 {
 	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 	for (unsigned round = 0; !vsw_role_take(&qp->rx); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 }
 
 static void
@@ -205,7 +205,7 @@ qp_renew(struct ri_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 	vem_pair_leave(qp);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
@@ -250,7 +250,7 @@ end_is_raised(struct ri_qp *qp)
 
 	for (unsigned round = 0; !over && telling && round < 1000; round++) {
 		if (round > 0)
-			ri_relax(round);
+			vsw_relax(qp->rnic->host, round);
 		vsw_lock(&qp->lock);
 		over = !qp->ended || qp->told;
 		telling = qp->telling;
@@ -471,7 +471,7 @@ vem_qp_destroy(struct ri_qp *qp)
 	vsw_unlock(&qp->lock);
 	qp_stop_callbacks(qp); /* a message that came first may have started the task again */
 	for (unsigned round = 0; atomic_load(&qp->inside) != 0; round++)
-		ri_relax(round); /* threads that wake it because of its SRQ */
+		vsw_relax(qp->rnic->host, round); /* threads that wake it because of its SRQ */
 	if (qp->pair != NULL) {
 		struct ri_qp *peer = vem_peer_get(qp);
 		if (peer != NULL) {
