@@ -37,8 +37,9 @@ gid_put(uint8_t gid[16], const struct ri_addr *addr)
 	}
 }
 
-static enum ri_status
-target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct vem_target *target)
+enum ri_status
+vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
+		struct vem_target *target)
 {
 	struct ri_addr source = init->source;
 	uint32_t first = GRH_VERSION << 28 | (uint32_t)init->traffic_class << 20 |
@@ -180,7 +181,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 
 	vem_ah_sweep(context);
 	if (ah != NULL)
-		status = target_make(context->rnic, init, &ah->target);
+		status = vem_target_make(context->rnic, init, &ah->target);
 	if (status == RI_SUCCESS) {
 		ah->pd = pd;
 		status = ah_enter(&context->rnic->ahs, ah) ? RI_SUCCESS : RI_ERR_RESOURCES;
@@ -203,7 +204,7 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
 	struct ri_rnic *rnic = ah->pd->context->rnic;
 	struct vem_target target;
-	enum ri_status status = target_make(rnic, init, &target);
+	enum ri_status status = vem_target_make(rnic, init, &target);
 
 	if (status != RI_SUCCESS)
 		return status;

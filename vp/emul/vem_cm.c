@@ -238,6 +238,8 @@ params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool con
 		return RI_ERR_INVALID_ARG;
 	if (params->ird > attr.max_ird || params->ord > attr.max_ord)
 		return RI_ERR_LIMIT;
+	if (qp->init.type != RI_QP_RC)
+		return RI_ERR_UNSUPPORTED;
 	if (connect && params->three_way && !attr.three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
 	if (connect && !vem_service_is_known(qp->rnic->fabric, &params->service))
@@ -408,7 +410,8 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
-	if (qp->ud) /* it has no connection, though it is in RTS */
+	if (qp->ud ||
+	    atomic_load(&qp->by_peer)) /* nothing that could be ended here, though it is in RTS */
 		return RI_ERR_INVALID_STATE;
 	/* It may be established between the first two moves. */
 	if (vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close) || vem_qp_move(qp, VEM_MOVE_FAIL, &drop) ||

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_spans.h"
 #include "vem_ud.h"
 #include "vem_why.h"
@@ -162,6 +163,25 @@ static const struct vem_fault not_invalidated = {
 	RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ,
 	"a Send of the peer may not invalidate the key that it names"};
 
+/* The same of a connection by attributes, whose ends say how long. The peer is not told, and goes on. */
+static bool
+wait_by_attributes(struct ri_qp *qp, const struct ri_qp *peer)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->rnr_until);
+	uint64_t wait = vem_peer_rnr_wait(qp, peer);
+
+	if (until == VEM_RNR_LATE || wait == 0)
+		return vem_fail_here(qp, RI_WC_RNR);
+	if (until == 0) {
+		until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
+		atomic_store(&qp->rnr_until, until);
+		if (until != RI_NEVER)
+			host->timer_start(host->self, &qp->rnr_timer, until);
+	}
+	return false;
+}
+
 /* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
 wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
@@ -170,6 +190,8 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 
 	uint64_t until = atomic_load(&qp->rnr_until);
 
+	if (__builtin_expect(atomic_load(&qp->by_peer), 0))
+		return wait_by_attributes(qp, peer);
 	if (until == VEM_RNR_LATE)
 		return vem_fail_there(qp, peer, &no_receive);
 	if (until == 0) {
@@ -191,6 +213,8 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 static bool
 no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 {
+	if (qp->init.type == RI_QP_UC)
+		return vem_fail_there(qp, peer, &no_receive); /* it is dropped */
 	if (why == VSW_SRQ_HARD_LIMIT)
 		return vem_fail_there(qp, peer, &too_many_receives);
 	if (why == VSW_SRQ_FAILED)
@@ -287,6 +311,18 @@ both_end(struct vem_spans *message, struct vem_spans *target)
 	vem_spans_end(message);
 }
 
+/* The memory of a receive of an unreliable connection is wrong: that is the failure of its owner. */
+static const struct vem_cause receiver_failed = {.kind = RI_CM_BROKEN, .async = RI_EVENT_QP_ACCESS};
+
+/* A message could not be placed, and the receive that was taken for it is as good as before. */
+static __attribute__((cold, noinline)) bool
+unreliable_drop(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
+{
+	atomic_store(&peer->rx_have, true);
+	return fault == &message_lost ? vem_fail_here(qp, RI_WC_LOCAL_PROTECTION)
+				      : vem_fail_there(qp, peer, fault);
+}
+
 /*
  * Deliver a message, or with `target` a Write with immediate data; ends the accesses. The caller owns the role `rx` of the
  * peer.
@@ -303,11 +339,14 @@ message_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message,
 		.flags = RI_WC_RECEIVE,
 	};
 
-	if (atomic_load(&peer->state) != RI_QPS_RTS) {
+	if (!vem_qp_takes(peer)) {
 		both_end(message, target);
 		return false; /* it has ended meanwhile; its message will arrive */
 	}
-	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
+	bool unreliable = __builtin_expect(qp->init.type == RI_QP_UC, 0);
+	enum vsw_srq_result taken =
+		unreliable ? vem_receive_take_or_keep(peer, target != NULL ? 0 : wqe->length, &cqe)
+			   : vem_receive_take(peer, &cqe);
 	if (taken != VSW_SRQ_TAKEN) {
 		both_end(message, target);
 		return no_receive_taken(qp, peer, taken);
@@ -321,6 +360,10 @@ message_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message,
 	both_end(message, target);
 	if (fault == NULL)
 		fault = extra_take(peer, wqe, &cqe);
+	else if (unreliable && cqe.status == RI_WC_FLUSHED)
+		return unreliable_drop(qp, peer, fault);
+	else if (unreliable)
+		vem_qp_move(peer, VEM_MOVE_FAULT, &receiver_failed);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
@@ -381,10 +424,10 @@ do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-static bool
-execute_with(struct ri_qp *qp, struct ri_qp *peer)
+bool
+vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
 {
-	if (!atomic_load(&peer->open) || atomic_load(&peer->state) != RI_QPS_RTS)
+	if (!vem_qp_takes(peer))
 		return false; /* it will run this queue when it is open, or send a message that it ends */
 	if (__builtin_expect(vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic), 0))
 		return false; /* when the port comes up, all queues of its adapter are run */
@@ -433,10 +476,12 @@ vem_execute(struct ri_qp *qp)
 	if (wqe->length > VEM_MAX_MESSAGE)
 		return vem_fail_here(qp, RI_WC_LOCAL_LENGTH);
 
+	if (__builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0))
+		return vem_peer_execute(qp);
 	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
 		return false; /* its last message has been sent and ends this queue pair */
-	done = execute_with(qp, peer);
+	done = vem_execute_with(qp, peer);
 	vem_peer_exit(qp);
 	return done;
 }

@@ -329,7 +329,7 @@ vem_pair_create(struct ri_qp *active, struct ri_qp *passive)
 	atomic_store(&pair->refs, 2);
 	active->side = 0;
 	active->pair = pair;
-	passive->side = 1;
+	passive->side = 1; /* of one that is connected with itself both ends are this one */
 	passive->pair = pair;
 	return RI_SUCCESS;
 }
@@ -342,12 +342,21 @@ vem_pair_leave(struct ri_qp *qp)
 	if (pair == NULL)
 		return;
 
-	struct vem_end *end = &pair->end[qp->side];
-	atomic_store(&end->qp, NULL);
-	ri_order_others(&vsw_order_light);
-	for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven); round++)
-		vsw_relax(qp->rnic->host, round);
+	unsigned mine = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		struct vem_end *end = &pair->end[side];
+
+		if (atomic_load(&end->qp) != qp)
+			continue;
+		mine++;
+		atomic_store(&end->qp, NULL);
+		ri_order_others(&vsw_order_light);
+		for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
+		     round++)
+			vsw_relax(qp->rnic->host, round);
+	}
 	qp->pair = NULL;
-	if (atomic_fetch_sub(&pair->refs, 1) == 1)
+	if (atomic_fetch_sub(&pair->refs, mine) == mine)
 		free(pair);
 }

@@ -102,6 +102,8 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->accept_pdata = 196;
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
+	attr->cm_forms |= RI_CM_PEER;
+	attr->uc = true;
 	attr->ud = true;
 	attr->max_ah = 65536;
 	attr->max_ud_message = VEM_MAX_DATAGRAM;

@@ -16,6 +16,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_setting.h"
 #include "vem_ud.h"
 #include "vsw_setting.h"
@@ -280,6 +281,7 @@ const struct ri_provider vem_plain_provider = {
 	.ah = &vem_ah_ops,
 	.mem = &vem_mem_ops,
 	.cm = &vem_cm_ops,
+	.peer = &vem_peer_ops,
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,
 	.settings = vem_settings,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vem_peer.h"
 #include "vem_ud.h"
 #include "vsw_relax.h"
 
@@ -25,7 +26,8 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vem_profile(pd->context->rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC && (init->type != RI_QP_UD || !attr.ud || srq != NULL))
+	if (init->type != RI_QP_RC && (init->type != RI_QP_UC || !attr.uc) &&
+	    (init->type != RI_QP_UD || !attr.ud || srq != NULL))
 		return RI_ERR_UNSUPPORTED;
 	if (srq != NULL && init->soft_limit != 0 && !attr.rq_soft_limit)
 		return RI_ERR_UNSUPPORTED;
@@ -123,6 +125,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
 	qp->cm_timer = (struct ri_timer){.fire = vem_cm_timeout, .arg = qp};
+	qp->lost_timer = (struct ri_timer){.fire = vem_peer_lost_fire, .arg = qp};
 	qp->wait_timer = (struct ri_timer){.fire = vem_cm_waited, .arg = qp};
 }
 
@@ -206,9 +209,12 @@ qp_renew(struct ri_qp *qp)
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
 		vsw_relax(qp->rnic->host, round);
+	vem_peer_part(qp);
 	vem_pair_leave(qp);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
+	atomic_store(&qp->by_peer, false);
+	atomic_store(&qp->lost_until, 0);
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
@@ -292,6 +298,7 @@ static enum ri_status
 qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	bool by_peer = atomic_load(&qp->by_peer); /* nobody is told that it ends */
 	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
 				  .message = VEM_MSG_LOST};
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
@@ -302,10 +309,12 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	case RI_QPS_IDLE:
 		return qp_reset(qp, anew);
 	case RI_QPS_ERROR:
+		if (by_peer)
+			abort.kind = RI_CM_NONE;
 		moved = vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 		break;
 	case RI_QPS_CLOSING:
-		moved = vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close);
+		moved = !by_peer && vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close);
 		break;
 	case RI_QPS_TERMINATE:
 		moved = vem_qp_move(qp, VEM_MOVE_TO_TERMINATE, &fault);
@@ -427,7 +436,9 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
 	attr->quiescent = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
 			  atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
-			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
+			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE &&
+			  atomic_load(&qp->lost_until) <= VEM_RNR_LATE &&
+			  !atomic_load(&qp->rx_have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;
@@ -446,6 +457,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->rnr_timer);
+	host->timer_stop(host->self, &qp->lost_timer);
 	host->timer_stop(host->self, &qp->cm_timer);
 	host->timer_stop(host->self, &qp->wait_timer);
 }
@@ -472,8 +484,9 @@ vem_qp_destroy(struct ri_qp *qp)
 	qp_stop_callbacks(qp); /* a message that came first may have started the task again */
 	for (unsigned round = 0; atomic_load(&qp->inside) != 0; round++)
 		vsw_relax(qp->rnic->host, round); /* threads that wake it because of its SRQ */
+	vem_peer_part(qp);
 	if (qp->pair != NULL) {
-		struct ri_qp *peer = vem_peer_get(qp);
+		struct ri_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
 		if (peer != NULL) {
 			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);

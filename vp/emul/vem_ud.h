@@ -25,6 +25,10 @@ void vem_ah_sweep(struct ri_context *context);
 bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
 		 struct vem_target *target);
 
+/* The way to an address. RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE. */
+enum ri_status vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
+			       struct vem_target *target);
+
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
 /* Make the queue pair visible to senders, or invisible again. */
