@@ -78,6 +78,9 @@ struct vem_fabric {
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
 	struct vem_item ud_rows[VEM_UD_ROWS];
+	struct vem_item
+		groups[VEM_UD_ROWS]; /* members of multicast groups; under that lock, as the next */
+	uint64_t last_member;
 };
 
 /* Destination of a datagram: a route header without its length. */
@@ -256,6 +259,8 @@ struct ri_qp {
 	atomic_bool
 		tx_target_have; /* datagrams: tx_target is the destination of the request taken */
 	struct vem_target tx_target;
+	uint64_t tx_member; /* of a group: the last member that the datagram was delivered to */
+	uint64_t tx_last;   /* the last one that gets it; 0: none was looked for yet */
 
 	alignas(VSW_CACHE_LINE) struct vsw_role rx;
 	struct vsw_wq rq;             /* without slots if there is an SRQ */
@@ -304,6 +309,7 @@ struct ri_qp {
 	struct vem_item item;
 	struct vem_item number_item; /* in a row of the fabric; under its lock */
 	struct vem_item ud_item;     /* in a row of the fabric */
+	struct vem_item groups;      /* that it is a member of; under the lock of that row */
 	struct ri_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */

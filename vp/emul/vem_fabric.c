@@ -108,6 +108,7 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 	for (uint32_t i = 0; i < VEM_UD_ROWS; i++) {
 		vem_list_init(&fabric->numbered[i]);
 		vem_list_init(&fabric->ud_rows[i]);
+		vem_list_init(&fabric->groups[i]);
 	}
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
 	fabric->next = fabrics;

@@ -110,6 +110,20 @@ peer_send(struct ri_qp *qp, const struct ri_peer *peer)
 	return vem_peer_ops.send(qp, peer);
 }
 
+static enum ri_status
+mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	GATE(qp->rnic, MCAST_ATTACH);
+	return vem_qp_ops.mcast_attach(qp, group);
+}
+
+static enum ri_status
+mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	GATE(qp->rnic, MCAST_DETACH);
+	return vem_qp_ops.mcast_detach(qp, group);
+}
+
 /* --- memory ------------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -246,6 +260,8 @@ queues_fill(void)
 	qp_ops.modify = qp_modify;
 	qp_ops.query = qp_query;
 	qp_ops.resize = qp_resize;
+	qp_ops.mcast_attach = mcast_attach;
+	qp_ops.mcast_detach = mcast_detach;
 }
 
 static void

@@ -232,6 +232,8 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 	if (qp->init.type == RI_QP_RC && peer->ird > attr.max_ird)
 		return RI_ERR_LIMIT;
 	status = vem_target_make(qp->rnic, &peer->path, &far.target);
+	if (status == RI_SUCCESS && vem_gid_is_group(far.target.grh + 24))
+		status = RI_ERR_NO_ROUTE; /* a group is no peer */
 	if (status != RI_SUCCESS)
 		return status;
 

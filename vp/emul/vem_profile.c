@@ -104,6 +104,7 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->addr_gid = true;
 	attr->cm_forms |= RI_CM_PEER;
 	attr->uc = true;
+	attr->multicast = true;
 	attr->ud = true;
 	attr->max_ah = 65536;
 	attr->max_ud_message = VEM_MAX_DATAGRAM;

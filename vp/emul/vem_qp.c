@@ -111,6 +111,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	atomic_store(&qp->ord, init->ord);
 	atomic_store(&qp->qkey, init->qkey);
 	qp->ud = init->type == RI_QP_UD;
+	vem_list_init(&qp->groups);
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
@@ -218,6 +219,7 @@ qp_renew(struct ri_qp *qp)
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
+	qp->tx_member = qp->tx_last = 0;
 	atomic_store(&qp->tx_flushed, false);
 	atomic_store(&qp->rx_flushed, false);
 	vsw_lock(&qp->lock);
@@ -522,4 +524,6 @@ const struct ri_qp_ops vem_qp_ops = {
 	.query = qp_query,
 	.destroy = qp_destroy,
 	.resize = qp_resize,
+	.mcast_attach = vem_mcast_attach,
+	.mcast_detach = vem_mcast_detach,
 };
