@@ -290,6 +290,7 @@ struct ri_qp {
 	struct vem_conn *conn;  /* its own request that is not answered */
 	struct ri_cm_params to; /* what it connects to; private data in `said` */
 	struct vem_hello said;
+	struct ri_peer reach; /* what the queue pair of the application needs; see vem_cm_reach */
 	bool passive;
 	bool replied;                     /* active: the application has not confirmed yet */
 	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */
@@ -316,6 +317,13 @@ struct ri_qp {
 	bool terminate_sent;
 	uint8_t terminate[4];
 };
+
+/* The number that the peer is told: that of an RI_QP_NUMBER is the application's. */
+static inline uint32_t
+vem_qp_number(const struct ri_qp *qp)
+{
+	return qp->init.type == RI_QP_NUMBER ? qp->init.qkey : qp->who.qpn;
+}
 
 /* Does it take messages from its peer? The caller has a use of it, or is inside. */
 static inline bool

@@ -103,6 +103,7 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
 	attr->cm_forms |= RI_CM_PEER;
+	attr->cm_number = true;
 	attr->uc = true;
 	attr->multicast = true;
 	attr->ud = true;

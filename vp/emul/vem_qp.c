@@ -26,11 +26,28 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vem_profile(pd->context->rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC && (init->type != RI_QP_UC || !attr.uc) &&
-	    (init->type != RI_QP_UD || !attr.ud || srq != NULL))
+	switch (init->type) {
+	case RI_QP_RC:
+		break;
+	case RI_QP_UC:
+		if (!attr.uc)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	case RI_QP_UD:
+		if (!attr.ud || srq != NULL)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	case RI_QP_NUMBER:
+		if (!attr.cm_number || srq != NULL)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	default:
 		return RI_ERR_UNSUPPORTED;
+	}
 	if (srq != NULL && init->soft_limit != 0 && !attr.rq_soft_limit)
 		return RI_ERR_UNSUPPORTED;
+	if (init->type == RI_QP_NUMBER && init->qkey > 0xffffff)
+		return RI_ERR_INVALID_ARG;
 	if (init->type == RI_QP_UD && init->port != 0)
 		return RI_ERR_INVALID_ARG;
 	if ((init->qkey & VEM_KEY_CONTROLLED) != 0 && !pd->context->owner.privileged)
@@ -60,6 +77,22 @@ queues_free(struct ri_qp *qp)
 	free(qp->tx_wqe);
 	free(qp->rx_wqe);
 	free(qp);
+}
+
+/* A number has queues that are always full, so it is flushed, and ends, as others do. */
+static enum ri_status
+no_queues_create(struct ri_qp *qp)
+{
+	uint32_t none = 0;
+	enum ri_status status = vsw_wq_create(&qp->sq, &none, 0, 0);
+
+	if (status == RI_SUCCESS)
+		status = vsw_rq_create(&qp->rq, &none, 0);
+	qp->tx_wqe = wqe_room(0, 0);
+	qp->rx_wqe = wqe_room(0, 0);
+	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
+		status = RI_ERR_RESOURCES;
+	return status;
 }
 
 static enum ri_status
@@ -136,8 +169,10 @@ qp_enlist(struct ri_qp *qp)
 	struct ri_context *context = qp->pd->context;
 
 	atomic_fetch_add(&qp->pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->cq.users, 1);
-	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	if (qp->send_cq != NULL) {
+		atomic_fetch_add(&qp->send_cq->cq.users, 1);
+		atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	}
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->member, &qp->rq, &qp->init);
 	pthread_mutex_lock(&context->lock);
@@ -166,17 +201,23 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
-	status = room ? queues_create(qp, &real) : RI_ERR_RESOURCES;
+	bool number = init->type == RI_QP_NUMBER;
+	status = !room    ? RI_ERR_RESOURCES
+		 : number ? no_queues_create(qp)
+			  : queues_create(qp, &real);
 	if (status != RI_SUCCESS) {
 		atomic_fetch_sub(&rnic->qps, 1);
 		queues_free(qp);
 		return status;
 	}
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
+	qp->send_cq = number ? NULL : send_cq;
+	qp->recv_cq = number ? NULL : recv_cq;
 	qp_fill(qp, pd, &real);
 	qp_enlist(qp);
-	vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
+	if (number)
+		*map = (struct ri_map){.fd = -1}; /* it has no user half */
+	else
+		vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
 	*init = real;
 	*out = qp;
 	return RI_SUCCESS;
@@ -398,6 +439,8 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	};
 	enum ri_status status = qp_init_check(qp->pd, &wanted, qp->srq);
 
+	if (qp->init.type == RI_QP_NUMBER)
+		status = RI_ERR_UNSUPPORTED;
 	if (status != RI_SUCCESS)
 		return status;
 	roles_take(qp);
@@ -424,7 +467,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->state = atomic_load(&qp->state);
-	attr->qpn = qp->who.qpn;
+	attr->qpn = vem_qp_number(qp);
 	attr->access = atomic_load(&qp->access);
 	attr->ird = atomic_load(&qp->ird);
 	attr->ord = atomic_load(&qp->ord);
@@ -501,8 +544,10 @@ vem_qp_destroy(struct ri_qp *qp)
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
 	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
 	pthread_mutex_unlock(&qp->rnic->fabric->lock);
-	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
-	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	if (qp->send_cq != NULL) {
+		atomic_fetch_sub(&qp->send_cq->cq.users, 1);
+		atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	}
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->rnic->qps, 1);
 	queues_free(qp);
