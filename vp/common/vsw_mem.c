@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#define PAGE         4096u
 #define LOCAL_RIGHTS (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
 #define ALL_RIGHTS   (VSW_MEM_REMOTE | LOCAL_RIGHTS | RI_ACCESS_BIND)
 
@@ -34,9 +35,27 @@ rights_are_sound(uint32_t access)
 	       (writes || (access & (RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)) == 0);
 }
 
+/* What names the first byte [RI 10.53]. */
+static uint64_t
+name_of(const struct ri_mr_init *init)
+{
+	return init->iova_given ? init->iova : init->addr;
+}
+
+static enum ri_status
+iova_check(const struct ri_mr_init *init)
+{
+	if (init->zero_based || init->unlinked || init->pages != NULL ||
+	    ((init->iova ^ init->addr) & (PAGE - 1)) != 0)
+		return RI_ERR_INVALID_ARG;
+	return init->iova + init->length - 1 < init->iova ? RI_ERR_ADDRESS : RI_SUCCESS;
+}
+
 static enum ri_status
 init_check(const struct ri_mr_init *init)
 {
+	if (init->iova_given && iova_check(init) != RI_SUCCESS)
+		return iova_check(init);
 	if (init->unlinked)
 		return init->pages == NULL ? RI_SUCCESS : RI_ERR_INVALID_ARG;
 	if (!rights_are_sound(init->access))
@@ -86,9 +105,9 @@ region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init, bool attach
 	mr->current = !mr->current;
 	mr->attached = attached;
 	mr->access = init->access;
-	mr->addr = init->addr;
+	mr->addr = name_of(init);
 	mr->length = init->length;
-	mr->base = init->zero_based ? 0 : init->addr;
+	mr->base = init->zero_based ? 0 : name_of(init);
 	mr->zero_based = init->zero_based;
 	mr->shareable = init->shareable;
 	mr->ptr = mr->mems[mr->current].base;

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_relax.h"
 #include "vsw_guard.h"
+#include "vsw_relax.h"
 
 #define PLACES_PER_ENTRY 4
 
@@ -202,7 +202,8 @@ vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind, bool cou
 
 	vsw_lock(&entry->lock);
 	for (unsigned round = 0; atomic_load(&entry->uses) != 0; round++)
-		ri_relax(round); /* an access looks up an old key and is about to be refused */
+		vsw_relax(table->host,
+			  round); /* an access looks up an old key and is about to be refused */
 	atomic_store(&entry->counted, counted);
 	vsw_mem_renew(entry, octet);
 	entry->kind = (uint8_t)kind;
@@ -242,7 +243,7 @@ static void
 uses_wait(const struct vsw_mem_entry *entry)
 {
 	for (unsigned round = 0; atomic_load(&entry->uses) != 0; round++)
-		ri_relax(round);
+		vsw_relax(entry->table->host, round);
 }
 
 void

@@ -119,6 +119,105 @@ wqe_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 	}
 }
 
+/* --- inline and immediate data [RI 10.49], [RI 10.50] -------------------------------------- */
+
+static uint32_t
+immediate_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case RI_OP_SEND:
+		return RI_IMMEDIATE_SEND;
+	case RI_OP_RDMA_WRITE:
+		return RI_IMMEDIATE_WRITE;
+	case RI_OP_SEND_UD:
+		return RI_IMMEDIATE_UD;
+	default:
+		return 0;
+	}
+}
+
+/* May the request have its flags? One that can have immediate data can be inline, too. */
+static enum ri_status
+rare_check(const struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	const struct vsw_doorbell *bell = &qp->rnic->bell;
+	uint32_t kind = immediate_of(wr->opcode);
+	uint64_t length = 0;
+
+	if ((wr->flags & RI_WR_INVALIDATE) != 0 &&
+	    ((wr->flags & RI_WR_IMMEDIATE) != 0 || (qp->rare & RI_WR_INVALIDATE) != 0))
+		return RI_ERR_UNSUPPORTED;
+	if ((wr->flags & RI_WR_IMMEDIATE) != 0 && (kind & bell->immediate_with) == 0)
+		return RI_ERR_UNSUPPORTED;
+	if ((wr->flags & RI_WR_INLINE) == 0)
+		return RI_SUCCESS;
+	if (kind == 0 || bell->max_inline == 0)
+		return RI_ERR_UNSUPPORTED;
+	for (uint32_t i = 0; i < wr->num_sge; i++)
+		length += wr->sgl[i].length;
+	return length <= qp->max_inline ? RI_SUCCESS : RI_ERR_LIMIT;
+}
+
+/* Copy the payload where the segments would be. A list that another thread changes meanwhile is cut. */
+static void
+octets_copy(struct vsw_wqe *wqe, const struct ri_wr *wr, uint32_t room)
+{
+	uint8_t *to = vsw_wqe_octets(wqe);
+	uint32_t length = 0;
+
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
+		uint64_t addr = wr->sgl[i].addr;
+		uint32_t n = __atomic_load_n(&wr->sgl[i].length, __ATOMIC_RELAXED);
+
+		if (n > room - length)
+			n = room - length;
+		if (n != 0)
+			memcpy(to + length, (const void *)(uintptr_t)addr, n);
+		length += n;
+	}
+	wqe->num_sge = 0;
+	__atomic_store_n(&wqe->length, length, __ATOMIC_RELAXED);
+}
+
+static void
+rare_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
+{
+	if ((wr->flags & RI_WR_IMMEDIATE) != 0)
+		wqe->inv_stag = wr->imm;
+	if ((wr->flags & RI_WR_INLINE) != 0)
+		octets_copy(wqe, wr, qp->max_inline);
+}
+
+/* --- all ---------------------------------------------------------------------------------- */
+
+/* `rare`: it has a flag of ri_uqp::rare; a constant where this is inlined. */
+static inline enum ri_status
+request_post(struct ri_uqp *qp, const struct ri_wr *wr, bool rare)
+{
+	vsw_lock(&qp->sq.lock);
+	struct vsw_wqe *wqe = slot_next(&qp->sq);
+	if (wqe == NULL) {
+		vsw_unlock(&qp->sq.lock);
+		return RI_ERR_QUEUE_FULL;
+	}
+	wqe_write(qp, wqe, wr);
+	if (rare)
+		rare_write(qp, wqe, wr);
+	slot_post(&qp->sq, false);
+	vsw_unlock(&qp->sq.lock);
+	qp->rnic->bell.sq(qp->engine_qp);
+	return RI_SUCCESS;
+}
+
+/* Not inlined: an ordinary post pays one branch for it. */
+static __attribute__((noinline)) enum ri_status
+rare_post(struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	enum ri_status status = rare_check(qp, wr);
+
+	return status == RI_SUCCESS ? request_post(qp, wr, true) : status;
+}
+
 enum ri_status
 vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
@@ -127,18 +226,9 @@ vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 	if (wr->num_sge > __atomic_load_n(&qp->max_sge[wr->opcode], __ATOMIC_RELAXED) ||
 	    (wr->opcode == RI_OP_FAST_REG && wr->u.fast_reg.num_pages > qp->max_list))
 		return RI_ERR_LIMIT;
-
-	vsw_lock(&qp->sq.lock);
-	struct vsw_wqe *wqe = slot_next(&qp->sq);
-	if (wqe == NULL) {
-		vsw_unlock(&qp->sq.lock);
-		return RI_ERR_QUEUE_FULL;
-	}
-	wqe_write(qp, wqe, wr);
-	slot_post(&qp->sq, false);
-	vsw_unlock(&qp->sq.lock);
-	qp->rnic->bell.sq(qp->engine_qp);
-	return RI_SUCCESS;
+	if (__builtin_expect((wr->flags & qp->rare) != 0, 0))
+		return rare_post(qp, wr);
+	return request_post(qp, wr, false);
 }
 
 static enum ri_status

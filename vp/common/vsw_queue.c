@@ -138,22 +138,24 @@ number_give(uint32_t number)
 /* --- work queues ------------------------------------------------------------------------- */
 
 /*
- * Bytes of an entry with so many segments. Entries are not rounded up to cache lines: one of 72 bytes lies in
+ * Bytes of an entry with so many segments. A queue whose requests carry no payload pays nothing for those that do. Entries are not rounded up to cache lines: one of 72 bytes lies in
  * two lines wherever it begins, and rounding would make the queues of an idle connection 1.5 KiB larger.
  */
 static uint32_t
 stride_of(const struct vsw_wq *wq, uint32_t max_sge)
 {
-	return (uint32_t)(wq->entry_head + max_sge * sizeof(struct ri_sge));
+	return (uint32_t)(wq->entry_head + vsw_wqe_tail(max_sge, wq->max_inline));
 }
 
 /* `entry_head`: bytes of an entry before its segments. */
 static enum ri_status
-wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge, size_t entry_head)
+wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge, uint32_t max_inline,
+	  size_t entry_head)
 {
 	memset(wq, 0, sizeof(*wq));
 	wq->entry_head = (uint32_t)entry_head;
-	if (*size > RING_MAX || max_sge > UINT8_MAX)
+	wq->max_inline = max_inline;
+	if (*size > RING_MAX || max_sge > UINT8_MAX || max_inline > VSW_MAX_INLINE)
 		return RI_ERR_LIMIT;
 
 	uint32_t ring = vsw_ring_size(*size);
@@ -182,15 +184,15 @@ wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge, size_t entry_head
 }
 
 enum ri_status
-vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
+vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge, uint32_t max_inline)
 {
-	return wq_create(wq, size, max_sge, sizeof(struct vsw_wqe));
+	return wq_create(wq, size, max_sge, max_inline, sizeof(struct vsw_wqe));
 }
 
 enum ri_status
 vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge)
 {
-	return wq_create(wq, size, max_sge, sizeof(struct vsw_rqe));
+	return wq_create(wq, size, max_sge, 0, sizeof(struct vsw_rqe));
 }
 
 void
@@ -323,6 +325,21 @@ vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *lim
 	return RI_SUCCESS;
 }
 
+/* Copy the payload of a request that says that it carries some. The head was copied, so nothing changes here any more. */
+static __attribute__((noinline)) void
+octets_take(const struct vsw_wq *wq, struct vsw_wqe *out, const void *octets)
+{
+	if (out->opcode != RI_OP_SEND && out->opcode != RI_OP_RDMA_WRITE &&
+	    out->opcode != RI_OP_SEND_UD) {
+		out->flags &= ~(uint32_t)RI_WR_INLINE;
+		return;
+	}
+	if (out->length > wq->max_inline)
+		out->length = wq->max_inline;
+	out->num_sge = 0;
+	memcpy(vsw_wqe_octets(out), octets, out->length);
+}
+
 /* Copy the next entry into `out` and take it. Inlined, so that the size of its head is a constant. */
 static inline bool
 entry_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index, size_t entry_head)
@@ -337,6 +354,10 @@ entry_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index, size_t entry
 	const struct ri_sge *sge = (const void *)(entry + entry_head);
 
 	memcpy(out, entry, entry_head);
+	/* A receive carries nothing, whatever its flags say. */
+	if (entry_head == sizeof(struct vsw_wqe) &&
+	    __builtin_expect((out->flags & RI_WR_INLINE) != 0, 0))
+		octets_take(wq, out, sge);
 	if (out->num_sge > wq->max_sge)
 		out->num_sge = (uint8_t)wq->max_sge;
 	/* One by one: most requests have one segment, and a memcpy of unknown length costs more than that. */

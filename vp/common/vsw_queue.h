@@ -40,15 +40,21 @@ struct vsw_wqe_reg {
 	uint32_t reserved;
 };
 
-/* One work request in a ring; `num_sge` segments follow it. 56 bytes. */
+#define VSW_MAX_INLINE \
+	512u /* octets that a request can carry; perftest and libfabric ask for 236 to 512 */
+
+/*
+ * One work request in a ring; `num_sge` segments follow it, or with RI_WR_INLINE (then num_sge is 0) `length` octets of
+ * payload, see vsw_wqe_octets. 56 bytes.
+ */
 struct vsw_wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum ri_opcode */
 	uint8_t num_sge;
 	uint16_t reserved;
 	uint32_t flags;    /* RI_WR_* */
-	uint32_t length;   /* sum of the segments */
-	uint32_t inv_stag; /* as ri_wr */
+	uint32_t length;   /* sum of the segments, or octets that follow */
+	uint32_t inv_stag; /* as ri_wr; with RI_WR_IMMEDIATE its `imm` */
 	union {
 		struct ri_wr_remote remote;
 		struct ri_wr_bind bind;
@@ -92,7 +98,7 @@ struct vsw_cqe {
 	uint64_t wr_id;
 	uint64_t qp_ctx;
 	uint32_t byte_len;
-	uint32_t inv_stag;
+	uint32_t inv_stag; /* with RI_WC_IMMEDIATE: the immediate data */
 	uint8_t status;
 	uint8_t opcode;
 	uint8_t flags;  /* RI_WC_* */
@@ -152,6 +158,24 @@ vsw_larger(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/* The payload that an inline request carries. */
+static inline void *
+vsw_wqe_octets(struct vsw_wqe *wqe)
+{
+	return wqe->sge;
+}
+
+/* Bytes that follow the head of a request which has so many segments, or octets. */
+static inline size_t
+vsw_wqe_tail(uint32_t max_sge, uint32_t max_inline)
+{
+	size_t sges = max_sge * sizeof(struct ri_sge);
+	size_t octets =
+		(max_inline + 7u) & ~(size_t)7u; /* the next entry begins with a 64-bit word */
+
+	return sges > octets ? sges : octets;
+}
+
 /* Entries of a ring that holds n: the next power of two. */
 static inline uint32_t
 vsw_ring_size(uint32_t n)
@@ -185,8 +209,9 @@ struct vsw_wq {
 	uint32_t entry_head; /* bytes of an entry before its segments */
 	uint32_t size;       /* slots, as granted; a resize may make it less than the room */
 	uint32_t max_sge;
-	uint32_t number; /* for vsw_cqe::wq; unique in the process, not soon used again */
-	size_t bytes;    /* of the pages */
+	uint32_t max_inline; /* octets that a request can carry */
+	uint32_t number;     /* for vsw_cqe::wq; unique in the process, not soon used again */
+	size_t bytes;        /* of the pages */
 	/*
 	 * A resize allocates a larger ring. The user half copies the entries that may not be taken yet, posts
 	 * to the new ring from then on, and says so in `ring_generation` of the page.
@@ -201,9 +226,10 @@ struct vsw_wq {
 
 /*
  * Create the pages of a queue. *size: slots wanted, then slots granted; 0 stays 0, a queue that is always
- * full. RI_ERR_LIMIT, RI_ERR_RESOURCES.
+ * full. An entry has room for the segments or for the octets, whichever is more. RI_ERR_LIMIT, RI_ERR_RESOURCES.
  */
-enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
+enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge,
+			     uint32_t max_inline) RI_MUST_CHECK;
 /* The same for a receive queue or an SRQ, whose entries are struct vsw_rqe. */
 enum ri_status vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
@@ -241,8 +267,8 @@ vsw_wq_pending(const struct vsw_wq *wq)
 }
 
 /*
- * Copy the next entry into `out` (room for max_sge segments) and take it; false if there is none.
- * Counts in the copy are clamped to what the queue was made for. *index: the value of
+ * Copy the next entry into `out` (room of vsw_wqe_tail) and take it; false if there is none. Counts in the copy are clamped
+ * to what the queue was made for, and only a Send, a Write or a datagram has RI_WR_INLINE. *index: the value of
  * vsw_cqe::wq_index that releases it.
  */
 bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);

@@ -27,7 +27,7 @@
 
 #include <string.h>
 
-#include "ri_relax.h"
+#include "vsw_relax.h"
 
 /* --- the line of members that wait; with the lock ---------------------------------------- */
 
@@ -224,7 +224,7 @@ vsw_srq_part(struct vsw_srq_member *member)
 	vsw_srq_leave(member);
 	vsw_srq_pass_on(member);
 	for (unsigned round = 0; atomic_load(&member->woken) != 0; round++)
-		ri_relax(round);
+		vsw_relax(srq->params.host, round);
 	member->srq = NULL;
 	atomic_fetch_sub(&srq->users, 1);
 }

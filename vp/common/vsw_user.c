@@ -82,7 +82,7 @@ vsw_map_srq(struct ri_map *map, const struct vsw_wq *srq, void *engine_srq)
 	map->words[5] = srq->ring_generation;
 }
 
-/* words: engine's QP, receive queue or 0, two numbers, segments of Send, Write, Read, receive, list and type. */
+/* words: engine's QP, receive queue or 0, two numbers, segments of Send, Write, Read, receive; list, type and octets inline. */
 void
 vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq, void *engine_qp,
 	   const struct ri_qp_init *limits)
@@ -93,8 +93,8 @@ vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq,
 	map->words[2] = sq->number | (uint64_t)(rq != NULL ? rq->number : 0) << 32;
 	map->words[3] = limits->max_send_sge | (uint64_t)limits->max_write_sge << 32;
 	map->words[4] = limits->max_read_sge | (uint64_t)limits->max_recv_sge << 32;
-	map->words[5] =
-		(limits->privileged ? sq->max_sge : 0) | (uint64_t)(limits->type == RI_QP_UD) << 32;
+	map->words[5] = (limits->privileged ? sq->max_sge : 0) | (uint64_t)limits->type << 32 |
+			(uint64_t)sq->max_inline << 40;
 }
 
 /* Three words: ring, or 0 if the queue has no slots; slots and entries; generation and bytes of an entry. */
@@ -257,19 +257,23 @@ qp_limits(struct ri_uqp *qp, const struct ri_map *map)
 		[RI_OP_SEND] = send,   [RI_OP_RDMA_WRITE] = write, [RI_OP_RDMA_READ] = read,
 		[RI_OP_FETCH_ADD] = 1, [RI_OP_CMP_SWAP] = 1,       [RI_OP_SEND_UD] = send,
 	};
-	const bool ud = map->words[5] >> 32 != 0, list = (uint32_t)map->words[5] != 0;
+	const uint8_t type = (uint8_t)(map->words[5] >> 32);
+	const bool rc = type == RI_QP_RC, ud = type == RI_QP_UD;
+	const bool list = (uint32_t)map->words[5] != 0;
 	const bool known[RI_OP_COUNT] = {
-		[RI_OP_SEND] = !ud,           [RI_OP_RDMA_WRITE] = !ud,
-		[RI_OP_RDMA_READ] = !ud,      [RI_OP_FETCH_ADD] = !ud,
-		[RI_OP_CMP_SWAP] = !ud,       [RI_OP_BIND_MW] = !ud,
-		[RI_OP_LOCAL_INV] = !ud,      [RI_OP_SEND_UD] = ud,
-		[RI_OP_INV_MR] = list && !ud, [RI_OP_FAST_REG] = list && !ud,
+		[RI_OP_SEND] = !ud,          [RI_OP_RDMA_WRITE] = !ud,
+		[RI_OP_RDMA_READ] = rc,      [RI_OP_FETCH_ADD] = rc,
+		[RI_OP_CMP_SWAP] = rc,       [RI_OP_BIND_MW] = rc,
+		[RI_OP_LOCAL_INV] = rc,      [RI_OP_SEND_UD] = ud,
+		[RI_OP_INV_MR] = list && rc, [RI_OP_FAST_REG] = list && rc,
 	};
 
 	memcpy(qp->max_sge, limits, sizeof(limits));
 	memcpy(qp->known_op, known, sizeof(known));
 	qp->max_recv_sge = (uint8_t)(map->words[4] >> 32);
 	qp->max_list = (uint8_t)map->words[5];
+	qp->max_inline = (uint16_t)(map->words[5] >> 40);
+	qp->rare = RI_WR_INLINE | RI_WR_IMMEDIATE | (type == RI_QP_UC ? RI_WR_INVALIDATE : 0);
 }
 
 static enum ri_status

@@ -27,6 +27,8 @@ struct vsw_doorbell {
 	bool (*spin_futile)(void *engine);
 	/* A bind is posted: choose the STag of a wide window, and store it there, too; NULL: the poster chooses. */
 	void (*bind)(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
+	uint32_t max_inline;     /* as the adapter claims; 0: no request can be inline */
+	uint32_t immediate_with; /* RI_IMMEDIATE_* bits, as the adapter claims */
 };
 
 /* Fill the maps that describe the objects to the user half; numbers as in vsw_wq::number. */

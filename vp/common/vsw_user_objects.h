@@ -62,7 +62,9 @@ struct ri_uqp {
 	uint8_t max_sge[RI_OP_COUNT]; /* of a request */
 	bool known_op[RI_OP_COUNT];   /* the send queue supports it */
 	uint8_t max_recv_sge;
-	uint8_t max_list; /* pieces of a fast registration */
+	uint8_t max_list;    /* pieces of a fast registration */
+	uint16_t max_inline; /* octets of an inline request */
+	uint32_t rare;       /* RI_WR_* bits that a post looks at more closely */
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	alignas(VSW_CACHE_LINE) struct vsw_user_wq sq;

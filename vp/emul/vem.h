@@ -37,7 +37,8 @@
 #define VEM_MAX_DATAGRAM 4096u             /* the largest packet of InfiniBand */
 #define VEM_GRH          40u               /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
-#define VEM_RNR_HOLD_MS  1000 /* ms that a message waits for a receive */
+#define VEM_QPN_GROUP    0xffffffu /* of a datagram to a multicast group */
+#define VEM_RNR_HOLD_MS  1000      /* ms that a message waits for a receive */
 #define VEM_RNR_HOLD     (VEM_RNR_HOLD_MS * UINT64_C(1000000)) /* the same in ns */
 #define VEM_RNR_LATE     1u /* in ri_qp::rnr_until: the time is over */
 
@@ -77,6 +78,9 @@ struct vem_fabric {
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
 	struct vem_item ud_rows[VEM_UD_ROWS];
+	struct vem_item
+		groups[VEM_UD_ROWS]; /* members of multicast groups; under that lock, as the next */
+	uint64_t last_member;
 };
 
 /* Destination of a datagram: a route header without its length. */
@@ -212,10 +216,23 @@ struct vem_hello {
 	uint8_t pdata[RI_PDATA_MAX];
 };
 
+/* The partner of a connection by attributes, as the application says [RI 11.6.4]. Written before the state moves on. */
+struct vem_by_peer {
+	struct vem_target target; /* the way there */
+	uint32_t qpn;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint8_t min_rnr_timer;
+	uint8_t timeout;
+	uint8_t retry_count;
+	uint8_t rnr_retry;
+};
+
 struct ri_qp {
 	alignas(VSW_CACHE_LINE) atomic_uint state; /* enum ri_qp_state; vem_qp_move writes it */
-	atomic_bool open;   /* ESTABLISHED was raised: data may be sent and received */
-	atomic_uint access; /* RI_ACCESS_REMOTE_* */
+	atomic_bool open;    /* ESTABLISHED was raised: data may be sent and received */
+	atomic_bool by_peer; /* connected by attributes: open means that there is a partner */
+	atomic_uint access;  /* RI_ACCESS_REMOTE_* */
 	atomic_uint ord;
 	atomic_uint ird;
 	atomic_uint qkey;      /* datagrams, as the next */
@@ -237,10 +254,13 @@ struct ri_qp {
 	uint32_t tx_index;
 	atomic_bool tx_flushed;
 	struct vsw_wqe *tx_wqe;
-	_Atomic uint64_t rnr_until; /* end of its wait for a receive; 0: it does not wait */
+	_Atomic uint64_t rnr_until;  /* end of its wait for a receive; 0: it does not wait */
+	_Atomic uint64_t lost_until; /* by_peer: end of the tries of the request taken; as above */
 	atomic_bool
 		tx_target_have; /* datagrams: tx_target is the destination of the request taken */
 	struct vem_target tx_target;
+	uint64_t tx_member; /* of a group: the last member that the datagram was delivered to */
+	uint64_t tx_last;   /* the last one that gets it; 0: none was looked for yet */
 
 	alignas(VSW_CACHE_LINE) struct vsw_role rx;
 	struct vsw_wq rq;             /* without slots if there is an SRQ */
@@ -251,6 +271,8 @@ struct ri_qp {
 	struct vsw_wqe *rx_wqe;
 	atomic_bool rx_have; /* datagrams: a receive is taken and not completed */
 	uint32_t rx_index;
+	uint32_t rx_number;  /* of the queue that it was taken from */
+	uint8_t rx_shared;   /* that is an SRQ */
 	atomic_uint awaited; /* the peer waits for a receive */
 	atomic_uint inside;  /* threads that use the pair without a role, or deliver a datagram */
 
@@ -268,9 +290,16 @@ struct ri_qp {
 	struct vem_conn *conn;  /* its own request that is not answered */
 	struct ri_cm_params to; /* what it connects to; private data in `said` */
 	struct vem_hello said;
+	struct ri_peer reach; /* what the queue pair of the application needs; see vem_cm_reach */
 	bool passive;
 	bool replied;                     /* active: the application has not confirmed yet */
 	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */
+
+	/* By attributes; vem_peer.c. */
+	struct vem_by_peer far;
+	bool ready;           /* a partner may find it; under the fabric's lock */
+	atomic_bool comm_est; /* the event was raised */
+	struct ri_timer lost_timer;
 
 	atomic_bool recheck; /* its send queue and that of its peer are to be run */
 	struct ri_task task;
@@ -281,12 +310,30 @@ struct ri_qp {
 	struct vem_item item;
 	struct vem_item number_item; /* in a row of the fabric; under its lock */
 	struct vem_item ud_item;     /* in a row of the fabric */
+	struct vem_item groups;      /* that it is a member of; under the lock of that row */
 	struct ri_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
 	uint8_t terminate[4];
 };
+
+/* The number that the peer is told: that of an RI_QP_NUMBER is the application's. */
+static inline uint32_t
+vem_qp_number(const struct ri_qp *qp)
+{
+	return qp->init.type == RI_QP_NUMBER ? qp->init.qkey : qp->who.qpn;
+}
+
+/* Does it take messages from its peer? The caller has a use of it, or is inside. */
+static inline bool
+vem_qp_takes(const struct ri_qp *qp)
+{
+	unsigned state = atomic_load(&qp->state);
+
+	return (state == RI_QPS_RTS || (state == RI_QPS_CONNECTING && atomic_load(&qp->by_peer))) &&
+	       atomic_load(&qp->open);
+}
 
 /* --- vem_fabric.c ------------------------------------------------------------------------ */
 
@@ -385,6 +432,8 @@ bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault
 
 /* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
 bool vem_execute(struct ri_qp *qp);
+/* The same of one that needs the peer, of which the caller has a use. */
+bool vem_execute_with(struct ri_qp *qp, struct ri_qp *peer);
 /* One kind of request each; true: it is done. */
 bool vem_do_bind(struct ri_qp *qp);
 /* Of vsw_doorbell. */
@@ -406,6 +455,12 @@ extern const struct ri_srq_ops vem_srq_ops;
  * of `qp`. VSW_SRQ_EMPTY: the thread that posts one runs the send queue of the peer.
  */
 enum vsw_srq_result vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe);
+/*
+ * The same of an unreliable connection, for a message of that length: never waits. A receive that is too short stays for the
+ * next message.
+ */
+enum vsw_srq_result vem_receive_take_or_keep(struct ri_qp *qp, uint32_t length,
+					     struct vsw_cqe *cqe);
 /* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
 void vem_receive_limits(struct ri_qp *qp);
 

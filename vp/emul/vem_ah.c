@@ -23,9 +23,8 @@
 
 /* --- targets ------------------------------------------------------------------------------ */
 
-/* An address as a GID: an IPv4 address is mapped, the others are GIDs already. */
-static void
-gid_put(uint8_t gid[16], const struct ri_addr *addr)
+bool
+vem_gid_of(uint8_t gid[16], const struct ri_addr *addr)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -35,10 +34,32 @@ gid_put(uint8_t gid[16], const struct ri_addr *addr)
 	} else {
 		memcpy(gid, addr->octets, 16);
 	}
+	return addr->family == RI_ADDR_IPV4 || addr->family == RI_ADDR_IPV6 ||
+	       addr->family == RI_ADDR_GID;
 }
 
-static enum ri_status
-target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct vem_target *target)
+/* A group is everywhere, and a datagram to it comes from the address given, or from the first of that kind. */
+static bool
+group_source(const struct ri_rnic *rnic, const struct ri_addr *group, struct ri_addr *source)
+{
+	struct ri_addr own[RI_PORT_ADDR_MAX];
+	uint32_t count = vem_addrs(rnic->fabric, own);
+	uint8_t gid[16];
+
+	if (!vem_gid_of(gid, group) || !vem_gid_is_group(gid))
+		return false;
+	if (source->family != RI_ADDR_NONE)
+		return (source->family == RI_ADDR_IPV4) == (group->family == RI_ADDR_IPV4) &&
+		       vem_addr_is_local(rnic->fabric, source);
+	for (uint32_t i = 0; i < count && source->family == RI_ADDR_NONE; i++)
+		if (own[i].family == group->family)
+			*source = own[i];
+	return source->family != RI_ADDR_NONE;
+}
+
+enum ri_status
+vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
+		struct vem_target *target)
 {
 	struct ri_addr source = init->source;
 	uint32_t first = GRH_VERSION << 28 | (uint32_t)init->traffic_class << 20 |
@@ -47,15 +68,16 @@ target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct ve
 
 	if (init->port != 0)
 		return RI_ERR_INVALID_ARG;
-	if (!vem_addr_source(rnic->fabric, &init->dest, &source))
+	if (!vem_addr_source(rnic->fabric, &init->dest, &source) &&
+	    !group_source(rnic, &init->dest, &source))
 		return RI_ERR_NO_ROUTE;
 	memset(grh, 0, VEM_GRH);
 	for (uint32_t i = 0; i < 4; i++)
 		grh[i] = (uint8_t)(first >> 8 * (3 - i));
 	grh[6] = GRH_NEXT_HEADER;
 	grh[7] = init->hop_limit != 0 ? init->hop_limit : GRH_HOP_LIMIT;
-	gid_put(grh + 8, &source);
-	gid_put(grh + 24, &init->dest);
+	(void)vem_gid_of(grh + 8, &source);
+	(void)vem_gid_of(grh + 24, &init->dest);
 	return RI_SUCCESS;
 }
 
@@ -180,7 +202,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 
 	vem_ah_sweep(context);
 	if (ah != NULL)
-		status = target_make(context->rnic, init, &ah->target);
+		status = vem_target_make(context->rnic, init, &ah->target);
 	if (status == RI_SUCCESS) {
 		ah->pd = pd;
 		status = ah_enter(&context->rnic->ahs, ah) ? RI_SUCCESS : RI_ERR_RESOURCES;
@@ -203,7 +225,7 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
 	struct ri_rnic *rnic = ah->pd->context->rnic;
 	struct vem_target target;
-	enum ri_status status = target_make(rnic, init, &target);
+	enum ri_status status = vem_target_make(rnic, init, &target);
 
 	if (status != RI_SUCCESS)
 		return status;

@@ -19,6 +19,10 @@
 #include "vem_cm.h"
 #include "vem_fault.h"
 
+#define PSN_MASK        0xffffffu
+#define REACH_TIMEOUT   14 /* 67 ms */
+#define REACH_RNR_TIMER 12 /* 0.64 ms */
+
 /* --- upcalls ------------------------------------------------------------------------------ */
 
 static void
@@ -39,6 +43,8 @@ vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reas
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->ctx};
 
+	if (kind == RI_CM_REPLY || kind == RI_CM_ESTABLISHED)
+		event.reach = qp->reach;
 	if (hello != NULL)
 		event_hello(&event, hello);
 	up->cm_event(up->self, &event);
@@ -112,10 +118,34 @@ local_port(struct ri_qp *qp)
 	return qp->to.service.local_port;
 }
 
+/*
+ * What one side of a connection needs to bring a queue pair of its own up to the other one by ri_peer_ops. IRD and ORD are
+ * those that the other side tells, seen from here. InfiniBand only.
+ */
+static struct ri_peer
+reach_of(const struct ri_qp *other, const struct ri_addr *there, const struct ri_addr *here,
+	 const struct vem_hello *hello)
+{
+	if (other->rnic->fabric->personality != VEM_IB)
+		return (struct ri_peer){0};
+	return (struct ri_peer){
+		.path = {.dest = *there, .source = *here},
+		.qpn = vem_qp_number(other),
+		.path_mtu = VEM_MAX_DATAGRAM,
+		.ird = hello->ord,
+		.min_rnr_timer = REACH_RNR_TIMER,
+		.ord = hello->ird,
+		.timeout = REACH_TIMEOUT,
+		.retry_count = 7,
+		.rnr_retry = 7,
+	};
+}
+
 /* Called with the lock. */
 static enum ri_cm_reason
 conn_create(struct ri_qp *qp, struct ri_listen *listen)
 {
+	const struct ri_host *host = qp->rnic->host;
 	struct ri_cm_event event = {
 		.kind = RI_CM_REQUEST, .peer = qp->to.local, .local = qp->to.peer};
 
@@ -123,6 +153,14 @@ conn_create(struct ri_qp *qp, struct ri_listen *listen)
 	struct vem_conn *conn = vem_conn_new(listen, &event);
 	if (conn == NULL)
 		return RI_CM_REASON_RESOURCES;
+	if (qp->rnic->fabric->personality == VEM_IB) {
+		host->random(host->self, conn->psn, sizeof(conn->psn));
+		conn->psn[0] &= PSN_MASK;
+		conn->psn[1] &= PSN_MASK;
+		conn->event.reach = reach_of(qp, &qp->to.local, &qp->to.peer, &qp->said);
+		conn->event.reach.rq_psn = conn->psn[0];
+		conn->event.reach.sq_psn = conn->psn[1];
+	}
 	if (listen->service.kind == RI_SERVICE_PORT)
 		conn->event.service.local_port = local_port(qp);
 	conn->active = qp;
@@ -149,7 +187,9 @@ vem_cm_offer(struct ri_qp *qp)
 	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;
-	else if (there != NULL && !vem_fault_dead(there))
+	else if (there == NULL)
+		reason = RI_CM_REASON_REFUSED;
+	else if (!vem_fault_dead(there))
 		reason = conn_create(qp, listen);
 	bool offered = qp->conn != NULL;
 	pthread_mutex_unlock(&fabric->lock);
@@ -236,6 +276,8 @@ params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool con
 		return RI_ERR_INVALID_ARG;
 	if (params->ird > attr.max_ird || params->ord > attr.max_ord)
 		return RI_ERR_LIMIT;
+	if (qp->init.type == RI_QP_UC)
+		return RI_ERR_UNSUPPORTED;
 	if (connect && params->three_way && !attr.three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
 	if (connect && !vem_service_is_known(qp->rnic->fabric, &params->service))
@@ -292,12 +334,20 @@ static enum ri_status
 conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params)
 {
 	struct ri_qp *active = conn->active;
-	enum ri_status status = vem_pair_create(active, qp);
+	enum ri_status status;
 
+	/* Data of one that has queues would find none at the other. */
+	if (active->init.type != qp->init.type)
+		return RI_ERR_UNSUPPORTED;
+	status = vem_pair_create(active, qp);
 	if (status != RI_SUCCESS)
 		return status;
 	qp->passive = true;
 	qp->said = hello_of(qp->rnic->fabric, params);
+	qp->reach = conn->event.reach;
+	active->reach = reach_of(qp, &active->to.peer, &active->to.local, &qp->said);
+	active->reach.rq_psn = qp->reach.sq_psn;
+	active->reach.sq_psn = qp->reach.rq_psn;
 	depths_set(qp, params);
 	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
 	vem_conn_close(conn);
@@ -406,7 +456,8 @@ cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
-	if (qp->ud) /* it has no connection, though it is in RTS */
+	if (qp->ud ||
+	    atomic_load(&qp->by_peer)) /* nothing that could be ended here, though it is in RTS */
 		return RI_ERR_INVALID_STATE;
 	/* It may be established between the first two moves. */
 	if (vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close) || vem_qp_move(qp, VEM_MOVE_FAIL, &drop) ||

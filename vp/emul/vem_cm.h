@@ -29,6 +29,7 @@ struct vem_conn {
 	struct ri_listen *listen; /* NULL: it was destroyed */
 	struct ri_rnic *rnic;     /* adapter of the listener */
 	bool told;
+	uint32_t psn[2]; /* first packet numbers: of the active side, of the passive one */
 	struct ri_cm_event event;
 };
 

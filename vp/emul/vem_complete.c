@@ -87,10 +87,19 @@ vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
 	return vem_fail_key(qp, status, VSW_MEM_OK);
 }
 
+/* What this side raises besides the end of the connection, or instead of it, when its request has failed. */
+static uint32_t
+requester_event_of(const struct ri_qp *qp)
+{
+	return atomic_load(&qp->by_peer) ? RI_EVENT_QP_WR_ERROR : RI_EVENT_NONE;
+}
+
 bool
 vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
-	struct vem_cause cause = {.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE};
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = requester_event_of(qp),
+				  .message = VEM_MSG_TERMINATE};
 
 	vem_why_here(qp, status, result);
 	/* The state first, so that a thread that sees the completion also sees the new state. */
@@ -122,8 +131,12 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 				  .detail = fault->code,
 				  .message = VEM_MSG_TERMINATE,
 				  .code = fault->code};
-	struct vem_cause here = {.kind = RI_CM_BROKEN};
+	struct vem_cause here = {.kind = RI_CM_BROKEN, .async = requester_event_of(qp)};
 
+	if (qp->init.type == RI_QP_UC) {
+		vem_sq_complete(qp, RI_WC_SUCCESS); /* the peer drops it */
+		return true;
+	}
 	vem_why_there(qp, peer, fault);
 	if (qp->rnic->fabric->personality == VEM_IB) {
 		there.message = 0; /* this side knows already */

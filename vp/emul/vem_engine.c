@@ -30,6 +30,7 @@ sq_flush(struct ri_qp *qp)
 			vem_sq_complete(qp, RI_WC_FLUSHED);
 		qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
 	} while (qp->tx_have);
+	atomic_store(&qp->lost_until, 0);
 	if (!atomic_exchange(&qp->tx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
@@ -49,11 +50,13 @@ rq_flush(struct ri_qp *qp)
 			.status = RI_WC_FLUSHED,
 			.opcode = qp->ud ? RI_OP_RECV_UD : RI_OP_RECV,
 			.flags = RI_WC_RECEIVE | RI_WC_SOLICITED,
-			.wq = qp->rq.number,
+			.wq = qp->rx_shared ? qp->rx_number : qp->rq.number,
 			.wq_index = qp->rx_index,
+			.shared = qp->rx_shared,
 		};
 		if (atomic_load(&qp->rx_have))
 			vem_rq_complete(qp, &cqe);
+		qp->rx_shared = 0;
 		atomic_store(&qp->rx_have, vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
 	} while (atomic_load(&qp->rx_have));
 	if (!atomic_exchange(&qp->rx_flushed, true))
@@ -72,7 +75,9 @@ sq_round(struct ri_qp *qp)
 			sq_flush(qp);
 			return;
 		}
-		if (state != RI_QPS_RTS || !atomic_load_explicit(&qp->open, memory_order_acquire))
+		if (state != RI_QPS_RTS ||
+		    (!atomic_load_explicit(&qp->open, memory_order_acquire) &&
+		     !atomic_load(&qp->by_peer)))
 			return;
 		if (!qp->tx_have)
 			qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
@@ -102,7 +107,7 @@ vem_peer_sq_run(struct ri_qp *qp)
 	if (qp->ud)
 		return; /* no sender waits for it */
 	atomic_fetch_add(&qp->inside, 1);
-	struct ri_qp *peer = atomic_load(&qp->state) == RI_QPS_RTS ? vem_peer_get(qp) : NULL;
+	struct ri_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
 	if (peer != NULL) {
 		vem_sq_run(peer);
 		vem_peer_put(qp);

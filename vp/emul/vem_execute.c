@@ -17,17 +17,10 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_spans.h"
 #include "vem_ud.h"
 #include "vem_why.h"
-
-/* Begin accesses for requests of the queue pair itself. */
-static enum vsw_mem_result
-spans_begin(const struct ri_qp *qp, const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-	    struct vem_spans *spans)
-{
-	return vem_spans_begin(qp->rnic->mem, &qp->who, wqe, length, access, spans);
-}
 
 /* --- one-sided ---------------------------------------------------------------------------- */
 
@@ -99,7 +92,7 @@ do_write(struct ri_qp *qp, struct ri_qp *peer)
 	struct vem_spans local;
 	struct vem_spans remote;
 
-	if (spans_begin(qp, wqe, wqe->length, RI_ACCESS_LOCAL_READ, &local) != VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &local) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 
 	const struct vem_fault *fault = remote_begin(peer, wqe, true, &remote);
@@ -133,7 +126,8 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 	/* The sink is checked when the answer arrives (RDMAC verbs 7.8). */
 	bool enabled = !iwarp || wqe->length == 0 ||
 		       (atomic_load(&qp->access) & RI_ACCESS_REMOTE_WRITE) != 0;
-	if (!enabled || spans_begin(qp, wqe, wqe->length, sink, &local) != VSW_MEM_OK) {
+	if (!enabled || vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, sink, &local) !=
+				VSW_MEM_OK) {
 		vem_spans_end(&remote);
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	}
@@ -169,6 +163,25 @@ static const struct vem_fault not_invalidated = {
 	RI_EVENT_NONE, 0x0109, RI_WC_REMOTE_INVALID_REQ,
 	"a Send of the peer may not invalidate the key that it names"};
 
+/* The same of a connection by attributes, whose ends say how long. The peer is not told, and goes on. */
+static bool
+wait_by_attributes(struct ri_qp *qp, const struct ri_qp *peer)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->rnr_until);
+	uint64_t wait = vem_peer_rnr_wait(qp, peer);
+
+	if (until == VEM_RNR_LATE || wait == 0)
+		return vem_fail_here(qp, RI_WC_RNR);
+	if (until == 0) {
+		until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
+		atomic_store(&qp->rnr_until, until);
+		if (until != RI_NEVER)
+			host->timer_start(host->self, &qp->rnr_timer, until);
+	}
+	return false;
+}
+
 /* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
 wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
@@ -177,6 +190,8 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 
 	uint64_t until = atomic_load(&qp->rnr_until);
 
+	if (__builtin_expect(atomic_load(&qp->by_peer), 0))
+		return wait_by_attributes(qp, peer);
 	if (until == VEM_RNR_LATE)
 		return vem_fail_there(qp, peer, &no_receive);
 	if (until == 0) {
@@ -198,6 +213,8 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 static bool
 no_receive_taken(struct ri_qp *qp, struct ri_qp *peer, enum vsw_srq_result why)
 {
+	if (qp->init.type == RI_QP_UC)
+		return vem_fail_there(qp, peer, &no_receive); /* it is dropped */
 	if (why == VSW_SRQ_HARD_LIMIT)
 		return vem_fail_there(qp, peer, &too_many_receives);
 	if (why == VSW_SRQ_FAILED)
@@ -243,12 +260,30 @@ send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans
 	return NULL;
 }
 
-/* Invalidate the key that a message names. The caller has no use of a region, which could be that one. */
+/* Place the data of a Write with immediate data. The receive just taken is not used. */
 static const struct vem_fault *
-invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
+write_place(const struct vem_spans *target, const struct vem_spans *message, struct vsw_cqe *cqe)
 {
-	if ((wqe->flags & RI_WR_INVALIDATE) == 0)
+	if (vem_spans_copy(target, 0, message))
 		return NULL;
+	cqe->status = RI_WC_FLUSHED;
+	return vem_spans_have(message, vsw_guard_take()) ? &message_lost : &owner_gone;
+}
+
+/*
+ * What a message brings besides its data: immediate data, or a key to invalidate. The caller has no use of a region, which
+ * could be the one of that key.
+ */
+static const struct vem_fault *
+extra_take(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *cqe)
+{
+	if (__builtin_expect((wqe->flags & (RI_WR_INVALIDATE | RI_WR_IMMEDIATE)) == 0, 1))
+		return NULL;
+	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
+		cqe->flags |= RI_WC_IMMEDIATE;
+		cqe->inv_stag = wqe->inv_stag;
+		return NULL;
+	}
 	bool may = (atomic_load(&peer->access) & VSW_MEM_INVALIDATES) != 0;
 	enum vsw_mem_result result = VSW_MEM_CLOSED;
 	char why[VSW_WHY_ROOM];
@@ -268,35 +303,67 @@ invalidate_named(struct ri_qp *peer, const struct vsw_wqe *wqe, struct vsw_cqe *
 	return NULL;
 }
 
-/* Deliver a message. The caller owns the role `rx` of the peer. */
-static bool
-send_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message)
+static void
+both_end(struct vem_spans *message, struct vem_spans *target)
+{
+	if (target != NULL)
+		vem_spans_end(target);
+	vem_spans_end(message);
+}
+
+/* The memory of a receive of an unreliable connection is wrong: that is the failure of its owner. */
+static const struct vem_cause receiver_failed = {.kind = RI_CM_BROKEN, .async = RI_EVENT_QP_ACCESS};
+
+/* A message could not be placed, and the receive that was taken for it is as good as before. */
+static __attribute__((cold, noinline)) bool
+unreliable_drop(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
+{
+	atomic_store(&peer->rx_have, true);
+	return fault == &message_lost ? vem_fail_here(qp, RI_WC_LOCAL_PROTECTION)
+				      : vem_fail_there(qp, peer, fault);
+}
+
+/*
+ * Deliver a message, or with `target` a Write with immediate data; ends the accesses. The caller owns the role `rx` of the
+ * peer.
+ */
+static inline bool
+message_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message,
+		struct vem_spans *target)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_cqe cqe = {
 		.qp_ctx = peer->ctx,
 		.byte_len = wqe->length,
-		.opcode = RI_OP_RECV,
+		.opcode = target != NULL ? RI_OP_RECV_WRITE : RI_OP_RECV,
 		.flags = RI_WC_RECEIVE,
 	};
 
-	if (atomic_load(&peer->state) != RI_QPS_RTS) {
-		vem_spans_end(message);
+	if (!vem_qp_takes(peer)) {
+		both_end(message, target);
 		return false; /* it has ended meanwhile; its message will arrive */
 	}
-	enum vsw_srq_result taken = vem_receive_take(peer, &cqe);
+	bool unreliable = __builtin_expect(qp->init.type == RI_QP_UC, 0);
+	enum vsw_srq_result taken =
+		unreliable ? vem_receive_take_or_keep(peer, target != NULL ? 0 : wqe->length, &cqe)
+			   : vem_receive_take(peer, &cqe);
 	if (taken != VSW_SRQ_TAKEN) {
-		vem_spans_end(message);
+		both_end(message, target);
 		return no_receive_taken(qp, peer, taken);
 	}
 	if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0)
 		atomic_store(&qp->rnr_until, 0);
 
 	cqe.wr_id = peer->rx_wqe->wr_id;
-	const struct vem_fault *fault = send_place(peer, wqe, message, &cqe);
-	vem_spans_end(message);
+	const struct vem_fault *fault = target != NULL ? write_place(target, message, &cqe)
+						       : send_place(peer, wqe, message, &cqe);
+	both_end(message, target);
 	if (fault == NULL)
-		fault = invalidate_named(peer, wqe, &cqe);
+		fault = extra_take(peer, wqe, &cqe);
+	else if (unreliable && cqe.status == RI_WC_FLUSHED)
+		return unreliable_drop(qp, peer, fault);
+	else if (unreliable)
+		vem_qp_move(peer, VEM_MOVE_FAULT, &receiver_failed);
 	if (fault != NULL || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (peer->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
@@ -317,24 +384,50 @@ do_send(struct ri_qp *qp, struct ri_qp *peer)
 {
 	struct vem_spans message;
 
-	if (spans_begin(qp, qp->tx_wqe, qp->tx_wqe->length, RI_ACCESS_LOCAL_READ, &message) !=
-	    VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (!vsw_role_take(&peer->rx)) {
 		vem_spans_end(&message);
 		return false; /* the owner of the role runs this queue when it gives the role up */
 	}
-	bool done = send_deliver(qp, peer, &message);
+	bool done = message_deliver(qp, peer, &message, NULL);
+	vem_rx_leave(peer);
+	return done;
+}
+
+/*
+ * A Write that takes a receive. Without one nothing is placed yet: on InfiniBand all of it is sent again, on iWARP the
+ * message with the immediate data is held, and nobody can tell whether the Write before it is, too.
+ */
+static bool
+do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
+{
+	struct vem_spans message;
+	struct vem_spans target;
+
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
+
+	const struct vem_fault *fault = remote_begin(peer, qp->tx_wqe, true, &target);
+	if (fault != NULL) {
+		vem_spans_end(&message);
+		return vem_fail_there(qp, peer, fault);
+	}
+	if (!vsw_role_take(&peer->rx)) {
+		both_end(&message, &target);
+		return false; /* as a Send */
+	}
+	bool done = message_deliver(qp, peer, &message, &target);
 	vem_rx_leave(peer);
 	return done;
 }
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-static bool
-execute_with(struct ri_qp *qp, struct ri_qp *peer)
+bool
+vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
 {
-	if (!atomic_load(&peer->open) || atomic_load(&peer->state) != RI_QPS_RTS)
+	if (!vem_qp_takes(peer))
 		return false; /* it will run this queue when it is open, or send a message that it ends */
 	if (__builtin_expect(vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic), 0))
 		return false; /* when the port comes up, all queues of its adapter are run */
@@ -342,6 +435,8 @@ execute_with(struct ri_qp *qp, struct ri_qp *peer)
 	case RI_OP_SEND:
 		return do_send(qp, peer);
 	case RI_OP_RDMA_WRITE:
+		if (__builtin_expect((qp->tx_wqe->flags & RI_WR_IMMEDIATE) != 0, 0))
+			return do_write_immediate(qp, peer);
 		return do_write(qp, peer);
 	case RI_OP_FETCH_ADD:
 	case RI_OP_CMP_SWAP:
@@ -381,10 +476,12 @@ vem_execute(struct ri_qp *qp)
 	if (wqe->length > VEM_MAX_MESSAGE)
 		return vem_fail_here(qp, RI_WC_LOCAL_LENGTH);
 
+	if (__builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0))
+		return vem_peer_execute(qp);
 	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
 		return false; /* its last message has been sent and ends this queue pair */
-	done = execute_with(qp, peer);
+	done = vem_execute_with(qp, peer);
 	vem_peer_exit(qp);
 	return done;
 }

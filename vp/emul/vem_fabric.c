@@ -8,7 +8,6 @@
  * address of this machine is an address of the fabric, so applications can use the same addresses as on a
  * real network.
  */
-#include "ri_relax.h"
 #include "vem.h"
 
 #include <ifaddrs.h>
@@ -18,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "vsw_order.h"
+#include "vsw_relax.h"
 
 /* --- lists -------------------------------------------------------------------------------- */
 
@@ -108,6 +108,7 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 	for (uint32_t i = 0; i < VEM_UD_ROWS; i++) {
 		vem_list_init(&fabric->numbered[i]);
 		vem_list_init(&fabric->ud_rows[i]);
+		vem_list_init(&fabric->groups[i]);
 	}
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
 	fabric->next = fabrics;
@@ -329,7 +330,7 @@ vem_pair_create(struct ri_qp *active, struct ri_qp *passive)
 	atomic_store(&pair->refs, 2);
 	active->side = 0;
 	active->pair = pair;
-	passive->side = 1;
+	passive->side = 1; /* of one that is connected with itself both ends are this one */
 	passive->pair = pair;
 	return RI_SUCCESS;
 }
@@ -342,12 +343,21 @@ vem_pair_leave(struct ri_qp *qp)
 	if (pair == NULL)
 		return;
 
-	struct vem_end *end = &pair->end[qp->side];
-	atomic_store(&end->qp, NULL);
-	ri_order_others(&vsw_order_light);
-	for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven); round++)
-		ri_relax(round);
+	unsigned mine = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		struct vem_end *end = &pair->end[side];
+
+		if (atomic_load(&end->qp) != qp)
+			continue;
+		mine++;
+		atomic_store(&end->qp, NULL);
+		ri_order_others(&vsw_order_light);
+		for (unsigned round = 0; atomic_load(&end->uses) != 0 || atomic_load(&end->driven);
+		     round++)
+			vsw_relax(qp->rnic->host, round);
+	}
 	qp->pair = NULL;
-	if (atomic_fetch_sub(&pair->refs, 1) == 1)
+	if (atomic_fetch_sub(&pair->refs, mine) == mine)
 		free(pair);
 }

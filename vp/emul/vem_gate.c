@@ -6,6 +6,7 @@
  * the verb. Verbs that destroy have no gate, so that the objects of a failed adapter can be destroyed.
  */
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_provider.h"
 #include "vem_ud.h"
 
@@ -93,6 +94,34 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 {
 	GATE(qp->rnic, QP_RESIZE);
 	return vem_qp_ops.resize(qp, attr, map);
+}
+
+static enum ri_status
+peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	GATE(qp->rnic, PEER_RECEIVE);
+	return vem_peer_ops.receive(qp, peer);
+}
+
+static enum ri_status
+peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	GATE(qp->rnic, PEER_SEND);
+	return vem_peer_ops.send(qp, peer);
+}
+
+static enum ri_status
+mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	GATE(qp->rnic, MCAST_ATTACH);
+	return vem_qp_ops.mcast_attach(qp, group);
+}
+
+static enum ri_status
+mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	GATE(qp->rnic, MCAST_DETACH);
+	return vem_qp_ops.mcast_detach(qp, group);
 }
 
 /* --- memory ------------------------------------------------------------------------------- */
@@ -212,6 +241,7 @@ static struct ri_qp_ops qp_ops;
 static struct ri_mem_ops mem_ops;
 static struct ri_ah_ops ah_ops;
 static struct ri_cm_ops cm_ops;
+static struct ri_peer_ops peer_ops;
 
 static void
 queues_fill(void)
@@ -230,6 +260,8 @@ queues_fill(void)
 	qp_ops.modify = qp_modify;
 	qp_ops.query = qp_query;
 	qp_ops.resize = qp_resize;
+	qp_ops.mcast_attach = mcast_attach;
+	qp_ops.mcast_detach = mcast_detach;
 }
 
 static void
@@ -245,6 +277,9 @@ others_fill(void)
 	ah_ops = vem_ah_ops;
 	ah_ops.create = ah_create;
 	ah_ops.modify = ah_modify;
+	peer_ops = vem_peer_ops;
+	peer_ops.receive = peer_receive;
+	peer_ops.send = peer_send;
 	cm_ops = vem_cm_ops;
 	cm_ops.listen = cm_listen;
 	cm_ops.connect = cm_connect;
@@ -267,6 +302,7 @@ provider_fill(void)
 	gated.mem = &mem_ops;
 	gated.ah = &ah_ops;
 	gated.cm = &cm_ops;
+	gated.peer = &peer_ops;
 }
 
 const struct ri_provider *

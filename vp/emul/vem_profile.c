@@ -33,6 +33,7 @@ profile_limits(struct ri_rnic_attr *attr)
 	attr->max_ird = 256;
 	attr->max_ord = 256;
 	attr->max_message_size = VEM_MAX_MESSAGE;
+	attr->max_inline = VSW_MAX_INLINE;
 	attr->num_completion_handlers = 1;
 }
 
@@ -46,6 +47,8 @@ profile_common(struct ri_rnic_attr *attr)
 	attr->mw_key_owner = RI_KEY_CONSUMER;
 	attr->atomics = true;
 	attr->zero_based = true;
+	attr->inline_data = true;
+	attr->iova = true;
 	attr->privileged_ops = true;
 	attr->fast_register = true;
 	attr->direct_stag = true;
@@ -88,6 +91,8 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->rnr_mode = RI_RNR_RETRY;
 	attr->completion_acked = true;
 	attr->remote_status = true;
+	attr->immediate_size = 4;
+	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	attr->mw_wide = true;
 	attr->mw_wide_unbind = true;
 	attr->mw_wide_stag_returned = true;
@@ -97,11 +102,15 @@ profile_infiniband(struct ri_rnic_attr *attr)
 	attr->accept_pdata = 196;
 	attr->reject_pdata = 148;
 	attr->addr_gid = true;
+	attr->cm_forms |= RI_CM_PEER;
+	attr->cm_number = true;
+	attr->uc = true;
+	attr->multicast = true;
 	attr->ud = true;
 	attr->max_ah = 65536;
 	attr->max_ud_message = VEM_MAX_DATAGRAM;
-	attr->ud_request_pdata = 64;
-	attr->ud_reply_pdata = 64;
+	attr->ud_request_pdata = 180;
+	attr->ud_reply_pdata = 136;
 	attr->has_time_wait = true; /* see vem_provider.c */
 }
 
@@ -112,6 +121,9 @@ profile_iwarp(struct ri_rnic_attr *attr)
 	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
 	attr->read_sink_needs_remote_write = true;
 	attr->read_local_extensions = true;
+	attr->immediate_size = 8; /* RFC 7306 6.3 */
+	attr->immediate_separate = true;
+	attr->immediate_with = RI_IMMEDIATE_WRITE;
 	attr->max_read_sge = 1;
 	attr->local_read_revocable = true;
 	attr->rq_soft_limit = true; /* InfiniBand has no such event */

@@ -16,6 +16,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_setting.h"
 #include "vem_ud.h"
 #include "vsw_setting.h"
@@ -94,9 +95,11 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	if (personality == VEM_PERSONALITIES)
 		return RI_ERR_NO_DEVICE;
 
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 	struct ri_rnic *rnic = calloc(1, sizeof(*rnic));
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
+	vem_profile((enum vem_personality)personality, &attr);
 	rnic->fabric = vem_fabric_get(open->host, (enum vem_personality)personality);
 	if (rnic->fabric == NULL ||
 	    vsw_mem_table_create(open->host, MAX_KEYS, RI_KEY_CONSUMER, &rnic->mem) != RI_SUCCESS) {
@@ -117,7 +120,9 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .progress = bell_progress,
 					   .leader_enter = bell_leader_enter,
 					   .leader_leave = bell_leader_leave,
-					   .bind = vem_bell_bind};
+					   .bind = vem_bell_bind,
+					   .max_inline = attr.max_inline,
+					   .immediate_with = attr.immediate_with};
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);
@@ -276,6 +281,7 @@ const struct ri_provider vem_plain_provider = {
 	.ah = &vem_ah_ops,
 	.mem = &vem_mem_ops,
 	.cm = &vem_cm_ops,
+	.peer = &vem_peer_ops,
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,
 	.settings = vem_settings,

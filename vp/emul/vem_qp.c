@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_relax.h"
+#include "vem_peer.h"
 #include "vem_ud.h"
+#include "vsw_relax.h"
 
 #define MAX_QP 65536
 
@@ -25,10 +26,28 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vem_profile(pd->context->rnic->fabric->personality, &attr);
-	if (init->type != RI_QP_RC && (init->type != RI_QP_UD || !attr.ud || srq != NULL))
+	switch (init->type) {
+	case RI_QP_RC:
+		break;
+	case RI_QP_UC:
+		if (!attr.uc)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	case RI_QP_UD:
+		if (!attr.ud || srq != NULL)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	case RI_QP_NUMBER:
+		if (!attr.cm_number || srq != NULL)
+			return RI_ERR_UNSUPPORTED;
+		break;
+	default:
 		return RI_ERR_UNSUPPORTED;
+	}
 	if (srq != NULL && init->soft_limit != 0 && !attr.rq_soft_limit)
 		return RI_ERR_UNSUPPORTED;
+	if (init->type == RI_QP_NUMBER && init->qkey > 0xffffff)
+		return RI_ERR_INVALID_ARG;
 	if (init->type == RI_QP_UD && init->port != 0)
 		return RI_ERR_INVALID_ARG;
 	if ((init->qkey & VEM_KEY_CONTROLLED) != 0 && !pd->context->owner.privileged)
@@ -38,15 +57,16 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 	if (init->max_sq_wr > attr.max_sq_wr || (srq == NULL && init->max_rq_wr > attr.max_rq_wr) ||
 	    init->max_send_sge > attr.max_send_sge || init->max_recv_sge > attr.max_recv_sge ||
 	    init->max_write_sge > attr.max_write_sge || init->max_read_sge > attr.max_read_sge ||
-	    init->ird > attr.max_ird || init->ord > attr.max_ord)
+	    init->ird > attr.max_ird || init->ord > attr.max_ord ||
+	    init->max_inline > attr.max_inline)
 		return RI_ERR_LIMIT;
 	return RI_SUCCESS;
 }
 
 static struct vsw_wqe *
-wqe_room(uint32_t sges)
+wqe_room(uint32_t sges, uint32_t octets)
 {
-	return calloc(1, sizeof(struct vsw_wqe) + sges * sizeof(struct ri_sge));
+	return calloc(1, sizeof(struct vsw_wqe) + vsw_wqe_tail(sges, octets));
 }
 
 static void
@@ -59,6 +79,22 @@ queues_free(struct ri_qp *qp)
 	free(qp);
 }
 
+/* A number has queues that are always full, so it is flushed, and ends, as others do. */
+static enum ri_status
+no_queues_create(struct ri_qp *qp)
+{
+	uint32_t none = 0;
+	enum ri_status status = vsw_wq_create(&qp->sq, &none, 0, 0);
+
+	if (status == RI_SUCCESS)
+		status = vsw_rq_create(&qp->rq, &none, 0);
+	qp->tx_wqe = wqe_room(0, 0);
+	qp->rx_wqe = wqe_room(0, 0);
+	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
+		status = RI_ERR_RESOURCES;
+	return status;
+}
+
 static enum ri_status
 queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 {
@@ -66,21 +102,22 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
 	if (init->privileged)
 		sges = VEM_MAX_PBL;
-	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges);
+	enum ri_status status = vsw_wq_create(&qp->sq, &init->max_sq_wr, sges, init->max_inline);
 
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
 		status = vsw_rq_create(&qp->rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
-	qp->tx_wqe = wqe_room(vsw_larger(sges, VEM_MAX_SGE)); /* limits may grow */
-	qp->rx_wqe = wqe_room(VEM_MAX_SGE);
+	qp->tx_wqe =
+		wqe_room(vsw_larger(sges, VEM_MAX_SGE), init->max_inline); /* limits may grow */
+	qp->rx_wqe = wqe_room(VEM_MAX_SGE, 0);
 	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
 		status = RI_ERR_RESOURCES;
 	return status;
 }
 
-/* 0 and 1 are special on InfiniBand. Called with the fabric's lock. */
+/* 0 and 1 are special on InfiniBand, and the last one stands for a multicast group. Called with the fabric's lock. */
 static bool
 number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 {
@@ -89,7 +126,7 @@ number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 	for (struct vem_item *i = row->next; i != row; i = i->next)
 		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
 			return false;
-	return qpn >= 2;
+	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
 
 static void
@@ -107,6 +144,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	atomic_store(&qp->ord, init->ord);
 	atomic_store(&qp->qkey, init->qkey);
 	qp->ud = init->type == RI_QP_UD;
+	vem_list_init(&qp->groups);
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
@@ -121,6 +159,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
 	qp->cm_timer = (struct ri_timer){.fire = vem_cm_timeout, .arg = qp};
+	qp->lost_timer = (struct ri_timer){.fire = vem_peer_lost_fire, .arg = qp};
 	qp->wait_timer = (struct ri_timer){.fire = vem_cm_waited, .arg = qp};
 }
 
@@ -130,8 +169,10 @@ qp_enlist(struct ri_qp *qp)
 	struct ri_context *context = qp->pd->context;
 
 	atomic_fetch_add(&qp->pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->cq.users, 1);
-	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	if (qp->send_cq != NULL) {
+		atomic_fetch_add(&qp->send_cq->cq.users, 1);
+		atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	}
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->member, &qp->rq, &qp->init);
 	pthread_mutex_lock(&context->lock);
@@ -160,17 +201,23 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
-	status = room ? queues_create(qp, &real) : RI_ERR_RESOURCES;
+	bool number = init->type == RI_QP_NUMBER;
+	status = !room    ? RI_ERR_RESOURCES
+		 : number ? no_queues_create(qp)
+			  : queues_create(qp, &real);
 	if (status != RI_SUCCESS) {
 		atomic_fetch_sub(&rnic->qps, 1);
 		queues_free(qp);
 		return status;
 	}
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
+	qp->send_cq = number ? NULL : send_cq;
+	qp->recv_cq = number ? NULL : recv_cq;
 	qp_fill(qp, pd, &real);
 	qp_enlist(qp);
-	vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
+	if (number)
+		*map = (struct ri_map){.fd = -1}; /* it has no user half */
+	else
+		vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
 	*init = real;
 	*out = qp;
 	return RI_SUCCESS;
@@ -183,9 +230,9 @@ static void
 roles_take(struct ri_qp *qp)
 {
 	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 	for (unsigned round = 0; !vsw_role_take(&qp->rx); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 }
 
 static void
@@ -203,13 +250,17 @@ qp_renew(struct ri_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
+	vem_peer_part(qp);
 	vem_pair_leave(qp);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
+	atomic_store(&qp->by_peer, false);
+	atomic_store(&qp->lost_until, 0);
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
+	qp->tx_member = qp->tx_last = 0;
 	atomic_store(&qp->tx_flushed, false);
 	atomic_store(&qp->rx_flushed, false);
 	vsw_lock(&qp->lock);
@@ -248,7 +299,7 @@ end_is_raised(struct ri_qp *qp)
 
 	for (unsigned round = 0; !over && telling && round < 1000; round++) {
 		if (round > 0)
-			ri_relax(round);
+			vsw_relax(qp->rnic->host, round);
 		vsw_lock(&qp->lock);
 		over = !qp->ended || qp->told;
 		telling = qp->telling;
@@ -290,6 +341,7 @@ static enum ri_status
 qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
+	bool by_peer = atomic_load(&qp->by_peer); /* nobody is told that it ends */
 	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
 				  .message = VEM_MSG_LOST};
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
@@ -300,10 +352,12 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	case RI_QPS_IDLE:
 		return qp_reset(qp, anew);
 	case RI_QPS_ERROR:
+		if (by_peer)
+			abort.kind = RI_CM_NONE;
 		moved = vem_qp_move(qp, VEM_MOVE_TO_ERROR, &abort);
 		break;
 	case RI_QPS_CLOSING:
-		moved = vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close);
+		moved = !by_peer && vem_qp_move(qp, VEM_MOVE_TO_CLOSING, &close);
 		break;
 	case RI_QPS_TERMINATE:
 		moved = vem_qp_move(qp, VEM_MOVE_TO_TERMINATE, &fault);
@@ -385,6 +439,8 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	};
 	enum ri_status status = qp_init_check(qp->pd, &wanted, qp->srq);
 
+	if (qp->init.type == RI_QP_NUMBER)
+		status = RI_ERR_UNSUPPORTED;
 	if (status != RI_SUCCESS)
 		return status;
 	roles_take(qp);
@@ -411,7 +467,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->state = atomic_load(&qp->state);
-	attr->qpn = qp->who.qpn;
+	attr->qpn = vem_qp_number(qp);
 	attr->access = atomic_load(&qp->access);
 	attr->ird = atomic_load(&qp->ird);
 	attr->ord = atomic_load(&qp->ord);
@@ -425,7 +481,9 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
 	attr->quiescent = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
 			  atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
-			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE && !atomic_load(&qp->rx_have);
+			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE &&
+			  atomic_load(&qp->lost_until) <= VEM_RNR_LATE &&
+			  !atomic_load(&qp->rx_have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;
@@ -444,6 +502,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->rnr_timer);
+	host->timer_stop(host->self, &qp->lost_timer);
 	host->timer_stop(host->self, &qp->cm_timer);
 	host->timer_stop(host->self, &qp->wait_timer);
 }
@@ -469,9 +528,10 @@ vem_qp_destroy(struct ri_qp *qp)
 	vsw_unlock(&qp->lock);
 	qp_stop_callbacks(qp); /* a message that came first may have started the task again */
 	for (unsigned round = 0; atomic_load(&qp->inside) != 0; round++)
-		ri_relax(round); /* threads that wake it because of its SRQ */
+		vsw_relax(qp->rnic->host, round); /* threads that wake it because of its SRQ */
+	vem_peer_part(qp);
 	if (qp->pair != NULL) {
-		struct ri_qp *peer = vem_peer_get(qp);
+		struct ri_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
 		if (peer != NULL) {
 			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);
@@ -484,8 +544,10 @@ vem_qp_destroy(struct ri_qp *qp)
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
 	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
 	pthread_mutex_unlock(&qp->rnic->fabric->lock);
-	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
-	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	if (qp->send_cq != NULL) {
+		atomic_fetch_sub(&qp->send_cq->cq.users, 1);
+		atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	}
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->rnic->qps, 1);
 	queues_free(qp);
@@ -507,4 +569,6 @@ const struct ri_qp_ops vem_qp_ops = {
 	.query = qp_query,
 	.destroy = qp_destroy,
 	.resize = qp_resize,
+	.mcast_attach = vem_mcast_attach,
+	.mcast_detach = vem_mcast_detach,
 };

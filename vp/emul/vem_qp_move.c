@@ -31,7 +31,7 @@ cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move
 
 	qp->cause = *cause;
 	qp->ended = true;
-	if (qp->ud && cause->kind != RI_CM_NONE) {
+	if ((qp->ud || atomic_load(&qp->by_peer)) && cause->kind != RI_CM_NONE) {
 		/* There is no connection whose end could be raised. */
 		qp->cause.kind = RI_CM_NONE;
 		if (cause->async == RI_EVENT_NONE)
@@ -48,6 +48,9 @@ cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move
 bool
 vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
 {
+	/* One that receives before it may send can fail, too. */
+	if (move == VEM_MOVE_FAULT && atomic_load(&qp->by_peer))
+		move = VEM_MOVE_LOST;
 	vsw_lock(&qp->lock);
 	enum ri_qp_state before = (enum ri_qp_state)atomic_load(&qp->state);
 	enum ri_qp_state next = qp_next_state(qp, before, move);

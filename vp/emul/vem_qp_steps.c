@@ -16,7 +16,9 @@ static void
 peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 		  const struct vem_hello *hello)
 {
-	struct ri_qp *peer = qp->pair != NULL ? vem_peer_get(qp) : NULL;
+	/* Of a connection by attributes none is told, and the pair may be written just now. */
+	struct ri_qp *peer =
+		!atomic_load(&qp->by_peer) && qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
 	if (peer == NULL)
 		return;
@@ -121,7 +123,7 @@ time_wait_begin(struct ri_qp *qp)
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t time_wait = qp->rnic->time_wait;
 
-	if (time_wait != 0 && atomic_load(&qp->open) && !qp->ud)
+	if (time_wait != 0 && atomic_load(&qp->open) && !qp->ud && !atomic_load(&qp->by_peer))
 		atomic_store(&qp->time_wait_until, host->now(host->self) + time_wait);
 }
 

@@ -39,6 +39,22 @@ vem_spans_begin(struct vsw_mem_table *mem, const struct vsw_mem_who *who, const 
 	return result;
 }
 
+/*
+ * The same of what a Send, a Write or a datagram sends: its segments, or the octets that it carries, which are read from the
+ * engine's copy of the request.
+ */
+static inline enum vsw_mem_result
+vem_spans_gather(struct vsw_mem_table *mem, const struct vsw_mem_who *who, struct vsw_wqe *wqe,
+		 struct vem_spans *spans)
+{
+	if (__builtin_expect((wqe->flags & RI_WR_INLINE) == 0, 1))
+		return vem_spans_begin(mem, who, wqe, wqe->length, RI_ACCESS_LOCAL_READ, spans);
+	spans->use[0] = (struct vsw_mem_use){.ptr = vsw_wqe_octets(wqe)};
+	spans->len[0] = wqe->length;
+	spans->count = wqe->length != 0;
+	return VSW_MEM_OK;
+}
+
 void vem_spans_end_all(struct vem_spans *spans);
 static inline void
 vem_spans_end(struct vem_spans *spans)

@@ -46,6 +46,30 @@ vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe)
 	return result;
 }
 
+enum vsw_srq_result
+vem_receive_take_or_keep(struct ri_qp *qp, uint32_t length, struct vsw_cqe *cqe)
+{
+	enum vsw_srq_result result = VSW_SRQ_TAKEN;
+
+	if (!atomic_load(&qp->rx_have)) {
+		result = vem_receive_take(qp, cqe);
+		if (result != VSW_SRQ_TAKEN) {
+			vsw_srq_leave(&qp->member);
+			if (qp->srq != NULL)
+				vsw_srq_pass_on(&qp->member);
+			return result;
+		}
+		qp->rx_number = cqe->wq;
+		qp->rx_index = cqe->wq_index;
+		qp->rx_shared = cqe->shared;
+	}
+	atomic_store(&qp->rx_have, qp->rx_wqe->length < length);
+	cqe->wq = qp->rx_number;
+	cqe->wq_index = qp->rx_index;
+	cqe->shared = qp->rx_shared;
+	return atomic_load(&qp->rx_have) ? VSW_SRQ_EMPTY : VSW_SRQ_TAKEN;
+}
+
 void
 vem_receive_limits(struct ri_qp *qp)
 {

@@ -51,6 +51,7 @@ vem_ud_leave(struct ri_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
+	vem_mcast_leave(qp);
 	vsw_lock(&fabric->ud_lock);
 	vem_list_remove(&qp->ud_item);
 	vsw_unlock(&fabric->ud_lock);
@@ -170,6 +171,10 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 		.wq_index = to->rx_index,
 	};
 	memcpy(cqe.src_addr, qp->tx_target.grh + 8, sizeof(cqe.src_addr));
+	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
+		cqe.flags |= RI_WC_IMMEDIATE;
+		cqe.inv_stag = wqe->inv_stag;
+	}
 	if (cqe.status != RI_WC_SUCCESS || (wqe->flags & RI_WR_SOLICITED) != 0 ||
 	    (to->rx_wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
@@ -192,17 +197,14 @@ ud_key_of(const struct ri_qp *qp)
 }
 
 /*
- * Deliver or drop the datagram. False: another thread owns the role for the receives; try again. *there: all pages of the
- * message were there.
+ * Deliver or drop the datagram, and end the use of the receiver. False: another thread owns the role for the receives; try
+ * again. *there: all pages of the message were there.
  */
 static bool
-ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
+ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message, bool *there)
 {
-	struct ri_qp *to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
 	bool done = true;
 
-	if (to == NULL)
-		return true;
 	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic)) {
 		receiver_put(to);
 		return true;
@@ -218,12 +220,48 @@ ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
 	return done;
 }
 
+/* To each member of the group, in the order in which they came. As above; a second run goes on where the first one ended. */
+static bool
+ud_hand_around(struct ri_qp *qp, const struct vem_spans *message, bool *there)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	const uint8_t *gid = qp->tx_target.grh + 24;
+
+	if (qp->tx_wqe->u.ud.qpn != VEM_QPN_GROUP)
+		return true;
+	if (qp->tx_last == 0)
+		qp->tx_last = vem_mcast_last(fabric);
+	while (*there) {
+		uint64_t after = qp->tx_member;
+		struct ri_qp *to = vem_mcast_next(fabric, gid, &after, qp->tx_last);
+
+		if (to == NULL)
+			break;
+		if (!ud_hand_to(qp, to, message, there))
+			return false;
+		qp->tx_member = after;
+	}
+	return true;
+}
+
+static bool
+ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
+{
+	struct ri_qp *to;
+
+	if (__builtin_expect(vem_gid_is_group(qp->tx_target.grh + 24), 0))
+		return ud_hand_around(qp, message, there);
+	to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
+	return to == NULL || ud_hand_to(qp, to, message, there);
+}
+
 /* --- sending ------------------------------------------------------------------------------ */
 
 static bool
 ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
+	qp->tx_member = qp->tx_last = 0;
 	/* The state first: a thread that sees the failed completion may reset the queue pair at once. */
 	if (status != RI_WC_SUCCESS)
 		ud_qp_fail(qp, status);
@@ -247,8 +285,7 @@ vem_ud_execute(struct ri_qp *qp)
 	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
 		return ud_request_finish(qp, RI_WC_LOCAL_QP);
 	atomic_store(&qp->tx_target_have, true);
-	if (vem_spans_begin(qp->rnic->mem, &qp->who, wqe, wqe->length, RI_ACCESS_LOCAL_READ,
-			    &message) != VSW_MEM_OK)
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
 	bool there = true;
 	bool done = ud_hand_over(qp, &message, &there);

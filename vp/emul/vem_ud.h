@@ -25,6 +25,12 @@ void vem_ah_sweep(struct ri_context *context);
 bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
 		 struct vem_target *target);
 
+/* An address as a GID: an IPv4 address is mapped, the others are GIDs already. False: it is no address. */
+bool vem_gid_of(uint8_t gid[16], const struct ri_addr *addr);
+/* The way to an address. RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE. */
+enum ri_status vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
+			       struct vem_target *target);
+
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
 /* Make the queue pair visible to senders, or invisible again. */
@@ -34,5 +40,19 @@ void vem_ud_leave(struct ri_qp *qp);
 void vem_ud_begin(struct ri_qp *qp);
 /* Execute the datagram taken from the send queue. False: the task will run the queue again. */
 bool vem_ud_execute(struct ri_qp *qp);
+
+/* --- vem_mcast.c ------------------------------------------------------------------------------ */
+
+bool vem_gid_is_group(const uint8_t gid[16]);
+/* Entries of ri_qp_ops. */
+enum ri_status vem_mcast_attach(struct ri_qp *qp, const struct ri_addr *group);
+enum ri_status vem_mcast_detach(struct ri_qp *qp, const struct ri_addr *group);
+/* It is a member of no group any more. */
+void vem_mcast_leave(struct ri_qp *qp);
+/* The number of the member that came last, of all groups. */
+uint64_t vem_mcast_last(struct vem_fabric *fabric);
+/* Begin a use (`inside`) of the next member with a number above *after and up to `last`. NULL: there is none. */
+struct ri_qp *vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after,
+			     uint64_t last);
 
 #endif /* VEM_UD_H */

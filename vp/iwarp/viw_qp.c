@@ -114,7 +114,7 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 
 	if (!wqe_grow(&qp->tx.wqe, sq_sge) || !wqe_grow(&qp->rx.wqe, rq_sge))
 		return RI_ERR_RESOURCES;
-	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge);
+	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge, 0);
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)

@@ -25,6 +25,8 @@ struct bench {
 	guint events;
 	guint64 last_ctx;
 	struct vsw_cqe *on_poll; /* called when a poll finds no completion */
+	enum ri_qp_type type;
+	uint32_t max_inline;
 };
 
 static inline void
@@ -68,13 +70,16 @@ cq_event(void *self, uint64_t ctx)
 static inline void
 qp_open(struct bench *b, uint32_t slots)
 {
-	struct ri_qp_init limits = {
-		.max_send_sge = 4, .max_write_sge = 3, .max_read_sge = 1, .max_recv_sge = 2};
+	struct ri_qp_init limits = {.type = b->type,
+				    .max_send_sge = 4,
+				    .max_write_sge = 3,
+				    .max_read_sge = 1,
+				    .max_recv_sge = 2};
 	uint32_t sq = slots;
 	uint32_t rq = slots;
 	struct ri_map map;
 
-	g_assert_cmpint(vsw_wq_create(&b->sq, &sq, 4), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&b->sq, &sq, 4, b->max_inline), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_rq_create(&b->rq, &rq, 2), ==, RI_SUCCESS);
 	vsw_map_qp(&map, &b->sq, &b->rq, b, &limits);
 	g_assert_cmpint(vsw_user_ops.qp_open(b->rnic, &map, b->ucq, b->ucq, NULL, &b->uqp), ==,
@@ -89,14 +94,17 @@ qp_shut(struct bench *b)
 	vsw_wq_destroy(&b->rq);
 }
 
+/* What the adapter claims and the queue pair is: type and octets of an inline request. */
 static inline void
-set_up(struct bench *b, uint32_t slots, uint32_t entries)
+set_up_as(struct bench *b, uint32_t slots, uint32_t entries, const struct bench *what)
 {
 	struct ri_map map;
 
-	memset(b, 0, sizeof(*b));
-	b->bell =
-		(struct vsw_doorbell){.engine = b, .sq = ring_sq, .rq = ring_rq, .poll = ring_poll};
+	*b = *what;
+	b->bell.engine = b;
+	b->bell.sq = ring_sq;
+	b->bell.rq = ring_rq;
+	b->bell.poll = ring_poll;
 	b->upcalls = (struct vsw_cq_upcall){.cq_event = cq_event, .self = b};
 	g_assert_cmpint(vsw_cq_create(&b->cq, 77, &entries, &b->upcalls), ==, RI_SUCCESS);
 	vsw_map_rnic(&map, &b->bell);
@@ -104,6 +112,14 @@ set_up(struct bench *b, uint32_t slots, uint32_t entries)
 	vsw_map_cq(&map, &b->cq);
 	g_assert_cmpint(vsw_user_ops.cq_open(b->rnic, &map, &b->ucq), ==, RI_SUCCESS);
 	qp_open(b, slots);
+}
+
+static inline void
+set_up(struct bench *b, uint32_t slots, uint32_t entries)
+{
+	static const struct bench plain;
+
+	set_up_as(b, slots, entries, &plain);
 }
 
 static inline void
@@ -142,7 +158,7 @@ wqe_room(void)
 {
 	static union {
 		struct vsw_wqe wqe;
-		uint8_t room[sizeof(struct vsw_wqe) + 8 * sizeof(struct ri_sge)];
+		uint8_t room[sizeof(struct vsw_wqe) + VSW_MAX_INLINE];
 	} room;
 
 	return &room.wqe;

@@ -86,7 +86,7 @@ wq_make(void *arg)
 {
 	uint32_t size = 4;
 
-	return vsw_wq_create(arg, &size, 2);
+	return vsw_wq_create(arg, &size, 2, 0);
 }
 
 static void
@@ -130,14 +130,14 @@ test_limits(void)
 
 	g_assert_cmpint(vsw_cq_create(&cq, 0, &fine, NULL), ==, RI_SUCCESS);
 	fails_always = true;
-	g_assert_cmpint(vsw_wq_create(&wq, &huge, 1), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_wq_create(&wq, &huge, 1, 0), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_cq_resize(&cq, &huge), ==, RI_ERR_LIMIT);
 	fails_always = false;
 	vsw_cq_destroy(&cq);
 	fails_always = true;
 	g_assert_cmpint(vsw_cq_create(&cq, 0, &huge, NULL), ==, RI_ERR_LIMIT);
 	fails_always = false;
-	g_assert_cmpint(vsw_wq_create(&wq, &fine, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &fine, 1, 0), ==, RI_SUCCESS);
 	fails_always = true;
 	g_assert_cmpint(vsw_wq_reshape(&wq, &huge, 1), ==, RI_ERR_LIMIT);
 	fails_always = false;
@@ -154,9 +154,9 @@ test_numbers(void)
 
 	fails_always = true;
 	for (guint i = 0; i < VSW_NUMBER_SLOTS + 10; i++)
-		g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_ERR_RESOURCES);
 	fails_always = false;
-	g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_SUCCESS);
 	vsw_wq_destroy(&wq);
 }
 

@@ -121,7 +121,7 @@ test_numbers_rest(void)
 	for (guint i = 0; i < 5000; i++) {
 		struct vsw_wq wq;
 		uint32_t size = 1;
-		g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_SUCCESS);
 		g_assert_cmpuint(wq.number, !=, 0);
 		g_assert_true(g_hash_table_add(seen, GUINT_TO_POINTER(wq.number)));
 		vsw_wq_destroy(&wq);
@@ -256,8 +256,8 @@ test_sizes_refused(void)
 	uint32_t huge = UINT32_MAX;
 	uint32_t fine = 4;
 
-	g_assert_cmpint(vsw_wq_create(&wq, &huge, 1), ==, RI_ERR_LIMIT);
-	g_assert_cmpint(vsw_wq_create(&wq, &fine, 1000), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_wq_create(&wq, &huge, 1, 0), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_wq_create(&wq, &fine, 1000, 0), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_cq_create(&cq, 0, &huge, NULL), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_cq_create(&cq, 0, &fine, NULL), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_cq_resize(&cq, &huge), ==, RI_ERR_LIMIT);

@@ -162,6 +162,83 @@ test_zero_based(void)
 	tear_down(&b);
 }
 
+/* The region is named by the I/O address, and reads and writes the memory behind it. */
+static void
+test_iova(void)
+{
+	struct bench b;
+	struct ri_mr_attr attr;
+	uint32_t stag = 0;
+	uint64_t iova;
+
+	set_up(&b);
+	for (guint anew = 0; anew < 2; anew++) {
+		struct ri_mr_init init = whole(&b, ALL);
+		struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+		struct vsw_mem_use use;
+		uint8_t octet = 7;
+
+		iova = UINT64_C(0x7777000000000000) | (at(&b, 0) & 0xfff);
+		init.iova_given = true;
+		init.iova = iova;
+		if (anew == 0) {
+			g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+			mr = reg(&b, &init, &stag);
+		} else {
+			g_assert_cmpint(vsw_mr_rereg(mr, &pd_a, &init, &stag), ==, RI_SUCCESS);
+		}
+		vsw_mr_query(mr, &attr);
+		g_assert_cmphex(attr.addr, ==, iova);
+		g_assert_false(attr.zero_based);
+		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, iova + 5, 1, LW), &use), ==,
+				VSW_MEM_OK);
+		g_assert_true(use.ptr == b.data + 5);
+		g_assert_cmpint(vsw_mem_copy(&use, 0, &octet, 1, true), ==, RI_SUCCESS);
+		vsw_mem_end(&use);
+		g_assert_cmpuint(b.data[5], ==, 7);
+		g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, iova, 4096, RR)), ==,
+				VSW_MEM_OK);
+		g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, iova, 4097, RR)), ==,
+				VSW_MEM_BOUNDS);
+		g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, iova - 1, 1, RR)), ==,
+				VSW_MEM_BOUNDS);
+		g_assert_cmpint(check_access(&b, &bob, ACCESS(stag, at(&b, 0), 1, RR)), ==,
+				VSW_MEM_BOUNDS);
+		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	}
+	tear_down(&b);
+}
+
+static void
+test_iova_refused(void)
+{
+	struct vsw_mem_entry *mr = NULL;
+	struct bench b;
+	struct ri_mr_init init;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	init = whole(&b, ALL);
+	init.iova = 1; /* without the flag it does not count */
+	mr = reg(&b, &init, &stag);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	init.iova_given = true;
+	init.iova = at(&b, 1); /* elsewhere in its page */
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_INVALID_ARG);
+	init.iova = UINT64_MAX - 0xfff + (at(&b, 0) & 0xfff);
+	if ((at(&b, 0) & 0xfff) != 0)
+		g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==,
+				RI_ERR_ADDRESS);
+	init.length = 0x1000 - (at(&b, 0) & 0xfff); /* the last octet is the last of all */
+	mr = reg(&b, &init, &stag);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 1, RR)), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	init.zero_based = true;
+	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_INVALID_ARG);
+	tear_down(&b);
+}
+
 static void
 test_reregister(void)
 {
@@ -416,6 +493,8 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/mem/rights", test_rights);
 	g_test_add_func("/vsw/mem/registration-refused", test_registration_refused);
 	g_test_add_func("/vsw/mem/zero-based", test_zero_based);
+	g_test_add_func("/vsw/mem/iova", test_iova);
+	g_test_add_func("/vsw/mem/iova-refused", test_iova_refused);
 	g_test_add_func("/vsw/mem/reregister", test_reregister);
 	g_test_add_func("/vsw/mem/direct", test_direct);
 	g_test_add_func("/vsw/mem/copy-through-host", test_copy_through_host);

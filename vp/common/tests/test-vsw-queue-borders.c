@@ -19,7 +19,7 @@ test_last_segment(void)
 	uint32_t size = 8; /* the first two are used */
 	uint32_t index;
 
-	g_assert_cmpint(vsw_wq_create(&wq, &size, 5), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, 5, 0), ==, RI_SUCCESS);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct vsw_wqe *wqe = vsw_wq_entry(wq.page, i);
 		wqe->wr_id = i;
@@ -50,7 +50,7 @@ test_lying_count(void)
 	uint32_t size = 64;
 	uint32_t index;
 
-	g_assert_cmpint(vsw_wq_create(&wq, &size, 2), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, 2, 0), ==, RI_SUCCESS);
 	vsw_wq_entry(wq.page, 0)->num_sge = UINT8_MAX;
 	atomic_store(&wq.page->head, 1);
 	g_assert_true(vsw_wq_take(&wq, &room.wqe, &index));
@@ -64,8 +64,8 @@ test_segments_limit(void)
 	struct vsw_wq wq;
 	uint32_t size = 1;
 
-	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX + 1), ==, RI_ERR_LIMIT);
-	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX + 1, 0), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_wq_reshape(&wq, &size, UINT8_MAX + 1), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_wq_reshape(&wq, &size, UINT8_MAX), ==, RI_SUCCESS);
 	vsw_wq_destroy(&wq);
@@ -111,7 +111,7 @@ test_reshape_to_what_is_used(void)
 	size = 2;
 	g_assert_cmpint(vsw_wq_reshape(&b.sq, &size, 4), ==, RI_ERR_BUSY);
 	tear_down(&b);
-	g_assert_cmpint(vsw_wq_create(&none, &zero, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&none, &zero, 1, 0), ==, RI_SUCCESS);
 	size = 4;
 	g_assert_cmpint(vsw_wq_reshape(&none, &size, 1), ==, RI_SUCCESS);
 	g_assert_cmpuint(size, ==, 0);
@@ -206,11 +206,11 @@ test_slots_rest(void)
 	struct vsw_wq wq;
 	uint32_t size = 1;
 
-	g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_SUCCESS);
 	uint32_t slot = vsw_number_slot(wq.number);
 	vsw_wq_destroy(&wq);
 	for (uint32_t i = 1; i < VSW_NUMBER_REUSE_AFTER; i++) {
-		g_assert_cmpint(vsw_wq_create(&wq, &size, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_SUCCESS);
 		g_assert_cmpuint(vsw_number_slot(wq.number), !=, slot);
 		vsw_wq_destroy(&wq);
 	}

@@ -138,7 +138,7 @@ test_no_receive_queue(void)
 	struct ri_wr wr = {.opcode = RI_OP_SEND};
 
 	set_up(&b, 4, 8);
-	g_assert_cmpint(vsw_wq_create(&sq, &none, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&sq, &none, 1, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(none, ==, 0);
 	vsw_map_qp(&map, &sq, NULL, &b, &limits);
 	g_assert_cmpint(vsw_user_ops.qp_open(b.rnic, &map, b.ucq, b.ucq, NULL, &uqp), ==,

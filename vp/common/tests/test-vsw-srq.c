@@ -80,7 +80,7 @@ member_join(struct shared *s, struct member *m)
 	uint32_t rq = 0;
 	struct ri_map map;
 
-	g_assert_cmpint(vsw_wq_create(&m->sq, &sq, 1), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_wq_create(&m->sq, &sq, 1, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_rq_create(&m->own, &rq, 0), ==, RI_SUCCESS);
 	vsw_map_qp(&map, &m->sq, &m->own, m, &init);
 	g_assert_cmpint(vsw_user_ops.qp_open(s->b.rnic, &map, s->b.ucq, s->b.ucq, s->usrq, &m->uqp),

@@ -7,6 +7,7 @@
  * thread wait for that.
  */
 #include "vsw_test_host.h"
+#include "ri_relax.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@ struct vth {
 	atomic_bool copy_only;
 	atomic_uint attach_answer;
 	_Atomic guint64 copied;
+	atomic_uint relaxed;
 	GPtrArray *lines; /* of the log */
 };
 
@@ -283,6 +285,15 @@ host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t
 	return RI_SUCCESS;
 }
 
+static void
+host_relax(void *self, uint32_t round)
+{
+	struct vth *vth = self;
+
+	atomic_fetch_add(&vth->relaxed, 1);
+	ri_relax(round);
+}
+
 /* --- the service thread ------------------------------------------------------------------ */
 
 /* Called with the lock held; runs fire(arg) without it. */
@@ -453,6 +464,7 @@ vth_new(bool threaded)
 		.mem_attach = host_mem_attach,
 		.mem_detach = host_mem_detach,
 		.mem_copy = host_mem_copy,
+		.relax = host_relax,
 	};
 	vth->threaded = threaded;
 	vth->clock = 1000000;
@@ -523,4 +535,17 @@ guint64
 vth_copied(struct vth *vth)
 {
 	return atomic_load(&vth->copied);
+}
+
+guint
+vth_relaxed(struct vth *vth)
+{
+	return atomic_load(&vth->relaxed);
+}
+
+void
+vth_make_old(struct vth *vth)
+{
+	vth->host.size = offsetof(struct ri_host, relax);
+	vth->host.relax = NULL;
 }

@@ -35,4 +35,9 @@ void vth_attach_answer(struct vth *vth, enum ri_status status);
 /* The number of bytes that mem_copy has copied. */
 guint64 vth_copied(struct vth *vth);
 
+/* How often the provider has waited for another thread. */
+guint vth_relaxed(struct vth *vth);
+/* From now on the host is one of RNIC-PI 1.6, which cannot be told of a wait. */
+void vth_make_old(struct vth *vth);
+
 #endif /* VSW_TEST_HOST_H */

@@ -252,7 +252,7 @@ test_nobody_there(gconstpointer adapter)
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
 	offered.service.port ^= 0x5555;
-	expect_failed(&p, &offered, RI_CM_REASON_OTHER);
+	expect_failed(&p, &offered, RI_CM_REASON_REFUSED);
 	offered = node_params(&p.service);
 	memcpy(offered.peer.octets, (uint8_t[]){203, 0, 113, 1}, 4);
 	expect_failed(&p, &offered, RI_CM_REASON_BAD_PATH);
@@ -328,7 +328,7 @@ test_listener_goes(gconstpointer adapter)
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
 	back_to_idle(p.a);
-	expect_failed(&p, &offered, RI_CM_REASON_OTHER);
+	expect_failed(&p, &offered, RI_CM_REASON_REFUSED);
 	tear_down(&p);
 }
 

@@ -62,24 +62,52 @@ test_queue_pairs(void)
 	struct ri_qp_init init = end_defaults(n);
 	struct end *a, *b, *c;
 
-	fabric->last_qpn = 0xfffffe;
+	fabric->last_qpn = 0xfffffd;
 	a = end_new(n, &init);
-	g_assert_cmpuint(qpn_of(a), ==, 0xffffff);
+	g_assert_cmpuint(qpn_of(a), ==, 0xfffffe);
 	b = end_new(n, &init);
 	g_assert_cmpuint(qpn_of(b), ==, 2);
-	fabric->last_qpn = 0xfffffe;
+	fabric->last_qpn = 0xfffffd;
 	c = end_new(n, &init);
 	g_assert_cmpuint(qpn_of(c), ==, 3);
 	end_free(a);
-	fabric->last_qpn = 0xfffffe;
+	fabric->last_qpn = 0xfffffd;
 	a = end_new(n, &init);
-	g_assert_cmpuint(qpn_of(a), ==, 0xffffff);
+	g_assert_cmpuint(qpn_of(a), ==, 0xfffffe);
 	end_free(a);
 	end_free(b);
 	end_free(c);
 	node_run(n);
 	node_free(n);
 	vth_free(vth);
+}
+
+/* Each fabric begins elsewhere: a program that runs again does not take the numbers of the one before. */
+static void
+test_random_start(void)
+{
+	uint32_t first[4];
+	unsigned equal = 0, wide = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(first); i++) {
+		struct vth *vth = vth_new(false);
+		struct node *n = node_new(vth, false, "emul:ib");
+		struct end *a = end_new(n, NULL), *b = end_new(n, NULL);
+
+		first[i] = qpn_of(a);
+		g_assert_cmpuint(first[i], >=, 2);
+		g_assert_cmpuint(first[i], <, VEM_QPN_GROUP);
+		g_assert_cmpuint(qpn_of(b), !=, first[i]);
+		wide += first[i] > 0xffff;
+		for (guint k = 0; k < i; k++)
+			equal += first[k] == first[i];
+		end_free(a);
+		end_free(b);
+		node_free(n);
+		vth_free(vth);
+	}
+	g_assert_cmpuint(equal, <, 2);
+	g_assert_cmpuint(wide, >, 0);
 }
 
 /* A request is found by the number of its fabric: no other fabric has it, however many came and went. */
@@ -107,6 +135,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/numbers/ports", test_ports);
 	g_test_add_func("/emul/numbers/queue-pairs", test_queue_pairs);
+	g_test_add_func("/emul/numbers/random-start", test_random_start);
 	g_test_add_func("/emul/numbers/fabrics", test_fabrics);
 	return g_test_run();
 }

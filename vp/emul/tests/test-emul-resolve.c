@@ -250,8 +250,10 @@ test_refusals(void)
 {
 	struct scene s;
 	const struct ri_service_answer bad = {.status = RI_SERVICE_STATUS_COUNT};
-	static const char text[65];
-	const struct ri_service_answer longish = {.pdata = text, .pdata_len = sizeof(text)};
+	static const char text[181];
+	const struct ri_service_answer longish = {.pdata = text, .pdata_len = 137};
+	const struct ri_service_answer full = {
+		.status = RI_SERVICE_REJECTED, .pdata = text, .pdata_len = 136};
 
 	scene_open(&s, RI_SERVICE_PORT);
 	const struct ri_cm_ops *cm = s.na->p->cm;
@@ -276,6 +278,16 @@ test_refusals(void)
 	g_assert_cmpint(answer(&s, NULL, RI_SERVICE_FOUND), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(answer(&s, request, RI_SERVICE_REJECTED), ==, RI_SUCCESS);
 	told(&s, 1, RI_SERVICE_REJECTED);
+	/* The longest that there are. */
+	params = node_params(&s.service);
+	params.pdata = text;
+	params.pdata_len = sizeof(text) - 1;
+	g_assert_cmpint(cm->resolve(s.na->context, 2, &params), ==, RI_SUCCESS);
+	struct ri_cm_event event = node_cm(s.nb, RI_CM_SERVICE_REQUEST, LISTEN);
+	g_assert_cmpuint(event.pdata_len, ==, 180);
+	g_assert_cmpint(cm->resolve_answer(event.request, &full), ==, RI_SUCCESS);
+	g_assert_cmpuint(node_cm(s.na, RI_CM_SERVICE_REPLY, (const void *)(uintptr_t)2).pdata_len,
+			 ==, 136);
 	scene_close(&s);
 }
 

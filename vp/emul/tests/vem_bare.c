@@ -112,6 +112,10 @@ claims_drop(struct ri_rnic_attr *attr)
 	attr->confirm_pdata = attr->disconnect_pdata = 0;
 	attr->ud_request_pdata = attr->ud_reply_pdata = 0;
 	attr->port_events = false;
+	attr->inline_data = attr->immediate_separate = false;
+	attr->max_inline = attr->immediate_size = attr->immediate_with = 0;
+	attr->uc = attr->multicast = attr->iova = attr->cm_number = false;
+	attr->cm_forms = RI_CM_ADDRESS;
 }
 
 static enum ri_status

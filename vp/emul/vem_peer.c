@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections by attributes, InfiniBand personality [RI 11.6.4]: two queue pairs of the fabric that name each other.
+ *
+ * Each end comes up by itself. The one that begins to receive second finds the first by its number and makes them a pair, if
+ * each names the number of the other and their ways lead to each other; that is what `open` means here. A queue pair gets one
+ * partner in a life: whoever comes back under the number of one that is gone finds other packet numbers there. `ready` says,
+ * under the fabric's lock, that a partner may still be found; it ends before the queue pair leaves its pair, so nobody ties
+ * one that goes.
+ *
+ * Whether a message arrives is looked at for each one (peer_hears). Of a reliable connection the first request that does not
+ * arrive waits as long as its sender would try, and then fails. Of an unreliable one it is dropped, and so is every message
+ * that the peer does not take: vem_fail_there and vem_receive_take_or_keep do that.
+ */
+#include "vem_peer.h"
+
+#include <string.h>
+
+#include "vem_fault.h"
+#include "vem_ud.h"
+
+#define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
+
+/* --- waiting ------------------------------------------------------------------------------ */
+
+/* 4.096 us times 2 to that power, for each try (IBTA volume 1, 9.9.2.1.1). 0: without end. */
+static uint64_t
+patience_of(const struct vem_by_peer *far)
+{
+	return far->timeout == 0
+		       ? 0
+		       : (UINT64_C(4096) << far->timeout) * (far->retry_count + UINT64_C(1));
+}
+
+/* Wait that a peer without a receive is told, by code (IBTA volume 1, table 46), in ns. */
+static uint64_t
+rnr_time_of(uint8_t code)
+{
+	/* in 10 us */
+	static const uint16_t times[] = {65535, 1,    2,    3,     4,     6,     8,     12,
+					 16,    24,   32,   48,    64,    96,    128,   192,
+					 256,   384,  512,  768,   1024,  1536,  2048,  3072,
+					 4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152};
+
+	return code == 0 ? UINT64_C(655360000) : times[code % 32] * UINT64_C(10000);
+}
+
+uint64_t
+vem_peer_rnr_wait(const struct ri_qp *qp, const struct ri_qp *peer)
+{
+	if (qp->far.rnr_retry == 7)
+		return RI_NEVER;
+	return qp->far.rnr_retry * rnr_time_of(peer->far.min_rnr_timer);
+}
+
+/* The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. */
+static bool
+request_lost(struct ri_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->lost_until);
+	uint64_t patience = patience_of(&qp->far);
+
+	if (qp->init.type == RI_QP_UC) {
+		vem_sq_complete(qp, RI_WC_SUCCESS); /* it has left */
+		return true;
+	}
+	if (until == VEM_RNR_LATE)
+		return vem_fail_here(qp, RI_WC_TRANSPORT);
+	if (until != 0)
+		return false;
+	if (patience == 0) {
+		atomic_store(&qp->lost_until, RI_NEVER);
+		return false;
+	}
+	until = host->now(host->self) + patience;
+	atomic_store(&qp->lost_until, until);
+	host->timer_start(host->self, &qp->lost_timer, until);
+	return false;
+}
+
+/* On the service thread: the sender has tried often enough. */
+void
+vem_peer_lost_fire(void *arg)
+{
+	struct ri_qp *qp = arg;
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(&qp->lost_until);
+
+	/* Another request may be waiting by now. */
+	if (until <= VEM_RNR_LATE || host->now(host->self) < until ||
+	    !atomic_compare_exchange_strong(&qp->lost_until, &until, VEM_RNR_LATE))
+		return;
+	vem_sq_run(qp);
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+/* Does a message of `qp` arrive at its partner? The caller has a use of it. */
+static bool
+peer_hears(const struct ri_qp *qp, const struct ri_qp *peer)
+{
+	return vem_qp_takes(peer) && qp->far.sq_psn == peer->far.rq_psn &&
+	       !vem_fault_offline(qp->rnic) && !vem_fault_offline(peer->rnic);
+}
+
+/* The first message came before the partner was told to send. */
+static void
+comm_est_raise(struct ri_qp *peer)
+{
+	const struct ri_upcalls *up = peer->rnic->upcalls;
+	const struct ri_async_event event = {
+		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = peer->ctx};
+
+	if (atomic_load(&peer->state) == RI_QPS_CONNECTING &&
+	    !atomic_exchange(&peer->comm_est, true))
+		up->async_event(up->self, &event);
+}
+
+bool
+vem_peer_execute(struct ri_qp *qp)
+{
+	/* Before it is open the pair may be written by another thread. */
+	struct ri_qp *peer = atomic_load(&qp->open) ? vem_peer_enter(qp) : NULL;
+	bool done = false;
+
+	if (peer == NULL)
+		return request_lost(qp);
+	if (peer_hears(qp, peer)) {
+		atomic_store(&qp->lost_until, 0);
+		comm_est_raise(peer);
+		done = vem_execute_with(qp, peer);
+	} else {
+		done = request_lost(qp);
+	}
+	vem_peer_exit(qp);
+	return done;
+}
+
+/* --- pairs -------------------------------------------------------------------------------- */
+
+/* With the fabric's lock. */
+static struct ri_qp *
+numbered_find(struct vem_fabric *fabric, uint32_t qpn)
+{
+	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+
+	for (struct vem_item *i = row->next; i != row; i = i->next)
+		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
+			return vem_of(i, struct ri_qp, number_item);
+	return NULL;
+}
+
+/* Source and destination of a route header. */
+static bool
+ways_meet(const struct vem_target *a, const struct vem_target *b)
+{
+	return memcmp(a->grh + 8, b->grh + 24, 16) == 0 && memcmp(a->grh + 24, b->grh + 8, 16) == 0;
+}
+
+static void
+queues_run_soon(struct ri_qp *qp)
+{
+	atomic_store(&qp->recheck, true);
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+/* Find the partner, if it is there already. With the fabric's lock, under which it stays. */
+static enum ri_status
+partner_join(struct ri_qp *qp, struct ri_qp **partner)
+{
+	struct ri_qp *other = numbered_find(qp->rnic->fabric, qp->far.qpn);
+
+	if (other == NULL || !other->ready || other->pair != NULL ||
+	    other->init.type != qp->init.type || other->far.qpn != qp->who.qpn ||
+	    !ways_meet(&qp->far.target, &other->far.target))
+		return RI_SUCCESS;
+
+	enum ri_status status = vem_pair_create(other, qp);
+
+	if (status != RI_SUCCESS)
+		return status;
+	atomic_store(&qp->open, true);
+	atomic_store(&other->open, true);
+	*partner = other;
+	return RI_SUCCESS;
+}
+
+void
+vem_peer_part(struct ri_qp *qp)
+{
+	pthread_mutex_lock(&qp->rnic->fabric->lock);
+	qp->ready = false;
+	pthread_mutex_unlock(&qp->rnic->fabric->lock);
+}
+
+/* --- verbs -------------------------------------------------------------------------------- */
+
+static bool
+is_for_peers(const struct ri_qp *qp)
+{
+	return qp->rnic->fabric->personality == VEM_IB &&
+	       (qp->init.type == RI_QP_RC || qp->init.type == RI_QP_UC);
+}
+
+static bool
+mtu_is_known(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
+}
+
+static enum ri_status
+peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+	struct vem_by_peer far = {
+		.qpn = peer->qpn, .rq_psn = peer->rq_psn, .min_rnr_timer = peer->min_rnr_timer};
+	struct ri_qp *partner = NULL;
+	enum ri_status status;
+
+	if (!is_for_peers(qp))
+		return RI_ERR_UNSUPPORTED;
+	if (atomic_load(&qp->state) != RI_QPS_IDLE)
+		return RI_ERR_INVALID_STATE;
+	if (peer->qpn > NUMBER_MAX || peer->rq_psn > NUMBER_MAX || !mtu_is_known(peer->path_mtu) ||
+	    peer->min_rnr_timer > 31)
+		return RI_ERR_INVALID_ARG;
+	vem_profile(fabric->personality, &attr);
+	if (qp->init.type == RI_QP_RC && peer->ird > attr.max_ird)
+		return RI_ERR_LIMIT;
+	status = vem_target_make(qp->rnic, &peer->path, &far.target);
+	if (status == RI_SUCCESS && vem_gid_is_group(far.target.grh + 24))
+		status = RI_ERR_NO_ROUTE; /* a group is no peer */
+	if (status != RI_SUCCESS)
+		return status;
+
+	pthread_mutex_lock(&fabric->lock);
+	qp->far = far;
+	atomic_store(&qp->by_peer, true);
+	atomic_store(&qp->comm_est, false);
+	if (qp->init.type == RI_QP_RC)
+		atomic_store(&qp->ird, peer->ird);
+	qp->ready = true;
+	status = partner_join(qp, &partner);
+	if (status == RI_SUCCESS) {
+		(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
+		if (partner != NULL)
+			queues_run_soon(partner); /* it may have something to send */
+	} else {
+		qp->ready = false;
+		atomic_store(&qp->by_peer, false);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	return status;
+}
+
+static enum ri_status
+peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	struct ri_rnic_attr attr = {.size = sizeof(attr)};
+
+	if (!is_for_peers(qp))
+		return RI_ERR_UNSUPPORTED;
+	if (!atomic_load(&qp->by_peer) || atomic_load(&qp->state) != RI_QPS_CONNECTING)
+		return RI_ERR_INVALID_STATE;
+	if (peer->sq_psn > NUMBER_MAX || peer->timeout > 31 || peer->retry_count > 7 ||
+	    peer->rnr_retry > 7)
+		return RI_ERR_INVALID_ARG;
+	vem_profile(qp->rnic->fabric->personality, &attr);
+	if (qp->init.type == RI_QP_RC && peer->ord > attr.max_ord)
+		return RI_ERR_LIMIT;
+
+	/* Only its own sender reads these, and not before the move. */
+	qp->far.sq_psn = peer->sq_psn;
+	qp->far.timeout = peer->timeout;
+	qp->far.retry_count = peer->retry_count;
+	qp->far.rnr_retry = peer->rnr_retry;
+	if (qp->init.type == RI_QP_RC)
+		atomic_store(&qp->ord, peer->ord);
+	if (!vem_qp_move(qp, VEM_MOVE_UP, NULL))
+		return RI_ERR_INVALID_STATE;
+	queues_run_soon(qp);
+	return RI_SUCCESS;
+}
+
+const struct ri_peer_ops vem_peer_ops = {
+	.size = sizeof(struct ri_peer_ops),
+	.receive = peer_receive,
+	.send = peer_send,
+};
