@@ -42,7 +42,7 @@ RULES = {
              'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h',
              'rnicpi/support/ri_order.h', 'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
-    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
+    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],
     'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,
