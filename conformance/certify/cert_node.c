@@ -161,6 +161,7 @@ sizes_check(struct cert *cert, const struct ri_qp_init *seen, const struct ri_qp
 	CERT_UINT(cert, seen->max_recv_sge, >=, asked->max_recv_sge);
 	CERT_UINT(cert, seen->max_write_sge, >=, asked->max_write_sge);
 	CERT_UINT(cert, seen->max_read_sge, >=, asked->max_read_sge);
+	CERT_UINT(cert, seen->max_inline, >=, asked->max_inline);
 	CERT_UINT(cert, seen->ird, ==, asked->ird);
 	CERT_UINT(cert, seen->ord, ==, asked->ord);
 }
