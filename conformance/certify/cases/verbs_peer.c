@@ -107,23 +107,22 @@ receives_first(struct cert *cert)
 static void
 states(struct cert *cert)
 {
-	const struct ri_peer_ops *ops = cert_provider(cert)->peer;
 	struct ri_peer to_b;
 	struct pair pair;
 
 	pair_open(&pair, cert, NULL);
 	to_b = peer_of(pair.a, pair.b);
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->send(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->send(pair.a->qp, &to_b));
 	CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_IDLE);
 	peer_receive(pair.a, &to_b);
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->receive(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->receive(pair.a->qp, &to_b));
 	peer_send(pair.a, &to_b);
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->receive(pair.a->qp, &to_b));
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->send(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->receive(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->send(pair.a->qp, &to_b));
 	CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_RTS);
 	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->receive(pair.a->qp, &to_b));
-	CERT_VERB(cert, RI_ERR_INVALID_STATE, ops->send(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->receive(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_INVALID_STATE, pair.near->p->peer->send(pair.a->qp, &to_b));
 }
 
 /* Each attribute that is outside of its range, alone: nothing has changed, and the valid ones are still taken. */
@@ -131,27 +130,26 @@ static void
 attributes(struct cert *cert)
 {
 	const struct ri_rnic_attr *attr = cert_attr(cert);
-	const struct ri_peer_ops *ops = cert_provider(cert)->peer;
 	struct ri_peer good, odd;
 	struct pair pair;
 
 	pair_open(&pair, cert, NULL);
 	good = peer_of(pair.a, pair.b);
-#define RECEIVE(expected, member, value)                                                \
-	do {                                                                            \
-		odd = good;                                                             \
-		odd.member = value;                                                     \
-		cert_note(cert, "receive with %s = %lld", #member, (long long)(value)); \
-		CERT_VERB(cert, expected, ops->receive(pair.a->qp, &odd));              \
-		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_IDLE);          \
+#define RECEIVE(expected, member, value)                                                  \
+	do {                                                                              \
+		odd = good;                                                               \
+		odd.member = value;                                                       \
+		cert_note(cert, "receive with %s = %lld", #member, (long long)(value));   \
+		CERT_VERB(cert, expected, pair.near->p->peer->receive(pair.a->qp, &odd)); \
+		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_IDLE);            \
 	} while (0)
-#define SEND(expected, member, value)                                                \
-	do {                                                                         \
-		odd = good;                                                          \
-		odd.member = value;                                                  \
-		cert_note(cert, "send with %s = %lld", #member, (long long)(value)); \
-		CERT_VERB(cert, expected, ops->send(pair.a->qp, &odd));              \
-		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_CONNECTING); \
+#define SEND(expected, member, value)                                                  \
+	do {                                                                           \
+		odd = good;                                                            \
+		odd.member = value;                                                    \
+		cert_note(cert, "send with %s = %lld", #member, (long long)(value));   \
+		CERT_VERB(cert, expected, pair.near->p->peer->send(pair.a->qp, &odd)); \
+		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_CONNECTING);   \
 	} while (0)
 	RECEIVE(RI_ERR_INVALID_ARG, qpn, 0x1000000);
 	RECEIVE(RI_ERR_INVALID_ARG, rq_psn, 0x1000000);
@@ -182,14 +180,13 @@ static void
 no_route(struct cert *cert)
 {
 	const struct ri_addr nowhere = {.family = RI_ADDR_IPV4, .octets = {203, 0, 113, 7}};
-	const struct ri_peer_ops *ops = cert_provider(cert)->peer;
 	struct ri_peer to_b;
 	struct pair pair;
 
 	pair_open(&pair, cert, NULL);
 	to_b = peer_of(pair.a, pair.b);
 	to_b.path.source = nowhere;
-	CERT_VERB(cert, RI_ERR_NO_ROUTE, ops->receive(pair.a->qp, &to_b));
+	CERT_VERB(cert, RI_ERR_NO_ROUTE, pair.near->p->peer->receive(pair.a->qp, &to_b));
 	CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_IDLE);
 	to_b.path.source = cert_address(pair.near);
 	peer_receive(pair.a, &to_b);

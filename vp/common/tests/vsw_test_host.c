@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ri_relax.h"
-
 struct vth {
 	struct ri_host host;
 	bool threaded;
@@ -285,13 +283,6 @@ host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t
 	return RI_SUCCESS;
 }
 
-static void
-host_relax(void *self, uint32_t round)
-{
-	(void)self;
-	ri_relax(round);
-}
-
 /* --- the service thread ------------------------------------------------------------------ */
 
 /* Called with the lock held; runs fire(arg) without it. */
@@ -462,7 +453,6 @@ vth_new(bool threaded)
 		.mem_attach = host_mem_attach,
 		.mem_detach = host_mem_detach,
 		.mem_copy = host_mem_copy,
-		.relax = host_relax,
 	};
 	vth->threaded = threaded;
 	vth->clock = 1000000;
