@@ -47,7 +47,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(max_rnic_ord, U32),
 	CLAIMS(max_message_size, U64),
 	CLAIMS(max_ud_message, U32),
-	INFORMS(max_inline, U32),
+	CLAIMS(max_inline, U32),
 	CLAIMS(max_pbl, U32),
 	INFORMS(num_completion_handlers, U32),
 	CLAIMS(read_sink_needs_remote_write, BOOL),
