@@ -249,6 +249,7 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 	kal_cm_lock(conn->cm);
 	set_pdata(conn, NULL, 0, false); /* of an attempt that was undone */
 	set_reach(conn, &(struct ri_peer){0});
+	conn->wait_due = conn->cm->p.attr->has_time_wait;
 	kal_cm_unlock(conn->cm);
 	return true;
 }
@@ -312,7 +313,7 @@ kal_conn_busy(struct kal_conn *conn)
 {
 	enum kal_conn_state state = kal_conn_state(conn);
 
-	return state != KAL_CONN_IDLE && state != KAL_CONN_ENDED;
+	return state != KAL_CONN_IDLE && state != KAL_CONN_OWN && state != KAL_CONN_ENDED;
 }
 
 /* All but the kind and the private data. */
@@ -448,7 +449,7 @@ note_provider(struct kal_conn *conn, const struct ri_cm_event *event)
 		pending->own_ord = pending->ird;
 }
 
-/* It comes after the end of a connection, at most once; kal_conn_reserve has the node. */
+/* It is reported once for each attempt, after its end; kal_conn_reserve has the node. */
 static void
 tell_time_wait(struct kal_cm *cm, uint64_t ctx)
 {
@@ -456,8 +457,10 @@ tell_time_wait(struct kal_cm *cm, uint64_t ctx)
 
 	kal_cm_lock(cm);
 	conn = kal_entry_or_null(kal_table_find(&cm->conns, ctx), struct kal_conn, link);
-	if (conn != NULL && conn->state == KAL_CONN_ENDED)
+	if (conn != NULL && conn->state == KAL_CONN_ENDED && conn->wait_due) {
+		conn->wait_due = false;
 		kal_conn_tell(conn, KAL_CM_TIME_WAIT_OVER, KAL_REASON_OTHER);
+	}
 	kal_cm_unlock(cm);
 }
 
@@ -532,7 +535,8 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
 		kal_conn_tell(conn, report, KAL_REASON_OTHER);
 		cm->p.host->task_run(cm->p.host->self, &conn->tidy);
-	} else if (cm->stream && ri_event_is_end((enum ri_event)event->event)) {
+	} else if (cm->stream && conn->state != KAL_CONN_OWN &&
+		   ri_event_is_end((enum ri_event)event->event)) {
 		stream_ended(conn, event);
 	} else if (!up) {
 		async_forward(cm, event);

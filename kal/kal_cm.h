@@ -106,6 +106,8 @@ enum ri_status kal_accept(struct kal_conn *conn, const struct kal_cm_req *req,
 enum ri_status kal_reject(struct kal_cm *cm, const struct kal_cm_req *req) RI_MUST_CHECK;
 enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
+/* KAL_PEER. RI_ERR_INVALID_STATE, too, while another form connects it, or before the other of its two steps. */
+enum ri_status kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send) RI_MUST_CHECK;
 /* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
 /* Queries for datagram services, and answers; kal_resolve.c. */

@@ -224,3 +224,26 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	kal_setup_free(stale);
 	return status;
 }
+
+enum ri_status
+kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send)
+{
+	const struct ri_caller *caller = conn->cm->p.caller;
+	enum ri_status status;
+
+	kal_conn_lock(conn);
+	if (!send) {
+		status = kal_conn_move(conn, KAL_CONN_CALL_PEER, KAL_REASON_OTHER);
+		if (status == RI_SUCCESS) {
+			status = ri_call_peer_receive(caller, conn->qp, peer);
+			if (status != RI_SUCCESS)
+				(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+		}
+	} else if (kal_conn_state(conn) == KAL_CONN_OWN) {
+		status = ri_call_peer_send(caller, conn->qp, peer);
+	} else {
+		status = RI_ERR_INVALID_STATE;
+	}
+	kal_conn_unlock(conn);
+	return status;
+}

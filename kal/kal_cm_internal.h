@@ -107,6 +107,7 @@ struct kal_conn {
 	pthread_mutex_t verbs;      /* around verbs on qp; and the setup pointer */
 	enum kal_conn_state state;  /* cm->lock */
 	bool retired;               /* cm->lock */
+	bool wait_due;              /* cm->lock: the end of its time-wait has not been reported */
 	bool three_way;             /* cm->lock: the client awaits a reply, and answers it */
 	struct kal_setup *setup;    /* verbs */
 	struct ri_task tidy;        /* drops the setup once the connection is established */

@@ -13,6 +13,7 @@ static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_EVENT_COU
 	[KAL_CONN_IDLE] = {
 		[KAL_CONN_CALL_CONNECT]    = { KAL_CONN_CONNECTING, KAL_CM_NONE },
 		[KAL_CONN_CALL_ACCEPT]     = { KAL_CONN_ACCEPTING,  KAL_CM_NONE },
+		[KAL_CONN_CALL_PEER]       = { KAL_CONN_OWN,        KAL_CM_NONE },
 		[KAL_CONN_RESET]           = { KAL_CONN_IDLE,       KAL_CM_NONE },
 	},
 	[KAL_CONN_CONNECTING] = {
@@ -72,6 +73,10 @@ static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_EVENT_COU
 		[KAL_CONN_END_CLOSE]       = { KAL_CONN_ENDED,      KAL_CM_DISCONNECTED },
 		[KAL_CONN_END_BROKEN]      = { KAL_CONN_ENDED,      KAL_CM_DISCONNECTED },
 	},
+	[KAL_CONN_OWN] = {
+		[KAL_CONN_UNDONE]          = { KAL_CONN_IDLE,       KAL_CM_NONE },
+		[KAL_CONN_RESET]           = { KAL_CONN_IDLE,       KAL_CM_NONE },
+	},
 	[KAL_CONN_ENDED] = {
 		[KAL_CONN_RESET]           = { KAL_CONN_IDLE,       KAL_CM_NONE },
 	},
@@ -111,6 +116,7 @@ kal_conn_state_name(enum kal_conn_state state)
 		[KAL_CONN_UP] = "UP",
 		[KAL_CONN_CLOSING] = "CLOSING",
 		[KAL_CONN_ABORTING] = "ABORTING",
+		[KAL_CONN_OWN] = "OWN",
 		[KAL_CONN_ENDED] = "ENDED",
 	};
 
@@ -124,6 +130,7 @@ kal_conn_event_name(enum kal_conn_event conn_event)
 		[KAL_CONN_CALL_CONNECT] = "CALL_CONNECT",
 		[KAL_CONN_CALL_ACCEPT] = "CALL_ACCEPT",
 		[KAL_CONN_CALL_CONFIRM] = "CALL_CONFIRM",
+		[KAL_CONN_CALL_PEER] = "CALL_PEER",
 		[KAL_CONN_CALL_DISCONNECT] = "CALL_DISCONNECT",
 		[KAL_CONN_CALL_DROP] = "CALL_DROP",
 		[KAL_CONN_TCP_UP] = "TCP_UP",

@@ -21,6 +21,7 @@ enum kal_conn_state {
 	KAL_CONN_UP,         /* established */
 	KAL_CONN_CLOSING,    /* our consumer disconnected */
 	KAL_CONN_ABORTING, /* our consumer ended it before it was established; the provider still has it */
+	KAL_CONN_OWN,   /* brought up by our consumer itself (KAL_PEER): its events are not ours */
 	KAL_CONN_ENDED, /* ended; the queue pair is in ERROR or soon will be */
 	KAL_CONN_STATE_COUNT
 };
@@ -29,6 +30,7 @@ enum kal_conn_event {
 	KAL_CONN_CALL_CONNECT = 0,
 	KAL_CONN_CALL_ACCEPT,
 	KAL_CONN_CALL_CONFIRM,
+	KAL_CONN_CALL_PEER,
 	KAL_CONN_CALL_DISCONNECT, /* and an end will be raised by the provider */
 	KAL_CONN_CALL_DROP,       /* disconnect before the provider has the stream */
 	KAL_CONN_TCP_UP,          /* the TCP connection is established, the MPA Request goes out */

@@ -18,7 +18,6 @@
 
 #include "kal_cm_internal.h"
 #include "ri_owned.h"
-#include "ri_relax.h"
 
 #define PARTINGS    64
 #define OCTETS_MAX  65536
@@ -198,5 +197,5 @@ kal_partings_end_all(struct kal_cm *cm)
 {
 	end_all_but(cm, 0);
 	for (unsigned round = 0; one_is_ending(cm); round++)
-		ri_relax(round);
+		cm->p.host->relax(cm->p.host->self, round);
 }

@@ -21,7 +21,6 @@
 #include "kal_cm_internal.h"
 #include "ri_log.h"
 #include "ri_owned.h"
-#include "ri_relax.h"
 
 static void request_ready(void *arg, uint32_t events);
 static void request_late(void *arg);
@@ -177,7 +176,7 @@ kal_request_end_all(struct kal_cm *cm)
 	}
 	/* The service thread may be about to free a request that it has taken. */
 	for (unsigned round = 0; atomic_load(&cm->alive) > 0; round++)
-		ri_relax(round);
+		cm->p.host->relax(cm->p.host->self, round);
 }
 
 struct kal_request *

@@ -218,7 +218,6 @@ qp_peer(struct kal_client *client, const void *req, void *rep, struct kal_msg *m
 	const struct kal_peer_req *in = req;
 	struct kal_qp *qp = kal_object_get(client, in->qp, RI_OBJECT_QP);
 	const struct ri_rnic_attr *attr;
-	enum ri_status status;
 
 	(void)rep;
 	(void)msg;
@@ -231,11 +230,7 @@ qp_peer(struct kal_client *client, const void *req, void *rep, struct kal_msg *m
 		return RI_ERR_INVALID_ARG;
 	if (in->send ? in->peer.ord > attr->max_ord : in->peer.ird > attr->max_ird)
 		return RI_ERR_LIMIT;
-	kal_conn_lock(qp->conn);
-	status = in->send ? ri_call_peer_send(&qp->pd->rnic->caller, qp->qp, &in->peer)
-			  : ri_call_peer_receive(&qp->pd->rnic->caller, qp->qp, &in->peer);
-	kal_conn_unlock(qp->conn);
-	return status;
+	return kal_peer(qp->conn, &in->peer, in->send != 0);
 }
 
 static enum ri_status

@@ -69,7 +69,7 @@ extern const struct cert_set *const cert_sets[];
 
 /** @name What a case is given
  * @{ */
-/** The provider, as the registry took it over: tables complete, absent entries NULL. */
+/** The provider, as the registry took it over: tables complete, a stub in the place of each absent entry. */
 const struct ri_provider *cert_provider(const struct cert *cert);
 /** The provider as its shared object or its entry function returned it, with its own sizes. */
 const struct ri_provider *cert_provider_raw(const struct cert *cert);

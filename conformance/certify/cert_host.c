@@ -20,7 +20,7 @@ struct cert_host {
 	struct ri_host table;
 	const struct ri_host *base;
 	struct kal_host *own;
-	atomic_uint now, random, timers, tasks, watches, parks, attaches, logs;
+	atomic_uint now, random, timers, tasks, watches, parks, attaches, logs, relaxes;
 	atomic_uint attached;
 	atomic_uint attach_refusal, attach_status, watch_refusal;
 	atomic_bool copy_only;
@@ -299,6 +299,15 @@ host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t
 	return host->base->mem_copy(host->base->self, mem, offset, buf, len, write);
 }
 
+static void
+host_relax(void *self, uint32_t round)
+{
+	struct cert_host *host = self;
+
+	atomic_fetch_add(&host->relaxes, 1);
+	host->base->relax(host->base->self, round);
+}
+
 static const struct ri_host front = {
 	.size = sizeof(struct ri_host),
 	.now = host_now,
@@ -317,6 +326,7 @@ static const struct ri_host front = {
 	.mem_attach = host_mem_attach,
 	.mem_detach = host_mem_detach,
 	.mem_copy = host_mem_copy,
+	.relax = host_relax,
 };
 
 struct cert_host *
@@ -393,6 +403,7 @@ cert_host_counts(const struct cert_host *host)
 		.parks = atomic_load(&host->parks),
 		.attaches = atomic_load(&host->attaches),
 		.logs = atomic_load(&host->logs),
+		.relaxes = atomic_load(&host->relaxes),
 	};
 }
 

@@ -24,6 +24,7 @@ struct cert_host_counts {
 	unsigned parks;
 	unsigned attaches; /**< Attachments that were granted. */
 	unsigned logs;
+	unsigned relaxes;
 };
 
 /** The host of the case. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cert_frame.h"
+#include "cert_profile.h"
 
 /* --- adapters -------------------------------------------------------------------------------- */
 
@@ -37,6 +38,7 @@ cert_node_open(struct cert *cert)
 	g_ptr_array_add(cert->nodes, node);
 	node->attr.size = sizeof(node->attr);
 	CERT_VERB(cert, RI_SUCCESS, node->p->device->query(node->rnic, &node->attr));
+	cert_profile_cut(&node->attr, node->p->abi_minor);
 	CERT_VERB(cert, RI_SUCCESS,
 		  node->p->device->context_create(node->rnic, &owner, &node->context, &map));
 	CERT_VERB(cert, RI_SUCCESS, node->p->user->rnic_open(host, &map, &node->urnic));
@@ -159,6 +161,7 @@ sizes_check(struct cert *cert, const struct ri_qp_init *seen, const struct ri_qp
 	CERT_UINT(cert, seen->max_recv_sge, >=, asked->max_recv_sge);
 	CERT_UINT(cert, seen->max_write_sge, >=, asked->max_write_sge);
 	CERT_UINT(cert, seen->max_read_sge, >=, asked->max_read_sge);
+	CERT_UINT(cert, seen->max_inline, >=, asked->max_inline);
 	CERT_UINT(cert, seen->ird, ==, asked->ird);
 	CERT_UINT(cert, seen->ord, ==, asked->ord);
 }

@@ -47,7 +47,7 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(max_rnic_ord, U32),
 	CLAIMS(max_message_size, U64),
 	CLAIMS(max_ud_message, U32),
-	INFORMS(max_inline, U32),
+	CLAIMS(max_inline, U32),
 	CLAIMS(max_pbl, U32),
 	INFORMS(num_completion_handlers, U32),
 	CLAIMS(read_sink_needs_remote_write, BOOL),
@@ -126,6 +126,12 @@ const struct cert_attribute cert_attributes[] = {
 	CLAIMS(refuses, U64),
 	CLAIMS(dmabuf, BOOL),
 	CLAIMS(mw_wide_stag_returned, BOOL),
+	CLAIMS(inline_data, BOOL),
+	CLAIMS(immediate_with, U8),
+	CLAIMS(uc, BOOL),
+	CLAIMS(multicast, BOOL),
+	CLAIMS(iova, BOOL),
+	CLAIMS(cm_number, BOOL),
 	{NULL, 0, CERT_ATTR_BOOL, false},
 };
 
@@ -145,6 +151,10 @@ static const struct {
 	{"RI_LLP_STARTUP_MPA", RI_LLP_STARTUP_MPA, false},
 	{"RI_CM_ADDRESS", RI_CM_ADDRESS, true},
 	{"RI_CM_STREAM", RI_CM_STREAM, true},
+	{"RI_CM_PEER", RI_CM_PEER, true},
+	{"RI_IMMEDIATE_SEND", RI_IMMEDIATE_SEND, true},
+	{"RI_IMMEDIATE_WRITE", RI_IMMEDIATE_WRITE, true},
+	{"RI_IMMEDIATE_UD", RI_IMMEDIATE_UD, true},
 	{"RI_RTR_WRITE", RI_RTR_WRITE, true},
 	{"RI_RTR_READ", RI_RTR_READ, true},
 	{"RI_REFUSES_UNCONNECTED_REQUESTS", RI_REFUSES_UNCONNECTED_REQUESTS, true},
@@ -158,6 +168,15 @@ cert_attribute_find(const char *name, size_t length)
 			return at;
 	}
 	return NULL;
+}
+
+void
+cert_profile_cut(struct ri_rnic_attr *attr, uint32_t minor)
+{
+	const size_t first = offsetof(struct ri_rnic_attr, inline_data);
+
+	if (minor < 7)
+		memset((char *)attr + first, 0, sizeof(*attr) - first);
 }
 
 static uint64_t

@@ -36,6 +36,8 @@ extern const struct cert_attribute cert_attributes[];
 
 /** An attribute by its name; NULL: there is none. */
 const struct cert_attribute *cert_attribute_find(const char *name, size_t length);
+/** Clears the claims that a provider of that minor version does not know: it leaves padding there [RI 11.1.2]. */
+void cert_profile_cut(struct ri_rnic_attr *attr, uint32_t minor);
 /** Its value as text, which the caller frees. */
 char *cert_attribute_text(const struct cert_attribute *attribute, const struct ri_rnic_attr *attr);
 /** The first condition of @p needs that the profile does not meet, in words that the caller frees; NULL: none. */

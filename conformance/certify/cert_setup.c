@@ -109,6 +109,7 @@ read_profile(struct cert_setup *setup, const struct ri_loaded *loaded, const str
 		return false;
 	setup->attr.size = sizeof(setup->attr);
 	status = loaded->provider.device->query(rnic, &setup->attr);
+	cert_profile_cut(&setup->attr, loaded->provider.abi_minor);
 	loaded->provider.device->close(rnic);
 	if (status != RI_SUCCESS)
 		return false;

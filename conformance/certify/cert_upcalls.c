@@ -8,6 +8,8 @@
  */
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "cert_frame.h"
 
@@ -185,7 +187,14 @@ static void
 cm_event(void *self, const struct ri_cm_event *event)
 {
 	struct cert_upcalls *up = self;
+	struct ri_cm_event whole;
 
+	if (cert_provider(up->cert)->abi_minor < 7) {
+		/* The provider's struct ends here [RI 11.1.2]. */
+		memset(&whole, 0, sizeof(whole));
+		memcpy(&whole, event, offsetof(struct ri_cm_event, reach));
+		event = &whole;
+	}
 	upcall_begin(up);
 	upcall_judge(up, "cm_event", event->ctx, cm_object(event));
 	if (event->kind == RI_CM_NONE || event->kind >= RI_CM_KIND_COUNT)

@@ -18,7 +18,7 @@ engines_run(struct cert *cert)
 	for (guint i = 0; i < cert->nodes->len; i++) {
 		struct cert_node *node = g_ptr_array_index(cert->nodes, i);
 
-		if (node->urnic != NULL && node->p->fast->progress != NULL)
+		if (node->urnic != NULL)
 			(void)node->p->fast->progress(node->urnic, 64);
 	}
 }

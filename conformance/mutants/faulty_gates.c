@@ -302,6 +302,29 @@ attach_stream(struct ri_qp *qp, const struct ri_stream *stream)
 	return status;
 }
 
+/* --- connections by attributes, groups ------------------------------------------------------------ */
+
+static enum ri_status
+peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	GATE(qp, PEER_RECEIVE);
+	return wrap_plain_peer_ops.receive(qp, peer);
+}
+
+static enum ri_status
+peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	GATE(qp, PEER_SEND);
+	return wrap_plain_peer_ops.send(qp, peer);
+}
+
+static enum ri_status
+mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	GATE(qp, MCAST_ATTACH);
+	return wrap_plain_qp_ops.mcast_attach(qp, group);
+}
+
 /* --- user halves -------------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -393,6 +416,9 @@ faulty_gates(struct wrap_ops *ops)
 	ops->cm.resolve = resolve;
 	ops->llp.reserve = reserve;
 	ops->llp.attach_stream = attach_stream;
+	ops->peer.receive = peer_receive;
+	ops->peer.send = peer_send;
+	ops->qp.mcast_attach = mcast_attach;
 	ops->user.cq_open = cq_open;
 	ops->user.qp_open = qp_open;
 	ops->user.srq_open = srq_open;

@@ -34,7 +34,15 @@ enum mutant_need {
 	NEED_TIME_WAIT = 1u << 16,
 	NEED_SOFT_LIMIT = 1u << 17, /* an event for the soft high watermark */
 	NEED_DMABUF = 1u << 18,
-	NEED_RETURNED = 1u << 19 /* the post of a bind of a wide window returns its STag */
+	NEED_RETURNED = 1u << 19, /* the post of a bind of a wide window returns its STag */
+	NEED_INLINE = 1u << 20,
+	NEED_IMMEDIATE = 1u << 21,       /* with Sends */
+	NEED_IMMEDIATE_WRITE = 1u << 22, /* with Writes */
+	NEED_PEER = 1u << 23,            /* connections by attributes */
+	NEED_UC = 1u << 24,
+	NEED_MULTICAST = 1u << 25,
+	NEED_IOVA = 1u << 26,
+	NEED_NUMBER = 1u << 27
 };
 
 /* What becomes of a completion. */
@@ -99,6 +107,7 @@ MUTANT_TABLE(mutants_promises);
 MUTANT_TABLE(mutants_privileged);
 MUTANT_TABLE(mutants_events);
 MUTANT_TABLE(mutants_dmabuf);
+MUTANT_TABLE(mutants_verbs);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

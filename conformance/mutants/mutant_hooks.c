@@ -144,7 +144,7 @@ static void
 cm_hooked(void *self, const struct ri_cm_event *event)
 {
 	struct wrap_rnic *rnic = self;
-	struct ri_cm_event told = *event;
+	struct ri_cm_event told = wrap_cm_event(rnic, event);
 
 	if (rnic->mutant->cm(rnic, &told))
 		wrap_plain_upcalls.cm_event(self, &told);

@@ -28,6 +28,7 @@ static const struct table {
 	{mutants_privileged, &mutants_privileged_count},
 	{mutants_events, &mutants_events_count},
 	{mutants_dmabuf, &mutants_dmabuf_count},
+	{mutants_verbs, &mutants_verbs_count},
 };
 
 const struct mutant *
@@ -79,5 +80,13 @@ mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
 	has |= attr->srq && attr->rq_soft_limit ? NEED_SOFT_LIMIT : 0;
 	has |= attr->dmabuf ? NEED_DMABUF : 0;
 	has |= attr->mw_wide_stag_returned ? NEED_RETURNED : 0;
+	has |= attr->inline_data ? NEED_INLINE : 0;
+	has |= (attr->immediate_with & RI_IMMEDIATE_SEND) != 0 ? NEED_IMMEDIATE : 0;
+	has |= (attr->immediate_with & RI_IMMEDIATE_WRITE) != 0 ? NEED_IMMEDIATE_WRITE : 0;
+	has |= (attr->cm_forms & RI_CM_PEER) != 0 ? NEED_PEER : 0;
+	has |= attr->uc ? NEED_UC : 0;
+	has |= attr->multicast ? NEED_MULTICAST : 0;
+	has |= attr->iova ? NEED_IOVA : 0;
+	has |= attr->cm_number ? NEED_NUMBER : 0;
 	return (mutant->needs & ~has) == 0;
 }

@@ -86,6 +86,7 @@ struct wrap_ops {
 	struct ri_ah_ops ah;
 	struct ri_cm_ops cm;
 	struct ri_llp_ops llp;
+	struct ri_peer_ops peer;
 	struct ri_user_ops user;
 	struct ri_fast_ops fast;
 	struct ri_upcalls up; /* what the wrapped provider calls; self is the wrap_rnic */
@@ -182,12 +183,15 @@ extern const struct ri_srq_ops wrap_plain_srq_ops;
 extern const struct ri_qp_ops wrap_plain_qp_ops;
 extern const struct ri_cm_ops wrap_plain_cm_ops;
 extern const struct ri_llp_ops wrap_plain_llp_ops;
+extern const struct ri_peer_ops wrap_plain_peer_ops;
 extern const struct ri_upcalls wrap_plain_upcalls;
 extern const struct ri_mem_ops wrap_plain_mem_ops;
 extern const struct ri_ah_ops wrap_plain_ah_ops;
 extern const struct ri_user_ops wrap_plain_user_ops;
 extern const struct ri_fast_ops wrap_plain_fast_ops;
 
+/* The event as an access layer of today sees it; that of an older provider ends before the last members. */
+struct ri_cm_event wrap_cm_event(const struct wrap_rnic *rnic, const struct ri_cm_event *event);
 /* All of them in one. */
 void wrap_plain(struct wrap_ops *ops);
 

@@ -153,6 +153,18 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	return ops_of(qp)->qp.resize(qp, attr, map);
 }
 
+static enum ri_status
+qp_mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	return ops_of(qp)->qp.mcast_attach(qp, group);
+}
+
+static enum ri_status
+qp_mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	return ops_of(qp)->qp.mcast_detach(qp, group);
+}
+
 /* --- memory ------------------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -299,6 +311,20 @@ static enum ri_status
 llp_attach_stream(struct ri_qp *qp, const struct ri_stream *stream)
 {
 	return ops_of(qp)->llp.attach_stream(qp, stream);
+}
+
+/* --- connections by attributes -------------------------------------------------------------------- */
+
+static enum ri_status
+peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	return ops_of(qp)->peer.receive(qp, peer);
+}
+
+static enum ri_status
+peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	return ops_of(qp)->peer.send(qp, peer);
 }
 
 /* --- user halves -------------------------------------------------------------------------------- */
@@ -461,7 +487,9 @@ wrap_entries(struct wrap_tables *out)
 				     .modify = qp_modify,
 				     .query = qp_query,
 				     .destroy = qp_destroy,
-				     .resize = qp_resize};
+				     .resize = qp_resize,
+				     .mcast_attach = qp_mcast_attach,
+				     .mcast_detach = qp_mcast_detach};
 	out->mem = (struct ri_mem_ops){.mr_reg = mr_reg,
 				       .mr_rereg = mr_rereg,
 				       .mr_query = mr_query,
@@ -483,6 +511,7 @@ wrap_entries(struct wrap_tables *out)
 				     .resolve_cancel = cm_resolve_cancel,
 				     .resolve_answer = cm_resolve_answer};
 	out->llp = (struct ri_llp_ops){.reserve = llp_reserve, .attach_stream = llp_attach_stream};
+	out->peer = (struct ri_peer_ops){.receive = peer_receive, .send = peer_send};
 	out->user = (struct ri_user_ops){.rnic_open = user_rnic_open,
 					 .rnic_close = user_rnic_close,
 					 .cq_open = user_cq_open,

@@ -4,6 +4,7 @@
 /* The verbs that pass every call on: adapters, domains, queues, queue pairs. Optional ones may be absent behind them. */
 #include "wrap.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* --- adapters ------------------------------------------------------------------------------- */
@@ -18,7 +19,11 @@ static enum ri_status
 device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
 	enum ri_status status = wrap_in(rnic)->device.query(wrap_inner(rnic), attr);
+	const size_t known = offsetof(struct ri_rnic_attr, inline_data);
 
+	/* Before 1.7 there was padding, which an older provider leaves as it is. */
+	if (wrap_in(rnic)->provider.abi_minor < 7 && attr->size > known)
+		memset((char *)attr + known, 0, attr->size - known);
 	/* The first version had the name already. */
 	if (status == RI_SUCCESS)
 		memcpy(attr->name, wrap_rnic_of(rnic)->name, sizeof(attr->name));
@@ -283,6 +288,24 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	return RI_SUCCESS;
 }
 
+static enum ri_status
+qp_mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
+
+	return in->mcast_attach != NULL ? in->mcast_attach(wrap_inner(qp), group)
+					: RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+qp_mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
+
+	return in->mcast_detach != NULL ? in->mcast_detach(wrap_inner(qp), group)
+					: RI_ERR_UNSUPPORTED;
+}
+
 /* --- the tables ------------------------------------------------------------------------------- */
 
 const struct ri_device_ops wrap_plain_device_ops = {
@@ -324,4 +347,6 @@ const struct ri_qp_ops wrap_plain_qp_ops = {
 	.query = qp_query,
 	.destroy = qp_destroy,
 	.resize = qp_resize,
+	.mcast_attach = qp_mcast_attach,
+	.mcast_detach = qp_mcast_detach,
 };

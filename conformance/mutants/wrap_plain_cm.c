@@ -4,7 +4,9 @@
 /* The verbs that pass every call on: memory, address handles, connections; and the upcalls. */
 #include "wrap.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -275,6 +277,24 @@ llp_attach_stream(struct ri_qp *qp, const struct ri_stream *stream)
 					 : RI_ERR_UNSUPPORTED;
 }
 
+/* --- connections by attributes -------------------------------------------------------------------- */
+
+static enum ri_status
+peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	const struct ri_peer_ops *in = &wrap_in(qp)->peer;
+
+	return in->receive != NULL ? in->receive(wrap_inner(qp), peer) : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+{
+	const struct ri_peer_ops *in = &wrap_in(qp)->peer;
+
+	return in->send != NULL ? in->send(wrap_inner(qp), peer) : RI_ERR_UNSUPPORTED;
+}
+
 /* --- upcalls ------------------------------------------------------------------------------------ */
 
 static void
@@ -305,12 +325,22 @@ request_of(struct wrap_rnic *rnic, const struct ri_cm_event *event)
 	return request != NULL ? wrap_ready(request, event->request) : NULL;
 }
 
+struct ri_cm_event
+wrap_cm_event(const struct wrap_rnic *rnic, const struct ri_cm_event *event)
+{
+	struct ri_cm_event whole = {0};
+	bool old = rnic->in->provider.abi_minor < 7;
+
+	memcpy(&whole, event, old ? offsetof(struct ri_cm_event, reach) : sizeof(whole));
+	return whole;
+}
+
 /* Without memory for its handle a request is refused here; the access layer never learns of it. */
 static void
 up_cm_event(void *self, const struct ri_cm_event *event)
 {
 	struct wrap_rnic *rnic = self;
-	struct ri_cm_event told = *event;
+	struct ri_cm_event told = wrap_cm_event(rnic, event);
 
 	if (event->request != NULL) {
 		told.request = request_of(rnic, event);
@@ -359,6 +389,12 @@ const struct ri_llp_ops wrap_plain_llp_ops = {
 	.size = sizeof(struct ri_llp_ops),
 	.reserve = llp_reserve,
 	.attach_stream = llp_attach_stream,
+};
+
+const struct ri_peer_ops wrap_plain_peer_ops = {
+	.size = sizeof(struct ri_peer_ops),
+	.receive = peer_receive,
+	.send = peer_send,
 };
 
 const struct ri_upcalls wrap_plain_upcalls = {

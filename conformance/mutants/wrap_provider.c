@@ -195,7 +195,7 @@ inner_open(struct wrap_rnic *rnic, const char *name)
 		return status;
 	rnic->obj.inner = inner;
 	rnic->attr.size = sizeof(rnic->attr);
-	status = rnic->in->device.query(inner, &rnic->attr);
+	status = wrap_plain_device_ops.query((struct ri_rnic *)rnic, &rnic->attr);
 	if (status == RI_SUCCESS && rnic->mutant != NULL && !mutant_fits(rnic->mutant, &rnic->attr))
 		status = RI_ERR_NO_DEVICE;
 	if (status != RI_SUCCESS)
@@ -303,6 +303,7 @@ wrap_plain(struct wrap_ops *ops)
 	ops->ah = wrap_plain_ah_ops;
 	ops->cm = wrap_plain_cm_ops;
 	ops->llp = wrap_plain_llp_ops;
+	ops->peer = wrap_plain_peer_ops;
 	ops->user = wrap_plain_user_ops;
 	ops->fast = wrap_plain_fast_ops;
 	ops->up = wrap_plain_upcalls;

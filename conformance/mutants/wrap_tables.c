@@ -23,8 +23,8 @@ static const struct table tables[] = {
 	TABLE(cq, struct ri_cq_ops),         TABLE(srq, struct ri_srq_ops),
 	TABLE(qp, struct ri_qp_ops),         TABLE(mem, struct ri_mem_ops),
 	TABLE(ah, struct ri_ah_ops),         TABLE(cm, struct ri_cm_ops),
-	TABLE(llp, struct ri_llp_ops),       TABLE(user, struct ri_user_ops),
-	TABLE(fast, struct ri_fast_ops),
+	TABLE(llp, struct ri_llp_ops),       TABLE(peer, struct ri_peer_ops),
+	TABLE(user, struct ri_user_ops),     TABLE(fast, struct ri_fast_ops),
 };
 
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -59,7 +59,8 @@ wrap_tables_copy(struct wrap_tables *out, const struct ri_provider *of)
 		return false;
 	memset(out, 0, sizeof(*out));
 	memcpy(&out->provider, of, size);
-	out->provider.abi_minor = RI_ABI_MINOR;
+	if (out->provider.abi_minor > RI_ABI_MINOR)
+		out->provider.abi_minor = RI_ABI_MINOR;
 	out->provider.size = sizeof(out->provider);
 	for (size_t i = 0; i < TABLES; i++) {
 		const void *theirs;

@@ -23,11 +23,15 @@ struct wrap_tables {
 	struct ri_ah_ops ah;
 	struct ri_cm_ops cm;
 	struct ri_llp_ops llp;
+	struct ri_peer_ops peer;
 	struct ri_user_ops user;
 	struct ri_fast_ops fast;
 };
 
-/* Copy `of`. False: it is of another major version, and nothing was copied. */
+/*
+ * Copy `of`, with its version if that is older than ours: its structs end where they ended then. False: it is of another
+ * major version, and nothing was copied.
+ */
 bool wrap_tables_copy(struct wrap_tables *out, const struct ri_provider *of);
 /* Make the provider's pointers to tables name those of `out`, all of them. */
 void wrap_tables_join(struct wrap_tables *out);

@@ -331,7 +331,7 @@ cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 	if (!is_ours(&params->peer))
 		mc_end(qp, RI_CM_FAILED, RI_CM_REASON_BAD_PATH);
 	else if (listen == NULL)
-		mc_end(qp, RI_CM_FAILED, RI_CM_REASON_OTHER); /* refused */
+		mc_end(qp, RI_CM_FAILED, RI_CM_REASON_REFUSED);
 	else if (!offer(listen, qp, params))
 		mc_end(qp, RI_CM_FAILED, RI_CM_REASON_RESOURCES);
 	pending = qp->request != NULL;

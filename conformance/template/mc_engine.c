@@ -186,6 +186,8 @@ post_sq(struct ri_uqp *uqp, const struct ri_wr *wr)
 	if (wr->opcode != RI_OP_SEND && wr->opcode != RI_OP_RDMA_WRITE &&
 	    wr->opcode != RI_OP_RDMA_READ)
 		return RI_ERR_UNSUPPORTED;
+	if ((wr->flags & (RI_WR_INLINE | RI_WR_IMMEDIATE)) != 0)
+		return RI_ERR_UNSUPPORTED; /* not claimed */
 	if (wr->num_sge > 1)
 		return RI_ERR_LIMIT;
 	if (wr->num_sge == 1)

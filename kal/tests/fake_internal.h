@@ -70,6 +70,9 @@ extern const struct ri_qp_ops fake_qp_ops;
 extern const struct ri_llp_ops fake_llp_ops;
 extern const struct ri_cm_ops fake_cm_ops;
 extern const struct ri_ah_ops fake_ah_ops;
+extern const struct ri_peer_ops fake_peer_ops;
+enum ri_status fake_mcast_attach(struct ri_qp *qp, const struct ri_addr *group);
+enum ri_status fake_mcast_detach(struct ri_qp *qp, const struct ri_addr *group);
 enum ri_status fake_resolve(struct ri_context *context, uint64_t ctx,
 			    const struct ri_cm_params *params);
 void fake_resolve_cancel(struct ri_context *context, uint64_t ctx);

@@ -24,6 +24,7 @@ enum ri_status fake_fail_create;
 enum ri_status fake_fail_attach;
 struct ri_dmabuf fake_dmabuf;
 struct ri_mr_init fake_dmabuf_init;
+struct ri_mr_init fake_mr_init;
 sem_t *fake_reg_begun, *fake_reg_go;
 
 void
@@ -70,6 +71,7 @@ fake_reset(void)
 	fake_fail_attach = RI_SUCCESS;
 	fake_cm_last = FAKE_CM_NONE;
 	fake_cm_status = RI_SUCCESS;
+	fake_peer_status = RI_SUCCESS;
 	fake_clinging = false;
 }
 
@@ -302,7 +304,7 @@ mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint
 	reg_wait();
 	*out = fake_make(sizeof(**out));
 	(*out)->pd = pd;
-	(*out)->init = *init;
+	(*out)->init = fake_mr_init = *init;
 	*stag = 0x1234500u | init->key;
 	pd->users++;
 	return RI_SUCCESS;
@@ -460,6 +462,7 @@ const struct ri_provider fake_provider = {
 	.ah = &fake_ah_ops,
 	.cm = &fake_cm_ops,
 	.llp = &fake_llp_ops,
+	.peer = &fake_peer_ops,
 	.user = &user_ops,
 	.fast = &fast_ops,
 	.settings = settings,

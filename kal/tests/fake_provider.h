@@ -79,4 +79,21 @@ extern uint64_t fake_queried;            /* context of the last query */
 extern uint64_t fake_cancelled;          /* and of the last query that ended */
 extern struct ri_service_answer fake_answer;
 
+/* What the kAL requested of ri_peer_ops and of multicast: the number of calls, and the last one. */
+enum fake_peer_call {
+	FAKE_PEER_NONE,
+	FAKE_PEER_RECEIVE,
+	FAKE_PEER_SEND,
+	FAKE_MCAST_ATTACH,
+	FAKE_MCAST_DETACH
+};
+extern unsigned fake_peer_calls;
+extern enum fake_peer_call fake_peer_last;
+extern struct ri_peer fake_peer;
+extern struct ri_addr fake_group;
+extern enum ri_status fake_peer_status; /* of the next calls */
+/* What the newest queue pair and the newest region were created with. */
+extern struct ri_qp_init fake_qp_init;
+extern struct ri_mr_init fake_mr_init;
+
 #endif /* FAKE_PROVIDER_H */

@@ -21,6 +21,7 @@ static atomic_uint attached, received, qpns;
 static struct ri_stream last_stream;
 static uint8_t last_early[1024];
 struct ri_qp *fake_last_qp;
+struct ri_qp_init fake_qp_init;
 
 unsigned
 fake_attached(void)
@@ -136,7 +137,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	*out = qp = fake_make(sizeof(*qp));
 	qp->pd = pd;
 	qp->rnic = pd->rnic;
-	qp->init = *init;
+	qp->init = fake_qp_init = *init;
 	qp->state = RI_QPS_IDLE;
 	qp->qpn = atomic_fetch_add(&qpns, 1) + 1;
 	qp->fd = -1;
@@ -230,7 +231,9 @@ const struct ri_qp_ops fake_qp_ops = {.size = sizeof(fake_qp_ops),
 				      .create = qp_create,
 				      .modify = qp_modify,
 				      .query = qp_query,
-				      .destroy = qp_destroy};
+				      .destroy = qp_destroy,
+				      .mcast_attach = fake_mcast_attach,
+				      .mcast_detach = fake_mcast_detach};
 
 static enum ri_status
 reserve(struct ri_qp *qp)

@@ -70,6 +70,10 @@ static const struct move moves[] = {
 	{S(CLOSING), S(END_BROKEN), S(ENDED), TOLD(DISCONNECTED)},
 	{S(ENDED), S(RESET), S(IDLE), TOLD(NONE)},
 	{S(IDLE), S(RESET), S(IDLE), TOLD(NONE)},
+	/* our consumer brings it up itself */
+	{S(IDLE), S(CALL_PEER), S(OWN), TOLD(NONE)},
+	{S(OWN), S(UNDONE), S(IDLE), TOLD(NONE)},
+	{S(OWN), S(RESET), S(IDLE), TOLD(NONE)},
 };
 
 static const struct move *

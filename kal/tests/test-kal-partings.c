@@ -7,6 +7,9 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -134,6 +137,63 @@ test_endless_octets(void)
 	fixture_close(&f);
 }
 
+static const struct ri_host *base;
+static pthread_t main_thread;
+static sem_t held;
+static atomic_bool relaxed;
+
+/* The service thread is kept inside what it ends until the thread that waits for it says so to the host. */
+static void
+held_watch_stop(void *self, struct ri_watch *watch)
+{
+	base->watch_stop(self, watch);
+	if (pthread_equal(pthread_self(), main_thread) || atomic_load(&relaxed))
+		return;
+	sem_post(&held);
+	while (!atomic_load(&relaxed))
+		g_usleep(100);
+}
+
+static void
+noted_relax(void *self, uint32_t round)
+{
+	atomic_store(&relaxed, true);
+	base->relax(self, round);
+}
+
+/* Who waits for the end of a parting or of a start-up on the service thread waits through the host [RI 11.3.6]. */
+static void
+test_waits_through_the_host(void)
+{
+	main_thread = pthread_self();
+	base = fixture_frozen_host();
+	for (int starting = 0; starting < 2; starting++) {
+		struct ri_host host = *base;
+		struct fixture f;
+		uint16_t port = 0;
+		int peer;
+
+		host.watch_stop = held_watch_stop;
+		host.relax = noted_relax;
+		sem_init(&held, 0, 0);
+		atomic_store(&relaxed, true);
+		fixture_open_on(&f, &host);
+		fixture_listen(&f, LISTEN_CTX, &port, 5);
+		peer = starting ? raw_connect(false, port) : rejected_peer(&f, port);
+		atomic_store(&relaxed, false);
+		if (starting)
+			raw_send(peer, "what is no frame of MPA", 23);
+		else
+			shutdown(peer, SHUT_WR);
+		sem_wait(&held);
+		g_assert_false(atomic_load(&relaxed));
+		fixture_close(&f);
+		g_assert_true(atomic_load(&relaxed));
+		close(peer);
+		sem_destroy(&held);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -143,5 +203,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/partings/has-an-end", test_has_an_end);
 	g_test_add_func("/kal/partings/bounded", test_bounded);
 	g_test_add_func("/kal/partings/endless-octets", test_endless_octets);
+	g_test_add_func("/kal/partings/waits-through-the-host", test_waits_through_the_host);
 	return g_test_run();
 }

@@ -27,6 +27,7 @@ static struct whole {
 	struct ri_ah_ops ah;
 	struct ri_cm_ops cm;
 	struct ri_llp_ops llp;
+	struct ri_peer_ops peer;
 	struct ri_user_ops user;
 	struct ri_fast_ops fast;
 } whole;
@@ -68,6 +69,7 @@ whole_make(void)
 	FILL(ah);
 	FILL(cm);
 	FILL(llp);
+	FILL(peer);
 	FILL(user);
 	FILL(fast);
 	return &whole.provider;
@@ -268,6 +270,91 @@ test_claims(void)
 	claims_refused(&attr, "mw_wide_stag_returned");
 }
 
+static void
+claims_accepted(const struct ri_rnic_attr *attr)
+{
+	struct ri_loaded *loaded = taken();
+	struct ri_error error = {0};
+
+	if (!ri_claims_check(loaded, attr, &error))
+		g_error("%s", error.text);
+	ri_loaded_free(loaded);
+}
+
+/* Each claim of version 1.7: with what it needs, without each part of it, and without its entries. */
+static void
+test_claims_1_7(void)
+{
+	struct ri_rnic_attr attr = modest();
+
+	(void)whole_make();
+	attr.inline_data = true;
+	claims_refused(&attr, "inline_data with max_inline = 0");
+	attr.max_inline = 1;
+	claims_accepted(&attr);
+	for (unsigned with = 1; with < 16; with *= 2) {
+		attr = modest();
+		attr.ud = true;
+		attr.max_ud_message = attr.max_ah = 1;
+		attr.immediate_with = (uint8_t)with;
+		if (with == 8) {
+			attr.immediate_size = 4;
+			claims_refused(&attr, "immediate_with has an unknown bit");
+			continue;
+		}
+		claims_refused(&attr, "immediate_with with immediate_size = 0");
+		attr.immediate_size = 4;
+		claims_accepted(&attr);
+		attr.ud = false;
+		if (with == RI_IMMEDIATE_UD)
+			claims_refused(&attr, "RI_IMMEDIATE_UD without ud");
+		else
+			claims_accepted(&attr);
+	}
+	attr = modest();
+	attr.uc = true;
+	claims_refused(&attr, "uc without RI_CM_PEER");
+	attr.cm_forms |= RI_CM_PEER;
+	claims_accepted(&attr);
+	attr = modest();
+	attr.multicast = true;
+	claims_refused(&attr, "multicast without ud");
+	attr.ud = true;
+	attr.max_ud_message = attr.max_ah = 1;
+	claims_accepted(&attr);
+	whole.qp.mcast_attach = NULL;
+	claims_refused(&attr, "\"qp.mcast_attach\"");
+	(void)whole_make();
+	whole.qp.mcast_detach = NULL;
+	claims_refused(&attr, "\"qp.mcast_detach\"");
+	attr.multicast =
+		false; /* an entry without a claim is no fault, and neither is the lack of it */
+	claims_accepted(&attr);
+	(void)whole_make();
+	attr = modest();
+	attr.iova = true;
+	claims_accepted(&attr);
+	attr = modest();
+	attr.cm_number = true;
+	claims_refused(&attr, "cm_number without RI_CM_ADDRESS and RI_CM_PEER");
+	attr.cm_forms = RI_CM_PEER;
+	claims_refused(&attr, "cm_number without RI_CM_ADDRESS and RI_CM_PEER");
+	attr.cm_forms = RI_CM_PEER | RI_CM_ADDRESS;
+	claims_accepted(&attr);
+	attr.cm_number = false;
+	whole.peer.receive = NULL;
+	claims_refused(&attr, "\"peer.receive\"");
+	(void)whole_make();
+	whole.peer.send = NULL;
+	claims_refused(&attr, "\"peer.send\"");
+	whole.provider.peer = NULL;
+	claims_refused(&attr, "\"peer.receive\"");
+	attr.cm_forms = RI_CM_ADDRESS;
+	claims_accepted(&attr);
+	attr.cm_forms = 1u << 3;
+	claims_refused(&attr, "cm_forms");
+}
+
 /* --- answers --------------------------------------------------------------------------------- */
 
 static char thing[16];
@@ -438,6 +525,7 @@ test_queue_pair(void)
 					 .max_recv_sge = 2,
 					 .max_write_sge = 2,
 					 .max_read_sge = 2,
+					 .max_inline = 2,
 					 .ird = 2,
 					 .ord = 2};
 	const size_t counts[] = {
@@ -447,6 +535,7 @@ test_queue_pair(void)
 		offsetof(struct ri_qp_init, max_recv_sge),
 		offsetof(struct ri_qp_init, max_write_sge),
 		offsetof(struct ri_qp_init, max_read_sge),
+		offsetof(struct ri_qp_init, max_inline),
 	};
 	struct ri_qp_parents parents = {(void *)thing, (void *)thing, (void *)thing, NULL};
 	struct ri_qp_init init = asked;
@@ -470,6 +559,13 @@ test_queue_pair(void)
 	init_given = init = asked;
 	init_given.ord = 0;
 	judged(ri_call_qp_make(&caller, &parents, &init, &qp, &map), true, "qp.create");
+	/* A number has no queues. */
+	init_given = init = asked;
+	init_given.type = init.type = RI_QP_NUMBER;
+	parents.send_cq = parents.recv_cq = NULL;
+	judged(ri_call_qp_make(&caller, &parents, &init, &qp, &map), false, "qp.create");
+	parents.send_cq = (void *)thing;
+	init.type = RI_QP_UC;
 	unmade = 0;
 	parents.recv_cq = NULL; /* our own mistake: the provider is not even asked */
 	g_assert_cmpint(ri_call_qp_make(&caller, &parents, &init, &qp, &map), ==,
@@ -568,6 +664,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rnicpi/lies/name", test_name);
 	g_test_add_func("/rnicpi/lies/members", test_members);
 	g_test_add_func("/rnicpi/lies/claims", test_claims);
+	g_test_add_func("/rnicpi/lies/claims-1.7", test_claims_1_7);
 	g_test_add_func("/rnicpi/lies/own-size", test_own_size);
 	g_test_add_func("/rnicpi/lies/queue-pair", test_queue_pair);
 	g_test_add_func("/rnicpi/lies/resize", test_resize);

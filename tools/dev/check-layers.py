@@ -47,7 +47,7 @@ RULES = {
                      'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h'] + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
-    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', VECTORS] + GLIB,
+    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],
     'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,

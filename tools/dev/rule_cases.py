@@ -23,7 +23,7 @@ TESTS = 'itapi/tests/'
 PROGRAMS = 'conformance/certify/run/certify_table.c'
 
 # Members of struct ri_provider, with the tables behind them.
-MEMBERS = ('ah', 'cm', 'cq', 'device', 'fast', 'llp', 'mem', 'pd', 'qp', 'srq', 'user')
+MEMBERS = ('ah', 'cm', 'cq', 'device', 'fast', 'llp', 'mem', 'pd', 'peer', 'qp', 'srq', 'user')
 
 # `rule` is the text of the row and `settles` its attributes; `pairs` are (table, entry, status), with '' as the status of
 # every call.

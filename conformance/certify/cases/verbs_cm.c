@@ -234,12 +234,15 @@ no_listener(struct cert *cert)
 {
 	struct scene scene;
 	struct ri_cm_params params;
+	struct ri_cm_event event;
 
 	scene_open(&scene, cert);
 	params = connect_params(&scene);
 	listen_end(&scene);
 	begin(&scene, &params);
-	failed(&scene, RI_CM_FAILED);
+	event = failed(&scene, RI_CM_FAILED);
+	if (cert_provider_raw(cert)->abi_minor >= 7)
+		CERT_UINT(cert, event.reason, ==, RI_CM_REASON_REFUSED);
 }
 
 static void
@@ -266,6 +269,7 @@ not_reachable(struct cert *cert)
 	/* A network may also answer for an address that no host has, by a refusal. */
 	CERT_TRUE(cert, event.reason == RI_CM_REASON_BAD_PATH ||
 				event.reason == RI_CM_REASON_TIMEOUT ||
+				event.reason == RI_CM_REASON_REFUSED ||
 				event.reason == RI_CM_REASON_OTHER);
 	listen_end(&scene);
 }

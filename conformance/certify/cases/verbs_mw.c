@@ -367,9 +367,7 @@ type_refused(struct cert *cert, enum ri_mw_type type)
 	struct ri_mw *mw = NULL;
 	uint32_t stag;
 
-	if (node->p->mem->mw_alloc != NULL)
-		CERT_VERB(cert, RI_ERR_UNSUPPORTED,
-			  node->p->mem->mw_alloc(node->pd, type, &mw, &stag));
+	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->mem->mw_alloc(node->pd, type, &mw, &stag));
 }
 
 BOTH(type_refused)

@@ -51,8 +51,7 @@ not_claimed(struct cert *cert)
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
 
-	if (node->p->srq != NULL && node->p->srq->create != NULL)
-		CERT_TRUE(cert, node->p->srq->create(node->pd, &attr, &srq, &map) != RI_SUCCESS);
+	CERT_TRUE(cert, node->p->srq->create(node->pd, &attr, &srq, &map) != RI_SUCCESS);
 }
 
 static const struct cert_case cases[] = {

@@ -284,10 +284,6 @@ not_claimed(struct cert *cert)
 
 	params.service.port = GUINT16_TO_BE(1000);
 	params.service.id = 1000;
-	if (node->p->cm->resolve == NULL) {
-		cert_note(cert, "there is no such entry");
-		return;
-	}
 	CERT_VERB(cert, RI_ERR_UNSUPPORTED, node->p->cm->resolve(node->context, query, &params));
 	for (unsigned i = 0; i < 50; i++)
 		cert_progress(cert);

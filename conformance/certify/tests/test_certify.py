@@ -322,7 +322,7 @@ class Suite(unittest.TestCase):
         with open(os.path.join(SOURCE, 'rnicpi/rnicpi_attr.h'), encoding='utf-8') as file:
             struct = re.search(r'struct ri_rnic_attr \{(.*?)\n\};', file.read(), re.DOTALL).group(1)
         struct = re.sub(r'/\*.*?\*/', '', struct, flags=re.DOTALL)
-        members = re.findall(r'\b(?:bool|char|uint\d+_t) (\w+)(?:\[\d+\])?;', struct)
+        members = re.findall(r'\b(?:bool|char|uint\d+_t)\s+(\w+)(?:\[\d+\])?;', struct)
         self.assertEqual(self.cases_say('--attributes'), members[1:])
 
     def test_each_claim_is_settled(self):

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""The template, loaded by the library as an author of a provider does it: its connections work above the kAL. Prints TAP.
+
+Usage: template_ping.py PROVIDER IT_INFO IT_PING
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def main(provider, *tools):
+    commands = (['--adapter', 'memcopy'], ['--self', '--adapter', 'memcopy', '--count', '20'])
+    failed = 0
+    print(f'1..{len(tools)}')
+    with tempfile.TemporaryDirectory(prefix='itapi-template.') as folder:
+        os.symlink(os.path.abspath(provider), os.path.join(folder, 'memcopy.so'))
+        env = dict(os.environ, ITAPI_PROVIDER_PATH=folder)
+        for number, (tool, arguments) in enumerate(zip(tools, commands), 1):
+            done = subprocess.run([tool] + arguments, env=env, check=False, capture_output=True, text=True)
+            failed += done.returncode != 0
+            print(f'{"ok" if done.returncode == 0 else "not ok"} {number} {os.path.basename(tool)}')
+            if done.returncode != 0:
+                print(f'# exit status {done.returncode}: {done.stdout} {done.stderr}'.replace('\n', '\n# '))
+    return failed
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
