@@ -337,7 +337,9 @@ struct vib_wr {
 struct vib_chain {
 	struct vib_wr *wrs;
 	struct ibv_sge *pieces;
-	uint32_t sges;     /* of each */
+	uint8_t *payload;  /* of requests with RI_WR_INLINE; NULL: they have none */
+	uint32_t sges;     /* of each request, as the next */
+	uint32_t octets;   /* of payload */
 	atomic_uint tail;  /* written by the thread that posts */
 	atomic_uint taken; /* these two by the owner of the role */
 	atomic_uint head;
@@ -389,7 +391,9 @@ struct ri_uqp {
 	bool no_read_fence;
 	unsigned int invalidated; /* flags of a device's completion that say so */
 	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, a quirk of requests */
-	uint32_t max_inline; /* bytes that the device copies while they are posted */
+	uint32_t max_inline; /* a payload of up to so many bytes is copied while it is posted, whoever asks for it */
+	uint32_t inline_room; /* bytes of a request with RI_WR_INLINE */
+	uint8_t immediate;    /* RI_IMMEDIATE_* bits: what the device takes */
 	uint16_t max_send_sge;
 	uint16_t max_read_sge;
 	uint16_t max_recv_sge;

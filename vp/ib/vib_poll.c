@@ -103,6 +103,16 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 	}
 }
 
+/* Immediate data of a receive. The device names a receive that a Write has taken by its opcode. */
+static void
+immediate_fill(struct ri_wc *out, const struct ibv_wc *in)
+{
+	out->flags |= RI_WC_IMMEDIATE;
+	out->imm = in->imm_data;
+	if (in->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		out->opcode = RI_OP_RECV_WRITE;
+}
+
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
@@ -154,6 +164,8 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 	out->qp_ctx = qp->ctx;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
 		failure_fill(cq, out, in, qp);
+	else if ((slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & IBV_WC_WITH_IMM) != 0)
+		immediate_fill(out, in);
 	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || has_invalidated(in, slot, qp))
 		odd_fill(out, in, slot, qp);
 }

@@ -104,7 +104,8 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
 	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
 	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
-	    init->ird > can->max_ird || init->ord > can->max_ord)
+	    init->ird > can->max_ird || init->ord > can->max_ord ||
+	    init->max_inline > (can->inline_data ? can->max_inline : 0))
 		return RI_ERR_LIMIT;
 	return vib_alive(rnic);
 }
@@ -115,13 +116,19 @@ larger_of(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+static uint32_t
+smaller_of(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Slots, and what depends on their number. */
 static bool
 rings_create(struct ri_uqp *qp, const struct ri_qp_init *init, uint32_t sges)
 {
 	if (!vib_ring_create(&qp->sq, init->max_sq_wr) ||
 	    !vib_ring_create(&qp->rq, qp->shared ? 0 : init->max_rq_wr) ||
-	    !vib_chain_create(&qp->chain, sges))
+	    !vib_chain_create(&qp->chain, sges, init->max_inline))
 		return false;
 	slots_name(&qp->sq, qp);
 	slots_name(&qp->rq, qp);
@@ -157,24 +164,38 @@ verbs_attr(struct ri_qp *qp)
 	};
 }
 
+/* The next smaller room for copied payload to try, at least what was asked for. */
+static uint32_t
+inline_less(uint32_t bytes, uint32_t asked)
+{
+	return bytes > 32 && bytes / 2 > asked ? bytes / 2 : asked;
+}
+
 /*
- * The device's queue pair, with as much room for copied payload as it has, up to what is of use: there is no attribute that
- * tells. NULL: errno says why.
+ * The device's queue pair, with the room for inline data that was asked for, or, where that is less than what is of use for
+ * copied payload, with as much of that as it has: there is no attribute that tells. *@p inline_bytes: of copied payload. NULL:
+ * errno says why.
  */
 static struct ibv_qp *
 verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 {
+	const uint32_t asked = qp->init.max_inline;
 	struct ibv_qp *made = NULL;
 
-	for (uint32_t bytes = INLINE_BYTES;; bytes = bytes > 32 ? bytes / 2 : 0) {
+	for (uint32_t bytes = larger_of(INLINE_BYTES, asked);; bytes = inline_less(bytes, asked)) {
 		struct ibv_qp_init_attr theirs = verbs_attr(qp);
 
 		theirs.cap.max_inline_data = bytes;
 		errno = 0;
 		made = ibv_create_qp(qp->pd->pd, &theirs);
-		*inline_bytes =
-			theirs.cap.max_inline_data < bytes ? theirs.cap.max_inline_data : bytes;
-		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
+		*inline_bytes = smaller_of(theirs.cap.max_inline_data,
+					   smaller_of(bytes, INLINE_BYTES));
+		if (made != NULL && theirs.cap.max_inline_data < asked) {
+			(void)ibv_destroy_qp(made);
+			errno = EINVAL;
+			return NULL;
+		}
+		if (made != NULL || bytes == asked || (errno != EINVAL && errno != ENOMEM))
 			return made;
 	}
 }
@@ -196,6 +217,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 	qp->user.max_send_sge = (uint16_t)sges;
 	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
+	qp->user.inline_room = init->max_inline;
 	vib_post_prepare(&qp->user);
 	return qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 }
@@ -272,6 +294,7 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->odd = user->ud || user->send_cq->reorders || user->empty_harms || user->no_read_fence;
 	user->windows = rnic->attr.mw_narrow || rnic->attr.mw_wide;
 	user->invalidates = rnic->attr.send_invalidate;
+	user->immediate = rnic->attr.immediate_with;
 	user->vague = rnic->quirk->vague_statuses;
 	user->void_harms = rnic->quirk->void_harms;
 	user->invalidated = IBV_WC_WITH_INV;

@@ -28,6 +28,21 @@ post_happens(struct device *d)
 		in_post(d);
 }
 
+static void
+inline_copy(struct device_wr *to, const struct ibv_send_wr *wr)
+{
+	to->inlined_length = 0;
+	for (int i = 0; (wr->send_flags & IBV_SEND_INLINE) != 0 && i < wr->num_sge; i++) {
+		uint32_t length = wr->sg_list[i].length;
+
+		g_assert_cmpuint(to->inlined_length + length, <=, sizeof(to->inlined));
+		if (length != 0)
+			memcpy(to->inlined + to->inlined_length,
+			       (const void *)(uintptr_t)wr->sg_list[i].addr, length);
+		to->inlined_length += length;
+	}
+}
+
 static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -47,6 +62,8 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 		to->call = d->calls;
 		if (wr->num_sge > 0)
 			to->sge = wr->sg_list[0];
+		if (d->copies)
+			inline_copy(to, wr);
 		if (wr->opcode == IBV_WR_BIND_MW)
 			to->mw_rkey = wr->bind_mw.mw->rkey;
 		d->sends++;
@@ -213,6 +230,8 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->qp_num = device_of_process->next_qpn++;
 	if (device_of_process->inline_lies)
 		init->cap.max_inline_data = UINT32_MAX;
+	if (device_of_process->inline_short)
+		init->cap.max_inline_data /= 2;
 	device_of_process->qps++;
 	return qp;
 }
@@ -446,6 +465,10 @@ rnic_fill(struct device *d)
 	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = attr->max_read_sge = 4;
 	attr->max_mr_length = 1 << 30;
 	attr->dmabuf = true;
+	attr->inline_data = true;
+	attr->max_inline = 64;
+	attr->immediate_size = 4;
+	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	attr->ud = attr->mw_narrow = attr->send_invalidate = attr->qp_reusable = true;
 }
 
@@ -536,21 +559,34 @@ device_qp(struct device *d, bool ud)
 struct ri_qp *
 device_qp_of(struct device *d, bool ud, uint32_t room)
 {
-	struct ri_qp_init init = {.ctx = 7,
-				  .type = ud ? RI_QP_UD : RI_QP_RC,
-				  .max_sq_wr = room,
-				  .max_rq_wr = 8,
-				  .max_send_sge = 2,
-				  .max_recv_sge = 2,
-				  .max_write_sge = 2,
-				  .max_read_sge = 1,
-				  .qkey = ud ? 0x1234 : 0};
+	struct ri_qp_init init = device_qp_init(ud, room);
+
+	return device_qp_made(d, &init);
+}
+
+struct ri_qp_init
+device_qp_init(bool ud, uint32_t room)
+{
+	return (struct ri_qp_init){.ctx = 7,
+				   .type = ud ? RI_QP_UD : RI_QP_RC,
+				   .max_sq_wr = room,
+				   .max_rq_wr = 8,
+				   .max_send_sge = 2,
+				   .max_recv_sge = 2,
+				   .max_write_sge = 2,
+				   .max_read_sge = 1,
+				   .qkey = ud ? 0x1234 : 0};
+}
+
+struct ri_qp *
+device_qp_made(struct device *d, struct ri_qp_init *init)
+{
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	struct ri_qp *qp;
 
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
+	g_assert_cmpint(vib_qp_ops.create(d->pd, init, d->cq, d->cq, NULL, &qp, &d->map), ==,
 			RI_SUCCESS);
-	if (ud)
+	if (init->type != RI_QP_RC)
 		return qp;
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);

@@ -25,6 +25,8 @@ struct device_wr {
 	struct ibv_send_wr wr;
 	uint32_t mw_rkey;   /* of a bind: the window's STag for libibverbs at the post */
 	struct ibv_sge sge; /* the first segment */
+	uint8_t inlined[64]; /* what was copied with IBV_SEND_INLINE, if device::copies */
+	uint32_t inlined_length;
 	unsigned call;      /* number of the call of ibv_post_send */
 };
 
@@ -56,6 +58,7 @@ struct device {
 	int recv_error; /* of a receive */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
+	bool copies;                            /* inline data is looked at */
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
 	void (*in_post)(struct device *device); /* happens once, in the next post */
 	void (*in_cq_destroy)(void);            /* happens in each destruction of a CQ */
@@ -84,6 +87,7 @@ struct device {
 	int cqe;          /* entries of the CQ */
 	int cqe_less;     /* so many fewer than were asked for */
 	bool inline_lies; /* it says that it copies anything */
+	bool inline_short; /* it makes a queue pair with half of the room that was asked for */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
 	bool watched;         /* it was asked to tell of failed completions */
@@ -101,6 +105,10 @@ void device_free(struct device *device);
 struct ri_qp *device_qp(struct device *device, bool ud);
 /* With so many requests outstanding. */
 struct ri_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
+/* What these two make a queue pair of. */
+struct ri_qp_init device_qp_init(bool ud, uint32_t room);
+/* One that can be posted to if it is RC or UD; else as it was created. */
+struct ri_qp *device_qp_made(struct device *device, struct ri_qp_init *init);
 /* The peer for which ibv_create_ah waits is found, or with an error is not. */
 void device_neighbour(struct device *device, int error);
 /* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */
