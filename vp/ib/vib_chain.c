@@ -110,9 +110,9 @@ vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 	struct ibv_sge *pieces = &chain->pieces[(size_t)(tail % VIB_CHAIN_ROOM) * chain->sges];
 
 	if ((wr->wr.send_flags & IBV_SEND_INLINE) != 0)
-		wr->wr.num_sge = payload_keep(&chain->payload[(size_t)(tail % VIB_CHAIN_ROOM) *
-							      chain->octets],
-					      &wr->wr, pieces);
+		wr->wr.num_sge = payload_keep(
+			&chain->payload[(size_t)(tail % VIB_CHAIN_ROOM) * chain->octets], &wr->wr,
+			pieces);
 	else if (wr->wr.num_sge != 0)
 		memcpy(pieces, wr->wr.sg_list, (size_t)wr->wr.num_sge * sizeof(*pieces));
 	wr->wr.sg_list = pieces;
@@ -198,6 +198,14 @@ vib_chain_close(struct ri_uqp *qp)
 
 	return atomic_compare_exchange_strong(&qp->gate, &open, VIB_GATE_FLUSH) ||
 	       atomic_compare_exchange_strong(&qp->gate, &lost, VIB_GATE_FLUSH);
+}
+
+bool
+vib_chain_close_early(struct ri_uqp *qp)
+{
+	unsigned int kept = VIB_GATE_KEPT;
+
+	return qp->bare && atomic_compare_exchange_strong(&qp->gate, &kept, VIB_GATE_FLUSH);
 }
 
 void

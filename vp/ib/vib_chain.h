@@ -55,6 +55,8 @@ void vib_chain_finish(struct ri_uqp *qp);
 void vib_chain_release(struct ri_ucq *cq);
 /* No more posts reach the device. False: that was so already. */
 bool vib_chain_close(struct ri_uqp *qp);
+/* Likewise, of one without a connection manager that only receives: no request has been posted yet. */
+bool vib_chain_close_early(struct ri_uqp *qp);
 /* And the service thread ends the queue pair: a request cannot be posted. The lock of a CQ is not owned. */
 void vib_chain_fault(struct ri_uqp *qp);
 /* How many requests the device does not have. */

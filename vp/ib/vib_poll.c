@@ -120,7 +120,7 @@ immediate_fill(struct ri_wc *out, const struct ibv_wc *in)
 static void
 fault_note(struct ri_ucq *cq, struct ri_uqp *qp, uint8_t status)
 {
-	if (!vib_chain_close(qp))
+	if (!vib_chain_close(qp) && !vib_chain_close_early(qp))
 		return;
 	qp->failure = status;
 	atomic_fetch_add(&qp->inside, 1);
@@ -141,7 +141,8 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
-	if (in->status != IBV_WC_WR_FLUSH_ERR)
+	/* Nobody else tells that a queue pair without a connection manager has failed: what the device flushes does. */
+	if (in->status != IBV_WC_WR_FLUSH_ERR || qp->bare)
 		fault_note(cq, qp, out->status);
 }
 

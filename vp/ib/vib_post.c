@@ -71,8 +71,8 @@ static const struct {
 };
 
 /* Flags that take the long way. */
-#define ODD_FLAGS                                                                                  \
-	(RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE |             \
+#define ODD_FLAGS                                                                      \
+	(RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE | \
 	 RI_WR_INLINE | RI_WR_IMMEDIATE)
 
 #define SHORT_FLAGS (RI_WR_SIGNALED | RI_WR_NOTIFY | RI_WR_SOLICITED | RI_WR_READ_FENCE)
@@ -135,7 +135,7 @@ vib_post_prepare(struct ri_uqp *qp)
 		}
 	}
 	quick->briefs[RI_OP_NONE].copied = UINT32_MAX;
-	quick->briefs[RI_OP_RDMA_READ].copied = qp->max_read_sge != 0 ? 0 : UINT32_MAX;
+	quick->briefs[RI_OP_RDMA_READ].copied = qp->read_bound > 1 ? 0 : UINT32_MAX;
 }
 
 /* Enter a request into the queue, or take it back; the next post looks for room and chain. */
@@ -293,11 +293,13 @@ request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 	if (shape == SHAPE_NONE || (shape == SHAPE_UD) != qp->ud ||
 	    (wr->flags & (RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE)) != 0)
 		return RI_ERR_UNSUPPORTED;
+	if (qp->uc && (wr->opcode == RI_OP_RDMA_READ || shape == SHAPE_ATOMIC))
+		return RI_ERR_UNSUPPORTED;
 	if ((window && !qp->windows) ||
 	    ((wr->flags & invalidates) != 0 && (shape != SHAPE_SEND || !qp->invalidates)))
 		return RI_ERR_UNSUPPORTED;
 	if (wr->num_sge > qp->max_send_sge ||
-	    (wr->opcode == RI_OP_RDMA_READ && wr->num_sge > qp->max_read_sge))
+	    (wr->opcode == RI_OP_RDMA_READ && wr->num_sge >= qp->read_bound))
 		return RI_ERR_LIMIT;
 	if ((wr->flags & (RI_WR_INLINE | RI_WR_IMMEDIATE)) != 0)
 		return payload_check(qp, wr);
@@ -523,8 +525,8 @@ post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 		    (uint8_t)(wr->opcode - 1) >= RI_OP_RDMA_READ || (wr->flags & ODD_FLAGS) != 0 ||
 			    atomic_load_explicit(&qp->gate, memory_order_relaxed) !=
 				    VIB_GATE_OPEN ||
-			    wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge
-									 : qp->max_send_sge),
+			    wr->num_sge >= (wr->opcode == RI_OP_RDMA_READ ? qp->read_bound
+									  : qp->max_send_sge + 1),
 		    0)) {
 		qp->quick.left = 0;
 		return post_odd(qp, wr);

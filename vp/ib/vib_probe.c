@@ -69,6 +69,7 @@ vib_probe(struct ri_rnic *rnic)
 	if (pd != NULL) {
 		attr->max_inline = inline_find(pd, cq);
 		attr->inline_data = attr->max_inline != 0;
+		attr->uc = !rnic->iwarp && qp_try(pd, cq, IBV_QPT_UC, 0) >= 0;
 		(void)ibv_dealloc_pd(pd);
 	}
 	attr->cq_resizable = cq->cqe < INT_MAX && ibv_resize_cq(cq, cq->cqe + 1) == 0;

@@ -82,14 +82,29 @@ qkey_forbidden(const struct ri_pd *pd, uint32_t qkey)
 	return (qkey & QKEY_CONTROLLED) != 0 && !pd->context->owner.privileged;
 }
 
+static bool
+type_is_there(const struct ri_rnic_attr *can, uint32_t type, bool shared)
+{
+	switch (type) {
+	case RI_QP_RC:
+		return true;
+	case RI_QP_UD:
+		return can->ud && !shared;
+	case RI_QP_UC:
+		return can->uc && !shared;
+	default:
+		return false;
+	}
+}
+
 static enum ri_status
 init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	const struct ri_rnic *rnic = pd->context->rnic;
 	const struct ri_rnic_attr *can = &rnic->attr;
 
-	if ((init->type != RI_QP_RC && (init->type != RI_QP_UD || !can->ud || srq != NULL)) ||
-	    init->privileged || (srq != NULL && init->soft_limit != 0))
+	if (!type_is_there(can, init->type, srq != NULL) || init->privileged ||
+	    (srq != NULL && init->soft_limit != 0))
 		return RI_ERR_UNSUPPORTED;
 	if (srq != NULL && srq->pd != pd && rnic->quirk->srq_of_domain) {
 		vib_log(rnic, RI_LOG_WARNING,
@@ -156,7 +171,9 @@ verbs_attr(struct ri_qp *qp)
 		.send_cq = qp->send_cq->user.cq,
 		.recv_cq = qp->recv_cq->user.cq,
 		.srq = qp->srq != NULL ? qp->srq->user.srq : NULL,
-		.qp_type = qp->user.ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = qp->user.ud   ? IBV_QPT_UD
+			   : qp->user.uc ? IBV_QPT_UC
+					 : IBV_QPT_RC,
 		.cap = {.max_send_wr = larger_of(init->max_sq_wr, 1),
 			.max_recv_wr = qp->srq != NULL ? 0 : larger_of(init->max_rq_wr, 1),
 			.max_send_sge = larger_of(request_sges(init), 1),
@@ -188,8 +205,8 @@ verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 		theirs.cap.max_inline_data = bytes;
 		errno = 0;
 		made = ibv_create_qp(qp->pd->pd, &theirs);
-		*inline_bytes = smaller_of(theirs.cap.max_inline_data,
-					   smaller_of(bytes, INLINE_BYTES));
+		*inline_bytes =
+			smaller_of(theirs.cap.max_inline_data, smaller_of(bytes, INLINE_BYTES));
 		if (made != NULL && theirs.cap.max_inline_data < asked) {
 			(void)ibv_destroy_qp(made);
 			errno = EINVAL;
@@ -215,7 +232,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 				       : vib_create_failure(rnic, "a queue pair", errno);
 	qp->user.qpn = qp->user.qp->qp_num;
 	qp->user.max_send_sge = (uint16_t)sges;
-	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
+	qp->user.read_bound = qp->user.uc ? 0 : (uint16_t)(init->max_read_sge + 1);
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
 	qp->user.inline_room = init->max_inline;
 	vib_post_prepare(&qp->user);
@@ -289,11 +306,13 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->recv_cq = &qp->recv_cq->user;
 	user->shared = qp->srq != NULL;
 	user->ud = init->type == RI_QP_UD;
+	user->uc = init->type == RI_QP_UC;
+	user->bare = user->ud;
 	user->empty_harms = rnic->quirk->empty_harms;
 	user->no_read_fence = rnic->quirk->no_read_fence;
 	user->odd = user->ud || user->send_cq->reorders || user->empty_harms || user->no_read_fence;
-	user->windows = rnic->attr.mw_narrow || rnic->attr.mw_wide;
-	user->invalidates = rnic->attr.send_invalidate;
+	user->windows = !user->uc && (rnic->attr.mw_narrow || rnic->attr.mw_wide);
+	user->invalidates = !user->uc && rnic->attr.send_invalidate;
 	user->immediate = rnic->attr.immediate_with;
 	user->vague = rnic->quirk->vague_statuses;
 	user->void_harms = rnic->quirk->void_harms;
@@ -383,7 +402,7 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	pthread_mutex_unlock(&qp->lock);
 	if (state == RI_QPS_IDLE)
 		return vib_qp_end_reset(qp, anew);
-	if (qp->user.ud && state != RI_QPS_ERROR)
+	if (qp->user.bare && state != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE;
 	if (state == RI_QPS_CLOSING && now == RI_QPS_RTS)
 		return vib_cm_close_qp(qp);
@@ -394,7 +413,8 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	if (state == RI_QPS_ERROR || (state == RI_QPS_TERMINATE && now == RI_QPS_RTS)) {
 		if (now == RI_QPS_CONNECTING)
 			event.kind = RI_CM_FAILED;
-		vib_cm_abort(qp);
+		if (!qp->user.bare)
+			vib_cm_abort(qp);
 		vib_qp_end(qp, &event, RI_EVENT_NONE);
 		return RI_SUCCESS;
 	}

@@ -44,9 +44,10 @@ qp_move(struct ri_qp *qp, enum vib_move move)
 uint32_t
 vib_qp_state(const struct ri_qp *qp)
 {
-	bool failed = qp->user.ud && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
+	bool failed = qp->user.bare && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
 
-	return failed ? RI_QPS_ERROR : qp->state;
+	/* Before a peer's queue pair runs, the gate is another one. */
+	return failed && qp->state != RI_QPS_IDLE ? RI_QPS_ERROR : qp->state;
 }
 
 /* --- the device's queue pair --------------------------------------------------------------------- */
@@ -56,8 +57,11 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int error;
 
+	/* Without Reads and atomics there is no right to them, and some devices refuse it. */
 	if ((mask & IBV_QP_ACCESS_FLAGS) != 0)
-		attr->qp_access_flags = vib_access(qp->init.access) & ~(unsigned)IBV_ACCESS_MW_BIND;
+		attr->qp_access_flags = vib_access(qp->init.access) &
+					(qp->user.uc ? (unsigned)IBV_ACCESS_REMOTE_WRITE
+						     : ~(unsigned)IBV_ACCESS_MW_BIND);
 	error = ibv_modify_qp(qp->user.qp, attr, mask);
 	return error == 0 ? RI_SUCCESS : vib_failure(qp->pd->context->rnic, error);
 }
@@ -138,19 +142,29 @@ vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
 }
 
 bool
-vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_run(struct ri_qp *qp)
 {
+	unsigned int kept = VIB_GATE_KEPT;
 	bool established;
 
 	pthread_mutex_lock(&qp->lock);
 	established = qp_move(qp, VIB_MOVE_ESTABLISHED);
+	/* A receive that has failed before has closed the gate, and the end begins on the service thread. */
 	if (established)
-		atomic_store(&qp->user.gate, VIB_GATE_OPEN);
+		(void)atomic_compare_exchange_strong(&qp->user.gate, &kept, VIB_GATE_OPEN);
 	pthread_mutex_unlock(&qp->lock);
 	if (!established)
 		return false;
 	vib_cq_watch(qp->user.send_cq);
 	vib_cq_watch(qp->user.recv_cq);
+	return true;
+}
+
+bool
+vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	if (!vib_qp_run(qp))
+		return false;
 	vib_qp_raise(qp, event);
 	return true;
 }
@@ -283,9 +297,9 @@ drain_look(struct ri_qp *qp)
 	end_tell(qp);
 }
 
-/* A queue pair for datagrams has no connection whose end could be raised, so its event must be one that is an end. */
+/* Without a connection manager there is no connection whose end could be raised, so the event must be one that is an end. */
 static void
-end_of_ud(struct ri_qp *qp)
+end_of_bare(struct ri_qp *qp)
 {
 	if (qp->end.kind == RI_CM_NONE)
 		return;
@@ -305,8 +319,8 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	else
 		qp->end.kind = RI_CM_NONE;
 	qp->end_async = async;
-	if (qp->user.ud)
-		end_of_ud(qp);
+	if (qp->user.bare)
+		end_of_bare(qp);
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
@@ -345,7 +359,7 @@ on_fail(void *arg)
 	struct ri_qp *qp = arg;
 	uint32_t async = RI_EVENT_NONE;
 
-	if (!qp->user.ud)
+	if (!qp->user.bare)
 		vib_cm_abort(qp); /* the peer may not know */
 	else if (qp->user.failure == RI_WC_LOCAL_PROTECTION)
 		async = RI_EVENT_QP_ACCESS; /* [IT 5.2] */
@@ -537,6 +551,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		qp->ended = false;
 		qp->told = false;
 		qp->user.failure = RI_WC_SUCCESS;
+		qp->user.bare = qp->user.ud;
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "vib_data.h"
 #include "vib_cq.h"
+#include "vib_data.h"
 #include "vib_post.h"
 
 #define LIST 16 /* requests of one list */
@@ -60,9 +60,9 @@ test_inline(void)
 	for (unsigned i = 0; i < G_N_ELEMENTS(opcodes); i++) {
 		const struct device_wr *last = &d->sent[d->sends];
 
-		g_assert_cmpint(post(qp, request(two, 2, opcodes[i],
-						 RI_WR_INLINE | RI_WR_SIGNALED)),
-				==, RI_SUCCESS);
+		g_assert_cmpint(
+			post(qp, request(two, 2, opcodes[i], RI_WR_INLINE | RI_WR_SIGNALED)), ==,
+			RI_SUCCESS);
 		g_assert_cmpuint(last->inlined_length, ==, 48);
 		g_assert_cmpmem(last->inlined, 20, text, 20);
 		g_assert_cmpmem(last->inlined + 20, 28, text + 40, 28);
@@ -154,11 +154,11 @@ test_inline_kept(void)
 			sges[1] = (struct ri_sge){(uintptr_t)text + 64, i, 0};
 			memset(text, i + 1, 64);
 			memset(text + 64, i + 101, 64);
-			g_assert_cmpint(post(qp, request(sges, 2, RI_OP_SEND,
-							 i < LIST - 1
-								 ? RI_WR_INLINE | RI_WR_COALESCE
-								 : RI_WR_INLINE | RI_WR_SIGNALED)),
-					==, RI_SUCCESS);
+			g_assert_cmpint(
+				post(qp, request(sges, 2, RI_OP_SEND,
+						 i < LIST - 1 ? RI_WR_INLINE | RI_WR_COALESCE
+							      : RI_WR_INLINE | RI_WR_SIGNALED)),
+				==, RI_SUCCESS);
 			memset(text, 0xee, sizeof(text));
 			memset(sges, 0xee, sizeof(sges));
 		}
@@ -321,10 +321,10 @@ test_list(void)
 		uint32_t flags = kinds[i % 4] | (i < LIST - 1 ? RI_WR_COALESCE : 0);
 
 		g_assert_cmpuint(d->calls, ==, 0);
-		g_assert_cmpint(post(qp, request(&one, 1, i % 3 == 0 ? RI_OP_SEND
-								     : RI_OP_RDMA_WRITE,
-						 flags)),
-				==, RI_SUCCESS);
+		g_assert_cmpint(
+			post(qp,
+			     request(&one, 1, i % 3 == 0 ? RI_OP_SEND : RI_OP_RDMA_WRITE, flags)),
+			==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(d->calls, ==, 1);
 	g_assert_cmpuint(d->sends, ==, LIST);

@@ -20,7 +20,7 @@ static struct ibv_qp qp;
 static bool qp_lives;
 static uint32_t inline_most, inline_least; /* bytes of each queue pair */
 static bool iwarp;
-static int qp_error;                       /* there are no queue pairs */
+static int qp_error; /* there are no queue pairs */
 static unsigned tries;
 
 /* --- libibverbs, and the rest of the provider ------------------------------------------------------- */
@@ -206,8 +206,8 @@ test_inline(void)
 {
 	static const struct {
 		uint32_t most, least, claim;
-	} rows[] = {{0, 0, 0},       {7, 0, 0},     {80, 0, 80},       {512, 512, 512},
-		    {400, 400, 400}, {1024, 0, 1024}, {UINT32_MAX, 0, 1024}, {100, 64, 100},
+	} rows[] = {{0, 0, 0},       {7, 0, 0},           {80, 0, 80},           {512, 512, 512},
+		    {400, 400, 400}, {1024, 0, 1024},     {UINT32_MAX, 0, 1024}, {100, 64, 100},
 		    {16, 16, 16},    {64, UINT32_MAX, 64}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {

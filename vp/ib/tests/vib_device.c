@@ -226,7 +226,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->context = pd->context;
 	qp->pd = pd;
 	qp->qp_context = init->qp_context;
-	qp->qp_type = init->qp_type;
+	qp->qp_type = device_of_process->type = init->qp_type;
 	qp->qp_num = device_of_process->next_qpn++;
 	if (device_of_process->inline_lies)
 		init->cap.max_inline_data = UINT32_MAX;
@@ -248,6 +248,21 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_INIT && d->init_error != 0) {
 		g_assert_cmpuint(d->init_failures++, <, INIT_FAILURES_MOST);
 		return d->init_error;
+	}
+	if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_INIT) {
+		d->inits++;
+		d->init_port = attr->port_num;
+	}
+	d->moved = *attr;
+	d->moved_mask = mask;
+	if ((mask & IBV_QP_STATE) != 0 &&
+	    (attr->qp_state == IBV_QPS_RTR || attr->qp_state == IBV_QPS_RTS)) {
+		void (*in_move)(struct device * device) = d->in_move;
+
+		d->in_move = NULL;
+		if (in_move != NULL)
+			in_move(d);
+		return attr->qp_state == IBV_QPS_RTR ? d->rtr_error : d->rts_error;
 	}
 	if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_ERR)
 		return 0;
@@ -378,7 +393,8 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 {
 	(void)context;
 	(void)flags;
-	g_assert_cmpuint(port, ==, 1);
+	g_assert_cmpuint(port, >=, 1);
+	g_assert_cmpuint(port, <=, device_of_process->rnic.attr.num_ports);
 	memset(entry, 0, size);
 	memcpy(entry->gid.raw, own_gid, sizeof(own_gid));
 	entry->gid_type = index == 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
@@ -468,6 +484,9 @@ rnic_fill(struct device *d)
 	attr->inline_data = true;
 	attr->max_inline = 64;
 	attr->immediate_size = 4;
+	attr->cm_forms = RI_CM_ADDRESS | RI_CM_PEER;
+	attr->uc = true;
+	attr->max_ird = attr->max_ord = 16;
 	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	attr->ud = attr->mw_narrow = attr->send_invalidate = attr->qp_reusable = true;
 }

@@ -23,11 +23,11 @@ struct device_ah {
 /* A request as the device got it. */
 struct device_wr {
 	struct ibv_send_wr wr;
-	uint32_t mw_rkey;   /* of a bind: the window's STag for libibverbs at the post */
-	struct ibv_sge sge; /* the first segment */
+	uint32_t mw_rkey;    /* of a bind: the window's STag for libibverbs at the post */
+	struct ibv_sge sge;  /* the first segment */
 	uint8_t inlined[64]; /* what was copied with IBV_SEND_INLINE, if device::copies */
 	uint32_t inlined_length;
-	unsigned call;      /* number of the call of ibv_post_send */
+	unsigned call; /* number of the call of ibv_post_send */
 };
 
 /* The device, and the adapter that the provider has made of it. */
@@ -53,9 +53,17 @@ struct device {
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
 	bool unsaid; /* which one is refused */
 	bool queues; /* it has queued a request that it refuses, and does not say which one that is */
-	bool in_error;  /* what a query says of a queue pair */
-	int error;      /* with which error */
-	int recv_error; /* of a receive */
+	struct ibv_qp_attr moved; /* the last move of a queue pair, and its mask */
+	int moved_mask;
+	unsigned inits; /* moves to INIT, and the port of the last one */
+	unsigned init_port;
+	enum ibv_qp_type type; /* of the last queue pair */
+	int rtr_error;         /* of these moves */
+	int rts_error;
+	void (*in_move)(struct device *device); /* happens in the next such move */
+	bool in_error;                          /* what a query says of a queue pair */
+	int error;                              /* with which error */
+	int recv_error;                         /* of a receive */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
 	bool copies;                            /* inline data is looked at */
@@ -84,9 +92,9 @@ struct device {
 	int create_error; /* of a domain, CQ, queue pair or window */
 	int init_error;   /* of the way of a queue pair to its INIT state */
 	unsigned init_failures;
-	int cqe;          /* entries of the CQ */
-	int cqe_less;     /* so many fewer than were asked for */
-	bool inline_lies; /* it says that it copies anything */
+	int cqe;           /* entries of the CQ */
+	int cqe_less;      /* so many fewer than were asked for */
+	bool inline_lies;  /* it says that it copies anything */
 	bool inline_short; /* it makes a queue pair with half of the room that was asked for */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
