@@ -141,7 +141,7 @@ struct ri_mr {
 	struct ibv_mr *mr;
 	uint64_t addr; /* of the first byte, as requests name it */
 	uint64_t length;
-	bool dmabuf;         /* no memory of this process is at that address */
+	uint64_t memory;     /* where this process has that byte; 0: nowhere, it is a dmabuf */
 	uint32_t access;     /* RI_ACCESS_* as asked for */
 	struct vib_key *key; /* for posts; NULL: none is needed */
 };
@@ -412,6 +412,7 @@ struct ri_uqp {
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
 	struct vib_chain chain;
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
+	atomic_bool dying;          /* it is being destroyed: what the device flushes is dropped */
 	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
 	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
 	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
@@ -441,14 +442,15 @@ struct ri_qp {
 	uint32_t end_async;     /* enum ri_event to raise before it; RI_EVENT_NONE: none */
 	uint32_t drain_sq;      /* completions up to these come before the end */
 	uint32_t drain_rq;
-	uint64_t drain_until;  /* what is not completed then is flushed here */
-	struct ri_timer drain; /* on the service thread; looks again */
-	struct ri_task fail;   /* the device refused a request that was kept back */
-	bool lame;             /* in IDLE, but broken by its device; vib_qp_renew.c */
-	uint32_t port_event;   /* the last one that it has seen */
-	char peer
-		[RI_LOG_ADDRESS]; /* address and port of the peer, for the log; "": it never had one */
-	struct ri_task flushed; /* its receives were flushed: tell */
+	uint64_t drain_until;   /* what is not completed then is flushed here */
+	struct ri_timer drain;  /* on the service thread; looks again */
+	struct ri_task fail;    /* the device refused a request that was kept back */
+	bool lame;              /* in IDLE, but broken by its device; vib_qp_renew.c */
+	uint32_t port_event;    /* the last one that it has seen */
+	struct vib_item groups; /* of vib_mcast.c */
+	bool number; /* constant: it is a number only, vib_number.c: there is no queue pair of the device, and there are no queues */
+	char peer[RI_LOG_ADDRESS]; /* who that is, for the log; "": it never had one */
+	struct ri_task flushed;    /* its receives were flushed: tell */
 };
 
 /* --- vib_status.c: each table of conversion in one place ------------------------------------- */

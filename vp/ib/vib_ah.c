@@ -49,6 +49,9 @@ source_suits(const struct ibv_gid_entry *entry, const union ibv_gid *source,
 		return memcmp(entry->gid.raw, source->raw, sizeof(source->raw)) == 0;
 	if (entry->gid_type == IBV_GID_TYPE_IB)
 		return true;
+	/* A group of IPv6 is reached from any address of that. */
+	if (dest->raw[0] == 0xff)
+		return memcmp(entry->gid.raw, (const uint8_t[10]){0}, 10) != 0;
 	/* A mapped IPv4 address begins with ten octets of 0, a link-local one with fe80. */
 	local = memcmp(entry->gid.raw, link_local, sizeof(link_local)) == 0;
 	return local == (memcmp(dest->raw, link_local, sizeof(link_local)) == 0) &&

@@ -19,7 +19,9 @@
 
 #include "vib_ah.h"
 #include "vib_cq.h"
+#include "vib_number.h"
 #include "vib_objects.h"
+#include "vib_profile.h"
 #include "vib_qp_end.h"
 
 /* The code of a packet's size; 0: there is none. */
@@ -84,7 +86,7 @@ receive_check(const struct ri_qp *qp, const struct ri_peer *peer, struct ibv_qp_
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 
-	if (qp->user.ud || (rnic->attr.cm_forms & RI_CM_PEER) == 0)
+	if (qp->user.ud || qp->number || (rnic->attr.cm_forms & RI_CM_PEER) == 0)
 		return RI_ERR_UNSUPPORTED;
 	*attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
 				     .path_mtu = mtu_of(peer->path_mtu),
@@ -143,13 +145,15 @@ peer_send(struct ri_qp *qp, const struct ri_peer *peer)
 {
 	const int of_rc =
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	const uint8_t retries_most = rnic->quirk->endless_retries ? 6 : 7;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .sq_psn = peer->sq_psn,
 				   .timeout = peer->timeout,
-				   .retry_cnt = peer->retry_count,
+				   .retry_cnt = peer->retry_count < retries_most ? peer->retry_count
+										 : retries_most,
 				   .rnr_retry = peer->rnr_retry,
 				   .max_rd_atomic = (uint8_t)peer->ord};
-	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	enum ri_status status;
 	bool receives;
 

@@ -7,8 +7,6 @@
 
 #include "vib.h"
 
-#define VIB_NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
-
 extern const struct ri_peer_ops vib_peer_ops;
 
 #endif /* VIB_PEER_H */

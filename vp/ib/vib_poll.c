@@ -171,12 +171,21 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 		odd_fill(out, in, slot, qp);
 }
 
+/* What was posted to a queue pair that is destroyed gets no completion [RI 2.2.3], though any thread may find it flushed. */
+static bool
+is_of_dying(const struct ibv_wc *in, const struct ri_uqp *qp)
+{
+	return in->status != IBV_WC_SUCCESS && atomic_load(&qp->dying);
+}
+
 /* A receive of an SRQ. False: its queue pair is gone. */
 static bool
 shared_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
 	struct ri_uqp *qp = member_find(cq, in->qp_num);
 
+	if (qp != NULL && is_of_dying(in, qp))
+		qp = NULL;
 	if (qp != NULL)
 		wc_fill(cq, out, in, slot, qp);
 	atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
@@ -205,7 +214,7 @@ odd_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, s
 {
 	if ((slot->odd & VIB_SLOT_SHARED) != 0)
 		return shared_convert(cq, in, slot, out);
-	if (is_late(in, slot))
+	if (is_late(in, slot) || is_of_dying(in, slot->of.qp))
 		return false;
 	wc_fill(cq, out, in, slot, slot->of.qp);
 	slot->odd = 0;
@@ -456,7 +465,8 @@ order_enter(struct ri_ucq *cq, const struct ibv_wc *in, const struct ri_uqp *dyi
 		return true;
 	slot->status = (uint8_t)vib_status_of_wc(in->status);
 	slot->odd |= VIB_SLOT_DONE;
-	order_release(cq, slot->of.qp, dying != NULL && slot->of.qp == dying);
+	order_release(cq, slot->of.qp,
+		      (dying != NULL && slot->of.qp == dying) || is_of_dying(in, slot->of.qp));
 	return true;
 }
 

@@ -23,6 +23,7 @@ static const struct vib_quirk quirks[] = {
 	 .no_reuse = true,
 	 .down_breaks = true,
 	 .no_invalidate = true,
+	 .no_iova = true,
 	 .empty_harms = true,
 	 .own_depths = true,
 	 .raises_sigpipe = true,
@@ -37,6 +38,7 @@ static const struct vib_quirk quirks[] = {
 	 .silent_failures = true,
 	 .void_harms = true,
 	 .srq_of_domain = true,
+	 .endless_retries = true,
 	 .vague_statuses = true},
 };
 
@@ -114,6 +116,7 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->cq_arm_count = true;
 	vib_probe(rnic);
 	attr->dmabuf = vib_dmabuf_works(rnic->verbs);
+	attr->iova = !rnic->quirk->no_iova;
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = true; /* vib_qp_device_renew, where the device does otherwise */
@@ -163,6 +166,9 @@ datagrams_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev,
 	attr->ud = dev->max_ah > 0;
 	if (attr->ud)
 		attr->immediate_with |= RI_IMMEDIATE_UD;
+	/* In the fabric of InfiniBand a group is joined by messages to its manager, which is not there yet. */
+	attr->multicast =
+		attr->ud && dev->max_mcast_grp > 0 && port->link_layer == IBV_LINK_LAYER_ETHERNET;
 	attr->max_ah = limit_of(dev->max_ah, INT32_MAX);
 	attr->max_ud_message = packet_of(rnic, port->active_mtu);
 }

@@ -8,6 +8,8 @@
 
 #include "vib_chain.h"
 #include "vib_cq.h"
+#include "vib_mcast.h"
+#include "vib_number.h"
 #include "vib_objects.h"
 #include "vib_post.h"
 #include "vib_profile.h"
@@ -328,15 +330,19 @@ static enum ri_status
 qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	enum ri_status status = init_check(pd, init, srq);
+	enum ri_status status;
 	struct ri_qp *qp;
 
+	if (init->type == RI_QP_NUMBER)
+		return vib_number_create(pd, init, out, map);
+	status = init_check(pd, init, srq);
 	if (status != RI_SUCCESS)
 		return status;
 	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_init(&qp->lock, NULL);
+	vib_list_init(&qp->groups);
 	qp->pd = pd;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
@@ -490,8 +496,10 @@ stage_cq(struct ri_ucq *cq)
 static enum ri_status
 qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
-	stage_cq(qp->user.send_cq);
-	stage_cq(qp->user.recv_cq);
+	if (!qp->number) {
+		stage_cq(qp->user.send_cq);
+		stage_cq(qp->user.recv_cq);
+	}
 	memset(attr, 0, sizeof(*attr));
 	pthread_mutex_lock(&qp->lock);
 	attr->state = vib_qp_state(qp);
@@ -532,6 +540,10 @@ vib_qp_destroy(struct ri_qp *qp)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	int error;
 
+	if (qp->number) {
+		vib_number_destroy(qp);
+		return;
+	}
 	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
@@ -545,6 +557,8 @@ vib_qp_destroy(struct ri_qp *qp)
 	/* What was completed before stays; what comes from here on is dropped. */
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
 	leave_cq(&qp->user, qp->user.recv_cq, NULL);
+	atomic_store(&qp->user.dying, true);
+	vib_mcast_leave(qp);
 	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
 	error = ibv_destroy_qp(qp->user.qp);
 	if (error != 0)
@@ -576,4 +590,6 @@ const struct ri_qp_ops vib_qp_ops = {
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.mcast_attach = vib_mcast_attach,
+	.mcast_detach = vib_mcast_detach,
 };

@@ -57,6 +57,8 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int error;
 
+	if (qp->number)
+		return RI_SUCCESS; /* the application moves its own */
 	/* Without Reads and atomics there is no right to them, and some devices refuse it. */
 	if ((mask & IBV_QP_ACCESS_FLAGS) != 0)
 		attr->qp_access_flags = vib_access(qp->init.access) &
@@ -100,7 +102,7 @@ static void
 device_to_error(struct ri_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	int error = ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
 
 	/* A device that found the end by itself is there already, and some refuse the move then. */
 	if (error != 0)
@@ -114,7 +116,7 @@ vib_qp_device_failed(const struct ri_qp *qp)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	return ibv_query_qp(qp->user.qp, &attr, IBV_QP_STATE, &init) == 0 &&
+	return !qp->number && ibv_query_qp(qp->user.qp, &attr, IBV_QP_STATE, &init) == 0 &&
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
@@ -155,8 +157,10 @@ vib_qp_run(struct ri_qp *qp)
 	pthread_mutex_unlock(&qp->lock);
 	if (!established)
 		return false;
-	vib_cq_watch(qp->user.send_cq);
-	vib_cq_watch(qp->user.recv_cq);
+	if (!qp->number) {
+		vib_cq_watch(qp->user.send_cq);
+		vib_cq_watch(qp->user.recv_cq);
+	}
 	return true;
 }
 
@@ -278,6 +282,10 @@ drain_look(struct ri_qp *qp)
 	uint64_t now = host->now(host->self);
 	bool wait;
 
+	if (qp->number) {
+		end_tell(qp);
+		return;
+	}
 	stage_both(qp, false);
 	pthread_mutex_lock(&qp->lock);
 	wait = now < qp->drain_until &&
@@ -508,6 +516,8 @@ vib_qp_end_stop(struct ri_qp *qp)
 static bool
 is_quiescent(struct ri_qp *qp)
 {
+	if (qp->number)
+		return true;
 	stage_both(qp, true);
 	return vib_ring_open(&qp->user.sq) == 0 && vib_ring_open(&qp->user.rq) == 0;
 }

@@ -13,6 +13,7 @@
 #include "vib_data.h"
 #include "vib_peer.h"
 #include "vib_post.h"
+#include "vib_profile.h"
 
 #define RTR_ANY (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 #define RTR_RC  (RTR_ANY | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
@@ -259,6 +260,31 @@ test_refused(void)
 	device_free(d);
 }
 
+/* A device for which seven tries are without end gets six; the others what was asked for. */
+static void
+test_retries(void)
+{
+	static const struct vib_quirk endless = {.driver = "", .endless_retries = true};
+	const struct vib_quirk *quirk;
+	struct device *d = device_new();
+	struct ri_peer peer = usual;
+
+	quirk = d->rnic.quirk;
+	for (uint8_t tries = 5; tries <= 7; tries++) {
+		for (int i = 0; i < 2; i++) {
+			struct ri_qp *qp = qp_new(d, RI_QP_RC);
+
+			d->rnic.quirk = i != 0 ? &endless : quirk;
+			peer.retry_count = tries;
+			g_assert_cmpint(vib_peer_ops.receive(qp, &peer), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_peer_ops.send(qp, &peer), ==, RI_SUCCESS);
+			g_assert_cmpuint(d->moved.retry_cnt, ==, i != 0 ? MIN(tries, 6) : tries);
+			data_qp_end(qp);
+		}
+	}
+	device_free(d);
+}
+
 /* It ends by a request that fails, by ERROR, or by the device; it can be used again, also by a connection. */
 static void
 test_ends(void)
@@ -438,6 +464,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/peer/order", test_order);
 	g_test_add_func("/ib/peer/ranges", test_ranges);
 	g_test_add_func("/ib/peer/refused", test_refused);
+	g_test_add_func("/ib/peer/retries", test_retries);
 	g_test_add_func("/ib/peer/ends", test_ends);
 	g_test_add_func("/ib/peer/responder", test_responder);
 	g_test_add_func("/ib/peer/raced", test_raced);

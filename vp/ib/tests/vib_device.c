@@ -5,6 +5,7 @@
 #include "vib_device.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "vib_profile.h"
@@ -268,6 +269,8 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return 0;
 	while (d->done < d->sends)
 		device_complete(d, IBV_WC_WR_FLUSH_ERR);
+	for (unsigned i = 0; d->flushes_receives && i < d->recvs; i++)
+		device_receive(d, i, &(struct ibv_wc){.status = IBV_WC_WR_FLUSH_ERR});
 	return 0;
 }
 
@@ -287,11 +290,51 @@ ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct ri_qp *owner = qp->qp_context;
 
+	if (qp->qp_type == IBV_QPT_UD)
+		g_assert_cmpint(device_of_process->groups, ==, 0); /* the kernel would refuse it */
 	g_assert_cmpint(pthread_mutex_trylock(&owner->lock), ==, 0);
 	g_assert_cmpint(pthread_mutex_unlock(&owner->lock), ==, 0);
+	if (device_of_process->in_qp_destroy != NULL)
+		device_of_process->in_qp_destroy(device_of_process);
+	device_of_process->in_qp_destroy = NULL;
 	device_of_process->qps--;
 	g_free(qp);
 	return 0;
+}
+
+int
+ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct device *d = device_of_process;
+
+	g_assert_cmpint(qp->qp_type, ==, IBV_QPT_UD);
+	g_assert_cmpuint(lid, ==, 0);
+	if (d->mcast_error != 0)
+		return d->mcast_error;
+	d->groups++;
+	d->group = *gid;
+	return 0;
+}
+
+int
+ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct device *d = device_of_process;
+
+	g_assert_cmpint(qp->qp_type, ==, IBV_QPT_UD);
+	g_assert_cmpuint(lid, ==, 0);
+	d->groups--;
+	d->group = *gid;
+	return d->mcast_error;
+}
+
+/* A real one, so that its groups can be joined. */
+uint32_t
+vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
+{
+	(void)rnic;
+	g_assert_cmpuint(port, ==, 0);
+	return device_of_process->no_interface ? 0 : if_nametoindex("lo");
 }
 
 struct ibv_ah *
@@ -484,6 +527,9 @@ rnic_fill(struct device *d)
 	attr->inline_data = true;
 	attr->max_inline = 64;
 	attr->immediate_size = 4;
+	attr->multicast = true;
+	attr->cm_number = true;
+	attr->iova = true;
 	attr->cm_forms = RI_CM_ADDRESS | RI_CM_PEER;
 	attr->uc = true;
 	attr->max_ird = attr->max_ord = 16;

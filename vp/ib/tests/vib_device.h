@@ -61,15 +61,23 @@ struct device {
 	int rtr_error;         /* of these moves */
 	int rts_error;
 	void (*in_move)(struct device *device); /* happens in the next such move */
-	bool in_error;                          /* what a query says of a queue pair */
-	int error;                              /* with which error */
-	int recv_error;                         /* of a receive */
+	int groups; /* attachments to multicast groups, and the last one that came or went */
+	union ibv_gid group;
+	int mcast_error;
+	bool no_interface; /* it is not known */
+	uint64_t reg_iova; /* of the last registration */
+	bool in_error;     /* what a query says of a queue pair */
+	int error;         /* with which error */
+	int recv_error;    /* of a receive */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
 	bool copies;                            /* inline data is looked at */
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
 	void (*in_post)(struct device *device); /* happens once, in the next post */
-	void (*in_cq_destroy)(void);            /* happens in each destruction of a CQ */
+	void (*in_qp_destroy)(
+		struct device *device); /* happens in the next destruction of a queue pair */
+	bool flushes_receives;          /* of the queue pair that goes to its error state */
+	void (*in_cq_destroy)(void);    /* happens in each destruction of a CQ */
 	int regions, windows, qps;
 	uint32_t next_qpn; /* the number of the next queue pair */
 	atomic_int pds, ahs;
