@@ -31,7 +31,8 @@
  * address handles that a request names by a number are found in a table of the adapter (vib_keys.h).
  *
  * Datagrams. A queue pair for datagrams has no connection: it runs from its creation on, vib_cm*.c knows nothing of it,
- * and its end raises an asynchronous event.
+ * and its end raises an asynchronous event. So it is with one that the application brings up itself (vib_peer.c), which is
+ * in IDLE before that; ri_uqp::bare is set of both.
  *
  * Events. Five descriptors of an adapter are watched by the host, so their events arrive on its service thread:
  * completions and asynchronous events (vib_events.c), the connection manager (vib_cm_events.c), and what the kernel tells
@@ -64,6 +65,7 @@
 #include <stdatomic.h>
 
 #include "ri_errno.h"
+#include "ri_log.h"
 #include "rnicpi.h"
 #include "vib_item.h"
 #include "vib_keys.h"
@@ -139,7 +141,7 @@ struct ri_mr {
 	struct ibv_mr *mr;
 	uint64_t addr; /* of the first byte, as requests name it */
 	uint64_t length;
-	bool dmabuf;         /* no memory of this process is at that address */
+	uint64_t memory;     /* where this process has that byte; 0: nowhere, it is a dmabuf */
 	uint32_t access;     /* RI_ACCESS_* as asked for */
 	struct vib_key *key; /* for posts; NULL: none is needed */
 };
@@ -337,7 +339,9 @@ struct vib_wr {
 struct vib_chain {
 	struct vib_wr *wrs;
 	struct ibv_sge *pieces;
-	uint32_t sges;     /* of each */
+	uint8_t *payload;  /* of requests with RI_WR_INLINE; NULL: they have none */
+	uint32_t sges;     /* of each request, as the next */
+	uint32_t octets;   /* of payload */
 	atomic_uint tail;  /* written by the thread that posts */
 	atomic_uint taken; /* these two by the owner of the role */
 	atomic_uint head;
@@ -380,6 +384,8 @@ struct ri_uqp {
 	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
 	bool shared;      /* receives come from an SRQ */
 	bool ud;          /* for datagrams */
+	bool uc;          /* unreliable: of Sends and Writes only */
+	bool bare; /* no connection manager knows of it: its end is an asynchronous event. Datagrams; vib_peer.c */
 	uint8_t failure;  /* enum ri_wc_status of what the device has failed and closed the gate */
 	bool windows;     /* the device has windows */
 	bool invalidates; /* and Sends that invalidate */
@@ -389,9 +395,12 @@ struct ri_uqp {
 	bool no_read_fence;
 	unsigned int invalidated; /* flags of a device's completion that say so */
 	bool odd; /* no request takes the short way of a post: `ud`, ri_ucq::reorders, a quirk of requests */
-	uint32_t max_inline; /* bytes that the device copies while they are posted */
+	uint32_t
+		max_inline; /* a payload of up to so many bytes is copied while it is posted, whoever asks for it */
+	uint32_t inline_room; /* bytes of a request with RI_WR_INLINE */
+	uint8_t immediate;    /* RI_IMMEDIATE_* bits: what the device takes */
 	uint16_t max_send_sge;
-	uint16_t max_read_sge;
+	uint16_t read_bound; /* a Read has fewer segments; 0: there are no Reads */
 	uint16_t max_recv_sge;
 	struct vib_ring sq;
 	struct vib_ring rq; /* without slots if there is an SRQ */
@@ -403,6 +412,7 @@ struct ri_uqp {
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
 	struct vib_chain chain;
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
+	atomic_bool dying;          /* it is being destroyed: what the device flushes is dropped */
 	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
 	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
 	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
@@ -437,7 +447,10 @@ struct ri_qp {
 	struct ri_task fail;    /* the device refused a request that was kept back */
 	bool lame;              /* in IDLE, but broken by its device; vib_qp_renew.c */
 	uint32_t port_event;    /* the last one that it has seen */
-	struct ri_task flushed; /* its receives were flushed: tell */
+	struct vib_item groups; /* of vib_mcast.c */
+	bool number; /* constant: it is a number only, vib_number.c: there is no queue pair of the device, and there are no queues */
+	char peer[RI_LOG_ADDRESS]; /* who that is, for the log; "": it never had one */
+	struct ri_task flushed;    /* its receives were flushed: tell */
 };
 
 /* --- vib_status.c: each table of conversion in one place ------------------------------------- */
@@ -457,6 +470,11 @@ unsigned int vib_access(uint32_t access);
 /* Log a line for the adapter, formatted; does nothing if the level is not wanted. Errors are said by strerror. */
 void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Likewise, for a queue pair and its peer, if that is known. */
+void vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Name the peer for such lines; @p port is in network order, 0: there is none. The caller owns qp->lock. */
+void vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port);
 /* Likewise without an adapter: "ib" says it. */
 void vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -523,6 +541,8 @@ bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
 bool vib_qp_device_failed(const struct ri_qp *qp);
 /* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
 bool vib_qp_closing(struct ri_qp *qp);
+/* CONNECTING to RTS of one without a connection manager: as above, but nothing is raised. */
+bool vib_qp_run(struct ri_qp *qp);
 /* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */
 void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
 /*

@@ -24,9 +24,8 @@
 
 /* --- routes -------------------------------------------------------------------------------------- */
 
-/* An address as GID: an IPv4 address is mapped into IPv6, the others are GIDs already. */
-static void
-gid_of(union ibv_gid *gid, const struct ri_addr *addr)
+void
+vib_gid_of(union ibv_gid *gid, const struct ri_addr *addr)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -50,6 +49,9 @@ source_suits(const struct ibv_gid_entry *entry, const union ibv_gid *source,
 		return memcmp(entry->gid.raw, source->raw, sizeof(source->raw)) == 0;
 	if (entry->gid_type == IBV_GID_TYPE_IB)
 		return true;
+	/* A group of IPv6 is reached from any address of that. */
+	if (dest->raw[0] == 0xff)
+		return memcmp(entry->gid.raw, (const uint8_t[10]){0}, 10) != 0;
 	/* A mapped IPv4 address begins with ten octets of 0, a link-local one with fe80. */
 	local = memcmp(entry->gid.raw, link_local, sizeof(link_local)) == 0;
 	return local == (memcmp(dest->raw, link_local, sizeof(link_local)) == 0) &&
@@ -75,7 +77,7 @@ source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const uni
 
 	if (ibv_query_port(rnic->verbs, (uint8_t)(init->port + 1), &port) != 0)
 		return false;
-	gid_of(&wanted, &init->source);
+	vib_gid_of(&wanted, &init->source);
 	for (int i = 0; i < port.gid_tbl_len && i <= UINT8_MAX; i++) {
 		struct ibv_gid_entry entry;
 
@@ -126,12 +128,12 @@ device_create(struct ri_pd *pd, const struct ibv_ah_attr *attr, const struct sou
 	return status;
 }
 
+/* The way to a destination as libibverbs has it. */
 static enum ri_status
-path_create(struct ri_pd *pd, const struct ri_ah_init *init, struct vib_path **out,
-	    struct vib_ah_call **call)
+way_fill(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct ibv_ah_attr *attr,
+	 struct source *source)
 {
-	const struct ri_rnic *rnic = pd->context->rnic;
-	struct ibv_ah_attr attr = {
+	*attr = (struct ibv_ah_attr){
 		.grh = {.flow_label = init->flow_label & 0xfffff,
 			.hop_limit = init->hop_limit != 0 ? init->hop_limit : HOP_LIMIT,
 			.traffic_class = init->traffic_class},
@@ -141,15 +143,34 @@ path_create(struct ri_pd *pd, const struct ri_ah_init *init, struct vib_path **o
 		.is_global = 1,
 		.port_num = (uint8_t)(init->port + 1),
 	};
-	struct source source;
-	enum ri_status status;
-
 	if (init->port >= rnic->attr.num_ports)
 		return RI_ERR_INVALID_ARG;
-	gid_of(&attr.grh.dgid, &init->dest);
-	if (init->dest.family == RI_ADDR_NONE || !source_find(rnic, init, &attr.grh.dgid, &source))
+	vib_gid_of(&attr->grh.dgid, &init->dest);
+	if (init->dest.family == RI_ADDR_NONE || !source_find(rnic, init, &attr->grh.dgid, source))
 		return RI_ERR_NO_ROUTE;
-	attr.grh.sgid_index = source.index;
+	attr->grh.sgid_index = source->index;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vib_way_fill(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct ibv_ah_attr *attr)
+{
+	struct source source;
+
+	return way_fill(rnic, init, attr, &source);
+}
+
+static enum ri_status
+path_create(struct ri_pd *pd, const struct ri_ah_init *init, struct vib_path **out,
+	    struct vib_ah_call **call)
+{
+	const struct ri_rnic *rnic = pd->context->rnic;
+	struct ibv_ah_attr attr;
+	struct source source;
+	enum ri_status status = way_fill(rnic, init, &attr, &source);
+
+	if (status != RI_SUCCESS)
+		return status;
 	*out = (struct vib_path *)calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return RI_ERR_RESOURCES;

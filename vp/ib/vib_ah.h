@@ -43,6 +43,15 @@ vib_ah_of(const struct vib_key *key, uint32_t *qpn)
 	return path->ah;
 }
 
+/* An address as GID: an IPv4 address is mapped into IPv6, the others are GIDs already. */
+void vib_gid_of(union ibv_gid *gid, const struct ri_addr *addr);
+/*
+ * The way to a destination as libibverbs has it; whether the neighbour is known is not asked. RI_ERR_INVALID_ARG: no such
+ * spigot; RI_ERR_NO_ROUTE: none of its addresses suits the destination, or the source is none of them.
+ */
+enum ri_status vib_way_fill(const struct ri_rnic *rnic, const struct ri_ah_init *init,
+			    struct ibv_ah_attr *attr) RI_MUST_CHECK;
+
 /* Destroy those that no posted datagram names any more, and all of this domain, whose queue pairs are gone; NULL: of none. */
 void vib_ah_sweep(struct ri_context *context, const struct ibv_pd *pd);
 

@@ -46,7 +46,7 @@ vib_bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	struct vib_key *region = vib_key_get(qp->keys, VIB_KEY_REGION, wr->u.bind.mr_stag);
 
 	if (region == NULL)
-		region = vib_key_get(qp->keys, VIB_KEY_DMABUF, wr->u.bind.mr_stag);
+		region = vib_key_get(qp->keys, VIB_KEY_ELSEWHERE, wr->u.bind.mr_stag);
 	out->uses[VIB_WR_OBJECT] = window;
 	out->uses[VIB_WR_REGION] = region;
 	if (window == NULL || window->pd != qp->pd)

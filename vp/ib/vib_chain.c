@@ -35,9 +35,15 @@
 /* --- the ring ---------------------------------------------------------------------------------- */
 
 bool
-vib_chain_create(struct vib_chain *chain, uint32_t sges)
+vib_chain_create(struct vib_chain *chain, uint32_t sges, uint32_t octets)
 {
 	chain->sges = sges;
+	chain->octets = octets;
+	if (octets != 0) {
+		chain->payload = (uint8_t *)malloc((size_t)VIB_CHAIN_ROOM * octets);
+		if (chain->payload == NULL)
+			return false;
+	}
 	chain->wrs = (struct vib_wr *)calloc(VIB_CHAIN_ROOM, sizeof(*chain->wrs));
 	chain->pieces = (struct ibv_sge *)calloc((size_t)VIB_CHAIN_ROOM * (sges != 0 ? sges : 1),
 						 sizeof(*chain->pieces));
@@ -49,6 +55,7 @@ vib_chain_destroy(struct vib_chain *chain)
 {
 	free(chain->wrs);
 	free(chain->pieces);
+	free(chain->payload);
 }
 
 void
@@ -78,6 +85,23 @@ late_start(struct ri_ucq *cq)
 		host->timer_start(host->self, &cq->late, host->now(host->self) + LATE_NS);
 }
 
+/* The memory of a request with RI_WR_INLINE may change after the post: its payload becomes one piece in the chain. */
+static int
+payload_keep(uint8_t *room, const struct ibv_send_wr *wr, struct ibv_sge *piece)
+{
+	uint32_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *from = &wr->sg_list[i];
+
+		if (from->length != 0)
+			memcpy(room + length, (const void *)(uintptr_t)from->addr, from->length);
+		length += from->length;
+	}
+	*piece = (struct ibv_sge){.addr = (uintptr_t)room, .length = length};
+	return 1;
+}
+
 void
 vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 {
@@ -85,7 +109,11 @@ vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr)
 	uint32_t tail = atomic_load_explicit(&chain->tail, memory_order_relaxed);
 	struct ibv_sge *pieces = &chain->pieces[(size_t)(tail % VIB_CHAIN_ROOM) * chain->sges];
 
-	if (wr->wr.num_sge != 0)
+	if ((wr->wr.send_flags & IBV_SEND_INLINE) != 0)
+		wr->wr.num_sge = payload_keep(
+			&chain->payload[(size_t)(tail % VIB_CHAIN_ROOM) * chain->octets], &wr->wr,
+			pieces);
+	else if (wr->wr.num_sge != 0)
 		memcpy(pieces, wr->wr.sg_list, (size_t)wr->wr.num_sge * sizeof(*pieces));
 	wr->wr.sg_list = pieces;
 	atomic_store(&chain->tail, tail + 1);
@@ -122,7 +150,9 @@ void
 vib_request_fit(const struct ri_uqp *qp, struct ibv_send_wr *wr,
 		struct ibv_sge packed[VIB_SGES_MOST])
 {
-	bool has_payload = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE ||
+	bool has_payload = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+			   wr->opcode == IBV_WR_RDMA_WRITE ||
+			   wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
 			   wr->opcode == IBV_WR_RDMA_READ;
 
 	if (qp->empty_harms && has_payload && wr->num_sge != 1)
@@ -142,7 +172,9 @@ vib_inline_begin(const struct ri_uqp *qp, struct ibv_send_wr *wr)
 	uint64_t offset;
 
 	if (wr->num_sge != 1 || piece->length - 1 >= qp->max_inline ||
+	    (wr->send_flags & IBV_SEND_INLINE) != 0 ||
 	    (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_RDMA_WRITE &&
+	     wr->opcode != IBV_WR_SEND_WITH_IMM && wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM &&
 	     wr->opcode != IBV_WR_SEND_WITH_INV))
 		return NULL;
 	key = vib_key_get(qp->keys, VIB_KEY_REGION, piece->lkey);
@@ -166,6 +198,14 @@ vib_chain_close(struct ri_uqp *qp)
 
 	return atomic_compare_exchange_strong(&qp->gate, &open, VIB_GATE_FLUSH) ||
 	       atomic_compare_exchange_strong(&qp->gate, &lost, VIB_GATE_FLUSH);
+}
+
+bool
+vib_chain_close_early(struct ri_uqp *qp)
+{
+	unsigned int kept = VIB_GATE_KEPT;
+
+	return qp->bare && atomic_compare_exchange_strong(&qp->gate, &kept, VIB_GATE_FLUSH);
 }
 
 void

@@ -9,8 +9,8 @@
 
 #define VIB_CHAIN_ROOM 16 /* requests of one call of the device */
 
-/* Room for a chain whose requests have so many segments. False: no memory. */
-bool vib_chain_create(struct vib_chain *chain, uint32_t sges);
+/* Room for a chain whose requests have so many segments, and so many octets of inline data. False: no memory. */
+bool vib_chain_create(struct vib_chain *chain, uint32_t sges, uint32_t octets);
 void vib_chain_destroy(struct vib_chain *chain);
 /* Nothing is kept, whatever was; the queue pair takes no posts. */
 void vib_chain_reset(struct vib_chain *chain);
@@ -45,7 +45,7 @@ vib_wr_done(struct vib_wr *wr)
 	}
 }
 
-/* Keep the request that is in this place, with a copy of its segments. The thread that posts. */
+/* Keep the request that is in this place, with a copy of its segments, or of its inline data. The thread that posts. */
 void vib_chain_keep(struct ri_uqp *qp, struct vib_wr *wr);
 /* Give what is kept to the device, unless another thread does that already. Any thread. */
 void vib_chain_run(struct ri_uqp *qp);
@@ -55,6 +55,8 @@ void vib_chain_finish(struct ri_uqp *qp);
 void vib_chain_release(struct ri_ucq *cq);
 /* No more posts reach the device. False: that was so already. */
 bool vib_chain_close(struct ri_uqp *qp);
+/* Likewise, of one without a connection manager that only receives: no request has been posted yet. */
+bool vib_chain_close_early(struct ri_uqp *qp);
 /* And the service thread ends the queue pair: a request cannot be posted. The lock of a CQ is not owned. */
 void vib_chain_fault(struct ri_uqp *qp);
 /* How many requests the device does not have. */

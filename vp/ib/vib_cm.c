@@ -421,7 +421,8 @@ vib_cm_device_gone(struct ri_rnic *rnic)
 void
 vib_cm_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
-	attr->cm_forms = RI_CM_ADDRESS;
+	attr->cm_forms = RI_CM_ADDRESS | (rnic->iwarp ? 0 : RI_CM_PEER);
+	attr->cm_number = !rnic->iwarp;
 	attr->three_way_handshake = !rnic->iwarp;
 	attr->initiator_first = rnic->iwarp;
 	attr->has_time_wait = !rnic->iwarp;

@@ -106,6 +106,7 @@ struct vib_conn {
 	uint32_t ord;
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX]; /* of the request */
+	struct ri_peer reach;        /* of a request: how its peer is reached */
 	struct ri_cm_event heard;    /* to raise when the connection stands: what the reply said */
 };
 
@@ -160,6 +161,14 @@ bool vib_addr_listed(const struct ri_addr *addrs, uint32_t count, const struct r
 bool vib_id_is_of(const struct rdma_cm_id *id, const struct ri_rnic *rnic);
 /* Octets of librdmacm into the event; librdmacm tells the length of the field, not of what the peer filled in. */
 void vib_event_pdata(struct ri_cm_event *event, const void *data, size_t len);
+
+/* --- vib_cm_reach.c ---------------------------------------------------------------------------- */
+
+/*
+ * Describe the peer for a queue pair of the application [RI 10.54], from what the kernel knows at a request or a reply. All 0 if the
+ * adapter has no connections for a number, or the kernel does not tell.
+ */
+void vib_conn_reach(const struct vib_conn *conn, struct ri_peer *reach);
 
 /* --- vib_cm.c -------------------------------------------------------------------------------- */
 

@@ -16,6 +16,7 @@
 #define REJ_NO_RESOURCES      3
 #define REJ_TIMEOUT           4
 #define REJ_UNSUPPORTED       5
+#define REJ_NO_SERVICE        8
 #define REJ_BAD_TRANSPORT     9
 #define REJ_STALE             10
 #define REJ_BAD_GID           12
@@ -41,13 +42,14 @@ struct vib_meaning {
 	uint32_t meaning;
 };
 
-/* What is not listed is RI_CM_REASON_OTHER, such as 8: the service has no listener. */
+/* What is not listed is RI_CM_REASON_OTHER. */
 static const struct vib_meaning of_rej[] = {
 	{REJ_NO_QP, RI_CM_REASON_RESOURCES},
 	{REJ_NO_EEC, RI_CM_REASON_RESOURCES},
 	{REJ_NO_RESOURCES, RI_CM_REASON_RESOURCES},
 	{REJ_TIMEOUT, RI_CM_REASON_TIMEOUT},
 	{REJ_UNSUPPORTED, RI_CM_REASON_BAD_PARAMS},
+	{REJ_NO_SERVICE, RI_CM_REASON_REFUSED},
 	{REJ_BAD_TRANSPORT, RI_CM_REASON_BAD_PARAMS},
 	{REJ_STALE, RI_CM_REASON_STALE},
 	{REJ_BAD_GID, RI_CM_REASON_BAD_PATH},
@@ -71,7 +73,7 @@ static const struct vib_meaning of_errno[] = {
 	{EAGAIN, RI_CM_REASON_RESOURCES},     {ENOBUFS, RI_CM_REASON_RESOURCES},
 	{EMFILE, RI_CM_REASON_RESOURCES},     {EADDRINUSE, RI_CM_REASON_RESOURCES},
 	{EPROTO, RI_CM_REASON_BAD_PARAMS},    {EPROTONOSUPPORT, RI_CM_REASON_BAD_PARAMS},
-	{EINVAL, RI_CM_REASON_BAD_PARAMS},
+	{EINVAL, RI_CM_REASON_BAD_PARAMS},    {ECONNREFUSED, RI_CM_REASON_REFUSED},
 };
 
 static uint32_t

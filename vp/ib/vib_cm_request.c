@@ -140,6 +140,7 @@ request_describe(struct ri_cm_event *out, const struct vib_conn *conn,
 	out->ord = param->responder_resources;
 	out->ird_ord_valid = !conn->cm->rnic->iwarp || out->ird != 0 || out->ord != 0;
 	vib_event_pdata(out, param->private_data, param->private_data_len);
+	out->reach = conn->reach;
 }
 
 /* Count it in the backlog. False: that is full, or the listener is gone. */
@@ -180,6 +181,8 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 		vib_conn_free(conn);
 		return;
 	}
+	if (!conn->service)
+		vib_conn_reach(conn, &conn->reach);
 	request_describe(&request, conn, listen, event);
 	if (request.peer.family == RI_ADDR_NONE || request.local.family == RI_ADDR_NONE) {
 		vib_log(rnic, RI_LOG_WARNING,

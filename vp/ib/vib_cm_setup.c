@@ -82,7 +82,7 @@ vib_conn_param(const struct vib_conn *conn, const struct ri_qp *qp)
 		.retry_count = RETRIES,
 		.rnr_retry_count = RETRIES_NO_BUFFER,
 		.srq = qp->srq != NULL,
-		.qp_num = qp->user.qp->qp_num,
+		.qp_num = qp->number ? qp->user.qpn : qp->user.qp->qp_num,
 	};
 }
 
@@ -155,6 +155,7 @@ note_reply(const struct vib_conn *conn, struct ri_cm_event *heard,
 	heard->ird = own ? param->responder_resources : param->initiator_depth;
 	heard->ord = own ? param->initiator_depth : param->responder_resources;
 	vib_event_pdata(heard, param->private_data, param->private_data_len);
+	vib_conn_reach(conn, &heard->reach);
 }
 
 /* --- the attempt fails ---------------------------------------------------------------------------- */
@@ -341,6 +342,8 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
 	/* The passive side has heard all of that with the request. */
 	if (conn->before == VIB_PHASE_CONNECT)
 		note_reply(conn, &up, event);
+	else
+		up.reach = conn->reach;
 	conn_up(conn, qp, &up);
 }
 

@@ -153,7 +153,9 @@ qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event
 
 	if (!is_of_now(qp, device_qp))
 		return;
-	if (type == IBV_EVENT_COMM_EST)
+	if (type == IBV_EVENT_COMM_EST && qp->user.bare)
+		vib_raise(qp->pd->context->rnic, meaning->event, RI_OBJECT_QP, qp->ctx);
+	else if (type == IBV_EVENT_COMM_EST)
 		vib_cm_comm_est(qp);
 	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		vib_qp_end_last_wqe(qp);

@@ -58,6 +58,7 @@ vib_key_add(struct vib_keys *keys, enum vib_key_kind kind, uint32_t number,
 		key->object = row->object;
 		key->addr = row->addr;
 		key->length = row->length;
+		key->memory = row->memory;
 		key->access = row->access;
 		atomic_store(&key->name, name);
 		if (fresh) {

@@ -25,7 +25,7 @@ enum vib_key_kind {
 	VIB_KEY_REGION = 1, /* by its STag */
 	VIB_KEY_WINDOW,     /* by the index of its STag: the low 8 bits change with each bind */
 	VIB_KEY_AH,         /* by its id */
-	VIB_KEY_DMABUF /* a region by its STag, whose bytes the process must not touch (vib_dmabuf.c) */
+	VIB_KEY_ELSEWHERE /* a region by its STag, whose bytes are not at the addresses that requests name */
 };
 
 /* All but `name`, `uses` and `next` are constant while `name` is not 0. */
@@ -35,8 +35,9 @@ struct vib_key {
 	_Atomic(struct vib_key *) next; /* in the bucket; written once */
 	const struct ri_pd *pd;
 	void *object;
-	uint64_t addr; /* of a region */
+	uint64_t addr; /* of a region, as requests name it */
 	uint64_t length;
+	uint64_t memory; /* where this process has its first byte; 0: nowhere */
 	uint32_t access; /* RI_ACCESS_* of a region */
 };
 

@@ -24,6 +24,7 @@
 #include "vib_mw.h"
 #include "vib_objects.h"
 
+#define PLACE         4096 /* bytes: an I/O address is at the same place of such a page as the memory */
 #define PAGES_AT_ONCE 1024 /* of which one call tells whether they are mapped */
 
 /* --- what all objects share ----------------------------------------------------------------- */
@@ -171,13 +172,16 @@ rights_are_odd(uint32_t access)
 static enum ri_status
 init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 {
-	if (init->unlinked || init->pages != NULL || init->zero_based)
+	if (init->unlinked || init->pages != NULL || init->zero_based ||
+	    (init->iova_given && !rnic->attr.iova))
 		return RI_ERR_UNSUPPORTED;
-	if (init->length == 0 || rights_are_odd(init->access))
+	if (init->length == 0 || rights_are_odd(init->access) ||
+	    (init->iova_given && ((init->iova ^ init->addr) & (PLACE - 1)) != 0))
 		return RI_ERR_INVALID_ARG;
 	if (init->length > rnic->attr.max_mr_length)
 		return RI_ERR_LIMIT;
-	if (init->addr + init->length - 1 < init->addr || init->addr > UINTPTR_MAX)
+	if (init->addr + init->length - 1 < init->addr || init->addr > UINTPTR_MAX ||
+	    (init->iova_given && init->iova + init->length - 1 < init->iova))
 		return RI_ERR_ADDRESS;
 	return vib_alive(rnic);
 }
@@ -223,13 +227,14 @@ static enum ri_status
 range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr *mr)
 {
 	void *addr = (void *)(uintptr_t)init->addr;
+	uint64_t named = init->iova_given ? init->iova : init->addr;
 	bool reads = (init->access & RI_ACCESS_LOCAL_WRITE) == 0;
 
 	errno = 0;
-	mr->mr = ibv_reg_mr(pd->pd, addr, init->length, vib_access(mr->access));
+	mr->mr = ibv_reg_mr_iova(pd->pd, addr, init->length, named, vib_access(mr->access));
 	if (mr->mr == NULL && errno == EFAULT && reads && (mr->access & RI_ACCESS_BIND) != 0) {
 		mr->access &= ~(uint32_t)RI_ACCESS_BIND;
-		mr->mr = ibv_reg_mr(pd->pd, addr, init->length, vib_access(mr->access));
+		mr->mr = ibv_reg_mr_iova(pd->pd, addr, init->length, named, vib_access(mr->access));
 	}
 	return mr->mr != NULL ? RI_SUCCESS : region_failure(pd->context->rnic, init, errno);
 }
@@ -257,15 +262,15 @@ region_create(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_d
 		return RI_ERR_UNSUPPORTED;
 	}
 	mr->pd = pd;
-	mr->addr = init->addr;
+	mr->addr = init->iova_given ? init->iova : init->addr;
 	mr->length = init->length;
-	mr->dmabuf = from != NULL;
+	mr->memory = from == NULL ? init->addr : 0;
 	return RI_SUCCESS;
 }
 
 /*
- * Enter it into the table for posts. False: no memory. A dmabuf is of another kind than the regions that vib_inline_begin
- * looks for, so no payload is ever copied out of one.
+ * Enter it into the table for posts. False: no memory. A dmabuf, or a region with I/O addresses, is of another kind than the
+ * regions that vib_inline_begin looks for, since the library copies from the address that the request names.
  */
 static bool
 region_enter(struct ri_mr *mr)
@@ -274,8 +279,10 @@ region_enter(struct ri_mr *mr)
 				    .object = mr->mr,
 				    .addr = mr->addr,
 				    .length = mr->length,
+				    .memory = mr->memory,
 				    .access = mr->access};
-	enum vib_key_kind kind = mr->dmabuf ? VIB_KEY_DMABUF : VIB_KEY_REGION;
+	enum vib_key_kind kind =
+		mr->memory != 0 && mr->memory == mr->addr ? VIB_KEY_REGION : VIB_KEY_ELSEWHERE;
 
 	mr->key = vib_key_add(&mr->pd->context->rnic->keys, kind, mr->mr->lkey, &row);
 	return mr->key != NULL;
@@ -344,7 +351,7 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 	struct ri_mr fresh = {0};
 	int error;
 
-	if (mr->dmabuf)
+	if (mr->memory == 0)
 		return RI_ERR_UNSUPPORTED;
 	if (status == RI_SUCCESS && has_windows(mr))
 		status = RI_ERR_BUSY;
@@ -371,6 +378,7 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 	mr->pd = pd;
 	mr->addr = fresh.addr;
 	mr->length = fresh.length;
+	mr->memory = fresh.memory;
 	mr->access = fresh.access;
 	*stag = fresh.mr->lkey;
 	return RI_SUCCESS;

@@ -103,6 +103,16 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 	}
 }
 
+/* Immediate data of a receive. The device names a receive that a Write has taken by its opcode. */
+static void
+immediate_fill(struct ri_wc *out, const struct ibv_wc *in)
+{
+	out->flags |= RI_WC_IMMEDIATE;
+	out->imm = in->imm_data;
+	if (in->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		out->opcode = RI_OP_RECV_WRITE;
+}
+
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
@@ -110,7 +120,7 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 static void
 fault_note(struct ri_ucq *cq, struct ri_uqp *qp, uint8_t status)
 {
-	if (!vib_chain_close(qp))
+	if (!vib_chain_close(qp) && !vib_chain_close_early(qp))
 		return;
 	qp->failure = status;
 	atomic_fetch_add(&qp->inside, 1);
@@ -131,7 +141,8 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->flags = (uint8_t)(RI_WC_SOLICITED | (out->flags & RI_WC_RECEIVE));
 	out->detail = in->vendor_err;
 	out->byte_len = 0;
-	if (in->status != IBV_WC_WR_FLUSH_ERR)
+	/* Nobody else tells that a queue pair without a connection manager has failed: what the device flushes does. */
+	if (in->status != IBV_WC_WR_FLUSH_ERR || qp->bare)
 		fault_note(cq, qp, out->status);
 }
 
@@ -154,8 +165,17 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 	out->qp_ctx = qp->ctx;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
 		failure_fill(cq, out, in, qp);
+	else if ((slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & IBV_WC_WITH_IMM) != 0)
+		immediate_fill(out, in);
 	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || has_invalidated(in, slot, qp))
 		odd_fill(out, in, slot, qp);
+}
+
+/* What was posted to a queue pair that is destroyed gets no completion [RI 2.2.3], though any thread may find it flushed. */
+static bool
+is_of_dying(const struct ibv_wc *in, const struct ri_uqp *qp)
+{
+	return in->status != IBV_WC_SUCCESS && atomic_load(&qp->dying);
 }
 
 /* A receive of an SRQ. False: its queue pair is gone. */
@@ -164,6 +184,8 @@ shared_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot
 {
 	struct ri_uqp *qp = member_find(cq, in->qp_num);
 
+	if (qp != NULL && is_of_dying(in, qp))
+		qp = NULL;
 	if (qp != NULL)
 		wc_fill(cq, out, in, slot, qp);
 	atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
@@ -192,7 +214,7 @@ odd_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, s
 {
 	if ((slot->odd & VIB_SLOT_SHARED) != 0)
 		return shared_convert(cq, in, slot, out);
-	if (is_late(in, slot))
+	if (is_late(in, slot) || is_of_dying(in, slot->of.qp))
 		return false;
 	wc_fill(cq, out, in, slot, slot->of.qp);
 	slot->odd = 0;
@@ -443,7 +465,8 @@ order_enter(struct ri_ucq *cq, const struct ibv_wc *in, const struct ri_uqp *dyi
 		return true;
 	slot->status = (uint8_t)vib_status_of_wc(in->status);
 	slot->odd |= VIB_SLOT_DONE;
-	order_release(cq, slot->of.qp, dying != NULL && slot->of.qp == dying);
+	order_release(cq, slot->of.qp,
+		      (dying != NULL && slot->of.qp == dying) || is_of_dying(in, slot->of.qp));
 	return true;
 }
 

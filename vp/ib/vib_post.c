@@ -49,23 +49,31 @@ enum shape {
 	SHAPE_UD
 };
 
-/* The opcode of the device, and the shape. */
+/*
+ * The opcode of the device, and the shape. What sends a payload can have it inline, and takes immediate data if the device
+ * claims this RI_IMMEDIATE_* bit; its opcode is another one then.
+ */
 static const struct {
 	uint8_t opcode;
 	uint8_t shape;
+	uint8_t immediate; /* 0: no payload is sent */
+	uint8_t immediate_opcode;
 } kinds[RI_OP_COUNT] = {
-	[RI_OP_SEND] = {IBV_WR_SEND, SHAPE_SEND},
-	[RI_OP_RDMA_WRITE] = {IBV_WR_RDMA_WRITE, SHAPE_RDMA},
-	[RI_OP_RDMA_READ] = {IBV_WR_RDMA_READ, SHAPE_RDMA},
-	[RI_OP_FETCH_ADD] = {IBV_WR_ATOMIC_FETCH_AND_ADD, SHAPE_ATOMIC},
-	[RI_OP_CMP_SWAP] = {IBV_WR_ATOMIC_CMP_AND_SWP, SHAPE_ATOMIC},
-	[RI_OP_BIND_MW] = {IBV_WR_BIND_MW, SHAPE_BIND},
-	[RI_OP_LOCAL_INV] = {IBV_WR_LOCAL_INV, SHAPE_INVALIDATE},
-	[RI_OP_SEND_UD] = {IBV_WR_SEND, SHAPE_UD},
+	[RI_OP_SEND] = {IBV_WR_SEND, SHAPE_SEND, RI_IMMEDIATE_SEND, IBV_WR_SEND_WITH_IMM},
+	[RI_OP_RDMA_WRITE] = {IBV_WR_RDMA_WRITE, SHAPE_RDMA, RI_IMMEDIATE_WRITE,
+			      IBV_WR_RDMA_WRITE_WITH_IMM},
+	[RI_OP_RDMA_READ] = {IBV_WR_RDMA_READ, SHAPE_RDMA, 0, 0},
+	[RI_OP_FETCH_ADD] = {IBV_WR_ATOMIC_FETCH_AND_ADD, SHAPE_ATOMIC, 0, 0},
+	[RI_OP_CMP_SWAP] = {IBV_WR_ATOMIC_CMP_AND_SWP, SHAPE_ATOMIC, 0, 0},
+	[RI_OP_BIND_MW] = {IBV_WR_BIND_MW, SHAPE_BIND, 0, 0},
+	[RI_OP_LOCAL_INV] = {IBV_WR_LOCAL_INV, SHAPE_INVALIDATE, 0, 0},
+	[RI_OP_SEND_UD] = {IBV_WR_SEND, SHAPE_UD, RI_IMMEDIATE_UD, IBV_WR_SEND_WITH_IMM},
 };
 
 /* Flags that take the long way. */
-#define ODD_FLAGS (RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE)
+#define ODD_FLAGS                                                                      \
+	(RI_WR_COALESCE | RI_WR_INVALIDATE | RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE | \
+	 RI_WR_INLINE | RI_WR_IMMEDIATE)
 
 #define SHORT_FLAGS (RI_WR_SIGNALED | RI_WR_NOTIFY | RI_WR_SOLICITED | RI_WR_READ_FENCE)
 _Static_assert(SHORT_FLAGS == VIB_SHORT_FLAGS - 1, "vib_short::flags has all of them");
@@ -127,7 +135,7 @@ vib_post_prepare(struct ri_uqp *qp)
 		}
 	}
 	quick->briefs[RI_OP_NONE].copied = UINT32_MAX;
-	quick->briefs[RI_OP_RDMA_READ].copied = qp->max_read_sge != 0 ? 0 : UINT32_MAX;
+	quick->briefs[RI_OP_RDMA_READ].copied = qp->read_bound > 1 ? 0 : UINT32_MAX;
 }
 
 /* Enter a request into the queue, or take it back; the next post looks for room and chain. */
@@ -256,6 +264,24 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 	}
 }
 
+/* With RI_WR_INLINE, RI_WR_IMMEDIATE or both: may the request have them [RI 10.49], [RI 10.50]? */
+static enum ri_status
+payload_check(const struct ri_uqp *qp, const struct ri_wr *wr)
+{
+	uint8_t immediate = kinds[wr->opcode].immediate;
+	uint64_t length = 0;
+
+	if (immediate == 0 ||
+	    ((wr->flags & RI_WR_IMMEDIATE) != 0 &&
+	     ((qp->immediate & immediate) == 0 || (wr->flags & RI_WR_INVALIDATE) != 0)))
+		return RI_ERR_UNSUPPORTED;
+	if ((wr->flags & RI_WR_INLINE) == 0)
+		return RI_SUCCESS;
+	for (unsigned i = 0; i < wr->num_sge; i++)
+		length += wr->sgl[i].length;
+	return length <= qp->inline_room ? RI_SUCCESS : RI_ERR_LIMIT;
+}
+
 /* May the queue pair post this? */
 static enum ri_status
 request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
@@ -267,12 +293,16 @@ request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 	if (shape == SHAPE_NONE || (shape == SHAPE_UD) != qp->ud ||
 	    (wr->flags & (RI_WR_LOCAL_FENCE | RI_WR_BIND_RELATIVE)) != 0)
 		return RI_ERR_UNSUPPORTED;
+	if (qp->uc && (wr->opcode == RI_OP_RDMA_READ || shape == SHAPE_ATOMIC))
+		return RI_ERR_UNSUPPORTED;
 	if ((window && !qp->windows) ||
 	    ((wr->flags & invalidates) != 0 && (shape != SHAPE_SEND || !qp->invalidates)))
 		return RI_ERR_UNSUPPORTED;
 	if (wr->num_sge > qp->max_send_sge ||
-	    (wr->opcode == RI_OP_RDMA_READ && wr->num_sge > qp->max_read_sge))
+	    (wr->opcode == RI_OP_RDMA_READ && wr->num_sge >= qp->read_bound))
 		return RI_ERR_LIMIT;
+	if ((wr->flags & (RI_WR_INLINE | RI_WR_IMMEDIATE)) != 0)
+		return payload_check(qp, wr);
 	return RI_SUCCESS;
 }
 
@@ -439,6 +469,12 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 		return RI_SUCCESS;
 	memset(&made, 0, sizeof(made));
 	request_fill(&made.wr, wr, slot);
+	if ((wr->flags & RI_WR_INLINE) != 0)
+		made.wr.send_flags |= IBV_SEND_INLINE;
+	if ((wr->flags & RI_WR_IMMEDIATE) != 0) {
+		made.wr.opcode = (enum ibv_wr_opcode)kinds[wr->opcode].immediate_opcode;
+		made.wr.imm_data = wr->imm;
+	}
 	vib_request_fit(qp, &made.wr, packed);
 	if (qp->send_cq->reorders) {
 		if ((wr->flags & RI_WR_SIGNALED) == 0)
@@ -489,8 +525,8 @@ post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 		    (uint8_t)(wr->opcode - 1) >= RI_OP_RDMA_READ || (wr->flags & ODD_FLAGS) != 0 ||
 			    atomic_load_explicit(&qp->gate, memory_order_relaxed) !=
 				    VIB_GATE_OPEN ||
-			    wr->num_sge > (wr->opcode == RI_OP_RDMA_READ ? qp->max_read_sge
-									 : qp->max_send_sge),
+			    wr->num_sge >= (wr->opcode == RI_OP_RDMA_READ ? qp->read_bound
+									  : qp->max_send_sge + 1),
 		    0)) {
 		qp->quick.left = 0;
 		return post_odd(qp, wr);

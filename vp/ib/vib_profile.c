@@ -7,13 +7,13 @@
  */
 #include "vib_profile.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vib_dmabuf.h"
 #include "vib_mw.h"
+#include "vib_probe.h"
 
 /* Linux's siw: [WIRE 11.34], [WIRE 11.35], [RI 12.3.8], [RI 12.3.14], [RI 12.3.16], [RI 12.3.17]. */
 static const struct vib_quirk quirks[] = {
@@ -23,6 +23,7 @@ static const struct vib_quirk quirks[] = {
 	 .no_reuse = true,
 	 .down_breaks = true,
 	 .no_invalidate = true,
+	 .no_iova = true,
 	 .empty_harms = true,
 	 .own_depths = true,
 	 .raises_sigpipe = true,
@@ -37,6 +38,7 @@ static const struct vib_quirk quirks[] = {
 	 .silent_failures = true,
 	 .void_harms = true,
 	 .srq_of_domain = true,
+	 .endless_retries = true,
 	 .vague_statuses = true},
 };
 
@@ -91,20 +93,6 @@ limits_fill(struct ri_rnic_attr *attr, const struct ibv_device_attr *dev, bool i
 	attr->max_rnic_ird = limit_of(dev->max_res_rd_atom, INT32_MAX);
 }
 
-/* No attribute tells whether a completion queue can be resized: try. */
-static bool
-can_resize(struct ibv_context *verbs)
-{
-	struct ibv_cq *cq = ibv_create_cq(verbs, 1, NULL, NULL, 0);
-	bool resized;
-
-	if (cq == NULL)
-		return false;
-	resized = cq->cqe < INT_MAX && ibv_resize_cq(cq, cq->cqe + 1) == 0;
-	(void)ibv_destroy_cq(cq);
-	return resized;
-}
-
 static void
 common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 {
@@ -126,8 +114,9 @@ common_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev)
 	attr->in_order_completion = true; /* vib_order.c, where the device does otherwise */
 	attr->cq_notify_flag = true;      /* these two by vib_cq.c */
 	attr->cq_arm_count = true;
-	attr->cq_resizable = can_resize(rnic->verbs);
+	vib_probe(rnic);
 	attr->dmabuf = vib_dmabuf_works(rnic->verbs);
+	attr->iova = !rnic->quirk->no_iova;
 	attr->refuses = RI_REFUSES_UNCONNECTED_REQUESTS;
 	attr->port_events = true;
 	attr->qp_reusable = true; /* vib_qp_device_renew, where the device does otherwise */
@@ -175,6 +164,11 @@ datagrams_fill(struct ri_rnic *rnic, const struct ibv_device_attr *dev,
 	struct ri_rnic_attr *attr = &rnic->attr;
 
 	attr->ud = dev->max_ah > 0;
+	if (attr->ud)
+		attr->immediate_with |= RI_IMMEDIATE_UD;
+	/* In the fabric of InfiniBand a group is joined by messages to its manager, which is not there yet. */
+	attr->multicast =
+		attr->ud && dev->max_mcast_grp > 0 && port->link_layer == IBV_LINK_LAYER_ETHERNET;
 	attr->max_ah = limit_of(dev->max_ah, INT32_MAX);
 	attr->max_ud_message = packet_of(rnic, port->active_mtu);
 }
@@ -187,6 +181,8 @@ infiniband_fill(struct ri_rnic_attr *attr)
 	attr->completion_acked = true;
 	attr->remote_status = true;
 	attr->enables_modifiable = true;
+	attr->immediate_size = 4;
+	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE;
 }
 
 static void

@@ -25,6 +25,8 @@ struct vib_quirk {
 	/* The event of an established connection names IRD and ORD of this side where others name those of the peer. */
 	bool own_depths;
 	bool raises_sigpipe; /* a post over a connection that has ended may signal its thread SIGPIPE */
+	bool endless_retries; /* seven tries after a timeout are without end */
+	bool no_iova;         /* it takes no I/O address for a region, and does not say so */
 	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 

@@ -4,6 +4,7 @@
 /* The table of the provider, and its entry: the only symbol that the shared object exports. */
 #include "vib_ah.h"
 #include "vib_objects.h"
+#include "vib_peer.h"
 
 static const struct ri_provider provider = {
 	.abi_major = RI_ABI_MAJOR,
@@ -22,6 +23,7 @@ static const struct ri_provider provider = {
 	.cm = &vib_cm_ops,
 	.user = &vib_user_ops,
 	.fast = &vib_fast_ops,
+	.peer = &vib_peer_ops,
 };
 
 __attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);

@@ -8,6 +8,8 @@
 
 #include "vib_chain.h"
 #include "vib_cq.h"
+#include "vib_mcast.h"
+#include "vib_number.h"
 #include "vib_objects.h"
 #include "vib_post.h"
 #include "vib_profile.h"
@@ -82,14 +84,29 @@ qkey_forbidden(const struct ri_pd *pd, uint32_t qkey)
 	return (qkey & QKEY_CONTROLLED) != 0 && !pd->context->owner.privileged;
 }
 
+static bool
+type_is_there(const struct ri_rnic_attr *can, uint32_t type, bool shared)
+{
+	switch (type) {
+	case RI_QP_RC:
+		return true;
+	case RI_QP_UD:
+		return can->ud && !shared;
+	case RI_QP_UC:
+		return can->uc && !shared;
+	default:
+		return false;
+	}
+}
+
 static enum ri_status
 init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
 {
 	const struct ri_rnic *rnic = pd->context->rnic;
 	const struct ri_rnic_attr *can = &rnic->attr;
 
-	if ((init->type != RI_QP_RC && (init->type != RI_QP_UD || !can->ud || srq != NULL)) ||
-	    init->privileged || (srq != NULL && init->soft_limit != 0))
+	if (!type_is_there(can, init->type, srq != NULL) || init->privileged ||
+	    (srq != NULL && init->soft_limit != 0))
 		return RI_ERR_UNSUPPORTED;
 	if (srq != NULL && srq->pd != pd && rnic->quirk->srq_of_domain) {
 		vib_log(rnic, RI_LOG_WARNING,
@@ -104,7 +121,8 @@ init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct r
 	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
 	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
 	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
-	    init->ird > can->max_ird || init->ord > can->max_ord)
+	    init->ird > can->max_ird || init->ord > can->max_ord ||
+	    init->max_inline > (can->inline_data ? can->max_inline : 0))
 		return RI_ERR_LIMIT;
 	return vib_alive(rnic);
 }
@@ -115,13 +133,19 @@ larger_of(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+static uint32_t
+smaller_of(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Slots, and what depends on their number. */
 static bool
 rings_create(struct ri_uqp *qp, const struct ri_qp_init *init, uint32_t sges)
 {
 	if (!vib_ring_create(&qp->sq, init->max_sq_wr) ||
 	    !vib_ring_create(&qp->rq, qp->shared ? 0 : init->max_rq_wr) ||
-	    !vib_chain_create(&qp->chain, sges))
+	    !vib_chain_create(&qp->chain, sges, init->max_inline))
 		return false;
 	slots_name(&qp->sq, qp);
 	slots_name(&qp->rq, qp);
@@ -149,7 +173,9 @@ verbs_attr(struct ri_qp *qp)
 		.send_cq = qp->send_cq->user.cq,
 		.recv_cq = qp->recv_cq->user.cq,
 		.srq = qp->srq != NULL ? qp->srq->user.srq : NULL,
-		.qp_type = qp->user.ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = qp->user.ud   ? IBV_QPT_UD
+			   : qp->user.uc ? IBV_QPT_UC
+					 : IBV_QPT_RC,
 		.cap = {.max_send_wr = larger_of(init->max_sq_wr, 1),
 			.max_recv_wr = qp->srq != NULL ? 0 : larger_of(init->max_rq_wr, 1),
 			.max_send_sge = larger_of(request_sges(init), 1),
@@ -157,24 +183,38 @@ verbs_attr(struct ri_qp *qp)
 	};
 }
 
+/* The next smaller room for copied payload to try, at least what was asked for. */
+static uint32_t
+inline_less(uint32_t bytes, uint32_t asked)
+{
+	return bytes > 32 && bytes / 2 > asked ? bytes / 2 : asked;
+}
+
 /*
- * The device's queue pair, with as much room for copied payload as it has, up to what is of use: there is no attribute that
- * tells. NULL: errno says why.
+ * The device's queue pair, with the room for inline data that was asked for, or, where that is less than what is of use for
+ * copied payload, with as much of that as it has: there is no attribute that tells. *@p inline_bytes: of copied payload. NULL:
+ * errno says why.
  */
 static struct ibv_qp *
 verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 {
+	const uint32_t asked = qp->init.max_inline;
 	struct ibv_qp *made = NULL;
 
-	for (uint32_t bytes = INLINE_BYTES;; bytes = bytes > 32 ? bytes / 2 : 0) {
+	for (uint32_t bytes = larger_of(INLINE_BYTES, asked);; bytes = inline_less(bytes, asked)) {
 		struct ibv_qp_init_attr theirs = verbs_attr(qp);
 
 		theirs.cap.max_inline_data = bytes;
 		errno = 0;
 		made = ibv_create_qp(qp->pd->pd, &theirs);
 		*inline_bytes =
-			theirs.cap.max_inline_data < bytes ? theirs.cap.max_inline_data : bytes;
-		if (made != NULL || bytes == 0 || (errno != EINVAL && errno != ENOMEM))
+			smaller_of(theirs.cap.max_inline_data, smaller_of(bytes, INLINE_BYTES));
+		if (made != NULL && theirs.cap.max_inline_data < asked) {
+			(void)ibv_destroy_qp(made);
+			errno = EINVAL;
+			return NULL;
+		}
+		if (made != NULL || bytes == asked || (errno != EINVAL && errno != ENOMEM))
 			return made;
 	}
 }
@@ -194,8 +234,9 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 				       : vib_create_failure(rnic, "a queue pair", errno);
 	qp->user.qpn = qp->user.qp->qp_num;
 	qp->user.max_send_sge = (uint16_t)sges;
-	qp->user.max_read_sge = (uint16_t)init->max_read_sge;
+	qp->user.read_bound = qp->user.uc ? 0 : (uint16_t)(init->max_read_sge + 1);
 	qp->user.max_recv_sge = (uint16_t)init->max_recv_sge;
+	qp->user.inline_room = init->max_inline;
 	vib_post_prepare(&qp->user);
 	return qp->user.ud ? vib_qp_device_run(qp) : vib_qp_device_init(qp);
 }
@@ -267,11 +308,14 @@ user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
 	user->recv_cq = &qp->recv_cq->user;
 	user->shared = qp->srq != NULL;
 	user->ud = init->type == RI_QP_UD;
+	user->uc = init->type == RI_QP_UC;
+	user->bare = user->ud;
 	user->empty_harms = rnic->quirk->empty_harms;
 	user->no_read_fence = rnic->quirk->no_read_fence;
 	user->odd = user->ud || user->send_cq->reorders || user->empty_harms || user->no_read_fence;
-	user->windows = rnic->attr.mw_narrow || rnic->attr.mw_wide;
-	user->invalidates = rnic->attr.send_invalidate;
+	user->windows = !user->uc && (rnic->attr.mw_narrow || rnic->attr.mw_wide);
+	user->invalidates = !user->uc && rnic->attr.send_invalidate;
+	user->immediate = rnic->attr.immediate_with;
 	user->vague = rnic->quirk->vague_statuses;
 	user->void_harms = rnic->quirk->void_harms;
 	user->invalidated = IBV_WC_WITH_INV;
@@ -286,15 +330,19 @@ static enum ri_status
 qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	enum ri_status status = init_check(pd, init, srq);
+	enum ri_status status;
 	struct ri_qp *qp;
 
+	if (init->type == RI_QP_NUMBER)
+		return vib_number_create(pd, init, out, map);
+	status = init_check(pd, init, srq);
 	if (status != RI_SUCCESS)
 		return status;
 	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_init(&qp->lock, NULL);
+	vib_list_init(&qp->groups);
 	qp->pd = pd;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
@@ -360,7 +408,7 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	pthread_mutex_unlock(&qp->lock);
 	if (state == RI_QPS_IDLE)
 		return vib_qp_end_reset(qp, anew);
-	if (qp->user.ud && state != RI_QPS_ERROR)
+	if (qp->user.bare && state != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE;
 	if (state == RI_QPS_CLOSING && now == RI_QPS_RTS)
 		return vib_cm_close_qp(qp);
@@ -371,7 +419,8 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	if (state == RI_QPS_ERROR || (state == RI_QPS_TERMINATE && now == RI_QPS_RTS)) {
 		if (now == RI_QPS_CONNECTING)
 			event.kind = RI_CM_FAILED;
-		vib_cm_abort(qp);
+		if (!qp->user.bare)
+			vib_cm_abort(qp);
 		vib_qp_end(qp, &event, RI_EVENT_NONE);
 		return RI_SUCCESS;
 	}
@@ -447,8 +496,10 @@ stage_cq(struct ri_ucq *cq)
 static enum ri_status
 qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
-	stage_cq(qp->user.send_cq);
-	stage_cq(qp->user.recv_cq);
+	if (!qp->number) {
+		stage_cq(qp->user.send_cq);
+		stage_cq(qp->user.recv_cq);
+	}
 	memset(attr, 0, sizeof(*attr));
 	pthread_mutex_lock(&qp->lock);
 	attr->state = vib_qp_state(qp);
@@ -489,6 +540,10 @@ vib_qp_destroy(struct ri_qp *qp)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	int error;
 
+	if (qp->number) {
+		vib_number_destroy(qp);
+		return;
+	}
 	/* From here on no poll finds a failure to tell: the gate is closed, and none is inside a queue or tells. */
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
@@ -502,6 +557,8 @@ vib_qp_destroy(struct ri_qp *qp)
 	/* What was completed before stays; what comes from here on is dropped. */
 	leave_cq(&qp->user, qp->user.send_cq, NULL);
 	leave_cq(&qp->user, qp->user.recv_cq, NULL);
+	atomic_store(&qp->user.dying, true);
+	vib_mcast_leave(qp);
 	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
 	error = ibv_destroy_qp(qp->user.qp);
 	if (error != 0)
@@ -533,4 +590,6 @@ const struct ri_qp_ops vib_qp_ops = {
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.mcast_attach = vib_mcast_attach,
+	.mcast_detach = vib_mcast_detach,
 };

@@ -44,9 +44,10 @@ qp_move(struct ri_qp *qp, enum vib_move move)
 uint32_t
 vib_qp_state(const struct ri_qp *qp)
 {
-	bool failed = qp->user.ud && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
+	bool failed = qp->user.bare && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
 
-	return failed ? RI_QPS_ERROR : qp->state;
+	/* Before a peer's queue pair runs, the gate is another one. */
+	return failed && qp->state != RI_QPS_IDLE ? RI_QPS_ERROR : qp->state;
 }
 
 /* --- the device's queue pair --------------------------------------------------------------------- */
@@ -56,8 +57,13 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int error;
 
+	if (qp->number)
+		return RI_SUCCESS; /* the application moves its own */
+	/* Without Reads and atomics there is no right to them, and some devices refuse it. */
 	if ((mask & IBV_QP_ACCESS_FLAGS) != 0)
-		attr->qp_access_flags = vib_access(qp->init.access) & ~(unsigned)IBV_ACCESS_MW_BIND;
+		attr->qp_access_flags = vib_access(qp->init.access) &
+					(qp->user.uc ? (unsigned)IBV_ACCESS_REMOTE_WRITE
+						     : ~(unsigned)IBV_ACCESS_MW_BIND);
 	error = ibv_modify_qp(qp->user.qp, attr, mask);
 	return error == 0 ? RI_SUCCESS : vib_failure(qp->pd->context->rnic, error);
 }
@@ -96,7 +102,7 @@ static void
 device_to_error(struct ri_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	int error = ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
 
 	/* A device that found the end by itself is there already, and some refuse the move then. */
 	if (error != 0)
@@ -110,7 +116,7 @@ vib_qp_device_failed(const struct ri_qp *qp)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	return ibv_query_qp(qp->user.qp, &attr, IBV_QP_STATE, &init) == 0 &&
+	return !qp->number && ibv_query_qp(qp->user.qp, &attr, IBV_QP_STATE, &init) == 0 &&
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
@@ -138,19 +144,31 @@ vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
 }
 
 bool
-vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_run(struct ri_qp *qp)
 {
+	unsigned int kept = VIB_GATE_KEPT;
 	bool established;
 
 	pthread_mutex_lock(&qp->lock);
 	established = qp_move(qp, VIB_MOVE_ESTABLISHED);
+	/* A receive that has failed before has closed the gate, and the end begins on the service thread. */
 	if (established)
-		atomic_store(&qp->user.gate, VIB_GATE_OPEN);
+		(void)atomic_compare_exchange_strong(&qp->user.gate, &kept, VIB_GATE_OPEN);
 	pthread_mutex_unlock(&qp->lock);
 	if (!established)
 		return false;
-	vib_cq_watch(qp->user.send_cq);
-	vib_cq_watch(qp->user.recv_cq);
+	if (!qp->number) {
+		vib_cq_watch(qp->user.send_cq);
+		vib_cq_watch(qp->user.recv_cq);
+	}
+	return true;
+}
+
+bool
+vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+{
+	if (!vib_qp_run(qp))
+		return false;
 	vib_qp_raise(qp, event);
 	return true;
 }
@@ -264,6 +282,10 @@ drain_look(struct ri_qp *qp)
 	uint64_t now = host->now(host->self);
 	bool wait;
 
+	if (qp->number) {
+		end_tell(qp);
+		return;
+	}
 	stage_both(qp, false);
 	pthread_mutex_lock(&qp->lock);
 	wait = now < qp->drain_until &&
@@ -283,9 +305,9 @@ drain_look(struct ri_qp *qp)
 	end_tell(qp);
 }
 
-/* A queue pair for datagrams has no connection whose end could be raised, so its event must be one that is an end. */
+/* Without a connection manager there is no connection whose end could be raised, so the event must be one that is an end. */
 static void
-end_of_ud(struct ri_qp *qp)
+end_of_bare(struct ri_qp *qp)
 {
 	if (qp->end.kind == RI_CM_NONE)
 		return;
@@ -305,8 +327,8 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	else
 		qp->end.kind = RI_CM_NONE;
 	qp->end_async = async;
-	if (qp->user.ud)
-		end_of_ud(qp);
+	if (qp->user.bare)
+		end_of_bare(qp);
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
@@ -345,7 +367,7 @@ on_fail(void *arg)
 	struct ri_qp *qp = arg;
 	uint32_t async = RI_EVENT_NONE;
 
-	if (!qp->user.ud)
+	if (!qp->user.bare)
 		vib_cm_abort(qp); /* the peer may not know */
 	else if (qp->user.failure == RI_WC_LOCAL_PROTECTION)
 		async = RI_EVENT_QP_ACCESS; /* [IT 5.2] */
@@ -494,6 +516,8 @@ vib_qp_end_stop(struct ri_qp *qp)
 static bool
 is_quiescent(struct ri_qp *qp)
 {
+	if (qp->number)
+		return true;
 	stage_both(qp, true);
 	return vib_ring_open(&qp->user.sq) == 0 && vib_ring_open(&qp->user.rq) == 0;
 }
@@ -537,6 +561,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		qp->ended = false;
 		qp->told = false;
 		qp->user.failure = RI_WC_SUCCESS;
+		qp->user.bare = qp->user.ud;
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}
 	pthread_mutex_unlock(&qp->lock);

@@ -91,7 +91,7 @@ qp_follow(struct ri_qp *qp, bool up)
 	uint32_t event = qp->pd->context->rnic->port_events;
 	struct ibv_qp *former = NULL;
 
-	if (qp->user.ud || qp->port_event == event)
+	if (qp->user.ud || qp->number || qp->port_event == event)
 		return NULL;
 	pthread_mutex_lock(&qp->lock);
 	qp->port_event = event;

@@ -115,18 +115,21 @@ header_place(const struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	const struct ri_sge *first = wr->sgl;
 	struct vib_key *key;
-	uint64_t offset;
+	uint64_t offset, memory;
 	bool fits;
 
 	if (wr->num_sge == 0 || first->length < VIB_GRH)
 		return 0;
 	key = vib_key_get(qp->keys, VIB_KEY_REGION, first->stag);
 	if (key == NULL)
+		key = vib_key_get(qp->keys, VIB_KEY_ELSEWHERE, first->stag);
+	if (key == NULL)
 		return 0;
+	memory = key->memory;
 	offset = first->addr - key->addr;
 	fits = key->pd == qp->pd && key->length >= VIB_GRH && offset <= key->length - VIB_GRH;
 	vib_key_put(key);
-	return fits ? first->addr : 0;
+	return fits && memory != 0 ? memory + offset : 0;
 }
 
 enum ri_status

@@ -132,6 +132,27 @@ vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format,
 }
 
 void
+vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+{
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	const struct ri_log_about about = {.layer = "ib",
+					   .adapter = rnic->name,
+					   .qpn = qp->user.qpn,
+					   .peer = qp->peer[0] != '\0' ? qp->peer : NULL};
+	va_list args;
+
+	va_start(args, format);
+	ri_log_list(rnic->host, level, &about, format, args);
+	va_end(args);
+}
+
+void
+vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port)
+{
+	ri_log_addr(addr, port, qp->peer, sizeof(qp->peer));
+}
+
+void
 vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
 {
 	const struct ri_log_about about = {.layer = "ib"};

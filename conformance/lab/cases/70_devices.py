@@ -25,6 +25,7 @@ QUIRKS = {'rxe0': 'no-errors,no-region-unlink,all-solicited,srq-of-zone,late-flu
 # Each takes more than 10 seconds: on rxe0 each connection takes its time, and siw holds one that is given up until it ends.
 LONG = {(what, 'rxe0') for what in ('dto', 'evd', 'freeing', 'handshake', 'paths', 'pdata', 'rmr', 'rulings', 'srq-limits', 'states',
                                     'ud')} | {('states', 'siw0')}
+PEER_TOPICS = ('immediate', 'inline', 'iova', 'multicast', 'peer', 'uc', 'way')      # of lab_peer.c
 PROGRAMS = '40'                 # of differential, for each kind
 ATTEMPTS = '3'                  # of a program that disagrees
 KINDS = {'plain': [], 'wide': ['--wide']}
@@ -84,6 +85,14 @@ def same_command(bench):
     for adapter in ADAPTERS:
         bench.run(bench.theirs, [bench.tool('it-test'), '--self', '--adapter', adapter, '-C', '20', *TRANSACTIONS],
                   env=lab_device.ENVIRONMENT)
+
+
+def peer(bench, what):
+    """What RNIC-PI has and IT-API has not, between two processes in the guest that open the adapter themselves."""
+    lab_device.load_provider(bench)
+    said = bench.run(bench.theirs, [f'{bench.build}/conformance/lab/lab-peer', f'{lab_device.PROVIDERS}/ib.so', 'ib:rxe0', what],
+                     env={'ITAPI_LOG': 'info'})
+    return {'peer': what, 'said': said.split('\n')}
 
 
 def differential(bench, device, kind):
@@ -148,6 +157,7 @@ def perftest(bench, program, role):
 
 
 CASES = [Case('devices it-test over each provider', same_command)]
+CASES += [Case(f'devices peer {what} rxe0', functools.partial(peer, what=what), limit=60) for what in PEER_TOPICS]
 for name in DEVICES:
     CASES += [Case(f'devices info {name}', functools.partial(info, device=name)),
               Case(f'devices it-ping {name}', functools.partial(ping, device=name), each=True),

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The profile of a device whose driver reports what cannot be: each number is within what the interface has. */
+#include <errno.h>
 #include <glib.h>
 #include <limits.h>
 #include <string.h>
@@ -14,6 +15,13 @@
 static struct ibv_device_attr device;
 static struct ibv_port_attr port;
 static struct ibv_cq queue;
+static struct ibv_pd domain;
+static struct ibv_qp qp;
+static bool qp_lives;
+static uint32_t inline_most, inline_least; /* bytes of each queue pair */
+static bool iwarp;
+static int qp_error; /* there are no queue pairs */
+static unsigned tries;
 
 /* --- libibverbs, and the rest of the provider ------------------------------------------------------- */
 
@@ -62,6 +70,45 @@ ibv_destroy_cq(struct ibv_cq *cq)
 	return 0;
 }
 
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *context)
+{
+	(void)context;
+	return &domain;
+}
+
+int
+ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	g_assert_true(pd == &domain);
+	return 0;
+}
+
+/* As drivers have it: too much is refused, and a queue pair has what was asked for, or more. */
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	g_assert_true(pd == &domain);
+	g_assert_cmpuint(++tries, <, 16);
+	if (init->cap.max_inline_data > inline_most || qp_error != 0) {
+		errno = qp_error != 0 ? qp_error : EINVAL;
+		return NULL;
+	}
+	if (init->cap.max_inline_data < inline_least)
+		init->cap.max_inline_data = inline_least;
+	g_assert_false(qp_lives);
+	qp_lives = true;
+	return &qp;
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *gone)
+{
+	g_assert_true(gone == &qp && qp_lives);
+	qp_lives = false;
+	return 0;
+}
+
 bool
 vib_dmabuf_works(struct ibv_context *verbs)
 {
@@ -88,9 +135,11 @@ profile_make(struct ri_rnic *rnic, int vectors)
 
 	verbs = (struct ibv_context){.num_comp_vectors = vectors};
 	memset(rnic, 0, sizeof(*rnic));
+	tries = 0;
 	g_strlcpy(rnic->name, "ib:fake0", sizeof(rnic->name));
 	rnic->host = vth_host(vth);
 	rnic->verbs = &verbs;
+	rnic->iwarp = iwarp;
 	g_assert_cmpint(vib_profile_make(rnic), ==, RI_SUCCESS);
 	logged = vth_logged(vth, "as the MTU of its port");
 	vth_free(vth);
@@ -151,11 +200,66 @@ test_extremes(void)
 	g_assert_cmpuint(rnic.attr.num_completion_handlers, ==, 1);
 }
 
+/* The claim is what a queue pair got: at most eight bytes below what the device has. */
+static void
+test_inline(void)
+{
+	static const struct {
+		uint32_t most, least, claim;
+	} rows[] = {{0, 0, 0},       {7, 0, 0},           {80, 0, 80},           {512, 512, 512},
+		    {400, 400, 400}, {1024, 0, 1024},     {UINT32_MAX, 0, 1024}, {100, 64, 100},
+		    {16, 16, 16},    {64, UINT32_MAX, 64}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct ri_rnic rnic;
+
+		inline_most = rows[i].most;
+		inline_least = rows[i].least;
+		(void)profile_make(&rnic, 1);
+		g_assert_cmpuint(rnic.attr.max_inline, <=, rows[i].claim);
+		g_assert_cmpuint(rnic.attr.max_inline + 8, >, rows[i].claim);
+		g_assert_cmpint(rnic.attr.inline_data, ==, rnic.attr.max_inline != 0);
+		g_assert_false(qp_lives);
+	}
+	qp_error = ENOMEM;
+	for (int i = 0; i < 2; i++) {
+		struct ri_rnic rnic;
+
+		(void)profile_make(&rnic, 1);
+		g_assert_false(rnic.attr.inline_data);
+		g_assert_cmpuint(rnic.attr.max_inline, ==, 0);
+	}
+	qp_error = 0;
+}
+
+/* Immediate data is of InfiniBand; of datagrams where there are some. */
+static void
+test_immediate(void)
+{
+	struct ri_rnic rnic;
+
+	memset(&device, 0, sizeof(device));
+	(void)profile_make(&rnic, 1);
+	g_assert_cmpuint(rnic.attr.immediate_size, ==, 4);
+	g_assert_cmpuint(rnic.attr.immediate_with, ==, RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE);
+	device.max_ah = 1;
+	(void)profile_make(&rnic, 1);
+	g_assert_cmpuint(rnic.attr.immediate_with, ==,
+			 RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD);
+	iwarp = true;
+	(void)profile_make(&rnic, 1);
+	g_assert_cmpuint(rnic.attr.immediate_size, ==, 0);
+	g_assert_cmpuint(rnic.attr.immediate_with, ==, 0);
+	iwarp = false;
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/profile/mtu", test_mtu);
 	g_test_add_func("/ib/profile/extremes", test_extremes);
+	g_test_add_func("/ib/profile/inline", test_inline);
+	g_test_add_func("/ib/profile/immediate", test_immediate);
 	return g_test_run();
 }

@@ -459,6 +459,38 @@ test_random(void)
 	device_free(d);
 }
 
+static void
+consumer_polls(struct device *d)
+{
+	struct ri_wc wc[4];
+
+	g_assert_cmpuint(d->completions, >, 0);
+	vsw_lock(&d->cq->user.lock);
+	vib_cq_stage(&d->cq->user); /* as the service thread does at an event of the queue */
+	vib_cq_unlock(&d->cq->user);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, wc, 4), ==, 0);
+}
+
+/* What is posted gets no completion when its queue pair is destroyed, though other threads look while the device flushes it. */
+static void
+test_flushed_late(void)
+{
+	struct device *d = device_new();
+	struct ri_qp *qp = device_qp(d, false);
+	const struct ri_recv_wr wr = {.wr_id = 5};
+	struct data_region region;
+
+	data_region_new(d, &region, 1000);
+	d->flushes_receives = true;
+	g_assert_cmpint(vib_post_rq(&qp->user, &wr), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	d->in_qp_destroy = consumer_polls;
+	data_qp_end(qp);
+	data_poll_none(d);
+	data_region_free(&region);
+	device_free(d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -474,5 +506,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/staged/overflow-ends", test_overflow_ends);
 	g_test_add_func("/ib/staged/overflow-destroyed", test_overflow_destroyed);
 	g_test_add_func("/ib/staged/random", test_random);
+	g_test_add_func("/ib/staged/flushed-late", test_flushed_late);
 	return g_test_run();
 }

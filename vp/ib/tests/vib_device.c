@@ -5,6 +5,7 @@
 #include "vib_device.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "vib_profile.h"
@@ -28,6 +29,21 @@ post_happens(struct device *d)
 		in_post(d);
 }
 
+static void
+inline_copy(struct device_wr *to, const struct ibv_send_wr *wr)
+{
+	to->inlined_length = 0;
+	for (int i = 0; (wr->send_flags & IBV_SEND_INLINE) != 0 && i < wr->num_sge; i++) {
+		uint32_t length = wr->sg_list[i].length;
+
+		g_assert_cmpuint(to->inlined_length + length, <=, sizeof(to->inlined));
+		if (length != 0)
+			memcpy(to->inlined + to->inlined_length,
+			       (const void *)(uintptr_t)wr->sg_list[i].addr, length);
+		to->inlined_length += length;
+	}
+}
+
 static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -47,6 +63,8 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 		to->call = d->calls;
 		if (wr->num_sge > 0)
 			to->sge = wr->sg_list[0];
+		if (d->copies)
+			inline_copy(to, wr);
 		if (wr->opcode == IBV_WR_BIND_MW)
 			to->mw_rkey = wr->bind_mw.mw->rkey;
 		d->sends++;
@@ -209,10 +227,12 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->context = pd->context;
 	qp->pd = pd;
 	qp->qp_context = init->qp_context;
-	qp->qp_type = init->qp_type;
+	qp->qp_type = device_of_process->type = init->qp_type;
 	qp->qp_num = device_of_process->next_qpn++;
 	if (device_of_process->inline_lies)
 		init->cap.max_inline_data = UINT32_MAX;
+	if (device_of_process->inline_short)
+		init->cap.max_inline_data /= 2;
 	device_of_process->qps++;
 	return qp;
 }
@@ -230,10 +250,27 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		g_assert_cmpuint(d->init_failures++, <, INIT_FAILURES_MOST);
 		return d->init_error;
 	}
+	if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_INIT) {
+		d->inits++;
+		d->init_port = attr->port_num;
+	}
+	d->moved = *attr;
+	d->moved_mask = mask;
+	if ((mask & IBV_QP_STATE) != 0 &&
+	    (attr->qp_state == IBV_QPS_RTR || attr->qp_state == IBV_QPS_RTS)) {
+		void (*in_move)(struct device * device) = d->in_move;
+
+		d->in_move = NULL;
+		if (in_move != NULL)
+			in_move(d);
+		return attr->qp_state == IBV_QPS_RTR ? d->rtr_error : d->rts_error;
+	}
 	if ((mask & IBV_QP_STATE) == 0 || attr->qp_state != IBV_QPS_ERR)
 		return 0;
 	while (d->done < d->sends)
 		device_complete(d, IBV_WC_WR_FLUSH_ERR);
+	for (unsigned i = 0; d->flushes_receives && i < d->recvs; i++)
+		device_receive(d, i, &(struct ibv_wc){.status = IBV_WC_WR_FLUSH_ERR});
 	return 0;
 }
 
@@ -253,11 +290,51 @@ ibv_destroy_qp(struct ibv_qp *qp)
 {
 	struct ri_qp *owner = qp->qp_context;
 
+	if (qp->qp_type == IBV_QPT_UD)
+		g_assert_cmpint(device_of_process->groups, ==, 0); /* the kernel would refuse it */
 	g_assert_cmpint(pthread_mutex_trylock(&owner->lock), ==, 0);
 	g_assert_cmpint(pthread_mutex_unlock(&owner->lock), ==, 0);
+	if (device_of_process->in_qp_destroy != NULL)
+		device_of_process->in_qp_destroy(device_of_process);
+	device_of_process->in_qp_destroy = NULL;
 	device_of_process->qps--;
 	g_free(qp);
 	return 0;
+}
+
+int
+ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct device *d = device_of_process;
+
+	g_assert_cmpint(qp->qp_type, ==, IBV_QPT_UD);
+	g_assert_cmpuint(lid, ==, 0);
+	if (d->mcast_error != 0)
+		return d->mcast_error;
+	d->groups++;
+	d->group = *gid;
+	return 0;
+}
+
+int
+ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct device *d = device_of_process;
+
+	g_assert_cmpint(qp->qp_type, ==, IBV_QPT_UD);
+	g_assert_cmpuint(lid, ==, 0);
+	d->groups--;
+	d->group = *gid;
+	return d->mcast_error;
+}
+
+/* A real one, so that its groups can be joined. */
+uint32_t
+vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
+{
+	(void)rnic;
+	g_assert_cmpuint(port, ==, 0);
+	return device_of_process->no_interface ? 0 : if_nametoindex("lo");
 }
 
 struct ibv_ah *
@@ -359,7 +436,8 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 {
 	(void)context;
 	(void)flags;
-	g_assert_cmpuint(port, ==, 1);
+	g_assert_cmpuint(port, >=, 1);
+	g_assert_cmpuint(port, <=, device_of_process->rnic.attr.num_ports);
 	memset(entry, 0, size);
 	memcpy(entry->gid.raw, own_gid, sizeof(own_gid));
 	entry->gid_type = index == 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
@@ -446,6 +524,16 @@ rnic_fill(struct device *d)
 	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = attr->max_read_sge = 4;
 	attr->max_mr_length = 1 << 30;
 	attr->dmabuf = true;
+	attr->inline_data = true;
+	attr->max_inline = 64;
+	attr->immediate_size = 4;
+	attr->multicast = true;
+	attr->cm_number = true;
+	attr->iova = true;
+	attr->cm_forms = RI_CM_ADDRESS | RI_CM_PEER;
+	attr->uc = true;
+	attr->max_ird = attr->max_ord = 16;
+	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	attr->ud = attr->mw_narrow = attr->send_invalidate = attr->qp_reusable = true;
 }
 
@@ -536,21 +624,34 @@ device_qp(struct device *d, bool ud)
 struct ri_qp *
 device_qp_of(struct device *d, bool ud, uint32_t room)
 {
-	struct ri_qp_init init = {.ctx = 7,
-				  .type = ud ? RI_QP_UD : RI_QP_RC,
-				  .max_sq_wr = room,
-				  .max_rq_wr = 8,
-				  .max_send_sge = 2,
-				  .max_recv_sge = 2,
-				  .max_write_sge = 2,
-				  .max_read_sge = 1,
-				  .qkey = ud ? 0x1234 : 0};
+	struct ri_qp_init init = device_qp_init(ud, room);
+
+	return device_qp_made(d, &init);
+}
+
+struct ri_qp_init
+device_qp_init(bool ud, uint32_t room)
+{
+	return (struct ri_qp_init){.ctx = 7,
+				   .type = ud ? RI_QP_UD : RI_QP_RC,
+				   .max_sq_wr = room,
+				   .max_rq_wr = 8,
+				   .max_send_sge = 2,
+				   .max_recv_sge = 2,
+				   .max_write_sge = 2,
+				   .max_read_sge = 1,
+				   .qkey = ud ? 0x1234 : 0};
+}
+
+struct ri_qp *
+device_qp_made(struct device *d, struct ri_qp_init *init)
+{
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	struct ri_qp *qp;
 
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
+	g_assert_cmpint(vib_qp_ops.create(d->pd, init, d->cq, d->cq, NULL, &qp, &d->map), ==,
 			RI_SUCCESS);
-	if (ud)
+	if (init->type != RI_QP_RC)
 		return qp;
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);

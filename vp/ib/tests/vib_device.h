@@ -23,9 +23,11 @@ struct device_ah {
 /* A request as the device got it. */
 struct device_wr {
 	struct ibv_send_wr wr;
-	uint32_t mw_rkey;   /* of a bind: the window's STag for libibverbs at the post */
-	struct ibv_sge sge; /* the first segment */
-	unsigned call;      /* number of the call of ibv_post_send */
+	uint32_t mw_rkey;    /* of a bind: the window's STag for libibverbs at the post */
+	struct ibv_sge sge;  /* the first segment */
+	uint8_t inlined[64]; /* what was copied with IBV_SEND_INLINE, if device::copies */
+	uint32_t inlined_length;
+	unsigned call; /* number of the call of ibv_post_send */
 };
 
 /* The device, and the adapter that the provider has made of it. */
@@ -51,14 +53,31 @@ struct device {
 		refuse; /* the request with this number, from 1, and all behind it are refused; 0: none */
 	bool unsaid; /* which one is refused */
 	bool queues; /* it has queued a request that it refuses, and does not say which one that is */
-	bool in_error;  /* what a query says of a queue pair */
-	int error;      /* with which error */
-	int recv_error; /* of a receive */
+	struct ibv_qp_attr moved; /* the last move of a queue pair, and its mask */
+	int moved_mask;
+	unsigned inits; /* moves to INIT, and the port of the last one */
+	unsigned init_port;
+	enum ibv_qp_type type; /* of the last queue pair */
+	int rtr_error;         /* of these moves */
+	int rts_error;
+	void (*in_move)(struct device *device); /* happens in the next such move */
+	int groups; /* attachments to multicast groups, and the last one that came or went */
+	union ibv_gid group;
+	int mcast_error;
+	bool no_interface; /* it is not known */
+	uint64_t reg_iova; /* of the last registration */
+	bool in_error;     /* what a query says of a queue pair */
+	int error;         /* with which error */
+	int recv_error;    /* of a receive */
 	unsigned completions;
 	struct ibv_wc wc[DEVICE_ROOM];
+	bool copies;                            /* inline data is looked at */
 	unsigned inline_most;                   /* the most inline bytes of a queue pair */
 	void (*in_post)(struct device *device); /* happens once, in the next post */
-	void (*in_cq_destroy)(void);            /* happens in each destruction of a CQ */
+	void (*in_qp_destroy)(
+		struct device *device); /* happens in the next destruction of a queue pair */
+	bool flushes_receives;          /* of the queue pair that goes to its error state */
+	void (*in_cq_destroy)(void);    /* happens in each destruction of a CQ */
 	int regions, windows, qps;
 	uint32_t next_qpn; /* the number of the next queue pair */
 	atomic_int pds, ahs;
@@ -81,9 +100,10 @@ struct device {
 	int create_error; /* of a domain, CQ, queue pair or window */
 	int init_error;   /* of the way of a queue pair to its INIT state */
 	unsigned init_failures;
-	int cqe;          /* entries of the CQ */
-	int cqe_less;     /* so many fewer than were asked for */
-	bool inline_lies; /* it says that it copies anything */
+	int cqe;           /* entries of the CQ */
+	int cqe_less;      /* so many fewer than were asked for */
+	bool inline_lies;  /* it says that it copies anything */
+	bool inline_short; /* it makes a queue pair with half of the room that was asked for */
 	int resize_error;
 	bool gone;            /* it was removed: no verb that changes something works */
 	bool watched;         /* it was asked to tell of failed completions */
@@ -101,6 +121,10 @@ void device_free(struct device *device);
 struct ri_qp *device_qp(struct device *device, bool ud);
 /* With so many requests outstanding. */
 struct ri_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
+/* What these two make a queue pair of. */
+struct ri_qp_init device_qp_init(bool ud, uint32_t room);
+/* One that can be posted to if it is RC or UD; else as it was created. */
+struct ri_qp *device_qp_made(struct device *device, struct ri_qp_init *init);
 /* The peer for which ibv_create_ah waits is found, or with an error is not. */
 void device_neighbour(struct device *device, int error);
 /* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */

@@ -34,7 +34,7 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-	(void)iova;
+	device_of_process->reg_iova = iova;
 	return (ibv_reg_mr)(pd, addr, length, (int)access);
 }
 

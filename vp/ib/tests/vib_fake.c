@@ -177,6 +177,18 @@ rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_at
 	*qp_attr_mask = masks[qp_attr->qp_state];
 	qp_attr->max_dest_rd_atomic = 100;
 	qp_attr->max_rd_atomic = 100;
+	if (qp_attr->qp_state == IBV_QPS_RTR) {
+		qp_attr->ah_attr = fake_of_process->way;
+		qp_attr->path_mtu = IBV_MTU_2048;
+		qp_attr->dest_qp_num = 0x7654;
+		qp_attr->rq_psn = 0x111111;
+		qp_attr->min_rnr_timer = 3;
+	} else if (qp_attr->qp_state == IBV_QPS_RTS) {
+		qp_attr->sq_psn = 0x222222;
+		qp_attr->timeout = 18;
+		qp_attr->retry_cnt = 5;
+		qp_attr->rnr_retry = 4;
+	}
 	if (fake_of_process->rnic.iwarp)
 		*qp_attr_mask =
 			qp_attr->qp_state == IBV_QPS_RTS ? 0 : IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
@@ -335,6 +347,7 @@ profile_fill(struct fake *fake)
 	attr->max_ord = 16;
 	attr->ud = !fake->rnic.iwarp;
 	vib_cm_profile(&fake->rnic, attr);
+	attr->cm_number = false; /* a test that wants it says so */
 }
 
 static const struct vib_quirk usual = {.driver = ""};

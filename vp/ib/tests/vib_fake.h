@@ -28,6 +28,9 @@ struct fake {
 	struct ri_upcalls upcalls;
 	struct ibv_device device;
 	struct ibv_context verbs;
+	struct ibv_ah_attr way;     /* to the peer, as the kernel has it */
+	struct ibv_gid_entry *gids; /* the port's table, and its entries */
+	uint32_t num_gids;
 	struct ri_addr addrs[3];
 	uint32_t num_addrs;
 	bool addrs_unknown;      /* the kernel cannot be asked for them */

@@ -8,6 +8,7 @@
 #include "vib_chain.h"
 #include "vib_events.h"
 #include "vib_fake.h"
+#include "vib_profile.h"
 
 static char last_log[256];
 
@@ -15,6 +16,28 @@ const char *
 ibv_get_device_name(struct ibv_device *device)
 {
 	return device->name;
+}
+
+int
+_ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		  struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	g_assert_true(context == fake_of_process->rnic.verbs);
+	g_assert_cmpuint(port, ==, 1);
+	g_assert_cmpuint(flags, ==, 0);
+	g_assert_cmpuint(size, ==, sizeof(*entry));
+	if (index >= fake_of_process->num_gids)
+		return ENODATA;
+	*entry = fake_of_process->gids[index];
+	return 0;
+}
+
+uint32_t
+vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
+{
+	(void)rnic;
+	g_assert_cmpuint(port, ==, 0);
+	return 77;
 }
 
 enum ri_status

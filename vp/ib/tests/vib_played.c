@@ -274,6 +274,23 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
+/* The rich device copies 96 bytes while a request is posted. */
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	uint32_t most = trouble_of(pd->context)->rich ? 96 : 0;
+
+	errno = init->cap.max_inline_data > most ? EINVAL : 0;
+	return errno == 0 ? (struct ibv_qp *)calloc(1, sizeof(struct ibv_qp)) : NULL;
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *qp)
+{
+	free(qp);
+	return 0;
+}
+
 int
 ibv_dereg_mr(struct ibv_mr *mr)
 {
