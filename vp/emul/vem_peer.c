@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_spans.h"
 #include "vem_ud.h"
 
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
@@ -55,6 +56,20 @@ vem_peer_rnr_wait(const struct ri_qp *qp, const struct ri_qp *peer)
 	return qp->far.rnr_retry * rnr_time_of(peer->far.min_rnr_timer);
 }
 
+/* May the sender read what it sends? It does so whether or not somebody is there. */
+static bool
+own_memory_is_good(struct ri_qp *qp)
+{
+	struct vem_spans message;
+
+	if (qp->tx_wqe->opcode != RI_OP_SEND && qp->tx_wqe->opcode != RI_OP_RDMA_WRITE)
+		return true;
+	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+		return false;
+	vem_spans_end(&message);
+	return true;
+}
+
 /* The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. */
 static bool
 request_lost(struct ri_qp *qp)
@@ -63,6 +78,8 @@ request_lost(struct ri_qp *qp)
 	uint64_t until = atomic_load(&qp->lost_until);
 	uint64_t patience = patience_of(&qp->far);
 
+	if (until == 0 && !own_memory_is_good(qp))
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (qp->init.type == RI_QP_UC) {
 		vem_sq_complete(qp, RI_WC_SUCCESS); /* it has left */
 		return true;
