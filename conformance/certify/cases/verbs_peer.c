@@ -211,7 +211,7 @@ datagrams(struct cert *cert)
 
 /* --- a peer that is not there -------------------------------------------------------------------- */
 
-/* The first request fails after few tries, those behind it are flushed, and then the queue pair tells that it has ended. */
+/* The first request fails after few tries, those behind it are flushed, and then the queue pair raises the event of its end. */
 static void
 fails(struct cert_end *end, const struct ri_sge *source)
 {
