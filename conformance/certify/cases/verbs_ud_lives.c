@@ -158,7 +158,7 @@ refused_pairs(struct cert *cert)
 	init.port = mail.near->attr.num_ports;
 	expect_no_pair(&mail, init, RI_ERR_INVALID_ARG);
 	init = ud_init(mail.near);
-	init.type = RI_QP_UD + 1;
+	init.type = RI_QP_NUMBER + 1;
 	expect_no_pair(&mail, init, RI_ERR_UNSUPPORTED);
 	if (mail.near->attr.max_sq_wr < UINT32_MAX) {
 		init = ud_init(mail.near);
