@@ -105,8 +105,9 @@ write_as_receive(struct wrap_obj *ucq, struct ri_wc *wc)
 
 /* The queue pair is a reliable one: what may not be placed ends it, and its peer. */
 static enum ri_status
-reliable_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-		struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+reliable_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
+		   struct ri_map *map)
 {
 	bool uc = init->type == RI_QP_UC;
 	enum ri_status status;
@@ -122,7 +123,7 @@ reliable_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq
 static void
 uc_reliable(struct wrap_rnic *rnic)
 {
-	rnic->ops.qp.create = reliable_create;
+	rnic->ops.qp.create = reliable_qp_create;
 }
 
 /* --- groups -------------------------------------------------------------------------------------- */
