@@ -74,6 +74,10 @@ claim_datagrams(struct ri_rnic_attr *attr)
 	attr->ud = !attr->ud;
 	attr->max_ah = attr->max_ah != 0 ? attr->max_ah : 16;
 	attr->max_ud_message = attr->max_ud_message != 0 ? attr->max_ud_message : 2048;
+	/* The registry would refuse these without datagrams. */
+	attr->multicast = attr->multicast && attr->ud;
+	if (!attr->ud)
+		attr->immediate_with &= (uint8_t)~RI_IMMEDIATE_UD;
 }
 
 static void

@@ -105,8 +105,9 @@ write_as_receive(struct wrap_obj *ucq, struct ri_wc *wc)
 
 /* The queue pair is a reliable one: what may not be placed ends it, and its peer. */
 static enum ri_status
-reliable_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-		struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+reliable_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
+		   struct ri_map *map)
 {
 	bool uc = init->type == RI_QP_UC;
 	enum ri_status status;
@@ -122,7 +123,7 @@ reliable_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq
 static void
 uc_reliable(struct wrap_rnic *rnic)
 {
-	rnic->ops.qp.create = reliable_create;
+	rnic->ops.qp.create = reliable_qp_create;
 }
 
 /* --- groups -------------------------------------------------------------------------------------- */
@@ -218,7 +219,7 @@ iova_ignored(struct wrap_rnic *rnic)
 
 /* --- connections --------------------------------------------------------------------------------- */
 
-/* It sends before it may, and whatever it is told of the peer. */
+/* The second step succeeds in every state. */
 static enum ri_status
 any_send(struct ri_qp *qp, const struct ri_peer *peer)
 {
@@ -311,10 +312,10 @@ const struct mutant mutants_verbs[] = {
 	MUTANT("peer-unchecked", "attributes of a peer are cut instead of refused",
 	       "Numbers lose their upper bits, and the MTU is always 1024.", NEED_PEER,
 	       .apply = peer_unchecked),
-	MUTANT("refused-other", "a refused connection is told as any other failure",
+	MUTANT("refused-other", "a refused connection looks like any other failure",
 	       "RI_CM_REASON_REFUSED becomes RI_CM_REASON_OTHER.", NEED_ADDRESS,
 	       .cm = refused_other),
-	MUTANT("reach-lost", "nothing is told of the queue pair of a peer",
+	MUTANT("reach-lost", "events say nothing of the queue pair of a peer",
 	       "ri_cm_event::reach is empty.", NEED_NUMBER, .cm = reach_lost),
 };
 

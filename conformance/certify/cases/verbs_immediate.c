@@ -47,7 +47,7 @@ brought(struct cert_end *end, uint64_t id, enum ri_opcode opcode, uint32_t lengt
 	return wc;
 }
 
-/* With data and without, and never where there is none. */
+/* With data and without. A Send without immediate data never has the flag. */
 static void
 sends(struct cert *cert)
 {

@@ -24,7 +24,7 @@ inline_init(const struct cert_node *node, uint32_t octets)
 	return init;
 }
 
-/* A connected pair whose near end may send so many octets inline. */
+/* A connected pair whose queue pairs may send up to @p octets inline. */
 static void
 inline_connected(struct pair *pair, struct cert *cert, uint32_t octets)
 {

@@ -18,7 +18,7 @@ struct mapped {
 	uint32_t stag;
 };
 
-/* Page-aligned memory, of which the region begins at @p offset. */
+/* Page-aligned memory. The region begins at @p offset of its first page. */
 static void
 mapped_new(struct mapped *mapped, struct cert_node *node, uint64_t base, uint32_t offset)
 {

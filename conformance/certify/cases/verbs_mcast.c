@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Datagrams to groups: who gets a copy, who does not, and the verbs that say so. */
+/* Datagrams to groups: which queue pairs get a copy, which do not, and the verbs that attach and detach them. */
 
 #include "verbs_ud.h"
 
@@ -225,7 +225,8 @@ static const struct cert_case cases[] = {
 	 .settles = "multicast",
 	 .run = copies},
 	{.id = "verbs.mcast.data.0002",
-	 .title = "Without the key, the group or a receive there is no copy, and nobody is told",
+	 .title = "Without the key, the group or a receive a queue pair gets no copy, and neither "
+		  "end fails",
 	 .rule = "[RI 10.52]",
 	 .needs = "multicast",
 	 .settles = "multicast",

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connection management for a number in place of a queue pair: what is told of the peer, and what is brought up by it. */
+/*
+ * Connection management for a number in place of a queue pair: what its events say of the peer, and the queue pairs that are
+ * brought up with that.
+ */
 
 #include "verbs_peer.h"
 
 #include <string.h>
 
-/* A number of a node, which stands for a queue pair of the case. */
+/* A number of a node, in place of a queue pair of the case. */
 struct number {
 	struct cert_node *node;
 	struct ri_qp *qp;
@@ -101,7 +104,7 @@ scene_close(struct scene *scene)
 	number_free(&scene->far);
 }
 
-/* What is told is enough to bring the queue pairs up, which outlive the connection of the numbers. */
+/* ri_cm_event::reach suffices to bring the queue pairs up. They outlive the connection of the numbers. */
 static void
 reached(struct cert *cert)
 {

@@ -211,7 +211,7 @@ datagrams(struct cert *cert)
 
 /* --- a peer that is not there -------------------------------------------------------------------- */
 
-/* The first request fails after few tries, those behind it are flushed, and then the queue pair tells that it has ended. */
+/* The first request fails after few tries, those behind it are flushed, and then the queue pair raises the event of its end. */
 static void
 fails(struct cert_end *end, const struct ri_sge *source)
 {
@@ -405,7 +405,7 @@ static const struct cert_case cases[] = {
 	 .run = ended_by_destruction},
 	{.id = "verbs.peer.end.0003",
 	 .title = "A queue pair that ended so can be brought up again",
-	 .rule = "[RI 11.6.8] [RI 4.3.5]",
+	 .rule = "[RI 11.6.8] [RI 10.26]",
 	 .needs = "cm_forms:RI_CM_PEER qp_reusable",
 	 .run = used_again},
 	{.id = "verbs.peer.absent.0001",

@@ -23,7 +23,7 @@ uc_open(struct pair *pair, struct cert *cert)
 	peer_up(pair->a, pair->b);
 }
 
-/* Neither end has failed, and nobody was told anything. */
+/* Neither end has failed or raised an event. */
 static void
 undisturbed(struct pair *pair)
 {
@@ -348,7 +348,7 @@ static const struct cert_case cases[] = {
 	 .needs = "uc immediate_with",
 	 .run = immediate},
 	{.id = "verbs.uc.data.0003",
-	 .title = "What is received is a subset of what was sent, in its order",
+	 .title = "The receiver gets a subset of the messages in the order in which they were sent",
 	 .rule = "[RI 10.51]",
 	 .needs = "uc",
 	 .run = in_order},
