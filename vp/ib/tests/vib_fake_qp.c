@@ -85,7 +85,7 @@ vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port)
 	ri_log_addr(addr, port, qp->peer, sizeof(qp->peer));
 }
 
-/* vib_why.c names the statuses of completions, of which there are none here. */
+/* vib_why.c names the statuses of completions; nothing completes here. */
 const char *
 ibv_wc_status_str(enum ibv_wc_status status)
 {
