@@ -485,6 +485,49 @@ topic_inline(struct side *side)
 	qp_free(side);
 }
 
+/* Another use of both queue pairs: first with a packet number that the peer does not expect. */
+static void
+peer_again(struct side *side)
+{
+	struct ri_peer peer;
+
+	for (unsigned wrong = 2; wrong-- > 0;) {
+		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+
+		VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &idle, RI_QP_ATTR_STATE));
+		recv_post(side, 2, HALF);
+		cards_swap(side);
+		peer = peer_of(side);
+		peer.timeout = 10; /* 4 ms */
+		peer.retry_count = 2;
+		VERB(RI_SUCCESS, side->p->peer->receive(side->qp, &peer));
+		meet(side);
+		if (wrong != 0)
+			peer.sq_psn = (peer.sq_psn + 1000) & 0xffffff;
+		VERB(RI_SUCCESS, side->p->peer->send(side->qp, &peer));
+		meet(side);
+		if (side->first)
+			VERB(RI_SUCCESS, post(side, RI_OP_SEND, 10, 0, 0));
+		if (side->first && wrong != 0)
+			(void)next(side, 100, RI_WC_TRANSPORT);
+		else if (side->first)
+			(void)next(side, 100, RI_WC_SUCCESS);
+		meet(side);
+		if (wrong != 0 && side->first) {
+			(void)next(side, 2, RI_WC_FLUSHED);
+		} else if (wrong != 0) {
+			const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
+
+			none(side);
+			VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
+			(void)next(side, 2, RI_WC_FLUSHED);
+		} else if (!side->first) {
+			EXPECT_UINT(next(side, 2, RI_WC_SUCCESS).byte_len, 10);
+		}
+		g_usleep(QUIET_US);
+	}
+}
+
 /* Brought up by attributes: a peer that is there before this side sends, ends, other numbers, and another use. */
 static void
 topic_peer(struct side *side)
@@ -535,42 +578,7 @@ topic_peer(struct side *side)
 	EXPECT_UINT(g_atomic_int_get(&side->ends), 1);
 	EXPECT_UINT(g_atomic_int_get(&side->cms), 0);
 	meet(side);
-	/* Another use: first with a packet number that the peer does not expect. */
-	for (unsigned wrong = 2; wrong-- > 0;) {
-		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
-
-		VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &idle, RI_QP_ATTR_STATE));
-		recv_post(side, 2, HALF);
-		cards_swap(side);
-		peer = peer_of(side);
-		peer.timeout = 10; /* 4 ms */
-		peer.retry_count = 2;
-		VERB(RI_SUCCESS, side->p->peer->receive(side->qp, &peer));
-		meet(side);
-		if (wrong != 0)
-			peer.sq_psn = (peer.sq_psn + 1000) & 0xffffff;
-		VERB(RI_SUCCESS, side->p->peer->send(side->qp, &peer));
-		meet(side);
-		if (side->first)
-			VERB(RI_SUCCESS, post(side, RI_OP_SEND, 10, 0, 0));
-		if (side->first && wrong != 0)
-			(void)next(side, 100, RI_WC_TRANSPORT);
-		else if (side->first)
-			(void)next(side, 100, RI_WC_SUCCESS);
-		meet(side);
-		if (wrong != 0 && side->first) {
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (wrong != 0) {
-			const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
-
-			none(side);
-			VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (!side->first) {
-			EXPECT_UINT(next(side, 2, RI_WC_SUCCESS).byte_len, 10);
-		}
-		g_usleep(QUIET_US);
-	}
+	peer_again(side);
 	qp_free(side);
 }
 
@@ -803,6 +811,19 @@ told(struct side *side, gint index, enum ri_cm_event_kind kind)
 	return &side->told[index];
 }
 
+/* Nobody listens there any more. */
+static void
+number_refused(struct side *side, struct ri_qp_init *init, const struct ri_cm_params *params)
+{
+	struct ri_qp *number;
+	struct ri_map map;
+
+	VERB(RI_SUCCESS, side->p->qp->create(side->pd, init, NULL, NULL, NULL, &number, &map));
+	VERB(RI_SUCCESS, side->p->cm->connect(number, params));
+	EXPECT_UINT(told(side, 4, RI_CM_FAILED)->reason, RI_CM_REASON_REFUSED);
+	VERB(RI_SUCCESS, side->p->qp->destroy(number));
+}
+
 /* Connection management for a number: what an event says of the peer is enough to bring a queue pair up. */
 static void
 topic_number(struct side *side)
@@ -876,14 +897,8 @@ topic_number(struct side *side)
 		side->p->cm->listen_destroy(listen);
 	VERB(RI_SUCCESS, side->p->qp->destroy(number));
 	qp_free(side);
-	/* Nobody listens there any more. */
-	if (!side->first) {
-		VERB(RI_SUCCESS,
-		     side->p->qp->create(side->pd, &init, NULL, NULL, NULL, &number, &map));
-		VERB(RI_SUCCESS, side->p->cm->connect(number, &params));
-		EXPECT_UINT(told(side, 4, RI_CM_FAILED)->reason, RI_CM_REASON_REFUSED);
-		VERB(RI_SUCCESS, side->p->qp->destroy(number));
-	}
+	if (!side->first)
+		number_refused(side, &init, &params);
 	meet(side);
 }
 
