@@ -61,11 +61,9 @@ struct side {
 	struct ri_uqp *uqp;
 	struct ri_qp_init init;
 	struct card own, peer;
-	gint ends;       /* of queue pairs, as events */
-	gint other_ends; /* of connections */
-	gint reached;    /* struct ri_cm_event::reach was filled in */
-	struct ri_cm_event cm;
-	gint cms; /* events of connections */
+	gint ends;                  /* of queue pairs, as events */
+	struct ri_cm_event told[8]; /* of connections, as many as the next says */
+	gint cms;
 };
 
 #define EXPECT(condition)                                 \
@@ -142,9 +140,9 @@ on_cm(void *self, const struct ri_cm_event *event)
 {
 	struct side *side = self;
 
-	if (event->kind == RI_CM_TIME_WAIT_OVER)
+	if (g_atomic_int_get(&side->cms) == (gint)G_N_ELEMENTS(side->told))
 		return;
-	side->cm = *event;
+	side->told[side->cms] = *event;
 	g_atomic_int_inc(&side->cms);
 }
 
@@ -487,6 +485,49 @@ topic_inline(struct side *side)
 	qp_free(side);
 }
 
+/* Another use of both queue pairs: first with a packet number that the peer does not expect. */
+static void
+peer_again(struct side *side)
+{
+	struct ri_peer peer;
+
+	for (unsigned wrong = 2; wrong-- > 0;) {
+		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+
+		VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &idle, RI_QP_ATTR_STATE));
+		recv_post(side, 2, HALF);
+		cards_swap(side);
+		peer = peer_of(side);
+		peer.timeout = 10; /* 4 ms */
+		peer.retry_count = 2;
+		VERB(RI_SUCCESS, side->p->peer->receive(side->qp, &peer));
+		meet(side);
+		if (wrong != 0)
+			peer.sq_psn = (peer.sq_psn + 1000) & 0xffffff;
+		VERB(RI_SUCCESS, side->p->peer->send(side->qp, &peer));
+		meet(side);
+		if (side->first)
+			VERB(RI_SUCCESS, post(side, RI_OP_SEND, 10, 0, 0));
+		if (side->first && wrong != 0)
+			(void)next(side, 100, RI_WC_TRANSPORT);
+		else if (side->first)
+			(void)next(side, 100, RI_WC_SUCCESS);
+		meet(side);
+		if (wrong != 0 && side->first) {
+			(void)next(side, 2, RI_WC_FLUSHED);
+		} else if (wrong != 0) {
+			const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
+
+			none(side);
+			VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
+			(void)next(side, 2, RI_WC_FLUSHED);
+		} else if (!side->first) {
+			EXPECT_UINT(next(side, 2, RI_WC_SUCCESS).byte_len, 10);
+		}
+		g_usleep(QUIET_US);
+	}
+}
+
 /* Brought up by attributes: a peer that is there before this side sends, ends, other numbers, and another use. */
 static void
 topic_peer(struct side *side)
@@ -537,42 +578,7 @@ topic_peer(struct side *side)
 	EXPECT_UINT(g_atomic_int_get(&side->ends), 1);
 	EXPECT_UINT(g_atomic_int_get(&side->cms), 0);
 	meet(side);
-	/* Another use: first with a packet number that the peer does not expect. */
-	for (unsigned wrong = 2; wrong-- > 0;) {
-		const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
-
-		VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &idle, RI_QP_ATTR_STATE));
-		recv_post(side, 2, HALF);
-		cards_swap(side);
-		peer = peer_of(side);
-		peer.timeout = 10; /* 4 ms */
-		peer.retry_count = 2;
-		VERB(RI_SUCCESS, side->p->peer->receive(side->qp, &peer));
-		meet(side);
-		if (wrong != 0)
-			peer.sq_psn = (peer.sq_psn + 1000) & 0xffffff;
-		VERB(RI_SUCCESS, side->p->peer->send(side->qp, &peer));
-		meet(side);
-		if (side->first)
-			VERB(RI_SUCCESS, post(side, RI_OP_SEND, 10, 0, 0));
-		if (side->first && wrong != 0)
-			(void)next(side, 100, RI_WC_TRANSPORT);
-		else if (side->first)
-			(void)next(side, 100, RI_WC_SUCCESS);
-		meet(side);
-		if (wrong != 0 && side->first) {
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (wrong != 0) {
-			const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
-
-			none(side);
-			VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (!side->first) {
-			EXPECT_UINT(next(side, 2, RI_WC_SUCCESS).byte_len, 10);
-		}
-		g_usleep(QUIET_US);
-	}
+	peer_again(side);
 	qp_free(side);
 }
 
@@ -790,6 +796,112 @@ topic_iova(struct side *side)
 	VERB(RI_SUCCESS, side->p->mem->mr_dereg(mr));
 }
 
+/* The event of a connection with this index, which must be of this kind. */
+static const struct ri_cm_event *
+told(struct side *side, gint index, enum ri_cm_event_kind kind)
+{
+	gint64 until = g_get_monotonic_time() + PATIENCE_US;
+
+	while (g_atomic_int_get(&side->cms) <= index) {
+		if (g_get_monotonic_time() > until)
+			fail(side, G_STRLOC, "no event");
+		g_usleep(1000);
+	}
+	EXPECT_UINT(side->told[index].kind, kind);
+	return &side->told[index];
+}
+
+/* Nobody listens there any more. */
+static void
+number_refused(struct side *side, struct ri_qp_init *init, const struct ri_cm_params *params)
+{
+	struct ri_qp *number;
+	struct ri_map map;
+
+	VERB(RI_SUCCESS, side->p->qp->create(side->pd, init, NULL, NULL, NULL, &number, &map));
+	VERB(RI_SUCCESS, side->p->cm->connect(number, params));
+	EXPECT_UINT(told(side, 4, RI_CM_FAILED)->reason, RI_CM_REASON_REFUSED);
+	VERB(RI_SUCCESS, side->p->qp->destroy(number));
+}
+
+/* Connection management for a number: what an event says of the peer is enough to bring a queue pair up. */
+static void
+topic_number(struct side *side)
+{
+	struct ri_qp_init init = {.ctx = 5, .type = RI_QP_NUMBER};
+	struct ri_service service = {.kind = RI_SERVICE_PORT}, other;
+	struct ri_cm_params params = {.ird = 4, .ord = 4, .ird_ord = true, .deadline = RI_NEVER};
+	const struct ri_cm_event *event;
+	struct ri_listen *listen = NULL;
+	struct ri_qp *number;
+	struct ri_peer peer;
+	struct ri_map map;
+	gint64 began;
+
+	EXPECT(side->attr.cm_number);
+	qp_new(side, RI_QP_RC);
+	recv_post(side, 1, HALF);
+	init.qkey = qp_query(side).qpn;
+	VERB(RI_SUCCESS, side->p->qp->create(side->pd, &init, NULL, NULL, NULL, &number, &map));
+	if (side->first)
+		VERB(RI_SUCCESS, side->p->cm->listen(side->context, 6, 0, &service, 4, &listen));
+	swap(side, &service, &other, sizeof(service));
+	cards_swap(side);
+	if (side->first) {
+		event = told(side, 0, RI_CM_REQUEST);
+	} else {
+		params.peer = side->peer.addr;
+		params.service = other;
+		params.three_way = true;
+		VERB(RI_SUCCESS, side->p->cm->connect(number, &params));
+		event = told(side, 0, RI_CM_REPLY);
+	}
+	peer = event->reach;
+	EXPECT_UINT(peer.qpn, side->peer.qpn);
+	EXPECT(memcmp(&peer.path.dest, &side->peer.addr, sizeof(peer.path.dest)) == 0);
+	EXPECT_UINT(peer.ird, 4);
+	EXPECT_UINT(peer.ord, 4);
+	VERB(RI_SUCCESS, side->p->peer->receive(side->qp, &peer));
+	VERB(RI_SUCCESS, side->p->peer->send(side->qp, &peer));
+	if (side->first) {
+		printf("MTU %u, timeout %u, retries %u and %u, RNR timer %u\n", peer.path_mtu,
+		       peer.timeout, peer.retry_count, peer.rnr_retry, peer.min_rnr_timer);
+		params.three_way = false;
+		VERB(RI_SUCCESS, side->p->cm->accept(event->request, number, &params));
+	} else {
+		VERB(RI_SUCCESS, side->p->cm->confirm(number, true, NULL, 0));
+	}
+	event = told(side, 1, RI_CM_ESTABLISHED);
+	EXPECT_UINT(event->reach.qpn, side->peer.qpn);
+	fill(side->memory, 3000, 21 + side->first);
+	meet(side);
+	VERB(RI_SUCCESS, post(side, RI_OP_SEND, 3000, 0, 0));
+	for (unsigned i = 0; i < 2; i++) {
+		struct ri_wc wc;
+
+		EXPECT(completion(side, &wc, PATIENCE_US));
+		EXPECT_UINT(wc.status, RI_WC_SUCCESS);
+	}
+	EXPECT(is_filled(side->memory + HALF, 3000, 21 + !side->first));
+	meet(side);
+	/* The end is the connection's; the queue pair stays what it is until its owner ends it. */
+	began = g_get_monotonic_time();
+	if (side->first)
+		VERB(RI_SUCCESS, side->p->cm->disconnect(number, NULL, 0));
+	(void)told(side, 2, RI_CM_DISCONNECTED);
+	EXPECT_UINT(qp_query(side).state, RI_QPS_RTS);
+	(void)told(side, 3, RI_CM_TIME_WAIT_OVER);
+	printf("the time-wait took %u ms\n", (unsigned)((g_get_monotonic_time() - began) / 1000));
+	meet(side);
+	if (listen != NULL)
+		side->p->cm->listen_destroy(listen);
+	VERB(RI_SUCCESS, side->p->qp->destroy(number));
+	qp_free(side);
+	if (!side->first)
+		number_refused(side, &init, &params);
+	meet(side);
+}
+
 /* --- the program ---------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -803,6 +915,7 @@ static const struct {
 	{"uc", topic_uc},
 	{"multicast", topic_multicast},
 	{"iova", topic_iova},
+	{"number", topic_number},
 };
 
 int

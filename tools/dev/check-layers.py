@@ -58,6 +58,8 @@ RULES = {
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
+    # It speaks to the tables of a provider, since IT-API has no calls for what it judges.
+    'conformance/lab/lab_peer.c': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/ri_registry.h', 'kal/kal_call.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
     'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_absent.h', 'kal/kal_call.h', 'kal/kal_host.h',
                                                        'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,

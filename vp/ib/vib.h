@@ -376,6 +376,15 @@ struct vib_short {
 	struct vib_brief briefs[VIB_SHORT_OPCODES];
 };
 
+/* A completion that has failed, or was lost, and so ends its queue pair; all 0: there was none. */
+struct vib_fault {
+	uint8_t status; /* enum ri_wc_status */
+	uint8_t opcode; /* enum ri_opcode */
+	bool lost;
+	uint32_t device; /* enum ibv_wc_status */
+	uint32_t vendor; /* error of the vendor */
+};
+
 /* User half of a queue pair. */
 struct ri_uqp {
 	struct ibv_qp *qp;
@@ -386,7 +395,6 @@ struct ri_uqp {
 	bool ud;          /* for datagrams */
 	bool uc;          /* unreliable: of Sends and Writes only */
 	bool bare; /* no connection manager knows of it: its end is an asynchronous event. Datagrams; vib_peer.c */
-	uint8_t failure;  /* enum ri_wc_status of what the device has failed and closed the gate */
 	bool windows;     /* the device has windows */
 	bool invalidates; /* and Sends that invalidate */
 	bool vague;       /* vib_quirk::vague_statuses */
@@ -412,6 +420,7 @@ struct ri_uqp {
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */
 	struct vib_chain chain;
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
+	struct vib_fault fault;     /* what has closed the gate, until it is in IDLE again */
 	atomic_bool dying;          /* it is being destroyed: what the device flushes is dropped */
 	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
 	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
@@ -548,10 +557,10 @@ void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
 /*
  * The end: CONNECTING or RTS or CLOSING to ERROR. `event` is copied (kind RI_CM_REJECTED, RI_CM_FAILED,
  * RI_CM_DISCONNECTED or RI_CM_BROKEN with what goes with it; ctx is filled in) and raised on the service thread after all
- * completions. `async` is raised before, or RI_EVENT_NONE. The first call counts; in IDLE and ERROR it does nothing. Any
+ * completions. `async` is raised before, or RI_EVENT_NONE. The first call counts and returns true; in IDLE and ERROR it does nothing. Any
  * thread; the caller may own locks of vib_cm*.c, not qp->lock.
  */
-void vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
+bool vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
 
 /* --- vib_call.c, vib_ah_call.c: calls that wait --------------------------------------------------- */
 

@@ -74,15 +74,25 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 		deadline_set(conn);
 		return;
 	}
-	vib_log(conn->cm->rnic, RI_LOG_INFO, "a request cannot be accepted: %s",
-		ri_errno_text(error));
+	vib_log_qp(qp, RI_LOG_INFO, "a request cannot be accepted: %s", ri_errno_text(error));
 	pthread_mutex_lock(&conn->cm->lock);
 	conn->under_way = false;
 	pthread_mutex_unlock(&conn->cm->lock);
 	if (!vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp))
 		return;
 	event.reason = vib_reason_of_errno(error);
-	vib_qp_end(qp, &event, RI_EVENT_NONE);
+	(void)vib_qp_end(qp, &event, RI_EVENT_NONE); /* which is said */
+}
+
+static void
+peer_name(const struct vib_conn *conn, struct ri_qp *qp)
+{
+	struct ri_addr addr;
+
+	vib_addr_of_sockaddr(&addr, rdma_get_peer_addr(conn->id));
+	pthread_mutex_lock(&qp->lock);
+	vib_peer_name(qp, &addr, rdma_get_dst_port(conn->id));
+	pthread_mutex_unlock(&qp->lock);
 }
 
 enum ri_status
@@ -105,6 +115,7 @@ vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_para
 		return status;
 	}
 	vib_conn_fill(conn, params);
+	peer_name(conn, qp);
 	vib_request_done(conn);
 	/* The kernel refuses this for a request whose peer has given up. */
 	if (vib_conn_qp_init(conn, qp) != 0) {

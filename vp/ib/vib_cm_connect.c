@@ -98,13 +98,14 @@ address_resolve(struct vib_conn *conn, struct ri_qp *qp)
 			     ms < ADDRESS_MS_MAX ? (int)ms : ADDRESS_MS_MAX) == 0)
 		return;
 	error = errno;
-	vib_log(conn->cm->rnic, RI_LOG_INFO, "rdma_resolve_addr: %s", ri_errno_text(error));
+	vib_log_qp(qp, RI_LOG_INFO, "an attempt to connect failed: rdma_resolve_addr: %s",
+		   ri_errno_text(error));
 	if (vib_conn_step(conn, VIB_STEP_FAILED, &action, &qp)) {
 		const struct ri_cm_event event = {.kind = RI_CM_FAILED,
 						  .reason = vib_reason_of_errno(error)};
 
 		host->timer_start(host->self, &conn->timer, RI_NEVER);
-		vib_qp_end(qp, &event, RI_EVENT_NONE);
+		(void)vib_qp_end(qp, &event, RI_EVENT_NONE); /* which is said */
 	}
 }
 
@@ -143,8 +144,9 @@ vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error)
 	pthread_mutex_lock(&conn->cm->lock);
 	conn->id = id;
 	pthread_mutex_unlock(&conn->cm->lock);
-	vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_connect: %s: again with another port",
-		ri_errno_text(error));
+	if (qp != NULL)
+		vib_log_qp(qp, RI_LOG_DEBUG, "rdma_connect: %s: again with another port",
+			   ri_errno_text(error));
 	/* The call is over and no event of it is being handled, so this does not wait. */
 	(void)rdma_destroy_id(former);
 	if (qp != NULL)
@@ -175,6 +177,9 @@ vib_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 		vib_conn_free(conn);
 		return status;
 	}
+	pthread_mutex_lock(&qp->lock);
+	vib_peer_name(qp, &params->peer, params->service.port);
+	pthread_mutex_unlock(&qp->lock);
 	attempt_start(conn, qp, params, &local);
 	return RI_SUCCESS;
 }

@@ -95,6 +95,24 @@ owner_of(const struct rdma_cm_event *event)
 	return id != NULL ? id->context : NULL;
 }
 
+/* With its queue pair, which stays while the connection is busy. */
+static void
+event_log(struct vib_cm *cm, const struct vib_conn *conn, const struct rdma_cm_event *event)
+{
+	const struct ri_qp *qp = NULL;
+
+	pthread_mutex_lock(&cm->lock);
+	if (conn != NULL)
+		qp = conn->qp;
+	pthread_mutex_unlock(&cm->lock);
+	if (qp != NULL)
+		vib_log_qp(qp, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
+			   event->status);
+	else
+		vib_log(cm->rnic, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
+			event->status);
+}
+
 /* True: the owner is to be freed when the event is acknowledged. */
 static bool
 event_handle(struct vib_cm *cm, void *owner, const struct rdma_cm_event *event)
@@ -102,8 +120,7 @@ event_handle(struct vib_cm *cm, void *owner, const struct rdma_cm_event *event)
 	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
 	enum vib_owner kind = *(const enum vib_owner *)owner;
 
-	vib_log(cm->rnic, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
-		event->status);
+	event_log(cm, kind == VIB_OWNER_CONN ? owner : NULL, event);
 	if (request && (kind != VIB_OWNER_EAR || event->id == NULL)) {
 		vib_log(cm->rnic, RI_LOG_WARNING, "librdmacm tells a request of no listener");
 		if (event->id != NULL)

@@ -17,6 +17,7 @@
 #include "vib_cm.h"
 #include "vib_events.h"
 #include "vib_profile.h"
+#include "vib_why.h"
 
 #define NS_PER_MS    UINT64_C(1000000)
 #define ROUTE_MS_MAX 10000                        /* for the resolution of a route */
@@ -104,16 +105,17 @@ timer_set_in(struct vib_conn *conn, uint64_t ns)
 	timer_set(conn, host->now(host->self) + ns);
 }
 
-static void
+/* True: it ends by this call, and the caller says why. */
+static bool
 conn_end(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason)
 {
 	const struct ri_cm_event event = {.kind = kind, .reason = reason};
 
-	vib_qp_end(qp, &event, RI_EVENT_NONE);
+	return vib_qp_end(qp, &event, RI_EVENT_NONE);
 }
 
 /* An established connection is over. InfiniBand remembers it for a while. */
-static void
+static bool
 conn_over(struct vib_conn *conn, struct ri_qp *qp, enum ri_cm_event_kind kind)
 {
 	timer_set(conn, RI_NEVER);
@@ -121,7 +123,7 @@ conn_over(struct vib_conn *conn, struct ri_qp *qp, enum ri_cm_event_kind kind)
 		atomic_store(&conn->time_wait, true);
 		timer_set_in(conn, TIME_WAIT_MAX);
 	}
-	conn_end(qp, kind, RI_CM_REASON_OTHER);
+	return conn_end(qp, kind, RI_CM_REASON_OTHER);
 }
 
 void
@@ -216,11 +218,11 @@ fail_by_event(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_even
 				event->param.conn.private_data_len);
 	} else {
 		outcome.reason = reason;
-		vib_log(conn->cm->rnic, RI_LOG_INFO, "an attempt to connect failed: %s, status %d",
-			rdma_event_str(event->event), event->status);
+		vib_log_qp(qp, RI_LOG_INFO, "an attempt to connect failed: %s, status %d",
+			   rdma_event_str(event->event), event->status);
 	}
 	timer_set(conn, RI_NEVER);
-	vib_qp_end(qp, &outcome, RI_EVENT_NONE);
+	(void)vib_qp_end(qp, &outcome, RI_EVENT_NONE);
 }
 
 void
@@ -228,12 +230,12 @@ vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int err
 {
 	enum vib_action action;
 
-	vib_log(conn->cm->rnic, RI_LOG_INFO, "an attempt to connect failed: %s: %s", what,
-		ri_errno_text(error));
 	if (!vib_conn_step(conn, VIB_STEP_CALL_ABORT, &action, &qp) || qp == NULL)
 		return; /* it has failed in another way meanwhile */
 	timer_set(conn, RI_NEVER);
-	conn_end(qp, RI_CM_FAILED, vib_reason_of_errno(error));
+	if (conn_end(qp, RI_CM_FAILED, vib_reason_of_errno(error)))
+		vib_log_qp(qp, RI_LOG_INFO, "an attempt to connect failed: %s: %s", what,
+			   ri_errno_text(error));
 }
 
 /* --- steps ------------------------------------------------------------------------------------------ */
@@ -276,7 +278,7 @@ do_leave(struct vib_conn *conn, struct ri_qp *qp)
 	(void)vib_qp_closing(qp);
 	pthread_mutex_unlock(&qp->lock);
 	if (rdma_disconnect(conn->id) != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "rdma_disconnect: %s", ri_errno_text(errno));
+		vib_log_qp(qp, RI_LOG_DEBUG, "rdma_disconnect: %s", ri_errno_text(errno));
 	timer_set_in(conn, LEAVE_TIME);
 }
 
@@ -362,7 +364,15 @@ do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *
 		orderly = orderly && !vib_qp_device_failed(qp);
 		(void)rdma_disconnect(conn->id);
 	}
-	conn_over(conn, qp, orderly ? RI_CM_DISCONNECTED : RI_CM_BROKEN);
+	if (!conn_over(conn, qp, orderly ? RI_CM_DISCONNECTED : RI_CM_BROKEN))
+		return;
+	if (orderly)
+		vib_why_ended(qp, "closed by the peer");
+	else if (event->event == RDMA_CM_EVENT_DISCONNECTED && event->status == 0)
+		vib_why_ended(qp, "the device of this end has refused something of the peer, and "
+				  "does not say what");
+	else
+		vib_why_ended(qp, "%s, status %d", rdma_event_str(event->event), event->status);
 }
 
 void
@@ -399,16 +409,20 @@ vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
 		break;
 	case VIB_DO_TIMEOUT:
 		tell_peer(conn);
-		conn_end(qp, RI_CM_FAILED, RI_CM_REASON_TIMEOUT);
+		if (conn_end(qp, RI_CM_FAILED, RI_CM_REASON_TIMEOUT))
+			vib_log_qp(qp, RI_LOG_INFO,
+				   "an attempt to connect failed: its time is over");
 		break;
 	case VIB_DO_DROP:
 		tell_peer(conn);
 		timer_set(conn, RI_NEVER);
-		conn_end(qp, RI_CM_DISCONNECTED, RI_CM_REASON_OTHER);
+		if (conn_end(qp, RI_CM_DISCONNECTED, RI_CM_REASON_OTHER))
+			vib_why_ended(qp, "given up by this end before it was established");
 		break;
 	case VIB_DO_REFUSE:
 		timer_set(conn, RI_NEVER);
-		conn_end(qp, RI_CM_NONE, RI_CM_REASON_OTHER);
+		if (conn_end(qp, RI_CM_NONE, RI_CM_REASON_OTHER))
+			vib_why_ended(qp, "this end has refused the reply");
 		break;
 	case VIB_DO_LEAVE:
 		do_leave(conn, qp);
@@ -417,7 +431,10 @@ vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
 		do_hang_up(conn, qp, event);
 		break;
 	case VIB_DO_LEFT:
-		conn_over(conn, qp, RI_CM_DISCONNECTED);
+		if (conn_over(conn, qp, RI_CM_DISCONNECTED))
+			vib_why_ended(qp, "closed by this end%s",
+				      event == &none ? "; the peer did not answer within 2 seconds"
+						     : "");
 		break;
 	case VIB_DO_ABORT:
 		timer_set(conn, RI_NEVER);
@@ -425,7 +442,8 @@ vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
 		break;
 	case VIB_DO_LOSE:
 		timer_set(conn, RI_NEVER);
-		conn_end(qp, was_up ? RI_CM_BROKEN : RI_CM_FAILED, RI_CM_REASON_OTHER);
+		if (conn_end(qp, was_up ? RI_CM_BROKEN : RI_CM_FAILED, RI_CM_REASON_OTHER))
+			vib_why_ended(qp, "the device is gone");
 		break;
 	case VIB_DO_NOTHING:
 	case VIB_ACTION_COUNT:

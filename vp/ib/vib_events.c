@@ -15,6 +15,7 @@
 #include "vib_events.h"
 #include "vib_objects.h"
 #include "vib_qp_end.h"
+#include "vib_why.h"
 
 #define LOOK_NS (200 * UINT64_C(1000)) /* between two looks whether all connections have ended */
 
@@ -159,8 +160,10 @@ qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event
 		vib_cm_comm_est(qp);
 	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		vib_qp_end_last_wqe(qp);
-	else if (meaning->ends)
-		vib_qp_end(qp, &broken, meaning->event);
+	else if (meaning->ends) {
+		if (vib_qp_end(qp, &broken, meaning->event))
+			vib_why_ended(qp, "the device tells: %s", ibv_event_type_str(type));
+	}
 }
 
 /* The driver counts ports from 1. */

@@ -118,11 +118,11 @@ immediate_fill(struct ri_wc *out, const struct ibv_wc *in)
 
 /* Have vib_cq_unlock end a queue pair, unless that has begun. */
 static void
-fault_note(struct ri_ucq *cq, struct ri_uqp *qp, uint8_t status)
+fault_note(struct ri_ucq *cq, struct ri_uqp *qp, const struct vib_fault *fault)
 {
 	if (!vib_chain_close(qp) && !vib_chain_close_early(qp))
 		return;
-	qp->failure = status;
+	qp->fault = *fault;
 	atomic_fetch_add(&qp->inside, 1);
 	qp->next_fault = cq->faults;
 	cq->faults = qp;
@@ -143,7 +143,11 @@ failure_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, stru
 	out->byte_len = 0;
 	/* Nobody else tells that a queue pair without a connection manager has failed: what the device flushes does. */
 	if (in->status != IBV_WC_WR_FLUSH_ERR || qp->bare)
-		fault_note(cq, qp, out->status);
+		fault_note(cq, qp,
+			   &(struct vib_fault){.status = out->status,
+					       .opcode = out->opcode,
+					       .device = in->status,
+					       .vendor = in->vendor_err});
 }
 
 /* Convert one that has succeeded and has nothing of its own. */
@@ -274,7 +278,10 @@ staged_lose(struct ri_ucq *cq, struct vib_slot *slot)
 	cq->alarm = cq->alarm || cq->overflow;
 	cq->lost++;
 	if ((slot->odd & VIB_SLOT_SHARED) == 0)
-		fault_note(cq, slot->of.qp, RI_WC_LOCAL_QP);
+		fault_note(cq, slot->of.qp,
+			   &(struct vib_fault){.status = RI_WC_LOCAL_QP,
+					       .opcode = slot->done.opcode,
+					       .lost = true});
 	slot_pass(slot);
 }
 

@@ -15,6 +15,7 @@
 #include "vib_profile.h"
 #include "vib_qp_end.h"
 #include "vib_ring.h"
+#include "vib_why.h"
 
 #define INLINE_BYTES    128 /* of a payload that the device copies while it is posted, if it can */
 #define QKEY_CONTROLLED (1u << 31)
@@ -421,7 +422,8 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 			event.kind = RI_CM_FAILED;
 		if (!qp->user.bare)
 			vib_cm_abort(qp);
-		vib_qp_end(qp, &event, RI_EVENT_NONE);
+		if (vib_qp_end(qp, &event, RI_EVENT_NONE))
+			vib_why_ended(qp, "aborted by this end");
 		return RI_SUCCESS;
 	}
 	return RI_ERR_INVALID_STATE;

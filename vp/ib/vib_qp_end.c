@@ -23,6 +23,7 @@
 #include "vib_profile.h"
 #include "vib_ring.h"
 #include "vib_states.h"
+#include "vib_why.h"
 
 #define GONE_NS  (50 * UINT64_C(1000) * 1000)   /* the longest drain of a device that has failed */
 #define LOOK_NS  (200 * UINT64_C(1000))         /* between two looks at a queue that drains */
@@ -341,13 +342,17 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	host->timer_start(host->self, &qp->drain, 0);
 }
 
-void
+bool
 vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 {
+	bool ends;
+
 	pthread_mutex_lock(&qp->lock);
-	if (qp_move(qp, VIB_MOVE_END))
+	ends = qp_move(qp, VIB_MOVE_END);
+	if (ends)
 		end_begin(qp, event, async);
 	pthread_mutex_unlock(&qp->lock);
+	return ends;
 }
 
 void
@@ -369,9 +374,10 @@ on_fail(void *arg)
 
 	if (!qp->user.bare)
 		vib_cm_abort(qp); /* the peer may not know */
-	else if (qp->user.failure == RI_WC_LOCAL_PROTECTION)
+	else if (qp->user.fault.status == RI_WC_LOCAL_PROTECTION)
 		async = RI_EVENT_QP_ACCESS; /* [IT 5.2] */
-	vib_qp_end(qp, &broken, async);
+	if (vib_qp_end(qp, &broken, async))
+		vib_why_fault(qp);
 }
 
 static void
@@ -452,7 +458,8 @@ end_broken(struct ri_qp *qp)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 
-	vib_qp_end(qp, &broken, RI_EVENT_NONE);
+	if (vib_qp_end(qp, &broken, RI_EVENT_NONE))
+		vib_why_ended(qp, "the device has failed or was removed");
 	return true;
 }
 
@@ -560,7 +567,7 @@ vib_qp_end_reset(struct ri_qp *qp, bool anew)
 		vib_chain_reset(&qp->user.chain);
 		qp->ended = false;
 		qp->told = false;
-		qp->user.failure = RI_WC_SUCCESS;
+		memset(&qp->user.fault, 0, sizeof(qp->user.fault));
 		qp->user.bare = qp->user.ud;
 		atomic_store(&qp->user.gate, VIB_GATE_KEPT);
 	}

@@ -25,7 +25,7 @@ QUIRKS = {'rxe0': 'no-errors,no-region-unlink,all-solicited,srq-of-zone,late-flu
 # Each takes more than 10 seconds: on rxe0 each connection takes its time, and siw holds one that is given up until it ends.
 LONG = {(what, 'rxe0') for what in ('dto', 'evd', 'freeing', 'handshake', 'paths', 'pdata', 'rmr', 'rulings', 'srq-limits', 'states',
                                     'ud')} | {('states', 'siw0')}
-PEER_TOPICS = ('immediate', 'inline', 'iova', 'multicast', 'peer', 'uc', 'way')      # of lab_peer.c
+PEER_TOPICS = ('immediate', 'inline', 'iova', 'multicast', 'number', 'peer', 'uc')      # of lab_peer.c
 PROGRAMS = '40'                 # of differential, for each kind
 ATTEMPTS = '3'                  # of a program that disagrees
 KINDS = {'plain': [], 'wide': ['--wide']}

@@ -573,6 +573,71 @@ test_device_gone(void)
 	fake_free(fake);
 }
 
+/* One line for each end: with which peer, and why. */
+static void
+test_why(void)
+{
+	static const struct {
+		enum stage stage;
+		enum rdma_cm_event_type type;
+		int status;
+		bool failed;
+		const char *text;
+	} rows[] = {
+		{UP, RDMA_CM_EVENT_DISCONNECTED, 0, false,
+		 "the connection has ended: closed by the peer"},
+		{UP, RDMA_CM_EVENT_DISCONNECTED, 0, true,
+		 "the connection has ended: the device of this end has refused something of the "
+		 "peer, "
+		 "and does not say what"},
+		{UP, RDMA_CM_EVENT_DISCONNECTED, -104, false,
+		 "the connection has ended: event 10, status -104"},
+		{UP, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, false,
+		 "the connection has ended: the device is gone"},
+		{CONNECT, RDMA_CM_EVENT_REJECTED, 8, false,
+		 "an attempt to connect failed: event 8, status 8"},
+	};
+	struct ri_cm_params params;
+	struct fake_qp *qp;
+	struct fake *fake;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
+		g_autofree char *wanted = g_strdup_printf("peer 192.0.2.2:4444: %s", rows[i].text);
+
+		fake = fake_new(false);
+		qp = fake_qp_new(fake);
+		bring(fake, qp, rows[i].stage);
+		qp->failed = rows[i].failed;
+		fake_event(fake, fake_last_id(), rows[i].type, rows[i].status, NULL);
+		g_assert_cmpstr(fake_last_log(), ==, wanted);
+		g_array_set_size(fake->upcalled, 0);
+		fake_qp_free(qp);
+		fake_free(fake);
+	}
+	/* This end, with a peer that does not answer; and an attempt whose time is over. */
+	fake = fake_new(false);
+	qp = fake_qp_new(fake);
+	bring(fake, qp, UP);
+	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+	fake_advance(fake, 2000);
+	g_assert_cmpstr(
+		fake_last_log(), ==,
+		"peer 192.0.2.2:4444: the connection has ended: closed by this end; the peer "
+		"did not answer within 2 seconds");
+	fake_upcall(fake, RI_CM_DISCONNECTED);
+	fake_qp_free(qp);
+	qp = fake_qp_new(fake);
+	params = params_new(fake);
+	params.deadline = vth_host(fake->vth)->now(vth_host(fake->vth)->self) + SECOND;
+	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	fake_advance(fake, 1100);
+	g_assert_cmpstr(fake_last_log(), ==,
+			"peer 192.0.2.2:4444: an attempt to connect failed: its time is over");
+	fake_upcall(fake, RI_CM_FAILED);
+	fake_qp_free(qp);
+	fake_free(fake);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -596,5 +661,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/connect/destroy", test_destroy);
 	g_test_add_func("/ib/cm/connect/deferred", test_deferred);
 	g_test_add_func("/ib/cm/connect/device-gone", test_device_gone);
+	g_test_add_func("/ib/cm-connect/why", test_why);
 	return g_test_run();
 }

@@ -159,6 +159,9 @@ test_failed(void)
 	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
 	g_assert_cmpuint(d->aborts, ==, 1);
 	data_poll(d, 3, RI_WC_FLUSHED);
+	g_assert_true(vth_logged(d->vth,
+				 "ib QP 256: the connection has ended: an RDMA Write of this "
+				 "end failed: another status (status 10, vendor error 0)"));
 	data_qp_end(qp);
 	data_region_free(&region);
 	device_free(d);

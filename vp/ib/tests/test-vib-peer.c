@@ -306,6 +306,9 @@ test_ends(void)
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, wc, 1), ==, 1);
 	g_assert_cmpint(wc[0].status, ==, RI_WC_FLUSHED);
 	end_is(d, RI_EVENT_QP_CATASTROPHIC);
+	g_assert_true(vth_logged(d->vth,
+				 "QP 256 peer 192.0.2.9: the connection has ended: a Send of "
+				 "this end failed: the retries are over (status 12"));
 	g_assert_cmpint(move(qp, RI_QPS_IDLE), ==, RI_SUCCESS);
 	g_assert_false(qp->user.bare);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_IDLE);
@@ -314,6 +317,8 @@ test_ends(void)
 	g_assert_cmpint(move(qp, RI_QPS_ERROR), ==, RI_SUCCESS);
 	end_is(d, RI_EVENT_QP_CATASTROPHIC);
 	g_assert_cmpint(move(qp, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_true(
+		vth_logged(d->vth, "peer 192.0.2.9: the connection has ended: aborted by this"));
 	/* Before it sends. */
 	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(move(qp, RI_QPS_ERROR), ==, RI_SUCCESS);
@@ -351,6 +356,7 @@ test_responder(void)
 		g_assert_cmpint(wc.status, ==, RI_WC_FLUSHED);
 		g_assert_cmpint(query(qp).state, ==, RI_QPS_ERROR);
 		end_is(d, RI_EVENT_QP_CATASTROPHIC);
+		g_assert_true(vth_logged(d->vth, "the device flushes what is posted"));
 		data_qp_end(qp);
 	}
 	device_free(d);

@@ -302,6 +302,12 @@ ibv_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
+const char *
+ibv_wc_status_str(enum ibv_wc_status status)
+{
+	return status == IBV_WC_RETRY_EXC_ERR ? "the retries are over" : "another status";
+}
+
 int
 ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {

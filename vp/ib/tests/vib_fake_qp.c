@@ -67,6 +67,32 @@ vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format,
 	va_end(args);
 }
 
+void
+vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+{
+	int length = g_snprintf(last_log, sizeof(last_log), "peer %s: ", qp->peer);
+	va_list args;
+
+	(void)level;
+	va_start(args, format);
+	g_vsnprintf(last_log + length, sizeof(last_log) - (gulong)length, format, args);
+	va_end(args);
+}
+
+void
+vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port)
+{
+	ri_log_addr(addr, port, qp->peer, sizeof(qp->peer));
+}
+
+/* vib_why.c names the statuses of completions; nothing completes here. */
+const char *
+ibv_wc_status_str(enum ibv_wc_status status)
+{
+	(void)status;
+	g_assert_not_reached();
+}
+
 const char *
 fake_last_log(void)
 {
@@ -186,7 +212,7 @@ vib_events_catch_up(struct ri_rnic *rnic)
 
 	fake->refused = NULL;
 	if (qp != NULL)
-		vib_qp_end(qp, &broken, RI_EVENT_NONE);
+		(void)vib_qp_end(qp, &broken, RI_EVENT_NONE);
 	if (fake->in_catch_up != NULL)
 		fake->in_catch_up(fake->in_catch_up_arg);
 }
@@ -217,17 +243,18 @@ end_tell(void *arg)
 		vib_qp_raise(&fake_qp->qp, &fake_qp->qp.end);
 }
 
-void
+bool
 vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 {
 	const struct ri_host *host = fake_of_process->rnic.host;
 
 	g_assert_cmpint(async, ==, RI_EVENT_NONE);
 	if (qp->state == RI_QPS_ERROR || qp->state == RI_QPS_IDLE)
-		return;
+		return false;
 	qp->state = RI_QPS_ERROR;
 	qp->end = *event;
 	host->task_run(host->self, &((struct fake_qp *)qp)->tell);
+	return true;
 }
 
 struct fake_qp *

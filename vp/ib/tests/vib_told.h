@@ -108,6 +108,12 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 	return 0;
 }
 
+const char *
+ibv_event_type_str(enum ibv_event_type event)
+{
+	return event == IBV_EVENT_QP_FATAL ? "a fatal event" : "another event";
+}
+
 void
 ibv_ack_async_event(struct ibv_async_event *event)
 {
