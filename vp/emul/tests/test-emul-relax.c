@@ -42,9 +42,11 @@ enter(struct scene *s)
 
 	switch (s->where) {
 	case ROLE_TX:
+		atomic_fetch_add(&qp->inside, 1); /* who owns a role has a use besides */
 		g_assert_true(vsw_role_take(&qp->tx));
 		break;
 	case ROLE_RX:
+		atomic_fetch_add(&qp->inside, 1);
 		g_assert_true(vsw_role_take(&qp->rx));
 		break;
 	case PEER:
@@ -79,10 +81,12 @@ leave(struct scene *s)
 	case ROLE_TX:
 		while (vsw_role_drop(&qp->tx))
 			vsw_role_begin(&qp->tx);
+		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case ROLE_RX:
 		while (vsw_role_drop(&qp->rx))
 			vsw_role_begin(&qp->rx);
+		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case PEER:
 		vem_peer_put(s->a->qp);
