@@ -434,15 +434,16 @@ struct ri_cm_ops {
 	 * Begins to connect; IDLE to CONNECTING. RI_CM_REPLY (three-way), RI_CM_ESTABLISHED, RI_CM_REJECTED or RI_CM_FAILED
 	 * follows.
 	 * - Results: RI_ERR_INVALID_STATE: not in IDLE; RI_ERR_INVALID_ARG: too much private data, or the kind of service is
-	 *   unknown here; RI_ERR_LIMIT: IRD or ORD; RI_ERR_UNSUPPORTED: three_way is not claimed; RI_ERR_NO_ROUTE: the
+	 *   unknown here; RI_ERR_LIMIT: IRD or ORD; RI_ERR_UNSUPPORTED: three_way is not claimed, or it is of type RI_QP_UC; RI_ERR_NO_ROUTE: the
 	 *   source address is not of this adapter; RI_ERR_RESOURCES. Clause: [RI 11.6.1], [RI 10.30], [RI 10.32].
 	 */
 	enum ri_status (*connect)(struct ri_qp *qp, const struct ri_cm_params *params);
 	/**
 	 * Accepts a request with a QP in IDLE; a success consumes the request. RI_CM_ESTABLISHED or RI_CM_FAILED follows.
 	 * - Results: RI_ERR_INVALID_HANDLE: the request is gone; RI_ERR_INVALID_STATE: the QP is not in IDLE;
-	 *   RI_ERR_INVALID_ARG: too much private data; RI_ERR_LIMIT: IRD or ORD; RI_ERR_RESOURCES.
-	 * - Clause: [RI 11.6.1], [RI 10.30].
+	 *   RI_ERR_INVALID_ARG: too much private data; RI_ERR_LIMIT: IRD or ORD; RI_ERR_UNSUPPORTED: of the two sides one is
+	 *   an RI_QP_NUMBER and the other is not; RI_ERR_RESOURCES.
+	 * - Clause: [RI 11.6.1], [RI 10.30], [RI 10.54].
 	 */
 	enum ri_status (*accept)(struct ri_request *request, struct ri_qp *qp,
 				 const struct ri_cm_params *params);
