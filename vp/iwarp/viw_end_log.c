@@ -31,13 +31,36 @@ segment_text(const struct rdmap_terminate *t, char *out, size_t room)
 	out[0] = '\0';
 	if (t->ddp == NULL || ddp_segment_read(t->ddp, t->ddp_len, t->ddp_len, &seg) != DDP_OK)
 		return;
-	const char *name = rdmap_rules[rdmap_opcode_of(seg.rdmap_control)].name;
+	const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
 	if (seg.tagged)
 		(void)snprintf(out, room, "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
 			       seg.stag, seg.to);
 	else
 		(void)snprintf(out, room, "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name,
 			       seg.msn, seg.mo);
+}
+
+/*
+ * Is it what a peer answers to a message of RFC 7306 that it does not know? siw copies no header then, and without one its order of the
+ * control field cannot be seen (rdmap_terminate_read), so 0206 looks like 2006, which belongs into a start-up.
+ */
+static const char *
+immediate_text(const struct viw_qp *qp, const struct viw_end *end)
+{
+	struct rdmap_terminate t;
+	struct ddp_segment seg;
+
+	if (!qp->tx.sent_immediate || !rdmap_terminate_read(end->terminate, end->terminate_len, &t))
+		return "";
+	bool opcode = t.code == rdmap_fault_code(RDMAP_FAULT_OPCODE);
+	if (t.ddp == NULL)
+		return opcode || t.code == rdmap_fault_code(RDMAP_FAULT_STARTUP_IRD)
+			       ? "; the peer does not take immediate data, it seems"
+			       : "";
+	if (opcode && ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK &&
+	    rdmap_is_immediate(rdmap_opcode_of(seg.rdmap_control)))
+		return "; the peer does not take immediate data";
+	return "";
 }
 
 /* A Terminate, sent or received: layer, type and code in words, control field, segment. */
@@ -79,7 +102,7 @@ lost_text(const struct viw_end *end, char *out, size_t room)
 
 /* The cause of the end, in words. */
 static void
-cause_text(const struct viw_end *end, char *out, size_t room)
+cause_text(const struct viw_qp *qp, const struct viw_end *end, char *out, size_t room)
 {
 	char terminate[LINE_SIZE / 2 + WORD_SIZE];
 
@@ -98,7 +121,7 @@ cause_text(const struct viw_end *end, char *out, size_t room)
 		break;
 	case VIW_MOVE_TERMINATE_IN:
 		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "the peer sent %s", terminate);
+		(void)snprintf(out, room, "the peer sent %s%s", terminate, immediate_text(qp, end));
 		break;
 	case VIW_MOVE_FAULT:
 	case VIW_MOVE_TO_TERMINATE:
@@ -137,7 +160,7 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 
 	if (!ri_log_wanted(host, RI_LOG_INFO))
 		return;
-	cause_text(end, cause, sizeof(cause));
+	cause_text(qp, end, cause, sizeof(cause));
 	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
 	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
 	       late ? "; the peer did not end it within 2 seconds" : "");
