@@ -229,7 +229,7 @@ nobody_there(struct cert *cert)
 	CERT_UINT(cert, cert_async_ends(pair.near, pair.a->ctx), ==, 0);
 }
 
-/* Receives come and go while messages arrive: what is received is in order, and nothing comes twice or in halves. */
+/* Receives come and go while messages arrive. Those that find one arrive in order, none twice and none in part. */
 static void
 in_order(struct cert *cert)
 {
