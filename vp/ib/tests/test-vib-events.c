@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "vib_cq.h"
+#include "vib_data.h"
 #include "vib_post.h"
 #include "vib_profile.h"
 #include "vib_qp_end.h"
@@ -455,6 +456,29 @@ test_messages_lost(void)
 	device_free(d);
 }
 
+/* Without a connection manager the first message is told to the layers above, and a fatal event is the end, which the log has. */
+static void
+test_bare(void)
+{
+	struct device *d = setting_new();
+	struct ri_qp *qp = device_qp(d, true);
+	struct ibv_async_event event = {.event_type = IBV_EVENT_COMM_EST,
+					.element.qp = qp->user.qp};
+
+	event_send(d, &event);
+	g_assert_cmpuint(cm_told, ==, 0);
+	g_assert_cmpuint(d->async_events->len, ==, 1);
+	g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, 0).event, ==,
+			RI_EVENT_QP_COMM_EST);
+	event.event_type = IBV_EVENT_QP_FATAL;
+	event_send(d, &event);
+	g_assert_true(
+		vth_logged(d->vth, "the queue pair has failed: the device tells: a fatal event"));
+	g_assert_cmpuint(d->async_events->len, ==, 2);
+	data_qp_end(qp);
+	setting_free(d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -473,5 +497,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/events/queue-goes", test_queue_goes);
 	g_test_add_func("/ib/events/messages", test_messages);
 	g_test_add_func("/ib/events/messages-lost", test_messages_lost);
+	g_test_add_func("/ib/events/bare", test_bare);
 	return g_test_run();
 }
