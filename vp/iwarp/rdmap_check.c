@@ -132,14 +132,14 @@ rdmap_inbound_advance(struct rdmap_inbound *in, const struct ddp_segment *seg)
 		in->read_left -= seg->payload_len;
 	}
 	if (seg->last) {
+		in->ended = opcode;
+		in->ended_len = in->received + seg->payload_len;
 		in->in_message = false;
 		in->received = 0;
 		if (!seg->tagged)
 			in->next_msn[seg->qn]++;
 		return true;
 	}
-	if (!in->in_message)
-		in->received = 0;
 	in->in_message = true;
 	in->opcode = opcode;
 	if (seg->tagged && seg->payload_len > 0) {

@@ -92,6 +92,13 @@ rdmap_is_send(enum rdmap_opcode opcode)
 	return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INVALIDATE;
 }
 
+/** @brief Whether @p opcode is one of the two of Immediate Data. */
+static inline bool
+rdmap_is_immediate(enum rdmap_opcode opcode)
+{
+	return opcode == RDMAP_IMMEDIATE || opcode == RDMAP_IMMEDIATE_SE;
+}
+
 /** @brief Whether @p opcode asks for a solicited event at its receiver. */
 static inline bool
 rdmap_is_solicited(enum rdmap_opcode opcode)

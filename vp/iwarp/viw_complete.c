@@ -175,13 +175,13 @@ viw_sq_flush(struct viw_qp *qp)
 	tx->job = VIW_JOB_NONE;
 }
 
-void
-viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
+/* The completion of the receive in rx.wqe, but for what the message says. */
+static inline __attribute__((always_inline)) struct vsw_cqe
+receive_cqe(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 {
 	struct viw_rx *rx = &qp->rx;
 	const struct vsw_wqe *wqe = qp->rx.wqe;
 	struct vsw_cqe cqe = cqe_of(qp, wqe->wr_id, status);
-	enum rdmap_opcode opcode = rdmap_opcode_of(rx->seg.rdmap_control);
 
 	assert(vsw_role_is_taken(&qp->rx.role));
 	cqe.opcode = RI_OP_RECV;
@@ -192,15 +192,43 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 	cqe.flags |= RI_WC_RECEIVE;
 	if (wqe->flags & RI_WR_NOTIFY)
 		cqe.flags |= RI_WC_SOLICITED;
+	return cqe;
+}
+
+static inline __attribute__((always_inline)) void
+receive_push(struct viw_qp *qp, const struct vsw_cqe *cqe)
+{
+	qp->rx.have_receive = false;
+	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
+		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_CQ_RQ_ERROR);
+}
+
+void
+viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
+{
+	struct vsw_cqe cqe = receive_cqe(qp, status, length);
+	enum rdmap_opcode opcode = rdmap_opcode_of(qp->rx.seg.rdmap_control);
+
 	if (status == RI_WC_SUCCESS && rdmap_is_solicited(opcode))
 		cqe.flags |= RI_WC_SOLICITED;
 	if (status == RI_WC_SUCCESS && rdmap_is_invalidate(opcode)) {
 		cqe.flags |= RI_WC_INVALIDATED;
-		cqe.inv_stag = rx->inv_stag;
+		cqe.inv_stag = qp->rx.inv_stag;
 	}
-	rx->have_receive = false;
-	if (!vsw_cq_push(&qp->recv_cq->cq, &cqe))
-		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_CQ_RQ_ERROR);
+	receive_push(qp, &cqe);
+}
+
+void
+viw_rq_complete_immediate(struct viw_qp *qp, uint32_t imm, uint32_t written)
+{
+	struct vsw_cqe cqe = receive_cqe(qp, RI_WC_SUCCESS, written);
+
+	cqe.opcode = RI_OP_RECV_WRITE;
+	cqe.flags |= RI_WC_IMMEDIATE;
+	cqe.inv_stag = imm;
+	if (rdmap_is_solicited(rdmap_opcode_of(qp->rx.seg.rdmap_control)))
+		cqe.flags |= RI_WC_SOLICITED;
+	receive_push(qp, &cqe);
 }
 
 void

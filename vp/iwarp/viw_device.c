@@ -116,6 +116,8 @@ static const struct vsw_doorbell doorbell = {
 	.leader_enter = viw_engine_leader_enter,
 	.leader_leave = viw_engine_leader_leave,
 	.spin_futile = viw_engine_spin_futile,
+	.max_inline = VSW_MAX_INLINE,
+	.immediate_with = RI_IMMEDIATE_WRITE,
 };
 
 /* Start the engine and the watch of the interfaces. */
@@ -164,6 +166,7 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->align = align_wanted();
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
+	rnic->host->random(rnic->host->self, &rnic->last_qpn, sizeof(rnic->last_qpn));
 	pthread_mutex_init(&rnic->lock, NULL);
 	status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
 	if (status == RI_SUCCESS) {
@@ -217,6 +220,7 @@ profile_limits(struct ri_rnic_attr *a)
 	a->max_ord = VIW_MAX_DEPTH;
 	a->max_message_size = VIW_MAX_MESSAGE;
 	a->num_completion_handlers = 1;
+	a->max_inline = VSW_MAX_INLINE;
 }
 
 static void
@@ -231,6 +235,11 @@ profile_semantics(struct ri_rnic_attr *a)
 	a->mw_key_owner = RI_KEY_CONSUMER;
 	a->atomics = true;
 	a->zero_based = true;
+	a->iova = true;
+	a->inline_data = true;
+	a->immediate_size = RDMAP_IMMEDIATE_SIZE;
+	a->immediate_separate = true;
+	a->immediate_with = RI_IMMEDIATE_WRITE;
 	a->local_read_revocable = true;
 	a->local_fence = true;
 	a->reregister = true;

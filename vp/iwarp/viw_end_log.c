@@ -40,6 +40,26 @@ segment_text(const struct rdmap_terminate *t, char *out, size_t room)
 			       seg.msn, seg.mo);
 }
 
+/* Is it what a peer answers to a message of RFC 7306 that it does not know? */
+static const char *
+immediate_text(const struct viw_qp *qp, const struct viw_end *end)
+{
+	struct rdmap_terminate t;
+	struct ddp_segment seg;
+
+	if (!qp->tx.sent_immediate ||
+	    !rdmap_terminate_read(end->terminate, end->terminate_len, &t) ||
+	    t.code != rdmap_fault_code(RDMAP_FAULT_OPCODE))
+		return "";
+	/* siw copies no header of a message that it does not know. */
+	if (t.ddp == NULL)
+		return "; the peer does not take immediate data, it seems";
+	if (ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK &&
+	    rdmap_is_immediate(rdmap_opcode_of(seg.rdmap_control)))
+		return "; the peer does not take immediate data";
+	return "";
+}
+
 /* A Terminate, sent or received: layer, type and code in words, control field, segment. */
 static void
 terminate_text(const struct viw_end *end, char *out, size_t room)
@@ -79,7 +99,7 @@ lost_text(const struct viw_end *end, char *out, size_t room)
 
 /* The cause of the end, in words. */
 static void
-cause_text(const struct viw_end *end, char *out, size_t room)
+cause_text(const struct viw_qp *qp, const struct viw_end *end, char *out, size_t room)
 {
 	char terminate[LINE_SIZE / 2 + WORD_SIZE];
 
@@ -98,7 +118,7 @@ cause_text(const struct viw_end *end, char *out, size_t room)
 		break;
 	case VIW_MOVE_TERMINATE_IN:
 		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "the peer sent %s", terminate);
+		(void)snprintf(out, room, "the peer sent %s%s", terminate, immediate_text(qp, end));
 		break;
 	case VIW_MOVE_FAULT:
 	case VIW_MOVE_TO_TERMINATE:
@@ -137,7 +157,7 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 
 	if (!ri_log_wanted(host, RI_LOG_INFO))
 		return;
-	cause_text(end, cause, sizeof(cause));
+	cause_text(qp, end, cause, sizeof(cause));
 	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
 	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
 	       late ? "; the peer did not end it within 2 seconds" : "");

@@ -29,6 +29,7 @@
 #include "viw_fork.h"
 #include "viw_qp.h"
 #include "vsw_order.h"
+#include "vsw_relax.h"
 
 #define EVENTS        32 /* of one epoll_wait */
 #define UNWATCH_AFTER 64 /* messages found by polls in a row */
@@ -425,7 +426,7 @@ viw_engine_poll(void *arg)
 	bool idle = !release_held_back(engine); /* after one batch another is likely */
 	uint32_t done = engine_drive(engine, idle);
 	if (done == 0 && atomic_load_explicit(&engine->spin_futile, memory_order_relaxed))
-		sched_yield();
+		vsw_relax(engine->host, RI_RELAX_SPINS); /* the peer shares the processor */
 	return done;
 }
 

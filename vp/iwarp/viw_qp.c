@@ -13,9 +13,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_relax.h"
+#include "vsw_relax.h"
 
 /* --- memory -------------------------------------------------------------------------------- */
+
+/* The row of the numbers that are equal to this one in their low bits. Called with the lock. */
+static struct viw_qp **
+number_row(struct viw_rnic *rnic, uint32_t qpn)
+{
+	return &rnic->numbered[qpn % VIW_QPN_ROWS];
+}
+
+/*
+ * Give the queue pair the next number that no other one has, of 24 bits. 0 and 1 are special on InfiniBand, and the last one
+ * names a group, so programs that know those find none here either. Called with the lock.
+ */
+static void
+number_give(struct viw_rnic *rnic, struct viw_qp *qp)
+{
+	struct viw_qp **row;
+	uint32_t qpn;
+	bool taken;
+
+	do {
+		qpn = ++rnic->last_qpn & VIW_QPN_LAST;
+		row = number_row(rnic, qpn);
+		taken = qpn < 2 || qpn == VIW_QPN_LAST;
+		for (const struct viw_qp *other = *row; other != NULL && !taken;
+		     other = other->next_numbered)
+			taken = other->who.qpn == qpn;
+	} while (taken); /* VIW_MAX_QP are fewer than the numbers */
+	qp->who.qpn = qpn;
+	qp->next_numbered = *row;
+	*row = qp;
+}
+
+/* Called with the lock. */
+static void
+number_return(struct viw_rnic *rnic, const struct viw_qp *qp)
+{
+	struct viw_qp **at = number_row(rnic, qp->who.qpn);
+
+	while (*at != qp)
+		at = &(*at)->next_numbered;
+	*at = qp->next_numbered;
+}
 
 /* A queue pair with both roles taken and its number set. NULL: too many, or no memory. */
 static struct viw_qp *
@@ -36,7 +78,7 @@ qp_alloc(struct viw_rnic *rnic)
 	if (qp != NULL) {
 		rnic->num_qps++;
 		qp->rnic = rnic;
-		qp->who.qpn = ++rnic->last_qpn;
+		number_give(rnic, qp);
 	}
 	pthread_mutex_unlock(&rnic->lock);
 	return qp;
@@ -57,6 +99,7 @@ qp_free(struct viw_qp *qp)
 	qp->tx.wqe = NULL;
 	qp->rx.wqe = NULL;
 	pthread_mutex_lock(&rnic->lock);
+	number_return(rnic, qp);
 	qp->next_free = rnic->free_qps;
 	rnic->free_qps = qp;
 	rnic->num_qps--;
@@ -86,16 +129,17 @@ qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const stru
 	if (init->max_sq_wr > VIW_MAX_WR || (srq == NULL && init->max_rq_wr > VIW_MAX_WR) ||
 	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
 	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > VIW_MAX_READ ||
-	    init->ird > VIW_MAX_DEPTH || init->ord > VIW_MAX_DEPTH)
+	    init->max_inline > VSW_MAX_INLINE || init->ird > VIW_MAX_DEPTH ||
+	    init->ord > VIW_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	return RI_SUCCESS;
 }
 
-/* Room for the copy of a request of so many segments, never fewer than before; the content stays. */
+/* Room for the copy of a request of so many segments, or octets, never fewer than before; the content stays. */
 static bool
-wqe_grow(struct vsw_wqe **wqe, uint32_t sges)
+wqe_grow(struct vsw_wqe **wqe, uint32_t sges, uint32_t max_inline)
 {
-	size_t bytes = sizeof(**wqe) + sges * sizeof((*wqe)->sge[0]);
+	size_t bytes = sizeof(**wqe) + vsw_wqe_tail(sges, max_inline);
 	struct vsw_wqe *grown = *wqe != NULL ? realloc(*wqe, bytes) : calloc(1, bytes);
 
 	if (grown != NULL)
@@ -112,9 +156,9 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 	uint32_t rq_sge = qp->srq != NULL ? qp->srq->srq.wq.max_sge : init->max_recv_sge;
 	enum ri_status status;
 
-	if (!wqe_grow(&qp->tx.wqe, sq_sge) || !wqe_grow(&qp->rx.wqe, rq_sge))
+	if (!wqe_grow(&qp->tx.wqe, sq_sge, init->max_inline) || !wqe_grow(&qp->rx.wqe, rq_sge, 0))
 		return RI_ERR_RESOURCES;
-	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge, 0);
+	status = vsw_wq_create(&qp->tx.sq, &init->max_sq_wr, sq_sge, init->max_inline);
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
@@ -204,12 +248,12 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 
 /* --- destroy ------------------------------------------------------------------------------- */
 
-/* Take a role for good. */
+/* Take a role of the queue pair for good. */
 static void
-role_acquire(struct vsw_role *role)
+role_acquire(struct viw_qp *qp, struct vsw_role *role)
 {
 	for (unsigned round = 0; atomic_exchange(&role->taken, 1) != 0; round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 }
 
 static enum ri_status
@@ -223,8 +267,8 @@ qp_destroy(struct ri_qp *ri)
 	/* The service thread first: it may want the roles, and other threads may start it until they are taken. */
 	host->task_stop(host->self, &qp->task);
 	host->timer_stop(host->self, &qp->timer);
-	role_acquire(&qp->rx.role);
-	role_acquire(&qp->tx.role);
+	role_acquire(qp, &qp->rx.role);
+	role_acquire(qp, &qp->tx.role);
 	/* Without a state the timer's function, which may be running, queues no task. */
 	atomic_store(&qp->state, RI_QPS_NONE);
 	host->task_stop(host->self, &qp->task);
@@ -362,8 +406,8 @@ qp_modify_reserve(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 {
 	enum ri_status status;
 
-	role_acquire(&qp->rx.role);
-	role_acquire(&qp->tx.role);
+	role_acquire(qp, &qp->rx.role);
+	role_acquire(qp, &qp->tx.role);
 	status = viw_reads_grow(&qp->reads, mask & RI_QP_ATTR_IRD ? attr->ird : 0,
 				mask & RI_QP_ATTR_ORD ? attr->ord : 0);
 	role_release(qp, &qp->tx.role);
@@ -375,8 +419,8 @@ qp_modify_reserve(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 static void
 qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	role_acquire(&qp->rx.role);
-	role_acquire(&qp->tx.role);
+	role_acquire(qp, &qp->rx.role);
+	role_acquire(qp, &qp->tx.role);
 	if (mask & RI_QP_ATTR_IRD)
 		qp->reads.ird = qp->init.ird = attr->ird;
 	if (mask & RI_QP_ATTR_ORD)
@@ -443,8 +487,9 @@ wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
 	uint32_t write = vsw_larger(attr->max_write_sge, qp->init.max_write_sge);
 	uint32_t recv = vsw_larger(attr->max_recv_sge, qp->init.max_recv_sge);
 
-	return wqe_grow(&qp->tx.wqe, vsw_larger(VIW_MAX_READ, vsw_larger(send, write))) &&
-	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv));
+	return wqe_grow(&qp->tx.wqe, vsw_larger(VIW_MAX_READ, vsw_larger(send, write)),
+			qp->init.max_inline) &&
+	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv, 0));
 }
 
 /* More slots or segments; both roles are taken while the rings are exchanged. */
@@ -458,8 +503,8 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 	    attr->max_send_sge > VIW_MAX_SGE || attr->max_recv_sge > VIW_MAX_SGE ||
 	    attr->max_write_sge > VIW_MAX_SGE || attr->max_read_sge > VIW_MAX_READ)
 		return RI_ERR_LIMIT;
-	role_acquire(&qp->rx.role);
-	role_acquire(&qp->tx.role);
+	role_acquire(qp, &qp->rx.role);
+	role_acquire(qp, &qp->tx.role);
 	status = sent_grow(qp, attr->max_sq_wr);
 	if (status == RI_SUCCESS && !wqes_grow(qp, attr))
 		status = RI_ERR_RESOURCES;

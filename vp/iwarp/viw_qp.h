@@ -46,6 +46,7 @@ struct viw_qp {
 	struct ri_task task;   /* viw_serve */
 	struct ri_timer timer; /* viw_timer: a Send that waits, or the end */
 	struct viw_qp *next_free;
+	struct viw_qp *next_numbered; /* of its row; with the adapter's lock */
 };
 
 static inline enum ri_qp_state

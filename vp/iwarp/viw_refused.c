@@ -208,7 +208,7 @@ viw_refused_mark(struct viw_qp *qp)
 		s->status = (uint8_t)r.status;
 		return RI_WC_FLUSHED;
 	}
-	if (!tx->have_request || tx->job != VIW_JOB_REQUEST)
+	if (!tx->have_request || (tx->job != VIW_JOB_REQUEST && tx->job != VIW_JOB_IMMEDIATE))
 		return RI_WC_FLUSHED;
 	struct request q = request_of(tx->wqe, tx->total, 0);
 	return is_of_write(&r, &q) ? r.status : RI_WC_FLUSHED;

@@ -29,6 +29,8 @@
 #define VIW_MAX_MR      65536u
 #define VIW_MAX_OBJECTS (1u << 20)
 #define VIW_MAX_MESSAGE 0xffffffffu
+#define VIW_QPN_LAST    0xffffffu
+#define VIW_QPN_ROWS    1024u
 
 /* Bounds of waiting, ns. */
 #define VIW_LINGER UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
@@ -70,10 +72,11 @@ struct viw_rnic {
 	uint32_t num_ports;
 	struct viw_port *ports;          /* num_ports of them; their members: lock */
 	struct ri_watch interface_watch; /* changes of network interfaces; viw_interface_watch.c */
-	pthread_mutex_t lock;            /* the four below */
+	pthread_mutex_t lock;            /* the five below */
 	struct viw_qp *
 		free_qps; /* memory of queue pairs: used again, not freed while the adapter is open */
-	uint32_t last_qpn;
+	struct viw_qp *numbered[VIW_QPN_ROWS]; /* those that exist, by their numbers */
+	uint32_t last_qpn; /* begins at random, so programs that come and go have other numbers */
 	uint32_t num_qps;
 	uint32_t num_objects; /* PDs, CQs, regions, windows */
 };

@@ -85,9 +85,9 @@ wait_for_receive(struct viw_qp *qp)
 	/* Once for a connection: it may happen with every message. */
 	if (!rx->waited)
 		viw_say(qp,
-			"a Send of the peer waits, since no receive is posted; without one the "
-			"connection ends in %llu ms",
-			(unsigned long long)(qp->rnic->rnr_ns / 1000000));
+			"%s waits, since no receive is posted; without one the connection ends in "
+			"%llu ms",
+			viw_why_taker(qp), (unsigned long long)(qp->rnic->rnr_ns / 1000000));
 	rx->waited = true;
 	viw_engine_want(qp, 0, EPOLLIN);
 	host->timer_start(host->self, &qp->timer, host->now(host->self) + qp->rnic->rnr_ns);

@@ -20,6 +20,8 @@
 #include "viw_receive.h"
 #include "viw_why.h"
 
+#include <string.h>
+
 /* --- octets -------------------------------------------------------------------------------- */
 
 /* The segment of the current receive that octet `offset` goes to; *left: room in that segment from there. */
@@ -194,7 +196,7 @@ tagged_check(struct viw_qp *qp, bool here)
 	return viw_fault_tagged(result);
 }
 
-/* Take the receive for a Send that begins. */
+/* Take the receive for a Send that begins, or for Immediate Data. */
 static enum viw_rx_verdict
 receive_begin(struct viw_qp *qp)
 {
@@ -258,7 +260,7 @@ read_check(struct viw_qp *qp)
 	return viw_fault_read(result);
 }
 
-/* Check a message of one segment that is no Send. */
+/* Check a message of one segment that takes no receive. */
 static enum rdmap_fault
 single_check(struct viw_qp *qp, enum rdmap_opcode opcode)
 {
@@ -268,7 +270,6 @@ single_check(struct viw_qp *qp, enum rdmap_opcode opcode)
 		return viw_atomic_request_check(qp);
 	if (opcode == RDMAP_ATOMIC_RESPONSE)
 		return viw_atomic_response_check(qp);
-	/* Immediate Data has no receive to go to: IT-API has no such message. */
 	return opcode == RDMAP_TERMINATE ? RDMAP_FAULT_NONE : RDMAP_FAULT_OPCODE;
 }
 
@@ -289,6 +290,8 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 		return send_begin(qp);
 	if (rx->fault == RDMAP_FAULT_NONE && rx->seg.tagged)
 		rx->fault = tagged_check(qp, here);
+	else if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_immediate(opcode))
+		return receive_begin(qp); /* its octets go to the completion: no target is opened */
 	else if (rx->fault == RDMAP_FAULT_NONE)
 		rx->fault = single_check(qp, opcode);
 	return rx->fault == RDMAP_FAULT_NONE ? VIW_RX_OK : VIW_RX_FAULT;
@@ -325,6 +328,16 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	viw_fault(qp, RDMAP_FAULT_INVALIDATE, &offender, 0);
 }
 
+/* Immediate Data: the completion says how long the Write was that came right before it [WIRE 5.10.3]. */
+static void
+immediate_deliver(struct viw_qp *qp, uint32_t written)
+{
+	uint32_t imm;
+
+	memcpy(&imm, qp->rx.seg.payload, sizeof(imm));
+	viw_rq_complete_immediate(qp, imm, written);
+}
+
 /* The first frame has arrived: this end may send, and the connection is established. */
 static void
 first_frame(struct viw_qp *qp)
@@ -346,6 +359,7 @@ viw_rx_finish(struct viw_qp *qp)
 	const struct ddp_segment *seg = &rx->seg;
 	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
 	uint32_t length = seg->mo + seg->payload_len;
+	uint32_t written = rx->in.ended == RDMAP_WRITE ? rx->in.ended_len : 0;
 
 	assert(vsw_role_is_taken(&qp->rx.role));
 	first_frame(qp);
@@ -353,6 +367,8 @@ viw_rx_finish(struct viw_qp *qp)
 		return;
 	if (rdmap_is_send(opcode)) {
 		send_deliver(qp, length);
+	} else if (rdmap_is_immediate(opcode)) {
+		immediate_deliver(qp, written);
 	} else if (opcode == RDMAP_READ_RESPONSE) {
 		viw_read_finish(qp);
 	} else if (opcode == RDMAP_ATOMIC_RESPONSE) {

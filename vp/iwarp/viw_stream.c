@@ -11,7 +11,6 @@
  *
  * Standards: RFC 5044 7.1, RFC 6581; [WIRE 2.5]; [RI 4.1].
  */
-#include "ri_relax.h"
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_receive.h"
@@ -26,6 +25,7 @@
 #include <unistd.h>
 
 #include "viw_fork.h"
+#include "vsw_relax.h"
 
 void
 viw_serve_soon(struct viw_qp *qp)
@@ -126,6 +126,7 @@ tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	tx->failed = false;
 	tx->behind = false;
 	tx->terminate_queued = false;
+	tx->sent_immediate = false;
 }
 
 static void
@@ -228,7 +229,7 @@ llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 	if (viw_qp_state(qp) != RI_QPS_CONNECTING)
 		return RI_ERR_INVALID_STATE;
 	for (unsigned round = 0; !viw_roles_take(qp); round++)
-		ri_relax(round);
+		vsw_relax(qp->rnic->host, round);
 	enum ri_status status = stream_attach(qp, stream);
 	if (status == RI_SUCCESS) {
 		qp->stream.peer = peer;

@@ -35,6 +35,7 @@ struct viw_sent {
 enum viw_tx_job {
 	VIW_JOB_NONE = 0,
 	VIW_JOB_REQUEST,
+	VIW_JOB_IMMEDIATE, /* of a request: its Write is built, its immediate data is not */
 	VIW_JOB_RESPONSE
 };
 
@@ -75,6 +76,7 @@ struct viw_tx {
 	bool behind;         /* its completion is pushed: later ones are flushed */
 	bool drained;        /* CLOSING: posted requests have been tried; no more start */
 	bool terminate_queued;
+	bool sent_immediate; /* the stream had immediate data: why a peer that does not know it may end it */
 	bool direct;       /* this fill has sent payload past the buffer */
 	uint32_t index;    /* of the request */
 	uint32_t total;    /* its length */
@@ -85,8 +87,7 @@ struct viw_tx {
 	uint32_t sent_mask;
 	uint32_t sent_head;
 	uint32_t sent_tail;
-	struct vsw_wqe
-		*wqe; /* copy of the request, with room for as many segments as the queue has */
+	struct vsw_wqe *wqe; /* copy of the request, with room for what an entry of the queue has */
 };
 
 /* Doorbells of the user half. */

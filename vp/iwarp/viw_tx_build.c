@@ -4,7 +4,8 @@
 /*
  * From work requests and inbound Reads to frames in the sending buffer.
  *
- * Messages are never interleaved: responses and requests take turns at message boundaries. A message is cut
+ * Messages are never interleaved: responses and requests take turns at the boundaries of messages, but not between a
+ * Write and its immediate data. A message is cut
  * into segments of at most viw_tx::ulpdu octets. Each becomes one frame, copied and checksummed in one pass,
  * so the CRC is that of the copy whatever the application stores meanwhile. Each frame begins an access of
  * its own, which ends with the copy; so after a key is revoked nothing is read through it, and the request
@@ -13,7 +14,7 @@
  * A request is copied from its ring once, and the copy is checked. A request that may not start yet (fence,
  * ORD) stays in viw_tx::wqe. It delays all requests behind it, but not the responses.
  *
- * The owner of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4; [WIRE 4.3], [WIRE 5.7].
+ * The owner of tx.role. Standards: RFC 5040 5.2 and 5.3, RFC 5041 5, RFC 5044 4, RFC 7306 6; [WIRE 4.3], [WIRE 5.7], [WIRE 5.10].
  */
 #include "viw_tx_build.h"
 #include "viw_atomic.h"
@@ -76,12 +77,14 @@ read_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 	return RI_WC_SUCCESS;
 }
 
-/* The octets of all segments. Apart, because most requests have one segment, and the loop is unrolled. */
+/* The octets of a request that has not one segment. Apart, because most requests have one, and the loop is unrolled. */
 static __attribute__((noinline)) uint64_t
 segments_total(const struct vsw_wqe *wqe)
 {
 	uint64_t total = 0;
 
+	if ((wqe->flags & RI_WR_INLINE) != 0)
+		return wqe->length; /* the copy's; vsw_wq_take has cut it */
 	for (uint32_t i = 0; i < wqe->num_sge; i++)
 		total += wqe->sge[i].length;
 	return total;
@@ -275,7 +278,10 @@ message_advance(struct viw_qp *qp, uint32_t n, bool write)
 	tx->job = VIW_JOB_REQUEST;
 	if (tx->done == tx->total) {
 		tx->send_msn += write ? 0 : 1;
-		request_started(qp, 0);
+		if (write && __builtin_expect((qp->tx.wqe->flags & RI_WR_IMMEDIATE) != 0, 0))
+			tx->job = VIW_JOB_IMMEDIATE;
+		else
+			request_started(qp, 0);
 	}
 }
 
@@ -323,7 +329,11 @@ message_gather(struct viw_qp *qp, bool write, uint32_t n, bool last)
 	struct ddp_segment seg = message_header(qp, write, last);
 
 	seg.payload_len = n;
-	return gather_frame(qp, qp->tx.buf + qp->tx.len, &seg);
+	if ((qp->tx.wqe->flags & RI_WR_INLINE) == 0)
+		return gather_frame(qp, qp->tx.buf + qp->tx.len, &seg);
+	/* Nobody else writes to the copy of the request. */
+	seg.payload = (const uint8_t *)vsw_wqe_octets(qp->tx.wqe) + qp->tx.done;
+	return rdmap_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc);
 }
 
 /* The same for octets that do. Inlined: the header is never in memory but in the frame. */
@@ -390,6 +400,34 @@ static __attribute__((noinline)) bool
 build_write(struct viw_qp *qp)
 {
 	return build_message(qp, true);
+}
+
+/*
+ * The Immediate Data message behind a Write whose last frame is built; the job sees to it that nothing comes between the
+ * two. False if the buffer has no room for it.
+ */
+static __attribute__((noinline)) bool
+build_immediate(struct viw_qp *qp)
+{
+	struct viw_tx *tx = &qp->tx;
+	const struct vsw_wqe *wqe = qp->tx.wqe;
+	enum rdmap_opcode opcode =
+		wqe->flags & RI_WR_SOLICITED ? RDMAP_IMMEDIATE_SE : RDMAP_IMMEDIATE;
+	struct ddp_segment seg = rdmap_untagged(opcode, tx->send_msn, 0, true);
+	uint8_t octets[RDMAP_IMMEDIATE_SIZE] = {0};
+
+	if (tx->len + viw_frame_size(false, RDMAP_IMMEDIATE_SIZE) > VIW_BUF_SIZE)
+		return false;
+	memcpy(octets, &wqe->inv_stag, sizeof(wqe->inv_stag));
+	seg.payload = octets;
+	seg.payload_len = RDMAP_IMMEDIATE_SIZE;
+	uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &seg, qp->stream.crc);
+	tx->len += size;
+	tx->queued += size;
+	tx->send_msn++;
+	tx->sent_immediate = true;
+	request_started(qp, 0);
+	return true;
 }
 
 static bool
@@ -470,16 +508,23 @@ build_request(struct viw_qp *qp)
 	}
 }
 
+/* Go on with the message, or the request of two messages, that has begun. */
+static __attribute__((noinline)) bool
+build_continue(struct viw_qp *qp)
+{
+	if (qp->tx.job == VIW_JOB_RESPONSE)
+		return viw_response_build(qp);
+	return qp->tx.job == VIW_JOB_IMMEDIATE ? build_immediate(qp) : build_request(qp);
+}
+
 /* One step; false if nothing can be done, or no room is left. */
 static bool
 build_next(struct viw_qp *qp)
 {
 	struct viw_tx *tx = &qp->tx;
 
-	if (tx->job == VIW_JOB_RESPONSE)
-		return viw_response_build(qp);
-	if (tx->job == VIW_JOB_REQUEST)
-		return build_request(qp);
+	if (tx->job != VIW_JOB_NONE)
+		return build_continue(qp);
 
 	bool request = request_ready(qp);
 	if (viw_response_pending(&qp->reads) && (!request || !tx->response_last))

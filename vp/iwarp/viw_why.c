@@ -86,6 +86,14 @@ asked_for(const struct viw_qp *qp, struct vsw_why_peer *asked)
 	return false;
 }
 
+const char *
+viw_why_taker(const struct viw_qp *qp)
+{
+	return rdmap_is_immediate(rdmap_opcode_of(qp->rx.seg.rdmap_control))
+		       ? "immediate data of the peer"
+		       : "a Send of the peer";
+}
+
 void
 viw_why_frame(struct viw_qp *qp, enum rdmap_fault fault)
 {
@@ -107,9 +115,9 @@ viw_why_frame(struct viw_qp *qp, enum rdmap_fault fault)
 			       (unsigned long long)rx->capacity);
 	else if (fault == RDMAP_FAULT_NO_BUFFER)
 		(void)snprintf(text, sizeof(text),
-			       "a Send of the peer found no receive for %llu ms: post receives "
-			       "before the peer sends",
-			       (unsigned long long)(qp->rnic->rnr_ns / 1000000));
+			       "%s found no receive for %llu ms: post receives before the peer "
+			       "sends",
+			       viw_why_taker(qp), (unsigned long long)(qp->rnic->rnr_ns / 1000000));
 	if (text[0] != '\0')
 		viw_say(qp, "%s", text);
 }

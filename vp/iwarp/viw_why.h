@@ -14,6 +14,8 @@
 /* A line about the queue pair. */
 __attribute__((format(printf, 2, 3))) void viw_say(const struct viw_qp *qp, const char *format,
 						   ...);
+/* What the peer has sent that takes a receive: the message in `rx`; rx. */
+const char *viw_why_taker(const struct viw_qp *qp);
 /* The frame in `rx` is refused; rx. */
 void viw_why_frame(struct viw_qp *qp, enum rdmap_fault fault);
 /* A request of the peer that was accepted cannot be answered any more; tx. */

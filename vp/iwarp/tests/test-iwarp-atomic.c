@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Messages of RFC 7306, with a plain socket as the peer: Atomic Requests from the vectors, and some that must be
+ * Atomics of RFC 7306, with a plain socket as the peer: Atomic Requests from the vectors, and some that must be
  * refused; Atomic Requests of the provider, compared with the vectors octet by octet; valid and invalid responses.
- * Immediate Data, which IT-API cannot express, is refused like an unknown opcode.
  */
 
 #include "viw_peer.h"
@@ -409,25 +408,6 @@ test_result_gone(struct fixture *f, gconstpointer unused)
 	g_assert_cmpint(mem->mr_reg(f->peer.node->pd, &again, &f->mr, &f->stag), ==, RI_SUCCESS);
 }
 
-/* --- Immediate Data ------------------------------------------------------------------------ */
-
-static void
-test_immediate(gconstpointer name)
-{
-	const struct vector *v = frame_of(name);
-	struct fixture f;
-	uint8_t frame[64];
-
-	set_up(&f, NULL);
-	frame_patched(frame, v, 12, 1); /* MSN 1 */
-	peer_play(&f.peer, frame, v->len);
-	peer_expect_terminate(&f.peer, 0x0206);
-	peer_hang_up(&f.peer);
-	end_wait_event(f.peer.end, RI_EVENT_QP_OPCODE, NULL);
-	peer_expect_over(&f.peer); /* the receives are flushed */
-	tear_down(&f, NULL);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -449,8 +429,6 @@ main(int argc, char **argv)
 		   test_answer_to_read, tear_down);
 	g_test_add("/iwarp/atomic/result-gone", struct fixture, NULL, set_up, test_result_gone,
 		   tear_down);
-	g_test_add_data_func("/iwarp/immediate/plain", "immediate-data", test_immediate);
-	g_test_add_data_func("/iwarp/immediate/solicited", "immediate-data-se", test_immediate);
 	result = g_test_run();
 	vectors_free(positive);
 	return result;
