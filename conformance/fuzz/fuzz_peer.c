@@ -72,8 +72,8 @@ payload_make(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz_re
 		rdmap_atomic_response_write(at, &response);
 		return RDMAP_ATOMIC_RESPONSE_SIZE;
 	}
-	octets =
-		fuzz_take(in, opcode == RDMAP_IMMEDIATE ? RDMAP_IMMEDIATE_SIZE : fuzz_u8(in), &len);
+	octets = fuzz_take(in, rdmap_is_immediate(opcode) ? RDMAP_IMMEDIATE_SIZE : fuzz_u8(in),
+			   &len);
 	if (len > 0)
 		memcpy(at, octets, len);
 	return (uint32_t)len;
@@ -181,6 +181,9 @@ segment_judge(struct fuzz_peer *peer, const struct ddp_segment *seg)
 	FUZZ_REQUIRE(seg->tagged == (opcode == RDMAP_WRITE || opcode == RDMAP_READ_RESPONSE));
 	if (opcode == RDMAP_TERMINATE)
 		peer->over = true;
+	if (rdmap_is_immediate(opcode))
+		FUZZ_REQUIRE(peer->heard_write && seg->payload_len == RDMAP_IMMEDIATE_SIZE);
+	peer->heard_write = opcode == RDMAP_WRITE && seg->last;
 	if (opcode == RDMAP_READ_REQUEST)
 		FUZZ_REQUIRE(rdmap_read_request_read(seg->payload, seg->payload_len, &peer->asked));
 	if (opcode == RDMAP_ATOMIC_REQUEST)

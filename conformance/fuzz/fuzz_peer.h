@@ -28,6 +28,7 @@ struct fuzz_peer {
 	struct rdmap_atomic_request ordered; /* the last Atomic */
 	uint32_t heard_msn[DDP_QN_COUNT];    /* of the messages that came from the queue pair */
 	uint32_t heard_mo[DDP_QN_COUNT];     /* of their next segment */
+	bool heard_write;                    /* the last one was the end of a Write */
 	struct mpa_unmark unmark;            /* of what came */
 	uint32_t have;                       /* octets in `heard` */
 	uint8_t *heard;                      /* FUZZ_PEER_ROOM octets */

@@ -177,6 +177,9 @@ regions_begin(struct run *run)
 		(struct fuzz_regions){.stags = run->stags, .bases = run->bases, .count = REGIONS};
 }
 
+/* What inline requests carry. */
+static const uint8_t carried[500] = {1, 2, 3, 4, 5, 6, 7, 8};
+
 static void
 run_begin(struct run *run, struct fuzz_input *in)
 {
@@ -187,7 +190,9 @@ run_begin(struct run *run, struct fuzz_input *in)
 	regions_begin(run);
 	if (options & SHARED)
 		node_share(node, POSTS);
-	run->end = end_new(node, NULL);
+	struct ri_qp_init init = end_defaults(node);
+	init.max_inline = sizeof(carried);
+	run->end = end_new(node, &init);
 	FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0);
 	fuzz_peer_begin(&run->peer, fd[1], (options & CRC) != 0);
 	FUZZ_REQUIRE(stream_begin(run, options, fd[0], in));
@@ -269,8 +274,15 @@ request_post(struct run *run, enum command command, struct fuzz_input *in)
 	}
 	if (command != COMMAND_SEND)
 		wr.u.remote = (struct ri_wr_remote){.addr = fuzz_number(in, 2), .stag = 0x77};
-	if (command == COMMAND_WRITE)
+	if (command == COMMAND_WRITE) {
 		wr.opcode = RI_OP_RDMA_WRITE;
+		wr.flags |= flags & 4 ? RI_WR_IMMEDIATE : 0;
+		wr.imm = flags;
+	}
+	if ((command == COMMAND_SEND || command == COMMAND_WRITE) && (flags & 8)) {
+		wr.flags |= RI_WR_INLINE;
+		sge = (struct ri_sge){(uintptr_t)carried, sge.length % (sizeof(carried) + 1), 1};
+	}
 	if (command == COMMAND_READ || command == COMMAND_ATOMIC) {
 		wr.opcode = command == COMMAND_READ ? RI_OP_RDMA_READ : RI_OP_FETCH_ADD;
 		if (sge.stag == closed_chunk.stag || sge.stag == read_chunk.stag) {
@@ -300,6 +312,8 @@ completions_take(struct run *run)
 			FUZZ_REQUIRE(wc.qp_ctx == (uintptr_t)run->end);
 			if (recv == 0 || node->srq == NULL)
 				FUZZ_REQUIRE(wc.wr_id == run->done[recv]);
+			FUZZ_REQUIRE((wc.flags & RI_WC_IMMEDIATE) == 0 ||
+				     (recv != 0 && wc.opcode == RI_OP_RECV_WRITE));
 			FUZZ_REQUIRE(((wc.flags & RI_WC_RECEIVE) != 0) == (recv != 0) ||
 				     wc.status != RI_WC_SUCCESS);
 			run->done[recv]++;

@@ -74,7 +74,7 @@ class Bench:
 
     def tool(self, name):
         """The path of a program of the build folder."""
-        for folder in ('tools', f'tools/{name}', 'conformance/lab', 'conformance/peers'):
+        for folder in ('tools', f'tools/{name}', 'conformance/lab', 'conformance/peers', 'vp/iwarp'):
             path = os.path.join(self.build, folder, name)
             if os.path.isfile(path):
                 return path

@@ -31,7 +31,7 @@ segment_text(const struct rdmap_terminate *t, char *out, size_t room)
 	out[0] = '\0';
 	if (t->ddp == NULL || ddp_segment_read(t->ddp, t->ddp_len, t->ddp_len, &seg) != DDP_OK)
 		return;
-	const char *name = rdmap_rules[rdmap_opcode_of(seg.rdmap_control)].name;
+	const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
 	if (seg.tagged)
 		(void)snprintf(out, room, "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
 			       seg.stag, seg.to);
@@ -40,21 +40,24 @@ segment_text(const struct rdmap_terminate *t, char *out, size_t room)
 			       seg.msn, seg.mo);
 }
 
-/* Is it what a peer answers to a message of RFC 7306 that it does not know? */
+/*
+ * Is it what a peer answers to a message of RFC 7306 that it does not know? siw copies no header then, and without one its order of the
+ * control field cannot be seen (rdmap_terminate_read), so 0206 looks like 2006, which belongs into a start-up.
+ */
 static const char *
 immediate_text(const struct viw_qp *qp, const struct viw_end *end)
 {
 	struct rdmap_terminate t;
 	struct ddp_segment seg;
 
-	if (!qp->tx.sent_immediate ||
-	    !rdmap_terminate_read(end->terminate, end->terminate_len, &t) ||
-	    t.code != rdmap_fault_code(RDMAP_FAULT_OPCODE))
+	if (!qp->tx.sent_immediate || !rdmap_terminate_read(end->terminate, end->terminate_len, &t))
 		return "";
-	/* siw copies no header of a message that it does not know. */
+	bool opcode = t.code == rdmap_fault_code(RDMAP_FAULT_OPCODE);
 	if (t.ddp == NULL)
-		return "; the peer does not take immediate data, it seems";
-	if (ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK &&
+		return opcode || t.code == rdmap_fault_code(RDMAP_FAULT_STARTUP_IRD)
+			       ? "; the peer does not take immediate data, it seems"
+			       : "";
+	if (opcode && ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK &&
 	    rdmap_is_immediate(rdmap_opcode_of(seg.rdmap_control)))
 		return "; the peer does not take immediate data";
 	return "";

@@ -44,6 +44,17 @@ def refused_read(bench, role):
         raise Failed(f'no remote access error: {said[0]}')
 
 
+def immediate(bench):
+    """siw does not know RFC 7306: our request is done, the connection ends by siw's Terminate, and our log says why."""
+    server = bench.server(bench.theirs, [bench.tool('lab-verbs'), '-p', str(bench.port), '--count', '2', '--survive'], bench.port)
+    said = bench.run(bench.ours, [bench.tool('iwarp-immediate'), bench.address(bench.theirs), str(bench.port)])
+    if 'has refused immediate data' not in said:
+        raise Failed(f'it was not refused: {said}')
+    bench.run(bench.ours, [bench.tool('lab-itapi'), '-p', str(bench.port), '--lead', 'send:10,read:10', bench.address(bench.theirs)])
+    if bench.wait(bench.theirs, server) != 0:
+        raise Failed(f'siw did not serve the next connection: {bench.theirs.says(server)}')
+
+
 def death(bench, role, ours):
     """A process dies at random moments; the other one sees it, and its next connection is well."""
     moments = random.Random(SEED)
@@ -130,6 +141,8 @@ for our_role in ('initiator', 'responder'):
         who = 'our process' if by_us else 'their process'
         CASES.append(Case(f'ends death of {who} {our_role}', functools.partial(death, role=our_role, ours=by_us),
                           fatal=True, table=('verbs program', our_role, f'{who} is killed at random moments')))
+CASES.append(Case('ends immediate data', immediate, quick=True,
+                  table=('verbs program', 'initiator', 'immediate data is refused')))
 # With peer-to-peer mode the kernel of the peer stops [WIRE 14.2], which the full run shows.
 for count, p2p_on in ((EARLY_DEATHS, False), (MANY_DEATHS, False), (MANY_DEATHS, True)):
     CASES.append(Case(f'ends {count} killed early p2p {"on" if p2p_on else "off"}', functools.partial(killed_early, deaths=count),

@@ -120,10 +120,11 @@ peer_about(void)
 {
 	const char *rnr = g_getenv("ITAPI_IWARP_RNR_MS");
 
-	return g_strdup_printf(
-		"kind=it-api adapter=%s port=%u able=rights,fallback,rtr-send,timeout%s%s",
-		stack.name, ntohs(stack.port), stack.info->atomic_support ? ",atomic" : "",
-		g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");
+	return g_strdup_printf("kind=it-api adapter=%s port=%u "
+			       "able=rights,fallback,rtr-send,timeout,immediate%s%s",
+			       stack.name, ntohs(stack.port),
+			       stack.info->atomic_support ? ",atomic" : "",
+			       g_strcmp0(rnr, "0") == 0 ? ",no-wait" : ",waits");
 }
 
 gboolean

@@ -117,7 +117,7 @@ peer_close(void)
 char *
 peer_about(void)
 {
-	return g_strdup_printf("kind=verbs adapter=%s port=%u able=no-wait",
+	return g_strdup_printf("kind=verbs adapter=%s port=%u able=no-wait,no-immediate",
 			       ibv_get_device_name(stack.device->device),
 			       ntohs(rdma_get_src_port(stack.listener)));
 }

@@ -60,7 +60,7 @@ set_up(struct fixture *f, const struct kind *kind)
 	f->a = end_new(f->na, &init);
 	f->b = end_new(f->nb, NULL);
 	f->ma = chunk_new(f->na, BIG, ALL_RW);
-	f->mb = chunk_new(f->nb, BIG, ALL_RW);
+	f->mb = chunk_new(f->nb, BIG + 1, ALL_RW);
 	ends_connect_like(f->a, f->b, &like, kind->mss);
 }
 
@@ -138,8 +138,7 @@ test_sizes(gconstpointer kind)
 		struct ri_wc wc = end_wait_ok(f.b, true, i, f.a);
 		expect_told(&wc, imm, len, solicited ? RI_WC_SOLICITED : 0);
 		g_assert_cmpmem(f.mb.at, len, f.ma.at, len);
-		if (len < BIG)
-			g_assert_cmphex(f.mb.at[len], ==, 0xee);
+		g_assert_cmphex(f.mb.at[len], ==, 0xee);
 		wc = end_wait_ok(f.a, false, 2 * i, f.b);
 		g_assert_cmpuint(wc.opcode, ==, RI_OP_RDMA_WRITE);
 		g_assert_cmpuint(wc.byte_len, ==, len);
@@ -362,12 +361,14 @@ static void
 test_closing(void)
 {
 	const uint32_t size = 16u << 20;
+	struct ri_stream like = end_stream(-1, false);
 	struct peer f;
 	struct ri_wr_remote to = {.addr = 0, .stag = 0xa1b2c3d4};
 	g_autofree uint8_t *got = NULL;
 	bool fin;
 
-	peer_open(&f, NULL);
+	peer_prepare(&f, node_new_by_hand(), NULL); /* the time for the end does not pass */
+	peer_attach(&f, &like, 0);
 	struct chunk big = chunk_new(f.node, size, ALL_RW);
 	struct ri_sge sge = chunk_sge(&big, 0, size);
 	g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
@@ -655,7 +656,7 @@ test_gives_up(gconstpointer how)
 
 /* It answers with a Terminate, as siw does, without a copy of the header; or with one. The request was done long before. */
 static void
-refuse(bool told, bool copies, const char *said)
+refuse(bool told, bool copies, uint16_t code, const char *said)
 {
 	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX], frame[256], ulpdu[DDP_UNTAGGED_SIZE];
 	struct ddp_segment seg = rdmap_untagged(RDMAP_IMMEDIATE, 1, 0, true);
@@ -678,7 +679,7 @@ refuse(bool told, bool copies, const char *said)
 	(void)ddp_header_put(ulpdu, &seg);
 	peer_play(&f, fpdu,
 		  copies ? rdmap_terminate_fpdu(fpdu, RDMAP_FAULT_OPCODE, &offender, true)
-			 : rdmap_terminate_code_fpdu(fpdu, 0x0206, true));
+			 : rdmap_terminate_code_fpdu(fpdu, code, true));
 	peer_hang_up(&f);
 	peer_expect_over(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_TERMINATE_RECEIVED), ==, 1);
@@ -692,9 +693,11 @@ refuse(bool told, bool copies, const char *said)
 static void
 test_unknown_there(void)
 {
-	refuse(true, false, "the peer does not take immediate data, it seems");
-	refuse(true, true, "the peer does not take immediate data");
-	refuse(false, false, NULL);
+	refuse(true, false, 0x0206, "the peer does not take immediate data, it seems");
+	refuse(true, false, 0x2006, "the peer does not take immediate data, it seems"); /* siw */
+	refuse(true, true, 0x0206, "the peer does not take immediate data");
+	refuse(true, false, 0x0205, NULL);
+	refuse(false, false, 0x0206, NULL);
 }
 
 int

@@ -81,6 +81,23 @@ test_terminate_out(void)
 		    "Send, MSN 7, MO 0");
 }
 
+/* An opcode that has no name. */
+static void
+test_reserved(void)
+{
+	struct ddp_segment seg = rdmap_untagged((enum rdmap_opcode)15, 1, 0, true);
+	uint8_t fpdu[64];
+	struct peer f;
+
+	open_connected(&f);
+	g_autofree char *address = address_of(&f);
+	peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &seg, true));
+	expect_said(&f, address,
+		    "opcode is unknown or does not fit; this end sent a Terminate, 0206: layer "
+		    "RDMAP, remote operation error, unexpected opcode (octets 02 06 c0 00); about: "
+		    "reserved, MSN 1, MO 0");
+}
+
 static void
 test_asked_for(void)
 {
@@ -161,6 +178,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/iwarp/log/terminate-in", test_terminate_in);
 	g_test_add_func("/iwarp/log/terminate-out", test_terminate_out);
+	g_test_add_func("/iwarp/log/reserved", test_reserved);
 	g_test_add_func("/iwarp/log/asked-for", test_asked_for);
 	g_test_add_data_func("/iwarp/log/closed/here", GINT_TO_POINTER(1), test_closed);
 	g_test_add_data_func("/iwarp/log/closed/there", GINT_TO_POINTER(0), test_closed);

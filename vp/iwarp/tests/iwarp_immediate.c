@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * RDMA Writes with immediate data, which IT-API does not have, by vp/iwarp alone: it makes its TCP connection, and says the few
+ * octets of the MPA start-up itself.
+ *
+ *     iwarp-immediate               two ends in this process; what they say is for a capture of the loopback interface
+ *     iwarp-immediate HOST PORT     a peer that does not know RFC 7306, as siw: it refuses, and it is told of in the log
+ *
+ * Anything unexpected ends the program with a message.
+ */
+#include "viw_node.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MPA_FRAME 20
+#define MPA_FLAGS 16 /* offset */
+#define MPA_CRC   0x40
+#define BIG       70000
+
+static const char request[MPA_FRAME + 1] = "MPA ID Req Frame\x40\x01\0\0";
+static const char reply[MPA_FRAME + 1] = "MPA ID Rep Frame\x40\x01\0\0";
+
+static void
+octets_say(int fd, const char *frame)
+{
+	g_assert_cmpint(send(fd, frame, MPA_FRAME, MSG_NOSIGNAL), ==, MPA_FRAME);
+}
+
+/* The other frame comes; only its key is looked at. */
+static void
+octets_hear(int fd, const char *frame)
+{
+	char got[MPA_FRAME];
+
+	g_assert_cmpint(recv(fd, got, MPA_FRAME, MSG_WAITALL), ==, MPA_FRAME);
+	g_assert_cmpmem(got, MPA_FLAGS, frame, MPA_FLAGS);
+}
+
+static void
+write_told(struct end *end, uint64_t id, const struct ri_sge *from, const struct ri_sge *to,
+	   uint32_t flags)
+{
+	struct ri_wr wr = {.wr_id = id,
+			   .sgl = from,
+			   .num_sge = from != NULL,
+			   .opcode = RI_OP_RDMA_WRITE,
+			   .flags = RI_WR_SIGNALED | RI_WR_IMMEDIATE | flags};
+
+	if (to != NULL)
+		wr.u.remote = (struct ri_wr_remote){.addr = to->addr, .stag = to->stag};
+	memcpy(&wr.imm, "\xca\xfe\xf0\x0d", sizeof(wr.imm));
+	g_assert_cmpint(end->node->p->fast->post_sq(end->uqp, &wr), ==, RI_SUCCESS);
+}
+
+static void
+both_ends(void)
+{
+	static const uint32_t sizes[] = {0, 100, BIG};
+	struct node *na = node_new(), *nb = node_new();
+	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
+	struct chunk ma = chunk_new(na, BIG, ALL_RW), mb = chunk_new(nb, BIG, ALL_RW);
+	struct ri_stream sa = end_stream(-1, true), sb = end_stream(-1, false);
+	int fd[2];
+
+	tcp_pair(fd);
+	octets_say(fd[0], request);
+	octets_hear(fd[1], request);
+	octets_say(fd[1], reply);
+	octets_hear(fd[0], reply);
+	sa.fd = fd[0];
+	sb.fd = fd[1];
+	g_assert_cmpint(end_attach(b, &sb), ==, RI_SUCCESS);
+	g_assert_cmpint(end_attach(a, &sa), ==, RI_SUCCESS);
+	end_wait_event(a, RI_EVENT_QP_STREAM_UP, b);
+	end_wait_event(b, RI_EVENT_QP_STREAM_UP, a);
+	for (uint32_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		struct ri_sge from = chunk_sge(&ma, 0, sizes[i]), to = chunk_sge(&mb, 0, sizes[i]);
+
+		post_recv(b, i, NULL);
+		write_told(a, i, &from, &to, i % 2 ? RI_WR_SOLICITED : 0);
+		g_assert_cmpuint(end_wait_ok(b, true, i, a).byte_len, ==, sizes[i]);
+		(void)end_wait_ok(a, false, i, b);
+	}
+	g_assert_cmpint(end_modify(a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	end_wait_event(a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, b);
+	end_wait_event(b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, a);
+	end_free(a);
+	end_free(b);
+	chunk_free(&ma);
+	chunk_free(&mb);
+	node_free(na);
+	node_free(nb);
+}
+
+static void
+refused(const char *host, const char *port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+	struct ri_stream stream = end_stream(-1, true);
+	struct node *node = node_new();
+	struct end *end = end_new(node, NULL);
+
+	stream.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	g_assert_cmpint(inet_pton(AF_INET, host, &to.sin_addr), ==, 1);
+	g_assert_cmpint(connect(stream.fd, (struct sockaddr *)&to, sizeof(to)), ==, 0);
+	octets_say(stream.fd, request);
+	octets_hear(stream.fd, reply);
+	stream.peer_local = false;
+	g_assert_cmpint(end_attach(end, &stream), ==, RI_SUCCESS);
+	end_wait_event(end, RI_EVENT_QP_STREAM_UP, NULL);
+	/* Of no octets, so no key is needed. */
+	write_told(end, 1, NULL, NULL, 0);
+	g_assert_cmpuint(end_wait_ok(end, false, 1, NULL).opcode, ==, RI_OP_RDMA_WRITE);
+	end_wait_event(end, RI_EVENT_QP_TERMINATE_RECEIVED, NULL);
+	g_assert_cmpuint(node_ends(end), ==, 1);
+	if (!vth_logged(node->vth, "the peer does not take immediate data"))
+		g_error("the log does not say why");
+	printf("the request was done, and the peer has refused immediate data\n");
+	end_free(end);
+	node_free(node);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 1)
+		both_ends();
+	else if (argc == 3)
+		refused(argv[1], argv[2]);
+	else
+		return 2;
+	return 0;
+}
