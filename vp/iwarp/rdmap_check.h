@@ -43,7 +43,7 @@ struct rdmap_inbound {
 	enum rdmap_opcode opcode; /**< of the current message */
 	uint32_t stag;            /**< of the current message, if tagged */
 	uint64_t next_to;         /**< TO where it continues, if tagged */
-	uint32_t received;        /**< octets of the current message so far; 0: there is none */
+	uint32_t received;        /**< octets of the current message so far; 0 between messages */
 	enum rdmap_opcode ended;  /**< of the last message that has ended */
 	uint32_t ended_len;       /**< its octets behind the DDP headers; 0: none has ended */
 };

@@ -22,7 +22,7 @@ void viw_sq_flush(struct viw_qp *qp);
 void viw_rq_flush(struct viw_qp *qp);
 /* Complete the receive in rx.wqe. Owner of rx.role. */
 void viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length);
-/* The same, taken by the immediate data of a Write of so many octets. Owner of rx.role. */
+/* Complete it because of immediate data behind a Write of `written` octets. Owner of rx.role. */
 void viw_rq_complete_immediate(struct viw_qp *qp, uint32_t imm, uint32_t written);
 
 #endif /* VIW_COMPLETE_H */

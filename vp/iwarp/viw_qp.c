@@ -135,7 +135,7 @@ qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const stru
 	return RI_SUCCESS;
 }
 
-/* Room for the copy of a request of so many segments, or octets, never fewer than before; the content stays. */
+/* Room for the copy of a request with `sges` segments or `max_inline` octets, never less than before; the content stays. */
 static bool
 wqe_grow(struct vsw_wqe **wqe, uint32_t sges, uint32_t max_inline)
 {

@@ -6,7 +6,7 @@
  * octets of the MPA start-up itself.
  *
  *     iwarp-immediate               two ends in this process; what they say is for a capture of the loopback interface
- *     iwarp-immediate HOST PORT     a peer that does not know RFC 7306, as siw: it refuses, and it is told of in the log
+ *     iwarp-immediate HOST PORT     a peer that does not know RFC 7306, such as siw; the log must say why it refuses
  *
  * Anything unexpected ends the program with a message.
  */
