@@ -625,6 +625,38 @@ test_waits(gconstpointer kind)
 	tear_down(&f);
 }
 
+/* The same for a message that comes in pieces; what came of it before the wait counts. A Send is behind it. */
+static void
+test_resumes(gconstpointer how)
+{
+	struct ri_stream like = end_stream(-1, false);
+	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, PEER_RECVS + 2, 0, true);
+	uint8_t octets[2048];
+	struct peer f;
+
+	peer_prepare(&f, node_new_by_hand(), NULL);
+	peer_attach(&f, &like, 0);
+	for (uint32_t i = 0; i < PEER_RECVS; i++) {
+		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
+		(void)end_wait_ok(f.end, true, i, NULL);
+	}
+	uint32_t len = into_put(octets, &f, 1000, 600);
+	len += told_put(octets + len, RDMAP_IMMEDIATE_SE, PEER_RECVS + 1, IMM);
+	len += rdmap_fpdu_put(octets + len, &seg, true);
+	peer_play_cut(&f, octets, len, GPOINTER_TO_UINT(how));
+	node_run(f.node);
+	struct ri_wc none;
+	g_assert_false(end_poll(f.end, true, &none));
+	g_assert_cmpint(end_recv(f.end, 50, &f.mem, 0, 64), ==, RI_SUCCESS);
+	struct ri_wc wc = end_wait_ok(f.end, true, 50, NULL);
+	expect_told(&wc, IMM, 1000, RI_WC_SOLICITED);
+	g_assert_cmpint(end_recv(f.end, 51, &f.mem, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpuint(end_wait_ok(f.end, true, 51, NULL).opcode, ==, RI_OP_RECV);
+	peer_hang_up(&f);
+	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
+	peer_close(&f);
+}
+
 /* Nobody posts one: the stream ends as for a Send, and the log says of what. */
 static void
 test_gives_up(gconstpointer how)
@@ -726,7 +758,10 @@ main(int argc, char **argv)
 		g_test_add_data_func(lengths, GUINT_TO_POINTER(i), test_lengths);
 		g_test_add_data_func(crc, GUINT_TO_POINTER(i), test_bad_crc);
 		g_test_add_data_func(vector, GUINT_TO_POINTER(i), test_vectors);
+		g_autofree char *resumes = g_strdup_printf("/iwarp/immediate/resumes/%s", cuts[i]);
+
 		g_test_add_data_func(gives, GUINT_TO_POINTER(i), test_gives_up);
+		g_test_add_data_func(resumes, GUINT_TO_POINTER(i), test_resumes);
 	}
 	g_test_add_func("/iwarp/immediate/refused-here", test_refused_here);
 	g_test_add_data_func("/iwarp/immediate/bad-key/here", "here", test_bad_keys);
