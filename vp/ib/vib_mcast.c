@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ri_calls.h"
 #include "ri_fd.h"
 #include "vib_ah.h"
 #include "vib_objects.h"
@@ -89,7 +90,7 @@ socket_new(const struct ri_qp *qp, const union ibv_gid *gid)
 	error = interface != 0 ? socket_join(fd, gid, interface) : ENODEV;
 	if (error == 0)
 		return fd;
-	close(fd);
+	ri_close(fd);
 	errno = error;
 	return -1;
 }
@@ -128,7 +129,7 @@ vib_mcast_attach(struct ri_qp *qp, const struct ri_addr *addr)
 	}
 	error = ibv_attach_mcast(qp->user.qp, &gid, 0);
 	if (error != 0) {
-		close(group->fd);
+		ri_close(group->fd);
 		free(group);
 		return attach_failure(qp, "the device", error);
 	}
@@ -143,7 +144,7 @@ group_leave(struct ri_qp *qp, struct group *group)
 
 	if (error != 0)
 		vib_log_qp(qp, RI_LOG_WARNING, "ibv_detach_mcast: %s", ri_errno_text(error));
-	close(group->fd);
+	ri_close(group->fd);
 	vib_list_remove(&group->item);
 	free(group);
 }

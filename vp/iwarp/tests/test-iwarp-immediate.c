@@ -625,7 +625,7 @@ test_waits(gconstpointer kind)
 	tear_down(&f);
 }
 
-/* The same for a message that comes in pieces; what came of it before the wait counts. A Send is behind it. */
+/* A message that came in pieces before the wait is delivered whole, and so is the Send behind it. */
 static void
 test_resumes(gconstpointer how)
 {
