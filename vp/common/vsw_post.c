@@ -84,7 +84,8 @@ reg_write(struct vsw_wqe *wqe, const struct ri_wr_fast_reg *reg)
 	wqe->num_sge = (uint8_t)reg->num_pages;
 }
 
-static void
+/* Inlined twice: an ordinary post is one function. */
+static inline __attribute__((always_inline)) void
 wqe_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
 	wqe->wr_id = wr->wr_id;
@@ -191,7 +192,7 @@ rare_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 /* --- all ---------------------------------------------------------------------------------- */
 
 /* `rare`: it has a flag of ri_uqp::rare; a constant where this is inlined. */
-static inline enum ri_status
+static inline __attribute__((always_inline)) enum ri_status
 request_post(struct ri_uqp *qp, const struct ri_wr *wr, bool rare)
 {
 	vsw_lock(&qp->sq.lock);

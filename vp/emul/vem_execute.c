@@ -238,8 +238,8 @@ message_failed(const struct vem_spans *message, struct vem_spans *sink, struct v
 	return mine ? &receive_bad : &owner_gone;
 }
 
-/* Place a message into the receive just taken. */
-static const struct vem_fault *
+/* Place a message into the receive just taken. Inlined, as message_deliver: a Send is one function. */
+static inline __attribute__((always_inline)) const struct vem_fault *
 send_place(struct ri_qp *peer, const struct vsw_wqe *wqe, const struct vem_spans *message,
 	   struct vsw_cqe *cqe)
 {
@@ -327,7 +327,7 @@ unreliable_drop(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fa
  * Deliver a message, or with `target` a Write with immediate data; ends the accesses. The caller owns the role `rx` of the
  * peer.
  */
-static inline bool
+static inline __attribute__((always_inline)) bool
 message_deliver(struct ri_qp *qp, struct ri_qp *peer, struct vem_spans *message,
 		struct vem_spans *target)
 {
@@ -424,8 +424,8 @@ do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
 
 /* --- all ---------------------------------------------------------------------------------- */
 
-bool
-vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
+static inline __attribute__((always_inline)) bool
+execute_with(struct ri_qp *qp, struct ri_qp *peer)
 {
 	if (!vem_qp_takes(peer))
 		return false; /* it will run this queue when it is open, or send a message that it ends */
@@ -444,6 +444,12 @@ vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
 	default:
 		return do_read(qp, peer);
 	}
+}
+
+bool
+vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
+{
+	return execute_with(qp, peer);
 }
 
 bool
@@ -481,7 +487,7 @@ vem_execute(struct ri_qp *qp)
 	struct ri_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
 		return false; /* its last message has been sent and ends this queue pair */
-	done = vem_execute_with(qp, peer);
+	done = execute_with(qp, peer);
 	vem_peer_exit(qp);
 	return done;
 }
