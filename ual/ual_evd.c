@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "ri_fd.h"
-#include "ri_relax.h"
 #include "ual.h"
 #include "ual_log.h"
 #include "ual_status.h"
@@ -146,7 +145,7 @@ async_unassign(struct ual_evd *evd)
 	pthread_mutex_unlock(&ia->lock);
 	/* A post that is under way has a reference until it ends. */
 	for (unsigned round = 0; atomic_load(&evd->object.refs) != 0; round++)
-		ri_relax(round);
+		session_relax(&ia->session, round);
 }
 
 /* Destroy the EVD. The handle is retracted, or was never published. */

@@ -16,7 +16,6 @@
  */
 
 #include "ri_owned.h"
-#include "ri_relax.h"
 #include "ual.h"
 #include "ual_evd.h"
 
@@ -159,7 +158,7 @@ ual_aggregate_is_free(struct ual_evd *aevd)
 			return true;
 		if (ual_object_frozen(&aevd->object))
 			return false; /* another thread frees it */
-		ri_relax(round);
+		session_relax(&aevd->object.ia->session, round);
 	}
 	return false;
 }

@@ -39,7 +39,6 @@
 
 #include "ri_calls.h"
 #include "ri_owned.h"
-#include "ri_relax.h"
 #include "session_wait.h"
 #include "ual.h"
 #include "ual_evd.h"
@@ -214,7 +213,7 @@ ual_evd_evaluate_fully(struct ual_evd *evd)
 	/* After a call took the last event, the descriptor must not be readable. */
 	for (unsigned round = 0; evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0;
 	     round++)
-		ri_relax(round);
+		session_relax(&evd->object.ia->session, round);
 }
 
 void

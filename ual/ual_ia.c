@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_relax.h"
 #include "session_section.h"
 #include "ual.h"
 #include "ual_evd.h"
@@ -148,9 +147,9 @@ hide_all(struct ual_ia *ia)
 static void
 ia_empty(struct ual_ia *ia)
 {
-	while (hide_all(ia) > 0)
-		ri_relax_nap();
-	session_section_wait();
+	for (uint32_t round = 0; hide_all(ia) > 0; round++)
+		session_relax(&ia->session, round);
+	session_section_wait(&ia->session);
 }
 
 /* The caller has entered it. */

@@ -33,8 +33,8 @@
 #include <sys/mman.h>
 
 #include "ri_owned.h"
-#include "ri_relax.h"
 #include "session_section.h"
+#include "ual_ia.h"
 
 #define CHUNK_SLOTS    (UAL_CHUNK_SIZE / UAL_SLOT_SIZE)
 #define TABLE_FULL     (UAL_CHUNK_TABLE / 4 * 3)
@@ -243,10 +243,10 @@ ual_object_retract(struct ual_object *object)
 {
 	if (!ual_object_hide(object))
 		return false;
-	session_section_wait();
+	session_section_wait(&object->ia->session);
 	/* The caller is one of them, unless the handle was never returned to the application. */
 	for (unsigned round = 0; ual_object_visitors(object) > 1; round++)
-		ri_relax(round);
+		session_relax(&object->ia->session, round);
 	return true;
 }
 

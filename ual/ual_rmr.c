@@ -19,7 +19,6 @@
 
 #include <stdlib.h>
 
-#include "ri_relax.h"
 #include "ual.h"
 #include "ual_dto.h"
 #include "ual_ep.h"
@@ -109,7 +108,7 @@ ual_rmr_free(struct ual_rmr *rmr)
 		return IT_ERR_INVALID_RMR;
 	/* This call is never refused: wait for a reset that has a reference now. */
 	for (unsigned round = 0; !ual_object_freeze(&rmr->object); round++)
-		ri_relax(round);
+		session_relax(&rmr->object.ia->session, round);
 	rmr_destroy(&rmr->object);
 	return IT_SUCCESS;
 }

@@ -40,12 +40,12 @@ RULES = {
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_calls.h',
-             'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h',
-             'rnicpi/support/ri_relax.h'] + PROVIDER_USER_HALF + GLIB,
+             'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h'] +
+            PROVIDER_USER_HALF + GLIB,
     # What access layers share knows none of them.
     'ual/session/': ['kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
-                     'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
-    'ual/session/tests/': ['kal/kal_call.h'] + GLIB,
+                     'rnicpi/support/ri_slot.h'],
+    'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],

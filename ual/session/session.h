@@ -126,6 +126,13 @@ session_now(const struct session *session)
 	return session->host->now(session->host->self);
 }
 
+/* The thread waits for another one, which is about to do its part; `round` as of ri_host::relax. */
+static inline void
+session_relax(const struct session *session, uint32_t round)
+{
+	session->host->relax(session->host->self, round);
+}
+
 /*
  * Run the engine of the adapter, as a poll of an empty queue does; `budget` as of
  * ri_fast_ops::progress. 0: it found nothing to do.
@@ -133,8 +140,7 @@ session_now(const struct session *session)
 static inline uint32_t
 session_progress(struct session *session, uint32_t budget)
 {
-	return session->fast->progress != NULL ? session->fast->progress(session->urnic, budget)
-					       : 0;
+	return session->fast->progress(session->urnic, budget);
 }
 
 #endif /* SESSION_H */

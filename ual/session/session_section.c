@@ -13,8 +13,8 @@
 #include <pthread.h>
 
 #include "ri_order.h"
-#include "ri_relax.h"
 #include "ri_slot.h"
+#include "session.h"
 
 #ifndef MARKS /* the test has fewer */
 #define MARKS 512u
@@ -66,7 +66,7 @@ session_section_end_slow(unsigned half)
 }
 
 static void
-wait_for_marks(void)
+wait_for_marks(const struct session *session)
 {
 	unsigned used = atomic_load(&mark_slots.used);
 
@@ -76,7 +76,7 @@ wait_for_marks(void)
 		if (&marks[i] == session_section_mine || seen % 2 == 0)
 			continue;
 		for (unsigned round = 0; atomic_load(&marks[i].phase) == seen; round++)
-			ri_relax(round);
+			session_relax(session, round);
 	}
 }
 
@@ -85,24 +85,24 @@ wait_for_marks(void)
  * it was found empty; at the second turn that thread is waited for.
  */
 static void
-wait_for_crowd(void)
+wait_for_crowd(const struct session *session)
 {
 	pthread_mutex_lock(&wait_lock);
 	for (unsigned turn = 0; turn < 2; turn++) {
 		unsigned half = atomic_fetch_xor(&crowd_half, 1);
 
 		for (unsigned round = 0; atomic_load(&crowd[half]) != 0; round++)
-			ri_relax(round);
+			session_relax(session, round);
 	}
 	pthread_mutex_unlock(&wait_lock);
 }
 
 void
-session_section_wait(void)
+session_section_wait(const struct session *session)
 {
 	ri_order_others(&session_section_light);
-	wait_for_marks();
-	wait_for_crowd();
+	wait_for_marks(session);
+	wait_for_crowd(session);
 }
 
 /* In a forked child: no thread but this one exists. */

@@ -29,6 +29,8 @@
 #include "ri_order.h"
 #include "ri_slot.h"
 
+struct session;
+
 /* One thread's mark, in a cache line of its own. */
 struct session_section {
 	_Alignas(64) atomic_uint phase; /* odd: inside; written by the owner only */
@@ -45,7 +47,7 @@ extern _Thread_local struct session_section *session_section_mine
 extern atomic_bool session_section_light;
 
 /* Wait until every other thread's section that was under way has ended. Not from inside one. */
-void session_section_wait(void);
+void session_section_wait(const struct session *session);
 
 /* What the end of a section needs to know of its begin. */
 struct session_section_guard {

@@ -30,7 +30,6 @@
 
 #include <stdlib.h>
 
-#include "ri_relax.h"
 #include "session_cancel.h"
 
 #define PROGRESS_BUDGET 64 /* messages per round of the engine */
@@ -111,7 +110,7 @@ session_sleep_enter(struct session *session, bool may_lead,
 		return NULL;
 	}
 	atomic_store(&waiter->woken, false);
-	waiter->may_lead = may_lead && session->fast->leader_enter != NULL;
+	waiter->may_lead = may_lead && session->attr.software;
 	waiter->cancel_state = cancel_state;
 	waiter->cancelled = cancelled;
 	waiter->arg = arg;
@@ -310,8 +309,8 @@ session_end_waits(struct session *session)
 	/* A waiter sees the flag before it sleeps, or is in the list of those that are woken. */
 	atomic_store(&session->closing, true);
 	session_sleep_wake_all(session);
-	while (anyone_inside(&session->waiters))
-		ri_relax_nap();
+	for (uint32_t round = 0; anyone_inside(&session->waiters); round++)
+		session_relax(session, round);
 }
 
 void

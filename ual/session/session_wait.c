@@ -51,7 +51,7 @@ poll_awake(const struct session_wait *wait, bool (*look)(void *arg), void *arg)
 		now + session->spin_ns < wait->deadline ? now + session->spin_ns : wait->deadline;
 
 	while (now < end && !atomic_load(&session->dead) && !atomic_load(&session->closing)) {
-		if (fast->spin_futile != NULL && fast->spin_futile(session->urnic))
+		if (fast->spin_futile(session->urnic))
 			return false;
 		if (look(arg))
 			return true;

@@ -4,6 +4,7 @@
 /* Misuse of handles: every value that is no handle of the type is refused, and none is dereferenced. */
 
 #include <glib.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,12 +15,23 @@
 
 #define GENERATIONS 1023u
 
+static void
+host_relax(void *self, uint32_t round)
+{
+	(void)self;
+	(void)round;
+	sched_yield();
+}
+
+static const struct ri_host host = {.size = sizeof(host), .relax = host_relax};
+
 static struct ual_ia *
 ia_new(void)
 {
 	struct ual_ia *ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL, NULL);
 
 	g_assert_nonnull(ia);
+	ia->session.host = &host;
 	pthread_mutex_init(&ia->objects.lock, NULL);
 	return ia;
 }

@@ -11,9 +11,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ri_relax.h"
+#include "session.h"
 #include "session_section.h"
 
 #define LOOK_FOR_US 20000 /* long enough for a thread that does not wait */
+
+static void
+host_relax(void *self, uint32_t round)
+{
+	(void)self;
+	ri_relax(round);
+}
+
+static const struct ri_host host = {.size = sizeof(host), .relax = host_relax};
+static const struct session session = {.host = &host};
 
 static void
 await(sem_t *sem)
@@ -74,7 +86,7 @@ static void *
 wait_run(void *arg)
 {
 	(void)arg;
-	session_section_wait();
+	session_section_wait(&session);
 	atomic_store(&wait_returned, true);
 	return NULL;
 }
@@ -103,7 +115,7 @@ test_waits(void)
 	waits_for(&plain);
 	g_assert_true(plain.marked);
 	waits_for(&nested);
-	session_section_wait();
+	session_section_wait(&session);
 }
 
 /* A thread that finds all marks taken is waited for, too. */
@@ -145,7 +157,7 @@ test_fork(void)
 	g_assert_cmpint(pid, >=, 0);
 	if (pid == 0) {
 		alarm(20);
-		session_section_wait();
+		session_section_wait(&session);
 		_exit(0);
 	}
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
