@@ -80,7 +80,7 @@ class Reader(unittest.TestCase):
             follow('```c\nint one;\n```\n')
 
     def test_server(self):
-        wait = 'while ! test -e asked; do sleep 0.01; done'
+        wait = 'while ! test -s asked; do sleep 0.01; done'
         page = console(f'server$ echo listening on port 47001; {wait}; cat asked', 'listening on port 1', 'hello') \
             + console('$ test 1 = 47001', '$ echo hello > asked')
         self.assertEqual(follow(page), (3, 0))

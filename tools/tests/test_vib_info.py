@@ -106,11 +106,11 @@ def rich(tools, dmabuf, played):
 
 
 def going(tools, played):
-    """A device that goes while it is looked at: it-info ends, whichever was first."""
+    """A device that goes while it is looked at: it-info ends, and gives the reason if it went first or between two looks."""
     said = info(tools, played, '-a', 'ib:going')
     need(said.status in (0, 1), 'exit status %s: %s' % (said.status, said.err))
     if said.status == 1:
-        need('it-info: ' in said.err, said.err)
+        need('it-info: ' in said.err or 'cannot be opened: ' in said.out, said.out + said.err)
 
 
 def none(tools, provider, shown=None):
