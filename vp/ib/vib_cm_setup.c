@@ -24,7 +24,6 @@
 #define LEAVE_TIME   (UINT64_C(2000) * NS_PER_MS) /* for the answer to a disconnect */
 #define TIME_WAIT_MAX \
 	(UINT64_C(10000) * NS_PER_MS) /* if the kernel does not tell the end of a time-wait */
-#define RETRIES           7           /* of a request without an acknowledgement */
 #define RETRIES_NO_BUFFER 6           /* of a request that finds no receive; 7 were for ever */
 
 /* --- moves of the queue pair ---------------------------------------------------------------------- */
@@ -80,7 +79,7 @@ vib_conn_param(const struct vib_conn *conn, const struct ri_qp *qp)
 		.private_data_len = (uint8_t)conn->pdata_len,
 		.responder_resources = (uint8_t)conn->ird,
 		.initiator_depth = (uint8_t)conn->ord,
-		.retry_count = RETRIES,
+		.retry_count = vib_retries_most(conn->cm->rnic->quirk),
 		.rnr_retry_count = RETRIES_NO_BUFFER,
 		.srq = qp->srq != NULL,
 		.qp_num = qp->number ? qp->user.qpn : qp->user.qp->qp_num,

@@ -146,7 +146,7 @@ peer_send(struct ri_qp *qp, const struct ri_peer *peer)
 	const int of_rc =
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
-	const uint8_t retries_most = rnic->quirk->endless_retries ? 6 : 7;
+	const uint8_t retries_most = vib_retries_most(rnic->quirk);
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .sq_psn = peer->sq_psn,
 				   .timeout = peer->timeout,

@@ -30,6 +30,13 @@ struct vib_quirk {
 	bool no_invalidate; /* its library has no Send with invalidate, though the device claims it */
 };
 
+/* Tries of a request after a timeout: as many as InfiniBand has, or as many as end. */
+static inline uint8_t
+vib_retries_most(const struct vib_quirk *quirk)
+{
+	return quirk->endless_retries ? 6 : 7;
+}
+
 /* Fill in rnic->attr but for what vib_cm_profile knows, and rnic->quirk. */
 enum ri_status vib_profile_make(struct ri_rnic *rnic) RI_MUST_CHECK;
 /* ri_device_ops::query_port */

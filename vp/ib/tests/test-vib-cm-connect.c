@@ -185,6 +185,26 @@ test_iwarp(void)
 	iwarp_with(&siw, 3, 5);
 }
 
+/* Where the most tries after a timeout are without end, a request to a peer that has vanished must end all the same. */
+static void
+test_tries(void)
+{
+	static const struct vib_quirk endless = {.driver = "", .endless_retries = true};
+
+	for (int i = 0; i < 2; i++) {
+		struct fake *fake = fake_new(false);
+		struct fake_qp *qp = fake_qp_new(fake);
+
+		if (i == 1)
+			fake->rnic.quirk = &endless;
+		bring(fake, qp, CONNECT);
+		g_free(fake_calls());
+		g_assert_cmpuint(fake_last_param()->retry_count, ==, i == 1 ? 6 : 7);
+		fake_qp_free(qp);
+		fake_free(fake);
+	}
+}
+
 static void
 test_arguments(void)
 {
@@ -648,6 +668,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/cm/connect/three-way-freed", test_three_way_freed);
 	g_test_add_func("/ib/cm/connect/end-while-confirming", test_end_while_confirming);
 	g_test_add_func("/ib/cm/connect/iwarp", test_iwarp);
+	g_test_add_func("/ib/cm/connect/tries", test_tries);
 	g_test_add_func("/ib/cm/connect/arguments", test_arguments);
 	g_test_add_func("/ib/cm/connect/failures", test_failures);
 	g_test_add_func("/ib/cm/connect/failing-calls", test_failing_calls);
