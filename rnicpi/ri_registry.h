@@ -39,7 +39,7 @@ struct ri_loaded {
 	char origin[];                    /* file, "built-in" or "registered" */
 };
 
-/* What stands for the entries that a provider may leave out; the others are NULL (ri_stubs.c). */
+/* The functions in the places of entries that a provider may leave out; the others are NULL (ri_stubs.c). */
 extern const struct ri_loaded ri_stubs;
 
 /* Why a provider is refused. */

@@ -543,8 +543,8 @@ struct ri_llp_ops {
 /**
  * Third optional form: the application has exchanged numbers and addresses by means of its own, and brings each queue pair, RC or
  * UC, up by itself [RI 11.6.4]. The table is required with RI_CM_PEER. Nothing is agreed with the peer, and no event of a
- * connection comes: a peer that is missing, or told other numbers, is found by a request that fails. RI_EVENT_QP_COMM_EST may
- * come when the first message arrives. The end is ri_qp_ops::modify to ERROR, of which the peer is not told; an RC queue
+ * connection comes: the first request fails if the peer is missing or has other numbers. RI_EVENT_QP_COMM_EST may
+ * come when the first message arrives. The end is ri_qp_ops::modify to ERROR, without a message to the peer; an RC queue
  * pair that fails raises one event that ri_event_is_end() knows, after all completions. See @ref rnicpi_calling, @ref rnicpi_results.
  */
 struct ri_peer_ops {

@@ -450,8 +450,8 @@ struct ri_peer {
 	uint32_t rq_psn;        /**< Number of the first packet from the peer, 24 bits. */
 	uint32_t path_mtu;      /**< Octets of a packet: 256, 512, 1024, 2048 or 4096. */
 	uint32_t ird;           /**< RC: Reads and atomics that this side serves at once. */
-	uint8_t min_rnr_timer; /**< RC: wait that a peer without a receive here is told, code 0 to 31. */
-	uint8_t reserved[3]; /**< 0. */
+	uint8_t min_rnr_timer; /**< RC: wait for a peer that finds no receive here, code 0 to 31. */
+	uint8_t reserved[3];   /**< 0. */
 	/* For ri_peer_ops::send. */
 	uint32_t sq_psn; /**< Number of the first packet to the peer, 24 bits. */
 	uint32_t ord;    /**< RC: Reads and atomics that this side has outstanding at once. */

@@ -165,7 +165,7 @@ vsw_wqe_octets(struct vsw_wqe *wqe)
 	return wqe->sge;
 }
 
-/* Bytes that follow the head of a request which has so many segments, or octets. */
+/* Bytes that follow the head of a request, for its segments or its octets. */
 static inline size_t
 vsw_wqe_tail(uint32_t max_sge, uint32_t max_inline)
 {

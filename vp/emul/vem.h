@@ -318,7 +318,7 @@ struct ri_qp {
 	uint8_t terminate[4];
 };
 
-/* The number that the peer is told: that of an RI_QP_NUMBER is the application's. */
+/* The number that goes to the peer: that of an RI_QP_NUMBER is the application's. */
 static inline uint32_t
 vem_qp_number(const struct ri_qp *qp)
 {
@@ -432,7 +432,7 @@ bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault
 
 /* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
 bool vem_execute(struct ri_qp *qp);
-/* The same of one that needs the peer, of which the caller has a use. */
+/* Execute a request that needs the peer. The caller has a use of the peer. */
 bool vem_execute_with(struct ri_qp *qp, struct ri_qp *peer);
 /* One kind of request each; true: it is done. */
 bool vem_do_bind(struct ri_qp *qp);

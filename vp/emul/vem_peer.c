@@ -35,7 +35,7 @@ patience_of(const struct vem_by_peer *far)
 		       : (UINT64_C(4096) << far->timeout) * (far->retry_count + UINT64_C(1));
 }
 
-/* Wait that a peer without a receive is told, by code (IBTA volume 1, table 46), in ns. */
+/* Wait of a peer that finds no receive, by its code (IBTA volume 1, table 46), in ns. */
 static uint64_t
 rnr_time_of(uint8_t code)
 {
@@ -123,7 +123,7 @@ peer_hears(const struct ri_qp *qp, const struct ri_qp *peer)
 	       !vem_fault_offline(qp->rnic) && !vem_fault_offline(peer->rnic);
 }
 
-/* The first message came before the partner was told to send. */
+/* The first message came before the application made the partner send. */
 static void
 comm_est_raise(struct ri_qp *peer)
 {

@@ -117,7 +117,7 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 	return status;
 }
 
-/* 0 and 1 are special on InfiniBand, and the last one stands for a multicast group. Called with the fabric's lock. */
+/* 0 and 1 are special on InfiniBand, and the last one is that of multicast groups. Called with the fabric's lock. */
 static bool
 number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 {
@@ -341,7 +341,7 @@ static enum ri_status
 qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
-	bool by_peer = atomic_load(&qp->by_peer); /* nobody is told that it ends */
+	bool by_peer = atomic_load(&qp->by_peer); /* it ends without a word to the peer */
 	struct vem_cause abort = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
 				  .message = VEM_MSG_LOST};
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};

@@ -16,7 +16,7 @@ static void
 peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 		  const struct vem_hello *hello)
 {
-	/* Of a connection by attributes none is told, and the pair may be written just now. */
+	/* A connection by attributes has no message for the peer, and the pair may be written just now. */
 	struct ri_qp *peer =
 		!atomic_load(&qp->by_peer) && qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
