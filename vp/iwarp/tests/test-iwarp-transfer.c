@@ -301,7 +301,8 @@ test_iova(struct fixture *f, gconstpointer arg)
 	(void)end_wait_ok(f->a, false, 2, f->b);
 	chunk_fill(&f->ma, 8);
 	g_assert_cmpmem(at[1], size, at[0], size);
-	memset(at[1], 0, size);
+	/* The source of the Read stays as it is: ThreadSanitizer does not see that the peer has read it. */
+	chunk_fill(&f->ma, 9);
 	post_recv(f->b, 3, &sge[1]);
 	post_send(f->a, 4, &sge[0], 0);
 	g_assert_cmpuint(end_wait_ok(f->b, true, 3, f->a).byte_len, ==, size);
