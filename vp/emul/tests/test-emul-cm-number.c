@@ -99,6 +99,7 @@ test_connects(gconstpointer three_way)
 		g_assert_cmpint(emul()->cm->connect(s.a.qp, &params), ==, RI_SUCCESS);
 		event = node_cm(s.p.nb, RI_CM_REQUEST, (const void *)(uintptr_t)42);
 		expect_reach(&event.reach, s.p.a, 3, 2);
+		g_assert_cmpuint(event.reach.rq_psn, !=, event.reach.sq_psn);
 		g_assert_cmpint(peer_receive(s.p.b, &event.reach), ==, RI_SUCCESS);
 		g_assert_cmpint(peer_send(s.p.b, &event.reach), ==, RI_SUCCESS);
 		params.ird = 3;
