@@ -72,8 +72,7 @@ note_shortage(struct kal_setup *setup, int error)
 	ri_log(host, RI_LOG_WARNING, &about, "cannot connect: %s%s",
 	       error == EADDRNOTAVAIL ? "no local TCP port is left; ports are those of "
 					"net.ipv4.ip_local_port_range, and one that was in use may "
-					"stay taken for a "
-					"minute"
+					"stay taken for a minute"
 				      : ri_errno_text(error),
 	       error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
 }

@@ -45,6 +45,8 @@ name_of(const struct ri_mr_init *init)
 static enum ri_status
 iova_check(const struct ri_mr_init *init)
 {
+	if (!init->iova_given)
+		return RI_SUCCESS;
 	if (init->zero_based || init->unlinked || init->pages != NULL ||
 	    ((init->iova ^ init->addr) & (PAGE - 1)) != 0)
 		return RI_ERR_INVALID_ARG;
@@ -54,8 +56,10 @@ iova_check(const struct ri_mr_init *init)
 static enum ri_status
 init_check(const struct ri_mr_init *init)
 {
-	if (init->iova_given && iova_check(init) != RI_SUCCESS)
-		return iova_check(init);
+	enum ri_status status = iova_check(init);
+
+	if (status != RI_SUCCESS)
+		return status;
 	if (init->unlinked)
 		return init->pages == NULL ? RI_SUCCESS : RI_ERR_INVALID_ARG;
 	if (!rights_are_sound(init->access))

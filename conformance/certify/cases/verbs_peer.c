@@ -265,22 +265,30 @@ missing_peer(struct cert *cert)
 
 /* --- the end ------------------------------------------------------------------------------------- */
 
+/* A pair that is up. The second end does not try for long when the first has left. */
+static void
+pair_to_leave(struct pair *pair, struct cert *cert)
+{
+	struct ri_peer to_a, to_b;
+
+	pair_open(pair, cert, NULL);
+	to_b = peer_of(pair->a, pair->b);
+	to_a = peer_of(pair->b, pair->a);
+	to_a.timeout = SHORT_TIMEOUT;
+	to_a.retry_count = 1;
+	peer_receive(pair->a, &to_b);
+	peer_receive(pair->b, &to_a);
+	peer_send(pair->a, &to_b);
+	peer_send(pair->b, &to_a);
+}
+
 /* Nobody tells the peer, which notices when it sends. */
 static void
 ended_by_modify(struct cert *cert)
 {
-	struct ri_peer to_a, to_b;
 	struct pair pair;
 
-	pair_open(&pair, cert, NULL);
-	to_b = peer_of(pair.a, pair.b);
-	to_a = peer_of(pair.b, pair.a);
-	to_a.timeout = SHORT_TIMEOUT;
-	to_a.retry_count = 1;
-	peer_receive(pair.a, &to_b);
-	peer_receive(pair.b, &to_a);
-	peer_send(pair.a, &to_b);
-	peer_send(pair.b, &to_a);
+	pair_to_leave(&pair, cert);
 	cert_post_recv(pair.a, 9, &pair.source, 1);
 	CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
 	cert_wc_is(pair.a, true, 9, RI_WC_FLUSHED);
@@ -293,18 +301,9 @@ ended_by_modify(struct cert *cert)
 static void
 ended_by_destruction(struct cert *cert)
 {
-	struct ri_peer to_a, to_b;
 	struct pair pair;
 
-	pair_open(&pair, cert, NULL);
-	to_b = peer_of(pair.a, pair.b);
-	to_a = peer_of(pair.b, pair.a);
-	to_a.timeout = SHORT_TIMEOUT;
-	to_a.retry_count = 1;
-	peer_receive(pair.a, &to_b);
-	peer_receive(pair.b, &to_a);
-	peer_send(pair.a, &to_b);
-	peer_send(pair.b, &to_a);
+	pair_to_leave(&pair, cert);
 	cert_end_free(pair.a);
 	cert_wc_none(pair.b, true);
 	CERT_UINT(cert, cert_end_attr(pair.b).state, ==, RI_QPS_RTS);

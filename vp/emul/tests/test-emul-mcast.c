@@ -200,7 +200,7 @@ test_busy(void)
 	expect(&s, 0, 10);
 	expect(&s, 1, 0);
 	expect(&s, 2, 0);
-	/* Who comes now, gets none of it. */
+	/* A queue pair that is attached now gets none of it. */
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_SUCCESS);
 	g_assert_cmpint(attach(s.end[2], &group), ==, RI_SUCCESS);
 	while (vsw_role_drop(&s.end[1]->qp->rx))
