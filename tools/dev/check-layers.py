@@ -46,6 +46,8 @@ RULES = {
     'ual/session/': ['kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
                      'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
+    # Beside the uAL: another access layer over the session, for programs of verbs.
+    'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],

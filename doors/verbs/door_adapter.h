@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * An open adapter: one session for all contexts of a device, and for the ids of rdma_cm on it. A
+ * listener, its requests and the queue pair that accepts must belong to one client of the kAL.
+ *
+ * Locks of this layer, under the rules of session.h
+ *
+ * 1. Control locks: the lock of a queue pair's state (door_qp.h), that of an id of rdma_cm
+ *    (door_cm.h). A thread may own one across calls of the kAL.
+ * 2. Event locks, in this order: door_slots::lock, door_events::lock. Dispatch finds an object
+ *    under door_slots::lock and uses it under that lock; a thread that destroys an object takes its
+ *    slot back first (door_slot_leave), so no later dispatch has it.
+ * 3. The users of devices and the list of devices have a lock each, in door_adapter.c and
+ *    door_device.c. No other lock is taken and no call is made under them.
+ */
+#ifndef DOOR_ADAPTER_H
+#define DOOR_ADAPTER_H
+
+#include <infiniband/verbs.h>
+
+#include "door_slots.h"
+#include "session.h"
+
+struct door_context;
+
+struct door_adapter {
+	struct session session;
+	struct door_slots slots;
+	struct door_device *device;
+	bool drop_disconnect_data;
+	struct door_context *contexts; /* open ones, by door_context::next; under slots.lock */
+	unsigned users;                /* contexts and ids; under the lock of door_adapter.c */
+};
+
+/* A device of verbs: one adapter of ours. It exists until the process ends. */
+struct door_device {
+	struct ibv_device device; /* first: what programs have */
+	/*
+	 * Providers of rdma-core that a program calls by name read a pointer behind ibv_device to learn
+	 * whether the device is theirs, and find none.
+	 */
+	char room[512];
+	char adapter[64]; /* its name for the kAL */
+	__be64 guid;
+	int index; /* as ibv_get_device_index tells */
+	/* Under the lock of door_adapter.c. */
+	struct door_adapter *open; /* NULL: nobody uses it */
+	bool opening;              /* a thread opens it */
+};
+
+/* The device that a pointer of the program's stands for. */
+static inline struct door_device *
+door_device_of(struct ibv_device *device)
+{
+	return (struct door_device *)device;
+}
+
+/*
+ * Devices are entered by door_devices_refresh, which looks for adapters as ibv_get_device_list does,
+ * and stay until the process ends. Numbers count from 0 in the order in which they were found. A
+ * refresh returns how many of them are offered now, in the order in which programs see them, in
+ * *offered, which the caller frees; -1: errno is set. Threads: any. Blocks for calls of the kAL.
+ */
+int door_devices_refresh(struct door_device ***offered);
+unsigned door_devices_count(void);
+struct door_device *door_devices_at(unsigned i);
+
+/*
+ * The open adapter of a device, opened if it is not; NULL: errno is set. door_adapter_put for each
+ * door_adapter_get; the last one closes it. Control calls; not from dispatch.
+ */
+struct door_adapter *door_adapter_get(struct door_device *device);
+/* One user more of an open adapter. */
+void door_adapter_hold(struct door_adapter *adapter);
+void door_adapter_put(struct door_adapter *adapter);
+
+/* A spigot, from 0; zeros if it cannot be queried. */
+void door_adapter_port(struct door_adapter *adapter, uint32_t port, struct ri_port_attr *attr);
+
+/* session_params::dispatch; above is the adapter. Finds the object and passes the event on. */
+void door_dispatch(void *adapter, const struct kal_event *event);
+
+/* One line of the log about an adapter (NULL: none), at the level of warnings. */
+__attribute__((format(printf, 2, 3))) void door_warn(struct door_adapter *adapter,
+						     const char *format, ...);
+/*
+ * A refusal that a program cannot explain to its user: a line on stderr, the first time that this
+ * `once` is used.
+ */
+__attribute__((format(printf, 2, 3))) void door_refuse(atomic_flag *once, const char *format, ...);
+
+#endif /* DOOR_ADAPTER_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "door_cm.h"
+
+void
+door_cm_raised(struct door_adapter *adapter, uint64_t ctx, const struct kal_cm_event *event)
+{
+	(void)adapter;
+	(void)ctx;
+	(void)event;
+}
+
+void
+door_cm_device_lost(struct door_adapter *adapter)
+{
+	(void)adapter;
+}
+
+void
+door_cm_qp_leaves(struct door_qp *qp)
+{
+	(void)qp;
+}

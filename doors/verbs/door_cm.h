@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The kernel's interface of rdma_cm, answered in the process: an event channel is a descriptor, and
+ * a command is what the program's librdmacm writes to it.
+ */
+#ifndef DOOR_CM_H
+#define DOOR_CM_H
+
+#include <sys/types.h>
+
+#include "door_adapter.h"
+
+struct door_qp;
+
+/* What stands for "/dev/infiniband/rdma_cm". A new channel; -1: errno is set. */
+int door_cm_open(void);
+/* Is the descriptor that of a channel? It may be asked about any number, by every write of a program. */
+bool door_cm_is(int fd);
+/* One command, as write(2) to the device. */
+ssize_t door_cm_write(int fd, const void *buffer, size_t length);
+/* The program has closed the descriptor. Its ids end. */
+void door_cm_closed(int fd);
+
+/* From dispatch, under door_slots::lock: KAL_EVENT_CM; ctx is that of a queue pair, listener or query. */
+void door_cm_raised(struct door_adapter *adapter, uint64_t ctx, const struct kal_cm_event *event);
+/* From dispatch, under door_slots::lock: the adapter failed; its ids get RDMA_CM_EVENT_DEVICE_REMOVAL. */
+void door_cm_device_lost(struct door_adapter *adapter);
+/*
+ * The program destroys a queue pair, which is not closed yet. If its connection is being ended in
+ * order, this waits for the end, for a bounded time: otherwise what the program sent last might be
+ * lost. Afterwards no id has the queue pair; an id that was connected has its DISCONNECTED event.
+ * The caller owns no lock.
+ */
+void door_cm_qp_leaves(struct door_qp *qp);
+
+#endif /* DOOR_CM_H */

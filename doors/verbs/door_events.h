@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A list of events with a descriptor that programs poll: of a completion channel, of the
+ * asynchronous events of a context, of an event channel of rdma_cm.
+ *
+ * The descriptor is readable exactly while the list is not empty. Each event that joins the list
+ * makes an edge, for users of EPOLLET. The flag O_NONBLOCK is the program's: fcntl() sets it, and
+ * door_events_blocks() reads it.
+ *
+ * Events are nodes in structs of their owners. The lock is an event lock (session.h).
+ */
+#ifndef DOOR_EVENTS_H
+#define DOOR_EVENTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* A member of whatever is raised. */
+struct door_event {
+	struct door_event *next;
+	struct door_event *prev;
+	bool queued;
+};
+
+struct door_events {
+	pthread_mutex_t lock;
+	struct door_event *first; /* oldest */
+	struct door_event *last;
+	int fd; /* an eventfd */
+};
+
+/* false: no descriptor; errno is set. */
+bool door_events_init(struct door_events *events);
+/* The list is empty, and nobody uses it. Closes the descriptor unless it is -1. */
+void door_events_fini(struct door_events *events);
+
+/* All under the lock. */
+void door_events_add(struct door_events *events, struct door_event *event);
+/* The oldest; NULL: the list is empty. */
+struct door_event *door_events_take(struct door_events *events);
+/* Take one out again; nothing happens if it is not in the list. */
+void door_events_remove(struct door_events *events, struct door_event *event);
+
+/* Would a get wait? false: the program has set O_NONBLOCK. */
+bool door_events_blocks(const struct door_events *events);
+/*
+ * Sleep on the descriptor until it is readable. It is a cancellation point, as the get calls of
+ * verbs are. false: errno is set, EINTR after a signal handler. The caller owns no lock.
+ */
+bool door_events_sleep(const struct door_events *events);
+
+#endif /* DOOR_EVENTS_H */

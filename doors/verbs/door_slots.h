@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The contexts that the kAL and the provider give back in events and completions. A context names a
+ * slot and the owner of the slot for a time: it says nothing any more once the object gave the slot
+ * back, while a pointer would be followed. The memory of slots is never given back, so a poll may
+ * read one without a lock.
+ */
+#ifndef DOOR_SLOTS_H
+#define DOOR_SLOTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define DOOR_SLOT_CHUNK  256 /* slots of a chunk */
+#define DOOR_SLOT_CHUNKS 4096
+
+/* What a slot belongs to. */
+enum door_kind {
+	DOOR_NONE = 0,
+	DOOR_CQ,
+	DOOR_QP,
+	DOOR_SRQ,
+	DOOR_LISTENER, /* an id of rdma_cm, by a listener of the kAL */
+	DOOR_QUERY     /* an id of rdma_cm that asks for a datagram service */
+};
+
+struct door_slot {
+	atomic_uint generation; /* changes when the slot is taken and when it is given back */
+	atomic_uint
+		number; /* of the owner, for those who read without the lock; a QP: its qp_num */
+	/* Under door_slots::lock. */
+	enum door_kind kind;
+	void *object;
+	uint32_t next_free;
+};
+
+struct door_slots {
+	pthread_mutex_t lock; /* an event lock */
+	_Atomic(struct door_slot *) chunks[DOOR_SLOT_CHUNKS];
+	uint32_t used;       /* slots that ever had an owner */
+	uint32_t first_free; /* index + 1; 0: none */
+};
+
+void door_slots_init(struct door_slots *slots);
+/* No object has a slot any more. */
+void door_slots_fini(struct door_slots *slots);
+
+/* Give the object a slot; 0: no memory, or too many objects. Takes the lock. */
+uint64_t door_slot_enter(struct door_slots *slots, enum door_kind kind, void *object);
+/* Take it back: no later look-up finds the object. Takes the lock. */
+void door_slot_leave(struct door_slots *slots, uint64_t ctx);
+/* The object of that kind; NULL: it gave its slot back. Under the lock. */
+void *door_slot_find(struct door_slots *slots, enum door_kind kind, uint64_t ctx);
+
+/*
+ * The slot of a context, for a reader without the lock; NULL: the object gave it back. What it reads of
+ * the slot may belong to the next owner a moment later.
+ */
+static inline struct door_slot *
+door_slot_of(struct door_slots *slots, uint64_t ctx)
+{
+	uint32_t index = (uint32_t)ctx;
+	struct door_slot *chunk;
+
+	chunk = atomic_load_explicit(&slots->chunks[index / DOOR_SLOT_CHUNK], memory_order_acquire);
+	chunk += index % DOOR_SLOT_CHUNK;
+	return atomic_load_explicit(&chunk->generation, memory_order_acquire) ==
+			       (uint32_t)(ctx >> 32)
+		       ? chunk
+		       : NULL;
+}
+
+#endif /* DOOR_SLOTS_H */

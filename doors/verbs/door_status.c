@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "door_status.h"
+
+#include <errno.h>
+
+static const int errors[RI_STATUS_COUNT] = {
+	[RI_SUCCESS] = 0,
+	[RI_ERR_INVALID_ARG] = EINVAL,
+	[RI_ERR_INVALID_HANDLE] = EINVAL,
+	[RI_ERR_INVALID_STATE] = EINVAL,
+	[RI_ERR_RESOURCES] = ENOMEM,
+	[RI_ERR_LIMIT] = EINVAL,
+	[RI_ERR_BUSY] = EBUSY,
+	[RI_ERR_UNSUPPORTED] = EOPNOTSUPP,
+	[RI_ERR_QUEUE_FULL] = ENOMEM,
+	[RI_ERR_NOT_EMPTY] = EAGAIN,
+	[RI_ERR_ACCESS] = EACCES,
+	[RI_ERR_ADDRESS] = EFAULT,
+	[RI_ERR_PERMISSION] = EPERM,
+	[RI_ERR_IN_USE] = EADDRINUSE,
+	[RI_ERR_NO_ROUTE] = ENETUNREACH,
+	[RI_ERR_STILL_FLUSHING] = EBUSY,
+	[RI_ERR_TIME_WAIT] = EBUSY,
+	[RI_ERR_TIMEOUT] = ETIMEDOUT,
+	[RI_ERR_INTERRUPTED] = EINTR,
+	[RI_ERR_PROTOCOL] = EPROTO,
+	[RI_ERR_NO_DEVICE] = ENODEV,
+	[RI_ERR_VERSION] = ENODEV,
+	[RI_ERR_PROVIDER] = EIO,
+	[RI_ERR_FATAL] = EIO,
+};
+
+int
+door_errno(enum ri_status status)
+{
+	return status < RI_STATUS_COUNT ? errors[status] : EIO;
+}
