@@ -27,7 +27,7 @@ place_make(void)
 		base = above;
 	}
 	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/", "", MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("policy", base, "tmpfs", 0, "mode=755") != 0) {
 		printf("1..0 # SKIP no mount over %s: %s\n", base, g_strerror(errno));
 		exit(77);

@@ -273,7 +273,7 @@ full_tmpfs(void)
 	g_snprintf(options, sizeof(options), "size=%zu", page);
 	return (geteuid() == 0 ? unshare(CLONE_NEWNS) : unshare(CLONE_NEWUSER | CLONE_NEWNS)) ==
 		       0 &&
-	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 &&
 	       mount("none", "/tmp", "tmpfs", 0, options) == 0;
 }
 

@@ -362,8 +362,11 @@ test_numbers(void)
 	good = good && ri_fd_eventfd() >= RI_FD_FIRST && ri_fd_timer() >= RI_FD_FIRST;
 	good = good && ri_fd_epoll() >= RI_FD_FIRST && ri_fd_duplicate(dial) >= RI_FD_FIRST;
 	good = good && ri_fd_open("/dev/null", O_RDONLY, 0) >= RI_FD_FIRST;
-	good = good && fileno(ri_fd_open_file("/proc/self/maps")) >= RI_FD_FIRST;
-	good = good && dirfd(ri_fd_open_folder("/")) >= RI_FD_FIRST;
+	FILE *file = ri_fd_open_file("/proc/self/maps");
+	DIR *folder = ri_fd_open_folder("/");
+	good = good && fileno(file) >= RI_FD_FIRST && dirfd(folder) >= RI_FD_FIRST;
+	fclose(file);
+	closedir(folder);
 	/* For what another library creates. */
 	ri_fd_fill(&filler);
 	int theirs = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

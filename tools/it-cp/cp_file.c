@@ -124,6 +124,25 @@ fail_irregular(const char *path, GError **error)
 	return tool_fail(error, TOOL_ERROR_FAILED, "%s: is not a regular file", path);
 }
 
+/* Size and time of the file are those of the beginning. */
+static bool
+says_the_same(const struct cp_source *source, GError **error)
+{
+	struct stat info;
+
+	if (fstat(source->fd, &info) != 0)
+		return tool_fail(error, TOOL_ERROR_FAILED, "cannot look at the file: %s",
+				 g_strerror(errno));
+	if ((uint64_t)info.st_size != source->size)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "the file changed from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
+				 " octets while it was copied",
+				 source->size, (uint64_t)info.st_size);
+	return (info.st_mtim.tv_sec == source->changed.tv_sec &&
+		info.st_mtim.tv_nsec == source->changed.tv_nsec) ||
+	       tool_fail(error, TOOL_ERROR_FAILED, "the file was written to while it was copied");
+}
+
 static bool
 look_at(struct cp_source *source, const char *path, GError **error)
 {
@@ -140,6 +159,8 @@ look_at(struct cp_source *source, const char *path, GError **error)
 	more = read_behind(source->fd, source->size);
 	if (more < 0)
 		return fail_errno(error, path, errno);
+	if (more > 0 && !says_the_same(source, error))
+		return FALSE;
 	return more == 0 ||
 	       tool_fail(error, TOOL_ERROR_FAILED,
 			 "%s: has more than the %" G_GUINT64_FORMAT
@@ -151,24 +172,9 @@ look_at(struct cp_source *source, const char *path, GError **error)
 bool
 cp_source_unchanged(const struct cp_source *source, GError **error)
 {
-	struct stat info;
-	ssize_t more;
-
-	if (fstat(source->fd, &info) != 0)
-		return tool_fail(error, TOOL_ERROR_FAILED, "cannot look at the file: %s",
-				 g_strerror(errno));
-	if ((uint64_t)info.st_size != source->size)
-		return tool_fail(error, TOOL_ERROR_FAILED,
-				 "the file changed from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
-				 " octets while it was copied",
-				 source->size, (uint64_t)info.st_size);
-	if (info.st_mtim.tv_sec != source->changed.tv_sec ||
-	    info.st_mtim.tv_nsec != source->changed.tv_nsec)
-		return tool_fail(error, TOOL_ERROR_FAILED,
-				 "the file was written to while it was copied");
-	more = read_behind(source->fd, source->size);
-	return more == 0 ||
-	       tool_fail(error, TOOL_ERROR_FAILED, "the file has more octets than its size says");
+	return says_the_same(source, error) &&
+	       (read_behind(source->fd, source->size) == 0 ||
+		tool_fail(error, TOOL_ERROR_FAILED, "the file has more octets than its size says"));
 }
 
 /* False with an errno of 0: there is a file, but not a regular one. */

@@ -566,7 +566,10 @@ test_fork(struct fixture *f, gconstpointer unused)
 		char c;
 
 		close(gate[1]);
-		_exit(dead && read(gate[0], &c, 1) == 0 ? 0 : 1);
+		/* By another program: valgrind would count what only the parent's threads know as lost. */
+		if (dead && read(gate[0], &c, 1) == 0)
+			(void)execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
 	}
 	close(gate[0]);
 	g_assert_cmpint(end_recv(f->b, 1, &f->mb, 0, 64), ==, RI_SUCCESS);
