@@ -11,6 +11,7 @@
 
 #include "door_async.h"
 #include "door_cm.h"
+#include "door_context.h"
 #include "door_cq.h"
 #include "door_status.h"
 #include "ri_log.h"
@@ -38,7 +39,7 @@ after_fork_parent(void)
 
 /*
  * A child has none of the adapters. Their memory stays, since objects of the program point to it; their calls fail with EIO. The
- * child opens them anew.
+ * child opens them anew. No lock of an adapter is taken: a thread that the child does not have may own it.
  */
 static void
 after_fork_child(void)
@@ -48,6 +49,8 @@ after_fork_child(void)
 	for (unsigned i = 0; i < door_devices_count(); i++) {
 		struct door_device *device = door_devices_at(i);
 
+		if (device->open != NULL)
+			door_inherit(device->open);
 		device->open = NULL;
 		device->opening = false;
 	}
@@ -134,6 +137,21 @@ door_adapter_put(struct door_adapter *adapter)
 	free(adapter);
 }
 
+int
+door_call(struct door_adapter *adapter, uint32_t call, const void *req, size_t req_len, void *rep,
+	  size_t rep_len)
+{
+	return adapter->inherited ? EIO
+				  : door_errno(session_call(&adapter->session, call, req, req_len,
+							    rep, rep_len));
+}
+
+int
+door_call_id(struct door_adapter *adapter, uint32_t call, uint32_t id)
+{
+	return adapter->inherited ? EIO : door_errno(session_call_id(&adapter->session, call, id));
+}
+
 void
 door_adapter_port(struct door_adapter *adapter, uint32_t port, struct ri_port_attr *attr)
 {
@@ -141,8 +159,7 @@ door_adapter_port(struct door_adapter *adapter, uint32_t port, struct ri_port_at
 
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
-	if (session_call(&adapter->session, KAL_PORT_QUERY, &req, sizeof(req), attr,
-			 sizeof(*attr)) != RI_SUCCESS)
+	if (door_call(adapter, KAL_PORT_QUERY, &req, sizeof(req), attr, sizeof(*attr)) != 0)
 		memset(attr, 0, sizeof(*attr));
 }
 

@@ -24,14 +24,19 @@
 #include "session.h"
 
 struct door_context;
+struct door_qp;
+
+#define DOOR_QP_ROWS 1024 /* of the table of queue pairs by their numbers */
 
 struct door_adapter {
 	struct session session;
 	struct door_slots slots;
 	struct door_device *device;
 	bool drop_disconnect_data;
+	bool inherited;                /* of the parent of this process: its calls fail with EIO */
 	struct door_context *contexts; /* open ones, by door_context::next; under slots.lock */
-	unsigned users;                /* contexts and ids; under the lock of door_adapter.c */
+	struct door_qp *numbered[DOOR_QP_ROWS]; /* by qp_num; under slots.lock */
+	unsigned users; /* contexts and ids; under the lock of door_adapter.c */
 };
 
 /* A device of verbs: one adapter of ours. It exists until the process ends. */
@@ -78,6 +83,11 @@ void door_adapter_put(struct door_adapter *adapter);
 
 /* A spigot, from 0; zeros if it cannot be queried. */
 void door_adapter_port(struct door_adapter *adapter, uint32_t port, struct ri_port_attr *attr);
+
+/* One kAL call, as session_call(); 0 or an errno. */
+int door_call(struct door_adapter *adapter, uint32_t call, const void *req, size_t req_len,
+	      void *rep, size_t rep_len);
+int door_call_id(struct door_adapter *adapter, uint32_t call, uint32_t id);
 
 /* session_params::dispatch; above is the adapter. Finds the object and passes the event on. */
 void door_dispatch(void *adapter, const struct kal_event *event);

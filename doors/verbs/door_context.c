@@ -17,6 +17,8 @@
 
 #include "door_async.h"
 #include "door_export.h"
+#include "door_qp.h"
+#include "session_cancel.h"
 
 #define RD_ATOMIC_MAX \
 	128 /* outstanding Reads that are told; a message of rdma_cm has 8 bits, and 255 means "the default" */
@@ -88,7 +90,7 @@ ibv_open_device(struct ibv_device *device)
 		return NULL;
 	context = &own->verbs.context;
 	own->adapter = door_adapter_get(door_device_of(device));
-	if (own->adapter == NULL || !door_events_init(&own->async)) {
+	if (own->adapter == NULL || !door_async_init(own)) {
 		error = errno;
 		if (own->adapter != NULL)
 			door_adapter_put(own->adapter);
@@ -96,6 +98,7 @@ ibv_open_device(struct ibv_device *device)
 		errno = error;
 		return NULL;
 	}
+	atomic_store(&own->refs, 1);
 	own->verbs.sz = sizeof(own->verbs);
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->device = device;
@@ -104,7 +107,7 @@ ibv_open_device(struct ibv_device *device)
 	context->async_fd = own->async.fd;
 	context->num_comp_vectors = 1;
 	pthread_mutex_init(&context->mutex, NULL);
-	door_context_ops(&own->verbs);
+	door_context_ops(own);
 	pthread_mutex_lock(&own->adapter->slots.lock);
 	own->next = own->adapter->contexts;
 	own->adapter->contexts = own;
@@ -112,22 +115,43 @@ ibv_open_device(struct ibv_device *device)
 	return context;
 }
 
+void
+door_context_hold(struct door_context *context)
+{
+	atomic_fetch_add(&context->refs, 1);
+}
+
+void
+door_context_put(struct door_context *context)
+{
+	if (atomic_fetch_sub(&context->refs, 1) != 1)
+		return;
+	door_async_fini(context);
+	pthread_mutex_destroy(&context->verbs.context.mutex);
+	door_adapter_put(context->adapter);
+	free(context);
+}
+
+/*
+ * A program may close a context that has objects; the kernel destroys them then. Here connections end, and the
+ * objects stay as long as the program does not destroy them, since it may have pointers to them.
+ */
 EXPORT int
 ibv_close_device(struct ibv_context *context)
 {
 	struct door_context *own = door_context_of(context);
 	struct door_context **link;
+	SESSION_DEFER;
 
+	if (own->adapter->inherited)
+		return 0;
+	door_qp_end_all(own);
 	pthread_mutex_lock(&own->adapter->slots.lock);
 	for (link = &own->adapter->contexts; *link != own; link = &(*link)->next)
 		;
 	*link = own->next;
 	pthread_mutex_unlock(&own->adapter->slots.lock);
-	door_async_drop(own);
-	door_events_fini(&own->async);
-	pthread_mutex_destroy(&context->mutex);
-	door_adapter_put(own->adapter);
-	free(own);
+	door_context_put(own);
 	return 0;
 }
 
@@ -270,11 +294,11 @@ speed_code(uint32_t mbps)
 }
 
 /*
- * The GID of a table's entry: each address of the port that fits the adapter; false: there is no such entry. A port that has
- * GIDs shows those alone.
+ * The address that an entry of the GID table stands for: each address of the port that fits the adapter; NULL: there is no such
+ * entry. A port that has GIDs shows those alone.
  */
-static bool
-gid_at(const struct ri_port_attr *port, uint32_t index, union ibv_gid *gid)
+static const struct ri_addr *
+addr_at(const struct ri_port_attr *port, uint32_t index)
 {
 	bool has_gids = false;
 
@@ -283,12 +307,45 @@ gid_at(const struct ri_port_attr *port, uint32_t index, union ibv_gid *gid)
 	for (uint32_t i = 0; i < port->num_addrs; i++) {
 		if (has_gids && port->addrs[i].family != RI_ADDR_GID)
 			continue;
-		if (index-- == 0) {
-			*gid = door_gid(&port->addrs[i]);
-			return true;
-		}
+		if (index-- == 0)
+			return &port->addrs[i];
 	}
-	return false;
+	return NULL;
+}
+
+static bool
+gid_at(const struct ri_port_attr *port, uint32_t index, union ibv_gid *gid)
+{
+	const struct ri_addr *addr = addr_at(port, index);
+
+	if (addr != NULL)
+		*gid = door_gid(addr);
+	return addr != NULL;
+}
+
+bool
+door_port_addr(struct door_adapter *adapter, uint32_t port, uint32_t index, struct ri_addr *addr)
+{
+	struct ri_port_attr spigot;
+	const struct ri_addr *found;
+
+	if (port < 1 || port > adapter->session.attr.num_ports)
+		return false;
+	door_adapter_port(adapter, port - 1, &spigot);
+	found = addr_at(&spigot, index);
+	if (found != NULL)
+		*addr = *found;
+	return found != NULL;
+}
+
+uint16_t
+door_port_lid(const struct door_adapter *adapter, uint32_t port)
+{
+	const struct ri_rnic_attr *attr = &adapter->session.attr;
+
+	return attr->transport == RI_TRANSPORT_IB && attr->addr_gid
+		       ? (uint16_t)(LID_FIRST + port - 1)
+		       : 0;
 }
 
 static uint32_t
@@ -300,15 +357,6 @@ gids_of(const struct ri_port_attr *port)
 	while (gid_at(port, num, &gid))
 		num++;
 	return num;
-}
-
-/* Its ports are those of InfiniBand: with LIDs, P_Keys and GIDs of its own. */
-static bool
-is_ib_link(struct ibv_context *context)
-{
-	const struct ri_rnic_attr *attr = &door_session_of(context)->attr;
-
-	return attr->transport == RI_TRANSPORT_IB && attr->addr_gid;
 }
 
 int
@@ -332,10 +380,9 @@ door_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr 
 	whole.active_width = WIDTH_4X;
 	whole.active_speed = speed_code(spigot.speed_mbps);
 	whole.link_layer = IBV_LINK_LAYER_ETHERNET;
-	if (is_ib_link(context)) {
+	whole.lid = whole.sm_lid = door_port_lid(door_adapter_of(context), port);
+	if (whole.lid != 0) {
 		whole.link_layer = IBV_LINK_LAYER_INFINIBAND;
-		whole.lid = (uint16_t)(LID_FIRST + port - 1);
-		whole.sm_lid = whole.lid;
 		whole.active_mtu = IBV_MTU_4096;
 	}
 	memset(attr, 0, len);

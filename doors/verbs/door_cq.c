@@ -1,11 +1,421 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
+/*
+ * Completion queues: create, resize, destroy, poll and request notification. Channels and their events are in
+ * door_channel.c.
+ */
 #include "door_cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "door_channel.h"
+#include "door_export.h"
+#include "door_memory.h"
+#include "door_qp.h"
+#include "door_status.h"
+#include "session_cancel.h"
+
+/* --- create and destroy ------------------------------------------------------------------------------ */
+
+/* The kAL's queue and its user half; 0 or an errno, and nothing is left. */
+static int
+queue_open(struct door_cq *cq, uint32_t entries)
+{
+	struct door_adapter *adapter = cq->context->adapter;
+	struct session *session = &adapter->session;
+	const struct kal_cq_create_req req = {
+		.rnic = session->rnic, .entries = entries, .ctx = cq->ctx};
+	struct kal_cq_rep rep;
+	int error = door_call(adapter, KAL_CQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+
+	if (error != 0)
+		return error;
+	error = door_errno(session->user->cq_open(session->urnic, &rep.map, &cq->queue));
+	if (error != 0) {
+		(void)door_call_id(adapter, KAL_CQ_DESTROY, rep.id);
+		return error;
+	}
+	cq->id = rep.id;
+	cq->cq.handle = rep.id;
+	cq->cq.cqe = (int)rep.entries;
+	return 0;
+}
+
+static void
+cq_free(struct door_cq *cq)
+{
+	pthread_mutex_destroy(&cq->keep_lock);
+	pthread_mutex_destroy(&cq->cq.mutex);
+	pthread_cond_destroy(&cq->cq.cond);
+	free(cq->kept);
+	free(cq);
+}
+
+static struct door_cq *
+cq_new(struct ibv_context *context, void *cq_context, struct ibv_comp_channel *channel)
+{
+	struct door_cq *cq = (struct door_cq *)calloc(1, sizeof(*cq));
+
+	if (cq == NULL)
+		return NULL;
+	cq->context = door_context_of(context);
+	cq->poll = cq->context->adapter->session.fast->poll_cq;
+	cq->channel = channel != NULL ? door_channel_of(channel) : NULL;
+	cq->cq.context = context;
+	cq->cq.channel = channel;
+	cq->cq.cq_context = cq_context;
+	pthread_mutex_init(&cq->cq.mutex, NULL);
+	pthread_cond_init(&cq->cq.cond, NULL);
+	pthread_mutex_init(&cq->keep_lock, NULL);
+	cq->failed.type = IBV_EVENT_CQ_ERR;
+	cq->failed.element = &cq->cq;
+	cq->failed.taken = &cq->async_taken;
+	return cq;
+}
+
+struct door_cq *
+door_cq_create(struct ibv_context *context, uint32_t entries, void *cq_context,
+	       struct ibv_comp_channel *channel, uint32_t vector)
+{
+	struct door_adapter *adapter = door_adapter_of(context);
+	struct door_cq *cq;
+	int error;
+
+	if (entries == 0 || vector >= (uint32_t)context->num_comp_vectors ||
+	    (channel != NULL && channel->context != context)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = cq_new(context, cq_context, channel);
+	if (cq == NULL)
+		return NULL;
+	cq->ctx = door_slot_enter(&adapter->slots, DOOR_CQ, cq);
+	error = cq->ctx != 0 ? queue_open(cq, entries) : ENOMEM;
+	if (error != 0) {
+		if (cq->ctx != 0)
+			door_slot_leave(&adapter->slots, cq->ctx);
+		cq_free(cq);
+		errno = error;
+		return NULL;
+	}
+	if (cq->channel != NULL)
+		door_channel_join(cq->channel);
+	door_context_hold(cq->context);
+	return cq;
+}
+
+EXPORT struct ibv_cq *
+ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+	      struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct door_cq *cq;
+	SESSION_DEFER;
+
+	cq = door_cq_create(context, cqe > 0 ? (uint32_t)cqe : 0, cq_context, channel,
+			    (uint32_t)comp_vector);
+	return cq != NULL ? &cq->cq : NULL;
+}
+
+EXPORT int
+ibv_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct door_cq *cq = door_cq_of(ibv);
+	struct door_adapter *adapter = cq->context->adapter;
+	const struct kal_cq_resize_req req = {.id = cq->id, .entries = (uint32_t)cqe};
+	struct kal_cq_rep rep;
+	int error;
+	SESSION_DEFER;
+
+	if (cqe <= 0)
+		return EINVAL;
+	error = door_call(adapter, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
+	if (error == EBUSY) /* more completions are there */
+		error = EINVAL;
+	if (error == 0)
+		error = door_errno(adapter->session.user->cq_remap(cq->queue, &rep.map));
+	if (error == 0)
+		ibv->cqe = (int)rep.entries;
+	return error;
+}
+
+EXPORT int
+ibv_destroy_cq(struct ibv_cq *ibv)
+{
+	struct door_cq *cq = door_cq_of(ibv);
+	struct door_context *context = cq->context;
+	struct door_adapter *adapter = context->adapter;
+	const struct door_acks acks = {&cq->async_taken, &ibv->mutex, &ibv->cond,
+				       &ibv->async_events_completed};
+	SESSION_DEFER;
+
+	if (adapter->inherited)
+		return 0;
+	if (atomic_load(&cq->users) != 0)
+		return EBUSY;
+	door_slot_leave(&adapter->slots, cq->ctx);
+	adapter->session.user->cq_close(cq->queue);
+	(void)door_call_id(adapter, KAL_CQ_DESTROY, cq->id);
+	session_settle(&adapter->session);
+	if (cq->channel != NULL)
+		door_channel_leave(cq->channel, cq);
+	door_async_end(context, &cq->failed, 1, &acks);
+	if (cq->domain != NULL)
+		door_pd_drop(cq->domain);
+	cq_free(cq);
+	door_context_put(context);
+	return 0;
+}
+
+/* --- completions ------------------------------------------------------------------------------------- */
+
+static const uint8_t statuses[RI_WC_STATUS_COUNT] = {
+	[RI_WC_SUCCESS] = IBV_WC_SUCCESS,
+	[RI_WC_FLUSHED] = IBV_WC_WR_FLUSH_ERR,
+	[RI_WC_LOCAL_LENGTH] = IBV_WC_LOC_LEN_ERR,
+	[RI_WC_LOCAL_QP] = IBV_WC_LOC_QP_OP_ERR,
+	[RI_WC_LOCAL_PROTECTION] = IBV_WC_LOC_PROT_ERR,
+	[RI_WC_LOCAL_INVALIDATE] = IBV_WC_LOC_ACCESS_ERR,
+	[RI_WC_MW_BIND] = IBV_WC_MW_BIND_ERR,
+	[RI_WC_LOCAL_MM] = IBV_WC_LOC_PROT_ERR,
+	[RI_WC_BAD_RESPONSE] = IBV_WC_BAD_RESP_ERR,
+	[RI_WC_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
+	[RI_WC_REMOTE_INVALID_REQ] = IBV_WC_REM_INV_REQ_ERR,
+	[RI_WC_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR,
+	[RI_WC_TRANSPORT] = IBV_WC_RETRY_EXC_ERR,
+	[RI_WC_RNR] = IBV_WC_RNR_RETRY_EXC_ERR,
+};
+
+static const uint8_t opcodes[RI_OP_COUNT] = {
+	[RI_OP_SEND] = IBV_WC_SEND,           [RI_OP_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+	[RI_OP_RDMA_READ] = IBV_WC_RDMA_READ, [RI_OP_FETCH_ADD] = IBV_WC_FETCH_ADD,
+	[RI_OP_CMP_SWAP] = IBV_WC_COMP_SWAP,  [RI_OP_BIND_MW] = IBV_WC_BIND_MW,
+	[RI_OP_LOCAL_INV] = IBV_WC_LOCAL_INV, [RI_OP_INV_MR] = IBV_WC_LOCAL_INV,
+	[RI_OP_SEND_UD] = IBV_WC_SEND,        [RI_OP_RECV] = IBV_WC_RECV,
+	[RI_OP_RECV_UD] = IBV_WC_RECV,        [RI_OP_RECV_WRITE] = IBV_WC_RECV_RDMA_WITH_IMM,
+};
+
+#define FLAGS (RI_WC_IMMEDIATE * 2) /* values that ri_wc::flags can have */
+
+/* A Read that invalidates its own sink is no concern of verbs, so only receives tell of an invalidation. */
+#define FLAGS_OF(flags)                                                                          \
+	(((flags)&RI_WC_GRH ? IBV_WC_GRH : 0u) |                                                 \
+	 ((flags)&RI_WC_IMMEDIATE ? IBV_WC_WITH_IMM : 0u) |                                      \
+	 (((flags) & (RI_WC_INVALIDATED | RI_WC_RECEIVE)) == (RI_WC_INVALIDATED | RI_WC_RECEIVE) \
+		  ? IBV_WC_WITH_INV                                                              \
+		  : 0u))
+#define FLAGS_4(n)  FLAGS_OF(n), FLAGS_OF((n) + 1), FLAGS_OF((n) + 2), FLAGS_OF((n) + 3)
+#define FLAGS_16(n) FLAGS_4(n), FLAGS_4((n) + 4), FLAGS_4((n) + 8), FLAGS_4((n) + 12)
+static const uint8_t wc_flags[FLAGS] = {FLAGS_16(0), FLAGS_16(16)};
+
+enum ibv_wc_opcode
+door_wc_opcode(const struct ri_wc *wc)
+{
+	return (enum ibv_wc_opcode)opcodes[wc->opcode % RI_OP_COUNT];
+}
+
+enum ibv_wc_status
+door_wc_status(const struct ri_wc *wc)
+{
+	return (enum ibv_wc_status)statuses[wc->status % RI_WC_STATUS_COUNT];
+}
+
+unsigned
+door_wc_flags(const struct ri_wc *wc)
+{
+	return wc_flags[wc->flags % FLAGS];
+}
+
+static inline __attribute__((always_inline)) void
+wc_convert(struct ibv_wc *to, const struct ri_wc *from, uint32_t qpn)
+{
+	unsigned flags = wc_flags[from->flags % FLAGS];
+
+	to->wr_id = from->wr_id;
+	to->status = (enum ibv_wc_status)statuses[from->status];
+	to->opcode = (enum ibv_wc_opcode)opcodes[from->opcode];
+	to->vendor_err = from->detail;
+	to->byte_len = from->byte_len;
+	/* What is not there is whatever the provider has left. */
+	to->imm_data = (flags & IBV_WC_WITH_INV) != 0 ? from->inv_stag : from->imm;
+	to->qp_num = qpn;
+	to->src_qp = from->src_qpn;
+	to->wc_flags = flags;
+	to->pkey_index = 0;
+	to->slid = 0;
+	to->sl = 0;
+	to->dlid_path_bits = 0;
+}
+
+const struct ri_wc *
+door_cq_next(struct door_cq *cq, uint32_t *qpn)
+{
+	struct door_adapter *adapter = cq->context->adapter;
+	const struct door_slot *slot;
+
+	for (;;) {
+		if (cq->kept_at == cq->kept_num) {
+			if (cq->kept == NULL)
+				return NULL;
+			cq->kept_at = 0;
+			cq->kept_num = cq->poll(cq->queue, cq->kept, DOOR_WINDOW);
+			if (cq->kept_num == 0)
+				return NULL;
+			cq->taken_at = session_now(&adapter->session);
+		}
+		slot = door_slot_of(&adapter->slots, cq->kept[cq->kept_at++].qp_ctx);
+		if (slot == NULL)
+			continue;
+		*qpn = atomic_load_explicit(&slot->number, memory_order_relaxed);
+		return &cq->kept[cq->kept_at - 1];
+	}
+}
+
+/* A poll while completions may be kept back. */
+static __attribute__((noinline)) int
+poll_kept(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	const struct ri_wc *next;
+	uint32_t qpn;
+	int done = 0;
+
+	pthread_mutex_lock(&cq->keep_lock);
+	while (done < num_entries && (next = door_cq_next(cq, &qpn)) != NULL)
+		wc_convert(&wc[done++], next, qpn);
+	if (cq->kept_at == cq->kept_num && cq->ex.start_poll == NULL)
+		atomic_store(&cq->keeps, false);
+	pthread_mutex_unlock(&cq->keep_lock);
+	return done;
+}
+
+/*
+ * Most polls find nothing: so the window is taken before anything else is done. A completion whose queue pair has given its
+ * slot back is dropped.
+ */
+int
+door_cq_poll(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+{
+	struct door_cq *cq = door_cq_of(ibv);
+	struct door_slots *slots = &cq->context->adapter->slots;
+	struct ri_wc window[DOOR_WINDOW];
+	const struct door_slot *slot;
+	uint32_t got, want;
+	int done = 0;
+
+	if (__builtin_expect(atomic_load_explicit(&cq->keeps, memory_order_acquire), 0))
+		return poll_kept(cq, num_entries, wc);
+	while (done < num_entries) {
+		want = (uint32_t)(num_entries - done);
+		if (want > DOOR_WINDOW)
+			want = DOOR_WINDOW;
+		got = cq->poll(cq->queue, window, want);
+		for (uint32_t i = 0; i < got; i++) {
+			slot = door_slot_of(slots, window[i].qp_ctx);
+			if (__builtin_expect(slot != NULL, 1))
+				wc_convert(
+					&wc[done++], &window[i],
+					atomic_load_explicit(&slot->number, memory_order_relaxed));
+		}
+		if (got < want)
+			break;
+	}
+	return done;
+}
+
+int
+door_cq_notify(struct ibv_cq *ibv, int solicited_only)
+{
+	struct door_cq *cq = door_cq_of(ibv);
+	struct door_adapter *adapter = cq->context->adapter;
+	enum ri_status status = adapter->session.fast->arm_cq(
+		cq->queue, solicited_only ? RI_ARM_SOLICITED : RI_ARM_NEXT, 0);
+	bool kept = false;
+
+	if (__builtin_expect(atomic_load(&cq->keeps), 0) && cq->ex.start_poll == NULL) {
+		pthread_mutex_lock(&cq->keep_lock);
+		kept = cq->kept_at < cq->kept_num;
+		pthread_mutex_unlock(&cq->keep_lock);
+	}
+	/* The condition holds already: the event is due now. A program expects that it may come early. */
+	if (status == RI_ERR_NOT_EMPTY || (status == RI_SUCCESS && kept)) {
+		pthread_mutex_lock(&adapter->slots.lock);
+		door_cq_fired(adapter, cq->ctx);
+		pthread_mutex_unlock(&adapter->slots.lock);
+		return 0;
+	}
+	return door_errno(status);
+}
+
+/* --- a queue pair is reset ----------------------------------------------------------------------------- */
+
+/* Room for `more` completions behind those that are kept. */
+static bool
+kept_reserve(struct door_cq *cq, uint32_t more)
+{
+	uint32_t room = cq->kept_num + more;
+	struct ri_wc *fresh;
+
+	if (room <= cq->kept_room)
+		return true;
+	fresh = (struct ri_wc *)realloc(cq->kept, (size_t)room * sizeof(*fresh));
+	if (fresh == NULL)
+		return false;
+	cq->kept = fresh;
+	cq->kept_room = room;
+	return true;
+}
+
+/* Take all from the provider; false: no memory, and some are left there. */
+static bool
+kept_fill(struct door_cq *cq)
+{
+	uint32_t got;
+
+	do {
+		if (!kept_reserve(cq, DOOR_WINDOW))
+			return false;
+		got = cq->poll(cq->queue, cq->kept + cq->kept_num, DOOR_WINDOW);
+		cq->kept_num += got;
+	} while (got != 0);
+	return true;
+}
+
+int
+door_cq_drop(struct door_cq *cq, uint64_t qp_ctx)
+{
+	uint32_t to = 0;
+	bool filled;
+
+	pthread_mutex_lock(&cq->keep_lock);
+	filled = kept_reserve(cq, DOOR_WINDOW);
+	if (filled) {
+		atomic_store(&cq->keeps, true);
+		filled = kept_fill(cq);
+	}
+	for (uint32_t from = cq->kept_at; from < cq->kept_num; from++)
+		if (cq->kept[from].qp_ctx != qp_ctx)
+			cq->kept[to++] = cq->kept[from];
+	cq->kept_at = 0;
+	cq->kept_num = to;
+	pthread_mutex_unlock(&cq->keep_lock);
+	return filled ? 0 : ENOMEM;
+}
+
+/* --- events ------------------------------------------------------------------------------------------- */
 
 void
 door_cq_fired(struct door_adapter *adapter, uint64_t ctx)
 {
-	(void)adapter;
-	(void)ctx;
+	struct door_cq *cq = (struct door_cq *)door_slot_find(&adapter->slots, DOOR_CQ, ctx);
+
+	if (cq != NULL && cq->channel != NULL)
+		door_channel_fire(cq->channel, cq);
+}
+
+void
+door_cq_failed(struct door_cq *cq)
+{
+	door_async_raise(cq->context, &cq->failed);
 }

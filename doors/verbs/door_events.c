@@ -4,8 +4,10 @@
 #include "door_events.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -16,6 +18,8 @@ bool
 door_events_init(struct door_events *events)
 {
 	events->first = events->last = NULL;
+	events->count = events->takers = 0;
+	events->readable = false;
 	events->fd = ri_fd_eventfd();
 	if (events->fd < 0)
 		return false;
@@ -33,11 +37,32 @@ door_events_fini(struct door_events *events)
 	pthread_mutex_destroy(&events->lock);
 }
 
-void
-door_events_add(struct door_events *events, struct door_event *event)
+/*
+ * Make the descriptor readable; one that is readable gets an edge. It cannot fail: the counter is far
+ * from its end, and the descriptor is ours.
+ */
+static void
+show(struct door_events *events)
 {
 	const uint64_t one = 1;
 
+	events->readable = true;
+	(void)!write(events->fd, &one, sizeof(one));
+}
+
+/* Does not wait: what made it readable has added to the counter. */
+static void
+hide(struct door_events *events)
+{
+	uint64_t count;
+
+	events->readable = false;
+	(void)!read(events->fd, &count, sizeof(count));
+}
+
+void
+door_events_add(struct door_events *events, struct door_event *event)
+{
 	assert(!event->queued);
 	event->queued = true;
 	event->next = NULL;
@@ -47,15 +72,20 @@ door_events_add(struct door_events *events, struct door_event *event)
 	else
 		events->first = event;
 	events->last = event;
-	/* Each event is an edge. It cannot fail: the counter is far from its end, and the descriptor is ours. */
-	(void)!write(events->fd, &one, sizeof(one));
+	events->count++;
+	door_events_repeat(events);
+}
+
+void
+door_events_repeat(struct door_events *events)
+{
+	if (events->count > events->takers)
+		show(events);
 }
 
 void
 door_events_remove(struct door_events *events, struct door_event *event)
 {
-	uint64_t count;
-
 	if (!event->queued)
 		return;
 	event->queued = false;
@@ -67,9 +97,9 @@ door_events_remove(struct door_events *events, struct door_event *event)
 		event->next->prev = event->prev;
 	else
 		events->last = event->prev;
-	/* Does not wait: each event that was added has added to the counter. */
-	if (events->first == NULL)
-		(void)!read(events->fd, &count, sizeof(count));
+	events->count--;
+	if (events->count == 0 && events->readable)
+		hide(events);
 }
 
 struct door_event *
@@ -82,6 +112,20 @@ door_events_take(struct door_events *events)
 	return event;
 }
 
+void
+door_events_taker_enter(struct door_events *events)
+{
+	events->takers++;
+}
+
+void
+door_events_taker_leave(struct door_events *events)
+{
+	events->takers--;
+	if (events->count > events->takers && !events->readable)
+		show(events);
+}
+
 bool
 door_events_blocks(const struct door_events *events)
 {
@@ -90,10 +134,29 @@ door_events_blocks(const struct door_events *events)
 	return flags < 0 || (flags & O_NONBLOCK) == 0;
 }
 
+/*
+ * Which handler ran is not known. If the program has handlers of both kinds the answer is no: a
+ * program that waits to be interrupted would hang otherwise.
+ */
+bool
+door_events_restarts(void)
+{
+	struct sigaction action;
+
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && (action.sa_flags & SA_RESTART) == 0)
+			return false;
+	return true;
+}
+
 bool
 door_events_sleep(const struct door_events *events)
 {
 	struct pollfd poll_fd = {.fd = events->fd, .events = POLLIN};
 
-	return poll(&poll_fd, 1, -1) >= 0;
+	while (poll(&poll_fd, 1, -1) < 0)
+		if (errno != EINTR || !door_events_restarts())
+			return false;
+	return true;
 }

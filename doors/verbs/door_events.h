@@ -5,9 +5,12 @@
  * A list of events with a descriptor that programs poll: of a completion channel, of the
  * asynchronous events of a context, of an event channel of rdma_cm.
  *
- * The descriptor is readable exactly while the list is not empty. Each event that joins the list
- * makes an edge, for users of EPOLLET. The flag O_NONBLOCK is the program's: fcntl() sets it, and
- * door_events_blocks() reads it.
+ * The descriptor is readable exactly while the list has events that no thread is about to take. Each
+ * event that joins the list and is not about to be taken makes an edge, for users of EPOLLET. The flag
+ * O_NONBLOCK is the program's: fcntl() sets it, and door_events_blocks() reads it.
+ *
+ * A thread that is inside a blocking get may count itself as a taker: then an event that it is going
+ * to take costs no system call on the descriptor.
  *
  * Events are nodes in structs of their owners. The lock is an event lock (session.h).
  */
@@ -28,7 +31,10 @@ struct door_events {
 	pthread_mutex_t lock;
 	struct door_event *first; /* oldest */
 	struct door_event *last;
-	int fd; /* an eventfd */
+	unsigned count;  /* events in the list */
+	unsigned takers; /* threads that are about to take one each */
+	bool readable;   /* the descriptor is */
+	int fd;          /* an eventfd */
 };
 
 /* false: no descriptor; errno is set. */
@@ -43,6 +49,12 @@ struct door_event *door_events_take(struct door_events *events);
 /* Take one out again; nothing happens if it is not in the list. */
 void door_events_remove(struct door_events *events, struct door_event *event);
 
+/* An event happened that is in the list already: one edge more. */
+void door_events_repeat(struct door_events *events);
+/* One taker more or less; the last one that leaves shows what it did not take. */
+void door_events_taker_enter(struct door_events *events);
+void door_events_taker_leave(struct door_events *events);
+
 /* Would a get wait? false: the program has set O_NONBLOCK. */
 bool door_events_blocks(const struct door_events *events);
 /*
@@ -50,5 +62,10 @@ bool door_events_blocks(const struct door_events *events);
  * verbs are. false: errno is set, EINTR after a signal handler. The caller owns no lock.
  */
 bool door_events_sleep(const struct door_events *events);
+/*
+ * A sleep of this thread ended because a signal handler ran. Would the system have continued a read()
+ * of the device file instead? It does so after handlers that were installed with SA_RESTART.
+ */
+bool door_events_restarts(void);
 
 #endif /* DOOR_EVENTS_H */

@@ -6,6 +6,10 @@
  * librdmacm uses the device file of rdma_cm, and dlopen(), by which some programs look for
  * libibverbs. For everything else each of them only calls the real one.
  */
+
+/* With 64-bit offsets the headers give open() the name open64, and here both are defined. */
+#undef _FILE_OFFSET_BITS
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -5,9 +5,27 @@
 #ifndef DOOR_QP_H
 #define DOOR_QP_H
 
-#include "door_context.h"
+#include "door_cq.h"
+#include "door_memory.h"
+#include "door_srq.h"
 
 struct door_cm_id;
+struct door_op;
+struct door_group;
+struct door_builder;
+
+/* Asynchronous events of a queue pair; door_qp_events.c has their types. */
+enum {
+	DOOR_QP_FATAL,
+	DOOR_QP_REQUEST,
+	DOOR_QP_ACCESS,
+	DOOR_QP_ESTABLISHED,
+	DOOR_QP_DRAINED,
+	DOOR_QP_MIGRATED,
+	DOOR_QP_MIGRATION_FAILED,
+	DOOR_QP_LAST_WQE,
+	DOOR_QP_EVENTS
+};
 
 struct door_qp {
 	/* What programs have: the plain struct is the first member of the extended one. */
@@ -21,6 +39,37 @@ struct door_qp {
 	struct ri_uqp *queue;
 	struct door_cm_id
 		*cm; /* under door_slots::lock: the id that connects or has connected it, or NULL */
+
+	/* What a post reads; but for the state fixed since the creation. */
+	const struct door_op *ops; /* by enum ibv_wr_opcode: what the type of queue pair can do */
+	const struct ri_fast_ops *fast;
+	atomic_uint state; /* enum ibv_qp_state: what the program is told */
+	uint32_t always;   /* RI_WR_* of each request: signalled or not */
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	atomic_uint qkey;          /* datagrams: its own Q_Key */
+	pthread_mutex_t post_lock; /* for providers whose queues take one post at a time */
+
+	struct door_context *context;
+	struct door_pd *pd;
+	struct door_cq *send_cq;
+	struct door_cq *recv_cq;
+	struct door_srq *srq;          /* or NULL */
+	struct door_qp *next_numbered; /* door_adapter::numbered */
+
+	/* Under `control`, a control lock: the state, and what ibv_modify_qp has set. */
+	pthread_mutex_t control;
+	struct ibv_qp_attr attr;
+	struct ibv_qp_cap cap;
+	bool sig_all;
+	bool by_cm;                /* rdma_cm brings it up, so the masks of verbs do not count */
+	struct door_group *groups; /* multicast groups that it is attached to */
+
+	struct door_async asyncs[DOOR_QP_EVENTS];
+	unsigned async_taken;
+	bool last_wqe_due; /* under door_slots::lock: DOOR_QP_LAST_WQE is raised at the end of the connection */
+
+	struct door_builder *builder; /* of the ibv_wr_* calls; NULL: it was created without them */
 };
 
 static inline struct door_qp *
@@ -40,5 +89,18 @@ struct door_qp *door_qp_numbered(struct door_adapter *adapter, uint32_t qpn);
  */
 void door_qp_connected(struct door_qp *qp);
 void door_qp_ended(struct door_qp *qp);
+/* Under door_slots::lock: an asynchronous event of it. */
+void door_qp_raised(struct door_qp *qp, enum ri_event event);
+/* Fill in door_qp::asyncs of a new one. */
+void door_qp_events_init(struct door_qp *qp);
+
+/* The program closes a context: connections of its queue pairs end. Control call. */
+void door_qp_end_all(struct door_context *context);
+
+/* Operation of contexts. */
+struct ibv_qp *door_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+
+/* No Q_Key of a peer: a queue pair for datagrams hears nothing before it has the program's. */
+uint32_t door_qp_no_qkey(const struct door_adapter *adapter);
 
 #endif /* DOOR_QP_H */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "door_ah.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "door_export.h"
+#include "door_qp.h"
+#include "session_cancel.h"
+
+#define MULTICAST_OCTET 0xff /* the first one of a multicast GID */
+
+/* --- paths ---------------------------------------------------------------------------------------------- */
+
+/* The port with that local identifier, from 1; 0: none has it. */
+static uint32_t
+port_of_lid(const struct door_adapter *adapter, uint16_t lid)
+{
+	for (uint32_t port = 1; lid != 0 && port <= adapter->session.attr.num_ports; port++)
+		if (door_port_lid(adapter, port) == lid)
+			return port;
+	return 0;
+}
+
+int
+door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr, struct ri_ah_init *path)
+{
+	const struct ibv_global_route *route = &attr->grh;
+
+	if (attr->port_num < 1 || attr->port_num > adapter->session.attr.num_ports)
+		return EINVAL;
+	*path = (struct ri_ah_init){.port = attr->port_num - 1u,
+				    .dlid = attr->dlid,
+				    .sl = attr->sl & 15,
+				    .path_bits = attr->src_path_bits & 127};
+	if (!attr->is_global)
+		return door_port_addr(adapter, port_of_lid(adapter, attr->dlid), 0, &path->dest)
+			       ? 0
+			       : EINVAL;
+	path->dest = door_addr(adapter, &route->dgid);
+	path->hop_limit = route->hop_limit;
+	path->traffic_class = route->traffic_class;
+	path->flow_label = route->flow_label & 0xfffff;
+	return door_port_addr(adapter, attr->port_num, route->sgid_index, &path->source) ? 0
+											 : EINVAL;
+}
+
+/* --- handles ---------------------------------------------------------------------------------------------- */
+
+EXPORT struct ibv_ah *
+ibv_create_ah(struct ibv_pd *ibv, struct ibv_ah_attr *attr)
+{
+	struct door_pd *pd = door_pd_of(ibv);
+	struct door_adapter *adapter = pd->context->adapter;
+	struct door_ah *ah = (struct door_ah *)calloc(1, sizeof(*ah));
+	struct kal_ah_req req = {.id = pd->id};
+	struct kal_ah_rep rep;
+	int error;
+	SESSION_DEFER;
+
+	if (ah == NULL)
+		return NULL;
+	error = door_ah_path(adapter, attr, &req.init);
+	if (error == 0)
+		error = door_call(adapter, KAL_AH_CREATE, &req, sizeof(req), &rep, sizeof(rep));
+	if (error != 0) {
+		free(ah);
+		errno = error;
+		return NULL;
+	}
+	ah->pd = pd;
+	ah->id = ah->ibv.handle = rep.id;
+	ah->ah = rep.ah;
+	ah->ibv.context = ibv->context;
+	ah->ibv.pd = ibv;
+	door_pd_hold(pd);
+	return &ah->ibv;
+}
+
+/* The entry of a GID in the table of a port; -1: it has none. */
+static int
+gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid)
+{
+	struct ri_addr addr;
+	union ibv_gid own;
+
+	for (uint32_t i = 0; door_port_addr(adapter, port, i, &addr); i++) {
+		own = door_gid(&addr);
+		if (memcmp(&own, gid, sizeof(own)) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+EXPORT int
+ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+		    struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	uint32_t first;
+	int index = 0;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port;
+	if ((wc->wc_flags & IBV_WC_GRH) == 0)
+		return 0;
+	/* What was sent to a group is answered from the first address. */
+	if (grh->dgid.raw[0] != MULTICAST_OCTET)
+		index = gid_index(door_adapter_of(context), port, &grh->dgid);
+	if (index < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	first = ntohl(grh->version_tclass_flow);
+	attr->is_global = 1;
+	attr->grh.dgid = grh->sgid;
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.flow_label = first & 0xfffff;
+	attr->grh.traffic_class = (uint8_t)(first >> 20);
+	attr->grh.hop_limit = grh->hop_limit;
+	return 0;
+}
+
+EXPORT struct ibv_ah *
+ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0)
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}
+
+EXPORT int
+ibv_destroy_ah(struct ibv_ah *ibv)
+{
+	struct door_ah *ah = (struct door_ah *)ibv;
+	struct door_adapter *adapter = ah->pd->context->adapter;
+	int error;
+	SESSION_DEFER;
+
+	if (adapter->inherited)
+		return 0;
+	error = door_call_id(adapter, KAL_AH_DESTROY, ah->id);
+	if (error != 0)
+		return error;
+	door_pd_drop(ah->pd);
+	free(ah);
+	return 0;
+}
+
+/* --- multicast --------------------------------------------------------------------------------------------- */
+
+struct door_group {
+	struct door_group *next;
+	union ibv_gid gid;
+	uint16_t lid;
+};
+
+static struct door_group **
+group_find(struct door_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	struct door_group **link = &qp->groups;
+
+	while (*link != NULL &&
+	       (memcmp(&(*link)->gid, gid, sizeof(*gid)) != 0 || (*link)->lid != lid))
+		link = &(*link)->next;
+	return link;
+}
+
+static int
+group_call(struct door_qp *qp, const union ibv_gid *gid, bool detach)
+{
+	const struct kal_mcast_req req = {
+		.qp = qp->id, .detach = detach, .group = door_addr(qp->adapter, gid)};
+
+	return door_call(qp->adapter, KAL_MCAST, &req, sizeof(req), NULL, 0);
+}
+
+static int
+group_check(const struct door_qp *qp, const union ibv_gid *gid)
+{
+	if (!qp->adapter->session.attr.multicast)
+		return EOPNOTSUPP;
+	return qp->qp.qp_type == IBV_QPT_UD && gid->raw[0] == MULTICAST_OCTET ? 0 : EINVAL;
+}
+
+/* Twice is once, as in the kernel. */
+EXPORT int
+ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+	struct door_qp *qp = door_qp_of(ibv);
+	struct door_group *group, **link;
+	int error = group_check(qp, gid);
+	SESSION_DEFER;
+
+	if (error != 0)
+		return error;
+	group = (struct door_group *)malloc(sizeof(*group));
+	if (group == NULL)
+		return ENOMEM;
+	*group = (struct door_group){.gid = *gid, .lid = lid};
+	pthread_mutex_lock(&qp->control);
+	link = group_find(qp, gid, lid);
+	if (*link == NULL) {
+		error = group_call(qp, gid, false);
+		if (error == 0)
+			*link = g_steal_pointer(&group);
+	}
+	pthread_mutex_unlock(&qp->control);
+	free(group);
+	return error;
+}
+
+/* Is the queue pair attached to that GID under another local identifier? */
+static bool
+gid_is_used(const struct door_qp *qp, const union ibv_gid *gid)
+{
+	for (const struct door_group *group = qp->groups; group != NULL; group = group->next)
+		if (memcmp(&group->gid, gid, sizeof(*gid)) == 0)
+			return true;
+	return false;
+}
+
+EXPORT int
+ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
+{
+	struct door_qp *qp = door_qp_of(ibv);
+	struct door_group *group, **link;
+	int error = group_check(qp, gid);
+	SESSION_DEFER;
+
+	if (error != 0)
+		return error;
+	pthread_mutex_lock(&qp->control);
+	link = group_find(qp, gid, lid);
+	group = *link;
+	if (group != NULL) {
+		*link = group->next;
+		if (!gid_is_used(qp, gid))
+			error = group_call(qp, gid, true);
+	} else {
+		error = EINVAL;
+	}
+	pthread_mutex_unlock(&qp->control);
+	free(group);
+	return error;
+}

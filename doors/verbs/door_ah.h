@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Address handles, and addresses of verbs in words of RNIC-PI. */
+#ifndef DOOR_AH_H
+#define DOOR_AH_H
+
+#include "door_memory.h"
+
+struct door_ah {
+	struct ibv_ah ibv; /* first */
+	struct door_pd *pd;
+	uint32_t id; /* of the kAL */
+	uint32_t ah; /* for requests */
+};
+
+static inline const struct door_ah *
+door_ah_of(const struct ibv_ah *ah)
+{
+	return (const struct door_ah *)ah;
+}
+
+/*
+ * The way to a peer; 0, or EINVAL: no such port or GID index, or a local identifier that no port of ours has. Without a GID, a
+ * local identifier names a port of the adapter, since its fabric has no others.
+ */
+int door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr,
+		 struct ri_ah_init *path);
+
+#endif /* DOOR_AH_H */
