@@ -6,6 +6,9 @@
  * librdmacm uses the device file of rdma_cm, and dlopen(), by which some programs look for
  * libibverbs. For everything else each of them only calls the real one.
  */
+/* Programs call either form of open() and fstat(), so this file has both: it is compiled as one without large files. */
+#undef _FILE_OFFSET_BITS
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
