@@ -55,6 +55,11 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 					 .kind = RI_SETTING_WORD,
 					 .form = "refuse|drop",
 					 .preset = "refuse"},
+	[KAL_SETTING_VERBS_DEVICES] = {.name = "ITAPI_VERBS_DEVICES",
+				       .meaning = "Adapters that programs of verbs see as devices, "
+						  "in this order (it-run)",
+				       .form = "names, separated by commas",
+				       .preset = "iwarp"},
 };
 
 const struct ri_setting *

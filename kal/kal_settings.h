@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The variables of the environment that the library reads, those of the uAL included. Keys of the
+ * The variables of the environment that the library reads, those of the uAL and of the doors included. Keys of the
  * administrator's file are in kal_config_keys.h, a provider's variables in ri_provider::settings;
  * kal_settings_list() shows all of them.
  */
@@ -25,6 +25,7 @@ enum kal_setting_id {
 	KAL_SETTING_MPA_FALLBACK,
 	KAL_SETTING_MPA_PEER_TO_PEER,
 	KAL_SETTING_DISCONNECT_DATA,
+	KAL_SETTING_VERBS_DEVICES,
 	KAL_SETTING_COUNT
 };
 

@@ -12,20 +12,14 @@
 #include <glib.h>
 
 #include "door_adapter.h"
+#include "door_export.h"
+#include "door_list.h"
 #include "door_status.h"
 #include "kal_settings.h"
-#include "ri_setting.h"
 
-#define DEVICES_MAX  256 /* that a process ever sees */
-#define ADAPTERS_MAX 512 /* that the kAL lists */
-
-static const struct ri_setting devices_setting = {
-	.name = "ITAPI_VERBS_DEVICES",
-	.meaning = "adapters that verbs programs see as devices, in this order",
-	.form = "NAME[,NAME]...",
-	.kind = RI_SETTING_TEXT,
-	.preset = "iwarp",
-};
+#define DEVICES_MAX    256        /* that a process ever sees */
+#define ADAPTERS_FIRST 64         /* room for a list of adapters; more if there are more */
+#define ADAPTERS_MAX   (1u << 20) /* a list that is longer is not believed */
 
 /* The devices seen so far. Entries are constant once the count includes them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,6 +111,7 @@ device_enter(const char *adapter, bool iwarp)
 
 /* --- which ones ------------------------------------------------------------------------------------------ */
 
+/* What is offered, in the order in which programs see it. */
 struct list {
 	const struct kal_adapter *adapters;
 	uint32_t num_adapters;
@@ -124,48 +119,56 @@ struct list {
 };
 
 static enum ri_status
-list_adapters(struct kal_adapter **adapters, uint32_t *num)
+list_of(struct kal_client *client, uint32_t max, struct kal_adapter_list_rep **rep)
+{
+	const struct kal_adapter_list_req req = {.max = max};
+	const size_t room = sizeof(**rep) + max * sizeof(struct kal_adapter);
+	struct kal_msg msg = {
+		.call = KAL_ADAPTER_LIST, .fd = -1, .req = &req, .req_len = sizeof(req)};
+
+	*rep = (struct kal_adapter_list_rep *)g_try_malloc0(room);
+	if (*rep == NULL)
+		return RI_ERR_RESOURCES;
+	msg.rep = *rep;
+	msg.rep_len = room;
+	return kal_call(client, &msg);
+}
+
+/* All adapters. Some may come while they are listed; then they are listed again, with more room. */
+static enum ri_status
+list_adapters(struct kal_adapter_list_rep **rep)
 {
 	const struct kal_client_params params = {0};
-	const struct kal_adapter_list_req req = {.max = ADAPTERS_MAX};
-	const size_t room = sizeof(struct kal_adapter_list_rep) + ADAPTERS_MAX * sizeof(**adapters);
-	g_autofree struct kal_adapter_list_rep *rep =
-		(struct kal_adapter_list_rep *)g_malloc0(room);
-	struct kal_msg msg = {.call = KAL_ADAPTER_LIST,
-			      .fd = -1,
-			      .req = &req,
-			      .req_len = sizeof(req),
-			      .rep = rep,
-			      .rep_len = room};
 	struct kal_client *client;
 	enum ri_status status = kal_client_open(&params, &client);
 
 	if (status != RI_SUCCESS)
 		return status;
-	status = kal_call(client, &msg);
-	if (status == RI_SUCCESS) {
-		*num = rep->filled;
-		*adapters = g_memdup2(rep + 1, rep->filled * sizeof(**adapters));
+	status = list_of(client, ADAPTERS_FIRST, rep);
+	while (status == RI_SUCCESS && (*rep)->filled < (*rep)->total &&
+	       (*rep)->total <= ADAPTERS_MAX) {
+		uint32_t total = (*rep)->total;
+
+		g_free(*rep);
+		status = list_of(client, total, rep);
 	}
 	kal_client_close(client);
 	return status;
 }
 
 static void
-offer(struct list *list, const char *adapter, uint32_t transport)
+offer(struct list *list, const struct kal_adapter *adapter)
 {
-	struct door_device *device = device_enter(adapter, transport == RI_TRANSPORT_IWARP);
+	struct door_device *device =
+		device_enter(adapter->name, adapter->transport == RI_TRANSPORT_IWARP);
 
 	if (device != NULL && !g_ptr_array_find(list->offered, device, NULL))
 		g_ptr_array_add(list->offered, device);
 }
 
-/*
- * Offer what a listed name stands for, behind the prefixes of wrappers: the adapters of its interfaces, or itself. false: nobody
- * lists it.
- */
+/* Offer what a name stands for: the adapters of its interfaces, or itself. false: no adapter has the name. */
 static bool
-offer_listed(struct list *list, const char *prefixes, const char *name)
+offer_named(struct list *list, const char *name)
 {
 	size_t length = strlen(name);
 	bool found = false;
@@ -173,51 +176,78 @@ offer_listed(struct list *list, const char *prefixes, const char *name)
 	for (int whole = 0; whole < 2 && !found; whole++)
 		for (uint32_t i = 0; i < list->num_adapters; i++) {
 			const struct kal_adapter *adapter = &list->adapters[i];
-			g_autofree char *full = g_strconcat(prefixes, adapter->name, NULL);
 
 			if (strncmp(adapter->name, name, length) != 0 ||
 			    adapter->name[length] != (whole ? '\0' : ':'))
 				continue;
-			offer(list, full, adapter->transport);
+			offer(list, adapter);
 			found = true;
 		}
 	return found;
 }
 
-/* "faulty:iwarp" has the prefix of a wrapper before a listed name. */
-static void
-offer_named(struct list *list, const char *name)
+/* What the names of the setting stand for. `absent` is called for a name that no adapter has. */
+static enum ri_status
+list_devices(struct list *list, char **names, void (*absent)(const char *name))
 {
-	for (const char *base = name; base != NULL; base = strchr(base, ':')) {
-		base += *base == ':';
-		g_autofree char *prefixes = g_strndup(name, (gsize)(base - name));
+	g_autofree struct kal_adapter_list_rep *rep = NULL;
+	enum ri_status status = list_adapters(&rep);
 
-		if (offer_listed(list, prefixes, base))
-			return;
-	}
-	door_warn(NULL, "no adapter has the name '%s', which %s asks for", name,
-		  devices_setting.name);
+	if (status != RI_SUCCESS)
+		return status;
+	list->adapters = (const struct kal_adapter *)(rep + 1);
+	list->num_adapters = rep->filled;
+	for (char **name = names; *name != NULL; name++)
+		if (**name != '\0' && !offer_named(list, *name) && absent != NULL)
+			absent(*name);
+	list->adapters = NULL;
+	return RI_SUCCESS;
+}
+
+static char **
+names_asked_for(void)
+{
+	return g_strsplit_set(kal_setting_text(KAL_SETTING_VERBS_DEVICES), ", ", -1);
+}
+
+static void
+say_absent(const char *name)
+{
+	door_warn(NULL, "no adapter has the name '%s', which ITAPI_VERBS_DEVICES asks for", name);
 }
 
 int
 door_devices_refresh(struct door_device ***offered)
 {
-	g_autofree struct kal_adapter *adapters = NULL;
-	g_auto(GStrv) names = g_strsplit_set(ri_setting_value(&devices_setting), ", ", -1);
+	g_auto(GStrv) names = names_asked_for();
 	struct list list = {.offered = g_ptr_array_new()};
-	enum ri_status status = list_adapters(&adapters, &list.num_adapters);
-	int num;
+	enum ri_status status = list_devices(&list, names, say_absent);
+	int num = (int)list.offered->len;
 
-	list.adapters = adapters;
-	for (char **name = names; status == RI_SUCCESS && *name != NULL; name++)
-		if (**name != '\0')
-			offer_named(&list, *name);
-	num = (int)list.offered->len;
-	*offered = (struct door_device **)(void *)g_ptr_array_free(list.offered, FALSE);
+	*offered =
+		(struct door_device **)(void *)g_ptr_array_free(list.offered, status != RI_SUCCESS);
 	if (status == RI_SUCCESS)
 		return num;
-	g_free(*offered);
-	*offered = NULL;
 	errno = door_errno(status);
 	return -1;
+}
+
+EXPORT int
+itapi_verbs_list(void (*each)(void *arg, const struct itapi_verbs_device *device), void *arg)
+{
+	g_auto(GStrv) names = names_asked_for();
+	g_autoptr(GPtrArray) offered = g_ptr_array_new();
+	struct list list = {.offered = offered};
+	enum ri_status status = list_devices(&list, names, NULL);
+
+	for (guint i = 0; status == RI_SUCCESS && i < offered->len; i++) {
+		const struct door_device *own =
+			(const struct door_device *)g_ptr_array_index(offered, i);
+		const struct itapi_verbs_device device = {.name = own->device.name,
+							  .adapter = own->adapter,
+							  .guid = be64toh(own->guid)};
+
+		each(arg, &device);
+	}
+	return status == RI_SUCCESS ? 0 : door_errno(status);
 }

@@ -6,8 +6,7 @@
  * librdmacm uses the device file of rdma_cm, and dlopen(), by which some programs look for
  * libibverbs. For everything else each of them only calls the real one.
  */
-
-/* With 64-bit offsets the headers give open() the name open64, and here both are defined. */
+/* Programs call either form of open() and fstat(), so this file has both: it is compiled as one without large files. */
 #undef _FILE_OFFSET_BITS
 
 #include <dlfcn.h>

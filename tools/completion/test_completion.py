@@ -76,7 +76,8 @@ def main(completion, tools):
         return 0
     tests = Completion(completion, tools)
     adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
-    print('1..13')
+    with_door = os.path.exists(os.path.join(tools, 'it-run'))
+    print('1..18' if with_door else '1..13')
     for tool in ('it-cp', 'it-info', 'it-ping', 'it-test'):
         options = tests.options(tool)
         tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
@@ -88,6 +89,12 @@ def main(completion, tools):
     tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
     tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
     tests.check('it-cp/checksum', ['crc32c', 'sha256', 'xxh3'], tests.complete('it-cp -c '))
+    if with_door:
+        tests.check('it-run/options', tests.options('it-run'), tests.complete('it-run -'))
+        tests.check('it-run/adapters', ['ib', 'iwarp'], tests.complete('it-run -a emul:'))
+        tests.check('it-run/program', ['it-test'], tests.complete('it-run -a emul:ib it-tes'))
+        tests.check('it-run/of-program', tests.complete('it-test --perf '), tests.complete('it-run --adapter emul:ib it-test --perf '))
+        tests.check('it-run/of-program/first', tests.complete('it-test --t'), tests.complete('it-run it-test --t'))
     return 1 if tests.bad else 0
 
 

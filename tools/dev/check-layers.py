@@ -77,6 +77,7 @@ RULES = {
     # Lines of the log have one form, and block no thread, in the tools as in the library.
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
+    'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 
 # Layers in a folder of another one.

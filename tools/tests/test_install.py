@@ -40,6 +40,7 @@ class Install:
         self.there = there
         self.build = build
         self.source = source
+        self.door = os.path.exists(os.path.join(build, 'tools/it-run'))     # with the headers of libibverbs only
         self.work = there.path('prefix', 'work')
         os.makedirs(self.work)
 
@@ -155,13 +156,30 @@ class Install:
             if name not in said:
                 raise installed.Failed(f'it-info says of {name}: {said}')
 
+    def devices(self):
+        """it-run finds the door where it is installed, and a program behind it finds the devices."""
+        tool = self.there.path('bindir', 'it-run')
+        said = self.there.run([tool, '--list', '--adapter', 'emul:ib'])
+        if 'it_emul_ib' not in said:
+            raise installed.Failed(f'it-run --list says: {said}')
+        loaded = self.there.run([tool, '--adapter', 'emul:ib', 'sh', '-c', 'echo "$LD_PRELOAD"']).strip()
+        if loaded != self.there.path('libdir', 'itapi/libitapi-verbs.so'):
+            raise installed.Failed(f'it-run preloads {loaded}')
+
+    def devices_with_faults(self):
+        """The same for the provider that wraps others."""
+        said = self.there.run([self.there.path('bindir', 'it-run'), '--adapter', 'faulty:emul:ib', '--fault',
+                               'call cq_create 1 busy', 'sh', '-c', 'echo "$ITAPI_PROVIDER_PATH"']).strip()
+        if said != self.there.variable('rnicpi', 'mutantsdir'):
+            raise installed.Failed(f'it-run names the folder {said}')
+
     def cases(self):
         yield 'headers/all', self.all_headers
         for header in HEADERS:
             for compiler, suffix, standard in STANDARDS:
                 yield (f'headers/{header}/{standard}',
                        lambda h=header, c=compiler, x=suffix, s=standard: self.header(h, c, x, s))
-        for name in TOOLS:
+        for name in TOOLS + ['it-run'] * self.door:
             yield f'tools/{name}', lambda n=name: self.tool(n)
             yield f'completion/{name}', lambda n=name: self.completion(n)
         yield 'examples', self.examples
@@ -170,6 +188,9 @@ class Install:
         yield 'provider/installed', self.provider
         yield 'provider/path', self.provider_of_path
         yield 'provider/mutants', self.mutants
+        if self.door:
+            yield 'tools/it-run/devices', self.devices
+            yield 'tools/it-run/faults', self.devices_with_faults
 
 
 def main(build, source):

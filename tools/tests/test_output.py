@@ -28,6 +28,10 @@ def commands(build, source):
     yield 'it-info --version', tool('it-info', '--version')
     for name in ('it-info', 'it-ping', 'it-test', 'it-cp'):
         yield name + ' --help', tool(name, '--help')
+    if os.path.exists(tool('it-run')[0]):
+        yield 'it-run --help', tool('it-run', '--help')
+        yield 'it-run --list', tool('it-run', '--list')
+        yield 'it-run --list --json', tool('it-run', '--list', '--json')
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')
