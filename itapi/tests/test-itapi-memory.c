@@ -390,11 +390,14 @@ test_lost_while_asleep(struct pair *pair)
 
 /* --- the application's own faults ------------------------------------------------------------ */
 
+/* The end of a child that got its own fault: by a signal, since at _exit() valgrind counts what other threads knew as lost. */
 static void
 own_handler(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	_exit(sig == SIGSEGV && info->si_addr == (void *)64 ? 42 : 1);
+	if (sig == SIGSEGV && info->si_addr == (void *)64)
+		(void)kill(getpid(), SIGKILL);
+	_exit(1);
 }
 
 /* In a child: end by a fault of the application itself, with a handler of its own or without one. */
@@ -441,11 +444,11 @@ test_own_faults(void)
 	g_assert_cmpint(sigaction(SIGBUS, NULL, &now), ==, 0);
 	g_assert_true(was.sa_handler == now.sa_handler);
 	status = child_faults(true, true);
-	g_assert_true(WIFEXITED(status));
-	g_assert_cmpint(WEXITSTATUS(status), ==, 42);
+	g_assert_true(WIFSIGNALED(status));
+	g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
 	status = child_faults(true, false);
-	g_assert_true(WIFEXITED(status));
-	g_assert_cmpint(WEXITSTATUS(status), ==, 42);
+	g_assert_true(WIFSIGNALED(status));
+	g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	status = child_faults(false, false);
 	g_assert_true(WIFSIGNALED(status));
