@@ -379,6 +379,18 @@ door_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr 
 	return 0;
 }
 
+/* In units of 100 Mb/s. */
+EXPORT int
+ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	struct ri_port_attr spigot;
+
+	if (!port_of(context, port, &spigot))
+		return EINVAL;
+	*speed = spigot.speed_mbps / 100;
+	return 0;
+}
+
 /* What programs call that were built with the struct of 2009. */
 #undef ibv_query_port
 EXPORT int
