@@ -250,6 +250,8 @@ struct kal_mr_req {
 	uint32_t has_lengths; /**< 1: as many uint32_t lengths follow those. */
 	uint32_t iova_given;  /**< 1: @ref iova counts. */
 	uint64_t iova;        /**< See ri_mr_init. */
+	uint32_t keep_stag;   /**< 1: see ri_mr_init; KAL_MR_REREG only. */
+	uint32_t reserved;    /**< 0. */
 };
 
 /** KAL_MR_REG_DMABUF: the dmabuf is the call's descriptor. */

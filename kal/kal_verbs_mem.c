@@ -22,6 +22,7 @@ is_odd(const struct kal_mr_req *in)
 	return kal_flag_is_odd(in->zero_based) || kal_flag_is_odd(in->shareable) ||
 	       kal_flag_is_odd(in->unlinked) || kal_flag_is_odd(in->has_lengths) ||
 	       kal_access_is_odd(in->access) || kal_flag_is_odd(in->iova_given) ||
+	       kal_flag_is_odd(in->keep_stag) || in->reserved != 0 ||
 	       (in->iova_given ? in->zero_based != 0 || in->iova + in->length < in->iova ||
 					 ((in->iova ^ in->addr) & (KAL_PAGE - 1)) != 0
 			       : in->iova != 0);
@@ -52,6 +53,7 @@ mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_
 	init->fbo = in->fbo;
 	init->iova_given = in->iova_given != 0;
 	init->iova = in->iova;
+	init->keep_stag = in->keep_stag != 0;
 	if (in->num_pages > 0) {
 		init->max_pages = in->num_pages;
 		init->pages = (const uint64_t *)(const void *)more;
@@ -145,7 +147,7 @@ mr_reg(struct kal_client *client, const void *req, void *rep, struct kal_msg *ms
 
 	if (pd == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (!mr_init_of(in, msg, &init))
+	if (!mr_init_of(in, msg, &init) || init.keep_stag)
 		return RI_ERR_INVALID_ARG;
 	status = may_register(client, pd->rnic, &init);
 	return status == RI_SUCCESS ? mr_add(client, pd, &init, NULL, rep) : status;

@@ -314,7 +314,7 @@ struct ri_mem_ops {
 				 struct ri_mr **out, uint32_t *stag);
 	/**
 	 * Registers other memory under the same object; @p pd may be another one. The old STag is revoked as by mr_dereg,
-	 * and *@p stag is the new one. Required with ri_rnic_attr::reregister.
+	 * and *@p stag is the new one, or the old one again with ri_mr_init::keep_stag. Required with ri_rnic_attr::reregister.
 	 * - Results: RI_ERR_BUSY: windows are bound to it; RI_ERR_UNSUPPORTED: a list, or the region is of a dmabuf;
 	 *   RI_ERR_INVALID_ARG, RI_ERR_ADDRESS, RI_ERR_ACCESS, RI_ERR_LIMIT and RI_ERR_RESOURCES: as of mr_reg.
 	 * - Clause: [RI 5.2.1], [RI 5.7.1], [RI 5.8.3].

@@ -400,6 +400,7 @@ struct ri_mr_init {
 	bool unlinked;      /**< Only reserve an STag for fast registration; no memory. */
 	uint32_t max_pages; /**< Room for a list: elements, 0 to max_pbl. */
 	bool iova_given; /**< @ref iova counts; with ri_rnic_attr::iova, not with @ref zero_based [RI 10.53]. */
+	bool keep_stag; /**< mr_rereg: the STag stays, if the provider can do that; it tells by the STag that it returns. */
 	const uint64_t
 		*pages; /**< Addresses of pages or blocks, borrowed; NULL for a virtual range. */
 	uint32_t page_size;      /**< Bytes of each element; 0 with @ref lengths. */

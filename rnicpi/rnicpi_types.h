@@ -221,7 +221,7 @@ struct ri_wr_bind {
 	uint32_t mr_stag;  /**< Region it opens. */
 	uint64_t addr;     /**< Virtual address of the first byte. */
 	uint64_t length;   /**< Bytes, at least 1; 0 unbinds a wide window. */
-	uint32_t access;   /**< RI_ACCESS_REMOTE_* bits, at least one. */
+	uint32_t access;   /**< RI_ACCESS_REMOTE_* bits; none opens it to no peer. */
 	uint32_t reserved; /**< 0. */
 };
 

@@ -348,17 +348,6 @@ door_port_lid(const struct door_adapter *adapter, uint32_t port)
 		       : 0;
 }
 
-static uint32_t
-gids_of(const struct ri_port_attr *port)
-{
-	union ibv_gid gid;
-	uint32_t num = 0;
-
-	while (gid_at(port, num, &gid))
-		num++;
-	return num;
-}
-
 int
 door_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len)
 {
@@ -372,7 +361,7 @@ door_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr 
 	whole.phys_state = spigot.online ? PHYS_STATE_UP : PHYS_STATE_DOWN;
 	whole.max_mtu = IBV_MTU_4096;
 	whole.active_mtu = mtu_code(spigot.mtu);
-	whole.gid_tbl_len = (int)MAX(gids_of(&spigot), 1);
+	whole.gid_tbl_len = RI_PORT_ADDR_MAX; /* addresses come and go */
 	whole.max_msg_sz =
 		(uint32_t)MIN(spigot.max_message, door_session_of(context)->attr.max_message_size);
 	whole.pkey_tbl_len = 1;
@@ -387,6 +376,18 @@ door_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr 
 	}
 	memset(attr, 0, len);
 	memcpy(attr, &whole, MIN(len, sizeof(whole)));
+	return 0;
+}
+
+/* In units of 100 Mb/s. */
+EXPORT int
+ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	struct ri_port_attr spigot;
+
+	if (!port_of(context, port, &spigot))
+		return EINVAL;
+	*speed = spigot.speed_mbps / 100;
 	return 0;
 }
 
@@ -440,7 +441,9 @@ gid_of(struct ibv_context *context, uint32_t port, uint32_t index, union ibv_gid
 	memset(gid, 0, sizeof(*gid));
 	if (!port_of(context, port, &spigot))
 		return EINVAL;
-	return gid_at(&spigot, index, gid) ? 0 : ENODATA;
+	if (gid_at(&spigot, index, gid))
+		return 0;
+	return index < RI_PORT_ADDR_MAX ? ENODATA : EINVAL;
 }
 
 EXPORT int
@@ -448,8 +451,8 @@ ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gi
 {
 	int error = index >= 0 ? gid_of(context, port, (uint32_t)index, gid) : EINVAL;
 
-	/* An entry that is empty in a table that is never empty: zeros, as the kernel has them. */
-	if (error == ENODATA && index == 0)
+	/* An empty entry: zeros, as libibverbs tells them. */
+	if (error == ENODATA)
 		return 0;
 	errno = error;
 	return error == 0 ? 0 : -1;
@@ -481,7 +484,7 @@ gid_entry(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv
 	if (!port_of(context, port, &spigot))
 		return EINVAL;
 	if (!gid_at(&spigot, index, &entry->gid))
-		return index < MAX(gids_of(&spigot), 1) ? ENODATA : EINVAL;
+		return index < RI_PORT_ADDR_MAX ? ENODATA : EINVAL;
 	entry->gid_index = index;
 	entry->port_num = port;
 	entry->gid_type = IBV_GID_TYPE_IB;

@@ -294,6 +294,7 @@ ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *ibv_pd, void *addr, s
 		return rereg_refused(EOPNOTSUPP);
 	req = mr_request(&next, mr->id);
 	req.pd = next.pd->id;
+	req.keep_stag = 1; /* peers that know the key go on with it */
 	error = door_call(mr->pd->context->adapter, KAL_MR_REREG, &req, sizeof(req), &rep,
 			  sizeof(rep));
 	if (error != 0)

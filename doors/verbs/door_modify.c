@@ -292,7 +292,9 @@ state_set(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)
 {
 	unsigned seen = from;
 
-	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+	if (to == IBV_QPS_RESET)
+		atomic_store(&qp->state, door_qp_first_state(qp->adapter));
+	else if (to == IBV_QPS_ERR)
 		atomic_store(&qp->state, to);
 	else
 		(void)atomic_compare_exchange_strong(&qp->state, &seen, to);
@@ -305,13 +307,13 @@ is_by_cm(const struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 {
 	if (qp->qp.qp_type == IBV_QPT_UD)
 		return false;
-	if (from == IBV_QPS_RESET)
-		return to == IBV_QPS_INIT && mask == BY_CM_MASK;
 	if (!qp->by_cm)
-		return false;
+		return from == door_qp_first_state(qp->adapter) && to == IBV_QPS_INIT &&
+		       mask == BY_CM_MASK;
 	if (mask == 0)
 		return true;
-	return mask == BY_CM_MASK && from == IBV_QPS_INIT && to == IBV_QPS_RTR;
+	return mask == BY_CM_MASK && from == IBV_QPS_INIT &&
+	       (to == IBV_QPS_INIT || to == IBV_QPS_RTR);
 }
 
 static int

@@ -105,20 +105,22 @@ int
 door_post_bind_of(const struct door_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
 		  const struct ibv_mw_bind_info *info, struct ri_wr_bind *bind)
 {
-	const unsigned remote =
-		IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			       IBV_ACCESS_ZERO_BASED;
 
 	if (mw == NULL || mw->context != qp->qp.context ||
 	    (info->mr != NULL && info->mr->context != qp->qp.context) ||
 	    (info->mr == NULL && info->length != 0))
 		return EINVAL;
-	if ((info->mw_access_flags & ~(remote | IBV_ACCESS_ZERO_BASED)) != 0)
+	if ((info->mw_access_flags & ~known) != 0)
 		return EINVAL;
-	*bind = (struct ri_wr_bind){.mw_stag = rkey,
-				    .mr_stag = info->mr != NULL ? info->mr->lkey : 0,
-				    .addr = info->addr,
-				    .length = info->length,
-				    .access = door_access(info->mw_access_flags)};
+	*bind = (struct ri_wr_bind){
+		.mw_stag = rkey,
+		.mr_stag = info->mr != NULL ? info->mr->lkey : 0,
+		.addr = info->addr,
+		.length = info->length,
+		.access = door_access(info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE)};
 	return 0;
 }
 

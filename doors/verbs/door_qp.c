@@ -165,6 +165,7 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 	qp->qp.srq = attr->srq;
 	qp->qp.qp_type = attr->qp_type;
 	qp->qp.state = IBV_QPS_RESET;
+	atomic_init(&qp->state, door_qp_first_state(qp->adapter));
 	pthread_mutex_init(&qp->qp.mutex, NULL);
 	pthread_cond_init(&qp->qp.cond, NULL);
 	pthread_mutex_init(&qp->control, NULL);

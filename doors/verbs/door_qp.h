@@ -94,6 +94,16 @@ void door_qp_raised(struct door_qp *qp, enum ri_event event);
 /* Fill in door_qp::asyncs of a new one. */
 void door_qp_events_init(struct door_qp *qp);
 
+/*
+ * The state of a new queue pair, and of one that is reset. iWARP has one state before the connection, which drivers call INIT:
+ * it takes receives.
+ */
+static inline enum ibv_qp_state
+door_qp_first_state(const struct door_adapter *adapter)
+{
+	return adapter->session.attr.transport == RI_TRANSPORT_IWARP ? IBV_QPS_INIT : IBV_QPS_RESET;
+}
+
 /* The program closes a context: connections of its queue pairs end. Control call. */
 void door_qp_end_all(struct door_context *context);
 

@@ -97,7 +97,7 @@ door_qp_connected(struct door_qp *qp)
 void
 door_qp_ended(struct door_qp *qp)
 {
-	if (atomic_load(&qp->state) != IBV_QPS_RESET)
+	if (atomic_load(&qp->state) != door_qp_first_state(qp->adapter))
 		atomic_store(&qp->state, IBV_QPS_ERR);
 	if (!qp->last_wqe_due)
 		return;

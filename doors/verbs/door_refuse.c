@@ -111,6 +111,147 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 	return EOPNOTSUPP;
 }
 
+/* --- functions of later releases ---------------------------------------------------------------------------- */
+
+EXPORT struct ibv_dmah *
+ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
+{
+	(void)context;
+	(void)attr;
+	return (struct ibv_dmah *)refuse_object();
+}
+
+EXPORT int
+ibv_dealloc_dmah(struct ibv_dmah *dmah)
+{
+	(void)dmah;
+	return EOPNOTSUPP;
+}
+
+EXPORT struct ibv_mr *
+ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+{
+	(void)pd;
+	(void)attr;
+	return (struct ibv_mr *)refuse_object();
+}
+
+EXPORT int
+ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
+{
+	(void)dm;
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+EXPORT void *
+ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
+{
+	(void)pd;
+	(void)size;
+	(void)buf;
+	return refuse_object();
+}
+
+EXPORT void
+ibv_free_buf(struct ibv_buf *buf)
+{
+	(void)buf;
+}
+
+EXPORT struct ibv_mr *
+ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access)
+{
+	(void)pd;
+	(void)buf;
+	(void)addr;
+	(void)length;
+	(void)access;
+	return (struct ibv_mr *)refuse_object();
+}
+
+EXPORT int
+ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
+{
+	(void)buf;
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+EXPORT int
+_ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t size)
+{
+	(void)context;
+	(void)caps;
+	(void)size;
+	return EOPNOTSUPP;
+}
+
+EXPORT struct ibv_comp_cntr *
+ibv_create_comp_cntr(struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr)
+{
+	(void)context;
+	(void)attr;
+	return (struct ibv_comp_cntr *)refuse_object();
+}
+
+EXPORT int
+ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter)
+{
+	(void)counter;
+	return EOPNOTSUPP;
+}
+
+EXPORT int
+ibv_set_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
+{
+	(void)counter;
+	(void)value;
+	return EOPNOTSUPP;
+}
+
+EXPORT int
+ibv_set_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value)
+{
+	return ibv_set_comp_cntr(counter, value);
+}
+
+EXPORT int
+ibv_inc_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
+{
+	return ibv_set_comp_cntr(counter, amount);
+}
+
+EXPORT int
+ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
+{
+	return ibv_set_comp_cntr(counter, amount);
+}
+
+EXPORT int
+ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
+{
+	(void)counter;
+	(void)value;
+	return EOPNOTSUPP;
+}
+
+EXPORT int
+ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value)
+{
+	return ibv_read_comp_cntr(counter, value);
+}
+
+EXPORT int
+ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
+			struct ibv_qp_attach_comp_cntr_attr *attr)
+{
+	(void)qp;
+	(void)counter;
+	(void)attr;
+	return EOPNOTSUPP;
+}
+
 /* --- forks ------------------------------------------------------------------------------------------------- */
 
 /* No memory is pinned, so a fork needs no preparation. */

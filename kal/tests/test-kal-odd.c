@@ -39,7 +39,8 @@ static const struct member mr_members[] = {
 	MEMBER(kal_mr_req, zero_based, 1, 2),  MEMBER(kal_mr_req, shareable, 1, 2),
 	MEMBER(kal_mr_req, unlinked, 1, 2),    MEMBER(kal_mr_req, unlinked, 0, 255),
 	MEMBER(kal_mr_req, has_lengths, 1, 2), MEMBER(kal_mr_req, iova_given, 0, 2),
-	MEMBER(kal_mr_req, access, 63, 64),    END};
+	MEMBER(kal_mr_req, access, 63, 64),    MEMBER(kal_mr_req, keep_stag, 0, 1),
+	MEMBER(kal_mr_req, reserved, 0, 1),    END};
 static const struct member qp_members[] = {
 	MEMBER(kal_qp_create_req, init.privileged, 1, 2),
 	MEMBER(kal_qp_create_req, init.type, RI_QP_UD, RI_QP_NUMBER + 1),

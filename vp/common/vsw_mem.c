@@ -103,7 +103,7 @@ static void
 region_fill(struct vsw_mem_entry *mr, const struct ri_mr_init *init, bool attached)
 {
 	assert(vsw_lock_is_owned(&mr->lock));
-	if (mr->table->keys == RI_KEY_CONSUMER)
+	if (mr->table->keys == RI_KEY_CONSUMER && !init->keep_stag)
 		mr->stag = (mr->stag & ~0xffu) | init->key;
 
 	mr->current = !mr->current;
@@ -219,7 +219,8 @@ vsw_mr_rereg(struct vsw_mem_entry *mr, const void *pd, const struct ri_mr_init *
 	vsw_lock(&mr->lock);
 	mr->kind = VSW_MEM_REGION;
 	mr->pd = pd;
-	vsw_mem_renew(mr, octet);
+	if (!init->keep_stag)
+		vsw_mem_renew(mr, octet);
 	region_fill(mr, init, is_attached(init));
 	*stag = mr->stag;
 	vsw_unlock(&mr->lock);

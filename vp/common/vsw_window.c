@@ -126,8 +126,7 @@ window_check(const struct vsw_mem_entry *mw, const struct vsw_mem_who *who,
 		return VSW_MEM_BOUND;
 	if (mw->kind == VSW_MEM_NARROW && bind->length == 0)
 		return VSW_MEM_BOUNDS;
-	if (bind->length != 0 && ((bind->access & VSW_MEM_REMOTE) == 0 ||
-				  (bind->access & ~(uint32_t)VSW_MEM_REMOTE) != 0))
+	if (bind->length != 0 && (bind->access & ~(uint32_t)VSW_MEM_REMOTE) != 0)
 		return VSW_MEM_ACCESS;
 	return VSW_MEM_OK;
 }

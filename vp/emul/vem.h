@@ -376,6 +376,11 @@ void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
 
 /* Change the state; its task does the rest. False: the table has no such move. */
 bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
+/*
+ * The request at the head of the send queue ends the connection: it completes with `status`. A thread that sees the completion
+ * also sees the new state; and it is there before what is flushed because of it. Owner of the role `tx`.
+ */
+void vem_qp_fail(struct ri_qp *qp, const struct vem_cause *cause, enum ri_wc_status status);
 /* Send it a message; the caller has a use of it, or owns it. */
 void vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 		    const struct vem_hello *hello);

@@ -102,9 +102,7 @@ vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result res
 				  .message = VEM_MSG_TERMINATE};
 
 	vem_why_here(qp, status, result);
-	/* The state first, so that a thread that sees the completion also sees the new state. */
-	vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
-	vem_sq_complete(qp, status);
+	vem_qp_fail(qp, &cause, status);
 	return true;
 }
 
@@ -140,8 +138,7 @@ vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fau
 	vem_why_there(qp, peer, fault);
 	if (qp->rnic->fabric->personality == VEM_IB) {
 		there.message = 0; /* this side knows already */
-		vem_qp_move(qp, VEM_MOVE_FAULT, &here);
-		vem_sq_complete(qp, fault->status);
+		vem_qp_fail(qp, &here, fault->status);
 		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
 		return true;
 	}

@@ -45,8 +45,9 @@ cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move
 	qp->terminate[1] = (uint8_t)code;
 }
 
-bool
-vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
+/* The move itself. True: it was made; *flushes: the task has to flush the queues now. */
+static bool
+qp_step(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause, bool *flushes)
 {
 	/* One that receives before it may send can fail, too. */
 	if (move == VEM_MOVE_FAULT && atomic_load(&qp->by_peer))
@@ -60,9 +61,29 @@ vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
 	if (next != RI_QPS_NONE)
 		atomic_store(&qp->state, next);
 	vsw_unlock(&qp->lock);
-	if (next != before && vem_state_flushes(next))
-		qp_task_run(qp);
+	*flushes = next != before && vem_state_flushes(next);
 	return next != RI_QPS_NONE;
+}
+
+bool
+vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
+{
+	bool flushes, moved = qp_step(qp, move, cause, &flushes);
+
+	if (flushes)
+		qp_task_run(qp);
+	return moved;
+}
+
+void
+vem_qp_fail(struct ri_qp *qp, const struct vem_cause *cause, enum ri_wc_status status)
+{
+	bool flushes;
+
+	(void)qp_step(qp, VEM_MOVE_FAULT, cause, &flushes);
+	vem_sq_complete(qp, status);
+	if (flushes)
+		qp_task_run(qp);
 }
 
 void

@@ -23,7 +23,7 @@ is_sound(const struct vib_key *region, const struct ri_wr_bind *bind)
 	return (region->access & RI_ACCESS_BIND) != 0 && bind->length != 0 &&
 	       bind->addr >= region->addr && offset <= region->length &&
 	       bind->length <= region->length - offset &&
-	       (bind->access & ~(writes | RI_ACCESS_REMOTE_READ)) == 0 && bind->access != 0 &&
+	       (bind->access & ~(writes | RI_ACCESS_REMOTE_READ)) == 0 &&
 	       ((bind->access & writes) == 0 || (region->access & RI_ACCESS_LOCAL_WRITE) != 0) &&
 	       ((bind->access & RI_ACCESS_REMOTE_READ) == 0 ||
 		(region->access & RI_ACCESS_LOCAL_READ) != 0);

@@ -275,6 +275,45 @@ test_reregister(void)
 	tear_down(&b);
 }
 
+/* The key stays, and everything else is new; also when the access layer chooses another octet. */
+static void
+test_reregister_same_key(void)
+{
+	struct bench b;
+	uint32_t first = 0;
+	uint32_t second = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &first);
+	struct ri_mr_init init = whole(&b, LR | LW | RR | RW);
+	init.addr += 100;
+	init.length = 10;
+	init.key = (uint8_t)(first + 1);
+	init.keep_stag = true;
+	g_assert_cmpint(vsw_mr_rereg(mr, &pd_b, &init, &second), ==, RI_SUCCESS);
+	g_assert_cmpuint(first, ==, second);
+	g_assert_cmpuint(vth_attached(b.vth), ==, 1);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(first, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_PD);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(first, at(&b, 100), 10, RW)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(first, at(&b, 99), 1, RR)), ==,
+			VSW_MEM_BOUNDS);
+	init.access = LR;
+	g_assert_cmpint(vsw_mr_rereg(mr, &pd_b, &init, &second), ==, RI_SUCCESS);
+	g_assert_cmpuint(first, ==, second);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(first, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_CLOSED);
+	/* A region that was invalidated is valid again. */
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &carol, first, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_rereg(mr, &pd_b, &init, &second), ==, RI_SUCCESS);
+	g_assert_cmpuint(first, ==, second);
+	g_assert_cmpint(check_access(&b, &carol, ACCESS(first, at(&b, 100), 1, LR)), ==,
+			VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	tear_down(&b);
+}
+
 static void
 test_direct(void)
 {
@@ -496,6 +535,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/mem/iova", test_iova);
 	g_test_add_func("/vsw/mem/iova-refused", test_iova_refused);
 	g_test_add_func("/vsw/mem/reregister", test_reregister);
+	g_test_add_func("/vsw/mem/reregister-same-key", test_reregister_same_key);
 	g_test_add_func("/vsw/mem/direct", test_direct);
 	g_test_add_func("/vsw/mem/copy-through-host", test_copy_through_host);
 	g_test_add_func("/vsw/mem/table-full", test_table_full);

@@ -88,6 +88,34 @@ test_window_narrow(void)
 	tear_down(&b);
 }
 
+/* Without rights it is bound, and no peer may use it. */
+static void
+test_window_closed(void)
+{
+	struct bench b;
+	struct vsw_mem_entry *mw = NULL;
+	uint32_t mr_stag = 0;
+	uint32_t stag = 0;
+
+	set_up(&b);
+	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
+	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
+	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
+	bind.access = 0;
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)), ==,
+			VSW_MEM_CLOSED);
+	g_assert_cmpint(check_access(&b, &alice, ACCESS(bind.mw_stag, at(&b, 100), 1, RW)), ==,
+			VSW_MEM_CLOSED);
+	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_BOUND);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, bind.mw_stag, true), ==,
+			VSW_MEM_ACCESS);
+	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, bind.mw_stag, false), ==, VSW_MEM_OK);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	vsw_mw_free(mw);
+	tear_down(&b);
+}
+
 static void
 test_window_relative(void)
 {
@@ -193,8 +221,6 @@ test_bind_refused(void)
 	bad.length = UINT64_MAX;
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_WRAP);
 	bad = good;
-	bad.access = 0;
-	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
 	bad.access = LR | RR;
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bad, false), ==, VSW_MEM_ACCESS);
 	/* None of these failures left a window on a region. */
@@ -267,6 +293,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/vsw/mem/window-narrow", test_window_narrow);
+	g_test_add_func("/vsw/mem/window-closed", test_window_closed);
 	g_test_add_func("/vsw/mem/window-relative", test_window_relative);
 	g_test_add_func("/vsw/mem/window-wide", test_window_wide);
 	g_test_add_func("/vsw/mem/bind-refused", test_bind_refused);

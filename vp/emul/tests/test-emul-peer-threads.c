@@ -146,6 +146,67 @@ test_connected(gconstpointer type)
 	close_threaded(&s);
 }
 
+/* Give an end a queue pair whose queues complete into one completion queue. */
+static void
+share_cq(struct end *end)
+{
+	const struct node *node = end->node;
+	struct ri_map map;
+
+	node->p->user->qp_close(end->uqp);
+	g_assert_cmpint(node->p->qp->destroy(end->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(
+		node->p->qp->create(node->pd, &end->init, end->scq, end->scq, NULL, &end->qp, &map),
+		==, RI_SUCCESS);
+	g_assert_cmpint(
+		node->p->user->qp_open(node->urnic, &map, end->uscq, end->uscq, NULL, &end->uqp),
+		==, RI_SUCCESS);
+}
+
+/* Two completions: that of the request that failed, and that of a receive that was flushed because of it. */
+static void
+expect_failure_first(struct end *end)
+{
+	gint64 until = node_deadline();
+	struct ri_wc wc[2];
+	guint got = 0;
+
+	while (got < 2 && g_get_monotonic_time() < until)
+		got += emul()->fast->poll_cq(end->uscq, wc + got, 2 - got);
+	g_assert_cmpuint(got, ==, 2);
+	g_assert_cmpuint(wc[0].status, ==, RI_WC_REMOTE_ACCESS);
+	g_assert_cmpuint(wc[1].status, ==, RI_WC_FLUSHED);
+}
+
+/* The thread that flushes is another one than that whose request has failed. */
+static void
+test_failure_first(void)
+{
+	struct ri_sge sge, nowhere;
+	struct shared s;
+
+	open_threaded(&s, RI_QP_RC);
+	share_cq(s.p.a);
+	sge = some(&s);
+	nowhere = chunk_sge(&s.p.mb, 0, 64);
+	nowhere.stag ^= 1u << 20;
+	for (guint life = 1; life <= LIVES; life++) {
+		const struct ri_recv_wr wr = {.wr_id = 1, .sgl = &sge, .num_sge = 1};
+
+		s.p.to_b = peer_params(s.p.b, life, 1000 + life);
+		s.p.to_a = peer_params(s.p.a, 1000 + life, life);
+		g_assert_cmpint(emul()->fast->post_rq(s.p.a->uqp, &wr), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_receive(s.p.a, &s.p.to_b), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_receive(s.p.b, &s.p.to_a), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_send(s.p.a, &s.p.to_b), ==, RI_SUCCESS);
+		post_rdma(s.p.a, RI_OP_RDMA_WRITE, 2, &sge, &nowhere);
+		expect_failure_first(s.p.a);
+		take_down(s.p.a);
+		take_down(s.p.b);
+	}
+	close_threaded(&s);
+}
+
 static void *
 send_to_group(void *arg)
 {
@@ -210,6 +271,7 @@ main(int argc, char **argv)
 			     test_connected);
 	g_test_add_data_func("/emul/peer-threads/unreliable", GINT_TO_POINTER(RI_QP_UC),
 			     test_connected);
+	g_test_add_func("/emul/peer-threads/failure-first", test_failure_first);
 	g_test_add_func("/emul/peer-threads/group", test_group);
 	return g_test_run();
 }

@@ -212,7 +212,6 @@ enum bind_fault {
 	BIND_TOO_LONG,
 	BIND_BEFORE,
 	BIND_EMPTY,
-	BIND_NO_RIGHT,
 	BIND_WRONG_RIGHT,
 	BIND_OLD_REGION,
 	BIND_NO_WINDOW,
@@ -246,8 +245,6 @@ test_bind_fails(gconstpointer which)
 		wr.u.bind.addr--;
 	else if (fault == BIND_EMPTY)
 		wr.u.bind.length = 0;
-	else if (fault == BIND_NO_RIGHT)
-		wr.u.bind.access = 0;
 	else if (fault == BIND_WRONG_RIGHT)
 		wr.u.bind.access |= RI_ACCESS_LOCAL_READ;
 	else if (fault == BIND_OLD_REGION)
