@@ -3,35 +3,60 @@
 
 /*
  * Functions of the C library that come before it in a program with the door: those by which
- * librdmacm uses the device file of rdma_cm, and dlopen(), by which some programs look for
- * libibverbs. For everything else each of them only calls the real one.
+ * librdmacm uses the device file of rdma_cm, and those that close a descriptor. For everything else
+ * each of them only calls the real one.
+ *
+ * A child of vfork() runs in the memory of its parent and closes descriptors of its own, often all of
+ * them. These are copies; the parent's channels must not end. So what closes a channel first looks
+ * whose process it is.
  */
+
 /* Programs call either form of open() and fstat(), so this file has both: it is compiled as one without large files. */
 #undef _FILE_OFFSET_BITS
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "door_cm.h"
 #include "door_export.h"
 
 #define CM_DEVICE "/dev/infiniband/rdma_cm"
+#define CM_NUMBER "/sys/class/misc/rdma_cm/dev"
 
 /* The real functions. */
 static struct {
 	int (*open)(const char *path, int flags, ...);
 	int (*open64)(const char *path, int flags, ...);
+	int (*openat)(int folder, const char *path, int flags, ...);
+	int (*openat64)(int folder, const char *path, int flags, ...);
 	int (*fstat)(int fd, struct stat *status);
 	int (*fstat64)(int fd, struct stat64 *status);
 	ssize_t (*write)(int fd, const void *buffer, size_t length);
 	int (*close)(int fd);
-	void *(*dlopen)(const char *file, int mode);
+	int (*dup2)(int fd, int number);
+	int (*dup3)(int fd, int number, int flags);
+	int (*close_range)(unsigned first, unsigned last, int flags);
+	void (*closefrom)(int first);
 } real;
+
+static pid_t own_process;       /* of the memory that this is */
+static atomic_int highest = -1; /* number of a channel so far */
+
+static void
+note_process(void)
+{
+	own_process = getpid();
+}
 
 /*
  * They are looked up before constructors of the program, and again at a use before that: the constructors of a library may run
@@ -44,12 +69,20 @@ look_up(void)
 {
 	*(void **)&real.open = dlsym(RTLD_NEXT, "open");
 	*(void **)&real.open64 = dlsym(RTLD_NEXT, "open64");
+	*(void **)&real.openat = dlsym(RTLD_NEXT, "openat");
+	*(void **)&real.openat64 = dlsym(RTLD_NEXT, "openat64");
 	*(void **)&real.fstat = dlsym(RTLD_NEXT, "fstat");
 	*(void **)&real.fstat64 = dlsym(RTLD_NEXT, "fstat64");
 	*(void **)&real.write = dlsym(RTLD_NEXT, "write");
 	*(void **)&real.close = dlsym(RTLD_NEXT, "close");
-	*(void **)&real.dlopen = dlsym(RTLD_NEXT, "dlopen");
-	atomic_store(&looked_up, true);
+	*(void **)&real.dup2 = dlsym(RTLD_NEXT, "dup2");
+	*(void **)&real.dup3 = dlsym(RTLD_NEXT, "dup3");
+	*(void **)&real.close_range = dlsym(RTLD_NEXT, "close_range");
+	*(void **)&real.closefrom = dlsym(RTLD_NEXT, "closefrom");
+	if (!atomic_exchange(&looked_up, true)) {
+		note_process();
+		(void)pthread_atfork(NULL, NULL, note_process);
+	}
 }
 
 static inline void
@@ -59,50 +92,118 @@ need_real(void)
 		look_up();
 }
 
-/* --- the device file of rdma_cm ------------------------------------------------------------------------- */
+/* --- open ---------------------------------------------------------------------------------------------- */
 
-static bool
+static inline bool
 is_cm_device(const char *path)
 {
 	return path != NULL && strcmp(path, CM_DEVICE) == 0;
 }
 
+static int
+open_channel(void)
+{
+	int fd = door_cm_open();
+	int known = atomic_load(&highest);
+
+	while (fd > known && !atomic_compare_exchange_weak(&highest, &known, fd))
+		;
+	return fd;
+}
+
+/* The third argument of open(), which counts only with flags that make a file. */
+#define MODE_OF(flags, mode)                         \
+	do {                                         \
+		va_list args;                        \
+                                                     \
+		if (__OPEN_NEEDS_MODE(flags)) {      \
+			va_start(args, flags);       \
+			mode = va_arg(args, mode_t); \
+			va_end(args);                \
+		}                                    \
+	} while (0)
+
 EXPORT int
 open(const char *path, int flags, ...)
 {
-	mode_t mode = 0; /* counts only with flags that make a file */
-	va_list args;
+	mode_t mode = 0;
 
 	need_real();
-	if (__OPEN_NEEDS_MODE(flags)) {
-		va_start(args, flags);
-		mode = va_arg(args, mode_t);
-		va_end(args);
-	}
-	return is_cm_device(path) ? door_cm_open() : real.open(path, flags, mode);
+	MODE_OF(flags, mode);
+	return is_cm_device(path) ? open_channel() : real.open(path, flags, mode);
 }
 
 EXPORT int
 open64(const char *path, int flags, ...)
 {
-	mode_t mode = 0; /* counts only with flags that make a file */
-	va_list args;
+	mode_t mode = 0;
 
 	need_real();
-	if (__OPEN_NEEDS_MODE(flags)) {
-		va_start(args, flags);
-		mode = va_arg(args, mode_t);
-		va_end(args);
-	}
-	return is_cm_device(path) ? door_cm_open() : real.open64(path, flags, mode);
+	MODE_OF(flags, mode);
+	return is_cm_device(path) ? open_channel() : real.open64(path, flags, mode);
+}
+
+EXPORT int
+openat(int folder, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	need_real();
+	MODE_OF(flags, mode);
+	return is_cm_device(path) ? open_channel() : real.openat(folder, path, flags, mode);
+}
+
+EXPORT int
+openat64(int folder, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	need_real();
+	MODE_OF(flags, mode);
+	return is_cm_device(path) ? open_channel() : real.openat64(folder, path, flags, mode);
+}
+
+/* --- fstat ---------------------------------------------------------------------------------------------- */
+
+/* A number as the kernel writes it: "10:58". 0: it is none. */
+static dev_t
+number_of_text(const char *text)
+{
+	unsigned first, second;
+
+	return sscanf(text, "%u:%u", &first, &second) == 2 ? makedev(first, second) : 0;
+}
+
+/*
+ * The number of the kernel's own device of rdma_cm. Where the kernel has one, librdmacm knows the
+ * number from a netlink socket and takes no file with another; 0: it has none.
+ */
+static dev_t
+find_cm_number(void)
+{
+	char text[32] = "";
+	struct stat status;
+	int fd;
+
+	if (stat(CM_DEVICE, &status) == 0 && S_ISCHR(status.st_mode))
+		return status.st_rdev;
+	fd = real.open(CM_NUMBER, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	real.close(fd);
+	return number_of_text(text);
 }
 
 /* librdmacm takes nothing but a character device. */
 static int
-shown_as_device(int fd, int result, mode_t *mode)
+shown_as_device(int fd, int result, mode_t *mode, dev_t *number)
 {
-	if (result == 0 && door_cm_is(fd))
+	if (__builtin_expect(result == 0 && door_cm_is(fd), 0)) {
 		*mode = S_IFCHR | 0666;
+		*number = find_cm_number();
+	}
 	return result;
 }
 
@@ -110,15 +211,37 @@ EXPORT int
 fstat(int fd, struct stat *status)
 {
 	need_real();
-	return shown_as_device(fd, real.fstat(fd, status), &status->st_mode);
+	return shown_as_device(fd, real.fstat(fd, status), &status->st_mode, &status->st_rdev);
 }
 
 EXPORT int
 fstat64(int fd, struct stat64 *status)
 {
 	need_real();
-	return shown_as_device(fd, real.fstat64(fd, status), &status->st_mode);
+	return shown_as_device(fd, real.fstat64(fd, status), &status->st_mode, &status->st_rdev);
 }
+
+/* What programs call that were built before glibc 2.33. The first argument names the struct, of which there is one on these machines. */
+#if defined(__x86_64__) || defined(__aarch64__)
+EXPORT int __fxstat(int version, int fd, struct stat *status);
+EXPORT int __fxstat64(int version, int fd, struct stat64 *status);
+
+int
+__fxstat(int version, int fd, struct stat *status)
+{
+	(void)version;
+	return fstat(fd, status);
+}
+
+int
+__fxstat64(int version, int fd, struct stat64 *status)
+{
+	(void)version;
+	return fstat64(fd, status);
+}
+#endif
+
+/* --- write and close ------------------------------------------------------------------------------------ */
 
 EXPORT ssize_t
 write(int fd, const void *buffer, size_t length)
@@ -128,35 +251,66 @@ write(int fd, const void *buffer, size_t length)
 						   : real.write(fd, buffer, length);
 }
 
+/* A descriptor of this process is about to be closed. */
+static inline void
+closes(int fd)
+{
+	if (__builtin_expect(door_cm_is(fd), 0) && getpid() == own_process)
+		door_cm_closed(fd);
+}
+
+/* The same of all from one number to another. */
+static void
+closes_all(unsigned first, unsigned last)
+{
+	int error = errno;
+	int known = atomic_load(&highest);
+
+	for (unsigned fd = first; known >= 0 && fd <= last && fd <= (unsigned)known; fd++)
+		closes((int)fd);
+	errno = error;
+}
+
 EXPORT int
 close(int fd)
 {
 	need_real();
-	if (__builtin_expect(door_cm_is(fd), 0))
-		door_cm_closed(fd);
+	closes(fd);
 	return real.close(fd);
 }
 
-/* --- programs that look for libibverbs by themselves ---------------------------------------------------------- */
-
-static bool
-is_libibverbs(const char *file)
+EXPORT int
+dup2(int fd, int number)
 {
-	return file != NULL &&
-	       (strcmp(file, "libibverbs.so.1") == 0 || strcmp(file, "libibverbs.so") == 0);
+	need_real();
+	if (__builtin_expect(door_cm_is(number), 0) && fd != number && fcntl(fd, F_GETFD) >= 0)
+		closes(number);
+	return real.dup2(fd, number);
 }
 
-/*
- * Whoever asks for libibverbs gets this object, whose functions have the same versions. For every other name this ends in a jump:
- * in a call, the dynamic linker would look the file up for this object instead of for the caller.
- */
-__attribute__((optimize("optimize-sibling-calls"))) EXPORT void *
-dlopen(const char *file, int mode)
+EXPORT int
+dup3(int fd, int number, int flags)
 {
-	Dl_info own;
-
 	need_real();
-	if (__builtin_expect(is_libibverbs(file), 0) && dladdr(&looked_up, &own) != 0)
-		file = own.dli_fname;
-	return real.dlopen(file, mode);
+	if (__builtin_expect(door_cm_is(number), 0) && fd != number && fcntl(fd, F_GETFD) >= 0 &&
+	    (flags & ~O_CLOEXEC) == 0)
+		closes(number);
+	return real.dup3(fd, number, flags);
+}
+
+EXPORT int
+close_range(unsigned first, unsigned last, int flags)
+{
+	need_real();
+	if (flags == 0 && first <= last)
+		closes_all(first, last);
+	return real.close_range(first, last, flags);
+}
+
+EXPORT void
+closefrom(int first)
+{
+	need_real();
+	closes_all(first > 0 ? (unsigned)first : 0, INT_MAX);
+	real.closefrom(first);
 }
