@@ -309,24 +309,33 @@ struct kal_listen_rep {
 	struct ri_service service; /**< Completed. */
 };
 
-/** KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0. */
+/** Greatest kal_cm_req::refused_ms. */
+#define KAL_REFUSED_MS_MAX 60000
+
+/**
+ * KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0.
+ *
+ * refused_ms is for programs that connect to a listener that is about to come. With providers of RI_CM_STREAM, whose streams the kAL
+ * connects, an attempt that the peer's host refuses, or that the peer ends before its Reply, begins again after a pause. The queue
+ * pair waits meanwhile, and nothing of it is flushed. Only the last outcome is reported. For other providers it has to be 0.
+ */
 struct kal_cm_req {
-	uint32_t qp;               /**< All but REJECT of a request. */
-	uint32_t request;          /**< ACCEPT, REJECT: id of the request. */
-	uint32_t ird;              /**< CONNECT, ACCEPT: own value. */
-	uint32_t ord;              /**< CONNECT, ACCEPT: own value. */
-	uint32_t port;             /**< CONNECT: spigot. */
-	uint8_t suppress_ird_ord;  /**< CONNECT: do not exchange them. */
-	uint8_t three_way;         /**< CONNECT. */
-	uint8_t refuse;            /**< CONFIRM: refuse. */
-	uint8_t reuse_addr;        /**< CONNECT: a local TCP port in time-wait may be used again. */
-	uint32_t reason;           /**< REJECT: enum kal_cm_reason. */
-	uint32_t reserved;         /**< 0. */
-	uint64_t timeout_us;       /**< CONNECT: 0 = default; UINT64_MAX = none. */
-	struct ri_addr local;      /**< CONNECT: source, or none. */
-	struct ri_addr peer;       /**< CONNECT: destination. */
-	struct ri_service service; /**< CONNECT: destination. */
-	uint32_t pdata_len;        /**< Bytes of private data. */
+	uint32_t qp;              /**< All but REJECT of a request. */
+	uint32_t request;         /**< ACCEPT, REJECT: id of the request. */
+	uint32_t ird;             /**< CONNECT, ACCEPT: own value. */
+	uint32_t ord;             /**< CONNECT, ACCEPT: own value. */
+	uint32_t port;            /**< CONNECT: spigot. */
+	uint8_t suppress_ird_ord; /**< CONNECT: do not exchange them. */
+	uint8_t three_way;        /**< CONNECT. */
+	uint8_t refuse;           /**< CONFIRM: refuse. */
+	uint8_t reuse_addr;       /**< CONNECT: a local TCP port in time-wait may be used again. */
+	uint32_t reason;          /**< REJECT: enum kal_cm_reason. */
+	uint32_t refused_ms;  /**< CONNECT: how long a refused attempt is made again; 0: once. */
+	uint64_t timeout_us;  /**< CONNECT: 0 = default; UINT64_MAX = none. */
+	struct ri_addr local; /**< CONNECT: source, or none. */
+	struct ri_addr peer;  /**< CONNECT: destination. */
+	struct ri_service service;   /**< CONNECT: destination. */
+	uint32_t pdata_len;          /**< Bytes of private data. */
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 };
 

@@ -47,6 +47,8 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 		return RI_ERR_UNSUPPORTED;
 	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
+	if (req->refused_ms != 0 && !cm->stream)
+		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
 	status = attempt_begin(conn, &stale, events_of_life(cm, req->three_way != 0));
 	kal_cm_lock(cm);

@@ -16,6 +16,9 @@
 #include "ri_log.h"
 #include "ri_owned.h"
 
+#define MILLISECOND G_GUINT64_CONSTANT(1000000) /* in ns */
+#define PAUSE       (20 * MILLISECOND)          /* before a refused attempt begins again */
+
 /*
  * Bind to the address and TCP port that the consumer chose. A port that lingering connections of this host occupy
  * (RI_ERR_TIME_WAIT) will be free again; one with a listener (RI_ERR_IN_USE) will not.
@@ -138,6 +141,9 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
 	setup->req = *req;
+	setup->deadline = deadline;
+	if (req->refused_ms != 0)
+		setup->insists_until = host->now(host->self) + req->refused_ms * MILLISECOND;
 	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
 	status = socket_dial(setup);
 	if (status == RI_SUCCESS)
@@ -219,6 +225,59 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
 }
 
+/*
+ * The attempt was refused, or ended before the Reply. Unless that is final, close the socket, and begin again after a pause. The peer
+ * may listen by then. Under verbs.
+ */
+bool
+kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	uint64_t now = host->now(host->self);
+	enum kal_cm_reason reason = kal_sock_reason(error);
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	if ((reason != KAL_REASON_REFUSED && reason != KAL_REASON_OTHER) || setup->in_len != 0 ||
+	    now >= setup->insists_until || now + PAUSE >= setup->deadline)
+		return false;
+	host->watch_stop(host->self, &setup->watch);
+	kal_fd_close(&setup->fd);
+	setup->error = error;
+	setup->paused = true;
+	host->timer_start(host->self, &setup->timer, now + PAUSE);
+	return true;
+}
+
+/* The pause is over. Under verbs; false: verbs was released, and the attempt has failed. */
+bool
+kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
+{
+	const struct ri_host *host = conn->cm->p.host;
+	enum ri_status status;
+
+	RI_ASSERT_OWNED(&conn->verbs);
+	setup->paused = false;
+	setup->tcp_up = false;
+	setup->req.reuse_addr = 1; /* our own earlier attempt may hold the port */
+	/* What a refusal said nothing about. */
+	kal_setup_offer(setup, &setup->req, setup->req.suppress_ird_ord != 0);
+	status = socket_dial(setup);
+	if (status == RI_SUCCESS && setup->error != 0 && kal_dial_later(conn, setup, setup->error))
+		return true;
+	if (status == RI_SUCCESS && setup->error == 0)
+		status = host->watch_start(host->self, &setup->watch);
+	if (status != RI_SUCCESS || setup->error != 0) {
+		int error = setup->error != 0 ? setup->error : ENOMEM;
+
+		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
+				   ri_errno_text(error));
+		return false;
+	}
+	(void)!kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER); /* unless TCP was never up */
+	host->timer_start(host->self, &setup->timer, setup->deadline);
+	return true;
+}
+
 /* The Reply ends the start-up with a Terminate, which the provider sends. Under verbs, which this releases. */
 static void
 terminate_request(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
@@ -281,7 +340,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 	if (n <= 0) {
 		int error = n < 0 ? errno : 0;
 
-		if (dial_again(conn, setup))
+		if (dial_again(conn, setup) || kal_dial_later(conn, setup, error))
 			return false;
 		kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
 				   error != 0 ? ri_errno_text(error)
@@ -309,6 +368,8 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 	if (!setup->tcp_up) {
 		int error = tcp_outcome(conn, setup);
 
+		if (error != 0 && kal_dial_later(conn, setup, error))
+			return false;
 		if (error != 0) {
 			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(error),
 					   ri_errno_text(error));
@@ -317,7 +378,7 @@ kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events
 	}
 	if (setup->out_at < setup->out_len) {
 		done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
-		if (done < 0 && dial_again(conn, setup))
+		if (done < 0 && (dial_again(conn, setup) || kal_dial_later(conn, setup, -done)))
 			return false;
 		if (done < 0) {
 			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done),

@@ -71,7 +71,10 @@ struct kal_setup {
 	int error; /* errno of a connect that failed at once */
 	bool initiator;
 	bool tcp_up;
-	struct kal_cm_req req; /* initiator: what was asked for */
+	struct kal_cm_req req;  /* initiator: what was asked for */
+	uint64_t deadline;      /* of the attempt; ns of ri_host::now, or RI_NEVER */
+	uint64_t insists_until; /* how long a refusal is not final; the same */
+	bool paused;            /* refused: the timer begins again */
 	struct kal_mpa_offered offered;
 	struct kal_mpa_frame request;
 	struct kal_mpa_negotiated negotiated;
@@ -232,6 +235,13 @@ enum ri_status kal_stream_connect(struct kal_conn *conn,
 				  const struct kal_cm_req *req) RI_MUST_CHECK;
 /* On the service thread, under verbs: the initiator's socket is ready; true: verbs was released. */
 bool kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events);
+/*
+ * On the service thread, under verbs: an attempt without a Reply ended with that errno, or at its end (0). True: that is not final, and
+ * kal_setup::timer makes it again.
+ */
+bool kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error);
+/* On the service thread, under verbs: make it again; false: it has failed, and verbs was released. */
+bool kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup);
 
 /* kal_cm_stream.c */
 enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req,

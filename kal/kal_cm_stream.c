@@ -367,8 +367,16 @@ time_is_up(void *arg)
 		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
 
 	kal_conn_lock(conn);
+	if (conn->setup == setup && setup->paused) {
+		if (kal_dial_resume(conn, setup))
+			kal_conn_unlock(conn);
+		return;
+	}
 	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0) {
-		kal_stream_give_up(conn, KAL_CONN_FAILED, reason, late_text(setup));
+		if (setup->error != 0 && kal_dial_later(conn, setup, setup->error))
+			kal_conn_unlock(conn);
+		else
+			kal_stream_give_up(conn, KAL_CONN_FAILED, reason, late_text(setup));
 		return;
 	}
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {

@@ -43,7 +43,7 @@ cm_is_odd(const struct kal_cm_req *in)
 {
 	return kal_flag_is_odd(in->suppress_ird_ord) || kal_flag_is_odd(in->three_way) ||
 	       kal_flag_is_odd(in->refuse) || kal_flag_is_odd(in->reuse_addr) ||
-	       in->reason > KAL_REASON_CONSUMER || in->reserved != 0 ||
+	       in->reason > KAL_REASON_CONSUMER || in->refused_ms > KAL_REFUSED_MS_MAX ||
 	       kal_addr_is_odd(&in->local) || kal_addr_is_odd(&in->peer) ||
 	       kal_service_is_odd(&in->service);
 }

@@ -66,7 +66,7 @@ static const struct member cm_members[] = {
 	MEMBER(kal_cm_req, refuse, 1, 2),
 	MEMBER(kal_cm_req, reuse_addr, 1, 2),
 	MEMBER(kal_cm_req, reason, KAL_REASON_CONSUMER, KAL_REASON_CONSUMER + 1),
-	MEMBER(kal_cm_req, reserved, 0, 1),
+	MEMBER(kal_cm_req, refused_ms, KAL_REFUSED_MS_MAX, KAL_REFUSED_MS_MAX + 1),
 	MEMBER(kal_cm_req, local.family, RI_ADDR_GID, RI_ADDR_GID + 1),
 	MEMBER(kal_cm_req, peer.family, RI_ADDR_GID, RI_ADDR_GID + 1),
 	MEMBER(kal_cm_req, service.kind, RI_SERVICE_IB, RI_SERVICE_IB + 1),
