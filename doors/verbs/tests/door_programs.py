@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Runs programs behind the door for its tests: where they run, with which environment, alone or as two that talk."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../tools/tests'))
+
+# pylint: disable=wrong-import-position
+from tool_runs import PATIENCE, Done, Failed  # noqa: E402
+
+INSIDE = 'ITAPI_TEST_IN_NAMESPACE'
+NOBODY = '65534'
+STOP = 10       # s that a program has to end when it is told to
+# What a sanitizer, the C library or a program of ours says when something is wrong, whatever the exit status.
+TROUBLE = re.compile(r'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|\*\*\* stack smashing|'
+                     r'corrupted (?:size|double)|free\(\): |Assertion .* failed')
+
+
+# --- where -------------------------------------------------------------------------------------------------
+
+
+def runs(*command):
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def enter(*readable):
+    """Starts this test again, alone on a network of its own and without rights outside of it, as far as Linux allows that here.
+
+    Root becomes nobody first, if nobody may read those files. Where no network can be made, the test runs on that of the machine.
+    """
+    if INSIDE in os.environ:
+        if os.environ[INSIDE] == 'alone':
+            subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+        return
+    nobody = ['setpriv', '--reuid=' + NOBODY, '--regid=' + NOBODY, '--clear-groups', '--no-new-privs']
+    own = [*nobody, '--'] if os.geteuid() == 0 and runs(*nobody, 'cat', *readable, sys.executable, '/dev/null') else []
+    for before, network in ((own, ['unshare', '-Urn']), ([], ['unshare', '-Urn']), ([], ['unshare', '-n']), (own, [])):
+        if runs(*before, *network, *(['ip', 'link', 'set', 'lo', 'up'] if network else ['true'])):
+            os.execvpe((before + network + [sys.executable])[0], [*before, *network, sys.executable, '-B', *sys.argv],
+                       {**os.environ, INSIDE: 'alone' if network else 'shared', 'HOME': '/nonexistent'})
+    os.environ[INSIDE] = 'shared'
+
+
+def is_alone():
+    """Is the network of the test its own, so that it may change interfaces?"""
+    return os.environ.get(INSIDE) == 'alone'
+
+
+def may_listen(port):
+    """Is nothing bound to that TCP port?"""
+    return port not in bound_ports('')
+
+
+def bound_ports(state):
+    """The local TCP ports in that state ('0A': listening; '': any)."""
+    ports = set()
+    for name in ('/proc/net/tcp', '/proc/net/tcp6'):
+        with contextlib.suppress(OSError), open(name, encoding='ascii') as file:
+            for line in file.readlines()[1:]:
+                words = line.split()
+                if state in ('', words[3]):
+                    ports.add(int(words[1].rsplit(':', 1)[1], 16))
+    return ports
+
+
+# --- how -----------------------------------------------------------------------------------------------------
+
+
+class Door:
+    """it-run of a build folder, its door, and what a program needs to load a door that was built with a sanitizer."""
+
+    def __init__(self, tools, door):
+        self.run, self.path = os.path.join(os.path.realpath(tools), 'it-run'), os.path.realpath(door)
+        needs = subprocess.run(['ldd', self.path], capture_output=True, text=True, check=True).stdout
+        found = re.search(r'lib(asan|tsan)\.so\.\d+ => (\S+)', needs)
+        self.sanitizer, self.runtime = found.groups() if found else (None, None)
+
+    def environment(self, **more):
+        """An environment in which nothing of ours is set but `more`."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(('ITAPI_', 'LD_PRELOAD', 'LD_LIBRARY'))}
+        if self.runtime:
+            kept['LD_PRELOAD'] = self.runtime
+            # The door stands before the runtime, and programs of others leave memory behind.
+            kept['ASAN_OPTIONS'] = kept.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0'
+            kept['TSAN_OPTIONS'] = kept.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1'
+        preload = more.pop('LD_PRELOAD', None)
+        if preload:
+            kept['LD_PRELOAD'] = ':'.join(filter(None, [kept.get('LD_PRELOAD'), preload]))
+        return {**kept, **more}
+
+    def words(self, command, adapters=('iwarp',)):
+        """The command line that runs a command, words or a text of words, behind the door."""
+        command = command.split() if isinstance(command, str) else list(command)
+        return [self.run, *(word for name in adapters for word in ('-a', name)), '--', *command]
+
+
+class Program:
+    """A program that runs; `with` ends it. What it says goes to files, so it never waits for a reader."""
+
+    def __init__(self, words, env, cwd=None):
+        self.words = words
+        self.files = [tempfile.TemporaryFile('w+', errors='replace') for _ in range(2)]
+        self.process = subprocess.Popen(words, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=self.files[0],
+                                        stderr=self.files[1], start_new_session=True)
+
+    def said(self):
+        texts = []
+        for file in self.files:
+            file.seek(0)
+            texts.append(file.read())
+        return texts
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def wait(self, until):
+        """What became of it; it is ended at that time (of time.monotonic())."""
+        try:
+            self.process.wait(max(0, until - time.monotonic()))
+        except subprocess.TimeoutExpired as error:
+            self.end()
+            raise Failed('%s does not end: %s' % (' '.join(self.words), self.last_words())) from error
+        return self.done()
+
+    def stop(self):
+        """Ends a program that does not end by itself, as a user does."""
+        if not self.ended():
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            self.end()
+        return self.done()
+
+    def done(self):
+        return Done(self.process.returncode, *self.said())
+
+    def last_words(self):
+        return ' | '.join(text[-600:] for text in self.said())
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.end()
+        for file in self.files:
+            file.close()
+
+
+def wait_until(condition, program, what, until):
+    """Waits until the condition holds; the program must run meanwhile."""
+    while not condition():
+        if program.ended():
+            raise Failed('%s ended before %s: %s' % (' '.join(program.words), what, program.last_words()))
+        if time.monotonic() > until:
+            raise Failed('%s: %s never came: %s' % (' '.join(program.words), what, program.last_words()))
+        time.sleep(0.02)
+
+
+def need_good(done, words):
+    """No crash, and nothing that a sanitizer says."""
+    trouble = TROUBLE.search(done.out + done.err)
+    if trouble or (done.status < 0 and done.status not in (-signal.SIGINT, -signal.SIGKILL)):
+        at = trouble.start() if trouble else 0
+        raise Failed('%s: status %d: %s' % (' '.join(words), done.status, (done.out + done.err)[at:at + 3000]))
+    return done
+
+
+def missing(names):
+    """Those of the programs and files that are not installed."""
+    return [name for name in names if not (os.path.exists(name) if '/' in name else shutil.which(name))]
+
+
+def deadline():
+    return time.monotonic() + PATIENCE
