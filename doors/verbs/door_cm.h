@@ -4,6 +4,19 @@
 /*
  * The kernel's interface of rdma_cm, answered in the process: an event channel is a descriptor, and
  * a command is what the program's librdmacm writes to it.
+ *
+ * Locks, under the rules of door_adapter.h
+ *
+ * - door_cm_id::control is a control lock: a thread that executes a command on an id owns it, also
+ *   across calls of the kAL. Functions on the host's service thread only try it.
+ * - door_cm_listen.c has a control lock for the listeners of the kAL, which several ids share. Order:
+ *   after door_cm_id::control.
+ * - door_cm_lock() is an event lock, after door_slots::lock and before door_events::lock. It guards
+ *   what commands and dispatch both use: channels, ids by their numbers, their states and events.
+ *   At a fork the thread that forks owns it.
+ *
+ * An id is freed when nobody has a reference to it. Dispatch needs none: it finds an id by a slot or
+ * by a queue pair, and uses it under door_slots::lock, which a thread takes that breaks this link.
  */
 #ifndef DOOR_CM_H
 #define DOOR_CM_H
@@ -16,11 +29,18 @@ struct door_qp;
 
 /* What stands for "/dev/infiniband/rdma_cm". A new channel; -1: errno is set. */
 int door_cm_open(void);
-/* Is the descriptor that of a channel? It may be asked about any number, by every write of a program. */
+/*
+ * Is the descriptor that of a channel? It may be asked about any number, by every write of a program.
+ * In the child of a fork the channels of its parent are channels whose commands fail with EIO.
+ */
 bool door_cm_is(int fd);
-/* One command, as write(2) to the device. */
+/*
+ * One command, as write(2) to the device. The bytes may be anything; pointers in them are those of
+ * the program, which must be able to store there. Cancellation: the sleep of GET_EVENT is a
+ * cancellation point.
+ */
 ssize_t door_cm_write(int fd, const void *buffer, size_t length);
-/* The program has closed the descriptor. Its ids end. */
+/* The program closes the descriptor, which is still open. Its ids end. */
 void door_cm_closed(int fd);
 
 /* From dispatch, under door_slots::lock: KAL_EVENT_CM; ctx is that of a queue pair, listener or query. */
