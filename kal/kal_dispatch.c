@@ -66,6 +66,7 @@ enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
 	const struct kal_handler *handler = handler_find(msg->call);
+	const int before = errno; /* the caller's: a call tells its outcome by the status alone */
 	enum ri_status status;
 
 	if (handler == NULL)
@@ -81,6 +82,7 @@ kal_call(struct kal_client *client, struct kal_msg *msg)
 	errno = 0;
 	status = handler->run(client, msg->req, msg->rep, msg);
 	log_refusal(client, status, errno);
+	errno = before;
 	pthread_mutex_unlock(&client->calls);
 	if (status == RI_SUCCESS && msg->call != KAL_ADAPTER_LIST)
 		msg->rep_len = handler->rep_size;

@@ -3,6 +3,7 @@
 
 /* The dispatcher: sizes, ids, parents, abilities that a profile does not claim; the event queue; closing a client. */
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,6 +34,26 @@ make_mr(struct fixture *f, uint32_t pd)
 	g_assert_cmpint(fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep)), ==,
 			RI_SUCCESS);
 	return rep.id;
+}
+
+/* A call leaves errno as it is, whether it succeeds or not: a program that has just read it calls verbs between its own calls. */
+static void
+test_errno(void)
+{
+	const struct kal_id_req none = {.id = 0};
+	struct fixture f;
+	struct kal_msg msg = {
+		.call = KAL_PD_DESTROY, .fd = -1, .req = &none, .req_len = sizeof(none)};
+	uint32_t pd;
+
+	fixture_open(&f);
+	errno = ELOOP;
+	pd = make_pd(&f);
+	g_assert_cmpint(errno, ==, ELOOP);
+	g_assert_cmpint(kal_call(f.client, &msg), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(errno, ==, ELOOP);
+	g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, pd), ==, RI_SUCCESS);
+	fixture_close(&f);
 }
 
 /* Every call refuses a request or a reply that is one octet too small, and a request that is too large. */
@@ -486,6 +507,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	fake_register();
+	g_test_add_func("/kal/client/errno", test_errno);
 	g_test_add_func("/kal/client/sizes", test_sizes);
 	g_test_add_func("/kal/client/adapters", test_adapters);
 	g_test_add_func("/kal/client/ids", test_ids);
