@@ -364,6 +364,10 @@ modify(struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (is_by_cm(qp, from, to, mask))
 		return modify_by_cm(qp, from, to, attr, mask);
+	/* On iWARP a disconnect of rdma_cm begins with SQD, also if the peer has ended the connection already. */
+	if (to == IBV_QPS_SQD && from == IBV_QPS_ERR && mask == IBV_QP_STATE &&
+	    qp->adapter->session.attr.transport == RI_TRANSPORT_IWARP)
+		return 0;
 	if (!door_states_allow(qp->qp.qp_type, from, to, mask))
 		return EINVAL;
 	error = values_check(qp, attr, mask);

@@ -15,6 +15,7 @@ ROOT = sys.argv[1]
 sys.path.insert(0, os.path.join(ROOT, 'tools/benchmarks'))
 import bench_copy       # noqa: E402
 import bench_count      # noqa: E402
+import bench_doors      # noqa: E402
 import bench_nets       # noqa: E402
 import bench_peers      # noqa: E402
 
@@ -155,6 +156,15 @@ def peers_are_read():
         'iterations,overall_lat,avg_bw,overall_bw,avg_mr\n2000,0.596,900.0,1000.0,5\n'))
 
 
+def doors_are_read():
+    same(13310.0, round(bench_doors.typical_ns(
+        ' #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]\n'
+        ' 64      5000          7.64           22098.92      13.31\t       246.25      1597.04\n'), 3))
+    same(0.593, round(bench_doors.average_gbs(
+        ' #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n'
+        ' 65536      5000             1982.82            565.90             0.009054\n'), 3))
+
+
 def copies_are_whole():
     with tempfile.TemporaryDirectory() as folder:
         bench_copy.make(folder, 1)
@@ -274,7 +284,7 @@ def main():
     cases = [costs_of_callees_count_once, limits, another_build_is_named, verdicts,
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
-             peers_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers, rows_between_networks,
+             peers_are_read, doors_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers, rows_between_networks,
              networks_are_made,
              wrong_options_end_it_before_the_runs]
     print(f'1..{len(cases)}')
