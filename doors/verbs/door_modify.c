@@ -355,6 +355,14 @@ move(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 	return 0;
 }
 
+/* librdmacm begins a disconnect of iWARP with a move to SQD, also when the other side has ended the connection already. */
+static bool
+is_late_disconnect(const struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+{
+	return qp->by_cm && qp->adapter->session.attr.transport == RI_TRANSPORT_IWARP &&
+	       from == IBV_QPS_ERR && to == IBV_QPS_SQD && mask == IBV_QP_STATE;
+}
+
 static int
 modify(struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
@@ -364,9 +372,7 @@ modify(struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 
 	if (is_by_cm(qp, from, to, mask))
 		return modify_by_cm(qp, from, to, attr, mask);
-	/* On iWARP a disconnect of rdma_cm begins with SQD, also if the peer has ended the connection already. */
-	if (to == IBV_QPS_SQD && from == IBV_QPS_ERR && mask == IBV_QP_STATE &&
-	    qp->adapter->session.attr.transport == RI_TRANSPORT_IWARP)
+	if (is_late_disconnect(qp, from, to, mask))
 		return 0;
 	if (!door_states_allow(qp->qp.qp_type, from, to, mask))
 		return EINVAL;

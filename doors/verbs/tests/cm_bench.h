@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What tests of rdma_cm begin with. They call the real librdmacm, with the door before libibverbs and the C library: an adapter in
+ * one process has both ends of each connection.
+ */
+#ifndef CM_BENCH_H
+#define CM_BENCH_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <glib.h>
+#include <rdma/rdma_cma.h>
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+/* A call that returns -1, with errno set to `error`. */
+#define FAILS(call, error)                           \
+	do {                                         \
+		errno = 0;                           \
+		g_assert_cmpint((call), ==, -1);     \
+		g_assert_cmpint(errno, ==, (error)); \
+	} while (0)
+
+#define UNTIL(condition)                                             \
+	do {                                                         \
+		for (unsigned ms_ = 0; !(condition); g_usleep(1000)) \
+			g_assert_cmpuint(ms_++, <, 20000);           \
+	} while (0)
+
+#define CM_MESSAGE 64 /* octets of a message */
+
+/* A copy of an event, which is acknowledged. */
+struct cm_event {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_cm_id *id;
+	struct rdma_cm_id *listen_id;
+	union {
+		struct rdma_conn_param conn;
+		struct rdma_ud_param ud;
+	} param;
+	uint8_t data[256]; /* private data */
+	uint8_t length;
+};
+
+/* Choose the adapters, before anything else: as ITAPI_VERBS_DEVICES. */
+void cm_adapters(const char *names);
+/* Is the first one of iWARP? */
+bool cm_is_iwarp(void);
+
+struct rdma_event_channel *cm_channel(void);
+struct rdma_cm_id *cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps);
+/* The next event, which comes soon; it is acknowledged. */
+struct cm_event cm_next(struct rdma_event_channel *channel);
+/* ... of that type and id, if it is not NULL. */
+struct cm_event cm_expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
+			  const struct rdma_cm_id *id);
+/* None comes for a while. */
+void cm_expect_none(struct rdma_event_channel *channel);
+
+/* 127.0.0.1 or another address, with that port in host order. */
+struct sockaddr_storage cm_addr(const char *text, uint16_t port);
+/* Bind to an address and listen. */
+struct rdma_cm_id *cm_listener(struct rdma_event_channel *channel, enum rdma_port_space ps,
+			       const char *text);
+/* An id that has resolved the way to a listener at 127.0.0.1, with its own queue pair. */
+struct rdma_cm_id *cm_active(struct rdma_event_channel *channel, struct rdma_cm_id *listener);
+/* The same without a queue pair, and to an address. */
+struct rdma_cm_id *cm_resolved(struct rdma_event_channel *channel, enum rdma_port_space ps,
+			       const struct sockaddr_storage *dest);
+void cm_qp(struct rdma_cm_id *id);
+struct rdma_conn_param cm_param(const void *data, uint8_t length);
+
+/* Two ends of a connection over one channel. */
+struct cm_pair {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *listener;
+	struct rdma_cm_id *active;
+	struct rdma_cm_id *passive; /* has no queue pair before cm_accept */
+	struct cm_event request;
+};
+
+/* As far as the request, with private data. */
+void cm_ask(struct cm_pair *pair, const void *data, uint8_t length);
+/* The whole. */
+void cm_accept(struct cm_pair *pair, const void *data, uint8_t length);
+void cm_connect(struct cm_pair *pair);
+/* Both ends go, connected or not. */
+void cm_finish(struct cm_pair *pair);
+void cm_gone(struct rdma_cm_id *id);
+/* A message from one end to the other arrives. */
+void cm_talk(struct rdma_cm_id *from, struct rdma_cm_id *to);
+
+#endif /* CM_BENCH_H */

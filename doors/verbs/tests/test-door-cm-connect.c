@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Connections of rdma_cm, on the adapter that the argument names. */
+#include "cm_bench.h"
+
+#include <rdma/rdma_verbs.h>
+
+/* What a request, an answer and a rejection show of private data: InfiniBand always all that the message has room for. */
+#define IB_REQUEST         56
+#define IB_REPLY           196
+#define IB_REJECT          148
+#define IW_MOST            251
+#define IB_CONSUMER_REJECT 28
+#define IB_NO_SERVICE      8
+
+static uint8_t pattern[256];
+
+static void
+check_data(const struct cm_event *event, size_t sent, size_t whole)
+{
+	static const uint8_t zeros[256];
+
+	g_assert_cmpuint(event->length, ==, cm_is_iwarp() ? sent : whole);
+	g_assert_cmpmem(event->data, sent, pattern, sent);
+	g_assert_cmpmem(event->data + sent, event->length - sent, zeros, event->length - sent);
+}
+
+static void
+test_connect(void)
+{
+	struct cm_pair pair;
+	struct cm_event one, two;
+
+	cm_ask(&pair, "ask", 3);
+	memcpy(pattern, "ask", 3);
+	check_data(&pair.request, 3, IB_REQUEST);
+	/* What the other side can have outstanding, and what it serves. */
+	g_assert_cmpuint(pair.request.param.conn.responder_resources, ==, 3);
+	g_assert_cmpuint(pair.request.param.conn.initiator_depth, ==, 2);
+	g_assert_true(pair.passive->verbs == pair.active->verbs);
+	g_assert_cmpuint(rdma_get_src_port(pair.passive), ==, rdma_get_src_port(pair.listener));
+	g_assert_cmpuint(rdma_get_dst_port(pair.passive), ==, rdma_get_src_port(pair.active));
+	memcpy(pattern, "answer", 6);
+	cm_accept(&pair, "answer", 6);
+	check_data(&pair.request, 6, IB_REPLY);
+	cm_talk(pair.active, pair.passive);
+	cm_talk(pair.passive, pair.active);
+	OK(rdma_disconnect(pair.active));
+	one = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+	two = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+	g_assert_true(one.id != two.id);
+	g_assert_cmpint(one.status, ==, 0);
+	g_assert_cmpint(two.status, ==, 0);
+	/* After the end it is no failure. */
+	OK(rdma_disconnect(pair.passive));
+	OK(rdma_disconnect(pair.active));
+	cm_finish(&pair);
+}
+
+/* The most private data that each message takes, and one octet more. */
+static void
+test_limits(void)
+{
+	const uint8_t request = cm_is_iwarp() ? IW_MOST : IB_REQUEST;
+	const uint8_t reply = cm_is_iwarp() ? IW_MOST : IB_REPLY;
+	const uint8_t reject = cm_is_iwarp() ? IW_MOST : IB_REJECT;
+	struct rdma_conn_param param;
+	struct cm_pair pair;
+
+	for (size_t i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i + 1);
+	cm_ask(&pair, pattern, request);
+	check_data(&pair.request, request, IB_REQUEST);
+	/* One too many: the request is rejected, as by the kernel. */
+	cm_qp(pair.passive);
+	param = cm_param(pattern, (uint8_t)(reply + 1));
+	FAILS(rdma_accept(pair.passive, &param), EINVAL);
+	cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, pair.active);
+	cm_finish(&pair);
+
+	cm_ask(&pair, NULL, 0);
+	cm_accept(&pair, pattern, reply);
+	check_data(&pair.request, reply, IB_REPLY);
+	cm_finish(&pair);
+
+	cm_ask(&pair, NULL, 0);
+	FAILS(rdma_reject(pair.passive, pattern, (uint8_t)(reject + 1)), EINVAL);
+	OK(rdma_reject(pair.passive, pattern, reject));
+	pair.request = cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, pair.active);
+	check_data(&pair.request, reject, IB_REJECT);
+	g_assert_cmpint(pair.request.status, ==,
+			cm_is_iwarp() ? -ECONNREFUSED : IB_CONSUMER_REJECT);
+	/* Neither answer is possible again. */
+	FAILS(rdma_reject(pair.passive, NULL, 0), EINVAL);
+	param = cm_param(NULL, 0);
+	cm_qp(pair.passive);
+	FAILS(rdma_accept(pair.passive, &param), EINVAL);
+	cm_finish(&pair);
+
+	pair.channel = cm_channel();
+	pair.listener = cm_listener(pair.channel, RDMA_PS_TCP, "127.0.0.1");
+	pair.active = cm_active(pair.channel, pair.listener);
+	param = cm_param(pattern, (uint8_t)(request + 1));
+	FAILS(rdma_connect(pair.active, &param), EINVAL);
+	/* It can still connect. */
+	param = cm_param(pattern, request);
+	OK(rdma_connect(pair.active, &param));
+	pair.passive = cm_expect(pair.channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	cm_finish(&pair);
+}
+
+/* Nobody listens: a rejection, after a while. */
+static void
+test_nobody(void)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	gint64 begun = g_get_monotonic_time();
+
+	OK(rdma_destroy_id(listener));
+	OK(rdma_connect(active, &param));
+	g_assert_cmpint(cm_expect(channel, RDMA_CM_EVENT_REJECTED, active).status, ==,
+			cm_is_iwarp() ? -ECONNREFUSED : IB_NO_SERVICE);
+	g_assert_cmpint(g_get_monotonic_time() - begun, >=, 400 * 1000);
+	FAILS(rdma_connect(active, &param), EINVAL);
+	cm_gone(active);
+	rdma_destroy_event_channel(channel);
+}
+
+/* A listener that comes a moment later. Receives that were posted before are not lost, where there is another try. */
+static void
+test_late_listener(void)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *late;
+	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	char got[CM_MESSAGE], sent[CM_MESSAGE] = "late";
+	struct ibv_mr *sink = rdma_reg_msgs(active, got, sizeof(got)), *source;
+	struct ibv_wc wc;
+
+	if (cm_is_iwarp())
+		OK(rdma_post_recv(active, NULL, got, sizeof(got), sink));
+	OK(rdma_destroy_id(listener));
+	OK(rdma_connect(active, &param));
+	g_usleep(100 * 1000);
+	cm_expect_none(channel);
+	late = cm_id(channel, RDMA_PS_TCP);
+	OK(rdma_bind_addr(late, (struct sockaddr *)&addr));
+	OK(rdma_listen(late, 1));
+	passive = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	cm_qp(passive);
+	OK(rdma_accept(passive, &param));
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	if (!cm_is_iwarp())
+		OK(rdma_post_recv(active, NULL, got, sizeof(got), sink));
+	source = rdma_reg_msgs(passive, sent, sizeof(sent));
+	OK(rdma_post_send(passive, NULL, sent, sizeof(sent), source, 0));
+	g_assert_cmpint(rdma_get_recv_comp(active, &wc), ==, 1);
+	g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+	g_assert_cmpmem(got, sizeof(got), sent, sizeof(sent));
+	OK(rdma_dereg_mr(sink));
+	OK(rdma_dereg_mr(source));
+	cm_gone(active);
+	cm_gone(passive);
+	OK(rdma_destroy_id(late));
+	rdma_destroy_event_channel(channel);
+}
+
+/* The request's peer gives up before the answer. */
+static void
+test_peer_gives_up(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct cm_pair pair;
+
+	cm_ask(&pair, NULL, 0);
+	cm_gone(pair.active);
+	g_usleep(50 * 1000); /* the other side learns it by itself */
+	cm_qp(pair.passive);
+	FAILS(rdma_accept(pair.passive, &param), ENOTCONN);
+	cm_expect_none(pair.channel);
+	cm_gone(pair.passive);
+	OK(rdma_destroy_id(pair.listener));
+	rdma_destroy_event_channel(pair.channel);
+
+	cm_ask(&pair, NULL, 0);
+	cm_gone(pair.active);
+	g_usleep(50 * 1000);
+	OK(rdma_reject(pair.passive, NULL, 0));
+	cm_gone(pair.passive);
+	OK(rdma_destroy_id(pair.listener));
+	rdma_destroy_event_channel(pair.channel);
+}
+
+/* The id of a request that the program destroys without an answer: a rejection. */
+static void
+test_destroyed_request(void)
+{
+	struct cm_pair pair;
+
+	cm_ask(&pair, NULL, 0);
+	OK(rdma_destroy_id(pair.passive));
+	cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, pair.active);
+	cm_gone(pair.active);
+	OK(rdma_destroy_id(pair.listener));
+	rdma_destroy_event_channel(pair.channel);
+}
+
+/* A program that destroys its queue pair right after rdma_disconnect, and waits for the event. What it sent last arrives. */
+static void
+test_hasty(void)
+{
+	static char sent[CM_MESSAGE] = "last", got[CM_MESSAGE];
+
+	for (int i = 0; i < 20; i++) {
+		struct cm_event one, two;
+		struct ibv_mr *source, *sink;
+		struct cm_pair pair;
+		struct ibv_wc wc;
+
+		cm_connect(&pair);
+		source = rdma_reg_msgs(pair.active, sent, sizeof(sent));
+		sink = rdma_reg_msgs(pair.passive, got, sizeof(got));
+		memset(got, 0, sizeof(got));
+		OK(rdma_post_recv(pair.passive, NULL, got, sizeof(got), sink));
+		OK(rdma_post_send(pair.active, NULL, sent, sizeof(sent), source, 0));
+		if (!cm_is_iwarp()) /* there, librdmacm moves the queue pair to ERR first */
+			g_assert_cmpint(rdma_get_send_comp(pair.active, &wc), ==, 1);
+		OK(rdma_disconnect(pair.active));
+		rdma_destroy_qp(pair.active);
+		one = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+		two = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+		g_assert_true(one.id != two.id);
+		g_assert_cmpint(rdma_get_recv_comp(pair.passive, &wc), ==, 1);
+		g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+		g_assert_cmpmem(got, sizeof(got), sent, sizeof(sent));
+		OK(rdma_dereg_mr(source));
+		OK(rdma_dereg_mr(sink));
+		cm_finish(&pair);
+	}
+}
+
+/* A queue pair that is destroyed while it is connected. */
+static void
+test_qp_goes(void)
+{
+	struct cm_event one, two;
+	struct cm_pair pair;
+
+	cm_connect(&pair);
+	rdma_destroy_qp(pair.passive);
+	one = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+	two = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
+	g_assert_true(one.id != two.id);
+	OK(rdma_disconnect(pair.passive));
+	cm_finish(&pair);
+}
+
+/* An id that is destroyed while its queue pair is connected: the other side learns it. */
+static void
+test_id_goes(void)
+{
+	struct ibv_qp *qp;
+	struct cm_pair pair;
+
+	cm_connect(&pair);
+	qp = pair.active->qp;
+	OK(rdma_destroy_id(pair.active));
+	cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, pair.passive);
+	OK(ibv_destroy_qp(qp));
+	cm_gone(pair.passive);
+	OK(rdma_destroy_id(pair.listener));
+	rdma_destroy_event_channel(pair.channel);
+}
+
+/* Commands in states that do not allow them. */
+static void
+test_wrong_states(void)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0), dest = cm_addr("127.0.0.1", 9);
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+
+	FAILS(rdma_reject(id, NULL, 0), EINVAL);
+	FAILS(rdma_notify(id, IBV_EVENT_COMM_EST), EINVAL);
+	OK(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dest, 1000));
+	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
+	FAILS(rdma_resolve_addr(id, NULL, (struct sockaddr *)&dest, 1000), EINVAL);
+	FAILS(rdma_bind_addr(id, (struct sockaddr *)&addr), EINVAL);
+	FAILS(rdma_listen(id, 1), EINVAL);
+	cm_qp(id);
+	FAILS(rdma_connect(id, &param), EINVAL);
+	OK(rdma_resolve_route(id, 1000));
+	cm_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, id);
+	FAILS(rdma_resolve_route(id, 1000), EINVAL);
+	FAILS(rdma_reject(id, NULL, 0), EINVAL);
+	FAILS(rdma_listen(listener, 1), EINVAL);
+	FAILS(rdma_bind_addr(listener, (struct sockaddr *)&addr), EINVAL);
+	FAILS(rdma_connect(listener, &param), EINVAL);
+	cm_gone(id);
+	OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(channel);
+}
+
+/* librdmacm's synchronous calls, with two threads. */
+static void *
+sync_client(void *arg)
+{
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP}, *info;
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.sq_sig_all = 1};
+	g_autofree char *port = g_strdup_printf("%u", GPOINTER_TO_UINT(arg));
+	char message[CM_MESSAGE] = "sync";
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	OK(rdma_getaddrinfo("127.0.0.1", port, &hints, &info));
+	OK(rdma_create_ep(&id, info, NULL, &init));
+	rdma_freeaddrinfo(info);
+	mr = rdma_reg_msgs(id, message, sizeof(message));
+	OK(rdma_connect(id, NULL));
+	OK(rdma_post_send(id, NULL, message, sizeof(message), mr, 0));
+	g_assert_cmpint(rdma_get_send_comp(id, &wc), ==, 1);
+	OK(rdma_post_recv(id, NULL, message, sizeof(message), mr));
+	g_assert_cmpint(rdma_get_recv_comp(id, &wc), ==, 1); /* flushed: the other side ends it */
+	OK(rdma_disconnect(id));
+	OK(rdma_dereg_mr(mr));
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void
+test_sync(void)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP}, *info;
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.sq_sig_all = 1};
+	struct rdma_cm_id *listener, *id;
+	char message[CM_MESSAGE];
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	GThread *thread;
+
+	OK(rdma_getaddrinfo("127.0.0.1", "0", &hints, &info));
+	OK(rdma_create_ep(&listener, info, NULL, &init));
+	rdma_freeaddrinfo(info);
+	OK(rdma_listen(listener, 0));
+	thread = g_thread_new("client", sync_client,
+			      GUINT_TO_POINTER(ntohs(rdma_get_src_port(listener))));
+	OK(rdma_get_request(listener, &id));
+	mr = rdma_reg_msgs(id, message, sizeof(message));
+	OK(rdma_post_recv(id, NULL, message, sizeof(message), mr));
+	OK(rdma_accept(id, NULL));
+	g_assert_cmpint(rdma_get_recv_comp(id, &wc), ==, 1);
+	g_assert_cmpstr(message, ==, "sync");
+	OK(rdma_disconnect(id));
+	OK(rdma_dereg_mr(mr));
+	rdma_destroy_ep(id);
+	g_thread_join(thread);
+	rdma_destroy_ep(listener);
+}
+
+/* The program brings its queue pair without librdmacm: rdma_establish is the end of the set-up on InfiniBand. */
+static void
+test_external_qp(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
+	struct ibv_qp *own = active->qp;
+
+	active->qp = NULL;
+	param.qp_num = own->qp_num;
+	OK(rdma_connect(active, &param));
+	passive = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	cm_qp(passive);
+	OK(rdma_accept(passive, &param));
+	if (!cm_is_iwarp()) {
+		cm_expect(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, active);
+		OK(rdma_establish(active));
+		FAILS(rdma_establish(active), EINVAL);
+	} else {
+		cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+		FAILS(rdma_establish(active), EINVAL);
+	}
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	active->qp = own;
+	cm_talk(active, passive);
+	cm_gone(active);
+	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
+	cm_gone(passive);
+	OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(channel);
+}
+
+/* Numbers of no queue pair: the program has its own, which the adapter of emul:ib tells the other side. */
+static void
+test_number(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct sockaddr_storage dest = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	struct rdma_cm_id *active = cm_resolved(channel, RDMA_PS_TCP, &dest), *passive;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	struct cm_event event;
+	int mask;
+
+	param.qp_num = 0xabcde1;
+	if (cm_is_iwarp()) {
+		FAILS(rdma_connect(active, &param), EINVAL);
+		cm_gone(active);
+		OK(rdma_destroy_id(listener));
+		rdma_destroy_event_channel(channel);
+		return;
+	}
+	OK(rdma_connect(active, &param));
+	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL);
+	passive = event.id;
+	g_assert_cmpuint(event.param.conn.qp_num, ==, 0xabcde1);
+	param.qp_num = 0xabcde2;
+	OK(rdma_accept(passive, &param));
+	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, active);
+	g_assert_cmpuint(event.param.conn.qp_num, ==, 0xabcde2);
+	OK(rdma_init_qp_attr(active, &attr, &mask));
+	g_assert_cmphex((guint)mask & IBV_QP_DEST_QPN, !=, 0);
+	g_assert_cmpuint(attr.dest_qp_num, ==, 0xabcde2);
+	attr.qp_state = IBV_QPS_RTS;
+	OK(rdma_init_qp_attr(active, &attr, &mask));
+	g_assert_cmphex((guint)mask & IBV_QP_SQ_PSN, !=, 0);
+	OK(rdma_establish(active));
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, passive);
+	OK(rdma_destroy_id(active));
+	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
+	OK(rdma_destroy_id(passive));
+	OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(channel);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_assert_cmpint(argc, ==, 2);
+	cm_adapters(argv[1]);
+	g_test_add_func("/door/cm-connect/connect", test_connect);
+	g_test_add_func("/door/cm-connect/limits", test_limits);
+	g_test_add_func("/door/cm-connect/nobody", test_nobody);
+	g_test_add_func("/door/cm-connect/late-listener", test_late_listener);
+	g_test_add_func("/door/cm-connect/peer-gives-up", test_peer_gives_up);
+	g_test_add_func("/door/cm-connect/destroyed-request", test_destroyed_request);
+	g_test_add_func("/door/cm-connect/hasty", test_hasty);
+	g_test_add_func("/door/cm-connect/qp-goes", test_qp_goes);
+	g_test_add_func("/door/cm-connect/id-goes", test_id_goes);
+	g_test_add_func("/door/cm-connect/wrong-states", test_wrong_states);
+	g_test_add_func("/door/cm-connect/sync", test_sync);
+	g_test_add_func("/door/cm-connect/external-qp", test_external_qp);
+	g_test_add_func("/door/cm-connect/number", test_number);
+	return g_test_run();
+}
