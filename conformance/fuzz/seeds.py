@@ -164,6 +164,18 @@ def letters():
     yield b'\x041,2k,4-64,1M'
 
 
+def cm():
+    """A connection of one process with itself, whole and broken off at each place; and each command by itself."""
+    create, destroy, bind, resolve, route, connect, listen, accept, disconnect, event = 0, 1, 2, 3, 4, 6, 7, 8, 10, 12
+    flow = [[create, 0, 0, 0], [create, 0, 0, 0], [bind, 0, 0], [listen, 0, 5, 0], [resolve, 2, 0], [event, 0, 0], [route, 2, 0],
+            [event, 0, 0], [connect, 2, 1, 4, 0], [event, 0, 0], [accept, 4, 2, 4, 0], [event, 0, 0], [event, 0, 0],
+            [disconnect, 2, 0], [event, 0, 0], [event, 0, 0], [destroy, 2, 0], [destroy, 0, 0]]
+    for end in range(1, len(flow) + 1):
+        yield bytes(sum(flow[:end], []))
+    for command in range(24):
+        yield bytes([0, 0, 0, 0, command, 0, 1, 1, 0])
+
+
 def config():
     group = ''
     yield CONFIG.encode()
@@ -192,7 +204,7 @@ def settings():
 
 
 def main():
-    for make in (config, judge, kal, letters, mpa, script, settings, stream, wire):
+    for make in (cm, config, judge, kal, letters, mpa, script, settings, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():
