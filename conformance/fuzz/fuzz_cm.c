@@ -79,6 +79,47 @@ param_of(struct fuzz_input *in)
 					    .private_data_len = fuzz_u8(in)};
 }
 
+/* The same for commands with an address. */
+static size_t
+address_make(union body *body, unsigned cmd, uint32_t id, int *pointer)
+{
+	const uint64_t answer = (uintptr_t)s.answer;
+
+	switch (cmd) {
+	case RDMA_USER_CM_CMD_BIND_IP:
+		body->bind_ip = (struct rdma_ucm_bind_ip){.response = answer, .id = id};
+		memcpy(&body->bind_ip.addr, &local, sizeof(local));
+		return sizeof(body->bind_ip);
+	case RDMA_USER_CM_CMD_BIND:
+		body->bind = (struct rdma_ucm_bind){.id = id, .addr_size = sizeof(local)};
+		memcpy(&body->bind.addr, &local, sizeof(local));
+		return sizeof(body->bind);
+	case RDMA_USER_CM_CMD_RESOLVE_IP:
+		body->resolve_ip = (struct rdma_ucm_resolve_ip){.id = id, .timeout_ms = 10};
+		memcpy(&body->resolve_ip.dst_addr, &local, sizeof(local));
+		return sizeof(body->resolve_ip);
+	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+		body->resolve = (struct rdma_ucm_resolve_addr){
+			.id = id, .timeout_ms = 10, .dst_size = sizeof(local)};
+		memcpy(&body->resolve.dst_addr, &local, sizeof(local));
+		return sizeof(body->resolve);
+	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+		body->join_ip =
+			(struct rdma_ucm_join_ip_mcast){.response = answer, .uid = 8, .id = id};
+		memcpy(&body->join_ip.addr, &local, sizeof(local));
+		*pointer = offsetof(struct rdma_ucm_join_ip_mcast, response);
+		return sizeof(body->join_ip);
+	case RDMA_USER_CM_CMD_JOIN_MCAST:
+		body->join = (struct rdma_ucm_join_mcast){
+			.response = answer, .uid = 8, .id = id, .addr_size = sizeof(local)};
+		memcpy(&body->join.addr, &local, sizeof(local));
+		*pointer = offsetof(struct rdma_ucm_join_mcast, response);
+		return sizeof(body->join);
+	default: /* one that does not exist */
+		return sizeof(body->notify);
+	}
+}
+
 /* Fills in a command; the result is the size of its struct, and where it has a pointer, or -1. */
 static size_t
 body_make(union body *body, unsigned cmd, uint32_t id, struct fuzz_input *in, int *pointer)
@@ -99,23 +140,6 @@ body_make(union body *body, unsigned cmd, uint32_t id, struct fuzz_input *in, in
 		body->destroy = (struct rdma_ucm_destroy_id){.response = answer, .id = id};
 		*pointer = offsetof(struct rdma_ucm_destroy_id, response);
 		return sizeof(body->destroy);
-	case RDMA_USER_CM_CMD_BIND_IP:
-		body->bind_ip = (struct rdma_ucm_bind_ip){.response = answer, .id = id};
-		memcpy(&body->bind_ip.addr, &local, sizeof(local));
-		return sizeof(body->bind_ip);
-	case RDMA_USER_CM_CMD_BIND:
-		body->bind = (struct rdma_ucm_bind){.id = id, .addr_size = sizeof(local)};
-		memcpy(&body->bind.addr, &local, sizeof(local));
-		return sizeof(body->bind);
-	case RDMA_USER_CM_CMD_RESOLVE_IP:
-		body->resolve_ip = (struct rdma_ucm_resolve_ip){.id = id, .timeout_ms = 10};
-		memcpy(&body->resolve_ip.dst_addr, &local, sizeof(local));
-		return sizeof(body->resolve_ip);
-	case RDMA_USER_CM_CMD_RESOLVE_ADDR:
-		body->resolve = (struct rdma_ucm_resolve_addr){
-			.id = id, .timeout_ms = 10, .dst_size = sizeof(local)};
-		memcpy(&body->resolve.dst_addr, &local, sizeof(local));
-		return sizeof(body->resolve);
 	case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
 		body->route = (struct rdma_ucm_resolve_route){.id = id, .timeout_ms = 10};
 		return sizeof(body->route);
@@ -153,18 +177,6 @@ body_make(union body *body, unsigned cmd, uint32_t id, struct fuzz_input *in, in
 							    .optname = fuzz_u8(in) % 5,
 							    .optlen = 1};
 		return sizeof(body->option);
-	case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-		body->join_ip =
-			(struct rdma_ucm_join_ip_mcast){.response = answer, .uid = 8, .id = id};
-		memcpy(&body->join_ip.addr, &local, sizeof(local));
-		*pointer = offsetof(struct rdma_ucm_join_ip_mcast, response);
-		return sizeof(body->join_ip);
-	case RDMA_USER_CM_CMD_JOIN_MCAST:
-		body->join = (struct rdma_ucm_join_mcast){
-			.response = answer, .uid = 8, .id = id, .addr_size = sizeof(local)};
-		memcpy(&body->join.addr, &local, sizeof(local));
-		*pointer = offsetof(struct rdma_ucm_join_mcast, response);
-		return sizeof(body->join);
 	case RDMA_USER_CM_CMD_MIGRATE_ID:
 		body->migrate = (struct rdma_ucm_migrate_id){
 			.response = answer,
@@ -174,9 +186,10 @@ body_make(union body *body, unsigned cmd, uint32_t id, struct fuzz_input *in, in
 		return sizeof(body->migrate);
 	case RDMA_USER_CM_CMD_DISCONNECT:
 	case RDMA_USER_CM_CMD_NOTIFY:
-	default:
 		body->notify = (struct rdma_ucm_notify){.id = id};
 		return sizeof(body->notify);
+	default:
+		return address_make(body, cmd, id, pointer);
 	}
 }
 
