@@ -177,8 +177,26 @@ is_taken_here(const struct door_cm_id *id, struct sockaddr_storage *addr, bool r
 
 	door_cm_lock();
 	for (other = door_cm_id_after(0); other != NULL; other = door_cm_id_after(other->number))
-		if (other != id && other->port_space == id->port_space && other->reservation >= 0 &&
+		if (other != id && other->has_port && other->port_space == id->port_space &&
 		    *door_cm_port(&other->source) == port && !may_both(id, addr, other, reuse))
+			break;
+	door_cm_unlock();
+	return other != NULL;
+}
+
+/*
+ * Does an id of this process listen at that port, at another address? The kAL may listen there at all addresses of the host then, so that
+ * nobody else can have the port, and no socket can keep it.
+ */
+static bool
+is_heard_here(const struct door_cm_id *id, uint16_t port)
+{
+	struct door_cm_id *other;
+
+	door_cm_lock();
+	for (other = door_cm_id_after(0); other != NULL; other = door_cm_id_after(other->number))
+		if (other != id && other->state == DOOR_CM_LISTENING &&
+		    other->port_space == id->port_space && *door_cm_port(&other->source) == port)
 			break;
 	door_cm_unlock();
 	return other != NULL;
@@ -212,7 +230,7 @@ port_reserve(struct door_cm_id *id, struct sockaddr_storage *addr)
 	if (addr->ss_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	error = bind_alone(fd, &own, id->reuse);
-	if (error == EADDRNOTAVAIL && id->adapter != NULL) {
+	if ((error == EADDRNOTAVAIL || error == EINVAL) && id->adapter != NULL) {
 		own = (struct sockaddr_storage){.ss_family = addr->ss_family};
 		*door_cm_port(&own) = *door_cm_port(addr);
 		error = bind_alone(fd, &own, id->reuse);
@@ -221,21 +239,43 @@ port_reserve(struct door_cm_id *id, struct sockaddr_storage *addr)
 		error = errno;
 	if (error != 0) {
 		close(fd);
-		return error;
+		fd = -1;
 	}
+	if (error != 0 &&
+	    (error != EADDRINUSE || id->reuse || !is_heard_here(id, *door_cm_port(addr))))
+		return error;
 	*door_cm_port(addr) = *door_cm_port(&own);
 	door_cm_lock();
 	id->reservation = fd;
+	id->has_port = true;
 	id->source = own; /* from now on other ids of the process see it */
 	door_cm_unlock();
 	return 0;
 }
 
+/*
+ * The kAL listens at all addresses of a spigot, whatever address the id has. So other ids of the process that have the port, at other
+ * addresses or of the other family, share it, too.
+ */
 void
-door_cm_port_share(struct door_cm_id *id, bool share)
+door_cm_port_share(struct door_cm_id *id)
+{
+	uint16_t port = *door_cm_port(&id->source);
+	struct door_cm_id *one;
+
+	door_cm_lock();
+	for (one = door_cm_id_after(0); one != NULL; one = door_cm_id_after(one->number))
+		if (one->reservation >= 0 && one->port_space == id->port_space &&
+		    *door_cm_port(&one->source) == port)
+			set_reuse(one->reservation, true);
+	door_cm_unlock();
+}
+
+void
+door_cm_port_unshare(struct door_cm_id *id)
 {
 	if (id->reservation >= 0 && !id->reuse)
-		set_reuse(id->reservation, share);
+		set_reuse(id->reservation, false);
 }
 
 void
@@ -256,6 +296,7 @@ door_cm_port_release(struct door_cm_id *id)
 	door_cm_lock();
 	fd = id->reservation;
 	id->reservation = -1;
+	id->has_port = false;
 	door_cm_unlock();
 	if (fd >= 0)
 		close(fd);
@@ -284,16 +325,20 @@ is_listed_as(const struct ri_addr *listed, const struct ri_addr *addr)
 	return door_cm_same_addr(listed, addr);
 }
 
+/* Does a spigot have the address? An address that is a GID has the form of IPv6 in programs; then *addr says what it is. */
 static bool
-lists(struct door_adapter *adapter, const struct ri_addr *addr, uint32_t *spigot)
+lists(struct door_adapter *adapter, struct ri_addr *addr, uint32_t *spigot)
 {
 	struct ri_port_attr port;
 
 	for (*spigot = 0; *spigot < adapter->session.attr.num_ports; (*spigot)++) {
 		door_adapter_port(adapter, *spigot, &port);
-		for (uint32_t i = 0; i < port.num_addrs; i++)
-			if (is_listed_as(&port.addrs[i], addr))
-				return true;
+		for (uint32_t i = 0; i < port.num_addrs; i++) {
+			if (!is_listed_as(&port.addrs[i], addr))
+				continue;
+			addr->family = port.addrs[i].family;
+			return true;
+		}
 	}
 	return false;
 }
@@ -461,7 +506,17 @@ door_cm_family_only(struct door_cm_id *id, bool only)
 
 /* --- BIND -------------------------------------------------------------------------------------------------- */
 
-/* Find the device of an address that is not "any"; 0, ENODEV, or EADDRNOTAVAIL: this host does not have it either. */
+/* Is it of a link, but does not say of which? The GID of a device has that form. */
+static bool
+is_of_a_link(const struct sockaddr_storage *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+
+	return addr->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) &&
+	       in6->sin6_scope_id == 0;
+}
+
+/* Find the device of an address that is not "any". 0, ENODEV, EINVAL, or EADDRNOTAVAIL: this host does not have it either. */
 static int
 bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sockaddr_storage *shown)
 {
@@ -469,11 +524,13 @@ bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sock
 	struct sockaddr_storage probe = *shown;
 	int error = search(id, has_local, &place);
 
+	if (error != 0 && is_of_a_link(shown))
+		return EINVAL;
 	/* An interface may have more addresses than it lists. */
 	if (error != 0)
 		error = search(id, reaches, &place);
 	if (error == 0) {
-		place.local = *addr;
+		memcpy(place.local.octets, addr->octets, sizeof(addr->octets));
 		settle(id, &place);
 		return 0;
 	}
@@ -487,15 +544,11 @@ bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sock
 int
 door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
 	const struct ri_addr plain = door_cm_addr(addr);
 	struct sockaddr_storage own = {.ss_family = 0};
 	int error = 0;
 
 	if (door_cm_id_state(id) != DOOR_CM_IDLE)
-		return EINVAL;
-	if (addr->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) &&
-	    in6->sin6_scope_id == 0)
 		return EINVAL;
 	memcpy(&own, addr, door_cm_size(addr->ss_family));
 	id->port_given = *door_cm_port(&own) != 0;

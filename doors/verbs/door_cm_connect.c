@@ -233,7 +233,7 @@ call_connect(struct door_cm_id *id)
 	struct kal_cm_req *req = &id->connect;
 	enum ri_status status;
 
-	door_cm_port_share(id, true);
+	door_cm_port_share(id);
 	status = session_call(session, KAL_CONNECT, req, sizeof(*req), NULL, 0);
 	if ((status != RI_ERR_TIME_WAIT && status != RI_ERR_IN_USE) || id->port_given)
 		return status;
@@ -274,7 +274,7 @@ door_cm_connect(struct door_cm_id *id, const struct rdma_ucm_conn_param *param)
 			door_cm_port_release(id);
 		return 0;
 	}
-	door_cm_port_share(id, false);
+	door_cm_port_unshare(id);
 	door_cm_id_set(id, DOOR_CM_ROUTE_RESOLVED);
 	qp_give_back(id);
 	return status == RI_ERR_TIME_WAIT ? EADDRNOTAVAIL : door_errno(status);

@@ -116,7 +116,8 @@ struct door_cm_id {
 	struct door_adapter *adapter;    /* * the id is a user of it; NULL: it has no device */
 	uint32_t spigot;                 /* * from 0 */
 	struct ri_addr local, peer;      /* * */
-	int reservation;                 /* * a socket that keeps the port; -1: none */
+	bool has_port;                   /* * a port is the id's */
+	int reservation;                 /* * a socket that keeps it; -1: none is needed */
 	bool reuse;                      /* * RDMA_OPTION_ID_REUSEADDR */
 	bool family_only;                /* * RDMA_OPTION_ID_AFONLY, or the default of the family */
 	unsigned backlog;                /* LISTENING: requests that may wait for GET_EVENT */
@@ -247,7 +248,8 @@ int door_cm_resolve(struct door_cm_id *id, const struct sockaddr_storage *source
 		    const struct sockaddr_storage *dest);
 int door_cm_resolve_route(struct door_cm_id *id);
 /* Let sockets of the kAL bind to the port that is reserved for an id, or not any more. */
-void door_cm_port_share(struct door_cm_id *id, bool share);
+void door_cm_port_share(struct door_cm_id *id);
+void door_cm_port_unshare(struct door_cm_id *id);
 /* RDMA_OPTION_ID_REUSEADDR. */
 void door_cm_port_reuse(struct door_cm_id *id, bool reuse);
 void door_cm_port_release(struct door_cm_id *id);

@@ -462,7 +462,7 @@ door_cm_listen(struct door_cm_id *id, int backlog)
 	id->state = DOOR_CM_LISTENING; /* a request may come before a call returns */
 	door_cm_unlock();
 	/* The kAL's sockets bind to the port, too. It stays reserved at addresses where no device listens. */
-	door_cm_port_share(id, true);
+	door_cm_port_share(id);
 	if (id->adapter != NULL) {
 		error = hear(id, id->adapter, id->spigot);
 	} else {
@@ -472,7 +472,7 @@ door_cm_listen(struct door_cm_id *id, int backlog)
 	if (error == 0)
 		return 0;
 	door_cm_deafen(id);
-	door_cm_port_share(id, false);
+	door_cm_port_unshare(id);
 	door_cm_id_set(id, DOOR_CM_BOUND);
 	return error;
 }
