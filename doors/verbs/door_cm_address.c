@@ -98,6 +98,22 @@ door_cm_port(struct sockaddr_storage *addr)
 	return &((struct sockaddr_in *)addr)->sin_port;
 }
 
+union ibv_gid
+door_cm_gid(struct door_adapter *adapter, uint32_t spigot, const struct ri_addr *addr)
+{
+	struct ri_port_attr port;
+
+	if (!door_cm_has_lids(adapter) || addr->family == RI_ADDR_GID ||
+	    addr->family == RI_ADDR_NONE)
+		return door_gid(addr);
+	/* The adapter that has GIDs has both ends in this process, so they are at the same port. */
+	door_adapter_port(adapter, spigot, &port);
+	for (uint32_t i = 0; i < port.num_addrs; i++)
+		if (port.addrs[i].family == RI_ADDR_GID)
+			return door_gid(&port.addrs[i]);
+	return door_gid(addr);
+}
+
 struct ri_service
 door_cm_service(const struct door_cm_id *id, uint16_t port)
 {
@@ -474,10 +490,13 @@ search(const struct door_cm_id *id, fits *fit, struct place *place)
 static void
 settle(struct door_cm_id *id, const struct place *place)
 {
+	union ibv_gid gid = door_cm_gid(place->adapter, place->spigot, &place->local);
+
 	door_cm_lock();
 	id->adapter = place->adapter;
 	id->spigot = place->spigot;
 	id->local = place->local;
+	id->sgid = gid;
 	door_cm_unlock();
 }
 
@@ -638,6 +657,7 @@ door_cm_resolve(struct door_cm_id *id, const struct sockaddr_storage *source,
 {
 	struct sockaddr_storage any = {.ss_family = dest->ss_family};
 	struct place place = {.adapter = NULL};
+	union ibv_gid dgid = {.raw = {0}};
 	int error;
 
 	if (dest->ss_family == AF_INET6)
@@ -651,16 +671,19 @@ door_cm_resolve(struct door_cm_id *id, const struct sockaddr_storage *source,
 	if (door_cm_id_state(id) != DOOR_CM_BOUND || id->source.ss_family != dest->ss_family)
 		return EINVAL;
 	error = find_path(id, dest, &place);
-	if (error == 0 && place.adapter != NULL)
+	if (error == 0) {
+		if (place.adapter == NULL)
+			place.adapter = id->adapter;
 		settle(id, &place);
+		dgid = door_cm_gid(id->adapter, id->spigot, &place.peer);
+	}
 	door_cm_lock();
 	memcpy(&id->dest, dest, door_cm_size(dest->ss_family));
 	if (error == 0) {
 		uint16_t port = *door_cm_port(&id->source);
 
-		id->spigot = place.spigot;
-		id->local = place.local;
 		id->peer = place.peer;
+		id->dgid = dgid;
 		door_cm_sockaddr(&id->source, &place.local, port, dest->ss_family);
 		id->state = DOOR_CM_ADDR_RESOLVED;
 		(void)door_cm_raise(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);

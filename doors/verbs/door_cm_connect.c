@@ -683,7 +683,7 @@ attr_own(const struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				     IBV_QP_MIN_RNR_TIMER;
-		door_cm_ah_attr(id, &reach.path.dest, &attr->ah_attr);
+		door_cm_ah_attr(id, &id->dgid, &attr->ah_attr);
 		attr->path_mtu = mtu_code(reach.path_mtu);
 		attr->dest_qp_num = reach.qpn;
 		attr->rq_psn = reach.rq_psn;

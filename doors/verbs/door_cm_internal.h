@@ -116,6 +116,7 @@ struct door_cm_id {
 	struct door_adapter *adapter;    /* * the id is a user of it; NULL: it has no device */
 	uint32_t spigot;                 /* * from 0 */
 	struct ri_addr local, peer;      /* * */
+	union ibv_gid sgid, dgid;        /* * what stands for these two in verbs */
 	bool has_port;                   /* * a port is the id's */
 	int reservation;                 /* * a socket that keeps it; -1: none is needed */
 	bool reuse;                      /* * RDMA_OPTION_ID_REUSEADDR */
@@ -239,6 +240,9 @@ void door_cm_sockaddr(struct sockaddr_storage *to, const struct ri_addr *addr, u
 /* The port of a socket address, in network order. */
 uint16_t *door_cm_port(struct sockaddr_storage *addr);
 bool door_cm_same_addr(const struct ri_addr *a, const struct ri_addr *b);
+/* What stands for an address of a spigot, or for one that it reaches, in verbs. Control call. */
+union ibv_gid door_cm_gid(struct door_adapter *adapter, uint32_t spigot,
+			  const struct ri_addr *addr);
 /* What stands for a port of the id's port space at the kAL. */
 struct ri_service door_cm_service(const struct door_cm_id *id, uint16_t port);
 
@@ -332,7 +336,7 @@ int door_cm_join(struct door_cm_id *id, const struct sockaddr_storage *addr, uin
 /* The status of an event for an enum ri_service_status. */
 int door_cm_service_status(uint32_t status);
 /* The address for an address handle of the id's device. */
-void door_cm_ah_attr(const struct door_cm_id *id, const struct ri_addr *to,
+void door_cm_ah_attr(const struct door_cm_id *id, const union ibv_gid *to,
 		     struct ib_uverbs_ah_attr *attr);
 /* Its ports are those of InfiniBand. */
 bool door_cm_has_lids(const struct door_adapter *adapter);

@@ -28,6 +28,7 @@ struct door_cm_listen {
 	uint16_t port_space;
 	uint16_t port;
 	struct ri_service service;
+	union ibv_gid gid; /* of both ends, if the adapter has GIDs */
 	uint32_t kal_id;
 	uint64_t ctx;   /* slot */
 	unsigned users; /* hearings; under `control` */
@@ -162,6 +163,8 @@ id_of_request(const struct door_cm_listen *listen, const struct kal_cm_event *ev
 	id->spigot = listen->spigot;
 	id->local = event->local;
 	id->peer = event->peer;
+	id->sgid = door_cm_has_lids(id->adapter) ? listen->gid : door_gid(&event->local);
+	id->dgid = door_cm_has_lids(id->adapter) ? listen->gid : door_gid(&event->peer);
 	id->request = event->request;
 	id->reach = event->reach;
 	id->state = DOOR_CM_REQUESTED;
@@ -292,6 +295,7 @@ listen_new(struct door_adapter *adapter, uint32_t spigot, const struct door_cm_i
 	listen->port_space = id->port_space;
 	listen->port = port;
 	listen->service = req.service;
+	listen->gid = door_cm_gid(adapter, spigot, &(struct ri_addr){.family = RI_ADDR_IPV4});
 	listen->refuse.fire = refuse_unwanted;
 	listen->refuse.arg = listen;
 	listen->ctx = req.ctx = door_slot_enter(&adapter->slots, DOOR_LISTENER, listen);

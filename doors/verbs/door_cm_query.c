@@ -44,8 +44,8 @@ view_take(struct door_cm_id *id, struct view *view)
 	if (id->adapter != NULL) {
 		view->device = id->adapter->device;
 		view->port = (uint8_t)(id->spigot + 1);
-		view->sgid = door_gid(&id->local);
-		view->dgid = door_gid(&id->peer);
+		view->sgid = id->sgid;
+		view->dgid = id->dgid;
 		view->path = !door_cm_is_iwarp(id->adapter) && id->peer.family != RI_ADDR_NONE &&
 			     id->state >= DOOR_CM_ROUTE_RESOLVED;
 		view->ib_link = door_cm_has_lids(id->adapter);

@@ -328,7 +328,7 @@ answered(struct door_cm_id *id, const struct kal_cm_event *event)
 		return;
 	param->qp_num = event->qpn;
 	param->qkey = event->qkey;
-	door_cm_ah_attr(id, &id->peer, &param->ah_attr);
+	door_cm_ah_attr(id, &id->dgid, &param->ah_attr);
 }
 
 /* --- from dispatch ------------------------------------------------------------------------------------------------ */

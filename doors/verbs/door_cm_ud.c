@@ -13,6 +13,8 @@
 #define MULTICAST_QPN 0xffffff
 #define MULTICAST_LID 0xc000
 #define HOP_LIMIT     64
+#define PKEY_HIGH     0xff
+#define PKEY_LOW      0xff
 
 bool
 door_cm_has_lids(const struct door_adapter *adapter)
@@ -23,12 +25,10 @@ door_cm_has_lids(const struct door_adapter *adapter)
 }
 
 void
-door_cm_ah_attr(const struct door_cm_id *id, const struct ri_addr *to,
+door_cm_ah_attr(const struct door_cm_id *id, const union ibv_gid *to,
 		struct ib_uverbs_ah_attr *attr)
 {
-	union ibv_gid gid = door_gid(to);
-
-	memcpy(attr->grh.dgid, &gid, sizeof(attr->grh.dgid));
+	memcpy(attr->grh.dgid, to, sizeof(attr->grh.dgid));
 	attr->grh.hop_limit = HOP_LIMIT;
 	attr->is_global = 1;
 	attr->port_num = (uint8_t)(id->spigot + 1);
@@ -143,11 +143,36 @@ door_cm_ud_end(struct door_cm_id *id)
 
 /* --- multicast groups ---------------------------------------------------------------------------------------- */
 
+/*
+ * The GID of a group. On InfiniBand an IP address is a part of it, as the kernel's rdma_cm makes it (RFC 4391 with a signature of its
+ * own); an address that a subnet manager has given is a GID already.
+ */
+static union ibv_gid
+group_gid(const struct door_adapter *adapter, const struct ri_addr *addr)
+{
+	union ibv_gid gid = {.raw = {0xff, 0x12, 0x40, 0x01, PKEY_HIGH, PKEY_LOW}};
+
+	if (!door_cm_has_lids(adapter))
+		return door_gid(addr);
+	if (addr->family == RI_ADDR_IPV4) {
+		memcpy(gid.raw + 12, addr->octets, 4);
+		gid.raw[12] &= 0x0f;
+		return gid;
+	}
+	if ((addr->octets[1] & 0xf0) == 0x10 && addr->octets[2] == 0xa0 && addr->octets[3] == 0x1b)
+		return door_gid(addr);
+	gid.raw[1] = 0x10 | (addr->octets[1] & 0x0f);
+	gid.raw[2] = 0x60;
+	memcpy(gid.raw + 6, addr->octets + 6, 10);
+	return gid;
+}
+
 int
 door_cm_join(struct door_cm_id *id, const struct sockaddr_storage *addr, uint64_t uid,
 	     uint32_t *number)
 {
 	const struct ri_addr group_addr = door_cm_addr(addr);
+	union ibv_gid gid;
 	struct rdma_ucm_ud_param *param;
 	struct door_cm_group *group;
 	struct door_cm_event *raised;
@@ -157,6 +182,7 @@ door_cm_join(struct door_cm_id *id, const struct sockaddr_storage *addr, uint64_
 		return EINVAL;
 	/* The group of address 0 is one that a subnet manager would choose; there is none. */
 	can = id->adapter->session.attr.multicast && group_addr.family != RI_ADDR_NONE;
+	gid = group_gid(id->adapter, &group_addr);
 	door_cm_lock();
 	group = id->state == DOOR_CM_BOUND || id->state == DOOR_CM_ADDR_RESOLVED
 			? door_cm_group_enter(id, uid)
@@ -175,7 +201,7 @@ door_cm_join(struct door_cm_id *id, const struct sockaddr_storage *addr, uint64_
 		param = &raised->answer.param.ud;
 		param->qp_num = MULTICAST_QPN;
 		param->qkey = DOOR_CM_QKEY;
-		door_cm_ah_attr(id, &group_addr, &param->ah_attr);
+		door_cm_ah_attr(id, &gid, &param->ah_attr);
 		if (param->ah_attr.dlid != 0)
 			param->ah_attr.dlid = MULTICAST_LID;
 	}
