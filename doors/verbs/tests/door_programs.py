@@ -108,15 +108,16 @@ class Program:
 
     def __init__(self, words, env, cwd=None):
         self.words = words
-        self.files = [tempfile.TemporaryFile('w+', errors='replace') for _ in range(2)]
+        self.files = [tempfile.NamedTemporaryFile() for _ in range(2)]      # pylint: disable=consider-using-with
         self.process = subprocess.Popen(words, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=self.files[0],
                                         stderr=self.files[1], start_new_session=True)
 
     def said(self):
+        """What it has written so far to stdout and stderr; it goes on where it was."""
         texts = []
         for file in self.files:
-            file.seek(0)
-            texts.append(file.read())
+            with open(file.name, encoding='utf-8', errors='replace') as copy:
+                texts.append(copy.read())
         return texts
 
     def ended(self):

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Programs of Debian that run behind the door, one row each: how both sides are started, and how the result is judged.
+
+The page doc/verbs.md has the same rows, with what became of them (test_programs.py --record).
+"""
+
+import dataclasses
+import re
+
+WORKS, DIFFERS, REFUSED = 'works', 'differs', 'refused'
+
+# Words that a command line may have: {port}, {address}, {folder} (of the row's own), {tests} (this folder).
+LOOPBACK, LOOPBACK6 = '127.0.0.1', '::1'
+
+
+@dataclasses.dataclass
+class Row:
+    """A program. Without a server it runs alone."""
+
+    name: str                   # of the row, unique
+    title: str                  # of the page: what a user types, shortly
+    client: str                 # its command line
+    server: str = ''            # that of the other side
+    result: str = WORKS
+    why: str = ''               # what differs, or why it is refused; for the page
+    needs: tuple = ()           # further programs or files
+    says: tuple = ()            # expressions that the client's output has; the last words of each, as a rule
+    server_says: tuple = ()
+    silent: tuple = ()          # expressions that neither says
+    status: tuple = (0,)        # of the client
+    stays: bool = False         # the server does not end by itself
+    port: int = 0               # at which it listens; 0: one of the test's
+    adapters: tuple = ('iwarp:lo',)
+    address: str = LOOPBACK
+    environment: dict = dataclasses.field(default_factory=dict)
+    alone: str = ''             # rows with the same word do not run at once
+    judge: str = ''             # the name of a function of test_programs.py, for what no output tells
+    long: bool = False          # not in the quick runs
+
+    def programs(self):
+        """What must be installed."""
+        return (*{command.split()[0] for command in (self.client, self.server) if command and '{' not in command.split()[0]},
+                *self.needs)
+
+
+def perftest(tool, options='', size='', **more):
+    """A test of perftest over rdma_cm; its table ends with a row of figures, which begins with the size.
+
+    Not here are two ways in which ib_send_bw waits for itself on iWARP, where its server writes credits into the client's memory:
+    with -e its client waits for a completion, while only a credit lets it send what would complete; and with --use-srq and
+    several queue pairs its server counts a message for another queue pair than that of the message.
+    """
+    words = ' '.join(filter(None, [tool, '-R -F -p {port}', options]))
+    return Row(name='-'.join(filter(None, [tool, *re.findall(r'[\w]+', options)])), title=' '.join(filter(None, [tool, '-R', options])),
+               client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
+               silent=(r'(?i)failed', r'(?i)couldn.t'), **more)
+
+
+def dapltest(name, client, says, **more):
+    """A client of dapltest, whose exit status says nothing. The server ends when another client says so."""
+    return Row(name='dapltest-' + name, title='dapltest -T ' + client.split()[0],
+               client='dapltest -T %s -D ofa-lo %s' % tuple(client.split(None, 1)), server='dapltest -T S -D ofa-lo', port=62000, stays=True, alone='dapltest',
+               says=says, silent=(r'(?i)\berror\b', r'(?i)\bfail', r'DAT_(?!SUCCESS)\w*ERR', 'mismatch'), judge='quits_dapltest', **DAT, **more)
+
+
+# The provider that Debian's DAPL has for rdma_cm, and a file that names it; the device is of the interface lo.
+DAT = {'environment': {'DAT_OVERRIDE': '{folder}/dat.conf'}, 'needs': ('/usr/lib/{machine}/libdaplofa.so.2',)}
+
+ROWS = [
+    Row('ibv_devices', 'ibv_devices', 'ibv_devices', adapters=('iwarp', 'emul:ib'),
+        says=(r'it_iwarp_lo\s+[0-9a-f]{16}\n', r'it_emul_ib\s+[0-9a-f]{16}\n')),
+    Row('ibv_devinfo', 'ibv_devinfo -v', 'ibv_devinfo -v', adapters=('iwarp:lo', 'emul:ib'),
+        says=(r'hca_id:\s+it_iwarp_lo\n\s+transport:\s+iWARP', r'hca_id:\s+it_emul_ib\n\s+transport:\s+InfiniBand',
+              r'state:\s+PORT_ACTIVE', r'GID\[ +0\]:\s+0000:0000:0000:0000:0000:ffff:7f00:0001'), silent=('Failed', 'Unable')),
+    Row('ibv_asyncwatch', 'ibv_asyncwatch', 'ibv_asyncwatch -d it_iwarp_watched', judge='watches_a_link', adapters=('iwarp',)),
+    Row('rping', 'rping', 'rping -c -a {address} -p {port} -C 10', 'rping -s -a {address} -p {port} -C 10'),
+    Row('rping-verified', 'rping -V, 65535 bytes', 'rping -c -a {address} -p {port} -C 20 -V -v -S 65535',
+        'rping -s -a {address} -p {port} -C 20 -V -v -S 65535', says=(r'rdma-ping-19: ',)),
+    Row('rping-ipv6', 'rping -V over IPv6', 'rping -c -a {address} -p {port} -C 10 -V -v',
+        'rping -s -a {address} -p {port} -C 10 -V -v', address=LOOPBACK6, says=(r'rdma-ping-9: ',)),
+    Row('rping-persistent', 'rping -s -P', 'rping -c -a {address} -p {port} -C 3 -V -v', 'rping -s -P -a {address} -p {port}',
+        stays=True, judge='again', says=(r'rdma-ping-2: ',)),
+    Row('ucmatose', 'ucmatose', 'ucmatose -s {address} -p {port} -c 5 -C 10', 'ucmatose -p {port} -c 5 -C 10',
+        says=(r'data transfers complete', r'return status 0')),
+    Row('rdma_client', 'rdma_server, rdma_client', 'rdma_client -s {address} -p {port}', 'rdma_server -p {port}',
+        says=(r'rdma_client: end 0',), server_says=(r'rdma_server: end 0',)),
+    Row('cmtime', 'cmtime', 'cmtime -s {address} -p {port} -c 50', 'cmtime -b {address} -p {port} -c 50', stays=True,
+        says=(r'\nconnect +: +[\d.]+', r'\ndestroy +: +[\d.]+')),
+    Row('rstream', 'rstream -T v', 'rstream -s {address} -p {port} -T v -S 65536 -C 50 -I 10',
+        'rstream -p {port} -T v -S 65536 -C 50 -I 10', says=(r'\ncustom +64k +50 +10 ',), silent=('data verification failed',)),
+    Row('rstream-nonblocking', 'rstream -T v -T n', 'rstream -s {address} -p {port} -T v -T n -S 4096 -C 50 -I 10',
+        'rstream -p {port} -T v -T n -S 4096 -C 50 -I 10', says=(r'\ncustom +4k +50 +10 ',), silent=('data verification failed',)),
+    Row('riostream', 'riostream -T v', 'riostream -s {address} -p {port} -T v -S 4096 -C 50 -I 10',
+        'riostream -p {port} -T v -S 4096 -C 50 -I 10', says=(r'\ncustom +4k +50 +10 ',), silent=('data verification failed',)),
+    Row('rcopy', 'rcopy, the file compared', 'rcopy {folder}/source {address}:{folder}/copy -p {port}', 'rcopy -p {port}', stays=True,
+        judge='compares_the_copy'),
+    Row('sockets', 'a socket program in Python with librspreload', 'python3 -B {tests}/socket_program.py client {address} {port}',
+        'python3 -B {tests}/socket_program.py server {address} {port}', says=(r'the same',),
+        environment={'LD_PRELOAD': '/usr/lib/{machine}/rsocket/librspreload.so'}, needs=('/usr/lib/{machine}/rsocket/librspreload.so',)),
+    perftest('ib_send_lat', '-n 100'),
+    perftest('ib_send_lat', '-n 100 -s 64 -I 64', '64'),
+    perftest('ib_send_lat', '-n 100 -e'),
+    perftest('ib_send_lat', '-n 100 --use-srq'),
+    perftest('ib_send_bw', '-n 500'),
+    perftest('ib_send_bw', '-n 500 -q 4'),
+    perftest('ib_send_bw', '-n 500 -b'),
+    perftest('ib_write_lat', '-n 100'),
+    perftest('ib_write_bw', '-n 500'),
+    perftest('ib_write_bw', '-n 500 -q 4 -b'),
+    perftest('ib_read_lat', '-n 100'),
+    perftest('ib_read_bw', '-n 500 -q 2 -e'),
+    perftest('ib_read_bw', '-n 500 -b'),
+    perftest('ib_atomic_lat', '-n 100', '8'),
+    perftest('ib_atomic_lat', '-n 100 -A CMP_AND_SWAP', '8'),
+    perftest('ib_atomic_bw', '-n 200', '8'),
+    perftest('ib_send_lat', '-n 20 -a', '8388608', long=True),
+    perftest('ib_write_bw', '-n 20 -a', '8388608', long=True),
+    perftest('ib_read_bw', '-n 20 -a', '8388608', long=True),
+    Row('qperf', 'qperf -cm1', 'qperf {address} -lp {port} -t 1 -cm 1 rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_bw rc_rdma_write_poll_lat '
+        'ver_rc_compare_swap ver_rc_fetch_add quit', 'qperf -lp {port}',
+        says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'rc_rdma_read_bw:\n +bw +=', r'rc_rdma_write_bw:\n +bw +=', r'rc_rdma_write_poll_lat:\n +latency +=',
+              r'ver_rc_compare_swap:\n +msg_rate', r'ver_rc_fetch_add:\n +msg_rate')),
+    *(Row('fio-' + verb, 'fio, engine rdma, verb=' + verb,
+          'fio --name=c --ioengine=rdma --hostname={address} --port={port} --verb=%s --bs=64k --size=2m --rw=write --iodepth=4' % verb,
+          'fio --name=s --ioengine=rdma --port={port} --verb=%s --bs=64k --size=2m --rw=read --iodepth=4' % other,
+          says=(r'WRITE: bw=.* io=2048KiB',), silent=(r'fio: .*(?i:error|fail)',))
+      for verb, other in (('write', 'write'), ('read', 'read'), ('send', 'recv'))),
+    Row('fi_pingpong', 'fi_pingpong -p verbs', 'fi_pingpong -p verbs -e msg -c -I 20 -P {port} {address}',
+        'fi_pingpong -p verbs -e msg -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}'),
+    Row('fi_pingpong-rxm', 'fi_pingpong -p "verbs;ofi_rxm"', 'fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 20 -P {port} {address}',
+        'fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}'),
+    Row('dtest', 'dtest (DAPL)', 'dtest -P ofa-lo -b 4096 -h {address}', 'dtest -P ofa-lo -b 4096', port=15828, alone='dtest',
+        says=(r'DAPL Test Complete\. PASSED',), server_says=(r'DAPL Test Complete\. PASSED',), **DAT),
+    Row('dtestcm', 'dtestcm (DAPL)', 'dtestcm -P ofa-lo -c 100 -h {address}', 'dtestcm -P ofa-lo -c 100', port=45248, alone='dtest',
+        says=(r'Connections: .* Num=100\n',), **DAT),
+    Row('dtestsrq', 'dtestsrq (DAPL)', 'dtestsrq -P ofa-lo -h {address}', 'dtestsrq -P ofa-lo', port=45248, alone='dtest',
+        says=(r'ALL 1 CONNECTED on client!', r'DAPL RC SRQ Test Complete'), server_says=(r'DAPL RC SRQ Test Complete',), **DAT),
+    Row('dtestx', 'dtestx (DAPL)', 'dtestx -P ofa-lo -h {address}', result=REFUSED, status=tuple(range(256)),
+        why='DAPL offers its extensions on InfiniBand devices only', says=(r'(?i)extension',), **DAT),
+    dapltest('transactions', 'T -s {address} -i 20 -t 2 -w 2 -V client SR 1024 server SR 1024 client RW 4096 server RW 4096 '
+             'client RR 4096 server RR 4096', (r'Stats ---- : 2 threads, 2 EPs', r'Total RDMA Write : +0\.6', 'End of Work')),
+    dapltest('performance', 'P -s {address} -i 100 -p 8 RW 4096 1', (r'raw: RW, 100, 4096, 1, 8, ', 'End of Work')),
+    Row('dapltest-limits', 'dapltest -T L', 'dapltest -T L -D ofa-lo -m 20 limit_ia limit_pz limit_evd limit_ep limit_psp limit_lmr',
+        says=(r'LMRs created: 20', r'EPs created: 20', r'EVDs created: 20'), alone='dapltest', **DAT),
+    Row('dlvsym', 'dlopen and dlvsym, as NCCL does', '{build}/library-by-name', adapters=('iwarp:lo', 'emul:ib'),
+        says=('^it_iwarp_lo\nit_emul_ib\n$',)),
+    Row('newer', 'a program of a later libibverbs', '{build}/newer-program', adapters=('iwarp:lo', 'emul:ib'), says=('^$',)),
+    Row('ibv_rc_pingpong', 'ibv_rc_pingpong', 'ibv_rc_pingpong -d it_iwarp_lo -g 0 -p {port} {address}',
+        'ibv_rc_pingpong -d it_iwarp_lo -g 0 -p {port}', stays=True, result=REFUSED, status=(1,),
+        server_says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only', r'Failed to modify QP to RTR'),
+        why='iWARP connects by rdma_cm only; a line says so and names the option -R of perftest'),
+    Row('ib_send_lat-without', 'ib_send_lat without -R', 'ib_send_lat -F -n 100 -p {port} {address}', 'ib_send_lat -F -n 100 -p {port}', stays=True,
+        result=REFUSED, status=(1,), says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only',), why='as ibv_rc_pingpong'),
+    Row('udaddy', 'udaddy, mckey', 'udaddy -s {address} -c 1', result=REFUSED, status=tuple(range(1, 256)), says=(r'RDMA_CM_EVENT_ADDR_ERROR',),
+        why='iWARP has no datagrams'),
+    Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
+        why='no adapter has XRC'),
+]
