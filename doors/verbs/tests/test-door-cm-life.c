@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The life of channels and ids: migration, threads that wait, ends in any order, forks. On the adapter that the argument names. */
+#include "child_of_fork.h"
 #include "cm_bench.h"
 
 #include <fcntl.h>
@@ -510,7 +511,8 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_assert_cmpint(argc, ==, 2);
 	cm_adapters(argv[1]);
-	g_test_add_func("/door/cm-life/fork-first", test_fork_first);
+	if (CHILD_WORKS_ON)
+		g_test_add_func("/door/cm-life/fork-first", test_fork_first);
 	g_test_add_func("/door/cm-life/descriptor", test_descriptor);
 	g_test_add_func("/door/cm-life/stale", test_stale);
 	g_test_add_func("/door/cm-life/migrate", test_migrate);
@@ -521,8 +523,10 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-life/churn", test_churn);
 	g_test_add_func("/door/cm-life/close", test_close);
 	g_test_add_func("/door/cm-life/close-under-waiter", test_close_under_waiter);
-	g_test_add_func("/door/cm-life/fork", test_fork);
 	g_test_add_func("/door/cm-life/fork-ports", test_fork_ports);
-	g_test_add_func("/door/cm-life/fork-busy", test_fork_busy);
+	if (CHILD_WORKS_ON) {
+		g_test_add_func("/door/cm-life/fork", test_fork);
+		g_test_add_func("/door/cm-life/fork-busy", test_fork_busy);
+	}
 	return g_test_run();
 }
