@@ -74,7 +74,11 @@ adapter_open(struct door_device *device)
 
 	if (adapter == NULL)
 		return NULL;
-	door_slots_init(&adapter->slots);
+	if (!door_slots_init(&adapter->slots)) {
+		free(adapter);
+		errno = ENOMEM;
+		return NULL;
+	}
 	adapter->device = device;
 	status = session_open(&adapter->session, device->adapter, &params, &rep);
 	if (status != RI_SUCCESS) {

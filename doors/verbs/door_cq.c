@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include "door_channel.h"
 #include "door_export.h"
 #include "door_memory.h"
@@ -63,6 +65,7 @@ cq_new(struct ibv_context *context, void *cq_context, struct ibv_comp_channel *c
 		return NULL;
 	cq->context = door_context_of(context);
 	cq->poll = cq->context->adapter->session.fast->poll_cq;
+	cq->slots = cq->context->adapter->slots.first;
 	cq->channel = channel != NULL ? door_channel_of(channel) : NULL;
 	cq->cq.context = context;
 	cq->cq.channel = channel;
@@ -171,33 +174,7 @@ ibv_destroy_cq(struct ibv_cq *ibv)
 
 /* --- completions ------------------------------------------------------------------------------------- */
 
-static const uint8_t statuses[RI_WC_STATUS_COUNT] = {
-	[RI_WC_SUCCESS] = IBV_WC_SUCCESS,
-	[RI_WC_FLUSHED] = IBV_WC_WR_FLUSH_ERR,
-	[RI_WC_LOCAL_LENGTH] = IBV_WC_LOC_LEN_ERR,
-	[RI_WC_LOCAL_QP] = IBV_WC_LOC_QP_OP_ERR,
-	[RI_WC_LOCAL_PROTECTION] = IBV_WC_LOC_PROT_ERR,
-	[RI_WC_LOCAL_INVALIDATE] = IBV_WC_LOC_ACCESS_ERR,
-	[RI_WC_MW_BIND] = IBV_WC_MW_BIND_ERR,
-	[RI_WC_LOCAL_MM] = IBV_WC_LOC_PROT_ERR,
-	[RI_WC_BAD_RESPONSE] = IBV_WC_BAD_RESP_ERR,
-	[RI_WC_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
-	[RI_WC_REMOTE_INVALID_REQ] = IBV_WC_REM_INV_REQ_ERR,
-	[RI_WC_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR,
-	[RI_WC_TRANSPORT] = IBV_WC_RETRY_EXC_ERR,
-	[RI_WC_RNR] = IBV_WC_RNR_RETRY_EXC_ERR,
-};
-
-static const uint8_t opcodes[RI_OP_COUNT] = {
-	[RI_OP_SEND] = IBV_WC_SEND,           [RI_OP_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
-	[RI_OP_RDMA_READ] = IBV_WC_RDMA_READ, [RI_OP_FETCH_ADD] = IBV_WC_FETCH_ADD,
-	[RI_OP_CMP_SWAP] = IBV_WC_COMP_SWAP,  [RI_OP_BIND_MW] = IBV_WC_BIND_MW,
-	[RI_OP_LOCAL_INV] = IBV_WC_LOCAL_INV, [RI_OP_INV_MR] = IBV_WC_LOCAL_INV,
-	[RI_OP_SEND_UD] = IBV_WC_SEND,        [RI_OP_RECV] = IBV_WC_RECV,
-	[RI_OP_RECV_UD] = IBV_WC_RECV,        [RI_OP_RECV_WRITE] = IBV_WC_RECV_RDMA_WITH_IMM,
-};
-
-#define FLAGS (RI_WC_IMMEDIATE * 2) /* values that ri_wc::flags can have */
+#define FLAGS 32 /* values of ri_wc::flags that are known */
 
 /* A Read that invalidates its own sink is no concern of verbs, so only receives tell of an invalidation. */
 #define FLAGS_OF(flags)                                                                          \
@@ -208,45 +185,83 @@ static const uint8_t opcodes[RI_OP_COUNT] = {
 		  : 0u))
 #define FLAGS_4(n)  FLAGS_OF(n), FLAGS_OF((n) + 1), FLAGS_OF((n) + 2), FLAGS_OF((n) + 3)
 #define FLAGS_16(n) FLAGS_4(n), FLAGS_4((n) + 4), FLAGS_4((n) + 8), FLAGS_4((n) + 12)
-static const uint8_t wc_flags[FLAGS] = {FLAGS_16(0), FLAGS_16(16)};
+
+/* The words of verbs. In one struct, so a conversion needs one address. */
+static const struct {
+	uint8_t opcodes[RI_OP_COUNT];
+	uint8_t statuses[RI_WC_STATUS_COUNT];
+	uint8_t flags[FLAGS];
+} words = {
+	.opcodes =
+		{
+			[RI_OP_SEND] = IBV_WC_SEND,
+			[RI_OP_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+			[RI_OP_RDMA_READ] = IBV_WC_RDMA_READ,
+			[RI_OP_FETCH_ADD] = IBV_WC_FETCH_ADD,
+			[RI_OP_CMP_SWAP] = IBV_WC_COMP_SWAP,
+			[RI_OP_BIND_MW] = IBV_WC_BIND_MW,
+			[RI_OP_LOCAL_INV] = IBV_WC_LOCAL_INV,
+			[RI_OP_INV_MR] = IBV_WC_LOCAL_INV,
+			[RI_OP_SEND_UD] = IBV_WC_SEND,
+			[RI_OP_RECV] = IBV_WC_RECV,
+			[RI_OP_RECV_UD] = IBV_WC_RECV,
+			[RI_OP_RECV_WRITE] = IBV_WC_RECV_RDMA_WITH_IMM,
+		},
+	.statuses =
+		{
+			[RI_WC_SUCCESS] = IBV_WC_SUCCESS,
+			[RI_WC_FLUSHED] = IBV_WC_WR_FLUSH_ERR,
+			[RI_WC_LOCAL_LENGTH] = IBV_WC_LOC_LEN_ERR,
+			[RI_WC_LOCAL_QP] = IBV_WC_LOC_QP_OP_ERR,
+			[RI_WC_LOCAL_PROTECTION] = IBV_WC_LOC_PROT_ERR,
+			[RI_WC_LOCAL_INVALIDATE] = IBV_WC_LOC_ACCESS_ERR,
+			[RI_WC_MW_BIND] = IBV_WC_MW_BIND_ERR,
+			[RI_WC_LOCAL_MM] = IBV_WC_LOC_PROT_ERR,
+			[RI_WC_BAD_RESPONSE] = IBV_WC_BAD_RESP_ERR,
+			[RI_WC_REMOTE_ACCESS] = IBV_WC_REM_ACCESS_ERR,
+			[RI_WC_REMOTE_INVALID_REQ] = IBV_WC_REM_INV_REQ_ERR,
+			[RI_WC_REMOTE_OPERATION] = IBV_WC_REM_OP_ERR,
+			[RI_WC_TRANSPORT] = IBV_WC_RETRY_EXC_ERR,
+			[RI_WC_RNR] = IBV_WC_RNR_RETRY_EXC_ERR,
+		},
+	.flags = {FLAGS_16(0), FLAGS_16(16)},
+};
 
 enum ibv_wc_opcode
 door_wc_opcode(const struct ri_wc *wc)
 {
-	return (enum ibv_wc_opcode)opcodes[wc->opcode % RI_OP_COUNT];
+	return (enum ibv_wc_opcode)words.opcodes[wc->opcode % RI_OP_COUNT];
 }
 
 enum ibv_wc_status
 door_wc_status(const struct ri_wc *wc)
 {
-	return (enum ibv_wc_status)statuses[wc->status % RI_WC_STATUS_COUNT];
+	return (enum ibv_wc_status)words.statuses[wc->status % RI_WC_STATUS_COUNT];
 }
 
 unsigned
 door_wc_flags(const struct ri_wc *wc)
 {
-	return wc_flags[wc->flags % FLAGS];
+	return words.flags[wc->flags % FLAGS];
 }
 
+/* What a provider leaves in the members that a completion has not, a program does not read. */
 static inline __attribute__((always_inline)) void
 wc_convert(struct ibv_wc *to, const struct ri_wc *from, uint32_t qpn)
 {
-	unsigned flags = wc_flags[from->flags % FLAGS];
-
 	to->wr_id = from->wr_id;
-	to->status = (enum ibv_wc_status)statuses[from->status];
-	to->opcode = (enum ibv_wc_opcode)opcodes[from->opcode];
+	to->status = (enum ibv_wc_status)words.statuses[from->status];
+	to->opcode = (enum ibv_wc_opcode)words.opcodes[from->opcode];
 	to->vendor_err = from->detail;
 	to->byte_len = from->byte_len;
-	/* What is not there is whatever the provider has left. */
-	to->imm_data = (flags & IBV_WC_WITH_INV) != 0 ? from->inv_stag : from->imm;
+	to->imm_data = from->imm;
+	if (__builtin_expect((from->flags & RI_WC_INVALIDATED) != 0, 0))
+		to->invalidated_rkey = from->inv_stag;
 	to->qp_num = qpn;
 	to->src_qp = from->src_qpn;
-	to->wc_flags = flags;
-	to->pkey_index = 0;
-	to->slid = 0;
-	to->sl = 0;
-	to->dlid_path_bits = 0;
+	to->wc_flags = words.flags[from->flags];
+	/* P_Key index, LIDs and service level, to the end: one store. */
+	memset(&to->pkey_index, 0, sizeof(*to) - offsetof(struct ibv_wc, pkey_index));
 }
 
 const struct ri_wc *
@@ -290,38 +305,52 @@ poll_kept(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
 	return done;
 }
 
-/*
- * Most polls find nothing: so the window is taken before anything else is done. A completion whose queue pair has given its
- * slot back is dropped.
- */
-int
-door_cq_poll(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+/* Convert one completion; false: its queue pair has given its slot back, so it is dropped. */
+static inline __attribute__((always_inline)) bool
+one_convert(struct door_slot *slots, const struct ri_wc *from, struct ibv_wc *to)
 {
-	struct door_cq *cq = door_cq_of(ibv);
-	struct door_slots *slots = &cq->context->adapter->slots;
+	const uint64_t ctx = from->qp_ctx;
+	const struct door_slot *slot = door_slot_at(slots, ctx);
+
+	if (__builtin_expect(!door_slot_is(slot, ctx), 0))
+		return false;
+	wc_convert(to, from, atomic_load_explicit(&slot->number, memory_order_relaxed));
+	return true;
+}
+
+/* A poll for several, or for one after another one was dropped. */
+static __attribute__((noinline)) int
+poll_some(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
+{
 	struct ri_wc window[DOOR_WINDOW];
-	const struct door_slot *slot;
 	uint32_t got, want;
 	int done = 0;
 
-	if (__builtin_expect(atomic_load_explicit(&cq->keeps, memory_order_acquire), 0))
-		return poll_kept(cq, num_entries, wc);
 	while (done < num_entries) {
-		want = (uint32_t)(num_entries - done);
-		if (want > DOOR_WINDOW)
-			want = DOOR_WINDOW;
+		want = MIN((uint32_t)(num_entries - done), DOOR_WINDOW);
 		got = cq->poll(cq->queue, window, want);
-		for (uint32_t i = 0; i < got; i++) {
-			slot = door_slot_of(slots, window[i].qp_ctx);
-			if (__builtin_expect(slot != NULL, 1))
-				wc_convert(
-					&wc[done++], &window[i],
-					atomic_load_explicit(&slot->number, memory_order_relaxed));
-		}
+		for (uint32_t i = 0; i < got; i++)
+			done += one_convert(cq->slots, &window[i], &wc[done]);
 		if (got < want)
 			break;
 	}
 	return done;
+}
+
+/* Most polls find nothing, so as little as possible is done before that is known. */
+int
+door_cq_poll(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
+{
+	struct door_cq *cq = door_cq_of(ibv);
+	struct ri_wc first;
+
+	if (__builtin_expect(atomic_load_explicit(&cq->keeps, memory_order_acquire), 0))
+		return poll_kept(cq, num_entries, wc);
+	if (num_entries != 1)
+		return poll_some(cq, num_entries, wc);
+	if (cq->poll(cq->queue, &first, 1) == 0)
+		return 0;
+	return __builtin_expect(one_convert(cq->slots, &first, wc), 1) ? 1 : poll_some(cq, 1, wc);
 }
 
 int

@@ -31,6 +31,7 @@ struct door_cq {
 	};
 	struct ri_ucq *queue;
 	uint32_t (*poll)(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n); /* of the provider */
+	struct door_slot *slots;                                           /* door_slots::first */
 	struct door_context *context;
 	struct door_channel *channel; /* or NULL */
 	struct door_pd *domain;       /* the parent domain that it was created with, or NULL */

@@ -152,6 +152,5 @@ door_inherit(struct door_adapter *adapter)
 		ops->bind_mw = inherited_bind;
 	}
 	for (uint32_t i = 0; i < slots->used; i++)
-		inherit_slot(atomic_load(&slots->chunks[i / DOOR_SLOT_CHUNK]) +
-			     i % DOOR_SLOT_CHUNK);
+		inherit_slot(&slots->first[i]);
 }

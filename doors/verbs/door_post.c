@@ -30,53 +30,57 @@ segments_of(const struct ibv_sge *list)
 
 /* --- what types of queue pairs can do --------------------------------------------------------------------- */
 
-static const struct door_op rc_ops[DOOR_OPS] = {
-	[IBV_WR_SEND] = {RI_OP_SEND, DOOR_PART_NONE, false, 0},
-	[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND, DOOR_PART_NONE, false, RI_WR_IMMEDIATE},
-	[IBV_WR_SEND_WITH_INV] = {RI_OP_SEND, DOOR_PART_NONE, false, RI_WR_INVALIDATE},
-	[IBV_WR_RDMA_WRITE] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, false, 0},
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, false, RI_WR_IMMEDIATE},
-	[IBV_WR_RDMA_READ] = {RI_OP_RDMA_READ, DOOR_PART_REMOTE, false, 0},
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = {RI_OP_CMP_SWAP, DOOR_PART_ATOMIC, false, 0},
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RI_OP_FETCH_ADD, DOOR_PART_ATOMIC, false, 0},
-	[IBV_WR_LOCAL_INV] = {RI_OP_LOCAL_INV, DOOR_PART_KEY, true, 0},
-	[IBV_WR_BIND_MW] = {RI_OP_BIND_MW, DOOR_PART_BIND, true, 0},
+#define FLAGS_OF(flags)                                        \
+	(((flags)&IBV_SEND_FENCE ? RI_WR_READ_FENCE : 0u) |    \
+	 ((flags)&IBV_SEND_SIGNALED ? RI_WR_SIGNALED : 0u) |   \
+	 ((flags)&IBV_SEND_SOLICITED ? RI_WR_SOLICITED : 0u) | \
+	 ((flags)&IBV_SEND_INLINE ? RI_WR_INLINE : 0u))
+#define FLAGS_4(n) FLAGS_OF(n), FLAGS_OF((n) + 1), FLAGS_OF((n) + 2), FLAGS_OF((n) + 3)
+#define FLAGS                                                   \
+	{                                                       \
+		FLAGS_4(0), FLAGS_4(4), FLAGS_4(8), FLAGS_4(12) \
+	}
+#define REFUSED [0 ... DOOR_OPS - 1] = {RI_OP_NONE, DOOR_PART_REFUSED, 0}
+
+/* Later entries count more than the first, which refuses everything. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+#pragma GCC diagnostic ignored "-Wpedantic"
+static const struct door_ops rc_ops = {
+	.ops = {REFUSED, [IBV_WR_SEND] = {RI_OP_SEND, DOOR_PART_REMOTE, 0},
+		[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND, DOOR_PART_REMOTE, RI_WR_IMMEDIATE},
+		[IBV_WR_SEND_WITH_INV] = {RI_OP_SEND, DOOR_PART_REMOTE, RI_WR_INVALIDATE},
+		[IBV_WR_RDMA_WRITE] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, 0},
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE,
+						RI_WR_IMMEDIATE},
+		[IBV_WR_RDMA_READ] = {RI_OP_RDMA_READ, DOOR_PART_REMOTE, 0},
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = {RI_OP_CMP_SWAP, DOOR_PART_ATOMIC, 0},
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = {RI_OP_FETCH_ADD, DOOR_PART_ATOMIC, 0},
+		[IBV_WR_LOCAL_INV] = {RI_OP_LOCAL_INV, DOOR_PART_KEY, 0},
+		[IBV_WR_BIND_MW] = {RI_OP_BIND_MW, DOOR_PART_BIND, 0}},
+	.flags = FLAGS,
 };
 
-static const struct door_op uc_ops[DOOR_OPS] = {
-	[IBV_WR_SEND] = {RI_OP_SEND, DOOR_PART_NONE, false, 0},
-	[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND, DOOR_PART_NONE, false, RI_WR_IMMEDIATE},
-	[IBV_WR_RDMA_WRITE] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, false, 0},
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, false, RI_WR_IMMEDIATE},
+static const struct door_ops uc_ops = {
+	.ops = {REFUSED, [IBV_WR_SEND] = {RI_OP_SEND, DOOR_PART_REMOTE, 0},
+		[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND, DOOR_PART_REMOTE, RI_WR_IMMEDIATE},
+		[IBV_WR_RDMA_WRITE] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE, 0},
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = {RI_OP_RDMA_WRITE, DOOR_PART_REMOTE,
+						RI_WR_IMMEDIATE}},
+	.flags = FLAGS,
 };
 
-static const struct door_op ud_ops[DOOR_OPS] = {
-	[IBV_WR_SEND] = {RI_OP_SEND_UD, DOOR_PART_DATAGRAM, false, 0},
-	[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND_UD, DOOR_PART_DATAGRAM, false, RI_WR_IMMEDIATE},
+static const struct door_ops ud_ops = {
+	.ops = {REFUSED, [IBV_WR_SEND] = {RI_OP_SEND_UD, DOOR_PART_DATAGRAM, 0},
+		[IBV_WR_SEND_WITH_IMM] = {RI_OP_SEND_UD, DOOR_PART_DATAGRAM, RI_WR_IMMEDIATE}},
+	.flags = FLAGS,
 };
+#pragma GCC diagnostic pop
 
-const struct door_op *
+const struct door_ops *
 door_post_ops(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_UD ? ud_ops : type == IBV_QPT_UC ? uc_ops : rc_ops;
-}
-
-#define SEND_FLAGS (IBV_SEND_IP_CSUM * 2) /* values of ibv_send_wr::send_flags that verbs knows */
-
-#define FLAGS_OF(flags)                                                                           \
-	((flags)&IBV_SEND_IP_CSUM ? UINT32_MAX                                                    \
-				  : ((flags)&IBV_SEND_FENCE ? RI_WR_READ_FENCE : 0u) |            \
-					    ((flags)&IBV_SEND_SIGNALED ? RI_WR_SIGNALED : 0u) |   \
-					    ((flags)&IBV_SEND_SOLICITED ? RI_WR_SOLICITED : 0u) | \
-					    ((flags)&IBV_SEND_INLINE ? RI_WR_INLINE : 0u))
-#define FLAGS_4(n)  FLAGS_OF(n), FLAGS_OF((n) + 1), FLAGS_OF((n) + 2), FLAGS_OF((n) + 3)
-#define FLAGS_16(n) FLAGS_4(n), FLAGS_4((n) + 4), FLAGS_4((n) + 8), FLAGS_4((n) + 12)
-static const uint32_t send_flags[SEND_FLAGS] = {FLAGS_16(0), FLAGS_16(16)};
-
-uint32_t
-door_post_flags(unsigned flags)
-{
-	return flags < SEND_FLAGS ? send_flags[flags] : UINT32_MAX;
+	return type == IBV_QPT_UD ? &ud_ops : type == IBV_QPT_UC ? &uc_ops : &rc_ops;
 }
 
 /* --- states ---------------------------------------------------------------------------------------------- */
@@ -145,6 +149,7 @@ part_fill(const struct door_qp *qp, const struct ibv_send_wr *from, enum door_pa
 	case DOOR_PART_BIND:
 		if (mw == NULL || mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
+		wr->num_sge = 0;
 		error = door_post_bind_of(qp, mw, from->bind_mw.rkey, &from->bind_mw.bind_info,
 					  &wr->u.bind);
 		if (error == 0 &&
@@ -153,9 +158,10 @@ part_fill(const struct door_qp *qp, const struct ibv_send_wr *from, enum door_pa
 		if (error == 0)
 			atomic_store(&door_mw_of(mw)->bound_by, qp->qp.qp_num);
 		return error;
-	case DOOR_PART_NONE:
-	case DOOR_PART_REMOTE:
 	case DOOR_PART_KEY:
+		wr->num_sge = 0;
+		return 0;
+	case DOOR_PART_REMOTE:
 		return 0;
 	case DOOR_PART_REFUSED:
 	default:
@@ -165,62 +171,89 @@ part_fill(const struct door_qp *qp, const struct ibv_send_wr *from, enum door_pa
 
 /* --- sends ------------------------------------------------------------------------------------------------- */
 
-/* A fence before an invalidation waits for everything before it, since what is under way may use the key. */
-static inline __attribute__((always_inline)) int
-request_post(struct door_qp *qp, const struct ibv_send_wr *from)
+static inline __attribute__((always_inline)) void
+request_fill(const struct door_qp *qp, const struct ibv_send_wr *from, uint32_t more,
+	     struct ri_wr *wr)
+{
+	const struct door_op *op = &qp->ops->ops[from->opcode];
+
+	wr->wr_id = from->wr_id;
+	wr->sgl = segments_of(from->sg_list);
+	wr->num_sge = (uint16_t)from->num_sge;
+	wr->opcode = op->opcode;
+	wr->reserved = 0;
+	wr->flags = qp->ops->flags[from->send_flags] | op->flags | qp->always | more;
+	/* The two share a place in a request of verbs. */
+	wr->inv_stag = from->invalidate_rkey;
+	wr->imm = from->imm_data;
+}
+
+/* Requests with other parts than an address and a key of the peer. */
+static __attribute__((noinline)) int
+part_post(struct door_qp *qp, const struct ibv_send_wr *from, uint32_t more)
 {
 	struct ri_wr wr;
-	const struct door_op *op;
 	int error;
 
-	if (__builtin_expect((unsigned)from->opcode >= DOOR_OPS || from->send_flags >= SEND_FLAGS,
-			     0))
-		return EINVAL;
-	op = &qp->ops[from->opcode];
-	wr.flags = send_flags[from->send_flags] | op->flags | qp->always;
-	if (__builtin_expect(send_flags[from->send_flags] == UINT32_MAX ||
+	request_fill(qp, from, more, &wr);
+	error = part_fill(qp, from, (enum door_part)qp->ops->ops[from->opcode].part, &wr);
+	return error == 0 ? door_errno(qp->post_sq(qp->queue, &wr)) : error;
+}
+
+/* `more`: RI_WR_COALESCE, or 0. */
+static inline __attribute__((always_inline)) int
+request_post(struct door_qp *qp, const struct ibv_send_wr *from, uint32_t more)
+{
+	enum ri_status status;
+	struct ri_wr wr;
+
+	if (__builtin_expect((unsigned)from->opcode >= DOOR_OPS ||
+				     from->send_flags >= DOOR_SEND_FLAGS ||
 				     (uint32_t)from->num_sge > qp->max_send_sge,
 			     0))
 		return EINVAL;
-	if (from->next != NULL)
-		wr.flags |= RI_WR_COALESCE;
-	wr.wr_id = from->wr_id;
-	wr.sgl = segments_of(from->sg_list);
-	wr.num_sge = op->no_data ? 0 : (uint16_t)from->num_sge;
-	wr.opcode = op->opcode;
-	wr.reserved = 0;
-	/* The two share a place in a request of verbs. */
-	wr.inv_stag = from->invalidate_rkey;
-	wr.imm = from->imm_data;
+	if (__builtin_expect(qp->ops->ops[from->opcode].part != DOOR_PART_REMOTE, 0))
+		return part_post(qp, from, more);
+	request_fill(qp, from, more, &wr);
 	wr.u.remote.addr = from->wr.rdma.remote_addr;
 	wr.u.remote.stag = from->wr.rdma.rkey;
-	if (op->part != DOOR_PART_REMOTE && op->part != DOOR_PART_NONE) {
-		error = part_fill(qp, from, (enum door_part)op->part, &wr);
-		if (__builtin_expect(error != 0, 0))
-			return error;
-	}
-	return door_errno(qp->fast->post_sq(qp->queue, &wr));
+	status = qp->post_sq(qp->queue, &wr);
+	return __builtin_expect(status == RI_SUCCESS, 1) ? 0 : door_errno(status);
 }
 
-int
-door_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* What came before a bad request waits for the rest of the list, which does not come. */
+static __attribute__((noinline)) int
+list_post(struct door_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	struct door_qp *qp = door_qp_of(ibv);
 	struct ibv_send_wr *first = wr;
-	int error = door_post_send_state(qp);
+	int error;
 
 	for (; wr != NULL; wr = wr->next) {
-		if (__builtin_expect(error == 0, 1))
-			error = request_post(qp, wr);
+		error = request_post(qp, wr, wr->next != NULL ? RI_WR_COALESCE : 0);
 		if (__builtin_expect(error != 0, 0)) {
 			*bad = wr;
-			/* What came before waits for the rest of the list, which does not come. */
 			if (wr != first)
 				qp->fast->flush_sq(qp->queue);
 			return error;
 		}
 	}
 	return 0;
+}
+
+int
+door_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct door_qp *qp = door_qp_of(ibv);
+	int error = door_post_send_state(qp);
+
+	if (__builtin_expect(error == 0, 1)) {
+		if (__builtin_expect(wr == NULL || wr->next != NULL, 0))
+			return list_post(qp, wr, bad);
+		error = request_post(qp, wr, 0);
+	}
+	if (__builtin_expect(error != 0, 0))
+		*bad = wr;
+	return error;
 }
 
 int
@@ -241,17 +274,16 @@ door_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *from)
 {
 	struct door_qp *qp = door_qp_of(ibv);
 	bool returned = qp->adapter->session.attr.mw_wide_stag_returned;
-	uint32_t flags = door_post_flags(from->send_flags);
 	uint32_t rkey = returned ? mw->rkey : ibv_inc_rkey(mw->rkey);
-	struct ri_wr wr = {
-		.wr_id = from->wr_id, .opcode = RI_OP_BIND_MW, .flags = flags | qp->always};
+	struct ri_wr wr = {.wr_id = from->wr_id, .opcode = RI_OP_BIND_MW};
 	int error = door_post_send_state(qp);
 
 	if (error != 0)
 		return error;
-	if (flags == UINT32_MAX || (flags & RI_WR_INLINE) != 0 ||
-	    qp->ops[IBV_WR_BIND_MW].part == DOOR_PART_REFUSED)
+	if (from->send_flags >= IBV_SEND_INLINE ||
+	    qp->ops->ops[IBV_WR_BIND_MW].part == DOOR_PART_REFUSED)
 		return EINVAL;
+	wr.flags = qp->ops->flags[from->send_flags] | qp->always;
 	error = door_post_bind_of(qp, mw, rkey, &from->bind_info, &wr.u.bind);
 	if (error != 0)
 		return error;
@@ -269,32 +301,35 @@ door_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *from)
 
 /* --- receives ---------------------------------------------------------------------------------------------- */
 
-static inline struct ri_recv_wr
-receive_of(const struct ibv_recv_wr *from)
+static inline __attribute__((always_inline)) void
+receive_fill(const struct ibv_recv_wr *from, struct ri_recv_wr *wr)
 {
-	return (struct ri_recv_wr){.wr_id = from->wr_id,
-				   .sgl = segments_of(from->sg_list),
-				   .num_sge = (uint16_t)from->num_sge};
+	wr->wr_id = from->wr_id;
+	wr->sgl = segments_of(from->sg_list);
+	wr->num_sge = (uint16_t)from->num_sge;
+	wr->reserved = 0;
+	wr->flags = 0;
 }
 
 int
 door_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *from, struct ibv_recv_wr **bad)
 {
 	struct door_qp *qp = door_qp_of(ibv);
-	int error = atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET ? EINVAL
-											    : 0;
+	enum ri_status status = RI_ERR_INVALID_STATE;
 	struct ri_recv_wr wr;
 
+	if (__builtin_expect(
+		    atomic_load_explicit(&qp->state, memory_order_relaxed) == IBV_QPS_RESET, 0)) {
+		*bad = from;
+		return EINVAL;
+	}
 	for (; from != NULL; from = from->next) {
-		if ((uint32_t)from->num_sge > qp->max_recv_sge)
-			error = EINVAL;
-		if (__builtin_expect(error == 0, 1)) {
-			wr = receive_of(from);
-			error = door_errno(qp->fast->post_rq(qp->queue, &wr));
-		}
-		if (__builtin_expect(error != 0, 0)) {
+		receive_fill(from, &wr);
+		status = (uint32_t)from->num_sge <= qp->max_recv_sge ? qp->post_rq(qp->queue, &wr)
+								     : RI_ERR_LIMIT;
+		if (__builtin_expect(status != RI_SUCCESS, 0)) {
 			*bad = from;
-			return error;
+			return door_errno(status);
 		}
 	}
 	return 0;
@@ -306,16 +341,15 @@ door_post_srq(struct ibv_srq *ibv, struct ibv_recv_wr *from, struct ibv_recv_wr 
 	struct door_srq *srq = door_srq_of(ibv);
 	const struct ri_fast_ops *fast = srq->pd->context->adapter->session.fast;
 	struct ri_recv_wr wr;
-	int error = 0;
+	enum ri_status status;
 
 	for (; from != NULL; from = from->next) {
-		wr = receive_of(from);
-		error = (uint32_t)from->num_sge <= srq->max_sge
-				? door_errno(fast->post_srq(srq->queue, &wr))
-				: EINVAL;
-		if (__builtin_expect(error != 0, 0)) {
+		receive_fill(from, &wr);
+		status = (uint32_t)from->num_sge <= srq->max_sge ? fast->post_srq(srq->queue, &wr)
+								 : RI_ERR_LIMIT;
+		if (__builtin_expect(status != RI_SUCCESS, 0)) {
 			*bad = from;
-			return error;
+			return door_errno(status);
 		}
 	}
 	return 0;

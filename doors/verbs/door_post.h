@@ -9,9 +9,8 @@
 
 /* What of a request of verbs goes with its opcode. */
 enum door_part {
-	DOOR_PART_REFUSED = 0, /* this type of queue pair has no such request */
-	DOOR_PART_NONE,
-	DOOR_PART_REMOTE,
+	DOOR_PART_REMOTE = 0, /* an address and a key of the peer, or nothing */
+	DOOR_PART_REFUSED,    /* this type of queue pair has no such request */
 	DOOR_PART_ATOMIC,
 	DOOR_PART_DATAGRAM,
 	DOOR_PART_KEY, /* LOCAL_INV */
@@ -21,17 +20,19 @@ enum door_part {
 struct door_op {
 	uint8_t opcode; /* enum ri_opcode */
 	uint8_t part;   /* enum door_part */
-	bool no_data;   /* it takes no segments */
 	uint32_t flags; /* RI_WR_* */
 };
 
-#define DOOR_OPS (IBV_WR_ATOMIC_WRITE + 1)
+#define DOOR_OPS        (IBV_WR_ATOMIC_WRITE + 1)
+#define DOOR_SEND_FLAGS (IBV_SEND_INLINE * 2) /* values of ibv_send_wr::send_flags */
 
-/* What queue pairs of that type can do; DOOR_OPS entries. */
-const struct door_op *door_post_ops(enum ibv_qp_type type);
+/* What queue pairs of a type can do. Both tables in one struct, so a post needs one pointer. */
+struct door_ops {
+	struct door_op ops[DOOR_OPS];    /* by enum ibv_wr_opcode */
+	uint32_t flags[DOOR_SEND_FLAGS]; /* RI_WR_* by IBV_SEND_* */
+};
 
-/* RI_WR_* for IBV_SEND_*; UINT32_MAX: a bit that no request can have here. */
-uint32_t door_post_flags(unsigned send_flags);
+const struct door_ops *door_post_ops(enum ibv_qp_type type);
 
 /* 0, or the errno for a request in the state of the queue pair. */
 int door_post_send_state(struct door_qp *qp);

@@ -153,6 +153,8 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 	qp->recv_cq = door_cq_of(attr->recv_cq);
 	qp->srq = attr->srq != NULL ? door_srq_of(attr->srq) : NULL;
 	qp->fast = qp->adapter->session.fast;
+	qp->post_sq = qp->fast->post_sq;
+	qp->post_rq = qp->fast->post_rq;
 	qp->ops = door_post_ops(attr->qp_type);
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->always = qp->sig_all ? RI_WR_SIGNALED : 0;

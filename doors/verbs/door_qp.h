@@ -10,7 +10,7 @@
 #include "door_srq.h"
 
 struct door_cm_id;
-struct door_op;
+struct door_ops;
 struct door_group;
 struct door_builder;
 
@@ -41,8 +41,10 @@ struct door_qp {
 		*cm; /* under door_slots::lock: the id that connects or has connected it, or NULL */
 
 	/* What a post reads; but for the state fixed since the creation. */
-	const struct door_op *ops; /* by enum ibv_wr_opcode: what the type of queue pair can do */
+	const struct door_ops *ops; /* what its type can do */
 	const struct ri_fast_ops *fast;
+	enum ri_status (*post_sq)(struct ri_uqp *qp, const struct ri_wr *wr);
+	enum ri_status (*post_rq)(struct ri_uqp *qp, const struct ri_recv_wr *wr);
 	atomic_uint state; /* enum ibv_qp_state: what the program is told */
 	uint32_t always;   /* RI_WR_* of each request: signalled or not */
 	uint32_t max_send_sge;

@@ -5,62 +5,46 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-void
+#define SLOTS_BYTES (DOOR_SLOTS_MAX * sizeof(struct door_slot))
+
+bool
 door_slots_init(struct door_slots *slots)
 {
+	void *memory = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
 	memset(slots, 0, sizeof(*slots));
+	if (memory == MAP_FAILED)
+		return false;
+	slots->first = (struct door_slot *)memory;
 	pthread_mutex_init(&slots->lock, NULL);
+	return true;
 }
 
 void
 door_slots_fini(struct door_slots *slots)
 {
-	for (uint32_t i = 0; i < DOOR_SLOT_CHUNKS; i++)
-		free(atomic_load(&slots->chunks[i]));
+	munmap(slots->first, SLOTS_BYTES);
 	pthread_mutex_destroy(&slots->lock);
-}
-
-static struct door_slot *
-slot_at(struct door_slots *slots, uint32_t index)
-{
-	return atomic_load(&slots->chunks[index / DOOR_SLOT_CHUNK]) + index % DOOR_SLOT_CHUNK;
-}
-
-/* A slot that nobody has had. */
-static struct door_slot *
-slot_new(struct door_slots *slots, uint32_t *index)
-{
-	struct door_slot *chunk;
-
-	if (slots->used == DOOR_SLOT_CHUNK * DOOR_SLOT_CHUNKS)
-		return NULL;
-	*index = slots->used;
-	if (*index % DOOR_SLOT_CHUNK == 0) {
-		chunk = (struct door_slot *)calloc(DOOR_SLOT_CHUNK, sizeof(*chunk));
-		if (chunk == NULL)
-			return NULL;
-		atomic_store(&slots->chunks[*index / DOOR_SLOT_CHUNK], chunk);
-	}
-	slots->used++;
-	return slot_at(slots, *index);
 }
 
 uint64_t
 door_slot_enter(struct door_slots *slots, enum door_kind kind, void *object)
 {
-	struct door_slot *slot;
-	uint32_t index, generation = 0;
+	struct door_slot *slot = NULL;
+	uint32_t index = 0, generation = 0;
 
 	pthread_mutex_lock(&slots->lock);
 	if (slots->first_free != 0) {
 		index = slots->first_free - 1;
-		slot = slot_at(slots, index);
+		slot = &slots->first[index];
 		slots->first_free = slot->next_free;
-	} else {
-		slot = slot_new(slots, &index);
+	} else if (slots->used < DOOR_SLOTS_MAX) {
+		index = slots->used++;
+		slot = &slots->first[index];
 	}
 	if (slot != NULL) {
 		slot->kind = kind;

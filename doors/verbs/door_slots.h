@@ -12,10 +12,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#define DOOR_SLOT_CHUNK  256 /* slots of a chunk */
-#define DOOR_SLOT_CHUNKS 4096
+#define DOOR_SLOTS_MAX (1u << 20)
 
 /* What a slot belongs to. */
 enum door_kind {
@@ -38,13 +38,14 @@ struct door_slot {
 };
 
 struct door_slots {
-	pthread_mutex_t lock; /* an event lock */
-	_Atomic(struct door_slot *) chunks[DOOR_SLOT_CHUNKS];
-	uint32_t used;       /* slots that ever had an owner */
-	uint32_t first_free; /* index + 1; 0: none */
+	pthread_mutex_t lock;    /* an event lock */
+	struct door_slot *first; /* DOOR_SLOTS_MAX of them */
+	uint32_t used;           /* slots that ever had an owner */
+	uint32_t first_free;     /* index + 1; 0: none */
 };
 
-void door_slots_init(struct door_slots *slots);
+/* false: no memory. */
+bool door_slots_init(struct door_slots *slots);
 /* No object has a slot any more. */
 void door_slots_fini(struct door_slots *slots);
 
@@ -55,22 +56,31 @@ void door_slot_leave(struct door_slots *slots, uint64_t ctx);
 /* The object of that kind; NULL: it gave its slot back. Under the lock. */
 void *door_slot_find(struct door_slots *slots, enum door_kind kind, uint64_t ctx);
 
-/*
- * The slot of a context, for a reader without the lock; NULL: the object gave it back. What it reads of
- * the slot may belong to the next owner a moment later.
- */
+/* Where the slot of a context is, whoever has it now. */
 static inline struct door_slot *
-door_slot_of(struct door_slots *slots, uint64_t ctx)
+door_slot_at(struct door_slot *first, uint64_t ctx)
 {
-	uint32_t index = (uint32_t)ctx;
-	struct door_slot *chunk;
+	return &first[(uint32_t)ctx];
+}
 
-	chunk = atomic_load_explicit(&slots->chunks[index / DOOR_SLOT_CHUNK], memory_order_acquire);
-	chunk += index % DOOR_SLOT_CHUNK;
-	return atomic_load_explicit(&chunk->generation, memory_order_acquire) ==
-			       (uint32_t)(ctx >> 32)
-		       ? chunk
-		       : NULL;
+/*
+ * Has the object of the context the slot still? For a reader without the lock: what it reads of the slot then may belong to the
+ * next owner a moment later.
+ */
+static inline bool
+door_slot_is(const struct door_slot *slot, uint64_t ctx)
+{
+	return atomic_load_explicit(&slot->generation, memory_order_acquire) ==
+	       (uint32_t)(ctx >> 32);
+}
+
+/* The slot of a context; NULL: the object gave it back. */
+static inline struct door_slot *
+door_slot_of(const struct door_slots *slots, uint64_t ctx)
+{
+	struct door_slot *slot = door_slot_at(slots->first, ctx);
+
+	return door_slot_is(slot, ctx) ? slot : NULL;
 }
 
 #endif /* DOOR_SLOTS_H */

@@ -76,12 +76,12 @@ request_begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
 	struct door_qp *qp = qp_of(ex);
 	struct door_builder *builder = qp->builder;
-	const struct door_op *op = &qp->ops[opcode];
-	uint32_t flags = door_post_flags(ex->wr_flags & ~(unsigned)IBV_SEND_INLINE);
+	const struct door_op *op = &qp->ops->ops[opcode];
+	unsigned flags = ex->wr_flags & ~(unsigned)IBV_SEND_INLINE;
 	size_t room = builder->room;
 	struct building *next;
 
-	if (flags == UINT32_MAX || op->part == DOOR_PART_REFUSED)
+	if (flags >= DOOR_SEND_FLAGS || op->part == DOOR_PART_REFUSED)
 		mistake(builder, EINVAL);
 	if (builder->num >= qp->cap.max_send_wr)
 		mistake(builder, ENOMEM);
@@ -95,7 +95,7 @@ request_begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 	memset(next, 0, sizeof(*next));
 	next->wr.wr_id = ex->wr_id;
 	next->wr.opcode = op->opcode;
-	next->wr.flags = flags | op->flags | qp->always;
+	next->wr.flags = qp->ops->flags[flags] | op->flags | qp->always;
 	next->first_sge = builder->num_sges;
 	return &next->wr;
 }
