@@ -433,7 +433,8 @@ call_confirm(struct door_cm_id *id, bool refuse, const uint8_t *data, uint8_t le
 
 	if (req.qp == 0)
 		return ENOTCONN;
-	memcpy(req.pdata, data, length);
+	if (length > 0)
+		memcpy(req.pdata, data, length);
 	status = session_call(&id->adapter->session, KAL_CONFIRM, &req, sizeof(req), NULL, 0);
 	return status == RI_ERR_INVALID_STATE ? ENOTCONN : door_errno(status);
 }

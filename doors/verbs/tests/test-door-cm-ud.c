@@ -214,11 +214,13 @@ test_multicast(void)
 	datagram(two, one, &joined.param.ud.ah_attr, joined.param.ud.qp_num);
 	FAILS(rdma_leave_multicast(one, (struct sockaddr *)&other), EADDRNOTAVAIL);
 	OK(rdma_leave_multicast(one, (struct sockaddr *)&group));
-	/* A group goes with its id, too, also with an event that nobody has taken. */
+	/* An event that nobody has taken goes with the group. */
 	OK(rdma_join_multicast(one, (struct sockaddr *)&other, NULL));
+	OK(rdma_leave_multicast(one, (struct sockaddr *)&other));
+	OK(rdma_leave_multicast(two, (struct sockaddr *)&group));
+	cm_expect_none(channel);
 	cm_gone(one);
 	cm_gone(two);
-	cm_expect_none(channel);
 
 	/* mckey asks for the way to the group. */
 	one = cm_id(channel, RDMA_PS_UDP);
@@ -245,6 +247,7 @@ test_no_multicast(void)
 	/* The group of no address would be one that a subnet manager chooses. */
 	OK(rdma_join_multicast(id, (struct sockaddr *)&none, NULL));
 	g_assert_cmpint(cm_expect(channel, RDMA_CM_EVENT_MULTICAST_ERROR, id).status, <, 0);
+	OK(rdma_leave_multicast(id, (struct sockaddr *)&none));
 	OK(rdma_destroy_id(id));
 }
 
