@@ -560,6 +560,20 @@ bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sock
 	return error;
 }
 
+/*
+ * A loopback address that no device has leaves the id without a device, as the kernel leaves each id with one: libfabric asks so
+ * which devices there are.
+ */
+static bool
+is_loopback(const struct ri_addr *addr)
+{
+	static const uint8_t loopback6[sizeof(addr->octets)] = {[15] = 1};
+
+	return addr->family == RI_ADDR_IPV4
+		       ? addr->octets[0] == IN_LOOPBACKNET
+		       : memcmp(addr->octets, loopback6, sizeof(loopback6)) == 0;
+}
+
 int
 door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 {
@@ -576,6 +590,12 @@ door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 		door_cm_family_only(id, own.ss_family == AF_INET);
 	if (plain.family != RI_ADDR_NONE)
 		error = bind_device(id, &plain, &own);
+	if (error == ENODEV && is_loopback(&plain)) {
+		door_cm_lock();
+		id->local = plain; /* so it hears nothing that arrives at another address */
+		door_cm_unlock();
+		error = 0;
+	}
 	if (error == 0)
 		error = port_reserve(id, &own);
 	if (error != 0) {
@@ -637,7 +657,8 @@ find_path(struct door_cm_id *id, const struct sockaddr_storage *dest, struct pla
 	int error;
 
 	place->peer = dest_of(dest);
-	place->local = id->local;
+	if (id->adapter != NULL)
+		place->local = id->local;
 	multicast = is_multicast(&place->peer);
 	fit = multicast ? multicasts : reaches;
 	if (id->adapter != NULL) {

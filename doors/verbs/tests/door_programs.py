@@ -32,7 +32,7 @@ def runs(*command):
     return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def enter(*readable):
+def enter(*readable, as_nobody=True):
     """Starts this test again, alone on a network of its own and without rights outside of it, as far as Linux allows that here.
 
     Root becomes nobody first, if nobody may read those files. Where no network can be made, the test runs on that of the machine.
@@ -42,7 +42,7 @@ def enter(*readable):
             subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
         return
     nobody = ['setpriv', '--reuid=' + NOBODY, '--regid=' + NOBODY, '--clear-groups', '--no-new-privs']
-    own = [*nobody, '--'] if os.geteuid() == 0 and runs(*nobody, 'cat', *readable, sys.executable, '/dev/null') else []
+    own = [*nobody, '--'] if as_nobody and os.geteuid() == 0 and runs(*nobody, 'cat', *readable, sys.executable, '/dev/null') else []
     for before, network in ((own, ['unshare', '-Urn']), ([], ['unshare', '-Urn']), ([], ['unshare', '-n']), (own, [])):
         if runs(*before, *network, *(['ip', 'link', 'set', 'lo', 'up'] if network else ['true'])):
             os.execvpe((before + network + [sys.executable])[0], [*before, *network, sys.executable, '-B', *sys.argv],

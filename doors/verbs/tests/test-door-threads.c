@@ -11,13 +11,6 @@
 #include "child_of_fork.h"
 #include "verbs_bench.h"
 
-/* A child of a process with threads cannot work on: locks of the sanitizer may be owned by threads that it does not have. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CHILDREN_WORK 0
-#else
-#define CHILDREN_WORK 1
-#endif
-
 #define LIVES    200
 #define MESSAGES 2000
 #define FAR      32768
@@ -262,7 +255,7 @@ test_fork(void)
 	pthread_t thread;
 	struct scene s;
 
-	if (!CHILDREN_WORK) {
+	if (!CHILD_WORKS_ON) {
 		g_test_skip("a forked child cannot work under the sanitizer");
 		return;
 	}

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../tools/tests'))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 # pylint: disable=wrong-import-position
+from door_programs import Door  # noqa: E402
 from tool_runs import PATIENCE, Done, Failed, Folder, Skipped, main  # noqa: E402
 
 TOOLS, DOOR = (os.path.realpath(path) for path in sys.argv[1:3])
@@ -31,8 +32,7 @@ PT_NULL, PT_INTERP = 0, 3
 
 def plain(**more):
     """An environment in which nothing of ours is set but `more`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(('ITAPI_', 'LD_PRELOAD'))}
-    return {**kept, **more}
+    return Door(TOOLS, DOOR).environment(**more)
 
 
 def it_run(*words, env=None, **keywords):
@@ -268,7 +268,7 @@ def environment():
         other = folder.file('other.so')
         shutil.copy(DOOR, other)
         for old, new in (('', DOOR), (other, DOOR + ':' + other), (DOOR, DOOR), (DOOR + ' ' + other, DOOR + ' ' + other)):
-            env = plain(ITAPI_LOG='none', TEXT='a b', **({'LD_PRELOAD': old} if old else {}))
+            env = {**plain(ITAPI_LOG='none', TEXT='a b'), 'LD_PRELOAD': old}
             words = [sys.executable, '-c', 'import os; print(sorted(os.environ.items()))']
             inside = dict(eval(it_run('-a', 'emul:ib', *words, env=env).expect(0).out))    # pylint: disable=eval-used
             need(inside == {**env, 'LD_PRELOAD': new, 'ITAPI_VERBS_DEVICES': 'emul:ib'}, inside)
