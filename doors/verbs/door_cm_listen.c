@@ -91,7 +91,7 @@ refuse_unwanted(void *arg)
 	while (list != NULL) {
 		struct unwanted *next = list->next;
 
-		refuse_request(listen->adapter, list->request, list->service, KAL_REASON_CONSUMER);
+		refuse_request(listen->adapter, list->request, list->service, KAL_REASON_OTHER);
 		free(list);
 		list = next;
 	}
