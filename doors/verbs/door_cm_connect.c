@@ -22,8 +22,9 @@
 #define MILLISECOND G_GUINT64_CONSTANT(1000000) /* in ns */
 /* How long a refused attempt is repeated. On a busy machine perftest takes more than half a second to open its second listener. */
 #define PATIENCE_MS 2000
-#define LEAVE_MS    500 /* how long a queue pair is kept for the end of its connection */
-#define BUDGET      16  /* of a look at the engine */
+#define LEAVE_MS \
+	3000 /* how long a queue pair is kept for the end of its connection: a busy peer takes its time */
+#define BUDGET 16 /* of a look at the engine */
 
 /* --- the queue pair of an id ---------------------------------------------------------------------------- */
 
