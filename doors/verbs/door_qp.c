@@ -316,8 +316,8 @@ queue_destroy(struct door_qp *qp)
 			  (unsigned)qp->qp.qp_num);
 }
 
-EXPORT int
-ibv_destroy_qp(struct ibv_qp *ibv)
+static int
+destroy(struct ibv_qp *ibv)
 {
 	struct door_qp *qp = door_qp_of(ibv);
 	struct door_adapter *adapter = qp->adapter;
@@ -339,6 +339,13 @@ ibv_destroy_qp(struct ibv_qp *ibv)
 	count_parents(qp, -1U);
 	qp_free(qp);
 	return 0;
+}
+
+/* qperf calls rdma_destroy_qp() for an id that has no queue pair. */
+EXPORT int
+ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	return ibv != NULL ? destroy(ibv) : EINVAL;
 }
 
 /* --- all of a context --------------------------------------------------------------------------------------- */

@@ -42,7 +42,8 @@ def enter(*readable, as_nobody=True):
             subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
         return
     nobody = ['setpriv', '--reuid=' + NOBODY, '--regid=' + NOBODY, '--clear-groups', '--no-new-privs']
-    own = [*nobody, '--'] if as_nobody and os.geteuid() == 0 and runs(*nobody, 'cat', *readable, sys.executable, '/dev/null') else []
+    may = as_nobody and os.geteuid() == 0 and runs(*nobody, 'cat', *readable, sys.executable, '/dev/null')
+    own = [*nobody, '--'] if may else []
     for before, network in ((own, ['unshare', '-Urn']), ([], ['unshare', '-Urn']), ([], ['unshare', '-n']), (own, [])):
         if runs(*before, *network, *(['ip', 'link', 'set', 'lo', 'up'] if network else ['true'])):
             os.execvpe((before + network + [sys.executable])[0], [*before, *network, sys.executable, '-B', *sys.argv],
@@ -91,7 +92,7 @@ class Door:
             kept['LD_PRELOAD'] = self.runtime
             # The door stands before the runtime, and programs of others leave memory behind.
             kept['ASAN_OPTIONS'] = kept.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0'
-            kept['TSAN_OPTIONS'] = kept.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1'
+            kept['TSAN_OPTIONS'] = kept.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0'
         preload = more.pop('LD_PRELOAD', None)
         if preload:
             kept['LD_PRELOAD'] = ':'.join(filter(None, [kept.get('LD_PRELOAD'), preload]))

@@ -10,7 +10,8 @@ import re
 
 WORKS, DIFFERS, REFUSED = 'works', 'differs', 'refused'
 
-# Words that a command line may have: {port}, {address}, {folder} (of the row's own), {tests} (this folder), {examples} (of the manual).
+# Words that a command line may have: {port}, {address}, {folder} (of the row's own), {tests} (this folder), {examples} (of the
+# manual), {build} (the programs of this folder).
 LOOPBACK, LOOPBACK6 = '127.0.0.1', '::1'
 
 
@@ -53,7 +54,7 @@ def perftest(tool, options='', size='', **more):
     several queue pairs its server counts a message for another queue pair than that of the message.
     """
     words = ' '.join(filter(None, [tool, '-R -F -p {port}', options]))
-    return Row(name='-'.join(filter(None, [tool, *re.findall(r'[\w]+', options)])), title=' '.join(filter(None, [tool, '-R', options])),
+    return Row(name='-'.join(filter(None, [tool, *re.findall(r'[\w]+', options)])), title=f'{tool} -R {options}',
                client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
                silent=(r'(?i)failed', r'(?i)couldn.t'), again=CLOSED_FOR_A_MOMENT, **more)
 
@@ -66,12 +67,17 @@ CLOSED_FOR_A_MOMENT = r'RDMA_CM_EVENT_REJECTED; error: -111\.'
 def dapltest(name, client, says, **more):
     """A client of dapltest, whose exit status says nothing. The server ends when another client says so."""
     return Row(name='dapltest-' + name, title='dapltest -T ' + client.split()[0],
-               client='dapltest -T %s -D ofa-lo %s' % tuple(client.split(None, 1)), server='dapltest -T S -D ofa-lo', port=62000, stays=True, alone='dapltest',
-               says=says, silent=(r'(?i)\berror\b', r'(?i)\bfail', r'DAT_(?!SUCCESS)\w*ERR', 'mismatch'), judge='quits_dapltest', **DAT, **more)
+               client='dapltest -T %s -D ofa-lo %s' % tuple(client.split(None, 1)), server='dapltest -T S -D ofa-lo', port=62000,
+               stays=True, alone='dapltest', says=says, judge='quits_dapltest',
+               silent=(r'(?i)\berror\b', r'(?i)\bfail', r'DAT_(?!SUCCESS)\w*ERR', 'mismatch'), **DAT, **more)
 
 
 # The provider that Debian's DAPL has for rdma_cm, and a file that names it; the device is of the interface lo.
 DAT = {'environment': {'DAT_OVERRIDE': '{examples}/dat.conf'}, 'needs': ('/usr/lib/{machine}/libdaplofa.so.2',)}
+
+FIO = 'fio --ioengine=rdma --port={port} --bs=64k --size=2m --iodepth=4'
+# Sockets that are rsockets, by a preload of librdmacm's own.
+RSOCKETS = '/usr/lib/{machine}/rsocket/librspreload.so'
 
 ROWS = [
     Row('ibv_devices', 'ibv_devices', 'ibv_devices', adapters=('iwarp', 'emul:ib'),
@@ -99,11 +105,11 @@ ROWS = [
         'rstream -p {port} -T v -T n -S 4096 -C 50 -I 10', says=(r'\ncustom +4k +50 +10 ',), silent=('data verification failed',)),
     Row('riostream', 'riostream -T v', 'riostream -s {address} -p {port} -T v -S 4096 -C 50 -I 10',
         'riostream -p {port} -T v -S 4096 -C 50 -I 10', says=(r'\ncustom +4k +50 +10 ',), silent=('data verification failed',)),
-    Row('rcopy', 'rcopy, the file compared', 'rcopy {folder}/source {address}:{folder}/copy -p {port}', 'rcopy -p {port}', stays=True,
-        judge='compares_the_copy'),
+    Row('rcopy', 'rcopy, the file compared', 'rcopy {folder}/source {address}:{folder}/copy -p {port}', 'rcopy -p {port}',
+        stays=True, judge='compares_the_copy'),
     Row('sockets', 'a socket program in Python with librspreload', 'python3 -B {tests}/socket_program.py client {address} {port}',
         'python3 -B {tests}/socket_program.py server {address} {port}', says=(r'the same',),
-        environment={'LD_PRELOAD': '/usr/lib/{machine}/rsocket/librspreload.so'}, needs=('/usr/lib/{machine}/rsocket/librspreload.so',)),
+        environment={'LD_PRELOAD': RSOCKETS}, needs=(RSOCKETS,)),
     perftest('ib_send_lat', '-n 100'),
     perftest('ib_send_lat', '-n 100 -s 64 -I 64', '64'),
     perftest('ib_send_lat', '-n 100 -e'),
@@ -123,20 +129,20 @@ ROWS = [
     perftest('ib_send_lat', '-n 20 -a', '8388608', long=True),
     perftest('ib_write_bw', '-n 20 -a', '8388608', long=True),
     perftest('ib_read_bw', '-n 20 -a', '8388608', long=True),
-    Row('qperf', 'qperf -cm1', 'qperf {address} -lp {port} -t 1 -cm 1 rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_bw rc_rdma_write_poll_lat '
-        'ver_rc_compare_swap ver_rc_fetch_add quit', 'qperf -lp {port}',
-        says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'rc_rdma_read_bw:\n +bw +=', r'rc_rdma_write_bw:\n +bw +=', r'rc_rdma_write_poll_lat:\n +latency +=',
-              r'ver_rc_compare_swap:\n +msg_rate', r'ver_rc_fetch_add:\n +msg_rate')),
+    Row('qperf', 'qperf -cm1', 'qperf {address} -lp {port} -t 1 -cm 1 rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_bw '
+        'rc_rdma_write_poll_lat ver_rc_compare_swap ver_rc_fetch_add quit', 'qperf -lp {port}',
+        says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'rc_rdma_read_bw:\n +bw +=', r'rc_rdma_write_bw:\n +bw +=',
+              r'rc_rdma_write_poll_lat:\n +latency +=', r'ver_rc_compare_swap:\n +msg_rate', r'ver_rc_fetch_add:\n +msg_rate')),
     *(Row('fio-' + verb, 'fio, engine rdma, verb=' + verb,
-          'fio --name=c --ioengine=rdma --hostname={address} --port={port} --verb=%s --bs=64k --size=2m --rw=write --iodepth=4' % verb,
-          'fio --name=s --ioengine=rdma --port={port} --verb=%s --bs=64k --size=2m --rw=read --iodepth=4' % other,
+          FIO + ' --name=c --hostname={address} --rw=write --verb=' + verb, FIO + ' --name=s --rw=read --verb=' + other,
           says=(r'WRITE: bw=.* io=2048KiB',), silent=(r'fio: .*(?i:error|fail)',))
       for verb, other in (('write', 'write'), ('read', 'read'), ('send', 'recv'))),
     Row('fi_pingpong', 'fi_pingpong -p verbs', 'fi_pingpong -p verbs -e msg -c -I 20 -P {port} {address}',
         'fi_pingpong -p verbs -e msg -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}',
         result=DIFFERS, why='libfabric uses no loopback interface: it needs another one alone, as in it-run -a iwarp:eth0'),
     Row('fi_pingpong-rxm', 'fi_pingpong -p "verbs;ofi_rxm"', 'fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 20 -P {port} {address}',
-        'fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}', result=DIFFERS, why='as before'),
+        'fi_pingpong -p verbs;ofi_rxm -e rdm -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}',
+        result=DIFFERS, why='as before'),
     Row('dtest', 'dtest (DAPL)', 'dtest -P ofa-lo -b 4096 -h {address}', 'dtest -P ofa-lo -b 4096', port=15828, alone='dtest',
         says=(r'DAPL Test Complete\. PASSED',), server_says=(r'DAPL Test Complete\. PASSED',), **DAT),
     Row('dtestcm', 'dtestcm (DAPL)', 'dtestcm -P ofa-lo -c 100 -h {address}', 'dtestcm -P ofa-lo -c 100', port=45248, alone='dtest',
@@ -157,10 +163,10 @@ ROWS = [
         'ibv_rc_pingpong -d it_iwarp_lo -g 0 -p {port}', stays=True, result=REFUSED, status=(1,),
         server_says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only', r'Failed to modify QP to RTR'),
         why='iWARP connects by rdma_cm only; a line says so and names the option -R of perftest'),
-    Row('ib_send_lat-without', 'ib_send_lat without -R', 'ib_send_lat -F -n 100 -p {port} {address}', 'ib_send_lat -F -n 100 -p {port}', stays=True,
-        result=REFUSED, status=(1,), says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only',), why='as ibv_rc_pingpong'),
-    Row('udaddy', 'udaddy, mckey', 'udaddy -s {address} -c 1', result=REFUSED, status=tuple(range(1, 256)), says=(r'RDMA_CM_EVENT_ADDR_ERROR',),
-        why='iWARP has no datagrams'),
+    Row('ib_send_lat-without', 'ib_send_lat without -R', 'ib_send_lat -F -n 100 -p {port} {address}',
+        'ib_send_lat -F -n 100 -p {port}', stays=True, result=REFUSED, status=(1,), says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only',), why='as ibv_rc_pingpong'),
+    Row('udaddy', 'udaddy, mckey', 'udaddy -s {address} -c 1', result=REFUSED, status=tuple(range(1, 256)),
+        says=(r'RDMA_CM_EVENT_ADDR_ERROR',), why='iWARP has no datagrams'),
     Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
         why='no adapter has XRC'),
 ]
