@@ -6,16 +6,17 @@
  *
  * ITAPI_MUTANT is the number of the selected mutant. Each object file reads it once, before main()
  * and when a plugin is loaded; child processes inherit it. ITAPI_MUTANT_REACHED names a file that
- * is made when the place of the selected mutant is executed, which tells "no test comes by" from "no test
+ * is made, as a link to nothing, when the place of the selected mutant is executed, which tells "no test comes by" from "no test
  * notices". Thread-safe; never blocks.
  */
 #ifndef ITAPI_MUTANT_H
 #define ITAPI_MUTANT_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
+/* Declared here, since the first header of the C library decides about things that a source may want to decide. */
+extern char *getenv(const char *name);
+extern long atol(const char *text);
+extern int symlink(const char *target, const char *path);
+extern int *__errno_location(void);
 
 static long itapi_mutant_selected;
 
@@ -24,7 +25,7 @@ itapi_mutant_select(void)
 {
 	const char *number = getenv("ITAPI_MUTANT");
 
-	itapi_mutant_selected = number != NULL ? atol(number) : 0;
+	itapi_mutant_selected = number != (void *)0 ? atol(number) : 0;
 }
 
 /* Leaves the mark that the place was executed; errno survives. */
@@ -33,15 +34,11 @@ itapi_mutant_reached(void)
 {
 	static int marked;
 	const char *path = getenv("ITAPI_MUTANT_REACHED");
-	int error = errno;
+	int *error = __errno_location(), before = *error;
 
-	if (path != NULL && __atomic_exchange_n(&marked, 1, __ATOMIC_SEQ_CST) == 0) {
-		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-		if (fd >= 0)
-			close(fd);
-	}
-	errno = error;
+	if (path != (void *)0 && __atomic_exchange_n(&marked, 1, __ATOMIC_SEQ_CST) == 0)
+		(void)!symlink("reached", path);
+	*error = before;
 }
 
 __attribute__((unused)) static inline int

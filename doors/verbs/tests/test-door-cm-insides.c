@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Parts of rdma_cm by themselves: commands as bytes, and what the kAL tells when a test wants it. */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "door_cm_internal.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static int channel;
+
+/* --- commands -------------------------------------------------------------------------------------------------- */
+
+static int
+command(uint32_t number, const void *body, size_t in, size_t out)
+{
+	struct {
+		struct rdma_ucm_cmd_hdr head;
+		uint8_t body[512];
+	} whole = {.head = {.cmd = number, .in = (uint16_t)in, .out = (uint16_t)out}};
+
+	memcpy(whole.body, body, in);
+	errno = 0;
+	return write(channel, &whole, sizeof(whole.head) + in) < 0 ? errno : 0;
+}
+
+#define RUN(number, body, out) command(RDMA_USER_CM_CMD_##number, &(body), sizeof(body), out)
+
+static void
+open_channel(void)
+{
+	channel = open("/dev/infiniband/rdma_cm", O_RDWR);
+	g_assert_cmpint(channel, >=, 0);
+	OK(fcntl(channel, F_SETFL, O_NONBLOCK));
+}
+
+static uint32_t
+create(uint16_t ps, uint64_t uid)
+{
+	struct rdma_ucm_create_id_resp resp = {.id = 0};
+	struct rdma_ucm_create_id cmd = {.uid = uid, .response = (uintptr_t)&resp, .ps = ps};
+
+	OK(RUN(CREATE_ID, cmd, sizeof(resp)));
+	return resp.id;
+}
+
+static uint32_t
+destroy(uint32_t id)
+{
+	struct rdma_ucm_destroy_id_resp resp = {.events_reported = 99};
+	struct rdma_ucm_destroy_id cmd = {.response = (uintptr_t)&resp, .id = id};
+
+	OK(RUN(DESTROY_ID, cmd, sizeof(resp)));
+	return resp.events_reported;
+}
+
+static int
+bind_to(uint32_t id, const char *text, uint16_t port)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct rdma_ucm_bind_ip cmd = {.id = id};
+
+	g_assert_cmpint(inet_pton(AF_INET, text, &addr.sin_addr), ==, 1);
+	memcpy(&cmd.addr, &addr, sizeof(addr));
+	return RUN(BIND_IP, cmd, 0);
+}
+
+static int
+resolve(uint32_t id)
+{
+	struct sockaddr_in dest = {.sin_family = AF_INET, .sin_port = htons(9)};
+	struct rdma_ucm_resolve_ip cmd = {.id = id};
+
+	dest.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	memcpy(&cmd.dst_addr, &dest, sizeof(dest));
+	return RUN(RESOLVE_IP, cmd, 0);
+}
+
+/* The next event: its type, or -1 if there is none. */
+static int
+next_event(struct rdma_ucm_event_resp *resp)
+{
+	struct rdma_ucm_get_event cmd = {.response = (uintptr_t)resp};
+	int error = RUN(GET_EVENT, cmd, sizeof(*resp));
+
+	if (error == EAGAIN)
+		return -1;
+	OK(error);
+	return (int)resp->event;
+}
+
+static struct door_cm_id *
+id_of(uint32_t number)
+{
+	struct door_cm_id *id;
+
+	door_cm_lock();
+	id = door_cm_id_after(number - 1);
+	door_cm_unlock();
+	g_assert_cmpuint(id->number, ==, number);
+	return id;
+}
+
+static void
+test_room(void)
+{
+	struct rdma_ucm_event_resp resp;
+	struct rdma_ucm_get_event cmd = {.response = (uintptr_t)&resp};
+	const size_t first = offsetof(struct rdma_ucm_event_resp, reserved);
+	struct rdma_ucm_query query = {.option = RDMA_USER_CM_QUERY_PATH};
+	struct rdma_ucm_resolve_route route = {.id = 0};
+	uint8_t path[256];
+	uint32_t id;
+
+	open_channel();
+	route.id = query.id = id = create(RDMA_PS_TCP, 7);
+	OK(resolve(id));
+	memset(&resp, 0xee, sizeof(resp));
+	g_assert_cmpint(RUN(GET_EVENT, cmd, first - 1), ==, ENOSPC);
+	OK(RUN(GET_EVENT, cmd, first));
+	g_assert_cmpuint(resp.event, ==, RDMA_CM_EVENT_ADDR_RESOLVED);
+	g_assert_cmphex(resp.reserved, ==, 0xeeeeeeee);
+	/* Where there is no room for all of a path record, there is none. */
+	OK(RUN(RESOLVE_ROUTE, route, 0));
+	g_assert_cmpint(next_event(&resp), ==, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	query.response = (uintptr_t)path;
+	memset(path, 0xee, sizeof(path));
+	OK(RUN(QUERY, query, sizeof(struct rdma_ucm_query_path_resp) + 4));
+	g_assert_cmphex(path[sizeof(struct rdma_ucm_query_path_resp)], ==, 0xee);
+	g_assert_cmpuint(destroy(id), ==, 2);
+	OK(close(channel));
+}
+
+/* The number 0 is no id's, and an id that the program cannot match has no events. */
+static void
+test_numbers(void)
+{
+	struct ib_uverbs_qp_attr attr;
+	struct rdma_ucm_init_qp_attr init = {.response = (uintptr_t)&attr,
+					     .qp_state = IBV_QPS_INIT};
+	struct rdma_ucm_resolve_route route = {.id = 0};
+	struct rdma_ucm_event_resp resp;
+	uint32_t id;
+
+	open_channel();
+	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, ENOENT);
+	id = create(RDMA_PS_TCP, 0);
+	init.id = id;
+	g_assert_cmpint(RUN(INIT_QP_ATTR, init, sizeof(attr)), ==, EINVAL); /* no device */
+	OK(resolve(id));
+	OK(RUN(INIT_QP_ATTR, init, sizeof(attr)));
+	g_assert_cmpint(next_event(&resp), ==, -1);
+	g_assert_cmpuint(destroy(id), ==, 0);
+	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, ENOENT);
+	OK(close(channel));
+}
+
+/* What was reported of a group is told when the id leaves it; and a number that is free again is another group's. */
+static void
+test_groups(void)
+{
+	struct rdma_ucm_create_id_resp resp;
+	struct rdma_ucm_join_ip_mcast join = {.response = (uintptr_t)&resp, .uid = 5};
+	struct rdma_ucm_destroy_id_resp left = {.events_reported = 99};
+	struct rdma_ucm_destroy_id leave = {.response = (uintptr_t)&left};
+	struct sockaddr_in group = {.sin_family = AF_INET};
+	struct rdma_ucm_event_resp event;
+	uint32_t first;
+
+	open_channel();
+	g_assert_cmpint(inet_pton(AF_INET, "239.1.1.1", &group.sin_addr), ==, 1);
+	memcpy(&join.addr, &group, sizeof(group));
+	join.id = create(RDMA_PS_UDP, 7);
+	OK(bind_to(join.id, "127.0.0.1", 0));
+	OK(RUN(JOIN_IP_MCAST, join, sizeof(resp)));
+	first = leave.id = resp.id;
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_MULTICAST_JOIN);
+	g_assert_cmpuint(event.uid, ==, 5);
+	g_assert_cmpuint(event.id, ==, first);
+	OK(RUN(LEAVE_MCAST, leave, sizeof(left)));
+	g_assert_cmpuint(left.events_reported, ==, 1);
+	OK(RUN(JOIN_IP_MCAST, join, sizeof(resp)));
+	g_assert_cmpuint(resp.id, ==, first);
+	g_assert_cmpuint(destroy(join.id), ==, 1);
+	g_assert_cmpint(next_event(&event), ==, -1);
+	/* It went with its id. */
+	g_assert_cmpint(RUN(LEAVE_MCAST, leave, sizeof(left)), ==, ENOENT);
+	OK(close(channel));
+}
+
+/* --- adapters -------------------------------------------------------------------------------------------------- */
+
+static struct door_adapter *
+opened(void)
+{
+	return door_devices_at(0)->open;
+}
+
+/* An adapter is open as long as an id has it, or as long as a channel may look for one. */
+static void
+test_adapter(void)
+{
+	struct rdma_ucm_event_resp event;
+	uint32_t one, two;
+	uint16_t port;
+
+	g_assert_null(opened());
+	open_channel();
+	one = create(RDMA_PS_TCP, 7);
+	g_assert_cmpint(bind_to(one, "192.0.2.77", 0), ==, EADDRNOTAVAIL);
+	g_assert_nonnull(opened());
+	g_assert_cmpuint(destroy(one), ==, 0);
+	g_assert_nonnull(opened());
+	OK(close(channel));
+	g_assert_null(opened());
+
+	open_channel();
+	one = create(RDMA_PS_TCP, 7);
+	two = create(RDMA_PS_TCP, 8);
+	OK(bind_to(one, "127.0.0.1", 0));
+	port = ntohs(*door_cm_port(&id_of(one)->source));
+	g_assert_cmpint(bind_to(two, "127.0.0.1", port), ==, EADDRINUSE);
+	g_assert_cmpuint(destroy(one), ==, 0);
+	g_assert_null(opened());
+	OK(resolve(two));
+	g_assert_nonnull(opened());
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ADDR_RESOLVED);
+	OK(close(channel));
+	g_assert_null(opened());
+}
+
+/* An adapter that fails: each of its ids is told, connections are over, and commands fail. */
+static void
+test_device_lost(void)
+{
+	struct rdma_ucm_resolve_route route;
+	struct rdma_ucm_event_resp event;
+	struct door_adapter *adapter;
+	uint32_t bound, up, idle;
+
+	open_channel();
+	idle = create(RDMA_PS_TCP, 5);
+	bound = create(RDMA_PS_TCP, 6);
+	up = create(RDMA_PS_TCP, 7);
+	OK(bind_to(bound, "127.0.0.1", 0));
+	OK(bind_to(up, "127.0.0.1", 0));
+	door_cm_id_set(id_of(up), DOOR_CM_UP);
+	adapter = id_of(up)->adapter;
+	pthread_mutex_lock(&adapter->slots.lock);
+	door_cm_device_lost(adapter);
+	pthread_mutex_unlock(&adapter->slots.lock);
+	for (unsigned i = 0; i < 2; i++) {
+		g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		g_assert_cmpuint(event.id, ==, i == 0 ? bound : up);
+	}
+	g_assert_cmpint(next_event(&event), ==, -1);
+	g_assert_cmpint(door_cm_id_state(id_of(bound)), ==, DOOR_CM_BOUND);
+	g_assert_cmpint(door_cm_id_state(id_of(up)), ==, DOOR_CM_ENDED);
+	atomic_store(&adapter->session.dead, true);
+	route = (struct rdma_ucm_resolve_route){.id = bound};
+	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, EIO);
+	route.id = idle;
+	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, EINVAL);
+	atomic_store(&adapter->session.dead, false);
+	g_assert_cmpuint(destroy(up), ==, 1);
+	OK(close(channel));
+}
+
+/* --- what the kAL tells ----------------------------------------------------------------------------------------- */
+
+static void
+raise_of(struct door_cm_id *id, enum kal_cm_kind kind, uint32_t reason)
+{
+	const struct kal_cm_event event = {.kind = kind, .reason = reason};
+
+	pthread_mutex_lock(&id->adapter->slots.lock);
+	door_cm_raised(id->adapter, id->query, &event);
+	pthread_mutex_unlock(&id->adapter->slots.lock);
+}
+
+/* Events that come late, twice, or with a reason that nobody knows. */
+static void
+test_raised(void)
+{
+	static const struct {
+		enum door_cm_state state;
+		enum kal_cm_kind kind;
+		uint32_t reason;
+		int event; /* -1: none */
+		int status;
+		enum door_cm_state next;
+	} rows[] = {
+		{DOOR_CM_ENDED, KAL_CM_ESTABLISHED, 0, -1, 0, DOOR_CM_ENDED},
+		{DOOR_CM_ENDED, KAL_CM_REJECTED, 0, -1, 0, DOOR_CM_ENDED},
+		{DOOR_CM_ENDED, KAL_CM_DISCONNECTED, 0, -1, 0, DOOR_CM_ENDED},
+		{DOOR_CM_ENDED, KAL_CM_FAILED, KAL_REASON_TIMEOUT, -1, 0, DOOR_CM_ENDED},
+		{DOOR_CM_ENDED, KAL_CM_REPLY, 0, -1, 0, DOOR_CM_ENDED},
+		{DOOR_CM_REPLIED, KAL_CM_ESTABLISHED, 0, -1, 0, DOOR_CM_UP},
+		{DOOR_CM_CONNECTING, KAL_CM_ESTABLISHED, 0, RDMA_CM_EVENT_ESTABLISHED, 0,
+		 DOOR_CM_UP},
+		{DOOR_CM_CONNECTING, KAL_CM_REPLY, 0, RDMA_CM_EVENT_CONNECT_RESPONSE, 0,
+		 DOOR_CM_REPLIED},
+		{DOOR_CM_CONNECTING, KAL_CM_REJECTED, 0, RDMA_CM_EVENT_REJECTED, 28, DOOR_CM_ENDED},
+		{DOOR_CM_REPLIED, KAL_CM_FAILED, KAL_REASON_REFUSED, RDMA_CM_EVENT_REJECTED, 8,
+		 DOOR_CM_ENDED},
+		{DOOR_CM_CONNECTING, KAL_CM_FAILED, KAL_REASON_STALE, RDMA_CM_EVENT_REJECTED, 10,
+		 DOOR_CM_ENDED},
+		{DOOR_CM_CONNECTING, KAL_CM_FAILED, 1000, RDMA_CM_EVENT_REJECTED, 8, DOOR_CM_ENDED},
+		{DOOR_CM_UP, KAL_CM_BROKEN, 0, RDMA_CM_EVENT_DISCONNECTED, 0, DOOR_CM_ENDED},
+		{DOOR_CM_ENDED, KAL_CM_TIME_WAIT_OVER, 0, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0,
+		 DOOR_CM_ENDED},
+	};
+	struct rdma_ucm_event_resp event;
+	struct door_cm_id *id;
+	uint64_t query;
+	uint32_t number;
+
+	open_channel();
+	number = create(RDMA_PS_TCP, 7);
+	OK(bind_to(number, "127.0.0.1", 0));
+	id = id_of(number);
+	query = id->query = door_slot_enter(&id->adapter->slots, DOOR_QUERY, id);
+	id->give_up = UINT64_MAX;
+	id->may_retry = true;
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		door_cm_id_set(id, rows[i].state);
+		raise_of(id, rows[i].kind, rows[i].reason);
+		memset(&event, 0, sizeof(event));
+		g_assert_cmpint(next_event(&event), ==, rows[i].event);
+		g_assert_cmpint((int)event.status, ==, rows[i].status);
+		g_assert_cmpint(door_cm_id_state(id), ==, rows[i].next);
+	}
+	/* iWARP has no such event, and other words for failures. */
+	id->adapter->session.attr.transport = RI_TRANSPORT_IWARP;
+	raise_of(id, KAL_CM_TIME_WAIT_OVER, 0);
+	g_assert_cmpint(next_event(&event), ==, -1);
+	door_cm_id_set(id, DOOR_CM_CONNECTING);
+	raise_of(id, KAL_CM_FAILED, KAL_REASON_BAD_PATH);
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_CONNECT_ERROR);
+	g_assert_cmpint((int)event.status, ==, -EHOSTUNREACH);
+	id->adapter->session.attr.transport = RI_TRANSPORT_IB;
+	/* The slot goes with the id. */
+	number = create(RDMA_PS_TCP, 8);
+	OK(bind_to(number, "127.0.0.1", 0));
+	destroy(id->number);
+	id = id_of(number);
+	pthread_mutex_lock(&id->adapter->slots.lock);
+	g_assert_null(door_slot_find(&id->adapter->slots, DOOR_QUERY, query));
+	pthread_mutex_unlock(&id->adapter->slots.lock);
+	OK(close(channel));
+}
+
+/* --- listeners --------------------------------------------------------------------------------------------------- */
+
+static int
+listen_at(uint32_t id)
+{
+	const struct rdma_ucm_listen cmd = {.id = id, .backlog = 1};
+
+	return RUN(LISTEN, cmd, 0);
+}
+
+/* Another user of the adapter has the port: the id can listen when that is gone. */
+static void
+test_listen_fails(void)
+{
+	static const char *const addrs[] = {"127.0.0.1", "0.0.0.0"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(addrs); i++) {
+		struct kal_listen_req req = {.backlog = 1};
+		struct kal_listen_rep rep;
+		struct door_adapter *adapter;
+		uint32_t id;
+
+		open_channel();
+		id = create(RDMA_PS_TCP, 7);
+		OK(bind_to(id, addrs[i], 0));
+		adapter = door_adapter_get(door_devices_at(0));
+		req.rnic = adapter->session.rnic;
+		req.service = door_cm_service(id_of(id), *door_cm_port(&id_of(id)->source));
+		OK(door_call(adapter, KAL_LISTEN, &req, sizeof(req), &rep, sizeof(rep)));
+		g_assert_cmpint(listen_at(id), ==, EADDRINUSE);
+		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_BOUND);
+		g_assert_null(id_of(id)->hearings);
+		OK(door_call_id(adapter, KAL_LISTEN_DESTROY, rep.id));
+		OK(listen_at(id));
+		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_LISTENING);
+		door_adapter_put(adapter);
+		OK(close(channel));
+	}
+}
+
+static unsigned
+threads(void)
+{
+	DIR *folder = opendir("/proc/self/task");
+	unsigned num = 0;
+
+	while (readdir(folder) != NULL)
+		num++;
+	closedir(folder);
+	return num;
+}
+
+#define UNTIL(condition)                                             \
+	do {                                                         \
+		for (unsigned ms_ = 0; !(condition); g_usleep(1000)) \
+			g_assert_cmpuint(ms_++, <, 20000);           \
+	} while (0)
+
+/* One thread follows the host's interfaces, as long as an id listens everywhere. */
+static void
+test_follows(void)
+{
+	struct door_adapter *adapter = door_adapter_get(door_devices_at(0));
+	uint32_t one, two;
+	void *hearings;
+	unsigned before;
+
+	open_channel();
+	one = create(RDMA_PS_TCP, 7);
+	two = create(RDMA_PS_TCP, 8);
+	OK(bind_to(one, "127.0.0.1", 0));
+	OK(listen_at(one));
+	destroy(one);
+	before = threads();
+	one = create(RDMA_PS_TCP, 7);
+	OK(listen_at(one));
+	OK(listen_at(two));
+	g_assert_cmpuint(threads(), ==, before + 1);
+	/* What it hears already it does not hear again. */
+	hearings = id_of(one)->hearings;
+	g_assert_nonnull(hearings);
+	door_cm_listen_more(id_of(one));
+	g_assert_true(id_of(one)->hearings == hearings);
+	destroy(one);
+	g_usleep(20 * 1000);
+	g_assert_cmpuint(threads(), ==, before + 1);
+	destroy(two);
+	UNTIL(threads() == before);
+	OK(close(channel));
+	door_adapter_put(adapter);
+}
+
+/* --- words ----------------------------------------------------------------------------------------------------------- */
+
+static void
+test_same_addr(void)
+{
+	const struct ri_addr four = {.family = RI_ADDR_IPV4, .octets = {1, 2, 3, 4}};
+	const struct ri_addr six = {.family = RI_ADDR_IPV6, .octets = {1, 2, 3, 4}};
+	const struct ri_addr gid = {.family = RI_ADDR_GID, .octets = {1, 2, 3, 4}};
+	const struct ri_addr scoped = {
+		.family = RI_ADDR_IPV6, .octets = {1, 2, 3, 4}, .scope_id = 3};
+	const struct ri_addr other = {.family = RI_ADDR_IPV4, .octets = {1, 2, 3, 5}};
+
+	g_assert_true(door_cm_same_addr(&four, &four));
+	g_assert_true(door_cm_same_addr(&six, &gid));
+	g_assert_false(door_cm_same_addr(&four, &six));
+	g_assert_false(door_cm_same_addr(&six, &scoped));
+	g_assert_false(door_cm_same_addr(&four, &other));
+}
+
+static void
+test_service_status(void)
+{
+	g_assert_cmpint(door_cm_service_status(RI_SERVICE_FOUND), ==, 0);
+	g_assert_cmpint(door_cm_service_status(RI_SERVICE_REJECTED), ==, 2);
+	g_assert_cmpint(door_cm_service_status(RI_SERVICE_REDIRECTED), ==, 4);
+	g_assert_cmpint(door_cm_service_status(99), ==, -EPROTO);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ibv_device **list;
+
+	g_test_init(&argc, &argv, NULL);
+	g_setenv("ITAPI_VERBS_DEVICES", "emul:ib", TRUE);
+	list = ibv_get_device_list(NULL);
+	g_assert_nonnull(list);
+	ibv_free_device_list(list);
+	/* First, since threads of other tests may end late. */
+	g_test_add_func("/door/cm-insides/follows", test_follows);
+	g_test_add_func("/door/cm-insides/adapter", test_adapter);
+	g_test_add_func("/door/cm-insides/room", test_room);
+	g_test_add_func("/door/cm-insides/numbers", test_numbers);
+	g_test_add_func("/door/cm-insides/groups", test_groups);
+	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
+	g_test_add_func("/door/cm-insides/raised", test_raised);
+	g_test_add_func("/door/cm-insides/listen-fails", test_listen_fails);
+	g_test_add_func("/door/cm-insides/same-addr", test_same_addr);
+	g_test_add_func("/door/cm-insides/service-status", test_service_status);
+	return g_test_run();
+}
