@@ -18,12 +18,12 @@
 static void
 test_slots(void)
 {
-	const uint32_t most = DOOR_SLOT_CHUNK * DOOR_SLOT_CHUNKS;
+	const uint32_t most = DOOR_SLOTS_MAX;
 	struct door_slots slots;
 	uint64_t first, second, again;
 	int one, two;
 
-	door_slots_init(&slots);
+	g_assert_true(door_slots_init(&slots));
 	g_assert_null(door_slot_find(&slots, DOOR_CQ, 0));
 	first = door_slot_enter(&slots, DOOR_CQ, &one);
 	second = door_slot_enter(&slots, DOOR_QP, &two);
@@ -405,6 +405,7 @@ test_lists(void)
 	recording.post_sq = post_sq;
 	recording.flush_sq = flush_sq;
 	door_qp_of(qp)->fast = &recording;
+	door_qp_of(qp)->post_sq = post_sq;
 	room = 8;
 	for (unsigned i = 0; i < 3; i++) {
 		wr[i] = bench_wr(i, IBV_WR_SEND, NULL);
@@ -427,6 +428,7 @@ test_lists(void)
 		expect_posts(i == 0 ? 3 : 2, 2, i);
 	}
 	door_qp_of(qp)->fast = before;
+	door_qp_of(qp)->post_sq = before->post_sq;
 	OK(ibv_destroy_qp(qp));
 	bench_close(&bench);
 }
