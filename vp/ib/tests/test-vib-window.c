@@ -280,7 +280,7 @@ test_window_bounds(void)
 		{all, RI_ACCESS_REMOTE_READ, start - 1, 2, false},
 		{all, RI_ACCESS_REMOTE_READ, start + 8, UINT64_MAX, false},
 		{all, RI_ACCESS_REMOTE_READ, start, 0, false},
-		{all, 0, start, 8, false},
+		{all, 0, start, 8, true},
 		{all, RI_ACCESS_LOCAL_WRITE, start, 8, false},
 		{all & ~RI_ACCESS_BIND, RI_ACCESS_REMOTE_READ, start, 8, false},
 		{all & ~RI_ACCESS_LOCAL_WRITE, RI_ACCESS_REMOTE_READ, start, 8, true},

@@ -4,7 +4,7 @@
 """The tree without libibverbs and librdmacm: what is built then, and which tests there are.
 
 Configures a second build folder, where pkg-config finds neither, and compares what Meson knows of
-both folders: only what is for the kernel's RDMA devices may be missing, nothing may name the two
+both folders: only what is for the kernel's RDMA devices and for programs of verbs may be missing, nothing may name the two
 libraries, and -Dib=enabled is refused. Nothing is compiled. TAP: test_vib_without.py SOURCE BUILD
 """
 import json
@@ -18,8 +18,9 @@ import tempfile
 SOURCE, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 SECONDS = 600
 HIDDEN = ('libibverbs', 'librdmacm')
-# What may be missing, apart from the folder of the provider: programs of other folders.
-PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs'}
+# What may be missing, apart from the folders of the provider and of the door: programs of other folders.
+FOLDERS = ('vp/ib', 'doors/verbs', 'doc')
+PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs', 'it-run', 'it-run-objects', 'test-fuzz-cm', 'fuzz-cm'}
 OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror')
 
 
@@ -52,19 +53,19 @@ def configure(folder, env, *arguments):
 
 
 def targets(folder):
-    """The names of what is built, without the provider and the manual, which is disabled in the second folder."""
+    """The names of what is built, without those folders; the manual is disabled in the second folder."""
     found = set()
     for target in introspect(folder, 'targets'):
         place = pathlib.Path(target['defined_in']).parent
-        if not (place.is_relative_to(SOURCE / 'vp' / 'ib') or place.is_relative_to(SOURCE / 'doc')):
+        if not any(place.is_relative_to(SOURCE / name) for name in FOLDERS):
             found.add(target['name'])
     return found
 
 
 def tests(folder):
-    """The names of the tests, without those of the provider and of the manual."""
+    """The names of the tests, without those of the provider, of the door and of the manual."""
     return {test['name'] for test in introspect(folder, 'tests')
-            if not test['name'].startswith(('test-vib-', 'test-doc-'))}
+            if not test['name'].startswith(('test-vib-', 'test-door-', 'test-doc-'))}
 
 
 def compare(without):
