@@ -15,6 +15,7 @@
 #include "door_export.h"
 #include "door_list.h"
 #include "door_status.h"
+#include "door_sysfs.h"
 #include "kal_settings.h"
 
 #define DEVICES_MAX    256        /* that a process ever sees */
@@ -78,12 +79,13 @@ device_new(const char *adapter, bool iwarp, unsigned number)
 	seen->node_type = iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
 	seen->transport_type = iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	/* Programs write DEVICE:PORT: so the name has no colon. */
-	(void)g_snprintf(seen->name, sizeof(seen->name), "it_%s", adapter);
+	(void)g_snprintf(seen->name, sizeof(seen->name), DOOR_DEVICE_NAME "%s", adapter);
 	g_strdelimit(seen->name, ":/", '_');
-	(void)g_snprintf(seen->dev_name, sizeof(seen->dev_name), "uverbs%u", number);
-	(void)g_snprintf(seen->dev_path, sizeof(seen->dev_path),
-			 "/sys/class/infiniband_verbs/uverbs%u", number);
-	(void)g_snprintf(seen->ibdev_path, sizeof(seen->ibdev_path), "/sys/class/infiniband/%.60s",
+	(void)g_snprintf(seen->dev_name, sizeof(seen->dev_name), DOOR_VERBS_NAME "%u",
+			 DOOR_VERBS_NUMBER + number);
+	(void)g_snprintf(seen->dev_path, sizeof(seen->dev_path), DOOR_SYSFS_PREFIX "_verbs/%.40s",
+			 seen->dev_name);
+	(void)g_snprintf(seen->ibdev_path, sizeof(seen->ibdev_path), DOOR_SYSFS_PREFIX "/%.60s",
 			 seen->name);
 	return device;
 }

@@ -3,8 +3,8 @@
 
 /*
  * Functions of the C library that come before it in a program with the door: those by which
- * librdmacm uses the device file of rdma_cm, and those that close a descriptor. For everything else
- * each of them only calls the real one.
+ * librdmacm uses the device file of rdma_cm, those that close a descriptor, and those that open files
+ * of door_sysfs.h. For everything else each of them only calls the real one.
  *
  * A child of vfork() runs in the memory of its parent and closes descriptors of its own, often all of
  * them. These are copies; the parent's channels must not end. So what closes a channel first looks
@@ -29,6 +29,7 @@
 
 #include "door_cm.h"
 #include "door_export.h"
+#include "door_sysfs.h"
 
 #define CM_DEVICE "/dev/infiniband/rdma_cm"
 #define CM_NUMBER "/sys/class/misc/rdma_cm/dev"
@@ -39,6 +40,10 @@ static struct {
 	int (*open64)(const char *path, int flags, ...);
 	int (*openat)(int folder, const char *path, int flags, ...);
 	int (*openat64)(int folder, const char *path, int flags, ...);
+	int (*open_2)(const char *path, int flags);
+	int (*open64_2)(const char *path, int flags);
+	int (*openat_2)(int folder, const char *path, int flags);
+	int (*openat64_2)(int folder, const char *path, int flags);
 	int (*fstat)(int fd, struct stat *status);
 	int (*fstat64)(int fd, struct stat64 *status);
 	ssize_t (*write)(int fd, const void *buffer, size_t length);
@@ -71,6 +76,10 @@ look_up(void)
 	*(void **)&real.open64 = dlsym(RTLD_NEXT, "open64");
 	*(void **)&real.openat = dlsym(RTLD_NEXT, "openat");
 	*(void **)&real.openat64 = dlsym(RTLD_NEXT, "openat64");
+	*(void **)&real.open_2 = dlsym(RTLD_NEXT, "__open_2");
+	*(void **)&real.open64_2 = dlsym(RTLD_NEXT, "__open64_2");
+	*(void **)&real.openat_2 = dlsym(RTLD_NEXT, "__openat_2");
+	*(void **)&real.openat64_2 = dlsym(RTLD_NEXT, "__openat64_2");
 	*(void **)&real.fstat = dlsym(RTLD_NEXT, "fstat");
 	*(void **)&real.fstat64 = dlsym(RTLD_NEXT, "fstat64");
 	*(void **)&real.write = dlsym(RTLD_NEXT, "write");
@@ -128,41 +137,99 @@ open_channel(void)
 EXPORT int
 open(const char *path, int flags, ...)
 {
+	char room[DOOR_SYSFS_ROOM];
 	mode_t mode = 0;
 
 	need_real();
 	MODE_OF(flags, mode);
-	return is_cm_device(path) ? open_channel() : real.open(path, flags, mode);
+	if (is_cm_device(path))
+		return open_channel();
+	return real.open(DOOR_SYSFS_PATH(path, room), flags, mode);
 }
 
 EXPORT int
 open64(const char *path, int flags, ...)
 {
+	char room[DOOR_SYSFS_ROOM];
 	mode_t mode = 0;
 
 	need_real();
 	MODE_OF(flags, mode);
-	return is_cm_device(path) ? open_channel() : real.open64(path, flags, mode);
+	if (is_cm_device(path))
+		return open_channel();
+	return real.open64(DOOR_SYSFS_PATH(path, room), flags, mode);
 }
 
 EXPORT int
 openat(int folder, const char *path, int flags, ...)
 {
+	char room[DOOR_SYSFS_ROOM];
 	mode_t mode = 0;
 
 	need_real();
 	MODE_OF(flags, mode);
-	return is_cm_device(path) ? open_channel() : real.openat(folder, path, flags, mode);
+	if (is_cm_device(path))
+		return open_channel();
+	return real.openat(folder, DOOR_SYSFS_PATH(path, room), flags, mode);
 }
 
 EXPORT int
 openat64(int folder, const char *path, int flags, ...)
 {
+	char room[DOOR_SYSFS_ROOM];
 	mode_t mode = 0;
 
 	need_real();
 	MODE_OF(flags, mode);
-	return is_cm_device(path) ? open_channel() : real.openat64(folder, path, flags, mode);
+	if (is_cm_device(path))
+		return open_channel();
+	return real.openat64(folder, DOOR_SYSFS_PATH(path, room), flags, mode);
+}
+
+/* What programs call that were compiled with checks. Without a mode there is nothing to check. */
+EXPORT int __open_2(const char *path, int flags);
+EXPORT int __open64_2(const char *path, int flags);
+EXPORT int __openat_2(int folder, const char *path, int flags);
+EXPORT int __openat64_2(int folder, const char *path, int flags);
+
+int
+__open_2(const char *path, int flags)
+{
+	char room[DOOR_SYSFS_ROOM];
+
+	need_real();
+	return is_cm_device(path) ? open_channel()
+				  : real.open_2(DOOR_SYSFS_PATH(path, room), flags);
+}
+
+int
+__open64_2(const char *path, int flags)
+{
+	char room[DOOR_SYSFS_ROOM];
+
+	need_real();
+	return is_cm_device(path) ? open_channel()
+				  : real.open64_2(DOOR_SYSFS_PATH(path, room), flags);
+}
+
+int
+__openat_2(int folder, const char *path, int flags)
+{
+	char room[DOOR_SYSFS_ROOM];
+
+	need_real();
+	return is_cm_device(path) ? open_channel()
+				  : real.openat_2(folder, DOOR_SYSFS_PATH(path, room), flags);
+}
+
+int
+__openat64_2(int folder, const char *path, int flags)
+{
+	char room[DOOR_SYSFS_ROOM];
+
+	need_real();
+	return is_cm_device(path) ? open_channel()
+				  : real.openat64_2(folder, DOOR_SYSFS_PATH(path, room), flags);
 }
 
 /* --- fstat ---------------------------------------------------------------------------------------------- */

@@ -62,8 +62,15 @@ PRIVATE_OF_PROGRAMS = {'ibv_query_gid_type'}
 ONLY_IN_FIRST = {'ibv_create_comp_channel', 'ibv_destroy_comp_channel'}
 
 # Functions of the C library that the door puts before a program, and its own for it-run.
-HOOKS = {'__fxstat', '__fxstat64', 'close', 'close_range', 'closefrom', 'dlopen', 'dup2', 'dup3', 'fstat', 'fstat64', 'open',
-         'open64', 'openat', 'openat64', 'write'}
+HOOKS = {
+    # of the device file of rdma_cm, and of programs that look for libibverbs
+    '__fxstat', '__fxstat64', 'close', 'close_range', 'closefrom', 'dlopen', 'dup2', 'dup3', 'fstat', 'fstat64', 'write',
+    # of files of sysfs
+    '__fxstatat', '__fxstatat64', '__lxstat', '__lxstat64', '__open64_2', '__open_2', '__openat64_2', '__openat_2', '__readlink_chk',
+    '__readlinkat_chk', '__realpath_chk', '__xstat', '__xstat64', 'access', 'canonicalize_file_name', 'chdir', 'faccessat', 'fopen',
+    'fopen64', 'fstatat', 'fstatat64', 'getxattr', 'lgetxattr', 'listxattr', 'llistxattr', 'lstat', 'lstat64', 'open', 'open64',
+    'openat', 'openat64', 'opendir', 'readlink', 'readlinkat', 'realpath', 'scandir', 'scandir64', 'stat', 'stat64', 'statx',
+}
 OWN = {'itapi_verbs_list'}
 
 
