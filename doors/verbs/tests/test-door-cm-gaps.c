@@ -67,6 +67,7 @@ test_groups(void)
 	struct sockaddr_storage source = cm_addr("127.0.0.1", 0);
 	struct sockaddr_storage group = cm_addr(GROUP, 0), other = cm_addr(OTHER_GROUP, 0);
 	struct rdma_event_channel *channel = cm_channel();
+	struct cm_event event;
 	struct rdma_cm_id *id;
 	int one, two;
 
@@ -77,8 +78,10 @@ test_groups(void)
 		OK(rdma_join_multicast(id, (struct sockaddr *)&group, &one));
 		OK(rdma_join_multicast(id, (struct sockaddr *)&other, &two));
 		OK(rdma_leave_multicast(id, (struct sockaddr *)&group));
-		g_assert_true(cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, id)
-				      .param.ud.private_data == &two);
+		event = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, id);
+		g_assert_true(event.param.ud.private_data == &two);
+		g_assert_cmpuint(event.param.ud.ah_attr.is_global, ==, 1);
+		g_assert_cmpuint(event.param.ud.ah_attr.grh.hop_limit, >, 1);
 		cm_expect_none(channel);
 		cm_gone(id);
 	}
@@ -144,6 +147,69 @@ test_states(void)
 	cm_finish(&pair);
 }
 
+/* The same without librdmacm, which makes moves of its own: the program has hidden its queue pairs from it. */
+static void
+test_states_of_own(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct ibv_qp *ours, *theirs;
+	struct cm_pair pair = {.channel = cm_channel()};
+
+	pair.listener = cm_listener(pair.channel, RDMA_PS_TCP, "127.0.0.1");
+	pair.active = cm_active(pair.channel, pair.listener);
+	ours = pair.active->qp;
+	pair.active->qp = NULL;
+	param.qp_num = ours->qp_num;
+	OK(rdma_connect(pair.active, &param));
+	pair.passive = cm_expect(pair.channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	cm_qp(pair.passive);
+	theirs = pair.passive->qp;
+	pair.passive->qp = NULL;
+	param.qp_num = theirs->qp_num;
+	OK(rdma_accept(pair.passive, &param));
+	g_assert_cmpint(state_of(theirs), ==, IBV_QPS_RTS);
+	if (!cm_is_iwarp()) {
+		cm_expect(pair.channel, RDMA_CM_EVENT_CONNECT_RESPONSE, pair.active);
+		OK(rdma_establish(pair.active));
+	} else {
+		cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	}
+	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	g_assert_cmpint(state_of(ours), ==, IBV_QPS_RTS);
+	pair.active->qp = ours;
+	pair.passive->qp = theirs;
+	cm_talk(pair.active, pair.passive);
+	cm_finish(&pair);
+}
+
+/* A queue pair with receives is not connected a second time: they would be gone. So the refusal counts at once. */
+static void
+test_receives_stay(void)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *late;
+	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	char got[CM_MESSAGE];
+	struct ibv_mr *sink = rdma_reg_msgs(active, got, sizeof(got));
+
+	OK(rdma_destroy_id(listener));
+	late = cm_id(channel, RDMA_PS_TCP);
+	OK(rdma_bind_addr(late, (struct sockaddr *)&addr));
+	if (!cm_is_iwarp()) { /* there, the first attempt lasts that long */
+		OK(rdma_post_recv(active, NULL, got, sizeof(got), sink));
+		OK(rdma_connect(active, &param));
+		g_usleep(100 * 1000);
+		OK(rdma_listen(late, 1));
+		cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
+	}
+	OK(rdma_dereg_mr(sink));
+	OK(rdma_destroy_id(late));
+	cm_gone(active);
+	rdma_destroy_event_channel(channel);
+}
+
 /* Who may read may do atomics, as with the kernel. */
 static void
 test_atomics(void)
@@ -176,6 +242,29 @@ test_atomics(void)
 	g_assert_cmpuint(counter, ==, 7);
 	OK(ibv_dereg_mr(there));
 	OK(ibv_dereg_mr(here));
+	cm_finish(&pair);
+}
+
+/* As many reads may be outstanding as the program has said when it connected, however its queue pair was created. */
+static void
+test_reads(void)
+{
+	static char here[CM_MESSAGE], there[CM_MESSAGE] = "read";
+	struct ibv_mr *source, *sink;
+	struct cm_pair pair;
+	struct ibv_wc wc;
+
+	cm_connect(&pair);
+	source = rdma_reg_read(pair.passive, there, sizeof(there));
+	sink = ibv_reg_mr(pair.active->pd, here, sizeof(here), IBV_ACCESS_LOCAL_WRITE);
+	memset(here, 0, sizeof(here));
+	OK(rdma_post_read(pair.active, NULL, here, sizeof(here), sink, IBV_SEND_SIGNALED,
+			  (uintptr_t)there, source->rkey));
+	g_assert_cmpint(rdma_get_send_comp(pair.active, &wc), ==, 1);
+	g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+	g_assert_cmpmem(here, sizeof(here), there, sizeof(there));
+	OK(rdma_dereg_mr(source));
+	OK(rdma_dereg_mr(sink));
 	cm_finish(&pair);
 }
 
@@ -391,7 +480,7 @@ test_answer_refused(void)
 
 /* --- ends ------------------------------------------------------------------------------------------------------------- */
 
-/* Each side is told of the end once, whatever goes afterwards. */
+/* Each side gets one event of the end, whatever is destroyed afterwards. */
 static void
 test_ended_once(void)
 {
@@ -468,6 +557,58 @@ test_families(void)
 	rdma_destroy_event_channel(channel);
 }
 
+/* Two ids share a port as long as neither listens, also on a device that uses no port of the host. */
+static void
+test_reuse(void)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP), *two = cm_id(channel, RDMA_PS_TCP);
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0);
+	int on = 1;
+
+	OK(rdma_set_option(one, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	OK(rdma_set_option(two, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	OK(rdma_bind_addr(one, (struct sockaddr *)&addr));
+	addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(one)));
+	OK(rdma_listen(one, 1));
+	FAILS(rdma_bind_addr(two, (struct sockaddr *)&addr), EADDRINUSE);
+	OK(rdma_destroy_id(one));
+	OK(rdma_bind_addr(two, (struct sockaddr *)&addr));
+	OK(rdma_destroy_id(two));
+	rdma_destroy_event_channel(channel);
+}
+
+/* Connections and datagram services of one device at one port. */
+static void
+test_port_spaces(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *tcp = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *udp, *active;
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(tcp)));
+	struct cm_event event;
+
+	if (!cm_is_iwarp()) {
+		udp = cm_id(channel, RDMA_PS_UDP);
+		OK(rdma_bind_addr(udp, (struct sockaddr *)&addr));
+		OK(rdma_listen(udp, 1));
+		for (unsigned i = 0; i < 2; i++) {
+			active = cm_active(channel, i == 0 ? tcp : udp);
+			OK(rdma_connect(active, &param));
+			event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL);
+			g_assert_true(event.listen_id == (i == 0 ? tcp : udp));
+			OK(rdma_destroy_id(event.id));
+			cm_expect(channel,
+				  i == 0 ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
+				  active);
+			cm_gone(active);
+		}
+		OK(rdma_destroy_id(udp));
+	}
+	OK(rdma_destroy_id(tcp));
+	rdma_destroy_event_channel(channel);
+}
+
 /* --- questions ------------------------------------------------------------------------------------------------------------- */
 
 /* There is a path when there is a route, on InfiniBand. */
@@ -499,7 +640,12 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-gaps/mapped", test_mapped);
 	g_test_add_func("/door/cm-gaps/bind-fails", test_bind_fails);
 	g_test_add_func("/door/cm-gaps/states", test_states);
+	g_test_add_func("/door/cm-gaps/states-of-own", test_states_of_own);
+	g_test_add_func("/door/cm-gaps/receives-stay", test_receives_stay);
+	g_test_add_func("/door/cm-gaps/reuse", test_reuse);
+	g_test_add_func("/door/cm-gaps/port-spaces", test_port_spaces);
 	g_test_add_func("/door/cm-gaps/atomics", test_atomics);
+	g_test_add_func("/door/cm-gaps/reads", test_reads);
 	g_test_add_func("/door/cm-gaps/qp-of-two", test_qp_of_two);
 	g_test_add_func("/door/cm-gaps/connect-fails", test_connect_fails);
 	g_test_add_func("/door/cm-gaps/qp-of-datagrams", test_qp_of_datagrams);

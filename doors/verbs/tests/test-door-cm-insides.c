@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -85,7 +86,7 @@ resolve(uint32_t id)
 	return RUN(RESOLVE_IP, cmd, 0);
 }
 
-/* The next event: its type, or -1 if there is none. */
+/* The type of the next event, or -1 if no event is queued. */
 static int
 next_event(struct rdma_ucm_event_resp *resp)
 {
@@ -118,7 +119,7 @@ test_room(void)
 	const size_t first = offsetof(struct rdma_ucm_event_resp, reserved);
 	struct rdma_ucm_query query = {.option = RDMA_USER_CM_QUERY_PATH};
 	struct rdma_ucm_resolve_route route = {.id = 0};
-	uint8_t path[256];
+	uint8_t path[256] __attribute__((aligned(8)));
 	uint32_t id;
 
 	open_channel();
@@ -129,10 +130,16 @@ test_room(void)
 	OK(RUN(GET_EVENT, cmd, first));
 	g_assert_cmpuint(resp.event, ==, RDMA_CM_EVENT_ADDR_RESOLVED);
 	g_assert_cmphex(resp.reserved, ==, 0xeeeeeeee);
-	/* Where there is no room for all of a path record, there is none. */
+	/* A path record that does not fit is left out. */
 	OK(RUN(RESOLVE_ROUTE, route, 0));
 	g_assert_cmpint(next_event(&resp), ==, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	query.response = (uintptr_t)path;
+	OK(RUN(QUERY, query, sizeof(path)));
+	g_assert_cmpuint(*(uint32_t *)(void *)path, ==, 1);
+	id_of(id)->adapter->session.attr.transport = RI_TRANSPORT_IWARP; /* which has no paths */
+	OK(RUN(QUERY, query, sizeof(path)));
+	g_assert_cmpuint(*(uint32_t *)(void *)path, ==, 0);
+	id_of(id)->adapter->session.attr.transport = RI_TRANSPORT_IB;
 	memset(path, 0xee, sizeof(path));
 	OK(RUN(QUERY, query, sizeof(struct rdma_ucm_query_path_resp) + 4));
 	g_assert_cmphex(path[sizeof(struct rdma_ucm_query_path_resp)], ==, 0xee);
@@ -164,7 +171,7 @@ test_numbers(void)
 	OK(close(channel));
 }
 
-/* What was reported of a group is told when the id leaves it; and a number that is free again is another group's. */
+/* Leaving a group returns how many of its events were fetched. The next group gets the number again. */
 static void
 test_groups(void)
 {
@@ -238,7 +245,7 @@ test_adapter(void)
 	g_assert_null(opened());
 }
 
-/* An adapter that fails: each of its ids is told, connections are over, and commands fail. */
+/* An adapter fails: each of its ids gets an event, connections are over, and commands fail. */
 static void
 test_device_lost(void)
 {
@@ -359,6 +366,189 @@ test_raised(void)
 	OK(close(channel));
 }
 
+/* A queue pair of the program that the id has connected. */
+static struct ibv_qp *
+qp_of(struct ibv_context *context, struct door_cm_id *id)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp *qp;
+
+	init.send_cq = init.recv_cq = cq;
+	qp = ibv_create_qp(pd, &init);
+	g_assert_nonnull(qp);
+	door_qp_of(qp)->cm = id;
+	id->qp = door_qp_of(qp);
+	return qp;
+}
+
+static void
+qp_gone(struct ibv_qp *qp)
+{
+	struct ibv_pd *pd = qp->pd;
+	struct ibv_cq *cq = qp->send_cq;
+
+	OK(ibv_destroy_qp(qp));
+	OK(ibv_destroy_cq(cq));
+	OK(ibv_dealloc_pd(pd));
+}
+
+static void *
+end_soon(void *arg)
+{
+	struct door_cm_id *id = (struct door_cm_id *)arg;
+
+	g_usleep(50 * 1000);
+	door_cm_lock();
+	id->state = DOOR_CM_ENDED;
+	door_cm_ended();
+	door_cm_unlock();
+	return NULL;
+}
+
+/* The state of a queue pair follows its connection; a queue pair that is destroyed waits for the end that is under way. */
+static void
+test_queue_pairs(void)
+{
+	const struct kal_cm_event up = {.kind = KAL_CM_ESTABLISHED}, no = {.kind = KAL_CM_REJECTED};
+	struct rdma_ucm_event_resp event;
+	struct ibv_context *context;
+	struct ibv_device **list;
+	struct door_cm_id *id;
+	struct ibv_qp *qp;
+	pthread_t thread;
+
+	list = ibv_get_device_list(NULL);
+	context = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	open_channel();
+	id = id_of(create(RDMA_PS_TCP, 7));
+	OK(bind_to(id->number, "127.0.0.1", 0));
+	qp = qp_of(context, id);
+	door_cm_id_set(id, DOOR_CM_CONNECTING);
+	pthread_mutex_lock(&id->adapter->slots.lock);
+	door_cm_raised(id->adapter, door_qp_of(qp)->ctx, &up);
+	g_assert_cmpint(atomic_load(&door_qp_of(qp)->state), ==, IBV_QPS_RTS);
+	door_cm_id_set(id, DOOR_CM_CONNECTING);
+	door_cm_raised(id->adapter, door_qp_of(qp)->ctx, &no);
+	g_assert_cmpint(atomic_load(&door_qp_of(qp)->state), ==, IBV_QPS_ERR);
+	pthread_mutex_unlock(&id->adapter->slots.lock);
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ESTABLISHED);
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_REJECTED);
+	door_cm_id_set(id, DOOR_CM_UP);
+	qp_gone(qp);
+	g_assert_null(id->qp);
+	g_assert_cmpint(door_cm_id_state(id), ==, DOOR_CM_ENDED);
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_DISCONNECTED);
+	qp = qp_of(context, id);
+	door_cm_id_set(id, DOOR_CM_CLOSING);
+	OK(pthread_create(&thread, NULL, end_soon, id));
+	qp_gone(qp);
+	OK(pthread_join(thread, NULL));
+	g_assert_cmpint(next_event(&event), ==, -1);
+	OK(close(channel));
+	OK(ibv_close_device(context));
+}
+
+/* A try that finds a command at work comes again; it does not fail. */
+static void
+test_retry(void)
+{
+	struct rdma_ucm_event_resp event;
+	const struct ri_host *host;
+	struct door_cm_id *id;
+
+	open_channel();
+	id = id_of(create(RDMA_PS_TCP, 7));
+	OK(bind_to(id->number, "127.0.0.1", 0));
+	host = door_cm_host(id);
+	pthread_mutex_lock(&id->control);
+	door_cm_id_set(id, DOOR_CM_CONNECTING);
+	id->retry.fire(id);
+	g_assert_cmpint(door_cm_id_state(id), ==, DOOR_CM_CONNECTING);
+	g_assert_cmpint(next_event(&event), ==, -1);
+	door_cm_id_set(id, DOOR_CM_ENDED);
+	host->timer_stop(host->self, &id->retry);
+	pthread_mutex_unlock(&id->control);
+	OK(close(channel));
+}
+
+/* --- single commands ------------------------------------------------------------------------------------------------ */
+
+/* A command that is too short is not read behind its end. */
+static void
+test_short(void)
+{
+	char *pages = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+
+	OK(mprotect(pages + 4096, 4096, PROT_NONE));
+	open_channel();
+	for (size_t length = 0; length < sizeof(struct rdma_ucm_cmd_hdr); length++) {
+		errno = 0;
+		g_assert_cmpint(write(channel, pages + 4096 - length, length), ==, -1);
+		g_assert_cmpint(errno, ==, EINVAL);
+	}
+	OK(close(channel));
+	munmap(pages, 8192);
+}
+
+static void
+test_path_option(void)
+{
+	struct ib_path_rec_data paths[2] = {{.flags = 0}};
+	struct rdma_ucm_set_option cmd = {.optval = (uintptr_t)paths,
+					  .level = RDMA_OPTION_IB,
+					  .optname = RDMA_OPTION_IB_PATH,
+					  .optlen = sizeof(paths[0])};
+	struct rdma_ucm_event_resp event;
+
+	open_channel();
+	cmd.id = create(RDMA_PS_TCP, 7);
+	OK(resolve(cmd.id));
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ADDR_RESOLVED);
+	g_assert_cmpint(RUN(SET_OPTION, cmd, 0), ==, EINVAL);
+	paths[0].flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	cmd.optlen++;
+	g_assert_cmpint(RUN(SET_OPTION, cmd, 0), ==, EINVAL);
+	g_assert_cmpint(next_event(&event), ==, -1);
+	cmd.optlen--;
+	OK(RUN(SET_OPTION, cmd, 0));
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	OK(close(channel));
+}
+
+/* A device without groups is not found for one, and a question without a peer any more is rejected. */
+static void
+test_datagrams(void)
+{
+	struct sockaddr_in group = {.sin_family = AF_INET};
+	struct door_adapter *adapter = door_adapter_get(door_devices_at(0));
+	struct rdma_ucm_resolve_ip resolve_ip = {.id = 0};
+	struct rdma_ucm_reject reject = {.id = 0};
+	struct rdma_ucm_event_resp event;
+
+	open_channel();
+	resolve_ip.id = create(RDMA_PS_UDP, 7);
+	g_assert_cmpint(inet_pton(AF_INET, "239.1.1.1", &group.sin_addr), ==, 1);
+	memcpy(&resolve_ip.dst_addr, &group, sizeof(group));
+	adapter->session.attr.multicast = false;
+	OK(RUN(RESOLVE_IP, resolve_ip, 0));
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ADDR_ERROR);
+	adapter->session.attr.multicast = true;
+	OK(RUN(RESOLVE_IP, resolve_ip, 0));
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_ADDR_RESOLVED);
+	reject.id = resolve_ip.id;
+	door_cm_id_set(id_of(reject.id), DOOR_CM_REQUESTED);
+	OK(RUN(REJECT, reject, 0));
+	g_assert_cmpint(door_cm_id_state(id_of(reject.id)), ==, DOOR_CM_ENDED);
+	OK(close(channel));
+	door_adapter_put(adapter);
+}
+
 /* --- listeners --------------------------------------------------------------------------------------------------- */
 
 static int
@@ -396,6 +586,7 @@ test_listen_fails(void)
 		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_LISTENING);
 		door_adapter_put(adapter);
 		OK(close(channel));
+		g_assert_null(opened());
 	}
 }
 
@@ -497,6 +688,11 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/groups", test_groups);
 	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
 	g_test_add_func("/door/cm-insides/raised", test_raised);
+	g_test_add_func("/door/cm-insides/queue-pairs", test_queue_pairs);
+	g_test_add_func("/door/cm-insides/retry", test_retry);
+	g_test_add_func("/door/cm-insides/short", test_short);
+	g_test_add_func("/door/cm-insides/path-option", test_path_option);
+	g_test_add_func("/door/cm-insides/datagrams", test_datagrams);
 	g_test_add_func("/door/cm-insides/listen-fails", test_listen_fails);
 	g_test_add_func("/door/cm-insides/same-addr", test_same_addr);
 	g_test_add_func("/door/cm-insides/service-status", test_service_status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Several devices at once: which are listed, and what is told of a device, its port and its addresses. */
+/* Several devices at once: the list, and the attributes of a device, its port and its addresses. */
 #include <arpa/inet.h>
 #include <pthread.h>
 

@@ -352,7 +352,7 @@ test_bind(void)
 	pair_close(&p);
 }
 
-/* Windows of queue pairs that are destroyed are new ones, and the windows of others stay. */
+/* Windows that a destroyed queue pair has bound become new ones; those of other queue pairs stay bound. */
 static void
 test_windows(void)
 {
@@ -574,7 +574,7 @@ test_builder_grows(void)
 	pair_close(&p);
 }
 
-/* One mistake in a list, and none of its requests goes out; the first mistake is the one that is told. */
+/* After a mistake none of the requests of a list is posted, and the error is that of the first mistake. */
 static void
 test_builder_mistakes(void)
 {
@@ -664,7 +664,7 @@ is_quiet(const struct door_qp *qp)
 	return attr.quiescent;
 }
 
-/* Receives that are flushed: so many completions of one queue pair. */
+/* A queue pair with `num` flushed receives, whose completions nobody has polled. */
 static struct ibv_qp *
 flushed(struct bench *bench, unsigned num)
 {
@@ -716,7 +716,7 @@ test_gone(void)
 	bench_close(&bench);
 }
 
-/* A reset leaves what others have completed, and it is told like what comes later. */
+/* A reset leaves completions of other queue pairs, which make an event like those that come later. */
 static void
 test_kept(void)
 {
@@ -832,7 +832,7 @@ test_srq(void)
 	OK(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 	OK(ibv_query_srq(srq, &attr));
 	g_assert_cmpuint(attr.srq_limit, ==, 3);
-	/* An end is told once. */
+	/* An end makes one event. */
 	qp_init = bench_init(&bench, IBV_QPT_RC);
 	qp_init.srq = srq;
 	qp = ibv_create_qp(bench.pd, &qp_init);
@@ -877,7 +877,7 @@ test_domains(void)
 	parent = ibv_alloc_parent_domain(one.context, &init);
 	g_assert_nonnull(parent);
 	g_assert_cmpint(ibv_dealloc_pd(base), ==, EBUSY);
-	/* A parent of a parent stands for the same base. */
+	/* A parent domain of a parent domain has the same base. */
 	init.pd = parent;
 	grand = ibv_alloc_parent_domain(one.context, &init);
 	g_assert_nonnull(grand);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,24 @@ test_dup(void)
 	OK(close(null));
 }
 
+/* A call that the door does not see puts another file in the place of a channel. Writes go there. */
+static void
+test_stale(void)
+{
+	int fd = channel(), pipe_fds[2];
+	char octet = 0;
+
+	OK(pipe(pipe_fds));
+	g_assert_cmpint(syscall(SYS_dup3, pipe_fds[1], fd, 0), ==, fd);
+	g_assert_cmpint(write(fd, "x", 1), ==, 1);
+	g_assert_cmpint(read(pipe_fds[0], &octet, 1), ==, 1);
+	g_assert_cmpint(octet, ==, 'x');
+	is_gone(fd);
+	OK(close(fd));
+	OK(close(pipe_fds[0]));
+	OK(close(pipe_fds[1]));
+}
+
 static void
 test_close_range(void)
 {
@@ -285,6 +304,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/hooks/close", test_close);
 	g_test_add_func("/door/hooks/numbers", test_numbers);
 	g_test_add_func("/door/hooks/dup", test_dup);
+	g_test_add_func("/door/hooks/stale", test_stale);
 	g_test_add_func("/door/hooks/close-range", test_close_range);
 	g_test_add_func("/door/hooks/closefrom", test_closefrom);
 	g_test_add_func("/door/hooks/vfork", test_vfork);
