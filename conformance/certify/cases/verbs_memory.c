@@ -328,6 +328,40 @@ reregister(struct cert *cert)
 	cert_expect_fill(cert, "the old memory", into->at, 128, 6);
 }
 
+/* Whether or not the STag stays, it names the new memory, and nothing names the old one. */
+static void
+reregister_keeping(struct cert *cert)
+{
+	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
+	struct cert_region *from = cert_region_new(near, 128, CERT_ALL);
+	struct cert_region *into = cert_region_new(far, 128, CERT_ALL);
+	static uint8_t memory[256];
+	struct ri_mr_init init = range_of(memory, sizeof(memory), CERT_ALL);
+	struct cert_end *a = cert_end_new(near, NULL), *b = cert_end_new(far, NULL);
+	struct ri_sge near_sge = cert_sge(from, 0, 128), far_sge;
+	struct ri_mr_attr attr;
+
+	cert_connect(a, b);
+	init.key = (uint8_t)(into->stag + 1);
+	init.keep_stag = true;
+	CERT_VERB(cert, RI_SUCCESS, far->p->mem->mr_rereg(into->mr, far->pd, &init, &into->stag));
+	CERT_VERB(cert, RI_SUCCESS, far->p->mem->mr_query(into->mr, &attr));
+	CERT_UINT(cert, attr.stag, ==, into->stag);
+	CERT_UINT(cert, attr.addr, ==, (uintptr_t)memory);
+	cert_fill(from->at, 128, 5);
+	cert_fill(into->at, 128, 6);
+	far_sge = (struct ri_sge){.addr = (uintptr_t)memory, .length = 128, .stag = into->stag};
+	cert_post_rdma(a, RI_OP_RDMA_WRITE, 1, &near_sge, &far_sge);
+	cert_wc_is(a, false, 1, RI_WC_SUCCESS);
+	cert_note(cert, "the memory that the region had before");
+	far_sge.addr = (uintptr_t)into->at;
+	cert_post_rdma(a, RI_OP_RDMA_WRITE, 2, &near_sge, &far_sge);
+	cert_wait_end(a);
+	cert_wait_end(b);
+	cert_expect_fill(cert, "the new memory", memory, 128, 5);
+	cert_expect_fill(cert, "the old memory", into->at, 128, 6);
+}
+
 static void
 reregister_fails_whole(struct cert *cert)
 {
@@ -544,6 +578,11 @@ static const struct cert_case cases[] = {
 	 .needs = "reregister",
 	 .settles = "max_mr_length",
 	 .run = reregister_too_long},
+	{.id = "verbs.memory.again.0006",
+	 .title = "Registration anew that asks for the old key names the new memory alone",
+	 .rule = "[RI 5.2.3]",
+	 .needs = "reregister",
+	 .run = reregister_keeping},
 	{.id = "verbs.memory.revoke.0001",
 	 .title = "A region that is deregistered while a peer writes is not written any more",
 	 .rule = "[RI 5.7.1]",
