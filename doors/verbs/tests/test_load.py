@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""How the door comes into a program: preloaded, in place of libibverbs, by name; and what else the program loads.
+
+Usage: test_load.py TOOLS DOOR BUILD      (TAP)
+BUILD has the programs of this folder.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+# pylint: disable=wrong-import-position
+from door_programs import (Door, Program, bound_ports, deadline, enter, missing, need_good,  # noqa: E402
+                           wait_until)
+from tool_runs import PATIENCE, Done, Failed, Skipped, main  # noqa: E402
+
+TOOLS, DOOR, BUILD = (os.path.realpath(path) for path in sys.argv[1:4])
+# Beside the door, as it is installed.
+REPLACEMENT = os.path.join(os.path.dirname(DOOR), 'verbs')
+PORT = 17471
+door = Door(TOOLS, DOOR)
+
+
+def need(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def run(*words, **environment):
+    done = subprocess.run(words, env=door.environment(**{'ITAPI_LOG': 'none', **environment}), capture_output=True, text=True,
+                          check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def need_installed(*programs):
+    absent = missing(programs)
+    if absent:
+        raise Skipped('not installed: ' + ', '.join(absent))
+
+
+def replaced(*words, devices='emul:ib', **environment):
+    return run(*words, LD_LIBRARY_PATH=REPLACEMENT, ITAPI_VERBS_DEVICES=devices, **environment)
+
+
+def linked():
+    """In place of libibverbs it serves programs that are linked with that library, also with libraries of vendors."""
+    need_installed('ibv_devices', 'ib_send_lat')
+    need(re.findall(r'\bit_\w+', replaced('ibv_devices').expect(0).out) == ['it_emul_ib'], 'no device')
+    replaced('ibv_devinfo', '-v').expect(0, 'hca_id:\tit_emul_ib')
+    replaced('ib_send_lat', '-d', 'it_other').expect(1, 'IB device it_other not found')
+
+
+def linked_with_rdma_cm():
+    """The device file of rdma_cm is there, too."""
+    need_installed('rping')
+    env = door.environment(LD_LIBRARY_PATH=REPLACEMENT, ITAPI_VERBS_DEVICES='iwarp:lo')
+    words = ['-a', '127.0.0.1', '-p', str(PORT), '-C', '3', '-V', '-v']
+    with Program(['rping', '-s', *words], env) as server:
+        wait_until(lambda: PORT in bound_ports('0A'), server, 'a listener', deadline())
+        with Program(['rping', '-c', *words], env) as client:
+            need_good(client.wait(deadline()), client.words).expect(0, 'rdma-ping-2: ')
+
+
+def by_name():
+    """dlopen() and dlvsym() find the door, and behind it the functions that are the real library's."""
+    program = os.path.join(BUILD, 'library-by-name')
+    need(replaced(program).expect(0).out == 'it_emul_ib\n', 'in place of libibverbs')
+    need(run(*door.words([program], ['emul:ib'])).expect(0).out == 'it_emul_ib\n', 'preloaded')
+    with tempfile.TemporaryDirectory(prefix='test-load-') as folder:
+        alone = shutil.copy(DOOR, folder)
+        said = run(program, LD_PRELOAD=alone, ITAPI_VERBS_DEVICES='emul:ib')
+        need(said.status == 1 and 'ibv_event_type_str failed' in said.err, 'without the replacement: %s' % said.err)
+
+
+def by_another_name():
+    """What has another name, or a path, is what the program asked for."""
+    words = [sys.executable, '-c', 'import ctypes, os; h = ctypes.CDLL("libibverbs.so.1"); n = ctypes.CDLL(None);'
+             'f = next(p for p in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib") if os.path.exists(p + "/libibverbs.so.1"));'
+             'r = ctypes.CDLL(f + "/libibverbs.so.1"); print(hasattr(h, "itapi_verbs_list"), hasattr(r, "itapi_verbs_list"),'
+             'hasattr(ctypes.CDLL("libc.so.6"), "printf"), hasattr(n, "itapi_verbs_list"))']
+    need(run(*door.words(words, ['emul:ib'])).expect(0).out == 'True False True True\n', 'preloaded')
+
+
+def by_runpath():
+    """A library that only the RUNPATH of the program finds is found: dlopen() is not called by the door."""
+    if door.runtime:
+        raise Skipped('the runtime of the sanitizer calls dlopen() itself')
+    program = os.path.join(BUILD, 'library-by-name')
+    run(*door.words([program, 'libhidden.so'], ['emul:ib'])).expect(0, 'it_emul_ib')
+    run(*door.words([program, 'libnowhere.so'], ['emul:ib'])).expect(1, 'libnowhere.so: cannot open shared object file')
+
+
+def channels():
+    """Channels of rdma_cm end when their descriptors are closed, in whichever way, and not when a child closes its copies."""
+    done = run(*door.words([os.path.join(BUILD, 'close-channels')], ['iwarp:lo']))
+    need(done.status == 0 and done.out == '', done.out + done.err)
+
+
+CASES = [
+    ('/load/replacement/linked', linked),
+    ('/load/replacement/rdma_cm', linked_with_rdma_cm),
+    ('/load/name', by_name),
+    ('/load/name/other', by_another_name),
+    ('/load/runpath', by_runpath),
+    ('/load/channels', channels),
+]
+
+if __name__ == '__main__':
+    enter(DOOR, os.path.join(TOOLS, 'it-run'))
+    sys.exit(main(CASES))

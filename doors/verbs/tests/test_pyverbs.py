@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""rdma-core's own tests behind the door, against what is expected of each on each adapter.
+
+Each result that is not expected is a failure, in both directions: a test that passes and was not expected to needs its line in the
+list changed. Each line that is no pass has its reason.
+
+Usage: test_pyverbs.py TOOLS DOOR EXPECTED ADAPTER      (TAP)
+       test_pyverbs.py --show TOOLS DOOR EXPECTED ADAPTER      (prints each result, and judges none)
+"""
+
+import fnmatch
+import gzip
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+# pylint: disable=wrong-import-position
+import door_programs  # noqa: E402
+from door_programs import Door, Program  # noqa: E402
+from tool_runs import PATIENCE, Failed, main  # noqa: E402
+
+TESTS = '/usr/share/doc/rdma-core/tests'
+PYTHON = '/usr/bin/python3'     # the one for which Debian's pyverbs was compiled
+INTERFACE, ADDRESS = 'near', '10.77.0.1/24'
+LINE = re.compile(r'(pass|skip|fail|either) +(\S+)(?: +# (.+))?$')
+
+
+def skip(why):
+    print('1..0 # SKIP ' + why)
+    sys.exit(0)
+
+
+class Expected:
+    """What is expected on an adapter: lines with the name of a test come before those with a pattern."""
+
+    def __init__(self, path, adapter):
+        self.names, self.patterns = {}, []
+        part = None
+        with open(path, encoding='utf-8') as file:
+            for number, line in enumerate(file, 1):
+                line = line.rstrip('\n')
+                if re.fullmatch(r'\[.*\]', line):
+                    part = line[1:-1]
+                elif line and not line.startswith('#') and part in (adapter, 'all'):
+                    self.enter(line, '%s:%d' % (path, number))
+
+    def enter(self, line, where):
+        match = LINE.fullmatch(line)
+        if not match:
+            raise SystemExit('%s: no line of the list: %s' % (where, line))
+        result, name, reason = match.groups()
+        if result != 'pass' and not reason:
+            raise SystemExit('%s: %s needs a reason' % (where, name))
+        if '*' in name:
+            self.patterns.append((name, result))
+        elif name in self.names:
+            raise SystemExit('%s: %s is there twice' % (where, name))
+        else:
+            self.names[name] = result
+
+    def of(self, name):
+        """None: nothing is expected of a test of that name."""
+        if name in self.names:
+            return self.names[name]
+        return next((result for pattern, result in self.patterns if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def unpack(folder):
+    """The tests as Python finds them; the package has the larger ones packed."""
+    for name in os.listdir(TESTS):
+        source, target = os.path.join(TESTS, name), os.path.join(folder, name.removesuffix('.gz'))
+        if name.endswith('.gz'):
+            with gzip.open(source, 'rb') as packed, open(target, 'wb') as file:
+                shutil.copyfileobj(packed, file)
+        elif name.endswith('.py'):
+            shutil.copy(source, target)
+
+
+def make_interface():
+    """An interface with an address beside lo, which tests of rdma_cm use; its name, or that of lo."""
+    for words in (['link', 'add', INTERFACE, 'type', 'veth', 'peer', 'name', INTERFACE + 'x'], ['link', 'set', INTERFACE + 'x', 'up'],
+                  ['addr', 'add', ADDRESS, 'dev', INTERFACE], ['link', 'set', INTERFACE, 'up']):
+        if not door_programs.is_alone() or not door_programs.runs('ip', *words):
+            return 'lo'
+    return INTERFACE
+
+
+class Results:
+    """What the tests said."""
+
+    def __init__(self, program, done):
+        self.of = {}        # name: (result, why)
+        self.order = []
+        self.ended = done.status == 0
+        self.trouble = door_programs.TROUBLE.search(done.err)
+        self.err = done.err
+        begun = None
+        for line in done.out.splitlines():
+            words = line.split('\t')
+            if len(words) == 3 and words[0] == 'begin':
+                begun = words[1]
+            elif len(words) == 3:
+                self.of[words[1]] = (words[0], words[2])
+                self.order.append(words[1])
+                begun = None
+        if begun is not None:
+            self.of[begun] = ('fail', 'the process ended with status %d in it: %s' % (done.status, done.err[-1000:]))
+            self.order.append(begun)
+        elif not self.ended:
+            self.err = '%s: status %d: %s' % (' '.join(program.words), done.status, done.err[-2000:])
+
+
+def run_tests(door, adapter):
+    interface = make_interface()
+    name = 'iwarp:' + interface if adapter == 'iwarp' else adapter
+    device = 'it_' + name.replace(':', '_')
+    with tempfile.TemporaryDirectory(prefix='test-pyverbs-') as folder:
+        tests = os.path.join(folder, 'tests')
+        os.mkdir(tests)
+        unpack(tests)
+        here = os.path.dirname(os.path.abspath(__file__))
+        words = door.words([PYTHON, '-B', os.path.join(here, 'pyverbs_run.py'), tests, '--dev', device], [name])
+        with Program(words, door.environment(ITAPI_LOG='none', TMPDIR=folder)) as program:
+            until = time.monotonic() + PATIENCE
+            while not program.ended() and time.monotonic() < until:
+                time.sleep(0.05)
+            if not program.ended():
+                program.end()
+            return Results(program, program.done())
+
+
+def judge(results, expected, name):
+    result, why = results.of[name]
+    wanted = expected.of(name)
+    if wanted is None:
+        raise Failed('the list has no line for it: %s (%s)' % (result, why))
+    if result != wanted and not (wanted == 'either' and result in ('pass', 'skip')):
+        raise Failed('%s instead of %s: %s' % (result, wanted, why))
+
+
+def judge_all(results, expected):
+    """The process came to its end, and no test of the list is missing."""
+    if not results.ended or results.trouble:
+        raise Failed(results.err)
+    missing = [name for name in expected.names if name not in results.of]
+    if missing or len(results.of) < 200:
+        raise Failed('of %d tests, these did not run: %s' % (len(results.of), missing))
+
+
+def go(words):
+    show = words[0] == '--show'
+    tools, door_path, expected_path, adapter = words[show:]
+    if not os.path.exists(TESTS) or not door_programs.runs(PYTHON, '-c', 'import pyverbs.device'):
+        skip('not installed: python3-pyverbs')
+    door_programs.enter(door_path, os.path.join(tools, 'it-run'))
+    door = Door(tools, door_path)
+    expected = Expected(expected_path, adapter)
+    results = run_tests(door, adapter)
+    if show:
+        for name in results.order:
+            print('%s %s  # %s' % (results.of[name][0], name, results.of[name][1]))
+        print(results.err[-3000:])
+        return 0
+    cases = [('/pyverbs/%s/%s' % (adapter, name), lambda name=name: judge(results, expected, name)) for name in results.order]
+    cases.append(('/pyverbs/%s' % adapter, lambda: judge_all(results, expected)))
+    return main(cases)
+
+
+if __name__ == '__main__':
+    sys.exit(go(sys.argv[1:]))
