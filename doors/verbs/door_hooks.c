@@ -101,6 +101,14 @@ need_real(void)
 		look_up();
 }
 
+/* Is the descriptor a channel? For every number of a program, and before there is a channel. */
+static inline bool
+is_channel(int fd)
+{
+	return __builtin_expect(fd <= atomic_load_explicit(&highest, memory_order_acquire), 0) &&
+	       door_cm_is(fd);
+}
+
 /* --- open ---------------------------------------------------------------------------------------------- */
 
 /* The headers promise that a path is not NULL, so that compilers drop the question. A program that breaks that gets EFAULT. */
@@ -269,7 +277,7 @@ find_cm_number(void)
 static int
 shown_as_device(int fd, int result, mode_t *mode, dev_t *number)
 {
-	if (__builtin_expect(result == 0 && door_cm_is(fd), 0)) {
+	if (result == 0 && is_channel(fd)) {
 		*mode = S_IFCHR | 0666;
 		*number = find_cm_number();
 	}
@@ -316,15 +324,14 @@ EXPORT ssize_t
 write(int fd, const void *buffer, size_t length)
 {
 	need_real();
-	return __builtin_expect(door_cm_is(fd), 0) ? door_cm_write(fd, buffer, length)
-						   : real.write(fd, buffer, length);
+	return is_channel(fd) ? door_cm_write(fd, buffer, length) : real.write(fd, buffer, length);
 }
 
 /* A descriptor of this process is about to be closed. */
 static inline void
 closes(int fd)
 {
-	if (__builtin_expect(door_cm_is(fd), 0) && getpid() == own_process)
+	if (is_channel(fd) && getpid() == own_process)
 		door_cm_closed(fd);
 }
 
@@ -352,7 +359,7 @@ EXPORT int
 dup2(int fd, int number)
 {
 	need_real();
-	if (__builtin_expect(door_cm_is(number), 0) && fd != number && fcntl(fd, F_GETFD) >= 0)
+	if (is_channel(number) && fd != number && fcntl(fd, F_GETFD) >= 0)
 		closes(number);
 	return real.dup2(fd, number);
 }
@@ -361,7 +368,7 @@ EXPORT int
 dup3(int fd, int number, int flags)
 {
 	need_real();
-	if (__builtin_expect(door_cm_is(number), 0) && fd != number && fcntl(fd, F_GETFD) >= 0 &&
+	if (is_channel(number) && fd != number && fcntl(fd, F_GETFD) >= 0 &&
 	    (flags & ~O_CLOEXEC) == 0)
 		closes(number);
 	return real.dup3(fd, number, flags);
