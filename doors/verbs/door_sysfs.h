@@ -22,10 +22,14 @@
 #define DOOR_VERBS_NAME   "uverbs"
 #define DOOR_VERBS_NUMBER 10000
 
-/* May the path be one of ours? For every path of a program: so it is short. */
+/*
+ * May the path be one of ours? For every path of a program: so it is short. The headers of the C library promise that a path is not
+ * NULL, so that compilers drop the question; but a program may pass NULL, and gets the kernel's answer.
+ */
 static inline bool
 door_sysfs_may_be(const char *path)
 {
+	__asm__("" : "+r"(path));
 	return path != NULL && strncmp(path, DOOR_SYSFS_PREFIX, sizeof(DOOR_SYSFS_PREFIX) - 1) == 0;
 }
 

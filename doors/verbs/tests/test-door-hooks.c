@@ -70,6 +70,24 @@ test_open(void)
 	}
 }
 
+/* A program that passes no path gets the kernel's answer. */
+static void
+test_no_path(void)
+{
+	static const char *volatile nowhere;
+	struct stat status;
+	char text[8];
+
+	FAILS(stat(nowhere, &status), EFAULT);
+	FAILS(lstat(nowhere, &status), EFAULT);
+	FAILS(access(nowhere, R_OK), EFAULT);
+	FAILS(chdir(nowhere), EFAULT);
+	FAILS(readlink(nowhere, text, sizeof(text)), EFAULT);
+	errno = 0;
+	g_assert_null(realpath(nowhere, NULL));
+	g_assert_cmpint(errno, ==, EINVAL);
+}
+
 /* The third argument arrives, also for files without a name. */
 static void
 test_mode(void)
@@ -299,6 +317,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_setenv("ITAPI_VERBS_DEVICES", "emul:ib", TRUE);
 	g_test_add_func("/door/hooks/open", test_open);
+	g_test_add_func("/door/hooks/no-path", test_no_path);
 	g_test_add_func("/door/hooks/mode", test_mode);
 	g_test_add_func("/door/hooks/fstat", test_fstat);
 	g_test_add_func("/door/hooks/close", test_close);
