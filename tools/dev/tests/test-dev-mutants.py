@@ -132,7 +132,7 @@ class Rewritten(unittest.TestCase):
         if name:
             env['ITAPI_MUTANT'] = str(self.mutants[name].number)
         done = subprocess.run([self.program], env=env, capture_output=True, text=True, check=True)
-        return done.stdout.split(), os.path.exists(mark)
+        return done.stdout.split(), os.path.lexists(mark)
 
     def test_each(self):
         self.assertEqual(self.output(), (['4', '0', '0'], False))
