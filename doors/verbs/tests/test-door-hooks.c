@@ -71,7 +71,7 @@ test_open(void)
 }
 
 /* A program that passes no path gets the kernel's answer. */
-static void
+__attribute__((unused)) static void
 test_no_path(void)
 {
 	static const char *volatile nowhere;
@@ -317,7 +317,9 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_setenv("ITAPI_VERBS_DEVICES", "emul:ib", TRUE);
 	g_test_add_func("/door/hooks/open", test_open);
+#ifndef __SANITIZE_THREAD__ /* whose own functions read the path first */
 	g_test_add_func("/door/hooks/no-path", test_no_path);
+#endif
 	g_test_add_func("/door/hooks/mode", test_mode);
 	g_test_add_func("/door/hooks/fstat", test_fstat);
 	g_test_add_func("/door/hooks/close", test_close);
