@@ -130,7 +130,7 @@ event_take(struct door_channel *channel, const struct session_waiter *waiter)
 	if (channel->line.first == waiter)
 		event = door_events_take(&channel->events);
 	if (event != NULL) {
-		cq = (struct door_cq *)((char *)event - offsetof(struct door_cq, fired));
+		cq = (struct door_cq *)(void *)((char *)event - offsetof(struct door_cq, fired));
 		cq->fired_taken++;
 		if (--cq->fired_num > 0)
 			door_events_add(&channel->events, &cq->fired);

@@ -27,8 +27,8 @@ struct door_context {
 static inline struct door_context *
 door_context_of(struct ibv_context *context)
 {
-	return (struct door_context *)((char *)context -
-				       offsetof(struct door_context, verbs.context));
+	return (struct door_context *)(void *)((char *)context -
+					       offsetof(struct door_context, verbs.context));
 }
 
 static inline struct door_adapter *

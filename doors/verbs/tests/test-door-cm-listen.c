@@ -362,8 +362,8 @@ test_resolve(void)
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
 	g_assert_cmpstr(device_of(id), ==, "it_iwarp_lo");
 	g_assert_cmpuint(rdma_get_src_port(id), !=, 0);
-	g_assert_cmpuint(((struct sockaddr_in *)rdma_get_local_addr(id))->sin_addr.s_addr, ==,
-			 htonl(INADDR_LOOPBACK));
+	g_assert_cmpuint(((struct sockaddr_in *)(void *)rdma_get_local_addr(id))->sin_addr.s_addr,
+			 ==, htonl(INADDR_LOOPBACK));
 	OK(rdma_destroy_id(id));
 
 	id = cm_id(channel, RDMA_PS_TCP);
