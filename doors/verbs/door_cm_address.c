@@ -562,7 +562,7 @@ bind_device(struct door_cm_id *id, const struct ri_addr *addr, const struct sock
 
 /*
  * A loopback address that no device has leaves the id without a device, as the kernel leaves each id with one: libfabric asks so
- * which devices there are.
+ * which devices there are. An id for datagrams is refused: no device may have those, and pyverbs goes through the missing one.
  */
 static bool
 is_loopback(const struct ri_addr *addr)
@@ -590,7 +590,7 @@ door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 		door_cm_family_only(id, own.ss_family == AF_INET);
 	if (plain.family != RI_ADDR_NONE)
 		error = bind_device(id, &plain, &own);
-	if (error == ENODEV && is_loopback(&plain)) {
+	if (error == ENODEV && !door_cm_is_ud(id) && is_loopback(&plain)) {
 		door_cm_lock();
 		id->local = plain; /* so it hears nothing that arrives at another address */
 		door_cm_unlock();

@@ -604,6 +604,10 @@ test_port_spaces(void)
 			cm_gone(active);
 		}
 		OK(rdma_destroy_id(udp));
+	} else {
+		udp = cm_id(channel, RDMA_PS_UDP);
+		FAILS(rdma_bind_addr(udp, (struct sockaddr *)&addr), ENODEV);
+		OK(rdma_destroy_id(udp));
 	}
 	OK(rdma_destroy_id(tcp));
 	rdma_destroy_event_channel(channel);
