@@ -240,9 +240,11 @@ void
 kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event)
 {
 	struct kal_async_node *fresh = calloc(1, sizeof(*fresh)), *node = NULL;
+	unsigned waiting;
 
 	pthread_mutex_lock(&client->event_lock);
-	if (client->async_queued < ASYNC_MAX)
+	waiting = client->async_queued;
+	if (waiting < ASYNC_MAX)
 		node = fresh != NULL ? fresh : (struct kal_async_node *)spare_take(client);
 	if (node != NULL) {
 		node->node.kind = KAL_EVENT_ASYNC;
@@ -257,7 +259,7 @@ kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_
 	free(fresh);
 	ri_log(client->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "kal"},
 	       "an asynchronous event was dropped: %u wait to be taken, or memory ran out",
-	       client->async_queued);
+	       waiting);
 }
 
 void

@@ -125,10 +125,37 @@ cm_addr(const char *text, uint16_t port)
 	return addr;
 }
 
+uint16_t
+cm_free_port(void)
+{
+	static unsigned next;
+
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		const uint16_t port = (uint16_t)(2048 + ((unsigned)getpid() * 32 + next++) % 30000);
+		struct sockaddr_in6 all = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+		int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
+		bool free;
+
+		OK(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)));
+		free = bind(fd, (struct sockaddr *)&all, sizeof(all)) == 0;
+		close(fd);
+		if (free)
+			return port;
+	}
+	g_error("no port is free");
+}
+
 struct rdma_cm_id *
 cm_listener(struct rdma_event_channel *channel, enum rdma_port_space ps, const char *text)
 {
-	struct sockaddr_storage addr = cm_addr(text, 0);
+	return cm_listener_at(channel, ps, text, 0);
+}
+
+struct rdma_cm_id *
+cm_listener_at(struct rdma_event_channel *channel, enum rdma_port_space ps, const char *text,
+	       uint16_t port)
+{
+	struct sockaddr_storage addr = cm_addr(text, port);
 	struct rdma_cm_id *id = cm_id(channel, ps);
 
 	OK(rdma_bind_addr(id, (struct sockaddr *)&addr));

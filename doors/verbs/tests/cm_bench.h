@@ -64,9 +64,16 @@ void cm_expect_none(struct rdma_event_channel *channel);
 
 /* 127.0.0.1 or another address, with that port in host order. */
 struct sockaddr_storage cm_addr(const char *text, uint16_t port);
-/* Bind to an address and listen. */
+/*
+ * A port in host order that nobody has at any address, and that the system gives to nobody who did not ask for it (the range is
+ * that of ip_local_port_range): so it stays free between two binds of a test.
+ */
+uint16_t cm_free_port(void);
+/* Bind to an address and listen, at any port or at that one. */
 struct rdma_cm_id *cm_listener(struct rdma_event_channel *channel, enum rdma_port_space ps,
 			       const char *text);
+struct rdma_cm_id *cm_listener_at(struct rdma_event_channel *channel, enum rdma_port_space ps,
+				  const char *text, uint16_t port);
 /* An id that has resolved the way to a listener at 127.0.0.1, with its own queue pair. */
 struct rdma_cm_id *cm_active(struct rdma_event_channel *channel, struct rdma_cm_id *listener);
 /* The same without a queue pair, and to an address. */

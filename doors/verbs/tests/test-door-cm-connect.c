@@ -135,10 +135,12 @@ static bool
 listener_comes_later(void)
 {
 	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *late;
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_TCP, "127.0.0.1", port),
+			  *late;
 	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
 	char got[CM_MESSAGE], sent[CM_MESSAGE] = "late";
 	struct cm_event first;
 	struct ibv_mr *sink = rdma_reg_msgs(active, got, sizeof(got)), *source;

@@ -187,9 +187,11 @@ static void
 test_receives_stay(void)
 {
 	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *late;
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_TCP, "127.0.0.1", port),
+			  *late;
 	struct rdma_cm_id *active = cm_active(channel, listener);
-	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	char got[CM_MESSAGE];
 	struct ibv_mr *sink = rdma_reg_msgs(active, got, sizeof(got));
@@ -522,8 +524,8 @@ test_families(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *six = listener_at(channel, "::", 0, 1), *four;
-	uint16_t port = ntohs(rdma_get_src_port(six));
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *six = listener_at(channel, "::", port, 1), *four;
 	struct cm_event event;
 
 	four = listener_at(channel, "0.0.0.0", port, 1);

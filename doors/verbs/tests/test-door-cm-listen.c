@@ -17,19 +17,6 @@ bind_to(struct rdma_cm_id *id, const char *text, uint16_t port)
 	return rdma_bind_addr(id, (struct sockaddr *)&addr);
 }
 
-/* A port that nobody has. */
-static uint16_t
-free_port(void)
-{
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
-	uint16_t port;
-
-	OK(bind_to(id, "127.0.0.1", 0));
-	port = ntohs(rdma_get_src_port(id));
-	OK(rdma_destroy_id(id));
-	return port;
-}
-
 static struct rdma_cm_id *
 bound(const char *text, uint16_t port)
 {
@@ -101,8 +88,8 @@ test_bind(void)
 static void
 test_port_in_use(void)
 {
-	struct rdma_cm_id *one = bound("127.0.0.1", 0), *two = cm_id(channel, RDMA_PS_TCP);
-	uint16_t port = ntohs(rdma_get_src_port(one));
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *one = bound("127.0.0.1", port), *two = cm_id(channel, RDMA_PS_TCP);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char gid[INET6_ADDRSTRLEN];
@@ -158,7 +145,7 @@ set(struct rdma_cm_id *id, int option, int value)
 static void
 test_reuse(void)
 {
-	uint16_t port = free_port();
+	uint16_t port = cm_free_port();
 	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP), *two = cm_id(channel, RDMA_PS_TCP);
 	int off = 0;
 
@@ -183,7 +170,7 @@ test_reuse(void)
 static void
 test_families(void)
 {
-	uint16_t port = free_port();
+	uint16_t port = cm_free_port();
 	struct rdma_cm_id *six = cm_id(channel, RDMA_PS_TCP), *four;
 	int on = 1;
 
@@ -279,8 +266,8 @@ test_wildcard(void)
 static void
 test_two_addresses(void)
 {
-	struct rdma_cm_id *one = bound("127.0.0.1", 0), *two;
-	uint16_t port = ntohs(rdma_get_src_port(one));
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *one = bound("127.0.0.1", port), *two;
 
 	two = bound("127.0.0.2", port);
 	OK(rdma_listen(one, 1));

@@ -173,8 +173,9 @@ test_nobody(void)
 static void
 test_port_spaces(void)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_UDP, "0.0.0.0");
-	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
+	uint16_t port = cm_free_port();
+	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_UDP, "0.0.0.0", port);
+	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
 	struct rdma_cm_id *other = cm_id(channel, RDMA_PS_UDP), *tcp = cm_id(channel, RDMA_PS_TCP);
 
 	FAILS(rdma_bind_addr(other, (struct sockaddr *)&addr), EADDRINUSE);
