@@ -459,7 +459,7 @@ door_cm_keep_none(void)
 }
 
 void
-door_cm_address_forget(void)
+door_cm_address_forked(void)
 {
 	pthread_mutex_init(&kept_lock, NULL);
 	num_kept = 0;

@@ -119,10 +119,10 @@ forget_all(void)
 	}
 	pthread_cond_init(&ended, NULL);
 	num_channels = 0;
-	door_cm_address_forget();
-	door_cm_id_forget_all();
-	door_cm_listen_forget_all();
-	door_cm_follow_forget();
+	door_cm_address_forked();
+	door_cm_id_forked();
+	door_cm_listen_forked();
+	door_cm_follow_forked();
 	door_cm_unlock();
 }
 

@@ -173,7 +173,7 @@ door_cm_follow_end(void)
 
 /* In the child of a fork: the thread is the parent's. */
 void
-door_cm_follow_forget(void)
+door_cm_follow_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	users = 0;

@@ -305,7 +305,7 @@ door_cm_id_state(const struct door_cm_id *id)
 
 /* Under the lock, in the child of a fork. Their memory stays: other objects of the program may point to it. */
 void
-door_cm_id_forget_all(void)
+door_cm_id_forked(void)
 {
 	struct door_cm_id *id = door_cm_id_after(0);
 

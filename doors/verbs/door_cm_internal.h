@@ -343,9 +343,9 @@ bool door_cm_has_lids(const struct door_adapter *adapter);
 
 /* --- the child of a fork, under door_cm_lock() ------------------------------------------------------------------- */
 
-void door_cm_address_forget(void);
-void door_cm_id_forget_all(void);
-void door_cm_listen_forget_all(void);
-void door_cm_follow_forget(void);
+void door_cm_address_forked(void);
+void door_cm_id_forked(void);
+void door_cm_listen_forked(void);
+void door_cm_follow_forked(void);
 
 #endif /* DOOR_CM_INTERNAL_H */

@@ -483,7 +483,7 @@ door_cm_listen(struct door_cm_id *id, int backlog)
 
 /* Under door_cm_lock(), in the child of a fork. */
 void
-door_cm_listen_forget_all(void)
+door_cm_listen_forked(void)
 {
 	pthread_mutex_init(&control, NULL);
 	listens = NULL;

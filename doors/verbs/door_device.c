@@ -39,6 +39,19 @@ door_devices_at(unsigned i)
 	return devices[i];
 }
 
+/* In the child of a fork: a thread that the child does not have may own the lock, and what it was entering is not counted yet. */
+static void
+devices_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+__attribute__((constructor)) static void
+watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, devices_forked);
+}
+
 /* --- one device --------------------------------------------------------------------------------------- */
 
 /*

@@ -18,7 +18,7 @@ import sys
 import source_tree
 
 PAGE = 'doc/threads-and-locks.md'
-FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/')
+FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/', 'doors/')
 
 TYPES = r'(?:pthread_mutex_t|struct\s+vsw_lock|struct\s+vsw_role)'
 STRUCT = re.compile(r'^struct\s+(\w+)\s*\{$(.*?)^\}', re.MULTILINE | re.DOTALL)

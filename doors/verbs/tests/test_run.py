@@ -307,7 +307,7 @@ def signals():
         mask = sum(1 << (number - 1) for number in ignored)
 
         def ignore(ignored=ignored):
-            for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ, signal.SIGHUP):
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
         done = it_run('sh', '-c', show, preexec_fn=ignore, restore_signals=False).expect(0)
