@@ -15,6 +15,7 @@
 #include "door_cq.h"
 #include "door_status.h"
 #include "ri_log.h"
+#include "session_cancel.h"
 
 /*
  * The lock guards who uses which device. No call of the kAL is made under it: so it has no order with the locks that the kAL takes
@@ -160,6 +161,7 @@ void
 door_adapter_port(struct door_adapter *adapter, uint32_t port, struct ri_port_attr *attr)
 {
 	const struct kal_port_query_req req = {.rnic = adapter->session.rnic, .port = port};
+	SESSION_DEFER;
 
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
@@ -211,6 +213,7 @@ door_refuse(atomic_flag *once, const char *format, ...)
 {
 	char text[RI_LOG_SENTENCE];
 	va_list args;
+	SESSION_DEFER;
 
 	if (atomic_flag_test_and_set(once))
 		return;

@@ -25,6 +25,7 @@ EXPORT struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct door_channel *channel;
+	SESSION_DEFER;
 
 	if (door_adapter_of(context)->inherited) {
 		errno = EIO;

@@ -85,6 +85,7 @@ ibv_open_device(struct ibv_device *device)
 	struct door_context *own = (struct door_context *)calloc(1, sizeof(*own));
 	struct ibv_context *context;
 	int error;
+	SESSION_DEFER;
 
 	if (own == NULL)
 		return NULL;

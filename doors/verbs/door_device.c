@@ -17,6 +17,7 @@
 #include "door_status.h"
 #include "door_sysfs.h"
 #include "kal_settings.h"
+#include "session_cancel.h"
 
 #define DEVICES_MAX    256        /* that a process ever sees */
 #define ADAPTERS_FIRST 64         /* room for a list of adapters; more if there are more */
@@ -234,6 +235,7 @@ say_absent(const char *name)
 int
 door_devices_refresh(struct door_device ***offered)
 {
+	SESSION_DEFER;
 	g_auto(GStrv) names = names_asked_for();
 	struct list list = {.offered = g_ptr_array_new()};
 	enum ri_status status = list_devices(&list, names, say_absent);
@@ -250,6 +252,7 @@ door_devices_refresh(struct door_device ***offered)
 EXPORT int
 itapi_verbs_list(void (*each)(void *arg, const struct itapi_verbs_device *device), void *arg)
 {
+	SESSION_DEFER;
 	g_auto(GStrv) names = names_asked_for();
 	g_autoptr(GPtrArray) offered = g_ptr_array_new();
 	struct list list = {.offered = offered};

@@ -30,6 +30,7 @@
 #include "door_cm.h"
 #include "door_export.h"
 #include "door_sysfs.h"
+#include "session_cancel.h"
 
 #define CM_DEVICE "/dev/infiniband/rdma_cm"
 #define CM_NUMBER "/sys/class/misc/rdma_cm/dev"
@@ -122,6 +123,7 @@ is_cm_device(const char *path)
 static int
 open_channel(void)
 {
+	SESSION_DEFER;
 	int fd = door_cm_open();
 	int known = atomic_load(&highest);
 
@@ -264,6 +266,7 @@ find_cm_number(void)
 
 	if (stat(CM_DEVICE, &status) == 0 && S_ISCHR(status.st_mode))
 		return status.st_rdev;
+	SESSION_DEFER;
 	fd = real.open(CM_NUMBER, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -331,8 +334,10 @@ write(int fd, const void *buffer, size_t length)
 static inline void
 closes(int fd)
 {
-	if (is_channel(fd) && getpid() == own_process)
+	if (is_channel(fd) && getpid() == own_process) {
+		SESSION_DEFER;
 		door_cm_closed(fd);
+	}
 }
 
 /* The same of all from one number to another. */

@@ -27,6 +27,7 @@
 #include "door_context.h"
 #include "door_export.h"
 #include "ri_fd.h"
+#include "session_cancel.h"
 
 #define FOLDER_NAME "itapi-sysfs-"
 #define TRIES       4 /* at a folder that another process takes for an old one */
@@ -418,6 +419,7 @@ door_sysfs_find(const char *path, char room[DOOR_SYSFS_ROOM], const void *caller
 
 	if (part == NULL || making || is_own(caller))
 		return path;
+	SESSION_DEFER;
 	pthread_mutex_lock(&lock);
 	making = true;
 	/* Who has closed all descriptors has given up the lock. */

@@ -18,7 +18,7 @@ import source_tree
 
 PAGE = 'doc/threads-and-locks.md'
 HEADING = '## Cancellation points'
-FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/')
+FOLDERS = ('itapi/', 'ual/', 'kal/', 'rnicpi/', 'vp/', 'doors/')
 OWN = 'rnicpi/support/ri_calls.h'
 
 # Of POSIX (XSH 2.9.5.2) and of the C library: those that must be and those that may be cancellation points, without

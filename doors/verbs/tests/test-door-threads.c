@@ -14,6 +14,7 @@
 #define LIVES    200
 #define MESSAGES 2000
 #define FAR      32768
+#define CANCELS  200
 
 struct scene {
 	struct bench bench;
@@ -153,8 +154,6 @@ test_open_and_close(void)
 		OK(pthread_join(threads[i], NULL));
 }
 
-/* --- forks ---------------------------------------------------------------------------------------------------- */
-
 /* A message from one new queue pair to another. */
 static void
 use(void)
@@ -183,6 +182,64 @@ use(void)
 	OK(ibv_destroy_qp(b));
 	bench_close(&bench);
 }
+
+/* --- cancellation --------------------------------------------------------------------------------------------- */
+
+/* A context from the list of devices to its close; cancelled anywhere, and where it owns nothing at the latest. */
+static void *
+open_until_cancelled(void *arg)
+{
+	(void)arg;
+	while (true) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *context = ibv_open_device(list[0]);
+		struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+		struct ibv_port_attr port;
+
+		OK(ibv_query_port(context, 1, &port));
+		OK(ibv_destroy_comp_channel(channel));
+		OK(ibv_close_device(context));
+		ibv_free_device_list(list);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+static unsigned
+count_descriptors(void)
+{
+	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	unsigned count = 0;
+
+	while (g_dir_read_name(dir) != NULL)
+		count++;
+	g_dir_close(dir);
+	return count;
+}
+
+/* The thread ends where it owns nothing: no descriptor is left, and no lock. */
+static void
+test_cancel(void)
+{
+	unsigned before;
+
+	use();
+	before = count_descriptors();
+	for (unsigned i = 0; i < CANCELS; i++) {
+		pthread_t thread;
+		void *end;
+
+		OK(pthread_create(&thread, NULL, open_until_cancelled, NULL));
+		g_usleep(g_test_rand_int_range(0, 2000));
+		OK(pthread_cancel(thread));
+		OK(pthread_join(thread, &end));
+		g_assert_true(end == PTHREAD_CANCELED);
+	}
+	use();
+	g_assert_cmpuint(count_descriptors(), ==, before);
+}
+
+/* --- forks ---------------------------------------------------------------------------------------------------- */
 
 /* What the child has of its parent says EIO, or does nothing. */
 static void
@@ -297,6 +354,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/door/threads/come-and-go", test_come_and_go);
 	g_test_add_func("/door/threads/open-and-close", test_open_and_close);
+	g_test_add_func("/door/threads/cancel", test_cancel);
 	if (CHILD_WORKS_ON)
 		g_test_add_func("/door/threads/fork", test_fork);
 	return g_test_run();
