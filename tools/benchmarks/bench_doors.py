@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""perftest behind the door for programs of verbs, as rows of tools/bench.
+"""perftest and cmtime behind the door for programs of verbs, as rows of tools/bench.
 
-A run is two processes of perftest with the door preloaded, each pinned, connected by rdma_cm over iwarp. Latencies are half a round
+A run is two processes of a program with the door preloaded, each pinned, connected by rdma_cm over iwarp. Latencies are half a round
 trip, the median of the run, in ns; bandwidth is in GB/s of 10^9 octets, as that of a raw stream.
 """
 import shutil
@@ -13,6 +13,7 @@ TARGET = "doors/verbs/libitapi-verbs.so"
 SEND_LAT_AIM = 1.25     # of raw-spin
 WRITE_LAT_AIM = 2.5     # of ib_send_lat; a program that spins on memory, with no processor left for the thread that moves data
 WRITE_BW_AIM = 0.75     # of raw-stream
+CONNECTS = 1000
 
 
 class DoorRun(PeerRun):
@@ -54,8 +55,14 @@ def bandwidth(door, program, size):
     return DoorRun(door, call, [*call, "HOST"], average_gbs, "GB/s")
 
 
+def connects(text):
+    """Of cmtime's table: connections made a second, by all steps from the address to the connection."""
+    ms = {line[:13].strip(): float(line.split(":")[1].split()[0]) for line in text.splitlines() if ":" in line and "step" not in line}
+    return CONNECTS * 1000 / sum(ms[step] for step in ("create id", "resolve addr", "resolve route", "create qp", "connect"))
+
+
 def missing():
-    return shutil.which("ib_send_lat") is None
+    return shutil.which("ib_send_lat") is None or shutil.which("cmtime") is None
 
 
 def rows(Run, Row, raw_stream, door):
@@ -66,6 +73,9 @@ def rows(Run, Row, raw_stream, door):
         Row("door-send-4096", lat(door, "ib_send_lat", 4096), Run("raw-spin", size=4096)),
         Row("door-write-64-of-send", lat(door, "ib_write_lat", 64), send, WRITE_LAT_AIM),
         Row("door-read-64", lat(door, "ib_read_lat", 64), Run("raw-spin", size=64), scale=2.0),
+        Row("door-connects", DoorRun(door, ["cmtime", "-b", "127.0.0.1", "-c", str(CONNECTS), "-p", "PORT"],
+                                     ["cmtime", "-s", "HOST", "-c", str(CONNECTS), "-p", "PORT"], connects, "1/s"),
+            Run("it-connects", iters=CONNECTS), better="higher"),
         Row("door-write-65536-bw", bandwidth(door, "ib_write_bw", 65536), raw_stream(65536), WRITE_BW_AIM, "higher"),
         Row("door-send-65536-bw", bandwidth(door, "ib_send_bw", 65536), raw_stream(65536), better="higher"),
     ]
