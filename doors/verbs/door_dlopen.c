@@ -63,8 +63,7 @@ file_for(const char *file)
  * It ends in a jump, not in a call: after a call, the dynamic linker would take the door for the caller, and would not
  * look into folders that the caller names (RUNPATH). So the compiler may put nothing behind it.
  */
-__attribute__((optimize("optimize-sibling-calls"), no_sanitize("address", "thread", "undefined")))
-EXPORT void *
+ENDS_IN_A_JUMP __attribute__((no_sanitize("address", "thread", "undefined"))) EXPORT void *
 dlopen(const char *file, int mode)
 {
 	const char *other = file_for(file);

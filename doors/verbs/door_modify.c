@@ -203,7 +203,7 @@ refuse_peer(const struct door_qp *qp)
 		    "%s connects queue pairs by rdma_cm only, not by ibv_modify_qp(); "
 		    "many programs have an option for that, such as -R of perftest",
 		    qp->adapter->device->device.name);
-	return EINVAL;
+	return EOPNOTSUPP;
 }
 
 static bool

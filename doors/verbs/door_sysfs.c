@@ -56,6 +56,13 @@ make_folders(const char *name)
 	}
 }
 
+/* A new file of the tree. */
+static int
+make_file(const char *name)
+{
+	return ri_fd_lift(openat(tree_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
+}
+
 /* A file of the tree with one line, which a program may read as it reads a file of the kernel. */
 __attribute__((format(printf, 2, 3))) static void
 put(const char *name, const char *format, ...)
@@ -67,8 +74,11 @@ put(const char *name, const char *format, ...)
 	va_start(args, format);
 	length = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	make_folders(name);
-	fd = ri_fd_lift(openat(tree_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
+	fd = make_file(name);
+	if (fd < 0 && errno == ENOENT) {
+		make_folders(name);
+		fd = make_file(name);
+	}
 	if (fd < 0)
 		return;
 	(void)!write(fd, text, (size_t)length);

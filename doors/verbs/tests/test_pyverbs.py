@@ -29,7 +29,7 @@ from tool_runs import PATIENCE, Failed, main  # noqa: E402
 TESTS = '/usr/share/doc/rdma-core/tests'
 PYTHON = '/usr/bin/python3'     # the one for which Debian's pyverbs was compiled
 INTERFACE, ADDRESS = 'near', '10.77.0.1/24'
-LINE = re.compile(r'(pass|skip|fail|either) +(\S+)(?: +# (.+))?$')
+LINE = re.compile(r'(pass|skip|fail|refuse|either) +(\S+)(?: +"(.+)")?(?: +# (.+))?$')
 
 
 def skip(why):
@@ -41,7 +41,7 @@ class Expected:
     """What is expected on an adapter: lines with the name of a test come before those with a pattern."""
 
     def __init__(self, path, adapter):
-        self.names, self.patterns = {}, []
+        self.names, self.patterns, self.says = {}, [], {}
         part = None
         with open(path, encoding='utf-8') as file:
             for number, line in enumerate(file, 1):
@@ -55,9 +55,12 @@ class Expected:
         match = LINE.fullmatch(line)
         if not match:
             raise SystemExit('%s: no line of the list: %s' % (where, line))
-        result, name, reason = match.groups()
+        result, name, says, reason = match.groups()
         if result != 'pass' and not reason:
             raise SystemExit('%s: %s needs a reason' % (where, name))
+        if (result == 'fail') != bool(says):
+            raise SystemExit('%s: %s: what the test says is for one that fails' % (where, name))
+        self.says[name] = says
         if '*' in name:
             self.patterns.append((name, result))
         elif name in self.names:
@@ -101,17 +104,19 @@ class Results:
         self.ended = done.status == 0
         self.trouble = door_programs.TROUBLE.search(done.err)
         self.err = done.err
-        begun = None
+        begun, said = None, []
         for line in done.out.splitlines():
             words = line.split('\t')
             if len(words) == 3 and words[0] == 'begin':
-                begun = words[1]
+                begun, said = words[1], []
             elif len(words) == 3:
-                self.of[words[1]] = (words[0], words[2])
+                self.of[words[1]] = (words[0], ' | '.join([words[2], *said]))
                 self.order.append(words[1])
                 begun = None
+            else:
+                said.append(line)
         if begun is not None:
-            self.of[begun] = ('fail', 'the process ended with status %d in it: %s' % (done.status, done.err[-1000:]))
+            self.of[begun] = ('crash', 'the process ended with status %d in it: %s' % (done.status, done.err[-1000:]))
             self.order.append(begun)
         elif not self.ended:
             self.err = '%s: status %d: %s' % (' '.join(program.words), done.status, done.err[-2000:])
@@ -143,6 +148,9 @@ def judge(results, expected, name):
         raise Failed('the list has no line for it: %s (%s)' % (result, why))
     if result != wanted and not (wanted == 'either' and result in ('pass', 'skip')):
         raise Failed('%s instead of %s: %s' % (result, wanted, why))
+    says = expected.says.get(name)
+    if says and not re.search(says, why):
+        raise Failed('it does not say "%s": %s' % (says, why))
 
 
 def judge_all(results, expected):
