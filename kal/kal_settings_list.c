@@ -193,7 +193,7 @@ struct said {
 static void
 copy_text(char *out, size_t room, const char *text)
 {
-	(void)snprintf(out, room, "%s", text);
+	(void)g_strlcpy(out, text, room);
 }
 
 static const char *
@@ -261,7 +261,7 @@ struct listing {
 	void (*each)(void *arg, const struct kal_setting_now *now);
 	void *arg;
 	struct said said;
-	char config_trouble[512]; /* why the file cannot be used, or "" */
+	char config_trouble[32 + sizeof(struct kal_why)]; /* why the file cannot be used, or "" */
 };
 
 static void
