@@ -96,6 +96,9 @@ door_cm_move_events(struct door_cm_id *id, struct door_cm_channel *to)
 /*
  * A thread that sleeps in GET_EVENT. It reads a descriptor of its own: such a read() goes on after a signal handler with SA_RESTART,
  * as the kernel's GET_EVENT does, and it does not depend on the channel's descriptor, which the program may close meanwhile.
+ *
+ * It is no part of the stack: a signal handler that leaves the call by longjmp() leaves it in the list, and wakes still write to
+ * its descriptor.
  */
 struct door_cm_sleeper {
 	struct door_cm_sleeper *next; /* door_cm_channel::sleepers */
@@ -125,15 +128,34 @@ sleeper_leave(void *arg)
 	*link = sleeper->next;
 	door_cm_unlock();
 	(void)syscall(SYS_close, sleeper->bell);
+	free(sleeper);
 }
 
 static void
 sleeper_cancelled(void *arg)
 {
 	struct door_cm_sleeper *sleeper = (struct door_cm_sleeper *)arg;
+	struct door_cm_channel *channel = sleeper->channel;
 
 	sleeper_leave(sleeper);
-	door_cm_channel_put(sleeper->channel);
+	door_cm_channel_put(channel);
+}
+
+/* NULL: errno is set. */
+static struct door_cm_sleeper *
+sleeper_new(struct door_cm_channel *channel)
+{
+	struct door_cm_sleeper *sleeper = (struct door_cm_sleeper *)malloc(sizeof(*sleeper));
+
+	if (sleeper == NULL)
+		return NULL;
+	*sleeper = (struct door_cm_sleeper){.channel = channel, .bell = ri_fd_eventfd()};
+	if (sleeper->bell < 0) {
+		free(sleeper);
+		return NULL;
+	}
+	(void)fcntl(sleeper->bell, F_SETFL, 0);
+	return sleeper;
 }
 
 /*
@@ -143,25 +165,24 @@ sleeper_cancelled(void *arg)
 static int
 sleep_on(struct door_cm_channel *channel, int cancel_state)
 {
-	struct door_cm_sleeper sleeper = {.channel = channel, .bell = ri_fd_eventfd()};
+	struct door_cm_sleeper *sleeper = sleeper_new(channel);
 	uint64_t count;
 	int error;
 
-	if (sleeper.bell < 0) {
+	if (sleeper == NULL) {
 		error = errno;
 		door_cm_unlock();
 		return error;
 	}
-	(void)fcntl(sleeper.bell, F_SETFL, 0);
-	sleeper.next = channel->sleepers;
-	channel->sleepers = &sleeper;
+	sleeper->next = channel->sleepers;
+	channel->sleepers = sleeper;
 	door_cm_unlock();
-	pthread_cleanup_push(sleeper_cancelled, &sleeper);
+	pthread_cleanup_push(sleeper_cancelled, sleeper);
 	(void)pthread_setcancelstate(cancel_state, NULL);
-	error = read(sleeper.bell, &count, sizeof(count)) < 0 ? errno : 0;
+	error = read(sleeper->bell, &count, sizeof(count)) < 0 ? errno : 0;
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	pthread_cleanup_pop(0);
-	sleeper_leave(&sleeper);
+	sleeper_leave(sleeper);
 	return error;
 }
 

@@ -197,10 +197,11 @@ def check_full(checker):
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
     checker.build_and_test('clang')
     checker.build_and_test('release')
+    checker.test('asan', label='asan programs', arguments=['--suite', 'programs'], processes=2 * checker.jobs)
     prefix = tsan_prefix()
     if prefix is not None:
-        checker.test('tsan', label='tsan programs', prefix=prefix, arguments=['--suite', 'tools', '--suite', 'wire'],
-                     processes=2 * checker.jobs)
+        checker.test('tsan', label='tsan programs', prefix=prefix,
+                     arguments=['--suite', 'programs', '--suite', 'tools', '--suite', 'wire'], processes=2 * checker.jobs)
     run_analysers(checker)
     checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -457,6 +458,56 @@ test_fork(void)
 	cm_finish(&pair);
 }
 
+static sigjmp_buf out_of_wait;
+
+static void
+jumps(int number)
+{
+	(void)number;
+	siglongjmp(out_of_wait, 1);
+}
+
+static void *
+resolve_soon(void *arg)
+{
+	g_usleep(20 * 1000);
+	resolve((struct rdma_cm_id *)arg);
+	return NULL;
+}
+
+/* In a child, since what librdmacm has allocated for the call is lost. */
+static void
+jump_out_of_wait(void *unused)
+{
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct sigaction action = {.sa_handler = jumps};
+	struct rdma_cm_event *event;
+	pthread_t thread;
+
+	(void)unused;
+	OK(sigaction(SIGALRM, &action, NULL));
+	/* The second wait is on the same part of the stack. */
+	if (sigsetjmp(out_of_wait, 1) == 0) {
+		(void)ualarm(20 * 1000, 0);
+	} else {
+		action.sa_handler = SIG_DFL;
+		OK(sigaction(SIGALRM, &action, NULL));
+		alarm(20);
+		OK(pthread_create(&thread, NULL, resolve_soon, id));
+	}
+	OK(rdma_get_cm_event(channel, &event));
+	g_assert_cmpint(event->event, ==, RDMA_CM_EVENT_ADDR_RESOLVED);
+	OK(rdma_ack_cm_event(event));
+	OK(pthread_join(thread, NULL));
+}
+
+static void
+test_jump(void)
+{
+	in_child(jump_out_of_wait, NULL);
+}
+
 /* A child that lives on does not keep the ports of its parent. */
 static void
 test_fork_ports(void)
@@ -556,6 +607,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-life/close-under-waiter", test_close_under_waiter);
 	g_test_add_func("/door/cm-life/fork-ports", test_fork_ports);
 	if (CHILD_WORKS_ON) {
+		g_test_add_func("/door/cm-life/jump", test_jump);
 		g_test_add_func("/door/cm-life/fork", test_fork);
 		g_test_add_func("/door/cm-life/fork-busy", test_fork_busy);
 	}
