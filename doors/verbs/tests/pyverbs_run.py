@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Runs rdma-core's tests in a process behind the door, and prints a line when a test begins and when it ends.
+"""Runs rdma-core's tests in one process, and prints a line when a test begins and when it ends.
 
-Usage: pyverbs_run.py FOLDER --dev DEVICE      (the folder of the tests)
+Usage: pyverbs_run.py FOLDER --dev DEVICE [NAME]...      (the folder of the tests, and tests that are left out)
 """
 
 import importlib.machinery
@@ -13,12 +13,26 @@ import unittest
 FOLDER = sys.argv.pop(1)
 
 
+def name_of(test):
+    return (test.id() if hasattr(test, 'id') else str(test)).removeprefix('tests.')
+
+
+def without(tests, names):
+    """A suite of the tests of another one but those of these names."""
+    suite = unittest.TestSuite()
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            suite.addTest(without(test, names))
+        elif name_of(test) not in names:
+            suite.addTest(test)
+    return suite
+
+
 class Result(unittest.TestResult):
     """One line each: what, the name, why."""
 
     def tell(self, what, test, why=''):
-        name = test.id() if hasattr(test, 'id') else str(test)
-        print('%s\t%s\t%s' % (what, name.removeprefix('tests.'), ' '.join(str(why).split())), flush=True)
+        print('%s\t%s\t%s' % (what, name_of(test), ' '.join(str(why).split())), flush=True)
 
     def startTest(self, test):
         super().startTest(test)
@@ -42,7 +56,7 @@ def main():
     from args_parser import parser      # pylint: disable=import-error,import-outside-toplevel
     tests = importlib.machinery.SourceFileLoader('tests', os.path.join(FOLDER, '__init__.py')).load_module()
     parser.parse_args()
-    unittest.defaultTestLoader.loadTestsFromModule(tests).run(Result())
+    without(unittest.defaultTestLoader.loadTestsFromModule(tests), sys.argv[1:]).run(Result())
 
 
 if __name__ == '__main__':
