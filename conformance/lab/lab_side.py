@@ -86,6 +86,14 @@ class Local:
         output.seek(max(0, output.tell() - OUTPUT_LIMIT))
         return output.read().decode(errors='replace')
 
+    def contents(self, path):
+        """The text of a file, however long; nothing if there is no such file."""
+        try:
+            with open(path, encoding='utf-8', errors='replace') as file:
+                return file.read()
+        except FileNotFoundError:
+            return ''
+
     def end_all(self):
         """Kills what still runs, and forgets all jobs; returns how many do not even end then."""
         stuck = 0

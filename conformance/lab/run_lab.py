@@ -32,6 +32,7 @@ sys.dont_write_bytecode = True
 import lab_capture                                      # noqa: E402
 import lab_fpdu                                         # noqa: E402
 from lab_devices_report import write_devices             # noqa: E402
+from lab_doors_report import write_doors                # noqa: E402
 from lab_report import NO_TIME, write_report            # noqa: E402
 from lab_table import boots_of, cases_of                # noqa: E402
 import results                                          # noqa: E402
@@ -48,8 +49,9 @@ SUITES = ('stable', 'backports')    # of Debian, from which vm-build takes the k
 PEER_BUG_PLACE = 'cm_work_handler'
 PEER_BUG = ('the connection manager of Linux stops with a BUG if a connection in peer-to-peer mode ends before it was '
             'reported as established [WIRE 14.2]')
-# What a case may tell beside its result: listeners that siw lost, and where the kernel failed after the case.
-NOTED = ('lost listeners', 'broke')
+# What a case may tell beside its result: listeners that siw lost, where the kernel failed after the case, and figures of
+# a program over siw and behind the verbs door, with their ratio.
+NOTED = ('lost listeners', 'broke', 'siw', 'door', 'speed')
 # What a case says that failed because of a frame of siw with a wrong CRC. The capture must show that frame, too.
 WRONG_CRC = 'CRC is wrong; this end sent a Terminate'
 PEER_CRC = 'siw sent a frame with a wrong CRC [WIRE 14.7]'
@@ -355,7 +357,7 @@ def options():
     parser.add_argument('--minutes', type=float,
                         help='with each kernel begin no case later than this (default: 15; 75 with --full)')
     parser.add_argument('--limit', type=int, default=10**6, help='most seconds for a case')
-    parser.add_argument('--record', metavar='FOLDER', help='write the tables interop.md and devices.md there, such as doc')
+    parser.add_argument('--record', metavar='FOLDER', help='write the pages interop.md, devices.md and verbs-lab.md there, such as doc')
     parser.add_argument('--keep', action='store_true', help='keep the captures')
     parser.add_argument('--tap', action='store_true', help='TAP only, without the summary')
     parser.add_argument('--list', action='store_true', help='only name the cases')
@@ -402,6 +404,7 @@ def main():
     if arguments.record:
         write_report(f'{arguments.record}/interop.md', runs, datetime.date.today())
         write_devices(f'{arguments.record}/devices.md', runs, datetime.date.today())
+        write_doors(f'{arguments.record}/verbs-lab.md', runs, datetime.date.today())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f'# {time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors')
     if not arguments.tap:

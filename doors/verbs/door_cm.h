@@ -48,9 +48,10 @@ void door_cm_raised(struct door_adapter *adapter, uint64_t ctx, const struct kal
 /* From dispatch, under door_slots::lock: the adapter failed; its ids get RDMA_CM_EVENT_DEVICE_REMOVAL. */
 void door_cm_device_lost(struct door_adapter *adapter);
 /*
- * The program destroys a queue pair, which is not closed yet. If its connection is being ended in
- * order, this waits for the end, for a bounded time: otherwise what the program sent last might be
- * lost. Afterwards no id has the queue pair; an id that was connected has its DISCONNECTED event.
+ * The program destroys a queue pair, which is not closed yet. A connection of iWARP ends in order
+ * now, if the program has not ended it. If the connection is being ended in order, this waits for the
+ * end, for a bounded time: otherwise what the program sent last might be lost. Afterwards no id has
+ * the queue pair; an id that was connected has its DISCONNECTED event.
  * The caller owns no lock.
  */
 void door_cm_qp_leaves(struct door_qp *qp);

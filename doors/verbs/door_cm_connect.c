@@ -634,6 +634,9 @@ door_cm_qp_leaves(struct door_qp *qp)
 	pthread_mutex_unlock(&adapter->slots.lock);
 	if (id == NULL)
 		return;
+	/* iWARP completes a request before its octets have arrived: a reset would throw away those that are under way. */
+	if (door_cm_is_iwarp(adapter) && door_cm_id_state(id) == DOOR_CM_UP)
+		(void)door_cm_disconnect(id);
 	await_end(id, &adapter->session);
 	leave(id, qp);
 	door_cm_id_put(id);

@@ -247,7 +247,7 @@ def main():
     parser.add_argument('--with-lab', action='store_true',
                         help='at the end also the quick cases of the lab, where a guest can run')
     parser.add_argument('--record', metavar='FOLDER',
-                        help='with the lab: write the tables interop.md and devices.md there, such as doc')
+                        help='with the lab: write the pages interop.md, devices.md and verbs-lab.md there, such as doc')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
     arguments = parser.parse_args()
 

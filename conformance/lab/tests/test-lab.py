@@ -8,6 +8,7 @@ With the path of lab-itapi as argument also a talk of that program with itself, 
 
 import argparse
 import contextlib
+import datetime
 import io
 import os
 import re
@@ -24,7 +25,10 @@ sys.path[:0] = [os.path.join(HERE, '..'), os.path.join(HERE, '../../../tools/dev
 
 import lab_bench                # noqa: E402
 import lab_case                 # noqa: E402
+import lab_doors                # noqa: E402
+import lab_doors_report         # noqa: E402
 import lab_fpdu                 # noqa: E402
+import lab_pyverbs              # noqa: E402
 import lab_report               # noqa: E402
 import lab_side                 # noqa: E402
 import lab_table                # noqa: E402
@@ -198,6 +202,75 @@ class CountCase(unittest.TestCase):
             case = lab_case.Case('c', None, crc=True, table=('peer', 'role', 'what'))
             lab_report.row_of(rows, case, {'name': result, 'result': result, 'why': 'w'})
         self.assertEqual(rows[('peer', 'role', 'what')], [1, 3, {'CRC'}, ['failed', 'skip: w', 'known: w']])
+
+
+class DoorsCase(unittest.TestCase):
+    """Programs behind the verbs door: how they are judged, and what the page says of them."""
+
+    def test_what_is_said(self):
+        row = lab_doors.programs_table.Row('a', 'A', 'a', 'b', says=('end 0',), server_says=('ready',), silent=('(?i)failed',))
+        lab_doors.judge(row, 'ready', 'end 0')
+        for server, client in (('ready', 'end 1'), ('', 'end 0'), ('ready\nFailed', 'end 0'), ('ready', 'failed, end 0')):
+            with self.assertRaises(lab_case.Failed):
+                lab_doors.judge(row, server, client)
+
+    def pair(self, copies):
+        """A program that copies a file, or another one."""
+        one = bench()
+        one.ours.listens = lambda *_: True
+        row = lab_doors.programs_table.Row('a', 'A', 'cp {folder}/source {folder}/%s' % copies, 'sleep 1000', stays=True,
+                                           judge='compares_the_copy')
+        pair = lab_doors.Pair(one, row, one.ours, one.ours, lambda _, words: words)
+        try:
+            pair.run()
+        finally:
+            one.ours.end_all()
+            self.assertFalse(os.path.exists(pair.folder))
+
+    def test_copy(self):
+        self.pair('copy')
+        with self.assertRaises(lab_case.Failed):
+            self.pair('other')
+
+    def comparison(self, lines, *told):
+        with tempfile.NamedTemporaryFile('w') as file, unittest.mock.patch('lab_pyverbs.LIST', file.name):
+            file.write('[all]\n' + lines)
+            file.flush()
+            result = lab_pyverbs.Comparison('6.1')
+        for one in told:
+            result.add(*one)
+        return result
+
+    def test_results_that_differ(self):
+        name = 'test_pd.PDTest.test_alloc_pd'
+        same = self.comparison('', (name, 'pass', ''))
+        self.assertEqual((same.complaints, same.rows, same.same['pass']), ([], [], 1))
+        self.assertEqual(self.comparison('', (name, 'skip', 'why')).complaints,
+                         [f'{name}: skip on rxe0, pass behind the door: why'])
+        known = self.comparison(f'skip {name}  # no domains\n', (name, 'skip', ''))
+        self.assertEqual((known.complaints, known.rows), ([], [[f'`{name}`', 'is skipped', 'passes', 'no domains']]))
+        for result in ('pass', 'fail'):
+            self.assertEqual(len(self.comparison(f'skip {name}  # no domains\n', (name, result, '')).complaints), 1)
+        left = self.comparison(f'left {name}  # stops the kernel\n')
+        self.assertEqual((left.left_out, left.rows), ([name], [[f'`{name}`', 'not run', 'passes', 'stops the kernel']]))
+
+    def test_page(self):
+        details = {'doors rping client': {}, 'doors timed cmtime': {'timed': 'cmtime', 'unit': 'us', 'siw': 8.0, 'door': 2.0,
+                                                                    'rounds': 5, 'speed': 4.0}}
+        cases = [lab_case.Case(name, None) for name in (*details, 'doors rping server', 'doors rcopy client')]
+        run = argparse.Namespace(kernel='7.1', results={
+            **{name: {'result': 'ok', 'why': '', 'detail': detail} for name, detail in details.items()},
+            'doors rping server': {'result': 'known', 'why': 'a|b', 'detail': None}})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'page.md')
+            lab_doors_report.write_doors(path, [(run, cases[:1])], datetime.date(2000, 1, 2))
+            self.assertFalse(os.path.exists(path))
+            lab_doors_report.write_doors(path, [(run, cases)], datetime.date(2000, 1, 2))
+            with open(path, encoding='utf-8') as file:
+                text = file.read()
+        for line in ('on 2000-01-02, ', '## Linux 7.1', '| rping | works | known to fail: a/b |',
+                     '| rcopy, the file compared | not run | not run |', '| cmtime | us | 8 | 2 | 4.00 |'):
+            self.assertIn(line, text)
 
 
 class FpduCase(unittest.TestCase):

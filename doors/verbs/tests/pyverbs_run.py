@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Runs rdma-core's tests in a process behind the door, and prints a line when a test begins and when it ends.
+"""Runs rdma-core's tests in one process, and prints a line when a test begins and when it ends.
 
-Usage: pyverbs_run.py FOLDER --dev DEVICE      (the folder of the tests)
+Usage: pyverbs_run.py FOLDER --dev DEVICE [NAME]...      (the folder of the tests, and tests that are left out)
 """
 
 import errno
@@ -94,6 +94,21 @@ def wait_for_writes():
 # --- results -----------------------------------------------------------------------------------------------------
 
 
+def name_of(test):
+    return (test.id() if hasattr(test, 'id') else str(test)).removeprefix('tests.')
+
+
+def without(tests, names):
+    """A suite of the tests of another one but those of these names."""
+    suite = unittest.TestSuite()
+    for test in tests:
+        if isinstance(test, unittest.TestSuite):
+            suite.addTest(without(test, names))
+        elif name_of(test) not in names:
+            suite.addTest(test)
+    return suite
+
+
 class Result(unittest.TestResult):
     """One line each: what, the name, why."""
 
@@ -102,11 +117,10 @@ class Result(unittest.TestResult):
         self.children = children
 
     def tell(self, what, test, why=''):
-        name = test.id() if hasattr(test, 'id') else str(test)
         trouble = self.children.trouble()
         if trouble:
             what, why = 'crash', '%s; %s: %s' % (trouble, what, why)
-        print('%s\t%s\t%s' % (what, name.removeprefix('tests.'), ' '.join(str(why).split())), flush=True)
+        print('%s\t%s\t%s' % (what, name_of(test), ' '.join(str(why).split())), flush=True)
 
     def startTest(self, test):
         super().startTest(test)
@@ -133,7 +147,7 @@ def main():
     importlib.import_module('tests.base').RDMACMBaseTest._rdmacm_exception_handler = staticmethod(say_exception)
     wait_for_writes()
     parser.parse_args()
-    unittest.defaultTestLoader.loadTestsFromModule(tests).run(Result(Children()))
+    without(unittest.defaultTestLoader.loadTestsFromModule(tests), sys.argv[1:]).run(Result(Children()))
 
 
 if __name__ == '__main__':

@@ -282,6 +282,99 @@ test_qp_goes(void)
 	cm_finish(&pair);
 }
 
+#define WORDS  32 /* messages that are sent at most */
+#define OCTETS 65536
+
+static void *
+destroy_qp(void *arg)
+{
+	rdma_destroy_qp((struct rdma_cm_id *)arg);
+	return NULL;
+}
+
+/* The two ends of a connection whose passive one takes its receives from an SRQ. */
+static struct ibv_srq *
+connect_to_srq(struct cm_pair *pair)
+{
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = WORDS, .max_sge = 1}};
+	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 1,
+						.max_recv_wr = WORDS,
+						.max_send_sge = 1,
+						.max_recv_sge = 1},
+					.qp_type = IBV_QPT_RC};
+	struct rdma_conn_param param = cm_param(NULL, 0);
+
+	cm_ask(pair, NULL, 0);
+	init.srq = ibv_create_srq(pair->active->pd, &srq);
+	g_assert_nonnull(init.srq);
+	OK(rdma_create_qp(pair->passive, pair->active->pd, &init));
+	OK(rdma_accept(pair->passive, &param));
+	cm_expect(pair->channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(pair->channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	return init.srq;
+}
+
+/* Send until no more completes, since the peer takes none; how many were completed. */
+static unsigned
+send_words(struct rdma_cm_id *id, void *octets, struct ibv_mr *mr)
+{
+	unsigned posted = 0, completed = 0;
+	struct ibv_wc wc;
+
+	for (unsigned ms = 0; ms < 300; ms++) {
+		while (posted < WORDS && posted < completed + 8) {
+			OK(rdma_post_send(id, NULL, octets, OCTETS, mr, 0));
+			posted++;
+		}
+		while (ibv_poll_cq(id->send_cq, 1, &wc) == 1) {
+			g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+			completed++;
+		}
+		g_usleep(1000);
+	}
+	return completed;
+}
+
+/* Messages that were completed arrive, also if the sender's queue pair goes before the receiver takes them. */
+static void
+test_last_words(void)
+{
+	struct ibv_recv_wr *bad, receive = {.num_sge = 1};
+	unsigned sent, got = 0;
+	struct ibv_sge sge;
+	struct ibv_srq *srq;
+	struct cm_pair pair;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	pthread_t thread;
+	void *octets;
+
+	if (!cm_is_iwarp()) {
+		g_test_skip("a request completes when its octets have arrived");
+		return;
+	}
+	srq = connect_to_srq(&pair);
+	octets = g_malloc0(OCTETS);
+	mr = ibv_reg_mr(pair.active->pd, octets, OCTETS, IBV_ACCESS_LOCAL_WRITE);
+	g_assert_nonnull(mr);
+	sent = send_words(pair.active, octets, mr);
+	g_assert_cmpuint(sent, >, 2); /* more than the socket of the receiver has */
+	OK(pthread_create(&thread, NULL, destroy_qp, pair.active));
+	g_usleep(100 * 1000);
+	sge = (struct ibv_sge){.addr = (uintptr_t)octets, .length = OCTETS, .lkey = mr->lkey};
+	receive.sg_list = &sge;
+	for (unsigned i = 0; i < WORDS; i++)
+		OK(ibv_post_srq_recv(srq, &receive, &bad));
+	UNTIL((got += ibv_poll_cq(pair.passive->recv_cq, 1, &wc) == 1 &&
+		      wc.status == IBV_WC_SUCCESS) >= sent);
+	OK(pthread_join(thread, NULL));
+	OK(ibv_dereg_mr(mr));
+	rdma_destroy_qp(pair.passive);
+	OK(ibv_destroy_srq(srq));
+	cm_finish(&pair);
+	g_free(octets);
+}
+
 /* An id that is destroyed while its queue pair is connected: the other side learns it. */
 static void
 test_id_goes(void)
@@ -483,6 +576,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-connect/destroyed-request", test_destroyed_request);
 	g_test_add_func("/door/cm-connect/hasty", test_hasty);
 	g_test_add_func("/door/cm-connect/qp-goes", test_qp_goes);
+	g_test_add_func("/door/cm-connect/last-words", test_last_words);
 	g_test_add_func("/door/cm-connect/id-goes", test_id_goes);
 	g_test_add_func("/door/cm-connect/wrong-states", test_wrong_states);
 	g_test_add_func("/door/cm-connect/sync", test_sync);

@@ -29,7 +29,7 @@ from tool_runs import Failed, main  # noqa: E402
 TESTS = '/usr/share/doc/rdma-core/tests'
 PYTHON = '/usr/bin/python3'     # the one for which Debian's pyverbs was compiled
 INTERFACE, ADDRESS = 'near', '10.77.0.1/24'
-LINE = re.compile(r'(pass|skip|fail|refuse|either) +(\S+)(?: +"(.+)")?(?: +# (.+))?$')
+LINE = re.compile(r'(pass|skip|fail|refuse|either|left) +(\S+)(?: +"(.+)")?(?: +# (.+))?$')     # "left": left out, not run
 
 
 def skip(why):
@@ -41,7 +41,8 @@ class Expected:
     """What is expected on an adapter: lines with the name of a test come before those with a pattern."""
 
     def __init__(self, path, adapter):
-        self.names, self.patterns, self.says = {}, [], {}
+        self.names, self.patterns = {}, []      # each with its result and the reason
+        self.says = {}                          # what a test says that fails
         part = None
         with open(path, encoding='utf-8') as file:
             for number, line in enumerate(file, 1):
@@ -58,21 +59,25 @@ class Expected:
         result, name, says, reason = match.groups()
         if result != 'pass' and not reason:
             raise SystemExit('%s: %s needs a reason' % (where, name))
-        if (result == 'fail') != bool(says):
+        if says and result != 'fail':
             raise SystemExit('%s: %s: what the test says is for one that fails' % (where, name))
         self.says[name] = says
         if '*' in name:
-            self.patterns.append((name, result))
+            self.patterns.append((name, (result, reason)))
         elif name in self.names:
             raise SystemExit('%s: %s is there twice' % (where, name))
         else:
-            self.names[name] = result
+            self.names[name] = (result, reason)
 
-    def of(self, name):
-        """None: nothing is expected of a test of that name."""
+    def line_of(self, name):
+        """Result and reason; (None, None): nothing is expected of a test of that name."""
         if name in self.names:
             return self.names[name]
-        return next((result for pattern, result in self.patterns if fnmatch.fnmatchcase(name, pattern)), None)
+        return next((line for pattern, line in self.patterns if fnmatch.fnmatchcase(name, pattern)), (None, None))
+
+    def of(self, name):
+        """The result alone."""
+        return self.line_of(name)[0]
 
 
 def unpack(folder):
@@ -98,7 +103,7 @@ def make_interface():
 class Results:
     """What the tests said."""
 
-    def __init__(self, program, done):
+    def __init__(self, command, done):
         self.of = {}        # name: (result, why)
         self.order = []
         self.ended = done.status == 0
@@ -119,7 +124,7 @@ class Results:
             self.of[begun] = ('crash', 'the process ended with status %d in it: %s' % (done.status, done.err[-1000:]))
             self.order.append(begun)
         elif not self.ended:
-            self.err = '%s: status %d: %s' % (' '.join(program.words), done.status, done.err[-2000:])
+            self.err = '%s: status %d: %s' % (' '.join(command), done.status, done.err[-2000:])
 
 
 def wait_for_end(program):
@@ -146,7 +151,11 @@ def run_tests(door, adapter):
         words = door.words([PYTHON, '-B', os.path.join(here, 'pyverbs_run.py'), tests, '--dev', device], [name])
         with Program(words, door.environment(ITAPI_LOG='none', TMPDIR=folder)) as program:
             wait_for_end(program)
-            return Results(program, program.done())
+            return Results(words, program.done())
+
+
+def fits(result, wanted):
+    return result == wanted or (wanted == 'either' and result in ('pass', 'skip'))
 
 
 def judge(results, expected, name):
@@ -154,7 +163,7 @@ def judge(results, expected, name):
     wanted = expected.of(name)
     if wanted is None:
         raise Failed('the list has no line for it: %s (%s)' % (result, why))
-    if result != wanted and not (wanted == 'either' and result in ('pass', 'skip')):
+    if not fits(result, wanted):
         raise Failed('%s instead of %s: %s' % (result, wanted, why))
     says = expected.says.get(name)
     if says and not re.search(says, why):
