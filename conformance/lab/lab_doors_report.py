@@ -29,7 +29,8 @@ TIMED = """
 ### The same programs over siw and behind the door
 
 Both sides of a program run in the guest, over siw0 or behind the door on the same interface, in turn. Medians of %d runs each.
-The guest's processors are emulated, so only the ratio means something.
+The guest has two emulated processors, which both sides fill as they spin: the figures vary by a factor of two and more between runs,
+and only a large ratio means something.
 
 | program | figure | siw | the door | speed of the door, siw = 1 |
 |---|---|---|---|---|

@@ -22,6 +22,8 @@ OUTPUT_LIMIT = 20000        # of a job, that a report shows
 KERNEL_RECORD = 8192        # octets, of /dev/kmsg at most
 KERNEL_TROUBLE = ('BUG:', 'kernel BUG', 'Oops', 'general protection', 'kernel panic', 'Call Trace')
 
+OF_A_PROCESS = 'traps: '    # begins a line about a fault of a process
+
 
 class Gone(Exception):
     """The guest cannot be spoken to any more."""
@@ -117,7 +119,7 @@ class Local:
             self.kernel_log = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK)
         self.kernel_lines += kernel_records(self.kernel_log)
         for number, line in enumerate(self.kernel_lines):
-            if any(word in line for word in KERNEL_TROUBLE):
+            if any(word in line for word in KERNEL_TROUBLE) and not line.startswith(OF_A_PROCESS):
                 return '\n'.join(self.kernel_lines[max(0, number - 5):number + 30]) + '\n'
         return ''
 

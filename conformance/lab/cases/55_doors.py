@@ -85,6 +85,6 @@ CASES = []
 for each in ROWS.values():
     CASES += [Case(f'doors {each.name} {who}', functools.partial(against_siw, row=each, role=who),
                    p2p=each.name in SERVER_FIRST and who == 'server', quick=(each.name, who) in QUICK,
-                   long=(each.name, who) not in QUICK, limit=60) for who in ROLES]
+                   long=(each.name, who) not in QUICK, limit=120) for who in ROLES]
 CASES += [Case(f'doors timed {each.title}', functools.partial(in_turn, timed=each), long=True, limit=300) for each in TIMED]
 CASES.append(Case('doors tests of rdma-core rxe0', compare, long=True, fatal=True, limit=900))

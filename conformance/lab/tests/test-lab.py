@@ -417,6 +417,13 @@ class SideCase(unittest.TestCase):
         self.assertEqual(one.ours.end_all(), 0)
         self.assertEqual(one.ours.jobs, {})
 
+    def test_fault_of_a_process_is_none_of_the_kernel(self):
+        for line, trouble in (('traps: a[1] general protection fault ip:7ff', False), ('general protection fault: 0000 [#1]', True)):
+            side = lab_side.Local()
+            side.kernel_log = -1
+            with unittest.mock.patch('lab_side.kernel_records', return_value=[line]):
+                self.assertEqual(bool(side.kernel_trouble()), trouble)
+
     def test_program_that_is_missing(self):
         one = bench()
         self.assertEqual(one.wait(one.ours, one.start(one.ours, ['/nonexistent/program'])), 127)
