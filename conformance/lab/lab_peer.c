@@ -437,11 +437,10 @@ topic_immediate(struct side *side)
 	immediate_over(side, RI_QP_RC);
 }
 
-/* As much as the profile says, from memory that is in no region; a list of requests whose memory changes at once. */
+/* One message, one that is too long, and a list of requests whose memory changes at once. */
 static void
-topic_inline(struct side *side)
+inline_send(struct side *side, uint32_t most)
 {
-	uint32_t most = side->attr.max_inline;
 	g_autofree uint8_t *text = g_malloc(most + 1);
 	struct ri_sge sge = {.addr = (uintptr_t)text, .length = most, .stag = 0xdeadbeef};
 	struct ri_wr wr = {.wr_id = 100,
@@ -450,6 +449,30 @@ topic_inline(struct side *side)
 			   .opcode = RI_OP_SEND,
 			   .flags = RI_WR_SIGNALED | RI_WR_INLINE};
 
+	fill(text, most, 3);
+	VERB(RI_SUCCESS, side->p->fast->post_sq(side->uqp, &wr));
+	memset(text, 0xee, most);
+	(void)next(side, 100, RI_WC_SUCCESS);
+	sge.length = most + 1;
+	VERB(RI_ERR_LIMIT, side->p->fast->post_sq(side->uqp, &wr));
+	meet(side);
+	for (unsigned i = 0; i < LIST; i++) {
+		fill(text, most, 10 + i);
+		sge.length = most - i;
+		wr.flags = RI_WR_INLINE | (i < LIST - 1 ? RI_WR_COALESCE : RI_WR_SIGNALED);
+		VERB(RI_SUCCESS, side->p->fast->post_sq(side->uqp, &wr));
+		memset(text, 0xee, most);
+	}
+	(void)next(side, 100, RI_WC_SUCCESS);
+	printf("inline data: %u octets\n", most);
+}
+
+/* As much as the profile says, from memory that is in no region. */
+static void
+topic_inline(struct side *side)
+{
+	uint32_t most = side->attr.max_inline;
+
 	EXPECT(side->attr.inline_data);
 	qp_new(side, RI_QP_RC);
 	for (uint64_t i = 0; i <= LIST; i++)
@@ -457,22 +480,7 @@ topic_inline(struct side *side)
 	qp_up(side);
 	meet(side);
 	if (side->first) {
-		fill(text, most, 3);
-		VERB(RI_SUCCESS, side->p->fast->post_sq(side->uqp, &wr));
-		memset(text, 0xee, most);
-		(void)next(side, 100, RI_WC_SUCCESS);
-		sge.length = most + 1;
-		VERB(RI_ERR_LIMIT, side->p->fast->post_sq(side->uqp, &wr));
-		meet(side);
-		for (unsigned i = 0; i < LIST; i++) {
-			fill(text, most, 10 + i);
-			sge.length = most - i;
-			wr.flags = RI_WR_INLINE | (i < LIST - 1 ? RI_WR_COALESCE : RI_WR_SIGNALED);
-			VERB(RI_SUCCESS, side->p->fast->post_sq(side->uqp, &wr));
-			memset(text, 0xee, most);
-		}
-		(void)next(side, 100, RI_WC_SUCCESS);
-		printf("inline data: %u octets\n", most);
+		inline_send(side, most);
 	} else {
 		EXPECT_UINT(next(side, 0, RI_WC_SUCCESS).byte_len, most);
 		EXPECT(is_filled(side->memory + HALF, most, 3));
@@ -483,6 +491,19 @@ topic_inline(struct side *side)
 	}
 	meet(side);
 	qp_free(side);
+}
+
+/* Nothing of a message with a wrong packet number has arrived: the sender is in the error state, and this side is put there. */
+static void
+peer_nothing_came(struct side *side)
+{
+	const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
+
+	if (!side->first) {
+		none(side);
+		VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
+	}
+	(void)next(side, 2, RI_WC_FLUSHED);
 }
 
 /* Another use of both queue pairs: first with a packet number that the peer does not expect. */
@@ -513,17 +534,10 @@ peer_again(struct side *side)
 		else if (side->first)
 			(void)next(side, 100, RI_WC_SUCCESS);
 		meet(side);
-		if (wrong != 0 && side->first) {
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (wrong != 0) {
-			const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
-
-			none(side);
-			VERB(RI_SUCCESS, side->p->qp->modify(side->qp, &error, RI_QP_ATTR_STATE));
-			(void)next(side, 2, RI_WC_FLUSHED);
-		} else if (!side->first) {
+		if (wrong != 0)
+			peer_nothing_came(side);
+		else if (!side->first)
 			EXPECT_UINT(next(side, 2, RI_WC_SUCCESS).byte_len, 10);
-		}
 		g_usleep(QUIET_US);
 	}
 }

@@ -578,11 +578,12 @@ int
 door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 {
 	const struct ri_addr plain = door_cm_addr(addr);
-	struct sockaddr_storage own = {.ss_family = 0};
+	struct sockaddr_storage own;
 	int error = 0;
 
 	if (door_cm_id_state(id) != DOOR_CM_IDLE)
 		return EINVAL;
+	memset(&own, 0, sizeof(own));
 	memcpy(&own, addr, door_cm_size(addr->ss_family));
 	id->port_given = *door_cm_port(&own) != 0;
 	/* An IPv6 listener hears IPv4, too, unless the program forbids it. */
@@ -676,11 +677,13 @@ int
 door_cm_resolve(struct door_cm_id *id, const struct sockaddr_storage *source,
 		const struct sockaddr_storage *dest)
 {
-	struct sockaddr_storage any = {.ss_family = dest->ss_family};
+	struct sockaddr_storage any;
 	struct place place = {.adapter = NULL};
 	union ibv_gid dgid = {.raw = {0}};
 	int error;
 
+	memset(&any, 0, sizeof(any));
+	any.ss_family = dest->ss_family;
 	if (dest->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&any)->sin6_scope_id =
 			((const struct sockaddr_in6 *)dest)->sin6_scope_id;
