@@ -86,11 +86,13 @@ class Pair:
 
     def run_again(self):
         """Both to their end, once more if the row says so; what the client said."""
+        until = self.bench.until
         try:
             return self.run_once()
         except Failed as failure:
             if not self.row.again or not re.search(f'{self.row.again}|{REFUSED}', str(failure)):
                 raise
+            self.bench.until = until        # a pair that failed has little time left
             self.bench.port += 1
             return self.run_once()
 
