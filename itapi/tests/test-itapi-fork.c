@@ -375,8 +375,17 @@ static void *
 wait_once(void *arg)
 {
 	struct worker *worker = arg;
+	it_event_t event;
+	it_status_t status;
 
-	end_done(worker->pair->passive.recv, IT_DTO_RC_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	/* The callback of pair_await_waiter() may be in the way for a moment. */
+	do
+		status = it_evd_wait(worker->pair->passive.recv, IT_TIMEOUT_INFINITE, &event, NULL);
+	while (status == IT_ERR_CALLBACK_EXISTS);
+	pair_ok(status);
+	g_assert_cmpuint(event.event_number, ==, IT_DTO_RC_RECV_CMPL_EVENT);
+	g_assert_cmpuint(event.dto_cmpl.cookie, ==, 1);
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_SUCCESS);
 	return NULL;
 }
 
