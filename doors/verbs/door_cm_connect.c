@@ -572,6 +572,17 @@ door_cm_hang_up(struct door_cm_id *id)
 	number_close(id);
 }
 
+/* iWARP completes a request before its octets have arrived: a reset would throw away those that are under way. */
+static void
+end_in_order(struct door_cm_id *id, const struct door_qp *qp)
+{
+	pthread_mutex_lock(&id->control);
+	/* Meanwhile a command may have given the id another queue pair. */
+	if (id->qp == qp && door_cm_id_state(id) == DOOR_CM_UP)
+		(void)door_cm_disconnect(id);
+	pthread_mutex_unlock(&id->control);
+}
+
 /*
  * Wait until a connection that is being closed has ended. The provider's engine may be what has to send the rest, and nobody else may
  * be running it.
@@ -634,9 +645,8 @@ door_cm_qp_leaves(struct door_qp *qp)
 	pthread_mutex_unlock(&adapter->slots.lock);
 	if (id == NULL)
 		return;
-	/* iWARP completes a request before its octets have arrived: a reset would throw away those that are under way. */
-	if (door_cm_is_iwarp(adapter) && door_cm_id_state(id) == DOOR_CM_UP)
-		(void)door_cm_disconnect(id);
+	if (door_cm_is_iwarp(adapter))
+		end_in_order(id, qp);
 	await_end(id, &adapter->session);
 	leave(id, qp);
 	door_cm_id_put(id);

@@ -133,15 +133,15 @@ open_channel(void)
 }
 
 /* The third argument of open(), which counts only with flags that make a file. */
-#define MODE_OF(flags, mode)                         \
-	do {                                         \
-		va_list args;                        \
-                                                     \
-		if (__OPEN_NEEDS_MODE(flags)) {      \
-			va_start(args, flags);       \
-			mode = va_arg(args, mode_t); \
-			va_end(args);                \
-		}                                    \
+#define MODE_OF(flags, mode)                           \
+	do {                                           \
+		va_list args;                          \
+                                                       \
+		if (__OPEN_NEEDS_MODE(flags)) {        \
+			va_start(args, flags);         \
+			(mode) = va_arg(args, mode_t); \
+			va_end(args);                  \
+		}                                      \
 	} while (0)
 
 EXPORT int

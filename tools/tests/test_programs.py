@@ -292,7 +292,7 @@ def until_refused(bench, folder, words, copied):
         try:
             return bench.copy(folder, *words, expect=1)
         except Failed:
-            os.remove(copied)       # there is none if the copy failed with another status
+            os.remove(copied)       # raises if the copy failed with another status
     raise Failed('no copy of a file that grows is refused')
 
 
