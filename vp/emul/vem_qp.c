@@ -253,6 +253,8 @@ qp_renew(struct ri_qp *qp)
 		vsw_relax(qp->rnic->host, round);
 	vem_peer_part(qp);
 	vem_pair_leave(qp);
+	/* No peer sends a message any more. The task may still have one in hand, which must not end the next connection. */
+	qp->rnic->host->task_stop(qp->rnic->host->self, &qp->task);
 	vsw_wq_forget(&qp->sq);
 	atomic_store(&qp->open, false);
 	atomic_store(&qp->by_peer, false);
@@ -329,11 +331,10 @@ qp_reset(struct ri_qp *qp, bool anew)
 	if (quiescent)
 		qp_renew(qp);
 	roles_drop(qp);
-	/* The task flushes what is left, or sends the datagrams that were posted meanwhile. */
+	/* The task flushes what is left, or sends the datagrams that were posted meanwhile, or reports limits. */
 	if (qp->ud)
 		atomic_store(&qp->recheck, true);
-	if (!quiescent || qp->ud)
-		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 	return quiescent ? RI_SUCCESS : RI_ERR_STILL_FLUSHING;
 }
 
