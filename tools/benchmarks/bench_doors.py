@@ -12,6 +12,7 @@ from bench_peers import PeerRun, iterations
 TARGET = "doors/verbs/libitapi-verbs.so"
 SEND_LAT_AIM = 1.25     # of raw-spin
 WRITE_LAT_AIM = 2.5     # of ib_send_lat; a program that spins on memory, with no processor left for the thread that moves data
+MEMORY_AIM = 1.25       # of raw-memory, the shortest program that does the same
 WRITE_BW_AIM = 0.75     # of raw-stream
 CONNECTS = 1000
 
@@ -67,11 +68,12 @@ def missing():
 
 def rows(Run, Row, raw_stream, door):
     """`door` is the preloaded object of the build that is measured."""
-    send = lat(door, "ib_send_lat", 64)
+    send, write = lat(door, "ib_send_lat", 64), lat(door, "ib_write_lat", 64)
     return [
         Row("door-send-64", send, Run("raw-spin", size=64), SEND_LAT_AIM),
         Row("door-send-4096", lat(door, "ib_send_lat", 4096), Run("raw-spin", size=4096)),
-        Row("door-write-64-of-send", lat(door, "ib_write_lat", 64), send, WRITE_LAT_AIM),
+        Row("door-write-64-of-send", write, send, WRITE_LAT_AIM),
+        Row("door-write-64-of-memory", write, Run("raw-memory", size=64, iters=20000), MEMORY_AIM),
         Row("door-read-64", lat(door, "ib_read_lat", 64), Run("raw-spin", size=64), scale=2.0),
         Row("door-connects", DoorRun(door, ["cmtime", "-b", "127.0.0.1", "-c", str(CONNECTS), "-p", "PORT"],
                                      ["cmtime", "-s", "HOST", "-c", str(CONNECTS), "-p", "PORT"], connects, "1/s"),

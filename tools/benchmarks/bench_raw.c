@@ -6,6 +6,8 @@
  *
  * raw-spin      ping-pong, non-blocking, both sides spin: ns of half a round trip
  * raw-block     the same, blocking
+ * raw-memory    the same, both sides spin on memory that a second thread writes, which sleeps in recv() and shares the
+ *               processor: what a program pays that awaits an RDMA Write by looking at its memory
  * raw-stream    messages of `size` written, 256 KiB reads, blocking (--block) or spinning: GB/s,
  *               ends with an answer of the peer
  * raw-cost      as raw-stream: seconds of processors that both processes use for 1 GiB
@@ -21,6 +23,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -100,26 +103,66 @@ bench_raw_receive(int fd, char *buf, size_t room, uint64_t total)
 	}
 }
 
-static double
-ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
+/* How a side of a ping-pong awaits a message. */
+enum await {
+	SPINNING,
+	BLOCKING,
+	BY_MEMORY
+};
+
+/* The thread that receives for one that looks at memory. */
+struct receiver {
+	pthread_t thread;
+	int fd;
+	size_t size;
+	uint64_t count; /* messages to receive */
+	atomic_uint_fast64_t arrived;
+};
+
+static void *
+receive_all(void *arg)
 {
-	int fd = bench_raw_pair(ctl, active, block);
+	struct receiver *receiver = arg;
+	char *buf = bench_buffer(receiver->size);
+
+	for (uint64_t i = 1; i <= receiver->count; i++) {
+		bench_raw_receive(receiver->fd, buf, receiver->size, receiver->size);
+		atomic_store(&receiver->arrived, i);
+	}
+	free(buf);
+	return NULL;
+}
+
+static double
+ping_pong(const struct bench_opts *opts, int ctl, bool active, enum await await)
+{
+	int fd = bench_raw_pair(ctl, active, await != SPINNING);
 	char *buf = bench_buffer(opts->size);
 	uint64_t warm = opts->iters / 10 + 1;
+	struct receiver receiver = {.fd = fd, .size = opts->size, .count = warm + opts->iters};
 	struct bench_turns turns;
 	double ns;
 
+	if (await == BY_MEMORY &&
+	    pthread_create(&receiver.thread, NULL, receive_all, &receiver) != 0)
+		bench_die("no thread");
 	bench_turns_begin(&turns, opts);
-	for (uint64_t i = 0; i < warm + opts->iters; i++) {
+	for (uint64_t i = 0; i < receiver.count; i++) {
 		if (i >= warm)
 			bench_turn(&turns);
 		if (active)
 			bench_raw_send(fd, buf, opts->size);
-		bench_raw_receive(fd, buf, opts->size, opts->size);
+		if (await == BY_MEMORY)
+			while (atomic_load_explicit(&receiver.arrived, memory_order_acquire) <= i)
+				continue;
+		else
+			bench_raw_receive(fd, buf, opts->size, opts->size);
 		if (!active)
 			bench_raw_send(fd, buf, opts->size);
 	}
 	ns = bench_turns_end(&turns);
+	if (await == BY_MEMORY)
+		pthread_join(receiver.thread, NULL);
 	close(fd);
 	free(buf);
 	return ns / 2;
@@ -128,13 +171,19 @@ ping_pong(const struct bench_opts *opts, int ctl, bool active, bool block)
 static double
 measure_spinning(const struct bench_opts *opts, int ctl, bool active)
 {
-	return ping_pong(opts, ctl, active, false);
+	return ping_pong(opts, ctl, active, SPINNING);
 }
 
 static double
 measure_blocking(const struct bench_opts *opts, int ctl, bool active)
 {
-	return ping_pong(opts, ctl, active, true);
+	return ping_pong(opts, ctl, active, BLOCKING);
+}
+
+static double
+measure_by_memory(const struct bench_opts *opts, int ctl, bool active)
+{
+	return ping_pong(opts, ctl, active, BY_MEMORY);
 }
 
 static void *
@@ -162,7 +211,7 @@ measure_frame(const struct bench_opts *opts, int ctl, bool active)
 
 	framed.size += FRAME_OCTETS;
 	bench_raw_second_thread();
-	return ping_pong(&framed, ctl, active, false);
+	return ping_pong(&framed, ctl, active, SPINNING);
 }
 
 /* What `iters` messages take, the peer's answer included. */
@@ -232,8 +281,13 @@ one_frame(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_raw_cases[] = {
-	{"raw-spin", "ns", true, measure_spinning},  {"raw-block", "ns", true, measure_blocking},
-	{"raw-frame", "ns", true, measure_frame},    {"raw-stream", "GB/s", true, measure_stream},
-	{"raw-cost", "s/GiB", true, measure_cost},   {"raw-one-send", "msg/s", true, one_send},
-	{"raw-one-frame", "msg/s", true, one_frame}, {NULL, NULL, false, NULL},
+	{"raw-spin", "ns", true, measure_spinning},
+	{"raw-block", "ns", true, measure_blocking},
+	{"raw-frame", "ns", true, measure_frame},
+	{"raw-stream", "GB/s", true, measure_stream},
+	{"raw-cost", "s/GiB", true, measure_cost},
+	{"raw-one-send", "msg/s", true, one_send},
+	{"raw-one-frame", "msg/s", true, one_frame},
+	{"raw-memory", "ns", true, measure_by_memory},
+	{NULL, NULL, false, NULL},
 };
