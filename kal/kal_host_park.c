@@ -124,6 +124,7 @@ sleep_once(struct ri_parker *parker, struct pollfd *polled, nfds_t count, struct
 	long result;
 	int type, error;
 
+	/* NOLINTNEXTLINE(concurrency-thread-canceltype-asynchronous,cert-pos47-c): of two system calls, and nothing is owned */
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	if (count == 0)
 		result = syscall(SYS_futex, word_of(parker), FUTEX_WAIT_BITSET_PRIVATE, ASLEEP_WORD,

@@ -114,6 +114,7 @@ device_enter(const char *adapter, bool iwarp)
 	pthread_mutex_lock(&lock);
 	known = atomic_load(&count);
 	for (unsigned i = 0; i < known && device == NULL; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): those below `count` are entered */
 		if (strcmp(devices[i]->adapter, adapter) == 0)
 			device = devices[i];
 	if (device == NULL && known < DEVICES_MAX) {

@@ -40,7 +40,7 @@ find_real(void **known, const char *name)
 	return real;
 }
 
-/* A function whose parameter `path` is replaced. */
+/* A function whose parameter `path` is replaced. NOLINTBEGIN(bugprone-macro-parentheses): a name and lists in parentheses */
 #define HOOK(type, name, parameters, arguments)             \
 	EXPORT type name parameters                         \
 	{                                                   \
@@ -52,6 +52,7 @@ find_real(void **known, const char *name)
 		path = DOOR_SYSFS_PATH(path, room);         \
 		return real arguments;                      \
 	}
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* Functions without a declaration in the headers: of programs that were compiled with checks, or before glibc 2.33. */
 #define HOOK_OF_OLD(type, name, parameters, arguments) \

@@ -81,19 +81,25 @@ way_to(int fd, const struct stat *is, int *way)
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0)
 		return false;
 	*way = WAY_NONE;
-	if (S_ISFIFO(is->st_mode))
-		*way = WAY_REOPEN;
-	else if (S_ISREG(is->st_mode))
+	switch (is->st_mode & S_IFMT) {
+	case S_IFREG:
 		*way = is_remote(fd) ? WAY_NONE : WAY_AT_ONCE;
-	else if (S_ISSOCK(is->st_mode))
+		return true;
+	case S_IFSOCK:
 		*way = WAY_SEND;
-	else if (!S_ISCHR(is->st_mode))
-		return false;
-	else if (major(is->st_rdev) == MEMORY)
-		*way = WAY_AT_ONCE;
-	else if (isatty(fd))
+		return is_local_socket(fd);
+	case S_IFCHR:
+		if (major(is->st_rdev) == MEMORY)
+			*way = WAY_AT_ONCE;
+		else if (isatty(fd))
+			*way = WAY_REOPEN;
+		return true;
+	case S_IFIFO:
 		*way = WAY_REOPEN;
-	return *way != WAY_SEND || is_local_socket(fd);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static _Atomic(struct ri_outlet *) outlets;
