@@ -132,7 +132,7 @@ open_channel(void)
 	return fd;
 }
 
-/* The third argument of open(), which counts only with flags that make a file. */
+/* The third argument of open(), which counts only with flags that make a file. NOLINTBEGIN(bugprone-macro-parentheses): va_start */
 #define MODE_OF(flags, mode)                           \
 	do {                                           \
 		va_list args;                          \
@@ -143,6 +143,7 @@ open_channel(void)
 			va_end(args);                  \
 		}                                      \
 	} while (0)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 EXPORT int
 open(const char *path, int flags, ...)
