@@ -24,6 +24,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "kal_settings.h"
 #include "ri_errno.h"
 #include "ri_relax.h"
 
@@ -193,6 +194,7 @@ kal_host_create(void)
 	kal_host_log_begin();
 	host->table.log_level = level < 0 ? RI_LOG_ERROR : (uint32_t)level;
 	host->armed = RI_NEVER;
+	host->spin.length = kal_setting_number(KAL_SETTING_SPIN) * 1000;
 	pthread_mutex_init(&host->lock, NULL);
 	pthread_mutex_init(&host->watch_lock, NULL);
 	pthread_cond_init(&host->idle, NULL);

@@ -14,6 +14,7 @@
 #include "kal_call.h"
 #include "kal_fds.h"
 #include "kal_random.h"
+#include "kal_spin.h"
 #include "kal_timers.h"
 
 /* Owner of memory in this process, for ri_host::mem_attach and ri_owner::mem_owner. */
@@ -39,6 +40,7 @@ struct kal_host {
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;
+	struct kal_spin spin; /* service thread */
 
 	pthread_mutex_t lock; /* guards everything below; never held across a system call */
 	pthread_cond_t idle;  /* `running` changed */

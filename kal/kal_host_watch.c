@@ -212,7 +212,7 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 {
 	static const struct timespec look_each = {.tv_nsec = 5 * 1000 * 1000};
 	struct epoll_event events[KAL_HOST_BATCH];
-	bool expired = false;
+	bool expired = false, messages = false;
 	int count;
 
 	RI_ASSERT_OWNED(&host->lock);
@@ -220,6 +220,9 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	host->stops = 0;
 	pthread_mutex_unlock(&host->lock);
 	kal_host_arm(host);
+	/* While it looks again, it counts as asleep: it would not notice a task otherwise. */
+	sleep = sleep &&
+		(host->spin.until == 0 || !kal_spin_goes_on(&host->spin, host->table.now(host)));
 	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH,
 			   sleep ? time_to_sleep(host) : 0);
 	if (count < 0 && errno != EINTR) {
@@ -227,13 +230,17 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 		ri_nap(&look_each);
 	}
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr == &host->poke)
+		if (events[i].data.ptr == &host->poke) {
 			counter_drain(kal_fd_get(&host->poke));
-		if (events[i].data.ptr == &host->timer) {
+		} else if (events[i].data.ptr == &host->timer) {
 			counter_drain(kal_fd_get(&host->timer));
 			expired = true;
+		} else {
+			messages = true;
 		}
 	}
+	if (messages)
+		kal_spin_came(&host->spin, host->table.now(host));
 	pthread_mutex_lock(&host->lock);
 	host->asleep = false;
 	host->poked = false;

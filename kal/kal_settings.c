@@ -29,7 +29,9 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 					  "its first adapter",
 			       .form = "path of a folder"},
 	[KAL_SETTING_SPIN] = {.name = "ITAPI_SPIN_US",
-			      .meaning = "How long a wait for events polls before it sleeps",
+			      .meaning =
+				      "How long a wait for events polls before it sleeps, and the "
+				      "service thread if a processor is idle",
 			      .kind = RI_SETTING_NUMBER,
 			      .max = 1000000,
 			      .unit = "us",

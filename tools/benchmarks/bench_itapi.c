@@ -4,6 +4,7 @@
 /*
  * Our figures, over IT-API alone.
  *
+ * it-target a Read of a peer whose application sleeps: it calls nothing until the end
  * it-lat    half a round trip (--op write, send; --block: send only), or a whole one (read)
  * it-bw     --op of `size` in a window, GB/s; ends with an answer of the peer
  * it-rate   the same as messages a second
@@ -143,7 +144,7 @@ read_one(struct bench_node *node, size_t size)
 }
 
 static double
-read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active)
+read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool active, bool alone)
 {
 	uint64_t warm = opts->iters / 10 + 1;
 	struct bench_turns turns;
@@ -153,7 +154,8 @@ read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool
 	bench_node_recv(node, 0, 1);
 	bench_sync(ctl);
 	if (!active) {
-		await_receive(node, opts->block);
+		if (!alone)
+			await_receive(node, opts->block);
 		bench_sync(ctl);
 		return 0;
 	}
@@ -165,7 +167,8 @@ read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool
 		bench_node_next(node, opts->block, &event);
 	}
 	ns = bench_turns_end(&turns);
-	send_one(node, 1, IT_COMPLETION_FLAG);
+	if (!alone)
+		send_one(node, 1, IT_COMPLETION_FLAG);
 	bench_sync(ctl);
 	return ns;
 }
@@ -178,9 +181,22 @@ measure_latency(const struct bench_opts *opts, int ctl, bool active)
 
 	bench_node_pair(&node, opts, ctl, active, opts->size);
 	if (strcmp(opts->op, "read") == 0)
-		value = read_trips(&node, opts, ctl, active);
+		value = read_trips(&node, opts, ctl, active, false);
 	else
 		value = ping_pong(&node, opts, ctl, active, strcmp(opts->op, "write") == 0);
+	bench_node_close(&node);
+	return value;
+}
+
+/* The same, of an application that leaves the processors to the service thread. */
+static double
+measure_target(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_node node;
+	double value;
+
+	bench_node_pair(&node, opts, ctl, active, opts->size);
+	value = read_trips(&node, opts, ctl, active, true);
 	bench_node_close(&node);
 	return value;
 }
@@ -394,8 +410,13 @@ emul_echo(const struct bench_opts *opts, int ctl, bool active)
 }
 
 const struct bench_case bench_itapi_cases[] = {
-	{"it-lat", "ns", true, measure_latency},  {"it-bw", "GB/s", true, measure_bandwidth},
-	{"it-rate", "msg/s", true, measure_rate}, {"it-cost", "s/GiB", true, measure_cost},
-	{"it-emul", "ns", false, emul_latency},   {"it-emul-bw", "GB/s", false, emul_bandwidth},
-	{"it-emul-lat", "ns", false, emul_echo},  {NULL, NULL, false, NULL},
+	{"it-lat", "ns", true, measure_latency},
+	{"it-target", "ns", true, measure_target},
+	{"it-bw", "GB/s", true, measure_bandwidth},
+	{"it-rate", "msg/s", true, measure_rate},
+	{"it-cost", "s/GiB", true, measure_cost},
+	{"it-emul", "ns", false, emul_latency},
+	{"it-emul-bw", "GB/s", false, emul_bandwidth},
+	{"it-emul-lat", "ns", false, emul_echo},
+	{NULL, NULL, false, NULL},
 };

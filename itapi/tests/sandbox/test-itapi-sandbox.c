@@ -91,6 +91,7 @@ static const struct refusal refusals[] = {
 	{"ppoll, poll", "the sleep of a wait over `iwarp`", {SYS_ppoll + 1, OLD_POLL}, 0},
 	{"prctl", "names of threads", {SYS_prctl + 1}, 0},
 	{"recvmsg, recvfrom", "data that comes in; interfaces", {SYS_recvmsg + 1, SYS_recvfrom + 1}, 0},
+	{"sched_getaffinity", "whether the service thread may look for the next message instead of sleeping", {SYS_sched_getaffinity + 1}, 0},
 	{"sched_yield", "waits of some instructions", {SYS_sched_yield + 1}, 0},
 	{"sendto, sendmsg, sendmmsg", "data that goes out; questions about interfaces", {SYS_sendto + 1, SYS_sendmsg + 1, SYS_sendmmsg + 1}, 0},
 	{"set_robust_list", "the C library; not needed", {SYS_set_robust_list + 1}, 0},
