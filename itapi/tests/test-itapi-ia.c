@@ -89,11 +89,12 @@ test_query(void)
 	it_ia_info_free(NULL);
 }
 
+/* Each name is listed once, among them the one that the test was called with, and an adapter can be opened by it. */
 static void
 test_list(void)
 {
 	it_interface_t list[64], first;
-	size_t count = G_N_ELEMENTS(list), total = 0, none = 0, one = 1, again = 0;
+	size_t count = G_N_ELEMENTS(list), total = 0, none = 0, one = 1, again = 0, ours = 0;
 
 	it_interface_list(list, &count, &total);
 	g_assert_cmpuint(count, >, 0);
@@ -107,7 +108,22 @@ test_list(void)
 	for (size_t i = 0; i < count; i++) {
 		g_assert_cmpuint(list[i].major_version, ==, 2);
 		g_assert_true(memchr(list[i].name, 0, sizeof(list[i].name)) != NULL);
+		ours += g_str_equal(list[i].name, pair_adapter());
+		for (size_t j = 0; j < i; j++)
+			g_assert_cmpstr(list[i].name, !=, list[j].name);
 	}
+	for (size_t i = 0; i < count; i++) {
+		it_ia_handle_t ia = NULL;
+		it_status_t status = it_ia_create(list[i].name, 2, 1, &ia);
+
+		/* A device of the host may be without an address. */
+		if (status != IT_SUCCESS && !g_str_equal(list[i].name, pair_adapter()))
+			continue;
+		pair_ok(status);
+		pair_ok(it_ia_free(ia));
+	}
+	if (total <= G_N_ELEMENTS(list))
+		g_assert_cmpuint(ours, ==, 1);
 }
 
 static void

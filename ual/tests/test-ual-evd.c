@@ -231,19 +231,26 @@ test_overflow(void)
 	script_check_empty();
 }
 
-/* Events for destroyed objects, or of unknown kinds, are dropped. */
+/*
+ * Events for destroyed objects, or of unknown kinds, are dropped: neither the streams of asynchronous events hear of them, nor the
+ * object that has the place of the destroyed one. Its own events reach it.
+ */
 static void
 test_late_events(void)
 {
 	struct kal_event event = {.kind = KAL_EVENT_CQ};
-	struct ual_evd *evd;
+	struct ual_evd *evd, *next, *aff;
+	uint64_t gone;
 	struct ual_ia *ia;
 
 	script_reset();
 	ia = ia_open();
+	aff = evd_make(ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 8, 0);
 	evd = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 4, 1);
-	event.ctx = ual_object_ctx(&evd->object);
+	gone = event.ctx = ual_object_ctx(&evd->object);
 	g_assert_cmpint(ual_evd_free(evd), ==, IT_SUCCESS);
+	next = evd_make(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 4, 1);
+	g_assert_cmphex(ual_object_ctx(&next->object), !=, gone);
 	script_event(&event);
 	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, event.ctx);
 	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, 0);
@@ -253,6 +260,11 @@ test_late_events(void)
 	script_event(&event);
 	event.kind = 99;
 	script_event(&event);
+	expect_affiliated(aff, (it_event_type_t)0, NULL);
+	g_assert_false(overflowed(next));
+	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&next->object));
+	g_assert_true(overflowed(next));
+	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, ual_object_handle(&next->object));
 	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
 	script_check_empty();
 }
