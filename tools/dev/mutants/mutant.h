@@ -4,8 +4,8 @@
  * Selects a mutant at run time. tools/mutate includes this file at the top of each copy of a source
  * that has mutants, before every other header; the product never includes it.
  *
- * ITAPI_MUTANT is the number of the selected mutant. Each object file reads it once, before main()
- * and when a plugin is loaded; child processes inherit it. ITAPI_MUTANT_REACHED names a file that
+ * MUTANT_NUMBER is the number of the selected mutant. Each object file reads it once, before main()
+ * and when a plugin is loaded; child processes inherit it. MUTANT_REACHED names a file that
  * is made, as a link to nothing, when the place of the selected mutant is executed, which tells "no test comes by" from "no test
  * notices". Thread-safe; never blocks.
  */
@@ -23,7 +23,7 @@ static long itapi_mutant_selected;
 __attribute__((constructor(101), unused)) static void
 itapi_mutant_select(void)
 {
-	const char *number = getenv("ITAPI_MUTANT");
+	const char *number = getenv("MUTANT_NUMBER");
 
 	itapi_mutant_selected = number != (void *)0 ? atol(number) : 0;
 }
@@ -33,7 +33,7 @@ __attribute__((noinline, unused)) static void
 itapi_mutant_reached(void)
 {
 	static int marked;
-	const char *path = getenv("ITAPI_MUTANT_REACHED");
+	const char *path = getenv("MUTANT_REACHED");
 	int *error = __errno_location(), before = *error;
 
 	if (path != (void *)0 && __atomic_exchange_n(&marked, 1, __ATOMIC_SEQ_CST) == 0)

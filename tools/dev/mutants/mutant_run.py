@@ -143,8 +143,8 @@ def remove(path):
 class Runner:
     """Runs the tests of a build, alone and with mutants."""
 
-    def __init__(self, tests, folder):
-        self.tests, self.folder = tests, folder
+    def __init__(self, tests, folder, out):
+        self.tests, self.folder, self.out = tests, folder, out
         self.base = {}
 
     def command(self, wanted):
@@ -152,14 +152,15 @@ class Runner:
         name, _, case = wanted.partition(':')
         test = self.tests[name]
         command = [*test['cmd'], *(['-p', case] if case else [])]
-        return command, {**os.environ, **test['env']}, test['workdir']
+        # As Meson runs them: in the build folder, unless the test names another one.
+        return command, {**os.environ, **test['env']}, test['workdir'] or self.out
 
     def run(self, wanted, number=None, mark='', seconds=None):
         command, env, cwd = self.command(wanted)
-        env.pop('ITAPI_MUTANT', None)
+        env.pop('MUTANT_NUMBER', None)
         env['ITAPI_TEST_PATIENCE'] = str(WAIT)
         if number is not None:
-            env.update(ITAPI_MUTANT=str(number), ITAPI_MUTANT_REACHED=mark)
+            env.update(MUTANT_NUMBER=str(number), MUTANT_REACHED=mark)
         return run_program(command, env, cwd, seconds or PATIENCE)
 
     def run_base(self, wanted):

@@ -128,9 +128,9 @@ class Rewritten(unittest.TestCase):
     def output(self, name=None):
         """What the program prints with a mutant, and whether it came by the mutant's place."""
         mark = os.path.join(self.folder.name, 'reached')
-        env = dict(os.environ, ITAPI_MUTANT_REACHED=mark)
+        env = dict(os.environ, MUTANT_REACHED=mark)
         if name:
-            env['ITAPI_MUTANT'] = str(self.mutants[name].number)
+            env['MUTANT_NUMBER'] = str(self.mutants[name].number)
         done = subprocess.run([self.program], env=env, capture_output=True, text=True, check=True)
         return done.stdout.split(), os.path.lexists(mark)
 
