@@ -132,6 +132,41 @@ test_shared(void)
 	pair_close(&p);
 }
 
+/* A message that found no receive does not wait for one: the next receive goes to whoever has a message then. */
+static void
+test_shared_by_two(void)
+{
+	struct end *from, *to;
+	struct pair p, other;
+
+	pair_open(&p, RI_QP_UC, false);
+	node_share(p.nb, 4);
+	end_free(p.b);
+	p.b = end_of_type(p.nb, RI_QP_UC);
+	p.to_b.qpn = qpn_of(p.b);
+	pair_up(&p);
+	other = p;
+	other.a = from = end_of_type(p.na, RI_QP_UC);
+	other.b = to = end_of_type(p.nb, RI_QP_UC);
+	other.to_b.qpn = qpn_of(to);
+	other.to_a.qpn = qpn_of(from);
+	pair_up(&other);
+	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 8), ==, RI_SUCCESS); /* none there */
+	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
+	node_post(p.nb, 2, &p.mb, 0, 8);
+	vth_run(p.vth);
+	g_assert_cmpint(end_send(from, 2, &p.ma, 0, 8), ==, RI_SUCCESS);
+	poll_one(from->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpuint(poll_one(to->urcq, 2, RI_WC_SUCCESS).byte_len, ==, 8);
+	both_go_on(&p);
+	end_free(from);
+	end_free(to);
+	end_free(p.b);
+	p.b = NULL;
+	node_unshare(p.nb);
+	pair_close(&p);
+}
+
 /* The fault of an own memory ends that end alone: of the sender, of the receiver. */
 static void
 test_own_fault(void)
@@ -199,6 +234,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/uc/data", test_data);
 	g_test_add_func("/emul/uc/drops", test_drops);
 	g_test_add_func("/emul/uc/shared", test_shared);
+	g_test_add_func("/emul/uc/shared-by-two", test_shared_by_two);
 	g_test_add_func("/emul/uc/own-fault", test_own_fault);
 	g_test_add_func("/emul/uc/others", test_others);
 	return g_test_run();
