@@ -13,7 +13,8 @@
 
 #include "it_api.h"
 
-#define FUNCTION(name) __typeof__(name) *name
+#define FUNCTION(name) \
+	__typeof__(name) *name /* NOLINT(bugprone-macro-parentheses): a declaration */
 
 /* The functions of one copy, and an adapter that it has opened. */
 struct copy {

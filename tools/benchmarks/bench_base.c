@@ -86,7 +86,7 @@ bench_turn(struct bench_turns *turns)
 double
 bench_turns_end(struct bench_turns *turns)
 {
-	uint64_t end = bench_now();
+	uint64_t end = bench_now(), at;
 	double ns;
 
 	if (turns->at == NULL)
@@ -94,7 +94,8 @@ bench_turns_end(struct bench_turns *turns)
 	for (uint64_t i = 0; i < turns->count; i++)
 		turns->at[i] = (i + 1 < turns->count ? turns->at[i + 1] : end) - turns->at[i];
 	qsort(turns->at, turns->count, sizeof(*turns->at), compare_times);
-	ns = (double)turns->at[(turns->count - 1) * turns->upto / 10000];
+	at = (turns->count - 1) * turns->upto / 10000;
+	ns = (double)turns->at[at];
 	free(turns->at);
 	return ns;
 }

@@ -483,7 +483,7 @@ jump_out_of_wait(void *unused)
 	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
 	struct sigaction action = {.sa_handler = jumps};
 	struct rdma_cm_event *event;
-	pthread_t thread;
+	pthread_t thread = 0; /* none before the jump */
 
 	(void)unused;
 	OK(sigaction(SIGALRM, &action, NULL));

@@ -40,6 +40,7 @@ pair_close(struct pair *p)
 static void
 pair_poll(struct pair *p, struct ibv_wc *sent, struct ibv_wc *received)
 {
+	*sent = *received = (struct ibv_wc){.qp_num = 0};
 	for (unsigned i = 0; i < 2; i++) {
 		struct ibv_wc wc = bench_poll(p->bench.cq);
 
