@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <net/if.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -379,14 +380,14 @@ remove_tree(void)
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
 /* Where the object is that has the door; the linker says so. */
-extern const char __ehdr_start __attribute__((visibility("hidden")));
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 extern const char _end __attribute__((visibility("hidden")));
 
 /* Is it code of the door, with all that is linked into it? */
 static bool
 is_own(const void *caller)
 {
-	return (const char *)caller >= &__ehdr_start && (const char *)caller < &_end;
+	return (const char *)caller >= (const char *)&__ehdr_start && (const char *)caller < &_end;
 }
 
 /* Does a path begin with the name of a device file of ours? */

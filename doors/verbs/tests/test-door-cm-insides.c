@@ -119,7 +119,7 @@ test_room(void)
 	const size_t first = offsetof(struct rdma_ucm_event_resp, reserved);
 	struct rdma_ucm_query query = {.option = RDMA_USER_CM_QUERY_PATH};
 	struct rdma_ucm_resolve_route route = {.id = 0};
-	uint8_t path[256] __attribute__((aligned(8)));
+	uint8_t path[256] __attribute__((aligned(8))) = {0};
 	uint32_t id;
 
 	open_channel();
