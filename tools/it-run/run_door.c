@@ -96,11 +96,13 @@ static GPtrArray *
 devices_of(const char *door, GError **error)
 {
 	g_autoptr(GPtrArray) devices = g_ptr_array_new_with_free_func(device_free);
-	void *object = dlopen(door, RTLD_NOW | RTLD_LOCAL);
-	void *symbol = object != NULL ? dlsym(object, ITAPI_VERBS_LIST) : NULL;
+	static void *object;
 	itapi_verbs_list_fn *list;
+	void *symbol;
 	int number;
 
+	object = dlopen(door, RTLD_NOW | RTLD_LOCAL);
+	symbol = object != NULL ? dlsym(object, ITAPI_VERBS_LIST) : NULL;
 	if (symbol == NULL) {
 		tool_fail(error, TOOL_ERROR_FAILED, "the door cannot be loaded: %s", dlerror());
 		return NULL;
