@@ -69,7 +69,10 @@ enum ri_arm {
 	RI_ARM_NONE = 0,  /**< Nothing: disarm. */
 	RI_ARM_NEXT,      /**< An entry is present. */
 	RI_ARM_SOLICITED, /**< A solicited entry (ri_wc_flag) is present. */
-	RI_ARM_COUNT      /**< At least `count` entries are present. */
+	RI_ARM_COUNT,     /**< At least `count` entries are present. */
+	RI_ARM_UNTOLD =
+		16 /**< An entry is present that no upcall, and no RI_ERR_NOT_EMPTY of this value, has told of.
+			Optional: a provider that does not know it answers RI_ERR_INVALID_ARG. */
 };
 
 /**
@@ -198,8 +201,8 @@ struct ri_fast_ops {
 	 * that comes during the call is missed. Without cq_notify_flag, cq_arm_count or solicited_works the
 	 * upcall may come early, never late.
 	 * - Results: RI_ERR_NOT_EMPTY: the condition holds already, nothing is armed and no upcall comes;
-	 *   RI_ERR_INVALID_ARG: @p how is none of ri_arm, or @p count is 0 or above 2^24 - 1.
-	 * - Clause: [RI 7.1] to [RI 7.4].
+	 *   RI_ERR_INVALID_ARG: @p how is none of ri_arm that the provider knows, or @p count is 0 or above 2^24 - 1.
+	 * - Clause: [RI 7.1] to [RI 7.5].
 	 */
 	enum ri_status (*arm_cq)(struct ri_ucq *cq, enum ri_arm how, uint32_t count);
 	/**

@@ -19,8 +19,6 @@ AGAINST = """
 
 Both sides are the same binary of Debian. The side over siw runs in the guest, that behind the door (`it-run --adapter iwarp`) on
 the host. MTU 1500, no CRC. Peer-to-peer mode only where the door serves ucmatose or ib_write_lat, whose server sends first.
-`ib_send_lat -e` is not among them: perftest takes each event for a message, and the door raises one also for a completion that
-is in the queue already when the program asks, which siw does not.
 
 | program | the door is the client | the door is the server |
 |---|---|---|

@@ -358,16 +358,21 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 {
 	struct door_cq *cq = door_cq_of(ibv);
 	struct door_adapter *adapter = cq->context->adapter;
-	enum ri_status status = adapter->session.fast->arm_cq(
-		cq->queue, solicited_only ? RI_ARM_SOLICITED : RI_ARM_NEXT, 0);
+	enum ri_arm how = solicited_only ? RI_ARM_SOLICITED : RI_ARM_UNTOLD;
+	enum ri_status status = adapter->session.fast->arm_cq(cq->queue, how, 0);
 	bool kept = false;
 
+	if (status == RI_ERR_INVALID_ARG)
+		status = adapter->session.fast->arm_cq(cq->queue, RI_ARM_NEXT, 0);
 	if (__builtin_expect(atomic_load(&cq->keeps), 0) && cq->ex.start_poll == NULL) {
 		pthread_mutex_lock(&cq->keep_lock);
 		kept = cq->kept_at < cq->kept_num;
 		pthread_mutex_unlock(&cq->keep_lock);
 	}
-	/* The condition holds already: the event is due now. A program expects that it may come early. */
+	/*
+	 * A completion is there that no event has told of: the event is due now. The standard wants none for it, but some devices
+	 * raise one, and some programs rely on that. For one that an event has told of nobody wants a second one.
+	 */
 	if (status == RI_ERR_NOT_EMPTY || (status == RI_SUCCESS && kept)) {
 		pthread_mutex_lock(&adapter->slots.lock);
 		door_cq_fired(adapter, cq->ctx);
