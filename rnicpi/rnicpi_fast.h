@@ -70,9 +70,9 @@ enum ri_arm {
 	RI_ARM_NEXT,      /**< An entry is present. */
 	RI_ARM_SOLICITED, /**< A solicited entry (ri_wc_flag) is present. */
 	RI_ARM_COUNT,     /**< At least `count` entries are present. */
-	RI_ARM_UNTOLD =
-		16 /**< An entry is present that no upcall, and no RI_ERR_NOT_EMPTY of this value, has told of.
-			Optional: a provider that does not know it answers RI_ERR_INVALID_ARG. */
+	RI_ARM_UNREPORTED =
+		16 /**< An entry is present that came after the last upcall, and after the last RI_ERR_NOT_EMPTY
+			of this value. Optional: a provider without it answers RI_ERR_INVALID_ARG. */
 };
 
 /**

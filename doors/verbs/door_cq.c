@@ -358,7 +358,7 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 {
 	struct door_cq *cq = door_cq_of(ibv);
 	struct door_adapter *adapter = cq->context->adapter;
-	enum ri_arm how = solicited_only ? RI_ARM_SOLICITED : RI_ARM_UNTOLD;
+	enum ri_arm how = solicited_only ? RI_ARM_SOLICITED : RI_ARM_UNREPORTED;
 	enum ri_status status = adapter->session.fast->arm_cq(cq->queue, how, 0);
 	bool kept = false;
 
@@ -370,8 +370,8 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 		pthread_mutex_unlock(&cq->keep_lock);
 	}
 	/*
-	 * A completion is there that no event has told of: the event is due now. The standard wants none for it, but some devices
-	 * raise one, and some programs rely on that. For one that an event has told of nobody wants a second one.
+	 * A completion is there that no event has reported, so the event is due now. The standard wants none for it, but some devices
+	 * raise one, and some programs rely on that. An event that reports the same completion again would be one too many.
 	 */
 	if (status == RI_ERR_NOT_EMPTY || (status == RI_SUCCESS && kept)) {
 		pthread_mutex_lock(&adapter->slots.lock);

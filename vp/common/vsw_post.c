@@ -403,8 +403,8 @@ condition_holds(const struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 		       cq->sol_head;
 	case RI_ARM_COUNT:
 		return present >= count;
-	case RI_ARM_UNTOLD:
-		return present != 0 && atomic_load(&cq->page->told) != cq->head + present;
+	case RI_ARM_UNREPORTED:
+		return present != 0 && atomic_load(&cq->page->reported) != cq->head + present;
 	case RI_ARM_NONE:
 	default:
 		return false;
@@ -416,7 +416,7 @@ vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
 	enum ri_status status = RI_SUCCESS;
 
-	if (how < RI_ARM_NONE || (how > RI_ARM_COUNT && how != RI_ARM_UNTOLD) ||
+	if (how < RI_ARM_NONE || (how > RI_ARM_COUNT && how != RI_ARM_UNREPORTED) ||
 	    (how == RI_ARM_COUNT && (count == 0 || count > VSW_ARM_COUNT_MAX)))
 		return RI_ERR_INVALID_ARG;
 
@@ -426,8 +426,8 @@ vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	/* If the condition holds already, disarm; if the engine has disarmed first, its upcall is the answer. */
 	if (condition_holds(cq, how, count) && atomic_exchange(&cq->page->arm, 0) != 0)
 		status = RI_ERR_NOT_EMPTY;
-	if (status == RI_ERR_NOT_EMPTY && how == RI_ARM_UNTOLD)
-		atomic_store(&cq->page->told, atomic_load(&cq->page->tail));
+	if (status == RI_ERR_NOT_EMPTY && how == RI_ARM_UNREPORTED)
+		atomic_store(&cq->page->reported, atomic_load(&cq->page->tail));
 	vsw_unlock(&cq->lock);
 	return status;
 }

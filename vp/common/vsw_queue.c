@@ -497,7 +497,7 @@ arm_is_due(const struct vsw_cq *cq, uint32_t arm, uint32_t tail, bool solicited)
 	case RI_ARM_COUNT:
 		return tail - atomic_load(&cq->page->head) >= vsw_arm_count(arm);
 	case RI_ARM_NONE:
-	case RI_ARM_UNTOLD: /* a word has no such value */
+	case RI_ARM_UNREPORTED: /* a word has no such value */
 	default:
 		return false;
 	}
@@ -510,8 +510,8 @@ cq_fire(struct vsw_cq *cq, uint32_t tail, bool solicited)
 	uint32_t arm = atomic_load(&cq->page->arm);
 
 	while (arm != 0 && arm_is_due(cq, arm, tail, solicited)) {
-		/* Before the word, so that whoever arms next sees it; if he has armed already, this entry is told of by that. */
-		atomic_store(&cq->page->told, tail);
+		/* Before the word, so that the next arming sees it. An arming that came first reports this entry itself. */
+		atomic_store(&cq->page->reported, tail);
 		if (!atomic_compare_exchange_strong(&cq->page->arm, &arm, 0))
 			continue;
 		cq->upcalls->cq_event(cq->upcalls->self, cq->ctx);

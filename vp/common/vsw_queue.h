@@ -119,20 +119,21 @@ struct vsw_cq_page {
 	atomic_uint sol_head;                     /* solicited entries ever polled */
 	alignas(VSW_CACHE_LINE)
 		atomic_uint arm; /* see vsw_arm_word; the engine sets it to 0 and fires */
-	atomic_uint told;        /* the tail of which the last upcall, or RI_ARM_UNTOLD, has told */
+	atomic_uint
+		reported; /* the tail when the last upcall was made, or RI_ARM_UNREPORTED refused */
 };
 
 /*
  * The arm word: enum ri_arm in bits 0-1, a running number in bits 2-7, the count of RI_ARM_COUNT in bits
  * 8-31. The number keeps an engine that is about to fire from mistaking a later arming for the one whose
- * condition it has tested. RI_ARM_UNTOLD is RI_ARM_NEXT to the engine: it looks at entries that come.
+ * condition it has tested. RI_ARM_UNREPORTED is RI_ARM_NEXT to the engine: it looks at entries that come.
  */
 #define VSW_ARM_COUNT_MAX 0xffffffu
 
 static inline uint32_t
 vsw_arm_word(enum ri_arm how, uint32_t number, uint32_t count)
 {
-	return (uint32_t)(how == RI_ARM_UNTOLD ? RI_ARM_NEXT : how) | (number & 0x3f) << 2 |
+	return (uint32_t)(how == RI_ARM_UNREPORTED ? RI_ARM_NEXT : how) | (number & 0x3f) << 2 |
 	       count << 8;
 }
 

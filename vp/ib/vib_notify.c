@@ -31,7 +31,7 @@ condition_holds(const struct ri_ucq *cq, uint32_t how, uint32_t count)
 	case RI_ARM_COUNT:
 		return cq->staged_count >= (count < cq->limit ? count : cq->limit);
 	case RI_ARM_NONE:
-	case RI_ARM_UNTOLD: /* refused: the device's own events are not told apart here */
+	case RI_ARM_UNREPORTED: /* refused: the device's own events are not told apart here */
 	default:
 		return false;
 	}

@@ -208,28 +208,28 @@ arm_solicited(struct cert *cert)
 }
 
 static void
-arm_untold(struct cert *cert)
+arm_unreported(struct cert *cert)
 {
 	struct pair pair;
 
 	pair_connected(&pair, cert);
-	enum ri_status status = arm(&pair, RI_ARM_UNTOLD, 1);
+	enum ri_status status = arm(&pair, RI_ARM_UNREPORTED, 1);
 	if (status == RI_ERR_INVALID_ARG) {
-		cert_skip(cert, "the provider does not know RI_ARM_UNTOLD, as it may");
+		cert_skip(cert, "the provider does not know RI_ARM_UNREPORTED, as it may");
 		return;
 	}
 	CERT_UINT(cert, status, ==, RI_SUCCESS);
 	send_one(&pair, 1, 0);
 	wait_notified(&pair, 1);
-	cert_note(cert, "the completion of which the upcall told is still present");
-	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_UNTOLD, 1));
+	cert_note(cert, "the completion that the upcall reported is still present");
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_UNREPORTED, 1));
 	expect_notified(&pair, 1);
 	send_one(&pair, 2, 0);
 	wait_notified(&pair, 2);
 	cert_note(cert, "a completion that came while the queue was not armed");
 	send_one(&pair, 3, 0);
-	CERT_FAST(cert, RI_ERR_NOT_EMPTY, arm(&pair, RI_ARM_UNTOLD, 1));
-	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_UNTOLD, 1));
+	CERT_FAST(cert, RI_ERR_NOT_EMPTY, arm(&pair, RI_ARM_UNREPORTED, 1));
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_UNREPORTED, 1));
 	for (uint64_t id = 1; id <= 3; id++)
 		cert_wc_is(pair.b, true, id, RI_WC_SUCCESS);
 	send_one(&pair, 4, 0);
@@ -488,9 +488,9 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 7.2]",
 	 .run = arm_against_poll},
 	{.id = "verbs.cq.arm.0010",
-	 .title = "A queue that is armed for what is new is told once of each completion",
+	 .title = "A queue that is armed for what is new reports each completion once",
 	 .rule = "[RI 7.5]",
-	 .run = arm_untold},
+	 .run = arm_unreported},
 	{.id = "verbs.cq.size.0001",
 	 .title = "A completion queue is at least as large as asked for",
 	 .rule = "[RI 2.2.2]",

@@ -104,7 +104,7 @@ expect_no_event(struct scene *s)
 
 /*
  * An armed queue fires once; only what is solicited counts if the program says so; what is there already counts, unless an event
- * has told of it.
+ * has reported it.
  */
 static void
 test_notify(void)
@@ -128,7 +128,7 @@ test_notify(void)
 	expect_no_event(&s);
 	message(&s, 0);
 	expect_event(&s, s.recv_cq);
-	OK(ibv_req_notify_cq(s.recv_cq, 0)); /* two, of which events have told */
+	OK(ibv_req_notify_cq(s.recv_cq, 0)); /* two, which events have reported */
 	expect_no_event(&s);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);

@@ -196,41 +196,41 @@ test_arm_next(void)
 	tear_down(&b);
 }
 
-/* What was told of counts no more, polled or not: by an upcall of any arming, or by a refusal of this one. */
+/* What an upcall of any arming, or a refusal of this one, has reported does not count any more, polled or not. */
 static void
-test_arm_untold(void)
+test_arm_unreported(void)
 {
 	struct bench b;
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 8);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_SUCCESS);
 	g_assert_true(complete(&b, 1, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 1);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==,
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==,
 			RI_SUCCESS); /* it is still there */
 	g_assert_true(complete(&b, 2, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 2);
 	g_assert_true(complete(&b, 3, 0, 0, 0)); /* while it is not armed */
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_ERR_NOT_EMPTY);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_ERR_NOT_EMPTY);
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 4), ==, 3);
 	g_assert_true(complete(&b, 4, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 3);
-	/* Nothing is there of what was not told of. */
+	/* What was not reported is gone. */
 	g_assert_true(complete(&b, 5, 0, 0, 0));
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 4), ==, 2);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_SUCCESS);
-	/* The other armings look at what is present, and their refusals tell nothing. */
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_SUCCESS);
+	/* The other armings look at what is present, and their refusals report nothing. */
 	g_assert_true(complete(&b, 6, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 4);
 	g_assert_true(complete(&b, 7, 0, 0, 0));
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_NEXT, 0), ==, RI_ERR_NOT_EMPTY);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_ERR_NOT_EMPTY);
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_ERR_NOT_EMPTY);
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_COUNT, 3), ==, RI_SUCCESS);
 	g_assert_true(complete(&b, 8, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 5);
-	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNTOLD, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_SUCCESS);
 	tear_down(&b);
 }
 
@@ -315,7 +315,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/cq/resize", test_resize);
 	g_test_add_func("/vsw/cq/sizes-refused", test_sizes_refused);
 	g_test_add_func("/vsw/arm/next", test_arm_next);
-	g_test_add_func("/vsw/arm/untold", test_arm_untold);
+	g_test_add_func("/vsw/arm/unreported", test_arm_unreported);
 	g_test_add_func("/vsw/arm/solicited", test_arm_solicited);
 	g_test_add_func("/vsw/arm/count", test_arm_count);
 	return g_test_run();
