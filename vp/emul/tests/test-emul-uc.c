@@ -96,18 +96,25 @@ test_drops(void)
 	pair_close(&p);
 }
 
+/* Connected; b takes its receives from an SRQ. */
+static void
+pair_open_shared(struct pair *p)
+{
+	pair_open(p, RI_QP_UC, false);
+	node_share(p->nb, 4);
+	end_free(p->b);
+	p->b = end_of_type(p->nb, RI_QP_UC);
+	p->to_b.qpn = qpn_of(p->b);
+	pair_up(p);
+}
+
 /* Receives of an SRQ: one that was too short is kept by the queue pair, and is flushed with it. */
 static void
 test_shared(void)
 {
 	struct pair p;
 
-	pair_open(&p, RI_QP_UC, false);
-	node_share(p.nb, 4);
-	end_free(p.b);
-	p.b = end_of_type(p.nb, RI_QP_UC);
-	p.to_b.qpn = qpn_of(p.b);
-	pair_up(&p);
+	pair_open_shared(&p);
 	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 8), ==, RI_SUCCESS); /* none there */
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	node_post(p.nb, 2, &p.mb, 0, 7);
@@ -139,12 +146,7 @@ test_shared_by_two(void)
 	struct end *from, *to;
 	struct pair p, other;
 
-	pair_open(&p, RI_QP_UC, false);
-	node_share(p.nb, 4);
-	end_free(p.b);
-	p.b = end_of_type(p.nb, RI_QP_UC);
-	p.to_b.qpn = qpn_of(p.b);
-	pair_up(&p);
+	pair_open_shared(&p);
 	other = p;
 	other.a = from = end_of_type(p.na, RI_QP_UC);
 	other.b = to = end_of_type(p.nb, RI_QP_UC);
