@@ -132,7 +132,7 @@ ROWS = [
     perftest('ib_send_lat', '-n 20 -a', '8388608', long=True),
     perftest('ib_write_bw', '-n 20 -a', '8388608', long=True),
     perftest('ib_read_bw', '-n 20 -a', '8388608', long=True),
-    Row('qperf', 'qperf -cm1', 'qperf {address} -lp {port} -t ' + SECONDS + ' -cm 1 rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_bw '
+    Row('qperf', 'qperf -cm1', 'qperf {address} -lp {port} -to 60 -t ' + SECONDS + ' -cm 1 rc_lat rc_bw rc_rdma_read_bw rc_rdma_write_bw '
         'rc_rdma_write_poll_lat ver_rc_compare_swap ver_rc_fetch_add quit', 'qperf -lp {port}',
         says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'rc_rdma_read_bw:\n +bw +=', r'rc_rdma_write_bw:\n +bw +=',
               r'rc_rdma_write_poll_lat:\n +latency +=', r'ver_rc_compare_swap:\n +msg_rate', r'ver_rc_fetch_add:\n +msg_rate')),
