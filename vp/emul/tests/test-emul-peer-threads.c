@@ -168,7 +168,7 @@ static void
 expect_failure_first(struct end *end)
 {
 	gint64 until = node_deadline();
-	struct ri_wc wc[2];
+	struct ri_wc wc[2] = {{0}};
 	guint got = 0;
 
 	while (got < 2 && g_get_monotonic_time() < until)
