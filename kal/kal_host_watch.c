@@ -220,7 +220,7 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	host->stops = 0;
 	pthread_mutex_unlock(&host->lock);
 	kal_host_arm(host);
-	/* While it looks again, it counts as asleep: it would not notice a task otherwise. */
+	/* Decided after `asleep` was set: if the thread does sleep, a task that comes now wakes it. */
 	sleep = sleep &&
 		(host->spin.until == 0 || !kal_spin_goes_on(&host->spin, host->table.now(host)));
 	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH,

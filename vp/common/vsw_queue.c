@@ -510,10 +510,10 @@ cq_fire(struct vsw_cq *cq, uint32_t tail, bool solicited)
 	uint32_t arm = atomic_load(&cq->page->arm);
 
 	while (arm != 0 && arm_is_due(cq, arm, tail, solicited)) {
-		/* Before the word, so that the next arming sees it. An arming that came first reports this entry itself. */
-		atomic_store(&cq->page->reported, tail);
 		if (!atomic_compare_exchange_strong(&cq->page->arm, &arm, 0))
 			continue;
+		/* Before the upcall, so that whoever it wakes arms with this value. */
+		atomic_store(&cq->page->reported, tail);
 		cq->upcalls->cq_event(cq->upcalls->self, cq->ctx);
 		return;
 	}
