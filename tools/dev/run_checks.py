@@ -8,10 +8,12 @@ if the step failed. Skips are named. The last line is the sum over everything.
 """
 
 import argparse
+import contextlib
 import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -87,8 +89,8 @@ class Checker:
         """A command that is one check of its own."""
         return self.tally.add(name, self.run(name, command, env))
 
-    def build(self, way):
-        """Makes build/WAY; a folder that Meson no longer understands is made anew."""
+    def set_up(self, way):
+        """Makes the folder build/WAY; one that Meson no longer understands is made anew."""
         options, _, compiler = WAYS[way]
         folder = f'build/{way}'
         env = dict(os.environ, CC=compiler, CXX='g++' if compiler == 'gcc' else 'clang++')
@@ -101,7 +103,30 @@ class Checker:
             shutil.rmtree(folder, ignore_errors=True)
             if not self.run(f'{way} setup', ['meson', 'setup', folder, *options], env):
                 return self.tally.add(f'{way} setup', False)
-        return self.check(f'{way} build', ['ninja', '-C', folder, '-j', str(self.jobs)], env)
+        return True
+
+    def compiling(self, way):
+        return ['ninja', '-C', f'build/{way}', '-j', str(self.jobs)]
+
+    def build(self, way):
+        return self.set_up(way) and self.check(f'{way} build', self.compiling(way))
+
+    @contextlib.contextmanager
+    def building_beside(self, way):
+        """What is done meanwhile waits for peers and timers half of the time; build/WAY is compiled in that half.
+
+        The compiler has a processor only while nobody else wants it (SCHED_IDLE). At the end it is
+        stopped; what is not built then, and what does not compile, is for build().
+        """
+        if not self.set_up(way):
+            yield
+            return
+        with subprocess.Popen(['chrt', '--idle', '0', *self.compiling(way)], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as beside:
+            try:
+                yield
+            finally:
+                beside.send_signal(signal.SIGINT)   # ninja removes what is half written
 
     def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
         """Runs the tests of build/WAY and counts each case."""
@@ -121,10 +146,14 @@ class Checker:
             self.show(f'build/logs/{label.replace(" ", "-")}-tests.log')
             self.tally.add(f'{label} tests', False)
 
-    def build_and_test(self, way, prefix=(), env=None):
-        """Most tests wait for a peer or a timer half of the time: twice as many programs as processors."""
+    def build_and_test(self, way, prefix=(), env=None, beside=None):
+        """Most tests wait for a peer or a timer half of the time: twice as many programs as processors.
+
+        beside: a way that is built meanwhile.
+        """
         if self.build(way):
-            self.test(way, prefix=prefix, env=env, processes=2 * self.jobs)
+            with self.building_beside(beside) if beside else contextlib.nullcontext():
+                self.test(way, prefix=prefix, env=env, processes=2 * self.jobs)
 
     def report(self, seconds):
         """What did not pass, by name; then the line that programs read. Of a long output often only the end is kept."""
@@ -143,7 +172,7 @@ def check_plain(checker):
     """The plain build; its tests note every status that a call of IT-API gave."""
     notes = os.path.abspath('build/logs/statuses')
     shutil.rmtree(notes, ignore_errors=True)
-    checker.build_and_test('plain', env={'IT_STATUS_LOG': notes})
+    checker.build_and_test('plain', env={'IT_STATUS_LOG': notes}, beside='asan')
     checker.check('manual', ['ninja', '-C', 'build/plain', 'doc'])
     checker.check('statuses', ['tools/dev/status-table', '--check', notes])
 
@@ -165,8 +194,7 @@ def tsan_prefix():
     return None
 
 
-def check_tsan(checker):
-    prefix = tsan_prefix()
+def check_tsan(checker, prefix):
     if prefix is None:
         checker.tally.skip('tsan', 'its programs do not start on this kernel, even with setarch -R')
     else:
@@ -216,8 +244,9 @@ def check_full(checker):
 
 def check_all(checker, full):
     check_plain(checker)
-    checker.build_and_test('asan')
-    check_tsan(checker)
+    prefix = tsan_prefix()
+    checker.build_and_test('asan', beside=None if prefix is None else 'tsan')
+    check_tsan(checker, prefix)
     if full:
         check_full(checker)
     else:
