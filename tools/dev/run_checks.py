@@ -19,11 +19,14 @@ import sys
 import time
 
 from analysers import run_analysers
-from tally import Tally
+from tally import GOOD, Tally, read_testlog, text_of, write_testlog
 
 SHOWN_LINES = 60
 REPEATED_LINES = 12     # of each test that failed, behind everything else
 REPEATED_TESTS = 5
+AGAIN = 3               # programs that may fail beside others and pass alone
+# What no busy machine causes.
+DAMAGE = re.compile(r'Sanitizer|runtime error:|Assertion .* failed')
 CHATTER = r'\d+ warnings? generated\.'     # of clang-tidy, about headers of others
 
 # Of a sanitizer: functions and lines, which its reports name, and nothing of variables. gcc takes a fifth less time.
@@ -51,6 +54,7 @@ class Checker:
         self.tally = Tally()
         self.jobs = jobs
         self.bad = []       # what each test that failed said last
+        self.unsteady = []  # tests that failed beside others and passed alone
         os.makedirs('build/logs', exist_ok=True)
 
     def run(self, name, command, env=None, show=True):
@@ -79,11 +83,11 @@ class Checker:
 
     def show_record(self, record):
         """What a test that did badly said last."""
-        said = (record.get('stdout', '') + record.get('stderr', '')).rstrip().split('\n')
+        lines = text_of(record).rstrip().split('\n')
         title = f'--- {record["name"]}: {record["result"].lower()}, status {record["returncode"]}'
-        telling = [line for line in said if re.match(r'not ok|Bail out|\*\*|.*(ERROR|Sanitizer)', line)]
-        print('\n'.join([title, *said[-SHOWN_LINES:]]), flush=True)
-        self.bad.append('\n'.join([title, *telling[:REPEATED_LINES], '...', *said[-REPEATED_LINES:]]))
+        telling = [line for line in lines if re.match(r'not ok|Bail out|\*\*|.*(ERROR|Sanitizer)', line)]
+        print('\n'.join([title, *lines[-SHOWN_LINES:]]), flush=True)
+        self.bad.append('\n'.join([title, *telling[:REPEATED_LINES], '...', *lines[-REPEATED_LINES:]]))
 
     def check(self, name, command, env=None):
         """A command that is one check of its own."""
@@ -129,19 +133,35 @@ class Checker:
                 beside.send_signal(signal.SIGINT)   # ninja removes what is half written
 
     def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
-        """Runs the tests of build/WAY and counts each case."""
+        """Runs the tests of build/WAY and counts each case.
+
+        A few programs that failed without damage run again, alone: on a busy machine something may have come too late. What
+        they said first is shown, and the report names those that passed alone.
+        """
         label = label or way
-        for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
-            os.remove(old)
-        command = [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--num-processes',
-                   str(processes or self.jobs), '--setup', setup or WAYS[way][1], *arguments]
-        good = self.run(f'{label} tests', command, dict(os.environ, **(env or {})), show=False)
-        logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
-        before = len(self.tally.failed)
-        for log in logs:
-            for record in self.tally.add_testlog(log, label):
+        env = dict(os.environ, **(env or {}))
+        saved = f'build/logs/{label}-tests.json'
+
+        def run(name, processes, *what):
+            for old in glob.glob(f'build/{way}/meson-logs/testlog*'):
+                os.remove(old)
+            good = self.run(name, [*prefix, 'meson', 'test', '-C', f'build/{way}', '--no-rebuild', '--num-processes',
+                                   str(processes), '--setup', setup or WAYS[way][1], *what], env, show=False)
+            logs = glob.glob(f'build/{way}/meson-logs/testlog*.json')
+            return good, read_testlog(logs[0]) if logs else {}
+
+        good, records = run(f'{label} tests', processes or self.jobs, *arguments)
+        failed = {name: record for name, record in records.items() if record['result'] not in GOOD}
+        if 0 < len(failed) <= AGAIN and not any(DAMAGE.search(text_of(record)) for record in failed.values()):
+            for record in failed.values():
                 self.show_record(record)
-            shutil.copy(log, f'build/logs/{label}-tests.json')
+            good, alone = run(f'{label} again', 1, *arguments, *(name.split(' / ')[-1] for name in failed))
+            self.unsteady += [f'{label}: {name}' for name, record in alone.items() if record['result'] in GOOD]
+            records.update(alone)
+        write_testlog(saved, records)
+        before = len(self.tally.failed)
+        for record in self.tally.add_testlog(saved, label):
+            self.show_record(record)
         if not good and len(self.tally.failed) == before:
             self.show(f'build/logs/{label.replace(" ", "-")}-tests.log')
             self.tally.add(f'{label} tests', False)
@@ -159,8 +179,10 @@ class Checker:
         """What did not pass, by name; then the line that programs read. Of a long output often only the end is kept."""
         for line in self.tally.skip_lines():
             print(f'skipped: {line}')
-        for said in self.bad[:REPEATED_TESTS]:
-            print(said)
+        for what in self.bad[:REPEATED_TESTS]:
+            print(what)
+        for name in self.unsteady:
+            print(f'failed beside others, passed alone: {name}')
         for name in self.tally.failed:
             print(f'failed: {name}')
         print(f'{seconds:.0f} s; logs are in build/logs')

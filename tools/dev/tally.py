@@ -10,6 +10,7 @@ import collections
 import json
 import re
 
+GOOD = ('OK', 'SKIP', 'EXPECTEDFAIL')   # Meson's results of programs that did well
 ALIKE = 3   # so many skipped cases of one program with one reason are named one by one
 
 _TAP_LINE = re.compile(r'^(not )?ok\b(?:\s+\d+)?\s*(?:-\s+)?([^#]*)(?:#\s*(skip|todo)\S*\s*(.*))?$',
@@ -70,7 +71,7 @@ class Tally:
         cases = self.add_tap(name, record.get('stdout', ''))
         if record['result'] == 'SKIP' and not cases:
             self.skip(name, skip_reason(record))
-        elif record['result'] in ('OK', 'SKIP', 'EXPECTEDFAIL'):
+        elif record['result'] in GOOD:
             self.passed += not cases
         elif len(self.failed) == failed_before:
             self.failed.append(f'{name} ({record["result"].lower()}, status {record["returncode"]})')
@@ -78,6 +79,22 @@ class Tally:
 
     def summary(self):
         return f'{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped'
+
+
+def read_testlog(path):
+    """The records of a testlog.json by the names of their programs."""
+    with open(path, encoding='utf-8') as file:
+        return {record['name']: record for record in map(json.loads, file)}
+
+
+def write_testlog(path, records):
+    with open(path, 'w', encoding='utf-8') as file:
+        file.writelines(json.dumps(record) + '\n' for record in records.values())
+
+
+def text_of(record):
+    """All that a program printed."""
+    return record.get('stdout', '') + record.get('stderr', '')
 
 
 def tap_cases(text):
@@ -104,5 +121,4 @@ def tap_cases(text):
 
 def skip_reason(record):
     """The last thing that a skipped program said."""
-    said = (record.get('stdout', '') + '\n' + record.get('stderr', '')).strip().split('\n')
-    return said[-1].strip()
+    return (record.get('stdout', '') + '\n' + record.get('stderr', '')).strip().split('\n')[-1].strip()

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""How tools/check counts tests that fail, on small projects made for each case."""
+
+import contextlib
+import io
+import os
+import subprocess
+import tempfile
+import unittest
+
+import tree_case
+
+run_checks = tree_case.load('run_checks.py')
+
+PROJECT = """project('small')
+add_test_setup('plain', is_default: true)
+shell = find_program('sh')
+"""
+# Fails when it runs for the first time.
+ONCE = 'test -e {0} || {{ touch {0}; echo too late; exit 1; }}'
+
+
+class ChecksCase(unittest.TestCase):
+    def checked(self, *scripts):
+        """The checker, and what it printed, after it has run a project with these tests."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            with open('meson.build', 'w', encoding='utf-8') as file:
+                file.write(PROJECT)
+                for number, script in enumerate(scripts):
+                    text = script.format(os.path.join(folder, f'ran-{number}'))
+                    file.write(f"test('t{number}', shell, args: ['-c', '''{text}'''])\n")
+            subprocess.run(['meson', 'setup', 'build/plain'], check=True, capture_output=True)
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                checker = run_checks.Checker(2)
+                checker.test('plain')
+                checker.report(0)
+            return checker, output.getvalue()
+
+    def test_good(self):
+        checker, _ = self.checked('true', 'exit 77')
+        self.assertEqual(checker.tally.summary(), '1 passed, 0 failed, 1 skipped')
+        self.assertEqual(checker.unsteady, [])
+
+    def test_bad(self):
+        checker, text = self.checked('true', 'echo wrong; exit 1')
+        self.assertEqual(checker.tally.summary(), '1 passed, 1 failed, 0 skipped')
+        self.assertEqual(checker.unsteady, [])
+        self.assertIn('wrong', text)
+
+    def test_passes_alone(self):
+        checker, text = self.checked('true', ONCE)
+        self.assertEqual(checker.tally.summary(), '2 passed, 0 failed, 0 skipped')
+        self.assertIn('too late', text)
+        self.assertIn('failed beside others, passed alone: plain: t1\n', text)
+        self.assertEqual(text.split('\n')[-2], checker.tally.summary())
+
+    def test_damage_is_not_run_again(self):
+        checker, _ = self.checked(ONCE.replace('too late', 'ERROR: AddressSanitizer: heap-use-after-free'))
+        self.assertEqual(checker.tally.summary(), '0 passed, 1 failed, 0 skipped')
+
+    def test_many_are_not_run_again(self):
+        checker, _ = self.checked(*[ONCE] * (run_checks.AGAIN + 1))
+        self.assertEqual(len(checker.tally.failed), run_checks.AGAIN + 1)
+
+
+if __name__ == '__main__':
+    tree_case.main()
