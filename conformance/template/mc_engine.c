@@ -259,10 +259,9 @@ arm_cq(struct ri_ucq *ucq, enum ri_arm how, uint32_t count)
 		return RI_ERR_INVALID_ARG;
 	mc_lock();
 	bool due = mc_cq_due(cq, how, count);
-	if (!due) {
-		cq->armed = how;
-		cq->armed_count = count;
-	}
+	/* A call replaces an earlier one, whatever its result. */
+	cq->armed = due ? RI_ARM_NONE : how;
+	cq->armed_count = count;
 	mc_unlock();
 	return due ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
 }

@@ -236,6 +236,25 @@ arm_unreported(struct cert *cert)
 	wait_notified(&pair, 3);
 }
 
+/* The first call would have been met by the second message. */
+static void
+arm_replaced(struct cert *cert)
+{
+	struct pair pair;
+
+	pair_connected(&pair, cert);
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_SOLICITED, 1));
+	send_one(&pair, 1, 0);
+	CERT_FAST(cert, RI_ERR_NOT_EMPTY, arm(&pair, RI_ARM_NEXT, 1));
+	send_one(&pair, 2, RI_WR_SOLICITED);
+	expect_notified(&pair, 0);
+	cert_wc_is(pair.b, true, 1, RI_WC_SUCCESS);
+	cert_wc_is(pair.b, true, 2, RI_WC_SUCCESS);
+	CERT_FAST(cert, RI_SUCCESS, arm(&pair, RI_ARM_NEXT, 1));
+	send_one(&pair, 3, 0);
+	wait_notified(&pair, 1);
+}
+
 /* A flushed receive is an error, and an error is solicited. */
 static void
 arm_solicited_error(struct cert *cert)
@@ -491,6 +510,11 @@ static const struct cert_case cases[] = {
 	 .title = "A queue that is armed for what is new reports each completion once",
 	 .rule = "[RI 7.5]",
 	 .run = arm_unreported},
+	{.id = "verbs.cq.arm.0011",
+	 .title = "Arming that finds a completion undoes an earlier arming",
+	 .rule = "[RI 7.1] [RI 7.2]",
+	 .needs = "solicited_works",
+	 .run = arm_replaced},
 	{.id = "verbs.cq.size.0001",
 	 .title = "A completion queue is at least as large as asked for",
 	 .rule = "[RI 2.2.2]",

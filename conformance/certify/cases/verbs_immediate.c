@@ -297,14 +297,14 @@ static const struct cert_case cases[] = {
 	{.id = "verbs.immediate.send.0001",
 	 .title = "Immediate data of a Send comes with the completion of its receive, octet for "
 		  "octet",
-	 .rule = "[RI 10.50] [RI 10.4]",
+	 .rule = "[RI 3.1.3] [RI 10.50] [RI 10.4]",
 	 .needs = "immediate_with:RI_IMMEDIATE_SEND",
 	 .settles = "immediate_with immediate_size immediate_separate",
 	 .run = sends},
 	{.id = "verbs.immediate.write.0001",
 	 .title = "A Write with immediate data takes a receive whose segments are not used, after "
 		  "its data was placed",
-	 .rule = "[RI 10.50] [RI 10.4]",
+	 .rule = "[RI 3.1.3] [RI 10.50] [RI 10.4]",
 	 .needs = "immediate_with:RI_IMMEDIATE_WRITE",
 	 .settles = "immediate_with immediate_size immediate_separate",
 	 .run = writes},
