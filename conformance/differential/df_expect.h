@@ -54,6 +54,11 @@ struct df_profile {
 	bool low_watermark;
 	bool soft_watermark;
 	bool hard_watermark;
+	bool wq_resizable;
+	bool srq_resizable;
+	bool enables_modifiable;
+	bool ird_modifiable;
+	bool ord_increasable;
 	bool faults; /* it has the fault door, at which spigots and the adapter itself fail on demand */
 	unsigned lists; /* bits of it_iobl_type_t */
 	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */

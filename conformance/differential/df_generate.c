@@ -380,6 +380,9 @@ static const struct {
 	[DF_CONNECT] = {8, make_connect, 0},
 	[DF_DISCONNECT] = {2, make_ending, 0},
 	[DF_RESET] = {5, make_reset, 0},
+	[DF_EP_MODIFY] = {10, pick_ep_change, DF_DRAW_CHANGES},
+	[DF_LISTEN] = {5, pick_listen, DF_DRAW_CHANGES},
+	[DF_EVD_SIZE] = {5, pick_evd_size, DF_DRAW_CHANGES},
 	[DF_RECV] = {10, make_recv, 0},
 	[DF_SRQ_RECV] = {5, make_srq_recv, DF_DRAW_WIDE},
 	[DF_SEND] = {18, make_send, 0},
@@ -401,6 +404,7 @@ static const struct {
 	[DF_SRQ_CREATE] = {2, make_srq_create, DF_DRAW_WIDE},
 	[DF_SRQ_FREE] = {1, make_srq_free, DF_DRAW_WIDE},
 	[DF_SRQ_LIMIT] = {5, pick_srq_limit, DF_DRAW_WATERMARKS},
+	[DF_SRQ_SIZE] = {6, pick_srq_size, DF_DRAW_CHANGES},
 	[DF_EP_LIMIT] = {5, pick_ep_limit, DF_DRAW_WATERMARKS},
 	[DF_LMR_RESERVE] = {3, pick_reserved, DF_DRAW_PRIVILEGED},
 	[DF_RMR_CREATE] = {4, make_rmr_create, 0},
@@ -436,7 +440,8 @@ weight_of(const struct maker *maker, int kind)
 {
 	unsigned draw =
 		(maker->wide ? DF_DRAW_WIDE : 0) | (maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
-		(maker->watermarks ? DF_DRAW_WATERMARKS : 0) | (maker->faults ? DF_DRAW_FAULTS : 0);
+		(maker->watermarks ? DF_DRAW_WATERMARKS : 0) |
+		(maker->faults ? DF_DRAW_FAULTS : 0) | (maker->changes ? DF_DRAW_CHANGES : 0);
 
 	return (kinds[kind].draw & ~draw) != 0 ? 0 : kinds[kind].weight;
 }
@@ -544,6 +549,11 @@ df_generate(uint32_t seed, unsigned draw)
 		.privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
 		.lmr_link = true,
 		.direct = true,
+		.wq_resizable = true,
+		.srq_resizable = true,
+		.enables_modifiable = true,
+		.ird_modifiable = true,
+		.ord_increasable = true,
 		.low_watermark = true,
 		.soft_watermark = true,
 		.hard_watermark = true,
@@ -562,7 +572,8 @@ df_generate(uint32_t seed, unsigned draw)
 			      .wide = (draw & DF_DRAW_WIDE) != 0,
 			      .privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
 			      .watermarks = (draw & DF_DRAW_WATERMARKS) != 0,
-			      .faults = (draw & DF_DRAW_FAULTS) != 0};
+			      .faults = (draw & DF_DRAW_FAULTS) != 0,
+			      .changes = (draw & DF_DRAW_CHANGES) != 0};
 	int steps, last = -1;
 
 	for (int i = 0; i <= DF_DEPTH; i++)

@@ -9,6 +9,7 @@
  *     differential --adapter emul:ib --privileged --seed 1 --count 300
  *     differential --adapter iwarp --watermarks --seed 1 --count 300
  *     differential --adapter emul:ib --faults --seed 1 --count 300
+ *     differential --adapter iwarp --changes --seed 1 --count 300
  *     differential --adapter iwarp --program FILE
  *     differential --adapter iwarp --threads 4 --seed 1 --count 300
  *     differential --print --seed 7
@@ -50,6 +51,7 @@ static gboolean wide;
 static gboolean privileged;
 static gboolean watermarks;
 static gboolean faults;
+static gboolean changes;
 static char *quirks;
 static int attempts = 1;
 static gboolean tally;
@@ -65,6 +67,8 @@ static const GOptionEntry options[] = {
 	{"watermarks", 0, 0, G_OPTION_ARG_NONE, &watermarks, "Watermarks of S-RQs, too", NULL},
 	{"faults", 0, 0, G_OPTION_ARG_NONE, &faults,
 	 "Spigots that go down and adapters that fail, too", NULL},
+	{"changes", 0, 0, G_OPTION_ARG_NONE, &changes,
+	 "Other attributes, other sizes, listeners that come back, too", NULL},
 	{"quirks", 'q', 0, G_OPTION_ARG_STRING, &quirks,
 	 "What the device does otherwise; a wrong word lists all", "LIST"},
 	{"attempts", 0, 0, G_OPTION_ARG_INT, &attempts,
@@ -165,17 +169,18 @@ say_count(void)
 static unsigned
 draw(void)
 {
-	return (wide || privileged || watermarks || faults ? DF_DRAW_WIDE : 0) |
+	return (wide || privileged || watermarks || faults || changes ? DF_DRAW_WIDE : 0) |
 	       (privileged ? DF_DRAW_PRIVILEGED : 0) | (watermarks ? DF_DRAW_WATERMARKS : 0) |
-	       (faults ? DF_DRAW_FAULTS : 0);
+	       (faults ? DF_DRAW_FAULTS : 0) | (changes ? DF_DRAW_CHANGES : 0);
 }
 
 static char *
 name_of(int seed)
 {
-	return g_strdup_printf("%s%s%s%sseed %d", privileged ? "privileged " : "",
+	return g_strdup_printf("%s%s%s%s%sseed %d", privileged ? "privileged " : "",
 			       watermarks ? "watermarks " : "", faults ? "faults " : "",
-			       draw() == DF_DRAW_WIDE ? "wide " : "", seed);
+			       changes ? "changes " : "", draw() == DF_DRAW_WIDE ? "wide " : "",
+			       seed);
 }
 
 /* --- one program ----------------------------------------------------------------------------- */

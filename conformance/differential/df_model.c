@@ -428,6 +428,8 @@ df_model_step(struct df_model *model, const struct df_step *step)
 		return;
 	if (step->kind == DF_SETTLE)
 		model_settle_after(model);
+	else if (df_is_change(step->kind))
+		model_change(model, step);
 	else if (df_is_datagram(step->kind))
 		model_datagram(model, step);
 	else if (step->kind == DF_DISCONNECT)

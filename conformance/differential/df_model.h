@@ -5,7 +5,7 @@
  * The model: results as the book of IT-API in doc/spec states them. df_model.c has endpoints, connections and
  * settlements, df_model_work.c work requests, df_model_objects.c regions and windows, df_model_srq.c shared receive
  * queues, df_model_limits.c their watermarks, df_model_privileged.c links of regions, df_model_datagram.c datagrams,
- * df_model_connect.c attempts to connect, df_model_faults.c spigots and adapters that fail, df_model_memory.c octets.
+ * df_model_connect.c attempts to connect, df_model_changes.c changes of what lives on, df_model_faults.c spigots and adapters that fail, df_model_memory.c octets.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -157,7 +157,8 @@ struct df_model {
 	struct model_ah ah[DF_AHS];
 	struct model_ud ud[DF_UDS];
 	struct model_adapter adapter[DF_NODES];
-	bool paused; /* something of the present group waits for a spigot that is down */
+	bool deaf[DF_NODES]; /* nobody listens on the node */
+	bool paused;         /* something of the present group waits for a spigot that is down */
 	uint8_t memory[DF_NODES][DF_MEMORY];
 	uint8_t vague[DF_NODES][DF_MEMORY];
 	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
@@ -304,6 +305,9 @@ void model_lmr_listed(const struct df_model *model, struct model_lmr *lmr,
 		      const struct df_step *step);
 /* The direct region of each node, if there is one. */
 void model_direct(struct df_model *model);
+
+/* Changes of what lives on. */
+void model_change(struct df_model *model, const struct df_step *step);
 
 void model_srq_limit(struct df_model *model, const struct df_step *step);
 void model_ep_limit(struct df_model *model, const struct df_step *step);

@@ -288,7 +288,7 @@ model_out_of_reach(const struct df_model *model, const struct df_step *step)
 	const struct model_adapter *near = &model->adapter[df_node(step->ep)];
 	const struct model_adapter *far = &model->adapter[df_node(step->peer)];
 
-	return near->down || far->down || far->dead;
+	return near->down || far->down || far->dead || model->deaf[df_node(step->peer)];
 }
 
 void

@@ -16,6 +16,7 @@ struct maker {
 	bool privileged;
 	bool watermarks;
 	bool faults;
+	bool changes;
 	bool wild; /* the present step is unguided */
 };
 
@@ -63,6 +64,11 @@ void pick_burst(struct maker *maker, struct df_step *step);
 void pick_spigot(struct maker *maker, struct df_step *step);
 void pick_unaff(struct maker *maker, struct df_step *step);
 void pick_fail(struct maker *maker, struct df_step *step);
+/* A change of something that lives on. */
+void pick_ep_change(struct maker *maker, struct df_step *step);
+void pick_listen(struct maker *maker, struct df_step *step);
+void pick_evd_size(struct maker *maker, struct df_step *step);
+void pick_srq_size(struct maker *maker, struct df_step *step);
 /* Spigots that are down go up now and then. */
 void pick_repair(struct maker *maker);
 /* A region or window of the peer that grants the right, if there is one. */

@@ -41,6 +41,9 @@ enum df_kind {
 	DF_CONNECT,
 	DF_DISCONNECT,
 	DF_RESET,
+	DF_EP_MODIFY,
+	DF_LISTEN,
+	DF_EVD_SIZE,
 	DF_RECV,
 	DF_SRQ_RECV,
 	DF_SEND,
@@ -62,6 +65,7 @@ enum df_kind {
 	DF_SRQ_CREATE,
 	DF_SRQ_FREE,
 	DF_SRQ_LIMIT,
+	DF_SRQ_SIZE,
 	DF_EP_LIMIT,
 	DF_LMR_RESERVE,
 	DF_RMR_CREATE,
@@ -110,12 +114,13 @@ struct df_step {
 	int list; /* of a region: 0 = a range, or enum df_list; then `off` is a place behind the arena */
 	/*
 	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; spigot: 1 = it goes up; datagram: 1 = a wrong key; atomic:
-	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable; watermarks of an endpoint: 1 = soft, 2 = hard, 3 = both
+	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable; watermarks of an endpoint: 1 = soft, 2 = hard, 3 = both;
+	 * listen: 1 = the node listens again; evd-size: which dispatcher of the node
 	 */
 	int how;
 	int mode; /* it_addr_mode_t */
 	int privs;
-	int flags;
+	int flags; /* of an endpoint that is modified: enum df_change */
 	int off;
 	int len;
 	int a; /* operands of an atomic; a: seed of a pattern, low watermark, pieces of a reserved region */
@@ -130,6 +135,16 @@ enum df_enable {
 	DF_ENABLE_WRITE = 2,
 	DF_ENABLE_ATOMIC = 4,
 	DF_ENABLE_ALL = 8, /* each of them that the adapter has */
+};
+
+/* What a step of the kind DF_EP_MODIFY changes; the fields have the new values. Bits. */
+enum df_change {
+	DF_CHANGE_SQ = 1,
+	DF_CHANGE_RQ = 2,
+	DF_CHANGE_ENABLE = 4,
+	DF_CHANGE_IRD = 8,
+	DF_CHANGE_ORD = 16,
+	DF_CHANGE_PAYLOAD = 32,
 };
 
 enum df_how {
@@ -165,6 +180,13 @@ static inline bool
 df_is_fault(enum df_kind kind)
 {
 	return kind >= DF_SPIGOT && kind <= DF_UNAFF_FREE;
+}
+
+/* A change of something that lives on: df_model_changes.c. */
+static inline bool
+df_is_change(enum df_kind kind)
+{
+	return (kind >= DF_EP_MODIFY && kind <= DF_EVD_SIZE) || kind == DF_SRQ_SIZE;
 }
 
 static inline bool

@@ -380,6 +380,11 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	const struct world *world = run->world;
 
 	switch (step->kind) {
+	case DF_EP_MODIFY:
+	case DF_LISTEN:
+	case DF_EVD_SIZE:
+	case DF_SRQ_SIZE:
+		return run_change(run, step);
 	case DF_THRESHOLD:
 		return threshold(run, step);
 	case DF_SPIGOT:

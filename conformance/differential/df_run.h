@@ -53,6 +53,8 @@ it_status_t run_fault(struct df_run *run, const struct df_step *step);
 void run_begin_faults(struct df_run *run);
 bool run_wait_unaff(struct df_run *run, int node, int64_t deadline);
 void run_look_at_faults(struct df_run *run);
+/* A change of what lives on. */
+it_status_t run_change(struct df_run *run, const struct df_step *step);
 /* Privileged operations [IT 8.9]. */
 it_status_t run_lmr_reserve(struct df_run *run, const struct df_step *step);
 it_status_t run_lmr_create(struct df_run *run, const struct df_step *step);

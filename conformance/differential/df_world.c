@@ -212,8 +212,10 @@ tear_objects(struct world *world, char **refused)
 			tear(refused, "lmr of probes", i, it_lmr_free(world->probe[i].lmr));
 		tear(refused, "pz", i, it_pz_free(world->pz[i]));
 	}
-	for (int i = 0; i < DF_NODES; i++)
-		tear(refused, "listen", i, it_listen_free(world->node[i].listen));
+	for (int i = 0; i < DF_NODES; i++) {
+		if (world->node[i].listen != NULL)
+			tear(refused, "listen", i, it_listen_free(world->node[i].listen));
+	}
 	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++) {
 		it_evd_handle_t evd = world->node[i / WORLD_EVDS].evd[i % WORLD_EVDS];
 
@@ -445,6 +447,11 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.privileged = world->node[0].io != NULL,
 		.lmr_link = info->lmr_link_support == IT_TRUE,
 		.direct = info->direct_lmr_handle_support == IT_TRUE,
+		.wq_resizable = info->ep_work_queues_resizable == IT_TRUE,
+		.srq_resizable = info->srq_resizable == IT_TRUE,
+		.enables_modifiable = info->ep_rdma_enables_modifiable == IT_TRUE,
+		.ird_modifiable = info->rdma_read_ird_modifiable == IT_TRUE,
+		.ord_increasable = info->rdma_read_ord_increasable == IT_TRUE,
 		.faults = world->node[0].door >= 0,
 		.lists = (unsigned)info->iobl_types_supported,
 		.low_watermark = (support & ITX_SUPPORT_SRQ_LOW_WATERMARK) != 0,

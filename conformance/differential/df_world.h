@@ -27,7 +27,7 @@ struct world_node {
 	it_evd_handle_t unaff; /* of the spigot's events, NULL: none */
 	it_ia_info_t *info;
 	it_evd_handle_t evd[WORLD_EVDS];
-	it_listen_handle_t listen;
+	it_listen_handle_t listen; /* NULL: none now */
 	it_conn_qual_t qual;
 	size_t spigot;
 	it_path_t path;   /* to this node */
