@@ -523,8 +523,9 @@ make_prelude(struct maker *maker)
 	}
 }
 
-struct df_program *
-df_generate(uint32_t seed, unsigned draw)
+/* An adapter with every ability, whose transport alternates. */
+static struct df_profile
+profile_of(uint32_t seed, unsigned draw)
 {
 	struct df_profile all = {
 		.imagined = true,
@@ -568,6 +569,16 @@ df_generate(uint32_t seed, unsigned draw)
 		.write_segs = 4,
 		.read_segs = 1,
 	};
+
+	for (int i = 0; i <= DF_DEPTH; i++)
+		all.sq[i] = all.rq[i] = all.srq[i] = all.ud_sq[i] = all.ud_rq[i] = all.unaff[i] = i;
+	return all;
+}
+
+struct df_program *
+df_generate(uint32_t seed, unsigned draw)
+{
+	const struct df_profile all = profile_of(seed, draw);
 	struct maker maker = {.rand = g_rand_new_with_seed(seed),
 			      .wide = (draw & DF_DRAW_WIDE) != 0,
 			      .privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
@@ -576,8 +587,6 @@ df_generate(uint32_t seed, unsigned draw)
 			      .changes = (draw & DF_DRAW_CHANGES) != 0};
 	int steps, last = -1;
 
-	for (int i = 0; i <= DF_DEPTH; i++)
-		all.sq[i] = all.rq[i] = all.srq[i] = all.ud_sq[i] = all.ud_rq[i] = all.unaff[i] = i;
 	maker.model = df_model_new(&all);
 	maker.program = df_program_new();
 	make_prelude(&maker);

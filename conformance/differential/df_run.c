@@ -379,7 +379,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 {
 	const struct world *world = run->world;
 
-	switch (step->kind) {
+	switch ((int)step->kind) {
 	case DF_EP_MODIFY:
 	case DF_LISTEN:
 	case DF_EVD_SIZE:
@@ -434,25 +434,6 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 		return it_rmr_unlink((it_rmr_handle_t)world->rmr[step->obj].handle,
 				     world->ep[step->ep].handle, cookie,
 				     (it_dto_flags_t)step->flags);
-	case DF_SETTLE:
-	case DF_FILL:
-	case DF_KIND_COUNT:
-		return IT_SUCCESS;
-	case DF_RECV:
-	case DF_SRQ_RECV:
-	case DF_SEND:
-	case DF_WRITE:
-	case DF_READ:
-	case DF_READ_RMR:
-	case DF_ATOMIC:
-	case DF_SEND_UNLINK:
-	case DF_AH_CREATE:
-	case DF_AH_FREE:
-	case DF_UD_CREATE:
-	case DF_UD_FREE:
-	case DF_UD_RESET:
-	case DF_UD_RECV:
-	case DF_UD_SEND:
 	default:
 		return work(run, step, cookie);
 	}
