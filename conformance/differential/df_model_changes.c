@@ -6,7 +6,7 @@
  * [IT 12.11], listeners that go and come back. What has changed is from then on as if it had been made like that.
  *
  * Not determined, and so left out: a size below what is outstanding where the adapter may grant more than is asked for, and
- * depths of Reads while a connection stands, which has negotiated them.
+ * the depths of Reads of an established connection, which has negotiated them.
  */
 #include "df_model.h"
 

@@ -290,7 +290,8 @@ struct ri_qp {
 	struct vem_conn *conn;  /* its own request that is not answered */
 	struct ri_cm_params to; /* what it connects to; private data in `said` */
 	struct vem_hello said;
-	struct ri_peer reach; /* what the queue pair of the application needs; see vem_cm_reach */
+	struct ri_peer
+		reach; /* what the queue pair of the application needs; see reach_of() of vem_cm.c */
 	bool passive;
 	bool replied;                     /* active: the application has not confirmed yet */
 	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */

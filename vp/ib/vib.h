@@ -14,7 +14,7 @@
  * struct; ri_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under ri_qp::lock. So the
  * queue pair of an id is found by its struct vib_conn, never by a search.
  *
- * States. ri_qp::state is the state that the layers above see; vib_qp_move() is its only writer. vib_cm*.c causes moves by
+ * States. ri_qp::state is the state that the layers above see; qp_move() of vib_qp_end.c is its only writer. vib_cm*.c causes moves by
  * vib_qp_begin(), vib_qp_established() and vib_qp_end(). The end of an attempt or a connection is always vib_qp_end():
  * it moves the device's queue pair to its error state, waits on the service thread until everything that was posted is
  * completed, and raises the event once. What comes second is ignored.
@@ -442,7 +442,7 @@ struct ri_qp {
 	struct ri_qp_init init; /* as granted; ird, ord and access change by modify */
 
 	pthread_mutex_t lock; /* of all that follows */
-	uint32_t state;       /* enum ri_qp_state; vib_qp_move writes it */
+	uint32_t state;       /* enum ri_qp_state; qp_move() of vib_qp_end.c writes it */
 	struct vib_conn *conn;
 	bool dying;             /* it is being destroyed: no attempt begins, no event is raised */
 	bool ended;             /* `end` is set */

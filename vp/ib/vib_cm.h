@@ -66,7 +66,7 @@ struct vib_cm {
 	struct ri_watch
 		routes; /* tells of addresses, vib_cm_follow.c; its descriptor is -1 without that */
 	struct ri_task follow; /* the listeners get the addresses of now */
-	uint32_t calls; /* of rdma_connect on threads of their own, until vib_conn_called is done */
+	uint32_t calls; /* of rdma_connect on threads of their own, until conn_called() is done */
 };
 
 /* A connection, an attempt, or a request for either a connection or a datagram service. */
@@ -80,7 +80,7 @@ struct vib_conn {
 	enum vib_phase before; /* the phase that the last step left */
 	struct ri_qp *qp;      /* NULL: a request, or its queue pair is gone */
 	bool under_way; /* iWARP: rdma_destroy_id would wait until the device has made or failed the connection */
-	bool calling; /* its rdma_connect runs, or has run and vib_conn_called is due */
+	bool calling; /* its rdma_connect runs, or has run and conn_called() is due */
 	bool deferred;
 
 	/* Requests. */
@@ -99,7 +99,7 @@ struct vib_conn {
 	uint32_t agains;       /* how often it was made again */
 	struct ri_timer timer; /* the deadline of a phase, then of the time-wait */
 	struct ri_task finish; /* VIB_STEP_TASK */
-	struct ri_task called; /* vib_conn_called */
+	struct ri_task called; /* conn_called() */
 	struct rdma_conn_param param;
 	int error; /* of rdma_connect, an errno */
 	uint32_t ird;
