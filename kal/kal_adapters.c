@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "kal_absent.h"
-#include "kal_cm_internal.h"
 #include "kal_host.h"
 #include "kal_objects.h"
 #include "kal_settings.h"

@@ -22,6 +22,7 @@
 #include "kal_cm_internal.h"
 #include "kal_objects.h"
 #include "kal_route.h"
+#include "kal_sock.h"
 #include "ri_fd.h"
 #include "ri_refused.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "kal_request.h"
 #include "ri_owned.h"
 
 #define QUERIES_MAX 4096 /* outstanding at once */

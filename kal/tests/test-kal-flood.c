@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kal_cm_internal.h"
 #include "kal_fixture.h"
+#include "kal_request.h"
 
 #define LISTEN_CTX 7
 #define CROWDS     3

@@ -39,17 +39,21 @@ RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
-    'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/kal_settings*.h', 'rnicpi/support/ri_calls.h',
+    'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/*/kal_settings*.h', 'rnicpi/support/ri_calls.h',
              'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h'] +
             PROVIDER_USER_HALF + GLIB,
     # What access layers share knows none of them.
-    'ual/session/': ['kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
+    'ual/session/': ['kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
                      'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
-    'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
-    'kal/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
-    'kal/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
+    'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
+    'kal/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
+    'kal/host/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
+    'kal/config/': PROVIDER_INTERFACE + ['kal/kal_objects.h', 'kal/host/*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
+    'kal/cm/': PROVIDER_INTERFACE + ['kal/kal_*.h', 'kal/config/kal_config.h', 'kal/host/kal_fds.h', 'rnicpi/support/*.h',
+                                     'rnicpi/ri_*.h'] + GLIB,
+    'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],
     'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,
@@ -63,14 +67,14 @@ RULES = {
     # It speaks to the tables of a provider, since IT-API has no calls for what it judges.
     'conformance/lab/lab_peer.c': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/ri_registry.h', 'kal/kal_call.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
-    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/kal_absent.h', 'kal/kal_call.h', 'kal/kal_host.h',
+    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/host/kal_absent.h', 'kal/kal_call.h', 'kal/host/kal_host.h',
                                                        'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
     'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
     'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
     'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                                   OUTPUT] + GLIB,
-    'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h',
+    'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
@@ -81,7 +85,7 @@ RULES = {
 }
 
 # Layers in a folder of another one.
-NESTED = ('ual/session/',)
+NESTED = ('ual/session/', 'kal/host/', 'kal/config/', 'kal/cm/')
 
 # Words that a layer must not know, by the prefix of its files, with whose they are.
 FOREIGN_WORDS = {

@@ -57,7 +57,7 @@ LOG_WRITERS = ['rnicpi/support/ri_log.c', 'conformance/certify/cert_host.c', 'co
 # Settings are read by the rows of a table (doc/configuration.md): these files read the environment, no other.
 # Tests, their helpers and what judges providers from outside may.
 READS_ENVIRONMENT = re.compile(r'\b(?:secure_|g_)?getenv\s*\(|\benviron\b')
-ENVIRONMENT_READERS = ('rnicpi/support/ri_setting.h', 'kal/kal_settings_list.c', '*/tests/*', 'tools/dev/*',
+ENVIRONMENT_READERS = ('rnicpi/support/ri_setting.h', 'kal/config/kal_settings_list.c', '*/tests/*', 'tools/dev/*',
                        'conformance/*', 'doc/*')
 
 LICENCE = 'SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only'

@@ -17,6 +17,9 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "kal_partings.h"
+#include "kal_request.h"
+#include "kal_setup.h"
 #include "ri_owned.h"
 
 enum ri_status

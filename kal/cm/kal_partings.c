@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "kal_partings.h"
 #include "ri_owned.h"
 
 #define PARTINGS    64

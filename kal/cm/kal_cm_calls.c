@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "kal_request.h"
+#include "kal_setup.h"
 #include "ri_owned.h"
 
 /* The outcome of the attempt and the end; and, as the adapter and the client want it, the reply and the end of time-wait. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "kal_request.h"
 
 static void
 params_fill(struct ri_cm_params *params, const struct kal_cm_req *req)

@@ -21,6 +21,11 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_partings.h"
+#include "kal_request.h"
+#include "kal_say.h"
+#include "kal_setup.h"
+#include "kal_sock.h"
 #include "ri_errno.h"
 #include "ri_owned.h"
 

@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "kal_partings.h"
+#include "kal_request.h"
 #include "ri_owned.h"
 
 static void

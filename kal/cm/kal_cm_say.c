@@ -8,6 +8,9 @@
 #include <stdio.h>
 
 #include "kal_cm_internal.h"
+#include "kal_request.h"
+#include "kal_say.h"
+#include "kal_setup.h"
 
 bool
 kal_say_wanted(const struct kal_cm *cm)

@@ -12,6 +12,9 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "kal_say.h"
+#include "kal_setup.h"
+#include "kal_sock.h"
 #include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_owned.h"

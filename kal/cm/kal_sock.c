@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "kal_cm_internal.h"
+#include <glib.h>
+
+#include "kal_sock.h"
 #include "ri_calls.h"
 #include "ri_fd.h"
 

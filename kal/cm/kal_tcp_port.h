@@ -5,7 +5,8 @@
 #ifndef KAL_TCP_PORT_H
 #define KAL_TCP_PORT_H
 
-#include "kal_cm_internal.h"
+#include "kal_fds.h"
+#include "kal_request.h"
 
 /* A listening socket. */
 struct kal_listen_sock {

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "kal_sock.h"
 #include "kal_tcp_port.h"
 #include "ri_errno.h"
 

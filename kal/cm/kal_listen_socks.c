@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "kal_route.h"
+#include "kal_sock.h"
 #include "kal_tcp_port.h"
 #include "ri_errno.h"
 #include "ri_log.h"

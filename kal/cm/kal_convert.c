@@ -26,6 +26,9 @@
 
 #include "kal_cm_internal.h"
 #include "kal_route.h"
+#include "kal_say.h"
+#include "kal_setup.h"
+#include "kal_sock.h"
 #include "ri_errno.h"
 #include "ri_owned.h"
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "kal_cm_internal.h"
+#include "kal_request.h"
+#include "kal_sock.h"
 #include "ri_owned.h"
 
 void
