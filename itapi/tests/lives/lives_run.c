@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Runs lives. For each seed: an object with parameters A has its first life and then, with parameters B, its second; in another world a new
+ * object with parameters B has the same life. Their lines must be equal. ITAPI_TEST_SEED is the first seed, ITAPI_TEST_RUNS how many.
+ */
+#include <stdlib.h>
+
+#include "lives.h"
+
+#define RUNS 3
+
+struct job {
+	const struct kind *kind;
+	const struct again *way;
+};
+
+static guint32
+number_of(const char *variable, guint32 otherwise)
+{
+	const char *text = g_getenv(variable);
+
+	return text != NULL ? (guint32)strtoul(text, NULL, 10) : otherwise;
+}
+
+/* The life with B and the seed, and the end of the object. */
+static char *
+told(struct world *world, const struct kind *kind, void *object, const void *param, guint32 seed)
+{
+	char *text;
+
+	trace_clear(world->trace);
+	world_seed(world, seed ^ 0x5a5a5a5au);
+	kind->live(world, object, param);
+	kind->end(world, object);
+	world_drain(world);
+	text = g_strdup(trace_text(world->trace));
+	if (g_getenv("ITAPI_TEST_SAY") != NULL)
+		g_print("%s\n", text);
+	return text;
+}
+
+static void
+compare(const struct job *job, guint32 seed)
+{
+	const struct kind *kind = job->kind;
+	void *first = g_malloc0(kind->param_size), *second = g_malloc0(kind->param_size), *object;
+	struct world world;
+	char *used, *new;
+
+	g_assert_true(world_open(&world, seed, job->way->name));
+	kind->draw(&world, first);
+	kind->draw(&world, second);
+	object = kind->make(&world, first);
+	if (job->way->first != NULL)
+		job->way->first(&world, object, first);
+	else
+		kind->live(&world, object, first);
+	job->way->to(&world, object, second);
+	world_forget(&world);
+	used = told(&world, kind, object, second, seed);
+	world_close(&world);
+
+	g_assert_true(world_open(&world, seed, job->way->name));
+	object = kind->make(&world, second);
+	new = told(&world, kind, object, second, seed);
+	world_close(&world);
+
+	trace_compare(job->way->name, seed, used, new);
+	g_free(used);
+	g_free(new);
+	g_free(first);
+	g_free(second);
+}
+
+static void
+run(gconstpointer data)
+{
+	const struct job *job = data;
+	guint32 seed = number_of("ITAPI_TEST_SEED", 1), runs = number_of("ITAPI_TEST_RUNS", RUNS);
+	struct world world;
+	bool can;
+
+	if (!world_open(&world, seed, job->way->name)) {
+		g_test_skip("no such adapter");
+		return;
+	}
+	can = end_has(&world.near.end, job->kind->needs | job->way->needs);
+	world_close(&world);
+	if (!can) {
+		g_test_skip("the adapter cannot do it");
+		return;
+	}
+	for (guint32 i = 0; i < runs; i++)
+		compare(job, seed + i);
+}
+
+void
+lives_add(const struct kind *kind)
+{
+	for (const struct again *way = kind->ways; way->name != NULL; way++) {
+		char *path = g_strdup_printf("/itapi/%s/lives/%s/%s", pair_adapter(), kind->name,
+					     way->name);
+		struct job *job = g_new(struct job, 1);
+
+		*job = (struct job){kind, way};
+		g_test_add_data_func_full(path, job, run, g_free);
+		g_free(path);
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The second life of each kind of object is that of a new one (lives.h). */
+#include "lives.h"
+
+static void
+add(void)
+{
+	lives_add(&kind_ep);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}
