@@ -122,7 +122,7 @@ struct kind {
 	} * ways;
 };
 
-extern const struct kind kind_ep, kind_evd, kind_lmr;
+extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto;
 
 /* Add a test for each way of a kind. */
 void lives_add(const struct kind *kind);

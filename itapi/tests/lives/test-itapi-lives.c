@@ -8,6 +8,8 @@ static void
 add(void)
 {
 	lives_add(&kind_ep);
+	lives_add(&kind_evd_soft);
+	lives_add(&kind_evd_dto);
 }
 
 int
