@@ -122,7 +122,7 @@ struct kind {
 	} * ways;
 };
 
-extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto;
+extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto, kind_srq;
 
 /* Add a test for each way of a kind. */
 void lives_add(const struct kind *kind);

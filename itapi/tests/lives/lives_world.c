@@ -116,7 +116,7 @@ world_fail(const struct world *world, const char *wanted, const char *given)
 	const char *text = trace_text(world->trace);
 	size_t length = strlen(text);
 
-	g_test_message("...\n%s", text + (length > 2000 ? length - 2000 : 0));
+	g_test_message("...\n%s", text + (length > 1000 ? length - 1000 : 0));
 	g_test_message("%s, ITAPI_TEST_SEED=%u", world->what, world->seed);
 	g_assert_cmpstr(wanted, ==, given);
 }
