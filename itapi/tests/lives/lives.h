@@ -122,7 +122,8 @@ struct kind {
 	} * ways;
 };
 
-extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto, kind_srq;
+extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto, kind_srq, kind_lmr, kind_narrow,
+	kind_wide;
 
 /* Add a test for each way of a kind. */
 void lives_add(const struct kind *kind);

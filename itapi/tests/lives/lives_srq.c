@@ -231,7 +231,7 @@ step_high(struct srq_object *object, const struct srq_param *p)
 	}
 	for (unsigned i = 0; i < (breaks ? (unsigned)object->hard : count); i++)
 		world_take(world, world->near.end.recv);
-	if (object->soft != 0 && count > object->soft)
+	if (object->soft != 0 && MIN(count, object->hard) > object->soft)
 		world_take(world, world->near.aff);
 	low_event(object);
 	world_forget(world);

@@ -11,6 +11,9 @@ add(void)
 	lives_add(&kind_evd_soft);
 	lives_add(&kind_evd_dto);
 	lives_add(&kind_srq);
+	lives_add(&kind_lmr);
+	lives_add(&kind_narrow);
+	lives_add(&kind_wide);
 }
 
 int
