@@ -100,6 +100,14 @@ void world_reset(struct world *world, it_ep_handle_t ep);
 it_lmr_triplet_t segment(const struct side *side, size_t offset, size_t length);
 it_ep_state_rc_t ep_state(it_ep_handle_t ep);
 
+/* --- what is left (lives_accounts.c) --- */
+
+/* Adapters that are opened from now on have few resources. The second removes the file that says so. */
+void accounts_limit(void);
+void accounts_forget(void);
+/* A line for each resource of both sides; the caller frees it. */
+char *accounts(const struct world *world);
+
 /* --- kinds of objects --- */
 
 struct kind {

@@ -19,5 +19,10 @@ add(void)
 int
 main(int argc, char **argv)
 {
-	return pair_main(argc, argv, add);
+	int status;
+
+	accounts_limit();
+	status = pair_main(argc, argv, add);
+	accounts_forget();
+	return status;
 }
