@@ -212,7 +212,7 @@ evd_end(struct world *world, void *arg)
 
 /* --- events -------------------------------------------------------------------------------- */
 
-/* The peer has sent what it was told to, and the near side has queued it: a Read behind the messages is answered. */
+/* The near side has queued the messages of the peer when a Read behind them is answered. */
 static void
 receives_came(struct evd_object *object, unsigned sends)
 {
