@@ -130,8 +130,8 @@ struct kind {
 	} * ways;
 };
 
-extern const struct kind kind_ep, kind_evd_soft, kind_evd_dto, kind_srq, kind_lmr, kind_narrow,
-	kind_wide;
+extern const struct kind kind_ep, kind_evd_dto, kind_evd_soft, kind_listen, kind_lmr, kind_narrow,
+	kind_srq, kind_ud, kind_wide;
 
 /* Add a test for each way of a kind. */
 void lives_add(const struct kind *kind);

@@ -10,6 +10,7 @@ add(void)
 	lives_add(&kind_ep);
 	lives_add(&kind_evd_soft);
 	lives_add(&kind_evd_dto);
+	lives_add(&kind_listen);
 	lives_add(&kind_srq);
 	lives_add(&kind_lmr);
 	lives_add(&kind_narrow);
