@@ -68,6 +68,7 @@ struct world {
 	struct trace *trace;
 	const char *what; /* for messages, as the seed */
 	guint32 seed;
+	bool disturbed; /* by refused calls */
 };
 
 /* False: no such adapter. */
@@ -107,6 +108,18 @@ void accounts_limit(void);
 void accounts_forget(void);
 /* A line for each resource of both sides; the caller frees it. */
 char *accounts(const struct world *world);
+
+/* --- refused calls (lives_disturb.c) --- */
+
+/* What a life has at hand between two steps; NULL: no such object. */
+struct at_hand {
+	it_ep_handle_t ep; /* for connections */
+	it_evd_handle_t evd;
+	it_srq_handle_t srq;
+};
+
+/* If the world is disturbed, make calls that are refused. */
+void world_disturb(struct world *world, const struct at_hand *at_hand);
 
 /* --- kinds of objects --- */
 

@@ -434,6 +434,7 @@ evd_live(struct world *world, void *arg, const void *param)
 	for (unsigned i = 0; i < count; i++) {
 		steps[draw(world, G_N_ELEMENTS(steps))](object);
 		say_calls(object);
+		world_disturb(world, &(struct at_hand){.evd = object->evd});
 	}
 	if (draw(world, 3) == 0)
 		overflow(object);

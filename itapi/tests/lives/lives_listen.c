@@ -300,6 +300,7 @@ listen_live(struct world *world, void *arg, const void *param)
 		unsigned which = draw(world, G_N_ELEMENTS(steps));
 
 		trace_line(world->trace, "step %u", which);
+		world_disturb(world, &(struct at_hand){.evd = NULL});
 		steps[which](world, object);
 	}
 }

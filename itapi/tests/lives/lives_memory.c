@@ -148,6 +148,7 @@ lmr_live(struct world *world, void *arg, const void *param)
 		struct place place = {object->lmr, dead ? object->dead : context_of(object->lmr), 0,
 				      0};
 
+		world_disturb(world, &(struct at_hand){.ep = bond.over ? NULL : bond.near});
 		if (bond.near != NULL && bond.over)
 			bond_close(&bond);
 		if (bond.near == NULL || bond.over)
@@ -377,6 +378,7 @@ rmr_live(struct world *world, void *arg, const void *param)
 
 		bond_join(&bond, world, object->ep);
 		context = rmr_link(&bond, object, p);
+		world_disturb(world, &(struct at_hand){.ep = bond.near});
 		for (unsigned k = 1 + draw(world, 5); k > 0 && !bond.over; k--) {
 			struct place place = {NULL, draw(world, 8) == 0 ? object->dead : context, 0,
 					      0};

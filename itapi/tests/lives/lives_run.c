@@ -38,8 +38,9 @@ told(const struct job *job, guint32 seed, bool used)
 	before = accounts(&world);
 	kind->draw(&world, first);
 	kind->draw(&world, second);
-	object = kind->make(&world, used ? first : second);
-	if (used) {
+	object = kind->make(&world, used && job->way->to != NULL ? first : second);
+	world.disturbed = used && job->way->to == NULL;
+	if (used && job->way->to != NULL) {
 		if (job->way->first != NULL)
 			job->way->first(&world, object, first);
 		else
@@ -110,16 +111,25 @@ run(gconstpointer data)
 	PAIR_UNTIL(pair_descriptors() <= descriptors);
 }
 
+static void
+add(const struct kind *kind, const struct again *way)
+{
+	char *path =
+		g_strdup_printf("/itapi/%s/lives/%s/%s", pair_adapter(), kind->name, way->name);
+	struct job *job = g_new(struct job, 1);
+
+	*job = (struct job){kind, way};
+	g_test_add_data_func_full(path, job, run, g_free);
+	g_free(path);
+}
+
 void
 lives_add(const struct kind *kind)
 {
-	for (const struct again *way = kind->ways; way->name != NULL; way++) {
-		char *path = g_strdup_printf("/itapi/%s/lives/%s/%s", pair_adapter(), kind->name,
-					     way->name);
-		struct job *job = g_new(struct job, 1);
+	/* No other life before, but calls that are refused all the time. */
+	static const struct again disturbed = {"disturbed", 0, NULL, NULL};
 
-		*job = (struct job){kind, way};
-		g_test_add_data_func_full(path, job, run, g_free);
-		g_free(path);
-	}
+	for (const struct again *way = kind->ways; way->name != NULL; way++)
+		add(kind, way);
+	add(kind, &disturbed);
 }

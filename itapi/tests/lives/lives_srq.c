@@ -276,6 +276,7 @@ srq_live(struct world *world, void *arg, const void *param)
 		unsigned which = draw(world, G_N_ELEMENTS(steps) + 2);
 
 		trace_line(world->trace, "step %u", which);
+		world_disturb(world, &(struct at_hand){.srq = object->srq});
 		if (which < G_N_ELEMENTS(steps))
 			steps[which](object);
 		else if (which == G_N_ELEMENTS(steps))

@@ -376,6 +376,7 @@ link_step(struct link *link)
 	};
 	unsigned which = draw(link->world, G_N_ELEMENTS(steps));
 
+	world_disturb(link->world, &(struct at_hand){.ep = link->near});
 	if (link->over)
 		return;
 	trace_line(link->world->trace, "step %u", which);
