@@ -12,6 +12,7 @@ add(void)
 	lives_add(&kind_evd_dto);
 	lives_add(&kind_listen);
 	lives_add(&kind_srq);
+	lives_add(&kind_ud);
 	lives_add(&kind_lmr);
 	lives_add(&kind_narrow);
 	lives_add(&kind_wide);
