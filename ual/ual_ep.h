@@ -54,6 +54,7 @@ struct ual_ep {
 	bool path_comes; /* a socket is being converted: the call or the event, whichever is first, sets the path */
 	it_cn_est_identifier_t
 		arrival; /* id of the accept that we await, or that awaits our answer; or 0 */
+	uint32_t arrival_ird, arrival_ord; /* the peer's own, of that accept */
 };
 
 _Static_assert(sizeof(struct ual_ep) <= UAL_SLOT_SIZE, "an endpoint fits its slot");

@@ -78,12 +78,22 @@ event_fill(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event
 		ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
 }
 
-/* The accept came: its identifier, for our answer. Under ep->lock. */
+/* The accept came: its identifier, for our answer; ESTABLISHED will repeat the peer's depths. Under ep->lock. */
 static it_cn_est_identifier_t
-arrival_came(const struct ual_ep *ep)
+arrival_came(struct ual_ep *ep, const it_connection_event_t *event)
 {
+	ep->arrival_ird = event->rdma_read_ird;
+	ep->arrival_ord = event->rdma_read_ord;
 	ual_request_came(ep->arrival);
 	return ep->arrival;
+}
+
+/* The application has answered the arrival: nothing comes from the peer any more. Under ep->lock. */
+static void
+event_fill_answered(const struct ual_ep *ep, it_connection_event_t *out)
+{
+	out->rdma_read_ird = ep->arrival_ird;
+	out->rdma_read_ord = ep->arrival_ord;
 }
 
 void
@@ -101,8 +111,10 @@ ual_ep_deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_ev
 			learn_path(ep, cm);
 		if (cm != NULL)
 			event_fill(ep, cm, &event.conn);
+		else
+			event_fill_answered(ep, &event.conn);
 		if (notice == UAL_EPN_ARRIVAL)
-			event.conn.cn_est_id = arrival_came(ep);
+			event.conn.cn_est_id = arrival_came(ep, &event.conn);
 		else
 			ual_request_forget(ep->arrival);
 		event.conn.ep = ual_object_handle(&ep->object);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Which call or completion fails. An order is forgotten when it was carried out. */
+/* Which call or completion fails. An order that is not repeated is forgotten when it was carried out. */
 #include "faulty.h"
 #include "ri_log.h"
 
@@ -73,7 +73,7 @@ faulty_due(const struct wrap_obj *obj, enum faulty_verb verb)
 
 	pthread_mutex_lock(&faulty->lock);
 	for (unsigned i = 0; status == RI_SUCCESS && i < faulty->count;) {
-		const struct faulty_order *order = &faulty->orders[i];
+		struct faulty_order *order = &faulty->orders[i];
 
 		if (order->completion || order->call.verb != (uint32_t)verb ||
 		    !order_is_due(faulty, i, obj)) {
@@ -81,7 +81,10 @@ faulty_due(const struct wrap_obj *obj, enum faulty_verb verb)
 			continue;
 		}
 		status = order->call.status;
-		order_forget(faulty, i);
+		if (order->every == 0)
+			order_forget(faulty, i);
+		else
+			order->call.number = order->every;
 	}
 	pthread_mutex_unlock(&faulty->lock);
 	return status;

@@ -57,7 +57,8 @@ struct faulty_order {
 	bool help;       /* the log is to list the commands: no order that is kept */
 	bool completion; /* else a call */
 	struct ri_command_call
-		call; /* its verb is an enum faulty_verb; of a completion the number only */
+		call;   /* its verb is an enum faulty_verb; of a completion the number only */
+	uint32_t every; /* of a call: each such number of calls it fails again; 0: once */
 	enum ri_wc_status status; /* of the completion */
 	bool one;                 /* only calls and completions of one object count: */
 	enum wrap_kind kind;

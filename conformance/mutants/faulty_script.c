@@ -6,6 +6,7 @@
  * of vp/emul that a border can do, and more: posts, completions, and the calls of one object.
  *
  *     call VERB N STATUS [KIND K]    the Nth call of that entry from now on returns STATUS, once
+ *     repeat VERB N STATUS [KIND K]  the next call of that entry, and from then on each Nth, returns STATUS
  *     complete N STATUS [qp K]       the Nth completion that is polled from now on has that status; its queue pair
  *                                    then goes to ERROR
  *     help                           the log lists the commands and their words
@@ -68,7 +69,7 @@ static const enum ri_wc_status status_of[] = {RI_WC_FLUSHED,          RI_WC_LOCA
 
 #define ENDINGS (sizeof(endings) / sizeof(endings[0]))
 
-static const char *const commands[] = {"call", "complete", "help"};
+static const char *const commands[] = {"call", "repeat", "complete", "help"};
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -125,9 +126,13 @@ faulty_read(const char *text, size_t len, struct ri_command *command, struct fau
 		out->help = true;
 		return command->count == 1 ? NULL : "too many words";
 	}
-	if (!ri_command_is(command, 0, "call"))
+	if (!ri_command_is(command, 0, "call") && !ri_command_is(command, 0, "repeat"))
 		return ri_command_unknown(command, 0, "command", commands, COMMANDS);
 	wrong = ri_command_read_call(command, verbs, FAULTY_VERBS, &out->call);
+	if (wrong == NULL && ri_command_is(command, 0, "repeat")) {
+		out->every = out->call.number;
+		out->call.number = 1;
+	}
 	return wrong != NULL ? wrong : read_object(command, 4, out);
 }
 
@@ -141,24 +146,29 @@ faulty_help(char *line, size_t room, unsigned at)
 			       "returns STATUS, once");
 		return true;
 	case 1:
-		ri_command_list(line, room, "VERB", verbs, FAULTY_VERBS);
+		(void)snprintf(line, room,
+			       "repeat VERB N STATUS [KIND K]: the next call of VERB, and each Nth "
+			       "after it, returns STATUS");
 		return true;
 	case 2:
+		ri_command_list(line, room, "VERB", verbs, FAULTY_VERBS);
+		return true;
+	case 3:
 		ri_command_list(line, room, "STATUS of a call", ri_command_statuses,
 				RI_COMMAND_STATUSES);
 		return true;
-	case 3:
+	case 4:
 		(void)snprintf(line, room,
 			       "complete N STATUS [qp K]: the Nth completion that is polled "
 			       "from now on has STATUS");
 		return true;
-	case 4:
+	case 5:
 		ri_command_list(line, room, "STATUS of a completion", endings, ENDINGS);
 		return true;
-	case 5:
+	case 6:
 		ri_command_list(line, room, "KIND", kinds, KINDS);
 		return true;
-	case 6:
+	case 7:
 		(void)snprintf(line, room, "K counts the objects of the kind from 1, the oldest");
 		return true;
 	default:

@@ -252,6 +252,7 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		{NEEDS_IPV6, "addresses of IPv6", has_ipv6(info)},
 		{NEEDS_READ_EXTENSIONS, "extensions of Reads", info->rdma_read_local_extensions},
 		{NEEDS_DMABUF, "regions of a dmabuf", (more & ITX_SUPPORT_DMABUF) != 0},
+		{NEEDS_UD, "datagrams", (info->supported_service_types & IT_UD_SERVICE) != 0},
 		{NEEDS_HELD, "messages that wait for their receive in turn", !pair_is_device()},
 		{NEEDS_LMR_UNLINK, "regions that a peer can unlink", !pair_is_device()},
 	};

@@ -85,6 +85,7 @@ enum pair_need {
 	NEEDS_READ_EXTENSIONS = 1u << 19,
 	NEEDS_DMABUF = 1u << 20,
 	NEEDS_LMR_UNLINK = 1u << 21, /* of regions, by a peer */
+	NEEDS_UD = 1u << 23,         /* datagrams */
 	NEEDS_HELD = 1u << 22,       /* a message without a receive waits in the adapter, in turn */
 };
 

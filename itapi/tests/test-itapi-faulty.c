@@ -118,6 +118,38 @@ test_completion(void)
 	pair_close(&pair);
 }
 
+/* A provider that cannot begin an orderly end for want of resources: the connection ends all the same. */
+static void
+test_disconnect(void)
+{
+	struct pair pair;
+	struct end *a = &pair.active;
+
+	pair_with(&pair, "call disconnect 1 resources");
+	pair_establish(&pair);
+	pair_ok(it_ep_disconnect(a->ep, NULL, 0));
+	(void)end_expect(a->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	(void)end_next(pair.passive.cm_msg);
+	end_reset(a);
+	pair_close(&pair);
+}
+
+/* Every other call fails, from the first on. */
+static void
+test_repeat(void)
+{
+	it_ia_handle_t ia = ia_with("repeat pd_create 2 resources");
+
+	for (unsigned i = 0; i < 3; i++) {
+		it_pz_handle_t pz = NULL;
+
+		g_assert_cmpint(it_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
+		pair_ok(it_pz_create(ia, &pz));
+		pair_ok(it_pz_free(pz));
+	}
+	pair_ok(it_ia_free(ia));
+}
+
 /* A command that is wrong is refused and the others count. */
 static void
 test_commands(void)
@@ -141,6 +173,8 @@ add(void)
 	pair_add_bare("faulty/post", test_post);
 	pair_add_bare("faulty/completion", test_completion);
 	pair_add_bare("faulty/commands", test_commands);
+	pair_add_bare("faulty/disconnect", test_disconnect);
+	pair_add_bare("faulty/repeat", test_repeat);
 }
 
 int

@@ -155,12 +155,16 @@ end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up
 	const struct ri_caller *caller = conn->cm->p.caller;
 	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
 
+	enum ri_status status;
+
 	RI_ASSERT_OWNED(&conn->verbs);
-	/* If this fails, the connection has ended already, and its event is on the way. */
 	if (conn->cm->stream)
-		(void)!ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
+		status = ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 	else
-		(void)!ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
+		status = ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
+	/* Without resources it ends abruptly. Any other failure: it has ended already, and its event is on the way. */
+	if (status == RI_ERR_RESOURCES)
+		kal_conn_kill(conn);
 }
 
 /* The provider does not have the stream yet: end the attempt here, and report it after the flush. */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "again.h"
+
+#include <dlfcn.h>
+#include <glib.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "it_api.h"
+#include "it_ext.h"
+#include "scarce.h"
+
+#define VERBS 20 /* more than the verbs of a call refuse */
+
+static atomic_ulong refused;
+static atomic_bool on;
+
+void (*again_find(const char *name))(void)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+	void (*function)(void);
+
+	g_assert_nonnull(symbol);
+	memcpy(&function, &symbol, sizeof(function));
+	return function;
+}
+
+void
+again_switch(bool now)
+{
+	const char *faults = g_getenv("ITAPI_TEST_FAULTY");
+
+	atomic_store(&on, now);
+	if (now && faults != NULL)
+		g_setenv("ITAPI_FAULTY", faults, TRUE);
+	else
+		g_unsetenv("ITAPI_FAULTY");
+}
+
+static bool
+memory_is_scarce(void)
+{
+	return atomic_load(&on) && g_getenv("ITAPI_TEST_SCARCE") != NULL;
+}
+
+void
+again_begin(const char *name, unsigned long number)
+{
+	(void)name;
+	if (memory_is_scarce())
+		scarce_arm_here(number, false);
+}
+
+bool
+again_end(const char *name, unsigned long number, int status)
+{
+	/* An adapter that refuses does so every other time, for each verb of the call. */
+	bool was = atomic_load(&on) && (memory_is_scarce() ? scarce_disarm() > 0 : number < VERBS);
+
+	if (!was || status != IT_ERR_RESOURCES)
+		return false;
+	atomic_fetch_add(&refused, 1);
+	if (g_getenv("ITAPI_TEST_SAY") != NULL)
+		g_printerr("%s is refused\n", name);
+	return true;
+}
+
+unsigned long
+again_refused(void)
+{
+	return atomic_load(&refused);
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Writes wrappers that call each function of IT-API again while something that it needs is refused.
+
+A test program that links them calls them instead of the library. Each lets the first thing that the call needs be refused, then the
+second, and so on until the call is not refused any more (again.h). The calls that WITHOUT names are passed on.
+
+Usage: make_again.py OUTPUT SPY HEADER...
+"""
+
+import importlib.util
+import sys
+
+HEAD = """/* Written by make_again.py. */
+#include "again.h"
+
+#include "it_api.h"
+#include "it_ext.h"
+
+#define LINKED(name) TEXT(name)
+#define TEXT(name) #name
+
+"""
+
+WRAPPER = """it_status_t
+{name}({params})
+{{
+	static it_status_t (*again_real)({params});
+	it_status_t (*again_call)({params}) = __atomic_load_n(&again_real, __ATOMIC_RELAXED);
+	it_status_t again_given;
+	unsigned long again_number = 0;
+
+	if (again_call == NULL) {{
+		again_call = (it_status_t (*)({params}))again_find(LINKED({name}));
+		__atomic_store_n(&again_real, again_call, __ATOMIC_RELAXED);
+	}}
+	do {{
+		again_begin("{name}", ++again_number);
+		again_given = again_call({args});
+	}} while (again_end("{name}", again_number, (int)again_given));
+	return again_given;
+}}
+
+"""
+
+# Calls that run the engine of an adapter, which needs memory for what peers send, and those that hand a request to the network.
+WITHOUT = ()
+
+
+def main(output, spy, headers):
+    spec = importlib.util.spec_from_file_location('make_spy', spy)
+    make_spy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_spy)
+    with open(output, 'w', encoding='utf-8') as out:
+        out.write(HEAD)
+        for header in headers:
+            for name, params in make_spy.prototypes(header):
+                if name not in WITHOUT:
+                    out.write(WRAPPER.format(name=name, params=params, args=make_spy.arguments(params)))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])
