@@ -45,6 +45,9 @@ struct df_profile {
 	bool unlink_fence;
 	bool lmr_modify;
 	bool ird_ord; /* exchanged at connection */
+	bool once;    /* an endpoint makes one attempt: it cannot be reset after it */
+	int most_ird; /* limits of the two */
+	int most_ord;
 	bool has_srq;
 	bool three_way;
 	bool datagrams;
@@ -61,7 +64,7 @@ struct df_profile {
 	bool ord_increasable;
 	bool faults; /* it has the fault door, at which spigots and the adapter itself fail on demand */
 	unsigned lists; /* bits of it_iobl_type_t */
-	/* The attributes granted for a request of 4, 4, 4 and 1 segments and that many slots. */
+	/* The attributes granted for a request of 4, 4, 4 and 1 segments, or as many as are claimed, and that many slots. */
 	int send_segs;
 	int recv_segs;
 	int write_segs;

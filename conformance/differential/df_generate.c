@@ -544,6 +544,8 @@ profile_of(uint32_t seed, unsigned draw)
 		.unlink_fence = true,
 		.lmr_modify = true,
 		.ird_ord = true,
+		.most_ird = DF_DEPTH,
+		.most_ord = DF_DEPTH,
 		.has_srq = true,
 		.three_way = true,
 		.datagrams = true,

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "df_compare.h"
+#include "df_fit.h"
 #include "df_generate.h"
 #include "df_model.h"
 #include "df_quirks.h"
@@ -183,6 +184,17 @@ name_of(int seed)
 			       seed);
 }
 
+/* The program of a seed, fit for the adapter. */
+static struct df_program *
+program_for(const struct subject *subject, int seed)
+{
+	struct df_program *all = df_generate((uint32_t)seed, draw());
+	struct df_program *fit = df_fit(all, &subject->profile);
+
+	df_program_free(all);
+	return fit;
+}
+
 /* --- one program ----------------------------------------------------------------------------- */
 
 /* The disagreement, or NULL. One that shows only sometimes is found by repetition. */
@@ -331,7 +343,7 @@ try_threads(const struct subject *subject, int first, int count_of_programs)
 	int failures = 0;
 
 	for (int i = 0; i < count_of_programs; i++) {
-		made[i] = df_generate((uint32_t)(first + i), draw());
+		made[i] = program_for(subject, first + i);
 		expected[i] = df_model_run(made[i], &subject->profile);
 		each[i] = (struct df_thread){.program = made[i], .expected = expected[i]};
 	}
@@ -359,7 +371,7 @@ try_seeds(const struct subject *subject)
 		return failures == 0;
 
 	for (int i = 0; i < programs && failures < MOST_FAILURES; i++) {
-		struct df_program *program = df_generate((uint32_t)(first_seed + i), draw());
+		struct df_program *program = program_for(subject, first_seed + i);
 		char *name = name_of(first_seed + i);
 
 		failures += !try_one(subject, program, name);
@@ -420,7 +432,9 @@ try_adapters(const struct df_program *program)
 		}
 		df_quirks_add(&subject.profile, quirks);
 		if (faults && !subject.profile.faults) {
-			printf("ok %u %s # SKIP it has no fault door\n", i + 1, names[i]);
+			printf("ok %u %s # SKIP not applicable: the fault door is of the emulated "
+			       "adapters\n",
+			       i + 1, names[i]);
 			continue;
 		}
 		good = program != NULL ? try_one(&subject, program, program_file)

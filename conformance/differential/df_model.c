@@ -303,9 +303,12 @@ ep_create(struct df_model *model, const struct df_step *step)
 	end->state = IT_EP_STATE_UNCONNECTED;
 	end->sq_size = model->profile->sq[step->sq];
 	end->rq_size = model->profile->rq[step->rq];
-	end->ord_asked = step->ord;
-	end->ord = step->ord;
-	end->ird = step->ird;
+	end->ird = model->profile->ird_ord ? MIN(step->ird, model->profile->most_ird)
+					   : model->profile->most_ird;
+	end->ord = MIN(step->ord, model->profile->most_ord);
+	if (!model->profile->ird_ord)
+		end->ord = MIN(end->ord, end->ird);
+	end->ord_asked = end->ord;
 	end->enable = step->enable != DF_ENABLE_ALL
 			      ? step->enable
 			      : DF_ENABLE_READ | DF_ENABLE_WRITE |
@@ -360,6 +363,9 @@ reset(struct df_model *model, const struct df_step *step)
 		model_answer(model, IT_ERR_INVALID_EP);
 	} else if (end->state == IT_EP_STATE_CONNECTED) {
 		model_answer(model, IT_ERR_INVALID_EP_STATE);
+	} else if (end->state == IT_EP_STATE_NONOPERATIONAL && model->profile->once) {
+		model_answer(model, IT_ERR_CANNOT_RESET);
+		model_settle_after(model);
 	} else {
 		model_answer(model, IT_SUCCESS);
 		if (end->state == IT_EP_STATE_NONOPERATIONAL) {

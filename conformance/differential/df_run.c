@@ -121,9 +121,10 @@ it_status_t
 run_reset(const struct df_run *run, it_ep_handle_t ep)
 {
 	int64_t deadline = g_get_monotonic_time() + run->patience;
+	bool never = run->now->answer.count == 1 && run->now->answer.any[0] == IT_ERR_CANNOT_RESET;
 	it_status_t status = it_ep_reset(ep);
 
-	while (status == IT_ERR_CANNOT_RESET && g_get_monotonic_time() < deadline) {
+	while (status == IT_ERR_CANNOT_RESET && !never && g_get_monotonic_time() < deadline) {
 		g_usleep(RESET_PAUSE_US);
 		status = it_ep_reset(ep);
 	}
@@ -209,8 +210,8 @@ static it_status_t
 srq_create(struct df_run *run, const struct df_step *step)
 {
 	it_srq_handle_t *srq = &run->world->srq[step->obj];
-	it_status_t status =
-		it_srq_create(run->world->pz[step->pz], WORLD_SEGS, (size_t)step->rq, srq);
+	it_status_t status = it_srq_create(run->world->pz[step->pz], world_segs("max_recv_sge"),
+					   (size_t)step->rq, srq);
 
 	if (status == IT_SUCCESS)
 		df_hub_own(node_of(run, step->obj)->hub, (it_handle_t)*srq, run->world->number);

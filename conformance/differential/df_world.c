@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "it_claims.h"
 #include "it_door.h"
 #include "it_ext.h"
 
@@ -289,6 +290,37 @@ world_unaff(struct world_node *node, int room)
 	return it_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &params);
 }
 
+/* No more than the adapter claims to take, if it-certify has passed its claims. */
+static int
+at_most(const char *attribute, int wanted)
+{
+	return claims_given() ? (int)MIN(claim_value("", attribute), (uint64_t)wanted) : wanted;
+}
+
+/*
+ * Where the set-up exchanges no depths, an endpoint serves as many Reads as another one can have outstanding: how many an
+ * application may post is its own business then.
+ */
+static void
+depths_set(const struct world_node *node, const struct df_step *step, it_rc_only_attributes_t *rc)
+{
+	int ird = at_most("max_ird", WORLD_READS), ord = at_most("max_ord", WORLD_READS);
+
+	if (node->info->ird_ord_ia_support != IT_TRUE) {
+		rc->rdma_read_ird = (uint32_t)ird;
+		rc->rdma_read_ord = (uint32_t)MIN(step->ord, MIN(ird, ord));
+	} else {
+		rc->rdma_read_ird = (uint32_t)MIN(step->ird, ird);
+		rc->rdma_read_ord = (uint32_t)MIN(step->ord, ord);
+	}
+}
+
+size_t
+world_segs(const char *attribute)
+{
+	return (size_t)at_most(attribute, WORLD_SEGS);
+}
+
 it_ep_attributes_t
 world_attributes(const struct world_node *node, const struct df_step *step)
 {
@@ -300,17 +332,16 @@ world_attributes(const struct world_node *node, const struct df_step *step)
 	attr.max_dto_payload_size = (size_t)step->payload;
 	attr.max_request_dtos = (size_t)step->sq;
 	attr.max_recv_dtos = (size_t)step->rq;
-	attr.max_send_segments = WORLD_SEGS;
-	attr.max_recv_segments = WORLD_SEGS;
+	attr.max_send_segments = world_segs("max_send_sge");
+	attr.max_recv_segments = world_segs("max_recv_sge");
 	rc->max_rdma_read_segments = 1;
-	rc->max_rdma_write_segments = WORLD_SEGS;
+	rc->max_rdma_write_segments = world_segs("max_write_sge");
 	rc->rdma_read_enable = all || (step->enable & DF_ENABLE_READ) != 0 ? IT_TRUE : IT_FALSE;
 	rc->rdma_write_enable = all || (step->enable & DF_ENABLE_WRITE) != 0 ? IT_TRUE : IT_FALSE;
 	rc->atomics_enable = (step->enable & DF_ENABLE_ATOMIC) != 0 ? IT_TRUE : IT_FALSE;
 	if (all)
 		rc->atomics_enable = node->info->atomic_support;
-	rc->rdma_read_ird = (uint32_t)step->ird;
-	rc->rdma_read_ord = (uint32_t)step->ord;
+	depths_set(node, step, rc);
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 	attr.priv_ops_enable = step->priv != 0 ? IT_TRUE : IT_FALSE;
 	return attr;
@@ -328,8 +359,8 @@ world_datagram(const struct world_node *node, it_pz_handle_t pz, const struct df
 	memset(&params, 0, sizeof(params));
 	attr.max_request_dtos = (size_t)step->sq;
 	attr.max_recv_dtos = (size_t)step->rq;
-	attr.max_send_segments = WORLD_SEGS;
-	attr.max_recv_segments = WORLD_SEGS;
+	attr.max_send_segments = world_segs("max_send_sge");
+	attr.max_recv_segments = world_segs("max_recv_sge");
 	attr.srv.ud.ep_info.ud_ep_key = key;
 	status = it_ep_ud_create(pz, node->evd[WORLD_REQUEST], node->evd[WORLD_RECV], &attr,
 				 node->spigot, ep);
@@ -382,6 +413,8 @@ ask_depth(const struct world *world, int depth, struct df_profile *profile)
 	profile->send_segs = (int)granted.attr.max_send_segments;
 	profile->recv_segs = (int)granted.attr.max_recv_segments;
 	profile->write_segs = (int)granted.attr.srv.rc.max_rdma_write_segments;
+	profile->most_ird = at_most("max_ird", WORLD_READS);
+	profile->most_ord = at_most("max_ord", WORLD_READS);
 	profile->read_segs = (int)granted.attr.srv.rc.max_rdma_read_segments;
 }
 
@@ -393,7 +426,8 @@ ask_srq(const struct world *world, int depth, struct df_profile *profile)
 	it_srq_param_t granted;
 
 	memset(&granted, 0, sizeof(granted));
-	must(it_srq_create(world->pz[0], WORLD_SEGS, (size_t)depth, &srq), "it_srq_create");
+	must(it_srq_create(world->pz[0], world_segs("max_recv_sge"), (size_t)depth, &srq),
+	     "it_srq_create");
 	must(it_srq_query(srq, IT_SRQ_PARAM_ALL, &granted), "it_srq_query");
 	must(it_srq_free(srq), "it_srq_free");
 	profile->srq[depth] = (int)granted.max_recv_dtos;
@@ -441,6 +475,7 @@ df_profile_ask(const char *adapter, struct df_profile *profile)
 		.wide_unlink = info->wide_rmr_unlink_support == IT_TRUE,
 		.unlink_fence = info->unlink_fence_support == IT_TRUE,
 		.ird_ord = info->ird_ord_ia_support == IT_TRUE,
+		.once = (support & ITX_SUPPORT_EP_REUSE) == 0,
 		.three_way = info->three_way_handshake_support == IT_TRUE,
 		.datagrams = (info->supported_service_types & IT_UD_SERVICE) != 0,
 		.has_srq = info->srq_support == IT_TRUE,

@@ -9,6 +9,7 @@
 #include "df_hub.h"
 
 #define WORLD_SEGS  4    /* the most that is asked for */
+#define WORLD_READS 16   /* likewise: DF_DEPTH */
 #define WORLD_QUEUE 1024 /* events that a dispatcher can hold: more than a group makes */
 
 enum world_evd {
@@ -105,6 +106,8 @@ it_status_t world_datagram(const struct world_node *node, it_pz_handle_t pz,
 			   it_remote_ep_info_t *info);
 /* The dispatcher of the node for unaffiliated events. */
 it_status_t world_unaff(struct world_node *node, int room);
+/* How many segments are asked for, of those that the attribute of the profile limits. */
+size_t world_segs(const char *attribute);
 /* Attributes of an endpoint of the node as a step requests them. */
 it_ep_attributes_t world_attributes(const struct world_node *node, const struct df_step *step);
 /* What the adapter says of itself; false: no such adapter. */

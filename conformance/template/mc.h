@@ -151,6 +151,7 @@ void mc_note_forget(struct mc_note *note); /* without it; waits while an upcall 
 bool mc_enter(struct ri_context *context, enum mc_kind kind, struct mc_object *object);
 void mc_leave(enum mc_kind kind, struct mc_object *object);
 void mc_take_back(struct ri_context *context);
+void mc_objects_forked(void); /* in a forked child: there are no regions */
 struct ri_mr *mc_region(uint32_t stag);
 void mc_cq_push(struct ri_cq *cq, const struct mc_entry *entry);
 bool mc_cq_due(const struct ri_cq *cq, enum ri_arm how, uint32_t count);
@@ -163,6 +164,7 @@ void mc_tell_up(void *object);
 void mc_tell_end(void *object);
 void mc_request_withdraw(struct mc_request *request);
 void mc_refuse_all(struct ri_rnic *rnic);
+void mc_cm_forked(void); /* in a forked child: there are no listeners and no requests */
 
 extern const struct ri_addr mc_address; /* of the spigot */
 extern const struct ri_pd_ops mc_pd_ops;

@@ -31,6 +31,13 @@ struct mc_request {
 
 static struct ri_listen *listens;
 static struct mc_request *requests;
+
+void
+mc_cm_forked(void)
+{
+	listens = NULL;
+	requests = NULL;
+}
 /* [structs] */
 
 /* [upcalls] */

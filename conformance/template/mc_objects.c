@@ -4,6 +4,7 @@
 /* [domains] */
 /* mc_objects.c: protection domains, memory, completion queues. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mc.h"
 
@@ -80,6 +81,12 @@ static struct ri_mr **
 chain_of(uint32_t index)
 {
 	return &regions[index % CHAINS];
+}
+
+void
+mc_objects_forked(void)
+{
+	memset(regions, 0, sizeof(regions));
 }
 
 struct ri_mr *

@@ -126,6 +126,36 @@ mc_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/*
+ * A forked child has no adapters of its parent, only the memory of them. So what finds objects is emptied there. The thread
+ * that forks owns the lock meanwhile, so no other thread is in the middle of a change.
+ */
+static void
+after_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+after_fork_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	pthread_cond_init(&started, NULL);
+	due = NULL;
+	mc_objects_forked();
+	mc_cm_forked();
+}
+
+static void
+watch_forks(void)
+{
+	static bool watched;
+
+	if (!watched)
+		pthread_atfork(mc_lock, after_fork_parent, after_fork_child);
+	watched = true;
+}
+
 void
 mc_note_init(struct mc_note *note, struct ri_rnic *rnic, void (*tell)(void *), void *object)
 {
@@ -299,6 +329,7 @@ __attribute__((visibility("default"))) const struct ri_provider *ri_provider_ent
 const struct ri_provider *
 ri_provider_entry(void)
 {
+	watch_forks();
 	return &provider;
 }
 /* [entry] */

@@ -41,6 +41,46 @@ pair_adapter(void)
 	return adapter;
 }
 
+uint64_t
+pair_claim(const char *attribute)
+{
+	return claim_value(adapter, attribute);
+}
+
+bool
+pair_certified(void)
+{
+	return claims_given();
+}
+
+void
+pair_inapplicable(const char *format, ...)
+{
+	char *why, *reason;
+	va_list args;
+
+	va_start(args, format);
+	why = g_strdup_vprintf(format, args);
+	va_end(args);
+	reason = g_strconcat("not applicable: ", why, NULL);
+	g_test_skip(reason);
+	g_free(reason);
+	g_free(why);
+}
+
+int
+pair_patience(void)
+{
+	static int us;
+	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
+
+	if (us == 0 && text != NULL)
+		us = (int)(CLAMP(g_ascii_strtod(text, NULL), 0.1, 1000) * G_USEC_PER_SEC);
+	if (us == 0)
+		us = 60 * G_USEC_PER_SEC;
+	return us;
+}
+
 it_ia_handle_t
 pair_ia(void)
 {
@@ -74,6 +114,13 @@ pair_resize(it_evd_handle_t evd, size_t size)
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
 }
 
+/* No more than the adapter takes. Those of this release take what tests want. */
+static uint32_t
+at_most(const char *attribute, uint32_t wanted)
+{
+	return pair_certified() ? (uint32_t)MIN(pair_claim(attribute), wanted) : wanted;
+}
+
 static void
 attr_make(struct end *end)
 {
@@ -81,15 +128,15 @@ attr_make(struct end *end)
 
 	end->attr.max_request_dtos = REQUEST_SLOTS;
 	end->attr.max_recv_dtos = RECV_SLOTS;
-	end->attr.max_send_segments = 4;
-	end->attr.max_recv_segments = 4;
+	end->attr.max_send_segments = at_most("max_send_sge", PAIR_SEGMENTS);
+	end->attr.max_recv_segments = at_most("max_recv_sge", PAIR_SEGMENTS);
 	rc->max_rdma_read_segments = 1;
-	rc->max_rdma_write_segments = 4;
+	rc->max_rdma_write_segments = at_most("max_write_sge", PAIR_SEGMENTS);
 	rc->rdma_read_enable = IT_TRUE;
 	rc->rdma_write_enable = IT_TRUE;
 	rc->atomics_enable = end->info->atomic_support;
-	rc->rdma_read_ird = 4;
-	rc->rdma_read_ord = 4;
+	rc->rdma_read_ird = at_most("max_ird", 4);
+	rc->rdma_read_ord = at_most("max_ord", 4);
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 }
 
@@ -213,7 +260,63 @@ has_ipv6(const it_ia_info_t *info)
 	return false;
 }
 
-/* Each need: its name, and whether the adapter meets it. */
+enum {
+	RNR_TERMINATE,
+	RNR_RETRY,
+	RNR_HOLD
+}; /* enum ri_rnr_mode */
+
+static bool
+has_segments(void)
+{
+	if (!pair_certified())
+		return true;
+	return pair_claim("max_send_sge") >= PAIR_SEGMENTS &&
+	       pair_claim("max_recv_sge") >= PAIR_SEGMENTS &&
+	       pair_claim("max_write_sge") >= PAIR_SEGMENTS;
+}
+
+static bool
+has_reads(void)
+{
+	if (!pair_certified())
+		return true;
+	return pair_claim("max_ird") > 0 && pair_claim("max_ord") > 0;
+}
+
+/* The same for what it_ia_query() has no member for; the profile is asked only if one of them is wanted. */
+static unsigned
+lacking_unasked(unsigned needs, const char **what)
+{
+	if ((needs & NEEDS_SEGMENTS) != 0 && !has_segments()) {
+		*what = "max_send_sge, max_recv_sge or max_write_sge is below 4";
+		return NEEDS_SEGMENTS;
+	}
+	if ((needs & NEEDS_READS) != 0 && !has_reads()) {
+		*what = "max_ird or max_ord is 0";
+		return NEEDS_READS;
+	}
+	if ((needs & NEEDS_TIME_WAIT) != 0 && pair_claim("has_time_wait") == 0) {
+		*what = "has_time_wait is not claimed";
+		return NEEDS_TIME_WAIT;
+	}
+	if ((needs & NEEDS_WAITING) != 0 && pair_claim("rnr_mode") == RNR_TERMINATE) {
+		*what = "rnr_mode is RI_RNR_TERMINATE";
+		return NEEDS_WAITING;
+	}
+	if ((needs & NEEDS_HELD) != 0 &&
+	    (pair_is_device() || (pair_certified() && pair_claim("rnr_mode") != RNR_HOLD))) {
+		*what = "rnr_mode is not RI_RNR_HOLD";
+		return NEEDS_HELD;
+	}
+	if ((needs & NEEDS_LMR_UNLINK) != 0 && pair_is_device()) {
+		*what = "regions that a peer can unlink are not there";
+		return NEEDS_LMR_UNLINK;
+	}
+	return 0;
+}
+
+/* Each need: the claims that say so, as a reason names them, and whether the adapter meets it. */
 static unsigned
 lacking(const struct end *end, unsigned needs, const char **what)
 {
@@ -228,33 +331,45 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		const char *name;
 		bool met;
 	} all[] = {
-		{NEEDS_ATOMICS, "atomics", info->atomic_support},
-		{NEEDS_WINDOWS, "windows", narrow || wide},
-		{NEEDS_NARROW, "narrow windows", narrow},
-		{NEEDS_WIDE, "wide windows", wide},
-		{NEEDS_UNLINK, "unlinking of windows",
+		{NEEDS_ATOMICS, "atomics is not claimed", info->atomic_support},
+		{NEEDS_WINDOWS, "neither mw_narrow nor mw_wide is claimed", narrow || wide},
+		{NEEDS_NARROW, "mw_narrow is not claimed", narrow},
+		{NEEDS_WIDE, "mw_wide is not claimed", wide},
+		{NEEDS_UNLINK,
+		 narrow ? "mw_narrow_unbind is not claimed" : "mw_wide_unbind is not claimed",
 		 narrow ? info->narrow_rmr_unlink_support : info->wide_rmr_unlink_support},
-		{NEEDS_REMOTE_UNLINK, "remote unlinks", info->post_send_unlink_remote_support},
-		{NEEDS_RELATIVE, "relative addressing", info->addr_mode_relative_support},
-		{NEEDS_LMR_MODIFY, "reregistration", (more & ITX_SUPPORT_LMR_MODIFY) != 0},
-		{NEEDS_SRQ, "shared receive queues", info->srq_support},
-		{NEEDS_LOW_WATERMARK, "low watermarks",
+		{NEEDS_REMOTE_UNLINK, "send_invalidate is not claimed",
+		 info->post_send_unlink_remote_support},
+		{NEEDS_RELATIVE, "zero_based is not claimed", info->addr_mode_relative_support},
+		{NEEDS_LMR_MODIFY, "reregister is not claimed",
+		 (more & ITX_SUPPORT_LMR_MODIFY) != 0},
+		{NEEDS_SRQ, "srq is not claimed", info->srq_support},
+		{NEEDS_LOW_WATERMARK, "srq_limit is not claimed",
 		 (more & ITX_SUPPORT_SRQ_LOW_WATERMARK) != 0},
-		{NEEDS_HARD_WATERMARK, "hard watermarks", info->hard_hi_watermark_support},
-		{NEEDS_SOFT_WATERMARK, "soft watermarks", info->soft_hi_watermark_support},
-		{NEEDS_EP_RESIZE, "resizing of endpoints", info->ep_work_queues_resizable},
-		{NEEDS_EVD_RESIZE, "resizing of EVDs", (more & ITX_SUPPORT_DTO_EVD_RESIZE) != 0},
-		{NEEDS_SRQ_RESIZE, "resizing of S-RQs", info->srq_resizable},
-		{NEEDS_OVERFLOW, "overflow detection", info->dto_evd_overflow_detection},
-		{NEEDS_SPIGOT_EVENTS, "events of spigots",
+		{NEEDS_HARD_WATERMARK, "rq_hard_limit is not claimed",
+		 info->hard_hi_watermark_support},
+		{NEEDS_SOFT_WATERMARK, "rq_soft_limit is not claimed",
+		 info->soft_hi_watermark_support},
+		{NEEDS_EP_RESIZE, "wq_resizable is not claimed", info->ep_work_queues_resizable},
+		{NEEDS_EVD_RESIZE, "cq_resizable is not claimed",
+		 (more & ITX_SUPPORT_DTO_EVD_RESIZE) != 0},
+		{NEEDS_SRQ_RESIZE, "srq_resizable is not claimed", info->srq_resizable},
+		{NEEDS_OVERFLOW, "cq_overflow_detect is not claimed",
+		 info->dto_evd_overflow_detection},
+		{NEEDS_SPIGOT_EVENTS, "port_events is not claimed",
 		 info->spigot_online_support && info->spigot_offline_support},
-		{NEEDS_DIRECT_LMR, "a direct LMR", info->direct_lmr_handle_support},
-		{NEEDS_IPV6, "addresses of IPv6", has_ipv6(info)},
-		{NEEDS_READ_EXTENSIONS, "extensions of Reads", info->rdma_read_local_extensions},
-		{NEEDS_DMABUF, "regions of a dmabuf", (more & ITX_SUPPORT_DMABUF) != 0},
-		{NEEDS_UD, "datagrams", (info->supported_service_types & IT_UD_SERVICE) != 0},
-		{NEEDS_HELD, "messages that wait for their receive in turn", !pair_is_device()},
-		{NEEDS_LMR_UNLINK, "regions that a peer can unlink", !pair_is_device()},
+		{NEEDS_DIRECT_LMR, "direct_stag is not claimed", info->direct_lmr_handle_support},
+		{NEEDS_IPV6, "no spigot has an address of IPv6", has_ipv6(info)},
+		{NEEDS_READ_EXTENSIONS, "read_local_extensions is not claimed",
+		 info->rdma_read_local_extensions},
+		{NEEDS_DMABUF, "dmabuf is not claimed", (more & ITX_SUPPORT_DMABUF) != 0},
+		{NEEDS_REUSE, "qp_reusable is not claimed", (more & ITX_SUPPORT_EP_REUSE) != 0},
+		{NEEDS_REMOTE_STATUS, "remote_status is not claimed",
+		 (more & ITX_SUPPORT_REMOTE_STATUS) != 0},
+		{NEEDS_CHANGES, "enables_modifiable is not claimed",
+		 info->ep_rdma_enables_modifiable},
+		{NEEDS_UD, "ud is not claimed",
+		 (info->supported_service_types & IT_UD_SERVICE) != 0},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {
@@ -263,7 +378,7 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		*what = all[i].name;
 		return all[i].need;
 	}
-	return 0;
+	return lacking_unasked(needs, what);
 }
 
 bool
@@ -277,13 +392,11 @@ end_has(const struct end *end, unsigned needs)
 bool
 pair_needs(const struct pair *pair, unsigned needs)
 {
-	char reason[80];
 	const char *what;
 
 	if (lacking(&pair->active, needs, &what) == 0)
 		return true;
-	g_snprintf(reason, sizeof(reason), "the adapter lacks %s", what);
-	g_test_skip(reason);
+	pair_inapplicable("%s", what);
 	return false;
 }
 
@@ -452,7 +565,11 @@ end_reset(struct end *end)
 {
 	it_status_t status;
 
-	/* A device of InfiniBand has a time-wait, which is over after a while. */
+	if (!end_has(end, NEEDS_REUSE)) {
+		end_new_ep(end);
+		return;
+	}
+	/* With has_time_wait there is a time-wait, which is over after a while. */
 	PAIR_UNTIL((status = it_ep_reset(end->ep)) != IT_ERR_CANNOT_RESET &&
 		   status != IT_ERR_EP_TIMEWAIT);
 	pair_ok(status);
@@ -533,6 +650,16 @@ end_segment(const struct end *end, size_t offset, size_t length)
 
 	segment.addr.abs = end->buffer + offset;
 	return segment;
+}
+
+size_t
+pair_merge(it_lmr_triplet_t *segments, size_t count, size_t most)
+{
+	while (count > most) {
+		count--;
+		segments[count - 1].length += segments[count].length;
+	}
+	return count;
 }
 
 it_status_t

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "it_api.h"
+#include "it_claims.h"
 
 #ifdef __SANITIZE_THREAD__
 #define IS_THREAD_SANITIZER 1
@@ -20,9 +21,12 @@
 #endif
 
 #define END_BUFFER    (256 * 1024)
-#define WAIT_US       (60 * 1000 * 1000) /* longer than any step takes */
+#define WAIT_US       (pair_patience()) /* longer than any step takes */
 #define REQUEST_SLOTS 8
 #define RECV_SLOTS    8
+
+/* A minute in microseconds, or the seconds in ITAPI_TEST_PATIENCE. */
+int pair_patience(void);
 
 /* Wait for the work of another thread, process or adapter. The test fails if it takes longer than WAIT_US. */
 #define PAIR_UNTIL(condition)                                             \
@@ -85,9 +89,19 @@ enum pair_need {
 	NEEDS_READ_EXTENSIONS = 1u << 19,
 	NEEDS_DMABUF = 1u << 20,
 	NEEDS_LMR_UNLINK = 1u << 21, /* of regions, by a peer */
-	NEEDS_UD = 1u << 23,         /* datagrams */
-	NEEDS_HELD = 1u << 22,       /* a message without a receive waits in the adapter, in turn */
+	NEEDS_UD = 1u << 30,
+	NEEDS_HELD = 1u << 22,    /* a message without a receive waits in the adapter, in turn */
+	NEEDS_WAITING = 1u << 23, /* a message without a receive waits, in whichever way */
+	NEEDS_REUSE = 1u << 24,
+	NEEDS_TIME_WAIT = 1u << 25,
+	NEEDS_SEGMENTS = 1u << 26,      /* PAIR_SEGMENTS in a Send, a receive and a Write */
+	NEEDS_REMOTE_STATUS = 1u << 27, /* what the peer refuses fails its request */
+	NEEDS_READS = 1u << 28,
+	NEEDS_CHANGES = 1u << 29, /* of the rights of a peer */
 };
+
+/* As many segments as an RDMAC adapter has; tests with more than one use no more. */
+#define PAIR_SEGMENTS 4
 
 /* Does the adapter have all of these abilities? */
 bool end_has(const struct end *end, unsigned needs);
@@ -96,6 +110,15 @@ bool pair_needs(const struct pair *pair, unsigned needs);
 
 /* Name of the adapter under test. */
 const char *pair_adapter(void);
+/* What its provider claims (it_claims.h). */
+uint64_t pair_claim(const char *attribute);
+/*
+ * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release, of which
+ * tests expect what its documentation says beyond its claims.
+ */
+bool pair_certified(void);
+/* The test is skipped: "not applicable: " and why, by the name of the claim. */
+void pair_inapplicable(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Is it one of the system's devices? What those cannot do is not always an attribute of IT-API. */
 static inline bool
 pair_is_device(void)
@@ -162,9 +185,10 @@ static inline void
 end_expect_broken_by_peer(const struct end *end)
 {
 	it_event_t event = end_next(end->cm_msg);
+	bool may_look_orderly = pair_certified() ||
+				(pair_is_device() && end->info->transport_type == IT_IB_TRANSPORT);
 
-	if (!pair_is_device() || end->info->transport_type != IT_IB_TRANSPORT ||
-	    event.event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
+	if (!may_look_orderly || event.event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
 		g_assert_cmphex(event.event_number, ==, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 /* No event is queued. */
@@ -184,10 +208,12 @@ pair_round(guint done, guint most, gint64 *begin)
 		*begin = now;
 	return done < 4 || (done < most && now - *begin < 10 * G_USEC_PER_SEC);
 }
-/* Reset the endpoint as soon as the transport allows it. */
+/* Reset the endpoint as soon as the transport allows it; without qp_reusable it is replaced by a new one. */
 void end_reset(struct end *end);
 /* A segment of the end's buffer. */
 it_lmr_triplet_t end_segment(const struct end *end, size_t offset, size_t length);
+/* Segments that follow each other in memory, as no more than `most` segments; their number. */
+size_t pair_merge(it_lmr_triplet_t *segments, size_t count, size_t most);
 /* Send from the beginning of the buffer, receive into its second half, Write into the middle of the peer's. */
 it_status_t end_send(struct end *end, size_t length, it_dto_cookie_t cookie, unsigned flags);
 it_status_t end_recv(struct end *end, size_t length, it_dto_cookie_t cookie);

@@ -84,7 +84,7 @@ stream_skipped(const struct pair *pair)
 {
 	if (pair->active.info->socket_conversion_support)
 		return false;
-	g_test_skip("this adapter converts no sockets");
+	pair_inapplicable("socket_conversion is not claimed");
 	return true;
 }
 

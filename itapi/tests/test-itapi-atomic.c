@@ -29,7 +29,7 @@ skipped(const struct pair *pair)
 {
 	if (pair->active.info->atomic_support)
 		return false;
-	g_test_skip("this adapter has no atomics");
+	pair_inapplicable("atomics is not claimed");
 	return true;
 }
 

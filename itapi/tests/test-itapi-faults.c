@@ -70,7 +70,7 @@ test_modify_fails(struct pair *pair)
 	if (!faults_meet(&faults))
 		return;
 	if (!b->info->ep_work_queues_resizable) {
-		g_test_skip("the adapter's queues stay as they are");
+		pair_inapplicable("wq_resizable is not claimed");
 		faults_part(&faults);
 		return;
 	}
@@ -113,7 +113,7 @@ test_environment(void)
 		g_assert_false(info->spigot_info[0].spigot_online);
 		it_ia_info_free(info);
 	} else {
-		g_test_skip("this adapter has no fault door");
+		pair_inapplicable("the fault door is of the emulated adapters");
 	}
 	fault_part(door);
 	pair_ok(it_ia_free(ia));

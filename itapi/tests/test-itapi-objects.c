@@ -125,7 +125,7 @@ test_ep_query(struct pair *pair)
 	/* Members that were not requested do not change. */
 	memset(&params, 0x5a, sizeof(params));
 	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_MAX_IRD, &params), ==, IT_SUCCESS);
-	g_assert_cmpuint(params.attr.srv.rc.rdma_read_ird, ==, 4);
+	g_assert_cmpuint(params.attr.srv.rc.rdma_read_ird, ==, a->attr.srv.rc.rdma_read_ird);
 	g_assert_cmpuint(params.attr.srv.rc.rdma_read_ord, ==, 0x5a5a5a5a);
 	g_assert_cmpuint(params.spigot_id, ==, (size_t)0x5a5a5a5a5a5a5a5a);
 	g_assert_cmpint(it_ep_query(a->ep, IT_EP_PARAM_ALL, &params), ==, IT_SUCCESS);
@@ -134,12 +134,12 @@ test_ep_query(struct pair *pair)
 	g_assert_true(params.connect_sevd == a->cm_msg);
 	g_assert_cmpuint(params.attr.max_request_dtos, >=, a->attr.max_request_dtos);
 	g_assert_cmpuint(params.attr.max_recv_dtos, >=, a->attr.max_recv_dtos);
-	g_assert_cmpuint(params.attr.max_send_segments, >=, 4);
-	g_assert_cmpuint(params.attr.max_recv_segments, >=, 4);
+	g_assert_cmpuint(params.attr.max_send_segments, >=, a->attr.max_send_segments);
+	g_assert_cmpuint(params.attr.max_recv_segments, >=, a->attr.max_recv_segments);
 	g_assert_cmpuint(params.attr.max_dto_payload_size, >, 0);
 	g_assert_cmpuint(rc->max_rdma_read_segments, >=, 1);
-	g_assert_cmpuint(rc->max_rdma_write_segments, >=, 4);
-	g_assert_cmpuint(rc->rdma_read_ord, ==, 4);
+	g_assert_cmpuint(rc->max_rdma_write_segments, >=, a->attr.srv.rc.max_rdma_write_segments);
+	g_assert_cmpuint(rc->rdma_read_ord, ==, a->attr.srv.rc.rdma_read_ord);
 	g_assert_cmpint(rc->rdma_read_enable, ==, IT_TRUE);
 	g_assert_cmpint(rc->rdma_write_enable, ==, IT_TRUE);
 	g_assert_cmpint(rc->atomics_enable, ==, pair->active.info->atomic_support);

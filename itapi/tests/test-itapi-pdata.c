@@ -7,7 +7,10 @@
 
 #include "cm_scene.h"
 
-/* Does a message of this adapter have a place for private data even if there is none? */
+/*
+ * Does a message of this adapter have a place for private data even if there is none? No claim tells; of the adapters of
+ * this release those of InfiniBand have it.
+ */
 static it_boolean_t
 empty_is_present(const struct pair *pair)
 {
@@ -17,14 +20,15 @@ empty_is_present(const struct pair *pair)
 static void
 check(const struct pair *pair, it_boolean_t present, const unsigned char *got, size_t length)
 {
-	g_assert_cmpint(present, ==, length > 0 ? IT_TRUE : empty_is_present(pair));
+	if (length > 0 || !pair_certified())
+		g_assert_cmpint(present, ==, length > 0 ? IT_TRUE : empty_is_present(pair));
 	cm_check_pdata(got, length, 5);
 }
 
 /* Lengths around a limit. */
-#define LENGTHS(limit)                                \
-	{                                             \
-		0, 1, (limit) / 2, (limit)-1, (limit) \
+#define LENGTHS(limit)                                                              \
+	{                                                                           \
+		0, MIN(1, limit), (limit) / 2, (limit) > 0 ? (limit)-1 : 0, (limit) \
 	}
 
 static void
@@ -34,7 +38,6 @@ test_connect(struct pair *pair)
 	unsigned char data[IT_MAX_PRIV_DATA + 1];
 	size_t limit = pair->active.info->connect_private_data_len;
 
-	g_assert_cmpuint(limit, >, 2);
 	g_assert_cmpuint(limit, <=, IT_MAX_PRIV_DATA);
 	cm_fill(data, sizeof(data), 5);
 	g_assert_cmpint(
@@ -118,11 +121,11 @@ test_three_way(struct pair *pair)
 	it_event_t event;
 
 	if (!pair->active.info->three_way_handshake_support) {
-		g_test_skip("the adapter knows two-way only");
+		pair_inapplicable("three_way_handshake is not claimed");
 		return;
 	}
 	cm_fill(data, sizeof(data), 5);
-	for (size_t length = 0; length <= limit; length += limit / 2) {
+	for (size_t length = 0; length <= limit; length += MAX(limit / 2, 1)) {
 		g_assert_cmpint(it_ep_connect(pair->active.ep, &pair->path, NULL, &pair->qual,
 					      IT_CONNECT_FLAG_THREE_WAY, NULL, 0),
 				==, IT_SUCCESS);

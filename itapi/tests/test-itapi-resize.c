@@ -34,7 +34,7 @@ skip(struct pair *pair)
 {
 	if (pair->active.info->ep_work_queues_resizable)
 		return false;
-	g_test_skip("the adapter's queues stay as they are");
+	pair_inapplicable("wq_resizable is not claimed");
 	return true;
 }
 
@@ -188,7 +188,7 @@ test_segments(struct pair *pair)
 	attr.max_send_segments = attr.max_recv_segments = 8;
 	attr.srv.rc.max_rdma_write_segments = 8;
 	if (!takes(&pair->active, &attr)) {
-		g_test_skip("the adapter lacks requests of eight segments");
+		pair_inapplicable("max_send_sge, max_recv_sge or max_write_sge is below 8");
 		return;
 	}
 	g_assert_cmpint(it_post_recv(pair->passive.ep, in, 4, 1, 0), ==, IT_SUCCESS);

@@ -176,7 +176,7 @@ test_waits_for_request(struct pair *pair)
 	int listener, ours, theirs;
 
 	if (!b->info->socket_conversion_support) {
-		g_test_skip("this adapter converts no sockets");
+		pair_inapplicable("socket_conversion is not claimed");
 		return;
 	}
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

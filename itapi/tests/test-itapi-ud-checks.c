@@ -19,7 +19,7 @@ test_not_offered(struct pair *pair)
 	it_ep_handle_t ep = (it_ep_handle_t)a;
 
 	if (dgram_offered(a)) {
-		g_test_skip("there are datagrams");
+		pair_inapplicable("ud is claimed");
 		return;
 	}
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &attr, 0, &ep), ==,
@@ -54,7 +54,7 @@ test_create_handles(struct pair *pair)
 	it_ep_handle_t ep = NULL;
 
 	if (!dgram_offered(a)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &attr, 0, &ep), ==,
@@ -90,7 +90,7 @@ test_create_limits(struct pair *pair)
 	it_ep_attributes_t attr = dgram_attr();
 
 	if (!dgram_offered(a)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	attr.max_dto_payload_size = a->info->spigot_info[0].max_ud_send_len;
@@ -151,7 +151,7 @@ test_create_overflowed(struct pair *pair)
 	it_evd_handle_t small;
 
 	if (!dgram_offered(a)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	small = overflowed(pair);
@@ -175,7 +175,7 @@ test_unprivileged(void)
 		g_assert_not_reached();
 	g_assert_true(pair_open(&pair));
 	if (!dgram_offered(&pair.active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 	} else {
 		attr.priv_ops_enable = IT_TRUE;
 		g_assert_cmpint(create(&pair.active, &attr), ==, IT_ERR_PRIV_OPS_UNAVAILABLE);
@@ -207,7 +207,7 @@ test_privileged(void)
 	policy_for_all();
 	g_assert_true(pair_open(&pair));
 	if (!dgram_offered(&pair.active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 	} else if (pair_needs(&pair, NEEDS_DIRECT_LMR)) {
 		a = dgram_open(&pair, &pair.active);
 		direct.lmr = a.end->info->direct_lmr_handle;
@@ -243,7 +243,7 @@ test_query(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -289,7 +289,7 @@ test_modify(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -351,7 +351,7 @@ test_types(struct pair *pair)
 	it_dg_remote_ep_addr_t target;
 
 	if (!dgram_offered(end)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, end);
@@ -401,7 +401,7 @@ test_link_types(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -425,7 +425,7 @@ test_sendto(struct pair *pair)
 	guint posted = 0;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -474,7 +474,7 @@ test_recvfrom(struct pair *pair)
 	guint posted = 0;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -505,7 +505,7 @@ test_address_handles(struct pair *pair)
 	it_addr_handle_t way = NULL, none = NULL;
 
 	if (!dgram_offered(end)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	/* An IPv4 address from a documentation prefix, mapped. */

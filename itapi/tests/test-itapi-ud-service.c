@@ -88,7 +88,7 @@ test_story(struct pair *pair)
 	struct dgram a, b;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -134,7 +134,7 @@ test_answers(struct pair *pair)
 	it_ud_svc_req_handle_t svc;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, 0);
@@ -168,7 +168,7 @@ test_timeout(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, SEEN_US);
@@ -192,7 +192,7 @@ test_nowhere(struct pair *pair)
 	it_conn_qual_t qual = pair->qual;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	path.timeout = SHORT_US;
@@ -222,7 +222,7 @@ test_free_pending(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, 0);
@@ -258,7 +258,7 @@ test_listener(struct pair *pair)
 	guint rejected = 0, told = 0;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc[0] = query_service(pair, 0);
@@ -314,7 +314,7 @@ test_identifiers(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, 0);
@@ -360,7 +360,7 @@ test_create(struct pair *pair)
 	it_path_t path = pair->path;
 
 	if (!dgram_offered(a)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	pair_ok(it_evd_create(a->ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 0, 0, NULL, &aggregate,
@@ -415,7 +415,7 @@ test_query(struct pair *pair)
 	uint32_t number;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, 5);
@@ -461,7 +461,7 @@ test_reply(struct pair *pair)
 	it_ud_svc_req_identifier_t id;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	svc = query_service(pair, 0);
@@ -488,7 +488,7 @@ test_ia_free(struct pair *pair)
 	struct end end;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	g_assert_true(end_open(&end));
@@ -531,7 +531,7 @@ test_many(struct pair *pair)
 	bool seen[MANY] = {false};
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	for (guint i = 0; i < MANY; i++) {

@@ -27,7 +27,7 @@ test_arrives(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -62,7 +62,7 @@ test_answered(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -89,7 +89,7 @@ test_to_itself(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -112,7 +112,7 @@ test_sizes(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -163,7 +163,7 @@ test_lost(struct pair *pair)
 	it_remote_ep_info_t to;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -190,7 +190,7 @@ test_too_long(struct pair *pair)
 	struct dgram a, b;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -210,7 +210,7 @@ test_frees(struct pair *pair)
 	struct dgram a, b;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -243,7 +243,7 @@ test_flags(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -282,7 +282,7 @@ test_states(struct pair *pair)
 	it_event_t event;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	pair_ok(it_evd_create(pair->active.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &async,
@@ -329,7 +329,7 @@ test_hasty_reset(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -357,7 +357,7 @@ test_receive_fails(struct pair *pair)
 	struct dgram a, b;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &async,
@@ -390,7 +390,7 @@ test_overflow(struct pair *pair)
 	guint sent = 0;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	a = dgram_open(pair, &pair->active);
@@ -429,7 +429,7 @@ test_ia_free(struct pair *pair)
 	struct dgram a;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	g_assert_true(end_open(&end));
@@ -488,7 +488,7 @@ test_threads(struct pair *pair)
 	struct dgram b;
 
 	if (!dgram_offered(&pair->active)) {
-		g_test_skip("no datagrams");
+		pair_inapplicable("ud is not claimed");
 		return;
 	}
 	b = dgram_open(pair, &pair->passive);

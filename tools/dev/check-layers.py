@@ -71,7 +71,7 @@ RULES = {
                                                        'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
     'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
-    'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
+    'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
     'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                                   OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',

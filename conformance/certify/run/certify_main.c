@@ -248,11 +248,9 @@ reports_write(const struct certify_report *report, const struct options *options
 
 /* Which of the cases there are run: what a report may say depends on it. */
 static const char *
-scope_of(const struct options *options, const struct certify_report *report)
+scope_of(const struct options *options)
 {
-	g_autofree char *lack = certify_programs_lack(report);
-
-	if (options->levels != NULL || options->globs != NULL || lack != NULL)
+	if (options->levels != NULL || options->globs != NULL)
 		return "part";
 	return options->quick ? "quick" : "whole";
 }
@@ -266,7 +264,7 @@ certify_adapter(struct certify_run *run, const struct options *options, GError *
 	bool good = loaded || *error == NULL;
 
 	certify_machine_tell(run);
-	report->scope = scope_of(options, report);
+	report->scope = scope_of(options);
 	report->again = again_of(run, options);
 	report->seed = run->seed;
 	good = good && (!loaded || certify_programs_list(run, error));

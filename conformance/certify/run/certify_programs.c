@@ -23,6 +23,8 @@ static const struct model {
 	const char *options[3];
 	const char *title;
 	const char *rule;
+	const char *
+		claims; /* of which one is claimed at least, with spaces between; "": it applies to every adapter */
 	unsigned rows;
 	unsigned rows_quick;
 } models[] = {
@@ -30,30 +32,35 @@ static const struct model {
 	 {"--wide"},
 	 "Random programs show what the model of the specification expects",
 	 "[IT 7] [IT 8] [IT 12]",
+	 "",
 	 10,
 	 2},
 	{"privileged",
 	 {"--privileged"},
 	 "Random programs with privileged operations show what the model expects",
 	 "[IT 8.9]",
+	 "privileged_ops",
 	 2,
 	 1},
 	{"watermarks",
 	 {"--watermarks"},
 	 "Random programs with watermarks show what the model expects, and no other event",
 	 "[IT 12.7] [IT 12.8] [IT 12.9] [IT 14.1]",
+	 "srq_limit rq_soft_limit rq_hard_limit",
 	 2,
 	 1},
 	{"threads",
-	 {"--watermarks", "--threads=4"},
+	 {"--wide", "--threads=4"},
 	 "Random programs of several threads each show what the model expects of one",
 	 "[IT 1.11]",
+	 "",
 	 2,
 	 1},
 	{"faults",
 	 {"--faults"},
 	 "Random programs show what the model expects of spigots and adapters that fail",
 	 "[IT 1.6] [IT 14.6] [IT 14.7]",
+	 "",
 	 2,
 	 1},
 };
@@ -202,6 +209,8 @@ certify_programs_list(struct certify_run *run, GError **error)
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
+#define INAPPLICABLE "not applicable: " /* begins the reason of a test that the claims leave out */
+
 /* "ok 3 /itapi/iwarp/dto/flush # SKIP reason": the outcome, and the reason or NULL. */
 static bool
 tap_read(const char *line, enum certify_outcome *outcome, const char **reason)
@@ -215,6 +224,10 @@ tap_read(const char *line, enum certify_outcome *outcome, const char **reason)
 	else
 		return false;
 	*reason = skip != NULL ? g_strchug((char *)skip + strlen("# SKIP")) : NULL;
+	if (skip != NULL && g_str_has_prefix(*reason, INAPPLICABLE)) {
+		*outcome = CERTIFY_ABSENT;
+		*reason += strlen(INAPPLICABLE);
+	}
 	return true;
 }
 
@@ -329,6 +342,23 @@ model_of(const struct certify_case *one)
 	return &models[0];
 }
 
+/* Why programs of that kind do not apply to the profile, which the caller frees; NULL: they do. */
+static char *
+model_lack(const struct certify_report *report, const struct model *model)
+{
+	g_auto(GStrv) wanted = g_strsplit(model->claims, " ", -1);
+
+	for (guint i = 0; i < report->claims->len; i++) {
+		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
+
+		if (g_strv_contains((const char *const *)wanted, claim->name) &&
+		    strcmp(claim->value, "no") != 0)
+			return NULL;
+	}
+	return *model->claims != '\0' ? g_strdup_printf("none of %s is claimed", model->claims)
+				      : NULL;
+}
+
 /* One case is a row of random programs, whose seeds follow from ours. */
 static bool
 model_run(struct certify_run *run, struct certify_case *one, GError **error)
@@ -337,8 +367,14 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 	unsigned seed = (unsigned)(run->seed % 1000000) * 100 + 1;
 	struct tests tests = {.run = run, .cases = g_ptr_array_new()};
 	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char *lack = model_lack(run->report, model_of(one));
 	bool good;
 
+	if (lack != NULL) {
+		certify_case_end(run, one, CERTIFY_ABSENT, lack);
+		g_ptr_array_unref(tests.cases);
+		return true;
+	}
 	g_ptr_array_add(tests.cases, one);
 	g_ptr_array_add(argv, g_build_filename(run->programs, "differential", NULL));
 	for (const char *const *option = model_of(one)->options; *option != NULL; option++)
@@ -346,52 +382,37 @@ model_run(struct certify_run *run, struct certify_case *one, GError **error)
 	command_add(argv, "--adapter=%s", run->adapter);
 	command_add(argv, "--seed=%u", seed + (row - 1) * (unsigned)run->count);
 	command_add(argv, "--count=%d", run->count);
+	command_add(argv, "--patience=%d", MAX(1, (int)run->patience));
 	good = tests_run(&tests, argv, error);
 	g_ptr_array_unref(tests.cases);
 	return good;
 }
 
-#define SEGMENTS 4 /* of a request or receive, in the programs of both levels */
-
-char *
-certify_programs_lack(const struct certify_report *report)
-{
-	static const char *const limits[] = {"max_send_sge", "max_recv_sge", "max_write_sge", NULL};
-
-	for (guint i = 0; i < report->claims->len; i++) {
-		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
-
-		if (g_strv_contains(limits, claim->name) &&
-		    g_ascii_strtoull(claim->value, NULL, 0) < SEGMENTS)
-			return g_strdup_printf("the test programs post %d segments at a time, and "
-					       "the adapter claims %s = %s",
-					       SEGMENTS, claim->name, claim->value);
-	}
-	return NULL;
-}
-
-/* What the adapter lacks is no fault of it: the cases of the level say so and are not run. */
+/* The tests ask for the claims by name (itapi/tests/it_claims.h), and wait as long as the cases. */
 static void
-level_skip(struct certify_run *run, enum certify_level level, const char *reason)
+claims_pass(struct certify_run *run)
 {
-	for (guint i = 0; i < run->report->cases->len; i++) {
-		struct certify_case *one = g_ptr_array_index(run->report->cases, i);
+	g_autoptr(GString) claims = g_string_new(NULL);
+	g_autofree char *patience = g_strdup_printf("%.3f", run->patience);
 
-		if (one->level == level)
-			certify_case_end(run, one, CERTIFY_SKIPPED, reason);
+	for (guint i = 0; i < run->report->claims->len; i++) {
+		const struct certify_claim *claim = g_ptr_array_index(run->report->claims, i);
+
+		if (!claim->informs)
+			g_string_append_printf(claims, "%s=%s ", claim->name, claim->value);
 	}
+	run->environment =
+		g_environ_setenv(run->environment, "ITAPI_TEST_CLAIMS", claims->str, TRUE);
+	run->environment =
+		g_environ_setenv(run->environment, "ITAPI_TEST_PATIENCE", patience, FALSE);
 }
 
 bool
 certify_programs_run(struct certify_run *run, enum certify_level level, GError **error)
 {
-	g_autofree char *reason = certify_programs_lack(run->report);
 	bool good = true;
 
-	if (reason != NULL) {
-		level_skip(run, level, reason);
-		return true;
-	}
+	claims_pass(run);
 	for (const struct certify_program *at = certify_programs;
 	     level == CERTIFY_API && good && at->name != NULL; at++)
 		good = program_run(run, at, error);

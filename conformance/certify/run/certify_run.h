@@ -54,10 +54,8 @@ bool certify_cases_run(struct certify_run *run, enum certify_level level, GError
 
 /** Adds the cases of the test programs that are wanted. */
 bool certify_programs_list(struct certify_run *run, GError **error);
-/** Runs those of one level, or skips them all if the adapter lacks what they need. */
+/** Runs those of one level. */
 bool certify_programs_run(struct certify_run *run, enum certify_level level, GError **error);
-/** Why the test programs cannot run on the adapter, which the caller frees; NULL if they can. */
-char *certify_programs_lack(const struct certify_report *report);
 
 /** Facts about the machine, and the digest of the object. */
 void certify_machine_tell(const struct certify_run *run);

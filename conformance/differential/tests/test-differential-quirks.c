@@ -154,7 +154,8 @@ test_expectations(void)
 				  "ep-create ep=2 pz=0 srq=1 sq=4 rq=4 ird=1 ord=1 enable=8\n";
 	char *why;
 	struct df_program *program = df_program_read(text, &why);
-	struct df_profile profile = {.ird_ord = true, .has_srq = true};
+	struct df_profile profile = {
+		.ird_ord = true, .most_ird = DF_DEPTH, .most_ord = DF_DEPTH, .has_srq = true};
 
 	for (int i = 0; i <= DF_DEPTH; i++)
 		profile.sq[i] = profile.rq[i] = profile.srq[i] = i;
