@@ -52,7 +52,8 @@ end_close(struct cert_end *end)
 {
 	const struct ri_user_ops *user = end->node->p->user;
 
-	CERT_VERB_VOID(end->node->cert, user->qp_close(end->uqp));
+	if (end->uqp != NULL)
+		CERT_VERB_VOID(end->node->cert, user->qp_close(end->uqp));
 	CERT_VERB_VOID(end->node->cert, user->cq_close(end->uscq));
 	CERT_VERB_VOID(end->node->cert, user->cq_close(end->urcq));
 }
@@ -193,14 +194,23 @@ cert_end_new(struct cert_node *node, const struct ri_qp_init *init)
 }
 
 void
+cert_end_drop(struct cert_end *end)
+{
+	struct cert_node *node = end->node;
+
+	CERT_VERB_VOID(node->cert, node->p->user->qp_close(end->uqp));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
+	cert_ctx_gone(node, end->ctx);
+	end->uqp = NULL;
+}
+
+void
 cert_end_free(struct cert_end *end)
 {
 	struct cert_node *node = end->node;
-	const struct ri_user_ops *user = node->p->user;
 
-	CERT_VERB_VOID(node->cert, user->qp_close(end->uqp));
-	CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
-	cert_ctx_gone(node, end->ctx);
+	if (end->uqp != NULL)
+		cert_end_drop(end);
 	cqs_free(end);
 	cert_ctx_gone(node, end->scq_ctx);
 	cert_ctx_gone(node, end->rcq_ctx);

@@ -74,6 +74,8 @@ struct ri_qp_init cert_end_defaults(const struct cert_node *node);
 /** @p init NULL: the defaults. Its ctx is set here. */
 struct cert_end *cert_end_new(struct cert_node *node, const struct ri_qp_init *init);
 void cert_end_free(struct cert_end *end);
+/** Destroys the queue pair alone. Its completion queues stay until cert_end_free(), and can be polled. */
+void cert_end_drop(struct cert_end *end);
 struct ri_qp_attr cert_end_attr(struct cert_end *end);
 /** Modifies the state alone; any status. */
 enum ri_status cert_end_move(struct cert_end *end, enum ri_qp_state state);
