@@ -624,7 +624,7 @@ over_streams(struct cert *cert)
 
 /* --- connections that fail -------------------------------------------------------------------------------- */
 
-/* With work posted on both sides, one of several faults ends the connection; what is completed is not polled. */
+/* With work posted on both sides, one of several faults ends the connection. Nobody polls the completions. */
 static void
 failure(struct leaks *leaks)
 {

@@ -231,6 +231,60 @@ resized_queue(struct cert *cert)
 	cert_wc_none(pair.b, true);
 }
 
+/* Receives stay posted, in their order, when their queue is resized: that of a queue pair, or a shared one. */
+static void
+resized_receives(struct cert *cert, struct shared *shared)
+{
+	const struct ri_provider *p = cert_provider(cert);
+	uint64_t posted = 0, taken = 0;
+	struct ring ring;
+
+	ring_open(&ring, cert, shared);
+	for (unsigned round = 0; round < 60; round++) {
+		uint32_t slots = SLOTS + (round % 2 == 0 ? round % 7 : 0);
+		struct ri_qp_attr attr = {.max_sq_wr = ring.a->init.max_sq_wr,
+					  .max_rq_wr = slots,
+					  .max_send_sge = 1,
+					  .max_recv_sge = 1,
+					  .max_write_sge = 1,
+					  .max_read_sge = 1};
+		struct ri_srq_attr wanted = {.max_wr = slots, .limit = RI_SRQ_LIMIT_KEEP};
+		struct ri_map map;
+
+		for (; posted < taken + 5; posted++)
+			shared_post(shared, ring.b, &(struct ri_recv_wr){.wr_id = posted});
+		if (shared != NULL) {
+			CERT_VERB(cert, RI_SUCCESS,
+				  p->srq->modify(shared->srq, &wanted, true, &map));
+			CERT_VERB(cert, RI_SUCCESS, p->user->srq_remap(shared->usrq, &map));
+		} else {
+			CERT_VERB(cert, RI_SUCCESS, p->qp->resize(ring.b->qp, &attr, &map));
+			CERT_VERB(cert, RI_SUCCESS, p->user->qp_remap(ring.b->uqp, &attr, &map));
+		}
+		for (unsigned i = 0; i < 3; i++, taken++) {
+			cert_post_send(ring.a, taken, NULL, 0, 0);
+			cert_wc_is(ring.b, true, taken, RI_WC_SUCCESS);
+			cert_wc_is(ring.a, false, taken, RI_WC_SUCCESS);
+		}
+	}
+	if (shared != NULL)
+		shared_free(shared);
+}
+
+static void
+resized_own(struct cert *cert)
+{
+	resized_receives(cert, NULL);
+}
+
+static void
+resized_shared(struct cert *cert)
+{
+	struct shared shared;
+
+	resized_receives(cert, &shared);
+}
+
 /* --- numbers of objects --------------------------------------------------------------------------- */
 
 /* Numbers of queue pairs that exist stay different, and each finds its own, after many came and went. */
@@ -289,6 +343,48 @@ region_keys(struct cert *cert)
 	}
 }
 
+/* One object of each other kind that the adapter has, created and destroyed. */
+static void
+object_turn(struct cert_node *node, uint64_t ctx, struct ri_ah_init *way)
+{
+	const struct ri_provider *p = node->p;
+	struct cert *cert = node->cert;
+	uint32_t entries = 1, id;
+	struct ri_cq *cq = NULL;
+	struct ri_mw *mw = NULL;
+	struct ri_ah *ah = NULL;
+	struct ri_pd *pd = NULL;
+	struct ri_map map;
+
+	CERT_VERB(cert, RI_SUCCESS, p->pd->create(node->context, &pd));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->create(node->context, ctx, &entries, &cq, &map));
+	if (node->attr.mw_narrow) {
+		CERT_VERB(cert, RI_SUCCESS, p->mem->mw_alloc(pd, RI_MW_NARROW, &mw, &id));
+		CERT_UINT(cert, id, !=, 0);
+		CERT_VERB(cert, RI_SUCCESS, p->mem->mw_free(mw));
+	}
+	if (node->attr.ud) {
+		CERT_VERB(cert, RI_SUCCESS, p->ah->create(pd, way, &ah, &id));
+		CERT_VERB(cert, RI_SUCCESS, p->ah->destroy(ah));
+	}
+	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(cq));
+	CERT_VERB(cert, RI_SUCCESS, p->pd->destroy(pd));
+}
+
+/* More of each kind than can exist at once, if that is in reach: what is destroyed makes room for another one. */
+static void
+objects(struct cert *cert)
+{
+	struct cert_node *node = cert_node_open(cert);
+	uint64_t ctx = cert_ctx_new(node, RI_OBJECT_CQ);
+	struct ri_ah_init way = {.dest = cert_address(node)};
+	uint32_t turns = MIN(MAX(node->attr.max_pd, node->attr.max_cq), USES) + 10;
+
+	cert_note(cert, "%u times", turns);
+	for (uint32_t n = 0; n < turns; n++)
+		object_turn(node, ctx, &way);
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.ring.message.0001",
 	 .title = "Messages go on past the 65,536th, over work queues that are full each time",
@@ -317,6 +413,22 @@ static const struct cert_case cases[] = {
 	 .needs = "cq_resizable",
 	 .settles = "cq_resizable",
 	 .run = resized_queue},
+	{.id = "verbs.ring.size.0001",
+	 .title = "A receive queue loses nothing when it is resized, wherever it begins",
+	 .rule = "[RI 10.16]",
+	 .needs = "wq_resizable",
+	 .settles = "wq_resizable",
+	 .run = resized_own},
+	{.id = "verbs.ring.size.0002",
+	 .title = "A shared receive queue loses nothing when it is resized, wherever it begins",
+	 .rule = "[RI 10.16]",
+	 .needs = "srq srq_resizable",
+	 .settles = "srq_resizable",
+	 .run = resized_shared},
+	{.id = "verbs.ring.object.0001",
+	 .title = "Objects that were destroyed make room for as many others as there can be",
+	 .rule = "[RI 2.2.1]",
+	 .run = objects},
 	{.id = "verbs.ring.number.0001",
 	 .title = "No queue pair gets the number of another one, past the 65,536th",
 	 .rule = "[RI 2.2.2] [RI 11.4.1]",
