@@ -93,6 +93,8 @@ gint64 cert_duration_us(const struct cert *cert);
 void cert_note(struct cert *cert, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /** The case cannot be run here, for a reason that is no fault of the provider. Return then. */
 void cert_skip(struct cert *cert, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** The case judges nothing here, since the profile does not claim what it is about. cert_case::needs says most of it. Return then. */
+void cert_not_claimed(struct cert *cert, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /** One point of a curve. */
 void cert_figure(struct cert *cert, const char *curve, const char *unit, double x, double y);
 /** @} */

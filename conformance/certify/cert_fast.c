@@ -5,6 +5,8 @@
  * The fast path as cases call it: each entry notes for its thread that it is inside, and calls the provider's. So an
  * upcall can be judged by where its thread is. A process certifies one provider, so there is one table.
  */
+#include <string.h>
+
 #include "cert_frame.h"
 
 static const struct ri_fast_ops *real;
@@ -26,12 +28,81 @@ fast_enter(enum cert_fast what)
 	return before;
 }
 
+/*
+ * A request, a receive and their segments are borrowed for the call. The provider gets a copy, which is overwritten when the call
+ * has returned: whoever looks there later finds no segment that is any good.
+ */
+#define LENT_SEGMENTS 128u
+#define SPOILT        0xa5
+
+struct lent {
+	union {
+		struct ri_wr request;
+		struct ri_recv_wr receive;
+	} work;
+	struct ri_sge sgl[LENT_SEGMENTS];
+	bool busy; /* a handler inside the call posts: it passes its own */
+};
+
+static _Thread_local struct lent lent;
+
+/* The copy of a list. One that is too long to be copied is passed as it is. */
+static const struct ri_sge *
+lend(const struct ri_sge *sgl, size_t count)
+{
+	lent.busy = true;
+	if (sgl == NULL || count > LENT_SEGMENTS)
+		return sgl;
+	memcpy(lent.sgl, sgl, count * sizeof(*sgl));
+	return lent.sgl;
+}
+
+static void
+spoil(size_t count)
+{
+	memset(&lent.work, SPOILT, sizeof(lent.work));
+	if (count <= LENT_SEGMENTS)
+		memset(lent.sgl, SPOILT, count * sizeof(lent.sgl[0]));
+	lent.busy = false;
+}
+
 static enum ri_status
 watched_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
-	enum ri_status status = real->post_sq(qp, wr);
+	size_t count = wr->num_sge;
+	enum ri_status status;
 
+	if (lent.busy) {
+		status = real->post_sq(qp, wr);
+	} else {
+		lent.work.request = *wr;
+		lent.work.request.sgl = lend(wr->sgl, count);
+		status = real->post_sq(qp, &lent.work.request);
+		spoil(count);
+	}
+	inside = before;
+	return status;
+}
+
+/* Either kind of receive queue; the other one is NULL. */
+static enum ri_status
+post_receive(struct ri_uqp *qp, struct ri_usrq *srq, const struct ri_recv_wr *wr)
+{
+	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
+	const struct ri_recv_wr *passed = wr;
+	size_t count = wr->num_sge;
+	bool lends = !lent.busy;
+	enum ri_status status;
+
+	if (lends) {
+		lent.work.receive = *wr;
+		lent.work.receive.sgl = lend(wr->sgl, count);
+		passed = &lent.work.receive;
+	}
+	status = qp != NULL ? real->post_rq(qp, passed) : real->post_srq(srq, passed);
+	if (lends)
+		spoil(count);
 	inside = before;
 	return status;
 }
@@ -39,21 +110,13 @@ watched_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 static enum ri_status
 watched_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
-	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
-	enum ri_status status = real->post_rq(qp, wr);
-
-	inside = before;
-	return status;
+	return post_receive(qp, NULL, wr);
 }
 
 static enum ri_status
 watched_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 {
-	enum cert_fast before = fast_enter(CERT_FAST_ENGINE);
-	enum ri_status status = real->post_srq(srq, wr);
-
-	inside = before;
-	return status;
+	return post_receive(NULL, srq, wr);
 }
 
 static void

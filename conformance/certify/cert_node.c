@@ -52,7 +52,8 @@ end_close(struct cert_end *end)
 {
 	const struct ri_user_ops *user = end->node->p->user;
 
-	CERT_VERB_VOID(end->node->cert, user->qp_close(end->uqp));
+	if (end->uqp != NULL)
+		CERT_VERB_VOID(end->node->cert, user->qp_close(end->uqp));
 	CERT_VERB_VOID(end->node->cert, user->cq_close(end->uscq));
 	CERT_VERB_VOID(end->node->cert, user->cq_close(end->urcq));
 }
@@ -73,7 +74,8 @@ cert_node_close(struct cert_node *node)
 	for (guint i = 0; i < node->regions->len; i++) {
 		struct cert_region *region = g_ptr_array_index(node->regions, i);
 
-		g_free(region->at);
+		cert_region_guards(region);
+		g_free(region->block);
 		g_free(region);
 	}
 	for (guint i = 0; i < node->ends->len; i++)
@@ -192,14 +194,23 @@ cert_end_new(struct cert_node *node, const struct ri_qp_init *init)
 }
 
 void
+cert_end_drop(struct cert_end *end)
+{
+	struct cert_node *node = end->node;
+
+	CERT_VERB_VOID(node->cert, node->p->user->qp_close(end->uqp));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
+	cert_ctx_gone(node, end->ctx);
+	end->uqp = NULL;
+}
+
+void
 cert_end_free(struct cert_end *end)
 {
 	struct cert_node *node = end->node;
-	const struct ri_user_ops *user = node->p->user;
 
-	CERT_VERB_VOID(node->cert, user->qp_close(end->uqp));
-	CERT_VERB(node->cert, RI_SUCCESS, node->p->qp->destroy(end->qp));
-	cert_ctx_gone(node, end->ctx);
+	if (end->uqp != NULL)
+		cert_end_drop(end);
 	cqs_free(end);
 	cert_ctx_gone(node, end->scq_ctx);
 	cert_ctx_gone(node, end->rcq_ctx);
@@ -230,6 +241,55 @@ cert_end_move(struct cert_end *end, enum ri_qp_state state)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
+/*
+ * Octets in front of a region and behind it that nothing may change, whatever a case does. Neither is a round number, and no
+ * region begins at a page; but memory is aligned as malloc aligns it.
+ */
+#define GUARD_FRONT  208u
+#define GUARD_BEHIND 231u
+
+static uint8_t
+guard_byte(size_t i)
+{
+	return (uint8_t)(0x5d ^ (i * 37));
+}
+
+static void
+guards_fill(const struct cert_region *region)
+{
+	for (size_t i = 0; i < GUARD_FRONT; i++)
+		region->block[i] = guard_byte(i);
+	for (size_t i = 0; i < GUARD_BEHIND; i++)
+		region->at[region->length + i] = guard_byte(i);
+}
+
+static void
+guard_check(const struct cert_region *region, bool front)
+{
+	const uint8_t *guard = front ? region->block : region->at + region->length;
+	size_t size = front ? GUARD_FRONT : GUARD_BEHIND;
+
+	for (size_t i = 0; i < size; i++) {
+		g_autofree char *what = NULL, *wanted = NULL, *seen = NULL;
+
+		if (guard[i] == guard_byte(i))
+			continue;
+		what = g_strdup_printf("the octet %zu %s a region of %zu bytes",
+				       front ? size - i : i, front ? "in front of" : "behind",
+				       region->length);
+		wanted = g_strdup_printf("nothing changes it: 0x%02x", guard_byte(i));
+		seen = g_strdup_printf("0x%02x", guard[i]);
+		cert_failed(region->node->cert, CERT_WHERE, what, wanted, seen);
+	}
+}
+
+void
+cert_region_guards(const struct cert_region *region)
+{
+	guard_check(region, true);
+	guard_check(region, false);
+}
+
 struct cert_region *
 cert_region_new_in(struct cert_node *node, struct ri_pd *pd, size_t length, uint32_t access)
 {
@@ -238,7 +298,9 @@ cert_region_new_in(struct cert_node *node, struct ri_pd *pd, size_t length, uint
 
 	region->node = node;
 	region->length = length;
-	region->at = g_malloc0(length);
+	region->block = g_malloc0(GUARD_FRONT + length + GUARD_BEHIND);
+	region->at = region->block + GUARD_FRONT;
+	guards_fill(region);
 	init.addr = (uintptr_t)region->at;
 	init.key = (uint8_t)cert_random_below(node->cert, 256);
 	CERT_VERB(node->cert, RI_SUCCESS,
@@ -260,8 +322,9 @@ cert_region_free(struct cert_region *region)
 	if (region->mr != NULL)
 		CERT_VERB(region->node->cert, RI_SUCCESS,
 			  region->node->p->mem->mr_dereg(region->mr));
+	cert_region_guards(region);
 	g_ptr_array_remove(region->node->regions, region);
-	g_free(region->at);
+	g_free(region->block);
 	g_free(region);
 }
 

@@ -47,6 +47,8 @@ struct cert_region {
 	uint32_t stag;
 	uint8_t *at;
 	size_t length;
+	uint8_t *
+		block; /**< What was allocated: the memory between two guards, see cert_region_guards(). */
 };
 
 #define CERT_LOCAL (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
@@ -72,6 +74,8 @@ struct ri_qp_init cert_end_defaults(const struct cert_node *node);
 /** @p init NULL: the defaults. Its ctx is set here. */
 struct cert_end *cert_end_new(struct cert_node *node, const struct ri_qp_init *init);
 void cert_end_free(struct cert_end *end);
+/** Destroys the queue pair alone. Its completion queues stay until cert_end_free(), and can be polled. */
+void cert_end_drop(struct cert_end *end);
 struct ri_qp_attr cert_end_attr(struct cert_end *end);
 /** Modifies the state alone; any status. */
 enum ri_status cert_end_move(struct cert_end *end, enum ri_qp_state state);
@@ -101,6 +105,11 @@ struct cert_region *cert_region_new(struct cert_node *node, size_t length, uint3
 struct cert_region *cert_region_new_in(struct cert_node *node, struct ri_pd *pd, size_t length,
 				       uint32_t access);
 void cert_region_free(struct cert_region *region);
+/**
+ * Expects that no octet close to the region has changed, in front of it or behind it. The frame does it for each region
+ * when the region is freed or its node is closed, so a case only calls this to name the step that broke them.
+ */
+void cert_region_guards(const struct cert_region *region);
 /** A pattern that depends on @p seed and the position. */
 void cert_fill(void *at, size_t length, uint32_t seed);
 /** Expects that pattern. */

@@ -108,6 +108,7 @@ MUTANT_TABLE(mutants_privileged);
 MUTANT_TABLE(mutants_events);
 MUTANT_TABLE(mutants_dmabuf);
 MUTANT_TABLE(mutants_verbs);
+MUTANT_TABLE(mutants_firmware);
 
 /* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
 

@@ -29,6 +29,7 @@ static const struct table {
 	{mutants_events, &mutants_events_count},
 	{mutants_dmabuf, &mutants_dmabuf_count},
 	{mutants_verbs, &mutants_verbs_count},
+	{mutants_firmware, &mutants_firmware_count},
 };
 
 const struct mutant *

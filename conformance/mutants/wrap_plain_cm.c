@@ -348,6 +348,8 @@ up_cm_event(void *self, const struct ri_cm_event *event)
 			return;
 	}
 	rnic->upcalls->cm_event(rnic->upcalls->self, &told);
+	if (event->kind == RI_CM_REQUEST_GONE)
+		wrap_consume(wrap_of(told.request)); /* an answer that is too late still finds it */
 }
 
 /* --- the tables ------------------------------------------------------------------------------- */

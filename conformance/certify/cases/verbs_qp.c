@@ -3,7 +3,7 @@
 
 /* Queue pairs: states and the moves between them, flushing, slots. */
 
-#include "verbs_pair.h"
+#include "verbs_reset.h"
 
 /* --- states ------------------------------------------------------------------------------ */
 
@@ -110,36 +110,6 @@ ends_by_error(struct cert *cert)
 	ends_by(cert, RI_QPS_ERROR);
 }
 
-/* Takes the event that told the end, so that the next one can be told from it. */
-static void
-end_take(struct cert_end *end)
-{
-	struct cert_node *node = end->node;
-	bool broken = cert_cm_count(node, RI_CM_BROKEN, end->ctx) > 0;
-
-	if ((node->attr.cm_forms & RI_CM_ADDRESS) != 0)
-		cert_cm(node, broken ? RI_CM_BROKEN : RI_CM_DISCONNECTED, end->ctx);
-	while (cert_async_count(node, RI_EVENT_NONE, end->ctx) > 0)
-		cert_async(node, RI_EVENT_NONE, end->ctx);
-}
-
-/* To IDLE. The upcall that told the end may still be under way, and until it returned the answer is "not yet". */
-static void
-reset(struct cert_end *end)
-{
-	struct cert *cert = end->node->cert;
-	struct ri_qp_attr attr = {.state = RI_QPS_IDLE, .skip_time_wait = true};
-	enum ri_status status;
-	gint64 until = 0;
-
-	do {
-		cert_verb_begin(cert);
-		status = end->node->p->qp->modify(end->qp, &attr, RI_QP_ATTR_STATE);
-		cert_verb_end(cert, CERT_WHERE, "modify");
-	} while (status == RI_ERR_STILL_FLUSHING && cert_patience(cert, &until));
-	CERT_UINT(cert, status, ==, RI_SUCCESS);
-}
-
 /* The queue pair of an ended connection makes another one. */
 static void
 used_again(struct cert *cert)
@@ -158,10 +128,10 @@ used_again(struct cert *cert)
 		CERT_UINT(cert, cert_end_move(pair.a, RI_QPS_ERROR), ==, RI_SUCCESS);
 		cert_wait_end(pair.a);
 		cert_wait_end(pair.b);
-		end_take(pair.a);
-		end_take(pair.b);
-		reset(pair.a);
-		reset(pair.b);
+		reset_events(pair.a);
+		reset_events(pair.b);
+		reset_end(pair.a);
+		reset_end(pair.b);
 		CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_IDLE);
 	}
 }

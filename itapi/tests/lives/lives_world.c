@@ -13,7 +13,7 @@ patience(void)
 	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
 	uint64_t seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
 
-	return seconds > 0 ? seconds * G_USEC_PER_SEC : WAIT_US;
+	return seconds > 0 ? seconds * G_USEC_PER_SEC : (uint64_t)WAIT_US;
 }
 
 guint32
