@@ -10,10 +10,7 @@
 uint64_t
 patience(void)
 {
-	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
-	uint64_t seconds = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-	return seconds > 0 ? seconds * G_USEC_PER_SEC : (uint64_t)WAIT_US;
+	return (uint64_t)pair_patience();
 }
 
 guint32
