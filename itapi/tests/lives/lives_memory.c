@@ -132,6 +132,24 @@ context_of(it_lmr_handle_t lmr)
 	return p.rmr_context;
 }
 
+/* Groups of sharing regions are of one adapter: the same number means another group there. */
+static void
+share(struct world *world)
+{
+	struct side *const sides[] = {&world->near, &world->near, &world->far, &world->near};
+	it_lmr_handle_t lmrs[G_N_ELEMENTS(sides)] = {NULL};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(sides); i++)
+		trace_call(world->trace, "a shared region",
+			   it_lmr_create21(sides[i]->end.pz, sides[i]->end.buffer, NULL,
+					   i == 3 ? 8192 : 4096, IT_ADDR_MODE_ABSOLUTE,
+					   IT_PRIV_LOCAL, IT_LMR_FLAG_SHARED, 7, &lmrs[i], NULL));
+	for (unsigned i = 0; i < G_N_ELEMENTS(sides); i++) {
+		if (lmrs[i] != NULL)
+			trace_call(world->trace, "it_lmr_free", it_lmr_free(lmrs[i]));
+	}
+}
+
 static void
 lmr_live(struct world *world, void *arg, const void *param)
 {
@@ -156,6 +174,7 @@ lmr_live(struct world *world, void *arg, const void *param)
 		access_drawn(&bond, &p->span, place, dead ? ACCESS_LOCAL_OPS : 0);
 	}
 	bond_close(&bond);
+	share(world);
 	trace_lmr(world->trace, object->lmr);
 }
 
