@@ -70,7 +70,7 @@ ep_end(struct world *world, void *object)
 	it_ep_handle_t ep = ((struct ep_object *)object)->ep;
 
 	trace_name(world->trace, ep, NULL);
-	trace_call(world->trace, "it_ep_free", it_ep_free(ep));
+	world_ok(world, it_ep_free(ep));
 	g_free(object);
 }
 

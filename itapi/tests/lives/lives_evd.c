@@ -198,7 +198,7 @@ evd_end(struct world *world, void *arg)
 
 	if (object->bond.near != NULL)
 		bond_close(&object->bond);
-	trace_call(world->trace, "it_evd_free", it_evd_free(object->evd));
+	world_ok(world, it_evd_free(object->evd));
 	trace_name(world->trace, object->evd, NULL);
 	world_ok(world, it_evd_callback_detach(object->sentinel));
 	world_ok(world, it_evd_free(object->sentinel));

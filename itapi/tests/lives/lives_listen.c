@@ -395,8 +395,8 @@ listen_end(struct world *world, void *arg)
 
 	pair_ok(it_listen_free(object->other.listen));
 	end_close(&object->third);
-	trace_call(world->trace, "it_listen_free", it_listen_free(object->listen));
-	trace_call(world->trace, "it_evd_free", it_evd_free(object->evd));
+	world_ok(world, it_listen_free(object->listen));
+	world_ok(world, it_evd_free(object->evd));
 	g_free(object);
 }
 
