@@ -255,8 +255,9 @@ socks_take(struct kal_tcp_port *port, bool all)
 	while (*at != NULL) {
 		struct kal_listen_sock *sock = *at;
 
-		if (!all && (sock->any || (is_wanted(port, &sock->addr) &&
-					   !serves_any(port, sock->addr.family)))) {
+		if (!all && !sock->deaf &&
+		    (sock->any ||
+		     (is_wanted(port, &sock->addr) && !serves_any(port, sock->addr.family)))) {
 			at = &sock->next;
 			continue;
 		}
@@ -284,8 +285,26 @@ socks_close(const struct ri_host *host, struct kal_listen_sock *taken)
 }
 
 /*
+ * After any_open has failed: listen again at the addresses whose sockets stopped listening. Linux 6.18 refuses connections to a socket that
+ * listens after a shutdown, so each has a new socket in its place; the old one is taken by socks_take.
+ */
+static void
+listen_again(struct kal_tcp_port *port, uint8_t family)
+{
+	/* New sockets come before these. */
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next) {
+		if (sock->addr.family != family || sock->deaf)
+			continue;
+		if (sock_open(port, &sock->addr, false) == 0)
+			sock->deaf = true;
+		else
+			(void)listen(kal_fd_get(&sock->fd), SOMAXCONN);
+	}
+}
+
+/*
  * Replace the sockets of one family by one for any address. The old ones stop listening first, because the kernel refuses
- * a socket for any address beside one that listens. They stay bound, so if that fails, they listen again.
+ * a socket for any address beside one that listens. They stay bound until they are taken.
  */
 static int
 any_open(struct kal_tcp_port *port, uint8_t family)
@@ -299,10 +318,8 @@ any_open(struct kal_tcp_port *port, uint8_t family)
 		if (sock->addr.family == family)
 			(void)shutdown(kal_fd_get(&sock->fd), SHUT_RD);
 	error = sock_open(port, &any, true);
-	for (struct kal_listen_sock *sock = port->socks; sock != NULL && error != 0;
-	     sock = sock->next)
-		if (sock->addr.family == family)
-			(void)listen(kal_fd_get(&sock->fd), SOMAXCONN);
+	if (error != 0)
+		listen_again(port, family);
 	return error;
 }
 
@@ -432,6 +449,27 @@ port_join(struct kal_tcp_port *port, struct kal_listener *listener, bool *lacks,
 	return error;
 }
 
+/* Under the lock: have the service thread accept at all sockets of the port. */
+static enum ri_status
+socks_watch(struct kal_tcp_port *port)
+{
+	const struct ri_host *host = port->host;
+	enum ri_status status = RI_SUCCESS;
+
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL && status == RI_SUCCESS;
+	     sock = sock->next) {
+		if (sock->watched)
+			continue;
+		sock->watch = (struct ri_watch){.fire = kal_listen_sock_ready,
+						.arg = sock,
+						.fd = kal_fd_get(&sock->fd),
+						.events = RI_WATCH_IN};
+		status = host->watch_start(host->self, &sock->watch);
+		sock->watched = status == RI_SUCCESS;
+	}
+	return status;
+}
+
 /* One attempt. 0, or errno. */
 static int
 listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
@@ -448,6 +486,9 @@ listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
 	error = port == NULL ? ENOMEM : port_join(port, listener, lacks, &taken);
 	if (error == 0)
 		*number = port->port;
+	else if (old != NULL)
+		(void)!socks_watch(
+			old); /* those that the attempt has replaced; what fails is tried again at the next change */
 	kal_listen_unlock();
 	socks_close(host, taken);
 	if (error != 0 && port != NULL && old == NULL)
@@ -506,27 +547,6 @@ kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 	default:
 		return RI_ERR_RESOURCES;
 	}
-}
-
-/* Under the lock: have the service thread accept at all sockets of the port. */
-static enum ri_status
-socks_watch(struct kal_tcp_port *port)
-{
-	const struct ri_host *host = port->host;
-	enum ri_status status = RI_SUCCESS;
-
-	for (struct kal_listen_sock *sock = port->socks; sock != NULL && status == RI_SUCCESS;
-	     sock = sock->next) {
-		if (sock->watched)
-			continue;
-		sock->watch = (struct ri_watch){.fire = kal_listen_sock_ready,
-						.arg = sock,
-						.fd = kal_fd_get(&sock->fd),
-						.events = RI_WATCH_IN};
-		status = host->watch_start(host->self, &sock->watch);
-		sock->watched = status == RI_SUCCESS;
-	}
-	return status;
 }
 
 /* --- following the spigot ----------------------------------------------------------------- */

@@ -17,6 +17,7 @@ struct kal_listen_sock {
 	struct ri_addr addr; /* its family, and the address, or zeros: any */
 	bool any;
 	bool watched;
+	bool deaf; /* another one has its place */
 };
 
 /* All but the name is guarded by the lock of kal_listen_socks.c. */

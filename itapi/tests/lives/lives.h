@@ -69,6 +69,7 @@ struct world {
 	const char *what; /* for messages, as the seed */
 	guint32 seed;
 	bool disturbed; /* by refused calls */
+	bool last;      /* the life that is compared; the object has no other after it */
 };
 
 /* False: no such adapter. */

@@ -12,6 +12,7 @@ struct ep_param {
 
 struct ep_object {
 	it_ep_handle_t ep;
+	uint32_t ord; /* after a reset */
 };
 
 static void
@@ -42,6 +43,7 @@ ep_make(struct world *world, const void *param)
 
 	object->ep =
 		world_ep(&world->near, &((const struct ep_param *)param)->attr, "ep", world->trace);
+	object->ord = ((const struct ep_param *)param)->attr.srv.rc.rdma_read_ord;
 	return object;
 }
 
@@ -59,6 +61,7 @@ ep_live(struct world *world, void *object, const void *param)
 	for (unsigned i = 0; i < steps; i++)
 		link_step(&link);
 	link_close(&link);
+	((struct ep_object *)object)->ord = link.ord;
 }
 
 static void
@@ -67,7 +70,7 @@ ep_end(struct world *world, void *object)
 	it_ep_handle_t ep = ((struct ep_object *)object)->ep;
 
 	trace_name(world->trace, ep, NULL);
-	trace_call(world->trace, "it_ep_free", it_ep_free(ep));
+	world_ok(world, it_ep_free(ep));
 	g_free(object);
 }
 
@@ -82,6 +85,8 @@ ep_reset(struct world *world, void *object, const void *param)
 	it_ep_handle_t ep = ((struct ep_object *)object)->ep;
 
 	world_reset(world, ep);
+	if (link_ord(ep) != ((struct ep_object *)object)->ord)
+		world_fail(world, "a reset", "another ORD");
 	world_ok(world,
 		 it_ep_modify(
 			 ep,
@@ -103,6 +108,7 @@ first_end(struct world *world, void *object, unsigned how)
 		link_step(&link);
 	link_end(&link, how);
 	link_close(&link);
+	((struct ep_object *)object)->ord = link.ord;
 }
 
 static void
@@ -131,6 +137,7 @@ FIRST(first_accept_refused, first_failure, 3)
 FIRST(first_arrival_refused, first_failure, 4)
 FIRST(first_backlog_full, first_failure, 5)
 FIRST(first_too_late, first_failure, 6)
+FIRST(first_arrival_left, first_failure, 7)
 
 static const struct again ways[] = {
 	{"disconnected", 0, first_disconnected, ep_reset},
@@ -146,6 +153,7 @@ static const struct again ways[] = {
 	{"arrival-refused", 0, first_arrival_refused, ep_reset},
 	{"backlog-full", 0, first_backlog_full, ep_reset},
 	{"too-late", 0, first_too_late, ep_reset},
+	{"arrival-left", 0, first_arrival_left, ep_reset},
 	{NULL, 0, NULL, NULL},
 };
 

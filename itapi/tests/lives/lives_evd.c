@@ -198,7 +198,7 @@ evd_end(struct world *world, void *arg)
 
 	if (object->bond.near != NULL)
 		bond_close(&object->bond);
-	trace_call(world->trace, "it_evd_free", it_evd_free(object->evd));
+	world_ok(world, it_evd_free(object->evd));
 	trace_name(world->trace, object->evd, NULL);
 	world_ok(world, it_evd_callback_detach(object->sentinel));
 	world_ok(world, it_evd_free(object->sentinel));
@@ -359,6 +359,38 @@ step_modify(struct evd_object *object)
 	trace_evd(object->world->trace, object->evd);
 }
 
+/* Away from its place and back, with whatever is queued; or to the other aggregate meanwhile. */
+static void
+step_return(struct evd_object *object)
+{
+	struct world *world = object->world;
+	it_evd_param_t p, none = {.aevd = NULL}, other;
+
+	pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_ALL, &p));
+	if (p.evd_callback) {
+		trace_call(world->trace, "it_evd_callback_detach",
+			   it_evd_callback_detach(object->evd));
+		trace_call(world->trace, "it_evd_callback_attach",
+			   it_evd_callback_attach(object->evd, count_call, object));
+	}
+	if (p.aevd == NULL)
+		return;
+	other.aevd =
+		p.aevd == object->aggregates[0] ? object->aggregates[1] : object->aggregates[0];
+	if (draw_bool(world))
+		trace_call(world->trace, "it_evd_modify to none",
+			   it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &none));
+	if (draw_bool(world))
+		step_mate(object);
+	if (draw_bool(world))
+		trace_call(world->trace, "it_evd_modify to the other",
+			   it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &other));
+	if (draw_bool(world))
+		step_mate(object);
+	trace_call(world->trace, "it_evd_modify back",
+		   it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &p));
+}
+
 static void
 evd_drain(struct evd_object *object, bool say)
 {
@@ -419,8 +451,8 @@ static void
 evd_live(struct world *world, void *arg, const void *param)
 {
 	void (*const steps[])(struct evd_object * object) = {
-		step_produce, step_produce, step_dequeue,    step_dequeue_n,
-		step_wait,    step_mate,    step_aggregates, step_modify,
+		step_produce, step_produce,    step_dequeue, step_dequeue_n, step_wait,
+		step_mate,    step_aggregates, step_modify,  step_return,    step_return,
 	};
 	struct evd_object *object = arg;
 	unsigned count = 10 + draw(world, 20);

@@ -143,11 +143,42 @@ too_late(struct link *link)
 	world_take(world, near->end.cm_msg);
 }
 
+/* Of a three-way handshake the active side disconnects instead of an answer: the identifier is dead. */
+static void
+arrival_left(struct link *link)
+{
+	struct world *world = link->world;
+	struct side *near = &world->near, *far = &world->far;
+	it_event_t event;
+
+	if (!near->end.info->three_way_handshake_support) {
+		aborted(link);
+		return;
+	}
+	trace_call(world->trace, "it_ep_connect",
+		   it_ep_connect(link->near, &near->dial.path, NULL, &near->dial.qual,
+				 IT_CONNECT_FLAG_THREE_WAY, NULL, 0));
+	if (world_next(world, far->end.cm_req, &event) == 0)
+		return;
+	trace_call(world->trace, "it_ep_accept",
+		   it_ep_accept(link->far, event.conn_req.cn_est_id, NULL, 0));
+	if (world_next(world, near->end.cm_msg, &event) == 0)
+		return;
+	trace_call(world->trace, "it_ep_accept with data",
+		   it_ep_accept(link->near, event.conn.cn_est_id, near->end.buffer, 1));
+	trace_call(world->trace, "it_ep_disconnect", it_ep_disconnect(link->near, NULL, 0));
+	if (it_ep_accept(link->near, event.conn.cn_est_id, NULL, 0) != IT_ERR_INVALID_CN_EST_ID ||
+	    it_reject(event.conn.cn_est_id, NULL, 0) != IT_ERR_INVALID_CN_EST_ID)
+		world_fail(world, "a dead identifier", "one that lives");
+	world_take(world, near->end.cm_msg);
+}
+
 void
 link_fail(struct world *world, it_ep_handle_t near, unsigned how)
 {
 	void (*const failures[LINK_FAILURES])(struct link * link) = {
-		rejected, nobody, aborted, accept_refused, arrival_refused, backlog_full, too_late,
+		rejected,        nobody,       aborted,  accept_refused,
+		arrival_refused, backlog_full, too_late, arrival_left,
 	};
 	it_ep_attributes_t attr = world_helper(&world->far);
 	struct link link = {.world = world, .near = near};

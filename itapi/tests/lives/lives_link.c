@@ -49,15 +49,19 @@ link_request(struct link *link, bool near_is_active, it_cn_est_identifier_t *id)
 	bool three = info->three_way_handshake_support && draw_bool(world);
 	unsigned char data[IT_MAX_PRIV_DATA];
 	size_t length = draw_pdata(world, data, info->connect_private_data_len);
+	bool suppress = !three && info->ird_ord_suppressible && draw(world, 3) == 0;
 	it_event_t event;
 
 	trace_line(world->trace, "%s connects, %s", near_is_active ? "near" : "far",
 		   three ? "three-way" : "two-way");
 	if (trace_call(world->trace, "it_ep_connect",
-		       it_ep_connect(near_is_active ? link->near : link->far, &from->dial.path,
-				     NULL, &from->dial.qual,
-				     three ? IT_CONNECT_FLAG_THREE_WAY : IT_CONNECT_FLAG_TWO_WAY,
-				     data, length)) != IT_SUCCESS)
+		       it_ep_connect(
+			       near_is_active ? link->near : link->far, &from->dial.path, NULL,
+			       &from->dial.qual,
+			       (it_cn_est_flags_t)((three ? IT_CONNECT_FLAG_THREE_WAY
+							  : IT_CONNECT_FLAG_TWO_WAY) |
+						   (suppress ? IT_CONNECT_SUPPRESS_IRD_ORD : 0u)),
+			       data, length)) != IT_SUCCESS)
 		return false;
 	if (world_next(world, to->end.cm_req, &event) != IT_CM_REQ_CONN_REQUEST_EVENT)
 		return false;
@@ -89,6 +93,16 @@ answer(struct link *link, bool near_is_active, it_cn_est_identifier_t id)
 	return world_take(world, to->end.cm_msg) == IT_CM_MSG_CONN_ESTABLISHED_EVENT;
 }
 
+uint32_t
+link_ord(it_ep_handle_t near)
+{
+	it_ep_param_t params;
+
+	memset(&params, 0, sizeof(params));
+	pair_ok(it_ep_query(near, IT_EP_PARAM_MAX_ORD, &params));
+	return params.attr.srv.rc.rdma_read_ord;
+}
+
 void
 link_open(struct link *link, struct world *world, it_ep_handle_t near)
 {
@@ -97,6 +111,7 @@ link_open(struct link *link, struct world *world, it_ep_handle_t near)
 	bool near_is_active;
 
 	*link = (struct link){.world = world, .near = near};
+	link->ord = link_ord(near);
 	attr.srv.rc.rdma_read_ird = 1 + draw(world, 6);
 	attr.srv.rc.rdma_read_ord = 1 + draw(world, 6);
 	link->far = world_ep(&world->far, &attr, "far ep", world->trace);

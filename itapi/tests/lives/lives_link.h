@@ -16,6 +16,7 @@ struct link {
 	bool over;               /* the connection has ended, and both ends have said so */
 	unsigned receives;       /* receives that wait at the near end */
 	it_dto_cookie_t cookies; /* the last that was used */
+	uint32_t ord; /* of the near endpoint, as created or modified: a reset restores it */
 };
 
 /* Parts of the buffer of each side, of PART octets. */
@@ -25,6 +26,7 @@ struct link {
 #define TARGET (2 * PART) /* what the peer writes to */
 #define SINK   (3 * PART) /* of Reads */
 
+uint32_t link_ord(it_ep_handle_t near);
 /* Fill SOURCE of both sides from the seed, and clear the rest. */
 void link_buffers(struct world *world);
 /* Connect `near`, unconnected, with a new helper; either may be the active side. The attributes of both are drawn or the helper's. */
@@ -45,7 +47,7 @@ void link_ended(struct link *link);
 void link_send(struct link *link, unsigned segments, size_t length);
 void link_receive(struct link *link, unsigned segments, size_t length);
 /* An attempt that fails, of a drawn sort; leaves the endpoint as one that can be reset. */
-#define LINK_FAILURES 7u
+#define LINK_FAILURES 8u
 void link_fail(struct world *world, it_ep_handle_t near, unsigned how);
 
 #endif /* LIVES_LINK_H */

@@ -5,7 +5,10 @@
  * A listener and its requests. Its life answers requests in all ways, after refused answers and hand-offs, with its dispatcher full, and beside
  * a listener of another adapter. It comes to the next life by a new listener at the same port.
  */
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lives_link.h"
 
@@ -284,12 +287,92 @@ step_reopened(struct world *world, struct listen_object *object)
 	pair_listen(&object->other);
 }
 
+/* The first spigot but that of the listener that has an address; the number of spigots if there is none. */
+static size_t
+other_spigot(const struct world *world, it_net_addr_t **addr)
+{
+	const it_ia_info_t *info = world->near.end.info;
+	size_t i = 0;
+
+	while (i < info->num_spigots &&
+	       (i == world->far.dial.spigot || info->spigot_info[i].num_net_addr == 0))
+		i++;
+	if (i < info->num_spigots)
+		*addr = info->spigot_info[i].net_addr;
+	return i;
+}
+
+/* Another program has the port at the other spigot: the second listener is refused, and the first goes on. */
+static void
+step_occupied(struct world *world, struct listen_object *object)
+{
+	it_conn_qual_t qual = object->qual;
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = qual.conn_qual.port};
+	it_listen_handle_t second = NULL;
+	it_net_addr_t *addr = NULL;
+	size_t spigot = other_spigot(world, &addr);
+	int occupant;
+
+	if (addr == NULL || addr->addr_type != IT_IPV4)
+		return;
+	sa.sin_addr = addr->addr.ipv4;
+	occupant = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	g_assert_cmpint(occupant, >=, 0);
+	(void)setsockopt(occupant, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+	/* Yet another program may have it already. */
+	(void)(bind(occupant, (struct sockaddr *)&sa, sizeof(sa)) == 0 && listen(occupant, 1) == 0);
+	if (trace_call(world->trace, "at an occupied spigot",
+		       it_listen_create(world->near.end.ia, spigot, world->near.end.cm_req,
+					IT_LISTEN_CONN_QUAL_INPUT, &qual, &second)) == IT_SUCCESS)
+		world_ok(world, it_listen_free(second));
+	step_answer(world, object);
+	(void)close(occupant);
+	step_answer(world, object);
+}
+
+/* Another listener at the same port of another spigot: each has its requests, and either may go first. */
+static void
+step_spigots(struct world *world, struct listen_object *object)
+{
+	it_evd_handle_t evd = world->near.end.cm_req;
+	it_conn_qual_t qual = object->qual;
+	it_listen_handle_t second = NULL, third = NULL;
+	size_t paths = 1, total = 0, spigot;
+	it_ep_handle_t caller;
+	it_net_addr_t *addr = NULL;
+	it_cn_est_identifier_t id;
+	struct side *far = &world->far;
+	it_path_t before = far->dial.path;
+
+	spigot = other_spigot(world, &addr);
+	if (addr == NULL)
+		return;
+	trace_call(world->trace, "at another spigot",
+		   it_listen_create(world->near.end.ia, spigot, evd, IT_LISTEN_CONN_QUAL_INPUT,
+				    &qual, &second));
+	trace_call(world->trace, "twice",
+		   it_listen_create(world->near.end.ia, spigot, evd, IT_LISTEN_CONN_QUAL_INPUT,
+				    &qual, &third));
+	step_answer(world, object);
+	pair_ok(it_get_pathinfo(far->end.ia, spigot, addr, &paths, &total, &far->dial.path));
+	caller = dial(world, &qual);
+	id = request(world, evd);
+	far->dial.path = before;
+	trace_call(world->trace, "it_handoff", it_handoff(&object->qual, far->dial.spigot, id));
+	id = request(world, object->evd);
+	trace_call(world->trace, "it_handoff back", it_handoff(&qual, spigot, id));
+	answer(world, request(world, evd));
+	hang_up(world, caller);
+	trace_call(world->trace, "it_listen_free", it_listen_free(second));
+	step_answer(world, object);
+}
+
 static void
 listen_live(struct world *world, void *arg, const void *param)
 {
 	void (*const steps[])(struct world * world, struct listen_object * object) = {
-		step_answer, step_refused, step_handoff,  step_full,
-		step_gone,   step_busy,    step_reopened,
+		step_answer, step_refused,  step_handoff, step_full,     step_gone,
+		step_busy,   step_reopened, step_spigots, step_occupied,
 	};
 	unsigned count = 3 + draw(world, 5);
 	struct listen_object *object = arg;
@@ -312,8 +395,8 @@ listen_end(struct world *world, void *arg)
 
 	pair_ok(it_listen_free(object->other.listen));
 	end_close(&object->third);
-	trace_call(world->trace, "it_listen_free", it_listen_free(object->listen));
-	trace_call(world->trace, "it_evd_free", it_evd_free(object->evd));
+	world_ok(world, it_listen_free(object->listen));
+	world_ok(world, it_evd_free(object->evd));
 	g_free(object);
 }
 

@@ -132,6 +132,51 @@ context_of(it_lmr_handle_t lmr)
 	return p.rmr_context;
 }
 
+/* Groups of sharing regions are of one adapter: the same number means another group there. */
+static void
+share(struct world *world)
+{
+	struct side *const sides[] = {&world->near, &world->near, &world->far, &world->near};
+	it_lmr_handle_t lmrs[G_N_ELEMENTS(sides)] = {NULL};
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(sides); i++)
+		trace_call(world->trace, "a shared region",
+			   it_lmr_create21(sides[i]->end.pz, sides[i]->end.buffer, NULL,
+					   i == 3 ? 8192 : 4096, IT_ADDR_MODE_ABSOLUTE,
+					   IT_PRIV_LOCAL, IT_LMR_FLAG_SHARED, 7, &lmrs[i], NULL));
+	for (unsigned i = 0; i < G_N_ELEMENTS(sides); i++) {
+		if (lmrs[i] != NULL)
+			trace_call(world->trace, "it_lmr_free", it_lmr_free(lmrs[i]));
+	}
+}
+
+/* A privileged process unlinks the region and links it again, as it was; it has as much room for pieces as before. */
+static void
+relink(struct world *world, it_lmr_handle_t lmr, const struct lmr_param *p)
+{
+	it_ep_attributes_t attr = world_helper(&world->near);
+	it_iobl_ve_elt_t piece = {.io_addr = (it_io_addr_t)(void *)p->span.start,
+				  .elt_len = p->span.length};
+	it_iobl_t list = {.iobl_type = IT_IOBL_VE_PAGE_LIST, .num_elts = 1};
+	it_rmr_context_t context = 0;
+	struct bond bond;
+
+	list.list.ve_list.list_elt = &piece;
+	if (!world->near.end.info->lmr_link_support || world->seed % 2 == 0)
+		return;
+	attr.priv_ops_enable = IT_TRUE;
+	bond_open(&bond, world, zone_of(world, p->zone), &attr);
+	trace_call(world->trace, "it_lmr_unlink", it_lmr_unlink(lmr, bond.near, 3, SIGNALED));
+	world_take(world, world->near.end.request);
+	trace_lmr(world->trace, lmr);
+	world_ok(world, it_lmr_link(lmr, p->span.start, &list, p->span.length, p->span.mode,
+				    p->span.privs, bond.near, 4, SIGNALED, &context));
+	world_take(world, world->near.end.request);
+	trace_lmr(world->trace, lmr);
+	trace_line(world->trace, "context known: %d", context == context_of(lmr));
+	bond_close(&bond);
+}
+
 static void
 lmr_live(struct world *world, void *arg, const void *param)
 {
@@ -156,6 +201,10 @@ lmr_live(struct world *world, void *arg, const void *param)
 		access_drawn(&bond, &p->span, place, dead ? ACCESS_LOCAL_OPS : 0);
 	}
 	bond_close(&bond);
+	share(world);
+	/* A region with a list cannot be changed. */
+	if (world->last)
+		relink(world, object->lmr, p);
 	trace_lmr(world->trace, object->lmr);
 }
 
@@ -164,7 +213,7 @@ lmr_end(struct world *world, void *arg)
 {
 	struct lmr_object *object = arg;
 
-	trace_call(world->trace, "it_lmr_free", it_lmr_free(object->lmr));
+	world_ok(world, it_lmr_free(object->lmr));
 	trace_name(world->trace, object->lmr, NULL);
 	g_free(object);
 }
@@ -402,10 +451,10 @@ rmr_end(struct world *world, void *arg)
 {
 	struct rmr_object *object = arg;
 
-	trace_call(world->trace, "it_rmr_free", it_rmr_free(object->rmr));
-	trace_call(world->trace, "it_ep_free", it_ep_free(object->ep));
+	world_ok(world, it_rmr_free(object->rmr));
+	world_ok(world, it_ep_free(object->ep));
 	for (unsigned i = 0; i < 2; i++) {
-		trace_call(world->trace, "it_lmr_free", it_lmr_free(object->lmrs[i]));
+		world_ok(world, it_lmr_free(object->lmrs[i]));
 		trace_name(world->trace, object->lmrs[i], NULL);
 	}
 	trace_name(world->trace, object->rmr, NULL);

@@ -50,6 +50,7 @@ told(const struct job *job, guint32 seed, bool used)
 	}
 	trace_clear(world.trace);
 	world_seed(&world, seed ^ 0x5a5a5a5au);
+	world.last = true;
 	kind->live(&world, object, second);
 	kind->end(&world, object);
 	world_drain(&world);

@@ -301,7 +301,7 @@ srq_end(struct world *world, void *arg)
 	struct srq_object *object = arg;
 
 	trace_name(world->trace, object->srq, NULL);
-	trace_call(world->trace, "it_srq_free", it_srq_free(object->srq));
+	world_ok(world, it_srq_free(object->srq));
 	g_free(object);
 }
 

@@ -322,8 +322,10 @@ step_modify(struct link *link)
 		mask = IT_EP_PARAM_MAX_IRD;
 		break;
 	}
-	trace_call(world->trace, "it_ep_modify",
-		   it_ep_modify(link->near, (it_ep_param_mask_t)mask, &attr));
+	if (trace_call(world->trace, "it_ep_modify",
+		       it_ep_modify(link->near, (it_ep_param_mask_t)mask, &attr)) == IT_SUCCESS &&
+	    mask == IT_EP_PARAM_MAX_ORD)
+		link->ord = rc->rdma_read_ord;
 	trace_ep(world->trace, link->near);
 }
 

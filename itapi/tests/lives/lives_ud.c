@@ -86,8 +86,8 @@ ud_end(struct world *world, void *arg)
 {
 	struct ud_object *object = arg;
 
-	trace_call(world->trace, "it_ep_free", it_ep_free(object->ep));
-	trace_call(world->trace, "it_address_handle_free", it_address_handle_free(object->way));
+	world_ok(world, it_ep_free(object->ep));
+	world_ok(world, it_address_handle_free(object->way));
 	world_ok(world, it_ep_free(object->far));
 	world_ok(world, it_address_handle_free(object->back));
 	g_free(object);
@@ -241,6 +241,29 @@ step_handles(struct ud_object *object)
 	world_take(world, world->far.end.recv);
 }
 
+/* Requests that cannot be made keep nothing. */
+static void
+step_no_service(struct ud_object *object)
+{
+	unsigned char data[2 * IT_MAX_PRIV_DATA] = {0};
+	struct world *world = object->world;
+	it_evd_handle_t evd = pair_sevd(world->near.end.ia, IT_CM_MSG_EVENT_STREAM, 1);
+	it_conn_qual_t none = {.type = IT_VIA_DISCRIMINATOR};
+	it_path_t path = world->near.dial.path;
+	it_ud_svc_req_handle_t handle = NULL;
+
+	trace_call(world->trace, "too much data",
+		   it_ud_service_request_handle_create(&world->near.dial.qual, evd, &path, data,
+						       sizeof(data), &handle));
+	trace_call(world->trace, "no qualifier",
+		   it_ud_service_request_handle_create(&none, evd, &path, NULL, 0, &handle));
+	path.spigot_id = 1000;
+	trace_call(world->trace, "no path",
+		   it_ud_service_request_handle_create(&world->near.dial.qual, evd, &path, NULL, 0,
+						       &handle));
+	world_ok(world, it_evd_free(evd));
+}
+
 /* A service answers after answers that were refused; the same handle asks twice. */
 static void
 step_service(struct ud_object *object)
@@ -319,8 +342,8 @@ static void
 ud_live(struct world *world, void *arg, const void *param)
 {
 	void (*const steps[])(struct ud_object * object) = {
-		step_send,   step_send,    step_receive, step_receive,
-		step_beyond, step_handles, step_service, step_key,
+		step_send,    step_send,    step_receive, step_receive,    step_beyond,
+		step_handles, step_service, step_key,     step_no_service,
 	};
 	struct ud_object *object = arg;
 	unsigned count = 5 + draw(world, 8);
