@@ -20,6 +20,7 @@ test_told(struct pair *pair)
 		g_assert_false(offered);
 }
 
+/* A datagram arrives whole, behind room for its routing header. */
 static void
 test_arrives(struct pair *pair)
 {
@@ -83,6 +84,7 @@ test_answered(struct pair *pair)
 	dgram_close(&b);
 }
 
+/* An endpoint sends a datagram to itself. */
 static void
 test_to_itself(struct pair *pair)
 {
