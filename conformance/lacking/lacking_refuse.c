@@ -8,6 +8,7 @@ static struct ri_qp_ops qp;
 static struct ri_mem_ops mem;
 static struct ri_srq_ops srq;
 static struct ri_fast_ops fast;
+static struct ri_cm_ops cm;
 
 void
 lacking_refuse_profile(const struct ri_rnic_attr *attr)
@@ -231,7 +232,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 {
 	enum ri_status status;
 
-	if (attr->limit != 0 && !left.srq_limit)
+	if (!left.srq || (attr->limit != 0 && !left.srq_limit))
 		return RI_ERR_UNSUPPORTED;
 	if (attr->max_sge > left.max_recv_sge)
 		return RI_ERR_LIMIT;
@@ -250,6 +251,64 @@ srq_modify(struct ri_srq *shared, struct ri_srq_attr *attr, bool resize, struct 
 	return srq.modify(shared, attr, resize, map);
 }
 
+/* --- private data ---------------------------------------------------------------------------- */
+
+static enum ri_status
+cm_connect(struct ri_qp *pair, const struct ri_cm_params *params)
+{
+	return params->pdata_len > left.connect_pdata ? RI_ERR_INVALID_ARG
+						      : cm.connect(pair, params);
+}
+
+static enum ri_status
+cm_accept(struct ri_request *request, struct ri_qp *pair, const struct ri_cm_params *params)
+{
+	return params->pdata_len > left.accept_pdata ? RI_ERR_INVALID_ARG
+						     : cm.accept(request, pair, params);
+}
+
+static enum ri_status
+cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
+{
+	return len > left.reject_pdata ? RI_ERR_INVALID_ARG
+				       : cm.reject(request, reason, pdata, len);
+}
+
+static enum ri_status
+cm_confirm(struct ri_qp *pair, bool accept, const void *pdata, uint16_t len)
+{
+	if (len > (accept ? left.confirm_pdata : left.reject_pdata))
+		return RI_ERR_INVALID_ARG;
+	return cm.confirm(pair, accept, pdata, len);
+}
+
+static void
+private_data_install(struct wrap_tables *tables)
+{
+	if (cm.connect != NULL)
+		tables->cm.connect = cm_connect;
+	if (cm.accept != NULL)
+		tables->cm.accept = cm_accept;
+	if (cm.reject != NULL)
+		tables->cm.reject = cm_reject;
+	if (cm.confirm != NULL)
+		tables->cm.confirm = cm_confirm;
+}
+
+/* --- datagrams ------------------------------------------------------------------------------- */
+
+static enum ri_status
+resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
+{
+	return left.ud ? cm.resolve(context, ctx, params) : RI_ERR_UNSUPPORTED;
+}
+
+static enum ri_status
+mcast_attach(struct ri_qp *pair, const struct ri_addr *group)
+{
+	return left.multicast ? qp.mcast_attach(pair, group) : RI_ERR_UNSUPPORTED;
+}
+
 void
 lacking_refuse_install(struct wrap_tables *tables)
 {
@@ -257,12 +316,18 @@ lacking_refuse_install(struct wrap_tables *tables)
 	mem = tables->mem;
 	srq = tables->srq;
 	fast = tables->fast;
+	cm = tables->cm;
 	tables->qp.create = qp_create;
 	tables->qp.query = qp_query;
 	tables->qp.modify = qp_modify;
 	tables->mem.mr_reg = mr_reg;
 	tables->fast.post_sq = post_sq;
 	tables->fast.post_rq = post_rq;
+	private_data_install(tables);
+	if (cm.resolve != NULL)
+		tables->cm.resolve = resolve;
+	if (qp.mcast_attach != NULL)
+		tables->qp.mcast_attach = mcast_attach;
 	if (mem.mw_alloc != NULL)
 		tables->mem.mw_alloc = mw_alloc;
 	if (srq.create != NULL)

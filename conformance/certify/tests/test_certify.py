@@ -133,6 +133,11 @@ class Providers(unittest.TestCase):
         self.assertIn('llp.reserve', case(found, 'border.load.0001')['seen'])
         self.assertEqual([claim['truth'] for claim in found['claims'] if claim['attribute'] == 'cm_forms'], ['refuted'])
 
+    def test_own_thread(self):
+        """A thread that the provider started when it was loaded is noticed."""
+        found = report(f'--provider={BAD}', '--adapter=emul:ib', '--case=border.threads.*', fault='thread', expect=1)
+        self.assertEqual(case(found, 'border.threads.0001')['seen'], '1')
+
     def test_absent(self):
         """A provider that cannot be loaded is judged, not an error of the run."""
         found = report(f'--provider={BAD}', fault='absent', expect=1)
