@@ -115,7 +115,7 @@ enum ri_llp_startup {
  */
 struct ri_rnic_attr {
 	uint32_t size;      /**< sizeof this struct as the provider knows it. */
-	uint32_t transport; /**< enum ri_transport. */
+	uint32_t transport; /**< The transport: enum ri_transport. */
 	char name[64];      /**< Adapter name, such as "iwarp:eth0"; zero-terminated, not empty. */
 	char vendor[64];    /**< Text for people, zero-terminated. */
 	uint32_t vendor_id; /**< Vendor id of the hardware; 0 = none. */
@@ -165,9 +165,9 @@ struct ri_rnic_attr {
 	bool mw_narrow_unbind;      /**< Local invalidation of a narrow window [RI 10.7]. */
 	bool mw_wide_unbind;        /**< Zero-length bind of a wide window [RI 10.7]. */
 	bool mw_on_zero_based;      /**< Windows on zero-based regions [RI 10.8]. */
-	uint8_t mr_key_owner;       /**< enum ri_key_owner [RI 10.9]. */
-	uint8_t mw_key_owner;       /**< enum ri_key_owner [RI 10.9]. */
-	bool zero_based;           /**< Regions and windows that peers address from 0 [RI 10.10]. */
+	uint8_t mr_key_owner; /**< Who chooses the key of a region: enum ri_key_owner [RI 10.9]. */
+	uint8_t mw_key_owner; /**< Who chooses the key of a window: enum ri_key_owner [RI 10.9]. */
+	bool zero_based;      /**< Regions and windows that peers address from 0 [RI 10.10]. */
 	bool local_read_revocable; /**< Local reads of a region without local read fail [RI 10.11]. */
 	bool privileged_ops;       /**< QPs can be privileged [RI 10.12]. */
 	bool fast_register; /**< RI_OP_FAST_REG and RI_OP_INV_MR; needs privileged_ops [RI 10.12]. */
@@ -189,8 +189,8 @@ struct ri_rnic_attr {
 	bool srq;                /**< ri_srq_ops works [RI 10.17]. */
 	bool srq_limit; /**< The low watermark of an SRQ raises RI_EVENT_SRQ_LIMIT [RI 10.17]. */
 	bool rq_soft_limit; /**< The soft high watermark of a QP raises RI_EVENT_QP_RQ_LIMIT [RI 10.18]. */
-	bool rq_hard_limit;    /**< The hard high watermark of a QP ends it [RI 10.18]. */
-	uint8_t rnr_mode;      /**< enum ri_rnr_mode [RI 10.19]. */
+	bool rq_hard_limit; /**< The hard high watermark of a QP ends it [RI 10.18]. */
+	uint8_t rnr_mode; /**< What becomes of a message that finds no receive: enum ri_rnr_mode [RI 10.19]. */
 	bool completion_acked; /**< A completed Send or Write is at the peer's adapter [RI 10.20]. */
 	bool in_order_completion; /**< Completions of a queue in posting order [RI 10.21]. */
 	bool in_order_placement;  /**< Payload is placed in ascending order (R-21) [RI 10.22]. */
@@ -208,17 +208,17 @@ struct ri_rnic_attr {
 	bool last_wqe_event;     /**< RI_EVENT_QP_LAST_WQE comes [RI 10.27]. */
 	bool has_time_wait;      /**< ri_qp_ops::modify can return RI_ERR_TIME_WAIT [RI 10.45]. */
 	uint8_t cm_forms;        /**< RI_CM_* bits, at least one [RI 11.6]. */
-	uint8_t llp_startup;     /**< An enum ri_llp_startup. */
+	uint8_t llp_startup;     /**< What precedes RDMA mode on a stream: enum ri_llp_startup. */
 	bool three_way_handshake; /**< ri_cm_params::three_way and ri_cm_ops::confirm work [RI 10.28]. */
 	bool initiator_first; /**< The passive side may not send first [RI 10.29]. */
 	uint8_t rtr_types; /**< RI_RTR_WRITE, RI_RTR_READ: what it can send and expect [RI 10.29]. */
 	bool ird_ord_exchange;     /**< The set-up can exchange IRD and ORD [RI 10.32]. */
 	bool ird_ord_suppressible; /**< The set-up can leave that exchange out [RI 10.32]. */
 	uint16_t connect_pdata;    /**< Octets of private data of a request [RI 10.30]. */
-	uint16_t accept_pdata;     /**< The same of an acceptance [RI 10.30]. */
-	uint16_t reject_pdata;     /**< The same of a rejection [RI 10.30]. */
-	uint16_t confirm_pdata;    /**< The same of the third message [RI 10.30]. */
-	uint16_t disconnect_pdata; /**< The same of a disconnect [RI 10.30]. */
+	uint16_t accept_pdata;     /**< Octets of private data of an acceptance [RI 10.30]. */
+	uint16_t reject_pdata;     /**< Octets of private data of a rejection [RI 10.30]. */
+	uint16_t confirm_pdata;    /**< Octets of private data of the third message [RI 10.30]. */
+	uint16_t disconnect_pdata; /**< Octets of private data of a disconnect [RI 10.30]. */
 	bool socket_conversion; /**< A connected socket of the application can be taken over [RI 10.31]. */
 	bool addr_ip;           /**< Peers are named by IP address and port [RI 10.33]. */
 	bool addr_gid;          /**< Peers can be named by GID and service id [RI 10.33]. */

@@ -3,6 +3,7 @@
 
 /* Finds the provider and the adapter that are certified, in the way and with the checks of the library. */
 
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -167,6 +168,16 @@ cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter,
 	return false;
 }
 
+/* What an object says of its version, in the symbol ri_provider_version. */
+static const char *
+version_of(const char *object)
+{
+	void *loaded = dlopen(object, RTLD_NOW | RTLD_NOLOAD);
+	const char *version = loaded != NULL ? dlsym(loaded, "ri_provider_version") : NULL;
+
+	return version != NULL ? version : "not stated";
+}
+
 void
 cert_setup_tell(const struct cert_setup *setup)
 {
@@ -178,6 +189,7 @@ cert_setup_tell(const struct cert_setup *setup)
 	} told[] = {
 		{"provider", raw->name},
 		{"description", raw->description != NULL ? raw->description : ""},
+		{"version", file ? version_of(setup->origin) : CERT_VERSION},
 		{"interface", version},
 		{"object", file ? setup->origin : ""},
 		{"adapter", setup->adapter},

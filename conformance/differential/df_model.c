@@ -281,7 +281,7 @@ ep_create(struct df_model *model, const struct df_step *step)
 	}
 	if ((step->enable & DF_ENABLE_ATOMIC) != 0 && !model->profile->atomics)
 		model_answer(model, IT_ERR_INVALID_EP_ATTR);
-	if (step->priv != 0 && !(model->profile->privileged && model->profile->lmr_link))
+	if (step->priv != 0 && !model->profile->privileged)
 		model_answer(model, IT_ERR_PRIV_OPS_UNAVAILABLE);
 	if (step->srq > 0 && !model->profile->has_srq)
 		model_answer(model, IT_ERR_SRQ_NOT_SUPPORTED);

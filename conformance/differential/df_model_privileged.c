@@ -29,7 +29,8 @@ shape_of(enum df_list list)
 void
 model_direct(struct df_model *model)
 {
-	for (int i = DF_LMRS; i < DF_REGIONS && offered(model) && model->profile->direct; i++)
+	for (int i = DF_LMRS;
+	     i < DF_REGIONS && model->profile->privileged && model->profile->direct; i++)
 		model->lmr[i] = (struct model_lmr){
 			.alive = true,
 			.linked = true,
@@ -76,7 +77,7 @@ model_refuse_list(struct df_model *model, const struct df_step *step)
 {
 	if (step->list == DF_RANGE)
 		return;
-	if (!offered(model))
+	if (!model->profile->privileged)
 		model_answer(model, IT_ERR_PRIV_OPS_UNAVAILABLE);
 	if ((shape_of((enum df_list)step->list) & model->profile->lists) == 0)
 		model_answer(model, IT_ERR_INVALID_IOBL);

@@ -110,10 +110,8 @@ node_map(struct world_node *node)
 	size_t mapped = 0;
 	it_status_t status;
 
-	if (node->info->lmr_link_support == IT_FALSE)
-		return;
 	status = it_mem_map(node->ia, node->arena, 0, DF_MEMORY, &node->io, &mapped);
-	if (status == IT_ERR_NO_PERMISSION)
+	if (status == IT_ERR_NO_PERMISSION || status == IT_ERR_OP_NOT_SUPPORTED)
 		return;
 	must(status, "it_mem_map");
 	if (mapped != DF_MEMORY)

@@ -3,17 +3,19 @@
 
 /*
  * A provider of this release that can do less: the same adapters under the same names, without what
- * ITAPI_TEST_LACKS names (a list with commas between; see `lacks`). A thing that is withdrawn is neither
+ * ITAPI_TEST_LACKS names (a list with commas between; see `lacks` and `claims`). A thing that is withdrawn is neither
  * claimed nor is there an entry for it, so a layer above that calls it all the same jumps to nowhere.
  *
  * Built once for each provider, as a shared object that takes the place of the one compiled in when
  * ITAPI_PROVIDER_PATH names its folder. LACKING_OF is the provider's own entry function.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lacking_refuse.h"
 #include "wrap_tables.h"
 
 const struct ri_provider *LACKING_OF(void);
@@ -239,6 +241,141 @@ static const struct lack {
 
 static bool withdrawn[LACKS];
 
+/* --- single claims --------------------------------------------------------------------------- */
+
+#define CLAIM(member)                                              \
+	{                                                          \
+#member, offsetof(struct ri_rnic_attr, member),    \
+			sizeof(((struct ri_rnic_attr *)0)->member) \
+	}
+
+/*
+ * Claims that an adapter can do without, by their names: "atomics" withdraws one, "max_send_sge=1" lowers one. What describes
+ * how the adapter behaves, and not what it can do, is not among them: a wrapper cannot change that.
+ */
+static const struct claim {
+	const char *name;
+	size_t offset, size;
+} claims[] = {
+	CLAIM(read_local_extensions),
+	CLAIM(immediate_with),
+	CLAIM(atomics),
+	CLAIM(send_invalidate),
+	CLAIM(mw_narrow),
+	CLAIM(mw_wide),
+	CLAIM(mw_narrow_unbind),
+	CLAIM(mw_wide_unbind),
+	CLAIM(mw_wide_stag_returned),
+	CLAIM(zero_based),
+	CLAIM(local_read_revocable),
+	CLAIM(privileged_ops),
+	CLAIM(fast_register),
+	CLAIM(direct_stag),
+	CLAIM(local_fence),
+	CLAIM(reregister),
+	CLAIM(reg_page_list),
+	CLAIM(reg_block_list),
+	CLAIM(reg_ve_list),
+	CLAIM(enables_modifiable),
+	CLAIM(ord_increasable),
+	CLAIM(ird_modifiable),
+	CLAIM(wq_resizable),
+	CLAIM(srq_resizable),
+	CLAIM(cq_resizable),
+	CLAIM(srq),
+	CLAIM(srq_limit),
+	CLAIM(rq_soft_limit),
+	CLAIM(rq_hard_limit),
+	CLAIM(completion_acked),
+	CLAIM(in_order_completion),
+	CLAIM(in_order_placement),
+	CLAIM(remote_status),
+	CLAIM(terminate_info),
+	CLAIM(cq_overflow_detect),
+	CLAIM(cq_notify_flag),
+	CLAIM(cq_arm_count),
+	CLAIM(thread_safe_queues),
+	CLAIM(solicited_works),
+	CLAIM(qp_reusable),
+	CLAIM(has_time_wait),
+	CLAIM(three_way_handshake),
+	CLAIM(ird_ord_exchange),
+	CLAIM(ird_ord_suppressible),
+	CLAIM(socket_conversion),
+	CLAIM(ud),
+	CLAIM(port_events),
+	CLAIM(dmabuf),
+	CLAIM(inline_data),
+	CLAIM(uc),
+	CLAIM(multicast),
+	CLAIM(iova),
+	CLAIM(cm_number),
+	CLAIM(max_send_sge),
+	CLAIM(max_recv_sge),
+	CLAIM(max_write_sge),
+	CLAIM(max_ird),
+	CLAIM(max_ord),
+	CLAIM(connect_pdata),
+	CLAIM(accept_pdata),
+	CLAIM(reject_pdata),
+	CLAIM(confirm_pdata),
+	CLAIM(disconnect_pdata),
+};
+
+#define CLAIMS (sizeof(claims) / sizeof(claims[0]))
+
+static struct {
+	bool given;
+	uint64_t value;
+} lowered[CLAIMS];
+
+/* No claim is raised. */
+static void
+claim_lower(struct ri_rnic_attr *attr, size_t i)
+{
+	void *at = (char *)attr + claims[i].offset;
+	uint64_t value = 0;
+
+	memcpy(&value, at,
+	       claims[i].size); /* the least octets first, as everywhere in this release */
+	if (lowered[i].value < value)
+		memcpy(at, &lowered[i].value, claims[i].size);
+}
+
+/* What cannot be claimed without what is missing now. */
+static void
+claims_settle(struct ri_rnic_attr *attr)
+{
+	attr->masked_atomics = attr->masked_atomics && attr->atomics;
+	attr->mw_narrow_unbind = attr->mw_narrow_unbind && attr->mw_narrow;
+	attr->mw_wide_unbind = attr->mw_wide_unbind && attr->mw_wide;
+	attr->mw_wide_stag_returned = attr->mw_wide_stag_returned && attr->mw_wide;
+	if (!attr->mw_narrow && !attr->mw_wide) {
+		attr->max_mw = 0;
+		attr->mw_on_zero_based = false;
+	}
+	attr->fast_register = attr->fast_register && attr->privileged_ops;
+	attr->direct_stag = attr->direct_stag && attr->privileged_ops;
+	if (!attr->reg_page_list && !attr->reg_block_list && !attr->reg_ve_list &&
+	    !attr->fast_register)
+		attr->max_pbl = 0;
+	if (!attr->srq)
+		drop_srq(attr);
+	attr->multicast = attr->multicast && attr->ud;
+	if (!attr->ud) {
+		attr->max_ah = attr->max_ud_message = 0;
+		attr->ud_request_pdata = attr->ud_reply_pdata = 0;
+		attr->immediate_with &= (uint8_t)~RI_IMMEDIATE_UD;
+	}
+	if (!attr->inline_data)
+		attr->max_inline = 0;
+	if (attr->immediate_with == 0)
+		attr->immediate_size = 0;
+	if (!attr->three_way_handshake)
+		attr->confirm_pdata = 0;
+	attr->ird_ord_suppressible = attr->ird_ord_suppressible && attr->ird_ord_exchange;
+}
+
 /* --- the adapters ---------------------------------------------------------------------------- */
 
 static enum ri_status
@@ -253,6 +390,12 @@ lacking_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 		if (withdrawn[i] && lacks[i].drop != NULL)
 			lacks[i].drop(&left);
 	}
+	for (size_t i = 0; i < CLAIMS; i++) {
+		if (lowered[i].given)
+			claim_lower(&left, i);
+	}
+	claims_settle(&left);
+	lacking_refuse_profile(&left);
 	/* A caller of another version has less room, or more. */
 	memcpy(attr, &left, attr->size < sizeof(left) ? attr->size : sizeof(left));
 	return RI_SUCCESS;
@@ -294,6 +437,16 @@ withdraw_claims(const char *name, size_t length)
 			lacks[i].strip();
 		return true;
 	}
+	for (size_t i = 0; i < CLAIMS; i++) {
+		size_t known = strlen(claims[i].name);
+
+		if (known > length || memcmp(claims[i].name, name, known) != 0 ||
+		    (length > known && name[known] != '='))
+			continue;
+		lowered[i].given = true;
+		lowered[i].value = length > known ? strtoull(name + known + 1, NULL, 10) : 0;
+		return true;
+	}
 	fprintf(stderr, "lacking: nothing is called \"%.*s\"\n", (int)length, name);
 	return false;
 }
@@ -320,5 +473,6 @@ ri_provider_entry(void)
 		wanted += length;
 		wanted += *wanted == ',';
 	}
+	lacking_refuse_install(&tables);
 	return &tables.provider;
 }

@@ -325,6 +325,9 @@ static const struct ri_provider provider = {
 };
 
 __attribute__((visibility("default"))) const struct ri_provider *ri_provider_entry(void);
+/* The report of it-certify has it. */
+__attribute__((visibility("default"))) extern const char ri_provider_version[];
+const char ri_provider_version[] = "1.0";
 
 const struct ri_provider *
 ri_provider_entry(void)

@@ -15,8 +15,8 @@ dgram_attr(void)
 	it_ep_attributes_t attr = {
 		.max_request_dtos = REQUEST_SLOTS,
 		.max_recv_dtos = RECV_SLOTS,
-		.max_send_segments = 4,
-		.max_recv_segments = 4,
+		.max_send_segments = pair_at_most("max_send_sge", PAIR_SEGMENTS),
+		.max_recv_segments = pair_at_most("max_recv_sge", PAIR_SEGMENTS),
 	};
 
 	attr.srv.ud.ep_info.ud_ep_key = KEY;

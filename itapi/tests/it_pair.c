@@ -114,9 +114,8 @@ pair_resize(it_evd_handle_t evd, size_t size)
 	pair_ok(it_evd_modify(evd, IT_EVD_PARAM_QUEUE_SIZE, &params));
 }
 
-/* No more than the adapter takes. Those of this release take what tests want. */
-static uint32_t
-at_most(const char *attribute, uint32_t wanted)
+uint32_t
+pair_at_most(const char *attribute, uint32_t wanted)
 {
 	return pair_certified() ? (uint32_t)MIN(pair_claim(attribute), wanted) : wanted;
 }
@@ -128,15 +127,15 @@ attr_make(struct end *end)
 
 	end->attr.max_request_dtos = REQUEST_SLOTS;
 	end->attr.max_recv_dtos = RECV_SLOTS;
-	end->attr.max_send_segments = at_most("max_send_sge", PAIR_SEGMENTS);
-	end->attr.max_recv_segments = at_most("max_recv_sge", PAIR_SEGMENTS);
+	end->attr.max_send_segments = pair_at_most("max_send_sge", PAIR_SEGMENTS);
+	end->attr.max_recv_segments = pair_at_most("max_recv_sge", PAIR_SEGMENTS);
 	rc->max_rdma_read_segments = 1;
-	rc->max_rdma_write_segments = at_most("max_write_sge", PAIR_SEGMENTS);
+	rc->max_rdma_write_segments = pair_at_most("max_write_sge", PAIR_SEGMENTS);
 	rc->rdma_read_enable = IT_TRUE;
 	rc->rdma_write_enable = IT_TRUE;
 	rc->atomics_enable = end->info->atomic_support;
-	rc->rdma_read_ird = at_most("max_ird", 4);
-	rc->rdma_read_ord = at_most("max_ord", 4);
+	rc->rdma_read_ird = pair_at_most("max_ird", 4);
+	rc->rdma_read_ord = pair_at_most("max_ord", 4);
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 }
 

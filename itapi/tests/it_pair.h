@@ -112,6 +112,8 @@ bool pair_needs(const struct pair *pair, unsigned needs);
 const char *pair_adapter(void);
 /* What its provider claims (it_claims.h). */
 uint64_t pair_claim(const char *attribute);
+/* As many as are wanted, and no more than that attribute claims; adapters of this release take what tests want. */
+uint32_t pair_at_most(const char *attribute, uint32_t wanted);
 /*
  * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release, of which
  * tests expect what its documentation says beyond its claims.

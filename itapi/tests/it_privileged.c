@@ -74,10 +74,34 @@ capability_set(bool on)
 	return true;
 }
 
-bool
-privileged_adapter(const struct end *end)
+/* The claim of the first part that is not claimed; NULL: all are. */
+static const char *
+part_lacking(unsigned parts)
 {
-	return end->info->lmr_link_support;
+	static const char *const claims[] = {"privileged_ops", "fast_register",  "direct_stag",
+					     "reg_page_list",  "reg_block_list", "reg_ve_list"};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(claims); i++) {
+		if ((parts & (1u << i)) != 0 && pair_claim(claims[i]) == 0)
+			return claims[i];
+	}
+	return NULL;
+}
+
+bool
+privileged_has(unsigned parts)
+{
+	return part_lacking(parts) == NULL;
+}
+
+bool
+privileged_needs(unsigned parts)
+{
+	const char *claim = part_lacking(parts);
+
+	if (claim != NULL)
+		pair_inapplicable("%s is not claimed", claim);
+	return claim == NULL;
 }
 
 void

@@ -17,8 +17,20 @@ void policy_for_all(void);
  * Remove CAP_NET_ADMIN from the effective set, or add it. False: the process does not have it in its permitted set.
  */
 bool capability_set(bool on);
-/* Does the adapter have privileged operations? */
-bool privileged_adapter(const struct end *end);
+/* What privileged operations consist of: claims of the profile, as bits. */
+enum privileged_part {
+	PRIVILEGED_OPS = 1u << 0, /* endpoints that are privileged, I/O addresses: privileged_ops */
+	PRIVILEGED_LINKS = 1u << 1,
+	PRIVILEGED_DIRECT = 1u << 2,
+	PRIVILEGED_PAGES = 1u << 3, /* lists of that shape */
+	PRIVILEGED_BLOCKS = 1u << 4,
+	PRIVILEGED_VE = 1u << 5,
+};
+
+/* Does the adapter claim each of the parts? */
+bool privileged_has(unsigned parts);
+/* Likewise; if it does not, the test does not apply, and the reason names the claim. */
+bool privileged_needs(unsigned parts);
 /* Fresh endpoints with privileged operations enabled, connected. */
 void privileged_establish(struct pair *pair);
 

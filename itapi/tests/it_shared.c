@@ -14,7 +14,9 @@ shared_open(struct shared *shared, struct pair *pair)
 
 	shared->pair = pair;
 	shared->failure = IT_DTO_SUCCESS;
-	g_assert_cmpint(it_srq_create(end->pz, 2, SHARED_SIZE, &shared->srq), ==, IT_SUCCESS);
+	g_assert_cmpint(
+		it_srq_create(end->pz, pair_at_most("max_recv_sge", 2), SHARED_SIZE, &shared->srq),
+		==, IT_SUCCESS);
 	g_assert_cmpint(it_evd_create(end->ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 64, 1, NULL,
 				      &shared->cm_evd, NULL),
 			==, IT_SUCCESS);

@@ -33,6 +33,7 @@ expect_quiet(it_evd_handle_t evd)
 
 /* --- aggregates ---------------------------------------------------------------------------- */
 
+/* Calls refuse an aggregate, or a member of one, where the standard does. */
 static void
 test_checks(struct pair *pair)
 {
@@ -312,12 +313,14 @@ many(struct pair *pair, it_evd_flags_t flags)
 	soft_free(aevd);
 }
 
+/* Each event of members that several threads feed is taken once, with merging. */
 static void
 test_race_merging(struct pair *pair)
 {
 	many(pair, 0);
 }
 
+/* Each event of members that several threads feed is notified. */
 static void
 test_race_notifications(struct pair *pair)
 {
@@ -373,6 +376,7 @@ test_connection(struct pair *pair)
 
 /* --- itx_aevd_wait ------------------------------------------------------------------------- */
 
+/* itx_aevd_wait() returns the events of members in the order of their arrival. */
 static void
 test_itx_wait(struct pair *pair)
 {

@@ -102,6 +102,7 @@ break_once(struct pair *pair, const struct faults *faults, const struct async_ev
 	end_reset(&pair->passive);
 }
 
+/* Each way in which a stream can fail raises its own event, and ends the connection on both sides. */
 static void
 test_streams(struct pair *pair)
 {
@@ -144,6 +145,7 @@ test_freed(struct pair *pair)
 /* The completion queue of an end's receive SEVD, which is the second one that the end made. */
 #define RECEIVE_CQ "2"
 
+/* A completion queue that fails raises an event for its SEVD, and breaks the endpoints on it. */
 static void
 test_sevd_failure(struct pair *pair)
 {

@@ -367,6 +367,7 @@ go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff, bool raised)
 	cm_drain(pair->passive.recv);
 }
 
+/* Each mistake of a peer on the wire raises the event that names it. */
 static void
 test_wrongs(struct pair *pair)
 {

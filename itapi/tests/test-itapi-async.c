@@ -106,6 +106,7 @@ write_to(const struct pair *pair, unsigned char *to, it_rmr_context_t context)
 
 /* --- tagged messages ---------------------------------------------------------------------- */
 
+/* An RDMA Write with a wrong key ends the connection, and an event of it names the access. */
 static void
 test_write_key(struct pair *pair)
 {
@@ -118,6 +119,7 @@ test_write_key(struct pair *pair)
 		    EVENTS(IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION));
 }
 
+/* An RDMA Write beyond the end of its region ends the connection. */
 static void
 test_write_bounds(struct pair *pair)
 {
@@ -130,6 +132,7 @@ test_write_bounds(struct pair *pair)
 		    EVENTS(IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION));
 }
 
+/* An RDMA Read with a wrong key ends the connection. */
 static void
 test_read_key(struct pair *pair)
 {

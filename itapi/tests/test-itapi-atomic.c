@@ -43,6 +43,7 @@ atomic(struct pair *pair, it_atomic_op_t op, uint64_t value, uint64_t compare)
 			      it_make_rdma_addr_absolute(b->buffer + WORD), b->context);
 }
 
+/* Fetch-and-add and compare-and-swap return the former value, and store the right one. */
 static void
 test_values(struct pair *pair)
 {
@@ -108,6 +109,7 @@ test_many(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* Posts of atomics check their operands, flags and rights. */
 static void
 test_checks(struct pair *pair)
 {

@@ -33,6 +33,7 @@ try_lmr(const struct end *end, void *addr, it_length_t length, unsigned privs, u
 	return status;
 }
 
+/* Registrations at the limits of lengths and addresses are accepted or refused. */
 static void
 test_registration(struct pair *pair)
 {
@@ -61,6 +62,7 @@ test_registration(struct pair *pair)
 	}
 }
 
+/* Attributes of regions at their limits are accepted or refused. */
 static void
 test_region_attributes(struct pair *pair)
 {
@@ -82,6 +84,7 @@ test_region_attributes(struct pair *pair)
 	pair_ok(it_lmr_free(lmr));
 }
 
+/* The calls that synchronize memory check each range. */
 static void
 test_sync(struct pair *pair)
 {
@@ -99,6 +102,7 @@ test_sync(struct pair *pair)
 
 /* --- windows ------------------------------------------------------------------------------- */
 
+/* A window serves only endpoints and regions of its own zone. */
 static void
 test_window_zones(struct pair *pair)
 {
@@ -164,6 +168,7 @@ test_segments_of_nothing(struct pair *pair)
 	g_assert_cmpint(it_post_send(a->ep, NULL, 1, 1, SIGNALED), ==, IT_ERR_FAULT);
 }
 
+/* A message of as many octets as the endpoint allows is sent, one octet more is refused. */
 static void
 test_payload(struct pair *pair)
 {
@@ -215,6 +220,7 @@ test_payload_of_the_adapter(struct pair *pair)
 	g_assert_cmpint(it_ep_modify(a->ep, (it_ep_param_mask_t)0, &attr), ==, IT_ERR_INVALID_MASK);
 }
 
+/* Arguments of atomics at their limits are accepted or refused. */
 static void
 test_atomic_arguments(struct pair *pair)
 {
@@ -235,6 +241,7 @@ test_atomic_arguments(struct pair *pair)
 
 /* --- connections --------------------------------------------------------------------------- */
 
+/* Arguments of connects and accepts at their limits are accepted or refused. */
 static void
 test_connection_arguments(struct pair *pair)
 {

@@ -44,6 +44,7 @@ until(atomic_uint *counter, unsigned value)
 	PAIR_UNTIL(atomic_load(counter) >= value);
 }
 
+/* A callback is attached and detached, and is called for each notification in between. */
 static void
 test_callback(struct pair *pair)
 {
@@ -187,6 +188,7 @@ answer(it_evd_handle_t evd, void *arg)
 	}
 }
 
+/* A callback may accept, reject and disconnect. */
 static void
 test_callback_answers(struct pair *pair)
 {

@@ -138,6 +138,7 @@ wait_many(void *arg)
 	return NULL;
 }
 
+/* A thread that waits for an aggregate can be cancelled, and loses no event. */
 static void
 test_aggregate(struct pair *pair)
 {
@@ -178,6 +179,7 @@ wait_forbidden(void *arg)
 	return NULL;
 }
 
+/* A call that is no cancellation point returns although its thread was cancelled. */
 static void
 test_forbidden(struct pair *pair)
 {
@@ -294,12 +296,14 @@ stream_run(struct pair *pair, bool polls)
 	g_assert_cmpuint(atomic_load(&stream.taken), ==, MESSAGES);
 }
 
+/* Threads that wait are cancelled in the middle of a stream, and no completion is lost. */
 static void
 test_stream(struct pair *pair)
 {
 	stream_run(pair, false);
 }
 
+/* Threads that poll are cancelled in the middle of a stream, and no completion is lost. */
 static void
 test_polled_stream(struct pair *pair)
 {
@@ -353,6 +357,7 @@ make_and_free(void *arg)
 	return NULL;
 }
 
+/* Threads that create and free objects are cancelled, and leave nothing locked. */
 static void
 test_control(struct pair *pair)
 {

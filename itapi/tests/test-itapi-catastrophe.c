@@ -559,6 +559,7 @@ drain(it_evd_handle_t evd)
 		;
 }
 
+/* each call on an adapter that failed returns the status of a catastrophe. */
 static void
 test_every_call(struct pair *pair)
 {

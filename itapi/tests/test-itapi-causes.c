@@ -255,6 +255,7 @@ pair_drop(struct pair *pair)
 	}
 }
 
+/* Each status that a call returns has its cause in the log. */
 static void
 test_causes(struct pair *pair)
 {

@@ -95,6 +95,7 @@ round_of(struct scene *scene, struct pair *pair, unsigned i)
 	pair->passive.ep = NULL;
 }
 
+/* An adapter is freed while peers connect to its listeners. */
 static void
 test_peers_connect(void)
 {

@@ -240,6 +240,7 @@ refuse_writes(const struct end *end, const struct buffer *buffer)
 	close(memfd);
 }
 
+/* Calls for regions of a dmabuf return the statuses of their arguments. */
 static void
 test_statuses(struct pair *pair)
 {

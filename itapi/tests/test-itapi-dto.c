@@ -98,6 +98,7 @@ test_send(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* What an RDMA Write places is what an RDMA Read gets back, in several sizes. */
 static void
 test_write_read(struct pair *pair)
 {
@@ -472,6 +473,7 @@ recv_it(struct end *end, const it_lmr_triplet_t *segments, size_t count, unsigne
 	return it_post_recv((it_handle_t)end->ep, segments, count, 0, (it_dto_flags_t)flags);
 }
 
+/* Posts return the statuses of their arguments, in the order of the standard. */
 static void
 test_statuses(struct pair *pair)
 {

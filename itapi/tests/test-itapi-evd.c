@@ -55,6 +55,7 @@ create(it_ia_handle_t ia, it_event_type_t stream, unsigned flags, size_t size, s
 	return status;
 }
 
+/* SEVDs are created with each stream, flag and threshold that the standard allows. */
 static void
 test_create(void)
 {
@@ -111,6 +112,7 @@ test_create(void)
 	g_assert_cmpint(it_evd_free(unaff), ==, IT_ERR_INVALID_EVD);
 }
 
+/* A SEVD returns events in their order, and says when it is empty or full. */
 static void
 test_queue(void)
 {
@@ -155,6 +157,7 @@ test_queue(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* The attributes of a SEVD are queried by a mask. */
 static void
 test_query(void)
 {
@@ -195,6 +198,7 @@ modify(it_evd_handle_t evd, unsigned mask, it_evd_param_t params)
 	return it_evd_modify(evd, (it_evd_param_mask_t)mask, &params);
 }
 
+/* The attributes of a SEVD are modified by a mask. */
 static void
 test_modify(void)
 {
@@ -272,6 +276,7 @@ test_modify(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* A wait returns at the threshold, at its time-out, or when the SEVD is freed. */
 static void
 test_wait(void)
 {
@@ -312,6 +317,7 @@ test_wait(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* the descriptor of a SEVD is readable while there is a notification. */
 static void
 test_fd(void)
 {
@@ -348,6 +354,7 @@ test_fd(void)
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, -1);
 }
 
+/* an event wakes one waiter. */
 static void
 test_wake(void)
 {
@@ -445,6 +452,7 @@ on_signal(int signum)
 	(void)signum;
 }
 
+/* A signal handler ends a wait with IT_ERR_INTERRUPT. */
 static void
 test_interrupt(void)
 {
@@ -523,6 +531,7 @@ crowd_take(void *arg)
 	return NULL;
 }
 
+/* Many threads wait for one SEVD, and each event wakes one of them. */
 static void
 test_crowd(void)
 {

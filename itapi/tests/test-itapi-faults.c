@@ -197,6 +197,7 @@ come_and_go(void *arg)
 	return NULL;
 }
 
+/* Objects are created and freed while verbs fail at random, and nothing is left. */
 static void
 test_churn(struct pair *pair)
 {

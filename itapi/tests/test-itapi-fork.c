@@ -119,6 +119,7 @@ child_end(pid_t pid)
 
 /* --- the states ---------------------------------------------------------------------------- */
 
+/* A child of a process that listens opens adapters of its own. */
 static void
 test_listening(struct pair *pair)
 {
@@ -158,6 +159,7 @@ test_connecting(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* A child of a process with a connection opens adapters of its own, and the connection stays. */
 static void
 test_connected(struct pair *pair)
 {
@@ -339,6 +341,7 @@ exchange_forever(void *arg)
 	return NULL;
 }
 
+/* A process forks while another thread transfers data. */
 static void
 test_traffic(struct pair *pair)
 {
@@ -397,6 +400,7 @@ wait_once(void *arg)
 	return NULL;
 }
 
+/* A process forks while another thread waits for an event. */
 static void
 test_waiting(struct pair *pair)
 {

@@ -124,6 +124,7 @@ refused(it_event_type_t stream)
 	g_assert_cmpint(waiter.last, ==, IT_ERR_ABORT);
 }
 
+/* A free that is refused disturbs no thread that waits. */
 static void
 test_refused_asleep(void)
 {
@@ -165,6 +166,7 @@ test_evd_under_waits(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* A SEVD is freed while threads take events from it. */
 static void
 test_evd_under_dequeues(void)
 {
@@ -203,6 +205,7 @@ free_ia(struct worker *worker)
 	return status == IT_SUCCESS ? IT_ERR_ABORT : status;
 }
 
+/* An adapter is freed while threads use each kind of its objects. */
 static void
 test_ia_under_all(void)
 {
@@ -250,6 +253,7 @@ post_both(struct worker *worker)
 	return status;
 }
 
+/* An endpoint is freed while threads post to it. */
 static void
 test_ep_under_posts(struct pair *pair)
 {
@@ -296,6 +300,7 @@ post_soft(struct worker *worker)
 	return status == IT_ERR_EVD_QUEUE_FULL ? IT_SUCCESS : status;
 }
 
+/* Members of an aggregate are freed while threads wait for it. */
 static void
 test_members(void)
 {

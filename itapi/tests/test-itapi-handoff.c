@@ -80,6 +80,7 @@ move_to(struct pair *pair, struct desk *desk, size_t spigot)
 	end_reset(&pair->passive);
 }
 
+/* A request that is handed off arrives at the other listener, and can be accepted there. */
 static void
 test_moves(struct pair *pair)
 {
@@ -134,6 +135,7 @@ test_round(struct pair *pair)
 	end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_PEER_REJECT_EVENT);
 }
 
+/* A hand-off returns the statuses of its arguments. */
 static void
 test_statuses(struct pair *pair)
 {

@@ -41,6 +41,7 @@ test_two_way(struct pair *pair)
 	end_expect_none(pair->passive.cm_msg);
 }
 
+/* A connection is made in three steps, and each step can end it. */
 static void
 test_three_way(struct pair *pair)
 {
@@ -105,6 +106,7 @@ test_three_way_ends(struct pair *pair)
 	pair_establish(pair);
 }
 
+/* A rejection reaches the side that connects, and the endpoint can try again. */
 static void
 test_reject(struct pair *pair)
 {
@@ -299,6 +301,7 @@ suppressed_by(struct pair *pair, bool active, it_listen_handle_t *quiet)
 	g_assert_cmpint(it_listen_free(*quiet), ==, IT_SUCCESS);
 }
 
+/* Either side can leave the exchange of IRD and ORD out. */
 static void
 test_suppression(struct pair *pair)
 {

@@ -23,6 +23,7 @@ open_status(const char *name, uint32_t major, uint32_t minor)
 	return status;
 }
 
+/* An adapter is opened by its name and the versions of the interface. */
 static void
 test_open(void)
 {
@@ -53,6 +54,7 @@ test_open(void)
 	pair_ok(it_ia_free(two));
 }
 
+/* The description of an adapter is complete, and agrees with itself. */
 static void
 test_query(void)
 {
@@ -126,6 +128,7 @@ test_list(void)
 		g_assert_cmpuint(ours, ==, 1);
 }
 
+/* Paths lead from each spigot to each address. */
 static void
 test_paths(void)
 {
@@ -158,6 +161,7 @@ test_paths(void)
 	pair_ok(it_ia_free(ia));
 }
 
+/* Zones are created, queried and freed. */
 static void
 test_zones(void)
 {

@@ -177,6 +177,7 @@ test_regions(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* The calls of the extensions check their arguments. */
 static void
 test_checks(struct pair *pair)
 {

@@ -10,6 +10,7 @@
 #include "it_privileged.h"
 
 #define ABSOLUTE IT_ADDR_MODE_ABSOLUTE
+#define LINKS    (PRIVILEGED_OPS | PRIVILEGED_LINKS | PRIVILEGED_PAGES)
 #define RELATIVE IT_ADDR_MODE_RELATIVE
 
 static it_lmr_handle_t
@@ -61,6 +62,7 @@ expect_broken(struct pair *pair)
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
+/* A region without memory is created, and cannot be used before it is linked. */
 static void
 test_create_unlinked(struct pair *pair)
 {
@@ -71,7 +73,7 @@ test_create_unlinked(struct pair *pair)
 	g_assert_cmpint(it_lmr_create_unlinked(NULL, 1, 0, 0, &lmr), ==, IT_ERR_INVALID_PZ);
 	g_assert_null(lmr);
 	g_assert_cmpint(it_lmr_create_unlinked(end->pz, 1, 0, 0, NULL), ==, IT_ERR_FAULT);
-	if (!privileged_adapter(end)) {
+	if (!privileged_has(PRIVILEGED_LINKS)) {
 		g_assert_cmpint(it_lmr_create_unlinked(end->pz, 1, 0, 0, &lmr), ==,
 				IT_ERR_OP_NOT_SUPPORTED);
 		return;
@@ -93,14 +95,15 @@ test_create_unlinked(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_ERR_INVALID_LMR);
 }
 
-/* A limit of the administrator. */
+/* Regions without memory are created up to a limit of the administrator. */
 static void
 test_create_resources(struct pair *pair)
 {
 	struct end end;
 	it_lmr_handle_t lmr;
 
-	if (!privileged_adapter(&pair->active))
+	(void)pair;
+	if (!privileged_needs(LINKS))
 		return;
 	char *text = g_strdup_printf("[policy]\nprivileged-uids = %u\n[limits.client]\nmr = 1\n",
 				     (unsigned)getuid());
@@ -125,7 +128,7 @@ test_life(struct pair *pair)
 	it_lmr_param_t params;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	p.iobl.fbo = 700;
@@ -182,7 +185,7 @@ test_unlinked_is_nowhere(struct pair *pair)
 	struct end *a = &pair->active;
 	it_lmr_triplet_t segment = {.length = 8};
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	privileged_establish(pair);
 	segment.lmr = unlinked(a, 1);
@@ -201,7 +204,7 @@ test_linked_twice(struct pair *pair)
 	it_lmr_handle_t lmr;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -229,7 +232,7 @@ test_other_zone(struct pair *pair)
 	it_lmr_handle_t lmr;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -256,7 +259,7 @@ test_registered(struct pair *pair)
 	it_lmr_handle_t lmr;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -299,7 +302,7 @@ test_window(struct pair *pair)
 	it_lmr_param_t params;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -345,7 +348,7 @@ test_remote_unlink(struct pair *pair)
 	it_event_t event;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -398,6 +401,7 @@ attempt(const struct attempt *t)
 		g_assert_cmpint(attempt(&changed), ==, (status)); \
 	} while (0)
 
+/* Links of regions are refused where the adapter does not claim them. */
 static void
 test_not_supported(struct pair *pair)
 {
@@ -421,7 +425,7 @@ test_not_supported(struct pair *pair)
 	g_assert_cmpint(it_lmr_link(a->lmr, NULL, &iobl, 1, 0, 0, a->ep, 0, 0, &context), ==,
 			IT_ERR_OP_NOT_SUPPORTED);
 	g_assert_cmpint(it_lmr_unlink(a->lmr, a->ep, 0, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
-	if (!privileged_adapter(a))
+	if (!privileged_has(PRIVILEGED_DIRECT))
 		return;
 	g_assert_cmpint(it_lmr_link(a->info->direct_lmr_handle, NULL, &iobl, 1, 0, 0, a->ep, 0, 0,
 				    &context),
@@ -430,6 +434,7 @@ test_not_supported(struct pair *pair)
 			IT_ERR_OP_NOT_SUPPORTED);
 }
 
+/* A link of a region with wrong arguments is refused or completes with an error. */
 static void
 test_link_refused(struct pair *pair)
 {
@@ -438,7 +443,7 @@ test_link_refused(struct pair *pair)
 	it_iobl_t wrong;
 	struct pieces p;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -490,7 +495,7 @@ test_too_many(struct pair *pair)
 	struct pieces p;
 	unsigned posted = 0;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(LINKS))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);

@@ -27,6 +27,7 @@ try_listen(struct pair *pair, size_t spigot, it_evd_handle_t evd, unsigned int f
 	return status;
 }
 
+/* Listeners return the statuses of their arguments. */
 static void
 test_statuses(struct pair *pair)
 {

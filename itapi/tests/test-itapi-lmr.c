@@ -31,6 +31,7 @@ context_of(it_lmr_handle_t lmr)
 	return params.rmr_context;
 }
 
+/* A modification of a region checks its arguments, and a refused one changes nothing. */
 static void
 test_modify_checks(struct pair *pair)
 {

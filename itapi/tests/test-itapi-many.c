@@ -173,18 +173,21 @@ run(struct pair *pair, unsigned endpoints)
 	g_free(many.passive);
 }
 
+/* Two endpoints exchange data at once. */
 static void
 test_two(struct pair *pair)
 {
 	run(pair, 2);
 }
 
+/* Sixty-four endpoints exchange data at once. */
 static void
 test_64(struct pair *pair)
 {
 	run(pair, 64);
 }
 
+/* A thousand endpoints exchange data at once. */
 static void
 test_1000(struct pair *pair)
 {

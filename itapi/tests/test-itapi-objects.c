@@ -25,6 +25,7 @@ try_create(struct end *end, const it_ep_attributes_t *attr, unsigned int flags)
 	return status;
 }
 
+/* Endpoints are created with what was asked for, or refused by the status of the argument. */
 static void
 test_ep_create(struct pair *pair)
 {
@@ -110,6 +111,7 @@ test_ep_limits(struct pair *pair)
 		g_assert_cmpint(try_create(a, &attr, 0), ==, IT_ERR_PRIV_OPS_UNAVAILABLE);
 }
 
+/* The attributes of an endpoint are queried by a mask. */
 static void
 test_ep_query(struct pair *pair)
 {
@@ -191,6 +193,7 @@ modify(struct end *end, unsigned int mask, const it_ep_attributes_t *attr)
 	return it_ep_modify(end->ep, (it_ep_param_mask_t)mask, attr);
 }
 
+/* The attributes of an endpoint are modified by a mask, where its state allows it. */
 static void
 test_ep_modify(struct pair *pair)
 {
@@ -278,6 +281,7 @@ try_lmr(struct end *end, void *addr, it_length_t length, unsigned int privs, uns
 	return status;
 }
 
+/* Regions are created with each combination of rights, or refused. */
 static void
 test_lmr_create(struct pair *pair)
 {
@@ -349,6 +353,7 @@ test_lmr_shared(struct pair *pair)
 	g_assert_cmpint(it_lmr_free(first), ==, IT_SUCCESS);
 }
 
+/* Regions are queried by a mask, and synchronized. */
 static void
 test_lmr_query_sync(struct pair *pair)
 {

@@ -19,6 +19,7 @@ note(void *context, int level, const char *where, const char *text)
 		g_atomic_int_inc(lines);
 }
 
+/* An endpoint can be reset after a connection exactly if the adapter says so. */
 static void
 test_once(struct pair *pair)
 {

@@ -173,12 +173,14 @@ file_run(struct pair *pair, int sharing)
 	close(fd);
 }
 
+/* A region of a shared mapping of a file is transferred. */
 static void
 test_file_shared(struct pair *pair)
 {
 	file_run(pair, MAP_SHARED);
 }
 
+/* A region of a private mapping of a file is transferred. */
 static void
 test_file_private(struct pair *pair)
 {

@@ -28,6 +28,7 @@ inward_spigot(const struct pair *pair)
 	return pair->spigot;
 }
 
+/* it_get_pathinfo() finds a path to each address of the adapter, and none to others. */
 static void
 test_pathinfo(struct pair *pair)
 {
@@ -135,6 +136,7 @@ try_connect(struct pair *pair, const it_path_t *path, const it_conn_qual_t *qual
 	return it_ep_connect(pair->active.ep, path, NULL, qual, (it_cn_est_flags_t)flags, NULL, 0);
 }
 
+/* A connect returns the statuses of its path, qualifier and flags. */
 static void
 test_connect_statuses(struct pair *pair)
 {

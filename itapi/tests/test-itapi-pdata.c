@@ -31,6 +31,7 @@ check(const struct pair *pair, it_boolean_t present, const unsigned char *got, s
 		0, MIN(1, limit), (limit) / 2, (limit) > 0 ? (limit)-1 : 0, (limit) \
 	}
 
+/* Private data of a request arrives whole, up to its limit. */
 static void
 test_connect(struct pair *pair)
 {
@@ -60,6 +61,7 @@ test_connect(struct pair *pair)
 	}
 }
 
+/* Private data of an acceptance arrives whole, up to its limit. */
 static void
 test_accept(struct pair *pair)
 {
@@ -88,6 +90,7 @@ test_accept(struct pair *pair)
 	}
 }
 
+/* Private data of a rejection arrives whole, up to its limit. */
 static void
 test_reject(struct pair *pair)
 {

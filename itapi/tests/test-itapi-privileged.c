@@ -44,7 +44,7 @@ expect_privilege(bool privileged)
 	size_t mapped;
 
 	g_assert_true(end_open(&end));
-	bool able = privileged_adapter(&end);
+	bool able = privileged_has(PRIVILEGED_OPS);
 	it_status_t status = it_mem_map(end.ia, end.buffer, 0, 8, &io, &mapped);
 	g_assert_cmpint(status, ==,
 			!able        ? IT_ERR_OP_NOT_SUPPORTED
@@ -55,16 +55,19 @@ expect_privilege(bool privileged)
 	else
 		g_assert_cmpint(it_mem_unmap(end.ia, (it_io_addr_t)(void *)end.buffer, 8), ==,
 				IT_ERR_INVALID_ADDRESS);
-	g_assert_cmpint(try_list(&end), ==, able ? possible : IT_ERR_PRIV_OPS_UNAVAILABLE);
+	if (!able || !privileged || privileged_has(PRIVILEGED_BLOCKS))
+		g_assert_cmpint(try_list(&end), ==, able ? possible : IT_ERR_PRIV_OPS_UNAVAILABLE);
 	status = it_lmr_create_unlinked(end.pz, 1, IT_LMR_FLAG_NONE, 0, &lmr);
-	g_assert_cmpint(status, ==, able ? possible : IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(status, ==,
+			privileged_has(PRIVILEGED_LINKS) ? possible : IT_ERR_OP_NOT_SUPPORTED);
 	if (status == IT_SUCCESS)
 		g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 	end.attr.priv_ops_enable = IT_TRUE;
 	status = it_ep_rc_create(end.pz, end.request, end.recv, end.cm_msg, IT_EP_NO_FLAG,
 				 &end.attr, &end.ep);
 	g_assert_cmpint(status, ==, able ? possible : IT_ERR_PRIV_OPS_UNAVAILABLE);
-	g_assert_true((end.info->direct_lmr_handle != NULL) == (able && privileged));
+	g_assert_true((end.info->direct_lmr_handle != NULL) ==
+		      (privileged_has(PRIVILEGED_DIRECT) && privileged));
 	end_close(&end);
 }
 
@@ -88,22 +91,22 @@ test_ruling_27(struct pair *pair)
 	policy_for_all();
 }
 
+/* The description of an adapter says which privileged operations it has. */
 static void
 test_told(struct pair *pair)
 {
 	const it_ia_info_t *info = pair->active.info;
 	it_ep_param_t params;
 
-	if (!privileged_adapter(&pair->active)) {
-		g_assert_false(info->direct_lmr_handle_support);
-		g_assert_null(info->direct_lmr_handle);
-		g_assert_cmpint(info->iobl_types_supported, ==, 0);
-		return;
-	}
-	g_assert_true(info->direct_lmr_handle_support);
-	g_assert_nonnull(info->direct_lmr_handle);
+	g_assert_cmpint(info->lmr_link_support, ==, privileged_has(PRIVILEGED_LINKS));
+	g_assert_cmpint(info->direct_lmr_handle_support, ==, privileged_has(PRIVILEGED_DIRECT));
+	g_assert_true((info->direct_lmr_handle != NULL) == privileged_has(PRIVILEGED_DIRECT));
 	g_assert_cmphex(info->iobl_types_supported, ==,
-			IT_IOBL_PAGE_LIST | IT_IOBL_BLOCK_LIST | IT_IOBL_VE_PAGE_LIST);
+			(privileged_has(PRIVILEGED_PAGES) ? IT_IOBL_PAGE_LIST : 0) |
+				(privileged_has(PRIVILEGED_BLOCKS) ? IT_IOBL_BLOCK_LIST : 0) |
+				(privileged_has(PRIVILEGED_VE) ? IT_IOBL_VE_PAGE_LIST : 0));
+	if (!privileged_has(PRIVILEGED_OPS))
+		return;
 	pair->active.attr.priv_ops_enable = IT_TRUE;
 	end_new_ep(&pair->active);
 	g_assert_cmpint(it_ep_query(pair->active.ep, IT_EP_PARAM_PRIV_OPS_ENABLE, &params), ==,
@@ -116,6 +119,7 @@ test_told(struct pair *pair)
 
 /* --- I/O addresses ----------------------------------------------------------------------- */
 
+/* Memory is mapped for I/O addresses and unmapped. */
 static void
 test_map(struct pair *pair)
 {
@@ -127,7 +131,7 @@ test_map(struct pair *pair)
 	g_assert_cmpint(it_mem_map(end->ia, end->buffer, 0, 8, NULL, mapped), ==, IT_ERR_FAULT);
 	g_assert_cmpint(it_mem_map(end->ia, end->buffer, 0, 8, io, NULL), ==, IT_ERR_FAULT);
 	g_assert_cmpint(it_mem_unmap(NULL, NULL, 8), ==, IT_ERR_INVALID_IA);
-	if (!privileged_adapter(end)) {
+	if (!privileged_has(PRIVILEGED_OPS)) {
 		g_assert_cmpint(it_mem_map(end->ia, end->buffer, 0, 8, io, mapped), ==,
 				IT_ERR_OP_NOT_SUPPORTED);
 		return;
@@ -172,7 +176,8 @@ test_map_resources(struct pair *pair)
 	size_t mapped;
 	char *text;
 
-	if (!privileged_adapter(&pair->active))
+	(void)pair;
+	if (!privileged_needs(PRIVILEGED_OPS))
 		return;
 	text = g_strdup_printf("[policy]\nprivileged-uids = %u\n[limits.client]\nmemory = %u\n",
 			       (unsigned)getuid(), (unsigned)END_BUFFER + 100);
@@ -202,6 +207,7 @@ create(struct end *end, const struct pieces *p, void *addr, it_length_t length, 
 	return status;
 }
 
+/* Buffer lists with wrong shapes or lengths are refused. */
 static void
 test_list_refused(struct pair *pair)
 {
@@ -209,7 +215,7 @@ test_list_refused(struct pair *pair)
 	struct pieces p;
 	it_lmr_handle_t lmr;
 
-	if (!privileged_adapter(end))
+	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_PAGES | PRIVILEGED_BLOCKS))
 		return;
 	pieces_make(&p);
 	g_assert_cmpint(create(end, &p, NULL, 100, RELATIVE), ==, IT_SUCCESS);
@@ -302,12 +308,14 @@ move_through(struct pair *pair, const struct pieces *p, it_addr_mode_t mode, siz
 	g_assert_cmpint(it_lmr_free(there.lmr), ==, IT_SUCCESS);
 }
 
+/* Regions of buffer lists of each shape are transferred. */
 static void
 test_list_shapes(struct pair *pair)
 {
 	struct pieces p;
 
-	if (!privileged_adapter(&pair->active))
+	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_PAGES | PRIVILEGED_BLOCKS |
+			      PRIVILEGED_VE))
 		return;
 	pieces_make(&p);
 	privileged_establish(pair);
@@ -335,6 +343,7 @@ test_list_shapes(struct pair *pair)
 
 /* --- the direct LMR ---------------------------------------------------------------------- */
 
+/* I/O addresses name memory by the direct LMR of a privileged endpoint. */
 static void
 test_direct(struct pair *pair)
 {
@@ -345,7 +354,7 @@ test_direct(struct pair *pair)
 	it_lmr_param_t params = {0};
 	it_handle_type_enum_t type;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_DIRECT))
 		return;
 	privileged_establish(pair);
 	g_assert_cmpint(it_get_handle_type((it_handle_t)here.lmr, &type), ==, IT_SUCCESS);
@@ -389,7 +398,7 @@ test_direct_refused(struct pair *pair)
 	struct end *a = &pair->active;
 	it_lmr_triplet_t here = {.lmr = a->info->direct_lmr_handle, .length = 8};
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_DIRECT))
 		return;
 	pair_establish(pair);
 	here.addr.io = (it_io_addr_t)(void *)a->buffer;
@@ -417,7 +426,7 @@ test_direct_shared(struct pair *pair)
 	it_lmr_triplet_t here = {.lmr = a->info->direct_lmr_handle, .length = 8};
 	it_srq_handle_t srq;
 
-	if (!privileged_adapter(a))
+	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_DIRECT))
 		return;
 	here.addr.io = (it_io_addr_t)(void *)a->buffer;
 	g_assert_cmpint(it_srq_create(a->pz, 1, 1, &srq), ==, IT_SUCCESS);

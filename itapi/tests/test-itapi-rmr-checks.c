@@ -9,6 +9,7 @@
 
 /* --- making -------------------------------------------------------------------------------- */
 
+/* Windows are created with the types that the adapter has. */
 static void
 test_create(struct pair *pair)
 {
@@ -79,6 +80,7 @@ try_link(const struct end *end, it_rmr_handle_t rmr, const struct link_args *arg
 			   args->privs, args->ep, 1, args->flags, &context);
 }
 
+/* A link of a window checks its arguments. */
 static void
 test_link_checks(struct pair *pair)
 {

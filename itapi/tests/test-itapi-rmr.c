@@ -448,6 +448,7 @@ test_bad_keys(struct pair *pair)
 
 /* --- Reads into windows -------------------------------------------------------------------- */
 
+/* An RDMA Read places its data in a window. */
 static void
 test_read_to_rmr(struct pair *pair)
 {

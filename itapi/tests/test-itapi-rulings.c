@@ -85,18 +85,21 @@ overflow(struct pair *pair, it_evd_flags_t flags)
 	g_assert_cmpint(it_evd_free(aff), ==, IT_SUCCESS);
 }
 
+/* a SEVD that overflowed stays so until it is reset. */
 static void
 test_overflow_default(struct pair *pair)
 {
 	overflow(pair, IT_EVD_OVERFLOW_DEFAULT);
 }
 
+/* an overflow notifies where the application asked for that. */
 static void
 test_overflow_notify(struct pair *pair)
 {
 	overflow(pair, IT_EVD_OVERFLOW_NOTIFY);
 }
 
+/* a SEVD with automatic reset recovers from its overflow. */
 static void
 test_overflow_auto_reset(struct pair *pair)
 {

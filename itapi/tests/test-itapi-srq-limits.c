@@ -140,6 +140,7 @@ test_ruling_34(struct pair *pair)
 
 /* --- low watermark ----------------------------------------------------------------------- */
 
+/* The low watermark raises one event when receives fall below it. */
 static void
 test_low(struct pair *pair)
 {
@@ -211,6 +212,7 @@ modify(it_ep_handle_t ep, unsigned int mask, size_t soft, size_t hard)
 	return it_ep_modify(ep, (it_ep_param_mask_t)mask, &attr);
 }
 
+/* Values of the high watermarks are accepted or refused. */
 static void
 test_high_values(struct pair *pair)
 {
@@ -263,6 +265,7 @@ pile_up(struct shared *s, const struct shared_link *link, unsigned first, unsign
 		shared_send(s, link, first + i);
 }
 
+/* The soft high watermark raises one event when more messages are in progress. */
 static void
 test_soft(struct pair *pair)
 {

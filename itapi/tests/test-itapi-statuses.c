@@ -23,6 +23,7 @@ lmr20(const struct end *end, void *addr, it_length_t length, it_mem_priv_t privs
 	return status;
 }
 
+/* The call that creates regions returns each status that the standard lists. */
 static void
 test_lmr20(struct pair *pair)
 {
@@ -86,6 +87,7 @@ unlink_it(const struct end *end, const it_lmr_triplet_t *segments, size_t count,
 	return it_post_send_and_unlink(end->ep, segments, count, 0, flags, 1);
 }
 
+/* Posts return each status that the standard lists. */
 static void
 test_posts(struct pair *pair)
 {
@@ -101,6 +103,7 @@ test_posts(struct pair *pair)
 	pair_disconnect(pair);
 }
 
+/* Posts that unlink return each status that the standard lists. */
 static void
 test_unlink_posts(struct pair *pair)
 {

@@ -350,6 +350,7 @@ create(struct pair *pair, const it_conn_qual_t *qual, const it_path_t *path, siz
 	return status;
 }
 
+/* A query of a service checks its arguments. */
 static void
 test_create(struct pair *pair)
 {
@@ -406,6 +407,7 @@ test_create(struct pair *pair)
 	g_assert_cmpint(create(pair, &pair->qual, &path, 0), ==, IT_ERR_INVALID_SOURCE_PATH);
 }
 
+/* A query of a service is queried by a mask. */
 static void
 test_query(struct pair *pair)
 {
@@ -451,6 +453,7 @@ test_query(struct pair *pair)
 	pair_ok(it_ud_service_request_handle_free(other));
 }
 
+/* A reply to a query of a service checks its arguments. */
 static void
 test_reply(struct pair *pair)
 {

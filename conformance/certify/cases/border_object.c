@@ -4,6 +4,7 @@
 /* The shared object: versions, sizes on either side, claims against entries, and opening again and again. */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cert_extent.h"
 #include "cert_host.h"
@@ -13,6 +14,13 @@
 #define GUARD_SIZE 64
 #define ROOM       64
 #define THREADS    "/proc/self/task"
+
+/* How often it is looked whether a thread has ended, and the time between (us). */
+#define ENDING_LOOKS    100
+#define ENDING_PAUSE_US 10000
+
+/* Hosts of the process, each with a service thread: the one that loads providers, and that of the case. */
+#define HOSTS 2
 
 /* Openings of an adapter: so many times so many, and no further step after so many microseconds. */
 #define OPENS_STEPS 20
@@ -316,7 +324,35 @@ threads_now(struct cert *cert)
 	return threads;
 }
 
-/* Threads are the host's: opening, connecting and sending starts none. */
+/* The main thread and those of the host, which have names; a thread that one of these starts inherits its name. */
+static unsigned
+threads_of_nobody(struct cert *cert)
+{
+	g_autoptr(GHashTable) threads = threads_now(cert);
+	g_autofree char *main_thread = g_strdup_printf("%d", (int)getpid());
+	unsigned services = 0, others = 0;
+	GHashTableIter each;
+	gpointer id;
+
+	g_hash_table_iter_init(&each, threads);
+	while (g_hash_table_iter_next(&each, &id, NULL)) {
+		g_autofree char *path = g_strdup_printf(THREADS "/%s/comm", (const char *)id);
+		g_autofree char *name = NULL;
+
+		if (strcmp(id, main_thread) == 0 || !g_file_get_contents(path, &name, NULL, NULL))
+			continue;
+		if (g_str_has_prefix(name, "itapi-service"))
+			services++;
+		else if (!g_str_has_prefix(name, "itapi-output"))
+			others++;
+	}
+	return others + (services > HOSTS ? services - HOSTS : 0);
+}
+
+/*
+ * Threads are the host's: opening, connecting and sending starts none, and none runs that was started before, such as when the
+ * provider was loaded.
+ */
 static void
 own_threads(struct cert *cert)
 {
@@ -339,6 +375,10 @@ own_threads(struct cert *cert)
 	while (g_hash_table_iter_next(&each, &id, NULL))
 		started += !g_hash_table_contains(before, id);
 	CERT_UINT(cert, started, ==, 0);
+	/* A thread of an earlier case may still be ending. */
+	for (unsigned i = 0; i < ENDING_LOOKS && threads_of_nobody(cert) != 0; i++)
+		g_usleep(ENDING_PAUSE_US);
+	CERT_UINT(cert, threads_of_nobody(cert), ==, 0);
 }
 
 static const struct cert_case cases[] = {

@@ -328,7 +328,38 @@ without_requests(struct cert *cert)
 		cert_skip(cert, "no request and no verb of this version uses what is claimed");
 }
 
+/* --- what the tests of IT-API need of each adapter ------------------------------------------- */
+
+static void
+application_limits(struct cert *cert)
+{
+	const struct ri_rnic_attr *attr = cert_attr(cert);
+	const struct {
+		const char *name;
+		uint64_t claimed, least;
+	} rows[] = {
+		{"max_pd", attr->max_pd, 16},
+		{"max_qp", attr->max_qp, 64},
+		{"max_cq", attr->max_cq, 64},
+		{"max_mr", attr->max_mr, 64},
+		{"max_cqe", attr->max_cqe, 1024},
+		{"max_sq_wr", attr->max_sq_wr, 16},
+		{"max_rq_wr", attr->max_rq_wr, 16},
+		{"max_mr_length", attr->max_mr_length, 1u << 20},
+		{"max_message_size", attr->max_message_size, 1u << 18},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+		cert_expect_uint(cert, CERT_WHERE, rows[i].name, rows[i].claimed,
+				 ">=", rows[i].least);
+	CERT_UINT(cert, attr->cm_forms & (RI_CM_ADDRESS | RI_CM_STREAM), !=, 0);
+}
+
 static const struct cert_case cases[] = {
+	{.id = "border.application.0001",
+	 .title = "The limits are those that the tests of IT-API need of each adapter",
+	 .rule = "[RI 11.1.3]",
+	 .run = application_limits},
 	{.id = "border.depth.0001",
 	 .title = "Queue pairs have the IRD that the adapter claims for all together",
 	 .rule = "[RI 2.2.2]",

@@ -27,6 +27,8 @@ sizes(struct cert *cert)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		if (rows[i].limit != 0 && !attr->srq_limit)
+			continue;
 		cert_note(cert, "%u receives of %u segments, limit %u", rows[i].max_wr,
 			  rows[i].max_sge, rows[i].limit);
 		wanted = (struct ri_srq_attr){.ctx = 1,

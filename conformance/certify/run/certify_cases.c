@@ -260,6 +260,8 @@ topic_ended(struct topic *topic, const struct certify_child *child)
 		return;
 	if (late)
 		topic->next--;
+	((struct certify_case *)g_ptr_array_index(topic->cases, topic->next))->aborted =
+		topic->failure == NULL;
 	certify_case_end_failed(
 		topic->run, case_over(topic),
 		topic->failure != NULL ? (const char *const *)topic->failure + 1 : told, output);

@@ -57,14 +57,15 @@ axes_append(GString *out, const char *curve, const char *unit, const struct span
 {
 	g_autofree char *title = g_markup_printf_escaped("%s (%s)", curve, unit);
 
-	g_string_append_printf(out,
-			       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
-			       "height=\"%d\" role=\"img\"><title>%s</title>\n"
-			       "<text x=\"%d\" y=\"18\" font-size=\"13\">%s</text>\n"
-			       "<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#888\"/>\n",
-			       (int)WIDTH, (int)HEIGHT, title, (int)MARGIN, title, (int)MARGIN,
-			       (int)(MARGIN / 2), (int)(HEIGHT - MARGIN / 2),
-			       (int)(WIDTH - MARGIN / 2));
+	g_string_append_printf(
+		out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+		"height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\"><title>%s</title>\n"
+		"<text x=\"%d\" y=\"18\" font-size=\"13\">%s</text>\n"
+		"<path d=\"M%d %d V%d H%d\" fill=\"none\" stroke=\"#888\"/>\n",
+		(int)WIDTH, (int)HEIGHT, (int)WIDTH, (int)HEIGHT, title, (int)MARGIN, title,
+		(int)MARGIN, (int)(MARGIN / 2), (int)(HEIGHT - MARGIN / 2),
+		(int)(WIDTH - MARGIN / 2));
 	curve_label(out, MARGIN, HEIGHT - MARGIN / 2 + 16, "start", x->low);
 	curve_label(out, WIDTH - MARGIN / 2, HEIGHT - MARGIN / 2 + 16, "end", x->high);
 	curve_label(out, MARGIN - 4, HEIGHT - MARGIN / 2, "end", y->low);

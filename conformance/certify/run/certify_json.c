@@ -82,6 +82,23 @@ claims_json(JsonBuilder *json, const struct certify_report *report)
 			       claim->informs ? "for information"
 					      : certify_truth_name(claim->truth));
 		json_optional(json, "by", claim->by);
+		json_optional(json, "meaning", claim->meaning);
+		json_builder_end_object(json);
+	}
+	json_builder_end_array(json);
+}
+
+static void
+left_json(JsonBuilder *json, const struct certify_report *report)
+{
+	json_array(json, "left out");
+	for (guint i = 0; i < report->left->len; i++) {
+		const struct certify_left *left = g_ptr_array_index(report->left, i);
+
+		json_builder_begin_object(json);
+		tool_json_text(json, "level", certify_level_name(left->level));
+		tool_json_count(json, "cases", left->cases);
+		tool_json_text(json, "why", left->why);
 		json_builder_end_object(json);
 	}
 	json_builder_end_array(json);
@@ -127,10 +144,13 @@ certify_json_write(const struct certify_report *report, const char *path, GError
 	for (guint i = 0; i < report->facts->len; i++) {
 		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
 
-		tool_json_text(json, fact->name, fact->value);
+		g_autofree char *value = certify_text_clean(fact->value);
+
+		tool_json_text(json, fact->name, value);
 	}
 	json_builder_end_object(json);
 	levels_json(json, report);
+	left_json(json, report);
 	claims_json(json, report);
 	json_array(json, "cases");
 	for (guint i = 0; i < report->cases->len; i++)

@@ -30,6 +30,8 @@
 
 #define PROGRAM "it-certify"
 
+#define PROGRESS_US (10 * G_USEC_PER_SEC)
+
 struct options {
 	char *provider;
 	char *adapter;
@@ -73,22 +75,44 @@ certify_wanted(const struct certify_run *run, const char *id, enum certify_level
 	       unsigned flags)
 {
 	bool fits = run->globs == NULL;
+	const char *why = NULL;
 
-	if (run->levels != NULL &&
-	    !g_strv_contains((const char *const *)run->levels, certify_level_name(level)))
-		return false;
 	for (char **glob = run->globs; glob != NULL && *glob != NULL; glob++)
 		fits = fits || g_pattern_match_simple(*glob, id);
-	return fits && !(run->quick && run->globs == NULL && (flags & CERT_SLOW) != 0);
+	if (run->levels != NULL &&
+	    !g_strv_contains((const char *const *)run->levels, certify_level_name(level)))
+		why = "--level chooses others";
+	else if (!fits)
+		why = "--case chooses others";
+	else if (run->quick && run->globs == NULL && (flags & CERT_SLOW) != 0)
+		why = "--quick leaves out what takes long";
+	if (why != NULL)
+		certify_left_add(run->report, level, why, 1);
+	return why == NULL;
 }
 
 /* --- progress and outcomes ------------------------------------------------------------------- */
 
+/* Without a terminal: a line from time to time. */
+static void
+progress_line(struct certify_run *run, const struct certify_case *one)
+{
+	gint64 now = g_get_monotonic_time();
+
+	if (one == NULL || now < run->told_us)
+		return;
+	run->told_us = now + PROGRESS_US;
+	fprintf(stderr, PROGRAM ": %u of %u, %s\n", run->done + 1, run->report->cases->len,
+		one->id);
+}
+
 void
 certify_progress(struct certify_run *run, const struct certify_case *one)
 {
-	if (!isatty(STDERR_FILENO))
+	if (!isatty(STDERR_FILENO)) {
+		progress_line(run, one);
 		return;
+	}
 	if (one != NULL)
 		fprintf(stderr, "\r\033[K%u/%u %s", run->done + 1, run->report->cases->len,
 			one->id);
@@ -127,7 +151,7 @@ certify_case_end_failed(struct certify_run *run, struct certify_case *one,
 	if (one->failed > 1)
 		return;
 	certify_case_fail(one, told[0], told[1], told[2], told[3]);
-	one->output = g_utf8_make_valid(output, -1);
+	one->output = certify_text_clean(output);
 	certify_progress(run, NULL);
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "FAILED %s: expected %s, seen %s\n", one->id, one->expected,
@@ -203,18 +227,19 @@ run_clear(struct certify_run *run)
 
 /* How a person repeats one of the cases. */
 static char *
-again_of(const struct certify_run *run, const struct options *options)
+again_of(const struct certify_run *run, const struct options *options, bool here)
 {
 	GString *again = g_string_new(PROGRAM);
 
 	if (run->provider != NULL) {
-		g_autofree char *safe = g_shell_quote(run->provider);
+		g_autofree char *name = g_path_get_basename(run->provider);
+		g_autofree char *safe = g_shell_quote(here ? run->provider : name);
 
 		g_string_append_printf(again, " --provider %s", safe);
 	}
 	if (run->adapter != NULL)
 		g_string_append_printf(again, " --adapter %s", run->adapter);
-	if (options->programs != NULL) {
+	if (here && options->programs != NULL) {
 		g_autofree char *safe = g_shell_quote(run->programs);
 
 		g_string_append_printf(again, " --programs %s", safe);
@@ -265,7 +290,8 @@ certify_adapter(struct certify_run *run, const struct options *options, GError *
 
 	certify_machine_tell(run);
 	report->scope = scope_of(options);
-	report->again = again_of(run, options);
+	report->again = again_of(run, options, false);
+	report->here = again_of(run, options, true);
 	report->seed = run->seed;
 	good = good && (!loaded || certify_programs_list(run, error));
 	if (good && report->cases->len == 0)

@@ -108,6 +108,7 @@ list_line(struct certify_child *child, const char *line)
 	g_autofree char *prefix = g_strdup_printf("/itapi/%s/", run->adapter);
 	g_autofree char *id = NULL;
 	struct certify_case *one;
+	const char *title;
 
 	if (!g_str_has_prefix(line, prefix))
 		return;
@@ -116,7 +117,8 @@ list_line(struct certify_child *child, const char *line)
 	if (!certify_wanted(run, id, CERTIFY_API, tests->program->slow ? CERT_SLOW : 0))
 		return;
 	one = certify_case_add(run->report, id, CERTIFY_API);
-	one->title = g_strdup(tests->program->title);
+	title = certify_text_of(certify_titles, line + strlen(prefix));
+	one->title = g_strdup(title != NULL ? title : tests->program->title);
 	one->rule = g_strdup(tests->program->rule);
 	one->settles = g_strdup(tests->program->settles);
 	one->seconds = tests->program->seconds;
@@ -162,6 +164,9 @@ model_list(struct certify_run *run, const struct model *model)
 {
 	unsigned rows = run->quick ? model->rows_quick : model->rows;
 
+	if (rows < model->rows)
+		certify_left_add(run->report, CERTIFY_MODEL, "--quick runs fewer random programs",
+				 model->rows - rows);
 	for (unsigned i = 1; i <= rows; i++) {
 		g_autofree char *id = g_strdup_printf("model.%s.%04u", model->name, i);
 		struct certify_case *one;
@@ -202,6 +207,9 @@ certify_programs_list(struct certify_run *run, GError **error)
 			break;
 		good = program_list(run, at, error);
 	}
+	if (!wanted)
+		certify_left_add(run->report, CERTIFY_API,
+				 level ? "--case chooses others" : "--level chooses others", 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(models); i++)
 		model_list(run, &models[i]);
 	return good;
@@ -242,6 +250,43 @@ test_over(struct tests *tests)
 	return one;
 }
 
+/* A random program that disagrees is described by the first comment that names its seed. */
+static char *
+disagreement_of(const char *output)
+{
+	g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
+
+	for (char **line = lines; *line != NULL; line++) {
+		if (g_str_has_prefix(*line, "# ") && strstr(*line, "seed ") != NULL &&
+		    strstr(*line, " on ") != NULL)
+			return g_strdup(*line + 2);
+	}
+	return NULL;
+}
+
+/* The test that runs has failed: by its assertion, or else by what is told. */
+static void
+test_failed(struct tests *tests, const char *const told[4], const char *output)
+{
+	g_autofree char *disagrees = disagreement_of(output);
+	struct certify_assertion found;
+
+	if (certify_assertion_read(output, &found)) {
+		const char *better[] = {found.where, found.what, "it holds",
+					found.seen != NULL ? found.seen : "it does not hold"};
+
+		certify_case_end_failed(tests->run, test_over(tests), better, output);
+	} else if (disagrees != NULL) {
+		const char *better[] = {told[0], "a random program against the model", "they agree",
+					disagrees};
+
+		certify_case_end_failed(tests->run, test_over(tests), better, output);
+	} else {
+		certify_case_end_failed(tests->run, test_over(tests), told, output);
+	}
+	certify_assertion_clear(&found);
+}
+
 static void
 tap_line(struct certify_child *child, const char *line)
 {
@@ -256,7 +301,7 @@ tap_line(struct certify_child *child, const char *line)
 		g_autofree char *output = certify_child_output(child);
 		const char *told[] = {"test program", "the test", "ok", line};
 
-		certify_case_end_failed(tests->run, test_over(tests), told, output);
+		test_failed(tests, told, output);
 	} else {
 		certify_case_end(tests->run, test_over(tests), outcome, reason);
 	}
@@ -275,7 +320,7 @@ program_ended(struct tests *tests, const struct certify_child *child)
 			      fault != NULL ? fault : "it ended with status 0"};
 
 	if (tests->next < tests->cases->len)
-		certify_case_end_failed(tests->run, test_over(tests), told, output);
+		test_failed(tests, told, output);
 }
 
 static bool

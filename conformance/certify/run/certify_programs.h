@@ -8,6 +8,7 @@
  * @brief The test programs of IT-API: what each judges, and which claims of the profile it settles.
  */
 
+#include <glib.h>
 #include <stdbool.h>
 
 /** The program test-itapi-NAME. */
@@ -19,6 +20,30 @@ struct certify_program {
 	bool slow;           /**< left out by --quick */
 	unsigned seconds;    /**< time limit of a test; 0: that of the run */
 };
+
+/** A name, and what is said of it. */
+struct certify_text {
+	const char *name;
+	const char *text;
+};
+
+/** Titles of the tests, by their paths without the adapter; made from the comments of the tests. Ends with a NULL name. */
+extern const struct certify_text certify_titles[];
+/** Meanings of the attributes of the profile; made from the comments of struct ri_rnic_attr. Ends with a NULL name. */
+extern const struct certify_text certify_meanings[];
+/** The text of that name; NULL: there is none. */
+const char *certify_text_of(const struct certify_text *all, const char *name);
+
+/** An assertion that did not hold. All texts are owned. */
+struct certify_assertion {
+	char *where; /**< file, line and function */
+	char *what;  /**< the expression */
+	char *seen;  /**< its values; NULL: it has none */
+};
+
+/** The last one in the output of a program; false: there is none. */
+bool certify_assertion_read(const char *output, struct certify_assertion *found);
+void certify_assertion_clear(struct certify_assertion *found);
 
 /** In the order of the run; ends with a NULL name. The build installs those that stand here. */
 extern const struct certify_program certify_programs[];

@@ -130,6 +130,20 @@ claim_read(JsonArray *array, guint at, JsonNode *node, gpointer to)
 }
 
 static void
+left_read(JsonArray *array, guint at, JsonNode *node, gpointer to)
+{
+	JsonObject *object = json_node_get_object(node);
+	enum certify_level level = certify_level_of(text_of(object, "level"));
+
+	(void)array;
+	(void)at;
+	if (level != CERTIFY_LEVELS)
+		certify_left_add(
+			to, level, text_of(object, "why"),
+			(unsigned)json_object_get_int_member_with_default(object, "cases", 0));
+}
+
+static void
 figure_read(JsonArray *array, guint at, JsonNode *node, gpointer to)
 {
 	JsonObject *object = json_node_get_object(node);
@@ -170,6 +184,7 @@ report_read(struct certify_report *report, JsonObject *object)
 	if (json_object_has_member(object, "facts"))
 		json_object_foreach_member(json_object_get_object_member(object, "facts"),
 					   fact_read, report);
+	array_read(object, "left out", left_read, report);
 	array_read(object, "claims", claim_read, report);
 	array_read(object, "cases", case_read, report);
 	array_read(object, "figures", figure_read, report);

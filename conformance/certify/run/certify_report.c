@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "certify_programs.h"
+
 /* --- words ----------------------------------------------------------------------------------- */
 
 static const char *const level_names[CERTIFY_LEVELS] = {
@@ -89,6 +91,15 @@ point_free(gpointer data)
 }
 
 static void
+left_free(gpointer data)
+{
+	struct certify_left *left = data;
+
+	g_free(left->why);
+	g_free(left);
+}
+
+static void
 claim_free(gpointer data)
 {
 	struct certify_claim *claim = data;
@@ -117,6 +128,7 @@ certify_report_init(struct certify_report *report)
 		.points = g_ptr_array_new_with_free_func(point_free),
 		.claims = g_ptr_array_new_with_free_func(claim_free),
 		.facts = g_ptr_array_new_with_free_func(fact_free),
+		.left = g_ptr_array_new_with_free_func(left_free),
 		.scope = "part",
 		.began_us = g_get_real_time(),
 	};
@@ -129,7 +141,9 @@ certify_report_clear(struct certify_report *report)
 	g_ptr_array_unref(report->points);
 	g_ptr_array_unref(report->claims);
 	g_ptr_array_unref(report->facts);
+	g_ptr_array_unref(report->left);
 	g_free(report->again);
+	g_free(report->here);
 	memset(report, 0, sizeof(*report));
 }
 
@@ -174,6 +188,7 @@ certify_claim_add(struct certify_report *report, const char *name, const char *v
 	claim->name = g_strdup(name);
 	claim->value = g_utf8_make_valid(value, -1);
 	claim->informs = informs;
+	claim->meaning = certify_text_of(certify_meanings, name);
 	g_ptr_array_add(report->claims, claim);
 }
 
@@ -199,11 +214,80 @@ certify_fact(const struct certify_report *report, const char *name)
 	return "";
 }
 
+void
+certify_left_add(struct certify_report *report, enum certify_level level, const char *why,
+		 unsigned cases)
+{
+	struct certify_left *left;
+
+	for (guint i = 0; i < report->left->len; i++) {
+		left = g_ptr_array_index(report->left, i);
+		if (left->level == level && strcmp(left->why, why) == 0) {
+			left->cases += cases;
+			return;
+		}
+	}
+	left = g_new0(struct certify_left, 1);
+	*left = (struct certify_left){.level = level, .cases = cases, .why = g_strdup(why)};
+	g_ptr_array_add(report->left, left);
+}
+
+const char *
+certify_text_of(const struct certify_text *all, const char *name)
+{
+	while (all->name != NULL && strcmp(all->name, name) != 0)
+		all++;
+	return all->text;
+}
+
+/* --- paths of the machine -------------------------------------------------------------------- */
+
+#define PATH_OCTETS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+@-/"
+
+/* Does a path begin here, one that tells where something lies on this machine? Names of tests look alike. */
+static bool
+path_begins(const char *text, size_t length)
+{
+	g_autofree char *path = g_strndup(text, length);
+	char *second = length > 1 ? strchr(path + 1, '/') : NULL;
+
+	if (g_str_has_prefix(text, "../"))
+		return true;
+	if (text[0] != '/' || second == NULL)
+		return false;
+	*second = '\0';
+	return strcmp(path, "/proc") != 0 && strcmp(path, "/sys") != 0 &&
+	       strcmp(path, "/dev") != 0 && g_file_test(path, G_FILE_TEST_IS_DIR);
+}
+
+char *
+certify_text_clean(const char *text)
+{
+	g_autofree char *valid = g_utf8_make_valid(text, -1);
+	GString *clean = g_string_new(NULL);
+	const char *at = valid;
+
+	while (*at != '\0') {
+		size_t length = strspn(at, PATH_OCTETS);
+
+		if (length > 0 && path_begins(at, length)) {
+			g_autofree char *path = g_strndup(at, length);
+
+			g_string_append(clean, strrchr(path, '/') + 1);
+		} else {
+			length = MAX(length, 1);
+			g_string_append_len(clean, at, (gssize)length);
+		}
+		at += length;
+	}
+	return g_string_free(clean, FALSE);
+}
+
 static void
 text_set(char **to, const char *text)
 {
 	g_free(*to);
-	*to = g_utf8_make_valid(text, -1);
+	*to = certify_text_clean(text);
 }
 
 void
@@ -227,6 +311,30 @@ names_attribute(const struct certify_case *one, const char *name)
 	return g_strv_contains((const char *const *)names, name);
 }
 
+/*
+ * A case of the levels above calls the provider through a whole library, and names all claims of its topic: it shows that
+ * something is wrong, and not with which of them. What ended a process shows that even less.
+ */
+static bool
+refutes(const struct certify_case *one)
+{
+	return one->outcome == CERTIFY_FAILED && !one->aborted && one->level != CERTIFY_API &&
+	       one->level != CERTIFY_MODEL;
+}
+
+/* Another test of the same program has failed: then the topic proves nothing. */
+static bool
+topic_failed(const struct certify_report *report, const struct certify_case *passed)
+{
+	for (guint i = 0; passed->program != NULL && i < report->cases->len; i++) {
+		const struct certify_case *one = g_ptr_array_index(report->cases, i);
+
+		if (one->program == passed->program && one->outcome == CERTIFY_FAILED)
+			return true;
+	}
+	return false;
+}
+
 static void
 claim_settle(struct certify_claim *claim, const struct certify_report *report)
 {
@@ -234,9 +342,9 @@ claim_settle(struct certify_claim *claim, const struct certify_report *report)
 		const struct certify_case *one = g_ptr_array_index(report->cases, i);
 		bool passed = one->outcome == CERTIFY_PASSED;
 
-		if ((!passed && one->outcome != CERTIFY_FAILED) ||
-		    !names_attribute(one, claim->name) || claim->truth == CERTIFY_REFUTED ||
-		    (passed && claim->truth == CERTIFY_PROVEN))
+		if (!names_attribute(one, claim->name) || claim->truth == CERTIFY_REFUTED ||
+		    (passed ? claim->truth == CERTIFY_PROVEN || topic_failed(report, one)
+			    : !refutes(one)))
 			continue;
 		claim->truth = passed ? CERTIFY_PROVEN : CERTIFY_REFUTED;
 		g_free(claim->by);
@@ -302,9 +410,20 @@ certify_level_verdict(const struct certify_report *report, enum certify_level le
 	return tested > 0 ? "not tested" : "not run";
 }
 
+static char *
+again_by(const char *command, const struct certify_case *one)
+{
+	return g_strdup_printf("%s --seed %" PRIu64 " --case %s", command, one->seed, one->id);
+}
+
 char *
 certify_again(const struct certify_report *report, const struct certify_case *one)
 {
-	return g_strdup_printf("%s --seed %" PRIu64 " --case %s", report->again, one->seed,
-			       one->id);
+	return again_by(report->again, one);
+}
+
+char *
+certify_again_here(const struct certify_report *report, const struct certify_case *one)
+{
+	return again_by(report->here != NULL ? report->here : report->again, one);
 }

@@ -43,6 +43,7 @@ struct certify_case {
 	char *rule;
 	char *settles;       /**< attributes, separated by spaces */
 	const char *program; /**< of certify_programs, whose test it is */
+	bool aborted; /**< a failure: its process ended, and no expectation of the case is the reason */
 	enum certify_level level;
 	unsigned flags;   /**< enum cert_flag */
 	unsigned seconds; /**< time limit */
@@ -79,7 +80,8 @@ enum certify_truth {
 struct certify_claim {
 	char *name;
 	char *value;
-	bool informs; /**< text or a hint, which promises nothing */
+	const char *meaning; /**< NULL: not known */
+	bool informs;        /**< text or a hint, which promises nothing */
 	enum certify_truth truth;
 	char *by; /**< the case that proves or refutes it */
 };
@@ -90,8 +92,16 @@ struct certify_fact {
 	char *value;
 };
 
+/** Cases that a run leaves out. */
+struct certify_left {
+	enum certify_level level;
+	unsigned cases; /**< 0: not counted */
+	char *why;
+};
+
 /** A run. */
 struct certify_report {
+	GPtrArray *left;   /**< struct certify_left */
 	GPtrArray *cases;  /**< struct certify_case, in the order of the run */
 	GPtrArray *points; /**< struct certify_point */
 	GPtrArray *claims; /**< struct certify_claim, in the order of the profile */
@@ -100,7 +110,8 @@ struct certify_report {
 	uint64_t seed;
 	gint64 began_us; /**< since 1970 */
 	double took;     /**< seconds */
-	char *again;     /**< the command up to the case and its seed, which repeats one */
+	char *again; /**< the command up to the case and its seed, which repeats one; without paths of the machine */
+	char *here; /**< likewise as it works here; NULL: as @ref again */
 };
 
 void certify_report_init(struct certify_report *report);
@@ -114,6 +125,11 @@ void certify_point_add(struct certify_report *report, const char *curve, const c
 void certify_claim_add(struct certify_report *report, const char *name, const char *value,
 		       bool informs);
 void certify_fact_add(struct certify_report *report, const char *name, const char *value);
+/** A case is left out, or (with 0) a level whose cases are not listed. */
+void certify_left_add(struct certify_report *report, enum certify_level level, const char *why,
+		      unsigned cases);
+/** A copy of a text in which no path of this machine leads further than to the name of a file. The caller frees it. */
+char *certify_text_clean(const char *text);
 /** Value of a fact; "" if there is none. */
 const char *certify_fact(const struct certify_report *report, const char *name);
 /** A failure, of which the texts are copied. Texts that are no UTF-8 are made so. */
@@ -130,7 +146,9 @@ unsigned certify_count_all(const struct certify_report *report, enum certify_out
 bool certify_is_good(const struct certify_report *report);
 /** "passed", "failed" or "not run"; a level of which nothing applies or can be tested is "not tested". */
 const char *certify_level_verdict(const struct certify_report *report, enum certify_level level);
-/** The command that repeats a case, which the caller frees. */
+/** The command that repeats a case on this machine, which the caller frees. */
+char *certify_again_here(const struct certify_report *report, const struct certify_case *one);
+/** The same without paths, for a report. */
 char *certify_again(const struct certify_report *report, const struct certify_case *one);
 
 const char *certify_level_name(enum certify_level level);

@@ -30,7 +30,8 @@ struct certify_run {
 	int count;       /**< programs of the model */
 	char *folder;    /**< of our own: its only file is the provider; or NULL */
 	char **environment;
-	unsigned done; /**< cases that have run, for the progress */
+	unsigned done;  /**< cases that have run, for the progress */
+	gint64 told_us; /**< when a line of progress is due */
 };
 
 /** A case of this id and level is wanted. */

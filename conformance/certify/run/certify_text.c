@@ -160,7 +160,7 @@ certify_junit_write(const struct certify_report *report, const char *path, GErro
 static void
 failure_print(const struct certify_report *report, const struct certify_case *one)
 {
-	g_autofree char *again = certify_again(report, one);
+	g_autofree char *again = certify_again_here(report, one);
 
 	printf("\nFAILED %s: %s\n", one->id, one->title != NULL ? one->title : "");
 	printf("  rule      %s\n  what      %s (%s)\n  expected  %s\n  seen      %s\n",
@@ -168,6 +168,20 @@ failure_print(const struct certify_report *report, const struct certify_case *on
 	if (one->runs > 1)
 		printf("  failed    %u of %u runs\n", one->failed, one->runs);
 	printf("  again     %s\n", again);
+}
+
+static void
+left_print(const struct certify_report *report)
+{
+	for (guint i = 0; i < report->left->len; i++) {
+		const struct certify_left *left = g_ptr_array_index(report->left, i);
+
+		if (left->cases > 0)
+			printf("left out: %u cases of %s: %s\n", left->cases,
+			       certify_level_name(left->level), left->why);
+		else
+			printf("left out: %s: %s\n", certify_level_name(left->level), left->why);
+	}
 }
 
 void
@@ -198,6 +212,7 @@ certify_summary_print(const struct certify_report *report)
 		if (claim->truth == CERTIFY_REFUTED)
 			printf("refuted: %s = %s, by %s\n", claim->name, claim->value, claim->by);
 	}
+	left_print(report);
 	printf("\n%s: %s (%s run, seed %" G_GUINT64_FORMAT ", %.1f s)\n",
 	       certify_fact(report, "adapter"),
 	       certify_is_good(report)

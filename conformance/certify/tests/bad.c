@@ -428,6 +428,24 @@ query_one_segment(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return status;
 }
 
+static void *
+thread_run(void *arg)
+{
+	while (pause() != 0)
+		continue;
+	return arg;
+}
+
+/* A thread of its own, as soon as it is loaded. */
+static void
+start_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, thread_run, NULL) == 0)
+		pthread_detach(thread);
+}
+
 static void
 copy(void)
 {
@@ -477,6 +495,8 @@ ri_provider_entry(void)
 		device.open = open_talkative;
 	else if (strcmp(fault, "refusing") == 0)
 		refusing();
+	else if (strcmp(fault, "thread") == 0)
+		start_thread();
 	else if (strcmp(fault, "absent") == 0)
 		return NULL;
 	return &provider;
