@@ -180,7 +180,7 @@ pad_behind(struct wrap_obj *ucq, struct ri_wc *wc)
 	return MUTANT_PASS;
 }
 
-/* A Read up to the end of its region writes whole lines of its sink. */
+/* A Read up to the end of a region that is no number of lines writes whole lines of its sink. */
 static bool
 line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
@@ -191,7 +191,8 @@ line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
 	    (wr->wr.flags & RI_WR_SIGNALED) == 0)
 		return true;
 	mr = region_of(uqp->rnic, sge->stag);
-	if (mr != NULL && sge->addr + sge->length == mr->init.addr + mr->init.length) {
+	if (mr != NULL && mr->init.length % 16 != 0 &&
+	    sge->addr + sge->length == mr->init.addr + mr->init.length) {
 		uqp->last[0] = wr->wr.wr_id;
 		uqp->last[1] = sge->addr + sge->length;
 	}
@@ -444,8 +445,9 @@ const struct mutant mutants_firmware[] = {
 	       "A message that is shorter than the last one of its slot is placed in whole words.",
 	       0, .apply = pad_posts, .wc = pad_behind),
 	MUTANT("line-whole", "octets behind the sink of a Read",
-	       "A Read up to the end of its region is placed in whole lines of 16 octets.", 0,
-	       .wr = line_note, .wc = line_whole),
+	       "A Read up to the end of a region of no whole lines is placed in lines of 16 "
+	       "octets.",
+	       0, .wr = line_note, .wc = line_whole),
 	MUTANT("index-16-bits", "an index of 16 bits",
 	       "The 65,537th completion of a receive carries the number of the first.", 0,
 	       .wc = index_wraps),
