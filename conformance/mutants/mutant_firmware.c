@@ -180,7 +180,7 @@ pad_behind(struct wrap_obj *ucq, struct ri_wc *wc)
 	return MUTANT_PASS;
 }
 
-/* A Read up to the end of its region writes whole lines of its sink. */
+/* A Read up to the end of a region that is no number of lines writes whole lines of its sink. */
 static bool
 line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
 {
@@ -191,7 +191,8 @@ line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
 	    (wr->wr.flags & RI_WR_SIGNALED) == 0)
 		return true;
 	mr = region_of(uqp->rnic, sge->stag);
-	if (mr != NULL && sge->addr + sge->length == mr->init.addr + mr->init.length) {
+	if (mr != NULL && mr->init.length % 16 != 0 &&
+	    sge->addr + sge->length == mr->init.addr + mr->init.length) {
 		uqp->last[0] = wr->wr.wr_id;
 		uqp->last[1] = sge->addr + sge->length;
 	}
@@ -330,9 +331,9 @@ completions_vanish(struct wrap_obj *ucq, struct ri_wc *wc)
 
 /* Lost for good; the compiler may not notice that nobody uses it. */
 static void
-lose(enum ri_status status)
+lose(void)
 {
-	void *volatile lost = status != RI_SUCCESS ? malloc(LOST_ROOM) : NULL;
+	void *volatile lost = malloc(LOST_ROOM);
 
 	(void)lost;
 }
@@ -342,8 +343,8 @@ refused_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out,
 {
 	enum ri_status status = wrap_plain_mem_ops.mr_reg(pd, init, out, stag);
 
-	if (status != RI_ERR_RESOURCES) /* memory that ran out is looked at by itself */
-		lose(status);
+	if (status == RI_ERR_ADDRESS)
+		lose();
 	return status;
 }
 
@@ -444,8 +445,9 @@ const struct mutant mutants_firmware[] = {
 	       "A message that is shorter than the last one of its slot is placed in whole words.",
 	       0, .apply = pad_posts, .wc = pad_behind),
 	MUTANT("line-whole", "octets behind the sink of a Read",
-	       "A Read up to the end of its region is placed in whole lines of 16 octets.", 0,
-	       .wr = line_note, .wc = line_whole),
+	       "A Read up to the end of a region of no whole lines is placed in lines of 16 "
+	       "octets.",
+	       0, .wr = line_note, .wc = line_whole),
 	MUTANT("index-16-bits", "an index of 16 bits",
 	       "The 65,537th completion of a receive carries the number of the first.", 0,
 	       .wc = index_wraps),
@@ -463,7 +465,8 @@ const struct mutant mutants_firmware[] = {
 	       "Completions of a queue pair that is destroyed are not told.", 0,
 	       .wc = completions_vanish),
 	MUTANT("refused-leaks", "a refused registration keeps memory",
-	       "Each registration that is refused loses 40 bytes.", 0, .apply = refused_leaks),
+	       "Each registration of memory that is not mapped loses 40 bytes.", 0,
+	       .apply = refused_leaks),
 	MUTANT("receive-borrowed", "a receive is looked at too late",
 	       "The segments of the first receive of a queue pair are looked at after its post.", 0,
 	       .apply = borrowed),

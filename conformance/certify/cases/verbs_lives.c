@@ -249,7 +249,7 @@ old_region_key(struct cert *cert)
 
 /* --- what a region counts ---------------------------------------------------------------------------- */
 
-/* Binds that succeed, fail and are undone: the region counts those that are bound, and goes when there is none. */
+/* Binds that succeed, fail and are undone: the region counts those that are bound, and can go when the count is 0. */
 static void
 bound_counts(struct cert *cert)
 {

@@ -15,6 +15,18 @@
 #define SLOTS 13u
 #define WORDS (SLOTS - 1) /* that are read */
 
+/* A device that takes long for an object, or is far away, goes around as often as there is time for. */
+#define ENOUGH (40 * G_USEC_PER_SEC)
+
+static bool
+goes_on(struct cert *cert, gint64 began, uint64_t done)
+{
+	if (g_get_monotonic_time() < began + ENOUGH)
+		return true;
+	cert_note(cert, "%" G_GUINT64_FORMAT " uses in the time that there is", (guint64)done);
+	return false;
+}
+
 /* --- messages ---------------------------------------------------------------------------------- */
 
 struct ring {
@@ -91,11 +103,12 @@ full_turn(struct ring *ring, uint64_t first, uint32_t count)
 static void
 messages(struct cert *cert, struct shared *shared)
 {
+	gint64 began = g_get_monotonic_time();
 	struct ring ring;
 
 	ring_open(&ring, cert, shared);
 	cert_note(cert, "%u messages over %u slots", USES, ring.slots);
-	for (uint64_t done = 0; done < USES; done += ring.slots)
+	for (uint64_t done = 0; done < USES && goes_on(cert, began, done); done += ring.slots)
 		full_turn(&ring, done, ring.slots);
 	CERT_UINT(cert, ring.near->p->fast->cq_depth(ring.a->uscq), ==, 0);
 	CERT_UINT(cert, ring.far->p->fast->cq_depth(ring.b->urcq), ==, 0);
@@ -142,13 +155,14 @@ answers(struct cert *cert)
 {
 	bool adds = cert_attr(cert)->atomics;
 	uint64_t value = UINT64_MAX - 70000;
+	gint64 began = g_get_monotonic_time();
 	struct ring ring;
 
 	ring_open(&ring, cert, NULL);
 	for (uint64_t i = 0; i < WORDS; i++)
 		memcpy(ring.into->at + i * 8, &i, 8);
 	memcpy(ring.into->at + WORDS * 8, &value, 8);
-	for (uint64_t done = 0; done < USES; done += ring.slots) {
+	for (uint64_t done = 0; done < USES && goes_on(cert, began, done); done += ring.slots) {
 		for (uint32_t i = 0; i < ring.slots; i++) {
 			struct ri_sge sink = cert_sge(ring.from, (size_t)i * 8, 8);
 			struct ri_wr wr = read_of(&ring, done, i, &sink);
@@ -297,13 +311,14 @@ pair_numbers(struct cert *cert)
 	uint32_t numbers[5];
 	struct ri_qp_init least = {
 		.type = RI_QP_RC, .max_sq_wr = 1, .max_rq_wr = 1, .hard_limit = UINT32_MAX};
+	gint64 began = g_get_monotonic_time();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++) {
 		kept[i] = cert_end_new(node, NULL);
 		numbers[i] = cert_end_attr(kept[i]).qpn;
 	}
 	least.ctx = cert_ctx_new(node, RI_OBJECT_QP);
-	for (uint32_t n = 0; n < USES; n++) {
+	for (uint32_t n = 0; n < USES && goes_on(cert, began, n); n++) {
 		struct ri_qp_init init = least;
 		struct ri_qp_attr attr = {0};
 		struct ri_qp *qp = NULL;
@@ -329,10 +344,11 @@ region_keys(struct cert *cert)
 	uint8_t memory[16];
 	struct ri_mr_init init = {
 		.addr = (uintptr_t)memory, .length = sizeof(memory), .access = CERT_LOCAL};
+	gint64 began = g_get_monotonic_time();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(kept); i++)
 		kept[i] = cert_region_new(node, 64, CERT_ALL);
-	for (uint32_t n = 0; n < USES; n++) {
+	for (uint32_t n = 0; n < USES && goes_on(cert, began, n); n++) {
 		struct ri_mr *mr = NULL;
 		uint32_t stag;
 
@@ -378,10 +394,11 @@ objects(struct cert *cert)
 	struct cert_node *node = cert_node_open(cert);
 	uint64_t ctx = cert_ctx_new(node, RI_OBJECT_CQ);
 	struct ri_ah_init way = {.dest = cert_address(node)};
+	gint64 began = g_get_monotonic_time();
 	uint32_t turns = MIN(MAX(node->attr.max_pd, node->attr.max_cq), USES) + 10;
 
 	cert_note(cert, "%u times", turns);
-	for (uint32_t n = 0; n < turns; n++)
+	for (uint32_t n = 0; n < turns && goes_on(cert, began, n); n++)
 		object_turn(node, ctx, &way);
 }
 

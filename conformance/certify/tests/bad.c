@@ -352,6 +352,25 @@ refusing_qp_create(struct ri_pd *of, struct ri_qp_init *init, struct ri_cq *send
 }
 
 static enum ri_status
+refusing_qp_destroy(struct ri_qp *qp)
+{
+	enum ri_status status = whole->qp->destroy(qp);
+	struct refusing **at = &refusings, *gone;
+
+	if (status != RI_SUCCESS)
+		return status;
+	pthread_mutex_lock(&lock);
+	while (*at != NULL && (*at)->qp != qp)
+		at = &(*at)->next;
+	gone = *at;
+	if (gone != NULL)
+		*at = gone->next;
+	pthread_mutex_unlock(&lock);
+	free(gone);
+	return status;
+}
+
+static enum ri_status
 qp_open_refusing(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 		 struct ri_ucq *recv_cq, struct ri_usrq *from, struct ri_uqp **out)
 {
@@ -403,6 +422,7 @@ refusing(void)
 {
 	device.query = query_refusing;
 	pairs.create = refusing_qp_create;
+	pairs.destroy = refusing_qp_destroy;
 	user.qp_open = qp_open_refusing;
 	user.qp_close = qp_close_refusing;
 	fast.post_sq = post_refusing;
