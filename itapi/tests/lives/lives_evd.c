@@ -467,7 +467,32 @@ place(struct evd_object *object, it_evd_handle_t aggregate)
 	world_ok(object->world, it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &p));
 }
 
-/* A notification that was not taken moves along, and one for what is queued is made wherever the dispatcher comes [IT 6.5.6], [IT 6.6.3]. */
+/* A solicited receive was taken, so an unsolicited one behind it notifies, until the threshold changes [IT 6.2.4]. Alone and empty. */
+static void
+latch(struct evd_object *object, size_t size)
+{
+	it_evd_param_t p = {.sevd_threshold = 0};
+	struct world *world = object->world;
+
+	if (object->bond.near == NULL || size < 2)
+		return;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	for (unsigned i = 0; i < 2; i++)
+		world_ok(world, it_post_recv((it_handle_t)object->bond.near, NULL, 0, i, 0));
+	world_ok(world, it_post_send(object->bond.far, NULL, 0, 0,
+				     (it_dto_flags_t)(SIGNALED | IT_SOLICITED_WAIT_FLAG)));
+	world_ok(world, it_post_send(object->bond.far, NULL, 0, 1, SIGNALED));
+	receives_came(object, 2);
+	must_notify(object, "solicited", object->evd, IT_SUCCESS);
+	p.sevd_threshold = 2;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	p.sevd_threshold = 0;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	must_notify(object, "unsolicited", object->evd, IT_ERR_TIMEOUT_EXPIRED);
+	evd_drain(object, false);
+}
+
+/* A notification that was not taken moves along, and one for the queued event is made wherever the dispatcher comes [IT 6.5.6], [IT 6.6.3]. */
 static void
 moves(struct evd_object *object)
 {
@@ -486,6 +511,8 @@ moves(struct evd_object *object)
 				      IT_EVD_DEQUEUE_NOTIFICATIONS, 0, 0, NULL, &third, NULL));
 	world_ok(world, it_evd_callback_detach(object->evd));
 	place(object, NULL);
+	world_ok(world, it_evd_modify(object->evd, mask, &p));
+	latch(object, old.sevd_queue_size);
 	world_ok(world, it_evd_modify(object->evd, mask, &p));
 	produce(object, 1);
 	place(object, object->aggregates[0]);

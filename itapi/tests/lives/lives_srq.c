@@ -279,6 +279,12 @@ srq_live(struct world *world, void *arg, const void *param)
 	modify(object, IT_SRQ_PARAM_LOW_WATERMARK, 0, p->low);
 	link_to(object, 0, p);
 	link_to(object, 1, p);
+	/* A resize keeps the watermark armed. */
+	modify(object, IT_SRQ_PARAM_MAX_RECV_DTO, p->size + 3, 0);
+	while (object->armed > 0) {
+		say(object, 1);
+		hear(object);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		unsigned which = draw(world, G_N_ELEMENTS(steps) + 2);
 
