@@ -447,6 +447,110 @@ overflow(struct evd_object *object)
 	}
 }
 
+/* What the dispatcher is notified of at once: a wait without a time-out, on it or its aggregate. */
+static void
+must_notify(struct evd_object *object, const char *when, it_evd_handle_t evd, it_status_t expected)
+{
+	it_status_t status = it_evd_wait(evd, 0, &(it_event_t){0}, NULL);
+
+	if (status == expected)
+		return;
+	trace_line(object->world->trace, "%s", when);
+	world_fail(object->world, it_status_name(expected), it_status_name(status));
+}
+
+static void
+place(struct evd_object *object, it_evd_handle_t aggregate)
+{
+	it_evd_param_t p = {.aevd = aggregate};
+
+	world_ok(object->world, it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &p));
+}
+
+/* A solicited receive was taken, so an unsolicited one behind it notifies, until the threshold changes [IT 6.2.4]. Alone and empty. */
+static void
+latch(struct evd_object *object, size_t size)
+{
+	it_evd_param_t p = {.sevd_threshold = 0};
+	struct world *world = object->world;
+
+	if (object->bond.near == NULL || size < 2)
+		return;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	for (unsigned i = 0; i < 2; i++)
+		world_ok(world, it_post_recv((it_handle_t)object->bond.near, NULL, 0, i, 0));
+	world_ok(world, it_post_send(object->bond.far, NULL, 0, 0,
+				     (it_dto_flags_t)(SIGNALED | IT_SOLICITED_WAIT_FLAG)));
+	world_ok(world, it_post_send(object->bond.far, NULL, 0, 1, SIGNALED));
+	receives_came(object, 2);
+	must_notify(object, "solicited", object->evd, IT_SUCCESS);
+	p.sevd_threshold = 2;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	p.sevd_threshold = 0;
+	world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_THRESHOLD, &p));
+	must_notify(object, "unsolicited", object->evd, IT_ERR_TIMEOUT_EXPIRED);
+	evd_drain(object, false);
+}
+
+/* A notification that was not taken moves along, and one for the queued event is made wherever the dispatcher comes [IT 6.5.6], [IT 6.6.3]. */
+static void
+moves(struct evd_object *object)
+{
+	const it_evd_param_mask_t mask =
+		(it_evd_param_mask_t)(IT_EVD_PARAM_THRESHOLD | IT_EVD_PARAM_ENABLED);
+	it_evd_param_t old, p = {.sevd_threshold = 1, .evd_enabled = IT_TRUE};
+	struct world *world = object->world;
+	it_evd_handle_t third = NULL;
+	it_event_t event;
+
+	evd_drain(object, true);
+	pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_ALL, &old));
+	if (old.fd >= 0)
+		return;
+	world_ok(world, it_evd_create(world->near.end.ia, IT_AEVD_NOTIFICATION_EVENT_STREAM,
+				      IT_EVD_DEQUEUE_NOTIFICATIONS, 0, 0, NULL, &third, NULL));
+	world_ok(world, it_evd_callback_detach(object->evd));
+	place(object, NULL);
+	world_ok(world, it_evd_modify(object->evd, mask, &p));
+	latch(object, old.sevd_queue_size);
+	world_ok(world, it_evd_modify(object->evd, mask, &p));
+	produce(object, 1);
+	place(object, object->aggregates[0]);
+	must_notify(object, "joined with an event", object->aggregates[0], IT_SUCCESS);
+	world_ok(world, it_evd_dequeue(object->evd, &event));
+	must_notify(object, "taken", object->aggregates[0], IT_ERR_TIMEOUT_EXPIRED);
+	produce(object, 1);
+	world_ok(world, it_evd_dequeue(object->evd, &event));
+	place(object, third);
+	must_notify(object, "moved along", third, IT_SUCCESS);
+	must_notify(object, "moved away", object->aggregates[0], IT_ERR_TIMEOUT_EXPIRED);
+	place(object, object->aggregates[0]);
+	world_ok(world, it_evd_post_se(object->mates[0], NULL));
+	produce(object, 1);
+	place(object, NULL);
+	place(object, object->aggregates[0]);
+	must_notify(object, "the mate", object->aggregates[0], IT_SUCCESS);
+	must_notify(object, "behind the mate", object->aggregates[0], IT_SUCCESS);
+	place(object, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned called = atomic_load(&object->called);
+
+		world_ok(world, it_evd_callback_attach(object->evd, count_call, object));
+		settle(object);
+		if (atomic_load(&object->called) != called + 1)
+			world_fail(world, "a call for what is queued", "no call, or several");
+		world_ok(world, it_evd_callback_detach(object->evd));
+	}
+	evd_drain(object, false);
+	world_ok(world, it_evd_modify(object->evd, mask, &old));
+	place(object, old.aevd);
+	if (old.evd_callback)
+		world_ok(world, it_evd_callback_attach(object->evd, count_call, object));
+	world_ok(world, it_evd_free(third));
+	settle(object);
+	object->seen = atomic_load(&object->called);
+}
+
 static void
 evd_live(struct world *world, void *arg, const void *param)
 {
@@ -470,6 +574,7 @@ evd_live(struct world *world, void *arg, const void *param)
 	}
 	if (draw(world, 3) == 0)
 		overflow(object);
+	moves(object);
 	evd_drain(object, true);
 	say_calls(object);
 	trace_evd(world->trace, object->evd);

@@ -12,6 +12,8 @@
 
 #include "lives_link.h"
 
+#define MANY 1100 /* more than the backlog of a listener */
+
 struct listen_param {
 	size_t room; /* of its dispatcher */
 	bool suppressed;
@@ -31,7 +33,8 @@ listen_draw(struct world *world, void *param)
 	struct listen_param *p = param;
 
 	p->room = 1 + draw(world, 4);
-	p->suppressed = world->near.end.info->ird_ord_suppressible && draw_bool(world);
+	p->suppressed = world->near.end.info->ird_ord_suppressible &&
+			world->seed % 2 == 1; /* for life, of one that stays */
 }
 
 static void
@@ -411,6 +414,14 @@ to_comes_back(struct world *world, void *arg, const void *param)
 	listen_create(world, object, param, IT_LISTEN_CONN_QUAL_INPUT);
 }
 
+/* The listener stays; only its dispatcher changes. */
+static void
+to_stays(struct world *world, void *arg, const void *param)
+{
+	(void)world;
+	pair_resize(((struct listen_object *)arg)->evd, ((const struct listen_param *)param)->room);
+}
+
 /* Its requests outlive the listener, and are answered when the next one listens. */
 static void
 first_orphans(struct world *world, void *arg, const void *param)
@@ -434,9 +445,27 @@ first_orphans(struct world *world, void *arg, const void *param)
 	hang_up(world, callers[1]);
 }
 
+/* More requests, one after the other, than a backlog holds. */
+static void
+first_many(struct world *world, void *arg, const void *param)
+{
+	struct listen_object *object = arg;
+	it_ep_handle_t caller;
+
+	(void)param;
+	/* Those of streams take longer, and have the backlog of the kernel. */
+	for (unsigned i = 0;
+	     i < (world->near.end.info->socket_conversion_support ? MANY / 10 : MANY); i++) {
+		caller = dial(world, &object->qual);
+		turn_down(world, request(world, object->evd));
+		hang_up(world, caller);
+	}
+}
+
 static const struct again ways[] = {
 	{"comes-back", 0, NULL, to_comes_back},
 	{"orphans", 0, first_orphans, to_comes_back},
+	{"many", 0, first_many, to_stays},
 	{NULL, 0, NULL, NULL},
 };
 

@@ -249,11 +249,16 @@ step_leave(struct srq_object *object, const struct srq_param *p)
 	}
 	trace_line(object->world->trace, "a waiting message goes");
 	say(object, 0);
-	bond_close(&object->links[0]);
-	link_to(object, 0, p);
+	world_ok(object->world, it_ep_disconnect(object->links[0].near, NULL, 0));
+	world_take(object->world, object->world->near.end.cm_msg);
+	world_take(object->world, object->world->far.end.cm_msg);
+	world_forget(object->world);
+	object->links[0].over = true;
 	(void)post(object);
 	say(object, 1);
 	hear(object);
+	bond_close(&object->links[0]);
+	link_to(object, 0, p);
 }
 
 static void
@@ -269,9 +274,17 @@ srq_live(struct world *world, void *arg, const void *param)
 
 	object->cookies = 0;
 	trace_srq(world->trace, object->srq);
+	/* So many that the watermark waits for its event. */
+	step_fill(object);
 	modify(object, IT_SRQ_PARAM_LOW_WATERMARK, 0, p->low);
 	link_to(object, 0, p);
 	link_to(object, 1, p);
+	/* A resize keeps the watermark armed. */
+	modify(object, IT_SRQ_PARAM_MAX_RECV_DTO, p->size + 3, 0);
+	while (object->armed > 0) {
+		say(object, 1);
+		hear(object);
+	}
 	for (unsigned i = 0; i < count; i++) {
 		unsigned which = draw(world, G_N_ELEMENTS(steps) + 2);
 

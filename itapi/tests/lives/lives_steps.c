@@ -374,7 +374,7 @@ link_step(struct link *link)
 	void (*const steps[])(struct link * link) = {
 		step_send,   step_receive, step_fill_requests, step_fill_receives,
 		step_beyond, step_write,   step_read,          step_atomic,
-		step_peer,   step_modify,  step_window,
+		step_peer,   step_modify,  step_modify,        step_window,
 	};
 	unsigned which = draw(link->world, G_N_ELEMENTS(steps));
 

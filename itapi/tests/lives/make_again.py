@@ -4,7 +4,7 @@
 """Writes wrappers that call each function of IT-API again while something that it needs is refused.
 
 A test program that links them calls them instead of the library. Each lets the first thing that the call needs be refused, then the
-second, and so on until the call is not refused any more (again.h). The calls that WITHOUT names are passed on.
+second, and so on until the call is not refused any more (again.h). The calls that WITHOUT names are not wrapped.
 
 Usage: make_again.py OUTPUT SPY HEADER...
 """
@@ -44,8 +44,8 @@ WRAPPER = """it_status_t
 
 """
 
-# Calls that run the engine of an adapter, which needs memory for what peers send, and those that hand a request to the network.
-WITHOUT = ()
+# They have succeeded when the request is with a listener, which may refuse it for want of memory.
+WITHOUT = ('it_handoff', 'it_ud_service_request')
 
 
 def main(output, spy, headers):
