@@ -79,8 +79,10 @@ def topics_of(args):
     for case in cases:
         wanted = f'"{case}"' if not case.startswith('api.') else '"' + case[4:].replace('.', '/') + '"'
         named = ''.join(text for text in files if wanted in text)
+        api = case.startswith('api')
         for claim in claims():
-            if case.startswith('model') or claim in EVERYWHERE or any(word in named for word in (claim,) + NAMES.get(claim, ())):
+            words = (claim,) + (NAMES.get(claim, ()) if api else ())
+            if case.startswith('model') or (api and claim in EVERYWHERE) or any(word in named for word in words):
                 topics[topic_of(case)].add(claim)
     return topics
 

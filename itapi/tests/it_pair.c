@@ -291,6 +291,11 @@ lacking_unasked(unsigned needs, const char **what)
 		*what = "max_send_sge, max_recv_sge or max_write_sge is below 4";
 		return NEEDS_SEGMENTS;
 	}
+	if ((needs & NEEDS_PRIVATE_DATA) != 0 && pair_certified() &&
+	    (pair_claim("connect_pdata") < PAIR_PDATA || pair_claim("accept_pdata") < PAIR_PDATA)) {
+		*what = "connect_pdata or accept_pdata is below 32";
+		return NEEDS_PRIVATE_DATA;
+	}
 	if ((needs & NEEDS_READS) != 0 && !has_reads()) {
 		*what = "max_ird or max_ord is 0";
 		return NEEDS_READS;

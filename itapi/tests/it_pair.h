@@ -97,11 +97,13 @@ enum pair_need {
 	NEEDS_SEGMENTS = 1u << 26,      /* PAIR_SEGMENTS in a Send, a receive and a Write */
 	NEEDS_REMOTE_STATUS = 1u << 27, /* what the peer refuses fails its request */
 	NEEDS_READS = 1u << 28,
-	NEEDS_CHANGES = 1u << 29, /* of the rights of a peer */
+	NEEDS_CHANGES = 1u << 29,      /* of the rights of a peer */
+	NEEDS_PRIVATE_DATA = 1u << 30, /* PAIR_PDATA octets in a request and in an acceptance */
 };
 
 /* As many segments as an RDMAC adapter has; tests with more than one use no more. */
 #define PAIR_SEGMENTS 4
+#define PAIR_PDATA    32
 
 /* Does the adapter have all of these abilities? */
 bool end_has(const struct end *end, unsigned needs);

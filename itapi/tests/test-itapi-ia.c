@@ -82,9 +82,13 @@ test_query(void)
 		g_assert_true(info->spigot_info[i].num_net_addr == 0 ||
 			      info->spigot_info[i].net_addr != NULL);
 	}
-	g_assert_true(info->private_data_support && info->connect_private_data_len > 0);
+	g_assert_cmpuint(info->connect_private_data_len, ==,
+			 MIN(pair_claim("connect_pdata"), IT_MAX_PRIV_DATA));
+	g_assert_true((info->private_data_support == IT_TRUE) ==
+		      (info->connect_private_data_len > 0));
 	g_assert_false(info->max_message_size_support);
-	g_assert_true(info->rdma_read_requires_remote_write == !ib);
+	g_assert_cmpint(info->rdma_read_requires_remote_write, ==,
+			pair_claim("read_sink_needs_remote_write"));
 	g_assert_true(info->affiliated_err_evd == NULL && info->unaffiliated_err_evd == NULL);
 	pair_ok(it_ia_free(ia));
 	it_ia_info_free(info); /* valid after the adapter was freed */

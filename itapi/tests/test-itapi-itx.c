@@ -292,10 +292,9 @@ test_trace(struct pair *pair)
 static void
 add_tests(void)
 {
-	pair_add_for(NEEDS_LMR_MODIFY | NEEDS_EVD_RESIZE | NEEDS_LOW_WATERMARK, "itx/support",
-		     test_support);
-	pair_add("itx/regions", test_regions);
-	pair_add("itx/checks", test_checks);
+	pair_add("itx/support", test_support);
+	pair_add_for(NEEDS_PRIVATE_DATA, "itx/regions", test_regions);
+	pair_add_for(NEEDS_PRIVATE_DATA, "itx/checks", test_checks);
 	pair_add("itx/bind", test_bind);
 	pair_add("itx/settings", test_settings);
 	pair_add("itx/trace", test_trace);

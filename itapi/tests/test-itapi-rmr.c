@@ -520,10 +520,11 @@ static void
 add_tests(void)
 {
 	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK | NEEDS_RELATIVE, "rmr/access", test_access);
-	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/out-of-range", test_out_of_range);
-	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/refused", test_refused);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK | NEEDS_REUSE, "rmr/out-of-range",
+		     test_out_of_range);
+	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK | NEEDS_REUSE, "rmr/refused", test_refused);
 	pair_add_for(NEEDS_NARROW, "rmr/busy", test_busy);
-	pair_add_for(NEEDS_NARROW, "rmr/r-37-reset", test_reset);
+	pair_add_for(NEEDS_NARROW | NEEDS_REUSE, "rmr/r-37-reset", test_reset);
 	pair_add_for(NEEDS_WINDOWS | NEEDS_UNLINK, "rmr/unlink-fence", test_unlink_fence);
 	pair_add_for(NEEDS_NARROW, "rmr/link-twice", test_link_twice);
 	pair_add_for(NEEDS_WIDE, "rmr/wide", test_wide);

@@ -465,7 +465,7 @@ add(void)
 	pair_add_for(NEEDS_SRQ, "srq/ties", test_ties);
 	pair_add_for(NEEDS_SRQ, "srq/receive", test_receive);
 	pair_add_for(NEEDS_SRQ, "srq/zones", test_zones);
-	pair_add_for(NEEDS_SRQ, "srq/flush", test_flush);
+	pair_add_for(NEEDS_SRQ | NEEDS_REUSE, "srq/flush", test_flush);
 	pair_add_for(NEEDS_SRQ, "srq/cascade", test_cascade);
 }
 
