@@ -18,6 +18,7 @@
 #include "cert_extent.h"
 #include "cert_host.h"
 #include "verbs_shared.h"
+#include "verbs_ud.h"
 
 #define TURNS    1000u
 #define WARM     60u  /* turns before */
@@ -33,8 +34,10 @@ struct leaks {
 	struct cert_region *region, *into;
 	struct cert_end *end;      /* of near, never connected */
 	struct shared *shared;     /* of near, or NULL */
+	struct cert_end *letters;  /* of near, for datagrams, or NULL */
 	uint8_t *nowhere;          /* a page that nobody may touch */
 	uint64_t ctx;              /* of listeners of far */
+	uint64_t query;            /* of queries of near */
 	struct ri_service service; /* of `listen`, or where nobody listens any more */
 	struct ri_listen *listen;
 	unsigned turn;
@@ -106,6 +109,7 @@ leaks_open(struct leaks *leaks, struct cert *cert)
 	leaks->into = cert_region_new(leaks->far, 256, CERT_ALL);
 	leaks->end = cert_end_new(leaks->near, NULL);
 	leaks->ctx = cert_ctx_new(leaks->far, RI_OBJECT_LISTEN);
+	leaks->query = cert_ctx_new(leaks->near, RI_OBJECT_REQUEST);
 	leaks->nowhere =
 		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CERT_TRUE(cert, leaks->nowhere != MAP_FAILED);
@@ -349,6 +353,30 @@ ah_refused(struct leaks *leaks)
 	CERT_VERB(leaks->cert, RI_SUCCESS, leaks->p->pd->destroy(pd));
 }
 
+static bool
+has_groups(const struct ri_rnic_attr *attr)
+{
+	return attr->multicast;
+}
+
+/* What is no group, and a group that the queue pair is not attached to; and one that it is attached to twice. */
+static void
+groups_refused(struct leaks *leaks)
+{
+	const struct ri_qp_ops *qp = leaks->p->qp;
+	struct ri_addr group = cert_address(leaks->near), none = group;
+	struct ri_qp *of = leaks->letters->qp;
+
+	group.octets[0] = group.family == RI_ADDR_GID ? 0xff : 239;
+	group.octets[1] = group.family == RI_ADDR_GID ? 0x1e : 1;
+	CERT_VERB(leaks->cert, RI_ERR_INVALID_ARG, qp->mcast_attach(of, &none));
+	CERT_VERB(leaks->cert, RI_ERR_INVALID_ARG, qp->mcast_detach(of, &group));
+	CERT_VERB(leaks->cert, RI_SUCCESS, qp->mcast_attach(of, &group));
+	CERT_VERB(leaks->cert, RI_SUCCESS, qp->mcast_attach(of, &group));
+	CERT_VERB(leaks->cert, RI_SUCCESS, qp->mcast_detach(of, &group));
+	CERT_VERB(leaks->cert, RI_ERR_INVALID_ARG, qp->mcast_detach(of, &group));
+}
+
 /* Refused when they are posted. */
 static void
 posts_refused(struct leaks *leaks)
@@ -379,6 +407,7 @@ static const struct leak object_rows[] = {
 	{.name = "registrations anew that cannot be", .turn = rereg_refused, .can = can_reregister},
 	{.name = "shared queues that cannot be", .turn = srq_refused, .can = has_srq},
 	{.name = "address handles that cannot be", .turn = ah_refused, .can = has_ud},
+	{.name = "groups that cannot be", .turn = groups_refused, .can = has_groups},
 	{.name = "posts that cannot be", .turn = posts_refused},
 };
 
@@ -394,6 +423,11 @@ objects(struct cert *cert)
 
 		shared_new(&shared, leaks.near, &init, 4);
 		leaks.shared = &shared;
+	}
+	if (leaks.near->attr.ud) {
+		struct ri_qp_init init = ud_init(leaks.near);
+
+		leaks.letters = cert_end_new(leaks.near, &init);
 	}
 	run_all(&leaks, object_rows, G_N_ELEMENTS(object_rows));
 	if (leaks.shared != NULL)
@@ -544,11 +578,46 @@ no_listener(struct leaks *leaks)
 	CERT_VERB(leaks->cert, RI_SUCCESS, leaks->p->qp->destroy(qp));
 }
 
+/* Queries of one context that are answered, refused, or withdrawn before or after an answer. */
+static void
+queries(struct leaks *leaks)
+{
+	const struct ri_cm_ops *cm = leaks->p->cm;
+	struct ri_service_answer answer = {.status = leaks->turn % 4 == 1 ? RI_SERVICE_REJECTED
+									  : RI_SERVICE_FOUND,
+					   .qpn = 5,
+					   .qkey = UD_KEY};
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+
+	if (leaks->listen == NULL)
+		leaks->listen = listen_with(leaks, &leaks->service, 1);
+	params = attempt_params(leaks, &leaks->service);
+	CERT_VERB(leaks->cert, RI_SUCCESS,
+		  cm->resolve(leaks->near->context, leaks->query, &params));
+	CERT_VERB(leaks->cert, RI_ERR_BUSY,
+		  cm->resolve(leaks->near->context, leaks->query, &params));
+	event = cert_cm(leaks->far, RI_CM_SERVICE_REQUEST, leaks->ctx);
+	if (leaks->turn % 4 == 2)
+		CERT_VERB_VOID(leaks->cert, cm->resolve_cancel(leaks->near->context, leaks->query));
+	cert_verb_begin(leaks->cert);
+	(void)!cm->resolve_answer(event.request, &answer);
+	cert_verb_end(leaks->cert, CERT_WHERE, "resolve_answer");
+	if (leaks->turn % 4 < 2) {
+		event = cert_cm(leaks->near, RI_CM_SERVICE_REPLY, leaks->query);
+		CERT_UINT(leaks->cert, event.service_status, ==, answer.status);
+	}
+	CERT_VERB_VOID(leaks->cert, cm->resolve_cancel(leaks->near->context, leaks->query));
+	cert_events_forget(leaks->near);
+	cert_events_forget(leaks->far);
+}
+
 static const struct leak attempt_rows[] = {
 	{.name = "connects that cannot be", .turn = connect_refused},
 	{.name = "listeners that cannot be", .turn = listen_refused},
 	{.name = "attempts without a listener", .turn = no_listener},
 	{.name = "attempts that are not accepted", .turn = attempts},
+	{.name = "queries of a service", .turn = queries, .can = has_ud},
 };
 
 static void
