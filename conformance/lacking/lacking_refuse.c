@@ -254,17 +254,27 @@ srq_modify(struct ri_srq *shared, struct ri_srq_attr *attr, bool resize, struct 
 /* --- private data ---------------------------------------------------------------------------- */
 
 static enum ri_status
+params_check(const struct ri_cm_params *params, uint16_t pdata)
+{
+	if (params->pdata_len > pdata)
+		return RI_ERR_INVALID_ARG;
+	return params->ird > left.max_ird || params->ord > left.max_ord ? RI_ERR_LIMIT : RI_SUCCESS;
+}
+
+static enum ri_status
 cm_connect(struct ri_qp *pair, const struct ri_cm_params *params)
 {
-	return params->pdata_len > left.connect_pdata ? RI_ERR_INVALID_ARG
-						      : cm.connect(pair, params);
+	enum ri_status status = params_check(params, left.connect_pdata);
+
+	return status == RI_SUCCESS ? cm.connect(pair, params) : status;
 }
 
 static enum ri_status
 cm_accept(struct ri_request *request, struct ri_qp *pair, const struct ri_cm_params *params)
 {
-	return params->pdata_len > left.accept_pdata ? RI_ERR_INVALID_ARG
-						     : cm.accept(request, pair, params);
+	enum ri_status status = params_check(params, left.accept_pdata);
+
+	return status == RI_SUCCESS ? cm.accept(request, pair, params) : status;
 }
 
 static enum ri_status
@@ -309,6 +319,12 @@ mcast_attach(struct ri_qp *pair, const struct ri_addr *group)
 	return left.multicast ? qp.mcast_attach(pair, group) : RI_ERR_UNSUPPORTED;
 }
 
+static enum ri_status
+mcast_detach(struct ri_qp *pair, const struct ri_addr *group)
+{
+	return left.multicast ? qp.mcast_detach(pair, group) : RI_ERR_UNSUPPORTED;
+}
+
 void
 lacking_refuse_install(struct wrap_tables *tables)
 {
@@ -328,6 +344,8 @@ lacking_refuse_install(struct wrap_tables *tables)
 		tables->cm.resolve = resolve;
 	if (qp.mcast_attach != NULL)
 		tables->qp.mcast_attach = mcast_attach;
+	if (qp.mcast_detach != NULL)
+		tables->qp.mcast_detach = mcast_detach;
 	if (mem.mw_alloc != NULL)
 		tables->mem.mw_alloc = mw_alloc;
 	if (srq.create != NULL)

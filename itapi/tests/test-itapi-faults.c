@@ -223,7 +223,7 @@ add(void)
 {
 	fault_begin();
 	pair_add("faults/nth-call", test_nth_call);
-	pair_add_for(NEEDS_NARROW, "faults/reset-fails", test_reset_fails);
+	pair_add_for(NEEDS_NARROW | NEEDS_REUSE, "faults/reset-fails", test_reset_fails);
 	pair_add("faults/modify-fails", test_modify_fails);
 	pair_add("faults/bad-commands", test_bad_commands);
 	pair_add_bare("faults/environment", test_environment);
