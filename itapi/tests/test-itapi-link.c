@@ -533,7 +533,7 @@ add(void)
 	pair_add_for(NEEDS_RELATIVE | NEEDS_REMOTE_UNLINK, "link/remote-unlink",
 		     test_remote_unlink);
 	pair_add("link/not-supported", test_not_supported);
-	pair_add("link/link-refused", test_link_refused);
+	pair_add_for(NEEDS_REUSE, "link/link-refused", test_link_refused);
 	pair_add_for(NEEDS_RELATIVE, "link/too-many", test_too_many);
 }
 
