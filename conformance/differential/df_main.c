@@ -69,7 +69,7 @@ static const GOptionEntry options[] = {
 	{"faults", 0, 0, G_OPTION_ARG_NONE, &faults,
 	 "Spigots that go down and adapters that fail, too", NULL},
 	{"changes", 0, 0, G_OPTION_ARG_NONE, &changes,
-	 "Other attributes, other sizes, listeners that come back, too", NULL},
+	 "Changed attributes and sizes, listeners that go, too", NULL},
 	{"quirks", 'q', 0, G_OPTION_ARG_STRING, &quirks,
 	 "What the device does otherwise; a wrong word lists all", "LIST"},
 	{"attempts", 0, 0, G_OPTION_ARG_INT, &attempts,

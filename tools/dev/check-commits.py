@@ -15,7 +15,7 @@ import sys
 
 import source_tree
 
-SINCE = '2026-11-26T15:30:00Z'
+SINCE = '2026-11-26T17:00:00Z'
 COLUMNS = 72
 FORM = re.compile(r'[\w./+-]+(, [\w./+-]+)*: \S')
 

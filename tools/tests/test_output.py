@@ -11,6 +11,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 
 from tool_runs import PATIENCE, Failed, Folder, Server, main, start
 
@@ -118,9 +119,13 @@ def reports(build, source):
     with Folder() as folder:
         pipe = os.path.join(folder.path, 'pipe')
         os.mkfifo(pipe)
-        with subprocess.Popen(['cat', pipe], stdout=subprocess.PIPE) as reader:
-            ended([*page, pipe], subprocess.DEVNULL, 0)
-            if b'</html>' not in reader.communicate(timeout=PATIENCE)[0]:
+        # A file behind the reader, since the page is longer than what pipes keep.
+        with tempfile.TemporaryFile() as read:
+            with subprocess.Popen(['cat', pipe], stdout=read) as reader:
+                ended([*page, pipe], subprocess.DEVNULL, 0)
+                reader.wait(timeout=PATIENCE)
+            read.seek(0)
+            if b'</html>' not in read.read():
                 raise Failed('the reader of the pipe got no page')
         full = os.path.join(folder.path, 'full')
         os.symlink('/dev/full', full)
