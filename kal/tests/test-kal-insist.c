@@ -136,8 +136,7 @@ test_timeout_first(void)
 	attempt_prepare(&a);
 	listen_no_more(&a);
 	a.req.refused_ms = LONG_MS;
-	a.req.timeout_us =
-		G_TIME_SPAN_SECOND; /* the peer has refused it before, on a busy machine, too */
+	a.req.timeout_us = G_TIME_SPAN_SECOND; /* enough for one refusal, on a busy machine, too */
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_REFUSED);
 	attempt_finish(&a);
