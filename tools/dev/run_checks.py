@@ -167,13 +167,13 @@ class Checker:
             self.tally.add(f'{label} tests', False)
 
     def build_and_test(self, way, prefix=(), env=None, beside=None):
-        """Most tests wait for a peer or a timer half of the time: twice as many programs as processors.
+        """Most tests wait for a peer or a timer half of the time: more than twice as many programs as processors.
 
         beside: a way that is built meanwhile.
         """
         if self.build(way):
             with self.building_beside(beside) if beside else contextlib.nullcontext():
-                self.test(way, prefix=prefix, env=env, processes=2 * self.jobs)
+                self.test(way, prefix=prefix, env=env, processes=2 * self.jobs + 1)
 
     def report(self, seconds):
         """What did not pass, by name; then the line that programs read. Of a long output often only the end is kept."""

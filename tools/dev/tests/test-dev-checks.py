@@ -39,22 +39,14 @@ class ChecksCase(unittest.TestCase):
                 checker.report(0)
             return checker, output.getvalue()
 
-    def test_good(self):
-        checker, _ = self.checked('true', 'exit 77')
-        self.assertEqual(checker.tally.summary(), '1 passed, 0 failed, 1 skipped')
-        self.assertEqual(checker.unsteady, [])
-
-    def test_bad(self):
-        checker, text = self.checked('true', 'echo wrong; exit 1')
-        self.assertEqual(checker.tally.summary(), '1 passed, 1 failed, 0 skipped')
-        self.assertEqual(checker.unsteady, [])
+    def test_counts(self):
+        """Good, skipped, bad, and one that passes when it runs again."""
+        checker, text = self.checked('true', 'exit 77', 'echo wrong; exit 1', ONCE)
+        self.assertEqual(checker.tally.summary(), '2 passed, 1 failed, 1 skipped')
         self.assertIn('wrong', text)
-
-    def test_passes_alone(self):
-        checker, text = self.checked('true', ONCE)
-        self.assertEqual(checker.tally.summary(), '2 passed, 0 failed, 0 skipped')
         self.assertIn('too late', text)
-        self.assertIn('failed beside others, passed alone: plain: t1\n', text)
+        self.assertEqual(checker.unsteady, ['plain: t3'])
+        self.assertIn('failed beside others, passed alone: plain: t3\n', text)
         self.assertEqual(text.split('\n')[-2], checker.tally.summary())
 
     def test_damage_is_not_run_again(self):
