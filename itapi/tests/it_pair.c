@@ -71,14 +71,10 @@ pair_inapplicable(const char *format, ...)
 int
 pair_patience(void)
 {
-	static int us;
 	const char *text = g_getenv("ITAPI_TEST_PATIENCE");
+	double seconds = text != NULL ? g_ascii_strtod(text, NULL) : 0;
 
-	if (us == 0 && text != NULL)
-		us = (int)(CLAMP(g_ascii_strtod(text, NULL), 0.1, 1000) * G_USEC_PER_SEC);
-	if (us == 0)
-		us = 60 * G_USEC_PER_SEC;
-	return us;
+	return (int)((seconds != 0 ? CLAMP(seconds, 0.1, 1000) : 60) * G_USEC_PER_SEC);
 }
 
 it_ia_handle_t
