@@ -352,7 +352,9 @@ threads_of_nobody(struct cert *cert)
 		else if (!g_str_has_prefix(name, "itapi-output"))
 			others++;
 	}
-	return others - MIN(others, SANITIZER) + (services > HOSTS ? services - HOSTS : 0);
+	if (SANITIZER && others > 0)
+		others--;
+	return others + (services > HOSTS ? services - HOSTS : 0);
 }
 
 /*
