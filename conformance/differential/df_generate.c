@@ -118,14 +118,7 @@ make_srq_free(struct maker *maker, struct df_step *step)
 static void
 make_srq_recv(struct maker *maker, struct df_step *step)
 {
-	int start = pick_below(maker, DF_SRQS);
-
-	step->obj = start;
-	for (int i = 0; i < DF_SRQS && !maker->wild; i++) {
-		step->obj = (start + i) % DF_SRQS;
-		if (maker->model->srq[step->obj].alive)
-			break;
-	}
+	step->obj = pick_live_srq(maker);
 	pick_receive(maker, step);
 }
 

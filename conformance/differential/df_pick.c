@@ -196,6 +196,19 @@ pick_unlinkable(struct maker *maker, struct df_step *step)
 }
 
 int
+pick_live_srq(struct maker *maker)
+{
+	int start = pick_below(maker, DF_SRQS), place = start;
+
+	for (int i = 0; i < DF_SRQS && !maker->wild; i++) {
+		place = (start + i) % DF_SRQS;
+		if (maker->model->srq[place].alive)
+			break;
+	}
+	return place;
+}
+
+int
 pick_srq(struct maker *maker, int ep)
 {
 	int start = pick_below(maker, DF_SRQS);

@@ -59,14 +59,7 @@ pick_evd_size(struct maker *maker, struct df_step *step)
 void
 pick_srq_size(struct maker *maker, struct df_step *step)
 {
-	int start = pick_below(maker, DF_SRQS);
-
-	step->obj = start;
-	for (int i = 0; i < DF_SRQS && !maker->wild; i++) {
-		step->obj = (start + i) % DF_SRQS;
-		if (maker->model->srq[step->obj].alive)
-			break;
-	}
+	step->obj = pick_live_srq(maker);
 	step->rq = 1 + pick_below(maker, 8);
 	if (!pick_once_in(maker, 3))
 		step->rq = MAX(step->rq, maker->model->srq[step->obj].left);

@@ -10,15 +10,9 @@
 void
 pick_srq_limit(struct maker *maker, struct df_step *step)
 {
-	int start = pick_below(maker, DF_SRQS);
 	const struct model_srq *srq;
 
-	step->obj = start;
-	for (int i = 0; i < DF_SRQS && !maker->wild; i++) {
-		step->obj = (start + i) % DF_SRQS;
-		if (maker->model->srq[step->obj].alive)
-			break;
-	}
+	step->obj = pick_live_srq(maker);
 	srq = &maker->model->srq[step->obj];
 	/* Most watermarks are passed by the next message, or by a few. */
 	step->a = srq->left + 1 - pick_below(maker, 4);

@@ -19,7 +19,7 @@ OPTIONS = ['-Dbuildtype=plain', '-Doptimization=1', '-Dwerror=false', '-Dwarning
            '-Db_lundef=false', '-Ddoc=disabled', '-Dc_args=-w']
 
 
-# What tests ask for the claims of an adapter (itapi/tests/it_claims.c); a folder before theirs cannot depend on it.
+# What tests ask for the claims of an adapter (itapi/tests/it_claims.c); their folder comes before it and cannot depend on it.
 ASKED = 'conformance/certify/it-certify-cases'
 
 
