@@ -149,6 +149,9 @@ bool cert_patience_asleep(struct cert *cert, gint64 *until);
  * count as one unless it is this kind.
  */
 struct ri_cm_event cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx);
+/* The same of a request at a listener; that an earlier request is gone may be told before it. */
+struct ri_cm_event cert_cm_request(struct cert_node *node, enum ri_cm_event_kind kind,
+				   uint64_t ctx);
 /** Waits for an asynchronous event, and takes it; others stay. */
 struct ri_async_event cert_async(struct cert_node *node, enum ri_event event, uint64_t ctx);
 /** The asynchronous events for a context that are recorded and not taken; of any kind with RI_EVENT_NONE. */

@@ -312,13 +312,14 @@ cm_take(struct cert_upcalls *up, uint64_t ctx, struct ri_cm_event *event)
 	return found;
 }
 
-struct ri_cm_event
-cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
+/* The next event of the context that is not of the kind `passed`. */
+static struct ri_cm_event
+cm_next(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx,
+	enum ri_cm_event_kind passed)
 {
 	struct ri_cm_event event;
 	gint64 until = 0;
 
-	/* The end of a time-wait is told when it is over, be the queue pair connected again or not. */
 	do {
 		while (!cm_take(node->upcalls, ctx, &event)) {
 			if (!cert_patience(node->cert, &until))
@@ -326,11 +327,24 @@ cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
 					    "the next event of a connection", cert_cm_name(kind),
 					    "none came");
 		}
-	} while (event.kind == RI_CM_TIME_WAIT_OVER && kind != RI_CM_TIME_WAIT_OVER);
+	} while (event.kind == passed && kind != passed);
 	if (event.kind != kind)
 		cert_failed(node->cert, CERT_WHERE, "the next event of a connection",
 			    cert_cm_name(kind), cert_cm_name((enum ri_cm_event_kind)event.kind));
 	return event;
+}
+
+struct ri_cm_event
+cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
+{
+	/* The end of a time-wait is told when it is over, be the queue pair connected again or not. */
+	return cm_next(node, kind, ctx, RI_CM_TIME_WAIT_OVER);
+}
+
+struct ri_cm_event
+cert_cm_request(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
+{
+	return cm_next(node, kind, ctx, RI_CM_REQUEST_GONE);
 }
 
 /* RI_EVENT_NONE: any. */

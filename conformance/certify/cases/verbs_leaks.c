@@ -597,7 +597,7 @@ queries(struct leaks *leaks)
 		  cm->resolve(leaks->near->context, leaks->query, &params));
 	CERT_VERB(leaks->cert, RI_ERR_BUSY,
 		  cm->resolve(leaks->near->context, leaks->query, &params));
-	event = cert_cm(leaks->far, RI_CM_SERVICE_REQUEST, leaks->ctx);
+	event = cert_cm_request(leaks->far, RI_CM_SERVICE_REQUEST, leaks->ctx);
 	if (leaks->turn % 4 == 2)
 		CERT_VERB_VOID(leaks->cert, cm->resolve_cancel(leaks->near->context, leaks->query));
 	cert_verb_begin(leaks->cert);
