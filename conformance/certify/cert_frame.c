@@ -37,42 +37,44 @@ cert_record(const struct cert_setup *setup, const char *kind, const char *const 
 	g_string_free(line, TRUE);
 }
 
+static void
+record_text(struct cert *cert, const char *kind, const char *format, va_list args)
+{
+	g_autofree char *text = g_strdup_vprintf(format, args);
+
+	cert_record(cert->setup, kind, (const char *[]){text, NULL});
+}
+
 void
 cert_note(struct cert *cert, const char *format, ...)
 {
-	g_autofree char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
+	record_text(cert, CERT_RECORD_NOTE, format, args);
 	va_end(args);
-	cert_record(cert->setup, CERT_RECORD_NOTE, (const char *[]){text, NULL});
 }
 
 void
 cert_skip(struct cert *cert, const char *format, ...)
 {
-	g_autofree char *text = NULL;
 	va_list args;
 
-	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
-	va_end(args);
 	cert->skipped = true;
-	cert_record(cert->setup, CERT_RECORD_SKIP, (const char *[]){text, NULL});
+	va_start(args, format);
+	record_text(cert, CERT_RECORD_SKIP, format, args);
+	va_end(args);
 }
 
 void
 cert_not_claimed(struct cert *cert, const char *format, ...)
 {
-	g_autofree char *text = NULL;
 	va_list args;
 
-	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
-	va_end(args);
 	cert->skipped = true;
-	cert_record(cert->setup, CERT_RECORD_NONE, (const char *[]){text, NULL});
+	va_start(args, format);
+	record_text(cert, CERT_RECORD_NONE, format, args);
+	va_end(args);
 }
 
 void

@@ -337,7 +337,7 @@ cm_next(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx,
 struct ri_cm_event
 cert_cm(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
 {
-	/* The end of a time-wait is told when it is over, be the queue pair connected again or not. */
+	/* The adapter reports the end of a time-wait also when the queue pair is connected again. */
 	return cm_next(node, kind, ctx, RI_CM_TIME_WAIT_OVER);
 }
 

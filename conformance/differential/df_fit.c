@@ -3,7 +3,7 @@
 
 #include "df_fit.h"
 
-#define REFUSED_EACH 8 /* one in so many requests keeps segments that the adapter does not take */
+#define REFUSED_EACH 8 /* one of 8 requests keeps segments that the adapter does not take */
 
 /* The most segments of a step of that kind; DF_SEGS: it has none, or they are not limited. */
 static int

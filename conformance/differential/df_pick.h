@@ -40,7 +40,7 @@ int pick_flags(struct maker *maker, int allowed);
 void pick_segment(struct maker *maker, struct df_step *step, int len, int right);
 /* Segments of `len` octets in total. */
 void pick_segments(struct maker *maker, struct df_step *step, int len, int most, int right);
-/* An S-RQ that exists, or any place, if there is none or the step is unguided. */
+/* The place of an S-RQ; any place, if no S-RQ exists or the step is unguided. */
 int pick_live_srq(struct maker *maker);
 /* The S-RQ of a new endpoint: its place + 1, or 0. */
 int pick_srq(struct maker *maker, int ep);

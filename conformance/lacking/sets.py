@@ -133,7 +133,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--patience', type=float, default=60)
     parser.add_argument('--topics', default='*', help='only topics that fit')
-    parser.add_argument('--sample', type=float, default=100, help='so many percent of the topics of each set')
+    parser.add_argument('--sample', type=float, default=100, help='percent of the topics of each set')
     parser.add_argument('--single', action='store_true', help='each claim alone')
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--jobs', type=int, default=os.cpu_count() or 1)

@@ -117,8 +117,8 @@ uint64_t pair_claim(const char *attribute);
 /* As many as are wanted, and no more than that attribute claims; adapters of this release take what tests want. */
 uint32_t pair_at_most(const char *attribute, uint32_t wanted);
 /*
- * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release, of which
- * tests expect what its documentation says beyond its claims.
+ * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release: tests
+ * expect of it what its documentation says beyond its claims.
  */
 bool pair_certified(void);
 /* The test is skipped: "not applicable: " and why, by the name of the claim. */

@@ -8,7 +8,7 @@
 #include "cm_scene.h"
 
 /*
- * Does a message of this adapter have a place for private data even if there is none? No claim tells; of the adapters of
+ * Does a message of this adapter have a place for private data even if the program gives none? No claim tells; of the adapters of
  * this release those of InfiniBand have it.
  */
 static it_boolean_t

@@ -154,7 +154,6 @@ end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up
 {
 	const struct ri_caller *caller = conn->cm->p.caller;
 	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
-
 	enum ri_status status;
 
 	RI_ASSERT_OWNED(&conn->verbs);

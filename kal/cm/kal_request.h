@@ -106,7 +106,7 @@ void kal_request_release(struct kal_request *request);
 /* The caller owns cm->lock. Give the request an id and report its arrival; report its end. */
 void kal_request_enter(struct kal_request *request);
 void kal_request_tell_gone(struct kal_request *request);
-/* The caller owns cm->lock. NULL: there is none of that id. */
+/* The caller owns cm->lock. NULL: no listener has that id. */
 struct kal_listener *kal_listener_of(struct kal_cm *cm, uint64_t id);
 
 /* kal_request_theirs.c */
@@ -119,7 +119,7 @@ void kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *thei
 void kal_request_listener_init(struct kal_listener *listener);
 /* The listener ends, and its provider raises nothing for it any more: refuse the requests that no client has seen. */
 void kal_request_refuse_unheard(struct kal_listener *listener);
-/* Take a request by id, and stop its watch and timer; NULL: there is none of that kind. */
+/* Take a request by id, and stop its watch and timer; NULL: no request of that kind has the id. */
 struct kal_request *kal_request_take(struct kal_cm *cm, uint32_t id, bool service);
 /* The peer of a taken request has given up meanwhile: report that, and free the request. */
 void kal_request_dead(struct kal_request *request);
@@ -147,7 +147,7 @@ void kal_starts_trim(struct kal_listener *listener, const struct kal_request *fr
 /* Are all places taken by whole Requests that wait for the consumer? Then none can be replaced. */
 bool kal_starts_full(struct kal_listener *listener);
 /* On the service thread, when there are no descriptors left: close the oldest parting, or else reset one start-up of
- * this listener, or else of another one of this adapter. False: there is none that may be reset. */
+ * this listener, or else of another one of this adapter. False: none of them may be reset. */
 bool kal_starts_free_descriptor(struct kal_listener *listener);
 /* The listener accepts no more and is destroyed: reset its start-ups. */
 void kal_starts_end_all(struct kal_listener *listener);

@@ -64,7 +64,7 @@ bool kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup);
 enum ri_status kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req,
 				 struct kal_request *request,
 				 struct kal_accept_rep *rep) RI_MUST_CHECK;
-/* Under verbs: take the setup out of the connection; the caller owns it. NULL if there is none. */
+/* Under verbs: take the setup out of the connection; the caller owns it. NULL: the connection has no setup. */
 struct kal_setup *kal_setup_steal(struct kal_conn *conn);
 /* Stop and free a setup, or NULL. Not under verbs. */
 void kal_setup_free(struct kal_setup *setup);

@@ -31,14 +31,45 @@ shared_cq(struct cert_node *node, uint64_t *ctx, uint32_t entries, struct ri_cq 
 	CERT_VERB(node->cert, RI_SUCCESS, node->p->user->cq_open(node->urnic, &map, ucq));
 }
 
+/* An end with queues of its own, whose queue pair takes its receives from that shared queue. */
+static inline void
+shared_end_new(struct cert_end *end, struct cert_node *node, const struct ri_qp_init *init,
+	       uint32_t entries, struct ri_srq *srq, struct ri_usrq *usrq)
+{
+	const struct ri_provider *p = node->p;
+	struct ri_map map;
+
+	*end = (struct cert_end){.node = node, .init = *init};
+	end->ctx = end->init.ctx = cert_ctx_new(node, RI_OBJECT_QP);
+	shared_cq(node, &end->scq_ctx, entries, &end->scq, &end->uscq);
+	shared_cq(node, &end->rcq_ctx, entries, &end->rcq, &end->urcq);
+	CERT_VERB(node->cert, RI_SUCCESS,
+		  p->qp->create(node->pd, &end->init, end->scq, end->rcq, srq, &end->qp, &map));
+	CERT_VERB(node->cert, RI_SUCCESS,
+		  p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, usrq, &end->uqp));
+}
+
+static inline void
+shared_end_free(struct cert_end *end)
+{
+	const struct ri_provider *p = end->node->p;
+	struct cert *cert = end->node->cert;
+
+	cert_end_drop(end);
+	CERT_VERB_VOID(cert, p->user->cq_close(end->uscq));
+	CERT_VERB_VOID(cert, p->user->cq_close(end->urcq));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->scq));
+	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->rcq));
+	cert_ctx_gone(end->node, end->scq_ctx);
+	cert_ctx_gone(end->node, end->rcq_ctx);
+}
+
 static inline void
 shared_new(struct shared *shared, struct cert_node *node, const struct ri_qp_init *init,
 	   uint32_t slots)
 {
 	const struct ri_provider *p = node->p;
 	struct cert *cert = node->cert;
-	struct cert_end *end = &shared->end;
-	uint32_t entries = MIN(slots * 2 + 2, node->attr.max_cqe);
 	struct ri_map map;
 
 	shared->ctx = cert_ctx_new(node, RI_OBJECT_SRQ);
@@ -46,37 +77,19 @@ shared_new(struct shared *shared, struct cert_node *node, const struct ri_qp_ini
 		.ctx = shared->ctx, .max_wr = slots, .max_sge = init->max_recv_sge};
 	CERT_VERB(cert, RI_SUCCESS, p->srq->create(node->pd, &shared->attr, &shared->srq, &map));
 	CERT_VERB(cert, RI_SUCCESS, p->user->srq_open(node->urnic, &map, &shared->usrq));
-	*end = (struct cert_end){.node = node, .init = *init};
-	end->ctx = end->init.ctx = cert_ctx_new(node, RI_OBJECT_QP);
-	shared_cq(node, &end->scq_ctx, entries, &end->scq, &end->uscq);
-	shared_cq(node, &end->rcq_ctx, entries, &end->rcq, &end->urcq);
-	CERT_VERB(cert, RI_SUCCESS,
-		  p->qp->create(node->pd, &end->init, end->scq, end->rcq, shared->srq, &end->qp,
-				&map));
-	CERT_VERB(
-		cert, RI_SUCCESS,
-		p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, shared->usrq, &end->uqp));
+	shared_end_new(&shared->end, node, init, MIN(slots * 2 + 2, node->attr.max_cqe),
+		       shared->srq, shared->usrq);
 }
 
 static inline void
 shared_free(struct shared *shared)
 {
-	struct cert_end *end = &shared->end;
-	const struct ri_provider *p = end->node->p;
-	struct cert *cert = end->node->cert;
+	struct cert_node *node = shared->end.node;
 
-	CERT_VERB_VOID(cert, p->user->qp_close(end->uqp));
-	CERT_VERB(cert, RI_SUCCESS, p->qp->destroy(end->qp));
-	cert_ctx_gone(end->node, end->ctx);
-	CERT_VERB_VOID(cert, p->user->cq_close(end->uscq));
-	CERT_VERB_VOID(cert, p->user->cq_close(end->urcq));
-	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->scq));
-	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->rcq));
-	cert_ctx_gone(end->node, end->scq_ctx);
-	cert_ctx_gone(end->node, end->rcq_ctx);
-	CERT_VERB_VOID(cert, p->user->srq_close(shared->usrq));
-	CERT_VERB(cert, RI_SUCCESS, p->srq->destroy(shared->srq));
-	cert_ctx_gone(end->node, shared->ctx);
+	shared_end_free(&shared->end);
+	CERT_VERB_VOID(node->cert, node->p->user->srq_close(shared->usrq));
+	CERT_VERB(node->cert, RI_SUCCESS, node->p->srq->destroy(shared->srq));
+	cert_ctx_gone(node, shared->ctx);
 }
 
 /* A receive of the shared queue; NULL: of the end's own. */

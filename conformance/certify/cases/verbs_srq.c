@@ -3,9 +3,10 @@
 
 /* Shared receive queues: which queue pairs take receives from them, slots, watermarks, and destruction. */
 
-#include "verbs_pair.h"
+#include "verbs_shared.h"
 
-#define MEMBERS 3u
+#define MEMBERS    3u
+#define CQ_ENTRIES 64u
 
 /* A shared receive queue with queue pairs, each connected to one of the near side. */
 struct scene {
@@ -37,52 +38,14 @@ queue_create(struct scene *scene, uint32_t slots)
 		  p->user->srq_open(scene->far->urnic, &map, &scene->usrq));
 }
 
-static void
-cq_create(struct cert_node *node, uint64_t ctx, struct ri_cq **cq, struct ri_ucq **ucq)
-{
-	uint32_t entries = 64;
-	struct ri_map map;
-
-	CERT_VERB(node->cert, RI_SUCCESS,
-		  node->p->cq->create(node->context, ctx, &entries, cq, &map));
-	CERT_VERB(node->cert, RI_SUCCESS, node->p->user->cq_open(node->urnic, &map, ucq));
-}
-
 /* A queue pair of the shared queue; the frame knows nothing of it. */
 static void
 member_create(struct scene *scene, struct cert_end *end)
 {
-	const struct ri_provider *p = scene->far->p;
-	struct ri_map map;
+	const struct ri_qp_init init = cert_end_defaults(scene->far);
 
-	*end = (struct cert_end){.node = scene->far, .init = cert_end_defaults(scene->far)};
-	end->scq_ctx = cert_ctx_new(scene->far, RI_OBJECT_CQ);
-	end->rcq_ctx = cert_ctx_new(scene->far, RI_OBJECT_CQ);
-	end->ctx = end->init.ctx = cert_ctx_new(scene->far, RI_OBJECT_QP);
-	cq_create(scene->far, end->scq_ctx, &end->scq, &end->uscq);
-	cq_create(scene->far, end->rcq_ctx, &end->rcq, &end->urcq);
-	CERT_VERB(scene->cert, RI_SUCCESS,
-		  p->qp->create(scene->far->pd, &end->init, end->scq, end->rcq, scene->srq,
-				&end->qp, &map));
+	shared_end_new(end, scene->far, &init, CQ_ENTRIES, scene->srq, scene->usrq);
 	CERT_UINT(scene->cert, end->init.max_rq_wr, ==, 0);
-	CERT_VERB(scene->cert, RI_SUCCESS,
-		  p->user->qp_open(scene->far->urnic, &map, end->uscq, end->urcq, scene->usrq,
-				   &end->uqp));
-}
-
-static void
-member_destroy(struct cert_end *end)
-{
-	const struct ri_provider *p = end->node->p;
-	struct cert *cert = end->node->cert;
-
-	CERT_VERB_VOID(cert, p->user->qp_close(end->uqp));
-	CERT_VERB(cert, RI_SUCCESS, p->qp->destroy(end->qp));
-	cert_ctx_gone(end->node, end->ctx);
-	CERT_VERB_VOID(cert, p->user->cq_close(end->uscq));
-	CERT_VERB_VOID(cert, p->user->cq_close(end->urcq));
-	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->scq));
-	CERT_VERB(cert, RI_SUCCESS, p->cq->destroy(end->rcq));
 }
 
 /* The queue pairs are of the far side's domain, the shared queue is of that or of another one. */
@@ -116,7 +79,7 @@ static void
 scene_close(struct scene *scene)
 {
 	for (unsigned i = 0; i < MEMBERS; i++)
-		member_destroy(&scene->b[i]);
+		shared_end_free(&scene->b[i]);
 	CERT_VERB_VOID(scene->cert, scene->far->p->user->srq_close(scene->usrq));
 	CERT_VERB(scene->cert, RI_SUCCESS, scene->far->p->srq->destroy(scene->srq));
 	cert_ctx_gone(scene->far, scene->ctx);

@@ -264,7 +264,7 @@ disagreement_of(const char *output)
 	return NULL;
 }
 
-/* The test that runs has failed: by its assertion, or else by what is told. */
+/* The test that runs has failed: the reason is its assertion, or else the one given. */
 static void
 test_failed(struct tests *tests, const char *const told[4], const char *output)
 {

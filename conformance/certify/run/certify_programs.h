@@ -31,7 +31,7 @@ struct certify_text {
 extern const struct certify_text certify_titles[];
 /** Meanings of the attributes of the profile; made from the comments of struct ri_rnic_attr. Ends with a NULL name. */
 extern const struct certify_text certify_meanings[];
-/** The text of that name; NULL: there is none. */
+/** The text of that name; NULL: no text has the name. */
 const char *certify_text_of(const struct certify_text *all, const char *name);
 
 /** An assertion that did not hold. All texts are owned. */
@@ -41,7 +41,7 @@ struct certify_assertion {
 	char *seen;  /**< its values; NULL: it has none */
 };
 
-/** The last one in the output of a program; false: there is none. */
+/** The last assertion in the output of a program; false: the output has no assertion. */
 bool certify_assertion_read(const char *output, struct certify_assertion *found);
 void certify_assertion_clear(struct certify_assertion *found);
 

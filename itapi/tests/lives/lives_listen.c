@@ -193,7 +193,7 @@ step_handoff(struct world *world, struct listen_object *object)
 	hang_up(world, caller);
 }
 
-/* More requests than there is room for, one of them handed over to the full dispatcher. */
+/* More requests than there is room for, one of them passed to the full dispatcher. */
 static void
 step_full(struct world *world, struct listen_object *object)
 {
@@ -290,7 +290,7 @@ step_reopened(struct world *world, struct listen_object *object)
 	pair_listen(&object->other);
 }
 
-/* The first spigot but that of the listener that has an address; the number of spigots if there is none. */
+/* The first spigot but that of the listener that has an address; the number of spigots if no other has one. */
 static size_t
 other_spigot(const struct world *world, it_net_addr_t **addr)
 {

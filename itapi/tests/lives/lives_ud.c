@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A datagram endpoint, its address handles and the services by which it is found. It comes to the next life by a reset, after a request
+ * A datagram endpoint, its address handles and the services that peers find it by. It comes to the next life by a reset, after a request
  * of it has failed, and a change of its attributes.
  */
 #include <string.h>

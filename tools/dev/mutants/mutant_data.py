@@ -102,6 +102,8 @@ def malformed(text, statements):
             return f'has unequal numbers of {opening} and {closing}'
     if statements:
         return '' if not code or code.endswith((';', '}')) else 'is no statement'
+    if code.count('?') != code.count(':'):
+        return 'is a part of a choice by ? and :'
     if not code or re.match(r'[=|^/%<>?:,.]|&&', code) or re.search(r'[-+*/%&|^=<>?:,.]$', code):
         return 'is no expression'
     return ''
