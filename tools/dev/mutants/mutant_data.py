@@ -29,6 +29,7 @@ import tomllib
 import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import mutant_expression  # noqa: E402
 import source_tree  # noqa: E402  (the folder above is no package)
 
 FOLDER = 'tools/dev/mutants'
@@ -222,7 +223,14 @@ class Sources:
         if len(found) != 1:
             raise Stale(f'{mutant.name}: {path}: {mutant.function} has {mutant.old!r} '
                         f'{len(found)} times instead of once')
-        return path, found[0].start(), found[0].end()
+        start, end = found[0].span()
+        if not mutant.is_statement:
+            borders = (span[0], start), (start, end), (end, span[1])
+            divided = mutant_expression.divides(
+                *(source_tree.code_only(self.text(path)[first:last]) for first, last in borders))
+            if divided:
+                raise Stale(f'{mutant.name}: {path}: {mutant.old!r} {divided}')
+        return path, start, end
 
 
 def check(root):

@@ -14,6 +14,7 @@ import tree_case
 sys.path.insert(0, os.path.join(tree_case.TOOLS, 'mutants'))
 sys.dont_write_bytecode = True
 import mutant_data      # noqa: E402
+import mutant_expression    # noqa: E402
 import mutant_run       # noqa: E402
 import mutant_score     # noqa: E402
 
@@ -98,7 +99,32 @@ class Data(tree_case.TreeCase):
         self.assert_stale('kal.toml', 'no toml')
 
     def test_overlap(self):
-        self.assert_stale('overlap', table(), table('kal-half', old='3 && b > 3', new='0'))
+        self.assert_stale('overlap', table(old='return helper(a); helper(b);', new=''),
+                          table('kal-half', old='helper(b); return 0;', new=''))
+
+    def test_divided(self):
+        self.assert_stale('bound by the > before it', table(old='3 && b > 3', new='0'))
+
+
+class Expressions(unittest.TestCase):
+    """Which pieces keep their meaning in parentheses."""
+
+    def test_operands(self):
+        for before, old, after in (
+                ('if (', 'a > 3', ' && b)'), ('x = a + ', 'b + c', ';'), ('x = a || ', 'b && c', ' || d;'),
+                ('x = a - ', 'b * c', ' - d;'), ('return ', '-a', ' + b;'), ('x = (int)', 'a', ' + b;'),
+                ('x = a ? b : ', 'c ? d : e', ';'), ('f(a, ', 'b == c', ', d)'), ('x[', 'a + b', '].y = c;'),
+                ('if (n < sizeof(x) || ', '(uint8_t)a == 3', ')'), ('x = ', '(a + b)', '->c;')):
+            self.assertEqual(mutant_expression.divides(before, old, after), '', (before, old, after))
+
+    def test_parts_of_operands(self):
+        for before, old, after in (
+                ('if (', 'a < b', ' + c)'), ('x = a - ', 'b - c', ';'), ('x = a - ', 'b + c', ';'),
+                ('if (!', 'a && b', ')'), ('x = -', 'a + b', ';'), ('x = (uint8_t)', 'a + b', ';'),
+                ('if (a && ', 'b || c', ')'), ('if (', 'a || b', ' && c)'), ('x = ', 'a & b', ' == c;'),
+                ('x = a * ', 'b + c', ';'), ('x = ', 'a + b', '->c;'),
+                ('if (a && ', 'p < (uintptr_t)&g->end', ' + g->size)'), ('x = sizeof ', 'a + b', ';')):
+            self.assertNotEqual(mutant_expression.divides(before, old, after), '', (before, old, after))
 
 
 class Rewritten(unittest.TestCase):
