@@ -117,16 +117,28 @@ asleep_now(void)
 	return count;
 }
 
+static bool
+is_asleep(const struct sleeper *sleeper)
+{
+	const struct session_waiter *waiter = atomic_load(&sleeper->waiter);
+	bool found = false;
+
+	pthread_mutex_lock(&session.waiters.lock);
+	for (const struct session_waiter *s = session.waiters.asleep; s != NULL; s = s->next)
+		found = found || s == waiter;
+	pthread_mutex_unlock(&session.waiters.lock);
+	return found;
+}
+
+/* Returns when the thread sleeps; another one may have ended meanwhile. */
 static void
 sleeper_start(struct sleeper *sleeper, bool may_lead, uint64_t deadline)
 {
-	unsigned before = asleep_now();
-
 	memset(sleeper, 0, sizeof(*sleeper));
 	sleeper->may_lead = may_lead;
 	sleeper->deadline = deadline;
 	g_assert_cmpint(pthread_create(&sleeper->thread, NULL, sleeper_run, sleeper), ==, 0);
-	UNTIL(asleep_now() > before || atomic_load(&sleeper->returned));
+	UNTIL(is_asleep(sleeper) || atomic_load(&sleeper->returned));
 }
 
 static void
