@@ -12,6 +12,7 @@ import contextlib
 import glob
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -116,21 +117,20 @@ class Checker:
         return self.set_up(way) and self.check(f'{way} build', self.compiling(way))
 
     @contextlib.contextmanager
-    def building_beside(self, way):
-        """What is done meanwhile waits for peers and timers half of the time; build/WAY is compiled in that half.
+    def beside(self, *commands):
+        """What is done meanwhile waits for peers and timers half of the time; the commands, which build, run in that half.
 
-        The compiler has a processor only while nobody else wants it (SCHED_IDLE). At the end it is
-        stopped; what is not built then, and what does not compile, is for build().
+        They have a processor only while nobody else wants it (SCHED_IDLE). At the end they are stopped; what
+        is not built then, and what does not compile, is for the step that needs it.
         """
-        if not self.set_up(way):
-            yield
-            return
-        with subprocess.Popen(['chrt', '--idle', '0', *self.compiling(way)], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as beside:
+        script = '; '.join(shlex.join(command) for command in commands)
+        with subprocess.Popen(['chrt', '--idle', '0', 'sh', '-c', script], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as beside:
             try:
                 yield
             finally:
-                beside.send_signal(signal.SIGINT)   # ninja removes what is half written
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(beside.pid, signal.SIGINT)    # ninja removes what is half written
 
     def test(self, way, label=None, setup=None, arguments=(), prefix=(), env=None, processes=None):
         """Runs the tests of build/WAY and counts each case.
@@ -172,7 +172,7 @@ class Checker:
         beside: a way that is built meanwhile.
         """
         if self.build(way):
-            with self.building_beside(beside) if beside else contextlib.nullcontext():
+            with self.beside(self.compiling(beside)) if beside and self.set_up(beside) else contextlib.nullcontext():
                 self.test(way, prefix=prefix, env=env, processes=2 * self.jobs + 1)
 
     def report(self, seconds):
@@ -223,9 +223,16 @@ def check_tsan(checker, prefix):
         checker.build_and_test('tsan', prefix=prefix)
 
 
+SAMPLE = ('--sample', '25', '--allow', '2')     # two may survive: a sample is no score
+
+
+def mutate(checker, *arguments):
+    return ['tools/mutate', '--jobs', str(checker.jobs), *arguments]
+
+
 def check_mutants(checker, arguments=()):
-    """Seeded defects, and whether the tests name them; of a sample two may survive: a sample is no score."""
-    checker.check('mutants', ['tools/mutate', '--jobs', str(checker.jobs), *arguments])
+    """Seeded defects, and whether the tests name them."""
+    checker.check('mutants', mutate(checker, *arguments))
 
 
 def check_adapters(checker, arguments=()):
@@ -234,12 +241,16 @@ def check_adapters(checker, arguments=()):
                                             '--jobs', str(4 * checker.jobs), *arguments])
 
 
+def fuzz(checker, *arguments):
+    return ['tools/fuzz', '--jobs', str(checker.jobs), *arguments]
+
+
 def check_fuzz(checker, arguments=('--check',)):
     """The fuzzers: a fixed number of inputs from a fixed seed, or, with --seconds, for a time."""
     if subprocess.run(['tools/fuzz', '--probe'], capture_output=True, check=False).returncode == 77:
         checker.tally.skip('fuzz', 'clang cannot link a fuzzer here')
         return
-    checker.check('fuzz', ['tools/fuzz', '--jobs', str(checker.jobs), *arguments])
+    checker.check('fuzz', fuzz(checker, *arguments))
 
 
 def suites(*names):
@@ -264,17 +275,23 @@ def check_full(checker):
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
 
 
-def check_all(checker, full):
+def check_all(checker, full, lab=None):
+    """All but the lab, whose quick cases run inside if its arguments are given: guests leave the processors idle."""
     check_plain(checker)
     prefix = tsan_prefix()
     checker.build_and_test('asan', beside=None if prefix is None else 'tsan')
     check_tsan(checker, prefix)
     if full:
         check_full(checker)
-    else:
-        check_fuzz(checker)
-        check_mutants(checker, ['--sample', '25', '--allow', '2'])
-        check_adapters(checker, ['--share', '3', '--patience', '20'])
+        if lab is not None:
+            check_lab(checker, lab)
+        return
+    if lab is not None:
+        with checker.beside(mutate(checker, *SAMPLE, '--build'), fuzz(checker, '--build')):
+            check_lab(checker, lab)
+    check_fuzz(checker)
+    check_mutants(checker, SAMPLE)
+    check_adapters(checker, ['--share', '3', '--patience', '20'])
 
 
 def check_lab(checker, arguments):
@@ -303,7 +320,7 @@ def main():
     parser.add_argument('--lab', action='store_true',
                         help='only what needs a guest (conformance/lab); with --full all of its cases')
     parser.add_argument('--with-lab', action='store_true',
-                        help='at the end also the quick cases of the lab, where a guest can run')
+                        help='also the quick cases of the lab, where a guest can run')
     parser.add_argument('--record', metavar='FOLDER',
                         help='with the lab: write the pages interop.md, devices.md and verbs-lab.md there, such as doc')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='how many at a time')
@@ -312,11 +329,11 @@ def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..'))
     started = time.monotonic()
     checker = Checker(arguments.jobs)
-    if not arguments.lab:
-        check_all(checker, arguments.full)
-    if arguments.lab or arguments.with_lab:
-        length = (['--full'] if arguments.full else []) if arguments.lab else ['--quick', '--again']
-        check_lab(checker, length + (['--record', arguments.record] if arguments.record else []))
+    record = ['--record', arguments.record] if arguments.record else []
+    if arguments.lab:
+        check_lab(checker, (['--full'] if arguments.full else []) + record)
+    else:
+        check_all(checker, arguments.full, ['--quick', '--again', *record] if arguments.with_lab else None)
     return checker.report(time.monotonic() - started)
 
 
