@@ -41,7 +41,7 @@ vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reas
 	    const struct vem_hello *hello)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
-	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->ctx};
+	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->in.ctx};
 
 	if (kind == RI_CM_REPLY || kind == RI_CM_ESTABLISHED)
 		event.reach = qp->reach;
@@ -290,7 +290,7 @@ depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
 {
 	if (!params->ird_ord)
 		return;
-	atomic_store(&qp->ird, params->ird);
+	atomic_store(&qp->in.ird, params->ird);
 	atomic_store(&qp->ord, params->ord);
 }
 

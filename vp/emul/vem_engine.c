@@ -7,7 +7,7 @@
  * The thread that posts to a send queue runs it, in the role `tx` of the queue pair. If the role is taken, it
  * sets the retry flag and returns. The queue is run again when the condition that it waits for is met: the
  * peer is open, a receive was posted, the time to wait for one is over, the role for the peer's receives is
- * free. Receives are taken in the role `rx`, by the peer that sends, or by a thread that flushes.
+ * free. Receives are taken in the role `in.role`, by the peer that sends, or by a thread that flushes.
  *
  * Nothing here blocks or allocates. A run of a's send queue takes the role for b's receives, and a run of b's
  * queue the role for a's; but neither waits for a role, so there is no order to keep.
@@ -35,30 +35,30 @@ sq_flush(struct ri_qp *qp)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
-/* Owner of the role `rx`. */
+/* Owner of the role `in.role`. */
 static void
 rq_flush(struct ri_qp *qp)
 {
 	if (qp->srq != NULL) {
-		vsw_srq_leave(&qp->member);
-		vsw_srq_pass_on(&qp->member);
+		vsw_srq_leave(&qp->in.member);
+		vsw_srq_pass_on(&qp->in.member);
 	}
 	do {
 		struct vsw_cqe cqe = {
-			.wr_id = qp->rx_wqe->wr_id,
-			.qp_ctx = qp->ctx,
+			.wr_id = qp->in.wqe->wr_id,
+			.qp_ctx = qp->in.ctx,
 			.status = RI_WC_FLUSHED,
 			.opcode = qp->ud ? RI_OP_RECV_UD : RI_OP_RECV,
 			.flags = RI_WC_RECEIVE | RI_WC_SOLICITED,
-			.wq = qp->rx_shared ? qp->rx_number : qp->rq.number,
-			.wq_index = qp->rx_index,
-			.shared = qp->rx_shared,
+			.wq = qp->in.shared ? qp->in.number : qp->in.rq.number,
+			.wq_index = qp->in.index,
+			.shared = qp->in.shared,
 		};
-		if (atomic_load(&qp->rx_have))
+		if (atomic_load(&qp->in.have))
 			vem_rq_complete(qp, &cqe);
-		qp->rx_shared = 0;
-		atomic_store(&qp->rx_have, vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
-	} while (atomic_load(&qp->rx_have));
+		qp->in.shared = 0;
+		atomic_store(&qp->in.have, vsw_rq_take(&qp->in.rq, qp->in.wqe, &qp->in.index));
+	} while (atomic_load(&qp->in.have));
 	if (!atomic_exchange(&qp->rx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
@@ -121,9 +121,9 @@ vem_rx_leave(struct ri_qp *qp)
 {
 	bool asked = false;
 
-	while (vsw_role_drop(&qp->rx)) {
+	while (vsw_role_drop(&qp->in.role)) {
 		asked = true;
-		vsw_role_begin(&qp->rx);
+		vsw_role_begin(&qp->in.role);
 		if (vem_state_flushes(atomic_load(&qp->state)))
 			rq_flush(qp);
 	}
@@ -134,9 +134,9 @@ vem_rx_leave(struct ri_qp *qp)
 void
 vem_rq_run(struct ri_qp *qp)
 {
-	if (!vsw_role_take(&qp->rx))
+	if (!vsw_role_take(&qp->in.role))
 		return;
-	vsw_role_begin(&qp->rx);
+	vsw_role_begin(&qp->in.role);
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		rq_flush(qp);
 	vem_rx_leave(qp);
@@ -155,7 +155,8 @@ vem_bell_rq(void *engine_qp)
 {
 	struct ri_qp *qp = engine_qp;
 	/* The head was stored sequentially consistent, see vsw_post.c. Most posts find no message waiting. */
-	bool awaited = atomic_load(&qp->awaited) != 0 && atomic_exchange(&qp->awaited, 0) != 0;
+	bool awaited =
+		atomic_load(&qp->in.awaited) != 0 && atomic_exchange(&qp->in.awaited, 0) != 0;
 	unsigned state = atomic_load(&qp->state);
 
 	if (vem_state_flushes(state))

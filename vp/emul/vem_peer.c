@@ -12,15 +12,15 @@
  *
  * Whether a message arrives is looked at for each one (peer_hears). Of a reliable connection the first request that does not
  * arrive waits as long as its sender would try, and then fails. Of an unreliable one it is dropped, and so is every message
- * that the peer does not take: vem_fail_there and vem_receive_take_or_keep do that.
+ * that the peer does not take: vem_fail_there and vsw_respond_parts do that.
  */
 #include "vem_peer.h"
 
 #include <string.h>
 
 #include "vem_fault.h"
-#include "vem_spans.h"
 #include "vem_ud.h"
+#include "vsw_spans.h"
 
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
 
@@ -60,13 +60,13 @@ vem_peer_rnr_wait(const struct ri_qp *qp, const struct ri_qp *peer)
 static bool
 own_memory_is_good(struct ri_qp *qp)
 {
-	struct vem_spans message;
+	struct vsw_spans message;
 
 	if (qp->tx_wqe->opcode != RI_OP_SEND && qp->tx_wqe->opcode != RI_OP_RDMA_WRITE)
 		return true;
-	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return false;
-	vem_spans_end(&message);
+	vsw_spans_end(&message);
 	return true;
 }
 
@@ -129,7 +129,7 @@ comm_est_raise(struct ri_qp *peer)
 {
 	const struct ri_upcalls *up = peer->rnic->upcalls;
 	const struct ri_async_event event = {
-		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = peer->ctx};
+		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = peer->in.ctx};
 
 	if (atomic_load(&peer->state) == RI_QPS_CONNECTING &&
 	    !atomic_exchange(&peer->comm_est, true))
@@ -165,7 +165,7 @@ numbered_find(struct vem_fabric *fabric, uint32_t qpn)
 	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
 	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
+		if (vem_of(i, struct ri_qp, number_item)->in.who.qpn == qpn)
 			return vem_of(i, struct ri_qp, number_item);
 	return NULL;
 }
@@ -191,7 +191,7 @@ partner_join(struct ri_qp *qp, struct ri_qp **partner)
 	struct ri_qp *other = numbered_find(qp->rnic->fabric, qp->far.qpn);
 
 	if (other == NULL || !other->ready || other->pair != NULL ||
-	    other->init.type != qp->init.type || other->far.qpn != qp->who.qpn ||
+	    other->init.type != qp->init.type || other->far.qpn != qp->in.who.qpn ||
 	    !ways_meet(&qp->far.target, &other->far.target))
 		return RI_SUCCESS;
 
@@ -259,7 +259,7 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 	atomic_store(&qp->by_peer, true);
 	atomic_store(&qp->comm_est, false);
 	if (qp->init.type == RI_QP_RC)
-		atomic_store(&qp->ird, peer->ird);
+		atomic_store(&qp->in.ird, peer->ird);
 	qp->ready = true;
 	status = partner_join(qp, &partner);
 	if (status == RI_SUCCESS) {

@@ -142,7 +142,7 @@ time_wait_watch(struct ri_qp *qp)
 static void
 end_events_raise(struct ri_qp *qp)
 {
-	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->ctx};
+	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->in.ctx};
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 
 	vsw_lock(&qp->lock);

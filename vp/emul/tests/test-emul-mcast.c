@@ -193,7 +193,7 @@ test_busy(void)
 		offer(&s, i, 10 + i);
 		offer(&s, i, 20 + i);
 	}
-	g_assert_true(vsw_role_take(&s.end[1]->qp->rx));
+	g_assert_true(vsw_role_take(&s.end[1]->qp->in.role));
 	sge = chunk_sge(&s.ma, 0, 100);
 	g_assert_cmpint(send_to(s.end[0], 1, &sge, &ud), ==, RI_SUCCESS);
 	poll_none(s.end[0]->uscq);
@@ -203,8 +203,8 @@ test_busy(void)
 	/* A queue pair that is attached now gets none of it. */
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_SUCCESS);
 	g_assert_cmpint(attach(s.end[2], &group), ==, RI_SUCCESS);
-	while (vsw_role_drop(&s.end[1]->qp->rx))
-		vsw_role_begin(&s.end[1]->qp->rx);
+	while (vsw_role_drop(&s.end[1]->qp->in.role))
+		vsw_role_begin(&s.end[1]->qp->in.role);
 	vth_run(s.vth);
 	poll_one(s.end[0]->uscq, 1, RI_WC_SUCCESS);
 	expect(&s, 0, 0);

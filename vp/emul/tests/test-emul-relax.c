@@ -47,7 +47,7 @@ enter(struct scene *s)
 		break;
 	case ROLE_RX:
 		atomic_fetch_add(&qp->inside, 1);
-		g_assert_true(vsw_role_take(&qp->rx));
+		g_assert_true(vsw_role_take(&qp->in.role));
 		break;
 	case PEER:
 		g_assert_true(vem_peer_get(s->a->qp) == qp);
@@ -59,7 +59,7 @@ enter(struct scene *s)
 		atomic_fetch_add(&qp->inside, 1);
 		break;
 	case SRQ:
-		atomic_fetch_add(&qp->member.woken, 1);
+		atomic_fetch_add(&qp->in.member.woken, 1);
 		break;
 	case REGION:
 	default:
@@ -84,8 +84,8 @@ leave(struct scene *s)
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case ROLE_RX:
-		while (vsw_role_drop(&qp->rx))
-			vsw_role_begin(&qp->rx);
+		while (vsw_role_drop(&qp->in.role))
+			vsw_role_begin(&qp->in.role);
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case PEER:
@@ -98,7 +98,7 @@ leave(struct scene *s)
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case SRQ:
-		atomic_fetch_sub(&qp->member.woken, 1);
+		atomic_fetch_sub(&qp->in.member.woken, 1);
 		break;
 	case REGION:
 	default:

@@ -445,7 +445,7 @@ test_waits(void)
 	offer(&s, 1, 0, 100);
 	offer(&s, 2, 1024, 100);
 	sge = chunk_sge(&s.ma, 0, 10);
-	g_assert_true(vsw_role_take(&s.b->qp->rx));
+	g_assert_true(vsw_role_take(&s.b->qp->in.role));
 	g_assert_cmpint(send_to(s.a, 3, &sge, &ud), ==, RI_SUCCESS);
 	g_assert_cmpint(send_to(s.a, 4, &sge, &ud), ==, RI_SUCCESS);
 	poll_none(s.a->uscq);
