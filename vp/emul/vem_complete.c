@@ -11,7 +11,7 @@
 /* --- completions -------------------------------------------------------------------------- */
 
 void
-vem_cq_overflow(struct ri_qp *qp, uint32_t event)
+vem_cq_overflow(struct vem_qp *qp, uint32_t event)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = event,
@@ -23,7 +23,7 @@ vem_cq_overflow(struct ri_qp *qp, uint32_t event)
 }
 
 void
-vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
+vem_sq_complete(struct vem_qp *qp, enum ri_wc_status status)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
@@ -55,7 +55,7 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 }
 
 void
-vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
+vem_rq_complete(struct vem_qp *qp, const struct vsw_cqe *cqe)
 {
 	assert(vsw_role_is_taken(&qp->in.role));
 	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
@@ -65,20 +65,20 @@ vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
 /* --- failures ----------------------------------------------------------------------------- */
 
 bool
-vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
+vem_fail_here(struct vem_qp *qp, enum ri_wc_status status)
 {
 	return vem_fail_key(qp, status, VSW_MEM_OK);
 }
 
 /* What this side raises besides the end of the connection, or instead of it, when its request has failed. */
 static uint32_t
-requester_event_of(const struct ri_qp *qp)
+requester_event_of(const struct vem_qp *qp)
 {
 	return atomic_load(&qp->by_peer) ? RI_EVENT_QP_WR_ERROR : RI_EVENT_NONE;
 }
 
 bool
-vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
+vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = requester_event_of(qp),
@@ -91,7 +91,7 @@ vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result res
 
 /* The event that a responder raises for a refused request. InfiniBand has two, and that of its own failure. */
 static uint32_t
-responder_event_of(const struct ri_qp *qp, uint32_t event)
+responder_event_of(const struct vem_qp *qp, uint32_t event)
 {
 	bool remote = event == RI_EVENT_QP_READ_DISABLED || event == RI_EVENT_QP_WRITE_DISABLED ||
 		      (event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP) ||
@@ -105,7 +105,7 @@ responder_event_of(const struct ri_qp *qp, uint32_t event)
 }
 
 bool
-vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vsw_refusal *refusal)
+vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	struct vem_cause there = {.kind = RI_CM_BROKEN,
 				  .async = responder_event_of(peer, refusal->event),

@@ -23,7 +23,7 @@
 
 /* Owner of the role `tx`. */
 static void
-sq_flush(struct ri_qp *qp)
+sq_flush(struct vem_qp *qp)
 {
 	do {
 		if (qp->tx_have)
@@ -37,7 +37,7 @@ sq_flush(struct ri_qp *qp)
 
 /* Owner of the role `in.role`. */
 static void
-rq_flush(struct ri_qp *qp)
+rq_flush(struct vem_qp *qp)
 {
 	if (qp->srq != NULL) {
 		vsw_srq_leave(&qp->in.member);
@@ -67,7 +67,7 @@ rq_flush(struct ri_qp *qp)
 
 /* Owner of the role `tx`. */
 static void
-sq_round(struct ri_qp *qp)
+sq_round(struct vem_qp *qp)
 {
 	for (;;) {
 		unsigned state = atomic_load_explicit(&qp->state, memory_order_acquire);
@@ -87,7 +87,7 @@ sq_round(struct ri_qp *qp)
 }
 
 void
-vem_sq_run(struct ri_qp *qp)
+vem_sq_run(struct vem_qp *qp)
 {
 	if (!vsw_role_take(&qp->tx))
 		return;
@@ -102,12 +102,12 @@ vem_sq_run(struct ri_qp *qp)
  * reads the state. A thread that leaves the pair changes the state before it waits for `inside`.
  */
 void
-vem_peer_sq_run(struct ri_qp *qp)
+vem_peer_sq_run(struct vem_qp *qp)
 {
 	if (qp->ud)
 		return; /* no sender waits for it */
 	atomic_fetch_add(&qp->inside, 1);
-	struct ri_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
+	struct vem_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
 	if (peer != NULL) {
 		vem_sq_run(peer);
 		vem_peer_put(qp);
@@ -117,7 +117,7 @@ vem_peer_sq_run(struct ri_qp *qp)
 
 /* A thread that set the retry flag wanted to flush, or to run the peer's send queue; do both. */
 void
-vem_rx_leave(struct ri_qp *qp)
+vem_rx_leave(struct vem_qp *qp)
 {
 	bool asked = false;
 
@@ -132,7 +132,7 @@ vem_rx_leave(struct ri_qp *qp)
 }
 
 void
-vem_rq_run(struct ri_qp *qp)
+vem_rq_run(struct vem_qp *qp)
 {
 	if (!vsw_role_take(&qp->in.role))
 		return;
@@ -153,7 +153,7 @@ vem_bell_sq(void *engine_qp)
 void
 vem_bell_rq(void *engine_qp)
 {
-	struct ri_qp *qp = engine_qp;
+	struct vem_qp *qp = engine_qp;
 	/* The head was stored sequentially consistent, see vsw_post.c. Most posts find no message waiting. */
 	bool awaited =
 		atomic_load(&qp->in.awaited) != 0 && atomic_exchange(&qp->in.awaited, 0) != 0;
@@ -169,7 +169,7 @@ vem_bell_rq(void *engine_qp)
 void
 vem_rnr_fire(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vem_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
 	uint64_t until = atomic_load(&qp->rnr_until);

@@ -44,7 +44,7 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 
 /* No receive, on a connection by attributes, whose ends say how long to wait. The peer is not told, and goes on. */
 static bool
-wait_by_attributes(struct ri_qp *qp, const struct ri_qp *peer)
+wait_by_attributes(struct vem_qp *qp, const struct vem_qp *peer)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->rnr_until);
@@ -63,7 +63,7 @@ wait_by_attributes(struct ri_qp *qp, const struct ri_qp *peer)
 
 /* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
 static bool
-wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
+wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->rnr_until);
@@ -89,7 +89,7 @@ wait_for_receive(struct ri_qp *qp, struct ri_qp *peer)
 
 /* The message was not done as it asks. Returns whether the request is done. */
 static __attribute__((cold, noinline)) bool
-refused(struct ri_qp *qp, struct ri_qp *peer, const struct vsw_refusal *refusal)
+refused(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	if (refusal == &vsw_no_receive && qp->init.type != RI_QP_UC)
 		return wait_for_receive(qp, peer);
@@ -100,7 +100,7 @@ refused(struct ri_qp *qp, struct ri_qp *peer, const struct vsw_refusal *refusal)
 
 /* The same of a message that takes a receive. */
 static inline __attribute__((always_inline)) bool
-taken(struct ri_qp *qp, struct ri_qp *peer, const struct vsw_refusal *refusal)
+taken(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0 &&
 	    refusal != &vsw_no_receive)
@@ -114,13 +114,13 @@ taken(struct ri_qp *qp, struct ri_qp *peer, const struct vsw_refusal *refusal)
 static void
 receive_overflow(struct vsw_responder *in)
 {
-	vem_cq_overflow(vem_of(in, struct ri_qp, in), RI_EVENT_QP_CQ_RQ_ERROR);
+	vem_cq_overflow(vem_of(in, struct vem_qp, in), RI_EVENT_QP_CQ_RQ_ERROR);
 }
 
 static void
 receive_limits(struct vsw_responder *in)
 {
-	vem_receive_limits(vem_of(in, struct ri_qp, in));
+	vem_receive_limits(vem_of(in, struct vem_qp, in));
 }
 
 /* The memory of a receive of an unreliable connection is wrong: that is the failure of its owner. */
@@ -129,13 +129,13 @@ receiver_failed(struct vsw_responder *in)
 {
 	static const struct vem_cause cause = {.kind = RI_CM_BROKEN, .async = RI_EVENT_QP_ACCESS};
 
-	vem_qp_move(vem_of(in, struct ri_qp, in), VEM_MOVE_FAULT, &cause);
+	vem_qp_move(vem_of(in, struct vem_qp, in), VEM_MOVE_FAULT, &cause);
 }
 
 static void
 responder_say(struct vsw_responder *in, const char *text)
 {
-	vem_say(vem_of(in, struct ri_qp, in), "%s", text);
+	vem_say(vem_of(in, struct vem_qp, in), "%s", text);
 }
 
 const struct vsw_responder_ops vem_responder_ops = {
@@ -148,7 +148,7 @@ const struct vsw_responder_ops vem_responder_ops = {
 /* --- one-sided ---------------------------------------------------------------------------- */
 
 static bool
-do_write(struct ri_qp *qp, struct ri_qp *peer)
+do_write(struct vem_qp *qp, struct vem_qp *peer)
 {
 	struct vsw_spans local;
 
@@ -167,7 +167,7 @@ do_write(struct ri_qp *qp, struct ri_qp *peer)
 }
 
 static bool
-do_read(struct ri_qp *qp, struct ri_qp *peer)
+do_read(struct vem_qp *qp, struct vem_qp *peer)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	const struct vsw_message message = message_of(wqe);
@@ -206,7 +206,7 @@ do_read(struct ri_qp *qp, struct ri_qp *peer)
 
 /* Begin the access to the segment for the old value of an atomic. */
 static bool
-result_begin(struct ri_qp *qp, struct vsw_mem_use *use)
+result_begin(struct vem_qp *qp, struct vsw_mem_use *use)
 {
 	const struct ri_sge *sge = &qp->tx_wqe->sge[0];
 	struct vsw_mem_access wanted = {.addr = sge->addr,
@@ -220,7 +220,7 @@ result_begin(struct ri_qp *qp, struct vsw_mem_use *use)
 
 /* The result goes to the first segment, in this processor's byte order. */
 static bool
-do_atomic(struct ri_qp *qp, struct ri_qp *peer)
+do_atomic(struct vem_qp *qp, struct vem_qp *peer)
 {
 	const struct vsw_message message = message_of(qp->tx_wqe);
 	struct vsw_mem_use word;
@@ -255,7 +255,7 @@ do_atomic(struct ri_qp *qp, struct ri_qp *peer)
 
 /* A Send, or a Write with immediate data. */
 static inline __attribute__((always_inline)) bool
-do_deliver(struct ri_qp *qp, struct ri_qp *peer, bool write)
+do_deliver(struct vem_qp *qp, struct vem_qp *peer, bool write)
 {
 	struct vsw_spans local;
 
@@ -285,13 +285,13 @@ do_deliver(struct ri_qp *qp, struct ri_qp *peer, bool write)
 }
 
 static bool
-do_send(struct ri_qp *qp, struct ri_qp *peer)
+do_send(struct vem_qp *qp, struct vem_qp *peer)
 {
 	return do_deliver(qp, peer, false);
 }
 
 static bool
-do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
+do_write_immediate(struct vem_qp *qp, struct vem_qp *peer)
 {
 	return do_deliver(qp, peer, true);
 }
@@ -299,7 +299,7 @@ do_write_immediate(struct ri_qp *qp, struct ri_qp *peer)
 /* --- all ---------------------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) bool
-execute_with(struct ri_qp *qp, struct ri_qp *peer)
+execute_with(struct vem_qp *qp, struct vem_qp *peer)
 {
 	if (!vem_qp_takes(peer))
 		return false; /* it will run this queue when it is open, or send a message that it ends */
@@ -321,13 +321,13 @@ execute_with(struct ri_qp *qp, struct ri_qp *peer)
 }
 
 bool
-vem_execute_with(struct ri_qp *qp, struct ri_qp *peer)
+vem_execute_with(struct vem_qp *qp, struct vem_qp *peer)
 {
 	return execute_with(qp, peer);
 }
 
 bool
-vem_execute(struct ri_qp *qp)
+vem_execute(struct vem_qp *qp)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool done = false;
@@ -358,7 +358,7 @@ vem_execute(struct ri_qp *qp)
 
 	if (__builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0))
 		return vem_peer_execute(qp);
-	struct ri_qp *peer = vem_peer_enter(qp);
+	struct vem_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
 		return false; /* its last message has been sent and ends this queue pair */
 	done = execute_with(qp, peer);

@@ -7,13 +7,13 @@
 void
 vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag)
 {
-	const struct ri_qp *qp = engine_qp;
+	const struct vem_qp *qp = engine_qp;
 
 	vsw_mw_key(qp->rnic->mem, bind, stag);
 }
 
 bool
-vem_do_bind(struct ri_qp *qp)
+vem_do_bind(struct vem_qp *qp)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
@@ -28,7 +28,7 @@ vem_do_bind(struct ri_qp *qp)
 }
 
 bool
-vem_do_fast_register(struct ri_qp *qp)
+vem_do_fast_register(struct vem_qp *qp)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	const struct vsw_wqe_reg *reg = &wqe->u.reg;
@@ -52,7 +52,7 @@ vem_do_fast_register(struct ri_qp *qp)
 }
 
 bool
-vem_do_invalidate(struct ri_qp *qp)
+vem_do_invalidate(struct vem_qp *qp)
 {
 	enum vsw_mem_result result =
 		vsw_mem_invalidate(qp->rnic->mem, &qp->in.who, qp->tx_wqe->inv_stag, false);

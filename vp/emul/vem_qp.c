@@ -70,7 +70,7 @@ wqe_room(uint32_t sges, uint32_t octets)
 }
 
 static void
-queues_free(struct ri_qp *qp)
+queues_free(struct vem_qp *qp)
 {
 	vsw_wq_destroy(&qp->sq);
 	vsw_wq_destroy(&qp->in.rq);
@@ -81,7 +81,7 @@ queues_free(struct ri_qp *qp)
 
 /* A number has queues that are always full, so it is flushed, and ends, as others do. */
 static enum ri_status
-no_queues_create(struct ri_qp *qp)
+no_queues_create(struct vem_qp *qp)
 {
 	uint32_t none = 0;
 	enum ri_status status = vsw_wq_create(&qp->sq, &none, 0, 0);
@@ -96,7 +96,7 @@ no_queues_create(struct ri_qp *qp)
 }
 
 static enum ri_status
-queues_create(struct ri_qp *qp, struct ri_qp_init *init)
+queues_create(struct vem_qp *qp, struct ri_qp_init *init)
 {
 	uint32_t sges =
 		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
@@ -124,13 +124,13 @@ number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 	const struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
 	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct ri_qp, number_item)->in.who.qpn == qpn)
+		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
 			return false;
 	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
 
 static void
-qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
+qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 {
 	struct vem_fabric *fabric = pd->context->rnic->fabric;
 
@@ -168,7 +168,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 }
 
 static void
-qp_enlist(struct ri_qp *qp)
+qp_enlist(struct vem_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 
@@ -199,10 +199,10 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 	if (status != RI_SUCCESS)
 		return status;
-	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct ri_qp)) != 0)
+	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct vem_qp)) != 0)
 		return RI_ERR_RESOURCES;
 
-	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
+	struct vem_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
 	bool number = init->type == RI_QP_NUMBER;
@@ -223,7 +223,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	else
 		vsw_map_qp(map, &qp->sq, &qp->in.rq, qp, &real);
 	*init = real;
-	*out = qp;
+	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
 
@@ -231,7 +231,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 /* Take both roles, so that no run is under way; a run lasts no longer than the requests it finds. */
 static void
-roles_take(struct ri_qp *qp)
+roles_take(struct vem_qp *qp)
 {
 	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
 		vsw_relax(qp->rnic->host, round);
@@ -240,7 +240,7 @@ roles_take(struct ri_qp *qp)
 }
 
 static void
-roles_drop(struct ri_qp *qp)
+roles_drop(struct vem_qp *qp)
 {
 	while (vsw_role_drop(&qp->in.role))
 		vsw_role_begin(&qp->in.role);
@@ -250,7 +250,7 @@ roles_drop(struct ri_qp *qp)
 
 /* Reset all but the queues. The caller owns both roles; the state is ERROR and the end events were raised. */
 static void
-qp_renew(struct ri_qp *qp)
+qp_renew(struct vem_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
@@ -287,7 +287,7 @@ qp_renew(struct ri_qp *qp)
 
 /* Is it in its time-wait? */
 static bool
-in_time_wait(struct ri_qp *qp)
+in_time_wait(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -299,7 +299,7 @@ in_time_wait(struct ri_qp *qp)
  * returned, so this waits for a moment.
  */
 static bool
-end_is_raised(struct ri_qp *qp)
+end_is_raised(struct vem_qp *qp)
 {
 	bool over = false, telling = true;
 
@@ -316,7 +316,7 @@ end_is_raised(struct ri_qp *qp)
 
 /* ERROR to IDLE. `anew`: as if it were another queue pair, so time-wait does not count. */
 static enum ri_status
-qp_reset(struct ri_qp *qp, bool anew)
+qp_reset(struct vem_qp *qp, bool anew)
 {
 	if (atomic_load(&qp->state) == (qp->ud ? RI_QPS_RTS : RI_QPS_IDLE))
 		return RI_SUCCESS;
@@ -343,7 +343,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 }
 
 static enum ri_status
-qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
+qp_to_state(struct vem_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	bool by_peer = atomic_load(&qp->by_peer); /* it ends without a word to the peer */
@@ -375,7 +375,7 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 
 /* Check all attributes before any is changed. */
 static enum ri_status
-qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_check(const struct vem_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
 			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
@@ -404,8 +404,9 @@ qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t 
 }
 
 static enum ri_status
-qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	enum ri_status status = qp_modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
@@ -430,8 +431,9 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 
 /* More slots or segments; both roles are taken while the rings are exchanged. */
 static enum ri_status
-qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	const struct ri_host *host = qp->rnic->host;
 	struct ri_qp_init wanted = {
 		.type = qp->init.type,
@@ -468,8 +470,9 @@ queue_is_quiescent(const struct vsw_wq *wq)
 }
 
 static enum ri_status
-qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	memset(attr, 0, sizeof(*attr));
 	attr->state = atomic_load(&qp->state);
 	attr->qpn = vem_qp_number(qp);
@@ -501,7 +504,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 /* --- destruction -------------------------------------------------------------------------- */
 
 static void
-qp_stop_callbacks(struct ri_qp *qp)
+qp_stop_callbacks(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -513,7 +516,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 }
 
 void
-vem_qp_destroy(struct ri_qp *qp)
+vem_qp_destroy(struct vem_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
@@ -536,7 +539,7 @@ vem_qp_destroy(struct ri_qp *qp)
 		vsw_relax(qp->rnic->host, round); /* threads that wake it because of its SRQ */
 	vem_peer_part(qp);
 	if (qp->pair != NULL) {
-		struct ri_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
+		struct vem_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
 		if (peer != NULL) {
 			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);
@@ -559,8 +562,9 @@ vem_qp_destroy(struct ri_qp *qp)
 }
 
 static enum ri_status
-qp_destroy(struct ri_qp *qp)
+qp_destroy(struct ri_qp *ri)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	if (vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, false) != 0)
 		return RI_ERR_BUSY;
 	vem_qp_destroy(qp);

@@ -17,7 +17,7 @@
 #define MAX_SRQ_WR (1u << 16)
 
 void
-vem_receive_limits(struct ri_qp *qp)
+vem_receive_limits(struct vem_qp *qp)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 	struct ri_async_event event = {
@@ -40,7 +40,7 @@ vem_receive_limits(struct ri_qp *qp)
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {
-	vem_peer_sq_run(vem_of(member, struct ri_qp, in.member));
+	vem_peer_sq_run(vem_of(member, struct vem_qp, in.member));
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ ud_row_of(struct vem_fabric *fabric, uint32_t qpn)
 }
 
 void
-vem_ud_enter(struct ri_qp *qp)
+vem_ud_enter(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -46,7 +46,7 @@ vem_ud_enter(struct ri_qp *qp)
 }
 
 void
-vem_ud_leave(struct ri_qp *qp)
+vem_ud_leave(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -57,15 +57,15 @@ vem_ud_leave(struct ri_qp *qp)
 }
 
 /* Begin a use of the queue pair with this number; NULL: there is none. Ends with receiver_put. */
-static struct ri_qp *
+static struct vem_qp *
 receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 {
 	struct vem_item *row = ud_row_of(fabric, qpn);
-	struct ri_qp *found = NULL;
+	struct vem_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
 	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
-		struct ri_qp *qp = vem_of(i, struct ri_qp, ud_item);
+		struct vem_qp *qp = vem_of(i, struct vem_qp, ud_item);
 		if (qp->in.who.qpn == qpn)
 			found = qp;
 	}
@@ -76,13 +76,13 @@ receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 }
 
 static void
-receiver_put(struct ri_qp *qp)
+receiver_put(struct vem_qp *qp)
 {
 	atomic_fetch_sub(&qp->inside, 1);
 }
 
 void
-vem_ud_begin(struct ri_qp *qp)
+vem_ud_begin(struct vem_qp *qp)
 {
 	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL);
 	(void)vem_qp_move(qp, VEM_MOVE_UP, NULL);
@@ -93,7 +93,7 @@ vem_ud_begin(struct ri_qp *qp)
 
 /* A request or receive of the queue pair has failed: end it. */
 static void
-ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
+ud_qp_fail(struct vem_qp *qp, enum ri_wc_status status)
 {
 	bool protection = status == RI_WC_LOCAL_PROTECTION;
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
@@ -107,7 +107,7 @@ ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 
 /* Is there a receive that is large enough? Takes one if none is taken. Owner of the role `in.role`. */
 static bool
-receive_ready(struct ri_qp *qp, uint32_t length)
+receive_ready(struct vem_qp *qp, uint32_t length)
 {
 	if (!atomic_load(&qp->in.have) && vsw_rq_take(&qp->in.rq, qp->in.wqe, &qp->in.index))
 		atomic_store(&qp->in.have, true);
@@ -118,7 +118,7 @@ receive_ready(struct ri_qp *qp, uint32_t length)
 
 /* Place header and data into the receive that is taken. Returns its status, or UD_MESSAGE_LOST. */
 static uint32_t
-ud_place(struct ri_qp *to, const struct vem_target *target, const struct vsw_spans *message,
+ud_place(struct vem_qp *to, const struct vem_target *target, const struct vsw_spans *message,
 	 uint32_t length)
 {
 	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
@@ -147,7 +147,7 @@ ud_place(struct ri_qp *to, const struct vem_target *target, const struct vsw_spa
 
 /* The caller owns the role `in.role` of `to`. False: a page of the message is lost; the receive stays. */
 static bool
-ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vsw_spans *message)
+ud_deliver(const struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
@@ -186,7 +186,7 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vsw_spans *mes
 
 /* The key that is sent: a controlled one only if the sender may use it, otherwise the queue pair's own. */
 static uint32_t
-ud_key_of(const struct ri_qp *qp)
+ud_key_of(const struct vem_qp *qp)
 {
 	uint32_t key = qp->tx_wqe->u.ud.qkey;
 
@@ -200,7 +200,7 @@ ud_key_of(const struct ri_qp *qp)
  * again. *there: all pages of the message were there.
  */
 static bool
-ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vsw_spans *message, bool *there)
+ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message, bool *there)
 {
 	bool done = true;
 
@@ -221,7 +221,7 @@ ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vsw_spans *message, 
 
 /* To each member of the group, in the order in which they came. As above; a second run goes on where the first one ended. */
 static bool
-ud_hand_around(struct ri_qp *qp, const struct vsw_spans *message, bool *there)
+ud_hand_around(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	const uint8_t *gid = qp->tx_target.grh + 24;
@@ -232,7 +232,7 @@ ud_hand_around(struct ri_qp *qp, const struct vsw_spans *message, bool *there)
 		qp->tx_last = vem_mcast_last(fabric);
 	while (*there) {
 		uint64_t after = qp->tx_member;
-		struct ri_qp *to = vem_mcast_next(fabric, gid, &after, qp->tx_last);
+		struct vem_qp *to = vem_mcast_next(fabric, gid, &after, qp->tx_last);
 
 		if (to == NULL)
 			break;
@@ -244,9 +244,9 @@ ud_hand_around(struct ri_qp *qp, const struct vsw_spans *message, bool *there)
 }
 
 static bool
-ud_hand_over(struct ri_qp *qp, const struct vsw_spans *message, bool *there)
+ud_hand_over(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
 {
-	struct ri_qp *to;
+	struct vem_qp *to;
 
 	if (__builtin_expect(vem_gid_is_group(qp->tx_target.grh + 24), 0))
 		return ud_hand_around(qp, message, there);
@@ -257,7 +257,7 @@ ud_hand_over(struct ri_qp *qp, const struct vsw_spans *message, bool *there)
 /* --- sending ------------------------------------------------------------------------------ */
 
 static bool
-ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
+ud_request_finish(struct vem_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
 	qp->tx_member = qp->tx_last = 0;
@@ -269,7 +269,7 @@ ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
 }
 
 bool
-vem_ud_execute(struct ri_qp *qp)
+vem_ud_execute(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	const struct vsw_wqe *wqe = qp->tx_wqe;

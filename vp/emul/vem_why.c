@@ -9,13 +9,13 @@
 #include "ri_log.h"
 
 static bool
-wanted(const struct ri_qp *qp)
+wanted(const struct vem_qp *qp)
 {
 	return qp->rnic->host->log_level >= RI_LOG_INFO;
 }
 
 void
-vem_say(const struct ri_qp *qp, const char *format, ...)
+vem_say(const struct vem_qp *qp, const char *format, ...)
 {
 	bool ib = qp->rnic->fabric->personality == VEM_IB;
 	const struct ri_log_about about = {
@@ -28,7 +28,7 @@ vem_say(const struct ri_qp *qp, const char *format, ...)
 }
 
 void
-vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
+vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;
 	bool read = qp->tx_wqe->opcode == RI_OP_RDMA_READ;
@@ -59,7 +59,7 @@ vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 
 /* An access to the peer's memory: its rights, its key. */
 static void
-access_text(const struct ri_qp *qp, const struct ri_qp *peer, char *text, size_t room)
+access_text(const struct vem_qp *qp, const struct vem_qp *peer, char *text, size_t room)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
@@ -80,7 +80,7 @@ access_text(const struct ri_qp *qp, const struct ri_qp *peer, char *text, size_t
 }
 
 void
-vem_why_there(const struct ri_qp *qp, const struct ri_qp *peer, const struct vsw_refusal *refusal)
+vem_why_there(const struct vem_qp *qp, const struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	char operation[128], text[VSW_WHY_ROOM + 80];
 
