@@ -8,8 +8,8 @@
  * protects the state of connection management: listeners, requests, and who connects to whom. It is taken on
  * the control path and on the service thread, never on the fast path.
  *
- * ri_qp: `lock` protects changes of state and the events that they cause. The role `tx` is the right to run
- * the send queue, the role `rx` the right to take receives; both are tried, never waited for (vsw_role). The
+ * vem_qp: `lock` protects changes of state and the events that they cause. The role `tx` is the right to run
+ * the send queue, the role `in.role` the right to take receives; both are tried, never waited for (vsw_role). The
  * thread that posts runs the send queue, and with it the peer's half of every request.
  *
  * vem_pair: what two connected queue pairs share. A thread that accesses the peer begins a use of that end,
@@ -26,21 +26,20 @@
 #include "rnicpi.h"
 #include "vem_dmabuf.h"
 #include "vem_states.h"
-#include "vsw_mem.h"
-#include "vsw_srq.h"
+#include "vsw_respond.h"
 #include "vsw_user.h"
 
-#define VEM_MAX_SGE      16
+#define VEM_MAX_SGE      VSW_SPANS_MAX
 #define VEM_MAX_PBL      128 /* pieces of a list; stored in a request where the segments are */
 #define VEM_MAX_MESSAGE  0x7fffffffu
 #define VEM_MAX_REGION   (UINT64_MAX >> 1) /* bytes */
 #define VEM_MAX_DATAGRAM 4096u             /* the largest packet of InfiniBand */
-#define VEM_GRH          40u               /* bytes of the route header in front of a datagram */
+#define VEM_GRH          VSW_SPANS_FILL    /* bytes of the route header in front of a datagram */
 #define VEM_UD_ROWS      64
 #define VEM_QPN_GROUP    0xffffffu /* of a datagram to a multicast group */
 #define VEM_RNR_HOLD_MS  1000      /* ms that a message waits for a receive */
 #define VEM_RNR_HOLD     (VEM_RNR_HOLD_MS * UINT64_C(1000000)) /* the same in ns */
-#define VEM_RNR_LATE     1u /* in ri_qp::rnr_until: the time is over */
+#define VEM_RNR_LATE     1u /* in vem_qp::rnr_until: the time is over */
 
 #define VEM_FABRIC_BITS 16 /* of a request's number */
 
@@ -228,21 +227,15 @@ struct vem_by_peer {
 	uint8_t rnr_retry;
 };
 
-struct ri_qp {
+struct vem_qp {
 	alignas(VSW_CACHE_LINE) atomic_uint state; /* enum ri_qp_state; vem_qp_move writes it */
 	atomic_bool open;    /* ESTABLISHED was raised: data may be sent and received */
 	atomic_bool by_peer; /* connected by attributes: open means that there is a partner */
-	atomic_uint access;  /* RI_ACCESS_REMOTE_* */
 	atomic_uint ord;
-	atomic_uint ird;
 	atomic_uint qkey;      /* datagrams, as the next */
 	bool ud;               /* for datagrams: runs without a connection */
 	struct vem_pair *pair; /* set before RTS; cleared by a thread that owns both roles */
 	uint32_t side;         /* this end of it */
-	struct vsw_mem_who who;
-	struct vsw_mem_who
-		receiver; /* for its receives: an SRQ has a protection domain of its own */
-	uint64_t ctx;
 	struct ri_rnic *rnic;
 	struct ri_cq *send_cq;
 	struct ri_cq *recv_cq;
@@ -262,19 +255,11 @@ struct ri_qp {
 	uint64_t tx_member; /* of a group: the last member that the datagram was delivered to */
 	uint64_t tx_last;   /* the last one that gets it; 0: none was looked for yet */
 
-	alignas(VSW_CACHE_LINE) struct vsw_role rx;
-	struct vsw_wq rq;             /* without slots if there is an SRQ */
-	struct ri_srq *srq;           /* or NULL */
-	struct vsw_srq_member member; /* of it */
-	atomic_bool limits_new;       /* the watermarks were changed: compare at once */
+	alignas(VSW_CACHE_LINE) struct vsw_responder in; /* what it does with the peer's messages */
+	struct ri_srq *srq;                              /* or NULL */
+	atomic_bool limits_new; /* the watermarks were changed: compare at once */
 	atomic_bool rx_flushed;
-	struct vsw_wqe *rx_wqe;
-	atomic_bool rx_have; /* datagrams: a receive is taken and not completed */
-	uint32_t rx_index;
-	uint32_t rx_number;  /* of the queue that it was taken from */
-	uint8_t rx_shared;   /* that is an SRQ */
-	atomic_uint awaited; /* the peer waits for a receive */
-	atomic_uint inside;  /* threads that use the pair without a role, or deliver a datagram */
+	atomic_uint inside; /* threads that use the pair without a role, or deliver a datagram */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock lock; /* state, cause, messages */
 	bool ended;                                   /* cause is set */
@@ -321,14 +306,14 @@ struct ri_qp {
 
 /* The number that goes to the peer: that of an RI_QP_NUMBER is the application's. */
 static inline uint32_t
-vem_qp_number(const struct ri_qp *qp)
+vem_qp_number(const struct vem_qp *qp)
 {
-	return qp->init.type == RI_QP_NUMBER ? qp->init.qkey : qp->who.qpn;
+	return qp->init.type == RI_QP_NUMBER ? qp->init.qkey : qp->in.who.qpn;
 }
 
 /* Does it take messages from its peer? The caller has a use of it, or is inside. */
 static inline bool
-vem_qp_takes(const struct ri_qp *qp)
+vem_qp_takes(const struct vem_qp *qp)
 {
 	unsigned state = atomic_load(&qp->state);
 
@@ -359,15 +344,15 @@ bool vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer
 		     struct ri_addr *local);
 
 /* Begin a use of the peer's end; NULL: the peer is destroyed. Ends with vem_peer_put. */
-struct ri_qp *vem_peer_get(struct ri_qp *qp);
-void vem_peer_put(struct ri_qp *qp);
+struct vem_qp *vem_peer_get(struct vem_qp *qp);
+void vem_peer_put(struct vem_qp *qp);
 /* The same for the owner of the role for the send queue. Ends with vem_peer_exit. */
-struct ri_qp *vem_peer_enter(struct ri_qp *qp);
-void vem_peer_exit(struct ri_qp *qp);
+struct vem_qp *vem_peer_enter(struct vem_qp *qp);
+void vem_peer_exit(struct vem_qp *qp);
 /* Make two queue pairs a pair; called with the fabric's lock. */
-enum ri_status vem_pair_create(struct ri_qp *active, struct ri_qp *passive);
+enum ri_status vem_pair_create(struct vem_qp *active, struct vem_qp *passive);
 /* Leave the pair: on return no thread uses `qp` through it. */
-void vem_pair_leave(struct ri_qp *qp);
+void vem_pair_leave(struct vem_qp *qp);
 
 /* --- vem_profile.c ------------------------------------------------------------------------ */
 
@@ -376,31 +361,31 @@ void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
 /* --- vem_qp_move.c, vem_qp_steps.c, vem_qp.c ---------------------------------------------- */
 
 /* Change the state; its task does the rest. False: the table has no such move. */
-bool vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause);
+bool vem_qp_move(struct vem_qp *qp, enum vem_move move, const struct vem_cause *cause);
 /*
  * The request at the head of the send queue ends the connection: it completes with `status`. A thread that sees the completion
  * also sees the new state; and it is there before what is flushed because of it. Owner of the role `tx`.
  */
-void vem_qp_fail(struct ri_qp *qp, const struct vem_cause *cause, enum ri_wc_status status);
+void vem_qp_fail(struct vem_qp *qp, const struct vem_cause *cause, enum ri_wc_status status);
 /* Send it a message; the caller has a use of it, or owns it. */
-void vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
+void vem_qp_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
 		    const struct vem_hello *hello);
 /* On the service thread: handle messages, flush, tell the peer of the end, raise events. */
 void vem_qp_task(void *arg);
 /* Destroy it, even if windows are bound. */
-void vem_qp_destroy(struct ri_qp *qp);
+void vem_qp_destroy(struct vem_qp *qp);
 extern const struct ri_qp_ops vem_qp_ops;
 
 /* --- vem_engine.c ------------------------------------------------------------------------- */
 
 /* Run the send queue; if its role is taken, set the retry flag. */
-void vem_sq_run(struct ri_qp *qp);
+void vem_sq_run(struct vem_qp *qp);
 /* Flush the receive queue if the state says so; if its role is taken, set the retry flag. */
-void vem_rq_run(struct ri_qp *qp);
-/* Give the role `rx` up, and serve its retry flag. */
-void vem_rx_leave(struct ri_qp *qp);
+void vem_rq_run(struct vem_qp *qp);
+/* Give the role `in.role` up, and serve its retry flag. */
+void vem_rx_leave(struct vem_qp *qp);
 /* Run the send queue of the peer. */
-void vem_peer_sq_run(struct ri_qp *qp);
+void vem_peer_sq_run(struct vem_qp *qp);
 void vem_bell_sq(void *engine_qp);
 void vem_bell_rq(void *engine_qp);
 void vem_rnr_fire(void *arg);
@@ -408,45 +393,33 @@ void vem_rnr_fire(void *arg);
 /* --- vem_complete.c ----------------------------------------------------------------------- */
 
 /* Complete the request that is taken; owner of the role `tx`. */
-void vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status);
-/* Push the completion of a receive; owner of the role `rx`. */
-void vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe);
-
-/* How the peer refuses a request. */
-struct vem_fault {
-	uint32_t event;           /* enum ri_event at the peer */
-	uint32_t code;            /* Terminate: layer, type, code */
-	enum ri_wc_status status; /* that the request completes with, InfiniBand */
-	const char *why;          /* in words; NULL: the access, which is looked at again */
-};
-
-extern const char
-	vem_why_receive[]; /* vem_fault::why: the memory of the receive, which is looked at again */
-
-extern const struct vem_fault vem_read_faults[]; /* by enum vsw_mem_result */
-extern const struct vem_fault vem_read_disabled;
-extern const struct vem_fault vem_too_many_reads;
+void vem_sq_complete(struct vem_qp *qp, enum ri_wc_status status);
+/* The completion queue of its requests or receives, says the event, had no place. */
+void vem_cq_overflow(struct vem_qp *qp, uint32_t event);
+/* Push the completion of a receive; owner of the role `in.role`. */
+void vem_rq_complete(struct vem_qp *qp, const struct vsw_cqe *cqe);
 
 /* The request fails at this side: it completes with `status`, and the connection ends. True: it is done. */
-bool vem_fail_here(struct ri_qp *qp, enum ri_wc_status status);
+bool vem_fail_here(struct vem_qp *qp, enum ri_wc_status status);
 /* The same, of a key that the request binds or invalidates. */
-bool vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
+bool vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
 /* The peer refuses the request. Returns whether the request is done. */
-bool vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault);
+bool vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal);
+/* Of the responder of each queue pair. */
+extern const struct vsw_responder_ops vem_responder_ops;
 
-/* --- vem_execute.c, vem_keys.c, vem_atomic.c ---------------------------------------------- */
+/* --- vem_execute.c, vem_keys.c ------------------------------------------------------------ */
 
 /* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
-bool vem_execute(struct ri_qp *qp);
+bool vem_execute(struct vem_qp *qp);
 /* Execute a request that needs the peer. The caller has a use of the peer. */
-bool vem_execute_with(struct ri_qp *qp, struct ri_qp *peer);
+bool vem_execute_with(struct vem_qp *qp, struct vem_qp *peer);
 /* One kind of request each; true: it is done. */
-bool vem_do_bind(struct ri_qp *qp);
+bool vem_do_bind(struct vem_qp *qp);
 /* Of vsw_doorbell. */
 void vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
-bool vem_do_invalidate(struct ri_qp *qp);
-bool vem_do_fast_register(struct ri_qp *qp);
-bool vem_do_atomic(struct ri_qp *qp, struct ri_qp *peer);
+bool vem_do_invalidate(struct vem_qp *qp);
+bool vem_do_fast_register(struct vem_qp *qp);
 
 /* --- vem_objects.c ------------------------------------------------------------------------ */
 
@@ -456,33 +429,22 @@ uint32_t vem_region_access(const struct ri_rnic *rnic, uint32_t access);
 /* --- vem_srq.c ---------------------------------------------------------------------------- */
 
 extern const struct ri_srq_ops vem_srq_ops;
-/*
- * Take a receive into rx_wqe and set the members of `cqe` that name its queue. The caller owns the role `rx`
- * of `qp`. VSW_SRQ_EMPTY: the thread that posts one runs the send queue of the peer.
- */
-enum vsw_srq_result vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe);
-/*
- * The same of an unreliable connection, for a message of that length: never waits. A receive that is too short stays for the
- * next message.
- */
-enum vsw_srq_result vem_receive_take_or_keep(struct ri_qp *qp, uint32_t length,
-					     struct vsw_cqe *cqe);
 /* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
-void vem_receive_limits(struct ri_qp *qp);
+void vem_receive_limits(struct vem_qp *qp);
 
 /* --- vem_cm.c ----------------------------------------------------------------------------- */
 
 extern const struct ri_cm_ops vem_cm_ops;
 /* On the service thread. */
-void vem_cm_offer(struct ri_qp *qp);
+void vem_cm_offer(struct vem_qp *qp);
 void vem_cm_timeout(void *arg);
 /* A time-wait is over. */
 void vem_cm_waited(void *arg);
 void vem_cm_rnic_task(void *arg);
 /* The queue pair's attempt to connect ends; the listener that has its request is told. */
-void vem_cm_withdraw(struct ri_qp *qp);
+void vem_cm_withdraw(struct vem_qp *qp);
 /* Raise an event of connection management for a queue pair. */
-void vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
+void vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
 		 const struct vem_hello *hello);
 void vem_cm_rnic_close(struct ri_rnic *rnic);
 

@@ -153,7 +153,7 @@ ah_enter(struct vem_ah_table *table, struct ri_ah *ah)
 
 /* Has this queue pair sent all datagrams that are posted? */
 static bool
-ud_is_idle(struct ri_qp *qp)
+ud_is_idle(struct vem_qp *qp)
 {
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		return true;
@@ -166,7 +166,7 @@ static bool
 all_sent(struct ri_context *context)
 {
 	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		struct ri_qp *qp = vem_of(i, struct ri_qp, item);
+		struct vem_qp *qp = vem_of(i, struct vem_qp, item);
 		if (qp->ud && !ud_is_idle(qp))
 			return false;
 	}

@@ -37,11 +37,11 @@ event_hello(struct ri_cm_event *event, const struct vem_hello *hello)
 }
 
 void
-vem_cm_tell(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
+vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason,
 	    const struct vem_hello *hello)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
-	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->ctx};
+	struct ri_cm_event event = {.kind = kind, .reason = reason, .ctx = qp->in.ctx};
 
 	if (kind == RI_CM_REPLY || kind == RI_CM_ESTABLISHED)
 		event.reach = qp->reach;
@@ -106,7 +106,7 @@ vem_cm_rnic_task(void *arg)
 
 /* The port that it connects from: the application's choice, or the next one. Called with the lock. */
 static uint16_t
-local_port(struct ri_qp *qp)
+local_port(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -123,7 +123,7 @@ local_port(struct ri_qp *qp)
  * those that the other side tells, seen from here. InfiniBand only.
  */
 static struct ri_peer
-reach_of(const struct ri_qp *other, const struct ri_addr *there, const struct ri_addr *here,
+reach_of(const struct vem_qp *other, const struct ri_addr *there, const struct ri_addr *here,
 	 const struct vem_hello *hello)
 {
 	if (other->rnic->fabric->personality != VEM_IB)
@@ -143,7 +143,7 @@ reach_of(const struct ri_qp *other, const struct ri_addr *there, const struct ri
 
 /* Called with the lock. */
 static enum ri_cm_reason
-conn_create(struct ri_qp *qp, struct ri_listen *listen)
+conn_create(struct vem_qp *qp, struct ri_listen *listen)
 {
 	const struct ri_host *host = qp->rnic->host;
 	struct ri_cm_event event = {
@@ -169,7 +169,7 @@ conn_create(struct ri_qp *qp, struct ri_listen *listen)
 }
 
 void
-vem_cm_offer(struct ri_qp *qp)
+vem_cm_offer(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
@@ -198,7 +198,7 @@ vem_cm_offer(struct ri_qp *qp)
 }
 
 void
-vem_cm_withdraw(struct ri_qp *qp)
+vem_cm_withdraw(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -212,7 +212,7 @@ vem_cm_withdraw(struct ri_qp *qp)
 void
 vem_cm_timeout(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vem_qp *qp = arg;
 	struct vem_cause cause = {
 		.kind = RI_CM_FAILED, .reason = RI_CM_REASON_TIMEOUT, .message = VEM_MSG_LOST};
 
@@ -267,7 +267,7 @@ hello_of(const struct vem_fabric *fabric, const struct ri_cm_params *params)
 }
 
 static enum ri_status
-params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool connect)
+params_check(const struct vem_qp *qp, const struct ri_cm_params *params, bool connect)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
@@ -286,17 +286,17 @@ params_check(const struct ri_qp *qp, const struct ri_cm_params *params, bool con
 }
 
 static void
-depths_set(struct ri_qp *qp, const struct ri_cm_params *params)
+depths_set(struct vem_qp *qp, const struct ri_cm_params *params)
 {
 	if (!params->ird_ord)
 		return;
-	atomic_store(&qp->ird, params->ird);
+	atomic_store(&qp->in.ird, params->ird);
 	atomic_store(&qp->ord, params->ord);
 }
 
 /* The attempt fails at the deadline; qp_come_up stops the timer. */
 static void
-attempt_timer_start(struct ri_qp *qp, uint64_t deadline)
+attempt_timer_start(struct vem_qp *qp, uint64_t deadline)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -305,8 +305,9 @@ attempt_timer_start(struct ri_qp *qp, uint64_t deadline)
 }
 
 static enum ri_status
-cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+cm_connect(struct ri_qp *ri, const struct ri_cm_params *params)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	enum ri_status status = params_check(qp, params, true);
 
@@ -331,9 +332,9 @@ cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 
 /* Tie the two; called with the lock. The queue pair has its depths before its peer is told. */
 static enum ri_status
-conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params)
+conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params *params)
 {
-	struct ri_qp *active = conn->active;
+	struct vem_qp *active = conn->active;
 	enum ri_status status;
 
 	/* Data of one that has queues would find none at the other. */
@@ -360,8 +361,9 @@ conn_accept(struct vem_conn *conn, struct ri_qp *qp, const struct ri_cm_params *
 }
 
 static enum ri_status
-cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+cm_accept(struct ri_request *request, struct ri_qp *ri, const struct ri_cm_params *params)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	enum ri_status status = params_check(qp, params, false);
 
@@ -381,7 +383,7 @@ cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_param
 static void
 conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_hello *hello)
 {
-	struct ri_qp *active = conn->active;
+	struct vem_qp *active = conn->active;
 
 	vem_conn_close(conn);
 	free(conn);
@@ -419,8 +421,9 @@ cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdat
 }
 
 static enum ri_status
-cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+cm_confirm(struct ri_qp *ri, bool accept, const void *pdata, uint16_t len)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct vem_cause no = {.kind = RI_CM_NONE, .message = VEM_MSG_REFUSED};
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
@@ -448,8 +451,9 @@ cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 }
 
 static enum ri_status
-cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+cm_disconnect(struct ri_qp *ri, const void *pdata, uint16_t len)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_cause close = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_CLOSE};
 	struct vem_cause drop = {.kind = RI_CM_DISCONNECTED, .message = VEM_MSG_LOST};
 

@@ -23,7 +23,7 @@ struct vem_conn {
 	struct vem_item item;       /* in the fabric */
 	struct vem_item event_node; /* in a list of the adapter */
 	uint64_t id;
-	struct ri_qp
+	struct vem_qp
 		*active; /* the queue pair that connects; NULL: it gave up, or this is a query */
 	struct vem_query *query;  /* the query for a datagram service; NULL: a connection request */
 	struct ri_listen *listen; /* NULL: it was destroyed */
@@ -63,7 +63,7 @@ void vem_conn_close(struct vem_conn *conn);
 /* The side that sent a request gives up; if the request was raised, the listener is told. */
 void vem_conn_withdraw(struct vem_conn *conn);
 /* An attempt to connect has failed. */
-void vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason);
+void vem_attempt_failed(struct vem_qp *qp, enum ri_cm_reason reason);
 
 /* vem_resolve.c */
 /* Remove the next answered query of this adapter from the fabric; the caller raises its event and frees it. */

@@ -8,25 +8,10 @@
 #include "vem.h"
 #include "vem_why.h"
 
-/* The three results that a guessed key can have share one code: see enum vsw_mem_result. */
-const struct vem_fault vem_read_faults[VSW_MEM_BOUNDS + 1] = {
-	[VSW_MEM_STAG] = {RI_EVENT_QP_IRRQ_STAG, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
-	[VSW_MEM_PD] = {RI_EVENT_QP_IRRQ_PD, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
-	[VSW_MEM_CLOSED] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0100, RI_WC_REMOTE_ACCESS, NULL},
-	[VSW_MEM_ACCESS] = {RI_EVENT_QP_IRRQ_ACCESS, 0x0102, RI_WC_REMOTE_ACCESS, NULL},
-	[VSW_MEM_WRAP] = {RI_EVENT_QP_IRRQ_WRAP, 0x0104, RI_WC_REMOTE_ACCESS, NULL},
-	[VSW_MEM_BOUNDS] = {RI_EVENT_QP_IRRQ_BOUNDS, 0x0101, RI_WC_REMOTE_ACCESS, NULL},
-};
-const struct vem_fault vem_read_disabled = {RI_EVENT_QP_READ_DISABLED, 0x1201, RI_WC_REMOTE_ACCESS,
-					    NULL};
-const struct vem_fault vem_too_many_reads = {
-	RI_EVENT_QP_IRRQ_OVERFLOW, 0x1203, RI_WC_REMOTE_INVALID_REQ,
-	"the peer sends Reads or atomics, and this endpoint takes none (rdma_read_ird is 0)"};
-
 /* --- completions -------------------------------------------------------------------------- */
 
-static void
-cq_overflow(struct ri_qp *qp, uint32_t event)
+void
+vem_cq_overflow(struct vem_qp *qp, uint32_t event)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = event,
@@ -38,7 +23,7 @@ cq_overflow(struct ri_qp *qp, uint32_t event)
 }
 
 void
-vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
+vem_sq_complete(struct vem_qp *qp, enum ri_wc_status status)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
@@ -51,7 +36,7 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 	bool solicited = status != RI_WC_SUCCESS || (wqe->flags & RI_WR_NOTIFY) != 0;
 	struct vsw_cqe cqe = {
 		.wr_id = wqe->wr_id,
-		.qp_ctx = qp->ctx,
+		.qp_ctx = qp->in.ctx,
 		.byte_len = wqe->length,
 		.status = (uint8_t)status,
 		.opcode = wqe->opcode,
@@ -66,36 +51,34 @@ vem_sq_complete(struct ri_qp *qp, enum ri_wc_status status)
 		cqe.inv_stag = wqe->sge[0].stag;
 	}
 	if (!vsw_cq_push(&qp->send_cq->cq, &cqe))
-		cq_overflow(qp, RI_EVENT_QP_CQ_SQ_ERROR);
+		vem_cq_overflow(qp, RI_EVENT_QP_CQ_SQ_ERROR);
 }
 
 void
-vem_rq_complete(struct ri_qp *qp, const struct vsw_cqe *cqe)
+vem_rq_complete(struct vem_qp *qp, const struct vsw_cqe *cqe)
 {
-	assert(vsw_role_is_taken(&qp->rx));
+	assert(vsw_role_is_taken(&qp->in.role));
 	if (!vsw_cq_push(&qp->recv_cq->cq, cqe))
-		cq_overflow(qp, RI_EVENT_QP_CQ_RQ_ERROR);
+		vem_cq_overflow(qp, RI_EVENT_QP_CQ_RQ_ERROR);
 }
 
 /* --- failures ----------------------------------------------------------------------------- */
 
-const char vem_why_receive[] = "the receive cannot be written";
-
 bool
-vem_fail_here(struct ri_qp *qp, enum ri_wc_status status)
+vem_fail_here(struct vem_qp *qp, enum ri_wc_status status)
 {
 	return vem_fail_key(qp, status, VSW_MEM_OK);
 }
 
 /* What this side raises besides the end of the connection, or instead of it, when its request has failed. */
 static uint32_t
-requester_event_of(const struct ri_qp *qp)
+requester_event_of(const struct vem_qp *qp)
 {
 	return atomic_load(&qp->by_peer) ? RI_EVENT_QP_WR_ERROR : RI_EVENT_NONE;
 }
 
 bool
-vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
+vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = requester_event_of(qp),
@@ -108,7 +91,7 @@ vem_fail_key(struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result res
 
 /* The event that a responder raises for a refused request. InfiniBand has two, and that of its own failure. */
 static uint32_t
-responder_event_of(const struct ri_qp *qp, uint32_t event)
+responder_event_of(const struct vem_qp *qp, uint32_t event)
 {
 	bool remote = event == RI_EVENT_QP_READ_DISABLED || event == RI_EVENT_QP_WRITE_DISABLED ||
 		      (event >= RI_EVENT_QP_STAG && event <= RI_EVENT_QP_WRAP) ||
@@ -122,23 +105,23 @@ responder_event_of(const struct ri_qp *qp, uint32_t event)
 }
 
 bool
-vem_fail_there(struct ri_qp *qp, struct ri_qp *peer, const struct vem_fault *fault)
+vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	struct vem_cause there = {.kind = RI_CM_BROKEN,
-				  .async = responder_event_of(peer, fault->event),
-				  .detail = fault->code,
+				  .async = responder_event_of(peer, refusal->event),
+				  .detail = refusal->code,
 				  .message = VEM_MSG_TERMINATE,
-				  .code = fault->code};
+				  .code = refusal->code};
 	struct vem_cause here = {.kind = RI_CM_BROKEN, .async = requester_event_of(qp)};
 
 	if (qp->init.type == RI_QP_UC) {
 		vem_sq_complete(qp, RI_WC_SUCCESS); /* the peer drops it */
 		return true;
 	}
-	vem_why_there(qp, peer, fault);
+	vem_why_there(qp, peer, refusal);
 	if (qp->rnic->fabric->personality == VEM_IB) {
 		there.message = 0; /* this side knows already */
-		vem_qp_fail(qp, &here, fault->status);
+		vem_qp_fail(qp, &here, refusal->status);
 		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
 		return true;
 	}

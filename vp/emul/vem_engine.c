@@ -7,7 +7,7 @@
  * The thread that posts to a send queue runs it, in the role `tx` of the queue pair. If the role is taken, it
  * sets the retry flag and returns. The queue is run again when the condition that it waits for is met: the
  * peer is open, a receive was posted, the time to wait for one is over, the role for the peer's receives is
- * free. Receives are taken in the role `rx`, by the peer that sends, or by a thread that flushes.
+ * free. Receives are taken in the role `in.role`, by the peer that sends, or by a thread that flushes.
  *
  * Nothing here blocks or allocates. A run of a's send queue takes the role for b's receives, and a run of b's
  * queue the role for a's; but neither waits for a role, so there is no order to keep.
@@ -23,7 +23,7 @@
 
 /* Owner of the role `tx`. */
 static void
-sq_flush(struct ri_qp *qp)
+sq_flush(struct vem_qp *qp)
 {
 	do {
 		if (qp->tx_have)
@@ -35,30 +35,30 @@ sq_flush(struct ri_qp *qp)
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
-/* Owner of the role `rx`. */
+/* Owner of the role `in.role`. */
 static void
-rq_flush(struct ri_qp *qp)
+rq_flush(struct vem_qp *qp)
 {
 	if (qp->srq != NULL) {
-		vsw_srq_leave(&qp->member);
-		vsw_srq_pass_on(&qp->member);
+		vsw_srq_leave(&qp->in.member);
+		vsw_srq_pass_on(&qp->in.member);
 	}
 	do {
 		struct vsw_cqe cqe = {
-			.wr_id = qp->rx_wqe->wr_id,
-			.qp_ctx = qp->ctx,
+			.wr_id = qp->in.wqe->wr_id,
+			.qp_ctx = qp->in.ctx,
 			.status = RI_WC_FLUSHED,
 			.opcode = qp->ud ? RI_OP_RECV_UD : RI_OP_RECV,
 			.flags = RI_WC_RECEIVE | RI_WC_SOLICITED,
-			.wq = qp->rx_shared ? qp->rx_number : qp->rq.number,
-			.wq_index = qp->rx_index,
-			.shared = qp->rx_shared,
+			.wq = qp->in.shared ? qp->in.number : qp->in.rq.number,
+			.wq_index = qp->in.index,
+			.shared = qp->in.shared,
 		};
-		if (atomic_load(&qp->rx_have))
+		if (atomic_load(&qp->in.have))
 			vem_rq_complete(qp, &cqe);
-		qp->rx_shared = 0;
-		atomic_store(&qp->rx_have, vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index));
-	} while (atomic_load(&qp->rx_have));
+		qp->in.shared = 0;
+		atomic_store(&qp->in.have, vsw_rq_take(&qp->in.rq, qp->in.wqe, &qp->in.index));
+	} while (atomic_load(&qp->in.have));
 	if (!atomic_exchange(&qp->rx_flushed, true))
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
@@ -67,7 +67,7 @@ rq_flush(struct ri_qp *qp)
 
 /* Owner of the role `tx`. */
 static void
-sq_round(struct ri_qp *qp)
+sq_round(struct vem_qp *qp)
 {
 	for (;;) {
 		unsigned state = atomic_load_explicit(&qp->state, memory_order_acquire);
@@ -87,7 +87,7 @@ sq_round(struct ri_qp *qp)
 }
 
 void
-vem_sq_run(struct ri_qp *qp)
+vem_sq_run(struct vem_qp *qp)
 {
 	if (!vsw_role_take(&qp->tx))
 		return;
@@ -102,12 +102,12 @@ vem_sq_run(struct ri_qp *qp)
  * reads the state. A thread that leaves the pair changes the state before it waits for `inside`.
  */
 void
-vem_peer_sq_run(struct ri_qp *qp)
+vem_peer_sq_run(struct vem_qp *qp)
 {
 	if (qp->ud)
 		return; /* no sender waits for it */
 	atomic_fetch_add(&qp->inside, 1);
-	struct ri_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
+	struct vem_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
 	if (peer != NULL) {
 		vem_sq_run(peer);
 		vem_peer_put(qp);
@@ -117,13 +117,13 @@ vem_peer_sq_run(struct ri_qp *qp)
 
 /* A thread that set the retry flag wanted to flush, or to run the peer's send queue; do both. */
 void
-vem_rx_leave(struct ri_qp *qp)
+vem_rx_leave(struct vem_qp *qp)
 {
 	bool asked = false;
 
-	while (vsw_role_drop(&qp->rx)) {
+	while (vsw_role_drop(&qp->in.role)) {
 		asked = true;
-		vsw_role_begin(&qp->rx);
+		vsw_role_begin(&qp->in.role);
 		if (vem_state_flushes(atomic_load(&qp->state)))
 			rq_flush(qp);
 	}
@@ -132,11 +132,11 @@ vem_rx_leave(struct ri_qp *qp)
 }
 
 void
-vem_rq_run(struct ri_qp *qp)
+vem_rq_run(struct vem_qp *qp)
 {
-	if (!vsw_role_take(&qp->rx))
+	if (!vsw_role_take(&qp->in.role))
 		return;
-	vsw_role_begin(&qp->rx);
+	vsw_role_begin(&qp->in.role);
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		rq_flush(qp);
 	vem_rx_leave(qp);
@@ -153,9 +153,10 @@ vem_bell_sq(void *engine_qp)
 void
 vem_bell_rq(void *engine_qp)
 {
-	struct ri_qp *qp = engine_qp;
+	struct vem_qp *qp = engine_qp;
 	/* The head was stored sequentially consistent, see vsw_post.c. Most posts find no message waiting. */
-	bool awaited = atomic_load(&qp->awaited) != 0 && atomic_exchange(&qp->awaited, 0) != 0;
+	bool awaited =
+		atomic_load(&qp->in.awaited) != 0 && atomic_exchange(&qp->in.awaited, 0) != 0;
 	unsigned state = atomic_load(&qp->state);
 
 	if (vem_state_flushes(state))
@@ -168,7 +169,7 @@ vem_bell_rq(void *engine_qp)
 void
 vem_rnr_fire(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vem_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 
 	uint64_t until = atomic_load(&qp->rnr_until);

@@ -266,7 +266,7 @@ vem_addr_source(const struct vem_fabric *fabric, const struct ri_addr *peer, str
 struct vem_end {
 	alignas(VSW_CACHE_LINE) atomic_uint uses; /* by any thread */
 	atomic_bool driven; /* a use by the thread that runs the other end's send queue */
-	_Atomic(struct ri_qp *) qp;
+	_Atomic(struct vem_qp *) qp;
 };
 
 struct vem_pair {
@@ -274,27 +274,27 @@ struct vem_pair {
 	atomic_uint refs;
 };
 
-struct ri_qp *
-vem_peer_get(struct ri_qp *qp)
+struct vem_qp *
+vem_peer_get(struct vem_qp *qp)
 {
 	struct vem_end *end = &qp->pair->end[!qp->side];
 
 	atomic_fetch_add(&end->uses, 1);
-	struct ri_qp *peer = atomic_load(&end->qp);
+	struct vem_qp *peer = atomic_load(&end->qp);
 	if (peer == NULL)
 		atomic_fetch_sub_explicit(&end->uses, 1, memory_order_release);
 	return peer;
 }
 
 void
-vem_peer_put(struct ri_qp *qp)
+vem_peer_put(struct vem_qp *qp)
 {
 	atomic_fetch_sub_explicit(&qp->pair->end[!qp->side].uses, 1, memory_order_release);
 }
 
 /* There is one such use at a time, so a flag is enough. It needs no locked instruction: vem_pair_leave pays for the order. */
-struct ri_qp *
-vem_peer_enter(struct ri_qp *qp)
+struct vem_qp *
+vem_peer_enter(struct vem_qp *qp)
 {
 	struct vem_end *end = &qp->pair->end[!qp->side];
 
@@ -304,20 +304,20 @@ vem_peer_enter(struct ri_qp *qp)
 	} else {
 		atomic_store(&end->driven, true);
 	}
-	struct ri_qp *peer = atomic_load(&end->qp);
+	struct vem_qp *peer = atomic_load(&end->qp);
 	if (peer == NULL)
 		vem_peer_exit(qp);
 	return peer;
 }
 
 void
-vem_peer_exit(struct ri_qp *qp)
+vem_peer_exit(struct vem_qp *qp)
 {
 	atomic_store_explicit(&qp->pair->end[!qp->side].driven, false, memory_order_release);
 }
 
 enum ri_status
-vem_pair_create(struct ri_qp *active, struct ri_qp *passive)
+vem_pair_create(struct vem_qp *active, struct vem_qp *passive)
 {
 	void *pages = NULL;
 
@@ -336,7 +336,7 @@ vem_pair_create(struct ri_qp *active, struct ri_qp *passive)
 }
 
 void
-vem_pair_leave(struct ri_qp *qp)
+vem_pair_leave(struct vem_qp *qp)
 {
 	struct vem_pair *pair = qp->pair;
 

@@ -149,7 +149,7 @@ object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_conte
 
 /* Call `act` for every queue pair of the adapter. */
 static void
-each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *arg)
+each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp, void *arg), void *arg)
 {
 	struct vem_faults *faults = &rnic->faults;
 
@@ -158,7 +158,7 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *ar
 		struct ri_context *context = vem_of(i, struct ri_context, item);
 		pthread_mutex_lock(&context->lock);
 		for (struct vem_item *q = context->qps.next; q != &context->qps; q = q->next)
-			act(vem_of(q, struct ri_qp, item), arg);
+			act(vem_of(q, struct vem_qp, item), arg);
 		pthread_mutex_unlock(&context->lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
@@ -167,7 +167,7 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct ri_qp *qp, void *arg), void *ar
 /* --- the adapter -------------------------------------------------------------------------- */
 
 static void
-qp_lose_connection(struct ri_qp *qp, void *arg)
+qp_lose_connection(struct vem_qp *qp, void *arg)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	const struct vem_cause cause = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN,
@@ -178,7 +178,7 @@ qp_lose_connection(struct ri_qp *qp, void *arg)
 }
 
 static void
-qp_end_is_raised(struct ri_qp *qp, void *arg)
+qp_end_is_raised(struct vem_qp *qp, void *arg)
 {
 	bool *all = arg;
 
@@ -218,7 +218,7 @@ vem_fault_adapter(struct ri_rnic *rnic)
 /* --- the port ----------------------------------------------------------------------------- */
 
 static void
-qp_recheck_queues(struct ri_qp *qp, void *arg)
+qp_recheck_queues(struct vem_qp *qp, void *arg)
 {
 	(void)arg;
 	atomic_store(&qp->recheck, true);
@@ -259,7 +259,7 @@ vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how)
 	if (item == NULL)
 		return false;
 
-	struct ri_qp *qp = vem_of(item, struct ri_qp, item);
+	struct vem_qp *qp = vem_of(item, struct vem_qp, item);
 	bool moved = vem_qp_move(qp, how->code != 0 ? VEM_MOVE_FAULT : VEM_MOVE_LOST, &cause);
 	pthread_mutex_unlock(&where->lock);
 	return moved;
@@ -281,7 +281,7 @@ vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
 	const struct ri_async_event raised = {
 		.event = event, .object = RI_OBJECT_CQ, .ctx = cq->cq.ctx};
 	for (struct vem_item *q = where->qps.next; q != &where->qps; q = q->next) {
-		struct ri_qp *qp = vem_of(q, struct ri_qp, item);
+		struct vem_qp *qp = vem_of(q, struct vem_qp, item);
 		if (qp->send_cq == cq || qp->recv_cq == cq)
 			vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 	}

@@ -18,6 +18,12 @@
 			return due_;                                            \
 	} while (0)
 
+static struct ri_rnic *
+rnic_of(const struct ri_qp *qp)
+{
+	return ((const struct vem_qp *)qp)->rnic;
+}
+
 static enum ri_status
 pd_create(struct ri_context *context, struct ri_pd **out)
 {
@@ -78,49 +84,49 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 static enum ri_status
 qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	GATE(qp->rnic, QP_MODIFY);
+	GATE(rnic_of(qp), QP_MODIFY);
 	return vem_qp_ops.modify(qp, attr, mask);
 }
 
 static enum ri_status
 qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
-	GATE(qp->rnic, QP_QUERY);
+	GATE(rnic_of(qp), QP_QUERY);
 	return vem_qp_ops.query(qp, attr);
 }
 
 static enum ri_status
 qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 {
-	GATE(qp->rnic, QP_RESIZE);
+	GATE(rnic_of(qp), QP_RESIZE);
 	return vem_qp_ops.resize(qp, attr, map);
 }
 
 static enum ri_status
 peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 {
-	GATE(qp->rnic, PEER_RECEIVE);
+	GATE(rnic_of(qp), PEER_RECEIVE);
 	return vem_peer_ops.receive(qp, peer);
 }
 
 static enum ri_status
 peer_send(struct ri_qp *qp, const struct ri_peer *peer)
 {
-	GATE(qp->rnic, PEER_SEND);
+	GATE(rnic_of(qp), PEER_SEND);
 	return vem_peer_ops.send(qp, peer);
 }
 
 static enum ri_status
 mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
 {
-	GATE(qp->rnic, MCAST_ATTACH);
+	GATE(rnic_of(qp), MCAST_ATTACH);
 	return vem_qp_ops.mcast_attach(qp, group);
 }
 
 static enum ri_status
 mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
 {
-	GATE(qp->rnic, MCAST_DETACH);
+	GATE(rnic_of(qp), MCAST_DETACH);
 	return vem_qp_ops.mcast_detach(qp, group);
 }
 
@@ -199,28 +205,28 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 static enum ri_status
 cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 {
-	GATE(qp->rnic, CONNECT);
+	GATE(rnic_of(qp), CONNECT);
 	return vem_cm_ops.connect(qp, params);
 }
 
 static enum ri_status
 cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
 {
-	GATE(qp->rnic, ACCEPT);
+	GATE(rnic_of(qp), ACCEPT);
 	return vem_cm_ops.accept(request, qp, params);
 }
 
 static enum ri_status
 cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 {
-	GATE(qp->rnic, CONFIRM);
+	GATE(rnic_of(qp), CONFIRM);
 	return vem_cm_ops.confirm(qp, accept, pdata, len);
 }
 
 static enum ri_status
 cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 {
-	GATE(qp->rnic, DISCONNECT);
+	GATE(rnic_of(qp), DISCONNECT);
 	return vem_cm_ops.disconnect(qp, pdata, len);
 }
 

@@ -19,7 +19,7 @@
 struct vem_member {
 	struct vem_item item;  /* in a row of the fabric */
 	struct vem_item in_qp; /* among the groups of its queue pair */
-	struct ri_qp *qp;
+	struct vem_qp *qp;
 	uint64_t number;
 	uint8_t gid[GID];
 };
@@ -44,7 +44,7 @@ row_of(struct vem_fabric *fabric, const uint8_t gid[GID])
 
 /* With the lock. */
 static struct vem_member *
-member_find(const struct ri_qp *qp, const uint8_t gid[GID])
+member_find(const struct vem_qp *qp, const uint8_t gid[GID])
 {
 	for (struct vem_item *i = qp->groups.next; i != &qp->groups; i = i->next) {
 		struct vem_member *member = vem_of(i, struct vem_member, in_qp);
@@ -63,11 +63,11 @@ vem_mcast_last(struct vem_fabric *fabric)
 	return last;
 }
 
-struct ri_qp *
+struct vem_qp *
 vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after, uint64_t last)
 {
 	struct vem_item *row = row_of(fabric, gid);
-	struct ri_qp *found = NULL;
+	struct vem_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
 	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
@@ -84,8 +84,9 @@ vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after
 }
 
 enum ri_status
-vem_mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct vem_member *member;
 	uint8_t gid[GID];
@@ -121,8 +122,9 @@ member_remove(struct vem_member *member)
 }
 
 enum ri_status
-vem_mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
+vem_mcast_detach(struct ri_qp *ri, const struct ri_addr *group)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct vem_member *member = NULL;
 	uint8_t gid[GID];
@@ -141,7 +143,7 @@ vem_mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
 }
 
 void
-vem_mcast_leave(struct ri_qp *qp)
+vem_mcast_leave(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct vem_member *member = NULL;

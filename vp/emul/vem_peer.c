@@ -12,15 +12,15 @@
  *
  * Whether a message arrives is looked at for each one (peer_hears). Of a reliable connection the first request that does not
  * arrive waits as long as its sender would try, and then fails. Of an unreliable one it is dropped, and so is every message
- * that the peer does not take: vem_fail_there and vem_receive_take_or_keep do that.
+ * that the peer does not take: vem_fail_there and vsw_respond_parts do that.
  */
 #include "vem_peer.h"
 
 #include <string.h>
 
 #include "vem_fault.h"
-#include "vem_spans.h"
 #include "vem_ud.h"
+#include "vsw_spans.h"
 
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
 
@@ -49,7 +49,7 @@ rnr_time_of(uint8_t code)
 }
 
 uint64_t
-vem_peer_rnr_wait(const struct ri_qp *qp, const struct ri_qp *peer)
+vem_peer_rnr_wait(const struct vem_qp *qp, const struct vem_qp *peer)
 {
 	if (qp->far.rnr_retry == 7)
 		return RI_NEVER;
@@ -58,21 +58,21 @@ vem_peer_rnr_wait(const struct ri_qp *qp, const struct ri_qp *peer)
 
 /* May the sender read what it sends? It does so whether or not somebody is there. */
 static bool
-own_memory_is_good(struct ri_qp *qp)
+own_memory_is_good(struct vem_qp *qp)
 {
-	struct vem_spans message;
+	struct vsw_spans message;
 
 	if (qp->tx_wqe->opcode != RI_OP_SEND && qp->tx_wqe->opcode != RI_OP_RDMA_WRITE)
 		return true;
-	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return false;
-	vem_spans_end(&message);
+	vsw_spans_end(&message);
 	return true;
 }
 
 /* The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. */
 static bool
-request_lost(struct ri_qp *qp)
+request_lost(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->lost_until);
@@ -102,7 +102,7 @@ request_lost(struct ri_qp *qp)
 void
 vem_peer_lost_fire(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vem_qp *qp = arg;
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->lost_until);
 
@@ -117,7 +117,7 @@ vem_peer_lost_fire(void *arg)
 
 /* Does a message of `qp` arrive at its partner? The caller has a use of it. */
 static bool
-peer_hears(const struct ri_qp *qp, const struct ri_qp *peer)
+peer_hears(const struct vem_qp *qp, const struct vem_qp *peer)
 {
 	return vem_qp_takes(peer) && qp->far.sq_psn == peer->far.rq_psn &&
 	       !vem_fault_offline(qp->rnic) && !vem_fault_offline(peer->rnic);
@@ -125,11 +125,11 @@ peer_hears(const struct ri_qp *qp, const struct ri_qp *peer)
 
 /* The first message came before the application made the partner send. */
 static void
-comm_est_raise(struct ri_qp *peer)
+comm_est_raise(struct vem_qp *peer)
 {
 	const struct ri_upcalls *up = peer->rnic->upcalls;
 	const struct ri_async_event event = {
-		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = peer->ctx};
+		.event = RI_EVENT_QP_COMM_EST, .object = RI_OBJECT_QP, .ctx = peer->in.ctx};
 
 	if (atomic_load(&peer->state) == RI_QPS_CONNECTING &&
 	    !atomic_exchange(&peer->comm_est, true))
@@ -137,10 +137,10 @@ comm_est_raise(struct ri_qp *peer)
 }
 
 bool
-vem_peer_execute(struct ri_qp *qp)
+vem_peer_execute(struct vem_qp *qp)
 {
 	/* Before it is open the pair may be written by another thread. */
-	struct ri_qp *peer = atomic_load(&qp->open) ? vem_peer_enter(qp) : NULL;
+	struct vem_qp *peer = atomic_load(&qp->open) ? vem_peer_enter(qp) : NULL;
 	bool done = false;
 
 	if (peer == NULL)
@@ -159,14 +159,14 @@ vem_peer_execute(struct ri_qp *qp)
 /* --- pairs -------------------------------------------------------------------------------- */
 
 /* With the fabric's lock. */
-static struct ri_qp *
+static struct vem_qp *
 numbered_find(struct vem_fabric *fabric, uint32_t qpn)
 {
 	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
 	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
-			return vem_of(i, struct ri_qp, number_item);
+		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
+			return vem_of(i, struct vem_qp, number_item);
 	return NULL;
 }
 
@@ -178,7 +178,7 @@ ways_meet(const struct vem_target *a, const struct vem_target *b)
 }
 
 static void
-queues_run_soon(struct ri_qp *qp)
+queues_run_soon(struct vem_qp *qp)
 {
 	atomic_store(&qp->recheck, true);
 	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
@@ -186,12 +186,12 @@ queues_run_soon(struct ri_qp *qp)
 
 /* Find the partner, if it is there already. With the fabric's lock, under which it stays. */
 static enum ri_status
-partner_join(struct ri_qp *qp, struct ri_qp **partner)
+partner_join(struct vem_qp *qp, struct vem_qp **partner)
 {
-	struct ri_qp *other = numbered_find(qp->rnic->fabric, qp->far.qpn);
+	struct vem_qp *other = numbered_find(qp->rnic->fabric, qp->far.qpn);
 
 	if (other == NULL || !other->ready || other->pair != NULL ||
-	    other->init.type != qp->init.type || other->far.qpn != qp->who.qpn ||
+	    other->init.type != qp->init.type || other->far.qpn != qp->in.who.qpn ||
 	    !ways_meet(&qp->far.target, &other->far.target))
 		return RI_SUCCESS;
 
@@ -206,7 +206,7 @@ partner_join(struct ri_qp *qp, struct ri_qp **partner)
 }
 
 void
-vem_peer_part(struct ri_qp *qp)
+vem_peer_part(struct vem_qp *qp)
 {
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
 	qp->ready = false;
@@ -216,7 +216,7 @@ vem_peer_part(struct ri_qp *qp)
 /* --- verbs -------------------------------------------------------------------------------- */
 
 static bool
-is_for_peers(const struct ri_qp *qp)
+is_for_peers(const struct vem_qp *qp)
 {
 	return qp->rnic->fabric->personality == VEM_IB &&
 	       (qp->init.type == RI_QP_RC || qp->init.type == RI_QP_UC);
@@ -229,13 +229,14 @@ mtu_is_known(uint32_t mtu)
 }
 
 static enum ri_status
-peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 	struct vem_by_peer far = {
 		.qpn = peer->qpn, .rq_psn = peer->rq_psn, .min_rnr_timer = peer->min_rnr_timer};
-	struct ri_qp *partner = NULL;
+	struct vem_qp *partner = NULL;
 	enum ri_status status;
 
 	if (!is_for_peers(qp))
@@ -259,7 +260,7 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 	atomic_store(&qp->by_peer, true);
 	atomic_store(&qp->comm_est, false);
 	if (qp->init.type == RI_QP_RC)
-		atomic_store(&qp->ird, peer->ird);
+		atomic_store(&qp->in.ird, peer->ird);
 	qp->ready = true;
 	status = partner_join(qp, &partner);
 	if (status == RI_SUCCESS) {
@@ -275,8 +276,9 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 }
 
 static enum ri_status
-peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	if (!is_for_peers(qp))

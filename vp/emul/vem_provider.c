@@ -235,7 +235,7 @@ context_destroy(struct ri_context *context)
 	while (!vem_list_empty(&context->listens))
 		vem_listen_destroy_item(context->listens.next);
 	while (!vem_list_empty(&context->qps))
-		vem_qp_destroy(vem_of(context->qps.next, struct ri_qp, item));
+		vem_qp_destroy(vem_of(context->qps.next, struct vem_qp, item));
 	while (!vem_list_empty(&context->ahs))
 		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
 	vem_ah_sweep(context);

@@ -70,33 +70,33 @@ wqe_room(uint32_t sges, uint32_t octets)
 }
 
 static void
-queues_free(struct ri_qp *qp)
+queues_free(struct vem_qp *qp)
 {
 	vsw_wq_destroy(&qp->sq);
-	vsw_wq_destroy(&qp->rq);
+	vsw_wq_destroy(&qp->in.rq);
 	free(qp->tx_wqe);
-	free(qp->rx_wqe);
+	free(qp->in.wqe);
 	free(qp);
 }
 
 /* A number has queues that are always full, so it is flushed, and ends, as others do. */
 static enum ri_status
-no_queues_create(struct ri_qp *qp)
+no_queues_create(struct vem_qp *qp)
 {
 	uint32_t none = 0;
 	enum ri_status status = vsw_wq_create(&qp->sq, &none, 0, 0);
 
 	if (status == RI_SUCCESS)
-		status = vsw_rq_create(&qp->rq, &none, 0);
+		status = vsw_rq_create(&qp->in.rq, &none, 0);
 	qp->tx_wqe = wqe_room(0, 0);
-	qp->rx_wqe = wqe_room(0, 0);
-	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
+	qp->in.wqe = wqe_room(0, 0);
+	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->in.wqe == NULL))
 		status = RI_ERR_RESOURCES;
 	return status;
 }
 
 static enum ri_status
-queues_create(struct ri_qp *qp, struct ri_qp_init *init)
+queues_create(struct vem_qp *qp, struct ri_qp_init *init)
 {
 	uint32_t sges =
 		vsw_larger(init->max_send_sge, vsw_larger(init->max_write_sge, init->max_read_sge));
@@ -107,12 +107,12 @@ queues_create(struct ri_qp *qp, struct ri_qp_init *init)
 	if (qp->srq != NULL)
 		init->max_rq_wr = 0;
 	if (status == RI_SUCCESS)
-		status = vsw_rq_create(&qp->rq, &init->max_rq_wr,
+		status = vsw_rq_create(&qp->in.rq, &init->max_rq_wr,
 				       qp->srq != NULL ? 0 : init->max_recv_sge);
 	qp->tx_wqe =
 		wqe_room(vsw_larger(sges, VEM_MAX_SGE), init->max_inline); /* limits may grow */
-	qp->rx_wqe = wqe_room(VEM_MAX_SGE, 0);
-	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->rx_wqe == NULL))
+	qp->in.wqe = wqe_room(VEM_MAX_SGE, 0);
+	if (status == RI_SUCCESS && (qp->tx_wqe == NULL || qp->in.wqe == NULL))
 		status = RI_ERR_RESOURCES;
 	return status;
 }
@@ -124,23 +124,23 @@ number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 	const struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
 	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct ri_qp, number_item)->who.qpn == qpn)
+		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
 			return false;
 	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
 
 static void
-qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
+qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 {
 	struct vem_fabric *fabric = pd->context->rnic->fabric;
 
 	qp->rnic = pd->context->rnic;
 	qp->pd = pd;
-	qp->ctx = init->ctx;
+	qp->in.ctx = init->ctx;
 	qp->init = *init;
 	atomic_store(&qp->state, RI_QPS_IDLE);
-	atomic_store(&qp->access, init->access);
-	atomic_store(&qp->ird, init->ird);
+	atomic_store(&qp->in.access, init->access);
+	atomic_store(&qp->in.ird, init->ird);
 	atomic_store(&qp->ord, init->ord);
 	atomic_store(&qp->qkey, init->qkey);
 	qp->ud = init->type == RI_QP_UD;
@@ -149,13 +149,17 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	do
 		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
 	while (!number_is_free(fabric, fabric->last_qpn));
-	qp->who = (struct vsw_mem_who){
+	qp->in.who = (struct vsw_mem_who){
 		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
-	vem_list_add(&fabric->numbered[qp->who.qpn % VEM_UD_ROWS], &qp->number_item);
+	vem_list_add(&fabric->numbered[qp->in.who.qpn % VEM_UD_ROWS], &qp->number_item);
 	pthread_mutex_unlock(&fabric->lock);
-	qp->receiver = qp->who;
+	qp->in.receiver = qp->in.who;
+	qp->in.ops = &vem_responder_ops;
+	qp->in.mem = qp->rnic->mem;
+	qp->in.cq = qp->recv_cq != NULL ? &qp->recv_cq->cq : NULL;
+	qp->in.unreliable = init->type == RI_QP_UC;
 	if (qp->srq != NULL)
-		qp->receiver = (struct vsw_mem_who){.pd = qp->srq->pd, .qpn = qp->who.qpn};
+		qp->in.receiver = (struct vsw_mem_who){.pd = qp->srq->pd, .qpn = qp->in.who.qpn};
 	qp->task = (struct ri_task){.fire = vem_qp_task, .arg = qp};
 	qp->rnr_timer = (struct ri_timer){.fire = vem_rnr_fire, .arg = qp};
 	qp->cm_timer = (struct ri_timer){.fire = vem_cm_timeout, .arg = qp};
@@ -164,7 +168,7 @@ qp_fill(struct ri_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 }
 
 static void
-qp_enlist(struct ri_qp *qp)
+qp_enlist(struct vem_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 
@@ -174,7 +178,7 @@ qp_enlist(struct ri_qp *qp)
 		atomic_fetch_add(&qp->recv_cq->cq.users, 1);
 	}
 	if (qp->srq != NULL)
-		vsw_srq_join(&qp->srq->srq, &qp->member, &qp->rq, &qp->init);
+		vsw_srq_join(&qp->srq->srq, &qp->in.member, &qp->in.rq, &qp->init);
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(&context->qps, &qp->item);
 	pthread_mutex_unlock(&context->lock);
@@ -195,10 +199,10 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 	if (status != RI_SUCCESS)
 		return status;
-	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct ri_qp)) != 0)
+	if (posix_memalign(&pages, VSW_CACHE_LINE, sizeof(struct vem_qp)) != 0)
 		return RI_ERR_RESOURCES;
 
-	struct ri_qp *qp = memset(pages, 0, sizeof(*qp));
+	struct vem_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
 	bool number = init->type == RI_QP_NUMBER;
@@ -217,9 +221,9 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	if (number)
 		*map = (struct ri_map){.fd = -1}; /* it has no user half */
 	else
-		vsw_map_qp(map, &qp->sq, &qp->rq, qp, &real);
+		vsw_map_qp(map, &qp->sq, &qp->in.rq, qp, &real);
 	*init = real;
-	*out = qp;
+	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
 
@@ -227,26 +231,26 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 /* Take both roles, so that no run is under way; a run lasts no longer than the requests it finds. */
 static void
-roles_take(struct ri_qp *qp)
+roles_take(struct vem_qp *qp)
 {
 	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
 		vsw_relax(qp->rnic->host, round);
-	for (unsigned round = 0; !vsw_role_take(&qp->rx); round++)
+	for (unsigned round = 0; !vsw_role_take(&qp->in.role); round++)
 		vsw_relax(qp->rnic->host, round);
 }
 
 static void
-roles_drop(struct ri_qp *qp)
+roles_drop(struct vem_qp *qp)
 {
-	while (vsw_role_drop(&qp->rx))
-		vsw_role_begin(&qp->rx);
+	while (vsw_role_drop(&qp->in.role))
+		vsw_role_begin(&qp->in.role);
 	while (vsw_role_drop(&qp->tx))
 		vsw_role_begin(&qp->tx);
 }
 
 /* Reset all but the queues. The caller owns both roles; the state is ERROR and the end events were raised. */
 static void
-qp_renew(struct ri_qp *qp)
+qp_renew(struct vem_qp *qp)
 {
 	vem_qp_move(qp, VEM_MOVE_TO_IDLE, NULL); /* before the wait, see vem_peer_sq_run */
 	for (unsigned round = 0; !qp->ud && atomic_load(&qp->inside) != 0; round++)
@@ -260,7 +264,7 @@ qp_renew(struct ri_qp *qp)
 	atomic_store(&qp->by_peer, false);
 	atomic_store(&qp->lost_until, 0);
 	atomic_store(&qp->rnr_until, 0);
-	atomic_store(&qp->awaited, 0);
+	atomic_store(&qp->in.awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
 	qp->tx_member = qp->tx_last = 0;
 	atomic_store(&qp->tx_flushed, false);
@@ -275,7 +279,7 @@ qp_renew(struct ri_qp *qp)
 	qp->passive = false;
 	qp->replied = false;
 	atomic_store(&qp->time_wait_until, 0);
-	atomic_store(&qp->ird, qp->init.ird);
+	atomic_store(&qp->in.ird, qp->init.ird);
 	atomic_store(&qp->ord, qp->init.ord);
 	if (qp->ud)
 		vem_ud_begin(qp);
@@ -283,7 +287,7 @@ qp_renew(struct ri_qp *qp)
 
 /* Is it in its time-wait? */
 static bool
-in_time_wait(struct ri_qp *qp)
+in_time_wait(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -295,7 +299,7 @@ in_time_wait(struct ri_qp *qp)
  * returned, so this waits for a moment.
  */
 static bool
-end_is_raised(struct ri_qp *qp)
+end_is_raised(struct vem_qp *qp)
 {
 	bool over = false, telling = true;
 
@@ -312,7 +316,7 @@ end_is_raised(struct ri_qp *qp)
 
 /* ERROR to IDLE. `anew`: as if it were another queue pair, so time-wait does not count. */
 static enum ri_status
-qp_reset(struct ri_qp *qp, bool anew)
+qp_reset(struct vem_qp *qp, bool anew)
 {
 	if (atomic_load(&qp->state) == (qp->ud ? RI_QPS_RTS : RI_QPS_IDLE))
 		return RI_SUCCESS;
@@ -327,7 +331,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->cm_timer); /* of this life */
 	qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->wait_timer);
 	roles_take(qp);
-	bool quiescent = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->rq) == 0;
+	bool quiescent = vsw_wq_pending(&qp->sq) == 0 && vsw_wq_pending(&qp->in.rq) == 0;
 	if (quiescent)
 		qp_renew(qp);
 	roles_drop(qp);
@@ -339,7 +343,7 @@ qp_reset(struct ri_qp *qp, bool anew)
 }
 
 static enum ri_status
-qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
+qp_to_state(struct vem_qp *qp, uint32_t state, bool anew)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	bool by_peer = atomic_load(&qp->by_peer); /* it ends without a word to the peer */
@@ -371,7 +375,7 @@ qp_to_state(struct ri_qp *qp, uint32_t state, bool anew)
 
 /* Check all attributes before any is changed. */
 static enum ri_status
-qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify_check(const struct vem_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
 			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
@@ -390,7 +394,7 @@ qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t 
 	if ((mask & RI_QP_ATTR_SOFT) != 0 && !can.rq_soft_limit)
 		return RI_ERR_UNSUPPORTED;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !can.enables_modifiable &&
-	    attr->access != atomic_load(&qp->access))
+	    attr->access != atomic_load(&qp->in.access))
 		return RI_ERR_UNSUPPORTED;
 	if ((mask & RI_QP_ATTR_ORD) != 0 && attr->ord > can.max_ord)
 		return RI_ERR_LIMIT;
@@ -400,8 +404,9 @@ qp_modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t 
 }
 
 static enum ri_status
-qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	enum ri_status status = qp_modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
@@ -409,15 +414,15 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	if (status != RI_SUCCESS)
 		return status;
 	if ((mask & RI_QP_ATTR_ACCESS) != 0)
-		atomic_store(&qp->access, attr->access);
+		atomic_store(&qp->in.access, attr->access);
 	if ((mask & RI_QP_ATTR_ORD) != 0)
 		atomic_store(&qp->ord, qp->init.ord = attr->ord);
 	if ((mask & RI_QP_ATTR_IRD) != 0)
-		atomic_store(&qp->ird, qp->init.ird = attr->ird);
+		atomic_store(&qp->in.ird, qp->init.ird = attr->ird);
 	if ((mask & RI_QP_ATTR_QKEY) != 0)
 		atomic_store(&qp->qkey, attr->qkey);
 	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0) {
-		vsw_srq_limits(&qp->member, attr, mask);
+		vsw_srq_limits(&qp->in.member, attr, mask);
 		atomic_store(&qp->limits_new, true);
 		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 	}
@@ -426,8 +431,9 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 
 /* More slots or segments; both roles are taken while the rings are exchanged. */
 static enum ri_status
-qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
+qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	const struct ri_host *host = qp->rnic->host;
 	struct ri_qp_init wanted = {
 		.type = qp->init.type,
@@ -445,9 +451,9 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	if (status != RI_SUCCESS)
 		return status;
 	roles_take(qp);
-	status = vsw_wq_reshape_both(&qp->sq, &qp->rq, &qp->init, attr);
+	status = vsw_wq_reshape_both(&qp->sq, &qp->in.rq, &qp->init, attr);
 	if (status == RI_SUCCESS)
-		vsw_map_qp_again(map, &qp->sq, &qp->rq);
+		vsw_map_qp_again(map, &qp->sq, &qp->in.rq);
 	roles_drop(qp);
 	/* A thread that found a role taken relies on its owner. */
 	atomic_store(&qp->recheck, true);
@@ -464,13 +470,14 @@ queue_is_quiescent(const struct vsw_wq *wq)
 }
 
 static enum ri_status
-qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 {
+	struct vem_qp *qp = (struct vem_qp *)ri;
 	memset(attr, 0, sizeof(*attr));
 	attr->state = atomic_load(&qp->state);
 	attr->qpn = vem_qp_number(qp);
-	attr->access = atomic_load(&qp->access);
-	attr->ird = atomic_load(&qp->ird);
+	attr->access = atomic_load(&qp->in.access);
+	attr->ird = atomic_load(&qp->in.ird);
 	attr->ord = atomic_load(&qp->ord);
 	attr->max_sq_wr = qp->init.max_sq_wr;
 	attr->max_rq_wr = qp->init.max_rq_wr;
@@ -478,13 +485,13 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	attr->max_recv_sge = qp->init.max_recv_sge;
 	attr->max_write_sge = qp->init.max_write_sge;
 	attr->max_read_sge = qp->init.max_read_sge;
-	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->member.soft) : 0;
-	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->member.hard) : UINT32_MAX;
-	attr->quiescent = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->rq) &&
-			  atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->rx.taken) == 0 &&
+	attr->soft_limit = qp->srq != NULL ? atomic_load(&qp->in.member.soft) : 0;
+	attr->hard_limit = qp->srq != NULL ? atomic_load(&qp->in.member.hard) : UINT32_MAX;
+	attr->quiescent = queue_is_quiescent(&qp->sq) && queue_is_quiescent(&qp->in.rq) &&
+			  atomic_load(&qp->tx.taken) == 0 && atomic_load(&qp->in.role.taken) == 0 &&
 			  atomic_load(&qp->rnr_until) <= VEM_RNR_LATE &&
 			  atomic_load(&qp->lost_until) <= VEM_RNR_LATE &&
-			  !atomic_load(&qp->rx_have);
+			  !atomic_load(&qp->in.have);
 	attr->qkey = atomic_load(&qp->qkey);
 	vsw_lock(&qp->lock);
 	attr->terminate_sent = qp->terminate_sent;
@@ -497,7 +504,7 @@ qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 /* --- destruction -------------------------------------------------------------------------- */
 
 static void
-qp_stop_callbacks(struct ri_qp *qp)
+qp_stop_callbacks(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -509,7 +516,7 @@ qp_stop_callbacks(struct ri_qp *qp)
 }
 
 void
-vem_qp_destroy(struct ri_qp *qp)
+vem_qp_destroy(struct vem_qp *qp)
 {
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
@@ -532,16 +539,16 @@ vem_qp_destroy(struct ri_qp *qp)
 		vsw_relax(qp->rnic->host, round); /* threads that wake it because of its SRQ */
 	vem_peer_part(qp);
 	if (qp->pair != NULL) {
-		struct ri_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
+		struct vem_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
 		if (peer != NULL) {
 			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);
 		}
 		vem_pair_leave(qp);
 	}
-	vsw_srq_part(&qp->member);
+	vsw_srq_part(&qp->in.member);
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
-	vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, true);
+	vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, true);
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
 	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
 	pthread_mutex_unlock(&qp->rnic->fabric->lock);
@@ -555,9 +562,10 @@ vem_qp_destroy(struct ri_qp *qp)
 }
 
 static enum ri_status
-qp_destroy(struct ri_qp *qp)
+qp_destroy(struct ri_qp *ri)
 {
-	if (vsw_mem_qp_windows(qp->rnic->mem, qp->who.qpn, false) != 0)
+	struct vem_qp *qp = (struct vem_qp *)ri;
+	if (vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, false) != 0)
 		return RI_ERR_BUSY;
 	vem_qp_destroy(qp);
 	return RI_SUCCESS;

@@ -10,21 +10,21 @@
 #include "vem.h"
 
 static enum ri_qp_state
-qp_next_state(const struct ri_qp *qp, enum ri_qp_state state, enum vem_move move)
+qp_next_state(const struct vem_qp *qp, enum ri_qp_state state, enum vem_move move)
 {
 	return qp->rnic->fabric->personality == VEM_IB ? vem_ib_next(state, move)
 						       : vem_iw_next(state, move);
 }
 
 static void
-qp_task_run(struct ri_qp *qp)
+qp_task_run(struct vem_qp *qp)
 {
 	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
 /* Called with the lock. */
 static void
-cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move)
+cause_record(struct vem_qp *qp, const struct vem_cause *cause, enum vem_move move)
 {
 	bool ours = (cause->message & VEM_MSG_TERMINATE) != 0;
 	uint32_t code = ours ? cause->code : cause->detail;
@@ -47,7 +47,7 @@ cause_record(struct ri_qp *qp, const struct vem_cause *cause, enum vem_move move
 
 /* The move itself. True: it was made; *flushes: the task has to flush the queues now. */
 static bool
-qp_step(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause, bool *flushes)
+qp_step(struct vem_qp *qp, enum vem_move move, const struct vem_cause *cause, bool *flushes)
 {
 	/* One that receives before it may send can fail, too. */
 	if (move == VEM_MOVE_FAULT && atomic_load(&qp->by_peer))
@@ -66,7 +66,7 @@ qp_step(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause, boo
 }
 
 bool
-vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
+vem_qp_move(struct vem_qp *qp, enum vem_move move, const struct vem_cause *cause)
 {
 	bool flushes, moved = qp_step(qp, move, cause, &flushes);
 
@@ -76,7 +76,7 @@ vem_qp_move(struct ri_qp *qp, enum vem_move move, const struct vem_cause *cause)
 }
 
 void
-vem_qp_fail(struct ri_qp *qp, const struct vem_cause *cause, enum ri_wc_status status)
+vem_qp_fail(struct vem_qp *qp, const struct vem_cause *cause, enum ri_wc_status status)
 {
 	bool flushes;
 
@@ -87,7 +87,8 @@ vem_qp_fail(struct ri_qp *qp, const struct vem_cause *cause, enum ri_wc_status s
 }
 
 void
-vem_qp_message(struct ri_qp *qp, enum vem_msg message, uint32_t code, const struct vem_hello *hello)
+vem_qp_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
+	       const struct vem_hello *hello)
 {
 	vsw_lock(&qp->lock);
 	qp->messages |= message;

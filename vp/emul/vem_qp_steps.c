@@ -13,11 +13,11 @@
 
 /* A message for the peer, if it is still there. */
 static void
-peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
+peer_send_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
 		  const struct vem_hello *hello)
 {
 	/* A connection by attributes has no message for the peer, and the pair may be written just now. */
-	struct ri_qp *peer =
+	struct vem_qp *peer =
 		!atomic_load(&qp->by_peer) && qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
 	if (peer == NULL)
@@ -28,7 +28,7 @@ peer_send_message(struct ri_qp *qp, enum vem_msg message, uint32_t code,
 
 /* The handshake is over at this side: raise ESTABLISHED, and only then let data move. */
 static void
-qp_come_up(struct ri_qp *qp, const struct vem_hello *hello)
+qp_come_up(struct vem_qp *qp, const struct vem_hello *hello)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -46,7 +46,7 @@ qp_come_up(struct ri_qp *qp, const struct vem_hello *hello)
 }
 
 static void
-reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
+reply_arrived(struct vem_qp *qp, const struct vem_hello *hello)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -69,7 +69,7 @@ reply_arrived(struct ri_qp *qp, const struct vem_hello *hello)
 
 /* The connection, or the attempt, ends from the other side. */
 static void
-peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
+peer_ended(struct vem_qp *qp, uint32_t messages, uint32_t code)
 {
 	bool trying = atomic_load(&qp->state) == RI_QPS_CONNECTING;
 	struct vem_cause cause = {.kind = trying ? RI_CM_FAILED : RI_CM_BROKEN};
@@ -98,7 +98,7 @@ peer_ended(struct ri_qp *qp, uint32_t messages, uint32_t code)
 
 /* Send the peer the message that belongs to the cause, once. */
 static void
-peer_tell_end(struct ri_qp *qp)
+peer_tell_end(struct vem_qp *qp)
 {
 	bool ib = qp->rnic->fabric->personality == VEM_IB;
 
@@ -118,7 +118,7 @@ peer_tell_end(struct ri_qp *qp)
 
 /* A queue pair that was connected must not be used again at once: old packets may still arrive. */
 static void
-time_wait_begin(struct ri_qp *qp)
+time_wait_begin(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t time_wait = qp->rnic->time_wait;
@@ -129,7 +129,7 @@ time_wait_begin(struct ri_qp *qp)
 
 /* The end was raised; that of the time-wait follows. */
 static void
-time_wait_watch(struct ri_qp *qp)
+time_wait_watch(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->time_wait_until);
@@ -140,9 +140,9 @@ time_wait_watch(struct ri_qp *qp)
 
 /* Raise the end events, once, after everything is flushed. */
 static void
-end_events_raise(struct ri_qp *qp)
+end_events_raise(struct vem_qp *qp)
 {
-	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->ctx};
+	struct ri_async_event event = {.object = RI_OBJECT_QP, .ctx = qp->in.ctx};
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 
 	vsw_lock(&qp->lock);
@@ -173,7 +173,7 @@ end_events_raise(struct ri_qp *qp)
 
 /* The state flushes: end the connection. */
 static void
-qp_wind_up(struct ri_qp *qp)
+qp_wind_up(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -192,7 +192,7 @@ qp_wind_up(struct ri_qp *qp)
 void
 vem_qp_task(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vem_qp *qp = arg;
 
 	vsw_lock(&qp->lock);
 	uint32_t messages = qp->messages;

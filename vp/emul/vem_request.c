@@ -108,7 +108,7 @@ vem_conn_withdraw(struct vem_conn *conn)
 }
 
 void
-vem_attempt_failed(struct ri_qp *qp, enum ri_cm_reason reason)
+vem_attempt_failed(struct vem_qp *qp, enum ri_cm_reason reason)
 {
 	struct vem_cause cause = {.kind = RI_CM_FAILED, .reason = reason};
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Receives for messages, from the receiver's own queue or from an SRQ, and the verbs of SRQs; most of the
- * work is done by vsw_srq.c.
+ * The verbs of SRQs, and the watermarks of the queue pairs that take receives from one; most of the work is done by
+ * vsw_srq.c.
  *
  * A Send that finds no receive stays in the sender's queue. With an SRQ the receiver waits in the SRQ's line,
  * and a thread that posts to the SRQ runs the send queue of the peer of the first receiver there.
@@ -16,66 +16,12 @@
 #define MAX_SRQ    65536
 #define MAX_SRQ_WR (1u << 16)
 
-/* --- receives ----------------------------------------------------------------------------- */
-
-/* Has the queue pair's own queue a receive? If not, the next post runs the peer's send queue. */
-static bool
-own_is_there(struct ri_qp *qp)
-{
-	if (vsw_wq_pending(&qp->rq) != 0)
-		return true;
-	/* Either this reads the new head, or the poster reads `awaited`: see vsw_wq_pending. */
-	atomic_store(&qp->awaited, 1);
-	return vsw_wq_pending(&qp->rq) != 0;
-}
-
-enum vsw_srq_result
-vem_receive_take(struct ri_qp *qp, struct vsw_cqe *cqe)
-{
-	enum vsw_srq_result result = VSW_SRQ_EMPTY;
-
-	if (qp->srq != NULL) {
-		result = vsw_srq_take(&qp->member, qp->rx_wqe);
-		cqe->wq = qp->srq->srq.wq.number;
-		cqe->wq_index = qp->rq.number;
-		cqe->shared = 1;
-	} else if (own_is_there(qp) && vsw_rq_take(&qp->rq, qp->rx_wqe, &cqe->wq_index)) {
-		result = VSW_SRQ_TAKEN;
-		cqe->wq = qp->rq.number;
-	}
-	return result;
-}
-
-enum vsw_srq_result
-vem_receive_take_or_keep(struct ri_qp *qp, uint32_t length, struct vsw_cqe *cqe)
-{
-	enum vsw_srq_result result = VSW_SRQ_TAKEN;
-
-	if (!atomic_load(&qp->rx_have)) {
-		result = vem_receive_take(qp, cqe);
-		if (result != VSW_SRQ_TAKEN) {
-			vsw_srq_leave(&qp->member);
-			if (qp->srq != NULL)
-				vsw_srq_pass_on(&qp->member);
-			return result;
-		}
-		qp->rx_number = cqe->wq;
-		qp->rx_index = cqe->wq_index;
-		qp->rx_shared = cqe->shared;
-	}
-	atomic_store(&qp->rx_have, qp->rx_wqe->length < length);
-	cqe->wq = qp->rx_number;
-	cqe->wq_index = qp->rx_index;
-	cqe->shared = qp->rx_shared;
-	return atomic_load(&qp->rx_have) ? VSW_SRQ_EMPTY : VSW_SRQ_TAKEN;
-}
-
 void
-vem_receive_limits(struct ri_qp *qp)
+vem_receive_limits(struct vem_qp *qp)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
 	struct ri_async_event event = {
-		.event = RI_EVENT_QP_RQ_LIMIT, .object = RI_OBJECT_QP, .ctx = qp->ctx};
+		.event = RI_EVENT_QP_RQ_LIMIT, .object = RI_OBJECT_QP, .ctx = qp->in.ctx};
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
 				  .async = RI_EVENT_QP_RQ_HARD_LIMIT,
 				  .detail = 0x0207,
@@ -84,9 +30,9 @@ vem_receive_limits(struct ri_qp *qp)
 
 	if (qp->srq == NULL)
 		return;
-	if (vsw_srq_soft_due(&qp->member))
+	if (vsw_srq_soft_due(&qp->in.member))
 		up->async_event(up->self, &event);
-	if (vsw_srq_hard_due(&qp->member))
+	if (vsw_srq_hard_due(&qp->in.member))
 		vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 }
 
@@ -94,7 +40,7 @@ vem_receive_limits(struct ri_qp *qp)
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {
-	vem_peer_sq_run(vem_of(member, struct ri_qp, member));
+	vem_peer_sq_run(vem_of(member, struct vem_qp, in.member));
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */

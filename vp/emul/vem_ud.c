@@ -23,7 +23,6 @@
 #include <string.h>
 
 #include "vem_fault.h"
-#include "vem_spans.h"
 
 #define PACKET_OVERHEAD \
 	24u /* of BTH, DETH and checksum, which the length in the route header includes */
@@ -37,17 +36,17 @@ ud_row_of(struct vem_fabric *fabric, uint32_t qpn)
 }
 
 void
-vem_ud_enter(struct ri_qp *qp)
+vem_ud_enter(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
 	vsw_lock(&fabric->ud_lock);
-	vem_list_add(ud_row_of(fabric, qp->who.qpn), &qp->ud_item);
+	vem_list_add(ud_row_of(fabric, qp->in.who.qpn), &qp->ud_item);
 	vsw_unlock(&fabric->ud_lock);
 }
 
 void
-vem_ud_leave(struct ri_qp *qp)
+vem_ud_leave(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -58,16 +57,16 @@ vem_ud_leave(struct ri_qp *qp)
 }
 
 /* Begin a use of the queue pair with this number; NULL: there is none. Ends with receiver_put. */
-static struct ri_qp *
+static struct vem_qp *
 receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 {
 	struct vem_item *row = ud_row_of(fabric, qpn);
-	struct ri_qp *found = NULL;
+	struct vem_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
 	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
-		struct ri_qp *qp = vem_of(i, struct ri_qp, ud_item);
-		if (qp->who.qpn == qpn)
+		struct vem_qp *qp = vem_of(i, struct vem_qp, ud_item);
+		if (qp->in.who.qpn == qpn)
 			found = qp;
 	}
 	if (found != NULL)
@@ -77,13 +76,13 @@ receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 }
 
 static void
-receiver_put(struct ri_qp *qp)
+receiver_put(struct vem_qp *qp)
 {
 	atomic_fetch_sub(&qp->inside, 1);
 }
 
 void
-vem_ud_begin(struct ri_qp *qp)
+vem_ud_begin(struct vem_qp *qp)
 {
 	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL);
 	(void)vem_qp_move(qp, VEM_MOVE_UP, NULL);
@@ -94,7 +93,7 @@ vem_ud_begin(struct ri_qp *qp)
 
 /* A request or receive of the queue pair has failed: end it. */
 static void
-ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
+ud_qp_fail(struct vem_qp *qp, enum ri_wc_status status)
 {
 	bool protection = status == RI_WC_LOCAL_PROTECTION;
 	struct vem_cause cause = {.kind = RI_CM_BROKEN,
@@ -106,49 +105,49 @@ ud_qp_fail(struct ri_qp *qp, enum ri_wc_status status)
 
 /* --- delivery ----------------------------------------------------------------------------- */
 
-/* Is there a receive that is large enough? Takes one if none is taken. Owner of the role `rx`. */
+/* Is there a receive that is large enough? Takes one if none is taken. Owner of the role `in.role`. */
 static bool
-receive_ready(struct ri_qp *qp, uint32_t length)
+receive_ready(struct vem_qp *qp, uint32_t length)
 {
-	if (!atomic_load(&qp->rx_have) && vsw_rq_take(&qp->rq, qp->rx_wqe, &qp->rx_index))
-		atomic_store(&qp->rx_have, true);
-	return atomic_load(&qp->rx_have) && qp->rx_wqe->length >= VEM_GRH + length;
+	if (!atomic_load(&qp->in.have) && vsw_rq_take(&qp->in.rq, qp->in.wqe, &qp->in.index))
+		atomic_store(&qp->in.have, true);
+	return atomic_load(&qp->in.have) && qp->in.wqe->length >= VEM_GRH + length;
 }
 
 #define UD_MESSAGE_LOST UINT32_MAX /* of ud_place: a page of the sender is lost */
 
 /* Place header and data into the receive that is taken. Returns its status, or UD_MESSAGE_LOST. */
 static uint32_t
-ud_place(struct ri_qp *to, const struct vem_target *target, const struct vem_spans *message,
+ud_place(struct vem_qp *to, const struct vem_target *target, const struct vsw_spans *message,
 	 uint32_t length)
 {
 	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
 	uint32_t status = RI_WC_SUCCESS;
-	struct vem_spans sink;
+	struct vsw_spans sink;
 	uint8_t grh[VEM_GRH];
 
-	if (vem_spans_begin(to->rnic->mem, &to->receiver, to->rx_wqe, VEM_GRH + length,
+	if (vsw_spans_begin(to->rnic->mem, &to->in.receiver, to->in.wqe, VEM_GRH + length,
 			    RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK)
 		return RI_WC_LOCAL_PROTECTION;
 	memcpy(grh, target->grh, sizeof(grh));
 	grh[4] = (uint8_t)(counted >> 8);
 	grh[5] = (uint8_t)counted;
-	if (!vem_spans_fill(&sink, grh, VEM_GRH) || !vem_spans_copy(&sink, VEM_GRH, message)) {
+	if (!vsw_spans_fill(&sink, grh, VEM_GRH) || !vsw_spans_copy(&sink, VEM_GRH, message)) {
 		const void *lost = vsw_guard_take();
 
-		if (vem_spans_have(message, lost))
+		if (vsw_spans_have(message, lost))
 			status = UD_MESSAGE_LOST;
 		else
-			status = vem_spans_have(&sink, lost) ? RI_WC_LOCAL_PROTECTION
+			status = vsw_spans_have(&sink, lost) ? RI_WC_LOCAL_PROTECTION
 							     : RI_WC_LOCAL_QP;
 	}
-	vem_spans_end(&sink);
+	vsw_spans_end(&sink);
 	return status;
 }
 
-/* The caller owns the role `rx` of `to`. False: a page of the message is lost; the receive stays. */
+/* The caller owns the role `in.role` of `to`. False: a page of the message is lost; the receive stays. */
 static bool
-ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message)
+ud_deliver(const struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 
@@ -160,15 +159,15 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 		return false;
 
 	struct vsw_cqe cqe = {
-		.wr_id = to->rx_wqe->wr_id,
-		.qp_ctx = to->ctx,
+		.wr_id = to->in.wqe->wr_id,
+		.qp_ctx = to->in.ctx,
 		.byte_len = VEM_GRH + wqe->length,
 		.status = (uint8_t)status,
 		.opcode = RI_OP_RECV_UD,
 		.flags = RI_WC_RECEIVE | RI_WC_GRH,
-		.src_qpn = qp->who.qpn,
-		.wq = to->rq.number,
-		.wq_index = to->rx_index,
+		.src_qpn = qp->in.who.qpn,
+		.wq = to->in.rq.number,
+		.wq_index = to->in.index,
 	};
 	memcpy(cqe.src_addr, qp->tx_target.grh + 8, sizeof(cqe.src_addr));
 	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
@@ -176,9 +175,9 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 		cqe.inv_stag = wqe->inv_stag;
 	}
 	if (cqe.status != RI_WC_SUCCESS || (wqe->flags & RI_WR_SOLICITED) != 0 ||
-	    (to->rx_wqe->flags & RI_WR_NOTIFY) != 0)
+	    (to->in.wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
-	atomic_store(&to->rx_have, false);
+	atomic_store(&to->in.have, false);
 	if (cqe.status != RI_WC_SUCCESS)
 		ud_qp_fail(to, (enum ri_wc_status)cqe.status);
 	vem_rq_complete(to, &cqe);
@@ -187,7 +186,7 @@ ud_deliver(const struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *mes
 
 /* The key that is sent: a controlled one only if the sender may use it, otherwise the queue pair's own. */
 static uint32_t
-ud_key_of(const struct ri_qp *qp)
+ud_key_of(const struct vem_qp *qp)
 {
 	uint32_t key = qp->tx_wqe->u.ud.qkey;
 
@@ -201,7 +200,7 @@ ud_key_of(const struct ri_qp *qp)
  * again. *there: all pages of the message were there.
  */
 static bool
-ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message, bool *there)
+ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message, bool *there)
 {
 	bool done = true;
 
@@ -210,7 +209,7 @@ ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message, 
 		return true;
 	}
 	if (atomic_load(&to->qkey) == ud_key_of(qp)) {
-		done = vsw_role_take(&to->rx);
+		done = vsw_role_take(&to->in.role);
 		if (done) {
 			*there = ud_deliver(qp, to, message);
 			vem_rx_leave(to);
@@ -222,7 +221,7 @@ ud_hand_to(struct ri_qp *qp, struct ri_qp *to, const struct vem_spans *message, 
 
 /* To each member of the group, in the order in which they came. As above; a second run goes on where the first one ended. */
 static bool
-ud_hand_around(struct ri_qp *qp, const struct vem_spans *message, bool *there)
+ud_hand_around(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 	const uint8_t *gid = qp->tx_target.grh + 24;
@@ -233,7 +232,7 @@ ud_hand_around(struct ri_qp *qp, const struct vem_spans *message, bool *there)
 		qp->tx_last = vem_mcast_last(fabric);
 	while (*there) {
 		uint64_t after = qp->tx_member;
-		struct ri_qp *to = vem_mcast_next(fabric, gid, &after, qp->tx_last);
+		struct vem_qp *to = vem_mcast_next(fabric, gid, &after, qp->tx_last);
 
 		if (to == NULL)
 			break;
@@ -245,9 +244,9 @@ ud_hand_around(struct ri_qp *qp, const struct vem_spans *message, bool *there)
 }
 
 static bool
-ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
+ud_hand_over(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
 {
-	struct ri_qp *to;
+	struct vem_qp *to;
 
 	if (__builtin_expect(vem_gid_is_group(qp->tx_target.grh + 24), 0))
 		return ud_hand_around(qp, message, there);
@@ -258,7 +257,7 @@ ud_hand_over(struct ri_qp *qp, const struct vem_spans *message, bool *there)
 /* --- sending ------------------------------------------------------------------------------ */
 
 static bool
-ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
+ud_request_finish(struct vem_qp *qp, enum ri_wc_status status)
 {
 	atomic_store(&qp->tx_target_have, false);
 	qp->tx_member = qp->tx_last = 0;
@@ -270,11 +269,11 @@ ud_request_finish(struct ri_qp *qp, enum ri_wc_status status)
 }
 
 bool
-vem_ud_execute(struct ri_qp *qp)
+vem_ud_execute(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	const struct vsw_wqe *wqe = qp->tx_wqe;
-	struct vem_spans message;
+	struct vsw_spans message;
 
 	if (wqe->opcode != RI_OP_SEND_UD || wqe->num_sge > VEM_MAX_SGE)
 		return ud_request_finish(qp, RI_WC_LOCAL_QP); /* the entry is corrupt */
@@ -285,11 +284,11 @@ vem_ud_execute(struct ri_qp *qp)
 	    !vem_ah_find(qp->rnic, wqe->u.ud.ah, qp->pd, &qp->tx_target))
 		return ud_request_finish(qp, RI_WC_LOCAL_QP);
 	atomic_store(&qp->tx_target_have, true);
-	if (vem_spans_gather(qp->rnic->mem, &qp->who, qp->tx_wqe, &message) != VSW_MEM_OK)
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
 	bool there = true;
 	bool done = ud_hand_over(qp, &message, &there);
-	vem_spans_end(&message);
+	vsw_spans_end(&message);
 	if (done)
 		return ud_request_finish(qp, there ? RI_WC_SUCCESS : RI_WC_LOCAL_PROTECTION);
 	atomic_store(&qp->recheck, true);

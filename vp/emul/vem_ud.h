@@ -34,12 +34,12 @@ enum ri_status vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_in
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
 /* Make the queue pair visible to senders, or invisible again. */
-void vem_ud_enter(struct ri_qp *qp);
-void vem_ud_leave(struct ri_qp *qp);
+void vem_ud_enter(struct vem_qp *qp);
+void vem_ud_leave(struct vem_qp *qp);
 /* From IDLE to running: a queue pair for datagrams needs no connection. */
-void vem_ud_begin(struct ri_qp *qp);
+void vem_ud_begin(struct vem_qp *qp);
 /* Execute the datagram taken from the send queue. False: the task will run the queue again. */
-bool vem_ud_execute(struct ri_qp *qp);
+bool vem_ud_execute(struct vem_qp *qp);
 
 /* --- vem_mcast.c ------------------------------------------------------------------------------ */
 
@@ -48,11 +48,11 @@ bool vem_gid_is_group(const uint8_t gid[16]);
 enum ri_status vem_mcast_attach(struct ri_qp *qp, const struct ri_addr *group);
 enum ri_status vem_mcast_detach(struct ri_qp *qp, const struct ri_addr *group);
 /* It is a member of no group any more. */
-void vem_mcast_leave(struct ri_qp *qp);
+void vem_mcast_leave(struct vem_qp *qp);
 /* The number of the member that came last, of all groups. */
 uint64_t vem_mcast_last(struct vem_fabric *fabric);
 /* Begin a use (`inside`) of the next member with a number above *after and up to `last`. NULL: there is none. */
-struct ri_qp *vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after,
-			     uint64_t last);
+struct vem_qp *vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after,
+			      uint64_t last);
 
 #endif /* VEM_UD_H */

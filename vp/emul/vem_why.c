@@ -9,17 +9,17 @@
 #include "ri_log.h"
 
 static bool
-wanted(const struct ri_qp *qp)
+wanted(const struct vem_qp *qp)
 {
 	return qp->rnic->host->log_level >= RI_LOG_INFO;
 }
 
 void
-vem_say(const struct ri_qp *qp, const char *format, ...)
+vem_say(const struct vem_qp *qp, const char *format, ...)
 {
 	bool ib = qp->rnic->fabric->personality == VEM_IB;
 	const struct ri_log_about about = {
-		.layer = "emul", .adapter = ib ? "emul:ib" : "emul:iwarp", .qpn = qp->who.qpn};
+		.layer = "emul", .adapter = ib ? "emul:ib" : "emul:iwarp", .qpn = qp->in.who.qpn};
 	va_list args;
 
 	va_start(args, format);
@@ -28,7 +28,7 @@ vem_say(const struct ri_qp *qp, const char *format, ...)
 }
 
 void
-vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
+vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;
 	bool read = qp->tx_wqe->opcode == RI_OP_RDMA_READ;
@@ -37,7 +37,8 @@ vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 	if (!wanted(qp))
 		return;
 	vsw_why_operation(qp->tx_wqe, operation, sizeof(operation));
-	if (qp->tx_wqe->opcode == RI_OP_BIND_MW && (atomic_load(&qp->access) & RI_ACCESS_BIND) == 0)
+	if (qp->tx_wqe->opcode == RI_OP_BIND_MW &&
+	    (atomic_load(&qp->in.access) & RI_ACCESS_BIND) == 0)
 		(void)snprintf(why, sizeof(why), "this endpoint may link no windows");
 	else if (read && status == RI_WC_LOCAL_MM)
 		(void)snprintf(why, sizeof(why),
@@ -45,7 +46,7 @@ vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 			       "or windows are linked to its region",
 			       (unsigned)qp->tx_wqe->sge[0].stag);
 	else
-		vsw_why_request(qp->rnic->mem, &qp->who,
+		vsw_why_request(qp->rnic->mem, &qp->in.who,
 				&(struct vsw_why_request){.wqe = qp->tx_wqe,
 							  .sink = iwarp && read
 									  ? RI_ACCESS_REMOTE_WRITE
@@ -58,7 +59,7 @@ vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 
 /* An access to the peer's memory: its rights, its key. */
 static void
-access_text(const struct ri_qp *qp, const struct ri_qp *peer, char *text, size_t room)
+access_text(const struct vem_qp *qp, const struct vem_qp *peer, char *text, size_t room)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	bool write = wqe->opcode == RI_OP_RDMA_WRITE;
@@ -73,26 +74,27 @@ access_text(const struct ri_qp *qp, const struct ri_qp *peer, char *text, size_t
 			   .access = write  ? RI_ACCESS_REMOTE_WRITE
 				     : read ? RI_ACCESS_REMOTE_READ
 					    : RI_ACCESS_REMOTE_ATOMIC},
-		.granted = atomic_load(&peer->access)};
+		.granted = atomic_load(&peer->in.access)};
 
-	vsw_why_peer(peer->rnic->mem, &peer->who, &asked, text, room);
+	vsw_why_peer(peer->rnic->mem, &peer->in.who, &asked, text, room);
 }
 
 void
-vem_why_there(const struct ri_qp *qp, const struct ri_qp *peer, const struct vem_fault *fault)
+vem_why_there(const struct vem_qp *qp, const struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
 	char operation[128], text[VSW_WHY_ROOM + 80];
 
 	if (!wanted(qp))
 		return;
-	if (fault->why == NULL)
+	if (refusal->why == NULL)
 		access_text(qp, peer, text, sizeof(text));
-	else if (fault->why == vem_why_receive)
-		vsw_why_receive(peer->rnic->mem, &peer->receiver, peer->rx_wqe, text, sizeof(text));
+	else if (refusal->why == vsw_why_sink)
+		vsw_why_receive(peer->rnic->mem, &peer->in.receiver, peer->in.wqe, text,
+				sizeof(text));
 	else
-		(void)snprintf(text, sizeof(text), "%s", fault->why);
+		(void)snprintf(text, sizeof(text), "%s", refusal->why);
 	vem_say(peer, "%s", text);
 	vsw_why_operation(qp->tx_wqe, operation, sizeof(operation));
 	vem_say(qp, "QP %u, the peer, refuses a request of this end, %s; its own line says why",
-		(unsigned)peer->who.qpn, operation);
+		(unsigned)peer->in.who.qpn, operation);
 }

@@ -12,10 +12,12 @@
 #include "vsw_why.h"
 
 /* A line about a queue pair. */
-__attribute__((format(printf, 2, 3))) void vem_say(const struct ri_qp *qp, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void vem_say(const struct vem_qp *qp, const char *format,
+						   ...);
 /* The request in tx_wqe fails here; `result` is that of a key that it binds or invalidates. */
-void vem_why_here(const struct ri_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
+void vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
 /* The request in tx_wqe is refused by the peer: a line about each of the two. */
-void vem_why_there(const struct ri_qp *qp, const struct ri_qp *peer, const struct vem_fault *fault);
+void vem_why_there(const struct vem_qp *qp, const struct vem_qp *peer,
+		   const struct vsw_refusal *refusal);
 
 #endif /* VEM_WHY_H */

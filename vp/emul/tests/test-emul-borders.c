@@ -379,7 +379,7 @@ mail(struct post *s, uint64_t id, uint32_t way, uint32_t qpn, uint32_t key,
 
 	g_assert_cmpint(send_to(s->a, id, &sge, &ud), ==, RI_SUCCESS);
 	poll_one(s->a->uscq, id, status);
-	g_assert_cmpuint(atomic_load(&s->b->qp->inside), ==, 0);
+	g_assert_cmpuint(atomic_load(&end_qp(s->b)->inside), ==, 0);
 }
 
 /* An adapter whose port is down accepts no connection and keeps no request. */

@@ -95,6 +95,33 @@ test_send(gconstpointer adapter)
 	pair_down(&p);
 }
 
+/* More Sends arrive than the receiver's completion queue has places: it says so, and its connection ends. */
+static void
+test_receive_overflow(gconstpointer adapter)
+{
+	struct pair p = {.vth = vth_new(false)};
+	uint64_t id = 0;
+
+	p.na = node_new(p.vth, false, adapter);
+	p.nb = node_new(p.vth, false, adapter);
+	p.a = end_new(p.na, NULL);
+	p.b = end_new_cq(p.nb, NULL, 1);
+	p.ma = chunk_new(p.na, 64, ALL_RW);
+	p.mb = chunk_new(p.nb, 64, ALL_RW);
+	ends_connect(p.a, p.b);
+	for (uint64_t i = 0; i < 16; i++)
+		post_recv(p.b, i, NULL);
+	while (end_state(p.b) == RI_QPS_RTS) {
+		g_assert_cmpuint(id, <, 16);
+		post_send(p.a, id++, NULL, 0);
+		vth_run(p.vth);
+	}
+	node_async(p.nb, RI_EVENT_QP_CQ_RQ_ERROR, p.b);
+	node_cm(p.nb, RI_CM_BROKEN, p.b);
+	node_forget(p.na);
+	pair_down(&p);
+}
+
 /* Every length around the block sizes of the copy, gathered from and scattered to uneven pieces. */
 static void
 test_gather_scatter(gconstpointer adapter)
@@ -504,6 +531,7 @@ main(int argc, char **argv)
 		GTestDataFunc run;
 	} tests[] = {
 		{"send", test_send},
+		{"receive-overflow", test_receive_overflow},
 		{"gather-scatter", test_gather_scatter},
 		{"write-and-read", test_write_and_read},
 		{"through-the-host", test_through_the_host},

@@ -255,7 +255,7 @@ test_entry_lies(gconstpointer adapter)
 	privilege(&p, p.na);
 	post_send(p.a, 1, NULL, 0); /* waits for a receive, and the next one behind it */
 	post_send(p.a, 2, NULL, 0);
-	const struct vsw_wq *sq = &p.a->qp->sq;
+	const struct vsw_wq *sq = &end_qp(p.a)->sq;
 	struct vsw_wqe *second = (void *)(sq->ring + sq->stride);
 	g_assert_cmpuint(second->wr_id, ==, 2);
 	g_assert_cmpuint(sq->max_sge, >, VEM_MAX_SGE);

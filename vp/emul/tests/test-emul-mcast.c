@@ -4,7 +4,9 @@
 /* Multicast [RI 10.52]: who gets a copy, who none, and members that go. */
 #include <string.h>
 
+#include "vem.h"
 #include "vem_dgram.h"
+#include "vem_ud.h"
 
 static const struct ri_addr group = {.family = RI_ADDR_GID, .octets = {0xff, 0x12, [15] = 0x42}};
 static const struct ri_addr group6 = {.family = RI_ADDR_IPV6, .octets = {0xff, 0x12, [15] = 0x42}};
@@ -101,6 +103,21 @@ expect(struct scene *s, guint i, uint64_t id)
 			100);
 }
 
+/* The only member of the group. */
+static void
+expect_member(const struct end *end)
+{
+	struct vem_fabric *fabric = end_qp(end)->rnic->fabric;
+	uint64_t last = vem_mcast_last(fabric);
+	uint64_t after = 0;
+	struct vem_qp *first = vem_mcast_next(fabric, group.octets, &after, last);
+	struct vem_qp *second = vem_mcast_next(fabric, group.octets, &after, last);
+
+	g_assert_true(first == end_qp(end));
+	g_assert_null(second);
+	atomic_fetch_sub(&first->inside, 1);
+}
+
 /* One copy each, also the sender; a GID and an IPv6 address are the same; who leaves gets none. */
 static void
 test_members(void)
@@ -126,6 +143,7 @@ test_members(void)
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_ERR_INVALID_ARG);
 	end_free(s.end[1]); /* leaves the group by itself */
 	s.end[1] = NULL;
+	expect_member(s.end[0]);
 	send_group(&s, 2, VEM_QPN_GROUP, KEY);
 	expect(&s, 0, 20);
 	expect(&s, 2, 0);
@@ -193,7 +211,7 @@ test_busy(void)
 		offer(&s, i, 10 + i);
 		offer(&s, i, 20 + i);
 	}
-	g_assert_true(vsw_role_take(&s.end[1]->qp->rx));
+	g_assert_true(vsw_role_take(&end_qp(s.end[1])->in.role));
 	sge = chunk_sge(&s.ma, 0, 100);
 	g_assert_cmpint(send_to(s.end[0], 1, &sge, &ud), ==, RI_SUCCESS);
 	poll_none(s.end[0]->uscq);
@@ -203,8 +221,8 @@ test_busy(void)
 	/* A queue pair that is attached now gets none of it. */
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_SUCCESS);
 	g_assert_cmpint(attach(s.end[2], &group), ==, RI_SUCCESS);
-	while (vsw_role_drop(&s.end[1]->qp->rx))
-		vsw_role_begin(&s.end[1]->qp->rx);
+	while (vsw_role_drop(&end_qp(s.end[1])->in.role))
+		vsw_role_begin(&end_qp(s.end[1])->in.role);
 	vth_run(s.vth);
 	poll_one(s.end[0]->uscq, 1, RI_WC_SUCCESS);
 	expect(&s, 0, 0);

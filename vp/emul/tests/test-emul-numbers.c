@@ -10,7 +10,7 @@
 static uint32_t
 qpn_of(const struct end *end)
 {
-	return end->qp->who.qpn;
+	return end_qp(end)->in.who.qpn;
 }
 
 /* All ports that the fabric chooses have a listener but one, then all. */

@@ -38,7 +38,7 @@ enter(struct scene *s)
 					   .length = 1,
 					   .stag = s->m.stag,
 					   .access = RI_ACCESS_LOCAL_READ};
-	struct ri_qp *qp = s->b->qp;
+	struct vem_qp *qp = end_qp(s->b);
 
 	switch (s->where) {
 	case ROLE_TX:
@@ -47,19 +47,19 @@ enter(struct scene *s)
 		break;
 	case ROLE_RX:
 		atomic_fetch_add(&qp->inside, 1);
-		g_assert_true(vsw_role_take(&qp->rx));
+		g_assert_true(vsw_role_take(&qp->in.role));
 		break;
 	case PEER:
-		g_assert_true(vem_peer_get(s->a->qp) == qp);
+		g_assert_true(vem_peer_get(end_qp(s->a)) == qp);
 		break;
 	case DRIVEN:
-		g_assert_true(vem_peer_enter(s->a->qp) == qp);
+		g_assert_true(vem_peer_enter(end_qp(s->a)) == qp);
 		break;
 	case WITHOUT_ROLE:
 		atomic_fetch_add(&qp->inside, 1);
 		break;
 	case SRQ:
-		atomic_fetch_add(&qp->member.woken, 1);
+		atomic_fetch_add(&qp->in.member.woken, 1);
 		break;
 	case REGION:
 	default:
@@ -75,7 +75,7 @@ enter(struct scene *s)
 static void
 leave(struct scene *s)
 {
-	struct ri_qp *qp = s->b->qp;
+	struct vem_qp *qp = end_qp(s->b);
 
 	switch (s->where) {
 	case ROLE_TX:
@@ -84,21 +84,21 @@ leave(struct scene *s)
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case ROLE_RX:
-		while (vsw_role_drop(&qp->rx))
-			vsw_role_begin(&qp->rx);
+		while (vsw_role_drop(&qp->in.role))
+			vsw_role_begin(&qp->in.role);
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case PEER:
-		vem_peer_put(s->a->qp);
+		vem_peer_put(end_qp(s->a));
 		break;
 	case DRIVEN:
-		vem_peer_exit(s->a->qp);
+		vem_peer_exit(end_qp(s->a));
 		break;
 	case WITHOUT_ROLE:
 		atomic_fetch_sub(&qp->inside, 1);
 		break;
 	case SRQ:
-		atomic_fetch_sub(&qp->member.woken, 1);
+		atomic_fetch_sub(&qp->in.member.woken, 1);
 		break;
 	case REGION:
 	default:

@@ -445,12 +445,12 @@ test_waits(void)
 	offer(&s, 1, 0, 100);
 	offer(&s, 2, 1024, 100);
 	sge = chunk_sge(&s.ma, 0, 10);
-	g_assert_true(vsw_role_take(&s.b->qp->rx));
+	g_assert_true(vsw_role_take(&end_qp(s.b)->in.role));
 	g_assert_cmpint(send_to(s.a, 3, &sge, &ud), ==, RI_SUCCESS);
 	g_assert_cmpint(send_to(s.a, 4, &sge, &ud), ==, RI_SUCCESS);
 	poll_none(s.a->uscq);
 	g_assert_cmpint(emul()->ah->destroy(s.ah), ==, RI_SUCCESS);
-	vem_rx_leave(s.b->qp);
+	vem_rx_leave(end_qp(s.b));
 	node_run(s.na);
 	poll_one(s.a->uscq, 3, RI_WC_SUCCESS);
 	poll_one(s.a->uscq, 4, RI_WC_SUCCESS);

@@ -11,6 +11,15 @@
 #include "vem_provider.h"
 #include "vsw_node.h"
 
+struct vem_qp;
+
+/* The provider's queue pair of an end; vem.h has it. */
+static inline struct vem_qp *
+end_qp(const struct end *end)
+{
+	return (struct vem_qp *)end->qp;
+}
+
 /* Ends have 16 requests each and completion queues of 64. */
 struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
 /* As node_new with a thread; a message waits for a receive at most so many milliseconds, given in digits. */

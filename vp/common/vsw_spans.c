@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The memory of a request: its segments, and the copy from one request's segments to another's. */
-#include "vem_spans.h"
+#include "vsw_spans.h"
 
 #include <string.h>
 
 #include "vsw_copy.h"
 
 void
-vem_spans_end_all(struct vem_spans *spans)
+vsw_spans_end_all(struct vsw_spans *spans)
 {
 	for (uint32_t i = 0; i < spans->count; i++)
 		vsw_mem_end(&spans->use[i]);
@@ -17,9 +17,9 @@ vem_spans_end_all(struct vem_spans *spans)
 }
 
 enum vsw_mem_result
-vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
+vsw_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
 		    const struct vsw_wqe *wqe, uint32_t length, uint32_t access,
-		    struct vem_spans *spans)
+		    struct vsw_spans *spans)
 {
 	spans->count = 0;
 	for (uint32_t i = 0; i < wqe->num_sge && length > 0; i++) {
@@ -32,7 +32,7 @@ vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
 		enum vsw_mem_result result =
 			vsw_mem_begin(mem, who, &wanted, &spans->use[spans->count]);
 		if (result != VSW_MEM_OK) {
-			vem_spans_end_all(spans);
+			vsw_spans_end_all(spans);
 			return result;
 		}
 		spans->len[spans->count++] = len;
@@ -42,7 +42,7 @@ vem_spans_begin_all(struct vsw_mem_table *mem, const struct vsw_mem_who *who,
 }
 
 bool
-vem_spans_have(const struct vem_spans *spans, const void *fault)
+vsw_spans_have(const struct vsw_spans *spans, const void *fault)
 {
 	for (uint32_t i = 0; i < spans->count; i++) {
 		uint64_t left = 0;
@@ -104,7 +104,7 @@ run_copy(const struct vsw_mem_use *to, uint64_t to_at, const struct vsw_mem_use 
 
 /* The segment that byte *at is in; *at becomes the offset in that segment. */
 static uint32_t
-piece_of(const struct vem_spans *spans, uint32_t *at)
+piece_of(const struct vsw_spans *spans, uint32_t *at)
 {
 	uint32_t i = 0;
 
@@ -114,7 +114,7 @@ piece_of(const struct vem_spans *spans, uint32_t *at)
 }
 
 bool
-vem_spans_copy_all(const struct vem_spans *to, uint32_t at, const struct vem_spans *from)
+vsw_spans_copy_all(const struct vsw_spans *to, uint32_t at, const struct vsw_spans *from)
 {
 	uint32_t t = piece_of(to, &at);
 
@@ -139,9 +139,9 @@ vem_spans_copy_all(const struct vem_spans *to, uint32_t at, const struct vem_spa
 }
 
 bool
-vem_spans_fill(const struct vem_spans *to, const uint8_t *octets, uint32_t len)
+vsw_spans_fill(const struct vsw_spans *to, const uint8_t *octets, uint32_t len)
 {
-	uint8_t copy[VEM_GRH];
+	uint8_t copy[VSW_SPANS_FILL];
 
 	if (len > sizeof(copy))
 		return false;
