@@ -11,10 +11,10 @@
  * queue pair with the attributes from rdma_init_qp_attr, by vib_qp_device_modify().
  *
  * Connections. vib_cm*.c owns struct vib_conn, one for each rdma_cm_id that it made or got. rdma_cm_id::context is that
- * struct; ri_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under ri_qp::lock. So the
+ * struct; vib_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under vib_qp::lock. So the
  * queue pair of an id is found by its struct vib_conn, never by a search.
  *
- * States. ri_qp::state is the state that the layers above see; qp_move() of vib_qp_end.c is its only writer. vib_cm*.c causes moves by
+ * States. vib_qp::state is the state that the layers above see; qp_move() of vib_qp_end.c is its only writer. vib_cm*.c causes moves by
  * vib_qp_begin(), vib_qp_established() and vib_qp_end(). The end of an attempt or a connection is always vib_qp_end():
  * it moves the device's queue pair to its error state, waits on the service thread until everything that was posted is
  * completed, and raises the event once. What comes second is ignored.
@@ -47,7 +47,7 @@
  *   ri_rnic::ah_lock   calls that create address handles. Control verbs and the threads of these calls.
  *   ri_context::lock   its lists of objects.
  *   locks of vib_cm*.c, which vib_cm.h describes
- *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
+ *   vib_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
  * No lock is owned during an upcall, or while the host is told of a task. Posts take no lock, but may take the role of the
  * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. The owner of
@@ -389,7 +389,7 @@ struct vib_fault {
 struct ri_uqp {
 	struct ibv_qp *qp;
 	uint64_t ctx;     /* of the access layer, for completions */
-	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
+	atomic_uint gate; /* enum vib_gate; written under vib_qp::lock */
 	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
 	bool shared;      /* receives come from an SRQ */
 	bool ud;          /* for datagrams */
@@ -431,7 +431,7 @@ struct ri_uqp {
 		headers; /* for datagrams: where the route header of each receive goes; 0: not into one piece of this process's memory */
 };
 
-struct ri_qp {
+struct vib_qp {
 	struct ri_uqp user;
 	struct vib_item item;
 	struct ri_pd *pd;
@@ -480,10 +480,10 @@ unsigned int vib_access(uint32_t access);
 void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Likewise, for a queue pair and its peer, if that is known. */
-void vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+void vib_log_qp(const struct vib_qp *qp, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Name the peer for such lines; @p port is in network order, 0: there is none. The caller owns qp->lock. */
-void vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port);
+void vib_peer_name(struct vib_qp *qp, const struct ri_addr *addr, uint16_t port);
 /* Likewise without an adapter: "ib" says it. */
 void vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -524,43 +524,43 @@ void vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t c
 /* --- queue pairs, for vib_cm*.c (vib_qp.c, vib_qp_end.c) --------------------------------------- */
 
 /* IDLE to CONNECTING. RI_ERR_INVALID_STATE: not in IDLE. The caller owns qp->lock. */
-enum ri_status vib_qp_begin(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_qp_begin(struct vib_qp *qp) RI_MUST_CHECK;
 /* CONNECTING to IDLE, where a call fails before anything was sent. The caller owns qp->lock. */
-void vib_qp_begin_undo(struct ri_qp *qp);
+void vib_qp_begin_undo(struct vib_qp *qp);
 /*
  * Change the device's queue pair: attr->qp_state and what goes with it (rdma_init_qp_attr made them). With the access
  * rights of the layers above in place of those in `attr`. The caller owns qp->lock or nothing.
  */
-enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
+enum ri_status vib_qp_device_modify(struct vib_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
 /*
  * Give the queue pair a new one of the device, with another number. The former, in ERROR with nothing left, is the caller's to
  * destroy without a lock: that waits for handlers of its events. On failure it stays. The caller owns qp->lock.
  */
-enum ri_status vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
+enum ri_status vib_qp_device_renew(struct vib_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
 /* Before an attempt begins: if the device has broken the queue pair while it was not connected, renew it. No lock is owned. */
-enum ri_status vib_qp_heal(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_qp_heal(struct vib_qp *qp) RI_MUST_CHECK;
 /*
  * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
  * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns
  * no lock.
  */
-bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
+bool vib_qp_established(struct vib_qp *qp, struct ri_cm_event *event);
 /* Is the device's queue pair in its error state? The device may have found an error that it does not report. */
-bool vib_qp_device_failed(const struct ri_qp *qp);
+bool vib_qp_device_failed(const struct vib_qp *qp);
 /* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
-bool vib_qp_closing(struct ri_qp *qp);
+bool vib_qp_closing(struct vib_qp *qp);
 /* CONNECTING to RTS of one without a connection manager: as above, but nothing is raised. */
-bool vib_qp_run(struct ri_qp *qp);
+bool vib_qp_run(struct vib_qp *qp);
 /* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */
-void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
+void vib_qp_raise(struct vib_qp *qp, struct ri_cm_event *event);
 /*
  * The end: CONNECTING or RTS or CLOSING to ERROR. `event` is copied (kind RI_CM_REJECTED, RI_CM_FAILED,
  * RI_CM_DISCONNECTED or RI_CM_BROKEN with what goes with it; ctx is filled in) and raised on the service thread after all
  * completions. `async` is raised before, or RI_EVENT_NONE. The first call counts and returns true; in IDLE and ERROR it does nothing. Any
  * thread; the caller may own locks of vib_cm*.c, not qp->lock.
  */
-bool vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
+bool vib_qp_end(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async);
 
 /* --- vib_call.c, vib_ah_call.c: calls that wait --------------------------------------------------- */
 
@@ -581,23 +581,23 @@ void vib_cm_close(struct ri_rnic *rnic);
 /* Destroy what a context still has: listeners and requests. Its queue pairs are destroyed already. */
 void vib_cm_context_end(struct ri_context *context);
 /* RTS to CLOSING was asked for (ri_qp_ops::modify); as ri_cm_ops::disconnect without private data. */
-enum ri_status vib_cm_close_qp(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_cm_close_qp(struct vib_qp *qp) RI_MUST_CHECK;
 /*
  * The layers above abort (modify to ERROR): give the attempt or connection up, tell the peer if that needs no waiting.
  * The caller then calls vib_qp_end with RI_CM_FAILED or RI_CM_BROKEN, and owns no lock.
  */
-void vib_cm_abort(struct ri_qp *qp);
+void vib_cm_abort(struct vib_qp *qp);
 /*
  * Take the connection from the queue pair, which goes back to IDLE or is destroyed: its rdma_cm_id is destroyed, and after
  * the return no event and no thread of vib_cm*.c names the queue pair. Not on the service thread. No lock is owned.
  */
-void vib_cm_forget(struct ri_qp *qp);
+void vib_cm_forget(struct vib_qp *qp);
 /* Is the queue pair in its time-wait? For modify to IDLE. */
-bool vib_cm_in_time_wait(struct ri_qp *qp);
+bool vib_cm_in_time_wait(struct vib_qp *qp);
 /* The addresses of spigots may have changed: the listeners get those of now, on the service thread. Any thread. */
 void vib_cm_follow(struct ri_rnic *rnic);
 /* IBV_EVENT_COMM_EST: the first message came before the connection manager's last one; on the service thread. */
-void vib_cm_comm_est(struct ri_qp *qp);
+void vib_cm_comm_est(struct vib_qp *qp);
 /* The device is gone: end every attempt and connection, RI_CM_BROKEN or RI_CM_FAILED; on the service thread. */
 void vib_cm_device_gone(struct ri_rnic *rnic);
 /* The part of the profile that the connection manager knows: cm_forms, private data, IRD and ORD, names of peers. */

@@ -194,7 +194,7 @@ static bool
 all_sent(const struct ri_context *context)
 {
 	for (const struct vib_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		const struct ri_qp *qp = vib_of(i, struct ri_qp, item);
+		const struct vib_qp *qp = vib_of(i, struct vib_qp, item);
 
 		if (qp->user.ud && vib_ring_open(&qp->user.sq) != 0)
 			return false;

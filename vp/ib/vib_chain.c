@@ -211,7 +211,7 @@ vib_chain_close_early(struct ri_uqp *qp)
 void
 vib_chain_fault(struct ri_uqp *uqp)
 {
-	struct ri_qp *qp = (struct ri_qp *)uqp;
+	struct vib_qp *qp = (struct vib_qp *)uqp;
 
 	if (vib_chain_close(uqp))
 		uqp->host->task_run(uqp->host->self, &qp->fail);
@@ -232,7 +232,7 @@ vib_cq_alarm(struct ri_ucq *cq)
 		struct ri_uqp *qp = faults;
 
 		faults = qp->next_fault;
-		host->task_run(host->self, &((struct ri_qp *)qp)->fail);
+		host->task_run(host->self, &((struct vib_qp *)qp)->fail);
 		atomic_fetch_sub(&qp->inside, 1); /* from here on it may be destroyed */
 	}
 	if (overflow)

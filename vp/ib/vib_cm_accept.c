@@ -59,7 +59,7 @@ deadline_set(struct vib_conn *conn)
 
 /* Send the reply. What fails from here on is told by an event. */
 static void
-reply_send(struct vib_conn *conn, struct ri_qp *qp)
+reply_send(struct vib_conn *conn, struct vib_qp *qp)
 {
 	struct rdma_conn_param param = vib_conn_param(conn, qp);
 	struct ri_cm_event event = {.kind = RI_CM_FAILED};
@@ -85,7 +85,7 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
-peer_name(const struct vib_conn *conn, struct ri_qp *qp)
+peer_name(const struct vib_conn *conn, struct vib_qp *qp)
 {
 	struct ri_addr addr;
 
@@ -96,8 +96,9 @@ peer_name(const struct vib_conn *conn, struct ri_qp *qp)
 }
 
 enum ri_status
-vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+vib_accept(struct ri_request *request, struct ri_qp *ri, const struct ri_cm_params *params)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	enum ri_status status = vib_params_check(rnic, params, rnic->attr.accept_pdata);
 	struct vib_conn *conn;

@@ -72,7 +72,7 @@ conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
 {
 	enum vib_step step = step_of_event(event->event);
 	enum vib_action action;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (conn_is_finished(conn, step))
 		return true;
@@ -99,7 +99,7 @@ owner_of(const struct rdma_cm_event *event)
 static void
 event_log(struct vib_cm *cm, const struct vib_conn *conn, const struct rdma_cm_event *event)
 {
-	const struct ri_qp *qp = NULL;
+	const struct vib_qp *qp = NULL;
 
 	pthread_mutex_lock(&cm->lock);
 	if (conn != NULL)

@@ -167,7 +167,7 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 	struct vib_conn *conn = vib_conn_adopt(rnic->cm, event->id);
 	struct ri_cm_event request;
 	enum vib_action action;
-	struct ri_qp *none;
+	struct vib_qp *none;
 
 	if (conn == NULL) {
 		(void)rdma_destroy_id(event->id); /* which tells the peer */

@@ -365,7 +365,7 @@ context_destroy(struct ri_context *context)
 	while (!vib_list_empty(&context->mws))
 		(void)!vib_mem_ops.mw_free(vib_of(context->mws.next, struct ri_mw, item));
 	while (!vib_list_empty(&context->qps))
-		vib_qp_destroy(vib_of(context->qps.next, struct ri_qp, item));
+		vib_qp_destroy(vib_of(context->qps.next, struct vib_qp, item));
 	vib_cm_context_end(context);
 	while (!vib_list_empty(&context->ahs))
 		(void)!vib_ah_ops.destroy(vib_of(context->ahs.next, struct ri_ah, item));

@@ -136,7 +136,7 @@ static const struct meaning meanings[] = {
 
 /* Not if it is of a former queue pair of the device (vib_qp_device_renew), which waits for the acknowledgement. */
 static bool
-is_of_now(struct ri_qp *qp, const struct ibv_qp *device_qp)
+is_of_now(struct vib_qp *qp, const struct ibv_qp *device_qp)
 {
 	bool now;
 
@@ -150,7 +150,7 @@ static void
 qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event_type type)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct ri_qp *qp = device_qp->qp_context;
+	struct vib_qp *qp = device_qp->qp_context;
 
 	if (!is_of_now(qp, device_qp))
 		return;

@@ -37,7 +37,7 @@ mtu_of(uint32_t octets)
 
 /* Why the device refuses a move. What it was given is within the ranges of the interface. */
 static enum ri_status
-move_failure(const struct ri_qp *qp, enum ibv_qp_state state, int error)
+move_failure(const struct vib_qp *qp, enum ibv_qp_state state, int error)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 
@@ -62,7 +62,7 @@ move_failure(const struct ri_qp *qp, enum ibv_qp_state state, int error)
 }
 
 static enum ri_status
-device_move(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+device_move(struct vib_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int error = ibv_modify_qp(qp->user.qp, attr, mask | IBV_QP_STATE);
 
@@ -71,7 +71,7 @@ device_move(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 /* The way may lead over another port than that of INIT, which is the first one. */
 static enum ri_status
-port_set(struct ri_qp *qp, uint32_t port)
+port_set(struct vib_qp *qp, uint32_t port)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)(port + 1)};
 
@@ -82,7 +82,7 @@ port_set(struct ri_qp *qp, uint32_t port)
 }
 
 static enum ri_status
-receive_check(const struct ri_qp *qp, const struct ri_peer *peer, struct ibv_qp_attr *attr)
+receive_check(const struct vib_qp *qp, const struct ri_peer *peer, struct ibv_qp_attr *attr)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 
@@ -103,8 +103,9 @@ receive_check(const struct ri_qp *qp, const struct ri_peer *peer, struct ibv_qp_
 }
 
 static enum ri_status
-peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
+peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	const int of_rc = qp->user.uc ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	struct ibv_qp_attr attr;
 	enum ri_status status = receive_check(qp, peer, &attr);
@@ -141,8 +142,9 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 }
 
 static enum ri_status
-peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	const int of_rc =
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	const struct ri_rnic *rnic = qp->pd->context->rnic;

@@ -334,7 +334,7 @@ post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made,
 	tail_set(qp, tail + 1);
 	vib_chain_keep(qp, place);
 	if (ends)
-		qp->host->task_run(qp->host->self, &((struct ri_qp *)qp)->fail);
+		qp->host->task_run(qp->host->self, &((struct vib_qp *)qp)->fail);
 	return RI_SUCCESS;
 }
 

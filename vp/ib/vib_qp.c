@@ -165,7 +165,7 @@ request_sges(const struct ri_qp_init *init)
 
 /* What the device's queue pair is made of. */
 static struct ibv_qp_init_attr
-verbs_attr(struct ri_qp *qp)
+verbs_attr(struct vib_qp *qp)
 {
 	const struct ri_qp_init *init = &qp->init;
 
@@ -197,7 +197,7 @@ inline_less(uint32_t bytes, uint32_t asked)
  * errno says why.
  */
 static struct ibv_qp *
-verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
+verbs_create(struct vib_qp *qp, uint32_t *inline_bytes)
 {
 	const uint32_t asked = qp->init.max_inline;
 	struct ibv_qp *made = NULL;
@@ -222,7 +222,7 @@ verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 
 /* Slots and the device's queue pair. On failure the caller frees what there is. */
 static enum ri_status
-device_create(struct ri_qp *qp, const struct ri_qp_init *init)
+device_create(struct vib_qp *qp, const struct ri_qp_init *init)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	uint32_t sges = request_sges(init);
@@ -243,7 +243,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 }
 
 enum ri_status
-vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
+vib_qp_device_renew(struct vib_qp *qp, struct ibv_qp **former)
 {
 	struct ri_uqp *user = &qp->user;
 	uint32_t inline_bytes;
@@ -269,7 +269,7 @@ vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
 }
 
 static void
-qp_free(struct ri_qp *qp)
+qp_free(struct vib_qp *qp)
 {
 	if (qp->user.qp != NULL)
 		(void)ibv_destroy_qp(qp->user.qp);
@@ -282,7 +282,7 @@ qp_free(struct ri_qp *qp)
 }
 
 static void
-qp_enlist(struct ri_qp *qp)
+qp_enlist(struct vib_qp *qp)
 {
 	atomic_fetch_add(&qp->pd->users, 1);
 	atomic_fetch_add(&qp->send_cq->users, 1);
@@ -299,7 +299,7 @@ qp_enlist(struct ri_qp *qp)
 
 /* What posts and polls need to know. */
 static void
-user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
+user_fill(struct vib_qp *qp, const struct ri_qp_init *init)
 {
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ri_uqp *user = &qp->user;
@@ -332,14 +332,14 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	enum ri_status status;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (init->type == RI_QP_NUMBER)
 		return vib_number_create(pd, init, out, map);
 	status = init_check(pd, init, srq);
 	if (status != RI_SUCCESS)
 		return status;
-	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
+	qp = (struct vib_qp *)calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_init(&qp->lock, NULL);
@@ -365,7 +365,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	qp_enlist(qp);
 	*init = qp->init;
 	vib_map(map, &qp->user);
-	*out = qp;
+	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
 
@@ -373,7 +373,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 /* Check all attributes before any is changed. */
 static enum ri_status
-modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+modify_check(const struct vib_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
@@ -399,7 +399,7 @@ modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mas
 
 /* The moves that the layers above may ask for [RI 4.3.2]. */
 static enum ri_status
-to_state(struct ri_qp *qp, uint32_t state, bool anew)
+to_state(struct vib_qp *qp, uint32_t state, bool anew)
 {
 	struct ri_cm_event event = {.kind = RI_CM_BROKEN};
 	uint32_t now;
@@ -431,7 +431,7 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 
 /* New rights; the device has them at once, unless its queue pair is in a state that has none. */
 static enum ri_status
-access_set(struct ri_qp *qp, uint32_t access)
+access_set(struct vib_qp *qp, uint32_t access)
 {
 	struct ibv_qp_attr attr = {.qp_access_flags = 0};
 	enum ri_status status = RI_SUCCESS;
@@ -449,7 +449,7 @@ access_set(struct ri_qp *qp, uint32_t access)
 
 /* Another Q_Key; a queue pair in ERROR gets it when it runs again. */
 static enum ri_status
-qkey_set(struct ri_qp *qp, uint32_t qkey)
+qkey_set(struct vib_qp *qp, uint32_t qkey)
 {
 	struct ibv_qp_attr attr = {.qkey = qkey};
 	enum ri_status status = RI_SUCCESS;
@@ -464,8 +464,9 @@ qkey_set(struct ri_qp *qp, uint32_t qkey)
 }
 
 static enum ri_status
-qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	enum ri_status status = modify_check(qp, attr, mask);
 
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
@@ -496,8 +497,10 @@ stage_cq(struct ri_ucq *cq)
 }
 
 static enum ri_status
-qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
+
 	if (!qp->number) {
 		stage_cq(qp->user.send_cq);
 		stage_cq(qp->user.recv_cq);
@@ -536,7 +539,7 @@ leave_cq(struct ri_uqp *qp, struct ri_ucq *cq, const struct ri_uqp *dying)
 }
 
 void
-vib_qp_destroy(struct ri_qp *qp)
+vib_qp_destroy(struct vib_qp *qp)
 {
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -578,8 +581,10 @@ vib_qp_destroy(struct ri_qp *qp)
 }
 
 static enum ri_status
-qp_destroy(struct ri_qp *qp)
+qp_destroy(struct ri_qp *ri)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
+
 	if (qp->user.windows && vib_mw_count(qp->pd->context, NULL, qp->user.qpn) != 0)
 		return RI_ERR_BUSY;
 	vib_qp_destroy(qp);

@@ -19,7 +19,7 @@
 
 /* Take what the device has flushed, and flush the rest. The caller owns qp->lock; vib_cq_tell follows by the task. */
 static void
-receives_flush(struct ri_qp *qp)
+receives_flush(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 	struct ri_ucq *cq = qp->user.recv_cq;
@@ -34,7 +34,7 @@ receives_flush(struct ri_qp *qp)
 
 /* The caller owns qp->lock, here and in the next function. */
 static void
-qp_lame(struct ri_qp *qp)
+qp_lame(struct vib_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
@@ -48,7 +48,7 @@ qp_lame(struct ri_qp *qp)
 
 /* On failure it stays lame. */
 static enum ri_status
-qp_heal(struct ri_qp *qp, struct ibv_qp **former)
+qp_heal(struct vib_qp *qp, struct ibv_qp **former)
 {
 	enum ri_status status;
 
@@ -68,7 +68,7 @@ qp_heal(struct ri_qp *qp, struct ibv_qp **former)
 }
 
 enum ri_status
-vib_qp_heal(struct ri_qp *qp)
+vib_qp_heal(struct vib_qp *qp)
 {
 	struct ibv_qp *former = NULL;
 	enum ri_status status;
@@ -86,7 +86,7 @@ vib_qp_heal(struct ri_qp *qp)
  * caller's to destroy; NULL: none.
  */
 static struct ibv_qp *
-qp_follow(struct ri_qp *qp, bool up)
+qp_follow(struct vib_qp *qp, bool up)
 {
 	uint32_t event = qp->pd->context->rnic->port_events;
 	struct ibv_qp *former = NULL;
@@ -112,7 +112,7 @@ context_follow(struct ri_context *context, bool up)
 	pthread_mutex_lock(&context->lock);
 	for (struct vib_item *i = context->qps.next; i != &context->qps && former == NULL;
 	     i = i->next)
-		former = qp_follow(vib_of(i, struct ri_qp, item), up);
+		former = qp_follow(vib_of(i, struct vib_qp, item), up);
 	pthread_mutex_unlock(&context->lock);
 	return former;
 }
@@ -148,19 +148,19 @@ vib_qp_port_event(struct ri_rnic *rnic, uint32_t event)
 static void
 on_flushed(void *arg)
 {
-	const struct ri_qp *qp = arg;
+	const struct vib_qp *qp = arg;
 
 	vib_cq_tell(qp->recv_cq);
 }
 
 void
-vib_qp_renew_init(struct ri_qp *qp)
+vib_qp_renew_init(struct vib_qp *qp)
 {
 	qp->flushed = (struct ri_task){.fire = on_flushed, .arg = qp};
 }
 
 void
-vib_qp_renew_stop(struct ri_qp *qp)
+vib_qp_renew_stop(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 

@@ -107,7 +107,8 @@ test_goes(void)
 	/* It still counts, and is accepted. */
 	fake_request(fake, ear_at(fake, listen, 0)->id, "please");
 	fake_no_upcall(fake);
-	g_assert_cmpint(vib_cm_ops.accept(request, &qp->qp, &answer), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.accept(request, (struct ri_qp *)&qp->qp, &answer), ==,
+			RI_SUCCESS);
 	reject(ask(fake, listen, 0));
 	/* The address comes again. */
 	change(fake, 2);
