@@ -108,22 +108,6 @@ is_open_short(const char *path, const char *what)
 	return strcmp(what + strlen(what) - length, memory) == 0;
 }
 
-/* The dynamic linker says why in words only. */
-static bool
-open_error(struct ri_error *error, const char *path)
-{
-	const char *what = dlerror();
-	size_t length = strlen(path);
-	bool shortage = is_open_short(path, what);
-
-	/* It mostly begins with the path, which is said anyway. */
-	if (what != NULL && strncmp(what, path, length) == 0 &&
-	    strncmp(what + length, ": ", 2) == 0)
-		what += length + 2;
-	return ri_error_set(error, shortage ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
-			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
-}
-
 bool
 ri_load_file(const char *path, struct ri_error *error)
 {
@@ -139,8 +123,19 @@ ri_load_file(const char *path, struct ri_error *error)
 	if (!ri_object_check(path, text, sizeof(text)))
 		return load_error(error, path, text);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (object == NULL)
-		return open_error(error, path);
+	if (object == NULL) {
+		const char *what = dlerror();
+		size_t length = strlen(path);
+		bool shortage = is_open_short(path, what);
+
+		/* Its text usually begins with the path, which the message below has already. */
+		if (what != NULL && strncmp(what, path, length) == 0 &&
+		    strncmp(what + length, ": ", 2) == 0)
+			what += length + 2;
+		return ri_error_set(error,
+				    shortage ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+				    "%s: %s", path, what != NULL ? what : "cannot be loaded");
+	}
 	symbol = dlsym(object, RI_PROVIDER_ENTRY_NAME);
 	if (symbol == NULL) {
 		dlclose(object);

@@ -242,20 +242,6 @@ copy_table(struct ri_loaded *loaded, const struct table *table, struct ri_error 
 	return true;
 }
 
-/* A size leads each table, and then all members are pointers. */
-static void
-fill_table(struct ri_loaded *loaded, const struct table *table)
-{
-	uint32_t known = (uint32_t)table->size;
-
-	memcpy((char *)loaded + table->ours, &known, sizeof(known));
-	for (size_t at = sizeof(entry_fn); at < table->size; at += sizeof(entry_fn)) {
-		if (pointer_at(loaded, table->ours + at) == NULL)
-			pointer_set(loaded, table->ours + at,
-				    pointer_at(&ri_stubs, table->ours + at));
-	}
-}
-
 static bool
 has_required(const struct ri_loaded *loaded, struct ri_error *error)
 {
@@ -285,8 +271,18 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_
 	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
 	good = good && has_required(loaded, error) && ri_settings_check(loaded, error);
-	for (size_t i = 0; good && i < COUNT(tables); i++)
-		fill_table(loaded, &tables[i]);
+	for (size_t i = 0; good && i < COUNT(tables); i++) {
+		const struct table *table = &tables[i];
+		/* A size leads each table, and then all members are pointers. */
+		uint32_t known = (uint32_t)table->size;
+
+		memcpy((char *)loaded + table->ours, &known, sizeof(known));
+		for (size_t at = sizeof(entry_fn); at < table->size; at += sizeof(entry_fn)) {
+			if (pointer_at(loaded, table->ours + at) == NULL)
+				pointer_set(loaded, table->ours + at,
+					    pointer_at(&ri_stubs, table->ours + at));
+		}
+	}
 	if (good)
 		return loaded;
 	if (loaded->name[0] != '\0')

@@ -156,7 +156,8 @@ vib_follow_start(struct vib_cm *cm)
 	if (cm->routes.fd >= 0 && host->watch_start(host->self, &cm->routes) == RI_SUCCESS)
 		return;
 	vib_log(cm->rnic, RI_LOG_WARNING,
-		"the kernel does not tell of addresses: listeners keep those that they have");
+		"cannot watch the addresses of this machine: each listener keeps the addresses "
+		"that it has");
 	socket_close(cm);
 }
 

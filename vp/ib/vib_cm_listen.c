@@ -159,10 +159,16 @@ ear_follow(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *ad
 
 	if (!ear_is_open(listen, addr, space))
 		error = ear_open(listen, cm, addr, space);
-	if (error != 0 && !is_of_address(error))
+	if (error != 0 && !is_of_address(error)) {
+		struct sockaddr_storage sa;
+		char text[RI_LOG_ADDRESS] = "";
+
+		if (vib_sockaddr(&sa, addr, listen->service.port))
+			ri_log_sockaddr((const struct sockaddr *)&sa, text, sizeof(text));
 		vib_log(cm->rnic, RI_LOG_WARNING,
-			"cannot listen on port %u at a new address of the spigot: %s",
-			ntohs(listen->service.port), ri_errno_text(error));
+			"cannot listen at %s, a new address of spigot %u: %s", text, listen->port,
+			ri_errno_text(error));
+	}
 }
 
 void
@@ -185,16 +191,6 @@ vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm)
 		if (cm->rnic->attr.ud)
 			ear_follow(listen, cm, &addrs[i], RDMA_PS_UDP);
 	}
-}
-
-static enum ri_status
-status_of_errno(int error)
-{
-	if (error == EADDRINUSE)
-		return RI_ERR_IN_USE;
-	if (error == EACCES || error == EPERM)
-		return RI_ERR_PERMISSION;
-	return RI_ERR_RESOURCES;
 }
 
 static struct ri_listen *
@@ -239,7 +235,11 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 		vib_log(rnic, RI_LOG_INFO, "cannot listen on port %u: %s", ntohs(service->port),
 			ri_errno_text(error));
 		free(listen);
-		return status_of_errno(error);
+		if (error == EADDRINUSE)
+			return RI_ERR_IN_USE;
+		if (error == EACCES || error == EPERM)
+			return RI_ERR_PERMISSION;
+		return RI_ERR_RESOURCES;
 	}
 	pthread_mutex_lock(&context->lock);
 	vib_list_add(&context->listens, &listen->item);
@@ -248,22 +248,6 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 	vib_follow_join(listen, rnic->cm);
 	*out = listen;
 	return RI_SUCCESS;
-}
-
-/* Requests that were raised stay, without a listener. The caller owns cm->lock. */
-static void
-requests_leave(struct ri_listen *listen, struct vib_cm *cm)
-{
-	listen->dying = true;
-	vib_follow_leave(listen, cm);
-	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
-		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
-
-		if (conn->listen == listen)
-			conn->listen = NULL;
-	}
-	for (uint32_t i = 0; i < VIB_EARS; i++)
-		vib_cm_wait(cm, &listen->ears[i]);
 }
 
 void
@@ -276,7 +260,17 @@ vib_listen_destroy(struct ri_listen *listen)
 	vib_list_remove(&listen->item);
 	pthread_mutex_unlock(&context->lock);
 	pthread_mutex_lock(&cm->lock);
-	requests_leave(listen, cm);
+	/* Requests that were raised stay, without a listener. */
+	listen->dying = true;
+	vib_follow_leave(listen, cm);
+	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
+		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
+
+		if (conn->listen == listen)
+			conn->listen = NULL;
+	}
+	for (uint32_t i = 0; i < VIB_EARS; i++)
+		vib_cm_wait(cm, &listen->ears[i]);
 	pthread_mutex_unlock(&cm->lock);
 	ears_close(listen);
 	free(listen);

@@ -176,7 +176,9 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 	conn->service = event->id->ps == RDMA_PS_UDP;
 	conn->context = listen->context;
 	if (!vib_id_is_of(conn->id, rnic) || !request_count(conn, listen)) {
-		vib_log(rnic, RI_LOG_INFO, "a request is refused: the backlog is full");
+		vib_log(rnic, RI_LOG_INFO,
+			"a connection request is refused: the backlog of %u requests is full",
+			listen->backlog);
 		vib_request_refuse(conn, RI_CM_REASON_RESOURCES, NULL, 0);
 		vib_conn_free(conn);
 		return;

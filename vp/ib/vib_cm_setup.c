@@ -32,14 +32,6 @@
 #define MASK_OF_LIBIBVERBS (~(0xfu << 21))
 
 static int
-errno_of(enum ri_status status)
-{
-	if (status == RI_SUCCESS)
-		return 0;
-	return status == RI_ERR_RESOURCES ? ENOMEM : EINVAL;
-}
-
-static int
 qp_move(struct vib_conn *conn, struct vib_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
@@ -54,7 +46,10 @@ qp_move(struct vib_conn *conn, struct vib_qp *qp, enum ibv_qp_state state)
 		attr.max_dest_rd_atomic = (uint8_t)conn->ird;
 	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && attr.max_rd_atomic > conn->ord)
 		attr.max_rd_atomic = (uint8_t)conn->ord;
-	return errno_of(vib_qp_device_modify(qp, &attr, mask));
+	enum ri_status status = vib_qp_device_modify(qp, &attr, mask);
+	if (status == RI_SUCCESS)
+		return 0;
+	return status == RI_ERR_RESOURCES ? ENOMEM : EINVAL;
 }
 
 int
@@ -200,7 +195,7 @@ tell_peer(struct vib_conn *conn)
 		break;
 	}
 	if (failed != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "the peer is not told: %s",
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "cannot notify the peer: %s",
 			ri_errno_text(errno));
 }
 

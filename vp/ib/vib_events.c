@@ -70,18 +70,6 @@ descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
 
 /* --- completions ------------------------------------------------------------------------------ */
 
-static void
-completion_handle(struct ri_cq *cq)
-{
-	vsw_lock(&cq->user.lock);
-	cq->user.listening = false;
-	cq->user.watching = false;
-	vib_cq_stage(&cq->user);
-	vib_cq_unlock(&cq->user);
-	vib_cq_tell(cq);
-	vib_cq_watch(&cq->user);
-}
-
 /* A library may unmap a queue before its destruction waits for the acknowledgement, so cq_destroy waits, too. */
 static void
 on_completion(void *arg, uint32_t events)
@@ -95,8 +83,15 @@ on_completion(void *arg, uint32_t events)
 		struct ri_cq *cq = ctx;
 
 		atomic_store(&rnic->completing, cq);
-		if (!atomic_load(&cq->dying))
-			completion_handle(cq);
+		if (!atomic_load(&cq->dying)) {
+			vsw_lock(&cq->user.lock);
+			cq->user.listening = false;
+			cq->user.watching = false;
+			vib_cq_stage(&cq->user);
+			vib_cq_unlock(&cq->user);
+			vib_cq_tell(cq);
+			vib_cq_watch(&cq->user);
+		}
 		atomic_store(&rnic->completing, NULL);
 		ibv_ack_cq_events(device_cq, 1);
 	}

@@ -98,7 +98,7 @@ socket_new(const struct vib_qp *qp, const union ibv_gid *gid)
 static enum ri_status
 attach_failure(const struct vib_qp *qp, const char *what, int error)
 {
-	vib_log_qp(qp, RI_LOG_WARNING, "a multicast group cannot be joined: %s: %s", what,
+	vib_log_qp(qp, RI_LOG_WARNING, "cannot join a multicast group: %s refuses: %s", what,
 		   ri_errno_text(error));
 	return atomic_load(&qp->pd->context->rnic->failed) ? RI_ERR_FATAL : RI_ERR_RESOURCES;
 }

@@ -34,29 +34,6 @@ struct port_query {
 	uint32_t port;
 };
 
-/* The value of an attribute of 32 bits in a reply; 0 if it is not there. */
-static uint32_t
-reply_find(const char *reply, size_t length, uint16_t type)
-{
-	size_t at = NLMSG_HDRLEN;
-
-	while (at + sizeof(struct nlattr) <= length) {
-		struct nlattr attr;
-		uint32_t value;
-
-		memcpy(&attr, reply + at, sizeof(attr));
-		if (attr.nla_len < sizeof(attr) || attr.nla_len > length - at)
-			return 0;
-		if ((attr.nla_type & NLA_TYPE_MASK) == type &&
-		    attr.nla_len >= NLA_HDRLEN + sizeof(value)) {
-			memcpy(&value, reply + at + NLA_HDRLEN, sizeof(value));
-			return value;
-		}
-		at += NLA_ALIGN(attr.nla_len);
-	}
-	return 0;
-}
-
 /* Send the query and read the answer; its length, 0 if there is none. */
 static size_t
 kernel_ask(const struct port_query *query, char *reply, size_t room)
@@ -98,8 +75,25 @@ vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
 
 	if (device < 0)
 		return 0;
-	return reply_find(reply, kernel_ask(&query, reply, sizeof(reply)),
-			  RDMA_NLDEV_ATTR_NDEV_INDEX);
+	size_t length = kernel_ask(&query, reply, sizeof(reply));
+	/* Find the attribute, of 32 bits, in the reply. */
+	size_t at = NLMSG_HDRLEN;
+
+	while (at + sizeof(struct nlattr) <= length) {
+		struct nlattr attr;
+		uint32_t value;
+
+		memcpy(&attr, reply + at, sizeof(attr));
+		if (attr.nla_len < sizeof(attr) || attr.nla_len > length - at)
+			return 0;
+		if ((attr.nla_type & NLA_TYPE_MASK) == RDMA_NLDEV_ATTR_NDEV_INDEX &&
+		    attr.nla_len >= NLA_HDRLEN + sizeof(value)) {
+			memcpy(&value, reply + at + NLA_HDRLEN, sizeof(value));
+			return value;
+		}
+		at += NLA_ALIGN(attr.nla_len);
+	}
+	return 0;
 }
 
 /* --- its addresses --------------------------------------------------------------------------- */

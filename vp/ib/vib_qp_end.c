@@ -98,19 +98,6 @@ vib_qp_device_run(struct vib_qp *qp)
 	return status;
 }
 
-/* Everything that the device has is flushed. */
-static void
-device_to_error(struct vib_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
-
-	/* A device that found the end by itself is there already, and some refuse the move then. */
-	if (error != 0)
-		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
-			ri_errno_text(error));
-}
-
 bool
 vib_qp_device_failed(const struct vib_qp *qp)
 {
@@ -333,7 +320,14 @@ end_begin(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
-	device_to_error(qp);
+	/* The device flushes everything that it has. */
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+
+	/* A device that found the end by itself is there already, and some refuse the move then. */
+	if (error != 0)
+		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
+			ri_errno_text(error));
 	qp->drain_sq = atomic_load(&qp->user.sq.tail);
 	qp->drain_rq = atomic_load(&qp->user.rq.tail);
 	/* A device that has failed may complete nothing any more; one whose removal waits for us flushes as ever [RI 12.1.12]. */
@@ -396,15 +390,6 @@ on_drain(void *arg)
 		on_fail(qp); /* nobody has told the end that a post has found */
 }
 
-/* ENOTCONN is siw's, whose queries have no state [RI 12.3.11]. Before a connection there is no end. */
-static bool
-is_of_end(const struct vib_qp *qp, int error)
-{
-	if (error == ENOMEM || error == EINVAL || atomic_load(&qp->user.gate) == VIB_GATE_KEPT)
-		return false;
-	return error == ENOTCONN || vib_qp_device_failed(qp);
-}
-
 bool
 vib_qp_lost(struct ri_uqp *uqp, int error)
 {
@@ -412,7 +397,10 @@ vib_qp_lost(struct ri_uqp *uqp, int error)
 	const struct ri_host *host = uqp->host;
 	unsigned int open = VIB_GATE_OPEN;
 
-	if (!is_of_end(qp, error))
+	/* ENOTCONN is siw's, whose queries have no state [RI 12.3.11]. Before a connection there is no end. */
+	if (error == ENOMEM || error == EINVAL || atomic_load(&qp->user.gate) == VIB_GATE_KEPT)
+		return false;
+	if (error != ENOTCONN && !vib_qp_device_failed(qp))
 		return false;
 	/* In this order: an end that begins meanwhile starts the timer behind this one. */
 	host->timer_start(host->self, &qp->drain, host->now(host->self) + LOST_NS);

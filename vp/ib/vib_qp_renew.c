@@ -32,21 +32,7 @@ receives_flush(struct vib_qp *qp)
 	host->task_run(host->self, &qp->flushed);
 }
 
-/* The caller owns qp->lock, here and in the next function. */
-static void
-qp_lame(struct vib_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-
-	if (qp->state != RI_QPS_IDLE || qp->dying || qp->lame)
-		return;
-	qp->lame = true;
-	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
-	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE); /* it is there already */
-	receives_flush(qp);
-}
-
-/* On failure it stays lame. */
+/* On failure it stays lame. The caller owns qp->lock. */
 static enum ri_status
 qp_heal(struct vib_qp *qp, struct ibv_qp **former)
 {
@@ -89,35 +75,26 @@ static struct ibv_qp *
 qp_follow(struct vib_qp *qp, bool up)
 {
 	uint32_t event = qp->pd->context->rnic->port_events;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp *former = NULL;
 
 	if (qp->user.ud || qp->number || qp->port_event == event)
 		return NULL;
 	pthread_mutex_lock(&qp->lock);
 	qp->port_event = event;
-	if (up)
+	if (up) {
 		(void)!qp_heal(qp, &former);
-	else
-		qp_lame(qp);
+	} else if (qp->state == RI_QPS_IDLE && !qp->dying && !qp->lame) {
+		qp->lame = true;
+		atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+		(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE); /* it is there already */
+		receives_flush(qp);
+	}
 	pthread_mutex_unlock(&qp->lock);
 	return former;
 }
 
-/* All of a context, but those behind the first one that had another; that one is returned. */
-static struct ibv_qp *
-context_follow(struct ri_context *context, bool up)
-{
-	struct ibv_qp *former = NULL;
-
-	pthread_mutex_lock(&context->lock);
-	for (struct vib_item *i = context->qps.next; i != &context->qps && former == NULL;
-	     i = i->next)
-		former = qp_follow(vib_of(i, struct vib_qp, item), up);
-	pthread_mutex_unlock(&context->lock);
-	return former;
-}
-
-/* Likewise, of an adapter. */
+/* All queue pairs of an adapter, up to the first one that had another of the device; that one is returned. */
 static struct ibv_qp *
 rnic_follow(struct ri_rnic *rnic, bool up)
 {
@@ -125,8 +102,15 @@ rnic_follow(struct ri_rnic *rnic, bool up)
 
 	pthread_mutex_lock(&rnic->lock);
 	for (struct vib_item *i = rnic->contexts.next; i != &rnic->contexts && former == NULL;
-	     i = i->next)
-		former = context_follow(vib_of(i, struct ri_context, item), up);
+	     i = i->next) {
+		struct ri_context *context = vib_of(i, struct ri_context, item);
+
+		pthread_mutex_lock(&context->lock);
+		for (struct vib_item *k = context->qps.next; k != &context->qps && former == NULL;
+		     k = k->next)
+			former = qp_follow(vib_of(k, struct vib_qp, item), up);
+		pthread_mutex_unlock(&context->lock);
+	}
 	pthread_mutex_unlock(&rnic->lock);
 	return former;
 }

@@ -88,21 +88,6 @@ untagged_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 	return RDMAP_FAULT_NONE;
 }
 
-/* A Read Response must be the next part of the Read that has waited longest, and L must come with its end. */
-static enum rdmap_fault
-response_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
-{
-	if (in->awaited != RDMAP_AWAITS_READ)
-		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
-	if (seg->payload_len > 0 && seg->stag != in->read_stag)
-		return RDMAP_FAULT_TAGGED_STAG;
-	if (seg->payload_len > 0 && seg->to != in->read_to)
-		return RDMAP_FAULT_TAGGED_BOUNDS;
-	if (seg->payload_len > in->read_left || (seg->last && seg->payload_len != in->read_left))
-		return RDMAP_FAULT_TAGGED_BOUNDS;
-	return RDMAP_FAULT_NONE;
-}
-
 enum rdmap_fault
 rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
@@ -115,8 +100,19 @@ rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg
 		fault = untagged_check(in, seg);
 	if (fault != RDMAP_FAULT_NONE)
 		return fault;
-	if (opcode == RDMAP_READ_RESPONSE)
-		return response_check(in, seg);
+	if (opcode == RDMAP_READ_RESPONSE) {
+		/* A Read Response must be the next part of the Read that has waited longest, and L must come with its end. */
+		if (in->awaited != RDMAP_AWAITS_READ)
+			return RDMAP_FAULT_RESPONSE_UNEXPECTED;
+		if (seg->payload_len > 0 && seg->stag != in->read_stag)
+			return RDMAP_FAULT_TAGGED_STAG;
+		if (seg->payload_len > 0 && seg->to != in->read_to)
+			return RDMAP_FAULT_TAGGED_BOUNDS;
+		if (seg->payload_len > in->read_left ||
+		    (seg->last && seg->payload_len != in->read_left))
+			return RDMAP_FAULT_TAGGED_BOUNDS;
+		return RDMAP_FAULT_NONE;
+	}
 	if (opcode == RDMAP_ATOMIC_RESPONSE && in->awaited != RDMAP_AWAITS_ATOMIC)
 		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
 	return RDMAP_FAULT_NONE;

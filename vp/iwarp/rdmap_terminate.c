@@ -272,17 +272,6 @@ rdmap_read_request_advance(uint8_t *header, uint32_t done)
 	rdmap_read_request_write(header, &m);
 }
 
-/* What a little-endian siw sends: nibbles exchanged, M, D, R in bits 0, 1, 2. */
-static void
-undo_siw_order(uint8_t *layer_type, uint8_t *flags)
-{
-	unsigned siw = *flags;
-
-	*layer_type = (uint8_t)(*layer_type << 4 | *layer_type >> 4);
-	*flags = (uint8_t)((siw & 1u ? FLAG_LENGTH : 0) | (siw & 2u ? FLAG_DDP : 0) |
-			   (siw & 4u ? FLAG_RDMAP : 0));
-}
-
 bool
 rdmap_terminate_read(const void *payload, size_t len, struct rdmap_terminate *t)
 {
@@ -296,8 +285,14 @@ rdmap_terminate_read(const void *payload, size_t len, struct rdmap_terminate *t)
 	layer_type = t->raw[0];
 	flags = t->raw[2];
 	t->siw_order = (flags & 0xe0u) == 0 && (flags & 0x07u) != 0;
-	if (t->siw_order)
-		undo_siw_order(&layer_type, &flags);
+	if (t->siw_order) {
+		/* What a little-endian siw sends: nibbles exchanged, M, D, R in bits 0, 1, 2. */
+		unsigned siw = flags;
+
+		layer_type = (uint8_t)(layer_type << 4 | layer_type >> 4);
+		flags = (uint8_t)((siw & 1u ? FLAG_LENGTH : 0) | (siw & 2u ? FLAG_DDP : 0) |
+				  (siw & 4u ? FLAG_RDMAP : 0));
+	}
 	t->code = (uint16_t)(layer_type << 8 | t->raw[1]);
 
 	t->has_length = (flags & FLAG_LENGTH) != 0;

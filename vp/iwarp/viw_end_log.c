@@ -91,55 +91,6 @@ own_reason(const struct viw_end *end)
 	return rdmap_fault_text((enum rdmap_fault)end->fault);
 }
 
-static void
-lost_text(const struct viw_end *end, char *out, size_t room)
-{
-	if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
-		(void)snprintf(out, room, "the peer has not answered for too long");
-	else
-		(void)snprintf(out, room, "TCP failed: %s", ri_errno_text((int)end->detail));
-}
-
-/* The cause of the end, in words. */
-static void
-cause_text(const struct viw_qp *qp, const struct viw_end *end, char *out, size_t room)
-{
-	char terminate[LINE_SIZE / 2 + WORD_SIZE];
-
-	switch ((enum viw_qp_move)end->move) {
-	case VIW_MOVE_TO_CLOSING:
-		(void)snprintf(out, room, "closed by this end");
-		break;
-	case VIW_MOVE_TO_ERROR:
-		(void)snprintf(out, room, "aborted by this end");
-		break;
-	case VIW_MOVE_PEER_FIN:
-		(void)snprintf(out, room, "closed by the peer");
-		break;
-	case VIW_MOVE_LOST:
-		lost_text(end, out, room);
-		break;
-	case VIW_MOVE_TERMINATE_IN:
-		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "the peer sent %s%s", terminate, immediate_text(qp, end));
-		break;
-	case VIW_MOVE_FAULT:
-	case VIW_MOVE_TO_TERMINATE:
-		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "%s; this end sent %s", own_reason(end), terminate);
-		break;
-	case VIW_MOVE_NONE:
-	case VIW_MOVE_RESERVE:
-	case VIW_MOVE_ATTACH:
-	case VIW_MOVE_TO_IDLE:
-	case VIW_MOVE_CLOSED:
-	case VIW_MOVE_COUNT:
-	default:
-		(void)snprintf(out, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
-		break;
-	}
-}
-
 void
 viw_log_refused(const struct viw_qp *qp, const char *call, int error)
 {
@@ -160,7 +111,47 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 
 	if (!ri_log_wanted(host, RI_LOG_INFO))
 		return;
-	cause_text(qp, end, cause, sizeof(cause));
+	size_t room = sizeof(cause);
+	/* The cause of the end, in words. */
+	char terminate[LINE_SIZE / 2 + WORD_SIZE];
+
+	switch ((enum viw_qp_move)end->move) {
+	case VIW_MOVE_TO_CLOSING:
+		(void)snprintf(cause, room, "closed by this end");
+		break;
+	case VIW_MOVE_TO_ERROR:
+		(void)snprintf(cause, room, "aborted by this end");
+		break;
+	case VIW_MOVE_PEER_FIN:
+		(void)snprintf(cause, room, "closed by the peer");
+		break;
+	case VIW_MOVE_LOST:
+		if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
+			(void)snprintf(cause, room, "the peer has not answered for too long");
+		else
+			(void)snprintf(cause, room, "TCP failed: %s",
+				       ri_errno_text((int)end->detail));
+		break;
+	case VIW_MOVE_TERMINATE_IN:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(cause, room, "the peer sent %s%s", terminate,
+			       immediate_text(qp, end));
+		break;
+	case VIW_MOVE_FAULT:
+	case VIW_MOVE_TO_TERMINATE:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(cause, room, "%s; this end sent %s", own_reason(end), terminate);
+		break;
+	case VIW_MOVE_NONE:
+	case VIW_MOVE_RESERVE:
+	case VIW_MOVE_ATTACH:
+	case VIW_MOVE_TO_IDLE:
+	case VIW_MOVE_CLOSED:
+	case VIW_MOVE_COUNT:
+	default:
+		(void)snprintf(cause, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
+		break;
+	}
 	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
 	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
 	       late ? "; the peer did not end it within 2 seconds" : "");

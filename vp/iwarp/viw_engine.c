@@ -279,23 +279,6 @@ viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
 }
 
-/* From here on a request is held back anew. Those that were, are seen by the run that follows. */
-static void
-hold_end(struct viw_qp *qp)
-{
-	void *holder = atomic_load(&qp->tx.holder);
-
-	if (holder != NULL) {
-		atomic_store(&qp->tx.holder, NULL);
-		if (holder != this_thread()) {
-			atomic_store(&qp->tx.posts_apart, true);
-			ri_order_others(&vsw_order_light);
-		}
-	}
-	/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
-	atomic_exchange(&qp->tx.held_back, false);
-}
-
 /* Run the sending role of all of them. True: there were some. */
 static bool
 release_held_back(struct viw_engine *engine)
@@ -308,7 +291,18 @@ release_held_back(struct viw_engine *engine)
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->engine.next_held_back);
 
-		hold_end(qp);
+		/* From here on a request is held back anew. Those that were, are seen by the run that follows. */
+		void *holder = atomic_load(&qp->tx.holder);
+
+		if (holder != NULL) {
+			atomic_store(&qp->tx.holder, NULL);
+			if (holder != this_thread()) {
+				atomic_store(&qp->tx.posts_apart, true);
+				ri_order_others(&vsw_order_light);
+			}
+		}
+		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
+		atomic_exchange(&qp->tx.held_back, false);
 		viw_tx_run(qp);
 		qp = next;
 	}

@@ -379,26 +379,6 @@ input_discard(struct viw_qp *qp)
 	}
 }
 
-/*
- * Read what has arrived. A Send that finds no receive sets `waiting`. Then this looks once more for a receive
- * that was posted just before, since its poster has not seen the flag (see vsw_wq_pending).
- */
-static uint32_t
-receive_round(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t done = 0;
-
-	do {
-		if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) && rx->keep == NULL)
-			done += input_round(qp);
-		else if (receive_resume(qp))
-			done += 1 + input_round(qp);
-	} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
-		 viw_receive_ready(qp));
-	return done;
-}
-
 static uint32_t
 rx_round(struct viw_qp *qp)
 {
@@ -408,8 +388,20 @@ rx_round(struct viw_qp *qp)
 
 	switch (begun) {
 	case RI_QPS_RTS:
-		if (!atomic_load(&qp->stream.starting))
-			done = receive_round(qp);
+		if (!atomic_load(&qp->stream.starting)) {
+			/*
+			 * A Send that finds no receive sets `waiting`. Then the loop looks once more for a receive that was posted
+			 * just before, since the thread that posted it has not seen the flag (see vsw_wq_pending).
+			 */
+			do {
+				if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) &&
+				    rx->keep == NULL)
+					done += input_round(qp);
+				else if (receive_resume(qp))
+					done += 1 + input_round(qp);
+			} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
+				 viw_receive_ready(qp));
+		}
 		break;
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:

@@ -195,10 +195,22 @@ body_take(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
 	return whole;
 }
 
-/* Take PAD and CRC; true when the frame is complete. */
+/* Continue with the current frame. False: octets are missing, or it waits for a receive. */
 static bool
-tail_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
+frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
 {
+	struct viw_rx *rx = &qp->rx;
+
+	if (rx->phase == VIW_RX_HEAD && !head_take(rx, at, end))
+		return false;
+	if (rx->phase <= VIW_RX_BEGIN && !viw_rx_head_done(qp))
+		return false;
+	if (rx->phase == VIW_RX_BODY) {
+		if (!body_take(qp, at, end))
+			return false;
+		rx->phase = VIW_RX_TAIL;
+	}
+	/* PAD and CRC. */
 	uint32_t n = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
 	bool whole = n <= (size_t)(end - *at);
 
@@ -207,14 +219,10 @@ tail_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
 	memcpy(rx->tail + rx->tail_len, *at, n);
 	rx->tail_len = (uint8_t)(rx->tail_len + n);
 	*at += n;
-	return whole;
-}
+	if (!whole)
+		return false;
 
-/* The frame is complete. */
-static void
-tail_done(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
+	/* The frame is complete. */
 	uint32_t pad = mpa_pad(rx->frame_ulpdu);
 
 	rx->phase = VIW_RX_HEAD;
@@ -231,26 +239,6 @@ tail_done(struct viw_qp *qp)
 	viw_rx_target_close(&rx->target);
 	rx->large = rx->seg.payload_len >= VIW_RX_DIRECT;
 	rx->head_len = 0;
-}
-
-/* Continue with the current frame. False: octets are missing, or it waits for a receive. */
-static bool
-frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
-{
-	struct viw_rx *rx = &qp->rx;
-
-	if (rx->phase == VIW_RX_HEAD && !head_take(rx, at, end))
-		return false;
-	if (rx->phase <= VIW_RX_BEGIN && !viw_rx_head_done(qp))
-		return false;
-	if (rx->phase == VIW_RX_BODY) {
-		if (!body_take(qp, at, end))
-			return false;
-		rx->phase = VIW_RX_TAIL;
-	}
-	if (!tail_take(rx, at, end))
-		return false;
-	tail_done(qp);
 	return true;
 }
 

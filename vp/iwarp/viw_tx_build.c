@@ -116,27 +116,6 @@ request_check(struct viw_qp *qp)
 	}
 }
 
-/* Do the fences and ORD let the request start? */
-static bool
-request_may_start(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = qp->tx.wqe;
-
-	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(&qp->reads))
-		return false;
-	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
-		return false;
-	switch (wqe->opcode) {
-	case RI_OP_RDMA_READ:
-	case RI_OP_FETCH_ADD:
-	case RI_OP_CMP_SWAP:
-		return viw_read_room(&qp->reads);
-	default:
-		return true;
-	}
-}
-
 /*
  * Is the request too late to start? When an orderly end begins, the requests that were posted before are sent as far
  * as the socket takes them at once; the others are flushed, even if the stream still sends. So are requests behind a
@@ -178,7 +157,21 @@ request_ready(struct viw_qp *qp)
 		}
 		tx->checked = true;
 	}
-	return request_may_start(qp);
+	/* Do the fences and ORD let the request start? */
+	const struct vsw_wqe *wqe = qp->tx.wqe;
+
+	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(&qp->reads))
+		return false;
+	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
+		return false;
+	switch (wqe->opcode) {
+	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return viw_read_room(&qp->reads);
+	default:
+		return true;
+	}
 }
 
 /* --- payload ------------------------------------------------------------------------------- */

@@ -166,7 +166,7 @@ test_fails(void)
 	fake_fail("bind_addr", EADDRINUSE);
 	change(fake, 2);
 	g_assert_cmpstr(fake_last_log(), ==,
-			"cannot listen on port 4444 at a new address of the spigot: Address "
+			"cannot listen at 192.0.2.2:4444, a new address of spigot 0: Address "
 			"already in use");
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	reject(ask(fake, listen, 0));

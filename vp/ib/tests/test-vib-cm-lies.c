@@ -62,7 +62,7 @@ test_nothing(void)
 
 	fake->lie = no_id;
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
-	g_assert_nonnull(strstr(fake_last_log(), "an event of nothing"));
+	g_assert_nonnull(strstr(fake_last_log(), "an event that belongs to no connection"));
 	fake->lie = unknown_type;
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 	id->context = NULL;
@@ -163,7 +163,7 @@ test_no_listener(void)
 	fake_request(fake, fake_last_id(), "please");
 	fake_no_upcall(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, before);
-	g_assert_nonnull(strstr(fake_last_log(), "a request of no listener"));
+	g_assert_nonnull(strstr(fake_last_log(), "a request that belongs to no listener"));
 	fake_qp_free(qp);
 	fake_free(fake);
 }

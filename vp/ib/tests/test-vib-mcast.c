@@ -102,12 +102,12 @@ test_fails(void)
 
 	d->mcast_error = ENOMEM;
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_RESOURCES);
-	g_assert_true(vth_logged(d->vth, "a multicast group cannot be joined: the device: "
+	g_assert_true(vth_logged(d->vth, "cannot join a multicast group: the device refuses: "
 					 "Cannot allocate memory"));
 	d->mcast_error = 0;
 	d->no_interface = true;
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_RESOURCES);
-	g_assert_true(vth_logged(d->vth, "the interface: No such device"));
+	g_assert_true(vth_logged(d->vth, "the interface refuses: No such device"));
 	g_assert_cmpint(d->groups, ==, 0);
 	g_assert_cmpuint(FOUR(), ==, 0);
 	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
