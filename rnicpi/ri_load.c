@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Providers come compiled in, or as shared objects that export ri_provider_entry. A shared object is
- * opened with local visibility: two providers may have symbols of the same name. Once it has handed
- * over a provider it stays open for good; one that is refused is closed again.
+ * Providers are compiled in, or are shared objects that export ri_provider_entry. A shared object is opened with local
+ * visibility, since two providers may have symbols of the same name. Once its provider is registered, the object is never
+ * closed; an object whose provider is refused is closed at once.
  *
- * Of two with one name the first stays: first come the folders that the user names, so that another
- * build of a provider takes the place of the one compiled in; then that; then the installed folder.
+ * Of two providers with the same name the first one is used. The folders that the user names come first, so that another build
+ * of a provider replaces the one compiled in; then the providers compiled in; then the installed folder.
  *
  * The entry function may return NULL: "I cannot run on this machine". That is no fault.
  *

@@ -4,15 +4,14 @@
 /*
  * Taking a provider over.
  *
- * The provider may be older than we are (its structs are shorter: the rest is zero), newer (longer:
- * the rest is unknown and cut off), or broken. So nothing of it is used in place: each table is copied
- * by the smaller of the two sizes over zeros, entries that are then missing become stubs, and only the copy is used. A member that every
- * provider must have is then asked for by name. What only some must have depends on the adapter's
- * profile, which nobody knows before an adapter is open: that is ri_claims.c.
+ * The provider may be older than this library (its structs are shorter; the rest counts as zero), newer (longer; the rest
+ * is unknown and ignored), or broken. So none of its tables is used in place. Each is copied over zeros, as many bytes as both
+ * versions know; missing entries become stubs, and only the copy is used. Then the members that every provider must have are
+ * checked. Members that only some must have depend on the profile of an adapter, which is known when the adapter is open
+ * (ri_claims.c).
  *
- * Sizes that cannot be (no room for one entry, more than any version will ever have, or an end in the middle
- * of a pointer), and names that are missing, endless or not text are refused; a pointer into nowhere cannot be
- * told.
+ * The registry refuses impossible sizes (less than one entry, more than SIZE_MAX_SANE, an end in the middle of a pointer), and
+ * names that are missing, too long or not text. It cannot recognize an invalid pointer.
  *
  * Providers are never taken out again: adapters, uAL objects and threads may hold their entries.
  */
@@ -155,7 +154,7 @@ ri_error_prefix(struct ri_error *error, const char *who)
 	error->text[len + 2 + whole] = '\0';
 }
 
-/* A struct of that size holds whole pointers only, at least so many octets, and not absurdly many. */
+/* The size is a multiple of a pointer's, at least `least`, and not absurdly large. */
 static bool
 size_is_sane(uint32_t size, size_t least)
 {

@@ -445,7 +445,7 @@ struct ri_cm_params {
 	bool ird_ord;       /**< Tell the two. */
 	bool three_way;     /**< Connect: ri_cm_ops::confirm ends the set-up. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
-	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
+	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 	uint64_t deadline;  /**< When the attempt fails: ns of ri_host::now, or RI_NEVER. */
 };
 
@@ -455,7 +455,7 @@ struct ri_service_answer {
 	uint32_t qpn;       /**< With RI_SERVICE_FOUND. */
 	uint32_t qkey;      /**< With RI_SERVICE_FOUND. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
-	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
+	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 };
 
 /**
@@ -512,7 +512,7 @@ struct ri_cm_ops {
 	enum ri_status (*confirm)(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 	/**
 	 * Ends an attempt or a connection in an orderly way. Exactly one end follows, see ri_upcalls::cm_event.
-	 * - Results: RI_ERR_INVALID_STATE: there is none, or it is ending; RI_ERR_INVALID_ARG: too much private data.
+	 * - Results: RI_ERR_INVALID_STATE: no connection, or one that ends; RI_ERR_INVALID_ARG: too much private data.
 	 * - Clause: [RI 11.6.1], [RI 10.30].
 	 */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);

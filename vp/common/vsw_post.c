@@ -31,7 +31,7 @@ _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_
 
 /* --- posting ----------------------------------------------------------------------------- */
 
-/* The next slot, or NULL if there is none. Called with the queue's lock. */
+/* The next slot, or NULL if the queue is full. Called with the queue's lock. */
 static void *
 slot_next(struct vsw_user_wq *wq)
 {

@@ -7,7 +7,7 @@
  * Objects. An adapter (struct ri_rnic) is one open device of libibverbs. Both halves of the provider are in one process,
  * so a user half (struct ri_ucq, ri_uqp, ri_usrq) is the first member of its privileged object, and a map is its address.
  * Queue pairs are made with ibv_create_qp, never with rdma_create_qp: they exist before there is a connection. The
- * connection manager is told the number of the queue pair (rdma_conn_param::qp_num), and vib_cm*.c moves the device's
+ * connection manager gets the number of the queue pair (rdma_conn_param::qp_num), and vib_cm*.c moves the device's
  * queue pair with the attributes from rdma_init_qp_attr, by vib_qp_device_modify().
  *
  * Connections. vib_cm*.c owns struct vib_conn, one for each rdma_cm_id that it made or got. rdma_cm_id::context is that
@@ -24,7 +24,7 @@
  * ri_wc, either directly into the caller's array, or into the staging ring of the CQ when they must be counted or kept:
  * for cq_depth and arm_cq, at the end of a connection, and before a queue pair is destroyed. A poll empties the staging
  * ring first, and only then the slot of a staged completion is free (vib_ring.h). One that has failed ends its connection;
- * that is told when the CQ's lock is released (vib_cq_unlock).
+ * the end is reported when the CQ's lock is released (vib_cq_unlock).
  *
  * Posts. The usual request is filled into one that was prepared with its queue pair (struct vib_short). One that may wait
  * is kept in the chain of its queue pair, so that several go to the device in one call (vib_chain.c). Regions, windows and
@@ -49,7 +49,7 @@
  *   locks of vib_cm*.c, which vib_cm.h describes
  *   vib_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
- * No lock is owned during an upcall, or while the host is told of a task. Posts take no lock, but may take the role of the
+ * No lock is owned during an upcall, or while a task is passed to the host. Posts take no lock, but may take the role of the
  * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. The owner of
  * ri_ucq::lock frees slots, and alone writes vib_ring::head.
  *
@@ -86,14 +86,15 @@ struct ri_rnic {
 		*verbs;           /* our own; rdma_cm_id::verbs is another one of the same device */
 	struct ri_rnic_attr attr; /* the profile */
 	const struct vib_quirk *quirk;
-	uint32_t max_srq_sge; /* segments of a receive of an SRQ; 0: as of others */
-	bool iwarp;           /* transport of the device: iWARP, else InfiniBand or RoCE */
-	atomic_bool failed;   /* the device is gone or has failed */
+	uint32_t
+		max_srq_sge; /* segments of a receive of an SRQ; 0: as many as one of a queue pair */
+	bool iwarp;          /* transport of the device: iWARP, else InfiniBand or RoCE */
+	atomic_bool failed;  /* the device is gone or has failed */
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions;        /* of the channel's descriptor */
 	_Atomic(struct ri_cq *) completing; /* the queue of the event that is being handled */
 	struct ri_watch asyncs;             /* of the asynchronous events */
-	uint32_t port_events;               /* so many were handled; the service thread */
+	uint32_t port_events;               /* how many were handled; the service thread */
 	struct ri_watch removal;  /* of the kernel's messages; its descriptor is -1 without them */
 	struct ri_timer last_end; /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;     /* of `contexts` */
@@ -262,11 +263,11 @@ struct ri_ucq {
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */
-	uint32_t lost;             /* completions for which there was no room; the first is told */
-	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
-	uint32_t armed_count;      /* with RI_ARM_COUNT */
-	bool listening;            /* the device was asked to tell of its next completion */
-	bool watching;             /* it was asked to tell of its next solicited or failed one */
+	uint32_t lost;        /* completions for which there was no room; the first is reported */
+	uint32_t armed;       /* enum ri_arm; RI_ARM_NONE: no upcall is due */
+	uint32_t armed_count; /* with RI_ARM_COUNT */
+	bool listening;       /* the device was asked to report its next completion */
+	bool watching;        /* it was asked to report its next solicited or failed completion */
 	struct ri_uqp
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
@@ -274,7 +275,7 @@ struct ri_ucq {
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 	atomic_bool due;  /* `late` is started, and will look at the chains */
 	struct ri_timer late;
-	struct ri_task full;        /* tell of the overflow */
+	struct ri_task full;        /* reports the overflow */
 	const struct ri_host *host; /* constant */
 };
 
@@ -355,7 +356,7 @@ struct vib_chain {
 /* A request of the device with one segment, prepared for one opcode. */
 struct vib_brief {
 	struct ibv_send_wr wr;
-	uint32_t copied;                /* up to so many bytes take the usual way */
+	uint32_t copied;                /* payloads of up to this many bytes take the usual way */
 	uint32_t done[VIB_SHORT_FLAGS]; /* vib_done::kind of its completion, by the flags of ours */
 };
 
@@ -422,7 +423,7 @@ struct ri_uqp {
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
 	struct vib_fault fault;     /* what has closed the gate, until it is in IDLE again */
 	atomic_bool dying;          /* it is being destroyed: what the device flushes is dropped */
-	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
+	atomic_uint inside;         /* threads that run its chain, or report its fault */
 	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
 	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
 	const struct ri_pd *pd;
@@ -482,7 +483,7 @@ void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *fo
 /* Likewise, for a queue pair and its peer, if that is known. */
 void vib_log_qp(const struct vib_qp *qp, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Name the peer for such lines; @p port is in network order, 0: there is none. The caller owns qp->lock. */
+/* Name the peer for such lines; @p port is in network order, 0: none. The caller owns qp->lock. */
 void vib_peer_name(struct vib_qp *qp, const struct ri_addr *addr, uint16_t port);
 /* Likewise without an adapter: "ib" says it. */
 void vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)

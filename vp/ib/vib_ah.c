@@ -66,7 +66,7 @@ struct source {
 	bool ethernet; /* the way to a neighbour is to be found */
 };
 
-/* False: there is none. RoCE v2 before the others. */
+/* False: no source suits. RoCE v2 is taken before the others. */
 static bool
 source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const union ibv_gid *dest,
 	    struct source *out)

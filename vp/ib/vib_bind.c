@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Binds. One of a narrow window goes to the device like other requests. One of a wide window goes by ibv_bind_mw,
- * which chooses the STag and posts by itself: what is kept before it goes first, and it is never kept.
+ * [fast path] Binds. The bind of a narrow window is posted like other requests. That of a wide window is posted by
+ * ibv_bind_mw, which chooses the STag: requests that the chain keeps are posted before it, and the chain never keeps it.
  */
 #include "vib_bind.h"
 

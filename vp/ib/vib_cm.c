@@ -383,7 +383,7 @@ vib_cm_comm_est(struct vib_qp *qp)
 	vib_cm_idle(cm);
 }
 
-/* The next connection that a loss of the device ends, marked as busy and moved; NULL: there is none any more. */
+/* The next connection that a loss of the device ends, marked as busy and moved; NULL: all are ended. */
 static struct vib_conn *
 conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct vib_qp **qp)
 {

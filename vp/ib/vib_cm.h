@@ -64,7 +64,7 @@ struct vib_cm {
 	struct vib_item queries;
 	struct vib_item listens;
 	struct ri_watch
-		routes; /* tells of addresses, vib_cm_follow.c; its descriptor is -1 without that */
+		routes; /* reports changes of addresses, vib_cm_follow.c; its descriptor is -1 without that */
 	struct ri_task follow; /* the listeners get the addresses of now */
 	uint32_t calls; /* of rdma_connect on threads of their own, until conn_called() is done */
 };
@@ -107,7 +107,8 @@ struct vib_conn {
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX]; /* of the request */
 	struct ri_peer reach;        /* of a request: how its peer is reached */
-	struct ri_cm_event heard;    /* to raise when the connection stands: what the reply said */
+	struct ri_cm_event
+		heard; /* to raise when the connection is established: what the reply said */
 };
 
 /* One address on which a listener listens, in one port space. */
@@ -186,7 +187,7 @@ void vib_conn_free(struct vib_conn *conn);
  */
 bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
 		   struct vib_qp **qp);
-/* Call rdma_connect on a thread of its own, with conn->param; its failure is told later. 0, or errno: it is not called. */
+/* Call rdma_connect on a thread of its own, with conn->param; its failure is reported later. 0, or errno: it is not called. */
 int vib_conn_call(struct vib_conn *conn);
 /* Its destruction was deferred, and nothing uses it any more. */
 void vib_conn_free_deferred(struct vib_conn *conn);
@@ -285,7 +286,7 @@ void vib_conn_untie(struct vib_conn *conn, struct vib_qp *qp);
 
 /* RDMA_CM_EVENT_CONNECT_REQUEST, on the service thread. */
 void vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event);
-/* Take the request of that number and kind; NULL: there is none. It goes back, or it is done. */
+/* Take the request of that number and kind, or NULL. The caller puts it back, or completes it. */
 struct vib_conn *vib_request_take(const struct ri_request *request, bool service);
 void vib_request_put_back(struct vib_conn *conn);
 /* It is answered, and no longer counts in its listener's backlog. */
@@ -303,7 +304,7 @@ void vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm);
 
 /* --- vib_cm_follow.c ----------------------------------------------------------------------------- */
 
-/* Watch the addresses of this machine. Without that the events of the device tell of some changes. */
+/* Watch the addresses of this machine. Without the watch, only the device's events report some of their changes. */
 void vib_follow_start(struct vib_cm *cm);
 /* After the return it does not run. */
 void vib_follow_stop(struct vib_cm *cm);

@@ -42,7 +42,7 @@ vib_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pda
 	return RI_SUCCESS;
 }
 
-/* Send the reply. What fails from here on is told by an event. */
+/* Send the reply. A failure from here on is reported by an event. */
 static void
 reply_send(struct vib_conn *conn, struct vib_qp *qp)
 {

@@ -84,7 +84,7 @@ vib_conn_untie(struct vib_conn *conn, struct vib_qp *qp)
 	pthread_mutex_unlock(&conn->cm->lock);
 }
 
-/* Begin to resolve. What the peer or the network is to blame for is told by an event. */
+/* Begin to resolve. A failure that the peer or the network causes is reported by an event. */
 static void
 address_resolve(struct vib_conn *conn, struct vib_qp *qp)
 {

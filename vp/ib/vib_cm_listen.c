@@ -37,7 +37,7 @@ ears_close(struct ri_listen *listen)
 	}
 }
 
-/* A free place; NULL: there is none. */
+/* A free place for an id of the listener, or NULL. */
 static struct vib_ear *
 ear_free(struct ri_listen *listen)
 {

@@ -81,7 +81,7 @@ vib_request_done(struct vib_conn *conn)
 	pthread_mutex_unlock(&conn->cm->lock);
 }
 
-/* The next one of a context; NULL: there is none. */
+/* The next request of a context, or NULL. */
 static struct vib_conn *
 request_take_of(const struct ri_context *context)
 {

@@ -24,7 +24,7 @@
 #define LEAVE_TIME   (UINT64_C(2000) * NS_PER_MS) /* for the answer to a disconnect */
 #define TIME_WAIT_MAX \
 	(UINT64_C(10000) * NS_PER_MS) /* if the kernel does not tell the end of a time-wait */
-#define RETRIES_NO_BUFFER 6           /* of a request that finds no receive; 7 were for ever */
+#define RETRIES_NO_BUFFER 6 /* of a request that finds no receive; 7 would be indefinitely */
 
 /* --- moves of the queue pair ---------------------------------------------------------------------- */
 
@@ -277,7 +277,7 @@ do_leave(struct vib_conn *conn, struct vib_qp *qp)
 }
 
 /*
- * The connection stands. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
+ * The connection is established. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
  * was that of the attempt.
  */
 static void

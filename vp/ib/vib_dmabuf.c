@@ -4,9 +4,9 @@
 /*
  * Regions of a dmabuf: memory that another driver exports, such as that of an accelerator. Control path.
  *
- * No attribute of a device tells whether it can do that, and the kernel, libibverbs and the driver have to do it together. So
- * the device is asked once, with an invalid descriptor: one that lacks the call answers EOPNOTSUPP or EPROTONOSUPPORT without
- * a look at the descriptor, one that has it answers EBADF.
+ * No attribute of a device shows whether the kernel, libibverbs and the driver support that. So the call is tried once, with
+ * an invalid descriptor: without support it fails with EOPNOTSUPP or EPROTONOSUPPORT before it looks at the descriptor, with
+ * support it fails with EBADF.
  *
  * The kernel takes the buffer by its descriptor and keeps it until the region is destroyed. Nothing is mapped into the
  * process, and no page counts against the limit of locked memory.

@@ -4,9 +4,9 @@
 /*
  * The list of devices [RI 12.4]. Control path.
  *
- * Two modules of the kernel matter: ib_core has the devices (VIB_FOLDER), and ib_uverbs gives them to programs. It says
- * which version of its interface it has, and libibverbs compares that. If it cannot use the devices it has one errno for all
- * reasons, ENOSYS, so the reason is found out here.
+ * Two modules of the kernel matter: ib_core owns the devices (VIB_FOLDER), and ib_uverbs offers them to programs. libibverbs
+ * checks the version of the interface of ib_uverbs. When it cannot use the devices it returns ENOSYS for every reason, so this
+ * file finds the reason.
  */
 #include "vib_list.h"
 
@@ -101,7 +101,7 @@ say_no_verbs(const struct ri_host *host, int error)
 		vib_log_host(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
 }
 
-/* libibverbs has refused the kernel's interface, of which this is the version. */
+/* libibverbs has refused the kernel's interface; log its version. */
 static void
 say_refused(const struct ri_host *host, const char *line)
 {

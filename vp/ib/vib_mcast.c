@@ -4,9 +4,9 @@
 /*
  * Multicast groups over Ethernet [RI 10.52]. Control path; a verb on a queue pair excludes others, so its list needs no lock.
  *
- * A queue pair is attached by the device, which names the group by its GID. The packets are packets of IP, and the kernel
- * passes one up only if the interface is a member of the group: so each attachment has a socket that has joined it. The socket
- * is bound to no port, and nothing is read from it.
+ * The device attaches a queue pair to a group, which it names by a GID. On the wire these are IP packets, and the network
+ * interface accepts them only if it is a member of the group. So each attachment has a socket that has joined the group; the
+ * socket is bound to no port, and nothing is read from it.
  */
 #include "vib_mcast.h"
 

@@ -25,7 +25,7 @@
 #include "vib_objects.h"
 
 #define PLACE         4096 /* bytes: an I/O address is at the same place of such a page as the memory */
-#define PAGES_AT_ONCE 1024 /* of which one call tells whether they are mapped */
+#define PAGES_AT_ONCE 1024 /* pages that one call of mincore() examines */
 
 /* --- what all objects share ----------------------------------------------------------------- */
 

@@ -24,7 +24,7 @@
 #include "vib_profile.h"
 #include "vib_qp_end.h"
 
-/* The code of a packet's size; 0: there is none. */
+/* The code of a packet's size; 0: no code exists for it. */
 static enum ibv_mtu
 mtu_of(uint32_t octets)
 {

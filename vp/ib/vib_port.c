@@ -4,9 +4,9 @@
 /*
  * Spigots: the ports of a device, their state and their addresses. Control path.
  *
- * Peers are named by the IP addresses of the network interface that belongs to a port. The kernel tells that interface
- * by netlink (RDMA_NLDEV_CMD_PORT_GET), as it does to rdma(8); no right is needed. A port of an InfiniBand fabric has
- * none there, and then has no address of ours. The kernel is asked each time, so addresses are current.
+ * Peers are named by the IP addresses of the network interface that belongs to a port. A query by netlink returns that
+ * interface (RDMA_NLDEV_CMD_PORT_GET, as rdma(8) uses it); no right is needed. For a port of an InfiniBand fabric it returns
+ * no interface, and the spigot has no address. Every call queries the kernel, so addresses are current.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -34,7 +34,7 @@ struct port_query {
 	uint32_t port;
 };
 
-/* Send the query and read the answer; its length, 0 if there is none. */
+/* Send the query and read the answer; its length, 0 without an answer. */
 static size_t
 kernel_ask(const struct port_query *query, char *reply, size_t room)
 {

@@ -13,7 +13,7 @@
 #define INLINE_MOST 1024 /* bytes; more is not asked for */
 #define INLINE_STEP 8    /* bytes that a claim may be below what the device has */
 
-/* A queue pair of one request with so much room for inline data; the room that it got, or -1: there is none. */
+/* A queue pair of one request with room for `bytes` of inline data; the room that it got, or -1: the device refuses it. */
 static int
 qp_try(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t bytes)
 {

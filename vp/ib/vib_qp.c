@@ -387,7 +387,7 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
 			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
-	struct ibv_qp_attr theirs = {.qp_access_flags = 0, .qkey = attr->qkey};
+	struct ibv_qp_attr device_attr = {.qp_access_flags = 0, .qkey = attr->qkey};
 	enum ri_status status = RI_SUCCESS;
 
 	/* All attributes are checked before any is changed. */
@@ -418,14 +418,14 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 
 		qp->init.access = attr->access;
 		if (before != attr->access && qp->state != RI_QPS_ERROR)
-			status = vib_qp_device_modify(qp, &theirs, IBV_QP_ACCESS_FLAGS);
+			status = vib_qp_device_modify(qp, &device_attr, IBV_QP_ACCESS_FLAGS);
 		if (status != RI_SUCCESS)
 			qp->init.access = before;
 	}
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_QKEY) != 0) {
 		/* A queue pair in ERROR gets its Q_Key when it runs again. */
 		if (qp->state == RI_QPS_RTS)
-			status = vib_qp_device_modify(qp, &theirs, IBV_QP_QKEY);
+			status = vib_qp_device_modify(qp, &device_attr, IBV_QP_QKEY);
 		if (status == RI_SUCCESS)
 			qp->init.qkey = attr->qkey;
 	}

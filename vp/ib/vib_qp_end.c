@@ -4,11 +4,11 @@
 /*
  * States of queue pairs, and their ends.
  *
- * An end closes the gate first: from then on posts do not reach the device, they are completed as flushed by the thread
- * that posts (vib_post.c), because not every device flushes what is posted after an error. A disconnect closes it, too,
- * before the peer is told. Then the device's queue pair goes to its error state and flushes what it has. A timer looks
- * until all of that is in the CQs, or the time is over and the rest is flushed here. Then the event of the end is raised,
- * once [RI 8.2].
+ * An end closes the gate first. From then on no post reaches the device: the thread that posts completes its request as
+ * flushed (vib_post.c), because not every device flushes what is posted after an error. A disconnect also closes the gate
+ * before it notifies the peer. Then the device's queue pair is moved to its error state and flushes its requests. A timer
+ * polls until all completions are in the CQs; when the time is over, this file flushes the rest. Then the event of the end
+ * is raised, once [RI 8.2].
  *
  * Everything under vib_qp::lock; events are raised without it, on the service thread.
  */

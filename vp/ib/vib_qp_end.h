@@ -11,23 +11,23 @@
 void vib_qp_end_init(struct vib_qp *qp);
 /* Go from IDLE to ERROR, without an event; what is posted is flushed. The caller owns no lock. */
 void vib_qp_end_idle(struct vib_qp *qp);
-/* Likewise, what vib_qp_renew.c needs; and its end, before the queue pair is destroyed. */
+/* Prepare and stop what vib_qp_renew.c needs; stop before the queue pair is destroyed. */
 void vib_qp_renew_init(struct vib_qp *qp);
 void vib_qp_renew_stop(struct vib_qp *qp);
 /* An event of a port, before it is raised: queue pairs that are not connected may be broken. On the service thread. */
 void vib_qp_port_event(struct ri_rnic *rnic, uint32_t event);
-/* No event any more, none under way; before the queue pair is destroyed. Not on the service thread. */
+/* After the return no event is raised or under way. Before the queue pair is destroyed; not on the service thread. */
 void vib_qp_end_stop(struct vib_qp *qp);
 /* ERROR to IDLE [RI 4.3.2]: `anew` as of ri_qp_attr::skip_time_wait. The caller owns no lock. */
 enum ri_status vib_qp_end_reset(struct vib_qp *qp, bool anew) RI_MUST_CHECK;
 /*
- * The state as the layers above are told: one for datagrams of which something has failed is in ERROR already when the
- * completion tells so, though its end begins later, on the service thread. The caller owns qp->lock.
+ * The state that the layers above see. A queue pair for datagrams is in ERROR as soon as a completion reports a failure,
+ * although its end begins later, on the service thread. The caller owns qp->lock.
  */
 uint32_t vib_qp_state(const struct vib_qp *qp);
 /*
  * The device has refused a post with this errno. Has its connection ended? Then no post reaches the device any more, and the end
- * flushes what the rings have. That end is told by an event soon; if none comes within a second, it begins as a broken one. The
+ * flushes what the rings have. An event reports that end soon; if none comes within a second, it begins as a broken one. The
  * thread that posts, or the one that runs the chain.
  */
 bool vib_qp_lost(struct ri_uqp *qp, int error);

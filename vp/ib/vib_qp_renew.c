@@ -4,13 +4,13 @@
 /*
  * Queue pairs that are not connected, when the interface below the device goes down [RI 12.3.16].
  *
- * A device with vib_quirk::down_breaks moves them to its error state then, and neither a query nor an event of the queue
- * pair tells that: only the event of the port does. So at that event each one in IDLE is lame: its receives are flushed, and
- * so are those that are posted later. When the port is active again, or an attempt begins, it gets a new queue pair of the
- * device, with another number.
+ * A device with vib_quirk::down_breaks then moves such queue pairs to its error state. Neither a query nor an event of the
+ * queue pair shows that; only the event of the port does. So at the port's event each queue pair in IDLE becomes *lame*: its
+ * receives are flushed, also those that are posted later. When the port is active again, or an attempt begins, the queue pair
+ * gets a new one of the device, with another number.
  *
- * What is posted meanwhile cannot reach the queue pair that is replaced: the gate is closed at the event that makes it lame. No
- * completion of that one comes later either: this side moves it to its error state as well, which flushes in that call.
+ * A post cannot reach the device's queue pair that is replaced, since the gate is closed when the queue pair becomes lame. Nor
+ * does a completion of it come later: this file moves it to its error state, and that call flushes.
  */
 #include "vib_cq.h"
 #include "vib_objects.h"

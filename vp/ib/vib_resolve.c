@@ -167,7 +167,7 @@ vib_query_event(struct vib_query *query, const struct rdma_cm_event *event)
 
 /* --- verbs ------------------------------------------------------------------------------------------ */
 
-/* Withdraw the query, or wait until its answer was raised. False: there is none. */
+/* Withdraw the query, or wait until its answer was raised. False: no such query. */
 static bool
 query_end(struct ri_context *context, uint64_t ctx, bool any)
 {

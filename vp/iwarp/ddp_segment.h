@@ -68,7 +68,7 @@ ddp_header_size(bool tagged)
 }
 
 /**
- * @brief Decode the header of a segment, of which perhaps not all has arrived.
+ * @brief Decode the header of a segment that may not have arrived completely.
  *
  * Reads nothing outside @p ulpdu .. @p ulpdu + min(@p have, @p ulpdu_len). Values are not judged, not
  * even the version: that is for rdmap_check_header(), in its order.

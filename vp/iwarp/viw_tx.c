@@ -33,7 +33,7 @@
 #define VIW_HELD_OCTETS   (64u * 1024)
 #define VIW_TX_ROUND      (1024u * 1024) /* octets of one round */
 #define VIW_UNATTENDED \
-	8u /* after so many posts that found no thread polling, the poster makes progress */
+	8u /* after this many posts that found no thread polling, the poster makes progress */
 
 /* --- octets -------------------------------------------------------------------------------- */
 

@@ -329,7 +329,7 @@ message_gather(struct viw_qp *qp, bool write, uint32_t n, bool last)
 	return rdmap_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc);
 }
 
-/* The same for octets that do. Inlined: the header is never in memory but in the frame. */
+/* Frame n octets of the message that lie in one segment. Inlined: the header is never in memory but in the frame. */
 static inline __attribute__((always_inline)) uint32_t
 message_frame(struct viw_qp *qp, bool write, uint32_t n, bool last)
 {
