@@ -37,17 +37,6 @@ ears_close(struct ri_listen *listen)
 	}
 }
 
-/* A free place for an id of the listener, or NULL. */
-static struct vib_ear *
-ear_free(struct ri_listen *listen)
-{
-	for (uint32_t i = 0; i < VIB_EARS; i++) {
-		if (listen->ears[i].id == NULL)
-			return &listen->ears[i];
-	}
-	return NULL;
-}
-
 /* Can the address be used, with another port? */
 static bool
 address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_space space)
@@ -63,28 +52,17 @@ address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_
 	return usable;
 }
 
-/*
- * Why an address and port cannot be listened on. Linux gives EADDRNOTAVAIL for an address that is not there, and also for a
- * port on which a program listens at all addresses.
- */
-static int
-bind_error(const struct ri_listen *listen, struct vib_cm *cm, const struct vib_ear *ear, int error)
-{
-	if (error == EADDRNOTAVAIL && listen->service.port != 0 &&
-	    address_is_usable(cm, &ear->addr, ear->id->ps))
-		return EADDRINUSE;
-	return error;
-}
-
 /* 0, or errno. The first one that is opened chooses the port, if the caller has not. */
 static int
 ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	 enum rdma_port_space space)
 {
-	struct vib_ear *ear = ear_free(listen);
+	struct vib_ear *ear = NULL;
 	struct sockaddr_storage sa;
 	int error = 0;
 
+	for (uint32_t i = 0; i < VIB_EARS && ear == NULL; i++)
+		ear = listen->ears[i].id == NULL ? &listen->ears[i] : NULL;
 	if (ear == NULL)
 		return ENOSPC;
 	if (!vib_sockaddr(&sa, addr, listen->service.port))
@@ -96,8 +74,12 @@ ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr
 	}
 	if (vib_rdma_bind(ear->id, (struct sockaddr *)&sa) != 0 ||
 	    rdma_listen(ear->id, (int)listen->backlog) != 0)
-		error = bind_error(listen, cm, ear, errno);
-	else if (!vib_id_is_of(ear->id, cm->rnic))
+		error = errno;
+	/* Linux gives EADDRNOTAVAIL for an absent address, and also for a port on which a program listens at all addresses. */
+	if (error == EADDRNOTAVAIL && listen->service.port != 0 &&
+	    address_is_usable(cm, &ear->addr, ear->id->ps))
+		error = EADDRINUSE;
+	if (error == 0 && !vib_id_is_of(ear->id, cm->rnic))
 		error = EADDRNOTAVAIL;
 	if (error != 0) {
 		(void)rdma_destroy_id(ear->id);
@@ -138,27 +120,20 @@ ears_open(struct ri_listen *listen, struct vib_cm *cm)
 	return error;
 }
 
-static bool
-ear_is_open(const struct ri_listen *listen, const struct ri_addr *addr, enum rdma_port_space space)
-{
-	for (uint32_t i = 0; i < VIB_EARS; i++) {
-		const struct vib_ear *ear = &listen->ears[i];
-
-		if (ear->id != NULL && ear->id->ps == space && vib_addr_listed(&ear->addr, 1, addr))
-			return true;
-	}
-	return false;
-}
-
 /* Listen on an address that has come. What fails does not fail the listener, and is tried again at the next change. */
 static void
 ear_follow(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	   enum rdma_port_space space)
 {
-	int error = 0;
+	int error;
 
-	if (!ear_is_open(listen, addr, space))
-		error = ear_open(listen, cm, addr, space);
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		const struct vib_ear *ear = &listen->ears[i];
+
+		if (ear->id != NULL && ear->id->ps == space && vib_addr_listed(&ear->addr, 1, addr))
+			return;
+	}
+	error = ear_open(listen, cm, addr, space);
 	if (error != 0 && !is_of_address(error)) {
 		struct sockaddr_storage sa;
 		char text[RI_LOG_ADDRESS] = "";
@@ -193,24 +168,6 @@ vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm)
 	}
 }
 
-static struct ri_listen *
-listen_new(struct ri_context *context, uint64_t ctx, uint32_t port,
-	   const struct ri_service *service, uint32_t backlog)
-{
-	struct ri_listen *listen = calloc(1, sizeof(*listen));
-
-	if (listen == NULL)
-		return NULL;
-	listen->context = context;
-	listen->ctx = ctx;
-	listen->port = port;
-	listen->service = *service;
-	listen->backlog = backlog != 0 ? backlog : 1;
-	if (listen->backlog > INT32_MAX)
-		listen->backlog = INT32_MAX;
-	return listen;
-}
-
 enum ri_status
 vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
 	   uint32_t backlog, struct ri_listen **out)
@@ -223,9 +180,16 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 		return RI_ERR_FATAL;
 	if (port >= rnic->attr.num_ports || service->kind != RI_SERVICE_PORT)
 		return RI_ERR_INVALID_ARG;
-	listen = listen_new(context, ctx, port, service, backlog);
+	listen = calloc(1, sizeof(*listen));
 	if (listen == NULL)
 		return RI_ERR_RESOURCES;
+	listen->context = context;
+	listen->ctx = ctx;
+	listen->port = port;
+	listen->service = *service;
+	listen->backlog = backlog != 0 ? backlog : 1;
+	if (listen->backlog > INT32_MAX)
+		listen->backlog = INT32_MAX;
 	error = ears_open(listen, rnic->cm);
 	for (unsigned i = 1; i < PORT_TRIES && error == EADDRINUSE && service->port == 0; i++) {
 		listen->service.port = 0;

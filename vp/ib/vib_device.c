@@ -119,25 +119,19 @@ ignore_sigpipe(void)
 	(void)sigaction(SIGPIPE, &action, NULL);
 }
 
-/* May this thread pin memory beyond the limit? */
-static bool
-is_unlimited(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	return syscall(SYS_capget, &head, data) == 0 &&
-	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
-}
-
 /* Registrations will fail, and each says so. But the user of an adapter wants to know before. */
 static void
 warn_of_limit(const struct ri_rnic *rnic)
 {
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= MEMLOCK_LEAST ||
-	    is_unlimited())
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= MEMLOCK_LEAST)
+		return;
+	/* May this thread pin memory beyond the limit? */
+	if (syscall(SYS_capget, &head, data) == 0 &&
+	    (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0)
 		return;
 	vib_log(rnic, RI_LOG_WARNING,
 		"only %llu bytes can be registered: the limit of locked memory is too small "

@@ -293,17 +293,6 @@ drain_look(struct vib_qp *qp)
 	end_tell(qp);
 }
 
-/* Without a connection manager there is no connection whose end could be raised, so the event must be one that is an end. */
-static void
-end_of_bare(struct vib_qp *qp)
-{
-	if (qp->end.kind == RI_CM_NONE)
-		return;
-	qp->end.kind = RI_CM_NONE;
-	if (qp->end_async == RI_EVENT_NONE)
-		qp->end_async = RI_EVENT_QP_CATASTROPHIC;
-}
-
 /* The state is ERROR: close the gate, have the device flush, and begin to drain. The caller owns qp->lock. */
 static void
 end_begin(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
@@ -315,8 +304,12 @@ end_begin(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	else
 		qp->end.kind = RI_CM_NONE;
 	qp->end_async = async;
-	if (qp->user.bare)
-		end_of_bare(qp);
+	if (qp->user.bare && qp->end.kind != RI_CM_NONE) {
+		/* Without a connection manager no connection can end, so the event must be one that is an end. */
+		qp->end.kind = RI_CM_NONE;
+		if (qp->end_async == RI_EVENT_NONE)
+			qp->end_async = RI_EVENT_QP_CATASTROPHIC;
+	}
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);

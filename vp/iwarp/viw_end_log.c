@@ -22,24 +22,6 @@
 #define LINE_SIZE 360
 #define WORD_SIZE 96
 
-/* Which segment a Terminate complains about, as far as it tells. */
-static void
-segment_text(const struct rdmap_terminate *t, char *out, size_t room)
-{
-	struct ddp_segment seg;
-
-	out[0] = '\0';
-	if (t->ddp == NULL || ddp_segment_read(t->ddp, t->ddp_len, t->ddp_len, &seg) != DDP_OK)
-		return;
-	const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
-	if (seg.tagged)
-		(void)snprintf(out, room, "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
-			       seg.stag, seg.to);
-	else
-		(void)snprintf(out, room, "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name,
-			       seg.msn, seg.mo);
-}
-
 /*
  * Is it what a peer answers to a message of RFC 7306 that it does not know? siw copies no header then, and without one its order of the
  * control field cannot be seen (rdmap_terminate_read), so 0206 looks like 2006, which belongs into a start-up.
@@ -67,28 +49,31 @@ immediate_text(const struct viw_qp *qp, const struct viw_end *end)
 static void
 terminate_text(const struct viw_end *end, char *out, size_t room)
 {
-	char segment[WORD_SIZE];
+	char segment[WORD_SIZE] = ""; /* that it complains about, if it repeats its header */
 	struct rdmap_terminate t;
+	struct ddp_segment seg;
 
 	if (!rdmap_terminate_read(end->terminate, end->terminate_len, &t)) {
 		(void)snprintf(out, room, "a Terminate without a control field");
 		return;
 	}
-	segment_text(&t, segment, sizeof(segment));
+	if (t.ddp != NULL && ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK) {
+		const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
+
+		if (seg.tagged)
+			(void)snprintf(segment, sizeof(segment),
+				       "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
+				       seg.stag, seg.to);
+		else
+			(void)snprintf(segment, sizeof(segment),
+				       "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name, seg.msn,
+				       seg.mo);
+	}
 	(void)snprintf(out, room,
 		       "a Terminate, %04x: layer %s, %s, %s (octets %02x %02x %02x %02x%s)%s",
 		       t.code, rdmap_terminate_layer(t.code), rdmap_terminate_type(t.code),
 		       rdmap_terminate_text(t.code), t.raw[0], t.raw[1], t.raw[2], t.raw[3],
 		       t.siw_order ? ", in the order of siw" : "", segment);
-}
-
-/* Why this end ended it. */
-static const char *
-own_reason(const struct viw_end *end)
-{
-	if (end->move != VIW_MOVE_FAULT)
-		return "the application or the start-up";
-	return rdmap_fault_text((enum rdmap_fault)end->fault);
 }
 
 void
@@ -140,7 +125,11 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 	case VIW_MOVE_FAULT:
 	case VIW_MOVE_TO_TERMINATE:
 		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(cause, room, "%s; this end sent %s", own_reason(end), terminate);
+		(void)snprintf(cause, room, "%s; this end sent %s",
+			       end->move == VIW_MOVE_FAULT
+				       ? rdmap_fault_text((enum rdmap_fault)end->fault)
+				       : "the application or the start-up",
+			       terminate);
 		break;
 	case VIW_MOVE_NONE:
 	case VIW_MOVE_RESERVE:

@@ -32,16 +32,6 @@ port_event_raise(const struct viw_rnic *rnic, uint32_t port, enum ri_event event
 	rnic->upcalls->async_event(rnic->upcalls->self, &e);
 }
 
-/* Is the interface another spigot's? */
-static bool
-is_of_other_port(const struct viw_rnic *rnic, uint32_t port, uint32_t index)
-{
-	for (uint32_t i = 0; i < rnic->num_ports; i++)
-		if (i != port && rnic->ports[i].index == index)
-			return true;
-	return false;
-}
-
 /* The interface of a spigot. If it was deleted: one of its last name, or otherwise an entry without addresses. */
 static struct viw_interface
 interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_interfaces *all)
@@ -53,10 +43,14 @@ interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_inte
 	for (uint32_t i = 0; i < all->count; i++)
 		if (all->list[i].index == known->index)
 			return all->list[i];
-	for (uint32_t i = 0; i < all->count; i++)
-		if (strcmp(all->list[i].name, known->if_name) == 0 &&
-		    !is_of_other_port(rnic, port, all->list[i].index))
+	for (uint32_t i = 0; i < all->count; i++) {
+		bool other = false; /* it is another spigot's */
+
+		for (uint32_t k = 0; k < rnic->num_ports; k++)
+			other = other || (k != port && rnic->ports[k].index == all->list[i].index);
+		if (!other && strcmp(all->list[i].name, known->if_name) == 0)
 			return all->list[i];
+	}
 	return gone;
 }
 

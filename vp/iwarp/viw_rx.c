@@ -273,20 +273,6 @@ input_marked(struct viw_qp *qp)
 	return done;
 }
 
-/* Has the stream hung up? The event that said so may have been of the previous connection. */
-static bool
-stream_is_hung_up(struct viw_qp *qp)
-{
-	struct pollfd set = {.fd = qp->stream.fd};
-
-	if (!atomic_load(&qp->rx.hung_up))
-		return false;
-	if (ri_poll_now(&set, 1) == 1 && (set.revents & (POLLERR | POLLHUP)))
-		return true;
-	atomic_store(&qp->rx.hung_up, false);
-	return false;
-}
-
 /* Continue with the octets that were kept while a Send waited for its receive. False: it still waits. */
 static bool
 receive_resume(struct viw_qp *qp)
@@ -295,10 +281,17 @@ receive_resume(struct viw_qp *qp)
 
 	if (atomic_load(&rx->waiting)) {
 		if (!viw_receive_ready(qp)) {
+			struct pollfd set = {.fd = qp->stream.fd};
+
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
-			else if (stream_is_hung_up(qp))
+			else if (!atomic_load(&rx->hung_up))
+				return false;
+			/* The event that reported a hang-up may have been of the previous connection. */
+			else if (ri_poll_now(&set, 1) == 1 && (set.revents & (POLLERR | POLLHUP)))
 				viw_stream_lost(qp, ECONNRESET);
+			else
+				atomic_store(&rx->hung_up, false);
 			return false;
 		}
 		viw_rx_stop_waiting(qp);

@@ -475,7 +475,7 @@ test_bare(void)
 	event.event_type = IBV_EVENT_QP_FATAL;
 	event_send(d, &event);
 	g_assert_true(
-		vth_logged(d->vth, "the queue pair has failed: the device tells: a fatal event"));
+		vth_logged(d->vth, "the queue pair has failed: the device reports: a fatal event"));
 	g_assert_cmpuint(d->async_events->len, ==, 2);
 	data_qp_end(qp);
 	setting_free(d);
