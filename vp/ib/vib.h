@@ -514,8 +514,6 @@ uint32_t vib_mw_count(struct ri_context *context, const struct ibv_mr *over, uin
 /* --- vib_device.c, vib_port.c, vib_profile.c --------------------------------------------------- */
 
 extern const struct ri_device_ops vib_device_ops;
-/* The spigot of the adapter that has this address, from 0; false: it is not one of the adapter's. */
-bool vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port);
 /* The addresses of a spigot, as they are now, and how many. False: it has no interface, or the kernel cannot be asked; 0. */
 bool vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX],
 		    uint32_t *count);

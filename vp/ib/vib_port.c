@@ -152,31 +152,6 @@ vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT
 	return index != 0 && interface_addrs(index, addrs, count);
 }
 
-static bool
-same_address(const struct ri_addr *a, const struct ri_addr *b)
-{
-	return a->family == b->family && memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
-}
-
-bool
-vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port)
-{
-	struct ri_addr addrs[RI_PORT_ADDR_MAX];
-
-	for (uint32_t p = 0; p < rnic->attr.num_ports; p++) {
-		uint32_t count;
-
-		(void)vib_port_addrs(rnic, p, addrs, &count);
-		for (uint32_t i = 0; i < count; i++) {
-			if (same_address(&addrs[i], addr)) {
-				*port = p;
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
 /* --- attributes ------------------------------------------------------------------------------- */
 
 /* Octets of the largest frame; 0 if it is not known. */

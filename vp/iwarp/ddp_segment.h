@@ -26,7 +26,6 @@
 #define DDP_VERSION         1u    /**< the DV of RFC 5041 */
 #define DDP_TAGGED_SIZE     14u   /**< octets of a tagged header */
 #define DDP_UNTAGGED_SIZE   18u   /**< octets of an untagged header */
-#define DDP_HEADER_MAX      18u   /**< octets of the longer one */
 
 /** @brief Queue numbers of untagged messages. */
 enum ddp_queue {

@@ -277,8 +277,9 @@ rtr_send(struct viw_qp *qp)
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-void
-viw_serve_retry_later(struct viw_qp *qp)
+/* A control verb owned a role, or a round is to be tried again: have viw_serve run after VIW_RETRY. */
+static void
+serve_retry_later(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -293,7 +294,7 @@ static void
 receive_after_break(struct viw_qp *qp)
 {
 	if (!vsw_role_take(&qp->rx.role)) {
-		viw_serve_retry_later(qp);
+		serve_retry_later(qp);
 		return;
 	}
 	atomic_store(&qp->rx.role.retry, 1);
@@ -332,7 +333,7 @@ viw_serve(void *arg)
 	if (atomic_load(&qp->stream.starting) ||
 	    (atomic_load(&qp->stream.attached) && viw_stream_end_is_due(qp))) {
 		if (!viw_roles_take(qp)) {
-			viw_serve_retry_later(qp);
+			serve_retry_later(qp);
 			return;
 		}
 		if (atomic_load(&qp->stream.starting)) {
