@@ -245,20 +245,6 @@ ri_call_srq_destroy(const struct ri_caller *c, struct ri_srq *srq)
 
 /* --- queue pairs ------------------------------------------------------------------------------ */
 
-/* Sizes are minima (a receive queue counts only without an SRQ), depths at least 1 if asked for. */
-static bool
-qp_enough(const struct ri_qp_init *asked, const struct ri_qp_init *granted, bool srq)
-{
-	return granted->ctx == asked->ctx && granted->max_sq_wr >= asked->max_sq_wr &&
-	       (srq || granted->max_rq_wr >= asked->max_rq_wr) &&
-	       granted->max_send_sge >= asked->max_send_sge &&
-	       granted->max_recv_sge >= asked->max_recv_sge &&
-	       granted->max_write_sge >= asked->max_write_sge &&
-	       granted->max_read_sge >= asked->max_read_sge &&
-	       granted->max_inline >= asked->max_inline && (asked->ird == 0 || granted->ird > 0) &&
-	       (asked->ord == 0 || granted->ord > 0);
-}
-
 enum ri_status
 ri_call_qp_make(const struct ri_caller *c, const struct ri_qp_parents *parents,
 		struct ri_qp_init *init, struct ri_qp **out, struct ri_map *map)
@@ -274,7 +260,16 @@ ri_call_qp_make(const struct ri_caller *c, const struct ri_qp_parents *parents,
 		return RI_ERR_INVALID_ARG;
 	status = c->provider->qp->create(parents->pd, &granted, parents->send_cq, parents->recv_cq,
 					 parents->srq, &made, &told);
-	enough = qp_enough(init, &granted, parents->srq != NULL);
+	bool srq = parents->srq != NULL;
+	/* Sizes are minima (that of a receive queue only without an SRQ), and a depth that is wanted is at least 1. */
+	enough = granted.ctx == init->ctx && granted.max_sq_wr >= init->max_sq_wr &&
+		 (srq || granted.max_rq_wr >= init->max_rq_wr) &&
+		 granted.max_send_sge >= init->max_send_sge &&
+		 granted.max_recv_sge >= init->max_recv_sge &&
+		 granted.max_write_sge >= init->max_write_sge &&
+		 granted.max_read_sge >= init->max_read_sge &&
+		 granted.max_inline >= init->max_inline && (init->ird == 0 || granted.ird > 0) &&
+		 (init->ord == 0 || granted.ord > 0);
 	status = ri_call_judge(c, "qp.create", status, made != NULL && enough,
 			       made == NULL ? NO_OBJECT : TOO_SMALL);
 	if (status == RI_SUCCESS) {

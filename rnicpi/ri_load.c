@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Providers come compiled in, or as shared objects that export ri_provider_entry. A shared object is
- * opened with local visibility: two providers may have symbols of the same name. Once it has handed
- * over a provider it stays open for good; one that is refused is closed again.
+ * Providers are compiled in, or are shared objects that export ri_provider_entry. A shared object is opened with local
+ * visibility, since two providers may have symbols of the same name. Once its provider is registered, the object is never
+ * closed; an object whose provider is refused is closed at once.
  *
- * Of two with one name the first stays: first come the folders that the user names, so that another
- * build of a provider takes the place of the one compiled in; then that; then the installed folder.
+ * Of two providers with the same name the first one is used. The folders that the user names come first, so that another build
+ * of a provider replaces the one compiled in; then the providers compiled in; then the installed folder.
  *
  * The entry function may return NULL: "I cannot run on this machine". That is no fault.
  *
@@ -108,22 +108,6 @@ is_open_short(const char *path, const char *what)
 	return strcmp(what + strlen(what) - length, memory) == 0;
 }
 
-/* The dynamic linker says why in words only. */
-static bool
-open_error(struct ri_error *error, const char *path)
-{
-	const char *what = dlerror();
-	size_t length = strlen(path);
-	bool shortage = is_open_short(path, what);
-
-	/* It mostly begins with the path, which is said anyway. */
-	if (what != NULL && strncmp(what, path, length) == 0 &&
-	    strncmp(what + length, ": ", 2) == 0)
-		what += length + 2;
-	return ri_error_set(error, shortage ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
-			    "%s: %s", path, what != NULL ? what : "cannot be loaded");
-}
-
 bool
 ri_load_file(const char *path, struct ri_error *error)
 {
@@ -139,8 +123,19 @@ ri_load_file(const char *path, struct ri_error *error)
 	if (!ri_object_check(path, text, sizeof(text)))
 		return load_error(error, path, text);
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (object == NULL)
-		return open_error(error, path);
+	if (object == NULL) {
+		const char *what = dlerror();
+		size_t length = strlen(path);
+		bool shortage = is_open_short(path, what);
+
+		/* Its text usually begins with the path, which the message below has already. */
+		if (what != NULL && strncmp(what, path, length) == 0 &&
+		    strncmp(what + length, ": ", 2) == 0)
+			what += length + 2;
+		return ri_error_set(error,
+				    shortage ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+				    "%s: %s", path, what != NULL ? what : "cannot be loaded");
+	}
 	symbol = dlsym(object, RI_PROVIDER_ENTRY_NAME);
 	if (symbol == NULL) {
 		dlclose(object);

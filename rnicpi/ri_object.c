@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the dynamic linker of glibc does not tell. An object for another machine is "No such file or directory" to it. Of an
- * object that was not copied to its end it maps pages without a file behind them, and the process ends by SIGBUS.
+ * Two checks that the dynamic linker of glibc lacks. For an object of another machine it says "No such file or directory". Of
+ * an object that was not copied completely it maps pages behind the end of the file, and an access ends the process by SIGBUS.
  */
 #include "ri_object.h"
 

@@ -4,15 +4,14 @@
 /*
  * Taking a provider over.
  *
- * The provider may be older than we are (its structs are shorter: the rest is zero), newer (longer:
- * the rest is unknown and cut off), or broken. So nothing of it is used in place: each table is copied
- * by the smaller of the two sizes over zeros, entries that are then missing become stubs, and only the copy is used. A member that every
- * provider must have is then asked for by name. What only some must have depends on the adapter's
- * profile, which nobody knows before an adapter is open: that is ri_claims.c.
+ * The provider may be older than this library (its structs are shorter; the rest counts as zero), newer (longer; the rest
+ * is unknown and ignored), or broken. So none of its tables is used in place. Each is copied over zeros, as many bytes as both
+ * versions know; missing entries become stubs, and only the copy is used. Then the members that every provider must have are
+ * checked. Members that only some must have depend on the profile of an adapter, which is known when the adapter is open
+ * (ri_claims.c).
  *
- * Sizes that cannot be (no room for one entry, more than any version will ever have, or an end in the middle
- * of a pointer), and names that are missing, endless or not text are refused; a pointer into nowhere cannot be
- * told.
+ * The registry refuses impossible sizes (less than one entry, more than SIZE_MAX_SANE, an end in the middle of a pointer), and
+ * names that are missing, too long or not text. It cannot recognize an invalid pointer.
  *
  * Providers are never taken out again: adapters, uAL objects and threads may hold their entries.
  */
@@ -155,7 +154,7 @@ ri_error_prefix(struct ri_error *error, const char *who)
 	error->text[len + 2 + whole] = '\0';
 }
 
-/* A struct of that size holds whole pointers only, at least so many octets, and not absurdly many. */
+/* The size is a multiple of a pointer's, at least `least`, and not absurdly large. */
 static bool
 size_is_sane(uint32_t size, size_t least)
 {
@@ -242,20 +241,6 @@ copy_table(struct ri_loaded *loaded, const struct table *table, struct ri_error 
 	return true;
 }
 
-/* A size leads each table, and then all members are pointers. */
-static void
-fill_table(struct ri_loaded *loaded, const struct table *table)
-{
-	uint32_t known = (uint32_t)table->size;
-
-	memcpy((char *)loaded + table->ours, &known, sizeof(known));
-	for (size_t at = sizeof(entry_fn); at < table->size; at += sizeof(entry_fn)) {
-		if (pointer_at(loaded, table->ours + at) == NULL)
-			pointer_set(loaded, table->ours + at,
-				    pointer_at(&ri_stubs, table->ours + at));
-	}
-}
-
 static bool
 has_required(const struct ri_loaded *loaded, struct ri_error *error)
 {
@@ -285,8 +270,18 @@ ri_loaded_new(const struct ri_provider *provider, const char *origin, struct ri_
 	for (size_t i = 0; good && i < COUNT(tables); i++)
 		good = copy_table(loaded, &tables[i], error);
 	good = good && has_required(loaded, error) && ri_settings_check(loaded, error);
-	for (size_t i = 0; good && i < COUNT(tables); i++)
-		fill_table(loaded, &tables[i]);
+	for (size_t i = 0; good && i < COUNT(tables); i++) {
+		const struct table *table = &tables[i];
+		/* A size leads each table, and then all members are pointers. */
+		uint32_t known = (uint32_t)table->size;
+
+		memcpy((char *)loaded + table->ours, &known, sizeof(known));
+		for (size_t at = sizeof(entry_fn); at < table->size; at += sizeof(entry_fn)) {
+			if (pointer_at(loaded, table->ours + at) == NULL)
+				pointer_set(loaded, table->ours + at,
+					    pointer_at(&ri_stubs, table->ours + at));
+		}
+	}
 	if (good)
 		return loaded;
 	if (loaded->name[0] != '\0')

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What stands where a provider has no entry: functions that refuse with RI_ERR_UNSUPPORTED, or do nothing if the entry
- * returns nothing. So nobody who calls a provider tests for NULL.
+ * Functions in place of entries that a provider lacks: they return RI_ERR_UNSUPPORTED, or do nothing if the entry has no
+ * result. So a caller of a provider never tests an entry for NULL.
  *
  * The stub of a creating verb never succeeds, so those of the verbs that destroy or modify what it creates are never called
  * with an object.

@@ -10,6 +10,54 @@
  * object. An entry that is NULL is absent. Attributes of the profile (ri_rnic_attr) say which entries an adapter
  * needs; the registry refuses a provider whose claims and entries disagree [RI 11.1.3].
  *
+ * This is a whole provider. It loads, and `it-info -l` lists its adapter, which cannot be opened yet; no entry written
+ * with LATER is called before one can. A test compiles and loads it.
+ *
+ * @code{.c}
+ * #include <rnicpi/rnicpi.h>
+ * #include <stdlib.h>
+ *
+ * #define LATER(table, entry) .entry = (__typeof__(((struct table *)0)->entry))(void (*)(void))abort
+ *
+ * static enum ri_status
+ * mine_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
+ * {
+ *         descs[0] = (struct ri_device_desc){"mine0", "a device of mine", RI_TRANSPORT_IWARP, 1};
+ *         *count = 1;
+ *         return RI_SUCCESS;
+ * }
+ *
+ * static enum ri_status
+ * mine_open(const struct ri_open *open, struct ri_rnic **out)
+ * {
+ *         return RI_ERR_NO_DEVICE;
+ * }
+ *
+ * #define D(entry) LATER(ri_device_ops, entry)
+ * static const struct ri_device_ops device = {sizeof(device), mine_probe, mine_open, D(close), D(query),
+ *         D(query_port), D(context_create), D(context_destroy)};
+ * static const struct ri_pd_ops pd = {sizeof(pd), LATER(ri_pd_ops, create), LATER(ri_pd_ops, destroy)};
+ * static const struct ri_cq_ops cq = {sizeof(cq), LATER(ri_cq_ops, create), LATER(ri_cq_ops, destroy)};
+ * #define Q(entry) LATER(ri_qp_ops, entry)
+ * static const struct ri_qp_ops qp = {sizeof(qp), Q(create), Q(modify), Q(query), Q(destroy)};
+ * #define M(entry) LATER(ri_mem_ops, entry)
+ * static const struct ri_mem_ops mem = {sizeof(mem), M(mr_reg), M(mr_query), M(mr_dereg)};
+ * #define U(entry) LATER(ri_user_ops, entry)
+ * static const struct ri_user_ops user = {sizeof(user), U(rnic_open), U(rnic_close), U(cq_open),
+ *         U(cq_close), U(qp_open), U(qp_close)};
+ * #define F(entry) LATER(ri_fast_ops, entry)
+ * static const struct ri_fast_ops fast = {sizeof(fast), F(post_sq), F(post_rq), F(flush_sq), F(poll_cq),
+ *         F(cq_depth), F(arm_cq)};
+ * static const struct ri_provider mine = {RI_ABI_MAJOR, RI_ABI_MINOR, sizeof(mine), "mine", "a provider",
+ *         .device = &device, .pd = &pd, .cq = &cq, .qp = &qp, .mem = &mem, .user = &user, .fast = &fast};
+ *
+ * __attribute__((visibility("default"))) const struct ri_provider *
+ * ri_provider_entry(void)
+ * {
+ *         return &mine;
+ * }
+ * @endcode
+ *
  * @ref rnicpi_calling has the rules for all control verbs, @ref rnicpi_results the results that all may give.
  *
  * This design is our own. It follows what is known of the interface of that name of 2005, and claims no binary
@@ -397,7 +445,7 @@ struct ri_cm_params {
 	bool ird_ord;       /**< Tell the two. */
 	bool three_way;     /**< Connect: ri_cm_ops::confirm ends the set-up. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
-	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
+	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 	uint64_t deadline;  /**< When the attempt fails: ns of ri_host::now, or RI_NEVER. */
 };
 
@@ -407,7 +455,7 @@ struct ri_service_answer {
 	uint32_t qpn;       /**< With RI_SERVICE_FOUND. */
 	uint32_t qkey;      /**< With RI_SERVICE_FOUND. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
-	const void *pdata;  /**< Private data, borrowed; NULL if there is none. */
+	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 };
 
 /**
@@ -464,7 +512,7 @@ struct ri_cm_ops {
 	enum ri_status (*confirm)(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len);
 	/**
 	 * Ends an attempt or a connection in an orderly way. Exactly one end follows, see ri_upcalls::cm_event.
-	 * - Results: RI_ERR_INVALID_STATE: there is none, or it is ending; RI_ERR_INVALID_ARG: too much private data.
+	 * - Results: RI_ERR_INVALID_STATE: no connection, or one that ends; RI_ERR_INVALID_ARG: too much private data.
 	 * - Clause: [RI 11.6.1], [RI 10.30].
 	 */
 	enum ri_status (*disconnect)(struct ri_qp *qp, const void *pdata, uint16_t len);

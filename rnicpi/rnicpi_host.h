@@ -6,7 +6,7 @@
  * @brief Services for providers: clock, timers, random numbers, descriptors, sleep, memory, log.
  *
  * A provider or an access layer has no clock, timer, random source, thread or descriptor loop of its own. It
- * receives this table. In production the table stands for the real machine (kal/host/kal_host.c). A test may
+ * receives this table. In production the table represents the real machine (kal/host/kal_host.c). A test may
  * pass one with virtual time, a seeded random source and one thread, and then a run repeats exactly [RI 11.3].
  */
 #ifndef RNICPI_HOST_H

@@ -245,38 +245,6 @@ write_now(struct ri_outlet *outlet, const char *text, size_t len)
 	}
 }
 
-/* A write may raise these for its thread; without them blocked, the process would end or stop. */
-static void
-signals_block(sigset_t *before, sigset_t *pending)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGPIPE);
-	sigaddset(&set, SIGTTOU);
-	sigaddset(&set, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &set, before);
-	(void)sigpending(pending);
-}
-
-/* Take back what the write has raised. */
-static void
-signals_restore(const sigset_t *before, const sigset_t *pending)
-{
-	static const int raised[] = {SIGPIPE, SIGXFSZ};
-	const struct timespec none = {0};
-	sigset_t now, one;
-
-	(void)sigpending(&now);
-	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
-		sigemptyset(&one);
-		sigaddset(&one, raised[i]);
-		if (sigismember(&now, raised[i]) == 1 && sigismember(pending, raised[i]) == 0)
-			(void)sigtimedwait(&one, NULL, &none);
-	}
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 /* Write all of it, on the outlet's thread, whose signals are blocked; own: a duplicate, or -1. */
 static void
 write_waiting(const struct ri_outlet_target *target, int own, const char *text, size_t len)
@@ -425,12 +393,32 @@ write_here(struct ri_outlet *outlet, const char *text, size_t len)
 	RI_ASSERT_OWNED(&outlet->lock);
 	if (outlet->lost > 0)
 		told_len = outlet->tell(outlet->lost, told, sizeof(told));
-	signals_block(&before, &pending);
+	/* A write may raise these signals for its thread, and unblocked they would end or stop the process. */
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGTTOU);
+	sigaddset(&set, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	(void)sigpending(&pending);
 	if (told_len > 0 && write_now(outlet, told, told_len) == (ssize_t)told_len)
 		outlet->lost = 0;
 	if (outlet->lost == 0)
 		n = write_now(outlet, text, len);
-	signals_restore(&before, &pending);
+	/* Consume what the write has raised, but nothing that was pending before. */
+	static const int raised[] = {SIGPIPE, SIGXFSZ};
+	const struct timespec none = {0};
+	sigset_t now, one;
+
+	(void)sigpending(&now);
+	for (size_t i = 0; i < sizeof(raised) / sizeof(raised[0]); i++) {
+		sigemptyset(&one);
+		sigaddset(&one, raised[i]);
+		if (sigismember(&now, raised[i]) == 1 && sigismember(&pending, raised[i]) == 0)
+			(void)sigtimedwait(&one, NULL, &none);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return n;
 }
 

@@ -69,7 +69,7 @@ ri_slots_key(struct ri_slots *slots)
 
 /**
  * @brief A place for this thread, until it ends.
- * @return The index of its element, or -1: there is none left, or no key of pthreads.
+ * @return The index of its element, or -1: no element or no key of pthreads is left.
  */
 static inline int
 ri_slot_take(struct ri_slots *slots)

@@ -155,7 +155,7 @@ wire_skip(struct wire_reader *r, size_t len)
 	return r->ok;
 }
 
-/** @brief Read one octet; 0 if there is none. */
+/** @brief Read one octet; 0 at the end. */
 static inline uint8_t
 wire_u8(struct wire_reader *r)
 {

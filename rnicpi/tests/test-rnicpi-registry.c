@@ -12,8 +12,9 @@
 
 #include "ri_load.h"
 
-/* Folder with the shared objects, from the command line. */
+/* Folder with the shared objects, and the provider at the head of rnicpi.h, both from the command line. */
 static const char *folder;
+static const char *header_provider;
 
 static bool
 load(const char *kind, struct ri_error *error)
@@ -103,6 +104,20 @@ test_good(void)
 	g_assert_true(good->provider.srq == &good->srq);
 	g_assert_true(good->srq.create == ri_stubs.srq.create);
 	g_assert_true(good->fast.progress == ri_stubs.fast.progress);
+}
+
+/* The provider that rnicpi.h shows is taken, and lists its adapter. */
+static void
+test_header(void)
+{
+	struct ri_device_desc desc = {0};
+	uint32_t count = 1;
+
+	g_assert_true(ri_load_file(header_provider, NULL));
+	g_assert_cmpint(find("mine")->provider.device->probe(NULL, &desc, &count), ==, RI_SUCCESS);
+	g_assert_cmpuint(count, ==, 1);
+	g_assert_cmpstr(desc.name, ==, "mine0");
+	g_assert_cmpint(find("mine")->provider.device->open(NULL, NULL), ==, RI_ERR_NO_DEVICE);
 }
 
 static void
@@ -622,9 +637,11 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	folder = argc > 1 ? argv[1] : ".";
+	folder = argc > 2 ? argv[1] : ".";
+	header_provider = argc > 2 ? argv[2] : "provider-header.so";
 	g_test_add_func("/rnicpi/registry/stubs", test_stubs);
 	g_test_add_func("/rnicpi/registry/good", test_good);
+	g_test_add_func("/rnicpi/registry/header", test_header);
 	g_test_add_func("/rnicpi/registry/old", test_old);
 	g_test_add_func("/rnicpi/registry/future", test_future);
 	g_test_add_func("/rnicpi/registry/refusals", test_refusals);

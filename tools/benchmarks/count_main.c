@@ -78,9 +78,13 @@ static struct {
 	bool frozen; /* and stays there */
 } service = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* The library calls this one instead of the C library's. Only the service thread calls it to sleep. */
+int watched_epoll_wait(int epfd, struct epoll_event *events, int room,
+		       int timeout) __asm__("epoll_wait");
+int frozen_clock_gettime(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
+
+/* As epoll_wait, the library calls this one instead of the C library's. Only the service thread calls it to sleep. */
 int
-epoll_wait(int epfd, struct epoll_event *events, int room, int timeout)
+watched_epoll_wait(int epfd, struct epoll_event *events, int room, int timeout)
 {
 	int count;
 
@@ -104,9 +108,9 @@ static struct {
 	struct timespec now;
 } still;
 
-/* The library calls this one, too. While time is frozen, each call is 100 ns after the one before. */
+/* As clock_gettime, the library calls this one, too. While time is frozen, each call is 100 ns after the one before. */
 int
-clock_gettime(clockid_t clock, struct timespec *now)
+frozen_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	if (!atomic_load(&still.frozen) || clock != CLOCK_MONOTONIC)
 		return (int)syscall(SYS_clock_gettime, clock, now);

@@ -25,7 +25,7 @@ TROUBLES = {
                 'RI_ERR_NO_DEVICE: the device is not there, or not any more'),
     'unlisted': ('/dev/there-is-no-such-file cannot be opened: No such file or directory (the kernel has the device: '
                  'this container or udev lacks its file)', 'RI_ERR_NO_DEVICE'),
-    'mute': ('the device does not tell its attributes: Input/output error', 'RI_ERR_NO_DEVICE'),
+    'mute': ('cannot query the attributes of the device: Input/output error', 'RI_ERR_NO_DEVICE'),
     'unmanaged': ('/dev/infiniband/rdma_cm cannot be opened: No such device (the module rdma_ucm is not loaded)',
                   'RI_ERR_NO_DEVICE'),
     'scarce': ('RI_ERR_RESOURCES: memory, descriptors or the device\'s own resources ran out',),

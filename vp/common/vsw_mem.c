@@ -300,20 +300,6 @@ no_access(struct vsw_mem_use *use, enum vsw_mem_result result)
 	return result;
 }
 
-/* STag 0 of a privileged queue pair: all memory of this process, for local use [RI 5.1]. */
-static enum vsw_mem_result
-direct_access(const struct vsw_mem_who *who, const struct vsw_mem_access *wanted,
-	      struct vsw_mem_use *use)
-{
-	*use = (struct vsw_mem_use){0};
-	if (!who->privileged)
-		return VSW_MEM_STAG;
-	if ((wanted->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
-		return VSW_MEM_ACCESS;
-	use->ptr = (uint8_t *)(uintptr_t)wanted->addr;
-	return VSW_MEM_OK;
-}
-
 static inline void
 use_fill(struct vsw_mem_use *use, const struct vsw_mem_entry *entry,
 	 const struct vsw_mem_access *wanted)
@@ -358,8 +344,16 @@ vsw_mem_begin(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 {
 	if (__builtin_expect(wanted->length == 0, 0))
 		return no_access(use, VSW_MEM_OK);
-	if (__builtin_expect(wanted->stag == 0, 0))
-		return direct_access(who, wanted, use);
+	if (__builtin_expect(wanted->stag == 0, 0)) {
+		/* STag 0 of a privileged queue pair: all memory of this process, for local use [RI 5.1]. */
+		*use = (struct vsw_mem_use){0};
+		if (!who->privileged)
+			return VSW_MEM_STAG;
+		if ((wanted->access & ~(uint32_t)LOCAL_RIGHTS) != 0)
+			return VSW_MEM_ACCESS;
+		use->ptr = (uint8_t *)(uintptr_t)wanted->addr;
+		return VSW_MEM_OK;
+	}
 
 	struct vsw_mem_entry *entry = vsw_mem_at(table, wanted->stag);
 

@@ -21,7 +21,7 @@
 
 /* The rights that a peer can be given. */
 #define VSW_MEM_REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
-/* Rights of a queue pair, one of which its peer needs to invalidate keys (RI_OP_SEND); atomics do not suffice. */
+/* A peer may invalidate keys (RI_OP_SEND) if the queue pair grants it one of these rights; that of atomics does not suffice. */
 #define VSW_MEM_INVALIDATES (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE)
 
 struct vsw_mem_table;

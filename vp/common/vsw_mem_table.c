@@ -63,7 +63,7 @@ vsw_mem_renew(struct vsw_mem_entry *entry, uint8_t octet)
 	do {
 		index = vsw_draw_next(&table->draw);
 		none = NULL;
-	} while (index == 0 || /* STag 0 stands for all memory of a privileged queue pair */
+	} while (index == 0 || /* STag 0 names all memory for a privileged queue pair */
 		 !atomic_compare_exchange_strong(&table->places[index & table->places_mask], &none,
 						 entry));
 	entry->stag = index << 8 | octet;

@@ -102,7 +102,7 @@ struct vsw_mem_entry *vsw_mem_slot(struct vsw_mem_table *table, uint32_t slot);
 struct vsw_mem_entry *vsw_mem_entry_take(struct vsw_mem_table *table, enum vsw_mem_kind kind,
 					 bool counted, const void *pd);
 void vsw_mem_entry_give(struct vsw_mem_entry *entry);
-/* Room for so many pieces; they are set while the entry is not live. RI_ERR_LIMIT: over VSW_MEM_PIECES. */
+/* Room for `room` pieces; they are set while the entry is not live. RI_ERR_LIMIT: over VSW_MEM_PIECES. */
 enum ri_status vsw_mem_pieces_alloc(struct vsw_mem_entry *mr, uint32_t room) RI_MUST_CHECK;
 void vsw_mem_pieces_free(struct vsw_mem_entry *mr);
 /* Set the pieces from the list of a registration. RI_ERR_INVALID_ARG: they are not as long as the region. */

@@ -31,7 +31,7 @@ _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_
 
 /* --- posting ----------------------------------------------------------------------------- */
 
-/* The next slot, or NULL if there is none. Called with the queue's lock. */
+/* The next slot, or NULL if the queue is full. Called with the queue's lock. */
 static void *
 slot_next(struct vsw_user_wq *wq)
 {
@@ -66,58 +66,6 @@ segments_copy(struct ri_sge *to, const struct ri_sge *sgl, uint32_t count)
 	}
 	return length <= UINT32_MAX ? (uint32_t)length
 				    : UINT32_MAX; /* engines refuse the largest */
-}
-
-/* A fast registration: the list is stored where other requests have their segments. */
-static void
-reg_write(struct vsw_wqe *wqe, const struct ri_wr_fast_reg *reg)
-{
-	wqe->u.reg = (struct vsw_wqe_reg){.addr = reg->addr,
-					  .length = reg->length,
-					  .stag = reg->stag,
-					  .access = reg->access,
-					  .fbo = reg->fbo};
-	for (uint32_t i = 0; i < reg->num_pages; i++)
-		wqe->sge[i] = (struct ri_sge){.addr = reg->pages[i],
-					      .length = reg->lengths != NULL ? reg->lengths[i]
-									     : reg->page_size};
-	wqe->num_sge = (uint8_t)reg->num_pages;
-}
-
-/* Inlined twice: an ordinary post is one function. */
-static inline __attribute__((always_inline)) void
-wqe_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
-{
-	wqe->wr_id = wr->wr_id;
-	/* An engine may read opcode and length of the newest entry while the slot is written again. */
-	__atomic_store_n(&wqe->opcode, wr->opcode, __ATOMIC_RELAXED);
-	wqe->reserved = 0;
-	wqe->flags = wr->flags;
-	wqe->inv_stag = wr->inv_stag;
-	wqe->num_sge = (uint8_t)wr->num_sge;
-	__atomic_store_n(&wqe->length, segments_copy(wqe->sge, wr->sgl, wr->num_sge),
-			 __ATOMIC_RELAXED);
-	switch (wr->opcode) {
-	case RI_OP_RDMA_WRITE:
-	case RI_OP_RDMA_READ:
-	case RI_OP_FETCH_ADD:
-	case RI_OP_CMP_SWAP:
-		wqe->u.remote = wr->u.remote;
-		break;
-	case RI_OP_BIND_MW:
-		wqe->u.bind = wr->u.bind;
-		if (qp->rnic->bell.bind != NULL)
-			qp->rnic->bell.bind(qp->engine_qp, &wqe->u.bind, wr->u.returning.stag);
-		break;
-	case RI_OP_SEND_UD:
-		wqe->u.ud = wr->u.ud;
-		break;
-	case RI_OP_FAST_REG:
-		reg_write(wqe, &wr->u.fast_reg);
-		break;
-	default:
-		break;
-	}
 }
 
 /* --- inline and immediate data [RI 10.49], [RI 10.50] -------------------------------------- */
@@ -159,34 +107,29 @@ rare_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 	return length <= qp->max_inline ? RI_SUCCESS : RI_ERR_LIMIT;
 }
 
-/* Copy the payload where the segments would be. A list that another thread changes meanwhile is cut. */
-static void
-octets_copy(struct vsw_wqe *wqe, const struct ri_wr *wr, uint32_t room)
-{
-	uint8_t *to = vsw_wqe_octets(wqe);
-	uint32_t length = 0;
-
-	for (uint32_t i = 0; i < wr->num_sge; i++) {
-		uint64_t addr = wr->sgl[i].addr;
-		uint32_t n = __atomic_load_n(&wr->sgl[i].length, __ATOMIC_RELAXED);
-
-		if (n > room - length)
-			n = room - length;
-		if (n != 0)
-			memcpy(to + length, (const void *)(uintptr_t)addr, n);
-		length += n;
-	}
-	wqe->num_sge = 0;
-	__atomic_store_n(&wqe->length, length, __ATOMIC_RELAXED);
-}
-
 static void
 rare_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 {
 	if ((wr->flags & RI_WR_IMMEDIATE) != 0)
 		wqe->inv_stag = wr->imm;
-	if ((wr->flags & RI_WR_INLINE) != 0)
-		octets_copy(wqe, wr, qp->max_inline);
+	if ((wr->flags & RI_WR_INLINE) != 0) {
+		/* The payload lies where the segments would be. A list that another thread changes meanwhile is cut. */
+		uint8_t *to = vsw_wqe_octets(wqe);
+		uint32_t length = 0;
+
+		for (uint32_t i = 0; i < wr->num_sge; i++) {
+			uint64_t addr = wr->sgl[i].addr;
+			uint32_t n = __atomic_load_n(&wr->sgl[i].length, __ATOMIC_RELAXED);
+
+			if (n > qp->max_inline - length)
+				n = qp->max_inline - length;
+			if (n != 0)
+				memcpy(to + length, (const void *)(uintptr_t)addr, n);
+			length += n;
+		}
+		wqe->num_sge = 0;
+		__atomic_store_n(&wqe->length, length, __ATOMIC_RELAXED);
+	}
 }
 
 /* --- all ---------------------------------------------------------------------------------- */
@@ -201,7 +144,47 @@ request_post(struct ri_uqp *qp, const struct ri_wr *wr, bool rare)
 		vsw_unlock(&qp->sq.lock);
 		return RI_ERR_QUEUE_FULL;
 	}
-	wqe_write(qp, wqe, wr);
+	wqe->wr_id = wr->wr_id;
+	/* An engine may read opcode and length of the newest entry while the slot is written again. */
+	__atomic_store_n(&wqe->opcode, wr->opcode, __ATOMIC_RELAXED);
+	wqe->reserved = 0;
+	wqe->flags = wr->flags;
+	wqe->inv_stag = wr->inv_stag;
+	wqe->num_sge = (uint8_t)wr->num_sge;
+	__atomic_store_n(&wqe->length, segments_copy(wqe->sge, wr->sgl, wr->num_sge),
+			 __ATOMIC_RELAXED);
+	switch (wr->opcode) {
+	case RI_OP_RDMA_WRITE:
+	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		wqe->u.remote = wr->u.remote;
+		break;
+	case RI_OP_BIND_MW:
+		wqe->u.bind = wr->u.bind;
+		if (qp->rnic->bell.bind != NULL)
+			qp->rnic->bell.bind(qp->engine_qp, &wqe->u.bind, wr->u.returning.stag);
+		break;
+	case RI_OP_SEND_UD:
+		wqe->u.ud = wr->u.ud;
+		break;
+	case RI_OP_FAST_REG:
+		/* The list of pages lies where other requests have their segments. */
+		wqe->u.reg = (struct vsw_wqe_reg){.addr = wr->u.fast_reg.addr,
+						  .length = wr->u.fast_reg.length,
+						  .stag = wr->u.fast_reg.stag,
+						  .access = wr->u.fast_reg.access,
+						  .fbo = wr->u.fast_reg.fbo};
+		for (uint32_t i = 0; i < wr->u.fast_reg.num_pages; i++)
+			wqe->sge[i] = (struct ri_sge){.addr = wr->u.fast_reg.pages[i],
+						      .length = wr->u.fast_reg.lengths != NULL
+									? wr->u.fast_reg.lengths[i]
+									: wr->u.fast_reg.page_size};
+		wqe->num_sge = (uint8_t)wr->u.fast_reg.num_pages;
+		break;
+	default:
+		break;
+	}
 	if (rare)
 		rare_write(qp, wqe, wr);
 	slot_post(&qp->sq, false);

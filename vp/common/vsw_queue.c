@@ -283,16 +283,6 @@ vsw_wq_resize(struct vsw_wq *wq, uint32_t *size)
 	return vsw_wq_reshape(wq, size, wq->max_sge);
 }
 
-/* Undo a reshape that the user half was not told of; the queue had this size before. */
-static void
-wq_unshape(struct vsw_wq *wq, uint32_t size)
-{
-	pages_put(wq->new_ring);
-	wq->new_ring = NULL;
-	wq->ring_generation--;
-	wq->size = size;
-}
-
 enum ri_status
 vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *limits,
 		    struct ri_qp_attr *attr)
@@ -312,8 +302,13 @@ vsw_wq_reshape_both(struct vsw_wq *sq, struct vsw_wq *rq, struct ri_qp_init *lim
 
 	if (status == RI_SUCCESS) {
 		status = vsw_wq_reshape(rq, &wanted.max_rq_wr, wanted.max_recv_sge);
-		if (status != RI_SUCCESS)
-			wq_unshape(sq, before);
+		if (status != RI_SUCCESS) {
+			/* The user half does not know the new send queue yet: undo it. */
+			pages_put(sq->new_ring);
+			sq->new_ring = NULL;
+			sq->ring_generation--;
+			sq->size = before;
+		}
 	}
 	if (status != RI_SUCCESS)
 		return status;

@@ -233,7 +233,7 @@ struct vsw_wq {
  */
 enum ri_status vsw_wq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge,
 			     uint32_t max_inline) RI_MUST_CHECK;
-/* The same for a receive queue or an SRQ, whose entries are struct vsw_rqe. */
+/* Create a receive queue or an SRQ, whose entries are struct vsw_rqe. */
 enum ri_status vsw_rq_create(struct vsw_wq *wq, uint32_t *size, uint32_t max_sge) RI_MUST_CHECK;
 void vsw_wq_destroy(struct vsw_wq *wq);
 /*
@@ -270,7 +270,7 @@ vsw_wq_pending(const struct vsw_wq *wq)
 }
 
 /*
- * Copy the next entry into `out` (room of vsw_wqe_tail) and take it; false if there is none. Counts in the copy are clamped
+ * Copy the next entry into `out` (room of vsw_wqe_tail) and take it; false if the queue is empty. Counts in the copy are clamped
  * to what the queue was made for, and only a Send, a Write or a datagram has RI_WR_INLINE. *index: the value of
  * vsw_cqe::wq_index that releases it.
  */

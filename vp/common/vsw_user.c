@@ -247,9 +247,18 @@ user_wq_open(struct vsw_user_wq *wq, void *page, uint32_t number)
 	wq->stride = wq->page->stride;
 }
 
-static void
-qp_limits(struct ri_uqp *qp, const struct ri_map *map)
+static enum ri_status
+qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
+	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
+	struct ri_uqp *qp = alloc_zeroed(sizeof(*qp));
+
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
+	qp->rnic = rnic;
+	qp->engine_qp = pointer_of(map->words[0]);
+	qp->send_cq = send_cq;
+	qp->recv_cq = recv_cq;
 	uint8_t send = (uint8_t)map->words[3];
 	uint8_t write = (uint8_t)(map->words[3] >> 32);
 	uint8_t read = (uint8_t)map->words[4];
@@ -274,21 +283,6 @@ qp_limits(struct ri_uqp *qp, const struct ri_map *map)
 	qp->max_list = (uint8_t)map->words[5];
 	qp->max_inline = (uint16_t)(map->words[5] >> 40);
 	qp->rare = RI_WR_INLINE | RI_WR_IMMEDIATE | (type == RI_QP_UC ? RI_WR_INVALIDATE : 0);
-}
-
-static enum ri_status
-qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
-	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
-{
-	struct ri_uqp *qp = alloc_zeroed(sizeof(*qp));
-
-	if (qp == NULL)
-		return RI_ERR_RESOURCES;
-	qp->rnic = rnic;
-	qp->engine_qp = pointer_of(map->words[0]);
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
-	qp_limits(qp, map);
 	user_wq_open(&qp->sq, pointer_of(map->addr), (uint32_t)map->words[2]);
 	user_wq_open(&qp->rq, pointer_of(map->words[1]), (uint32_t)(map->words[2] >> 32));
 	if (!known_add(rnic, qp->sq.number, qp->sq.page) ||

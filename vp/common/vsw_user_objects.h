@@ -52,7 +52,7 @@ struct vsw_user_wq {
 	uint32_t mask;
 	uint32_t stride;
 	char *ring;               /* entries */
-	struct vsw_wq_page *page; /* NULL: there is none */
+	struct vsw_wq_page *page; /* NULL: no such queue */
 	uint32_t number;
 };
 

@@ -73,20 +73,6 @@ vsw_why_rights(uint32_t access, char *text, size_t room)
 	}
 }
 
-/* Why the key itself is not usable. */
-static void
-key_text(const struct key *key, char *text, size_t room)
-{
-	if (!key->there)
-		(void)snprintf(text, room, "no region or window has this key");
-	else if (key->valid)
-		(void)snprintf(text, room, "the key was not valid at that moment");
-	else
-		(void)snprintf(
-			text, room, "the key is not valid: the %s was %s, or has another key now",
-			kind_text(key), key->kind == VSW_MEM_REGION ? "invalidated" : "unlinked");
-}
-
 /* The cause alone; `wanted` are the rights. */
 static void
 cause_text(const struct key *key, enum vsw_mem_result result, uint32_t wanted, char *text,
@@ -96,7 +82,16 @@ cause_text(const struct key *key, enum vsw_mem_result result, uint32_t wanted, c
 
 	switch (result) {
 	case VSW_MEM_STAG:
-		key_text(key, text, room);
+		if (!key->there)
+			(void)snprintf(text, room, "no region or window has this key");
+		else if (key->valid)
+			(void)snprintf(text, room, "the key was not valid at that moment");
+		else
+			(void)snprintf(
+				text, room,
+				"the key is not valid: the %s was %s, or has another key now",
+				kind_text(key),
+				key->kind == VSW_MEM_REGION ? "invalidated" : "unlinked");
 		return;
 	case VSW_MEM_PD:
 		if (key->kind == VSW_MEM_NARROW)

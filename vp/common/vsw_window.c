@@ -143,25 +143,6 @@ region_pin(struct vsw_mem_entry *mr, const struct vsw_mem_who *who, const struct
 	return result;
 }
 
-/* Set all that an access reads; the window is not live, the region is pinned. Called with the window's lock. */
-static void
-window_fill(struct vsw_mem_entry *mw, struct vsw_mem_entry *mr, const struct vsw_mem_who *who,
-	    const struct ri_wr_bind *bind, bool relative)
-{
-	assert(vsw_lock_is_owned(&mw->lock));
-	mw->region = mr;
-	mw->qpn = who->qpn;
-	mw->access = bind->access;
-	mw->addr = bind->addr;
-	mw->length = bind->length;
-	mw->base = relative ? 0 : bind->addr;
-	mw->zero_based = relative;
-	mw->offset = bind->addr - mr->addr;
-	mw->ptr = mr->ptr != NULL ? mr->ptr + mw->offset : NULL;
-	mw->stag = bind->mw_stag;
-	atomic_store_explicit(&mw->live, mw->stag, memory_order_release);
-}
-
 void
 vsw_mw_key(struct vsw_mem_table *table, struct ri_wr_bind *bind, uint32_t *stag)
 {
@@ -198,8 +179,19 @@ vsw_mw_bind(struct vsw_mem_table *table, const struct vsw_mem_who *who,
 	if (result == VSW_MEM_OK) {
 		window_unbind(mw);
 		mw->stag = bind->mw_stag;
-		if (!empty)
-			window_fill(mw, mr, who, bind, relative);
+		if (!empty) {
+			/* All that an access reads. The window is not live yet, and the region is pinned. */
+			mw->region = mr;
+			mw->qpn = who->qpn;
+			mw->access = bind->access;
+			mw->addr = bind->addr;
+			mw->length = bind->length;
+			mw->base = relative ? 0 : bind->addr;
+			mw->zero_based = relative;
+			mw->offset = bind->addr - mr->addr;
+			mw->ptr = mr->ptr != NULL ? mr->ptr + mw->offset : NULL;
+			atomic_store_explicit(&mw->live, mw->stag, memory_order_release);
+		}
 	}
 	vsw_unlock(&mw->lock);
 	if (result != VSW_MEM_OK && !empty)

@@ -7,14 +7,14 @@
  * Objects. An adapter (struct ri_rnic) is one open device of libibverbs. Both halves of the provider are in one process,
  * so a user half (struct ri_ucq, ri_uqp, ri_usrq) is the first member of its privileged object, and a map is its address.
  * Queue pairs are made with ibv_create_qp, never with rdma_create_qp: they exist before there is a connection. The
- * connection manager is told the number of the queue pair (rdma_conn_param::qp_num), and vib_cm*.c moves the device's
+ * connection manager gets the number of the queue pair (rdma_conn_param::qp_num), and vib_cm*.c moves the device's
  * queue pair with the attributes from rdma_init_qp_attr, by vib_qp_device_modify().
  *
  * Connections. vib_cm*.c owns struct vib_conn, one for each rdma_cm_id that it made or got. rdma_cm_id::context is that
- * struct; ri_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under ri_qp::lock. So the
+ * struct; vib_qp::conn is the one that the queue pair uses, set and cleared by vib_cm*.c alone, under vib_qp::lock. So the
  * queue pair of an id is found by its struct vib_conn, never by a search.
  *
- * States. ri_qp::state is the state that the layers above see; qp_move() of vib_qp_end.c is its only writer. vib_cm*.c causes moves by
+ * States. vib_qp::state is the state that the layers above see; qp_move() of vib_qp_end.c is its only writer. vib_cm*.c causes moves by
  * vib_qp_begin(), vib_qp_established() and vib_qp_end(). The end of an attempt or a connection is always vib_qp_end():
  * it moves the device's queue pair to its error state, waits on the service thread until everything that was posted is
  * completed, and raises the event once. What comes second is ignored.
@@ -24,7 +24,7 @@
  * ri_wc, either directly into the caller's array, or into the staging ring of the CQ when they must be counted or kept:
  * for cq_depth and arm_cq, at the end of a connection, and before a queue pair is destroyed. A poll empties the staging
  * ring first, and only then the slot of a staged completion is free (vib_ring.h). One that has failed ends its connection;
- * that is told when the CQ's lock is released (vib_cq_unlock).
+ * the end is reported when the CQ's lock is released (vib_cq_unlock).
  *
  * Posts. The usual request is filled into one that was prepared with its queue pair (struct vib_short). One that may wait
  * is kept in the chain of its queue pair, so that several go to the device in one call (vib_chain.c). Regions, windows and
@@ -47,9 +47,9 @@
  *   ri_rnic::ah_lock   calls that create address handles. Control verbs and the threads of these calls.
  *   ri_context::lock   its lists of objects.
  *   locks of vib_cm*.c, which vib_cm.h describes
- *   ri_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
+ *   vib_qp::lock        state, end, conn. Never owned across rdma_destroy_id, ibv_destroy_* or an upcall.
  *   ri_ucq::lock       the staging ring and the polling of one CQ; owned for the copy of completions, no system call.
- * No lock is owned during an upcall, or while the host is told of a task. Posts take no lock, but may take the role of the
+ * No lock is owned during an upcall, or while a task is passed to the host. Posts take no lock, but may take the role of the
  * chain, which is tried: without thread_safe_queues the access layer makes one post at a time on an object. The owner of
  * ri_ucq::lock frees slots, and alone writes vib_ring::head.
  *
@@ -86,14 +86,15 @@ struct ri_rnic {
 		*verbs;           /* our own; rdma_cm_id::verbs is another one of the same device */
 	struct ri_rnic_attr attr; /* the profile */
 	const struct vib_quirk *quirk;
-	uint32_t max_srq_sge; /* segments of a receive of an SRQ; 0: as of others */
-	bool iwarp;           /* transport of the device: iWARP, else InfiniBand or RoCE */
-	atomic_bool failed;   /* the device is gone or has failed */
+	uint32_t
+		max_srq_sge; /* segments of a receive of an SRQ; 0: as many as one of a queue pair */
+	bool iwarp;          /* transport of the device: iWARP, else InfiniBand or RoCE */
+	atomic_bool failed;  /* the device is gone or has failed */
 	struct ibv_comp_channel *channel;
 	struct ri_watch completions;        /* of the channel's descriptor */
 	_Atomic(struct ri_cq *) completing; /* the queue of the event that is being handled */
 	struct ri_watch asyncs;             /* of the asynchronous events */
-	uint32_t port_events;               /* so many were handled; the service thread */
+	uint32_t port_events;               /* how many were handled; the service thread */
 	struct ri_watch removal;  /* of the kernel's messages; its descriptor is -1 without them */
 	struct ri_timer last_end; /* it has failed: looks whether all connections have ended */
 	pthread_mutex_t lock;     /* of `contexts` */
@@ -262,11 +263,11 @@ struct ri_ucq {
 	uint32_t staged_first;
 	uint32_t staged_count;
 	uint32_t staged_solicited; /* how many of them are solicited */
-	uint32_t lost;             /* completions for which there was no room; the first is told */
-	uint32_t armed;            /* enum ri_arm; RI_ARM_NONE: no upcall is due */
-	uint32_t armed_count;      /* with RI_ARM_COUNT */
-	bool listening;            /* the device was asked to tell of its next completion */
-	bool watching;             /* it was asked to tell of its next solicited or failed one */
+	uint32_t lost;        /* completions for which there was no room; the first is reported */
+	uint32_t armed;       /* enum ri_arm; RI_ARM_NONE: no upcall is due */
+	uint32_t armed_count; /* with RI_ARM_COUNT */
+	bool listening;       /* the device was asked to report its next completion */
+	bool watching;        /* it was asked to report its next solicited or failed completion */
 	struct ri_uqp
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
@@ -274,7 +275,7 @@ struct ri_ucq {
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 	atomic_bool due;  /* `late` is started, and will look at the chains */
 	struct ri_timer late;
-	struct ri_task full;        /* tell of the overflow */
+	struct ri_task full;        /* reports the overflow */
 	const struct ri_host *host; /* constant */
 };
 
@@ -355,7 +356,7 @@ struct vib_chain {
 /* A request of the device with one segment, prepared for one opcode. */
 struct vib_brief {
 	struct ibv_send_wr wr;
-	uint32_t copied;                /* up to so many bytes take the usual way */
+	uint32_t copied;                /* payloads of up to this many bytes take the usual way */
 	uint32_t done[VIB_SHORT_FLAGS]; /* vib_done::kind of its completion, by the flags of ours */
 };
 
@@ -389,7 +390,7 @@ struct vib_fault {
 struct ri_uqp {
 	struct ibv_qp *qp;
 	uint64_t ctx;     /* of the access layer, for completions */
-	atomic_uint gate; /* enum vib_gate; written under ri_qp::lock */
+	atomic_uint gate; /* enum vib_gate; written under vib_qp::lock */
 	uint32_t qpn;     /* its number, also when the device's queue pair is gone */
 	bool shared;      /* receives come from an SRQ */
 	bool ud;          /* for datagrams */
@@ -422,7 +423,7 @@ struct ri_uqp {
 	struct ri_uqp *next_sender; /* in ri_ucq::senders */
 	struct vib_fault fault;     /* what has closed the gate, until it is in IDLE again */
 	atomic_bool dying;          /* it is being destroyed: what the device flushes is dropped */
-	atomic_uint inside;         /* threads that run its chain, or tell of its fault */
+	atomic_uint inside;         /* threads that run its chain, or report its fault */
 	struct ri_uqp *next_fault;  /* in ri_ucq::faults */
 	struct vib_keys *keys;      /* of the adapter; this and what follows is constant */
 	const struct ri_pd *pd;
@@ -431,7 +432,7 @@ struct ri_uqp {
 		headers; /* for datagrams: where the route header of each receive goes; 0: not into one piece of this process's memory */
 };
 
-struct ri_qp {
+struct vib_qp {
 	struct ri_uqp user;
 	struct vib_item item;
 	struct ri_pd *pd;
@@ -480,10 +481,10 @@ unsigned int vib_access(uint32_t access);
 void vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Likewise, for a queue pair and its peer, if that is known. */
-void vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+void vib_log_qp(const struct vib_qp *qp, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Name the peer for such lines; @p port is in network order, 0: there is none. The caller owns qp->lock. */
-void vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port);
+/* Name the peer for such lines; @p port is in network order, 0: none. The caller owns qp->lock. */
+void vib_peer_name(struct vib_qp *qp, const struct ri_addr *addr, uint16_t port);
 /* Likewise without an adapter: "ib" says it. */
 void vib_log_host(const struct ri_host *host, enum ri_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -513,8 +514,6 @@ uint32_t vib_mw_count(struct ri_context *context, const struct ibv_mr *over, uin
 /* --- vib_device.c, vib_port.c, vib_profile.c --------------------------------------------------- */
 
 extern const struct ri_device_ops vib_device_ops;
-/* The spigot of the adapter that has this address, from 0; false: it is not one of the adapter's. */
-bool vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port);
 /* The addresses of a spigot, as they are now, and how many. False: it has no interface, or the kernel cannot be asked; 0. */
 bool vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT_ADDR_MAX],
 		    uint32_t *count);
@@ -524,43 +523,43 @@ void vib_raise(struct ri_rnic *rnic, uint32_t event, uint32_t object, uint64_t c
 /* --- queue pairs, for vib_cm*.c (vib_qp.c, vib_qp_end.c) --------------------------------------- */
 
 /* IDLE to CONNECTING. RI_ERR_INVALID_STATE: not in IDLE. The caller owns qp->lock. */
-enum ri_status vib_qp_begin(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_qp_begin(struct vib_qp *qp) RI_MUST_CHECK;
 /* CONNECTING to IDLE, where a call fails before anything was sent. The caller owns qp->lock. */
-void vib_qp_begin_undo(struct ri_qp *qp);
+void vib_qp_begin_undo(struct vib_qp *qp);
 /*
  * Change the device's queue pair: attr->qp_state and what goes with it (rdma_init_qp_attr made them). With the access
  * rights of the layers above in place of those in `attr`. The caller owns qp->lock or nothing.
  */
-enum ri_status vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr,
+enum ri_status vib_qp_device_modify(struct vib_qp *qp, struct ibv_qp_attr *attr,
 				    int mask) RI_MUST_CHECK;
 /*
  * Give the queue pair a new one of the device, with another number. The former, in ERROR with nothing left, is the caller's to
  * destroy without a lock: that waits for handlers of its events. On failure it stays. The caller owns qp->lock.
  */
-enum ri_status vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
+enum ri_status vib_qp_device_renew(struct vib_qp *qp, struct ibv_qp **former) RI_MUST_CHECK;
 /* Before an attempt begins: if the device has broken the queue pair while it was not connected, renew it. No lock is owned. */
-enum ri_status vib_qp_heal(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_qp_heal(struct vib_qp *qp) RI_MUST_CHECK;
 /*
  * CONNECTING to RTS: requests may be posted from now on; raise `event` (kind RI_CM_ESTABLISHED; ctx is filled in). The
  * device's queue pair is in RTS already. False: the attempt was ended meanwhile, and nothing was raised. The caller owns
  * no lock.
  */
-bool vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event);
+bool vib_qp_established(struct vib_qp *qp, struct ri_cm_event *event);
 /* Is the device's queue pair in its error state? The device may have found an error that it does not report. */
-bool vib_qp_device_failed(const struct ri_qp *qp);
+bool vib_qp_device_failed(const struct vib_qp *qp);
 /* RTS to CLOSING, when a disconnect begins; false: it is not in RTS. The caller owns qp->lock. */
-bool vib_qp_closing(struct ri_qp *qp);
+bool vib_qp_closing(struct vib_qp *qp);
 /* CONNECTING to RTS of one without a connection manager: as above, but nothing is raised. */
-bool vib_qp_run(struct ri_qp *qp);
+bool vib_qp_run(struct vib_qp *qp);
 /* Raise another event of this queue pair (RI_CM_REPLY, RI_CM_TIME_WAIT_OVER); ctx is filled in. No lock is owned. */
-void vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event);
+void vib_qp_raise(struct vib_qp *qp, struct ri_cm_event *event);
 /*
  * The end: CONNECTING or RTS or CLOSING to ERROR. `event` is copied (kind RI_CM_REJECTED, RI_CM_FAILED,
  * RI_CM_DISCONNECTED or RI_CM_BROKEN with what goes with it; ctx is filled in) and raised on the service thread after all
  * completions. `async` is raised before, or RI_EVENT_NONE. The first call counts and returns true; in IDLE and ERROR it does nothing. Any
  * thread; the caller may own locks of vib_cm*.c, not qp->lock.
  */
-bool vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async);
+bool vib_qp_end(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async);
 
 /* --- vib_call.c, vib_ah_call.c: calls that wait --------------------------------------------------- */
 
@@ -581,23 +580,23 @@ void vib_cm_close(struct ri_rnic *rnic);
 /* Destroy what a context still has: listeners and requests. Its queue pairs are destroyed already. */
 void vib_cm_context_end(struct ri_context *context);
 /* RTS to CLOSING was asked for (ri_qp_ops::modify); as ri_cm_ops::disconnect without private data. */
-enum ri_status vib_cm_close_qp(struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_cm_close_qp(struct vib_qp *qp) RI_MUST_CHECK;
 /*
  * The layers above abort (modify to ERROR): give the attempt or connection up, tell the peer if that needs no waiting.
  * The caller then calls vib_qp_end with RI_CM_FAILED or RI_CM_BROKEN, and owns no lock.
  */
-void vib_cm_abort(struct ri_qp *qp);
+void vib_cm_abort(struct vib_qp *qp);
 /*
  * Take the connection from the queue pair, which goes back to IDLE or is destroyed: its rdma_cm_id is destroyed, and after
  * the return no event and no thread of vib_cm*.c names the queue pair. Not on the service thread. No lock is owned.
  */
-void vib_cm_forget(struct ri_qp *qp);
+void vib_cm_forget(struct vib_qp *qp);
 /* Is the queue pair in its time-wait? For modify to IDLE. */
-bool vib_cm_in_time_wait(struct ri_qp *qp);
+bool vib_cm_in_time_wait(struct vib_qp *qp);
 /* The addresses of spigots may have changed: the listeners get those of now, on the service thread. Any thread. */
 void vib_cm_follow(struct ri_rnic *rnic);
 /* IBV_EVENT_COMM_EST: the first message came before the connection manager's last one; on the service thread. */
-void vib_cm_comm_est(struct ri_qp *qp);
+void vib_cm_comm_est(struct vib_qp *qp);
 /* The device is gone: end every attempt and connection, RI_CM_BROKEN or RI_CM_FAILED; on the service thread. */
 void vib_cm_device_gone(struct ri_rnic *rnic);
 /* The part of the profile that the connection manager knows: cm_forms, private data, IRD and ORD, names of peers. */

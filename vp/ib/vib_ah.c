@@ -66,7 +66,7 @@ struct source {
 	bool ethernet; /* the way to a neighbour is to be found */
 };
 
-/* False: there is none. RoCE v2 before the others. */
+/* False: no source suits. RoCE v2 is taken before the others. */
 static bool
 source_find(const struct ri_rnic *rnic, const struct ri_ah_init *init, const union ibv_gid *dest,
 	    struct source *out)
@@ -194,7 +194,7 @@ static bool
 all_sent(const struct ri_context *context)
 {
 	for (const struct vib_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		const struct ri_qp *qp = vib_of(i, struct ri_qp, item);
+		const struct vib_qp *qp = vib_of(i, struct vib_qp, item);
 
 		if (qp->user.ud && vib_ring_open(&qp->user.sq) != 0)
 			return false;

@@ -30,8 +30,8 @@ struct ri_ah {
 extern const struct ri_ah_ops vib_ah_ops;
 
 /*
- * [fast path] The device's own, for the use that the caller has of the row. Where the neighbour is not known the datagram is
- * lost, as on a wire: it goes to this very port, to a queue pair that does not exist, which is what *@p qpn becomes.
+ * [fast path] The device's address handle behind a row that the caller uses. While the neighbour is not known, the datagram
+ * is lost as on a wire: it is sent to this port itself, to a queue pair number that does not exist, stored in *@p qpn.
  */
 static inline struct ibv_ah *
 vib_ah_of(const struct vib_key *key, uint32_t *qpn)

@@ -3,10 +3,10 @@
 
 /*
  * Address handles over Ethernet. There ibv_create_ah waits until the link address of the neighbour is known, up to several
- * seconds, and no control verb waits for a peer [RI 2.1]. So the call has a thread of its own (vib_call.c). A verb waits
- * until that thread has begun and then LOCAL_NS more, in which a neighbour that the kernel knows already is found. After
- * that it leaves the call alone: the object loses its datagrams until the call is done, and for good if there is no such
- * neighbour. A verb that modifies or destroys the object meanwhile drops the call, whose thread destroys what it has made.
+ * seconds, but a control verb may not wait for a peer [RI 2.1]. So the call has a thread of its own (vib_call.c). A verb waits
+ * until that thread has begun and LOCAL_NS more: enough for a neighbour that the kernel knows already. Then the verb returns.
+ * Datagrams of the object are lost until the call is done, and always if the neighbour does not exist. A verb that modifies
+ * or destroys the object meanwhile drops the call, whose thread destroys the handle that it has made.
  *
  * ri_rnic::ah_lock guards all calls of an adapter and ri_ah::call. It is taken before ri_context::lock. A protection
  * domain that is destroyed while calls use it stays: the last of them deallocates it. The adapter is not closed
@@ -55,7 +55,7 @@ pd_leave(struct ri_pd *pd)
 	free(pd);
 }
 
-/* It is done, and was given away. What call_tell is to tell. The caller owns the lock. */
+/* The call is done, and its result was passed on: call_tell reports it. The caller owns the lock. */
 static int
 call_settle(struct vib_ah_call *call)
 {
@@ -136,7 +136,7 @@ call_run(void *arg)
 enum ri_status
 vib_ah_failure(const struct ri_rnic *rnic, int error)
 {
-	/* libibverbs resolves the neighbour of a RoCE path itself, and has several ways to say that there is none. */
+	/* libibverbs resolves the neighbour of a RoCE path itself, and has several ways to say that it finds none. */
 	return error == ENOMEM || error == EAGAIN || atomic_load(&rnic->failed)
 		       ? vib_failure(rnic, error)
 		       : RI_ERR_NO_ROUTE;

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Binds. One of a narrow window goes to the device like other requests. One of a wide window goes by ibv_bind_mw,
- * which chooses the STag and posts by itself: what is kept before it goes first, and it is never kept.
+ * [fast path] Binds. The bind of a narrow window is posted like other requests. That of a wide window is posted by
+ * ibv_bind_mw, which chooses the STag: requests that the chain keeps are posted before it, and the chain never keeps it.
  */
 #include "vib_bind.h"
 
@@ -29,15 +29,6 @@ is_sound(const struct vib_key *region, const struct ri_wr_bind *bind)
 		(region->access & RI_ACCESS_LOCAL_READ) != 0);
 }
 
-/* A bind of no bytes unbinds a wide window. It names a region of its own, as not every library takes none. */
-static bool
-unbind_fill(const struct ri_mw *mw, struct ibv_mw_bind_info *info)
-{
-	info->mr = mw->pd->nothing;
-	info->addr = (uintptr_t)info->mr->addr;
-	return true;
-}
-
 bool
 vib_bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 {
@@ -51,8 +42,13 @@ vib_bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
 	out->uses[VIB_WR_REGION] = region;
 	if (window == NULL || window->pd != qp->pd)
 		return false;
-	if (wr->u.bind.length == 0 && ((const struct ri_mw *)window->object)->wide != NULL)
-		return unbind_fill((const struct ri_mw *)window->object, info);
+	if (wr->u.bind.length == 0 && ((const struct ri_mw *)window->object)->wide != NULL) {
+		const struct ri_mw *mw = (const struct ri_mw *)window->object;
+		/* A bind of no bytes unbinds a wide window. It names a region of its own, as not every library takes none. */
+		info->mr = mw->pd->nothing;
+		info->addr = (uintptr_t)info->mr->addr;
+		return true;
+	}
 	if (region == NULL || region->pd != qp->pd || !is_sound(region, &wr->u.bind))
 		return false;
 	out->wr.bind_mw.mw = ((struct ri_mw *)window->object)->mw;

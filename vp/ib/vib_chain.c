@@ -211,7 +211,7 @@ vib_chain_close_early(struct ri_uqp *qp)
 void
 vib_chain_fault(struct ri_uqp *uqp)
 {
-	struct ri_qp *qp = (struct ri_qp *)uqp;
+	struct vib_qp *qp = (struct vib_qp *)uqp;
 
 	if (vib_chain_close(uqp))
 		uqp->host->task_run(uqp->host->self, &qp->fail);
@@ -232,7 +232,7 @@ vib_cq_alarm(struct ri_ucq *cq)
 		struct ri_uqp *qp = faults;
 
 		faults = qp->next_fault;
-		host->task_run(host->self, &((struct ri_qp *)qp)->fail);
+		host->task_run(host->self, &((struct vib_qp *)qp)->fail);
 		atomic_fetch_sub(&qp->inside, 1); /* from here on it may be destroyed */
 	}
 	if (overflow)
@@ -260,20 +260,6 @@ batch_link(struct ri_uqp *qp, uint32_t first, uint32_t end)
 		}
 	}
 	return end;
-}
-
-/* The device has refused one of the requests from `first` to before `end`; the first one, if it does not say which. */
-static void
-chain_fail(struct ri_uqp *qp, uint32_t first, uint32_t end, const struct ibv_send_wr *bad,
-	   int returned)
-{
-	uint32_t at = first;
-
-	while (at != end && &qp->chain.wrs[at % VIB_CHAIN_ROOM].wr != bad)
-		at++;
-	atomic_store(&qp->chain.taken, at != end ? at : first);
-	if (!vib_qp_lost(qp, vib_post_errno(returned)))
-		vib_chain_fault(qp);
 }
 
 /* End the uses of the requests from `first` to before `end`: the device has them, or never gets them. */
@@ -310,12 +296,20 @@ batch_post(struct ri_uqp *qp)
 	if (open && error == 0 && last->wr.opcode == IBV_WR_BIND_MW)
 		vib_mw_posted(last);
 	batch_done(chain, first, end);
-	if (!open)
+	if (!open) {
 		atomic_store(&chain->taken, first); /* the end flushes them */
-	else if (error != 0)
-		chain_fail(qp, first, end, bad, error);
-	else
+	} else if (error != 0) {
+		/* The device has refused a request: `bad`, or the first one, if the device does not say which. */
+		uint32_t at = first;
+
+		while (at != end && &qp->chain.wrs[at % VIB_CHAIN_ROOM].wr != bad)
+			at++;
+		atomic_store(&qp->chain.taken, at != end ? at : first);
+		if (!vib_qp_lost(qp, vib_post_errno(error)))
+			vib_chain_fault(qp);
+	} else {
 		atomic_store(&chain->head, end);
+	}
 	return open && error == 0;
 }
 

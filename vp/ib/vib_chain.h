@@ -9,7 +9,7 @@
 
 #define VIB_CHAIN_ROOM 16 /* requests of one call of the device */
 
-/* Room for a chain whose requests have so many segments, and so many octets of inline data. False: no memory. */
+/* Room for a chain whose requests have up to `sges` segments and `octets` of inline data. False: no memory. */
 bool vib_chain_create(struct vib_chain *chain, uint32_t sges, uint32_t octets);
 void vib_chain_destroy(struct vib_chain *chain);
 /* Nothing is kept, whatever was; the queue pair takes no posts. */

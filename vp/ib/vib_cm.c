@@ -65,7 +65,8 @@ conn_move(struct vib_conn *conn, enum vib_step step, enum vib_action *action)
 }
 
 bool
-vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action, struct ri_qp **qp)
+vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
+	      struct vib_qp **qp)
 {
 	struct vib_cm *cm = conn->cm;
 	bool moved;
@@ -215,7 +216,7 @@ conn_called(void *arg)
 {
 	struct vib_conn *conn = arg;
 	struct vib_cm *cm = conn->cm;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	bool finished;
 
 	pthread_mutex_lock(&cm->lock);
@@ -310,7 +311,7 @@ vib_cm_context_end(struct ri_context *context)
 
 /* Has the peer replied, and waits for the confirmation? */
 static bool
-peer_waits(struct ri_qp *qp)
+peer_waits(struct vib_qp *qp)
 {
 	struct vib_cm *cm = qp->pd->context->rnic->cm;
 	bool waits;
@@ -325,7 +326,7 @@ peer_waits(struct ri_qp *qp)
 }
 
 void
-vib_cm_forget(struct ri_qp *qp)
+vib_cm_forget(struct vib_qp *qp)
 {
 	struct vib_conn *conn;
 
@@ -346,14 +347,14 @@ vib_cm_forget(struct ri_qp *qp)
 }
 
 bool
-vib_cm_in_time_wait(struct ri_qp *qp)
+vib_cm_in_time_wait(struct vib_qp *qp)
 {
 	return qp->conn != NULL && atomic_load(&qp->conn->time_wait);
 }
 
 /* On the service thread: the connection of a queue pair, which has an id, marked as busy; NULL: none. Ends with vib_cm_idle. */
 static struct vib_conn *
-conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
+conn_of_qp(struct vib_cm *cm, struct vib_qp *qp)
 {
 	struct vib_conn *conn;
 
@@ -370,7 +371,7 @@ conn_of_qp(struct vib_cm *cm, struct ri_qp *qp)
 }
 
 void
-vib_cm_comm_est(struct ri_qp *qp)
+vib_cm_comm_est(struct vib_qp *qp)
 {
 	struct vib_cm *cm = qp->pd->context->rnic->cm;
 	struct vib_conn *conn = conn_of_qp(cm, qp);
@@ -382,9 +383,9 @@ vib_cm_comm_est(struct ri_qp *qp)
 	vib_cm_idle(cm);
 }
 
-/* The next connection that a loss of the device ends, marked as busy and moved; NULL: there is none any more. */
+/* The next connection that a loss of the device ends, marked as busy and moved; NULL: all are ended. */
 static struct vib_conn *
-conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct ri_qp **qp)
+conn_next_lost(struct vib_cm *cm, enum vib_action *action, struct vib_qp **qp)
 {
 	struct vib_conn *found = NULL;
 
@@ -410,7 +411,7 @@ vib_cm_device_gone(struct ri_rnic *rnic)
 	struct vib_cm *cm = rnic->cm;
 	struct vib_conn *conn;
 	enum vib_action action;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	while (cm != NULL && (conn = conn_next_lost(cm, &action, &qp)) != NULL) {
 		vib_conn_do(conn, action, qp, NULL);

@@ -22,7 +22,7 @@
  * be of other owners: vib_cm::outer is then the one of the hang-up. A verb that takes an owner away first marks that under
  * the lock, then waits in vib_cm_wait until the owner is not busy. An event is acknowledged before the next one is read.
  *
- * vib_cm::lock guards phases, ties between the objects, and lists. It is taken before ri_qp::lock, and never owned
+ * vib_cm::lock guards phases, ties between the objects, and lists. It is taken before vib_qp::lock, and never owned
  * across a call of librdmacm that may wait, nor during an upcall.
  */
 #ifndef VIB_CM_H
@@ -64,7 +64,7 @@ struct vib_cm {
 	struct vib_item queries;
 	struct vib_item listens;
 	struct ri_watch
-		routes; /* tells of addresses, vib_cm_follow.c; its descriptor is -1 without that */
+		routes; /* reports changes of addresses, vib_cm_follow.c; its descriptor is -1 without that */
 	struct ri_task follow; /* the listeners get the addresses of now */
 	uint32_t calls; /* of rdma_connect on threads of their own, until conn_called() is done */
 };
@@ -78,7 +78,7 @@ struct vib_conn {
 	struct rdma_cm_id *id; /* NULL: it is over, and was cut */
 	enum vib_phase phase;
 	enum vib_phase before; /* the phase that the last step left */
-	struct ri_qp *qp;      /* NULL: a request, or its queue pair is gone */
+	struct vib_qp *qp;     /* NULL: a request, or its queue pair is gone */
 	bool under_way; /* iWARP: rdma_destroy_id would wait until the device has made or failed the connection */
 	bool calling; /* its rdma_connect runs, or has run and conn_called() is due */
 	bool deferred;
@@ -107,7 +107,8 @@ struct vib_conn {
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX]; /* of the request */
 	struct ri_peer reach;        /* of a request: how its peer is reached */
-	struct ri_cm_event heard;    /* to raise when the connection stands: what the reply said */
+	struct ri_cm_event
+		heard; /* to raise when the connection is established: what the reply said */
 };
 
 /* One address on which a listener listens, in one port space. */
@@ -185,8 +186,8 @@ void vib_conn_free(struct vib_conn *conn);
  * caller is the service thread or a verb of that queue pair.
  */
 bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
-		   struct ri_qp **qp);
-/* Call rdma_connect on a thread of its own, with conn->param; its failure is told later. 0, or errno: it is not called. */
+		   struct vib_qp **qp);
+/* Call rdma_connect on a thread of its own, with conn->param; its failure is reported later. 0, or errno: it is not called. */
 int vib_conn_call(struct vib_conn *conn);
 /* Its destruction was deferred, and nothing uses it any more. */
 void vib_conn_free_deferred(struct vib_conn *conn);
@@ -238,7 +239,7 @@ vib_rdma_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 /* --- vib_cm_setup.c: what a step does ---------------------------------------------------------- */
 
 /* Do it. @p event: what librdmacm says, NULL if the step is none of its events. */
-void vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
+void vib_conn_do(struct vib_conn *conn, enum vib_action action, struct vib_qp *qp,
 		 const struct rdma_cm_event *event);
 /* VIB_STEP_DEADLINE, VIB_STEP_TASK. */
 void vib_conn_deadline(void *conn);
@@ -246,12 +247,12 @@ void vib_conn_finish(void *conn);
 /* The time-wait is over. */
 void vib_conn_time_wait_over(struct vib_conn *conn);
 /* A call for this attempt failed, with this errno. */
-void vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int error);
+void vib_conn_fail(struct vib_conn *conn, struct vib_qp *qp, const char *what, int error);
 /* Move the queue pair up to INIT, or from there to RTS with the depths of the connection. 0, or errno. */
-int vib_conn_qp_init(struct vib_conn *conn, struct ri_qp *qp);
-int vib_conn_qp_ready(struct vib_conn *conn, struct ri_qp *qp);
+int vib_conn_qp_init(struct vib_conn *conn, struct vib_qp *qp);
+int vib_conn_qp_ready(struct vib_conn *conn, struct vib_qp *qp);
 /* What goes into a request or reply. */
-struct rdma_conn_param vib_conn_param(const struct vib_conn *conn, const struct ri_qp *qp);
+struct rdma_conn_param vib_conn_param(const struct vib_conn *conn, const struct vib_qp *qp);
 
 /* --- vib_cm_connect.c, vib_cm_accept.c: verbs ---------------------------------------------------- */
 
@@ -262,7 +263,7 @@ enum ri_status vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
  * rdma_connect has failed with this errno. If another port may help [RI 12.3.19], make the attempt again with a new id. False: it
  * has failed. On the service thread, while the connection is busy; its call is over.
  */
-bool vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error);
+bool vib_conn_again(struct vib_conn *conn, struct vib_qp *qp, int error);
 /* Are these parameters within the profile? @p room: octets of private data that fit. */
 enum ri_status vib_params_check(const struct ri_rnic *rnic, const struct ri_cm_params *params,
 				uint16_t room);
@@ -277,15 +278,15 @@ void vib_request_refuse(struct vib_conn *conn, enum ri_cm_reason reason, const v
 			uint16_t len);
 
 /* Tie a connection to a queue pair, which goes from IDLE to CONNECTING; RI_ERR_INVALID_STATE: it is not in IDLE. */
-enum ri_status vib_conn_tie(struct vib_conn *conn, struct ri_qp *qp) RI_MUST_CHECK;
+enum ri_status vib_conn_tie(struct vib_conn *conn, struct vib_qp *qp) RI_MUST_CHECK;
 /* Undo that: the call fails, and the queue pair is in IDLE. */
-void vib_conn_untie(struct vib_conn *conn, struct ri_qp *qp);
+void vib_conn_untie(struct vib_conn *conn, struct vib_qp *qp);
 
 /* --- vib_cm_request.c: requests that are not answered ----------------------------------------------- */
 
 /* RDMA_CM_EVENT_CONNECT_REQUEST, on the service thread. */
 void vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event);
-/* Take the request of that number and kind; NULL: there is none. It goes back, or it is done. */
+/* Take the request of that number and kind, or NULL. The caller puts it back, or completes it. */
 struct vib_conn *vib_request_take(const struct ri_request *request, bool service);
 void vib_request_put_back(struct vib_conn *conn);
 /* It is answered, and no longer counts in its listener's backlog. */
@@ -303,7 +304,7 @@ void vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm);
 
 /* --- vib_cm_follow.c ----------------------------------------------------------------------------- */
 
-/* Watch the addresses of this machine. Without that the events of the device tell of some changes. */
+/* Watch the addresses of this machine. Without the watch, only the device's events report some of their changes. */
 void vib_follow_start(struct vib_cm *cm);
 /* After the return it does not run. */
 void vib_follow_stop(struct vib_cm *cm);

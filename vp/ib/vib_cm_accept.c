@@ -42,24 +42,9 @@ vib_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pda
 	return RI_SUCCESS;
 }
 
-/*
- * The deadline counts when the call is over: it destroys the id, which the call uses. Unless the attempt has ended meanwhile,
- * whose timer is another one.
- */
+/* Send the reply. A failure from here on is reported by an event. */
 static void
-deadline_set(struct vib_conn *conn)
-{
-	const struct ri_host *host = conn->cm->rnic->host;
-
-	pthread_mutex_lock(&conn->cm->lock);
-	if (conn->deadline != RI_NEVER && conn->phase == VIB_PHASE_ACCEPT)
-		host->timer_start(host->self, &conn->timer, conn->deadline);
-	pthread_mutex_unlock(&conn->cm->lock);
-}
-
-/* Send the reply. What fails from here on is told by an event. */
-static void
-reply_send(struct vib_conn *conn, struct ri_qp *qp)
+reply_send(struct vib_conn *conn, struct vib_qp *qp)
 {
 	struct rdma_conn_param param = vib_conn_param(conn, qp);
 	struct ri_cm_event event = {.kind = RI_CM_FAILED};
@@ -71,7 +56,16 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 	if (error == 0 && rdma_accept(conn->id, &param) != 0)
 		error = errno;
 	if (error == 0) {
-		deadline_set(conn);
+		/*
+		 * The deadline begins to count when the call is over, since it destroys the id that the call uses. If the attempt has
+		 * ended meanwhile, the timer serves another purpose.
+		 */
+		const struct ri_host *host = conn->cm->rnic->host;
+
+		pthread_mutex_lock(&conn->cm->lock);
+		if (conn->deadline != RI_NEVER && conn->phase == VIB_PHASE_ACCEPT)
+			host->timer_start(host->self, &conn->timer, conn->deadline);
+		pthread_mutex_unlock(&conn->cm->lock);
 		return;
 	}
 	vib_log_qp(qp, RI_LOG_INFO, "a request cannot be accepted: %s", ri_errno_text(error));
@@ -84,20 +78,10 @@ reply_send(struct vib_conn *conn, struct ri_qp *qp)
 	(void)vib_qp_end(qp, &event, RI_EVENT_NONE); /* which is said */
 }
 
-static void
-peer_name(const struct vib_conn *conn, struct ri_qp *qp)
-{
-	struct ri_addr addr;
-
-	vib_addr_of_sockaddr(&addr, rdma_get_peer_addr(conn->id));
-	pthread_mutex_lock(&qp->lock);
-	vib_peer_name(qp, &addr, rdma_get_dst_port(conn->id));
-	pthread_mutex_unlock(&qp->lock);
-}
-
 enum ri_status
-vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
+vib_accept(struct ri_request *request, struct ri_qp *ri, const struct ri_cm_params *params)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	enum ri_status status = vib_params_check(rnic, params, rnic->attr.accept_pdata);
 	struct vib_conn *conn;
@@ -115,7 +99,12 @@ vib_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_para
 		return status;
 	}
 	vib_conn_fill(conn, params);
-	peer_name(conn, qp);
+	struct ri_addr addr;
+
+	vib_addr_of_sockaddr(&addr, rdma_get_peer_addr(conn->id));
+	pthread_mutex_lock(&qp->lock);
+	vib_peer_name(qp, &addr, rdma_get_dst_port(conn->id));
+	pthread_mutex_unlock(&qp->lock);
 	vib_request_done(conn);
 	/* The kernel refuses this for a request whose peer has given up. */
 	if (vib_conn_qp_init(conn, qp) != 0) {

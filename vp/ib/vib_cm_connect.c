@@ -53,7 +53,7 @@ connect_check(struct ri_rnic *rnic, const struct ri_cm_params *params)
 }
 
 enum ri_status
-vib_conn_tie(struct vib_conn *conn, struct ri_qp *qp)
+vib_conn_tie(struct vib_conn *conn, struct vib_qp *qp)
 {
 	enum ri_status status = vib_qp_heal(qp);
 
@@ -72,7 +72,7 @@ vib_conn_tie(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 void
-vib_conn_untie(struct vib_conn *conn, struct ri_qp *qp)
+vib_conn_untie(struct vib_conn *conn, struct vib_qp *qp)
 {
 	pthread_mutex_lock(&conn->cm->lock);
 	pthread_mutex_lock(&qp->lock);
@@ -84,9 +84,9 @@ vib_conn_untie(struct vib_conn *conn, struct ri_qp *qp)
 	pthread_mutex_unlock(&conn->cm->lock);
 }
 
-/* Begin to resolve. What the peer or the network is to blame for is told by an event. */
+/* Begin to resolve. A failure that the peer or the network causes is reported by an event. */
 static void
-address_resolve(struct vib_conn *conn, struct ri_qp *qp)
+address_resolve(struct vib_conn *conn, struct vib_qp *qp)
 {
 	const struct ri_host *host = conn->cm->rnic->host;
 	uint64_t now = host->now(host->self);
@@ -110,7 +110,7 @@ address_resolve(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
-attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params *params,
+attempt_start(struct vib_conn *conn, struct vib_qp *qp, const struct ri_cm_params *params,
 	      const struct ri_addr *local)
 {
 	const struct ri_host *host = conn->cm->rnic->host;
@@ -126,7 +126,7 @@ attempt_start(struct vib_conn *conn, struct ri_qp *qp, const struct ri_cm_params
 }
 
 bool
-vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error)
+vib_conn_again(struct vib_conn *conn, struct vib_qp *qp, int error)
 {
 	struct rdma_cm_id *id, *former = conn->id;
 	enum vib_action action;
@@ -155,8 +155,9 @@ vib_conn_again(struct vib_conn *conn, struct ri_qp *qp, int error)
 }
 
 enum ri_status
-vib_connect(struct ri_qp *qp, const struct ri_cm_params *params)
+vib_connect(struct ri_qp *ri, const struct ri_cm_params *params)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	enum ri_status status = connect_check(rnic, params);
 	struct ri_addr local = params->local;
@@ -186,7 +187,7 @@ vib_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 
 /* The caller's verb excludes others on this queue pair, so its connection stays. */
 static enum ri_status
-conn_call(struct ri_qp *qp, enum vib_step step)
+conn_call(struct vib_qp *qp, enum vib_step step)
 {
 	struct vib_conn *conn = qp->conn;
 	enum vib_action action;
@@ -198,8 +199,9 @@ conn_call(struct ri_qp *qp, enum vib_step step)
 }
 
 enum ri_status
-vib_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
+vib_confirm(struct ri_qp *ri, bool accept, const void *pdata, uint16_t len)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct vib_conn *conn = qp->conn;
 	enum ri_status status;
@@ -219,8 +221,10 @@ vib_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 }
 
 enum ri_status
-vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
+vib_disconnect(struct ri_qp *ri, const void *pdata, uint16_t len)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
+
 	(void)pdata;
 	if (len != 0)
 		return RI_ERR_INVALID_ARG;
@@ -229,13 +233,13 @@ vib_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 }
 
 void
-vib_cm_abort(struct ri_qp *qp)
+vib_cm_abort(struct vib_qp *qp)
 {
 	(void)!conn_call(qp, VIB_STEP_CALL_ABORT); /* there may be none, or it is over */
 }
 
 enum ri_status
-vib_cm_close_qp(struct ri_qp *qp)
+vib_cm_close_qp(struct vib_qp *qp)
 {
-	return vib_disconnect(qp, NULL, 0);
+	return vib_disconnect((struct ri_qp *)qp, NULL, 0);
 }

@@ -72,7 +72,7 @@ conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
 {
 	enum vib_step step = step_of_event(event->event);
 	enum vib_action action;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (conn_is_finished(conn, step))
 		return true;
@@ -85,21 +85,14 @@ conn_event(struct vib_conn *conn, const struct rdma_cm_event *event)
 
 /* --- the event channel --------------------------------------------------------------------------- */
 
-/* Whose event it is: of a request, the listener's. NULL: librdmacm names no id, or one that is none of ours. */
-static void *
-owner_of(const struct rdma_cm_event *event)
+/* True: the owner is to be freed when the event is acknowledged. */
+static bool
+event_handle(struct vib_cm *cm, void *owner, const struct rdma_cm_event *event)
 {
-	const struct rdma_cm_id *id =
-		event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id : event->id;
-
-	return id != NULL ? id->context : NULL;
-}
-
-/* With its queue pair, which stays while the connection is busy. */
-static void
-event_log(struct vib_cm *cm, const struct vib_conn *conn, const struct rdma_cm_event *event)
-{
-	const struct ri_qp *qp = NULL;
+	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	enum vib_owner kind = *(const enum vib_owner *)owner;
+	const struct vib_conn *conn = kind == VIB_OWNER_CONN ? owner : NULL;
+	const struct vib_qp *qp = NULL; /* it stays while the connection is busy */
 
 	pthread_mutex_lock(&cm->lock);
 	if (conn != NULL)
@@ -111,18 +104,9 @@ event_log(struct vib_cm *cm, const struct vib_conn *conn, const struct rdma_cm_e
 	else
 		vib_log(cm->rnic, RI_LOG_DEBUG, "%s, status %d", rdma_event_str(event->event),
 			event->status);
-}
-
-/* True: the owner is to be freed when the event is acknowledged. */
-static bool
-event_handle(struct vib_cm *cm, void *owner, const struct rdma_cm_event *event)
-{
-	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	enum vib_owner kind = *(const enum vib_owner *)owner;
-
-	event_log(cm, kind == VIB_OWNER_CONN ? owner : NULL, event);
 	if (request && (kind != VIB_OWNER_EAR || event->id == NULL)) {
-		vib_log(cm->rnic, RI_LOG_WARNING, "librdmacm tells a request of no listener");
+		vib_log(cm->rnic, RI_LOG_WARNING,
+			"librdmacm reports a request that belongs to no listener");
 		if (event->id != NULL)
 			(void)rdma_destroy_id(event->id);
 		return false;
@@ -151,9 +135,13 @@ event_take(struct vib_cm *cm)
 	errno = 0;
 	if (vib_rdma_event(cm->channel, &event) != 0)
 		return false;
-	owner = owner_of(event);
+	/* A request is an event of the listener. Without an owner librdmacm names no id, or one that is not ours. */
+	const struct rdma_cm_id *id =
+		event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? event->listen_id : event->id;
+	owner = id != NULL ? id->context : NULL;
 	if (owner == NULL) {
-		vib_log(cm->rnic, RI_LOG_WARNING, "librdmacm tells an event of nothing: %s",
+		vib_log(cm->rnic, RI_LOG_WARNING,
+			"librdmacm reports an event that belongs to no connection: %s",
 			rdma_event_str(event->event));
 		(void)rdma_ack_cm_event(event);
 		return true;
@@ -173,8 +161,8 @@ event_take(struct vib_cm *cm)
 }
 
 /*
- * The descriptor stays readable if an event cannot be read, as in a process that has changed its user [RI 12.1.10]: nobody looks at it
- * any more. Attempts then end by their deadlines.
+ * If an event cannot be read, as in a process that has changed its user [RI 12.1.10], the descriptor stays readable and is no
+ * longer watched. Attempts then end by their deadlines.
  */
 static void
 channel_check(struct vib_cm *cm, int error)
@@ -225,17 +213,6 @@ is_refused(const struct ri_rnic *rnic, int error)
 	return true;
 }
 
-static enum ri_status
-channel_failure(const struct ri_rnic *rnic, int error)
-{
-	if (is_refused(rnic, error))
-		return RI_ERR_NO_DEVICE;
-	vib_log(rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
-		ri_errno_text(error),
-		error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)" : "");
-	return vib_status_of_open(error);
-}
-
 enum ri_status
 vib_channel_open(struct vib_cm *cm)
 {
@@ -245,8 +222,17 @@ vib_channel_open(struct vib_cm *cm)
 	ri_fd_fill(&filler);
 	cm->channel = rdma_create_event_channel();
 	ri_fd_free(&filler);
-	if (cm->channel == NULL)
-		return channel_failure(cm->rnic, errno);
+	if (cm->channel == NULL) {
+		int error = errno;
+
+		if (is_refused(cm->rnic, error))
+			return RI_ERR_NO_DEVICE;
+		vib_log(cm->rnic, RI_LOG_WARNING, "/dev/infiniband/rdma_cm cannot be opened: %s%s",
+			ri_errno_text(error),
+			error == ENOENT || error == ENODEV ? " (the module rdma_ucm is not loaded)"
+							   : "");
+		return vib_status_of_open(error);
+	}
 	flags = fcntl(cm->channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(cm->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0)
 		return RI_ERR_RESOURCES;

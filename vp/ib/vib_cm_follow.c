@@ -6,11 +6,11 @@
  *
  * A routing socket, which needs no privilege, reports changes of addresses. A message is only a hint: the addresses are
  * queried then, for each listener, and ears are opened and closed (vib_listen_follow). So messages that are lost do no harm,
- * and several changes are handled at once. A RoCE device knows an address later than its interface, and tells that by an
- * event of its own, which is another hint (vib_events.c).
+ * and several changes are handled at once. A RoCE device learns an address later than its interface; an event of the device
+ * reports that and is another hint (vib_events.c).
  *
- * One task does it, on the service thread while no event is handled. vib_cm::lock guards the list; the listener that is just
- * changed is marked, and whoever destroys it waits for the end of that. Nothing here waits for a peer.
+ * One task changes the listeners, on the service thread while no event is handled. vib_cm::lock guards the list. The listener
+ * that is being changed is marked, and a thread that destroys it waits for the end of the change. No code here waits for a peer.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -34,7 +34,7 @@ all_due(struct vib_cm *cm)
 	pthread_mutex_unlock(&cm->lock);
 }
 
-/* The next one that is due, marked; NULL: there is none. */
+/* The next listener that is due, marked; NULL: no listener is due. */
 static struct ri_listen *
 next_due(struct vib_cm *cm)
 {
@@ -123,7 +123,7 @@ on_message(void *arg, uint32_t events)
 	host->task_run(host->self, &cm->follow);
 }
 
-/* -1: there is none. */
+/* The routing socket, or -1. */
 static int
 socket_open(void)
 {
@@ -156,7 +156,8 @@ vib_follow_start(struct vib_cm *cm)
 	if (cm->routes.fd >= 0 && host->watch_start(host->self, &cm->routes) == RI_SUCCESS)
 		return;
 	vib_log(cm->rnic, RI_LOG_WARNING,
-		"the kernel does not tell of addresses: listeners keep those that they have");
+		"cannot watch the addresses of this machine: each listener keeps the addresses "
+		"that it has");
 	socket_close(cm);
 }
 

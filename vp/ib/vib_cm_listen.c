@@ -37,17 +37,6 @@ ears_close(struct ri_listen *listen)
 	}
 }
 
-/* A free place; NULL: there is none. */
-static struct vib_ear *
-ear_free(struct ri_listen *listen)
-{
-	for (uint32_t i = 0; i < VIB_EARS; i++) {
-		if (listen->ears[i].id == NULL)
-			return &listen->ears[i];
-	}
-	return NULL;
-}
-
 /* Can the address be used, with another port? */
 static bool
 address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_space space)
@@ -63,28 +52,17 @@ address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_
 	return usable;
 }
 
-/*
- * Why an address and port cannot be listened on. Linux gives EADDRNOTAVAIL for an address that is not there, and also for a
- * port on which a program listens at all addresses.
- */
-static int
-bind_error(const struct ri_listen *listen, struct vib_cm *cm, const struct vib_ear *ear, int error)
-{
-	if (error == EADDRNOTAVAIL && listen->service.port != 0 &&
-	    address_is_usable(cm, &ear->addr, ear->id->ps))
-		return EADDRINUSE;
-	return error;
-}
-
 /* 0, or errno. The first one that is opened chooses the port, if the caller has not. */
 static int
 ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	 enum rdma_port_space space)
 {
-	struct vib_ear *ear = ear_free(listen);
+	struct vib_ear *ear = NULL;
 	struct sockaddr_storage sa;
 	int error = 0;
 
+	for (uint32_t i = 0; i < VIB_EARS && ear == NULL; i++)
+		ear = listen->ears[i].id == NULL ? &listen->ears[i] : NULL;
 	if (ear == NULL)
 		return ENOSPC;
 	if (!vib_sockaddr(&sa, addr, listen->service.port))
@@ -96,8 +74,12 @@ ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr
 	}
 	if (vib_rdma_bind(ear->id, (struct sockaddr *)&sa) != 0 ||
 	    rdma_listen(ear->id, (int)listen->backlog) != 0)
-		error = bind_error(listen, cm, ear, errno);
-	else if (!vib_id_is_of(ear->id, cm->rnic))
+		error = errno;
+	/* Linux gives EADDRNOTAVAIL for an absent address, and also for a port on which a program listens at all addresses. */
+	if (error == EADDRNOTAVAIL && listen->service.port != 0 &&
+	    address_is_usable(cm, &ear->addr, ear->id->ps))
+		error = EADDRINUSE;
+	if (error == 0 && !vib_id_is_of(ear->id, cm->rnic))
 		error = EADDRNOTAVAIL;
 	if (error != 0) {
 		(void)rdma_destroy_id(ear->id);
@@ -138,31 +120,30 @@ ears_open(struct ri_listen *listen, struct vib_cm *cm)
 	return error;
 }
 
-static bool
-ear_is_open(const struct ri_listen *listen, const struct ri_addr *addr, enum rdma_port_space space)
-{
-	for (uint32_t i = 0; i < VIB_EARS; i++) {
-		const struct vib_ear *ear = &listen->ears[i];
-
-		if (ear->id != NULL && ear->id->ps == space && vib_addr_listed(&ear->addr, 1, addr))
-			return true;
-	}
-	return false;
-}
-
 /* Listen on an address that has come. What fails does not fail the listener, and is tried again at the next change. */
 static void
 ear_follow(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	   enum rdma_port_space space)
 {
-	int error = 0;
+	int error;
 
-	if (!ear_is_open(listen, addr, space))
-		error = ear_open(listen, cm, addr, space);
-	if (error != 0 && !is_of_address(error))
+	for (uint32_t i = 0; i < VIB_EARS; i++) {
+		const struct vib_ear *ear = &listen->ears[i];
+
+		if (ear->id != NULL && ear->id->ps == space && vib_addr_listed(&ear->addr, 1, addr))
+			return;
+	}
+	error = ear_open(listen, cm, addr, space);
+	if (error != 0 && !is_of_address(error)) {
+		struct sockaddr_storage sa;
+		char text[RI_LOG_ADDRESS] = "";
+
+		if (vib_sockaddr(&sa, addr, listen->service.port))
+			ri_log_sockaddr((const struct sockaddr *)&sa, text, sizeof(text));
 		vib_log(cm->rnic, RI_LOG_WARNING,
-			"cannot listen on port %u at a new address of the spigot: %s",
-			ntohs(listen->service.port), ri_errno_text(error));
+			"cannot listen at %s, a new address of spigot %u: %s", text, listen->port,
+			ri_errno_text(error));
+	}
 }
 
 void
@@ -187,34 +168,6 @@ vib_listen_follow(struct ri_listen *listen, struct vib_cm *cm)
 	}
 }
 
-static enum ri_status
-status_of_errno(int error)
-{
-	if (error == EADDRINUSE)
-		return RI_ERR_IN_USE;
-	if (error == EACCES || error == EPERM)
-		return RI_ERR_PERMISSION;
-	return RI_ERR_RESOURCES;
-}
-
-static struct ri_listen *
-listen_new(struct ri_context *context, uint64_t ctx, uint32_t port,
-	   const struct ri_service *service, uint32_t backlog)
-{
-	struct ri_listen *listen = calloc(1, sizeof(*listen));
-
-	if (listen == NULL)
-		return NULL;
-	listen->context = context;
-	listen->ctx = ctx;
-	listen->port = port;
-	listen->service = *service;
-	listen->backlog = backlog != 0 ? backlog : 1;
-	if (listen->backlog > INT32_MAX)
-		listen->backlog = INT32_MAX;
-	return listen;
-}
-
 enum ri_status
 vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
 	   uint32_t backlog, struct ri_listen **out)
@@ -227,9 +180,16 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 		return RI_ERR_FATAL;
 	if (port >= rnic->attr.num_ports || service->kind != RI_SERVICE_PORT)
 		return RI_ERR_INVALID_ARG;
-	listen = listen_new(context, ctx, port, service, backlog);
+	listen = calloc(1, sizeof(*listen));
 	if (listen == NULL)
 		return RI_ERR_RESOURCES;
+	listen->context = context;
+	listen->ctx = ctx;
+	listen->port = port;
+	listen->service = *service;
+	listen->backlog = backlog != 0 ? backlog : 1;
+	if (listen->backlog > INT32_MAX)
+		listen->backlog = INT32_MAX;
 	error = ears_open(listen, rnic->cm);
 	for (unsigned i = 1; i < PORT_TRIES && error == EADDRINUSE && service->port == 0; i++) {
 		listen->service.port = 0;
@@ -239,7 +199,11 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 		vib_log(rnic, RI_LOG_INFO, "cannot listen on port %u: %s", ntohs(service->port),
 			ri_errno_text(error));
 		free(listen);
-		return status_of_errno(error);
+		if (error == EADDRINUSE)
+			return RI_ERR_IN_USE;
+		if (error == EACCES || error == EPERM)
+			return RI_ERR_PERMISSION;
+		return RI_ERR_RESOURCES;
 	}
 	pthread_mutex_lock(&context->lock);
 	vib_list_add(&context->listens, &listen->item);
@@ -248,22 +212,6 @@ vib_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_se
 	vib_follow_join(listen, rnic->cm);
 	*out = listen;
 	return RI_SUCCESS;
-}
-
-/* Requests that were raised stay, without a listener. The caller owns cm->lock. */
-static void
-requests_leave(struct ri_listen *listen, struct vib_cm *cm)
-{
-	listen->dying = true;
-	vib_follow_leave(listen, cm);
-	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
-		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
-
-		if (conn->listen == listen)
-			conn->listen = NULL;
-	}
-	for (uint32_t i = 0; i < VIB_EARS; i++)
-		vib_cm_wait(cm, &listen->ears[i]);
 }
 
 void
@@ -276,7 +224,17 @@ vib_listen_destroy(struct ri_listen *listen)
 	vib_list_remove(&listen->item);
 	pthread_mutex_unlock(&context->lock);
 	pthread_mutex_lock(&cm->lock);
-	requests_leave(listen, cm);
+	/* Requests that were raised stay, without a listener. */
+	listen->dying = true;
+	vib_follow_leave(listen, cm);
+	for (struct vib_item *i = cm->conns.next; i != &cm->conns; i = i->next) {
+		struct vib_conn *conn = vib_of(i, struct vib_conn, item);
+
+		if (conn->listen == listen)
+			conn->listen = NULL;
+	}
+	for (uint32_t i = 0; i < VIB_EARS; i++)
+		vib_cm_wait(cm, &listen->ears[i]);
 	pthread_mutex_unlock(&cm->lock);
 	ears_close(listen);
 	free(listen);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a queue pair of the application needs to reach the peer of a connection [RI 10.54]. The kernel has it for the moves to RTR
- * and RTS, from the arrival of a request or a reply on.
+ * The numbers and addresses with which a queue pair of the application reaches the peer of a connection [RI 10.54]. The kernel
+ * has them in its attributes for the moves to RTR and RTS, as soon as a request or a reply has arrived.
  */
 #include <string.h>
 

@@ -81,7 +81,7 @@ vib_request_done(struct vib_conn *conn)
 	pthread_mutex_unlock(&conn->cm->lock);
 }
 
-/* The next one of a context; NULL: there is none. */
+/* The next request of a context, or NULL. */
 static struct vib_conn *
 request_take_of(const struct ri_context *context)
 {
@@ -167,7 +167,7 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 	struct vib_conn *conn = vib_conn_adopt(rnic->cm, event->id);
 	struct ri_cm_event request;
 	enum vib_action action;
-	struct ri_qp *none;
+	struct vib_qp *none;
 
 	if (conn == NULL) {
 		(void)rdma_destroy_id(event->id); /* which tells the peer */
@@ -176,7 +176,9 @@ vib_request_raise(struct vib_ear *ear, const struct rdma_cm_event *event)
 	conn->service = event->id->ps == RDMA_PS_UDP;
 	conn->context = listen->context;
 	if (!vib_id_is_of(conn->id, rnic) || !request_count(conn, listen)) {
-		vib_log(rnic, RI_LOG_INFO, "a request is refused: the backlog is full");
+		vib_log(rnic, RI_LOG_INFO,
+			"a connection request is refused: the backlog of %u requests is full",
+			listen->backlog);
 		vib_request_refuse(conn, RI_CM_REASON_RESOURCES, NULL, 0);
 		vib_conn_free(conn);
 		return;

@@ -24,7 +24,7 @@
 #define LEAVE_TIME   (UINT64_C(2000) * NS_PER_MS) /* for the answer to a disconnect */
 #define TIME_WAIT_MAX \
 	(UINT64_C(10000) * NS_PER_MS) /* if the kernel does not tell the end of a time-wait */
-#define RETRIES_NO_BUFFER 6           /* of a request that finds no receive; 7 were for ever */
+#define RETRIES_NO_BUFFER 6 /* of a request that finds no receive; 7 would be indefinitely */
 
 /* --- moves of the queue pair ---------------------------------------------------------------------- */
 
@@ -32,15 +32,7 @@
 #define MASK_OF_LIBIBVERBS (~(0xfu << 21))
 
 static int
-errno_of(enum ri_status status)
-{
-	if (status == RI_SUCCESS)
-		return 0;
-	return status == RI_ERR_RESOURCES ? ENOMEM : EINVAL;
-}
-
-static int
-qp_move(struct vib_conn *conn, struct ri_qp *qp, enum ibv_qp_state state)
+qp_move(struct vib_conn *conn, struct vib_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
@@ -54,17 +46,20 @@ qp_move(struct vib_conn *conn, struct ri_qp *qp, enum ibv_qp_state state)
 		attr.max_dest_rd_atomic = (uint8_t)conn->ird;
 	if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && attr.max_rd_atomic > conn->ord)
 		attr.max_rd_atomic = (uint8_t)conn->ord;
-	return errno_of(vib_qp_device_modify(qp, &attr, mask));
+	enum ri_status status = vib_qp_device_modify(qp, &attr, mask);
+	if (status == RI_SUCCESS)
+		return 0;
+	return status == RI_ERR_RESOURCES ? ENOMEM : EINVAL;
 }
 
 int
-vib_conn_qp_init(struct vib_conn *conn, struct ri_qp *qp)
+vib_conn_qp_init(struct vib_conn *conn, struct vib_qp *qp)
 {
 	return qp_move(conn, qp, IBV_QPS_INIT);
 }
 
 int
-vib_conn_qp_ready(struct vib_conn *conn, struct ri_qp *qp)
+vib_conn_qp_ready(struct vib_conn *conn, struct vib_qp *qp)
 {
 	int error = qp_move(conn, qp, IBV_QPS_RTR);
 
@@ -72,7 +67,7 @@ vib_conn_qp_ready(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 struct rdma_conn_param
-vib_conn_param(const struct vib_conn *conn, const struct ri_qp *qp)
+vib_conn_param(const struct vib_conn *conn, const struct vib_qp *qp)
 {
 	return (struct rdma_conn_param){
 		.private_data = conn->pdata_len != 0 ? conn->pdata : NULL,
@@ -106,7 +101,7 @@ timer_set_in(struct vib_conn *conn, uint64_t ns)
 
 /* True: it ends by this call, and the caller says why. */
 static bool
-conn_end(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason)
+conn_end(struct vib_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason)
 {
 	const struct ri_cm_event event = {.kind = kind, .reason = reason};
 
@@ -115,7 +110,7 @@ conn_end(struct ri_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason reason)
 
 /* An established connection is over. InfiniBand remembers it for a while. */
 static bool
-conn_over(struct vib_conn *conn, struct ri_qp *qp, enum ri_cm_event_kind kind)
+conn_over(struct vib_conn *conn, struct vib_qp *qp, enum ri_cm_event_kind kind)
 {
 	timer_set(conn, RI_NEVER);
 	if (!conn->cm->rnic->iwarp) {
@@ -129,7 +124,7 @@ void
 vib_conn_time_wait_over(struct vib_conn *conn)
 {
 	struct ri_cm_event event = {.kind = RI_CM_TIME_WAIT_OVER};
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	pthread_mutex_lock(&conn->cm->lock);
 	qp = conn->qp;
@@ -200,12 +195,12 @@ tell_peer(struct vib_conn *conn)
 		break;
 	}
 	if (failed != 0)
-		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "the peer is not told: %s",
+		vib_log(conn->cm->rnic, RI_LOG_DEBUG, "cannot notify the peer: %s",
 			ri_errno_text(errno));
 }
 
 static void
-fail_by_event(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)
+fail_by_event(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)
 {
 	struct ri_cm_event outcome = {.kind = RI_CM_FAILED};
 	enum ri_cm_reason reason =
@@ -225,7 +220,7 @@ fail_by_event(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_even
 }
 
 void
-vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int error)
+vib_conn_fail(struct vib_conn *conn, struct vib_qp *qp, const char *what, int error)
 {
 	enum vib_action action;
 
@@ -240,7 +235,7 @@ vib_conn_fail(struct vib_conn *conn, struct ri_qp *qp, const char *what, int err
 /* --- steps ------------------------------------------------------------------------------------------ */
 
 static void
-do_route(struct vib_conn *conn, struct ri_qp *qp)
+do_route(struct vib_conn *conn, struct vib_qp *qp)
 {
 	const struct ri_host *host = conn->cm->rnic->host;
 	uint64_t now = host->now(host->self);
@@ -253,7 +248,7 @@ do_route(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
-do_request(struct vib_conn *conn, struct ri_qp *qp)
+do_request(struct vib_conn *conn, struct vib_qp *qp)
 {
 	int error = vib_conn_qp_init(conn, qp);
 
@@ -271,7 +266,7 @@ do_request(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
-do_leave(struct vib_conn *conn, struct ri_qp *qp)
+do_leave(struct vib_conn *conn, struct vib_qp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	(void)vib_qp_closing(qp);
@@ -282,11 +277,11 @@ do_leave(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 /*
- * The connection stands. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
+ * The connection is established. A verb may have ended it in the meantime, when the kernel could not tell the peer yet and the timer
  * was that of the attempt.
  */
 static void
-conn_up(struct vib_conn *conn, struct ri_qp *qp, struct ri_cm_event *up)
+conn_up(struct vib_conn *conn, struct vib_qp *qp, struct ri_cm_event *up)
 {
 	enum vib_phase phase;
 
@@ -303,7 +298,7 @@ conn_up(struct vib_conn *conn, struct ri_qp *qp, struct ri_cm_event *up)
 }
 
 static void
-do_finish(struct vib_conn *conn, struct ri_qp *qp)
+do_finish(struct vib_conn *conn, struct vib_qp *qp)
 {
 	int error = vib_conn_qp_ready(conn, qp);
 
@@ -318,7 +313,7 @@ do_finish(struct vib_conn *conn, struct ri_qp *qp)
 }
 
 static void
-do_reply(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)
+do_reply(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)
 {
 	enum vib_action action;
 
@@ -336,7 +331,7 @@ do_reply(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *ev
 }
 
 static void
-do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)
+do_establish(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)
 {
 	struct ri_cm_event up = {0};
 
@@ -353,7 +348,7 @@ do_establish(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event
  * the device of this side has refused something before: then the peer's DREQ only repeats what this side told it.
  */
 static void
-do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *event)
+do_hang_up(struct vib_conn *conn, struct vib_qp *qp, const struct rdma_cm_event *event)
 {
 	bool orderly = event->event == RDMA_CM_EVENT_DISCONNECTED && event->status == 0;
 
@@ -375,7 +370,7 @@ do_hang_up(struct vib_conn *conn, struct ri_qp *qp, const struct rdma_cm_event *
 }
 
 void
-vib_conn_do(struct vib_conn *conn, enum vib_action action, struct ri_qp *qp,
+vib_conn_do(struct vib_conn *conn, enum vib_action action, struct vib_qp *qp,
 	    const struct rdma_cm_event *event)
 {
 	/* What a step without an event of librdmacm says: the failure is a local one. */
@@ -456,7 +451,7 @@ vib_conn_deadline(void *arg)
 {
 	struct vib_conn *conn = arg;
 	enum vib_action action;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (vib_conn_step(conn, VIB_STEP_DEADLINE, &action, &qp))
 		vib_conn_do(conn, action, qp, NULL);
@@ -469,7 +464,7 @@ vib_conn_finish(void *arg)
 {
 	struct vib_conn *conn = arg;
 	enum vib_action action;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (vib_conn_step(conn, VIB_STEP_TASK, &action, &qp))
 		vib_conn_do(conn, action, qp, NULL);

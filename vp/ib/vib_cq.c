@@ -174,7 +174,9 @@ cq_destroy(struct ri_cq *cq)
 		vib_log(rnic, RI_LOG_WARNING, "ibv_destroy_cq: %s", ri_errno_text(error));
 	rnic->host->task_stop(rnic->host->self, &cq->user.full);
 	if (cq->user.lost != 0)
-		vib_log(rnic, RI_LOG_WARNING, "%u completions found no room", cq->user.lost);
+		vib_log(rnic, RI_LOG_WARNING,
+			"a completion queue of %u entries has lost %u completions", cq->user.limit,
+			cq->user.lost);
 	vib_delist(cq->context, &cq->item);
 	cq_free(cq);
 	return RI_SUCCESS;

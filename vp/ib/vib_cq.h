@@ -9,10 +9,10 @@
 
 /* Take every completion into the staging ring, up to half of the ring. The caller owns cq->lock. */
 void vib_cq_stage(struct ri_ucq *cq);
-/* Release the lock, and tell what is to be told: vib_cq_unlock calls it. */
+/* Release the lock and report failures and an overflow; vib_cq_unlock calls it. */
 void vib_cq_alarm(struct ri_ucq *cq);
 
-/* Release the lock, under which completions may have been converted or staged: what has failed is told without it. */
+/* Release the lock, under which completions may have been converted or staged: failures are reported without it. */
 static inline void
 vib_cq_unlock(struct ri_ucq *cq)
 {
@@ -23,13 +23,13 @@ vib_cq_unlock(struct ri_ucq *cq)
 }
 
 /*
- * The same without that limit, so that nothing in the device's queue names a queue pair any more. What finds no room is
- * lost, and the consumer is told that the queue has overflowed. Completions of `dying` are dropped (NULL: of none).
+ * Take every completion into the staging ring, up to its end, so that no completion in the device's queue names a queue
+ * pair any more. A completion without room is lost, and an event reports the overflow. Completions of `dying` are dropped.
  */
 void vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying);
 /*
- * Complete the oldest request (`send`) or receive of a queue pair as flushed, by ourselves; without room, as above. False: there
- * is none. The caller owns the lock of that CQ, has staged all that the device had, and calls vib_cq_tell later.
+ * Complete the oldest request (`send`) or receive of a queue pair as flushed, without the device. False: none is outstanding.
+ * The caller owns the lock of that CQ, has staged all completions of the device, and calls vib_cq_tell later.
  */
 bool vib_cq_flush_one(struct ri_uqp *qp, bool send);
 /*
@@ -41,8 +41,8 @@ void vib_cq_void(struct ri_uqp *qp);
 void vib_cq_tell(struct ri_cq *cq);
 
 /*
- * Have the device tell of its next failed completion, if it tells of none otherwise: so the end of a connection is noticed
- * though the consumer does not poll. The handler of the event looks, and calls this again.
+ * Arm the device's CQ for the next failed completion, unless it is armed anyway: so the end of a connection is noticed even
+ * if the consumer does not poll. The handler of the event calls this again.
  */
 void vib_cq_watch(struct ri_ucq *cq);
 

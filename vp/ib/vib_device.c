@@ -65,18 +65,6 @@ ports_count(const struct ibv_device *device)
 	return count > 0 ? count : 1;
 }
 
-static void
-device_describe(struct ibv_device *device, struct ri_device_desc *desc)
-{
-	memset(desc, 0, sizeof(*desc));
-	snprintf(desc->name, sizeof(desc->name), PREFIX "%s", ibv_get_device_name(device));
-	snprintf(desc->description, sizeof(desc->description), "%s device of the kernel, %.20s",
-		 transport_of(device) == RI_TRANSPORT_IWARP ? "iWARP" : "InfiniBand or RoCE",
-		 device->dev_name);
-	desc->transport = transport_of(device);
-	desc->num_ports = ports_count(device);
-}
-
 static enum ri_status
 device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 {
@@ -91,8 +79,20 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 	for (int i = 0; i < number; i++) {
 		if (!is_usable(list[i]))
 			continue;
-		if (found < room)
-			device_describe(list[i], &descs[found]);
+		if (found < room) {
+			struct ibv_device *device = list[i];
+			struct ri_device_desc *desc = &descs[found];
+			memset(desc, 0, sizeof(*desc));
+			snprintf(desc->name, sizeof(desc->name), PREFIX "%s",
+				 ibv_get_device_name(device));
+			snprintf(desc->description, sizeof(desc->description),
+				 "%s device of the kernel, %.20s",
+				 transport_of(device) == RI_TRANSPORT_IWARP ? "iWARP"
+									    : "InfiniBand or RoCE",
+				 device->dev_name);
+			desc->transport = transport_of(device);
+			desc->num_ports = ports_count(device);
+		}
 		found++;
 	}
 	if (list != NULL)
@@ -102,17 +102,6 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 }
 
 /* --- open and close ------------------------------------------------------------------------ */
-
-/*
- * Memory that a device has pinned must stay with this process when it forks. libibverbs must be told before the first
- * registration; newer kernels see to it by themselves.
- */
-static void
-prepare_for_fork(void)
-{
-	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
-		(void)ibv_fork_init();
-}
 
 /*
  * A driver that sends over a socket of the kernel may signal SIGPIPE to the thread that posts. A program that has not said
@@ -130,25 +119,19 @@ ignore_sigpipe(void)
 	(void)sigaction(SIGPIPE, &action, NULL);
 }
 
-/* May this thread pin memory beyond the limit? */
-static bool
-is_unlimited(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	return syscall(SYS_capget, &head, data) == 0 &&
-	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
-}
-
 /* Registrations will fail, and each says so. But the user of an adapter wants to know before. */
 static void
 warn_of_limit(const struct ri_rnic *rnic)
 {
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= MEMLOCK_LEAST ||
-	    is_unlimited())
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur >= MEMLOCK_LEAST)
+		return;
+	/* May this thread pin memory beyond the limit? */
+	if (syscall(SYS_capget, &head, data) == 0 &&
+	    (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0)
 		return;
 	vib_log(rnic, RI_LOG_WARNING,
 		"only %llu bytes can be registered: the limit of locked memory is too small "
@@ -181,18 +164,6 @@ open_advice(const struct ibv_device *device, int error)
 	return NULL;
 }
 
-/* Log why a device cannot be opened; the status for that. */
-static enum ri_status
-open_failure(const struct ri_rnic *rnic, const struct ibv_device *device, int error)
-{
-	const char *advice = open_advice(device, error);
-
-	vib_log(rnic, RI_LOG_WARNING, VIB_FILES "%s cannot be opened: %s%s%s%s", device->dev_name,
-		ri_errno_text(error), advice != NULL ? " (" : "", advice != NULL ? advice : "",
-		advice != NULL ? ")" : "");
-	return vib_status_of_open(error);
-}
-
 /* Open it by name. The log says why it cannot be opened. */
 static enum ri_status
 verbs_open(struct ri_rnic *rnic, const char *name)
@@ -217,7 +188,14 @@ verbs_open(struct ri_rnic *rnic, const char *name)
 			status = RI_SUCCESS;
 			break;
 		}
-		status = open_failure(rnic, *at, open_error(*at, errno));
+		const struct ibv_device *device = *at;
+		int error = open_error(*at, errno);
+		const char *advice = open_advice(device, error);
+
+		vib_log(rnic, RI_LOG_WARNING, VIB_FILES "%s cannot be opened: %s%s%s%s",
+			device->dev_name, ri_errno_text(error), advice != NULL ? " (" : "",
+			advice != NULL ? advice : "", advice != NULL ? ")" : "");
+		status = vib_status_of_open(error);
 	}
 	if (list != NULL)
 		ibv_free_device_list(list);
@@ -256,7 +234,12 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	pthread_cond_init(&rnic->ah_idle, NULL);
 	vib_list_init(&rnic->contexts);
 	vib_keys_init(&rnic->keys);
-	prepare_for_fork();
+	/*
+	 * Memory that a device has pinned must stay with this process when it forks. libibverbs must be told before the first
+	 * registration; newer kernels see to it by themselves.
+	 */
+	if (ibv_is_fork_initialized() == IBV_FORK_DISABLED)
+		(void)ibv_fork_init();
 	status = verbs_open(rnic, open->name + strlen(PREFIX));
 	if (status == RI_SUCCESS)
 		status = vib_profile_make(rnic);
@@ -280,19 +263,6 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	return RI_SUCCESS;
 }
 
-/*
- * The kernel waits until this process has closed the device that it takes away, and librdmacm has it open, too. It closes its
- * own when it finds at its next look that the device is gone. This call looks; it also opens all other devices.
- */
-static void
-librdmacm_look(void)
-{
-	struct ibv_context **list = rdma_get_devices(NULL);
-
-	if (list != NULL)
-		rdma_free_devices(list);
-}
-
 static void
 device_close(struct ri_rnic *rnic)
 {
@@ -303,8 +273,16 @@ device_close(struct ri_rnic *rnic)
 	vib_events_stop(rnic);
 	vib_cm_close(rnic);
 	rnic_free(rnic);
-	if (gone)
-		librdmacm_look();
+	if (gone) {
+		/*
+		 * The kernel waits until this process has closed the device that it takes away, and librdmacm has it open, too. It closes its
+		 * own when it finds at its next look that the device is gone. This call looks; it also opens all other devices.
+		 */
+		struct ibv_context **list = rdma_get_devices(NULL);
+
+		if (list != NULL)
+			rdma_free_devices(list);
+	}
 }
 
 static enum ri_status
@@ -365,7 +343,7 @@ context_destroy(struct ri_context *context)
 	while (!vib_list_empty(&context->mws))
 		(void)!vib_mem_ops.mw_free(vib_of(context->mws.next, struct ri_mw, item));
 	while (!vib_list_empty(&context->qps))
-		vib_qp_destroy(vib_of(context->qps.next, struct ri_qp, item));
+		vib_qp_destroy(vib_of(context->qps.next, struct vib_qp, item));
 	vib_cm_context_end(context);
 	while (!vib_list_empty(&context->ahs))
 		(void)!vib_ah_ops.destroy(vib_of(context->ahs.next, struct ri_ah, item));

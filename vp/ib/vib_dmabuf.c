@@ -4,9 +4,9 @@
 /*
  * Regions of a dmabuf: memory that another driver exports, such as that of an accelerator. Control path.
  *
- * No attribute of a device tells whether it can do that, and the kernel, libibverbs and the driver have to do it together. So
- * the device is asked once, with an invalid descriptor: one that lacks the call answers EOPNOTSUPP or EPROTONOSUPPORT without
- * a look at the descriptor, one that has it answers EBADF.
+ * No attribute of a device shows whether the kernel, libibverbs and the driver support that. So the call is tried once, with
+ * an invalid descriptor: without support it fails with EOPNOTSUPP or EPROTONOSUPPORT before it looks at the descriptor, with
+ * support it fails with EBADF.
  *
  * The kernel takes the buffer by its descriptor and keeps it until the region is destroyed. Nothing is mapped into the
  * process, and no page counts against the limit of locked memory.
@@ -55,22 +55,6 @@ vib_dmabuf_works(struct ibv_context *verbs)
 	return mr == NULL && error == EBADF;
 }
 
-/* The range is in the buffer, and address and offset are at the same place of a page, as the device's pages are. */
-static enum ri_status
-range_check(const struct ri_mr_init *init, const struct ri_dmabuf *from)
-{
-	uint64_t within = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-	struct stat st;
-
-	if (((init->addr ^ from->offset) & within) != 0 || fstat(from->fd, &st) != 0)
-		return RI_ERR_INVALID_ARG;
-	/* What has no size is no dmabuf, as the kernel will say. */
-	if (st.st_size > 0 && (from->offset > (uint64_t)st.st_size ||
-			       init->length > (uint64_t)st.st_size - from->offset))
-		return RI_ERR_ADDRESS;
-	return RI_SUCCESS;
-}
-
 static enum ri_status
 failure(const struct ri_rnic *rnic, int error)
 {
@@ -85,10 +69,16 @@ enum ri_status
 vib_dmabuf_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
 	       struct ibv_mr **out)
 {
-	enum ri_status status = range_check(init, from);
+	/* The range is in the buffer, and address and offset are at the same place of a page, as the device's pages are. */
+	uint64_t within = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	struct stat st;
 
-	if (status != RI_SUCCESS)
-		return status;
+	if (((init->addr ^ from->offset) & within) != 0 || fstat(from->fd, &st) != 0)
+		return RI_ERR_INVALID_ARG;
+	/* What has no size is no dmabuf, as the kernel will say. */
+	if (st.st_size > 0 && (from->offset > (uint64_t)st.st_size ||
+			       init->length > (uint64_t)st.st_size - from->offset))
+		return RI_ERR_ADDRESS;
 	*out = device_reg(pd->pd, init, from);
 	return *out != NULL ? RI_SUCCESS : failure(pd->context->rnic, errno);
 }

@@ -70,18 +70,6 @@ descriptor_check(struct ri_rnic *rnic, struct ri_watch *watch)
 
 /* --- completions ------------------------------------------------------------------------------ */
 
-static void
-completion_handle(struct ri_cq *cq)
-{
-	vsw_lock(&cq->user.lock);
-	cq->user.listening = false;
-	cq->user.watching = false;
-	vib_cq_stage(&cq->user);
-	vib_cq_unlock(&cq->user);
-	vib_cq_tell(cq);
-	vib_cq_watch(&cq->user);
-}
-
 /* A library may unmap a queue before its destruction waits for the acknowledgement, so cq_destroy waits, too. */
 static void
 on_completion(void *arg, uint32_t events)
@@ -95,8 +83,15 @@ on_completion(void *arg, uint32_t events)
 		struct ri_cq *cq = ctx;
 
 		atomic_store(&rnic->completing, cq);
-		if (!atomic_load(&cq->dying))
-			completion_handle(cq);
+		if (!atomic_load(&cq->dying)) {
+			vsw_lock(&cq->user.lock);
+			cq->user.listening = false;
+			cq->user.watching = false;
+			vib_cq_stage(&cq->user);
+			vib_cq_unlock(&cq->user);
+			vib_cq_tell(cq);
+			vib_cq_watch(&cq->user);
+		}
 		atomic_store(&rnic->completing, NULL);
 		ibv_ack_cq_events(device_cq, 1);
 	}
@@ -134,25 +129,18 @@ static const struct meaning meanings[] = {
 	[IBV_EVENT_GID_CHANGE] = {RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT, false},
 };
 
-/* Not if it is of a former queue pair of the device (vib_qp_device_renew), which waits for the acknowledgement. */
-static bool
-is_of_now(struct ri_qp *qp, const struct ibv_qp *device_qp)
-{
-	bool now;
-
-	pthread_mutex_lock(&qp->lock);
-	now = qp->user.qp == device_qp;
-	pthread_mutex_unlock(&qp->lock);
-	return now;
-}
-
 static void
 qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event_type type)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct ri_qp *qp = device_qp->qp_context;
+	struct vib_qp *qp = device_qp->qp_context;
+	bool former;
 
-	if (!is_of_now(qp, device_qp))
+	/* A former queue pair of the device waits for the acknowledgement (vib_qp_device_renew). */
+	pthread_mutex_lock(&qp->lock);
+	former = qp->user.qp != device_qp;
+	pthread_mutex_unlock(&qp->lock);
+	if (former)
 		return;
 	if (type == IBV_EVENT_COMM_EST && qp->user.bare)
 		vib_raise(qp->pd->context->rnic, meaning->event, RI_OBJECT_QP, qp->ctx);
@@ -162,28 +150,15 @@ qp_event(const struct meaning *meaning, struct ibv_qp *device_qp, enum ibv_event
 		vib_qp_end_last_wqe(qp);
 	else if (meaning->ends) {
 		if (vib_qp_end(qp, &broken, meaning->event))
-			vib_why_ended(qp, "the device tells: %s", ibv_event_type_str(type));
+			vib_why_ended(qp, "the device reports: %s", ibv_event_type_str(type));
 	}
-}
-
-/* The driver counts ports from 1. */
-static void
-port_event(struct ri_rnic *rnic, uint32_t event, int number)
-{
-	vib_qp_port_event(rnic, event);
-	vib_cm_follow(
-		rnic); /* a RoCE device knows an address later than its interface [RI 12.2.20] */
-	if (number >= 1 && (uint32_t)number <= rnic->attr.num_ports)
-		vib_raise(rnic, event, RI_OBJECT_PORT, (uint64_t)number - 1);
-	else
-		vib_log(rnic, RI_LOG_WARNING, "an event names port %d of the device, which has %u",
-			number, rnic->attr.num_ports);
 }
 
 static void
 async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 {
 	const struct meaning *meaning = &meanings[event->event_type];
+	int number = event->element.port_num; /* the driver counts ports from 1 */
 
 	switch ((int)meaning->object) {
 	case RI_OBJECT_QP:
@@ -202,7 +177,15 @@ async_handle(struct ri_rnic *rnic, const struct ibv_async_event *event)
 			  ((struct ri_srq *)event->element.srq->srq_context)->ctx);
 		break;
 	case RI_OBJECT_PORT:
-		port_event(rnic, meaning->event, event->element.port_num);
+		vib_qp_port_event(rnic, meaning->event);
+		/* A RoCE device knows an address later than its interface [RI 12.2.20]. */
+		vib_cm_follow(rnic);
+		if (number >= 1 && (uint32_t)number <= rnic->attr.num_ports)
+			vib_raise(rnic, meaning->event, RI_OBJECT_PORT, (uint64_t)number - 1);
+		else
+			vib_log(rnic, RI_LOG_WARNING,
+				"an event names port %d of the device, which has %u", number,
+				rnic->attr.num_ports);
 		break;
 	default:
 		vib_device_failed(rnic);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The device's own descriptors of events, vib_events.c; what the kernel tells of its removal, vib_removal.c. */
+/* The device's own descriptors of events, vib_events.c; the kernel's message about its removal, vib_removal.c. */
 #ifndef VIB_EVENTS_H
 #define VIB_EVENTS_H
 

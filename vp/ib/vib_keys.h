@@ -5,9 +5,9 @@
  * [fast path] The objects behind STags and ids, for posts: a request names a region, a window or an address handle by a
  * number, libibverbs by a pointer.
  *
- * A row belongs to one bucket for ever and is freed with the table, so a search takes no lock. A thread that found a row
- * has a *use* of it until vib_key_put: vib_key_remove waits until there is none, and only then is the object destroyed. A
- * use lasts for one call of ibv_post_send, or while a chain keeps a request (vib_chain.c).
+ * A row never changes its bucket and is freed with the table, so a search takes no lock. A thread that has found a row owns
+ * a *use* of the row until vib_key_put. vib_key_remove waits for the end of all uses, and only then is the object destroyed.
+ * A use lasts for one call of ibv_post_send, or while a chain keeps a request (vib_chain.c).
  */
 #ifndef VIB_KEYS_H
 #define VIB_KEYS_H
@@ -60,7 +60,7 @@ vib_key_bucket(uint64_t name)
 	return (low ^ low >> 8 ^ (uint32_t)(name >> 32) << 9) % VIB_KEY_BUCKETS;
 }
 
-/* Find the row of this name and begin a use of it; NULL: there is none. */
+/* Find the row of this name and begin a use of it; NULL: no row has the name. */
 static inline struct vib_key *
 vib_key_get(struct vib_keys *keys, enum vib_key_kind kind, uint32_t number)
 {

@@ -4,9 +4,9 @@
 /*
  * The list of devices [RI 12.4]. Control path.
  *
- * Two modules of the kernel matter: ib_core has the devices (VIB_FOLDER), and ib_uverbs gives them to programs. It says
- * which version of its interface it has, and libibverbs compares that. If it cannot use the devices it has one errno for all
- * reasons, ENOSYS, so the reason is found out here.
+ * Two modules of the kernel matter: ib_core owns the devices (VIB_FOLDER), and ib_uverbs offers them to programs. libibverbs
+ * checks the version of the interface of ib_uverbs. When it cannot use the devices it returns ENOSYS for every reason, so this
+ * file finds the reason.
  */
 #include "vib_list.h"
 
@@ -69,39 +69,32 @@ entry_next(DIR *folder)
 	return entry != NULL ? entry->d_name : NULL;
 }
 
-static bool
-kernel_has_devices(void)
-{
-	DIR *folder = ri_fd_open_folder(VIB_FOLDER);
-	bool has = entry_next(folder) != NULL;
-
-	if (folder != NULL)
-		closedir(folder);
-	return has;
-}
-
 /* --- reasons -------------------------------------------------------------------------------------- */
 
 /* The kernel gives no devices to programs, or they cannot be looked at. */
 static void
 say_no_verbs(const struct ri_host *host, int error)
 {
+	DIR *folder = error == ENOENT ? ri_fd_open_folder(VIB_FOLDER) : NULL;
+
 	if (error != ENOENT)
 		vib_log_host(host, RI_LOG_WARNING,
 			     VIB_VERBS "/" VERSION
 				       " cannot be read: %s: without it libibverbs uses no "
 				       "RDMA device of the kernel",
 			     ri_errno_text(error));
-	else if (kernel_has_devices())
+	else if (entry_next(folder) != NULL)
 		vib_log_host(host, RI_LOG_WARNING,
 			     "the kernel has RDMA devices (" VIB_FOLDER
 			     ") but none for programs: the "
 			     "module ib_uverbs is not loaded (there is no " VIB_VERBS ")");
 	else
 		vib_log_host(host, RI_LOG_INFO, "the kernel has no RDMA device (" VIB_FOLDER ")");
+	if (folder != NULL)
+		closedir(folder);
 }
 
-/* libibverbs has refused the kernel's interface, of which this is the version. */
+/* libibverbs has refused the kernel's interface; log its version. */
 static void
 say_refused(const struct ri_host *host, const char *line)
 {
@@ -187,29 +180,6 @@ say_listed(const struct ri_host *host, struct ibv_device *const *list, int count
 
 /* --- the list --------------------------------------------------------------------------------------- */
 
-static enum ri_status
-library_ask(const struct ri_host *host, const char *line, struct ibv_device ***list, int *count)
-{
-	struct ri_fd_filler filler;
-
-	ri_fd_fill(&filler);
-	errno = 0;
-	*list = ibv_get_device_list(count);
-	ri_fd_free(&filler);
-	if (*list != NULL) {
-		say_listed(host, *list, *count);
-		return RI_SUCCESS;
-	}
-	*count = 0;
-	if (errno != ENOSYS && errno != ENODEV && errno != ENOENT)
-		return RI_ERR_RESOURCES;
-	if (errno == ENOSYS)
-		say_refused(host, line);
-	else
-		say_listed(host, NULL, 0);
-	return RI_SUCCESS;
-}
-
 /*
  * In a program that runs behind the door (doors/verbs), the functions of libibverbs are those of the door: it would list adapters of
  * ours, of which this provider may not make adapters again.
@@ -234,6 +204,7 @@ enum ri_status
 vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *count)
 {
 	int error = descriptors_check();
+	struct ri_fd_filler filler;
 	char line[VIB_LINE_ROOM];
 
 	*list = NULL;
@@ -245,8 +216,24 @@ vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *cou
 	error = vib_line_read(VIB_VERBS "/" VERSION, line);
 	if (is_shortage(error))
 		return RI_ERR_RESOURCES;
-	if (error == 0)
-		return library_ask(host, line, list, count);
-	say_no_verbs(host, error);
+	if (error != 0) {
+		say_no_verbs(host, error);
+		return RI_SUCCESS;
+	}
+	ri_fd_fill(&filler);
+	errno = 0;
+	*list = ibv_get_device_list(count);
+	ri_fd_free(&filler);
+	if (*list != NULL) {
+		say_listed(host, *list, *count);
+		return RI_SUCCESS;
+	}
+	*count = 0;
+	if (errno != ENOSYS && errno != ENODEV && errno != ENOENT)
+		return RI_ERR_RESOURCES;
+	if (errno == ENOSYS)
+		say_refused(host, line);
+	else
+		say_listed(host, NULL, 0);
 	return RI_SUCCESS;
 }

@@ -4,9 +4,9 @@
 /*
  * Multicast groups over Ethernet [RI 10.52]. Control path; a verb on a queue pair excludes others, so its list needs no lock.
  *
- * A queue pair is attached by the device, which names the group by its GID. The packets are packets of IP, and the kernel
- * passes one up only if the interface is a member of the group: so each attachment has a socket that has joined it. The socket
- * is bound to no port, and nothing is read from it.
+ * The device attaches a queue pair to a group, which it names by a GID. On the wire these are IP packets, and the network
+ * interface accepts them only if it is a member of the group. So each attachment has a socket that has joined the group; the
+ * socket is bound to no port, and nothing is read from it.
  */
 #include "vib_mcast.h"
 
@@ -24,7 +24,7 @@
 #include "vib_profile.h"
 
 struct group {
-	struct vib_item item; /* in ri_qp::groups */
+	struct vib_item item; /* in vib_qp::groups */
 	union ibv_gid gid;
 	int fd; /* its socket */
 };
@@ -48,7 +48,7 @@ gid_of_group(union ibv_gid *gid, const struct ri_addr *group)
 }
 
 static struct group *
-group_find(struct ri_qp *qp, const union ibv_gid *gid)
+group_find(struct vib_qp *qp, const union ibv_gid *gid)
 {
 	for (struct vib_item *i = qp->groups.next; i != &qp->groups; i = i->next) {
 		struct group *group = vib_of(i, struct group, item);
@@ -79,7 +79,7 @@ socket_join(int fd, const union ibv_gid *gid, uint32_t interface)
 
 /* A descriptor, or -1 and errno. */
 static int
-socket_new(const struct ri_qp *qp, const union ibv_gid *gid)
+socket_new(const struct vib_qp *qp, const union ibv_gid *gid)
 {
 	uint32_t interface = vib_port_interface(qp->pd->context->rnic, qp->init.port);
 	int fd = ri_fd_socket(is_mapped(gid) ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
@@ -96,16 +96,17 @@ socket_new(const struct ri_qp *qp, const union ibv_gid *gid)
 }
 
 static enum ri_status
-attach_failure(const struct ri_qp *qp, const char *what, int error)
+attach_failure(const struct vib_qp *qp, const char *what, int error)
 {
-	vib_log_qp(qp, RI_LOG_WARNING, "a multicast group cannot be joined: %s: %s", what,
+	vib_log_qp(qp, RI_LOG_WARNING, "cannot join a multicast group: %s refuses: %s", what,
 		   ri_errno_text(error));
 	return atomic_load(&qp->pd->context->rnic->failed) ? RI_ERR_FATAL : RI_ERR_RESOURCES;
 }
 
 enum ri_status
-vib_mcast_attach(struct ri_qp *qp, const struct ri_addr *addr)
+vib_mcast_attach(struct ri_qp *ri, const struct ri_addr *addr)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	union ibv_gid gid;
 	struct group *group;
@@ -138,7 +139,7 @@ vib_mcast_attach(struct ri_qp *qp, const struct ri_addr *addr)
 }
 
 static void
-group_leave(struct ri_qp *qp, struct group *group)
+group_leave(struct vib_qp *qp, struct group *group)
 {
 	int error = ibv_detach_mcast(qp->user.qp, &group->gid, 0);
 
@@ -150,8 +151,9 @@ group_leave(struct ri_qp *qp, struct group *group)
 }
 
 enum ri_status
-vib_mcast_detach(struct ri_qp *qp, const struct ri_addr *addr)
+vib_mcast_detach(struct ri_qp *ri, const struct ri_addr *addr)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	union ibv_gid gid;
 	struct group *group;
 
@@ -165,7 +167,7 @@ vib_mcast_detach(struct ri_qp *qp, const struct ri_addr *addr)
 }
 
 void
-vib_mcast_leave(struct ri_qp *qp)
+vib_mcast_leave(struct vib_qp *qp)
 {
 	while (!vib_list_empty(&qp->groups))
 		group_leave(qp, vib_of(qp->groups.next, struct group, item));

@@ -11,6 +11,6 @@
 enum ri_status vib_mcast_attach(struct ri_qp *qp, const struct ri_addr *group) RI_MUST_CHECK;
 enum ri_status vib_mcast_detach(struct ri_qp *qp, const struct ri_addr *group) RI_MUST_CHECK;
 /* Leave all groups, before the queue pair is destroyed: the kernel refuses that while it has one. */
-void vib_mcast_leave(struct ri_qp *qp);
+void vib_mcast_leave(struct vib_qp *qp);
 
 #endif /* VIB_MCAST_H */

@@ -25,7 +25,7 @@
 #include "vib_objects.h"
 
 #define PLACE         4096 /* bytes: an I/O address is at the same place of such a page as the memory */
-#define PAGES_AT_ONCE 1024 /* of which one call tells whether they are mapped */
+#define PAGES_AT_ONCE 1024 /* pages that one call of mincore() examines */
 
 /* --- what all objects share ----------------------------------------------------------------- */
 
@@ -113,37 +113,30 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 	return RI_SUCCESS;
 }
 
-/* True: a call of vib_ah_call.c still uses it, and destroys it at its end. */
-static bool
-pd_defer(struct ri_pd *pd)
-{
-	struct ri_rnic *rnic = pd->context->rnic;
-
-	pthread_mutex_lock(&rnic->ah_lock);
-	pd->deferred = pd->calls != 0;
-	if (pd->deferred)
-		vib_delist(pd->context, &pd->item);
-	pthread_mutex_unlock(&rnic->ah_lock);
-	return pd->deferred;
-}
-
 static enum ri_status
 pd_destroy(struct ri_pd *pd)
 {
+	struct ri_rnic *rnic = pd->context->rnic;
+	bool deferred;
 	int error;
 
 	if (atomic_load(&pd->users) != 0)
 		return RI_ERR_BUSY;
 	vib_ah_sweep(pd->context, pd->pd);
 	vib_mw_pd_end(pd);
-	if (pd_defer(pd))
+	/* A call of vib_ah_call.c that still uses the domain destroys it at its end. */
+	pthread_mutex_lock(&rnic->ah_lock);
+	deferred = pd->deferred = pd->calls != 0;
+	if (deferred)
+		vib_delist(pd->context, &pd->item);
+	pthread_mutex_unlock(&rnic->ah_lock);
+	if (deferred)
 		return RI_SUCCESS;
 	error = ibv_dealloc_pd(pd->pd);
 	if (error == EBUSY)
 		return RI_ERR_BUSY;
 	if (error != 0)
-		vib_log(pd->context->rnic, RI_LOG_WARNING, "ibv_dealloc_pd: %s",
-			ri_errno_text(error));
+		vib_log(rnic, RI_LOG_WARNING, "ibv_dealloc_pd: %s", ri_errno_text(error));
 	vib_delist(pd->context, &pd->item);
 	free(pd);
 	return RI_SUCCESS;
@@ -157,25 +150,21 @@ const struct ri_pd_ops vib_pd_ops = {
 
 /* --- regions ---------------------------------------------------------------------------------- */
 
-/* The rights contradict each other [RI 5.3.1]. */
-static bool
-rights_are_odd(uint32_t access)
-{
-	const uint32_t local = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE;
-	const uint32_t writes = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
-
-	return (access & local) == 0 ||
-	       ((access & writes) != 0 && (access & RI_ACCESS_LOCAL_WRITE) == 0) ||
-	       ((access & RI_ACCESS_REMOTE_READ) != 0 && (access & RI_ACCESS_LOCAL_READ) == 0);
-}
-
 static enum ri_status
 init_check(const struct ri_rnic *rnic, const struct ri_mr_init *init)
 {
+	const uint32_t access = init->access;
+	const uint32_t writes = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC;
+
 	if (init->unlinked || init->pages != NULL || init->zero_based ||
 	    (init->iova_given && !rnic->attr.iova))
 		return RI_ERR_UNSUPPORTED;
-	if (init->length == 0 || rights_are_odd(init->access) ||
+	/* Rights at a distance need the local ones [RI 5.3.1]. */
+	if ((access & (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)) == 0 ||
+	    ((access & writes) != 0 && (access & RI_ACCESS_LOCAL_WRITE) == 0) ||
+	    ((access & RI_ACCESS_REMOTE_READ) != 0 && (access & RI_ACCESS_LOCAL_READ) == 0))
+		return RI_ERR_INVALID_ARG;
+	if (init->length == 0 ||
 	    (init->iova_given && ((init->iova ^ init->addr) & (PLACE - 1)) != 0))
 		return RI_ERR_INVALID_ARG;
 	if (init->length > rnic->attr.max_mr_length)
@@ -206,19 +195,6 @@ range_is_mapped(uint64_t addr, uint64_t length)
 	return mapped;
 }
 
-/* Why the pages of a region could not be pinned. */
-static enum ri_status
-region_failure(const struct ri_rnic *rnic, const struct ri_mr_init *init, int error)
-{
-	char what[32];
-
-	/* The kernel pins for writing, which memory that the process may only read does not allow. */
-	if (error == EACCES || (error == EFAULT && range_is_mapped(init->addr, init->length)))
-		return RI_ERR_ACCESS;
-	(void)snprintf(what, sizeof(what), "%llu bytes", (unsigned long long)init->length);
-	return vib_create_failure(rnic, what, error);
-}
-
 /*
  * Pin the range under a new STag. The right to bind windows has the kernel pin for writing, even if nothing else asks for it:
  * memory that may only be read is registered without it, so that binds over it fail.
@@ -229,6 +205,7 @@ range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr *mr)
 	void *addr = (void *)(uintptr_t)init->addr;
 	uint64_t named = init->iova_given ? init->iova : init->addr;
 	bool reads = (init->access & RI_ACCESS_LOCAL_WRITE) == 0;
+	char what[32];
 
 	errno = 0;
 	mr->mr = ibv_reg_mr_iova(pd->pd, addr, init->length, named, vib_access(mr->access));
@@ -236,7 +213,14 @@ range_pin(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr *mr)
 		mr->access &= ~(uint32_t)RI_ACCESS_BIND;
 		mr->mr = ibv_reg_mr_iova(pd->pd, addr, init->length, named, vib_access(mr->access));
 	}
-	return mr->mr != NULL ? RI_SUCCESS : region_failure(pd->context->rnic, init, errno);
+	if (mr->mr != NULL)
+		return RI_SUCCESS;
+	int error = errno;
+	/* The kernel pins for writing, which memory that the process may only read does not allow. */
+	if (error == EACCES || (error == EFAULT && range_is_mapped(init->addr, init->length)))
+		return RI_ERR_ACCESS;
+	(void)snprintf(what, sizeof(what), "%llu bytes", (unsigned long long)init->length);
+	return vib_create_failure(pd->context->rnic, what, error);
 }
 
 /* Fill in a new region of the device. from: its dmabuf, or NULL. */

@@ -83,21 +83,6 @@ vib_mw_wide_works(struct ibv_context *verbs)
 	return mw != NULL;
 }
 
-/* The memory is only ever named. */
-static bool
-nothing_make(struct ri_pd *pd)
-{
-	static _Alignas(4096) char page[4096];
-
-	pthread_mutex_lock(&pd->context->lock);
-	errno = 0;
-	if (pd->nothing == NULL)
-		pd->nothing = ibv_reg_mr(pd->pd, page, sizeof(page),
-					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	pthread_mutex_unlock(&pd->context->lock);
-	return pd->nothing != NULL;
-}
-
 void
 vib_mw_pd_end(struct ri_pd *pd)
 {
@@ -135,34 +120,31 @@ vib_mw_bound(struct ri_mw *mw, uint32_t before, const struct ibv_mw_bind_info *i
 	mw->access = rights_of(info->mw_access_flags);
 }
 
-/* It has this STag again. The caller owns the lock. */
-static void
-past_restore(struct ri_mw *mw, uint32_t stag)
-{
-	const struct past *past = &mw->wide->pasts[stag % PASTS];
-
-	mw->stag = stag;
-	mw->bound = past->stag == stag && past->bound;
-	mw->over = past->over;
-	mw->addr = past->addr;
-	mw->length = past->length;
-	mw->access = past->access;
-}
-
 /* --- control verbs ------------------------------------------------------------------------------- */
 
 /* NULL: see errno. */
 static struct ri_mw *
 window_make(struct ri_pd *pd, bool wide)
 {
+	static _Alignas(4096) char page[4096]; /* only ever named */
 	struct ri_mw *mw = (struct ri_mw *)calloc(1, sizeof(*mw));
+	bool able;
 
 	if (mw == NULL)
 		return NULL;
 	if (wide)
 		mw->wide = (struct vib_wide *)calloc(1, sizeof(*mw->wide));
-	errno = mw->wide != NULL || !wide ? 0 : ENOMEM;
-	if (errno == 0 && (!wide || nothing_make(pd)))
+	able = !wide || mw->wide != NULL;
+	errno = able ? 0 : ENOMEM;
+	if (able && wide) {
+		pthread_mutex_lock(&pd->context->lock);
+		if (pd->nothing == NULL)
+			pd->nothing = ibv_reg_mr(pd->pd, page, sizeof(page),
+						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+		able = pd->nothing != NULL;
+		pthread_mutex_unlock(&pd->context->lock);
+	}
+	if (able)
 		mw->mw = ibv_alloc_mw(pd->pd, wide ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
 	if (mw->mw != NULL)
 		return mw;
@@ -288,8 +270,17 @@ vib_mw_lost(struct vib_keys *keys, uint32_t stag, uint8_t key)
 	 */
 	if (!mw->lost || (mw->wide != NULL && (int8_t)(key - (uint8_t)mw->mw->rkey) < 0))
 		mw->mw->rkey = (mw->mw->rkey & ~0xffu) | key;
-	if (mw->wide != NULL)
-		past_restore(mw, mw->mw->rkey);
+	if (mw->wide != NULL) {
+		/* It has this STag again. The caller owns the lock. */
+		const struct past *past = &mw->wide->pasts[mw->mw->rkey % PASTS];
+
+		mw->stag = mw->mw->rkey;
+		mw->bound = past->stag == mw->mw->rkey && past->bound;
+		mw->over = past->over;
+		mw->addr = past->addr;
+		mw->length = past->length;
+		mw->access = past->access;
+	}
 	mw->lost = true;
 	vsw_unlock(&mw->lock);
 	vib_key_put(row);

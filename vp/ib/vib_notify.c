@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Counts of completion queues, and their events. What is counted is staged (vib_poll.c); a queue is armed at the device only
- * while what is staged does not suffice.
+ * cq_depth and the arming of a CQ. Completions are polled into the staging ring (vib_poll.c) and counted there; the device's
+ * CQ is armed only while the ring holds fewer completions than the consumer waits for.
  */
 #include "vib_cq.h"
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connection management for a number [RI 10.54]: a ri_qp without a queue pair of the device, without queues, and without a
+ * Connection management for a number [RI 10.54]: a vib_qp without a queue pair of the device, without queues, and without a
  * user half. vib_cm*.c treats it as any other; the moves of the device's queue pair are left out (vib_qp_end.c), since the
  * application brings its own one up from ri_cm_event::reach (vib_cm_reach.c). With nothing to drain its end is raised at once.
  */
@@ -19,7 +19,7 @@ vib_number_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_qp **out,
 {
 	struct ri_rnic *rnic = pd->context->rnic;
 	enum ri_status status = vib_alive(rnic);
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (!rnic->attr.cm_number || init->privileged)
 		return RI_ERR_UNSUPPORTED;
@@ -27,7 +27,7 @@ vib_number_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_qp **out,
 		return RI_ERR_INVALID_ARG;
 	if (status != RI_SUCCESS)
 		return status;
-	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
+	qp = (struct vib_qp *)calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_init(&qp->lock, NULL);
@@ -52,12 +52,12 @@ vib_number_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_qp **out,
 	vib_enlist(pd->context, &pd->context->qps, &qp->item);
 	vib_map(map, NULL);
 	*init = qp->init;
-	*out = qp;
+	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
 
 void
-vib_number_destroy(struct ri_qp *qp)
+vib_number_destroy(struct vib_qp *qp)
 {
 	vib_qp_end_stop(qp);
 	vib_qp_renew_stop(qp);

@@ -13,6 +13,6 @@
 enum ri_status vib_number_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_qp **out,
 				 struct ri_map *map) RI_MUST_CHECK;
 /* Destroy it in whatever state. */
-void vib_number_destroy(struct ri_qp *qp);
+void vib_number_destroy(struct vib_qp *qp);
 
 #endif /* VIB_NUMBER_H */

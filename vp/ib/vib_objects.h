@@ -40,6 +40,6 @@ vib_srq_low(struct ri_srq *srq)
 }
 
 /* vib_qp.c: destroy a queue pair in whatever state. */
-void vib_qp_destroy(struct ri_qp *qp);
+void vib_qp_destroy(struct vib_qp *qp);
 
 #endif /* VIB_OBJECTS_H */

@@ -24,7 +24,7 @@
 #include "vib_profile.h"
 #include "vib_qp_end.h"
 
-/* The code of a packet's size; 0: there is none. */
+/* The code of a packet's size; 0: no code exists for it. */
 static enum ibv_mtu
 mtu_of(uint32_t octets)
 {
@@ -35,14 +35,17 @@ mtu_of(uint32_t octets)
 	return (enum ibv_mtu)0;
 }
 
-/* Why the device refuses a move. What it was given is within the ranges of the interface. */
+/* Move the device's queue pair. What the device is given is within the ranges of the interface. */
 static enum ri_status
-move_failure(const struct ri_qp *qp, enum ibv_qp_state state, int error)
+device_move(struct vib_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	int error = ibv_modify_qp(qp->user.qp, attr, mask | IBV_QP_STATE);
 
+	if (error == 0)
+		return RI_SUCCESS;
 	vib_log_qp(qp, RI_LOG_INFO, "the device does not move the queue pair to %s: %s",
-		   state == IBV_QPS_RTS ? "RTS" : "RTR", ri_errno_text(error));
+		   attr->qp_state == IBV_QPS_RTS ? "RTS" : "RTR", ri_errno_text(error));
 	if (atomic_load(&rnic->failed))
 		return RI_ERR_FATAL;
 	switch (error) {
@@ -62,55 +65,31 @@ move_failure(const struct ri_qp *qp, enum ibv_qp_state state, int error)
 }
 
 static enum ri_status
-device_move(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 {
-	int error = ibv_modify_qp(qp->user.qp, attr, mask | IBV_QP_STATE);
-
-	return error == 0 ? RI_SUCCESS : move_failure(qp, attr->qp_state, error);
-}
-
-/* The way may lead over another port than that of INIT, which is the first one. */
-static enum ri_status
-port_set(struct ri_qp *qp, uint32_t port)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = (uint8_t)(port + 1)};
-
-	if (qp->pd->context->rnic->attr.num_ports == 1)
-		return RI_SUCCESS;
-	return vib_qp_device_modify(
-		qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
-
-static enum ri_status
-receive_check(const struct ri_qp *qp, const struct ri_peer *peer, struct ibv_qp_attr *attr)
-{
+	struct vib_qp *qp = (struct vib_qp *)ri;
+	const int of_rc = qp->user.uc ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
+				   .port_num = (uint8_t)(peer->path.port + 1)};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
+				   .path_mtu = mtu_of(peer->path_mtu),
+				   .dest_qp_num = peer->qpn,
+				   .rq_psn = peer->rq_psn,
+				   .max_dest_rd_atomic = (uint8_t)peer->ird,
+				   .min_rnr_timer = peer->min_rnr_timer};
+	enum ri_status status;
 
 	if (qp->user.ud || qp->number || (rnic->attr.cm_forms & RI_CM_PEER) == 0)
 		return RI_ERR_UNSUPPORTED;
-	*attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
-				     .path_mtu = mtu_of(peer->path_mtu),
-				     .dest_qp_num = peer->qpn,
-				     .rq_psn = peer->rq_psn,
-				     .max_dest_rd_atomic = (uint8_t)peer->ird,
-				     .min_rnr_timer = peer->min_rnr_timer};
-	if (attr->path_mtu == 0 || peer->qpn > VIB_NUMBER_MAX || peer->rq_psn > VIB_NUMBER_MAX ||
+	if (attr.path_mtu == 0 || peer->qpn > VIB_NUMBER_MAX || peer->rq_psn > VIB_NUMBER_MAX ||
 	    peer->min_rnr_timer > 31)
 		return RI_ERR_INVALID_ARG;
 	if (peer->ird > rnic->attr.max_ird)
 		return RI_ERR_LIMIT;
-	return vib_way_fill(rnic, &peer->path, &attr->ah_attr);
-}
-
-static enum ri_status
-peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
-{
-	const int of_rc = qp->user.uc ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	struct ibv_qp_attr attr;
-	enum ri_status status = receive_check(qp, peer, &attr);
-
+	status = vib_way_fill(rnic, &peer->path, &attr.ah_attr);
 	if (status == RI_SUCCESS)
-		status = vib_alive(qp->pd->context->rnic);
+		status = vib_alive(rnic);
 	if (status != RI_SUCCESS)
 		return status;
 	pthread_mutex_lock(&qp->lock);
@@ -122,7 +101,11 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 	pthread_mutex_unlock(&qp->lock);
 	if (status != RI_SUCCESS)
 		return status;
-	status = port_set(qp, peer->path.port);
+	/* The way may lead over another port than that of INIT, which is the first one. */
+	if (rnic->attr.num_ports > 1)
+		status = vib_qp_device_modify(qp, &init,
+					      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						      IBV_QP_ACCESS_FLAGS);
 	if (status == RI_SUCCESS)
 		status = device_move(qp, &attr,
 				     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -141,8 +124,9 @@ peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 }
 
 static enum ri_status
-peer_send(struct ri_qp *qp, const struct ri_peer *peer)
+peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
 	const int of_rc =
 		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 	const struct ri_rnic *rnic = qp->pd->context->rnic;

@@ -103,16 +103,6 @@ odd_fill(struct ri_wc *out, const struct ibv_wc *in, const struct vib_slot *slot
 	}
 }
 
-/* Immediate data of a receive. The device names a receive that a Write has taken by its opcode. */
-static void
-immediate_fill(struct ri_wc *out, const struct ibv_wc *in)
-{
-	out->flags |= RI_WC_IMMEDIATE;
-	out->imm = in->imm_data;
-	if (in->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		out->opcode = RI_OP_RECV_WRITE;
-}
-
 /* Opcodes with something of their own, as bits. */
 #define ODD_OPCODES (1u << RI_OP_BIND_MW | 1u << RI_OP_LOCAL_INV | 1u << RI_OP_RECV_UD)
 
@@ -169,8 +159,13 @@ wc_fill(struct ri_ucq *cq, struct ri_wc *out, const struct ibv_wc *in, const str
 	out->qp_ctx = qp->ctx;
 	if (__builtin_expect(in->status != IBV_WC_SUCCESS, 0))
 		failure_fill(cq, out, in, qp);
-	else if ((slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & IBV_WC_WITH_IMM) != 0)
-		immediate_fill(out, in);
+	else if ((slot->done.flags & RI_WC_RECEIVE) != 0 && (in->wc_flags & IBV_WC_WITH_IMM) != 0) {
+		/* Immediate data of a receive. The device names a receive that a Write has taken by its opcode. */
+		out->flags |= RI_WC_IMMEDIATE;
+		out->imm = in->imm_data;
+		if (in->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+			out->opcode = RI_OP_RECV_WRITE;
+	}
 	if ((1u << slot->done.opcode & ODD_OPCODES) != 0 || has_invalidated(in, slot, qp))
 		odd_fill(out, in, slot, qp);
 }
@@ -180,20 +175,6 @@ static bool
 is_of_dying(const struct ibv_wc *in, const struct ri_uqp *qp)
 {
 	return in->status != IBV_WC_SUCCESS && atomic_load(&qp->dying);
-}
-
-/* A receive of an SRQ. False: its queue pair is gone. */
-static bool
-shared_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
-{
-	struct ri_uqp *qp = member_find(cq, in->qp_num);
-
-	if (qp != NULL && is_of_dying(in, qp))
-		qp = NULL;
-	if (qp != NULL)
-		wc_fill(cq, out, in, slot, qp);
-	atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
-	return qp != NULL;
 }
 
 /*
@@ -216,8 +197,17 @@ is_late(const struct ibv_wc *in, const struct vib_slot *slot)
 static __attribute__((noinline)) bool
 odd_convert(struct ri_ucq *cq, const struct ibv_wc *in, struct vib_slot *slot, struct ri_wc *out)
 {
-	if ((slot->odd & VIB_SLOT_SHARED) != 0)
-		return shared_convert(cq, in, slot, out);
+	if ((slot->odd & VIB_SLOT_SHARED) != 0) {
+		/* A receive of an SRQ. False: its queue pair is gone. */
+		struct ri_uqp *qp = member_find(cq, in->qp_num);
+
+		if (qp != NULL && is_of_dying(in, qp))
+			qp = NULL;
+		if (qp != NULL)
+			wc_fill(cq, out, in, slot, qp);
+		atomic_fetch_add_explicit(&slot->of.srq->dones, 1, memory_order_relaxed);
+		return qp != NULL;
+	}
 	if (is_late(in, slot) || is_of_dying(in, slot->of.qp))
 		return false;
 	wc_fill(cq, out, in, slot, slot->of.qp);
@@ -313,21 +303,6 @@ is_staged_of(const struct vib_staged *staged, const struct ri_uqp *qp)
 		return false;
 	return (slot->odd & VIB_SLOT_SHARED) != 0 ? staged->wc.qp_ctx == qp->ctx
 						  : slot->of.qp == qp;
-}
-
-/* The slots of a queue pair go, those of its SRQ are free: its completions stay without them. */
-static void
-staged_part(struct ri_ucq *cq, const struct ri_uqp *dying)
-{
-	for (uint32_t i = 0; i < cq->staged_count; i++) {
-		struct vib_staged *staged = &cq->staged[(cq->staged_first + i) % (2 * cq->limit)];
-
-		if (!is_staged_of(staged, dying))
-			continue;
-		if ((staged->slot->odd & VIB_SLOT_SHARED) != 0)
-			vib_slot_return(staged->slot->of.srq, staged->slot);
-		staged->slot = NULL;
-	}
 }
 
 /* The completion is polled. */
@@ -528,8 +503,19 @@ vib_cq_stage_all(struct ri_ucq *cq, const struct ri_uqp *dying)
 {
 	voids_stage(cq, UINT32_MAX);
 	stage_device(cq, UINT32_MAX, dying);
-	if (dying != NULL)
-		staged_part(cq, dying);
+	if (dying != NULL) {
+		/* The slots of a queue pair go, those of its SRQ are free: its completions stay without them. */
+		for (uint32_t i = 0; i < cq->staged_count; i++) {
+			struct vib_staged *staged =
+				&cq->staged[(cq->staged_first + i) % (2 * cq->limit)];
+
+			if (!is_staged_of(staged, dying))
+				continue;
+			if ((staged->slot->odd & VIB_SLOT_SHARED) != 0)
+				vib_slot_return(staged->slot->of.srq, staged->slot);
+			staged->slot = NULL;
+		}
+	}
 }
 
 bool

@@ -4,9 +4,9 @@
 /*
  * Spigots: the ports of a device, their state and their addresses. Control path.
  *
- * Peers are named by the IP addresses of the network interface that belongs to a port. The kernel tells that interface
- * by netlink (RDMA_NLDEV_CMD_PORT_GET), as it does to rdma(8); no right is needed. A port of an InfiniBand fabric has
- * none there, and then has no address of ours. The kernel is asked each time, so addresses are current.
+ * Peers are named by the IP addresses of the network interface that belongs to a port. A query by netlink returns that
+ * interface (RDMA_NLDEV_CMD_PORT_GET, as rdma(8) uses it); no right is needed. For a port of an InfiniBand fabric it returns
+ * no interface, and the spigot has no address. Every call queries the kernel, so addresses are current.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -34,30 +34,7 @@ struct port_query {
 	uint32_t port;
 };
 
-/* The value of an attribute of 32 bits in a reply; 0 if it is not there. */
-static uint32_t
-reply_find(const char *reply, size_t length, uint16_t type)
-{
-	size_t at = NLMSG_HDRLEN;
-
-	while (at + sizeof(struct nlattr) <= length) {
-		struct nlattr attr;
-		uint32_t value;
-
-		memcpy(&attr, reply + at, sizeof(attr));
-		if (attr.nla_len < sizeof(attr) || attr.nla_len > length - at)
-			return 0;
-		if ((attr.nla_type & NLA_TYPE_MASK) == type &&
-		    attr.nla_len >= NLA_HDRLEN + sizeof(value)) {
-			memcpy(&value, reply + at + NLA_HDRLEN, sizeof(value));
-			return value;
-		}
-		at += NLA_ALIGN(attr.nla_len);
-	}
-	return 0;
-}
-
-/* Send the query and read the answer; its length, 0 if there is none. */
+/* Send the query and read the answer; its length, 0 without an answer. */
 static size_t
 kernel_ask(const struct port_query *query, char *reply, size_t room)
 {
@@ -98,8 +75,25 @@ vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
 
 	if (device < 0)
 		return 0;
-	return reply_find(reply, kernel_ask(&query, reply, sizeof(reply)),
-			  RDMA_NLDEV_ATTR_NDEV_INDEX);
+	size_t length = kernel_ask(&query, reply, sizeof(reply));
+	/* Find the attribute, of 32 bits, in the reply. */
+	size_t at = NLMSG_HDRLEN;
+
+	while (at + sizeof(struct nlattr) <= length) {
+		struct nlattr attr;
+		uint32_t value;
+
+		memcpy(&attr, reply + at, sizeof(attr));
+		if (attr.nla_len < sizeof(attr) || attr.nla_len > length - at)
+			return 0;
+		if ((attr.nla_type & NLA_TYPE_MASK) == RDMA_NLDEV_ATTR_NDEV_INDEX &&
+		    attr.nla_len >= NLA_HDRLEN + sizeof(value)) {
+			memcpy(&value, reply + at + NLA_HDRLEN, sizeof(value));
+			return value;
+		}
+		at += NLA_ALIGN(attr.nla_len);
+	}
+	return 0;
 }
 
 /* --- its addresses --------------------------------------------------------------------------- */
@@ -156,31 +150,6 @@ vib_port_addrs(struct ri_rnic *rnic, uint32_t port, struct ri_addr addrs[RI_PORT
 
 	*count = 0;
 	return index != 0 && interface_addrs(index, addrs, count);
-}
-
-static bool
-same_address(const struct ri_addr *a, const struct ri_addr *b)
-{
-	return a->family == b->family && memcmp(a->octets, b->octets, sizeof(a->octets)) == 0;
-}
-
-bool
-vib_port_of_addr(struct ri_rnic *rnic, const struct ri_addr *addr, uint32_t *port)
-{
-	struct ri_addr addrs[RI_PORT_ADDR_MAX];
-
-	for (uint32_t p = 0; p < rnic->attr.num_ports; p++) {
-		uint32_t count;
-
-		(void)vib_port_addrs(rnic, p, addrs, &count);
-		for (uint32_t i = 0; i < count; i++) {
-			if (same_address(&addrs[i], addr)) {
-				*port = p;
-				return true;
-			}
-		}
-	}
-	return false;
 }
 
 /* --- attributes ------------------------------------------------------------------------------- */

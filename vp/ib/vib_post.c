@@ -202,19 +202,6 @@ request_fill(struct ibv_send_wr *out, const struct ri_wr *wr, const struct vib_s
 	out->wr.rdma.rkey = wr->u.remote.stag;
 }
 
-/*
- * An invalidation. False: the window may not be invalidated through this queue pair, or it is not bound and the device would
- * not survive that.
- */
-static bool
-invalidate_fill(const struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
-{
-	enum vib_invalidation what = vib_mw_invalidation(qp, wr->inv_stag);
-
-	out->wr.invalidate_rkey = wr->inv_stag;
-	return what == VIB_INVALIDATION_DUE || (what == VIB_INVALIDATION_VOID && !qp->void_harms);
-}
-
 /* A datagram. False: the address handle is not there. */
 static bool
 ud_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out)
@@ -254,7 +241,15 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 	case SHAPE_INVALIDATE:
 		slot->odd |= VIB_SLOT_OPCODE;
 		slot->u.window = wr->inv_stag;
-		return invalidate_fill(qp, wr, out);
+		/*
+		 * An invalidation. False: the window may not be invalidated through this queue pair, or it is not bound and the device would
+		 * not survive that.
+		 */
+		enum vib_invalidation what = vib_mw_invalidation(qp, wr->inv_stag);
+
+		out->wr.invalidate_rkey = wr->inv_stag;
+		return what == VIB_INVALIDATION_DUE ||
+		       (what == VIB_INVALIDATION_VOID && !qp->void_harms);
 	case SHAPE_UD:
 		return ud_fill(qp, wr, out);
 	case SHAPE_RDMA:
@@ -262,24 +257,6 @@ shape_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_slot *slot, str
 	default:
 		return true;
 	}
-}
-
-/* With RI_WR_INLINE, RI_WR_IMMEDIATE or both: may the request have them [RI 10.49], [RI 10.50]? */
-static enum ri_status
-payload_check(const struct ri_uqp *qp, const struct ri_wr *wr)
-{
-	uint8_t immediate = kinds[wr->opcode].immediate;
-	uint64_t length = 0;
-
-	if (immediate == 0 ||
-	    ((wr->flags & RI_WR_IMMEDIATE) != 0 &&
-	     ((qp->immediate & immediate) == 0 || (wr->flags & RI_WR_INVALIDATE) != 0)))
-		return RI_ERR_UNSUPPORTED;
-	if ((wr->flags & RI_WR_INLINE) == 0)
-		return RI_SUCCESS;
-	for (unsigned i = 0; i < wr->num_sge; i++)
-		length += wr->sgl[i].length;
-	return length <= qp->inline_room ? RI_SUCCESS : RI_ERR_LIMIT;
 }
 
 /* May the queue pair post this? */
@@ -301,8 +278,21 @@ request_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 	if (wr->num_sge > qp->max_send_sge ||
 	    (wr->opcode == RI_OP_RDMA_READ && wr->num_sge >= qp->read_bound))
 		return RI_ERR_LIMIT;
-	if ((wr->flags & (RI_WR_INLINE | RI_WR_IMMEDIATE)) != 0)
-		return payload_check(qp, wr);
+	if ((wr->flags & (RI_WR_INLINE | RI_WR_IMMEDIATE)) != 0) {
+		/* With RI_WR_INLINE, RI_WR_IMMEDIATE or both: may the request have them [RI 10.49], [RI 10.50]? */
+		uint8_t immediate = kinds[wr->opcode].immediate;
+		uint64_t length = 0;
+
+		if (immediate == 0 ||
+		    ((wr->flags & RI_WR_IMMEDIATE) != 0 &&
+		     ((qp->immediate & immediate) == 0 || (wr->flags & RI_WR_INVALIDATE) != 0)))
+			return RI_ERR_UNSUPPORTED;
+		if ((wr->flags & RI_WR_INLINE) == 0)
+			return RI_SUCCESS;
+		for (unsigned i = 0; i < wr->num_sge; i++)
+			length += wr->sgl[i].length;
+		return length <= qp->inline_room ? RI_SUCCESS : RI_ERR_LIMIT;
+	}
 	return RI_SUCCESS;
 }
 
@@ -334,7 +324,7 @@ post_failed(struct ri_uqp *qp, struct vib_slot *slot, const struct vib_wr *made,
 	tail_set(qp, tail + 1);
 	vib_chain_keep(qp, place);
 	if (ends)
-		qp->host->task_run(qp->host->self, &((struct ri_qp *)qp)->fail);
+		qp->host->task_run(qp->host->self, &((struct vib_qp *)qp)->fail);
 	return RI_SUCCESS;
 }
 

@@ -13,7 +13,7 @@
 #define INLINE_MOST 1024 /* bytes; more is not asked for */
 #define INLINE_STEP 8    /* bytes that a claim may be below what the device has */
 
-/* A queue pair of one request with so much room for inline data; the room that it got, or -1: there is none. */
+/* A queue pair of one request with room for `bytes` of inline data; the room that it got, or -1: the device refuses it. */
 static int
 qp_try(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t bytes)
 {
@@ -38,24 +38,6 @@ qp_try(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t byt
 	return (int)attr.cap.max_inline_data;
 }
 
-/* Devices refuse a queue pair for which too much is asked, and some give more than was asked for. */
-static uint32_t
-inline_find(struct ibv_pd *pd, struct ibv_cq *cq)
-{
-	uint32_t least = 0, beyond = INLINE_MOST + INLINE_STEP, ask = INLINE_MOST;
-
-	while (least + INLINE_STEP < beyond) {
-		int got = qp_try(pd, cq, IBV_QPT_RC, ask);
-
-		if (got >= 0 && (uint32_t)got > least)
-			least = (uint32_t)got;
-		if (got < (int)ask)
-			beyond = ask;
-		ask = least + (beyond - least) / 2;
-	}
-	return least;
-}
-
 void
 vib_probe(struct ri_rnic *rnic)
 {
@@ -67,7 +49,19 @@ vib_probe(struct ri_rnic *rnic)
 		return;
 	pd = ibv_alloc_pd(rnic->verbs);
 	if (pd != NULL) {
-		attr->max_inline = inline_find(pd, cq);
+		/* Devices refuse a queue pair for which too much is asked, and some give more than was asked for. */
+		uint32_t least = 0, beyond = INLINE_MOST + INLINE_STEP, ask = INLINE_MOST;
+
+		while (least + INLINE_STEP < beyond) {
+			int got = qp_try(pd, cq, IBV_QPT_RC, ask);
+
+			if (got >= 0 && (uint32_t)got > least)
+				least = (uint32_t)got;
+			if (got < (int)ask)
+				beyond = ask;
+			ask = least + (beyond - least) / 2;
+		}
+		attr->max_inline = least;
 		attr->inline_data = attr->max_inline != 0;
 		attr->uc = !rnic->iwarp && qp_try(pd, cq, IBV_QPT_UC, 0) >= 0;
 		(void)ibv_dealloc_pd(pd);

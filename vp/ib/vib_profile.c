@@ -185,14 +185,6 @@ infiniband_fill(struct ri_rnic_attr *attr)
 	attr->immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE;
 }
 
-static void
-iwarp_fill(struct ri_rnic_attr *attr)
-{
-	attr->transport = RI_TRANSPORT_IWARP;
-	attr->read_sink_needs_remote_write = true;
-	attr->rnr_mode = RI_RNR_TERMINATE;
-}
-
 enum ri_status
 vib_profile_make(struct ri_rnic *rnic)
 {
@@ -204,7 +196,7 @@ vib_profile_make(struct ri_rnic *rnic)
 	if (error == 0)
 		error = ibv_query_port(rnic->verbs, 1, &port);
 	if (error != 0) {
-		vib_log(rnic, RI_LOG_WARNING, "the device does not tell its attributes: %s",
+		vib_log(rnic, RI_LOG_WARNING, "cannot query the attributes of the device: %s",
 			ri_errno_text(error));
 		return vib_status_of_open(error);
 	}
@@ -217,10 +209,13 @@ vib_profile_make(struct ri_rnic *rnic)
 	attr->max_message_size = port.max_msg_sz != 0 ? port.max_msg_sz : 1u << 31;
 	common_fill(rnic, &dev);
 	windows_fill(rnic, &dev);
-	if (rnic->iwarp)
-		iwarp_fill(attr);
-	else
+	if (rnic->iwarp) {
+		attr->transport = RI_TRANSPORT_IWARP;
+		attr->read_sink_needs_remote_write = true;
+		attr->rnr_mode = RI_RNR_TERMINATE;
+	} else {
 		infiniband_fill(attr);
+	}
 	if (!rnic->iwarp)
 		datagrams_fill(rnic, &dev, &port);
 	return RI_SUCCESS;

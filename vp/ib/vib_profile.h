@@ -15,7 +15,7 @@ struct vib_quirk {
 	bool no_reuse;     /* the device's queue pair cannot be used again */
 	bool down_breaks; /* an interface that goes down breaks queue pairs that are not connected */
 	bool kernel_flags; /* a completion says by IBV_WC_IP_CSUM_OK that a Send has invalidated */
-	bool silent_failures; /* ibv_req_notify_cq for solicited completions does not tell of failed ones */
+	bool silent_failures; /* ibv_req_notify_cq for solicited completions does not report failed ones */
 	/* A segment of no octets before another one in a request crashes the kernel; requests and receives need a segment. */
 	bool empty_harms;
 	bool no_read_fence; /* a Read that waits for earlier ones is refused */
@@ -41,7 +41,7 @@ vib_retries_most(const struct vib_quirk *quirk)
 enum ri_status vib_profile_make(struct ri_rnic *rnic) RI_MUST_CHECK;
 /* ri_device_ops::query_port */
 enum ri_status vib_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);
-/* The index of the network interface behind a spigot; 0: there is none, or it is not known. */
+/* The index of the network interface behind a spigot; 0: it has none, or its interface is not known. */
 uint32_t vib_port_interface(const struct ri_rnic *rnic, uint32_t port);
 
 #endif /* VIB_PROFILE_H */

@@ -100,34 +100,6 @@ type_is_there(const struct ri_rnic_attr *can, uint32_t type, bool shared)
 	}
 }
 
-static enum ri_status
-init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
-{
-	const struct ri_rnic *rnic = pd->context->rnic;
-	const struct ri_rnic_attr *can = &rnic->attr;
-
-	if (!type_is_there(can, init->type, srq != NULL) || init->privileged ||
-	    (srq != NULL && init->soft_limit != 0))
-		return RI_ERR_UNSUPPORTED;
-	if (srq != NULL && srq->pd != pd && rnic->quirk->srq_of_domain) {
-		vib_log(rnic, RI_LOG_WARNING,
-			"the device cannot use a shared receive queue of another protection "
-			"domain");
-		return RI_ERR_UNSUPPORTED;
-	}
-	if (init->type == RI_QP_UD && init->port >= can->num_ports)
-		return RI_ERR_INVALID_ARG;
-	if (qkey_forbidden(pd, init->qkey))
-		return RI_ERR_PERMISSION;
-	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
-	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
-	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
-	    init->ird > can->max_ird || init->ord > can->max_ord ||
-	    init->max_inline > (can->inline_data ? can->max_inline : 0))
-		return RI_ERR_LIMIT;
-	return vib_alive(rnic);
-}
-
 static uint32_t
 larger_of(uint32_t a, uint32_t b)
 {
@@ -140,22 +112,6 @@ smaller_of(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Slots, and what depends on their number. */
-static bool
-rings_create(struct ri_uqp *qp, const struct ri_qp_init *init, uint32_t sges)
-{
-	if (!vib_ring_create(&qp->sq, init->max_sq_wr) ||
-	    !vib_ring_create(&qp->rq, qp->shared ? 0 : init->max_rq_wr) ||
-	    !vib_chain_create(&qp->chain, sges, init->max_inline))
-		return false;
-	slots_name(&qp->sq, qp);
-	slots_name(&qp->rq, qp);
-	if (!qp->ud || qp->rq.slots == NULL)
-		return true;
-	qp->headers = (uint64_t *)calloc((size_t)qp->rq.mask + 1, sizeof(*qp->headers));
-	return qp->headers != NULL;
-}
-
 /* The most segments of a request. */
 static uint32_t
 request_sges(const struct ri_qp_init *init)
@@ -165,7 +121,7 @@ request_sges(const struct ri_qp_init *init)
 
 /* What the device's queue pair is made of. */
 static struct ibv_qp_init_attr
-verbs_attr(struct ri_qp *qp)
+verbs_attr(struct vib_qp *qp)
 {
 	const struct ri_qp_init *init = &qp->init;
 
@@ -184,25 +140,19 @@ verbs_attr(struct ri_qp *qp)
 	};
 }
 
-/* The next smaller room for copied payload to try, at least what was asked for. */
-static uint32_t
-inline_less(uint32_t bytes, uint32_t asked)
-{
-	return bytes > 32 && bytes / 2 > asked ? bytes / 2 : asked;
-}
-
 /*
  * The device's queue pair, with the room for inline data that was asked for, or, where that is less than what is of use for
  * copied payload, with as much of that as it has: there is no attribute that tells. *@p inline_bytes: of copied payload. NULL:
  * errno says why.
  */
 static struct ibv_qp *
-verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
+verbs_create(struct vib_qp *qp, uint32_t *inline_bytes)
 {
 	const uint32_t asked = qp->init.max_inline;
 	struct ibv_qp *made = NULL;
 
-	for (uint32_t bytes = larger_of(INLINE_BYTES, asked);; bytes = inline_less(bytes, asked)) {
+	for (uint32_t bytes = larger_of(INLINE_BYTES, asked);;
+	     bytes = bytes > 32 && bytes / 2 > asked ? bytes / 2 : asked) {
 		struct ibv_qp_init_attr theirs = verbs_attr(qp);
 
 		theirs.cap.max_inline_data = bytes;
@@ -222,13 +172,24 @@ verbs_create(struct ri_qp *qp, uint32_t *inline_bytes)
 
 /* Slots and the device's queue pair. On failure the caller frees what there is. */
 static enum ri_status
-device_create(struct ri_qp *qp, const struct ri_qp_init *init)
+device_create(struct vib_qp *qp, const struct ri_qp_init *init)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	struct ri_uqp *user = &qp->user;
 	uint32_t sges = request_sges(init);
 
-	if (!rings_create(&qp->user, init, sges))
+	if (!vib_ring_create(&user->sq, init->max_sq_wr) ||
+	    !vib_ring_create(&user->rq, user->shared ? 0 : init->max_rq_wr) ||
+	    !vib_chain_create(&user->chain, sges, init->max_inline))
 		return RI_ERR_RESOURCES;
+	slots_name(&user->sq, user);
+	slots_name(&user->rq, user);
+	if (user->ud && user->rq.slots != NULL) {
+		user->headers =
+			(uint64_t *)calloc((size_t)user->rq.mask + 1, sizeof(*user->headers));
+		if (user->headers == NULL)
+			return RI_ERR_RESOURCES;
+	}
 	qp->user.qp = verbs_create(qp, &qp->user.max_inline);
 	if (qp->user.qp == NULL)
 		return errno == EINVAL ? RI_ERR_LIMIT
@@ -243,7 +204,7 @@ device_create(struct ri_qp *qp, const struct ri_qp_init *init)
 }
 
 enum ri_status
-vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
+vib_qp_device_renew(struct vib_qp *qp, struct ibv_qp **former)
 {
 	struct ri_uqp *user = &qp->user;
 	uint32_t inline_bytes;
@@ -269,7 +230,7 @@ vib_qp_device_renew(struct ri_qp *qp, struct ibv_qp **former)
 }
 
 static void
-qp_free(struct ri_qp *qp)
+qp_free(struct vib_qp *qp)
 {
 	if (qp->user.qp != NULL)
 		(void)ibv_destroy_qp(qp->user.qp);
@@ -281,25 +242,9 @@ qp_free(struct ri_qp *qp)
 	free(qp);
 }
 
-static void
-qp_enlist(struct ri_qp *qp)
-{
-	atomic_fetch_add(&qp->pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->users, 1);
-	atomic_fetch_add(&qp->recv_cq->users, 1);
-	if (qp->srq != NULL) {
-		atomic_fetch_add(&qp->srq->users, 1);
-		vsw_lock(&qp->recv_cq->user.lock);
-		member_enter(&qp->user);
-		vsw_unlock(&qp->recv_cq->user.lock);
-	}
-	vib_chain_join(&qp->user);
-	vib_enlist(qp->pd->context, &qp->pd->context->qps, &qp->item);
-}
-
 /* What posts and polls need to know. */
 static void
-user_fill(struct ri_qp *qp, const struct ri_qp_init *init)
+user_fill(struct vib_qp *qp, const struct ri_qp_init *init)
 {
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ri_uqp *user = &qp->user;
@@ -332,14 +277,36 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	enum ri_status status;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	if (init->type == RI_QP_NUMBER)
 		return vib_number_create(pd, init, out, map);
-	status = init_check(pd, init, srq);
+	const struct ri_rnic *rnic = pd->context->rnic;
+	const struct ri_rnic_attr *can = &rnic->attr;
+
+	if (!type_is_there(can, init->type, srq != NULL) || init->privileged ||
+	    (srq != NULL && init->soft_limit != 0))
+		return RI_ERR_UNSUPPORTED;
+	if (srq != NULL && srq->pd != pd && rnic->quirk->srq_of_domain) {
+		vib_log(rnic, RI_LOG_WARNING,
+			"the device cannot use a shared receive queue of another protection "
+			"domain");
+		return RI_ERR_UNSUPPORTED;
+	}
+	if (init->type == RI_QP_UD && init->port >= can->num_ports)
+		return RI_ERR_INVALID_ARG;
+	if (qkey_forbidden(pd, init->qkey))
+		return RI_ERR_PERMISSION;
+	if (init->max_sq_wr > can->max_sq_wr || (srq == NULL && init->max_rq_wr > can->max_rq_wr) ||
+	    init->max_send_sge > can->max_send_sge || init->max_recv_sge > can->max_recv_sge ||
+	    init->max_write_sge > can->max_write_sge || init->max_read_sge > can->max_read_sge ||
+	    init->ird > can->max_ird || init->ord > can->max_ord ||
+	    init->max_inline > (can->inline_data ? can->max_inline : 0))
+		return RI_ERR_LIMIT;
+	status = vib_alive(rnic);
 	if (status != RI_SUCCESS)
 		return status;
-	qp = (struct ri_qp *)calloc(1, sizeof(*qp));
+	qp = (struct vib_qp *)calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_init(&qp->lock, NULL);
@@ -362,44 +329,28 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	}
 	if (qp->user.ud)
 		vib_qp_end_running(qp);
-	qp_enlist(qp);
+	atomic_fetch_add(&qp->pd->users, 1);
+	atomic_fetch_add(&qp->send_cq->users, 1);
+	atomic_fetch_add(&qp->recv_cq->users, 1);
+	if (qp->srq != NULL) {
+		atomic_fetch_add(&qp->srq->users, 1);
+		vsw_lock(&qp->recv_cq->user.lock);
+		member_enter(&qp->user);
+		vsw_unlock(&qp->recv_cq->user.lock);
+	}
+	vib_chain_join(&qp->user);
+	vib_enlist(qp->pd->context, &qp->pd->context->qps, &qp->item);
 	*init = qp->init;
 	vib_map(map, &qp->user);
-	*out = qp;
+	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
 }
 
 /* --- modification -------------------------------------------------------------------------------- */
 
-/* Check all attributes before any is changed. */
-static enum ri_status
-modify_check(const struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	const struct ri_rnic *rnic = qp->pd->context->rnic;
-	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
-			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
-
-	if ((mask & ~known) != 0)
-		return RI_ERR_INVALID_ARG;
-	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->user.ud)
-		return RI_ERR_UNSUPPORTED;
-	if ((mask & RI_QP_ATTR_QKEY) != 0 && qkey_forbidden(qp->pd, attr->qkey))
-		return RI_ERR_PERMISSION;
-	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0)
-		return qp->srq == NULL ? RI_ERR_INVALID_ARG : RI_ERR_UNSUPPORTED;
-	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !rnic->attr.enables_modifiable &&
-	    attr->access != qp->init.access)
-		return RI_ERR_UNSUPPORTED;
-	if ((mask & RI_QP_ATTR_ORD) != 0 && attr->ord > rnic->attr.max_ord)
-		return RI_ERR_LIMIT;
-	if ((mask & RI_QP_ATTR_IRD) != 0 && attr->ird > rnic->attr.max_ird)
-		return RI_ERR_LIMIT;
-	return RI_SUCCESS;
-}
-
 /* The moves that the layers above may ask for [RI 4.3.2]. */
 static enum ri_status
-to_state(struct ri_qp *qp, uint32_t state, bool anew)
+to_state(struct vib_qp *qp, uint32_t state, bool anew)
 {
 	struct ri_cm_event event = {.kind = RI_CM_BROKEN};
 	uint32_t now;
@@ -429,54 +380,59 @@ to_state(struct ri_qp *qp, uint32_t state, bool anew)
 	return RI_ERR_INVALID_STATE;
 }
 
-/* New rights; the device has them at once, unless its queue pair is in a state that has none. */
 static enum ri_status
-access_set(struct ri_qp *qp, uint32_t access)
+qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	struct ibv_qp_attr attr = {.qp_access_flags = 0};
-	enum ri_status status = RI_SUCCESS;
-	uint32_t before = qp->init.access;
-
-	pthread_mutex_lock(&qp->lock);
-	qp->init.access = access;
-	if (before != access && qp->state != RI_QPS_ERROR)
-		status = vib_qp_device_modify(qp, &attr, IBV_QP_ACCESS_FLAGS);
-	if (status != RI_SUCCESS)
-		qp->init.access = before;
-	pthread_mutex_unlock(&qp->lock);
-	return status;
-}
-
-/* Another Q_Key; a queue pair in ERROR gets it when it runs again. */
-static enum ri_status
-qkey_set(struct ri_qp *qp, uint32_t qkey)
-{
-	struct ibv_qp_attr attr = {.qkey = qkey};
+	struct vib_qp *qp = (struct vib_qp *)ri;
+	const struct ri_rnic *rnic = qp->pd->context->rnic;
+	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
+	struct ibv_qp_attr device_attr = {.qp_access_flags = 0, .qkey = attr->qkey};
 	enum ri_status status = RI_SUCCESS;
 
-	pthread_mutex_lock(&qp->lock);
-	if (qp->state == RI_QPS_RTS)
-		status = vib_qp_device_modify(qp, &attr, IBV_QP_QKEY);
-	if (status == RI_SUCCESS)
-		qp->init.qkey = qkey;
-	pthread_mutex_unlock(&qp->lock);
-	return status;
-}
+	/* All attributes are checked before any is changed. */
+	if ((mask & ~known) != 0)
+		return RI_ERR_INVALID_ARG;
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->user.ud)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_QKEY) != 0 && qkey_forbidden(qp->pd, attr->qkey))
+		return RI_ERR_PERMISSION;
+	if ((mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) != 0)
+		return qp->srq == NULL ? RI_ERR_INVALID_ARG : RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ACCESS) != 0 && !rnic->attr.enables_modifiable &&
+	    attr->access != qp->init.access)
+		return RI_ERR_UNSUPPORTED;
+	if ((mask & RI_QP_ATTR_ORD) != 0 && attr->ord > rnic->attr.max_ord)
+		return RI_ERR_LIMIT;
+	if ((mask & RI_QP_ATTR_IRD) != 0 && attr->ird > rnic->attr.max_ird)
+		return RI_ERR_LIMIT;
 
-static enum ri_status
-qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	enum ri_status status = modify_check(qp, attr, mask);
-
-	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE) != 0)
+	if ((mask & RI_QP_ATTR_STATE) != 0)
 		status = to_state(qp, attr->state, attr->skip_time_wait);
-	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_ACCESS) != 0)
-		status = access_set(qp, attr->access);
-	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_QKEY) != 0)
-		status = qkey_set(qp, attr->qkey);
 	if (status != RI_SUCCESS)
 		return status;
 	pthread_mutex_lock(&qp->lock);
+	if ((mask & RI_QP_ATTR_ACCESS) != 0) {
+		/* The device has new rights at once, unless its queue pair is in a state that has none. */
+		uint32_t before = qp->init.access;
+
+		qp->init.access = attr->access;
+		if (before != attr->access && qp->state != RI_QPS_ERROR)
+			status = vib_qp_device_modify(qp, &device_attr, IBV_QP_ACCESS_FLAGS);
+		if (status != RI_SUCCESS)
+			qp->init.access = before;
+	}
+	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_QKEY) != 0) {
+		/* A queue pair in ERROR gets its Q_Key when it runs again. */
+		if (qp->state == RI_QPS_RTS)
+			status = vib_qp_device_modify(qp, &device_attr, IBV_QP_QKEY);
+		if (status == RI_SUCCESS)
+			qp->init.qkey = attr->qkey;
+	}
+	if (status != RI_SUCCESS) {
+		pthread_mutex_unlock(&qp->lock);
+		return status;
+	}
 	if ((mask & RI_QP_ATTR_ORD) != 0)
 		qp->init.ord = attr->ord;
 	if ((mask & RI_QP_ATTR_IRD) != 0)
@@ -496,8 +452,10 @@ stage_cq(struct ri_ucq *cq)
 }
 
 static enum ri_status
-qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
+qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
+
 	if (!qp->number) {
 		stage_cq(qp->user.send_cq);
 		stage_cq(qp->user.recv_cq);
@@ -536,7 +494,7 @@ leave_cq(struct ri_uqp *qp, struct ri_ucq *cq, const struct ri_uqp *dying)
 }
 
 void
-vib_qp_destroy(struct ri_qp *qp)
+vib_qp_destroy(struct vib_qp *qp)
 {
 	struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -578,8 +536,10 @@ vib_qp_destroy(struct ri_qp *qp)
 }
 
 static enum ri_status
-qp_destroy(struct ri_qp *qp)
+qp_destroy(struct ri_qp *ri)
 {
+	struct vib_qp *qp = (struct vib_qp *)ri;
+
 	if (qp->user.windows && vib_mw_count(qp->pd->context, NULL, qp->user.qpn) != 0)
 		return RI_ERR_BUSY;
 	vib_qp_destroy(qp);

@@ -4,13 +4,13 @@
 /*
  * States of queue pairs, and their ends.
  *
- * An end closes the gate first: from then on posts do not reach the device, they are completed as flushed by the thread
- * that posts (vib_post.c), because not every device flushes what is posted after an error. A disconnect closes it, too,
- * before the peer is told. Then the device's queue pair goes to its error state and flushes what it has. A timer looks
- * until all of that is in the CQs, or the time is over and the rest is flushed here. Then the event of the end is raised,
- * once [RI 8.2].
+ * An end closes the gate first. From then on no post reaches the device: the thread that posts completes its request as
+ * flushed (vib_post.c), because not every device flushes what is posted after an error. A disconnect also closes the gate
+ * before it notifies the peer. Then the device's queue pair is moved to its error state and flushes its requests. A timer
+ * polls until all completions are in the CQs; when the time is over, this file flushes the rest. Then the event of the end
+ * is raised, once [RI 8.2].
  *
- * Everything under ri_qp::lock; events are raised without it, on the service thread.
+ * Everything under vib_qp::lock; events are raised without it, on the service thread.
  */
 #include "vib_qp_end.h"
 
@@ -32,7 +32,7 @@
 
 /* The only writer of the state. False: there is no such move. */
 static bool
-qp_move(struct ri_qp *qp, enum vib_move move)
+qp_move(struct vib_qp *qp, enum vib_move move)
 {
 	enum ri_qp_state next = vib_states_next((enum ri_qp_state)qp->state, move);
 
@@ -43,7 +43,7 @@ qp_move(struct ri_qp *qp, enum vib_move move)
 }
 
 uint32_t
-vib_qp_state(const struct ri_qp *qp)
+vib_qp_state(const struct vib_qp *qp)
 {
 	bool failed = qp->user.bare && (atomic_load(&qp->user.gate) & VIB_GATE_FLUSH) != 0;
 
@@ -54,7 +54,7 @@ vib_qp_state(const struct ri_qp *qp)
 /* --- the device's queue pair --------------------------------------------------------------------- */
 
 enum ri_status
-vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+vib_qp_device_modify(struct vib_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	int error;
 
@@ -70,7 +70,7 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 enum ri_status
-vib_qp_device_init(struct ri_qp *qp)
+vib_qp_device_init(struct vib_qp *qp)
 {
 	/* The port is that of the connection, which sets it again. */
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
@@ -81,7 +81,7 @@ vib_qp_device_init(struct ri_qp *qp)
 
 /* A queue pair for datagrams has no connection: it runs from its creation on [RI 4.3.3]. */
 enum ri_status
-vib_qp_device_run(struct ri_qp *qp)
+vib_qp_device_run(struct vib_qp *qp)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
 				   .port_num = (uint8_t)(qp->init.port + 1),
@@ -98,21 +98,8 @@ vib_qp_device_run(struct ri_qp *qp)
 	return status;
 }
 
-/* Everything that the device has is flushed. */
-static void
-device_to_error(struct ri_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
-
-	/* A device that found the end by itself is there already, and some refuse the move then. */
-	if (error != 0)
-		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
-			ri_errno_text(error));
-}
-
 bool
-vib_qp_device_failed(const struct ri_qp *qp)
+vib_qp_device_failed(const struct vib_qp *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -124,19 +111,19 @@ vib_qp_device_failed(const struct ri_qp *qp)
 /* --- beginnings ------------------------------------------------------------------------------------ */
 
 enum ri_status
-vib_qp_begin(struct ri_qp *qp)
+vib_qp_begin(struct vib_qp *qp)
 {
 	return qp_move(qp, VIB_MOVE_BEGIN) ? RI_SUCCESS : RI_ERR_INVALID_STATE;
 }
 
 void
-vib_qp_begin_undo(struct ri_qp *qp)
+vib_qp_begin_undo(struct vib_qp *qp)
 {
 	(void)qp_move(qp, VIB_MOVE_UNDO);
 }
 
 void
-vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_raise(struct vib_qp *qp, struct ri_cm_event *event)
 {
 	const struct ri_upcalls *upcalls = qp->pd->context->rnic->upcalls;
 
@@ -145,7 +132,7 @@ vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
 }
 
 bool
-vib_qp_run(struct ri_qp *qp)
+vib_qp_run(struct vib_qp *qp)
 {
 	unsigned int kept = VIB_GATE_KEPT;
 	bool established;
@@ -166,7 +153,7 @@ vib_qp_run(struct ri_qp *qp)
 }
 
 bool
-vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_established(struct vib_qp *qp, struct ri_cm_event *event)
 {
 	if (!vib_qp_run(qp))
 		return false;
@@ -175,7 +162,7 @@ vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
 }
 
 bool
-vib_qp_closing(struct ri_qp *qp)
+vib_qp_closing(struct vib_qp *qp)
 {
 	if (!qp_move(qp, VIB_MOVE_CLOSING))
 		return false;
@@ -188,7 +175,7 @@ vib_qp_closing(struct ri_qp *qp)
 
 /* Stage the two CQs. */
 static void
-stage_both(struct ri_qp *qp, bool all)
+stage_both(struct vib_qp *qp, bool all)
 {
 	struct ri_ucq *cqs[] = {qp->user.send_cq, qp->user.recv_cq};
 
@@ -225,7 +212,7 @@ is_past(const struct vib_ring *ring, struct ri_ucq *cq, uint32_t point)
 
 /* Are all requests completed that the device has, or is about to get? What is kept back it never gets. */
 static bool
-requests_are_past(const struct ri_qp *qp)
+requests_are_past(const struct vib_qp *qp)
 {
 	const struct vib_chain *chain = &qp->user.chain;
 	const struct vib_ring *ring = &qp->user.sq;
@@ -243,7 +230,7 @@ requests_are_past(const struct ri_qp *qp)
 
 /* Flush here what the device has not, and never will. */
 static void
-flush_rest(struct ri_qp *qp, bool send)
+flush_rest(struct vib_qp *qp, bool send)
 {
 	struct ri_ucq *cq = send ? qp->user.send_cq : qp->user.recv_cq;
 
@@ -256,7 +243,7 @@ flush_rest(struct ri_qp *qp, bool send)
 
 /* The end is complete: raise it, unless that was done or the queue pair goes. */
 static void
-end_tell(struct ri_qp *qp)
+end_tell(struct vib_qp *qp)
 {
 	struct ri_cm_event event;
 	uint32_t async;
@@ -277,7 +264,7 @@ end_tell(struct ri_qp *qp)
 }
 
 static void
-drain_look(struct ri_qp *qp)
+drain_look(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 	uint64_t now = host->now(host->self);
@@ -306,20 +293,9 @@ drain_look(struct ri_qp *qp)
 	end_tell(qp);
 }
 
-/* Without a connection manager there is no connection whose end could be raised, so the event must be one that is an end. */
-static void
-end_of_bare(struct ri_qp *qp)
-{
-	if (qp->end.kind == RI_CM_NONE)
-		return;
-	qp->end.kind = RI_CM_NONE;
-	if (qp->end_async == RI_EVENT_NONE)
-		qp->end_async = RI_EVENT_QP_CATASTROPHIC;
-}
-
 /* The state is ERROR: close the gate, have the device flush, and begin to drain. The caller owns qp->lock. */
 static void
-end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+end_begin(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 
@@ -328,12 +304,23 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 	else
 		qp->end.kind = RI_CM_NONE;
 	qp->end_async = async;
-	if (qp->user.bare)
-		end_of_bare(qp);
+	if (qp->user.bare && qp->end.kind != RI_CM_NONE) {
+		/* Without a connection manager no connection can end, so the event must be one that is an end. */
+		qp->end.kind = RI_CM_NONE;
+		if (qp->end_async == RI_EVENT_NONE)
+			qp->end_async = RI_EVENT_QP_CATASTROPHIC;
+	}
 	qp->ended = true;
 	qp->told = false;
 	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
-	device_to_error(qp);
+	/* The device flushes everything that it has. */
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	int error = qp->number ? 0 : ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE);
+
+	/* A device that found the end by itself is there already, and some refuse the move then. */
+	if (error != 0)
+		vib_log(qp->pd->context->rnic, RI_LOG_DEBUG, "ibv_modify_qp to ERR: %s",
+			ri_errno_text(error));
 	qp->drain_sq = atomic_load(&qp->user.sq.tail);
 	qp->drain_rq = atomic_load(&qp->user.rq.tail);
 	/* A device that has failed may complete nothing any more; one whose removal waits for us flushes as ever [RI 12.1.12]. */
@@ -343,7 +330,7 @@ end_begin(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 }
 
 bool
-vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+vib_qp_end(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
 {
 	bool ends;
 
@@ -356,7 +343,7 @@ vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
 }
 
 void
-vib_qp_end_idle(struct ri_qp *qp)
+vib_qp_end_idle(struct vib_qp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	if (qp_move(qp, VIB_MOVE_ERROR))
@@ -369,7 +356,7 @@ static void
 on_fail(void *arg)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct ri_qp *qp = arg;
+	struct vib_qp *qp = arg;
 	uint32_t async = RI_EVENT_NONE;
 
 	if (!qp->user.bare)
@@ -383,7 +370,7 @@ on_fail(void *arg)
 static void
 on_drain(void *arg)
 {
-	struct ri_qp *qp = arg;
+	struct vib_qp *qp = arg;
 	unsigned int lost = VIB_GATE_LOST;
 	bool ended;
 
@@ -396,23 +383,17 @@ on_drain(void *arg)
 		on_fail(qp); /* nobody has told the end that a post has found */
 }
 
-/* ENOTCONN is siw's, whose queries have no state [RI 12.3.11]. Before a connection there is no end. */
-static bool
-is_of_end(const struct ri_qp *qp, int error)
-{
-	if (error == ENOMEM || error == EINVAL || atomic_load(&qp->user.gate) == VIB_GATE_KEPT)
-		return false;
-	return error == ENOTCONN || vib_qp_device_failed(qp);
-}
-
 bool
 vib_qp_lost(struct ri_uqp *uqp, int error)
 {
-	struct ri_qp *qp = (struct ri_qp *)uqp;
+	struct vib_qp *qp = (struct vib_qp *)uqp;
 	const struct ri_host *host = uqp->host;
 	unsigned int open = VIB_GATE_OPEN;
 
-	if (!is_of_end(qp, error))
+	/* ENOTCONN is siw's, whose queries have no state [RI 12.3.11]. Before a connection there is no end. */
+	if (error == ENOMEM || error == EINVAL || atomic_load(&qp->user.gate) == VIB_GATE_KEPT)
+		return false;
+	if (error != ENOTCONN && !vib_qp_device_failed(qp))
 		return false;
 	/* In this order: an end that begins meanwhile starts the timer behind this one. */
 	host->timer_start(host->self, &qp->drain, host->now(host->self) + LOST_NS);
@@ -423,7 +404,7 @@ vib_qp_lost(struct ri_uqp *uqp, int error)
 }
 
 void
-vib_qp_end_last_wqe(struct ri_qp *qp)
+vib_qp_end_last_wqe(struct vib_qp *qp)
 {
 	/* Receives that the device has taken from the SRQ are completed; a timer that waits for more need not. */
 	const struct ri_host *host = qp->pd->context->rnic->host;
@@ -436,7 +417,7 @@ vib_qp_end_last_wqe(struct ri_qp *qp)
 
 /* Call for every queue pair of the adapter; how many calls returned true. */
 static unsigned
-for_all(struct ri_rnic *rnic, bool (*call)(struct ri_qp *qp))
+for_all(struct ri_rnic *rnic, bool (*call)(struct vib_qp *qp))
 {
 	unsigned count = 0;
 
@@ -446,7 +427,7 @@ for_all(struct ri_rnic *rnic, bool (*call)(struct ri_qp *qp))
 
 		pthread_mutex_lock(&context->lock);
 		for (struct vib_item *q = context->qps.next; q != &context->qps; q = q->next)
-			count += call(vib_of(q, struct ri_qp, item));
+			count += call(vib_of(q, struct vib_qp, item));
 		pthread_mutex_unlock(&context->lock);
 	}
 	pthread_mutex_unlock(&rnic->lock);
@@ -454,7 +435,7 @@ for_all(struct ri_rnic *rnic, bool (*call)(struct ri_qp *qp))
 }
 
 static bool
-end_broken(struct ri_qp *qp)
+end_broken(struct vib_qp *qp)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 
@@ -470,7 +451,7 @@ vib_qp_end_all(struct ri_rnic *rnic)
 }
 
 static bool
-end_is_pending(struct ri_qp *qp)
+end_is_pending(struct vib_qp *qp)
 {
 	bool pending;
 
@@ -489,7 +470,7 @@ vib_qp_end_pending(struct ri_rnic *rnic)
 /* --- the life of a queue pair --------------------------------------------------------------------------- */
 
 void
-vib_qp_end_init(struct ri_qp *qp)
+vib_qp_end_init(struct vib_qp *qp)
 {
 	qp->state = RI_QPS_IDLE;
 	qp->drain = (struct ri_timer){.fire = on_drain, .arg = qp};
@@ -498,7 +479,7 @@ vib_qp_end_init(struct ri_qp *qp)
 }
 
 void
-vib_qp_end_running(struct ri_qp *qp)
+vib_qp_end_running(struct vib_qp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	(void)qp_move(qp, VIB_MOVE_BEGIN);
@@ -508,7 +489,7 @@ vib_qp_end_running(struct ri_qp *qp)
 }
 
 void
-vib_qp_end_stop(struct ri_qp *qp)
+vib_qp_end_stop(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 
@@ -521,7 +502,7 @@ vib_qp_end_stop(struct ri_qp *qp)
 
 /* All that was posted is completed, and nothing of it is in the device's queues any more. */
 static bool
-is_quiescent(struct ri_qp *qp)
+is_quiescent(struct vib_qp *qp)
 {
 	if (qp->number)
 		return true;
@@ -530,7 +511,7 @@ is_quiescent(struct ri_qp *qp)
 }
 
 enum ri_status
-vib_qp_end_reset(struct ri_qp *qp, bool anew)
+vib_qp_end_reset(struct vib_qp *qp, bool anew)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};

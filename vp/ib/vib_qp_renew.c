@@ -4,13 +4,13 @@
 /*
  * Queue pairs that are not connected, when the interface below the device goes down [RI 12.3.16].
  *
- * A device with vib_quirk::down_breaks moves them to its error state then, and neither a query nor an event of the queue
- * pair tells that: only the event of the port does. So at that event each one in IDLE is lame: its receives are flushed, and
- * so are those that are posted later. When the port is active again, or an attempt begins, it gets a new queue pair of the
- * device, with another number.
+ * A device with vib_quirk::down_breaks then moves such queue pairs to its error state. Neither a query nor an event of the
+ * queue pair shows that; only the event of the port does. So at the port's event each queue pair in IDLE becomes *lame*: its
+ * receives are flushed, also those that are posted later. When the port is active again, or an attempt begins, the queue pair
+ * gets a new one of the device, with another number.
  *
- * What is posted meanwhile cannot reach the queue pair that is replaced: the gate is closed at the event that makes it lame. No
- * completion of that one comes later either: this side moves it to its error state as well, which flushes in that call.
+ * A post cannot reach the device's queue pair that is replaced, since the gate is closed when the queue pair becomes lame. Nor
+ * does a completion of it come later: this file moves it to its error state, and that call flushes.
  */
 #include "vib_cq.h"
 #include "vib_objects.h"
@@ -19,7 +19,7 @@
 
 /* Take what the device has flushed, and flush the rest. The caller owns qp->lock; vib_cq_tell follows by the task. */
 static void
-receives_flush(struct ri_qp *qp)
+receives_flush(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 	struct ri_ucq *cq = qp->user.recv_cq;
@@ -32,23 +32,9 @@ receives_flush(struct ri_qp *qp)
 	host->task_run(host->self, &qp->flushed);
 }
 
-/* The caller owns qp->lock, here and in the next function. */
-static void
-qp_lame(struct ri_qp *qp)
-{
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-
-	if (qp->state != RI_QPS_IDLE || qp->dying || qp->lame)
-		return;
-	qp->lame = true;
-	atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
-	(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE); /* it is there already */
-	receives_flush(qp);
-}
-
-/* On failure it stays lame. */
+/* On failure it stays lame. The caller owns qp->lock. */
 static enum ri_status
-qp_heal(struct ri_qp *qp, struct ibv_qp **former)
+qp_heal(struct vib_qp *qp, struct ibv_qp **former)
 {
 	enum ri_status status;
 
@@ -68,7 +54,7 @@ qp_heal(struct ri_qp *qp, struct ibv_qp **former)
 }
 
 enum ri_status
-vib_qp_heal(struct ri_qp *qp)
+vib_qp_heal(struct vib_qp *qp)
 {
 	struct ibv_qp *former = NULL;
 	enum ri_status status;
@@ -86,38 +72,29 @@ vib_qp_heal(struct ri_qp *qp)
  * caller's to destroy; NULL: none.
  */
 static struct ibv_qp *
-qp_follow(struct ri_qp *qp, bool up)
+qp_follow(struct vib_qp *qp, bool up)
 {
 	uint32_t event = qp->pd->context->rnic->port_events;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp *former = NULL;
 
 	if (qp->user.ud || qp->number || qp->port_event == event)
 		return NULL;
 	pthread_mutex_lock(&qp->lock);
 	qp->port_event = event;
-	if (up)
+	if (up) {
 		(void)!qp_heal(qp, &former);
-	else
-		qp_lame(qp);
+	} else if (qp->state == RI_QPS_IDLE && !qp->dying && !qp->lame) {
+		qp->lame = true;
+		atomic_store(&qp->user.gate, VIB_GATE_FLUSH);
+		(void)ibv_modify_qp(qp->user.qp, &attr, IBV_QP_STATE); /* it is there already */
+		receives_flush(qp);
+	}
 	pthread_mutex_unlock(&qp->lock);
 	return former;
 }
 
-/* All of a context, but those behind the first one that had another; that one is returned. */
-static struct ibv_qp *
-context_follow(struct ri_context *context, bool up)
-{
-	struct ibv_qp *former = NULL;
-
-	pthread_mutex_lock(&context->lock);
-	for (struct vib_item *i = context->qps.next; i != &context->qps && former == NULL;
-	     i = i->next)
-		former = qp_follow(vib_of(i, struct ri_qp, item), up);
-	pthread_mutex_unlock(&context->lock);
-	return former;
-}
-
-/* Likewise, of an adapter. */
+/* All queue pairs of an adapter, up to the first one that had another of the device; that one is returned. */
 static struct ibv_qp *
 rnic_follow(struct ri_rnic *rnic, bool up)
 {
@@ -125,8 +102,15 @@ rnic_follow(struct ri_rnic *rnic, bool up)
 
 	pthread_mutex_lock(&rnic->lock);
 	for (struct vib_item *i = rnic->contexts.next; i != &rnic->contexts && former == NULL;
-	     i = i->next)
-		former = context_follow(vib_of(i, struct ri_context, item), up);
+	     i = i->next) {
+		struct ri_context *context = vib_of(i, struct ri_context, item);
+
+		pthread_mutex_lock(&context->lock);
+		for (struct vib_item *k = context->qps.next; k != &context->qps && former == NULL;
+		     k = k->next)
+			former = qp_follow(vib_of(k, struct vib_qp, item), up);
+		pthread_mutex_unlock(&context->lock);
+	}
 	pthread_mutex_unlock(&rnic->lock);
 	return former;
 }
@@ -148,19 +132,19 @@ vib_qp_port_event(struct ri_rnic *rnic, uint32_t event)
 static void
 on_flushed(void *arg)
 {
-	const struct ri_qp *qp = arg;
+	const struct vib_qp *qp = arg;
 
 	vib_cq_tell(qp->recv_cq);
 }
 
 void
-vib_qp_renew_init(struct ri_qp *qp)
+vib_qp_renew_init(struct vib_qp *qp)
 {
 	qp->flushed = (struct ri_task){.fire = on_flushed, .arg = qp};
 }
 
 void
-vib_qp_renew_stop(struct ri_qp *qp)
+vib_qp_renew_stop(struct vib_qp *qp)
 {
 	const struct ri_host *host = qp->pd->context->rnic->host;
 

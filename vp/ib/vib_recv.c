@@ -37,21 +37,6 @@ vib_post_flush_here(struct ri_uqp *qp, const struct vib_ring *ring, bool send)
 	vib_cq_tell((struct ri_cq *)cq);
 }
 
-/*
- * The drain completes what was just posted. Not this thread, though nothing be before it: a device may have queued what it
- * refuses, and flush it when it ends [RI 12.3.3].
- */
-static void
-post_leave(const struct vib_ring *ring, struct ri_ucq *cq)
-{
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-
-	vsw_lock(&cq->lock);
-	if (vib_ring_open(ring) != 0)
-		slot_flushed(&ring->slots[(tail - 1) & ring->mask]);
-	vsw_unlock(&cq->lock);
-}
-
 enum ri_status
 vib_post_undo(struct ri_uqp *qp, bool send, int returned)
 {
@@ -61,7 +46,16 @@ vib_post_undo(struct ri_uqp *qp, bool send, int returned)
 	bool ended;
 
 	if (vib_qp_lost(qp, error)) {
-		post_leave(ring, cq);
+		/*
+		 * The drain completes what was just posted, even if nothing is posted before it: a device may have queued what it
+		 * refuses, and flush it at its end [RI 12.3.3].
+		 */
+		uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+
+		vsw_lock(&cq->lock);
+		if (vib_ring_open(ring) != 0)
+			slot_flushed(&ring->slots[(tail - 1) & ring->mask]);
+		vsw_unlock(&cq->lock);
 		return RI_SUCCESS;
 	}
 	/* Under the lock nobody flushes it. */

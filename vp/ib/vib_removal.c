@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The removal of a device that is open. Where its driver cannot take it from programs, the kernel waits until each of them
- * has closed it, and tells none of the device's descriptors [RI 12.1.12]. It tells two others: the connection manager, of
- * each id that belongs to the device (vib_cm_events.c), and whoever listens to its messages about devices (uevents), that the
- * device's file goes. The latter is all that an adapter without ids gets, and it is read here.
+ * The removal of a device that is open. If the driver cannot take the device away from programs, the kernel waits until each
+ * program has closed it, and no descriptor of the device reports that [RI 12.1.12]. The kernel reports it in two other ways:
+ * an event of the connection manager for each id of the device (vib_cm_events.c), and a uevent that the device's file is
+ * removed. An adapter without ids gets only the uevent, which is read here.
  *
  * Any process may listen. A network namespace whose user namespace is not the first one has no such messages; there the
- * connection manager alone tells of the removal.
+ * connection manager alone reports the removal.
  */
 #include <errno.h>
 #include <linux/netlink.h>

@@ -167,7 +167,7 @@ vib_query_event(struct vib_query *query, const struct rdma_cm_event *event)
 
 /* --- verbs ------------------------------------------------------------------------------------------ */
 
-/* Withdraw the query, or wait until its answer was raised. False: there is none. */
+/* Withdraw the query, or wait until its answer was raised. False: no such query. */
 static bool
 query_end(struct ri_context *context, uint64_t ctx, bool any)
 {
@@ -198,9 +198,15 @@ vib_resolve_cancel(struct ri_context *context, uint64_t ctx)
 	(void)query_end(context, ctx, false);
 }
 
-static enum ri_status
-query_check(const struct ri_rnic *rnic, const struct ri_cm_params *params)
+enum ri_status
+vib_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
 {
+	const struct ri_host *host = context->rnic->host;
+	const struct ri_rnic *rnic = context->rnic;
+	struct vib_cm *cm = rnic->cm;
+	enum ri_status status = RI_SUCCESS;
+	struct vib_query *query, *other;
+
 	if (!rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
 	if (params->port >= rnic->attr.num_ports ||
@@ -208,18 +214,13 @@ query_check(const struct ri_rnic *rnic, const struct ri_cm_params *params)
 	    params->pdata_len > VIB_PDATA_QUERY || params->service.kind != RI_SERVICE_PORT ||
 	    params->service.port == 0)
 		return RI_ERR_INVALID_ARG;
-	return RI_SUCCESS;
-}
-
-static struct vib_query *
-query_new(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
-{
-	struct vib_query *query = calloc(1, sizeof(*query));
-
+	if (atomic_load(&rnic->failed))
+		return RI_ERR_FATAL;
+	query = calloc(1, sizeof(*query));
 	if (query == NULL)
-		return NULL;
+		return RI_ERR_RESOURCES;
 	query->owner = VIB_OWNER_QUERY;
-	query->cm = context->rnic->cm;
+	query->cm = cm;
 	query->context = context;
 	query->ctx = ctx;
 	query->deadline = params->deadline;
@@ -235,27 +236,10 @@ query_new(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *p
 					     .peer = params->peer,
 					     .local = params->local,
 					     .service = params->service};
-	if (rdma_create_id(query->cm->channel, &query->id, query, RDMA_PS_UDP) == 0)
-		return query;
-	free(query);
-	return NULL;
-}
-
-enum ri_status
-vib_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
-{
-	const struct ri_host *host = context->rnic->host;
-	struct vib_cm *cm = context->rnic->cm;
-	enum ri_status status = query_check(context->rnic, params);
-	struct vib_query *query, *other;
-
-	if (status == RI_SUCCESS && atomic_load(&context->rnic->failed))
-		status = RI_ERR_FATAL;
-	if (status != RI_SUCCESS)
-		return status;
-	query = query_new(context, ctx, params);
-	if (query == NULL)
+	if (rdma_create_id(cm->channel, &query->id, query, RDMA_PS_UDP) != 0) {
+		free(query);
 		return RI_ERR_RESOURCES;
+	}
 	pthread_mutex_lock(&cm->lock);
 	other = query_find(cm, context, ctx, false);
 	if (other == NULL || other->answered)

@@ -27,39 +27,11 @@ slots_add(struct ri_usrq *srq, uint32_t first, uint32_t end)
 	}
 }
 
-/* All slots free. False: no memory. */
-static bool
-slots_create(struct ri_srq *srq, uint32_t count)
-{
-	const struct ri_rnic_attr *can = &srq->pd->context->rnic->attr;
-	void *slots;
-
-	srq->bytes = (can->srq_resizable ? can->max_srq_wr : count) * sizeof(struct vib_slot);
-	slots = mmap(NULL, srq->bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (slots == MAP_FAILED)
-		return false;
-	srq->user.slots = (struct vib_slot *)slots;
-	slots_add(&srq->user, 0, count);
-	return true;
-}
-
 static void
 srq_free(struct ri_srq *srq)
 {
 	(void)munmap(srq->user.slots, srq->bytes);
 	free(srq);
-}
-
-static enum ri_status
-attr_check(const struct ri_rnic *rnic, const struct ri_srq_attr *attr)
-{
-	if (attr->max_wr == 0 || (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > attr->max_wr))
-		return RI_ERR_INVALID_ARG;
-	if (attr->max_wr > rnic->attr.max_srq_wr || attr->max_sge > rnic->attr.max_recv_sge ||
-	    (rnic->max_srq_sge != 0 && attr->max_sge > rnic->max_srq_sge))
-		return RI_ERR_LIMIT;
-	return vib_alive(rnic);
 }
 
 static void
@@ -94,12 +66,19 @@ static enum ri_status
 srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
 {
 	struct ri_rnic *rnic = pd->context->rnic;
-	enum ri_status status = attr_check(rnic, attr);
+	enum ri_status status;
 	struct ibv_srq_init_attr init = {
 		.attr = {.max_wr = attr->max_wr,
 			 .max_sge = attr->max_sge != 0 ? attr->max_sge : 1}};
 	struct ri_srq *srq;
+	void *slots;
 
+	if (attr->max_wr == 0 || (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > attr->max_wr))
+		return RI_ERR_INVALID_ARG;
+	if (attr->max_wr > rnic->attr.max_srq_wr || attr->max_sge > rnic->attr.max_recv_sge ||
+	    (rnic->max_srq_sge != 0 && attr->max_sge > rnic->max_srq_sge))
+		return RI_ERR_LIMIT;
+	status = vib_alive(rnic);
 	if (status != RI_SUCCESS)
 		return status;
 	srq = (struct ri_srq *)calloc(1, sizeof(*srq));
@@ -107,10 +86,16 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 		return RI_ERR_RESOURCES;
 	srq->pd = pd;
 	srq->low = (struct ri_task){.fire = on_low, .arg = srq};
-	if (!slots_create(srq, attr->max_wr)) {
+	srq->bytes = (rnic->attr.srq_resizable ? rnic->attr.max_srq_wr : attr->max_wr) *
+		     sizeof(struct vib_slot);
+	slots = mmap(NULL, srq->bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (slots == MAP_FAILED) {
 		free(srq);
 		return RI_ERR_RESOURCES;
 	}
+	srq->user.slots = (struct vib_slot *)slots;
+	slots_add(&srq->user, 0, attr->max_wr);
 	init.srq_context = srq;
 	errno = 0;
 	srq->user.srq = ibv_create_srq(pd->pd, &init);
@@ -138,20 +123,6 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	return RI_SUCCESS;
 }
 
-/*
- * Is there address space for a queue of that size? rxe's library unmaps its queue before it maps the larger one, and if that
- * fails the queue is lost. Its entries have at most 64 bytes and 16 for each segment, and sizes are powers of 2.
- */
-static bool
-has_room(const struct ri_srq *srq, uint32_t max_wr)
-{
-	size_t bytes = 4 * ((size_t)max_wr + 1) * (64 + 16 * (size_t)srq->user.max_sge);
-	void *trial =
-		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return trial != MAP_FAILED && munmap(trial, bytes) == 0;
-}
-
 /* More room at the device, then as many slots. An SRQ never gets smaller. */
 static enum ri_status
 srq_grow(struct ri_srq *srq, uint32_t max_wr)
@@ -161,7 +132,14 @@ srq_grow(struct ri_srq *srq, uint32_t max_wr)
 
 	if (max_wr <= srq->attr.max_wr)
 		return RI_SUCCESS;
-	if (!has_room(srq, max_wr))
+	/*
+	 * Is there address space for a queue of that size? rxe's library unmaps its queue before it maps the larger one, and if that
+	 * fails the queue is lost. Its entries have at most 64 bytes and 16 for each segment, and sizes are powers of 2.
+	 */
+	size_t bytes = 4 * ((size_t)max_wr + 1) * (64 + 16 * (size_t)srq->user.max_sge);
+	void *trial =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (trial == MAP_FAILED || munmap(trial, bytes) != 0)
 		return RI_ERR_RESOURCES;
 	error = ibv_modify_srq(srq->user.srq, &theirs, IBV_SRQ_MAX_WR);
 	if (error != 0)
@@ -173,10 +151,11 @@ srq_grow(struct ri_srq *srq, uint32_t max_wr)
 }
 
 static enum ri_status
-modify_check(const struct ri_srq *srq, const struct ri_srq_attr *attr, bool resize)
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
 	const struct ri_rnic *rnic = srq->pd->context->rnic;
 	uint32_t max_wr = srq->attr.max_wr;
+	enum ri_status status;
 
 	if (resize && !rnic->attr.srq_resizable)
 		return RI_ERR_UNSUPPORTED;
@@ -190,14 +169,7 @@ modify_check(const struct ri_srq *srq, const struct ri_srq_attr *attr, bool resi
 		max_wr = attr->max_wr;
 	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > max_wr)
 		return RI_ERR_INVALID_ARG;
-	return vib_alive(rnic);
-}
-
-static enum ri_status
-srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
-{
-	enum ri_status status = modify_check(srq, attr, resize);
-
+	status = vib_alive(rnic);
 	if (status == RI_SUCCESS && resize)
 		status = srq_grow(srq, attr->max_wr);
 	if (status != RI_SUCCESS)

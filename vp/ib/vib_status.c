@@ -132,7 +132,7 @@ vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format,
 }
 
 void
-vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+vib_log_qp(const struct vib_qp *qp, enum ri_log_level level, const char *format, ...)
 {
 	const struct ri_rnic *rnic = qp->pd->context->rnic;
 	const struct ri_log_about about = {.layer = "ib",
@@ -147,7 +147,7 @@ vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, 
 }
 
 void
-vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port)
+vib_peer_name(struct vib_qp *qp, const struct ri_addr *addr, uint16_t port)
 {
 	ri_log_addr(addr, port, qp->peer, sizeof(qp->peer));
 }

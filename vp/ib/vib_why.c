@@ -14,7 +14,7 @@
 #define CAUSE_ROOM 200 /* octets */
 
 void
-vib_why_ended(const struct ri_qp *qp, const char *format, ...)
+vib_why_ended(const struct vib_qp *qp, const char *format, ...)
 {
 	char cause[CAUSE_ROOM];
 	va_list args;
@@ -49,7 +49,7 @@ operation_of(uint8_t opcode)
 }
 
 void
-vib_why_fault(const struct ri_qp *qp)
+vib_why_fault(const struct vib_qp *qp)
 {
 	const struct vib_fault *fault = &qp->user.fault;
 

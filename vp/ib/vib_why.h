@@ -8,9 +8,9 @@
 #include "vib.h"
 
 /* The end that has begun, and why; vib_qp_end has returned true. Any thread that may use the queue pair. */
-void vib_why_ended(const struct ri_qp *qp, const char *format, ...)
+void vib_why_ended(const struct vib_qp *qp, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same where the cause is ri_uqp::fault, or, if it is empty, a request that the device has refused. */
-void vib_why_fault(const struct ri_qp *qp);
+void vib_why_fault(const struct vib_qp *qp);
 
 #endif /* VIB_WHY_H */

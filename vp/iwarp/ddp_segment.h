@@ -26,7 +26,6 @@
 #define DDP_VERSION         1u    /**< the DV of RFC 5041 */
 #define DDP_TAGGED_SIZE     14u   /**< octets of a tagged header */
 #define DDP_UNTAGGED_SIZE   18u   /**< octets of an untagged header */
-#define DDP_HEADER_MAX      18u   /**< octets of the longer one */
 
 /** @brief Queue numbers of untagged messages. */
 enum ddp_queue {
@@ -68,7 +67,7 @@ ddp_header_size(bool tagged)
 }
 
 /**
- * @brief Decode the header of a segment, of which perhaps not all has arrived.
+ * @brief Decode the header of a segment that may not have arrived completely.
  *
  * Reads nothing outside @p ulpdu .. @p ulpdu + min(@p have, @p ulpdu_len). Values are not judged, not
  * even the version: that is for rdmap_check_header(), in its order.

@@ -10,9 +10,8 @@
  *
  * ISA-L's crc32_iscsi() takes and returns the register without either inversion; isal_crc does both.
  *
- * A constructor makes the choice, before main() and so before any thread; until then the fall-back is used.
- * Nothing is written afterwards. Processors differ in which instructions they are good at, so where there are several
- * kernels, each copies 4 KiB a few times, some 10 us in all. The fall-back is not tried: it needs two copies more.
+ * A constructor chooses by the instructions that the processor has, before main() and so before any thread. Until then the
+ * fall-back is used, and nothing is written afterwards.
  */
 
 #include "mpa_crc.h"
@@ -20,14 +19,9 @@
 
 #include <isa-l/crc.h>
 #include <string.h>
-#include <time.h>
 
 #define COPY_BLOCK 2048u      /* stays in the first-level cache */
 #define ISAL_BLOCK (1u << 30) /* its length is an int */
-
-#define TRIAL_OCTETS  4096u
-#define TRIAL_ROUNDS  7
-#define TRIAL_KERNELS 4u
 
 static uint32_t
 isal_crc(const void *src, size_t len, uint32_t crc)
@@ -93,56 +87,8 @@ mpa_crc_kernel_at(unsigned index)
 	return index == count ? &isal_kernel : NULL;
 }
 
-unsigned
-mpa_crc_fastest(const uint64_t *ns, unsigned count)
-{
-	unsigned best = 0;
-
-	for (unsigned i = 1; i < count; i++)
-		if (ns[i] < ns[best])
-			best = i;
-	return ns[best] < ns[0] - ns[0] / 10 ? best : 0;
-}
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec t = {0};
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* How long a kernel takes: the shortest of a few times, since an interrupt makes only some of them longer. */
-static uint64_t
-trial(const struct mpa_crc_kernel *kernel, uint8_t *to, const uint8_t *from)
-{
-	uint64_t best = UINT64_MAX;
-	uint32_t crc = 0;
-
-	for (unsigned i = 0; i < TRIAL_ROUNDS; i++) {
-		uint64_t start = now_ns();
-
-		crc = kernel->copy(to, from, TRIAL_OCTETS, crc);
-		uint64_t ns = now_ns() - start;
-		if (ns < best)
-			best = ns;
-	}
-	return best;
-}
-
 __attribute__((constructor)) static void
 choose_kernel(void)
 {
-	/* Static, since the thread that loads the library may have a small stack; one thread is here, once. */
-	static const uint8_t from[TRIAL_OCTETS];
-	static uint8_t to[TRIAL_OCTETS];
-	uint64_t ns[TRIAL_KERNELS] = {0};
-	unsigned count = 0;
-
-	while (count < TRIAL_KERNELS && mpa_crc_x86_kernel_at(count) != NULL)
-		count++;
-	for (unsigned i = 0; count > 1 && i < count; i++)
-		ns[i] = trial(mpa_crc_x86_kernel_at(i), to, from);
-	mpa_crc_kernel = mpa_crc_kernel_at(count > 1 ? mpa_crc_fastest(ns, count) : 0);
+	mpa_crc_kernel = mpa_crc_kernel_at(0);
 }

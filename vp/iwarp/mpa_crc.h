@@ -14,7 +14,7 @@
  *     crc = mpa_crc(header, 20, 0);
  *     crc = mpa_crc_copy(buffer, payload, len, crc);
  *
- * Reentrant, from any thread. The fastest code that the processor can run is found by a trial of some 10 us before main().
+ * Reentrant, from any thread. The code with the widest registers that the processor has is chosen before main().
  */
 
 #include <stddef.h>

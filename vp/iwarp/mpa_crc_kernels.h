@@ -17,18 +17,10 @@
 #define MPA_CRC_GUARDED section("vsw_guarded")
 
 /**
- * @brief The kernels for x86-64 that this processor can run, the one that is expected to be the fastest first.
+ * @brief The kernels for x86-64 that this processor can run, those with wider registers first: they are the faster ones.
  * @param[in] index  0, 1, ...
  * @return NULL behind the last one, and always on other processors
  */
 const struct mpa_crc_kernel *mpa_crc_x86_kernel_at(unsigned index);
-
-/**
- * @brief Which kernel to take.
- * @param[in] ns     how long each takes for the same work
- * @param[in] count  how many, at least 1
- * @return the index of the fastest, but 0 unless that one saves more than a tenth
- */
-unsigned mpa_crc_fastest(const uint64_t *ns, unsigned count);
 
 #endif

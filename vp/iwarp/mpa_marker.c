@@ -92,26 +92,6 @@ mpa_marker_insert(uint8_t *to, const uint8_t *fpdu, uint32_t size, uint64_t plai
 
 /* --- receiving ----------------------------------------------------------------------------- */
 
-/* Take octets of a marker; returns how many. */
-static uint32_t
-marker_take(struct mpa_unmark *u, const uint8_t *at, uint32_t len)
-{
-	uint32_t n = MPA_MARKER_SIZE - u->into;
-
-	if (n > len)
-		n = len;
-	memcpy(u->marker + u->into, at, n);
-	u->into += n;
-	if (u->into < MPA_MARKER_SIZE)
-		return n;
-	/* The two lowest bits count as 0, and the reserved octets are covered by the CRC only. */
-	u->wrong = (wire_load_be16(u->marker + 2) & ~3u) != u->distance;
-	if (u->crc)
-		u->sum_marked = mpa_crc(u->marker, MPA_MARKER_SIZE, u->sum_marked);
-	u->distance += u->frame > 0 ? MPA_MARKER_SIZE : 0;
-	return n;
-}
-
 /* The next octet of the CRC field: as right or wrong for the plain octets as it was for all. */
 static uint8_t
 crc_octet(const struct mpa_unmark *u, uint8_t octet, uint32_t which)
@@ -166,7 +146,20 @@ mpa_unmark(struct mpa_unmark *u, uint8_t *octets, uint32_t len)
 
 	while (at < len && !u->wrong) {
 		if (u->into < MPA_MARKER_SIZE) {
-			at += marker_take(u, octets + at, len - at);
+			uint32_t n = MPA_MARKER_SIZE - u->into;
+
+			if (n > len - at)
+				n = len - at;
+			memcpy(u->marker + u->into, octets + at, n);
+			u->into += n;
+			at += n;
+			if (u->into < MPA_MARKER_SIZE)
+				break;
+			/* The two lowest bits count as 0, and the reserved octets are covered by the CRC only. */
+			u->wrong = (wire_load_be16(u->marker + 2) & ~3u) != u->distance;
+			if (u->crc)
+				u->sum_marked = mpa_crc(u->marker, MPA_MARKER_SIZE, u->sum_marked);
+			u->distance += u->frame > 0 ? MPA_MARKER_SIZE : 0;
 		} else {
 			uint32_t n = frame_take(u, octets + out, octets + at, len - at);
 

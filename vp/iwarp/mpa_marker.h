@@ -102,7 +102,7 @@ struct mpa_unmark {
 uint32_t mpa_unmark(struct mpa_unmark *u, uint8_t *octets, uint32_t len);
 
 /**
- * @brief Whether a marker has begun that belongs to an FPDU of which nothing else has come.
+ * @brief Whether a marker has begun in front of an FPDU, and no octet of that FPDU has come.
  *
  * The plain octets end between two FPDUs then, but the stream does not. An FPDU ends with its CRC, so none ends right
  * behind a marker.

@@ -4,10 +4,9 @@
 /*
  * The tests of an incoming segment that need no memory table.
  *
- * One direction of a stream carries messages one after the other, never interleaved, so the state is one
- * current message and a counter for each queue. The tests are split by what they compare: the header alone
- * (header_check), the message that it belongs to (message_check), the untagged counters (untagged_check), the
- * answer that is awaited (response_check). [WIRE 5.8] fixes their order.
+ * One direction of a stream carries messages one after the other, never interleaved, so the state is one current message and
+ * a counter for each queue. rdmap_check_header compares, in the order of [WIRE 5.8], the header alone, the message that the
+ * segment belongs to, the counters of untagged messages, and the answer that is awaited.
  *
  * A Terminate may cut a message short, since its sender stops at a segment boundary. It is the only message
  * that may begin before the current one has ended.
@@ -26,12 +25,13 @@ rdmap_inbound_init(struct rdmap_inbound *in)
 		in->next_msn[qn] = 1;
 }
 
-/* Versions, opcode, T, QN, size and L: what the header alone shows. */
-static enum rdmap_fault
-header_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
+enum rdmap_fault
+rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 {
-	const struct rdmap_rule *rule = &rdmap_rules[rdmap_opcode_of(seg->rdmap_control)];
+	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
+	const struct rdmap_rule *rule = &rdmap_rules[opcode];
 
+	/* Versions, opcode, T, QN, size and L: what the header alone shows. */
 	if (seg->version != DDP_VERSION)
 		return seg->tagged ? RDMAP_FAULT_DDP_VERSION_TAGGED
 				   : RDMAP_FAULT_DDP_VERSION_UNTAGGED;
@@ -46,77 +46,49 @@ header_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
 		return RDMAP_FAULT_HEADER_SIZE;
 	if (rule->single && !seg->last)
 		return RDMAP_FAULT_NOT_LAST;
-	return RDMAP_FAULT_NONE;
-}
 
-/* Does the segment belong to the current message, if there is one? */
-static enum rdmap_fault
-message_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
-{
-	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
+	/* The current message, if there is one, must continue. */
+	if (in->in_message && opcode != RDMAP_TERMINATE) {
+		if (opcode != in->opcode)
+			return RDMAP_FAULT_INTERLEAVED;
+		if (seg->payload_len > UINT32_MAX - in->received)
+			return RDMAP_FAULT_MESSAGE_SIZE;
+		if (seg->tagged && seg->payload_len > 0) {
+			if (in->received > 0 && seg->stag != in->stag)
+				return RDMAP_FAULT_TAGGED_STAG;
+			if (in->received > 0 && seg->to != in->next_to)
+				return RDMAP_FAULT_TAGGED_BOUNDS;
+		}
+	}
 
-	if (!in->in_message || opcode == RDMAP_TERMINATE)
+	/* MSN and MO, and room for a request. */
+	if (!seg->tagged) {
+		bool request = seg->qn == DDP_QN_READ_REQUEST;
+		bool under_way = in->in_message && seg->qn == DDP_QN_SEND;
+
+		if (request && !in->reads_enabled)
+			return RDMAP_FAULT_READS_DISABLED;
+		if (seg->msn != in->next_msn[seg->qn])
+			return RDMAP_FAULT_MSN;
+		if (seg->mo != (under_way ? in->received : 0))
+			return RDMAP_FAULT_MO;
+		if (request && in->read_room == 0)
+			return RDMAP_FAULT_IRD;
+	}
+
+	if (opcode == RDMAP_READ_RESPONSE) {
+		/* A Read Response must be the next part of the Read that has waited longest, and L must come with its end. */
+		if (in->awaited != RDMAP_AWAITS_READ)
+			return RDMAP_FAULT_RESPONSE_UNEXPECTED;
+		if (seg->payload_len > 0 && seg->stag != in->read_stag)
+			return RDMAP_FAULT_TAGGED_STAG;
+		if (seg->payload_len > 0 && seg->to != in->read_to)
+			return RDMAP_FAULT_TAGGED_BOUNDS;
+		if (seg->payload_len > in->read_left ||
+		    (seg->last && seg->payload_len != in->read_left))
+			return RDMAP_FAULT_TAGGED_BOUNDS;
 		return RDMAP_FAULT_NONE;
-	if (opcode != in->opcode)
-		return RDMAP_FAULT_INTERLEAVED;
-	if (seg->payload_len > UINT32_MAX - in->received)
-		return RDMAP_FAULT_MESSAGE_SIZE;
-	if (!seg->tagged || seg->payload_len == 0)
-		return RDMAP_FAULT_NONE;
-	if (in->received > 0 && seg->stag != in->stag)
-		return RDMAP_FAULT_TAGGED_STAG;
-	if (in->received > 0 && seg->to != in->next_to)
-		return RDMAP_FAULT_TAGGED_BOUNDS;
-	return RDMAP_FAULT_NONE;
-}
-
-/* MSN and MO, and room for a request. */
-static enum rdmap_fault
-untagged_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
-{
-	bool request = seg->qn == DDP_QN_READ_REQUEST;
-	bool under_way = in->in_message && seg->qn == DDP_QN_SEND;
-
-	if (request && !in->reads_enabled)
-		return RDMAP_FAULT_READS_DISABLED;
-	if (seg->msn != in->next_msn[seg->qn])
-		return RDMAP_FAULT_MSN;
-	if (seg->mo != (under_way ? in->received : 0))
-		return RDMAP_FAULT_MO;
-	if (request && in->read_room == 0)
-		return RDMAP_FAULT_IRD;
-	return RDMAP_FAULT_NONE;
-}
-
-/* A Read Response must be the next part of the Read that has waited longest, and L must come with its end. */
-static enum rdmap_fault
-response_check(const struct rdmap_inbound *in, const struct ddp_segment *seg)
-{
-	if (in->awaited != RDMAP_AWAITS_READ)
-		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
-	if (seg->payload_len > 0 && seg->stag != in->read_stag)
-		return RDMAP_FAULT_TAGGED_STAG;
-	if (seg->payload_len > 0 && seg->to != in->read_to)
-		return RDMAP_FAULT_TAGGED_BOUNDS;
-	if (seg->payload_len > in->read_left || (seg->last && seg->payload_len != in->read_left))
-		return RDMAP_FAULT_TAGGED_BOUNDS;
-	return RDMAP_FAULT_NONE;
-}
-
-enum rdmap_fault
-rdmap_check_header(const struct rdmap_inbound *in, const struct ddp_segment *seg)
-{
-	enum rdmap_opcode opcode = rdmap_opcode_of(seg->rdmap_control);
-	enum rdmap_fault fault = header_check(in, seg);
-
-	if (fault == RDMAP_FAULT_NONE)
-		fault = message_check(in, seg);
-	if (fault == RDMAP_FAULT_NONE && !seg->tagged)
-		fault = untagged_check(in, seg);
-	if (fault != RDMAP_FAULT_NONE)
-		return fault;
-	if (opcode == RDMAP_READ_RESPONSE)
-		return response_check(in, seg);
+	}
 	if (opcode == RDMAP_ATOMIC_RESPONSE && in->awaited != RDMAP_AWAITS_ATOMIC)
 		return RDMAP_FAULT_RESPONSE_UNEXPECTED;
 	return RDMAP_FAULT_NONE;

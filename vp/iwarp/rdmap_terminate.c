@@ -184,42 +184,30 @@ rdmap_terminate_type(uint16_t code)
 	return text != NULL ? text : "unknown type";
 }
 
-/* Octets of the offender's DDP header that are really there; 0 if not all of it. */
-static uint32_t
-offender_ddp_len(const struct rdmap_offender *offender)
-{
-	uint32_t there;
-	uint32_t header;
-
-	if (offender == NULL || offender->ulpdu == NULL)
-		return 0;
-	there = offender->have < offender->ulpdu_len ? offender->have : offender->ulpdu_len;
-	if (there == 0)
-		return 0;
-	header = ddp_header_size((offender->ulpdu[0] & DDP_CONTROL_TAGGED) != 0);
-	return there >= header ? header : 0;
-}
-
-static bool
-offender_is_read_request(const struct rdmap_offender *offender, uint32_t ddp_len)
-{
-	uint32_t whole = DDP_UNTAGGED_SIZE + RDMAP_READ_REQUEST_SIZE;
-
-	return ddp_len == DDP_UNTAGGED_SIZE && offender->have >= whole &&
-	       offender->ulpdu_len >= whole &&
-	       rdmap_opcode_of(offender->ulpdu[1]) == RDMAP_READ_REQUEST;
-}
-
 uint32_t
 rdmap_terminate_write(uint8_t *at, enum rdmap_fault fault, const struct rdmap_offender *offender)
 {
 	const struct fault_rule *rule = rule_of(fault);
 	struct wire_writer w = wire_writer_of(at, RDMAP_TERMINATE_MAX);
-	uint32_t ddp_len = rule->headers != BARE ? offender_ddp_len(offender) : 0;
-	bool read = rule->headers == DDP_READ && offender_is_read_request(offender, ddp_len);
-	unsigned flags = ddp_len > 0 ? FLAG_LENGTH | FLAG_DDP : 0;
+	uint32_t whole = DDP_UNTAGGED_SIZE + RDMAP_READ_REQUEST_SIZE;
+	uint32_t ddp_len = 0; /* of the offender's header, if all of it is there */
+	bool read = false;
+	unsigned flags = 0;
 
-	flags |= read ? FLAG_RDMAP : 0;
+	if (rule->headers != BARE && offender != NULL && offender->ulpdu != NULL) {
+		uint32_t there =
+			offender->have < offender->ulpdu_len ? offender->have : offender->ulpdu_len;
+		uint32_t header = 0;
+
+		if (there > 0)
+			header = ddp_header_size((offender->ulpdu[0] & DDP_CONTROL_TAGGED) != 0);
+		ddp_len = there >= header ? header : 0;
+		read = rule->headers == DDP_READ && ddp_len == DDP_UNTAGGED_SIZE &&
+		       offender->have >= whole && offender->ulpdu_len >= whole &&
+		       rdmap_opcode_of(offender->ulpdu[1]) == RDMAP_READ_REQUEST;
+		flags = ddp_len > 0 ? FLAG_LENGTH | FLAG_DDP : 0;
+		flags |= read ? FLAG_RDMAP : 0;
+	}
 	wire_put_be32(&w, (uint32_t)rule->code << 16 | flags << 8);
 	if (ddp_len > 0) {
 		wire_put_be16(&w, (uint16_t)offender->ulpdu_len);
@@ -272,17 +260,6 @@ rdmap_read_request_advance(uint8_t *header, uint32_t done)
 	rdmap_read_request_write(header, &m);
 }
 
-/* What a little-endian siw sends: nibbles exchanged, M, D, R in bits 0, 1, 2. */
-static void
-undo_siw_order(uint8_t *layer_type, uint8_t *flags)
-{
-	unsigned siw = *flags;
-
-	*layer_type = (uint8_t)(*layer_type << 4 | *layer_type >> 4);
-	*flags = (uint8_t)((siw & 1u ? FLAG_LENGTH : 0) | (siw & 2u ? FLAG_DDP : 0) |
-			   (siw & 4u ? FLAG_RDMAP : 0));
-}
-
 bool
 rdmap_terminate_read(const void *payload, size_t len, struct rdmap_terminate *t)
 {
@@ -296,8 +273,14 @@ rdmap_terminate_read(const void *payload, size_t len, struct rdmap_terminate *t)
 	layer_type = t->raw[0];
 	flags = t->raw[2];
 	t->siw_order = (flags & 0xe0u) == 0 && (flags & 0x07u) != 0;
-	if (t->siw_order)
-		undo_siw_order(&layer_type, &flags);
+	if (t->siw_order) {
+		/* What a little-endian siw sends: nibbles exchanged, M, D, R in bits 0, 1, 2. */
+		unsigned siw = flags;
+
+		layer_type = (uint8_t)(layer_type << 4 | layer_type >> 4);
+		flags = (uint8_t)((siw & 1u ? FLAG_LENGTH : 0) | (siw & 2u ? FLAG_DDP : 0) |
+				  (siw & 4u ? FLAG_RDMAP : 0));
+	}
 	t->code = (uint16_t)(layer_type << 8 | t->raw[1]);
 
 	t->has_length = (flags & FLAG_LENGTH) != 0;

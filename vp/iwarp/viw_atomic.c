@@ -48,17 +48,6 @@ viw_atomic_check(struct viw_qp *qp, const struct vsw_wqe *wqe)
 	return RI_WC_SUCCESS;
 }
 
-/* A complete frame with one Atomic Request. */
-static uint32_t
-request_fpdu(uint8_t *fpdu, uint32_t msn, const struct rdmap_atomic_request *m, bool crc)
-{
-	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_REQUEST, msn, 0, true);
-
-	seg.payload_len = RDMAP_ATOMIC_REQUEST_SIZE;
-	rdmap_atomic_request_write(fpdu + rdmap_fpdu_begin(fpdu, &seg), m);
-	return mpa_fpdu_cover(fpdu, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE, crc);
-}
-
 bool
 viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 {
@@ -81,7 +70,13 @@ viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 	if (tx->len + viw_frame_size(false, RDMAP_ATOMIC_REQUEST_SIZE) > VIW_BUF_SIZE)
 		return false;
 	*number = viw_read_note(&qp->reads, &read);
-	uint32_t size = request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->stream.crc);
+	uint8_t *fpdu = tx->buf + tx->len;
+	struct ddp_segment seg = rdmap_untagged(RDMAP_ATOMIC_REQUEST, tx->read_msn++, 0, true);
+
+	seg.payload_len = RDMAP_ATOMIC_REQUEST_SIZE;
+	rdmap_atomic_request_write(fpdu + rdmap_fpdu_begin(fpdu, &seg), &m);
+	uint32_t size =
+		mpa_fpdu_cover(fpdu, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE, qp->stream.crc);
 	tx->len += size;
 	tx->queued += size;
 	return true;
@@ -167,19 +162,13 @@ viw_atomic_request_check(struct viw_qp *qp)
 	return fault;
 }
 
-/* Add field by field; a set bit of `ends` is the highest of its field, and its carry is dropped. */
-static uint64_t
-add_fields(uint64_t a, uint64_t b, uint64_t ends)
-{
-	return ((a & ~ends) + (b & ~ends)) ^ ((a ^ b) & ends);
-}
-
 /* The value of the word after the operation. */
 static uint64_t
 word_changed(uint64_t old, const struct rdmap_atomic_request *m)
 {
 	if (m->operation == RDMAP_ATOMIC_FETCH_ADD)
-		return add_fields(old, m->data, m->mask);
+		/* Add field by field; a set bit of the mask is the highest of its field, and its carry is dropped. */
+		return ((old & ~m->mask) + (m->data & ~m->mask)) ^ ((old ^ m->data) & m->mask);
 	if (m->operation == RDMAP_ATOMIC_COMPARE_SWAP &&
 	    ((old ^ m->compare) & m->compare_mask) != 0)
 		return old;

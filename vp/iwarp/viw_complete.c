@@ -72,47 +72,12 @@ viw_sq_started(struct viw_qp *qp, uint32_t read_seq, enum ri_wc_status status)
 	tx->checked = false;
 }
 
-/* Push the completion of a started request. False: the completion queue is full. */
-static bool
-sent_push(struct viw_qp *qp, const struct viw_sent *s, enum ri_wc_status status)
-{
-	struct vsw_cqe cqe = cqe_of(qp, s->wr_id, status);
-
-	cqe.opcode = s->opcode;
-	cqe.byte_len = s->length;
-	cqe.wq = qp->tx.sq.number;
-	cqe.wq_index = s->index;
-	qp->tx.sq.pushed = s->index;
-	if (s->flags & RI_WR_NOTIFY)
-		cqe.flags |= RI_WC_SOLICITED;
-	if ((s->flags & RI_WR_INVALIDATE) && status == RI_WC_SUCCESS) {
-		cqe.flags |= RI_WC_INVALIDATED;
-		cqe.inv_stag = s->sink;
-	}
-	return vsw_cq_push(&qp->send_cq->cq, &cqe);
-}
-
 bool
 viw_sent_is_done(const struct viw_qp *qp, const struct viw_sent *s)
 {
 	if (is_answered(s->opcode))
 		return viw_read_done(&qp->reads, s->read_seq);
 	return qp->tx.given >= s->end;
-}
-
-/* A Read is done: revoke its sink if the request says so. False: that failed. */
-static bool
-sink_revoke(struct viw_qp *qp, struct viw_sent *s)
-{
-	if (s->status != RI_WC_SUCCESS || (s->flags & RI_WR_INVALIDATE) == 0 ||
-	    vsw_mem_invalidate(qp->rnic->mem, &qp->who, s->sink, false) == VSW_MEM_OK)
-		return true;
-	viw_say(qp,
-		"a request of this end fails, RDMA Read that invalidates its sink: the key %08x "
-		"cannot be invalidated: it is not valid, or windows are linked to its region",
-		(unsigned)s->sink);
-	s->status = RI_WC_LOCAL_MM;
-	return false;
 }
 
 void
@@ -129,13 +94,37 @@ viw_sq_complete(struct viw_qp *qp)
 			s->status = RI_WC_FLUSHED;
 		if (s->status == RI_WC_SUCCESS && !viw_sent_is_done(qp, s))
 			return;
-		bool revoked = sink_revoke(qp, s);
+		/* A Read that is done revokes its sink if the request says so. */
+		bool revoked =
+			s->status != RI_WC_SUCCESS || (s->flags & RI_WR_INVALIDATE) == 0 ||
+			vsw_mem_invalidate(qp->rnic->mem, &qp->who, s->sink, false) == VSW_MEM_OK;
+		if (!revoked) {
+			viw_say(qp,
+				"a request of this end fails, RDMA Read that invalidates its sink: "
+				"the key %08x cannot be invalidated: it is not valid, or windows "
+				"are "
+				"linked to its region",
+				(unsigned)s->sink);
+			s->status = RI_WC_LOCAL_MM;
+		}
 		if (s->status != RI_WC_SUCCESS)
 			tx->failed = tx->behind = true;
 		tx->sent_tail++;
 		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
 			continue;
-		if (!sent_push(qp, s, (enum ri_wc_status)s->status))
+		struct vsw_cqe cqe = cqe_of(qp, s->wr_id, (enum ri_wc_status)s->status);
+		cqe.opcode = s->opcode;
+		cqe.byte_len = s->length;
+		cqe.wq = tx->sq.number;
+		cqe.wq_index = s->index;
+		tx->sq.pushed = s->index;
+		if (s->flags & RI_WR_NOTIFY)
+			cqe.flags |= RI_WC_SOLICITED;
+		if ((s->flags & RI_WR_INVALIDATE) && s->status == RI_WC_SUCCESS) {
+			cqe.flags |= RI_WC_INVALIDATED;
+			cqe.inv_stag = s->sink;
+		}
+		if (!vsw_cq_push(&qp->send_cq->cq, &cqe))
 			viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL,
 				  RI_EVENT_QP_CQ_SQ_ERROR);
 		else if (!revoked)

@@ -57,16 +57,6 @@ viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *co
 	return RI_SUCCESS;
 }
 
-static void
-log_no_interface(const struct ri_host *host, const char *name)
-{
-	const struct ri_log_about about = {.layer = "iwarp", .adapter = name};
-
-	ri_log(host, RI_LOG_WARNING, &about,
-	       "no network interface is up and has an address, not even the loopback; "
-	       "'ip address' lists them, 'ip link set NAME up' switches one on");
-}
-
 /* The interfaces that this name covers become spigots. RI_ERR_NO_DEVICE: it covers no interface. */
 static enum ri_status
 ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host)
@@ -80,8 +70,13 @@ ports_choose(struct viw_rnic *rnic, const char *name, const struct ri_host *host
 	status = viw_interfaces_up(&up);
 	if (status != RI_SUCCESS)
 		return status;
-	if (up.count == 0)
-		log_no_interface(host, name);
+	if (up.count == 0) {
+		const struct ri_log_about about = {.layer = "iwarp", .adapter = name};
+
+		ri_log(host, RI_LOG_WARNING, &about,
+		       "no network interface is up and has an address, not even the loopback; "
+		       "'ip address' lists them, 'ip link set NAME up' switches one on");
+	}
 	rnic->ports = calloc(up.count + 1, sizeof(*rnic->ports));
 	for (uint32_t i = 0; rnic->ports != NULL && i < up.count; i++) {
 		struct viw_port *port = &rnic->ports[rnic->num_ports];
@@ -120,33 +115,10 @@ static const struct vsw_doorbell doorbell = {
 	.immediate_with = RI_IMMEDIATE_WRITE,
 };
 
-/* Start the engine and the watch of the interfaces. */
-static enum ri_status
-rnic_start(struct viw_rnic *rnic)
-{
-	enum ri_status status = viw_engine_start(&rnic->engine, rnic->host);
-
-	if (status != RI_SUCCESS)
-		return status;
-	status = viw_interface_watch_start(rnic);
-	if (status != RI_SUCCESS)
-		viw_engine_stop(&rnic->engine);
-	return status;
-}
-
-static enum viw_align
-align_wanted(void)
-{
-	const char *text = vsw_setting_text(&viw_settings[VIW_SETTING_ALIGN]);
-
-	if (text != NULL && strcmp(text, "on") == 0)
-		return VIW_ALIGN_ON;
-	return text != NULL && strcmp(text, "off") == 0 ? VIW_ALIGN_OFF : VIW_ALIGN_AUTO;
-}
-
 enum ri_status
 viw_open(const struct ri_open *open, struct ri_rnic **out)
 {
+	const char *align = vsw_setting_text(&viw_settings[VIW_SETTING_ALIGN]);
 	struct viw_rnic *rnic = NULL;
 
 	if (posix_memalign((void **)&rnic, VSW_CACHE_LINE, sizeof(*rnic)) != 0)
@@ -163,14 +135,21 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->cq_upcall.cq_event = open->upcalls->cq_event;
 	rnic->cq_upcall.self = open->upcalls->self;
 	rnic->rnr_ns = vsw_setting_time(&viw_settings[VIW_SETTING_RNR], 1000000);
-	rnic->align = align_wanted();
+	rnic->align = align != NULL && strcmp(align, "on") == 0    ? VIW_ALIGN_ON
+		      : align != NULL && strcmp(align, "off") == 0 ? VIW_ALIGN_OFF
+								   : VIW_ALIGN_AUTO;
 	rnic->bell = doorbell;
 	rnic->bell.engine = &rnic->engine;
 	rnic->host->random(rnic->host->self, &rnic->last_qpn, sizeof(rnic->last_qpn));
 	pthread_mutex_init(&rnic->lock, NULL);
 	status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
 	if (status == RI_SUCCESS) {
-		status = rnic_start(rnic);
+		status = viw_engine_start(&rnic->engine, rnic->host);
+		if (status == RI_SUCCESS) {
+			status = viw_interface_watch_start(rnic);
+			if (status != RI_SUCCESS)
+				viw_engine_stop(&rnic->engine);
+		}
 		if (status != RI_SUCCESS)
 			vsw_mem_table_destroy(rnic->mem);
 	}

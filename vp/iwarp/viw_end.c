@@ -21,59 +21,6 @@
 #include "ri_calls.h"
 #include "viw_fork.h"
 
-/*
- * Would a reset harm the peer? siw that was asked for peer-to-peer mode must not see one before it has processed the
- * ready-to-receive message, which brings down the connection manager of its kernel [WIRE 14.2]. What has come from it
- * shows that it has.
- */
-static bool
-reset_is_harmful(const struct viw_qp *qp)
-{
-	return qp->stream.initiator && qp->stream.peer_to_peer &&
-	       atomic_load(&qp->rx.samples) == 0 && !atomic_load(&qp->tx.broken);
-}
-
-/*
- * In place of a reset: the ready-to-receive message if it has not left, a Terminate, and a FIN. The kernel sees to it
- * that they arrive; nobody waits for it.
- */
-static void
-stream_part(struct viw_qp *qp)
-{
-	const struct viw_tx *tx = &qp->tx;
-	struct ddp_segment empty = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
-	struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
-	uint8_t frames[64 + RDMAP_TERMINATE_FPDU_MAX];
-	uint32_t len = 0;
-
-	if (qp->stream.rtr_send == RI_RTR_SEND)
-		empty = rdmap_untagged(RDMAP_SEND, 1, 0, true);
-	if (qp->stream.rtr_send == RI_RTR_READ)
-		len = rdmap_read_request_fpdu(frames, 1, &read, qp->stream.crc);
-	else if (qp->stream.rtr_send != 0)
-		len = rdmap_fpdu_put(frames, &empty, qp->stream.crc);
-	len += rdmap_terminate_code_fpdu(frames + len, 0x0000, qp->stream.crc);
-	/* Not inside a frame, and not where markers would have to be put in. */
-	if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&
-	    !tx->segment.markers)
-		(void)!ri_send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)shutdown(qp->stream.fd, SHUT_WR);
-}
-
-/* Close the socket: `orderly`, since FINs were exchanged or one was sent, or with a reset. */
-static void
-socket_close(int fd, bool orderly)
-{
-	struct linger linger = {0};
-	struct sockaddr none = {.sa_family = AF_UNSPEC};
-
-	if (orderly)
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	else
-		(void)ri_connect(fd, &none, sizeof(none));
-	ri_close(fd);
-}
-
 void
 viw_stream_drop(struct viw_qp *qp)
 {
@@ -82,8 +29,35 @@ viw_stream_drop(struct viw_qp *qp)
 	assert(vsw_role_is_taken(&qp->tx.role) && vsw_role_is_taken(&qp->rx.role));
 	host->timer_stop(host->self, &qp->stream.wake_timer);
 	bool orderly = atomic_load(&qp->tx.shut) && atomic_load(&qp->rx.eof);
-	if (atomic_load(&qp->stream.attached) && !orderly && reset_is_harmful(qp)) {
-		stream_part(qp);
+	/*
+	 * siw in peer-to-peer mode must not see a reset before it has processed the ready-to-receive message, since that brings
+	 * down the connection manager of its kernel [WIRE 14.2]. Any octet from siw shows that it has processed the message.
+	 */
+	bool harmful = qp->stream.initiator && qp->stream.peer_to_peer &&
+		       atomic_load(&qp->rx.samples) == 0 && !atomic_load(&qp->tx.broken);
+	if (atomic_load(&qp->stream.attached) && !orderly && harmful) {
+		/*
+		 * In place of a reset: the ready-to-receive message if it has not left, a Terminate, and a FIN. The kernel delivers
+		 * them; no thread waits for that.
+		 */
+		const struct viw_tx *tx = &qp->tx;
+		struct ddp_segment empty = rdmap_tagged(RDMAP_WRITE, RDMAP_RTR_STAG, 0, true);
+		struct rdmap_read_request read = {.source_stag = RDMAP_RTR_STAG};
+		uint8_t frames[64 + RDMAP_TERMINATE_FPDU_MAX];
+		uint32_t len = 0;
+
+		if (qp->stream.rtr_send == RI_RTR_SEND)
+			empty = rdmap_untagged(RDMAP_SEND, 1, 0, true);
+		if (qp->stream.rtr_send == RI_RTR_READ)
+			len = rdmap_read_request_fpdu(frames, 1, &read, qp->stream.crc);
+		else if (qp->stream.rtr_send != 0)
+			len = rdmap_fpdu_put(frames, &empty, qp->stream.crc);
+		len += rdmap_terminate_code_fpdu(frames + len, 0x0000, qp->stream.crc);
+		/* Not inside a frame, and not where markers would have to be put in. */
+		if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&
+		    !tx->segment.markers)
+			(void)!ri_send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)shutdown(qp->stream.fd, SHUT_WR);
 		orderly = true;
 	}
 	viw_engine_give(&qp->rnic->engine, qp->tx.buf);
@@ -99,7 +73,15 @@ viw_stream_drop(struct viw_qp *qp)
 	if (!atomic_load(&qp->stream.starting))
 		viw_engine_remove(&qp->rnic->engine, qp);
 	viw_fork_remove(qp->stream.fd);
-	socket_close(qp->stream.fd, orderly);
+	/* Orderly, if FINs were exchanged or one was sent; otherwise with a reset. */
+	struct linger linger = {0};
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	if (orderly)
+		(void)setsockopt(qp->stream.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	else
+		(void)ri_connect(qp->stream.fd, &none, sizeof(none));
+	ri_close(qp->stream.fd);
 	qp->stream.fd = -1;
 	atomic_store(&qp->stream.attached, false);
 	atomic_store(&qp->stream.starting, false);

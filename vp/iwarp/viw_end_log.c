@@ -22,24 +22,6 @@
 #define LINE_SIZE 360
 #define WORD_SIZE 96
 
-/* Which segment a Terminate complains about, as far as it tells. */
-static void
-segment_text(const struct rdmap_terminate *t, char *out, size_t room)
-{
-	struct ddp_segment seg;
-
-	out[0] = '\0';
-	if (t->ddp == NULL || ddp_segment_read(t->ddp, t->ddp_len, t->ddp_len, &seg) != DDP_OK)
-		return;
-	const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
-	if (seg.tagged)
-		(void)snprintf(out, room, "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
-			       seg.stag, seg.to);
-	else
-		(void)snprintf(out, room, "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name,
-			       seg.msn, seg.mo);
-}
-
 /*
  * Is it what a peer answers to a message of RFC 7306 that it does not know? siw copies no header then, and without one its order of the
  * control field cannot be seen (rdmap_terminate_read), so 0206 looks like 2006, which belongs into a start-up.
@@ -67,77 +49,31 @@ immediate_text(const struct viw_qp *qp, const struct viw_end *end)
 static void
 terminate_text(const struct viw_end *end, char *out, size_t room)
 {
-	char segment[WORD_SIZE];
+	char segment[WORD_SIZE] = ""; /* that it complains about, if it repeats its header */
 	struct rdmap_terminate t;
+	struct ddp_segment seg;
 
 	if (!rdmap_terminate_read(end->terminate, end->terminate_len, &t)) {
 		(void)snprintf(out, room, "a Terminate without a control field");
 		return;
 	}
-	segment_text(&t, segment, sizeof(segment));
+	if (t.ddp != NULL && ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg) == DDP_OK) {
+		const char *name = rdmap_opcode_name(rdmap_opcode_of(seg.rdmap_control));
+
+		if (seg.tagged)
+			(void)snprintf(segment, sizeof(segment),
+				       "; about: %s, STag %08" PRIx32 ", TO %" PRIx64, name,
+				       seg.stag, seg.to);
+		else
+			(void)snprintf(segment, sizeof(segment),
+				       "; about: %s, MSN %" PRIu32 ", MO %" PRIu32, name, seg.msn,
+				       seg.mo);
+	}
 	(void)snprintf(out, room,
 		       "a Terminate, %04x: layer %s, %s, %s (octets %02x %02x %02x %02x%s)%s",
 		       t.code, rdmap_terminate_layer(t.code), rdmap_terminate_type(t.code),
 		       rdmap_terminate_text(t.code), t.raw[0], t.raw[1], t.raw[2], t.raw[3],
 		       t.siw_order ? ", in the order of siw" : "", segment);
-}
-
-/* Why this end ended it. */
-static const char *
-own_reason(const struct viw_end *end)
-{
-	if (end->move != VIW_MOVE_FAULT)
-		return "the application or the start-up";
-	return rdmap_fault_text((enum rdmap_fault)end->fault);
-}
-
-static void
-lost_text(const struct viw_end *end, char *out, size_t room)
-{
-	if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
-		(void)snprintf(out, room, "the peer has not answered for too long");
-	else
-		(void)snprintf(out, room, "TCP failed: %s", ri_errno_text((int)end->detail));
-}
-
-/* The cause of the end, in words. */
-static void
-cause_text(const struct viw_qp *qp, const struct viw_end *end, char *out, size_t room)
-{
-	char terminate[LINE_SIZE / 2 + WORD_SIZE];
-
-	switch ((enum viw_qp_move)end->move) {
-	case VIW_MOVE_TO_CLOSING:
-		(void)snprintf(out, room, "closed by this end");
-		break;
-	case VIW_MOVE_TO_ERROR:
-		(void)snprintf(out, room, "aborted by this end");
-		break;
-	case VIW_MOVE_PEER_FIN:
-		(void)snprintf(out, room, "closed by the peer");
-		break;
-	case VIW_MOVE_LOST:
-		lost_text(end, out, room);
-		break;
-	case VIW_MOVE_TERMINATE_IN:
-		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "the peer sent %s%s", terminate, immediate_text(qp, end));
-		break;
-	case VIW_MOVE_FAULT:
-	case VIW_MOVE_TO_TERMINATE:
-		terminate_text(end, terminate, sizeof(terminate));
-		(void)snprintf(out, room, "%s; this end sent %s", own_reason(end), terminate);
-		break;
-	case VIW_MOVE_NONE:
-	case VIW_MOVE_RESERVE:
-	case VIW_MOVE_ATTACH:
-	case VIW_MOVE_TO_IDLE:
-	case VIW_MOVE_CLOSED:
-	case VIW_MOVE_COUNT:
-	default:
-		(void)snprintf(out, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
-		break;
-	}
 }
 
 void
@@ -160,7 +96,51 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 
 	if (!ri_log_wanted(host, RI_LOG_INFO))
 		return;
-	cause_text(qp, end, cause, sizeof(cause));
+	size_t room = sizeof(cause);
+	/* The cause of the end, in words. */
+	char terminate[LINE_SIZE / 2 + WORD_SIZE];
+
+	switch ((enum viw_qp_move)end->move) {
+	case VIW_MOVE_TO_CLOSING:
+		(void)snprintf(cause, room, "closed by this end");
+		break;
+	case VIW_MOVE_TO_ERROR:
+		(void)snprintf(cause, room, "aborted by this end");
+		break;
+	case VIW_MOVE_PEER_FIN:
+		(void)snprintf(cause, room, "closed by the peer");
+		break;
+	case VIW_MOVE_LOST:
+		if (end->detail == ETIMEDOUT) /* [WIRE 8.11] */
+			(void)snprintf(cause, room, "the peer has not answered for too long");
+		else
+			(void)snprintf(cause, room, "TCP failed: %s",
+				       ri_errno_text((int)end->detail));
+		break;
+	case VIW_MOVE_TERMINATE_IN:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(cause, room, "the peer sent %s%s", terminate,
+			       immediate_text(qp, end));
+		break;
+	case VIW_MOVE_FAULT:
+	case VIW_MOVE_TO_TERMINATE:
+		terminate_text(end, terminate, sizeof(terminate));
+		(void)snprintf(cause, room, "%s; this end sent %s",
+			       end->move == VIW_MOVE_FAULT
+				       ? rdmap_fault_text((enum rdmap_fault)end->fault)
+				       : "the application or the start-up",
+			       terminate);
+		break;
+	case VIW_MOVE_NONE:
+	case VIW_MOVE_RESERVE:
+	case VIW_MOVE_ATTACH:
+	case VIW_MOVE_TO_IDLE:
+	case VIW_MOVE_CLOSED:
+	case VIW_MOVE_COUNT:
+	default:
+		(void)snprintf(cause, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
+		break;
+	}
 	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
 	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
 	       late ? "; the peer did not end it within 2 seconds" : "");

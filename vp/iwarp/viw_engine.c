@@ -140,15 +140,6 @@ sockets_rewatch(struct viw_engine *engine)
 	}
 }
 
-/* Polls no longer try all sockets: request EPOLLOUT for those that are blocked. Called with the lock. */
-static void
-blocked_watch(struct viw_engine *engine)
-{
-	for (struct viw_qp *qp = engine->list; qp != NULL; qp = qp->engine.next)
-		if (atomic_load(&qp->tx.blocked))
-			viw_engine_want(qp, EPOLLOUT, 0);
-}
-
 enum ri_status
 viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 {
@@ -163,7 +154,10 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 	choose_hot(engine);
 	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT) {
 		sockets_rewatch(engine);
-		blocked_watch(engine);
+		/* Polls no longer try all sockets: request EPOLLOUT for those that are blocked. */
+		for (struct viw_qp *at = engine->list; at != NULL; at = at->engine.next)
+			if (atomic_load(&at->tx.blocked))
+				viw_engine_want(at, EPOLLOUT, 0);
 	}
 	pthread_mutex_unlock(&engine->lock);
 	return RI_SUCCESS;
@@ -279,23 +273,6 @@ viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp)
 	while (!atomic_compare_exchange_weak(&engine->held_back, &top, qp));
 }
 
-/* From here on a request is held back anew. Those that were, are seen by the run that follows. */
-static void
-hold_end(struct viw_qp *qp)
-{
-	void *holder = atomic_load(&qp->tx.holder);
-
-	if (holder != NULL) {
-		atomic_store(&qp->tx.holder, NULL);
-		if (holder != this_thread()) {
-			atomic_store(&qp->tx.posts_apart, true);
-			ri_order_others(&vsw_order_light);
-		}
-	}
-	/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
-	atomic_exchange(&qp->tx.held_back, false);
-}
-
 /* Run the sending role of all of them. True: there were some. */
 static bool
 release_held_back(struct viw_engine *engine)
@@ -308,7 +285,18 @@ release_held_back(struct viw_engine *engine)
 	while (qp != NULL) {
 		struct viw_qp *next = atomic_load(&qp->engine.next_held_back);
 
-		hold_end(qp);
+		/* From here on a request is held back anew. Those that were, are seen by the run that follows. */
+		void *holder = atomic_load(&qp->tx.holder);
+
+		if (holder != NULL) {
+			atomic_store(&qp->tx.holder, NULL);
+			if (holder != this_thread()) {
+				atomic_store(&qp->tx.posts_apart, true);
+				ri_order_others(&vsw_order_light);
+			}
+		}
+		/* An exchange reads what viw_engine_hold_back wrote, so the run sees what was posted before. */
+		atomic_exchange(&qp->tx.held_back, false);
 		viw_tx_run(qp);
 		qp = next;
 	}
@@ -334,20 +322,6 @@ viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
 	atomic_store_explicit(&engine->spin_futile, cpu == sched_getcpu(), memory_order_relaxed);
 }
 
-static uint32_t
-serve_event(struct viw_qp *qp, uint32_t events)
-{
-	uint32_t done = 0;
-
-	if (events & (EPOLLERR | EPOLLHUP))
-		atomic_store(&qp->rx.hung_up, true);
-	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
-		done += viw_rx_try(qp);
-	if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
-		viw_tx_try(qp);
-	return done + ((events & EPOLLOUT) != 0);
-}
-
 /* Run the queue pairs that the set reports. */
 static uint32_t
 serve_set(struct viw_engine *engine)
@@ -356,8 +330,18 @@ serve_set(struct viw_engine *engine)
 	uint32_t done = 0;
 	int n = ri_epoll_now(engine->epfd, events, EVENTS);
 
-	for (int i = 0; i < n; i++)
-		done += serve_event(events[i].data.ptr, events[i].events);
+	for (int i = 0; i < n; i++) {
+		struct viw_qp *qp = events[i].data.ptr;
+		uint32_t of_qp = events[i].events;
+
+		if (of_qp & (EPOLLERR | EPOLLHUP))
+			atomic_store(&qp->rx.hung_up, true);
+		if (of_qp & (EPOLLIN | EPOLLERR | EPOLLHUP))
+			done += viw_rx_try(qp);
+		if (of_qp & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+			viw_tx_try(qp);
+		done += (of_qp & EPOLLOUT) != 0;
+	}
 	return done;
 }
 

@@ -13,7 +13,7 @@
 
 struct viw_qp;
 
-#define VIW_HOT 4 /* with so many streams at most, a poll reads the sockets without epoll */
+#define VIW_HOT 4 /* with at most this many streams, a poll reads the sockets without epoll */
 
 /* The part of a queue pair that belongs to the engine. */
 struct viw_engine_member {
@@ -84,7 +84,7 @@ viw_engine_is_small(struct viw_engine *engine)
 }
 /* Requests of this queue pair are held back, to leave with later ones. */
 void viw_engine_hold_back(struct viw_engine *engine, struct viw_qp *qp);
-/* Data has arrived: look now and then which processor it came from. The caller owns rx.role. */
+/* Data has arrived: at every 32nd time, look which processor it came from. The caller owns rx.role. */
 void viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp);
 
 /* Make progress for all queue pairs, from a thread that posts much and does not poll. */

@@ -59,12 +59,6 @@ static const uint8_t fault_events[RDMAP_FAULT_COUNT] = {
 	[RDMAP_FAULT_STARTUP_RTR] = RI_EVENT_QP_CATASTROPHIC,
 };
 
-uint32_t
-viw_fault_event(enum rdmap_fault fault)
-{
-	return fault_events[fault];
-}
-
 enum rdmap_fault
 viw_fault_tagged(enum vsw_mem_result result)
 {
@@ -172,7 +166,7 @@ viw_fault(struct viw_qp *qp, enum rdmap_fault fault, const struct rdmap_offender
 
 	if (!end_claim(qp, VIW_MOVE_FAULT))
 		return;
-	end->event = event != 0 ? event : viw_fault_event(fault);
+	end->event = event != 0 ? event : fault_events[fault];
 	end->detail = rdmap_fault_code(fault);
 	end->fault = (uint8_t)fault;
 	terminate_queue(end, rdmap_terminate_fpdu(end->fpdu, fault, offender, qp->stream.crc));

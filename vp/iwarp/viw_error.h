@@ -44,7 +44,5 @@ void viw_end_timer_start(struct viw_qp *qp);
 /* The fault of a refused access of the peer. */
 enum rdmap_fault viw_fault_tagged(enum vsw_mem_result result);
 enum rdmap_fault viw_fault_read(enum vsw_mem_result result);
-/* The event that goes with a fault. */
-uint32_t viw_fault_event(enum rdmap_fault fault);
 
 #endif /* VIW_ERROR_H */

@@ -15,7 +15,7 @@
  * exist until viw_fork_remove. False: no memory.
  */
 bool viw_fork_add(int fd, atomic_bool *forked);
-/* No longer; call it just before the descriptor is closed or given away. */
+/* Stop that; call it just before the descriptor is closed or passed to another owner. */
 void viw_fork_remove(int fd);
 
 #endif /* VIW_FORK_H */

@@ -32,23 +32,6 @@ port_event_raise(const struct viw_rnic *rnic, uint32_t port, enum ri_event event
 	rnic->upcalls->async_event(rnic->upcalls->self, &e);
 }
 
-static bool
-same_addrs(const struct viw_port *port, const struct viw_interface *now)
-{
-	return port->num_addrs == now->num_addrs &&
-	       memcmp(port->addrs, now->addrs, now->num_addrs * sizeof(now->addrs[0])) == 0;
-}
-
-/* Is the interface another spigot's? */
-static bool
-is_of_other_port(const struct viw_rnic *rnic, uint32_t port, uint32_t index)
-{
-	for (uint32_t i = 0; i < rnic->num_ports; i++)
-		if (i != port && rnic->ports[i].index == index)
-			return true;
-	return false;
-}
-
 /* The interface of a spigot. If it was deleted: one of its last name, or otherwise an entry without addresses. */
 static struct viw_interface
 interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_interfaces *all)
@@ -60,10 +43,14 @@ interface_find(const struct viw_rnic *rnic, uint32_t port, const struct viw_inte
 	for (uint32_t i = 0; i < all->count; i++)
 		if (all->list[i].index == known->index)
 			return all->list[i];
-	for (uint32_t i = 0; i < all->count; i++)
-		if (strcmp(all->list[i].name, known->if_name) == 0 &&
-		    !is_of_other_port(rnic, port, all->list[i].index))
+	for (uint32_t i = 0; i < all->count; i++) {
+		bool other = false; /* it is another spigot's */
+
+		for (uint32_t k = 0; k < rnic->num_ports; k++)
+			other = other || (k != port && rnic->ports[k].index == all->list[i].index);
+		if (!other && strcmp(all->list[i].name, known->if_name) == 0)
 			return all->list[i];
+	}
 	return gone;
 }
 
@@ -78,8 +65,10 @@ ports_compare(struct viw_rnic *rnic, bool tell)
 	for (uint32_t i = 0; i < rnic->num_ports; i++) {
 		struct viw_port *port = &rnic->ports[i];
 		const struct viw_interface now = interface_find(rnic, i, &all);
-		bool moved = !same_addrs(port, &now) || port->index != now.index ||
-			     strcmp(port->if_name, now.name) != 0;
+		bool moved =
+			port->index != now.index || strcmp(port->if_name, now.name) != 0 ||
+			port->num_addrs != now.num_addrs ||
+			memcmp(port->addrs, now.addrs, now.num_addrs * sizeof(now.addrs[0])) != 0;
 		bool was = port->online;
 
 		pthread_mutex_lock(&rnic->lock);
@@ -119,38 +108,29 @@ routing_socket_close(int fd)
 	close(fd);
 }
 
-/* A routing socket that receives changes of interfaces and addresses; -1: none. */
-static int
-routing_socket_open(struct viw_rnic *rnic)
+enum ri_status
+viw_interface_watch_start(struct viw_rnic *rnic)
 {
+	/* A routing socket receives changes of interfaces and addresses. */
 	struct sockaddr_nl who = {.nl_family = AF_NETLINK,
 				  .nl_groups =
 					  RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
 	int fd = ri_fd_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	if (fd < 0)
-		return -1;
-	if (bind(fd, (const struct sockaddr *)&who, sizeof(who)) == 0 &&
-	    viw_fork_add(fd, &rnic->engine.forked))
-		return fd;
-	close(fd);
-	return -1;
-}
-
-enum ri_status
-viw_interface_watch_start(struct viw_rnic *rnic)
-{
-	rnic->interface_watch = (struct ri_watch){.fire = interfaces_changed,
-						  .arg = rnic,
-						  .fd = routing_socket_open(rnic),
-						  .events = RI_WATCH_IN};
-	if (rnic->interface_watch.fd < 0)
 		return RI_ERR_RESOURCES;
+	if (bind(fd, (const struct sockaddr *)&who, sizeof(who)) != 0 ||
+	    !viw_fork_add(fd, &rnic->engine.forked)) {
+		close(fd);
+		return RI_ERR_RESOURCES;
+	}
+	rnic->interface_watch = (struct ri_watch){
+		.fire = interfaces_changed, .arg = rnic, .fd = fd, .events = RI_WATCH_IN};
 	/* After the socket is open, so that no change is missed. */
 	ports_compare(rnic, false);
 	if (rnic->host->watch_start(rnic->host->self, &rnic->interface_watch) == RI_SUCCESS)
 		return RI_SUCCESS;
-	routing_socket_close(rnic->interface_watch.fd);
+	routing_socket_close(fd);
 	return RI_ERR_RESOURCES;
 }
 

@@ -47,7 +47,7 @@ viw_pool_owns(const struct viw_pool *pool, const uint8_t *buf)
 	return (uintptr_t)buf - (uintptr_t)pool->arena < (uintptr_t)VIW_BUF_SIZE * VIW_BUF_COUNT;
 }
 
-/* Are so many buffers out that octets must be set aside? Fast path. */
+/* Are half of the buffers in use, so that octets must be set aside? Fast path. */
 static inline bool
 viw_pool_is_low(struct viw_pool *pool)
 {

@@ -42,25 +42,6 @@ interface_of(struct viw_interfaces *all, uint32_t index)
 	return NULL;
 }
 
-/* A place for one more; NULL: no memory, which the list remembers. */
-static struct viw_interface *
-interface_add(struct viw_interfaces *all)
-{
-	if (all->count == all->room) {
-		uint32_t room = all->room == 0 ? 16 : 2 * all->room;
-		struct viw_interface *list = realloc(all->list, (size_t)room * sizeof(*all->list));
-
-		if (list == NULL) {
-			all->error = ENOMEM;
-			return NULL;
-		}
-		all->list = list;
-		all->room = room;
-	}
-	memset(&all->list[all->count], 0, sizeof(*all->list));
-	return &all->list[all->count++];
-}
-
 static void
 link_read(void *arg, const struct nlmsghdr *message)
 {
@@ -74,9 +55,21 @@ link_read(void *arg, const struct nlmsghdr *message)
 		return;
 	ri_netlink_attrs(message, sizeof(*link), attrs, IFLA_MTU + 1);
 	name = attrs[IFLA_IFNAME];
-	entry = name != NULL ? interface_add(all) : NULL;
-	if (entry == NULL)
+	if (name == NULL)
 		return;
+	if (all->count == all->room) {
+		uint32_t room = all->room == 0 ? 16 : 2 * all->room;
+		struct viw_interface *list = realloc(all->list, (size_t)room * sizeof(*all->list));
+
+		if (list == NULL) {
+			all->error = ENOMEM;
+			return;
+		}
+		all->list = list;
+		all->room = room;
+	}
+	entry = &all->list[all->count++];
+	memset(entry, 0, sizeof(*entry));
 	entry->index = (uint32_t)link->ifi_index;
 	entry->up = (link->ifi_flags & IFF_UP) != 0;
 	entry->online = entry->up && (link->ifi_flags & IFF_RUNNING) != 0;
@@ -188,27 +181,6 @@ viw_default_route(FILE *table, bool ipv6, char *name)
 	return found;
 }
 
-/* The interface of the default route; empty if there is none. False: the kernel cannot be asked. */
-static bool
-default_interface(char name[32])
-{
-	static const char *const tables[] = {"/proc/net/route", "/proc/net/ipv6_route"};
-	bool found = false;
-
-	name[0] = '\0';
-	for (unsigned i = 0; i < 2 && !found; i++) {
-		FILE *table = ri_fd_open_file(tables[i]);
-
-		if (table == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-			return false;
-		if (table == NULL)
-			continue; /* no such family, or no right to look */
-		found = viw_default_route(table, i == 1, name);
-		fclose(table);
-	}
-	return true;
-}
-
 static unsigned
 rank_of(const struct viw_interface *entry, const char *first)
 {
@@ -233,8 +205,10 @@ viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *firs
 enum ri_status
 viw_interfaces_up(struct viw_interfaces *all)
 {
-	char first[32];
+	static const char *const tables[] = {"/proc/net/route", "/proc/net/ipv6_route"};
+	char first[32] = ""; /* the interface of the default route, if there is one */
 	uint32_t kept = 0;
+	bool found = false;
 
 	if (!viw_interfaces(all))
 		return RI_ERR_RESOURCES;
@@ -242,9 +216,17 @@ viw_interfaces_up(struct viw_interfaces *all)
 		if (all->list[i].up && all->list[i].num_addrs > 0)
 			all->list[kept++] = all->list[i];
 	all->count = kept;
-	if (!default_interface(first)) {
-		viw_interfaces_free(all);
-		return RI_ERR_RESOURCES;
+	for (unsigned i = 0; i < 2 && !found; i++) {
+		FILE *table = ri_fd_open_file(tables[i]);
+
+		if (table == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+			viw_interfaces_free(all);
+			return RI_ERR_RESOURCES;
+		}
+		if (table == NULL)
+			continue; /* no such family, or no right to look */
+		found = viw_default_route(table, i == 1, first);
+		fclose(table);
 	}
 	viw_interfaces_sort(all->list, all->count, first);
 	return RI_SUCCESS;
@@ -270,23 +252,6 @@ interface_speed(const char *name)
 	return speed > 0 && speed < UINT32_MAX ? (uint32_t)speed : 0;
 }
 
-/* The interface of a spigot as the only entry of a list; an empty list: there is no such interface now. */
-static int
-port_ask(const struct viw_port *port, struct viw_interfaces *one)
-{
-	int fd = ri_netlink_open();
-	int error = fd < 0 ? errno : interfaces_ask(fd, port->index, NULL, one);
-
-	if (error == ENODEV && one->count == 0)
-		error = interfaces_ask(fd, 0, port->if_name, one);
-	if (fd >= 0)
-		close(fd);
-	if (error != ENODEV)
-		return error;
-	viw_interfaces_free(one);
-	return 0;
-}
-
 enum ri_status
 viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 {
@@ -295,7 +260,6 @@ viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 	struct ri_port_attr a = {.size = sizeof(a), .max_message = VIW_MAX_MESSAGE};
 	struct viw_interfaces one = {.count = 0};
 	struct viw_port known;
-	int error;
 
 	if (port >= rnic->num_ports)
 		return RI_ERR_INVALID_ARG;
@@ -303,7 +267,16 @@ viw_query_port(struct ri_rnic *ri, uint32_t port, struct ri_port_attr *attr)
 	known = rnic->ports[port];
 	pthread_mutex_unlock(&rnic->lock);
 	memcpy(a.if_name, known.if_name, sizeof(a.if_name));
-	error = port_ask(&known, &one);
+	int fd = ri_netlink_open();
+	int error = fd < 0 ? errno : interfaces_ask(fd, known.index, NULL, &one);
+	if (error == ENODEV && one.count == 0)
+		error = interfaces_ask(fd, 0, known.if_name, &one);
+	if (fd >= 0)
+		close(fd);
+	if (error == ENODEV) { /* there is no such interface now */
+		viw_interfaces_free(&one);
+		error = 0;
+	}
 	if (error == 0 && one.count > 0) {
 		const struct viw_interface *now = &one.list[0];
 

@@ -24,41 +24,6 @@ number_row(struct viw_rnic *rnic, uint32_t qpn)
 	return &rnic->numbered[qpn % VIW_QPN_ROWS];
 }
 
-/*
- * Give the queue pair the next number that no other one has, of 24 bits. 0 and 1 are special on InfiniBand, and the last one
- * names a group, so programs that know those find none here either. Called with the lock.
- */
-static void
-number_give(struct viw_rnic *rnic, struct viw_qp *qp)
-{
-	struct viw_qp **row;
-	uint32_t qpn;
-	bool taken;
-
-	do {
-		qpn = ++rnic->last_qpn & VIW_QPN_LAST;
-		row = number_row(rnic, qpn);
-		taken = qpn < 2 || qpn == VIW_QPN_LAST;
-		for (const struct viw_qp *other = *row; other != NULL && !taken;
-		     other = other->next_numbered)
-			taken = other->who.qpn == qpn;
-	} while (taken); /* VIW_MAX_QP are fewer than the numbers */
-	qp->who.qpn = qpn;
-	qp->next_numbered = *row;
-	*row = qp;
-}
-
-/* Called with the lock. */
-static void
-number_return(struct viw_rnic *rnic, const struct viw_qp *qp)
-{
-	struct viw_qp **at = number_row(rnic, qp->who.qpn);
-
-	while (*at != qp)
-		at = &(*at)->next_numbered;
-	*at = qp->next_numbered;
-}
-
 /* A queue pair with both roles taken and its number set. NULL: too many, or no memory. */
 static struct viw_qp *
 qp_alloc(struct viw_rnic *rnic)
@@ -78,7 +43,25 @@ qp_alloc(struct viw_rnic *rnic)
 	if (qp != NULL) {
 		rnic->num_qps++;
 		qp->rnic = rnic;
-		number_give(rnic, qp);
+		/*
+		 * The next number of 24 bits that no other queue pair has. 0 and 1 are special on InfiniBand, and the last one names a
+		 * group, so programs that know those find none here either.
+		 */
+		struct viw_qp **row;
+		uint32_t qpn;
+		bool taken;
+
+		do {
+			qpn = ++rnic->last_qpn & VIW_QPN_LAST;
+			row = number_row(rnic, qpn);
+			taken = qpn < 2 || qpn == VIW_QPN_LAST;
+			for (const struct viw_qp *other = *row; other != NULL && !taken;
+			     other = other->next_numbered)
+				taken = other->who.qpn == qpn;
+		} while (taken); /* VIW_MAX_QP are fewer than the numbers */
+		qp->who.qpn = qpn;
+		qp->next_numbered = *row;
+		*row = qp;
 	}
 	pthread_mutex_unlock(&rnic->lock);
 	return qp;
@@ -99,7 +82,11 @@ qp_free(struct viw_qp *qp)
 	qp->tx.wqe = NULL;
 	qp->rx.wqe = NULL;
 	pthread_mutex_lock(&rnic->lock);
-	number_return(rnic, qp);
+	struct viw_qp **at = number_row(rnic, qp->who.qpn);
+
+	while (*at != qp)
+		at = &(*at)->next_numbered;
+	*at = qp->next_numbered;
 	qp->next_free = rnic->free_qps;
 	rnic->free_qps = qp;
 	rnic->num_qps--;
@@ -118,22 +105,6 @@ viw_qp_free_all(struct viw_rnic *rnic)
 }
 
 /* --- create -------------------------------------------------------------------------------- */
-
-static enum ri_status
-qp_init_check(const struct viw_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
-{
-	if (init->type != RI_QP_RC)
-		return RI_ERR_UNSUPPORTED;
-	if (init->privileged)
-		return pd->context->owner.privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
-	if (init->max_sq_wr > VIW_MAX_WR || (srq == NULL && init->max_rq_wr > VIW_MAX_WR) ||
-	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
-	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > VIW_MAX_READ ||
-	    init->max_inline > VSW_MAX_INLINE || init->ird > VIW_MAX_DEPTH ||
-	    init->ord > VIW_MAX_DEPTH)
-		return RI_ERR_LIMIT;
-	return RI_SUCCESS;
-}
 
 /* Room for the copy of a request with `sges` segments or `max_inline` octets, never less than before; the content stays. */
 static bool
@@ -174,10 +145,33 @@ qp_rings_create(struct viw_qp *qp, struct ri_qp_init *init)
 	return qp->tx.sent != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
-/* Reset all that an earlier queue pair in this memory may have left. */
-static void
-qp_reset(struct viw_qp *qp)
+static enum ri_status
+qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
+	struct viw_pd *pd = (struct viw_pd *)ri_pd;
+	enum ri_status status;
+
+	if (init->type != RI_QP_RC)
+		return RI_ERR_UNSUPPORTED;
+	if (init->privileged)
+		return pd->context->owner.privileged ? RI_ERR_UNSUPPORTED : RI_ERR_PERMISSION;
+	if (init->max_sq_wr > VIW_MAX_WR || (srq == NULL && init->max_rq_wr > VIW_MAX_WR) ||
+	    init->max_send_sge > VIW_MAX_SGE || init->max_recv_sge > VIW_MAX_SGE ||
+	    init->max_write_sge > VIW_MAX_SGE || init->max_read_sge > VIW_MAX_READ ||
+	    init->max_inline > VSW_MAX_INLINE || init->ird > VIW_MAX_DEPTH ||
+	    init->ord > VIW_MAX_DEPTH)
+		return RI_ERR_LIMIT;
+	struct viw_qp *qp = qp_alloc(pd->context->rnic);
+	if (qp == NULL)
+		return RI_ERR_RESOURCES;
+	qp->srq = (struct viw_srq *)srq;
+	status = qp_rings_create(qp, init);
+	if (status != RI_SUCCESS) {
+		qp_free(qp);
+		return status;
+	}
+	/* An earlier queue pair in this memory may have left values in all of these. */
 	atomic_store(&qp->state, RI_QPS_IDLE);
 	memset(&qp->end, 0, sizeof(qp->end));
 	atomic_store(&qp->stream.up, false);
@@ -197,27 +191,6 @@ qp_reset(struct viw_qp *qp)
 	qp->rx.receive_status = RI_WC_SUCCESS;
 	atomic_store(&qp->rx.samples, 0);
 	qp->stream.fd = -1;
-}
-
-static enum ri_status
-qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
-{
-	struct viw_pd *pd = (struct viw_pd *)ri_pd;
-	enum ri_status status = qp_init_check(pd, init, srq);
-
-	if (status != RI_SUCCESS)
-		return status;
-	struct viw_qp *qp = qp_alloc(pd->context->rnic);
-	if (qp == NULL)
-		return RI_ERR_RESOURCES;
-	qp->srq = (struct viw_srq *)srq;
-	status = qp_rings_create(qp, init);
-	if (status != RI_SUCCESS) {
-		qp_free(qp);
-		return status;
-	}
-	qp_reset(qp);
 	qp->init = *init;
 	qp->reads.ird = init->ird;
 	qp->reads.ord = init->ord;
@@ -374,24 +347,6 @@ qp_modify_state(struct viw_qp *qp, uint32_t state)
 	}
 }
 
-/* Can these attributes be changed to these values? */
-static enum ri_status
-qp_modify_check(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
-			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
-	const uint32_t limits = RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD;
-
-	if ((mask & ~known) || ((mask & limits) && qp->srq == NULL))
-		return RI_ERR_INVALID_ARG;
-	if (mask & RI_QP_ATTR_QKEY)
-		return RI_ERR_UNSUPPORTED;
-	if (((mask & RI_QP_ATTR_IRD) && attr->ird > VIW_MAX_DEPTH) ||
-	    ((mask & RI_QP_ATTR_ORD) && attr->ord > VIW_MAX_DEPTH))
-		return RI_ERR_LIMIT;
-	return RI_SUCCESS;
-}
-
 static void
 role_release(struct viw_qp *qp, struct vsw_role *role)
 {
@@ -400,55 +355,52 @@ role_release(struct viw_qp *qp, struct vsw_role *role)
 		viw_serve_soon(qp);
 }
 
-/* Places for as many Reads as the attributes ask for; the only step of a change that can lack memory. */
-static enum ri_status
-qp_modify_reserve(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	enum ri_status status;
-
-	role_acquire(qp, &qp->rx.role);
-	role_acquire(qp, &qp->tx.role);
-	status = viw_reads_grow(&qp->reads, mask & RI_QP_ATTR_IRD ? attr->ird : 0,
-				mask & RI_QP_ATTR_ORD ? attr->ord : 0);
-	role_release(qp, &qp->tx.role);
-	role_release(qp, &qp->rx.role);
-	return status;
-}
-
-/* Change what the engine reads in every round; both roles are taken, so no round runs meanwhile. */
-static void
-qp_modify_running(struct viw_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	role_acquire(qp, &qp->rx.role);
-	role_acquire(qp, &qp->tx.role);
-	if (mask & RI_QP_ATTR_IRD)
-		qp->reads.ird = qp->init.ird = attr->ird;
-	if (mask & RI_QP_ATTR_ORD)
-		qp->reads.ord = qp->init.ord = attr->ord;
-	if (mask & RI_QP_ATTR_ACCESS)
-		qp->init.access = attr->access;
-	qp->rx.in.reads_enabled =
-		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
-	atomic_store(&qp->tx.role.retry, 1); /* a Read may have waited for a place */
-	role_release(qp, &qp->tx.role);
-	role_release(qp, &qp->rx.role);
-}
-
 static enum ri_status
 qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
+	const uint32_t known = RI_QP_ATTR_STATE | RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD |
+			       RI_QP_ATTR_ORD | RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD | RI_QP_ATTR_QKEY;
+	const uint32_t limits = RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD;
 	struct viw_qp *qp = (struct viw_qp *)ri;
-	enum ri_status status = qp_modify_check(qp, attr, mask);
+	enum ri_status status = RI_SUCCESS;
 
-	if (status == RI_SUCCESS && (mask & (RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
-		status = qp_modify_reserve(qp, attr, mask);
+	if ((mask & ~known) || ((mask & limits) && qp->srq == NULL))
+		return RI_ERR_INVALID_ARG;
+	if (mask & RI_QP_ATTR_QKEY)
+		return RI_ERR_UNSUPPORTED;
+	if (((mask & RI_QP_ATTR_IRD) && attr->ird > VIW_MAX_DEPTH) ||
+	    ((mask & RI_QP_ATTR_ORD) && attr->ord > VIW_MAX_DEPTH))
+		return RI_ERR_LIMIT;
+	if ((mask & (RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0) {
+		/* Places for as many Reads as the attributes ask for: the only step of a change that can lack memory. */
+		role_acquire(qp, &qp->rx.role);
+		role_acquire(qp, &qp->tx.role);
+		status = viw_reads_grow(&qp->reads, mask & RI_QP_ATTR_IRD ? attr->ird : 0,
+					mask & RI_QP_ATTR_ORD ? attr->ord : 0);
+		role_release(qp, &qp->tx.role);
+		role_release(qp, &qp->rx.role);
+	}
 	if (status == RI_SUCCESS && (mask & RI_QP_ATTR_STATE))
 		status = qp_modify_state(qp, attr->state);
 	if (status != RI_SUCCESS)
 		return status;
-	if ((mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0)
-		qp_modify_running(qp, attr, mask);
-	if (mask & (RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD)) {
+	if ((mask & (RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD)) != 0) {
+		/* The engine reads these in every round; with both roles taken no round runs meanwhile. */
+		role_acquire(qp, &qp->rx.role);
+		role_acquire(qp, &qp->tx.role);
+		if (mask & RI_QP_ATTR_IRD)
+			qp->reads.ird = qp->init.ird = attr->ird;
+		if (mask & RI_QP_ATTR_ORD)
+			qp->reads.ord = qp->init.ord = attr->ord;
+		if (mask & RI_QP_ATTR_ACCESS)
+			qp->init.access = attr->access;
+		qp->rx.in.reads_enabled =
+			(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+		atomic_store(&qp->tx.role.retry, 1); /* a Read may have waited for a place */
+		role_release(qp, &qp->tx.role);
+		role_release(qp, &qp->rx.role);
+	}
+	if (mask & limits) {
 		vsw_srq_limits(&qp->rx.member, attr, mask);
 		atomic_store(&qp->rx.limits_new, true);
 		viw_serve_soon(qp);
@@ -479,24 +431,14 @@ sent_grow(struct viw_qp *qp, uint32_t slots)
 	return RI_SUCCESS;
 }
 
-/* Room for the copies of requests with so many segments. The caller owns both roles. */
-static bool
-wqes_grow(struct viw_qp *qp, const struct ri_qp_attr *attr)
-{
-	uint32_t send = vsw_larger(attr->max_send_sge, qp->init.max_send_sge);
-	uint32_t write = vsw_larger(attr->max_write_sge, qp->init.max_write_sge);
-	uint32_t recv = vsw_larger(attr->max_recv_sge, qp->init.max_recv_sge);
-
-	return wqe_grow(&qp->tx.wqe, vsw_larger(VIW_MAX_READ, vsw_larger(send, write)),
-			qp->init.max_inline) &&
-	       (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv, 0));
-}
-
 /* More slots or segments; both roles are taken while the rings are exchanged. */
 static enum ri_status
 qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {
 	struct viw_qp *qp = (struct viw_qp *)ri;
+	uint32_t send = vsw_larger(attr->max_send_sge, qp->init.max_send_sge);
+	uint32_t write = vsw_larger(attr->max_write_sge, qp->init.max_write_sge);
+	uint32_t recv = vsw_larger(attr->max_recv_sge, qp->init.max_recv_sge);
 	enum ri_status status;
 
 	if (attr->max_sq_wr > VIW_MAX_WR || (qp->srq == NULL && attr->max_rq_wr > VIW_MAX_WR) ||
@@ -506,7 +448,11 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 	role_acquire(qp, &qp->rx.role);
 	role_acquire(qp, &qp->tx.role);
 	status = sent_grow(qp, attr->max_sq_wr);
-	if (status == RI_SUCCESS && !wqes_grow(qp, attr))
+	/* Room for the copies of requests with that many segments. */
+	if (status == RI_SUCCESS &&
+	    !(wqe_grow(&qp->tx.wqe, vsw_larger(VIW_MAX_READ, vsw_larger(send, write)),
+		       qp->init.max_inline) &&
+	      (qp->srq != NULL || wqe_grow(&qp->rx.wqe, recv, 0))))
 		status = RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = vsw_wq_reshape_both(&qp->tx.sq, &qp->rx.rq, &qp->init, attr);

@@ -136,24 +136,19 @@ viw_read_queue(struct viw_reads *reads, const uint8_t *ulpdu)
 	atomic_store(&reads->irrq_put, put + 1);
 }
 
-/* The request as it arrived. Returns its octets. */
-static uint32_t
-request_restore(const struct viw_inbound_read *r, uint8_t *ulpdu)
-{
-	memset(ulpdu, 0, DDP_UNTAGGED_SIZE); /* MO, and all but the last octet of QN */
-	memcpy(ulpdu, r->begin, sizeof(r->begin));
-	ulpdu[VIW_READ_MSN_AT - 1] = DDP_QN_READ_REQUEST;
-	memcpy(ulpdu + VIW_READ_MSN_AT, r->msn, sizeof(r->msn));
-	memcpy(ulpdu + DDP_UNTAGGED_SIZE, r->message, sizeof(r->message));
-	return DDP_UNTAGGED_SIZE + message_size(r->begin);
-}
-
 /* The request cannot be executed: the Terminate repeats it, reduced to the part that is not answered. */
 static void
 response_fault(struct viw_qp *qp, const struct viw_inbound_read *r, enum rdmap_fault fault)
 {
 	uint8_t ulpdu[DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE];
-	uint32_t size = request_restore(r, ulpdu);
+
+	/* The request as it arrived. */
+	memset(ulpdu, 0, DDP_UNTAGGED_SIZE); /* MO, and all but the last octet of QN */
+	memcpy(ulpdu, r->begin, sizeof(r->begin));
+	ulpdu[VIW_READ_MSN_AT - 1] = DDP_QN_READ_REQUEST;
+	memcpy(ulpdu + VIW_READ_MSN_AT, r->msn, sizeof(r->msn));
+	memcpy(ulpdu + DDP_UNTAGGED_SIZE, r->message, sizeof(r->message));
+	uint32_t size = DDP_UNTAGGED_SIZE + message_size(r->begin);
 	struct rdmap_offender offender = {.ulpdu = ulpdu, .have = size, .ulpdu_len = size};
 
 	if (!request_is_atomic(ulpdu))
@@ -176,28 +171,6 @@ response_advance(struct viw_qp *qp, uint32_t n, uint32_t left)
 		tx->response_last = true;
 		atomic_store(&qp->reads.irrq_got, got + 1);
 	}
-}
-
-static bool
-atomic_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
-{
-	struct rdmap_atomic_request m;
-	enum rdmap_fault fault;
-	bool built;
-
-	/* It was read once when it arrived, so it can be read. */
-	(void)rdmap_atomic_request_read(r->message, RDMAP_ATOMIC_REQUEST_SIZE, &m);
-	built = viw_atomic_respond(qp, &m, &fault);
-	if (built) {
-		response_advance(qp, 0, 0);
-	} else if (fault != RDMAP_FAULT_NONE) {
-		viw_why_answer(qp, &(struct vsw_mem_access){.stag = m.stag,
-							    .addr = m.to,
-							    .length = sizeof(uint64_t),
-							    .access = RI_ACCESS_REMOTE_ATOMIC});
-		response_fault(qp, r, fault);
-	}
-	return built;
 }
 
 /* Build or send the next part of the answer to a Read. */
@@ -256,9 +229,25 @@ viw_response_build(struct viw_qp *qp)
 {
 	uint32_t got = atomic_load_explicit(&qp->reads.irrq_got, memory_order_relaxed);
 	const struct viw_inbound_read *r = &qp->reads.irrq[got & (qp->reads.irrq_room - 1)];
+	struct rdmap_atomic_request m;
+	enum rdmap_fault fault;
+	bool built;
 
-	return request_is_atomic(r->begin) ? atomic_response_build(qp, r)
-					   : read_response_build(qp, r);
+	if (!request_is_atomic(r->begin))
+		return read_response_build(qp, r);
+	/* It was read once when it arrived, so it can be read. */
+	(void)rdmap_atomic_request_read(r->message, RDMAP_ATOMIC_REQUEST_SIZE, &m);
+	built = viw_atomic_respond(qp, &m, &fault);
+	if (built) {
+		response_advance(qp, 0, 0);
+	} else if (fault != RDMAP_FAULT_NONE) {
+		viw_why_answer(qp, &(struct vsw_mem_access){.stag = m.stag,
+							    .addr = m.to,
+							    .length = sizeof(uint64_t),
+							    .access = RI_ACCESS_REMOTE_ATOMIC});
+		response_fault(qp, r, fault);
+	}
+	return built;
 }
 
 /* --- requester ----------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ struct viw_reads {
 
 /* Allocate the rings; what is in them is lost. */
 enum ri_status viw_reads_alloc(struct viw_reads *reads, uint32_t ird, uint32_t ord) RI_MUST_CHECK;
-/* Room for at least so many; what is outstanding stays. The caller owns both roles. */
+/* Room for at least `ird` and `ord` Reads; what is outstanding stays. The caller owns both roles. */
 enum ri_status viw_reads_grow(struct viw_reads *reads, uint32_t ird, uint32_t ord) RI_MUST_CHECK;
 void viw_reads_reset(struct viw_reads *reads);
 void viw_reads_free(struct viw_reads *reads);

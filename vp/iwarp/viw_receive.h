@@ -9,7 +9,7 @@
 
 struct viw_qp;
 
-/* Take a receive into rx.wqe; *wait: there is none yet. False: none; rx.refused may say why. Owner of rx.role. */
+/* Take a receive into rx.wqe. False: none is posted yet (*wait), or none may be taken; then rx.refused says why. Owner of rx.role. */
 bool viw_receive_take(struct viw_qp *qp, bool *wait);
 /* A Send waits: is there a receive, or a reason to wait no longer? Owner of rx.role. */
 bool viw_receive_ready(struct viw_qp *qp);

@@ -50,24 +50,6 @@ status_of(uint16_t code)
 	}
 }
 
-/* False: the Terminate does not say which segment. */
-static bool
-refusal_read(const struct viw_end *end, struct refusal *r)
-{
-	struct rdmap_terminate t;
-
-	if (end->event != RI_EVENT_QP_TERMINATE_RECEIVED || end->terminate_sent ||
-	    !rdmap_terminate_read(end->terminate, end->terminate_len, &t))
-		return false;
-	memset(r, 0, sizeof(*r));
-	r->status = status_of(t.code);
-	if (r->status == RI_WC_FLUSHED || t.ddp == NULL ||
-	    ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &r->seg) != DDP_OK)
-		return false;
-	r->has_read = t.rdmap != NULL && rdmap_read_request_read(t.rdmap, t.rdmap_len, &r->read);
-	return true;
-}
-
 /* A request that is not done, in the members that a refusal is compared with. */
 struct request {
 	uint8_t opcode; /* enum ri_opcode */
@@ -201,8 +183,18 @@ viw_refused_mark(struct viw_qp *qp)
 	struct refusal r;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
-	if (!refusal_read(&qp->end, &r))
+	/* Read which segment the Terminate refuses; not every one says that. */
+	struct rdmap_terminate t;
+
+	if (qp->end.event != RI_EVENT_QP_TERMINATE_RECEIVED || qp->end.terminate_sent ||
+	    !rdmap_terminate_read(qp->end.terminate, qp->end.terminate_len, &t))
 		return RI_WC_FLUSHED;
+	memset(&r, 0, sizeof(r));
+	r.status = status_of(t.code);
+	if (r.status == RI_WC_FLUSHED || t.ddp == NULL ||
+	    ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &r.seg) != DDP_OK)
+		return RI_WC_FLUSHED;
+	r.has_read = t.rdmap != NULL && rdmap_read_request_read(t.rdmap, t.rdmap_len, &r.read);
 	struct viw_sent *s = sent_find(qp, &r);
 	if (s != NULL) {
 		s->status = (uint8_t)r.status;

@@ -163,7 +163,7 @@ enum ri_status viw_interfaces_up(struct viw_interfaces *all) RI_MUST_CHECK;
 void viw_interfaces_sort(struct viw_interface *list, uint32_t count, const char *first);
 /*
  * The interface of the default route of least metric in a table as /proc/net/route or /proc/net/ipv6_route
- * prints it. False: there is none. name: 32 octets.
+ * prints it. False: the table has no default route. name: 32 octets.
  */
 bool viw_default_route(FILE *table, bool ipv6, char *name);
 enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr);

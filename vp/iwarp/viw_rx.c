@@ -273,20 +273,6 @@ input_marked(struct viw_qp *qp)
 	return done;
 }
 
-/* Has the stream hung up? The event that said so may have been of the previous connection. */
-static bool
-stream_is_hung_up(struct viw_qp *qp)
-{
-	struct pollfd set = {.fd = qp->stream.fd};
-
-	if (!atomic_load(&qp->rx.hung_up))
-		return false;
-	if (ri_poll_now(&set, 1) == 1 && (set.revents & (POLLERR | POLLHUP)))
-		return true;
-	atomic_store(&qp->rx.hung_up, false);
-	return false;
-}
-
 /* Continue with the octets that were kept while a Send waited for its receive. False: it still waits. */
 static bool
 receive_resume(struct viw_qp *qp)
@@ -295,10 +281,17 @@ receive_resume(struct viw_qp *qp)
 
 	if (atomic_load(&rx->waiting)) {
 		if (!viw_receive_ready(qp)) {
+			struct pollfd set = {.fd = qp->stream.fd};
+
 			if (atomic_load(&rx->expired))
 				viw_rx_give_up(qp);
-			else if (stream_is_hung_up(qp))
+			else if (!atomic_load(&rx->hung_up))
+				return false;
+			/* The event that reported a hang-up may have been of the previous connection. */
+			else if (ri_poll_now(&set, 1) == 1 && (set.revents & (POLLERR | POLLHUP)))
 				viw_stream_lost(qp, ECONNRESET);
+			else
+				atomic_store(&rx->hung_up, false);
 			return false;
 		}
 		viw_rx_stop_waiting(qp);
@@ -379,26 +372,6 @@ input_discard(struct viw_qp *qp)
 	}
 }
 
-/*
- * Read what has arrived. A Send that finds no receive sets `waiting`. Then this looks once more for a receive
- * that was posted just before, since its poster has not seen the flag (see vsw_wq_pending).
- */
-static uint32_t
-receive_round(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-	uint32_t done = 0;
-
-	do {
-		if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) && rx->keep == NULL)
-			done += input_round(qp);
-		else if (receive_resume(qp))
-			done += 1 + input_round(qp);
-	} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
-		 viw_receive_ready(qp));
-	return done;
-}
-
 static uint32_t
 rx_round(struct viw_qp *qp)
 {
@@ -408,8 +381,20 @@ rx_round(struct viw_qp *qp)
 
 	switch (begun) {
 	case RI_QPS_RTS:
-		if (!atomic_load(&qp->stream.starting))
-			done = receive_round(qp);
+		if (!atomic_load(&qp->stream.starting)) {
+			/*
+			 * A Send that finds no receive sets `waiting`. Then the loop looks once more for a receive that was posted
+			 * just before, since the thread that posted it has not seen the flag (see vsw_wq_pending).
+			 */
+			do {
+				if (!atomic_load_explicit(&rx->waiting, memory_order_relaxed) &&
+				    rx->keep == NULL)
+					done += input_round(qp);
+				else if (receive_resume(qp))
+					done += 1 + input_round(qp);
+			} while (atomic_load(&rx->waiting) && viw_qp_state(qp) == RI_QPS_RTS &&
+				 viw_receive_ready(qp));
+		}
 		break;
 	case RI_QPS_CLOSING:
 	case RI_QPS_TERMINATE:

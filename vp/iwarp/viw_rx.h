@@ -21,7 +21,7 @@
  */
 #define VIW_HEAD_ROOM (MPA_LENGTH_SIZE + DDP_UNTAGGED_SIZE + RDMAP_TERMINATE_MAX)
 
-/* At least so many octets of payload must be missing for them to be received in place, which is done without CRC only. */
+/* At least this many octets of payload must be missing to be received in place, which is done without CRC only. */
 #define VIW_RX_DIRECT 8192u
 
 /* How far a frame has been received. */

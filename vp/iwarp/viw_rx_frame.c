@@ -24,23 +24,6 @@
 
 /* --- faults -------------------------------------------------------------------------------- */
 
-/* The event of a fault, if it depends on more than the fault; 0: it does not. */
-static uint32_t
-fault_event(struct viw_qp *qp, enum rdmap_fault fault)
-{
-	bool request = !qp->rx.seg.tagged && qp->rx.seg.qn == DDP_QN_READ_REQUEST;
-
-	if (fault == RDMAP_FAULT_MSN && request)
-		return RI_EVENT_QP_IRRQ_MSN_GAP;
-	if (fault == RDMAP_FAULT_HEADER_SIZE && request)
-		return RI_EVENT_QP_READ_MALFORMED;
-	if (fault == RDMAP_FAULT_TAGGED_ACCESS && (qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
-		return RI_EVENT_QP_WRITE_DISABLED;
-	if (fault == RDMAP_FAULT_STREAM_CATASTROPHIC)
-		return qp->rx.refused;
-	return 0;
-}
-
 /* The current frame is wrong. Unless the fault is the CRC, the CRC is right. */
 static void
 frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
@@ -49,7 +32,18 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 	struct rdmap_offender offender = {.ulpdu = rx->head + MPA_LENGTH_SIZE,
 					  .have = rx->head_len - MPA_LENGTH_SIZE,
 					  .ulpdu_len = rx->frame_ulpdu};
+	bool request = !rx->seg.tagged && rx->seg.qn == DDP_QN_READ_REQUEST;
+	uint32_t event = 0; /* if it depends on more than the fault */
 
+	if (fault == RDMAP_FAULT_MSN && request)
+		event = RI_EVENT_QP_IRRQ_MSN_GAP;
+	else if (fault == RDMAP_FAULT_HEADER_SIZE && request)
+		event = RI_EVENT_QP_READ_MALFORMED;
+	else if (fault == RDMAP_FAULT_TAGGED_ACCESS &&
+		 (qp->init.access & RI_ACCESS_REMOTE_WRITE) == 0)
+		event = RI_EVENT_QP_WRITE_DISABLED;
+	else if (fault == RDMAP_FAULT_STREAM_CATASTROPHIC)
+		event = rx->refused;
 	rx->want_tx = true;
 	if (viw_qp_state(qp) == RI_QPS_RTS)
 		viw_why_frame(qp, fault);
@@ -59,7 +53,7 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 		/* A malformed Terminate ends the stream, too; its content is only logged. */
 		viw_terminate_in(qp, rx->seg.payload, rx->control_len);
 	else
-		viw_fault(qp, fault, &offender, fault_event(qp, fault));
+		viw_fault(qp, fault, &offender, event);
 }
 
 /*
@@ -178,27 +172,31 @@ viw_rx_head_done(struct viw_qp *qp)
 	return true;
 }
 
-/* Take octets of the payload; true when it is complete. */
+/* Continue with the current frame. False: octets are missing, or it waits for a receive. */
 static bool
-body_take(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
+frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
 {
 	struct viw_rx *rx = &qp->rx;
-	uint32_t n = rx->seg.payload_len - rx->placed;
-	bool whole = n <= (size_t)(end - *at);
 
-	if (!whole)
-		n = (uint32_t)(end - *at);
-	if (n > 0) {
-		viw_rx_place(qp, *at, n);
-		*at += n;
+	if (rx->phase == VIW_RX_HEAD && !head_take(rx, at, end))
+		return false;
+	if (rx->phase <= VIW_RX_BEGIN && !viw_rx_head_done(qp))
+		return false;
+	if (rx->phase == VIW_RX_BODY) {
+		uint32_t left = rx->seg.payload_len - rx->placed;
+		bool all = left <= (size_t)(end - *at);
+
+		if (!all)
+			left = (uint32_t)(end - *at);
+		if (left > 0) {
+			viw_rx_place(qp, *at, left);
+			*at += left;
+		}
+		if (!all)
+			return false;
+		rx->phase = VIW_RX_TAIL;
 	}
-	return whole;
-}
-
-/* Take PAD and CRC; true when the frame is complete. */
-static bool
-tail_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
-{
+	/* PAD and CRC. */
 	uint32_t n = mpa_pad(rx->frame_ulpdu) + MPA_CRC_SIZE - rx->tail_len;
 	bool whole = n <= (size_t)(end - *at);
 
@@ -207,14 +205,10 @@ tail_take(struct viw_rx *rx, const uint8_t **at, const uint8_t *end)
 	memcpy(rx->tail + rx->tail_len, *at, n);
 	rx->tail_len = (uint8_t)(rx->tail_len + n);
 	*at += n;
-	return whole;
-}
+	if (!whole)
+		return false;
 
-/* The frame is complete. */
-static void
-tail_done(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
+	/* The frame is complete. */
 	uint32_t pad = mpa_pad(rx->frame_ulpdu);
 
 	rx->phase = VIW_RX_HEAD;
@@ -231,26 +225,6 @@ tail_done(struct viw_qp *qp)
 	viw_rx_target_close(&rx->target);
 	rx->large = rx->seg.payload_len >= VIW_RX_DIRECT;
 	rx->head_len = 0;
-}
-
-/* Continue with the current frame. False: octets are missing, or it waits for a receive. */
-static bool
-frame_in_phases(struct viw_qp *qp, const uint8_t **at, const uint8_t *end)
-{
-	struct viw_rx *rx = &qp->rx;
-
-	if (rx->phase == VIW_RX_HEAD && !head_take(rx, at, end))
-		return false;
-	if (rx->phase <= VIW_RX_BEGIN && !viw_rx_head_done(qp))
-		return false;
-	if (rx->phase == VIW_RX_BODY) {
-		if (!body_take(qp, at, end))
-			return false;
-		rx->phase = VIW_RX_TAIL;
-	}
-	if (!tail_take(rx, at, end))
-		return false;
-	tail_done(qp);
 	return true;
 }
 

@@ -218,54 +218,32 @@ receive_begin(struct viw_qp *qp)
 	return VIW_RX_OK;
 }
 
-static enum viw_rx_verdict
-send_begin(struct viw_qp *qp)
-{
-	struct viw_rx *rx = &qp->rx;
-	enum viw_rx_verdict verdict = rx->have_receive ? VIW_RX_OK : receive_begin(qp);
-
-	if (verdict != VIW_RX_OK)
-		return verdict;
-	rx->fault = rdmap_check_receive(&rx->seg, true, rx->capacity);
-	if (rx->fault == RDMAP_FAULT_NONE) {
-		target_open(rx, VIW_RX_RECEIVE);
-		return VIW_RX_OK;
-	}
-	rx->receive_status = RI_WC_LOCAL_LENGTH;
-	return VIW_RX_FAULT;
-}
-
-/* Check the source of a Read Request on arrival; it is checked again when it is read. */
-static enum rdmap_fault
-read_check(struct viw_qp *qp)
-{
-	struct rdmap_read_request m;
-	struct vsw_mem_use use;
-
-	if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.control_len, &m))
-		return RDMAP_FAULT_HEADER_SIZE;
-	if ((qp->init.access & RI_ACCESS_REMOTE_READ) == 0)
-		return RDMAP_FAULT_READS_DISABLED; /* atomics alone are enabled */
-	if (m.size == 0)
-		return RDMAP_FAULT_NONE;
-	enum vsw_mem_result result =
-		vsw_mem_begin(qp->rnic->mem, &qp->who,
-			      &(struct vsw_mem_access){.stag = m.source_stag,
-						       .access = RI_ACCESS_REMOTE_READ,
-						       .addr = m.source_to,
-						       .length = m.size},
-			      &use);
-	if (result == VSW_MEM_OK)
-		vsw_mem_end(&use);
-	return viw_fault_read(result);
-}
-
 /* Check a message of one segment that takes no receive. */
 static enum rdmap_fault
 single_check(struct viw_qp *qp, enum rdmap_opcode opcode)
 {
-	if (opcode == RDMAP_READ_REQUEST)
-		return read_check(qp);
+	if (opcode == RDMAP_READ_REQUEST) {
+		/* The source of a Read Request is checked on arrival, and again when it is read. */
+		struct rdmap_read_request m;
+		struct vsw_mem_use use;
+
+		if (!rdmap_read_request_read(qp->rx.seg.payload, qp->rx.control_len, &m))
+			return RDMAP_FAULT_HEADER_SIZE;
+		if ((qp->init.access & RI_ACCESS_REMOTE_READ) == 0)
+			return RDMAP_FAULT_READS_DISABLED; /* atomics alone are enabled */
+		if (m.size == 0)
+			return RDMAP_FAULT_NONE;
+		enum vsw_mem_result result =
+			vsw_mem_begin(qp->rnic->mem, &qp->who,
+				      &(struct vsw_mem_access){.stag = m.source_stag,
+							       .access = RI_ACCESS_REMOTE_READ,
+							       .addr = m.source_to,
+							       .length = m.size},
+				      &use);
+		if (result == VSW_MEM_OK)
+			vsw_mem_end(&use);
+		return viw_fault_read(result);
+	}
 	if (opcode == RDMAP_ATOMIC_REQUEST)
 		return viw_atomic_request_check(qp);
 	if (opcode == RDMAP_ATOMIC_RESPONSE)
@@ -286,8 +264,19 @@ viw_rx_begin(struct viw_qp *qp, bool here)
 	else if (opcode == RDMAP_READ_REQUEST || opcode == RDMAP_ATOMIC_REQUEST)
 		rx->in.read_room = viw_read_places(&qp->reads);
 	rx->fault = rdmap_check_header(&rx->in, &rx->seg);
-	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode))
-		return send_begin(qp);
+	if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_send(opcode)) {
+		enum viw_rx_verdict verdict = rx->have_receive ? VIW_RX_OK : receive_begin(qp);
+
+		if (verdict != VIW_RX_OK)
+			return verdict;
+		rx->fault = rdmap_check_receive(&rx->seg, true, rx->capacity);
+		if (rx->fault == RDMAP_FAULT_NONE) {
+			target_open(rx, VIW_RX_RECEIVE);
+			return VIW_RX_OK;
+		}
+		rx->receive_status = RI_WC_LOCAL_LENGTH;
+		return VIW_RX_FAULT;
+	}
 	if (rx->fault == RDMAP_FAULT_NONE && rx->seg.tagged)
 		rx->fault = tagged_check(qp, here);
 	else if (rx->fault == RDMAP_FAULT_NONE && rdmap_is_immediate(opcode))
@@ -328,30 +317,6 @@ send_deliver(struct viw_qp *qp, uint32_t length)
 	viw_fault(qp, RDMAP_FAULT_INVALIDATE, &offender, 0);
 }
 
-/* Immediate Data: the completion says how long the Write was that came right before it [WIRE 5.10.3]. */
-static void
-immediate_deliver(struct viw_qp *qp, uint32_t written)
-{
-	uint32_t imm;
-
-	memcpy(&imm, qp->rx.seg.payload, sizeof(imm));
-	viw_rq_complete_immediate(qp, imm, written);
-}
-
-/* The first frame has arrived: this end may send, and the connection is established. */
-static void
-first_frame(struct viw_qp *qp)
-{
-	if (atomic_load_explicit(&qp->tx.await_frame, memory_order_relaxed)) {
-		atomic_store(&qp->tx.await_frame, false);
-		qp->rx.want_tx = true;
-	}
-	if (!atomic_load_explicit(&qp->stream.up, memory_order_relaxed)) {
-		viw_stream_up(qp);
-		qp->rx.want_tx = true;
-	}
-}
-
 void
 viw_rx_finish(struct viw_qp *qp)
 {
@@ -362,13 +327,25 @@ viw_rx_finish(struct viw_qp *qp)
 	uint32_t written = rx->in.ended == RDMAP_WRITE ? rx->in.ended_len : 0;
 
 	assert(vsw_role_is_taken(&qp->rx.role));
-	first_frame(qp);
+	/* With the first frame this end may send, and the connection is established. */
+	if (atomic_load_explicit(&qp->tx.await_frame, memory_order_relaxed)) {
+		atomic_store(&qp->tx.await_frame, false);
+		qp->rx.want_tx = true;
+	}
+	if (!atomic_load_explicit(&qp->stream.up, memory_order_relaxed)) {
+		viw_stream_up(qp);
+		qp->rx.want_tx = true;
+	}
 	if (!rdmap_inbound_advance(&rx->in, seg))
 		return;
 	if (rdmap_is_send(opcode)) {
 		send_deliver(qp, length);
 	} else if (rdmap_is_immediate(opcode)) {
-		immediate_deliver(qp, written);
+		/* Immediate Data: the completion says how long the Write was that came right before it [WIRE 5.10.3]. */
+		uint32_t imm;
+
+		memcpy(&imm, qp->rx.seg.payload, sizeof(imm));
+		viw_rq_complete_immediate(qp, imm, written);
 	} else if (opcode == RDMAP_READ_RESPONSE) {
 		viw_read_finish(qp);
 	} else if (opcode == RDMAP_ATOMIC_RESPONSE) {

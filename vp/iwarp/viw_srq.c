@@ -17,31 +17,6 @@
 
 /* --- receives [fast] ----------------------------------------------------------------------- */
 
-static bool
-shared_take(struct viw_qp *qp, bool *wait)
-{
-	struct viw_rx *rx = &qp->rx;
-
-	switch (vsw_srq_take(&rx->member, qp->rx.wqe)) {
-	case VSW_SRQ_TAKEN:
-		rx->wq = qp->srq->srq.wq.number;
-		rx->index = rx->rq.number;
-		viw_receive_limits(qp);
-		vsw_srq_pass_on(&rx->member);
-		return true;
-	case VSW_SRQ_EMPTY:
-		*wait = true;
-		return false;
-	case VSW_SRQ_HARD_LIMIT:
-		rx->refused = RI_EVENT_QP_RQ_HARD_LIMIT;
-		return false;
-	case VSW_SRQ_FAILED:
-	default:
-		rx->refused = RI_EVENT_QP_SRQ_ERROR;
-		return false;
-	}
-}
-
 bool
 viw_receive_take(struct viw_qp *qp, bool *wait)
 {
@@ -49,8 +24,26 @@ viw_receive_take(struct viw_qp *qp, bool *wait)
 
 	assert(vsw_role_is_taken(&qp->rx.role));
 	rx->refused = 0;
-	if (qp->srq != NULL)
-		return shared_take(qp, wait);
+	if (qp->srq != NULL) {
+		switch (vsw_srq_take(&rx->member, qp->rx.wqe)) {
+		case VSW_SRQ_TAKEN:
+			rx->wq = qp->srq->srq.wq.number;
+			rx->index = rx->rq.number;
+			viw_receive_limits(qp);
+			vsw_srq_pass_on(&rx->member);
+			return true;
+		case VSW_SRQ_EMPTY:
+			*wait = true;
+			return false;
+		case VSW_SRQ_HARD_LIMIT:
+			rx->refused = RI_EVENT_QP_RQ_HARD_LIMIT;
+			return false;
+		case VSW_SRQ_FAILED:
+		default:
+			rx->refused = RI_EVENT_QP_SRQ_ERROR;
+			return false;
+		}
+	}
 	rx->wq = rx->rq.number;
 	*wait = !vsw_rq_take(&rx->rq, qp->rx.wqe, &rx->index);
 	return !*wait;

@@ -77,34 +77,6 @@ viw_roles_leave(struct viw_qp *qp)
 
 /* --- begin --------------------------------------------------------------------------------- */
 
-static bool
-is_tcp(int fd, union viw_peer *peer)
-{
-	int protocol = 0;
-	socklen_t len = sizeof(protocol);
-	socklen_t peer_len = sizeof(*peer);
-
-	memset(peer, 0, sizeof(*peer));
-	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-	       protocol == IPPROTO_TCP && getpeername(fd, &peer->sa, &peer_len) == 0;
-}
-
-/* Set the socket up for RDMA mode. No option is essential. */
-static void
-socket_setup(int fd, bool peer_local)
-{
-	static const char reno[] = "reno";
-	struct linger linger = {.l_onoff = 1, .l_linger = 0};
-	int one = 1;
-	int flags = fcntl(fd, F_GETFL);
-
-	(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (peer_local)
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno) - 1);
-}
-
 static void
 tx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 {
@@ -153,25 +125,6 @@ rx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 		(qp->init.access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
 }
 
-/* Keep the octets that came with the start-up, to be read first. */
-static enum ri_status
-early_octets_take(struct viw_qp *qp, const struct ri_stream *stream)
-{
-	if (stream->early_len == 0)
-		return RI_SUCCESS;
-	if (stream->early_len > VIW_BUF_SIZE)
-		return RI_ERR_RESOURCES;
-	uint8_t *keep = viw_pool_copy(&qp->rnic->engine.pool, stream->early, stream->early_len);
-	if (keep == NULL)
-		return RI_ERR_RESOURCES;
-	qp->rx.keep = keep;
-	qp->rx.keep_at = 0;
-	qp->rx.keep_len = stream->early_len;
-	if (stream->markers_rx)
-		qp->rx.keep_len = mpa_unmark(&qp->rx.unmark, keep, stream->early_len);
-	return RI_SUCCESS;
-}
-
 /* Initialize the stream. The caller owns both roles, and the state is CONNECTING. */
 static enum ri_status
 stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
@@ -185,10 +138,21 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 		status = viw_reads_alloc(&qp->reads, ird, ord);
 	tx_reset(qp, stream);
 	rx_reset(qp, stream);
-	if (status == RI_SUCCESS)
-		status = early_octets_take(qp, stream);
 	if (status != RI_SUCCESS)
 		return status;
+	if (stream->early_len > 0) { /* these came with the start-up, and are read first */
+		if (stream->early_len > VIW_BUF_SIZE)
+			return RI_ERR_RESOURCES;
+		uint8_t *keep =
+			viw_pool_copy(&qp->rnic->engine.pool, stream->early, stream->early_len);
+		if (keep == NULL)
+			return RI_ERR_RESOURCES;
+		qp->rx.keep = keep;
+		qp->rx.keep_at = 0;
+		qp->rx.keep_len = stream->early_len;
+		if (stream->markers_rx)
+			qp->rx.keep_len = mpa_unmark(&qp->rx.unmark, keep, stream->early_len);
+	}
 	if (!viw_fork_add(stream->fd, &qp->rnic->engine.forked)) {
 		viw_stream_drop(qp);
 		return RI_ERR_RESOURCES;
@@ -210,7 +174,18 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	atomic_store(&qp->stream.expired, false);
 	atomic_store(&qp->engine.polled, 0);
 	qp->engine.unwatched = false;
-	socket_setup(qp->stream.fd, qp->stream.peer_local);
+	/* RDMA mode of the socket; no option is essential. */
+	static const char reno[] = "reno";
+	struct linger linger = {.l_onoff = 1, .l_linger = 0};
+	int one = 1;
+	int flags = fcntl(qp->stream.fd, F_GETFL);
+
+	(void)fcntl(qp->stream.fd, F_SETFL, flags | O_NONBLOCK);
+	(void)setsockopt(qp->stream.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (qp->stream.peer_local)
+		(void)setsockopt(qp->stream.fd, IPPROTO_TCP, TCP_CONGESTION, reno,
+				 sizeof(reno) - 1);
 	viw_segments_reset(qp, stream);
 	return RI_SUCCESS;
 }
@@ -219,10 +194,14 @@ static enum ri_status
 llp_attach(struct ri_qp *ri, const struct ri_stream *stream)
 {
 	struct viw_qp *qp = (struct viw_qp *)ri;
-	union viw_peer peer;
+	union viw_peer peer = {0};
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+	socklen_t peer_len = sizeof(peer);
 
 	errno = 0;
-	if (!is_tcp(stream->fd, &peer)) {
+	if (getsockopt(stream->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) != 0 ||
+	    protocol != IPPROTO_TCP || getpeername(stream->fd, &peer.sa, &peer_len) != 0) {
 		viw_log_refused(qp, "getsockopt or getpeername", errno);
 		return RI_ERR_INVALID_ARG;
 	}
@@ -296,30 +275,11 @@ rtr_send(struct viw_qp *qp)
 	qp->stream.rtr_send = 0;
 }
 
-/* Start a new stream. The caller owns both roles. */
-static void
-stream_start(struct viw_qp *qp)
-{
-	if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
-		viw_stream_lost(qp, ENOMEM);
-	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_send != 0)
-		rtr_send(qp);
-	else if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.wake_ms != 0 &&
-		 vsw_wq_pending(&qp->tx.sq) == 0)
-		viw_wake_write(qp); /* a responder may wait for the first frame */
-	if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_expect == 0)
-		viw_stream_up(qp);
-	viw_wake_start(qp);
-	atomic_store(&qp->stream.starting, false);
-	/* The caller gives the roles up next, and then looks for what came meanwhile. */
-	atomic_store(&qp->tx.role.retry, 1);
-	atomic_store(&qp->rx.role.retry, 1);
-}
-
 /* --- on the service thread ------------------------------------------------------------------ */
 
-void
-viw_serve_retry_later(struct viw_qp *qp)
+/* A control verb owned a role, or a round is to be tried again: have viw_serve run after VIW_RETRY. */
+static void
+serve_retry_later(struct viw_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 
@@ -334,7 +294,7 @@ static void
 receive_after_break(struct viw_qp *qp)
 {
 	if (!vsw_role_take(&qp->rx.role)) {
-		viw_serve_retry_later(qp);
+		serve_retry_later(qp);
 		return;
 	}
 	atomic_store(&qp->rx.role.retry, 1);
@@ -373,11 +333,26 @@ viw_serve(void *arg)
 	if (atomic_load(&qp->stream.starting) ||
 	    (atomic_load(&qp->stream.attached) && viw_stream_end_is_due(qp))) {
 		if (!viw_roles_take(qp)) {
-			viw_serve_retry_later(qp);
+			serve_retry_later(qp);
 			return;
 		}
-		if (atomic_load(&qp->stream.starting))
-			stream_start(qp);
+		if (atomic_load(&qp->stream.starting)) {
+			/* A new stream starts. */
+			if (viw_engine_add(&qp->rnic->engine, qp) != RI_SUCCESS)
+				viw_stream_lost(qp, ENOMEM);
+			if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_send != 0)
+				rtr_send(qp);
+			else if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.wake_ms != 0 &&
+				 vsw_wq_pending(&qp->tx.sq) == 0)
+				viw_wake_write(qp); /* a responder may wait for the first frame */
+			if (viw_qp_state(qp) == RI_QPS_RTS && qp->stream.rtr_expect == 0)
+				viw_stream_up(qp);
+			viw_wake_start(qp);
+			atomic_store(&qp->stream.starting, false);
+			/* viw_roles_leave, below, then looks for what came meanwhile. */
+			atomic_store(&qp->tx.role.retry, 1);
+			atomic_store(&qp->rx.role.retry, 1);
+		}
 		if (atomic_load(&qp->stream.attached) && viw_stream_end_is_due(qp))
 			viw_stream_conclude(qp);
 		viw_roles_leave(qp);

@@ -66,9 +66,6 @@ void viw_event_raise(struct viw_qp *qp, uint32_t event, uint32_t detail);
 /* Raise STREAM_UP, once. Owner of rx.role, or of both. */
 void viw_stream_up(struct viw_qp *qp);
 
-/* A control verb owned a role, or a round is to be tried again: have viw_serve run after VIW_RETRY. */
-void viw_serve_retry_later(struct viw_qp *qp);
-
 /* viw_wake.c: owner of both roles */
 /* Send a Write of no octets, if a message may begin now. */
 void viw_wake_write(struct viw_qp *qp);

@@ -33,7 +33,7 @@
 #define VIW_HELD_OCTETS   (64u * 1024)
 #define VIW_TX_ROUND      (1024u * 1024) /* octets of one round */
 #define VIW_UNATTENDED \
-	8u /* after so many posts that found no thread polling, the poster makes progress */
+	8u /* after this many posts that found no thread polling, the poster makes progress */
 
 /* --- octets -------------------------------------------------------------------------------- */
 
@@ -65,24 +65,6 @@ viw_tx_buffer(struct viw_qp *qp)
 	return tx->buf != NULL;
 }
 
-/* Keep the octets that the socket did not take, perhaps set aside; see viw_pool.h. */
-static void
-buffer_keep_rest(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-	struct viw_engine *engine = &qp->rnic->engine;
-
-	if (tx->buf == NULL)
-		return;
-	uint32_t rest = tx->len - tx->at;
-	if (rest > 0) {
-		tx->buf = viw_engine_set_aside(engine, tx->buf, &tx->at, rest);
-		tx->len = tx->at + rest;
-	} else if (!viw_engine_is_small(engine)) {
-		buffer_release(qp);
-	}
-}
-
 /* The socket takes no more, or this round has sent enough: have another thread continue. */
 static void
 tx_retry_later(struct viw_qp *qp)
@@ -108,21 +90,6 @@ viw_tx_push_failed(struct viw_qp *qp, int error)
 	viw_serve_soon(qp);
 }
 
-/* Send octets of the buffer; advances tx.at and tx.given. As send(). */
-static inline ssize_t
-buffer_send(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-	ssize_t n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
-			     MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (n > 0) {
-		tx->at += (uint32_t)n;
-		tx->given += (uint64_t)n;
-	}
-	return n;
-}
-
 /* Does the epoll set report when the socket takes octets? Relaxed: a request that comes later is reported, too. */
 static inline bool
 epollout_is_wanted(const struct viw_qp *qp)
@@ -137,8 +104,18 @@ viw_tx_push(struct viw_qp *qp)
 
 	assert(vsw_role_is_taken(&qp->tx.role));
 	while (tx->at < tx->len) {
-		ssize_t n = tx->segment.special ? viw_segments_send(qp) : buffer_send(qp);
+		ssize_t n;
 
+		if (tx->segment.special) {
+			n = viw_segments_send(qp);
+		} else {
+			n = viw_send(qp->stream.fd, tx->buf + tx->at, tx->len - tx->at,
+				     MSG_DONTWAIT | MSG_NOSIGNAL);
+			if (n > 0) {
+				tx->at += (uint32_t)n;
+				tx->given += (uint64_t)n;
+			}
+		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
@@ -216,22 +193,6 @@ send_requests(struct viw_qp *qp)
 	requests_complete(qp);
 }
 
-/* Put the Terminate, if there is one, into the buffer, which the socket has emptied. */
-static void
-queue_terminate(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-
-	if (tx->terminate_queued || qp->end.fpdu_len == 0)
-		return;
-	if (!viw_tx_buffer(qp))
-		return; /* the timer of the end will expire */
-	memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
-	tx->len = qp->end.fpdu_len;
-	viw_segments_drop(qp);
-	tx->terminate_queued = true;
-}
-
 /*
  * CLOSING: finish the current message as far as the socket takes it at once; after the peer's FIN, only the frames that
  * are built. TERMINATE: finish the current frame, send the Terminate. Then send the FIN.
@@ -257,7 +218,13 @@ send_end(struct viw_qp *qp)
 		return;
 	if (viw_wake_holds_end(qp))
 		return;
-	queue_terminate(qp);
+	/* The socket has emptied the buffer. Without one for the Terminate, the timer of the end will expire. */
+	if (!tx->terminate_queued && qp->end.fpdu_len != 0 && viw_tx_buffer(qp)) {
+		memcpy(tx->buf, qp->end.fpdu, qp->end.fpdu_len);
+		tx->len = qp->end.fpdu_len;
+		viw_segments_drop(qp);
+		tx->terminate_queued = true;
+	}
 	if (!viw_tx_push(qp))
 		return;
 	if (qp->end.fpdu_len > 0 && !tx->terminate_queued)
@@ -298,7 +265,19 @@ tx_round(struct viw_qp *qp)
 		    atomic_load(&qp->rx.eof))
 			viw_serve_soon(qp);
 	}
-	buffer_keep_rest(qp);
+	/* Octets that the socket did not take are kept, perhaps set aside; see viw_pool.h. */
+	struct viw_tx *tx = &qp->tx;
+	struct viw_engine *engine = &qp->rnic->engine;
+
+	if (tx->buf == NULL)
+		return;
+	uint32_t rest = tx->len - tx->at;
+	if (rest > 0) {
+		tx->buf = viw_engine_set_aside(engine, tx->buf, &tx->at, rest);
+		tx->len = tx->at + rest;
+	} else if (!viw_engine_is_small(engine)) {
+		buffer_release(qp);
+	}
 }
 
 void
@@ -336,15 +315,6 @@ enum advice {
 	SEND_BATCH /* enough requests are held back */
 };
 
-/* Binds and invalidations: they send nothing. */
-static bool
-request_is_local(const struct vsw_wqe *wqe)
-{
-	uint8_t opcode = __atomic_load_n(&wqe->opcode, __ATOMIC_RELAXED);
-
-	return opcode == RI_OP_BIND_MW || opcode == RI_OP_LOCAL_INV;
-}
-
 static enum advice
 send_advice_of(struct viw_qp *qp)
 {
@@ -357,8 +327,12 @@ send_advice_of(struct viw_qp *qp)
 		return SEND_NOW;
 	/* Only a hint: another thread may be writing this slot again, or there is a larger ring. */
 	const struct vsw_wqe *wqe = vsw_wq_entry(page, head - 1);
-	if (waiting == 1 && request_is_local(wqe))
-		return SEND_NOW; /* it sends nothing, so the next message is still the first */
+	if (waiting == 1) {
+		uint8_t opcode = __atomic_load_n(&wqe->opcode, __ATOMIC_RELAXED);
+
+		if (opcode == RI_OP_BIND_MW || opcode == RI_OP_LOCAL_INV)
+			return SEND_NOW; /* it sends nothing, so the next message is still the first */
+	}
 	if (atomic_load_explicit(&tx->send_at_once, memory_order_relaxed)) {
 		atomic_store_explicit(&tx->send_at_once, false, memory_order_relaxed);
 		return SEND_NOW;

@@ -103,7 +103,7 @@ void viw_tx_leave(struct viw_qp *qp);
 void viw_tx_push_failed(struct viw_qp *qp, int error);
 /* Send what is in the buffer. False: the socket takes no more now. Owner of tx.role. */
 bool viw_tx_push(struct viw_qp *qp);
-/* An empty buffer of VIW_BUF_SIZE in tx.buf; the socket has taken all octets. False: there is none. Owner of tx.role. */
+/* An empty buffer of VIW_BUF_SIZE in tx.buf; the socket has taken all octets. False: the pool has none. Owner of tx.role. */
 bool viw_tx_buffer(struct viw_qp *qp);
 
 #endif /* VIW_TX_H */

@@ -116,27 +116,6 @@ request_check(struct viw_qp *qp)
 	}
 }
 
-/* Do the fences and ORD let the request start? */
-static bool
-request_may_start(struct viw_qp *qp)
-{
-	struct viw_tx *tx = &qp->tx;
-	const struct vsw_wqe *wqe = qp->tx.wqe;
-
-	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(&qp->reads))
-		return false;
-	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
-		return false;
-	switch (wqe->opcode) {
-	case RI_OP_RDMA_READ:
-	case RI_OP_FETCH_ADD:
-	case RI_OP_CMP_SWAP:
-		return viw_read_room(&qp->reads);
-	default:
-		return true;
-	}
-}
-
 /*
  * Is the request too late to start? When an orderly end begins, the requests that were posted before are sent as far
  * as the socket takes them at once; the others are flushed, even if the stream still sends. So are requests behind a
@@ -178,7 +157,21 @@ request_ready(struct viw_qp *qp)
 		}
 		tx->checked = true;
 	}
-	return request_may_start(qp);
+	/* Do the fences and ORD let the request start? */
+	const struct vsw_wqe *wqe = qp->tx.wqe;
+
+	if ((wqe->flags & RI_WR_READ_FENCE) && !viw_reads_done(&qp->reads))
+		return false;
+	if ((wqe->flags & RI_WR_LOCAL_FENCE) && tx->sent_tail != tx->sent_head)
+		return false;
+	switch (wqe->opcode) {
+	case RI_OP_RDMA_READ:
+	case RI_OP_FETCH_ADD:
+	case RI_OP_CMP_SWAP:
+		return viw_read_room(&qp->reads);
+	default:
+		return true;
+	}
 }
 
 /* --- payload ------------------------------------------------------------------------------- */
@@ -208,35 +201,6 @@ piece_open(struct viw_qp *qp, uint32_t len, struct vsw_mem_use *use)
 						      .addr = sge->addr + qp->tx.sge_done,
 						      .length = len},
 			     use) == VSW_MEM_OK;
-}
-
-/* Frame payload from several segments, or none. Octets of the frame, or 0 if a segment is not accessible. */
-static uint32_t
-gather_frame(struct viw_qp *qp, uint8_t *at, const struct ddp_segment *seg)
-{
-	uint32_t header = rdmap_fpdu_begin(at, seg);
-	uint32_t crc = qp->stream.crc ? mpa_crc(at, header, 0) : 0;
-	uint32_t left = seg->payload_len;
-	uint8_t *to = at + header;
-	struct vsw_mem_use use;
-
-	while (left > 0) {
-		uint32_t n = piece_left(qp);
-
-		if (n > left)
-			n = left;
-		if (n == 0 || !piece_open(qp, n, &use))
-			return 0;
-		bool there = qp->stream.crc ? viw_crc_copy(to, use.ptr, n, &crc)
-					    : vsw_copy(to, use.ptr, n);
-		vsw_mem_end(&use);
-		if (!there)
-			return 0;
-		qp->tx.sge_done += n;
-		to += n;
-		left -= n;
-	}
-	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + seg->payload_len, crc, qp->stream.crc);
 }
 
 /* --- requests ------------------------------------------------------------------------------ */
@@ -327,16 +291,38 @@ static __attribute__((noinline)) uint32_t
 message_gather(struct viw_qp *qp, bool write, uint32_t n, bool last)
 {
 	struct ddp_segment seg = message_header(qp, write, last);
+	uint8_t *at = qp->tx.buf + qp->tx.len;
+	struct vsw_mem_use use;
 
 	seg.payload_len = n;
-	if ((qp->tx.wqe->flags & RI_WR_INLINE) == 0)
-		return gather_frame(qp, qp->tx.buf + qp->tx.len, &seg);
-	/* Nobody else writes to the copy of the request. */
-	seg.payload = (const uint8_t *)vsw_wqe_octets(qp->tx.wqe) + qp->tx.done;
-	return rdmap_fpdu_put(qp->tx.buf + qp->tx.len, &seg, qp->stream.crc);
+	if ((qp->tx.wqe->flags & RI_WR_INLINE) != 0) {
+		/* No other thread writes to the copy of the request. */
+		seg.payload = (const uint8_t *)vsw_wqe_octets(qp->tx.wqe) + qp->tx.done;
+		return rdmap_fpdu_put(at, &seg, qp->stream.crc);
+	}
+	uint32_t header = rdmap_fpdu_begin(at, &seg);
+	uint32_t crc = qp->stream.crc ? mpa_crc(at, header, 0) : 0;
+	uint8_t *to = at + header;
+	for (uint32_t left = n; left > 0;) {
+		uint32_t piece = piece_left(qp);
+
+		if (piece > left)
+			piece = left;
+		if (piece == 0 || !piece_open(qp, piece, &use))
+			return 0;
+		bool there = qp->stream.crc ? viw_crc_copy(to, use.ptr, piece, &crc)
+					    : vsw_copy(to, use.ptr, piece);
+		vsw_mem_end(&use);
+		if (!there)
+			return 0;
+		qp->tx.sge_done += piece;
+		to += piece;
+		left -= piece;
+	}
+	return mpa_fpdu_close(at, header - MPA_LENGTH_SIZE + n, crc, qp->stream.crc);
 }
 
-/* The same for octets that do. Inlined: the header is never in memory but in the frame. */
+/* Frame n octets of the message that lie in one segment. Inlined: the header is never in memory but in the frame. */
 static inline __attribute__((always_inline)) uint32_t
 message_frame(struct viw_qp *qp, bool write, uint32_t n, bool last)
 {
@@ -456,17 +442,6 @@ build_read(struct viw_qp *qp)
 	return true;
 }
 
-static bool
-build_atomic(struct viw_qp *qp)
-{
-	uint32_t number = 0;
-
-	if (!viw_atomic_build(qp, &number))
-		return false;
-	request_started(qp, number);
-	return true;
-}
-
 /* Requests that send nothing. */
 static void
 request_run_local(struct viw_qp *qp)
@@ -492,6 +467,8 @@ request_run_local(struct viw_qp *qp)
 static bool
 build_request(struct viw_qp *qp)
 {
+	uint32_t number = 0;
+
 	switch (qp->tx.wqe->opcode) {
 	case RI_OP_SEND:
 		return build_send(qp);
@@ -501,7 +478,10 @@ build_request(struct viw_qp *qp)
 		return build_read(qp);
 	case RI_OP_FETCH_ADD:
 	case RI_OP_CMP_SWAP:
-		return build_atomic(qp);
+		if (!viw_atomic_build(qp, &number))
+			return false;
+		request_started(qp, number);
+		return true;
 	default:
 		request_run_local(qp);
 		return true;

@@ -93,42 +93,6 @@ segments_may_grow(struct viw_qp *qp)
 	       (!window_ask(qp, &info) || s->window_most / 2 <= s->emss);
 }
 
-/* Ask for the size of a segment, and choose the longest ULPDU from it (RFC 5044 5.1). */
-static void
-emss_ask(struct viw_qp *qp)
-{
-	struct viw_segment *s = &qp->tx.segment;
-	bool local = qp->stream.peer_local;
-	int emss = 0;
-	socklen_t len = sizeof(emss);
-
-	if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len) != 0 || emss <= 0)
-		emss = VIW_EMSS_LEAST;
-	s->emss = (uint32_t)emss;
-	if (s->emss > s->emss_most)
-		s->emss_most = s->emss;
-	s->runs = s->aligned && !segments_may_grow(qp);
-	s->mulpdu = s->markers ? mpa_marker_mulpdu(s->emss) : mpa_mulpdu(s->emss);
-	if (local && s->mulpdu > VIW_LOCAL_ULPDU)
-		s->mulpdu = VIW_LOCAL_ULPDU;
-	s->asked_until = qp->tx.queued + (local ? VIW_ASK_LOCAL : VIW_ASK_PATH);
-}
-
-/* Octets that the frames in the buffer leave in the last of their segments; 0: none, or there is no frame. */
-static uint32_t
-room_left(struct viw_tx *tx)
-{
-	struct viw_segment *s = &tx->segment;
-
-	while (s->seen < tx->len) {
-		uint32_t n = mpa_fpdu_size(wire_load_be16(tx->buf + s->seen));
-
-		s->last = s->last + n > s->emss ? n : s->last + n;
-		s->seen += n;
-	}
-	return s->last > 0 && s->last < s->emss ? s->emss - s->last : 0;
-}
-
 void
 viw_segments_ask(struct viw_qp *qp)
 {
@@ -136,34 +100,41 @@ viw_segments_ask(struct viw_qp *qp)
 	uint32_t room = 0;
 
 	assert(vsw_role_is_taken(&qp->tx.role));
-	if (qp->tx.queued >= s->asked_until)
-		emss_ask(qp);
+	if (qp->tx.queued >= s->asked_until) {
+		/* The size of a segment determines the longest ULPDU (RFC 5044 5.1). */
+		bool local = qp->stream.peer_local;
+		int emss = 0;
+		socklen_t len = sizeof(emss);
+
+		if (getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_MAXSEG, &emss, &len) != 0 ||
+		    emss <= 0)
+			emss = VIW_EMSS_LEAST;
+		s->emss = (uint32_t)emss;
+		if (s->emss > s->emss_most)
+			s->emss_most = s->emss;
+		s->runs = s->aligned && !segments_may_grow(qp);
+		s->mulpdu = s->markers ? mpa_marker_mulpdu(s->emss) : mpa_mulpdu(s->emss);
+		if (local && s->mulpdu > VIW_LOCAL_ULPDU)
+			s->mulpdu = VIW_LOCAL_ULPDU;
+		s->asked_until = qp->tx.queued + (local ? VIW_ASK_LOCAL : VIW_ASK_PATH);
+	}
 	/* An FPDU is a multiple of 4 octets, so it fills no other segment. */
 	bool fill = s->runs && !s->markers && s->emss % 4 == 0;
-	if (fill)
-		room = room_left(&qp->tx);
+	if (fill) {
+		/* Room is what the frames in the buffer leave of the last of their segments; 0 without a frame. */
+		while (s->seen < qp->tx.len) {
+			uint32_t n = mpa_fpdu_size(wire_load_be16(qp->tx.buf + s->seen));
+
+			s->last = s->last + n > s->emss ? n : s->last + n;
+			s->seen += n;
+		}
+		room = s->last > 0 && s->last < s->emss ? s->emss - s->last : 0;
+	}
 	s->ulpdu = room >= VIW_ROOM_LEAST ? room - (MPA_LENGTH_SIZE + MPA_CRC_SIZE) : s->mulpdu;
 	s->ask_at = fill ? 0 : s->asked_until;
 }
 
 /* --- window -------------------------------------------------------------------------------- */
-
-/* What the kernel counts as acknowledged when the peer has acknowledged all that was sent before the stream. */
-static void
-edge_begin(struct viw_qp *qp)
-{
-	struct viw_segment *s = &qp->tx.segment;
-	struct tcp_info info;
-	socklen_t len = sizeof(s->lowat);
-	int queued = 0;
-
-	/* In this order: an acknowledgement between the two calls makes the window end earlier, not later. */
-	s->edge_known =
-		ioctl(qp->stream.fd, SIOCOUTQ, &queued) == 0 && window_ask(qp, &info) &&
-		getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &s->lowat, &len) == 0;
-	if (s->edge_known)
-		s->acked = info.tcpi_bytes_acked + (uint64_t)queued;
-}
 
 /*
  * Before `len` octets are sent: find out where the peer's window ends, unless it is known to have room for them, or they
@@ -199,8 +170,20 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
 	s->special = s->aligned || s->markers;
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
-	if (s->aligned)
-		edge_begin(qp);
+	if (s->aligned) {
+		/* `acked`: what the kernel counts as acknowledged once the peer has acknowledged all octets before the stream. */
+		struct tcp_info info;
+		socklen_t len = sizeof(s->lowat);
+		int queued = 0;
+
+		/* In this order: an acknowledgement between the two calls makes the window end earlier, not later. */
+		s->edge_known = ioctl(qp->stream.fd, SIOCOUTQ, &queued) == 0 &&
+				window_ask(qp, &info) &&
+				getsockopt(qp->stream.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &s->lowat,
+					   &len) == 0;
+		if (s->edge_known)
+			s->acked = info.tcpi_bytes_acked + (uint64_t)queued;
+	}
 	viw_segments_ask(qp);
 }
 
@@ -274,22 +257,6 @@ group_size(const struct viw_tx *tx, uint32_t at)
 		size += n;
 	}
 	return size;
-}
-
-/* The socket took `n` octets. */
-static void
-octets_taken(struct viw_tx *tx, uint32_t n)
-{
-	struct viw_segment *s = &tx->segment;
-
-	tx->at += n;
-	s->position += n;
-	if (tx->at == tx->len)
-		buffer_forget(s);
-	if (s->markers)
-		tx->given = mpa_marker_plain(s->position);
-	else
-		tx->given += n;
 }
 
 /* Octets of the message that begins at octet `at` of the buffer: a run within the peer's window, or a group. */
@@ -366,6 +333,13 @@ viw_segments_send(struct viw_qp *qp)
 		s->cut = count == 1 && cut > 0 ? cut - n : group_rest(tx, tx->at + taken, n);
 		taken += n;
 	}
-	octets_taken(tx, taken);
+	tx->at += taken;
+	s->position += taken;
+	if (tx->at == tx->len)
+		buffer_forget(s);
+	if (s->markers)
+		tx->given = mpa_marker_plain(s->position);
+	else
+		tx->given += taken;
 	return taken;
 }

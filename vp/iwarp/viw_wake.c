@@ -67,17 +67,6 @@ viw_wake_start(struct viw_qp *qp)
 		timer_set(qp);
 }
 
-/* May the peer be asleep? */
-static bool
-wake_is_due(struct viw_qp *qp)
-{
-	bool first = qp->stream.wakes == 0;
-
-	if (viw_qp_state(qp) != RI_QPS_RTS || atomic_load(&qp->tx.broken))
-		return false;
-	return atomic_load(&qp->rx.samples) == 0 || (first && !qp->stream.peer_to_peer);
-}
-
 bool
 viw_wake_holds_end(struct viw_qp *qp)
 {
@@ -113,7 +102,10 @@ viw_wake_fire(void *arg)
 	}
 	if (qp->stream.end == VIW_END_HELD)
 		qp->stream.end = VIW_END_DUE;
-	if (wake_is_due(qp)) {
+	/* May the peer be asleep? */
+	if (viw_qp_state(qp) == RI_QPS_RTS && !atomic_load(&qp->tx.broken) &&
+	    (atomic_load(&qp->rx.samples) == 0 ||
+	     (qp->stream.wakes == 0 && !qp->stream.peer_to_peer))) {
 		viw_wake_write(qp);
 		if (++qp->stream.wakes < WAKES)
 			timer_set(qp);

@@ -17,7 +17,7 @@
 /* A queue pair for datagrams on a device whose port is Ethernet. */
 struct setting {
 	struct device *d;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	uint64_t posted; /* datagrams */
 };
 
@@ -39,7 +39,7 @@ setting_new(struct setting *s)
 static void
 setting_free(struct setting *s)
 {
-	g_assert_cmpint(vib_qp_ops.destroy(s->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
 	device_free(s->d);
 }
 

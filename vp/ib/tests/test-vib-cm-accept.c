@@ -32,7 +32,7 @@ static const struct ri_cm_params answer_params = {.ird = 5,
 static enum ri_status
 accept_it(struct ri_request *request, struct fake_qp *qp)
 {
-	return vib_cm_ops.accept(request, &qp->qp, &answer_params);
+	return vib_cm_ops.accept(request, (struct ri_qp *)&qp->qp, &answer_params);
 }
 
 /* A request to the first address of a listener. */
@@ -340,10 +340,12 @@ test_accept_refused(void)
 	struct ri_cm_params params = answer_params;
 
 	params.ord = 17;
-	g_assert_cmpint(vib_cm_ops.accept(request, &qp->qp, &params), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vib_cm_ops.accept(request, (struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_LIMIT);
 	params = answer_params;
 	params.pdata_len = 197;
-	g_assert_cmpint(vib_cm_ops.accept(request, &qp->qp, &params), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_cm_ops.accept(request, (struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_ARG);
 	qp->qp.state = RI_QPS_ERROR;
 	g_assert_cmpint(accept_it(request, qp), ==, RI_ERR_INVALID_STATE);
 	qp->qp.state = RI_QPS_IDLE;

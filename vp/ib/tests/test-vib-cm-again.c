@@ -28,7 +28,7 @@ attempt_new(struct fake_qp **qp, uint16_t port)
 
 	fake->hold = true;
 	*qp = fake_qp_new(fake);
-	g_assert_cmpint(vib_cm_ops.connect(&(*qp)->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&(*qp)->qp, &params), ==, RI_SUCCESS);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
 	g_free(fake_calls());
@@ -169,7 +169,8 @@ test_ended(void)
 		g_test_message("row %u", i);
 		call_fails(fake);
 		if (i == 0) {
-			g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+					RI_SUCCESS);
 			fake_run(fake);
 			(void)fake_upcall(fake, RI_CM_DISCONNECTED);
 		} else if (i == 1) {
@@ -190,7 +191,8 @@ static void
 give_up(void *arg)
 {
 	(void)arg;
-	g_assert_cmpint(vib_cm_ops.disconnect(&calling->qp, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&calling->qp, NULL, 0), ==,
+			RI_SUCCESS);
 }
 
 static void

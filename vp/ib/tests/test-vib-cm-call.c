@@ -22,7 +22,7 @@ bring(struct fake *fake, struct fake_qp *qp)
 		.deadline = 20 * SECOND,
 	};
 
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
 }
@@ -104,7 +104,8 @@ test_given_up(gconstpointer data)
 	if (deadline)
 		fake_advance(fake, 20000);
 	else
-		g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+				RI_SUCCESS);
 	g_free(fake_calls());
 	fake_run(fake);
 	fake_upcall(fake, deadline ? RI_CM_FAILED : RI_CM_DISCONNECTED);
@@ -193,7 +194,7 @@ test_broken(void)
 	};
 
 	fake_fail("heal_id", ENOMEM);
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_ERR_RESOURCES);
 	g_assert_cmpint(qp->qp.state, ==, RI_QPS_IDLE);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
 	fake_fail("heal_id", 0);

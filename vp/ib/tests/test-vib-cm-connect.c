@@ -42,7 +42,7 @@ bring(struct fake *fake, struct fake_qp *qp, enum stage stage)
 	struct ri_cm_params params = params_new(fake);
 
 	params.three_way = stage == REPLIED;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	if (stage >= ROUTE)
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	if (stage >= CONNECT)
@@ -98,14 +98,17 @@ test_three_way(void)
 	struct fake *fake = fake_new(false);
 	struct fake_qp *qp = fake_qp_new(fake);
 
-	g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, NULL, 0), ==,
+			RI_ERR_INVALID_STATE);
 	bring(fake, qp, REPLIED);
 	g_free(fake_calls());
 	g_assert_cmpstr(qp->moves->str, ==, "INIT ");
-	g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, true, "x", 1), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, true, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, "x", 1), ==,
+			RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, NULL, 0), ==, RI_SUCCESS);
 	fake_no_upcall(fake); /* never inside a verb */
-	g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, NULL, 0), ==,
+			RI_ERR_INVALID_STATE);
 	fake_run(fake);
 	fake_assert_calls("init_qp_attr modify init_qp_attr modify establish ");
 	g_assert_cmpuint(fake_upcall(fake, RI_CM_ESTABLISHED)->pdata_len, ==, 0); /* told before */
@@ -121,7 +124,8 @@ test_three_way_refused(void)
 
 	bring(fake, qp, REPLIED);
 	g_free(fake_calls());
-	g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, false, "no", 2), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, false, "no", 2), ==,
+			RI_SUCCESS);
 	fake_run(fake);
 	fake_assert_calls("reject ");
 	g_assert_cmpstr(fake_last_pdata(), ==, "no");
@@ -158,7 +162,8 @@ iwarp_with(const struct vib_quirk *quirk, unsigned ird, unsigned ord)
 	if (quirk != NULL)
 		fake->rnic.quirk = quirk;
 	params.three_way = true;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_UNSUPPORTED);
 	bring(fake, qp, CONNECT);
 	g_free(fake_calls());
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, "reply");
@@ -215,26 +220,31 @@ test_arguments(void)
 
 	params.pdata = big;
 	params.pdata_len = 57;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_ARG);
 	params = params_new(fake);
 	params.ird = 17;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_LIMIT);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_ERR_LIMIT);
 	params = params_new(fake);
 	params.service.kind = RI_SERVICE_IB;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_ARG);
 	params = params_new(fake);
 	params.local = fake->addrs[1];
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_NO_ROUTE);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_ERR_NO_ROUTE);
 	params = params_new(fake);
 	fake_fail("create_id", EMFILE);
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_ERR_RESOURCES);
 	fake_fail("create_id", 0);
 	g_assert_cmpint(qp->qp.state, ==, RI_QPS_IDLE);
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+			RI_ERR_INVALID_STATE);
 	bring(fake, qp, ADDRESS);
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_STATE);
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, "x", 1), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, "x", 1), ==,
+			RI_ERR_INVALID_ARG);
 	fake_qp_free(qp);
 	fake_free(fake);
 }
@@ -278,7 +288,8 @@ test_failures(void)
 			g_assert_cmpstr((const char *)end->pdata, ==, "why");
 		else
 			g_assert_cmpuint(end->pdata_len, ==, 0);
-		g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
+		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+				RI_ERR_INVALID_STATE);
 		fake_advance(fake, 60000);
 		fake_qp_free(qp);
 		fake_free(fake);
@@ -308,7 +319,8 @@ test_failing_calls(void)
 		struct ri_cm_params params = params_new(fake);
 
 		fake_fail(rows[i].call, rows[i].error);
-		g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+				RI_SUCCESS);
 		fake_no_upcall(fake);
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
@@ -371,11 +383,13 @@ test_give_up(void)
 		struct fake_qp *qp = fake_qp_new(fake);
 
 		bring(fake, qp, (enum stage)stage);
-		g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+				RI_SUCCESS);
 		fake_no_upcall(fake);
 		fake_run(fake);
 		fake_upcall(fake, RI_CM_DISCONNECTED);
-		g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
+		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+				RI_ERR_INVALID_STATE);
 		fake_qp_free(qp);
 		fake_free(fake);
 	}
@@ -391,7 +405,8 @@ test_disconnect(void)
 	g_free(fake_calls());
 	g_assert_cmpint(vib_cm_close_qp(&qp->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(qp->qp.state, ==, RI_QPS_CLOSING);
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
+			RI_ERR_INVALID_STATE);
 	fake_run(fake);
 	fake_no_upcall(fake);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
@@ -412,7 +427,7 @@ disconnect_now(void *arg)
 {
 	struct fake_qp *qp = arg;
 
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==, RI_SUCCESS);
 }
 
 static void
@@ -462,7 +477,7 @@ test_disconnect_unanswered(void)
 	struct fake_qp *qp = fake_qp_new(fake);
 
 	bring(fake, qp, UP);
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==, RI_SUCCESS);
 	fake_advance(fake, 1900);
 	fake_no_upcall(fake);
 	fake_advance(fake, 200);
@@ -638,7 +653,7 @@ test_why(void)
 	fake = fake_new(false);
 	qp = fake_qp_new(fake);
 	bring(fake, qp, UP);
-	g_assert_cmpint(vib_cm_ops.disconnect(&qp->qp, NULL, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==, RI_SUCCESS);
 	fake_advance(fake, 2000);
 	g_assert_cmpstr(
 		fake_last_log(), ==,
@@ -649,7 +664,7 @@ test_why(void)
 	qp = fake_qp_new(fake);
 	params = params_new(fake);
 	params.deadline = vth_host(fake->vth)->now(vth_host(fake->vth)->self) + SECOND;
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	fake_advance(fake, 1100);
 	g_assert_cmpstr(fake_last_log(), ==,
 			"peer 192.0.2.2:4444: an attempt to connect failed: its time is over");

@@ -107,7 +107,8 @@ test_goes(void)
 	/* It still counts, and is accepted. */
 	fake_request(fake, ear_at(fake, listen, 0)->id, "please");
 	fake_no_upcall(fake);
-	g_assert_cmpint(vib_cm_ops.accept(request, &qp->qp, &answer), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.accept(request, (struct ri_qp *)&qp->qp, &answer), ==,
+			RI_SUCCESS);
 	reject(ask(fake, listen, 0));
 	/* The address comes again. */
 	change(fake, 2);
@@ -165,7 +166,7 @@ test_fails(void)
 	fake_fail("bind_addr", EADDRINUSE);
 	change(fake, 2);
 	g_assert_cmpstr(fake_last_log(), ==,
-			"cannot listen on port 4444 at a new address of the spigot: Address "
+			"cannot listen at 192.0.2.2:4444, a new address of spigot 0: Address "
 			"already in use");
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	reject(ask(fake, listen, 0));

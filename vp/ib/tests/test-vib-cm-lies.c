@@ -62,7 +62,7 @@ test_nothing(void)
 
 	fake->lie = no_id;
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
-	g_assert_nonnull(strstr(fake_last_log(), "an event of nothing"));
+	g_assert_nonnull(strstr(fake_last_log(), "an event that belongs to no connection"));
 	fake->lie = unknown_type;
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 	id->context = NULL;
@@ -158,12 +158,12 @@ test_no_listener(void)
 	struct fake_qp *qp = fake_qp_new(fake);
 	guint before;
 
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	before = fake_live_ids();
 	fake_request(fake, fake_last_id(), "please");
 	fake_no_upcall(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, before);
-	g_assert_nonnull(strstr(fake_last_log(), "a request of no listener"));
+	g_assert_nonnull(strstr(fake_last_log(), "a request that belongs to no listener"));
 	fake_qp_free(qp);
 	fake_free(fake);
 }
@@ -181,7 +181,7 @@ test_channel(void)
 	struct fake *fake = fake_new(false);
 	struct fake_qp *qp = fake_qp_new(fake);
 
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	fake_fail("get_cm_event", EACCES);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	fake_run(fake);

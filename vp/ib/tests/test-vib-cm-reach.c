@@ -86,7 +86,7 @@ connect_it(struct fake *fake, struct fake_qp *qp, bool three_way)
 		.deadline = RI_NEVER,
 	};
 
-	g_assert_cmpint(vib_cm_ops.connect(&qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
 	g_assert_cmpuint(fake_last_param()->qp_num, ==, 0x99);
@@ -106,7 +106,8 @@ test_connect(void)
 		if (three_way != 0) {
 			event = fake_upcall(fake, RI_CM_REPLY);
 			reach_is(&event->reach);
-			g_assert_cmpint(vib_cm_ops.confirm(&qp->qp, true, NULL, 0), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, NULL, 0),
+					==, RI_SUCCESS);
 			fake_run(fake);
 		}
 		event = fake_upcall(fake, RI_CM_ESTABLISHED);
@@ -145,7 +146,8 @@ test_accept(void)
 	g_assert_cmpint(event->reach.path.dest.family, ==, RI_ADDR_IPV6);
 	g_assert_cmpuint(event->reach.path.dest.scope_id, ==, 0);
 	g_assert_cmpuint(event->reach.path.source.scope_id, ==, 77); /* it is link-local */
-	g_assert_cmpint(vib_cm_ops.accept(event->request, &qp->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_cm_ops.accept(event->request, (struct ri_qp *)&qp->qp, &params), ==,
+			RI_SUCCESS);
 	g_assert_cmpuint(fake_last_param()->qp_num, ==, 0x99);
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 	event = fake_upcall(fake, RI_CM_ESTABLISHED);

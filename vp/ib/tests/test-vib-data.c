@@ -22,7 +22,7 @@ static void
 test_chain(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	data_region_new(d, &region, 1000);
@@ -52,7 +52,7 @@ static void
 test_release(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	unsigned posted = 0;
 
@@ -83,7 +83,7 @@ static void
 test_refused(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	data_region_new(d, &region, 1000);
@@ -117,7 +117,7 @@ static void
 test_refused_unsaid(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	data_region_new(d, &region, 1000);
@@ -143,7 +143,7 @@ static void
 test_failed(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	g_assert_true(d->watched);
@@ -173,7 +173,7 @@ test_end_of_kept(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	data_region_new(d, &region, 1000);
@@ -202,7 +202,7 @@ test_closing(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
@@ -244,7 +244,7 @@ test_closing_behind(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
@@ -304,7 +304,7 @@ test_vague(void)
 		const struct ri_recv_wr receive = {.wr_id = 1};
 		struct device *d = device_new();
 		struct data_region region;
-		struct ri_qp *qp;
+		struct vib_qp *qp;
 
 		if (vague)
 			d->rnic.quirk = &rxe;
@@ -331,7 +331,7 @@ static void
 test_inline(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	static const struct {
 		uint32_t length;
@@ -380,7 +380,7 @@ test_datagram(void)
 	const struct ibv_wc how = {.wc_flags = IBV_WC_GRH, .src_qp = 0x55, .byte_len = 50};
 	const struct ri_ah_init init = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 2}}};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 	struct ri_wr send = {.wr_id = 1,
 			     .opcode = RI_OP_SEND_UD,
 			     .flags = RI_WR_SIGNALED,
@@ -441,7 +441,7 @@ queues_scarce(struct device *d)
 	struct ri_pd *pd;
 	struct ri_mw *mw;
 	struct ri_cq *cq;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	d->create_error = d->resize_error = ENOMEM;
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &d->map), ==,
@@ -449,8 +449,9 @@ queues_scarce(struct device *d)
 	g_assert_true(vth_logged(d->vth, "a completion queue cannot be pinned: the limit"));
 	g_assert_cmpint(vib_cq_ops.resize(d->cq, &more, &d->map), ==, RI_ERR_RESOURCES);
 	g_assert_true(vth_logged(d->vth, "a larger completion queue cannot be pinned"));
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_ERR_RESOURCES);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_RESOURCES);
 	g_assert_true(vth_logged(d->vth, "a queue pair cannot be pinned"));
 	/* As many as the device can have. */
 	d->create_error = EINVAL;

@@ -197,7 +197,7 @@ test_errors(void)
 }
 
 static void
-post(struct ri_qp *qp, const struct data_region *region, const struct ri_wr *form)
+post(struct vib_qp *qp, const struct data_region *region, const struct ri_wr *form)
 {
 	struct ri_wr wr = *form;
 
@@ -221,7 +221,7 @@ test_not_copied(void)
 	};
 	struct setting s;
 	struct data_region dmabuf, plain;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	unsigned copied = 0;
 
 	setting_new(&s);
@@ -263,7 +263,7 @@ test_datagram(void)
 	struct ri_recv_wr receive = {.wr_id = 2, .num_sge = 1};
 	struct setting s;
 	struct data_region dmabuf;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_wc wc;
 
 	setting_new(&s);
@@ -294,7 +294,7 @@ test_window(void)
 	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 	struct setting s;
 	struct data_region dmabuf;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_mw *mw;
 
 	setting_new(&s);

@@ -18,7 +18,7 @@
 static uint8_t memory[4096];
 
 static enum ri_status
-write_post(struct ri_qp *qp, uint32_t flags, uint64_t id)
+write_post(struct vib_qp *qp, uint32_t flags, uint64_t id)
 {
 	const struct ri_sge piece = {.addr = (uintptr_t)memory, .length = 1000, .stag = 1};
 	const struct ri_wr wr = {.wr_id = id,
@@ -36,7 +36,7 @@ static void
 test_objects(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	const struct {
 		struct ibv_async_event event;
 		uint32_t raised;
@@ -82,7 +82,7 @@ test_objects(void)
 	event_send(d, &(struct ibv_async_event){.event_type = (enum ibv_event_type)77});
 	g_assert_cmpuint(acknowledged, ==, G_N_ELEMENTS(rows) + 1);
 	g_assert_cmpuint(d->async_events->len, ==, G_N_ELEMENTS(rows));
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
@@ -122,7 +122,7 @@ test_former(void)
 	struct device *d = setting_new();
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	struct ibv_qp former;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	d->rnic.quirk = &once;
 	qp = device_qp(d, false);
@@ -130,7 +130,8 @@ test_former(void)
 	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_QP_FATAL,
 						.element.qp = qp->user.qp});
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), ==,
+			RI_SUCCESS);
 	g_assert_cmpuint(qp->user.qpn, !=, former.qp_num);
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
@@ -145,7 +146,7 @@ test_former(void)
 	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_QP_FATAL,
 						.element.qp = qp->user.qp});
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
@@ -176,7 +177,7 @@ check_dead(struct device *d, struct ri_pd *pd)
 	struct ri_mr *mr;
 	struct ri_mw *mw;
 	struct ri_ah *ah;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_cq *cq;
 	struct ri_pd *other;
 	struct ri_map map;
@@ -186,8 +187,9 @@ check_dead(struct device *d, struct ri_pd *pd)
 	g_assert_cmpint(vib_mem_ops.mr_reg(pd, &init, &mr, &number), ==, RI_ERR_FATAL);
 	g_assert_cmpint(vib_mem_ops.mw_alloc(pd, RI_MW_NARROW, &mw, &number), ==, RI_ERR_FATAL);
 	g_assert_cmpint(vib_ah_ops.create(pd, &ah_init, &ah, &number), ==, RI_ERR_FATAL);
-	g_assert_cmpint(vib_qp_ops.create(pd, &qp_init, d->cq, d->cq, NULL, &qp, &map), ==,
-			RI_ERR_FATAL);
+	g_assert_cmpint(
+		vib_qp_ops.create(pd, &qp_init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &map), ==,
+		RI_ERR_FATAL);
 }
 
 enum way {
@@ -221,8 +223,8 @@ static void
 test_removed(gconstpointer data)
 {
 	struct device *d = setting_new();
-	struct ri_qp *busy = device_qp(d, false), *idle = device_qp(d, false);
-	struct ri_qp *ud = device_qp(d, true);
+	struct vib_qp *busy = device_qp(d, false), *idle = device_qp(d, false);
+	struct vib_qp *ud = device_qp(d, true);
 	struct ri_wc wc;
 
 	d->upcalls.async_event = on_async_event;
@@ -254,17 +256,17 @@ test_removed(gconstpointer data)
 	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
 	g_assert_cmpuint(d->async_events->len, ==, 2);
 	check_dead(d, d->pd);
-	g_assert_cmpint(vib_qp_ops.destroy(busy), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.destroy(idle), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.destroy(ud), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)busy), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)idle), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)ud), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
 /* A queue pair with two receives, whose device is removed. */
-static struct ri_qp *
+static struct vib_qp *
 receives_fatal(struct device *d)
 {
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 
 	for (uint64_t id = 1; id <= 2; id++)
 		g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==,
@@ -279,7 +281,7 @@ test_removal_waits(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 	struct device *d = setting_new();
-	struct ri_qp *qp = receives_fatal(d);
+	struct vib_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
 	vth_advance(d->vth, 10 * 1000 * 1000);
@@ -293,7 +295,7 @@ test_removal_waits(void)
 	}
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
@@ -303,7 +305,7 @@ test_removal_too_long(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 	struct device *d = setting_new();
-	struct ri_qp *qp = receives_fatal(d);
+	struct vib_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
 	vth_advance(d->vth, 60 * 1000 * 1000);
@@ -315,7 +317,7 @@ test_removal_too_long(void)
 	device_receive(d, 1, &flushed);
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
 	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 	setting_free(d);
 }
 
@@ -324,7 +326,7 @@ static void
 test_removed_and_closed(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	const struct ri_cm_event event = {.kind = RI_CM_DISCONNECTED};
 
 	d->gone = true; /* so that the drain of this end takes its whole second */
@@ -333,7 +335,7 @@ test_removed_and_closed(void)
 	event_send(d, &(struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL});
 	vth_advance(d->vth, 900 * 1000 * 1000);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 	vib_events_stop(&d->rnic);
 	vth_advance(d->vth, UINT64_C(2000) * 1000 * 1000);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
@@ -461,7 +463,7 @@ static void
 test_bare(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 	struct ibv_async_event event = {.event_type = IBV_EVENT_COMM_EST,
 					.element.qp = qp->user.qp};
 
@@ -473,7 +475,7 @@ test_bare(void)
 	event.event_type = IBV_EVENT_QP_FATAL;
 	event_send(d, &event);
 	g_assert_true(
-		vth_logged(d->vth, "the queue pair has failed: the device tells: a fatal event"));
+		vth_logged(d->vth, "the queue pair has failed: the device reports: a fatal event"));
 	g_assert_cmpuint(d->async_events->len, ==, 2);
 	data_qp_end(qp);
 	setting_free(d);

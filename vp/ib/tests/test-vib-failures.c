@@ -30,7 +30,7 @@ test_ud_fails(void)
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
 	const struct ri_recv_wr receive = {.wr_id = 7};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 	struct ri_qp_attr attr;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -39,16 +39,17 @@ test_ud_fails(void)
 		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
 		device_receive(d, i, &how);
 		data_poll(d, 7, rows[i].told);
-		g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 		g_assert_cmpuint(attr.state, ==, RI_QPS_ERROR);
-		g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==,
+		g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), ==,
 				RI_ERR_STILL_FLUSHING);
 		vth_run(d->vth);
 		g_assert_cmpuint(d->async_events->len, ==, i + 1);
 		g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, i).event, ==,
 				rows[i].event);
-		g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
-		g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), ==,
+				RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 		g_assert_cmpuint(attr.state, ==, RI_QPS_RTS);
 	}
 	data_qp_end(qp);
@@ -114,7 +115,7 @@ test_unknown_status(void)
 					   .wc_flags = UINT32_MAX};
 		const struct ri_recv_wr receive = {.wr_id = 7};
 		struct device *d = device_new();
-		struct ri_qp *qp = device_qp(d, false);
+		struct vib_qp *qp = device_qp(d, false);
 		struct ri_wc wc;
 
 		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
@@ -160,7 +161,7 @@ test_inline(void)
 {
 	struct device *d = device_new();
 	struct data_region region;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	d->inline_lies = true;
 	qp = device_qp(d, false);

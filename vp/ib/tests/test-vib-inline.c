@@ -16,11 +16,11 @@
 static uint8_t text[128]; /* in no region */
 
 /* A queue pair with so much room for inline data. */
-static struct ri_qp *
+static struct vib_qp *
 qp_new(struct device *d, bool ud, uint32_t room)
 {
 	struct ri_qp_init init = device_qp_init(ud, 32);
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	init.max_inline = room;
 	d->copies = true;
@@ -41,7 +41,7 @@ request(const struct ri_sge *sges, uint16_t count, uint8_t opcode, uint32_t flag
 }
 
 static enum ri_status
-post(struct ri_qp *qp, struct ri_wr wr)
+post(struct vib_qp *qp, struct ri_wr wr)
 {
 	return vib_post_sq(&qp->user, &wr);
 }
@@ -53,7 +53,7 @@ test_inline(void)
 	static const uint8_t opcodes[] = {RI_OP_SEND, RI_OP_RDMA_WRITE};
 	const struct ri_sge two[] = {{(uintptr_t)text, 20, 0xdead}, {(uintptr_t)text + 40, 28, 0}};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 48);
+	struct vib_qp *qp = qp_new(d, false, 48);
 
 	for (unsigned i = 0; i < sizeof(text); i++)
 		text[i] = (uint8_t)i;
@@ -86,7 +86,7 @@ test_inline_refused(void)
 	static const uint8_t others[] = {RI_OP_RDMA_READ, RI_OP_FETCH_ADD, RI_OP_CMP_SWAP,
 					 RI_OP_BIND_MW, RI_OP_LOCAL_INV};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 48);
+	struct vib_qp *qp = qp_new(d, false, 48);
 
 	g_assert_cmpint(post(qp, request(most, 2, RI_OP_SEND, RI_WR_INLINE)), ==, RI_SUCCESS);
 	g_assert_cmpint(post(qp, request(more, 2, RI_OP_SEND, RI_WR_INLINE)), ==, RI_ERR_LIMIT);
@@ -115,28 +115,32 @@ test_inline_room(void)
 {
 	struct device *d = device_new();
 	struct ri_qp_init init = device_qp_init(false, 4);
-	struct ri_qp *qp = qp_new(d, false, 64);
+	struct vib_qp *qp = qp_new(d, false, 64);
 
 	data_qp_end(qp);
 	init.max_inline = 65;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_ERR_LIMIT);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_LIMIT);
 	d->rnic.attr.max_inline = 200; /* of another kind of queue pair */
 	init.max_inline = 200;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_ERR_LIMIT);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_LIMIT);
 	d->inline_most = 256;
 	qp = qp_new(d, false, 200);
 	g_assert_cmpuint(qp->user.max_inline, ==, 128); /* longer ones are not copied unasked */
 	data_qp_end(qp);
 	d->inline_short = true;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_ERR_LIMIT);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_LIMIT);
 	d->inline_short = false;
 	d->rnic.attr.inline_data = false;
 	init.max_inline = 1;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_ERR_LIMIT);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_LIMIT);
 	device_free(d);
 }
 
@@ -145,7 +149,7 @@ static void
 test_inline_kept(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 48);
+	struct vib_qp *qp = qp_new(d, false, 48);
 	struct ri_sge sges[2];
 
 	for (unsigned round = 0; round < 3; round++) {
@@ -191,7 +195,7 @@ test_immediate(void)
 		    {RI_OP_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, RI_WR_SOLICITED},
 		    {RI_OP_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, RI_WR_INLINE}};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 48);
+	struct vib_qp *qp = qp_new(d, false, 48);
 	const struct ri_sge one = {(uintptr_t)text, 8, 0};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -226,7 +230,7 @@ test_immediate(void)
 }
 
 static void
-recv_post(struct ri_qp *qp, uint64_t id)
+recv_post(struct vib_qp *qp, uint64_t id)
 {
 	const struct ri_recv_wr wr = {.wr_id = id};
 
@@ -238,7 +242,7 @@ static void
 test_received(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 0);
+	struct vib_qp *qp = qp_new(d, false, 0);
 	struct ibv_wc send = {.opcode = IBV_WC_RECV,
 			      .byte_len = 11,
 			      .wc_flags = IBV_WC_WITH_IMM,
@@ -285,7 +289,7 @@ test_datagram(void)
 	const struct ri_ah_init way = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}}};
 	const struct ri_sge one = {(uintptr_t)text, 8, 0};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, true, 48);
+	struct vib_qp *qp = qp_new(d, true, 48);
 	struct ri_wr wr = request(&one, 1, RI_OP_SEND_UD, RI_WR_IMMEDIATE | RI_WR_INLINE);
 	struct ri_ah *ah;
 
@@ -308,7 +312,7 @@ static void
 test_list(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, false, 48);
+	struct vib_qp *qp = qp_new(d, false, 48);
 	struct data_region region;
 	struct ri_sge one;
 

@@ -73,7 +73,7 @@ static void
 test_not_copied(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 
 	for (int i = 0; i < 3; i++) {
 		const uint64_t iova[] = {NAMED, (uintptr_t)memory, 0};
@@ -99,7 +99,7 @@ test_datagram(void)
 {
 	struct ri_mr_init init = init_of(NAMED);
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 	struct ri_sge sge = {.addr = NAMED + 100, .length = VIB_GRH + 20};
 	const struct ri_recv_wr wr = {.wr_id = 3, .sgl = &sge, .num_sge = 1};
 	struct ri_mr *mr;

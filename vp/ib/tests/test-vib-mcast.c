@@ -34,20 +34,20 @@ test_attach(void)
 {
 	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 239, 77, 66, 55};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 
-	g_assert_cmpint(vib_qp_ops.mcast_detach(qp, &four), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &four), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &four), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_SUCCESS);
 	g_assert_cmpint(d->groups, ==, 1);
 	g_assert_cmpmem(d->group.raw, 16, mapped, 16);
 	g_assert_cmpuint(FOUR(), ==, 1);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &six), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &six), ==, RI_SUCCESS);
 	g_assert_cmpint(d->groups, ==, 2);
 	g_assert_cmpmem(d->group.raw, 16, six.octets, 16);
 	g_assert_cmpuint(SIX(), ==, 1);
-	g_assert_cmpint(vib_qp_ops.mcast_detach(qp, &four), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.mcast_detach(qp, &four), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(d->groups, ==, 1);
 	g_assert_cmpuint(FOUR(), ==, 0);
 	g_assert_cmpuint(SIX(), ==, 1);
@@ -69,24 +69,26 @@ test_addresses(void)
 		{.family = RI_ADDR_GID, .octets = {[10] = 0xff, 0xff, 192, 0, 2, 1}},
 	};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true), *rc = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, true), *rc = device_qp(d, false);
 	struct ri_addr gid = six;
 
 	gid.family = RI_ADDR_GID;
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &gid), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &six), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &gid), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &six), ==, RI_SUCCESS);
 	g_assert_cmpint(d->groups, ==, 1);
 	for (unsigned i = 0; i < G_N_ELEMENTS(none); i++) {
-		g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &none[i]), ==, RI_ERR_INVALID_ARG);
-		g_assert_cmpint(vib_qp_ops.mcast_detach(qp, &none[i]), ==, RI_ERR_INVALID_ARG);
+		g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &none[i]), ==,
+				RI_ERR_INVALID_ARG);
+		g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &none[i]), ==,
+				RI_ERR_INVALID_ARG);
 	}
-	g_assert_cmpint(vib_qp_ops.mcast_attach(rc, &six), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_qp_ops.mcast_detach(rc, &six), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)rc, &six), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)rc, &six), ==, RI_ERR_UNSUPPORTED);
 	data_qp_end(rc);
 	data_qp_end(qp);
 	d->rnic.attr.multicast = false;
 	qp = device_qp(d, true);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &six), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &six), ==, RI_ERR_UNSUPPORTED);
 	data_qp_end(qp);
 	device_free(d);
 }
@@ -96,21 +98,21 @@ static void
 test_fails(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, true);
+	struct vib_qp *qp = device_qp(d, true);
 
 	d->mcast_error = ENOMEM;
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &four), ==, RI_ERR_RESOURCES);
-	g_assert_true(vth_logged(d->vth, "a multicast group cannot be joined: the device: "
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "cannot join a multicast group: the device refuses: "
 					 "Cannot allocate memory"));
 	d->mcast_error = 0;
 	d->no_interface = true;
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &four), ==, RI_ERR_RESOURCES);
-	g_assert_true(vth_logged(d->vth, "the interface: No such device"));
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(d->vth, "the interface refuses: No such device"));
 	g_assert_cmpint(d->groups, ==, 0);
 	g_assert_cmpuint(FOUR(), ==, 0);
-	g_assert_cmpint(vib_qp_ops.mcast_detach(qp, &four), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
 	atomic_store(&d->rnic.failed, true);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &four), ==, RI_ERR_FATAL);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_FATAL);
 	data_qp_end(qp);
 	device_free(d);
 }

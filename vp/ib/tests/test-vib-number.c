@@ -7,39 +7,40 @@
 
 #define NUMBER 0xabcdef
 
-static struct ri_qp *
+static struct vib_qp *
 number_new(struct device *d)
 {
 	struct ri_qp_init init = {
 		.ctx = 7, .type = RI_QP_NUMBER, .qkey = NUMBER, .ird = 2, .ord = 3};
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, &qp, &d->map), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_SUCCESS);
 	g_assert_cmpuint(init.qkey, ==, NUMBER);
 	g_assert_cmpint(d->map.fd, ==, -1);
 	return qp;
 }
 
 static enum ri_status
-move(struct ri_qp *qp, enum ri_qp_state state)
+move(struct vib_qp *qp, enum ri_qp_state state)
 {
 	const struct ri_qp_attr attr = {.state = state};
 
-	return vib_qp_ops.modify(qp, &attr, RI_QP_ATTR_STATE);
+	return vib_qp_ops.modify((struct ri_qp *)qp, &attr, RI_QP_ATTR_STATE);
 }
 
 static struct ri_qp_attr
-query(struct ri_qp *qp)
+query(struct vib_qp *qp)
 {
 	struct ri_qp_attr attr;
 
-	g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 	return attr;
 }
 
 static void
-begin(struct ri_qp *qp)
+begin(struct vib_qp *qp)
 {
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
@@ -51,7 +52,7 @@ static void
 test_life(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = number_new(d);
+	struct vib_qp *qp = number_new(d);
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	const struct ri_qp_attr depths = {.ird = 9, .ord = 10, .access = RI_ACCESS_REMOTE_READ};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
@@ -59,8 +60,9 @@ test_life(void)
 	g_assert_cmpuint(query(qp).qpn, ==, NUMBER);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_IDLE);
 	g_assert_true(query(qp).quiescent);
-	g_assert_cmpint(vib_qp_ops.modify(qp, &depths, RI_QP_ATTR_IRD | RI_QP_ATTR_ORD), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.modify((struct ri_qp *)qp, &depths, RI_QP_ATTR_IRD | RI_QP_ATTR_ORD), ==,
+		RI_SUCCESS);
 	g_assert_cmpuint(query(qp).ird, ==, 9);
 	for (int round = 0; round < 2; round++) {
 		begin(qp);
@@ -104,24 +106,29 @@ test_refused(void)
 		.path_mtu = 1024};
 	const struct ri_qp_attr qkey = {.qkey = 1};
 	struct device *d = device_new();
-	struct ri_qp *qp = number_new(d);
+	struct vib_qp *qp = number_new(d);
 	struct ri_qp_init init = {.type = RI_QP_NUMBER, .qkey = 0x1000000};
 
-	g_assert_cmpint(vib_peer_ops.receive(qp, &peer), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_peer_ops.send(qp, &peer), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(vib_qp_ops.mcast_attach(qp, &group), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_qp_ops.modify(qp, &qkey, RI_QP_ATTR_QKEY), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &peer), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &peer), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &group), ==,
+			RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &qkey, RI_QP_ATTR_QKEY), ==,
+			RI_ERR_UNSUPPORTED);
 	data_qp_end(qp);
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, &qp, &d->map), ==,
-			RI_ERR_INVALID_ARG);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_INVALID_ARG);
 	init.qkey = 1;
 	d->rnic.attr.cm_number = false;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, &qp, &d->map), ==,
-			RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_UNSUPPORTED);
 	d->rnic.attr.cm_number = true;
 	atomic_store(&d->rnic.failed, true);
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, &qp, &d->map), ==,
-			RI_ERR_FATAL);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_ERR_FATAL);
 	atomic_store(&d->rnic.failed, false);
 	device_free(d);
 }

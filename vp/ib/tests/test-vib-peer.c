@@ -35,42 +35,43 @@ static const struct ri_peer usual = {
 	.rnr_retry = 7,
 };
 
-static struct ri_qp *
+static struct vib_qp *
 qp_new(struct device *d, enum ri_qp_type type)
 {
 	struct ri_qp_init init = device_qp_init(false, 8);
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	init.type = type;
 	init.access = RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC |
 		      RI_ACCESS_BIND;
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_SUCCESS);
 	return qp;
 }
 
 static struct ri_qp_attr
-query(struct ri_qp *qp)
+query(struct vib_qp *qp)
 {
 	struct ri_qp_attr attr;
 
-	g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 	return attr;
 }
 
 static enum ri_status
-move(struct ri_qp *qp, enum ri_qp_state state)
+move(struct vib_qp *qp, enum ri_qp_state state)
 {
 	const struct ri_qp_attr attr = {.state = state};
 
-	return vib_qp_ops.modify(qp, &attr, RI_QP_ATTR_STATE);
+	return vib_qp_ops.modify((struct ri_qp *)qp, &attr, RI_QP_ATTR_STATE);
 }
 
 static void
-up(struct ri_qp *qp)
+up(struct vib_qp *qp)
 {
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 }
 
 /* The one end, as it is raised: asynchronous, and of no connection. */
@@ -91,7 +92,7 @@ end_is(struct device *d, enum ri_event event)
 }
 
 static enum ri_status
-post(struct ri_qp *qp, uint8_t opcode, uint32_t flags)
+post(struct vib_qp *qp, uint8_t opcode, uint32_t flags)
 {
 	const struct ri_wr wr = {.wr_id = 4, .opcode = opcode, .flags = flags};
 
@@ -99,7 +100,7 @@ post(struct ri_qp *qp, uint8_t opcode, uint32_t flags)
 }
 
 static void
-recv_post(struct ri_qp *qp, uint64_t id)
+recv_post(struct vib_qp *qp, uint64_t id)
 {
 	const struct ri_recv_wr wr = {.wr_id = id};
 
@@ -111,12 +112,12 @@ static void
 test_reliable(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 	struct ri_wc wc;
 
 	g_assert_cmpint(d->type, ==, IBV_QPT_RC);
 	recv_post(qp, 1);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(d->moved.qp_state, ==, IBV_QPS_RTR);
 	g_assert_cmpint(d->moved_mask, ==, RTR_RC);
 	g_assert_cmpint(d->moved.path_mtu, ==, IBV_MTU_1024);
@@ -138,7 +139,7 @@ test_reliable(void)
 	g_assert_cmpuint(wc.byte_len, ==, 5);
 	g_assert_cmpint(post(qp, RI_OP_SEND, 0), ==, RI_ERR_INVALID_STATE);
 
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(d->moved.qp_state, ==, IBV_QPS_RTS);
 	g_assert_cmpint(d->moved_mask, ==, RTS_RC);
 	g_assert_cmpuint(d->moved.sq_psn, ==, 0x654321);
@@ -161,14 +162,14 @@ static void
 test_order(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(move(qp, RI_QPS_CLOSING), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(move(qp, RI_QPS_TERMINATE), ==, RI_ERR_INVALID_STATE);
 	data_qp_end(qp);
@@ -177,11 +178,11 @@ test_order(void)
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
 	pthread_mutex_unlock(&qp->lock);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
 	data_qp_end(qp);
 	qp = device_qp(d, true);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
 	data_qp_end(qp);
 	device_free(d);
 }
@@ -191,15 +192,15 @@ static void
 test_ranges(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
-#define REFUSED(member_, value_, entry_, status_)                             \
-	do {                                                                  \
-		struct ri_peer odd_ = usual;                                  \
-		odd_.member_ = value_;                                        \
-		d->moved_mask = 0;                                            \
-		g_assert_cmpint(vib_peer_ops.entry_(qp, &odd_), ==, status_); \
-		g_assert_cmpint(d->moved_mask, ==, 0);                        \
+#define REFUSED(member_, value_, entry_, status_)                                             \
+	do {                                                                                  \
+		struct ri_peer odd_ = usual;                                                  \
+		odd_.member_ = value_;                                                        \
+		d->moved_mask = 0;                                                            \
+		g_assert_cmpint(vib_peer_ops.entry_((struct ri_qp *)qp, &odd_), ==, status_); \
+		g_assert_cmpint(d->moved_mask, ==, 0);                                        \
 	} while (0)
 	REFUSED(qpn, 0x1000000, receive, RI_ERR_INVALID_ARG);
 	REFUSED(rq_psn, 0x1000000, receive, RI_ERR_INVALID_ARG);
@@ -213,14 +214,14 @@ test_ranges(void)
 		receive, RI_ERR_NO_ROUTE);
 	REFUSED(ird, 17, receive, RI_ERR_LIMIT);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_IDLE);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	REFUSED(sq_psn, 0x1000000, send, RI_ERR_INVALID_ARG);
 	REFUSED(timeout, 32, send, RI_ERR_INVALID_ARG);
 	REFUSED(retry_count, 8, send, RI_ERR_INVALID_ARG);
 	REFUSED(rnr_retry, 8, send, RI_ERR_INVALID_ARG);
 	REFUSED(ord, 17, send, RI_ERR_LIMIT);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_CONNECTING);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	data_qp_end(qp);
 	device_free(d);
 }
@@ -237,23 +238,24 @@ test_refused(void)
 		    {ENODATA, RI_ERR_NO_ROUTE},      {ENOMEM, RI_ERR_RESOURCES},
 		    {EAGAIN, RI_ERR_RESOURCES},      {EIO, RI_ERR_FATAL}};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		d->rtr_error = rows[i].error;
-		g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, rows[i].status);
+		g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==,
+				rows[i].status);
 		g_assert_cmpint(query(qp).state, ==, RI_QPS_IDLE);
 		g_assert_false(qp->user.bare);
 	}
 	d->rtr_error = 0;
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		d->rts_error = rows[i].error;
-		g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, rows[i].status);
+		g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, rows[i].status);
 		g_assert_cmpint(query(qp).state, ==, RI_QPS_CONNECTING);
 	}
 	d->rts_error = 0;
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_true(vth_logged(d->vth, "RTR"));
 	data_qp_end(qp);
 	atomic_store(&d->rnic.failed, true);
@@ -272,12 +274,14 @@ test_retries(void)
 	quirk = d->rnic.quirk;
 	for (uint8_t tries = 5; tries <= 7; tries++) {
 		for (int i = 0; i < 2; i++) {
-			struct ri_qp *qp = qp_new(d, RI_QP_RC);
+			struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 			d->rnic.quirk = i != 0 ? &endless : quirk;
 			peer.retry_count = tries;
-			g_assert_cmpint(vib_peer_ops.receive(qp, &peer), ==, RI_SUCCESS);
-			g_assert_cmpint(vib_peer_ops.send(qp, &peer), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &peer), ==,
+					RI_SUCCESS);
+			g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &peer), ==,
+					RI_SUCCESS);
 			g_assert_cmpuint(d->moved.retry_cnt, ==, i != 0 ? MIN(tries, 6) : tries);
 			data_qp_end(qp);
 		}
@@ -290,7 +294,7 @@ static void
 test_ends(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 	struct ri_wc wc[3];
 
 	up(qp);
@@ -320,10 +324,10 @@ test_ends(void)
 	g_assert_true(
 		vth_logged(d->vth, "peer 192.0.2.9: the connection has ended: aborted by this"));
 	/* Before it sends. */
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(move(qp, RI_QPS_ERROR), ==, RI_SUCCESS);
 	end_is(d, RI_EVENT_QP_CATASTROPHIC);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(move(qp, RI_QPS_IDLE), ==, RI_SUCCESS);
 	/* A connection of this queue pair has its events again. */
 	pthread_mutex_lock(&qp->lock);
@@ -344,13 +348,14 @@ test_responder(void)
 	struct device *d = device_new();
 
 	for (int sends = 0; sends < 2; sends++) {
-		struct ri_qp *qp = qp_new(d, RI_QP_RC);
+		struct vib_qp *qp = qp_new(d, RI_QP_RC);
 		struct ri_wc wc;
 
 		recv_post(qp, 1);
-		g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 		if (sends != 0)
-			g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==,
+					RI_SUCCESS);
 		device_receive(d, d->recvs - 1, &(struct ibv_wc){.status = IBV_WC_WR_FLUSH_ERR});
 		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
 		g_assert_cmpint(wc.status, ==, RI_WC_FLUSHED);
@@ -376,12 +381,12 @@ static void
 test_raced(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 	recv_post(qp, 1);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	d->in_move = receive_fails;
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_ERROR);
 	g_assert_cmpint(post(qp, RI_OP_SEND, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sends, ==, 0);
@@ -398,15 +403,15 @@ test_unreliable(void)
 	static const uint8_t none[] = {RI_OP_RDMA_READ, RI_OP_FETCH_ADD, RI_OP_CMP_SWAP,
 				       RI_OP_BIND_MW, RI_OP_LOCAL_INV};
 	struct device *d = device_new();
-	struct ri_qp *qp = qp_new(d, RI_QP_UC);
+	struct vib_qp *qp = qp_new(d, RI_QP_UC);
 	struct data_region region;
 	struct ri_wr wr;
 
 	g_assert_cmpint(d->type, ==, IBV_QPT_UC);
 	g_assert_cmpuint(d->moved.qp_access_flags, ==, IBV_ACCESS_REMOTE_WRITE);
-	g_assert_cmpint(vib_peer_ops.receive(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(d->moved_mask, ==, RTR_ANY);
-	g_assert_cmpint(vib_peer_ops.send(qp, &usual), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_cmpint(d->moved_mask, ==, RTS_ANY);
 	data_region_new(d, &region, 1000);
 	for (unsigned i = 0; i < 2 * G_N_ELEMENTS(none); i++) {
@@ -430,7 +435,8 @@ test_unreliable(void)
 		struct ri_qp_init init = device_qp_init(false, 4);
 
 		init.type = RI_QP_UC;
-		g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map),
+		g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL,
+						  (struct ri_qp **)&qp, &d->map),
 				==, RI_ERR_UNSUPPORTED);
 	}
 	device_free(d);
@@ -442,14 +448,14 @@ test_port(void)
 {
 	struct device *d = device_new();
 	struct ri_peer second = usual;
-	struct ri_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 	d->rnic.attr.num_ports = 2;
 	d->rtr_error = EINVAL;
 	g_strlcpy(d->rnic.name, "ib:fake0", sizeof(d->rnic.name));
 	second.path.port = 1;
 	d->inits = 0;
-	g_assert_cmpint(vib_peer_ops.receive(qp, &second), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &second), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpuint(d->inits, ==, 1);
 	g_assert_cmpuint(d->init_port, ==, 2);
 	g_assert_cmpuint(d->moved.ah_attr.port_num, ==, 2);

@@ -26,7 +26,7 @@ test_empty_segments(void)
 				   .num_sge = 2,
 				   .opcode = RI_OP_SEND,
 				   .flags = RI_WR_SIGNALED | (kept ? RI_WR_COALESCE : 0)};
-		struct ri_qp *qp;
+		struct vib_qp *qp;
 
 		if (harms)
 			d->rnic.quirk = &siw;
@@ -61,7 +61,7 @@ test_slots_out_of_order(void)
 		struct device *d = device_new();
 		struct data_region region;
 		uint64_t posted = 0;
-		struct ri_qp *qp;
+		struct vib_qp *qp;
 
 		d->cq->user.reorders = true;
 		d->cq->user.direct = 0;
@@ -102,7 +102,7 @@ test_no_segment(void)
 		struct ri_wr wr = {.wr_id = 1,
 				   .opcode = RI_OP_SEND,
 				   .flags = RI_WR_SIGNALED | RI_WR_READ_FENCE};
-		struct ri_qp *qp;
+		struct vib_qp *qp;
 
 		d->rnic.quirk = quirk;
 		qp = device_qp(d, false);

@@ -13,7 +13,7 @@
 #include "vib_qp_end.h"
 #include "vib_ring.h"
 
-static struct ri_qp *ending; /* of in_post */
+static struct vib_qp *ending; /* of in_post */
 
 /* Both queues. */
 enum queue {
@@ -25,7 +25,7 @@ enum queue {
 };
 
 static enum ri_status
-post(struct ri_qp *qp, enum queue queue, uint64_t id)
+post(struct vib_qp *qp, enum queue queue, uint64_t id)
 {
 	const struct ri_sge piece = {.addr = (uintptr_t)data_memory, .length = 1000, .stag = 1};
 	const struct ri_sge pieces[] = {piece, piece};
@@ -73,7 +73,7 @@ test_alone(gconstpointer data)
 {
 	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 	unsigned done = 0;
 
 	for (uint64_t round = 0; round < 20; round++) {
@@ -123,7 +123,7 @@ static void
 refused_in_end(enum queue queue, void (*end)(struct device *d), unsigned before)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 
 	ending = qp;
 	for (uint64_t id = 0; id < before; id++)
@@ -174,7 +174,7 @@ static void
 test_point(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 
 	ending = qp;
 	d->in_post = tail_note;
@@ -203,10 +203,10 @@ event_is(const struct device *d, enum ri_cm_event_kind kind)
 }
 
 /* `before` posts that the device has, one that it refuses, and one behind that, which it does not get. */
-static struct ri_qp *
+static struct vib_qp *
 lost_new(struct device *d, enum queue queue, unsigned before, int error)
 {
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 	unsigned had;
 
 	for (uint64_t id = 0; id < before; id++)
@@ -224,7 +224,7 @@ lost_new(struct device *d, enum queue queue, unsigned before, int error)
 
 /* Each is flushed once, in order, before the event, and nothing is left. */
 static void
-lost_check(struct device *d, struct ri_qp *qp, unsigned before, enum ri_cm_event_kind kind)
+lost_check(struct device *d, struct vib_qp *qp, unsigned before, enum ri_cm_event_kind kind)
 {
 	for (uint64_t id = 0; id <= before + 1; id++)
 		data_poll(d, id, RI_WC_FLUSHED);
@@ -245,7 +245,7 @@ test_lost(gconstpointer data)
 
 	for (unsigned before = 0; before <= 2; before++) {
 		struct device *d = device_new();
-		struct ri_qp *qp = lost_new(d, queue, before, ENOTCONN);
+		struct vib_qp *qp = lost_new(d, queue, before, ENOTCONN);
 		const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
 
 		vth_advance(d->vth, 100 * 1000 * 1000);
@@ -267,7 +267,7 @@ test_lost_queued(gconstpointer data)
 
 	for (unsigned before = 0; before <= 2; before++) {
 		struct device *d = device_new();
-		struct ri_qp *qp;
+		struct vib_qp *qp;
 
 		d->queues = true;
 		qp = lost_new(d, queue, before, ENOTCONN);
@@ -284,7 +284,7 @@ test_lost_untold(gconstpointer data)
 {
 	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
 	struct device *d = device_new();
-	struct ri_qp *qp = lost_new(d, queue, 0, ENOTCONN);
+	struct vib_qp *qp = lost_new(d, queue, 0, ENOTCONN);
 
 	vth_advance(d->vth, 999 * 1000 * 1000);
 	data_poll_none(d);
@@ -299,7 +299,7 @@ static void
 test_lost_state(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 
 	refuse(d, EIO);
 	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
@@ -329,7 +329,7 @@ test_lost_returned(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		struct device *d = device_new();
-		struct ri_qp *qp = device_qp_of(d, false, 8);
+		struct vib_qp *qp = device_qp_of(d, false, 8);
 
 		refuse(d, -ENOMEM);
 		g_assert_cmpint(post(qp, QUEUE_RECEIVES, 9), ==, RI_ERR_QUEUE_FULL);
@@ -351,7 +351,7 @@ static void
 test_lost_failed(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = lost_new(d, QUEUE_REQUESTS, 1, ENOTCONN);
+	struct vib_qp *qp = lost_new(d, QUEUE_REQUESTS, 1, ENOTCONN);
 
 	device_complete(d, IBV_WC_REM_OP_ERR);
 	data_poll(d, 0, RI_WC_REMOTE_OPERATION);
@@ -370,14 +370,16 @@ test_lost_idle(void)
 {
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
 	struct device *d = device_new();
-	struct ri_qp *qp = lost_new(d, QUEUE_RECEIVES, 0, ENOTCONN);
+	struct vib_qp *qp = lost_new(d, QUEUE_RECEIVES, 0, ENOTCONN);
 
-	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), !=, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), !=,
+			RI_SUCCESS);
 	vib_qp_end(qp, &orderly, RI_EVENT_NONE);
 	vth_advance(d->vth, 1000 * 1000);
 	data_poll(d, 0, RI_WC_FLUSHED);
 	data_poll(d, 1, RI_WC_FLUSHED);
-	g_assert_cmpint(vib_qp_ops.modify(qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), ==,
+			RI_SUCCESS);
 	refuse(d, ENOTCONN);
 	g_assert_cmpint(post(qp, QUEUE_RECEIVES, 5), ==, RI_ERR_UNSUPPORTED);
 	vth_advance(d->vth, UINT64_C(3000) * 1000 * 1000);
@@ -424,7 +426,7 @@ lost_chain(bool queues, unsigned refused)
 {
 	struct device *d = device_new();
 	struct data_region region;
-	struct ri_qp *qp = device_qp_of(d, false, 8);
+	struct vib_qp *qp = device_qp_of(d, false, 8);
 
 	data_region_new(d, &region, 200);
 	g_assert_cmpint(data_post(qp, &region, 0, RI_WR_SIGNALED), ==, RI_SUCCESS);

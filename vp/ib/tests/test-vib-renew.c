@@ -23,7 +23,7 @@ setting_new(void)
 	return d;
 }
 
-static struct ri_qp *
+static struct vib_qp *
 idle_qp(struct device *d)
 {
 	struct ri_qp_init init = {.ctx = 7,
@@ -32,25 +32,27 @@ idle_qp(struct device *d)
 				  .max_rq_wr = 8,
 				  .max_send_sge = 2,
 				  .max_recv_sge = 2};
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
-	g_assert_cmpint(vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_SUCCESS);
 	return qp;
 }
 
 static void
-receive_post(struct ri_qp *qp, uint64_t id)
+receive_post(struct vib_qp *qp, uint64_t id)
 {
 	g_assert_cmpint(vib_post_rq(&qp->user, &(struct ri_recv_wr){.wr_id = id}), ==, RI_SUCCESS);
 }
 
 static void
-state_set(struct ri_qp *qp, uint32_t state)
+state_set(struct vib_qp *qp, uint32_t state)
 {
 	const struct ri_qp_attr attr = {.state = state};
 
-	g_assert_cmpint(vib_qp_ops.modify(qp, &attr, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &attr, RI_QP_ATTR_STATE), ==,
+			RI_SUCCESS);
 }
 
 static void
@@ -73,7 +75,7 @@ test_down_and_up(void)
 {
 	const struct ibv_wc success = {.status = IBV_WC_SUCCESS, .byte_len = 5};
 	struct device *d = setting_new();
-	struct ri_qp *first = idle_qp(d), *qp = idle_qp(d);
+	struct vib_qp *first = idle_qp(d), *qp = idle_qp(d);
 	uint32_t qpn = qp->user.qpn, other = first->user.qpn;
 
 	receive_post(qp, 1);
@@ -111,7 +113,7 @@ static void
 test_told(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = idle_qp(d);
+	struct vib_qp *qp = idle_qp(d);
 
 	receive_post(qp, 1);
 	g_assert_cmpint(vib_arm_cq(&d->cq->user, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
@@ -128,7 +130,7 @@ test_others(void)
 {
 	static const struct vib_quirk none = {.driver = ""};
 	struct device *d = setting_new();
-	struct ri_qp *qps[3] = {device_qp(d, false), device_qp(d, true), NULL};
+	struct vib_qp *qps[3] = {device_qp(d, false), device_qp(d, true), NULL};
 	uint32_t qpns[3];
 
 	down(d);
@@ -155,7 +157,7 @@ static void
 test_attempt(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = idle_qp(d);
+	struct vib_qp *qp = idle_qp(d);
 	uint32_t qpn = qp->user.qpn;
 
 	g_assert_cmpint(vib_qp_heal(qp), ==, RI_SUCCESS);
@@ -178,7 +180,7 @@ test_fails(void)
 {
 	for (int i = 0; i < 2; i++) {
 		struct device *d = setting_new();
-		struct ri_qp *qp = idle_qp(d), *other = idle_qp(d);
+		struct vib_qp *qp = idle_qp(d), *other = idle_qp(d);
 
 		down(d);
 		*(i == 0 ? &d->create_error : &d->init_error) = ENOMEM;
@@ -204,7 +206,7 @@ static void
 test_reset(void)
 {
 	struct device *d = setting_new();
-	struct ri_qp *qp = idle_qp(d);
+	struct vib_qp *qp = idle_qp(d);
 	uint32_t qpn;
 
 	down(d);

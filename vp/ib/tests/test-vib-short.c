@@ -18,7 +18,7 @@ static uint8_t memory[4096];
 
 struct setting {
 	struct device *d;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_mr *mr;
 	struct ri_mw *mw;
 	uint32_t window; /* its STag */
@@ -48,7 +48,7 @@ static void
 setting_free(struct setting *s)
 {
 	g_assert_cmpint(vib_mem_ops.mw_free(s->mw), ==, RI_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.destroy(s->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(s->mr), ==, RI_SUCCESS);
 	device_free(s->d);
 }
@@ -436,7 +436,8 @@ again(const struct setting *s)
 {
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 
-	g_assert_cmpint(vib_qp_ops.modify(s->qp, &idle, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s->qp, &idle, RI_QP_ATTR_STATE), ==,
+			RI_SUCCESS);
 	g_assert_cmpint(write_post(s, 0, 0), ==, RI_ERR_INVALID_STATE);
 	pthread_mutex_lock(&s->qp->lock);
 	g_assert_cmpint(vib_qp_begin(s->qp), ==, RI_SUCCESS);
@@ -463,7 +464,8 @@ reuse(const struct vib_quirk *quirk)
 		for (uint64_t id = 0; id < life % 7; id++)
 			g_assert_cmpint(write_post(&s, id % 3 == 2 ? RI_WR_COALESCE : 0, id), ==,
 					RI_SUCCESS);
-		g_assert_cmpint(vib_qp_ops.modify(s.qp, &error, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s.qp, &error, RI_QP_ATTR_STATE),
+				==, RI_SUCCESS);
 		vth_run(s.d->vth);
 		for (uint64_t id = 0; id < life % 7; id++) {
 			struct ri_wc wc = poll_one(&s);
@@ -479,12 +481,13 @@ reuse(const struct vib_quirk *quirk)
 		g_assert_cmpuint(s.qp->user.qpn, ==, s.qp->user.qp->qp_num);
 	}
 	g_assert_cmpint(s.d->qps, ==, 1);
-	g_assert_cmpint(vib_qp_ops.modify(s.qp, &error, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s.qp, &error, RI_QP_ATTR_STATE), ==,
+			RI_SUCCESS);
 	vth_run(s.d->vth);
 	if (quirk->no_reuse) {
 		s.d->create_error = ENOMEM;
-		g_assert_cmpint(vib_qp_ops.modify(s.qp, &idle, RI_QP_ATTR_STATE), ==,
-				RI_ERR_RESOURCES);
+		g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s.qp, &idle, RI_QP_ATTR_STATE),
+				==, RI_ERR_RESOURCES);
 		g_assert_cmpint(s.qp->state, ==, RI_QPS_ERROR);
 		s.d->create_error = 0;
 		again(&s);

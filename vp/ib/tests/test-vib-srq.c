@@ -73,7 +73,7 @@ post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 struct setting {
 	struct device *d;
 	struct ri_srq *srq;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	uint64_t posted;
 };
 
@@ -96,16 +96,16 @@ setting_new(struct setting *s, uint32_t max_wr, bool resizable)
 	s->d->rnic.attr.srq_resizable = resizable;
 	s->d->rnic.attr.max_srq_wr = 100;
 	g_assert_cmpint(vib_srq_ops.create(s->d->pd, &attr, &s->srq, &s->d->map), ==, RI_SUCCESS);
-	g_assert_cmpint(
-		vib_qp_ops.create(s->d->pd, &init, s->d->cq, s->d->cq, s->srq, &s->qp, &s->d->map),
-		==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.create(s->d->pd, &init, s->d->cq, s->d->cq, s->srq,
+					  (struct ri_qp **)&s->qp, &s->d->map),
+			==, RI_SUCCESS);
 }
 
 static void
 setting_free(struct setting *s)
 {
 	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_ERR_BUSY);
-	g_assert_cmpint(vib_qp_ops.destroy(s->qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_SUCCESS);
 	device_free(s->d);
 }
@@ -188,7 +188,7 @@ test_staged(void)
 		g_assert_cmpuint(wc.wr_id, ==, i);
 		g_assert_cmpuint(fill(&s), ==, 1);
 	}
-	g_assert_cmpint(vib_qp_ops.destroy(s.qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s.qp), ==, RI_SUCCESS);
 	g_assert_cmpuint(fill(&s), ==, 3);
 	for (unsigned i = 2; i < 5; i++) {
 		g_assert_cmpuint(vib_poll_cq(&s.d->cq->user, &wc, 1), ==, 1);
@@ -339,7 +339,7 @@ test_rxe(void)
 				  .max_write_sge = 1,
 				  .max_read_sge = 1};
 	struct ri_srq *srq = NULL;
-	struct ri_qp *qp = NULL;
+	struct vib_qp *qp = NULL;
 	struct ri_pd *other;
 	struct setting s;
 
@@ -351,12 +351,12 @@ test_rxe(void)
 	g_assert_cmpint(vib_srq_ops.destroy(srq), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_pd_ops.create(s.d->context, &other), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < 2; i++) {
-		enum ri_status status =
-			vib_qp_ops.create(other, &init, s.d->cq, s.d->cq, s.srq, &qp, &s.d->map);
+		enum ri_status status = vib_qp_ops.create(other, &init, s.d->cq, s.d->cq, s.srq,
+							  (struct ri_qp **)&qp, &s.d->map);
 
 		g_assert_cmpint(status, ==, i == 0 ? RI_SUCCESS : RI_ERR_UNSUPPORTED);
 		if (i == 0)
-			g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+			g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 		s.d->rnic.quirk = &rxe;
 	}
 	g_assert_true(vth_logged(s.d->vth, "shared receive queue of another protection domain"));
@@ -412,14 +412,16 @@ test_soft_limit(void)
 				  .max_read_sge = 1,
 				  .soft_limit = 1};
 	struct ri_qp_attr attr = {.soft_limit = 1};
-	struct ri_qp *qp = NULL;
+	struct vib_qp *qp = NULL;
 	struct setting s;
 
 	setting_new(&s, 5, true);
-	g_assert_cmpint(vib_qp_ops.create(s.d->pd, &init, s.d->cq, s.d->cq, s.srq, &qp, &s.d->map),
+	g_assert_cmpint(vib_qp_ops.create(s.d->pd, &init, s.d->cq, s.d->cq, s.srq,
+					  (struct ri_qp **)&qp, &s.d->map),
 			==, RI_ERR_UNSUPPORTED);
 	g_assert_null(qp);
-	g_assert_cmpint(vib_qp_ops.modify(s.qp, &attr, RI_QP_ATTR_SOFT), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s.qp, &attr, RI_QP_ATTR_SOFT), ==,
+			RI_ERR_UNSUPPORTED);
 	setting_free(&s);
 }
 

@@ -23,7 +23,7 @@ enum cause {
 };
 
 static void
-stage(struct device *d, struct ri_qp *qp, enum cause cause)
+stage(struct device *d, struct vib_qp *qp, enum cause cause)
 {
 	struct ri_qp_attr attr;
 
@@ -32,7 +32,7 @@ stage(struct device *d, struct ri_qp *qp, enum cause cause)
 	else if (cause == CAUSE_ARM)
 		g_assert_cmpint(vib_arm_cq(&d->cq->user, RI_ARM_NEXT, 0), ==, RI_ERR_NOT_EMPTY);
 	else if (cause == CAUSE_QUERY)
-		g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 }
 
 /* Each poll of a request's completion makes room for one more, whatever was staged. */
@@ -41,7 +41,7 @@ test_requests(void)
 {
 	for (enum cause cause = CAUSE_NONE; cause < CAUSES; cause++) {
 		struct device *d = device_new();
-		struct ri_qp *qp = device_qp_of(d, false, ROOM);
+		struct vib_qp *qp = device_qp_of(d, false, ROOM);
 		struct data_region region;
 		uint64_t id = 0, polled = 0;
 
@@ -77,7 +77,7 @@ static void
 test_unsignalled(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, ROOM);
+	struct vib_qp *qp = device_qp_of(d, false, ROOM);
 	struct data_region region;
 
 	data_region_new(d, &region, 100);
@@ -109,7 +109,7 @@ test_quiet_behind(void)
 {
 	struct device *d = device_new();
 	struct data_region region;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	d->cq->user.reorders = true;
 	d->cq->user.direct = 0;
@@ -138,7 +138,7 @@ test_quiet_behind(void)
 }
 
 static enum ri_status
-receive_post(struct ri_qp *qp, uint64_t id)
+receive_post(struct vib_qp *qp, uint64_t id)
 {
 	const struct ri_recv_wr receive = {.wr_id = id};
 
@@ -153,7 +153,7 @@ test_receives(void)
 
 	for (enum cause cause = CAUSE_NONE; cause < CAUSES; cause++) {
 		struct device *d = device_new();
-		struct ri_qp *qp = device_qp_of(d, false, ROOM);
+		struct vib_qp *qp = device_qp_of(d, false, ROOM);
 		const uint64_t room = qp->init.max_rq_wr;
 		uint64_t id = 0;
 
@@ -178,7 +178,7 @@ static void
 test_quiescent(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, ROOM);
+	struct vib_qp *qp = device_qp_of(d, false, ROOM);
 	struct data_region region;
 	struct ri_qp_attr attr;
 
@@ -187,13 +187,13 @@ test_quiescent(void)
 		g_assert_cmpint(data_post(qp, &region, id, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	device_complete(d, IBV_WC_SUCCESS);
 	device_complete(d, IBV_WC_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 	g_assert_false(attr.quiescent);
 	device_complete(d, IBV_WC_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 	g_assert_true(attr.quiescent);
 	data_poll(d, 1, RI_WC_SUCCESS);
-	g_assert_cmpint(vib_qp_ops.query(qp, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 	g_assert_true(attr.quiescent);
 	data_poll(d, 2, RI_WC_SUCCESS);
 	data_poll(d, 3, RI_WC_SUCCESS);
@@ -210,7 +210,7 @@ static void
 test_destroyed(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, ROOM), *other = device_qp_of(d, false, ROOM);
+	struct vib_qp *qp = device_qp_of(d, false, ROOM), *other = device_qp_of(d, false, ROOM);
 	struct data_region region;
 
 	data_region_new(d, &region, 100);
@@ -275,7 +275,7 @@ test_overflow(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct device *d = device_new();
-	struct ri_qp *qps[MANY];
+	struct vib_qp *qps[MANY];
 	struct data_region region;
 	struct ri_qp_attr attr;
 
@@ -301,7 +301,7 @@ test_overflow(void)
 	vth_advance(d->vth, DRAINED);
 	g_assert_cmpuint(overflows(d), ==, 1);
 	for (unsigned i = 0; i < MANY; i++) {
-		g_assert_cmpint(vib_qp_ops.query(qps[i], &attr), ==, RI_SUCCESS);
+		g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qps[i], &attr), ==, RI_SUCCESS);
 		g_assert_true(attr.quiescent);
 	}
 	g_assert_cmpuint(poll_all(d), ==, STAGED_MOST);
@@ -317,7 +317,7 @@ test_full(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct device *d = device_new();
-	struct ri_qp *qps[4];
+	struct vib_qp *qps[4];
 	struct data_region region;
 
 	data_region_new(d, &region, 100);
@@ -340,10 +340,10 @@ test_full(void)
 }
 
 /* A small queue that nobody polls, and a queue pair whose requests the device has completed. */
-static struct ri_qp *
+static struct vib_qp *
 lose_some(struct device *d, struct ri_cq *small, struct data_region *region)
 {
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	d->cq = small;
 	qp = device_qp_of(d, false, 8);
@@ -368,7 +368,7 @@ test_overflow_ends(void)
 	struct data_region region;
 	uint32_t entries = 1;
 	struct ri_map map;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	g_assert_cmpint(vib_cq_ops.create(d->context, 1, &entries, &small, &map), ==, RI_SUCCESS);
 	qp = lose_some(d, small, &region);
@@ -398,7 +398,7 @@ test_overflow_destroyed(void)
 	uint32_t entries = 1;
 	struct ri_cq *kept = d->cq, *small;
 	struct data_region region;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &small, &map), ==, RI_SUCCESS);
 	qp = lose_some(d, small, &region);
@@ -416,7 +416,7 @@ static void
 test_random(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qps[] = {device_qp_of(d, false, ROOM), device_qp_of(d, false, ROOM)};
+	struct vib_qp *qps[] = {device_qp_of(d, false, ROOM), device_qp_of(d, false, ROOM)};
 	unsigned outstanding[] = {0, 0};
 	g_autoptr(GRand) rand = g_rand_new_with_seed(11);
 	g_autoptr(GQueue) order = g_queue_new();
@@ -476,7 +476,7 @@ static void
 test_flushed_late(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	const struct ri_recv_wr wr = {.wr_id = 5};
 	struct data_region region;
 

@@ -14,7 +14,7 @@
 /* A device with one wide window and a region. */
 struct scene {
 	struct device *d;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_mw *mw;
 	uint32_t first; /* the STag of the allocation */
 	uint32_t last;  /* the STag that the last post returned */

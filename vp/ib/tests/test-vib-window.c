@@ -14,7 +14,7 @@
 /* --- windows --------------------------------------------------------------------------------------- */
 
 static enum ri_status
-post_bind(struct ri_qp *qp, uint32_t window, const struct data_region *region, uint64_t id)
+post_bind(struct vib_qp *qp, uint32_t window, const struct data_region *region, uint64_t id)
 {
 	const struct ri_wr wr = {.wr_id = id,
 				 .opcode = RI_OP_BIND_MW,
@@ -32,7 +32,7 @@ static void
 test_window(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 	struct ri_mr_attr attr;
 	struct data_region region;
@@ -56,7 +56,7 @@ test_window(void)
 	g_assert_cmpuint(attr.stag, ==, stag + 5);
 	g_assert_cmpuint(attr.access, ==, RI_ACCESS_REMOTE_WRITE);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(region.mr), ==, RI_ERR_BUSY);
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_ERR_BUSY);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_ERR_BUSY);
 	invalidate.inv_stag = stag + 5;
 	g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sent[1].wr.invalidate_rkey, ==, stag + 5);
@@ -72,7 +72,7 @@ test_window(void)
 
 /* Post an invalidation; how many requests the device has then. */
 static unsigned
-post_invalidate(struct device *d, struct ri_qp *qp, uint32_t stag, uint64_t id)
+post_invalidate(struct device *d, struct vib_qp *qp, uint32_t stag, uint64_t id)
 {
 	const struct ri_wr wr = {
 		.wr_id = id, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED, .inv_stag = stag};
@@ -93,7 +93,7 @@ test_void(void)
 	struct device *d = device_new();
 	struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV};
 	struct data_region region;
-	struct ri_qp *qp, *other;
+	struct vib_qp *qp, *other;
 	struct ri_mw *mw;
 	uint32_t stag;
 
@@ -169,7 +169,7 @@ static void
 test_void_slots(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp_of(d, false, 4);
+	struct vib_qp *qp = device_qp_of(d, false, 4);
 	struct ri_wr invalidate = {.opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 	struct data_region region;
 	struct ri_mw *mw;
@@ -211,7 +211,7 @@ static void
 test_window_gone(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 
 	data_region_new(d, &region, 100);
@@ -244,7 +244,7 @@ test_window_gone_early(void)
 	struct device *d = device_new();
 	struct ri_host hasty = *d->rnic.host;
 	struct data_region region;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
 	hasty.task_run = task_run_at_once;
 	d->rnic.host = &hasty;
@@ -293,7 +293,7 @@ test_window_bounds(void)
 		const struct ri_mr_init init = {
 			.addr = start, .length = size, .access = rows[i].region};
 		struct device *d = device_new();
-		struct ri_qp *qp = device_qp(d, false);
+		struct vib_qp *qp = device_qp(d, false);
 		struct ri_wr wr = {.wr_id = i,
 				   .opcode = RI_OP_BIND_MW,
 				   .flags = RI_WR_SIGNALED,
@@ -330,7 +330,7 @@ static void
 test_lost(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	struct ri_mw *mw;
 	uint32_t stag;
@@ -369,7 +369,7 @@ test_lost(void)
 }
 
 static struct {
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	const struct data_region *region;
 	uint32_t window;
 } bind_in_post;
@@ -389,7 +389,7 @@ static void
 test_window_kept(void)
 {
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	struct data_region region;
 	struct ri_mw *mw;
 	uint32_t stag;
@@ -416,7 +416,7 @@ test_invalidate(void)
 	const struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV, .invalidated_rkey = 0x4455};
 	const struct ibv_wc kernel = {.wc_flags = IBV_WC_IP_CSUM_OK, .invalidated_rkey = 0x4455};
 	struct device *d = device_new();
-	struct ri_qp *qp = device_qp(d, false);
+	struct vib_qp *qp = device_qp(d, false);
 	const struct ri_recv_wr receive = {.wr_id = 9};
 	struct ri_wr send = {.wr_id = 1,
 			     .opcode = RI_OP_SEND,

@@ -20,7 +20,7 @@ static uint8_t memory[4096];
 
 struct bench {
 	struct device *device;
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 	struct ri_sge large; /* is not copied at the post */
 	struct ri_sge small;
 };
@@ -173,7 +173,7 @@ steps_run(void *arg)
 		for (unsigned round = 0; round < WARM_UP + WINDOWS; round++)
 			step_once(&steps[i], &bench, round >= WARM_UP);
 	}
-	(void)!vib_qp_ops.destroy(bench.qp);
+	(void)!vib_qp_ops.destroy((struct ri_qp *)bench.qp);
 	(void)!vib_mem_ops.mr_dereg(mr);
 	device_free(bench.device);
 	return NULL;

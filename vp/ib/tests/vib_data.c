@@ -30,7 +30,7 @@ data_region_free(struct data_region *region)
 }
 
 enum ri_status
-data_post(struct ri_qp *qp, const struct data_region *region, uint64_t id, uint32_t flags)
+data_post(struct vib_qp *qp, const struct data_region *region, uint64_t id, uint32_t flags)
 {
 	const struct ri_wr wr = {.wr_id = id,
 				 .sgl = &region->sge,
@@ -61,7 +61,7 @@ data_poll_none(struct device *d)
 }
 
 void
-data_qp_end(struct ri_qp *qp)
+data_qp_end(struct vib_qp *qp)
 {
-	g_assert_cmpint(vib_qp_ops.destroy(qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
 }

@@ -19,12 +19,12 @@ struct data_region {
 void data_region_new(struct device *d, struct data_region *region, uint32_t length);
 void data_region_free(struct data_region *region);
 /* Post a Write of the segment. */
-enum ri_status data_post(struct ri_qp *qp, const struct data_region *region, uint64_t id,
+enum ri_status data_post(struct vib_qp *qp, const struct data_region *region, uint64_t id,
 			 uint32_t flags);
 /* The next completion must be this one. */
 void data_poll(struct device *d, uint64_t id, enum ri_wc_status status);
 void data_poll_none(struct device *d);
 /* Destroy a queue pair. */
-void data_qp_end(struct ri_qp *qp);
+void data_qp_end(struct vib_qp *qp);
 
 #endif /* VIB_DATA_H */

@@ -288,7 +288,7 @@ ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_q
 int
 ibv_destroy_qp(struct ibv_qp *qp)
 {
-	struct ri_qp *owner = qp->qp_context;
+	struct vib_qp *owner = qp->qp_context;
 
 	if (qp->qp_type == IBV_QPT_UD)
 		g_assert_cmpint(device_of_process->groups, ==, 0); /* the kernel would refuse it */
@@ -453,27 +453,27 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 /* --- the rest of the provider -------------------------------------------------------------------- */
 
 enum ri_status
-vib_cm_close_qp(struct ri_qp *qp)
+vib_cm_close_qp(struct vib_qp *qp)
 {
 	(void)qp;
 	return RI_SUCCESS;
 }
 
 void
-vib_cm_abort(struct ri_qp *qp)
+vib_cm_abort(struct vib_qp *qp)
 {
 	(void)qp;
 	device_of_process->aborts++;
 }
 
 void
-vib_cm_forget(struct ri_qp *qp)
+vib_cm_forget(struct vib_qp *qp)
 {
 	(void)qp;
 }
 
 bool
-vib_cm_in_time_wait(struct ri_qp *qp)
+vib_cm_in_time_wait(struct vib_qp *qp)
 {
 	(void)qp;
 	return false;
@@ -621,13 +621,13 @@ device_free(struct device *d)
 	g_free(d);
 }
 
-struct ri_qp *
+struct vib_qp *
 device_qp(struct device *d, bool ud)
 {
 	return device_qp_of(d, ud, 32);
 }
 
-struct ri_qp *
+struct vib_qp *
 device_qp_of(struct device *d, bool ud, uint32_t room)
 {
 	struct ri_qp_init init = device_qp_init(ud, room);
@@ -649,14 +649,15 @@ device_qp_init(bool ud, uint32_t room)
 				   .qkey = ud ? 0x1234 : 0};
 }
 
-struct ri_qp *
+struct vib_qp *
 device_qp_made(struct device *d, struct ri_qp_init *init)
 {
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
-	struct ri_qp *qp;
+	struct vib_qp *qp;
 
-	g_assert_cmpint(vib_qp_ops.create(d->pd, init, d->cq, d->cq, NULL, &qp, &d->map), ==,
-			RI_SUCCESS);
+	g_assert_cmpint(
+		vib_qp_ops.create(d->pd, init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
+		==, RI_SUCCESS);
 	if (init->type != RI_QP_RC)
 		return qp;
 	pthread_mutex_lock(&qp->lock);

@@ -118,13 +118,13 @@ struct device *device_new(void);
 /* Checks that nothing is left. */
 void device_free(struct device *device);
 /* A queue pair that can be posted to; of datagrams if @p ud. */
-struct ri_qp *device_qp(struct device *device, bool ud);
+struct vib_qp *device_qp(struct device *device, bool ud);
 /* With so many requests outstanding. */
-struct ri_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
+struct vib_qp *device_qp_of(struct device *device, bool ud, uint32_t room);
 /* What these two make a queue pair of. */
 struct ri_qp_init device_qp_init(bool ud, uint32_t room);
 /* One that can be posted to if it is RC or UD; else as it was created. */
-struct ri_qp *device_qp_made(struct device *device, struct ri_qp_init *init);
+struct vib_qp *device_qp_made(struct device *device, struct ri_qp_init *init);
 /* The peer for which ibv_create_ah waits is found, or with an error is not. */
 void device_neighbour(struct device *device, int error);
 /* Complete the oldest request that is not completed; of a failure, all behind it are flushed. */

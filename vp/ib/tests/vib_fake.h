@@ -12,7 +12,7 @@
 #include "vsw_test_host.h"
 
 struct fake_qp {
-	struct ri_qp qp;
+	struct vib_qp qp;
 	struct ri_task tell;
 	struct ibv_qp device;
 	GString *moves; /* of the device's queue pair: "INIT RTR RTS " */
@@ -42,7 +42,7 @@ struct fake {
 	void *in_connect_arg;
 	void (*in_accept)(void *arg); /* likewise, rdma_accept */
 	void *in_accept_arg;
-	struct ri_qp *refused; /* an event of the device, which was not read yet, ends it */
+	struct vib_qp *refused; /* an event of the device, which was not read yet, ends it */
 	void (*in_catch_up)(void *arg); /* reads the events of the device */
 	void *in_catch_up_arg;
 	void (*in_establish)(void *arg); /* likewise, rdma_establish */

@@ -68,7 +68,7 @@ vib_log(const struct ri_rnic *rnic, enum ri_log_level level, const char *format,
 }
 
 void
-vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, ...)
+vib_log_qp(const struct vib_qp *qp, enum ri_log_level level, const char *format, ...)
 {
 	int length = g_snprintf(last_log, sizeof(last_log), "peer %s: ", qp->peer);
 	va_list args;
@@ -80,7 +80,7 @@ vib_log_qp(const struct ri_qp *qp, enum ri_log_level level, const char *format, 
 }
 
 void
-vib_peer_name(struct ri_qp *qp, const struct ri_addr *addr, uint16_t port)
+vib_peer_name(struct vib_qp *qp, const struct ri_addr *addr, uint16_t port)
 {
 	ri_log_addr(addr, port, qp->peer, sizeof(qp->peer));
 }
@@ -143,7 +143,7 @@ vib_chain_finish(struct ri_uqp *qp)
 }
 
 enum ri_status
-vib_qp_heal(struct ri_qp *qp)
+vib_qp_heal(struct vib_qp *qp)
 {
 	g_assert_cmpint(pthread_mutex_trylock(&qp->lock), ==, 0);
 	g_assert_cmpint(pthread_mutex_unlock(&qp->lock), ==, 0);
@@ -151,7 +151,7 @@ vib_qp_heal(struct ri_qp *qp)
 }
 
 enum ri_status
-vib_qp_begin(struct ri_qp *qp)
+vib_qp_begin(struct vib_qp *qp)
 {
 	if (qp->state != RI_QPS_IDLE)
 		return RI_ERR_INVALID_STATE;
@@ -160,14 +160,14 @@ vib_qp_begin(struct ri_qp *qp)
 }
 
 void
-vib_qp_begin_undo(struct ri_qp *qp)
+vib_qp_begin_undo(struct vib_qp *qp)
 {
 	g_assert_cmpint(qp->state, ==, RI_QPS_CONNECTING);
 	qp->state = RI_QPS_IDLE;
 }
 
 bool
-vib_qp_closing(struct ri_qp *qp)
+vib_qp_closing(struct vib_qp *qp)
 {
 	if (qp->state != RI_QPS_RTS)
 		return false;
@@ -176,7 +176,7 @@ vib_qp_closing(struct ri_qp *qp)
 }
 
 enum ri_status
-vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
+vib_qp_device_modify(struct vib_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct fake_qp *fake_qp = (struct fake_qp *)qp;
 	static const char *const names[] = {
@@ -192,7 +192,7 @@ vib_qp_device_modify(struct ri_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 bool
-vib_qp_device_failed(const struct ri_qp *qp)
+vib_qp_device_failed(const struct vib_qp *qp)
 {
 	return ((const struct fake_qp *)qp)->failed;
 }
@@ -208,7 +208,7 @@ vib_events_catch_up(struct ri_rnic *rnic)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct fake *fake = vib_of(rnic, struct fake, rnic);
-	struct ri_qp *qp = fake->refused;
+	struct vib_qp *qp = fake->refused;
 
 	fake->refused = NULL;
 	if (qp != NULL)
@@ -218,14 +218,14 @@ vib_events_catch_up(struct ri_rnic *rnic)
 }
 
 void
-vib_qp_raise(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_raise(struct vib_qp *qp, struct ri_cm_event *event)
 {
 	event->ctx = qp->ctx;
 	g_array_append_vals(fake_of_process->upcalled, event, 1);
 }
 
 bool
-vib_qp_established(struct ri_qp *qp, struct ri_cm_event *event)
+vib_qp_established(struct vib_qp *qp, struct ri_cm_event *event)
 {
 	if (qp->state != RI_QPS_CONNECTING)
 		return false;
@@ -244,7 +244,7 @@ end_tell(void *arg)
 }
 
 bool
-vib_qp_end(struct ri_qp *qp, const struct ri_cm_event *event, uint32_t async)
+vib_qp_end(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t async)
 {
 	const struct ri_host *host = fake_of_process->rnic.host;
 

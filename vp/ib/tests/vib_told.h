@@ -138,7 +138,7 @@ vib_cm_follow(struct ri_rnic *rnic)
 }
 
 void
-vib_cm_comm_est(struct ri_qp *qp)
+vib_cm_comm_est(struct vib_qp *qp)
 {
 	(void)qp;
 	cm_told++;
