@@ -15,7 +15,7 @@
 
 #include "kal_call.h"
 #include "kal_cm.h"
-#include "kal_event_node.h"
+#include "kal_events.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"

@@ -136,7 +136,7 @@ void ual_evd_attend_overflow(struct ual_evd *evd);
 /* ual_dto.c: fill the members of *out that the completion has; false if it makes no event. */
 bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
 
-/* Take the oldest event, of any stream; ual_evd_dto.c. False: none. The caller then checks `attention`. */
+/* Take the oldest event, of any stream; ual_evd_dequeue.c. False: none. The caller then checks `attention`. */
 bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
 
 /* Set or clear UAL_EVD_WATCHED: are there waiters, a descriptor, a callback, an aggregate? Under ual_evd::lock. */

@@ -61,7 +61,7 @@ _Static_assert(sizeof(struct ual_ia) <= UAL_SLOT_SIZE, "an IA fits its slot");
  */
 void ual_ia_scope(struct ual_ia *ia, uint32_t port, struct ri_addr *addr);
 
-/* session_params::dispatch; ual_async.c. */
+/* session_params::dispatch; ual_dispatch.c. */
 void ual_async_dispatch(void *ia, const struct kal_event *event);
 /* Put an affiliated event into the IA's EVD for those, if there is one. cause is a handle. */
 void ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause);

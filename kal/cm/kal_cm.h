@@ -18,7 +18,7 @@
 
 #include "kal_call.h"
 #include "kal_config.h"
-#include "kal_event_node.h"
+#include "kal_events.h"
 #include "ri_call.h"
 #include "rnicpi.h"
 

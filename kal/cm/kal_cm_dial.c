@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
-#include "kal_say.h"
+#include "kal_cm_log.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_partings.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"

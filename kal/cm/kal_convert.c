@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_route.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"

@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_partings.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_sock.h"
 #include "ri_log.h"
 #include "ri_owned.h"

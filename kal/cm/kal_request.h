@@ -52,7 +52,7 @@ struct kal_listener {
 	atomic_uint refs;    /* the listener itself and its start-ups */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
-	/* cm->lock: requests still to be refused, at most `backlog`; kal_request_theirs.c */
+	/* cm->lock: requests still to be refused, at most `backlog`; kal_request_provider.c */
 	struct kal_unheard *unheard;
 	uint32_t unheard_count;
 	struct ri_task refuse;
@@ -109,7 +109,7 @@ void kal_request_tell_gone(struct kal_request *request);
 /* The caller owns cm->lock. NULL: no listener has that id. */
 struct kal_listener *kal_listener_of(struct kal_cm *cm, uint64_t id);
 
-/* kal_request_theirs.c */
+/* kal_request_provider.c */
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
 /* Not inside of an upcall. */

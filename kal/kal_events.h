@@ -7,8 +7,8 @@
  * nodes for all their events when they begin (kal_cm_node_new). Asynchronous events allocate a node and fall back
  * on spare nodes of the client.
  */
-#ifndef KAL_EVENT_NODE_H
-#define KAL_EVENT_NODE_H
+#ifndef KAL_EVENTS_H
+#define KAL_EVENTS_H
 
 #include <stdbool.h>
 
@@ -49,4 +49,4 @@ struct kal_cm_node *kal_cm_node_new_bare(void);
 /* One that was not used, or NULL. */
 void kal_cm_node_free(struct kal_cm_node *node);
 
-#endif /* KAL_EVENT_NODE_H */
+#endif /* KAL_EVENTS_H */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 
 bool
