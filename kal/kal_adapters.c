@@ -352,24 +352,6 @@ on_cm(void *self, const struct ri_cm_event *event)
 	kal_cm_provider_event(rnic->cm, event);
 }
 
-static void
-queue_cm_event(void *arg, struct kal_cm_node *node)
-{
-	kal_events_cm(((struct kal_rnic *)arg)->client, node);
-}
-
-static void
-queue_async_event(void *arg, const struct ri_async_event *event)
-{
-	kal_events_async(((struct kal_rnic *)arg)->client, event->ctx, event);
-}
-
-static void
-kick_client(void *arg)
-{
-	kal_events_kick(((struct kal_rnic *)arg)->client);
-}
-
 /* --- open and close ----------------------------------------------------------------------- */
 
 static bool
@@ -425,33 +407,20 @@ static struct kal_rnic *
 rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 {
 	struct kal_rnic *rnic = calloc(1, sizeof(*rnic));
-	struct kal_cm_params params = {.host = client->host,
-				       .caller = rnic != NULL ? &rnic->caller : NULL,
-				       .attr = rnic != NULL ? &rnic->attr : NULL,
-				       .crc = client->config->crc,
-				       .markers_tx = client->config->markers_tx,
-				       .markers_rx = client->config->markers_rx,
-				       .fall_back = client->config->fall_back,
-				       .peer_to_peer = client->config->peer_to_peer,
-				       .echo_depths = client->config->echo_depths,
-				       .wake_ms = (uint16_t)client->config->wake_ms,
-				       .convert_ns = client->config->convert_s * 1000000000ull,
-				       .keep_alive = client->config->keep_alive,
-				       .event = queue_cm_event,
-				       .async = queue_async_event,
-				       .kick = kick_client,
-				       .arg = rnic};
 
-	if (rnic == NULL || kal_cm_open(&params, &rnic->cm) != RI_SUCCESS) {
+	if (rnic == NULL)
+		return NULL;
+	rnic->client = client;
+	rnic->provider = &loaded->provider;
+	rnic->caller = (struct ri_caller){
+		.provider = rnic->provider, .host = client->host, .name = loaded->name};
+	if (kal_cm_open(client, client->config, &rnic->caller, &rnic->attr, &rnic->cm) !=
+	    RI_SUCCESS) {
 		free(rnic);
 		return NULL;
 	}
 	g_queue_init(&rnic->maps);
 	pthread_mutex_init(&rnic->own_lock, NULL);
-	rnic->client = client;
-	rnic->provider = &loaded->provider;
-	rnic->caller = (struct ri_caller){
-		.provider = rnic->provider, .host = client->host, .name = loaded->name};
 	rnic->upcalls = (struct ri_upcalls){.size = sizeof(rnic->upcalls),
 					    .self = rnic,
 					    .cq_event = on_cq,

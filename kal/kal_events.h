@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Nodes of the client's event queue. An event is raised where no caller could be told that memory ran out, so its
+ * The event queue of a client (kal_events.c), and its nodes. An event is raised where no caller could be told that memory ran out, so its
  * node is allocated earlier: a completion queue contains its node; connections, requests and queries reserve the
  * nodes for all their events when they begin (kal_cm_node_new). Asynchronous events allocate a node and fall back
  * on spare nodes of the client.
@@ -13,6 +13,9 @@
 #include <stdbool.h>
 
 #include "kal_call.h"
+
+struct kal_client;
+struct kal_cq;
 
 /* Where a node goes when the client has taken its event. */
 enum kal_node_home {
@@ -48,5 +51,22 @@ struct kal_cm_node *kal_cm_node_new(void);
 struct kal_cm_node *kal_cm_node_new_bare(void);
 /* One that was not used, or NULL. */
 void kal_cm_node_free(struct kal_cm_node *node);
+
+/* Any thread. No function blocks. */
+void kal_events_cq(struct kal_client *client, struct kal_cq *cq);
+/* Takes the node over; its event and context are set. */
+void kal_events_cm(struct kal_client *client, struct kal_cm_node *node);
+void kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
+/* Tell the client that an event is queued. Not under a lock that its kick function takes. */
+void kal_events_kick(struct kal_client *client);
+/* A CQ is destroyed: its node leaves the queue. */
+void kal_events_forget(struct kal_client *client, struct kal_event_node *node);
+/* A QP, CQ or SRQ is destroyed: its events leave the queue. */
+void kal_events_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
+/* Is an event of its connection queued that the client has not taken yet? */
+bool kal_events_pending_qp(struct kal_client *client, uint64_t ctx);
+void kal_events_drop_all(struct kal_client *client);
+/* Before its first event. */
+void kal_events_init(struct kal_client *client);
 
 #endif /* KAL_EVENTS_H */

@@ -170,23 +170,6 @@ void kal_apart_wait(struct kal_client *client);
 /* The next open adapter of a client after that one (NULL: the first), NULL: no more. */
 struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);
 
-/* kal_events.c; any thread, never block */
-void kal_events_cq(struct kal_client *client, struct kal_cq *cq);
-/* Takes the node over; its event and context are set. */
-void kal_events_cm(struct kal_client *client, struct kal_cm_node *node);
-void kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
-/* Tell the client that an event is queued. Not under a lock that its kick function takes. */
-void kal_events_kick(struct kal_client *client);
-/* A CQ is destroyed: its node leaves the queue. */
-void kal_events_forget(struct kal_client *client, struct kal_event_node *node);
-/* A QP, CQ or SRQ is destroyed: its events leave the queue. */
-void kal_events_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
-/* Is an event of its connection queued that the client has not taken yet? */
-bool kal_events_pending_qp(struct kal_client *client, uint64_t ctx);
-void kal_events_drop_all(struct kal_client *client);
-/* Before its first event. */
-void kal_events_init(struct kal_client *client);
-
 /* kal_adapters.c */
 /* All once, and those later that wait for their devices. RI_ERR_RESOURCES: memory ran out on the way, the next call goes on. */
 enum ri_status kal_providers_load(void) RI_MUST_CHECK;

@@ -23,15 +23,18 @@
 #include "ri_owned.h"
 
 enum ri_status
-kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out)
+kal_cm_open(struct kal_client *client, const struct kal_config *config,
+	    const struct ri_caller *caller, const struct ri_rnic_attr *attr, struct kal_cm **out)
 {
 	struct kal_cm *cm = calloc(1, sizeof(*cm));
 
 	if (cm == NULL)
 		return RI_ERR_RESOURCES;
-	cm->p = *params;
-	cm->crc = params->crc;
-	cm->fall_back = params->fall_back;
+	cm->client = client;
+	cm->host = caller->host;
+	cm->config = config;
+	cm->caller = caller;
+	cm->attr = attr;
 	pthread_mutex_init(&cm->lock, NULL);
 	kal_table_init(&cm->conns);
 	kal_table_init(&cm->listeners);
@@ -46,9 +49,9 @@ void
 kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context)
 {
 	kal_cm_lock(cm);
-	cm->p.rnic = rnic;
-	cm->p.context = context;
-	cm->stream = (cm->p.attr->cm_forms & RI_CM_STREAM) != 0;
+	cm->rnic = rnic;
+	cm->context = context;
+	cm->stream = (cm->attr->cm_forms & RI_CM_STREAM) != 0;
 	kal_cm_unlock(cm);
 }
 
@@ -66,7 +69,7 @@ kal_cm_unlock(struct kal_cm *cm)
 	cm->told = false;
 	pthread_mutex_unlock(&cm->lock);
 	if (told)
-		cm->p.kick(cm->p.arg);
+		kal_events_kick(cm->client);
 }
 
 void
@@ -167,15 +170,15 @@ kal_conn_retire(struct kal_conn *conn)
 	conn->retired = true;
 	kal_table_remove(&cm->conns, &conn->link);
 	kal_cm_unlock(cm);
-	cm->p.host->task_stop(cm->p.host->self, &conn->tidy);
-	cm->p.host->task_stop(cm->p.host->self, &conn->last_word);
+	cm->host->task_stop(cm->host->self, &conn->tidy);
+	cm->host->task_stop(cm->host->self, &conn->last_word);
 	kal_stream_drop(conn);
 }
 
 void
 kal_conn_restore(struct kal_conn *conn)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 
 	kal_cm_lock(conn->cm);
 	conn->retired = false;
@@ -252,7 +255,7 @@ kal_conn_reserve(struct kal_conn *conn, unsigned count)
 	kal_cm_lock(conn->cm);
 	set_pdata(conn, NULL, 0, false); /* of an attempt that was undone */
 	set_reach(conn, &(struct ri_peer){0});
-	conn->wait_due = conn->cm->p.attr->has_time_wait;
+	conn->wait_due = conn->cm->attr->has_time_wait;
 	kal_cm_unlock(conn->cm);
 	return true;
 }
@@ -263,7 +266,7 @@ node_tell(struct kal_cm *cm, struct kal_cm_node *node, uint64_t ctx)
 {
 	RI_ASSERT_OWNED(&cm->lock);
 	node->node.ctx = ctx;
-	cm->p.event(cm->p.arg, node);
+	kal_events_cm(cm->client, node);
 	cm->told = true;
 }
 
@@ -353,7 +356,7 @@ kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason
 void
 kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 
 	RI_ASSERT_OWNED(&conn->cm->lock);
 	conn->owed = report;
@@ -384,7 +387,7 @@ kal_conn_kill(struct kal_conn *conn)
 
 	RI_ASSERT_OWNED(&conn->verbs);
 	/* A failure means that it is in ERROR already. */
-	(void)!ri_call_qp_modify(conn->cm->p.caller, conn->qp, &attr, RI_QP_ATTR_STATE);
+	(void)!ri_call_qp_modify(conn->cm->caller, conn->qp, &attr, RI_QP_ATTR_STATE);
 }
 
 void
@@ -501,7 +504,7 @@ static void
 async_forward(struct kal_cm *cm, const struct ri_async_event *event)
 {
 	RI_ASSERT_OWNED(&cm->lock);
-	cm->p.async(cm->p.arg, event);
+	kal_events_async(cm->client, event->ctx, event);
 	cm->told = true;
 }
 
@@ -537,7 +540,7 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 		/* A late event of a retired queue pair. */
 	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
 		kal_conn_tell(conn, report, KAL_REASON_OTHER);
-		cm->p.host->task_run(cm->p.host->self, &conn->tidy);
+		cm->host->task_run(cm->host->self, &conn->tidy);
 	} else if (cm->stream && conn->state != KAL_CONN_OWN &&
 		   ri_event_is_end((enum ri_event)event->event)) {
 		stream_ended(conn, event);

@@ -66,11 +66,10 @@ static void
 note_shortage(struct kal_setup *setup, int error)
 {
 	struct kal_cm *cm = setup->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	bool known = atomic_exchange(&cm->dial_short, error) == error;
 	char peer[RI_LOG_ADDRESS];
-	const struct ri_log_about about = {
-		.layer = "kal", .adapter = cm->p.attr->name, .peer = peer};
+	const struct ri_log_about about = {.layer = "kal", .adapter = cm->attr->name, .peer = peer};
 
 	if (error == 0 || known)
 		return;
@@ -135,7 +134,7 @@ socket_dial(struct kal_setup *setup)
 enum ri_status
 kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct kal_setup *setup = kal_setup_new(conn, true);
 	uint64_t deadline = kal_deadline(host, req->timeout_us);
 	enum ri_status status;
@@ -150,7 +149,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
 	status = socket_dial(setup);
 	if (status == RI_SUCCESS)
-		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
+		status = ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -188,7 +187,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		return error;
 	if (kal_sock_is_own_peer(kal_fd_get(&setup->fd)))
 		return ECONNREFUSED;
-	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->p.keep_alive);
+	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->config->keep_alive);
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);
@@ -210,9 +209,9 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 static bool
 dial_again(struct kal_conn *conn, struct kal_setup *setup)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 
-	if (!conn->cm->fall_back || !setup->initiator || setup->offered.revision != 2 ||
+	if (!conn->cm->config->fall_back || !setup->initiator || setup->offered.revision != 2 ||
 	    setup->in_len != 0)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
@@ -235,7 +234,7 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 bool
 kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	uint64_t now = host->now(host->self);
 	enum kal_cm_reason reason = kal_sock_reason(error);
 
@@ -255,7 +254,7 @@ kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 bool
 kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	enum ri_status status;
 
 	RI_ASSERT_OWNED(&conn->verbs);
@@ -364,7 +363,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 bool
 kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	int done;
 
 	RI_ASSERT_OWNED(&conn->verbs);

@@ -23,13 +23,17 @@ struct kal_request;
 struct kal_setup;
 
 struct kal_cm {
-	struct kal_cm_params p;
-	bool stream;            /* we set up streams (RI_CM_STREAM), else the provider connects */
-	bool crc;               /* ask for CRC */
-	bool fall_back;         /* connect again with revision 1 if the peer may know only that */
-	pthread_mutex_t lock;   /* the tables, states, and what an event reports */
-	bool told;              /* under it: an event was queued for the client */
-	struct kal_table conns; /* by the client's ctx: kal_conn */
+	struct kal_client *client; /* gets the events */
+	const struct ri_host *host;
+	const struct kal_config *config;
+	const struct ri_caller *caller;
+	struct ri_rnic *rnic; /* from kal_cm_begin on, as the next two */
+	struct ri_context *context;
+	const struct ri_rnic_attr *attr;
+	bool stream; /* the kAL sets up streams (RI_CM_STREAM), else the provider connects */
+	pthread_mutex_t lock;       /* the tables, states, and what an event reports */
+	bool told;                  /* under it: an event was queued for the client */
+	struct kal_table conns;     /* by the client's ctx: kal_conn */
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
 	struct kal_table held;      /* by id: requests of the provider that a call has taken */

@@ -41,7 +41,7 @@ kal_setup_new(struct kal_conn *conn, bool initiator)
 		return NULL;
 	setup->conn = conn;
 	setup->cm = conn->cm;
-	setup->host = conn->cm->p.host;
+	setup->host = conn->cm->host;
 	setup->initiator = initiator;
 	setup->watch.fire = socket_ready;
 	setup->watch.arg = setup;
@@ -143,7 +143,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 {
 	struct kal_saying saying;
 	struct kal_cm *cm = conn->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	struct kal_setup *setup = conn->setup;
 	enum kal_cm_kind report;
 	enum ri_status status;
@@ -172,22 +172,22 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	const struct kal_cm *cm = setup->conn->cm;
 	struct kal_mpa_offered *offered = &setup->offered;
 
-	suppress |= !cm->p.attr->ird_ord_exchange;
+	suppress |= !cm->attr->ird_ord_exchange;
 	offered->revision = suppress ? 1 : 2;
-	offered->crc = cm->crc;
-	offered->markers_tx = cm->p.markers_tx;
-	offered->markers_rx = cm->p.markers_rx;
+	offered->crc = cm->config->crc;
+	offered->markers_tx = cm->config->markers_tx;
+	offered->markers_rx = cm->config->markers_rx;
 	offered->words = !suppress;
 	offered->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
 	offered->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
 	offered->ird_max = offered->ird; /* the consumer's number is never raised [IT 9.6] */
-	offered->rtr = cm->p.attr->rtr_types;
+	offered->rtr = cm->attr->rtr_types;
 	if (req->ord == 0)
 		offered->rtr &= (uint8_t)~RI_RTR_READ; /* it needs an ORD of 1 */
-	if (setup->initiator && !cm->p.peer_to_peer)
+	if (setup->initiator && !cm->config->peer_to_peer)
 		offered->rtr = 0;
 	offered->depth_private = suppress;
-	offered->depth_echo = cm->p.echo_depths;
+	offered->depth_echo = cm->config->echo_depths;
 }
 
 /* --- accepting ---------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ enum ri_status
 kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
 		  struct kal_accept_rep *rep)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct kal_setup *setup = kal_setup_new(conn, false);
 	struct kal_mpa_frame reply;
 	enum ri_status status;
@@ -211,7 +211,7 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	reply.private_len = (uint16_t)req->pdata_len;
 	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
 	status = setup->out_len == 0 ? RI_ERR_INVALID_ARG
-				     : ri_call_reserve(conn->cm->p.caller, conn->qp);
+				     : ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -242,7 +242,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		     uint16_t abort_code)
 {
 	struct kal_cm *cm = conn->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	bool rtr = setup->negotiated.rtr != 0;
 	enum ri_status status;
 	struct ri_stream stream = {
@@ -256,7 +256,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,
 		.await_fpdu = !setup->initiator && !rtr,
 		.abort_code = abort_code,
-		.wake_ms = setup->initiator ? cm->p.wake_ms : 0,
+		.wake_ms = setup->initiator ? (uint16_t)cm->config->wake_ms : 0,
 		.ird = setup->negotiated.ird,
 		.ord = setup->negotiated.ord,
 		.early = setup->in + early_at,
@@ -273,7 +273,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	/* The upcall STREAM_UP may come before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
 	if (status == RI_SUCCESS)
-		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
+		status = ri_call_attach_stream(cm->caller, conn->qp, &stream);
 	if (status == RI_SUCCESS)
 		(void)kal_fd_release(&setup->fd);
 	return status;

@@ -95,10 +95,10 @@ find_spigot(const struct kal_cm *cm, struct kal_pending *pending)
 {
 	enum ri_status status = RI_ERR_INVALID_ARG;
 
-	for (uint32_t i = 0; i < cm->p.attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
+	for (uint32_t i = 0; i < cm->attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
 		struct ri_port_attr port = {.size = sizeof(port)};
 
-		status = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port);
+		status = ri_call_query_port(cm->caller, cm->rnic, i, &port);
 		pending->port = i;
 		if (status == RI_SUCCESS && !on_port(&port, &pending->local))
 			status = RI_ERR_INVALID_ARG;
@@ -140,7 +140,7 @@ static void
 begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 {
 	if (req->no_startup) {
-		setup->negotiated = (struct kal_mpa_negotiated){.crc = setup->conn->cm->crc,
+		setup->negotiated = (struct kal_mpa_negotiated){.crc = setup->conn->cm->config->crc,
 								.ird = setup->offered.ird,
 								.ord = setup->offered.ord};
 		setup->step = KAL_CONVERT_LEAVE;
@@ -155,7 +155,7 @@ begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 static enum ri_status
 conversion_start(struct kal_conn *conn, bool initiator)
 {
-	enum ri_status status = ri_call_reserve(conn->cm->p.caller, conn->qp);
+	enum ri_status status = ri_call_reserve(conn->cm->caller, conn->qp);
 
 	if (status != RI_SUCCESS)
 		return status;
@@ -180,7 +180,7 @@ take_over(struct kal_setup *setup)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 	kal_sock_prepare(fd);
-	kal_sock_watch_peer(fd, &setup->conn->cm->p.keep_alive);
+	kal_sock_watch_peer(fd, &setup->conn->cm->config->keep_alive);
 	setup->converted = true; /* a failure resets the stream */
 }
 
@@ -216,7 +216,8 @@ leave_to_service(struct kal_conn *conn, struct kal_setup *setup)
 	if (setup->error == 0 && host->watch_start(host->self, &setup->watch) != RI_SUCCESS)
 		setup->error = ENOMEM;
 	host->timer_start(host->self, &setup->timer,
-			  setup->error != 0 ? now : now + conn->cm->p.convert_ns);
+			  setup->error != 0 ? now
+					    : now + conn->cm->config->convert_s * KAL_NS_PER_S);
 }
 
 enum ri_status

@@ -76,7 +76,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	kal_cm_unlock(cm);
 	/* A request may arrive before the provider's call returns, so the table has the listener first. */
 	if (!cm->stream)
-		status = ri_call_listen(cm->p.caller, cm->p.context, &params, service,
+		status = ri_call_listen(cm->caller, cm->context, &params, service,
 					&listener->provider);
 	listener->service = *service;
 	if (cm->stream)
@@ -96,7 +96,7 @@ kal_listen_destroy(struct kal_listener *listener)
 
 	atomic_store(&listener->closed, true);
 	if (listener->provider != NULL)
-		ri_call_listen_destroy(cm->p.caller, listener->provider);
+		ri_call_listen_destroy(cm->caller, listener->provider);
 	/* Once it is out of the table, no thread schedules kal_listener::follow any more. */
 	kal_cm_lock(cm);
 	kal_table_remove(&cm->listeners, &listener->link);

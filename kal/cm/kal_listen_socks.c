@@ -474,7 +474,7 @@ socks_watch(struct kal_tcp_port *port)
 static int
 listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_listen_sock *taken = NULL;
 	struct kal_tcp_port *port = NULL, *old;
 	int error;
@@ -505,15 +505,15 @@ say_lacks(const struct kal_listener *listener, uint16_t number)
 		       "port %u of %s: another program has the port at some address, so only the "
 		       "listed addresses are served",
 		       (unsigned)ntohs(number), listener->if_name);
-	kal_listen_say(listener->cm->p.host, &saying);
+	kal_listen_say(listener->cm->host, &saying);
 }
 
 enum ri_status
 kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 {
-	const struct kal_cm_params *p = &listener->cm->p;
+	const struct kal_cm *cm = listener->cm;
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	enum ri_status status = ri_call_query_port(p->caller, p->rnic, listener->port, &attr);
+	enum ri_status status = ri_call_query_port(cm->caller, cm->rnic, listener->port, &attr);
 	uint16_t number = service->port;
 	bool lacks = false;
 	int error = EADDRINUSE;
@@ -585,13 +585,13 @@ static void
 listener_follow(void *arg)
 {
 	struct kal_listener *listener = arg;
-	const struct kal_cm_params *p = &listener->cm->p;
+	const struct kal_cm *cm = listener->cm;
 	struct kal_listen_saying saying = {.text = ""};
 	struct ri_port_attr attr = {.size = sizeof(attr)};
 	struct kal_listen_sock *taken;
 
 	if (listener->anywhere ||
-	    ri_call_query_port(p->caller, p->rnic, listener->port, &attr) != RI_SUCCESS)
+	    ri_call_query_port(cm->caller, cm->rnic, listener->port, &attr) != RI_SUCCESS)
 		return;
 	kal_listen_lock();
 	if (listener->tcp_port == NULL) {
@@ -603,8 +603,8 @@ listener_follow(void *arg)
 	taken = socks_take(listener->tcp_port, false);
 	open_new(listener, &saying);
 	kal_listen_unlock();
-	socks_close(p->host, taken);
-	kal_listen_say(p->host, &saying);
+	socks_close(cm->host, taken);
+	kal_listen_say(cm->host, &saying);
 }
 
 void
@@ -617,7 +617,7 @@ kal_listener_init(struct kal_listener *listener)
 enum ri_status
 kal_listener_watch(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	enum ri_status status;
 
 	kal_listen_lock();
@@ -633,7 +633,7 @@ kal_listener_watch(struct kal_listener *listener)
 void
 kal_listener_close(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_tcp_port *port;
 	struct kal_listen_sock *taken = NULL;
 	bool last = false;
@@ -668,7 +668,7 @@ kal_listener_close(struct kal_listener *listener)
 void
 kal_listeners_follow(struct kal_cm *cm, uint32_t port)
 {
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	const struct kal_link *link = NULL;
 
 	if (!cm->stream)

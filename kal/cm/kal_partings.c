@@ -68,7 +68,7 @@ parting_append(struct kal_parting *parting)
 static void
 parting_free(struct kal_parting *parting)
 {
-	const struct ri_host *host = parting->cm->p.host;
+	const struct ri_host *host = parting->cm->host;
 
 	host->watch_stop(host->self, &parting->watch);
 	host->timer_stop(host->self, &parting->timer);
@@ -143,7 +143,7 @@ end_all_but(struct kal_cm *cm, unsigned most)
 void
 kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd)
 {
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	struct kal_parting *parting = calloc(1, sizeof(*parting));
 
 	if (parting == NULL) {
@@ -198,5 +198,5 @@ kal_partings_end_all(struct kal_cm *cm)
 {
 	end_all_but(cm, 0);
 	for (unsigned round = 0; one_is_ending(cm); round++)
-		cm->p.host->relax(cm->p.host->self, round);
+		cm->host->relax(cm->host->self, round);
 }

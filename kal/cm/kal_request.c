@@ -64,7 +64,7 @@ kal_request_alloc(struct kal_cm *cm)
 static void
 request_stop(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
+	const struct ri_host *host = request->cm->host;
 
 	/* In this order: the function of the watch may start the timer. */
 	host->watch_stop(host->self, &request->watch);
@@ -180,7 +180,7 @@ kal_request_end_all(struct kal_cm *cm)
 	}
 	/* The service thread may be about to free a request that it has taken. */
 	for (unsigned round = 0; atomic_load(&cm->alive) > 0; round++)
-		cm->p.host->relax(cm->p.host->self, round);
+		cm->host->relax(cm->host->self, round);
 }
 
 struct kal_request *
@@ -206,8 +206,8 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 static void
 request_watch(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
-	const struct ri_log_about about = {.layer = "kal", .adapter = request->cm->p.attr->name};
+	const struct ri_host *host = request->cm->host;
+	const struct ri_log_about about = {.layer = "kal", .adapter = request->cm->attr->name};
 
 	host->timer_start(host->self, &request->timer,
 			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
@@ -288,7 +288,7 @@ static void
 reply_reject(struct kal_request *request, const void *pdata, uint16_t len)
 {
 	struct kal_mpa_offered offered = {.revision = request->frame.revision,
-					  .crc = request->cm->crc};
+					  .crc = request->cm->config->crc};
 	struct kal_mpa_frame reply;
 
 	kal_mpa_reject(&offered, &request->frame, &reply);
@@ -302,7 +302,7 @@ static void
 reply_no_room(struct kal_request *request)
 {
 	struct kal_mpa_offered offered = {.revision = request->frame.revision,
-					  .crc = request->cm->crc};
+					  .crc = request->cm->config->crc};
 	struct kal_mpa_frame reply;
 
 	if (kal_mpa_reject_no_room(&offered, &request->frame, &reply))
@@ -344,7 +344,7 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 void
 kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_request *request = kal_request_alloc(listener->cm);
 
 	if (request == NULL) {
@@ -361,7 +361,7 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	request->watch.fd = kal_fd_get(&request->fd);
 	request->watch.events = RI_WATCH_IN;
 	kal_sock_prepare(request->watch.fd);
-	kal_sock_watch_peer(request->watch.fd, &request->cm->p.keep_alive);
+	kal_sock_watch_peer(request->watch.fd, &request->cm->config->keep_alive);
 	kal_cm_lock(request->cm);
 	kal_start_enter(request);
 	kal_cm_unlock(request->cm);
@@ -408,7 +408,7 @@ request_describe(struct kal_request *request)
 static bool
 request_defer(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
+	const struct ri_host *host = request->cm->host;
 	uint64_t now = host->now(host->self);
 
 	if (request->stage != KAL_START_WHOLE)
@@ -467,7 +467,7 @@ refuse_markers(struct kal_request *request)
 static bool
 read_request(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
+	const struct ri_host *host = request->cm->host;
 	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
 	char why[KAL_WHY_MAX];
@@ -498,7 +498,7 @@ read_request(struct kal_request *request)
 		return false;
 	}
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
-	if (verdict == KAL_MPA_REFUSE_MARKERS && request->cm->p.markers_tx)
+	if (verdict == KAL_MPA_REFUSE_MARKERS && request->cm->config->markers_tx)
 		verdict = KAL_MPA_GO;
 	if (verdict != KAL_MPA_GO) {
 		kal_mpa_verdict_text(verdict, NULL, &request->frame, NULL, why, sizeof(why));

@@ -21,10 +21,10 @@ kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
 
 	/* It may have been withdrawn meanwhile, which is no error. */
 	if (theirs->service)
-		(void)!ri_call_resolve_answer(cm->p.caller, theirs->request, &no);
+		(void)!ri_call_resolve_answer(cm->caller, theirs->request, &no);
 	else
-		(void)!ri_call_reject(cm->p.caller, theirs->request, (enum ri_cm_reason)reason,
-				      pdata, len);
+		(void)!ri_call_reject(cm->caller, theirs->request, (enum ri_cm_reason)reason, pdata,
+				      len);
 }
 
 static void
@@ -69,7 +69,7 @@ request_show(struct kal_request *request, struct kal_listener *listener)
 static void
 leave_unheard(struct kal_listener *listener, const struct ri_cm_event *event)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 
 	RI_ASSERT_OWNED(&listener->cm->lock);
 	if (listener->unheard == NULL || listener->unheard_count >= listener->backlog)
@@ -108,7 +108,7 @@ kal_request_listener_init(struct kal_listener *listener)
 void
 kal_request_refuse_unheard(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 
 	host->task_stop(host->self, &listener->refuse);
 	refuse_all_unheard(listener);
