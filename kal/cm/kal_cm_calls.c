@@ -148,46 +148,14 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	return status == RI_ERR_INVALID_STATE ? status : RI_SUCCESS;
 }
 
-/* Under verbs. The provider ends the connection and will raise the event. */
-static void
-end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
-{
-	const struct ri_caller *caller = conn->cm->caller;
-	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
-	enum ri_status status;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	if (conn->cm->stream)
-		status = ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
-	else
-		status = ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
-	/* Without resources it ends abruptly. Any other failure: it has ended already, and its event is on the way. */
-	if (status == RI_ERR_RESOURCES)
-		kal_conn_kill(conn);
-}
-
-/* The provider does not have the stream yet: end the attempt here, and report it after the flush. */
-static void
-end_by_us(struct kal_conn *conn)
-{
-	struct kal_cm *cm = conn->cm;
-
-	kal_stream_drop(conn);
-	kal_conn_lock(conn);
-	kal_conn_kill(conn);
-	kal_conn_unlock(conn);
-	kal_cm_lock(cm);
-	kal_conn_tell_last(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
-	kal_cm_unlock(cm);
-}
-
 enum ri_status
 kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
 	struct kal_cm *cm = conn->cm;
+	struct ri_qp_attr attr = {0};
 	enum kal_conn_state before;
 	enum kal_cm_kind report;
-	enum ri_status status;
+	enum ri_status status, ended;
 	bool dropped = false;
 
 	if (req->pdata_len > cm->attr->disconnect_pdata)
@@ -202,11 +170,28 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
 	}
 	kal_cm_unlock(cm);
-	if (status == RI_SUCCESS && !dropped)
-		end_by_provider(conn, req, before == KAL_CONN_UP);
+	/* The provider ends the connection, and raises the event. */
+	if (status == RI_SUCCESS && !dropped) {
+		attr.state = before == KAL_CONN_UP ? RI_QPS_CLOSING : RI_QPS_ERROR;
+		ended = cm->stream
+				? ri_call_qp_modify(cm->caller, conn->qp, &attr, RI_QP_ATTR_STATE)
+				: ri_call_disconnect(cm->caller, conn->qp, req->pdata,
+						     (uint16_t)req->pdata_len);
+		/* Without resources it ends abruptly. After any other failure it has ended already, and its event follows. */
+		if (ended == RI_ERR_RESOURCES)
+			kal_conn_kill(conn);
+	}
 	kal_conn_unlock(conn);
-	if (dropped)
-		end_by_us(conn);
+	/* The provider does not have the stream yet: end the attempt here, and report the end after the flush. */
+	if (dropped) {
+		kal_stream_drop(conn);
+		kal_conn_lock(conn);
+		kal_conn_kill(conn);
+		kal_conn_unlock(conn);
+		kal_cm_lock(cm);
+		kal_conn_tell_last(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
+		kal_cm_unlock(cm);
+	}
 	/* It has ended, or is ending: nothing to do. */
 	if (before == KAL_CONN_CLOSING || before == KAL_CONN_ABORTING || before == KAL_CONN_ENDED)
 		return RI_SUCCESS;

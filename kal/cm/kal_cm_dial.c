@@ -280,21 +280,6 @@ kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 	return true;
 }
 
-/* The Reply ends the start-up with a Terminate, which the provider sends. Under verbs, which this releases. */
-static void
-terminate_request(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
-		  const char *why)
-{
-	const struct ri_host *host = setup->host;
-	struct kal_saying saying;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	kal_say_failure(setup, why, &saying);
-	if (!kal_stream_attach(conn, setup, size, code))
-		kal_conn_unlock(conn);
-	kal_say(host, &saying);
-}
-
 /* A whole Reply is there. Under verbs; true: verbs was released. */
 static bool
 judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
@@ -303,6 +288,8 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	enum kal_mpa_verdict verdict =
 		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
 	uint16_t code = kal_mpa_verdict_code(verdict);
+	const struct ri_host *host = setup->host;
+	struct kal_saying saying;
 	char why[KAL_WHY_MAX];
 
 	RI_ASSERT_OWNED(&conn->verbs);
@@ -310,18 +297,24 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	if (verdict == KAL_MPA_GO)
 		return kal_stream_attach(conn, setup, size, 0);
 	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, reply, why, sizeof(why));
-	if (code != 0) {
-		kal_cm_lock(conn->cm);
-		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
-									: KAL_REASON_BAD_PARAMS;
-		kal_cm_unlock(conn->cm);
-		terminate_request(conn, setup, size, code, why);
+	if (code == 0) {
+		kal_stream_give_up(conn,
+				   verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED
+								     : KAL_CONN_FAILED,
+				   verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES
+								    : KAL_REASON_BAD_PARAMS,
+				   why);
 		return true;
 	}
-	kal_stream_give_up(
-		conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
-		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS,
-		why);
+	/* The start-up ends with a Terminate, which the provider sends. */
+	kal_cm_lock(conn->cm);
+	conn->pending.reason =
+		verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD : KAL_REASON_BAD_PARAMS;
+	kal_cm_unlock(conn->cm);
+	kal_say_failure(setup, why, &saying);
+	if (!kal_stream_attach(conn, setup, size, code))
+		kal_conn_unlock(conn);
+	kal_say(host, &saying);
 	return true;
 }
 

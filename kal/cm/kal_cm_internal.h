@@ -86,7 +86,7 @@ struct kal_conn {
 	uint32_t ord;
 };
 
-/* kal_cm.c */
+/* kal_conn.c */
 /* The table lock; kal_cm_unlock tells the client that events were queued meanwhile. */
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
@@ -95,13 +95,14 @@ enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_eve
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
 /* Queue the event of a move. The caller owns cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
-/* The same after the provider has flushed what was posted; call kal_conn_kill first. */
+/* Queue the event of a move after the provider has flushed what was posted; call kal_conn_kill first. */
 void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 enum kal_conn_state kal_conn_state(struct kal_conn *conn);
 /* Under verbs: move the queue pair to ERROR, so that what was posted is flushed. */
 void kal_conn_kill(struct kal_conn *conn);
-/* Copy what the peer's frame says into the pending event. */
+/* Copy what the peer's frame says into the pending event; what an event of the provider says, under cm->lock. */
 void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
+void kal_conn_note_event(struct kal_conn *conn, const struct ri_cm_event *event);
 
 /* Under verbs: reserve nodes for the `count` events of a new connection. False: no memory. */
 bool kal_conn_reserve(struct kal_conn *conn, unsigned count);
