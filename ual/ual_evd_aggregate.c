@@ -71,12 +71,6 @@ pending_first(struct ual_evd *aevd)
 
 /* --- coming and going ---------------------------------------------------------------------- */
 
-struct ual_evd *
-ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia)
-{
-	return ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, ia);
-}
-
 void
 ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member, bool pending)
 {
@@ -127,7 +121,7 @@ ual_aggregate_leave(struct ual_evd *member)
 	pthread_mutex_unlock(&member->lock);
 	pthread_mutex_unlock(&aevd->control);
 	ual_evd_evaluate(aevd);
-	ual_evd_unref(aevd);
+	ual_object_unref(&aevd->object);
 	return was_pending;
 }
 
@@ -204,7 +198,7 @@ ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
 	if (aevd == NULL)
 		return;
 	ual_evd_evaluate(aevd);
-	ual_evd_unref(aevd);
+	ual_object_unref(&aevd->object);
 }
 
 /* --- taking -------------------------------------------------------------------------------- */

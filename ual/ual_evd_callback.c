@@ -86,11 +86,3 @@ ual_callback_detach(struct ual_evd *evd)
 	evd->detachers--;
 	pthread_mutex_unlock(&evd->lock);
 }
-
-void
-ual_callback_tell(struct ual_evd *evd)
-{
-	const struct ri_host *host = evd->object.ia->session.host;
-
-	host->task_run(host->self, &evd->task);
-}

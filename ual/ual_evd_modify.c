@@ -61,7 +61,8 @@ queue_resize(struct ual_evd *evd, size_t size)
 static it_status_t
 membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 {
-	struct ual_evd *aevd = ual_aggregate_use(handle, evd->object.ia);
+	struct ual_evd *aevd =
+		ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, evd->object.ia);
 	it_status_t status = IT_SUCCESS;
 
 	if (ual_evd_is_aggregate(evd))
@@ -69,7 +70,7 @@ membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 	else if (aevd == NULL)
 		status = IT_ERR_INVALID_AEVD;
 	if (aevd != NULL)
-		ual_evd_unref(aevd);
+		ual_object_unref(&aevd->object);
 	pthread_mutex_lock(&evd->lock);
 	if (status == IT_SUCCESS && evd->callback != NULL)
 		status = IT_ERR_CALLBACK_EXISTS;
@@ -121,16 +122,6 @@ modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 	return IT_SUCCESS;
 }
 
-void
-ual_evd_attend_overflow(struct ual_evd *evd)
-{
-	RI_ASSERT_OWNED(&evd->lock);
-	if (evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_AUTO_RESET) != 0)
-		atomic_fetch_or(&evd->attention, UAL_EVD_OVERFLOWED);
-	else
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_OVERFLOWED);
-}
-
 static void
 modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 {
@@ -162,11 +153,11 @@ member_move(struct ual_evd *evd, it_evd_handle_t handle)
 
 	RI_ASSERT_OWNED(&evd->control);
 	if (handle != NULL) {
-		aevd = ual_aggregate_use(handle, evd->object.ia);
+		aevd = ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, evd->object.ia);
 		if (aevd == NULL)
 			return IT_ERR_INVALID_AEVD;
 		if (aevd == evd->aevd) {
-			ual_evd_unref(aevd);
+			ual_object_unref(&aevd->object);
 			return IT_SUCCESS;
 		}
 	}

@@ -32,12 +32,6 @@ static const enum ual_type end_order[] = {
 	UAL_UD_SVC, UAL_LISTEN, UAL_RMR, UAL_EP, UAL_SRQ, UAL_LMR, UAL_AH, UAL_EVD, UAL_PZ,
 };
 
-bool
-ual_dead(const struct ual_ia *ia)
-{
-	return atomic_load(&ia->session.dead);
-}
-
 static it_status_t
 version_check(uint32_t major, uint32_t minor)
 {
@@ -51,7 +45,7 @@ version_check(uint32_t major, uint32_t minor)
 static enum ri_status
 ia_open(struct ual_ia *ia, const char *name)
 {
-	const struct session_params params = {.dispatch = ual_async_dispatch, .above = ia};
+	const struct session_params params = {.dispatch = ual_dispatch, .above = ia};
 	struct kal_rnic_open_rep rep;
 	enum ri_status status = session_open(&ia->session, name, &params, &rep);
 

@@ -77,7 +77,7 @@ listen_end(struct ual_listen *listen)
 
 	host->task_stop(host->self, &listen->refuse);
 	refuse_all(listen);
-	ual_evd_unref(listen->evd);
+	ual_object_unref(&listen->evd->object);
 	pthread_mutex_destroy(&listen->lock);
 	ual_object_delete(&listen->object);
 }
@@ -169,12 +169,12 @@ ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 		status = IT_ERR_INVALID_CONN_QUAL;
 	if (status != IT_SUCCESS) {
 		if (evd != NULL)
-			ual_evd_unref(evd);
+			ual_object_unref(&evd->object);
 		return status;
 	}
 	listen = listen_new(ia, evd, (uint32_t)spigot);
 	if (listen == NULL) {
-		ual_evd_unref(evd);
+		ual_object_unref(&evd->object);
 		return IT_ERR_RESOURCES;
 	}
 	(void)ual_object_publish(&listen->object);

@@ -410,22 +410,6 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	return status;
 }
 
-bool
-ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge)
-{
-	struct ual_rmr *rmr = ual_rmr_at(sink->rmr);
-
-	if (rmr == NULL || rmr->object.ia != ep->object.ia)
-		return false;
-	pthread_mutex_lock(&rmr->lock);
-	sge->stag = atomic_load(&rmr->key.stag);
-	sge->addr = rmr->link.addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)sink->addr.rel
-								 : (uintptr_t)sink->addr.abs;
-	pthread_mutex_unlock(&rmr->lock);
-	sge->length = (uint32_t)sink->length; /* no longer than a message */
-	return true;
-}
-
 /* --- reset ---------------------------------------------------------------------------------- */
 
 /* The windows that replace those of some RMRs; the renewal has a reference to each of these. */

@@ -34,7 +34,7 @@ svc_destroy(struct ual_object *object)
 
 	(void)!session_call(&object->ia->session, KAL_RESOLVE_END, &req, sizeof(req), NULL, 0);
 	session_settle(&object->ia->session);
-	ual_evd_unref(svc->evd);
+	ual_object_unref(&svc->evd->object);
 	pthread_mutex_destroy(&svc->control);
 	pthread_mutex_destroy(&svc->lock);
 	ual_object_delete(object);
@@ -104,7 +104,7 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 		      ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia, &ia->objects)
 		      : NULL;
 	if (svc == NULL) {
-		ual_evd_unref(evd);
+		ual_object_unref(&evd->object);
 		return ia->session.attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;
 	}
 	svc->object.destroy = svc_destroy;
