@@ -67,23 +67,6 @@ wait_refusal(const struct ual_evd *evd)
 	return IT_SUCCESS;
 }
 
-static it_status_t
-line_join(struct ual_evd *evd, struct session_waiter *waiter)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->lock);
-	status = wait_refusal(evd);
-	if (status == IT_SUCCESS && evd->line.count == UAL_EVD_WAITERS_MAX)
-		status = IT_ERR_WAITER_LIMIT;
-	if (status == IT_SUCCESS) {
-		session_line_join(&evd->line, waiter);
-		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
-	}
-	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
 static void
 line_leave(struct ual_evd *evd, struct session_waiter *waiter)
 {
@@ -96,54 +79,6 @@ line_leave(struct ual_evd *evd, struct session_waiter *waiter)
 	pthread_mutex_unlock(&evd->lock);
 	if (watched)
 		ual_evd_evaluate(evd);
-}
-
-/* May the waiter stay, and is it the first? */
-static it_status_t
-line_look(struct ual_evd *evd, const struct session_waiter *waiter, bool *turn)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->lock);
-	status = wait_refusal(evd);
-	*turn = evd->line.first == waiter;
-	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
-/* The status of a wait whose sleep ended without an event. */
-static it_status_t
-sleep_status(const struct ual_ia *ia, enum ri_status slept)
-{
-	if (slept == RI_SUCCESS)
-		return IT_SUCCESS;
-	if (slept == RI_ERR_TIMEOUT)
-		return IT_ERR_TIMEOUT_EXPIRED;
-	if (slept == RI_ERR_INTERRUPTED)
-		return IT_ERR_INTERRUPT;
-	return atomic_load(&ia->session.closing) ? IT_ERR_ABORT : IT_ERR_IA_CATASTROPHE;
-}
-
-static it_status_t
-wait_in_line(struct ual_evd *evd, struct session_waiter *waiter, uint64_t deadline,
-	     it_event_t *event)
-{
-	it_status_t status;
-	enum ri_status slept;
-	bool turn;
-
-	for (;;) {
-		ual_evd_evaluate(evd);
-		slept = session_sleep(waiter, deadline);
-		status = line_look(evd, waiter, &turn);
-		if (status != IT_SUCCESS)
-			return status;
-		if (turn && take_notified(evd, event))
-			return IT_SUCCESS;
-		status = sleep_status(evd->object.ia, slept);
-		if (status != IT_SUCCESS)
-			return status;
-	}
 }
 
 #ifdef __EXCEPTIONS
@@ -174,61 +109,78 @@ sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	struct session *session = &evd->object.ia->session;
 	struct session_waiter *waiter =
 		session_sleep_enter(session, is_driven(evd), wait_cancelled, evd);
+	bool joined, turn, taken = false;
 	it_status_t status;
+	enum ri_status slept;
 
 	if (waiter == NULL)
 		return atomic_load(&session->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
-	status = line_join(evd, waiter);
-	if (status == IT_SUCCESS) {
-		status = wait_in_line(evd, waiter, deadline, event);
-		line_leave(evd, waiter);
-	}
-	session_sleep_leave(waiter);
-	return status;
-}
-
-/* Begin to wait: from now on the EVD cannot be freed. *alone: there are no other waiters. */
-static it_status_t
-wait_enter(struct ual_evd *evd, bool *alone)
-{
-	it_status_t status;
-
 	pthread_mutex_lock(&evd->lock);
 	status = wait_refusal(evd);
-	*alone = evd->line.first == NULL;
-	if (status == IT_SUCCESS)
-		atomic_fetch_add(&evd->waiters, 1);
+	if (status == IT_SUCCESS && evd->line.count == UAL_EVD_WAITERS_MAX)
+		status = IT_ERR_WAITER_LIMIT;
+	joined = status == IT_SUCCESS;
+	if (joined) {
+		session_line_join(&evd->line, waiter);
+		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
+	}
 	pthread_mutex_unlock(&evd->lock);
+	while (status == IT_SUCCESS && !taken) {
+		ual_evd_evaluate(evd);
+		slept = session_sleep(waiter, deadline);
+		/* May the thread stay, and is it the first? */
+		pthread_mutex_lock(&evd->lock);
+		status = wait_refusal(evd);
+		turn = evd->line.first == waiter;
+		pthread_mutex_unlock(&evd->lock);
+		if (status == IT_SUCCESS && turn)
+			taken = take_notified(evd, event);
+		if (status != IT_SUCCESS || taken || slept == RI_SUCCESS)
+			continue;
+		/* The sleep ended without an event. */
+		if (slept == RI_ERR_TIMEOUT)
+			status = IT_ERR_TIMEOUT_EXPIRED;
+		else if (slept == RI_ERR_INTERRUPTED)
+			status = IT_ERR_INTERRUPT;
+		else
+			status = atomic_load(&session->closing) ? IT_ERR_ABORT
+								: IT_ERR_IA_CATASTROPHE;
+	}
+	if (joined)
+		line_leave(evd, waiter);
+	session_sleep_leave(waiter);
 	return status;
-}
-
-/* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
-static it_status_t
-wait_awake(struct ual_evd *evd, bool alone, struct session_wait *wait, it_event_t *event)
-{
-	struct sought sought = {evd, event};
-
-	if (alone && (take_notified(evd, event) || session_wait_awake(wait, take_sought, &sought)))
-		return IT_SUCCESS;
-	return atomic_load(&wait->session->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
 }
 
 it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
+	struct sought sought = {evd, event};
 	struct session_wait wait;
 	it_status_t status;
-	bool alone;
+	bool alone, found;
 
-	status = wait_enter(evd, &alone);
+	/* From now on the EVD cannot be freed. */
+	pthread_mutex_lock(&evd->lock);
+	status = wait_refusal(evd);
+	alone = evd->line.first == NULL;
+	if (status == IT_SUCCESS)
+		atomic_fetch_add(&evd->waiters, 1);
+	pthread_mutex_unlock(&evd->lock);
 	if (status != IT_SUCCESS)
 		return status;
 	session_wait_begin(&wait, &evd->object.ia->session,
 			   alone && is_driven(evd) ? &evd->spin : NULL, timeout);
-	status = wait_awake(evd, alone, &wait, event);
-	if (status == IT_ERR_QUEUE_EMPTY && timeout == 0) {
+	/* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
+	found = alone &&
+		(take_notified(evd, event) || session_wait_awake(&wait, take_sought, &sought));
+	if (found) {
+		status = IT_SUCCESS;
+	} else if (atomic_load(&wait.session->dead)) {
+		status = IT_ERR_IA_CATASTROPHE;
+	} else if (timeout == 0) {
 		status = IT_ERR_TIMEOUT_EXPIRED;
-	} else if (status == IT_ERR_QUEUE_EMPTY) {
+	} else {
 		status = sleep_for_event(evd, wait.deadline, event);
 		if (status == IT_SUCCESS)
 			session_wait_slept(&wait);
