@@ -170,9 +170,16 @@ void kal_apart_wait(struct kal_client *client);
 /* The next open adapter of a client after that one (NULL: the first), NULL: no more. */
 struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);
 
-/* kal_adapters.c */
+/* kal_upcalls.c */
+void kal_upcalls_init(struct kal_rnic *rnic);
+/* Does the client get events of the adapter itself and of its spigots? */
+void kal_upcalls_pass_own(struct kal_rnic *rnic, bool open);
+
+/* kal_providers.c */
 /* All once, and those later that wait for their devices. RI_ERR_RESOURCES: memory ran out on the way, the next call goes on. */
 enum ri_status kal_providers_load(void) RI_MUST_CHECK;
+
+/* kal_adapters.c */
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
 enum ri_status kal_rnic_open(struct kal_client *client, const char *name,
 			     struct kal_rnic **out) RI_MUST_CHECK;

@@ -217,8 +217,10 @@ request_watch(struct kal_request *request)
 	request->watch.events = RI_WATCH_IN;
 	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS)
 		ri_log(host, RI_LOG_WARNING, &about,
-		       "no descriptor or memory to watch the peer of a connection request: the "
-		       "request stays when its peer leaves");
+		       "cannot watch the peer of connection request %u, for want of a descriptor "
+		       "or "
+		       "memory: the request stays if the peer closes",
+		       request->id);
 }
 
 void

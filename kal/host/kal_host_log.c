@@ -28,6 +28,7 @@
 #include "kal_call.h"
 #include "kal_host.h"
 #include "kal_settings.h"
+#include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_outlet.h"
 
@@ -236,4 +237,44 @@ finish_lines(void)
 		pthread_mutex_unlock(&speaking);
 	}
 	(void)ri_outlet_flush(&outlet, PATIENCE);
+}
+
+bool
+kal_host_lacks(const struct kal_host *host, const char *what, int error)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "no adapter can be opened: %s: %s", what,
+		       ri_errno_text(error));
+	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "kal", text);
+	return false;
+}
+
+void
+kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
+{
+	static const char *const calls[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "epoll_wait", [KAL_REFUSED_EPOLL_CTL] = "epoll_ctl",
+		[KAL_REFUSED_TIMER] = "timerfd_settime", [KAL_REFUSED_POLL] = "ppoll",
+		[KAL_REFUSED_FUTEX] = "futex",
+	};
+	static const char *const means[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "sockets are not served",
+		[KAL_REFUSED_EPOLL_CTL] = "a descriptor cannot be watched",
+		[KAL_REFUSED_TIMER] = "the service thread computes its own timeouts",
+		[KAL_REFUSED_POLL] = "waiting threads poll every millisecond",
+		[KAL_REFUSED_FUTEX] = "waiting threads poll every millisecond",
+	};
+	char text[128];
+	bool known;
+
+	pthread_mutex_lock(&host->lock);
+	known = host->refused[which];
+	host->refused[which] = true;
+	pthread_mutex_unlock(&host->lock);
+	if (known)
+		return;
+	(void)snprintf(text, sizeof(text), "%s: %s; %s", calls[which], ri_errno_text(error),
+		       means[which]);
+	kal_host_log(host, RI_LOG_ERROR, "kal", text);
 }
