@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The event queue of a client (kal_events.c), and its nodes. An event is raised where no caller could be told that memory ran out, so its
- * node is allocated earlier: a completion queue contains its node; connections, requests and queries reserve the
- * nodes for all their events when they begin (kal_cm_node_new). Asynchronous events allocate a node and fall back
+ * The event queue of a client (kal_events.c), and its nodes. Where an event is raised, no caller could get the status that
+ * memory ran out. So its node is allocated earlier: a completion queue contains its node; connections, requests and queries
+ * reserve the nodes for all their events when they begin (kal_cm_node_new). Asynchronous events allocate a node and fall back
  * on spare nodes of the client.
  */
 #ifndef KAL_EVENTS_H
@@ -47,7 +47,7 @@ struct kal_cm_node {
 
 /* An empty node from the heap; NULL: no memory. */
 struct kal_cm_node *kal_cm_node_new(void);
-/* The same for an event that never has private data. */
+/* A node for an event that never has private data. */
 struct kal_cm_node *kal_cm_node_new_bare(void);
 /* One that was not used, or NULL. */
 void kal_cm_node_free(struct kal_cm_node *node);

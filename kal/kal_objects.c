@@ -12,7 +12,7 @@
 #define INDEX_MASK      ((1u << INDEX_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - INDEX_BITS)) - 1)
 
-#define REUSE_LATE 64 /* a slot is used again when more than so many slots are free */
+#define REUSE_LATE 64 /* a slot is used again only when more slots than these are free */
 #define ROOM_FIRST 64
 
 /* Room for one more slot. */

@@ -144,7 +144,7 @@ struct kal_client {
 /* kal_objects.c; under `calls` */
 /* Enter an object; its id, or 0: the table is full, or the client may have no more of that type. */
 uint32_t kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object);
-/* The same as a status; on failure the caller destroys the object. */
+/* kal_object_add with a status; on failure the caller destroys the object. */
 static inline enum ri_status
 kal_object_enter(struct kal_client *client, enum ri_object type, struct kal_object *object)
 {

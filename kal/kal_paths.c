@@ -10,7 +10,7 @@
  * default route of one does not compete with the network of another.
  *
  * An adapter of one interface is the user's choice of that interface. It offers a path through it although routing prefers
- * another one, if its own route is as specific; kal_path_is_forced tells the call that connects, which binds the socket
+ * another one, if its own route is as specific; kal_path_is_forced reports that to the call that connects, which binds the socket
  * to the interface.
  */
 #include <errno.h>

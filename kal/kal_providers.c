@@ -32,7 +32,7 @@ providers_after_fork(void)
 	pthread_mutex_unlock(&load_lock);
 }
 
-/* A recursive lock knows its owner by the number of its thread, which is another one in the child. */
+/* A recursive lock records the number of its owner's thread, and the child's thread has another number. */
 static void
 providers_forked(void)
 {

@@ -2,18 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Operations into the provider's queues, completions back out of them.
+ * [fast path] Posts to the provider's queues, and the conversion of completions.
  *
- * A post takes what the application gave, turns each LMR handle into an STag in an array on the
- * stack and calls the provider. Bounds, rights and zones are the provider's business when the
- * request runs (R-19). What can be wrong here is looked at once, cheaply and in any order; only a
- * post that fails pays for finding the failure that [IT 1.2] wants to be named first.
+ * A post replaces the LMR handle of each segment by an STag, in an array on the stack, and calls the provider, which checks
+ * bounds, rights and zones when the request runs (R-19). The checks here are made once, cheaply and in any order. Only a
+ * post that fails looks for the failure that [IT 1.2] wants to be reported first.
  *
  * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
  * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
  * connection comes about the send queue refuses and receives are kept; from CONNECTED on, in
- * NONOPERATIONAL too, everything is handed on, and it is the provider that flushes (R-04). The same look
- * tells endpoints for datagrams apart, whose states lie beyond. A completion needs no look-up: its context
+ * NONOPERATIONAL too, everything goes to the provider, which flushes it (R-04). The same comparison
+ * excludes endpoints for datagrams, whose states have greater numbers. A completion needs no look-up: its context
  * is the endpoint's handle, its number the cookie.
  */
 
@@ -222,7 +221,7 @@ sinks_convert(const struct ual_ep *ep, const it_rmr_triplet_t *sinks, size_t cou
 	return true;
 }
 
-/* The same for several segments of LMRs. */
+/* Several segments of LMRs for the provider. */
 static __attribute__((noinline)) bool
 segments_convert(const struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t count,
 		 struct ri_sge *sgl, uint64_t room)

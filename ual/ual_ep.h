@@ -68,7 +68,7 @@ uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud);
 /* Attributes for a new endpoint [IT 3], [IT 15.4]; *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
-/* The same for datagrams. */
+/* Attributes for a new endpoint for datagrams. */
 it_status_t ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr);
 /* May this process use that key for datagrams? Keys with the highest bit are for privileged processes. */
 static inline bool

@@ -185,7 +185,7 @@ ual_ep_limits(struct ual_ep *ep)
 	(ENABLES | READS | WATERMARKS | IT_EP_PARAM_MAX_RDMA_READ_SEG | \
 	 IT_EP_PARAM_MAX_RDMA_WRITE_SEG)
 
-/* Are so many segments granted? If not, the queues must grow. */
+/* Does the provider grant that number of segments? If not, the queues must grow. */
 static bool
 segments_granted(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
 {

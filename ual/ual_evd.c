@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Event dispatchers: creation, attributes, the end.
+ * Event dispatchers: how they are created, queried and freed.
  *
  * A DTO dispatcher owns a completion queue of the kAL and its user half; the others own a ring. The
  * asynchronous streams have at most one dispatcher each, to which the IA points. Sources of events have a reference to

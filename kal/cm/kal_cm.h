@@ -49,7 +49,7 @@ void kal_cm_free(struct kal_cm *cm);
 
 /*
  * Create the connection of a queue pair; `ctx` is the client's, `init` has the granted sizes. RI_ERR_INVALID_ARG:
- * another queue pair has that context, so their events could not be told apart. RI_ERR_RESOURCES.
+ * another queue pair has that context, so the client could not distinguish their events. RI_ERR_RESOURCES.
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
@@ -86,7 +86,7 @@ enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) 
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 /* KAL_PEER. RI_ERR_INVALID_STATE, too, while another form connects it, or before the other of its two steps. */
 enum ri_status kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send) RI_MUST_CHECK;
-/* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
+/* RI_ERR_INVALID_ARG: no listener at that service; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
 /* Queries for datagram services, and answers; kal_resolve.c. */
 enum ri_status kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req) RI_MUST_CHECK;

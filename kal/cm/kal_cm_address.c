@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections of providers that connect by themselves (ri_cm_ops): calls are passed on to the provider. */
+/* Connections of providers that connect by themselves (ri_cm_ops): the kAL passes the calls to the provider. */
 #include <string.h>
 
 #include "kal_cm_internal.h"

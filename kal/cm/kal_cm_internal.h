@@ -87,7 +87,7 @@ struct kal_conn {
 };
 
 /* kal_conn.c */
-/* The table lock; kal_cm_unlock tells the client that events were queued meanwhile. */
+/* The table lock; kal_cm_unlock notifies the client if events were queued meanwhile. */
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
 /* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */

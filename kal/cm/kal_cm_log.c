@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the log says of connections that did not come about: which, with whom, and why. The lines are of the level
- * info, because each peer can cause as many as it likes.
+ * Lines of the log about connections that failed or were refused: the connection, its peer, and the reason. They have the
+ * level info, because any peer can cause any number of them.
  */
 #include <stdio.h>
 

@@ -61,7 +61,7 @@ kal_setup_steal(struct kal_conn *conn)
 }
 
 /*
- * The start-up ends here, and nobody watches its socket any more. Two peers must not see the end of the stream at once, so
+ * The start-up ends here, and its socket is not watched any more. Two peers must not see the end of the stream at once, so
  * their socket is closed later (kal_partings.c):
  *
  * - An initiator that waits for our Reply gets a refusal. If it saw only the end of the stream, it would take this host for

@@ -246,7 +246,7 @@ serves_any(const struct kal_tcp_port *port, uint8_t family)
 	return false;
 }
 
-/* Move those that nobody needs, or all, from the port to a list that socks_close gets. */
+/* Move all sockets, or those that no listener needs, from the port to a list for socks_close. */
 static struct kal_listen_sock *
 socks_take(struct kal_tcp_port *port, bool all)
 {

@@ -4,7 +4,7 @@
 /*
  * Sockets that wait until the peer has closed its end.
  *
- * A FIN right behind a Reply that refuses makes Linux siw forget the private data of the Reply [WIRE 14.4], and a reset
+ * A FIN right behind a Reply that refuses makes Linux siw lose the private data of the Reply [WIRE 14.4], and a reset
  * loses it for every peer. So the socket of a refused peer stays open until the peer's FIN. The wait is bounded: by
  * KAL_PARTING_MAX, by PARTINGS sockets of an adapter, of which the oldest is closed when one more comes, and by the
  * octets that are read and dropped meanwhile.

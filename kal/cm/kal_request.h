@@ -115,7 +115,7 @@ void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
 /* Not inside of an upcall. */
 void kal_request_refuse_at_provider(struct kal_cm *cm, const struct kal_unheard *raised,
 				    enum kal_cm_reason reason, const void *pdata, uint16_t len);
-/* Before the listener is known to anybody. */
+/* Before the listener is in the table. */
 void kal_request_listener_init(struct kal_listener *listener);
 /* The listener ends, and its provider raises nothing for it any more: refuse the requests that no client has seen. */
 void kal_request_refuse_unheard(struct kal_listener *listener);

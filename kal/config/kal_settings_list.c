@@ -343,7 +343,7 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 	}
 }
 
-/* Variables with our prefix that nobody reads. */
+/* Variables with our prefix that neither the library nor a provider reads. */
 static void
 list_unknown(const struct listing *listing)
 {

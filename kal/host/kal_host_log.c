@@ -11,7 +11,7 @@
  * stderr is what descriptor 2 is when the host is created, or when the writer of the application is taken back. A process
  * that closes it, and opens another file of that number, does not get lines into that file.
  *
- * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm. A table
+ * Without ITAPI_LOG there are errors and warnings, each once, since they report lasting harm. A table
  * of fixed size holds a hash of each line that was written; when the table is full, no more lines
  * are written. With ITAPI_LOG each line is written, up to a number in a second.
  */
@@ -143,7 +143,7 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 
 /*
  * Peers can cause lines of the level info, and warnings, as many as they like. So that no peer fills a disk, at most
- * LINES_A_SECOND of them are written within a second; the first line after it tells how many were left out. Errors
+ * LINES_A_SECOND of them are written within a second; the first line after it reports how many were left out. Errors
  * and warnings have a number of their own: a peer that causes information leaves room for them. Lines of
  * the level debug are caused by the application, and are all written. Guarded by `speaking`.
  */

@@ -311,7 +311,7 @@ service_thread(void *arg)
 {
 	struct kal_host *host = arg;
 
-	/* A callback knows this thread's id, and could cancel it. */
+	/* A callback can obtain this thread's id, and could cancel it. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	served = host;
 	pthread_cleanup_push(serve_ended, host);
