@@ -2,14 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters: the list of them, opening and closing one, and the conversion of a provider's upcalls to events. Closing an
- * adapter destroys everything under it, children before parents, without events.
+ * Adapters: the list of them, opening and closing one. Closing an adapter destroys everything under it, children before
+ * parents, without events.
  *
- * A provider may make upcalls from the beginning of its open until its close has returned. So everything
- * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider refused to destroy) is
- * allocated before the device is opened and freed after the device was closed.
+ * A provider may make upcalls (kal_upcalls.c) from the beginning of its open until its close has returned. So everything
+ * that an upcall reads (struct kal_rnic, its kal_cm, objects that the provider refused to destroy) is allocated before the
+ * device is opened and freed after the device was closed.
  */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,88 +17,12 @@
 #include "kal_absent.h"
 #include "kal_host.h"
 #include "kal_objects.h"
-#include "kal_settings.h"
-#include "kal_settings_list.h"
 #include "ri_load.h"
 #include "ri_log.h"
 #include "ri_registry.h"
 
 #define ADAPTERS_FIRST 16
 #define ADAPTERS_MAX   (1u << 20) /* of one provider; more is a fault */
-
-/* The first load of all, or a look at those that waited for their devices. False: memory or descriptors ran out. */
-static bool
-providers_load(bool again, unsigned *loaded)
-{
-	static char folder[PATH_MAX]; /* under load_lock */
-
-	if (again)
-		return ri_load_again(kal_host_default(), loaded);
-	*loaded = 1;
-	return ri_load_all(kal_host_default(), ri_builtin_entries,
-			   kal_setting_text(KAL_SETTING_PROVIDER_PATH),
-			   ri_load_folder(folder, sizeof(folder)));
-}
-
-/* Recursive: a function of the application that writes the log while providers are loaded may fork. */
-static pthread_mutex_t load_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-/* A forked child has the providers that its parent has loaded, so no other thread may be loading one at the fork. */
-static void
-providers_before_fork(void)
-{
-	pthread_mutex_lock(&load_lock);
-	ri_registry_before_fork();
-}
-
-static void
-providers_after_fork(void)
-{
-	ri_registry_after_fork();
-	pthread_mutex_unlock(&load_lock);
-}
-
-/* A recursive lock knows its owner by the number of its thread, which is another one in the child. */
-static void
-providers_forked(void)
-{
-	const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-	ri_registry_after_fork();
-	load_lock = fresh;
-}
-
-static void
-providers_watch_forks(void)
-{
-	(void)pthread_atfork(providers_before_fork, providers_after_fork, providers_forked);
-}
-
-enum ri_status
-kal_providers_load(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static bool loaded, unchecked;
-	unsigned more = 0;
-	bool complete;
-
-	/*
-	 * At a fork the handler that was registered last runs first, and locks are taken in the order of levels: so the
-	 * handler of the host, whose lock is taken while providers are loaded, is registered first.
-	 */
-	(void)kal_host_default();
-	pthread_once(&once, providers_watch_forks);
-	pthread_mutex_lock(&load_lock);
-	complete = providers_load(loaded, &more);
-	unchecked = unchecked || more != 0;
-	if (complete && unchecked) {
-		kal_settings_check_all(kal_host_default());
-		unchecked = false;
-	}
-	loaded = loaded || complete;
-	pthread_mutex_unlock(&load_lock);
-	return complete ? RI_SUCCESS : RI_ERR_RESOURCES;
-}
 
 /* A failure of a provider, in words that say what to do. */
 static const char *
@@ -176,37 +99,18 @@ struct listing {
 };
 
 static void
-adapter_describe(struct kal_adapter *out, const struct ri_device_desc *desc)
-{
-	memset(out, 0, sizeof(*out));
-	memcpy(out->name, desc->name, sizeof(out->name));
-	memcpy(out->description, desc->description, sizeof(out->description));
-	out->transport = desc->transport;
-	out->num_ports = desc->num_ports;
-}
-
-static void
 list_one(struct listing *listing, const struct ri_device_desc *desc, const char *name)
 {
 	if (listing->rep->filled < listing->room) {
 		struct kal_adapter *out = &listing->list[listing->rep->filled++];
 
-		adapter_describe(out, desc);
+		memset(out, 0, sizeof(*out));
+		memcpy(out->description, desc->description, sizeof(out->description));
+		out->transport = desc->transport;
+		out->num_ports = desc->num_ports;
 		g_strlcpy(out->name, name, sizeof(out->name));
 	}
 	listing->rep->total++;
-}
-
-/* List an adapter, then its aliases. */
-static void
-list_names(struct listing *listing, const struct kal_config *config,
-	   const struct ri_device_desc *desc)
-{
-	list_one(listing, desc, desc->name);
-	for (const struct kal_alias *a = config->aliases; a != NULL; a = a->next) {
-		if (strcmp(a->adapter, desc->name) == 0)
-			list_one(listing, desc, a->alias);
-	}
 }
 
 enum ri_status
@@ -224,24 +128,22 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 		/* Failures of a provider other than this one do not hide the adapters of other providers. */
 		if (adapters_probe(client->host, ri_registry_get(i), &found) == RI_ERR_RESOURCES)
 			status = RI_ERR_RESOURCES;
-		for (uint32_t j = 0; j < found.count; j++)
-			list_names(&listing, client->config, &found.descs[j]);
+		for (uint32_t j = 0; j < found.count; j++) {
+			const struct ri_device_desc *desc = &found.descs[j];
+
+			/* The adapter, then its aliases. */
+			list_one(&listing, desc, desc->name);
+			for (const struct kal_alias *a = client->config->aliases; a != NULL;
+			     a = a->next)
+				if (strcmp(a->adapter, desc->name) == 0)
+					list_one(&listing, desc, a->alias);
+		}
 		free(found.descs);
 	}
 	if (status != RI_SUCCESS)
 		return status;
 	msg->rep_len = sizeof(*rep) + rep->filled * sizeof(*listing.list);
 	return RI_SUCCESS;
-}
-
-static bool
-has_adapter(const struct found *found, const char *name)
-{
-	for (uint32_t i = 0; i < found->count; i++) {
-		if (strcmp(found->descs[i].name, name) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* The provider that has an adapter of that name. RI_ERR_RESOURCES: a provider that may have it had no memory to probe. */
@@ -257,8 +159,9 @@ provider_of(const struct ri_host *host, const char *name, const struct ri_loaded
 
 		if (adapters_probe(host, loaded, &found) == RI_ERR_RESOURCES)
 			status = RI_ERR_RESOURCES;
-		if (has_adapter(&found, name))
-			*out = loaded;
+		for (uint32_t j = 0; j < found.count; j++)
+			if (strcmp(found.descs[j].name, name) == 0)
+				*out = loaded;
 		free(found.descs);
 	}
 	if (*out != NULL)
@@ -282,119 +185,20 @@ say_absent(const struct kal_client *client, const char *name)
 	ri_log(host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "adapters"}, "%s", text);
 }
 
-/* --- upcalls ------------------------------------------------------------------------------ */
-
-static void
-on_cq(void *self, uint64_t ctx)
-{
-	struct kal_rnic *rnic = self;
-
-	kal_events_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
-}
-
-/* An event of the adapter itself or of a spigot. It may come at any time, even in open and close. */
-static void
-queue_own_event(struct kal_rnic *rnic, const struct ri_async_event *event)
-{
-	pthread_mutex_lock(&rnic->own_lock);
-	if (rnic->open) {
-		if (event->object == RI_OBJECT_PORT)
-			kal_listeners_follow(rnic->cm, (uint32_t)event->ctx);
-		kal_events_async(rnic->client, rnic->object.id, event);
-		kal_events_kick(rnic->client);
-	}
-	pthread_mutex_unlock(&rnic->own_lock);
-}
-
-static void
-own_events_enable(struct kal_rnic *rnic, bool open)
-{
-	pthread_mutex_lock(&rnic->own_lock);
-	rnic->open = open;
-	pthread_mutex_unlock(&rnic->own_lock);
-}
-
-static void
-on_async(void *self, const struct ri_async_event *event)
-{
-	struct kal_rnic *rnic = self;
-	struct ri_async_event out = *event;
-
-	if (event->object == RI_OBJECT_QP) {
-		kal_cm_async(rnic->cm, event);
-		return;
-	}
-	/* The contexts of these objects are ours; the client gets its own context. */
-	if (event->object == RI_OBJECT_CQ) {
-		out.ctx = ((struct kal_cq *)(uintptr_t)event->ctx)->ctx;
-	} else if (event->object == RI_OBJECT_SRQ) {
-		out.ctx = ((struct kal_srq *)(uintptr_t)event->ctx)->ctx;
-	} else {
-		queue_own_event(rnic, event);
-		return;
-	}
-	kal_events_async(rnic->client, out.ctx, &out);
-	kal_events_kick(rnic->client);
-}
-
-static void
-on_cm(void *self, const struct ri_cm_event *event)
-{
-	struct kal_rnic *rnic = self;
-	struct ri_cm_event whole;
-
-	if (rnic->provider->abi_minor < 7) {
-		/* The provider's struct ends here. */
-		memset(&whole, 0, sizeof(whole));
-		memcpy(&whole, event, offsetof(struct ri_cm_event, reach));
-		event = &whole;
-	}
-	kal_cm_provider_event(rnic->cm, event);
-}
-
-static void
-queue_cm_event(void *arg, struct kal_cm_node *node)
-{
-	kal_events_cm(((struct kal_rnic *)arg)->client, node);
-}
-
-static void
-queue_async_event(void *arg, const struct ri_async_event *event)
-{
-	kal_events_async(((struct kal_rnic *)arg)->client, event->ctx, event);
-}
-
-static void
-kick_client(void *arg)
-{
-	kal_events_kick(((struct kal_rnic *)arg)->client);
-}
-
 /* --- open and close ----------------------------------------------------------------------- */
-
-static bool
-claims_hold(const struct ri_host *host, const struct ri_loaded *loaded,
-	    const struct ri_rnic_attr *attr)
-{
-	const struct ri_log_about about = {.layer = "kal", .adapter = attr->name};
-	struct ri_error error;
-
-	if (ri_claims_check(loaded, attr, &error))
-		return true;
-	ri_log(host, RI_LOG_ERROR, &about, "%s", error.text);
-	return false;
-}
 
 /* The provider's side of an open: device, profile, context. */
 static enum ri_status
 open_device(struct kal_rnic *rnic, const struct ri_loaded *loaded, const char *name)
 {
 	struct kal_client *client = rnic->client;
+	const struct ri_log_about about = {.layer = "kal", .adapter = rnic->attr.name};
 	struct ri_open open = {.host = client->host, .upcalls = &rnic->upcalls};
 	struct ri_owner owner = {.mem_owner = KAL_MEM_OWNER_SELF,
 				 .pid = (uint32_t)getpid(),
 				 .uid = (uint32_t)getuid(),
 				 .privileged = client->privileged};
+	struct ri_error error;
 	enum ri_status status;
 
 	g_strlcpy(open.name, name, sizeof(open.name));
@@ -403,8 +207,10 @@ open_device(struct kal_rnic *rnic, const struct ri_loaded *loaded, const char *n
 		return status;
 	rnic->attr.size = sizeof(rnic->attr);
 	status = ri_call_query(&rnic->caller, rnic->rnic, &rnic->attr);
-	if (status == RI_SUCCESS && !claims_hold(client->host, loaded, &rnic->attr))
+	if (status == RI_SUCCESS && !ri_claims_check(loaded, &rnic->attr, &error)) {
+		ri_log(client->host, RI_LOG_ERROR, &about, "%s", error.text);
 		status = RI_ERR_PROVIDER;
+	}
 	if (status == RI_SUCCESS)
 		status = ri_call_context_create(&rnic->caller, rnic->rnic, &owner, &rnic->context,
 						&rnic->map);
@@ -425,38 +231,21 @@ static struct kal_rnic *
 rnic_new(struct kal_client *client, const struct ri_loaded *loaded)
 {
 	struct kal_rnic *rnic = calloc(1, sizeof(*rnic));
-	struct kal_cm_params params = {.host = client->host,
-				       .caller = rnic != NULL ? &rnic->caller : NULL,
-				       .attr = rnic != NULL ? &rnic->attr : NULL,
-				       .crc = client->config->crc,
-				       .markers_tx = client->config->markers_tx,
-				       .markers_rx = client->config->markers_rx,
-				       .fall_back = client->config->fall_back,
-				       .peer_to_peer = client->config->peer_to_peer,
-				       .echo_depths = client->config->echo_depths,
-				       .wake_ms = (uint16_t)client->config->wake_ms,
-				       .convert_ns = client->config->convert_s * 1000000000ull,
-				       .keep_alive = client->config->keep_alive,
-				       .event = queue_cm_event,
-				       .async = queue_async_event,
-				       .kick = kick_client,
-				       .arg = rnic};
 
-	if (rnic == NULL || kal_cm_open(&params, &rnic->cm) != RI_SUCCESS) {
+	if (rnic == NULL)
+		return NULL;
+	rnic->client = client;
+	rnic->provider = &loaded->provider;
+	rnic->caller = (struct ri_caller){
+		.provider = rnic->provider, .host = client->host, .name = loaded->name};
+	if (kal_cm_open(client, client->config, &rnic->caller, &rnic->attr, &rnic->cm) !=
+	    RI_SUCCESS) {
 		free(rnic);
 		return NULL;
 	}
 	g_queue_init(&rnic->maps);
 	pthread_mutex_init(&rnic->own_lock, NULL);
-	rnic->client = client;
-	rnic->provider = &loaded->provider;
-	rnic->caller = (struct ri_caller){
-		.provider = rnic->provider, .host = client->host, .name = loaded->name};
-	rnic->upcalls = (struct ri_upcalls){.size = sizeof(rnic->upcalls),
-					    .self = rnic,
-					    .cq_event = on_cq,
-					    .async_event = on_async,
-					    .cm_event = on_cm};
+	kal_upcalls_init(rnic);
 	return rnic;
 }
 
@@ -496,7 +285,7 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		rnic_free(rnic);
 		return RI_ERR_RESOURCES;
 	}
-	own_events_enable(rnic, true);
+	kal_upcalls_pass_own(rnic, true);
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -539,7 +328,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 	struct kal_object *kept = destroy_all(rnic);
 
 	kal_mem_unmap_all(rnic);
-	own_events_enable(rnic, false);
+	kal_upcalls_pass_own(rnic, false);
 	kal_cm_end(rnic->cm);
 	close_device(rnic);
 	while (kept != NULL) {

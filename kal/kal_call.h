@@ -100,7 +100,7 @@ struct kal_id_rep {
 
 /** KAL_ADAPTER_LIST. */
 struct kal_adapter_list_req {
-	uint32_t max; /**< Room for so many entries. */
+	uint32_t max; /**< Room of the reply, in entries. */
 };
 
 /** One adapter. */

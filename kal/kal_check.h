@@ -4,7 +4,7 @@
 /*
  * Checks of single values of a flat request, which may come from another process. A boolean that is neither 0 nor 1, a
  * value outside its enumeration and a reserved member that is not 0 are refused with RI_ERR_INVALID_ARG before
- * they are used. Such a value is called odd.
+ * they are used. Such a value is called invalid.
  */
 #ifndef KAL_CHECK_H
 #define KAL_CHECK_H
@@ -26,14 +26,14 @@
 
 /* A boolean that is a number in the request. */
 static inline bool
-kal_flag_is_odd(uint32_t flag)
+kal_flag_is_invalid(uint32_t flag)
 {
 	return flag > 1;
 }
 
 /* A boolean of type bool. Its byte is checked, since reading an invalid bool is undefined. */
 static inline bool
-kal_bool_is_odd(const bool *flag)
+kal_bool_is_invalid(const bool *flag)
 {
 	uint8_t byte;
 
@@ -42,28 +42,28 @@ kal_bool_is_odd(const bool *flag)
 }
 
 static inline bool
-kal_addr_is_odd(const struct ri_addr *addr)
+kal_addr_is_invalid(const struct ri_addr *addr)
 {
 	return addr->family > RI_ADDR_GID;
 }
 
 static inline bool
-kal_service_is_odd(const struct ri_service *service)
+kal_service_is_invalid(const struct ri_service *service)
 {
 	return service->kind > RI_SERVICE_IB;
 }
 
 static inline bool
-kal_access_is_odd(uint32_t access)
+kal_access_is_invalid(uint32_t access)
 {
 	return (access & ~(uint32_t)KAL_ACCESS_ALL) != 0;
 }
 
 static inline bool
-kal_ah_is_odd(const struct ri_rnic_attr *attr, const struct ri_ah_init *init)
+kal_ah_is_invalid(const struct ri_rnic_attr *attr, const struct ri_ah_init *init)
 {
-	return init->port >= attr->num_ports || kal_addr_is_odd(&init->dest) ||
-	       kal_addr_is_odd(&init->source);
+	return init->port >= attr->num_ports || kal_addr_is_invalid(&init->dest) ||
+	       kal_addr_is_invalid(&init->source);
 }
 
 #endif /* KAL_CHECK_H */

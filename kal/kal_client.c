@@ -17,70 +17,45 @@
 #include "ri_fd.h"
 #include "ri_log.h"
 
-/* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
-static bool
-is_privileged(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
-
-	if (syscall(SYS_capget, &head, data) != 0)
-		return false;
-	return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
-}
-
-/* Load the administrator's configuration. A failure is logged. */
-static enum ri_status
-load_config(const struct ri_host *host, struct kal_config **out)
-{
-	struct kal_why why = {""};
-	enum ri_status status = kal_config_load(kal_config_system_path(),
-						kal_setting_text(KAL_SETTING_CONFIG), out, &why);
-
-	if (status != RI_SUCCESS)
-		ri_log(host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"}, "%s", why.text);
-	return status;
-}
-
-/* The steps of kal_client_open that can fail. */
-static enum ri_status
-client_prepare(struct kal_client *client, const struct kal_client_params *params)
-{
-	enum ri_status status;
-
-	client->fd = -1;
-	kal_settings_check(client->host);
-	status = load_config(client->host, &client->config);
-	if (status != RI_SUCCESS || params->kick != NULL)
-		return status;
-	client->fd = ri_fd_eventfd();
-	if (client->fd >= 0)
-		return RI_SUCCESS;
-	kal_config_free(client->config);
-	return RI_ERR_RESOURCES;
-}
-
 enum ri_status
 kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 {
 	const struct ri_host *host = params->host != NULL ? params->host : kal_host_default();
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
 	struct kal_client *client = calloc(1, sizeof(*client));
 	enum ri_status status = RI_ERR_RESOURCES;
+	struct kal_why why = {""};
 
 	if (host == NULL || client == NULL) {
 		free(client);
 		return status;
 	}
 	client->host = host;
-	status = client_prepare(client, params);
+	client->fd = -1;
+	kal_settings_check(host);
+	status = kal_config_load(kal_config_system_path(), kal_setting_text(KAL_SETTING_CONFIG),
+				 &client->config, &why);
 	if (status != RI_SUCCESS) {
+		ri_log(host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"}, "%s", why.text);
 		free(client);
 		return status;
+	}
+	if (params->kick == NULL) {
+		client->fd = ri_fd_eventfd();
+		if (client->fd < 0) {
+			kal_config_free(client->config);
+			free(client);
+			return RI_ERR_RESOURCES;
+		}
 	}
 	client->kick = params->kick;
 	client->arg = params->arg;
 	kal_account_open(&client->account, client->config);
-	client->privileged = client->config->privileged || is_privileged();
+	/* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
+	client->privileged =
+		client->config->privileged || (syscall(SYS_capget, &head, data) == 0 &&
+					       (data[0].effective & (1u << CAP_NET_ADMIN)) != 0);
 	pthread_mutex_init(&client->calls, NULL);
 	pthread_cond_init(&client->apart_over, NULL);
 	pthread_mutex_init(&client->event_lock, NULL);

@@ -52,7 +52,7 @@ handler_find(uint32_t call)
 	return NULL;
 }
 
-/* A system call may have been refused, by a sandbox for example, which no status of the call tells. */
+/* A system call may have been refused, by a sandbox for example, which no status of the call expresses. */
 static void
 log_refusal(const struct kal_client *client, enum ri_status status, int error)
 {
@@ -66,7 +66,7 @@ enum ri_status
 kal_call(struct kal_client *client, struct kal_msg *msg)
 {
 	const struct kal_handler *handler = handler_find(msg->call);
-	const int before = errno; /* the caller's: a call tells its outcome by the status alone */
+	const int before = errno; /* the caller's: a call reports its outcome by the status alone */
 	enum ri_status status;
 
 	if (handler == NULL)

@@ -48,8 +48,9 @@ kal_events_kick(struct kal_client *client)
 		client->kick(client->arg);
 	else if (ri_write(client->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		ri_log(client->host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"},
-		       "an event cannot wake the application: write to its eventfd: %s",
-		       ri_errno_text(errno));
+		       "cannot wake the application for an event: the write to descriptor %d "
+		       "failed: %s",
+		       client->fd, ri_errno_text(errno));
 }
 
 void
@@ -224,28 +225,20 @@ kal_events_cm(struct kal_client *client, struct kal_cm_node *node)
 		kal_cm_node_free(node);
 }
 
-/* The caller owns event_lock. */
-static struct kal_event_node *
-spare_take(struct kal_client *client)
-{
-	struct kal_event_node *node = client->spare;
-
-	RI_ASSERT_OWNED(&client->event_lock);
-	if (node != NULL)
-		client->spare = node->next;
-	return node;
-}
-
 void
 kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event)
 {
-	struct kal_async_node *fresh = calloc(1, sizeof(*fresh)), *node = NULL;
+	struct kal_async_node *fresh = calloc(1, sizeof(*fresh)), *node = fresh;
 	unsigned waiting;
 
 	pthread_mutex_lock(&client->event_lock);
 	waiting = client->async_queued;
-	if (waiting < ASYNC_MAX)
-		node = fresh != NULL ? fresh : (struct kal_async_node *)spare_take(client);
+	if (waiting >= ASYNC_MAX) {
+		node = NULL;
+	} else if (fresh == NULL && client->spare != NULL) {
+		node = (struct kal_async_node *)client->spare;
+		client->spare = client->spare->next;
+	}
 	if (node != NULL) {
 		node->node.kind = KAL_EVENT_ASYNC;
 		node->node.ctx = ctx;
@@ -258,8 +251,9 @@ kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_
 		return;
 	free(fresh);
 	ri_log(client->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "kal"},
-	       "an asynchronous event was dropped: %u wait to be taken, or memory ran out",
-	       waiting);
+	       "dropped the asynchronous event %u: %u of at most %u wait to be taken, or memory "
+	       "ran out",
+	       (unsigned)event->event, waiting, ASYNC_MAX);
 }
 
 void
@@ -297,33 +291,10 @@ kal_events_drop_all(struct kal_client *client)
 		;
 }
 
-/* A bare node ends before the private data. */
-static void
-bare_copy(struct kal_cm_event *out, const struct kal_event_node *in)
-{
-	memcpy(out, (const char *)in + offsetof(struct kal_cm_node, event),
-	       offsetof(struct kal_cm_event, pdata));
-	memset(out->pdata, 0, sizeof(*out) - offsetof(struct kal_cm_event, pdata));
-}
-
-/* Only what the kind has is copied: an event of a connection is large, a fired CQ is one number. */
-static void
-event_copy(struct kal_event *out, const struct kal_event_node *in)
-{
-	out->kind = in->kind;
-	out->reserved = 0;
-	out->ctx = in->ctx;
-	if (in->kind == KAL_EVENT_ASYNC)
-		out->u.async = ((const struct kal_async_node *)in)->event;
-	else if (in->kind == KAL_EVENT_CM && !in->bare)
-		out->u.cm = *cm_of(in);
-	else if (in->kind == KAL_EVENT_CM)
-		bare_copy(&out->u.cm, in);
-}
-
 bool
 kal_next_event(struct kal_client *client, struct kal_event *event)
 {
+	const size_t bare = offsetof(struct kal_cm_event, pdata);
 	struct kal_event_node *node;
 	bool any;
 	uint64_t count;
@@ -336,7 +307,20 @@ kal_next_event(struct kal_client *client, struct kal_event *event)
 		if (client->first == NULL)
 			client->last = NULL;
 		node->queued = false;
-		event_copy(event, node);
+		/* Only what the kind has is copied: an event of a connection is large, a fired CQ is one number. */
+		event->kind = node->kind;
+		event->reserved = 0;
+		event->ctx = node->ctx;
+		if (node->kind == KAL_EVENT_ASYNC) {
+			event->u.async = ((const struct kal_async_node *)node)->event;
+		} else if (node->kind == KAL_EVENT_CM && !node->bare) {
+			event->u.cm = *cm_of(node);
+		} else if (node->kind == KAL_EVENT_CM) {
+			/* A bare node ends before the private data. */
+			memcpy(&event->u.cm,
+			       (const char *)node + offsetof(struct kal_cm_node, event), bare);
+			memset(event->u.cm.pdata, 0, sizeof(event->u.cm) - bare);
+		}
 		node_recycle(client, node);
 	} else if (client->fd >= 0) {
 		(void)!ri_read(client->fd, &count, sizeof(count));

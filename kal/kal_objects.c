@@ -12,7 +12,7 @@
 #define INDEX_MASK      ((1u << INDEX_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - INDEX_BITS)) - 1)
 
-#define REUSE_LATE 64 /* a slot is used again when more than so many slots are free */
+#define REUSE_LATE 64 /* a slot is used again only when more slots than these are free */
 #define ROOM_FIRST 64
 
 /* Room for one more slot. */
@@ -37,33 +37,23 @@ slots_grow(struct kal_client *client)
 	return true;
 }
 
-/* A free slot; 0: none. Slots are reused late, so that an old id stays invalid for a long time. */
-static uint32_t
-take_slot(struct kal_client *client)
-{
-	uint32_t index = client->first_free;
-
-	if (client->free_count <= REUSE_LATE && slots_grow(client))
-		return client->slot_count++;
-	if (index == 0)
-		return 0;
-	client->first_free = client->slots[index].next_free;
-	if (client->first_free == 0)
-		client->last_free = 0;
-	client->free_count--;
-	return index;
-}
-
+/* A slot is reused late, so that an old id stays invalid for a long time. */
 uint32_t
 kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object)
 {
-	uint32_t index;
+	uint32_t index = client->first_free;
 
 	RI_ASSERT_OWNED(&client->calls);
 	if (kal_account_take(&client->account, kal_resource_of(type), 1) != RI_SUCCESS)
 		return 0;
-	index = take_slot(client);
-	if (index == 0) {
+	if (client->free_count <= REUSE_LATE && slots_grow(client)) {
+		index = client->slot_count++;
+	} else if (index != 0) {
+		client->first_free = client->slots[index].next_free;
+		if (client->first_free == 0)
+			client->last_free = 0;
+		client->free_count--;
+	} else {
 		kal_account_give(&client->account, kal_resource_of(type), 1);
 		return 0;
 	}

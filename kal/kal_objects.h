@@ -15,7 +15,7 @@
 
 #include "kal_call.h"
 #include "kal_cm.h"
-#include "kal_event_node.h"
+#include "kal_events.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -144,7 +144,7 @@ struct kal_client {
 /* kal_objects.c; under `calls` */
 /* Enter an object; its id, or 0: the table is full, or the client may have no more of that type. */
 uint32_t kal_object_add(struct kal_client *client, enum ri_object type, struct kal_object *object);
-/* The same as a status; on failure the caller destroys the object. */
+/* kal_object_add with a status; on failure the caller destroys the object. */
 static inline enum ri_status
 kal_object_enter(struct kal_client *client, enum ri_object type, struct kal_object *object)
 {
@@ -170,26 +170,16 @@ void kal_apart_wait(struct kal_client *client);
 /* The next open adapter of a client after that one (NULL: the first), NULL: no more. */
 struct kal_rnic *kal_rnic_next(struct kal_client *client, const struct kal_rnic *rnic);
 
-/* kal_events.c; any thread, never block */
-void kal_events_cq(struct kal_client *client, struct kal_cq *cq);
-/* Takes the node over; its event and context are set. */
-void kal_events_cm(struct kal_client *client, struct kal_cm_node *node);
-void kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_event *event);
-/* Tell the client that an event is queued. Not under a lock that its kick function takes. */
-void kal_events_kick(struct kal_client *client);
-/* A CQ is destroyed: its node leaves the queue. */
-void kal_events_forget(struct kal_client *client, struct kal_event_node *node);
-/* A QP, CQ or SRQ is destroyed: its events leave the queue. */
-void kal_events_forget_ctx(struct kal_client *client, enum ri_object type, uint64_t ctx);
-/* Is an event of its connection queued that the client has not taken yet? */
-bool kal_events_pending_qp(struct kal_client *client, uint64_t ctx);
-void kal_events_drop_all(struct kal_client *client);
-/* Before its first event. */
-void kal_events_init(struct kal_client *client);
+/* kal_upcalls.c */
+void kal_upcalls_init(struct kal_rnic *rnic);
+/* Does the client get events of the adapter itself and of its spigots? */
+void kal_upcalls_pass_own(struct kal_rnic *rnic, bool open);
 
-/* kal_adapters.c */
+/* kal_providers.c */
 /* All once, and those later that wait for their devices. RI_ERR_RESOURCES: memory ran out on the way, the next call goes on. */
 enum ri_status kal_providers_load(void) RI_MUST_CHECK;
+
+/* kal_adapters.c */
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;
 enum ri_status kal_rnic_open(struct kal_client *client, const char *name,
 			     struct kal_rnic **out) RI_MUST_CHECK;

@@ -10,7 +10,7 @@
  * default route of one does not compete with the network of another.
  *
  * An adapter of one interface is the user's choice of that interface. It offers a path through it although routing prefers
- * another one, if its own route is as specific; kal_path_is_forced tells the call that connects, which binds the socket
+ * another one, if its own route is as specific; kal_path_is_forced reports that to the call that connects, which binds the socket
  * to the interface.
  */
 #include <errno.h>
@@ -228,14 +228,14 @@ kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req, bool *
 	int fd, error;
 
 	*forced = false;
-	if (cm->p.attr->num_ports != 1 || req->local.family == RI_ADDR_NONE)
+	if (cm->attr->num_ports != 1 || req->local.family == RI_ADDR_NONE)
 		return RI_SUCCESS;
 	fd = kal_route_open();
 	if (fd < 0)
 		return kal_route_is_short(errno) ? RI_ERR_RESOURCES : RI_SUCCESS;
 	error = kal_route_ask(fd, &query, &route);
 	if (error != 0 || !route.local)
-		status = ri_call_query_port(cm->p.caller, cm->p.rnic, 0, &attr);
+		status = ri_call_query_port(cm->caller, cm->rnic, 0, &attr);
 	if (status == RI_SUCCESS && attr.if_name[0] != '\0')
 		query.interface = if_nametoindex(attr.if_name);
 	if (query.interface != 0 && (error != 0 || !kal_route_has(&route, query.interface))) {

@@ -85,7 +85,7 @@ query_end(struct kal_cm *cm, uint64_t ctx)
 enum ri_status
 kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req)
 {
-	const struct ri_rnic_attr *attr = cm->p.attr;
+	const struct ri_rnic_attr *attr = cm->attr;
 	struct ri_cm_params params = {
 		.local = req->local,
 		.peer = req->peer,
@@ -93,7 +93,7 @@ kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req)
 		.port = req->port,
 		.pdata = req->pdata,
 		.pdata_len = (uint16_t)req->pdata_len,
-		.deadline = kal_deadline(cm->p.host, req->timeout_us),
+		.deadline = kal_deadline(cm->host, req->timeout_us),
 	};
 	enum ri_status status;
 
@@ -106,7 +106,7 @@ kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req)
 	if (status != RI_SUCCESS)
 		return status;
 	/* The answer may come before the call returns. */
-	status = ri_call_resolve(cm->p.caller, cm->p.context, req->ctx, &params);
+	status = ri_call_resolve(cm->caller, cm->context, req->ctx, &params);
 	if (status != RI_SUCCESS)
 		(void)query_end(cm, req->ctx);
 	return status;
@@ -116,7 +116,7 @@ void
 kal_resolve_end(struct kal_cm *cm, uint64_t ctx)
 {
 	if (query_end(cm, ctx))
-		ri_call_resolve_cancel(cm->p.caller, cm->p.context, ctx);
+		ri_call_resolve_cancel(cm->caller, cm->context, ctx);
 }
 
 void
@@ -179,13 +179,13 @@ kal_resolve_answer(struct kal_cm *cm, const struct kal_resolve_answer_req *req)
 	struct kal_request *request;
 	enum ri_status status;
 
-	if (req->status >= RI_SERVICE_STATUS_COUNT || req->pdata_len > cm->p.attr->ud_reply_pdata ||
+	if (req->status >= RI_SERVICE_STATUS_COUNT || req->pdata_len > cm->attr->ud_reply_pdata ||
 	    req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
 	request = kal_request_take(cm, req->request, true);
 	if (request == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	status = ri_call_resolve_answer(cm->p.caller, request->provider, &answer);
+	status = ri_call_resolve_answer(cm->caller, request->provider, &answer);
 	/* The peer may have withdrawn its query meanwhile: then the provider's event finds no request. */
 	if (status == RI_SUCCESS || status == RI_ERR_INVALID_HANDLE)
 		kal_request_free(request);

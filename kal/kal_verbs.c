@@ -78,7 +78,7 @@ path_query(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	struct kal_rnic *rnic = kal_object_get(client, in->rnic, RI_OBJECT_RNIC);
 
 	(void)msg;
-	if (kal_addr_is_odd(&in->peer) || kal_addr_is_odd(&in->local))
+	if (kal_addr_is_invalid(&in->peer) || kal_addr_is_invalid(&in->local))
 		return RI_ERR_INVALID_ARG;
 	return rnic != NULL ? kal_path_query(rnic, in, rep) : RI_ERR_INVALID_HANDLE;
 }
@@ -217,7 +217,7 @@ srq_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	(void)msg;
 	if (srq == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (kal_flag_is_odd(in->resize))
+	if (kal_flag_is_invalid(in->resize))
 		return RI_ERR_INVALID_ARG;
 	if (in->resize && !srq->pd->rnic->attr.srq_resizable)
 		return RI_ERR_UNSUPPORTED;

@@ -19,8 +19,8 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (in->port >= rnic->attr.num_ports || kal_flag_is_odd(in->suppress_ird_ord) ||
-	    kal_service_is_odd(&in->service))
+	if (in->port >= rnic->attr.num_ports || kal_flag_is_invalid(in->suppress_ird_ord) ||
+	    kal_service_is_invalid(&in->service))
 		return RI_ERR_INVALID_ARG;
 	if (in->suppress_ird_ord && !rnic->attr.ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
@@ -39,13 +39,13 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 }
 
 static bool
-cm_is_odd(const struct kal_cm_req *in)
+cm_is_invalid(const struct kal_cm_req *in)
 {
-	return kal_flag_is_odd(in->suppress_ird_ord) || kal_flag_is_odd(in->three_way) ||
-	       kal_flag_is_odd(in->refuse) || kal_flag_is_odd(in->reuse_addr) ||
+	return kal_flag_is_invalid(in->suppress_ird_ord) || kal_flag_is_invalid(in->three_way) ||
+	       kal_flag_is_invalid(in->refuse) || kal_flag_is_invalid(in->reuse_addr) ||
 	       in->reason > KAL_REASON_CONSUMER || in->refused_ms > KAL_REFUSED_MS_MAX ||
-	       kal_addr_is_odd(&in->local) || kal_addr_is_odd(&in->peer) ||
-	       kal_service_is_odd(&in->service);
+	       kal_addr_is_invalid(&in->local) || kal_addr_is_invalid(&in->peer) ||
+	       kal_service_is_invalid(&in->service);
 }
 
 /* The connection of a queue pair; NULL: no such queue pair, or of a type that is not connected so. */
@@ -67,7 +67,7 @@ do_connect(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	(void)msg;
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_connect(conn, in);
+	return cm_is_invalid(in) ? RI_ERR_INVALID_ARG : kal_connect(conn, in);
 }
 
 static enum ri_status
@@ -79,7 +79,7 @@ do_accept(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_accept(conn, in, rep);
+	return cm_is_invalid(in) ? RI_ERR_INVALID_ARG : kal_accept(conn, in, rep);
 }
 
 /* A request does not name its adapter, but its number is unique in the process: try all adapters. */
@@ -91,7 +91,7 @@ do_reject(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 
 	(void)rep;
 	(void)msg;
-	if (cm_is_odd(req))
+	if (cm_is_invalid(req))
 		return RI_ERR_INVALID_ARG;
 	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
 		status = kal_reject(rnic->cm, req);
@@ -108,7 +108,7 @@ do_confirm(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	(void)msg;
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_confirm(conn, in);
+	return cm_is_invalid(in) ? RI_ERR_INVALID_ARG : kal_confirm(conn, in);
 }
 
 static enum ri_status
@@ -121,7 +121,7 @@ do_disconnect(struct kal_client *client, const void *req, void *rep, struct kal_
 	(void)msg;
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	return cm_is_odd(in) ? RI_ERR_INVALID_ARG : kal_disconnect(conn, in);
+	return cm_is_invalid(in) ? RI_ERR_INVALID_ARG : kal_disconnect(conn, in);
 }
 
 static enum ri_status
@@ -132,7 +132,7 @@ do_handoff(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	(void)rep;
 	(void)msg;
-	if (kal_service_is_odd(&((const struct kal_handoff_req *)req)->service))
+	if (kal_service_is_invalid(&((const struct kal_handoff_req *)req)->service))
 		return RI_ERR_INVALID_ARG;
 	while (status == RI_ERR_INVALID_HANDLE && (rnic = kal_rnic_next(client, rnic)) != NULL)
 		status = kal_handoff(rnic->cm, req);
@@ -147,8 +147,8 @@ do_convert(struct kal_client *client, const void *req, void *rep, struct kal_msg
 
 	if (conn == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (msg->req_len - sizeof(*in) != in->msg_len || kal_flag_is_odd(in->initiator) ||
-	    kal_flag_is_odd(in->no_startup) || in->reserved != 0)
+	if (msg->req_len - sizeof(*in) != in->msg_len || kal_flag_is_invalid(in->initiator) ||
+	    kal_flag_is_invalid(in->no_startup) || in->reserved != 0)
 		return RI_ERR_INVALID_ARG;
 	return kal_convert(conn, in, in + 1, msg->fd, rep);
 }
@@ -163,8 +163,8 @@ do_resolve(struct kal_client *client, const void *req, void *rep, struct kal_msg
 	(void)msg;
 	if (rnic == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (in->reserved != 0 || kal_addr_is_odd(&in->local) || kal_addr_is_odd(&in->peer) ||
-	    kal_service_is_odd(&in->service))
+	if (in->reserved != 0 || kal_addr_is_invalid(&in->local) ||
+	    kal_addr_is_invalid(&in->peer) || kal_service_is_invalid(&in->service))
 		return RI_ERR_INVALID_ARG;
 	return kal_resolve(rnic->cm, in);
 }

@@ -17,18 +17,18 @@
 #define KAL_PAGE UINT64_C(4096)
 
 static bool
-is_odd(const struct kal_mr_req *in)
+is_invalid(const struct kal_mr_req *in)
 {
-	return kal_flag_is_odd(in->zero_based) || kal_flag_is_odd(in->shareable) ||
-	       kal_flag_is_odd(in->unlinked) || kal_flag_is_odd(in->has_lengths) ||
-	       kal_access_is_odd(in->access) || kal_flag_is_odd(in->iova_given) ||
-	       kal_flag_is_odd(in->keep_stag) || in->reserved != 0 ||
+	return kal_flag_is_invalid(in->zero_based) || kal_flag_is_invalid(in->shareable) ||
+	       kal_flag_is_invalid(in->unlinked) || kal_flag_is_invalid(in->has_lengths) ||
+	       kal_access_is_invalid(in->access) || kal_flag_is_invalid(in->iova_given) ||
+	       kal_flag_is_invalid(in->keep_stag) || in->reserved != 0 ||
 	       (in->iova_given ? in->zero_based != 0 || in->iova + in->length < in->iova ||
 					 ((in->iova ^ in->addr) & (KAL_PAGE - 1)) != 0
 			       : in->iova != 0);
 }
 
-/* Convert the flat request to the struct of the verb. False: a value is odd, or the sizes of its lists are wrong. */
+/* Convert the flat request to the struct of the verb. False: a value is invalid, or the sizes of its lists are wrong. */
 static bool
 mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_init *init)
 {
@@ -37,7 +37,7 @@ mr_init_of(const struct kal_mr_req *in, const struct kal_msg *msg, struct ri_mr_
 	size_t pages = (size_t)in->num_pages * sizeof(uint64_t);
 	size_t lengths = in->has_lengths ? (size_t)in->num_pages * sizeof(uint32_t) : 0;
 
-	if (is_odd(in) || in->num_pages > KAL_MESSAGE_MAX / sizeof(uint64_t) ||
+	if (is_invalid(in) || in->num_pages > KAL_MESSAGE_MAX / sizeof(uint64_t) ||
 	    room != pages + lengths)
 		return false;
 	memset(init, 0, sizeof(*init));
@@ -167,8 +167,8 @@ mr_reg_dmabuf(struct kal_client *client, const void *req, void *rep, struct kal_
 
 	if (pd == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (kal_flag_is_odd(in->shareable) || kal_access_is_odd(in->access) || in->reserved != 0 ||
-	    in->reserved2 != 0)
+	if (kal_flag_is_invalid(in->shareable) || kal_access_is_invalid(in->access) ||
+	    in->reserved != 0 || in->reserved2 != 0)
 		return RI_ERR_INVALID_ARG;
 	if (!pd->rnic->attr.dmabuf)
 		return RI_ERR_UNSUPPORTED;
@@ -285,10 +285,10 @@ mw_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 }
 
 static bool
-ah_is_odd(const struct kal_ah_req *in)
+ah_is_invalid(const struct kal_ah_req *in)
 {
-	return in->reserved != 0 || kal_addr_is_odd(&in->init.dest) ||
-	       kal_addr_is_odd(&in->init.source);
+	return in->reserved != 0 || kal_addr_is_invalid(&in->init.dest) ||
+	       kal_addr_is_invalid(&in->init.source);
 }
 
 static enum ri_status
@@ -305,7 +305,7 @@ ah_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!pd->rnic->attr.ud)
 		return RI_ERR_UNSUPPORTED;
-	if (ah_is_odd(in))
+	if (ah_is_invalid(in))
 		return RI_ERR_INVALID_ARG;
 	if (ah == NULL)
 		return RI_ERR_RESOURCES;
@@ -332,7 +332,7 @@ ah_modify(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	(void)msg;
 	if (ah == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	if (ah_is_odd(in))
+	if (ah_is_invalid(in))
 		return RI_ERR_INVALID_ARG;
 	return ri_call_ah_modify(&ah->pd->rnic->caller, ah->ah, &in->init);
 }

@@ -65,8 +65,8 @@ may_create(const struct kal_client *client, const struct ri_rnic_attr *attr,
 {
 	bool number = init->type == RI_QP_NUMBER;
 
-	if (kal_bool_is_odd(&init->privileged) || init->type > RI_QP_NUMBER ||
-	    kal_access_is_odd(init->access) || (number && init->qkey > KAL_NUMBER_MAX))
+	if (kal_bool_is_invalid(&init->privileged) || init->type > RI_QP_NUMBER ||
+	    kal_access_is_invalid(init->access) || (number && init->qkey > KAL_NUMBER_MAX))
 		return RI_ERR_INVALID_ARG;
 	if (init->privileged && !client->privileged)
 		return RI_ERR_PERMISSION;
@@ -110,10 +110,11 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 }
 
 static bool
-qp_attr_is_odd(const struct ri_qp_attr *attr)
+qp_attr_is_invalid(const struct ri_qp_attr *attr)
 {
-	return kal_bool_is_odd(&attr->quiescent) || kal_bool_is_odd(&attr->terminate_sent) ||
-	       kal_bool_is_odd(&attr->skip_time_wait) || kal_access_is_odd(attr->access);
+	return kal_bool_is_invalid(&attr->quiescent) ||
+	       kal_bool_is_invalid(&attr->terminate_sent) ||
+	       kal_bool_is_invalid(&attr->skip_time_wait) || kal_access_is_invalid(attr->access);
 }
 
 /*
@@ -124,7 +125,7 @@ qp_attr_is_odd(const struct ri_qp_attr *attr)
 static enum ri_status
 may_modify(struct kal_client *client, struct kal_qp *qp, const struct kal_qp_modify_req *in)
 {
-	if ((in->mask & ~(uint32_t)KAL_QP_ATTR_ALL) != 0 || qp_attr_is_odd(&in->attr))
+	if ((in->mask & ~(uint32_t)KAL_QP_ATTR_ALL) != 0 || qp_attr_is_invalid(&in->attr))
 		return RI_ERR_INVALID_ARG;
 	if ((in->mask & RI_QP_ATTR_STATE) == 0)
 		return RI_SUCCESS;
@@ -170,7 +171,7 @@ qp_resize(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		return RI_ERR_INVALID_HANDLE;
 	if (!qp->pd->rnic->attr.wq_resizable)
 		return RI_ERR_UNSUPPORTED;
-	if (in->mask != 0 || qp_attr_is_odd(&in->attr))
+	if (in->mask != 0 || qp_attr_is_invalid(&in->attr))
 		return RI_ERR_INVALID_ARG;
 	out->attr = in->attr;
 	kal_conn_lock(qp->conn);
@@ -196,20 +197,20 @@ qp_query(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 }
 
 static bool
-peer_is_odd(const struct ri_rnic_attr *attr, const struct kal_peer_req *in)
+peer_is_invalid(const struct ri_rnic_attr *attr, const struct kal_peer_req *in)
 {
 	const struct ri_peer *peer = &in->peer;
 	bool mtu = peer->path_mtu >= 256 && peer->path_mtu <= 4096 &&
 		   (peer->path_mtu & (peer->path_mtu - 1)) == 0;
 
-	if (kal_flag_is_odd(in->send) || peer->reserved[0] != 0 || peer->reserved[1] != 0 ||
+	if (kal_flag_is_invalid(in->send) || peer->reserved[0] != 0 || peer->reserved[1] != 0 ||
 	    peer->reserved[2] != 0 || peer->reserved2 != 0)
 		return true;
 	if (in->send)
 		return peer->sq_psn > KAL_NUMBER_MAX || peer->timeout > 31 ||
 		       peer->retry_count > 7 || peer->rnr_retry > 7;
 	return !mtu || peer->qpn > KAL_NUMBER_MAX || peer->rq_psn > KAL_NUMBER_MAX ||
-	       peer->min_rnr_timer > 31 || kal_ah_is_odd(attr, &peer->path);
+	       peer->min_rnr_timer > 31 || kal_ah_is_invalid(attr, &peer->path);
 }
 
 static enum ri_status
@@ -226,7 +227,7 @@ qp_peer(struct kal_client *client, const void *req, void *rep, struct kal_msg *m
 	attr = &qp->pd->rnic->attr;
 	if ((attr->cm_forms & RI_CM_PEER) == 0 || (qp->type != RI_QP_RC && qp->type != RI_QP_UC))
 		return RI_ERR_UNSUPPORTED;
-	if (peer_is_odd(attr, in))
+	if (peer_is_invalid(attr, in))
 		return RI_ERR_INVALID_ARG;
 	if (in->send ? in->peer.ord > attr->max_ord : in->peer.ird > attr->max_ird)
 		return RI_ERR_LIMIT;
@@ -247,7 +248,7 @@ qp_mcast(struct kal_client *client, const void *req, void *rep, struct kal_msg *
 	rnic = qp->pd->rnic;
 	if (!rnic->attr.multicast || qp->type != RI_QP_UD)
 		return RI_ERR_UNSUPPORTED;
-	if (kal_flag_is_odd(in->detach) || kal_addr_is_odd(&in->group))
+	if (kal_flag_is_invalid(in->detach) || kal_addr_is_invalid(&in->group))
 		return RI_ERR_INVALID_ARG;
 	return in->detach ? ri_call_mcast_detach(&rnic->caller, qp->qp, &in->group)
 			  : ri_call_mcast_attach(&rnic->caller, qp->qp, &in->group);

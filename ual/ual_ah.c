@@ -26,28 +26,15 @@ ah_destroy(struct ual_object *object)
 	ual_object_delete(object);
 }
 
-/* Complete a path without a local end: use the best source towards the peer. */
-static void
-ah_complete(struct ual_ia *ia, it_path_t *path, const struct ri_addr *peer)
-{
-	struct kal_path_query_req req = {
-		.rnic = ia->session.rnic, .port = (uint32_t)path->spigot_id, .peer = *peer};
-	struct kal_path_query_rep rep;
-	it_path_t found;
-
-	if (session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) !=
-		    RI_SUCCESS ||
-	    rep.count == 0)
-		return;
-	ual_addr_to_path(&ia->session.attr, path->spigot_id, &rep.local[0], peer, &found);
-	path->u.ib.local_port_gid = found.u.ib.local_port_gid;
-}
-
-/* Convert a path for the kAL; the path may be completed. */
+/* Convert a path for the kAL. A path without a local end is completed by the best source towards the peer. */
 static it_status_t
 init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_init *init)
 {
 	const it_ib_net_endpoint_t *ib = &path->u.ib;
+	struct kal_path_query_req req = {.rnic = ia->session.rnic,
+					 .port = (uint32_t)path->spigot_id};
+	struct kal_path_query_rep rep;
+	it_path_t found;
 
 	*init = (struct ri_ah_init){.port = (uint32_t)path->spigot_id};
 	if (path->spigot_id >= ia->session.attr.num_ports)
@@ -55,7 +42,14 @@ init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_in
 	if (!ual_addr_of_path(&ia->session.attr, path, &init->source, &init->dest))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	if (init->source.family == RI_ADDR_NONE && (flags & IT_AH_PATH_COMPLETE) == 0) {
-		ah_complete(ia, path, &init->dest);
+		req.peer = init->dest;
+		if (session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep,
+				 sizeof(rep)) == RI_SUCCESS &&
+		    rep.count > 0) {
+			ual_addr_to_path(&ia->session.attr, path->spigot_id, &rep.local[0],
+					 &init->dest, &found);
+			path->u.ib.local_port_gid = found.u.ib.local_port_gid;
+		}
 		(void)ual_addr_of_path(&ia->session.attr, path, &init->source, &init->dest);
 	}
 	ual_ia_scope(ia, init->port, &init->source);
@@ -68,26 +62,6 @@ init_of(struct ual_ia *ia, it_ah_flags_t flags, it_path_t *path, struct ri_ah_in
 	init->traffic_class = ib->traffic_class;
 	init->flow_label = ib->flow_label;
 	return IT_SUCCESS;
-}
-
-static struct ual_ah *
-ah_new(struct ual_pz *pz, it_ah_flags_t flags)
-{
-	struct ual_ah *ah;
-
-	if (!ual_object_ref(&pz->object))
-		return NULL;
-	ah = (struct ual_ah *)ual_object_new(UAL_AH, pz->object.ia, &pz->object.ia->objects);
-	if (ah == NULL) {
-		ual_object_unref(&pz->object);
-		return NULL;
-	}
-	ah->object.destroy = ah_destroy;
-	ah->pz = pz;
-	ah->flags = flags;
-	pthread_mutex_init(&ah->control, NULL);
-	pthread_mutex_init(&ah->lock, NULL);
-	return ah;
 }
 
 it_status_t
@@ -108,9 +82,18 @@ ual_ah_create(struct ual_pz *pz, const it_path_t *path, it_ah_flags_t flags, it_
 	status = init_of(ia, flags, &own, &req.init);
 	if (status != IT_SUCCESS)
 		return status;
-	ah = ah_new(pz, flags);
-	if (ah == NULL)
+	if (!ual_object_ref(&pz->object))
 		return IT_ERR_RESOURCES;
+	ah = (struct ual_ah *)ual_object_new(UAL_AH, ia, &ia->objects);
+	if (ah == NULL) {
+		ual_object_unref(&pz->object);
+		return IT_ERR_RESOURCES;
+	}
+	ah->object.destroy = ah_destroy;
+	ah->pz = pz;
+	ah->flags = flags;
+	pthread_mutex_init(&ah->control, NULL);
+	pthread_mutex_init(&ah->lock, NULL);
 	below = session_call(&ia->session, KAL_AH_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (below != RI_SUCCESS) {
 		ah_destroy(&ah->object); /* id 0 is none */

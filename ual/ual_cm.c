@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
@@ -68,75 +69,33 @@ ual_cm_undo(struct ual_ep *ep)
 	pthread_mutex_unlock(&ep->lock);
 }
 
-/*
- * Connect.
- */
-
-/* Not both handshakes at once, and none that the adapter lacks. */
-static bool
-est_flags_valid(const struct ual_ia *ia, it_cn_est_flags_t flags)
-{
-	unsigned int bits = (unsigned int)flags;
-	unsigned int ways = IT_CONNECT_FLAG_TWO_WAY | IT_CONNECT_FLAG_THREE_WAY;
-
-	if ((bits & ~(ways | IT_CONNECT_SUPPRESS_IRD_ORD)) != 0 || (bits & ways) == ways)
-		return false;
-	if ((bits & IT_CONNECT_FLAG_THREE_WAY) != 0 && !ia->session.attr.three_way_handshake)
-		return false;
-	return (bits & IT_CONNECT_SUPPRESS_IRD_ORD) == 0 || ia->session.attr.ird_ord_suppressible;
-}
-
+/* Under the control lock. A connect in three ways takes the memory for the peer's accept now, so the accept cannot fail for want of it. */
 static it_status_t
-check_connect(struct ual_ia *ia, const it_path_t *path, const it_conn_qual_t *qual,
-	      it_cn_est_flags_t flags, struct kal_cm_req *req)
-{
-	if (path->spigot_id >= ia->session.attr.num_ports)
-		return IT_ERR_INVALID_SPIGOT;
-	if (!ual_addr_of_path(&ia->session.attr, path, &req->local, &req->peer))
-		return IT_ERR_INVALID_SOURCE_PATH;
-	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->local);
-	ual_ia_scope(ia, (uint32_t)path->spigot_id, &req->peer);
-	if (!ual_qual_active(&ia->session.attr, qual, &req->service))
-		return IT_ERR_INVALID_CONN_QUAL;
-	return est_flags_valid(ia, flags) ? IT_SUCCESS : IT_ERR_INVALID_CN_EST_FLAGS;
-}
-
-/*
- * A connect in three ways takes the memory for the peer's accept, so that the accept cannot fail for want
- * of it.
- */
-static it_status_t
-arrival_await(struct ual_ep *ep)
+connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *req)
 {
 	const struct ual_request what = {
 		.ia = ep->object.ia,
 		.ep = ual_object_ctx(&ep->object),
 		.awaited = true,
 	};
-	const struct ual_request *request = ual_request_add(&what);
-
-	if (request == NULL)
-		return IT_ERR_RESOURCES;
-	pthread_mutex_lock(&ep->lock);
-	ep->arrival = request->id;
-	pthread_mutex_unlock(&ep->lock);
-	return IT_SUCCESS;
-}
-
-static it_status_t
-connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *req)
-{
+	const struct ual_request *arrival = NULL;
 	it_status_t status = ual_ep_step(&ep->state, UAL_EPE_CONNECT, NULL);
 
+	RI_ASSERT_OWNED(&ep->control);
 	if (status != IT_SUCCESS)
 		return status;
 	set_path(ep, path, req->service.port);
+	if (req->three_way) {
+		arrival = ual_request_add(&what);
+		if (arrival == NULL)
+			status = IT_ERR_RESOURCES;
+	}
 	pthread_mutex_lock(&ep->lock);
 	req->ird = ep->attr.srv.rc.rdma_read_ird;
 	req->ord = ep->attr.srv.rc.rdma_read_ord;
+	if (arrival != NULL)
+		ep->arrival = arrival->id;
 	pthread_mutex_unlock(&ep->lock);
-	if (req->three_way)
-		status = arrival_await(ep);
 	if (status == IT_SUCCESS)
 		status = ual_status(UAL_CALL_CONNECT, cm_call(ep->object.ia, KAL_CONNECT, req));
 	if (status != IT_SUCCESS)
@@ -148,24 +107,39 @@ it_status_t
 ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *qual,
 	       it_cn_est_flags_t flags, const struct ual_pdata *pdata)
 {
+	const unsigned int ways = IT_CONNECT_FLAG_TWO_WAY | IT_CONNECT_FLAG_THREE_WAY;
+	unsigned int bits = (unsigned int)flags;
 	struct ual_ia *ia = ep->object.ia;
+	const struct ri_rnic_attr *can = &ia->session.attr;
 	struct kal_cm_req req = {
 		.qp = ep->qp_id,
 		.port = (uint32_t)path->spigot_id,
-		.suppress_ird_ord = (flags & IT_CONNECT_SUPPRESS_IRD_ORD) != 0,
-		.three_way = (flags & IT_CONNECT_FLAG_THREE_WAY) != 0,
+		.suppress_ird_ord = (bits & IT_CONNECT_SUPPRESS_IRD_ORD) != 0,
+		.three_way = (bits & IT_CONNECT_FLAG_THREE_WAY) != 0,
 		.reuse_addr = (ep->flags & IT_EP_REUSEADDR) != 0,
 		.timeout_us = path->timeout,
 	};
-	it_status_t status = IT_ERR_INVALID_EP_TYPE;
+	it_status_t status;
 
-	if (!ep->ud)
-		status = check_connect(ia, path, qual, flags, &req);
+	if (ep->ud)
+		return IT_ERR_INVALID_EP_TYPE;
+	if (path->spigot_id >= can->num_ports)
+		return IT_ERR_INVALID_SPIGOT;
+	if (!ual_addr_of_path(can, path, &req.local, &req.peer))
+		return IT_ERR_INVALID_SOURCE_PATH;
+	ual_ia_scope(ia, req.port, &req.local);
+	ual_ia_scope(ia, req.port, &req.peer);
+	if (!ual_qual_active(can, qual, &req.service))
+		return IT_ERR_INVALID_CONN_QUAL;
+	/* Not both handshakes at once, and none that the adapter lacks. */
+	if ((bits & ~(ways | IT_CONNECT_SUPPRESS_IRD_ORD)) != 0 || (bits & ways) == ways ||
+	    (req.three_way && !can->three_way_handshake) ||
+	    (req.suppress_ird_ord && !can->ird_ord_suppressible))
+		return IT_ERR_INVALID_CN_EST_FLAGS;
 	/* The state before limits [IT 1.2]. */
+	status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
 	if (status == IT_SUCCESS)
-		status = ual_ep_may(&ep->state, UAL_EPE_CONNECT);
-	if (status == IT_SUCCESS)
-		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.connect_pdata);
+		status = ual_cm_check_pdata(ia, pdata, can->connect_pdata);
 	if (status != IT_SUCCESS)
 		return status;
 	put_pdata(&req, pdata);
@@ -193,10 +167,6 @@ ual_cm_same_adapter(const struct ual_ep *ep, it_cn_est_identifier_t id)
 		status = IT_ERR_INVALID_EP_STATE;
 	return status;
 }
-
-/*
- * Accept, in both of its roles.
- */
 
 /* The passive side: answer a request. */
 static it_status_t
@@ -249,41 +219,34 @@ answer_arrival(struct ual_ep *ep, struct kal_cm_req *req)
 	return req->refuse ? IT_SUCCESS : status;
 }
 
-static it_status_t
-accept_taken(struct ual_ep *ep, const struct ual_request *request, const struct ual_pdata *pdata)
-{
-	struct ual_ia *ia = ep->object.ia;
-	struct kal_cm_req req = {.qp = ep->qp_id};
-	bool arrival = request->ep != 0;
-	it_status_t status;
-
-	if (request->ia != ia || (arrival && request->ep != ual_object_ctx(&ep->object)))
-		return IT_ERR_INVALID_CN_EST_ID;
-	status = ual_ep_may(&ep->state, arrival ? UAL_EPE_CONFIRM : UAL_EPE_ACCEPT);
-	if (status != IT_SUCCESS)
-		return status;
-	if (arrival && pdata->length > 0)
-		return IT_ERR_PDATA_NOT_SUPPORTED;
-	status = ual_cm_check_pdata(ia, pdata, ia->session.attr.accept_pdata);
-	if (status != IT_SUCCESS)
-		return status;
-	put_pdata(&req, pdata);
-	return arrival ? answer_arrival(ep, &req) : accept_request(ep, request, &req);
-}
-
 it_status_t
 ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id, const struct ual_pdata *pdata)
 {
+	struct ual_ia *ia = ep->object.ia;
+	struct kal_cm_req req = {.qp = ep->qp_id};
 	struct ual_request *request;
-	it_status_t status;
+	it_status_t status = IT_SUCCESS;
+	bool arrival;
 
 	if (ep->ud)
 		return IT_ERR_INVALID_EP_TYPE;
 	request = ual_request_take(id);
 	if (request == NULL)
 		return IT_ERR_INVALID_CN_EST_ID;
+	arrival = request->ep != 0;
 	pthread_mutex_lock(&ep->control);
-	status = accept_taken(ep, request, pdata);
+	if (request->ia != ia || (arrival && request->ep != ual_object_ctx(&ep->object)))
+		status = IT_ERR_INVALID_CN_EST_ID;
+	if (status == IT_SUCCESS)
+		status = ual_ep_may(&ep->state, arrival ? UAL_EPE_CONFIRM : UAL_EPE_ACCEPT);
+	if (status == IT_SUCCESS && arrival && pdata->length > 0)
+		status = IT_ERR_PDATA_NOT_SUPPORTED;
+	if (status == IT_SUCCESS)
+		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.accept_pdata);
+	if (status == IT_SUCCESS) {
+		put_pdata(&req, pdata);
+		status = arrival ? answer_arrival(ep, &req) : accept_request(ep, request, &req);
+	}
 	pthread_mutex_unlock(&ep->control);
 	if (status == IT_SUCCESS)
 		ual_request_used(request);
@@ -291,10 +254,6 @@ ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id, const struct ual_pda
 		ual_request_give_back(request);
 	return status;
 }
-
-/*
- * Reject.
- */
 
 static it_status_t
 reject_arrival(const struct ual_request *request, struct kal_cm_req *req)
@@ -313,96 +272,61 @@ reject_arrival(const struct ual_request *request, struct kal_cm_req *req)
 	return status == IT_ERR_INVALID_EP_STATE ? IT_ERR_INVALID_CN_EST_ID : status;
 }
 
-static it_status_t
-reject_taken(const struct ual_request *request, const struct ual_pdata *pdata)
-{
-	struct ual_ia *ia = request->ia;
-	struct kal_cm_req req = {.request = request->kal_id, .reason = KAL_REASON_CONSUMER};
-	bool arrival = request->ep != 0;
-	it_status_t status = ual_cm_check_pdata(ia, pdata, ia->session.attr.reject_pdata);
-
-	if (status != IT_SUCCESS)
-		return status;
-	put_pdata(&req, pdata);
-	if (arrival)
-		return reject_arrival(request, &req);
-	return ual_status(UAL_CALL_REJECT, cm_call(ia, KAL_REJECT, &req));
-}
-
 it_status_t
 ual_cm_reject(it_cn_est_identifier_t id, const struct ual_pdata *pdata)
 {
 	struct ual_request *request = ual_request_take(id);
-	it_status_t status = IT_ERR_INVALID_CN_EST_ID;
+	struct kal_cm_req req = {.reason = KAL_REASON_CONSUMER};
+	it_status_t status = IT_ERR_IA_CATASTROPHE;
 
 	if (request == NULL)
-		return status;
-	status = ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE : reject_taken(request, pdata);
+		return IT_ERR_INVALID_CN_EST_ID;
+	req.request = request->kal_id;
+	if (!ual_dead(request->ia))
+		status = ual_cm_check_pdata(request->ia, pdata,
+					    request->ia->session.attr.reject_pdata);
+	if (status == IT_SUCCESS) {
+		put_pdata(&req, pdata);
+		status = request->ep != 0 ? reject_arrival(request, &req)
+					  : ual_status(UAL_CALL_REJECT,
+						       cm_call(request->ia, KAL_REJECT, &req));
+	}
 	if (status == IT_SUCCESS)
 		ual_request_used(request);
 	else
 		ual_request_give_back(request);
 	return status;
-}
-
-/*
- * Hand-off.
- */
-
-static it_status_t
-handoff_taken(const struct ual_request *request, size_t spigot, const it_conn_qual_t *qual)
-{
-	struct ual_ia *ia = request->ia;
-	struct kal_handoff_req req = {.request = request->kal_id, .port = (uint32_t)spigot};
-
-	if (request->ep != 0)
-		return IT_ERR_INVALID_CN_EST_ID; /* the peer's accept belongs to its endpoint */
-	if (!ual_qual_passive(&ia->session.attr, qual, false, &req.service))
-		return IT_ERR_INVALID_CONN_QUAL;
-	if (spigot >= ia->session.attr.num_ports)
-		return IT_ERR_INVALID_SPIGOT;
-	/* The event is dispatched, under a new identifier, before the call returns. */
-	return ual_status(UAL_CALL_HANDOFF,
-			  session_call(&ia->session, KAL_HANDOFF, &req, sizeof(req), NULL, 0));
 }
 
 it_status_t
 ual_cm_handoff(it_cn_est_identifier_t id, size_t spigot, const it_conn_qual_t *qual)
 {
 	struct ual_request *request = ual_request_take(id);
-	it_status_t status = IT_ERR_INVALID_CN_EST_ID;
+	struct kal_handoff_req req = {.port = (uint32_t)spigot};
+	it_status_t status = IT_SUCCESS;
+	struct ual_ia *ia;
 
 	if (request == NULL)
-		return status;
-	status = ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE
-				       : handoff_taken(request, spigot, qual);
+		return IT_ERR_INVALID_CN_EST_ID;
+	ia = request->ia;
+	req.request = request->kal_id;
+	if (ual_dead(ia))
+		status = IT_ERR_IA_CATASTROPHE;
+	else if (request->ep != 0)
+		status = IT_ERR_INVALID_CN_EST_ID; /* the peer's accept belongs to its endpoint */
+	else if (!ual_qual_passive(&ia->session.attr, qual, false, &req.service))
+		status = IT_ERR_INVALID_CONN_QUAL;
+	else if (spigot >= ia->session.attr.num_ports)
+		status = IT_ERR_INVALID_SPIGOT;
+	/* The event is dispatched, under a new identifier, before the call returns. */
+	if (status == IT_SUCCESS)
+		status = ual_status(UAL_CALL_HANDOFF, session_call(&ia->session, KAL_HANDOFF, &req,
+								   sizeof(req), NULL, 0));
 	if (status == IT_SUCCESS)
 		ual_request_used(request);
 	else
 		ual_request_give_back(request);
 	return status;
-}
-
-/*
- * Disconnect.
- */
-
-static it_status_t
-disconnect_controlled(struct ual_ep *ep, struct kal_cm_req *req)
-{
-	unsigned int before = atomic_load(&ep->state);
-	it_status_t status;
-
-	pthread_mutex_lock(&ep->lock);
-	status = ual_ep_step(&ep->state, UAL_EPE_DISCONNECT, NULL);
-	ual_request_forget(ep->arrival);
-	ep->arrival = 0;
-	pthread_mutex_unlock(&ep->lock);
-	if (status != IT_SUCCESS || before >= UAL_EPS_ENDING)
-		return status;
-	/* If the connection has ended meanwhile, the kAL refuses, and its event, which is on the way, is the end. */
-	(void)!cm_call(ep->object.ia, KAL_DISCONNECT, req);
-	return IT_SUCCESS;
 }
 
 it_status_t
@@ -413,6 +337,7 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	it_status_t status = ual_ep_may(&ep->state, UAL_EPE_DISCONNECT);
 	/* The configuration may allow to drop private data that no message can carry. */
 	bool drop = ia->drop_disconnect_data && pdata->length > ia->session.attr.disconnect_pdata;
+	unsigned int before;
 
 	if (status == IT_SUCCESS && !drop)
 		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.disconnect_pdata);
@@ -421,7 +346,15 @@ ual_cm_disconnect(struct ual_ep *ep, const struct ual_pdata *pdata)
 	if (!drop)
 		put_pdata(&req, pdata);
 	pthread_mutex_lock(&ep->control);
-	status = disconnect_controlled(ep, &req);
+	before = atomic_load(&ep->state);
+	pthread_mutex_lock(&ep->lock);
+	status = ual_ep_step(&ep->state, UAL_EPE_DISCONNECT, NULL);
+	ual_request_forget(ep->arrival);
+	ep->arrival = 0;
+	pthread_mutex_unlock(&ep->lock);
+	/* If the connection has ended meanwhile, the kAL refuses, and its event, which is on the way, is the end. */
+	if (status == IT_SUCCESS && before < UAL_EPS_ENDING)
+		(void)!cm_call(ia, KAL_DISCONNECT, &req);
 	pthread_mutex_unlock(&ep->control);
 	return status;
 }

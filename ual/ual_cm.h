@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections, seen from inside ual/. What itapi/ calls is in ual.h; what dispatch calls (ual_cm_event) in
+ * Connections, seen from inside ual/. What itapi/ calls is in ual.h; what dispatch calls (ual_ep_cm) in
  * ual_ia.h.
  */
 #ifndef UAL_CM_H

@@ -15,31 +15,7 @@
 #include "ual_ep.h"
 #include "ual_status.h"
 
-#define MESSAGE_MAX ((size_t)64 * 1024) /* bytes of the last streaming message */
-
-static it_status_t
-convert_call(struct ual_ep *ep, int sd, const struct kal_convert_req *head, const void *message,
-	     struct kal_convert_rep *rep)
-{
-	size_t length = sizeof(*head) + head->msg_len;
-	struct kal_convert_req *req = (struct kal_convert_req *)malloc(length);
-	struct kal_msg msg = {.call = KAL_CONVERT,
-			      .fd = sd,
-			      .req = req,
-			      .req_len = length,
-			      .rep = rep,
-			      .rep_len = sizeof(*rep)};
-	enum ri_status status;
-
-	if (req == NULL)
-		return IT_ERR_RESOURCES;
-	*req = *head;
-	if (message != NULL)
-		memcpy(req + 1, message, head->msg_len);
-	status = kal_call(ep->object.ia->session.client, &msg);
-	free(req);
-	return ual_status(UAL_CALL_CONVERT, status);
-}
+#define MESSAGE_MAX ((size_t)64 * 1024)
 
 static it_status_t
 convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head, size_t len,
@@ -48,6 +24,12 @@ convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head
 	enum ual_ep_event event = head->initiator ? UAL_EPE_CONVERT_ASK : UAL_EPE_CONVERT_WAIT;
 	it_status_t status = ual_ep_may(&ep->state, event);
 	struct kal_convert_rep rep;
+	struct kal_msg msg = {.call = KAL_CONVERT,
+			      .fd = sd,
+			      .req_len = sizeof(*head) + head->msg_len,
+			      .rep = &rep,
+			      .rep_len = sizeof(rep)};
+	struct kal_convert_req *req;
 
 	if (status == IT_SUCCESS && len > MESSAGE_MAX)
 		status = IT_ERR_INVALID_LENGTH;
@@ -56,7 +38,18 @@ convert_controlled(struct ual_ep *ep, int sd, const struct kal_convert_req *head
 	if (status != IT_SUCCESS)
 		return status;
 	ual_cm_converting(ep);
-	status = convert_call(ep, sd, head, message, &rep);
+	req = (struct kal_convert_req *)malloc(msg.req_len);
+	if (req != NULL) {
+		*req = *head;
+		if (message != NULL)
+			memcpy(req + 1, message, head->msg_len);
+		msg.req = req;
+		status =
+			ual_status(UAL_CALL_CONVERT, kal_call(ep->object.ia->session.client, &msg));
+		free(req);
+	} else {
+		status = IT_ERR_RESOURCES;
+	}
 	if (status == IT_SUCCESS)
 		ual_cm_converted(ep, &rep);
 	else

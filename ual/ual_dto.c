@@ -2,18 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * [fast path] Operations into the provider's queues, completions back out of them.
+ * [fast path] Posts to the provider's queues, and the conversion of completions.
  *
- * A post takes what the application gave, turns each LMR handle into an STag in an array on the
- * stack and calls the provider. Bounds, rights and zones are the provider's business when the
- * request runs (R-19). What can be wrong here is looked at once, cheaply and in any order; only a
- * post that fails pays for finding the failure that [IT 1.2] wants to be named first.
+ * A post replaces the LMR handle of each segment by an STag, in an array on the stack, and calls the provider, which checks
+ * bounds, rights and zones when the request runs (R-19). The checks here are made once, cheaply and in any order. Only a
+ * post that fails looks for the failure that [IT 1.2] wants to be reported first.
  *
  * No lock, unless the provider's queues want one thread at a time; that lock is never taken by
  * anything that the provider may call back. The state is read once: in UNCONNECTED and while a
  * connection comes about the send queue refuses and receives are kept; from CONNECTED on, in
- * NONOPERATIONAL too, everything is handed on, and it is the provider that flushes (R-04). The same look
- * tells endpoints for datagrams apart, whose states lie beyond. A completion needs no look-up: its context
+ * NONOPERATIONAL too, everything goes to the provider, which flushes it (R-04). The same comparison
+ * excludes endpoints for datagrams, whose states have greater numbers. A completion needs no look-up: its context
  * is the endpoint's handle, its number the cookie.
  */
 
@@ -104,14 +103,6 @@ may_name(const struct ual_lmr *lmr, bool privileged)
 	return privileged || !lmr->direct;
 }
 
-static bool
-is_window_of(const struct ual_ia *ia, it_rmr_handle_t handle)
-{
-	const struct ual_rmr *rmr = ual_rmr_at(handle);
-
-	return rmr != NULL && rmr->object.ia == ia;
-}
-
 /* The first reason to refuse a post that lies in its segments or in the adapter, at most `limit`. */
 static it_status_t
 segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto *dto, size_t limit)
@@ -122,11 +113,16 @@ segments_refusal(const struct ual_ia *ia, bool privileged, const struct ual_dto 
 	if (adapter_dead(ia))
 		return IT_ERR_IA_CATASTROPHE;
 	for (size_t i = 0; i < readable; i++) {
+		const struct ual_rmr *rmr;
 		const struct ual_lmr *lmr;
 
-		if (dto->segments == NULL && !is_window_of(ia, dto->sinks[i].rmr))
-			return IT_ERR_INVALID_RMR;
-		if (dto->segments == NULL || dto->segments[i].length == 0)
+		if (dto->segments == NULL) {
+			rmr = ual_rmr_at(dto->sinks[i].rmr);
+			if (rmr == NULL || rmr->object.ia != ia)
+				return IT_ERR_INVALID_RMR;
+			continue;
+		}
+		if (dto->segments[i].length == 0)
 			continue;
 		lmr = lmr_of(ia, &dto->segments[i]);
 		if (lmr == NULL)
@@ -200,20 +196,32 @@ segment_convert(const struct ual_ia *ia, bool privileged, const it_lmr_triplet_t
 	return true;
 }
 
-/* The same for the sinks of a Read, which are RMRs. */
+/* Sinks of a Read, which are RMRs. */
 static __attribute__((noinline)) bool
 sinks_convert(const struct ual_ep *ep, const it_rmr_triplet_t *sinks, size_t count,
 	      struct ri_sge *sgl, uint64_t room)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (sinks[i].length > room || !ual_rmr_sink(ep, &sinks[i], &sgl[i]))
+		struct ual_rmr *rmr;
+
+		if (sinks[i].length > room)
 			return false;
+		rmr = ual_rmr_at(sinks[i].rmr);
+		if (rmr == NULL || rmr->object.ia != ep->object.ia)
+			return false;
+		pthread_mutex_lock(&rmr->lock);
+		sgl[i].stag = atomic_load(&rmr->key.stag);
+		sgl[i].addr = rmr->link.addr_mode == IT_ADDR_MODE_RELATIVE
+				      ? (uint64_t)sinks[i].addr.rel
+				      : (uintptr_t)sinks[i].addr.abs;
+		pthread_mutex_unlock(&rmr->lock);
+		sgl[i].length = (uint32_t)sinks[i].length; /* no longer than a message */
 		room -= sinks[i].length;
 	}
 	return true;
 }
 
-/* The same for several segments of LMRs. */
+/* Several segments of LMRs for the provider. */
 static __attribute__((noinline)) bool
 segments_convert(const struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t count,
 		 struct ri_sge *sgl, uint64_t room)
@@ -479,27 +487,22 @@ ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto)
 }
 
 /*
- * A message can be polled by one thread while another is about to dispatch the event that the
- * connection stands. ESTABLISHED comes first (R-05), and with it the right to answer the message.
+ * A datagram: the sender, and the path back. Or a receive that a Write took, of a peer that is no program of IT-API: its
+ * buffer has nothing new.
  */
 static void
-let_connection_stand(const struct ri_wc *wc, struct ual_ia *ia)
-{
-	const struct ual_ep *ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
-
-	if (ep != NULL && atomic_load(&ep->state) < UAL_EPS_CONNECTED)
-		session_settle(&ia->session);
-}
-
-/* The sender of a datagram, and the path back. */
-static void
-source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_event_t *event)
+unusual_receive_fill(const struct ri_wc *wc, const struct ual_ia *ia,
+		     it_all_dto_cmpl_event_t *event)
 {
 	const struct ual_ep *ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
 	const struct ri_addr any = {0};
 	struct ri_addr sender = {.family = RI_ADDR_GID};
 	bool good = wc->status == RI_WC_SUCCESS;
 
+	if (wc->opcode != RI_OP_RECV_UD) {
+		event->transferred_length = 0;
+		return;
+	}
 	event->flags =
 		(it_dto_ud_flags_t)(good && (wc->flags & RI_WC_GRH) != 0 ? IT_UD_IB_GRH_PRESENT
 									 : 0);
@@ -510,23 +513,21 @@ source_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_eve
 			 &event->src_path);
 }
 
-/* A datagram, or a receive taken by a Write of a peer that is no program of IT-API: its buffer holds nothing new. */
-static void
-odd_receive_fill(const struct ri_wc *wc, const struct ual_ia *ia, it_all_dto_cmpl_event_t *event)
-{
-	if (wc->opcode == RI_OP_RECV_UD)
-		source_fill(wc, ia, event);
-	else
-		event->transferred_length = 0;
-}
-
 bool
 ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 {
 	it_dto_cmpl_event_t *event = &out->dto_cmpl;
+	const struct ual_ep *ep;
 
-	if (wc->opcode == RI_OP_RECV && wc->status == RI_WC_SUCCESS)
-		let_connection_stand(wc, evd->object.ia);
+	if (wc->opcode == RI_OP_RECV && wc->status == RI_WC_SUCCESS) {
+		/*
+		 * One thread can poll a message while another is about to dispatch ESTABLISHED. That event comes first (R-05),
+		 * and with it the right to answer the message.
+		 */
+		ep = (struct ual_ep *)ual_object_from_ctx(wc->qp_ctx, UAL_EP);
+		if (ep != NULL && atomic_load(&ep->state) < UAL_EPS_CONNECTED)
+			session_settle(&evd->object.ia->session);
+	}
 	event->event_number = ual_status_wc_event(wc->opcode);
 	event->evd = ual_object_handle(&evd->object);
 	event->ep = (it_ep_handle_t)(uintptr_t)wc->qp_ctx;
@@ -538,6 +539,6 @@ ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out)
 		event->unlinked_mr_handle =
 			(it_handle_t)ual_key_revoked(evd->object.ia->keys, wc->inv_stag);
 	if (__builtin_expect(wc->opcode >= RI_OP_RECV_UD, 0))
-		odd_receive_fill(wc, evd->object.ia, &out->all_dto_cmpl);
+		unusual_receive_fill(wc, evd->object.ia, &out->all_dto_cmpl);
 	return true;
 }

@@ -103,7 +103,7 @@ struct ual_dto_remote {
 	it_rdma_addr_t addr;
 	it_rmr_context_t context;
 };
-/* The same for the two operations that are posted most. */
+/* ual_dto_request for the two operations that are posted most. */
 it_status_t ual_dto_send(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
 			 it_dto_cookie_t cookie, it_dto_flags_t flags);
 it_status_t ual_dto_write(struct ual_ep *ep, const it_lmr_triplet_t *segments, size_t num_segments,
@@ -123,7 +123,7 @@ it_status_t ual_dto_control_check(const struct ual_ep *ep, it_dto_flags_t flags,
 it_status_t ual_dto_control(struct ual_ep *ep, const struct ri_wr *wr);
 /* Post a receive. dto->op is RECV. */
 it_status_t ual_dto_recv(struct ual_ep *ep, const struct ual_dto *dto);
-/* The same to a shared receive queue. */
+/* ual_dto_recv to a shared receive queue. */
 it_status_t ual_dto_recv_shared(struct ual_srq *srq, const struct ual_dto *dto);
 
 #endif /* UAL_DTO_H */

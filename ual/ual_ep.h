@@ -68,7 +68,7 @@ uint64_t ual_ep_payload_limit(const struct ri_rnic_attr *attr, bool ud);
 /* Attributes for a new endpoint [IT 3], [IT 15.4]; *attr is not NULL. */
 it_status_t ual_ep_attr_check(const struct ual_ia *ia, it_ep_rc_creation_flags_t flags,
 			      const it_ep_attributes_t *attr);
-/* The same for datagrams. */
+/* Attributes for a new endpoint for datagrams. */
 it_status_t ual_ep_attr_check_ud(const struct ual_ia *ia, const it_ep_attributes_t *attr);
 /* May this process use that key for datagrams? Keys with the highest bit are for privileged processes. */
 static inline bool
@@ -86,24 +86,6 @@ uint32_t ual_ep_access(const struct ual_ia *ia, const it_rc_only_attributes_t *r
 void ual_ep_limits(struct ual_ep *ep);
 /* Post a checked request; ual_dto.c. */
 enum ri_status ual_dto_post(struct ual_ep *ep, const struct ri_wr *wr) RI_MUST_CHECK;
-
-/*
- * Creation, for ual_ep.c and ual_ud.c.
- */
-
-/* An endpoint with a zone and nothing else; NULL: no memory, or the zone is being freed. */
-struct ual_ep *ual_ep_new(struct ual_pz *pz, const struct ual_ep_wanted *wanted);
-/* Take references to its EVDs, two for datagrams, else three; ual_ep_end releases them. */
-it_status_t ual_ep_use_evds(struct ual_ep *ep, const struct ual_ep_wanted *wanted);
-/* Create the queue pair and open its user half; *init in: requested, out: granted. *qpn: its number. */
-enum ri_status ual_ep_qp_make(struct ual_ep *ep, struct ri_qp_init *init,
-			      uint32_t *qpn) RI_MUST_CHECK;
-/* Set the attributes that both kinds have to what was granted; a payload of 0 becomes the longest. */
-void ual_ep_take_granted(struct ual_ep *ep, const struct ri_qp_init *init);
-/* Release the parents and free the slot; no call can reach the endpoint any more. */
-void ual_ep_end(struct ual_ep *ep);
-/* ual_ep_reset for datagrams, under the control lock; ual_ud.c. */
-it_status_t ual_ud_reset(struct ual_ep *ep);
 
 /* One KAL_QP_MODIFY. */
 enum ri_status ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr,

@@ -4,8 +4,8 @@
 /*
  * Attributes of endpoints: which values are allowed, which may be changed, and when [IT 3].
  *
- * A change is checked in full and then made by one kAL call, so it is made as a whole or not at all. Each attribute's rule is one row of a table: the states in which it may change, what the
- * adapter must be able to do, the greatest value and the status of a value beyond it.
+ * A change is checked in full and then made by one kAL call, so it is made as a whole or not at all. The greatest values are
+ * a table, with the status of a value beyond each.
  */
 
 #include "ual_ep.h"
@@ -16,16 +16,7 @@
 
 #define LIMIT(a, b) ((a) < (b) ? (uint64_t)(a) : (uint64_t)(b))
 
-/* Attributes with a greatest value. */
-struct limit {
-	unsigned int bit; /* of it_ep_param_mask_t */
-	it_status_t beyond;
-	uint64_t value;
-	uint64_t greatest;
-};
-
-#define NUM_LIMITS    9
-#define NUM_LIMITS_UD 5
+#define NUM_LIMITS_UD 5 /* attributes of datagram endpoints with a greatest value */
 
 uint32_t
 ual_ep_slots(size_t count)
@@ -51,13 +42,17 @@ sge_limit(uint32_t provider)
 	return LIMIT(provider, UAL_DTO_SEGMENTS_MAX);
 }
 
-/* The limits that only connected endpoints have are last. */
-static void
-limits_of(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
-	  struct limit limits[NUM_LIMITS])
+static it_status_t
+check_limits(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
+	     unsigned int mask)
 {
 	const it_rc_only_attributes_t *rc = &attr->srv.rc;
-	const struct limit all[NUM_LIMITS] = {
+	const struct {
+		unsigned int bit; /* of it_ep_param_mask_t */
+		it_status_t beyond;
+		uint64_t value;
+		uint64_t greatest;
+	} limits[] = {
 		{IT_EP_PARAM_MAX_PAYLOAD, IT_ERR_PAYLOAD_SIZE, attr->max_dto_payload_size,
 		 ual_ep_payload_limit(can, ud)},
 		{IT_EP_PARAM_MAX_REQ_DTO, IT_ERR_RESOURCE_REQ_DTO, attr->max_request_dtos,
@@ -68,6 +63,7 @@ limits_of(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *att
 		 sge_limit(can->max_send_sge)},
 		{IT_EP_PARAM_MAX_RECV_SEG, IT_ERR_RESOURCE_RSEG, attr->max_recv_segments,
 		 sge_limit(can->max_recv_sge)},
+		/* Only connected endpoints have those that follow. */
 		{IT_EP_PARAM_MAX_RDMA_READ_SEG, IT_ERR_RESOURCE_RRSEG, rc->max_rdma_read_segments,
 		 sge_limit(can->max_read_sge)},
 		{IT_EP_PARAM_MAX_RDMA_WRITE_SEG, IT_ERR_RESOURCE_RWSEG, rc->max_rdma_write_segments,
@@ -76,18 +72,7 @@ limits_of(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *att
 		{IT_EP_PARAM_MAX_ORD, IT_ERR_RESOURCE_ORD, rc->rdma_read_ord, can->max_ord},
 	};
 
-	for (size_t i = 0; i < NUM_LIMITS; i++)
-		limits[i] = all[i];
-}
-
-static it_status_t
-check_limits(const struct ri_rnic_attr *can, bool ud, const it_ep_attributes_t *attr,
-	     unsigned int mask)
-{
-	struct limit limits[NUM_LIMITS];
-
-	limits_of(can, ud, attr, limits);
-	for (size_t i = 0; i < (ud ? NUM_LIMITS_UD : NUM_LIMITS); i++) {
+	for (size_t i = 0; i < (ud ? NUM_LIMITS_UD : sizeof(limits) / sizeof(limits[0])); i++) {
 		if ((mask & limits[i].bit) != 0 && limits[i].value > limits[i].greatest)
 			return limits[i].beyond;
 	}
@@ -200,32 +185,7 @@ ual_ep_limits(struct ual_ep *ep)
 	(ENABLES | READS | WATERMARKS | IT_EP_PARAM_MAX_RDMA_READ_SEG | \
 	 IT_EP_PARAM_MAX_RDMA_WRITE_SEG)
 
-static it_status_t
-check_mask(const struct ual_ep *ep, unsigned int mask)
-{
-	unsigned int foreign = ep->ud ? RC_ONLY : IT_EP_PARAM_EP_KEY;
-
-	if (mask == 0 || (mask & ~(unsigned int)(MODIFIABLE | IT_EP_PARAM_EP_KEY)) != 0)
-		return IT_ERR_INVALID_MASK;
-	return (mask & foreign) != 0 ? IT_ERR_INVALID_EP_TYPE : IT_SUCCESS;
-}
-
-/* Some attributes can change before the connection only, some in CONNECTED, too, and some in all states. */
-static it_status_t
-check_state(enum ual_ep_state state, unsigned int mask)
-{
-	if (state == UAL_EPS_UNCONNECTED || state == UAL_EPS_UD_OPERATIONAL)
-		return IT_SUCCESS;
-	if (state == UAL_EPS_UD_NONOPERATIONAL)
-		return IT_ERR_INVALID_EP_STATE;
-	if ((mask & (SEGMENTS | IT_EP_PARAM_MAX_PAYLOAD)) != 0)
-		return IT_ERR_INVALID_EP_STATE;
-	if (state != UAL_EPS_CONNECTED && (mask & (ENABLES | DTOS | READS)) != 0)
-		return IT_ERR_INVALID_EP_STATE;
-	return IT_SUCCESS;
-}
-
-/* Are so many segments granted? If not, the queues must grow. */
+/* Does the provider grant that number of segments? If not, the queues must grow. */
 static bool
 segments_granted(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int mask)
 {
@@ -322,6 +282,14 @@ attr_merge(const struct ual_ep *ep, const it_ep_attributes_t *attr, unsigned int
 	return new;
 }
 
+enum ri_status
+ual_ep_qp_modify(struct ual_ep *ep, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	struct kal_qp_modify_req req = {.id = ep->qp_id, .mask = mask, .attr = *attr};
+
+	return session_call(&ep->object.ia->session, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0);
+}
+
 /* Change the sizes of the queues; sizes in: requested, out: granted. BUSY below: a queue has more entries than that. */
 static it_status_t
 qp_resize(struct ual_ep *ep, struct ri_qp_attr *sizes, unsigned int mask)
@@ -412,12 +380,19 @@ attr_apply(struct ual_ep *ep, const it_ep_attributes_t *old, it_ep_attributes_t 
 static it_status_t
 modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t *attr)
 {
-	it_status_t status = check_state((enum ual_ep_state)atomic_load(&ep->state), mask);
+	enum ual_ep_state state = (enum ual_ep_state)atomic_load(&ep->state);
+	it_status_t status;
 	it_ep_attributes_t old, new;
 
 	RI_ASSERT_OWNED(&ep->control);
-	if (status == IT_SUCCESS)
-		status = check_ability(ep, attr, mask);
+	/* Some attributes can change before the connection only, some in CONNECTED, too, and some in all states. */
+	if (state == UAL_EPS_UD_NONOPERATIONAL)
+		return IT_ERR_INVALID_EP_STATE;
+	if (state != UAL_EPS_UNCONNECTED && state != UAL_EPS_UD_OPERATIONAL &&
+	    ((mask & (SEGMENTS | IT_EP_PARAM_MAX_PAYLOAD)) != 0 ||
+	     (state != UAL_EPS_CONNECTED && (mask & (ENABLES | DTOS | READS)) != 0)))
+		return IT_ERR_INVALID_EP_STATE;
+	status = check_ability(ep, attr, mask);
 	if (status == IT_SUCCESS)
 		status = check_limits(&ep->object.ia->session.attr, ep->ud, attr, mask);
 	if (status == IT_SUCCESS && !segments_granted(ep, attr, mask) &&
@@ -447,16 +422,20 @@ modify_controlled(struct ual_ep *ep, unsigned int mask, const it_ep_attributes_t
 }
 
 it_status_t
-ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t mask, const it_ep_attributes_t *attr)
+ual_ep_modify(struct ual_ep *ep, it_ep_param_mask_t wanted, const it_ep_attributes_t *attr)
 {
-	it_status_t status = check_mask(ep, (unsigned int)mask);
+	unsigned int mask = (unsigned int)wanted;
+	unsigned int foreign = ep->ud ? RC_ONLY : IT_EP_PARAM_EP_KEY;
+	it_status_t status;
 
-	if (status == IT_SUCCESS && attr == NULL)
-		status = IT_ERR_FAULT;
-	if (status != IT_SUCCESS)
-		return status;
+	if (mask == 0 || (mask & ~(unsigned int)(MODIFIABLE | IT_EP_PARAM_EP_KEY)) != 0)
+		return IT_ERR_INVALID_MASK;
+	if ((mask & foreign) != 0)
+		return IT_ERR_INVALID_EP_TYPE;
+	if (attr == NULL)
+		return IT_ERR_FAULT;
 	pthread_mutex_lock(&ep->control);
-	status = modify_controlled(ep, (unsigned int)mask, attr);
+	status = modify_controlled(ep, mask, attr);
 	pthread_mutex_unlock(&ep->control);
 	return status;
 }

@@ -6,7 +6,7 @@
  *
  * An event of the kAL moves the endpoint under its event lock, and the event that the move owes is posted to the
  * connect EVD under the same lock, so events come in the order of moves. Dispatch calls these functions, on any thread
- * (session.h). Connection requests, and replies of datagram services, are passed on to their own files.
+ * (session.h).
  *
  * R-05 needs nothing here: the layers below complete all requests before they report an end, and the dispatch that makes
  * an endpoint CONNECTED runs before its first receive completes.
@@ -14,14 +14,13 @@
 
 #include <string.h>
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
-#include "ual_listen.h"
 #include "ual_log.h"
 #include "ual_request.h"
 #include "ual_status.h"
-#include "ual_ud_svc.h"
 
 /* The event of the endpoint for an event of the kAL; COUNT: none. */
 static enum ual_ep_event
@@ -52,79 +51,64 @@ ep_event_of(uint32_t kind)
 	return UAL_EPE_COUNT;
 }
 
-/* Set the path of a converted socket. Under ep->lock. */
+/* Set the path of a converted socket: the call or the event does so, whichever is first. Under ep->lock. */
 static void
-learn_path(struct ual_ep *ep, const struct kal_cm_event *cm)
+path_set(struct ual_ep *ep, const struct kal_cm_event *cm)
 {
-	if (ep->path_comes)
-		ual_addr_to_path(&ep->object.ia->session.attr, cm->port, &cm->local, &cm->peer,
-				 &ep->path);
+	RI_ASSERT_OWNED(&ep->lock);
+	ual_addr_to_path(&ep->object.ia->session.attr, cm->port, &cm->local, &cm->peer, &ep->path);
 	ep->path_comes = false;
-}
-
-/* Copy the negotiated ORD to the attributes, and the peer's values to the event. */
-static void
-event_fill(struct ual_ep *ep, const struct kal_cm_event *cm, it_connection_event_t *out)
-{
-	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
-	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
-	out->reject_reason_code = ual_status_of_reason(cm->reason);
-	if (!cm->ird_ord_valid)
-		return;
-	out->rdma_read_ird = cm->ird;
-	out->rdma_read_ord = cm->ord;
-	if ((cm->kind == KAL_CM_ESTABLISHED || cm->kind == KAL_CM_REPLY) &&
-	    cm->own_ord < ep->attr.srv.rc.rdma_read_ord)
-		ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
-}
-
-/* The accept came: its identifier, for our answer; ESTABLISHED will repeat the peer's depths. Under ep->lock. */
-static it_cn_est_identifier_t
-arrival_came(struct ual_ep *ep, const it_connection_event_t *event)
-{
-	ep->arrival_ird = event->rdma_read_ird;
-	ep->arrival_ord = event->rdma_read_ord;
-	ual_request_came(ep->arrival);
-	return ep->arrival;
-}
-
-/* The application has answered the arrival: nothing comes from the peer any more. Under ep->lock. */
-static void
-event_fill_answered(const struct ual_ep *ep, it_connection_event_t *out)
-{
-	out->rdma_read_ird = ep->arrival_ird;
-	out->rdma_read_ord = ep->arrival_ord;
 }
 
 void
 ual_ep_deliver(struct ual_ep *ep, enum ual_ep_event what, const struct kal_cm_event *cm)
 {
 	enum ual_ep_notice notice = UAL_EPN_NONE;
+	it_connection_event_t *out;
 	it_event_t event;
 
 	memset(&event, 0, sizeof(event));
+	out = &event.conn;
 	pthread_mutex_lock(&ep->lock);
 	(void)ual_ep_step(&ep->state, what, &notice);
 	if (notice != UAL_EPN_NONE) {
-		event.conn.event_number = ual_ep_notice_number(notice);
-		if (cm != NULL)
-			learn_path(ep, cm);
-		if (cm != NULL)
-			event_fill(ep, cm, &event.conn);
-		else
-			event_fill_answered(ep, &event.conn);
-		if (notice == UAL_EPN_ARRIVAL)
-			event.conn.cn_est_id = arrival_came(ep, &event.conn);
-		else
+		out->event_number = ual_ep_notice_number(notice);
+		if (cm == NULL) {
+			/* The application has answered the arrival: nothing comes from the peer any more. */
+			out->rdma_read_ird = ep->arrival_ird;
+			out->rdma_read_ord = ep->arrival_ord;
+		} else {
+			if (ep->path_comes)
+				path_set(ep, cm);
+			memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+			out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+			out->reject_reason_code = ual_status_of_reason(cm->reason);
+		}
+		/* The event has the peer's depths, the attributes the negotiated ORD. */
+		if (cm != NULL && cm->ird_ord_valid) {
+			out->rdma_read_ird = cm->ird;
+			out->rdma_read_ord = cm->ord;
+			if ((cm->kind == KAL_CM_ESTABLISHED || cm->kind == KAL_CM_REPLY) &&
+			    cm->own_ord < ep->attr.srv.rc.rdma_read_ord)
+				ep->attr.srv.rc.rdma_read_ord = cm->own_ord;
+		}
+		if (notice == UAL_EPN_ARRIVAL) {
+			/* The peer accepted: its identifier is for our answer. ESTABLISHED will repeat the peer's depths. */
+			ep->arrival_ird = out->rdma_read_ird;
+			ep->arrival_ord = out->rdma_read_ord;
+			ual_request_came(ep->arrival);
+			out->cn_est_id = ep->arrival;
+		} else {
 			ual_request_forget(ep->arrival);
-		event.conn.ep = ual_object_handle(&ep->object);
-		event.conn.dst_path = ep->path;
+		}
+		out->ep = ual_object_handle(&ep->object);
+		out->dst_path = ep->path;
 		/* If the EVD is full, the event is lost and accounted for; the state is right [IT 6.7]. */
 		(void)ual_evd_post(ep->connect, &event);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	if (notice != UAL_EPN_NONE)
-		ual_log_connection(ep, &event.conn);
+		ual_log_connection(ep, out);
 }
 
 void
@@ -146,30 +130,21 @@ ual_cm_converted(struct ual_ep *ep, const struct kal_convert_rep *rep)
 	};
 
 	pthread_mutex_lock(&ep->lock);
-	learn_path(ep, &event);
+	if (ep->path_comes)
+		path_set(ep, &event);
 	pthread_mutex_unlock(&ep->lock);
 	if (rep->connected)
 		ual_ep_deliver(ep, UAL_EPE_ESTABLISHED, &event);
 }
 
 void
-ual_cm_event(struct ual_ia *ia, const struct kal_event *ev)
+ual_ep_cm(struct ual_ia *ia, const struct kal_event *ev)
 {
-	const struct kal_cm_event *cm = &ev->u.cm;
-	enum ual_ep_event what = ep_event_of(cm->kind);
-	struct ual_ep *ep;
+	enum ual_ep_event what = ep_event_of(ev->u.cm.kind);
+	struct ual_ep *ep = ual_object_from_ctx(ev->ctx, UAL_EP);
 
-	if (cm->kind == KAL_CM_REQUEST || cm->kind == KAL_CM_SERVICE_REQUEST)
-		ual_listen_request(ia, ev);
-	else if (cm->kind == KAL_CM_SERVICE_REPLY)
-		ual_ud_svc_reply(ia, ev);
-	else if (cm->kind == KAL_CM_REQUEST_GONE)
-		ual_request_gone(ia, cm->request);
-	if (what == UAL_EPE_COUNT)
-		return;
-	ep = ual_object_from_ctx(ev->ctx, UAL_EP);
-	if (ep != NULL && ep->object.ia == ia)
-		ual_ep_deliver(ep, what, cm);
+	if (what != UAL_EPE_COUNT && ep != NULL && ep->object.ia == ia)
+		ual_ep_deliver(ep, what, &ev->u.cm);
 }
 
 void

@@ -78,7 +78,7 @@ it_status_t ual_ep_may(const atomic_uint *state, enum ual_ep_event event);
 /* The state that the application sees. */
 it_ep_state_rc_t ual_ep_state_rc(enum ual_ep_state state);
 
-/* The same for an endpoint for datagrams; the numbers are the standard's. */
+/* The state of an endpoint for datagrams; the numbers are the standard's. */
 it_ep_state_ud_t ual_ep_state_ud(enum ual_ep_state state);
 
 /* The event number of IT-API for it. */

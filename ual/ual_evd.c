@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Event dispatchers: life, attributes, and posts to the streams that are rings.
+ * Event dispatchers: how they are created, queried and freed.
  *
  * A DTO dispatcher owns a completion queue of the kAL and its user half; the others own a ring. The
  * asynchronous streams have at most one dispatcher each, to which the IA points. Sources of events have a reference to
@@ -22,47 +22,6 @@
 #include "ual_log.h"
 #include "ual_status.h"
 
-#define ALL_FLAGS (UAL_EVD_OVERFLOW_FLAGS | IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)
-
-static bool
-is_async(it_event_type_t stream)
-{
-	return stream == IT_ASYNC_AFF_EVENT_STREAM || stream == IT_ASYNC_UNAFF_EVENT_STREAM;
-}
-
-static bool
-is_sevd_stream(it_event_type_t stream)
-{
-	return stream == IT_DTO_EVENT_STREAM || stream == IT_CM_REQ_EVENT_STREAM ||
-	       stream == IT_CM_MSG_EVENT_STREAM || stream == IT_SOFTWARE_EVENT_STREAM ||
-	       is_async(stream);
-}
-
-struct ual_evd *
-ual_evd_use(it_evd_handle_t handle, it_event_type_t stream, const struct ual_ia *ia)
-{
-	struct ual_evd *evd = (struct ual_evd *)ual_object_use(handle, UAL_EVD, ia);
-
-	if (evd != NULL && evd->stream != stream) {
-		ual_evd_unref(evd);
-		return NULL;
-	}
-	return evd;
-}
-
-void
-ual_evd_unref(struct ual_evd *evd)
-{
-	ual_object_unref(&evd->object);
-}
-
-/* The status of a refused request for a completion queue, or for another size of it. */
-static it_status_t
-cq_status(enum ri_status status)
-{
-	return ual_status(UAL_CALL_EVD_CREATE, status);
-}
-
 static it_status_t
 cq_open(struct ual_evd *evd, size_t size)
 {
@@ -79,34 +38,17 @@ cq_open(struct ual_evd *evd, size_t size)
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
 	status = session_call(&ia->session, KAL_CQ_CREATE, &req, sizeof(req), &rep, sizeof(rep));
 	if (status != RI_SUCCESS)
-		return cq_status(status);
+		return ual_status(UAL_CALL_EVD_CREATE, status);
 	status = ia->session.user->cq_open(ia->session.urnic, &rep.map, &evd->cq);
 	if (status != RI_SUCCESS) {
 		(void)!session_call_id(&ia->session, KAL_CQ_DESTROY, rep.id);
-		return cq_status(status);
+		return ual_status(UAL_CALL_EVD_CREATE, status);
 	}
 	evd->cq_id = rep.id;
 	evd->queue_size = rep.entries;
 	evd->poll = ia->session.fast->poll_cq;
 	evd->depth = ia->session.fast->cq_depth;
 	evd->arm = ia->session.fast->arm_cq;
-	return IT_SUCCESS;
-}
-
-static it_status_t
-queue_open(struct ual_evd *evd, size_t size)
-{
-	if (evd->stream == IT_DTO_EVENT_STREAM)
-		return cq_open(evd, size);
-	if (ual_evd_is_aggregate(evd))
-		return IT_SUCCESS; /* it has members instead of a queue */
-	if (size > UAL_EVD_RING_MAX)
-		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	size = ual_ring_generous(evd->stream, size);
-	evd->ring.event_size = ual_ring_event_size(evd->stream);
-	if (!ual_ring_resize(&evd->ring, size))
-		return IT_ERR_RESOURCES;
-	evd->queue_size = size;
 	return IT_SUCCESS;
 }
 
@@ -117,21 +59,6 @@ async_place(struct ual_evd *evd)
 	struct ual_ia *ia = evd->object.ia;
 
 	return evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? &ia->affiliated : &ia->unaffiliated;
-}
-
-/* Make this the dispatcher of the asynchronous stream; false: the stream has one. */
-static bool
-async_assign(struct ual_evd *evd)
-{
-	struct ual_ia *ia = evd->object.ia;
-	bool free_place;
-
-	pthread_mutex_lock(&ia->lock);
-	free_place = *async_place(evd) == NULL;
-	if (free_place)
-		*async_place(evd) = evd;
-	pthread_mutex_unlock(&ia->lock);
-	return free_place;
 }
 
 static void
@@ -176,41 +103,33 @@ evd_destroy(struct ual_object *object)
 	(void)ual_aggregate_leave(evd);
 	ual_aggregate_disband(evd);
 	ual_callback_detach(evd);
-	if (is_async(evd->stream))
+	if (ual_evd_is_async(evd->stream))
 		async_unassign(evd);
 	evd_end(evd);
-}
-
-/* An aggregate: size and threshold are ignored [IT 6.2]. */
-static it_status_t
-aggregate_check(const struct ual_evd_wanted *wanted)
-{
-	unsigned allowed = IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS;
-
-	if (((unsigned)wanted->flags & ~allowed) != 0)
-		return IT_ERR_INVALID_FLAGS;
-	if (wanted->aevd != NULL)
-		return IT_ERR_AEVD_NOT_ALLOWED;
-	if ((wanted->flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
-		return IT_ERR_MISMATCH_FD;
-	return IT_SUCCESS;
 }
 
 static it_status_t
 wanted_check(const struct ual_evd_wanted *wanted)
 {
 	unsigned flags = (unsigned)wanted->flags;
+	bool aggregate = wanted->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM;
 
-	if (wanted->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM)
-		return aggregate_check(wanted);
-	if (!is_sevd_stream(wanted->stream))
+	if (!aggregate && wanted->stream != IT_DTO_EVENT_STREAM &&
+	    wanted->stream != IT_CM_REQ_EVENT_STREAM && wanted->stream != IT_CM_MSG_EVENT_STREAM &&
+	    wanted->stream != IT_SOFTWARE_EVENT_STREAM && !ual_evd_is_async(wanted->stream))
 		return IT_ERR_INVALID_EVD_TYPE;
-	if ((flags & ~(unsigned)ALL_FLAGS) != 0 || (flags & IT_EVD_DEQUEUE_NOTIFICATIONS) != 0 ||
-	    !ual_evd_overflow_fits(flags))
+	if (aggregate &&
+	    (flags & ~(unsigned)(IT_EVD_CREATE_FD | IT_EVD_DEQUEUE_NOTIFICATIONS)) != 0)
 		return IT_ERR_INVALID_FLAGS;
-	if (wanted->queue_size == 0)
+	if (!aggregate && ((flags & ~(unsigned)(UAL_EVD_OVERFLOW_FLAGS | IT_EVD_CREATE_FD)) != 0 ||
+			   !ual_evd_overflow_fits(flags)))
+		return IT_ERR_INVALID_FLAGS;
+	/* Size and threshold of an aggregate are ignored [IT 6.2]. */
+	if (aggregate && wanted->aevd != NULL)
+		return IT_ERR_AEVD_NOT_ALLOWED;
+	if (!aggregate && wanted->queue_size == 0)
 		return IT_ERR_INVALID_QUEUE_SIZE;
-	if (wanted->threshold > wanted->queue_size)
+	if (!aggregate && wanted->threshold > wanted->queue_size)
 		return IT_ERR_INVALID_THRESHOLD;
 	if ((flags & IT_EVD_CREATE_FD) != 0 && !wanted->has_fd)
 		return IT_ERR_MISMATCH_FD;
@@ -220,29 +139,17 @@ wanted_check(const struct ual_evd_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-/* Create the queue and the descriptor, which can fail. */
+/* An EVD with its queue and its descriptor; *out is NULL only if there was no memory for it. */
 static it_status_t
-evd_furnish(struct ual_evd *evd, const struct ual_evd_wanted *wanted)
-{
-	it_status_t status = queue_open(evd, wanted->queue_size);
-
-	if (status != IT_SUCCESS || (wanted->flags & IT_EVD_CREATE_FD) == 0)
-		return status;
-	evd->fd = ri_fd_eventfd();
-	if (evd->fd < 0)
-		return IT_ERR_RESOURCES;
-	atomic_store(&evd->attention, UAL_EVD_WATCHED);
-	return IT_SUCCESS;
-}
-
-/* An EVD without queue and descriptor; NULL: no memory. */
-static struct ual_evd *
-evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
+evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted, struct ual_evd **out)
 {
 	struct ual_evd *evd = (struct ual_evd *)ual_object_new(UAL_EVD, ia, &ia->objects);
+	bool aggregate = wanted->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM;
+	it_status_t status = IT_SUCCESS;
 
+	*out = evd;
 	if (evd == NULL)
-		return NULL;
+		return IT_ERR_RESOURCES;
 	evd->object.destroy = evd_destroy;
 	pthread_mutex_init(&evd->control, NULL);
 	pthread_mutex_init(&evd->lock, NULL);
@@ -252,16 +159,25 @@ evd_new(struct ual_ia *ia, const struct ual_evd_wanted *wanted)
 	evd->enabled = true;
 	evd->fd = -1;
 	session_spin_init(&evd->spin);
-	atomic_store(&evd->threshold, ual_evd_is_aggregate(evd) ? 0 : wanted->threshold);
+	atomic_store(&evd->threshold, aggregate ? 0 : wanted->threshold);
 	ual_callback_init(evd);
-	return evd;
-}
-
-static void
-evd_unref_any(struct ual_evd *aevd)
-{
-	if (aevd != NULL)
-		ual_evd_unref(aevd);
+	if (evd->stream == IT_DTO_EVENT_STREAM) {
+		status = cq_open(evd, wanted->queue_size);
+	} else if (!aggregate) { /* an aggregate has members instead of a queue */
+		if (wanted->queue_size > UAL_EVD_RING_MAX)
+			return IT_ERR_RESOURCE_QUEUE_SIZE;
+		evd->queue_size = ual_ring_generous(evd->stream, wanted->queue_size);
+		evd->ring.event_size = ual_ring_event_size(evd->stream);
+		if (!ual_ring_resize(&evd->ring, evd->queue_size))
+			return IT_ERR_RESOURCES;
+	}
+	if (status != IT_SUCCESS || (wanted->flags & IT_EVD_CREATE_FD) == 0)
+		return status;
+	evd->fd = ri_fd_eventfd();
+	if (evd->fd < 0)
+		return IT_ERR_RESOURCES;
+	atomic_store(&evd->attention, UAL_EVD_WATCHED);
+	return IT_SUCCESS;
 }
 
 it_status_t
@@ -275,22 +191,27 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 	if (status != IT_SUCCESS)
 		return status;
 	if (wanted->aevd != NULL) {
-		aevd = ual_aggregate_use(wanted->aevd, ia);
+		aevd = ual_evd_use(wanted->aevd, IT_AEVD_NOTIFICATION_EVENT_STREAM, ia);
 		if (aevd == NULL)
 			return IT_ERR_INVALID_AEVD;
 	}
-	evd = evd_new(ia, wanted);
-	if (evd == NULL) {
-		evd_unref_any(aevd);
-		return IT_ERR_RESOURCES;
+	status = evd_new(ia, wanted, &evd);
+	if (status == IT_SUCCESS && ual_evd_is_async(evd->stream)) {
+		/* Each asynchronous stream of an IA has at most one dispatcher. */
+		pthread_mutex_lock(&ia->lock);
+		if (*async_place(evd) == NULL)
+			*async_place(evd) = evd;
+		else
+			status = evd->stream == IT_ASYNC_AFF_EVENT_STREAM
+					 ? IT_ERR_ASYNC_AFF_EVD_EXISTS
+					 : IT_ERR_ASYNC_UNAFF_EVD_EXISTS;
+		pthread_mutex_unlock(&ia->lock);
 	}
-	status = evd_furnish(evd, wanted);
-	if (status == IT_SUCCESS && is_async(evd->stream) && !async_assign(evd))
-		status = evd->stream == IT_ASYNC_AFF_EVENT_STREAM ? IT_ERR_ASYNC_AFF_EVD_EXISTS
-								  : IT_ERR_ASYNC_UNAFF_EVD_EXISTS;
 	if (status != IT_SUCCESS) {
-		evd_unref_any(aevd);
-		evd_end(evd);
+		if (aevd != NULL)
+			ual_object_unref(&aevd->object);
+		if (evd != NULL)
+			evd_end(evd);
 		return status;
 	}
 	*out = (it_evd_handle_t)ual_object_publish(&evd->object);
@@ -303,15 +224,17 @@ ual_evd_create(struct ual_ia *ia, const struct ual_evd_wanted *wanted, it_evd_ha
 	return IT_SUCCESS;
 }
 
-/*
- * From here on no wait can begin. Not IT_SUCCESS: a thread waits for events, or for the end of a callback, which may be
- * the callback that called us.
- */
-static it_status_t
-evd_close_line(struct ual_evd *evd)
+it_status_t
+ual_evd_free(struct ual_evd *evd)
 {
+	bool async = ual_evd_is_async(evd->stream);
 	it_status_t status = IT_SUCCESS;
 
+	/* An asynchronous stream has a reference only during a post, which does not count. */
+	if (ual_evd_is_aggregate(evd) ? !ual_aggregate_is_free(evd)
+				      : !async && !ual_object_freeze(&evd->object))
+		return IT_ERR_EVD_BUSY;
+	/* A thread may wait for events, or for the end of a callback, perhaps the one that called us. Else no wait can begin. */
 	pthread_mutex_lock(&evd->lock);
 	if (atomic_load(&evd->waiters) > 0)
 		status = IT_ERR_EVD_WAIT;
@@ -320,20 +243,6 @@ evd_close_line(struct ual_evd *evd)
 	else
 		evd->dying = true;
 	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
-it_status_t
-ual_evd_free(struct ual_evd *evd)
-{
-	bool async = is_async(evd->stream);
-	it_status_t status;
-
-	/* An asynchronous stream has a reference only during a post, which does not count. */
-	if (ual_evd_is_aggregate(evd) ? !ual_aggregate_is_free(evd)
-				      : !async && !ual_object_freeze(&evd->object))
-		return IT_ERR_EVD_BUSY;
-	status = evd_close_line(evd);
 	if (status != IT_SUCCESS) {
 		if (!async)
 			ual_object_thaw(&evd->object);
@@ -376,7 +285,8 @@ ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *par
 	if ((want & IT_EVD_PARAM_FD) != 0)
 		params->fd = evd->fd;
 	if ((want & IT_EVD_PARAM_BOUND) != 0)
-		params->evd_bound = !is_async(evd->stream) && atomic_load(&evd->object.refs) != 0;
+		params->evd_bound =
+			!ual_evd_is_async(evd->stream) && atomic_load(&evd->object.refs) != 0;
 	if ((want & IT_EVD_PARAM_ENABLED) != 0)
 		params->evd_enabled = evd->enabled;
 	if ((want & IT_EVD_PARAM_OVERFLOWED) != 0)
@@ -384,64 +294,4 @@ ual_evd_query(struct ual_evd *evd, it_evd_param_mask_t mask, it_evd_param_t *par
 	if ((want & IT_EVD_PARAM_CALLBACK) != 0)
 		params->evd_callback = evd->callback != NULL ? IT_TRUE : IT_FALSE;
 	pthread_mutex_unlock(&evd->lock);
-}
-
-/* Put an event into the ring. False: full. */
-static bool
-ring_post(struct ual_evd *evd, const it_event_t *event)
-{
-	bool put, watched;
-
-	pthread_mutex_lock(&evd->lock);
-	put = ual_ring_put(&evd->ring, event, (it_evd_handle_t)ual_object_handle(&evd->object));
-	watched = (atomic_load(&evd->attention) & UAL_EVD_WATCHED) != 0;
-	pthread_mutex_unlock(&evd->lock);
-	if (put && watched)
-		ual_evd_evaluate(evd);
-	return put;
-}
-
-bool
-ual_evd_post(struct ual_evd *evd, const it_event_t *event)
-{
-	if (ring_post(evd, event))
-		return true;
-	ual_evd_overflow(evd, NULL);
-	return false;
-}
-
-void
-ual_evd_overflow(struct ual_evd *evd, void *ep)
-{
-	bool notify, first;
-
-	pthread_mutex_lock(&evd->lock);
-	first = !evd->overflowed;
-	notify = first && (evd->flags & IT_EVD_OVERFLOW_NOTIFY) != 0 && !is_async(evd->stream);
-	evd->overflowed = true;
-	ual_evd_attend_overflow(evd);
-	pthread_mutex_unlock(&evd->lock);
-	if (first)
-		ual_log_lost(evd->object.ia, ual_object_handle(&evd->object), evd->stream,
-			     evd->queue_size);
-	if (!notify)
-		return;
-	if (ep != NULL)
-		ual_async_affiliated(evd->object.ia, IT_ASYNC_AFF_EP_SEVD_FULL_ERROR, ep);
-	else
-		ual_async_affiliated(evd->object.ia, IT_ASYNC_AFF_SEVD_FULL_ERROR,
-				     ual_object_handle(&evd->object));
-}
-
-it_status_t
-ual_evd_post_se(struct ual_evd *evd, const void *data)
-{
-	it_event_t event = {.sw = {.event_number = IT_SOFTWARE_EVENT}};
-
-	if (ual_evd_is_aggregate(evd))
-		return IT_ERR_AEVD_NOT_ALLOWED;
-	if (evd->stream != IT_SOFTWARE_EVENT_STREAM)
-		return IT_ERR_INVALID_SOFT_EVD;
-	event.sw.data = (void *)(uintptr_t)data;
-	return ring_post(evd, &event) ? IT_SUCCESS : IT_ERR_EVD_QUEUE_FULL;
 }

@@ -6,8 +6,8 @@
  *
  * A DTO SEVD is the provider's completion queue: a dequeue polls it and converts the completion (ual_dto_event in
  * ual_dto.c), with no queue in between. All other streams are bounded rings under ual_evd::lock. For both,
- * ual_evd_wait.c decides when an EVD is in the notified state, and notifies waiters, the descriptor, the callback or
- * the aggregate.
+ * ual_evd_notify.c decides when an EVD is in the notified state, and notifies waiters, the descriptor, the callback or
+ * the aggregate; ual_evd_wait.c has the waiters.
  */
 #ifndef UAL_EVD_H
 #define UAL_EVD_H
@@ -105,7 +105,7 @@ struct ual_evd {
 	void *callback_arg;
 	struct ri_task task;
 
-	/* Evaluation (ual_evd_wait.c): its role and retry count, and the last result. */
+	/* Evaluation (ual_evd_notify.c): its role and retry count, and the last result. */
 	atomic_uint requests;
 	atomic_uint evaluating;
 	atomic_uint evaluated; /* requests that were served */
@@ -115,11 +115,13 @@ struct ual_evd {
 
 _Static_assert(sizeof(struct ual_evd) <= UAL_SLOT_SIZE, "an EVD fits its slot");
 
-/* The EVD of that stream and IA, with a reference; NULL if the handle is invalid. */
+/*
+ * For sources of events: ual_evd_post.c.
+ */
+
+/* The EVD of that stream and IA, with a reference (ual_object_unref); NULL if the handle is invalid. */
 struct ual_evd *ual_evd_use(it_evd_handle_t handle, it_event_type_t stream,
 			    const struct ual_ia *ia);
-/* Undo ual_evd_use. */
-void ual_evd_unref(struct ual_evd *evd);
 /* Enqueue an event of a stream other than DTO; fills in its member `evd`. False: the EVD is full, the event is lost,
  * and the overflow is accounted for. Dispatch may call this. */
 bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
@@ -130,13 +132,13 @@ bool ual_evd_post(struct ual_evd *evd, const it_event_t *event);
  */
 void ual_evd_overflow(struct ual_evd *evd, void *ep);
 
-/* Make dequeues check whether they end the overflow. Under ual_evd::lock; ual_evd_modify.c. */
+/* Make dequeues check whether they end the overflow. Under ual_evd::lock. */
 void ual_evd_attend_overflow(struct ual_evd *evd);
 
 /* ual_dto.c: fill the members of *out that the completion has; false if it makes no event. */
 bool ual_dto_event(const struct ri_wc *wc, struct ual_evd *evd, it_event_t *out);
 
-/* Take the oldest event, of any stream; ual_evd_dto.c. False: none. The caller then checks `attention`. */
+/* Take the oldest event, of any stream; ual_evd_dequeue.c. False: none. The caller then checks `attention`. */
 bool ual_evd_take(struct ual_evd *evd, it_event_t *event);
 
 /* Set or clear UAL_EVD_WATCHED: are there waiters, a descriptor, a callback, an aggregate? Under ual_evd::lock. */
@@ -153,6 +155,12 @@ ual_evd_cq_generous(const struct ual_ia *ia, size_t size)
 }
 
 static inline bool
+ual_evd_is_async(it_event_type_t stream)
+{
+	return stream == IT_ASYNC_AFF_EVENT_STREAM || stream == IT_ASYNC_UNAFF_EVENT_STREAM;
+}
+
+static inline bool
 ual_evd_is_aggregate(const struct ual_evd *evd)
 {
 	return evd->stream == IT_AEVD_NOTIFICATION_EVENT_STREAM;
@@ -162,8 +170,6 @@ ual_evd_is_aggregate(const struct ual_evd *evd)
  * Aggregates: ual_evd_aggregate.c. The caller owns no event lock.
  */
 
-/* The aggregate of a handle, with a reference; NULL if it is none of this IA. */
-struct ual_evd *ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia);
 /*
  * Make an EVD a member, which takes over the caller's reference. pending: with a notification that was not taken from
  * the aggregate before. Under the member's control lock.
@@ -187,8 +193,6 @@ bool ual_aggregate_level(struct ual_evd *aevd);
  */
 
 void ual_callback_init(struct ual_evd *evd);
-/* The EVD notifies: schedule the callback. Dispatch may call this. */
-void ual_callback_tell(struct ual_evd *evd);
 
 /*
  * Rings: ual_evd_ring.c. All under ual_evd::lock.
@@ -207,12 +211,15 @@ bool ual_ring_put(struct ual_ring *ring, const it_event_t *event, it_evd_handle_
 bool ual_ring_take(struct ual_ring *ring, it_event_t *event);
 
 /*
- * Evaluation: ual_evd_wait.c. The caller owns no event lock.
+ * Evaluation: ual_evd_notify.c. The caller owns no event lock.
  */
+
+/* Is the EVD in the notified state? A completion queue that is not is armed. */
+bool ual_evd_is_notified(struct ual_evd *evd);
 
 /* Check whether the EVD is in the notified state, and notify. Dispatch may call this. */
 void ual_evd_evaluate(struct ual_evd *evd);
-/* The same, and the descriptor shows the result when this returns. Not from dispatch. */
+/* Evaluate; when this returns, the descriptor shows the result. Not from dispatch. */
 void ual_evd_evaluate_fully(struct ual_evd *evd);
 /* Events in the EVD now. */
 size_t ual_evd_depth(struct ual_evd *evd);

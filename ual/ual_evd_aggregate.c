@@ -71,12 +71,6 @@ pending_first(struct ual_evd *aevd)
 
 /* --- coming and going ---------------------------------------------------------------------- */
 
-struct ual_evd *
-ual_aggregate_use(it_evd_handle_t handle, const struct ual_ia *ia)
-{
-	return ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, ia);
-}
-
 void
 ual_aggregate_join(struct ual_evd *aevd, struct ual_evd *member, bool pending)
 {
@@ -127,7 +121,7 @@ ual_aggregate_leave(struct ual_evd *member)
 	pthread_mutex_unlock(&member->lock);
 	pthread_mutex_unlock(&aevd->control);
 	ual_evd_evaluate(aevd);
-	ual_evd_unref(aevd);
+	ual_object_unref(&aevd->object);
 	return was_pending;
 }
 
@@ -138,46 +132,33 @@ ual_aggregate_disband(struct ual_evd *aevd)
 		(void)ual_aggregate_leave(aevd->members);
 }
 
-static bool
-has_members(struct ual_evd *aevd)
-{
-	bool any;
-
-	pthread_mutex_lock(&aevd->lock);
-	any = aevd->member_count > 0;
-	pthread_mutex_unlock(&aevd->lock);
-	return any;
-}
-
 bool
 ual_aggregate_is_free(struct ual_evd *aevd)
 {
+	bool any;
+
 	/* A call that tries the handle has a reference for a moment; a member that joins meanwhile keeps one. */
-	for (unsigned round = 0; !has_members(aevd); round++) {
+	for (unsigned round = 0;; round++) {
+		pthread_mutex_lock(&aevd->lock);
+		any = aevd->member_count > 0;
+		pthread_mutex_unlock(&aevd->lock);
+		if (any)
+			return false;
 		if (ual_object_freeze(&aevd->object))
 			return true;
 		if (ual_object_frozen(&aevd->object))
 			return false; /* another thread frees it */
 		session_relax(&aevd->object.ia->session, round);
 	}
-	return false;
 }
 
 /* --- notifications of members ---------------------------------------------------------------- */
 
-/* Under the member's lock; does not run the engine. */
-static bool
-member_is_empty(struct ual_evd *member)
-{
-	RI_ASSERT_OWNED(&member->lock);
-	return (member->cq != NULL ? member->depth(member->cq) : member->ring.count) == 0;
-}
-
-/* Returns the aggregate to evaluate, with a reference, or NULL. */
-static struct ual_evd *
-member_tell(struct ual_evd *member, bool level, bool edge)
+void
+ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
 {
 	struct ual_evd *aevd;
+	bool empty;
 
 	pthread_mutex_lock(&member->lock);
 	aevd = member->aevd;
@@ -186,56 +167,49 @@ member_tell(struct ual_evd *member, bool level, bool edge)
 	if (aevd != NULL) {
 		pthread_mutex_lock(&aevd->lock);
 		/* If the aggregate merges, a member is pending from its notification until it is empty. */
-		if (edge || (level && aevd->merges))
+		if (edge || (level && aevd->merges)) {
 			pending_add(aevd, member);
-		else if (!level && aevd->merges && member_is_empty(member))
-			pending_remove(aevd, member);
+		} else if (!level && aevd->merges) {
+			/* This does not run the engine. */
+			empty = (member->cq != NULL ? member->depth(member->cq)
+						    : member->ring.count) == 0;
+			if (empty)
+				pending_remove(aevd, member);
+		}
 		pthread_mutex_unlock(&aevd->lock);
 	}
 	pthread_mutex_unlock(&member->lock);
-	return aevd;
-}
-
-void
-ual_aggregate_tell(struct ual_evd *member, bool level, bool edge)
-{
-	struct ual_evd *aevd = member_tell(member, level, edge);
-
 	if (aevd == NULL)
 		return;
 	ual_evd_evaluate(aevd);
-	ual_evd_unref(aevd);
+	ual_object_unref(&aevd->object);
 }
 
 /* --- taking -------------------------------------------------------------------------------- */
 
 static bool
-take_notification(struct ual_evd *aevd, it_event_t *event)
+aggregate_take_once(struct ual_evd *aevd, it_event_t *event)
 {
 	struct ual_evd *member;
+	bool taken = false;
 
-	pthread_mutex_lock(&aevd->lock);
-	member = aevd->pending_first;
-	if (member != NULL) {
-		pending_remove(aevd, member);
-		event->aevd_notify.event_number = IT_AEVD_NOTIFICATION_EVENT;
-		event->aevd_notify.aevd = (it_evd_handle_t)ual_object_handle(&aevd->object);
-		event->aevd_notify.sevd = (it_evd_handle_t)ual_object_handle(&member->object);
+	if (!aevd->merges) {
+		pthread_mutex_lock(&aevd->lock);
+		member = aevd->pending_first;
+		if (member != NULL) {
+			pending_remove(aevd, member);
+			event->aevd_notify.event_number = IT_AEVD_NOTIFICATION_EVENT;
+			event->aevd_notify.aevd = (it_evd_handle_t)ual_object_handle(&aevd->object);
+			event->aevd_notify.sevd =
+				(it_evd_handle_t)ual_object_handle(&member->object);
+		}
+		pthread_mutex_unlock(&aevd->lock);
+		return member != NULL;
 	}
-	pthread_mutex_unlock(&aevd->lock);
-	return member != NULL;
-}
-
-/* Under the control lock, so that members stay. */
-static bool
-take_merged(struct ual_evd *aevd, it_event_t *event)
-{
-	struct ual_evd *member;
-
-	RI_ASSERT_OWNED(&aevd->control);
-	while ((member = pending_first(aevd)) != NULL) {
-		bool taken = ual_evd_take(member, event);
-
+	/* Under the control lock, so that members stay. */
+	pthread_mutex_lock(&aevd->control);
+	while (!taken && (member = pending_first(aevd)) != NULL) {
+		taken = ual_evd_take(member, event);
 		if (!taken) {
 			pthread_mutex_lock(&aevd->lock);
 			pending_remove(aevd, member);
@@ -244,21 +218,7 @@ take_merged(struct ual_evd *aevd, it_event_t *event)
 		}
 		/* The evaluation makes it pending again if an event came meanwhile. */
 		ual_evd_taken(member);
-		if (taken)
-			return true;
 	}
-	return false;
-}
-
-static bool
-aggregate_take_once(struct ual_evd *aevd, it_event_t *event)
-{
-	bool taken;
-
-	if (!aevd->merges)
-		return take_notification(aevd, event);
-	pthread_mutex_lock(&aevd->control);
-	taken = take_merged(aevd, event);
 	pthread_mutex_unlock(&aevd->control);
 	return taken;
 }

@@ -9,7 +9,6 @@
  * dispatcher never overlap. A notification while it runs queues the task again. Detaching stops the task, which waits
  * for a call under way, except from inside that call.
  */
-#include "ri_owned.h"
 #include "ual.h"
 #include "ual_evd.h"
 
@@ -34,28 +33,19 @@ ual_callback_init(struct ual_evd *evd)
 	evd->task = (struct ri_task){.fire = callback_run, .arg = evd};
 }
 
-/* Why no callback can be attached; IT_SUCCESS if one can. Under ual_evd::lock. */
-static it_status_t
-callback_refusal(const struct ual_evd *evd)
-{
-	RI_ASSERT_OWNED(&evd->lock);
-	if (evd->callback != NULL)
-		return IT_ERR_CALLBACK_EXISTS;
-	if (atomic_load(&evd->waiters) > 0)
-		return IT_ERR_EVD_WAIT;
-	if (evd->aevd != NULL || evd->fd >= 0)
-		return IT_ERR_INVALID_EVD_STATE;
-	return IT_SUCCESS;
-}
-
 it_status_t
 ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *arg)
 {
-	it_status_t status;
+	it_status_t status = IT_SUCCESS;
 
 	pthread_mutex_lock(&evd->control);
 	pthread_mutex_lock(&evd->lock);
-	status = callback_refusal(evd);
+	if (evd->callback != NULL)
+		status = IT_ERR_CALLBACK_EXISTS;
+	else if (atomic_load(&evd->waiters) > 0)
+		status = IT_ERR_EVD_WAIT;
+	else if (evd->aevd != NULL || evd->fd >= 0)
+		status = IT_ERR_INVALID_EVD_STATE;
 	if (status == IT_SUCCESS) {
 		evd->callback = function;
 		evd->callback_arg = arg;
@@ -64,7 +54,7 @@ ual_callback_attach(struct ual_evd *evd, it_evd_callback_rtn_t function, void *a
 	pthread_mutex_unlock(&evd->lock);
 	pthread_mutex_unlock(&evd->control);
 	if (status == IT_SUCCESS) {
-		/* What is there already counts. */
+		/* Events that are there already notify. */
 		atomic_store(&evd->rearmed, true);
 		ual_evd_evaluate(evd);
 	}
@@ -85,12 +75,4 @@ ual_callback_detach(struct ual_evd *evd)
 	pthread_mutex_lock(&evd->lock);
 	evd->detachers--;
 	pthread_mutex_unlock(&evd->lock);
-}
-
-void
-ual_callback_tell(struct ual_evd *evd)
-{
-	const struct ri_host *host = evd->object.ia->session.host;
-
-	host->task_run(host->self, &evd->task);
 }

@@ -13,43 +13,35 @@
 #include "ual_status.h"
 
 static it_status_t
-cq_resize(struct ual_evd *evd, size_t size)
+queue_resize(struct ual_evd *evd, size_t size)
 {
 	struct ual_ia *ia = evd->object.ia;
 	struct kal_cq_resize_req req = {.id = evd->cq_id, .entries = (uint32_t)size};
 	struct kal_cq_rep rep;
-	enum ri_status status;
-
-	if (size <= evd->queue_size && !ia->session.attr.cq_resizable)
-		return IT_SUCCESS;
-	if (size > UINT32_MAX || !ia->session.attr.cq_resizable)
-		return IT_ERR_RESOURCE_QUEUE_SIZE;
-	status = session_call(&ia->session, KAL_CQ_RESIZE, &req, sizeof(req), &rep, sizeof(rep));
-	if (status == RI_SUCCESS)
-		status = ia->session.user->cq_remap(evd->cq, &rep.map);
-	if (status != RI_SUCCESS)
-		return ual_status(UAL_CALL_EVD_CREATE, status);
-	pthread_mutex_lock(&evd->lock);
-	evd->queue_size = rep.entries;
-	pthread_mutex_unlock(&evd->lock);
-	return IT_SUCCESS;
-}
-
-static it_status_t
-queue_resize(struct ual_evd *evd, size_t size)
-{
 	it_status_t status = IT_SUCCESS;
+	enum ri_status below;
 
 	if (size < ual_evd_depth(evd))
 		return IT_ERR_INVALID_QUEUE_SIZE;
-	if (evd->cq != NULL)
-		return cq_resize(evd, size);
-	if (size > UAL_EVD_RING_MAX)
+	if (evd->cq != NULL) {
+		if (size <= evd->queue_size && !ia->session.attr.cq_resizable)
+			return IT_SUCCESS;
+		if (size > UINT32_MAX || !ia->session.attr.cq_resizable)
+			return IT_ERR_RESOURCE_QUEUE_SIZE;
+		below = session_call(&ia->session, KAL_CQ_RESIZE, &req, sizeof(req), &rep,
+				     sizeof(rep));
+		if (below == RI_SUCCESS)
+			below = ia->session.user->cq_remap(evd->cq, &rep.map);
+		if (below != RI_SUCCESS)
+			return ual_status(UAL_CALL_EVD_CREATE, below);
+		size = rep.entries;
+	} else if (size > UAL_EVD_RING_MAX) {
 		return IT_ERR_RESOURCE_QUEUE_SIZE;
+	}
 	pthread_mutex_lock(&evd->lock);
-	if (size < evd->ring.count)
+	if (evd->cq == NULL && size < evd->ring.count)
 		status = IT_ERR_INVALID_QUEUE_SIZE;
-	else if (!ual_ring_resize(&evd->ring, size))
+	else if (evd->cq == NULL && !ual_ring_resize(&evd->ring, size))
 		status = IT_ERR_RESOURCES;
 	else
 		evd->queue_size = size;
@@ -61,7 +53,8 @@ queue_resize(struct ual_evd *evd, size_t size)
 static it_status_t
 membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 {
-	struct ual_evd *aevd = ual_aggregate_use(handle, evd->object.ia);
+	struct ual_evd *aevd =
+		ual_evd_use(handle, IT_AEVD_NOTIFICATION_EVENT_STREAM, evd->object.ia);
 	it_status_t status = IT_SUCCESS;
 
 	if (ual_evd_is_aggregate(evd))
@@ -69,7 +62,7 @@ membership_check(struct ual_evd *evd, it_evd_handle_t handle)
 	else if (aevd == NULL)
 		status = IT_ERR_INVALID_AEVD;
 	if (aevd != NULL)
-		ual_evd_unref(aevd);
+		ual_object_unref(&aevd->object);
 	pthread_mutex_lock(&evd->lock);
 	if (status == IT_SUCCESS && evd->callback != NULL)
 		status = IT_ERR_CALLBACK_EXISTS;
@@ -121,74 +114,52 @@ modify_check(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
 	return IT_SUCCESS;
 }
 
-void
-ual_evd_attend_overflow(struct ual_evd *evd)
+it_status_t
+ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t wanted, const it_evd_param_t *new)
 {
-	RI_ASSERT_OWNED(&evd->lock);
-	if (evd->overflowed && (evd->flags & IT_EVD_OVERFLOW_AUTO_RESET) != 0)
-		atomic_fetch_or(&evd->attention, UAL_EVD_OVERFLOWED);
-	else
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_OVERFLOWED);
-}
-
-static void
-modify_apply(struct ual_evd *evd, unsigned mask, const it_evd_param_t *new)
-{
-	pthread_mutex_lock(&evd->lock);
-	if ((mask & IT_EVD_PARAM_THRESHOLD) != 0) {
-		atomic_store(&evd->threshold, new->sevd_threshold);
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_LATCHED);
-	}
-	if ((mask & IT_EVD_PARAM_FLAG) != 0)
-		evd->flags = new->evd_flag;
-	if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0)
-		evd->overflowed = false;
-	ual_evd_attend_overflow(evd);
-	if ((mask & IT_EVD_PARAM_ENABLED) != 0) {
-		evd->enabled = new->evd_enabled != IT_FALSE;
-		if (!evd->enabled)
-			ual_evd_wake_waiters(evd);
-	}
-	pthread_mutex_unlock(&evd->lock);
-	ual_evd_evaluate_fully(evd);
-}
-
-/* Leave the aggregate and join another; a pending notification moves along. Under the control lock. */
-static it_status_t
-member_move(struct ual_evd *evd, it_evd_handle_t handle)
-{
+	unsigned mask = (unsigned)wanted;
 	struct ual_evd *aevd = NULL;
+	it_status_t status;
 	bool pending;
 
-	RI_ASSERT_OWNED(&evd->control);
-	if (handle != NULL) {
-		aevd = ual_aggregate_use(handle, evd->object.ia);
-		if (aevd == NULL)
-			return IT_ERR_INVALID_AEVD;
-		if (aevd == evd->aevd) {
-			ual_evd_unref(aevd);
-			return IT_SUCCESS;
+	pthread_mutex_lock(&evd->control);
+	status = modify_check(evd, mask, new);
+	if (status == IT_SUCCESS && (mask & IT_EVD_PARAM_QUEUE_SIZE) != 0)
+		status = queue_resize(evd, new->sevd_queue_size);
+	if (status == IT_SUCCESS && (mask & IT_EVD_PARAM_AEVD_HANDLE) != 0) {
+		/* Leave the aggregate and join another; a pending notification moves along. */
+		if (new->aevd != NULL)
+			aevd = ual_evd_use(new->aevd, IT_AEVD_NOTIFICATION_EVENT_STREAM,
+					   evd->object.ia);
+		if (new->aevd != NULL && aevd == NULL) {
+			status = IT_ERR_INVALID_AEVD;
+		} else if (aevd != NULL && aevd == evd->aevd) {
+			ual_object_unref(&aevd->object);
+		} else {
+			pending = ual_aggregate_leave(evd);
+			if (aevd != NULL)
+				ual_aggregate_join(aevd, evd, pending);
 		}
 	}
-	pending = ual_aggregate_leave(evd);
-	if (aevd != NULL)
-		ual_aggregate_join(aevd, evd, pending);
-	return IT_SUCCESS;
-}
-
-it_status_t
-ual_evd_modify(struct ual_evd *evd, it_evd_param_mask_t mask, const it_evd_param_t *params)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->control);
-	status = modify_check(evd, (unsigned)mask, params);
-	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_QUEUE_SIZE) != 0)
-		status = queue_resize(evd, params->sevd_queue_size);
-	if (status == IT_SUCCESS && ((unsigned)mask & IT_EVD_PARAM_AEVD_HANDLE) != 0)
-		status = member_move(evd, params->aevd);
-	if (status == IT_SUCCESS)
-		modify_apply(evd, (unsigned)mask, params);
+	if (status == IT_SUCCESS) {
+		pthread_mutex_lock(&evd->lock);
+		if ((mask & IT_EVD_PARAM_THRESHOLD) != 0) {
+			atomic_store(&evd->threshold, new->sevd_threshold);
+			atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_LATCHED);
+		}
+		if ((mask & IT_EVD_PARAM_FLAG) != 0)
+			evd->flags = new->evd_flag;
+		if ((mask & IT_EVD_PARAM_OVERFLOWED) != 0)
+			evd->overflowed = false;
+		ual_evd_attend_overflow(evd);
+		if ((mask & IT_EVD_PARAM_ENABLED) != 0) {
+			evd->enabled = new->evd_enabled != IT_FALSE;
+			if (!evd->enabled)
+				ual_evd_wake_waiters(evd);
+		}
+		pthread_mutex_unlock(&evd->lock);
+		ual_evd_evaluate_fully(evd);
+	}
 	pthread_mutex_unlock(&evd->control);
 	return status;
 }

@@ -2,30 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Evaluation and waits: when an EVD is in the notified state, and what is notified then ([IT 6.2] to [IT 6.4], R-10 to
- * R-13, R-15).
- *
- * The notified state depends on what is queued:
- *
- *   threshold n >= 1   n events are queued                         any stream
- *   threshold 0        an event is queued                          streams other than DTO
- *   threshold 0        a notification event is queued, or was      DTO
- *                      taken since the EVD was last empty
- *
- * "Was taken" is the bit LATCHED. The rest is found by arming the queue: the provider returns RI_ERR_NOT_EMPTY if the
- * condition holds; else it will make one upcall when it does. So no event can be missed between the check and the
- * arming, and a queue without a waiter, descriptor, callback or aggregate is never armed.
- *
- * ual_evd_evaluate finds the state, sets the descriptor and wakes the waiter that waits longest. It is called after
- * each change of the state: the upcall, a post to a ring, a dequeue from a watched EVD, a waiter that comes or goes, a
- * modify. It may run on many threads and inside dispatch, and must call fast entries without owning a lock. So one
- * thread evaluates; another increments ual_evd::requests and returns, and the first evaluates once more.
- *
- * Callbacks and aggregates get notifications, not a state: one each time the EVD enters the notified state, and another
- * if the EVD was below its threshold since (ual_evd::rearmed), even if it is in the notified state again.
- *
- * After its adapter failed beyond repair, an EVD stays in the notified state, so that no thread waits for events that
- * cannot come.
+ * Waits for an event [IT 6.4], R-12.
  *
  * Waiters stand in a queue. Only the first may take an event, and only one; when it leaves, an evaluation wakes the
  * next. A waiter that wakes checks again: another thread may have dequeued the event. How a thread polls, sleeps and leads is the
@@ -35,9 +12,7 @@
  * line, as if its time were up. The rest of a wait makes no call that is a cancellation point, or defers cancellation.
  */
 #include <stdint.h>
-#include <unistd.h>
 
-#include "ri_calls.h"
 #include "ri_owned.h"
 #include "session_wait.h"
 #include "ual.h"
@@ -46,182 +21,6 @@
 #define PROGRESS_BUDGET 16 /* messages per round of the engine */
 
 _Static_assert(IT_TIMEOUT_INFINITE == UINT64_MAX, "as of session_wait_begin");
-
-/* Events that are queued. It does not run the engine, so the caller may own a lock. */
-static size_t
-events_queued(struct ual_evd *evd)
-{
-	return evd->cq != NULL ? evd->depth(evd->cq) : evd->ring.count;
-}
-
-size_t
-ual_evd_depth(struct ual_evd *evd)
-{
-	size_t count;
-
-	if (evd->cq != NULL)
-		return evd->depth(evd->cq);
-	if (ual_evd_is_aggregate(evd))
-		return ual_aggregate_depth(evd);
-	pthread_mutex_lock(&evd->lock);
-	count = evd->ring.count;
-	pthread_mutex_unlock(&evd->lock);
-	return count;
-}
-
-void
-ual_evd_latch(struct ual_evd *evd)
-{
-	if (atomic_load(&evd->threshold) != 0)
-		return;
-	pthread_mutex_lock(&evd->lock);
-	if (events_queued(evd) > 0)
-		atomic_fetch_or(&evd->attention, UAL_EVD_LATCHED);
-	pthread_mutex_unlock(&evd->lock);
-}
-
-/* Empty, or below the threshold. */
-static bool
-is_below_threshold(struct ual_evd *evd)
-{
-	size_t threshold = atomic_load(&evd->threshold);
-
-	return ual_evd_depth(evd) < (threshold > 0 ? threshold : 1);
-}
-
-void
-ual_evd_watch(struct ual_evd *evd)
-{
-	RI_ASSERT_OWNED(&evd->lock);
-	if (evd->line.first != NULL || evd->fd >= 0 || evd->aevd != NULL || evd->callback != NULL)
-		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
-	else
-		atomic_fetch_and(&evd->attention, ~(unsigned)UAL_EVD_WATCHED);
-}
-
-void
-ual_evd_taken(struct ual_evd *evd)
-{
-	const unsigned until_empty = UAL_EVD_LATCHED | UAL_EVD_OVERFLOWED;
-
-	if ((atomic_load(&evd->attention) & until_empty) != 0) {
-		pthread_mutex_lock(&evd->lock);
-		if (events_queued(evd) == 0 &&
-		    (atomic_fetch_and(&evd->attention, ~until_empty) & UAL_EVD_OVERFLOWED) != 0)
-			evd->overflowed = false;
-		pthread_mutex_unlock(&evd->lock);
-	}
-	if ((atomic_load(&evd->attention) & UAL_EVD_WATCHED) == 0)
-		return;
-	if (!ual_evd_is_aggregate(evd) && is_below_threshold(evd))
-		atomic_store(&evd->rearmed, true);
-	ual_evd_evaluate_fully(evd);
-}
-
-/* Is the EVD in the notified state? A completion queue that is not is armed. */
-static bool
-level_now(struct ual_evd *evd)
-{
-	size_t threshold = atomic_load(&evd->threshold);
-
-	if (ual_evd_is_aggregate(evd))
-		return ual_aggregate_level(evd);
-	if (evd->cq == NULL)
-		return ual_evd_depth(evd) >= (threshold > 0 ? threshold : 1);
-	if (threshold > 0)
-		return evd->arm(evd->cq, RI_ARM_COUNT, (uint32_t)threshold) == RI_ERR_NOT_EMPTY;
-	if ((atomic_load(&evd->attention) & UAL_EVD_LATCHED) != 0 && evd->depth(evd->cq) > 0)
-		return true;
-	return evd->arm(evd->cq, RI_ARM_SOLICITED, 0) == RI_ERR_NOT_EMPTY;
-}
-
-/* Make the descriptor readable or not. Its counter is 0 or 1, so neither call can block. */
-static void
-show_on_fd(int fd, bool readable)
-{
-	uint64_t one = 1;
-	ssize_t done;
-
-	if (readable)
-		done = ri_write(fd, &one, sizeof(one));
-	else
-		done = ri_read(fd, &one, sizeof(one));
-	(void)done;
-}
-
-static void
-evaluate_once(struct ual_evd *evd)
-{
-	struct session_waiter *head = NULL;
-	bool wanted, notified, level, edge, member, callback, dead;
-
-	pthread_mutex_lock(&evd->lock);
-	member = evd->aevd != NULL;
-	callback = evd->callback != NULL;
-	wanted = evd->enabled && !evd->dying &&
-		 (evd->line.first != NULL || evd->fd >= 0 || member || callback);
-	pthread_mutex_unlock(&evd->lock);
-	/* A failed adapter notifies the descriptor or callback once; waiters return anyway. */
-	dead = wanted && !member && atomic_load(&evd->object.ia->session.dead);
-	notified = wanted && level_now(evd);
-	level = notified || dead;
-	edge = level && ((atomic_exchange(&evd->rearmed, false) && !dead) || !evd->level);
-	if (notified) {
-		pthread_mutex_lock(&evd->lock);
-		head = evd->line.first;
-		pthread_mutex_unlock(&evd->lock);
-	}
-	if (head != NULL)
-		session_sleep_wake(head);
-	if (level != evd->level && evd->fd >= 0)
-		show_on_fd(evd->fd, level);
-	evd->level = level;
-	if (edge && callback)
-		ual_callback_tell(evd);
-	if (member)
-		ual_aggregate_tell(evd, level, edge);
-}
-
-/* Evaluate, or make the thread that evaluates do so once more. Returns the number of the request. */
-static unsigned
-evaluation_request(struct ual_evd *evd)
-{
-	unsigned mine = atomic_fetch_add(&evd->requests, 1) + 1, seen;
-
-	do {
-		if (atomic_exchange(&evd->evaluating, 1) != 0)
-			return mine;
-		seen = atomic_load(&evd->requests);
-		evaluate_once(evd);
-		atomic_store(&evd->evaluated, seen);
-		atomic_store(&evd->evaluating, 0);
-	} while (atomic_load(&evd->requests) != seen);
-	return mine;
-}
-
-void
-ual_evd_evaluate(struct ual_evd *evd)
-{
-	(void)evaluation_request(evd);
-}
-
-void
-ual_evd_evaluate_fully(struct ual_evd *evd)
-{
-	unsigned mine = evaluation_request(evd);
-
-	/* After a call took the last event, the descriptor must not be readable. */
-	for (unsigned round = 0; evd->fd >= 0 && (int)(atomic_load(&evd->evaluated) - mine) < 0;
-	     round++)
-		session_relax(&evd->object.ia->session, round);
-}
-
-void
-ual_evd_wake_waiters(struct ual_evd *evd)
-{
-	RI_ASSERT_OWNED(&evd->lock);
-	session_line_wake_all(&evd->line);
-}
 
 /* Take one event if the EVD is in the notified state. */
 static bool
@@ -237,7 +36,7 @@ take_notified(struct ual_evd *evd, it_event_t *event)
 		if (evd->depth(evd->cq) == 0)
 			return false;
 	}
-	return level_now(evd) && ual_evd_take(evd, event);
+	return ual_evd_is_notified(evd) && ual_evd_take(evd, event);
 }
 
 /* What a wait looks for. */
@@ -268,23 +67,6 @@ wait_refusal(const struct ual_evd *evd)
 	return IT_SUCCESS;
 }
 
-static it_status_t
-line_join(struct ual_evd *evd, struct session_waiter *waiter)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->lock);
-	status = wait_refusal(evd);
-	if (status == IT_SUCCESS && evd->line.count == UAL_EVD_WAITERS_MAX)
-		status = IT_ERR_WAITER_LIMIT;
-	if (status == IT_SUCCESS) {
-		session_line_join(&evd->line, waiter);
-		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
-	}
-	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
 static void
 line_leave(struct ual_evd *evd, struct session_waiter *waiter)
 {
@@ -297,54 +79,6 @@ line_leave(struct ual_evd *evd, struct session_waiter *waiter)
 	pthread_mutex_unlock(&evd->lock);
 	if (watched)
 		ual_evd_evaluate(evd);
-}
-
-/* May the waiter stay, and is it the first? */
-static it_status_t
-line_look(struct ual_evd *evd, const struct session_waiter *waiter, bool *turn)
-{
-	it_status_t status;
-
-	pthread_mutex_lock(&evd->lock);
-	status = wait_refusal(evd);
-	*turn = evd->line.first == waiter;
-	pthread_mutex_unlock(&evd->lock);
-	return status;
-}
-
-/* The status of a wait whose sleep ended without an event. */
-static it_status_t
-sleep_status(const struct ual_ia *ia, enum ri_status slept)
-{
-	if (slept == RI_SUCCESS)
-		return IT_SUCCESS;
-	if (slept == RI_ERR_TIMEOUT)
-		return IT_ERR_TIMEOUT_EXPIRED;
-	if (slept == RI_ERR_INTERRUPTED)
-		return IT_ERR_INTERRUPT;
-	return atomic_load(&ia->session.closing) ? IT_ERR_ABORT : IT_ERR_IA_CATASTROPHE;
-}
-
-static it_status_t
-wait_in_line(struct ual_evd *evd, struct session_waiter *waiter, uint64_t deadline,
-	     it_event_t *event)
-{
-	it_status_t status;
-	enum ri_status slept;
-	bool turn;
-
-	for (;;) {
-		ual_evd_evaluate(evd);
-		slept = session_sleep(waiter, deadline);
-		status = line_look(evd, waiter, &turn);
-		if (status != IT_SUCCESS)
-			return status;
-		if (turn && take_notified(evd, event))
-			return IT_SUCCESS;
-		status = sleep_status(evd->object.ia, slept);
-		if (status != IT_SUCCESS)
-			return status;
-	}
 }
 
 #ifdef __EXCEPTIONS
@@ -375,61 +109,78 @@ sleep_for_event(struct ual_evd *evd, uint64_t deadline, it_event_t *event)
 	struct session *session = &evd->object.ia->session;
 	struct session_waiter *waiter =
 		session_sleep_enter(session, is_driven(evd), wait_cancelled, evd);
+	bool joined, turn, taken = false;
 	it_status_t status;
+	enum ri_status slept;
 
 	if (waiter == NULL)
 		return atomic_load(&session->closing) ? IT_ERR_ABORT : IT_ERR_RESOURCES;
-	status = line_join(evd, waiter);
-	if (status == IT_SUCCESS) {
-		status = wait_in_line(evd, waiter, deadline, event);
-		line_leave(evd, waiter);
-	}
-	session_sleep_leave(waiter);
-	return status;
-}
-
-/* Begin to wait: from now on the EVD cannot be freed. *alone: there are no other waiters. */
-static it_status_t
-wait_enter(struct ual_evd *evd, bool *alone)
-{
-	it_status_t status;
-
 	pthread_mutex_lock(&evd->lock);
 	status = wait_refusal(evd);
-	*alone = evd->line.first == NULL;
-	if (status == IT_SUCCESS)
-		atomic_fetch_add(&evd->waiters, 1);
+	if (status == IT_SUCCESS && evd->line.count == UAL_EVD_WAITERS_MAX)
+		status = IT_ERR_WAITER_LIMIT;
+	joined = status == IT_SUCCESS;
+	if (joined) {
+		session_line_join(&evd->line, waiter);
+		atomic_fetch_or(&evd->attention, UAL_EVD_WATCHED);
+	}
 	pthread_mutex_unlock(&evd->lock);
+	while (status == IT_SUCCESS && !taken) {
+		ual_evd_evaluate(evd);
+		slept = session_sleep(waiter, deadline);
+		/* May the thread stay, and is it the first? */
+		pthread_mutex_lock(&evd->lock);
+		status = wait_refusal(evd);
+		turn = evd->line.first == waiter;
+		pthread_mutex_unlock(&evd->lock);
+		if (status == IT_SUCCESS && turn)
+			taken = take_notified(evd, event);
+		if (status != IT_SUCCESS || taken || slept == RI_SUCCESS)
+			continue;
+		/* The sleep ended without an event. */
+		if (slept == RI_ERR_TIMEOUT)
+			status = IT_ERR_TIMEOUT_EXPIRED;
+		else if (slept == RI_ERR_INTERRUPTED)
+			status = IT_ERR_INTERRUPT;
+		else
+			status = atomic_load(&session->closing) ? IT_ERR_ABORT
+								: IT_ERR_IA_CATASTROPHE;
+	}
+	if (joined)
+		line_leave(evd, waiter);
+	session_sleep_leave(waiter);
 	return status;
-}
-
-/* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
-static it_status_t
-wait_awake(struct ual_evd *evd, bool alone, struct session_wait *wait, it_event_t *event)
-{
-	struct sought sought = {evd, event};
-
-	if (alone && (take_notified(evd, event) || session_wait_awake(wait, take_sought, &sought)))
-		return IT_SUCCESS;
-	return atomic_load(&wait->session->dead) ? IT_ERR_IA_CATASTROPHE : IT_ERR_QUEUE_EMPTY;
 }
 
 it_status_t
 ual_evd_wait(struct ual_evd *evd, uint64_t timeout, it_event_t *event, size_t *nmore)
 {
+	struct sought sought = {evd, event};
 	struct session_wait wait;
 	it_status_t status;
-	bool alone;
+	bool alone, found;
 
-	status = wait_enter(evd, &alone);
+	/* From now on the EVD cannot be freed. */
+	pthread_mutex_lock(&evd->lock);
+	status = wait_refusal(evd);
+	alone = evd->line.first == NULL;
+	if (status == IT_SUCCESS)
+		atomic_fetch_add(&evd->waiters, 1);
+	pthread_mutex_unlock(&evd->lock);
 	if (status != IT_SUCCESS)
 		return status;
 	session_wait_begin(&wait, &evd->object.ia->session,
 			   alone && is_driven(evd) ? &evd->spin : NULL, timeout);
-	status = wait_awake(evd, alone, &wait, event);
-	if (status == IT_ERR_QUEUE_EMPTY && timeout == 0) {
+	/* Without joining the queue of waiters: no other thread waits, and an event is there or comes soon. */
+	found = alone &&
+		(take_notified(evd, event) || session_wait_awake(&wait, take_sought, &sought));
+	if (found) {
+		status = IT_SUCCESS;
+	} else if (atomic_load(&wait.session->dead)) {
+		status = IT_ERR_IA_CATASTROPHE;
+	} else if (timeout == 0) {
 		status = IT_ERR_TIMEOUT_EXPIRED;
-	} else if (status == IT_ERR_QUEUE_EMPTY) {
+	} else {
 		status = sleep_for_event(evd, wait.deadline, event);
 		if (status == IT_SUCCESS)
 			session_wait_slept(&wait);

@@ -32,37 +32,6 @@ static const enum ual_type end_order[] = {
 	UAL_UD_SVC, UAL_LISTEN, UAL_RMR, UAL_EP, UAL_SRQ, UAL_LMR, UAL_AH, UAL_EVD, UAL_PZ,
 };
 
-bool
-ual_dead(const struct ual_ia *ia)
-{
-	return atomic_load(&ia->session.dead);
-}
-
-static it_status_t
-version_check(uint32_t major, uint32_t minor)
-{
-	if (major != 1 && major != 2)
-		return IT_ERR_INVALID_MAJOR_VERSION;
-	if (minor > (major == 1 ? 0 : 1))
-		return IT_ERR_INVALID_MINOR_VERSION;
-	return IT_SUCCESS;
-}
-
-static enum ri_status
-ia_open(struct ual_ia *ia, const char *name)
-{
-	const struct session_params params = {.dispatch = ual_async_dispatch, .above = ia};
-	struct kal_rnic_open_rep rep;
-	enum ri_status status = session_open(&ia->session, name, &params, &rep);
-
-	if (status != RI_SUCCESS)
-		return status;
-	ia->privileged = rep.privileged != 0;
-	ia->drop_disconnect_data = rep.drop_disconnect_data != 0;
-	ia->drop_broken_events = rep.drop_broken_events != 0;
-	return RI_SUCCESS;
-}
-
 static void
 ia_release(struct ual_ia *ia)
 {
@@ -75,15 +44,18 @@ ia_release(struct ual_ia *ia)
 it_status_t
 ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *out)
 {
-	it_status_t status = version_check(major, minor);
+	struct session_params params = {.dispatch = ual_dispatch};
 	struct kal_rnic_open_req req;
+	struct kal_rnic_open_rep rep;
 	enum ri_status opened;
 	struct ual_ia *ia;
 
 	if (name[0] == '\0' || strnlen(name, sizeof(req.name)) == sizeof(req.name))
 		return IT_ERR_INVALID_NAME;
-	if (status != IT_SUCCESS)
-		return status;
+	if (major != 1 && major != 2)
+		return IT_ERR_INVALID_MAJOR_VERSION;
+	if (minor > (major == 1 ? 0 : 1))
+		return IT_ERR_INVALID_MINOR_VERSION;
 	ia = (struct ual_ia *)ual_object_new(UAL_IA, NULL, NULL);
 	if (ia == NULL)
 		return IT_ERR_RESOURCES;
@@ -97,11 +69,15 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 	ual_log_untraced(ual_trace_from_environment());
 	ia->major_version = major;
 	ia->minor_version = minor;
-	opened = ia_open(ia, name);
+	params.above = ia;
+	opened = session_open(&ia->session, name, &params, &rep);
 	if (opened != RI_SUCCESS) {
 		ia_release(ia);
 		return ual_status(UAL_CALL_IA_CREATE, opened);
 	}
+	ia->privileged = rep.privileged != 0;
+	ia->drop_disconnect_data = rep.drop_disconnect_data != 0;
+	ia->drop_broken_events = rep.drop_broken_events != 0;
 	*out = (it_ia_handle_t)ual_object_publish(&ia->object);
 	if (ual_direct_make(ia))
 		return IT_SUCCESS;
@@ -112,34 +88,6 @@ ual_ia_create(const char *name, uint32_t major, uint32_t minor, it_ia_handle_t *
 	return IT_ERR_RESOURCES;
 }
 
-static struct ual_object *
-first_of(struct ual_ia *ia, enum ual_type type)
-{
-	struct ual_object *object;
-
-	pthread_mutex_lock(&ia->objects.lock);
-	for (object = ia->objects.first; object != NULL; object = object->next)
-		if (ual_object_type(object) == type)
-			break;
-	pthread_mutex_unlock(&ia->objects.lock);
-	return object;
-}
-
-/* Hide every object. Returns how many calls are inside them and the IA, without this one. */
-static unsigned
-hide_all(struct ual_ia *ia)
-{
-	unsigned inside = ual_object_visitors(&ia->object) - 1;
-
-	pthread_mutex_lock(&ia->objects.lock);
-	for (struct ual_object *object = ia->objects.first; object != NULL; object = object->next) {
-		(void)ual_object_hide(object);
-		inside += ual_object_visitors(object);
-	}
-	pthread_mutex_unlock(&ia->objects.lock);
-	return inside;
-}
-
 /*
  * Hide the IA's objects and wait until all calls have left. A call that was inside may have created
  * another object meanwhile, so only a round that found no call inside has hidden everything.
@@ -147,8 +95,20 @@ hide_all(struct ual_ia *ia)
 static void
 ia_empty(struct ual_ia *ia)
 {
-	for (uint32_t round = 0; hide_all(ia) > 0; round++)
-		session_relax(&ia->session, round);
+	unsigned inside = 1;
+
+	for (uint32_t round = 0; inside > 0; round++) {
+		inside = ual_object_visitors(&ia->object) - 1; /* without this call */
+		pthread_mutex_lock(&ia->objects.lock);
+		for (struct ual_object *object = ia->objects.first; object != NULL;
+		     object = object->next) {
+			(void)ual_object_hide(object);
+			inside += ual_object_visitors(object);
+		}
+		pthread_mutex_unlock(&ia->objects.lock);
+		if (inside > 0)
+			session_relax(&ia->session, round);
+	}
 	session_section_wait(&ia->session);
 }
 
@@ -162,9 +122,17 @@ ual_ia_free(struct ual_ia *ia)
 		return IT_ERR_INVALID_IA;
 	session_end_waits(&ia->session);
 	ia_empty(ia);
-	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++)
-		while ((object = first_of(ia, end_order[i])) != NULL)
-			object->destroy(object);
+	for (size_t i = 0; i < sizeof(end_order) / sizeof(end_order[0]); i++) {
+		do {
+			pthread_mutex_lock(&ia->objects.lock);
+			for (object = ia->objects.first; object != NULL; object = object->next)
+				if (ual_object_type(object) == end_order[i])
+					break;
+			pthread_mutex_unlock(&ia->objects.lock);
+			if (object != NULL)
+				object->destroy(object);
+		} while (object != NULL);
+	}
 	ual_request_forget_all(ia);
 	/* Wait for calls that answer a connection request. */
 	ia_empty(ia);

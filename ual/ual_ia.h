@@ -61,19 +61,19 @@ _Static_assert(sizeof(struct ual_ia) <= UAL_SLOT_SIZE, "an IA fits its slot");
  */
 void ual_ia_scope(struct ual_ia *ia, uint32_t port, struct ri_addr *addr);
 
-/* session_params::dispatch; ual_async.c. */
-void ual_async_dispatch(void *ia, const struct kal_event *event);
+/* session_params::dispatch; ual_dispatch.c. */
+void ual_dispatch(void *ia, const struct kal_event *event);
 /* Put an affiliated event into the IA's EVD for those, if there is one. cause is a handle. */
 void ual_async_affiliated(struct ual_ia *ia, it_event_type_t number, void *cause);
-/* The same for spigots. */
+/* Put an unaffiliated event of a spigot into the IA's EVD for those, if there is one. */
 void ual_async_unaffiliated(struct ual_ia *ia, it_event_type_t number, size_t spigot);
 
 /*
  * ual_ep_event.c and ual_srq.c; called by dispatch under the rules of session.h.
  */
 
-/* KAL_EVENT_CM: for the listener or endpoint with ev->ctx; ignored if it was destroyed. */
-void ual_cm_event(struct ual_ia *ia, const struct kal_event *ev);
+/* KAL_EVENT_CM of a connection: for the endpoint with ev->ctx; ignored if it was destroyed. */
+void ual_ep_cm(struct ual_ia *ia, const struct kal_event *ev);
 /* KAL_EVENT_ASYNC with object RI_OBJECT_QP. */
 void ual_ep_async(struct ual_ia *ia, const struct ri_async_event *ev);
 /* KAL_EVENT_ASYNC with object RI_OBJECT_SRQ; ual_srq.c. */

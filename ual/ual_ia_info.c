@@ -53,36 +53,11 @@ adapter_list_of(struct kal_client *client, uint32_t max)
 	return NULL;
 }
 
-/* The whole list. Adapters may come while it is made; then it is made again with more room. */
-static struct kal_adapter_list_rep *
-adapter_list(struct kal_client *client)
-{
-	struct kal_adapter_list_rep *rep = adapter_list_of(client, LIST_FIRST);
-
-	while (rep != NULL && rep->filled < rep->total && rep->total <= LIST_MAX) {
-		uint32_t total = rep->total;
-
-		free(rep);
-		rep = adapter_list_of(client, total);
-	}
-	return rep;
-}
-
-static void
-interface_fill(it_interface_t *out, const struct kal_adapter *adapter)
-{
-	memset(out, 0, sizeof(*out));
-	out->major_version = 2;
-	out->minor_version = 1;
-	out->transport_type = transport_of(adapter->transport);
-	memcpy(out->name, adapter->name, strnlen(adapter->name, sizeof(adapter->name) - 1));
-}
-
 void
 ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total)
 {
 	struct kal_client_params params = {.host = NULL};
-	struct kal_adapter_list_rep *rep = NULL;
+	struct kal_adapter_list_rep *rep;
 	const struct kal_adapter *adapter;
 	struct kal_client *client;
 
@@ -90,13 +65,26 @@ ual_ia_list(it_interface_t *list, size_t room, size_t *filled, size_t *total)
 	*total = 0;
 	if (kal_client_open(&params, &client) != RI_SUCCESS)
 		return;
-	rep = adapter_list(client);
+	/* Adapters may come while the list is made; then it is made again with more room. */
+	rep = adapter_list_of(client, LIST_FIRST);
+	while (rep != NULL && rep->filled < rep->total && rep->total <= LIST_MAX) {
+		uint32_t all = rep->total;
+
+		free(rep);
+		rep = adapter_list_of(client, all);
+	}
 	if (rep != NULL) {
 		adapter = (const struct kal_adapter *)(rep + 1);
 		*total = rep->total;
 		*filled = min_size(room, rep->filled);
-		for (size_t i = 0; i < *filled; i++)
-			interface_fill(&list[i], &adapter[i]);
+		for (size_t i = 0; i < *filled; i++) {
+			memset(&list[i], 0, sizeof(list[i]));
+			list[i].major_version = 2;
+			list[i].minor_version = 1;
+			list[i].transport_type = transport_of(adapter[i].transport);
+			memcpy(list[i].name, adapter[i].name,
+			       strnlen(adapter[i].name, sizeof(adapter[i].name) - 1));
+		}
 	}
 	free(rep);
 	kal_client_close(client);
@@ -138,39 +126,13 @@ spigot_fill(struct ual_ia *ia, uint32_t port, it_spigot_info_t *out)
 	return IT_SUCCESS;
 }
 
-static it_status_t
-spigots_fill(struct ual_ia *ia, it_ia_info_t *info)
-{
-	it_status_t status = IT_SUCCESS;
-
-	info->spigot_info = (it_spigot_info_t *)calloc(
-		ia->session.attr.num_ports > 0 ? ia->session.attr.num_ports : 1,
-		sizeof(*info->spigot_info));
-	if (info->spigot_info == NULL)
-		return IT_ERR_RESOURCES;
-	info->num_spigots = ia->session.attr.num_ports;
-	for (uint32_t i = 0; i < ia->session.attr.num_ports && status == IT_SUCCESS; i++)
-		status = spigot_fill(ia, i, &info->spigot_info[i]);
-	return status;
-}
-
+/* What the adapter is able to do. */
 static void
-vendor_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
+abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 {
-	if (attr->transport == RI_TRANSPORT_IB) {
-		info->vendor.ib.vendor = attr->vendor_id & 0xffffff;
-		info->vendor.ib.device = (uint16_t)attr->vendor_part;
-		info->vendor.ib.revision = attr->hw_version;
-		return;
-	}
-	info->vendor.iwarp.valid_vid = attr->vendor[0] != '\0' ? IT_TRUE : IT_FALSE;
-	memcpy(info->vendor.iwarp.vid, attr->vendor,
-	       strnlen(attr->vendor, sizeof(info->vendor.iwarp.vid) - 1));
-}
+	unsigned int types =
+		(attr->mw_narrow ? IT_RMR_TYPE_NARROW : 0) | (attr->mw_wide ? IT_RMR_TYPE_WIDE : 0);
 
-static void
-connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
-{
 	info->socket_conversion_support = attr->socket_conversion;
 	info->three_way_handshake_support = attr->three_way_handshake;
 	info->private_data_support = attr->connect_pdata > 0;
@@ -186,29 +148,6 @@ connections_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->spigot_online_support = attr->port_events;
 	info->spigot_offline_support = attr->port_events;
 	info->extended_iwarp_qp_states = attr->extended_qp_states;
-}
-
-static void
-memory_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
-{
-	unsigned int types =
-		(attr->mw_narrow ? IT_RMR_TYPE_NARROW : 0) | (attr->mw_wide ? IT_RMR_TYPE_WIDE : 0);
-
-	info->rmr_types_supported = (it_rmr_type_t)types;
-	info->narrow_rmr_unlink_support = attr->mw_narrow_unbind;
-	info->wide_rmr_unlink_support = attr->mw_wide_unbind;
-	info->unlink_fence_support = attr->local_fence;
-	info->post_send_unlink_remote_support = attr->send_invalidate;
-	info->rdma_read_local_extensions = attr->read_local_extensions;
-	info->atomic_support = attr->atomics;
-	info->lmr_link_support = attr->fast_register;
-	info->direct_lmr_handle_support = attr->direct_stag;
-	info->iobl_types_supported = ual_iobl_types(attr);
-}
-
-static void
-abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
-{
 	info->supported_service_types =
 		(it_transport_service_type_t)(IT_RC_SERVICE | (attr->ud ? IT_UD_SERVICE : 0));
 	info->ep_work_queues_resizable = attr->wq_resizable;
@@ -222,32 +161,36 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 	info->srq_resizable = attr->srq_resizable;
 	info->soft_hi_watermark_support = attr->rq_soft_limit;
 	info->hard_hi_watermark_support = attr->rq_hard_limit;
-	memory_fill(attr, info);
-}
-
-static void
-evds_fill(struct ual_ia *ia, it_ia_info_t *info)
-{
-	pthread_mutex_lock(&ia->lock);
-	if (ia->affiliated != NULL)
-		info->affiliated_err_evd =
-			(it_evd_handle_t)ual_object_handle(&ia->affiliated->object);
-	if (ia->unaffiliated != NULL)
-		info->unaffiliated_err_evd =
-			(it_evd_handle_t)ual_object_handle(&ia->unaffiliated->object);
-	pthread_mutex_unlock(&ia->lock);
+	info->rmr_types_supported = (it_rmr_type_t)types;
+	info->narrow_rmr_unlink_support = attr->mw_narrow_unbind;
+	info->wide_rmr_unlink_support = attr->mw_wide_unbind;
+	info->unlink_fence_support = attr->local_fence;
+	info->post_send_unlink_remote_support = attr->send_invalidate;
+	info->rdma_read_local_extensions = attr->read_local_extensions;
+	info->atomic_support = attr->atomics;
+	info->lmr_link_support = attr->fast_register;
+	info->direct_lmr_handle_support = attr->direct_stag;
+	info->iobl_types_supported = ual_iobl_types(attr);
 }
 
 it_status_t
 ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 {
+	const struct ri_rnic_attr *attr = &ia->session.attr;
 	it_ia_info_t *info = (it_ia_info_t *)calloc(1, sizeof(*info));
-	it_status_t status;
+	it_status_t status = IT_SUCCESS;
 
 	if (info == NULL)
 		return IT_ERR_RESOURCES;
-	info->ia_name = strndup(ia->session.attr.name, sizeof(ia->session.attr.name));
-	status = info->ia_name != NULL ? spigots_fill(ia, info) : IT_ERR_RESOURCES;
+	info->ia_name = strndup(attr->name, sizeof(attr->name));
+	info->spigot_info = (it_spigot_info_t *)calloc(attr->num_ports > 0 ? attr->num_ports : 1,
+						       sizeof(*info->spigot_info));
+	if (info->ia_name == NULL || info->spigot_info == NULL)
+		status = IT_ERR_RESOURCES;
+	for (uint32_t i = 0; i < attr->num_ports && status == IT_SUCCESS; i++) {
+		info->num_spigots = attr->num_ports;
+		status = spigot_fill(ia, i, &info->spigot_info[i]);
+	}
 	if (status != IT_SUCCESS) {
 		ual_ia_info_free(info);
 		return status;
@@ -257,13 +200,27 @@ ual_ia_query(struct ual_ia *ia, it_ia_info_t **out)
 	info->sw_major_version = ITAPI_VERSION_MAJOR;
 	info->sw_minor_version = ITAPI_VERSION_MINOR;
 	info->dto_alignment_hint = ALIGNMENT_HINT;
-	info->transport_type = transport_of(ia->session.attr.transport);
-	vendor_fill(&ia->session.attr, info);
-	connections_fill(&ia->session.attr, info);
-	abilities_fill(&ia->session.attr, info);
+	info->transport_type = transport_of(attr->transport);
+	if (attr->transport == RI_TRANSPORT_IB) {
+		info->vendor.ib.vendor = attr->vendor_id & 0xffffff;
+		info->vendor.ib.device = (uint16_t)attr->vendor_part;
+		info->vendor.ib.revision = attr->hw_version;
+	} else {
+		info->vendor.iwarp.valid_vid = attr->vendor[0] != '\0' ? IT_TRUE : IT_FALSE;
+		memcpy(info->vendor.iwarp.vid, attr->vendor,
+		       strnlen(attr->vendor, sizeof(info->vendor.iwarp.vid) - 1));
+	}
+	abilities_fill(attr, info);
 	if (ia->direct != NULL)
 		info->direct_lmr_handle = (it_lmr_handle_t)ual_object_handle(&ia->direct->object);
-	evds_fill(ia, info);
+	pthread_mutex_lock(&ia->lock);
+	if (ia->affiliated != NULL)
+		info->affiliated_err_evd =
+			(it_evd_handle_t)ual_object_handle(&ia->affiliated->object);
+	if (ia->unaffiliated != NULL)
+		info->unaffiliated_err_evd =
+			(it_evd_handle_t)ual_object_handle(&ia->unaffiliated->object);
+	pthread_mutex_unlock(&ia->lock);
 	*out = info;
 	return IT_SUCCESS;
 }

@@ -32,58 +32,6 @@ ual_iobl_most(const struct ri_rnic_attr *attr)
 	return attr->max_pbl < UAL_IOBL_MAX ? attr->max_pbl : UAL_IOBL_MAX;
 }
 
-static bool
-one_size_valid(const it_iobl_t *iobl)
-{
-	it_length_t size = iobl->list.ce_list.elt_len;
-
-	if (iobl->list.ce_list.list_elt == NULL || size == 0 || size > UINT32_MAX)
-		return false;
-	if (iobl->iobl_type == IT_IOBL_BLOCK_LIST)
-		return true;
-	if ((size & (size - 1)) != 0)
-		return false;
-	for (size_t i = 0; i < iobl->num_elts; i++) {
-		if (((uintptr_t)iobl->list.ce_list.list_elt[i] & (size - 1)) != 0)
-			return false;
-	}
-	return true;
-}
-
-static bool
-sizes_valid(const it_iobl_t *iobl)
-{
-	if (iobl->list.ve_list.list_elt == NULL)
-		return false;
-	for (size_t i = 0; i < iobl->num_elts; i++) {
-		it_length_t size = iobl->list.ve_list.list_elt[i].elt_len;
-
-		if (size == 0 || size > UINT32_MAX)
-			return false;
-	}
-	return true;
-}
-
-/* Convert the list for the kAL. Returns how many bytes it has. */
-static uint64_t
-iobl_copy(const it_iobl_t *iobl, struct ual_pages *pages)
-{
-	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
-	uint64_t octets = 0;
-
-	pages->count = (uint32_t)iobl->num_elts;
-	pages->size = one_size ? (uint32_t)iobl->list.ce_list.elt_len : 0;
-	for (uint32_t i = 0; i < pages->count; i++) {
-		const it_iobl_ve_elt_t *piece = one_size ? NULL : &iobl->list.ve_list.list_elt[i];
-
-		pages->addrs[i] =
-			(uintptr_t)(one_size ? iobl->list.ce_list.list_elt[i] : piece->io_addr);
-		pages->lengths[i] = one_size ? pages->size : (uint32_t)piece->elt_len;
-		octets += pages->lengths[i];
-	}
-	return octets;
-}
-
 it_status_t
 ual_iobl_read(const struct ual_ia *ia, const it_iobl_t *iobl, size_t room,
 	      const struct ual_region *region, struct ual_pages *pages)
@@ -91,14 +39,30 @@ ual_iobl_read(const struct ual_ia *ia, const it_iobl_t *iobl, size_t room,
 	unsigned int type = (unsigned int)iobl->iobl_type;
 	unsigned int types = (unsigned int)ual_iobl_types(&ia->session.attr);
 	bool one_size = iobl->iobl_type != IT_IOBL_VE_PAGE_LIST;
-	uint64_t octets;
+	it_length_t size = one_size ? iobl->list.ce_list.elt_len : 0;
+	bool aligned = one_size && iobl->iobl_type != IT_IOBL_BLOCK_LIST;
+	uint64_t octets = 0;
 
 	if ((type & types) == 0 || (type & (type - 1)) != 0 || iobl->num_elts == 0 ||
 	    iobl->num_elts > room || iobl->num_elts > UAL_IOBL_MAX)
 		return IT_ERR_INVALID_IOBL;
-	if (one_size ? !one_size_valid(iobl) : !sizes_valid(iobl))
+	if (one_size ? iobl->list.ce_list.list_elt == NULL || size == 0 || size > UINT32_MAX ||
+			       (aligned && (size & (size - 1)) != 0)
+		     : iobl->list.ve_list.list_elt == NULL)
 		return IT_ERR_INVALID_IOBL;
-	octets = iobl_copy(iobl, pages);
+	pages->count = (uint32_t)iobl->num_elts;
+	pages->size = (uint32_t)size;
+	for (uint32_t i = 0; i < pages->count; i++) {
+		uintptr_t addr = one_size ? (uintptr_t)iobl->list.ce_list.list_elt[i]
+					  : (uintptr_t)iobl->list.ve_list.list_elt[i].io_addr;
+		it_length_t length = one_size ? size : iobl->list.ve_list.list_elt[i].elt_len;
+
+		if ((aligned && (addr & (size - 1)) != 0) || length == 0 || length > UINT32_MAX)
+			return IT_ERR_INVALID_IOBL;
+		pages->addrs[i] = addr;
+		pages->lengths[i] = (uint32_t)length;
+		octets += length;
+	}
 	if (iobl->fbo >= pages->lengths[0])
 		return IT_ERR_INVALID_IOBL;
 	pages->fbo = (uint32_t)iobl->fbo;

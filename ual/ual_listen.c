@@ -77,7 +77,7 @@ listen_end(struct ual_listen *listen)
 
 	host->task_stop(host->self, &listen->refuse);
 	refuse_all(listen);
-	ual_evd_unref(listen->evd);
+	ual_object_unref(&listen->evd->object);
 	pthread_mutex_destroy(&listen->lock);
 	ual_object_delete(&listen->object);
 }
@@ -91,22 +91,6 @@ listen_destroy(struct ual_object *object)
 	(void)!session_call_id(&object->ia->session, KAL_LISTEN_DESTROY, listen->kal_id);
 	session_settle(&object->ia->session);
 	listen_end(listen);
-}
-
-static struct ual_listen *
-listen_new(struct ual_ia *ia, struct ual_evd *evd, uint32_t spigot)
-{
-	struct ual_listen *listen = ual_object_new(UAL_LISTEN, ia, &ia->objects);
-
-	if (listen == NULL)
-		return NULL;
-	listen->object.destroy = listen_destroy;
-	pthread_mutex_init(&listen->lock, NULL);
-	listen->evd = evd;
-	listen->spigot = spigot;
-	listen->refuse.fire = refuse_all;
-	listen->refuse.arg = listen;
-	return listen;
 }
 
 /* Make the kAL listen. The object is published first, since requests may come before the call returns. */
@@ -139,44 +123,43 @@ listen_start(struct ual_listen *listen, const struct ri_service *service, it_lis
 	return IT_SUCCESS;
 }
 
-static it_status_t
-check_flags(const struct ual_ia *ia, it_listen_flags_t flags)
-{
-	if (((unsigned int)flags &
-	     ~(unsigned int)(IT_LISTEN_CONN_QUAL_INPUT | IT_LISTEN_SUPPRESS_IRD_ORD)) != 0)
-		return IT_ERR_INVALID_FLAGS;
-	if ((flags & IT_LISTEN_SUPPRESS_IRD_ORD) != 0 && !ia->session.attr.ird_ord_suppressible)
-		return IT_ERR_INVALID_FLAGS;
-	return IT_SUCCESS;
-}
-
 it_status_t
 ual_listen_create(struct ual_ia *ia, size_t spigot, it_evd_handle_t connect,
 		  it_listen_flags_t flags, it_conn_qual_t *qual, it_listen_handle_t *out)
 {
 	struct ual_evd *evd = ual_evd_use(connect, IT_CM_REQ_EVENT_STREAM, ia);
-	it_status_t status = IT_ERR_INVALID_CONN_EVD;
-	struct ual_listen *listen;
+	const struct ri_rnic_attr *can = &ia->session.attr;
+	unsigned int bits = (unsigned int)flags;
+	it_status_t status = IT_SUCCESS;
+	struct ual_listen *listen = NULL;
 	struct ri_service service;
 
-	if (spigot >= ia->session.attr.num_ports)
+	if (spigot >= can->num_ports)
 		status = IT_ERR_INVALID_SPIGOT;
-	else if (evd != NULL)
-		status = check_flags(ia, flags);
-	if (status == IT_SUCCESS &&
-	    !ual_qual_passive(&ia->session.attr, qual, (flags & IT_LISTEN_CONN_QUAL_INPUT) == 0,
-			      &service))
+	else if (evd == NULL)
+		status = IT_ERR_INVALID_CONN_EVD;
+	else if ((bits & ~(unsigned int)(IT_LISTEN_CONN_QUAL_INPUT | IT_LISTEN_SUPPRESS_IRD_ORD)) !=
+			 0 ||
+		 ((bits & IT_LISTEN_SUPPRESS_IRD_ORD) != 0 && !can->ird_ord_suppressible))
+		status = IT_ERR_INVALID_FLAGS;
+	else if (!ual_qual_passive(can, qual, (flags & IT_LISTEN_CONN_QUAL_INPUT) == 0, &service))
 		status = IT_ERR_INVALID_CONN_QUAL;
+	if (status == IT_SUCCESS) {
+		listen = ual_object_new(UAL_LISTEN, ia, &ia->objects);
+		if (listen == NULL)
+			status = IT_ERR_RESOURCES;
+	}
 	if (status != IT_SUCCESS) {
 		if (evd != NULL)
-			ual_evd_unref(evd);
+			ual_object_unref(&evd->object);
 		return status;
 	}
-	listen = listen_new(ia, evd, (uint32_t)spigot);
-	if (listen == NULL) {
-		ual_evd_unref(evd);
-		return IT_ERR_RESOURCES;
-	}
+	listen->object.destroy = listen_destroy;
+	pthread_mutex_init(&listen->lock, NULL);
+	listen->evd = evd;
+	listen->spigot = (uint32_t)spigot;
+	listen->refuse.fire = refuse_all;
+	listen->refuse.arg = listen;
 	(void)ual_object_publish(&listen->object);
 	status = listen_start(listen, &service, flags, qual->type);
 	if (status != IT_SUCCESS) {
@@ -222,93 +205,55 @@ ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
 		params->connect_qual = listen->qual;
 }
 
-/* A request that was handed off may have a qualifier of another kind than this listener. */
-static it_conn_qual_type_t
-qual_type(const struct ual_listen *listen, const struct kal_cm_event *cm)
+/* The event of a request for a connection or for a datagram service; values that the peer did not send are 0. */
+static void
+event_fill(const struct ual_listen *listen, it_cn_est_identifier_t id,
+	   const struct kal_cm_event *cm, it_event_t *event)
 {
 	bool is_port = cm->service.kind == RI_SERVICE_PORT;
+	it_conn_qual_type_t type = listen->qual.type;
+	it_conn_qual_t qual;
+	it_net_addr_t source;
 
-	if (is_port == (listen->qual.type != IT_IB_SERVICEID))
-		return listen->qual.type;
-	return is_port ? IT_IANA_PORT : IT_IB_SERVICEID;
-}
-
-/* The event of a connection request; values that the peer did not send are 0. */
-static void
-request_event(const struct ual_listen *listen, it_cn_est_identifier_t id,
-	      const struct kal_cm_event *cm, it_event_t *event)
-{
-	it_conn_request_event_t *out = &event->conn_req;
-
+	/* A request that was handed off may have a qualifier of another kind than this listener. */
+	if (is_port != (type != IT_IB_SERVICEID))
+		type = is_port ? IT_IANA_PORT : IT_IB_SERVICEID;
+	ual_qual_of_service(type, &cm->service, &qual);
+	ual_addr_to_net(&cm->peer, &source);
 	memset(event, 0, sizeof(*event));
-	out->event_number = IT_CM_REQ_CONN_REQUEST_EVENT;
-	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
-	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
-	out->cn_est_id = id;
-	ual_qual_of_service(qual_type(listen, cm), &cm->service, &out->conn_qual);
-	if (out->conn_qual.type == IT_IANA_LR_PORT)
-		out->conn_qual.conn_qual.lr_port.remote = cm->service.local_port;
-	ual_addr_to_net(&cm->peer, &out->source_addr);
-	out->spigot_id = cm->port;
-	if (cm->ird_ord_valid) {
-		out->rdma_read_ird = cm->ird;
-		out->rdma_read_ord = cm->ord;
+	if (cm->kind == KAL_CM_SERVICE_REQUEST) {
+		it_ud_svc_request_event_t *out = &event->ud_svc_request;
+
+		out->event_number = IT_CM_REQ_UD_SERVICE_REQUEST_EVENT;
+		memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+		out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+		out->ud_svc_req_id = id;
+		out->conn_qual = qual;
+		out->source_addr = source;
+		out->spigot_id = cm->port;
+	} else {
+		it_conn_request_event_t *out = &event->conn_req;
+
+		out->event_number = IT_CM_REQ_CONN_REQUEST_EVENT;
+		memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
+		out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
+		out->cn_est_id = id;
+		out->conn_qual = qual;
+		if (qual.type == IT_IANA_LR_PORT)
+			out->conn_qual.conn_qual.lr_port.remote = cm->service.local_port;
+		out->source_addr = source;
+		out->spigot_id = cm->port;
+		if (cm->ird_ord_valid) {
+			out->rdma_read_ird = cm->ird;
+			out->rdma_read_ord = cm->ord;
+		}
 	}
-}
-
-/* The event of a request for a datagram service. */
-static void
-service_event(const struct ual_listen *listen, it_ud_svc_req_identifier_t id,
-	      const struct kal_cm_event *cm, it_event_t *event)
-{
-	it_ud_svc_request_event_t *out = &event->ud_svc_request;
-
-	memset(event, 0, sizeof(*event));
-	out->event_number = IT_CM_REQ_UD_SERVICE_REQUEST_EVENT;
-	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
-	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
-	out->ud_svc_req_id = id;
-	ual_qual_of_service(qual_type(listen, cm), &cm->service, &out->conn_qual);
-	ual_addr_to_net(&cm->peer, &out->source_addr);
-	out->spigot_id = cm->port;
-}
-
-/* Leave the refusal to the task. */
-static void
-refuse_later(struct ual_listen *listen, it_cn_est_identifier_t id, bool service)
-{
-	const struct ri_host *host = listen->object.ia->session.host;
-	/* Take it: the application never got the identifier, but may guess it. */
-	struct ual_request *request = service ? ual_request_take_service(id) : ual_request_take(id);
-
-	if (request == NULL)
-		return;
-	/* The listener is destroyed before its adapter, and waits for its task. */
-	ual_object_leave(&listen->object.ia->object);
-	pthread_mutex_lock(&listen->lock);
-	request->after = listen->refused;
-	listen->refused = request;
-	pthread_mutex_unlock(&listen->lock);
-	host->task_run(host->self, &listen->refuse);
-}
-
-/* There is no memory for the request: leave its refusal, which needs none, to the task. */
-static void
-refuse_unkept(struct ual_listen *listen, uint32_t kal_id, bool service)
-{
-	const struct ri_host *host = listen->object.ia->session.host;
-
-	pthread_mutex_lock(&listen->lock);
-	if (listen->unkept_count < UAL_UNKEPT_MAX)
-		listen->unkept[listen->unkept_count++] =
-			(struct ual_unkept){.kal_id = kal_id, .service = service};
-	pthread_mutex_unlock(&listen->lock);
-	host->task_run(host->self, &listen->refuse);
 }
 
 void
 ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 {
+	const struct ri_host *host = ia->session.host;
 	const struct kal_cm_event *cm = &ev->u.cm;
 	struct ual_listen *listen = ual_object_from_ctx(ev->ctx, UAL_LISTEN);
 	const struct ual_request what = {
@@ -327,16 +272,28 @@ ual_listen_request(struct ual_ia *ia, const struct kal_event *ev)
 	if (listen == NULL || listen->object.ia != ia)
 		return;
 	request = ual_request_add(&what);
-	if (request == NULL) {
-		refuse_unkept(listen, what.kal_id, what.service);
-		return;
+	if (request != NULL) {
+		/* From the post on the application may answer the request. */
+		id = request->id;
+		event_fill(listen, id, cm, &event);
+		if (ual_evd_post(listen->evd, &event))
+			return;
+		/* The EVD is full. Take the request: the application never got the identifier, but may guess it. */
+		request = what.service ? ual_request_take_service(id) : ual_request_take(id);
+		if (request == NULL)
+			return;
+		/* The listener is destroyed before its adapter, and waits for its task. */
+		ual_object_leave(&ia->object);
 	}
-	/* From the post on the application may answer the request. */
-	id = request->id;
-	if (what.service)
-		service_event(listen, id, cm, &event);
-	else
-		request_event(listen, id, cm, &event);
-	if (!ual_evd_post(listen->evd, &event))
-		refuse_later(listen, id, what.service);
+	/* Leave the refusal to the task. If there is no memory for the request, the refusal needs none. */
+	pthread_mutex_lock(&listen->lock);
+	if (request != NULL) {
+		request->after = listen->refused;
+		listen->refused = request;
+	} else if (listen->unkept_count < UAL_UNKEPT_MAX) {
+		listen->unkept[listen->unkept_count++] =
+			(struct ual_unkept){.kal_id = what.kal_id, .service = what.service};
+	}
+	pthread_mutex_unlock(&listen->lock);
+	host->task_run(host->self, &listen->refuse);
 }

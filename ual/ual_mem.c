@@ -58,34 +58,6 @@ page_of(const void *addr)
 	return (uintptr_t)addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-static struct ual_share *
-share_find(const struct ual_ia *ia, uint32_t id)
-{
-	struct ual_share *share = shares;
-
-	while (share != NULL && (share->ia != ia || share->id != id))
-		share = share->next;
-	return share;
-}
-
-static struct ual_share *
-share_new(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
-{
-	struct ual_share *share = malloc(sizeof(*share));
-
-	if (share == NULL)
-		return NULL;
-	*share = (struct ual_share){
-		.next = shares,
-		.ia = ia,
-		.id = wanted->shared_id,
-		.first_page = page_of(wanted->addr),
-		.length = wanted->length,
-	};
-	shares = share;
-	return share;
-}
-
 /*
  * Enter the group that the application named. Ported programs use group 0 for all regions; it has no
  * constraint (R-26).
@@ -100,9 +72,22 @@ share_join(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct 
 	if ((wanted->flags & IT_LMR_FLAG_SHARED) == 0 || wanted->shared_id == 0)
 		return IT_SUCCESS;
 	pthread_mutex_lock(&share_lock);
-	share = share_find(ia, wanted->shared_id);
-	if (share == NULL)
-		share = share_new(ia, wanted);
+	share = shares;
+	while (share != NULL && (share->ia != ia || share->id != wanted->shared_id))
+		share = share->next;
+	if (share == NULL) {
+		share = malloc(sizeof(*share));
+		if (share != NULL) {
+			*share = (struct ual_share){
+				.next = shares,
+				.ia = ia,
+				.id = wanted->shared_id,
+				.first_page = page_of(wanted->addr),
+				.length = wanted->length,
+			};
+			shares = share;
+		}
+	}
 	if (share == NULL)
 		status = IT_ERR_RESOURCES;
 	else if (share->first_page != page_of(wanted->addr))
@@ -172,13 +157,6 @@ ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode)
 	       (mode == IT_ADDR_MODE_RELATIVE && ia->session.attr.zero_based);
 }
 
-/* Are an address and an offset at the same place of a page? */
-static bool
-same_place(const void *addr, uint64_t offset)
-{
-	return (((uintptr_t)addr ^ offset) & ((uint64_t)sysconf(_SC_PAGESIZE) - 1)) == 0;
-}
-
 /* The checks that need no kAL call. */
 it_status_t
 ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
@@ -201,7 +179,9 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 	    ((flags & IT_LMR_FLAG_SHARED) != 0 && ((flags & IT_LMR_FLAG_NON_SHAREABLE) != 0 ||
 						   wanted->iobl != NULL || wanted->dmabuf != NULL)))
 		return IT_ERR_INVALID_FLAGS;
-	if (wanted->dmabuf != NULL && !same_place(wanted->addr, wanted->dmabuf->offset))
+	/* The address and the offset are at the same place of a page. */
+	if (wanted->dmabuf != NULL && (((uintptr_t)wanted->addr ^ wanted->dmabuf->offset) &
+				       ((uint64_t)sysconf(_SC_PAGESIZE) - 1)) != 0)
 		return IT_ERR_INVALID_ADDRESS;
 	if (wanted->length > ia->session.attr.max_mr_length)
 		return IT_ERR_RESOURCE_LMR_LENGTH;
@@ -344,44 +324,33 @@ lmr_new(struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
 	return lmr;
 }
 
-/* Read the list of a region into *pages; NULL: it has none. */
-static it_status_t
-list_read(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted, struct ual_pages *room,
-	  const struct ual_pages **pages)
-{
-	const struct ual_region region = {
-		.addr = wanted->addr, .length = wanted->length, .addr_mode = wanted->addr_mode};
-
-	*pages = wanted->iobl != NULL ? room : NULL;
-	if (wanted->iobl == NULL)
-		return IT_SUCCESS;
-	return ual_iobl_read(ia, wanted->iobl, ual_iobl_most(&ia->session.attr), &region, room);
-}
-
 it_status_t
 ual_lmr_create(struct ual_pz *pz, const struct ual_lmr_wanted *wanted, it_lmr_handle_t *out,
 	       it_rmr_context_t *context)
 {
 	struct ual_ia *ia = pz->object.ia;
+	const struct ual_region region = {
+		.addr = wanted->addr, .length = wanted->length, .addr_mode = wanted->addr_mode};
+	bool listed = wanted->iobl != NULL;
 	it_status_t status = ual_lmr_check(ia, wanted);
-	const struct ual_pages *pages = NULL;
-	struct ual_pages room;
+	struct ual_pages pages;
 	struct ual_lmr *lmr;
 
-	if (status == IT_SUCCESS)
-		status = list_read(ia, wanted, &room, &pages);
+	if (status == IT_SUCCESS && listed)
+		status = ual_iobl_read(ia, wanted->iobl, ual_iobl_most(&ia->session.attr), &region,
+				       &pages);
 	if (status != IT_SUCCESS)
 		return status;
 	lmr = lmr_new(pz, wanted);
 	if (lmr == NULL)
 		return IT_ERR_RESOURCES;
-	lmr->listed = pages != NULL;
-	lmr->iobl_type = pages != NULL ? wanted->iobl->iobl_type : (it_iobl_type_t)0;
+	lmr->listed = listed;
+	lmr->iobl_type = listed ? wanted->iobl->iobl_type : (it_iobl_type_t)0;
 	status = share_join(ia, wanted, &lmr->share);
 	if (status == IT_SUCCESS && wanted->dmabuf != NULL)
 		status = ual_status(UAL_CALL_LMR_DMABUF, dmabuf_register(lmr, wanted->dmabuf));
 	else if (status == IT_SUCCESS)
-		status = ual_status(UAL_CALL_LMR_CREATE, lmr_register(lmr, pages));
+		status = ual_status(UAL_CALL_LMR_CREATE, lmr_register(lmr, listed ? &pages : NULL));
 	if (status != IT_SUCCESS) {
 		lmr_end(lmr);
 		return status;
@@ -453,41 +422,23 @@ ual_lmr_free(struct ual_lmr *lmr)
 	return IT_SUCCESS;
 }
 
-/* The page-rounded range that the registration covers [IT 8.4]. */
-static void
-query_actual(const struct ual_lmr *lmr, unsigned int mask, it_lmr_param_t *params)
-{
-	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = page_of(lmr->addr);
-	uintptr_t end = ((uintptr_t)lmr->addr + lmr->length + size - 1) & ~(size - 1);
-
-	if ((mask & IT_LMR_PARAM_ACTUAL_ADDR) != 0)
-		params->actual_addr = (void *)first;
-	if ((mask & IT_LMR_PARAM_ACTUAL_LENGTH) != 0)
-		params->actual_length = (it_length_t)(end - first);
-}
-
-static it_boolean_t
-is_linked(struct ual_lmr *lmr)
-{
-	struct kal_id_req req = {.id = lmr->mr_id};
-	struct ri_mr_attr attr = {.valid = true};
-
-	/* Other regions always have memory. */
-	if ((lmr->iobl_room > 0 || (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) != 0) &&
-	    session_call(&lmr->object.ia->session, KAL_MR_QUERY, &req, sizeof(req), &attr,
-			 sizeof(attr)) != RI_SUCCESS)
-		return IT_FALSE;
-	return attr.valid ? IT_TRUE : IT_FALSE;
-}
-
 void
 ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *params)
 {
 	unsigned int mask = (wanted & IT_LMR_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct kal_id_req req = {.id = lmr->mr_id};
+	struct ri_mr_attr attr = {.valid = true};
+	uintptr_t first, end;
 
+	/* Regions that can be neither linked nor unlinked always have memory. */
+	if ((mask & IT_LMR_PARAM_LINKED) != 0 &&
+	    (lmr->iobl_room > 0 || (lmr->flags & IT_LMR_FLAG_NON_SHAREABLE) != 0) &&
+	    session_call(&lmr->object.ia->session, KAL_MR_QUERY, &req, sizeof(req), &attr,
+			 sizeof(attr)) != RI_SUCCESS)
+		attr.valid = false;
 	if ((mask & IT_LMR_PARAM_LINKED) != 0)
-		params->linked = is_linked(lmr);
+		params->linked = attr.valid ? IT_TRUE : IT_FALSE;
 	pthread_mutex_lock(&lmr->lock);
 	if ((mask & IT_LMR_PARAM_IA) != 0)
 		params->ia = ual_object_handle(&lmr->object.ia->object);
@@ -511,23 +462,14 @@ ual_lmr_query(struct ual_lmr *lmr, it_lmr_param_mask_t wanted, it_lmr_param_t *p
 		params->iobl_num_elts = lmr->iobl_room;
 	if ((mask & IT_LMR_PARAM_IOBL_TYPE) != 0)
 		params->iobl_type = lmr->iobl_type;
-	query_actual(lmr, mask, params);
+	/* The page-rounded range that the registration covers [IT 8.4]. */
+	first = page_of(lmr->addr);
+	end = ((uintptr_t)lmr->addr + lmr->length + size - 1) & ~(size - 1);
+	if ((mask & IT_LMR_PARAM_ACTUAL_ADDR) != 0)
+		params->actual_addr = (void *)first;
+	if ((mask & IT_LMR_PARAM_ACTUAL_LENGTH) != 0)
+		params->actual_length = (it_length_t)(end - first);
 	pthread_mutex_unlock(&lmr->lock);
-}
-
-/* Is a segment inside its region? The direct LMR covers all memory. */
-static bool
-segment_fits(struct ual_lmr *lmr, const it_lmr_triplet_t *segment)
-{
-	it_length_t offset = segment->addr.rel;
-	bool fits;
-
-	pthread_mutex_lock(&lmr->lock);
-	if (atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_ABSOLUTE)
-		offset = (it_length_t)((uintptr_t)segment->addr.abs - (uintptr_t)lmr->addr);
-	fits = lmr->direct || (offset <= lmr->length && segment->length <= lmr->length - offset);
-	pthread_mutex_unlock(&lmr->lock);
-	return fits;
 }
 
 /* All providers are coherent with the processor: check the arguments, and do nothing else [IT 8.7]. */
@@ -538,12 +480,22 @@ ual_lmr_sync(const it_lmr_triplet_t *segments, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		struct ual_lmr *lmr = (struct ual_lmr *)ual_object_get(segments[i].lmr, UAL_LMR);
+		it_length_t offset = segments[i].addr.rel;
+		bool fits;
 
 		if (lmr == NULL)
 			return IT_ERR_INVALID_LMR;
 		if (ual_dead(lmr->object.ia))
 			return IT_ERR_IA_CATASTROPHE;
-		if (!segment_fits(lmr, &segments[i]))
+		/* Is the segment inside its region? The direct LMR covers all memory. */
+		pthread_mutex_lock(&lmr->lock);
+		if (atomic_load(&lmr->addr_mode) == IT_ADDR_MODE_ABSOLUTE)
+			offset = (it_length_t)((uintptr_t)segments[i].addr.abs -
+					       (uintptr_t)lmr->addr);
+		fits = lmr->direct ||
+		       (offset <= lmr->length && segments[i].length <= lmr->length - offset);
+		pthread_mutex_unlock(&lmr->lock);
+		if (!fits)
 			return IT_ERR_RANGE;
 	}
 	return IT_SUCCESS;

@@ -13,22 +13,6 @@
 #include "ual_mem.h"
 #include "ual_status.h"
 
-/* The region after the change: the members that the mask names are new. */
-static struct ual_lmr_wanted
-wanted_after(const struct ual_lmr *lmr, unsigned int mask, const it_lmr_param_t *params)
-{
-	return (struct ual_lmr_wanted){
-		.addr = (mask & IT_LMR_PARAM_ADDR) != 0 ? params->addr : lmr->addr,
-		.length = (mask & IT_LMR_PARAM_LENGTH) != 0 ? params->length : lmr->length,
-		.privs = (mask & IT_LMR_PARAM_MEM_PRIV) != 0 ? params->privs : lmr->privs,
-		.addr_mode = (mask & IT_LMR_PARAM_ADDR_MODE) != 0
-				     ? params->addr_mode
-				     : (it_addr_mode_t)atomic_load(&lmr->addr_mode),
-		.flags = lmr->flags,
-		.shared_id = lmr->shared_id,
-	};
-}
-
 /* The caller owns ual_lmr::modify, and has references to both zones. */
 static it_status_t
 register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
@@ -62,20 +46,6 @@ register_anew(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wante
 	return IT_SUCCESS;
 }
 
-/* After a success the reference is to the new zone, not to the old one. */
-static it_status_t
-move_and_register(struct ual_lmr *lmr, struct ual_pz *pz, const struct ual_lmr_wanted *wanted)
-{
-	struct ual_pz *before = lmr->pz;
-	it_status_t status;
-
-	if (!ual_object_ref(&pz->object))
-		return IT_ERR_INVALID_PZ;
-	status = register_anew(lmr, pz, wanted);
-	ual_object_unref(status == IT_SUCCESS ? &before->object : &pz->object);
-	return status;
-}
-
 it_status_t
 ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lmr_param_t *params)
 {
@@ -83,6 +53,7 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 	struct ual_ia *ia = lmr->object.ia;
 	struct ual_lmr_wanted wanted;
 	UAL_VISIT struct ual_pz *pz = NULL;
+	struct ual_pz *before, *after;
 	it_status_t status;
 
 	if ((mask & IT_LMR_PARAM_PZ) != 0) {
@@ -98,10 +69,27 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 	    !ia->session.attr.reregister)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	pthread_mutex_lock(&lmr->modify);
-	wanted = wanted_after(lmr, mask, params);
+	/* The region after the change: the members that the mask names are new. */
+	wanted = (struct ual_lmr_wanted){
+		.addr = (mask & IT_LMR_PARAM_ADDR) != 0 ? params->addr : lmr->addr,
+		.length = (mask & IT_LMR_PARAM_LENGTH) != 0 ? params->length : lmr->length,
+		.privs = (mask & IT_LMR_PARAM_MEM_PRIV) != 0 ? params->privs : lmr->privs,
+		.addr_mode = (mask & IT_LMR_PARAM_ADDR_MODE) != 0
+				     ? params->addr_mode
+				     : (it_addr_mode_t)atomic_load(&lmr->addr_mode),
+		.flags = lmr->flags,
+		.shared_id = lmr->shared_id,
+	};
 	status = wanted.addr != NULL ? ual_lmr_check(ia, &wanted) : IT_ERR_ADDRESS;
-	if (status == IT_SUCCESS)
-		status = move_and_register(lmr, pz != NULL ? pz : lmr->pz, &wanted);
+	before = lmr->pz;
+	after = pz != NULL ? pz : before;
+	if (status == IT_SUCCESS && !ual_object_ref(&after->object))
+		status = IT_ERR_INVALID_PZ;
+	else if (status == IT_SUCCESS) {
+		/* After a success the reference is to the new zone, not to the old one. */
+		status = register_anew(lmr, after, &wanted);
+		ual_object_unref(status == IT_SUCCESS ? &before->object : &after->object);
+	}
 	pthread_mutex_unlock(&lmr->modify);
 	return status;
 }

@@ -34,6 +34,7 @@
 
 #include "ri_owned.h"
 #include "session_section.h"
+#include "ual.h"
 #include "ual_ia.h"
 
 #define CHUNK_SLOTS    (UAL_CHUNK_SIZE / UAL_SLOT_SIZE)
@@ -388,4 +389,10 @@ void
 ual_object_thaw(struct ual_object *object)
 {
 	atomic_fetch_and(&object->refs, ~REFS_FROZEN);
+}
+
+bool
+ual_dead(const struct ual_ia *ia)
+{
+	return atomic_load(&ia->session.dead);
 }

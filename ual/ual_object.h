@@ -47,7 +47,7 @@ enum ual_type {
 #define UAL_SLOT_SIZE      1024
 #define UAL_GENERATION_MAX (UAL_SLOT_SIZE - 1u)
 
-/* Slots lie in chunks of so many bytes, aligned to that; a table of at most so many addresses knows them. */
+/* Slots lie in chunks of UAL_CHUNK_SIZE bytes, aligned to that size; a table of at most UAL_CHUNK_TABLE addresses has them. */
 #define UAL_CHUNK_SIZE       ((uintptr_t)256 * UAL_SLOT_SIZE)
 #define UAL_CHUNK_TABLE_BITS 12
 #define UAL_CHUNK_TABLE      (1u << UAL_CHUNK_TABLE_BITS)
@@ -86,14 +86,14 @@ struct ual_object {
 void *ual_object_new(enum ual_type type, struct ual_ia *ia, struct ual_objects *list);
 /*
  * Make the handle valid, and return it. Objects of the kAL may be created with ual_object_ctx before, but their events
- * find the object only once it is published. If events can come, publish first and retract on failure: nobody knows
- * the handle yet.
+ * find the object only once it is published. If events can come, publish first and retract on failure: the
+ * application does not have the handle yet.
  */
 void *ual_object_publish(struct ual_object *object);
 /* Make the handle invalid; the memory stays. False: another thread did so first. */
 bool ual_object_hide(struct ual_object *object);
 /*
- * The same, and then wait until no call but the caller's own is inside. The caller owns no lock that such a call may
+ * ual_object_hide, and then wait until no call but the caller's own is inside. The caller owns no lock that such a call may
  * wait for, and is neither in a section nor in dispatch.
  */
 bool ual_object_retract(struct ual_object *object);
@@ -122,7 +122,7 @@ ual_object_leave_place(void *place)
 
 /* UAL_ENTERED struct ual_ep *ep = (an object entered, or NULL): left at the end of the block. For waits. */
 #define UAL_ENTERED __attribute__((cleanup(ual_object_leave_place)))
-/* The same for a control call, which also defers cancellation until then. */
+/* The same visit for a control call, which also defers cancellation until then. */
 #define UAL_VISIT      \
 	SESSION_DEFER; \
 	UAL_ENTERED
@@ -173,7 +173,7 @@ ual_object_handle(const struct ual_object *object)
 	return (void *)((uintptr_t)object | (atomic_load(&object->tag) & UAL_GENERATION_MAX));
 }
 
-/* The same as a 64-bit context for the kAL, and back: NULL if the object was destroyed. */
+/* The handle as a 64-bit context for the kAL, and back: NULL if the object was destroyed. */
 uint64_t ual_object_ctx(const struct ual_object *object);
 static inline void *
 ual_object_from_ctx(uint64_t ctx, enum ual_type type)

@@ -3,7 +3,7 @@
 
 /*
  * The table of connection requests by their identifiers, cn_est_id [IT 2.3], [IT 9.4], and of requests for datagram
- * services by theirs [IT 13]. Both kinds use one sequence of numbers.
+ * services by their identifiers [IT 13]. Both kinds use one sequence of numbers.
  *
  * An identifier is a number that the process never uses twice. It is valid until a call that consumes it succeeds, or
  * until the request ends. A call takes its request while it makes a kAL call, and owns no lock then; a request that ends

@@ -37,7 +37,7 @@ void ual_request_came(it_cn_est_identifier_t id);
  * Its adapter stays entered until the request is given back or used.
  */
 struct ual_request *ual_request_take(it_cn_est_identifier_t id);
-/* The same for requests for datagram services. */
+/* ual_request_take for a request for a datagram service. */
 struct ual_request *ual_request_take_service(it_ud_svc_req_identifier_t id);
 /* The call failed: the id stays valid, unless the request has ended meanwhile. */
 void ual_request_give_back(struct ual_request *request);

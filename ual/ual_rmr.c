@@ -41,18 +41,6 @@ rmr_destroy(struct ual_object *object)
 	ual_object_delete(object);
 }
 
-/* The type that the application means, or IT_RMR_TYPE_DEFAULT if the adapter does not have it. */
-static it_rmr_type_t
-type_meant(const struct ri_rnic_attr *attr, it_rmr_type_t type)
-{
-	if (type == IT_RMR_TYPE_DEFAULT)
-		return attr->mw_narrow ? IT_RMR_TYPE_NARROW : IT_RMR_TYPE_WIDE;
-	if ((type == IT_RMR_TYPE_NARROW && attr->mw_narrow) ||
-	    (type == IT_RMR_TYPE_WIDE && attr->mw_wide))
-		return type;
-	return IT_RMR_TYPE_DEFAULT;
-}
-
 static enum ri_status
 window_alloc(struct ual_rmr *rmr, struct kal_mr_rep *rep)
 {
@@ -69,14 +57,17 @@ it_status_t
 ual_rmr_create(struct ual_pz *pz, it_rmr_type_t type, it_rmr_handle_t *out)
 {
 	struct ual_ia *ia = pz->object.ia;
+	const struct ri_rnic_attr *attr = &ia->session.attr;
 	struct kal_mr_rep rep;
 	struct ual_rmr *rmr;
 	enum ri_status status;
 
-	if (!ia->session.attr.mw_narrow && !ia->session.attr.mw_wide)
+	if (!attr->mw_narrow && !attr->mw_wide)
 		return IT_ERR_OP_NOT_SUPPORTED;
-	type = type_meant(&ia->session.attr, type);
 	if (type == IT_RMR_TYPE_DEFAULT)
+		type = attr->mw_narrow ? IT_RMR_TYPE_NARROW : IT_RMR_TYPE_WIDE;
+	if (!(type == IT_RMR_TYPE_NARROW && attr->mw_narrow) &&
+	    !(type == IT_RMR_TYPE_WIDE && attr->mw_wide))
 		return IT_ERR_INVALID_RMR_TYPE;
 	if (!ual_object_ref(&pz->object))
 		return IT_ERR_INVALID_PZ;
@@ -150,47 +141,16 @@ ual_rmr_query(struct ual_rmr *rmr, it_rmr_param_mask_t wanted, it_rmr_param_t *p
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-/* The rights of a link as RI_ACCESS_* bits; 0: a window cannot give them. */
-static uint32_t
-link_access(const struct ual_ia *ia, it_mem_priv_t privs)
-{
-	unsigned int rights = IT_PRIV_REMOTE | IT_PRIV_ATOMIC;
-	uint32_t access = 0;
-
-	if (((unsigned int)privs & ~rights) != 0)
-		return 0;
-	access |= (privs & IT_PRIV_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0;
-	access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
-	if (ia->session.attr.atomics)
-		access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
-	return access;
-}
-
-/* The rights of a window need local rights of the region [IT 8.2]. */
-static bool
-lmr_carries(const struct ual_lmr *lmr, uint32_t access)
-{
-	bool reads = (access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
-	bool writes = (access & (RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)) != 0;
-
-	return (!reads || (lmr->privs & IT_PRIV_LOCAL_READ) != 0) &&
-	       (!writes || (lmr->privs & IT_PRIV_LOCAL_WRITE) != 0);
-}
-
-static bool
-range_inside(const struct ual_lmr *lmr, const void *addr, it_length_t length)
-{
-	uintptr_t offset = (uintptr_t)addr - (uintptr_t)lmr->addr;
-
-	return (uintptr_t)addr >= (uintptr_t)lmr->addr && offset <= lmr->length &&
-	       length <= lmr->length - offset;
-}
-
+/* *access: the rights of the link as RI_ACCESS_* bits. */
 static it_status_t
 link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ual_ep *ep,
-	   const struct ual_rmr_wanted *wanted, uint32_t access)
+	   const struct ual_rmr_wanted *wanted, uint32_t *access)
 {
 	const struct ual_ia *ia = rmr->object.ia;
+	const struct ri_rnic_attr *can = &ia->session.attr;
+	unsigned int privs = (unsigned int)wanted->privs;
+	uintptr_t offset = (uintptr_t)wanted->addr - (uintptr_t)lmr->addr;
+	bool reads, writes;
 
 	if (lmr->object.ia != ia)
 		return IT_ERR_INVALID_LMR;
@@ -205,19 +165,24 @@ link_check(const struct ual_rmr *rmr, const struct ual_lmr *lmr, const struct ua
 	if (wanted->length == 0)
 		return IT_ERR_INVALID_LENGTH;
 	if ((wanted->addr_mode != IT_ADDR_MODE_ABSOLUTE &&
-	     (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !ia->session.attr.zero_based)) ||
-	    (lmr->addr_mode != IT_ADDR_MODE_ABSOLUTE && !ia->session.attr.mw_on_zero_based))
+	     (wanted->addr_mode != IT_ADDR_MODE_RELATIVE || !can->zero_based)) ||
+	    (lmr->addr_mode != IT_ADDR_MODE_ABSOLUTE && !can->mw_on_zero_based))
 		return IT_ERR_INVALID_ADDR_MODE;
-	if (access == 0 || !lmr_carries(lmr, access))
+	*access = (privs & IT_PRIV_REMOTE_READ) != 0 ? RI_ACCESS_REMOTE_READ : 0;
+	*access |= (privs & IT_PRIV_REMOTE_WRITE) != 0 ? RI_ACCESS_REMOTE_WRITE : 0;
+	if (can->atomics)
+		*access |= (privs & IT_PRIV_ATOMIC) != 0 ? RI_ACCESS_REMOTE_ATOMIC : 0;
+	/* A window cannot give local rights, and its own need local rights of the region [IT 8.2]. */
+	reads = (*access & (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+	writes = (*access & (RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)) != 0;
+	if ((privs & ~(unsigned int)(IT_PRIV_REMOTE | IT_PRIV_ATOMIC)) != 0 || *access == 0 ||
+	    (reads && (lmr->privs & IT_PRIV_LOCAL_READ) == 0) ||
+	    (writes && (lmr->privs & IT_PRIV_LOCAL_WRITE) == 0))
 		return IT_ERR_INVALID_PRIVS;
-	return range_inside(lmr, wanted->addr, wanted->length) ? IT_SUCCESS : IT_ERR_RANGE;
-}
-
-/* Does the provider choose the key of this window, while a bind is posted? */
-static bool
-stag_is_returned(const struct ual_rmr *rmr)
-{
-	return rmr->type == IT_RMR_TYPE_WIDE && rmr->object.ia->session.attr.mw_wide_stag_returned;
+	if ((uintptr_t)wanted->addr < (uintptr_t)lmr->addr || offset > lmr->length ||
+	    wanted->length > lmr->length - offset)
+		return IT_ERR_RANGE;
+	return IT_SUCCESS;
 }
 
 /* What a request changes, kept in case its post fails. */
@@ -259,48 +224,6 @@ link_undo(struct ual_rmr *rmr, uint32_t stag, const struct before *before)
 	pthread_mutex_unlock(&rmr->lock);
 }
 
-/* Post the bind of a link, and tell the key that the peer is to use. */
-static it_status_t
-link_post(struct ual_rmr *rmr, struct ual_ep *ep, struct ri_wr *wr, const struct ual_rmr_link *link,
-	  it_rmr_context_t *context)
-{
-	struct before before;
-	uint32_t stag = link_begin(rmr, link, &before);
-	it_status_t status;
-
-	wr->u.bind.mw_stag = stag;
-	status = ual_dto_control(ep, wr);
-	if (status != IT_SUCCESS)
-		link_undo(rmr, stag, &before);
-	else
-		*context = stag;
-	return status;
-}
-
-/*
- * Likewise, where the provider chooses the key: what is remembered changes only when the post has returned it. Of two threads
- * that link one window at once, either may be the last.
- */
-static it_status_t
-link_post_returning(struct ual_rmr *rmr, struct ual_ep *ep, struct ri_wr *wr,
-		    const struct ual_rmr_link *link, it_rmr_context_t *context)
-{
-	uint32_t stag = atomic_load(&rmr->key.stag);
-	it_status_t status;
-
-	wr->u.bind.mw_stag = stag;
-	wr->u.returning.stag = &stag;
-	status = ual_dto_control(ep, wr);
-	if (status != IT_SUCCESS)
-		return status;
-	pthread_mutex_lock(&rmr->lock);
-	ual_key_renew(&rmr->key, stag);
-	rmr->link = *link;
-	pthread_mutex_unlock(&rmr->lock);
-	*context = stag;
-	return status;
-}
-
 it_status_t
 ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 	     const struct ual_rmr_wanted *wanted, it_rmr_context_t *context)
@@ -314,76 +237,60 @@ ual_rmr_link(struct ual_rmr *rmr, struct ual_lmr *lmr, struct ual_ep *ep,
 		.privs = wanted->privs,
 		.addr_mode = wanted->addr_mode,
 	};
-	uint32_t access = link_access(rmr->object.ia, wanted->privs);
+	/* Does the provider choose the key of this window, while the bind is posted? */
+	bool returned =
+		rmr->type == IT_RMR_TYPE_WIDE && rmr->object.ia->session.attr.mw_wide_stag_returned;
+	struct before before;
 	it_status_t status;
+	uint32_t access, stag;
 	struct ri_wr wr = {
 		.wr_id = wanted->cookie,
 		.opcode = RI_OP_BIND_MW,
 		.u.returning.bind = {.mr_stag = ual_lmr_stag(lmr),
 				     .addr = (uintptr_t)wanted->addr,
-				     .length = wanted->length,
-				     .access = access},
+				     .length = wanted->length},
 	};
 
 	pthread_mutex_lock(&lmr->lock); /* before or after a change of the region */
-	status = link_check(rmr, lmr, ep, wanted, access);
+	status = link_check(rmr, lmr, ep, wanted, &access);
 	pthread_mutex_unlock(&lmr->lock);
 	if (status == IT_SUCCESS)
 		status = ual_dto_control_check(ep, wanted->flags, UAL_DTO_LINK_FLAGS);
 	if (status != IT_SUCCESS)
 		return status;
+	wr.u.returning.bind.access = access;
 	wr.flags = (uint32_t)wanted->flags;
 	if (wanted->addr_mode == IT_ADDR_MODE_RELATIVE)
 		wr.flags |= RI_WR_BIND_RELATIVE;
-	if (stag_is_returned(rmr))
-		return link_post_returning(rmr, ep, &wr, &link, context);
-	return link_post(rmr, ep, &wr, &link, context);
-}
-
-/* Does the adapter unlink this type by a request? */
-static bool
-can_unlink(const struct ual_rmr *rmr)
-{
-	const struct ri_rnic_attr *attr = &rmr->object.ia->session.attr;
-
-	return rmr->type == IT_RMR_TYPE_WIDE ? attr->mw_wide_unbind : attr->mw_narrow_unbind;
-}
-
-/* Narrow windows are unlinked through the endpoint that linked them. Called with the window's lock. */
-static bool
-unlinks_through(const struct ual_rmr *rmr, const struct ual_ep *ep)
-{
-	return rmr->type != IT_RMR_TYPE_NARROW || !rmr->link.linked ||
-	       atomic_load(&rmr->key.revoked) ||
-	       rmr->link.ep == (it_ep_handle_t)ual_object_handle(&ep->object);
-}
-
-/* Note that it is unlinked, if it may be unlinked this way. The earlier link is kept as for a link. */
-static it_status_t
-unlink_begin(struct ual_rmr *rmr, const struct ual_ep *ep, it_dto_flags_t flags,
-	     struct before *before)
-{
-	it_status_t status;
-
-	if (ep->ud)
-		status = IT_ERR_INVALID_EP_TYPE;
-	else if (!can_unlink(rmr))
-		status = IT_ERR_OP_NOT_SUPPORTED;
-	else
-		status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);
-	pthread_mutex_lock(&rmr->lock);
-	if (!unlinks_through(rmr, ep))
-		status = IT_ERR_INVALID_EP;
-	*before = (struct before){.link = rmr->link, .stag = atomic_load(&rmr->key.stag)};
-	if (status == IT_SUCCESS)
-		rmr->link.linked = false;
-	pthread_mutex_unlock(&rmr->lock);
-	return status;
+	/*
+	 * Usually the key is known before the post, and the RMR has it from then on. If the provider returns it, the RMR changes
+	 * after the post; of two threads that link one window at once, either may be the last.
+	 */
+	stag = returned ? atomic_load(&rmr->key.stag) : link_begin(rmr, &link, &before);
+	wr.u.bind.mw_stag = stag;
+	if (returned)
+		wr.u.returning.stag = &stag;
+	status = ual_dto_control(ep, &wr);
+	if (status != IT_SUCCESS) {
+		if (!returned)
+			link_undo(rmr, stag, &before);
+		return status;
+	}
+	if (returned) {
+		pthread_mutex_lock(&rmr->lock);
+		ual_key_renew(&rmr->key, stag);
+		rmr->link = link;
+		pthread_mutex_unlock(&rmr->lock);
+	}
+	*context = stag;
+	return IT_SUCCESS;
 }
 
 it_status_t
 ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, it_dto_flags_t flags)
 {
+	const struct ri_rnic_attr *attr = &rmr->object.ia->session.attr;
+	bool wide = rmr->type == IT_RMR_TYPE_WIDE;
 	struct ri_wr wr = {.wr_id = cookie};
 	struct before before;
 	it_status_t status;
@@ -391,11 +298,26 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 
 	if (ep->object.ia != rmr->object.ia || ep->pz != rmr->pz)
 		return IT_ERR_INVALID_EP;
-	status = unlink_begin(rmr, ep, flags, &before);
+	if (ep->ud)
+		status = IT_ERR_INVALID_EP_TYPE;
+	else if (!(wide ? attr->mw_wide_unbind : attr->mw_narrow_unbind))
+		status = IT_ERR_OP_NOT_SUPPORTED;
+	else
+		status = ual_dto_control_check(ep, flags, UAL_DTO_UNLINK_FLAGS);
+	pthread_mutex_lock(&rmr->lock);
+	/* Narrow windows are unlinked through the endpoint that linked them. */
+	if (rmr->type == IT_RMR_TYPE_NARROW && rmr->link.linked &&
+	    !atomic_load(&rmr->key.revoked) &&
+	    rmr->link.ep != (it_ep_handle_t)ual_object_handle(&ep->object))
+		status = IT_ERR_INVALID_EP;
+	before = (struct before){.link = rmr->link, .stag = atomic_load(&rmr->key.stag)};
+	if (status == IT_SUCCESS)
+		rmr->link.linked = false;
+	pthread_mutex_unlock(&rmr->lock);
 	if (status != IT_SUCCESS)
 		return status;
 	wr.flags = (uint32_t)flags; /* the fence has the same bit in RNIC-PI */
-	if (rmr->type == IT_RMR_TYPE_WIDE) {
+	if (wide) {
 		wr.opcode = RI_OP_BIND_MW;
 		/* Of length 0: unbinds. Nothing uses the key that it gives. */
 		wr.u.returning = (struct ri_wr_bind_returning){.bind = {.mw_stag = before.stag},
@@ -410,22 +332,6 @@ ual_rmr_unlink(struct ual_rmr *rmr, struct ual_ep *ep, it_dto_cookie_t cookie, i
 	return status;
 }
 
-bool
-ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge)
-{
-	struct ual_rmr *rmr = ual_rmr_at(sink->rmr);
-
-	if (rmr == NULL || rmr->object.ia != ep->object.ia)
-		return false;
-	pthread_mutex_lock(&rmr->lock);
-	sge->stag = atomic_load(&rmr->key.stag);
-	sge->addr = rmr->link.addr_mode == IT_ADDR_MODE_RELATIVE ? (uint64_t)sink->addr.rel
-								 : (uintptr_t)sink->addr.abs;
-	pthread_mutex_unlock(&rmr->lock);
-	sge->length = (uint32_t)sink->length; /* no longer than a message */
-	return true;
-}
-
 /* --- reset ---------------------------------------------------------------------------------- */
 
 /* The windows that replace those of some RMRs; the renewal has a reference to each of these. */
@@ -436,21 +342,6 @@ struct ual_rmr_renewal {
 		struct kal_mr_rep window;
 	} items[];
 };
-
-/* Replace the window under the same handle; the old one is freed, and what it opened is closed. */
-static void
-window_replace(struct ual_rmr *rmr, const struct kal_mr_rep *window)
-{
-	struct ual_ia *ia = rmr->object.ia;
-	uint32_t old = rmr->mw_id;
-
-	pthread_mutex_lock(&rmr->lock);
-	rmr->mw_id = window->id;
-	rmr->link.linked = false;
-	pthread_mutex_unlock(&rmr->lock);
-	ual_key_set(ia->keys, &rmr->key, &rmr->object, window->stag);
-	(void)!session_call_id(&ia->session, KAL_MW_FREE, old);
-}
 
 /* Was its last link through this endpoint; with `now`: and was it not unlinked since? */
 static bool
@@ -494,41 +385,30 @@ void
 ual_rmr_renewal_end(struct ual_rmr_renewal *renewal, bool replace)
 {
 	for (size_t i = 0; renewal != NULL && i < renewal->count; i++) {
+		const struct kal_mr_rep *window = &renewal->items[i].window;
 		struct ual_rmr *rmr = renewal->items[i].rmr;
+		struct ual_ia *ia = rmr->object.ia;
+		uint32_t unused = window->id;
 
-		if (replace)
-			window_replace(rmr, &renewal->items[i].window);
-		else
-			(void)!session_call_id(&rmr->object.ia->session, KAL_MW_FREE,
-					       renewal->items[i].window.id);
+		/* The window of the handle is replaced; the old one is freed, and what it opened is closed. */
+		if (replace) {
+			unused = rmr->mw_id;
+			pthread_mutex_lock(&rmr->lock);
+			rmr->mw_id = window->id;
+			rmr->link.linked = false;
+			pthread_mutex_unlock(&rmr->lock);
+			ual_key_set(ia->keys, &rmr->key, &rmr->object, window->stag);
+		}
+		(void)!session_call_id(&ia->session, KAL_MW_FREE, unused);
 		ual_object_unref(&rmr->object);
 	}
 	free(renewal);
 }
 
-/* Allocate a window for an RMR of that handle, if its last link was through the endpoint. */
-static enum ri_status
-renewal_add(struct ual_rmr_renewal *renewal, const struct ual_ep *ep, const void *handle)
-{
-	struct ual_rmr *rmr = (struct ual_rmr *)ual_object_use(handle, UAL_RMR, ep->object.ia);
-	enum ri_status status = RI_SUCCESS;
-	bool through;
-
-	if (rmr == NULL)
-		return RI_SUCCESS;
-	through = linked_through(rmr, (it_ep_handle_t)ual_object_handle(&ep->object), false);
-	if (through)
-		status = window_alloc(rmr, &renewal->items[renewal->count].window);
-	if (through && status == RI_SUCCESS)
-		renewal->items[renewal->count++].rmr = rmr;
-	else
-		ual_object_unref(&rmr->object);
-	return status;
-}
-
 it_status_t
 ual_rmr_renewal_make(struct ual_ep *ep, struct ual_rmr_renewal **out)
 {
+	it_ep_handle_t handle = (it_ep_handle_t)ual_object_handle(&ep->object);
 	enum ri_status status = RI_SUCCESS;
 	struct ual_rmr_renewal *renewal = NULL;
 	size_t count;
@@ -542,8 +422,19 @@ ual_rmr_renewal_make(struct ual_ep *ep, struct ual_rmr_renewal **out)
 			1, sizeof(*renewal) + count * sizeof(renewal->items[0]));
 	if (renewal == NULL)
 		status = RI_ERR_RESOURCES;
-	for (size_t i = 0; i < count && status == RI_SUCCESS; i++)
-		status = renewal_add(renewal, ep, rmrs[i]);
+	/* Allocate a window for each RMR whose last link was through the endpoint. */
+	for (size_t i = 0; i < count && status == RI_SUCCESS; i++) {
+		struct ual_rmr *rmr =
+			(struct ual_rmr *)ual_object_use(rmrs[i], UAL_RMR, ep->object.ia);
+		bool through = rmr != NULL && linked_through(rmr, handle, false);
+
+		if (through)
+			status = window_alloc(rmr, &renewal->items[renewal->count].window);
+		if (through && status == RI_SUCCESS)
+			renewal->items[renewal->count++].rmr = rmr;
+		else if (rmr != NULL)
+			ual_object_unref(&rmr->object);
+	}
 	free(rmrs);
 	if (status == RI_SUCCESS)
 		*out = renewal;

@@ -37,8 +37,6 @@ _Static_assert(sizeof(struct ual_rmr) <= UAL_SLOT_SIZE, "an RMR fits its slot");
 
 struct ual_ep;
 
-/* A segment of a window as the sink of a Read. False: no RMR of this adapter. */
-bool ual_rmr_sink(const struct ual_ep *ep, const it_rmr_triplet_t *sink, struct ri_sge *sge);
 /*
  * The endpoint is about to be reset, which unlinks its narrow windows (R-37): allocate windows that replace them. Then
  * replace them, which cannot fail, or drop the new ones. NULL: there are none.

@@ -12,6 +12,7 @@
 
 #include "ual_srq.h"
 
+#include "ri_owned.h"
 #include "ual.h"
 #include "ual_dto.h"
 #include "ual_status.h"
@@ -45,29 +46,6 @@ srq_destroy(struct ual_object *object)
 	srq_end(srq);
 }
 
-/* An S-RQ with a zone and nothing else; NULL: no memory, or the zone is being freed. */
-static struct ual_srq *
-srq_new(struct ual_pz *pz)
-{
-	struct ual_ia *ia = pz->object.ia;
-	struct ual_srq *srq;
-
-	if (!ual_object_ref(&pz->object))
-		return NULL;
-	srq = (struct ual_srq *)ual_object_new(UAL_SRQ, ia, &ia->objects);
-	if (srq == NULL) {
-		ual_object_unref(&pz->object);
-		return NULL;
-	}
-	srq->object.destroy = srq_destroy;
-	srq->pz = pz;
-	srq->serialise = !ia->session.attr.thread_safe_queues;
-	srq->post = ia->session.fast->post_srq;
-	pthread_mutex_init(&srq->post_lock, NULL);
-	pthread_mutex_init(&srq->control, NULL);
-	return srq;
-}
-
 static enum ri_status
 queue_make(struct ual_srq *srq, uint32_t segments, uint32_t receives)
 {
@@ -97,7 +75,8 @@ queue_make(struct ual_srq *srq, uint32_t segments, uint32_t receives)
 it_status_t
 ual_srq_create(struct ual_pz *pz, size_t segments, size_t receives, it_srq_handle_t *out)
 {
-	const struct ri_rnic_attr *can = &pz->object.ia->session.attr;
+	struct ual_ia *ia = pz->object.ia;
+	const struct ri_rnic_attr *can = &ia->session.attr;
 	struct ual_srq *srq;
 	enum ri_status made;
 
@@ -109,9 +88,19 @@ ual_srq_create(struct ual_pz *pz, size_t segments, size_t receives, it_srq_handl
 		return IT_ERR_INVALID_SRQ_SIZE;
 	if (receives > can->max_srq_wr)
 		return IT_ERR_RESOURCE_RECV_DTO;
-	srq = srq_new(pz);
-	if (srq == NULL)
+	if (!ual_object_ref(&pz->object))
+		return IT_ERR_RESOURCES; /* the zone is being freed */
+	srq = (struct ual_srq *)ual_object_new(UAL_SRQ, ia, &ia->objects);
+	if (srq == NULL) {
+		ual_object_unref(&pz->object);
 		return IT_ERR_RESOURCES;
+	}
+	srq->object.destroy = srq_destroy;
+	srq->pz = pz;
+	srq->serialise = !can->thread_safe_queues;
+	srq->post = ia->session.fast->post_srq;
+	pthread_mutex_init(&srq->post_lock, NULL);
+	pthread_mutex_init(&srq->control, NULL);
 	made = queue_make(srq, (uint32_t)segments, (uint32_t)receives);
 	if (made != RI_SUCCESS) {
 		srq_end(srq);
@@ -135,41 +124,31 @@ ual_srq_free(struct ual_srq *srq)
 	return IT_SUCCESS;
 }
 
-/* The checks that need no kAL call. */
+/* Under the control lock. The change is checked in full before the kAL call. */
 static it_status_t
-check_change(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *params)
+modify_controlled(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *params)
 {
-	const struct ri_rnic_attr *can = &srq->object.ia->session.attr;
+	struct ual_ia *ia = srq->object.ia;
+	const struct ri_rnic_attr *can = &ia->session.attr;
 	bool resize = (mask & IT_SRQ_PARAM_MAX_RECV_DTO) != 0;
+	bool limit = (mask & IT_SRQ_PARAM_LOW_WATERMARK) != 0;
 	size_t size = resize ? params->max_recv_dtos : atomic_load(&srq->max_recv_dtos);
+	struct kal_srq_req req = {.id = srq->srq_id, .resize = resize};
+	struct kal_srq_rep rep;
+	enum ri_status changed;
 
+	RI_ASSERT_OWNED(&srq->control);
 	if (resize && !can->srq_resizable)
 		return IT_ERR_OP_NOT_SUPPORTED;
 	if (resize && size == 0)
 		return IT_ERR_INVALID_SRQ_SIZE;
 	if (resize && size > can->max_srq_wr)
 		return IT_ERR_RESOURCE_RECV_DTO;
-	if ((mask & IT_SRQ_PARAM_LOW_WATERMARK) != 0 &&
+	if (limit &&
 	    (params->low_watermark > size || (params->low_watermark != 0 && !can->srq_limit)))
 		return IT_ERR_SRQ_LOW_WATERMARK;
-	return IT_SUCCESS;
-}
-
-static it_status_t
-modify_controlled(struct ual_srq *srq, unsigned int mask, const it_srq_param_t *params)
-{
-	struct ual_ia *ia = srq->object.ia;
-	bool resize = (mask & IT_SRQ_PARAM_MAX_RECV_DTO) != 0;
-	bool limit = (mask & IT_SRQ_PARAM_LOW_WATERMARK) != 0;
-	it_status_t status = check_change(srq, mask, params);
-	struct kal_srq_req req = {.id = srq->srq_id, .resize = resize};
-	struct kal_srq_rep rep;
-	enum ri_status changed;
-
-	if (status != IT_SUCCESS)
-		return status;
 	req.attr.limit = limit ? (uint32_t)params->low_watermark : RI_SRQ_LIMIT_KEEP;
-	req.attr.max_wr = resize ? (uint32_t)params->max_recv_dtos : 0;
+	req.attr.max_wr = resize ? (uint32_t)size : 0;
 	changed = session_call(&ia->session, KAL_SRQ_MODIFY, &req, sizeof(req), &rep, sizeof(rep));
 	if (changed == RI_SUCCESS && resize) {
 		changed = ia->session.user->srq_remap(srq->queue, &rep.map);
@@ -189,26 +168,13 @@ ual_srq_modify(struct ual_srq *srq, it_srq_param_mask_t mask, const it_srq_param
 	return status;
 }
 
-/* The watermark that is armed; 0: none, or its event was raised. */
-static it_status_t
-query_watermark(struct ual_srq *srq, it_srq_param_t *params)
-{
-	struct kal_id_req req = {.id = srq->srq_id};
-	struct kal_srq_rep rep;
-	enum ri_status status;
-
-	status = session_call(&srq->object.ia->session, KAL_SRQ_QUERY, &req, sizeof(req), &rep,
-			      sizeof(rep));
-	if (status != RI_SUCCESS)
-		return ual_status(UAL_CALL_OTHER, status);
-	params->low_watermark = rep.attr.limit;
-	return IT_SUCCESS;
-}
-
 it_status_t
 ual_srq_query(struct ual_srq *srq, it_srq_param_mask_t wanted, it_srq_param_t *params)
 {
 	unsigned int mask = (wanted & IT_SRQ_PARAM_ALL) != 0 ? ~0u : (unsigned int)wanted;
+	struct kal_id_req req = {.id = srq->srq_id};
+	struct kal_srq_rep rep;
+	enum ri_status status;
 
 	if ((mask & IT_SRQ_PARAM_IA) != 0)
 		params->ia = (it_ia_handle_t)ual_object_handle(&srq->object.ia->object);
@@ -218,7 +184,15 @@ ual_srq_query(struct ual_srq *srq, it_srq_param_mask_t wanted, it_srq_param_t *p
 		params->max_recv_dtos = atomic_load(&srq->max_recv_dtos);
 	if ((mask & IT_SRQ_PARAM_MAX_RECV_SEG) != 0)
 		params->max_recv_segs = srq->max_sge;
-	return (mask & IT_SRQ_PARAM_LOW_WATERMARK) != 0 ? query_watermark(srq, params) : IT_SUCCESS;
+	if ((mask & IT_SRQ_PARAM_LOW_WATERMARK) == 0)
+		return IT_SUCCESS;
+	/* The watermark that is armed; 0: none, or its event was raised. */
+	status = session_call(&srq->object.ia->session, KAL_SRQ_QUERY, &req, sizeof(req), &rep,
+			      sizeof(rep));
+	if (status != RI_SUCCESS)
+		return ual_status(UAL_CALL_OTHER, status);
+	params->low_watermark = rep.attr.limit;
+	return IT_SUCCESS;
 }
 
 void

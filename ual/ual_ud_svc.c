@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "ri_owned.h"
 #include "ual.h"
 #include "ual_addr.h"
 #include "ual_cm.h"
@@ -34,25 +33,10 @@ svc_destroy(struct ual_object *object)
 
 	(void)!session_call(&object->ia->session, KAL_RESOLVE_END, &req, sizeof(req), NULL, 0);
 	session_settle(&object->ia->session);
-	ual_evd_unref(svc->evd);
+	ual_object_unref(&svc->evd->object);
 	pthread_mutex_destroy(&svc->control);
 	pthread_mutex_destroy(&svc->lock);
 	ual_object_delete(object);
-}
-
-/* Is the address one of that spigot? Such an address can reach itself. */
-static bool
-source_is_ours(struct ual_ia *ia, size_t spigot, const struct ri_addr *local)
-{
-	const struct kal_path_query_req req = {.rnic = ia->session.rnic,
-					       .port = (uint32_t)spigot,
-					       .peer = *local,
-					       .local = *local};
-	struct kal_path_query_rep rep;
-
-	return session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) ==
-		       RI_SUCCESS &&
-	       rep.count > 0;
 }
 
 /* Check service and path, and fill the object. */
@@ -61,6 +45,8 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 {
 	struct ual_ia *ia = svc->object.ia;
 	size_t spigot = wanted->path->spigot_id;
+	struct kal_path_query_req req = {.rnic = ia->session.rnic, .port = (uint32_t)spigot};
+	struct kal_path_query_rep rep;
 
 	if (!ual_qual_active(&ia->session.attr, wanted->qual, &svc->service))
 		return IT_ERR_INVALID_CONN_QUAL;
@@ -70,21 +56,17 @@ svc_fill(struct ual_ud_svc *svc, const struct ual_ud_svc_wanted *wanted)
 		return IT_ERR_INVALID_SOURCE_PATH;
 	ual_ia_scope(ia, (uint32_t)spigot, &svc->local);
 	ual_ia_scope(ia, (uint32_t)spigot, &svc->peer);
-	if (svc->local.family != RI_ADDR_NONE && !source_is_ours(ia, spigot, &svc->local))
+	/* An address of that spigot can reach itself. */
+	req.peer = svc->local;
+	req.local = svc->local;
+	if (svc->local.family != RI_ADDR_NONE &&
+	    (session_call(&ia->session, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)) !=
+		     RI_SUCCESS ||
+	     rep.count == 0))
 		return IT_ERR_INVALID_SOURCE_PATH;
 	svc->qual = *wanted->qual;
 	svc->path = *wanted->path;
 	return IT_SUCCESS;
-}
-
-/* Why the handle is not one of an EVD for replies. */
-static it_status_t
-no_reply_evd(it_evd_handle_t handle)
-{
-	UAL_VISIT const struct ual_evd *evd = ual_evd_of(handle);
-
-	return evd == NULL || ual_evd_is_aggregate(evd) ? IT_ERR_INVALID_EVD
-							: IT_ERR_INVALID_EVD_TYPE;
 }
 
 it_status_t
@@ -97,14 +79,18 @@ ual_ud_svc_create(const struct ual_ud_svc_wanted *wanted, const struct ual_pdata
 	struct ual_ud_svc *svc;
 	it_status_t status;
 
-	if (evd == NULL)
-		return no_reply_evd(wanted->reply);
+	if (evd == NULL) {
+		UAL_VISIT const struct ual_evd *other = ual_evd_of(wanted->reply);
+
+		return other == NULL || ual_evd_is_aggregate(other) ? IT_ERR_INVALID_EVD
+								    : IT_ERR_INVALID_EVD_TYPE;
+	}
 	ia = evd->object.ia;
 	svc = ia->session.attr.ud
 		      ? (struct ual_ud_svc *)ual_object_new(UAL_UD_SVC, ia, &ia->objects)
 		      : NULL;
 	if (svc == NULL) {
-		ual_evd_unref(evd);
+		ual_object_unref(&evd->object);
 		return ia->session.attr.ud ? IT_ERR_RESOURCES : IT_ERR_OP_NOT_SUPPORTED;
 	}
 	svc->object.destroy = svc_destroy;
@@ -175,8 +161,8 @@ query_mark(struct ual_ud_svc *svc, bool outstanding)
 	return changed;
 }
 
-static it_status_t
-query_send(struct ual_ud_svc *svc)
+it_status_t
+ual_ud_svc_request(struct ual_ud_svc *svc)
 {
 	struct ual_ia *ia = svc->object.ia;
 	struct kal_resolve_req req = {
@@ -189,38 +175,36 @@ query_send(struct ual_ud_svc *svc)
 		.service = svc->service,
 		.pdata_len = (uint32_t)svc->pdata_len,
 	};
-	enum ri_status status;
+	it_status_t status = IT_ERR_INVALID_UD_SVC;
+	enum ri_status sent;
 
-	RI_ASSERT_OWNED(&svc->control);
 	memcpy(req.pdata, svc->pdata, svc->pdata_len);
-	if (!query_mark(svc, true))
-		return IT_ERR_INVALID_UD_SVC;
-	status = session_call(&ia->session, KAL_RESOLVE, &req, sizeof(req), NULL, 0);
-	if (status != RI_SUCCESS)
-		(void)query_mark(svc, false);
-	return ual_status(UAL_CALL_OTHER, status);
-}
-
-it_status_t
-ual_ud_svc_request(struct ual_ud_svc *svc)
-{
-	it_status_t status;
-
 	pthread_mutex_lock(&svc->control);
-	status = query_send(svc);
+	if (query_mark(svc, true)) {
+		sent = session_call(&ia->session, KAL_RESOLVE, &req, sizeof(req), NULL, 0);
+		if (sent != RI_SUCCESS)
+			(void)query_mark(svc, false);
+		status = ual_status(UAL_CALL_OTHER, sent);
+	}
 	pthread_mutex_unlock(&svc->control);
 	return status;
 }
 
 /* --- answers ------------------------------------------------------------------------------- */
 
-static void
-reply_event(const struct ual_ud_svc *svc, const struct kal_cm_event *cm, it_event_t *event)
+void
+ual_ud_svc_reply(struct ual_ia *ia, const struct kal_event *ev)
 {
-	it_ud_svc_reply_event_t *out = &event->ud_svc_reply;
+	struct ual_ud_svc *svc = (struct ual_ud_svc *)ual_object_from_ctx(ev->ctx, UAL_UD_SVC);
+	const struct kal_cm_event *cm = &ev->u.cm;
+	it_ud_svc_reply_event_t *out;
+	it_event_t event;
 	it_path_t found;
 
-	memset(event, 0, sizeof(*event));
+	if (svc == NULL || svc->object.ia != ia || !query_mark(svc, false))
+		return;
+	memset(&event, 0, sizeof(event));
+	out = &event.ud_svc_reply;
 	out->event_number = IT_CM_MSG_UD_SERVICE_REPLY_EVENT;
 	memcpy(out->private_data, cm->pdata, sizeof(out->private_data));
 	out->private_data_present = cm->pdata_present ? IT_TRUE : IT_FALSE;
@@ -229,48 +213,11 @@ reply_event(const struct ual_ud_svc *svc, const struct kal_cm_event *cm, it_even
 	out->ep_info.ud_ep_id = cm->qpn;
 	out->ep_info.ud_ep_key = cm->qkey;
 	/* The path of the query, with both ends. */
-	ual_addr_to_path(&svc->object.ia->session.attr, svc->path.spigot_id, &cm->local, &cm->peer,
-			 &found);
+	ual_addr_to_path(&ia->session.attr, svc->path.spigot_id, &cm->local, &cm->peer, &found);
 	out->dst_path = svc->path;
 	out->dst_path.u.ib.local_port_gid = found.u.ib.local_port_gid;
-}
-
-void
-ual_ud_svc_reply(struct ual_ia *ia, const struct kal_event *ev)
-{
-	struct ual_ud_svc *svc = (struct ual_ud_svc *)ual_object_from_ctx(ev->ctx, UAL_UD_SVC);
-	it_event_t event;
-
-	if (svc == NULL || svc->object.ia != ia || !query_mark(svc, false))
-		return;
-	reply_event(svc, &ev->u.cm, &event);
-	/* Full: lost, and accounted for by the EVD [IT 6.7]. */
+	/* If the EVD is full, the event is lost and accounted for [IT 6.7]. */
 	(void)ual_evd_post(svc->evd, &event);
-}
-
-static it_status_t
-reply_taken(const struct ual_request *request, const struct ual_ud_answer *answer,
-	    const struct ual_pdata *pdata)
-{
-	struct ual_ia *ia = request->ia;
-	struct kal_resolve_answer_req req = {.request = request->kal_id,
-					     .status = (uint32_t)answer->status,
-					     .pdata_len = (uint32_t)pdata->length};
-	it_status_t status;
-
-	if ((unsigned int)answer->status > IT_UD_REQ_REDIRECTED)
-		return IT_ERR_INVALID_UD_STATUS;
-	status = ual_cm_check_pdata(ia, pdata, ia->session.attr.ud_reply_pdata);
-	if (status != IT_SUCCESS)
-		return status;
-	if (answer->status == IT_UD_SVC_EP_INFO_VALID) {
-		req.qpn = answer->info.ud_ep_id;
-		req.qkey = answer->info.ud_ep_key;
-	}
-	if (pdata->length > 0)
-		memcpy(req.pdata, pdata->data, pdata->length);
-	return ual_status(UAL_CALL_UD_REPLY, session_call(&ia->session, KAL_RESOLVE_ANSWER, &req,
-							  sizeof(req), NULL, 0));
 }
 
 it_status_t
@@ -278,12 +225,32 @@ ual_ud_reply(it_ud_svc_req_identifier_t id, const struct ual_ud_answer *answer,
 	     const struct ual_pdata *pdata)
 {
 	struct ual_request *request = ual_request_take_service(id);
-	it_status_t status = IT_ERR_INVALID_UD_SVC_REQ_ID;
+	struct kal_resolve_answer_req req = {.status = (uint32_t)answer->status,
+					     .pdata_len = (uint32_t)pdata->length};
+	it_status_t status;
+	struct ual_ia *ia;
 
 	if (request == NULL)
-		return status;
-	status =
-		ual_dead(request->ia) ? IT_ERR_IA_CATASTROPHE : reply_taken(request, answer, pdata);
+		return IT_ERR_INVALID_UD_SVC_REQ_ID;
+	ia = request->ia;
+	req.request = request->kal_id;
+	if (ual_dead(ia))
+		status = IT_ERR_IA_CATASTROPHE;
+	else if ((unsigned int)answer->status > IT_UD_REQ_REDIRECTED)
+		status = IT_ERR_INVALID_UD_STATUS;
+	else
+		status = ual_cm_check_pdata(ia, pdata, ia->session.attr.ud_reply_pdata);
+	if (status == IT_SUCCESS) {
+		if (answer->status == IT_UD_SVC_EP_INFO_VALID) {
+			req.qpn = answer->info.ud_ep_id;
+			req.qkey = answer->info.ud_ep_key;
+		}
+		if (pdata->length > 0)
+			memcpy(req.pdata, pdata->data, pdata->length);
+		status =
+			ual_status(UAL_CALL_UD_REPLY, session_call(&ia->session, KAL_RESOLVE_ANSWER,
+								   &req, sizeof(req), NULL, 0));
+	}
 	/* The peer may have withdrawn its query: then the request has ended, too. */
 	if (status == IT_SUCCESS || status == IT_ERR_INVALID_UD_SVC_REQ_ID)
 		ual_request_used(request);

@@ -18,7 +18,7 @@
 
 #include "kal_call.h"
 #include "kal_config.h"
-#include "kal_event_node.h"
+#include "kal_events.h"
 #include "ri_call.h"
 #include "rnicpi.h"
 
@@ -26,39 +26,17 @@ struct kal_cm;
 struct kal_conn;
 struct kal_listener;
 
-/* The environment of a kal_cm. Everything but the device (rnic, context) outlives it. */
-struct kal_cm_params {
-	const struct ri_host *host;
-	const struct ri_caller *caller;
-	struct ri_rnic *rnic;            /* from kal_cm_begin */
-	struct ri_context *context;      /* from kal_cm_begin */
-	const struct ri_rnic_attr *attr; /* valid from kal_cm_begin on */
-	bool crc;                        /* ask for CRC */
-	bool markers_tx;                 /* send markers to peers that want them */
-	bool markers_rx;                 /* ask for markers */
-	bool fall_back;                  /* to MPA revision 1 */
-	bool peer_to_peer;               /* ask for a ready-to-receive message */
-	bool echo_depths;    /* a Reply that suppresses IRD and ORD repeats the peer's */
-	uint16_t wake_ms;    /* ri_stream::wake_ms of an initiator */
-	uint64_t convert_ns; /* for the start-up on a converted socket */
-	struct kal_keep_alive keep_alive;
-	/*
-	 * Queue an event for the client; callable from any thread, never block, call nothing of this module. The
-	 * first takes the node over.
-	 */
-	void (*event)(void *arg, struct kal_cm_node *node);
-	void (*async)(void *arg, const struct ri_async_event *event);
-	/* Tell the client that events are queued. Called after the table lock was released. */
-	void (*kick)(void *arg);
-	void *arg;
-};
-
 /*
  * A kal_cm is opened, begun, ended and freed. Upcalls may come at any time in between; those before kal_cm_begin and
  * after kal_cm_end are dropped.
  */
-/* Before the device is opened. RI_ERR_RESOURCES. */
-enum ri_status kal_cm_open(const struct kal_cm_params *params, struct kal_cm **out) RI_MUST_CHECK;
+/*
+ * Before the device is opened. The client gets the events; config is the client's; *attr is filled before kal_cm_begin. All of
+ * them outlive the kal_cm. RI_ERR_RESOURCES.
+ */
+enum ri_status kal_cm_open(struct kal_client *client, const struct kal_config *config,
+			   const struct ri_caller *caller, const struct ri_rnic_attr *attr,
+			   struct kal_cm **out) RI_MUST_CHECK;
 /* The device is open and its profile known: calls may come. */
 void kal_cm_begin(struct kal_cm *cm, struct ri_rnic *rnic, struct ri_context *context);
 /* Before the device is closed: refuse pending requests and end queries, without events. All connections and
@@ -71,7 +49,7 @@ void kal_cm_free(struct kal_cm *cm);
 
 /*
  * Create the connection of a queue pair; `ctx` is the client's, `init` has the granted sizes. RI_ERR_INVALID_ARG:
- * another queue pair has that context, so their events could not be told apart. RI_ERR_RESOURCES.
+ * another queue pair has that context, so the client could not distinguish their events. RI_ERR_RESOURCES.
  */
 enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx,
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
@@ -108,7 +86,7 @@ enum ri_status kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req) 
 enum ri_status kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req) RI_MUST_CHECK;
 /* KAL_PEER. RI_ERR_INVALID_STATE, too, while another form connects it, or before the other of its two steps. */
 enum ri_status kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send) RI_MUST_CHECK;
-/* RI_ERR_INVALID_ARG: nobody listens there; the request is still valid. */
+/* RI_ERR_INVALID_ARG: no listener at that service; the request is still valid. */
 enum ri_status kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req) RI_MUST_CHECK;
 /* Queries for datagram services, and answers; kal_resolve.c. */
 enum ri_status kal_resolve(struct kal_cm *cm, const struct kal_resolve_req *req) RI_MUST_CHECK;
@@ -124,7 +102,7 @@ enum ri_status kal_convert(struct kal_conn *conn, const struct kal_convert_req *
 void kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event);
 /*
  * ri_upcalls::async_event for a queue pair. STREAM_UP and the ends of streams become events of the connection; other
- * events go to the client through params.async.
+ * events go to the client as they are.
  */
 void kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event);
 /* The addresses of a spigot have changed: its listeners adapt on the service thread. Any thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections of providers that connect by themselves (ri_cm_ops): calls are passed on to the provider. */
+/* Connections of providers that connect by themselves (ri_cm_ops): the kAL passes the calls to the provider. */
 #include <string.h>
 
 #include "kal_cm_internal.h"
@@ -30,12 +30,12 @@ kal_deadline(const struct ri_host *host, uint64_t timeout_us)
 enum ri_status
 kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct ri_cm_params params;
 	enum ri_status status;
 
 	params_fill(&params, req);
-	params.ird_ord = conn->cm->p.attr->ird_ord_exchange && !req->suppress_ird_ord;
+	params.ird_ord = conn->cm->attr->ird_ord_exchange && !req->suppress_ird_ord;
 	params.local = req->local;
 	params.peer = req->peer;
 	params.service = req->service;
@@ -48,7 +48,7 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;
-	status = ri_call_connect(conn->cm->p.caller, conn->qp, &params);
+	status = ri_call_connect(conn->cm->caller, conn->qp, &params);
 	if (status != RI_SUCCESS)
 		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
 	return status;
@@ -58,7 +58,7 @@ enum ri_status
 kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
 		   struct kal_accept_rep *rep)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct ri_cm_params params;
 	enum ri_status status;
 
@@ -71,7 +71,7 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS)
 		return status;
-	status = ri_call_accept(conn->cm->p.caller, request->provider, conn->qp, &params);
+	status = ri_call_accept(conn->cm->caller, request->provider, conn->qp, &params);
 	if (status != RI_SUCCESS) {
 		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
 		return status;

@@ -19,7 +19,7 @@
 static unsigned
 events_of_life(const struct kal_cm *cm, bool three_way)
 {
-	return 2 + (three_way ? 1 : 0) + (cm->p.attr->has_time_wait ? 1 : 0);
+	return 2 + (three_way ? 1 : 0) + (cm->attr->has_time_wait ? 1 : 0);
 }
 
 /* Under verbs: begin an attempt. *stale: the setup of an earlier one, for the caller to free. */
@@ -43,11 +43,11 @@ kal_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	struct kal_setup *stale = NULL;
 	enum ri_status status;
 
-	if (req->pdata_len > cm->p.attr->connect_pdata || req->pdata_len > RI_PDATA_MAX)
+	if (req->pdata_len > cm->attr->connect_pdata || req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
-	if (req->three_way && !cm->p.attr->three_way_handshake)
+	if (req->three_way && !cm->attr->three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
-	if (req->suppress_ird_ord && !cm->p.attr->ird_ord_suppressible)
+	if (req->suppress_ird_ord && !cm->attr->ird_ord_suppressible)
 		return RI_ERR_UNSUPPORTED;
 	if (req->refused_ms != 0 && !cm->stream)
 		return RI_ERR_UNSUPPORTED;
@@ -73,7 +73,7 @@ kal_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_accep
 	struct kal_request *request;
 	enum ri_status status;
 
-	if (req->pdata_len > cm->p.attr->accept_pdata || req->pdata_len > RI_PDATA_MAX)
+	if (req->pdata_len > cm->attr->accept_pdata || req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
 	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)
@@ -110,7 +110,7 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 {
 	struct kal_request *request;
 
-	if (req->pdata_len > cm->p.attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
+	if (req->pdata_len > cm->attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
 	    req->reason > KAL_REASON_CONSUMER)
 		return RI_ERR_INVALID_ARG;
 	request = kal_request_take(cm, req->request, false);
@@ -124,7 +124,7 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 enum ri_status
 kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 {
-	const struct ri_rnic_attr *attr = conn->cm->p.attr;
+	const struct ri_rnic_attr *attr = conn->cm->attr;
 	enum ri_status status;
 
 	if (!attr->three_way_handshake)
@@ -136,7 +136,7 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,
 			       KAL_REASON_OTHER);
 	if (status == RI_SUCCESS) {
-		status = ri_call_confirm(conn->cm->p.caller, conn->qp, !req->refuse, req->pdata,
+		status = ri_call_confirm(conn->cm->caller, conn->qp, !req->refuse, req->pdata,
 					 (uint16_t)req->pdata_len);
 		/* INVALID_STATE: the connection ended meanwhile, and the provider's event is on the way. */
 		if (status != RI_SUCCESS && status != RI_ERR_INVALID_STATE)
@@ -148,49 +148,17 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	return status == RI_ERR_INVALID_STATE ? status : RI_SUCCESS;
 }
 
-/* Under verbs. The provider ends the connection and will raise the event. */
-static void
-end_by_provider(struct kal_conn *conn, const struct kal_cm_req *req, bool was_up)
-{
-	const struct ri_caller *caller = conn->cm->p.caller;
-	struct ri_qp_attr attr = {.state = was_up ? RI_QPS_CLOSING : RI_QPS_ERROR};
-	enum ri_status status;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	if (conn->cm->stream)
-		status = ri_call_qp_modify(caller, conn->qp, &attr, RI_QP_ATTR_STATE);
-	else
-		status = ri_call_disconnect(caller, conn->qp, req->pdata, (uint16_t)req->pdata_len);
-	/* Without resources it ends abruptly. Any other failure: it has ended already, and its event is on the way. */
-	if (status == RI_ERR_RESOURCES)
-		kal_conn_kill(conn);
-}
-
-/* The provider does not have the stream yet: end the attempt here, and report it after the flush. */
-static void
-end_by_us(struct kal_conn *conn)
-{
-	struct kal_cm *cm = conn->cm;
-
-	kal_stream_drop(conn);
-	kal_conn_lock(conn);
-	kal_conn_kill(conn);
-	kal_conn_unlock(conn);
-	kal_cm_lock(cm);
-	kal_conn_tell_last(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
-	kal_cm_unlock(cm);
-}
-
 enum ri_status
 kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
 	struct kal_cm *cm = conn->cm;
+	struct ri_qp_attr attr = {0};
 	enum kal_conn_state before;
 	enum kal_cm_kind report;
-	enum ri_status status;
+	enum ri_status status, ended;
 	bool dropped = false;
 
-	if (req->pdata_len > cm->p.attr->disconnect_pdata)
+	if (req->pdata_len > cm->attr->disconnect_pdata)
 		return RI_ERR_INVALID_ARG;
 	kal_conn_lock(conn);
 	kal_cm_lock(cm);
@@ -202,11 +170,28 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
 	}
 	kal_cm_unlock(cm);
-	if (status == RI_SUCCESS && !dropped)
-		end_by_provider(conn, req, before == KAL_CONN_UP);
+	/* The provider ends the connection, and raises the event. */
+	if (status == RI_SUCCESS && !dropped) {
+		attr.state = before == KAL_CONN_UP ? RI_QPS_CLOSING : RI_QPS_ERROR;
+		ended = cm->stream
+				? ri_call_qp_modify(cm->caller, conn->qp, &attr, RI_QP_ATTR_STATE)
+				: ri_call_disconnect(cm->caller, conn->qp, req->pdata,
+						     (uint16_t)req->pdata_len);
+		/* Without resources it ends abruptly. After any other failure it has ended already, and its event follows. */
+		if (ended == RI_ERR_RESOURCES)
+			kal_conn_kill(conn);
+	}
 	kal_conn_unlock(conn);
-	if (dropped)
-		end_by_us(conn);
+	/* The provider does not have the stream yet: end the attempt here, and report the end after the flush. */
+	if (dropped) {
+		kal_stream_drop(conn);
+		kal_conn_lock(conn);
+		kal_conn_kill(conn);
+		kal_conn_unlock(conn);
+		kal_cm_lock(cm);
+		kal_conn_tell_last(conn, KAL_CM_DISCONNECTED, KAL_REASON_OTHER);
+		kal_cm_unlock(cm);
+	}
 	/* It has ended, or is ending: nothing to do. */
 	if (before == KAL_CONN_CLOSING || before == KAL_CONN_ABORTING || before == KAL_CONN_ENDED)
 		return RI_SUCCESS;
@@ -221,7 +206,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 	struct kal_setup *stale = NULL;
 	enum ri_status status;
 
-	if (!cm->stream || !cm->p.attr->socket_conversion)
+	if (!cm->stream || !cm->attr->socket_conversion)
 		return RI_ERR_UNSUPPORTED;
 	kal_conn_lock(conn);
 	status = attempt_begin(conn, &stale, events_of_life(cm, false));
@@ -235,7 +220,7 @@ kal_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void
 enum ri_status
 kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send)
 {
-	const struct ri_caller *caller = conn->cm->p.caller;
+	const struct ri_caller *caller = conn->cm->caller;
 	enum ri_status status;
 
 	kal_conn_lock(conn);

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
-#include "kal_say.h"
+#include "kal_cm_log.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"
@@ -66,11 +66,10 @@ static void
 note_shortage(struct kal_setup *setup, int error)
 {
 	struct kal_cm *cm = setup->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	bool known = atomic_exchange(&cm->dial_short, error) == error;
 	char peer[RI_LOG_ADDRESS];
-	const struct ri_log_about about = {
-		.layer = "kal", .adapter = cm->p.attr->name, .peer = peer};
+	const struct ri_log_about about = {.layer = "kal", .adapter = cm->attr->name, .peer = peer};
 
 	if (error == 0 || known)
 		return;
@@ -135,7 +134,7 @@ socket_dial(struct kal_setup *setup)
 enum ri_status
 kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct kal_setup *setup = kal_setup_new(conn, true);
 	uint64_t deadline = kal_deadline(host, req->timeout_us);
 	enum ri_status status;
@@ -150,7 +149,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	kal_setup_offer(setup, req, req->suppress_ird_ord != 0);
 	status = socket_dial(setup);
 	if (status == RI_SUCCESS)
-		status = ri_call_reserve(conn->cm->p.caller, conn->qp);
+		status = ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -188,7 +187,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 		return error;
 	if (kal_sock_is_own_peer(kal_fd_get(&setup->fd)))
 		return ECONNREFUSED;
-	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->p.keep_alive);
+	kal_sock_watch_peer(kal_fd_get(&setup->fd), &conn->cm->config->keep_alive);
 	len = sizeof(sa);
 	if (getsockname(kal_fd_get(&setup->fd), (struct sockaddr *)&sa, &len) == 0) {
 		kal_cm_lock(conn->cm);
@@ -210,9 +209,9 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 static bool
 dial_again(struct kal_conn *conn, struct kal_setup *setup)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 
-	if (!conn->cm->fall_back || !setup->initiator || setup->offered.revision != 2 ||
+	if (!conn->cm->config->fall_back || !setup->initiator || setup->offered.revision != 2 ||
 	    setup->in_len != 0)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
@@ -235,7 +234,7 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 bool
 kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	uint64_t now = host->now(host->self);
 	enum kal_cm_reason reason = kal_sock_reason(error);
 
@@ -255,7 +254,7 @@ kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 bool
 kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	enum ri_status status;
 
 	RI_ASSERT_OWNED(&conn->verbs);
@@ -281,21 +280,6 @@ kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 	return true;
 }
 
-/* The Reply ends the start-up with a Terminate, which the provider sends. Under verbs, which this releases. */
-static void
-terminate_request(struct kal_conn *conn, struct kal_setup *setup, size_t size, uint16_t code,
-		  const char *why)
-{
-	const struct ri_host *host = setup->host;
-	struct kal_saying saying;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	kal_say_failure(setup, why, &saying);
-	if (!kal_stream_attach(conn, setup, size, code))
-		kal_conn_unlock(conn);
-	kal_say(host, &saying);
-}
-
 /* A whole Reply is there. Under verbs; true: verbs was released. */
 static bool
 judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa_frame *reply,
@@ -304,6 +288,8 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	enum kal_mpa_verdict verdict =
 		kal_mpa_judge_reply(&setup->offered, &setup->request, reply, &setup->negotiated);
 	uint16_t code = kal_mpa_verdict_code(verdict);
+	const struct ri_host *host = setup->host;
+	struct kal_saying saying;
 	char why[KAL_WHY_MAX];
 
 	RI_ASSERT_OWNED(&conn->verbs);
@@ -311,18 +297,24 @@ judge_reply(struct kal_conn *conn, struct kal_setup *setup, const struct kal_mpa
 	if (verdict == KAL_MPA_GO)
 		return kal_stream_attach(conn, setup, size, 0);
 	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, reply, why, sizeof(why));
-	if (code != 0) {
-		kal_cm_lock(conn->cm);
-		conn->pending.reason = verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD
-									: KAL_REASON_BAD_PARAMS;
-		kal_cm_unlock(conn->cm);
-		terminate_request(conn, setup, size, code, why);
+	if (code == 0) {
+		kal_stream_give_up(conn,
+				   verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED
+								     : KAL_CONN_FAILED,
+				   verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES
+								    : KAL_REASON_BAD_PARAMS,
+				   why);
 		return true;
 	}
-	kal_stream_give_up(
-		conn, verdict == KAL_MPA_CLOSE_REJECTED ? KAL_CONN_REFUSED : KAL_CONN_FAILED,
-		verdict == KAL_MPA_CLOSE_NO_ROOM ? KAL_REASON_RESOURCES : KAL_REASON_BAD_PARAMS,
-		why);
+	/* The start-up ends with a Terminate, which the provider sends. */
+	kal_cm_lock(conn->cm);
+	conn->pending.reason =
+		verdict == KAL_MPA_TERMINATE_IRD ? KAL_REASON_BAD_ORD : KAL_REASON_BAD_PARAMS;
+	kal_cm_unlock(conn->cm);
+	kal_say_failure(setup, why, &saying);
+	if (!kal_stream_attach(conn, setup, size, code))
+		kal_conn_unlock(conn);
+	kal_say(host, &saying);
 	return true;
 }
 
@@ -364,7 +356,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 bool
 kal_dial_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	int done;
 
 	RI_ASSERT_OWNED(&conn->verbs);

@@ -23,13 +23,17 @@ struct kal_request;
 struct kal_setup;
 
 struct kal_cm {
-	struct kal_cm_params p;
-	bool stream;            /* we set up streams (RI_CM_STREAM), else the provider connects */
-	bool crc;               /* ask for CRC */
-	bool fall_back;         /* connect again with revision 1 if the peer may know only that */
-	pthread_mutex_t lock;   /* the tables, states, and what an event reports */
-	bool told;              /* under it: an event was queued for the client */
-	struct kal_table conns; /* by the client's ctx: kal_conn */
+	struct kal_client *client; /* gets the events */
+	const struct ri_host *host;
+	const struct kal_config *config;
+	const struct ri_caller *caller;
+	struct ri_rnic *rnic; /* from kal_cm_begin on, as the next two */
+	struct ri_context *context;
+	const struct ri_rnic_attr *attr;
+	bool stream; /* the kAL sets up streams (RI_CM_STREAM), else the provider connects */
+	pthread_mutex_t lock;       /* the tables, states, and what an event reports */
+	bool told;                  /* under it: an event was queued for the client */
+	struct kal_table conns;     /* by the client's ctx: kal_conn */
 	struct kal_table listeners; /* by our id: kal_listener */
 	struct kal_table requests;  /* by id: kal_request */
 	struct kal_table held;      /* by id: requests of the provider that a call has taken */
@@ -82,8 +86,8 @@ struct kal_conn {
 	uint32_t ord;
 };
 
-/* kal_cm.c */
-/* The table lock; kal_cm_unlock tells the client that events were queued meanwhile. */
+/* kal_conn.c */
+/* The table lock; kal_cm_unlock notifies the client if events were queued meanwhile. */
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
 /* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */
@@ -91,13 +95,14 @@ enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_eve
 			     enum kal_cm_reason reason) RI_MUST_CHECK;
 /* Queue the event of a move. The caller owns cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
-/* The same after the provider has flushed what was posted; call kal_conn_kill first. */
+/* Queue the event of a move after the provider has flushed what was posted; call kal_conn_kill first. */
 void kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 enum kal_conn_state kal_conn_state(struct kal_conn *conn);
 /* Under verbs: move the queue pair to ERROR, so that what was posted is flushed. */
 void kal_conn_kill(struct kal_conn *conn);
-/* Copy what the peer's frame says into the pending event. */
+/* Copy what the peer's frame says into the pending event; what an event of the provider says, under cm->lock. */
 void kal_conn_note_frame(struct kal_conn *conn, const struct kal_mpa_frame *frame);
+void kal_conn_note_event(struct kal_conn *conn, const struct ri_cm_event *event);
 
 /* Under verbs: reserve nodes for the `count` events of a new connection. False: no memory. */
 bool kal_conn_reserve(struct kal_conn *conn, unsigned count);

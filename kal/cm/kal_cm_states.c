@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * States down, events across. An empty cell means "not allowed". The event for the client is part
- * of the cell: an end before the connection is established is a failure, an end after the client's disconnect is
+ * The state table of connections. A row is a state, a column an event; an empty cell means "not allowed". The event for the
+ * client is part of the cell: an end before the connection is established is a failure, an end after the client's disconnect is
  * always DISCONNECTED ([IT 4.2], [IT 4.5]; R-01).
  */
 #include "kal_cm_states.h"

@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_partings.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"
@@ -41,7 +41,7 @@ kal_setup_new(struct kal_conn *conn, bool initiator)
 		return NULL;
 	setup->conn = conn;
 	setup->cm = conn->cm;
-	setup->host = conn->cm->p.host;
+	setup->host = conn->cm->host;
 	setup->initiator = initiator;
 	setup->watch.fire = socket_ready;
 	setup->watch.arg = setup;
@@ -61,43 +61,37 @@ kal_setup_steal(struct kal_conn *conn)
 }
 
 /*
- * A responder gives up before its Reply went out. It sends a refusal, since a peer that sees only the end of the
- * stream would take this end for one that knows revision 1 only, and connect again. False: it reset the stream.
- */
-static bool
-responder_withdraw(struct kal_setup *setup)
-{
-	struct kal_mpa_frame reply;
-	uint8_t out[KAL_MPA_FRAME_MAX];
-	size_t size = 0;
-
-	if (kal_mpa_reject_no_room(&setup->offered, &setup->request, &reply))
-		size = kal_mpa_write(&reply, out, sizeof(out));
-	if (size > 0)
-		(void)!send(kal_fd_get(&setup->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-	else
-		kal_sock_abort(kal_fd_get(&setup->fd));
-	return size > 0;
-}
-
-/*
- * The start-up ends here, and nobody watches its socket any more. A peer that was asked for peer-to-peer mode must not
- * see a reset, which a close with unread octets would be: it can end the connection manager of Linux with siw
- * [WIRE 14.2].
+ * The start-up ends here, and its socket is not watched any more. Two peers must not see the end of the stream at once, so
+ * their socket is closed later (kal_partings.c):
+ *
+ * - An initiator that waits for our Reply gets a refusal. If it saw only the end of the stream, it would take this host for
+ *   one that knows revision 1 only, and connect again. If the revision of its Request has no refusal for want of room, the
+ *   stream is reset.
+ * - A responder that was asked for peer-to-peer mode gets a FIN. A close with unread octets would be a reset, which can end
+ *   the connection manager of Linux with siw [WIRE 14.2].
  */
 static void
 setup_close(struct kal_setup *setup)
 {
 	int fd = kal_fd_get(&setup->fd);
+	struct kal_mpa_frame reply;
+	uint8_t out[KAL_MPA_FRAME_MAX];
 	bool part = false;
+	size_t size = 0;
 
 	if (fd < 0)
 		return;
 	if (setup->converted) { /* the application has the socket, too: closing our descriptor would not end the stream */
 		kal_sock_abort(fd);
-	} else if (!setup->initiator) {
-		part = setup->out_at == 0 && responder_withdraw(setup);
-	} else if (setup->request.peer_to_peer && setup->out_at > 0) {
+	} else if (!setup->initiator && setup->out_at == 0) {
+		if (kal_mpa_reject_no_room(&setup->offered, &setup->request, &reply))
+			size = kal_mpa_write(&reply, out, sizeof(out));
+		part = size > 0;
+		if (part)
+			(void)!send(fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		else
+			kal_sock_abort(fd);
+	} else if (setup->initiator && setup->request.peer_to_peer && setup->out_at > 0) {
 		part = shutdown(fd, SHUT_WR) == 0;
 	}
 	if (part)
@@ -143,7 +137,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 {
 	struct kal_saying saying;
 	struct kal_cm *cm = conn->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	struct kal_setup *setup = conn->setup;
 	enum kal_cm_kind report;
 	enum ri_status status;
@@ -172,22 +166,22 @@ kal_setup_offer(struct kal_setup *setup, const struct kal_cm_req *req, bool supp
 	const struct kal_cm *cm = setup->conn->cm;
 	struct kal_mpa_offered *offered = &setup->offered;
 
-	suppress |= !cm->p.attr->ird_ord_exchange;
+	suppress |= !cm->attr->ird_ord_exchange;
 	offered->revision = suppress ? 1 : 2;
-	offered->crc = cm->crc;
-	offered->markers_tx = cm->p.markers_tx;
-	offered->markers_rx = cm->p.markers_rx;
+	offered->crc = cm->config->crc;
+	offered->markers_tx = cm->config->markers_tx;
+	offered->markers_rx = cm->config->markers_rx;
 	offered->words = !suppress;
 	offered->ird = (uint16_t)MIN(req->ird, KAL_MPA_DEPTH_MAX);
 	offered->ord = (uint16_t)MIN(req->ord, KAL_MPA_DEPTH_MAX);
 	offered->ird_max = offered->ird; /* the consumer's number is never raised [IT 9.6] */
-	offered->rtr = cm->p.attr->rtr_types;
+	offered->rtr = cm->attr->rtr_types;
 	if (req->ord == 0)
 		offered->rtr &= (uint8_t)~RI_RTR_READ; /* it needs an ORD of 1 */
-	if (setup->initiator && !cm->p.peer_to_peer)
+	if (setup->initiator && !cm->config->peer_to_peer)
 		offered->rtr = 0;
 	offered->depth_private = suppress;
-	offered->depth_echo = cm->p.echo_depths;
+	offered->depth_echo = cm->config->echo_depths;
 }
 
 /* --- accepting ---------------------------------------------------------------------------- */
@@ -196,7 +190,7 @@ enum ri_status
 kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct kal_request *request,
 		  struct kal_accept_rep *rep)
 {
-	const struct ri_host *host = conn->cm->p.host;
+	const struct ri_host *host = conn->cm->host;
 	struct kal_setup *setup = kal_setup_new(conn, false);
 	struct kal_mpa_frame reply;
 	enum ri_status status;
@@ -211,7 +205,7 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	reply.private_len = (uint16_t)req->pdata_len;
 	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
 	status = setup->out_len == 0 ? RI_ERR_INVALID_ARG
-				     : ri_call_reserve(conn->cm->p.caller, conn->qp);
+				     : ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
 		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
@@ -242,7 +236,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		     uint16_t abort_code)
 {
 	struct kal_cm *cm = conn->cm;
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	bool rtr = setup->negotiated.rtr != 0;
 	enum ri_status status;
 	struct ri_stream stream = {
@@ -256,7 +250,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 		.rtr_expect = setup->initiator ? 0 : setup->negotiated.rtr,
 		.await_fpdu = !setup->initiator && !rtr,
 		.abort_code = abort_code,
-		.wake_ms = setup->initiator ? cm->p.wake_ms : 0,
+		.wake_ms = setup->initiator ? (uint16_t)cm->config->wake_ms : 0,
 		.ird = setup->negotiated.ird,
 		.ord = setup->negotiated.ord,
 		.early = setup->in + early_at,
@@ -273,7 +267,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	/* The upcall STREAM_UP may come before the call returns. */
 	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
 	if (status == RI_SUCCESS)
-		status = ri_call_attach_stream(cm->p.caller, conn->qp, &stream);
+		status = ri_call_attach_stream(cm->caller, conn->qp, &stream);
 	if (status == RI_SUCCESS)
 		(void)kal_fd_release(&setup->fd);
 	return status;
@@ -313,52 +307,33 @@ kal_setup_send(struct kal_setup *setup, const uint8_t *octets, size_t len, size_
 	return 1;
 }
 
-/* What the socket is ready for. Under verbs; true: verbs was released. */
-static bool
-stream_advance(struct kal_conn *conn, struct kal_setup *setup, uint32_t events)
-{
-	int done;
-
-	RI_ASSERT_OWNED(&conn->verbs);
-	if (setup->step != KAL_CONVERT_NONE)
-		return kal_convert_advance(conn, setup, events);
-	if (setup->initiator)
-		return kal_dial_advance(conn, setup, events);
-	done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
-	if (done == 0)
-		return false;
-	if (done > 0)
-		return kal_stream_attach(conn, setup, 0, 0);
-	kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done), ri_errno_text(-done));
-	return true;
-}
-
 static void
 socket_ready(void *arg, uint32_t events)
 {
 	struct kal_setup *setup = arg;
 	struct kal_conn *conn = setup->conn;
+	bool released = false;
+	int done;
 
 	kal_conn_lock(conn);
-	/* A call may have taken the setup meanwhile. */
-	if (conn->setup == setup && kal_fd_get(&setup->fd) >= 0 &&
-	    stream_advance(conn, setup, events))
-		return;
-	kal_conn_unlock(conn);
-}
-
-/* What was waited for in vain. */
-static const char *
-late_text(const struct kal_setup *setup)
-{
-	if (setup->error != 0)
-		return ri_errno_text(setup->error);
-	if (!setup->tcp_up)
-		return "the TCP connection was not established in time";
-	if (setup->initiator)
-		return "no whole Reply came in time";
-	return setup->converted ? "no whole Request came in time"
-				: "the Reply could not be sent in time";
+	if (conn->setup != setup || kal_fd_get(&setup->fd) < 0) {
+		/* A call has taken the setup meanwhile. */
+	} else if (setup->step != KAL_CONVERT_NONE) {
+		released = kal_convert_advance(conn, setup, events);
+	} else if (setup->initiator) {
+		released = kal_dial_advance(conn, setup, events);
+	} else {
+		/* A responder: the Reply goes out, then the provider gets the stream. */
+		done = kal_setup_send(setup, setup->out, setup->out_len, &setup->out_at);
+		if (done > 0)
+			released = kal_stream_attach(conn, setup, 0, 0);
+		else if (done < 0)
+			kal_stream_give_up(conn, KAL_CONN_FAILED, kal_sock_reason(-done),
+					   ri_errno_text(-done));
+		released = released || done < 0;
+	}
+	if (!released)
+		kal_conn_unlock(conn);
 }
 
 static void
@@ -368,6 +343,11 @@ time_is_up(void *arg)
 	struct kal_conn *conn = setup->conn;
 	const struct ri_host *host = setup->host;
 	struct kal_saying saying = {.text = ""};
+	const char *why = setup->error != 0  ? ri_errno_text(setup->error)
+			  : !setup->tcp_up   ? "the TCP connection was not established in time"
+			  : setup->initiator ? "no whole Reply came in time"
+			  : setup->converted ? "no whole Request came in time"
+					     : "the Reply could not be sent in time";
 	enum kal_cm_reason reason =
 		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
 
@@ -381,7 +361,7 @@ time_is_up(void *arg)
 		if (setup->error != 0 && kal_dial_later(conn, setup, setup->error))
 			kal_conn_unlock(conn);
 		else
-			kal_stream_give_up(conn, KAL_CONN_FAILED, reason, late_text(setup));
+			kal_stream_give_up(conn, KAL_CONN_FAILED, reason, why);
 		return;
 	}
 	if (conn->setup == setup && kal_conn_state(conn) == KAL_CONN_STARTING) {

@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_route.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
 #include "ri_errno.h"
@@ -82,25 +82,20 @@ is_stream(int fd, struct kal_pending *pending)
 	return pending->peer.family != RI_ADDR_NONE;
 }
 
-/* A spigot without an interface and an address is tied to nothing. */
-static bool
-on_port(const struct ri_port_attr *port, const struct ri_addr *addr)
-{
-	return (port->num_addrs == 0 && port->if_name[0] == '\0') || kal_route_owns(port, addr);
-}
-
 /* Find the spigot of this adapter that has the socket's own address [IT 11.1]. RI_ERR_INVALID_ARG: none. */
 static enum ri_status
 find_spigot(const struct kal_cm *cm, struct kal_pending *pending)
 {
 	enum ri_status status = RI_ERR_INVALID_ARG;
 
-	for (uint32_t i = 0; i < cm->p.attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
+	for (uint32_t i = 0; i < cm->attr->num_ports && status == RI_ERR_INVALID_ARG; i++) {
 		struct ri_port_attr port = {.size = sizeof(port)};
 
-		status = ri_call_query_port(cm->p.caller, cm->p.rnic, i, &port);
+		status = ri_call_query_port(cm->caller, cm->rnic, i, &port);
 		pending->port = i;
-		if (status == RI_SUCCESS && !on_port(&port, &pending->local))
+		/* A spigot without an interface and an address has any address. */
+		if (status == RI_SUCCESS && !(port.num_addrs == 0 && port.if_name[0] == '\0') &&
+		    !kal_route_owns(&port, &pending->local))
 			status = RI_ERR_INVALID_ARG;
 	}
 	return status;
@@ -108,7 +103,7 @@ find_spigot(const struct kal_cm *cm, struct kal_pending *pending)
 
 /* --- the call ------------------------------------------------------------------------------ */
 
-/* A setup around a copy of the descriptor; NULL: no descriptor or no memory. */
+/* A setup around a copy of the descriptor, with the first step of the start-up; NULL: no descriptor or no memory. */
 static struct kal_setup *
 setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const void *message, int fd)
 {
@@ -132,15 +127,8 @@ setup_around(struct kal_conn *conn, const struct kal_convert_req *req, const voi
 		memcpy(setup->message, message, req->msg_len);
 		setup->message_len = req->msg_len;
 	}
-	return setup;
-}
-
-/* The first step of the start-up. */
-static void
-begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
-{
 	if (req->no_startup) {
-		setup->negotiated = (struct kal_mpa_negotiated){.crc = setup->conn->cm->crc,
+		setup->negotiated = (struct kal_mpa_negotiated){.crc = setup->conn->cm->config->crc,
 								.ird = setup->offered.ird,
 								.ord = setup->offered.ord};
 		setup->step = KAL_CONVERT_LEAVE;
@@ -150,20 +138,7 @@ begin_with(struct kal_setup *setup, const struct kal_convert_req *req)
 	} else {
 		setup->step = KAL_CONVERT_MESSAGE;
 	}
-}
-
-static enum ri_status
-conversion_start(struct kal_conn *conn, bool initiator)
-{
-	enum ri_status status = ri_call_reserve(conn->cm->p.caller, conn->qp);
-
-	if (status != RI_SUCCESS)
-		return status;
-	if (!initiator)
-		return kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
-	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
-	return status == RI_SUCCESS ? kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER)
-				    : status;
+	return setup;
 }
 
 /*
@@ -180,7 +155,7 @@ take_over(struct kal_setup *setup)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof(off));
 	kal_sock_prepare(fd);
-	kal_sock_watch_peer(fd, &setup->conn->cm->p.keep_alive);
+	kal_sock_watch_peer(fd, &setup->conn->cm->config->keep_alive);
 	setup->converted = true; /* a failure resets the stream */
 }
 
@@ -191,42 +166,16 @@ message_send(struct kal_setup *setup)
 	return kal_setup_send(setup, setup->message, setup->message_len, &setup->message_at);
 }
 
-/* Without MPA frames: try to hand over in the call. 0: the provider has the stream, EAGAIN: not yet, or errno. */
-static int
-leave_at_once(struct kal_conn *conn, struct kal_setup *setup)
-{
-	int done = setup->step == KAL_CONVERT_LEAVE ? message_send(setup) : 0;
-	enum ri_status status;
-
-	if (done <= 0)
-		return done < 0 ? -done : EAGAIN;
-	status = kal_stream_hand_over(conn, setup, 0, 0);
-	if (status == RI_SUCCESS)
-		return 0;
-	return status == RI_ERR_RESOURCES ? ENOMEM : ECONNRESET;
-}
-
-/* Do the rest on the service thread, which also reports what has failed already. */
-static void
-leave_to_service(struct kal_conn *conn, struct kal_setup *setup)
-{
-	const struct ri_host *host = setup->host;
-	uint64_t now = host->now(host->self);
-
-	if (setup->error == 0 && host->watch_start(host->self, &setup->watch) != RI_SUCCESS)
-		setup->error = ENOMEM;
-	host->timer_start(host->self, &setup->timer,
-			  setup->error != 0 ? now : now + conn->cm->p.convert_ns);
-}
-
 enum ri_status
 kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, const void *message,
 		   int fd, struct kal_convert_rep *rep)
 {
+	const struct ri_host *host = conn->cm->host;
 	struct kal_pending pending = {0};
 	struct kal_setup *setup;
 	enum ri_status status;
-	int error;
+	bool connected = false;
+	int done = 0;
 
 	RI_ASSERT_OWNED(&conn->verbs);
 	if (!is_stream(fd, &pending))
@@ -237,8 +186,13 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	setup = setup_around(conn, req, message, fd);
 	if (setup == NULL)
 		return RI_ERR_RESOURCES;
-	begin_with(setup, req);
-	status = conversion_start(conn, req->initiator != 0);
+	status = ri_call_reserve(conn->cm->caller, conn->qp);
+	if (status == RI_SUCCESS)
+		status = kal_conn_move(
+			conn, req->initiator ? KAL_CONN_CALL_CONNECT : KAL_CONN_CALL_ACCEPT,
+			KAL_REASON_OTHER);
+	if (status == RI_SUCCESS && req->initiator)
+		status = kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER);
 	if (status != RI_SUCCESS) {
 		kal_fd_close(&setup->fd); /* before the free, which would refuse on this stream */
 		kal_setup_free(setup);
@@ -249,41 +203,42 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 	pending.own_ord = conn->ord;
 	conn->pending = pending;
 	conn->setup = setup;
-	error = leave_at_once(conn, setup);
-	*rep = (struct kal_convert_rep){.connected = error == 0,
+	/* Without MPA frames the provider gets the stream now, if the message is sent. */
+	if (setup->step == KAL_CONVERT_LEAVE)
+		done = message_send(setup);
+	if (done > 0) {
+		status = kal_stream_hand_over(conn, setup, 0, 0);
+		connected = status == RI_SUCCESS;
+		setup->error = connected ? 0 : status == RI_ERR_RESOURCES ? ENOMEM : ECONNRESET;
+	} else if (done < 0) {
+		setup->error = -done;
+	}
+	*rep = (struct kal_convert_rep){.connected = connected,
 					.port = pending.port,
 					.peer = pending.peer,
 					.local = pending.local};
-	if (error != 0) {
-		setup->error = error == EAGAIN ? 0 : error;
-		leave_to_service(conn, setup);
-	}
+	if (connected)
+		return RI_SUCCESS;
+	/* The service thread does the rest, and reports what has failed already. */
+	if (setup->error == 0 && host->watch_start(host->self, &setup->watch) != RI_SUCCESS)
+		setup->error = ENOMEM;
+	host->timer_start(
+		host->self, &setup->timer,
+		host->now(host->self) +
+			(setup->error != 0 ? 0 : conn->cm->config->convert_s * KAL_NS_PER_S));
 	return RI_SUCCESS;
 }
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-/* The whole Request is there: prepare the Reply. Octets behind the Request move to the front of the buffer. */
-static bool
-request_answer(struct kal_setup *setup, size_t size)
-{
-	struct kal_mpa_frame reply;
-
-	kal_mpa_accept(&setup->offered, &setup->request, &reply, &setup->negotiated);
-	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
-	setup->in_len -= size;
-	memmove(setup->in, setup->in + size, setup->in_len);
-	setup->step = KAL_CONVERT_NONE;
-	return setup->out_len > 0;
-}
-
-/* The socket is readable. *failed: with the reason that is returned, and `why` in words. */
+/* The socket is readable: read the Request and prepare the Reply. *failed: with the reason that is returned, and `why` in words. */
 static enum kal_cm_reason
 read_request(struct kal_setup *setup, bool *failed, char *why)
 {
-	enum kal_mpa_verdict verdict;
 	const struct ri_host *host = setup->host;
+	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
+	struct kal_mpa_frame reply;
 	size_t size = 0;
 	ssize_t n = recv(kal_fd_get(&setup->fd), setup->in + setup->in_len,
 			 sizeof(setup->in) - setup->in_len, 0);
@@ -313,7 +268,15 @@ read_request(struct kal_setup *setup, bool *failed, char *why)
 	if (verdict == KAL_MPA_REFUSE_MARKERS && setup->offered.markers_tx)
 		verdict = KAL_MPA_GO;
 	kal_mpa_verdict_text(verdict, &setup->offered, &setup->request, NULL, why, KAL_WHY_MAX);
-	if (verdict != KAL_MPA_GO || !request_answer(setup, size))
+	if (verdict != KAL_MPA_GO)
+		return KAL_REASON_BAD_PARAMS;
+	kal_mpa_accept(&setup->offered, &setup->request, &reply, &setup->negotiated);
+	setup->out_len = kal_mpa_write(&reply, setup->out, sizeof(setup->out));
+	/* Octets behind the Request move to the front of the buffer. */
+	setup->in_len -= size;
+	memmove(setup->in, setup->in + size, setup->in_len);
+	setup->step = KAL_CONVERT_NONE;
+	if (setup->out_len == 0)
 		return KAL_REASON_BAD_PARAMS;
 	*failed = false;
 	host->watch_change(host->self, &setup->watch, RI_WATCH_OUT);

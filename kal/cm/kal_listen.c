@@ -12,60 +12,36 @@
 #include "kal_sock.h"
 #include "ri_owned.h"
 
-void
-kal_listener_unref(struct kal_listener *listener)
-{
-	if (atomic_fetch_sub(&listener->refs, 1) != 1)
-		return;
-	free(listener->unheard);
-	free(listener);
-}
-
-/* A listener without sockets, timers and tasks that run. NULL: no memory. */
-static struct kal_listener *
-listener_new(struct kal_cm *cm, const struct kal_listen_req *req)
-{
-	struct kal_listener *listener = calloc(1, sizeof(*listener));
-
-	if (listener == NULL)
-		return NULL;
-	listener->cm = cm;
-	listener->ctx = req->ctx;
-	listener->port = req->port;
-	listener->backlog = CLAMP(req->backlog, 1, 4096);
-	listener->suppress = req->suppress_ird_ord != 0;
-	kal_listener_init(listener);
-	kal_request_listener_init(listener);
-	atomic_init(&listener->refs, 1);
-	if (!cm->stream) {
-		listener->unheard = calloc(listener->backlog, sizeof(*listener->unheard));
-		if (listener->unheard == NULL) {
-			kal_listener_unref(listener);
-			return NULL;
-		}
-	}
-	return listener;
-}
-
 enum ri_status
 kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_service *service,
 	   struct kal_listener **out)
 {
-	struct kal_listener *listener = listener_new(cm, req);
-	struct ri_listen_params params = {.port = req->port};
-	enum ri_status status;
+	struct kal_listener *listener = calloc(1, sizeof(*listener));
+	struct ri_listen_params params = {.port = req->port,
+					  .backlog = CLAMP(req->backlog, 1, 4096)};
+	enum ri_status status = RI_SUCCESS;
 
 	if (listener == NULL)
 		return RI_ERR_RESOURCES;
-	params.backlog = listener->backlog;
+	listener->cm = cm;
+	listener->ctx = req->ctx;
+	listener->port = req->port;
+	listener->backlog = params.backlog;
+	listener->suppress = req->suppress_ird_ord != 0;
+	kal_listener_init(listener);
+	kal_request_listener_init(listener);
+	atomic_init(&listener->refs, 1);
 	*service = req->service;
-	if (cm->stream)
+	if (cm->stream) {
 		status = kal_listener_open(listener, service);
-	else if (service->kind == RI_SERVICE_PORT && service->port != 0 &&
-		 !kal_sock_may_serve(service->port))
-		status = RI_ERR_PERMISSION;
-	else
-		status = RI_SUCCESS;
+	} else {
+		listener->unheard = calloc(listener->backlog, sizeof(*listener->unheard));
+		if (listener->unheard == NULL)
+			status = RI_ERR_RESOURCES;
+		else if (service->kind == RI_SERVICE_PORT && service->port != 0 &&
+			 !kal_sock_may_serve(service->port))
+			status = RI_ERR_PERMISSION;
+	}
 	if (status != RI_SUCCESS) {
 		kal_listener_unref(listener);
 		return status;
@@ -76,7 +52,7 @@ kal_listen(struct kal_cm *cm, const struct kal_listen_req *req, struct ri_servic
 	kal_cm_unlock(cm);
 	/* A request may arrive before the provider's call returns, so the table has the listener first. */
 	if (!cm->stream)
-		status = ri_call_listen(cm->p.caller, cm->p.context, &params, service,
+		status = ri_call_listen(cm->caller, cm->context, &params, service,
 					&listener->provider);
 	listener->service = *service;
 	if (cm->stream)
@@ -96,7 +72,7 @@ kal_listen_destroy(struct kal_listener *listener)
 
 	atomic_store(&listener->closed, true);
 	if (listener->provider != NULL)
-		ri_call_listen_destroy(cm->p.caller, listener->provider);
+		ri_call_listen_destroy(cm->caller, listener->provider);
 	/* Once it is out of the table, no thread schedules kal_listener::follow any more. */
 	kal_cm_lock(cm);
 	kal_table_remove(&cm->listeners, &listener->link);
@@ -107,29 +83,10 @@ kal_listen_destroy(struct kal_listener *listener)
 	kal_listener_unref(listener);
 }
 
-/* The caller owns cm->lock. NULL: no listener at that service. */
-static const struct kal_listener *
-listener_at(struct kal_cm *cm, const struct kal_handoff_req *req)
-{
-	const struct kal_link *link = NULL;
-
-	RI_ASSERT_OWNED(&cm->lock);
-	while ((link = kal_table_next(&cm->listeners, link)) != NULL) {
-		const struct kal_listener *listener =
-			kal_entry(link, const struct kal_listener, link);
-
-		if (listener->port == req->port && listener->service.kind == req->service.kind &&
-		    listener->service.port == req->service.port &&
-		    listener->service.id == req->service.id)
-			return listener;
-	}
-	return NULL;
-}
-
 enum ri_status
 kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 {
-	const struct kal_listener *listener;
+	const struct kal_link *link = NULL;
 	struct kal_request *request;
 	uint64_t id = 0, ctx = 0;
 	enum ri_status status;
@@ -137,10 +94,16 @@ kal_handoff(struct kal_cm *cm, const struct kal_handoff_req *req)
 
 	kal_cm_lock(cm);
 	known = kal_table_find(&cm->requests, req->request) != NULL;
-	listener = listener_at(cm, req);
-	if (listener != NULL) {
-		id = listener->link.key;
-		ctx = listener->ctx;
+	while (id == 0 && (link = kal_table_next(&cm->listeners, link)) != NULL) {
+		const struct kal_listener *listener =
+			kal_entry(link, const struct kal_listener, link);
+
+		if (listener->port == req->port && listener->service.kind == req->service.kind &&
+		    listener->service.port == req->service.port &&
+		    listener->service.id == req->service.id) {
+			id = listener->link.key;
+			ctx = listener->ctx;
+		}
 	}
 	kal_cm_unlock(cm);
 	if (!known)

@@ -73,52 +73,13 @@ is_of_connection(int error)
 	}
 }
 
-/* An error of accept that a retry does not mend; it is logged once. */
-static void
-accept_failed(struct kal_tcp_port *port, int error, struct kal_listen_saying *saying)
-{
-	if (port->accept_failed)
-		return;
-	port->accept_failed = true;
-	saying->level = RI_LOG_WARNING;
-	(void)snprintf(saying->text, sizeof(saying->text),
-		       "cannot accept connections to port %u: %s", (unsigned)ntohs(port->port),
-		       ri_errno_text(error));
-}
-
-/* A descriptor, or memory for one, is missing. Try to make room among what this port's listeners have. */
-static bool
-make_room(const struct kal_tcp_port *port)
-{
-	for (struct kal_listener *one = port->members; one != NULL; one = one->next_member)
-		if (kal_starts_free_descriptor(one))
-			return true;
-	return false;
-}
-
-/* Accept with the spare descriptor, and reset. False: nothing waits, or another thread took the descriptor. */
-static bool
-reset_one(struct kal_tcp_port *port, int sock)
-{
-	struct kal_fd fd = {0};
-	bool accepted;
-
-	kal_fd_close(&port->spare);
-	accepted = kal_fd_accept(&fd, sock, NULL, NULL);
-	if (accepted) {
-		kal_sock_abort(kal_fd_get(&fd));
-		kal_fd_close(&fd);
-	}
-	(void)kal_fd_eventfd(&port->spare);
-	return accepted;
-}
-
-/* No room could be made. The port pauses; what has waited for too long is reset. */
+/* No room could be made. The port pauses; what has waited for too long is accepted with the spare descriptor, and reset. */
 static void
 stay_short(struct kal_tcp_port *port, int sock, int error, struct kal_listen_saying *saying)
 {
 	const struct ri_host *host = port->host;
 	uint64_t now = host->now(host->self);
+	bool accepted = true;
 
 	if (port->short_since == 0)
 		port->short_since = now != 0 ? now : 1;
@@ -134,25 +95,18 @@ stay_short(struct kal_tcp_port *port, int sock, int error, struct kal_listen_say
 	}
 	if (now - port->short_since < KAL_SHORT_MAX)
 		return;
-	for (int left = ACCEPT_BATCH; left > 0 && reset_one(port, sock); left--)
-		;
-}
+	/* Until no connection waits, or another thread took the descriptor. */
+	for (int left = ACCEPT_BATCH; left > 0 && accepted; left--) {
+		struct kal_fd fd = {0};
 
-/* A connection was accepted: whatever was missing is there again. */
-static void
-recovered(struct kal_tcp_port *port, struct kal_listen_saying *saying)
-{
-	if (port->short_logged) {
-		saying->level = RI_LOG_WARNING;
-		(void)snprintf(saying->text, sizeof(saying->text),
-			       "connections to port %u are accepted again",
-			       (unsigned)ntohs(port->port));
-	}
-	port->accept_failed = false;
-	port->short_since = 0;
-	port->short_logged = false;
-	if (port->spare.value == 0)
+		kal_fd_close(&port->spare);
+		accepted = kal_fd_accept(&fd, sock, NULL, NULL);
+		if (accepted) {
+			kal_sock_abort(kal_fd_get(&fd));
+			kal_fd_close(&fd);
+		}
 		(void)kal_fd_eventfd(&port->spare);
+	}
 }
 
 /* Accept one connection. False: no connection waits now; *pause: stop accepting for a while. */
@@ -161,13 +115,25 @@ take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_say
 {
 	struct kal_listener *listener;
 	struct kal_fd fd = {0};
+	bool room = false;
 	int error;
 
 	*pause = is_full(port);
 	if (*pause)
 		return false;
 	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
-		recovered(port, saying);
+		/* Whatever was missing is there again. */
+		if (port->short_logged) {
+			saying->level = RI_LOG_WARNING;
+			(void)snprintf(saying->text, sizeof(saying->text),
+				       "connections to port %u are accepted again",
+				       (unsigned)ntohs(port->port));
+		}
+		port->accept_failed = false;
+		port->short_since = 0;
+		port->short_logged = false;
+		if (port->spare.value == 0)
+			(void)kal_fd_eventfd(&port->spare);
 		listener = kal_listen_choose(port, kal_fd_get(&fd));
 		if (listener != NULL) {
 			kal_request_new(listener, &fd);
@@ -178,18 +144,27 @@ take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_say
 		return true;
 	}
 	error = errno;
-	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-		/* The socket stays readable: make room, or pause. */
-		*pause = !make_room(port);
-		if (*pause)
-			stay_short(port, sock, error, saying);
-		return !*pause;
-	}
 	if (error == EAGAIN || error == EWOULDBLOCK)
 		return false;
-	*pause = !is_of_connection(error);
-	if (*pause)
-		accept_failed(port, error, saying);
+	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+		/* The socket stays readable: make room among what this port's listeners have, or pause. */
+		for (struct kal_listener *one = port->members; one != NULL && !room;
+		     one = one->next_member)
+			room = kal_starts_free_descriptor(one);
+		if (!room)
+			stay_short(port, sock, error, saying);
+		*pause = !room;
+	} else if (!is_of_connection(error)) {
+		/* A retry does not mend it; it is logged once. */
+		*pause = true;
+		if (!port->accept_failed) {
+			saying->level = RI_LOG_WARNING;
+			(void)snprintf(saying->text, sizeof(saying->text),
+				       "cannot accept connections to port %u: %s",
+				       (unsigned)ntohs(port->port), ri_errno_text(error));
+		}
+		port->accept_failed = true;
+	}
 	return !*pause;
 }
 

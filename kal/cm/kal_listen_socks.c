@@ -246,7 +246,7 @@ serves_any(const struct kal_tcp_port *port, uint8_t family)
 	return false;
 }
 
-/* Move those that nobody needs, or all, from the port to a list that socks_close gets. */
+/* Move all sockets, or those that no listener needs, from the port to a list for socks_close. */
 static struct kal_listen_sock *
 socks_take(struct kal_tcp_port *port, bool all)
 {
@@ -285,24 +285,6 @@ socks_close(const struct ri_host *host, struct kal_listen_sock *taken)
 }
 
 /*
- * After any_open has failed: listen again at the addresses whose sockets stopped listening. Linux 6.18 refuses connections to a socket that
- * listens after a shutdown, so each has a new socket in its place; the old one is taken by socks_take.
- */
-static void
-listen_again(struct kal_tcp_port *port, uint8_t family)
-{
-	/* New sockets come before these. */
-	for (struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next) {
-		if (sock->addr.family != family || sock->deaf)
-			continue;
-		if (sock_open(port, &sock->addr, false) == 0)
-			sock->deaf = true;
-		else
-			(void)listen(kal_fd_get(&sock->fd), SOMAXCONN);
-	}
-}
-
-/*
  * Replace the sockets of one family by one for any address. The old ones stop listening first, because the kernel refuses
  * a socket for any address beside one that listens. They stay bound until they are taken.
  */
@@ -318,8 +300,21 @@ any_open(struct kal_tcp_port *port, uint8_t family)
 		if (sock->addr.family == family)
 			(void)shutdown(kal_fd_get(&sock->fd), SHUT_RD);
 	error = sock_open(port, &any, true);
-	if (error != 0)
-		listen_again(port, family);
+	if (error == 0)
+		return 0;
+	/*
+	 * Listen again at the addresses whose sockets stopped listening. Linux 6.18 refuses connections to a socket that
+	 * listens after a shutdown, so each has a new socket in its place; the old one is taken by socks_take. New sockets
+	 * come before these in the list.
+	 */
+	for (struct kal_listen_sock *sock = port->socks; sock != NULL; sock = sock->next) {
+		if (sock->addr.family != family || sock->deaf)
+			continue;
+		if (sock_open(port, &sock->addr, false) == 0)
+			sock->deaf = true;
+		else
+			(void)listen(kal_fd_get(&sock->fd), SOMAXCONN);
+	}
 	return error;
 }
 
@@ -386,30 +381,6 @@ networks_note(struct kal_listener *listener)
 	return kal_route_is_short(error) ? error : 0;
 }
 
-static struct kal_tcp_port *
-port_find(const struct ri_host *host, uint16_t number)
-{
-	for (struct kal_tcp_port *port = ports; port != NULL; port = port->next)
-		if (port->host == host && port->port == number)
-			return port;
-	return NULL;
-}
-
-static struct kal_tcp_port *
-port_new(const struct ri_host *host, uint16_t number)
-{
-	struct kal_tcp_port *port = calloc(1, sizeof(*port));
-
-	if (port == NULL)
-		return NULL;
-	port->host = host;
-	port->port = number;
-	port->pause_timer.fire = kal_listen_pause_ends;
-	port->pause_timer.arg = port;
-	(void)kal_fd_eventfd(&port->spare);
-	return port;
-}
-
 static void
 port_free(struct kal_tcp_port *port)
 {
@@ -418,24 +389,20 @@ port_free(struct kal_tcp_port *port)
 	free(port);
 }
 
-/* A spigot can have one listener at a port. */
-static bool
-is_taken(const struct kal_tcp_port *port, const struct kal_listener *listener)
-{
-	for (const struct kal_listener *one = port->members; one != NULL; one = one->next_member)
-		if (strcmp(one->if_name, listener->if_name) == 0)
-			return true;
-	return false;
-}
-
 /* Under the lock: join the port, with all sockets that the listener needs. 0, or errno; *taken: to be closed. */
 static int
 port_join(struct kal_tcp_port *port, struct kal_listener *listener, bool *lacks,
 	  struct kal_listen_sock **taken)
 {
 	bool fresh = port->members == NULL;
-	int error = is_taken(port, listener) ? EADDRINUSE : socks_open_for(port, listener, lacks);
+	int error = 0;
 
+	/* A spigot can have one listener at a port. */
+	for (const struct kal_listener *one = port->members; one != NULL; one = one->next_member)
+		if (strcmp(one->if_name, listener->if_name) == 0)
+			error = EADDRINUSE;
+	if (error == 0)
+		error = socks_open_for(port, listener, lacks);
 	if (error == 0) {
 		listener->next_member = port->members;
 		port->members = listener;
@@ -474,46 +441,49 @@ socks_watch(struct kal_tcp_port *port)
 static int
 listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_listen_sock *taken = NULL;
-	struct kal_tcp_port *port = NULL, *old;
-	int error;
+	struct kal_tcp_port *port = NULL;
+	bool fresh;
+	int error = ENOMEM;
 
 	*lacks = false;
 	kal_listen_lock();
-	old = *number != 0 ? port_find(host, *number) : NULL;
-	port = old != NULL ? old : port_new(host, *number);
-	error = port == NULL ? ENOMEM : port_join(port, listener, lacks, &taken);
+	if (*number != 0)
+		for (port = ports; port != NULL; port = port->next)
+			if (port->host == host && port->port == *number)
+				break;
+	fresh = port == NULL;
+	if (fresh)
+		port = calloc(1, sizeof(*port));
+	if (fresh && port != NULL) {
+		port->host = host;
+		port->port = *number;
+		port->pause_timer.fire = kal_listen_pause_ends;
+		port->pause_timer.arg = port;
+		(void)kal_fd_eventfd(&port->spare);
+	}
+	if (port != NULL)
+		error = port_join(port, listener, lacks, &taken);
 	if (error == 0)
 		*number = port->port;
-	else if (old != NULL)
-		(void)!socks_watch(
-			old); /* those that the attempt has replaced; what fails is tried again at the next change */
+	else if (!fresh)
+		/* Those that the attempt has replaced. What fails is tried again at the next change. */
+		(void)!socks_watch(port);
 	kal_listen_unlock();
 	socks_close(host, taken);
-	if (error != 0 && port != NULL && old == NULL)
+	if (error != 0 && fresh && port != NULL)
 		port_free(port);
 	return error;
-}
-
-static void
-say_lacks(const struct kal_listener *listener, uint16_t number)
-{
-	struct kal_listen_saying saying = {.level = RI_LOG_INFO};
-
-	(void)snprintf(saying.text, sizeof(saying.text),
-		       "port %u of %s: another program has the port at some address, so only the "
-		       "listed addresses are served",
-		       (unsigned)ntohs(number), listener->if_name);
-	kal_listen_say(listener->cm->p.host, &saying);
 }
 
 enum ri_status
 kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 {
-	const struct kal_cm_params *p = &listener->cm->p;
+	const struct kal_cm *cm = listener->cm;
+	struct kal_listen_saying saying = {.level = RI_LOG_INFO};
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	enum ri_status status = ri_call_query_port(p->caller, p->rnic, listener->port, &attr);
+	enum ri_status status = ri_call_query_port(cm->caller, cm->rnic, listener->port, &attr);
 	uint16_t number = service->port;
 	bool lacks = false;
 	int error = EADDRINUSE;
@@ -530,8 +500,13 @@ kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 		number = service->port;
 		error = listener_try(listener, &number, &lacks);
 	}
-	if (error == 0 && lacks)
-		say_lacks(listener, number);
+	if (error == 0 && lacks) {
+		(void)snprintf(saying.text, sizeof(saying.text),
+			       "port %u of %s: another program has the port at some address, so "
+			       "only the listed addresses are served",
+			       (unsigned)ntohs(number), listener->if_name);
+		kal_listen_say(cm->host, &saying);
+	}
 	if (error == 0)
 		service->port = number;
 	switch (error) {
@@ -551,12 +526,29 @@ kal_listener_open(struct kal_listener *listener, struct ri_service *service)
 
 /* --- following the spigot ----------------------------------------------------------------- */
 
-/* Listen at the new addresses. One that fails is tried again at the next change. */
+/* On the service thread: the addresses of the spigot may have changed. What fails here is tried again at the next change. */
 static void
-open_new(struct kal_listener *listener, struct kal_listen_saying *saying)
+listener_follow(void *arg)
 {
-	struct kal_tcp_port *port = listener->tcp_port;
+	struct kal_listener *listener = arg;
+	const struct kal_cm *cm = listener->cm;
+	struct kal_listen_saying saying = {.text = "", .level = RI_LOG_WARNING};
+	struct ri_port_attr attr = {.size = sizeof(attr)};
+	struct kal_listen_sock *taken;
+	struct kal_tcp_port *port;
 
+	if (listener->anywhere ||
+	    ri_call_query_port(cm->caller, cm->rnic, listener->port, &attr) != RI_SUCCESS)
+		return;
+	kal_listen_lock();
+	port = listener->tcp_port;
+	if (port == NULL) {
+		kal_listen_unlock();
+		return;
+	}
+	spigot_note(listener, &attr);
+	/* First those that are lost: another program may wait for the port at such an address. */
+	taken = socks_take(port, false);
 	for (uint32_t i = 0; i < listener->num_addrs; i++) {
 		const struct ri_addr *addr = &listener->addrs[i];
 		char text[INET6_ADDRSTRLEN];
@@ -564,47 +556,20 @@ open_new(struct kal_listener *listener, struct kal_listen_saying *saying)
 
 		if (error == 0 || address_may_lack(error))
 			continue;
-		saying->level = RI_LOG_WARNING;
 		kal_sock_addr_text(addr, text, sizeof(text));
-		(void)snprintf(saying->text, sizeof(saying->text),
+		(void)snprintf(saying.text, sizeof(saying.text),
 			       "cannot listen on port %u at %s, a new address of %s: %s",
 			       (unsigned)ntohs(port->port), text, listener->if_name,
 			       ri_errno_text(error));
 	}
-	if (socks_watch(port) != RI_SUCCESS) {
-		saying->level = RI_LOG_WARNING;
-		(void)snprintf(saying->text, sizeof(saying->text),
+	if (socks_watch(port) != RI_SUCCESS)
+		(void)snprintf(saying.text, sizeof(saying.text),
 			       "cannot listen on port %u at a new address of %s: %s",
 			       (unsigned)ntohs(port->port), listener->if_name,
 			       ri_errno_text(ENOMEM));
-	}
-}
-
-/* On the service thread: the addresses of the spigot may have changed. */
-static void
-listener_follow(void *arg)
-{
-	struct kal_listener *listener = arg;
-	const struct kal_cm_params *p = &listener->cm->p;
-	struct kal_listen_saying saying = {.text = ""};
-	struct ri_port_attr attr = {.size = sizeof(attr)};
-	struct kal_listen_sock *taken;
-
-	if (listener->anywhere ||
-	    ri_call_query_port(p->caller, p->rnic, listener->port, &attr) != RI_SUCCESS)
-		return;
-	kal_listen_lock();
-	if (listener->tcp_port == NULL) {
-		kal_listen_unlock();
-		return;
-	}
-	spigot_note(listener, &attr);
-	/* First those that are lost: another program may wait for the port at such an address. */
-	taken = socks_take(listener->tcp_port, false);
-	open_new(listener, &saying);
 	kal_listen_unlock();
-	socks_close(p->host, taken);
-	kal_listen_say(p->host, &saying);
+	socks_close(cm->host, taken);
+	kal_listen_say(cm->host, &saying);
 }
 
 void
@@ -617,7 +582,7 @@ kal_listener_init(struct kal_listener *listener)
 enum ri_status
 kal_listener_watch(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	enum ri_status status;
 
 	kal_listen_lock();
@@ -633,7 +598,7 @@ kal_listener_watch(struct kal_listener *listener)
 void
 kal_listener_close(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_tcp_port *port;
 	struct kal_listen_sock *taken = NULL;
 	bool last = false;
@@ -668,7 +633,7 @@ kal_listener_close(struct kal_listener *listener)
 void
 kal_listeners_follow(struct kal_cm *cm, uint32_t port)
 {
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	const struct kal_link *link = NULL;
 
 	if (!cm->stream)

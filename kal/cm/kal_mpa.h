@@ -75,7 +75,7 @@ enum kal_mpa_found {
  * nothing outside @p buf .. @p buf + @p len. Reserved bits are ignored.
  *
  * @param[in] kind    which frame is due
- * @param[in] buf     octets received since the connection stands
+ * @param[in] buf     octets received since the connection was established
  * @param[in] len     how many
  * @param[out] frame  the frame if KAL_MPA_WHOLE, else all zero; private data points into @p buf
  * @param[out] size   if KAL_MPA_WHOLE, octets of the frame; what follows them belongs to full operation. If

@@ -4,7 +4,7 @@
 /*
  * Sockets that wait until the peer has closed its end.
  *
- * A FIN right behind a Reply that refuses makes Linux siw forget the private data of the Reply [WIRE 14.4], and a reset
+ * A FIN right behind a Reply that refuses makes Linux siw lose the private data of the Reply [WIRE 14.4], and a reset
  * loses it for every peer. So the socket of a refused peer stays open until the peer's FIN. The wait is bounded: by
  * KAL_PARTING_MAX, by PARTINGS sockets of an adapter, of which the oldest is closed when one more comes, and by the
  * octets that are read and dropped meanwhile.
@@ -50,25 +50,11 @@ parting_remove(struct kal_parting *parting)
 	return true;
 }
 
-/* The caller owns cm->lock. */
-static void
-parting_append(struct kal_parting *parting)
-{
-	struct kal_partings *list = &parting->cm->partings;
-
-	RI_ASSERT_OWNED(&parting->cm->lock);
-	parting->listed = true;
-	list->count++;
-	parting->prev = list->newest;
-	*(list->newest != NULL ? &list->newest->next : &list->oldest) = parting;
-	list->newest = parting;
-}
-
 /* Not under cm->lock: this waits for the functions below. */
 static void
 parting_free(struct kal_parting *parting)
 {
-	const struct ri_host *host = parting->cm->p.host;
+	const struct ri_host *host = parting->cm->host;
 
 	host->watch_stop(host->self, &parting->watch);
 	host->timer_stop(host->self, &parting->timer);
@@ -143,8 +129,9 @@ end_all_but(struct kal_cm *cm, unsigned most)
 void
 kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd)
 {
-	const struct ri_host *host = cm->p.host;
+	const struct ri_host *host = cm->host;
 	struct kal_parting *parting = calloc(1, sizeof(*parting));
+	struct kal_partings *list = &cm->partings;
 
 	if (parting == NULL) {
 		kal_fd_close(fd);
@@ -165,7 +152,11 @@ kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd)
 	}
 	kal_cm_lock(cm);
 	host->timer_start(host->self, &parting->timer, host->now(host->self) + KAL_PARTING_MAX);
-	parting_append(parting);
+	parting->listed = true;
+	list->count++;
+	parting->prev = list->newest;
+	*(list->newest != NULL ? &list->newest->next : &list->oldest) = parting;
+	list->newest = parting;
 	kal_cm_unlock(cm);
 	end_all_but(cm, PARTINGS);
 }
@@ -181,22 +172,18 @@ kal_partings_end_oldest(struct kal_cm *cm)
 	return true;
 }
 
-/* Is the service thread still ending one that it has taken out of the list? */
-static bool
-one_is_ending(struct kal_cm *cm)
-{
-	bool ending;
-
-	kal_cm_lock(cm);
-	ending = cm->partings.ending > 0;
-	kal_cm_unlock(cm);
-	return ending;
-}
-
 void
 kal_partings_end_all(struct kal_cm *cm)
 {
+	bool ending = true;
+
 	end_all_but(cm, 0);
-	for (unsigned round = 0; one_is_ending(cm); round++)
-		cm->p.host->relax(cm->p.host->self, round);
+	/* The service thread may still be ending one that it has taken out of the list. */
+	for (unsigned round = 0; ending; round++) {
+		kal_cm_lock(cm);
+		ending = cm->partings.ending > 0;
+		kal_cm_unlock(cm);
+		if (ending)
+			cm->host->relax(cm->host->self, round);
+	}
 }

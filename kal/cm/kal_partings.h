@@ -11,7 +11,7 @@
 #define KAL_PARTING_MAX (2 * KAL_NS_PER_S) /* until a refused peer has closed */
 
 /*
- * Take over the socket of a peer whose start-up ended; nobody watches it any more. It is closed when the peer has closed
+ * Take over the socket of a peer whose start-up ended; it is not watched any more. It is closed when the peer has closed
  * its end, or after KAL_PARTING_MAX, or when too many others wait. Any thread, not under cm->lock.
  */
 void kal_parting_begin(struct kal_cm *cm, struct kal_fd *fd);

@@ -19,9 +19,9 @@
 #include <sys/socket.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_partings.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_sock.h"
 #include "ri_log.h"
 #include "ri_owned.h"
@@ -64,7 +64,7 @@ kal_request_alloc(struct kal_cm *cm)
 static void
 request_stop(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
+	const struct ri_host *host = request->cm->host;
 
 	/* In this order: the function of the watch may start the timer. */
 	host->watch_stop(host->self, &request->watch);
@@ -117,6 +117,15 @@ kal_listener_of(struct kal_cm *cm, uint64_t id)
 	return kal_entry_or_null(kal_table_find(&cm->listeners, id), struct kal_listener, link);
 }
 
+void
+kal_listener_unref(struct kal_listener *listener)
+{
+	if (atomic_fetch_sub(&listener->refs, 1) != 1)
+		return;
+	free(listener->unheard);
+	free(listener);
+}
+
 /* The caller owns cm->lock. */
 static void
 count_waiting(struct kal_request *request, int by)
@@ -155,32 +164,26 @@ request_take_this(struct kal_request *request)
 	return ours;
 }
 
-/* Take any delivered request; NULL if there is none left. */
-static struct kal_request *
-take_any(struct kal_cm *cm)
-{
-	struct kal_request *request;
-
-	kal_cm_lock(cm);
-	request = kal_entry_or_null(kal_table_next(&cm->requests, NULL), struct kal_request, link);
-	if (request != NULL)
-		(void)kal_request_leave(request); /* a request in the table is not taken */
-	kal_cm_unlock(cm);
-	return request;
-}
-
 void
 kal_request_end_all(struct kal_cm *cm)
 {
 	struct kal_request *request;
 
-	while ((request = take_any(cm)) != NULL) {
-		request_stop(request);
-		kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
-	}
+	do {
+		kal_cm_lock(cm);
+		request = kal_entry_or_null(kal_table_next(&cm->requests, NULL), struct kal_request,
+					    link);
+		if (request != NULL)
+			(void)kal_request_leave(request); /* a request in the table is not taken */
+		kal_cm_unlock(cm);
+		if (request != NULL) {
+			request_stop(request);
+			kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
+		}
+	} while (request != NULL);
 	/* The service thread may be about to free a request that it has taken. */
 	for (unsigned round = 0; atomic_load(&cm->alive) > 0; round++)
-		cm->p.host->relax(cm->p.host->self, round);
+		cm->host->relax(cm->host->self, round);
 }
 
 struct kal_request *
@@ -206,16 +209,18 @@ kal_request_take(struct kal_cm *cm, uint32_t id, bool service)
 static void
 request_watch(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
-	const struct ri_log_about about = {.layer = "kal", .adapter = request->cm->p.attr->name};
+	const struct ri_host *host = request->cm->host;
+	const struct ri_log_about about = {.layer = "kal", .adapter = request->cm->attr->name};
 
 	host->timer_start(host->self, &request->timer,
 			  host->now(host->self) + KAL_REQUEST_ANSWER_MAX);
 	request->watch.events = RI_WATCH_IN;
 	if (host->watch_start(host->self, &request->watch) != RI_SUCCESS)
 		ri_log(host, RI_LOG_WARNING, &about,
-		       "no descriptor or memory to watch the peer of a connection request: the "
-		       "request stays when its peer leaves");
+		       "cannot watch the peer of connection request %u, for want of a descriptor "
+		       "or "
+		       "memory: the request stays if the peer closes",
+		       request->id);
 }
 
 void
@@ -288,7 +293,7 @@ static void
 reply_reject(struct kal_request *request, const void *pdata, uint16_t len)
 {
 	struct kal_mpa_offered offered = {.revision = request->frame.revision,
-					  .crc = request->cm->crc};
+					  .crc = request->cm->config->crc};
 	struct kal_mpa_frame reply;
 
 	kal_mpa_reject(&offered, &request->frame, &reply);
@@ -297,44 +302,42 @@ reply_reject(struct kal_request *request, const void *pdata, uint16_t len)
 	send_reply(request, &reply);
 }
 
-/* Refuse because the consumer's backlog is full. Revision 1 cannot express that, so the stream is reset. */
-static void
-reply_no_room(struct kal_request *request)
+void
+kal_request_refuse_at_provider(struct kal_cm *cm, const struct kal_unheard *raised,
+			       enum kal_cm_reason reason, const void *pdata, uint16_t len)
 {
-	struct kal_mpa_offered offered = {.revision = request->frame.revision,
-					  .crc = request->cm->crc};
-	struct kal_mpa_frame reply;
+	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
 
-	if (kal_mpa_reject_no_room(&offered, &request->frame, &reply))
-		send_reply(request, &reply);
+	/* It may have been withdrawn meanwhile, which is no error. */
+	if (raised->service)
+		(void)!ri_call_resolve_answer(cm->caller, raised->request, &no);
 	else
-		kal_sock_abort(kal_fd_get(&request->fd));
-}
-
-static const char *
-refusal_text(enum kal_cm_reason reason)
-{
-	if (reason == KAL_REASON_CONSUMER)
-		return "the application rejected it";
-	return reason == KAL_REASON_RESOURCES ? "there is no room for one more"
-					      : "it is not wanted any more";
+		(void)!ri_call_reject(cm->caller, raised->request, (enum ri_cm_reason)reason, pdata,
+				      len);
 }
 
 void
 kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const void *pdata,
 		   uint16_t len)
 {
-	const struct kal_unheard theirs = {request->provider, request->service};
+	const struct kal_unheard raised = {request->provider, request->service};
+	const struct kal_mpa_offered offered = {.revision = request->frame.revision,
+						.crc = request->cm->config->crc};
+	struct kal_mpa_frame reply;
 
 	if (request->provider == NULL)
-		kal_say_refused(request, refusal_text(reason));
+		kal_say_refused(request,
+				reason == KAL_REASON_CONSUMER    ? "the application rejected it"
+				: reason == KAL_REASON_RESOURCES ? "there is no room for one more"
+								 : "it is not wanted any more");
 	if (request->provider != NULL)
-		kal_request_refuse_theirs(request->cm, &theirs, reason, pdata, len);
+		kal_request_refuse_at_provider(request->cm, &raised, reason, pdata, len);
 	else if (reason == KAL_REASON_CONSUMER)
 		reply_reject(request, pdata, len);
-	else if (reason == KAL_REASON_RESOURCES)
-		reply_no_room(request);
-	else
+	else if (reason == KAL_REASON_RESOURCES &&
+		 kal_mpa_reject_no_room(&offered, &request->frame, &reply))
+		send_reply(request, &reply);
+	else /* revision 1 cannot express that the backlog is full */
 		kal_sock_abort(kal_fd_get(&request->fd));
 	kal_request_free(request);
 }
@@ -344,7 +347,7 @@ kal_request_refuse(struct kal_request *request, enum kal_cm_reason reason, const
 void
 kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 	struct kal_request *request = kal_request_alloc(listener->cm);
 
 	if (request == NULL) {
@@ -361,7 +364,7 @@ kal_request_new(struct kal_listener *listener, struct kal_fd *fd)
 	request->watch.fd = kal_fd_get(&request->fd);
 	request->watch.events = RI_WATCH_IN;
 	kal_sock_prepare(request->watch.fd);
-	kal_sock_watch_peer(request->watch.fd, &request->cm->p.keep_alive);
+	kal_sock_watch_peer(request->watch.fd, &request->cm->config->keep_alive);
 	kal_cm_lock(request->cm);
 	kal_start_enter(request);
 	kal_cm_unlock(request->cm);
@@ -404,20 +407,6 @@ request_describe(struct kal_request *request)
 		memcpy(info->pdata, frame->private_data, info->pdata_len);
 }
 
-/* The consumer's backlog is full: try again soon, but only for a limited time. False: that time is over. */
-static bool
-request_defer(struct kal_request *request)
-{
-	const struct ri_host *host = request->cm->p.host;
-	uint64_t now = host->now(host->self);
-
-	if (request->stage != KAL_START_WHOLE)
-		request->patience = now + KAL_REQUEST_ANSWER_MAX;
-	kal_start_advance(request, KAL_START_WHOLE);
-	host->timer_start(host->self, &request->timer, now + KAL_RETRY_AFTER);
-	return now < request->patience;
-}
-
 /*
  * A whole Request is there: deliver it to the consumer. False: it has ended, or another thread has taken it.
  * Accepting stops when the backlog is full, but start-ups that had begun may exceed the backlog; they wait here.
@@ -427,6 +416,8 @@ request_deliver(struct kal_request *request)
 {
 	struct kal_listener *listener = request->listener;
 	struct kal_cm *cm = request->cm;
+	const struct ri_host *host = cm->host;
+	uint64_t now;
 	bool room;
 
 	if (atomic_load(&listener->closed)) {
@@ -434,8 +425,15 @@ request_deliver(struct kal_request *request)
 			&request->fd)); /* as if it had arrived after the listener's end */
 		return false;
 	}
-	if (atomic_load(&listener->waiting) >= listener->backlog)
-		return request_defer(request);
+	if (atomic_load(&listener->waiting) >= listener->backlog) {
+		/* Try again soon, but only for a limited time. */
+		now = host->now(host->self);
+		if (request->stage != KAL_START_WHOLE)
+			request->patience = now + KAL_REQUEST_ANSWER_MAX;
+		kal_start_advance(request, KAL_START_WHOLE);
+		host->timer_start(host->self, &request->timer, now + KAL_RETRY_AFTER);
+		return now < request->patience;
+	}
 	request_describe(request);
 	request_watch(request);
 	kal_cm_lock(cm);
@@ -452,22 +450,11 @@ request_deliver(struct kal_request *request)
 	return room;
 }
 
-/* True: the request has ended, or another thread has taken it. */
-static bool
-refuse_markers(struct kal_request *request)
-{
-	if (request_take_this(request)) {
-		reply_reject(request, NULL, 0);
-		kal_request_free(request);
-	}
-	return true;
-}
-
 /* False: the caller is to end the request. */
 static bool
 read_request(struct kal_request *request)
 {
-	const struct ri_host *host = request->cm->p.host;
+	const struct ri_host *host = request->cm->host;
 	enum kal_mpa_verdict verdict;
 	enum kal_mpa_found found;
 	char why[KAL_WHY_MAX];
@@ -498,14 +485,19 @@ read_request(struct kal_request *request)
 		return false;
 	}
 	verdict = kal_mpa_judge_request(&request->frame, request->in_len - size);
-	if (verdict == KAL_MPA_REFUSE_MARKERS && request->cm->p.markers_tx)
+	if (verdict == KAL_MPA_REFUSE_MARKERS && request->cm->config->markers_tx)
 		verdict = KAL_MPA_GO;
 	if (verdict != KAL_MPA_GO) {
 		kal_mpa_verdict_text(verdict, NULL, &request->frame, NULL, why, sizeof(why));
 		kal_say_refused(request, why);
 	}
-	if (verdict == KAL_MPA_REFUSE_MARKERS)
-		return refuse_markers(request);
+	if (verdict == KAL_MPA_REFUSE_MARKERS) {
+		if (request_take_this(request)) {
+			reply_reject(request, NULL, 0);
+			kal_request_free(request);
+		}
+		return true;
+	}
 	if (verdict != KAL_MPA_GO)
 		return false;
 	host->watch_stop(host->self, &request->watch);

@@ -52,7 +52,7 @@ struct kal_listener {
 	atomic_uint refs;    /* the listener itself and its start-ups */
 	atomic_bool closed;
 	struct ri_listen *provider; /* the provider listens */
-	/* cm->lock: requests still to be refused, at most `backlog`; kal_request_theirs.c */
+	/* cm->lock: requests still to be refused, at most `backlog`; kal_request_provider.c */
 	struct kal_unheard *unheard;
 	uint32_t unheard_count;
 	struct ri_task refuse;
@@ -109,13 +109,13 @@ void kal_request_tell_gone(struct kal_request *request);
 /* The caller owns cm->lock. NULL: no listener has that id. */
 struct kal_listener *kal_listener_of(struct kal_cm *cm, uint64_t id);
 
-/* kal_request_theirs.c */
+/* kal_request_provider.c */
 void kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event);
 void kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event);
 /* Not inside of an upcall. */
-void kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
-			       enum kal_cm_reason reason, const void *pdata, uint16_t len);
-/* Before the listener is known to anybody. */
+void kal_request_refuse_at_provider(struct kal_cm *cm, const struct kal_unheard *raised,
+				    enum kal_cm_reason reason, const void *pdata, uint16_t len);
+/* Before the listener is in the table. */
 void kal_request_listener_init(struct kal_listener *listener);
 /* The listener ends, and its provider raises nothing for it any more: refuse the requests that no client has seen. */
 void kal_request_refuse_unheard(struct kal_listener *listener);

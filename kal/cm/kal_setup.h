@@ -76,7 +76,7 @@ int kal_setup_send(struct kal_setup *setup, const uint8_t *octets, size_t len, s
 /* Under verbs: hand the stream to the provider. The caller reports a failure as one of the socket. */
 enum ri_status kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 				    uint16_t abort_code) RI_MUST_CHECK;
-/* The same on the service thread. True: it failed, the failure is reported, and verbs is released. */
+/* kal_stream_hand_over on the service thread. True: it failed, the failure is reported, and verbs is released. */
 bool kal_stream_attach(struct kal_conn *conn, struct kal_setup *setup, size_t early_at,
 		       uint16_t abort_code);
 /* On the service thread, under verbs: the attempt failed. Reports the failure, logs why, and releases verbs. */

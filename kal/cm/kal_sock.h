@@ -17,15 +17,15 @@ void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr,
 /* A non-blocking TCP socket of that family: 0, or errno. */
 int kal_sock_new(struct kal_fd *fd, int family);
 /*
- * Is the connection one of the socket with itself? TCP makes one (RFC 9293, 3.5, simultaneous open) if nobody listens
+ * Is the connection one of the socket with itself? TCP makes one (RFC 9293, 3.5, simultaneous open) if no socket listens
  * at the peer's port and the kernel chose, or the consumer gave, the same port of the same address as the local one.
  */
 bool kal_sock_is_own_peer(int fd);
 /* Send small frames without delay. */
 void kal_sock_prepare(int fd);
 /*
- * The TCP connection is up: have the kernel notice if the peer vanishes, and report that as ETIMEDOUT. What the
- * application has set on a socket of its own stands.
+ * The TCP connection is up: have the kernel notice if the peer vanishes, and report that as ETIMEDOUT. Values that
+ * the application has set on a socket of its own are kept.
  */
 void kal_sock_watch_peer(int fd, const struct kal_keep_alive *keep_alive);
 /* For RDMA mode: when its process dies, the peer gets a reset (architecture.md, Connections). */

@@ -91,28 +91,6 @@ kal_start_advance(struct kal_request *request, enum kal_start_stage stage)
 	kal_cm_unlock(request->cm);
 }
 
-static unsigned
-starts_count(const struct kal_starts *starts)
-{
-	unsigned sum = 0;
-
-	for (int stage = 0; stage < KAL_START_STAGES; stage++)
-		sum += starts->queues[stage].count;
-	return sum;
-}
-
-/*
- * Are octets waiting in the socket? Then the start-up is not silent, only unread. This makes a system call that
- * cannot block, and only when a victim is needed.
- */
-static bool
-has_spoken(struct kal_request *request)
-{
-	char octet;
-
-	return recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
 /* The caller owns cm->lock. The oldest of a stage with more than `share` of them, but not `fresh`. */
 static struct kal_request *
 oldest_of(struct kal_starts *starts, unsigned share, const struct kal_request *fresh)
@@ -126,16 +104,22 @@ oldest_of(struct kal_starts *starts, unsigned share, const struct kal_request *f
 	return NULL;
 }
 
-/* The caller owns cm->lock. */
+/* The caller owns cm->lock. The start-up that a new one replaces. */
 static struct kal_request *
 victim_of(struct kal_starts *starts, const struct kal_request *fresh)
 {
 	for (;;) {
 		struct kal_request *request = oldest_of(starts, KAL_START_SHARE, fresh);
+		char octet;
 
 		if (request == NULL)
 			request = oldest_of(starts, 0, fresh);
-		if (request == NULL || request->stage != KAL_START_SILENT || !has_spoken(request))
+		/*
+		 * If octets wait in the socket, the start-up is not silent, only unread. This system call cannot block, and
+		 * is made only when a victim is needed.
+		 */
+		if (request == NULL || request->stage != KAL_START_SILENT ||
+		    recv(kal_fd_get(&request->fd), &octet, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
 			return request;
 		start_move(request, KAL_START_PARTIAL);
 	}
@@ -159,9 +143,12 @@ void
 kal_starts_trim(struct kal_listener *listener, const struct kal_request *fresh)
 {
 	struct kal_cm *cm = listener->cm;
+	unsigned sum = 0;
 
 	kal_cm_lock(cm);
-	if (starts_count(&listener->starts) <= KAL_STARTS_MAX)
+	for (int stage = 0; stage < KAL_START_STAGES; stage++)
+		sum += listener->starts.queues[stage].count;
+	if (sum <= KAL_STARTS_MAX)
 		kal_cm_unlock(cm);
 	else
 		(void)end_one(cm, victim_of(&listener->starts, fresh));

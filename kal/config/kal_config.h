@@ -23,7 +23,7 @@
  *     user-timeout = 60             seconds that data may stay unacknowledged; 0: as the kernel decides
  *     [compat]
  *     disconnect-data = refuse      or drop: private data that no disconnect can carry (R-29)
- *     broken-connection-events = raise  or drop: no asynchronous event tells why a connection broke, its end does
+ *     broken-connection-events = raise  or drop: no asynchronous event reports why a connection broke, only its end is reported
  *     [policy]
  *     privileged-uids = 1000;1001   may do privileged operations without CAP_NET_ADMIN
  *     [limits.client]               also [limits.process], [limits.user]
@@ -32,7 +32,7 @@
  *
  * A line is a [group], "key = value", a comment that begins with '#', or empty. Blanks around keys and values do
  * not count; in a value \s, \n, \t, \r and \\ mean a space, a new line, a tab, a return and a backslash. Any
- * other line, escape, group or key is an error, told with its line, since a limit with a typing mistake in its
+ * other line, escape, group or key is an error, reported with its line, since a limit with a typing mistake in its
  * name would be no limit. Of two lines with one key the last holds. The variables ITAPI_MPA_CRC,
  * ITAPI_MPA_FALLBACK, ITAPI_MPA_PEER_TO_PEER and ITAPI_DISCONNECT_DATA decide instead of the user's file.
  */
@@ -81,7 +81,8 @@ struct kal_keep_alive {
 	uint64_t idle_s; /* silence before the first probe; 0: no probes */
 	uint64_t interval_s;
 	uint64_t count;
-	uint64_t user_s; /* for data that nobody acknowledges; 0: as long as the kernel tries */
+	uint64_t
+		user_s; /* for data that the peer does not acknowledge; 0: as long as the kernel tries */
 };
 
 /* Why a file cannot be used. */
@@ -108,7 +109,7 @@ struct kal_config {
 
 /* Where the administrator's file is, SYSCONFDIR/itapi/itapi.conf, which no variable changes. */
 extern const char kal_config_system_file[];
-/* The same, or NULL if no such file exists. */
+/* The path of the administrator's file, or NULL if no such file exists. */
 const char *kal_config_system_path(void);
 /*
  * The administrator's file, then the user's; NULL: no file. What the administrator's file says is decided: neither the

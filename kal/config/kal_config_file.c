@@ -17,7 +17,7 @@
 #include "ri_errno.h"
 #include "ri_fd.h"
 
-#define FILE_MAX 65536 /* octets; nobody needs more */
+#define FILE_MAX 65536 /* octets; far more than any configuration needs */
 
 const char kal_config_no_memory[] = "no memory";
 
@@ -84,7 +84,7 @@ take_apart(char *text, struct kal_config_line *line)
 	if (equals == NULL || equals == text)
 		return "this is neither a [group] nor \"key = value\"";
 	if (line->group == NULL)
-		return "a key stands before the first [group]";
+		return "a key is before the first [group]";
 	*equals = '\0';
 	line->key = strip_blanks(text);
 	value = strip_blanks(equals + 1);

@@ -86,9 +86,9 @@ variable_trouble(const struct ri_setting *setting, char *text, size_t room)
 		kal_setting_range(setting, range, sizeof(range));
 		(void)snprintf(text, room, "'%.64s' is not allowed; allowed is %s", said, range);
 	} else if (said == NULL && hidden_text(setting) != NULL) {
-		(void)snprintf(text, room,
-			       "it is set, but a program with more rights than its caller does not "
-			       "read it");
+		(void)snprintf(
+			text, room,
+			"it is set, but a program with more rights than its caller ignores it");
 	}
 }
 
@@ -137,7 +137,7 @@ check_variable(const struct ri_host *host, const struct ri_setting *setting)
 	if (said == NULL || ri_setting_allows(setting, said))
 		return;
 	variable_trouble(setting, what, sizeof(what));
-	(void)snprintf(text, sizeof(text), "%s: %s; the default%s%s holds", setting->name, what,
+	(void)snprintf(text, sizeof(text), "%s: %s; the default%s%s is used", setting->name, what,
 		       setting->preset != NULL ? " " : "",
 		       setting->preset != NULL ? setting->preset : "");
 	warn_of_setting(host, text);
@@ -343,7 +343,7 @@ list_named(const struct listing *listing, const struct kal_config_key *key)
 	}
 }
 
-/* Variables with our prefix that nobody reads. */
+/* Variables with our prefix that neither the library nor a provider reads. */
 static void
 list_unknown(const struct listing *listing)
 {

@@ -14,8 +14,8 @@
 
 /* One setting as it is now. Texts are valid for the call; values may be cut. */
 struct kal_setting_now {
-	const char *owner;   /* "itapi", a provider, or "" if nobody reads it */
-	const char *meaning; /* "" if nobody reads it */
+	const char *owner;   /* "itapi", a provider, or "": unknown */
+	const char *meaning; /* "" if it is unknown */
 	const char *preset;  /* the default; NULL: none */
 	bool set_uid;        /* programs with more rights than their caller read it too */
 	char name[136];      /* ITAPI_LOG, or "[mpa] crc" */
@@ -33,7 +33,7 @@ enum ri_status kal_settings_list(void (*each)(void *arg, const struct kal_settin
 				 void *arg) RI_MUST_CHECK;
 /* Warn of variables of the library that have a value which cannot be. */
 void kal_settings_check(const struct ri_host *host);
-/* The same of the providers' variables, and of variables with a name near to a known one. */
+/* Warn of values of the providers' variables, and of variables with a name near to a known one. */
 void kal_settings_check_all(const struct ri_host *host);
 
 #endif /* KAL_SETTINGS_LIST_H */

@@ -3,7 +3,7 @@
 
 /*
  * The name of an adapter begins with the name of its provider, up to the first colon: "ib:rxe0" belongs to "ib". So the name of
- * an adapter that is absent tells which provider was meant, and what became of that provider is the cause.
+ * an adapter that is absent names the provider that was meant, and what became of that provider is the cause.
  */
 #include "kal_absent.h"
 

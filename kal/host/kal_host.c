@@ -78,93 +78,25 @@ static const struct ri_host table_of_host = {
 	.relax = host_relax,
 };
 
-/* The host cannot exist: what it needs cannot be had, perhaps because a sandbox refuses the system call. */
-static bool
-host_lacks(const struct kal_host *host, const char *what, int error)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof(text), "no adapter can be opened: %s: %s", what,
-		       ri_errno_text(error));
-	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "kal", text);
-	return false;
-}
-
-void
-kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
-{
-	static const char *const calls[] = {
-		[KAL_REFUSED_EPOLL_WAIT] = "epoll_wait", [KAL_REFUSED_EPOLL_CTL] = "epoll_ctl",
-		[KAL_REFUSED_TIMER] = "timerfd_settime", [KAL_REFUSED_POLL] = "ppoll",
-		[KAL_REFUSED_FUTEX] = "futex",
-	};
-	static const char *const means[] = {
-		[KAL_REFUSED_EPOLL_WAIT] = "what arrives on sockets is not noticed",
-		[KAL_REFUSED_EPOLL_CTL] = "a descriptor cannot be watched",
-		[KAL_REFUSED_TIMER] = "the service thread counts the time of timers itself",
-		[KAL_REFUSED_POLL] = "a thread that waits looks each millisecond",
-		[KAL_REFUSED_FUTEX] = "a thread that waits looks each millisecond",
-	};
-	char text[128];
-	bool said;
-
-	pthread_mutex_lock(&host->lock);
-	said = host->refused[which];
-	host->refused[which] = true;
-	pthread_mutex_unlock(&host->lock);
-	if (said)
-		return;
-	(void)snprintf(text, sizeof(text), "%s: %s; %s", calls[which], ri_errno_text(error),
-		       means[which]);
-	kal_host_log(host, RI_LOG_ERROR, "kal", text);
-}
-
 static bool
 watch_own(struct kal_host *host, struct kal_fd *fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
 
 	return epoll_ctl(kal_fd_get(&host->epoll), EPOLL_CTL_ADD, kal_fd_get(fd), &event) == 0 ||
-	       host_lacks(host, "epoll_ctl", errno);
+	       kal_host_lacks(host, "epoll_ctl", errno);
 }
 
 static bool
 open_descriptors(struct kal_host *host)
 {
 	if (!kal_fd_epoll(&host->epoll))
-		return host_lacks(host, "epoll_create1", errno);
+		return kal_host_lacks(host, "epoll_create1", errno);
 	if (!kal_fd_timerfd(&host->timer))
-		return host_lacks(host, "timerfd_create", errno);
+		return kal_host_lacks(host, "timerfd_create", errno);
 	if (!kal_fd_eventfd(&host->poke))
-		return host_lacks(host, "eventfd2", errno);
+		return kal_host_lacks(host, "eventfd2", errno);
 	return watch_own(host, &host->timer) && watch_own(host, &host->poke);
-}
-
-/*
- * The service thread must not run signal handlers of the application: it starts with all signals blocked. The exceptions are
- * SIGBUS and SIGSEGV, which the kernel sends to the thread that caused them: blocked, they would end the process, and the engines
- * handle those of lost pages.
- */
-bool
-kal_host_start_thread(struct kal_host *host)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int error;
-
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS);
-	sigdelset(&all, SIGSEGV);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	error = pthread_create(&thread, NULL, kal_host_serve, host);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (error != 0)
-		return host_lacks(host, "a thread (clone3, clone)", error);
-	(void)pthread_setname_np(thread, "itapi-service");
-	pthread_mutex_lock(&host->lock);
-	host->thread = thread;
-	pthread_mutex_unlock(&host->lock);
-	return true;
 }
 
 static void
@@ -199,7 +131,7 @@ kal_host_create(void)
 	pthread_mutex_init(&host->watch_lock, NULL);
 	pthread_cond_init(&host->idle, NULL);
 	if ((kal_random_init(&host->random) ||
-	     host_lacks(host, "random numbers (getrandom, /dev/urandom)", errno)) &&
+	     kal_host_lacks(host, "random numbers (getrandom, /dev/urandom)", errno)) &&
 	    open_descriptors(host) && kal_host_start_thread(host))
 		return host;
 	free_host(host);

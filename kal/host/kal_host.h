@@ -73,11 +73,9 @@ struct kal_host *kal_host_create(void);
 /* Destroy it. No timer, task or watch may be in use. */
 void kal_host_destroy(struct kal_host *host);
 
-/* Start a service thread. False: there can be none. */
-bool kal_host_start_thread(struct kal_host *host);
-
 /* kal_host_loop.c */
-void *kal_host_serve(void *host);
+/* Start a service thread. False: no thread could be created. */
+bool kal_host_start_thread(struct kal_host *host);
 void kal_host_poke(struct kal_host *host);
 void kal_host_timer_start(void *self, struct ri_timer *timer, uint64_t deadline);
 void kal_host_timer_stop(void *self, struct ri_timer *timer);
@@ -95,8 +93,6 @@ void kal_host_watch_round(struct kal_host *host, bool sleep);
 void kal_host_enter(struct kal_host *host, void *item);
 void kal_host_leave(struct kal_host *host);
 bool kal_host_wait_for(struct kal_host *host, const void *item, struct ri_host_link *link);
-/* The system call failed, and what that means; the first time the log says so. Without the lock. */
-void kal_host_refused(struct kal_host *host, enum kal_refused which, int error);
 bool kal_host_on_service_thread(const struct kal_host *host);
 void kal_host_arm(struct kal_host *host);
 
@@ -115,6 +111,10 @@ enum ri_status kal_host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset
 
 /* kal_host_log.c */
 void kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text);
+/* The host cannot exist, for want of `what`, perhaps because a sandbox refuses the system call: log that. False. */
+bool kal_host_lacks(const struct kal_host *host, const char *what, int error);
+/* A system call failed: log that once, with the consequence. Without the lock. */
+void kal_host_refused(struct kal_host *host, enum kal_refused which, int error);
 /* Write to what descriptor 2 is now, until the application sets a writer. */
 void kal_host_log_begin(void);
 /* In a forked child: no thread is inside the writer. */

@@ -11,7 +11,7 @@
  * stderr is what descriptor 2 is when the host is created, or when the writer of the application is taken back. A process
  * that closes it, and opens another file of that number, does not get lines into that file.
  *
- * Without ITAPI_LOG there are errors and warnings, each once, since they tell of lasting harm. A table
+ * Without ITAPI_LOG there are errors and warnings, each once, since they report lasting harm. A table
  * of fixed size holds a hash of each line that was written; when the table is full, no more lines
  * are written. With ITAPI_LOG each line is written, up to a number in a second.
  */
@@ -28,6 +28,7 @@
 #include "kal_call.h"
 #include "kal_host.h"
 #include "kal_settings.h"
+#include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_outlet.h"
 
@@ -142,7 +143,7 @@ kal_log_set_writer(kal_log_writer *function, void *context)
 
 /*
  * Peers can cause lines of the level info, and warnings, as many as they like. So that no peer fills a disk, at most
- * LINES_A_SECOND of them are written within a second; the first line after it tells how many were left out. Errors
+ * LINES_A_SECOND of them are written within a second; the first line after it reports how many were left out. Errors
  * and warnings have a number of their own: a peer that causes information leaves room for them. Lines of
  * the level debug are caused by the application, and are all written. Guarded by `speaking`.
  */
@@ -236,4 +237,44 @@ finish_lines(void)
 		pthread_mutex_unlock(&speaking);
 	}
 	(void)ri_outlet_flush(&outlet, PATIENCE);
+}
+
+bool
+kal_host_lacks(const struct kal_host *host, const char *what, int error)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "no adapter can be opened: %s: %s", what,
+		       ri_errno_text(error));
+	kal_host_log((void *)(uintptr_t)host, RI_LOG_ERROR, "kal", text);
+	return false;
+}
+
+void
+kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
+{
+	static const char *const calls[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "epoll_wait", [KAL_REFUSED_EPOLL_CTL] = "epoll_ctl",
+		[KAL_REFUSED_TIMER] = "timerfd_settime", [KAL_REFUSED_POLL] = "ppoll",
+		[KAL_REFUSED_FUTEX] = "futex",
+	};
+	static const char *const means[] = {
+		[KAL_REFUSED_EPOLL_WAIT] = "sockets are not served",
+		[KAL_REFUSED_EPOLL_CTL] = "a descriptor cannot be watched",
+		[KAL_REFUSED_TIMER] = "the service thread computes its own timeouts",
+		[KAL_REFUSED_POLL] = "waiting threads poll every millisecond",
+		[KAL_REFUSED_FUTEX] = "waiting threads poll every millisecond",
+	};
+	char text[128];
+	bool known;
+
+	pthread_mutex_lock(&host->lock);
+	known = host->refused[which];
+	host->refused[which] = true;
+	pthread_mutex_unlock(&host->lock);
+	if (known)
+		return;
+	(void)snprintf(text, sizeof(text), "%s: %s; %s", calls[which], ri_errno_text(error),
+		       means[which]);
+	kal_host_log(host, RI_LOG_ERROR, "kal", text);
 }

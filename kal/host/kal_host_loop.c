@@ -16,6 +16,7 @@
  */
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -165,21 +166,6 @@ kal_host_timer_stop(void *self, struct ri_timer *timer)
 }
 
 static void
-task_append(struct kal_host *host, struct ri_task *task)
-{
-	RI_ASSERT_OWNED(&host->lock);
-	NEXT_TASK(task) = NULL;
-	PREV_TASK(task) = host->last_task;
-	if (host->last_task != NULL)
-		NEXT_TASK(host->last_task) = task;
-	else
-		host->first_task = task;
-	host->last_task = task;
-	host->tasks++;
-	task->link.n[1] |= KAL_LINK_QUEUED;
-}
-
-static void
 task_remove(struct kal_host *host, struct ri_task *task)
 {
 	RI_ASSERT_OWNED(&host->lock);
@@ -206,8 +192,17 @@ kal_host_task_run(void *self, struct ri_task *task)
 	if (atomic_load(&host->dead))
 		return;
 	pthread_mutex_lock(&host->lock);
-	if ((task->link.n[1] & (KAL_LINK_QUEUED | KAL_LINK_STOPPING)) == 0)
-		task_append(host, task);
+	if ((task->link.n[1] & (KAL_LINK_QUEUED | KAL_LINK_STOPPING)) == 0) {
+		NEXT_TASK(task) = NULL;
+		PREV_TASK(task) = host->last_task;
+		if (host->last_task != NULL)
+			NEXT_TASK(host->last_task) = task;
+		else
+			host->first_task = task;
+		host->last_task = task;
+		host->tasks++;
+		task->link.n[1] |= KAL_LINK_QUEUED;
+	}
 	poke = host->asleep && !host->poked;
 	host->poked |= poke;
 	pthread_mutex_unlock(&host->lock);
@@ -230,50 +225,68 @@ kal_host_task_stop(void *self, struct ri_task *task)
 }
 
 static void
-run_timers(struct kal_host *host)
-{
-	uint64_t now = host->table.now(host);
-
-	RI_ASSERT_OWNED(&host->lock);
-	while (kal_timers_next(&host->timers) <= now) {
-		struct ri_timer *timer = host->timers.root;
-		void (*fire)(void *arg) = timer->fire;
-		void *arg = timer->arg;
-
-		kal_timers_remove(&host->timers, timer);
-		kal_host_enter(host, timer);
-		fire(arg);
-		kal_host_leave(host);
-	}
-}
-
-/* Run the tasks that are queued now. Tasks that they queue run in the next round, after the watched descriptors. */
-static void
-run_tasks(struct kal_host *host)
-{
-	RI_ASSERT_OWNED(&host->lock);
-	for (unsigned left = host->tasks; left > 0 && host->first_task != NULL; left--) {
-		struct ri_task *task = host->first_task;
-		void (*fire)(void *arg) = task->fire;
-		void *arg = task->arg;
-
-		task_remove(host, task);
-		kal_host_enter(host, task);
-		fire(arg);
-		kal_host_leave(host);
-	}
-}
-
-static void
 serve(struct kal_host *host)
 {
+	void (*fire)(void *arg);
+	void *arg;
+
 	pthread_mutex_lock(&host->lock);
 	while (!host->quit) {
-		run_timers(host);
-		run_tasks(host);
+		uint64_t now = host->table.now(host);
+
+		while (kal_timers_next(&host->timers) <= now) {
+			struct ri_timer *timer = host->timers.root;
+
+			fire = timer->fire;
+			arg = timer->arg;
+			kal_timers_remove(&host->timers, timer);
+			kal_host_enter(host, timer);
+			fire(arg);
+			kal_host_leave(host);
+		}
+		/* The tasks that are queued now. Those that they queue run in the next round, after the watched descriptors. */
+		for (unsigned left = host->tasks; left > 0 && host->first_task != NULL; left--) {
+			struct ri_task *task = host->first_task;
+
+			fire = task->fire;
+			arg = task->arg;
+			task_remove(host, task);
+			kal_host_enter(host, task);
+			fire(arg);
+			kal_host_leave(host);
+		}
 		kal_host_watch_round(host, host->first_task == NULL);
 	}
 	pthread_mutex_unlock(&host->lock);
+}
+
+static void *service_thread(void *arg);
+
+/*
+ * The service thread must not run signal handlers of the application: it starts with all signals blocked. The exceptions are
+ * SIGBUS and SIGSEGV, which the kernel sends to the thread that caused them: blocked, they would end the process, and the engines
+ * handle those of lost pages.
+ */
+bool
+kal_host_start_thread(struct kal_host *host)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int error;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, service_thread, host);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error != 0)
+		return kal_host_lacks(host, "a thread (clone3, clone)", error);
+	(void)pthread_setname_np(thread, "itapi-service");
+	pthread_mutex_lock(&host->lock);
+	host->thread = thread;
+	pthread_mutex_unlock(&host->lock);
+	return true;
 }
 
 /*
@@ -293,12 +306,12 @@ serve_ended(void *arg)
 		serve(host);
 }
 
-void *
-kal_host_serve(void *arg)
+static void *
+service_thread(void *arg)
 {
 	struct kal_host *host = arg;
 
-	/* A callback knows this thread's id, and could cancel it. */
+	/* A callback can obtain this thread's id, and could cancel it. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	served = host;
 	pthread_cleanup_push(serve_ended, host);

@@ -56,7 +56,7 @@ page_touch(uint32_t *word, bool write)
 	if (write)
 		return syscall(SYS_futex, &own, FUTEX_WAKE_OP_PRIVATE, 0, 0UL, word,
 			       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
-	/* Compares the word with 0 and wakes nobody. EAGAIN: it is another value. */
+	/* Compares the word with 0 and wakes no thread. EAGAIN: it is another value. */
 	return syscall(SYS_futex, word, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0UL, &own, 0) >= 0 ||
 	       errno == EAGAIN;
 }

@@ -33,14 +33,6 @@ to_epoll(uint32_t events)
 	       ((events & RI_WATCH_OUT) != 0 ? EPOLLOUT : 0u);
 }
 
-static uint32_t
-from_epoll(uint32_t events)
-{
-	return ((events & EPOLLIN) != 0 ? (uint32_t)RI_WATCH_IN : 0u) |
-	       ((events & EPOLLOUT) != 0 ? (uint32_t)RI_WATCH_OUT : 0u) |
-	       ((events & (EPOLLERR | EPOLLHUP)) != 0 ? (uint32_t)RI_WATCH_ERR : 0u);
-}
-
 enum ri_status
 kal_host_watch_start(void *self, struct ri_watch *watch)
 {
@@ -125,16 +117,6 @@ kal_host_watch_stop(void *self, struct ri_watch *watch)
 	pthread_mutex_unlock(&host->lock);
 }
 
-static bool
-was_stopped(const struct kal_host *host, const struct ri_watch *watch)
-{
-	for (unsigned i = 0; i < host->stops && i < KAL_HOST_STOPS; i++) {
-		if (host->stopped[i] == watch)
-			return true;
-	}
-	return false;
-}
-
 static void
 counter_drain(int fd)
 {
@@ -152,13 +134,20 @@ take_batch(struct kal_host *host, const struct epoll_event *events, int count)
 	host->batch_count = 0;
 	for (int i = 0; i < count; i++) {
 		struct ri_watch *watch = events[i].data.ptr;
+		uint32_t from = events[i].events, to = 0;
+		bool stopped = host->stops > KAL_HOST_STOPS;
 
 		if (events[i].data.ptr == &host->poke || events[i].data.ptr == &host->timer)
 			continue;
-		if (host->stops > KAL_HOST_STOPS || was_stopped(host, watch))
+		for (unsigned j = 0; !stopped && j < host->stops; j++)
+			stopped = host->stopped[j] == watch;
+		if (stopped)
 			continue;
+		to |= (from & EPOLLIN) != 0 ? (uint32_t)RI_WATCH_IN : 0u;
+		to |= (from & EPOLLOUT) != 0 ? (uint32_t)RI_WATCH_OUT : 0u;
+		to |= (from & (EPOLLERR | EPOLLHUP)) != 0 ? (uint32_t)RI_WATCH_ERR : 0u;
 		host->batch[host->batch_count] = watch;
-		host->batch_events[host->batch_count] = from_epoll(events[i].events);
+		host->batch_events[host->batch_count] = to;
 		host->batch_count++;
 	}
 	host->stops = 0;

@@ -35,7 +35,7 @@ const struct ri_setting *kal_setting(enum kal_setting_id id);
 bool kal_setting_is_set(enum kal_setting_id id);
 /* The text that holds: the variable's, or the default, which may be NULL. */
 const char *kal_setting_text(enum kal_setting_id id);
-/* The same as a number. */
+/* The value of a variable that is a number. */
 uint64_t kal_setting_number(enum kal_setting_id id);
 /* What a setting may be, for people, such as "a number from 1 to 9 (ms)". `room` is at least 16. */
 void kal_setting_range(const struct ri_setting *setting, char *text, size_t room);

@@ -190,7 +190,7 @@ test_lines(void)
 
 	refuse("\n\n[mpa]\ncrc=maybe\n", ":4: [mpa] crc: ");
 	refuse("[mpa]\n\n[nothing]\n", ":3: [nothing] there is no such group");
-	refuse("qp=5\n", ":1: a key stands before");
+	refuse("qp=5\n", ":1: a key is before");
 	refuse("[mpa\ncrc=true\n", ":1: this is no [group]");
 	refuse("[]\n", ":1: this is no [group]");
 	refuse("[mpa]]\n", ":1: this is no [group]");

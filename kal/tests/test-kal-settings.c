@@ -290,13 +290,13 @@ test_warnings(void)
 	kal_settings_check(&host);
 	g_assert_cmpstr(said->str, ==,
 			"ITAPI_LOG: 'loud' is not allowed; allowed is one of none, error, warning, "
-			"info, debug; the default warning holds\n");
+			"info, debug; the default warning is used\n");
 	g_string_truncate(said, 0);
 	kal_settings_check_all(&host);
 	g_assert_cmpstr(
 		said->str, ==,
 		"ITAPI_FAKE_COLOUR: 'green' is not allowed; allowed is one of red, blue; the "
-		"default red holds\n"
+		"default red is used\n"
 		"ITAPI_SPIN_MS: nobody reads this variable; did you mean ITAPI_SPIN_US?\n");
 	g_string_truncate(said, 0);
 	host.log_level = RI_LOG_ERROR;

@@ -195,8 +195,8 @@ def bad_settings(tools):
             'ITAPI_OTHER_THING': ('', 'environment', 'nobody reads this variable')}.items():
         need(now(found[name]) == wanted, '%s is %r' % (name, now(found[name])))
     said = run(tools, 'it-info', **there).expect(0)
-    for line in ("ITAPI_SPIN_US: 'soon' is not allowed; allowed is a number from 0 to 1000000 (us); the default 50 holds",
-                 "ITAPI_MPA_CRC: 'no' is not allowed; allowed is one of on, off; the default on holds",
+    for line in ("ITAPI_SPIN_US: 'soon' is not allowed; allowed is a number from 0 to 1000000 (us); the default 50 is used",
+                 "ITAPI_MPA_CRC: 'no' is not allowed; allowed is one of on, off; the default on is used",
                  'ITAPI_LGO: nobody reads this variable; did you mean ITAPI_LOG?'):
         need(said.err.count(']: warning: settings: ' + line + '\n') == 1, '%r does not have %r once' % (said.err, line))
     need('OTHER_THING' not in said.err, said.err)

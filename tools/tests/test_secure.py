@@ -17,7 +17,7 @@ import sys
 PATIENCE = 120      # s
 NOBODY = 65534
 ADAPTER = 'tiny'
-UNREAD = 'it is set, but a program with more rights than its caller does not read it'
+UNREAD = 'it is set, but a program with more rights than its caller ignores it'
 
 
 def run(program, variables, **options):

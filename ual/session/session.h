@@ -7,7 +7,7 @@
  * threads that sleep for them (session_sleep.h, session_wait.h). An access layer embeds a session
  * in the struct that it has for an open adapter.
  *
- * The layer above enters at one place, `dispatch`. The session knows no object of that layer, and
+ * The layer above enters at one place, `dispatch`. The session refers to no object of that layer, and
  * one event: the adapter failed beyond repair.
  *
  * Rules for every access layer

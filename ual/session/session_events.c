@@ -6,7 +6,7 @@
  *
  * The kAL queues an event and kicks, on any thread: the service thread, a thread inside a fast-path
  * call, or one inside a kAL call. The kick dispatches at once, since a waiter may sleep for the
- * event, and so that the layer above knows of a connection before its first receive completes. One
+ * event, and so that the layer above learns of a connection before its first receive completes. One
  * thread dispatches at a time, in the order of the kAL's queue. If another thread dispatches, a
  * kick only increments session::kicks, and that thread dispatches once more.
  */

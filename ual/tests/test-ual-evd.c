@@ -477,8 +477,8 @@ test_join_freed(void)
 	ia = ia_open();
 	freeing.aevd = evd_make(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 1, 0);
 	member = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, 0, 4, 1);
-	g_assert_true(ual_aggregate_use(ual_object_handle(&freeing.aevd->object), ia) ==
-		      freeing.aevd);
+	g_assert_true(ual_evd_use(ual_object_handle(&freeing.aevd->object),
+				  IT_AEVD_NOTIFICATION_EVENT_STREAM, ia) == freeing.aevd);
 	g_assert_cmpint(pthread_create(&thread, NULL, free_aggregate, &freeing), ==, 0);
 	g_usleep(20000); /* most likely it has seen that there is no member */
 	pthread_mutex_lock(&member->control);

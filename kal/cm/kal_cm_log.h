@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Lines of the log about connections. */
-#ifndef KAL_SAY_H
-#define KAL_SAY_H
+#ifndef KAL_CM_LOG_H
+#define KAL_CM_LOG_H
 
 #include <stdbool.h>
 
@@ -29,4 +29,4 @@ void kal_say_failure(const struct kal_setup *setup, const char *why, struct kal_
 /* Say at once that a request is refused; its descriptor is still there. */
 void kal_say_refused(struct kal_request *request, const char *why);
 
-#endif /* KAL_SAY_H */
+#endif /* KAL_CM_LOG_H */

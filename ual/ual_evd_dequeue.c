@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Dequeue, the fast half of an event dispatcher.
+ * Dequeues from event dispatchers of every stream.
  *
- * A DTO event dispatcher is the provider's completion queue: poll, convert, done. Nobody's lock is
- * taken and nothing is cleared that the event does not have. Only if one of three things is so does
- * it cost more: a thread waits or a descriptor is watched (ual_evd::attention), an overflow is to be ended by
- * draining, or the event was a notification event and others are left behind it (R-11).
+ * A DTO event dispatcher is the provider's completion queue, so a dequeue is a poll and a conversion. It takes no lock, and
+ * writes only the members that the event has. It costs more in three cases: a thread waits or a descriptor is watched
+ * (ual_evd::attention); an overflow ends when the queue is empty; or the event was a notification event and others are
+ * queued behind it (R-11).
  *
- * ual_evd::attention is read after the poll: a thread that sets a bit later evaluates after setting it,
- * and then sees what this poll left.
+ * ual_evd::attention is read after the poll: a thread that sets a bit later evaluates after setting it, and then finds the
+ * events that this poll left.
  */
 #include "ual.h"
 #include "ual_evd.h"

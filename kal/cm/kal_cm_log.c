@@ -2,20 +2,20 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What the log says of connections that did not come about: which, with whom, and why. The lines are of the level
- * info, because each peer can cause as many as it likes.
+ * Lines of the log about connections that failed or were refused: the connection, its peer, and the reason. They have the
+ * level info, because any peer can cause any number of them.
  */
 #include <stdio.h>
 
 #include "kal_cm_internal.h"
+#include "kal_cm_log.h"
 #include "kal_request.h"
-#include "kal_say.h"
 #include "kal_setup.h"
 
 bool
 kal_say_wanted(const struct kal_cm *cm)
 {
-	return ri_log_wanted(cm->p.host, RI_LOG_INFO);
+	return ri_log_wanted(cm->host, RI_LOG_INFO);
 }
 
 void
@@ -41,7 +41,7 @@ kal_say_failure(const struct kal_setup *setup, const char *why, struct kal_sayin
 	bool dialled = setup->initiator || setup->converted;
 
 	saying->about = (struct ri_log_about){
-		.layer = "kal", .adapter = setup->cm->p.attr->name, .qpn = conn->qpn};
+		.layer = "kal", .adapter = setup->cm->attr->name, .qpn = conn->qpn};
 	kal_cm_lock(setup->cm);
 	ri_log_addr(&pending->peer, dialled ? pending->service.port : pending->service.local_port,
 		    saying->peer, sizeof(saying->peer));
@@ -56,12 +56,12 @@ kal_say_refused(struct kal_request *request, const char *why)
 	struct sockaddr_storage sa = {.ss_family = AF_UNSPEC};
 	socklen_t len = sizeof(sa);
 	char peer[RI_LOG_ADDRESS];
-	struct ri_log_about about = {.layer = "kal", .adapter = cm->p.attr->name, .peer = peer};
+	struct ri_log_about about = {.layer = "kal", .adapter = cm->attr->name, .peer = peer};
 
 	if (!kal_say_wanted(cm))
 		return;
 	if (getpeername(kal_fd_get(&request->fd), (struct sockaddr *)&sa, &len) != 0)
 		sa.ss_family = AF_UNSPEC;
 	ri_log_sockaddr((const struct sockaddr *)&sa, peer, sizeof(peer));
-	ri_log(cm->p.host, RI_LOG_INFO, &about, "a connection request was refused: %s", why);
+	ri_log(cm->host, RI_LOG_INFO, &about, "a connection request was refused: %s", why);
 }

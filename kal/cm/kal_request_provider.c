@@ -13,22 +13,8 @@
 #include "kal_request.h"
 #include "ri_owned.h"
 
-void
-kal_request_refuse_theirs(struct kal_cm *cm, const struct kal_unheard *theirs,
-			  enum kal_cm_reason reason, const void *pdata, uint16_t len)
-{
-	const struct ri_service_answer no = {.status = RI_SERVICE_REJECTED};
-
-	/* It may have been withdrawn meanwhile, which is no error. */
-	if (theirs->service)
-		(void)!ri_call_resolve_answer(cm->p.caller, theirs->request, &no);
-	else
-		(void)!ri_call_reject(cm->p.caller, theirs->request, (enum ri_cm_reason)reason,
-				      pdata, len);
-}
-
 static void
-describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
+describe(struct kal_request *request, const struct ri_cm_event *event)
 {
 	struct kal_cm_event *info = &request->info;
 
@@ -49,36 +35,6 @@ describe_theirs(struct kal_request *request, const struct ri_cm_event *event)
 	info->reach = event->reach;
 }
 
-/* The caller owns cm->lock. Tell the client. */
-static void
-request_show(struct kal_request *request, struct kal_listener *listener)
-{
-	struct kal_cm_event *info = &request->info;
-
-	RI_ASSERT_OWNED(&request->cm->lock);
-	request->ctx = listener->ctx;
-	if (listener->suppress)
-		info->ird_ord_valid = 0;
-	if (info->ird_ord_valid == 0)
-		info->ird = info->ord = 0;
-	atomic_fetch_add(&listener->waiting, 1);
-	kal_request_enter(request);
-}
-
-/* The caller owns cm->lock. There is no memory for the request: refuse it later, outside the upcall. */
-static void
-leave_unheard(struct kal_listener *listener, const struct ri_cm_event *event)
-{
-	const struct ri_host *host = listener->cm->p.host;
-
-	RI_ASSERT_OWNED(&listener->cm->lock);
-	if (listener->unheard == NULL || listener->unheard_count >= listener->backlog)
-		return; /* the provider raised more than the backlog */
-	listener->unheard[listener->unheard_count++] = (struct kal_unheard){
-		event->request, event->kind == (uint32_t)RI_CM_SERVICE_REQUEST};
-	host->task_run(host->self, &listener->refuse);
-}
-
 static void
 refuse_all_unheard(void *arg)
 {
@@ -93,8 +49,8 @@ refuse_all_unheard(void *arg)
 			next = listener->unheard[--listener->unheard_count];
 		kal_cm_unlock(listener->cm);
 		if (any)
-			kal_request_refuse_theirs(listener->cm, &next, KAL_REASON_RESOURCES, NULL,
-						  0);
+			kal_request_refuse_at_provider(listener->cm, &next, KAL_REASON_RESOURCES,
+						       NULL, 0);
 	} while (any);
 }
 
@@ -108,7 +64,7 @@ kal_request_listener_init(struct kal_listener *listener)
 void
 kal_request_refuse_unheard(struct kal_listener *listener)
 {
-	const struct ri_host *host = listener->cm->p.host;
+	const struct ri_host *host = listener->cm->host;
 
 	host->task_stop(host->self, &listener->refuse);
 	refuse_all_unheard(listener);
@@ -121,43 +77,28 @@ kal_request_from_provider(struct kal_cm *cm, const struct ri_cm_event *event)
 	struct kal_listener *listener;
 
 	if (request != NULL)
-		describe_theirs(request, event);
+		describe(request, event);
 	kal_cm_lock(cm);
 	listener = kal_listener_of(cm, event->ctx);
-	if (listener != NULL && request != NULL)
-		request_show(request, listener);
-	else if (listener != NULL)
-		leave_unheard(listener, event);
+	if (listener != NULL && request != NULL) {
+		request->ctx = listener->ctx;
+		if (listener->suppress)
+			request->info.ird_ord_valid = 0;
+		if (request->info.ird_ord_valid == 0)
+			request->info.ird = request->info.ord = 0;
+		atomic_fetch_add(&listener->waiting, 1);
+		kal_request_enter(request);
+	} else if (listener != NULL && listener->unheard != NULL &&
+		   listener->unheard_count < listener->backlog) {
+		/* No memory: refuse it later, outside the upcall. Beyond the backlog the provider may raise none. */
+		listener->unheard[listener->unheard_count++] = (struct kal_unheard){
+			event->request, event->kind == (uint32_t)RI_CM_SERVICE_REQUEST};
+		cm->host->task_run(cm->host->self, &listener->refuse);
+	}
 	kal_cm_unlock(cm);
 	/* The listener was destroyed: its provider refuses the requests that are left. */
 	if (listener == NULL && request != NULL)
 		kal_request_release(request);
-}
-
-/* The caller owns cm->lock. */
-static void
-forget_unheard(struct kal_listener *listener, const struct ri_request *gone)
-{
-	RI_ASSERT_OWNED(&listener->cm->lock);
-	for (uint32_t i = 0; i < listener->unheard_count; i++) {
-		if (listener->unheard[i].request == gone)
-			listener->unheard[i--] = listener->unheard[--listener->unheard_count];
-	}
-}
-
-/* The caller owns cm->lock. The call that has the request looks when it gives the request back. */
-static void
-withdraw_held(struct kal_cm *cm, const struct ri_request *gone)
-{
-	struct kal_link *link = NULL;
-
-	RI_ASSERT_OWNED(&cm->lock);
-	while ((link = kal_table_next(&cm->held, link)) != NULL) {
-		struct kal_request *one = kal_entry(link, struct kal_request, link);
-
-		if (one->provider == gone)
-			one->withdrawn = true;
-	}
 }
 
 void
@@ -178,11 +119,18 @@ kal_request_gone(struct kal_cm *cm, const struct ri_cm_event *event)
 	if (request != NULL) {
 		kal_request_leave(request);
 		kal_request_tell_gone(request);
-	} else {
-		withdraw_held(cm, event->request);
-		if (listener != NULL)
-			forget_unheard(listener, event->request);
 	}
+	/* A call that has the request checks this when it gives the request back. */
+	while (request == NULL && (link = kal_table_next(&cm->held, link)) != NULL) {
+		struct kal_request *one = kal_entry(link, struct kal_request, link);
+
+		if (one->provider == event->request)
+			one->withdrawn = true;
+	}
+	for (uint32_t i = 0; request == NULL && listener != NULL && i < listener->unheard_count;
+	     i++)
+		if (listener->unheard[i].request == event->request)
+			listener->unheard[i--] = listener->unheard[--listener->unheard_count];
 	kal_cm_unlock(cm);
 	if (request != NULL)
 		kal_request_release(request);
