@@ -20,7 +20,7 @@ SELF = ('--self', '-a', 'emul:ib', '-C', '3')
 
 def certified(build, path):
     """Writes a small report of it-certify, for the programs that read one."""
-    programs = os.path.join(build, 'conformance/certify')
+    programs = os.path.join(build, 'conformance/judge/certify')
     subprocess.run([os.path.join(programs, 'it-certify'), '--adapter', 'emul:ib', '--programs', programs, '--level', 'border',
                     '--quick', '--seed', '1', '--silent', '--json', path], check=True, timeout=PATIENCE)
     return path
@@ -44,16 +44,16 @@ def commands(build, source, report):
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')
-    yield 'it-wire --list', [os.path.join(conformance, 'wire/it-wire'), '--list', '--cases',
-                             os.path.join(source, 'conformance/wire/cases')]
-    yield 'it-wire-peer --help', [os.path.join(conformance, 'wire/it-wire-peer'), '--help']
-    yield 'it-certify --list', [os.path.join(conformance, 'certify/it-certify'), '--list', '--programs',
-                                os.path.join(conformance, 'certify')]
-    yield 'it-certify compare', [os.path.join(conformance, 'certify/it-certify'), 'compare', report, report]
-    yield 'mutants-list', [os.path.join(conformance, 'mutants/mutants-list')]
-    yield 'differential --help', [os.path.join(conformance, 'differential/differential'), '--help']
-    for script in ('tools/bench', 'conformance/mutants/run', 'conformance/lab/run_lab.py', 'tools/mutate',
-                   'conformance/wire/judge_siw.py'):
+    yield 'it-wire --list', [os.path.join(conformance, 'judge/wire/it-wire'), '--list', '--cases',
+                             os.path.join(source, 'conformance/judge/wire/cases')]
+    yield 'it-wire-peer --help', [os.path.join(conformance, 'judge/wire/it-wire-peer'), '--help']
+    yield 'it-certify --list', [os.path.join(conformance, 'judge/certify/it-certify'), '--list', '--programs',
+                                os.path.join(conformance, 'judge/certify')]
+    yield 'it-certify compare', [os.path.join(conformance, 'judge/certify/it-certify'), 'compare', report, report]
+    yield 'mutants-list', [os.path.join(conformance, 'bad/defects/mutants-list')]
+    yield 'differential --help', [os.path.join(conformance, 'judge/differential/differential'), '--help']
+    for script in ('tools/bench', 'conformance/bad/defects/run', 'conformance/wire/lab/run_lab.py', 'tools/mutate',
+                   'conformance/judge/wire/judge_siw.py'):
         yield script + ' --help', [sys.executable, '-B', os.path.join(source, script), '--help']
 
 
@@ -121,7 +121,7 @@ def copied_without_report(tools):
 
 def reports(build, report):
     """it-certify and it-wire: a report that cannot be written, and one for a reader behind a pipe."""
-    page = [os.path.join(build, 'conformance/certify/it-certify'), 'page', report]
+    page = [os.path.join(build, 'conformance/judge/certify/it-certify'), 'page', report]
     with Folder() as folder:
         pipe = os.path.join(folder.path, 'pipe')
         os.mkfifo(pipe)
