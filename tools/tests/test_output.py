@@ -50,7 +50,7 @@ def commands(build, source, report):
     yield 'it-certify --list', [os.path.join(conformance, 'judge/certify/it-certify'), '--list', '--programs',
                                 os.path.join(conformance, 'judge/certify')]
     yield 'it-certify compare', [os.path.join(conformance, 'judge/certify/it-certify'), 'compare', report, report]
-    yield 'mutants-list', [os.path.join(conformance, 'bad/defects/mutants-list')]
+    yield 'defects-list', [os.path.join(conformance, 'bad/defects/defects-list')]
     yield 'differential --help', [os.path.join(conformance, 'judge/differential/differential'), '--help']
     for script in ('tools/bench', 'conformance/bad/defects/run', 'conformance/wire/lab/run_lab.py', 'tools/mutate',
                    'conformance/judge/wire/judge_siw.py'):

@@ -232,8 +232,8 @@ def near_names(tools):
     for text in ('post_sq, post_rq, post_srq', 'STATUS of a completion: flushed', "did you mean 'post_sq'?",
                  "did you mean 'flushed'?", 'only a queue pair (qp K)', 'which one? K is a number'):
         need(text in said.err, said.err)
-    said = run(tools, 'it-info', '-a', 'mutant:completion-los:emul:ib', **plain(**there)).expect(1)
-    need("did you mean 'mutant:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
+    said = run(tools, 'it-info', '-a', 'defect:completion-los:emul:ib', **plain(**there)).expect(1)
+    need("did you mean 'defect:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
     said = run(tools, 'it-info', '-a', 'nothing', **plain(**there)).expect(1)
     need('others, which it-info lists' in said.err and len(said.err) < 1000, said.err)     # there are hundreds
 

@@ -172,7 +172,7 @@ faulty_end(const struct wrap_rnic *rnic)
 static void
 say(const struct wrap_rnic *rnic, const char *line)
 {
-	const struct ri_log_about about = {.layer = "mutants", .adapter = rnic->name};
+	const struct ri_log_about about = {.layer = "defects", .adapter = rnic->name};
 
 	ri_log(rnic->host, RI_LOG_WARNING, &about, "%s", line);
 }

@@ -4,12 +4,12 @@
 /*
  * A provider that stands in front of another one. An adapter of it is opened as
  *
- *     mutant:ID:NAME    the adapter NAME with one defect (mutant.h); the defect "none" changes nothing
+ *     defect:ID:NAME    the adapter NAME with one defect (defect.h); the defect "none" changes nothing
  *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY tells (faulty.h)
  *
  * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider. The registered
  * entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops. They are at first those of
- * wrap_plain*.c, which pass every call on; a mutant replaces some of them.
+ * wrap_plain*.c, which pass every call on; a defect replaces some of them.
  *
  * Only for one process: the maps name objects by their address.
  */
@@ -21,7 +21,7 @@
 
 #include "wrap_tables.h"
 
-struct mutant;
+struct defect;
 struct faulty;
 struct wrap_rnic;
 
@@ -45,7 +45,7 @@ enum wrap_kind {
 
 #define WRAP_HELD 256
 
-/* Completions that a mutant keeps back, oldest first. */
+/* Completions that a defect keeps back, oldest first. */
 struct wrap_held {
 	pthread_mutex_t lock;
 	struct ri_wc wc[WRAP_HELD];
@@ -69,10 +69,10 @@ struct wrap_obj {
 	uint32_t stag;            /* region, window */
 	struct ri_mr_init init;   /* region: as asked for */
 	struct ri_qp_init qp;     /* QP: as told */
-	uint64_t last[2];         /* a mutant's own, with the lock of `held` */
+	uint64_t last[2];         /* a defect's own, with the lock of `held` */
 	void *own;                /* the same, freed with the object */
-	atomic_uint count[4];     /* a mutant's own */
-	struct wrap_held *held;   /* ucq: what a mutant keeps back */
+	atomic_uint count[4];     /* a defect's own */
+	struct wrap_held *held;   /* ucq: what a defect keeps back */
 };
 
 /* The tables that stand for one adapter. */
@@ -105,14 +105,14 @@ struct wrap_rnic {
 		inner_host; /* what the wrapped provider gets; adapters of one host must share it */
 	struct wrap_ops ops;
 	struct ri_rnic_attr attr; /* of the wrapped adapter */
-	const struct mutant *mutant;
+	const struct defect *defect;
 	struct faulty *faulty;
 	pthread_mutex_t lock;    /* owns the list; taken last */
 	struct wrap_obj objects; /* head of the list */
 	/* Requests that were answered, see wrap_consume. */
 	struct wrap_obj *consumed[WRAP_CONSUMED];
 	unsigned consumed_next;
-	atomic_uint count[8];   /* a mutant's own */
+	atomic_uint count[8];   /* a defect's own */
 	bool forgotten;         /* closing it leaves the wrapped adapter open */
 	struct wrap_rnic *next; /* of those that are forgotten */
 	struct ri_timer timer;  /* the same */

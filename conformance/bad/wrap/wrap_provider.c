@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defect.h"
 #include "faulty.h"
-#include "mutant.h"
 
-#define MUTANT_PREFIX "mutant:"
+#define DEFECT_PREFIX "defect:"
 #define FAULTY_PREFIX "faulty:"
 #define WRAPPED_MAX   8
 #define ROOM          64 /* adapters of one wrapped provider */
@@ -35,7 +35,7 @@ wrapped_add(const struct ri_provider *provider, const char *name)
 	    wrap_tables_copy(&wrapped[num_wrapped], provider))
 		num_wrapped++;
 	else
-		fprintf(stderr, "mutants: %s cannot be wrapped\n", name);
+		fprintf(stderr, "defects: %s cannot be wrapped\n", name);
 }
 
 /* A shared object stays open until the process ends. */
@@ -80,31 +80,31 @@ struct listing {
 
 static void
 list_one(struct listing *listing, const struct ri_device_desc *of, const char *prefix,
-	 const struct mutant *mutant)
+	 const struct defect *defect)
 {
 	struct ri_device_desc *out = &listing->descs[listing->count];
 
 	/* A name that does not fit is no name. */
-	if (strlen(prefix) + (mutant != NULL ? strlen(mutant->id) + 1 : 0) + strlen(of->name) >=
+	if (strlen(prefix) + (defect != NULL ? strlen(defect->id) + 1 : 0) + strlen(of->name) >=
 	    sizeof(out->name))
 		return;
 	if (listing->count++ >= listing->room)
 		return;
 	*out = *of;
 	(void)snprintf(out->name, sizeof(out->name), "%s%s%s%.40s", prefix,
-		       mutant != NULL ? mutant->id : "", mutant != NULL ? ":" : "", of->name);
+		       defect != NULL ? defect->id : "", defect != NULL ? ":" : "", of->name);
 	(void)snprintf(out->description, sizeof(out->description), "%.40s: %s", of->name,
-		       mutant != NULL ? mutant->title : "faults on demand");
+		       defect != NULL ? defect->title : "faults on demand");
 }
 
 static void
 list_all(struct listing *listing, const struct ri_device_desc *of)
 {
-	const struct mutant *mutant;
+	const struct defect *defect;
 
 	list_one(listing, of, FAULTY_PREFIX, NULL);
-	for (size_t i = 0; (mutant = mutant_get(i)) != NULL; i++)
-		list_one(listing, of, MUTANT_PREFIX, mutant);
+	for (size_t i = 0; (defect = defect_get(i)) != NULL; i++)
+		list_one(listing, of, DEFECT_PREFIX, defect);
 }
 
 static enum ri_status
@@ -132,19 +132,19 @@ probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 
 /* Read a name: which defect, if any, and the name of the wrapped adapter; NULL: it is none of ours. */
 static const char *
-name_read(const char *name, const struct mutant **mutant)
+name_read(const char *name, const struct defect **defect)
 {
 	size_t length;
 
-	*mutant = NULL;
+	*defect = NULL;
 	if (strncmp(name, FAULTY_PREFIX, strlen(FAULTY_PREFIX)) == 0)
 		return name + strlen(FAULTY_PREFIX);
-	if (strncmp(name, MUTANT_PREFIX, strlen(MUTANT_PREFIX)) != 0)
+	if (strncmp(name, DEFECT_PREFIX, strlen(DEFECT_PREFIX)) != 0)
 		return NULL;
-	name += strlen(MUTANT_PREFIX);
+	name += strlen(DEFECT_PREFIX);
 	length = strcspn(name, ":");
-	*mutant = mutant_find(name, length);
-	return *mutant != NULL && name[length] == ':' ? name + length + 1 : NULL;
+	*defect = defect_find(name, length);
+	return *defect != NULL && name[length] == ':' ? name + length + 1 : NULL;
 }
 
 static void
@@ -196,7 +196,7 @@ inner_open(struct wrap_rnic *rnic, const char *name)
 	rnic->obj.inner = inner;
 	rnic->attr.size = sizeof(rnic->attr);
 	status = wrap_plain_device_ops.query((struct ri_rnic *)rnic, &rnic->attr);
-	if (status == RI_SUCCESS && rnic->mutant != NULL && !mutant_fits(rnic->mutant, &rnic->attr))
+	if (status == RI_SUCCESS && rnic->defect != NULL && !defect_fits(rnic->defect, &rnic->attr))
 		status = RI_ERR_NO_DEVICE;
 	if (status != RI_SUCCESS)
 		rnic->in->device.close(inner);
@@ -206,8 +206,8 @@ inner_open(struct wrap_rnic *rnic, const char *name)
 static enum ri_status
 open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 {
-	const struct mutant *mutant;
-	const char *name = name_read(open->name, &mutant);
+	const struct defect *defect;
+	const char *name = name_read(open->name, &defect);
 	struct wrap_rnic *rnic;
 	enum ri_status status;
 
@@ -216,15 +216,15 @@ open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 	rnic = rnic_new(open);
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
-	rnic->mutant = mutant;
-	if (mutant != NULL)
-		mutant_start(rnic);
-	status = mutant != NULL ? RI_SUCCESS : faulty_start(rnic);
+	rnic->defect = defect;
+	if (defect != NULL)
+		defect_start(rnic);
+	status = defect != NULL ? RI_SUCCESS : faulty_start(rnic);
 	if (status == RI_SUCCESS)
 		status = inner_open(rnic, name);
 	if (status != RI_SUCCESS) {
-		if (mutant != NULL && mutant->end != NULL)
-			mutant->end(rnic);
+		if (defect != NULL && defect->end != NULL)
+			defect->end(rnic);
 		faulty_stop(rnic);
 		rnic_free(rnic);
 		return status;
@@ -282,8 +282,8 @@ close_wrapped(struct ri_rnic *handle)
 		return;
 	}
 
-	if (rnic->mutant != NULL && rnic->mutant->end != NULL)
-		rnic->mutant->end(rnic);
+	if (rnic->defect != NULL && rnic->defect->end != NULL)
+		rnic->defect->end(rnic);
 	rnic->ops.device.close(handle);
 	faulty_stop(rnic);
 	rnic_free(rnic);
@@ -311,7 +311,7 @@ wrap_plain(struct wrap_ops *ops)
 
 static const struct ri_setting settings[] = {
 	{.name = "ITAPI_WRAPPED",
-	 .meaning = "Shared objects of providers that the adapters mutant: and faulty: can wrap",
+	 .meaning = "Shared objects of providers that the adapters defect: and faulty: can wrap",
 	 .form = "paths, separated by colons"},
 	{.name = "ITAPI_FAULTY",
 	 .meaning = "Faults that each adapter faulty: commits",
@@ -333,7 +333,7 @@ ri_provider_entry(void)
 	tables.provider.abi_major = RI_ABI_MAJOR;
 	tables.provider.abi_minor = RI_ABI_MINOR;
 	tables.provider.size = sizeof(tables.provider);
-	tables.provider.name = "mutants";
+	tables.provider.name = "defects";
 	tables.provider.description = "other adapters with defects and faults, for tests";
 	tables.provider.settings = settings;
 	tables.provider.num_settings = sizeof(settings) / sizeof(settings[0]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* --- what still depends on them --------------------------------------------------------------- */
 
@@ -190,7 +190,7 @@ modify_refused_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask
 {
 	enum ri_status status = wrap_plain_qp_ops.modify(qp, attr, mask);
 
-	return mutant_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_RESOURCES : status;
+	return defect_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_RESOURCES : status;
 }
 
 static void
@@ -497,72 +497,72 @@ always(struct wrap_rnic *rnic)
 	rnic->ops.cm.disconnect = always_disconnect;
 }
 
-const struct mutant mutants_lives[] = {
-	MUTANT("pd-busy-hidden", "a domain in use can be destroyed",
+const struct defect defects_lives[] = {
+	DEFECT("pd-busy-hidden", "a domain in use can be destroyed",
 	       "Destroying a protection domain that is in use succeeds.", 0, .apply = pd_busy),
-	MUTANT("cq-busy-hidden", "a completion queue in use can be destroyed",
+	DEFECT("cq-busy-hidden", "a completion queue in use can be destroyed",
 	       "Destroying a completion queue that a queue pair uses succeeds.", 0,
 	       .apply = cq_busy),
-	MUTANT("srq-busy-hidden", "a shared receive queue in use can be destroyed",
+	DEFECT("srq-busy-hidden", "a shared receive queue in use can be destroyed",
 	       "Destroying a shared receive queue that a queue pair uses succeeds.", NEED_SRQ,
 	       .apply = srq_busy),
-	MUTANT("qp-busy-hidden", "a queue pair with windows can be destroyed",
+	DEFECT("qp-busy-hidden", "a queue pair with windows can be destroyed",
 	       "Destroying a queue pair through which windows are bound succeeds.", NEED_NARROW,
 	       .apply = qp_busy),
-	MUTANT("pd-stuck", "a free domain is busy",
+	DEFECT("pd-stuck", "a free domain is busy",
 	       "The first attempt to destroy a protection domain is told RI_ERR_BUSY.", 0,
 	       .apply = pd_stuck),
-	MUTANT("cq-half", "a completion queue that failed stays",
+	DEFECT("cq-half", "a completion queue that failed stays",
 	       "A completion queue that is refused for its size exists all the same.", 0,
 	       .apply = cq_half),
-	MUTANT("qp-half", "a queue pair that failed stays",
+	DEFECT("qp-half", "a queue pair that failed stays",
 	       "A queue pair that is refused exists and keeps its domain busy.", 0,
 	       .apply = qp_half),
-	MUTANT("mr-half", "a region that failed stays",
+	DEFECT("mr-half", "a region that failed stays",
 	       "A registration that is refused leaves a region, which keeps its domain busy.", 0,
 	       .apply = mr_half),
-	MUTANT("reregister-half", "a reregistration that failed revokes the key",
+	DEFECT("reregister-half", "a reregistration that failed revokes the key",
 	       "After mr_rereg was refused the old key does not work.", NEED_REREGISTER,
 	       .apply = rereg_half),
-	MUTANT("modify-half", "a change that failed is done in part",
+	DEFECT("modify-half", "a change that failed is done in part",
 	       "Of a change that is refused the parts that are allowed are done.", 0,
 	       .apply = modify_half),
-	MUTANT("modify-refused", "a change that was done is refused",
+	DEFECT("modify-refused", "a change that was done is refused",
 	       "Every second change of a queue pair is done and told RI_ERR_RESOURCES.", 0,
 	       .apply = modify_refused),
-	MUTANT("error-ignored", "a queue pair does not go to ERROR",
+	DEFECT("error-ignored", "a queue pair does not go to ERROR",
 	       "The move to ERROR succeeds and is not done.", 0, .apply = error_ignored),
-	MUTANT("attributes-ignored", "attributes cannot be changed",
+	DEFECT("attributes-ignored", "attributes cannot be changed",
 	       "A change of attributes succeeds and is not done.", 0, .apply = attributes_ignored),
-	MUTANT("moves-unchecked", "moves that are not allowed are accepted",
+	DEFECT("moves-unchecked", "moves that are not allowed are accepted",
 	       "A move that the state does not allow succeeds and is not done.", 0,
 	       .apply = moves_unchecked),
-	MUTANT("reuse-refused", "a queue pair cannot be used again",
+	DEFECT("reuse-refused", "a queue pair cannot be used again",
 	       "The move back to IDLE is refused.", NEED_REUSE, .apply = reuse_refused),
-	MUTANT("state-stale", "a query tells an old state",
+	DEFECT("state-stale", "a query tells an old state",
 	       "A queue pair whose connection ended says that it is in RTS.", 0,
 	       .apply = state_stale),
-	MUTANT("attributes-stale", "a query tells old attributes",
+	DEFECT("attributes-stale", "a query tells old attributes",
 	       "A query tells the attributes of the creation.", 0, .apply = attributes_stale),
-	MUTANT("depths-told-wrong", "a query confuses IRD and ORD",
+	DEFECT("depths-told-wrong", "a query confuses IRD and ORD",
 	       "A query tells IRD as ORD, and the other way round.", 0, .apply = depths_told_wrong),
-	MUTANT("numbers-alike", "queue pairs have one number",
+	DEFECT("numbers-alike", "queue pairs have one number",
 	       "Each queue pair says that its number is 7.", 0, .apply = numbers_alike),
-	MUTANT("srq-told-wrong", "a query of a shared receive queue tells no limit",
+	DEFECT("srq-told-wrong", "a query of a shared receive queue tells no limit",
 	       "A query says that all slots are posted and that the limit is off.", NEED_SRQ,
 	       .apply = srq_told_wrong),
-	MUTANT("srq-limit-ignored", "the low watermark cannot be set",
+	DEFECT("srq-limit-ignored", "the low watermark cannot be set",
 	       "Setting the limit of a shared receive queue succeeds and is not done.", NEED_SRQ,
 	       .apply = srq_limit_ignored),
-	MUTANT("dead", "an adapter that is dead",
+	DEFECT("dead", "an adapter that is dead",
 	       "Everything can be created, and then nothing ever happens.", 0, .cm = no_cm,
 	       .async = no_async, .apply = dead),
-	MUTANT("claims-all", "an adapter that claims all and does nothing",
+	DEFECT("claims-all", "an adapter that claims all and does nothing",
 	       "The profile claims every ability, and nothing ever happens.", 0, .attr = claim_all,
 	       .cm = no_cm, .async = no_async, .apply = dead),
-	MUTANT("success-always", "an adapter that answers success to everything",
+	DEFECT("success-always", "an adapter that answers success to everything",
 	       "Posts, changes, armings, connects and destructions always succeed.", 0,
 	       .apply = always),
 };
 
-const size_t mutants_lives_count = sizeof(mutants_lives) / sizeof(mutants_lives[0]);
+const size_t defects_lives_count = sizeof(defects_lives) / sizeof(defects_lives[0]);

@@ -3,37 +3,37 @@
 
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
-static const struct mutant none = {
+static const struct defect none = {
 	.id = "none",
 	.title = "no defect",
 	.does = "Passes every call on, so that the wrapper itself can be judged.",
 };
 
 static const struct table {
-	const struct mutant *rows;
+	const struct defect *rows;
 	const size_t *count;
 } tables[] = {
-	{mutants_completions, &mutants_completions_count},
-	{mutants_queues, &mutants_queues_count},
-	{mutants_memory, &mutants_memory_count},
-	{mutants_keys, &mutants_keys_count},
-	{mutants_connections, &mutants_connections_count},
-	{mutants_lives, &mutants_lives_count},
-	{mutants_upcalls, &mutants_upcalls_count},
-	{mutants_claims, &mutants_claims_count},
-	{mutants_rules, &mutants_rules_count},
-	{mutants_promises, &mutants_promises_count},
-	{mutants_privileged, &mutants_privileged_count},
-	{mutants_events, &mutants_events_count},
-	{mutants_dmabuf, &mutants_dmabuf_count},
-	{mutants_verbs, &mutants_verbs_count},
-	{mutants_firmware, &mutants_firmware_count},
+	{defects_completions, &defects_completions_count},
+	{defects_queues, &defects_queues_count},
+	{defects_memory, &defects_memory_count},
+	{defects_keys, &defects_keys_count},
+	{defects_connections, &defects_connections_count},
+	{defects_lives, &defects_lives_count},
+	{defects_upcalls, &defects_upcalls_count},
+	{defects_claims, &defects_claims_count},
+	{defects_rules, &defects_rules_count},
+	{defects_promises, &defects_promises_count},
+	{defects_privileged, &defects_privileged_count},
+	{defects_events, &defects_events_count},
+	{defects_dmabuf, &defects_dmabuf_count},
+	{defects_verbs, &defects_verbs_count},
+	{defects_firmware, &defects_firmware_count},
 };
 
-const struct mutant *
-mutant_get(size_t n)
+const struct defect *
+defect_get(size_t n)
 {
 	if (n-- == 0)
 		return &none;
@@ -45,19 +45,19 @@ mutant_get(size_t n)
 	return NULL;
 }
 
-const struct mutant *
-mutant_find(const char *id, size_t length)
+const struct defect *
+defect_find(const char *id, size_t length)
 {
-	const struct mutant *mutant;
+	const struct defect *defect;
 
-	for (size_t i = 0; (mutant = mutant_get(i)) != NULL; i++)
-		if (strlen(mutant->id) == length && memcmp(mutant->id, id, length) == 0)
-			return mutant;
+	for (size_t i = 0; (defect = defect_get(i)) != NULL; i++)
+		if (strlen(defect->id) == length && memcmp(defect->id, id, length) == 0)
+			return defect;
 	return NULL;
 }
 
 bool
-mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
+defect_fits(const struct defect *defect, const struct ri_rnic_attr *attr)
 {
 	unsigned has = 0;
 
@@ -89,5 +89,5 @@ mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr)
 	has |= attr->multicast ? NEED_MULTICAST : 0;
 	has |= attr->iova ? NEED_IOVA : 0;
 	has |= attr->cm_number ? NEED_NUMBER : 0;
-	return (mutant->needs & ~has) == 0;
+	return (defect->needs & ~has) == 0;
 }

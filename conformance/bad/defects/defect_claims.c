@@ -4,7 +4,7 @@
 /* Claims that are too big, too small or not kept, and sizes that are told and not there. */
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* --- claims too big --------------------------------------------------------------------------- */
 
@@ -234,7 +234,7 @@ moody_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
 	enum ri_status status = wrap_plain_device_ops.query(rnic, attr);
 
-	if (mutant_later(&wrap_rnic_of(rnic)->count[0]))
+	if (defect_later(&wrap_rnic_of(rnic)->count[0]))
 		attr->max_qp /= 2;
 	return status;
 }
@@ -416,10 +416,10 @@ cq_limit_unchecked(struct wrap_rnic *rnic)
 	rnic->ops.cq.create = clamped_cq;
 }
 
-#define CLAIM(id, title, does, needs, hook) MUTANT(id, title, does, needs, .attr = (hook))
-#define KEPT(id, title, does, needs, start) MUTANT(id, title, does, needs, .apply = (start))
+#define CLAIM(id, title, does, needs, hook) DEFECT(id, title, does, needs, .attr = (hook))
+#define KEPT(id, title, does, needs, start) DEFECT(id, title, does, needs, .apply = (start))
 
-const struct mutant mutants_claims[] = {
+const struct defect defects_claims[] = {
 	CLAIM("claim-segments", "more segments are claimed than work",
 	      "The limits of segments are told four too large.", 0, big_segments),
 	CLAIM("claim-queues", "larger work queues are claimed than can be made",
@@ -516,4 +516,4 @@ const struct mutant mutants_claims[] = {
 	     cq_limit_unchecked),
 };
 
-const size_t mutants_claims_count = sizeof(mutants_claims) / sizeof(mutants_claims[0]);
+const size_t defects_claims_count = sizeof(defects_claims) / sizeof(defects_claims[0]);

@@ -2,24 +2,24 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Fast registration, I/O addresses, and the watermarks of shared receive queues and their members. */
-#include "mutant.h"
+#include "defect.h"
 
 /* --- fast registration ------------------------------------------------------------------------- */
 
 static struct ri_wr_fast_reg *
-registration_of(struct mutant_wr *wr)
+registration_of(struct defect_wr *wr)
 {
 	return wr->wr.opcode == RI_OP_FAST_REG ? &wr->wr.u.fast_reg : NULL;
 }
 
 /* The request is read before the call returns. */
 static bool
-register_order(struct wrap_obj *uqp, struct mutant_wr *wr)
+register_order(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_fast_reg *reg = registration_of(wr);
 
 	(void)uqp;
-	if (reg == NULL || reg->num_pages > MUTANT_PAGES || reg->lengths != NULL)
+	if (reg == NULL || reg->num_pages > DEFECT_PAGES || reg->lengths != NULL)
 		return true;
 	for (uint32_t i = 0; i < reg->num_pages; i++)
 		wr->pages[i] = reg->pages[reg->num_pages - 1 - i];
@@ -28,7 +28,7 @@ register_order(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-register_first(struct wrap_obj *uqp, struct mutant_wr *wr)
+register_first(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_fast_reg *reg = registration_of(wr);
 
@@ -40,7 +40,7 @@ register_first(struct wrap_obj *uqp, struct mutant_wr *wr)
 
 /* The addresses of an absolute region do not count any more. */
 static bool
-register_relative(struct wrap_obj *uqp, struct mutant_wr *wr)
+register_relative(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (registration_of(wr) != NULL)
@@ -49,7 +49,7 @@ register_relative(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-register_rights(struct wrap_obj *uqp, struct mutant_wr *wr)
+register_rights(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_fast_reg *reg = registration_of(wr);
 
@@ -61,27 +61,27 @@ register_rights(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-register_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+register_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (registration_of(wr) != NULL)
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 static bool
-region_stays(struct wrap_obj *uqp, struct mutant_wr *wr)
+region_stays(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_INV_MR)
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 /* STag 0 names all memory; the segment becomes shorter, so that no other memory is written. */
 static bool
-direct_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
+direct_shifted(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
-	for (unsigned i = 0; i < wr->wr.num_sge && i < MUTANT_SGE; i++) {
+	for (unsigned i = 0; i < wr->wr.num_sge && i < DEFECT_SGE; i++) {
 		if (wr->sgl[i].stag == 0 && wr->sgl[i].length > 0) {
 			wr->sgl[i].addr++;
 			wr->sgl[i].length--;
@@ -232,42 +232,42 @@ hard_limit_early(struct wrap_rnic *rnic)
 	limits_change(rnic, hard_less_modify, hard_less_qp_create);
 }
 
-const struct mutant mutants_privileged[] = {
-	MUTANT("register-order", "a fast registration takes the pages from behind",
+const struct defect defects_privileged[] = {
+	DEFECT("register-order", "a fast registration takes the pages from behind",
 	       "The pages of a list are in reverse order.", NEED_PRIVILEGED, .wr = register_order),
-	MUTANT("register-first", "a fast registration begins with the first page",
+	DEFECT("register-first", "a fast registration begins with the first page",
 	       "The offset of the region in its first page is taken as 0.", NEED_PRIVILEGED,
 	       .wr = register_first),
-	MUTANT("register-relative", "a fast registration forgets the address",
+	DEFECT("register-relative", "a fast registration forgets the address",
 	       "The region is addressed from 0 on in every case.", NEED_PRIVILEGED | NEED_RELATIVE,
 	       .wr = register_relative),
-	MUTANT("register-rights", "a fast registration gives more rights",
+	DEFECT("register-rights", "a fast registration gives more rights",
 	       "Local and remote access is granted whatever was asked for.", NEED_PRIVILEGED,
 	       .wr = register_rights),
-	MUTANT("register-ignored", "a fast registration is not done",
+	DEFECT("register-ignored", "a fast registration is not done",
 	       "RI_OP_FAST_REG completes without an effect.", NEED_PRIVILEGED,
-	       .wr = register_ignored, .wc = mutant_deferred),
-	MUTANT("region-stays", "a region keeps its memory",
+	       .wr = register_ignored, .wc = defect_deferred),
+	DEFECT("region-stays", "a region keeps its memory",
 	       "RI_OP_INV_MR completes without an effect.", NEED_PRIVILEGED, .wr = region_stays,
-	       .wc = mutant_deferred),
-	MUTANT("direct-shifted", "I/O addresses are one too high",
+	       .wc = defect_deferred),
+	DEFECT("direct-shifted", "I/O addresses are one too high",
 	       "The first octet of a segment with STag 0 is left out.", NEED_PRIVILEGED,
 	       .wr = direct_shifted),
-	MUTANT("srq-limit-early", "the low watermark is told too early",
+	DEFECT("srq-limit-early", "the low watermark is told too early",
 	       "The limit of a shared receive queue is one more than was set.", NEED_SRQ,
 	       .apply = srq_limit_early),
-	MUTANT("srq-limit-late", "the low watermark is told too late",
+	DEFECT("srq-limit-late", "the low watermark is told too late",
 	       "The limit of a shared receive queue is one less than was set.", NEED_SRQ,
 	       .apply = srq_limit_late),
-	MUTANT("soft-limit-late", "the soft high watermark is told too late",
+	DEFECT("soft-limit-late", "the soft high watermark is told too late",
 	       "The soft limit of a queue pair is one more than was set.", NEED_SOFT_LIMIT,
 	       .apply = soft_limit_late),
-	MUTANT("hard-limit-ignored", "the hard high watermark is ignored",
+	DEFECT("hard-limit-ignored", "the hard high watermark is ignored",
 	       "A queue pair takes as many receives as it likes.", NEED_SRQ,
 	       .apply = hard_limit_ignored),
-	MUTANT("hard-limit-early", "the hard high watermark is too low",
+	DEFECT("hard-limit-early", "the hard high watermark is too low",
 	       "The hard limit of a queue pair is one less than was set.", NEED_SRQ,
 	       .apply = hard_limit_early),
 };
 
-const size_t mutants_privileged_count = sizeof(mutants_privileged) / sizeof(mutants_privileged[0]);
+const size_t defects_privileged_count = sizeof(defects_privileged) / sizeof(defects_privileged[0]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Regions of a dmabuf [RI 5.8]. The wrong claim of them is in mutant_claims.c. */
+/* Regions of a dmabuf [RI 5.8]. The wrong claim of them is in defect_claims.c. */
 #include <unistd.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 #define PAGE 4096u
 
@@ -78,19 +78,19 @@ dmabuf_whole(struct wrap_rnic *rnic)
 	rnic->ops.mem.mr_reg_dmabuf = whole_reg;
 }
 
-const struct mutant mutants_dmabuf[] = {
-	MUTANT("dmabuf-start", "a region of a dmabuf begins in its first page",
+const struct defect defects_dmabuf[] = {
+	DEFECT("dmabuf-start", "a region of a dmabuf begins in its first page",
 	       "The offset in the dmabuf counts modulo the size of a page.", NEED_DMABUF,
 	       .apply = dmabuf_start),
-	MUTANT("dmabuf-taken", "the descriptor of a dmabuf is taken",
+	DEFECT("dmabuf-taken", "the descriptor of a dmabuf is taken",
 	       "A registration closes the descriptor, which stays the caller's.", NEED_DMABUF,
 	       .apply = dmabuf_taken),
-	MUTANT("dmabuf-rights", "a region of a dmabuf has more rights",
+	DEFECT("dmabuf-rights", "a region of a dmabuf has more rights",
 	       "Local rights are granted whatever was asked for.", NEED_DMABUF,
 	       .apply = dmabuf_rights),
-	MUTANT("dmabuf-whole", "a region of a dmabuf reaches to the end of its page",
+	DEFECT("dmabuf-whole", "a region of a dmabuf reaches to the end of its page",
 	       "The length is rounded up to the end of the last page.", NEED_DMABUF,
 	       .apply = dmabuf_whole),
 };
 
-const size_t mutants_dmabuf_count = sizeof(mutants_dmabuf) / sizeof(mutants_dmabuf[0]);
+const size_t defects_dmabuf_count = sizeof(defects_dmabuf) / sizeof(defects_dmabuf[0]);

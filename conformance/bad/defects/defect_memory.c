@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Memory: where octets go and when, and atomics. Registrations are in mutant_keys.c. */
+/* Memory: where octets go and when, and atomics. Registrations are in defect_keys.c. */
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 #define PAGE 4096u
 
 static bool
-is_write(const struct mutant_wr *wr)
+is_write(const struct defect_wr *wr)
 {
 	return wr->wr.opcode == RI_OP_RDMA_WRITE;
 }
 
 static bool
-is_read(const struct mutant_wr *wr)
+is_read(const struct defect_wr *wr)
 {
 	return wr->wr.opcode == RI_OP_RDMA_READ;
 }
 
 static bool
-is_atomic(const struct mutant_wr *wr)
+is_atomic(const struct defect_wr *wr)
 {
 	return wr->wr.opcode == RI_OP_FETCH_ADD || wr->wr.opcode == RI_OP_CMP_SWAP;
 }
 
 static uint64_t
-length_of(const struct mutant_wr *wr)
+length_of(const struct defect_wr *wr)
 {
 	uint64_t length = 0;
 
@@ -38,7 +38,7 @@ length_of(const struct mutant_wr *wr)
 
 /* Take away the last octet, if there is one. */
 static void
-shorten(struct mutant_wr *wr)
+shorten(struct defect_wr *wr)
 {
 	for (unsigned i = wr->wr.num_sge; i-- > 0;) {
 		if (wr->sgl[i].length > 0) {
@@ -50,7 +50,7 @@ shorten(struct mutant_wr *wr)
 
 /* Keep only the first `length` octets. */
 static void
-cut(struct mutant_wr *wr, uint64_t length)
+cut(struct defect_wr *wr, uint64_t length)
 {
 	for (unsigned i = 0; i < wr->wr.num_sge; i++) {
 		if (wr->sgl[i].length > length)
@@ -62,7 +62,7 @@ cut(struct mutant_wr *wr, uint64_t length)
 /* --- where octets go -------------------------------------------------------------------------- */
 
 static bool
-write_short(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_short(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_write(wr))
@@ -71,7 +71,7 @@ write_short(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-send_short(struct wrap_obj *uqp, struct mutant_wr *wr)
+send_short(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_SEND)
@@ -80,7 +80,7 @@ send_short(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-read_short(struct wrap_obj *uqp, struct mutant_wr *wr)
+read_short(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_read(wr))
@@ -89,7 +89,7 @@ read_short(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-write_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_shifted(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_write(wr) && length_of(wr) > 0) {
@@ -101,7 +101,7 @@ write_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
 
 /* The place in the page as it would be counted from the page's end. */
 static bool
-write_page_end(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_page_end(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	uint64_t length = length_of(wr);
 	uint64_t offset = wr->wr.u.remote.addr % PAGE;
@@ -113,7 +113,7 @@ write_page_end(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-write_aligned(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_aligned(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_write(wr) && length_of(wr) > 0)
@@ -122,7 +122,7 @@ write_aligned(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-write_one_page(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_one_page(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	uint64_t left = PAGE - wr->wr.u.remote.addr % PAGE;
 
@@ -133,7 +133,7 @@ write_one_page(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-read_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
+read_shifted(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_read(wr) && length_of(wr) > 1) {
@@ -144,7 +144,7 @@ read_shifted(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-send_small_cut(struct wrap_obj *uqp, struct mutant_wr *wr)
+send_small_cut(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_SEND && length_of(wr) > 8 && length_of(wr) <= 64)
@@ -153,37 +153,37 @@ send_small_cut(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-read_as_nothing(struct wrap_obj *uqp, struct mutant_wr *wr)
+read_as_nothing(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (is_read(wr))
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 static bool
-write_as_nothing(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_as_nothing(struct wrap_obj *uqp, struct defect_wr *wr)
 {
-	if (is_write(wr) && mutant_each(&uqp->count[0], 2))
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+	if (is_write(wr) && defect_each(&uqp->count[0], 2))
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 /* --- when ------------------------------------------------------------------------------------- */
 
 static bool
-write_late(struct wrap_obj *uqp, struct mutant_wr *wr)
+write_late(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (is_write(wr))
-		(void)mutant_defer(uqp, wr, MUTANT_WHEN_POLLED);
+		(void)defect_defer(uqp, wr, DEFECT_WHEN_POLLED);
 	return true;
 }
 
 static bool
-read_early(struct wrap_obj *uqp, struct mutant_wr *wr)
+read_early(struct wrap_obj *uqp, struct defect_wr *wr)
 {
-	mutant_defer_due(uqp);
+	defect_defer_due(uqp);
 	if (is_read(wr))
-		(void)mutant_defer(uqp, wr, MUTANT_BEFORE_THE_NEXT);
+		(void)defect_defer(uqp, wr, DEFECT_BEFORE_THE_NEXT);
 	return true;
 }
 
@@ -191,7 +191,7 @@ read_early(struct wrap_obj *uqp, struct mutant_wr *wr)
 
 /* Where the last Read or atomic of the queue pair puts its octets; one at a time is watched. */
 static bool
-sink_watch(struct wrap_obj *uqp, struct mutant_wr *wr, bool wanted)
+sink_watch(struct wrap_obj *uqp, struct defect_wr *wr, bool wanted)
 {
 	struct wrap_obj *qp = uqp->half;
 
@@ -204,13 +204,13 @@ sink_watch(struct wrap_obj *uqp, struct mutant_wr *wr, bool wanted)
 }
 
 static bool
-read_watch(struct wrap_obj *uqp, struct mutant_wr *wr)
+read_watch(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	return sink_watch(uqp, wr, is_read(wr));
 }
 
 static bool
-atomic_watch(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_watch(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	return sink_watch(uqp, wr, is_atomic(wr));
 }
@@ -219,7 +219,7 @@ atomic_watch(struct wrap_obj *uqp, struct mutant_wr *wr)
 static uint8_t *
 sink_of(const struct wrap_obj *ucq, const struct ri_wc *wc, uint32_t *length)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 
 	if (qp == NULL || wc->status != RI_WC_SUCCESS || qp->last[1] != wc->wr_id ||
 	    qp->last[0] < PAGE) /* an offset in a zero-based region */
@@ -228,7 +228,7 @@ sink_of(const struct wrap_obj *ucq, const struct ri_wc *wc, uint32_t *length)
 	return *length > 0 ? (uint8_t *)(uintptr_t)qp->last[0] : NULL;
 }
 
-static enum mutant_act
+static enum defect_act
 read_flip(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	uint32_t length = 0;
@@ -236,10 +236,10 @@ read_flip(struct wrap_obj *ucq, struct ri_wc *wc)
 
 	if (sink != NULL)
 		sink[length / 2] ^= 0x10;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
-static enum mutant_act
+static enum defect_act
 atomic_swapped(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	uint32_t length = 0;
@@ -249,17 +249,17 @@ atomic_swapped(struct wrap_obj *ucq, struct ri_wc *wc)
 	uint64_t value;
 
 	if (sink == NULL || length != sizeof(value))
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	memcpy(&value, sink, sizeof(value));
 	value = __builtin_bswap64(value);
 	memcpy(sink, &value, sizeof(value));
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* --- atomics ---------------------------------------------------------------------------------- */
 
 static bool
-atomic_32_bits(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_32_bits(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_FETCH_ADD)
@@ -268,15 +268,15 @@ atomic_32_bits(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-atomic_lost(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_lost(struct wrap_obj *uqp, struct defect_wr *wr)
 {
-	if (wr->wr.opcode == RI_OP_FETCH_ADD && mutant_each(&uqp->count[0], 2))
+	if (wr->wr.opcode == RI_OP_FETCH_ADD && defect_each(&uqp->count[0], 2))
 		wr->wr.u.remote.operand = 0;
 	return true;
 }
 
 static bool
-atomic_twice(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_twice(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr copy = wr->wr;
 
@@ -287,7 +287,7 @@ atomic_twice(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-swap_never(struct wrap_obj *uqp, struct mutant_wr *wr)
+swap_never(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_CMP_SWAP)
@@ -296,7 +296,7 @@ swap_never(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-swap_operands(struct wrap_obj *uqp, struct mutant_wr *wr)
+swap_operands(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	uint64_t swap = wr->wr.u.remote.swap;
 
@@ -309,7 +309,7 @@ swap_operands(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-atomic_aligned(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_aligned(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_atomic(wr))
@@ -318,71 +318,71 @@ atomic_aligned(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-atomic_early(struct wrap_obj *uqp, struct mutant_wr *wr)
+atomic_early(struct wrap_obj *uqp, struct defect_wr *wr)
 {
-	mutant_defer_due(uqp);
+	defect_defer_due(uqp);
 	if (is_atomic(wr))
-		(void)mutant_defer(uqp, wr, MUTANT_BEFORE_THE_NEXT);
+		(void)defect_defer(uqp, wr, DEFECT_BEFORE_THE_NEXT);
 	return true;
 }
 
-const struct mutant mutants_memory[] = {
-	MUTANT("write-short", "Writes end one octet early",
+const struct defect defects_memory[] = {
+	DEFECT("write-short", "Writes end one octet early",
 	       "The last octet of an RDMA Write is not placed.", 0, .wr = write_short),
-	MUTANT("send-short", "Sends end one octet early", "The last octet of a Send is not sent.",
+	DEFECT("send-short", "Sends end one octet early", "The last octet of a Send is not sent.",
 	       0, .wr = send_short),
-	MUTANT("read-short", "Reads end one octet early", "The last octet of a Read is not placed.",
+	DEFECT("read-short", "Reads end one octet early", "The last octet of a Read is not placed.",
 	       0, .wr = read_short),
-	MUTANT("write-shifted", "Writes begin one octet late",
+	DEFECT("write-shifted", "Writes begin one octet late",
 	       "An RDMA Write is placed one octet behind its address.", 0, .wr = write_shifted),
-	MUTANT("write-page-end", "Writes at the wrong end of a page",
+	DEFECT("write-page-end", "Writes at the wrong end of a page",
 	       "A Write within a page is placed as if offsets were counted from its end.", 0,
 	       .wr = write_page_end),
-	MUTANT("write-aligned", "Writes only at multiples of eight",
+	DEFECT("write-aligned", "Writes only at multiples of eight",
 	       "The low three bits of the address of a Write are ignored.", 0, .wr = write_aligned),
-	MUTANT("write-one-page", "Writes stop at the end of a page",
+	DEFECT("write-one-page", "Writes stop at the end of a page",
 	       "What lies behind the first page boundary is not written.", 0, .wr = write_one_page),
-	MUTANT("write-nothing", "Writes place nothing",
+	DEFECT("write-nothing", "Writes place nothing",
 	       "Every second Write completes and places nothing.", 0, .wr = write_as_nothing,
-	       .wc = mutant_deferred),
-	MUTANT("write-late", "Writes are placed after their completion",
+	       .wc = defect_deferred),
+	DEFECT("write-late", "Writes are placed after their completion",
 	       "A Write begins when its completion is polled.", 0, .wr = write_late,
-	       .wc = mutant_deferred),
-	MUTANT("read-shifted", "Reads begin one octet late",
+	       .wc = defect_deferred),
+	DEFECT("read-shifted", "Reads begin one octet late",
 	       "A Read takes its octets one behind its address.", 0, .wr = read_shifted),
-	MUTANT("read-nothing", "Reads place nothing", "A Read completes and places nothing.", 0,
-	       .wr = read_as_nothing, .wc = mutant_deferred),
-	MUTANT("read-early", "Reads complete before their data are there",
+	DEFECT("read-nothing", "Reads place nothing", "A Read completes and places nothing.", 0,
+	       .wr = read_as_nothing, .wc = defect_deferred),
+	DEFECT("read-early", "Reads complete before their data are there",
 	       "A Read begins when its completion has been polled and another request is posted.",
-	       0, .wr = read_early, .wc = mutant_deferred),
-	MUTANT("read-flip", "a bit of what was read is wrong",
+	       0, .wr = read_early, .wc = defect_deferred),
+	DEFECT("read-flip", "a bit of what was read is wrong",
 	       "One bit in the middle of the first segment of a Read is inverted.", 0,
 	       .wr = read_watch, .wc = read_flip),
-	MUTANT("send-small-cut", "small messages are cut",
+	DEFECT("send-small-cut", "small messages are cut",
 	       "Of a Send of 9 to 64 octets only eight are sent.", 0, .wr = send_small_cut),
-	MUTANT("atomic-32-bits", "atomics add 32 bits",
+	DEFECT("atomic-32-bits", "atomics add 32 bits",
 	       "The high half of what is to be added is ignored.", NEED_ATOMICS,
 	       .wr = atomic_32_bits),
-	MUTANT("atomic-lost", "an update of an atomic is lost",
+	DEFECT("atomic-lost", "an update of an atomic is lost",
 	       "Every second Fetch-and-add adds nothing.", NEED_ATOMICS, .wr = atomic_lost),
-	MUTANT("atomic-twice", "atomics are done twice",
+	DEFECT("atomic-twice", "atomics are done twice",
 	       "A Fetch-and-add is done twice, as by a retransmission that is not recognized.",
 	       NEED_ATOMICS, .wr = atomic_twice),
-	MUTANT("atomic-early", "atomics complete before they are done",
+	DEFECT("atomic-early", "atomics complete before they are done",
 	       "An atomic begins when its completion has been polled and another request is "
 	       "posted.",
-	       NEED_ATOMICS, .wr = atomic_early, .wc = mutant_deferred),
-	MUTANT("atomic-swapped", "the result of an atomic in the wrong order of bytes",
+	       NEED_ATOMICS, .wr = atomic_early, .wc = defect_deferred),
+	DEFECT("atomic-swapped", "the result of an atomic in the wrong order of bytes",
 	       "The bytes of the value that an atomic returns are reversed.", NEED_ATOMICS,
 	       .wr = atomic_watch, .wc = atomic_swapped),
-	MUTANT("atomic-unaligned", "atomics at any address",
+	DEFECT("atomic-unaligned", "atomics at any address",
 	       "The low three bits of the address of an atomic are ignored.", NEED_ATOMICS,
 	       .wr = atomic_aligned),
-	MUTANT("swap-never", "Compare-and-swap never swaps",
+	DEFECT("swap-never", "Compare-and-swap never swaps",
 	       "Compare-and-swap compares with another value.", NEED_ATOMICS, .wr = swap_never),
-	MUTANT("swap-operands", "the operands of Compare-and-swap change places",
+	DEFECT("swap-operands", "the operands of Compare-and-swap change places",
 	       "Compare-and-swap compares with the new value and stores the old one.", NEED_ATOMICS,
 	       .wr = swap_operands),
 };
 
-const size_t mutants_memory_count = sizeof(mutants_memory) / sizeof(mutants_memory[0]);
+const size_t defects_memory_count = sizeof(defects_memory) / sizeof(defects_memory[0]);

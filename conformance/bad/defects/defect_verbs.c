@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 #define GROUP_QPN 0xffffffu
 
@@ -16,7 +16,7 @@
 
 /* The keys of the segments are looked at, as of every other request. */
 static bool
-inline_keys(struct wrap_obj *uqp, struct mutant_wr *wr)
+inline_keys(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	wr->wr.flags &= ~(uint32_t)RI_WR_INLINE;
@@ -27,9 +27,9 @@ static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* An inline request waits for the next post, which is when its memory is read. */
 static bool
-inline_late(struct wrap_obj *uqp, struct mutant_wr *wr)
+inline_late(struct wrap_obj *uqp, struct defect_wr *wr)
 {
-	struct mutant_wr *before;
+	struct defect_wr *before;
 
 	pthread_mutex_lock(&waiting_lock);
 	before = uqp->own;
@@ -56,49 +56,49 @@ inline_more(struct ri_rnic_attr *attr)
 
 /* --- immediate data ------------------------------------------------------------------------------ */
 
-static enum mutant_act
+static enum defect_act
 immediate_lost(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	wc->flags &= (uint8_t)~RI_WC_IMMEDIATE;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
-static enum mutant_act
+static enum defect_act
 immediate_swapped(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	if ((wc->flags & RI_WC_IMMEDIATE) != 0)
 		wc->imm = __builtin_bswap32(wc->imm);
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
-static enum mutant_act
+static enum defect_act
 immediate_everywhere(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
-	if (mutant_received(wc))
+	if (defect_received(wc))
 		wc->flags |= RI_WC_IMMEDIATE;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* What the Write has placed is not told. */
-static enum mutant_act
+static enum defect_act
 write_length(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	if (wc->opcode == RI_OP_RECV_WRITE)
 		wc->byte_len = 0;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
-static enum mutant_act
+static enum defect_act
 write_as_receive(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	if (wc->opcode == RI_OP_RECV_WRITE)
 		wc->opcode = RI_OP_RECV;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* --- unreliable connections ---------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ noted_attach(struct ri_qp *qp, const struct ri_addr *group)
 
 /* It is not attached while it sends. */
 static bool
-mcast_not_sender(struct wrap_obj *uqp, struct mutant_wr *wr)
+mcast_not_sender(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct wrap_obj *qp = uqp->half;
 	struct ri_addr *group = qp->own;
@@ -269,54 +269,54 @@ reach_lost(struct wrap_rnic *rnic, struct ri_cm_event *event)
 	return true;
 }
 
-const struct mutant mutants_verbs[] = {
-	MUTANT("inline-keys", "the STags of inline segments are looked at",
+const struct defect defects_verbs[] = {
+	DEFECT("inline-keys", "the STags of inline segments are looked at",
 	       "An inline request is executed as if its memory were registered.", NEED_INLINE,
 	       .wr = inline_keys),
-	MUTANT("inline-late", "inline memory is read after the post returned",
+	DEFECT("inline-late", "inline memory is read after the post returned",
 	       "An inline request is read when the next one is posted.", NEED_INLINE,
 	       .wr = inline_late),
-	MUTANT("inline-more", "max_inline is above what works",
+	DEFECT("inline-more", "max_inline is above what works",
 	       "The profile has one octet more than a queue pair can be granted.", NEED_INLINE,
 	       .attr = inline_more),
-	MUTANT("immediate-lost", "immediate data is not told",
+	DEFECT("immediate-lost", "immediate data is not told",
 	       "Completions never say that immediate data came.", NEED_IMMEDIATE,
 	       .wc = immediate_lost),
-	MUTANT("immediate-swapped", "immediate data has the other order of octets",
+	DEFECT("immediate-swapped", "immediate data has the other order of octets",
 	       "The four octets come in reverse.", NEED_IMMEDIATE, .wc = immediate_swapped),
-	MUTANT("immediate-everywhere", "every receive says that immediate data came",
+	DEFECT("immediate-everywhere", "every receive says that immediate data came",
 	       "Receives of messages without it have the flag, too.", NEED_IMMEDIATE,
 	       .wc = immediate_everywhere),
-	MUTANT("immediate-length", "the length of a Write with immediate data is not told",
+	DEFECT("immediate-length", "the length of a Write with immediate data is not told",
 	       "The completion of its receive says 0 octets.", NEED_IMMEDIATE_WRITE,
 	       .wc = write_length),
-	MUTANT("immediate-opcode", "a Write with immediate data looks like a Send",
+	DEFECT("immediate-opcode", "a Write with immediate data looks like a Send",
 	       "The completion of its receive has the opcode of a receive.", NEED_IMMEDIATE_WRITE,
 	       .wc = write_as_receive),
-	MUTANT("uc-reliable", "an unreliable connection ends on a message that is lost",
+	DEFECT("uc-reliable", "an unreliable connection ends on a message that is lost",
 	       "Its queue pairs are reliable ones.", NEED_UC, .apply = uc_reliable),
-	MUTANT("mcast-any-key", "a datagram to a group reaches those with another key",
+	DEFECT("mcast-any-key", "a datagram to a group reaches those with another key",
 	       "All queue pairs that are attached get the key of the first.", NEED_MULTICAST,
 	       .apply = mcast_any_key),
-	MUTANT("mcast-not-sender", "the sender of a datagram to its own group gets no copy",
+	DEFECT("mcast-not-sender", "the sender of a datagram to its own group gets no copy",
 	       "It is not attached while it sends.", NEED_MULTICAST, .wr = mcast_not_sender,
 	       .apply = mcast_note),
-	MUTANT("mcast-stays", "a queue pair stays attached", "Detaching succeeds and does nothing.",
+	DEFECT("mcast-stays", "a queue pair stays attached", "Detaching succeeds and does nothing.",
 	       NEED_MULTICAST, .apply = mcast_stays),
-	MUTANT("iova-ignored", "an I/O address is ignored",
+	DEFECT("iova-ignored", "an I/O address is ignored",
 	       "A region is named by its virtual addresses alone.", NEED_IOVA,
 	       .apply = iova_ignored),
-	MUTANT("peer-any-state", "a queue pair may send in any state",
+	DEFECT("peer-any-state", "a queue pair may send in any state",
 	       "The second step succeeds before the first, and twice.", NEED_PEER,
 	       .apply = peer_any_state),
-	MUTANT("peer-unchecked", "attributes of a peer are cut instead of refused",
+	DEFECT("peer-unchecked", "attributes of a peer are cut instead of refused",
 	       "Numbers lose their upper bits, and the MTU is always 1024.", NEED_PEER,
 	       .apply = peer_unchecked),
-	MUTANT("refused-other", "a refused connection looks like any other failure",
+	DEFECT("refused-other", "a refused connection looks like any other failure",
 	       "RI_CM_REASON_REFUSED becomes RI_CM_REASON_OTHER.", NEED_ADDRESS,
 	       .cm = refused_other),
-	MUTANT("reach-lost", "events say nothing of the queue pair of a peer",
+	DEFECT("reach-lost", "events say nothing of the queue pair of a peer",
 	       "ri_cm_event::reach is empty.", NEED_NUMBER, .cm = reach_lost),
 };
 
-const size_t mutants_verbs_count = sizeof(mutants_verbs) / sizeof(mutants_verbs[0]);
+const size_t defects_verbs_count = sizeof(defects_verbs) / sizeof(defects_verbs[0]);

@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The tables of mutants, and their adapters as the library sees them: each can be opened, or is refused because its
+ * The tables of defects, and their adapters as the library sees them: each can be opened, or is refused because its
  * profile cannot be or because the wrapped adapter lacks what the defect needs. Arguments: adapters to wrap.
  */
 #include <glib.h>
 #include <string.h>
 
+#include "defect.h"
 #include "it_api.h"
-#include "mutant.h"
 
 static char **adapters;
 
@@ -18,22 +18,22 @@ static void
 test_table(void)
 {
 	GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
-	const struct mutant *mutant;
+	const struct defect *defect;
 	unsigned count = 0;
 
-	for (; (mutant = mutant_get(count)) != NULL; count++) {
-		size_t length = strlen(mutant->does);
+	for (; (defect = defect_get(count)) != NULL; count++) {
+		size_t length = strlen(defect->does);
 
-		g_assert_true(g_hash_table_add(seen, (gpointer)(uintptr_t)mutant->id));
-		g_assert_cmpuint(strspn(mutant->id, "abcdefghijklmnopqrstuvwxyz0123456789-"), ==,
-				 strlen(mutant->id));
-		g_assert_cmpuint(strlen("mutant::emul:iwarp") + strlen(mutant->id), <, 64);
-		g_assert_cmpuint(strlen(mutant->title), >, 0);
-		g_assert_true(mutant->does[length - 1] == '.');
-		g_assert_true(mutant_find(mutant->id, strlen(mutant->id)) == mutant);
+		g_assert_true(g_hash_table_add(seen, (gpointer)(uintptr_t)defect->id));
+		g_assert_cmpuint(strspn(defect->id, "abcdefghijklmnopqrstuvwxyz0123456789-"), ==,
+				 strlen(defect->id));
+		g_assert_cmpuint(strlen("defect::emul:iwarp") + strlen(defect->id), <, 64);
+		g_assert_cmpuint(strlen(defect->title), >, 0);
+		g_assert_true(defect->does[length - 1] == '.');
+		g_assert_true(defect_find(defect->id, strlen(defect->id)) == defect);
 	}
 	g_assert_cmpuint(count, >, 100);
-	g_assert_null(mutant_find("none-of-them", 12));
+	g_assert_null(defect_find("none-of-them", 12));
 	g_hash_table_unref(seen);
 }
 
@@ -60,18 +60,18 @@ static void
 test_open(const void *data)
 {
 	const char *adapter = data;
-	const struct mutant *mutant;
+	const struct defect *defect;
 	unsigned opened = 0, unfit = 0;
 
-	for (size_t i = 0; (mutant = mutant_get(i)) != NULL; i++) {
-		char *name = g_strdup_printf("mutant:%s:%s", mutant->id, adapter);
+	for (size_t i = 0; (defect = defect_get(i)) != NULL; i++) {
+		char *name = g_strdup_printf("defect:%s:%s", defect->id, adapter);
 		it_status_t status = open_and_close(name);
 
 		if (status != IT_SUCCESS)
 			g_test_message("%s: %d", name, status);
-		if (is_refused(mutant->id))
+		if (is_refused(defect->id))
 			g_assert_cmpint(status, !=, IT_SUCCESS);
-		else if (mutant->needs == 0)
+		else if (defect->needs == 0)
 			g_assert_cmpint(status, ==, IT_SUCCESS);
 		opened += status == IT_SUCCESS;
 		unfit += status != IT_SUCCESS;
@@ -86,8 +86,8 @@ static void
 test_names(void)
 {
 	static const char *const names[] = {
-		"mutant:none",     "mutant:none:", "mutant:no:emul:ib",
-		"mutant::emul:ib", "faulty:",      "mutant:none:nothing"};
+		"defect:none",     "defect:none:", "defect:no:emul:ib",
+		"defect::emul:ib", "faulty:",      "defect:none:nothing"};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
 		g_assert_cmpint(open_and_close(names[i]), !=, IT_SUCCESS);
@@ -99,10 +99,10 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	adapters = argv + 1;
-	g_test_add_func("/mutants/table", test_table);
-	g_test_add_func("/mutants/names", test_names);
+	g_test_add_func("/defects/table", test_table);
+	g_test_add_func("/defects/names", test_names);
 	for (char **a = adapters; *a != NULL; a++) {
-		char *path = g_strdup_printf("/mutants/open/%s", *a);
+		char *path = g_strdup_printf("/defects/open/%s", *a);
 
 		g_test_add_data_func(path, *a, test_open);
 		g_free(path);

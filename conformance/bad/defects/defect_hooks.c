@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The entries that call the hooks of a mutant. */
-#include "mutant.h"
+/* The entries that call the hooks of a defect. */
+#include "defect.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ query_hooked(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 		status = wrap_plain_device_ops.query(rnic, &whole);
 	if (status != RI_SUCCESS)
 		return status;
-	wrap_rnic_of(rnic)->mutant->attr(&whole);
+	wrap_rnic_of(rnic)->defect->attr(&whole);
 	if (end > begin)
 		memcpy((uint8_t *)attr + begin, (const uint8_t *)&whole + begin, end - begin);
 	return RI_SUCCESS;
@@ -80,15 +80,15 @@ pass_one(struct wrap_obj *ucq, struct ri_wc *out)
 {
 	struct wrap_held *held = ucq->held;
 
-	switch (ucq->rnic->mutant->wc(ucq, out)) {
-	case MUTANT_LOSE:
+	switch (ucq->rnic->defect->wc(ucq, out)) {
+	case DEFECT_LOSE:
 		return 0;
-	case MUTANT_TWICE:
+	case DEFECT_TWICE:
 		(void)hold(held, out);
 		return 1;
-	case MUTANT_LATE:
+	case DEFECT_LATE:
 		return hold(held, out) ? 0 : 1;
-	case MUTANT_PASS:
+	case DEFECT_PASS:
 	default:
 		return 1;
 	}
@@ -126,14 +126,14 @@ static enum ri_status
 post_hooked(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct wrap_obj *uqp = wrap_of(qp);
-	struct mutant_wr copy = {.wr = *wr};
+	struct defect_wr copy = {.wr = *wr};
 
-	if (wr->num_sge > MUTANT_SGE)
+	if (wr->num_sge > DEFECT_SGE)
 		return wrap_plain_fast_ops.post_sq(qp, wr);
 	if (wr->num_sge > 0)
 		memcpy(copy.sgl, wr->sgl, wr->num_sge * sizeof(*wr->sgl));
 	copy.wr.sgl = wr->num_sge > 0 ? copy.sgl : NULL;
-	if (!uqp->rnic->mutant->wr(uqp, &copy))
+	if (!uqp->rnic->defect->wr(uqp, &copy))
 		return RI_SUCCESS;
 	return wrap_plain_fast_ops.post_sq(qp, &copy.wr);
 }
@@ -146,7 +146,7 @@ cm_hooked(void *self, const struct ri_cm_event *event)
 	struct wrap_rnic *rnic = self;
 	struct ri_cm_event told = wrap_cm_event(rnic, event);
 
-	if (rnic->mutant->cm(rnic, &told))
+	if (rnic->defect->cm(rnic, &told))
 		wrap_plain_upcalls.cm_event(self, &told);
 }
 
@@ -156,7 +156,7 @@ async_hooked(void *self, const struct ri_async_event *event)
 	struct wrap_rnic *rnic = self;
 	struct ri_async_event told = *event;
 
-	if (rnic->mutant->async(rnic, &told))
+	if (rnic->defect->async(rnic, &told))
 		wrap_plain_upcalls.async_event(self, &told);
 }
 
@@ -165,32 +165,32 @@ cq_event_hooked(void *self, uint64_t ctx)
 {
 	struct wrap_rnic *rnic = self;
 
-	for (unsigned i = rnic->mutant->cq_event(rnic, ctx); i > 0; i--)
+	for (unsigned i = rnic->defect->cq_event(rnic, ctx); i > 0; i--)
 		wrap_plain_upcalls.cq_event(self, ctx);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
 void
-mutant_start(struct wrap_rnic *rnic)
+defect_start(struct wrap_rnic *rnic)
 {
-	const struct mutant *mutant = rnic->mutant;
+	const struct defect *defect = rnic->defect;
 	struct wrap_ops *ops = &rnic->ops;
 
-	if (mutant->attr != NULL)
+	if (defect->attr != NULL)
 		ops->device.query = query_hooked;
-	if (mutant->wc != NULL) {
+	if (defect->wc != NULL) {
 		ops->user.cq_open = cq_open_hooked;
 		ops->fast.poll_cq = poll_hooked;
 	}
-	if (mutant->wr != NULL)
+	if (defect->wr != NULL)
 		ops->fast.post_sq = post_hooked;
-	if (mutant->cm != NULL)
+	if (defect->cm != NULL)
 		ops->up.cm_event = cm_hooked;
-	if (mutant->async != NULL)
+	if (defect->async != NULL)
 		ops->up.async_event = async_hooked;
-	if (mutant->cq_event != NULL)
+	if (defect->cq_event != NULL)
 		ops->up.cq_event = cq_event_hooked;
-	if (mutant->apply != NULL)
-		mutant->apply(rnic);
+	if (defect->apply != NULL)
+		defect->apply(rnic);
 }

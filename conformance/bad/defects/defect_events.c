@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Asynchronous events of ports, of the adapter itself, and of the limits of several S-RQs. */
-#include "mutant.h"
+#include "defect.h"
 
 static bool
 is_port(const struct ri_async_event *event)
@@ -117,34 +117,34 @@ event_first(struct wrap_rnic *rnic, struct ri_async_event *event)
 	return atomic_compare_exchange_strong(&rnic->count[0], &none, half) || none == half;
 }
 
-const struct mutant mutants_events[] = {
-	MUTANT("spigot-lost", "a port's change is not told",
+const struct defect defects_events[] = {
+	DEFECT("spigot-lost", "a port's change is not told",
 	       "RI_EVENT_PORT_ACTIVE and RI_EVENT_PORT_ERROR are not raised.", 0,
 	       .async = spigot_lost),
-	MUTANT("spigot-twice", "a port's change is told twice",
+	DEFECT("spigot-twice", "a port's change is told twice",
 	       "RI_EVENT_PORT_ACTIVE and RI_EVENT_PORT_ERROR are raised twice.", 0,
 	       .async = spigot_twice),
-	MUTANT("spigot-swapped", "a port that goes down is said to go up",
+	DEFECT("spigot-swapped", "a port that goes down is said to go up",
 	       "RI_EVENT_PORT_ACTIVE and RI_EVENT_PORT_ERROR are exchanged.", 0,
 	       .async = spigot_swapped),
-	MUTANT("spigot-other", "a port's change names another port",
+	DEFECT("spigot-other", "a port's change names another port",
 	       "Events of a port name the port behind it.", 0, .async = spigot_other),
-	MUTANT("spigot-late", "a port's change is told with the next one",
+	DEFECT("spigot-late", "a port's change is told with the next one",
 	       "Each event of a port is raised when the next one is due.", 0, .async = spigot_late),
-	MUTANT("spigot-as-failure", "a pulled cable is told as a broken card",
+	DEFECT("spigot-as-failure", "a pulled cable is told as a broken card",
 	       "RI_EVENT_PORT_ERROR is told as RI_EVENT_DEVICE_CATASTROPHIC.", 0,
 	       .async = spigot_as_failure),
-	MUTANT("failure-lost", "an adapter that fails does not tell it",
+	DEFECT("failure-lost", "an adapter that fails does not tell it",
 	       "RI_EVENT_DEVICE_CATASTROPHIC is not raised.", 0, .async = failure_lost),
-	MUTANT("failure-as-spigot", "a broken card is told as a pulled cable",
+	DEFECT("failure-as-spigot", "a broken card is told as a pulled cable",
 	       "RI_EVENT_DEVICE_CATASTROPHIC is told as RI_EVENT_PORT_ERROR.", 0,
 	       .async = failure_as_spigot),
-	MUTANT("event-crossed", "a limit is told of another S-RQ",
+	DEFECT("event-crossed", "a limit is told of another S-RQ",
 	       "RI_EVENT_SRQ_LIMIT names another S-RQ of the adapter, if there is one.", NEED_SRQ,
 	       .async = event_crossed),
-	MUTANT("event-first", "one S-RQ only has events",
+	DEFECT("event-first", "one S-RQ only has events",
 	       "RI_EVENT_SRQ_LIMIT is raised for the S-RQ that had it first, and for no other.",
 	       NEED_SRQ, .async = event_first),
 };
 
-const size_t mutants_events_count = sizeof(mutants_events) / sizeof(mutants_events[0]);
+const size_t defects_events_count = sizeof(defects_events) / sizeof(defects_events[0]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 #define PAGE   UINT64_C(4096)
 #define REMOTE (uint32_t)(RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
@@ -401,7 +401,7 @@ region_told_wrong(struct wrap_rnic *rnic)
 /* --- invalidation and windows ------------------------------------------------------------------- */
 
 static bool
-invalidate_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+invalidate_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_SEND)
@@ -410,7 +410,7 @@ invalidate_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-invalidate_wrong(struct wrap_obj *uqp, struct mutant_wr *wr)
+invalidate_wrong(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_SEND && (wr->wr.flags & RI_WR_INVALIDATE) != 0)
@@ -419,21 +419,21 @@ invalidate_wrong(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-local_invalidate_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+local_invalidate_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_LOCAL_INV || wr->wr.opcode == RI_OP_INV_MR)
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 static bool
-is_bind(const struct mutant_wr *wr)
+is_bind(const struct defect_wr *wr)
 {
 	return wr->wr.opcode == RI_OP_BIND_MW && wr->wr.u.bind.length > 0;
 }
 
 static bool
-window_rights(struct wrap_obj *uqp, struct mutant_wr *wr)
+window_rights(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_bind(wr))
@@ -442,7 +442,7 @@ window_rights(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-window_wide(struct wrap_obj *uqp, struct mutant_wr *wr)
+window_wide(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_bind(wr))
@@ -451,7 +451,7 @@ window_wide(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-window_short(struct wrap_obj *uqp, struct mutant_wr *wr)
+window_short(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_bind(wr) && wr->wr.u.bind.length > 1)
@@ -460,7 +460,7 @@ window_short(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-window_base(struct wrap_obj *uqp, struct mutant_wr *wr)
+window_base(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (is_bind(wr))
@@ -469,15 +469,15 @@ window_base(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-unbind_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+unbind_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_BIND_MW && wr->wr.u.bind.length == 0)
-		(void)mutant_defer(uqp, wr, MUTANT_NEVER);
+		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
 
 static bool
-stag_kept(struct wrap_obj *uqp, struct mutant_wr *wr)
+stag_kept(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	static _Thread_local uint32_t nowhere;
 
@@ -516,84 +516,84 @@ narrow_as_wide(struct wrap_rnic *rnic)
 	rnic->ops.mem.mw_alloc = narrow_as_wide_alloc;
 }
 
-const struct mutant mutants_keys[] = {
-	MUTANT("rights-unchecked", "rights of regions are not checked",
+const struct defect defects_keys[] = {
+	DEFECT("rights-unchecked", "rights of regions are not checked",
 	       "Each region is registered with all rights.", 0, .apply = rights_unchecked),
-	MUTANT("local-write-unchecked", "receives into memory that is read only",
+	DEFECT("local-write-unchecked", "receives into memory that is read only",
 	       "Each region is registered with local write access.", 0,
 	       .apply = local_write_unchecked),
-	MUTANT("remote-read-unchecked", "every region can be read by the peer",
+	DEFECT("remote-read-unchecked", "every region can be read by the peer",
 	       "Each region is registered with remote read access.", 0,
 	       .apply = remote_read_unchecked),
-	MUTANT("bind-right-unchecked", "windows on any region",
+	DEFECT("bind-right-unchecked", "windows on any region",
 	       "Each region is registered with the right to bind windows.", NEED_NARROW,
 	       .apply = bind_right_unchecked),
-	MUTANT("qp-rights-unchecked", "rights of queue pairs are not checked",
+	DEFECT("qp-rights-unchecked", "rights of queue pairs are not checked",
 	       "Each queue pair has all remote rights, and they cannot be taken away.", 0,
 	       .apply = qp_rights_unchecked),
-	MUTANT("domains-unchecked", "protection domains are not checked",
+	DEFECT("domains-unchecked", "protection domains are not checked",
 	       "All protection domains of a process are one.", 0, .apply = domains_unchecked),
-	MUTANT("bounds-in-pages", "bounds are rounded to pages",
+	DEFECT("bounds-in-pages", "bounds are rounded to pages",
 	       "A region begins and ends at the boundaries of pages.", 0, .apply = bounds_in_pages),
-	MUTANT("bounds-one-more", "a region is one byte too long",
+	DEFECT("bounds-one-more", "a region is one byte too long",
 	       "The byte behind a region can be read and written.", 0, .apply = bounds_one_more),
-	MUTANT("bounds-one-less", "a region is one byte too short",
+	DEFECT("bounds-one-less", "a region is one byte too short",
 	       "The last byte of a region cannot be read or written.", 0, .apply = bounds_one_less),
-	MUTANT("zero-base-ignored", "regions are not addressed from 0",
+	DEFECT("zero-base-ignored", "regions are not addressed from 0",
 	       "A zero-based region is addressed by its virtual address.", NEED_RELATIVE,
 	       .apply = zero_base_ignored),
-	MUTANT("stale-region", "the key of a destroyed region works",
+	DEFECT("stale-region", "the key of a destroyed region works",
 	       "mr_dereg succeeds and revokes nothing.", 0, .apply = stale_region),
-	MUTANT("window-outlives-region", "a window outlives its region",
+	DEFECT("window-outlives-region", "a window outlives its region",
 	       "mr_dereg succeeds although windows are bound to the region, and they stay.",
 	       NEED_NARROW, .apply = window_outlives_region),
-	MUTANT("stale-window", "the key of a destroyed window works",
+	DEFECT("stale-window", "the key of a destroyed window works",
 	       "mw_free succeeds and revokes nothing.", NEED_NARROW, .apply = stale_window),
-	MUTANT("stale-after-reregister", "the old key works after a reregistration",
+	DEFECT("stale-after-reregister", "the old key works after a reregistration",
 	       "mr_rereg leaves the old registration beside the new one.", NEED_REREGISTER,
 	       .apply = stale_after_reregister),
-	MUTANT("reregister-old-key", "a reregistration tells the old key",
+	DEFECT("reregister-old-key", "a reregistration tells the old key",
 	       "mr_rereg makes a new key and returns the old one.", NEED_REREGISTER,
 	       .apply = reregister_old_key),
-	MUTANT("keys-predictable", "keys can be guessed",
+	DEFECT("keys-predictable", "keys can be guessed",
 	       "The random source that makes the keys always says the same.", 0,
 	       .apply = keys_predictable),
-	MUTANT("key-told-wrong", "a query tells another key",
+	DEFECT("key-told-wrong", "a query tells another key",
 	       "mr_query tells a key that the region does not have.", 0, .apply = key_told_wrong),
-	MUTANT("region-told-wrong", "a query tells other rights and bounds",
+	DEFECT("region-told-wrong", "a query tells other rights and bounds",
 	       "mr_query tells all rights, and a length that is one too large.", 0,
 	       .apply = region_told_wrong),
-	MUTANT("invalidate-ignored", "a remote invalidation is not done",
+	DEFECT("invalidate-ignored", "a remote invalidation is not done",
 	       "A Send with invalidation arrives as a Send without.", NEED_INVALIDATE,
 	       .wr = invalidate_ignored),
-	MUTANT("invalidate-wrong", "the wrong key is invalidated",
+	DEFECT("invalidate-wrong", "the wrong key is invalidated",
 	       "A Send with invalidation names another key.", NEED_INVALIDATE,
 	       .wr = invalidate_wrong),
-	MUTANT("local-invalidate-ignored", "a local invalidation is not done",
+	DEFECT("local-invalidate-ignored", "a local invalidation is not done",
 	       "An invalidation completes, and the key still works.", 0,
-	       .wr = local_invalidate_ignored, .wc = mutant_deferred),
-	MUTANT("window-rights", "rights of windows are not checked",
+	       .wr = local_invalidate_ignored, .wc = defect_deferred),
+	DEFECT("window-rights", "rights of windows are not checked",
 	       "A window is bound with the rights to read and to write.", NEED_NARROW,
 	       .wr = window_rights),
-	MUTANT("window-one-more", "a window is one byte too long", "A window ends one byte late.",
+	DEFECT("window-one-more", "a window is one byte too long", "A window ends one byte late.",
 	       NEED_NARROW, .wr = window_wide),
-	MUTANT("window-one-less", "a window is one byte too short", "A window ends one byte early.",
+	DEFECT("window-one-less", "a window is one byte too short", "A window ends one byte early.",
 	       NEED_NARROW, .wr = window_short),
-	MUTANT("window-base", "windows are not addressed from 0",
+	DEFECT("window-base", "windows are not addressed from 0",
 	       "RI_WR_BIND_RELATIVE has no effect.", NEED_NARROW | NEED_RELATIVE,
 	       .wr = window_base),
-	MUTANT("unbind-ignored", "a window stays bound",
+	DEFECT("unbind-ignored", "a window stays bound",
 	       "The unbinding of a wide window completes and does nothing.", NEED_WIDE,
-	       .wr = unbind_ignored, .wc = mutant_deferred),
-	MUTANT("returned-stag-kept", "the key of a wide window is not returned",
+	       .wr = unbind_ignored, .wc = defect_deferred),
+	DEFECT("returned-stag-kept", "the key of a wide window is not returned",
 	       "The post of a bind of a wide window leaves the place for its STag as it is.",
 	       NEED_RETURNED, .wr = stag_kept),
-	MUTANT("returned-stag-wrong", "the key that a wide window returns does not work",
+	DEFECT("returned-stag-wrong", "the key that a wide window returns does not work",
 	       "The post of a bind of a wide window returns another STag than that of the bind.",
 	       NEED_RETURNED, .apply = stag_wrong),
-	MUTANT("narrow-as-wide", "every queue pair may use a narrow window",
+	DEFECT("narrow-as-wide", "every queue pair may use a narrow window",
 	       "A narrow window is made as a wide one.", NEED_NARROW | NEED_WIDE,
 	       .apply = narrow_as_wide),
 };
 
-const size_t mutants_keys_count = sizeof(mutants_keys) / sizeof(mutants_keys[0]);
+const size_t defects_keys_count = sizeof(defects_keys) / sizeof(defects_keys[0]);

@@ -5,24 +5,24 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* --- identities ------------------------------------------------------------------------------- */
 
-static enum mutant_act
+static enum defect_act
 identity_cut(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	wc->wr_id &= UINT32_MAX;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
-static enum mutant_act
+static enum defect_act
 context_cut(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	wc->qp_ctx &= UINT32_MAX;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 static bool
@@ -37,15 +37,15 @@ event_kind(struct wrap_rnic *rnic, struct ri_async_event *event)
 /* --- requests --------------------------------------------------------------------------------- */
 
 static bool
-effects_late(struct wrap_obj *uqp, struct mutant_wr *wr)
+effects_late(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (wr->wr.opcode == RI_OP_BIND_MW || wr->wr.opcode == RI_OP_LOCAL_INV)
-		(void)mutant_defer(uqp, wr, MUTANT_WHEN_POLLED);
+		(void)defect_defer(uqp, wr, DEFECT_WHEN_POLLED);
 	return true;
 }
 
 static bool
-invalidate_once(struct wrap_obj *uqp, struct mutant_wr *wr)
+invalidate_once(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (wr->wr.opcode != RI_OP_LOCAL_INV)
 		return true;
@@ -55,19 +55,19 @@ invalidate_once(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
+static enum defect_act
 errors_each(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 
 	if (qp == NULL || wc->status == RI_WC_SUCCESS || wc->opcode == RI_OP_RECV ||
 	    wc->opcode == RI_OP_RECV_UD)
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	if (wc->status != RI_WC_FLUSHED)
 		atomic_store(&qp->count[1], 1);
 	else if (atomic_load(&qp->count[1]) != 0)
 		wc->status = RI_WC_LOCAL_PROTECTION;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 static enum ri_status
@@ -98,14 +98,14 @@ busy_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	return status;
 }
 
-static enum mutant_act
+static enum defect_act
 busy_polled(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 
 	if (qp != NULL && wc->opcode == RI_OP_RECV && atomic_load(&qp->count[RECEIVES]) > 0)
 		atomic_fetch_sub(&qp->count[RECEIVES], 1);
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 static bool
@@ -391,68 +391,68 @@ datagram_shared(struct wrap_rnic *rnic)
 	rnic->ops.qp.create = unshared_qp_create;
 }
 
-const struct mutant mutants_promises[] = {
-	MUTANT("identity-32-bits", "half of a request's identity is lost",
+const struct defect defects_promises[] = {
+	DEFECT("identity-32-bits", "half of a request's identity is lost",
 	       "Completions tell the low 32 bits of wr_id.", 0, .wc = identity_cut),
-	MUTANT("context-32-bits", "half of a context is lost",
+	DEFECT("context-32-bits", "half of a context is lost",
 	       "Completions tell the low 32 bits of qp_ctx.", 0, .wc = context_cut),
-	MUTANT("event-wrong-kind", "an event tells another kind of object",
+	DEFECT("event-wrong-kind", "an event tells another kind of object",
 	       "RI_EVENT_SRQ_LIMIT is raised for the adapter.", NEED_SRQ, .async = event_kind),
-	MUTANT("effects-late", "keys change after the request behind",
+	DEFECT("effects-late", "keys change after the request behind",
 	       "A bind or an invalidation takes effect when its completion is polled.", NEED_NARROW,
-	       .wr = effects_late, .wc = mutant_deferred),
-	MUTANT("invalidate-once", "what is invalid cannot be invalidated",
+	       .wr = effects_late, .wc = defect_deferred),
+	DEFECT("invalidate-once", "what is invalid cannot be invalidated",
 	       "A second invalidation of a key fails.", NEED_NARROW, .wr = invalidate_once),
-	MUTANT("errors-each", "each request behind an error has one, too",
+	DEFECT("errors-each", "each request behind an error has one, too",
 	       "Requests behind one that failed are not flushed but fail.", 0, .wc = errors_each),
-	MUTANT("limit-hidden-shared", "a shared queue accepts too many segments",
+	DEFECT("limit-hidden-shared", "a shared queue accepts too many segments",
 	       "A receive with too many segments is accepted and forgotten.", NEED_SRQ,
 	       .apply = shared_segments),
-	MUTANT("close-busy-broken", "an end with receives left is no orderly one",
+	DEFECT("close-busy-broken", "an end with receives left is no orderly one",
 	       "An orderly end is told as a broken one if receives are outstanding.", 0,
 	       .wc = busy_polled, .cm = busy_cm, .async = busy_async, .apply = close_busy),
-	MUTANT("terminate-forgotten", "the Terminate is not kept",
+	DEFECT("terminate-forgotten", "the Terminate is not kept",
 	       "A query tells no Terminate message.", NEED_TERMINATE, .apply = terminate_forgotten),
-	MUTANT("time-wait-forever", "the time-wait does not end",
+	DEFECT("time-wait-forever", "the time-wait does not end",
 	       "A queue pair goes back to IDLE only if it skips its time-wait.", NEED_TIME_WAIT,
 	       .apply = time_wait_forever),
-	MUTANT("map-in-place", "a map works at one place",
+	DEFECT("map-in-place", "a map works at one place",
 	       "The user half of a shared receive queue needs the very map that its creation "
 	       "filled.",
 	       NEED_SRQ, .apply = map_in_place),
-	MUTANT("process-any", "another process is served as this one",
+	DEFECT("process-any", "another process is served as this one",
 	       "A context for another process gets maps with addresses of this one.", 0,
 	       .apply = any_process),
-	MUTANT("privilege-for-all", "every owner is privileged",
+	DEFECT("privilege-for-all", "every owner is privileged",
 	       "A context has the privilege, whatever its owner has.", NEED_PRIVILEGED,
 	       .apply = privilege_for_all),
-	MUTANT("route-anywhere", "there is a way from everywhere",
+	DEFECT("route-anywhere", "there is a way from everywhere",
 	       "A route from a foreign address is found.", NEED_ADDRESS, .apply = route_anywhere),
-	MUTANT("status-errno", "a status is an errno",
+	DEFECT("status-errno", "a status is an errno",
 	       "A registration that is refused answers -EINVAL.", 0, .apply = status_errno),
-	MUTANT("resize-pair-hidden", "a queue pair is too small for its receives",
+	DEFECT("resize-pair-hidden", "a queue pair is too small for its receives",
 	       "Resizing below what is outstanding succeeds.", NEED_RESIZE,
 	       .apply = resize_pair_hidden),
-	MUTANT("reregister-list-taken", "a list is taken for a range",
+	DEFECT("reregister-list-taken", "a list is taken for a range",
 	       "Registration anew with a list registers the range.", NEED_REREGISTER,
 	       .apply = rereg_list),
-	MUTANT("reregister-busy-hidden", "a region with windows seems registered anew",
+	DEFECT("reregister-busy-hidden", "a region with windows seems registered anew",
 	       "Registration anew of a region with windows succeeds and is not done.",
 	       NEED_REREGISTER | NEED_NARROW, .apply = rereg_busy),
-	MUTANT("srq-limit-unchecked", "a low watermark that cannot be is accepted",
+	DEFECT("srq-limit-unchecked", "a low watermark that cannot be is accepted",
 	       "A limit above the size of a shared receive queue succeeds and is not set.",
 	       NEED_SRQ, .apply = srq_limit_unchecked),
-	MUTANT("accept-depths-cut", "too great depths are accepted",
+	DEFECT("accept-depths-cut", "too great depths are accepted",
 	       "An acceptance with IRD or ORD above the limits is done with the limits.",
 	       NEED_ADDRESS, .apply = accept_depths),
-	MUTANT("confirm-any-state", "a confirmation is taken that is not due",
+	DEFECT("confirm-any-state", "a confirmation is taken that is not due",
 	       "A confirmation in a wrong state succeeds.", NEED_THREE_WAY,
 	       .apply = confirm_any_state),
-	MUTANT("reserve-any-state", "a reservation is taken in any state",
+	DEFECT("reserve-any-state", "a reservation is taken in any state",
 	       "A reservation in a wrong state succeeds.", NEED_STREAM, .apply = reserve_any_state),
-	MUTANT("datagram-shared", "a shared receive queue of datagrams is not used",
+	DEFECT("datagram-shared", "a shared receive queue of datagrams is not used",
 	       "A queue pair for datagrams with a shared receive queue is created without it.",
 	       NEED_UD | NEED_SRQ, .apply = datagram_shared),
 };
 
-const size_t mutants_promises_count = sizeof(mutants_promises) / sizeof(mutants_promises[0]);
+const size_t defects_promises_count = sizeof(defects_promises) / sizeof(defects_promises[0]);

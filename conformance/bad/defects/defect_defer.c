@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* wrap_obj::own of a user half of a queue pair. */
 struct standin {
-	struct mutant_wr wr; /* the request itself */
+	struct defect_wr wr; /* the request itself */
 	uint64_t qp_ctx;
 	uint32_t bytes;
-	enum mutant_begin begin;
+	enum defect_begin begin;
 	atomic_bool open; /* its completion has not been polled */
 	atomic_bool due;  /* it has, and the request is posted before the next one */
 };
@@ -24,7 +24,7 @@ post_itself(struct wrap_obj *uqp, struct standin *in)
 }
 
 void
-mutant_defer_due(struct wrap_obj *uqp)
+defect_defer_due(struct wrap_obj *uqp)
 {
 	struct standin *in = uqp->own;
 
@@ -33,7 +33,7 @@ mutant_defer_due(struct wrap_obj *uqp)
 }
 
 bool
-mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin)
+defect_defer(struct wrap_obj *uqp, struct defect_wr *wr, enum defect_begin begin)
 {
 	struct standin *in = uqp->own;
 
@@ -58,21 +58,21 @@ mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin
 	return true;
 }
 
-enum mutant_act
-mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
+enum defect_act
+defect_deferred(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 	struct standin *in = qp != NULL && qp->half != NULL ? qp->half->own : NULL;
 
 	if (in == NULL || !in->open || in->wr.wr.wr_id != wc->wr_id ||
 	    wc->opcode != RI_OP_RDMA_WRITE)
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	wc->opcode = in->wr.wr.opcode;
 	wc->byte_len = in->bytes;
 	in->wr.wr.sgl = in->wr.wr.num_sge > 0 ? in->wr.sgl : NULL;
-	if (in->begin == MUTANT_WHEN_POLLED && wc->status == RI_WC_SUCCESS)
+	if (in->begin == DEFECT_WHEN_POLLED && wc->status == RI_WC_SUCCESS)
 		post_itself(qp->half, in);
-	in->due = in->begin == MUTANT_BEFORE_THE_NEXT && wc->status == RI_WC_SUCCESS;
+	in->due = in->begin == DEFECT_BEFORE_THE_NEXT && wc->status == RI_WC_SUCCESS;
 	in->open = false;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }

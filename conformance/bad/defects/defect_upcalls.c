@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 #define LATE_NS  UINT64_C(20000000)
 #define LATE_MAX 64
@@ -177,11 +177,11 @@ stream_up_late(struct wrap_rnic *rnic, struct ri_async_event *event)
 }
 
 /* What ends with a connection is told after its end. */
-static enum mutant_act
+static enum defect_act
 flush_late(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
-	return wc->status == RI_WC_FLUSHED ? MUTANT_LATE : MUTANT_PASS;
+	return wc->status == RI_WC_FLUSHED ? DEFECT_LATE : DEFECT_PASS;
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
@@ -330,7 +330,7 @@ verb_waits(struct wrap_rnic *rnic)
 }
 
 static bool
-post_waits(struct wrap_obj *uqp, struct mutant_wr *wr)
+post_waits(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 
@@ -348,25 +348,25 @@ close_forgotten(struct wrap_rnic *rnic)
 
 /* After some requests the adapter says that it failed; it has not. */
 static bool
-false_alarm(struct wrap_obj *uqp, struct mutant_wr *wr)
+false_alarm(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	const struct ri_async_event event = {.event = RI_EVENT_DEVICE_CATASTROPHIC,
 					     .object = RI_OBJECT_RNIC};
 
 	(void)wr;
-	if (mutant_each(&uqp->count[0], 4))
+	if (defect_each(&uqp->count[0], 4))
 		wrap_plain_upcalls.async_event(uqp->rnic, &event);
 	return true;
 }
 
 static bool
-qp_alarm(struct wrap_obj *uqp, struct mutant_wr *wr)
+qp_alarm(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	const struct ri_async_event event = {
 		.event = RI_EVENT_QP_CATASTROPHIC, .object = RI_OBJECT_QP, .ctx = uqp->ctx};
 
 	(void)wr;
-	if (mutant_each(&uqp->count[0], 4))
+	if (defect_each(&uqp->count[0], 4))
 		wrap_plain_upcalls.async_event(uqp->rnic, &event);
 	return true;
 }
@@ -390,54 +390,54 @@ detail_lost(struct wrap_rnic *rnic, struct ri_async_event *event)
 	return true;
 }
 
-const struct mutant mutants_upcalls[] = {
-	MUTANT("upcall-inside", "upcalls inside control verbs",
+const struct defect defects_upcalls[] = {
+	DEFECT("upcall-inside", "upcalls inside control verbs",
 	       "Creating a domain and changing a queue pair raise an event before they return.", 0,
 	       .apply = upcall_inside),
-	MUTANT("upcall-in-destroy", "an upcall for what is being destroyed",
+	DEFECT("upcall-in-destroy", "an upcall for what is being destroyed",
 	       "Destroying a completion queue raises its event before it returns.", 0,
 	       .apply = upcall_in_destroy),
-	MUTANT("upcall-after-destroy", "an upcall for what is destroyed",
+	DEFECT("upcall-after-destroy", "an upcall for what is destroyed",
 	       "20 ms after a completion queue was destroyed its event is raised.", 0,
 	       .apply = upcall_after_destroy, .end = late_end),
-	MUTANT("upcall-two-threads", "two threads tell one event",
+	DEFECT("upcall-two-threads", "two threads tell one event",
 	       "Each event of a completion queue is raised by two threads at once.", 0,
 	       .cq_event = two_threads),
-	MUTANT("established-late", "an establishment is told after the first receive",
+	DEFECT("established-late", "an establishment is told after the first receive",
 	       "RI_CM_ESTABLISHED comes 20 ms late.", NEED_ADDRESS, .cm = established_late,
 	       .apply = late_begin, .end = late_end),
-	MUTANT("stream-up-late", "an establishment is told after the first receive",
+	DEFECT("stream-up-late", "an establishment is told after the first receive",
 	       "RI_EVENT_QP_STREAM_UP comes 20 ms late.", NEED_STREAM, .async = stream_up_late,
 	       .apply = late_begin, .end = late_end),
-	MUTANT("disconnected-early", "an end is told before the last completions",
+	DEFECT("disconnected-early", "an end is told before the last completions",
 	       "Flushed completions come after the event that ends their connection.", 0,
 	       .wc = flush_late),
-	MUTANT("own-thread", "a thread of its own",
+	DEFECT("own-thread", "a thread of its own",
 	       "The adapter runs a thread, which does nothing.", 0, .apply = worker_begin,
 	       .end = worker_end),
-	MUTANT("memory-grows", "memory is lost with each queue pair",
+	DEFECT("memory-grows", "memory is lost with each queue pair",
 	       "Each queue pair loses 256 KiB.", 0, .apply = memory_grows),
-	MUTANT("regions-grow", "memory is lost with each region",
+	DEFECT("regions-grow", "memory is lost with each region",
 	       "Each registration loses 256 KiB.", 0, .apply = regions_grow),
-	MUTANT("descriptors-grow", "descriptors are lost with each queue pair",
+	DEFECT("descriptors-grow", "descriptors are lost with each queue pair",
 	       "Each queue pair that is destroyed leaves a descriptor open.", 0,
 	       .apply = descriptors_grow),
-	MUTANT("verb-waits", "a verb takes a second",
+	DEFECT("verb-waits", "a verb takes a second",
 	       "Creating a protection domain takes a second.", 0, .apply = verb_waits),
-	MUTANT("post-waits", "a post takes 5 ms", "Each post to a send queue sleeps for 5 ms.", 0,
+	DEFECT("post-waits", "a post takes 5 ms", "Each post to a send queue sleeps for 5 ms.", 0,
 	       .wr = post_waits),
-	MUTANT("close-forgotten", "an adapter is not closed",
+	DEFECT("close-forgotten", "an adapter is not closed",
 	       "Closing the adapter returns at once and leaves all that it has.", 0,
 	       .apply = close_forgotten),
-	MUTANT("false-alarm", "the adapter says that it failed",
+	DEFECT("false-alarm", "the adapter says that it failed",
 	       "Every fourth request raises RI_EVENT_DEVICE_CATASTROPHIC.", 0, .wr = false_alarm),
-	MUTANT("false-alarm-qp", "a queue pair says that it failed",
+	DEFECT("false-alarm-qp", "a queue pair says that it failed",
 	       "Every fourth request raises RI_EVENT_QP_CATASTROPHIC.", 0, .wr = qp_alarm),
-	MUTANT("errors-lost", "errors of queue pairs are not told",
+	DEFECT("errors-lost", "errors of queue pairs are not told",
 	       "No event tells what went wrong with a queue pair.", 0, .async = errors_lost),
-	MUTANT("errors-general", "one event for all errors",
+	DEFECT("errors-general", "one event for all errors",
 	       "Each error of a queue pair is told as RI_EVENT_QP_CATASTROPHIC.", 0,
 	       .async = detail_lost),
 };
 
-const size_t mutants_upcalls_count = sizeof(mutants_upcalls) / sizeof(mutants_upcalls[0]);
+const size_t defects_upcalls_count = sizeof(defects_upcalls) / sizeof(defects_upcalls[0]);

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Queues: notification, slots, segments, fences, resizing, and the events of queues. */
-#include "mutant.h"
+#include "defect.h"
 
 /* --- notification ----------------------------------------------------------------------------- */
 
@@ -10,7 +10,7 @@ static unsigned
 event_misses(struct wrap_rnic *rnic, uint64_t ctx)
 {
 	(void)ctx;
-	return mutant_each(&rnic->count[0], 2) ? 0 : 1;
+	return defect_each(&rnic->count[0], 2) ? 0 : 1;
 }
 
 static unsigned
@@ -198,7 +198,7 @@ full_hidden_shared(struct wrap_rnic *rnic)
 static enum ri_status
 full_early_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
-	if (mutant_each(&wrap_of(qp)->count[0], 3))
+	if (defect_each(&wrap_of(qp)->count[0], 3))
 		return RI_ERR_QUEUE_FULL;
 	return wrap_plain_fast_ops.post_sq(qp, wr);
 }
@@ -214,7 +214,7 @@ full_but_posted_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	enum ri_status status = wrap_plain_fast_ops.post_sq(qp, wr);
 
-	return mutant_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_QUEUE_FULL : status;
+	return defect_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_QUEUE_FULL : status;
 }
 
 static void
@@ -238,7 +238,7 @@ limit_hidden(struct wrap_rnic *rnic)
 static enum ri_status
 receive_forgotten_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
-	if (mutant_each(&wrap_of(qp)->count[1], 3))
+	if (defect_each(&wrap_of(qp)->count[1], 3))
 		return RI_SUCCESS;
 	return wrap_plain_fast_ops.post_rq(qp, wr);
 }
@@ -250,10 +250,10 @@ receive_forgotten(struct wrap_rnic *rnic)
 }
 
 static bool
-request_forgotten(struct wrap_obj *uqp, struct mutant_wr *wr)
+request_forgotten(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)wr;
-	return !mutant_each(&uqp->count[0], 3);
+	return !defect_each(&uqp->count[0], 3);
 }
 
 static void
@@ -264,7 +264,7 @@ flush_nothing(struct ri_uqp *qp)
 
 /* Adapters may ignore the hint, so the request stays here, and is never posted. */
 static bool
-coalesce_kept(struct wrap_obj *uqp, struct mutant_wr *wr)
+coalesce_kept(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	return (wr->wr.flags & RI_WR_COALESCE) == 0;
@@ -279,7 +279,7 @@ unflushed(struct wrap_rnic *rnic)
 /* --- requests --------------------------------------------------------------------------------- */
 
 static bool
-fence_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+fence_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	wr->wr.flags &= ~(uint32_t)(RI_WR_READ_FENCE | RI_WR_LOCAL_FENCE);
@@ -287,7 +287,7 @@ fence_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-solicited_unsent(struct wrap_obj *uqp, struct mutant_wr *wr)
+solicited_unsent(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	wr->wr.flags &= ~(uint32_t)RI_WR_SOLICITED;
@@ -295,7 +295,7 @@ solicited_unsent(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-notify_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
+notify_ignored(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	wr->wr.flags &= ~(uint32_t)RI_WR_NOTIFY;
@@ -303,7 +303,7 @@ notify_ignored(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-segments_reversed(struct wrap_obj *uqp, struct mutant_wr *wr)
+segments_reversed(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	for (unsigned i = 0; i < wr->wr.num_sge / 2u; i++) {
@@ -317,7 +317,7 @@ segments_reversed(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-segment_dropped(struct wrap_obj *uqp, struct mutant_wr *wr)
+segment_dropped(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	wr->wr.num_sge -= wr->wr.num_sge > 1 ? 1 : 0;
@@ -325,12 +325,12 @@ segment_dropped(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-send_twice(struct wrap_obj *uqp, struct mutant_wr *wr)
+send_twice(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr copy = wr->wr;
 
 	copy.flags &= ~(uint32_t)(RI_WR_SIGNALED | RI_WR_NOTIFY);
-	if (wr->wr.opcode == RI_OP_SEND && mutant_each(&uqp->count[0], 2))
+	if (wr->wr.opcode == RI_OP_SEND && defect_each(&uqp->count[0], 2))
 		(void)!wrap_plain_fast_ops.post_sq((struct ri_uqp *)uqp, &copy);
 	return true;
 }
@@ -451,92 +451,92 @@ overflow_lost(struct wrap_rnic *rnic, struct ri_async_event *event)
 	       event->event != RI_EVENT_QP_CQ_RQ_ERROR;
 }
 
-const struct mutant mutants_queues[] = {
-	MUTANT("arm-misses", "every second event of a queue is lost",
+const struct defect defects_queues[] = {
+	DEFECT("arm-misses", "every second event of a queue is lost",
 	       "The upcall of every second arming does not come.", 0, .cq_event = event_misses),
-	MUTANT("arm-never", "an armed queue never fires", "No upcall comes for an armed queue.", 0,
+	DEFECT("arm-never", "an armed queue never fires", "No upcall comes for an armed queue.", 0,
 	       .cq_event = event_never),
-	MUTANT("arm-twice", "an armed queue fires twice", "Each arming is answered by two upcalls.",
+	DEFECT("arm-twice", "an armed queue fires twice", "Each arming is answered by two upcalls.",
 	       0, .cq_event = event_twice),
-	MUTANT("arm-wrong-queue", "another queue fires",
+	DEFECT("arm-wrong-queue", "another queue fires",
 	       "The upcall names another completion queue of the adapter.", 0, .apply = wrong_cq),
-	MUTANT("arm-blind", "completions before the arming are missed",
+	DEFECT("arm-blind", "completions before the arming are missed",
 	       "Arming a queue that has completions succeeds, and no upcall comes for them.", 0,
 	       .apply = arm_blind),
-	MUTANT("arm-refuses", "a queue cannot be armed",
+	DEFECT("arm-refuses", "a queue cannot be armed",
 	       "Arming says RI_ERR_NOT_EMPTY although the condition does not hold.", 0,
 	       .apply = arm_refuses),
-	MUTANT("arm-solicited-only", "only solicited completions fire",
+	DEFECT("arm-solicited-only", "only solicited completions fire",
 	       "RI_ARM_NEXT is taken for RI_ARM_SOLICITED.", 0, .apply = arm_solicited),
-	MUTANT("arm-any", "each completion counts as solicited",
+	DEFECT("arm-any", "each completion counts as solicited",
 	       "RI_ARM_SOLICITED is taken for RI_ARM_NEXT.", 0, .apply = arm_any),
-	MUTANT("arm-count-more", "one completion too many is awaited",
+	DEFECT("arm-count-more", "one completion too many is awaited",
 	       "RI_ARM_COUNT waits for one completion more than its count.", 0, .apply = arm_count),
-	MUTANT("arm-unchecked", "arguments of an arming are not checked",
+	DEFECT("arm-unchecked", "arguments of an arming are not checked",
 	       "Arming with a count or a condition that cannot be succeeds.", 0,
 	       .apply = arm_unchecked),
-	MUTANT("depth-zero", "a queue seems empty", "cq_depth always says 0.", 0,
+	DEFECT("depth-zero", "a queue seems empty", "cq_depth always says 0.", 0,
 	       .apply = depth_zero),
-	MUTANT("depth-more", "a queue seems fuller", "cq_depth says one more than there are.", 0,
+	DEFECT("depth-more", "a queue seems fuller", "cq_depth says one more than there are.", 0,
 	       .apply = depth_more),
-	MUTANT("full-hidden", "a full send queue is not told",
+	DEFECT("full-hidden", "a full send queue is not told",
 	       "A request for a full send queue is accepted and forgotten.", 0,
 	       .apply = full_hidden),
-	MUTANT("full-hidden-receive", "a full receive queue is not told",
+	DEFECT("full-hidden-receive", "a full receive queue is not told",
 	       "A receive for a full queue is accepted and forgotten.", 0,
 	       .apply = full_hidden_receive),
-	MUTANT("full-hidden-shared", "a full shared receive queue is not told",
+	DEFECT("full-hidden-shared", "a full shared receive queue is not told",
 	       "A receive for a full shared queue is accepted and forgotten.", NEED_SRQ,
 	       .apply = full_hidden_shared),
-	MUTANT("full-early", "a send queue seems full",
+	DEFECT("full-early", "a send queue seems full",
 	       "Every third request is refused with RI_ERR_QUEUE_FULL.", 0, .apply = full_early),
-	MUTANT("full-but-posted", "a request that was refused is done",
+	DEFECT("full-but-posted", "a request that was refused is done",
 	       "Every second request is posted and then refused with RI_ERR_QUEUE_FULL.", 0,
 	       .apply = full_but_posted),
-	MUTANT("limit-hidden", "too many segments are accepted",
+	DEFECT("limit-hidden", "too many segments are accepted",
 	       "A request with too many segments is accepted and forgotten.", 0,
 	       .apply = limit_hidden),
-	MUTANT("receive-forgotten", "receives are forgotten",
+	DEFECT("receive-forgotten", "receives are forgotten",
 	       "Every third receive is accepted and forgotten.", 0, .apply = receive_forgotten),
-	MUTANT("request-forgotten", "requests are forgotten",
+	DEFECT("request-forgotten", "requests are forgotten",
 	       "Every third request is accepted and forgotten.", 0, .wr = request_forgotten),
-	MUTANT("coalesce-forever", "the doorbell is not rung",
+	DEFECT("coalesce-forever", "the doorbell is not rung",
 	       "Requests that may wait do so, and flush_sq does nothing.", 0, .wr = coalesce_kept,
 	       .apply = unflushed),
-	MUTANT("fence-ignored", "fences are ignored",
+	DEFECT("fence-ignored", "fences are ignored",
 	       "RI_WR_READ_FENCE and RI_WR_LOCAL_FENCE have no effect.", 0, .wr = fence_ignored),
-	MUTANT("solicited-unsent", "Sends are never solicited",
+	DEFECT("solicited-unsent", "Sends are never solicited",
 	       "RI_WR_SOLICITED does not reach the peer.", 0, .wr = solicited_unsent),
-	MUTANT("notify-ignored", "a request for an event is forgotten",
+	DEFECT("notify-ignored", "a request for an event is forgotten",
 	       "RI_WR_NOTIFY of requests has no effect.", 0, .wr = notify_ignored),
-	MUTANT("segments-reversed", "segments in reverse order",
+	DEFECT("segments-reversed", "segments in reverse order",
 	       "The last segment of a request is sent first.", 0, .wr = segments_reversed),
-	MUTANT("segment-dropped", "the last segment is forgotten",
+	DEFECT("segment-dropped", "the last segment is forgotten",
 	       "A request of several segments is done without its last one.", 0,
 	       .wr = segment_dropped),
-	MUTANT("send-twice", "messages arrive twice",
+	DEFECT("send-twice", "messages arrive twice",
 	       "Every second Send is sent twice, as by a retransmission that is not recognized.", 0,
 	       .wr = send_twice),
-	MUTANT("resize-nothing", "a completion queue keeps its size",
+	DEFECT("resize-nothing", "a completion queue keeps its size",
 	       "The resizing of a completion queue succeeds and changes nothing.", NEED_RESIZE,
 	       .apply = resize_nothing),
-	MUTANT("resize-loses", "resizing drops completions",
+	DEFECT("resize-loses", "resizing drops completions",
 	       "Completions that are present are lost when their queue is resized.", NEED_RESIZE,
 	       .apply = resize_loses),
-	MUTANT("resize-ignored", "work queues keep their size",
+	DEFECT("resize-ignored", "work queues keep their size",
 	       "The resizing of a queue pair succeeds and changes nothing.", NEED_RESIZE,
 	       .apply = resize_ignored),
-	MUTANT("resize-busy-hidden", "a completion queue is too small for its contents",
+	DEFECT("resize-busy-hidden", "a completion queue is too small for its contents",
 	       "Resizing below the number of completions present succeeds.", NEED_RESIZE,
 	       .apply = resize_busy_hidden),
-	MUTANT("srq-limit-lost", "the low watermark is not told",
+	DEFECT("srq-limit-lost", "the low watermark is not told",
 	       "RI_EVENT_SRQ_LIMIT is not raised.", NEED_SRQ, .async = limit_lost),
-	MUTANT("srq-limit-twice", "the low watermark is told twice",
+	DEFECT("srq-limit-twice", "the low watermark is told twice",
 	       "RI_EVENT_SRQ_LIMIT is raised twice.", NEED_SRQ, .async = limit_twice),
-	MUTANT("soft-limit-lost", "the soft high watermark is not told",
+	DEFECT("soft-limit-lost", "the soft high watermark is not told",
 	       "RI_EVENT_QP_RQ_LIMIT is not raised.", NEED_SOFT_LIMIT, .async = soft_limit_lost),
-	MUTANT("overflow-lost", "an overflow is not told",
+	DEFECT("overflow-lost", "an overflow is not told",
 	       "No event says that a completion queue was full.", 0, .async = overflow_lost),
 };
 
-const size_t mutants_queues_count = sizeof(mutants_queues) / sizeof(mutants_queues[0]);
+const size_t defects_queues_count = sizeof(defects_queues) / sizeof(defects_queues[0]);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* --- want of memory --------------------------------------------------------------------------- */
 
@@ -340,7 +340,7 @@ pair_of(uint32_t qpn)
 }
 
 static bool
-any_key(struct wrap_obj *uqp, struct mutant_wr *wr)
+any_key(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_ud pair = pair_of(wr->wr.u.ud.qpn);
 
@@ -351,7 +351,7 @@ any_key(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-astray(struct wrap_obj *uqp, struct mutant_wr *wr)
+astray(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr_ud pair = pair_of(wr->wr.u.ud.qpn);
 
@@ -363,7 +363,7 @@ astray(struct wrap_obj *uqp, struct mutant_wr *wr)
 
 /* The length is cut to what a datagram may have. */
 static bool
-cut(struct wrap_obj *uqp, struct mutant_wr *wr)
+cut(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	uint32_t room = uqp->rnic->attr.max_ud_message;
 
@@ -381,7 +381,7 @@ cut(struct wrap_obj *uqp, struct mutant_wr *wr)
 static struct {
 	pthread_mutex_t lock;
 	struct ri_uqp *uqp[KEPT_MAX]; /* NULL: gone */
-	struct mutant_wr wr[KEPT_MAX];
+	struct defect_wr wr[KEPT_MAX];
 	unsigned count;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -390,7 +390,7 @@ keeping_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	bool full = true;
 
-	if (wr->opcode != RI_OP_SEND_UD || wr->num_sge > MUTANT_SGE)
+	if (wr->opcode != RI_OP_SEND_UD || wr->num_sge > DEFECT_SGE)
 		return wrap_plain_fast_ops.post_sq(qp, wr);
 	pthread_mutex_lock(&kept.lock);
 	if (kept.count < KEPT_MAX) {
@@ -410,7 +410,7 @@ posting_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
 	for (bool more = true; more;) {
 		struct ri_uqp *qp = NULL;
-		struct mutant_wr wr;
+		struct defect_wr wr;
 
 		pthread_mutex_lock(&kept.lock);
 		more = kept.count > 0;
@@ -536,60 +536,60 @@ handle_half(struct wrap_rnic *rnic)
 	rnic->ops.ah.modify = lost_ah;
 }
 
-const struct mutant mutants_rules[] = {
-	MUTANT("shortage-limit", "want of memory is told as a limit",
+const struct defect defects_rules[] = {
+	DEFECT("shortage-limit", "want of memory is told as a limit",
 	       "Verbs for which there is no memory answer RI_ERR_LIMIT.", 0,
 	       .apply = shortage_limit),
-	MUTANT("shortage-leaks", "memory is lost when memory is short",
+	DEFECT("shortage-leaks", "memory is lost when memory is short",
 	       "A registration that fails for want of memory loses 64 bytes.", 0,
 	       .apply = shortage_leaks),
-	MUTANT("posts-race", "posts disturb each other",
+	DEFECT("posts-race", "posts disturb each other",
 	       "A request that is posted while another thread posts to the queue is lost.", 0,
 	       .apply = posts_race),
-	MUTANT("polls-race", "polls disturb each other",
+	DEFECT("polls-race", "polls disturb each other",
 	       "A completion may be taken by two threads that poll at the same time.", 0,
 	       .apply = polls_race),
-	MUTANT("creations-race", "verbs of different objects disturb each other",
+	DEFECT("creations-race", "verbs of different objects disturb each other",
 	       "A queue pair is not created while another one is.", 0, .apply = creations_race),
-	MUTANT("upcall-in-arm", "arming makes an upcall",
+	DEFECT("upcall-in-arm", "arming makes an upcall",
 	       "Arming a queue that is not empty raises its event inside the call.", 0,
 	       .apply = upcall_in_arm),
-	MUTANT("arm-in-upcall", "a handler cannot arm",
+	DEFECT("arm-in-upcall", "a handler cannot arm",
 	       "Arming inside the upcall of a completion queue is refused.", 0,
 	       .apply = arm_in_upcall),
-	MUTANT("overflow-wrong-pair", "the wrong queue pair is told to have overflowed",
+	DEFECT("overflow-wrong-pair", "the wrong queue pair is told to have overflowed",
 	       "The event of a full completion queue names another queue pair.", 0,
 	       .async = overflow_wrong),
-	MUTANT("cq-boasts", "a completion queue tells more room than it has",
+	DEFECT("cq-boasts", "a completion queue tells more room than it has",
 	       "One entry more than there are is told.", 0, .apply = cq_boasts),
-	MUTANT("unsupported-taken", "operations that are not supported are taken",
+	DEFECT("unsupported-taken", "operations that are not supported are taken",
 	       "A request whose operation is refused seems to be posted.", 0,
 	       .apply = unsupported_taken),
-	MUTANT("attempt-taken", "attempts that cannot be are taken",
+	DEFECT("attempt-taken", "attempts that cannot be are taken",
 	       "An attempt to connect in a wrong state seems to begin.", NEED_ADDRESS,
 	       .apply = attempt_taken),
-	MUTANT("datagram-any-key", "keys of datagrams are not checked",
+	DEFECT("datagram-any-key", "keys of datagrams are not checked",
 	       "A datagram arrives whatever key it has.", NEED_UD, .wr = any_key,
 	       .apply = pairs_noted),
-	MUTANT("datagram-astray", "datagrams to nobody arrive somewhere",
+	DEFECT("datagram-astray", "datagrams to nobody arrive somewhere",
 	       "A datagram to a number that no queue pair has goes to the newest one.", NEED_UD,
 	       .wr = astray, .apply = pairs_noted),
-	MUTANT("datagram-cut", "datagrams that are too long are cut",
+	DEFECT("datagram-cut", "datagrams that are too long are cut",
 	       "A datagram above the limit is sent up to the limit.", NEED_UD, .wr = cut),
-	MUTANT("datagram-deferred", "datagrams need their address handle when they are sent",
+	DEFECT("datagram-deferred", "datagrams need their address handle when they are sent",
 	       "A datagram is posted when a queue is polled, through a handle that may be gone.",
 	       NEED_UD, .apply = datagram_deferred),
-	MUTANT("datagram-key-privilege", "keys that need a privilege do not",
+	DEFECT("datagram-key-privilege", "keys that need a privilege do not",
 	       "A queue pair with a key of bit 31 can be created by everybody.", NEED_UD,
 	       .apply = key_privilege),
-	MUTANT("handle-any-domain", "address handles work in any domain",
+	DEFECT("handle-any-domain", "address handles work in any domain",
 	       "An address handle belongs to a domain that was there before.", NEED_UD,
 	       .apply = handle_any_domain),
-	MUTANT("handle-stays", "an address handle outlives its end",
+	DEFECT("handle-stays", "an address handle outlives its end",
 	       "Destroying an address handle does nothing.", NEED_UD, .apply = handle_stays),
-	MUTANT("handle-half", "a handle whose change failed is of no use",
+	DEFECT("handle-half", "a handle whose change failed is of no use",
 	       "A change of an address handle that is refused destroys it.", NEED_UD,
 	       .apply = handle_half),
 };
 
-const size_t mutants_rules_count = sizeof(mutants_rules) / sizeof(mutants_rules[0]);
+const size_t defects_rules_count = sizeof(defects_rules) / sizeof(defects_rules[0]);

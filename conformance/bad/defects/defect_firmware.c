@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mutant.h"
+#include "defect.h"
 
 /* --- 32 bits ------------------------------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ region_of(struct wrap_rnic *rnic, uint32_t stag)
 
 /* The offset of a segment in its region has 32 bits. */
 static bool
-segment_folded(struct wrap_obj *uqp, struct mutant_wr *wr)
+segment_folded(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	for (unsigned i = 0; i < wr->wr.num_sge; i++) {
 		struct ri_sge *sge = &wr->sgl[i];
@@ -45,7 +45,7 @@ segment_folded(struct wrap_obj *uqp, struct mutant_wr *wr)
 }
 
 static bool
-bind_cut(struct wrap_obj *uqp, struct mutant_wr *wr)
+bind_cut(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	if (wr->wr.opcode == RI_OP_BIND_MW)
@@ -110,7 +110,7 @@ slots_of(struct wrap_obj *uqp)
 
 /* The flags of a request are put into its slot beside those that are there. */
 static bool
-slot_solicited(struct wrap_obj *uqp, struct mutant_wr *wr)
+slot_solicited(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct slots *slots = slots_of(uqp);
 	uint32_t *last;
@@ -157,32 +157,32 @@ pad_posts(struct wrap_rnic *rnic)
 }
 
 /* A message that is shorter than the last one of its slot is written in whole words. */
-static enum mutant_act
+static enum defect_act
 pad_behind(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 	struct awaited *awaited = qp != NULL && qp->half != NULL ? qp->half->own : NULL;
 	uint32_t before, *length;
 	struct ri_sge sge;
 	struct wrap_obj *mr;
 
 	if (awaited == NULL || (wc->flags & RI_WC_RECEIVE) == 0 || qp->qp.max_rq_wr == 0)
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	length = &awaited->length[awaited->done % qp->qp.max_rq_wr % AWAITED];
 	sge = awaited->first[awaited->done++ % AWAITED];
 	mr = region_of(ucq->rnic, sge.stag);
 	before = *length;
-	*length = mutant_received(wc) ? wc->byte_len : 0;
-	if (wc->byte_len >= before || !mutant_received(wc) || wc->byte_len % 4 == 0 || mr == NULL ||
+	*length = defect_received(wc) ? wc->byte_len : 0;
+	if (wc->byte_len >= before || !defect_received(wc) || wc->byte_len % 4 == 0 || mr == NULL ||
 	    mr->init.iova_given || mr->init.zero_based || sge.length < wc->byte_len + 3)
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	memset((uint8_t *)(uintptr_t)sge.addr + wc->byte_len, 0, 4 - wc->byte_len % 4);
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* A Read up to the end of a region that is no number of lines writes whole lines of its sink. */
 static bool
-line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
+line_note(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	const struct ri_sge *sge = &wr->sgl[0];
 	struct wrap_obj *mr;
@@ -199,21 +199,21 @@ line_note(struct wrap_obj *uqp, struct mutant_wr *wr)
 	return true;
 }
 
-static enum mutant_act
+static enum defect_act
 line_whole(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct wrap_obj *qp = mutant_qp(ucq, wc);
+	struct wrap_obj *qp = defect_qp(ucq, wc);
 	struct wrap_obj *uqp = qp != NULL ? qp->half : NULL;
 	uint8_t *end;
 
 	if (uqp == NULL || wc->opcode != RI_OP_RDMA_READ || uqp->last[1] == 0 ||
 	    uqp->last[0] != wc->wr_id || wc->status != RI_WC_SUCCESS)
-		return MUTANT_PASS;
+		return DEFECT_PASS;
 	end = (uint8_t *)(uintptr_t)uqp->last[1];
 	uqp->last[1] = 0;
 	if (((uintptr_t)end & 15) != 0) /* within what an allocation of the C library has */
 		memset(end, 0, 16 - ((uintptr_t)end & 15));
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* --- 65,536 uses -------------------------------------------------------------------------------------- */
@@ -221,16 +221,16 @@ line_whole(struct wrap_obj *ucq, struct ri_wc *wc)
 #define USES_16 65536u
 
 /* The completion of a receive that is as many uses old comes once more in the place of the new one. */
-static enum mutant_act
+static enum defect_act
 index_wraps(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	if (!mutant_received(wc))
-		return MUTANT_PASS;
+	if (!defect_received(wc))
+		return DEFECT_PASS;
 	if (atomic_fetch_add(&ucq->count[0], 1) == USES_16)
 		wc->wr_id = ucq->last[0];
 	else if (atomic_load(&ucq->count[0]) == 1)
 		ucq->last[0] = wc->wr_id;
-	return MUTANT_PASS;
+	return DEFECT_PASS;
 }
 
 /* --- the second time -------------------------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ limit_once(struct wrap_rnic *rnic)
 #define CACHED 3u
 
 static bool
-key_cached_use(struct wrap_obj *uqp, struct mutant_wr *wr)
+key_cached_use(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	for (unsigned i = 0; i < wr->wr.num_sge; i++) {
 		struct wrap_obj *mr =
@@ -321,10 +321,10 @@ key_cached(struct wrap_rnic *rnic)
 
 /* --- what is gone, and what is refused -------------------------------------------------------------------------- */
 
-static enum mutant_act
+static enum defect_act
 completions_vanish(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	return mutant_qp(ucq, wc) == NULL ? MUTANT_LOSE : MUTANT_PASS;
+	return defect_qp(ucq, wc) == NULL ? DEFECT_LOSE : DEFECT_PASS;
 }
 
 #define LOST_ROOM 40 /* bytes */
@@ -426,50 +426,50 @@ borrowed(struct wrap_rnic *rnic)
 
 /* --- the rows --------------------------------------------------------------------------------------------------------- */
 
-const struct mutant mutants_firmware[] = {
-	MUTANT("segment-32-bits", "offsets of segments in 32 bits",
+const struct defect defects_firmware[] = {
+	DEFECT("segment-32-bits", "offsets of segments in 32 bits",
 	       "A segment a multiple of 2^32 octets beyond its region is in it.", 0,
 	       .wr = segment_folded),
-	MUTANT("bind-32-bits", "lengths of windows in 32 bits",
+	DEFECT("bind-32-bits", "lengths of windows in 32 bits",
 	       "The high half of the length of a bind is ignored.", NEED_NARROW, .wr = bind_cut),
-	MUTANT("register-32-bits", "lengths of regions in 32 bits",
+	DEFECT("register-32-bits", "lengths of regions in 32 bits",
 	       "The high half of the length of a registration is ignored, unless the low one is 0.",
 	       0, .apply = length_cut),
-	MUTANT("dmabuf-32-bits", "offsets in a dmabuf in 32 bits",
+	DEFECT("dmabuf-32-bits", "offsets in a dmabuf in 32 bits",
 	       "The high half of the offset of a region in its dmabuf is ignored.", NEED_DMABUF,
 	       .apply = file_offset_cut),
-	MUTANT("slot-solicited", "a slot keeps a flag of its last user",
+	DEFECT("slot-solicited", "a slot keeps a flag of its last user",
 	       "A Send in a slot whose last request was solicited is solicited.", 0,
 	       .wr = slot_solicited),
-	MUTANT("pad-behind", "octets behind a short message",
+	DEFECT("pad-behind", "octets behind a short message",
 	       "A message that is shorter than the last one of its slot is placed in whole words.",
 	       0, .apply = pad_posts, .wc = pad_behind),
-	MUTANT("line-whole", "octets behind the sink of a Read",
+	DEFECT("line-whole", "octets behind the sink of a Read",
 	       "A Read up to the end of a region of no whole lines is placed in lines of 16 "
 	       "octets.",
 	       0, .wr = line_note, .wc = line_whole),
-	MUTANT("index-16-bits", "an index of 16 bits",
+	DEFECT("index-16-bits", "an index of 16 bits",
 	       "The 65,537th completion of a receive carries the number of the first.", 0,
 	       .wc = index_wraps),
-	MUTANT("arm-weak", "an arming is not replaced",
+	DEFECT("arm-weak", "an arming is not replaced",
 	       "Armed for solicited completions and then for any, a queue waits for a solicited "
 	       "one.",
 	       0, .apply = arm_weak, .cq_event = arm_weak_told),
-	MUTANT("srq-limit-once", "a watermark fires once",
+	DEFECT("srq-limit-once", "a watermark fires once",
 	       "A low watermark that has fired and is set to the same value does not fire again.",
 	       NEED_SRQ, .apply = limit_once),
-	MUTANT("key-cached", "a key stays in a cache",
+	DEFECT("key-cached", "a key stays in a cache",
 	       "A region whose key was used three times is not taken away.", 0,
 	       .wr = key_cached_use, .apply = key_cached),
-	MUTANT("completions-vanish", "completions go with their queue pair",
+	DEFECT("completions-vanish", "completions go with their queue pair",
 	       "Completions of a queue pair that is destroyed are not told.", 0,
 	       .wc = completions_vanish),
-	MUTANT("refused-leaks", "a refused registration keeps memory",
+	DEFECT("refused-leaks", "a refused registration keeps memory",
 	       "Each registration of memory that is not mapped loses 40 bytes.", 0,
 	       .apply = refused_leaks),
-	MUTANT("receive-borrowed", "a receive is looked at too late",
+	DEFECT("receive-borrowed", "a receive is looked at too late",
 	       "The segments of the first receive of a queue pair are looked at after its post.", 0,
 	       .apply = borrowed),
 };
 
-const size_t mutants_firmware_count = sizeof(mutants_firmware) / sizeof(mutants_firmware[0]);
+const size_t defects_firmware_count = sizeof(defects_firmware) / sizeof(defects_firmware[0]);

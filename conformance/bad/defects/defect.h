@@ -2,19 +2,19 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A mutant: one defect that stands in front of a sound adapter, as a row of a table. mutant_completions.c and its
- * neighbours have the rows, by what is wrong; mutant_list.c joins them.
+ * A defect of an adapter, which stands in front of a sound one, as a row of a table. The files defect_SUBJECT.c have the
+ * tables; defect_list.c joins them.
  *
- * Most defects are a hook, which sees what passes and changes it; mutant_hooks.c calls the hooks. The others replace
+ * Most defects are a hook, which sees what passes and changes it; defect_hooks.c calls the hooks. The others replace
  * entries of the adapter's tables in `apply`. A hook's counters are wrap_obj::count and wrap_rnic::count.
  */
-#ifndef MUTANT_H
-#define MUTANT_H
+#ifndef DEFECT_H
+#define DEFECT_H
 
 #include "wrap.h"
 
 /* What a defect needs of the wrapped adapter; bits. Without it there is no such adapter. */
-enum mutant_need {
+enum defect_need {
 	NEED_ADDRESS = 1u << 0, /* connections by address */
 	NEED_STREAM = 1u << 1,  /* connections over a stream */
 	NEED_SRQ = 1u << 2,
@@ -46,33 +46,33 @@ enum mutant_need {
 };
 
 /* What becomes of a completion. */
-enum mutant_act {
-	MUTANT_PASS = 0, /* it is told, as the hook has changed it */
-	MUTANT_LOSE,     /* it is not told */
-	MUTANT_TWICE,    /* it is told again by the next poll */
-	MUTANT_LATE      /* told by the third poll that finds nothing else */
+enum defect_act {
+	DEFECT_PASS = 0, /* it is told, as the hook has changed it */
+	DEFECT_LOSE,     /* it is not told */
+	DEFECT_TWICE,    /* it is told again by the next poll */
+	DEFECT_LATE      /* told by the third poll that finds nothing else */
 };
 
-#define MUTANT_SGE   64
-#define MUTANT_PAGES 256
+#define DEFECT_SGE   64
+#define DEFECT_PAGES 256
 
-/* A request of a send queue as a copy that a hook may change; `sgl` has the segments, up to MUTANT_SGE. */
-struct mutant_wr {
+/* A request of a send queue as a copy that a hook may change; `sgl` has the segments, up to DEFECT_SGE. */
+struct defect_wr {
 	struct ri_wr wr;
-	struct ri_sge sgl[MUTANT_SGE];
-	uint64_t pages[MUTANT_PAGES]; /* for a hook that changes the list of a fast registration */
+	struct ri_sge sgl[DEFECT_SGE];
+	uint64_t pages[DEFECT_PAGES]; /* for a hook that changes the list of a fast registration */
 };
 
-struct mutant {
+struct defect {
 	const char *id;    /* a word with hyphens */
 	const char *title; /* what is wrong, in a few words */
 	const char *does;  /* one sentence */
 	unsigned needs;
 	/* Hooks; each may be NULL. */
 	void (*attr)(struct ri_rnic_attr *attr);
-	enum mutant_act (*wc)(struct wrap_obj *ucq, struct ri_wc *wc);
+	enum defect_act (*wc)(struct wrap_obj *ucq, struct ri_wc *wc);
 	/* False: the request is not posted, but the caller is told that it was. */
-	bool (*wr)(struct wrap_obj *uqp, struct mutant_wr *wr);
+	bool (*wr)(struct wrap_obj *uqp, struct defect_wr *wr);
 	/* False: the event is not told. */
 	bool (*cm)(struct wrap_rnic *rnic, struct ri_cm_event *event);
 	bool (*async)(struct wrap_rnic *rnic, struct ri_async_event *event);
@@ -84,97 +84,97 @@ struct mutant {
 };
 
 /* A row; hooks and entries follow as designated members. */
-#define MUTANT(id_, title_, does_, needs_, ...)                                                 \
+#define DEFECT(id_, title_, does_, needs_, ...)                                                 \
 	{                                                                                       \
 		.id = (id_), .title = (title_), .does = (does_), .needs = (needs_), __VA_ARGS__ \
 	}
 
 /* A file's rows, and how many there are. */
-#define MUTANT_TABLE(name)                 \
-	extern const struct mutant name[]; \
+#define DEFECT_TABLE(name)                 \
+	extern const struct defect name[]; \
 	extern const size_t name##_count
 
-MUTANT_TABLE(mutants_completions);
-MUTANT_TABLE(mutants_queues);
-MUTANT_TABLE(mutants_memory);
-MUTANT_TABLE(mutants_keys);
-MUTANT_TABLE(mutants_connections);
-MUTANT_TABLE(mutants_lives);
-MUTANT_TABLE(mutants_upcalls);
-MUTANT_TABLE(mutants_claims);
-MUTANT_TABLE(mutants_rules);
-MUTANT_TABLE(mutants_promises);
-MUTANT_TABLE(mutants_privileged);
-MUTANT_TABLE(mutants_events);
-MUTANT_TABLE(mutants_dmabuf);
-MUTANT_TABLE(mutants_verbs);
-MUTANT_TABLE(mutants_firmware);
+DEFECT_TABLE(defects_completions);
+DEFECT_TABLE(defects_queues);
+DEFECT_TABLE(defects_memory);
+DEFECT_TABLE(defects_keys);
+DEFECT_TABLE(defects_connections);
+DEFECT_TABLE(defects_lives);
+DEFECT_TABLE(defects_upcalls);
+DEFECT_TABLE(defects_claims);
+DEFECT_TABLE(defects_rules);
+DEFECT_TABLE(defects_promises);
+DEFECT_TABLE(defects_privileged);
+DEFECT_TABLE(defects_events);
+DEFECT_TABLE(defects_dmabuf);
+DEFECT_TABLE(defects_verbs);
+DEFECT_TABLE(defects_firmware);
 
-/* --- all of them (mutant_list.c) ---------------------------------------------------------------- */
+/* --- all of them (defect_list.c) ---------------------------------------------------------------- */
 
 /* The n-th, from 0; NULL beyond. The first is "none", which changes nothing. */
-const struct mutant *mutant_get(size_t n);
+const struct defect *defect_get(size_t n);
 /* The one with that id, of so many bytes; NULL: there is none. */
-const struct mutant *mutant_find(const char *id, size_t length);
+const struct defect *defect_find(const char *id, size_t length);
 /* Has the adapter all that the defect needs? */
-bool mutant_fits(const struct mutant *mutant, const struct ri_rnic_attr *attr);
+bool defect_fits(const struct defect *defect, const struct ri_rnic_attr *attr);
 /* Put the hooks into the tables, and call `apply`. */
-void mutant_start(struct wrap_rnic *rnic);
+void defect_start(struct wrap_rnic *rnic);
 
-/* --- requests that are not done as they were posted (mutant_defer.c) ------------------------------- */
+/* --- requests that are not done as they were posted (defect_defer.c) ------------------------------- */
 
 /* When the request itself is posted. */
-enum mutant_begin {
-	MUTANT_NEVER,
-	MUTANT_WHEN_POLLED, /* with the poll that takes its completion; a judge may look too late */
-	MUTANT_BEFORE_THE_NEXT /* its completion has been polled, and another request is posted */
+enum defect_begin {
+	DEFECT_NEVER,
+	DEFECT_WHEN_POLLED, /* with the poll that takes its completion; a judge may look too late */
+	DEFECT_BEFORE_THE_NEXT /* its completion has been polled, and another request is posted */
 };
 
 /*
  * Post a Write of no octets in the place of a request; its completion looks like that of the request. False: this
  * request cannot be replaced now.
  */
-bool mutant_defer(struct wrap_obj *uqp, struct mutant_wr *wr, enum mutant_begin begin);
-/* Before each request of a mutant that defers until the next one: post what is due. */
-void mutant_defer_due(struct wrap_obj *uqp);
-/* mutant::wc. The completion of a stand-in becomes that of the request; others stay as they are. */
-enum mutant_act mutant_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
+bool defect_defer(struct wrap_obj *uqp, struct defect_wr *wr, enum defect_begin begin);
+/* Before each request of a defect that defers until the next one: post what is due. */
+void defect_defer_due(struct wrap_obj *uqp);
+/* defect::wc. The completion of a stand-in becomes that of the request; others stay as they are. */
+enum defect_act defect_deferred(struct wrap_obj *ucq, struct ri_wc *wc);
 
 /* --- for the rows --------------------------------------------------------------------------------- */
 
 /* Is it time again? True for each n-th call of a counter, first for the n-th. */
 static inline bool
-mutant_each(atomic_uint *count, unsigned n)
+defect_each(atomic_uint *count, unsigned n)
 {
 	return (atomic_fetch_add(count, 1) + 1) % n == 0;
 }
 
 /* A call of a counter that is not the first. */
 static inline bool
-mutant_later(atomic_uint *count)
+defect_later(atomic_uint *count)
 {
 	return atomic_fetch_add(count, 1) > 0;
 }
 
 /* The queue pair of a completion; NULL: it is gone. */
 static inline struct wrap_obj *
-mutant_qp(const struct wrap_obj *ucq, const struct ri_wc *wc)
+defect_qp(const struct wrap_obj *ucq, const struct ri_wc *wc)
 {
 	return wrap_find(ucq->rnic, WRAP_QP, wc->qp_ctx);
 }
 
 /* Has it to do with requests (not receives) that succeeded? */
 static inline bool
-mutant_sent(const struct ri_wc *wc)
+defect_sent(const struct ri_wc *wc)
 {
 	return wc->status == RI_WC_SUCCESS && (wc->flags & RI_WC_RECEIVE) == 0 &&
 	       wc->opcode != RI_OP_RECV && wc->opcode != RI_OP_RECV_UD;
 }
 
 static inline bool
-mutant_received(const struct ri_wc *wc)
+defect_received(const struct ri_wc *wc)
 {
 	return wc->status == RI_WC_SUCCESS && wc->opcode == RI_OP_RECV;
 }
 
-#endif /* MUTANT_H */
+#endif /* DEFECT_H */

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""run --named: a case that names its mutant, one that does not, and one that there is not.
+"""run --named: a case that names its defect, one that does not, and one that there is not.
 
-Usage: test-mutants-run.py RUN BUILD SOURCE      (TAP)
+Usage: test-defects-run.py RUN BUILD SOURCE      (TAP)
 """
 
 import os
@@ -20,7 +20,7 @@ import tree_case  # noqa: E402  pylint: disable=wrong-import-position
 
 TABLE = '''<!-- defects: first line; conformance/bad/defects/run --record writes it -->
 
-| mutant | emul:ib |
+| defect | emul:ib |
 |---|---|
 | `completion-doubled` | {} |
 
@@ -39,7 +39,7 @@ class Named(unittest.TestCase):
         self.assertIn(said, done.stdout)
 
     def test_model(self):
-        self.run_named('model: seed 1', 0, '1 of 1 mutants')
+        self.run_named('model: seed 1', 0, '1 of 1 defects')
 
     def test_api(self):
         self.run_named('api: dto/no-such-case', 1, 'there is no such case')
@@ -50,7 +50,7 @@ class Named(unittest.TestCase):
 
     def test_nothing(self):
         """A table in which nothing is named is no success."""
-        self.run_named('not named', 1, '0 of 0 mutants')
+        self.run_named('not named', 1, '0 of 0 defects')
 
 
 if __name__ == '__main__':

@@ -13,7 +13,7 @@ main(int argc, char **argv)
 	it_status_t status;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: mutant-open ADAPTER\n");
+		fprintf(stderr, "usage: defect-open ADAPTER\n");
 		return 1;
 	}
 	status = it_ia_create(argv[1], 2, 0, &ia);
