@@ -13,12 +13,6 @@ lost(struct wrap_obj *ucq, struct ri_wc *wc)
 }
 
 static enum defect_act
-lost_receive(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	return defect_received(wc) && defect_each(&ucq->count[0], 2) ? DEFECT_LOSE : DEFECT_PASS;
-}
-
-static enum defect_act
 lost_error(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
@@ -30,19 +24,6 @@ static enum defect_act
 doubled(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	return defect_sent(wc) && defect_each(&ucq->count[0], 2) ? DEFECT_TWICE : DEFECT_PASS;
-}
-
-static enum defect_act
-doubled_receive(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	return defect_received(wc) && defect_each(&ucq->count[0], 2) ? DEFECT_TWICE : DEFECT_PASS;
-}
-
-static enum defect_act
-doubled_error(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	return wc->status != RI_WC_SUCCESS ? DEFECT_TWICE : DEFECT_PASS;
 }
 
 static enum defect_act
@@ -90,13 +71,6 @@ flush_lost_request(struct wrap_obj *ucq, struct ri_wc *wc)
 }
 
 static enum defect_act
-flush_lost_last(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	return wc->status == RI_WC_FLUSHED && defect_later(&ucq->count[0]) ? DEFECT_LOSE
-									   : DEFECT_PASS;
-}
-
-static enum defect_act
 flush_reordered(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	return wc->status == RI_WC_FLUSHED && !defect_each(&ucq->count[0], 2) ? DEFECT_LATE
@@ -109,15 +83,6 @@ flush_success(struct wrap_obj *ucq, struct ri_wc *wc)
 	(void)ucq;
 	if (wc->status == RI_WC_FLUSHED)
 		wc->status = RI_WC_SUCCESS;
-	return DEFECT_PASS;
-}
-
-static enum defect_act
-flush_transport(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	if (wc->status == RI_WC_FLUSHED)
-		wc->status = RI_WC_TRANSPORT;
 	return DEFECT_PASS;
 }
 
@@ -146,15 +111,6 @@ error_general(struct wrap_obj *ucq, struct ri_wc *wc)
 	(void)ucq;
 	if (wc->status != RI_WC_SUCCESS && wc->status != RI_WC_FLUSHED)
 		wc->status = RI_WC_LOCAL_QP;
-	return DEFECT_PASS;
-}
-
-static enum defect_act
-error_flushed(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	if (wc->status != RI_WC_SUCCESS)
-		wc->status = RI_WC_FLUSHED;
 	return DEFECT_PASS;
 }
 
@@ -199,17 +155,6 @@ opcode_wrong(struct wrap_obj *ucq, struct ri_wc *wc)
 }
 
 static enum defect_act
-opcode_receive(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	if (defect_received(wc)) {
-		wc->opcode = RI_OP_SEND;
-		wc->flags &= (uint8_t)~RI_WC_RECEIVE;
-	}
-	return DEFECT_PASS;
-}
-
-static enum defect_act
 length_short(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
@@ -226,26 +171,10 @@ length_long(struct wrap_obj *ucq, struct ri_wc *wc)
 }
 
 static enum defect_act
-length_zero(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	wc->byte_len = defect_received(wc) ? 0 : wc->byte_len;
-	return DEFECT_PASS;
-}
-
-static enum defect_act
 length_16_bits(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	(void)ucq;
 	wc->byte_len &= 0xffffu;
-	return DEFECT_PASS;
-}
-
-static enum defect_act
-length_of_request(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	wc->byte_len = defect_sent(wc) ? wc->byte_len + 4 : wc->byte_len;
 	return DEFECT_PASS;
 }
 
@@ -257,14 +186,6 @@ context_stale(struct wrap_obj *ucq, struct ri_wc *wc)
 	if (defect_each(&ucq->count[0], 2))
 		wc->wr_id = ucq->last[0];
 	ucq->last[0] = own;
-	return DEFECT_PASS;
-}
-
-static enum defect_act
-context_zero(struct wrap_obj *ucq, struct ri_wc *wc)
-{
-	(void)ucq;
-	wc->wr_id = defect_received(wc) ? 0 : wc->wr_id;
 	return DEFECT_PASS;
 }
 
@@ -354,16 +275,10 @@ datagram_doubled(struct wrap_obj *ucq, struct ri_wc *wc)
 const struct defect defects_completions[] = {
 	DEFECT("completion-lost", "requests without a completion",
 	       "Every second successful request of a queue gets no completion.", 0, .wc = lost),
-	DEFECT("completion-lost-receive", "receives without a completion",
-	       "Every second message that arrives gets no completion.", 0, .wc = lost_receive),
 	DEFECT("completion-lost-error", "failures without a completion",
 	       "A request that fails gets no completion.", 0, .wc = lost_error),
 	DEFECT("completion-doubled", "requests with two completions",
 	       "Every second successful request completes twice.", 0, .wc = doubled),
-	DEFECT("completion-doubled-receive", "receives with two completions",
-	       "Every second message that arrives completes twice.", 0, .wc = doubled_receive),
-	DEFECT("completion-doubled-error", "failures with two completions",
-	       "Each request that fails or is flushed completes twice.", 0, .wc = doubled_error),
 	DEFECT("completion-reordered", "completions of requests out of order",
 	       "Every second completion of requests comes after the later ones.", NEED_ORDER,
 	       .wc = reordered),
@@ -381,16 +296,11 @@ const struct defect defects_completions[] = {
 	DEFECT("flush-lost-request", "requests that are not flushed",
 	       "At the end of a connection the requests get no completions.", 0,
 	       .wc = flush_lost_request),
-	DEFECT("flush-lost-last", "only the first is flushed",
-	       "Of all that is flushed only the first gets a completion.", 0,
-	       .wc = flush_lost_last),
 	DEFECT("flush-reordered", "flushes out of order",
 	       "Every second flushed completion comes after the later ones.", NEED_ORDER,
 	       .wc = flush_reordered),
 	DEFECT("flush-success", "flushed work succeeds",
 	       "A flushed completion says that the work was done.", 0, .wc = flush_success),
-	DEFECT("flush-transport", "flushed work fails as if the transport had",
-	       "A flushed completion has the status RI_WC_TRANSPORT.", 0, .wc = flush_transport),
 	DEFECT("error-success", "failures are told as successes",
 	       "A completion of a request that failed says that it succeeded.", 0,
 	       .wc = error_success),
@@ -399,9 +309,6 @@ const struct defect defects_completions[] = {
 	       .wc = success_flushed),
 	DEFECT("error-general", "one status for all failures",
 	       "Each failure has the status RI_WC_LOCAL_QP.", 0, .wc = error_general),
-	DEFECT("error-flushed", "failures are told as flushed",
-	       "The request that ends a connection is flushed like those behind it.", 0,
-	       .wc = error_flushed),
 	DEFECT("error-other-side", "failures are blamed on the other side",
 	       "Local protection errors are told as remote ones, and the other way round.", 0,
 	       .wc = error_other_side),
@@ -413,24 +320,15 @@ const struct defect defects_completions[] = {
 	       .wc = status_unknown),
 	DEFECT("opcode-wrong", "wrong opcode of a request",
 	       "Sends complete as Writes, and other requests as Sends.", 0, .wc = opcode_wrong),
-	DEFECT("opcode-receive", "receives complete as Sends",
-	       "The completion of a receive has the opcode RI_OP_SEND.", 0, .wc = opcode_receive),
 	DEFECT("length-short", "one octet less is told",
 	       "The length of a message that arrived is one too small.", 0, .wc = length_short),
 	DEFECT("length-long", "the CRC is counted",
 	       "The length of a message that arrived is four too large.", 0, .wc = length_long),
-	DEFECT("length-zero", "no length", "The length of each message that arrived is told as 0.",
-	       0, .wc = length_zero),
 	DEFECT("length-16-bits", "lengths have 16 bits",
 	       "The length in a completion is cut to its low 16 bits.", 0, .wc = length_16_bits),
-	DEFECT("length-of-request", "wrong length of a request",
-	       "The length in the completion of a request is four too large.", 0,
-	       .wc = length_of_request),
 	DEFECT("context-stale", "the context of the completion before",
 	       "Every second completion has the context of the one before it.", 0,
 	       .wc = context_stale),
-	DEFECT("context-zero", "receives without a context",
-	       "The completion of a receive has the context 0.", 0, .wc = context_zero),
 	DEFECT("qp-wrong", "the wrong queue pair",
 	       "A completion names another queue pair of the adapter.", 0, .wc = qp_wrong),
 	DEFECT("solicited-lost", "no completion is solicited", "RI_WC_SOLICITED is never set.", 0,

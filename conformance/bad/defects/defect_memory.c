@@ -71,15 +71,6 @@ write_short(struct wrap_obj *uqp, struct defect_wr *wr)
 }
 
 static bool
-send_short(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	(void)uqp;
-	if (wr->wr.opcode == RI_OP_SEND)
-		shorten(wr);
-	return true;
-}
-
-static bool
 read_short(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
@@ -99,28 +90,6 @@ write_shifted(struct wrap_obj *uqp, struct defect_wr *wr)
 	return true;
 }
 
-/* The place in the page as it would be counted from the page's end. */
-static bool
-write_page_end(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	uint64_t length = length_of(wr);
-	uint64_t offset = wr->wr.u.remote.addr % PAGE;
-
-	(void)uqp;
-	if (is_write(wr) && length > 0 && offset + length <= PAGE)
-		wr->wr.u.remote.addr += PAGE - length - 2 * offset;
-	return true;
-}
-
-static bool
-write_aligned(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	(void)uqp;
-	if (is_write(wr) && length_of(wr) > 0)
-		wr->wr.u.remote.addr &= ~UINT64_C(7);
-	return true;
-}
-
 static bool
 write_one_page(struct wrap_obj *uqp, struct defect_wr *wr)
 {
@@ -129,17 +98,6 @@ write_one_page(struct wrap_obj *uqp, struct defect_wr *wr)
 	(void)uqp;
 	if (is_write(wr) && length_of(wr) > left)
 		cut(wr, left);
-	return true;
-}
-
-static bool
-read_shifted(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	(void)uqp;
-	if (is_read(wr) && length_of(wr) > 1) {
-		shorten(wr);
-		wr->wr.u.remote.addr++;
-	}
 	return true;
 }
 
@@ -156,14 +114,6 @@ static bool
 read_as_nothing(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	if (is_read(wr))
-		(void)defect_defer(uqp, wr, DEFECT_NEVER);
-	return true;
-}
-
-static bool
-write_as_nothing(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	if (is_write(wr) && defect_each(&uqp->count[0], 2))
 		(void)defect_defer(uqp, wr, DEFECT_NEVER);
 	return true;
 }
@@ -329,27 +279,15 @@ atomic_early(struct wrap_obj *uqp, struct defect_wr *wr)
 const struct defect defects_memory[] = {
 	DEFECT("write-short", "Writes end one octet early",
 	       "The last octet of an RDMA Write is not placed.", 0, .wr = write_short),
-	DEFECT("send-short", "Sends end one octet early", "The last octet of a Send is not sent.",
-	       0, .wr = send_short),
 	DEFECT("read-short", "Reads end one octet early", "The last octet of a Read is not placed.",
 	       0, .wr = read_short),
 	DEFECT("write-shifted", "Writes begin one octet late",
 	       "An RDMA Write is placed one octet behind its address.", 0, .wr = write_shifted),
-	DEFECT("write-page-end", "Writes at the wrong end of a page",
-	       "A Write within a page is placed as if offsets were counted from its end.", 0,
-	       .wr = write_page_end),
-	DEFECT("write-aligned", "Writes only at multiples of eight",
-	       "The low three bits of the address of a Write are ignored.", 0, .wr = write_aligned),
 	DEFECT("write-one-page", "Writes stop at the end of a page",
 	       "What lies behind the first page boundary is not written.", 0, .wr = write_one_page),
-	DEFECT("write-nothing", "Writes place nothing",
-	       "Every second Write completes and places nothing.", 0, .wr = write_as_nothing,
-	       .wc = defect_deferred),
 	DEFECT("write-late", "Writes are placed after their completion",
 	       "A Write begins when its completion is polled.", 0, .wr = write_late,
 	       .wc = defect_deferred),
-	DEFECT("read-shifted", "Reads begin one octet late",
-	       "A Read takes its octets one behind its address.", 0, .wr = read_shifted),
 	DEFECT("read-nothing", "Reads place nothing", "A Read completes and places nothing.", 0,
 	       .wr = read_as_nothing, .wc = defect_deferred),
 	DEFECT("read-early", "Reads complete before their data are there",

@@ -317,14 +317,6 @@ segments_reversed(struct wrap_obj *uqp, struct defect_wr *wr)
 }
 
 static bool
-segment_dropped(struct wrap_obj *uqp, struct defect_wr *wr)
-{
-	(void)uqp;
-	wr->wr.num_sge -= wr->wr.num_sge > 1 ? 1 : 0;
-	return true;
-}
-
-static bool
 send_twice(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	struct ri_wr copy = wr->wr;
@@ -511,9 +503,6 @@ const struct defect defects_queues[] = {
 	       "RI_WR_NOTIFY of requests has no effect.", 0, .wr = notify_ignored),
 	DEFECT("segments-reversed", "segments in reverse order",
 	       "The last segment of a request is sent first.", 0, .wr = segments_reversed),
-	DEFECT("segment-dropped", "the last segment is forgotten",
-	       "A request of several segments is done without its last one.", 0,
-	       .wr = segment_dropped),
 	DEFECT("send-twice", "messages arrive twice",
 	       "Every second Send is sent twice, as by a retransmission that is not recognized.", 0,
 	       .wr = send_twice),
