@@ -3,10 +3,10 @@
 
 /* Curves as pictures of a page: both axes logarithmic, since sizes and figures span decades. */
 
+#include "certify_model.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "certify_report.h"
 
 #define WIDTH  460.0
 #define HEIGHT 280.0
@@ -34,10 +34,12 @@ curve_place(const struct span *span, double value)
 	return width > 0 ? (log(value) - log(span->low)) / width : 0.5;
 }
 
+/* A point of the curve of a name? */
 static bool
-is_of(const struct certify_point *point, const char *curve)
+is_of(JsonObject *point, const char *curve)
 {
-	return strcmp(point->curve, curve) == 0 && point->x > 0 && point->y > 0;
+	return model_is(point, "curve", curve) && model_number(point, "x") > 0 &&
+	       model_number(point, "y") > 0;
 }
 
 static void
@@ -73,52 +75,56 @@ axes_append(GString *out, const char *curve, const char *unit, const struct span
 }
 
 static void
-curve_append(GString *out, const struct certify_report *report, const struct certify_point *first)
+curve_append(GString *out, JsonObject *model, JsonObject *first)
 {
-	struct span x = {first->x, first->x}, y = {first->y, first->y};
+	const char *curve = model_text(first, "curve");
+	double left = model_number(first, "x"), low = model_number(first, "y");
+	struct span x = {left, left}, y = {low, low};
 	bool begun = false;
 
-	for (guint i = 0; i < report->points->len; i++) {
-		const struct certify_point *point = g_ptr_array_index(report->points, i);
+	for (guint i = 0; i < model_length(model, "figures"); i++) {
+		JsonObject *point = model_element(model, "figures", i);
 
-		if (is_of(point, first->curve)) {
-			span_add(&x, point->x);
-			span_add(&y, point->y);
+		if (is_of(point, curve)) {
+			span_add(&x, model_number(point, "x"));
+			span_add(&y, model_number(point, "y"));
 		}
 	}
-	axes_append(out, first->curve, first->unit, &x, &y);
+	axes_append(out, curve, model_text(first, "unit"), &x, &y);
 	g_string_append(out,
 			"<polyline fill=\"none\" stroke=\"#06c\" stroke-width=\"2\" points=\"");
-	for (guint i = 0; i < report->points->len; i++) {
-		const struct certify_point *point = g_ptr_array_index(report->points, i);
+	for (guint i = 0; i < model_length(model, "figures"); i++) {
+		JsonObject *point = model_element(model, "figures", i);
 
-		if (!is_of(point, first->curve))
+		if (!is_of(point, curve))
 			continue;
 		g_string_append_printf(
 			out, "%s%d,%d", begun ? " " : "",
-			(int)(MARGIN + curve_place(&x, point->x) * (WIDTH - 1.5 * MARGIN)),
-			(int)(HEIGHT - MARGIN / 2 - curve_place(&y, point->y) * (HEIGHT - MARGIN)));
+			(int)(MARGIN +
+			      curve_place(&x, model_number(point, "x")) * (WIDTH - 1.5 * MARGIN)),
+			(int)(HEIGHT - MARGIN / 2 -
+			      curve_place(&y, model_number(point, "y")) * (HEIGHT - MARGIN)));
 		begun = true;
 	}
 	g_string_append(out, "\"/>\n</svg>\n");
 }
 
 void
-certify_curves_append(GString *out, const struct certify_report *report)
+certify_curves_append(GString *out, JsonObject *model)
 {
 	g_autoptr(GHashTable) drawn = g_hash_table_new(g_str_hash, g_str_equal);
 
-	for (guint i = 0; i < report->points->len; i++) {
-		const struct certify_point *point = g_ptr_array_index(report->points, i);
+	for (guint i = 0; i < model_length(model, "figures"); i++) {
+		JsonObject *point = model_element(model, "figures", i);
+		const char *curve = model_text(point, "curve");
 
-		if (point->x <= 0 || point->y <= 0 ||
-		    !g_hash_table_add(drawn, (void *)point->curve))
+		if (!is_of(point, curve) || !g_hash_table_add(drawn, (void *)curve))
 			continue;
 		if (g_hash_table_size(drawn) == 1)
 			g_string_append(
 				out, "<h2>Figures</h2>\n<p>Both axes are logarithmic; the "
 				     "horizontal one is the size of a message in octets. Figures "
 				     "are no reason to fail.</p>\n");
-		curve_append(out, report, point);
+		curve_append(out, model, point);
 	}
 }

@@ -3,9 +3,10 @@
 
 /* The report as one page, which needs no other file. */
 
-#include <string.h>
+#include "certify_model.h"
 
-#include "certify_report.h"
+#include <stdio.h>
+#include <string.h>
 
 static const char page_style[] =
 	"body{font-family:sans-serif;margin:2em auto;max-width:70em;color:#222}"
@@ -25,7 +26,7 @@ static const char page_style[] =
 static void
 text_append(GString *out, const char *text)
 {
-	g_autofree char *safe = g_markup_escape_text(text != NULL ? text : "", -1);
+	g_autofree char *safe = g_markup_escape_text(text, -1);
 
 	g_string_append(out, safe);
 }
@@ -42,39 +43,6 @@ html_cell(GString *out, const char *head, const char *class, const char *text)
 	g_string_append(out, "</td>");
 }
 
-static void
-html_heads(GString *out, const char *const *names)
-{
-	g_string_append(out, "<tr class=\"heads\">");
-	for (; *names != NULL; names++)
-		g_string_append_printf(out, "<th>%s</th>", *names);
-	g_string_append(out, "</tr>\n");
-}
-
-static void
-facts_append(GString *out, const struct certify_report *report)
-{
-	g_autoptr(GDateTime) began =
-		g_date_time_new_from_unix_utc(report->began_us / G_USEC_PER_SEC);
-	g_autofree char *when = g_date_time_format(began, "%F %T UTC");
-
-	g_string_append(out, "<h2>What was certified</h2>\n<table>\n");
-	for (guint i = 0; i < report->facts->len; i++) {
-		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
-		g_autofree char *value = certify_text_clean(fact->value);
-
-		g_string_append(out, "<tr>");
-		html_cell(out, "", "", fact->name);
-		html_cell(out, "", "", value);
-		g_string_append(out, "</tr>\n");
-	}
-	g_string_append_printf(out,
-			       "<tr><td>begun</td><td>%s, %.1f seconds</td></tr>\n"
-			       "<tr><td>seed</td><td>%" G_GUINT64_FORMAT "</td></tr>\n"
-			       "<tr><td>scope</td><td>%s</td></tr>\n</table>\n",
-			       when, report->took, report->seed, report->scope);
-}
-
 static const char *
 verdict_class(const char *verdict)
 {
@@ -83,176 +51,197 @@ verdict_class(const char *verdict)
 	return strcmp(verdict, "failed") == 0 || strcmp(verdict, "refuted") == 0 ? "bad" : "open";
 }
 
-static void
-levels_append(GString *out, const struct certify_report *report)
-{
-	static const enum certify_outcome counted[] = {
-		CERTIFY_PASSED, CERTIFY_FAILED, CERTIFY_SKIPPED, CERTIFY_ABSENT, CERTIFY_PENDING};
+/* --- tables of elements of the report ---------------------------------------------------------- */
 
-	g_string_append(out, "<h2>Verdict by level</h2>\n<table>\n");
-	html_heads(out, (const char *[]){"level", "verdict", "passed", "failed",
-					 "not testable here", "not applicable", "not run", NULL});
-	for (unsigned i = 0; i < CERTIFY_LEVELS; i++) {
-		enum certify_level level = (enum certify_level)i;
-		const char *verdict = certify_level_verdict(report, level);
+/* A column: its head, and the member that it shows. Text that the caller frees. */
+struct column {
+	const char *head, *name;
+	char *(*text)(JsonObject *element, const char *name);
+	bool is_verdict;
+};
+
+static char *
+text(JsonObject *element, const char *name)
+{
+	return g_strdup(model_text(element, name));
+}
+
+static char *
+count(JsonObject *element, const char *name)
+{
+	return g_strdup_printf("%" G_GINT64_FORMAT, model_count(element, name));
+}
+
+static char *
+count_or_all(JsonObject *element, const char *name)
+{
+	return model_count(element, name) > 0 ? count(element, name) : g_strdup("all");
+}
+
+static char *
+number(JsonObject *element, const char *name)
+{
+	return g_strdup_printf("%.3f", model_number(element, name));
+}
+
+/* Why a case has its outcome. */
+static char *
+why(JsonObject *element, const char *name)
+{
+	if (!model_is(element, "outcome", certify_outcome_name(CERTIFY_FAILED)))
+		return text(element, name);
+	return g_strdup_printf("%s: %s", model_text(element, "what"), model_text(element, "seen"));
+}
+
+static void
+table_append(GString *out, JsonObject *model, const char *title, const char *array,
+	     const struct column *columns)
+{
+	g_string_append_printf(out, "<h2>%s</h2>\n<table>\n<tr class=\"heads\">", title);
+	for (const struct column *at = columns; at->head != NULL; at++)
+		g_string_append_printf(out, "<th>%s</th>", at->head);
+	g_string_append(out, "</tr>\n");
+	for (guint i = 0; i < model_length(model, array); i++) {
+		JsonObject *element = model_element(model, array, i);
 
 		g_string_append(out, "<tr>");
-		html_cell(out, "", "", certify_level_name(level));
-		html_cell(out, "verdict", verdict_class(verdict), verdict);
-		for (size_t k = 0; k < G_N_ELEMENTS(counted); k++) {
-			g_autofree char *count =
-				g_strdup_printf("%u", certify_count(report, level, counted[k]));
+		for (const struct column *at = columns; at->head != NULL; at++) {
+			g_autofree char *shown = at->text(element, at->name);
 
-			html_cell(out, certify_outcome_name(counted[k]), "", count);
+			html_cell(out, at == columns ? "" : at->head,
+				  at->is_verdict ? verdict_class(shown) : "", shown);
 		}
 		g_string_append(out, "</tr>\n");
 	}
 	g_string_append(out, "</table>\n");
 }
 
-/* What the verdict does not rest on, and why. */
-static void
-left_append(GString *out, const struct certify_report *report)
-{
-	if (report->left->len == 0)
-		return;
-	g_string_append(out, "<h2>What was left out</h2>\n<table>\n");
-	html_heads(out, (const char *[]){"level", "cases", "why", NULL});
-	for (guint i = 0; i < report->left->len; i++) {
-		const struct certify_left *left = g_ptr_array_index(report->left, i);
-		g_autofree char *count =
-			left->cases > 0 ? g_strdup_printf("%u", left->cases) : g_strdup("all");
+static const struct column level_columns[] = {
+	{"level", "level", text, false},
+	{"verdict", "verdict", text, true},
+	{"passed", "passed", count, false},
+	{"failed", "failed", count, false},
+	{"not testable here", "not testable here", count, false},
+	{"not applicable", "not applicable", count, false},
+	{"not run", "not run", count, false},
+	{NULL, NULL, NULL, false},
+};
+static const struct column left_columns[] = {
+	{"level", "level", text, false},
+	{"cases", "cases", count_or_all, false},
+	{"why", "why", text, false},
+	{NULL, NULL, NULL, false},
+};
+static const struct column claim_columns[] = {
+	{"attribute", "attribute", text, false}, {"value", "value", text, false},
+	{"truth", "truth", text, true},          {"by", "by", text, false},
+	{"meaning", "meaning", text, false},     {NULL, NULL, NULL, false},
+};
+static const struct column case_columns[] = {
+	{"case", "id", text, false},   {"what must hold", "title", text, false},
+	{"rule", "rule", text, false}, {"outcome", "outcome", text, true},
+	{"why", "reason", why, false}, {"seconds", "seconds", number, false},
+	{NULL, NULL, NULL, false},
+};
 
-		g_string_append(out, "<tr>");
-		html_cell(out, "", "", certify_level_name(left->level));
-		html_cell(out, "cases", "", count);
-		html_cell(out, "why", "", left->why);
-		g_string_append(out, "</tr>\n");
-	}
+/* --- the rest of the page ---------------------------------------------------------------------- */
+
+static void
+pair_append(GString *out, const char *name, const char *value)
+{
+	g_string_append(out, "<tr>");
+	html_cell(out, "", "", name);
+	html_cell(out, "", "", value);
+	g_string_append(out, "</tr>\n");
+}
+
+static void
+facts_append(GString *out, JsonObject *model)
+{
+	JsonObject *facts = json_object_get_object_member(model, "facts");
+	g_autoptr(GList) names = json_object_get_members(facts);
+	g_autoptr(GDateTime) began = g_date_time_new_from_iso8601(model_text(model, "began"), NULL);
+	g_autofree char *when = began != NULL ? g_date_time_format(began, "%F %T UTC") : NULL;
+
+	g_string_append(out, "<h2>What was certified</h2>\n<table>\n");
+	for (const GList *at = names; at != NULL; at = at->next)
+		pair_append(out, at->data, model_text(facts, at->data));
+	g_string_append_printf(out,
+			       "<tr><td>begun</td><td>%s, %.1f seconds</td></tr>\n"
+			       "<tr><td>seed</td><td>%" G_GINT64_FORMAT "</td></tr>\n",
+			       when != NULL ? when : "", model_number(model, "seconds"),
+			       model_count(model, "seed"));
+	pair_append(out, "scope", model_text(model, "scope"));
 	g_string_append(out, "</table>\n");
 }
 
 static void
-failure_append(GString *out, const struct certify_report *report, const struct certify_case *one)
+failure_append(GString *out, JsonObject *one)
 {
-	const struct {
-		const char *name, *text;
-	} rows[] = {
-		{"rule", one->rule},         {"what", one->what}, {"where", one->where},
-		{"expected", one->expected}, {"seen", one->seen},
-	};
-	g_autofree char *again = certify_again(report, one);
+	static const char *const rows[] = {"rule", "what", "where", "expected", "seen"};
 
 	g_string_append(out, "<section><h3>");
-	text_append(out, one->id);
+	text_append(out, model_text(one, "id"));
 	g_string_append(out, "</h3><p>");
-	text_append(out, one->title);
+	text_append(out, model_text(one, "title"));
 	g_string_append(out, "</p>\n<table>\n");
-	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		g_string_append(out, "<tr>");
-		html_cell(out, "", "", rows[i].name);
-		html_cell(out, "", "", rows[i].text);
-		g_string_append(out, "</tr>\n");
-	}
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+		pair_append(out, rows[i], model_text(one, rows[i]));
 	g_string_append_printf(out,
-			       "<tr><td>failed</td><td>%u of %u runs</td></tr>\n</table>\n"
-			       "<p>This repeats it:</p><pre>",
-			       one->failed, one->runs);
-	text_append(out, again);
+			       "<tr><td>failed</td><td>%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+			       " runs</td></tr>\n</table>\n<p>This repeats it:</p><pre>",
+			       model_count(one, "failures"), model_count(one, "runs"));
+	text_append(out, model_text(one, "again"));
 	g_string_append(out, "</pre>\n<p>It printed last:</p><pre>");
-	text_append(out, one->output);
+	text_append(out, model_text(one, "output"));
 	g_string_append(out, "</pre></section>\n");
 }
 
-static void
-failures_append(GString *out, const struct certify_report *report)
-{
-	if (certify_count_all(report, CERTIFY_FAILED) == 0)
-		return;
-	g_string_append(out, "<h2>Failures</h2>\n");
-	for (guint i = 0; i < report->cases->len; i++) {
-		const struct certify_case *one = g_ptr_array_index(report->cases, i);
-
-		if (one->outcome == CERTIFY_FAILED)
-			failure_append(out, report, one);
-	}
-}
-
-static void
-claims_append(GString *out, const struct certify_report *report)
-{
-	g_string_append(out, "<h2>Claims of the profile</h2>\n<table>\n");
-	html_heads(out, (const char *[]){"attribute", "value", "truth", "by", "meaning", NULL});
-	for (guint i = 0; i < report->claims->len; i++) {
-		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
-		const char *truth =
-			claim->informs ? "for information" : certify_truth_name(claim->truth);
-
-		g_string_append(out, "<tr>");
-		html_cell(out, "", "", claim->name);
-		html_cell(out, "value", "", claim->value);
-		html_cell(out, "truth", verdict_class(truth), truth);
-		html_cell(out, "by", "", claim->by);
-		html_cell(out, "meaning", "", claim->meaning);
-		g_string_append(out, "</tr>\n");
-	}
-	g_string_append(out, "</table>\n");
-}
-
-static void
-cases_append(GString *out, const struct certify_report *report)
-{
-	g_string_append(out, "<h2>All cases</h2>\n<table>\n");
-	html_heads(out, (const char *[]){"case", "what must hold", "rule", "outcome", "why",
-					 "seconds", NULL});
-	for (guint i = 0; i < report->cases->len; i++) {
-		const struct certify_case *one = g_ptr_array_index(report->cases, i);
-		const char *outcome = certify_outcome_name(one->outcome);
-		g_autofree char *took = g_strdup_printf("%.3f", one->took);
-		g_autofree char *failure = one->outcome == CERTIFY_FAILED
-						   ? g_strdup_printf("%s: %s", one->what, one->seen)
-						   : NULL;
-		const char *why = failure != NULL ? failure : one->reason;
-
-		g_string_append(out, "<tr>");
-		html_cell(out, "", "", one->id);
-		html_cell(out, "must hold", "", one->title);
-		html_cell(out, "rule", "", one->rule);
-		html_cell(out, "outcome", verdict_class(outcome), outcome);
-		html_cell(out, "why", "", why);
-		html_cell(out, "seconds", "", took);
-		g_string_append(out, "</tr>\n");
-	}
-	g_string_append(out, "</table>\n");
-}
-
 bool
-certify_html_write(const struct certify_report *report, const char *path, GError **error)
+certify_html_write(JsonObject *model, const char *path, GError **error)
 {
-	GString *out =
+	g_autoptr(GString) out =
 		g_string_new("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 			     "<meta name=\"viewport\" content=\"width=device-width\">"
 			     "<title>");
-	bool certified = certify_is_good(report), written;
+	const char *adapter = model_text(json_object_get_object_member(model, "facts"), "adapter");
+	const char *verdict = model_verdict(model);
+	bool failed = false;
 
-	text_append(out, certify_fact(report, "adapter"));
+	text_append(out, adapter);
 	g_string_append_printf(out, " - it-certify</title>\n<style>%s</style></head><body>\n<h1>",
 			       page_style);
-	text_append(out, certify_fact(report, "adapter"));
+	text_append(out, adapter);
 	g_string_append_printf(out, " <span class=\"%s\">%s</span></h1>\n",
-			       certified ? "good" : "bad",
-			       !certified                           ? "not certified"
-			       : strcmp(report->scope, "part") == 0 ? "passed in part"
-								    : "certified");
-	facts_append(out, report);
-	levels_append(out, report);
-	left_append(out, report);
-	failures_append(out, report);
-	claims_append(out, report);
-	certify_curves_append(out, report);
-	cases_append(out, report);
+			       strcmp(verdict, "not certified") == 0 ? "bad" : "good", verdict);
+	facts_append(out, model);
+	table_append(out, model, "Verdict by level", "levels", level_columns);
+	if (model_length(model, "left out") > 0)
+		table_append(out, model, "What was left out", "left out", left_columns);
+	for (guint i = 0; i < model_length(model, "cases"); i++) {
+		JsonObject *one = model_element(model, "cases", i);
+
+		if (!model_is(one, "outcome", certify_outcome_name(CERTIFY_FAILED)))
+			continue;
+		g_string_append(out, failed ? "" : "<h2>Failures</h2>\n");
+		failure_append(out, one);
+		failed = true;
+	}
+	table_append(out, model, "Claims of the profile", "claims", claim_columns);
+	certify_curves_append(out, model);
+	table_append(out, model, "All cases", "cases", case_columns);
 	g_string_append(out, "</body></html>\n");
-	written = certify_write(path, out->str, out->len, error);
-	g_string_free(out, TRUE);
-	return written;
+	return certify_write(path, out->str, out->len, error);
+}
+
+int
+certify_page(const char *from, const char *to)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(JsonNode) root = certify_model_read(from, &error);
+
+	if (root != NULL && certify_html_write(json_node_get_object(root), to, &error))
+		return 0;
+	fprintf(stderr, "it-certify: %s\n", error->message);
+	return 2;
 }

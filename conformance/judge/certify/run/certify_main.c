@@ -8,7 +8,8 @@
  *   certify_cases     the program with the cases that call the provider's tables
  *   certify_programs  the test programs of IT-API and of the model; certify_table lists them
  *   certify_child     a process under a time limit
- *   certify_report    the result; certify_json, _text, _html, _curve are its forms
+ *   certify_report    the result; certify_model makes a tree of JSON from it, of which
+ *                     certify_text, _html and _curve make the other forms, and which certify_compare compares
  *   certify_machine   where it was made
  *   certify_compare   two reports
  */
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "../cert_case.h"
+#include "certify_model.h"
 #include "certify_programs.h"
 #include "certify_run.h"
 #include "tool_options.h"
@@ -263,12 +265,12 @@ levels_run(struct certify_run *run, GError **error)
 }
 
 static bool
-reports_write(const struct certify_report *report, const struct options *options, GError **error)
+forms_write(JsonObject *model, const struct options *options, GError **error)
 {
-	return (options->json == NULL || certify_json_write(report, options->json, error)) &&
-	       (options->junit == NULL || certify_junit_write(report, options->junit, error)) &&
-	       (options->html == NULL || certify_html_write(report, options->html, error)) &&
-	       (options->tap == NULL || certify_tap_write(report, options->tap, error));
+	return (options->json == NULL || certify_json_write(model, options->json, error)) &&
+	       (options->junit == NULL || certify_junit_write(model, options->junit, error)) &&
+	       (options->html == NULL || certify_html_write(model, options->html, error)) &&
+	       (options->tap == NULL || certify_tap_write(model, options->tap, error));
 }
 
 /* Which of the cases there are run: what a report may say depends on it. */
@@ -303,10 +305,14 @@ certify_adapter(struct certify_run *run, const struct options *options, GError *
 	certify_progress(run, NULL);
 	report->took = (double)(g_get_monotonic_time() - began) / G_USEC_PER_SEC;
 	certify_report_settle(report);
-	if (report->cases->len > 0 && !options->silent)
-		certify_summary_print(report);
-	if (report->cases->len > 0)
-		good = reports_write(report, options, good ? error : NULL) && good;
+	if (report->cases->len > 0) {
+		g_autoptr(JsonNode) root = certify_model(report);
+		JsonObject *model = json_node_get_object(root);
+
+		if (!options->silent)
+			certify_summary_print(model, report->again, report->here);
+		good = forms_write(model, options, good ? error : NULL) && good;
+	}
 	return good;
 }
 

@@ -410,20 +410,9 @@ certify_level_verdict(const struct certify_report *report, enum certify_level le
 	return tested > 0 ? "not tested" : "not run";
 }
 
-static char *
-again_by(const char *command, const struct certify_case *one)
-{
-	return g_strdup_printf("%s --seed %" PRIu64 " --case %s", command, one->seed, one->id);
-}
-
 char *
 certify_again(const struct certify_report *report, const struct certify_case *one)
 {
-	return again_by(report->again, one);
-}
-
-char *
-certify_again_here(const struct certify_report *report, const struct certify_case *one)
-{
-	return again_by(report->here != NULL ? report->here : report->again, one);
+	return g_strdup_printf("%s --seed %" PRIu64 " --case %s", report->again, one->seed,
+			       one->id);
 }

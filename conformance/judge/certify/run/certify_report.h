@@ -5,7 +5,7 @@
 
 /**
  * @file certify_report.h
- * @brief What a run of it-certify has found, and the forms in which it is written.
+ * @brief What a run of it-certify has found.
  */
 
 #include <glib.h>
@@ -146,9 +146,7 @@ unsigned certify_count_all(const struct certify_report *report, enum certify_out
 bool certify_is_good(const struct certify_report *report);
 /** "passed", "failed" or "not run"; a level of which nothing applies or can be tested is "not tested". */
 const char *certify_level_verdict(const struct certify_report *report, enum certify_level level);
-/** The command that repeats a case on this machine, which the caller frees. */
-char *certify_again_here(const struct certify_report *report, const struct certify_case *one);
-/** The same without paths, for a report. */
+/** The command that repeats a case, without paths of this machine; the caller frees it. */
 char *certify_again(const struct certify_report *report, const struct certify_case *one);
 
 const char *certify_level_name(enum certify_level level);
@@ -156,19 +154,5 @@ const char *certify_level_name(enum certify_level level);
 enum certify_level certify_level_of(const char *name);
 const char *certify_outcome_name(enum certify_outcome outcome);
 const char *certify_truth_name(enum certify_truth truth);
-
-/** @name Forms
- * Each writes a file; "-" is stdout.
- * @{ */
-bool certify_write(const char *path, const char *text, gsize length, GError **error);
-bool certify_json_write(const struct certify_report *report, const char *path, GError **error);
-bool certify_junit_write(const struct certify_report *report, const char *path, GError **error);
-bool certify_tap_write(const struct certify_report *report, const char *path, GError **error);
-bool certify_html_write(const struct certify_report *report, const char *path, GError **error);
-/** Appends the curves as pictures. */
-void certify_curves_append(GString *out, const struct certify_report *report);
-/** Prints the verdict and the failures for people. */
-void certify_summary_print(const struct certify_report *report);
-/** @} */
 
 #endif /* CERTIFY_REPORT_H */

@@ -8,8 +8,6 @@
  * @brief Runs cases: those of it-certify-cases, and those of the test programs of IT-API and of the model.
  */
 
-#include <json-glib/json-glib.h>
-
 #include "certify_report.h"
 
 /** What is certified, and how. */
@@ -60,12 +58,5 @@ bool certify_programs_run(struct certify_run *run, enum certify_level level, GEr
 
 /** Facts about the machine, and the digest of the object. */
 void certify_machine_tell(const struct certify_run *run);
-
-/** The report in a file of JSON, which @p parser owns. NULL: it is none of this schema. */
-JsonObject *certify_json_read(JsonParser *parser, const char *path, GError **error);
-/** Writes the page of a report in JSON. Exit status: 0, or 2 if it is no report or cannot be written. */
-int certify_page(const char *from, const char *to);
-/** Tells two reports in JSON apart, on stdout. Exit status: 0 no regression, 1 one at least, 2 no reports. */
-int certify_compare(const char *before, const char *after);
 
 #endif /* CERTIFY_RUN_H */

@@ -3,10 +3,11 @@
 
 /* The report as TAP, as JUnit, and as a few lines for people. */
 
+#include "certify_model.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "certify_report.h"
 #include "tool_output.h"
 
 bool
@@ -31,7 +32,7 @@ certify_write(const char *path, const char *text, gsize length, GError **error)
 static void
 tap_comment(GString *out, const char *name, const char *text)
 {
-	g_auto(GStrv) lines = g_strsplit(text != NULL ? text : "", "\n", -1);
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
 	for (char **line = lines; *line != NULL; line++) {
 		if (**line != '\0')
@@ -39,42 +40,34 @@ tap_comment(GString *out, const char *name, const char *text)
 	}
 }
 
-static void
-case_tap(GString *out, const struct certify_report *report, const struct certify_case *one,
-	 unsigned number)
-{
-	bool good = one->outcome != CERTIFY_FAILED && one->outcome != CERTIFY_PENDING;
-	g_autofree char *again = certify_again(report, one);
-
-	g_string_append_printf(out, "%s %u %s", good ? "ok" : "not ok", number, one->id);
-	if (one->outcome == CERTIFY_SKIPPED || one->outcome == CERTIFY_ABSENT)
-		g_string_append_printf(out, " # SKIP %s: %s", certify_outcome_name(one->outcome),
-				       one->reason != NULL ? one->reason : "");
-	g_string_append_c(out, '\n');
-	if (one->outcome != CERTIFY_FAILED)
-		return;
-	tap_comment(out, "", one->title);
-	tap_comment(out, "rule: ", one->rule);
-	tap_comment(out, "where: ", one->where);
-	tap_comment(out, "what: ", one->what);
-	tap_comment(out, "expected: ", one->expected);
-	tap_comment(out, "seen: ", one->seen);
-	tap_comment(out, "again: ", again);
-	tap_comment(out, "output: ", one->output);
-}
-
 bool
-certify_tap_write(const struct certify_report *report, const char *path, GError **error)
+certify_tap_write(JsonObject *model, const char *path, GError **error)
 {
-	GString *out = g_string_new("TAP version 13\n");
-	bool good;
+	static const struct {
+		const char *label, *name;
+	} lines[] = {{"", "title"},        {"rule: ", "rule"},         {"where: ", "where"},
+		     {"what: ", "what"},   {"expected: ", "expected"}, {"seen: ", "seen"},
+		     {"again: ", "again"}, {"output: ", "output"}};
+	g_autoptr(GString) out = g_string_new("TAP version 13\n");
 
-	g_string_append_printf(out, "1..%u\n", report->cases->len);
-	for (guint i = 0; i < report->cases->len; i++)
-		case_tap(out, report, g_ptr_array_index(report->cases, i), i + 1);
-	good = certify_write(path, out->str, out->len, error);
-	g_string_free(out, TRUE);
-	return good;
+	g_string_append_printf(out, "1..%u\n", model_length(model, "cases"));
+	for (guint i = 0; i < model_length(model, "cases"); i++) {
+		JsonObject *one = model_element(model, "cases", i);
+		const char *outcome = model_text(one, "outcome");
+		bool failed = strcmp(outcome, certify_outcome_name(CERTIFY_FAILED)) == 0;
+		bool run = strcmp(outcome, certify_outcome_name(CERTIFY_PENDING)) != 0;
+		bool passed = strcmp(outcome, certify_outcome_name(CERTIFY_PASSED)) == 0;
+
+		g_string_append_printf(out, "%s %u %s", failed || !run ? "not ok" : "ok", i + 1,
+				       model_text(one, "id"));
+		if (!failed && run && !passed)
+			g_string_append_printf(out, " # SKIP %s: %s", outcome,
+					       model_text(one, "reason"));
+		g_string_append_c(out, '\n');
+		for (size_t k = 0; failed && k < G_N_ELEMENTS(lines); k++)
+			tap_comment(out, lines[k].label, model_text(one, lines[k].name));
+	}
+	return certify_write(path, out->str, out->len, error);
 }
 
 /* --- JUnit ----------------------------------------------------------------------------------- */
@@ -83,7 +76,7 @@ certify_tap_write(const struct certify_report *report, const char *path, GError 
 static char *
 xml_safe(const char *text)
 {
-	g_autofree char *plain = g_strdup(text != NULL ? text : "");
+	g_autofree char *plain = g_strdup(text);
 
 	for (char *at = plain; *at != '\0'; at++) {
 		if ((unsigned char)*at < 0x20 && *at != '\n' && *at != '\t')
@@ -93,130 +86,119 @@ xml_safe(const char *text)
 }
 
 static void
-case_junit(GString *out, const struct certify_report *report, const struct certify_case *one)
+case_junit(GString *out, JsonObject *one)
 {
 	char seconds[G_ASCII_DTOSTR_BUF_SIZE];
-	g_autofree char *id = xml_safe(one->id);
-	g_autofree char *reason = xml_safe(one->reason);
-	g_autofree char *seen = xml_safe(one->seen);
-	g_autofree char *output = xml_safe(one->output);
-	g_autofree char *command = certify_again(report, one);
-	g_autofree char *again = xml_safe(command);
+	g_autofree char *id = xml_safe(model_text(one, "id"));
+	g_autofree char *reason = xml_safe(model_text(one, "reason"));
+	g_autofree char *seen = xml_safe(model_text(one, "seen"));
+	g_autofree char *output = xml_safe(model_text(one, "output"));
+	g_autofree char *again = xml_safe(model_text(one, "again"));
 	g_autofree char *plain =
-		g_strdup_printf("%s: expected %s, rule %s", one->what, one->expected, one->rule);
+		g_strdup_printf("%s: expected %s, rule %s", model_text(one, "what"),
+				model_text(one, "expected"), model_text(one, "rule"));
 	g_autofree char *text = xml_safe(plain);
 
-	g_ascii_formatd(seconds, sizeof(seconds), "%.3f", one->took);
+	g_ascii_formatd(seconds, sizeof(seconds), "%.3f", model_number(one, "seconds"));
 	g_string_append_printf(out, "    <testcase classname=\"%s\" name=\"%s\" time=\"%s\">",
-			       certify_level_name(one->level), id, seconds);
-	if (one->outcome == CERTIFY_FAILED)
+			       model_text(one, "level"), id, seconds);
+	if (model_is(one, "outcome", certify_outcome_name(CERTIFY_FAILED)))
 		g_string_append_printf(out,
 				       "\n      <failure message=\"%s\">%s\nagain: %s</failure>\n"
 				       "      <system-out>%s</system-out>\n    ",
 				       seen, text, again, output);
-	else if (one->outcome != CERTIFY_PASSED)
+	else if (!model_is(one, "outcome", certify_outcome_name(CERTIFY_PASSED)))
 		g_string_append_printf(out, "<skipped message=\"%s\"/>", reason);
 	g_string_append(out, "</testcase>\n");
 }
 
-static void
-level_junit(GString *out, const struct certify_report *report, enum certify_level level)
-{
-	unsigned passed = certify_count(report, level, CERTIFY_PASSED);
-	unsigned failed = certify_count(report, level, CERTIFY_FAILED);
-	unsigned others = certify_count(report, level, CERTIFY_SKIPPED) +
-			  certify_count(report, level, CERTIFY_ABSENT) +
-			  certify_count(report, level, CERTIFY_PENDING);
-
-	g_string_append_printf(out,
-			       "  <testsuite name=\"%s\" tests=\"%u\" failures=\"%u\" errors=\"0\" "
-			       "skipped=\"%u\">\n",
-			       certify_level_name(level), passed + failed + others, failed, others);
-	for (guint i = 0; i < report->cases->len; i++) {
-		const struct certify_case *one = g_ptr_array_index(report->cases, i);
-
-		if (one->level == level)
-			case_junit(out, report, one);
-	}
-	g_string_append(out, "  </testsuite>\n");
-}
-
 bool
-certify_junit_write(const struct certify_report *report, const char *path, GError **error)
+certify_junit_write(JsonObject *model, const char *path, GError **error)
 {
-	GString *out = g_string_new("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-	bool good;
+	g_autoptr(GString) out =
+		g_string_new("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
 
-	for (unsigned level = 0; level < CERTIFY_LEVELS; level++)
-		level_junit(out, report, (enum certify_level)level);
+	for (guint i = 0; i < model_length(model, "levels"); i++) {
+		JsonObject *level = model_element(model, "levels", i);
+		gint64 count[CERTIFY_OUTCOMES], all = 0;
+
+		for (unsigned k = 0; k < CERTIFY_OUTCOMES; k++) {
+			count[k] =
+				model_count(level, certify_outcome_name((enum certify_outcome)k));
+			all += count[k];
+		}
+		g_string_append_printf(out,
+				       "  <testsuite name=\"%s\" tests=\"%" G_GINT64_FORMAT
+				       "\" failures=\"%" G_GINT64_FORMAT
+				       "\" errors=\"0\" skipped=\"%" G_GINT64_FORMAT "\">\n",
+				       model_text(level, "level"), all, count[CERTIFY_FAILED],
+				       all - count[CERTIFY_FAILED] - count[CERTIFY_PASSED]);
+		for (guint k = 0; k < model_length(model, "cases"); k++) {
+			JsonObject *one = model_element(model, "cases", k);
+
+			if (model_is(one, "level", model_text(level, "level")))
+				case_junit(out, one);
+		}
+		g_string_append(out, "  </testsuite>\n");
+	}
 	g_string_append(out, "</testsuites>\n");
-	good = certify_write(path, out->str, out->len, error);
-	g_string_free(out, TRUE);
-	return good;
+	return certify_write(path, out->str, out->len, error);
 }
 
 /* --- for people ------------------------------------------------------------------------------ */
 
-static void
-failure_print(const struct certify_report *report, const struct certify_case *one)
-{
-	g_autofree char *again = certify_again_here(report, one);
-
-	printf("\nFAILED %s: %s\n", one->id, one->title != NULL ? one->title : "");
-	printf("  rule      %s\n  what      %s (%s)\n  expected  %s\n  seen      %s\n",
-	       one->rule != NULL ? one->rule : "", one->what, one->where, one->expected, one->seen);
-	if (one->runs > 1)
-		printf("  failed    %u of %u runs\n", one->failed, one->runs);
-	printf("  again     %s\n", again);
-}
-
-static void
-left_print(const struct certify_report *report)
-{
-	for (guint i = 0; i < report->left->len; i++) {
-		const struct certify_left *left = g_ptr_array_index(report->left, i);
-
-		if (left->cases > 0)
-			printf("left out: %u cases of %s: %s\n", left->cases,
-			       certify_level_name(left->level), left->why);
-		else
-			printf("left out: %s: %s\n", certify_level_name(left->level), left->why);
-	}
-}
-
 void
-certify_summary_print(const struct certify_report *report)
+certify_summary_print(JsonObject *model, const char *again, const char *here)
 {
-	for (guint i = 0; i < report->cases->len; i++) {
-		const struct certify_case *one = g_ptr_array_index(report->cases, i);
+	const char *verdict = model_verdict(model);
 
-		if (one->outcome == CERTIFY_FAILED)
-			failure_print(report, one);
+	for (guint i = 0; i < model_length(model, "cases"); i++) {
+		JsonObject *one = model_element(model, "cases", i);
+
+		if (!model_is(one, "outcome", certify_outcome_name(CERTIFY_FAILED)))
+			continue;
+		printf("\nFAILED %s: %s\n", model_text(one, "id"), model_text(one, "title"));
+		printf("  rule      %s\n  what      %s (%s)\n  expected  %s\n  seen      %s\n",
+		       model_text(one, "rule"), model_text(one, "what"), model_text(one, "where"),
+		       model_text(one, "expected"), model_text(one, "seen"));
+		if (model_count(one, "runs") > 1)
+			printf("  failed    %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " runs\n",
+			       model_count(one, "failures"), model_count(one, "runs"));
+		printf("  again     %s%s\n", here, model_text(one, "again") + strlen(again));
 	}
 	printf("\n%-10s %-10s %6s %6s %8s %8s\n", "level", "verdict", "passed", "failed",
 	       "untested", "n/a");
-	for (unsigned i = 0; i < CERTIFY_LEVELS; i++) {
-		enum certify_level level = (enum certify_level)i;
+	for (guint i = 0; i < model_length(model, "levels"); i++) {
+		JsonObject *level = model_element(model, "levels", i);
 
-		printf("%-10s %-10s %6u %6u %8u %8u\n", certify_level_name(level),
-		       certify_level_verdict(report, level),
-		       certify_count(report, level, CERTIFY_PASSED),
-		       certify_count(report, level, CERTIFY_FAILED),
-		       certify_count(report, level, CERTIFY_SKIPPED) +
-			       certify_count(report, level, CERTIFY_PENDING),
-		       certify_count(report, level, CERTIFY_ABSENT));
+		printf("%-10s %-10s %6d %6d %8d %8d\n", model_text(level, "level"),
+		       model_text(level, "verdict"),
+		       (int)model_count(level, certify_outcome_name(CERTIFY_PASSED)),
+		       (int)model_count(level, certify_outcome_name(CERTIFY_FAILED)),
+		       (int)(model_count(level, certify_outcome_name(CERTIFY_SKIPPED)) +
+			     model_count(level, certify_outcome_name(CERTIFY_PENDING))),
+		       (int)model_count(level, certify_outcome_name(CERTIFY_ABSENT)));
 	}
-	for (guint i = 0; i < report->claims->len; i++) {
-		const struct certify_claim *claim = g_ptr_array_index(report->claims, i);
+	for (guint i = 0; i < model_length(model, "claims"); i++) {
+		JsonObject *claim = model_element(model, "claims", i);
 
-		if (claim->truth == CERTIFY_REFUTED)
-			printf("refuted: %s = %s, by %s\n", claim->name, claim->value, claim->by);
+		if (model_is(claim, "truth", certify_truth_name(CERTIFY_REFUTED)))
+			printf("refuted: %s = %s, by %s\n", model_text(claim, "attribute"),
+			       model_text(claim, "value"), model_text(claim, "by"));
 	}
-	left_print(report);
-	printf("\n%s: %s (%s run, seed %" G_GUINT64_FORMAT ", %.1f s)\n",
-	       certify_fact(report, "adapter"),
-	       certify_is_good(report)
-		       ? (strcmp(report->scope, "part") == 0 ? "passed in part" : "certified")
-		       : "NOT certified",
-	       report->scope, report->seed, report->took);
+	for (guint i = 0; i < model_length(model, "left out"); i++) {
+		JsonObject *left = model_element(model, "left out", i);
+
+		if (model_count(left, "cases") > 0)
+			printf("left out: %d cases of %s: %s\n", (int)model_count(left, "cases"),
+			       model_text(left, "level"), model_text(left, "why"));
+		else
+			printf("left out: %s: %s\n", model_text(left, "level"),
+			       model_text(left, "why"));
+	}
+	printf("\n%s: %s (%s run, seed %" G_GINT64_FORMAT ", %.1f s)\n",
+	       model_text(json_object_get_object_member(model, "facts"), "adapter"),
+	       strcmp(verdict, "not certified") == 0 ? "NOT certified" : verdict,
+	       model_text(model, "scope"), model_count(model, "seed"),
+	       model_number(model, "seconds"));
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The report as JSON; report.schema.json of this folder has its form. */
+/*
+ * The report as a tree of JSON, which every form is made from: TAP, JUnit, the page, the summary, the file. So a form says of a
+ * report that was read back what it says of a run. report.schema.json of this folder has the members.
+ */
+
+#include "certify_model.h"
 
 #include <string.h>
 
-#include "certify_report.h"
 #include "tool_json.h"
+
+/* --- from a run ------------------------------------------------------------------------------ */
 
 static void
 json_optional(JsonBuilder *json, const char *name, const char *value)
@@ -121,17 +127,13 @@ figures_json(JsonBuilder *json, const struct certify_report *report)
 	json_builder_end_array(json);
 }
 
-bool
-certify_json_write(const struct certify_report *report, const char *path, GError **error)
+JsonNode *
+certify_model(const struct certify_report *report)
 {
-	JsonBuilder *json = tool_json_begin("it-certify");
-	g_autoptr(JsonGenerator) generator = json_generator_new();
+	g_autoptr(JsonBuilder) json = tool_json_begin("it-certify");
 	g_autoptr(GDateTime) began =
 		g_date_time_new_from_unix_utc(report->began_us / G_USEC_PER_SEC);
 	g_autofree char *when = g_date_time_format(began, "%FT%TZ");
-	g_autofree char *text = NULL;
-	JsonNode *root;
-	gsize length;
 
 	tool_json_count(json, "schema", CERTIFY_SCHEMA);
 	tool_json_boolean(json, "certified", certify_is_good(report));
@@ -143,7 +145,6 @@ certify_json_write(const struct certify_report *report, const char *path, GError
 	json_builder_begin_object(json);
 	for (guint i = 0; i < report->facts->len; i++) {
 		const struct certify_fact *fact = g_ptr_array_index(report->facts, i);
-
 		g_autofree char *value = certify_text_clean(fact->value);
 
 		tool_json_text(json, fact->name, value);
@@ -158,11 +159,90 @@ certify_json_write(const struct certify_report *report, const char *path, GError
 	json_builder_end_array(json);
 	figures_json(json, report);
 	json_builder_end_object(json);
-	root = json_builder_get_root(json);
+	return json_builder_get_root(json);
+}
+
+/* --- in and out of a file -------------------------------------------------------------------- */
+
+JsonNode *
+certify_model_read(const char *path, GError **error)
+{
+	g_autoptr(JsonParser) parser = json_parser_new();
+	JsonNode *root;
+	JsonObject *model;
+
+	if (!json_parser_load_from_file(parser, path, error))
+		return NULL;
+	root = json_parser_get_root(parser);
+	model = root != NULL && JSON_NODE_HOLDS_OBJECT(root) ? json_node_get_object(root) : NULL;
+	if (model != NULL && strcmp(model_text(model, "tool"), "it-certify") == 0 &&
+	    model_count(model, "schema") == CERTIFY_SCHEMA &&
+	    json_object_has_member(model, "facts") &&
+	    JSON_NODE_HOLDS_OBJECT(json_object_get_member(model, "facts")))
+		return json_parser_steal_root(parser);
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+		    "%s is no report of it-certify with schema %d", path, CERTIFY_SCHEMA);
+	return NULL;
+}
+
+bool
+certify_json_write(JsonObject *model, const char *path, GError **error)
+{
+	g_autoptr(JsonNode) root = json_node_init_object(json_node_alloc(), model);
+	g_autoptr(JsonGenerator) generator = json_generator_new();
+	g_autofree char *text = NULL;
+	gsize length;
+
 	json_generator_set_root(generator, root);
 	json_generator_set_pretty(generator, TRUE);
 	text = json_generator_to_data(generator, &length);
-	json_node_unref(root);
-	g_object_unref(json);
 	return certify_write(path, text, length, error);
+}
+
+/* --- its members ----------------------------------------------------------------------------- */
+
+const char *
+model_text(JsonObject *object, const char *name)
+{
+	return json_object_get_string_member_with_default(object, name, "");
+}
+
+double
+model_number(JsonObject *object, const char *name)
+{
+	return json_object_get_double_member_with_default(object, name, 0);
+}
+
+gint64
+model_count(JsonObject *object, const char *name)
+{
+	return json_object_get_int_member_with_default(object, name, 0);
+}
+
+bool
+model_is(JsonObject *object, const char *name, const char *text)
+{
+	return strcmp(model_text(object, name), text) == 0;
+}
+
+guint
+model_length(JsonObject *model, const char *array)
+{
+	return json_object_has_member(model, array)
+		       ? json_array_get_length(json_object_get_array_member(model, array))
+		       : 0;
+}
+
+JsonObject *
+model_element(JsonObject *model, const char *array, guint i)
+{
+	return json_array_get_object_element(json_object_get_array_member(model, array), i);
+}
+
+const char *
+model_verdict(JsonObject *model)
+{
+	if (!json_object_get_boolean_member_with_default(model, "certified", FALSE))
+		return "not certified";
+	return model_is(model, "scope", "part") ? "passed in part" : "certified";
 }
