@@ -24,40 +24,7 @@ __attribute__((visibility("default"))) const struct ri_provider *ri_provider_ent
 static struct wrap_tables tables; /* as they are handed over */
 static struct ri_device_ops whole;
 
-/* --- what can be withdrawn ------------------------------------------------------------------- */
-
-static void
-drop_atomics(struct ri_rnic_attr *attr)
-{
-	attr->atomics = attr->masked_atomics = false;
-}
-
-static void
-drop_narrow(struct ri_rnic_attr *attr)
-{
-	attr->mw_narrow = attr->mw_narrow_unbind = false;
-}
-
-static void
-drop_wide(struct ri_rnic_attr *attr)
-{
-	attr->mw_wide = attr->mw_wide_unbind = attr->mw_wide_stag_returned = false;
-}
-
-/* emul takes the key of the poster then, who gives it no place for another one. */
-static void
-drop_returned(struct ri_rnic_attr *attr)
-{
-	attr->mw_wide_stag_returned = false;
-}
-
-static void
-drop_windows(struct ri_rnic_attr *attr)
-{
-	drop_narrow(attr);
-	drop_wide(attr);
-	attr->max_mw = 0;
-}
+/* --- things, with all their claims and entries ------------------------------------------------ */
 
 static void
 strip_windows(void)
@@ -68,47 +35,15 @@ strip_windows(void)
 }
 
 static void
-drop_unbind(struct ri_rnic_attr *attr)
-{
-	attr->mw_narrow_unbind = attr->mw_wide_unbind = false;
-}
-
-static void
-drop_reregister(struct ri_rnic_attr *attr)
-{
-	attr->reregister = false;
-}
-
-static void
 strip_reregister(void)
 {
 	tables.mem.mr_rereg = NULL;
 }
 
 static void
-drop_reuse(struct ri_rnic_attr *attr)
-{
-	attr->qp_reusable = false;
-}
-
-static void
-drop_dmabuf(struct ri_rnic_attr *attr)
-{
-	attr->dmabuf = false;
-}
-
-static void
 strip_dmabuf(void)
 {
 	tables.mem.mr_reg_dmabuf = NULL;
-}
-
-static void
-drop_srq(struct ri_rnic_attr *attr)
-{
-	attr->srq = attr->srq_limit = attr->srq_resizable = false;
-	attr->rq_soft_limit = attr->rq_hard_limit = false;
-	attr->max_srq = attr->max_srq_wr = 0;
 }
 
 static void
@@ -121,24 +56,6 @@ strip_srq(void)
 }
 
 static void
-drop_watermarks(struct ri_rnic_attr *attr)
-{
-	attr->srq_limit = attr->rq_soft_limit = attr->rq_hard_limit = false;
-}
-
-static void
-drop_relative(struct ri_rnic_attr *attr)
-{
-	attr->zero_based = attr->mw_on_zero_based = false;
-}
-
-static void
-drop_resizing(struct ri_rnic_attr *attr)
-{
-	attr->wq_resizable = attr->cq_resizable = attr->srq_resizable = false;
-}
-
-static void
 strip_resizing(void)
 {
 	tables.cq.resize = NULL;
@@ -146,58 +63,6 @@ strip_resizing(void)
 	tables.user.cq_remap = NULL;
 	tables.user.qp_remap = NULL;
 	tables.user.srq_remap = NULL;
-}
-
-static void
-drop_overflow(struct ri_rnic_attr *attr)
-{
-	attr->cq_overflow_detect = false;
-}
-
-static void
-drop_invalidate(struct ri_rnic_attr *attr)
-{
-	attr->send_invalidate = false;
-}
-
-static void
-drop_extensions(struct ri_rnic_attr *attr)
-{
-	attr->read_local_extensions = false;
-}
-
-static void
-drop_fence(struct ri_rnic_attr *attr)
-{
-	attr->local_fence = false;
-}
-
-static void
-drop_changes(struct ri_rnic_attr *attr)
-{
-	attr->enables_modifiable = attr->ord_increasable = attr->ird_modifiable = false;
-}
-
-static void
-drop_privileged(struct ri_rnic_attr *attr)
-{
-	attr->privileged_ops = attr->fast_register = attr->direct_stag = false;
-	attr->reg_page_list = attr->reg_block_list = attr->reg_ve_list = false;
-	attr->max_pbl = 0;
-}
-
-static void
-drop_events(struct ri_rnic_attr *attr)
-{
-	attr->port_events = false;
-}
-
-/* As few segments as an iWARP adapter must have (RDMAC Verbs: at least 4). */
-static void
-drop_segments(struct ri_rnic_attr *attr)
-{
-	attr->max_send_sge = attr->max_recv_sge = attr->max_write_sge = 4;
-	attr->max_read_sge = 1;
 }
 
 static bool no_ipv6;
@@ -210,36 +75,37 @@ strip_ipv6(void)
 
 static const struct lack {
 	const char *name;
-	void (*drop)(struct ri_rnic_attr *attr);
-	void (*strip)(void); /* NULL: no entry stands for it alone */
+	const char *
+		claims; /* those that claims_settle() does not clear with them, with commas between */
+	void (*strip)(void); /* NULL: no entry belongs to it alone */
 } lacks[] = {
-	{"atomics", drop_atomics, NULL},
-	{"windows", drop_windows, strip_windows},
-	{"narrow", drop_narrow, NULL},
-	{"wide", drop_wide, NULL},
-	{"returned", drop_returned, NULL},
-	{"unbind", drop_unbind, NULL},
-	{"reregister", drop_reregister, strip_reregister},
-	{"dmabuf", drop_dmabuf, strip_dmabuf},
-	{"reuse", drop_reuse, NULL},
-	{"srq", drop_srq, strip_srq},
-	{"watermarks", drop_watermarks, NULL},
-	{"relative", drop_relative, NULL},
-	{"resizing", drop_resizing, strip_resizing},
-	{"overflow", drop_overflow, NULL},
-	{"invalidate", drop_invalidate, NULL},
-	{"extensions", drop_extensions, NULL},
-	{"fence", drop_fence, NULL},
-	{"changes", drop_changes, NULL},
-	{"privileged", drop_privileged, NULL},
-	{"events", drop_events, NULL},
-	{"segments", drop_segments, NULL},
-	{"ipv6", NULL, strip_ipv6},
+	{"atomics", "atomics", NULL},
+	{"windows", "mw_narrow,mw_wide", strip_windows},
+	{"narrow", "mw_narrow", NULL},
+	{"wide", "mw_wide", NULL},
+	/* emul then uses the key that the poster chooses, since the poster cannot receive another one. */
+	{"returned", "mw_wide_stag_returned", NULL},
+	{"unbind", "mw_narrow_unbind,mw_wide_unbind", NULL},
+	{"reregister", "reregister", strip_reregister},
+	{"dmabuf", "dmabuf", strip_dmabuf},
+	{"reuse", "qp_reusable", NULL},
+	{"srq", "srq", strip_srq},
+	{"watermarks", "srq_limit,rq_soft_limit,rq_hard_limit", NULL},
+	{"relative", "zero_based", NULL},
+	{"resizing", "wq_resizable,cq_resizable,srq_resizable", strip_resizing},
+	{"overflow", "cq_overflow_detect", NULL},
+	{"invalidate", "send_invalidate", NULL},
+	{"extensions", "read_local_extensions", NULL},
+	{"fence", "local_fence", NULL},
+	{"changes", "enables_modifiable,ord_increasable,ird_modifiable", NULL},
+	{"privileged", "privileged_ops,reg_page_list,reg_block_list,reg_ve_list", NULL},
+	{"events", "port_events", NULL},
+	/* As few segments as an iWARP adapter must have (RDMAC Verbs: at least 4). */
+	{"segments", "max_send_sge=4,max_recv_sge=4,max_write_sge=4,max_read_sge=1", NULL},
+	{"ipv6", "", strip_ipv6},
 };
 
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
-
-static bool withdrawn[LACKS];
 
 /* --- single claims --------------------------------------------------------------------------- */
 
@@ -313,6 +179,7 @@ static const struct claim {
 	CLAIM(max_send_sge),
 	CLAIM(max_recv_sge),
 	CLAIM(max_write_sge),
+	CLAIM(max_read_sge),
 	CLAIM(max_ird),
 	CLAIM(max_ord),
 	CLAIM(connect_pdata),
@@ -359,8 +226,12 @@ claims_settle(struct ri_rnic_attr *attr)
 	if (!attr->reg_page_list && !attr->reg_block_list && !attr->reg_ve_list &&
 	    !attr->fast_register)
 		attr->max_pbl = 0;
-	if (!attr->srq)
-		drop_srq(attr);
+	attr->mw_on_zero_based = attr->mw_on_zero_based && attr->zero_based;
+	if (!attr->srq) {
+		attr->srq_limit = attr->srq_resizable = false;
+		attr->rq_soft_limit = attr->rq_hard_limit = false;
+		attr->max_srq = attr->max_srq_wr = 0;
+	}
 	attr->multicast = attr->multicast && attr->ud;
 	if (!attr->ud) {
 		attr->max_ah = attr->max_ud_message = 0;
@@ -386,10 +257,6 @@ lacking_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 
 	if (status != RI_SUCCESS)
 		return status;
-	for (size_t i = 0; i < LACKS; i++) {
-		if (withdrawn[i] && lacks[i].drop != NULL)
-			lacks[i].drop(&left);
-	}
 	for (size_t i = 0; i < CLAIMS; i++) {
 		if (lowered[i].given)
 			claim_lower(&left, i);
@@ -425,18 +292,10 @@ lacking_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *
 	return whole.route(rnic, peer, local, port);
 }
 
-/* False: a name that means nothing, which a test must not pass over. */
+/* Withdraw or lower the claim of a name. False: there is none, which a test must not pass over. */
 static bool
-withdraw_claims(const char *name, size_t length)
+claim_withdraw(const char *name, size_t length)
 {
-	for (size_t i = 0; i < LACKS; i++) {
-		if (strlen(lacks[i].name) != length || memcmp(lacks[i].name, name, length) != 0)
-			continue;
-		withdrawn[i] = true;
-		if (lacks[i].strip != NULL)
-			lacks[i].strip();
-		return true;
-	}
 	for (size_t i = 0; i < CLAIMS; i++) {
 		size_t known = strlen(claims[i].name);
 
@@ -449,6 +308,27 @@ withdraw_claims(const char *name, size_t length)
 	}
 	fprintf(stderr, "lacking: nothing is called \"%.*s\"\n", (int)length, name);
 	return false;
+}
+
+/* Withdraw the thing of a name, with all its claims; what is no thing is a claim. */
+static bool
+thing_withdraw(const char *name, size_t length)
+{
+	const char *claim;
+
+	for (size_t i = 0; i < LACKS; i++) {
+		if (strlen(lacks[i].name) != length || memcmp(lacks[i].name, name, length) != 0)
+			continue;
+		if (lacks[i].strip != NULL)
+			lacks[i].strip();
+		for (claim = lacks[i].claims; *claim != '\0'; claim += strspn(claim, ",")) {
+			if (!claim_withdraw(claim, strcspn(claim, ",")))
+				return false;
+			claim += strcspn(claim, ",");
+		}
+		return true;
+	}
+	return claim_withdraw(name, length);
 }
 
 const struct ri_provider *
@@ -468,7 +348,7 @@ ri_provider_entry(void)
 	while (*wanted != '\0') {
 		size_t length = strcspn(wanted, ",");
 
-		if (!withdraw_claims(wanted, length))
+		if (!thing_withdraw(wanted, length))
 			return NULL;
 		wanted += length;
 		wanted += *wanted == ',';
