@@ -97,19 +97,6 @@ cases_load(const char *path, GPtrArray *cases, GError **error)
 	return good;
 }
 
-/* Whether the command line wants this case. */
-static gboolean
-is_wanted(const struct options *options, const struct wire_case *one)
-{
-	gboolean fits = options->globs == NULL;
-
-	if (options->role != NULL && (strcmp(options->role, "client") == 0) != one->as_client)
-		return FALSE;
-	for (char **glob = options->globs; glob != NULL && *glob != NULL; glob++)
-		fits = fits || g_pattern_match_simple(*glob, one->id);
-	return fits;
-}
-
 static void
 list_print(const GPtrArray *cases)
 {
@@ -120,25 +107,17 @@ list_print(const GPtrArray *cases)
 	}
 }
 
-/* Whether the peer is able to do `need`: the helper says so, or the wire showed it. */
-static gboolean
-is_able(const struct wire_session *session, const char *need)
-{
-	const char *able = wire_word_value(wire_peer_hello(session->peer), "able");
-	g_auto(GStrv) abilities = g_strsplit(able != NULL ? able : "", ",", -1);
-
-	return g_strv_contains((const char *const *)abilities, need) ||
-	       g_hash_table_contains(session->able, need);
-}
-
-/* What the peer lacks for a case, or NULL. */
+/* What the peer lacks for a case, or NULL. It is able to do what the helper says, and what the wire has shown. */
 static const char *
 lack_of(const struct wire_session *session, const struct wire_case *one)
 {
+	const char *able = wire_word_value(wire_peer_hello(session->peer), "able");
+	g_auto(GStrv) abilities = g_strsplit(able != NULL ? able : "", ",", -1);
 	g_auto(GStrv) needs = g_strsplit(one->needs != NULL ? one->needs : "", " ", -1);
 
 	for (char **need = needs; *need != NULL; need++) {
-		if (!is_able(session, *need))
+		if (!g_strv_contains((const char *const *)abilities, *need) &&
+		    !g_hash_table_contains(session->able, *need))
 			return one->needs;
 	}
 	return NULL;
@@ -246,36 +225,30 @@ judge_all(const struct options *options, struct wire_session *session, struct wi
 	return TRUE;
 }
 
-/* The number of the first case behind that of --after, if there is one. */
-static guint
-case_first(const struct options *options, const GPtrArray *cases)
-{
-	for (guint i = 0; options->after != NULL && i < cases->len; i++) {
-		const struct wire_case *one = g_ptr_array_index(cases, i);
-
-		if (strcmp(one->id, options->after) == 0)
-			return i + 1;
-	}
-	return 0;
-}
-
-/* Cases that the command line does not want are removed. */
+/* Remove the cases that the command line does not want: those up to --after, of another role, or of other ids. */
 static void
 cases_choose(const struct options *options, GPtrArray *cases)
 {
-	g_ptr_array_remove_range(cases, 0, case_first(options, cases));
+	guint first = 0;
+
+	for (guint i = 0; options->after != NULL && i < cases->len && first == 0; i++) {
+		const struct wire_case *one = g_ptr_array_index(cases, i);
+
+		first = strcmp(one->id, options->after) == 0 ? i + 1 : 0;
+	}
+	g_ptr_array_remove_range(cases, 0, first);
 	for (guint i = cases->len; i-- > 0;) {
-		if (!is_wanted(options, g_ptr_array_index(cases, i)))
+		const struct wire_case *one = g_ptr_array_index(cases, i);
+		gboolean fits = options->globs == NULL;
+
+		for (char **glob = options->globs; glob != NULL && *glob != NULL; glob++)
+			fits = fits || g_pattern_match_simple(*glob, one->id);
+		if (options->role != NULL &&
+		    (strcmp(options->role, "client") == 0) != one->as_client)
+			fits = FALSE;
+		if (!fits)
 			g_ptr_array_remove_index(cases, i);
 	}
-}
-
-static gboolean
-reports_write(const struct options *options, const struct wire_report *report, GError **error)
-{
-	wire_report_end(report);
-	return (options->json == NULL || wire_report_json(report, options->json, error)) &&
-	       (options->html == NULL || wire_report_html(report, options->html, error));
 }
 
 /* The status of the program. */
@@ -305,7 +278,12 @@ run_judge(const struct options *options, GPtrArray *cases, GError **error)
 	       judge_all(options, &session, &report, cases, error);
 	if (!good && error != NULL && *error != NULL)
 		printf("Bail out! %s\n", (*error)->message);
-	good = reports_write(options, &report, good ? error : NULL) && good;
+	wire_report_end(&report);
+	if ((options->json != NULL &&
+	     !wire_report_json(&report, options->json, good ? error : NULL)) ||
+	    (options->html != NULL &&
+	     !wire_report_html(&report, options->html, good ? error : NULL)))
+		good = FALSE;
 	good = good && report.counts[WIRE_FAILED] == 0 && !report.lost;
 	wire_session_close(&session);
 	wire_peer_close(session.peer);

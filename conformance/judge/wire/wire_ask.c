@@ -9,10 +9,12 @@
 
 #include "wire_run.h"
 
-/* Numbers of a step in which names may stand, as the helper wants them. */
-static gboolean
-words_resolve(struct wire_run *run, char *const *words, GString *out, GError **error)
+/* Ask "VERB WORDS": numbers in which names may stand become what the helper wants. */
+static char **
+words_ask(struct wire_run *run, const char *verb, char *const *words, GError **error)
 {
+	g_autoptr(GString) out = g_string_new(verb);
+
 	for (; *words != NULL; words++) {
 		const char *equals = strchr(*words, '=');
 		guint64 value;
@@ -22,23 +24,11 @@ words_resolve(struct wire_run *run, char *const *words, GString *out, GError **e
 			continue;
 		}
 		if (!wire_number(equals + 1, run->names, &value, error))
-			return FALSE;
+			return NULL;
 		g_string_append_printf(out, " %.*s=%" G_GUINT64_FORMAT, (int)(equals - *words),
 				       *words, value);
 	}
-	return TRUE;
-}
-
-/* Ask "VERB e REST". */
-static char **
-ask_endpoint(struct wire_run *run, const char *verb, char *const *rest, GError **error)
-{
-	g_autoptr(GString) question = g_string_new(verb);
-
-	g_string_append(question, " e");
-	if (!words_resolve(run, rest, question, error))
-		return NULL;
-	return wire_peer_ask(run->session->peer, error, "%s", question->str);
+	return wire_peer_ask(run->session->peer, error, "%s", out->str);
 }
 
 /* Compare a word of the answer with what the step wants, which may be several between bars. */
@@ -180,32 +170,15 @@ answer_step(struct wire_run *run, char *const *words, GError **error)
 	return wire_word_is_there(words, "later") || accepted_step(run, words, error);
 }
 
-/* peer holds REGION ...: its memory has the pattern, or one value */
-static gboolean
-holds_step(struct wire_run *run, char *const *words, GError **error)
-{
-	g_autoptr(GString) question = g_string_new("compare");
-	g_auto(GStrv) answer = NULL;
-
-	if (!words_resolve(run, words + 2, question, error))
-		return FALSE;
-	answer = wire_peer_ask(run->session->peer, error, "%s", question->str);
-	return answer != NULL;
-}
-
 /* peer word REGION at=N VALUE: a word of 8 octets; peer poke REGION at=N value=N */
 static gboolean
 word_step(struct wire_run *run, char *const *words, GError **error)
 {
-	gboolean poke = strcmp(words[1], "poke") == 0;
-	g_autoptr(GString) question = g_string_new(poke ? "poke" : "peek");
-	g_auto(GStrv) answer = NULL;
+	const char *verb = strcmp(words[1], "poke") == 0 ? "poke" : "peek";
+	g_auto(GStrv) answer = words_ask(run, verb, words + 2, error);
 	const char *wanted = wire_word_value(words, "is");
 	guint64 value;
 
-	if (!words_resolve(run, words + 2, question, error))
-		return FALSE;
-	answer = wire_peer_ask(run->session->peer, error, "%s", question->str);
 	if (answer == NULL)
 		return FALSE;
 	if (wanted == NULL)
@@ -232,8 +205,6 @@ wire_peer_step(struct wire_run *run, char *const *words, GError **error)
 		return answer_step(run, words, error);
 	if (strcmp(verb, "accepted") == 0)
 		return accepted_step(run, words, error);
-	if (strcmp(verb, "holds") == 0)
-		return holds_step(run, words, error);
 	if (strcmp(verb, "word") == 0 || strcmp(verb, "poke") == 0)
 		return word_step(run, words, error);
 	if (strcmp(verb, "load") == 0)
@@ -245,7 +216,10 @@ wire_peer_step(struct wire_run *run, char *const *words, GError **error)
 	if (strcmp(verb, "disconnect") == 0)
 		answer = wire_peer_ask(run->session->peer, error, "disconnect e");
 	else if (strcmp(verb, "post") == 0)
-		answer = ask_endpoint(run, "post", words + 2, error);
+		answer = words_ask(run, "post e", words + 2, error);
+	else if (strcmp(verb, "holds") ==
+		 0) /* REGION ...: its memory has the pattern, or one value */
+		answer = words_ask(run, "compare", words + 2, error);
 	else if (strcmp(verb, "drop") == 0 && words[2] != NULL)
 		answer = wire_peer_ask(run->session->peer, error, "drop %s", words[2]);
 	else

@@ -20,14 +20,6 @@ struct service {
 	guint refused;
 };
 
-static void
-conn_remember(struct wire_run *run)
-{
-	if (run->crowd == NULL)
-		run->crowd = g_ptr_array_new();
-	g_ptr_array_add(run->crowd, run->conn);
-}
-
 gboolean
 wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 {
@@ -41,6 +33,8 @@ wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 	    !wire_run_number(run, words, "octets", 0, &octets, error) ||
 	    !wire_run_number(run, words, "private", 0, &len, error))
 		return FALSE;
+	if (run->crowd == NULL && strcmp(words[0], "crowd") == 0)
+		run->crowd = g_ptr_array_new();
 	for (guint64 i = 0; good && i < count; i++) {
 		g_autofree char *chop = g_strdup_printf("chop=%" G_GUINT64_FORMAT, octets);
 		g_autofree char *data = g_strdup_printf("private=%" G_GUINT64_FORMAT, len);
@@ -48,7 +42,7 @@ wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 
 		good = wire_run_connect(run, error);
 		if (good && strcmp(words[0], "crowd") == 0)
-			conn_remember(run);
+			g_ptr_array_add(run->crowd, run->conn);
 		good = good && (octets == 0 || wire_start_send(run, part, error));
 	}
 	run->conn = kept;

@@ -440,27 +440,24 @@ anything_wait(struct wire_run *run, GError **error)
 	return TRUE;
 }
 
-/* `behind=CODES`: a Terminate of one of these codes may come before the end. */
-static gboolean
-terminate_perhaps(struct wire_run *run, char *const *words, GError **error)
-{
-	const char *codes = wire_word_value(words, "behind");
-	g_autofree char *copy = g_strdup(codes);
-	char *terminate[] = {"<", "terminate", copy, "copy=any", NULL};
-
-	return codes == NULL || run->conn->in->len == 0 ||
-	       message_step(run, terminate, WIRE_TERMINATE, error);
-}
-
-/* Nothing more, then the end: a FIN, a reset, or either. */
+/*
+ * Nothing more, then the end: a FIN, a reset, or either. With `behind=CODES` a Terminate of one of these codes may come before
+ * the end.
+ */
 static gboolean
 end_step(struct wire_run *run, char *const *words, GError **error)
 {
 	struct wire_conn *conn = run->conn;
-	const char *wanted = words[1];
+	const char *wanted = words[1], *codes = wire_word_value(words, "behind");
+	g_autofree char *copy = g_strdup(codes);
+	char *terminate[] = {"<", "terminate", copy, "copy=any", NULL};
 
-	if (!anything_wait(run, error) || !terminate_perhaps(run, words, error) ||
-	    !anything_wait(run, error))
+	if (!anything_wait(run, error))
+		return FALSE;
+	if (codes != NULL && conn->in->len > 0 &&
+	    !message_step(run, terminate, WIRE_TERMINATE, error))
+		return FALSE;
+	if (!anything_wait(run, error))
 		return FALSE;
 	if (conn->in->len > 0)
 		return wire_fail(error, WIRE_ERROR_VERDICT,
@@ -492,33 +489,28 @@ nothing_step(struct wire_run *run, char *const *words, GError **error)
 			 run->conn->in->len, run->conn->end != WIRE_END_NONE ? " and the end" : "");
 }
 
-static gboolean
-expect_message(struct wire_run *run, char *const *words, GError **error)
-{
-	const char *what = words[1] != NULL ? words[1] : "";
-	int opcode = wire_opcode_find(what);
-
-	if (g_str_has_prefix(what, "mpa-"))
-		return wire_start_expect(run, words, error);
-	if (opcode >= 0)
-		return message_step(run, words, (guint)opcode, error);
-	if (strcmp(what, "close") == 0 || strcmp(what, "reset") == 0 || strcmp(what, "end") == 0)
-		return end_step(run, words, error);
-	if (strcmp(what, "nothing") == 0)
-		return nothing_step(run, words, error);
-	return wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' cannot be expected", what);
-}
-
 gboolean
 wire_expect_step(struct wire_run *run, char *const *words, GError **error)
 {
+	const char *what = words[1] != NULL ? words[1] : "";
+	int opcode = wire_opcode_find(what);
 	guint64 ms;
 	gboolean good;
 
 	if (!wire_run_number(run, words, "within", 0, &ms, error))
 		return FALSE;
 	run->within_us = (gint64)ms * 1000;
-	good = expect_message(run, words, error);
+	if (g_str_has_prefix(what, "mpa-"))
+		good = wire_start_expect(run, words, error);
+	else if (opcode >= 0)
+		good = message_step(run, words, (guint)opcode, error);
+	else if (strcmp(what, "close") == 0 || strcmp(what, "reset") == 0 ||
+		 strcmp(what, "end") == 0)
+		good = end_step(run, words, error);
+	else if (strcmp(what, "nothing") == 0)
+		good = nothing_step(run, words, error);
+	else
+		good = wire_fail(error, WIRE_ERROR_SCRIPT, "'%s' cannot be expected", what);
 	run->within_us = 0;
 	return good;
 }

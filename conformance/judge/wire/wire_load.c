@@ -30,23 +30,6 @@ load_ask(struct wire_run *run, guint64 *used, GError **error)
 	return answer != NULL;
 }
 
-/* The first kind that is not within the bound of the step, or -1. */
-static gboolean
-load_judge(struct wire_run *run, char *const *words, const guint64 *used, int *wrong,
-	   GError **error)
-{
-	*wrong = -1;
-	for (guint i = 0; i < G_N_ELEMENTS(kinds) && *wrong < 0; i++) {
-		const char *wanted = wire_word_value(words, kinds[i]);
-		gboolean fits = TRUE;
-
-		if (wanted != NULL && !wire_run_fits(run, wanted, used[i], &fits, error))
-			return FALSE;
-		*wrong = fits ? -1 : (int)i;
-	}
-	return TRUE;
-}
-
 gboolean
 wire_load_step(struct wire_run *run, char *const *words, GError **error)
 {
@@ -60,8 +43,17 @@ wire_load_step(struct wire_run *run, char *const *words, GError **error)
 		return FALSE;
 	deadline = g_get_monotonic_time() + (gint64)within * 1000;
 	for (;;) {
-		if (!load_ask(run, used, error) || !load_judge(run, words, used, &wrong, error))
+		if (!load_ask(run, used, error))
 			return FALSE;
+		wrong = -1; /* or the first kind that is not within the bound of the step */
+		for (guint i = 0; i < G_N_ELEMENTS(kinds) && wrong < 0; i++) {
+			const char *wanted = wire_word_value(words, kinds[i]);
+			gboolean fits = TRUE;
+
+			if (wanted != NULL && !wire_run_fits(run, wanted, used[i], &fits, error))
+				return FALSE;
+			wrong = fits ? -1 : (int)i;
+		}
 		if (wrong < 0)
 			break;
 		if (g_get_monotonic_time() > deadline)

@@ -103,25 +103,6 @@ wire_run_connect(struct wire_run *run, GError **error)
 					  (guint)wire_case_number(run->one, "mss", 0), error));
 }
 
-/* Let the peer connect to the judge. */
-static gboolean
-peer_connect(struct wire_session *session, const char *ep, const char *more, GError **error)
-{
-	const struct sockaddr_storage *local = wire_peer_local(session->peer);
-	g_auto(GStrv) answer = NULL;
-	char host[INET6_ADDRSTRLEN];
-
-	if (local->ss_family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)local)->sin6_addr,
-			  host, sizeof(host));
-	else
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)local)->sin_addr,
-			  host, sizeof(host));
-	answer = wire_peer_ask(session->peer, error, "connect %s host=%s port=%u %s", ep, host,
-			       session->port, more);
-	return answer != NULL;
-}
-
 /* A peer that connected once more than its case expected waits in the queue. */
 static void
 late_drop(const struct wire_session *session)
@@ -136,15 +117,25 @@ gboolean
 wire_run_listen(struct wire_run *run, GError **error)
 {
 	struct wire_session *session = run->session;
-
+	const struct sockaddr_storage *local = wire_peer_local(session->peer);
+	const void *address =
+		local->ss_family == AF_INET6
+			? (const void *)&((const struct sockaddr_in6 *)(const void *)local)
+				  ->sin6_addr
+			: (const void *)&((const struct sockaddr_in *)(const void *)local)
+				  ->sin_addr;
+	char host[INET6_ADDRSTRLEN];
+	g_auto(GStrv) answer = NULL;
 	g_autofree char *hex = wire_private_hex(wire_case_number(run->one, "asks-private", 0));
-	g_autofree char *more = g_strdup_printf("timeout=%s private=%s",
-						wire_case_text(run->one, "timeout", "0"), hex);
 
 	late_drop(session); /* it may have come behind the end of its case */
 	/* What the listener has counts for connections that begin now. */
 	wire_conn_segments(session->listener, (guint)wire_case_number(run->one, "mss", 0));
-	return peer_connect(session, "e", more, error) &&
+	inet_ntop(local->ss_family, address, host, sizeof(host));
+	answer = wire_peer_ask(session->peer, error,
+			       "connect e host=%s port=%u timeout=%s private=%s", host,
+			       session->port, wire_case_text(run->one, "timeout", "0"), hex);
+	return answer != NULL &&
 	       conn_use(run, wire_conn_accept(session->listener, session->patience_us, error));
 }
 
@@ -341,33 +332,6 @@ range_run(struct wire_run *run, guint at, guint end, GError **error)
 }
 
 static gboolean
-steps_run(struct wire_run *run, GError **error)
-{
-	if (!wire_start_prepare(run, error))
-		return FALSE;
-	if (run->one->started && !wire_start_run(run, error)) {
-		g_prefix_error(error, "start-up: ");
-		return FALSE;
-	}
-	return range_run(run, 0, run->one->steps->len, error);
-}
-
-/* Close the sockets of the case, keep their records, and let the helper forget the case. */
-static void
-case_end(struct wire_run *run)
-{
-	for (guint i = 0; i < run->conns->len; i++) {
-		struct wire_conn *conn = g_ptr_array_index(run->conns, i);
-
-		if (conn->fd >= 0)
-			close(conn->fd);
-		conn->fd = -1;
-	}
-	g_strfreev(wire_peer_ask(run->session->peer, NULL, "reset"));
-	late_drop(run->session);
-}
-
-static gboolean
 case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *conns,
 	 GError **error)
 {
@@ -381,8 +345,23 @@ case_run(struct wire_session *session, const struct wire_case *one, GPtrArray *c
 	g_hash_table_iter_init(&iter, session->names);
 	while (g_hash_table_iter_next(&iter, &name, &value))
 		g_hash_table_replace(run.names, g_strdup(name), g_memdup2(value, sizeof(guint64)));
-	good = steps_run(&run, error) && wire_run_none_early(&run, error);
-	case_end(&run);
+	good = wire_start_prepare(&run, error);
+	if (good && one->started && !wire_start_run(&run, error)) {
+		g_prefix_error(error, "start-up: ");
+		good = FALSE;
+	}
+	good = good && range_run(&run, 0, one->steps->len, error) &&
+	       wire_run_none_early(&run, error);
+	/* The sockets are closed, their records stay, and the helper drops what the case has made. */
+	for (guint i = 0; i < conns->len; i++) {
+		struct wire_conn *conn = g_ptr_array_index(conns, i);
+
+		if (conn->fd >= 0)
+			close(conn->fd);
+		conn->fd = -1;
+	}
+	g_strfreev(wire_peer_ask(session->peer, NULL, "reset"));
+	late_drop(session);
 	g_queue_clear_full(&run.early, (GDestroyNotify)g_strfreev);
 	g_hash_table_unref(run.names);
 	if (run.crowd != NULL)

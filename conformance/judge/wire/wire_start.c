@@ -405,53 +405,35 @@ start_established(struct wire_run *run, GError **error)
 			 wire_word_value(answer, "event"), wire_word_value(answer, "why"));
 }
 
-/* Send the ready-to-receive message that the case sets. */
-static gboolean
-rtr_send(struct wire_run *run, GError **error)
-{
-	static char *const write[] = {">", "write", "innocent", "stag=1", NULL};
-	static char *const read[] = {">", "read", "innocent", "source=1", NULL};
-	static char *const send[] = {">", "send", "innocent", NULL};
-	static char *const empty[] = {"<", "response", "data=0", NULL};
-	const char *rtr = wire_case_text(run->one, "rtr", "none");
-
-	if (run->session->settle_us > 0)
-		g_usleep((gulong)run->session->settle_us);
-	if (strcmp(rtr, "write") == 0)
-		return wire_send_step(run, write, error);
-	if (strcmp(rtr, "send") == 0)
-		return wire_send_step(run, send, error);
-	if (strcmp(rtr, "read") == 0)
-		return wire_send_step(run, read, error) && wire_expect_step(run, empty, error);
-	return TRUE;
-}
-
 static gboolean
 start_as_client(struct wire_run *run, GError **error)
 {
 	static char *const request[] = {">", "mpa-request", NULL};
 	static char *const reply[] = {"<", "mpa-reply", "r=0", "reserved=0", NULL};
+	static char *const write[] = {">", "write", "innocent", "stag=1", NULL};
+	static char *const read[] = {">", "read", "innocent", "source=1", NULL};
+	static char *const send[] = {">", "send", "innocent", NULL};
+	static char *const empty[] = {"<", "response", "data=0", NULL};
+	const char *rtr = wire_case_text(run->one, "rtr", "none");
 	g_auto(GStrv) accepted = NULL;
+	gboolean good = TRUE;
 
 	if (!wire_run_connect(run, error) || !wire_start_send(run, request, error))
 		return FALSE;
 	accepted = wire_peer_ask(run->session->peer, error, "accept e within=%u",
 				 (guint)(run->session->patience_us / 1000));
-	return accepted != NULL && wire_start_expect(run, reply, error) && rtr_send(run, error) &&
-	       start_established(run, error);
-}
-
-/* Take the ready-to-receive message that the peer offered and the reply chose. */
-static gboolean
-rtr_take(struct wire_run *run, gboolean write, GError **error)
-{
-	static char *const empty[] = {"<", "write", "data=0", NULL};
-	static char *const read[] = {"<", "read", "size=0", NULL};
-	static char *const answer[] = {">", "response", "innocent", NULL};
-
-	if (write)
-		return wire_expect_step(run, empty, error);
-	return wire_expect_step(run, read, error) && wire_send_step(run, answer, error);
+	if (accepted == NULL || !wire_start_expect(run, reply, error))
+		return FALSE;
+	/* The ready-to-receive message that the case sets. */
+	if (run->session->settle_us > 0)
+		g_usleep((gulong)run->session->settle_us);
+	if (strcmp(rtr, "write") == 0)
+		good = wire_send_step(run, write, error);
+	else if (strcmp(rtr, "send") == 0)
+		good = wire_send_step(run, send, error);
+	else if (strcmp(rtr, "read") == 0)
+		good = wire_send_step(run, read, error) && wire_expect_step(run, empty, error);
+	return good && start_established(run, error);
 }
 
 static gboolean
@@ -459,6 +441,10 @@ start_as_server(struct wire_run *run, GError **error)
 {
 	static char *const request[] = {"<", "mpa-request", "reserved=0", NULL};
 	char *reply[] = {">", "mpa-reply", "a=0", "c2=0", "d=0", "rev=2", NULL};
+	static char *const empty[] = {"<", "write", "data=0", NULL};
+	static char *const read[] = {"<", "read", "size=0", NULL};
+	static char *const answer[] = {">", "response", "innocent", NULL};
+	gboolean good = TRUE;
 	const guint64 *a;
 	const guint64 *c2;
 	const guint64 *rev;
@@ -478,7 +464,12 @@ start_as_server(struct wire_run *run, GError **error)
 		return FALSE;
 	if (run->session->settle_us > 0)
 		g_usleep((gulong)run->session->settle_us);
-	return (*a == 0 || rtr_take(run, *c2 != 0, error)) && start_established(run, error);
+	/* The ready-to-receive message that the peer offered and the reply chose. */
+	if (*a != 0 && *c2 != 0)
+		good = wire_expect_step(run, empty, error);
+	else if (*a != 0)
+		good = wire_expect_step(run, read, error) && wire_send_step(run, answer, error);
+	return good && start_established(run, error);
 }
 
 gboolean
