@@ -47,10 +47,10 @@ enum defect_need {
 
 /* What becomes of a completion. */
 enum defect_act {
-	DEFECT_PASS = 0, /* it is told, as the hook has changed it */
-	DEFECT_LOSE,     /* it is not told */
-	DEFECT_TWICE,    /* it is told again by the next poll */
-	DEFECT_LATE      /* told by the third poll that finds nothing else */
+	DEFECT_PASS = 0, /* it is reported, as the hook has changed it */
+	DEFECT_LOSE,     /* it is not reported */
+	DEFECT_TWICE,    /* it is reported again by the next poll */
+	DEFECT_LATE      /* reported by the third poll that finds nothing else */
 };
 
 #define DEFECT_SGE   64
@@ -71,12 +71,12 @@ struct defect {
 	/* Hooks; each may be NULL. */
 	void (*attr)(struct ri_rnic_attr *attr);
 	enum defect_act (*wc)(struct wrap_obj *ucq, struct ri_wc *wc);
-	/* False: the request is not posted, but the caller is told that it was. */
+	/* False: the request is not posted, but the caller hears that it was. */
 	bool (*wr)(struct wrap_obj *uqp, struct defect_wr *wr);
-	/* False: the event is not told. */
+	/* False: the event is not reported. */
 	bool (*cm)(struct wrap_rnic *rnic, struct ri_cm_event *event);
 	bool (*async)(struct wrap_rnic *rnic, struct ri_async_event *event);
-	/* How often it is told, 1 by default. */
+	/* How often it is reported, 1 by default. */
 	unsigned (*cq_event)(struct wrap_rnic *rnic, uint64_t ctx);
 	void (*apply)(struct wrap_rnic *rnic);
 	/* Before the wrapped adapter is closed. */
@@ -114,7 +114,7 @@ DEFECT_TABLE(defects_firmware);
 
 /* The n-th, from 0; NULL beyond. The first is "none", which changes nothing. */
 const struct defect *defect_get(size_t n);
-/* The one with that id, of so many bytes; NULL: there is none. */
+/* The defect with that id, which has the given length; NULL: unknown id. */
 const struct defect *defect_find(const char *id, size_t length);
 /* Has the adapter all that the defect needs? */
 bool defect_fits(const struct defect *defect, const struct ri_rnic_attr *attr);

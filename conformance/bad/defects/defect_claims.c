@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Claims that are too big, too small or not kept, and sizes that are told and not there. */
+/* Claims that are too big, too small or not kept, and sizes that are reported and not there. */
 #include <string.h>
 
 #include "defect.h"
@@ -307,7 +307,7 @@ ports_unchecked(struct wrap_rnic *rnic)
 	rnic->ops.device.query_port = any_port;
 }
 
-/* --- sizes that are told ---------------------------------------------------------------------- */
+/* --- sizes that are reported ---------------------------------------------------------------------- */
 
 static enum ri_status
 half_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
@@ -421,19 +421,20 @@ cq_limit_unchecked(struct wrap_rnic *rnic)
 
 const struct defect defects_claims[] = {
 	CLAIM("claim-segments", "more segments are claimed than work",
-	      "The limits of segments are told four too large.", 0, big_segments),
+	      "The limits of segments are reported four too large.", 0, big_segments),
 	CLAIM("claim-queues", "larger work queues are claimed than can be made",
-	      "The limits of slots of work queues are told twice as large.", 0, big_queues),
+	      "The limits of slots of work queues are reported twice as large.", 0, big_queues),
 	CLAIM("claim-cq", "larger completion queues are claimed than can be made",
-	      "The limit of completions is told twice as large.", 0, big_cq),
+	      "The limit of completions is reported twice as large.", 0, big_cq),
 	CLAIM("claim-message", "longer messages are claimed than can be sent",
-	      "The limit of a message is told twice as large.", 0, big_message),
+	      "The limit of a message is reported twice as large.", 0, big_message),
 	CLAIM("claim-depths", "more IRD and ORD are claimed than work",
-	      "The limits of IRD and ORD are told twice as large.", 0, big_depths),
+	      "The limits of IRD and ORD are reported twice as large.", 0, big_depths),
 	CLAIM("claim-pdata", "more private data are claimed than fit",
-	      "The limits of private data are told as 256 octets.", NEED_ADDRESS, big_pdata),
+	      "The limits of private data are reported as 256 octets.", NEED_ADDRESS, big_pdata),
 	CLAIM("claim-srq", "larger shared receive queues are claimed than can be made",
-	      "The limit of receives of a shared queue is told twice as large.", NEED_SRQ, big_srq),
+	      "The limit of receives of a shared queue is reported twice as large.", NEED_SRQ,
+	      big_srq),
 	CLAIM("claim-ports", "a spigot that does not exist", "One spigot too many is claimed.", 0,
 	      more_ports),
 	CLAIM("claim-wide", "wide windows are claimed wrongly",
@@ -441,10 +442,10 @@ const struct defect defects_claims[] = {
 	CLAIM("claim-datagrams", "datagrams are claimed wrongly",
 	      "Datagrams are claimed if there are none, and not if there are.", 0, claim_datagrams),
 	CLAIM("claim-three-way", "the three-way set-up is claimed wrongly",
-	      "The three-way set-up is claimed if there is none, and not if there is.",
-	      NEED_ADDRESS, claim_three_way),
+	      "The three-way set-up is claimed exactly if it is missing.", NEED_ADDRESS,
+	      claim_three_way),
 	CLAIM("claim-soft-limit", "the soft watermark is claimed wrongly",
-	      "The soft watermark is claimed if there is none, and not if there is.", NEED_SRQ,
+	      "The soft watermark is claimed exactly if it is missing.", NEED_SRQ,
 	      claim_soft_limit),
 	CLAIM("claim-acked", "the meaning of a completion is claimed wrongly",
 	      "completion_acked is the opposite of what holds.", 0, claim_acked),
@@ -494,21 +495,21 @@ const struct defect defects_claims[] = {
 	KEPT("profile-moody", "a profile that changes",
 	     "From the second query on the limit of queue pairs is half as large.", 0, moody),
 	KEPT("profile-overrun", "a profile longer than its room",
-	     "A query writes the whole profile whatever size the caller told.", 0, overrun),
+	     "A query writes the whole profile whatever size the caller gives.", 0, overrun),
 	KEPT("port-offline", "a spigot that seems down", "The spigot says that it is offline.", 0,
 	     offline),
 	KEPT("port-homeless", "a spigot without addresses",
 	     "The spigot says that it has no address.", 0, homeless),
 	KEPT("port-unchecked", "any spigot exists",
 	     "A query for a spigot that does not exist succeeds.", 0, ports_unchecked),
-	KEPT("cq-half-size", "a completion queue is smaller than told",
-	     "A completion queue has half of the size that is told.", 0, cq_half_size),
+	KEPT("cq-half-size", "a completion queue is smaller than granted",
+	     "A completion queue has half of the size that is reported.", 0, cq_half_size),
 	KEPT("cq-granted-less", "a completion queue is smaller than asked for",
-	     "The creation tells one completion less than it was asked for.", 0, cq_granted_less),
-	KEPT("qp-half-size", "work queues are smaller than told",
-	     "Work queues have half of the slots that are told.", 0, qp_half_size),
-	KEPT("qp-one-segment", "requests have fewer segments than told",
-	     "Requests may have one segment, whatever is told.", 0, qp_one_segment),
+	     "The creation reports one completion less than it was asked for.", 0, cq_granted_less),
+	KEPT("qp-half-size", "work queues are smaller than granted",
+	     "Work queues have half of the slots that are reported.", 0, qp_half_size),
+	KEPT("qp-one-segment", "requests have fewer segments than granted",
+	     "Requests may have one segment, whatever is reported.", 0, qp_one_segment),
 	KEPT("qp-shallow", "IRD and ORD are smaller than asked for",
 	     "A queue pair has an IRD and an ORD of at most 1.", 0, qp_shallow),
 	KEPT("cq-limit-unchecked", "a size above the limit is accepted",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Completions that are lost, told twice, told in another order, or that say what is not so. */
+/* Completions that are lost, reported twice, reported in another order, or that say what is not so. */
 #include "defect.h"
 
-/* --- how often they are told ------------------------------------------------------------------ */
+/* --- how often they are reported ------------------------------------------------------------------ */
 
 static enum defect_act
 lost(struct wrap_obj *ucq, struct ri_wc *wc)
@@ -301,16 +301,16 @@ const struct defect defects_completions[] = {
 	       .wc = flush_reordered),
 	DEFECT("flush-success", "flushed work succeeds",
 	       "A flushed completion says that the work was done.", 0, .wc = flush_success),
-	DEFECT("error-success", "failures are told as successes",
+	DEFECT("error-success", "failures are reported as successes",
 	       "A completion of a request that failed says that it succeeded.", 0,
 	       .wc = error_success),
-	DEFECT("success-flushed", "successes are told as flushed",
+	DEFECT("success-flushed", "successes are reported as flushed",
 	       "Every third successful request says that it was flushed.", 0,
 	       .wc = success_flushed),
 	DEFECT("error-general", "one status for all failures",
 	       "Each failure has the status RI_WC_LOCAL_QP.", 0, .wc = error_general),
 	DEFECT("error-other-side", "failures are blamed on the other side",
-	       "Local protection errors are told as remote ones, and the other way round.", 0,
+	       "Local protection errors are reported as remote ones, and the other way round.", 0,
 	       .wc = error_other_side),
 	DEFECT("error-unnamed", "failures without a context",
 	       "The completion of a request that failed has the context 0.", 0,
@@ -320,7 +320,7 @@ const struct defect defects_completions[] = {
 	       .wc = status_unknown),
 	DEFECT("opcode-wrong", "wrong opcode of a request",
 	       "Sends complete as Writes, and other requests as Sends.", 0, .wc = opcode_wrong),
-	DEFECT("length-short", "one octet less is told",
+	DEFECT("length-short", "one octet less is reported",
 	       "The length of a message that arrived is one too small.", 0, .wc = length_short),
 	DEFECT("length-long", "the CRC is counted",
 	       "The length of a message that arrived is four too large.", 0, .wc = length_long),
@@ -335,15 +335,15 @@ const struct defect defects_completions[] = {
 	       .wc = solicited_lost),
 	DEFECT("solicited-always", "each completion is solicited", "RI_WC_SOLICITED is always set.",
 	       0, .wc = solicited_always),
-	DEFECT("invalidated-lost", "an invalidation is not told", "RI_WC_INVALIDATED is never set.",
-	       NEED_INVALIDATE, .wc = invalidated_lost),
-	DEFECT("invalidated-wrong", "the wrong STag is told as invalidated",
+	DEFECT("invalidated-lost", "an invalidation is not reported",
+	       "RI_WC_INVALIDATED is never set.", NEED_INVALIDATE, .wc = invalidated_lost),
+	DEFECT("invalidated-wrong", "the wrong STag is reported as invalidated",
 	       "A completion names another STag than the one that was invalidated.",
 	       NEED_INVALIDATE, .wc = invalidated_wrong),
 	DEFECT("datagram-source", "the wrong sender",
 	       "The number of the sender of a datagram is one too large.", NEED_UD,
 	       .wc = datagram_source),
-	DEFECT("datagram-header", "the routing header is told wrongly",
+	DEFECT("datagram-header", "the routing header is reported wrongly",
 	       "RI_WC_GRH is set if there is no header, and not set if there is one.", NEED_UD,
 	       .wc = datagram_header),
 	DEFECT("datagram-length", "the routing header counts twice",

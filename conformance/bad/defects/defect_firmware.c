@@ -462,7 +462,7 @@ const struct defect defects_firmware[] = {
 	       "A region whose key was used three times is not taken away.", 0,
 	       .wr = key_cached_use, .apply = key_cached),
 	DEFECT("completions-vanish", "completions go with their queue pair",
-	       "Completions of a queue pair that is destroyed are not told.", 0,
+	       "Completions of a queue pair that is destroyed are not reported.", 0,
 	       .wc = completions_vanish),
 	DEFECT("refused-leaks", "a refused registration keeps memory",
 	       "Each registration of memory that is not mapped loses 40 bytes.", 0,

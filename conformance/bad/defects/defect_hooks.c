@@ -50,7 +50,7 @@ cq_open_hooked(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **
 	return RI_SUCCESS;
 }
 
-/* Keep a completion back. Without room it is told at once. */
+/* Keep a completion back. Without room it is reported at once. */
 static bool
 hold(struct wrap_held *held, const struct ri_wc *wc)
 {
@@ -74,7 +74,7 @@ release(struct wrap_held *held, struct ri_wc *wc, uint32_t n)
 
 #define POLLS_LATE 3
 
-/* One completion of the wrapped adapter: how many of `out`, which has room for two, are told. */
+/* One completion of the wrapped adapter: how many of `out`, which has room for two, are reported. */
 static uint32_t
 pass_one(struct wrap_obj *ucq, struct ri_wc *out)
 {

@@ -24,7 +24,7 @@ reg_as(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_mr_init 
 	return status;
 }
 
-/* A query tells what was asked for. */
+/* A query reports what was asked for. */
 static enum ri_status
 query_as_asked(struct ri_mr *mr, struct ri_mr_attr *attr)
 {
@@ -552,16 +552,16 @@ const struct defect defects_keys[] = {
 	DEFECT("stale-after-reregister", "the old key works after a reregistration",
 	       "mr_rereg leaves the old registration beside the new one.", NEED_REREGISTER,
 	       .apply = stale_after_reregister),
-	DEFECT("reregister-old-key", "a reregistration tells the old key",
+	DEFECT("reregister-old-key", "a reregistration reports the old key",
 	       "mr_rereg makes a new key and returns the old one.", NEED_REREGISTER,
 	       .apply = reregister_old_key),
 	DEFECT("keys-predictable", "keys can be guessed",
 	       "The random source that makes the keys always says the same.", 0,
 	       .apply = keys_predictable),
-	DEFECT("key-told-wrong", "a query tells another key",
-	       "mr_query tells a key that the region does not have.", 0, .apply = key_told_wrong),
-	DEFECT("region-told-wrong", "a query tells other rights and bounds",
-	       "mr_query tells all rights, and a length that is one too large.", 0,
+	DEFECT("key-told-wrong", "a query reports another key",
+	       "mr_query reports a key that the region does not have.", 0, .apply = key_told_wrong),
+	DEFECT("region-told-wrong", "a query reports other rights and bounds",
+	       "mr_query reports all rights, and a length that is one too large.", 0,
 	       .apply = region_told_wrong),
 	DEFECT("invalidate-ignored", "a remote invalidation is not done",
 	       "A Send with invalidation arrives as a Send without.", NEED_INVALIDATE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Opens and closes an adapter. Exit status 0: it can be opened; 2: there is none of that name; 1: anything else. */
+/* Opens and closes an adapter. Exit status 0: it can be opened; 2: no adapter has that name; 1: anything else. */
 #include <stdio.h>
 
 #include "it_api.h"

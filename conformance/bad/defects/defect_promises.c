@@ -270,7 +270,7 @@ busy_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 
 	if (status != RI_ERR_BUSY || wrap_plain_qp_ops.query(qp, &now) != RI_SUCCESS)
 		return status;
-	return wrap_plain_qp_ops.resize(qp, &now, map); /* and what was asked for is told */
+	return wrap_plain_qp_ops.resize(qp, &now, map); /* and what was asked for is reported */
 }
 
 static void
@@ -393,10 +393,10 @@ datagram_shared(struct wrap_rnic *rnic)
 
 const struct defect defects_promises[] = {
 	DEFECT("identity-32-bits", "half of a request's identity is lost",
-	       "Completions tell the low 32 bits of wr_id.", 0, .wc = identity_cut),
+	       "Completions report the low 32 bits of wr_id.", 0, .wc = identity_cut),
 	DEFECT("context-32-bits", "half of a context is lost",
-	       "Completions tell the low 32 bits of qp_ctx.", 0, .wc = context_cut),
-	DEFECT("event-wrong-kind", "an event tells another kind of object",
+	       "Completions report the low 32 bits of qp_ctx.", 0, .wc = context_cut),
+	DEFECT("event-wrong-kind", "an event reports another kind of object",
 	       "RI_EVENT_SRQ_LIMIT is raised for the adapter.", NEED_SRQ, .async = event_kind),
 	DEFECT("effects-late", "keys change after the request behind",
 	       "A bind or an invalidation takes effect when its completion is polled.", NEED_NARROW,
@@ -409,10 +409,11 @@ const struct defect defects_promises[] = {
 	       "A receive with too many segments is accepted and forgotten.", NEED_SRQ,
 	       .apply = shared_segments),
 	DEFECT("close-busy-broken", "an end with receives left is no orderly one",
-	       "An orderly end is told as a broken one if receives are outstanding.", 0,
+	       "An orderly end is reported as a broken one if receives are outstanding.", 0,
 	       .wc = busy_polled, .cm = busy_cm, .async = busy_async, .apply = close_busy),
 	DEFECT("terminate-forgotten", "the Terminate is not kept",
-	       "A query tells no Terminate message.", NEED_TERMINATE, .apply = terminate_forgotten),
+	       "A query reports no Terminate message.", NEED_TERMINATE,
+	       .apply = terminate_forgotten),
 	DEFECT("time-wait-forever", "the time-wait does not end",
 	       "A queue pair goes back to IDLE only if it skips its time-wait.", NEED_TIME_WAIT,
 	       .apply = time_wait_forever),

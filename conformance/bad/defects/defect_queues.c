@@ -44,7 +44,7 @@ wrong_cq(struct wrap_rnic *rnic)
 	rnic->ops.up.cq_event = wrong_cq_event;
 }
 
-/* The condition holds already, and the caller is told that the queue is armed. */
+/* The condition holds already, and the caller hears that the queue is armed. */
 static enum ri_status
 arm_blind_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
@@ -393,7 +393,7 @@ resize_ignored(struct wrap_rnic *rnic)
 	rnic->ops.user.qp_remap = resize_ignored_remap;
 }
 
-/* The size stays, and the size that was asked for is told. */
+/* The size stays, and the size that was asked for is reported. */
 static enum ri_status
 resize_busy_hidden_cq(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 {
@@ -471,13 +471,13 @@ const struct defect defects_queues[] = {
 	       .apply = depth_zero),
 	DEFECT("depth-more", "a queue seems fuller", "cq_depth says one more than there are.", 0,
 	       .apply = depth_more),
-	DEFECT("full-hidden", "a full send queue is not told",
+	DEFECT("full-hidden", "a full send queue is not reported",
 	       "A request for a full send queue is accepted and forgotten.", 0,
 	       .apply = full_hidden),
-	DEFECT("full-hidden-receive", "a full receive queue is not told",
+	DEFECT("full-hidden-receive", "a full receive queue is not reported",
 	       "A receive for a full queue is accepted and forgotten.", 0,
 	       .apply = full_hidden_receive),
-	DEFECT("full-hidden-shared", "a full shared receive queue is not told",
+	DEFECT("full-hidden-shared", "a full shared receive queue is not reported",
 	       "A receive for a full shared queue is accepted and forgotten.", NEED_SRQ,
 	       .apply = full_hidden_shared),
 	DEFECT("full-early", "a send queue seems full",
@@ -518,13 +518,13 @@ const struct defect defects_queues[] = {
 	DEFECT("resize-busy-hidden", "a completion queue is too small for its contents",
 	       "Resizing below the number of completions present succeeds.", NEED_RESIZE,
 	       .apply = resize_busy_hidden),
-	DEFECT("srq-limit-lost", "the low watermark is not told",
+	DEFECT("srq-limit-lost", "the low watermark is not reported",
 	       "RI_EVENT_SRQ_LIMIT is not raised.", NEED_SRQ, .async = limit_lost),
-	DEFECT("srq-limit-twice", "the low watermark is told twice",
+	DEFECT("srq-limit-twice", "the low watermark is reported twice",
 	       "RI_EVENT_SRQ_LIMIT is raised twice.", NEED_SRQ, .async = limit_twice),
-	DEFECT("soft-limit-lost", "the soft high watermark is not told",
+	DEFECT("soft-limit-lost", "the soft high watermark is not reported",
 	       "RI_EVENT_QP_RQ_LIMIT is not raised.", NEED_SOFT_LIMIT, .async = soft_limit_lost),
-	DEFECT("overflow-lost", "an overflow is not told",
+	DEFECT("overflow-lost", "an overflow is not reported",
 	       "No event says that a completion queue was full.", 0, .async = overflow_lost),
 };
 

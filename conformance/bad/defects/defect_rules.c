@@ -323,7 +323,7 @@ pairs_noted(struct wrap_rnic *rnic)
 	rnic->ops.qp.destroy = noted_destroy;
 }
 
-/* The pair with that number, or else the newest one, whose number is 0 if there is none. */
+/* The pair with that number, or else the newest one, or number 0 before the first. */
 static struct ri_wr_ud
 pair_of(uint32_t qpn)
 {
@@ -537,7 +537,7 @@ handle_half(struct wrap_rnic *rnic)
 }
 
 const struct defect defects_rules[] = {
-	DEFECT("shortage-limit", "want of memory is told as a limit",
+	DEFECT("shortage-limit", "want of memory is reported as a limit",
 	       "Verbs for which there is no memory answer RI_ERR_LIMIT.", 0,
 	       .apply = shortage_limit),
 	DEFECT("shortage-leaks", "memory is lost when memory is short",
@@ -557,11 +557,11 @@ const struct defect defects_rules[] = {
 	DEFECT("arm-in-upcall", "a handler cannot arm",
 	       "Arming inside the upcall of a completion queue is refused.", 0,
 	       .apply = arm_in_upcall),
-	DEFECT("overflow-wrong-pair", "the wrong queue pair is told to have overflowed",
+	DEFECT("overflow-wrong-pair", "the wrong queue pair is reported to have overflowed",
 	       "The event of a full completion queue names another queue pair.", 0,
 	       .async = overflow_wrong),
-	DEFECT("cq-boasts", "a completion queue tells more room than it has",
-	       "One entry more than there are is told.", 0, .apply = cq_boasts),
+	DEFECT("cq-boasts", "a completion queue reports more room than it has",
+	       "One entry more than there are is reported.", 0, .apply = cq_boasts),
 	DEFECT("unsupported-taken", "operations that are not supported are taken",
 	       "A request whose operation is refused seems to be posted.", 0,
 	       .apply = unsupported_taken),

@@ -63,7 +63,7 @@ upcall_in_destroy(struct wrap_rnic *rnic)
 	rnic->ops.cq.destroy = destroying_cq;
 }
 
-/* An event of an adapter, told later on the service thread. */
+/* An event of an adapter, reported later on the service thread. */
 struct late {
 	struct ri_timer timer;
 	struct wrap_rnic *rnic;
@@ -176,7 +176,7 @@ stream_up_late(struct wrap_rnic *rnic, struct ri_async_event *event)
 	return false;
 }
 
-/* What ends with a connection is told after its end. */
+/* What ends with a connection is reported after its end. */
 static enum defect_act
 flush_late(struct wrap_obj *ucq, struct ri_wc *wc)
 {
@@ -230,7 +230,7 @@ worker_end(struct wrap_rnic *rnic)
 	pthread_join(worker->thread, NULL);
 }
 
-/* An event that two threads tell at once. */
+/* An event that two threads report at once. */
 struct twin {
 	struct wrap_rnic *rnic;
 	uint64_t ctx;
@@ -400,16 +400,16 @@ const struct defect defects_upcalls[] = {
 	DEFECT("upcall-after-destroy", "an upcall for what is destroyed",
 	       "20 ms after a completion queue was destroyed its event is raised.", 0,
 	       .apply = upcall_after_destroy, .end = late_end),
-	DEFECT("upcall-two-threads", "two threads tell one event",
+	DEFECT("upcall-two-threads", "two threads report one event",
 	       "Each event of a completion queue is raised by two threads at once.", 0,
 	       .cq_event = two_threads),
-	DEFECT("established-late", "an establishment is told after the first receive",
+	DEFECT("established-late", "an establishment is reported after the first receive",
 	       "RI_CM_ESTABLISHED comes 20 ms late.", NEED_ADDRESS, .cm = established_late,
 	       .apply = late_begin, .end = late_end),
-	DEFECT("stream-up-late", "an establishment is told after the first receive",
+	DEFECT("stream-up-late", "an establishment is reported after the first receive",
 	       "RI_EVENT_QP_STREAM_UP comes 20 ms late.", NEED_STREAM, .async = stream_up_late,
 	       .apply = late_begin, .end = late_end),
-	DEFECT("disconnected-early", "an end is told before the last completions",
+	DEFECT("disconnected-early", "an end is reported before the last completions",
 	       "Flushed completions come after the event that ends their connection.", 0,
 	       .wc = flush_late),
 	DEFECT("own-thread", "a thread of its own",
@@ -433,10 +433,10 @@ const struct defect defects_upcalls[] = {
 	       "Every fourth request raises RI_EVENT_DEVICE_CATASTROPHIC.", 0, .wr = false_alarm),
 	DEFECT("false-alarm-qp", "a queue pair says that it failed",
 	       "Every fourth request raises RI_EVENT_QP_CATASTROPHIC.", 0, .wr = qp_alarm),
-	DEFECT("errors-lost", "errors of queue pairs are not told",
-	       "No event tells what went wrong with a queue pair.", 0, .async = errors_lost),
+	DEFECT("errors-lost", "errors of queue pairs are not reported",
+	       "No event reports what went wrong with a queue pair.", 0, .async = errors_lost),
 	DEFECT("errors-general", "one event for all errors",
-	       "Each error of a queue pair is told as RI_EVENT_QP_CATASTROPHIC.", 0,
+	       "Each error of a queue pair is reported as RI_EVENT_QP_CATASTROPHIC.", 0,
 	       .async = detail_lost),
 };
 

@@ -82,7 +82,7 @@ immediate_everywhere(struct wrap_obj *ucq, struct ri_wc *wc)
 	return DEFECT_PASS;
 }
 
-/* What the Write has placed is not told. */
+/* What the Write has placed is not reported. */
 static enum defect_act
 write_length(struct wrap_obj *ucq, struct ri_wc *wc)
 {
@@ -279,7 +279,7 @@ const struct defect defects_verbs[] = {
 	DEFECT("inline-more", "max_inline is above what works",
 	       "The profile has one octet more than a queue pair can be granted.", NEED_INLINE,
 	       .attr = inline_more),
-	DEFECT("immediate-lost", "immediate data is not told",
+	DEFECT("immediate-lost", "immediate data is not reported",
 	       "Completions never say that immediate data came.", NEED_IMMEDIATE,
 	       .wc = immediate_lost),
 	DEFECT("immediate-swapped", "immediate data has the other order of octets",
@@ -287,7 +287,7 @@ const struct defect defects_verbs[] = {
 	DEFECT("immediate-everywhere", "every receive says that immediate data came",
 	       "Receives of messages without it have the flag, too.", NEED_IMMEDIATE,
 	       .wc = immediate_everywhere),
-	DEFECT("immediate-length", "the length of a Write with immediate data is not told",
+	DEFECT("immediate-length", "the length of a Write with immediate data is not reported",
 	       "The completion of its receive says 0 octets.", NEED_IMMEDIATE_WRITE,
 	       .wc = write_length),
 	DEFECT("immediate-opcode", "a Write with immediate data looks like a Send",

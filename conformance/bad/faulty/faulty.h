@@ -11,7 +11,7 @@
 #include "ri_command.h"
 #include "wrap.h"
 
-/* Calls that can be told to fail; the names are in faulty_script.c. */
+/* Calls that a fault can end; the names are in faulty_script.c. */
 enum faulty_verb {
 	FAULTY_QUERY_PORT = 0,
 	FAULTY_ROUTE,

@@ -292,7 +292,7 @@ lacking_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *
 	return whole.route(rnic, peer, local, port);
 }
 
-/* Withdraw or lower the claim of a name. False: there is none, which a test must not pass over. */
+/* Withdraw or lower the claim of a name. False: the name is unknown, which a test must not pass over. */
 static bool
 claim_withdraw(const char *name, size_t length)
 {

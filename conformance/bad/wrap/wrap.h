@@ -5,7 +5,7 @@
  * A provider that stands in front of another one. An adapter of it is opened as
  *
  *     defect:ID:NAME    the adapter NAME with one defect (defect.h); the defect "none" changes nothing
- *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY tells (faulty.h)
+ *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY says (faulty.h)
  *
  * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider. The registered
  * entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops. They are at first those of
@@ -65,10 +65,10 @@ struct wrap_obj {
 	struct wrap_obj *half;    /* user half: the privileged one; privileged: the user half */
 	struct ri_map map;        /* the wrapped provider's */
 	uint64_t ctx;             /* CQ, SRQ, QP, listener */
-	uint32_t entries;         /* CQ: as told */
+	uint32_t entries;         /* CQ: as granted */
 	uint32_t stag;            /* region, window */
 	struct ri_mr_init init;   /* region: as asked for */
-	struct ri_qp_init qp;     /* QP: as told */
+	struct ri_qp_init qp;     /* QP: as granted */
 	uint64_t last[2];         /* a defect's own, with the lock of `held` */
 	void *own;                /* the same, freed with the object */
 	atomic_uint count[4];     /* a defect's own */

@@ -233,7 +233,7 @@ open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 	return RI_SUCCESS;
 }
 
-/* What the wrapped adapter still tells after the access layer has closed it goes nowhere. */
+/* Upcalls of the wrapped adapter after the access layer has closed it are dropped. */
 static void
 nobody_cq(void *self, uint64_t ctx)
 {
