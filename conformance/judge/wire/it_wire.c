@@ -209,22 +209,6 @@ case_judge(const struct options *options, struct wire_session *session, struct w
 	return wire_session_open(session, error);
 }
 
-/* Run all cases that are wanted. */
-static gboolean
-judge_all(const struct options *options, struct wire_session *session, struct wire_report *report,
-	  const GPtrArray *cases, GError **error)
-{
-	for (guint i = 0; i < cases->len; i++) {
-		if (!case_judge(options, session, report, g_ptr_array_index(cases, i), error))
-			return FALSE;
-		if (options->stop && report->counts[WIRE_FAILED] > 0) {
-			printf("Bail out! stopped after the first failure\n");
-			break;
-		}
-	}
-	return TRUE;
-}
-
 /* Remove the cases that the command line does not want: those up to --after, of another role, or of other ids. */
 static void
 cases_choose(const struct options *options, GPtrArray *cases)
@@ -274,8 +258,14 @@ run_judge(const struct options *options, GPtrArray *cases, GError **error)
 	}
 	wire_peer_patience(session.peer, (int)(options->patience * 1000 * ANSWER_FACTOR));
 	wire_report_begin(&report, wire_peer_hello(session.peer), cases->len);
-	good = wire_session_open(&session, error) &&
-	       judge_all(options, &session, &report, cases, error);
+	good = wire_session_open(&session, error);
+	for (guint i = 0; good && i < cases->len; i++) {
+		good = case_judge(options, &session, &report, g_ptr_array_index(cases, i), error);
+		if (good && options->stop && report.counts[WIRE_FAILED] > 0) {
+			printf("Bail out! stopped after the first failure\n");
+			break;
+		}
+	}
 	if (!good && error != NULL && *error != NULL)
 		printf("Bail out! %s\n", (*error)->message);
 	wire_report_end(&report);

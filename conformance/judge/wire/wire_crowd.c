@@ -49,23 +49,6 @@ wire_crowd_make(struct wire_run *run, char *const *words, GError **error)
 	return good;
 }
 
-/*
- * Expect the end of a connection. If the judge has left it by a FIN, a Reply may be before the end: the peer's user
- * accepts what waits until the peer has seen that FIN.
- */
-static gboolean
-one_gone(struct wire_run *run, char *const *end, GError **error)
-{
-	static char *const reply[] = {"<", "mpa-reply", NULL};
-	struct wire_conn *conn = run->conn;
-
-	if (conn->left && conn->in->len == 0 && conn->end == WIRE_END_NONE)
-		(void)wire_conn_wait(conn, wire_run_deadline(run));
-	if (conn->left && conn->in->len > 0 && !wire_start_expect(run, reply, error))
-		return FALSE;
-	return wire_expect_step(run, end, error);
-}
-
 gboolean
 wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 {
@@ -73,12 +56,25 @@ wire_crowd_gone(struct wire_run *run, char *const *words, GError **error)
 	g_autofree char *within = g_strdup_printf(
 		"within=%s",
 		wire_word_value(words, "within") != NULL ? wire_word_value(words, "within") : "0");
+	static char *const reply[] = {"<", "mpa-reply", NULL};
 	char *const end[] = {"<", "end", within, NULL};
 	gboolean good = TRUE;
 
 	for (guint i = 0; good && i < run->conns->len; i++) {
-		run->conn = g_ptr_array_index(run->conns, i);
-		good = run->conn == kept || run->conn->fd < 0 || one_gone(run, end, error);
+		struct wire_conn *conn = g_ptr_array_index(run->conns, i);
+
+		if (conn == kept || conn->fd < 0)
+			continue;
+		run->conn = conn;
+		/*
+		 * If the judge has left it by a FIN, a Reply may be before the end: the peer's user accepts what
+		 * waits until the peer has seen that FIN.
+		 */
+		if (conn->left && conn->in->len == 0 && conn->end == WIRE_END_NONE)
+			(void)wire_conn_wait(conn, wire_run_deadline(run));
+		if (conn->left && conn->in->len > 0)
+			good = wire_start_expect(run, reply, error);
+		good = good && wire_expect_step(run, end, error);
 	}
 	run->conn = kept;
 	return good;

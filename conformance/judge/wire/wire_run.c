@@ -283,21 +283,10 @@ loop_end(const struct wire_run *run, guint from)
 	return 0;
 }
 
-/* How often a loop runs: "loop COUNT", and "loop COUNT long" as often again as the judge was asked for. */
-static gboolean
-loop_count(struct wire_run *run, const struct wire_step *step, guint64 *count, GError **error)
-{
-	gboolean is_long = step->words[1] != NULL && g_strcmp0(step->words[2], "long") == 0;
-
-	if (step->words[1] == NULL)
-		return wire_fail(error, WIRE_ERROR_SCRIPT, "loop how often?");
-	if (!wire_number(step->words[1], run->names, count, error))
-		return FALSE;
-	*count *= is_long ? MAX(run->session->longer, 1) : 1;
-	return TRUE;
-}
-
-/* Run the steps from number `at` up to `end`. In a loop, the name `i` counts from 0. */
+/*
+ * Run the steps from number `at` up to `end`. "loop COUNT" runs what follows, up to "end", COUNT times, and "loop COUNT long" as
+ * often again as the judge was asked for. In a loop, the name `i` counts from 0.
+ */
 static gboolean
 range_run(struct wire_run *run, guint at, guint end, GError **error)
 {
@@ -315,10 +304,15 @@ range_run(struct wire_run *run, guint at, guint end, GError **error)
 		if (behind == 0)
 			return wire_fail(error, WIRE_ERROR_SCRIPT, "%s:%u: the loop has no end",
 					 run->one->file, step->line);
-		if (!loop_count(run, step, &count, error)) {
+		if (step->words[1] == NULL)
+			return wire_fail(error, WIRE_ERROR_SCRIPT, "%s:%u: loop how often?",
+					 run->one->file, step->line);
+		if (!wire_number(step->words[1], run->names, &count, error)) {
 			g_prefix_error(error, "%s:%u: ", run->one->file, step->line);
 			return FALSE;
 		}
+		if (g_strcmp0(step->words[2], "long") == 0)
+			count *= MAX(run->session->longer, 1);
 		for (guint64 i = 0; i < count; i++) {
 			number_set(run->names, g_strdup("i"), i);
 			if (!range_run(run, at + 1, behind - 1, error)) {

@@ -8,8 +8,8 @@
  *   certify_cases     the program with the cases that call the provider's tables
  *   certify_programs  the test programs of IT-API and of the model; certify_table lists them
  *   certify_child     a process under a time limit
- *   certify_report    the result; certify_model makes a tree of JSON from it, of which
- *                     certify_text, _html and _curve make the other forms, and which certify_compare compares
+ *   certify_report    the result
+ *   certify_model     the result as a tree of JSON; certify_text, _html and _curve make the other forms from it
  *   certify_machine   where it was made
  *   certify_compare   two reports
  */

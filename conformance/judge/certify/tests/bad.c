@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A provider of the tree with one fault, which CERT_BAD names: for the tests of it-certify itself. What a fault costs and
- * how it is told is what is tested; the defects of conformance/bad/defects are the faults of real devices. The last names are of
- * no faults but of what devices may do and those of the tree do not: no case may fail for them.
+ * A provider of the tree with one fault, which CERT_BAD names, for the tests of it-certify itself: what a fault costs, and how
+ * the report describes it. (conformance/bad/defects has the faults of real devices.) The last names are habits, which devices may
+ * have and those of the tree do not: no case may fail for them.
  */
 #include <pthread.h>
 #include <stddef.h>
