@@ -5,8 +5,6 @@
 
 Usage: manual.py DOXYFILE_IN OUTPUT DEPFILE STAMP NAME=VALUE... -- INPUT...
 
-Each report in doc/certified becomes a page of the manual, written by the it-certify that the value `certify` names.
-
 An input that is a folder stands for the .md files in it. What doc/manual_filter.py makes of a file
 depends on the books of the specification, and so does the manual. DEPFILE tells Ninja about every input,
 folders too, so that a page that was added makes a new manual. Doxygen's warnings are errors, and so are links
@@ -32,20 +30,6 @@ def pages_of(inputs):
             yield path
 
 
-def reports_of(source):
-    """The reports of it-certify in JSON."""
-    folder = os.path.join(source, 'doc', 'certified')
-    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith('.json'))
-
-
-def reports_write(certify, reports, folder):
-    """A page for each report."""
-    os.makedirs(folder)
-    for report in reports:
-        page = os.path.splitext(os.path.basename(report))[0] + '.html'
-        subprocess.run([certify, 'page', report, os.path.join(folder, page)], check=True)
-
-
 def main(arguments):
     template, output, depfile, stamp = arguments[1:5]
     split = arguments.index('--')
@@ -66,8 +50,6 @@ def main(arguments):
     # The guides link to the programs that they quote.
     shutil.copytree(os.path.join(values['source'], 'doc', 'examples'), os.path.join(output, 'html', 'examples'),
                     ignore=shutil.ignore_patterns('*.py', '__pycache__'), dirs_exist_ok=True)
-    reports = reports_of(values['source'])
-    reports_write(values['certify'], reports, os.path.join(output, 'html', 'certified'))
     manual_links.mend(os.path.join(output, 'html'))
     for page, link in manual_links.broken(os.path.join(output, 'html')):
         print(f'{page}: the link {link} leads nowhere', file=sys.stderr)
@@ -78,7 +60,7 @@ def main(arguments):
     tools = [os.path.join(values['source'], path)
              for path in ('doc/manual_filter.py', 'doc/manual_links.py', 'tools/dev/spec_paragraphs.py')]
     with open(depfile, 'w', encoding='utf-8') as file:
-        print(f'{stamp}: {" ".join(pages + tools + reports + [p for p in inputs if os.path.isdir(p)])}', file=file)
+        print(f'{stamp}: {" ".join(pages + tools + [p for p in inputs if os.path.isdir(p)])}', file=file)
     with open(stamp, 'w', encoding='utf-8'):
         pass
     return 0

@@ -146,17 +146,6 @@ half_close(struct object *object)
 		w.user->rnic_close(object->half.rnic);
 }
 
-/* Forget an object that was destroyed. */
-static void
-object_drop(struct object *object)
-{
-	for (unsigned i = 0; i < QUEUES; i++) {
-		if (object->queues[i] != NULL)
-			object->queues[i]->users--;
-	}
-	memset(object, 0, sizeof(*object));
-}
-
 /* Close all user halves of an adapter, children before parents. */
 static void
 adapter_halves_close(uint32_t rnic)
@@ -168,16 +157,6 @@ adapter_halves_close(uint32_t rnic)
 			if (w.objects[i].kind == order[k] && w.objects[i].rnic == rnic)
 				half_close(&w.objects[i]);
 		}
-	}
-}
-
-/* Forget all that was on an adapter, and the adapter. */
-static void
-adapter_drop(uint32_t rnic)
-{
-	for (unsigned i = 0; i < OBJECTS_MAX; i++) {
-		if (w.objects[i].rnic == rnic)
-			memset(&w.objects[i], 0, sizeof(w.objects[i]));
 	}
 }
 
@@ -234,29 +213,23 @@ half_open(struct object *object, const void *request, const void *reply)
 	FUZZ_REQUIRE(status == RI_SUCCESS);
 }
 
-/* The adapter of the object that a request of a creation names first. */
-static uint32_t
-adapter_of(const struct fuzz_call *row, const void *request)
-{
-	const struct object *parent;
-	uint32_t id;
-
-	memcpy(&id, (const uint8_t *)request + row->ids[0].at, sizeof(id));
-	parent = object_find((enum fuzz_kind)row->ids[0].kind, id);
-	FUZZ_REQUIRE(parent != NULL); /* else the call must fail */
-	return parent->rnic;
-}
-
-/* A call has made something. */
+/* A call has made something: an adapter, or an object on the adapter of the object that the request names first. */
 static void
 object_made(const struct fuzz_call *row, const void *request, const void *reply)
 {
+	const struct object *parent;
 	struct object *object;
-	uint32_t id;
+	uint32_t id, first, rnic;
 
 	memcpy(&id, reply, sizeof(id));
-	object =
-		object_new(row->makes, id, row->makes == FUZZ_RNIC ? id : adapter_of(row, request));
+	rnic = id;
+	if (row->makes != FUZZ_RNIC) {
+		memcpy(&first, (const uint8_t *)request + row->ids[0].at, sizeof(first));
+		parent = object_find((enum fuzz_kind)row->ids[0].kind, first);
+		FUZZ_REQUIRE(parent != NULL); /* else the call must fail */
+		rnic = parent->rnic;
+	}
+	object = object_new(row->makes, id, rnic);
 	if (row->makes == FUZZ_MR || row->makes == FUZZ_MW)
 		object->key = ((const struct kal_mr_rep *)reply)->stag;
 	if (row->makes == FUZZ_AH)
@@ -321,10 +294,20 @@ object_destroyed(uint32_t call, struct object *object, enum ri_status status)
 		FUZZ_REQUIRE(status == RI_SUCCESS);
 	if (status != RI_SUCCESS)
 		return;
-	if (call == KAL_RNIC_CLOSE)
-		adapter_drop(object->id);
-	else
-		object_drop(object);
+	if (call == KAL_RNIC_CLOSE) { /* all that was on the adapter is gone with it */
+		uint32_t rnic = object->id;
+
+		for (unsigned i = 0; i < OBJECTS_MAX; i++) {
+			if (w.objects[i].rnic == rnic)
+				memset(&w.objects[i], 0, sizeof(w.objects[i]));
+		}
+		return;
+	}
+	for (unsigned i = 0; i < QUEUES; i++) {
+		if (object->queues[i] != NULL)
+			object->queues[i]->users--;
+	}
+	memset(object, 0, sizeof(*object));
 }
 
 /* Lay the input over a request. Returns its length. */

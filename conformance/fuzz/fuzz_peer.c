@@ -79,33 +79,6 @@ payload_make(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz_re
 	return (uint32_t)len;
 }
 
-/* Where a tagged segment goes. */
-static void
-tagged_aim(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz_regions *regions,
-	   struct ddp_segment *seg)
-{
-	if (rdmap_opcode_of(seg->rdmap_control) == RDMAP_READ_RESPONSE) {
-		seg->stag = peer->asked.sink_stag;
-		seg->to = peer->asked.sink_to;
-	} else {
-		seg->stag = stag_take(in, regions, &seg->to);
-	}
-}
-
-/* Count what was made, so that the next frame continues it. */
-static void
-frame_count(struct fuzz_peer *peer, const struct ddp_segment *seg)
-{
-	if (seg->tagged) {
-		peer->asked.sink_to += seg->payload_len;
-		return;
-	}
-	if (seg->qn >= DDP_QN_COUNT)
-		return;
-	peer->next_mo[seg->qn] = seg->last ? 0 : peer->next_mo[seg->qn] + seg->payload_len;
-	peer->next_msn[seg->qn] += seg->last;
-}
-
 /* Put the markers into a frame that its place in the stream needs. Returns the octets of the frame. */
 static uint32_t
 frame_mark(struct fuzz_peer *peer, uint8_t *frame, uint32_t len)
@@ -134,8 +107,12 @@ fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz
 
 	seg.tagged = tagged != ((faults & WRONG_T) != 0);
 	seg.payload = payload;
-	if (seg.tagged)
-		tagged_aim(peer, in, regions, &seg);
+	if (seg.tagged && rdmap_opcode_of(seg.rdmap_control) == RDMAP_READ_RESPONSE) {
+		seg.stag = peer->asked.sink_stag;
+		seg.to = peer->asked.sink_to;
+	} else if (seg.tagged) {
+		seg.stag = stag_take(in, regions, &seg.to);
+	}
 	if (faults & WRONG_VERSION)
 		seg.version = fuzz_u8(in) & 3;
 	if (faults & WRONG_QUEUE)
@@ -152,7 +129,13 @@ fuzz_peer_frame(struct fuzz_peer *peer, struct fuzz_input *in, const struct fuzz
 	len = frame_mark(peer, frame, rdmap_fpdu_put(frame, &seg, peer->crc));
 	if (faults & WRONG_CRC)
 		frame[len - 1 - (fuzz_u8(in) & 3)] ^= 1;
-	frame_count(peer, &seg);
+	/* The next frame continues this one. */
+	if (seg.tagged) {
+		peer->asked.sink_to += seg.payload_len;
+	} else if (seg.qn < DDP_QN_COUNT) {
+		peer->next_mo[seg.qn] = seg.last ? 0 : peer->next_mo[seg.qn] + seg.payload_len;
+		peer->next_msn[seg.qn] += seg.last;
+	}
 	return len;
 }
 

@@ -322,39 +322,6 @@ completions_take(struct run *run)
 }
 
 static void
-end_move(struct run *run, uint8_t how)
-{
-	static const enum ri_qp_state states[] = {RI_QPS_CLOSING, RI_QPS_TERMINATE, RI_QPS_ERROR,
-						  RI_QPS_IDLE};
-
-	(void)!end_modify(run->end, states[how % 4]);
-}
-
-static void
-own_dereg(struct run *run)
-{
-	if (run->own.mr != NULL && node->p->mem->mr_dereg(run->own.mr) == RI_SUCCESS)
-		run->own.mr = NULL;
-}
-
-static void
-octets_say(struct run *run, enum command command, struct fuzz_input *in)
-{
-	uint8_t frame[FUZZ_PEER_FRAME_MAX];
-	const uint8_t *octets = frame;
-	unsigned piece = fuzz_u8(in);
-	size_t len;
-
-	if (command == COMMAND_FRAME)
-		len = fuzz_peer_frame(&run->peer, in, &run->regions, frame);
-	else if (command == COMMAND_SEAL)
-		len = fuzz_peer_seal(&run->peer, in, frame);
-	else
-		octets = fuzz_take(in, fuzz_u8(in), &len);
-	peer_say(run, octets, len, piece);
-}
-
-static void
 peer_close(struct run *run)
 {
 	if (run->peer.fd >= 0)
@@ -365,11 +332,25 @@ peer_close(struct run *run)
 static void
 command_run(struct run *run, struct fuzz_input *in)
 {
+	static const enum ri_qp_state states[] = {RI_QPS_CLOSING, RI_QPS_TERMINATE, RI_QPS_ERROR,
+						  RI_QPS_IDLE};
 	enum command command = (enum command)(fuzz_u8(in) % COMMAND_COUNT);
 
-	if (command <= COMMAND_OCTETS)
-		octets_say(run, command, in);
-	else if (command == COMMAND_RECV)
+	if (command <=
+	    COMMAND_OCTETS) { /* the peer speaks: a frame, a sealed one, or what the input has */
+		uint8_t frame[FUZZ_PEER_FRAME_MAX];
+		const uint8_t *octets = frame;
+		unsigned piece = fuzz_u8(in);
+		size_t len;
+
+		if (command == COMMAND_FRAME)
+			len = fuzz_peer_frame(&run->peer, in, &run->regions, frame);
+		else if (command == COMMAND_SEAL)
+			len = fuzz_peer_seal(&run->peer, in, frame);
+		else
+			octets = fuzz_take(in, fuzz_u8(in), &len);
+		peer_say(run, octets, len, piece);
+	} else if (command == COMMAND_RECV)
 		recv_post(run, in);
 	else if (command <= COMMAND_ATOMIC)
 		request_post(run, command, in);
@@ -380,11 +361,12 @@ command_run(struct run *run, struct fuzz_input *in)
 	else if (command == COMMAND_CLOSE)
 		peer_close(run);
 	else if (command == COMMAND_MOVE)
-		end_move(run, fuzz_u8(in));
+		(void)!end_modify(run->end, states[fuzz_u8(in) % 4]);
 	else if (command == COMMAND_HEAR)
 		fuzz_peer_hear(&run->peer);
-	else if (command == COMMAND_DEREG)
-		own_dereg(run);
+	else if (command == COMMAND_DEREG && run->own.mr != NULL &&
+		 node->p->mem->mr_dereg(run->own.mr) == RI_SUCCESS)
+		run->own.mr = NULL;
 	vth_run(node->vth);
 	completions_take(run);
 }

@@ -13,7 +13,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-VECTORS = os.path.join(HERE, '../vectors')
+VECTORS = os.path.join(HERE, '../wire/vectors')
 
 # Calls of the kAL, in the order of enum kal_call_number.
 CALLS = re.findall(r'^\tKAL_([A-Z_]+),', open(os.path.join(HERE, '../../kal/kal_call.h'), encoding='utf-8').read()

@@ -10,7 +10,7 @@
 
 /* Where it-certify-cases is, from the folder of the test program: installed, and in the folder of a build. */
 static const char *const places[] = {"it-certify-cases",
-				     "../../conformance/certify/it-certify-cases"};
+				     "../../conformance/judge/certify/it-certify-cases"};
 
 static char *
 program_find(void)

@@ -4,7 +4,7 @@
 /*
  * The fault door of vp/emul (vp/emul/vem_script.c) from the side of a tester: a local socket to which each adapter connects
  * when it is opened, and on which it receives commands. Users are the tests of itapi/tests (it_fault.h) and the programs
- * of conformance/differential. One thread calls; a fault of the machine ends the program.
+ * of conformance/judge/differential. One thread calls; a fault of the machine ends the program.
  */
 #ifndef IT_DOOR_H
 #define IT_DOOR_H

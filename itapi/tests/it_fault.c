@@ -31,7 +31,7 @@ fault_meet(void)
 	int adapter;
 
 	while ((adapter = door_accept(name)) >= 0) {
-		/* An adapter in front of another one, such as mutant:none:emul:ib, ends with its name. */
+		/* An adapter in front of another one, such as defect:none:emul:ib, ends with its name. */
 		g_assert_true(g_str_has_suffix(pair_adapter(), name));
 		if (!has_gone(adapter))
 			break;

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An application's failure paths, by faults on demand in front of any adapter: faulty:NAME of conformance/mutants. Only
+ * An application's failure paths, by faults on demand in front of any adapter: faulty:NAME of conformance/bad/defects. Only
  * the active side has faults.
  */
 #include <string.h>

@@ -28,10 +28,10 @@
 	"is not part of this build: libibverbs or librdmacm was missing when it was configured"
 
 #define PASSED_MEANS "no driver for RDMA devices is loaded"
-#define MUTANTS      "mutants"
-#define MUTANTS_FOLDER                                              \
+#define DEFECTS      "defects"
+#define DEFECTS_FOLDER                                              \
 	"; ITAPI_PROVIDER_PATH makes the library load it from the " \
-	"folder that pkg-config --variable=mutantsdir rnicpi prints"
+	"folder that pkg-config --variable=defectsdir rnicpi prints"
 
 /* Providers of this release that are not compiled in. */
 static const struct plugin {
@@ -41,10 +41,10 @@ static const struct plugin {
 } plugins[] = {
 	{.name = "ib", .absent = "the provider ib " KAL_IB},
 	{.name = "faulty",
-	 .absent = "faulty: belongs to the provider " MUTANTS MUTANTS_FOLDER,
+	 .absent = "faulty: belongs to the provider " DEFECTS DEFECTS_FOLDER,
 	 .wraps = true},
-	{.name = "mutant",
-	 .absent = "mutant: belongs to the provider " MUTANTS MUTANTS_FOLDER,
+	{.name = "defect",
+	 .absent = "defect: belongs to the provider " DEFECTS DEFECTS_FOLDER,
 	 .wraps = true},
 };
 
@@ -202,16 +202,16 @@ add_wrapped(const char *name, const struct sentence *out)
 	const struct ri_loaded *loaded;
 	char word[WORD_ROOM];
 
-	/* mutant:ID:NAME and faulty:NAME */
-	if (inner != NULL && strncmp(name, "mutant:", strlen("mutant:")) == 0)
+	/* defect:ID:NAME and faulty:NAME */
+	if (inner != NULL && strncmp(name, "defect:", strlen("defect:")) == 0)
 		inner = strchr(inner + 1, ':');
 	inner = inner != NULL ? inner + 1 : "";
 	word_take(word, inner);
 	loaded = loaded_find(word);
-	add(out, "; the provider " MUTANTS " wraps adapters of emul, of iwarp, and of the objects "
+	add(out, "; the provider " DEFECTS " wraps adapters of emul, of iwarp, and of the objects "
 		 "that ITAPI_WRAPPED names");
-	if (strncmp(name, "mutant:", strlen("mutant:")) == 0)
-		add(out, ", and mutants-list in its folder prints the defects");
+	if (strncmp(name, "defect:", strlen("defect:")) == 0)
+		add(out, ", and defects-list in its folder prints the defects");
 	if (loaded != NULL && loaded->origin[0] == '/')
 		add(out, ", which %s is for '%s'", loaded->origin, inner);
 	else if (loaded == NULL)
@@ -266,7 +266,7 @@ kal_absent_explain(const struct ri_host *host, struct kal_near *near, char *text
 	if (strchr(near->word, '/') != NULL)
 		add(&out, "; a provider is not opened by its path: name its folder in "
 			  "ITAPI_PROVIDER_PATH, then open an adapter that it has");
-	else if (plugin != NULL && plugin->wraps && loaded_find(MUTANTS) != NULL)
+	else if (plugin != NULL && plugin->wraps && loaded_find(DEFECTS) != NULL)
 		add_wrapped(near->word, &out);
 	else if (loaded != NULL || !add_absence(provider, &out))
 		add_near(host, near, provider, &out);

@@ -36,7 +36,7 @@ test_not_there(void)
 				 "there is no adapter named 'ib:mlx5_0'; the provider ib " KAL_IB));
 	g_assert_nonnull(strstr(explain("ib"), "'ib'; the provider ib " KAL_IB));
 	g_assert_nonnull(
-		strstr(explain("faulty:ib:mlx5_0"), "; faulty: belongs to the provider mutants; "));
+		strstr(explain("faulty:ib:mlx5_0"), "; faulty: belongs to the provider defects; "));
 	g_assert_cmpstr(explain("nosuch"), ==, "there is no adapter named 'nosuch'");
 	g_assert_cmpstr(explain("ibb:a"), ==,
 			"there is no adapter named 'ibb:a'; did you mean the provider 'ib'?");

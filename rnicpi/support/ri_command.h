@@ -3,7 +3,7 @@
 
 /*
  * Commands that request faults: text in words. vp/emul runs them (vem_script.c), and so does the wrapper of
- * conformance/mutants (faulty_script.c). This file reads what both have: a list of commands with semicolons between,
+ * conformance/bad/defects (faulty_script.c). This file reads what both have: a list of commands with semicolons between,
  * the words of one, numbers, and the command that lets a call fail:
  *
  *     call VERB N STATUS    the Nth call of that verb from now on returns STATUS, once

@@ -28,7 +28,7 @@ PROVIDER_USER_HALF = ['rnicpi/rnicpi_types.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/r
 GLIB = ['<glib.h>', '<glib/*>', '<glib-*>', '<gio/*>', '<gmodule.h>', '<json-glib/*>']
 
 # The test vectors and their reader, for the tests of the layers that speak on the wire.
-VECTORS = 'conformance/vectors/vectors.h'
+VECTORS = 'conformance/wire/vectors/vectors.h'
 
 # Results on stdout that are not lost: of the C library only, for every program.
 OUTPUT = 'tools/common/tool_output.h'
@@ -55,6 +55,7 @@ RULES = {
                                      'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],
+    'rnicpi/template/': PROVIDER_INTERFACE,
     'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,
     'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
@@ -62,18 +63,19 @@ RULES = {
     'vp/iwarp/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/iwarp/*.h', VECTORS] + GLIB,
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
-    'conformance/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
-    'conformance/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
+    'conformance/wire/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
+    'conformance/wire/lab/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     # It speaks to the tables of a provider, since IT-API has no calls for what it judges.
-    'conformance/lab/lab_peer.c': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/ri_registry.h', 'kal/kal_call.h'] + GLIB,
+    'conformance/wire/lab/lab_peer.c': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/ri_registry.h', 'kal/kal_call.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
-    'conformance/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/host/kal_absent.h', 'kal/kal_call.h', 'kal/host/kal_host.h',
-                                                       'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
-    'conformance/certify/run/': ['tools/common/*.h'] + GLIB,
+    'conformance/judge/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/host/kal_absent.h', 'kal/kal_call.h', 'kal/host/kal_host.h',
+                                                             'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
+    'conformance/judge/certify/tests/': PROVIDER_INTERFACE + ['rnicpi/template/mc.h'] + GLIB,
+    'conformance/judge/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
-    'conformance/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
-    'conformance/mutants/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
-                                                  OUTPUT] + GLIB,
+    'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
+    'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
+                                          OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,

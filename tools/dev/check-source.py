@@ -53,7 +53,7 @@ DESCRIPTOR_MADE = re.compile(r'(?<![\w>.])(socket|socketpair|accept4?|eventfd|ep
 STANDARD_NAMES = re.compile(r'^(?:(it|itx)_|(?:\w+_)?qp_create$)')
 
 # Hosts hand lines of the log on; a provider from outside has only the entry of the host.
-LOG_WRITERS = ['rnicpi/support/ri_log.c', 'conformance/certify/cert_host.c', 'conformance/template/*', 'doc/*']
+LOG_WRITERS = ['rnicpi/support/ri_log.c', 'conformance/judge/certify/cert_host.c', 'rnicpi/template/*', 'doc/*']
 # Settings are read by the rows of a table (doc/configuration.md): these files read the environment, no other.
 # Tests, their helpers and what judges providers from outside may.
 READS_ENVIRONMENT = re.compile(r'\b(?:secure_|g_)?getenv\s*\(|\benviron\b')

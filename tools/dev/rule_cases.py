@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The cases of it-certify as their sources state them: ids, rules, and which results of which entries they expect.
 
-A case is a row with an id and a function (conformance/certify/cases), or a test of itapi/tests whose program
+A case is a row with an id and a function (conformance/judge/certify/cases), or a test of itapi/tests whose program
 it-certify runs. The preprocessor expands the macros of a file, but not those of its headers. What
 the frame of all cases (cert_*.c) expects, with a paragraph in its text, is judged by each case. What a case does is read off its function and the functions and tables of the suite that the function
 names. An expectation CERT_VERB(cert, STATUS, table->entry(...)) with a status in its place pairs that status with the
@@ -18,9 +18,9 @@ import subprocess
 import provider_tables
 import source_tree
 
-SUITE = 'conformance/certify/'
+SUITE = 'conformance/judge/certify/'
 TESTS = 'itapi/tests/'
-PROGRAMS = 'conformance/certify/run/certify_table.c'
+PROGRAMS = 'conformance/judge/certify/run/certify_table.c'
 
 # Members of struct ri_provider, with the tables behind them.
 MEMBERS = ('ah', 'cm', 'cq', 'device', 'fast', 'llp', 'mem', 'pd', 'peer', 'qp', 'srq', 'user')
@@ -150,7 +150,7 @@ class Sources:
 
 
 def cases_of_suite(root):
-    """The rows of conformance/certify/cases."""
+    """The rows of conformance/judge/certify/cases."""
     sources = Sources(root)
     for path, name, row in sources.rows:
         rule, settles = (joined(' '.join(form.findall(row))) for form in (_RULE, _SETTLES))

@@ -237,7 +237,7 @@ def check_mutants(checker, arguments=()):
 
 def check_adapters(checker, arguments=()):
     """Adapters with defects: the case that doc/testing.md names for each must name it again. Most cases only wait."""
-    checker.check('adapters with defects', ['conformance/mutants/run', '--build', 'build/plain', '--named', 'doc/testing.md',
+    checker.check('adapters with defects', ['conformance/bad/defects/run', '--build', 'build/plain', '--named', 'doc/testing.md',
                                             '--jobs', str(4 * checker.jobs), *arguments])
 
 
@@ -298,7 +298,7 @@ def check_lab(checker, arguments):
     """What needs a guest; its lines are shown as they come, since a run takes minutes."""
     if not checker.build('plain'):
         return
-    command = [sys.executable, '-B', 'conformance/lab/run_lab.py', '--build', 'build/plain', '--tap', *arguments]
+    command = [sys.executable, '-B', 'conformance/wire/lab/run_lab.py', '--build', 'build/plain', '--tap', *arguments]
     said = []
     with open('build/logs/lab.log', 'w', encoding='utf-8') as log, \
             subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
@@ -318,7 +318,7 @@ def main():
     parser.add_argument('--full', action='store_true',
                         help='also clang, a release build, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
     parser.add_argument('--lab', action='store_true',
-                        help='only what needs a guest (conformance/lab); with --full all of its cases')
+                        help='only what needs a guest (conformance/wire/lab); with --full all of its cases')
     parser.add_argument('--with-lab', action='store_true',
                         help='also the quick cases of the lab, where a guest can run')
     parser.add_argument('--record', metavar='FOLDER',

@@ -11,7 +11,7 @@
 /* The file of the door: beside it-run, where it is installed, or in the build folder; for g_free(). NULL: the error is set. */
 char *run_door_find(GError **error);
 
-/* The folder of the provider that wraps others (faulty:NAME, mutant:ID:NAME), installed or of the build folder; for g_free(). */
+/* The folder of the provider that wraps others (faulty:NAME, defect:ID:NAME), installed or of the build folder; for g_free(). */
 char *run_door_wrappers(void);
 
 /*

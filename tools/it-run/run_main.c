@@ -88,7 +88,7 @@ prepend(char **environment, const char *name, const char *first)
 static bool
 is_wrapped(const char *adapter)
 {
-	return g_str_has_prefix(adapter, "faulty:") || g_str_has_prefix(adapter, "mutant:");
+	return g_str_has_prefix(adapter, "faulty:") || g_str_has_prefix(adapter, "defect:");
 }
 
 /* Is an adapter among them that the provider for tests makes? */
@@ -146,7 +146,7 @@ faults_are_good(const struct options *options, GError **error)
 
 	if (!tool_adapter_open(&adapter, name, error))
 		return false;
-	source = g_strdup_printf("mutants %s", adapter.name);
+	source = g_strdup_printf("defects %s", adapter.name);
 	tool_adapter_close(&adapter);
 	said = tool_log_said_by(source);
 	for (char **line = said; *line != NULL; line++)

@@ -74,14 +74,14 @@ class Absent:
 
     def for_tests(self):
         """The provider of faults: where it is, what it wraps, and why the adapter behind it is absent."""
-        there = {'ITAPI_PROVIDER_PATH': os.path.join(self.build, 'conformance/mutants')}
-        for name in ('faulty:iwarp', 'mutant:none:iwarp', 'faulty', 'mutant:'):
-            self.info(name, name.split(':')[0] + ': belongs to the provider mutants',
-                      'pkg-config --variable=mutantsdir rnicpi')
+        there = {'ITAPI_PROVIDER_PATH': os.path.join(self.build, 'conformance/bad/defects')}
+        for name in ('faulty:iwarp', 'defect:none:iwarp', 'faulty', 'defect:'):
+            self.info(name, name.split(':')[0] + ': belongs to the provider defects',
+                      'pkg-config --variable=defectsdir rnicpi')
         wraps = 'wraps adapters of emul, of iwarp, and of the objects that ITAPI_WRAPPED names'
         self.info('faulty:nosuch', wraps, **there)
         self.info('faulty', wraps, **there)
-        self.info('mutant:nosuch:iwarp', wraps, 'mutants-list', **there)
+        self.info('defect:nosuch:iwarp', wraps, 'defects-list', **there)
         said = self.info('faulty:ib:mlx5_0', wraps, '; the provider ib is not ', **there)
         if len(said.err) > 2000:
             raise Failed('a line of %d characters: %s' % (len(said.err), said.err))
@@ -111,7 +111,7 @@ class Absent:
 
     def certify(self, name, *texts):
         """it-certify says the same of a name, without a variable that names its programs."""
-        command = [os.path.join(self.build, 'conformance/certify/it-certify'), '--adapter', name]
+        command = [os.path.join(self.build, 'conformance/judge/certify/it-certify'), '--adapter', name]
         said = subprocess.run(command, env=plain(), stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd='/',
                               timeout=PATIENCE, check=False)
         for text in (*texts, 'NOT certified'):
@@ -120,7 +120,7 @@ class Absent:
 
     def certify_runs(self):
         """it-certify finds its programs from any folder, all levels of them."""
-        command = os.path.join(self.build, 'conformance/certify/it-certify')
+        command = os.path.join(self.build, 'conformance/judge/certify/it-certify')
         for words, texts in ((['--list'], ['border.load.0001', 'verbs.']), (['--list', '--adapter', 'emul:ib'], ['\napi.dto.']),
                              (['--case', 'border.load.0001', '--case', 'api.ia.*', '--adapter', 'emul:ib'],
                               ['\nborder     passed          1      0', '\napi        passed '])):
@@ -191,7 +191,7 @@ class Absent:
             said = inside(os.path.join(self.tools, 'it-info'), '-a', 'ib:good')
             if (said.returncode == 0) != bool(played):
                 raise Failed('it-info ended with %d: %s%s' % (said.returncode, said.stdout, said.stderr))
-            said = inside(os.path.join(self.build, 'conformance/certify/it-certify'), '--adapter', 'ib:good', '--case', 'border.load.*')
+            said = inside(os.path.join(self.build, 'conformance/judge/certify/it-certify'), '--adapter', 'ib:good', '--case', 'border.load.*')
             if 'verbs ' in said.stderr or ('1      0' in said.stdout) != bool(played):
                 raise Failed('it-certify ended with %d: %s%s' % (said.returncode, said.stdout, said.stderr))
 

@@ -3,7 +3,7 @@
 """Whether each TCP segment begins with an FPDU between two networks, and whether FPDUs leave in batches (TAP).
 
 The two sides of it-test are in two network namespaces that a pair of veth devices connects. The capture is read by
-conformance/lab/lab_fpdu.py, which walks the streams of both sides. Called as test_alignment.py TOOLS SOURCE_ROOT [all]; without
+conformance/wire/lab/lab_fpdu.py, which walks the streams of both sides. Called as test_alignment.py TOOLS SOURCE_ROOT [all]; without
 `all` some cases are left out. Where a machine cannot make namespaces or capture, all is skipped.
 """
 
@@ -19,7 +19,7 @@ import time
 import tool_nets
 import tool_runs
 
-sys.path.insert(0, os.path.join(sys.argv[2], 'conformance/lab'))
+sys.path.insert(0, os.path.join(sys.argv[2], 'conformance/wire/lab'))
 import lab_fpdu         # noqa: E402
 
 TOOLS = sys.argv[1]

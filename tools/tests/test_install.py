@@ -141,17 +141,17 @@ class Install:
         if names[0] != 'tiny':
             raise installed.Failed(f'the first adapter is not "tiny": {names}')
 
-    def mutants(self):
+    def defects(self):
         """The provider with defects and faults is installed where only programs find it that are told to."""
-        folder = self.there.variable('rnicpi', 'mutantsdir')
-        listed = self.there.run([os.path.join(folder, 'mutants-list')]).splitlines()
+        folder = self.there.variable('rnicpi', 'defectsdir')
+        listed = self.there.run([os.path.join(folder, 'defects-list')]).splitlines()
         ids = [line.split('\t')[0] for line in listed]
         if ids[0] != 'none' or len(ids) < 100:
-            raise installed.Failed(f'mutants-list names {len(ids)} defects')
-        if any(name.startswith(('mutant:', 'faulty:')) for name in self.adapters()):
+            raise installed.Failed(f'defects-list names {len(ids)} defects')
+        if any(name.startswith(('defect:', 'faulty:')) for name in self.adapters()):
             raise installed.Failed('adapters with defects are there without ITAPI_PROVIDER_PATH')
         environment = self.there.environment(ITAPI_PROVIDER_PATH=folder)
-        for name in ('faulty:emul:iwarp', f'mutant:{ids[1]}:emul:ib', f'mutant:{ids[0]}:iwarp'):
+        for name in ('faulty:emul:iwarp', f'defect:{ids[1]}:emul:ib', f'defect:{ids[0]}:iwarp'):
             said = self.there.run([self.there.path('bindir', 'it-info'), '--adapter', name], env=environment)
             if name not in said:
                 raise installed.Failed(f'it-info says of {name}: {said}')
@@ -170,7 +170,7 @@ class Install:
         """The same for the provider that wraps others."""
         said = self.there.run([self.there.path('bindir', 'it-run'), '--adapter', 'faulty:emul:ib', '--fault',
                                'call cq_create 1 busy', 'sh', '-c', 'echo "$ITAPI_PROVIDER_PATH"']).strip()
-        if said != self.there.variable('rnicpi', 'mutantsdir'):
+        if said != self.there.variable('rnicpi', 'defectsdir'):
             raise installed.Failed(f'it-run names the folder {said}')
 
     def cases(self):
@@ -187,7 +187,7 @@ class Install:
         yield 'program', self.program
         yield 'provider/installed', self.provider
         yield 'provider/path', self.provider_of_path
-        yield 'provider/mutants', self.mutants
+        yield 'provider/defects', self.defects
         if self.door:
             yield 'tools/it-run/devices', self.devices
             yield 'tools/it-run/faults', self.devices_with_faults

@@ -18,7 +18,15 @@ from tool_runs import PATIENCE, Failed, Folder, Server, main, start
 SELF = ('--self', '-a', 'emul:ib', '-C', '3')
 
 
-def commands(build, source):
+def certified(build, path):
+    """Writes a small report of it-certify, for the programs that read one."""
+    programs = os.path.join(build, 'conformance/judge/certify')
+    subprocess.run([os.path.join(programs, 'it-certify'), '--adapter', 'emul:ib', '--programs', programs, '--level', 'border',
+                    '--quick', '--seed', '1', '--silent', '--json', path], check=True, timeout=PATIENCE)
+    return path
+
+
+def commands(build, source, report):
     """Programs that print something and end by themselves, with what they need."""
     def tool(name, *words):
         return [os.path.join(build, 'tools', name), *words]
@@ -36,17 +44,16 @@ def commands(build, source):
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')
-    yield 'it-wire --list', [os.path.join(conformance, 'wire/it-wire'), '--list', '--cases',
-                             os.path.join(source, 'conformance/wire/cases')]
-    yield 'it-wire-peer --help', [os.path.join(conformance, 'wire/it-wire-peer'), '--help']
-    yield 'it-certify --list', [os.path.join(conformance, 'certify/it-certify'), '--list', '--programs',
-                                os.path.join(conformance, 'certify')]
-    report = os.path.join(source, 'doc/certified/emul-ib.json')
-    yield 'it-certify compare', [os.path.join(conformance, 'certify/it-certify'), 'compare', report, report]
-    yield 'mutants-list', [os.path.join(conformance, 'mutants/mutants-list')]
-    yield 'differential --help', [os.path.join(conformance, 'differential/differential'), '--help']
-    for script in ('tools/bench', 'conformance/mutants/run', 'conformance/lab/run_lab.py', 'tools/mutate',
-                   'conformance/wire/judge_siw.py'):
+    yield 'it-wire --list', [os.path.join(conformance, 'judge/wire/it-wire'), '--list', '--cases',
+                             os.path.join(source, 'conformance/judge/wire/cases')]
+    yield 'it-wire-peer --help', [os.path.join(conformance, 'judge/wire/it-wire-peer'), '--help']
+    yield 'it-certify --list', [os.path.join(conformance, 'judge/certify/it-certify'), '--list', '--programs',
+                                os.path.join(conformance, 'judge/certify')]
+    yield 'it-certify compare', [os.path.join(conformance, 'judge/certify/it-certify'), 'compare', report, report]
+    yield 'defects-list', [os.path.join(conformance, 'bad/defects/defects-list')]
+    yield 'differential --help', [os.path.join(conformance, 'judge/differential/differential'), '--help']
+    for script in ('tools/bench', 'conformance/bad/defects/run', 'conformance/wire/lab/run_lab.py', 'tools/mutate',
+                   'conformance/judge/wire/judge_siw.py'):
         yield script + ' --help', [sys.executable, '-B', os.path.join(source, script), '--help']
 
 
@@ -112,10 +119,9 @@ def copied_without_report(tools):
         ended([os.path.join(tools, 'it-cp'), '--self', '-a', 'emul:ib', '-q', '--serve', folder.served, source, ':copy'], full, 0)
 
 
-def reports(build, source):
+def reports(build, report):
     """it-certify and it-wire: a report that cannot be written, and one for a reader behind a pipe."""
-    report = os.path.join(source, 'doc/certified/emul-ib.json')
-    page = [os.path.join(build, 'conformance/certify/it-certify'), 'page', report]
+    page = [os.path.join(build, 'conformance/judge/certify/it-certify'), 'page', report]
     with Folder() as folder:
         pipe = os.path.join(folder.path, 'pipe')
         os.mkfifo(pipe)
@@ -136,9 +142,9 @@ def reports(build, source):
             raise Failed('the device was replaced by a file')
 
 
-def cases(build, source):
+def cases(build, source, report):
     tools = os.path.join(build, 'tools')
-    for name, command in commands(build, source):
+    for name, command in commands(build, source, report):
         ways = [is_full, is_closed]
         if '--help' not in command:
             ways += [can_be_written, has_no_reader, at_limit]
@@ -146,11 +152,12 @@ def cases(build, source):
             yield '%s, %s' % (name, way.__name__), functools.partial(way, command)
     yield 'reader goes', functools.partial(reader_goes, tools)
     yield 'copied without report', functools.partial(copied_without_report, tools)
-    yield 'reports', functools.partial(reports, build, source)
+    yield 'reports', functools.partial(reports, build, report)
 
 
 if __name__ == '__main__':
     # `it-info --env` fails if a variable is set that nobody reads; those of the project's tests are such.
     for setting in [name for name in os.environ if name.startswith('ITAPI_TEST_')]:
         del os.environ[setting]
-    sys.exit(main(list(cases(*sys.argv[1:3]))))
+    with Folder() as made:
+        sys.exit(main(list(cases(*sys.argv[1:3], certified(sys.argv[1], os.path.join(made.path, 'report.json'))))))

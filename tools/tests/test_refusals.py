@@ -225,15 +225,15 @@ def near_names(tools):
     said = run(tools, 'it-info', '-a', 'emul:ib', **plain(ITAPI_EMUL_FAULTS='help; cal pd_create 1 busy'))
     for text in ('VERB: query_port, route, pd_create', 'HOW: inside, opcode', "no command 'cal'; did you mean 'call'?"):
         need(text in said.err, said.err)
-    wrappers = os.path.join(os.path.dirname(tools), 'conformance', 'mutants')
+    wrappers = os.path.join(os.path.dirname(tools), 'conformance', 'bad', 'defects')
     there = {'ITAPI_PROVIDER_PATH': wrappers}
     faults = 'help; call post_qs 1 full; complete 1 flushd; complete 1 flushed cq 1; call pd_create 1 busy pd'
     said = run(tools, 'it-info', '-a', 'faulty:emul:ib', **plain(ITAPI_FAULTY=faults, **there))
     for text in ('post_sq, post_rq, post_srq', 'STATUS of a completion: flushed', "did you mean 'post_sq'?",
                  "did you mean 'flushed'?", 'only a queue pair (qp K)', 'which one? K is a number'):
         need(text in said.err, said.err)
-    said = run(tools, 'it-info', '-a', 'mutant:completion-los:emul:ib', **plain(**there)).expect(1)
-    need("did you mean 'mutant:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
+    said = run(tools, 'it-info', '-a', 'defect:completion-los:emul:ib', **plain(**there)).expect(1)
+    need("did you mean 'defect:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
     said = run(tools, 'it-info', '-a', 'nothing', **plain(**there)).expect(1)
     need('others, which it-info lists' in said.err and len(said.err) < 1000, said.err)     # there are hundreds
 
@@ -243,7 +243,8 @@ def help_fits(tools):
     conformance = os.path.join(os.path.dirname(tools), 'conformance')
     programs = [os.path.join(tools, name) for name in ('it-info', 'it-ping', 'it-test', 'it-cp')]
     programs += [os.path.join(conformance, path) for path in (
-        'wire/it-wire', 'wire/it-wire-peer', 'certify/it-certify', 'certify/it-certify-cases', 'differential/differential')]
+        'judge/wire/it-wire', 'judge/wire/it-wire-peer', 'judge/certify/it-certify',
+        'judge/certify/it-certify-cases', 'judge/differential/differential')]
     for program in programs:
         said = run(os.path.dirname(program), os.path.basename(program), '--help', '--timeout', **plain())
         for line in said.out.splitlines():

@@ -9,7 +9,7 @@
 #include "verbs_bench.h"
 
 /* "emul" is another name of emul:ib, nothing is called "emu", and the last one cannot be opened. */
-#define ADAPTERS "emu,emul:iwarp, emul,emul:ib,mutant:profile-nameless:emul:ib"
+#define ADAPTERS "emu,emul:iwarp, emul,emul:ib,defect:profile-nameless:emul:ib"
 
 enum {
 	IWARP,
@@ -46,7 +46,7 @@ static void
 test_list(void)
 {
 	static const char *const names[DEVICES] = {"it_emul_iwarp", "it_emul_ib",
-						   "it_mutant_profile-nameless_emul_ib"};
+						   "it_defect_profile-nameless_emul_ib"};
 
 	for (int i = 0; i < DEVICES; i++) {
 		struct ibv_device *device = device_at(i);

@@ -252,10 +252,10 @@ def list_of_devices():
 
 def list_of_what_cannot_be_opened():
     """An adapter that fails when it is opened is listed with the reason."""
-    done = it_run('--list', '-a', 'emul:ib', '-a', 'mutant:profile-nameless:emul:ib').expect(1)
+    done = it_run('--list', '-a', 'emul:ib', '-a', 'defect:profile-nameless:emul:ib').expect(1)
     lines = done.out.splitlines()
-    need(len(lines) == 3 and 'it_emul_ib' in lines[1] and "cannot open the adapter 'mutant:profile-nameless:" in lines[2], lines)
-    told = it_run('--list', '--json', '-a', 'mutant:profile-nameless:emul:ib').expect(1).json()
+    need(len(lines) == 3 and 'it_emul_ib' in lines[1] and "cannot open the adapter 'defect:profile-nameless:" in lines[2], lines)
+    told = it_run('--list', '--json', '-a', 'defect:profile-nameless:emul:ib').expect(1).json()
     need(not told['ok'] and 'cannot open' in told['devices'][0]['error'], told)
 
 
@@ -278,7 +278,7 @@ def wrappers():
     """The folder of wrappers comes before the caller's."""
     inside = it_run('-a', 'faulty:emul:ib', '--fault', 'call cq_create 9 busy', 'sh', '-c',
                     'echo "$ITAPI_PROVIDER_PATH $ITAPI_FAULTY"', env=plain(ITAPI_PROVIDER_PATH='/nowhere', ITAPI_LOG='none'))
-    need(re.fullmatch(r'/\S*/mutants:/nowhere call cq_create 9 busy\n', inside.expect(0).out), inside.out)
+    need(re.fullmatch(r'/\S*/defects:/nowhere call cq_create 9 busy\n', inside.expect(0).out), inside.out)
 
 
 def words_of_the_program():

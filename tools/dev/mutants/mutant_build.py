@@ -20,7 +20,7 @@ OPTIONS = ['-Dbuildtype=plain', '-Doptimization=1', '-Dwerror=false', '-Dwarning
 
 
 # What tests ask for the claims of an adapter (itapi/tests/it_claims.c); their folder comes before it and cannot depend on it.
-ASKED = 'conformance/certify/it-certify-cases'
+ASKED = 'conformance/judge/certify/it-certify-cases'
 
 
 class BuildFailed(Exception):

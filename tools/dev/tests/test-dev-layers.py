@@ -113,7 +113,7 @@ class UnusedRules(tree_case.TreeCase):
     def test_rules_without_files(self):
         found = '\n'.join(self.complaints(HEADERS))
         self.assertIn('no file begins with tools/', found)
-        self.assertIn('may include conformance/vectors/vectors.h, but no file', found)
+        self.assertIn('may include conformance/wire/vectors/vectors.h, but no file', found)
         self.assertNotIn('itapi/it_api.h', found)
 
 

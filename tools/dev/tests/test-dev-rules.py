@@ -89,9 +89,9 @@ def tree(**changes):
     """A tree whose page is written; changes: data, cases, rulings, more files."""
     rulings = changes.get('rulings', '**[R-05]** *A.*\n\n**[R-06]** *B.*\n\n**[R-07]** *C.*\n\n**[R-08]** *D.*\n')
     files = {'doc/spec/rnicpi/02.md': BOOK, 'doc/spec/itapi/17.md': '# [IT 17] Rulings\n\n' + rulings,
-             'rnicpi/rnicpi.h': HEADER, 'conformance/certify/cases/pd.c': changes.get('cases', CASES),
-             'conformance/certify/run/certify_table.c': PROGRAMS, 'itapi/tests/test-itapi-dto.c': TESTS,
-             'conformance/certify/coverage.toml': changes.get('data', DATA)} | changes.get('more', {})
+             'rnicpi/rnicpi.h': HEADER, 'conformance/judge/certify/cases/pd.c': changes.get('cases', CASES),
+             'conformance/judge/certify/run/certify_table.c': PROGRAMS, 'itapi/tests/test-itapi-dto.c': TESTS,
+             'conformance/judge/certify/coverage.toml': changes.get('data', DATA)} | changes.get('more', {})
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -130,8 +130,8 @@ release(struct cert *cert)
 """
         cases = CASES.replace('CERT_VERB(cert, RI_ERR_BUSY, cert->p->pd->destroy(cert->pd))', 'unsigned release = 1')
         gap = '| `ri_pd_ops::destroy RI_ERR_BUSY` | *no case yet* |'
-        for path, missed in (('conformance/certify/cases/other.c', True), ('conformance/certify/cases/other.h', False),
-                             ('conformance/certify/cert_other.c', False)):
+        for path, missed in (('conformance/judge/certify/cases/other.c', True), ('conformance/judge/certify/cases/other.h', False),
+                             ('conformance/judge/certify/cert_other.c', False)):
             with self.subTest(path):
                 self.assertEqual(gap in tree(cases=cases, more={path: other})['doc/coverage.md'], missed)
 
@@ -141,11 +141,11 @@ release(struct cert *cert)
         self.assert_bad(files, 'doc/coverage.md:1', 'run tools/dev/rule-table')
 
     def test_gaps_grow(self):
-        self.assert_bad(tree(cases=CASES.replace(' " "R-05"', '"')), 'conformance/certify/coverage.toml:1',
+        self.assert_bad(tree(cases=CASES.replace(' " "R-05"', '"')), 'conformance/judge/certify/coverage.toml:1',
                         '3 rules are without a case or a reason, at most 2 may be')
 
     def test_gaps_fall(self):
-        self.assert_bad(tree(cases=CASES.replace('"[RI 2.1]"', '"[RI 2.1.2]"')), 'conformance/certify/coverage.toml:1',
+        self.assert_bad(tree(cases=CASES.replace('"[RI 2.1]"', '"[RI 2.1.2]"')), 'conformance/judge/certify/coverage.toml:1',
                         'only 1 rules')
 
     def test_reasons(self):
@@ -153,15 +153,15 @@ release(struct cert *cert)
                              ("'RI 3' = 'None.'", "no rule 'RI 3'"),
                              ("'rule' = 'None.'", "no rule 'rule'")):
             with self.subTest(reason):
-                self.assert_bad(tree(data=DATA + reason + '\n'), 'conformance/certify/coverage.toml:1', what)
+                self.assert_bad(tree(data=DATA + reason + '\n'), 'conformance/judge/certify/coverage.toml:1', what)
 
     def test_chapter(self):
         """One reason for all rules of a chapter."""
         book = {'doc/spec/rnicpi/03.md': '# [RI 3] Devices\n\n**[RI 3.1]** *A.*\n\n**[RI 3.2]** *B.*\n'}
-        self.assert_bad(tree(more=book), 'conformance/certify/coverage.toml:1', '4 rules are without a case or a reason')
+        self.assert_bad(tree(more=book), 'conformance/judge/certify/coverage.toml:1', '4 rules are without a case or a reason')
         self.assert_good(tree(more=book, data=DATA + "'RI 3' = 'It describes.'\n"))
         reason = DATA.replace('= 2', '= 1') + "'RI 2' = 'It describes.'\n"
-        self.assert_bad(tree(data=reason), 'conformance/certify/coverage.toml:1', 'RI 2.1.1 has a case, verbs.pd.0001')
+        self.assert_bad(tree(data=reason), 'conformance/judge/certify/coverage.toml:1', 'RI 2.1.1 has a case, verbs.pd.0001')
 
     def test_write(self):
         """The page and the number that has fallen are written."""

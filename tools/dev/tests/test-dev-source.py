@@ -80,9 +80,9 @@ class Source(tree_case.TreeCase):
 
     def test_log(self):
         call = function('\thost->log(host->self, RI_LOG_ERROR, "here", text);\n')
-        for path in ('kal/x.c', 'vp/ib/x.c', 'conformance/mutants/x.c'):
+        for path in ('kal/x.c', 'vp/ib/x.c', 'conformance/bad/defects/x.c'):
             self.assert_c_bad(call, 6, 'one form', path=path)
-        for path in ('kal/tests/x.c', 'conformance/template/x.c', 'rnicpi/support/ri_log.c'):
+        for path in ('kal/tests/x.c', 'rnicpi/template/x.c', 'rnicpi/support/ri_log.c'):
             self.assert_c_good(call, path=path)
 
     def test_descriptors(self):

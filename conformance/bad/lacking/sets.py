@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Certifies adapters that lack random sets of claims: whatever an adapter does not claim, no case may fail for it.
+
+A set depends on its number and the seed alone. Two sets share a topic of cases if they lack the same of the claims that its sources name, and a
+topic that an earlier set has run in this way is not run again. Sets of one claim (--single) share nothing: so each claim alone is
+missing in every case.
+
+Usage: sets.py --certify PROGRAM --lacking OBJECT --adapter NAME [--count N] [--first N] [--seed N] [--sample PERCENT]
+       [--single] [--quick] [--jobs N]
+Prints TAP, one test for each set.
+"""
+import argparse
+import collections
+import concurrent.futures
+import fnmatch
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+NUMBERS = {'max_send_sge': (1, 3), 'max_recv_sge': (1, 3), 'max_write_sge': (1, 3), 'max_ird': (1, 3), 'max_ord': (1, 3),
+           'connect_pdata': (0, 60), 'accept_pdata': (0, 60), 'reject_pdata': (0, 60)}
+# What the helpers of the tests ask for, and so each test.
+EVERYWHERE = ('qp_reusable', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'max_ird', 'max_ord', 'has_time_wait')
+# How the tests of IT-API name claims.
+NAMES = {
+    'atomics': ('atomic_support', 'NEEDS_ATOMICS'), 'mw_narrow': ('rmr_', 'NEEDS_NARROW', 'NEEDS_WINDOWS', 'window'),
+    'mw_wide': ('rmr_', 'NEEDS_WIDE', 'NEEDS_WINDOWS', 'window'), 'mw_narrow_unbind': ('rmr_', 'unlink'),
+    'mw_wide_unbind': ('rmr_', 'unlink'), 'mw_wide_stag_returned': ('rmr_', 'window'), 'send_invalidate': ('unlink', 'UNLINK'),
+    'zero_based': ('relative', 'RELATIVE'), 'reregister': ('lmr_modify', 'LMR_MODIFY'), 'srq': ('srq', 'SRQ'),
+    'srq_limit': ('srq', 'WATERMARK'), 'rq_soft_limit': ('srq', 'WATERMARK'), 'rq_hard_limit': ('srq', 'WATERMARK'),
+    'srq_resizable': ('srq',), 'wq_resizable': ('resizable', 'RESIZE'), 'cq_resizable': ('RESIZE', 'evd_modify'),
+    'cq_overflow_detect': ('overflow', 'OVERFLOW'), 'port_events': ('spigot', 'SPIGOT'), 'direct_stag': ('direct', 'DIRECT', 'privileged'),
+    'privileged_ops': ('priv', 'link'), 'fast_register': ('priv', 'link'), 'reg_page_list': ('iobl', 'priv'), 'reg_block_list': ('iobl', 'priv'),
+    'reg_ve_list': ('iobl', 'priv'), 'read_local_extensions': ('local_extensions', 'READ_EXTENSIONS', 'UNLINK_LOCAL_SINK'),
+    'dmabuf': ('dmabuf',), 'enables_modifiable': ('enables', 'CHANGES'), 'ord_increasable': ('ORD', 'increasable'),
+    'ird_modifiable': ('IRD', 'modifiable'), 'three_way_handshake': ('three_way', 'THREE_WAY'), 'ird_ord_exchange': ('ird_ord',),
+    'ird_ord_suppressible': ('ird_ord', 'SUPPRESS'), 'socket_conversion': ('convert',), 'ud': ('ud_', 'dgram'),
+    'connect_pdata': ('private_data',), 'accept_pdata': ('private_data',), 'reject_pdata': ('private_data',),
+    'disconnect_pdata': ('private_data',), 'confirm_pdata': ('private_data',), 'remote_status': ('REMOTE_', 'REMOTE_STATUS'),
+    'local_read_revocable': ('LOCAL_READ',), 'local_fence': ('FENCE',), 'cq_notify_flag': ('NOTIFY',), 'cq_arm_count': ('threshold',),
+    'solicited_works': ('SOLICITED',), 'completion_acked': ('acked',), 'thread_safe_queues': ('thread',),
+}
+
+
+def claims():
+    """The claims that conformance/bad/lacking can withdraw, without max_read_sge, which only its thing "segments" lowers."""
+    names = re.findall(r'^\tCLAIM\((\w+)\),', (ROOT / 'conformance/bad/lacking/lacking.c').read_text('ascii'), re.M)
+    return [name for name in names if name != 'max_read_sge']
+
+
+def draw(number, args, names):
+    """What a set lacks: names, with a value where a number is lowered."""
+    source = random.Random(args.seed * 1000003 + number)
+    if args.single:
+        chosen = [names[number % len(names)]]
+    else:
+        chosen = sorted(source.sample(names, source.randint(2, 8)))
+    return {name: source.randint(*NUMBERS[name]) if name in NUMBERS else 0 for name in chosen}
+
+
+def topic_of(case):
+    return case.rsplit('.', 1)[0] if case.startswith(('border', 'verbs', 'model')) else '.'.join(case.split('.')[:2])
+
+
+def topics_of(args):
+    """The topics of all cases that are wanted, each with the claims that its sources name."""
+    out = subprocess.run([args.certify, '--list', '--provider', args.lacking, '--adapter', args.adapter], capture_output=True, text=True,
+                         env=dict(os.environ, ITAPI_TEST_LACKS='max_ord=255'), check=True, timeout=120).stdout
+    cases = [line.split()[0] for line in out.splitlines() if re.match(r'(border|verbs|api|model)\.', line)]
+    files = [path.read_text('ascii') for folder in ('conformance/judge/certify/cases', 'itapi/tests') for path in (ROOT / folder).glob('*.c')]
+    topics = collections.defaultdict(set)
+    for case in cases:
+        wanted = f'"{case}"' if not case.startswith('api.') else '"' + case[4:].replace('.', '/') + '"'
+        named = ''.join(text for text in files if wanted in text)
+        api = case.startswith('api')
+        for claim in claims():
+            words = (claim,) + (NAMES.get(claim, ()) if api else ())
+            if case.startswith('model') or (api and claim in EVERYWHERE) or any(word in named for word in words):
+                topics[topic_of(case)].add(claim)
+    return topics
+
+
+def share(sets, topics, args):
+    """For each set, the topics that no earlier set has run with the same claims missing; of a sample, some of them."""
+    known = set()
+    single = args.single
+    for number, lacks in enumerate(sets):
+        own = []
+        source = random.Random(args.seed * 7919 + args.first + number)
+        for topic, named in sorted(topics.items()):
+            if source.uniform(0, 100) >= args.sample:
+                continue
+            key = (topic, tuple(sorted((name, value) for name, value in lacks.items() if name in named)))
+            if single or key not in known:
+                own.append(topic)
+            known.add(key)
+        yield own
+
+
+def certify(args, lacks, topics):
+    """Complaints of one set."""
+    words = ','.join(f'{name}={value}' for name, value in lacks.items())
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, 'report.json')
+        command = [args.certify, '--provider', args.lacking, '--adapter', args.adapter, '--seed', str(args.seed), '--patience',
+                   str(args.patience), '--limit', '120', '--silent', '--json', report] + (['--quick'] if args.quick else [])
+        for topic in topics:
+            command += ['--case', topic + '.*', '--case', topic]
+        run = subprocess.run(command, env=dict(os.environ, ITAPI_TEST_LACKS=words), capture_output=True, text=True, timeout=3600, check=False)
+        if run.returncode not in (0, 1):
+            return [f'it-certify ended with status {run.returncode}: {run.stderr[-300:]}'], 0
+        with open(report, encoding='utf-8') as file:
+            cases = json.load(file)['cases']
+    bad = [f'{case["id"]}: {case.get("what")}: expected {case.get("expected")}, seen {case.get("seen")} ({case.get("where")})'
+           for case in cases if case['outcome'] == 'failed']
+    return bad, len(cases)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--certify', required=True)
+    parser.add_argument('--lacking', required=True)
+    parser.add_argument('--adapter', required=True)
+    parser.add_argument('--count', type=int, default=10)
+    parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--patience', type=float, default=60)
+    parser.add_argument('--topics', default='*', help='only topics that fit')
+    parser.add_argument('--sample', type=float, default=100, help='percent of the topics of each set')
+    parser.add_argument('--single', action='store_true', help='each claim alone')
+    parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
+    args = parser.parse_args()
+    names = claims()
+    count = len(names) if args.single else args.count
+    topics = {topic: named for topic, named in topics_of(args).items() if any(fnmatch.fnmatch(topic, glob) for glob in args.topics.split(','))}
+    sets = [draw(args.first + i, args, names) for i in range(count)]
+    shared = list(share(sets, topics, args))
+    print(f'1..{count}\n# {sum(len(own) for own in shared)} topics of {count * len(topics)}', flush=True)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        runs = pool.map(lambda one: certify(args, *one) if one[1] else ([], 0), zip(sets, shared))
+        for i, (bad, cases) in enumerate(runs):
+            text = ', '.join(f'{name}={value}' if value else name for name, value in sets[i].items())
+            print(f'{"not " if bad else ""}ok {i + 1} {args.adapter}, {cases} cases, without {text}')
+            for line in bad:
+                print(f'#   {line}')
+            sys.stdout.flush()
+            failed += bool(bad)
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
