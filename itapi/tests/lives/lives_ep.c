@@ -138,6 +138,7 @@ FIRST(first_arrival_refused, first_failure, 4)
 FIRST(first_backlog_full, first_failure, 5)
 FIRST(first_too_late, first_failure, 6)
 FIRST(first_arrival_left, first_failure, 7)
+FIRST(first_arrival_gone, first_failure, 8)
 
 static const struct again ways[] = {
 	{"disconnected", 0, first_disconnected, ep_reset},
@@ -154,6 +155,7 @@ static const struct again ways[] = {
 	{"backlog-full", 0, first_backlog_full, ep_reset},
 	{"too-late", 0, first_too_late, ep_reset},
 	{"arrival-left", 0, first_arrival_left, ep_reset},
+	{"arrival-gone", 0, first_arrival_gone, ep_reset},
 	{NULL, 0, NULL, NULL},
 };
 

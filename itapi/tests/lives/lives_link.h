@@ -47,7 +47,7 @@ void link_ended(struct link *link);
 void link_send(struct link *link, unsigned segments, size_t length);
 void link_receive(struct link *link, unsigned segments, size_t length);
 /* An attempt that fails, of a drawn sort; leaves the endpoint as one that can be reset. */
-#define LINK_FAILURES 8u
+#define LINK_FAILURES 9u
 void link_fail(struct world *world, it_ep_handle_t near, unsigned how);
 
 #endif /* LIVES_LINK_H */
