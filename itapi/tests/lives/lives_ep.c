@@ -111,6 +111,22 @@ first_end(struct world *world, void *object, unsigned how)
 	((struct ep_object *)object)->ord = link.ord;
 }
 
+/* The connection ends while a Send waits for a receive. */
+static void
+first_starved(struct world *world, void *object, const void *param)
+{
+	struct link link;
+
+	(void)param;
+	link_buffers(world);
+	link_open(&link, world, ((struct ep_object *)object)->ep);
+	if (!link.over)
+		link_send_early(&link);
+	link_end(&link, 2);
+	link_close(&link);
+	((struct ep_object *)object)->ord = link.ord;
+}
+
 static void
 first_failure(struct world *world, void *object, unsigned how)
 {
@@ -147,6 +163,7 @@ static const struct again ways[] = {
 	{"local-protection", 0, first_protection, ep_reset},
 	{"remote-access", 0, first_access, ep_reset},
 	{"local-length", 0, first_length, ep_reset},
+	{"starved", 0, first_starved, ep_reset},
 	{"rejected", 0, first_rejected, ep_reset},
 	{"nobody", 0, first_nobody, ep_reset},
 	{"aborted", 0, first_aborted, ep_reset},
