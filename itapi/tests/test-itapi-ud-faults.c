@@ -65,6 +65,10 @@ test_endpoint(struct pair *pair)
 	end_done(s.b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_ERR_FLUSHED);
 	dgram_send(&s.a, &s.b.info, 8, 2);
 	end_done(s.a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
+	/* A reset that is refused leaves it as it is. */
+	fault_say(s.faults.passive, "call qp_modify 1 resources");
+	g_assert_cmpint(it_ep_reset(s.b.ep), !=, IT_SUCCESS);
+	g_assert_cmpint(dgram_state(s.b.ep), ==, IT_EP_STATE_UD_NONOPERATIONAL);
 	dgram_reset(s.b.ep);
 	dgram_offer(&s.b, 4096, HEADER + 8, 3);
 	dgram_send(&s.a, &s.b.info, 8, 4);

@@ -3,6 +3,7 @@
 
 #include "verbs_bench.h"
 
+#include <poll.h>
 #include <stdlib.h>
 
 #define PSN_BASE 0x100
@@ -207,6 +208,14 @@ bench_poll(struct ibv_cq *cq)
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
 	g_assert_cmpint(got, ==, 1);
 	return wc;
+}
+
+bool
+bench_event_waits(struct ibv_comp_channel *channel)
+{
+	struct pollfd fd = {.fd = channel->fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
 }
 
 struct ibv_wc

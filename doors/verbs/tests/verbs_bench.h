@@ -13,6 +13,7 @@
 
 #include <glib.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 
 #define BENCH_MEMORY  65536
 #define BENCH_ENTRIES 256
@@ -64,6 +65,8 @@ void bench_send(struct ibv_qp *qp, struct ibv_send_wr *wr);
 struct ibv_wc bench_poll(struct ibv_cq *cq);
 /* ... of a request or receive, with that status. */
 struct ibv_wc bench_expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
+/* An event of a completion queue is there already. */
+bool bench_event_waits(struct ibv_comp_channel *channel);
 /* None comes for a while. */
 void bench_expect_none(struct ibv_cq *cq);
 

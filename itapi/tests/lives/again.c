@@ -60,6 +60,8 @@ again_end(const char *name, unsigned long number, int status)
 	/* An adapter that refuses does so every other time, for each verb of the call. */
 	bool was = atomic_load(&on) && (memory_is_scarce() ? scarce_disarm() > 0 : number < VERBS);
 
+	if (status != IT_SUCCESS)
+		again_compare(name, status);
 	if (!was || status != IT_ERR_RESOURCES)
 		return false;
 	atomic_fetch_add(&refused, 1);

@@ -9,6 +9,7 @@
 
 #include <glib/gstdio.h>
 
+#include "again.h"
 #include "lives.h"
 
 #define MORE 32 /* than any limit */
@@ -215,7 +216,11 @@ accounts(const struct world *world)
 {
 	GString *text = g_string_new(NULL);
 
+	if (again_rest != NULL)
+		again_rest(true);
 	side_accounts(&world->near, text);
 	side_accounts(&world->far, text);
+	if (again_rest != NULL)
+		again_rest(false);
 	return g_string_free(text, FALSE);
 }

@@ -111,6 +111,22 @@ first_end(struct world *world, void *object, unsigned how)
 	((struct ep_object *)object)->ord = link.ord;
 }
 
+/* The connection ends while a Send waits for a receive. */
+static void
+first_starved(struct world *world, void *object, const void *param)
+{
+	struct link link;
+
+	(void)param;
+	link_buffers(world);
+	link_open(&link, world, ((struct ep_object *)object)->ep);
+	if (!link.over)
+		link_send_early(&link);
+	link_end(&link, 2);
+	link_close(&link);
+	((struct ep_object *)object)->ord = link.ord;
+}
+
 static void
 first_failure(struct world *world, void *object, unsigned how)
 {
@@ -138,6 +154,7 @@ FIRST(first_arrival_refused, first_failure, 4)
 FIRST(first_backlog_full, first_failure, 5)
 FIRST(first_too_late, first_failure, 6)
 FIRST(first_arrival_left, first_failure, 7)
+FIRST(first_arrival_gone, first_failure, 8)
 
 static const struct again ways[] = {
 	{"disconnected", 0, first_disconnected, ep_reset},
@@ -146,6 +163,7 @@ static const struct again ways[] = {
 	{"local-protection", 0, first_protection, ep_reset},
 	{"remote-access", 0, first_access, ep_reset},
 	{"local-length", 0, first_length, ep_reset},
+	{"starved", 0, first_starved, ep_reset},
 	{"rejected", 0, first_rejected, ep_reset},
 	{"nobody", 0, first_nobody, ep_reset},
 	{"aborted", 0, first_aborted, ep_reset},
@@ -154,6 +172,7 @@ static const struct again ways[] = {
 	{"backlog-full", 0, first_backlog_full, ep_reset},
 	{"too-late", 0, first_too_late, ep_reset},
 	{"arrival-left", 0, first_arrival_left, ep_reset},
+	{"arrival-gone", 0, first_arrival_gone, ep_reset},
 	{NULL, 0, NULL, NULL},
 };
 

@@ -32,7 +32,10 @@ struct evd_object {
 	it_evd_handle_t aggregates[2], mates[2];
 	it_evd_handle_t sentinel; /* its callback comes behind the others */
 	atomic_uint called, passed;
-	unsigned seen;    /* calls that were written */
+	unsigned seen; /* calls that were written */
+	atomic_uint
+		turn; /* the argument of its callback is this pointer of `self`, another one each time */
+	struct evd_object *self[2];
 	struct bond bond; /* of receives: its near endpoint uses the dispatcher */
 	struct world *world;
 	uintptr_t data;
@@ -61,10 +64,20 @@ evd_draw(struct world *world, void *param)
 static void
 count_call(it_evd_handle_t evd, void *arg)
 {
-	struct evd_object *object = arg;
+	struct evd_object *object = *(struct evd_object **)arg;
 
 	(void)evd;
-	atomic_fetch_add(&object->called, 1);
+	/* With the argument of a callback that was detached, the call does not count. */
+	if (arg == &object->self[atomic_load(&object->turn) % 2])
+		atomic_fetch_add(&object->called, 1);
+}
+
+static it_status_t
+attach(struct evd_object *object)
+{
+	unsigned turn = atomic_fetch_add(&object->turn, 1) + 1;
+
+	return it_evd_callback_attach(object->evd, count_call, &object->self[turn % 2]);
 }
 
 static void
@@ -122,6 +135,7 @@ object_make(struct world *world)
 
 	object->world = world;
 	object->fd = -1;
+	object->self[0] = object->self[1] = object;
 	for (unsigned i = 0; i < 2; i++) {
 		world_ok(world, it_evd_create(ia, IT_AEVD_NOTIFICATION_EVENT_STREAM,
 					      i == 0 ? IT_EVD_DEQUEUE_NOTIFICATIONS : 0, 0, 0, NULL,
@@ -152,7 +166,7 @@ evd_create(struct evd_object *object, it_event_type_t stream, const struct evd_p
 	if (end_has(&world->near.end, NEEDS_EVD_RESIZE))
 		pair_resize(object->evd, p->size);
 	if (p->place == CALLED)
-		world_ok(world, it_evd_callback_attach(object->evd, count_call, object));
+		world_ok(world, attach(object));
 	if (p->disabled)
 		world_ok(world, it_evd_modify(object->evd, IT_EVD_PARAM_ENABLED, &off));
 }
@@ -370,8 +384,7 @@ step_return(struct evd_object *object)
 	if (p.evd_callback) {
 		trace_call(world->trace, "it_evd_callback_detach",
 			   it_evd_callback_detach(object->evd));
-		trace_call(world->trace, "it_evd_callback_attach",
-			   it_evd_callback_attach(object->evd, count_call, object));
+		trace_call(world->trace, "it_evd_callback_attach", attach(object));
 	}
 	if (p.aevd == NULL)
 		return;
@@ -406,6 +419,27 @@ evd_drain(struct evd_object *object, bool say)
 	}
 }
 
+/* An overflow that has come is over when the dispatcher has been drained, as soon as its flags say so [IT 6.2.4]. */
+static void
+reset_by_drain(struct evd_object *object, const it_evd_param_t *p)
+{
+	it_evd_param_t new = *p;
+
+	new.evd_flag =
+		(it_evd_flags_t)(((unsigned)p->evd_flag & ~(unsigned)IT_EVD_OVERFLOW_DEFAULT) |
+				 IT_EVD_OVERFLOW_NOTIFY | IT_EVD_OVERFLOW_AUTO_RESET);
+	if (trace_call(object->world->trace, "reset by draining",
+		       it_evd_modify(object->evd, IT_EVD_PARAM_FLAG, &new)) != IT_SUCCESS)
+		return;
+	evd_drain(object, true);
+	pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_OVERFLOWED, &new));
+	if (new.evd_overflowed)
+		world_fail(object->world, "no overflow of a drained dispatcher", "an overflow");
+	new.evd_flag = p->evd_flag;
+	trace_call(object->world->trace, "its flags again",
+		   it_evd_modify(object->evd, IT_EVD_PARAM_FLAG, &new));
+}
+
 /* More events than the dispatcher has room for; then it is drained and usable again. */
 static void
 overflow(struct evd_object *object)
@@ -433,6 +467,8 @@ overflow(struct evd_object *object)
 	}
 	say_calls(object);
 	trace_evd(world->trace, object->evd);
+	if (draw_bool(world))
+		reset_by_drain(object, &p);
 	p.evd_overflowed = IT_FALSE;
 	trace_call(world->trace, "cleared while full",
 		   it_evd_modify(object->evd, IT_EVD_PARAM_OVERFLOWED, &p));
@@ -535,7 +571,7 @@ moves(struct evd_object *object)
 	for (unsigned i = 0; i < 2; i++) {
 		unsigned called = atomic_load(&object->called);
 
-		world_ok(world, it_evd_callback_attach(object->evd, count_call, object));
+		world_ok(world, attach(object));
 		settle(object);
 		if (atomic_load(&object->called) != called + 1)
 			world_fail(world, "a call for what is queued", "no call, or several");
@@ -545,7 +581,7 @@ moves(struct evd_object *object)
 	world_ok(world, it_evd_modify(object->evd, mask, &old));
 	place(object, old.aevd);
 	if (old.evd_callback)
-		world_ok(world, it_evd_callback_attach(object->evd, count_call, object));
+		world_ok(world, attach(object));
 	world_ok(world, it_evd_free(third));
 	settle(object);
 	object->seen = atomic_load(&object->called);
@@ -604,7 +640,7 @@ to_place(struct evd_object *object, const struct evd_param *p)
 	if (new.aevd != NULL)
 		world_ok(object->world, it_evd_modify(object->evd, IT_EVD_PARAM_AEVD_HANDLE, &new));
 	if (p->place == CALLED)
-		world_ok(object->world, it_evd_callback_attach(object->evd, count_call, object));
+		world_ok(object->world, attach(object));
 	evd_drain(object, false);
 	settle(object);
 }

@@ -173,12 +173,55 @@ arrival_left(struct link *link)
 	world_take(world, near->end.cm_msg);
 }
 
+/* A three-way attempt of the near side up to the answer of the far side; returns its identifier, or 0. */
+static it_cn_est_identifier_t
+arrival(struct link *link)
+{
+	struct world *world = link->world;
+	struct side *near = &world->near, *far = &world->far;
+	it_event_t event;
+
+	trace_call(world->trace, "it_ep_connect",
+		   it_ep_connect(link->near, &near->dial.path, NULL, &near->dial.qual,
+				 IT_CONNECT_FLAG_THREE_WAY, NULL, 0));
+	if (world_next(world, far->end.cm_req, &event) == 0)
+		return 0;
+	trace_call(world->trace, "it_ep_accept",
+		   it_ep_accept(link->far, event.conn_req.cn_est_id, NULL, 0));
+	return world_next(world, near->end.cm_msg, &event) != 0 ? event.conn.cn_est_id : 0;
+}
+
+/* The peer goes before the active side has answered: the identifier is dead, in the next attempt, too. */
+static void
+arrival_gone(struct link *link)
+{
+	struct world *world = link->world;
+	it_cn_est_identifier_t dead;
+
+	if (!world->near.end.info->three_way_handshake_support) {
+		aborted(link);
+		return;
+	}
+	dead = arrival(link);
+	trace_call(world->trace, "the peer disconnects", it_ep_disconnect(link->far, NULL, 0));
+	world_take(world, world->near.end.cm_msg);
+	world_reset(world, link->near);
+	world_reset(world, link->far);
+	world_forget(world);
+	(void)arrival(link);
+	if (it_ep_accept(link->near, dead, NULL, 0) != IT_ERR_INVALID_CN_EST_ID ||
+	    it_reject(dead, NULL, 0) != IT_ERR_INVALID_CN_EST_ID)
+		world_fail(world, "a dead identifier", "one that lives");
+	trace_call(world->trace, "it_ep_disconnect", it_ep_disconnect(link->near, NULL, 0));
+	world_take(world, world->near.end.cm_msg);
+}
+
 void
 link_fail(struct world *world, it_ep_handle_t near, unsigned how)
 {
 	void (*const failures[LINK_FAILURES])(struct link * link) = {
-		rejected,        nobody,       aborted,  accept_refused,
-		arrival_refused, backlog_full, too_late, arrival_left,
+		rejected,     nobody,   aborted,      accept_refused, arrival_refused,
+		backlog_full, too_late, arrival_left, arrival_gone,
 	};
 	it_ep_attributes_t attr = world_helper(&world->far);
 	struct link link = {.world = world, .near = near};

@@ -46,8 +46,10 @@ void link_ended(struct link *link);
 /* A message of the near end, or to it, of `length` octets in as many segments as `segments`. */
 void link_send(struct link *link, unsigned segments, size_t length);
 void link_receive(struct link *link, unsigned segments, size_t length);
+/* A Send of the near end for which the far end has posted no receive yet. */
+void link_send_early(struct link *link);
 /* An attempt that fails, of a drawn sort; leaves the endpoint as one that can be reset. */
-#define LINK_FAILURES 8u
+#define LINK_FAILURES 9u
 void link_fail(struct world *world, it_ep_handle_t near, unsigned how);
 
 #endif /* LIVES_LINK_H */

@@ -10,8 +10,10 @@ void
 trace_ep(struct trace *trace, it_ep_handle_t ep)
 {
 	const it_rc_only_attributes_t *rc;
+	it_path_t none;
 	it_ep_param_t p;
 
+	memset(&none, 0, sizeof(none));
 	memset(&p, 0, sizeof(p));
 	if (trace_call(trace, "it_ep_query", it_ep_query(ep, IT_EP_PARAM_ALL, &p)) != IT_SUCCESS)
 		return;
@@ -29,8 +31,8 @@ trace_ep(struct trace *trace, it_ep_handle_t ep)
 	}
 	rc = &p.attr.srv.rc;
 	trace_line(trace, "  state %s", it_ep_state_name(p.ep_state.rc));
-	if (p.ep_state.rc != IT_EP_STATE_UNCONNECTED)
-		trace_line(trace, "  spigot %zu, path over %zu", p.spigot_id, p.dst_path.spigot_id);
+	trace_line(trace, "  spigot %zu, path over %zu, %s", p.spigot_id, p.dst_path.spigot_id,
+		   memcmp(&p.dst_path, &none, sizeof(none)) == 0 ? "none" : "one");
 	trace_line(trace, "  enables %d %d %d, segments %zu %zu, ird %u, ord %u",
 		   (int)rc->rdma_read_enable, (int)rc->rdma_write_enable, (int)rc->atomics_enable,
 		   rc->max_rdma_read_segments, rc->max_rdma_write_segments, rc->rdma_read_ird,

@@ -103,6 +103,41 @@ step_send(struct link *link)
 	link_send(link, draw(link->world, MIN(most, SEGMENTS) + 1), draw_length(link));
 }
 
+void
+link_send_early(struct link *link)
+{
+	struct world *world = link->world;
+	it_lmr_triplet_t from = segment(&world->near, SOURCE, draw_length(link));
+
+	trace_call(world->trace, "a Send without a receive",
+		   it_post_send(link->near, &from, 1, ++link->cookies, SIGNALED));
+	g_usleep(200); /* so that it waits already, as a rule */
+}
+
+/* Messages that wait for their receives, in both directions. */
+static void
+step_late(struct link *link)
+{
+	struct world *world = link->world;
+	it_lmr_triplet_t from = segment(&world->far, SOURCE, 0),
+			 to = segment(&world->near, INBOX, 0);
+
+	if (attributes(link->near).max_send_segments == 0)
+		return;
+	link_send_early(link);
+	far_receive(link, LIVES_OUT);
+	world_take(world, world->near.end.request);
+	world_take(world, world->far.end.recv);
+	if (link->receives > 0)
+		return;
+	pair_ok(it_post_send(link->far, &from, 0, ++link->cookies, SIGNALED));
+	g_usleep(200);
+	trace_call(world->trace, "a late receive",
+		   it_post_recv((it_handle_t)link->near, &to, 0, ++link->cookies, 0));
+	world_take(world, world->far.end.request);
+	world_take(world, world->near.end.recv);
+}
+
 static void
 step_receive(struct link *link)
 {
@@ -372,9 +407,9 @@ void
 link_step(struct link *link)
 {
 	void (*const steps[])(struct link * link) = {
-		step_send,   step_receive, step_fill_requests, step_fill_receives,
-		step_beyond, step_write,   step_read,          step_atomic,
-		step_peer,   step_modify,  step_modify,        step_window,
+		step_send,   step_receive, step_fill_requests, step_fill_receives, step_beyond,
+		step_write,  step_read,    step_atomic,        step_peer,          step_modify,
+		step_modify, step_window,  step_late,          step_late,
 	};
 	unsigned which = draw(link->world, G_N_ELEMENTS(steps));
 

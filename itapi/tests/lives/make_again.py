@@ -4,12 +4,14 @@
 """Writes wrappers that call each function of IT-API again while something that it needs is refused.
 
 A test program that links them calls them instead of the library. Each lets the first thing that the call needs be refused, then the
-second, and so on until the call is not refused any more (again.h). The calls that WITHOUT names are not wrapped.
+second, and so on until the call is not refused any more (again.h); around each it queries all objects. The calls that WITHOUT names are not
+wrapped.
 
 Usage: make_again.py OUTPUT SPY HEADER...
 """
 
 import importlib.util
+import re
 import sys
 
 HEAD = """/* Written by make_again.py. */
@@ -36,13 +38,34 @@ WRAPPER = """it_status_t
 		__atomic_store_n(&again_real, again_call, __ATOMIC_RELAXED);
 	}}
 	do {{
+		again_look("{name}");
 		again_begin("{name}", ++again_number);
 		again_given = again_call({args});
 	}} while (again_end("{name}", again_number, (int)again_given));
-	return again_given;
+{made}	return again_given;
 }}
 
 """
+
+# Objects whose queries a refused call must leave as they are.
+QUERIED = ('ep', 'evd', 'listen', 'lmr', 'rmr', 'srq')
+
+
+def made(name, params):
+    """What notes that the call has made or freed an object."""
+    lines = ''
+    for one in params.split(','):
+        handle = re.search(r'\bit_(\w+)_handle_t\s*(\*?)\s*(\w+)$', one.strip())
+        if handle and handle[1] in QUERIED and handle[2]:
+            lines += f"""	if (again_given == IT_SUCCESS)
+		again_made("{handle[1]}", *{handle[3]});
+"""
+        elif handle and name in (f'it_{handle[1]}_free', 'it_ia_free'):
+            lines += f"""	if (again_given == IT_SUCCESS)
+		again_gone({handle[3]});
+"""
+    return lines
+
 
 # They have succeeded when the request is with a listener, which may refuse it for want of memory.
 WITHOUT = ('it_handoff', 'it_ud_service_request')
@@ -57,7 +80,8 @@ def main(output, spy, headers):
         for header in headers:
             for name, params in make_spy.prototypes(header):
                 if name not in WITHOUT:
-                    out.write(WRAPPER.format(name=name, params=params, args=make_spy.arguments(params)))
+                    out.write(WRAPPER.format(name=name, params=params, args=make_spy.arguments(params),
+                                             made=made(name, params)))
 
 
 if __name__ == '__main__':

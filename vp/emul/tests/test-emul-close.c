@@ -277,6 +277,18 @@ test_close(gconstpointer adapter)
 	g_free(victims);
 }
 
+/* A queue pair whose attempt found nobody was not connected: it needs no time-wait. */
+static void
+refused_needs_none(struct node *node, struct end *end)
+{
+	const struct ri_service nobody = {.kind = RI_SERVICE_PORT, .port = 4};
+	const struct ri_cm_params params = node_params(&nobody);
+
+	g_assert_cmpint(node->p->cm->connect(end->qp, &params), ==, RI_SUCCESS);
+	node_cm(node, RI_CM_FAILED, end);
+	g_assert_cmpint(end_modify(end, RI_QPS_IDLE), ==, RI_SUCCESS);
+}
+
 /* The end of a time-wait is told, but not to a queue pair that skipped it or is gone. */
 static void
 test_time_wait(void)
@@ -289,6 +301,7 @@ test_time_wait(void)
 	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
 	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
 
+	refused_needs_none(na, a);
 	for (guint round = 0; round < 2; round++) {
 		ends_connect(a, b);
 		g_assert_cmpint(na->p->cm->disconnect(a->qp, NULL, 0), ==, RI_SUCCESS);

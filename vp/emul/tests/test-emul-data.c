@@ -256,6 +256,35 @@ test_receive_comes_late(gconstpointer adapter)
 	pair_down(&p);
 }
 
+/* A connection that ends while a Send waits leaves no time to the next one. */
+static void
+test_receive_waited_before(gconstpointer adapter)
+{
+	struct pair p;
+	struct ri_sge local, to;
+
+	pair_up(&p, adapter, NULL, NULL);
+	local = chunk_sge(&p.ma, 0, 100);
+	to = chunk_sge(&p.mb, 0, 100);
+	post_send(p.a, 1, &local, 0);
+	poll_none(p.a->uscq);
+	vth_advance(p.vth, 500000000);
+	g_assert_cmpint(end_modify(p.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(p.vth);
+	poll_one(p.a->uscq, 1, RI_WC_FLUSHED);
+	node_forget(p.na);
+	node_forget(p.nb);
+	g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	ends_connect(p.a, p.b);
+	post_send(p.a, 2, &local, 0);
+	vth_advance(p.vth, 900000000);
+	node_silent(p.na);
+	post_recv(p.b, 3, &to);
+	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
+	pair_down(&p);
+}
+
 static void
 test_receive_never_comes(gconstpointer adapter)
 {
@@ -537,6 +566,7 @@ main(int argc, char **argv)
 		{"through-the-host", test_through_the_host},
 		{"suppressed", test_suppressed},
 		{"receive-comes-late", test_receive_comes_late},
+		{"receive-waited-before", test_receive_waited_before},
 		{"receive-never-comes", test_receive_never_comes},
 		{"remote-faults", test_remote_faults},
 		{"receive-too-short", test_receive_too_short},

@@ -174,6 +174,20 @@ test_relative(struct fixture *f, gconstpointer unused)
 	expect_refused(f, RI_EVENT_QP_BOUNDS, 0x1101);
 }
 
+/* A reset of its queue pair unbinds a narrow window. */
+static void
+test_window_after_reset(struct fixture *f, gconstpointer unused)
+{
+	struct ri_mr_attr attr = {0};
+
+	(void)unused;
+	bind(f, 100, 50);
+	g_assert_cmpint(end_modify(f->b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	end_to_idle(f->b);
+	g_assert_cmpint(f->nb->p->mem->mw_query(f->mw, &attr), ==, RI_SUCCESS);
+	g_assert_false(attr.valid);
+}
+
 /* A window without the right that the access needs. */
 static void
 test_window_access(struct fixture *f, gconstpointer unused)
@@ -543,6 +557,7 @@ main(int argc, char **argv)
 	} tests[] = {
 		{"/iwarp/keys/window", test_window},
 		{"/iwarp/keys/relative", test_relative},
+		{"/iwarp/keys/window-after-reset", test_window_after_reset},
 		{"/iwarp/keys/window-access", test_window_access},
 		{"/iwarp/keys/window-of-another", test_window_of_another},
 		{"/iwarp/keys/local", test_local},
