@@ -67,9 +67,8 @@ const struct vsw_refusal vsw_too_many_reads = {
 /* --- one-sided ---------------------------------------------------------------------------- */
 
 __attribute__((cold)) const struct vsw_refusal *
-vsw_respond_refuse(const struct vsw_responder *in, uint32_t access, enum vsw_mem_result result)
+vsw_respond_refuse(uint32_t access, enum vsw_mem_result result)
 {
-	(void)in;
 	if (result == VSW_MEM_OK)
 		return access == RI_ACCESS_REMOTE_WRITE ? &write_disabled : &read_disabled;
 	return access == RI_ACCESS_REMOTE_WRITE ? &write_refused[result] : &read_refused[result];

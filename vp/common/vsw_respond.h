@@ -98,8 +98,7 @@ struct vsw_piece {
  * Begin the access that a piece of a Write, or a Read, asks for. `access`: RI_ACCESS_REMOTE_WRITE or RI_ACCESS_REMOTE_READ. The
  * caller ends *spans. Out of line where it is not granted.
  */
-const struct vsw_refusal *vsw_respond_refuse(const struct vsw_responder *in, uint32_t access,
-					     enum vsw_mem_result result);
+const struct vsw_refusal *vsw_respond_refuse(uint32_t access, enum vsw_mem_result result);
 static inline const struct vsw_refusal *
 vsw_respond_begin(const struct vsw_responder *in, const struct vsw_message *message, uint32_t at,
 		  uint32_t length, uint32_t access, struct vsw_spans *spans)
@@ -115,13 +114,13 @@ vsw_respond_begin(const struct vsw_responder *in, const struct vsw_message *mess
 		return NULL; /* nothing is checked [RI 3.2] */
 	/* Relaxed: a change of the rights while requests arrive takes effect at one request or the next. */
 	if ((atomic_load_explicit(&in->access, memory_order_relaxed) & access) == 0)
-		return vsw_respond_refuse(in, access, VSW_MEM_OK);
+		return vsw_respond_refuse(access, VSW_MEM_OK);
 	if (length == 0)
 		return NULL; /* an empty Read needs the queue pair's right but no key (RI_OP_RDMA_READ) */
 	if (wanted.stag != 0)
 		result = vsw_mem_begin(in->mem, &in->who, &wanted, &spans->use[0]);
 	if (result != VSW_MEM_OK)
-		return vsw_respond_refuse(in, access, result);
+		return vsw_respond_refuse(access, result);
 	spans->len[0] = length;
 	spans->count = 1;
 	return NULL;
@@ -192,7 +191,7 @@ const struct vsw_refusal *vsw_respond_parts(struct vsw_responder *in,
 					    const struct vsw_message *message,
 					    const struct vsw_piece *piece);
 const struct vsw_refusal *vsw_respond_not_taken(enum vsw_srq_result why);
-/* Place octets into the receive that was taken. *status: of its completion. */
+/* Place octets into the receive that was taken; a failure sets cqe->status. */
 static inline __attribute__((always_inline)) const struct vsw_refusal *
 vsw_respond_place(struct vsw_responder *in, const struct vsw_piece *piece, struct vsw_cqe *cqe);
 /* The receive that was taken is completed; `refusal`: what its message came to. Returns what it comes to now. */
