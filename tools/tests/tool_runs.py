@@ -81,13 +81,17 @@ class Server:
 
     def done(self):
         """Waits until it has ended by itself."""
+        said = []
+        out = threading.Thread(target=lambda: said.append(self.process.stdout.read()), daemon=True)
+        out.start()
+        out.join(PATIENCE)
         try:
-            out = self.process.stdout.read()
-            status = self.process.wait(PATIENCE)
+            status = self.process.wait(0 if out.is_alive() else PATIENCE)
         except subprocess.TimeoutExpired as error:
-            raise Failed('the server does not end') from error
+            raise Failed('the server does not end: ' + self.err) from error
+        out.join(PATIENCE)
         self.reader.join(PATIENCE)
-        return Done(status, out, self.err)
+        return Done(status, ''.join(said), self.err)
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
