@@ -224,6 +224,9 @@ class Sources:
             raise Stale(f'{mutant.name}: {path}: {mutant.function} has {mutant.old!r} '
                         f'{len(found)} times instead of once')
         start, end = found[0].span()
+        if mutant.old.startswith('if ') and mutant.is_statement and \
+                re.match(r'\s*else\b', self.text(path)[end:span[1]]):
+            raise Stale(f'{mutant.name}: {path}: {mutant.old!r} is followed by its else, which belongs to it')
         if not mutant.is_statement:
             borders = (span[0], start), (start, end), (end, span[1])
             divided = mutant_expression.divides(

@@ -104,6 +104,8 @@ class Data(tree_case.TreeCase):
 
     def test_divided(self):
         self.assert_stale('bound by the > before it', table(old='3 && b > 3', new='0'))
+        self.assert_stale('followed by its else', table(old='if (a > 3 && b > 3) return helper(a);', new=''),
+                          source=SOURCE.replace('helper(a);\n', 'helper(a);\n\telse\n\t\treturn 7;\n'))
 
 
 class Expressions(unittest.TestCase):
