@@ -45,7 +45,7 @@ class Bench:
             return said
 
     def copy(self, folder, source, target, *options, expect=0, limit=None, early=False):
-        """Copies with it-cp; '@' in a path stands for the server. A client that fails `early` may not connect at all."""
+        """Copies with it-cp; '@' in a path becomes the server's address. A client that fails `early` may not connect at all."""
         where = (HOST if self.pair else '') + ':'
         paths = [path.replace('@', where) for path in (source, target)]
         served = ('--serve', folder.served)

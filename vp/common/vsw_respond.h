@@ -26,7 +26,7 @@
 #include "vsw_spans.h"
 #include "vsw_srq.h"
 
-/* Why a message is refused, in each of the ways in which that is told. */
+/* Why a message is refused: what each side reports. */
 struct vsw_refusal {
 	uint32_t event;           /* enum ri_event at the responder */
 	uint32_t code;            /* of an iWARP Terminate: layer, type, code */
@@ -48,7 +48,7 @@ struct vsw_responder_ops {
 	void (*overflow)(struct vsw_responder *in);
 	/* An SRQ's receive was completed: are more in progress than the watermarks allow? */
 	void (*limits)(struct vsw_responder *in);
-	/* Its own memory failed under an unreliable message, whose sender is not told. */
+	/* Its own memory failed under an unreliable message; its sender learns nothing of it. */
 	void (*failed)(struct vsw_responder *in);
 	/* A line for the log. */
 	void (*say)(struct vsw_responder *in, const char *text);

@@ -11,7 +11,7 @@
 /* A figure that has become worse or better by less is noise. */
 #define FIGURE_NOISE 0.10
 
-/* The element of an array whose member @name has this text; NULL: there is none. */
+/* The element of an array whose member @name has this text; NULL: no element has it. */
 static JsonObject *
 element_of(JsonObject *report, const char *array, const char *name, const char *text)
 {
