@@ -37,6 +37,7 @@ cert_record(const struct cert_setup *setup, const char *kind, const char *const 
 	g_string_free(line, TRUE);
 }
 
+G_GNUC_PRINTF(3, 0)
 static void
 record_text(struct cert *cert, const char *kind, const char *format, va_list args)
 {

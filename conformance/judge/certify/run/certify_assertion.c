@@ -29,7 +29,7 @@ certify_assertion_read(const char *output, struct certify_assertion *found)
 	g_autoptr(GMatchInfo) match = NULL;
 	bool some = false;
 
-	*found = (struct certify_assertion){NULL};
+	*found = (struct certify_assertion){0};
 	g_regex_match(regex, output, 0, &match);
 	/* Each is printed twice; the last one ended the program. */
 	for (; g_match_info_matches(match); g_match_info_next(match, NULL)) {
@@ -50,5 +50,5 @@ certify_assertion_clear(struct certify_assertion *found)
 	g_free(found->where);
 	g_free(found->what);
 	g_free(found->seen);
-	*found = (struct certify_assertion){NULL};
+	*found = (struct certify_assertion){0};
 }
