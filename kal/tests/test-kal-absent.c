@@ -66,6 +66,13 @@ test_borders(void)
 	char text[64];
 	struct kal_near near = {.word = longest};
 
+	/* Around the 64 octets that the name of a provider has room in. */
+	for (size_t length = 62; length < 67; length++) {
+		g_autofree char *name = g_strnfill(length, 'i');
+		g_autofree char *said = g_strdup_printf("there is no adapter named '%s'", name);
+
+		g_assert_cmpstr(explain(name), ==, said);
+	}
 	g_assert_cmpuint(strlen(explain(longest)), <, 200);
 	memset(text, 'x', sizeof(text));
 	kal_absent_explain(NULL, &near, text, 16);
