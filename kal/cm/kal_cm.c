@@ -228,16 +228,15 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 		return;
 	kal_cm_lock(cm);
 	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
-	if (conn == NULL) {
-		/* A late event of a retired queue pair. */
+	/* The client expects no reply without a third message, and its event would take the place of a later one. */
+	if (conn == NULL || (conn_event == KAL_CONN_REPLY && !conn->three_way)) {
+		/* Nobody is told; without a `conn` it is a late event of a retired queue pair. */
 	} else if (event->kind == RI_CM_TIME_WAIT_OVER) {
 		/* It is reported once for each attempt, after its end; kal_conn_reserve has the node. */
 		if (conn->state == KAL_CONN_ENDED && conn->wait_due) {
 			conn->wait_due = false;
 			kal_conn_tell(conn, KAL_CM_TIME_WAIT_OVER, KAL_REASON_OTHER);
 		}
-	} else if (conn_event == KAL_CONN_REPLY && !conn->three_way) {
-		/* The client expects no reply, and its event would take the place of a later one. */
 	} else if (kal_conn_step(&conn->state, conn_event, &report) == RI_SUCCESS) {
 		kal_conn_note_event(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);

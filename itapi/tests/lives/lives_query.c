@@ -32,7 +32,9 @@ trace_ep(struct trace *trace, it_ep_handle_t ep)
 	rc = &p.attr.srv.rc;
 	trace_line(trace, "  state %s", it_ep_state_name(p.ep_state.rc));
 	trace_line(trace, "  spigot %zu, path over %zu, %s", p.spigot_id, p.dst_path.spigot_id,
-		   memcmp(&p.dst_path, &none, sizeof(none)) == 0 ? "none" : "one");
+		   memcmp((const void *)&p.dst_path, (const void *)&none, sizeof(none)) == 0
+			   ? "none"
+			   : "one");
 	trace_line(trace, "  enables %d %d %d, segments %zu %zu, ird %u, ord %u",
 		   (int)rc->rdma_read_enable, (int)rc->rdma_write_enable, (int)rc->atomics_enable,
 		   rc->max_rdma_read_segments, rc->max_rdma_write_segments, rc->rdma_read_ird,

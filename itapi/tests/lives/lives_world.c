@@ -29,7 +29,6 @@ void
 world_seed(struct world *world, guint32 seed)
 {
 	g_rand_set_seed(world->rand, seed);
-	srand(1);
 }
 
 /* Everything of a side has a name. */

@@ -416,9 +416,11 @@ objects(struct cert *cert)
 {
 	struct leaks leaks;
 	struct shared shared;
+	bool has_shared;
 
 	leaks_open(&leaks, cert);
-	if (leaks.near->attr.srq) {
+	has_shared = leaks.near->attr.srq;
+	if (has_shared) {
 		struct ri_qp_init init = cert_end_defaults(leaks.near);
 
 		shared_new(&shared, leaks.near, &init, 4);
@@ -430,7 +432,7 @@ objects(struct cert *cert)
 		leaks.letters = cert_end_new(leaks.near, &init);
 	}
 	run_all(&leaks, object_rows, G_N_ELEMENTS(object_rows));
-	if (leaks.shared != NULL)
+	if (has_shared)
 		shared_free(&shared);
 	ordinary(&leaks);
 	munmap(leaks.nowhere, 4096);
