@@ -168,13 +168,15 @@ cert_setup_open(struct cert_setup *setup, const char *path, const char *adapter,
 	return false;
 }
 
-/* What an object says of its version, in the symbol ri_provider_version. */
+/* What an object, which is loaded and stays, says of its version, in the symbol ri_provider_version. */
 static const char *
 version_of(const char *object)
 {
 	void *loaded = dlopen(object, RTLD_NOW | RTLD_NOLOAD);
 	const char *version = loaded != NULL ? dlsym(loaded, "ri_provider_version") : NULL;
 
+	if (loaded != NULL)
+		dlclose(loaded);
 	return version != NULL ? version : "not stated";
 }
 

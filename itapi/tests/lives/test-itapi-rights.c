@@ -429,6 +429,7 @@ victim_make(struct victim *victim, struct bond *bond, enum target target)
 	struct place place = {.addr = (uintptr_t)start, .length = 8};
 	struct bond *through = target == NARROW_ELSEWHERE ? &victim->other : bond;
 	it_ep_attributes_t attr = world_helper(&world->near);
+	it_rmr_context_t unused = 0, *context;
 
 	world_ok(world,
 		 it_lmr_create21(target == LMR_ELSEWHERE ? world->near.zone : world->near.end.pz,
@@ -444,9 +445,8 @@ victim_make(struct victim *victim, struct bond *bond, enum target target)
 	world_ok(world, it_rmr_create20(world->near.end.pz,
 					target == WIDE ? IT_RMR_TYPE_WIDE : IT_RMR_TYPE_NARROW,
 					&victim->rmr));
-	world_ok(world,
-		 window_link(through, victim->rmr, &place, IT_PRIV_REMOTE_READ,
-			     target == LMR_BUSY ? &(it_rmr_context_t){0} : &victim->context));
+	context = target == LMR_BUSY ? &unused : &victim->context;
+	world_ok(world, window_link(through, victim->rmr, &place, IT_PRIV_REMOTE_READ, context));
 }
 
 static void

@@ -357,9 +357,10 @@ map_middle(uint8_t *at)
 
 	for (uint64_t from = 0; good && from < LONG_WHOLE; from += LONG_STEP) {
 		size_t length = MIN(LONG_STEP, LONG_WHOLE - from);
+		const void *there = mmap(at + from, length, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_FIXED, fd, 0);
 
-		good = mmap(at + from, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-			    0) == at + from;
+		good = there == at + from;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -389,8 +390,10 @@ map_long(bool written, uint8_t **whole)
 	for (unsigned i = 0; i < 2; i++) {
 		uint8_t *edge = at + (i == 0 ? 0 : LONG_WHOLE - LONG_EDGE);
 
-		if (mmap(edge, LONG_EDGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != edge) {
+		const void *there = mmap(edge, LONG_EDGE, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+		if (there != edge) {
 			munmap(*whole, LONG_WHOLE + LONG_ALIGN);
 			return NULL;
 		}

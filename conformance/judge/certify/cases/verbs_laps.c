@@ -71,7 +71,7 @@ scatter(struct laps *laps, const struct cert_region *region, size_t at, uint32_t
 	uint32_t count = laps->rich    ? MIN(most, SEGMENTS)
 			 : laps->plain ? cert_random_below(laps->cert, 2)
 				       : cert_random_below(laps->cert, MIN(most, SEGMENTS) + 1);
-	int cuts[2 * SEGMENTS];
+	int cuts[2 * SEGMENTS] = {0};
 
 	for (uint32_t i = 0; i < 2 * count; i++)
 		cuts[i] = (int)cert_random_below(laps->cert, HALF + 1);
