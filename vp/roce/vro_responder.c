@@ -13,6 +13,9 @@
  */
 #include "vro_qp.h"
 
+/* vsw_refusal::code of a Send that may not invalidate its key. A key that is wrong is an access error here. */
+#define CODE_INVALIDATE 0x0109u
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 /* A NAK for the packet that is expected. */
@@ -52,7 +55,7 @@ refuse_with(struct vro_qp *qp, const struct vsw_refusal *refusal)
 {
 	uint8_t syndrome = ROCE_NAK_OPERATION;
 
-	if (refusal->status == RI_WC_REMOTE_ACCESS)
+	if (refusal->status == RI_WC_REMOTE_ACCESS || refusal->code == CODE_INVALIDATE)
 		syndrome = ROCE_NAK_ACCESS;
 	else if (refusal->status == RI_WC_REMOTE_INVALID_REQ)
 		syndrome = ROCE_NAK_INVALID;

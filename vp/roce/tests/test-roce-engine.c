@@ -388,7 +388,7 @@ not_invalidated(void)
 	sim_receive(pair[1], 9, 8192, 512);
 	sim_post(pair[0], &wr);
 	sim_run(sim, SECOND);
-	sent_is(pair[0], "3 RI_OP_SEND RI_WC_REMOTE_INVALID_REQ\n");
+	sent_is(pair[0], "3 RI_OP_SEND RI_WC_REMOTE_ACCESS\n");
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_LOCAL_INVALIDATE\n");
 	sim_free(sim);
 }
