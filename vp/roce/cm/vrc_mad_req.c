@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The body of a REQ, InfiniBand Architecture 1.2, volume 1, table 99 (12.6.5). */
+/* The body of a REQ, InfiniBand Architecture 1.2, volume 1, chapter 12.6. */
 #include "ri_wire.h"
 #include "vrc_mad.h"
 

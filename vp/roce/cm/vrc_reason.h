@@ -3,7 +3,7 @@
 
 /*
  * What the codes of CM messages mean in RNIC-PI, and the other way round; the one place where they are converted. InfiniBand
- * Architecture 1.2, volume 1, tables 107 (reasons of a REJ) and 122 (statuses of a SIDR_REP). Pure functions, any thread.
+ * Architecture 1.2, volume 1, chapters 12.6 (reasons of a REJ) and 12.11 (statuses of a SIDR_REP). Pure functions, any thread.
  */
 #ifndef VRC_REASON_H
 #define VRC_REASON_H
