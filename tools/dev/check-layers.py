@@ -61,6 +61,12 @@ RULES = {
     'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
     'vp/iwarp/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/iwarp/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/iwarp/*.h', VECTORS] + GLIB,
+    'vp/roce/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/wire/*.h', 'vp/roce/cm/*.h'] + GLIB,
+    # Codecs, which know no provider.
+    'vp/roce/wire/': ['rnicpi/support/ri_wire.h'],
+    'vp/roce/cm/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/wire/*.h'] + GLIB,
+    'vp/roce/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/*.h', VECTORS] + GLIB,
+    'vp/roce/cm/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/*.h', VECTORS] + GLIB,
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/wire/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,

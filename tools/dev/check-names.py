@@ -15,7 +15,7 @@ import sys
 
 import source_tree
 
-PREFIXES = ('it', 'itx', 'ual', 'kal', 'ri', 'vsw', 'viw', 'vem', 'vib', 'session', 'door', 'mpa', 'ddp', 'rdmap', 'cert',
+PREFIXES = ('it', 'itx', 'ual', 'kal', 'ri', 'vsw', 'viw', 'vem', 'vib', 'vro', 'vrc', 'roce', 'session', 'door', 'mpa', 'ddp', 'rdmap', 'cert',
             'df', 'tool', 'lab', 'fuzz', 'mc')
 C = ('.c', '.h', '.cc')
 DOCUMENTS = ('.md',)

@@ -56,13 +56,19 @@ static void
 connection_add(GArray *list, JsonObject *connection)
 {
 	JsonArray *frames = json_object_get_array_member(connection, "frames");
-	JsonObject *agreed = json_object_get_object_member(connection, "negotiated");
+	gboolean roce = json_object_has_member(connection, "conversation");
+	JsonObject *agreed = roce ? NULL : json_object_get_object_member(connection, "negotiated");
 
 	for (guint i = 0; i < json_array_get_length(frames); i++) {
 		struct vector v = vector_of(json_array_get_object_element(frames, i));
 
-		v.connection = text_member(connection, "connection");
-		v.from_initiator = g_str_equal(text_member(v.object, "dir"), "I->R");
+		v.connection = text_member(connection, roce ? "conversation" : "connection");
+		v.from_initiator =
+			g_str_equal(text_member(v.object, "dir"), roce ? "A->B" : "I->R");
+		if (roce) {
+			g_array_append_val(list, v);
+			continue;
+		}
 		v.crc = true_member(agreed, "crc");
 		v.markers = true_member(agreed, v.from_initiator ? "markers_i2r" : "markers_r2i");
 		v.nonconforming = true_member(agreed, "nonconforming");

@@ -11,12 +11,12 @@
 #include <glib.h>
 #include <json-glib/json-glib.h>
 
-/** @brief One entry of vectors.json, negative.json or crc32c.json. */
+/** @brief One entry of vectors.json, negative.json, crc32c.json, roce.json or roce-negative.json. */
 struct vector {
-	const char *connection;  /**< its connection; NULL outside vectors.json */
+	const char *connection;  /**< its connection, or conversation; NULL in other files */
 	const char *name;        /**< unique within its connection */
 	const char *kind;        /**< mpa_req, mpa_rep, fpdu, stream; NULL outside vectors.json */
-	gboolean from_initiator; /**< vectors.json: sent by the initiator */
+	gboolean from_initiator; /**< vectors.json: sent by the initiator; roce*.json: by A */
 	gboolean crc;            /**< CRC in use on its connection */
 	gboolean markers;        /**< its direction carries markers */
 	gboolean nonconforming;  /**< what siw sends, see `meant` in fields */
@@ -24,7 +24,7 @@ struct vector {
 	gsize len;               /**< octets in the frame */
 	JsonObject *object;      /**< the whole entry */
 	JsonObject *fields;      /**< its `fields`, or NULL */
-	const char *expect;      /**< negative.json: the reaction; else NULL */
+	const char *expect;      /**< of the negative ones: the reaction; else NULL */
 };
 
 /** @brief All entries of one file, in its order. */
@@ -35,7 +35,7 @@ struct vectors {
 
 /**
  * @brief Load a file of this folder.
- * @param[in] file  "vectors.json", "negative.json" or "crc32c.json"
+ * @param[in] file  "vectors.json", "negative.json", "crc32c.json", "roce.json" or "roce-negative.json"
  */
 struct vectors *vectors_load(const char *file);
 

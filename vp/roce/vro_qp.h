@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The engine: packets in, packets out, and timers of the host table. It knows no sockets: a link (struct vro_link) carries its
+ * packets, and the provider, or a test, gives it queue pairs, addresses and time.
+ *
+ * A queue pair has a requester (vro_requester.c), which sends the requests of its send queue and repeats them until they are
+ * acknowledged, and a responder (vro_responder.c), which executes those of the peer with the functions of vsw_respond.h.
+ * Datagrams are in vro_ud.c.
+ *
+ * Threads: one at a time calls the engine, the functions of timers included. Nothing here blocks or allocates after creation.
+ *
+ * Source: InfiniBand Architecture, volume 1, chapter 9 (transport) and 11.6 (completions).
+ */
+#ifndef VRO_QP_H
+#define VRO_QP_H
+
+#include "roce_icrc.h"
+#include "vsw_respond.h"
+
+#define VRO_MAX_MESSAGE    (1u << 31)
+#define VRO_WINDOW_MAX     128u /* packets that are not acknowledged */
+#define VRO_WINDOW_MIN     2u
+#define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
+#define VRO_KEY_CONTROLLED 0x80000000u
+#define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
+
+/* What carries packets. */
+struct vro_link {
+	/*
+	 * The place of the next packet: ROCE_PACKET_MAX octets, until `send`. NULL: the link is full. Whoever drains it calls
+	 * vro_engine_ready.
+	 */
+	uint8_t *(*room)(struct vro_link *link);
+	/* Send the `len` octets that are there, without ICRC; the link appends it. */
+	void (*send)(struct vro_link *link, const struct roce_flow *flow, size_t len);
+};
+
+enum vro_count {
+	VRO_PACKETS_IN, /* with the right CRC, for a queue pair of ours */
+	VRO_PACKETS_OUT,
+	VRO_REPEATED, /* sent again */
+	VRO_TIMEOUTS,
+	VRO_PROBES,     /* of the last packet, before the time of a timeout */
+	VRO_GAPS,       /* sequence NAKs sent */
+	VRO_DUPLICATES, /* requests that had been executed */
+	VRO_RNRS,       /* RNR NAKs sent */
+	VRO_CONGESTED,  /* notifications of congestion */
+	VRO_DROPPED,    /* datagrams without receive */
+	VRO_COUNTS
+};
+
+struct vro_qp;
+
+/* One adapter's engine. The owner sets the members above `dirty`. */
+struct vro_engine {
+	const struct ri_host *host;
+	const char *name; /* of the adapter, for the log */
+	struct vro_link *link;
+	struct vsw_mem_table *mem;
+	/* The queue pair of that number, or NULL. */
+	struct vro_qp *(*find)(struct vro_engine *engine, uint32_t qpn);
+	uint64_t
+		probe; /* ns: a last packet that is not acknowledged is repeated for the first time; 0: it is not */
+
+	struct vro_qp *dirty;   /* to be run by vro_engine_flush */
+	struct vro_qp *blocked; /* found the link full */
+	bool flushing;
+	uint64_t counts[VRO_COUNTS];
+	uint64_t faults[ROCE_FAULT_COUNT]; /* packets dropped, by reason */
+};
+
+enum vro_state {
+	VRO_RESET = 0,
+	VRO_INIT, /* receives are posted */
+	VRO_RTR,  /* answers requests */
+	VRO_RTS,  /* sends requests */
+	VRO_ERROR /* all requests and receives are flushed */
+};
+
+/* What a queue pair asks of its owner. */
+struct vro_qp_ops {
+	/* It has failed, is in VRO_ERROR, and is flushed. `event`: enum ri_event; `why`: for the log, or NULL. */
+	void (*failed)(struct vro_qp *qp, uint32_t event, const char *why);
+	/* The destination of a datagram. False: there is no such address handle for this queue pair. */
+	bool (*address)(struct vro_qp *qp, uint32_t ah, struct roce_flow *flow);
+	/* A receive of an SRQ was completed. */
+	void (*limits)(struct vro_qp *qp);
+};
+
+/* A request that was taken from the send queue and is not completed. */
+struct vro_request {
+	uint32_t first;      /* number of its first packet */
+	uint32_t packets;    /* numbers that it has; 0: nothing is sent */
+	uint32_t got;        /* Read, atomic: packets of the answer that have come */
+	uint32_t index;      /* vsw_cqe::wq_index */
+	uint8_t status;      /* RI_WC_SUCCESS, or why it cannot be sent */
+	bool done;           /* of a request without packets: executed */
+	struct vsw_wqe *wqe; /* behind it, in the ring */
+};
+
+struct vro_requester {
+	struct vsw_wq sq;
+	struct vsw_cq *cq;
+	char *requests; /* ring of struct vro_request */
+	uint32_t stride;
+	uint32_t mask;
+	uint32_t oldest;  /* first one not completed ... */
+	uint32_t current; /* ... the one that is being sent ... */
+	uint32_t taken;   /* ... and the next to take; indices run freely */
+	uint32_t at;      /* packets of `current` that are sent */
+	uint32_t psn;     /* of the next request */
+	uint32_t una;     /* first number not acknowledged */
+	uint32_t end;     /* behind the last number ever sent */
+	uint32_t unasked; /* packets since the last one with AckReq */
+	uint32_t window;
+	uint32_t grown;      /* numbers acknowledged since the window changed */
+	uint32_t window_end; /* the window is not halved again before this number is acknowledged */
+	uint8_t retries;     /* left */
+	uint8_t rnr_retries;
+	bool halted;    /* waits for rnr_until */
+	bool went_back; /* to `una`, and nothing was acknowledged since */
+	uint64_t rnr_until;
+	uint64_t since; /* time of the last progress */
+	uint64_t probe; /* ns until the last packet is repeated */
+	uint64_t armed; /* time of the timer; RI_NEVER: it is not started */
+};
+
+/* A Read or atomic of the peer: to be answered, or answered and remembered. */
+struct vro_answer {
+	uint32_t first;
+	uint32_t packets;
+	uint32_t msn;
+	uint32_t length;
+	struct ri_wr_remote remote;
+	bool atomic;
+	uint64_t original;
+};
+
+enum vro_message_kind {
+	VRO_NO_MESSAGE = 0,
+	VRO_SEND,
+	VRO_WRITE
+};
+
+struct vro_responding {
+	uint32_t psn; /* expected */
+	uint32_t msn;
+	enum vro_message_kind kind; /* a message is in progress */
+	uint32_t length;            /* of a Write: as its first packet said */
+	uint32_t got;               /* octets so far */
+	struct ri_wr_remote remote;
+	bool silent;    /* a NAK was sent; until the expected packet comes there is no other */
+	bool due;       /* an acknowledgement, or: */
+	uint8_t nak;    /* syndrome of a NAK or RNR NAK that is due; 0: none */
+	bool fatal;     /* the NAK ends the queue pair */
+	uint32_t event; /* that it raises then */
+	const char *why;
+	struct vro_answer answers[VRO_ANSWERS];
+	uint32_t asked; /* indices run freely */
+	uint32_t answered;
+	uint32_t at; /* packets of answers[answered] that are sent */
+};
+
+/* What the path and the peer are; set before VRO_RTR, timers and retries before VRO_RTS. */
+struct vro_path {
+	struct roce_flow flow; /* from here to the peer */
+	uint32_t qpn;          /* of the peer */
+	uint16_t pkey;
+	uint32_t mtu;        /* octets: 256 to 4096 */
+	uint8_t timeout;     /* code: 4.096 us * 2^timeout; 0: never */
+	uint8_t retries;     /* 0 to 7 */
+	uint8_t rnr_retries; /* 0 to 7, VRO_RNR_FOR_EVER */
+	uint8_t rnr_timer;   /* code that our RNR NAKs carry */
+	uint32_t ord;        /* Reads and atomics in flight */
+};
+
+struct vro_qp {
+	struct vsw_responder in; /* first: vsw_responder_ops get its address */
+	struct vro_engine *engine;
+	const struct vro_qp_ops *ops;
+	uint8_t transport; /* enum roce_transport */
+	uint8_t state;     /* enum vro_state */
+	bool privileged;
+	uint32_t qpn;
+	uint32_t qkey;
+	struct vro_path path;
+	struct vro_requester tx;
+	struct vro_responding rx;
+	struct ri_timer timer;
+	struct vro_qp *next; /* in `dirty` or `blocked` */
+	bool listed;
+	bool stuck; /* found the link full */
+};
+
+/* --- control ------------------------------------------------------------------------------ */
+
+/*
+ * The owner has zeroed *qp, created its queues (tx.sq, in.rq, in.wqe) and set in.mem, in.who, in.cq, tx.cq, engine, ops,
+ * transport and qpn. RI_ERR_RESOURCES.
+ */
+enum ri_status vro_qp_create(struct vro_qp *qp) RI_MUST_CHECK;
+/* No call of the engine for it follows; the queues stay the owner's. */
+void vro_qp_destroy(struct vro_qp *qp);
+/* The path is set. `psn`: the first one that the peer sends. */
+void vro_qp_to_rtr(struct vro_qp *qp, uint32_t psn);
+/* `psn`: the first one to send. */
+void vro_qp_to_rts(struct vro_qp *qp, uint32_t psn);
+/* Flush everything; also after it, when more was posted. */
+void vro_qp_to_error(struct vro_qp *qp);
+/* All is flushed: forget the connection. */
+void vro_qp_to_reset(struct vro_qp *qp);
+
+/* --- running ------------------------------------------------------------------------------ */
+
+/* Something was posted to a send queue, or to a receive queue in VRO_ERROR. */
+void vro_qp_kick(struct vro_qp *qp);
+/*
+ * A datagram has come: check everything but the sender's right to be here, and deliver it. `find_ident`: the IPv4
+ * identification in *flow is not known. vro_engine_flush follows, after one or several.
+ */
+void vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
+		       const uint8_t *octets, size_t len);
+/* Send what the packets that came, and the requests that were posted, ask for. */
+void vro_engine_flush(struct vro_engine *engine);
+/* The link has room again. */
+void vro_engine_ready(struct vro_engine *engine);
+/* The timer of the queue pair has fired; vro_qp_create lets it do this by itself if timer.fire is NULL. */
+void vro_qp_expired(struct vro_qp *qp);
+
+/* --- between the files of the engine ------------------------------------------------------ */
+
+/* Put it into the list that vro_engine_flush runs. */
+void vro_qp_mark(struct vro_qp *qp);
+/* Room for a packet, or NULL; then the queue pair is run when there is. */
+uint8_t *vro_room(struct vro_qp *qp);
+/* Send a packet whose head is `p`; the payload, p->payload_length octets, is already behind the head. */
+void vro_send(struct vro_qp *qp, uint8_t *at, const struct roce_flow *flow, struct roce_packet *p);
+/*
+ * Copy `len` octets from offset `at` of what the segments of a request name, out of this memory or into it. `access`: that all
+ * of it must allow.
+ */
+enum vsw_mem_result vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at,
+				      uint8_t *octets, uint32_t len, bool into);
+void vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why);
+
+void vro_requester_run(struct vro_qp *qp);
+void vro_requester_answer(struct vro_qp *qp, const struct roce_packet *p);
+void vro_requester_congested(struct vro_qp *qp);
+void vro_requester_flush(struct vro_qp *qp);
+/* Complete the oldest request. */
+void vro_request_complete(struct vro_qp *qp, enum ri_wc_status status);
+/* A request that sends nothing: binds and invalidations. */
+enum ri_wc_status vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe);
+
+void vro_responder_packet(struct vro_qp *qp, const struct roce_packet *p);
+void vro_responder_run(struct vro_qp *qp);
+void vro_responder_flush(struct vro_qp *qp);
+
+/* Send one datagram. False: the link is full. */
+bool vro_ud_send(struct vro_qp *qp, struct vro_request *request);
+void vro_ud_packet(struct vro_qp *qp, const struct roce_flow *flow, const struct roce_packet *p,
+		   size_t len);
+
+#endif /* VRO_QP_H */
