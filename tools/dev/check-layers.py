@@ -44,7 +44,7 @@ RULES = {
             PROVIDER_USER_HALF + GLIB,
     # What access layers share knows none of them.
     'ual/session/': ['kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
-                     'rnicpi/support/ri_slot.h'],
+                     'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
     'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
