@@ -83,6 +83,8 @@ RULES = {
     # Lines of the log have one form, and block no thread, in the tools as in the library.
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
+    # It stands in place of the machine: it has a host table, and gives it to its threads.
+    'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'kal/host/kal_host_use.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 
