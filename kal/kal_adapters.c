@@ -119,7 +119,7 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 	const struct kal_adapter_list_req *req = msg->req;
 	struct kal_adapter_list_rep *rep = msg->rep;
 	struct listing listing = {.rep = rep, .list = (struct kal_adapter *)(rep + 1)};
-	enum ri_status status = kal_providers_load();
+	enum ri_status status = kal_providers_load(client->host);
 
 	listing.room = MIN((msg->rep_len - sizeof(*rep)) / sizeof(*listing.list), req->max);
 	for (unsigned i = 0; status == RI_SUCCESS && i < ri_registry_count(); i++) {
@@ -150,7 +150,7 @@ kal_adapters_list(struct kal_client *client, struct kal_msg *msg)
 static enum ri_status
 provider_of(const struct ri_host *host, const char *name, const struct ri_loaded **out)
 {
-	enum ri_status status = kal_providers_load();
+	enum ri_status status = kal_providers_load(host);
 
 	*out = NULL;
 	for (unsigned i = 0; *out == NULL && i < ri_registry_count(); i++) {

@@ -496,7 +496,7 @@ struct kal_client;
 
 /** Parameters of kal_client_open. */
 struct kal_client_params {
-	const struct ri_host *host; /**< NULL: the production table (kal_host_default). */
+	const struct ri_host *host; /**< NULL: the table of the calling thread (kal_host_here). */
 	/**
 	 * Called after an event was queued, on whatever thread queued it, possibly inside a fast-path
 	 * call of this client; it must not block. NULL: the descriptor becomes readable instead.
@@ -520,7 +520,7 @@ enum ri_status kal_call(struct kal_client *client, struct kal_msg *msg) RI_MUST_
 bool kal_next_event(struct kal_client *client, struct kal_event *event);
 /** Descriptor that is readable while events wait (only without a kick function). */
 int kal_client_fd(struct kal_client *client);
-/** The client's host table; client NULL: the process's. NULL if it cannot be made. */
+/** The client's host table; client NULL: the calling thread's. NULL if it cannot be made. */
 const struct ri_host *kal_client_host(struct kal_client *client);
 /** Writes a line of the log; level is an enum ri_log_level. Called by any thread, one line at a time. */
 typedef void kal_log_writer(void *context, int level, const char *where, const char *text);
@@ -536,5 +536,11 @@ enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,
 			     const struct ri_fast_ops **fast) RI_MUST_CHECK;
 /** The production host table, made at first use; lives until the process ends. NULL: no resources. */
 const struct ri_host *kal_host_default(void);
+/** The host table of the calling thread: the one that it was given (kal_host_use.h), else kal_host_default(). */
+const struct ri_host *kal_host_here(void);
+/** Is that the table which the calling thread was given? Then nothing is asked of the real machine. */
+bool kal_host_is_own(const struct ri_host *host);
+/** ri_host::now of the calling thread's table, which is not made for this: in production it is CLOCK_MONOTONIC. */
+uint64_t kal_host_time(void);
 
 #endif /* KAL_CALL_H */

@@ -17,12 +17,21 @@
 #include "ri_fd.h"
 #include "ri_log.h"
 
+/* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. A simulated host has no capabilities. */
+static bool
+machine_allows(const struct ri_host *host)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}, {0}};
+
+	return !kal_host_is_own(host) && syscall(SYS_capget, &head, data) == 0 &&
+	       (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
+}
+
 enum ri_status
 kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 {
-	const struct ri_host *host = params->host != NULL ? params->host : kal_host_default();
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}, {0}};
+	const struct ri_host *host = params->host != NULL ? params->host : kal_host_here();
 	struct kal_client *client = calloc(1, sizeof(*client));
 	enum ri_status status = RI_ERR_RESOURCES;
 	struct kal_why why = {""};
@@ -52,10 +61,7 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 	client->kick = params->kick;
 	client->arg = params->arg;
 	kal_account_open(&client->account, client->config);
-	/* privileged operations need CAP_NET_ADMIN, or an entry in the configuration. */
-	client->privileged =
-		client->config->privileged || (syscall(SYS_capget, &head, data) == 0 &&
-					       (data[0].effective & (1u << CAP_NET_ADMIN)) != 0);
+	client->privileged = client->config->privileged || machine_allows(host);
 	pthread_mutex_init(&client->calls, NULL);
 	pthread_cond_init(&client->apart_over, NULL);
 	pthread_mutex_init(&client->event_lock, NULL);
@@ -90,7 +96,7 @@ kal_client_close(struct kal_client *client)
 const struct ri_host *
 kal_client_host(struct kal_client *client)
 {
-	return client != NULL ? client->host : kal_host_default();
+	return client != NULL ? client->host : kal_host_here();
 }
 
 enum ri_status

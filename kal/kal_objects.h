@@ -177,7 +177,7 @@ void kal_upcalls_pass_own(struct kal_rnic *rnic, bool open);
 
 /* kal_providers.c */
 /* All once, and those later that wait for their devices. RI_ERR_RESOURCES: memory ran out on the way, the next call goes on. */
-enum ri_status kal_providers_load(void) RI_MUST_CHECK;
+enum ri_status kal_providers_load(const struct ri_host *host) RI_MUST_CHECK;
 
 /* kal_adapters.c */
 enum ri_status kal_adapters_list(struct kal_client *client, struct kal_msg *msg) RI_MUST_CHECK;

@@ -200,7 +200,7 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *wanted,
 	if (spigot.attr.if_name[0] != '\0') {
 		spigot.interface = if_nametoindex(spigot.attr.if_name);
 		if (spigot.interface == 0) {
-			ri_log_refused(kal_host_default(), &(struct ri_log_about){.layer = "kal"},
+			ri_log_refused(rnic->client->host, &(struct ri_log_about){.layer = "kal"},
 				       "ioctl", errno);
 			return RI_SUCCESS; /* it was deleted, and nothing leads through it */
 		}

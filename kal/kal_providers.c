@@ -49,7 +49,7 @@ providers_watch_forks(void)
 }
 
 enum ri_status
-kal_providers_load(void)
+kal_providers_load(const struct ri_host *host)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static char folder[PATH_MAX]; /* under load_lock */
@@ -61,21 +61,21 @@ kal_providers_load(void)
 	 * At a fork the handler that was registered last runs first, and locks are taken in the order of levels: so the
 	 * handler of the host, whose lock is taken while providers are loaded, is registered first.
 	 */
-	(void)kal_host_default();
+	kal_host_watch_forks();
 	pthread_once(&once, providers_watch_forks);
 	pthread_mutex_lock(&load_lock);
 	/* Incomplete: memory or descriptors ran out. */
 	if (loaded) {
-		complete = ri_load_again(kal_host_default(), &more);
+		complete = ri_load_again(host, &more);
 	} else {
 		more = 1;
-		complete = ri_load_all(kal_host_default(), ri_builtin_entries,
+		complete = ri_load_all(host, ri_builtin_entries,
 				       kal_setting_text(KAL_SETTING_PROVIDER_PATH),
 				       ri_load_folder(folder, sizeof(folder)));
 	}
 	unchecked = unchecked || more != 0;
 	if (complete && unchecked) {
-		kal_settings_check_all(kal_host_default());
+		kal_settings_check_all(host);
 		unchecked = false;
 	}
 	loaded = loaded || complete;

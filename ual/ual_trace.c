@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The trace. A line is: seconds of the monotonic clock, process and thread, the handle concerned, what
+ * The trace. A line is: seconds of the host's clock, process and thread, the handle concerned, what
  * happened, and a detail, separated by blanks. Each line is one write, so lines of several threads, and of processes
  * that share a file, do not mix. Writers own locks of endpoints, so a line goes through an outlet, which never blocks
  * (ri_outlet.h): if the file is on a server that does not answer, lines wait in a ring, and then are lost and counted.
@@ -25,9 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "kal_call.h"
 #include "kal_settings.h"
 #include "ri_fd.h"
 #include "ri_outlet.h"
@@ -89,12 +89,11 @@ file_make(const char *folder, const char *name, int rank)
 static size_t
 trace_line(char *line, size_t room, const void *object, const char *what, const char *detail)
 {
-	struct timespec now = {0};
-	int n;
+	uint64_t now = kal_host_time();
+	int n = snprintf(line, room, "%" PRIu64 ".%09" PRIu64 " %d/%d %p %s %s\n",
+			 now / 1000000000u, now % 1000000000u, (int)getpid(), (int)gettid(), object,
+			 what, detail);
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	n = snprintf(line, room, "%lld.%09ld %d/%d %p %s %s\n", (long long)now.tv_sec, now.tv_nsec,
-		     (int)getpid(), (int)gettid(), object, what, detail);
 	if (n < (int)room)
 		return n > 0 ? (size_t)n : 0;
 	line[room - 1] = '\n';

@@ -123,7 +123,8 @@ class Man(unittest.TestCase):
     def test_each_exported_symbol_has_a_page(self):
         symbols = re.findall(r'^\t(\w+);', read(os.path.join(ROOT, 'itapi', 'libitapi.map')), re.MULTILINE)
         renamed = re.findall(r'#define it_\w+ (itx_\w+_32bit)', IT_API)
-        self.assert_pages([name for name in symbols if name not in renamed])
+        inner = ['itapi_host_use']  # for it-sim, no call of IT-API
+        self.assert_pages([name for name in symbols if name not in renamed + inner])
 
     def test_each_entry_of_rnicpi_has_a_page(self):
         names = [name for name, _, _ in entries()]

@@ -203,7 +203,7 @@ door_warn(struct door_adapter *adapter, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	ri_log_list(adapter != NULL ? adapter->session.host : kal_host_default(), RI_LOG_WARNING,
+	ri_log_list(adapter != NULL ? adapter->session.host : kal_host_here(), RI_LOG_WARNING,
 		    &about, format, args);
 	va_end(args);
 }

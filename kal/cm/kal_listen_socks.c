@@ -151,15 +151,15 @@ kal_listen_choose(const struct kal_tcp_port *port, int fd)
 
 	RI_ASSERT_OWNED(&ports_lock);
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) != 0) {
-		ri_log_refused(kal_host_default(), &(struct ri_log_about){.layer = "kal"},
-			       "getsockname", errno);
+		ri_log_refused(port->host, &(struct ri_log_about){.layer = "kal"}, "getsockname",
+			       errno);
 		return NULL;
 	}
 	kal_sock_addr_back(&sa, &local, &ignored);
 	len = sizeof(sa);
 	if (getpeername(fd, (struct sockaddr *)&sa, &len) != 0) {
-		ri_log_refused(kal_host_default(), &(struct ri_log_about){.layer = "kal"},
-			       "getpeername", errno);
+		ri_log_refused(port->host, &(struct ri_log_about){.layer = "kal"}, "getpeername",
+			       errno);
 		return NULL; /* it is over */
 	}
 	kal_sock_addr_back(&sa, &peer, &ignored);

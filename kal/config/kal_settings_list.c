@@ -400,7 +400,7 @@ enum ri_status
 kal_settings_list(void (*each)(void *arg, const struct kal_setting_now *now), void *arg)
 {
 	struct listing listing = {.each = each, .arg = arg};
-	enum ri_status status = kal_providers_load();
+	enum ri_status status = kal_providers_load(kal_host_here());
 	struct cursor cursor = {.provider = 1};
 	const struct kal_config_key *key;
 

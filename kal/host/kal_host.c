@@ -179,12 +179,18 @@ host_register_fork(void)
 	(void)pthread_atfork(host_before_fork, host_after_fork_parent, host_after_fork_child);
 }
 
+void
+kal_host_watch_forks(void)
+{
+	pthread_once(&once, host_register_fork);
+}
+
 const struct ri_host *
 kal_host_default(void)
 {
 	const struct ri_host *table = NULL;
 
-	pthread_once(&once, host_register_fork);
+	kal_host_watch_forks();
 	pthread_mutex_lock(&default_lock);
 	if (default_host == NULL)
 		default_host = kal_host_create();
@@ -192,4 +198,12 @@ kal_host_default(void)
 		table = &default_host->table;
 	pthread_mutex_unlock(&default_lock);
 	return table;
+}
+
+const struct ri_host *
+kal_host_here(void)
+{
+	const struct ri_host *own = kal_host_own();
+
+	return own != NULL ? own : kal_host_default();
 }

@@ -73,6 +73,12 @@ struct kal_host *kal_host_create(void);
 /* Destroy it. No timer, task or watch may be in use. */
 void kal_host_destroy(struct kal_host *host);
 
+/* kal_host_here.c: the table that the calling thread was given, or NULL. */
+const struct ri_host *kal_host_own(void);
+
+/* Register the handler for forks, which kal_host_default() does too, without making the host. */
+void kal_host_watch_forks(void);
+
 /* kal_host_loop.c */
 /* Start a service thread. False: no thread could be created. */
 bool kal_host_start_thread(struct kal_host *host);

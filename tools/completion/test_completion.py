@@ -77,8 +77,8 @@ def main(completion, tools):
     tests = Completion(completion, tools)
     adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
     with_door = os.path.exists(os.path.join(tools, 'it-run'))
-    print('1..18' if with_door else '1..13')
-    for tool in ('it-cp', 'it-info', 'it-ping', 'it-test'):
+    print('1..19' if with_door else '1..14')
+    for tool in ('it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test'):
         options = tests.options(tool)
         tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
     tests.check('it-test/options/begun', ['--threads=', '--timeout='], tests.complete('it-test --t'))

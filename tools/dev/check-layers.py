@@ -44,7 +44,7 @@ RULES = {
             PROVIDER_USER_HALF + GLIB,
     # What access layers share knows none of them.
     'ual/session/': ['kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
-                     'rnicpi/support/ri_slot.h'],
+                     'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
     'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
@@ -89,6 +89,8 @@ RULES = {
     # Lines of the log have one form, and block no thread, in the tools as in the library.
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
+    # It stands in place of the machine: it has a host table, and gives it to its threads.
+    'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'kal/host/kal_host_use.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 

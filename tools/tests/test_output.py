@@ -41,6 +41,8 @@ def commands(build, source, report):
         yield 'it-run --help', tool('it-run', '--help')
         yield 'it-run --list', tool('it-run', '--list')
         yield 'it-run --list --json', tool('it-run', '--list', '--json')
+    if os.path.exists(tool('it-sim')[0]):
+        yield 'it-sim --help', tool('it-sim', '--help')
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')

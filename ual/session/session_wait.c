@@ -3,7 +3,7 @@
 
 #include "session_wait.h"
 
-#include <sched.h>
+#include "ri_relax.h"
 
 static void
 cpu_relax(void)
@@ -67,7 +67,7 @@ yield_awake(const struct session_wait *wait, bool (*look)(void *arg), void *arg,
 {
 	uint64_t begin = session_now(wait->session);
 
-	sched_yield();
+	session_relax(wait->session, RI_RELAX_SPINS); /* the first round that yields */
 	*slow = session_now(wait->session) - begin > wait->session->spin_ns;
 	return look(arg);
 }

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * One run of a scenario with one seed, in one process. Each thread of a node is a real thread, of which exactly one runs: it owns
+ * the baton. It gives the baton away only in sim_switch(), which draws the next thread from the seed; so no two threads
+ * ever run at once, and nothing here needs a lock. Time is a number that moves when no thread can run.
+ *
+ * Who has the baton may call everything. A thread that is no thread of the simulation (sim_me is NULL) calls nothing but
+ * sim_run(), and its calls of the C library are passed through.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <glib.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "it_api.h"
+#include "rnicpi_host.h"
+#include "sim/sim_scenario.h"
+
+/* --- random numbers: each purpose has a stream, so that the draws of one do not shift another's ---------------- */
+
+struct sim_random {
+	uint64_t state;
+};
+
+void sim_random_seed(struct sim_random *random, uint64_t seed, const char *purpose);
+uint64_t sim_random_draw(struct sim_random *random);
+/* Below a bound that is not 0. */
+uint64_t sim_random_below(struct sim_random *random, uint64_t bound);
+
+/* --- what a run leaves: in memory that the process which started it shares -------------------------------------- */
+
+#define SIM_TEXT 16384
+
+struct sim_result {
+	bool ended; /* else the process died, or it was ended */
+	bool good;
+	char kind[160];      /* of the failure: equal ones are one */
+	char text[SIM_TEXT]; /* the failure in full */
+	char running[64];    /* the node and the call whose thread runs, for a process that dies */
+	uint64_t hash;       /* of all steps */
+	uint64_t steps;
+	uint64_t time; /* virtual, ns */
+};
+
+struct sim_options {
+	uint64_t seed;
+	bool trace;  /* each step, to stdout */
+	bool output; /* what the nodes write, to stdout */
+	uint64_t steps_max;
+	struct sim_result *result;
+};
+
+/* Run it; does not return. The process has one thread. */
+_Noreturn void sim_run(const struct sim_scenario *scenario, const struct sim_options *options);
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+enum sim_node_state {
+	SIM_NODE_WAITS = 0, /* for its time, or another node */
+	SIM_NODE_RUNS,
+	SIM_NODE_DIES, /* its adapters are closed */
+	SIM_NODE_ENDED
+};
+
+struct sim_node {
+	const struct sim_node_plan *plan;
+	unsigned index;
+	enum sim_node_state state;
+	bool killed; /* by the script: it has no exit status */
+	int status;
+	unsigned lives;
+	unsigned threads;    /* ever made in this life */
+	GPtrArray *adapters; /* it_ia_handle_t that are open */
+	GArray *doors;       /* int: the sockets of its adapters that take faults */
+	FILE *output, *errors;
+	GString *line[2]; /* begun lines of both */
+	GPtrArray *lines; /* all complete ones of stdout */
+	char *complaint;  /* the last line of stderr */
+	uint64_t paused;  /* until then */
+	uint64_t slow;    /* factor */
+	struct sim_random random;
+};
+
+struct sim_node *sim_node_of(unsigned index);
+/* Each node; in order. */
+unsigned sim_node_count(void);
+void sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed);
+/* Load a fresh copy of its program and start its main(). */
+void sim_node_start(struct sim_node *node);
+/* The program ends, by itself or not: its threads never run application code again, and its adapters are closed. */
+void sim_node_end(struct sim_node *node, int status, bool killed);
+/* The same for the node of the calling thread, which does not come back. */
+_Noreturn void sim_node_exit(int status);
+/* Fill in @NODE. */
+char *sim_node_address(unsigned index);
+/* A thread of the node gets the baton: stdout and stderr are the node's from here on. */
+void sim_node_streams(const struct sim_node *node);
+/* Octets that the node writes past stdio. */
+void sim_node_write(struct sim_node *node, int fd, const char *octets, size_t len);
+void sim_node_adapter_opened(struct sim_node *node, it_ia_handle_t ia);
+void sim_node_adapter_closed(struct sim_node *node, it_ia_handle_t ia);
+
+/* --- threads and the baton ---------------------------------------------------------------------------------------- */
+
+enum sim_thread_state {
+	SIM_READY = 0,
+	SIM_BLOCKED,
+	SIM_FROZEN, /* of a node that has ended */
+	SIM_OVER
+};
+
+struct sim_thread {
+	struct sim_thread *next;
+	struct sim_node *node; /* NULL: the adapters' own */
+	unsigned number;       /* in its node, from 1 */
+	bool reaper;           /* closes the adapters of a node that has ended */
+	pthread_t real;
+	pid_t tid;
+	uint32_t turn; /* 1: it owns the baton; a futex */
+	enum sim_thread_state state;
+	unsigned depth;   /* in calls of the library */
+	const char *call; /* of the library, or of the C library */
+	/* While it is blocked: */
+	const char *wait;
+	uint64_t since, deadline;
+	bool (*ready)(void *arg);
+	void *arg;
+	char detail[64]; /* what it waits for, in words; may be empty */
+	/* It polls in vain; not run again before something has happened. */
+	bool idle;
+	uint64_t idle_seen;
+	uint64_t not_before; /* a slow node */
+	void *(*body)(void *);
+	void *body_arg;
+	void *value;   /* of its end */
+	bool returned; /* body has returned or the thread has called pthread_exit */
+};
+
+extern _Thread_local struct sim_thread *sim_me;
+
+/* A thread that waits for its first turn. NULL: no resources. */
+struct sim_thread *sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg);
+/* All, newest first. */
+struct sim_thread *sim_threads(void);
+/* Block until ready(arg) or the deadline (RI_NEVER: none). False: the deadline came first. */
+bool sim_block(const char *wait, bool (*ready)(void *arg), void *arg, uint64_t deadline);
+/* Another thread may run now; this one can go on, too. */
+void sim_yield(const char *why);
+/* This thread has looked and found nothing: others first, and then time. */
+void sim_idle(const char *why);
+/* A call of the application begins: sometimes another thread runs first. Ends it if its node has ended. */
+void sim_chance(const char *call);
+/* A call of the library begins and ends. */
+void sim_enter(const char *call);
+void sim_leave(void);
+/* Is the calling thread one of a node, in code of the application? */
+bool sim_applies(void);
+/* The thread never runs again. */
+_Noreturn void sim_thread_over(void);
+
+uint64_t sim_now(void);
+/* The same for a program that looks at a clock, which takes time. */
+uint64_t sim_now_read(void);
+void sim_advance(uint64_t ns);
+/* For draws that are no schedule, such as whom a signal wakes. */
+struct sim_random *sim_faults(void);
+
+/* One line of the trace, and of the hash. */
+void sim_note(const struct sim_thread *thread, const char *what, const char *detail);
+
+/* Before all else. */
+void sim_end_begin(const struct sim_scenario *scenario, const struct sim_options *options);
+
+/* --- how a run ends ---------------------------------------------------------------------------------------------------- */
+
+_Noreturn void sim_fail(const char *kind, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* A call that is not simulated. */
+_Noreturn void sim_refuse(const char *call);
+/* All that has to end has ended: look at what is expected. */
+_Noreturn void sim_finish(void);
+/* Who waits for what, in lines. */
+char *sim_who_waits(void);
+const struct sim_options *sim_options(void);
+const struct sim_scenario *sim_scenario(void);
+
+/* --- the script --------------------------------------------------------------------------------------------------------- */
+
+void sim_script_begin(uint64_t seed);
+/* Do what is due; true: something was. */
+bool sim_script_do(void);
+/* When the next step is due; RI_NEVER. */
+uint64_t sim_script_next(void);
+void sim_script_node_ended(const struct sim_node *node);
+/* Does a node wait to be started, or restarted? */
+bool sim_script_will_start(void);
+
+/* --- the host of the library ---------------------------------------------------------------------------------------------- */
+
+extern const struct ri_host sim_host;
+/* Before its first use. */
+void sim_host_prepare(void);
+/* Make its service thread. */
+void sim_host_begin(void);
+uint64_t sim_host_next_timer(void);
+
+/* --- faults -------------------------------------------------------------------------------------------------------------------- */
+
+/* Before any thread: adapters will ask for a tester. */
+void sim_doors_begin(void);
+/* An adapter was opened by the node: take its call, give it the faults that hold from the begin. */
+void sim_doors_opened(struct sim_node *node);
+/* At the end of a run. */
+void sim_doors_end(void);
+/* Give a command to all adapters of the node. */
+void sim_doors_command(struct sim_node *node, const char *command);
+
+#endif /* SIM_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What stands before and behind the calls of IT-API. sim_calls.c, which is made from the headers, has a function for each that calls
+ * sim_enter(), the library and sim_leave(); the functions here are called beside these where a call needs more.
+ */
+#include "sim/sim_api.h"
+
+#include <string.h>
+
+#include "sim/sim.h"
+
+bool
+sim_api_may_open(const char *name)
+{
+	if (sim_me == NULL || name == NULL || g_str_has_prefix(name, "emul:") || !sim_applies())
+		return true;
+	/* Of a name that no adapter has the library tells more. */
+	if (!g_str_has_prefix(name, "iwarp") && !g_str_has_prefix(name, "ib"))
+		return true;
+	(void)fprintf(stderr,
+		      "it-sim: the adapter '%s' is one of the real machine; in a simulation there "
+		      "are emul:ib and emul:iwarp\n",
+		      name);
+	return false;
+}
+
+void
+sim_api_opened(it_status_t status, const it_ia_handle_t *ia)
+{
+	if (sim_me == NULL || sim_me->node == NULL || status != IT_SUCCESS)
+		return;
+	sim_node_adapter_opened(sim_me->node, *ia);
+	sim_doors_opened(sim_me->node);
+}
+
+void
+sim_api_closed(it_status_t status, it_ia_handle_t ia)
+{
+	if (sim_me != NULL && sim_me->node != NULL && status == IT_SUCCESS)
+		sim_node_adapter_closed(sim_me->node, ia);
+}
+
+void
+sim_api_polled(it_status_t status)
+{
+	if (sim_me != NULL && sim_me->node != NULL && sim_me->depth == 1 &&
+	    status == IT_ERR_QUEUE_EMPTY)
+		sim_idle(sim_me->call);
+}

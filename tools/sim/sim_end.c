@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* How a run ends, and what it leaves: the result, the trace, and who waits for what. */
+#include "sim/sim.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/sim_real.h"
+
+static const struct sim_options *options;
+static const struct sim_scenario *scenario;
+
+const struct sim_options *
+sim_options(void)
+{
+	return options;
+}
+
+const struct sim_scenario *
+sim_scenario(void)
+{
+	return scenario;
+}
+
+void
+sim_end_begin(const struct sim_scenario *the_scenario, const struct sim_options *the_options)
+{
+	scenario = the_scenario;
+	options = the_options;
+	options->result->hash = UINT64_C(14695981039346656037);
+}
+
+/* --- the trace ---------------------------------------------------------------------------------- */
+
+void
+sim_note(const struct sim_thread *thread, const char *what, const char *detail)
+{
+	struct sim_result *result = options->result;
+	const char *node = thread == NULL         ? "-"
+			   : thread->node == NULL ? "adapters"
+						  : thread->node->plan->name;
+	char line[256];
+	int len;
+
+	len = g_snprintf(line, sizeof(line), "%" G_GUINT64_FORMAT ".%06u ms  %s",
+			 sim_now() / 1000000, (unsigned)(sim_now() % 1000000), node);
+	if (thread != NULL && thread->node != NULL && (thread->number > 1 || thread->reaper) &&
+	    len < (int)sizeof(line))
+		len += g_snprintf(line + len, sizeof(line) - (gulong)len,
+				  thread->reaper ? "/end" : "/%u", thread->number);
+	if (len < (int)sizeof(line))
+		g_snprintf(line + len, sizeof(line) - (gulong)len, "  %s%s%s", what,
+			   *detail != '\0' ? " " : "", detail);
+	for (const char *c = line; *c != '\0'; c++)
+		result->hash = (result->hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+	result->steps++;
+	g_snprintf(result->running, sizeof(result->running), "%s", node);
+	result->time = sim_now();
+	if (options->trace)
+		(void)dprintf(STDOUT_FILENO, "%s\n", line);
+}
+
+/* --- who waits ----------------------------------------------------------------------------------- */
+
+static void
+tell_thread(GString *text, const struct sim_thread *thread)
+{
+	const char *call = thread->call != NULL ? thread->call : thread->wait;
+
+	if (thread->node == NULL || thread->state == SIM_OVER || thread->state == SIM_FROZEN)
+		return;
+	g_string_append_printf(text, "  %s", thread->node->plan->name);
+	if (thread->node->threads > 1)
+		g_string_append_printf(text, ", thread %u,", thread->number);
+	g_string_append_printf(text, " %s %s%s%s, since %" G_GUINT64_FORMAT ".%06u ms\n",
+			       thread->state == SIM_BLOCKED ? "waits in"
+			       : thread->idle               ? "polls in"
+							    : "can run, in",
+			       call != NULL ? call : "its own code",
+			       thread->detail[0] != '\0' ? " for " : "", thread->detail,
+			       thread->since / 1000000, (unsigned)(thread->since % 1000000));
+}
+
+char *
+sim_who_waits(void)
+{
+	GString *text = g_string_new(NULL);
+	GSList *threads = NULL;
+
+	for (struct sim_thread *thread = sim_threads(); thread != NULL; thread = thread->next)
+		threads = g_slist_prepend(threads, thread); /* the oldest first */
+	for (GSList *one = threads; one != NULL; one = one->next)
+		tell_thread(text, one->data);
+	for (unsigned i = 0; i < sim_node_count(); i++)
+		if (sim_node_of(i)->state == SIM_NODE_WAITS)
+			g_string_append_printf(text, "  %s was not started\n",
+					       sim_node_of(i)->plan->name);
+	if (text->len > 0)
+		g_string_truncate(text, text->len - 1);
+	g_slist_free(threads);
+	return g_string_free(text, FALSE);
+}
+
+/* --- the end --------------------------------------------------------------------------------------- */
+
+static _Noreturn void
+leave(void)
+{
+	(void)fflush(NULL);
+	sim_doors_end();
+	options->result->ended = true;
+	options->result->time = sim_now();
+	SIM_REAL(_exit)(0);
+	__builtin_unreachable();
+}
+
+void
+sim_fail(const char *kind, const char *format, ...)
+{
+	struct sim_result *result = options->result;
+	va_list args;
+
+	va_start(args, format);
+	g_vsnprintf(result->text, sizeof(result->text), format, args);
+	va_end(args);
+	g_strlcpy(result->kind, kind, sizeof(result->kind));
+	leave();
+}
+
+void
+sim_refuse(const char *call)
+{
+	const char *node =
+		sim_me != NULL && sim_me->node != NULL ? sim_me->node->plan->name : "a callback";
+	g_autofree char *kind = g_strdup_printf("%s calls %s()", node, call);
+
+	sim_fail(kind, "%s calls %s(), which it-sim does not simulate", node, call);
+}
+
+static bool
+has_line(const struct sim_node *node, const char *text)
+{
+	for (guint i = 0; i < node->lines->len; i++)
+		if (strcmp(g_ptr_array_index(node->lines, i), text) == 0)
+			return true;
+	return strcmp(node->line[0]->str, text) == 0;
+}
+
+static void
+check_expect(const struct sim_expect *expect)
+{
+	const struct sim_node *node = sim_node_of(expect->node);
+	g_autofree char *kind = NULL;
+
+	if (expect->any)
+		return;
+	if (expect->text != NULL) {
+		if (has_line(node, expect->text))
+			return;
+		kind = g_strdup_printf("%s did not write '%.80s'", node->plan->name, expect->text);
+		sim_fail(kind, "%s did not write '%s'", node->plan->name, expect->text);
+	}
+	if (node->state == SIM_NODE_ENDED && !node->killed && node->status == expect->status)
+		return;
+	if (node->state != SIM_NODE_ENDED)
+		kind = g_strdup_printf("%s did not end; expected exit status %d", node->plan->name,
+				       expect->status);
+	else if (node->killed)
+		kind = g_strdup_printf("%s was killed; expected exit status %d", node->plan->name,
+				       expect->status);
+	else
+		kind = g_strdup_printf("%s ended with %d; expected %d%s%.100s", node->plan->name,
+				       node->status, expect->status,
+				       node->complaint != NULL ? ": " : "",
+				       node->complaint != NULL ? node->complaint : "");
+	sim_fail(kind, "%s", kind);
+}
+
+static bool
+is_expected(unsigned index)
+{
+	for (guint i = 0; i < scenario->expects->len; i++) {
+		const struct sim_expect *expect = g_ptr_array_index(scenario->expects, i);
+
+		if (expect->node == index && expect->text == NULL)
+			return true;
+	}
+	return false;
+}
+
+void
+sim_finish(void)
+{
+	for (guint i = 0; i < scenario->expects->len; i++)
+		check_expect(g_ptr_array_index(scenario->expects, i));
+	for (unsigned i = 0; i < sim_node_count(); i++) {
+		const struct sim_expect zero = {.node = i};
+		const struct sim_node *node = sim_node_of(i);
+
+		if (node->state == SIM_NODE_ENDED && !node->killed && !is_expected(i))
+			check_expect(&zero);
+	}
+	options->result->good = true;
+	leave();
+}

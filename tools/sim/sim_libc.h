@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the files share that stand in place of the C library. */
+#ifndef SIM_LIBC_H
+#define SIM_LIBC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* A time of a clock as virtual time, and the virtual time after a span; NULL: never. */
+uint64_t sim_clock_base(clockid_t clock);
+uint64_t sim_deadline_of(clockid_t clock, const struct timespec *when);
+uint64_t sim_deadline_after(const struct timespec *span);
+bool sim_span_is_good(const struct timespec *span);
+
+#endif /* SIM_LIBC_H */

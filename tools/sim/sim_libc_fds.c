@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Waiting for descriptors. The descriptors are real, and within a run what makes one ready is done by threads of the run; so
+ * a thread that waits for one asks the kernel without waiting, and otherwise waits in the scheduler. A timerfd is an eventfd
+ * to which a timer of the run adds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "sim/sim.h"
+#include "sim/sim_libc.h"
+#include "sim/sim_real.h"
+
+#define MS UINT64_C(1000000)
+
+static uint64_t
+deadline_of_ms(int timeout)
+{
+	return timeout < 0 ? RI_NEVER : sim_now() + (uint64_t)timeout * MS;
+}
+
+/* --- poll and select ------------------------------------------------------------------------------ */
+
+struct polled {
+	struct pollfd *fds;
+	nfds_t count;
+	int ready;
+};
+
+static bool
+is_ready(void *arg)
+{
+	struct polled *polled = (struct polled *)arg;
+
+	polled->ready = SIM_REAL(poll)(polled->fds, polled->count, 0);
+	return polled->ready != 0;
+}
+
+static int
+poll_until(const char *call, struct pollfd *fds, nfds_t count, uint64_t deadline)
+{
+	struct polled polled = {.fds = fds, .count = count};
+
+	sim_chance(call);
+	if (!is_ready(&polled)) {
+		if (deadline <= sim_now())
+			sim_idle(call); /* it does not wait, so it will come back */
+		else
+			(void)sim_block(call, is_ready, &polled, deadline);
+		(void)is_ready(&polled);
+	}
+	return polled.ready;
+}
+
+int
+poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	if (!sim_applies())
+		return SIM_REAL(poll)(fds, count, timeout);
+	return poll_until("poll", fds, count, deadline_of_ms(timeout));
+}
+
+int
+ppoll(struct pollfd *fds, nfds_t count, const struct timespec *span, const sigset_t *mask)
+{
+	if (!sim_applies())
+		return SIM_REAL(ppoll)(fds, count, span, mask);
+	return poll_until("ppoll", fds, count, sim_deadline_after(span));
+}
+
+/* The sets as poll() has them. */
+static nfds_t
+sets_read(int count, fd_set *const sets[3], struct pollfd *fds)
+{
+	static const short events[3] = {POLLIN, POLLOUT, POLLPRI};
+	nfds_t used = 0;
+
+	for (int fd = 0; fd < count; fd++) {
+		fds[used] = (struct pollfd){.fd = fd};
+		for (int i = 0; i < 3; i++)
+			if (sets[i] != NULL && FD_ISSET(fd, sets[i]))
+				fds[used].events = (short)(fds[used].events | events[i]);
+		used += fds[used].events != 0;
+	}
+	return used;
+}
+
+static int
+sets_write(fd_set *const sets[3], const struct pollfd *fds, nfds_t used)
+{
+	static const short events[3] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+	int ready = 0;
+
+	for (nfds_t at = 0; at < used; at++) {
+		for (int i = 0; i < 3; i++) {
+			if (sets[i] == NULL || !FD_ISSET(fds[at].fd, sets[i]))
+				continue;
+			if ((fds[at].revents & events[i]) != 0)
+				ready++;
+			else
+				FD_CLR(fds[at].fd, sets[i]);
+		}
+	}
+	return ready;
+}
+
+static int
+select_until(int count, fd_set *const sets[3], uint64_t deadline)
+{
+	struct pollfd fds[FD_SETSIZE];
+	nfds_t used;
+
+	if (count < 0 || count > FD_SETSIZE) {
+		errno = EINVAL;
+		return -1;
+	}
+	used = sets_read(count, sets, fds);
+	(void)poll_until("select", fds, used, deadline);
+	for (nfds_t i = 0; i < used; i++) {
+		if ((fds[i].revents & POLLNVAL) != 0) {
+			errno = EBADF;
+			return -1;
+		}
+	}
+	return sets_write(sets, fds, used);
+}
+
+int
+select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict other,
+       struct timeval *restrict span)
+{
+	fd_set *const sets[3] = {in, out, other};
+
+	if (!sim_applies())
+		return SIM_REAL(select)(count, in, out, other, span);
+	return select_until(count, sets,
+			    span == NULL ? RI_NEVER
+					 : sim_now() + (uint64_t)span->tv_sec * 1000 * MS +
+						   (uint64_t)span->tv_usec * 1000);
+}
+
+int
+pselect(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict other,
+	const struct timespec *restrict span, const sigset_t *restrict mask)
+{
+	fd_set *const sets[3] = {in, out, other};
+
+	if (!sim_applies())
+		return SIM_REAL(pselect)(count, in, out, other, span, mask);
+	return select_until(count, sets, sim_deadline_after(span));
+}
+
+/* --- epoll ------------------------------------------------------------------------------------------ */
+
+struct looked {
+	int fd;
+};
+
+static bool
+set_is_ready(void *arg)
+{
+	struct pollfd fd = {.fd = ((struct looked *)arg)->fd, .events = POLLIN};
+
+	return SIM_REAL(poll)(&fd, 1, 0) != 0;
+}
+
+static int
+epoll_until(const char *call, int fd, struct epoll_event *events, int room, uint64_t deadline)
+{
+	struct looked looked = {fd};
+
+	sim_chance(call);
+	if (!set_is_ready(&looked)) {
+		if (deadline <= sim_now())
+			sim_idle(call);
+		else
+			(void)sim_block(call, set_is_ready, &looked, deadline);
+	}
+	return SIM_REAL(epoll_wait)(fd, events, room, 0);
+}
+
+int
+epoll_wait(int fd, struct epoll_event *events, int room, int timeout)
+{
+	if (!sim_applies())
+		return SIM_REAL(epoll_wait)(fd, events, room, timeout);
+	return epoll_until("epoll_wait", fd, events, room, deadline_of_ms(timeout));
+}
+
+int
+epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const sigset_t *mask)
+{
+	if (!sim_applies())
+		return SIM_REAL(epoll_pwait)(fd, events, room, timeout, mask);
+	return epoll_until("epoll_pwait", fd, events, room, deadline_of_ms(timeout));
+}
+
+/* --- timerfd ------------------------------------------------------------------------------------------ */
+
+struct clock_fd {
+	struct ri_timer timer;
+	int fd;
+	clockid_t clock;
+	uint64_t next, period; /* next 0: not set */
+};
+
+static GPtrArray *clock_fds;
+
+static struct clock_fd *
+clock_fd_of(int fd)
+{
+	for (guint i = 0; clock_fds != NULL && i < clock_fds->len; i++)
+		if (((struct clock_fd *)clock_fds->pdata[i])->fd == fd)
+			return clock_fds->pdata[i];
+	return NULL;
+}
+
+static void
+clock_fd_fire(void *arg)
+{
+	struct clock_fd *own = (struct clock_fd *)arg;
+	uint64_t one = 1;
+
+	(void)!SIM_REAL(write)(own->fd, &one, sizeof(one));
+	own->next = own->period > 0 ? own->next + own->period : 0;
+	if (own->next > 0)
+		sim_host.timer_start(sim_host.self, &own->timer, own->next);
+}
+
+int
+timerfd_create(int clock, int flags)
+{
+	struct clock_fd *own;
+	int fd;
+
+	if (!sim_applies())
+		return SIM_REAL(timerfd_create)(clock, flags);
+	fd = eventfd(0, ((flags & TFD_NONBLOCK) != 0 ? EFD_NONBLOCK : 0) |
+				((flags & TFD_CLOEXEC) != 0 ? EFD_CLOEXEC : 0));
+	if (fd < 0)
+		return -1;
+	if (clock_fds == NULL)
+		clock_fds = g_ptr_array_new();
+	own = clock_fd_of(fd);
+	if (own == NULL) {
+		own = g_new0(struct clock_fd, 1);
+		g_ptr_array_add(clock_fds, own);
+	}
+	sim_host.timer_stop(sim_host.self, &own->timer);
+	*own = (struct clock_fd){
+		.timer = {.fire = clock_fd_fire, .arg = own}, .fd = fd, .clock = clock};
+	return fd;
+}
+
+static void
+clock_fd_read(const struct clock_fd *own, struct itimerspec *out)
+{
+	uint64_t left = own->next > sim_now() ? own->next - sim_now() : 0;
+
+	out->it_value = (struct timespec){.tv_sec = (time_t)(left / (1000 * MS)),
+					  .tv_nsec = (long)(left % (1000 * MS))};
+	out->it_interval = (struct timespec){.tv_sec = (time_t)(own->period / (1000 * MS)),
+					     .tv_nsec = (long)(own->period % (1000 * MS))};
+}
+
+int
+timerfd_gettime(int fd, struct itimerspec *out)
+{
+	struct clock_fd *own = sim_applies() ? clock_fd_of(fd) : NULL;
+
+	if (own == NULL)
+		return SIM_REAL(timerfd_gettime)(fd, out);
+	clock_fd_read(own, out);
+	return 0;
+}
+
+int
+timerfd_settime(int fd, int flags, const struct itimerspec *wanted, struct itimerspec *before)
+{
+	struct clock_fd *own = sim_applies() ? clock_fd_of(fd) : NULL;
+	struct pollfd full = {.fd = fd, .events = POLLIN};
+	uint64_t ignored;
+
+	if (own == NULL)
+		return SIM_REAL(timerfd_settime)(fd, flags, wanted, before);
+	if (!sim_span_is_good(&wanted->it_value) || !sim_span_is_good(&wanted->it_interval)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (before != NULL)
+		clock_fd_read(own, before);
+	if (SIM_REAL(poll)(&full, 1, 0) > 0)
+		(void)!SIM_REAL(read)(fd, &ignored,
+				      sizeof(ignored)); /* what the old setting has counted */
+	own->period = (uint64_t)wanted->it_interval.tv_sec * 1000 * MS +
+		      (uint64_t)wanted->it_interval.tv_nsec;
+	own->next = 0;
+	if (wanted->it_value.tv_sec != 0 || wanted->it_value.tv_nsec != 0)
+		own->next = (flags & TFD_TIMER_ABSTIME) != 0
+				    ? sim_deadline_of(own->clock, &wanted->it_value)
+				    : sim_deadline_after(&wanted->it_value);
+	sim_host.timer_start(sim_host.self, &own->timer, own->next > 0 ? own->next : RI_NEVER);
+	return 0;
+}
+
+/* --- calls that wait for one descriptor ------------------------------------------------------------------ */
+
+/* Wait in the scheduler until it is ready, if the call would wait. */
+static void
+fd_wait(const char *call, int fd, short events, int flags)
+{
+	struct pollfd one = {.fd = fd, .events = events};
+	struct polled polled = {.fds = &one, .count = 1};
+	int status;
+
+	sim_chance(call);
+	if ((flags & MSG_DONTWAIT) != 0 || is_ready(&polled))
+		return;
+	status = fcntl(fd, F_GETFL);
+	if (status < 0 || (status & O_NONBLOCK) != 0)
+		return;
+	g_snprintf(sim_me->detail, sizeof(sim_me->detail), "descriptor %d", fd);
+	(void)sim_block(call, is_ready, &polled, RI_NEVER);
+	sim_me->call = NULL;
+}
+
+ssize_t
+read(int fd, void *buf, size_t len)
+{
+	if (sim_applies())
+		fd_wait("read", fd, POLLIN, 0);
+	return SIM_REAL(read)(fd, buf, len);
+}
+
+ssize_t
+readv(int fd, const struct iovec *vector, int count)
+{
+	if (sim_applies())
+		fd_wait("readv", fd, POLLIN, 0);
+	return SIM_REAL(readv)(fd, vector, count);
+}
+
+ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	if (!sim_applies())
+		return SIM_REAL(write)(fd, buf, len);
+	if (fd == STDOUT_FILENO || fd == STDERR_FILENO) {
+		(void)fflush(stdout);
+		sim_node_write(sim_me->node, fd, buf, len);
+		return (ssize_t)len;
+	}
+	fd_wait("write", fd, POLLOUT, 0);
+	return SIM_REAL(write)(fd, buf, len);
+}
+
+int
+eventfd_read(int fd, eventfd_t *value)
+{
+	return read(fd, value, sizeof(*value)) == (ssize_t)sizeof(*value) ? 0 : -1;
+}
+
+ssize_t
+recv(int fd, void *buf, size_t len, int flags)
+{
+	if (sim_applies())
+		fd_wait("recv", fd, POLLIN, flags);
+	return SIM_REAL(recv)(fd, buf, len, flags);
+}
+
+ssize_t
+recvmsg(int fd, struct msghdr *message, int flags)
+{
+	if (sim_applies())
+		fd_wait("recvmsg", fd, POLLIN, flags);
+	return SIM_REAL(recvmsg)(fd, message, flags);
+}
+
+ssize_t
+send(int fd, const void *buf, size_t len, int flags)
+{
+	if (sim_applies())
+		fd_wait("send", fd, POLLOUT, flags);
+	return SIM_REAL(send)(fd, buf, len, flags);
+}
+
+/* --- sockets: other processes are no part of a run ------------------------------------------------------------ */
+
+int
+socket(int domain, int type, int protocol)
+{
+	if (sim_applies())
+		sim_refuse("socket");
+	return SIM_REAL(socket)(domain, type, protocol);
+}

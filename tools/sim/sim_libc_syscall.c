@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* System calls that libraries make past the C library: the futex, as GLib's locks do. Others are passed through. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sim/sim.h"
+#include "sim/sim_libc.h"
+#include "sim/sim_real.h"
+
+struct sleeper {
+	struct sleeper *next;
+	const uint32_t *word;
+	bool woken;
+};
+
+static struct sleeper *sleepers;
+
+static bool
+is_woken(void *arg)
+{
+	return ((struct sleeper *)arg)->woken;
+}
+
+static long
+futex_wait(const uint32_t *word, uint32_t value, const struct timespec *span)
+{
+	struct sleeper self = {.next = sleepers, .word = word};
+	struct sleeper **at = &sleepers;
+	bool woken;
+
+	if (*word != value) {
+		errno = EAGAIN;
+		return -1;
+	}
+	sleepers = &self;
+	woken = sim_block("a lock (futex)", is_woken, &self, sim_deadline_after(span));
+	while (*at != &self)
+		at = &(*at)->next;
+	*at = self.next;
+	if (woken)
+		return 0;
+	errno = ETIMEDOUT;
+	return -1;
+}
+
+static long
+futex_wake(const uint32_t *word, uint32_t most)
+{
+	long count = 0;
+
+	for (struct sleeper *one = sleepers; one != NULL && count < (long)most; one = one->next) {
+		if (one->word == word && !one->woken) {
+			one->woken = true;
+			count++;
+		}
+	}
+	return count;
+}
+
+long
+syscall(long number, ...)
+{
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (size_t i = 0; i < G_N_ELEMENTS(args); i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	if (sim_applies() && number == SYS_futex) {
+		switch (args[1] & FUTEX_CMD_MASK) {
+		case FUTEX_WAIT:
+			return futex_wait((const uint32_t *)args[0], (uint32_t)args[2],
+					  (const struct timespec *)args[3]);
+		case FUTEX_WAKE:
+			return futex_wake((const uint32_t *)args[0], (uint32_t)args[2]);
+		default:
+			sim_refuse("futex");
+		}
+	}
+	return SIM_REAL(syscall)(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Threads of applications. A mutex is the C library's own, locked by pthread_mutex_trylock(): a thread that does not get it
+ * waits in the scheduler. A condition keeps its waiters here. So the library's locks work, too, if a switch ever
+ * happens while one is owned.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "sim/sim.h"
+#include "sim/sim_libc.h"
+#include "sim/sim_real.h"
+
+/* Threads that wait at an address. */
+struct waiter {
+	struct waiter *next;
+	const void *at;
+	bool woken;
+};
+
+static struct waiter *waiters; /* longest first */
+
+static bool
+is_woken(void *arg)
+{
+	return ((struct waiter *)arg)->woken;
+}
+
+static void
+waiter_join(struct waiter *waiter, const void *at)
+{
+	struct waiter **last = &waiters;
+
+	*waiter = (struct waiter){.at = at};
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = waiter;
+}
+
+static void
+waiter_leave(struct waiter *waiter)
+{
+	struct waiter **at = &waiters;
+
+	while (*at != NULL && *at != waiter)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = waiter->next;
+}
+
+/* Wait at an address. False: the deadline came first. */
+static bool
+wait_at(const char *call, const void *at, uint64_t deadline)
+{
+	struct waiter waiter;
+	bool woken;
+
+	waiter_join(&waiter, at);
+	woken = sim_block(call, is_woken, &waiter, deadline);
+	waiter_leave(&waiter);
+	return woken;
+}
+
+/* Wake one of those that wait at an address, drawn from the seed, or all. */
+static void
+wake_at(const void *at, bool all)
+{
+	uint64_t count = 0, drawn = 0;
+
+	for (struct waiter *one = waiters; one != NULL; one = one->next)
+		count += one->at == at && !one->woken;
+	if (count == 0)
+		return;
+	drawn = all ? 0 : sim_random_below(sim_faults(), count);
+	for (struct waiter *one = waiters; one != NULL; one = one->next) {
+		if (one->at != at || one->woken)
+			continue;
+		if (all || drawn-- == 0)
+			one->woken = true;
+		if (!all && one->woken)
+			return;
+	}
+}
+
+static void
+begin(const char *call)
+{
+	if (sim_applies())
+		sim_chance(call);
+}
+
+static void
+end(void)
+{
+	if (sim_applies())
+		sim_me->call = NULL;
+}
+
+/* --- mutexes ------------------------------------------------------------------------------------ */
+
+/* Who owns it, for the list of threads that wait. */
+static void
+tell_owner(pthread_mutex_t *mutex)
+{
+	for (const struct sim_thread *thread = sim_threads(); thread != NULL;
+	     thread = thread->next) {
+		pid_t id = 0;
+
+#ifdef __GLIBC__
+		memcpy(&id, (const char *)mutex + 2 * sizeof(int), sizeof(int));
+#endif
+		if (id == 0 || thread->tid != id || thread->node == NULL)
+			continue;
+		g_snprintf(sim_me->detail, sizeof(sim_me->detail), "thread %u of %s",
+			   thread->number, thread->node->plan->name);
+	}
+}
+
+static int
+mutex_take(const char *call, pthread_mutex_t *mutex, uint64_t deadline)
+{
+	int error = SIM_REAL(pthread_mutex_trylock)(mutex);
+
+	while (error == EBUSY) {
+		tell_owner(mutex);
+		if (!wait_at(call, mutex, deadline))
+			return ETIMEDOUT;
+		error = SIM_REAL(pthread_mutex_trylock)(mutex);
+	}
+	return error;
+}
+
+int
+pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	int error;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_mutex_lock)(mutex);
+	begin("pthread_mutex_lock");
+	error = mutex_take("pthread_mutex_lock", mutex, RI_NEVER);
+	end();
+	return error;
+}
+
+int
+pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *when)
+{
+	int error;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_mutex_clocklock)(mutex, clock, when);
+	begin("pthread_mutex_clocklock");
+	error = mutex_take("pthread_mutex_clocklock", mutex, sim_deadline_of(clock, when));
+	end();
+	return error;
+}
+
+int
+pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *when)
+{
+	return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, when);
+}
+
+int
+pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	int error = SIM_REAL(pthread_mutex_unlock)(mutex);
+
+	if (sim_me != NULL && error == 0) {
+		wake_at(mutex, false);
+		begin("pthread_mutex_unlock");
+		end();
+	}
+	return error;
+}
+
+/* --- conditions ---------------------------------------------------------------------------------- */
+
+/* The clock of a condition is kept where the C library keeps it: here, beside its address. */
+static GHashTable *monotonic;
+
+int
+pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+	clockid_t clock = CLOCK_REALTIME;
+
+	if (sim_me != NULL) {
+		if (monotonic == NULL)
+			monotonic = g_hash_table_new(NULL, NULL);
+		if (attr != NULL && pthread_condattr_getclock(attr, &clock) == 0 &&
+		    clock == CLOCK_MONOTONIC)
+			g_hash_table_add(monotonic, cond);
+		else
+			g_hash_table_remove(monotonic, cond);
+	}
+	return SIM_REAL(pthread_cond_init)(cond, attr);
+}
+
+static clockid_t
+clock_of(pthread_cond_t *cond)
+{
+	return monotonic != NULL && g_hash_table_contains(monotonic, cond) ? CLOCK_MONOTONIC
+									   : CLOCK_REALTIME;
+}
+
+static int
+cond_wait(const char *call, pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline)
+{
+	bool applies = sim_applies();
+	struct waiter waiter;
+	int error = SIM_REAL(pthread_mutex_unlock)(mutex);
+	bool woken;
+
+	if (error != 0)
+		return error;
+	wake_at(mutex, false);
+	if (applies)
+		sim_me->call = call;
+	waiter_join(&waiter, cond);
+	woken = sim_block(call, is_woken, &waiter, deadline);
+	waiter_leave(&waiter);
+	error = mutex_take(call, mutex, RI_NEVER);
+	if (applies)
+		sim_me->call = NULL;
+	return error != 0 ? error : woken ? 0 : ETIMEDOUT;
+}
+
+int
+pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_cond_wait)(cond, mutex);
+	return cond_wait("pthread_cond_wait", cond, mutex, RI_NEVER);
+}
+
+int
+pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *when)
+{
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_cond_timedwait)(cond, mutex, when);
+	return cond_wait("pthread_cond_timedwait", cond, mutex,
+			 sim_deadline_of(clock_of(cond), when));
+}
+
+int
+pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+		       const struct timespec *when)
+{
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_cond_clockwait)(cond, mutex, clock, when);
+	return cond_wait("pthread_cond_clockwait", cond, mutex, sim_deadline_of(clock, when));
+}
+
+int
+pthread_cond_signal(pthread_cond_t *cond)
+{
+	if (sim_me != NULL)
+		wake_at(cond, false);
+	return SIM_REAL(pthread_cond_signal)(cond);
+}
+
+int
+pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	if (sim_me != NULL)
+		wake_at(cond, true);
+	return SIM_REAL(pthread_cond_broadcast)(cond);
+}
+
+/* --- semaphores, barriers, locks for readers and writers, once --------------------------------------- */
+
+static int
+sem_take(const char *call, sem_t *sem, uint64_t deadline)
+{
+	begin(call);
+	while (SIM_REAL(sem_trywait)(sem) != 0) {
+		if (errno != EAGAIN)
+			return -1;
+		if (!wait_at(call, sem, deadline)) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+	}
+	end();
+	return 0;
+}
+
+int
+sem_wait(sem_t *sem)
+{
+	return sim_me == NULL ? SIM_REAL(sem_wait)(sem) : sem_take("sem_wait", sem, RI_NEVER);
+}
+
+int
+sem_timedwait(sem_t *sem, const struct timespec *when)
+{
+	return sim_me == NULL
+		       ? SIM_REAL(sem_timedwait)(sem, when)
+		       : sem_take("sem_timedwait", sem, sim_deadline_of(CLOCK_REALTIME, when));
+}
+
+int
+sem_post(sem_t *sem)
+{
+	int result = SIM_REAL(sem_post)(sem);
+
+	if (sim_me != NULL)
+		wake_at(sem, false);
+	return result;
+}
+
+/* Fits into a pthread_barrier_t. */
+struct barrier {
+	unsigned wanted, there, round;
+};
+_Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "room for a barrier");
+
+int
+pthread_barrier_init(pthread_barrier_t *restrict barrier,
+		     const pthread_barrierattr_t *restrict attr, unsigned wanted)
+{
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_barrier_init)(barrier, attr, wanted);
+	if (wanted == 0)
+		return EINVAL;
+	*(struct barrier *)(void *)barrier = (struct barrier){.wanted = wanted};
+	return 0;
+}
+
+int
+pthread_barrier_destroy(pthread_barrier_t *barrier)
+{
+	return sim_me == NULL ? SIM_REAL(pthread_barrier_destroy)(barrier) : 0;
+}
+
+int
+pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+	struct barrier *own = (struct barrier *)(void *)barrier;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_barrier_wait)(barrier);
+	begin("pthread_barrier_wait");
+	if (++own->there == own->wanted) {
+		own->there = 0;
+		own->round++;
+		wake_at(barrier, true);
+		end();
+		return PTHREAD_BARRIER_SERIAL_THREAD;
+	}
+	(void)wait_at("pthread_barrier_wait", barrier, RI_NEVER);
+	end();
+	return 0;
+}
+
+static int
+rwlock_take(const char *call, pthread_rwlock_t *lock, int (*try)(pthread_rwlock_t *))
+{
+	int error;
+
+	begin(call);
+	while ((error = try(lock)) == EBUSY)
+		(void)wait_at(call, lock, RI_NEVER);
+	end();
+	return error;
+}
+
+int
+pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	return sim_me == NULL
+		       ? SIM_REAL(pthread_rwlock_rdlock)(lock)
+		       : rwlock_take("pthread_rwlock_rdlock", lock, pthread_rwlock_tryrdlock);
+}
+
+int
+pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+	return sim_me == NULL
+		       ? SIM_REAL(pthread_rwlock_wrlock)(lock)
+		       : rwlock_take("pthread_rwlock_wrlock", lock, pthread_rwlock_trywrlock);
+}
+
+int
+pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	int error = SIM_REAL(pthread_rwlock_unlock)(lock);
+
+	if (sim_me != NULL)
+		wake_at(lock, true);
+	return error;
+}
+
+/* Routines of pthread_once() that run now. */
+static GSList *running_once;
+
+static bool
+is_over(void *once)
+{
+	return g_slist_find(running_once, once) == NULL;
+}
+
+int
+pthread_once(pthread_once_t *once, void (*routine)(void))
+{
+	int error;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_once)(once, routine);
+	if (!is_over(once))
+		(void)sim_block("pthread_once", is_over, once, RI_NEVER);
+	running_once = g_slist_prepend(running_once, once);
+	error = SIM_REAL(pthread_once)(once, routine);
+	running_once = g_slist_remove(running_once, once);
+	return error;
+}
+
+/* --- threads -------------------------------------------------------------------------------------------- */
+
+static struct sim_thread *
+thread_of(pthread_t id)
+{
+	for (struct sim_thread *thread = sim_threads(); thread != NULL; thread = thread->next)
+		if (pthread_equal(thread->real, id))
+			return thread;
+	return NULL;
+}
+
+int
+pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*body)(void *), void *arg)
+{
+	struct sim_thread *thread;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_create)(id, attr, body, arg);
+	if (sim_me->node == NULL)
+		sim_refuse("pthread_create");
+	sim_chance("pthread_create");
+	thread = sim_thread_new(sim_me->node, body, arg);
+	end();
+	if (thread == NULL)
+		return EAGAIN;
+	*id = thread->real;
+	return 0;
+}
+
+static bool
+has_returned(void *arg)
+{
+	return ((struct sim_thread *)arg)->returned;
+}
+
+int
+pthread_join(pthread_t id, void **value)
+{
+	struct sim_thread *thread;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_join)(id, value);
+	thread = thread_of(id);
+	if (thread == NULL)
+		return ESRCH;
+	if (thread == sim_me)
+		return EDEADLK;
+	sim_chance("pthread_join");
+	g_snprintf(sim_me->detail, sizeof(sim_me->detail), "thread %u", thread->number);
+	(void)sim_block("pthread_join", has_returned, thread, RI_NEVER);
+	end();
+	if (value != NULL)
+		*value = thread->value;
+	return 0;
+}
+
+int
+pthread_detach(pthread_t id)
+{
+	return sim_me == NULL ? SIM_REAL(pthread_detach)(id) : 0;
+}
+
+void
+pthread_exit(void *value)
+{
+	if (sim_me == NULL || sim_me->node == NULL)
+		SIM_REAL(pthread_exit)(value);
+	sim_me->value = value;
+	sim_thread_over();
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Clocks, sleeps and random numbers, in place of the C library's. All clocks show virtual time; that of the day begins
+ * at DAY_BEGINS. Calls of threads that are no part of a run go to the C library.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/sim.h"
+#include "sim/sim_libc.h"
+#include "sim/sim_real.h"
+
+#define DAY_BEGINS UINT64_C(946684800) /* s: the year 2000 */
+#define SECOND     UINT64_C(1000000000)
+
+uint64_t
+sim_clock_base(clockid_t clock)
+{
+	bool day = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+
+	return day ? DAY_BEGINS * SECOND : SECOND;
+}
+
+uint64_t
+sim_deadline_of(clockid_t clock, const struct timespec *when)
+{
+	uint64_t base = sim_clock_base(clock);
+	uint64_t ns;
+
+	if (when->tv_sec < 0)
+		return 0;
+	if ((uint64_t)when->tv_sec > UINT64_C(9000000000))
+		return RI_NEVER;
+	ns = (uint64_t)when->tv_sec * SECOND + (uint64_t)when->tv_nsec;
+	return ns > base ? ns - base : 0;
+}
+
+uint64_t
+sim_deadline_after(const struct timespec *span)
+{
+	if (span == NULL || (uint64_t)span->tv_sec > UINT64_C(9000000000))
+		return RI_NEVER;
+	return sim_now() + (uint64_t)span->tv_sec * SECOND + (uint64_t)span->tv_nsec;
+}
+
+bool
+sim_span_is_good(const struct timespec *span)
+{
+	return span->tv_sec >= 0 && span->tv_nsec >= 0 && span->tv_nsec < (long)SECOND;
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *now)
+{
+	uint64_t ns;
+
+	if (sim_me == NULL || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+		return SIM_REAL(clock_gettime)(clock, now);
+	ns = sim_clock_base(clock) + sim_now_read();
+	now->tv_sec = (time_t)(ns / SECOND);
+	now->tv_nsec = (long)(ns % SECOND);
+	return 0;
+}
+
+int
+gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+	uint64_t ns;
+
+	if (sim_me == NULL)
+		return SIM_REAL(gettimeofday)(now, zone);
+	ns = sim_clock_base(CLOCK_REALTIME) + sim_now_read();
+	now->tv_sec = (time_t)(ns / SECOND);
+	now->tv_usec = (suseconds_t)(ns % SECOND / 1000);
+	return 0;
+}
+
+time_t
+time(time_t *out)
+{
+	time_t now;
+
+	if (sim_me == NULL)
+		return SIM_REAL(time)(out);
+	now = (time_t)((sim_clock_base(CLOCK_REALTIME) + sim_now_read()) / SECOND);
+	if (out != NULL)
+		*out = now;
+	return now;
+}
+
+/* --- sleeps ------------------------------------------------------------------------------------- */
+
+static bool
+never(void *unused)
+{
+	(void)unused;
+	return false;
+}
+
+static void
+sleep_until(const char *call, uint64_t deadline)
+{
+	sim_me->call = call;
+	(void)sim_block(call, never, NULL, deadline);
+	sim_me->call = NULL;
+}
+
+int
+clock_nanosleep(clockid_t clock, int flags, const struct timespec *span, struct timespec *left)
+{
+	if (!sim_applies())
+		return SIM_REAL(clock_nanosleep)(clock, flags, span, left);
+	if (!sim_span_is_good(span))
+		return EINVAL;
+	sleep_until("clock_nanosleep", (flags & TIMER_ABSTIME) != 0 ? sim_deadline_of(clock, span)
+								    : sim_deadline_after(span));
+	return 0;
+}
+
+int
+nanosleep(const struct timespec *span, struct timespec *left)
+{
+	if (!sim_applies())
+		return SIM_REAL(nanosleep)(span, left);
+	if (!sim_span_is_good(span)) {
+		errno = EINVAL;
+		return -1;
+	}
+	sleep_until("nanosleep", sim_deadline_after(span));
+	return 0;
+}
+
+int
+usleep(useconds_t us)
+{
+	if (!sim_applies())
+		return SIM_REAL(usleep)(us);
+	sleep_until("usleep", sim_now() + (uint64_t)us * 1000);
+	return 0;
+}
+
+unsigned
+sleep(unsigned seconds)
+{
+	if (!sim_applies())
+		return SIM_REAL(sleep)(seconds);
+	sleep_until("sleep", sim_now() + seconds * SECOND);
+	return 0;
+}
+
+int
+sched_yield(void)
+{
+	if (sim_me == NULL)
+		return SIM_REAL(sched_yield)();
+	if (sim_applies())
+		sim_me->call = "sched_yield";
+	sim_idle(sim_me->call != NULL ? sim_me->call : "sched_yield");
+	return 0;
+}
+
+/* --- random numbers --------------------------------------------------------------------------------- */
+
+static void
+draw(void *buf, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = (uint8_t)(sim_random_draw(&sim_me->node->random) >> 32);
+}
+
+ssize_t
+getrandom(void *buf, size_t len, unsigned flags)
+{
+	if (!sim_applies())
+		return SIM_REAL(getrandom)(buf, len, flags);
+	draw(buf, len);
+	return (ssize_t)len;
+}
+
+int
+getentropy(void *buf, size_t len)
+{
+	if (!sim_applies())
+		return SIM_REAL(getentropy)(buf, len);
+	draw(buf, len);
+	return 0;
+}
+
+uint32_t
+arc4random(void)
+{
+	uint32_t value;
+
+	if (!sim_applies())
+		return SIM_REAL(arc4random)();
+	draw(&value, sizeof(value));
+	return value;
+}
+
+void
+arc4random_buf(void *buf, size_t len)
+{
+	if (!sim_applies())
+		SIM_REAL(arc4random_buf)(buf, len);
+	else
+		draw(buf, len);
+}
+
+uint32_t
+arc4random_uniform(uint32_t bound)
+{
+	if (!sim_applies())
+		return SIM_REAL(arc4random_uniform)(bound);
+	return bound < 2 ? 0 : (uint32_t)sim_random_below(&sim_me->node->random, bound);
+}

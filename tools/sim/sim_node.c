@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Nodes: programs, loaded once for each life from a private copy of the file, so that each has statics of its own and a
+ * restart begins with fresh ones. The library and the C library are one for all; stdout and stderr are the node's.
+ */
+#include "sim/sim.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim/sim_real.h"
+
+static struct sim_node *nodes;
+static unsigned count;
+static FILE *real_output, *real_errors;
+
+struct sim_node *
+sim_node_of(unsigned index)
+{
+	return &nodes[index];
+}
+
+unsigned
+sim_node_count(void)
+{
+	return count;
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static void
+line_end(struct sim_node *node, int fd)
+{
+	GString *line = node->line[fd - 1];
+
+	if (sim_options()->output)
+		(void)fprintf(fd == STDOUT_FILENO ? real_output : real_errors, "%s: %s\n",
+			      node->plan->name, line->str);
+	if (fd == STDOUT_FILENO) {
+		g_ptr_array_add(node->lines, g_strdup(line->str));
+	} else {
+		g_free(node->complaint);
+		node->complaint = g_strdup(line->str);
+	}
+	g_string_truncate(line, 0);
+}
+
+void
+sim_node_write(struct sim_node *node, int fd, const char *octets, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (octets[i] == '\n')
+			line_end(node, fd);
+		else
+			g_string_append_c(node->line[fd - 1], octets[i]);
+	}
+}
+
+static ssize_t
+output_write(void *cookie, const char *octets, size_t len)
+{
+	sim_node_write((struct sim_node *)cookie, STDOUT_FILENO, octets, len);
+	return (ssize_t)len;
+}
+
+static ssize_t
+errors_write(void *cookie, const char *octets, size_t len)
+{
+	sim_node_write((struct sim_node *)cookie, STDERR_FILENO, octets, len);
+	return (ssize_t)len;
+}
+
+void
+sim_node_streams(const struct sim_node *node)
+{
+	stdout = node != NULL && node->output != NULL ? node->output : real_output;
+	stderr = node != NULL && node->errors != NULL ? node->errors : real_errors;
+}
+
+/* --- begin -------------------------------------------------------------------------------------- */
+
+char *
+sim_node_address(unsigned index)
+{
+	return g_strdup_printf("127.77.0.%u", index + 1);
+}
+
+void
+sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
+{
+	const cookie_io_functions_t output = {.write = output_write},
+				    errors = {.write = errors_write};
+
+	real_output = stdout;
+	real_errors = stderr;
+	count = scenario->nodes->len;
+	nodes = g_new0(struct sim_node, count);
+	for (unsigned i = 0; i < count; i++) {
+		struct sim_node *node = &nodes[i];
+
+		node->plan = g_ptr_array_index(scenario->nodes, i);
+		node->index = i;
+		node->slow = 1;
+		node->adapters = g_ptr_array_new();
+		node->doors = g_array_new(FALSE, FALSE, sizeof(int));
+		node->lines = g_ptr_array_new_with_free_func(g_free);
+		node->line[0] = g_string_new(NULL);
+		node->line[1] = g_string_new(NULL);
+		node->output = fopencookie(node, "w", output);
+		node->errors = fopencookie(node, "w", errors);
+		if (node->output == NULL || node->errors == NULL)
+			sim_fail("no memory", "no memory for the streams of a node");
+		setvbuf(node->output, NULL, _IOLBF, BUFSIZ);
+		setvbuf(node->errors, NULL, _IONBF, 0);
+		sim_random_seed(&node->random, seed, node->plan->name);
+	}
+}
+
+static int
+index_of(const char *name)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(nodes[i].plan->name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* The arguments of a node, each a copy that the program may change; they are the node's for good. */
+static char **
+arguments_of(const struct sim_node *node)
+{
+	const GPtrArray *words = node->plan->arguments;
+	char **arguments = g_new0(char *, words->len + 1);
+
+	for (guint i = 0; i < words->len; i++) {
+		const char *word = g_ptr_array_index(words, i);
+
+		arguments[i] = i > 0 && *word == '@'
+				       ? sim_node_address((unsigned)index_of(word + 1))
+				       : g_strdup(word);
+	}
+	return arguments;
+}
+
+/* A file in memory with the octets of the program. The dynamic linker takes each for another object. */
+static int
+program_copy(const struct sim_node *node)
+{
+	g_autofree char *octets = NULL;
+	g_autoptr(GError) error = NULL;
+	gsize len = 0, done = 0;
+	int fd;
+
+	if (!g_file_get_contents(node->plan->program, &octets, &len, &error))
+		sim_fail("no program", "%s", error->message);
+	fd = memfd_create(node->plan->name, MFD_CLOEXEC);
+	while (fd >= 0 && done < len) {
+		ssize_t written = SIM_REAL(write)(fd, octets + done, len - done);
+
+		if (written <= 0)
+			sim_fail("no memory", "no memory for a copy of %s", node->plan->program);
+		done += (gsize)written;
+	}
+	if (fd < 0)
+		sim_fail("no memory", "no memory for a copy of %s", node->plan->program);
+	return fd;
+}
+
+/* The descriptor stays open, so that no other copy gets the same path. */
+static int (*program_load(const struct sim_node *node))(int, char **, char **)
+{
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", program_copy(node));
+	struct sim_thread *me = sim_me;
+	int (*entry)(int, char **, char **);
+	void *object, *symbol;
+
+	sim_me = NULL; /* constructors are no part of a run */
+	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	sim_me = me;
+	if (object == NULL)
+		sim_fail("no program", "%s cannot be loaded: %s; compile it with cc -shared -fPIC",
+			 node->plan->program, dlerror());
+	symbol = dlsym(object, "main");
+	if (symbol == NULL)
+		sim_fail("no program", "%s has no function main that others can find",
+			 node->plan->program);
+	memcpy(&entry, &symbol, sizeof(entry));
+	return entry;
+}
+
+struct entry {
+	int (*main)(int, char **, char **);
+	char **arguments;
+	int count;
+};
+
+static void *
+node_main(void *arg)
+{
+	struct entry entry = *(struct entry *)arg;
+
+	g_free(arg);
+	sim_node_exit(entry.main(entry.count, entry.arguments, g_get_environ()));
+}
+
+void
+sim_node_start(struct sim_node *node)
+{
+	struct entry *entry = g_new0(struct entry, 1);
+
+	entry->main = program_load(node);
+	entry->arguments = arguments_of(node);
+	entry->count = (int)node->plan->arguments->len;
+	node->state = SIM_NODE_RUNS;
+	node->killed = false;
+	node->threads = 0;
+	node->lives++;
+	if (sim_thread_new(node, node_main, entry) == NULL)
+		sim_fail("no thread", "the process cannot have another thread");
+}
+
+/* --- end ------------------------------------------------------------------------------------------ */
+
+void
+sim_node_adapter_opened(struct sim_node *node, it_ia_handle_t ia)
+{
+	g_ptr_array_add(node->adapters, ia);
+}
+
+void
+sim_node_adapter_closed(struct sim_node *node, it_ia_handle_t ia)
+{
+	g_ptr_array_remove(node->adapters, ia);
+}
+
+/* What the kernel does for a process that has died. */
+static void *
+reaper_main(void *arg)
+{
+	struct sim_node *node = (struct sim_node *)arg;
+
+	sim_me->depth = 1;
+	sim_me->call = "the end of its process";
+	while (node->adapters->len > 0) {
+		it_ia_handle_t ia = g_ptr_array_index(node->adapters, node->adapters->len - 1);
+
+		g_ptr_array_remove_index(node->adapters, node->adapters->len - 1);
+		(void)it_ia_free(ia);
+	}
+	for (guint i = 0; i < node->doors->len; i++)
+		(void)SIM_REAL(close)(g_array_index(node->doors, int, i));
+	g_array_set_size(node->doors, 0);
+	node->state = SIM_NODE_ENDED;
+	sim_script_node_ended(node);
+	return NULL;
+}
+
+void
+sim_node_end(struct sim_node *node, int status, bool killed)
+{
+	g_autofree char *text = g_strdup_printf("%d", status);
+	struct sim_thread *reaper;
+
+	node->state = SIM_NODE_DIES;
+	node->status = status;
+	node->killed = killed;
+	if (!killed) {
+		(void)fflush(node->output);
+		if (node->line[0]->len > 0)
+			line_end(node, STDOUT_FILENO);
+	}
+	reaper = sim_thread_new(node, reaper_main, node);
+	if (reaper == NULL)
+		sim_fail("no thread", "the process cannot have another thread");
+	reaper->reaper = true;
+	sim_note(sim_me != NULL && sim_me->node == node ? sim_me : NULL,
+		 killed ? "is killed" : "exits with", killed ? node->plan->name : text);
+}
+
+void
+sim_node_exit(int status)
+{
+	if (sim_me->node->state == SIM_NODE_RUNS)
+		sim_node_end(sim_me->node, status & 0xff, false);
+	sim_thread_over();
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "sim/sim_scenario.h"
+
+#include <string.h>
+
+#include "tool_error.h"
+
+/* What is being read. */
+struct reader {
+	struct sim_scenario *scenario;
+	const char *path;
+	char *folder;
+	int line;
+	char **words;
+	guint count;
+};
+
+static bool
+complain(const struct reader *reader, GError **error, const char *what, const char *word)
+{
+	return tool_fail(error, TOOL_ERROR_USAGE, "%s:%d: %s%s%s", reader->path, reader->line, what,
+			 word != NULL ? ": " : "", word != NULL ? word : "");
+}
+
+/* --- words -------------------------------------------------------------------------------- */
+
+/* The number and the unit at the begin of a text; NULL: it is no time. */
+static const char *
+parse_span(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {{"ns", 1},
+		     {"us", 1000},
+		     {"ms", 1000000},
+		     {"s", 1000000000},
+		     {"m", UINT64_C(60) * 1000000000}};
+	char *end = NULL;
+	uint64_t number;
+
+	if (!g_ascii_isdigit(*text))
+		return NULL;
+	number = g_ascii_strtoull(text, &end, 10);
+	for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+		size_t len = strlen(units[i].unit);
+
+		if (strncmp(end, units[i].unit, len) != 0 || g_ascii_isalpha(end[len]))
+			continue;
+		if (number > UINT64_C(86400) * 1000000000 / units[i].ns)
+			return NULL; /* more than a day */
+		*ns = number * units[i].ns;
+		return end + len;
+	}
+	return NULL;
+}
+
+static bool
+parse_time(const char *text, uint64_t *first, uint64_t *last)
+{
+	const char *rest = parse_span(text, first);
+
+	if (rest == NULL)
+		return false;
+	*last = *first;
+	if (strncmp(rest, "..", 2) == 0)
+		rest = parse_span(rest + 2, last);
+	return rest != NULL && *rest == '\0' && *first <= *last;
+}
+
+static int
+find_node(const struct reader *reader, const char *name)
+{
+	for (guint i = 0; i < reader->scenario->nodes->len; i++) {
+		const struct sim_node_plan *node = g_ptr_array_index(reader->scenario->nodes, i);
+
+		if (strcmp(node->name, name) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static bool
+want_node(const struct reader *reader, const char *name, unsigned *out, GError **error)
+{
+	int found = find_node(reader, name);
+
+	if (found < 0)
+		return complain(reader, error, "there is no node of that name above this line",
+				name);
+	*out = (unsigned)found;
+	return true;
+}
+
+/* Take "at TIME" or "after NODE" from the end of the line; *timed: it is there. */
+static bool
+take_when(struct reader *reader, struct sim_when *when, bool *timed, GError **error)
+{
+	const char *value = reader->count >= 3 ? reader->words[reader->count - 1] : "";
+	const char *word = reader->count >= 3 ? reader->words[reader->count - 2] : "";
+	unsigned node = 0;
+
+	*when = (struct sim_when){.after = -1};
+	*timed = strcmp(word, "at") == 0 || strcmp(word, "after") == 0;
+	if (!*timed)
+		return true;
+	if (strcmp(word, "at") == 0) {
+		if (!parse_time(value, &when->first, &when->last))
+			return complain(reader, error, "no time, such as 2ms or 1ms..5ms", value);
+	} else {
+		if (!want_node(reader, value, &node, error))
+			return false;
+		when->after = (int)node;
+	}
+	reader->count -= 2;
+	return true;
+}
+
+/* --- statements ----------------------------------------------------------------------------- */
+
+static bool
+is_name(const char *word)
+{
+	if (!g_ascii_isalpha(*word) || strlen(word) > 31)
+		return false;
+	for (; *word != '\0'; word++)
+		if (!g_ascii_isalnum(*word) && *word != '-' && *word != '_')
+			return false;
+	return true;
+}
+
+static void
+node_plan_free(gpointer plan)
+{
+	struct sim_node_plan *node = plan;
+
+	g_free(node->name);
+	g_free(node->program);
+	g_ptr_array_unref(node->arguments);
+	g_free(node);
+}
+
+static bool
+read_node(struct reader *reader, GError **error)
+{
+	struct sim_node_plan *node;
+	struct sim_when when;
+	bool daemon, timed;
+
+	daemon = reader->count > 3 && strcmp(reader->words[reader->count - 1], "daemon") == 0;
+	if (daemon)
+		reader->count--;
+	if (!take_when(reader, &when, &timed, error))
+		return false;
+	if (reader->count < 3)
+		return complain(reader, error, "wanted: node NAME PROGRAM ARGUMENT...", NULL);
+	if (!is_name(reader->words[1]))
+		return complain(
+			reader, error,
+			"no name for a node, which has letters, digits, - and _, at most 31",
+			reader->words[1]);
+	if (find_node(reader, reader->words[1]) >= 0)
+		return complain(reader, error, "a second node of that name", reader->words[1]);
+	if (reader->scenario->nodes->len == SIM_NODES_MAX)
+		return complain(reader, error, "too many nodes", NULL);
+	node = g_new0(struct sim_node_plan, 1);
+	node->name = g_strdup(reader->words[1]);
+	node->program = g_path_is_absolute(reader->words[2])
+				? g_strdup(reader->words[2])
+				: g_build_filename(reader->folder, reader->words[2], NULL);
+	node->arguments = g_ptr_array_new_with_free_func(g_free);
+	for (guint i = 2; i < reader->count; i++)
+		g_ptr_array_add(node->arguments, g_strdup(reader->words[i]));
+	node->when = when;
+	node->daemon = daemon;
+	node->line = reader->line;
+	g_ptr_array_add(reader->scenario->nodes, node);
+	return true;
+}
+
+static void
+step_plan_free(gpointer plan)
+{
+	struct sim_step_plan *step = plan;
+
+	g_free(step->command);
+	g_free(step);
+}
+
+static void
+add_step(struct reader *reader, const struct sim_step_plan *step)
+{
+	g_ptr_array_add(reader->scenario->steps, g_memdup2(step, sizeof(*step)));
+}
+
+/* kill, restart, pause and slow. */
+static bool
+read_deed(struct reader *reader, enum sim_deed deed, GError **error)
+{
+	struct sim_step_plan step = {.deed = deed};
+	bool valued = deed == SIM_PAUSE || deed == SIM_SLOW;
+	uint64_t last = 0;
+
+	if (!take_when(reader, &step.when, &step.timed, error))
+		return false;
+	if (reader->count != (valued ? 3 : 2))
+		return complain(reader, error, "too few or too many words", reader->words[0]);
+	if (!want_node(reader, reader->words[1], &step.node, error))
+		return false;
+	if (deed == SIM_PAUSE &&
+	    (!parse_time(reader->words[2], &step.value, &last) || last != step.value))
+		return complain(reader, error, "no time, such as 2ms", reader->words[2]);
+	if (deed == SIM_SLOW) {
+		step.value = g_ascii_strtoull(reader->words[2], NULL, 10);
+		if (step.value < 1 || step.value > 1000000)
+			return complain(reader, error, "no factor between 1 and 1000000",
+					reader->words[2]);
+	}
+	add_step(reader, &step);
+	return true;
+}
+
+/* NODE: COMMAND. Whether the command is right is known when an adapter has read it. */
+static bool
+read_fault(struct reader *reader, GError **error)
+{
+	g_autofree char *name = g_strndup(reader->words[0], strlen(reader->words[0]) - 1);
+	struct sim_step_plan step = {.deed = SIM_FAULT};
+
+	if (!want_node(reader, name, &step.node, error) ||
+	    !take_when(reader, &step.when, &step.timed, error))
+		return false;
+	if (reader->count < 2)
+		return complain(reader, error, "wanted: NODE: COMMAND, such as server: fail qp 1",
+				NULL);
+	GString *command = g_string_new(reader->words[1]);
+	for (guint i = 2; i < reader->count; i++)
+		g_string_append_printf(command, " %s", reader->words[i]);
+	step.command = g_string_free(command, FALSE);
+	add_step(reader, &step);
+	return true;
+}
+
+static void
+expect_free(gpointer plan)
+{
+	struct sim_expect *expect = plan;
+
+	g_free(expect->text);
+	g_free(expect);
+}
+
+static bool
+read_expect(struct reader *reader, GError **error)
+{
+	struct sim_expect expect = {0};
+	bool output = reader->count == 4 && strcmp(reader->words[1], "output") == 0;
+	char *end = NULL;
+
+	if (!output && (reader->count != 4 || strcmp(reader->words[1], "exit") != 0))
+		return complain(reader, error,
+				"wanted: expect exit NODE STATUS, or expect output NODE TEXT",
+				NULL);
+	if (!want_node(reader, reader->words[2], &expect.node, error))
+		return false;
+	if (output) {
+		expect.text = g_strdup(reader->words[3]);
+	} else if (strcmp(reader->words[3], "any") == 0) {
+		expect.any = true;
+	} else {
+		expect.status = (int)g_ascii_strtoll(reader->words[3], &end, 10);
+		if (*end != '\0' || end == reader->words[3] || expect.status < 0 ||
+		    expect.status > 255)
+			return complain(reader, error,
+					"no exit status between 0 and 255, nor 'any'",
+					reader->words[3]);
+	}
+	g_ptr_array_add(reader->scenario->expects, g_memdup2(&expect, sizeof(expect)));
+	return true;
+}
+
+static bool
+read_until(struct reader *reader, GError **error)
+{
+	uint64_t last = 0;
+
+	if (reader->count != 2 || !parse_time(reader->words[1], &reader->scenario->until, &last) ||
+	    last != reader->scenario->until || last == 0)
+		return complain(reader, error, "wanted: until TIME, such as until 30s", NULL);
+	return true;
+}
+
+static bool
+read_statement(struct reader *reader, GError **error)
+{
+	static const struct {
+		const char *word;
+		enum sim_deed deed;
+	} deeds[] = {{"kill", SIM_KILL},
+		     {"restart", SIM_RESTART},
+		     {"pause", SIM_PAUSE},
+		     {"slow", SIM_SLOW}};
+	const char *word = reader->words[0];
+
+	if (g_str_has_suffix(word, ":"))
+		return read_fault(reader, error);
+	if (strcmp(word, "node") == 0)
+		return read_node(reader, error);
+	if (strcmp(word, "expect") == 0)
+		return read_expect(reader, error);
+	if (strcmp(word, "until") == 0)
+		return read_until(reader, error);
+	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
+		if (strcmp(word, deeds[i].word) == 0)
+			return read_deed(reader, deeds[i].deed, error);
+	return complain(reader, error,
+			"no statement: they begin with node, kill, restart, pause, slow, expect, "
+			"until, or the name of a node and a colon",
+			word);
+}
+
+/* --- the whole text --------------------------------------------------------------------------- */
+
+static bool
+read_line(struct reader *reader, const char *line, GError **error)
+{
+	g_autoptr(GError) inner = NULL;
+	g_auto(GStrv) words = NULL;
+	gint count = 0;
+
+	if (!g_shell_parse_argv(line, &count, &words, &inner)) {
+		if (g_error_matches(inner, G_SHELL_ERROR, G_SHELL_ERROR_EMPTY_STRING))
+			return true;
+		return complain(reader, error, inner->message, NULL);
+	}
+	reader->words = words;
+	reader->count = (guint)count;
+	/* The words that a statement takes from the end stay in the array. */
+	return read_statement(reader, error);
+}
+
+void
+sim_scenario_free(struct sim_scenario *scenario)
+{
+	g_ptr_array_unref(scenario->nodes);
+	g_ptr_array_unref(scenario->steps);
+	g_ptr_array_unref(scenario->expects);
+	g_free(scenario);
+}
+
+/* @NODE may name a node that is written below. */
+static bool
+check_addresses(struct reader *reader, GError **error)
+{
+	for (guint i = 0; i < reader->scenario->nodes->len; i++) {
+		const struct sim_node_plan *node = g_ptr_array_index(reader->scenario->nodes, i);
+
+		reader->line = node->line;
+		for (guint j = 1; j < node->arguments->len; j++) {
+			const char *word = g_ptr_array_index(node->arguments, j);
+
+			if (*word == '@' && find_node(reader, word + 1) < 0)
+				return complain(reader, error, "there is no node of that name",
+						word);
+		}
+	}
+	return true;
+}
+
+struct sim_scenario *
+sim_scenario_parse(const char *path, const char *text, GError **error)
+{
+	struct reader reader = {.path = path, .folder = g_path_get_dirname(path)};
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	bool good = true;
+
+	reader.scenario = g_new0(struct sim_scenario, 1);
+	reader.scenario->nodes = g_ptr_array_new_with_free_func(node_plan_free);
+	reader.scenario->steps = g_ptr_array_new_with_free_func(step_plan_free);
+	reader.scenario->expects = g_ptr_array_new_with_free_func(expect_free);
+	reader.scenario->until = SIM_UNTIL;
+	for (guint i = 0; good && lines[i] != NULL; i++) {
+		reader.line = (int)i + 1;
+		good = read_line(&reader, lines[i], error);
+	}
+	if (good && reader.scenario->nodes->len == 0)
+		good = complain(&reader, error, "a scenario has at least one node", NULL);
+	good = good && check_addresses(&reader, error);
+	g_free(reader.folder);
+	if (good)
+		return reader.scenario;
+	sim_scenario_free(reader.scenario);
+	return NULL;
+}
+
+struct sim_scenario *
+sim_scenario_read(const char *path, GError **error)
+{
+	g_autofree char *text = NULL;
+
+	if (!g_file_get_contents(path, &text, NULL, error))
+		return NULL;
+	return sim_scenario_parse(path, text, error);
+}

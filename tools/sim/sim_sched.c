@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The scheduler. A thread that gives the baton away looks itself for the next one: it does what the script has for this
+ * time, collects the threads that can run, and draws one. If none can, time moves to the next thing that is due; if there
+ * is none, the run ends, well or as a deadlock.
+ *
+ * A thread that polls in vain is run again only when another thread has done something since. When all that could run poll in
+ * vain, time moves; after SPINS_MAX such rounds without a step of another kind the run ends, since no thread makes progress.
+ */
+#include "sim/sim.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kal_host_use.h"
+#include "sim/sim_real.h"
+
+#define STEP_NS   100 /* what a step and a look at a clock take */
+#define SPINS_MAX 20000
+#define SPIN_NS   1000 /* by which time moves when all poll in vain, at first */
+#define SPIN_LATE 10   /* doublings of it */
+#define CHANCE    8    /* a call of the application is a switch, once in so many */
+
+_Thread_local struct sim_thread *sim_me;
+
+static struct {
+	uint64_t now;
+	uint64_t happened; /* steps that were no polls in vain */
+	unsigned spins;
+	struct sim_thread *threads;
+	struct sim_random random, faults;
+} sched;
+
+struct sim_thread *
+sim_threads(void)
+{
+	return sched.threads;
+}
+
+struct sim_random *
+sim_faults(void)
+{
+	return &sched.faults;
+}
+
+uint64_t
+sim_now(void)
+{
+	return sched.now;
+}
+
+void
+sim_advance(uint64_t ns)
+{
+	sched.now += ns;
+}
+
+uint64_t
+sim_now_read(void)
+{
+	sched.now += STEP_NS;
+	return sched.now;
+}
+
+bool
+sim_applies(void)
+{
+	return sim_me != NULL && sim_me->node != NULL && sim_me->depth == 0;
+}
+
+/* --- the baton -------------------------------------------------------------------------------- */
+
+static void
+futex_op(uint32_t *word, int op, uint32_t value)
+{
+	(void)SIM_REAL(syscall)(SYS_futex, word, op, value, NULL, NULL, 0);
+}
+
+static void
+turn_give(struct sim_thread *thread)
+{
+	__atomic_store_n(&thread->turn, 1, __ATOMIC_SEQ_CST);
+	futex_op(&thread->turn, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void
+turn_wait(struct sim_thread *me)
+{
+	while (__atomic_exchange_n(&me->turn, 0, __ATOMIC_SEQ_CST) == 0)
+		futex_op(&me->turn, FUTEX_WAIT_PRIVATE, 0);
+}
+
+/* --- which threads can run ---------------------------------------------------------------------- */
+
+/* A thread of a node that has ended runs only to leave the library. */
+static bool
+is_gone(const struct sim_thread *thread)
+{
+	const struct sim_node *node = thread->node;
+
+	return node != NULL && !thread->reaper && thread->depth == 0 &&
+	       (node->state == SIM_NODE_DIES || node->state == SIM_NODE_ENDED);
+}
+
+static bool
+is_held(const struct sim_thread *thread)
+{
+	return thread->not_before > sched.now ||
+	       (thread->node != NULL && !thread->reaper && thread->node->paused > sched.now);
+}
+
+static bool
+can_run(struct sim_thread *thread)
+{
+	if (thread->state == SIM_OVER || thread->state == SIM_FROZEN)
+		return false;
+	if (is_gone(thread)) {
+		thread->state = SIM_FROZEN;
+		return false;
+	}
+	if (is_held(thread))
+		return false;
+	if (thread->state == SIM_READY)
+		return !thread->idle || thread->idle_seen != sched.happened;
+	return thread->deadline <= sched.now || thread->ready(thread->arg);
+}
+
+/* When a thread that cannot run now will, if nothing happens. */
+static uint64_t
+runs_at(const struct sim_thread *thread)
+{
+	uint64_t held = thread->not_before;
+
+	if (thread->state == SIM_OVER || thread->state == SIM_FROZEN)
+		return RI_NEVER;
+	if (thread->node != NULL && !thread->reaper && thread->node->paused > held)
+		held = thread->node->paused;
+	if (held > sched.now)
+		return held; /* looked at again then */
+	return thread->state == SIM_BLOCKED ? thread->deadline : RI_NEVER;
+}
+
+static bool
+any_idle(void)
+{
+	for (struct sim_thread *thread = sched.threads; thread != NULL; thread = thread->next)
+		if (thread->state == SIM_READY && thread->idle)
+			return true;
+	return false;
+}
+
+static uint64_t
+next_time(void)
+{
+	uint64_t next = MIN(sim_script_next(), sim_host_next_timer());
+
+	for (struct sim_thread *thread = sched.threads; thread != NULL; thread = thread->next)
+		next = MIN(next, runs_at(thread));
+	return next;
+}
+
+/* Has each node ended that the run waits for? */
+static bool
+all_ended(void)
+{
+	if (sim_script_will_start())
+		return false;
+	for (unsigned i = 0; i < sim_node_count(); i++) {
+		const struct sim_node *node = sim_node_of(i);
+
+		if (node->state == SIM_NODE_DIES ||
+		    (node->state != SIM_NODE_ENDED && !node->plan->daemon))
+			return false;
+	}
+	return true;
+}
+
+static void
+check_limits(uint64_t next)
+{
+	const uint64_t until = sim_scenario()->until;
+	char *who;
+
+	if (next <= until && sim_options()->result->steps < sim_options()->steps_max)
+		return;
+	who = sim_who_waits();
+	if (next <= until)
+		sim_fail("too many steps",
+			 "still not at an end after %" G_GUINT64_FORMAT " steps:\n%s",
+			 sim_options()->steps_max, who);
+	sched.now = until;
+	sim_fail("time is up", "time is up, at %" G_GUINT64_FORMAT " ms:\n%s", until / 1000000,
+		 who);
+}
+
+static void
+move_time(uint64_t next)
+{
+	check_limits(next);
+	if (next > sched.now)
+		sched.now = next;
+	sched.happened++;
+}
+
+/* No thread can run. */
+static void
+wait_for_something(void)
+{
+	uint64_t next = next_time();
+	bool idle = any_idle();
+
+	if (next != RI_NEVER && (!idle || next > sched.now)) {
+		/* Threads that poll see the time in small steps, since they may look at a clock. */
+		uint64_t step = (uint64_t)SPIN_NS << MIN(sched.spins, SPIN_LATE);
+
+		if (idle && next > sched.now + step)
+			next = sched.now + step;
+		if (idle)
+			sched.spins++;
+		move_time(next);
+		return;
+	}
+	if (!idle) {
+		char *who = sim_who_waits();
+
+		sim_fail("deadlock", "deadlock: no thread can run, and nothing will happen:\n%s",
+			 who);
+	}
+	if (++sched.spins > SPINS_MAX) {
+		char *who = sim_who_waits();
+
+		sim_fail("no progress",
+			 "no progress: threads poll in vain, and nothing else happens:\n%s", who);
+	}
+	move_time(sched.now + ((uint64_t)SPIN_NS << MIN(sched.spins, SPIN_LATE)));
+}
+
+static struct sim_thread *
+pick(void)
+{
+	for (;;) {
+		struct sim_thread *chosen = NULL;
+		uint64_t count = 0;
+
+		while (sim_script_do())
+			sched.happened++;
+		if (all_ended())
+			sim_finish();
+		for (struct sim_thread *thread = sched.threads; thread != NULL;
+		     thread = thread->next)
+			count += can_run(thread);
+		if (count == 0) {
+			wait_for_something();
+			continue;
+		}
+		count = sim_random_below(&sched.random, count);
+		for (struct sim_thread *thread = sched.threads; chosen == NULL;
+		     thread = thread->next)
+			if (can_run(thread) && count-- == 0)
+				chosen = thread;
+		return chosen;
+	}
+}
+
+/* Give the baton away; returns when this thread has it again, if it ever does. */
+static void
+sim_switch(void)
+{
+	struct sim_thread *me = sim_me, *next = pick();
+
+	sched.now += STEP_NS;
+	check_limits(sched.now);
+	if (!next->idle) {
+		sched.happened++;
+		sched.spins = 0;
+	}
+	if (next->node != NULL && next->node->slow > 1)
+		next->not_before = sched.now + STEP_NS * next->node->slow;
+	sim_note(next, next->state == SIM_BLOCKED ? next->wait : "runs", "");
+	sim_node_streams(next->node);
+	if (next == me)
+		return;
+	turn_give(next);
+	if (me == NULL)
+		return;
+	if (me->state == SIM_OVER)
+		return;
+	turn_wait(me);
+}
+
+/* --- what threads call ----------------------------------------------------------------------------- */
+
+bool
+sim_block(const char *wait, bool (*ready)(void *arg), void *arg, uint64_t deadline)
+{
+	struct sim_thread *me = sim_me;
+	bool met;
+
+	me->state = SIM_BLOCKED;
+	me->wait = wait;
+	me->since = sched.now;
+	me->deadline = deadline;
+	me->ready = ready;
+	me->arg = arg;
+	me->idle = false;
+	sim_switch();
+	me->state = SIM_READY;
+	met = ready(arg);
+	me->detail[0] = '\0';
+	return met;
+}
+
+void
+sim_yield(const char *why)
+{
+	sim_me->wait = why;
+	sim_me->since = sched.now;
+	sim_me->state = SIM_READY;
+	sim_me->idle = false;
+	sim_switch();
+}
+
+void
+sim_idle(const char *why)
+{
+	sim_me->wait = why;
+	if (!sim_me->idle)
+		sim_me->since = sched.now;
+	sim_me->state = SIM_READY;
+	sim_me->idle = true;
+	sim_me->idle_seen = sched.happened;
+	sim_switch();
+	/* Until it does something else than to poll in vain. */
+}
+
+void
+sim_chance(const char *call)
+{
+	sim_me->call = call;
+	sim_me->idle = false;
+	if (sim_random_below(&sched.random, CHANCE) == 0 || is_gone(sim_me))
+		sim_yield(call);
+}
+
+void
+sim_enter(const char *call)
+{
+	if (sim_me == NULL)
+		return;
+	/* A thread that polls on in vain is no step. */
+	if (sim_me->depth == 0 && sim_me->node != NULL && (!sim_me->idle || sim_me->wait != call))
+		sim_chance(call);
+	sim_me->call = call;
+	sim_me->depth++;
+}
+
+void
+sim_leave(void)
+{
+	if (sim_me == NULL || --sim_me->depth > 0)
+		return;
+	if (is_gone(sim_me))
+		sim_yield(sim_me->call);
+	sim_me->call = NULL;
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct sim_thread *me = (struct sim_thread *)arg;
+
+	sim_me = me;
+	me->tid = (pid_t)SIM_REAL(syscall)(SYS_gettid);
+	itapi_host_use(&sim_host);
+	turn_wait(me);
+	me->value = me->body(me->body_arg);
+	sim_thread_over();
+}
+
+void
+sim_thread_over(void)
+{
+	sim_me->returned = true;
+	sim_me->state = SIM_OVER;
+	itapi_host_use(NULL);
+	sim_note(sim_me, "ends", "");
+	sim_switch();
+	for (;;)
+		futex_op(&sim_me->turn, FUTEX_WAIT_PRIVATE, 0);
+}
+
+struct sim_thread *
+sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg)
+{
+	struct sim_thread *thread = g_new0(struct sim_thread, 1);
+	pthread_attr_t attr;
+	int error;
+
+	thread->node = node;
+	thread->number = node != NULL ? ++node->threads : 0;
+	thread->body = body;
+	thread->body_arg = arg;
+	thread->deadline = RI_NEVER;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	error = SIM_REAL(pthread_create)(&thread->real, &attr, thread_main, thread);
+	pthread_attr_destroy(&attr);
+	if (error != 0) {
+		g_free(thread);
+		return NULL;
+	}
+	thread->next = sched.threads;
+	sched.threads = thread;
+	return thread;
+}
+
+void
+sim_run(const struct sim_scenario *scenario, const struct sim_options *options)
+{
+	static uint32_t forever;
+
+	sim_end_begin(scenario, options);
+	sim_random_seed(&sched.random, options->seed, "schedule");
+	sim_random_seed(&sched.faults, options->seed, "faults");
+	sched.now = 1;
+	sim_nodes_make(scenario, options->seed);
+	sim_script_begin(options->seed);
+	sim_doors_begin();
+	sim_host_begin();
+	sim_switch();
+	for (;;)
+		futex_op(&forever, FUTEX_WAIT_PRIVATE, 0);
+}

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""it-sim with programs that end well, badly and not at all (TAP).
+
+Usage: test_sim.py IT_SIM APP PUT KV [SEEDS]      SEEDS: how many of the long sweeps
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'dev', 'tests'))
+
+# pylint: disable=wrong-import-position
+import tree_case  # noqa: E402
+
+IT_SIM, APP, PUT, KV = map(os.path.abspath, sys.argv[1:5])
+SEEDS = int(sys.argv[5]) if len(sys.argv) > 5 else 200
+PATIENCE = 500      # s
+
+KV_SCENE = f"""
+node server {KV} ADAPTER 7471 daemon
+node writer {KV} ADAPTER 7471 @server put colour blue at 2ms
+node reader {KV} ADAPTER 7471 @server get colour after writer
+node adder {KV} ADAPTER 7471 @server count 5 at 1ms..3ms
+expect output reader blue
+"""
+PUT_SCENE = f"""
+node server {PUT} ADAPTER 7471
+node client {PUT} ADAPTER 7471 @server hello at 1ms
+expect output server 'received: hello'
+"""
+
+
+class Sim(unittest.TestCase):
+    maxDiff = None
+
+    def run_sim(self, scene, *options):
+        with tempfile.TemporaryDirectory(prefix='itapi-sim.') as folder:
+            path = os.path.join(folder, 'scene.sim')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(scene)
+            return subprocess.run([IT_SIM, path, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+
+    def result(self, scene, *options):
+        done = self.run_sim(scene, '--json', *options)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return json.loads(done.stdout)
+
+    def app(self, words, *options, more=''):
+        return self.result(f'node a {APP} {words}\n{more}', *options)
+
+    def assert_good(self, result):
+        self.assertEqual(result['failures'], [])
+        self.assertTrue(result['ok'])
+
+    def assert_bad(self, result, kind, *words):
+        self.assertFalse(result['ok'])
+        kinds = [failure['kind'] for failure in result['failures']]
+        self.assertEqual(kinds, [kind])
+        for word in words:
+            self.assertIn(word, result['failures'][0]['text'])
+
+    # --- programs of IT-API
+
+    def sweep(self, scene, adapter):
+        result = self.result(scene.replace('ADAPTER', adapter), '--seeds', f'1..{SEEDS}', '--twice', '-j', '2')
+        self.assert_good(result)
+        self.assertEqual(result['seeds'], SEEDS)
+        return result['hash']
+
+    def test_put_ib(self):
+        self.sweep(PUT_SCENE, 'emul:ib')
+
+    def test_put_iwarp(self):
+        self.sweep(PUT_SCENE, 'emul:iwarp')
+
+    def test_kv_ib(self):
+        self.sweep(KV_SCENE, 'emul:ib')
+
+    def test_kv_iwarp(self):
+        self.sweep(KV_SCENE, 'emul:iwarp')
+
+    def test_same_hash(self):
+        """Another process, other jobs: the same runs."""
+        scene = KV_SCENE.replace('ADAPTER', 'emul:ib')
+        one = self.result(scene, '--seeds', '1..20')
+        other = self.result(scene, '--seeds', '1..20', '-j', '3')
+        self.assertEqual(one['hash'], other['hash'])
+        self.assertNotEqual(one['hash'], self.result(scene, '--seeds', '2..21')['hash'])
+
+    def test_trace(self):
+        scene = KV_SCENE.replace('ADAPTER', 'emul:iwarp')
+        traces = [self.run_sim(scene, '--seed', seed, '--trace').stdout for seed in ('7', '7', '8')]
+        self.assertEqual(traces[0], traces[1])
+        self.assertNotEqual(traces[0], traces[2])
+        self.assertIn('reader: blue', traces[0])
+        self.assertIn('script: start writer', traces[0])
+
+    def test_both_orders(self):
+        """With no order between them, the get comes first in some seeds."""
+        result = self.result(f'node server {KV} emul:ib 7471 daemon\n'
+                             f'node writer {KV} emul:ib 7471 @server put colour blue at 1ms\n'
+                             f'node reader {KV} emul:ib 7471 @server get colour at 1ms\n', '--seeds', '1..60')
+        self.assert_bad(result, 'reader ended with 1; expected 0: kv: no such key')
+        self.assertGreater(result['good'], 5)
+        self.assertLess(result['good'], 55)
+
+    def test_killed_peer(self):
+        result = self.result(f'node server {KV} emul:iwarp 7471 daemon\n'
+                             f'node writer {KV} emul:iwarp 7471 @server put colour blue at 1ms\n'
+                             'kill server at 1ms..1002us\nexpect exit writer any\n', '--seeds', '1..60', '--twice')
+        self.assert_good(result)
+
+    def test_restarted_server(self):
+        scene = (f'node server {KV} emul:ib 7471 daemon\n'
+                 f'node writer {KV} emul:ib 7471 @server put colour blue at 1ms\n'
+                 'restart server at 5ms\n'
+                 f'node reader {KV} emul:ib 7471 @server get colour at 9ms\n')
+        result = self.result(scene, '--seeds', '1..20', '--twice')
+        self.assert_bad(result, 'reader ended with 1; expected 0: kv: no such key')     # the new life has an empty store
+        self.assertEqual(result['good'], 0)
+        self.assert_good(self.result(scene + 'expect exit reader 1\n', '--seeds', '1..20'))
+
+    def test_fault(self):
+        scene = PUT_SCENE.replace('ADAPTER', 'emul:iwarp')
+        result = self.result(scene + 'client: call qp_create 1 resources\nexpect exit server any\nuntil 1s\n')
+        self.assertFalse(result['ok'])
+        self.assertTrue(any('IT_ERR_RESOURCES' in one['kind'] or one['kind'] == 'time is up' or 'deadlock' == one['kind']
+                            for one in result['failures']), result)
+        self.assert_bad(self.result(scene + 'client: cal qp_create 1 resources\n'), 'a fault is refused', "did you mean 'call'")
+
+    def test_fault_at_a_time(self):
+        result = self.result(f'node a {PUT} emul:ib 7471\na: fail adapter at 3ms\nexpect exit a 1\n', '--seeds', '1..20', '--twice')
+        self.assert_good(result)
+
+    def test_real_adapters(self):
+        for name in ('iwarp', 'iwarp:lo', 'ib:mlx5_0'):
+            self.assert_good(self.app(f'open {name}', '--seed', '1', more='expect exit a 4\nexpect output a IT_ERR_INVALID_NAME\n'))
+            said = self.run_sim(f'node a {APP} open {name}\n', '--seed', '1').stderr
+            self.assertIn(f"the adapter '{name}' is one of the real machine; in a simulation there are emul:ib and emul:iwarp", said)
+        self.assert_good(self.app('open emul:ib', '--seed', '1'))
+
+    # --- the C library
+
+    def test_sleep(self):
+        self.assert_good(self.app('sleep', '--seeds', '1..10', '--twice'))
+
+    def test_timer(self):
+        self.assert_good(self.app('timer', '--seeds', '1..20', '--twice'))
+
+    def test_wait(self):
+        self.assert_good(self.app('wait', '--seeds', '1..50', '--twice'))
+
+    def test_threads(self):
+        self.assert_good(self.app('threads', '--seeds', '1..50', '--twice'))
+
+    def test_random(self):
+        said = [self.run_sim(f'node a {APP} random\nnode b {APP} random\n', '--seed', seed).stdout for seed in ('1', '1', '2')]
+        self.assertEqual(said[0], said[1])
+        self.assertNotEqual(said[0], said[2])
+        lines = sorted(line for line in said[0].splitlines() if line.startswith(('a: ', 'b: ')))
+        self.assertNotEqual(lines[0][3:], lines[1][3:])
+
+    def test_lost_update(self):
+        result = self.app('add', '--seeds', '1..100')
+        self.assert_bad(result, 'a ended with 1; expected 0: total: 1 instead of 2')
+        self.assert_good(self.app('add locked', '--seeds', '1..100'))
+
+    def test_lock_order(self):
+        result = self.app('both', '--seeds', '1..100')
+        self.assert_bad(result, 'deadlock', 'a, thread 2, waits in pthread_mutex_lock for thread 3 of a',
+                        'a, thread 1, waits in pthread_join for thread 2')
+        self.assertGreater(result['good'], 0)
+        self.assert_good(self.app('both ordered', '--seeds', '1..100'))
+
+    def test_write(self):
+        self.assert_good(self.app('write', '--seed', '1', more="expect output a 'past stdio'\n"))
+
+    # --- nodes
+
+    def test_statics(self):
+        """Two nodes, and two lives, have statics of their own."""
+        self.assert_good(self.result(f'node a {APP} lives\nnode b {APP} lives\nexpect output a "life 1"\nexpect output b "life 1"\n'))
+        said = self.run_sim(f'node a {APP} lives wait\nrestart a at 2s\n', '--seed', '1').stdout
+        self.assertEqual(said.count('a: life 1'), 2, said)
+
+    def test_pause_and_slow(self):
+        said = self.run_sim(f'node a {APP} write\npause a 5s at 0s\n', '--seed', '1', '--trace').stdout
+        self.assertIn('5000.000', said)
+        quick = self.run_sim(f'node a {APP} threads\n', '--seed', '1').stdout
+        slow = self.run_sim(f'node a {APP} threads\nslow a 1000\n', '--seed', '1').stdout
+        self.assertNotEqual(quick.splitlines()[-1], slow.splitlines()[-1])
+
+    def test_deadlock(self):
+        self.assert_bad(self.result(f'node server {PUT} emul:ib 7471\n'), 'deadlock', 'server waits in it_evd_wait')
+
+    def test_no_progress(self):
+        self.assert_bad(self.app('vain emul:ib', '--seed', '1'), 'no progress', 'a polls in it_evd_dequeue')
+
+    def test_time_is_up(self):
+        self.assert_bad(self.app('lives wait', '--seed', '1', more='until 5s\n'), 'time is up', 'a waits in sleep')
+
+    def test_ends(self):
+        self.assert_bad(self.app('exit', '--seed', '1'), 'a ended with 3; expected 0')
+        self.assert_good(self.app('exit', '--seed', '1', more='expect exit a 3\n'))
+        self.assert_good(self.app('exit', '--seed', '1', more='expect exit a any\n'))
+        self.assert_bad(self.app('abort', '--seed', '1'), 'a aborts', 'that is too much')
+        self.assert_bad(self.app('assert', '--seed', '1'), "a: assertion 'never == 1' failed", 'sim_app.c:')
+        self.assert_bad(self.app('crash', '--seed', '1'), 'crash in a: Segmentation fault')
+        self.assert_bad(self.app('socket', '--seed', '1'), 'a calls socket()', 'does not simulate')
+        self.assert_bad(self.app('fork', '--seed', '1'), 'a calls fork()')
+        self.assert_bad(self.app('write', '--seed', '1', more='expect output a nothing\n'), "a did not write 'nothing'")
+
+    def test_hang(self):
+        self.assert_bad(self.app('spin', '--seed', '1', '--patience', '1'), 'hang in a', 'spins, without a call')
+
+    # --- results
+
+    def test_exit_status(self):
+        self.assertEqual(self.run_sim(f'node a {APP} exit\n', '--seed', '1').returncode, 1)
+        self.assertEqual(self.run_sim(f'node a {APP} write\n', '--seed', '1').returncode, 0)
+        self.assertEqual(self.run_sim(f'node a {APP} write\n', '--seed', 'x').returncode, 2)
+
+    def test_report(self):
+        said = self.run_sim(f'node a {APP} add\n', '--seeds', '1..50').stdout
+        self.assertRegex(said, r'50 seeds, \d+ good, \d+ bad, hash [0-9a-f]{16}\n')
+        self.assertRegex(said, r'it-sim \S+scene\.sim --seed \d+ --trace\n')
+
+    def test_seed_of_report(self):
+        """The seed that is named fails by itself, and the one before it does not."""
+        failure = self.app('add', '--seeds', '1..50')['failures'][0]
+        seed = failure['seed']
+        self.assertFalse(self.app('add', '--seed', str(seed))['ok'])
+        if seed > 1:
+            self.assertTrue(self.app('add', '--seeds', f'1..{seed - 1}')['ok'])
+        self.assertTrue(failure['command'].endswith(f'--seed {seed} --trace'))
+
+    def test_junit(self):
+        with tempfile.TemporaryDirectory(prefix='itapi-sim.') as folder:
+            path = os.path.join(folder, 'result.xml')
+            self.run_sim(f'node a {APP} add\n', '--seeds', '1..50', '--junit', path)
+            suite = xml.etree.ElementTree.parse(path).getroot()
+            self.assertEqual((suite.get('tests'), suite.get('failures')), ('1', '1'))
+            self.assertIn('--trace', suite[0][0].text)
+            self.run_sim(f'node a {APP} write\n', '--junit', path)
+            suite = xml.etree.ElementTree.parse(path).getroot()
+            self.assertEqual((suite.get('tests'), suite.get('failures')), ('1', '0'))
+
+    # --- scenarios that are wrong
+
+    def test_mistakes(self):
+        node = f'node a {APP} write\n'
+        for scene, line, words in (
+                ('', None, 'at least one node'),
+                ('nod a x.so\n', 1, 'no statement'),
+                ('node a\n', 1, 'wanted: node NAME PROGRAM'),
+                ('node 1a x.so\n', 1, 'no name for a node'),
+                (node + node, 2, 'a second node of that name'),
+                (node + 'kill b\n', 2, 'no node of that name'),
+                (node + 'kill a at noon\n', 2, 'no time'),
+                (node + 'kill a at 3ms..1ms\n', 2, 'no time'),
+                (node + 'kill a at 100000000s\n', 2, 'no time'),
+                (node + 'pause a\n', 2, 'too few'),
+                (node + 'slow a 0\n', 2, 'no factor'),
+                (node + 'a:\n', 2, 'wanted: NODE: COMMAND'),
+                (node + 'b: fail qp 1\n', 2, 'no node of that name'),
+                (node + 'expect exit a 256\n', 2, 'no exit status'),
+                (node + 'expect a 0\n', 2, 'wanted: expect'),
+                (node + 'until 0s\n', 2, 'wanted: until'),
+                (node + 'kill "a\n', 2, 'matching quote'),
+                (f'node a {APP} @b\n', 1, 'no node of that name')):
+            done = self.run_sim(scene)
+            self.assertEqual(done.returncode, 2, scene)
+            self.assertIn(words, done.stderr, scene)
+            if line is not None:
+                self.assertIn(f'scene.sim:{line}: ', done.stderr, scene)
+
+    def test_no_program(self):
+        self.assert_bad(self.result('node a /nowhere/x.so\n', '--seed', '1'), 'no program', '/nowhere/x.so')
+        self.assert_bad(self.result('node a /etc/hostname\n', '--seed', '1'), 'no program', 'compile it with cc -shared -fPIC')
+
+    def test_options(self):
+        node = f'node a {APP} write\n'
+        for options, words in ((('--seeds', '5..1'), '--seeds'), (('--seed', '1', '--seeds', '1..2'), 'not both'), (('-j', '0'), '--jobs'),
+                               (('--trace',), '--trace is for one'), (('--patience', '0'), '--patience'), (('two', 'three'), 'too much')):
+            done = self.run_sim(node, *options)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == '__main__':
+    tree_case.main()
