@@ -15,6 +15,7 @@
 #include "kal_cm_log.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
+#include "kal_sock_source.h"
 #include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_owned.h"
@@ -96,7 +97,9 @@ socket_dial(struct kal_setup *setup)
 
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
-	error = kal_sock_new(&setup->fd, sa.ss_family);
+	error = kal_sock_source()->dial(&setup->fd, &(struct kal_dial){.peer = &sa, .len = len});
+	if (error == EACCES)
+		return RI_ERR_PERMISSION;
 	if (error != 0 && error != EAFNOSUPPORT)
 		note_shortage(setup, error);
 	if (error != 0)
