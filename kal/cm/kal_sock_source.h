@@ -16,6 +16,9 @@
 struct kal_dial {
 	const struct sockaddr_storage *peer;
 	socklen_t len; /* of the address of the peer */
+	const struct sockaddr_storage
+		*local;   /* to be bound to, if the daemon opens the socket; NULL: any */
+	bool *connecting; /* set to true: the daemon has bound the socket and begun to connect */
 };
 
 /* Each returns 0 and a descriptor in `fd`, or an errno; EACCES: a rule refuses, and the log names it. */
