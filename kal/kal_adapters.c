@@ -17,6 +17,7 @@
 #include "kal_absent.h"
 #include "kal_host.h"
 #include "kal_objects.h"
+#include "kal_remote.h"
 #include "ri_load.h"
 #include "ri_log.h"
 #include "ri_registry.h"
@@ -273,15 +274,23 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 	rnic = rnic_new(client, loaded);
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
+	g_strlcpy(rnic->asked, adapter, sizeof(rnic->asked));
+	status = kal_remote_open(rnic->asked);
+	if (status != RI_SUCCESS) {
+		rnic_free(rnic);
+		return status;
+	}
 	status = open_device(rnic, loaded, adapter);
 	if (status != RI_SUCCESS) {
 		say_failed(client->host, loaded, name, status);
+		kal_remote_close(rnic->asked);
 		rnic_free(rnic);
 		return status;
 	}
 	kal_cm_begin(rnic->cm, rnic->rnic, rnic->context);
 	if (kal_object_add(client, RI_OBJECT_RNIC, &rnic->object) == 0) {
 		close_device(rnic);
+		kal_remote_close(rnic->asked);
 		rnic_free(rnic);
 		return RI_ERR_RESOURCES;
 	}
@@ -338,5 +347,6 @@ kal_rnic_close(struct kal_rnic *rnic)
 		kept = next;
 	}
 	kal_object_remove(client, &rnic->object);
+	kal_remote_close(rnic->asked);
 	rnic_free(rnic);
 }

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Clients. In this release the kAL runs in the process of the application, and a call is a function call; the dispatcher
- * checks it all the same.
+ * Clients. The kAL runs in the process of the application, and a call is a function call; the dispatcher checks it all the same.
+ * What a daemon counts and allows for all processes of the host is asked through kal_remote.h.
  */
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "kal_objects.h"
+#include "kal_remote.h"
 #include "kal_settings.h"
 #include "kal_settings_list.h"
 #include "ri_fd.h"
@@ -50,9 +51,16 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 		free(client);
 		return status;
 	}
+	status = kal_remote_join(client->config);
+	if (status != RI_SUCCESS) {
+		kal_config_free(client->config);
+		free(client);
+		return status;
+	}
 	if (params->kick == NULL) {
 		client->fd = ri_fd_eventfd();
 		if (client->fd < 0) {
+			kal_remote_leave();
 			kal_config_free(client->config);
 			free(client);
 			return RI_ERR_RESOURCES;
@@ -85,6 +93,7 @@ kal_client_close(struct kal_client *client)
 	if (client->fd >= 0)
 		close(client->fd);
 	kal_account_close(&client->account);
+	kal_remote_leave();
 	kal_config_free(client->config);
 	free(client->slots);
 	pthread_cond_destroy(&client->apart_over);

@@ -44,6 +44,7 @@ struct kal_rnic {
 	pthread_mutex_t
 		own_lock; /* held while an event of it or of a spigot is queued; guards `open` */
 	bool open;        /* the client takes such events */
+	char asked[64];   /* the name for which the daemon was asked */
 	GQueue maps;      /* struct kal_map; kal_mem_map.c */
 };
 

@@ -15,6 +15,7 @@
 #include "kal_cm_log.h"
 #include "kal_setup.h"
 #include "kal_sock.h"
+#include "kal_sock_source.h"
 #include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_owned.h"
@@ -82,6 +83,23 @@ note_shortage(struct kal_setup *setup, int error)
 	       error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
 }
 
+/* A socket for the connection, of this process or of a daemon that has rules for it. 0, or errno. */
+static int
+socket_new(struct kal_setup *setup, const struct sockaddr_storage *peer, socklen_t len,
+	   bool *connecting)
+{
+	const struct kal_cm_req *req = &setup->req;
+	struct ri_addr any = {.family = peer->ss_family == AF_INET ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
+	bool bound = req->local.family != RI_ADDR_NONE || req->service.local_port != 0;
+	struct sockaddr_storage local;
+	const struct kal_dial dial = {
+		.peer = peer, .len = len, .local = bound ? &local : NULL, .connecting = connecting};
+
+	(void)kal_sock_addr(&local, req->local.family != RI_ADDR_NONE ? &req->local : &any,
+			    req->service.local_port);
+	return kal_sock_source()->dial(&setup->fd, &dial);
+}
+
 /* Open the socket and start to connect. A failure that a peer can cause is reported later, by an event. */
 static enum ri_status
 socket_dial(struct kal_setup *setup)
@@ -92,16 +110,25 @@ socket_dial(struct kal_setup *setup)
 	socklen_t len = kal_sock_addr(&sa, &req->peer, req->service.port);
 	enum ri_status status;
 	int error, fd, one = 1;
-	bool forced;
+	bool forced, connecting = false;
 
 	if (len == 0 || req->service.kind != RI_SERVICE_PORT || req->service.port == 0)
 		return RI_ERR_INVALID_ARG;
-	error = kal_sock_new(&setup->fd, sa.ss_family);
+	error = socket_new(setup, &sa, len, &connecting);
+	if (error == EACCES)
+		return RI_ERR_PERMISSION;
 	if (error != 0 && error != EAFNOSUPPORT)
 		note_shortage(setup, error);
 	if (error != 0)
 		return error == EAFNOSUPPORT ? RI_ERR_NO_ROUTE : RI_ERR_RESOURCES;
 	fd = kal_fd_get(&setup->fd);
+	setup->error = 0;
+	setup->watch.fd = fd;
+	setup->watch.events = RI_WATCH_OUT;
+	if (connecting) {
+		kal_sock_prepare(fd);
+		return RI_SUCCESS;
+	}
 	status = kal_path_is_forced(setup->cm, req, &forced, interface);
 	/* Linux before 5.7 wants a privilege for that. Without it the kernel's routing has the last word. */
 	if (forced)
@@ -116,7 +143,6 @@ socket_dial(struct kal_setup *setup)
 	/* A socket that binds to this port while this connection lingers needs the option on both. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
-	setup->error = 0;
 	if (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS)
 		setup->error = errno;
 	note_shortage(setup, setup->error == EADDRNOTAVAIL && req->service.local_port == 0
@@ -126,8 +152,6 @@ socket_dial(struct kal_setup *setup)
 		kal_fd_close(&setup->fd);
 		return RI_ERR_TIME_WAIT;
 	}
-	setup->watch.fd = fd;
-	setup->watch.events = RI_WATCH_OUT;
 	return RI_SUCCESS;
 }
 

@@ -32,6 +32,7 @@
 
 #include "kal_route.h"
 #include "kal_sock.h"
+#include "kal_sock_source.h"
 #include "kal_tcp_port.h"
 #include "ri_errno.h"
 #include "ri_log.h"
@@ -187,20 +188,13 @@ sock_open(struct kal_tcp_port *port, const struct ri_addr *addr, bool any)
 	struct sockaddr_storage sa;
 	socklen_t len = kal_sock_addr(&sa, addr, port->port);
 	struct ri_addr ignored;
-	int error = 0, one = 1;
+	int error = 0;
 
 	if (sock == NULL || len == 0) {
 		free(sock);
 		return len == 0 ? EADDRNOTAVAIL : ENOMEM;
 	}
-	error = kal_sock_new(&sock->fd, sa.ss_family);
-	if (error == 0) {
-		setsockopt(kal_fd_get(&sock->fd), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		setsockopt(kal_fd_get(&sock->fd), IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
-		if (bind(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, len) != 0 ||
-		    listen(kal_fd_get(&sock->fd), SOMAXCONN) != 0)
-			error = errno;
-	}
+	error = kal_sock_source()->listen(&sock->fd, &sa, len);
 	len = sizeof(sa);
 	if (error == 0 && port->port == 0) {
 		if (getsockname(kal_fd_get(&sock->fd), (struct sockaddr *)&sa, &len) == 0)
@@ -209,6 +203,7 @@ sock_open(struct kal_tcp_port *port, const struct ri_addr *addr, bool any)
 			error = errno;
 	}
 	if (error != 0) {
+		kal_sock_source()->listen_over(&sock->fd);
 		kal_fd_close(&sock->fd);
 		free(sock);
 		return error;
@@ -278,6 +273,7 @@ socks_close(const struct ri_host *host, struct kal_listen_sock *taken)
 
 		if (taken->watched)
 			host->watch_stop(host->self, &taken->watch);
+		kal_sock_source()->listen_over(&taken->fd);
 		kal_fd_close(&taken->fd);
 		free(taken);
 		taken = next;

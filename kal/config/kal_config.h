@@ -26,6 +26,7 @@
  *     broken-connection-events = raise  or drop: no asynchronous event reports why a connection broke, only its end is reported
  *     [policy]
  *     privileged-uids = 1000;1001   may do privileged operations without CAP_NET_ADMIN
+ *     kald = off                    or auto, require: whether processes ask the daemon, and need it
  *     [limits.client]               also [limits.process], [limits.user]
  *     qp = 100                      rnic, pd, cq, srq, qp, mr, mw, ah, listen; or "unlimited"
  *     memory = 1073741824           bytes registered
@@ -69,6 +70,14 @@ enum kal_level {
 	KAL_LEVEL_COUNT
 };
 
+/* Whether processes of this host ask the daemon. */
+enum kal_kald {
+	KAL_KALD_OPEN = 0, /* not decided: ITAPI_KALD says it */
+	KAL_KALD_OFF,
+	KAL_KALD_AUTO,
+	KAL_KALD_REQUIRE
+};
+
 /* Another name of an adapter. */
 struct kal_alias {
 	struct kal_alias *next;
@@ -104,6 +113,7 @@ struct kal_config {
 	bool drop_disconnect_data; /* also ITAPI_DISCONNECT_DATA=drop */
 	bool drop_broken_events;
 	bool privileged;           /* the user of this process is on the list */
+	enum kal_kald kald;        /* what the administrator says of the daemon */
 	struct kal_alias *aliases; /* as in the file, no alias twice */
 };
 

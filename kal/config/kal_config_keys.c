@@ -137,6 +137,17 @@ set_privileged(struct kal_config *config, const struct kal_config_key *key,
 	return KAL_KEY_SET;
 }
 
+static enum kal_key_result
+set_kald(struct kal_config *config, const struct kal_config_key *key,
+	 const struct kal_config_line *line)
+{
+	(void)key;
+	config->kald = strcmp(line->value, "require") == 0 ? KAL_KALD_REQUIRE
+		       : strcmp(line->value, "auto") == 0  ? KAL_KALD_AUTO
+							   : KAL_KALD_OFF;
+	return KAL_KEY_SET;
+}
+
 /* Of one client there are defaults: they keep a program that runs away from taking the machine with it. */
 #define LIMIT(level_, group_, resource_, key_, what_, preset_)                                   \
 	{                                                                                        \
@@ -298,6 +309,15 @@ static const struct kal_config_key keys[] = {
 	 .row = {.name = "privileged-uids",
 		 .meaning = "Users that may do privileged operations without CAP_NET_ADMIN",
 		 .form = "user numbers, separated by semicolons"}},
+	{.group = "policy",
+	 .set = set_kald,
+	 .administrator = true,
+	 .row = {.name = "kald",
+		 .meaning = "Whether processes of this host ask the daemon of the system, and "
+			    "whether they open no adapter without it; ITAPI_KALD can only make "
+			    "auto stricter then",
+		 .kind = RI_SETTING_WORD,
+		 .form = "off|auto|require"}},
 	LIMITS(KAL_RESOURCE_RNIC, "rnic", "Adapters", "256"),
 	LIMITS(KAL_RESOURCE_PD, "pd", "Protection zones", "16384"),
 	LIMITS(KAL_RESOURCE_CQ, "cq", "Completion queues", "65536"),

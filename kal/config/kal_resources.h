@@ -17,6 +17,32 @@ struct kal_account {
 	struct kal_account *parent; /* process of a client, user of a process; NULL: none above */
 };
 
+/*
+ * The seam to a daemon that counts for several processes: it lends amounts to this process, and what clients of this process
+ * take within what was lent costs no call. Without a lender the process takes what the limits of its own files allow.
+ */
+struct kal_lender {
+	/*
+	 * Borrow at least that much more, and enter it by kal_lease_add() before returning. Called without a lock of the accounts;
+	 * may block for seconds. RI_ERR_RESOURCES: refused, and the log says by which rule.
+	 */
+	enum ri_status (*borrow)(enum kal_resource resource, uint64_t amount);
+};
+
+/*
+ * From now on this process takes from what `lender` lends; NULL: from its own limits. What is in use already counts as lent and
+ * is written to `lent`, KAL_RESOURCE_COUNT amounts; NULL: nobody asks.
+ */
+void kal_lease_begin(const struct kal_lender *lender, uint64_t *lent);
+/* The lender has lent more; the sum never exceeds UINT64_MAX. */
+void kal_lease_add(enum kal_resource resource, uint64_t amount);
+/* Take what is lent and not in use, to give it back. */
+uint64_t kal_lease_spare(enum kal_resource resource);
+/* What is lent to this process, and what its clients use; either may be NULL. */
+void kal_lease_amounts(uint64_t *lent, uint64_t *used);
+/* The lender lends these amounts in all, which may be less than what is in use. */
+void kal_lease_set(const uint64_t *lent);
+
 /* The account of a new client of this process; the limits above it become those of `config`. */
 void kal_account_open(struct kal_account *account, const struct kal_config *config);
 /* Take an amount. RI_ERR_RESOURCES: one of the accounts has no room, and nothing was taken. */

@@ -125,6 +125,52 @@ kal_fd_duplicate(struct kal_fd *fd, int original)
 	return fd_list_add(fd, ri_fd_duplicate(original));
 }
 
+/* The descriptors of a packet: the first one is returned, the others are closed. -1: there is none. */
+static int
+first_of(struct msghdr *message)
+{
+	int first = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int one;
+
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (first < 0)
+				first = ri_fd_lift(one);
+			else
+				ri_close(one);
+		}
+	}
+	return first;
+}
+
+ssize_t
+kal_fd_receive(struct kal_fd *fd, int sock, struct msghdr *message)
+{
+	union {
+		struct cmsghdr head;
+		unsigned char room[CMSG_SPACE(4 * sizeof(int))];
+	} control;
+	ssize_t n;
+	int error, made = -1;
+
+	message->msg_control = &control;
+	message->msg_controllen = sizeof(control);
+	fd_list_lock();
+	n = ri_recvmsg(sock, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	error = errno;
+	if (n >= 0)
+		made = first_of(message);
+	(void)fd_list_add(fd, made);
+	errno = error;
+	return n;
+}
+
 /* The caller owns list_lock. */
 static int
 fd_list_remove(struct kal_fd *fd)

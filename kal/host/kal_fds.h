@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 /* A listed descriptor; lives inside its owner. Zero before first use: none. */
 struct kal_fd {
@@ -35,6 +36,12 @@ bool kal_fd_epoll(struct kal_fd *fd);
 bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
+
+/*
+ * Receive a packet and the descriptor that may come with it, as recvmsg(); the control buffer of `message` is not used. What comes
+ * with it goes to `fd`; further ones are closed. -1: errno is set.
+ */
+ssize_t kal_fd_receive(struct kal_fd *fd, int sock, struct msghdr *message);
 
 /* Move it to another owner, which has none. */
 void kal_fd_move(struct kal_fd *to, struct kal_fd *from);

@@ -62,6 +62,13 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 						  "in this order (it-run)",
 				       .form = "names, separated by commas",
 				       .preset = "iwarp"},
+	[KAL_SETTING_KALD] = {.name = "ITAPI_KALD",
+			      .meaning =
+				      "Ask the daemon, which counts and limits for all processes: "
+				      "if it is there (auto), or open no adapter without it "
+				      "(require, or where it listens)",
+			      .form = "off, auto, require, or the path of a socket",
+			      .preset = "off"},
 };
 
 const struct ri_setting *

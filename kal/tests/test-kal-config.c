@@ -266,6 +266,74 @@ test_accounts(void)
 	kal_config_free(config);
 }
 
+/* A lender that has a store, and lends what is asked for, and two more if it can. */
+static struct {
+	uint64_t store;
+	unsigned calls;
+	uint64_t asked; /* last */
+} lending;
+
+static enum ri_status
+borrow(enum kal_resource resource, uint64_t amount)
+{
+	uint64_t more = MIN(lending.store, amount + 2);
+
+	lending.calls++;
+	lending.asked = amount;
+	if (amount > lending.store)
+		return RI_ERR_RESOURCES;
+	lending.store -= more;
+	kal_lease_add(resource, more);
+	return RI_SUCCESS;
+}
+
+/* What is lent is taken without a call; limits of the own files hold all the same; what is in use stays when it is called back. */
+static void
+test_leases(void)
+{
+	static const struct kal_lender lender = {.borrow = borrow};
+	struct kal_config *config = load(NULL);
+	uint64_t lent[KAL_RESOURCE_COUNT], used[KAL_RESOURCE_COUNT];
+	struct kal_account a;
+
+	config->limits[KAL_LEVEL_CLIENT][KAL_RESOURCE_QP] = 9;
+	kal_account_open(&a, config);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 1), ==, RI_SUCCESS);
+	memset(&lending, 0, sizeof(lending));
+	lending.store = 7;
+	kal_lease_begin(&lender, lent);
+	g_assert_cmpuint(lent[KAL_RESOURCE_QP], ==, 1);
+	for (int i = 0; i < 3; i++)
+		g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 1), ==, RI_SUCCESS);
+	g_assert_cmpuint(lending.calls, ==, 1);
+	/* Above the limit of the own file nothing is asked for. */
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 6), ==, RI_ERR_RESOURCES);
+	g_assert_cmpuint(lending.calls, ==, 1);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 5), ==, RI_ERR_RESOURCES);
+	g_assert_cmpuint(lending.calls, ==, 2);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 4), ==, RI_SUCCESS);
+	g_assert_cmpuint(lending.store, ==, 0);
+	kal_account_give(&a, KAL_RESOURCE_QP, 3);
+	kal_lease_amounts(lent, used);
+	g_assert_cmpuint(lent[KAL_RESOURCE_QP], ==, 8);
+	g_assert_cmpuint(used[KAL_RESOURCE_QP], ==, 5);
+	g_assert_cmpuint(kal_lease_spare(KAL_RESOURCE_QP), ==, 3);
+	g_assert_cmpuint(kal_lease_spare(KAL_RESOURCE_QP), ==, 0);
+	/* A lender that was started anew lends less than is in use: what is missing comes first. */
+	lent[KAL_RESOURCE_QP] = 2;
+	kal_lease_set(lent);
+	g_assert_cmpuint(kal_lease_spare(KAL_RESOURCE_QP), ==, 0);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 1), ==, RI_ERR_RESOURCES);
+	g_assert_cmpuint(lending.asked, ==, 4);
+	kal_lease_add(KAL_RESOURCE_QP, UINT64_MAX);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 1), ==, RI_SUCCESS);
+	kal_account_close(&a);
+	kal_lease_begin(NULL, NULL);
+	g_assert_cmpint(kal_account_take(&a, KAL_RESOURCE_QP, 9), ==, RI_SUCCESS);
+	kal_account_close(&a);
+	kal_config_free(config);
+}
+
 static enum ri_status
 reg(struct fixture *f, uint64_t length, uint32_t *id)
 {
@@ -411,6 +479,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/config/lines", test_lines);
 	g_test_add_func("/kal/config/fifo", test_fifo);
 	g_test_add_func("/kal/config/accounts", test_accounts);
+	g_test_add_func("/kal/config/leases", test_leases);
 	g_test_add_func("/kal/config/client", test_client);
 	g_test_add_func("/kal/config/decided", test_decided);
 	g_test_add_func("/kal/config/client-refused", test_client_refused);

@@ -85,6 +85,22 @@ ri_recv(int fd, void *to, size_t room, int flags)
 		       syscall(SYS_recvfrom, fd, to, room, flags, NULL, NULL));
 }
 
+static inline ssize_t
+ri_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return RI_CALL(recvmsg(fd, message, flags), syscall(SYS_recvmsg, fd, message, flags));
+}
+
+/** @brief poll() with a time-out in ms; it returns early after a signal. */
+static inline int
+ri_poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	struct timespec span = {ms / 1000, ms % 1000 * 1000000L};
+
+	return RI_CALL(ppoll(fds, count, &span, NULL),
+		       syscall(SYS_ppoll, fds, count, &span, NULL, 0));
+}
+
 /** @brief poll() that does not sleep. */
 static inline int
 ri_poll_now(struct pollfd *fds, nfds_t count)

@@ -51,9 +51,15 @@ RULES = {
     'kal/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/host/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/config/': PROVIDER_INTERFACE + ['kal/kal_objects.h', 'kal/host/*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
+    # The client half of the daemon, and what both say to each other.
+    'kal/remote/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'kal/host/kal_*.h', 'kal/config/kal_config.h', 'kal/config/kal_resources.h',
+                                         'kal/cm/kal_sock.h', 'kal/cm/kal_sock_source.h', 'rnicpi/support/*.h'],
+    # The daemon sees no provider, no object and no connection.
+    'kal/daemon/': ['kal/remote/kald_*.h', 'kal/config/kal_config.h', 'kal/config/kal_config_file.h', 'rnicpi/support/ri_fd.h',
+                    'rnicpi/support/ri_setting.h'] + GLIB,
     'kal/cm/': PROVIDER_INTERFACE + ['kal/kal_*.h', 'kal/config/kal_config.h', 'kal/host/kal_fds.h', 'rnicpi/support/*.h',
                                      'rnicpi/ri_*.h'] + GLIB,
-    'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
+    'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'kal/daemon/tests/kald_play.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
     'rnicpi/': [],
     'rnicpi/template/': PROVIDER_INTERFACE,
     'rnicpi/ri_': [],
@@ -95,7 +101,7 @@ RULES = {
 }
 
 # Layers in a folder of another one.
-NESTED = ('ual/session/', 'kal/host/', 'kal/config/', 'kal/cm/')
+NESTED = ('ual/session/', 'kal/host/', 'kal/config/', 'kal/cm/', 'kal/remote/', 'kal/daemon/')
 
 # Words that a layer must not know, by the prefix of its files, with whose they are.
 FOREIGN_WORDS = {

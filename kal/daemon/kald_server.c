@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Sessions: accepted, identified by the kernel, read in a window, ended with their socket or their process, whichever comes
+ * first. A child that a client has forked may hold the socket open, so the end of the process counts, too.
+ *
+ * No buffer for descriptors is given when a packet is received, so the kernel never installs one that a client sends.
+ */
+#include "kald_server.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ri_fd.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define ACCEPTS_AT_ONCE 32
+#define ACCEPT_PAUSE_MS 100   /* when no descriptor is left */
+#define GREETING_MS     10000 /* until KALD_HELLO */
+#define TOOLS_MAX       32    /* sessions of one user beyond its processes */
+
+static gboolean session_readable(gint fd, GIOCondition condition, gpointer arg);
+static gboolean accept_ready(gint fd, GIOCondition condition, gpointer arg);
+
+void
+kald_log(const char *format, ...)
+{
+	g_autofree char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	text = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_printerr("kald: %s\n", text);
+}
+
+static unsigned
+sessions_of(const struct kald_server *server, uint32_t uid)
+{
+	return GPOINTER_TO_UINT(g_hash_table_lookup(server->by_user, GUINT_TO_POINTER(uid)));
+}
+
+static void
+sessions_count(struct kald_server *server, uint32_t uid, int change)
+{
+	unsigned count = sessions_of(server, uid) + (unsigned)change;
+
+	if (count > 0)
+		g_hash_table_insert(server->by_user, GUINT_TO_POINTER(uid),
+				    GUINT_TO_POINTER(count));
+	else
+		g_hash_table_remove(server->by_user, GUINT_TO_POINTER(uid));
+}
+
+/* --- end ------------------------------------------------------------------------------------------------ */
+
+static void
+source_clear(guint *source)
+{
+	if (*source != 0)
+		g_source_remove(*source);
+	*source = 0;
+}
+
+static void
+packet_free(void *arg)
+{
+	struct kald_packet *packet = arg;
+
+	if (packet->fd >= 0)
+		close(packet->fd);
+	g_free(packet);
+}
+
+static void
+session_end(struct kald_session *session)
+{
+	struct kald_server *server = session->server;
+	bool client = session->kind == KALD_CLIENT;
+
+	source_clear(&session->in);
+	source_clear(&session->out);
+	source_clear(&session->death);
+	source_clear(&session->greeting);
+	kald_borrow_forget(session);
+	kald_list_forget(session);
+	g_queue_unlink(&server->sessions, &session->link);
+	if (session->describing)
+		kald_described(session);
+	sessions_count(server, session->uid, -1);
+	server->watchers -= session->watches;
+	if (client)
+		kald_ledger_leave(server->ledger, &session->borrower);
+	if (client)
+		kald_tell(server, session, KALD_LEFT, "");
+	close(session->fd);
+	if (session->pidfd >= 0)
+		close(session->pidfd);
+	g_queue_clear_full(&session->out_queue, packet_free);
+	g_ptr_array_free(session->adapters, TRUE);
+	g_array_free(session->ports, TRUE);
+	g_free(session);
+	if (client)
+		kald_borrow_again(server);
+}
+
+static gboolean
+process_ended(gint fd, GIOCondition condition, gpointer arg)
+{
+	struct kald_session *session = arg;
+
+	(void)fd;
+	(void)condition;
+	session->death = 0;
+	session_end(session);
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean
+greeting_over(gpointer arg)
+{
+	struct kald_session *session = arg;
+
+	session->greeting = 0;
+	if (session->kind == 0)
+		session_end(session);
+	return G_SOURCE_REMOVE;
+}
+
+/* --- output ---------------------------------------------------------------------------------------------- */
+
+/* 0, EAGAIN, or another errno: it is lost. */
+static int
+packet_send(const struct kald_session *session, const struct kald_packet *packet)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(sizeof(int))];
+	} control = {{0}};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)&packet->message,
+			     .iov_len = packet->message.head.length};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (packet->fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &packet->fd, sizeof(int));
+	}
+	if (sendmsg(session->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EWOULDBLOCK ? EAGAIN : errno;
+}
+
+/* Send what waits; true: something still waits. */
+static bool
+session_flush(struct kald_session *session)
+{
+	struct kald_packet *packet;
+
+	while ((packet = g_queue_peek_head(&session->out_queue)) != NULL) {
+		if (packet_send(session, packet) == EAGAIN)
+			return true;
+		packet_free(g_queue_pop_head(&session->out_queue));
+	}
+	return false;
+}
+
+static gboolean
+session_writable(gint fd, GIOCondition condition, gpointer arg)
+{
+	struct kald_session *session = arg;
+
+	(void)fd;
+	if ((condition & (G_IO_HUP | G_IO_ERR)) != 0) {
+		session->out = 0;
+		session_end(session);
+		return G_SOURCE_REMOVE;
+	}
+	if (session_flush(session))
+		return G_SOURCE_CONTINUE;
+	session->out = 0;
+	kald_session_pace(session);
+	return G_SOURCE_REMOVE;
+}
+
+void
+kald_session_send(struct kald_session *session, const struct kald_message *message, int fd)
+{
+	struct kald_packet *packet = g_new(struct kald_packet, 1);
+
+	packet->fd = fd;
+	packet->message = *message;
+	g_queue_push_tail(&session->out_queue, packet);
+	if (session->out == 0 && session_flush(session))
+		session->out = g_unix_fd_add(session->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR,
+					     session_writable, session);
+}
+
+void
+kald_session_event(struct kald_session *session, enum kald_number number)
+{
+	struct kald_message event;
+
+	kald_message_begin(&event, (uint16_t)number, 0, KALD_OK);
+	kald_session_send(session, &event, -1);
+}
+
+void
+kald_tell(struct kald_server *server, const struct kald_session *about, enum kald_what what,
+	  const char *text)
+{
+	struct kald_message event;
+
+	if (server->watchers == 0)
+		return;
+	kald_message_begin(&event, KALD_CHANGED, 0, KALD_OK);
+	event.body.change.serial = about->serial;
+	event.body.change.pid = about->pid;
+	event.body.change.uid = about->uid;
+	event.body.change.what = what;
+	g_strlcpy(event.body.change.text, text, sizeof(event.body.change.text));
+	for (GList *at = server->sessions.head; at != NULL; at = at->next) {
+		struct kald_session *watcher = at->data;
+
+		if (!watcher->watches || !kald_may_see(watcher, about))
+			continue;
+		if (watcher->out_queue.length >= KALD_WINDOW) {
+			watcher->lost++;
+			continue;
+		}
+		event.body.change.lost = watcher->lost;
+		watcher->lost = 0;
+		kald_session_send(watcher, &event, -1);
+	}
+}
+
+/* --- input ----------------------------------------------------------------------------------------------- */
+
+static bool
+window_is_full(const struct kald_session *session)
+{
+	return session->out_queue.length + session->waiting >= KALD_WINDOW;
+}
+
+void
+kald_session_pace(struct kald_session *session)
+{
+	if (session->in == 0 && !window_is_full(session))
+		session->in = g_unix_fd_add(session->fd, G_IO_IN | G_IO_HUP | G_IO_ERR,
+					    session_readable, session);
+}
+
+/* One packet: 1: handled, 0: there is none now, -1: the session has to end. */
+static int
+session_receive(struct kald_session *session)
+{
+	union kald_body octets[2]; /* room for what is too long, aligned */
+	struct kald_message request;
+	struct iovec part = {.iov_base = octets, .iov_len = sizeof(octets)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n = recvmsg(session->fd, &message, MSG_DONTWAIT);
+	enum kald_reading reading;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+	/* The end of the socket, or an empty packet, which is wrong as well; and what came with a descriptor. */
+	if (n == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+		return -1;
+	reading = kald_message_read(octets, (size_t)n, &request);
+	if (reading == KALD_WRONG || !kald_request(session, &request, reading)) {
+		kald_log("ended a connection of pid %u, user %u: wrong message %u, %zd octets",
+			 session->pid, session->uid, request.head.number, n);
+		return -1;
+	}
+	return 1;
+}
+
+/* At most a window at once, so that the others have their turn. */
+static gboolean
+session_readable(gint fd, GIOCondition condition, gpointer arg)
+{
+	struct kald_session *session = arg;
+
+	(void)fd;
+	(void)condition;
+	for (unsigned i = 0; i < KALD_WINDOW; i++) {
+		int got;
+
+		if (window_is_full(session)) {
+			session->in = 0;
+			return G_SOURCE_REMOVE;
+		}
+		got = session_receive(session);
+		if (got < 0) {
+			session->in = 0;
+			session_end(session);
+			return G_SOURCE_REMOVE;
+		}
+		if (got == 0)
+			break;
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------- */
+
+/*
+ * A descriptor of the process at the other end; -1: the kernel has none. *gone: the process has ended already; then its number may
+ * be that of another one.
+ */
+static int
+peer_pidfd(int fd, pid_t pid, bool *gone)
+{
+	int pidfd = -1;
+	socklen_t len = sizeof(pidfd);
+	uint8_t octet;
+	ssize_t n;
+
+	*gone = false;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return ri_fd_lift(pidfd);
+	if (errno == ESRCH) {
+		*gone = true;
+		return -1;
+	}
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
+		*gone = errno == ESRCH;
+		return -1;
+	}
+	/* Still connected after the descriptor was made: then it is the process that connected. */
+	n = recv(fd, &octet, sizeof(octet), MSG_PEEK | MSG_DONTWAIT);
+	*gone = n == 0;
+	return ri_fd_lift(pidfd);
+}
+
+/* Too many: say so in words, as the answer to the KALD_HELLO that will come. */
+static void
+turn_away(struct kald_server *server, int fd, struct kald_who who)
+{
+	struct kald_message refusal;
+	char rule[KALD_TEXT];
+
+	kald_policy_rule(server->policy, KALD_KEY_PROCESSES, who, rule, sizeof(rule));
+	kald_message_begin(&refusal, KALD_HELLO | KALD_REPLY, 0, KALD_NO_ROOM);
+	(void)snprintf(refusal.body.refusal.text, KALD_TEXT, "%.160s; user %u has %u connections",
+		       rule, who.uid, sessions_of(server, who.uid));
+	(void)!send(fd, &refusal, refusal.head.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Takes over the descriptor. */
+static void
+session_begin(struct kald_server *server, int fd)
+{
+	struct ucred cred = {0};
+	socklen_t len = sizeof(cred);
+	struct kald_session *session;
+	bool gone = true;
+	int pidfd = -1;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
+		struct kald_who who = {.uid = cred.uid, .gid = cred.gid};
+
+		if (sessions_of(server, cred.uid) >=
+		    kald_policy_processes(server->policy, who) + TOOLS_MAX)
+			turn_away(server, fd, who);
+		else
+			pidfd = peer_pidfd(fd, cred.pid, &gone);
+	}
+	if (gone) {
+		close(fd);
+		if (pidfd >= 0)
+			close(pidfd);
+		return;
+	}
+	session = g_new0(struct kald_session, 1);
+	session->link.data = session;
+	session->server = server;
+	session->serial = ++server->next_serial;
+	session->pid = (uint32_t)cred.pid;
+	session->uid = cred.uid;
+	session->gid = cred.gid;
+	session->fd = fd;
+	session->pidfd = pidfd;
+	session->adapters = g_ptr_array_new_with_free_func(g_free);
+	session->ports = g_array_new(FALSE, FALSE, sizeof(uint16_t));
+	g_queue_push_tail_link(&server->sessions, &session->link);
+	sessions_count(server, session->uid, 1);
+	if (pidfd >= 0)
+		session->death = g_unix_fd_add(pidfd, G_IO_IN, process_ended, session);
+	session->greeting = g_timeout_add(GREETING_MS, greeting_over, session);
+	kald_session_pace(session);
+}
+
+static gboolean
+accept_again(gpointer arg)
+{
+	struct kald_server *server = arg;
+
+	server->accepting = g_unix_fd_add(server->listener, G_IO_IN, accept_ready, server);
+	return G_SOURCE_REMOVE;
+}
+
+static gboolean
+accept_ready(gint listener, GIOCondition condition, gpointer arg)
+{
+	struct kald_server *server = arg;
+
+	(void)condition;
+	for (unsigned i = 0; i < ACCEPTS_AT_ONCE; i++) {
+		int fd = ri_fd_accept(listener, NULL, NULL, SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			session_begin(server, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			kald_log("no descriptor is left for a client: %s", g_strerror(errno));
+			server->accepting = g_timeout_add(ACCEPT_PAUSE_MS, accept_again, server);
+			return G_SOURCE_REMOVE;
+		}
+		break;
+	}
+	return G_SOURCE_CONTINUE;
+}
+
+static void
+limits_of(void *arg, struct kald_account *account)
+{
+	struct kald_server *server = arg;
+
+	kald_policy_limits(server->policy, account);
+}
+
+struct kald_server *
+kald_server_new(int listener, const char *policy_path, struct kal_why *why)
+{
+	struct kald_policy *policy = kald_policy_load(policy_path, why);
+	struct kald_server *server;
+
+	if (policy == NULL)
+		return NULL;
+	server = g_new0(struct kald_server, 1);
+	server->listener = listener;
+	server->policy = policy;
+	server->policy_path = g_strdup(policy_path);
+	server->ledger = kald_ledger_new(limits_of, server);
+	server->by_user = g_hash_table_new(g_direct_hash, g_direct_equal);
+	server->started = g_get_monotonic_time();
+	server->instance = (uint64_t)g_get_real_time();
+	server->uid = geteuid();
+	g_queue_init(&server->sessions);
+	g_queue_init(&server->borrows);
+	g_queue_init(&server->listings);
+	server->accepting = g_unix_fd_add(listener, G_IO_IN, accept_ready, server);
+	return server;
+}
+
+void
+kald_server_free(struct kald_server *server)
+{
+	source_clear(&server->accepting);
+	while (server->sessions.head != NULL)
+		session_end(server->sessions.head->data);
+	g_hash_table_destroy(server->by_user);
+	kald_ledger_free(server->ledger);
+	kald_policy_free(server->policy);
+	g_free(server->policy_path);
+	g_free(server);
+}
+
+bool
+kald_server_reload(struct kald_server *server, struct kal_why *why)
+{
+	struct kald_policy *policy = kald_policy_load(server->policy_path, why);
+
+	if (policy == NULL)
+		return false;
+	kald_policy_free(server->policy);
+	server->policy = policy;
+	kald_ledger_limits(server->ledger);
+	for (GList *at = server->sessions.head; at != NULL; at = at->next) {
+		struct kald_session *session = at->data;
+
+		if (session->kind == KALD_CLIENT && session->out_queue.length < KALD_WINDOW)
+			kald_welcome_send(session, 0);
+	}
+	return true;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The daemon: sessions of clients and tools, what each of them asks for, and leases that are called back. Everything runs in
+ * one main loop. Nothing here sees data, keys or memory of a connection.
+ */
+#ifndef KALD_SERVER_H
+#define KALD_SERVER_H
+
+#include <glib.h>
+
+#include "kald_ledger.h"
+#include "kald_policy.h"
+
+struct kald_server {
+	int listener;
+	guint accepting; /* its source, or 0 */
+	char *policy_path;
+	struct kald_policy *policy;
+	struct kald_ledger *ledger;
+	GQueue sessions;     /* in the order of their serial numbers */
+	GHashTable *by_user; /* number of sessions by uid */
+	GQueue borrows;      /* struct kald_borrow: wait for leases that are called back */
+	GQueue listings;     /* struct kald_listing: wait for descriptions */
+	unsigned describing; /* sessions that have not answered KALD_DESCRIBE yet */
+	gint64 described;    /* when they were asked last */
+	gint64 started;
+	uint64_t instance;
+	uint64_t next_serial;
+	uint32_t uid;      /* of kald: sees and stops all, as root does */
+	unsigned watchers; /* sessions with KALD_WATCH */
+};
+
+/* A packet that waits to be sent. */
+struct kald_packet {
+	int fd; /* goes with it, and is closed; or -1 */
+	struct kald_message message;
+};
+
+struct kald_session {
+	GList link;
+	struct kald_server *server;
+	uint64_t serial;
+	uint32_t pid, gid, uid; /* as the kernel says */
+	int fd, pidfd;          /* pidfd: -1 if the kernel has none */
+	guint in, out, death, greeting;
+	enum kald_kind kind; /* 0 before KALD_HELLO */
+	bool stopped;
+	bool watches;
+	bool describing; /* KALD_DESCRIBE was sent and is not answered */
+	uint32_t lost;   /* changes that were not sent to it */
+	struct kald_borrower borrower;
+	uint64_t used[KAL_RESOURCE_COUNT];
+	GPtrArray *adapters; /* names, one for each open */
+	GArray *ports;       /* uint16_t, one for each socket */
+	GQueue out_queue;    /* struct kald_packet */
+	unsigned waiting;    /* borrows and listings of it that wait */
+};
+
+/* kald_server.c */
+/* Serve the socket; policy_path NULL: the defaults. NULL: the policy cannot be used. */
+struct kald_server *kald_server_new(int listener, const char *policy_path, struct kal_why *why);
+/* End all sessions. */
+void kald_server_free(struct kald_server *server);
+/* Read the policy again. False: it cannot be used, and the old one stays. */
+bool kald_server_reload(struct kald_server *server, struct kal_why *why);
+/* Queue a message; fd: is closed when it was sent, or -1. Never ends a session. */
+void kald_session_send(struct kald_session *session, const struct kald_message *message, int fd);
+void kald_session_event(struct kald_session *session, enum kald_number number);
+/* Read from the client as long as its window has room. */
+void kald_session_pace(struct kald_session *session);
+/* Tell those that watch. */
+void kald_tell(struct kald_server *server, const struct kald_session *about, enum kald_what what,
+	       const char *text);
+static inline struct kald_who
+kald_session_who(const struct kald_session *session)
+{
+	return (struct kald_who){.uid = session->uid, .gid = session->gid};
+}
+/* A line on stderr. */
+void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* kald_requests.c */
+/* False: the message is wrong, and the session has to end. */
+bool kald_request(struct kald_session *session, const struct kald_message *request,
+		  enum kald_reading reading);
+void kald_refuse(struct kald_session *session, const struct kald_head *to, enum kald_status status,
+		 const struct kald_refusal *why);
+/* The welcome, or what has changed in it. */
+void kald_welcome_send(struct kald_session *session, uint32_t id);
+
+/* kald_recall.c */
+/* Lend, perhaps after leases of others were called back; the answer may come later. */
+void kald_borrow(struct kald_session *session, const struct kald_message *request);
+/* Something was returned, or the time for it is over: try what waits. */
+void kald_borrow_again(struct kald_server *server);
+
+/* kald_list.c */
+/* The answer may wait for descriptions. */
+void kald_list(struct kald_session *session, const struct kald_message *request);
+void kald_described(struct kald_session *session);
+
+/* The session ends: forget what waits for it. */
+void kald_borrow_forget(struct kald_session *session);
+void kald_list_forget(struct kald_session *session);
+/* May it see and stop the other one? */
+bool kald_may_see(const struct kald_session *session, const struct kald_session *other);
+
+#endif /* KALD_SERVER_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kald_play.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_S 10
+
+static void
+die_with_parent(void *arg)
+{
+	(void)arg;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static int
+try_connect(const struct play *play)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = PATIENCE_S};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_strlcpy(addr.sun_path, play->socket, sizeof(addr.sun_path));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void
+play_again(struct play *play)
+{
+	const char *program = g_getenv("KALD");
+	char *argv[] = {(char *)program, "--socket", play->socket, "--policy", play->policy, NULL};
+	g_autoptr(GError) error = NULL;
+	int fd = -1;
+
+	g_assert_nonnull(program);
+	g_assert_true(g_spawn_async(NULL, argv, NULL,
+				    G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDERR_TO_DEV_NULL,
+				    die_with_parent, NULL, &play->pid, &error));
+	for (unsigned i = 0; i < PATIENCE_S * 1000 && fd < 0; i++) {
+		g_usleep(1000);
+		fd = try_connect(play);
+	}
+	g_assert_cmpint(fd, >=, 0);
+	close(fd);
+}
+
+void
+play_begin(struct play *play, const char *policy)
+{
+	play->folder = g_dir_make_tmp("kald-XXXXXX", NULL);
+	play->socket = g_build_filename(play->folder, "socket", NULL);
+	play->policy = g_build_filename(play->folder, "kald.conf", NULL);
+	g_assert_true(g_file_set_contents(play->policy, policy != NULL ? policy : "", -1, NULL));
+	play_again(play);
+}
+
+void
+play_end(struct play *play, bool kill_it)
+{
+	int status;
+
+	if (play->pid == 0)
+		return;
+	g_assert_cmpint(kill(play->pid, kill_it ? SIGKILL : SIGTERM), ==, 0);
+	g_assert_cmpint(waitpid(play->pid, &status, 0), ==, play->pid);
+	if (!kill_it)
+		g_assert_cmpint(status, ==, 0);
+	play->pid = 0;
+}
+
+void
+play_policy(struct play *play, const char *policy)
+{
+	g_assert_true(g_file_set_contents(play->policy, policy, -1, NULL));
+	g_assert_cmpint(kill(play->pid, SIGHUP), ==, 0);
+}
+
+void
+play_free(struct play *play)
+{
+	g_autofree char *lock = g_strdup_printf("%s.lock", play->socket);
+
+	play_end(play, false);
+	(void)g_unlink(lock);
+	(void)g_unlink(play->socket);
+	(void)g_unlink(play->policy);
+	(void)g_rmdir(play->folder);
+	g_free(play->socket);
+	g_free(play->policy);
+	g_free(play->folder);
+}
+
+int
+play_connect(const struct play *play)
+{
+	int fd = try_connect(play);
+
+	g_assert_cmpint(fd, >=, 0);
+	return fd;
+}
+
+void
+play_send(int fd, const struct kald_message *message)
+{
+	ssize_t n;
+
+	do
+		n = send(fd, message, message->head.length, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	g_assert_cmpint(n, ==, message->head.length);
+}
+
+bool
+play_receive(int fd, struct kald_message *message)
+{
+	_Alignas(8) uint8_t octets[KALD_MESSAGE_MAX + 1];
+	ssize_t n;
+
+	do
+		n = recv(fd, octets, sizeof(octets), 0);
+	while (n < 0 && errno == EINTR); /* after SIGSTOP, with a time-out */
+	g_assert_false(n < 0 && errno == EAGAIN);
+	if (n <= 0)
+		return false;
+	g_assert_cmpint(kald_message_read(octets, (size_t)n, message), ==, KALD_READ);
+	return true;
+}
+
+bool
+play_is_ended(int fd)
+{
+	struct kald_message message;
+
+	while (play_receive(fd, &message))
+		;
+	return true;
+}
+
+void
+play_ask(int fd, const struct kald_message *request, struct kald_message *reply)
+{
+	play_send(fd, request);
+	do
+		g_assert_true(play_receive(fd, reply));
+	while (reply->head.number != (request->head.number | KALD_REPLY) ||
+	       reply->head.id != request->head.id);
+}
+
+int
+play_join(const struct play *play, enum kald_kind kind, struct kald_message *welcome)
+{
+	struct kald_message hello, reply;
+	int fd = play_connect(play);
+
+	kald_message_begin(&hello, KALD_HELLO, 7, KALD_OK);
+	hello.body.hello.version_min = 1;
+	hello.body.hello.version_max = KALD_VERSION;
+	hello.body.hello.kind = kind;
+	play_ask(fd, &hello, &reply);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	g_assert_cmpint(reply.body.welcome.version, ==, KALD_VERSION);
+	if (welcome != NULL)
+		*welcome = reply;
+	return fd;
+}
+
+uint64_t
+play_borrow(int fd, enum kal_resource resource, uint64_t amount, struct kald_message *reply)
+{
+	struct kald_message request, own;
+
+	reply = reply != NULL ? reply : &own;
+	kald_message_begin(&request, KALD_BORROW, 21, KALD_OK);
+	request.body.amount.resource = resource;
+	request.body.amount.amount = amount;
+	play_ask(fd, &request, reply);
+	return reply->head.status == KALD_OK ? reply->body.amount.amount : 0;
+}
+
+void
+play_return(int fd, enum kal_resource resource, uint64_t amount)
+{
+	struct kald_message request;
+
+	kald_message_begin(&request, KALD_RETURN, 0, KALD_OK);
+	request.body.amount.resource = resource;
+	request.body.amount.amount = amount;
+	play_send(fd, &request);
+}
+
+uint64_t
+play_lent(int tool, enum kald_level level, uint32_t id, enum kal_resource resource,
+	  uint32_t *processes)
+{
+	struct kald_message request, reply;
+
+	kald_message_begin(&request, KALD_LIMITS, 5, KALD_OK);
+	request.body.limits.level = level;
+	request.body.limits.id = id;
+	play_ask(tool, &request, &reply);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	if (processes != NULL)
+		*processes = reply.body.limited.processes;
+	return reply.body.limited.lent[resource];
+}
+
+GArray *
+play_list(int tool)
+{
+	GArray *entries = g_array_new(FALSE, FALSE, sizeof(struct kald_entry));
+	struct kald_message request, reply;
+
+	kald_message_begin(&request, KALD_LIST, 6, KALD_OK);
+	do {
+		play_ask(tool, &request, &reply);
+		g_assert_cmpint(reply.head.status, ==, KALD_OK);
+		g_array_append_vals(entries, reply.body.listed.entries, reply.body.listed.count);
+		request.body.list.after = reply.body.listed.next;
+	} while (reply.body.listed.next != 0);
+	return entries;
+}

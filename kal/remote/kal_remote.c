@@ -1,0 +1,759 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The connection of this process to kald.
+ *
+ * A thread that asks owns the lock until it has its answer, reads all packets meanwhile, and handles the events among them. Without
+ * one the service thread reads; it only tries the lock, so a daemon that does not answer never delays it. A thread that asks
+ * while the daemon is away connects again by itself, for at most PATIENCE.
+ *
+ * Amounts cross as differences (lent, returned), so a request and a recall that cross each other do no harm. Only the first message
+ * has the whole: what an earlier daemon has lent.
+ */
+#include "kal_remote.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kal_call.h"
+#include "kal_remote_wire.h"
+#include "kal_resources.h"
+#include "kal_settings.h"
+#include "kal_sock.h"
+#include "kal_sock_source.h"
+#include "kald_net.h"
+#include "ri_calls.h"
+#include "ri_log.h"
+#include "ri_owned.h"
+
+#define MS            UINT64_C(1000000)
+#define PATIENCE      (5000 * MS) /* of a thread that asks */
+#define PATIENCE_AUTO (2000 * MS) /* of the first one, if a daemon is not required */
+#define NAP_MS        20          /* between attempts of a thread that asks */
+#define SAME_AGAIN    (1000 * MS) /* a line is not logged again before */
+#define NAMES_MAX     64          /* adapters that are claimed after a restart of the daemon */
+
+enum remote_state {
+	REMOTE_NONE = 0, /* none is wanted, or none was found */
+	REMOTE_AWAY,     /* it was there */
+	REMOTE_GREETING, /* connected; the answer to the first message is to come */
+	REMOTE_JOINED,
+	REMOTE_REFUSED /* it wants nothing to do with this process */
+};
+
+/* A socket that listens, for the claims. */
+struct listening {
+	struct listening *next;
+	struct kald_addr at;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	unsigned clients; /* of the kAL in this process */
+	const struct ri_host *host;
+	struct kal_remote_place place;
+	bool required;
+	enum remote_state state;
+	char found[KAL_REMOTE_PATH];
+	struct kal_fd fd;
+	struct ri_watch watch;
+	struct ri_timer again;
+	unsigned attempts;
+	uint32_t last_id, greeting_id;
+	uint32_t awaited; /* id of the request whose sender waits */
+	bool answered;
+	struct kald_message reply; /* to it */
+	/* Here, since calls work on a stack of 32 KiB: what comes, what is asked, and what is sent without an answer. */
+	struct kald_message in, request, out;
+	struct kal_fd got; /* what came with it */
+	struct kald_welcome rules;
+	bool stopped;
+	char names[NAMES_MAX][KALD_NAME]; /* open adapters; "" is a free place */
+	struct listening *listening;
+	char said[KALD_TEXT]; /* in the log, last */
+	uint64_t said_at;
+} r;
+
+static void try_connect(void);
+
+static uint64_t
+now(void)
+{
+	return r.host->now(r.host->self);
+}
+
+/* --- the log ---------------------------------------------------------------------------------------------- */
+
+static void
+say(enum ri_log_level level, const char *text)
+{
+	RI_ASSERT_OWNED(&lock);
+	if (strncmp(r.said, text, sizeof(r.said) - 1) == 0 && now() < r.said_at + SAME_AGAIN)
+		return;
+	(void)snprintf(r.said, sizeof(r.said), "%s", text);
+	r.said_at = now();
+	ri_log(r.host, level, &(struct ri_log_about){.layer = "kal"}, "kald at %s%s", r.found,
+	       text);
+}
+
+static void
+say_refusal(const struct kald_message *reply)
+{
+	char text[KALD_TEXT + 16];
+
+	(void)snprintf(text, sizeof(text), " refuses: %s", reply->body.refusal.text);
+	say(RI_LOG_WARNING, text);
+}
+
+/* --- messages that come ----------------------------------------------------------------------------------- */
+
+/* Send r.out, which has no answer that anybody waits for. */
+static void
+post(void)
+{
+	/* If the socket takes nothing now, kald reads too little: it will ask again, or the connection ends. */
+	(void)kal_remote_send(&r.fd, &r.out);
+}
+
+static void
+post_amount(enum kald_number number, enum kal_resource resource, uint64_t amount)
+{
+	kald_message_begin(&r.out, (uint16_t)number, 0, KALD_OK);
+	r.out.body.amount.resource = resource;
+	r.out.body.amount.amount = amount;
+	post();
+}
+
+static void
+post_description(void)
+{
+	kald_message_begin(&r.out, KALD_DESCRIPTION, 0, KALD_OK);
+	kal_lease_amounts(NULL, r.out.body.description.used);
+	post();
+}
+
+/* What a daemon that was started anew has to know. The answers are not waited for. */
+static void
+post_claims(void)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		if (r.names[i][0] == '\0')
+			continue;
+		kald_message_begin(&r.out, KALD_OPEN, ++r.last_id, KALD_OK);
+		memcpy(r.out.body.name.name, r.names[i], KALD_NAME);
+		post();
+	}
+	for (const struct listening *one = r.listening; one != NULL; one = one->next) {
+		kald_message_begin(&r.out, KALD_LISTEN, ++r.last_id, KALD_OK);
+		r.out.body.listen.at = one->at;
+		r.out.body.listen.have = 1;
+		post();
+	}
+}
+
+/* The connection is over. */
+static void
+lose(enum remote_state next)
+{
+	RI_ASSERT_OWNED(&lock);
+	if (kal_fd_get(&r.fd) < 0)
+		return;
+	r.host->watch_stop(r.host->self, &r.watch);
+	kal_fd_close(&r.fd);
+	r.state = next;
+	r.attempts = 0;
+	if (next == REMOTE_AWAY)
+		r.host->timer_start(r.host->self, &r.again, now() + 100 * MS);
+}
+
+static void
+welcomed(const struct kald_message *message)
+{
+	bool anew = r.state == REMOTE_GREETING;
+
+	r.rules = message->body.welcome;
+	if (!anew)
+		return;
+	r.state = REMOTE_JOINED;
+	kal_lease_set(r.rules.lent);
+	post_claims();
+}
+
+static void
+handle_greeting(const struct kald_message *message)
+{
+	if (message->head.status == KALD_OK) {
+		if (message->head.id == r.greeting_id || r.state == REMOTE_JOINED)
+			welcomed(message);
+		return;
+	}
+	say_refusal(message);
+	lose(REMOTE_REFUSED);
+}
+
+/* One packet. What came with it stays in `got` only if it is the answer that a thread waits for. */
+static void
+handle(const struct kald_message *message, struct kal_fd *got)
+{
+	switch (message->head.number) {
+	case KALD_HELLO | KALD_REPLY:
+		handle_greeting(message);
+		break;
+	case KALD_BORROW | KALD_REPLY:
+		/* Counted even if the thread that asked has given up. */
+		if (message->head.status == KALD_OK)
+			kal_lease_add(message->body.amount.resource, message->body.amount.amount);
+		break;
+	case KALD_RECALL:
+		post_amount(KALD_RETURN, message->body.amount.resource,
+			    kal_lease_spare(message->body.amount.resource));
+		break;
+	case KALD_DESCRIBE:
+		post_description();
+		break;
+	case KALD_STOPPED:
+		r.stopped = true;
+		say(RI_LOG_WARNING, " was told by kalctl to stop this process: it opens, listens, "
+				    "connects and borrows no more");
+		break;
+	default:
+		break;
+	}
+	if ((message->head.number & KALD_REPLY) != 0 && r.awaited != 0 &&
+	    message->head.id == r.awaited) {
+		r.reply = *message;
+		r.answered = true;
+		if (kal_fd_get(got) >= 0) {
+			kal_fd_close(&r.got);
+			kal_fd_move(&r.got, got);
+		}
+	}
+	kal_fd_close(got);
+}
+
+/* All packets that are there. */
+static void
+receive_all(void)
+{
+	struct kal_fd got = {0};
+
+	while (kal_fd_get(&r.fd) >= 0) {
+		int result = kal_remote_receive(&r.fd, &r.in, &got);
+
+		if (result == 0)
+			return;
+		if (result > 0) {
+			handle(&r.in, &got);
+			continue;
+		}
+		lose(REMOTE_AWAY);
+		return;
+	}
+}
+
+/* On the service thread. A thread that owns the lock reads by itself. */
+static void
+remote_ready(void *arg, uint32_t events)
+{
+	(void)arg;
+	(void)events;
+	if (pthread_mutex_trylock(&lock) != 0)
+		return;
+	receive_all();
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+remote_again(void *arg)
+{
+	static const unsigned pauses_ms[] = {1000, 5000};
+
+	(void)arg;
+	if (pthread_mutex_trylock(&lock) != 0)
+		return; /* a thread that asks connects by itself, and what is lost then begins anew */
+	if (r.state == REMOTE_AWAY) {
+		try_connect();
+		if (r.state == REMOTE_AWAY)
+			r.host->timer_start(r.host->self, &r.again,
+					    now() + pauses_ms[r.attempts++ > 0] * MS);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- joining ------------------------------------------------------------------------------------------------ */
+
+static int
+greet(void)
+{
+	kald_message_begin(&r.out, KALD_HELLO, ++r.last_id, KALD_OK);
+	r.out.body.hello.version_min = 1;
+	r.out.body.hello.version_max = KALD_VERSION;
+	r.out.body.hello.kind = KALD_CLIENT;
+	kal_lease_amounts(r.out.body.hello.lent, NULL);
+	r.greeting_id = r.last_id;
+	return kal_remote_send(&r.fd, &r.out);
+}
+
+static void
+try_connect(void)
+{
+	RI_ASSERT_OWNED(&lock);
+	if (kal_remote_connect(&r.place, &r.fd, r.found) != 0)
+		return;
+	r.watch = (struct ri_watch){
+		.fire = remote_ready, .fd = kal_fd_get(&r.fd), .events = RI_WATCH_IN};
+	if (r.host->watch_start(r.host->self, &r.watch) != RI_SUCCESS) {
+		kal_fd_close(&r.fd);
+		return;
+	}
+	r.state = REMOTE_GREETING;
+	/* What it refuses at once it has said before: that is read, too. */
+	if (greet() != 0)
+		receive_all();
+}
+
+/* Sleep until a packet is there, or for a moment. */
+static void
+await_packet(short events, uint64_t deadline)
+{
+	struct pollfd wait = {.fd = kal_fd_get(&r.fd), .events = events};
+	uint64_t here = now();
+
+	if (here < deadline)
+		(void)ri_poll(&wait, 1, (int)((deadline - here) / MS) + 1);
+}
+
+/* Connected and welcome? If not, try until the deadline. */
+static bool
+be_joined(uint64_t deadline)
+{
+	RI_ASSERT_OWNED(&lock);
+	while (r.state != REMOTE_JOINED) {
+		if (r.state == REMOTE_REFUSED || r.state == REMOTE_NONE || now() >= deadline)
+			return false;
+		if (r.state == REMOTE_AWAY)
+			try_connect();
+		if (r.state == REMOTE_AWAY)
+			ri_nap(&(struct timespec){.tv_nsec = (long)(NAP_MS * MS)});
+		if (r.state != REMOTE_GREETING)
+			continue;
+		await_packet(POLLIN, deadline);
+		receive_all();
+	}
+	return true;
+}
+
+/* Ask r.request, and wait for r.reply. False: there is no answer in time. */
+static bool
+ask(void)
+{
+	uint64_t deadline = now() + PATIENCE;
+
+	RI_ASSERT_OWNED(&lock);
+	kal_fd_close(&r.got);
+	r.answered = false;
+	while (!r.answered && be_joined(deadline) && now() < deadline) {
+		int error;
+
+		r.request.head.id = ++r.last_id;
+		error = kal_remote_send(&r.fd, &r.request);
+		if (error == EAGAIN) {
+			await_packet(POLLOUT, deadline);
+			receive_all();
+			continue;
+		}
+		if (error != 0) {
+			receive_all();
+			lose(REMOTE_AWAY);
+			continue;
+		}
+		r.awaited = r.request.head.id;
+		while (!r.answered && r.state == REMOTE_JOINED && now() < deadline) {
+			await_packet(POLLIN, deadline);
+			receive_all();
+		}
+		r.awaited = 0;
+	}
+	if (r.answered && r.reply.head.status != KALD_OK)
+		say_refusal(&r.reply);
+	else if (!r.answered && r.state != REMOTE_REFUSED)
+		say(RI_LOG_WARNING, " does not answer");
+	return r.answered;
+}
+
+/* --- accounts ------------------------------------------------------------------------------------------------ */
+
+static enum ri_status
+borrow(enum kal_resource resource, uint64_t amount)
+{
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	pthread_mutex_lock(&lock);
+	kald_message_begin(&r.request, KALD_BORROW, 0, KALD_OK);
+	r.request.body.amount.resource = resource;
+	r.request.body.amount.amount = amount;
+	if (ask() && r.reply.head.status == KALD_OK)
+		status = RI_SUCCESS;
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static const struct kal_lender lender = {.borrow = borrow};
+
+/* --- sockets --------------------------------------------------------------------------------------------------- */
+
+static void
+addr_of(const struct sockaddr_storage *sa, struct kald_addr *addr)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->family = sa->ss_family;
+	if (sa->ss_family == AF_INET) {
+		addr->port = ntohs(in->sin_port);
+		memcpy(addr->octets, &in->sin_addr, sizeof(in->sin_addr));
+	} else {
+		addr->port = ntohs(in6->sin6_port);
+		addr->scope = in6->sin6_scope_id;
+		memcpy(addr->octets, &in6->sin6_addr, sizeof(in6->sin6_addr));
+	}
+}
+
+/* May it listen there? 0 or an errno; r.got: the socket, if kald has opened it. */
+static int
+ask_listen(const struct kald_addr *at, bool have)
+{
+	struct listening *one;
+
+	kald_message_begin(&r.request, KALD_LISTEN, 0, KALD_OK);
+	r.request.body.listen.at = *at;
+	r.request.body.listen.have = have;
+	if (ask()) {
+		if (r.reply.head.status == KALD_SYSTEM && r.reply.body.refusal.error != 0)
+			return (int)r.reply.body.refusal.error;
+		if (r.reply.head.status != KALD_OK)
+			return EACCES;
+	} else if (r.required || r.state == REMOTE_REFUSED) {
+		return EACCES;
+	}
+	/* Without memory for it the daemon does not know of it after a restart. */
+	one = malloc(sizeof(*one));
+	if (one != NULL) {
+		*one = (struct listening){.next = r.listening, .at = *at};
+		r.listening = one;
+	}
+	return 0;
+}
+
+static void
+listen_forget(const struct kald_addr *at)
+{
+	struct listening **link = &r.listening;
+
+	while (*link != NULL && memcmp(&(*link)->at, at, sizeof(*at)) != 0)
+		link = &(*link)->next;
+	if (*link != NULL) {
+		struct listening *one = *link;
+
+		*link = one->next;
+		free(one);
+	}
+	kald_message_begin(&r.out, KALD_LISTEN_OVER, 0, KALD_OK);
+	r.out.body.listen.at = *at;
+	if (r.state == REMOTE_JOINED)
+		post();
+}
+
+static int
+bound_addr(const struct kal_fd *fd, struct kald_addr *at)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+
+	if (getsockname(kal_fd_get(fd), (struct sockaddr *)&sa, &len) != 0)
+		return errno;
+	addr_of(&sa, at);
+	return at->port != 0 ? 0 : EINVAL;
+}
+
+/* A port that the kernel chooses is asked for when it is known. */
+static int
+listen_anywhere(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t len)
+{
+	struct kald_addr at;
+	int error = kal_sock_own.listen(fd, sa, len);
+
+	if (error != 0)
+		return error;
+	error = bound_addr(fd, &at);
+	if (error == 0)
+		error = ask_listen(&at, true);
+	if (error != 0)
+		kal_fd_close(fd);
+	return error;
+}
+
+static int
+remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t len)
+{
+	struct kald_addr at;
+	int error;
+
+	addr_of(sa, &at);
+	pthread_mutex_lock(&lock);
+	if (at.port == 0) {
+		error = listen_anywhere(fd, sa, len);
+	} else {
+		error = ask_listen(&at, false);
+		if (error == 0 && kal_fd_get(&r.got) >= 0)
+			kal_fd_move(fd, &r.got);
+		else if (error == 0)
+			error = kal_sock_own.listen(fd, sa, len);
+		if (error != 0 && error != EACCES)
+			listen_forget(&at);
+	}
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static void
+remote_listen_over(const struct kal_fd *fd)
+{
+	struct kald_addr at;
+
+	pthread_mutex_lock(&lock);
+	if (kal_fd_get(fd) >= 0 && bound_addr(fd, &at) == 0)
+		listen_forget(&at);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Connections are judged here, by the rules that kald has sent: a call for each would cost more than 1 in 10 of a connect. */
+static bool
+may_dial(const struct kald_addr *peer)
+{
+	char text[KALD_TEXT], name[INET6_ADDRSTRLEN] = "";
+
+	if (r.stopped)
+		return false;
+	if (r.rules.any_peer == 1 ||
+	    kald_nets_have(r.rules.nets, r.rules.num_nets, (uint8_t)peer->family, peer->octets))
+		return true;
+	(void)inet_ntop(peer->family, peer->octets, name, sizeof(name));
+	(void)snprintf(text, sizeof(text), " refuses: %.150s; no network of it has %s",
+		       r.rules.peers_rule, name);
+	say(RI_LOG_WARNING, text);
+	return false;
+}
+
+static int
+dial_there(struct kal_fd *fd, const struct kal_dial *dial, const struct kald_addr *peer)
+{
+	kald_message_begin(&r.request, KALD_DIAL, 0, KALD_OK);
+	r.request.body.dial.peer = *peer;
+	if (dial->local != NULL)
+		addr_of(dial->local, &r.request.body.dial.local);
+	if (!ask())
+		return EACCES;
+	if (r.reply.head.status == KALD_SYSTEM && r.reply.body.refusal.error != 0)
+		return (int)r.reply.body.refusal.error;
+	if (r.reply.head.status != KALD_OK || kal_fd_get(&r.got) < 0)
+		return EACCES;
+	kal_fd_move(fd, &r.got);
+	*dial->connecting = true;
+	return 0;
+}
+
+static int
+remote_dial(struct kal_fd *fd, const struct kal_dial *dial)
+{
+	struct kald_addr peer;
+	int error = EACCES;
+
+	addr_of(dial->peer, &peer);
+	pthread_mutex_lock(&lock);
+	if (may_dial(&peer))
+		error = r.rules.dials != 0 && peer.port != 0 ? dial_there(fd, dial, &peer)
+							     : kal_sock_own.dial(fd, dial);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+static const struct kal_sock_source source = {
+	.listen = remote_listen,
+	.listen_over = remote_listen_over,
+	.dial = remote_dial,
+};
+
+/* --- clients of the kAL ---------------------------------------------------------------------------------------- */
+
+/* The child has no connection; kal_fds.c has closed its copy. */
+static void
+remote_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(&r, 0, sizeof(r));
+	kal_sock_source_set(NULL);
+}
+
+static void
+watch_forks(void)
+{
+	kal_fds_watch_forks(); /* first: it goes through a list that r.fd is in */
+	(void)pthread_atfork(NULL, NULL, remote_forked);
+}
+
+/* What the administrator and the environment want. False: no daemon. */
+static bool
+daemon_wanted(const struct kal_config *config)
+{
+	const char *said = kal_setting_text(KAL_SETTING_KALD);
+	bool require = said != NULL && strcmp(said, "require") == 0;
+	bool is_auto = said != NULL && strcmp(said, "auto") == 0;
+	bool off = said == NULL || strcmp(said, "off") == 0;
+
+	memset(&r.place, 0, sizeof(r.place));
+	r.required = config->kald == KAL_KALD_REQUIRE ||
+		     (config->kald != KAL_KALD_OFF && !off && !is_auto);
+	if (config->kald == KAL_KALD_REQUIRE || config->kald == KAL_KALD_AUTO) {
+		r.place.system_only = true;
+		return true;
+	}
+	if (config->kald == KAL_KALD_OFF || off)
+		return false;
+	r.place.path = require || is_auto ? NULL : said;
+	return true;
+}
+
+/* Everything as without a daemon. */
+static void
+detach(void)
+{
+	RI_ASSERT_OWNED(&lock);
+	r.host->timer_stop(r.host->self, &r.again);
+	lose(REMOTE_NONE);
+	r.state = REMOTE_NONE;
+	r.stopped = false;
+	kal_fd_close(&r.got);
+	kal_sock_source_set(NULL);
+	kal_lease_begin(NULL, NULL);
+	memset(r.names, 0, sizeof(r.names));
+	while (r.listening != NULL) {
+		struct listening *one = r.listening;
+
+		r.listening = one->next;
+		free(one);
+	}
+}
+
+/* The first client: find a daemon. */
+static enum ri_status
+attach(void)
+{
+	uint64_t deadline = now() + (r.required ? PATIENCE : PATIENCE_AUTO);
+	bool refused;
+
+	r.again.fire = remote_again;
+	r.state = REMOTE_AWAY;
+	r.attempts = 0;
+	kal_lease_begin(&lender, NULL);
+	kal_sock_source_set(&source);
+	try_connect();
+	/* Where none has to be, nobody waits for one that is not there. */
+	if ((r.state != REMOTE_AWAY || r.required) && be_joined(deadline))
+		return RI_SUCCESS;
+	refused = r.state == REMOTE_REFUSED;
+	if (!refused && (r.required || r.state == REMOTE_GREETING))
+		say(r.required ? RI_LOG_ERROR : RI_LOG_WARNING,
+		    r.required ? " does not answer; it is required, so no adapter can be opened"
+			       : " does not answer; the process goes on without it");
+	detach();
+	if (refused)
+		return RI_ERR_PERMISSION;
+	return r.required ? RI_ERR_RESOURCES : RI_SUCCESS;
+}
+
+enum ri_status
+kal_remote_join(struct kal_config *config)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	enum ri_status status = RI_SUCCESS;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&lock);
+	r.host = kal_host_default();
+	if (r.host == NULL)
+		status = RI_ERR_RESOURCES;
+	else if (r.clients == 0 && daemon_wanted(config))
+		status = attach();
+	if (status == RI_SUCCESS)
+		r.clients++;
+	if (status == RI_SUCCESS && r.state != REMOTE_NONE) {
+		config->crc = config->crc || r.rules.crc == 1;
+		config->privileged = config->privileged || r.rules.privileged == 1;
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void
+kal_remote_leave(void)
+{
+	pthread_mutex_lock(&lock);
+	if (--r.clients == 0)
+		detach();
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+name_remember(const char *adapter, bool open)
+{
+	const char *seek = open ? "" : adapter;
+
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		if (strcmp(r.names[i], seek) != 0)
+			continue;
+		(void)snprintf(r.names[i], KALD_NAME, "%s", open ? adapter : "");
+		return;
+	}
+}
+
+enum ri_status
+kal_remote_open(const char *adapter)
+{
+	enum ri_status status = RI_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (r.state != REMOTE_NONE) {
+		kald_message_begin(&r.request, KALD_OPEN, 0, KALD_OK);
+		(void)snprintf(r.request.body.name.name, KALD_NAME, "%s", adapter);
+		if (ask() ? r.reply.head.status != KALD_OK
+			  : r.required || r.state == REMOTE_REFUSED)
+			status = RI_ERR_PERMISSION;
+		else
+			name_remember(adapter, true);
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+void
+kal_remote_close(const char *adapter)
+{
+	pthread_mutex_lock(&lock);
+	if (r.state != REMOTE_NONE) {
+		name_remember(adapter, false);
+		kald_message_begin(&r.out, KALD_CLOSE, 0, KALD_OK);
+		(void)snprintf(r.out.body.name.name, KALD_NAME, "%s", adapter);
+		if (r.state == REMOTE_JOINED)
+			post();
+	}
+	pthread_mutex_unlock(&lock);
+}

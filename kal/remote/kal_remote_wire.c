@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kal_remote_wire.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ri_calls.h"
+#include "ri_setting.h"
+
+static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
+
+/* Anybody may bind an abstract name first: what answers there has to be the user's own, or root's. */
+static bool
+is_trusted(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       (cred.uid == 0 || cred.uid == geteuid());
+}
+
+/* 0, or an errno. */
+static int
+connect_to(const char *path, struct kal_fd *fd)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+	bool abstract = path[0] == '@';
+	int error = 0;
+
+	if (length >= sizeof(addr.sun_path))
+		return ENAMETOOLONG;
+	memcpy(addr.sun_path, path, length);
+	if (abstract)
+		addr.sun_path[0] = '\0';
+	if (!kal_fd_socket(fd, AF_UNIX, SOCK_SEQPACKET))
+		return errno;
+	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
+	if (ri_connect(kal_fd_get(fd), (struct sockaddr *)&addr, (socklen_t)length) != 0)
+		error = errno;
+	else if (abstract && !is_trusted(kal_fd_get(fd)))
+		error = EPERM;
+	if (error != 0)
+		kal_fd_close(fd);
+	return error;
+}
+
+int
+kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
+		   char found[KAL_REMOTE_PATH])
+{
+	const char *folder = ri_setting_text(&runtime_dir);
+	int error;
+
+	(void)snprintf(found, KAL_REMOTE_PATH, "%s",
+		       place->path != NULL ? place->path : KALD_SYSTEM_SOCKET);
+	error = connect_to(found, fd);
+	if (error == 0 || place->path != NULL || place->system_only)
+		return error;
+	if (folder != NULL) {
+		(void)snprintf(found, KAL_REMOTE_PATH, "%s/%s", folder, KALD_USER_SOCKET);
+		if (connect_to(found, fd) == 0)
+			return 0;
+	}
+	(void)snprintf(found, KAL_REMOTE_PATH, "@itapi/kald/%u", (unsigned)geteuid());
+	return connect_to(found, fd);
+}
+
+int
+kal_remote_send(const struct kal_fd *fd, const struct kald_message *message)
+{
+	ssize_t n =
+		ri_send(kal_fd_get(fd), message, message->head.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n >= 0)
+		return 0;
+	return errno == EWOULDBLOCK || errno == ENOBUFS ? EAGAIN : errno;
+}
+
+int
+kal_remote_receive(const struct kal_fd *fd, struct kald_message *message, struct kal_fd *got)
+{
+	_Alignas(8) uint8_t octets[KALD_MESSAGE_MAX];
+	struct iovec part = {.iov_base = octets, .iov_len = sizeof(octets)};
+	struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n = kal_fd_receive(got, kal_fd_get(fd), &packet);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+	if (n == 0 || (packet.msg_flags & MSG_TRUNC) != 0 ||
+	    kald_message_read(octets, (size_t)n, message) == KALD_WRONG) {
+		kal_fd_close(got);
+		return -1;
+	}
+	return 1;
+}

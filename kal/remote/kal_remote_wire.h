@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Packets to and from kald, and where it is. Nothing here sleeps. */
+#ifndef KAL_REMOTE_WIRE_H
+#define KAL_REMOTE_WIRE_H
+
+#include "kal_fds.h"
+#include "kald_wire.h"
+
+#define KAL_REMOTE_PATH 108
+
+/* Where to look. */
+struct kal_remote_place {
+	const char *path; /* of the socket, '@' for one without a file; NULL: the known places */
+	bool system_only; /* of the known places only that of the system */
+};
+
+/* Connect to the first place where one listens, whose path is written to `found`. 0, or an errno. */
+int kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
+		       char found[KAL_REMOTE_PATH]);
+/* 0, or an errno; EAGAIN: later. */
+int kal_remote_send(const struct kal_fd *fd, const struct kald_message *message);
+/* 1: a message, with a descriptor in `got` perhaps, 0: there is none now, -1: the connection is over, or what came is no message. */
+int kal_remote_receive(const struct kal_fd *fd, struct kald_message *message, struct kal_fd *got);
+
+#endif /* KAL_REMOTE_WIRE_H */

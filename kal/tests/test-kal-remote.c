@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The client half against a daemon: leases without calls, recalls, rules for adapters, ports and peers, a daemon that ends and
+ * comes back, one that is not there, and a forked child.
+ */
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kal_fixture.h"
+#include "kal_remote.h"
+#include "kal_resources.h"
+#include "kald_play.h"
+
+#define ME ((uint32_t)getuid())
+
+static struct play play;
+
+/* A daemon with these rules, which the clients opened from now on have to ask. */
+static int
+begin(const char *policy)
+{
+	play_begin(&play, policy);
+	g_setenv("ITAPI_KALD", play.socket, TRUE);
+	return play_join(&play, KALD_TOOL, NULL);
+}
+
+static void
+end(int tool)
+{
+	close(tool);
+	play_free(&play);
+	g_unsetenv("ITAPI_KALD");
+}
+
+static enum ri_status
+reg(struct fixture *f, uint64_t length, uint32_t *id)
+{
+	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = length, .access = 3};
+	struct kal_mr_rep rep;
+	enum ri_status status = fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+
+	*id = rep.id;
+	return status;
+}
+
+static uint64_t
+lent(int tool, enum kal_resource resource)
+{
+	return play_lent(tool, KALD_LEVEL_USER, ME, resource, NULL);
+}
+
+/* What clients take is lent, once for many; the list has what they use; afterwards nothing is lent. */
+static void
+test_lease(void)
+{
+	int tool = begin(NULL);
+	struct fixture f;
+	GArray *entries;
+	uint32_t id, processes;
+	uint64_t first;
+
+	fixture_open(&f);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 0);
+	g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+	first = lent(tool, KAL_RESOURCE_MR);
+	g_assert_cmpuint(first, ==, 65);
+	/* The daemon stands still: what was lent costs no call. */
+	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
+	for (unsigned i = 1; i < first; i++)
+		g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(kill(play.pid, SIGCONT), ==, 0);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, first);
+	g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), >, first);
+	entries = play_list(tool);
+	g_assert_cmpuint(entries->len, ==, 1);
+	const struct kald_entry *entry = &g_array_index(entries, struct kald_entry, 0);
+
+	g_assert_cmpuint(entry->described, ==, 1);
+	g_assert_cmpuint(entry->used[KAL_RESOURCE_MR], ==, first + 1);
+	g_assert_cmpuint(entry->used[KAL_RESOURCE_MEMORY], ==, 100 * (first + 1));
+	g_assert_cmpstr(entry->adapters, ==, "fake");
+	g_array_free(entries, TRUE);
+	fixture_close(&f);
+	for (unsigned i = 0; i < 5000; i++) {
+		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_MR, &processes);
+		if (processes == 0)
+			break;
+		g_usleep(1000);
+	}
+	g_assert_cmpuint(processes, ==, 0);
+	end(tool);
+}
+
+/* The service thread returns what is idle to one that needs it; what is in use stays, and the limit holds. */
+static void
+test_recall(void)
+{
+	int tool = begin("[limits.user]\nmr = 40\n"), other;
+	struct kald_message reply;
+	struct fixture f;
+	uint32_t ids[41];
+
+	fixture_open(&f);
+	for (unsigned i = 0; i < 10; i++)
+		g_assert_cmpint(reg(&f, 1, &ids[i]), ==, RI_SUCCESS);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 40);
+	other = play_join(&play, KALD_CLIENT, NULL);
+	g_assert_cmpuint(play_borrow(other, KAL_RESOURCE_MR, 30, NULL), ==, 30);
+	g_assert_cmpuint(play_borrow(other, KAL_RESOURCE_MR, 1, &reply), ==, 0);
+	g_assert_nonnull(strstr(reply.body.refusal.text, "[limits.user] mr = 40"));
+	g_assert_cmpint(reg(&f, 1, &ids[10]), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(fixture_id(&f, KAL_MR_DEREG, ids[9]), ==, RI_SUCCESS);
+	g_assert_cmpint(reg(&f, 1, &ids[9]), ==, RI_SUCCESS);
+	close(other);
+	for (unsigned i = 0; i < 5000 && reg(&f, 1, &ids[10]) != RI_SUCCESS; i++)
+		g_usleep(1000);
+	fixture_close(&f);
+	end(tool);
+}
+
+/* The daemon is killed, and comes back: clients go on with what they have, and claim it; nothing is counted twice. */
+static void
+test_restart(void)
+{
+	int tool = begin("[limits.user]\nmr = 300\n");
+	struct fixture f;
+	GArray *entries;
+	uint16_t port = 0;
+	uint32_t id;
+
+	fixture_open(&f);
+	(void)fixture_listen(&f, 1, &port, 1);
+	for (unsigned i = 0; i < 20; i++)
+		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+	close(tool);
+	play_end(&play, true);
+	/* Without it: within the lease. */
+	for (unsigned i = 0; i < 20; i++)
+		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+	play_again(&play);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	/* Beyond the lease: the call connects again, if the service thread has not done so. */
+	for (unsigned i = 0; i < 60; i++)
+		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+	entries = play_list(tool);
+	g_assert_cmpuint(entries->len, ==, 1);
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).used[KAL_RESOURCE_MR], ==,
+			 100);
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).lent[KAL_RESOURCE_MR], ==,
+			 lent(tool, KAL_RESOURCE_MR));
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).lent[KAL_RESOURCE_MR], >=,
+			 100);
+	g_assert_cmpstr(g_array_index(entries, struct kald_entry, 0).adapters, ==, "fake");
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).num_ports, >=, 1);
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).ports[0], ==, ntohs(port));
+	g_array_free(entries, TRUE);
+	/* The service thread alone connects again, too. */
+	close(tool);
+	play_end(&play, true);
+	play_again(&play);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	for (unsigned i = 0; i < 10000 && lent(tool, KAL_RESOURCE_MR) == 0; i++)
+		g_usleep(1000);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), >=, 100);
+	fixture_close(&f);
+	end(tool);
+}
+
+/* Refusals of adapters, ports and peers are statuses of the calls, and the log names daemon and rule. */
+static void
+test_rules(void)
+{
+	g_autofree char *text = NULL;
+	int tool = begin("[policy]\nadapters = other\n");
+	struct kal_client_params params = {0};
+	struct kal_rnic_open_req open = {.name = "fake"};
+	struct kal_rnic_open_rep opened;
+	struct kal_cm_req connect;
+	struct kal_client *client;
+	struct fixture f = {0};
+	uint32_t qp;
+
+	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_SUCCESS);
+	f.client = client;
+	g_assert_cmpint(
+		fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
+		RI_ERR_PERMISSION);
+	kal_client_close(client);
+	end(tool);
+	tool = begin("[policy]\nports = 1\npeers = 10.0.0.0/8\n");
+	fixture_open(&f);
+	struct kal_listen_req listen = {
+		.rnic = f.rnic, .backlog = 1, .service = {.kind = RI_SERVICE_PORT}};
+	struct kal_listen_rep listening;
+
+	g_assert_cmpint(fixture_call(&f, KAL_LISTEN, &listen, sizeof(listen), &listening,
+				     sizeof(listening)),
+			==, RI_ERR_PERMISSION);
+	listen.service.port = htons(40000);
+	g_assert_cmpint(fixture_call(&f, KAL_LISTEN, &listen, sizeof(listen), &listening,
+				     sizeof(listening)),
+			==, RI_ERR_PERMISSION);
+	qp = fixture_qp(&f, 5, 1, 1);
+	fixture_connect_req(&connect, qp, false, htons(40000));
+	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &connect, sizeof(connect), NULL, 0), ==,
+			RI_ERR_PERMISSION);
+	/* Other rules hold at once. */
+	play_policy(&play, "[policy]\nprivileged = true\ncrc = true\n");
+	for (unsigned i = 0; i < 5000 && fixture_call(&f, KAL_CONNECT, &connect, sizeof(connect),
+						      NULL, 0) == RI_ERR_PERMISSION;
+	     i++)
+		g_usleep(1000);
+	g_assert_cmpint(fixture_cm(&f, KAL_CM_FAILED, 5).reason, ==, KAL_REASON_REFUSED);
+	fixture_close(&f);
+	end(tool);
+}
+
+/* A connection whose listener and initiator have their sockets from the daemon. */
+static void
+test_sockets(void)
+{
+	int tool = begin("[policy]\ngrant-ports = 1-65535\ndial = true\n");
+	struct kal_listen_rep listening;
+	struct kal_cm_req connect;
+	struct kal_cm_event event;
+	struct fixture f;
+	uint16_t port;
+	uint32_t qp;
+	int probe = raw_listen(&port);
+
+	close(probe);
+	fixture_open(&f);
+	struct kal_listen_req listen = {.rnic = f.rnic,
+					.ctx = 77,
+					.backlog = 4,
+					.service = {.kind = RI_SERVICE_PORT, .port = port}};
+
+	g_assert_cmpint(fixture_call(&f, KAL_LISTEN, &listen, sizeof(listen), &listening,
+				     sizeof(listening)),
+			==, RI_SUCCESS);
+	qp = fixture_qp(&f, 5, 1, 1);
+	fixture_connect_req(&connect, qp, false, port);
+	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &connect, sizeof(connect), NULL, 0), ==,
+			RI_SUCCESS);
+	event = fixture_cm(&f, KAL_CM_REQUEST, 77);
+	g_assert_cmpint(event.reason, ==, 0);
+	fixture_close(&f);
+	end(tool);
+}
+
+/* Where the daemon is required nothing opens without it; where it is welcome, everything does. */
+static void
+test_absent(void)
+{
+	struct kal_config *config = NULL;
+	struct fixture f;
+
+	g_setenv("ITAPI_KALD", "auto", TRUE);
+	g_setenv("XDG_RUNTIME_DIR", "/nonexistent", TRUE);
+	fixture_open(&f);
+	fixture_close(&f);
+	g_setenv("ITAPI_KALD", "off", TRUE);
+	fixture_open(&f);
+	fixture_close(&f);
+	g_unsetenv("ITAPI_KALD");
+	/* What the administrator requires, no variable undoes. */
+	g_assert_cmpint(kal_config_load(NULL, NULL, &config, NULL), ==, RI_SUCCESS);
+	config->kald = KAL_KALD_REQUIRE;
+	g_setenv("ITAPI_KALD", "off", TRUE);
+	if (access(KALD_SYSTEM_SOCKET, F_OK) != 0)
+		g_assert_cmpint(kal_remote_join(config), ==, RI_ERR_RESOURCES);
+	/* And what the administrator has switched off stays off. */
+	config->kald = KAL_KALD_OFF;
+	g_setenv("ITAPI_KALD", "/nonexistent/socket", TRUE);
+	g_assert_cmpint(kal_remote_join(config), ==, RI_SUCCESS);
+	kal_remote_leave();
+	g_unsetenv("ITAPI_KALD");
+	kal_config_free(config);
+}
+
+/* A daemon that accepts connections and never says a word: a client that does not need it goes on without it. */
+static void
+test_mute(void)
+{
+	int tool = begin(NULL);
+	struct kal_config *config = NULL;
+
+	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
+	g_assert_cmpint(kal_config_load(NULL, NULL, &config, NULL), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_remote_join(config), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(kill(play.pid, SIGCONT), ==, 0);
+	g_assert_cmpint(kal_remote_join(config), ==, RI_SUCCESS);
+	kal_remote_leave();
+	kal_config_free(config);
+	end(tool);
+}
+
+/* A child has no part of its parent's connection, and makes one of its own. */
+static void
+test_fork(void)
+{
+	int tool = begin(NULL), report[2], status;
+	struct fixture f;
+	uint32_t processes, id;
+	pid_t child;
+	char octet;
+
+	fixture_open(&f);
+	g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(pipe(report), ==, 0);
+	child = fork();
+	if (child == 0) {
+		uint64_t now[KAL_RESOURCE_COUNT];
+
+		kal_lease_amounts(now, NULL);
+		(void)!read(report[0], &octet, 1);
+		_exit(now[KAL_RESOURCE_MR] == 0 ? 0 : 1);
+	}
+	/* The parent's end is seen though the child lives. */
+	kal_client_close(f.client);
+	for (unsigned i = 0; i < 5000; i++) {
+		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_MR, &processes);
+		if (processes == 0)
+			break;
+		g_usleep(1000);
+	}
+	g_assert_cmpuint(processes, ==, 0);
+	g_assert_cmpint(write(report[1], "x", 1), ==, 1);
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	g_assert_cmpint(status, ==, 0);
+	close(report[0]);
+	close(report[1]);
+	end(tool);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	fake_register();
+	g_test_add_func("/kal/remote/lease", test_lease);
+	g_test_add_func("/kal/remote/recall", test_recall);
+	g_test_add_func("/kal/remote/restart", test_restart);
+	g_test_add_func("/kal/remote/rules", test_rules);
+	g_test_add_func("/kal/remote/sockets", test_sockets);
+	g_test_add_func("/kal/remote/absent", test_absent);
+	g_test_add_func("/kal/remote/mute", test_mute);
+	g_test_add_func("/kal/remote/fork", test_fork);
+	return g_test_run();
+}
