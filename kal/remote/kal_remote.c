@@ -23,6 +23,7 @@
 #include <time.h>
 
 #include "kal_call.h"
+#include "kal_host.h"
 #include "kal_remote_wire.h"
 #include "kal_resources.h"
 #include "kal_settings.h"
@@ -688,11 +689,14 @@ kal_remote_join(struct kal_config *config)
 
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&lock);
-	r.host = kal_host_default();
-	if (r.host == NULL)
-		status = RI_ERR_RESOURCES;
-	else if (r.clients == 0 && daemon_wanted(config))
-		status = attach();
+	/* kald counts what is on the machine; a simulated thread, and with it its process, is not. */
+	if (kal_host_own() == NULL) {
+		r.host = kal_host_here();
+		if (r.host == NULL)
+			status = RI_ERR_RESOURCES;
+		else if (r.clients == 0 && daemon_wanted(config))
+			status = attach();
+	}
 	if (status == RI_SUCCESS)
 		r.clients++;
 	if (status == RI_SUCCESS && r.state != REMOTE_NONE) {
