@@ -711,7 +711,7 @@ void
 kal_remote_leave(void)
 {
 	pthread_mutex_lock(&lock);
-	if (--r.clients == 0)
+	if (--r.clients == 0 && r.state != REMOTE_NONE)
 		detach();
 	pthread_mutex_unlock(&lock);
 }
