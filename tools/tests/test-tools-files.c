@@ -351,6 +351,7 @@ test_no_source(void)
 		g_autoptr(GError) error = NULL;
 
 		g_assert_false(cp_source_open(&source, -1, bad[i].path, &error));
+		g_assert_cmpint(source.fd, ==, -1);
 		g_assert_error(error, TOOL_ERROR, TOOL_ERROR_FAILED);
 		g_assert_nonnull(strstr(error->message, bad[i].why));
 	}
