@@ -124,6 +124,43 @@ test_close(struct fixture *f, gconstpointer unused)
 	(void)end_wait_ok(f->a, false, 10, f->b);
 }
 
+/* Each kind of message that is numbered begins with 1 again on a queue pair that is used again. */
+static void
+test_numbers_again(struct fixture *f, gconstpointer unused)
+{
+	struct ri_qp_init init = end_defaults(f->na);
+	struct chunk words = chunk_new(f->nb, 64, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	struct ri_sge sum = chunk_sge(&words, 0, 8), old = chunk_sge(&f->ma, 0, 8);
+
+	(void)unused;
+	init.access |= RI_ACCESS_REMOTE_ATOMIC;
+	end_free(f->a);
+	end_free(f->b);
+	f->a = end_new(f->na, &init);
+	f->b = end_new(f->nb, &init);
+	for (unsigned life = 0; life < 3; life++) {
+		ends_connect(f->a, f->b, false);
+		for (unsigned i = 0; i <= life; i++) {
+			g_assert_cmpint(end_recv(f->b, i, &f->mb, 0, 64), ==, RI_SUCCESS);
+			g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
+			(void)end_wait_ok(f->a, false, i, f->b);
+			(void)end_wait_ok(f->b, true, i, f->a);
+			g_assert_cmpint(end_read(f->a, i, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
+			(void)end_wait_ok(f->a, false, i, f->b);
+			post_rdma(f->a, RI_OP_FETCH_ADD, i, &old, &sum);
+			(void)end_wait_ok(f->a, false, i, f->b);
+		}
+		g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+		expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
+		expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
+		end_to_idle(f->a);
+		end_to_idle(f->b);
+		node_forget(f->na);
+		node_forget(f->nb);
+	}
+	chunk_free(&words);
+}
+
 /* Requests that were posted before the close are still sent, even if they were held back. */
 static void
 test_close_sends_first(struct fixture *f, gconstpointer unused)
@@ -588,6 +625,7 @@ main(int argc, char **argv)
 {
 	static const struct row tests[] = {
 		{"/iwarp/ends/close", test_close, false, 0},
+		{"/iwarp/ends/numbers-again", test_numbers_again, true, 0},
 		{"/iwarp/ends/close-sends-first", test_close_sends_first, false, 0},
 		{"/iwarp/ends/close-both", test_close_both, false, 0},
 		{"/iwarp/ends/close-with-work", test_close_with_work, false, 0},
