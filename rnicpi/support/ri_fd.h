@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 
 /** The first number that a descriptor of the library may have. */
 #define RI_FD_FIRST 3
+
+/** MFD_CLOEXEC, which some C libraries show to programs with _GNU_SOURCE only. */
+#define RI_FD_MEMORY_CLOEXEC 1u
 
 /**
  * Give a descriptor a number from RI_FD_FIRST, before anything refers to the old one.
@@ -84,6 +88,13 @@ static inline int
 ri_fd_epoll(void)
 {
 	return ri_fd_lift(epoll_create1(EPOLL_CLOEXEC));
+}
+
+/** As memfd_create(). */
+static inline int
+ri_fd_memory(const char *name, unsigned flags)
+{
+	return ri_fd_lift((int)syscall(SYS_memfd_create, name, flags | RI_FD_MEMORY_CLOEXEC));
 }
 
 /** As open(); mode is used if flags have O_CREAT. */
