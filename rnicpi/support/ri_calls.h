@@ -85,6 +85,18 @@ ri_recv(int fd, void *to, size_t room, int flags)
 		       syscall(SYS_recvfrom, fd, to, room, flags, NULL, NULL));
 }
 
+static inline ssize_t
+ri_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return RI_CALL(sendmsg(fd, msg, flags), syscall(SYS_sendmsg, fd, msg, flags));
+}
+
+static inline ssize_t
+ri_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return RI_CALL(recvmsg(fd, msg, flags), syscall(SYS_recvmsg, fd, msg, flags));
+}
+
 /** @brief poll() that does not sleep. */
 static inline int
 ri_poll_now(struct pollfd *fds, nfds_t count)

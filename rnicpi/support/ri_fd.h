@@ -62,6 +62,26 @@ ri_fd_socket(int family, int type, int protocol)
 	return ri_fd_lift(socket(family, type | SOCK_CLOEXEC, protocol));
 }
 
+/** As socketpair() of local sockets. */
+static inline int
+ri_fd_pair(int type, int pair[2])
+{
+	int error;
+
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) != 0)
+		return -1;
+	pair[0] = ri_fd_lift(pair[0]);
+	pair[1] = ri_fd_lift(pair[1]);
+	if (pair[0] >= 0 && pair[1] >= 0)
+		return 0;
+	error = errno;
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+	errno = error;
+	return -1;
+}
+
 /** As accept4(). */
 static inline int
 ri_fd_accept(int listener, struct sockaddr *peer, socklen_t *len, int flags)
