@@ -86,6 +86,12 @@ ri_recv(int fd, void *to, size_t room, int flags)
 }
 
 static inline ssize_t
+ri_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return RI_CALL(sendmsg(fd, message, flags), syscall(SYS_sendmsg, fd, message, flags));
+}
+
+static inline ssize_t
 ri_recvmsg(int fd, struct msghdr *message, int flags)
 {
 	return RI_CALL(recvmsg(fd, message, flags), syscall(SYS_recvmsg, fd, message, flags));

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 
 /** The first number that a descriptor of the library may have. */
 #define RI_FD_FIRST 3
+
+/** MFD_CLOEXEC, which some C libraries show to programs with _GNU_SOURCE only. */
+#define RI_FD_MEMORY_CLOEXEC 1u
 
 /**
  * Give a descriptor a number from RI_FD_FIRST, before anything refers to the old one.
@@ -58,6 +62,26 @@ ri_fd_socket(int family, int type, int protocol)
 	return ri_fd_lift(socket(family, type | SOCK_CLOEXEC, protocol));
 }
 
+/** As socketpair() of local sockets. */
+static inline int
+ri_fd_pair(int type, int pair[2])
+{
+	int error;
+
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) != 0)
+		return -1;
+	pair[0] = ri_fd_lift(pair[0]);
+	pair[1] = ri_fd_lift(pair[1]);
+	if (pair[0] >= 0 && pair[1] >= 0)
+		return 0;
+	error = errno;
+	for (int i = 0; i < 2; i++)
+		if (pair[i] >= 0)
+			close(pair[i]);
+	errno = error;
+	return -1;
+}
+
 /** As accept4(). */
 static inline int
 ri_fd_accept(int listener, struct sockaddr *peer, socklen_t *len, int flags)
@@ -84,6 +108,13 @@ static inline int
 ri_fd_epoll(void)
 {
 	return ri_fd_lift(epoll_create1(EPOLL_CLOEXEC));
+}
+
+/** As memfd_create(). */
+static inline int
+ri_fd_memory(const char *name, unsigned flags)
+{
+	return ri_fd_lift((int)syscall(SYS_memfd_create, name, flags | RI_FD_MEMORY_CLOEXEC));
 }
 
 /** As open(); mode is used if flags have O_CREAT. */

@@ -56,12 +56,17 @@ struct vem_item {
 };
 
 struct vem_conn;
+struct vem_name;
 struct vem_pair;
+struct vem_remote;
+struct vem_shm;
 
 /* A fabric; vem_fabric.c. */
 struct vem_fabric {
 	const struct ri_host *host;
 	enum vem_personality personality;
+	bool between;         /* it is one between processes */
+	struct vem_shm *shm;  /* its links; shm/vem_link.h. NULL: it is in one process */
 	uint32_t number;      /* in the low bits of the numbers of its requests */
 	unsigned opens;       /* under the lock of all fabrics */
 	pthread_mutex_t lock; /* of all that follows */
@@ -235,7 +240,8 @@ struct vem_qp {
 	atomic_uint qkey;      /* datagrams, as the next */
 	bool ud;               /* for datagrams: runs without a connection */
 	struct vem_pair *pair; /* set before RTS; cleared by a thread that owns both roles */
-	uint32_t side;         /* this end of it */
+	_Atomic(struct vem_remote *) remote; /* the same, if the peer is in another process */
+	uint32_t side;                       /* this end of it */
 	struct ri_rnic *rnic;
 	struct ri_cq *send_cq;
 	struct ri_cq *recv_cq;
@@ -331,7 +337,9 @@ bool vem_list_empty(const struct vem_item *head);
 /* The struct around a list item. */
 #define vem_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
 
-struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality);
+/* `between`: of the processes of this user. */
+struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality,
+				  bool between);
 /* The fabric that gave this number to a request, with a reference; NULL: there is none any more. */
 struct vem_fabric *vem_fabric_of_request(uint64_t id);
 void vem_fabric_put(struct vem_fabric *fabric);
@@ -356,7 +364,9 @@ void vem_pair_leave(struct vem_qp *qp);
 
 /* --- vem_profile.c ------------------------------------------------------------------------ */
 
-void vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr);
+void vem_profile(const struct vem_fabric *fabric, struct ri_rnic_attr *attr);
+/* Of the adapter of a fabric. */
+const char *vem_adapter_name(const struct vem_fabric *fabric);
 
 /* --- vem_qp_move.c, vem_qp_steps.c, vem_qp.c ---------------------------------------------- */
 
@@ -387,6 +397,8 @@ void vem_rx_leave(struct vem_qp *qp);
 /* Run the send queue of the peer. */
 void vem_peer_sq_run(struct vem_qp *qp);
 void vem_bell_sq(void *engine_qp);
+/* The same of an adapter whose peers may be in other processes. */
+void vem_bell_sq_any(void *engine_qp);
 void vem_bell_rq(void *engine_qp);
 void vem_rnr_fire(void *arg);
 
@@ -405,6 +417,8 @@ bool vem_fail_here(struct vem_qp *qp, enum ri_wc_status status);
 bool vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);
 /* The peer refuses the request. Returns whether the request is done. */
 bool vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal);
+/* The queue pair refuses a request of its peer, and ends. */
+void vem_refuse(struct vem_qp *peer, const struct vsw_refusal *refusal);
 /* Of the responder of each queue pair. */
 extern const struct vsw_responder_ops vem_responder_ops;
 

@@ -18,6 +18,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_remote.h"
 
 #define PSN_MASK        0xffffffu
 #define REACH_TIMEOUT   14 /* 67 ms */
@@ -25,8 +26,8 @@
 
 /* --- upcalls ------------------------------------------------------------------------------ */
 
-static void
-event_hello(struct ri_cm_event *event, const struct vem_hello *hello)
+void
+vem_cm_event_hello(struct ri_cm_event *event, const struct vem_hello *hello)
 {
 	event->ird_ord_valid = hello->ird_ord;
 	event->ird = hello->ird_ord ? hello->ird : 0;
@@ -46,7 +47,7 @@ vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason rea
 	if (kind == RI_CM_REPLY || kind == RI_CM_ESTABLISHED)
 		event.reach = qp->reach;
 	if (hello != NULL)
-		event_hello(&event, hello);
+		vem_cm_event_hello(&event, hello);
 	up->cm_event(up->self, &event);
 }
 
@@ -105,8 +106,8 @@ vem_cm_rnic_task(void *arg)
 /* --- requests ----------------------------------------------------------------------------- */
 
 /* The port that it connects from: the application's choice, or the next one. Called with the lock. */
-static uint16_t
-local_port(struct vem_qp *qp)
+uint16_t
+vem_cm_local_port(struct vem_qp *qp)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
@@ -118,19 +119,15 @@ local_port(struct vem_qp *qp)
 	return qp->to.service.local_port;
 }
 
-/*
- * What one side of a connection needs to bring a queue pair of its own up to the other one by ri_peer_ops. IRD and ORD are
- * those that the other side tells, seen from here. InfiniBand only.
- */
-static struct ri_peer
-reach_of(const struct vem_qp *other, const struct ri_addr *there, const struct ri_addr *here,
-	 const struct vem_hello *hello)
+struct ri_peer
+vem_cm_reach(const struct vem_fabric *fabric, uint32_t qpn, const struct ri_addr *there,
+	     const struct ri_addr *here, const struct vem_hello *hello)
 {
-	if (other->rnic->fabric->personality != VEM_IB)
+	if (fabric->personality != VEM_IB)
 		return (struct ri_peer){0};
 	return (struct ri_peer){
 		.path = {.dest = *there, .source = *here},
-		.qpn = vem_qp_number(other),
+		.qpn = qpn,
 		.path_mtu = VEM_MAX_DATAGRAM,
 		.ird = hello->ord,
 		.min_rnr_timer = REACH_RNR_TIMER,
@@ -141,6 +138,13 @@ reach_of(const struct vem_qp *other, const struct ri_addr *there, const struct r
 	};
 }
 
+static struct ri_peer
+reach_of(const struct vem_qp *other, const struct ri_addr *there, const struct ri_addr *here,
+	 const struct vem_hello *hello)
+{
+	return vem_cm_reach(other->rnic->fabric, vem_qp_number(other), there, here, hello);
+}
+
 /* Called with the lock. */
 static enum ri_cm_reason
 conn_create(struct vem_qp *qp, struct ri_listen *listen)
@@ -149,7 +153,7 @@ conn_create(struct vem_qp *qp, struct ri_listen *listen)
 	struct ri_cm_event event = {
 		.kind = RI_CM_REQUEST, .peer = qp->to.local, .local = qp->to.peer};
 
-	event_hello(&event, &qp->said);
+	vem_cm_event_hello(&event, &qp->said);
 	struct vem_conn *conn = vem_conn_new(listen, &event);
 	if (conn == NULL)
 		return RI_CM_REASON_RESOURCES;
@@ -162,7 +166,7 @@ conn_create(struct vem_qp *qp, struct ri_listen *listen)
 		conn->event.reach.sq_psn = conn->psn[1];
 	}
 	if (listen->service.kind == RI_SERVICE_PORT)
-		conn->event.service.local_port = local_port(qp);
+		conn->event.service.local_port = vem_cm_local_port(qp);
 	conn->active = qp;
 	qp->conn = conn;
 	return RI_CM_REASON_OTHER;
@@ -187,11 +191,13 @@ vem_cm_offer(struct vem_qp *qp)
 	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;
+	else if (there == NULL && fabric->shm != NULL)
+		reason = vem_remote_offer(qp);
 	else if (there == NULL)
 		reason = RI_CM_REASON_REFUSED;
 	else if (!vem_fault_dead(there))
 		reason = conn_create(qp, listen);
-	bool offered = qp->conn != NULL;
+	bool offered = qp->conn != NULL || atomic_load(&qp->remote) != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
 		vem_attempt_failed(qp, reason);
@@ -205,6 +211,8 @@ vem_cm_withdraw(struct vem_qp *qp)
 	pthread_mutex_lock(&fabric->lock);
 	if (qp->conn != NULL)
 		vem_conn_withdraw(qp->conn);
+	if (atomic_load(&qp->remote) != NULL)
+		vem_remote_withdraw(atomic_load(&qp->remote));
 	pthread_mutex_unlock(&fabric->lock);
 }
 
@@ -271,7 +279,7 @@ params_check(const struct vem_qp *qp, const struct ri_cm_params *params, bool co
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(qp->rnic->fabric->personality, &attr);
+	vem_profile(qp->rnic->fabric, &attr);
 	if (params->pdata_len > (connect ? attr.connect_pdata : attr.accept_pdata))
 		return RI_ERR_INVALID_ARG;
 	if (params->ird > attr.max_ird || params->ord > attr.max_ord)
@@ -330,6 +338,32 @@ cm_connect(struct ri_qp *ri, const struct ri_cm_params *params)
 	return RI_SUCCESS;
 }
 
+/* The same for a request from another process. */
+static enum ri_status
+conn_accept_remote(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params *params)
+{
+	struct vem_remote *remote = conn->remote;
+	bool ib = qp->rnic->fabric->personality == VEM_IB;
+	enum ri_status status;
+
+	qp->said = hello_of(qp->rnic->fabric, params);
+	qp->reach = conn->event.reach;
+	status = vem_remote_accept(remote, qp);
+	if (status != RI_SUCCESS)
+		return status;
+	qp->passive = true;
+	depths_set(qp, params);
+	(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
+	conn->remote = NULL;
+	vem_conn_close(conn);
+	free(conn);
+	if (ib)
+		vem_remote_message(remote, VEM_MSG_REPLY, 0, &qp->said);
+	else
+		vem_qp_message(qp, VEM_MSG_OPEN, 0, NULL);
+	return RI_SUCCESS;
+}
+
 /* Tie the two; called with the lock. The queue pair has its depths before its peer is told. */
 static enum ri_status
 conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params *params)
@@ -337,6 +371,8 @@ conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params 
 	struct vem_qp *active = conn->active;
 	enum ri_status status;
 
+	if (conn->remote != NULL)
+		return conn_accept_remote(conn, qp, params);
 	/* Data of one that has queues would find none at the other. */
 	if (active->init.type != qp->init.type)
 		return RI_ERR_UNSUPPORTED;
@@ -385,8 +421,16 @@ conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_he
 {
 	struct vem_qp *active = conn->active;
 
+	if (conn->remote != NULL) {
+		if (reason == RI_CM_REASON_CONSUMER)
+			vem_remote_message(conn->remote, VEM_MSG_REFUSED, 0, hello);
+		else
+			vem_remote_fail(conn->remote, reason);
+	}
 	vem_conn_close(conn);
 	free(conn);
+	if (active == NULL)
+		return;
 	if (reason == RI_CM_REASON_CONSUMER)
 		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
 	else
@@ -406,7 +450,7 @@ cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdat
 	struct vem_fabric *fabric = vem_fabric_of_request((uint64_t)(uintptr_t)request);
 	if (fabric == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	vem_profile(fabric->personality, &attr);
+	vem_profile(fabric, &attr);
 	hello.field = fabric->personality == VEM_IB;
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = vem_conn_find(fabric, request, false);
@@ -428,7 +472,7 @@ cm_confirm(struct ri_qp *ri, bool accept, const void *pdata, uint16_t len)
 	struct vem_cause no = {.kind = RI_CM_NONE, .message = VEM_MSG_REFUSED};
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(fabric->personality, &attr);
+	vem_profile(fabric, &attr);
 	if (len > (accept ? attr.confirm_pdata : attr.reject_pdata))
 		return RI_ERR_INVALID_ARG;
 	pthread_mutex_lock(&fabric->lock);

@@ -14,6 +14,7 @@ struct ri_listen {
 	uint64_t ctx;
 	struct ri_service service;
 	uint32_t port;
+	struct vem_name *name; /* between processes: what they dial */
 	uint32_t backlog;
 	uint32_t waiting; /* requests that are not answered */
 };
@@ -28,6 +29,7 @@ struct vem_conn {
 	struct vem_query *query;  /* the query for a datagram service; NULL: a connection request */
 	struct ri_listen *listen; /* NULL: it was destroyed */
 	struct ri_rnic *rnic;     /* adapter of the listener */
+	struct vem_remote *remote; /* the connection of a request from another process, or NULL */
 	bool told;
 	uint32_t psn[2]; /* first packet numbers: of the active side, of the passive one */
 	struct ri_cm_event event;
@@ -64,6 +66,18 @@ void vem_conn_close(struct vem_conn *conn);
 void vem_conn_withdraw(struct vem_conn *conn);
 /* An attempt to connect has failed. */
 void vem_attempt_failed(struct vem_qp *qp, enum ri_cm_reason reason);
+
+/* vem_cm.c */
+/* The port that it connects from. */
+uint16_t vem_cm_local_port(struct vem_qp *qp);
+/*
+ * What one side of a connection needs to bring a queue pair of its own up to the other one, which has this number, by
+ * ri_peer_ops. IRD and ORD are those that the other side tells, seen from here. InfiniBand only.
+ */
+struct ri_peer vem_cm_reach(const struct vem_fabric *fabric, uint32_t qpn,
+			    const struct ri_addr *there, const struct ri_addr *here,
+			    const struct vem_hello *hello);
+void vem_cm_event_hello(struct ri_cm_event *event, const struct vem_hello *hello);
 
 /* vem_resolve.c */
 /* Remove the next answered query of this adapter from the fabric; the caller raises its event and frees it. */

@@ -104,14 +104,31 @@ responder_event_of(const struct vem_qp *qp, uint32_t event)
 	return event == RI_EVENT_QP_IRRQ_OVERFLOW ? RI_EVENT_QP_OPCODE : RI_EVENT_NONE;
 }
 
+/* What a queue pair ends with that refuses a request of its peer. */
+static struct vem_cause
+refusal_cause(const struct vem_qp *peer, const struct vsw_refusal *refusal)
+{
+	return (struct vem_cause){
+		.kind = RI_CM_BROKEN,
+		.async = responder_event_of(peer, refusal->event),
+		.detail = refusal->code,
+		/* On InfiniBand the other side knows already. */
+		.message = peer->rnic->fabric->personality == VEM_IB ? 0 : VEM_MSG_TERMINATE,
+		.code = refusal->code};
+}
+
+void
+vem_refuse(struct vem_qp *peer, const struct vsw_refusal *refusal)
+{
+	const struct vem_cause there = refusal_cause(peer, refusal);
+
+	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+}
+
 bool
 vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
-	struct vem_cause there = {.kind = RI_CM_BROKEN,
-				  .async = responder_event_of(peer, refusal->event),
-				  .detail = refusal->code,
-				  .message = VEM_MSG_TERMINATE,
-				  .code = refusal->code};
+	const struct vem_cause there = refusal_cause(peer, refusal);
 	struct vem_cause here = {.kind = RI_CM_BROKEN, .async = requester_event_of(qp)};
 
 	if (qp->init.type == RI_QP_UC) {
@@ -120,7 +137,6 @@ vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal 
 	}
 	vem_why_there(qp, peer, refusal);
 	if (qp->rnic->fabric->personality == VEM_IB) {
-		there.message = 0; /* this side knows already */
 		vem_qp_fail(qp, &here, refusal->status);
 		vem_qp_move(peer, VEM_MOVE_FAULT, &there);
 		return true;

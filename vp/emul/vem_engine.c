@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "vem.h"
+#include "vem_remote.h"
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
@@ -25,6 +25,10 @@
 static void
 sq_flush(struct vem_qp *qp)
 {
+	struct vem_remote *remote = atomic_load(&qp->remote);
+
+	if (remote != NULL)
+		vem_remote_flush(qp, remote);
 	do {
 		if (qp->tx_have)
 			vem_sq_complete(qp, RI_WC_FLUSHED);
@@ -86,6 +90,22 @@ sq_round(struct vem_qp *qp)
 	}
 }
 
+/* The same of a queue pair whose peer is in another process. */
+static void
+remote_round(struct vem_qp *qp, struct vem_remote *remote)
+{
+	unsigned state;
+
+	do {
+		state = atomic_load_explicit(&qp->state, memory_order_acquire);
+		if (vem_state_flushes(state)) {
+			sq_flush(qp);
+			return;
+		}
+	} while (state == RI_QPS_RTS && atomic_load_explicit(&qp->open, memory_order_acquire) &&
+		 vem_remote_step(qp, remote));
+}
+
 void
 vem_sq_run(struct vem_qp *qp)
 {
@@ -93,7 +113,11 @@ vem_sq_run(struct vem_qp *qp)
 		return;
 	do {
 		vsw_role_begin(&qp->tx);
-		sq_round(qp);
+		struct vem_remote *remote = atomic_load(&qp->remote);
+		if (remote != NULL)
+			remote_round(qp, remote);
+		else
+			sq_round(qp);
 	} while (vsw_role_drop(&qp->tx));
 }
 
@@ -107,7 +131,11 @@ vem_peer_sq_run(struct vem_qp *qp)
 	if (qp->ud)
 		return; /* no sender waits for it */
 	atomic_fetch_add(&qp->inside, 1);
-	struct vem_qp *peer = vem_qp_takes(qp) ? vem_peer_get(qp) : NULL;
+	bool takes = vem_qp_takes(qp);
+	struct vem_remote *remote = takes ? atomic_load(&qp->remote) : NULL;
+	struct vem_qp *peer = takes && remote == NULL ? vem_peer_get(qp) : NULL;
+	if (remote != NULL)
+		vem_remote_ready(remote);
 	if (peer != NULL) {
 		vem_sq_run(peer);
 		vem_peer_put(qp);
@@ -144,8 +172,22 @@ vem_rq_run(struct vem_qp *qp)
 
 /* --- bells -------------------------------------------------------------------------------- */
 
+/* Within a process: nothing here knows of others. */
 void
 vem_bell_sq(void *engine_qp)
+{
+	struct vem_qp *qp = engine_qp;
+
+	if (!vsw_role_take(&qp->tx))
+		return;
+	do {
+		vsw_role_begin(&qp->tx);
+		sq_round(qp);
+	} while (vsw_role_drop(&qp->tx));
+}
+
+void
+vem_bell_sq_any(void *engine_qp)
 {
 	vem_sq_run(engine_qp);
 }

@@ -8,7 +8,7 @@
  * address of this machine is an address of the fabric, so applications can use the same addresses as on a
  * real network.
  */
-#include "vem.h"
+#include "vem_link.h"
 
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -86,7 +86,7 @@ fabric_numbered(uint32_t number)
 }
 
 static struct vem_fabric *
-fabric_create(const struct ri_host *host, enum vem_personality personality)
+fabric_create(const struct ri_host *host, enum vem_personality personality, bool between)
 {
 	struct vem_fabric *fabric = calloc(1, sizeof(*fabric));
 
@@ -95,6 +95,7 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 	vsw_order_setup(); /* before the first pair is made */
 	fabric->host = host;
 	fabric->personality = personality;
+	fabric->between = between;
 	do
 		fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
 	while (fabric_numbered(fabric->number) != NULL);
@@ -111,20 +112,26 @@ fabric_create(const struct ri_host *host, enum vem_personality personality)
 		vem_list_init(&fabric->groups[i]);
 	}
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
+	if (between && vem_shm_open(fabric) == NULL) {
+		pthread_mutex_destroy(&fabric->lock);
+		free(fabric);
+		return NULL;
+	}
 	fabric->next = fabrics;
 	fabrics = fabric;
 	return fabric;
 }
 
 struct vem_fabric *
-vem_fabric_get(const struct ri_host *host, enum vem_personality personality)
+vem_fabric_get(const struct ri_host *host, enum vem_personality personality, bool between)
 {
 	pthread_mutex_lock(&fabrics_lock);
 	struct vem_fabric *fabric = fabrics;
-	while (fabric != NULL && (fabric->host != host || fabric->personality != personality))
+	while (fabric != NULL && (fabric->host != host || fabric->personality != personality ||
+				  fabric->between != between))
 		fabric = fabric->next;
 	if (fabric == NULL)
-		fabric = fabric_create(host, personality);
+		fabric = fabric_create(host, personality, between);
 	if (fabric != NULL)
 		fabric->opens++;
 	pthread_mutex_unlock(&fabrics_lock);
@@ -158,6 +165,8 @@ vem_fabric_put(struct vem_fabric *fabric)
 	pthread_mutex_unlock(&fabrics_lock);
 	if (!last)
 		return;
+	if (fabric->shm != NULL)
+		vem_shm_close(fabric->shm);
 	pthread_mutex_destroy(&fabric->lock);
 	free(fabric);
 }

@@ -7,10 +7,12 @@
  * that were raised stay.
  */
 #include "vem_cm.h"
+#include "vem_link.h"
 
 #include <stdlib.h>
 
 #define FIRST_PORT 32768u /* of the ports that the fabric chooses; the last is UINT16_MAX */
+#define CHOICES    1000   /* names of other processes that are tried */
 #define PORTS      (UINT16_MAX + 1u - FIRST_PORT)
 
 /* The next port without a listener, in network order; 0: each has one. Called with the lock. */
@@ -48,6 +50,20 @@ choose_service(struct vem_fabric *fabric, struct ri_service *service)
 	return true;
 }
 
+/* Between processes a service has a name; another process may have that of one which was chosen. */
+static enum ri_status
+name_take(struct vem_fabric *fabric, struct ri_service *service, bool any, struct vem_name **name)
+{
+	enum ri_status status = vem_shm_name_take(fabric->shm, service, name);
+
+	for (unsigned tries = 0; any && status == RI_ERR_IN_USE && tries < CHOICES; tries++) {
+		if (!choose_service(fabric, service))
+			return RI_ERR_RESOURCES;
+		status = vem_shm_name_take(fabric->shm, service, name);
+	}
+	return status;
+}
+
 bool
 vem_service_is_known(const struct vem_fabric *fabric, const struct ri_service *service)
 {
@@ -75,13 +91,16 @@ vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
 	bool any = service->kind == RI_SERVICE_PORT ? service->port == 0 : service->id == 0;
 	bool chosen = !any || choose_service(fabric, service);
 	bool taken = chosen && vem_listen_find(fabric, service) != NULL;
+	enum ri_status named = RI_SUCCESS;
+	if (fabric->shm != NULL && chosen && !taken)
+		named = name_take(fabric, service, any, &listen->name);
 	listen->service = *service;
-	if (chosen && !taken)
+	if (chosen && !taken && named == RI_SUCCESS)
 		vem_list_add(&fabric->listens, &listen->item);
 	pthread_mutex_unlock(&fabric->lock);
-	if (taken || !chosen) {
+	if (taken || !chosen || named != RI_SUCCESS) {
 		free(listen);
-		return taken ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
+		return taken ? RI_ERR_IN_USE : chosen ? named : RI_ERR_RESOURCES;
 	}
 	pthread_mutex_lock(&context->lock);
 	vem_list_add(&context->listens, &listen->in_context);
@@ -130,6 +149,9 @@ vem_listen_destroy(struct ri_listen *listen)
 	vem_list_remove(&listen->in_context);
 	pthread_mutex_unlock(&listen->context->lock);
 
+	/* The stop of its watch waits for a connect that is being accepted, which takes the lock. */
+	if (listen->name != NULL)
+		vem_shm_name_give(listen->name);
 	pthread_mutex_lock(&rnic->fabric->lock);
 	vem_list_remove(&listen->item);
 	orphan_requests(rnic->fabric, listen);

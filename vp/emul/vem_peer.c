@@ -246,7 +246,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (peer->qpn > NUMBER_MAX || peer->rq_psn > NUMBER_MAX || !mtu_is_known(peer->path_mtu) ||
 	    peer->min_rnr_timer > 31)
 		return RI_ERR_INVALID_ARG;
-	vem_profile(fabric->personality, &attr);
+	vem_profile(fabric, &attr);
 	if (qp->init.type == RI_QP_RC && peer->ird > attr.max_ird)
 		return RI_ERR_LIMIT;
 	status = vem_target_make(qp->rnic, &peer->path, &far.target);
@@ -288,7 +288,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 	if (peer->sq_psn > NUMBER_MAX || peer->timeout > 31 || peer->retry_count > 7 ||
 	    peer->rnr_retry > 7)
 		return RI_ERR_INVALID_ARG;
-	vem_profile(qp->rnic->fabric->personality, &attr);
+	vem_profile(qp->rnic->fabric, &attr);
 	if (qp->init.type == RI_QP_RC && peer->ord > attr.max_ord)
 		return RI_ERR_LIMIT;
 

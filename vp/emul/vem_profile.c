@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vem.h"
+#include "vem_link.h"
 
 static void
 profile_limits(struct ri_rnic_attr *attr)
@@ -87,7 +87,6 @@ static void
 profile_infiniband(struct ri_rnic_attr *attr)
 {
 	attr->transport = RI_TRANSPORT_IB;
-	snprintf(attr->name, sizeof(attr->name), "emul:ib");
 	attr->rnr_mode = RI_RNR_RETRY;
 	attr->completion_acked = true;
 	attr->remote_status = true;
@@ -118,7 +117,6 @@ static void
 profile_iwarp(struct ri_rnic_attr *attr)
 {
 	attr->transport = RI_TRANSPORT_IWARP;
-	snprintf(attr->name, sizeof(attr->name), "emul:iwarp");
 	attr->read_sink_needs_remote_write = true;
 	attr->read_local_extensions = true;
 	attr->immediate_size = 8; /* RFC 7306 6.3 */
@@ -135,8 +133,34 @@ profile_iwarp(struct ri_rnic_attr *attr)
 	attr->reject_pdata = 251;
 }
 
+/* Between processes there are reliable connections, which begin by connection management. */
+static void
+profile_between(struct ri_rnic_attr *attr)
+{
+	attr->max_qp = VEM_BLOCK_QPS / 2;
+	attr->cm_forms = RI_CM_ADDRESS;
+	attr->cm_number = false;
+	attr->uc = false;
+	attr->multicast = false;
+	attr->ud = false;
+	attr->immediate_with &= ~(uint32_t)RI_IMMEDIATE_UD;
+	attr->max_ah = 0;
+	attr->max_ud_message = 0;
+	attr->ud_request_pdata = 0;
+	attr->ud_reply_pdata = 0;
+}
+
+const char *
+vem_adapter_name(const struct vem_fabric *fabric)
+{
+	static const char *const names[VEM_PERSONALITIES][2] = {
+		[VEM_IB] = {"emul:ib", "shm:ib"}, [VEM_IWARP] = {"emul:iwarp", "shm:iwarp"}};
+
+	return names[fabric->personality][fabric->between];
+}
+
 void
-vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr)
+vem_profile(const struct vem_fabric *fabric, struct ri_rnic_attr *attr)
 {
 	struct ri_rnic_attr own = {.size = sizeof(own)};
 	uint32_t size = attr->size < sizeof(own) ? attr->size : (uint32_t)sizeof(own);
@@ -144,10 +168,13 @@ vem_profile(enum vem_personality personality, struct ri_rnic_attr *attr)
 	snprintf(own.vendor, sizeof(own.vendor), "itapi");
 	profile_limits(&own);
 	profile_common(&own);
-	if (personality == VEM_IB)
+	if (fabric->personality == VEM_IB)
 		profile_infiniband(&own);
 	else
 		profile_iwarp(&own);
+	if (fabric->between)
+		profile_between(&own);
+	snprintf(own.name, sizeof(own.name), "%s", vem_adapter_name(fabric));
 	memcpy(attr, &own, size);
 	attr->size = size;
 }

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The emulated provider: two adapters, emul:ib and emul:iwarp, each on a fabric of its own in this process.
- * This file has the adapters and their processes, and the table of the provider.
+ * The emulated provider: adapters emul:ib and emul:iwarp, each on a fabric of its own in this process, and shm:ib and
+ * shm:iwarp, on fabrics between processes. This file has the adapters and their processes, and the table of the provider.
  *
- * The engine has no thread, no descriptor and nothing to wait for: the thread that posts does the work. So
- * progress has nothing to do, and a leader gets no descriptor to sleep on.
+ * Within a process the engine has no thread, no descriptor and nothing to wait for: the thread that posts does the work. So
+ * progress has nothing to do, and a leader gets no descriptor to sleep on. Between processes shm/vem_shm.c has the engine.
  */
 #include "vem_provider.h"
 
@@ -16,6 +16,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_link.h"
 #include "vem_peer.h"
 #include "vem_setting.h"
 #include "vem_ud.h"
@@ -23,10 +24,21 @@
 
 #define MAX_KEYS 65536
 
-static const char *const adapter_names[VEM_PERSONALITIES] = {
-	[VEM_IB] = "emul:ib",
-	[VEM_IWARP] = "emul:iwarp",
+/* The adapters. */
+static const struct vem_adapter {
+	const char *name;
+	const char *description;
+	enum vem_personality personality;
+	bool between; /* processes */
+} adapters[] = {
+	{"emul:ib", "emulated InfiniBand in this process", VEM_IB, false},
+	{"emul:iwarp", "emulated iWARP in this process", VEM_IWARP, false},
+	{"shm:ib", "InfiniBand between the processes of this user, in shared memory", VEM_IB, true},
+	{"shm:iwarp", "iWARP between the processes of this user, in shared memory", VEM_IWARP,
+	 true},
 };
+
+#define ADAPTERS (sizeof(adapters) / sizeof(*adapters))
 
 static enum ri_status
 device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
@@ -34,15 +46,17 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 	uint32_t room = *count;
 
 	(void)host;
-	for (uint32_t i = 0; i < VEM_PERSONALITIES && i < room; i++) {
+	for (uint32_t i = 0; i < ADAPTERS && i < room; i++) {
+		bool ib = adapters[i].personality == VEM_IB;
+
 		memset(&descs[i], 0, sizeof(descs[i]));
-		snprintf(descs[i].name, sizeof(descs[i].name), "%s", adapter_names[i]);
-		snprintf(descs[i].description, sizeof(descs[i].description),
-			 "emulated %s in this process", i == VEM_IB ? "InfiniBand" : "iWARP");
-		descs[i].transport = i == VEM_IB ? RI_TRANSPORT_IB : RI_TRANSPORT_IWARP;
+		snprintf(descs[i].name, sizeof(descs[i].name), "%s", adapters[i].name);
+		snprintf(descs[i].description, sizeof(descs[i].description), "%s",
+			 adapters[i].description);
+		descs[i].transport = ib ? RI_TRANSPORT_IB : RI_TRANSPORT_IWARP;
 		descs[i].num_ports = 1;
 	}
-	*count = VEM_PERSONALITIES;
+	*count = ADAPTERS;
 	return RI_SUCCESS;
 }
 
@@ -70,6 +84,17 @@ bell_leader_leave(void *engine)
 	(void)engine;
 }
 
+/* Between processes a poll reads the rings, and a leader sleeps until another process wakes it. */
+static void
+bells_between(struct vsw_doorbell *bell)
+{
+	bell->sq = vem_bell_sq_any;
+	bell->poll = vem_shm_bell_poll;
+	bell->progress = vem_shm_bell_progress;
+	bell->leader_enter = vem_shm_bell_enter;
+	bell->leader_leave = vem_shm_bell_leave;
+}
+
 /* --- adapters ----------------------------------------------------------------------------- */
 
 /*
@@ -87,20 +112,18 @@ read_settings(struct ri_rnic *rnic, uint32_t personality)
 static enum ri_status
 device_open(const struct ri_open *open, struct ri_rnic **out)
 {
-	uint32_t personality = 0;
+	const struct vem_adapter *adapter = adapters;
 
-	while (personality < VEM_PERSONALITIES &&
-	       strcmp(open->name, adapter_names[personality]) != 0)
-		personality++;
-	if (personality == VEM_PERSONALITIES)
+	while (adapter < adapters + ADAPTERS && strcmp(open->name, adapter->name) != 0)
+		adapter++;
+	if (adapter == adapters + ADAPTERS)
 		return RI_ERR_NO_DEVICE;
 
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 	struct ri_rnic *rnic = calloc(1, sizeof(*rnic));
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
-	vem_profile((enum vem_personality)personality, &attr);
-	rnic->fabric = vem_fabric_get(open->host, (enum vem_personality)personality);
+	rnic->fabric = vem_fabric_get(open->host, adapter->personality, adapter->between);
 	if (rnic->fabric == NULL ||
 	    vsw_mem_table_create(open->host, MAX_KEYS, RI_KEY_CONSUMER, &rnic->mem) != RI_SUCCESS) {
 		if (rnic->fabric != NULL)
@@ -108,8 +131,9 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		free(rnic);
 		return RI_ERR_RESOURCES;
 	}
+	vem_profile(rnic->fabric, &attr);
 	rnic->host = open->host;
-	read_settings(rnic, personality);
+	read_settings(rnic, adapter->personality);
 	rnic->upcalls = open->upcalls;
 	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = open->upcalls->cq_event,
 						 .self = open->upcalls->self};
@@ -123,6 +147,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .bind = vem_bell_bind,
 					   .max_inline = attr.max_inline,
 					   .immediate_with = attr.immediate_with};
+	if (adapter->between)
+		bells_between(&rnic->bell);
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
 	vem_list_init(&rnic->offered);
 	vem_list_init(&rnic->withdrawn);
@@ -148,7 +174,7 @@ device_close(struct ri_rnic *rnic)
 static enum ri_status
 device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 {
-	vem_profile(rnic->fabric->personality, attr);
+	vem_profile(rnic->fabric, attr);
 	return RI_SUCCESS;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "vem_peer.h"
+#include "vem_remote.h"
 #include "vem_ud.h"
 #include "vsw_relax.h"
 
@@ -25,7 +26,7 @@ qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struc
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(pd->context->rnic->fabric->personality, &attr);
+	vem_profile(pd->context->rnic->fabric, &attr);
 	switch (init->type) {
 	case RI_QP_RC:
 		break;
@@ -129,6 +130,17 @@ number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
 
+/* Between processes each has a block of the numbers. */
+static uint32_t
+number_next(const struct vem_fabric *fabric)
+{
+	uint32_t next = fabric->last_qpn + 1;
+
+	if (fabric->shm != NULL)
+		return fabric->shm->block << VEM_BLOCK_BITS | (next & (VEM_BLOCK_QPS - 1));
+	return next & 0xffffff;
+}
+
 static void
 qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 {
@@ -147,7 +159,7 @@ qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	vem_list_init(&qp->groups);
 	pthread_mutex_lock(&fabric->lock);
 	do
-		fabric->last_qpn = (fabric->last_qpn + 1) & 0xffffff;
+		fabric->last_qpn = number_next(fabric);
 	while (!number_is_free(fabric, fabric->last_qpn));
 	qp->in.who = (struct vsw_mem_who){
 		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
@@ -204,7 +216,8 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 
 	struct vem_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
-	bool room = atomic_fetch_add(&rnic->qps, 1) < MAX_QP;
+	bool room = atomic_fetch_add(&rnic->qps, 1) <
+		    (rnic->fabric->between ? VEM_BLOCK_QPS / 2 : MAX_QP);
 	bool number = init->type == RI_QP_NUMBER;
 	status = !room    ? RI_ERR_RESOURCES
 		 : number ? no_queues_create(qp)
@@ -257,6 +270,7 @@ qp_renew(struct vem_qp *qp)
 		vsw_relax(qp->rnic->host, round);
 	vem_peer_part(qp);
 	vem_pair_leave(qp);
+	vem_remote_leave(qp);
 	/* No peer sends a message any more. The task may still have one in hand, which must not end the next connection. */
 	qp->rnic->host->task_stop(qp->rnic->host->self, &qp->task);
 	vsw_wq_forget(&qp->sq);
@@ -383,7 +397,7 @@ qp_modify_check(const struct vem_qp *qp, const struct ri_qp_attr *attr, uint32_t
 
 	if ((mask & ~known) != 0)
 		return RI_ERR_INVALID_ARG;
-	vem_profile(qp->rnic->fabric->personality, &can);
+	vem_profile(qp->rnic->fabric, &can);
 	if ((mask & RI_QP_ATTR_QKEY) != 0 && !qp->ud)
 		return RI_ERR_UNSUPPORTED;
 	if ((mask & RI_QP_ATTR_QKEY) != 0 && (attr->qkey & VEM_KEY_CONTROLLED) != 0 &&
@@ -546,6 +560,9 @@ vem_qp_destroy(struct vem_qp *qp)
 		}
 		vem_pair_leave(qp);
 	}
+	if (atomic_load(&qp->remote) != NULL)
+		vem_remote_message(atomic_load(&qp->remote), VEM_MSG_LOST, 0, NULL);
+	vem_remote_leave(qp);
 	vsw_srq_part(&qp->in.member);
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, true);

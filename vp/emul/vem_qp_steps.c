@@ -9,7 +9,7 @@
  *
  * The peer and connection management send messages to a queue pair, at most one of each kind.
  */
-#include "vem.h"
+#include "vem_remote.h"
 
 /* A message for the peer, if it is still there. */
 static void
@@ -20,6 +20,10 @@ peer_send_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
 	struct vem_qp *peer =
 		!atomic_load(&qp->by_peer) && qp->pair != NULL ? vem_peer_get(qp) : NULL;
 
+	struct vem_remote *remote = atomic_load(&qp->remote);
+
+	if (remote != NULL)
+		vem_remote_message(remote, message, code, hello);
 	if (peer == NULL)
 		return;
 	vem_qp_message(peer, message, code, hello);

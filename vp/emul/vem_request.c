@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "vem_cm.h"
+#include "vem_remote.h"
 
 static void
 rnic_task_run(struct ri_rnic *rnic)
@@ -88,6 +89,9 @@ vem_conn_close(struct vem_conn *conn)
 		conn->active->conn = NULL;
 	if (conn->query != NULL)
 		conn->query->conn = NULL;
+	if (conn->remote != NULL)
+		vem_remote_free(conn->remote);
+	conn->remote = NULL;
 	conn->listen = NULL;
 	conn->active = NULL;
 }
@@ -146,6 +150,8 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 		vem_query_answer(conn->query, &none);
 	else if (conn->active != NULL)
 		vem_attempt_failed(conn->active, reason);
+	else if (conn->remote != NULL)
+		vem_remote_fail(conn->remote, reason);
 	vem_conn_close(conn);
 	free(conn);
 }

@@ -148,7 +148,7 @@ query_params_check(const struct vem_fabric *fabric, const struct ri_cm_params *p
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(fabric->personality, &attr);
+	vem_profile(fabric, &attr);
 	if (!attr.ud)
 		return RI_ERR_UNSUPPORTED;
 	if (params->port != 0 || params->pdata_len > attr.ud_request_pdata ||
@@ -204,7 +204,7 @@ vem_resolve_answer(struct ri_request *request, const struct ri_service_answer *a
 
 	if (fabric == NULL)
 		return RI_ERR_INVALID_HANDLE;
-	vem_profile(fabric->personality, &attr);
+	vem_profile(fabric, &attr);
 	bool fits = answer->pdata_len <= attr.ud_reply_pdata &&
 		    answer->status < RI_SERVICE_STATUS_COUNT;
 	pthread_mutex_lock(&fabric->lock);

@@ -33,4 +33,10 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 				 .meaning = "Local socket at which a test program listens, which "
 					    "then commands faults while the adapters run",
 				 .form = "path of a socket"},
+	[VEM_SETTING_FABRIC] = {.name = "ITAPI_FABRIC",
+				.meaning =
+					"Fabric that shm:ib and shm:iwarp join: processes of one "
+					"user meet on fabrics of the same name",
+				.form = "1 to 31 letters, digits, '-', '_' and '.'",
+				.preset = "default"},
 };

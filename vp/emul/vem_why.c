@@ -17,9 +17,9 @@ wanted(const struct vem_qp *qp)
 void
 vem_say(const struct vem_qp *qp, const char *format, ...)
 {
-	bool ib = qp->rnic->fabric->personality == VEM_IB;
-	const struct ri_log_about about = {
-		.layer = "emul", .adapter = ib ? "emul:ib" : "emul:iwarp", .qpn = qp->in.who.qpn};
+	const struct ri_log_about about = {.layer = "emul",
+					   .adapter = vem_adapter_name(qp->rnic->fabric),
+					   .qpn = qp->in.who.qpn};
 	va_list args;
 
 	va_start(args, format);

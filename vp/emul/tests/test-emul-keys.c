@@ -327,9 +327,11 @@ test_adapter(gconstpointer adapter)
 	char text[200];
 
 	g_assert_cmpint(device->probe(vth_host(vth), descs, &count), ==, RI_SUCCESS);
-	g_assert_cmpuint(count, ==, 2);
+	g_assert_cmpuint(count, ==, 4);
 	g_assert_cmpstr(descs[0].name, ==, "emul:ib");
 	g_assert_cmpstr(descs[1].name, ==, "emul:iwarp");
+	g_assert_cmpstr(descs[2].name, ==, "shm:ib");
+	g_assert_cmpstr(descs[3].name, ==, "shm:iwarp");
 	g_assert_cmpint(device->open(&none, &rnic), ==, RI_ERR_NO_DEVICE);
 	g_assert_cmpint(device->query_port(node->rnic, 0, &port), ==, RI_SUCCESS);
 	g_assert_true(port.online);

@@ -119,7 +119,7 @@ test_fabrics(void)
 	const struct vem_fabric *lasting = n->context->rnic->fabric;
 
 	for (uint32_t i = 0; i < 1u << VEM_FABRIC_BITS; i++) {
-		struct vem_fabric *other = vem_fabric_get(lasting->host, VEM_IWARP);
+		struct vem_fabric *other = vem_fabric_get(lasting->host, VEM_IWARP, false);
 
 		g_assert_nonnull(other);
 		g_assert_cmpuint(other->number, !=, lasting->number);

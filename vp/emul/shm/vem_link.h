@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Links of a fabric between processes, and which thread reads them.
+ *
+ * A *link* joins two processes: a socket for packets (vem_packet.h), a ring in each direction (vem_ring.h), and in each direction a
+ * socket that wakes. A process dials the name of a service; whoever listens there accepts. Each side begins with a HELLO that has
+ * the descriptor of the ring that it reads and of its wake-up socket. What the other side sends is checked, and what is
+ * impossible ends the link. The end of the socket is the death of the other process.
+ *
+ * Sockets that wake are written with MSG_DONTWAIT, and the end that is read is not the one that is passed: so the other side, which
+ * could change the flags of a descriptor that both have, cannot let a thread of this process wait.
+ *
+ * Threads: packets are handled on the service thread, with the lock of the fabric. The role `rx` is the right to read the rings,
+ * all of them; whoever removes what a reader could find owns it. The lock `out_lock` is owned while an entry is written. A
+ * thread that polls reads the rings itself; a leader, or the service thread, sleeps on a set of the sockets that wake
+ * (vsw_leader.h). In a forked child `forked` is set and nothing here does anything.
+ */
+#ifndef VEM_LINK_H
+#define VEM_LINK_H
+
+#include "vem.h"
+#include "vem_packet.h"
+#include "vem_place.h"
+#include "vem_ring.h"
+#include "vsw_leader.h"
+
+#define VEM_LINKS_MAX  256 /* of a fabric in this process */
+#define VEM_SLOT_PAGES 256
+#define VEM_SLOTS      256  /* connections in a page */
+#define VEM_LINK_QUEUE 1024 /* packets that a slow reader may leave waiting */
+#define VEM_BLOCK_BITS 12   /* of a queue pair number: those that a process counts itself */
+#define VEM_BLOCK_QPS  (1u << VEM_BLOCK_BITS)
+#define VEM_BLOCKS     (1u << (24 - VEM_BLOCK_BITS))
+
+struct vem_remote;
+
+struct vem_slot {
+	_Atomic(struct vem_remote *) remote;
+	uint32_t life; /* how often it was given away; under the fabric's lock, as its use */
+};
+
+struct vem_queued;
+
+struct vem_link {
+	struct vem_shm *shm;
+	int sock;
+	int wake_in;  /* to be read */
+	int wake_out; /* of the other side */
+	int far_wake; /* what the other side gets, until it has it */
+	int ring_fd;  /* likewise */
+	struct ri_watch watch;
+	bool dialed;
+	bool greeted;   /* its HELLO has come */
+	uint32_t block; /* of its queue pair numbers */
+	atomic_bool up; /* both rings are there */
+	atomic_bool broken;
+	const char *why;           /* why it broke, for the log */
+	char name[VEM_PLACE_NAME]; /* that was dialed; "": it is not used for another connect */
+	unsigned number;           /* its place in vem_shm::links */
+	struct vem_slot *pages[VEM_SLOT_PAGES];
+	uint32_t hint; /* where a free slot is looked for */
+	uint32_t users;
+
+	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
+	struct vem_remote *owing;                      /* have answers to write; likewise */
+	struct vem_ring_page *in_page;
+
+	alignas(VSW_CACHE_LINE) struct vsw_lock out_lock;
+	struct vem_ring_out out;
+	struct vem_ring_page *out_page;
+	atomic_bool starved; /* a writer found no room: all are run when there is some */
+
+	pthread_mutex_t queue_lock; /* of the socket as a place to write, and of what follows */
+	struct vem_queued *queue;   /* packets that wait, oldest first */
+	struct vem_queued **queue_end;
+	unsigned queued;
+};
+
+/* A name that a listener has. */
+struct vem_name {
+	struct vem_shm *shm;
+	int fd;
+	char name[VEM_PLACE_NAME];
+	struct ri_watch watch;
+	struct vem_name *next; /* of the adapter's; under the lock for forks */
+};
+
+struct vem_shm {
+	struct vem_fabric *fabric;
+	const struct ri_host *host;
+	struct vem_place place;
+	uint32_t block; /* of queue pair numbers */
+	struct vem_name own;
+	struct vem_name *names; /* all, for a forked child */
+	int epfd;
+	_Atomic(struct vem_link *) links[VEM_LINKS_MAX];
+	atomic_uint linked; /* places in use, from 0 */
+	struct vsw_role rx;
+	struct vsw_leader leader;
+	struct vsw_lock sleep_lock;
+	unsigned sleepers;  /* leaders; under that lock, as a change of the next */
+	atomic_bool asleep; /* the other sides are asked to wake this one */
+	unsigned idle;      /* polls that found nothing */
+	struct ri_task reap;
+	atomic_bool forked;
+	struct vem_shm *next; /* in the list for forks */
+};
+
+/* --- vem_shm.c ---------------------------------------------------------------------------- */
+
+/* NULL: no place, no name, no memory; the log says which. */
+struct vem_shm *vem_shm_open(struct vem_fabric *fabric);
+void vem_shm_close(struct vem_shm *shm);
+/* Entries of vsw_doorbell; `engine` is a struct ri_rnic. */
+uint32_t vem_shm_bell_poll(void *engine);
+uint32_t vem_shm_bell_progress(void *engine, uint32_t budget);
+bool vem_shm_bell_enter(void *engine, int *fd);
+void vem_shm_bell_leave(void *engine);
+/* Own the role rx, and give it up; for whoever removes something. */
+void vem_shm_rx_take(struct vem_shm *shm);
+void vem_shm_rx_drop(struct vem_shm *shm);
+/* Read what was written before a packet that has come: what was done before the end is done. Not an owner of rx. */
+void vem_shm_catch_up(struct vem_link *link);
+/* A line of the log. */
+__attribute__((format(printf, 3, 4))) void vem_shm_say(const struct vem_shm *shm, unsigned level,
+						       const char *format, ...);
+/* The name of a service in the fabric. */
+void vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
+		     char name[VEM_PLACE_NAME]);
+void vem_shm_block_name(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME]);
+/* Take it for a listener: RI_ERR_IN_USE, RI_ERR_RESOURCES. */
+enum ri_status vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service,
+				 struct vem_name **out);
+void vem_shm_name_give(struct vem_name *name);
+
+/* --- vem_link.c --------------------------------------------------------------------------- */
+
+/* On the service thread, with the fabric's lock. */
+struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
+			     enum ri_cm_reason *reason);
+/* A name was dialed: accept. On the service thread, with the fabric's lock. */
+void vem_link_accept(struct vem_shm *shm, int fd);
+/* It has broken: its connections end, and it is freed when none is left. With the fabric's lock, on the service thread. */
+void vem_link_reap(struct vem_link *link);
+/* Free it. Its connections are gone; the owner of rx, or nobody else is there. */
+void vem_link_free(struct vem_link *link);
+/* Any thread: it breaks. `why` is constant text. */
+void vem_link_break(struct vem_link *link, const char *why);
+void vem_link_wake(struct vem_link *link);
+/* Any thread; what the socket does not take waits. */
+void vem_link_send(struct vem_link *link, const struct vem_packet *packet);
+
+#endif /* VEM_LINK_H */

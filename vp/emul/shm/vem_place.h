@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Where the processes of one user find each other: names of local sockets (SOCK_SEQPACKET), in the user's runtime folder, or
+ * abstract ones where there is none. A name belongs to one process at a time, and ends with it.
+ *
+ * The folder $XDG_RUNTIME_DIR/itapi/fabric/NAME is private: each part of the path below $XDG_RUNTIME_DIR, and that itself, belongs
+ * to this user, who alone may enter it. A name that a dead process has left is found by a connect that is refused, and is
+ * replaced under a lock of the folder. Abstract names need no such care, but any user of the host may take one first; both
+ * sides of a connection look at the user of the other.
+ *
+ * Control path; any thread.
+ */
+#ifndef VEM_PLACE_H
+#define VEM_PLACE_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define VEM_PLACE_NAME 32 /* octets of the name of a fabric, or in it, with the 0 */
+#define VEM_PLACE_WHY  160
+
+struct vem_place {
+	bool abstract;
+	char fabric[VEM_PLACE_NAME];
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+/*
+ * The place of a fabric. `runtime`: the user's folder, NULL or "": there is none. False: the name is invalid, or the folder is
+ * not private; `why` says what is wrong.
+ */
+bool vem_place_open(struct vem_place *place, const char *fabric, const char *runtime,
+		    char why[VEM_PLACE_WHY]);
+/* Take a name and listen there. -1 with errno set; EADDRINUSE: a process has it. */
+int vem_place_listen(const struct vem_place *place, const char *name);
+/* Give a name back, and close its socket. */
+void vem_place_leave(const struct vem_place *place, const char *name, int fd);
+/* Connect to a name, without waiting. -1 with errno set; ECONNREFUSED, ENOENT: no process has it. */
+int vem_place_connect(const struct vem_place *place, const char *name);
+/* A process may have died: remove this name if it is its. */
+void vem_place_forget(const struct vem_place *place, const char *name);
+/* Remove the names that dead processes have left. */
+void vem_place_sweep(const struct vem_place *place);
+/* Is the process at the other end one of this user? *uid: whose it is. */
+bool vem_place_is_ours(int fd, unsigned *uid);
+
+#endif /* VEM_PLACE_H */

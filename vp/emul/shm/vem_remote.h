@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A connection between queue pairs of two processes: the requester, which writes messages to the ring of a link, and the other
+ * end's answers; and what stands in front of the responder of this end (vsw_respond.h), which alone accesses its memory.
+ *
+ * Requests are numbered from 0. The requester keeps those that are not answered in a window, and sends one again if it is told
+ * to; the responder executes them in order, and drops all that is not the next one. The answers:
+ *
+ *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for
+ *     WAIT      that one cannot be executed now: go back to it and wait for READY; with `rnr` a receive is missing, and
+ *               the wait is bounded, after which the last try is refused
+ *     READY     go on
+ *     REFUSED   that one is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
+ *     DATA      octets of a Read, or the result of an atomic
+ *
+ * No answer waits for room in the ring while entries are unread: an answer that finds none is kept in the connection, which has
+ * place for one of each kind and for as many Reads as its IRD allows.
+ *
+ * Threads: the requester's state belongs to the role vem_qp::tx, the responder's to vem_shm::rx. What crosses is atomic, or has
+ * a lock of its own.
+ */
+#ifndef VEM_REMOTE_H
+#define VEM_REMOTE_H
+
+#include "vem_link.h"
+
+#define VEM_WINDOW 64 /* requests that are not answered */
+
+enum vem_wire_kind {
+	VEM_WIRE_SEND = 1,
+	VEM_WIRE_WRITE,
+	VEM_WIRE_READ,
+	VEM_WIRE_ATOMIC,
+	VEM_WIRE_ACK,
+	VEM_WIRE_WAIT,
+	VEM_WIRE_READY,
+	VEM_WIRE_REFUSED,
+	VEM_WIRE_DATA
+};
+
+/* The header of an entry. */
+struct vem_wire {
+	uint8_t kind;
+	uint8_t last_try; /* of a request; WAIT: a receive is missing */
+	uint8_t swap;     /* ATOMIC */
+	uint8_t reserved;
+	uint32_t to; /* the connection, in the numbers of the reader */
+	uint32_t to_life;
+	uint32_t number; /* of the request */
+	uint32_t flags;  /* RI_WR_* */
+	uint32_t extra;
+	uint32_t length; /* of the message */
+	uint32_t at;     /* where the octets of this entry are in it */
+	uint64_t addr;
+	uint32_t stag;
+	uint32_t status;  /* REFUSED: enum ri_wc_status */
+	uint64_t operand; /* ATOMIC */
+};
+
+/* A request that is not answered. */
+struct vem_sent {
+	struct vsw_wqe *wqe;
+	uint32_t index;
+	uint32_t got;         /* octets of a Read that have come; with the lock `answer` */
+	atomic_bool answered; /* a Read or atomic: all has come */
+	uint32_t status;      /* RI_WC_SUCCESS, or why its answer could not be placed */
+};
+
+/* A Read or atomic that is not answered yet. */
+struct vem_asked {
+	uint32_t number;
+	uint32_t length;
+	uint32_t at;
+	uint32_t stag;
+	uint64_t addr;
+	uint64_t result; /* of an atomic */
+	bool atomic;
+};
+
+struct vem_remote {
+	struct vem_link *link;
+	_Atomic(struct vem_qp *) qp; /* NULL: a request that the application has not answered */
+	struct vem_conn *conn;       /* that request */
+	uint32_t slot, life;         /* its number at this side */
+	uint32_t far_slot, far_life; /* and at the other */
+	bool far_known;
+	bool asked;     /* the active side: REQUEST was sent */
+	bool withdrawn; /* the active side has given up, before it was accepted */
+	bool fresh;     /* the link was dialed for it */
+	uint32_t type;  /* enum ri_qp_type of the other end */
+
+	/* The requester; role vem_qp::tx. */
+	struct vsw_wqe *own_wqe; /* of the queue pair, in whose place the window's are */
+	uint32_t slots;          /* of the window, a power of 2 */
+	struct vem_sent *sent;
+	uint32_t begun;  /* requests that were taken from the queue */
+	uint32_t cursor; /* the next one to be sent */
+	uint32_t at;     /* octets of it that were sent */
+	uint32_t reads;  /* Reads and atomics that are sent and not answered */
+	bool stalled;    /* until READY */
+	bool ended;      /* a request has failed: those after it are flushed */
+	uint32_t
+		failed; /* enum ri_wc_status with which the request at the cursor fails here; 0: none */
+	struct vsw_lock answer; /* of the placement of answers */
+	bool closed;            /* nothing is placed any more; with that lock */
+	atomic_uint done;       /* requests that are completed; written by tx */
+	atomic_uint out;        /* requests that were sent; written by tx */
+	/* From the other end. */
+	atomic_uint acked;
+	_Atomic uint64_t told; /* WAIT or REFUSED: kind, rnr or status, number; 0: none */
+	atomic_bool ready;
+
+	/* The responder; role vem_shm::rx. */
+	uint32_t expected; /* the number of the next request */
+	uint32_t got;      /* octets of it that were placed */
+	bool refused;      /* for good */
+	uint32_t refused_number;
+	const struct vsw_refusal *refusal; /* that ends the queue pair, soon */
+	struct vem_asked *asks;
+	uint32_t ask_room, ask_first, ask_count;
+	bool owing; /* it is in vem_link::owing */
+	struct vem_remote *next_owing;
+	bool owe_ack;
+	uint8_t owe_wait;    /* 1: WAIT, 2: with rnr */
+	uint32_t owe_status; /* of REFUSED */
+	atomic_uint readies; /* how often it became ready */
+	atomic_bool owe_ready;
+};
+
+/* --- connections: vem_remote_cm.c; with the fabric's lock ---------------------------------- */
+
+/* Connect to a listener of another process. RI_CM_REASON_OTHER with qp->remote set: it is under way. */
+enum ri_cm_reason vem_remote_offer(struct vem_qp *qp);
+/* Accept a request from another process; its messages follow. */
+enum ri_status vem_remote_accept(struct vem_remote *remote, struct vem_qp *qp);
+/* The attempt has failed, for that reason. */
+void vem_remote_fail(struct vem_remote *remote, enum ri_cm_reason reason);
+/* The active side gives up what is not accepted. */
+void vem_remote_withdraw(struct vem_remote *remote);
+/* Free a connection; nobody reads for it any more on return. */
+void vem_remote_free(struct vem_remote *remote);
+/* A message for the other end. Any thread that has a use of the connection, without the lock, too. */
+void vem_remote_message(struct vem_remote *remote, enum vem_msg message, uint32_t code,
+			const struct vem_hello *hello);
+/* The queue pair leaves its connection. The caller owns both roles and not the fabric's lock. */
+void vem_remote_leave(struct vem_qp *qp);
+/* A packet; returns why the link must end, or NULL. */
+const char *vem_remote_packet(struct vem_link *link, const struct vem_packet *packet);
+void vem_remote_link_up(struct vem_link *link);
+void vem_remote_link_down(struct vem_link *link);
+
+/* --- the requester: vem_remote_send.c; owner of vem_qp::tx ---------------------------------- */
+
+/* Do one thing for the send queue. False: there is nothing to do now. */
+bool vem_remote_step(struct vem_qp *qp, struct vem_remote *remote);
+/* Complete as flushed what was sent. */
+void vem_remote_flush(struct vem_qp *qp, struct vem_remote *remote);
+/* Write an entry without octets, or with those of `use`. False: no room. Any thread. */
+bool vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
+		      const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost);
+
+/* --- the responder and the answers: vem_remote_receive.c; owner of vem_shm::rx -------------- */
+
+void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
+/* Write the answers that are owed, as far as there is room. */
+void vem_remote_answers(struct vem_link *link);
+/* There may be room again: run whoever waits for it. */
+void vem_remote_room(struct vem_link *link);
+/* The responder can go on, or will refuse: tell the other end. Any thread that is inside of the queue pair. */
+void vem_remote_ready(struct vem_remote *remote);
+
+#endif /* VEM_REMOTE_H */

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What comes from another process: requests, which the responder of the queue pair executes, and answers to its own requests.
+ *
+ * Everything in an entry may be a lie. The connection is looked up by number and life; a request that is not the next one is
+ * dropped; lengths are compared with what the entry has, keys and bounds are the responder's to check, and an answer is taken
+ * only for a request that waits for it. The owner of the role rx waits for no other role: a request whose queue pair is at work
+ * elsewhere is told to wait.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ri_log.h"
+#include "vem_fault.h"
+#include "vem_remote.h"
+#include "vem_why.h"
+
+_Static_assert(sizeof(struct vem_wire) == VEM_RING_HEAD, "the header of an entry");
+
+/* A line for the log: what the peer asked for, and why it does not get it. */
+static void
+refused_say(const struct vem_qp *qp, enum vem_wire_kind kind, const struct vem_wire *wire,
+	    const struct vsw_refusal *refusal)
+{
+	bool write = kind == VEM_WIRE_WRITE, read = kind == VEM_WIRE_READ;
+	char text[VSW_WHY_ROOM + 80];
+	const struct vsw_why_peer asked = {
+		.operation = write  ? "RDMA Write"
+			     : read ? "RDMA Read"
+				    : "atomic operation",
+		.wanted = {.addr = wire->addr,
+			   .length = write || read ? wire->length : sizeof(uint64_t),
+			   .stag = wire->stag,
+			   .access = write  ? RI_ACCESS_REMOTE_WRITE
+				     : read ? RI_ACCESS_REMOTE_READ
+					    : RI_ACCESS_REMOTE_ATOMIC},
+		.granted = atomic_load(&qp->in.access)};
+
+	if (qp->rnic->host->log_level < RI_LOG_INFO)
+		return;
+	if (refusal->why == NULL)
+		vsw_why_peer(qp->rnic->mem, &qp->in.who, &asked, text, sizeof(text));
+	else if (refusal->why == vsw_why_sink)
+		vsw_why_receive(qp->rnic->mem, &qp->in.receiver, qp->in.wqe, text, sizeof(text));
+	else
+		(void)snprintf(text, sizeof(text), "%s", refusal->why);
+	vem_say(qp, "%s", text);
+}
+
+/* --- answers out -------------------------------------------------------------------------- */
+
+static void
+owe(struct vem_remote *remote)
+{
+	struct vem_link *link = remote->link;
+
+	if (remote->owing)
+		return;
+	remote->owing = true;
+	remote->next_owing = link->owing;
+	link->owing = remote;
+}
+
+static bool
+answer_write(struct vem_remote *remote, enum vem_wire_kind kind, uint32_t number, uint8_t detail,
+	     uint32_t status)
+{
+	const struct vem_wire wire = {.kind = kind,
+				      .last_try = detail,
+				      .to = remote->far_slot,
+				      .to_life = remote->far_life,
+				      .number = number,
+				      .status = status};
+	bool lost = false;
+
+	return vem_remote_write(remote, &wire, NULL, 0, 0, &lost);
+}
+
+/*
+ * Refuse request `number`, and all after it. The queue pair ends because of it when the Reads before it are answered
+ * (answers_write).
+ */
+static void
+refuse(struct vem_remote *remote, const struct vem_qp *qp, uint32_t number,
+       const struct vsw_refusal *refusal)
+{
+	remote->refused = true;
+	remote->refusal = refusal;
+	remote->refused_number = number;
+	if (qp->rnic->fabric->personality == VEM_IB)
+		remote->owe_status = refusal->status;
+	owe(remote);
+}
+
+/* Answer a Read with the octets that fit, or an atomic. False: no room now, or it was refused. */
+static bool
+ask_answer(struct vem_remote *remote, struct vem_qp *qp, struct vem_asked *ask)
+{
+	const struct ri_wr_remote where = {.addr = ask->addr, .stag = ask->stag};
+	const struct vsw_message message = {.length = ask->length, .remote = &where};
+	struct vem_wire wire = {.kind = VEM_WIRE_DATA,
+				.to = remote->far_slot,
+				.to_life = remote->far_life,
+				.number = ask->number,
+				.length = ask->length};
+	uint32_t left = ask->length - ask->at;
+	uint32_t piece = left < VEM_RING_MAX ? left : VEM_RING_MAX;
+	const struct vsw_refusal *refusal = NULL;
+	struct vsw_spans source;
+	bool lost = false, done;
+
+	wire.at = ask->at;
+	source.count = 1;
+	source.len[0] = sizeof(ask->result);
+	source.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)&ask->result};
+	if (!ask->atomic)
+		refusal = vsw_respond_read(&qp->in, &message, ask->at, piece, &source);
+	if (refusal != NULL) {
+		wire.addr = ask->addr;
+		wire.stag = ask->stag;
+		refused_say(qp, VEM_WIRE_READ, &wire, refusal);
+		remote->ask_count = 0; /* those after it are flushed there */
+		refuse(remote, qp, ask->number, refusal);
+		return false;
+	}
+	done = vem_remote_write(remote, &wire, &source, 0, piece, &lost);
+	if (!ask->atomic)
+		vsw_spans_end(&source);
+	if (lost) {
+		const struct vsw_spans none = {.count = 0};
+
+		remote->ask_count = 0;
+		refuse(remote, qp, ask->number, vsw_respond_lost(&none));
+		return false;
+	}
+	if (done)
+		ask->at += piece;
+	return done;
+}
+
+/* Answer the Reads and atomics that wait, oldest first. False: no room now. */
+static bool
+asks_answer(struct vem_remote *remote, struct vem_qp *qp)
+{
+	while (remote->ask_count != 0) {
+		struct vem_asked *ask = &remote->asks[remote->ask_first];
+
+		if (!ask_answer(remote, qp, ask))
+			return remote->ask_count == 0;
+		if (ask->at < ask->length)
+			continue;
+		remote->ask_first = (remote->ask_first + 1) % remote->ask_room;
+		remote->ask_count--;
+	}
+	return true;
+}
+
+/* Write all that a connection owes. False: no room now. Their order matters: READY follows the WAIT that it ends. */
+static bool
+answers_write(struct vem_remote *remote)
+{
+	struct vem_qp *qp = atomic_load(&remote->qp);
+
+	if (qp == NULL)
+		return true;
+	if (remote->owe_ack) {
+		if (!answer_write(remote, VEM_WIRE_ACK, remote->expected, 0, 0))
+			return false;
+		remote->owe_ack = false;
+	}
+	if (vem_qp_takes(qp) && !asks_answer(remote, qp))
+		return false;
+	if (remote->owe_wait != 0) {
+		if (!answer_write(remote, VEM_WIRE_WAIT, remote->expected, remote->owe_wait == 2,
+				  0))
+			return false;
+		remote->owe_wait = 0;
+	}
+	if (remote->owe_status != 0) {
+		if (!answer_write(remote, VEM_WIRE_REFUSED, remote->refused_number, 0,
+				  remote->owe_status))
+			return false;
+		remote->owe_status = 0;
+	}
+	if (remote->refusal != NULL) {
+		vem_refuse(qp, remote->refusal);
+		remote->refusal = NULL;
+	}
+	if (atomic_exchange(&remote->owe_ready, false) &&
+	    !answer_write(remote, VEM_WIRE_READY, 0, 0, 0)) {
+		atomic_store(&remote->owe_ready, true);
+		return false;
+	}
+	return true;
+}
+
+void
+vem_remote_answers(struct vem_link *link)
+{
+	struct vem_remote *remote = link->owing;
+
+	link->owing = NULL;
+	while (remote != NULL) {
+		struct vem_remote *next = remote->next_owing;
+
+		remote->owing = false;
+		if (!answers_write(remote))
+			owe(remote);
+		remote = next;
+	}
+}
+
+/*
+ * WAIT is written by the owner of rx. So this leaves READY to it, too, if a WAIT may be on its way: the owner compares `readies`
+ * before and after.
+ */
+void
+vem_remote_ready(struct vem_remote *remote)
+{
+	atomic_fetch_add(&remote->readies, 1);
+	atomic_store(&remote->owe_ready, true);
+	atomic_store(&remote->link->starved, true);
+	vsw_leader_request_run(&remote->link->shm->leader);
+}
+
+void
+vem_remote_room(struct vem_link *link)
+{
+	atomic_store(&link->starved, false);
+	for (uint32_t i = 0; i < VEM_SLOT_PAGES; i++) {
+		struct vem_slot *page = link->pages[i];
+
+		for (uint32_t k = 0; page != NULL && k < VEM_SLOTS; k++) {
+			struct vem_remote *remote = atomic_load(&page[k].remote);
+			struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+			if (qp == NULL)
+				continue;
+			if (atomic_load(&remote->owe_ready))
+				owe(remote);
+			vem_sq_run(qp);
+		}
+	}
+	if (link->owing != NULL)
+		vem_remote_answers(link);
+}
+
+/* --- requests in -------------------------------------------------------------------------- */
+
+/* It cannot be executed now. `before`: how often the queue pair had become ready before that was found. */
+static void
+hold(struct vem_remote *remote, bool rnr, uint32_t before)
+{
+	remote->owe_wait = rnr ? 2 : 1;
+	remote->got = 0;
+	if (atomic_load(&remote->readies) != before)
+		atomic_store(&remote->owe_ready, true);
+	owe(remote);
+}
+
+/* The request is executed. */
+static void
+executed(struct vem_remote *remote)
+{
+	remote->expected++;
+	remote->got = 0;
+	remote->owe_ack = true;
+	owe(remote);
+}
+
+static void
+no_receive(struct vem_qp *qp)
+{
+	if (!qp->waited)
+		vem_say(qp,
+			"a Send of the peer waits, since no receive is posted; without one the "
+			"connection ends in %llu ms",
+			(unsigned long long)(qp->rnic->rnr_wait / 1000000));
+	qp->waited = true;
+}
+
+static void
+message_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+		const struct vem_ring_entry *entry)
+{
+	const struct ri_wr_remote where = {.addr = wire->addr, .stag = wire->stag};
+	const struct vsw_message message = {.length = wire->length,
+					    .flags = wire->flags,
+					    .extra = wire->extra,
+					    .remote = &where};
+	bool write = wire->kind == VEM_WIRE_WRITE;
+	struct vsw_spans octets;
+	struct vsw_piece piece = {.octets = &octets,
+				  .at = wire->at,
+				  .length = entry->length,
+				  .last = wire->at + entry->length == wire->length};
+	bool takes = !write || (piece.last && (wire->flags & RI_WR_IMMEDIATE) != 0);
+	uint32_t before = atomic_load(&remote->readies);
+	const struct vsw_refusal *refusal;
+
+	octets.count = entry->length != 0;
+	octets.len[0] = entry->length;
+	octets.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	if (takes && !vsw_role_take(&qp->in.role)) {
+		hold(remote, false, before); /* its owner says READY when it gives the role up */
+		return;
+	}
+	if (!takes)
+		refusal = vsw_respond_write(&qp->in, &message, &piece);
+	else if (!vem_qp_takes(qp))
+		refusal = &vsw_no_receive; /* it has ended; its last message comes */
+	else if (write)
+		refusal = vsw_respond_write_immediate(&qp->in, &message, &piece);
+	else if (atomic_load(&qp->in.have))
+		refusal = vsw_respond_parts(&qp->in, &message, &piece);
+	else
+		refusal = vsw_respond_send(&qp->in, &message, &piece);
+	if (takes)
+		vem_rx_leave(qp);
+	if (refusal == &vsw_no_receive && wire->last_try == 0) {
+		no_receive(qp);
+		hold(remote, true, before);
+	} else if (refusal != NULL) {
+		refused_say(qp, (enum vem_wire_kind)wire->kind, wire, refusal);
+		/* On iWARP a Send or Write counts as sent, whatever comes of it. */
+		if (qp->rnic->fabric->personality == VEM_IWARP)
+			executed(remote);
+		refuse(remote, qp, wire->number, refusal);
+	} else if (piece.last) {
+		executed(remote);
+	} else {
+		remote->got += entry->length;
+	}
+}
+
+/* A Read or an atomic: it is executed when there is room for its answer; an atomic at once. */
+static void
+ask_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+	    const struct vem_ring_entry *entry)
+{
+	struct ri_wr_remote where = {
+		.addr = wire->addr, .stag = wire->stag, .operand = wire->operand};
+	const struct vsw_message message = {.length = wire->length, .remote = &where};
+	struct vem_asked ask = {.number = wire->number,
+				.length = wire->length,
+				.stag = wire->stag,
+				.addr = wire->addr,
+				.atomic = wire->kind == VEM_WIRE_ATOMIC};
+	const struct vsw_refusal *refusal = NULL;
+	struct vsw_mem_use word;
+
+	if (remote->ask_count == remote->ask_room ||
+	    (remote->ask_count != 0 && remote->ask_count >= atomic_load(&qp->in.ird)))
+		refusal = &vsw_too_many_reads;
+	if (refusal == NULL && ask.atomic) {
+		ask.length = sizeof(ask.result);
+		if (entry->length == sizeof(where.swap))
+			memcpy(&where.swap, entry->octets, sizeof(where.swap));
+		refusal = vsw_respond_word(&qp->in, &message, &word);
+		if (refusal == NULL) {
+			refusal = vsw_respond_atomic(&message, wire->swap != 0, &word, &ask.result);
+			vsw_mem_end(&word);
+		}
+	}
+	if (refusal != NULL) {
+		refused_say(qp, (enum vem_wire_kind)wire->kind, wire, refusal);
+		refuse(remote, qp, wire->number, refusal);
+		return;
+	}
+	remote->asks[(remote->ask_first + remote->ask_count) % remote->ask_room] = ask;
+	remote->ask_count++;
+	executed(remote);
+	(void)asks_answer(remote, qp);
+}
+
+static void
+request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+		const struct vem_ring_entry *entry)
+{
+	bool message = wire->kind == VEM_WIRE_SEND || wire->kind == VEM_WIRE_WRITE;
+	uint32_t before = atomic_load(&remote->readies);
+
+	/* What follows a request that must wait is sent again. */
+	if (remote->refused || wire->number != remote->expected || remote->owe_wait != 0)
+		return;
+	if (!vem_qp_takes(qp) || vem_fault_offline(qp->rnic)) {
+		hold(remote, false, before);
+		return;
+	}
+	if (wire->length > VEM_MAX_MESSAGE ||
+	    (message && (wire->at != remote->got || wire->at > wire->length ||
+			 entry->length > wire->length - wire->at ||
+			 (entry->length == 0 && wire->length != 0)))) {
+		if (wire->at != 0 && remote->got == 0)
+			return; /* the rest of a message that is sent again */
+		vem_link_break(remote->link, "the length of an entry cannot be");
+		return;
+	}
+	if (message)
+		message_arrived(remote, qp, wire, entry);
+	else
+		ask_arrived(remote, qp, wire, entry);
+}
+
+/* --- answers in --------------------------------------------------------------------------- */
+
+/* Place octets of a Read, or the result of an atomic. With the lock. */
+static void
+data_place(struct vem_qp *qp, struct vem_sent *sent, const struct vem_wire *wire,
+	   const struct vem_ring_entry *entry)
+{
+	struct vsw_wqe *wqe = sent->wqe;
+	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;
+	uint32_t access = iwarp && wqe->opcode == RI_OP_RDMA_READ ? RI_ACCESS_REMOTE_WRITE
+								  : RI_ACCESS_LOCAL_WRITE;
+	struct vsw_spans from, sink;
+
+	if (atomic_load_explicit(&sent->answered, memory_order_relaxed) || wire->at != sent->got ||
+	    entry->length > wqe->length - sent->got || (entry->length == 0 && wqe->length != 0))
+		return;
+	from.count = entry->length != 0;
+	from.len[0] = entry->length;
+	from.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	if (entry->length != 0 && sent->status == RI_WC_SUCCESS) {
+		if (vsw_spans_begin(qp->rnic->mem, &qp->in.who, wqe, wire->at + entry->length,
+				    access, &sink) != VSW_MEM_OK) {
+			sent->status = RI_WC_LOCAL_PROTECTION;
+		} else {
+			if (!vsw_spans_copy(&sink, wire->at, &from))
+				sent->status = vsw_respond_lost(&sink) == &vsw_octets_lost
+						       ? RI_WC_LOCAL_PROTECTION
+						       : RI_WC_LOCAL_QP;
+			vsw_spans_end(&sink);
+		}
+	}
+	sent->got += entry->length;
+	if (sent->got == wqe->length || sent->status != RI_WC_SUCCESS)
+		atomic_store_explicit(&sent->answered, true, memory_order_release);
+}
+
+static void
+data_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+	     const struct vem_ring_entry *entry)
+{
+	struct vem_sent *sent = &remote->sent[wire->number & (remote->slots - 1)];
+
+	vsw_lock(&remote->answer);
+	uint32_t done = atomic_load(&remote->done);
+	bool waits = !remote->closed && wire->number - done < atomic_load(&remote->out) - done;
+
+	if (waits && (sent->wqe->opcode == RI_OP_RDMA_READ ||
+		      sent->wqe->opcode == RI_OP_FETCH_ADD || sent->wqe->opcode == RI_OP_CMP_SWAP))
+		data_place(qp, sent, wire, entry);
+	bool answered = waits && atomic_load(&sent->answered);
+	vsw_unlock(&remote->answer);
+	if (answered)
+		vem_sq_run(qp);
+}
+
+static void
+ack_arrived(struct vem_remote *remote, struct vem_qp *qp, uint32_t number)
+{
+	uint32_t acked = atomic_load(&remote->acked);
+	uint32_t out = atomic_load(&remote->out);
+
+	if (number - acked > out - acked || number == acked)
+		return; /* of what was not sent, or long ago */
+	atomic_store_explicit(&remote->acked, number, memory_order_release);
+	vem_sq_run(qp);
+}
+
+static uint32_t
+status_in(uint32_t status)
+{
+	return status == RI_WC_REMOTE_ACCESS || status == RI_WC_REMOTE_INVALID_REQ ||
+			       status == RI_WC_RNR
+		       ? status
+		       : RI_WC_REMOTE_OPERATION;
+}
+
+static void
+told_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire)
+{
+	bool refused = wire->kind == VEM_WIRE_REFUSED;
+	uint64_t detail = refused ? status_in(wire->status) : wire->last_try != 0;
+
+	if (refused && qp->rnic->fabric->personality != VEM_IB)
+		return; /* there a Terminate comes */
+	atomic_store(&remote->told, (uint64_t)wire->kind << 48 | detail << 32 | wire->number);
+	vem_sq_run(qp);
+}
+
+void
+vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
+{
+	const struct vem_slot *page;
+	struct vem_remote *remote;
+	struct vem_wire wire;
+
+	memcpy(&wire, entry->head, sizeof(wire));
+	page = wire.to / VEM_SLOTS < VEM_SLOT_PAGES ? link->pages[wire.to / VEM_SLOTS] : NULL;
+	if (page == NULL)
+		return;
+	remote = atomic_load_explicit(&page[wire.to % VEM_SLOTS].remote, memory_order_acquire);
+	if (remote == NULL || remote->life != wire.to_life)
+		return; /* it has ended here */
+
+	struct vem_qp *qp = atomic_load_explicit(&remote->qp, memory_order_acquire);
+
+	if (qp == NULL || !remote->far_known)
+		return; /* nobody has accepted it */
+	switch ((enum vem_wire_kind)wire.kind) {
+	case VEM_WIRE_SEND:
+	case VEM_WIRE_WRITE:
+	case VEM_WIRE_READ:
+	case VEM_WIRE_ATOMIC:
+		request_arrived(remote, qp, &wire, entry);
+		break;
+	case VEM_WIRE_ACK:
+		ack_arrived(remote, qp, wire.number);
+		break;
+	case VEM_WIRE_WAIT:
+	case VEM_WIRE_REFUSED:
+		told_arrived(remote, qp, &wire);
+		break;
+	case VEM_WIRE_READY:
+		atomic_store_explicit(&remote->ready, true, memory_order_release);
+		vem_sq_run(qp);
+		break;
+	case VEM_WIRE_DATA:
+		data_arrived(remote, qp, &wire, entry);
+		break;
+	default:
+		vem_link_break(link, "an entry is of an unknown kind");
+		break;
+	}
+}

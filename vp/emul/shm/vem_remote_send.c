@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The requester of a connection to another process: from the send queue to the ring, and from the answers to completions.
+ *
+ * A request goes from the queue into the window, is sent from there, in pieces where it is long, and is completed when it and
+ * all before it are answered. What needs no peer (windows, invalidation) waits until the window is empty, so that completions
+ * are in order.
+ */
+#include <string.h>
+
+#include "vem_fault.h"
+#include "vem_remote.h"
+#include "vem_why.h"
+
+static struct vem_sent *
+sent_at(const struct vem_remote *remote, uint32_t number)
+{
+	return &remote->sent[number & (remote->slots - 1)];
+}
+
+static bool
+is_answered_by_data(const struct vsw_wqe *wqe)
+{
+	return wqe->opcode == RI_OP_RDMA_READ || wqe->opcode == RI_OP_FETCH_ADD ||
+	       wqe->opcode == RI_OP_CMP_SWAP;
+}
+
+/* --- entries ------------------------------------------------------------------------------ */
+
+/* Copy octets [at, at + length) of a message into the ring. False: a page is lost, or its owner has ended. */
+static bool
+octets_copy(const struct vsw_spans *from, uint32_t at, uint8_t *to, uint32_t length, bool *streamed)
+{
+	for (uint32_t i = 0; i < from->count && length != 0; i++) {
+		if (at >= from->len[i]) {
+			at -= from->len[i];
+			continue;
+		}
+		uint32_t part = from->len[i] - at < length ? from->len[i] - at : length;
+		const struct vsw_mem_use *use = &from->use[i];
+
+		if (use->ptr != NULL ? !vem_ring_copy(to, use->ptr + at, part, streamed)
+				     : vsw_mem_copy(use, at, to, part, false) != RI_SUCCESS)
+			return false;
+		to += part;
+		length -= part;
+		at = 0;
+	}
+	return true;
+}
+
+bool
+vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
+		 const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost)
+{
+	struct vem_link *link = remote->link;
+	bool streamed = false, wake = false;
+
+	if (!atomic_load_explicit(&link->up, memory_order_acquire) ||
+	    atomic_load_explicit(&link->broken, memory_order_relaxed))
+		return false;
+	vsw_lock(&link->out_lock);
+	uint8_t *to = vem_ring_begin(&link->out, length);
+	if (to == NULL && vem_ring_want_room(&link->out, length))
+		to = vem_ring_begin(&link->out, length);
+	if (to == NULL) {
+		bool broken = link->out.broken;
+
+		atomic_store(&link->starved, true);
+		vsw_unlock(&link->out_lock);
+		if (broken)
+			vem_link_break(link, "the index of its ring cannot be");
+		return false;
+	}
+	if (length != 0 && !octets_copy(octets, at, to, length, &streamed)) {
+		vsw_unlock(&link->out_lock);
+		*lost = true;
+		return false;
+	}
+	wake = vem_ring_end(&link->out, (const uint8_t *)wire, length, streamed);
+	vsw_unlock(&link->out_lock);
+	if (wake)
+		vem_link_wake(link);
+	return true;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+static struct vem_wire
+wire_of(const struct vem_qp *qp, const struct vem_remote *remote, const struct vsw_wqe *wqe)
+{
+	return (struct vem_wire){
+		.last_try =
+			atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) == VEM_RNR_LATE,
+		.to = remote->far_slot,
+		.to_life = remote->far_life,
+		.number = remote->cursor,
+		.flags = wqe->flags & (RI_WR_SOLICITED | RI_WR_INVALIDATE | RI_WR_IMMEDIATE),
+		.extra = wqe->inv_stag,
+		.length = wqe->length,
+		.addr = wqe->u.remote.addr,
+		.stag = wqe->u.remote.stag,
+	};
+}
+
+enum sending {
+	SENT,
+	WAITING, /* for room, or for answers */
+	FAILED   /* with remote->failed */
+};
+
+static enum sending
+fails(struct vem_remote *remote, enum ri_wc_status status)
+{
+	remote->failed = status;
+	return FAILED;
+}
+
+/* A Send or a Write, from where its last piece ended. */
+static enum sending
+message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
+{
+	struct vem_wire wire = wire_of(qp, remote, wqe);
+	enum sending result = SENT;
+	struct vsw_spans octets;
+	bool lost = false;
+
+	wire.kind = wqe->opcode == RI_OP_SEND ? VEM_WIRE_SEND : VEM_WIRE_WRITE;
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, wqe, &octets) != VSW_MEM_OK)
+		return fails(remote, RI_WC_LOCAL_PROTECTION);
+	do {
+		uint32_t left = wqe->length - remote->at;
+		uint32_t piece = left < VEM_RING_MAX ? left : VEM_RING_MAX;
+
+		wire.at = remote->at;
+		if (!vem_remote_write(remote, &wire, &octets, remote->at, piece, &lost)) {
+			result = WAITING;
+			break;
+		}
+		remote->at += piece;
+	} while (remote->at < wqe->length);
+	if (lost)
+		result = fails(remote, vsw_respond_lost(&octets) == &vsw_octets_lost
+					       ? RI_WC_LOCAL_PROTECTION
+					       : RI_WC_LOCAL_QP);
+	vsw_spans_end(&octets);
+	return result;
+}
+
+/* Where the answer goes. It is checked when the request leaves, and again when the answer comes. */
+static uint32_t
+sink_access(const struct vem_qp *qp, const struct vsw_wqe *wqe)
+{
+	return qp->rnic->fabric->personality == VEM_IWARP && wqe->opcode == RI_OP_RDMA_READ
+		       ? RI_ACCESS_REMOTE_WRITE
+		       : RI_ACCESS_LOCAL_WRITE;
+}
+
+static bool
+sink_is_good(struct vem_qp *qp, const struct vsw_wqe *wqe)
+{
+	uint32_t access = sink_access(qp, wqe);
+	struct vsw_spans sink;
+
+	if (access == RI_ACCESS_REMOTE_WRITE && wqe->length != 0 &&
+	    (atomic_load(&qp->in.access) & RI_ACCESS_REMOTE_WRITE) == 0)
+		return false;
+	if (vsw_spans_begin(qp->rnic->mem, &qp->in.who, wqe, wqe->length, access, &sink) !=
+	    VSW_MEM_OK)
+		return false;
+	vsw_spans_end(&sink);
+	return true;
+}
+
+/* The old value of an atomic goes to one segment of 8 octets. */
+static bool
+result_is_good(struct vem_qp *qp, const struct vsw_wqe *wqe)
+{
+	return wqe->num_sge == 1 && wqe->length == sizeof(uint64_t) && sink_is_good(qp, wqe);
+}
+
+static enum sending
+read_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
+{
+	struct vem_wire wire = wire_of(qp, remote, wqe);
+	struct vsw_spans operand = {.count = 0};
+	bool lost = false, read = wqe->opcode == RI_OP_RDMA_READ;
+	uint32_t ord = atomic_load(&qp->ord);
+
+	if (ord == 0)
+		return fails(remote, RI_WC_LOCAL_QP);
+	if (remote->reads >= ord)
+		return WAITING;
+	if (read ? !sink_is_good(qp, wqe) : !result_is_good(qp, wqe))
+		return fails(remote, RI_WC_LOCAL_PROTECTION);
+	wire.kind = read ? VEM_WIRE_READ : VEM_WIRE_ATOMIC;
+	wire.swap = wqe->opcode == RI_OP_CMP_SWAP;
+	wire.operand = read ? 0 : wqe->u.remote.operand;
+	if (!read) {
+		operand.count = 1;
+		operand.len[0] = sizeof(wqe->u.remote.swap);
+		operand.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)&wqe->u.remote.swap};
+	}
+	if (!vem_remote_write(remote, &wire, &operand, 0, operand.count != 0 ? operand.len[0] : 0,
+			      &lost))
+		return WAITING;
+	remote->reads++;
+	return SENT;
+}
+
+/* Answers to the request at the cursor may come from now on. */
+static void
+answers_expect(struct vem_remote *remote)
+{
+	struct vem_sent *sent = sent_at(remote, remote->cursor);
+
+	vsw_lock(&remote->answer);
+	sent->got = 0;
+	sent->status = RI_WC_SUCCESS;
+	atomic_store_explicit(&sent->answered, false, memory_order_relaxed);
+	atomic_store_explicit(&remote->out, remote->cursor + 1, memory_order_release);
+	vsw_unlock(&remote->answer);
+}
+
+/* Send the next request of the window. False: none can be sent now. */
+static bool
+window_send(struct vem_qp *qp, struct vem_remote *remote)
+{
+	enum sending result;
+
+	if (remote->cursor == remote->begun || remote->stalled || remote->failed != 0 ||
+	    vem_fault_offline(qp->rnic))
+		return false;
+
+	struct vsw_wqe *wqe = sent_at(remote, remote->cursor)->wqe;
+
+	if ((wqe->flags & RI_WR_READ_FENCE) != 0 && remote->reads != 0)
+		return false;
+	if (atomic_load_explicit(&remote->out, memory_order_relaxed) == remote->cursor)
+		answers_expect(remote);
+	result = is_answered_by_data(wqe) ? read_send(qp, remote, wqe)
+					  : message_send(qp, remote, wqe);
+	if (result != SENT)
+		return result == FAILED;
+	remote->at = 0;
+	remote->cursor++;
+	return true;
+}
+
+/* --- completing --------------------------------------------------------------------------- */
+
+/* The request at the head of the window is in the place of the one taken, until head_hide. */
+struct head {
+	struct vsw_wqe *wqe;
+	uint32_t index;
+	bool have;
+};
+
+static struct head
+head_show(struct vem_qp *qp, struct vem_remote *remote)
+{
+	const struct head mine = {qp->tx_wqe, qp->tx_index, qp->tx_have};
+	const struct vem_sent *sent = sent_at(remote, atomic_load(&remote->done));
+
+	qp->tx_wqe = sent->wqe;
+	qp->tx_index = sent->index;
+	qp->tx_have = true;
+	return mine;
+}
+
+/* It is completed. */
+static void
+head_hide(struct vem_qp *qp, struct vem_remote *remote, const struct head *mine)
+{
+	qp->tx_wqe = mine->wqe;
+	qp->tx_index = mine->index;
+	qp->tx_have = mine->have;
+	atomic_fetch_add(&remote->done, 1);
+}
+
+static void
+answers_close(struct vem_remote *remote)
+{
+	vsw_lock(&remote->answer);
+	remote->closed = true;
+	vsw_unlock(&remote->answer);
+}
+
+/* The head fails, and the connection with it. */
+static void
+head_fail(struct vem_qp *qp, struct vem_remote *remote, enum ri_wc_status status)
+{
+	struct head mine = head_show(qp, remote);
+
+	answers_close(remote);
+	remote->ended = true;
+	(void)vem_fail_here(qp, status);
+	head_hide(qp, remote, &mine);
+}
+
+/* The peer refuses the head, on InfiniBand; it knows. */
+static void
+head_refused(struct vem_qp *qp, struct vem_remote *remote, enum ri_wc_status status)
+{
+	struct head mine = head_show(qp, remote);
+	struct vem_cause cause = {.kind = RI_CM_BROKEN};
+	char operation[128];
+
+	answers_close(remote);
+	remote->ended = true;
+	vsw_why_operation(qp->tx_wqe, operation, sizeof(operation));
+	vem_say(qp,
+		"the peer, in another process, refuses a request of this end, %s; its own line "
+		"says why",
+		operation);
+	vem_qp_fail(qp, &cause, status);
+	head_hide(qp, remote, &mine);
+}
+
+/* The head is done, as far as the peer is concerned. */
+static void
+head_complete(struct vem_qp *qp, struct vem_remote *remote)
+{
+	const struct vem_sent *sent = sent_at(remote, atomic_load(&remote->done));
+	struct vsw_wqe *wqe = sent->wqe;
+	bool data = is_answered_by_data(wqe);
+
+	if (data && sent->status != RI_WC_SUCCESS) {
+		head_fail(qp, remote, (enum ri_wc_status)sent->status);
+		return;
+	}
+	if (data)
+		remote->reads--;
+	if (wqe->opcode == RI_OP_RDMA_READ && (wqe->flags & RI_WR_INVALIDATE) != 0 &&
+	    vsw_mem_invalidate(qp->rnic->mem, &qp->in.who, wqe->sge[0].stag, false) != VSW_MEM_OK) {
+		head_fail(qp, remote, RI_WC_LOCAL_MM);
+		return;
+	}
+
+	struct head mine = head_show(qp, remote);
+
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	head_hide(qp, remote, &mine);
+}
+
+static bool
+head_is_answered(const struct vem_remote *remote, uint32_t done)
+{
+	const struct vem_sent *sent = sent_at(remote, done);
+
+	if (is_answered_by_data(sent->wqe))
+		return atomic_load_explicit(&sent->answered, memory_order_acquire);
+	return (int32_t)(atomic_load_explicit(&remote->acked, memory_order_acquire) - done) > 0;
+}
+
+/* Go back to a request that cannot be executed now. */
+static void
+go_back(struct vem_qp *qp, struct vem_remote *remote, uint32_t number, bool rnr)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint32_t done = atomic_load(&remote->done);
+
+	if (number - done >= remote->cursor - done + (remote->at != 0))
+		return; /* it is not one that was sent */
+	while (remote->cursor != number) {
+		remote->cursor--;
+		if (is_answered_by_data(sent_at(remote, remote->cursor)->wqe))
+			remote->reads--;
+	}
+	vsw_lock(&remote->answer);
+	atomic_store(&remote->out, remote->cursor);
+	vsw_unlock(&remote->answer);
+	remote->at = 0;
+	remote->failed = 0;
+	remote->stalled = true;
+	if (!rnr || atomic_load(&qp->rnr_until) != 0)
+		return;
+
+	uint64_t until = host->now(host->self) + qp->rnic->rnr_wait;
+
+	atomic_store(&qp->rnr_until, until);
+	host->timer_start(host->self, &qp->rnr_timer, until);
+}
+
+/* What the other end has told. True: the connection ends. */
+static bool
+told_handle(struct vem_qp *qp, struct vem_remote *remote)
+{
+	uint64_t told = atomic_exchange(&remote->told, 0);
+	uint32_t number = (uint32_t)told;
+	uint32_t detail = (uint32_t)(told >> 32) & 0xffff;
+
+	if (told >> 48 == VEM_WIRE_WAIT)
+		go_back(qp, remote, number, detail != 0);
+	else if (told != 0 && atomic_load(&remote->done) == number && number != remote->begun) {
+		head_refused(qp, remote, (enum ri_wc_status)detail);
+		return true;
+	} else if (told != 0) {
+		/* The requests before it are not completed yet: look again with the next answer. */
+		uint64_t none = 0;
+
+		(void)atomic_compare_exchange_strong(&remote->told, &none, told);
+	}
+	return false;
+}
+
+/* Complete what is answered. True: something was, or the state has changed. */
+static bool
+window_collect(struct vem_qp *qp, struct vem_remote *remote)
+{
+	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
+
+	if (done != remote->cursor && head_is_answered(remote, done)) {
+		if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0)
+			atomic_store(&qp->rnr_until, 0);
+		head_complete(qp, remote);
+		return true;
+	}
+	if (atomic_load_explicit(&remote->told, memory_order_acquire) != 0 &&
+	    told_handle(qp, remote))
+		return true;
+	if (atomic_load_explicit(&remote->ready, memory_order_acquire) &&
+	    atomic_exchange(&remote->ready, false))
+		remote->stalled = false;
+	if (remote->stalled && atomic_load(&qp->rnr_until) == VEM_RNR_LATE)
+		remote->stalled = false; /* the last try */
+	if (remote->failed != 0 && done == remote->cursor) {
+		head_fail(qp, remote, (enum ri_wc_status)remote->failed);
+		return true;
+	}
+	return false;
+}
+
+/* --- all ---------------------------------------------------------------------------------- */
+
+/* The window's entries take the place of the one that the queue pair has. */
+static void
+window_begin(struct vem_qp *qp, struct vem_remote *remote)
+{
+	if (remote->own_wqe != NULL)
+		return;
+	assert(!qp->tx_have);
+	remote->own_wqe = qp->tx_wqe;
+	qp->tx_wqe = remote->sent[0].wqe;
+}
+
+/* Take a request from the queue, into the window if it needs the peer. False: there is none, or it must wait. */
+static bool
+queue_take(struct vem_qp *qp, struct vem_remote *remote)
+{
+	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
+
+	if (!qp->tx_have)
+		qp->tx_have = vsw_wq_take(&qp->sq, qp->tx_wqe, &qp->tx_index);
+	if (!qp->tx_have)
+		return false;
+
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	bool peer = wqe->opcode == RI_OP_SEND || wqe->opcode == RI_OP_RDMA_WRITE ||
+		    is_answered_by_data(wqe);
+
+	if (!peer || wqe->num_sge > VEM_MAX_SGE || wqe->length > VEM_MAX_MESSAGE)
+		return remote->begun == done && vem_execute(qp);
+	if (remote->begun - done >= remote->slots - 1)
+		return false;
+	sent_at(remote, remote->begun)->index = qp->tx_index;
+	remote->begun++;
+	qp->tx_have = false;
+	qp->tx_wqe = sent_at(remote, remote->begun)->wqe;
+	return true;
+}
+
+bool
+vem_remote_step(struct vem_qp *qp, struct vem_remote *remote)
+{
+	window_begin(qp, remote);
+	return window_collect(qp, remote) || window_send(qp, remote) || queue_take(qp, remote);
+}
+
+void
+vem_remote_flush(struct vem_qp *qp, struct vem_remote *remote)
+{
+	window_begin(qp, remote);
+	answers_close(remote);
+	/* What the peer has done is done, even if that comes to light with the end. */
+	while (!remote->ended && atomic_load(&remote->done) != remote->cursor &&
+	       head_is_answered(remote, atomic_load(&remote->done)) &&
+	       sent_at(remote, atomic_load(&remote->done))->status == RI_WC_SUCCESS) {
+		struct head mine = head_show(qp, remote);
+
+		vem_sq_complete(qp, RI_WC_SUCCESS);
+		head_hide(qp, remote, &mine);
+	}
+	remote->ended = true;
+	while (atomic_load(&remote->done) != remote->begun) {
+		struct head mine = head_show(qp, remote);
+
+		vem_sq_complete(qp, RI_WC_FLUSHED);
+		head_hide(qp, remote, &mine);
+	}
+	remote->cursor = remote->begun;
+	atomic_store(&remote->out, remote->cursor);
+}

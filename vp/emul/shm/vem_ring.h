@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A ring of entries in memory that two processes share: one writes it, the other reads it. It is in a sealed memfd that the
+ * reader has made. There is no lock in it, and no word that both write.
+ *
+ * The ring has lines of 64 octets. An entry begins with a line: one word, and a header of VEM_RING_HEAD octets; its octets
+ * follow in whole lines. The word has the number of the lap and the length, and is stored last, so a reader that finds the lap
+ * that it expects finds the whole entry. Before an entry is published, the word of the line behind it is cleared: old octets
+ * there never look like an entry. An entry does not go over the end of the ring; a word with VEM_RING_PAD fills what is left.
+ *
+ * Neither side believes the other. The reader copies word and header once and checks the copies; the writer checks the index of
+ * the reader, and keeps its own. What is impossible breaks the ring, for good (`broken`). The octets of an entry may change while
+ * they are copied: a writer that does that changes its own message. Both sides fault no page: a sealed memfd keeps its size.
+ *
+ * A reader that is about to sleep says so in its line and looks again; a writer that sees it wakes the reader, by other means.
+ * A writer that finds no room says so in its line; vem_ring_release tells the reader that it must be woken.
+ *
+ * Threads: each struct belongs to one thread at a time.
+ */
+#ifndef VEM_RING_H
+#define VEM_RING_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VEM_RING_LINE     64u
+#define VEM_RING_LINES    4096u
+#define VEM_RING_MAX      16384u /* octets of an entry */
+#define VEM_RING_HEAD     56u    /* octets of its header */
+#define VEM_RING_PAD      0x80000000u
+#define VEM_RING_PAGE     4096u /* what is in front of the lines */
+#define VEM_RING_SIZE     ((size_t)VEM_RING_PAGE + (size_t)VEM_RING_LINES * VEM_RING_LINE)
+#define VEM_RING_STREAMED 2048u /* octets from which on a copy goes around the caches */
+
+/* The memory; each line after the first is written by one side. */
+struct vem_ring_page {
+	uint8_t unused[VEM_RING_LINE];
+	alignas(VEM_RING_LINE) _Atomic uint64_t read; /* lines read, by the reader, as the next */
+	atomic_uint asleep;
+	alignas(VEM_RING_LINE) atomic_uint wants_room; /* by the writer */
+};
+
+struct vem_ring_line {
+	_Atomic uint64_t word;
+	uint8_t head[VEM_RING_HEAD];
+};
+
+/* The writer's side. */
+struct vem_ring_out {
+	struct vem_ring_page *page;
+	struct vem_ring_line *lines;
+	uint64_t written; /* lines */
+	uint64_t read;    /* the reader's index when it was looked at last */
+	bool wants;       /* wants_room is set */
+	bool broken;
+};
+
+/* The reader's side. */
+struct vem_ring_in {
+	struct vem_ring_page *page;
+	const struct vem_ring_line *lines;
+	uint64_t read;     /* lines */
+	uint64_t released; /* the index that the writer knows */
+	bool broken;
+};
+
+/* An entry as the reader has it: copies, except of the octets. */
+struct vem_ring_entry {
+	uint8_t head[VEM_RING_HEAD];
+	const uint8_t *octets; /* in the ring, until the entry is taken */
+	uint32_t length;       /* of octets; 0 to VEM_RING_MAX */
+	uint32_t lines;
+};
+
+/* --- the memory: vem_ring_map.c ---------------------------------------------------------------- */
+
+/* Make a ring: a sealed memfd, mapped. Returns its descriptor, or -1 with errno set. A forked child does not have the mapping. */
+int vem_ring_create(struct vem_ring_page **page);
+/*
+ * Map a ring that another process has made. NULL: it is not what vem_ring_create makes, or there is no memory; *why says which.
+ * The descriptor stays the caller's, and is not needed any more.
+ */
+struct vem_ring_page *vem_ring_attach(int fd, const char **why);
+void vem_ring_unmap(struct vem_ring_page *page);
+
+void vem_ring_out_init(struct vem_ring_out *out, struct vem_ring_page *page);
+void vem_ring_in_init(struct vem_ring_in *in, struct vem_ring_page *page);
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+/*
+ * Room for an entry with `length` octets, which go to where this points. NULL: there is none now, or the ring is broken.
+ * Without vem_ring_end nothing is written.
+ */
+uint8_t *vem_ring_begin(struct vem_ring_out *out, uint32_t length);
+/* Publish the entry. True: the reader sleeps, and must be woken. `streamed`: octets were stored around the caches. */
+bool vem_ring_end(struct vem_ring_out *out, const uint8_t head[VEM_RING_HEAD], uint32_t length,
+		  bool streamed);
+/*
+ * No room was found: ask the reader for a wake-up. True: there is room for `length` octets meanwhile, or the ring is broken;
+ * try again.
+ */
+bool vem_ring_want_room(struct vem_ring_out *out, uint32_t length);
+/*
+ * Copy to the ring, around the caches where that is worth it; then *streamed is set. False: a page of `from` is lost
+ * (vsw_guard_take).
+ */
+bool vem_ring_copy(uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
+	__attribute__((warn_unused_result));
+
+/* --- reading ----------------------------------------------------------------------------------- */
+
+/* The next entry. False: there is none, or the ring is broken. */
+bool vem_ring_look(struct vem_ring_in *in, struct vem_ring_entry *entry);
+/* The entry was read; its octets may be overwritten once it is released. */
+void vem_ring_take(struct vem_ring_in *in, const struct vem_ring_entry *entry);
+/* Should the writer hear of what was read? Not of each entry: both processes access the line of the index. */
+static inline bool
+vem_ring_release_due(const struct vem_ring_in *in)
+{
+	return in->read - in->released >= VEM_RING_LINES / 8 ||
+	       (in->read != in->released &&
+		atomic_load_explicit(&in->page->wants_room, memory_order_relaxed) != 0);
+}
+/* Tell the writer what was read. True: it waits for room, and must be woken. */
+bool vem_ring_release(struct vem_ring_in *in);
+/* The reader is about to sleep. False: there is an entry, or the ring is broken; it must not sleep. */
+bool vem_ring_sleep(struct vem_ring_in *in);
+void vem_ring_awake(struct vem_ring_in *in);
+
+#endif /* VEM_RING_H */

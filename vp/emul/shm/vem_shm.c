@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "ri_calls.h"
+#include "ri_errno.h"
+#include "ri_fd.h"
+#include "ri_log.h"
+#include "vem_remote.h"
+#include "vem_setting.h"
+#include "vsw_relax.h"
+#include "vsw_setting.h"
+
+#define ENTRIES    256 /* of one round, of each link */
+#define OCTETS     (1u << 20)
+#define ROUNDS     4  /* of a thread that will sleep, before another one goes on */
+#define WAKES      32 /* links of one look at the set */
+#define ACCEPTS    16
+#define IDLE_POLLS 1024 /* polls in vain after which another thread may run */
+
+void
+vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)
+{
+	const struct ri_log_about about = {.layer = "emul",
+					   .adapter = vem_adapter_name(shm->fabric)};
+	va_list args;
+
+	if (shm->host->log_level < level)
+		return;
+	va_start(args, format);
+	ri_log_list(shm->host, level, &about, format, args);
+	va_end(args);
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+void
+vem_shm_rx_take(struct vem_shm *shm)
+{
+	for (unsigned round = 0; !vsw_role_take(&shm->rx); round++)
+		vsw_relax(shm->host, round);
+}
+
+void
+vem_shm_rx_drop(struct vem_shm *shm)
+{
+	bool again = false;
+
+	while (vsw_role_drop(&shm->rx)) {
+		vsw_role_begin(&shm->rx);
+		again = true;
+	}
+	if (again)
+		vsw_leader_request_run(&shm->leader);
+}
+
+/* Read what a link has, up to the budget of a round. */
+static uint32_t
+link_read(struct vem_link *link)
+{
+	struct vem_ring_entry entry;
+	uint32_t done = 0, octets = 0;
+
+	while (done < ENTRIES && octets < OCTETS && vem_ring_look(&link->in, &entry)) {
+		vem_remote_entry(link, &entry);
+		vem_ring_take(&link->in, &entry);
+		octets += entry.length;
+		done++;
+		if (vem_ring_release_due(&link->in) && vem_ring_release(&link->in))
+			vem_link_wake(link);
+	}
+	if (vem_ring_release_due(&link->in) && vem_ring_release(&link->in))
+		vem_link_wake(link);
+	if (__builtin_expect(link->in.broken, 0))
+		vem_link_break(link, "an entry of its ring cannot be");
+	if (link->owing != NULL)
+		vem_remote_answers(link);
+	if (__builtin_expect(atomic_load_explicit(&link->starved, memory_order_relaxed), 0))
+		vem_remote_room(link);
+	return done;
+}
+
+void
+vem_shm_catch_up(struct vem_link *link)
+{
+	vem_shm_rx_take(link->shm);
+	for (unsigned i = 0; i < VEM_RING_LINES / ENTRIES && atomic_load(&link->up) &&
+			     !atomic_load(&link->broken) && link_read(link) != 0;)
+		i++;
+	vem_shm_rx_drop(link->shm);
+}
+
+/* Owner of rx. *more: a link may have more than this round has read. */
+static uint32_t
+round_read(struct vem_shm *shm, bool *more)
+{
+	unsigned linked = atomic_load_explicit(&shm->linked, memory_order_acquire);
+	uint32_t done = 0;
+
+	for (unsigned i = 0; i < linked; i++) {
+		struct vem_link *link = atomic_load_explicit(&shm->links[i], memory_order_acquire);
+
+		if (link == NULL || !atomic_load_explicit(&link->up, memory_order_acquire) ||
+		    atomic_load_explicit(&link->broken, memory_order_relaxed))
+			continue;
+		uint32_t n = link_read(link);
+
+		*more = *more || n != 0;
+		done += n;
+	}
+	return done;
+}
+
+/* Owner of rx: empty the sockets that have woken this side. */
+static void
+wakes_read(struct vem_shm *shm)
+{
+	struct epoll_event events[WAKES];
+	int n = ri_epoll_now(shm->epfd, events, WAKES);
+	char octets[16];
+
+	for (int i = 0; i < n; i++) {
+		struct vem_link *link = events[i].data.ptr;
+
+		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0)
+			vem_link_break(link, "its wake-up socket has ended");
+		for (unsigned k = 0;
+		     k < WAKES && ri_recv(link->wake_in, octets, sizeof(octets), MSG_DONTWAIT) > 0;)
+			k++;
+	}
+}
+
+/* With sleep_lock. */
+static void
+asleep_set(struct vem_shm *shm, bool asleep, bool *more)
+{
+	atomic_store(&shm->asleep, asleep);
+	for (unsigned i = 0; i < atomic_load(&shm->linked); i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link == NULL || atomic_load(&link->broken))
+			continue;
+		if (!asleep)
+			vem_ring_awake(&link->in);
+		else if (!vem_ring_sleep(&link->in))
+			*more = true;
+		else if (vem_ring_release(&link->in) && atomic_load(&link->up))
+			vem_link_wake(link);
+	}
+}
+
+/* The thread will sleep: read all, have the other sides wake it, and look again. Owner of rx. */
+static uint32_t
+read_and_sleep(struct vem_shm *shm)
+{
+	uint32_t done = 0;
+	bool more = true;
+
+	wakes_read(shm);
+	for (unsigned i = 0; i < ROUNDS && more; i++) {
+		more = false;
+		done += round_read(shm, &more);
+		if (more && i + 1 < ROUNDS)
+			continue;
+		vsw_lock(&shm->sleep_lock);
+		asleep_set(shm, true, &more);
+		vsw_unlock(&shm->sleep_lock);
+	}
+	if (more)
+		vsw_leader_request_run(&shm->leader);
+	return done;
+}
+
+/* vsw_leader::progress, and a leader that was woken. */
+static uint32_t
+shm_run(void *arg, uint32_t budget)
+{
+	struct vem_shm *shm = arg;
+	uint32_t done = 0;
+
+	(void)budget; /* that of each link */
+	if (atomic_load(&shm->forked) || !vsw_role_take(&shm->rx))
+		return 0;
+	do {
+		vsw_role_begin(&shm->rx);
+		done += read_and_sleep(shm);
+	} while (vsw_role_drop(&shm->rx));
+	return done;
+}
+
+/* A thread polls. It takes the role only if it is free: its owner reads for all. */
+static uint32_t
+shm_poll(struct vem_shm *shm)
+{
+	uint32_t done = 0;
+	bool more = false;
+
+	vsw_leader_polled(&shm->leader);
+	if (atomic_load_explicit(&shm->asleep, memory_order_relaxed)) {
+		vsw_lock(&shm->sleep_lock);
+		if (shm->sleepers == 0)
+			asleep_set(shm, false, &more);
+		vsw_unlock(&shm->sleep_lock);
+	}
+	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx))
+		return 0;
+	done = round_read(shm, &more);
+	vem_shm_rx_drop(shm);
+	if (done != 0)
+		shm->idle = 0;
+	else if (++shm->idle >= IDLE_POLLS) {
+		shm->idle = 0;
+		vsw_relax(shm->host, RI_RELAX_SPINS);
+	}
+	return done;
+}
+
+uint32_t
+vem_shm_bell_poll(void *engine)
+{
+	struct vem_shm *shm = ((struct ri_rnic *)engine)->fabric->shm;
+
+	return atomic_load_explicit(&shm->forked, memory_order_relaxed) ? 0 : shm_poll(shm);
+}
+
+uint32_t
+vem_shm_bell_progress(void *engine, uint32_t budget)
+{
+	struct vem_shm *shm = ((struct ri_rnic *)engine)->fabric->shm;
+
+	if (atomic_load_explicit(&shm->forked, memory_order_relaxed))
+		return 0;
+	return atomic_load(&shm->asleep) ? shm_run(shm, budget) : shm_poll(shm);
+}
+
+bool
+vem_shm_bell_enter(void *engine, int *fd)
+{
+	struct vem_shm *shm = ((struct ri_rnic *)engine)->fabric->shm;
+
+	if (atomic_load(&shm->forked))
+		return false;
+	vsw_lock(&shm->sleep_lock);
+	shm->sleepers++;
+	vsw_unlock(&shm->sleep_lock);
+	if (vsw_leader_enter(&shm->leader, fd))
+		return true;
+	vsw_lock(&shm->sleep_lock);
+	shm->sleepers--;
+	vsw_unlock(&shm->sleep_lock);
+	return false;
+}
+
+void
+vem_shm_bell_leave(void *engine)
+{
+	struct vem_shm *shm = ((struct ri_rnic *)engine)->fabric->shm;
+
+	if (atomic_load(&shm->forked))
+		return;
+	vsw_lock(&shm->sleep_lock);
+	shm->sleepers--;
+	vsw_unlock(&shm->sleep_lock);
+	vsw_leader_leave(&shm->leader);
+}
+
+/* On the service thread: links that have broken. */
+static void
+reap_all(void *arg)
+{
+	struct vem_shm *shm = arg;
+
+	pthread_mutex_lock(&shm->fabric->lock);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link != NULL)
+			vem_link_reap(link);
+	}
+	pthread_mutex_unlock(&shm->fabric->lock);
+}
+
+/* --- what a forked child closes ----------------------------------------------------------- */
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t all_once = PTHREAD_ONCE_INIT;
+static struct vem_shm *all;
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&all_lock);
+}
+
+static void
+after_fork_parent(void)
+{
+	pthread_mutex_unlock(&all_lock);
+}
+
+/*
+ * The child closes what its parent's links have: a duplicate would keep a dead parent alive for its peers. The rings are not mapped
+ * in the child. It calls nothing but close, which may be called here. A link that was being made meanwhile stays open.
+ */
+static void
+after_fork_child(void)
+{
+	for (struct vem_shm *shm = all; shm != NULL; shm = shm->next) {
+		atomic_store(&shm->forked, true);
+		ri_close(shm->epfd);
+		for (struct vem_name *name = shm->names; name != NULL; name = name->next)
+			ri_close(name->fd);
+		for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+			struct vem_link *link = atomic_load(&shm->links[i]);
+			const int fds[] = {link != NULL ? link->sock : -1,
+					   link != NULL ? link->wake_in : -1,
+					   link != NULL ? link->wake_out : -1,
+					   link != NULL ? link->far_wake : -1,
+					   link != NULL ? link->ring_fd : -1};
+
+			for (unsigned k = 0; k < sizeof(fds) / sizeof(*fds); k++)
+				if (fds[k] >= 0)
+					ri_close(fds[k]);
+		}
+	}
+	all = NULL;
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+static const char *
+kind_name(const struct vem_shm *shm)
+{
+	return shm->fabric->personality == VEM_IB ? "ib" : "iwarp";
+}
+
+void
+vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
+		char name[VEM_PLACE_NAME])
+{
+	if (service->kind == RI_SERVICE_PORT)
+		(void)snprintf(name, VEM_PLACE_NAME, "%s.port-%u", kind_name(shm),
+			       (unsigned)__builtin_bswap16(service->port));
+	else
+		(void)snprintf(name, VEM_PLACE_NAME, "%s.id-%016llx", kind_name(shm),
+			       (unsigned long long)__builtin_bswap64(service->id));
+}
+
+void
+vem_shm_block_name(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME])
+{
+	(void)snprintf(name, VEM_PLACE_NAME, "%s.block-%03x", kind_name(shm), (unsigned)block);
+}
+
+static void
+name_fire(void *arg, uint32_t events)
+{
+	struct vem_name *name = arg;
+	struct vem_shm *shm = name->shm;
+
+	(void)events;
+	pthread_mutex_lock(&shm->fabric->lock);
+	for (unsigned i = 0; i < ACCEPTS; i++) {
+		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
+
+		if (fd < 0)
+			break;
+		vem_link_accept(shm, fd);
+	}
+	pthread_mutex_unlock(&shm->fabric->lock);
+}
+
+static enum ri_status
+name_take(struct vem_shm *shm, struct vem_name *name)
+{
+	name->shm = shm;
+	name->fd = vem_place_listen(&shm->place, name->name);
+	if (name->fd < 0)
+		return errno == EADDRINUSE ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
+	name->watch = (struct ri_watch){
+		.fire = name_fire, .arg = name, .fd = name->fd, .events = RI_WATCH_IN};
+
+	enum ri_status status = shm->host->watch_start(shm->host->self, &name->watch);
+
+	if (status != RI_SUCCESS) {
+		vem_place_leave(&shm->place, name->name, name->fd);
+		return status;
+	}
+	pthread_mutex_lock(&all_lock);
+	name->next = shm->names;
+	shm->names = name;
+	pthread_mutex_unlock(&all_lock);
+	return status;
+}
+
+static void
+name_give(struct vem_name *name)
+{
+	struct vem_shm *shm = name->shm;
+
+	pthread_mutex_lock(&all_lock);
+	for (struct vem_name **at = &shm->names; *at != NULL; at = &(*at)->next) {
+		if (*at == name) {
+			*at = name->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&all_lock);
+	if (atomic_load(&shm->forked))
+		return;
+	shm->host->watch_stop(shm->host->self, &name->watch);
+	vem_place_leave(&shm->place, name->name, name->fd);
+}
+
+enum ri_status
+vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service, struct vem_name **out)
+{
+	struct vem_name *name = calloc(1, sizeof(*name));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (name == NULL)
+		return status;
+	vem_shm_name_of(shm, service, name->name);
+	status = name_take(shm, name);
+	if (status == RI_SUCCESS)
+		*out = name;
+	else
+		free(name);
+	return status;
+}
+
+void
+vem_shm_name_give(struct vem_name *name)
+{
+	name_give(name);
+	free(name);
+}
+
+/* A block of queue pair numbers that no other process has. */
+static enum ri_status
+block_take(struct vem_shm *shm)
+{
+	enum ri_status status = RI_ERR_IN_USE;
+	uint32_t first = 0;
+
+	shm->host->random(shm->host->self, &first, sizeof(first));
+	for (uint32_t i = 0; i < VEM_BLOCKS && status == RI_ERR_IN_USE; i++) {
+		shm->block = (first + i) % VEM_BLOCKS;
+		if (shm->block == 0 || shm->block == VEM_BLOCKS - 1)
+			continue; /* numbers that are special */
+		vem_shm_block_name(shm, shm->block, shm->own.name);
+		status = name_take(shm, &shm->own);
+	}
+	return status;
+}
+
+/* --- forks -------------------------------------------------------------------------------- */
+
+static void
+forks_watch(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void
+forks_add(struct vem_shm *shm)
+{
+	pthread_once(&all_once, forks_watch);
+	pthread_mutex_lock(&all_lock);
+	shm->next = all;
+	all = shm;
+	pthread_mutex_unlock(&all_lock);
+}
+
+static void
+forks_remove(const struct vem_shm *shm)
+{
+	pthread_mutex_lock(&all_lock);
+	for (struct vem_shm **at = &all; *at != NULL; at = &(*at)->next) {
+		if (*at == shm) {
+			*at = shm->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&all_lock);
+}
+
+/* --- open and close ----------------------------------------------------------------------- */
+
+static bool
+place_find(struct vem_shm *shm)
+{
+	/* Another project's variable: the user's folder for what lives as long as a session. */
+	static const struct ri_setting runtime = {.name = "XDG_RUNTIME_DIR"};
+	const char *fabric = vsw_setting_text(&vem_settings[VEM_SETTING_FABRIC]);
+	char why[VEM_PLACE_WHY];
+
+	if (vem_place_open(&shm->place, fabric, vsw_setting_text(&runtime), why)) {
+		vem_place_sweep(&shm->place);
+		return true;
+	}
+	vem_shm_say(shm, RI_LOG_ERROR, "the fabric \"%s\" cannot be joined: %s", fabric, why);
+	return false;
+}
+
+struct vem_shm *
+vem_shm_open(struct vem_fabric *fabric)
+{
+	void *room = NULL;
+
+	if (posix_memalign(&room, VSW_CACHE_LINE, sizeof(struct vem_shm)) != 0)
+		return NULL;
+
+	struct vem_shm *shm = memset(room, 0, sizeof(*shm));
+
+	shm->fabric = fabric;
+	shm->host = fabric->host;
+	shm->reap = (struct ri_task){.fire = reap_all, .arg = shm};
+	atomic_store(&shm->asleep, true);
+	if (!place_find(shm)) {
+		free(shm);
+		return NULL;
+	}
+	shm->epfd = ri_fd_epoll();
+	if (shm->epfd >= 0 &&
+	    vsw_leader_start(&shm->leader, shm->host, shm->epfd, shm_run, shm) == RI_SUCCESS) {
+		fabric->shm = shm; /* a process may dial the name at once */
+		if (block_take(shm) == RI_SUCCESS) {
+			forks_add(shm);
+			return shm;
+		}
+		fabric->shm = NULL;
+		vsw_leader_stop(&shm->leader);
+	}
+	vem_shm_say(shm, RI_LOG_ERROR, "the fabric \"%s\" has no number or no descriptor left: %s",
+		    shm->place.fabric, ri_errno_text(errno));
+	if (shm->epfd >= 0)
+		ri_close(shm->epfd);
+	free(shm);
+	return NULL;
+}
+
+/* No adapter is open on it any more, so there are no connections. */
+void
+vem_shm_close(struct vem_shm *shm)
+{
+	bool forked = atomic_load(&shm->forked);
+
+	forks_remove(shm);
+	name_give(&shm->own);
+	if (!forked)
+		vsw_leader_stop(&shm->leader);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link == NULL)
+			continue;
+		if (!forked)
+			shm->host->watch_stop(shm->host->self, &link->watch);
+		vem_link_free(link);
+	}
+	if (!forked) {
+		shm->host->task_stop(shm->host->self, &shm->reap);
+		ri_close(shm->epfd);
+	}
+	free(shm);
+}

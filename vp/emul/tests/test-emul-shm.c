@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The carrier between processes. Two adapters with hosts of their own have nothing in common but the sockets and rings, so
+ * most of it is tested in one process; what needs a process that dies is in test-emul-shm-death.c.
+ */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "vem_node.h"
+
+static const char *adapter; /* of this round */
+
+struct two {
+	struct vth *vth[2];
+	struct node *node[2];
+	struct end *a, *b;
+	struct chunk ca, cb;
+};
+
+#define SIZE (300u * 1024)
+
+static struct two
+two_new(const char *patience)
+{
+	struct two t = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		t.vth[i] = vth_new(true);
+		t.node[i] = node_new_patient(t.vth[i], adapter, patience);
+	}
+	struct ri_qp_init init = end_defaults(t.node[0]);
+	init.access |= RI_ACCESS_REMOTE_ATOMIC;
+	t.a = end_new(t.node[0], &init);
+	t.b = end_new(t.node[1], &init);
+	t.ca = chunk_new(t.node[0], SIZE, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	t.cb = chunk_new(t.node[1], SIZE, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	chunk_fill(&t.ca, 1);
+	chunk_fill(&t.cb, 2);
+	return t;
+}
+
+static struct two
+two_connected(void)
+{
+	struct two t = two_new("60000");
+
+	ends_connect(t.a, t.b);
+	return t;
+}
+
+static void
+two_free(struct two *t)
+{
+	end_free(t->a);
+	end_free(t->b);
+	chunk_free(&t->ca);
+	chunk_free(&t->cb);
+	for (unsigned i = 0; i < 2; i++) {
+		node_forget(t->node[i]);
+		node_free(t->node[i]);
+		vth_free(t->vth[i]);
+	}
+}
+
+static bool
+is_ib(void)
+{
+	return g_str_has_suffix(adapter, "ib");
+}
+
+/* The next completion, waited for by polling. */
+static struct ri_wc
+completion(struct end *end, struct ri_ucq *cq)
+{
+	gint64 deadline = node_deadline();
+	struct ri_wc wc = {0};
+
+	while (end->node->p->fast->poll_cq(cq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	return wc;
+}
+
+static void
+expect(struct end *end, struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	struct ri_wc wc = completion(end, cq);
+
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpuint(wc.status, ==, status);
+}
+
+static void
+test_send(void)
+{
+	static const size_t lengths[] = {0, 1, 64, 65, 4096, 16384, 16385, SIZE};
+	struct two t = two_connected();
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
+		memset(t.cb.at, 0, SIZE);
+		g_assert_cmpint(end_recv(t.b, 100 + i, &t.cb, 0, SIZE), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(t.a, i, &t.ca, 0, lengths[i]), ==, RI_SUCCESS);
+		struct ri_wc wc = completion(t.b, t.b->urcq);
+		g_assert_cmpuint(wc.wr_id, ==, 100 + i);
+		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+		g_assert_cmpuint(wc.byte_len, ==, lengths[i]);
+		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpmem(t.cb.at, lengths[i], t.ca.at, lengths[i]);
+		if (lengths[i] < SIZE)
+			g_assert_cmpint(t.cb.at[lengths[i]], ==, 0);
+	}
+	two_free(&t);
+}
+
+static void
+test_write_read(void)
+{
+	static const size_t lengths[] = {0, 8, 100, 5000, 16384, 40000, SIZE};
+	struct two t = two_connected();
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
+		chunk_fill(&t.ca, 10 + i);
+		memset(t.cb.at, 0, SIZE);
+		g_assert_cmpint(end_write(t.a, i, &t.ca, &t.cb, lengths[i]), ==, RI_SUCCESS);
+		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpmem(t.cb.at, lengths[i], t.ca.at, lengths[i]);
+		if (lengths[i] < SIZE)
+			g_assert_cmpint(t.cb.at[lengths[i]], ==, 0);
+		chunk_fill(&t.cb, 50 + i);
+		memset(t.ca.at, 0, SIZE);
+		g_assert_cmpint(end_read(t.a, 20 + i, &t.ca, &t.cb, lengths[i]), ==, RI_SUCCESS);
+		expect(t.a, t.a->uscq, 20 + i, RI_WC_SUCCESS);
+		g_assert_cmpmem(t.ca.at, lengths[i], t.cb.at, lengths[i]);
+		if (lengths[i] < SIZE)
+			g_assert_cmpint(t.ca.at[lengths[i]], ==, 0);
+	}
+	two_free(&t);
+}
+
+static void
+post_atomic(struct two *t, uint64_t id, enum ri_opcode opcode, uint64_t operand, uint64_t swap)
+{
+	struct ri_sge sge = chunk_sge(&t->ca, 0, 8);
+	struct ri_wr wr = {.wr_id = id,
+			   .opcode = opcode,
+			   .flags = RI_WR_SIGNALED,
+			   .num_sge = 1,
+			   .sgl = &sge,
+			   .u.remote = {.addr = (uintptr_t)t->cb.at + 64,
+					.stag = t->cb.stag,
+					.operand = operand,
+					.swap = swap}};
+
+	g_assert_cmpint(t->a->node->p->fast->post_sq(t->a->uqp, &wr), ==, RI_SUCCESS);
+	expect(t->a, t->a->uscq, id, RI_WC_SUCCESS);
+}
+
+static uint64_t
+word_at(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static void
+test_atomics(void)
+{
+	struct two t = two_connected();
+	uint64_t start = 40;
+
+	memcpy(t.cb.at + 64, &start, sizeof(start));
+	post_atomic(&t, 1, RI_OP_FETCH_ADD, 2, 0);
+	g_assert_cmpuint(word_at(t.ca.at), ==, 40);
+	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 42);
+	post_atomic(&t, 2, RI_OP_CMP_SWAP, 41, 7);
+	g_assert_cmpuint(word_at(t.ca.at), ==, 42);
+	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 42);
+	post_atomic(&t, 3, RI_OP_CMP_SWAP, 42, 7);
+	g_assert_cmpuint(word_at(t.ca.at), ==, 42);
+	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 7);
+	two_free(&t);
+}
+
+/* Requests of all kinds without waiting, both ways; all complete in order. */
+static void
+test_many(void)
+{
+	struct two t = two_connected();
+	unsigned done[2] = {0}, posted[2] = {0};
+	struct end *ends[2] = {t.a, t.b};
+	gint64 deadline = node_deadline();
+	const unsigned count = 3000;
+
+	while (done[0] < count || done[1] < count) {
+		for (unsigned k = 0; k < 2; k++) {
+			const struct chunk *from = k == 0 ? &t.ca : &t.cb,
+					   *to = k == 0 ? &t.cb : &t.ca;
+			struct ri_wc wc;
+
+			if (posted[k] < count && posted[k] - done[k] < 12) {
+				unsigned i = posted[k]++;
+
+				if (i % 3 == 0)
+					g_assert_cmpint(
+						end_read(ends[k], i, from, to, i * 37 % 30000), ==,
+						RI_SUCCESS);
+				else
+					g_assert_cmpint(
+						end_write(ends[k], i, from, to, i * 53 % 30000), ==,
+						RI_SUCCESS);
+			}
+			if (ends[k]->node->p->fast->poll_cq(ends[k]->uscq, &wc, 1) == 0)
+				continue;
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+			g_assert_cmpuint(wc.wr_id, ==, done[k]);
+			done[k]++;
+		}
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	}
+	two_free(&t);
+}
+
+/* Sends wait for receives that are posted late, and are received in order. */
+static void
+test_late_receives(void)
+{
+	struct two t = two_connected();
+
+	for (unsigned i = 0; i < 10; i++) {
+		t.ca.at[i * 100] = (uint8_t)i;
+		g_assert_cmpint(end_send(t.a, i, &t.ca, i * 100, 100), ==, RI_SUCCESS);
+	}
+	g_usleep(20000);
+	for (unsigned i = 0; i < 10; i++) {
+		g_assert_cmpint(end_recv(t.b, i, &t.cb, i * 100, 100), ==, RI_SUCCESS);
+		expect(t.b, t.b->urcq, i, RI_WC_SUCCESS);
+		g_assert_cmpuint(t.cb.at[i * 100], ==, i);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+	two_free(&t);
+}
+
+/* Without a receive the wait ends, and so does the connection. */
+static void
+test_no_receive(void)
+{
+	struct two t = two_new("50");
+
+	ends_connect(t.a, t.b);
+	g_assert_cmpint(end_send(t.a, 1, &t.ca, 0, 100), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 1, is_ib() ? RI_WC_RNR : RI_WC_SUCCESS);
+	if (!is_ib()) {
+		node_async(t.node[0], RI_EVENT_QP_TERMINATE_RECEIVED, t.a);
+		node_async(t.node[1], RI_EVENT_QP_RQ_MSN_RANGE, t.b);
+	}
+	node_cm(t.node[0], RI_CM_BROKEN, t.a);
+	node_cm(t.node[1], RI_CM_BROKEN, t.b);
+	two_free(&t);
+}
+
+/* A key that is not valid there, bounds, rights: refused by the target, and nothing is written. */
+static void
+test_refused(void)
+{
+	for (unsigned kind = 0; kind < 4; kind++) {
+		struct two t = two_connected();
+		struct chunk readonly =
+			chunk_new(t.node[1], 4096, RI_ACCESS_REMOTE_READ | LOCAL_RW);
+		struct ri_sge local = chunk_sge(&t.ca, 0, 64);
+		struct ri_sge remote = chunk_sge(&t.cb, 0, 64);
+		bool read = kind == 3;
+
+		if (kind == 0)
+			remote.stag ^= 0x5500;
+		else if (kind == 1)
+			remote.addr += SIZE - 32;
+		else if (kind == 2)
+			remote = chunk_sge(&readonly, 0, 64);
+		else
+			remote.stag ^= 0x5500;
+		memset(readonly.at, 7, 4096);
+		post_rdma(t.a, read ? RI_OP_RDMA_READ : RI_OP_RDMA_WRITE, 1, &local, &remote);
+		expect(t.a, t.a->uscq, 1,
+		       is_ib() ? RI_WC_REMOTE_ACCESS
+		       : read  ? RI_WC_FLUSHED
+			       : RI_WC_SUCCESS);
+		node_cm(t.node[0], RI_CM_BROKEN, t.a);
+		node_cm(t.node[1], RI_CM_BROKEN, t.b);
+		g_assert_cmpuint(readonly.at[0], ==, 7);
+		chunk_free(&readonly);
+		two_free(&t);
+	}
+}
+
+static void
+test_disconnect(void)
+{
+	struct two t = two_connected();
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+
+	g_assert_cmpint(end_recv(t.b, 9, &t.cb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(cm->disconnect(t.a->qp, NULL, 0), ==, RI_SUCCESS);
+	node_cm(t.node[0], RI_CM_DISCONNECTED, t.a);
+	node_cm(t.node[1], RI_CM_DISCONNECTED, t.b);
+	expect(t.b, t.b->urcq, 9, RI_WC_FLUSHED);
+	/* Both are used once more. */
+	g_assert_cmpint(end_modify(t.a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(t.b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	ends_connect(t.b, t.a);
+	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+	g_assert_cmpmem(t.cb.at, 100, t.ca.at, 100);
+	two_free(&t);
+}
+
+/* The peer's queue pair is destroyed: the end breaks, and what it had posted is flushed. */
+static void
+test_destroyed(void)
+{
+	struct two t = two_connected();
+
+	for (unsigned i = 0; i < 5; i++)
+		g_assert_cmpint(end_send(t.a, i, &t.ca, 0, 100), ==, RI_SUCCESS);
+	end_free(t.b);
+	for (unsigned i = 0; i < 5; i++)
+		expect(t.a, t.a->uscq, i, RI_WC_FLUSHED);
+	node_lost(t.node[0], t.a);
+	t.b = end_new(t.node[1], NULL);
+	two_free(&t);
+}
+
+static void
+test_reject(void)
+{
+	struct two t = two_new("1000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL;
+
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	struct ri_cm_params params = node_params(&service);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(cm->reject(request.request, RI_CM_REASON_CONSUMER, "no", 2), ==,
+			RI_SUCCESS);
+	struct ri_cm_event no = node_cm(t.node[0], RI_CM_REJECTED, t.a);
+	g_assert_cmpmem(no.pdata, no.pdata_len, "no", 2);
+	cm->listen_destroy(listen);
+
+	/* Nobody listens any more. */
+	g_assert_cmpint(end_modify(t.a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	no = node_cm(t.node[0], RI_CM_FAILED, t.a);
+	g_assert_cmpuint(no.reason, ==, RI_CM_REASON_REFUSED);
+	two_free(&t);
+}
+
+/* The active side gives up before it is accepted. */
+static void
+test_withdraw(void)
+{
+	struct two t = two_new("1000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL;
+
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	struct ri_cm_params params = node_params(&service);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(end_modify(t.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	node_cm(t.node[1], RI_CM_REQUEST_GONE, (const void *)(uintptr_t)42);
+	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
+	cm->listen_destroy(listen);
+	two_free(&t);
+}
+
+/* A port belongs to one listener of the whole fabric; queue pair numbers to one queue pair. */
+static void
+test_names(void)
+{
+	struct two t = two_new("1000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL, *second = NULL;
+
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(cm->listen(t.node[0]->context, 43, 0, &service, 4, &second), ==,
+			RI_ERR_IN_USE);
+	cm->listen_destroy(listen);
+	g_assert_cmpint(cm->listen(t.node[0]->context, 43, 0, &service, 4, &second), ==,
+			RI_SUCCESS);
+	cm->listen_destroy(second);
+	g_assert_cmpuint(end_attr(t.a).qpn >> 12, !=, end_attr(t.b).qpn >> 12);
+	two_free(&t);
+}
+
+/* The target neither polls nor waits: its service thread executes. */
+static void
+test_asleep(void)
+{
+	struct two t = two_connected();
+	gint64 start = g_get_monotonic_time();
+
+	for (unsigned i = 0; i < 50; i++) {
+		g_usleep(i % 10 == 0 ? 20000 : 100);
+		g_assert_cmpint(end_write(t.a, i, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
+		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+	}
+	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
+	two_free(&t);
+}
+
+static void
+test_invalidate(void)
+{
+	struct two t = two_connected();
+	struct ri_sge sge = chunk_sge(&t.ca, 0, 64);
+	struct ri_wr wr = {.wr_id = 1,
+			   .opcode = RI_OP_SEND,
+			   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE,
+			   .num_sge = 1,
+			   .sgl = &sge,
+			   .inv_stag = t.cb.stag};
+
+	struct chunk sink = chunk_new(t.node[1], 4096, ALL_RW);
+
+	g_assert_cmpint(end_recv(t.b, 5, &sink, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(t.node[0]->p->fast->post_sq(t.a->uqp, &wr), ==, RI_SUCCESS);
+	struct ri_wc wc = completion(t.b, t.b->urcq);
+	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+	g_assert_true((wc.flags & RI_WC_INVALIDATED) != 0);
+	g_assert_cmpuint(wc.inv_stag, ==, t.cb.stag);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+	g_assert_cmpint(end_write(t.a, 2, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 2, is_ib() ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
+	node_cm(t.node[1], RI_CM_BROKEN, t.b);
+	node_cm(t.node[0], RI_CM_BROKEN, t.a);
+	chunk_free(&sink);
+	two_free(&t);
+}
+
+static void
+add(const char *name, GTestFunc run)
+{
+	char *path = g_strdup_printf("/emul/shm/%s/%s", strchr(adapter, ':') + 1, name);
+
+	g_test_add_func(path, run);
+	g_free(path);
+}
+
+int
+main(int argc, char **argv)
+{
+	char *runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
+
+	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	g_test_init(&argc, &argv, NULL);
+	adapter = argc > 1 ? argv[1] : "shm:ib";
+	add("send", test_send);
+	add("write-read", test_write_read);
+	add("atomics", test_atomics);
+	add("many", test_many);
+	add("late-receives", test_late_receives);
+	add("no-receive", test_no_receive);
+	add("refused", test_refused);
+	add("disconnect", test_disconnect);
+	add("destroyed", test_destroyed);
+	add("reject", test_reject);
+	add("withdraw", test_withdraw);
+	add("names", test_names);
+	add("asleep", test_asleep);
+	add("invalidate", test_invalidate);
+	int failed = g_test_run();
+
+	/* Only the folder and its lock are left. */
+	char *command =
+		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
+	failed |= system(command) != 0;
+	g_free(command);
+	g_free(runtime);
+	return failed;
+}
