@@ -210,6 +210,7 @@ sim_inject_mad(struct sim_node *to, const struct vrc_mad *mad)
 void
 sim_last_mad(struct sim *sim, guint16 attribute, struct vrc_mad *mad)
 {
+	memset(mad, 0, sizeof(*mad));
 	for (guint i = sim->log->len; i > 0; i--) {
 		gsize len;
 		const void *octets = g_bytes_get_data(g_ptr_array_index(sim->log, i - 1), &len);
