@@ -85,6 +85,26 @@ ri_recv(int fd, void *to, size_t room, int flags)
 		       syscall(SYS_recvfrom, fd, to, room, flags, NULL, NULL));
 }
 
+static inline ssize_t
+ri_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	return RI_CALL(sendmsg(fd, message, flags), syscall(SYS_sendmsg, fd, message, flags));
+}
+
+static inline ssize_t
+ri_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return RI_CALL(recvmsg(fd, message, flags), syscall(SYS_recvmsg, fd, message, flags));
+}
+
+/** @brief recvmmsg() without a time. */
+static inline int
+ri_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	return RI_CALL(recvmmsg(fd, messages, count, flags, NULL),
+		       syscall(SYS_recvmmsg, fd, messages, count, flags, NULL));
+}
+
 /** @brief poll() that does not sleep. */
 static inline int
 ri_poll_now(struct pollfd *fds, nfds_t count)
