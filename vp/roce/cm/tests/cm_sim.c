@@ -283,11 +283,11 @@ sim_event(struct sim_node *node, enum ri_cm_event_kind kind, guint n)
 guint
 sim_count_events(struct sim_node *node, enum ri_cm_event_kind kind)
 {
-	guint n = 0;
+	guint count = 0;
 
-	while (sim_event(node, kind, n) != NULL)
-		n++;
-	return n;
+	for (guint i = 0; i < node->events->len; i++)
+		count += g_array_index(node->events, struct vrc_event, i).cm.kind == kind;
+	return count;
 }
 
 struct vrc_counts
