@@ -183,8 +183,8 @@ struct vro_qp {
 	struct vsw_responder in; /* first: vsw_responder_ops get its address */
 	struct vro_engine *engine;
 	const struct vro_qp_ops *ops;
-	uint8_t transport; /* enum roce_transport */
-	uint8_t state;     /* enum vro_state */
+	uint8_t transport;  /* enum roce_transport */
+	atomic_uchar state; /* enum vro_state; a thread that posts a receive reads it, too */
 	bool privileged;
 	uint32_t qpn;
 	uint32_t qkey;

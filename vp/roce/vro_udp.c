@@ -352,7 +352,7 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 	memcpy(udp->gid, gid, sizeof(udp->gid));
 	udp->scope = scope;
 	udp->link = (struct vro_link){.room = link_room, .send = link_send};
-	udp->batch = malloc((size_t)VRO_UDP_BATCH * ROCE_PACKET_MAX);
+	udp->batch = malloc((size_t)(VRO_UDP_BATCH + 1) * ROCE_PACKET_MAX);
 	udp->fd = udp->batch != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
 	if (udp->fd < 0) {
 		int error = udp->batch != NULL ? errno : ENOMEM;
@@ -362,6 +362,7 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 		       : error == EADDRNOTAVAIL ? RI_ERR_NO_ROUTE
 						: RI_ERR_RESOURCES;
 	}
+	udp->octets = udp->batch + (size_t)VRO_UDP_BATCH * ROCE_PACKET_MAX;
 	(void)getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &room, &size);
 	udp->room = room > 0 ? (uint32_t)room : 0;
 	*ident = ident_try(gid);

@@ -25,7 +25,8 @@ struct vro_udp {
 	bool pending;          /* a packet is built that the kernel did not take */
 	struct roce_flow flow; /* of that packet ... */
 	size_t len;            /* ... and its length */
-	uint8_t octets[ROCE_PACKET_MAX];
+	uint8_t *
+		octets; /* the packet that is built: ROCE_PACKET_MAX octets; may be another socket's */
 	uint8_t *batch; /* VRO_UDP_BATCH packets that come */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
