@@ -176,6 +176,23 @@ def cm():
         yield bytes([0, 0, 0, 0, command, 0, 1, 1, 0])
 
 
+def mads():
+    """Each datagram by itself; a connection, a query and a refusal, with and without changed octets."""
+    with open(os.path.join(HERE, '../../vp/roce/cm/tests/mads.txt'), encoding='utf-8') as file:
+        for line in file:
+            if not line.startswith('#'):
+                yield bytes([0]) + bytes.fromhex(line.split()[3]).ljust(256, b'\0')
+    connect, time, accept, reject, confirm, leave, abandon = 0x05, 0x04, 0x86, 0x87, 0x08, 0x09, 0x0a
+    start = bytes([1, connect, 0x20, 0, time, 1])
+    ask = bytes([1, 0x0c, 0x20, 0, time, 1])
+    for change in (b'', bytes([0x81, 0, 0]), bytes([0x01, 0, 1, 17, 0x12]), bytes([0x81, 0, 1, 32, 9])):
+        yield start + change + bytes([accept, 0, 0, time, 1]) + change + bytes([leave, 0, 0, time, 1]) + change
+        yield start + change + bytes([reject, 0, 7, time, 1]) + change + bytes([time, 200])
+        yield start[:2] + bytes([0x22]) + start[3:] + bytes([accept, 0, 0, time, 1, confirm, 0, 1, time, 1, abandon, 0, 0]) + change
+        yield ask + change + bytes([0x8d, 0, 5, time, 1]) + change
+    yield bytes([1, 0x0f, 200, 100]) + start[1:] + bytes([time, 100, accept, 0, 0, time, 100, time, 255])
+
+
 def config():
     group = ''
     yield CONFIG.encode()
@@ -204,7 +221,7 @@ def settings():
 
 
 def main():
-    for make in (cm, config, judge, kal, letters, mpa, script, settings, stream, wire):
+    for make in (cm, config, judge, kal, letters, mads, mpa, script, settings, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():

@@ -107,6 +107,14 @@ ri_poll(struct pollfd *fds, nfds_t count, int ms)
 		       syscall(SYS_ppoll, fds, count, &span, NULL, 0));
 }
 
+/** @brief recvmmsg() without a time. */
+static inline int
+ri_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	return RI_CALL(recvmmsg(fd, messages, count, flags, NULL),
+		       syscall(SYS_recvmmsg, fd, messages, count, flags, NULL));
+}
+
 /** @brief poll() that does not sleep. */
 static inline int
 ri_poll_now(struct pollfd *fds, nfds_t count)

@@ -56,8 +56,7 @@ vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at, uint8_t *
 		n = n < len ? n : len;
 		wanted.length = n;
 
-		enum vsw_mem_result result =
-			vsw_mem_begin(qp->engine->mem, &qp->in.who, &wanted, &use);
+		enum vsw_mem_result result = vsw_mem_begin(qp->in.mem, &qp->in.who, &wanted, &use);
 
 		if (result != VSW_MEM_OK)
 			return result;
@@ -76,7 +75,7 @@ vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at, uint8_t *
 enum ri_wc_status
 vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe)
 {
-	struct vsw_mem_table *mem = qp->engine->mem;
+	struct vsw_mem_table *mem = qp->in.mem;
 	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
 
 	switch (wqe->opcode) {
@@ -216,15 +215,22 @@ list_remove(struct vro_qp **list, const struct vro_qp *qp)
 }
 
 void
+vro_qp_leave(struct vro_qp *qp)
+{
+	qp->state = VRO_RESET;
+	if (qp->listed) {
+		list_remove(&qp->engine->dirty, qp);
+		list_remove(&qp->engine->blocked, qp);
+	}
+	qp->listed = true; /* nothing puts it into a list again */
+}
+
+void
 vro_qp_destroy(struct vro_qp *qp)
 {
 	const struct ri_host *host = qp->engine->host;
 
 	host->timer_stop(host->self, &qp->timer);
-	if (qp->listed) {
-		list_remove(&qp->engine->dirty, qp);
-		list_remove(&qp->engine->blocked, qp);
-	}
 	free(qp->tx.requests);
 	qp->tx.requests = NULL;
 }
@@ -251,18 +257,15 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 	tx->retries = qp->path.retries;
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->probe = qp->engine->probe;
+	tx->absent = 0;
 	qp->state = VRO_RTS;
-	vro_qp_kick(qp);
 }
 
 void
 vro_qp_to_error(struct vro_qp *qp)
 {
 	qp->state = VRO_ERROR;
-	vro_requester_flush(qp);
-	vro_responder_flush(qp);
 }
-
 void
 vro_qp_to_reset(struct vro_qp *qp)
 {
@@ -279,7 +282,9 @@ vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why)
 {
 	if (qp->state == VRO_ERROR)
 		return;
-	vro_qp_to_error(qp);
+	qp->state = VRO_ERROR;
+	vro_requester_flush(qp);
+	vro_responder_flush(qp);
 	qp->ops->failed(qp, event, why);
 }
 

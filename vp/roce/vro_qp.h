@@ -19,9 +19,11 @@
 #include "roce_icrc.h"
 #include "vsw_respond.h"
 
-#define VRO_MAX_MESSAGE    (1u << 31)
-#define VRO_WINDOW_MAX     128u /* packets that are not acknowledged */
-#define VRO_WINDOW_MIN     2u
+#define VRO_MAX_MESSAGE (1u << 31)
+#define VRO_WINDOW_MAX  128u /* packets that are not acknowledged */
+#define VRO_WINDOW_MIN  2u
+
+#define VRO_ABSENT         50000000u
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
 #define VRO_KEY_CONTROLLED 0x80000000u
 #define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
@@ -58,7 +60,6 @@ struct vro_engine {
 	const struct ri_host *host;
 	const char *name; /* of the adapter, for the log */
 	struct vro_link *link;
-	struct vsw_mem_table *mem;
 	/* The queue pair of that number, or NULL. */
 	struct vro_qp *(*find)(struct vro_engine *engine, uint32_t qpn);
 	uint64_t
@@ -122,6 +123,8 @@ struct vro_requester {
 	bool halted;    /* waits for rnr_until */
 	bool went_back; /* to `una`, and nothing was acknowledged since */
 	uint64_t rnr_until;
+	uint32_t absent; /* times in a row that nobody listened at the peer's address */
+	uint64_t absent_at;
 	uint64_t since; /* time of the last progress */
 	uint64_t probe; /* ns until the last packet is repeated */
 	uint64_t armed; /* time of the timer; RI_NEVER: it is not started */
@@ -180,8 +183,8 @@ struct vro_qp {
 	struct vsw_responder in; /* first: vsw_responder_ops get its address */
 	struct vro_engine *engine;
 	const struct vro_qp_ops *ops;
-	uint8_t transport; /* enum roce_transport */
-	uint8_t state;     /* enum vro_state */
+	uint8_t transport;  /* enum roce_transport */
+	atomic_uchar state; /* enum vro_state; a thread that posts a receive reads it, too */
 	bool privileged;
 	uint32_t qpn;
 	uint32_t qkey;
@@ -201,13 +204,15 @@ struct vro_qp {
  * transport and qpn. RI_ERR_RESOURCES.
  */
 enum ri_status vro_qp_create(struct vro_qp *qp) RI_MUST_CHECK;
-/* No call of the engine for it follows; the queues stay the owner's. */
+/* The engine does not run it any more, and no request or receive of it is completed. */
+void vro_qp_leave(struct vro_qp *qp);
+/* After that, and without a lock that the timer takes: waits for the timer. The queues stay the owner's. */
 void vro_qp_destroy(struct vro_qp *qp);
 /* The path is set. `psn`: the first one that the peer sends. */
 void vro_qp_to_rtr(struct vro_qp *qp, uint32_t psn);
-/* `psn`: the first one to send. */
+/* `psn`: the first one to send. vro_qp_kick follows. */
 void vro_qp_to_rts(struct vro_qp *qp, uint32_t psn);
-/* Flush everything; also after it, when more was posted. */
+/* End it; the engine flushes it when it is marked or kicked. */
 void vro_qp_to_error(struct vro_qp *qp);
 /* All is flushed: forget the connection. */
 void vro_qp_to_reset(struct vro_qp *qp);
@@ -224,6 +229,11 @@ void vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool f
 		       const uint8_t *octets, size_t len);
 /* Send what the packets that came, and the requests that were posted, ask for. */
 void vro_engine_flush(struct vro_engine *engine);
+/*
+ * The kernel says that nobody listens at the destination of a reliable queue pair. The third time in a row, VRO_ABSENT ns apart
+ * at least, the peer counts as dead.
+ */
+void vro_requester_absent(struct vro_qp *qp);
 /* The link has room again. */
 void vro_engine_ready(struct vro_engine *engine);
 /* The timer of the queue pair has fired; vro_qp_create lets it do this by itself if timer.fire is NULL. */

@@ -402,6 +402,7 @@ progress(struct vro_qp *qp)
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->went_back = false;
 	tx->halted = false;
+	tx->absent = 0;
 }
 
 void
@@ -542,6 +543,21 @@ vro_requester_congested(struct vro_qp *qp)
 	window_halve(qp, VRO_WINDOW_MIN);
 }
 
+void
+vro_requester_absent(struct vro_qp *qp)
+{
+	struct vro_requester *tx = &qp->tx;
+	const struct ri_host *host = qp->engine->host;
+	uint64_t now = host->now(host->self);
+
+	if (qp->state != VRO_RTS || qp->transport != ROCE_RC || under_way(qp) == 0 ||
+	    (tx->absent != 0 && now - tx->absent_at < VRO_ABSENT))
+		return;
+	tx->absent_at = now;
+	if (++tx->absent == 3)
+		request_fail(qp, RI_WC_TRANSPORT);
+}
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 static void
@@ -639,8 +655,8 @@ answer_arrived(struct vro_qp *qp, const struct roce_packet *p)
 		enum vsw_mem_result result = VSW_MEM_OK;
 
 		if (!atomic && (r->wqe->flags & RI_WR_INVALIDATE) != 0)
-			result = vsw_mem_invalidate(qp->engine->mem, &qp->in.who,
-						    r->wqe->sge[0].stag, false);
+			result = vsw_mem_invalidate(qp->in.mem, &qp->in.who, r->wqe->sge[0].stag,
+						    false);
 		if (result == VSW_MEM_OK)
 			vro_request_complete(qp, RI_WC_SUCCESS);
 		else

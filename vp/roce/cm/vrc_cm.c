@@ -345,6 +345,12 @@ event_make(struct vrc_conn *conn, enum ri_cm_event_kind kind, struct vrc_event *
 }
 
 bool
+vrc_cm_has_next(const struct vrc_cm *cm)
+{
+	return !vrc_link_is_empty(&cm->ready);
+}
+
+bool
 vrc_cm_next(struct vrc_cm *cm, struct vrc_event *event)
 {
 	if (vrc_link_is_empty(&cm->ready))

@@ -116,6 +116,8 @@ uint64_t vrc_cm_due(const struct vrc_cm *cm);
 void vrc_cm_expire(struct vrc_cm *cm);
 /* Take the next event; false: there is none. */
 bool vrc_cm_next(struct vrc_cm *cm, struct vrc_event *event);
+/* Is there one? */
+bool vrc_cm_has_next(const struct vrc_cm *cm);
 void vrc_cm_counts(const struct vrc_cm *cm, struct vrc_counts *counts);
 
 /* --- calls --------------------------------------------------------------------------------- */

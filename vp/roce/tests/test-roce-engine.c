@@ -349,7 +349,7 @@ windows(void)
 	struct ri_wr close = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
 	struct ri_wr again = sim_request(pair[0], 4, RI_OP_RDMA_WRITE, &sge, 4096);
 
-	g_assert_cmpint(vsw_mw_alloc(side->engine.mem, &sim->pd, RI_MW_NARROW, &mw, &stag), ==,
+	g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &mw, &stag), ==,
 			RI_SUCCESS);
 	bind.u.bind = (struct ri_wr_bind){.mw_stag = stag | 1,
 					  .mr_stag = side->stag,

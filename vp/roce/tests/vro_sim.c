@@ -228,7 +228,7 @@ side_open(struct sim *sim, int i, bool v6)
 					   .find = engine_find,
 					   .probe = 1000000,
 					   .name = "roce:sim"};
-	g_assert_cmpint(vsw_mem_table_create(sim->host, 64, RI_KEY_CONSUMER, &side->engine.mem), ==,
+	g_assert_cmpint(vsw_mem_table_create(sim->host, 64, RI_KEY_CONSUMER, &side->mem), ==,
 			RI_SUCCESS);
 	if (v6) {
 		side->gid[0] = 0x20;
@@ -252,8 +252,8 @@ side_open(struct sim *sim, int i, bool v6)
 					.access = SIM_ALL,
 					.key = 0x5a};
 
-	g_assert_cmpint(vsw_mr_reg(side->engine.mem, &sim->pd, 1, &init, &side->mr, &side->stag),
-			==, RI_SUCCESS);
+	g_assert_cmpint(vsw_mr_reg(side->mem, &sim->pd, 1, &init, &side->mr, &side->stag), ==,
+			RI_SUCCESS);
 	for (guint k = 0; k < SIM_ROOM; k++)
 		side->memory[k] = (uint8_t)(k * 7 + k / 256 + (guint)i * 13);
 }
@@ -278,6 +278,7 @@ sim_new(uint32_t seed, bool v6)
 static void
 qp_free(struct sim_qp *q)
 {
+	vro_qp_leave(&q->qp);
 	vro_qp_destroy(&q->qp);
 	vsw_user_ops.qp_close(q->uqp);
 	vsw_user_ops.cq_close(q->uscq);
@@ -303,7 +304,7 @@ sim_free(struct sim *sim)
 				qp_free(side->qps[k]);
 		g_assert_cmpint(vsw_mr_dereg(side->mr), ==, RI_SUCCESS);
 		vsw_user_ops.rnic_close(side->rnic);
-		vsw_mem_table_destroy(side->engine.mem);
+		vsw_mem_table_destroy(side->mem);
 	}
 	sim->host->timer_stop(sim->host->self, &sim->timer);
 	for (guint i = 0; i < sim->packets->len; i++)
@@ -393,7 +394,7 @@ sim_qp_new(struct sim *sim, int i, enum roce_transport transport)
 	q->qp.transport = (uint8_t)transport;
 	q->qp.qpn = 0x11 + slot + 0x20000 * (guint)i;
 	q->qp.qkey = 0x11111111;
-	q->qp.in.mem = side->engine.mem;
+	q->qp.in.mem = side->mem;
 	q->qp.in.who = (struct vsw_mem_who){.pd = &sim->pd, .qpn = q->qp.qpn};
 	q->qp.in.receiver = q->qp.in.who;
 	q->qp.in.ctx = 0x100 + slot;

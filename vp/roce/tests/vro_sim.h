@@ -45,6 +45,7 @@ struct sim_side {
 	struct vsw_doorbell bell;
 	struct ri_urnic *rnic;
 	uint8_t gid[16];
+	struct vsw_mem_table *mem;
 	struct vsw_mem_entry *mr;
 	uint32_t stag;
 	alignas(8) uint8_t memory[SIM_ROOM];

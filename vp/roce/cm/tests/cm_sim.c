@@ -210,6 +210,7 @@ sim_inject_mad(struct sim_node *to, const struct vrc_mad *mad)
 void
 sim_last_mad(struct sim *sim, guint16 attribute, struct vrc_mad *mad)
 {
+	memset(mad, 0, sizeof(*mad));
 	for (guint i = sim->log->len; i > 0; i--) {
 		gsize len;
 		const void *octets = g_bytes_get_data(g_ptr_array_index(sim->log, i - 1), &len);
@@ -282,11 +283,11 @@ sim_event(struct sim_node *node, enum ri_cm_event_kind kind, guint n)
 guint
 sim_count_events(struct sim_node *node, enum ri_cm_event_kind kind)
 {
-	guint n = 0;
+	guint count = 0;
 
-	while (sim_event(node, kind, n) != NULL)
-		n++;
-	return n;
+	for (guint i = 0; i < node->events->len; i++)
+		count += g_array_index(node->events, struct vrc_event, i).cm.kind == kind;
+	return count;
 }
 
 struct vrc_counts

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The engine over sockets of the loopback: what the kernel puts into the headers is what the CRC expects, packets arrive, an
+ * address has one owner, and a peer that is gone is noticed.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vro_sim.h"
+#include "vro_udp.h"
+
+#define MTU    4096
+#define LENGTH 60000u
+
+/* Two sides of a simulation whose packets go through sockets instead. */
+struct wire {
+	struct sim *sim;
+	struct sim_qp *pair[2];
+	struct vro_udp udp[2];
+};
+
+static void
+on_absent(struct vro_udp *udp, const uint8_t gid[16])
+{
+	struct wire *w = udp->owner;
+	int side = udp == &w->udp[1];
+
+	g_assert_cmpmem(gid, 16, w->udp[!side].gid, 16);
+	vro_requester_absent(&w->pair[side]->qp);
+}
+
+static void
+wire_open(struct wire *w, bool v6)
+{
+	memset(w, 0, sizeof(*w));
+	w->sim = sim_new(1, v6);
+	for (int i = 0; i < 2; i++) {
+		struct sim_side *side = &w->sim->sides[i];
+		const uint8_t v4[4] = {127, 0, 47, (uint8_t)(91 + i)};
+		enum vro_ident ident;
+
+		memset(side->gid, 0, 16);
+		side->gid[15] = 1; /* ::1 is the only address of IPv6 there */
+		if (!v6)
+			roce_gid_of_v4(side->gid, v4);
+		if (v6 && i == 1)
+			continue;
+		g_assert_cmpint(vro_udp_open(&w->udp[i], side->gid, 0, &ident), ==, RI_SUCCESS);
+		g_assert_cmpint(ident, ==, VRO_IDENT_GOOD);
+		g_assert_cmpuint(w->udp[i].room, >, 100000);
+		w->udp[i].absent = on_absent;
+		w->udp[i].owner = w;
+		side->engine.link = &w->udp[i].link;
+	}
+	if (v6)
+		w->sim->sides[1].engine.link = &w->udp[0].link;
+}
+
+static void
+wire_close(struct wire *w)
+{
+	for (int i = 0; i < 2; i++)
+		if (w->udp[i].batch != NULL)
+			vro_udp_close(&w->udp[i]);
+	sim_free(w->sim);
+}
+
+/* Let packets come until nothing comes any more; over IPv6 one socket serves both sides, by the number of the queue pair. */
+static void
+exchange(struct wire *w)
+{
+	for (int idle = 0; idle < 20;) {
+		uint32_t n = 0;
+
+		for (int i = 0; i < 2; i++) {
+			struct vro_engine *engine = &w->sim->sides[i].engine;
+
+			if (w->udp[i].batch != NULL)
+				n += vro_udp_receive(&w->udp[i], engine);
+			vro_engine_flush(engine);
+			vro_engine_ready(engine);
+		}
+		idle = n == 0 ? idle + 1 : 0;
+	}
+}
+
+static void
+talk(struct wire *w)
+{
+	struct sim_qp *a = w->pair[0], *b = w->pair[1];
+	struct ri_sge sge = sim_sge(a, 0, LENGTH), word = sim_sge(a, LENGTH, 8);
+	struct ri_wr write = sim_request(a, 1, RI_OP_RDMA_WRITE, &sge, 0);
+	struct ri_wr read = sim_request(a, 2, RI_OP_RDMA_READ, &sge, 0);
+	struct ri_wr send = sim_request(a, 3, RI_OP_SEND, &word, 0);
+	struct ri_wr add = sim_request(a, 4, RI_OP_FETCH_ADD, &word, LENGTH);
+
+	add.u.remote.operand = 5;
+	memset(b->side->memory + LENGTH, 0, 8);
+	sim_receive(b, 9, LENGTH + 8, 8);
+	sim_post(a, &write);
+	exchange(w);
+	g_assert_cmpmem(a->side->memory, LENGTH, b->side->memory, LENGTH);
+	memset(a->side->memory, 0, LENGTH);
+	sim_post(a, &read);
+	sim_post(a, &send);
+	sim_post(a, &add);
+	exchange(w);
+	g_assert_cmpmem(a->side->memory, LENGTH, b->side->memory, LENGTH);
+	g_assert_cmpuint(b->side->memory[LENGTH], ==, 5);
+	sim_poll(a);
+	sim_poll(b);
+	g_assert_cmpstr(a->sent->str, ==,
+			"1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n2 RI_OP_RDMA_READ RI_WC_SUCCESS\n"
+			"3 RI_OP_SEND RI_WC_SUCCESS\n4 RI_OP_FETCH_ADD RI_WC_SUCCESS\n");
+	g_assert_cmpstr(b->received->str, ==, "9 RI_OP_RECV RI_WC_SUCCESS 8 4\n");
+	for (int i = 0; i < 2; i++) {
+		const struct vro_engine *engine = &w->sim->sides[i].engine;
+
+		g_assert_cmpuint(engine->counts[VRO_REPEATED], ==, 0);
+		for (int f = 1; f < ROCE_FAULT_COUNT; f++)
+			g_assert_cmpuint(engine->faults[f], ==, 0);
+	}
+}
+
+static void
+ipv4(void)
+{
+	struct wire w;
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 0xfffffa, 3, w.pair);
+	talk(&w);
+	wire_close(&w);
+}
+
+/* The queue pair of that number, of both sides. */
+static struct vro_qp *
+find_both(struct vro_engine *engine, uint32_t qpn)
+{
+	struct sim *sim = ((struct sim_side *)(void *)engine)->sim;
+
+	for (int i = 0; i < 2; i++)
+		if (sim->sides[i].qps[0] != NULL && sim->sides[i].qps[0]->qp.qpn == qpn)
+			return &sim->sides[i].qps[0]->qp;
+	return NULL;
+}
+
+static void
+ipv6(void)
+{
+	struct wire w;
+
+	wire_open(&w, true);
+	w.sim->sides[0].engine.find = find_both;
+	sim_pair(w.sim, ROCE_RC, MTU, 0xfffffa, 3, w.pair);
+	talk(&w);
+	wire_close(&w);
+}
+
+/* One socket for an address; and an address of others is none. */
+static void
+addresses(void)
+{
+	struct vro_udp udp;
+	struct wire w;
+	enum vro_ident ident;
+	const uint8_t far[4] = {192, 0, 2, 1};
+	uint8_t gid[16];
+
+	wire_open(&w, false);
+	g_assert_cmpint(vro_udp_open(&udp, w.udp[0].gid, 0, &ident), ==, RI_ERR_IN_USE);
+	roce_gid_of_v4(gid, far);
+	g_assert_cmpint(vro_udp_open(&udp, gid, 0, &ident), ==, RI_ERR_NO_ROUTE);
+	wire_close(&w);
+}
+
+/* The peer's socket is closed: the kernel says so, and in 100 ms the request fails, long before its tries are over. */
+static void
+dead(void)
+{
+	struct wire w;
+	struct ri_sge sge;
+	struct ri_wr wr;
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	for (int i = 0; i < 2; i++)
+		w.pair[i]->qp.path.timeout = 20; /* 4.3 s, eight times */
+	vro_udp_close(&w.udp[1]);
+	w.udp[1].batch = NULL;
+	sge = sim_sge(w.pair[0], 0, 8);
+	wr = sim_request(w.pair[0], 1, RI_OP_RDMA_WRITE, &sge, 0);
+	sim_post(w.pair[0], &wr);
+	for (int ms = 0; ms < 300; ms++) {
+		exchange(&w);
+		sim_run(w.sim, 1000000);
+	}
+	sim_poll(w.pair[0]);
+	g_assert_cmpstr(w.pair[0]->sent->str, ==, "1 RI_OP_RDMA_WRITE RI_WC_TRANSPORT\n");
+	g_assert_cmpuint(w.sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
+	wire_close(&w);
+}
+
+/* A datagram of a socket that fragments, with an identification that counts: the CRC tells it, and the packet is accepted. */
+static void
+other_senders(void)
+{
+	struct wire w;
+	struct roce_packet p = {
+		.opcode = ROCE_SEND_ONLY, .pkey = ROCE_PKEY, .psn = 1, .ack_request = true};
+	struct sockaddr_in from = {.sin_family = AF_INET},
+			   to = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
+	struct roce_flow flow = {
+		.destination_port = ROCE_UDP_PORT, .ident = 0x1234, .fragments = true};
+	uint8_t octets[64];
+	socklen_t size = sizeof(from);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	vro_udp_close(&w.udp[0]);
+	w.udp[0].batch = NULL;
+	w.sim->sides[0].engine.link = &w.udp[1].link; /* it sends nothing */
+	memcpy(&from.sin_addr, w.udp[0].gid + 12, 4);
+	memcpy(&to.sin_addr, w.udp[1].gid + 12, 4);
+	g_assert_cmpint(bind(fd, (struct sockaddr *)&from, sizeof(from)), ==, 0);
+	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&from, &size), ==, 0);
+	memcpy(flow.source, w.udp[0].gid, 16);
+	memcpy(flow.destination, w.udp[1].gid, 16);
+	flow.source_port = ntohs(from.sin_port);
+	p.qpn = w.pair[1]->qp.qpn;
+	sim_receive(w.pair[1], 5, 0, 64);
+	for (int damaged = 1; damaged >= 0; damaged--) {
+		size_t len = roce_icrc_seal(&flow, octets, roce_packet_write(octets, &p));
+
+		octets[len - 1] ^= (uint8_t)damaged;
+		g_assert_cmpint(sendto(fd, octets, len, 0, (struct sockaddr *)&to, sizeof(to)), ==,
+				(ssize_t)len);
+		exchange(&w);
+		sim_poll(w.pair[1]);
+		g_assert_cmpuint(w.sim->sides[1].engine.faults[ROCE_CRC], ==, 1);
+		g_assert_cmpstr(w.pair[1]->received->str, ==,
+				damaged ? "" : "5 RI_OP_RECV RI_WC_SUCCESS 0 4\n");
+	}
+	close(fd);
+	wire_close(&w);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/roce/udp/ipv4", ipv4);
+	g_test_add_func("/roce/udp/ipv6", ipv6);
+	g_test_add_func("/roce/udp/addresses", addresses);
+	g_test_add_func("/roce/udp/dead", dead);
+	g_test_add_func("/roce/udp/other-senders", other_senders);
+	return g_test_run();
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The provider through its tables, over sockets of the loopback: connections by attributes, datagrams, SRQs, states and ends. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vro_verbs.h"
+#include "vsw_node.h"
+
+#define MS UINT64_C(1000000)
+
+struct pair {
+	struct vth *vth;
+	struct node *node;
+	struct end *a, *b;
+	struct chunk ma, mb;
+	struct ri_peer to_a, to_b;
+};
+
+static uint32_t
+qpn_of(struct end *end)
+{
+	return end_attr(end).qpn;
+}
+
+static struct ri_peer
+peer_of(struct end *far, uint32_t rq_psn, uint32_t sq_psn)
+{
+	return (struct ri_peer){
+		.path = {.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 47, 1}}},
+		.qpn = qpn_of(far),
+		.rq_psn = rq_psn,
+		.path_mtu = 1024,
+		.ird = 4,
+		.min_rnr_timer = 12,
+		.sq_psn = sq_psn,
+		.ord = 4,
+		.timeout = 10,
+		.retry_count = 3,
+		.rnr_retry = 7};
+}
+
+static struct node *
+node_of(struct vth *vth, bool threaded)
+{
+	struct node *node = node_open(vro_provider_entry(), vth, threaded, "roce:lo");
+
+	node->requests = 16;
+	node->entries = 64;
+	return node;
+}
+
+static void
+pair_open(struct pair *p, enum ri_qp_type type, bool threaded)
+{
+	struct ri_qp_init init;
+
+	memset(p, 0, sizeof(*p));
+	p->vth = vth_new(threaded);
+	p->node = node_of(p->vth, threaded);
+	init = end_defaults(p->node);
+	init.type = type;
+	init.access |= RI_ACCESS_REMOTE_ATOMIC;
+	p->a = end_new(p->node, &init);
+	p->b = end_new(p->node, &init);
+	p->ma = chunk_new(p->node, 65536, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	p->mb = chunk_new(p->node, 65536, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	chunk_fill(&p->ma, 1);
+	chunk_fill(&p->mb, 2);
+	p->to_b = peer_of(p->b, 7, 0xfffff0);
+	p->to_a = peer_of(p->a, 0xfffff0, 7);
+}
+
+static void
+pair_up(struct pair *p)
+{
+	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
+
+	g_assert_cmpint(peer->receive(p->a->qp, &p->to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(end_state(p->a), ==, RI_QPS_CONNECTING);
+	g_assert_cmpint(peer->receive(p->b->qp, &p->to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer->send(p->a->qp, &p->to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer->send(p->b->qp, &p->to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(end_state(p->a), ==, RI_QPS_RTS);
+}
+
+static void
+pair_close(struct pair *p)
+{
+	node_silent(p->node);
+	end_free(p->a);
+	end_free(p->b);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
+	node_close(p->node);
+	vth_free(p->vth);
+}
+
+/* Poll until a completion comes; in virtual time 1 ms passes with each look. */
+static struct ri_wc
+wait_one(struct pair *p, struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	struct ri_wc wc = {0};
+	gint64 end = node_deadline();
+
+	while (vro_provider_entry()->fast->poll_cq(cq, &wc, 1) == 0) {
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+		if (!p->node->threaded)
+			vth_advance(p->vth, MS);
+	}
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpint((int)wc.status, ==, (int)status);
+	return wc;
+}
+
+/* Sends, Writes, Reads and atomics both ways. */
+static void
+data(gconstpointer threaded)
+{
+	struct pair p;
+	struct ri_sge from, to;
+
+	pair_open(&p, RI_QP_RC, threaded != NULL);
+	pair_up(&p);
+	for (uint64_t i = 1; i <= 20; i++) {
+		g_assert_cmpint(end_recv(p.b, i, &p.mb, 0, 60000), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(p.a, i, &p.ma, 0, 3000 * i), ==, RI_SUCCESS);
+		g_assert_cmpuint(wait_one(&p, p.b->urcq, i, RI_WC_SUCCESS).byte_len, ==, 3000 * i);
+		wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpmem(p.ma.at, 3000 * i, p.mb.at, 3000 * i);
+	}
+	chunk_fill(&p.ma, 3);
+	g_assert_cmpint(end_write(p.a, 30, &p.ma, &p.mb, 65536), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 30, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 65536, p.mb.at, 65536);
+	chunk_fill(&p.ma, 4);
+	g_assert_cmpint(end_read(p.b, 31, &p.mb, &p.ma, 65536), ==, RI_SUCCESS);
+	wait_one(&p, p.b->uscq, 31, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 65536, p.mb.at, 65536);
+	memset(p.mb.at, 0, 8);
+	from = chunk_sge(&p.ma, 8, 8);
+	to = chunk_sge(&p.mb, 0, 8);
+	post_rdma(p.a, RI_OP_FETCH_ADD, 32, &from, &to);
+	wait_one(&p, p.a->uscq, 32, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at + 8, 8, "\0\0\0\0\0\0\0\0", 8);
+	g_assert_true(end_attr(p.a).quiescent);
+	pair_close(&p);
+}
+
+/* A wrong key ends both sides, with one event each; both can be used again. */
+static void
+ends(void)
+{
+	struct pair p;
+	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
+
+	pair_open(&p, RI_QP_RC, false);
+	g_assert_cmpint(peer->send(p.a->qp, &p.to_b), ==, RI_ERR_INVALID_STATE);
+	pair_up(&p);
+	g_assert_cmpint(peer->receive(p.a->qp, &p.to_b), ==, RI_ERR_INVALID_STATE);
+	g_assert_cmpint(end_recv(p.b, 9, &p.mb, 0, 64), ==, RI_SUCCESS);
+	p.mb.stag ^= 0x100;
+	g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+	p.mb.stag ^= 0x100;
+	wait_one(&p, p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
+	wait_one(&p, p.b->urcq, 9, RI_WC_FLUSHED);
+	g_assert_cmpint(end_state(p.a), ==, RI_QPS_ERROR);
+	node_async(p.node, RI_EVENT_QP_ACCESS, p.b);
+	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	g_assert_cmpint(end_recv(p.b, 10, &p.mb, 0, 64), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 10, RI_WC_FLUSHED);
+	g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	pair_up(&p);
+	g_assert_cmpint(end_recv(p.b, 11, &p.mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 11, &p.ma, 0, 64), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 11, RI_WC_SUCCESS);
+	wait_one(&p, p.a->uscq, 11, RI_WC_SUCCESS);
+	/* By the application: what is posted is flushed, and nobody is told. */
+	g_assert_cmpint(end_recv(p.b, 12, &p.mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 12, RI_WC_FLUSHED);
+	node_silent(p.node);
+	/* The other side notices when its tries are over. */
+	g_assert_cmpint(end_send(p.a, 13, &p.ma, 0, 64), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 13, RI_WC_TRANSPORT);
+	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	pair_close(&p);
+}
+
+/* Receives of an SRQ; the sender waits for one. */
+static void
+shared(void)
+{
+	struct pair p;
+
+	pair_open(&p, RI_QP_RC, false);
+	end_free(p.b);
+	node_share(p.node, 8);
+	p.b = end_new(p.node, NULL);
+	p.to_b = peer_of(p.b, 7, 0xfffff0);
+	pair_up(&p);
+	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 3000), ==, RI_SUCCESS);
+	vth_advance(p.vth, 5 * MS);
+	node_post(p.node, 77, &p.mb, 0, 4096);
+	wait_one(&p, p.b->urcq, 77, RI_WC_SUCCESS);
+	wait_one(&p, p.a->uscq, 1, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 3000, p.mb.at, 3000);
+	end_free(p.b);
+	node_unshare(p.node);
+	p.b = end_new(p.node, NULL);
+	pair_close(&p);
+}
+
+static void
+datagrams(void)
+{
+	const struct ri_ah_init init = {
+		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 47, 1}}};
+	const struct ri_ah_init far = {.dest = {.family = RI_ADDR_IPV6, .octets = {0x20, 1}}};
+	const struct ri_ah_ops *ops = vro_provider_entry()->ah;
+	struct ri_ah *ah = NULL;
+	struct pair p;
+	struct ri_wr wr = {
+		.wr_id = 5, .opcode = RI_OP_SEND_UD, .flags = RI_WR_SIGNALED, .num_sge = 1};
+	struct ri_sge sge;
+	uint32_t id;
+
+	pair_open(&p, RI_QP_UD, false);
+	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
+	g_assert_cmpint(ops->create(p.node->pd, &far, &ah, &id), ==, RI_ERR_NO_ROUTE);
+	g_assert_cmpint(ops->create(p.node->pd, &init, &ah, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(p.b, 6, &p.mb, 0, 140), ==, RI_SUCCESS);
+	sge = chunk_sge(&p.ma, 0, 100);
+	wr.sgl = &sge;
+	wr.u.ud = (struct ri_wr_ud){.ah = id, .qpn = qpn_of(p.b), .qkey = end_attr(p.b).qkey};
+	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
+	g_assert_cmpuint(wait_one(&p, p.b->urcq, 6, RI_WC_SUCCESS).src_qpn, ==, qpn_of(p.a));
+	g_assert_cmpmem(p.ma.at, 100, p.mb.at + 40, 100);
+	g_assert_cmpint(ops->destroy(ah), ==, RI_SUCCESS);
+	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 5, RI_WC_LOCAL_QP);
+	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	pair_close(&p);
+}
+
+/* Two openings share a station; a name without interface is no adapter. */
+static void
+adapters(void)
+{
+	struct ri_device_desc descs[4];
+	uint32_t count = 4;
+	struct vth *vth = vth_new(false);
+	struct node *one = node_of(vth, false), *two = node_of(vth, false);
+	struct ri_open none = {.name = "roce:nothing", .host = vth_host(vth)};
+	struct ri_rnic *rnic;
+	bool found = false;
+
+	none.upcalls = &one->upcalls;
+	g_assert_true(one->rnic->station == two->rnic->station);
+	g_assert_cmpint(vro_device_ops.open(&none, &rnic), ==, RI_ERR_NO_DEVICE);
+	g_assert_cmpint(vro_device_ops.probe(vth_host(vth), descs, &count), ==, RI_SUCCESS);
+	for (uint32_t i = 0; i < MIN(count, 4); i++)
+		found = found || g_str_equal(descs[i].name, "roce:lo");
+	g_assert_true(found);
+	node_close(one);
+	node_close(two);
+	vth_free(vth);
+}
+
+/* The child of a fork has no sockets any more, and its calls do nothing; the parent goes on. */
+static void
+forks(void)
+{
+	struct pair p;
+	int fd, status;
+	pid_t child;
+
+	pair_open(&p, RI_QP_RC, false);
+	pair_up(&p);
+	fd = p.node->rnic->station->udps[0].fd;
+	child = fork();
+	if (child == 0) {
+		struct ri_wc wc;
+		bool good = fcntl(fd, F_GETFD) == -1 &&
+			    end_send(p.a, 1, &p.ma, 0, 64) == RI_SUCCESS &&
+			    vro_provider_entry()->fast->poll_cq(p.a->uscq, &wc, 1) == 0;
+
+		_exit(good ? 0 : 1);
+	}
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	g_assert_cmpint(status, ==, 0);
+	g_assert_cmpint(end_recv(p.b, 2, &p.mb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, 64), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 2, RI_WC_SUCCESS);
+	wait_one(&p, p.a->uscq, 2, RI_WC_SUCCESS);
+	pair_close(&p);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_setenv("ITAPI_ROCE_ADDRESS", "127.0.47.1", TRUE);
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/roce/verbs/data", NULL, data);
+	g_test_add_data_func("/roce/verbs/data-threaded", "", data);
+	g_test_add_func("/roce/verbs/ends", ends);
+	g_test_add_func("/roce/verbs/shared", shared);
+	g_test_add_func("/roce/verbs/datagrams", datagrams);
+	g_test_add_func("/roce/verbs/adapters", adapters);
+	g_test_add_func("/roce/verbs/forks", forks);
+	return g_test_run();
+}

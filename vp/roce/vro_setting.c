@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "vro_setting.h"
+
+const struct ri_setting vro_settings[VRO_SETTING_COUNT] = {
+	[VRO_SETTING_ADDRESS] =
+		{.name = "ITAPI_ROCE_ADDRESS",
+		 .meaning = "IPv4 address that roce adapters have in place of those of their "
+			    "interface, such as 127.0.0.2",
+		 .kind = RI_SETTING_TEXT},
+	[VRO_SETTING_PROBE] =
+		{.name = "ITAPI_ROCE_PROBE_MS",
+		 .meaning = "How soon a last packet that is not acknowledged is repeated, before "
+			    "the timeout of its queue pair; 0: not",
+		 .kind = RI_SETTING_NUMBER,
+		 .max = 1000,
+		 .unit = "ms",
+		 .preset = "2"},
+};

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "vro_station.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "ri_calls.h"
+#include "ri_fd.h"
+#include "ri_log.h"
+#include "vro_setting.h"
+#include "vro_verbs.h"
+#include "vsw_relax.h"
+#include "vsw_setting.h"
+
+#define PREFIX     "roce:"
+#define FULL_WAIT  100000u /* ns until a socket that was full is tried again */
+#define LINK_SPARE 96u     /* octets of headers that an interface's MTU must have besides */
+
+static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static struct vro_station *stations;
+
+/* --- fork --------------------------------------------------------------------------------- */
+
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&stations_lock);
+}
+
+static void
+after_fork_parent(void)
+{
+	pthread_mutex_unlock(&stations_lock);
+}
+
+/* The stations are the parent's. The child closes its duplicates of their sockets, which would get packets after its death. */
+static void
+after_fork_child(void)
+{
+	for (struct vro_station *station = stations; station != NULL; station = station->next) {
+		atomic_store(&station->forked, true);
+		for (uint32_t i = 0; i < station->num_udps; i++)
+			ri_close(station->udps[i].fd);
+		ri_close(station->epfd);
+	}
+	stations = NULL;
+	pthread_mutex_unlock(&stations_lock);
+}
+
+static void
+fork_handlers_install(void)
+{
+	(void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* --- the link ----------------------------------------------------------------------------- */
+
+static struct vro_station *
+station_of_mux(struct vro_link *link)
+{
+	return (struct vro_station *)((char *)link - offsetof(struct vro_station, mux));
+}
+
+/* All sockets build their packets in one buffer; while one's packet is there, there is no room. */
+static uint8_t *
+mux_room(struct vro_link *link)
+{
+	struct vro_station *station = station_of_mux(link);
+	const struct ri_host *host = station->engine.host;
+
+	if (station->pending != NULL && !vro_udp_ready(station->pending)) {
+		host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
+		return NULL;
+	}
+	station->pending = NULL;
+	return station->udps[0].octets;
+}
+
+static void
+mux_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
+{
+	struct vro_station *station = station_of_mux(link);
+
+	for (uint32_t i = 0; i < station->num_udps; i++) {
+		struct vro_udp *udp = &station->udps[i];
+
+		if (memcmp(udp->gid, flow->source, sizeof(udp->gid)) != 0)
+			continue;
+		udp->link.send(&udp->link, flow, len);
+		station->pending = udp->pending ? udp : NULL;
+		return;
+	}
+}
+
+/* Nobody listens at that address any more. */
+static void
+on_absent(struct vro_udp *udp, const uint8_t gid[16])
+{
+	struct vro_station *station = udp->owner;
+
+	for (uint32_t row = 0; row < VRO_ROWS; row++)
+		for (struct vro_verbs_qp *qp = station->rows[row]; qp != NULL; qp = qp->next_row)
+			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0)
+				vro_requester_absent(&qp->qp);
+}
+
+static struct vro_qp *
+station_find(struct vro_engine *engine, uint32_t qpn)
+{
+	struct vro_station *station = (struct vro_station *)(void *)engine;
+	struct vro_verbs_qp *qp = station->rows[qpn % VRO_ROWS];
+
+	while (qp != NULL && qp->qp.qpn != qpn)
+		qp = qp->next_row;
+	return qp != NULL ? &qp->qp : NULL;
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+void
+vro_kick(struct vro_verbs_qp *qp)
+{
+	struct vro_station *station = qp->rnic->station;
+	struct vro_verbs_qp *first;
+
+	if (atomic_exchange(&qp->kicked, true))
+		return;
+	first = atomic_load(&station->kicks);
+	do
+		qp->next_kick = first;
+	while (!atomic_compare_exchange_weak(&station->kicks, &first, qp));
+}
+
+void
+vro_unkick(struct vro_verbs_qp *qp)
+{
+	struct vro_verbs_qp *at = atomic_exchange(&qp->rnic->station->kicks, NULL);
+
+	while (at != NULL) {
+		struct vro_verbs_qp *next = at->next_kick;
+
+		atomic_store(&at->kicked, false);
+		if (at != qp)
+			vro_kick(at);
+		at = next;
+	}
+}
+
+/* In the role. */
+static void
+kicks_run(struct vro_station *station)
+{
+	struct vro_verbs_qp *qp = atomic_exchange(&station->kicks, NULL);
+
+	while (qp != NULL) {
+		struct vro_verbs_qp *next = qp->next_kick;
+
+		atomic_store(&qp->kicked, false);
+		vro_qp_mark(&qp->qp);
+		if (atomic_exchange(&qp->expired, false))
+			vro_qp_expired(&qp->qp);
+		qp = next;
+	}
+	vro_engine_flush(&station->engine);
+	if (station->engine.blocked != NULL &&
+	    (station->pending == NULL || vro_udp_ready(station->pending)))
+		vro_engine_ready(&station->engine);
+}
+
+void
+vro_station_run(struct vro_station *station)
+{
+	if (atomic_load_explicit(&station->forked, memory_order_relaxed) ||
+	    !vsw_role_take(&station->role))
+		return;
+	do {
+		vsw_role_begin(&station->role);
+		kicks_run(station);
+	} while (vsw_role_drop(&station->role));
+}
+
+/* Receive what is there. Returns the packets. */
+static uint32_t
+receive(struct vro_station *station)
+{
+	uint32_t count = 0;
+
+	if (atomic_load_explicit(&station->forked, memory_order_relaxed) ||
+	    !vsw_role_take(&station->role))
+		return 0;
+	do {
+		vsw_role_begin(&station->role);
+		for (uint32_t i = 0; i < station->num_udps; i++)
+			count += vro_udp_receive(&station->udps[i], &station->engine);
+		kicks_run(station);
+	} while (vsw_role_drop(&station->role));
+	return count;
+}
+
+void
+vro_station_enter(struct vro_station *station)
+{
+	for (unsigned round = 0; !vsw_role_take(&station->role); round++)
+		vsw_relax(station->engine.host, round);
+}
+
+void
+vro_station_leave(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+
+	while (vsw_role_drop(&station->role))
+		vsw_role_begin(&station->role);
+	host->task_run(host->self, &station->task);
+}
+
+static void
+run_fire(void *arg)
+{
+	vro_station_run(arg);
+}
+
+uint32_t
+vro_station_poll(void *engine)
+{
+	struct vro_station *station = engine;
+
+	if (atomic_load_explicit(&station->forked, memory_order_relaxed))
+		return 0;
+	vsw_leader_polled(&station->leader);
+	return receive(station);
+}
+
+uint32_t
+vro_station_progress(void *engine, uint32_t budget)
+{
+	(void)budget; /* a batch of each socket is a bound */
+	return receive(engine);
+}
+
+bool
+vro_station_leader_enter(void *engine, int *fd)
+{
+	struct vro_station *station = engine;
+
+	return !atomic_load(&station->forked) && vsw_leader_enter(&station->leader, fd);
+}
+
+void
+vro_station_leader_leave(void *engine)
+{
+	struct vro_station *station = engine;
+
+	if (!atomic_load(&station->forked))
+		vsw_leader_leave(&station->leader);
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+uint32_t
+vro_station_mtu(const struct vro_station *station)
+{
+	uint32_t mtu = 256;
+
+	while (mtu < ROCE_MTU_MAX && 2 * mtu + LINK_SPARE <= station->port.mtu)
+		mtu *= 2;
+	return mtu;
+}
+
+static void
+gid_of_addr(uint8_t gid[16], const struct ri_addr *addr)
+{
+	if (addr->family == RI_ADDR_IPV4)
+		roce_gid_of_v4(gid, addr->octets);
+	else
+		memcpy(gid, addr->octets, 16);
+}
+
+/* Why an address has no socket, in the log. */
+static void
+address_failed(const struct vro_station *station, const struct ri_addr *addr, enum ri_status status)
+{
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	char text[RI_LOG_ADDRESS];
+
+	ri_log_addr(addr, 0, text, sizeof(text));
+	if (status == RI_ERR_IN_USE)
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "UDP port 4791 of %s is in use by another process, or by the kernel's rxe: "
+		       "one process has it for each "
+		       "address; %s names another one, such as 127.0.0.2",
+		       text, vro_settings[VRO_SETTING_ADDRESS].name);
+	else
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "UDP port 4791 of %s cannot be opened: %s", text, ri_status_name(status));
+}
+
+/* A socket for this address. */
+static enum ri_status
+address_open(struct vro_station *station, const struct ri_addr *addr)
+{
+	struct vro_udp *udp = &station->udps[station->num_udps];
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	struct epoll_event event = {.events = EPOLLIN};
+	enum vro_ident ident = VRO_IDENT_NOT_SEEN;
+	enum ri_status status;
+	uint8_t gid[16];
+
+	gid_of_addr(gid, addr);
+	status = vro_udp_open(udp, gid, station->port.index, &ident);
+	if (status == RI_SUCCESS && epoll_ctl(station->epfd, EPOLL_CTL_ADD, udp->fd, &event) != 0) {
+		vro_udp_close(udp);
+		status = RI_ERR_RESOURCES;
+	}
+	if (status != RI_SUCCESS) {
+		address_failed(station, addr, status);
+		return status;
+	}
+	if (ident == VRO_IDENT_OTHER)
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
+		       "peers with hardware or with the "
+		       "kernel's rxe drop them: use IPv6");
+	udp->absent = on_absent;
+	udp->owner = station;
+	if (station->num_udps > 0)
+		udp->octets = station->udps[0].octets;
+	station->num_udps++;
+	return RI_SUCCESS;
+}
+
+/* The address that the setting names instead of those of the interface, or RI_ADDR_NONE. */
+static struct ri_addr
+address_chosen(void)
+{
+	const char *text = vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]);
+	struct ri_addr addr = {.family = RI_ADDR_NONE};
+	unsigned a, b, c, d;
+	char rest;
+
+	if (text != NULL && sscanf(text, "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &rest) == 4 &&
+	    (a | b | c | d) < 256) {
+		addr.family = RI_ADDR_IPV4;
+		addr.octets[0] = (uint8_t)a;
+		addr.octets[1] = (uint8_t)b;
+		addr.octets[2] = (uint8_t)c;
+		addr.octets[3] = (uint8_t)d;
+	}
+	return addr;
+}
+
+static enum ri_status
+sockets_open(struct vro_station *station)
+{
+	struct ri_addr chosen = address_chosen();
+	struct vro_port found = station->port;
+	enum ri_status status = RI_ERR_NO_DEVICE;
+
+	if (chosen.family != RI_ADDR_NONE) {
+		found.num_addrs = 1;
+		found.addrs[0] = chosen;
+	}
+	station->port.num_addrs = 0;
+	for (uint32_t i = 0; i < found.num_addrs; i++) {
+		enum ri_status one = address_open(station, &found.addrs[i]);
+
+		if (one == RI_SUCCESS)
+			station->port.addrs[station->port.num_addrs++] = found.addrs[i];
+		else if (status == RI_ERR_NO_DEVICE)
+			status = RI_ERR_RESOURCES;
+	}
+	return station->num_udps > 0 ? RI_SUCCESS : status;
+}
+
+static void
+station_free(struct vro_station *station)
+{
+	for (uint32_t i = 0; i < station->num_udps; i++)
+		vro_udp_close(&station->udps[i]);
+	if (station->epfd >= 0)
+		ri_close(station->epfd);
+	free(station);
+}
+
+static enum ri_status
+port_find(const char *name, struct vro_port *port)
+{
+	struct vro_ports all;
+	enum ri_status status = vro_ports_read(&all);
+
+	if (status != RI_SUCCESS)
+		return status;
+	status = RI_ERR_NO_DEVICE;
+	for (uint32_t i = 0; i < all.count; i++)
+		if (strcmp(all.list[i].name, name) == 0) {
+			*port = all.list[i];
+			status = RI_SUCCESS;
+		}
+	vro_ports_free(&all);
+	return status;
+}
+
+static enum ri_status
+station_new(const struct ri_host *host, const char *name, struct vro_station **out)
+{
+	struct vro_station *station = NULL;
+	struct vro_port port;
+	enum ri_status status = RI_ERR_NO_DEVICE;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) == 0)
+		status = port_find(name + strlen(PREFIX), &port);
+	if (status != RI_SUCCESS)
+		return status;
+	if (posix_memalign((void **)&station, VSW_CACHE_LINE, sizeof(*station)) != 0)
+		return RI_ERR_RESOURCES;
+	memset(station, 0, sizeof(*station));
+	station->port = port;
+	snprintf(station->name, sizeof(station->name), "%s", name);
+	station->mux = (struct vro_link){.room = mux_room, .send = mux_send};
+	station->engine.host = host;
+	station->engine.name = station->name;
+	station->engine.link = &station->mux;
+	station->engine.find = station_find;
+	station->engine.probe = vsw_setting_time(&vro_settings[VRO_SETTING_PROBE], 1000000);
+	station->task = (struct ri_task){.fire = run_fire, .arg = station};
+	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
+	station->epfd = ri_fd_epoll();
+	status = station->epfd >= 0 ? sockets_open(station) : RI_ERR_RESOURCES;
+	if (status == RI_SUCCESS)
+		status = vsw_leader_start(&station->leader, host, station->epfd,
+					  vro_station_progress, station);
+	if (status != RI_SUCCESS) {
+		station_free(station);
+		return status;
+	}
+	*out = station;
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vro_station_get(const struct ri_host *host, const char *name, struct vro_station **out)
+{
+	enum ri_status status = RI_SUCCESS;
+	struct vro_station *station;
+
+	pthread_once(&fork_once, fork_handlers_install);
+	pthread_mutex_lock(&stations_lock);
+	for (station = stations; station != NULL; station = station->next)
+		if (station->engine.host == host && strcmp(station->name, name) == 0)
+			break;
+	if (station == NULL) {
+		status = station_new(host, name, &station);
+		if (status == RI_SUCCESS) {
+			station->next = stations;
+			stations = station;
+		}
+	}
+	if (status == RI_SUCCESS) {
+		station->users++;
+		*out = station;
+	}
+	pthread_mutex_unlock(&stations_lock);
+	return status;
+}
+
+void
+vro_station_put(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+	struct vro_station **at = &stations;
+
+	if (atomic_load(&station->forked))
+		return; /* it is the parent's, and so is its memory */
+	pthread_mutex_lock(&stations_lock);
+	if (--station->users > 0) {
+		pthread_mutex_unlock(&stations_lock);
+		return;
+	}
+	while (*at != station)
+		at = &(*at)->next;
+	*at = station->next;
+	vsw_leader_stop(&station->leader);
+	host->task_stop(host->self, &station->task);
+	host->timer_stop(host->self, &station->full);
+	station_free(station);
+	pthread_mutex_unlock(&stations_lock);
+}

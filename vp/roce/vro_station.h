@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A station: the sockets of an interface's addresses, and the engine behind them. All openings of an adapter in a process share
+ * one, since an address has one socket.
+ *
+ * The engine runs in a role, which a thread tries and never waits for: a thread that finds it taken has put its queue pair on the
+ * list `kicks`, and the owner runs that before it gives the role up. Control verbs wait for the role (vro_station_enter); what
+ * they cause is run by a task, since a verb makes no upcall.
+ */
+#ifndef VRO_STATION_H
+#define VRO_STATION_H
+
+#include "vro_udp.h"
+#include "vsw_leader.h"
+
+#define VRO_ADDRS_MAX RI_PORT_ADDR_MAX
+#define VRO_ROWS      256u /* of the table of queue pair numbers */
+
+struct vro_port {
+	char name[32]; /* of the interface */
+	uint32_t index;
+	uint32_t mtu;
+	bool online;
+	bool loopback;
+	uint32_t num_addrs;
+	struct ri_addr addrs[VRO_ADDRS_MAX];
+};
+
+struct vro_ports {
+	struct vro_port *list;
+	uint32_t count;
+	uint32_t room;
+	int error;
+};
+
+/* All interfaces that are up and have an address; RI_ERR_RESOURCES. vro_ports_free frees the list. */
+enum ri_status vro_ports_read(struct vro_ports *all) RI_MUST_CHECK;
+void vro_ports_free(struct vro_ports *all);
+
+struct vro_verbs_qp;
+
+struct vro_station {
+	struct vro_engine engine; /* first */
+	struct vro_link mux;      /* to the socket of a packet's source address */
+	struct vsw_role role;
+	struct vsw_leader leader;
+	struct ri_task task;
+	struct ri_timer full; /* a socket took no more */
+	int epfd;
+	struct vro_port port;
+	struct vro_udp udps[VRO_ADDRS_MAX];
+	uint32_t num_udps;
+	struct vro_udp *pending; /* its packet is in the common buffer */
+	_Atomic(struct vro_verbs_qp *) kicks;
+	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
+	atomic_bool forked; /* this is the child of a fork: its parent has the sockets */
+	uint32_t users;     /* openings; under the lock of the list of stations */
+	struct vro_station *next;
+	char name[64];
+};
+
+/* The station of an adapter, "roce:" and an interface. RI_ERR_NO_DEVICE, RI_ERR_RESOURCES: a line in the log says why. */
+enum ri_status vro_station_get(const struct ri_host *host, const char *name,
+			       struct vro_station **out) RI_MUST_CHECK;
+void vro_station_put(struct vro_station *station);
+
+/* Octets of a packet that the interface carries. */
+uint32_t vro_station_mtu(const struct vro_station *station);
+/* Own the role, until vro_station_leave; what was asked for meanwhile is done by the task. */
+void vro_station_enter(struct vro_station *station);
+void vro_station_leave(struct vro_station *station);
+/* Run the queue pairs that were kicked, if no other thread does. */
+void vro_station_run(struct vro_station *station);
+/* As vsw_doorbell's; `engine` is the station. */
+uint32_t vro_station_poll(void *engine);
+uint32_t vro_station_progress(void *engine, uint32_t budget);
+bool vro_station_leader_enter(void *engine, int *fd);
+void vro_station_leader_leave(void *engine);
+
+#endif /* VRO_STATION_H */

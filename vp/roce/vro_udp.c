@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "vro_udp.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ri_calls.h"
+#include "ri_fd.h"
+
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+#define RECEIVE_ROOM \
+	(4 * 1024 * 1024) /* octets asked for; the kernel grants what its limit allows */
+#define HOP_LIMIT    64
+#define CONTROL_ROOM 256
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static socklen_t
+address_of(union address *to, const uint8_t gid[16], uint16_t port, uint32_t scope)
+{
+	memset(to, 0, sizeof(*to));
+	if (roce_gid_is_v4(gid)) {
+		to->v4.sin_family = AF_INET;
+		to->v4.sin_port = htons(port);
+		memcpy(&to->v4.sin_addr, gid + 12, 4);
+		return sizeof(to->v4);
+	}
+	to->v6.sin6_family = AF_INET6;
+	to->v6.sin6_port = htons(port);
+	memcpy(&to->v6.sin6_addr, gid, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
+		to->v6.sin6_scope_id = scope;
+	return sizeof(to->v6);
+}
+
+static uint16_t
+gid_of(uint8_t gid[16], const union address *from)
+{
+	if (from->sa.sa_family == AF_INET) {
+		roce_gid_of_v4(gid, &from->v4.sin_addr);
+		return ntohs(from->v4.sin_port);
+	}
+	memcpy(gid, &from->v6.sin6_addr, 16);
+	return ntohs(from->v6.sin6_port);
+}
+
+static bool
+option_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* All that the packets of a socket need of the kernel. */
+static bool
+options_set(int fd, bool v4)
+{
+	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
+	if (v4)
+		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1) &&
+		       option_set(fd, IPPROTO_IP, IP_RECVTOS, 1) &&
+		       option_set(fd, IPPROTO_IP, IP_RECVTTL, 1);
+	/* Peers send checksum 0, which the kernel drops otherwise. */
+	return option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+	       option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1) &&
+	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) &&
+	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1) &&
+	       option_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
+	       option_set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+}
+
+/* A socket with these options at this port of the address; -1, and errno is set. */
+static int
+socket_open(const uint8_t gid[16], uint16_t port, uint32_t scope)
+{
+	bool v4 = roce_gid_is_v4(gid);
+	union address own;
+	socklen_t len = address_of(&own, gid, port, scope);
+	int fd = ri_fd_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	int error;
+
+	if (fd >= 0 && options_set(fd, v4) && bind(fd, &own.sa, len) == 0)
+		return fd;
+	error = errno;
+	if (fd >= 0)
+		ri_close(fd);
+	errno = error;
+	return -1;
+}
+
+/* --- which identification the kernel sends ------------------------------------------------- */
+
+/* The identification in the copy of a packet that was sent: behind its link header, the IPv4 header. */
+static enum vro_ident
+ident_in(const uint8_t *at, size_t len, const uint8_t address[4])
+{
+	for (size_t skip = 0; skip + ROCE_IPV4 <= len && skip <= 32; skip++) {
+		const uint8_t *ip = at + skip;
+
+		if (ip[0] != 0x45 || ip[9] != IPPROTO_UDP || memcmp(ip + 12, address, 4) != 0)
+			continue;
+		return ip[4] == 0 && ip[5] == 0 && (ip[6] & 0x40) != 0 ? VRO_IDENT_GOOD
+								       : VRO_IDENT_OTHER;
+	}
+	return VRO_IDENT_NOT_SEEN;
+}
+
+/*
+ * Send two datagrams from the address to itself, to a port where they do no harm. With a time stamp of its departure the kernel
+ * gives back a copy of each with its headers; an identification that counts differs in the second.
+ */
+static enum vro_ident
+ident_try(const uint8_t gid[16])
+{
+	enum vro_ident found = VRO_IDENT_NOT_SEEN;
+	int fd = roce_gid_is_v4(gid) ? socket_open(gid, 0, 0) : -1;
+	union address own;
+	socklen_t size = sizeof(own);
+	char text[] = "itapi";
+
+	if (fd < 0)
+		return roce_gid_is_v4(gid) ? VRO_IDENT_NOT_SEEN : VRO_IDENT_GOOD;
+	if (!option_set(fd, SOL_SOCKET, SO_TIMESTAMPING,
+			SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED |
+				SOF_TIMESTAMPING_SOFTWARE) ||
+	    getsockname(fd, &own.sa, &size) != 0) {
+		ri_close(fd);
+		return found;
+	}
+	for (int i = 0; i < 2 && found != VRO_IDENT_OTHER; i++) {
+		struct iovec octets = {.iov_base = text, .iov_len = sizeof(text)};
+		const struct msghdr message = {
+			.msg_name = &own, .msg_namelen = size, .msg_iov = &octets, .msg_iovlen = 1};
+		uint8_t copy[256];
+		ssize_t n = ri_sendmsg(fd, &message, MSG_DONTWAIT);
+
+		/* What is for this host has left when the call returns. */
+		if (n > 0)
+			n = ri_recv(fd, copy, sizeof(copy), MSG_ERRQUEUE | MSG_DONTWAIT);
+		if (n > 0)
+			found = ident_in(copy, (size_t)n, gid + 12);
+	}
+	ri_close(fd);
+	return found;
+}
+
+/* --- packets out -------------------------------------------------------------------------- */
+
+/* What the kernel puts into the header only if it is told so. */
+static size_t
+control_write(struct msghdr *message, const struct roce_flow *flow)
+{
+	bool v4 = roce_gid_is_v4(flow->source);
+	const int values[2] = {flow->traffic_class, flow->hop_limit};
+	const int usual[2] = {0, HOP_LIMIT};
+	const int types[2] = {v4 ? IP_TOS : IPV6_TCLASS, v4 ? IP_TTL : IPV6_HOPLIMIT};
+	struct cmsghdr *at = CMSG_FIRSTHDR(message);
+	size_t len = 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (values[i] == usual[i])
+			continue;
+		at->cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+		at->cmsg_type = types[i];
+		at->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(at), &values[i], sizeof(int));
+		len += CMSG_SPACE(sizeof(int));
+		at = (struct cmsghdr *)((char *)at + CMSG_SPACE(sizeof(int)));
+	}
+	return len;
+}
+
+static void errors_read(struct vro_udp *udp);
+
+/* Hand the packet that is built to the kernel. False: it does not take it now. */
+static bool
+packet_push(struct vro_udp *udp)
+{
+	alignas(struct cmsghdr) char control[CONTROL_ROOM];
+	union address to;
+	struct iovec octets = {.iov_base = udp->octets, .iov_len = udp->len};
+	struct msghdr message = {.msg_name = &to,
+				 .msg_iov = &octets,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control)};
+
+	message.msg_namelen =
+		address_of(&to, udp->flow.destination, udp->flow.destination_port, udp->scope);
+	message.msg_controllen = control_write(&message, &udp->flow);
+	/* An error of an earlier packet is reported in place of sending this one. */
+	for (int tries = 0; tries < 3; tries++) {
+		if (ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			return true;
+		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+			return false;
+		errors_read(udp);
+	}
+	udp->refused++;
+	return true;
+}
+
+bool
+vro_udp_ready(struct vro_udp *udp)
+{
+	if (udp->pending)
+		udp->pending = !packet_push(udp);
+	return !udp->pending;
+}
+
+static uint8_t *
+link_room(struct vro_link *link)
+{
+	struct vro_udp *udp = (struct vro_udp *)(void *)link;
+
+	return vro_udp_ready(udp) ? udp->octets : NULL;
+}
+
+static void
+link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
+{
+	struct vro_udp *udp = (struct vro_udp *)(void *)link;
+
+	/* The port is that of the socket; the network still tells connections apart by the peer's. */
+	udp->flow = *flow;
+	udp->flow.source_port = ROCE_UDP_PORT;
+	udp->flow.ident = 0;
+	udp->flow.fragments = false;
+	udp->len = roce_icrc_seal(&udp->flow, udp->octets, len);
+	udp->pending = !packet_push(udp);
+}
+
+/* --- packets in --------------------------------------------------------------------------- */
+
+/* Errors that the network reports of packets that were sent: is nobody there? */
+static void
+errors_read(struct vro_udp *udp)
+{
+	for (unsigned i = 0; i < VRO_UDP_BATCH; i++) {
+		alignas(struct cmsghdr) char control[CONTROL_ROOM];
+		union address to;
+		uint8_t head[ROCE_BTH];
+		struct iovec octets = {.iov_base = head, .iov_len = sizeof(head)};
+		struct msghdr message = {.msg_name = &to,
+					 .msg_namelen = sizeof(to),
+					 .msg_iov = &octets,
+					 .msg_iovlen = 1,
+					 .msg_control = control,
+					 .msg_controllen = sizeof(control)};
+
+		if (ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			return;
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
+		     c = CMSG_NXTHDR(&message, c)) {
+			struct sock_extended_err error;
+			uint8_t gid[16];
+
+			if ((c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR) &&
+			    (c->cmsg_level != IPPROTO_IPV6 || c->cmsg_type != IPV6_RECVERR))
+				continue;
+			memcpy(&error, CMSG_DATA(c), sizeof(error));
+			(void)gid_of(gid, &to);
+			if (error.ee_errno == ECONNREFUSED && udp->absent != NULL)
+				udp->absent(udp, gid);
+		}
+	}
+}
+
+/* What the kernel says of a datagram besides its octets. */
+static void
+control_read(struct msghdr *message, struct roce_flow *flow)
+{
+	flow->hop_limit = HOP_LIMIT;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
+		bool v4 = c->cmsg_level == IPPROTO_IP;
+		int value = *(const uint8_t *)CMSG_DATA(c); /* IP_TOS has one octet */
+
+		if (c->cmsg_len >= CMSG_LEN(sizeof(int)))
+			memcpy(&value, CMSG_DATA(c), sizeof(value));
+		if (c->cmsg_type == (v4 ? IP_TOS : IPV6_TCLASS))
+			flow->traffic_class = (uint8_t)value;
+		if (c->cmsg_type == (v4 ? IP_TTL : IPV6_HOPLIMIT))
+			flow->hop_limit = (uint8_t)value;
+	}
+}
+
+uint32_t
+vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
+{
+	struct mmsghdr messages[VRO_UDP_BATCH];
+	struct iovec octets[VRO_UDP_BATCH];
+	union address from[VRO_UDP_BATCH];
+	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][64];
+	int count;
+
+	memset(messages, 0, sizeof(messages));
+	for (uint32_t i = 0; i < VRO_UDP_BATCH; i++) {
+		octets[i] = (struct iovec){.iov_base = udp->batch + (size_t)i * ROCE_PACKET_MAX,
+					   .iov_len = ROCE_PACKET_MAX};
+		messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
+						      .msg_namelen = sizeof(from[i]),
+						      .msg_iov = &octets[i],
+						      .msg_iovlen = 1,
+						      .msg_control = control[i],
+						      .msg_controllen = sizeof(control[i])};
+	}
+	count = ri_recvmmsg(udp->fd, messages, VRO_UDP_BATCH, MSG_DONTWAIT);
+	if (count < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			errors_read(udp);
+		return 0;
+	}
+	for (int i = 0; i < count; i++) {
+		struct roce_flow flow = {.destination_port = ROCE_UDP_PORT};
+
+		if ((messages[i].msg_hdr.msg_flags & MSG_TRUNC) != 0)
+			continue; /* no packet is that long */
+		flow.source_port = gid_of(flow.source, &from[i]);
+		memcpy(flow.destination, udp->gid, sizeof(flow.destination));
+		control_read(&messages[i].msg_hdr, &flow);
+		vro_engine_packet(engine, &flow, true, octets[i].iov_base, messages[i].msg_len);
+	}
+	return (uint32_t)count;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+enum ri_status
+vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vro_ident *ident)
+{
+	socklen_t size = sizeof(int);
+	int room = 0;
+
+	memset(udp, 0, sizeof(*udp));
+	memcpy(udp->gid, gid, sizeof(udp->gid));
+	udp->scope = scope;
+	udp->link = (struct vro_link){.room = link_room, .send = link_send};
+	udp->batch = malloc((size_t)(VRO_UDP_BATCH + 1) * ROCE_PACKET_MAX);
+	udp->fd = udp->batch != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
+	if (udp->fd < 0) {
+		int error = udp->batch != NULL ? errno : ENOMEM;
+
+		free(udp->batch);
+		return error == EADDRINUSE      ? RI_ERR_IN_USE
+		       : error == EADDRNOTAVAIL ? RI_ERR_NO_ROUTE
+						: RI_ERR_RESOURCES;
+	}
+	udp->octets = udp->batch + (size_t)VRO_UDP_BATCH * ROCE_PACKET_MAX;
+	(void)getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &room, &size);
+	udp->room = room > 0 ? (uint32_t)room : 0;
+	*ident = ident_try(gid);
+	return RI_SUCCESS;
+}
+
+void
+vro_udp_close(struct vro_udp *udp)
+{
+	ri_close(udp->fd);
+	free(udp->batch);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The link over UDP: one socket for an address, port 4791, which all queue pairs of the address share.
+ *
+ * The socket is not connected and does not fragment: then Linux gives each IPv4 datagram the identification 0, which the CRC
+ * covers and which a socket cannot see (roce_icrc.h). vro_udp_open tries that out. Over IPv6 there is no identification.
+ *
+ * Threads: one at a time, that of the engine. Nothing here blocks.
+ */
+#ifndef VRO_UDP_H
+#define VRO_UDP_H
+
+#include "vro_qp.h"
+
+#define VRO_UDP_BATCH 16u /* datagrams of one receive call */
+
+struct vro_udp {
+	struct vro_link link; /* first */
+	int fd;
+	uint8_t gid[16];
+	uint32_t scope;        /* IPv6 link-local: index of the interface */
+	uint32_t room;         /* octets that the kernel keeps of what came */
+	bool pending;          /* a packet is built that the kernel did not take */
+	struct roce_flow flow; /* of that packet ... */
+	size_t len;            /* ... and its length */
+	uint8_t *
+		octets; /* the packet that is built: ROCE_PACKET_MAX octets; may be another socket's */
+	uint8_t *batch; /* VRO_UDP_BATCH packets that come */
+	uint64_t
+		refused; /* packets that the kernel did not take for other reasons: no route, too long */
+	/* Somebody's address answered that nobody listens there; may be NULL. */
+	void (*absent)(struct vro_udp *udp, const uint8_t gid[16]);
+	void *owner;
+};
+
+enum vro_ident {
+	VRO_IDENT_GOOD = 0, /* the kernel sends identification 0, or there is none */
+	VRO_IDENT_OTHER,    /* it sends another one: peers would drop all packets */
+	VRO_IDENT_NOT_SEEN  /* it does not show what it sends */
+};
+
+/*
+ * Open the socket of that address. *ident: what was found. RI_ERR_IN_USE: another socket has the address; RI_ERR_NO_ROUTE: it is
+ * no address of this host; RI_ERR_RESOURCES.
+ */
+enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope,
+			    enum vro_ident *ident) RI_MUST_CHECK;
+void vro_udp_close(struct vro_udp *udp);
+/* Receive what is there, at most one batch, and deliver it; vro_engine_flush follows. Returns the datagrams. */
+uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);
+/* Does the kernel take packets again? */
+bool vro_udp_ready(struct vro_udp *udp);
+
+#endif /* VRO_UDP_H */
