@@ -104,14 +104,30 @@ responder_event_of(const struct vem_qp *qp, uint32_t event)
 	return event == RI_EVENT_QP_IRRQ_OVERFLOW ? RI_EVENT_QP_OPCODE : RI_EVENT_NONE;
 }
 
-bool
-vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
+/* What the end means to the peer, which has found a fault in a message. */
+static struct vem_cause
+cause_there(const struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
-	struct vem_cause there = {.kind = RI_CM_BROKEN,
+	return (struct vem_cause){.kind = RI_CM_BROKEN,
 				  .async = responder_event_of(peer, refusal->event),
 				  .detail = refusal->code,
 				  .message = VEM_MSG_TERMINATE,
 				  .code = refusal->code};
+}
+
+void
+vem_fail_late(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
+{
+	const struct vem_cause there = cause_there(peer, refusal);
+
+	vem_why_there(qp, peer, refusal);
+	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
+}
+
+bool
+vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
+{
+	struct vem_cause there = cause_there(peer, refusal);
 	struct vem_cause here = {.kind = RI_CM_BROKEN, .async = requester_event_of(qp)};
 
 	if (qp->init.type == RI_QP_UC) {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "vem.h"
+#include "vem_wire.h"
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
@@ -25,6 +26,7 @@
 static void
 sq_flush(struct vem_qp *qp)
 {
+	vem_wire_flush(qp);
 	do {
 		if (qp->tx_have)
 			vem_sq_complete(qp, RI_WC_FLUSHED);
