@@ -74,6 +74,7 @@ struct sim_node {
 	enum sim_node_state state;
 	bool killed; /* by the script: it has no exit status */
 	int status;
+	uint64_t ended; /* when it ended, by itself or not */
 	unsigned lives;
 	unsigned threads;    /* ever made in this life */
 	GPtrArray *adapters; /* it_ia_handle_t that are open */

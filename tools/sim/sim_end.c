@@ -84,6 +84,20 @@ tell_thread(GString *text, const struct sim_thread *thread)
 			       thread->since / 1000000, (unsigned)(thread->since % 1000000));
 }
 
+/* A node that no thread tells of: it has not begun, or it has ended badly. */
+static void
+tell_node(GString *text, const struct sim_node *node)
+{
+	if (node->state == SIM_NODE_WAITS)
+		g_string_append_printf(text, "  %s was not started\n", node->plan->name);
+	else if (node->state == SIM_NODE_ENDED && node->killed)
+		g_string_append_printf(text, "  %s was killed\n", node->plan->name);
+	else if (node->state == SIM_NODE_ENDED && node->status != 0)
+		g_string_append_printf(text, "  %s ended with %d%s%s\n", node->plan->name,
+				       node->status, node->complaint != NULL ? ": " : "",
+				       node->complaint != NULL ? node->complaint : "");
+}
+
 char *
 sim_who_waits(void)
 {
@@ -95,9 +109,7 @@ sim_who_waits(void)
 	for (GSList *one = threads; one != NULL; one = one->next)
 		tell_thread(text, one->data);
 	for (unsigned i = 0; i < sim_node_count(); i++)
-		if (sim_node_of(i)->state == SIM_NODE_WAITS)
-			g_string_append_printf(text, "  %s was not started\n",
-					       sim_node_of(i)->plan->name);
+		tell_node(text, sim_node_of(i));
 	if (text->len > 0)
 		g_string_truncate(text, text->len - 1);
 	g_slist_free(threads);
@@ -149,34 +161,29 @@ has_line(const struct sim_node *node, const char *text)
 	return strcmp(node->line[0]->str, text) == 0;
 }
 
-static void
-check_expect(const struct sim_expect *expect)
+/* What is wrong with a node, as its expectation has it; NULL: nothing. */
+static char *
+judge_expect(const struct sim_expect *expect)
 {
 	const struct sim_node *node = sim_node_of(expect->node);
-	g_autofree char *kind = NULL;
+	const char *name = node->plan->name, *said = node->complaint;
 
 	if (expect->any)
-		return;
-	if (expect->text != NULL) {
-		if (has_line(node, expect->text))
-			return;
-		kind = g_strdup_printf("%s did not write '%.80s'", node->plan->name, expect->text);
-		sim_fail(kind, "%s did not write '%s'", node->plan->name, expect->text);
-	}
-	if (node->state == SIM_NODE_ENDED && !node->killed && node->status == expect->status)
-		return;
+		return NULL;
+	if (expect->text != NULL)
+		return has_line(node, expect->text)
+			       ? NULL
+			       : g_strdup_printf("%s did not write '%.80s'", name, expect->text);
 	if (node->state != SIM_NODE_ENDED)
-		kind = g_strdup_printf("%s did not end; expected exit status %d", node->plan->name,
+		return g_strdup_printf("%s did not end; expected exit status %d", name,
 				       expect->status);
-	else if (node->killed)
-		kind = g_strdup_printf("%s was killed; expected exit status %d", node->plan->name,
+	if (node->killed)
+		return g_strdup_printf("%s was killed; expected exit status %d", name,
 				       expect->status);
-	else
-		kind = g_strdup_printf("%s ended with %d; expected %d%s%.100s", node->plan->name,
-				       node->status, expect->status,
-				       node->complaint != NULL ? ": " : "",
-				       node->complaint != NULL ? node->complaint : "");
-	sim_fail(kind, "%s", kind);
+	if (node->status == expect->status)
+		return NULL;
+	return g_strdup_printf("%s ended with %d; expected %d%s%.100s", name, node->status,
+			       expect->status, said != NULL ? ": " : "", said != NULL ? said : "");
 }
 
 static bool
@@ -191,18 +198,45 @@ is_expected(unsigned index)
 	return false;
 }
 
+/* What is wrong, and when the node ended that it is wrong with. */
+struct verdict {
+	char *kind; /* of the node that ended first, which often is the cause of the others */
+	uint64_t ended;
+	GString *text;
+};
+
+static void
+judge(struct verdict *verdict, const struct sim_expect *expect)
+{
+	const struct sim_node *node = sim_node_of(expect->node);
+	uint64_t ended = node->state == SIM_NODE_ENDED ? node->ended : RI_NEVER;
+	char *wrong = judge_expect(expect);
+
+	if (wrong == NULL)
+		return;
+	if (verdict->kind == NULL || ended < verdict->ended) {
+		verdict->kind = wrong;
+		verdict->ended = ended;
+	}
+	g_string_append_printf(verdict->text, "%s%s", verdict->text->len > 0 ? "\n  " : "", wrong);
+}
+
 void
 sim_finish(void)
 {
+	struct verdict verdict = {.text = g_string_new(NULL)};
+
 	for (guint i = 0; i < scenario->expects->len; i++)
-		check_expect(g_ptr_array_index(scenario->expects, i));
+		judge(&verdict, g_ptr_array_index(scenario->expects, i));
 	for (unsigned i = 0; i < sim_node_count(); i++) {
 		const struct sim_expect zero = {.node = i};
 		const struct sim_node *node = sim_node_of(i);
 
 		if (node->state == SIM_NODE_ENDED && !node->killed && !is_expected(i))
-			check_expect(&zero);
+			judge(&verdict, &zero);
 	}
+	if (verdict.kind != NULL)
+		sim_fail(verdict.kind, "%s", verdict.text->str);
 	options->result->good = true;
 	leave();
 }

@@ -160,6 +160,17 @@ forget_settings(void)
 	g_setenv("ITAPI_SPIN_US", "0", TRUE);
 }
 
+/* The scenario's own settings of the adapters. */
+static void
+set_wire(const struct sim_scenario *scenario)
+{
+	g_autofree char *us = g_strdup_printf("%" G_GUINT64_FORMAT, scenario->wire / 1000);
+
+	g_setenv("ITAPI_EMUL_WIRE_US", us, TRUE);
+	if (scenario->legal)
+		g_setenv("ITAPI_EMUL_FREEDOMS", "all", TRUE);
+}
+
 /* Providers are loaded once, before the first process is made. */
 static void
 load_providers(void)
@@ -181,6 +192,7 @@ run(const struct options *options, bool *good, GError **error)
 
 	if (scenario == NULL)
 		return false;
+	set_wire(scenario);
 	load_providers();
 	done = sim_sweep_run(scenario, &options->sweep, &sweep, error);
 	if (done && options->json)

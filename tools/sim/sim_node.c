@@ -268,6 +268,7 @@ sim_node_end(struct sim_node *node, int status, bool killed)
 	node->state = SIM_NODE_DIES;
 	node->status = status;
 	node->killed = killed;
+	node->ended = sim_now();
 	if (!killed) {
 		(void)fflush(node->output);
 		if (node->line[0]->len > 0)

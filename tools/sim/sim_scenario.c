@@ -293,6 +293,26 @@ read_until(struct reader *reader, GError **error)
 }
 
 static bool
+read_wire(struct reader *reader, GError **error)
+{
+	uint64_t last = 0;
+
+	if (reader->count != 2 || !parse_time(reader->words[1], &reader->scenario->wire, &last) ||
+	    last != reader->scenario->wire || last < 1000)
+		return complain(reader, error, "wanted: wire TIME, of at least 1us", NULL);
+	return true;
+}
+
+static bool
+read_chaos(struct reader *reader, GError **error)
+{
+	if (reader->count != 2 || strcmp(reader->words[1], "legal") != 0)
+		return complain(reader, error, "wanted: chaos legal", NULL);
+	reader->scenario->legal = true;
+	return true;
+}
+
+static bool
 read_statement(struct reader *reader, GError **error)
 {
 	static const struct {
@@ -312,12 +332,17 @@ read_statement(struct reader *reader, GError **error)
 		return read_expect(reader, error);
 	if (strcmp(word, "until") == 0)
 		return read_until(reader, error);
+	if (strcmp(word, "wire") == 0)
+		return read_wire(reader, error);
+	if (strcmp(word, "chaos") == 0)
+		return read_chaos(reader, error);
 	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
 		if (strcmp(word, deeds[i].word) == 0)
 			return read_deed(reader, deeds[i].deed, error);
 	return complain(reader, error,
 			"no statement: they begin with node, kill, restart, pause, slow, expect, "
-			"until, or the name of a node and a colon",
+			"until, wire, chaos, "
+			"or the name of a node and a colon",
 			word);
 }
 
@@ -388,6 +413,8 @@ sim_scenario_parse(const char *path, const char *text, GError **error)
 	if (good && reader.scenario->nodes->len == 0)
 		good = complain(&reader, error, "a scenario has at least one node", NULL);
 	good = good && check_addresses(&reader, error);
+	if (reader.scenario->legal && reader.scenario->wire == 0)
+		reader.scenario->wire = SIM_WIRE;
 	g_free(reader.folder);
 	if (good)
 		return reader.scenario;

@@ -10,6 +10,8 @@
  *     NODE: COMMAND [at TIME | after NODE]         a fault, in the language of ITAPI_EMUL_FAULTS
  *     expect exit NODE STATUS | expect output NODE TEXT
  *     until TIME
+ *     wire TIME                                    messages take up to that long
+ *     chaos legal                                  they do what the specification lets them; without "wire" in up to 100us
  *
  * TIME is a number with ns, us, ms, s or m behind it, or A..B, from which the seed draws. In arguments @NODE is the address of a
  * node.
@@ -22,6 +24,7 @@
 #include <stdint.h>
 
 #define SIM_NODES_MAX 64
+#define SIM_WIRE      UINT64_C(100000)            /* ns, of "chaos legal" without "wire" */
 #define SIM_UNTIL     (UINT64_C(60) * 1000000000) /* ns of virtual time, without "until" */
 
 /* When: at a time that is drawn between two, or that long after a node has ended. */
@@ -68,6 +71,8 @@ struct sim_scenario {
 	GPtrArray *steps;   /* of struct sim_step_plan */
 	GPtrArray *expects; /* of struct sim_expect */
 	uint64_t until;     /* ns */
+	uint64_t wire;      /* ns that a message takes at most; 0: none */
+	bool legal;         /* adapters take their freedoms */
 };
 
 /* NULL: the error names the line. Programs are found from the folder of the scenario. */

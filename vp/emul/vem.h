@@ -60,6 +60,7 @@ struct vem_name;
 struct vem_pair;
 struct vem_remote;
 struct vem_shm;
+struct vem_wire;
 
 /* A fabric; vem_fabric.c. */
 struct vem_fabric {
@@ -105,9 +106,10 @@ struct vem_ah_table {
 
 /* Faults of an adapter, and where they are requested; vem_fault.c. */
 struct vem_faults {
-	atomic_bool failed;       /* beyond repair */
-	atomic_bool offline;      /* its port is down */
-	pthread_mutex_t lock;     /* protects the two that follow; taken before a context's lock */
+	atomic_bool failed;   /* beyond repair */
+	atomic_bool offline;  /* its port is down */
+	atomic_bool apart;    /* that, or its messages take time: requests leave the direct path */
+	pthread_mutex_t lock; /* protects the two that follow; taken before a context's lock */
 	struct vem_item contexts; /* to find objects by number */
 	struct {
 		uint32_t in; /* calls until one fails; 0: none does */
@@ -130,10 +132,12 @@ struct ri_rnic {
 	atomic_uint qps;
 	atomic_uint srqs;
 	struct vem_ah_table ahs;
-	uint64_t time_wait;        /* ns of time-wait after a connection */
-	uint64_t rnr_wait;         /* ns for which a message waits for a receive */
-	struct ri_task task;       /* raises the events of the three lists below */
-	struct vem_item offered;   /* requests for a listener; under the fabric's lock */
+	uint64_t time_wait;      /* ns of time-wait after a connection */
+	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
+	uint64_t wire_delay;     /* ns that a message takes at most; 0: it is direct (vem_wire.h) */
+	uint32_t wire_freedoms;  /* bits of enum vem_freedom */
+	struct ri_task task;     /* raises the events of the three lists below */
+	struct vem_item offered; /* requests for a listener; under the fabric's lock */
 	struct vem_item withdrawn; /* requests whose peer gave up */
 	struct vem_item answers;   /* queries that are answered */
 	struct vem_faults faults;
@@ -258,8 +262,9 @@ struct vem_qp {
 	atomic_bool
 		tx_target_have; /* datagrams: tx_target is the destination of the request taken */
 	struct vem_target tx_target;
-	uint64_t tx_member; /* of a group: the last member that the datagram was delivered to */
-	uint64_t tx_last;   /* the last one that gets it; 0: none was looked for yet */
+	uint64_t tx_member;    /* of a group: the last member that the datagram was delivered to */
+	uint64_t tx_last;      /* the last one that gets it; 0: none was looked for yet */
+	struct vem_wire *wire; /* its message under way; NULL: the carrier is direct */
 
 	alignas(VSW_CACHE_LINE) struct vsw_responder in; /* what it does with the peer's messages */
 	struct ri_srq *srq;                              /* or NULL */
@@ -419,6 +424,8 @@ bool vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_resu
 bool vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal);
 /* The queue pair refuses a request of its peer, and ends. */
 void vem_refuse(struct vem_qp *peer, const struct vsw_refusal *refusal);
+/* The peer refuses a request that has completed at this side. */
+void vem_fail_late(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal);
 /* Of the responder of each queue pair. */
 extern const struct vsw_responder_ops vem_responder_ops;
 

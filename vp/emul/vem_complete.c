@@ -125,6 +125,13 @@ vem_refuse(struct vem_qp *peer, const struct vsw_refusal *refusal)
 	vem_qp_move(peer, VEM_MOVE_FAULT, &there);
 }
 
+void
+vem_fail_late(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
+{
+	vem_why_there(qp, peer, refusal);
+	vem_refuse(peer, refusal);
+}
+
 bool
 vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "vem_remote.h"
+#include "vem_wire.h"
 
 /* --- flushing ----------------------------------------------------------------------------- */
 
@@ -29,6 +30,7 @@ sq_flush(struct vem_qp *qp)
 
 	if (remote != NULL)
 		vem_remote_flush(qp, remote);
+	vem_wire_flush(qp);
 	do {
 		if (qp->tx_have)
 			vem_sq_complete(qp, RI_WC_FLUSHED);

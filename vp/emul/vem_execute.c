@@ -22,6 +22,7 @@
 #include "vem_peer.h"
 #include "vem_ud.h"
 #include "vem_why.h"
+#include "vem_wire.h"
 
 /* The request as the responder sees it. */
 static inline struct vsw_message
@@ -299,12 +300,8 @@ do_write_immediate(struct vem_qp *qp, struct vem_qp *peer)
 /* --- all ---------------------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) bool
-execute_with(struct vem_qp *qp, struct vem_qp *peer)
+deliver(struct vem_qp *qp, struct vem_qp *peer)
 {
-	if (!vem_qp_takes(peer))
-		return false; /* it will run this queue when it is open, or send a message that it ends */
-	if (__builtin_expect(vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic), 0))
-		return false; /* when the port comes up, all queues of its adapter are run */
 	switch (qp->tx_wqe->opcode) {
 	case RI_OP_SEND:
 		return do_send(qp, peer);
@@ -318,6 +315,32 @@ execute_with(struct vem_qp *qp, struct vem_qp *peer)
 	default:
 		return do_read(qp, peer);
 	}
+}
+
+/* The same, for the wire. */
+static __attribute__((cold, noinline)) bool
+deliver_apart(struct vem_qp *qp, struct vem_qp *peer)
+{
+	return deliver(qp, peer);
+}
+
+/* A port is down, or messages take time. */
+static __attribute__((cold, noinline)) bool
+execute_apart(struct vem_qp *qp, struct vem_qp *peer)
+{
+	if (vem_fault_offline(qp->rnic) || vem_fault_offline(peer->rnic))
+		return false; /* when the port comes up, all queues of its adapter are run */
+	return vem_wire_execute(qp, peer, deliver_apart);
+}
+
+static inline __attribute__((always_inline)) bool
+execute_with(struct vem_qp *qp, struct vem_qp *peer)
+{
+	if (!vem_qp_takes(peer))
+		return false; /* it will run this queue when it is open, or send a message that it ends */
+	if (__builtin_expect(vem_fault_apart(qp->rnic) || vem_fault_apart(peer->rnic), 0))
+		return execute_apart(qp, peer);
+	return deliver(qp, peer);
 }
 
 bool

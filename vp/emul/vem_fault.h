@@ -71,6 +71,13 @@ vem_fault_dead(const struct ri_rnic *rnic)
 	return atomic_load(&rnic->faults.failed);
 }
 
+/* Do its requests leave the direct path? Its port is down, or its messages take time. */
+static inline bool
+vem_fault_apart(const struct ri_rnic *rnic)
+{
+	return atomic_load_explicit(&rnic->faults.apart, memory_order_relaxed);
+}
+
 /* Is its port down? Then nothing is sent or received. */
 static inline bool
 vem_fault_offline(const struct ri_rnic *rnic)

@@ -14,12 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_log.h"
 #include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_link.h"
 #include "vem_peer.h"
 #include "vem_setting.h"
 #include "vem_ud.h"
+#include "vem_wire.h"
 #include "vsw_setting.h"
 
 #define MAX_KEYS 65536
@@ -107,6 +109,9 @@ read_settings(struct ri_rnic *rnic, uint32_t personality)
 	if (personality == VEM_IB)
 		rnic->time_wait = vsw_setting_time(&vem_settings[VEM_SETTING_TIME_WAIT], 1000);
 	rnic->rnr_wait = vsw_setting_time(&vem_settings[VEM_SETTING_RNR], 1000000);
+	if (!vem_wire_begin(rnic))
+		ri_log(rnic->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "emul"},
+		       "ITAPI_EMUL_FREEDOMS has a word that is no freedom");
 }
 
 static enum ri_status

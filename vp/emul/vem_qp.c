@@ -15,6 +15,7 @@
 #include "vem_peer.h"
 #include "vem_remote.h"
 #include "vem_ud.h"
+#include "vem_wire.h"
 #include "vsw_relax.h"
 
 #define MAX_QP 65536
@@ -77,6 +78,7 @@ queues_free(struct vem_qp *qp)
 	vsw_wq_destroy(&qp->in.rq);
 	free(qp->tx_wqe);
 	free(qp->in.wqe);
+	vem_wire_free(qp);
 	free(qp);
 }
 
@@ -222,6 +224,9 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	status = !room    ? RI_ERR_RESOURCES
 		 : number ? no_queues_create(qp)
 			  : queues_create(qp, &real);
+	qp->rnic = rnic;
+	if (status == RI_SUCCESS && !number && init->type != RI_QP_UD && !vem_wire_create(qp))
+		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS) {
 		atomic_fetch_sub(&rnic->qps, 1);
 		queues_free(qp);
@@ -527,6 +532,7 @@ qp_stop_callbacks(struct vem_qp *qp)
 	host->timer_stop(host->self, &qp->lost_timer);
 	host->timer_stop(host->self, &qp->cm_timer);
 	host->timer_stop(host->self, &qp->wait_timer);
+	vem_wire_stop(qp);
 }
 
 void

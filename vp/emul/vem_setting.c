@@ -39,4 +39,17 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 					"user meet on fabrics of the same name",
 				.form = "1 to 31 letters, digits, '-', '_' and '.'",
 				.preset = "default"},
+	[VEM_SETTING_WIRE] = {.name = "ITAPI_EMUL_WIRE_US",
+			      .meaning =
+				      "How long a message takes at most, by chance; 0: it arrives "
+				      "before the call that posts it returns",
+			      .kind = RI_SETTING_NUMBER,
+			      .max = UINT64_C(1000) * VSW_SETTING_HOUR_MS,
+			      .unit = "us",
+			      .preset = "0"},
+	[VEM_SETTING_FREEDOMS] = {.name = "ITAPI_EMUL_FREEDOMS",
+				  .meaning =
+					  "What an adapter whose messages take time does, because "
+					  "the specification lets it",
+				  .form = "all, or words of pieces, order, early, late, lost"},
 };

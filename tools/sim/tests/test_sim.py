@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """it-sim with programs that end well, badly and not at all (TAP).
 
-Usage: test_sim.py IT_SIM APP PUT KV [SEEDS]      SEEDS: how many of the long sweeps
+Usage: test_sim.py IT_SIM APP PUT KV WRONG [SEEDS]      SEEDS: how many of the long sweeps
 """
 
 import json
@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 # pylint: disable=wrong-import-position
 import tree_case  # noqa: E402
 
-IT_SIM, APP, PUT, KV = map(os.path.abspath, sys.argv[1:5])
-SEEDS = int(sys.argv[5]) if len(sys.argv) > 5 else 200
+IT_SIM, APP, PUT, KV, WRONG = map(os.path.abspath, sys.argv[1:6])
+SEEDS = int(sys.argv[6]) if len(sys.argv) > 6 else 200
 PATIENCE = 500      # s
 
 KV_SCENE = f"""
@@ -147,6 +147,71 @@ class Sim(unittest.TestCase):
             said = self.run_sim(f'node a {APP} open {name}\n', '--seed', '1').stderr
             self.assertIn(f"the adapter '{name}' is one of the real machine; in a simulation there are emul:ib and emul:iwarp", said)
         self.assert_good(self.app('open emul:ib', '--seed', '1'))
+
+    def test_legal_kv(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.sweep(KV_SCENE + 'chaos legal\n', adapter)
+
+    def test_legal_put(self):
+        self.sweep(PUT_SCENE + 'wire 2ms\nchaos legal\n', 'emul:iwarp')
+
+    def test_wire_takes_time(self):
+        """Messages arrive later, and the run still repeats."""
+        scene = PUT_SCENE.replace('ADAPTER', 'emul:ib')
+        times = [self.run_sim(scene + more, '--seed', '1').stdout.splitlines()[-1] for more in ('', 'wire 900ms\n')]
+        ends = [float(line.split(' steps, ')[1].split(' ms')[0]) for line in times]
+        self.assertLess(ends[0], 2)
+        self.assertGreater(ends[1], 50)
+
+    # --- wrong programs, and their twins
+
+    def wrong(self, name, adapter, kind, more='', start='at 1ms', clients=1):
+        def scene(how):
+            lines = [f'node server {WRONG} {adapter} 7471 {name} {how}' + (' daemon' if 'kill' in more else '')]
+            lines += [f'node client{i} {WRONG} {adapter} 7471 {name} {how} @server {start}' for i in range(clients)]
+            return '\n'.join([*lines, 'chaos legal', more, ''])
+        found = self.result(scene('wrong'), '--seeds', '1..100', '-j', '2')
+        self.assertFalse(found['ok'], f'{name} on {adapter}')
+        self.assertTrue(any(kind in failure['text'] for failure in found['failures']), found['failures'])
+        self.assert_good(self.result(scene('right'), '--seeds', f'1..{max(100, SEEDS if SEEDS > 1000 else 0)}', '-j', '2'))
+
+    def test_wrong_octet(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('octet', adapter, 'is not the one that was written')
+
+    def test_wrong_reuse(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('reuse', adapter, 'is not the one that was written')
+
+    def test_wrong_free(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('free', adapter, 'ended with 1')
+
+    def test_wrong_two(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('two', adapter, 'is not the one that was written')
+
+    def test_wrong_arrived(self):
+        """Over InfiniBand the completion says that the data has arrived, so it is no mistake there."""
+        self.wrong('arrived', 'emul:iwarp', 'is not the one that was written')
+        scene = (f'node server {WRONG} emul:ib 7471 arrived wrong\nnode client {WRONG} emul:ib 7471 arrived wrong @server at 1ms\n'
+                 'chaos legal\n')
+        self.assert_good(self.result(scene, '--seeds', '1..100'))
+
+    def test_wrong_broken(self):
+        self.wrong('broken', 'emul:ib', 'deadlock', more='kill server at 5ms')
+
+    def test_wrong_reject(self):
+        self.wrong('reject', 'emul:iwarp', 'deadlock')
+
+    def test_wrong_early(self):
+        self.wrong('early', 'emul:ib', 'not connected', start='')
+
+    def test_wrong_count(self):
+        self.wrong('count', 'emul:ib', 'an addition is lost', clients=2)
+
+    def test_wrong_patience(self):
+        self.wrong('patience', 'emul:ib', 'IT_ERR_TIMEOUT_EXPIRED')
 
     # --- the C library
 
@@ -275,6 +340,8 @@ class Sim(unittest.TestCase):
                 (node + 'expect exit a 256\n', 2, 'no exit status'),
                 (node + 'expect a 0\n', 2, 'wanted: expect'),
                 (node + 'until 0s\n', 2, 'wanted: until'),
+                (node + 'wire 1ns\n', 2, 'wanted: wire'),
+                (node + 'chaos total\n', 2, 'wanted: chaos legal'),
                 (node + 'kill "a\n', 2, 'matching quote'),
                 (f'node a {APP} @b\n', 1, 'no node of that name')):
             done = self.run_sim(scene)

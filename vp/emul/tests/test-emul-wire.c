@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* The carrier that takes time, on virtual time: when messages arrive, what is placed when, and how they end. */
+#include <string.h>
+
+#include "vem.h"
+#include "vem_node.h"
+#include "vem_wire.h"
+
+#define DELAY_US "100"
+#define DELAY    UINT64_C(100000) /* ns */
+#define LEN      1000
+
+struct pair {
+	struct vth *vth;
+	struct node *na, *nb;
+	struct end *a, *b;
+	struct chunk ma, mb;
+};
+
+static void
+pair_up(struct pair *p, const char *adapter, const char *freedoms)
+{
+	memset(p, 0, sizeof(*p));
+	g_setenv("ITAPI_EMUL_WIRE_US", DELAY_US, TRUE);
+	if (freedoms != NULL)
+		g_setenv("ITAPI_EMUL_FREEDOMS", freedoms, TRUE);
+	p->vth = vth_new(false);
+	p->na = node_new(p->vth, false, adapter);
+	p->nb = node_new(p->vth, false, adapter);
+	p->a = end_new(p->na, NULL);
+	p->b = end_new(p->nb, NULL);
+	p->ma = chunk_new(p->na, 8192, ALL_RW);
+	p->mb = chunk_new(p->nb, 8192, ALL_RW);
+	ends_connect(p->a, p->b);
+	chunk_fill(&p->ma, 1);
+	g_unsetenv("ITAPI_EMUL_WIRE_US");
+	g_unsetenv("ITAPI_EMUL_FREEDOMS");
+}
+
+static void
+pair_down(struct pair *p)
+{
+	end_free(p->a);
+	vth_run(p->vth);
+	node_forget(p->nb);
+	end_free(p->b);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
+	node_free(p->na);
+	node_free(p->nb);
+	g_assert_cmpuint(vth_attached(p->vth), ==, 0);
+	vth_free(p->vth);
+}
+
+static void
+write_len(struct pair *p, uint64_t id, uint32_t len)
+{
+	g_assert_cmpint(end_write(p->a, id, &p->ma, &p->mb, len), ==, RI_SUCCESS);
+}
+
+static uint32_t
+poll_any(struct ri_ucq *cq, struct ri_wc *wc)
+{
+	return vem_provider_entry()->fast->poll_cq(cq, wc, 1);
+}
+
+/* How many of the first octets at the target are those of the source. */
+static unsigned
+placed(const struct pair *p, unsigned len)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < len; i++)
+		count += p->mb.at[i] == p->ma.at[i] && p->ma.at[i] != 0;
+	return count;
+}
+
+static unsigned
+nonzero(const struct pair *p, unsigned len)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < len; i++)
+		count += p->ma.at[i] != 0;
+	return count;
+}
+
+/* A message arrives after a delay, and not before; its request completes after that. */
+static void
+test_delay(gconstpointer adapter)
+{
+	struct pair p;
+	struct ri_sge from, to;
+
+	pair_up(&p, adapter, NULL);
+	from = chunk_sge(&p.ma, 0, LEN);
+	to = chunk_sge(&p.mb, 0, LEN);
+	post_recv(p.b, 1, &to);
+	post_send(p.a, 2, &from, 0);
+	vth_run(p.vth);
+	poll_none(p.b->urcq);
+	poll_none(p.a->uscq);
+	g_assert_cmpuint(placed(&p, LEN), ==, 0);
+	vth_advance(p.vth, DELAY + 1);
+	poll_one(p.b->urcq, 1, RI_WC_SUCCESS);
+	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
+	pair_down(&p);
+}
+
+/* Over InfiniBand the completion of a Write comes after all of it is placed. */
+static void
+test_acknowledged(void)
+{
+	struct pair p;
+
+	pair_up(&p, "emul:ib", "all");
+	for (unsigned round = 0; round < 50; round++) {
+		struct ri_wc wc;
+		unsigned steps = 0;
+
+		memset(p.mb.at, 0, LEN);
+		write_len(&p, round, LEN);
+		while (poll_any(p.a->uscq, &wc) == 0) {
+			g_assert_cmpuint(steps++, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+		g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
+	}
+	pair_down(&p);
+}
+
+/* With the freedom to complete early, a Write over iWARP is complete before it is placed, in some rounds; and it arrives. */
+static void
+test_early(void)
+{
+	unsigned early = 0, partly = 0;
+	struct pair p;
+
+	pair_up(&p, "emul:iwarp", "pieces,order,early,late");
+	for (unsigned round = 0; round < 50; round++) {
+		struct ri_wc wc;
+
+		memset(p.mb.at, 0, LEN);
+		write_len(&p, round, LEN);
+		early += poll_any(p.a->uscq, &wc) == 1 && placed(&p, LEN) == 0;
+		for (unsigned steps = 0; placed(&p, LEN) < nonzero(&p, LEN); steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+			partly += placed(&p, LEN) > 0 && placed(&p, LEN) < nonzero(&p, LEN) / 2;
+		}
+		vth_advance(p.vth, 20 * DELAY);
+		while (poll_any(p.a->uscq, &wc) == 1)
+			g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+	}
+	g_assert_cmpuint(early, >, 5);
+	g_assert_cmpuint(early, <, 45);
+	g_assert_cmpuint(partly, >, 0);
+	pair_down(&p);
+}
+
+/* In pieces, in order, nothing is placed behind what is not; with "order" it is, in some rounds. */
+static unsigned
+count_gaps(const char *freedoms)
+{
+	unsigned gaps = 0;
+	struct pair p;
+
+	pair_up(&p, "emul:ib", freedoms);
+	memset(p.ma.at, 1, LEN);
+	for (unsigned round = 0; round < 50; round++) {
+		struct ri_wc wc;
+
+		memset(p.mb.at, 0, LEN);
+		write_len(&p, round, LEN);
+		for (unsigned steps = 0; placed(&p, LEN) < LEN; steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+			gaps += p.mb.at[0] == 0 && p.mb.at[LEN - 1] != 0;
+		}
+		vth_advance(p.vth, 2 * DELAY);
+		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+	}
+	pair_down(&p);
+	return gaps;
+}
+
+static void
+test_order(void)
+{
+	g_assert_cmpuint(count_gaps("pieces"), ==, 0);
+	g_assert_cmpuint(count_gaps("pieces order"), >, 0);
+}
+
+/* A Send behind a Write says that the Write is in place. */
+static void
+test_write_then_send(gconstpointer adapter)
+{
+	struct pair p;
+
+	pair_up(&p, adapter, "all");
+	for (unsigned round = 0; round < 50; round++) {
+		struct ri_wc wc;
+		unsigned steps = 0;
+
+		memset(p.mb.at, 0, LEN);
+		post_recv(p.b, 1, NULL);
+		write_len(&p, 2, LEN);
+		post_send(p.a, 3, NULL, 0);
+		while (poll_any(p.b->urcq, &wc) == 0) {
+			g_assert_cmpuint(steps++, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
+		while (poll_any(p.a->uscq, &wc) == 1)
+			g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+	}
+	pair_down(&p);
+}
+
+/* The region of the target is revoked when a part of a Write has arrived: it gets no octet of the rest, and the Write fails. */
+static void
+test_revoked(void)
+{
+	unsigned partly = 0;
+
+	for (unsigned round = 0; round < 20; round++) {
+		struct pair p;
+		unsigned before;
+		struct ri_wc wc;
+
+		pair_up(&p, "emul:ib", "pieces");
+		memset(p.ma.at, 1, LEN);
+		write_len(&p, 1, LEN);
+		for (unsigned steps = 0; placed(&p, LEN) == 0; steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		before = placed(&p, LEN);
+		atomic_store(&end_qp(p.b)->in.access, 0); /* the right to write is taken */
+		vth_advance(p.vth, 20 * DELAY);
+		g_assert_cmpuint(placed(&p, LEN), ==, before);
+		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+		g_assert_cmpint(wc.status, ==, before < LEN ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
+		partly += before < LEN;
+		node_forget(p.na);
+		node_forget(p.nb);
+		pair_down(&p);
+	}
+	g_assert_cmpuint(partly, >, 0);
+}
+
+/* The queue pair is destroyed with messages under way: no timer, no octet and no completion comes afterwards. */
+static void
+test_destroyed(gconstpointer adapter)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		struct pair p;
+
+		pair_up(&p, adapter, "all");
+		write_len(&p, 1, LEN);
+		write_len(&p, 2, LEN);
+		vth_advance(p.vth, round * 9000);
+		pair_down(&p);
+	}
+}
+
+static void
+test_words(void)
+{
+	struct vth *vth = vth_new(false);
+	struct node *node;
+
+	g_setenv("ITAPI_EMUL_WIRE_US", DELAY_US, TRUE);
+	g_setenv("ITAPI_EMUL_FREEDOMS", "pieces, oder", TRUE);
+	node = node_new(vth, false, "emul:ib");
+	g_assert_true(vth_logged(vth, "ITAPI_EMUL_FREEDOMS has a word that is no freedom"));
+	node_free(node);
+	g_unsetenv("ITAPI_EMUL_WIRE_US");
+	g_unsetenv("ITAPI_EMUL_FREEDOMS");
+	vth_free(vth);
+}
+
+/* Each row of the table is complete. */
+static void
+test_table(void)
+{
+	for (unsigned i = 0; i < VEM_FREEDOMS; i++) {
+		g_assert_nonnull(vem_freedoms[i].name);
+		g_assert_true(g_str_has_prefix(vem_freedoms[i].clause, "[IT "));
+		g_assert_nonnull(vem_freedoms[i].may);
+		g_assert_nonnull(vem_freedoms[i].wrong);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/emul/wire/delay/ib", "emul:ib", test_delay);
+	g_test_add_data_func("/emul/wire/delay/iwarp", "emul:iwarp", test_delay);
+	g_test_add_func("/emul/wire/acknowledged", test_acknowledged);
+	g_test_add_func("/emul/wire/early", test_early);
+	g_test_add_func("/emul/wire/order", test_order);
+	g_test_add_data_func("/emul/wire/write-then-send/ib", "emul:ib", test_write_then_send);
+	g_test_add_data_func("/emul/wire/write-then-send/iwarp", "emul:iwarp",
+			     test_write_then_send);
+	g_test_add_func("/emul/wire/revoked", test_revoked);
+	g_test_add_data_func("/emul/wire/destroyed/ib", "emul:ib", test_destroyed);
+	g_test_add_data_func("/emul/wire/destroyed/iwarp", "emul:iwarp", test_destroyed);
+	g_test_add_func("/emul/wire/words", test_words);
+	g_test_add_func("/emul/wire/table", test_table);
+	return g_test_run();
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "vem_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vem_fault.h"
+#include "vem_setting.h"
+#include "vem_why.h"
+#include "vsw_setting.h"
+
+#define PIECES_MAX 8
+
+const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS] = {
+	[VEM_FREE_PIECES] = {"pieces", "[IT 7.5.3]",
+			     "a Write is placed in pieces, with time between them",
+			     "the program looks at a part of the memory and believes the rest"},
+	[VEM_FREE_ORDER] = {"order", "[IT 7.5.1]", "the pieces of a Write are placed in any order",
+			    "the program polls the last octet of the memory"},
+	[VEM_FREE_EARLY] = {"early", "[IT 7.5.4]",
+			    "over iWARP a Write completes before it is placed",
+			    "the program takes the completion of a Write for its arrival"},
+	[VEM_FREE_LATE] = {"late", "[IT 7.4.8]",
+			   "the octets of a request are read at any time until it completes",
+			   "the program uses a buffer again before the completion"},
+	[VEM_FREE_LOST] =
+		{"lost", "[IT 7.5.4]",
+		 "what is under way when a connection breaks is placed wholly, in part, or not at "
+		 "all",
+		 "the program believes that a Write without an answer had no effect, or all of it"},
+};
+
+enum stage {
+	STAGE_IDLE = 0, /* no message */
+	STAGE_UNDER_WAY,
+	STAGE_DUE,     /* its time has come */
+	STAGE_ARRIVED, /* it was delivered once, and waits for a receive */
+	STAGE_ANSWER   /* all is placed; the answer is under way */
+};
+
+/* Part of the octets of a Write. */
+struct part {
+	uint32_t at, len;
+};
+
+struct vem_wire {
+	struct vem_qp *qp;
+	struct ri_timer timer;
+	enum stage stage; /* role tx, as all below */
+	bool answered;    /* the time of the answer has come */
+	unsigned parts, next;
+	struct part part[PIECES_MAX];
+	/* Of a Write that is complete at this side and not placed yet. */
+	uint8_t *octets; /* NULL: there is none */
+	uint32_t length;
+	struct ri_wr_remote remote;
+};
+
+/* --- chance -------------------------------------------------------------------------------- */
+
+static uint64_t
+draw(const struct vem_qp *qp, uint64_t bound)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t number = 0;
+
+	host->random(host->self, &number, sizeof(number));
+	return number % bound;
+}
+
+static bool
+is_free(const struct vem_qp *qp, enum vem_freedom freedom)
+{
+	return (qp->rnic->wire_freedoms & (1u << freedom)) != 0;
+}
+
+/* Run the queue again after a while. */
+static void
+wait_a_while(struct vem_wire *wire, enum stage stage)
+{
+	const struct ri_host *host = wire->qp->rnic->host;
+
+	wire->stage = stage;
+	host->timer_start(host->self, &wire->timer,
+			  host->now(host->self) + 1 + draw(wire->qp, wire->qp->rnic->wire_delay));
+}
+
+static void
+shuffle(struct vem_wire *wire)
+{
+	for (unsigned i = wire->parts; i > 1; i--) {
+		unsigned other = (unsigned)draw(wire->qp, i);
+		struct part part = wire->part[i - 1];
+
+		wire->part[i - 1] = wire->part[other];
+		wire->part[other] = part;
+	}
+}
+
+/* Cut a Write. */
+static void
+cut(struct vem_wire *wire, uint32_t length)
+{
+	uint32_t at = 0;
+
+	wire->parts = wire->next = 0;
+	while (at < length && wire->parts < PIECES_MAX - 1 && is_free(wire->qp, VEM_FREE_PIECES)) {
+		uint32_t len = 1 + (uint32_t)draw(wire->qp, length - at);
+
+		wire->part[wire->parts++] = (struct part){at, len};
+		at += len;
+	}
+	if (at < length || wire->parts == 0)
+		wire->part[wire->parts++] = (struct part){at, length - at};
+	if (is_free(wire->qp, VEM_FREE_ORDER))
+		shuffle(wire);
+}
+
+/* --- Writes ---------------------------------------------------------------------------------- */
+
+/* Narrow spans to a part of them. */
+static void
+narrow(struct vsw_spans *spans, const struct part *part, struct vsw_spans *out)
+{
+	uint32_t at = part->at, len = part->len;
+
+	out->count = 0;
+	for (uint32_t i = 0; i < spans->count && len > 0; i++) {
+		uint32_t have = spans->len[i];
+
+		if (at >= have) {
+			at -= have;
+			continue;
+		}
+		out->use[out->count] = spans->use[i];
+		if (out->use[out->count].ptr != NULL)
+			out->use[out->count].ptr += at;
+		out->use[out->count].offset += at;
+		out->len[out->count] = have - at < len ? have - at : len;
+		len -= out->len[out->count++];
+		at = 0;
+	}
+}
+
+static const struct vsw_refusal *
+place(struct vem_qp *peer, const struct vsw_message *message, const struct part *part,
+      struct vsw_spans *octets)
+{
+	struct vsw_spans some;
+	const struct vsw_piece piece = {
+		.octets = &some, .at = part->at, .length = part->len, .last = true};
+
+	narrow(octets, part, &some);
+	return vsw_respond_write(&peer->in, message, &piece);
+}
+
+/* The next part of the Write that is taken, out of the poster's memory. */
+static const struct vsw_refusal *
+place_taken(struct vem_wire *wire, struct vem_qp *peer, bool *gathered)
+{
+	struct vem_qp *qp = wire->qp;
+	const struct vsw_message message = {.length = qp->tx_wqe->length,
+					    .flags = qp->tx_wqe->flags,
+					    .remote = &qp->tx_wqe->u.remote};
+	const struct vsw_refusal *refusal;
+	struct vsw_spans local;
+
+	*gathered = vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &local) == VSW_MEM_OK;
+	if (!*gathered)
+		return NULL;
+	refusal = place(peer, &message, &wire->part[wire->next++], &local);
+	vsw_spans_end(&local);
+	return refusal;
+}
+
+/* The next part of a Write that has completed. */
+static const struct vsw_refusal *
+place_copied(struct vem_wire *wire, struct vem_qp *peer)
+{
+	const struct vsw_message message = {.length = wire->length, .remote = &wire->remote};
+	struct vsw_spans local = {.count = wire->length != 0};
+
+	local.use[0] = (struct vsw_mem_use){.ptr = wire->octets};
+	local.len[0] = wire->length;
+	return place(peer, &message, &wire->part[wire->next++], &local);
+}
+
+static void
+copied_drop(struct vem_wire *wire)
+{
+	free(wire->octets);
+	wire->octets = NULL;
+	wire->stage = STAGE_IDLE;
+}
+
+/* Copy the octets, and complete the request at this side. False: it goes the other way. */
+static bool
+complete_early(struct vem_wire *wire)
+{
+	struct vem_qp *qp = wire->qp;
+	struct vsw_wqe *wqe = qp->tx_wqe;
+	struct vsw_spans local, copy = {.count = 1};
+
+	wire->octets = malloc(wqe->length > 0 ? wqe->length : 1);
+	if (wire->octets == NULL)
+		return false;
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, wqe, &local) != VSW_MEM_OK) {
+		copied_drop(wire);
+		return false;
+	}
+	copy.use[0] = (struct vsw_mem_use){.ptr = wire->octets};
+	copy.len[0] = wqe->length;
+	bool good = wqe->length == 0 || vsw_spans_copy(&copy, 0, &local);
+	vsw_spans_end(&local);
+	if (!good) {
+		copied_drop(wire);
+		return false;
+	}
+	wire->length = wqe->length;
+	wire->remote = wqe->u.remote;
+	vem_sq_complete(qp, RI_WC_SUCCESS);
+	return true;
+}
+
+/* What has completed is placed, part by part; then the queue goes on. Owner of the role tx. */
+static void
+copied_advance(struct vem_wire *wire)
+{
+	struct vem_qp *qp = wire->qp;
+	struct vem_qp *peer = vem_peer_enter(qp);
+	const struct vsw_refusal *refusal = NULL;
+	bool takes = peer != NULL && vem_qp_takes(peer);
+
+	if (takes && !vem_fault_offline(qp->rnic) && !vem_fault_offline(peer->rnic))
+		refusal = place_copied(wire, peer);
+	if (refusal != NULL)
+		vem_fail_late(qp, peer, refusal);
+	if (peer != NULL)
+		vem_peer_exit(qp);
+	if (!takes || refusal != NULL || wire->next == wire->parts)
+		copied_drop(wire);
+	else
+		wait_a_while(wire, STAGE_UNDER_WAY);
+}
+
+/* A Write whose time has come: its next part, or its end. */
+static bool
+write_advance(struct vem_wire *wire, struct vem_qp *peer)
+{
+	struct vem_qp *qp = wire->qp;
+	const struct vsw_refusal *refusal;
+	bool gathered = true;
+
+	if (wire->stage == STAGE_ANSWER) {
+		wire->stage = STAGE_IDLE;
+		vem_sq_complete(qp, RI_WC_SUCCESS);
+		return true;
+	}
+	refusal = place_taken(wire, peer, &gathered);
+	if (!gathered || refusal != NULL)
+		wire->stage = STAGE_IDLE;
+	if (!gathered || refusal == &vsw_octets_lost)
+		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
+	if (refusal != NULL)
+		return vem_fail_there(qp, peer, refusal);
+	wait_a_while(wire, wire->next == wire->parts ? STAGE_ANSWER : STAGE_UNDER_WAY);
+	return false;
+}
+
+/* --- all messages ------------------------------------------------------------------------------ */
+
+static bool
+is_plain_write(const struct vsw_wqe *wqe)
+{
+	return wqe->opcode == RI_OP_RDMA_WRITE && (wqe->flags & RI_WR_IMMEDIATE) == 0;
+}
+
+/* The request that is taken begins its way. Returns whether it is done. */
+static bool
+depart(struct vem_wire *wire)
+{
+	struct vem_qp *qp = wire->qp;
+	bool early = qp->rnic->fabric->personality == VEM_IWARP && is_free(qp, VEM_FREE_EARLY) &&
+		     draw(qp, 2) == 0;
+	bool done = false;
+
+	if (is_plain_write(qp->tx_wqe)) {
+		cut(wire, qp->tx_wqe->length);
+		/* Over InfiniBand, and without the freedom, the buffer is read as late as it may be. */
+		done = (early || !is_free(qp, VEM_FREE_LATE)) &&
+		       qp->rnic->fabric->personality == VEM_IWARP && complete_early(wire);
+	}
+	wait_a_while(wire, STAGE_UNDER_WAY);
+	return done;
+}
+
+bool
+vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
+		 bool (*deliver)(struct vem_qp *qp, struct vem_qp *peer))
+{
+	struct vem_wire *wire = qp->wire;
+	bool done;
+
+	if (wire == NULL)
+		return deliver(qp, peer);
+	if (wire->octets != NULL)
+		return false; /* the queue goes on behind it */
+	if (wire->stage == STAGE_IDLE)
+		return depart(wire);
+	if (wire->stage == STAGE_UNDER_WAY || (wire->stage == STAGE_ANSWER && !wire->answered))
+		return false;
+	if (is_plain_write(qp->tx_wqe)) {
+		wire->answered = false;
+		return write_advance(wire, peer);
+	}
+	wire->stage = STAGE_IDLE;
+	done = deliver(qp, peer);
+	if (!done && wire->stage == STAGE_IDLE)
+		wire->stage = STAGE_ARRIVED;
+	return done;
+}
+
+/* On the service thread. */
+static void
+wire_fire(void *arg)
+{
+	struct vem_wire *wire = (struct vem_wire *)arg;
+	struct vem_qp *qp = wire->qp;
+	const struct ri_host *host = qp->rnic->host;
+
+	if (!vsw_role_take(&qp->tx)) {
+		host->timer_start(host->self, &wire->timer, host->now(host->self) + 1000);
+		return;
+	}
+	if (wire->octets != NULL)
+		copied_advance(wire);
+	else if (wire->stage == STAGE_UNDER_WAY)
+		wire->stage = STAGE_DUE;
+	else if (wire->stage == STAGE_ANSWER)
+		wire->answered = true;
+	while (vsw_role_drop(&qp->tx))
+		vsw_role_begin(&qp->tx);
+	vem_sq_run(qp);
+}
+
+/* --- begin and end -------------------------------------------------------------------------------- */
+
+void
+vem_wire_flush(struct vem_qp *qp)
+{
+	struct vem_wire *wire = qp->wire;
+	bool orderly = atomic_load(&qp->state) == RI_QPS_CLOSING || !is_free(qp, VEM_FREE_LOST);
+
+	if (wire == NULL)
+		return;
+	/* TCP delivers what was sent before the end of the stream. */
+	while (wire->octets != NULL && orderly) {
+		struct vem_qp *peer = vem_peer_enter(qp);
+		bool takes = peer != NULL && vem_qp_takes(peer) && place_copied(wire, peer) == NULL;
+
+		if (peer != NULL)
+			vem_peer_exit(qp);
+		if (!takes || wire->next == wire->parts)
+			break;
+	}
+	copied_drop(wire);
+}
+
+bool
+vem_wire_create(struct vem_qp *qp)
+{
+	if (qp->rnic->wire_delay == 0)
+		return true;
+	qp->wire = calloc(1, sizeof(*qp->wire));
+	if (qp->wire == NULL)
+		return false;
+	qp->wire->qp = qp;
+	qp->wire->timer = (struct ri_timer){.fire = wire_fire, .arg = qp->wire};
+	return true;
+}
+
+void
+vem_wire_stop(struct vem_qp *qp)
+{
+	if (qp->wire != NULL)
+		qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->wire->timer);
+}
+
+void
+vem_wire_free(struct vem_qp *qp)
+{
+	if (qp->wire == NULL)
+		return;
+	free(qp->wire->octets);
+	free(qp->wire);
+	qp->wire = NULL;
+}
+
+/* One of the words of ITAPI_EMUL_FREEDOMS. False: it is none. */
+static bool
+add_freedom(struct ri_rnic *rnic, const char *word, size_t len)
+{
+	if (len == 3 && memcmp(word, "all", 3) == 0) {
+		rnic->wire_freedoms = (1u << VEM_FREEDOMS) - 1;
+		return true;
+	}
+	for (unsigned i = 0; i < VEM_FREEDOMS; i++) {
+		if (strlen(vem_freedoms[i].name) != len ||
+		    memcmp(vem_freedoms[i].name, word, len) != 0)
+			continue;
+		rnic->wire_freedoms |= 1u << i;
+		return true;
+	}
+	return false;
+}
+
+bool
+vem_wire_begin(struct ri_rnic *rnic)
+{
+	const char *word = vsw_setting_text(&vem_settings[VEM_SETTING_FREEDOMS]);
+	bool good = true;
+
+	rnic->wire_delay = vsw_setting_time(&vem_settings[VEM_SETTING_WIRE], 1000);
+	atomic_store(&rnic->faults.apart, rnic->wire_delay != 0);
+	while (rnic->wire_delay != 0 && word != NULL && *word != '\0') {
+		size_t len = strcspn(word, " ,");
+
+		good = (len == 0 || add_freedom(rnic, word, len)) && good;
+		word += len + (word[len] != '\0');
+	}
+	return good;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The carrier "wire": messages that take time. Without it a request is executed at once, by the thread that posts it. On the
+ * wire its message arrives after a delay that the host's random source draws, and what the specification leaves open is
+ * drawn, too (vem_freedoms). A queue pair has one message under way at a time, in the order of its requests.
+ *
+ * Enabled for an adapter by ITAPI_EMUL_WIRE_US. With a simulated host, time and chance are the simulator's.
+ */
+#ifndef VEM_WIRE_H
+#define VEM_WIRE_H
+
+#include "vem.h"
+
+/* What the specification leaves to the adapter, and an adversary takes. */
+enum vem_freedom {
+	VEM_FREE_PIECES = 0,
+	VEM_FREE_ORDER,
+	VEM_FREE_EARLY,
+	VEM_FREE_LATE,
+	VEM_FREE_LOST,
+	VEM_FREEDOMS
+};
+
+/* The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. */
+struct vem_freedom_row {
+	const char *name;
+	const char *clause;
+	const char *may;
+	const char *wrong;
+};
+
+extern const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS];
+
+struct vem_wire;
+
+/* Read the settings of an adapter. False: ITAPI_EMUL_FREEDOMS has a word that is no freedom; it is not set then. */
+bool vem_wire_begin(struct ri_rnic *rnic);
+/* For a queue pair of an adapter on a wire. False: no memory. */
+bool vem_wire_create(struct vem_qp *qp);
+/* When the queue pair is destroyed, on the thread that owns both roles. */
+void vem_wire_free(struct vem_qp *qp);
+/* A run of callbacks is stopped: no timer of it fires any more. */
+void vem_wire_stop(struct vem_qp *qp);
+/* The queue pair flushes: what is under way arrives at once if the end is orderly, or not at all. Owner of the role tx. */
+void vem_wire_flush(struct vem_qp *qp);
+/*
+ * Move the message of the request that is taken, whose carrier is a wire; `deliver` does what the direct carrier does. Returns
+ * whether the request is done. Owner of the role tx.
+ */
+bool vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
+		      bool (*deliver)(struct vem_qp *qp, struct vem_qp *peer));
+
+#endif /* VEM_WIRE_H */
