@@ -89,6 +89,8 @@ RULES = {
     # Lines of the log have one form, and block no thread, in the tools as in the library.
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
+    'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
+                      'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 
