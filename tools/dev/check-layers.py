@@ -83,6 +83,7 @@ RULES = {
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
+                                               'kal/remote/kald_*.h', 'kal/daemon/kald_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
