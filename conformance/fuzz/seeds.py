@@ -154,6 +154,18 @@ def kal():
         yield base + call('AH_CREATE', 0, 0, 0) + call('AH_MODIFY', 0, 0, 0) + call('AH_DESTROY', 0, 0, 0)
 
 
+def kald():
+    """Requests with bodies of zeros and of ones by a client and by a tool, then raw packets."""
+    for kind in (0x00, 0x20):
+        join = bytes([0x04 | kind])
+        for number in range(14):
+            for fill in (b'\0', b'\1\0\0\0', b'\xff'):
+                body = fill * (40 // len(fill))
+                yield join + bytes([0x14, len(body)]) + body + bytes([number, 1]) + b'\x08'
+    yield b'\x04\x10\x10' + bytes([16, 0, 0, 0, 1, 0, 1, 0]) + bytes(8)
+    yield b'\xec10.0.0.0/8' + b'\x0c'
+
+
 def letters():
     yield bytes([0]) + bytes.fromhex('49544c310002030000000000000000070000000000') + bytes(11)
     for word in range(9):
@@ -221,7 +233,7 @@ def settings():
 
 
 def main():
-    for make in (cm, config, judge, kal, letters, mads, mpa, script, settings, stream, wire):
+    for make in (cm, config, judge, kal, kald, letters, mads, mpa, script, settings, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():

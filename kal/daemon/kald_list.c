@@ -40,6 +40,18 @@ command_read(uint32_t pid, char *text, size_t room)
 	g_strchomp(text);
 }
 
+/* A port has a socket for each of its addresses, and is shown once. */
+static void
+port_add(struct kald_entry *entry, uint16_t port)
+{
+	for (unsigned i = 0; i < MIN(entry->num_ports, KALD_PORTS_SHOWN); i++)
+		if (entry->ports[i] == port)
+			return;
+	if (entry->num_ports < KALD_PORTS_SHOWN)
+		entry->ports[entry->num_ports] = port;
+	entry->num_ports++;
+}
+
 static void
 entry_fill(const struct kald_session *session, struct kald_entry *entry)
 {
@@ -60,9 +72,8 @@ entry_fill(const struct kald_session *session, struct kald_entry *entry)
 		g_strlcat(entry->adapters, g_ptr_array_index(session->adapters, i),
 			  sizeof(entry->adapters));
 	}
-	entry->num_ports = session->ports->len;
-	for (unsigned i = 0; i < MIN(session->ports->len, KALD_PORTS_SHOWN); i++)
-		entry->ports[i] = g_array_index(session->ports, uint16_t, i);
+	for (unsigned i = 0; i < session->ports->len; i++)
+		port_add(entry, g_array_index(session->ports, uint16_t, i));
 }
 
 static void
@@ -111,20 +122,19 @@ listing_over(gpointer arg)
 	return G_SOURCE_REMOVE;
 }
 
-/* Ask all processes; not more often than each DESCRIBE_MS, however often tools ask. */
+/* Ask all processes; each not more often than every DESCRIBE_MS, however often tools ask. */
 static void
 describe_all(struct kald_server *server)
 {
 	gint64 now = g_get_monotonic_time();
 
-	if (server->described != 0 && now - server->described < DESCRIBE_MS * 1000)
-		return;
-	server->described = now;
 	for (GList *at = server->sessions.head; at != NULL; at = at->next) {
 		struct kald_session *session = at->data;
 
-		if (session->kind != KALD_CLIENT || session->describing)
+		if (session->kind != KALD_CLIENT || session->describing ||
+		    now < session->describe_again)
 			continue;
+		session->describe_again = now + DESCRIBE_MS * 1000;
 		session->describing = true;
 		server->describing++;
 		kald_session_event(session, KALD_DESCRIBE);

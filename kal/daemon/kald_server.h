@@ -24,7 +24,6 @@ struct kald_server {
 	GQueue borrows;      /* struct kald_borrow: wait for leases that are called back */
 	GQueue listings;     /* struct kald_listing: wait for descriptions */
 	unsigned describing; /* sessions that have not answered KALD_DESCRIBE yet */
-	gint64 described;    /* when they were asked last */
 	gint64 started;
 	uint64_t instance;
 	uint64_t next_serial;
@@ -48,8 +47,9 @@ struct kald_session {
 	enum kald_kind kind; /* 0 before KALD_HELLO */
 	bool stopped;
 	bool watches;
-	bool describing; /* KALD_DESCRIBE was sent and is not answered */
-	uint32_t lost;   /* changes that were not sent to it */
+	bool describing;       /* KALD_DESCRIBE was sent and is not answered */
+	gint64 describe_again; /* not before */
+	uint32_t lost;         /* changes that were not sent to it */
 	struct kald_borrower borrower;
 	uint64_t used[KAL_RESOURCE_COUNT];
 	GPtrArray *adapters; /* names, one for each open */

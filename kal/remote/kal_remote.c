@@ -31,6 +31,7 @@
 #include "kal_sock_source.h"
 #include "kald_net.h"
 #include "ri_calls.h"
+#include "ri_errno.h"
 #include "ri_log.h"
 #include "ri_owned.h"
 
@@ -67,6 +68,7 @@ static struct {
 	struct ri_watch watch;
 	struct ri_timer again;
 	unsigned attempts;
+	int error; /* of the last attempt to connect */
 	uint32_t last_id, greeting_id;
 	uint32_t awaited; /* id of the request whose sender waits */
 	bool answered;
@@ -102,6 +104,17 @@ say(enum ri_log_level level, const char *text)
 	r.said_at = now();
 	ri_log(r.host, level, &(struct ri_log_about){.layer = "kal"}, "kald at %s%s", r.found,
 	       text);
+}
+
+/* It does not answer, perhaps because a sandbox refuses a system call, and this is what follows. */
+static void
+say_silent(enum ri_log_level level, const char *what_follows)
+{
+	char text[KALD_TEXT];
+
+	(void)snprintf(text, sizeof(text), " does not answer%s%s%s", r.error != 0 ? ": " : "",
+		       r.error != 0 ? ri_errno_text(r.error) : "", what_follows);
+	say(level, text);
 }
 
 static void
@@ -306,7 +319,8 @@ static void
 try_connect(void)
 {
 	RI_ASSERT_OWNED(&lock);
-	if (kal_remote_connect(&r.place, &r.fd, r.found) != 0)
+	r.error = kal_remote_connect(&r.place, &r.fd, r.found);
+	if (r.error != 0)
 		return;
 	r.watch = (struct ri_watch){
 		.fire = remote_ready, .fd = kal_fd_get(&r.fd), .events = RI_WATCH_IN};
@@ -385,7 +399,7 @@ ask(void)
 	if (r.answered && r.reply.head.status != KALD_OK)
 		say_refusal(&r.reply);
 	else if (!r.answered && r.state != REMOTE_REFUSED)
-		say(RI_LOG_WARNING, " does not answer");
+		say_silent(RI_LOG_WARNING, "");
 	return r.answered;
 }
 
@@ -671,10 +685,10 @@ attach(void)
 	if ((r.state != REMOTE_AWAY || r.required) && be_joined(deadline))
 		return RI_SUCCESS;
 	refused = r.state == REMOTE_REFUSED;
-	if (!refused && (r.required || r.state == REMOTE_GREETING))
-		say(r.required ? RI_LOG_ERROR : RI_LOG_WARNING,
-		    r.required ? " does not answer; it is required, so no adapter can be opened"
-			       : " does not answer; the process goes on without it");
+	if (!refused && r.required)
+		say_silent(RI_LOG_ERROR, "; it is required, so no adapter can be opened");
+	else if (!refused && r.state == REMOTE_GREETING)
+		say_silent(RI_LOG_WARNING, "; the process goes on without it");
 	detach();
 	if (refused)
 		return RI_ERR_PERMISSION;

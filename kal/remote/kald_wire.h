@@ -159,7 +159,8 @@ struct kald_entry {
 	uint64_t serial; /* of the connection to kald: unique while kald runs */
 	uint32_t pid, uid, gid;
 	uint32_t stopped; /* 1 */
-	uint32_t num_ports;
+	uint32_t
+		num_ports; /* at least: beyond KALD_PORTS_SHOWN those of several addresses count for each */
 	uint32_t described;            /* 1: `used` is what the process said after the request */
 	uint64_t lent[KALD_RESOURCES]; /* as kald counts */
 	uint64_t used[KALD_RESOURCES]; /* as the process said last */

@@ -77,8 +77,8 @@ def main(completion, tools):
     tests = Completion(completion, tools)
     adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
     with_door = os.path.exists(os.path.join(tools, 'it-run'))
-    print('1..19' if with_door else '1..14')
-    for tool in ('it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test'):
+    print('1..20' if with_door else '1..15')
+    for tool in ('it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test', 'kalctl'):
         options = tests.options(tool)
         tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
     tests.check('it-test/options/begun', ['--threads=', '--timeout='], tests.complete('it-test --t'))
@@ -89,6 +89,7 @@ def main(completion, tools):
     tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
     tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
     tests.check('it-cp/checksum', ['crc32c', 'sha256', 'xxh3'], tests.complete('it-cp -c '))
+    tests.check('kalctl/commands', ['show', 'stop'], tests.complete('kalctl s'))
     if with_door:
         tests.check('it-run/options', tests.options('it-run'), tests.complete('it-run -'))
         tests.check('it-run/adapters', ['ib', 'iwarp'], tests.complete('it-run -a emul:'))

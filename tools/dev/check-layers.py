@@ -89,6 +89,7 @@ RULES = {
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
+                                               'kal/remote/kald_*.h', 'kal/daemon/kald_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h', 'vp/roce/cm/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
@@ -97,6 +98,8 @@ RULES = {
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
     # It stands in place of the machine: it has a host table, and gives it to its threads.
     'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'kal/host/kal_host_use.h'] + GLIB,
+    'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
+                      'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 

@@ -293,7 +293,7 @@ test_rules(void)
 	entries = play_list(tool);
 	g_assert_cmpuint(entries->len, ==, 1);
 	g_assert_cmpstr(g_array_index(entries, struct kald_entry, 0).adapters, ==, "emul:ib");
-	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).num_ports, ==, 3);
+	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).num_ports, ==, 2);
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).pid, ==, getpid());
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).described, ==, 0);
 	g_array_free(entries, TRUE);

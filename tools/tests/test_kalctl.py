@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""kalctl against a kald, with tools as its clients.
+
+Usage: test_kalctl.py TOOLS KALD      (TAP)
+"""
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from tool_runs import PATIENCE, Failed, Server, finish, main, run
+
+
+class Daemon:
+    """A kald with rules of its own; `with` ends it."""
+
+    def __init__(self, kald, policy=''):
+        self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
+        self.socket = os.path.join(self.folder.name, 'socket')
+        self.policy = os.path.join(self.folder.name, 'kald.conf')
+        with open(self.policy, 'w', encoding='ascii') as file:
+            file.write(policy)
+        self.process = subprocess.Popen([kald, '--socket', self.socket, '--policy', self.policy],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.environment = {**os.environ, 'ITAPI_KALD': self.socket}
+        until = time.monotonic() + PATIENCE
+        while not os.path.exists(self.socket):
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise Failed('kald does not serve')
+            time.sleep(0.01)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        if self.process.wait(PATIENCE) != 0:
+            raise Failed(f'kald ended with {self.process.returncode}')
+        self.folder.cleanup()
+
+
+def kalctl(tools, daemon, *arguments):
+    return finish(subprocess.Popen([os.path.join(tools, 'kalctl'), *arguments], env=daemon.environment,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+
+
+def processes(tools, daemon):
+    return kalctl(tools, daemon, '--json', 'list').expect(0).json()['processes']
+
+
+def shown(tools, kald):
+    """A server is in the list with its port, adapter and objects, and gone after its end."""
+    with Daemon(kald) as daemon:
+        if processes(tools, daemon):
+            raise Failed('the list is not empty')
+        with Server(tools, 'it-ping', '-P', '-a', 'iwarp:lo', env=daemon.environment) as server:
+            run(tools, 'it-ping', '-p', server.port, '-a', 'iwarp:lo', '-C', '2', '127.0.0.1', env=daemon.environment).expect(0)
+            one, = [entry for entry in processes(tools, daemon) if entry['pid'] == server.process.pid]
+            wanted = {'command': 'it-ping', 'adapters': ['iwarp:lo'], 'ports': [int(server.port)], 'answers': True,
+                      'stopped': False, 'uid': os.getuid()}
+            if {name: one[name] for name in wanted} != wanted:
+                raise Failed(f'the entry is {one}')
+            if one['used']['listen'] != 1 or not 1 <= one['used']['rnic'] <= one['lent']['rnic']:
+                raise Failed(f'used is {one["used"]}, lent is {one["lent"]}')
+            kalctl(tools, daemon, 'list').expect(0, 'it-ping', server.port, 'iwarp:lo')
+            kalctl(tools, daemon, 'show', str(server.process.pid)).expect(0, f'process {server.process.pid}, it-ping', 'in use')
+            limits = kalctl(tools, daemon, '--json', 'limits').expect(0).json()
+            if limits['id'] != os.getuid() or limits['lent'] != one['lent'] or limits['limits']['qp'] != 'unlimited':
+                raise Failed(f'the limits are {limits}')
+            kalctl(tools, daemon, 'limits', 'root').expect(0, 'user 0')
+        until = time.monotonic() + PATIENCE
+        while processes(tools, daemon):
+            if time.monotonic() > until:
+                raise Failed('it is in the list after its end')
+
+
+def refused(tools, kald):
+    """The application's message names the daemon and the rule, and a watcher sees it."""
+    with Daemon(kald, '[limits.user]\nqp = 0\n[policy]\nadapters = emul:*\n') as daemon:
+        watcher = subprocess.Popen([os.path.join(tools, 'kalctl'), 'watch'], env=daemon.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            time.sleep(0.2)
+            run(tools, 'it-info', '-a', 'iwarp', env=daemon.environment).expect(
+                1, f'kald at {daemon.socket} refuses: [policy] adapters = emul:* ({daemon.policy}:4)')
+            run(tools, 'it-ping', '--self', '-a', 'emul:ib', env=daemon.environment).expect(
+                1, f'kald at {daemon.socket} refuses: [limits.user] qp = 0 ({daemon.policy}:2)')
+            seen = [watcher.stdout.readline() for _ in range(2)]
+        finally:
+            watcher.send_signal(signal.SIGINT)
+            watcher.communicate(timeout=PATIENCE)
+        if not seen[0].startswith('joined ') or 'refused' not in seen[1] or 'adapters = emul:*' not in seen[1]:
+            raise Failed(f'seen was {seen}')
+        if watcher.returncode != 128 + signal.SIGINT:
+            raise Failed(f'kalctl watch ended with {watcher.returncode}')
+
+
+def stopped(tools, kald):
+    """By port with SIGTERM; frozen without."""
+    with Daemon(kald) as daemon:
+        with Server(tools, 'it-ping', '-P', '-a', 'iwarp:lo', env=daemon.environment) as server:
+            kalctl(tools, daemon, '--freeze', 'stop', str(server.process.pid)).expect(0, 'gets nothing more')
+            one, = processes(tools, daemon)
+            if not one['stopped'] or server.process.poll() is not None:
+                raise Failed('it is not frozen')
+            kalctl(tools, daemon, 'stop', f':{server.port}').expect(0, 'SIGTERM')
+            server.done().expect(0)
+        kalctl(tools, daemon, 'stop', '1').expect(1, 'there is no such process')
+
+
+def usage(tools, kald):
+    """Command lines that are wrong, rules that are, and no daemon."""
+    with Daemon(kald) as daemon:
+        for words in ([], ['nothing'], ['show'], ['show', 'x'], ['list', 'x'], ['stop', ':0'], ['policy', 'x']):
+            kalctl(tools, daemon, *words).expect(2)
+        kalctl(tools, daemon, 'policy', 'check', daemon.policy).expect(0, 'can be used')
+        with open(daemon.policy, 'w', encoding='ascii') as file:
+            file.write('[policy]\nport = 1\n')
+        kalctl(tools, daemon, 'policy', 'check', daemon.policy).expect(1, f'{daemon.policy}:2: [policy] port: there is no such key')
+        done = subprocess.run([kald, '--check', '--policy', daemon.policy], capture_output=True, text=True, check=False)
+        if done.returncode != 1 or 'there is no such key' not in done.stderr:
+            raise Failed(f'kald --check says {done.stderr}')
+        kalctl(tools, daemon, '-s', '/nonexistent', 'list').expect(1, 'no kald answers at /nonexistent')
+        failed = kalctl(tools, daemon, '--json', '-s', '/nonexistent', 'list')
+        if json.loads(failed.out)['ok'] is not False:
+            raise Failed(failed.out)
+
+
+if __name__ == '__main__':
+    sys.exit(main([('/tools/kalctl/' + case.__name__, functools.partial(case, *sys.argv[1:]))
+                   for case in (shown, refused, stopped, usage)]))
