@@ -376,21 +376,6 @@ sockets_close(struct vem_link *link)
 	vem_shm_rx_drop(shm);
 }
 
-/* The names of a process that has died; others go when an adapter is opened. */
-static void
-names_forget(struct vem_link *link)
-{
-	char name[VEM_PLACE_NAME];
-
-	if (link->name[0] != '\0')
-		vem_place_forget(&link->shm->place, link->name);
-	link->name[0] = '\0';
-	if (!link->greeted)
-		return;
-	vem_shm_block_name(link->shm, link->block, name);
-	vem_place_forget(&link->shm->place, name);
-}
-
 void
 vem_link_reap(struct vem_link *link)
 {
@@ -404,7 +389,7 @@ vem_link_reap(struct vem_link *link)
 				    link->users, link->why);
 		sockets_close(link);
 		vem_remote_link_down(link);
-		names_forget(link);
+		vem_shm_sweep_soon(shm);
 	}
 	if (link->users != 0)
 		return;

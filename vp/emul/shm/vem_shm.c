@@ -19,9 +19,12 @@
 
 #define ENTRIES    256 /* of one round, of each link */
 #define OCTETS     (1u << 20)
-#define ROUNDS     4  /* of a thread that will sleep, before another one goes on */
-#define WAKES      32 /* links of one look at the set */
+#define ROUNDS     4       /* of a thread that will sleep, before another task has its turn */
+#define BUSY       1000000 /* ns after which it has, however much there is to read */
+#define WAKES      32      /* links of one look at the set */
 #define ACCEPTS    16
+#define SWEEP      50000000 /* ns after the end of a link */
+#define LINGER     30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
 #define IDLE_POLLS 1024 /* polls in vain after which another thread may run */
 
 void
@@ -129,7 +132,8 @@ wakes_read(struct vem_shm *shm)
 		struct vem_link *link = events[i].data.ptr;
 
 		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0)
-			vem_link_break(link, "its wake-up socket has ended");
+			/* It will not wake this side any more; the end of the link is another socket's. */
+			(void)epoll_ctl(shm->epfd, EPOLL_CTL_DEL, link->wake_in, NULL);
 		for (unsigned k = 0;
 		     k < WAKES && ri_recv(link->wake_in, octets, sizeof(octets), MSG_DONTWAIT) > 0;)
 			k++;
@@ -159,15 +163,25 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 static uint32_t
 read_and_sleep(struct vem_shm *shm)
 {
+	const struct ri_host *host = shm->host;
+	uint64_t until = host->now(host->self);
+	uint64_t end = until + BUSY;
 	uint32_t done = 0;
 	bool more = true;
 
 	wakes_read(shm);
 	for (unsigned i = 0; i < ROUNDS && more; i++) {
+		uint64_t now;
+
+		do {
+			uint32_t n = round_read(shm, &more);
+
+			done += n;
+			now = host->now(host->self);
+			if (n != 0)
+				until = now + LINGER;
+		} while (now < until && now < end);
 		more = false;
-		done += round_read(shm, &more);
-		if (more && i + 1 < ROUNDS)
-			continue;
 		vsw_lock(&shm->sleep_lock);
 		asleep_set(shm, true, &more);
 		vsw_unlock(&shm->sleep_lock);
@@ -333,6 +347,22 @@ after_fork_child(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
+/* On the service thread, a while after a process has died, whose sockets end one after the other. */
+static void
+names_sweep(void *arg)
+{
+	struct vem_shm *shm = arg;
+
+	vem_place_sweep(&shm->place);
+}
+
+void
+vem_shm_sweep_soon(struct vem_shm *shm)
+{
+	shm->host->timer_start(shm->host->self, &shm->sweep,
+			       shm->host->now(shm->host->self) + SWEEP);
+}
+
 /* --- names -------------------------------------------------------------------------------- */
 
 static const char *
@@ -351,12 +381,6 @@ vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 	else
 		(void)snprintf(name, VEM_PLACE_NAME, "%s.id-%016llx", kind_name(shm),
 			       (unsigned long long)__builtin_bswap64(service->id));
-}
-
-void
-vem_shm_block_name(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME])
-{
-	(void)snprintf(name, VEM_PLACE_NAME, "%s.block-%03x", kind_name(shm), (unsigned)block);
 }
 
 static void
@@ -455,7 +479,8 @@ block_take(struct vem_shm *shm)
 		shm->block = (first + i) % VEM_BLOCKS;
 		if (shm->block == 0 || shm->block == VEM_BLOCKS - 1)
 			continue; /* numbers that are special */
-		vem_shm_block_name(shm, shm->block, shm->own.name);
+		(void)snprintf(shm->own.name, sizeof(shm->own.name), "%s.block-%03x",
+			       kind_name(shm), (unsigned)shm->block);
 		status = name_take(shm, &shm->own);
 	}
 	return status;
@@ -523,6 +548,7 @@ vem_shm_open(struct vem_fabric *fabric)
 	shm->fabric = fabric;
 	shm->host = fabric->host;
 	shm->reap = (struct ri_task){.fire = reap_all, .arg = shm};
+	shm->sweep = (struct ri_timer){.fire = names_sweep, .arg = shm};
 	atomic_store(&shm->asleep, true);
 	if (!place_find(shm)) {
 		free(shm);
@@ -568,6 +594,7 @@ vem_shm_close(struct vem_shm *shm)
 	}
 	if (!forked) {
 		shm->host->task_stop(shm->host->self, &shm->reap);
+		shm->host->timer_stop(shm->host->self, &shm->sweep);
 		ri_close(shm->epfd);
 	}
 	free(shm);
