@@ -222,8 +222,10 @@ shm_poll(struct vem_shm *shm)
 			asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
 	}
-	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx))
+	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx)) {
+		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
+	}
 	done = round_read(shm, &more);
 	vem_shm_rx_drop(shm);
 	if (done != 0)
