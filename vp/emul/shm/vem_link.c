@@ -209,7 +209,8 @@ link_fire(void *arg, uint32_t events)
 	if ((events & RI_WATCH_OUT) != 0)
 		queue_send(link);
 	pthread_mutex_lock(&fabric->lock);
-	for (unsigned i = 0; i < PACKETS && !atomic_load(&link->broken) && result == VEM_PACKET_GOT;
+	for (unsigned i = 0; i < PACKETS && !link->shm->closing && !atomic_load(&link->broken) &&
+			     result == VEM_PACKET_GOT;
 	     i++) {
 		result = vem_packet_receive(link->sock, &packet, fds, &count, &why);
 		if (result == VEM_PACKET_GOT)
@@ -381,7 +382,7 @@ vem_link_reap(struct vem_link *link)
 {
 	struct vem_shm *shm = link->shm;
 
-	if (!atomic_load(&link->broken))
+	if (!atomic_load(&link->broken) || shm->closing)
 		return;
 	if (link->sock >= 0) {
 		if (link->greeted)

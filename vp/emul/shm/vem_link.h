@@ -105,6 +105,7 @@ struct vem_shm {
 	unsigned idle;      /* polls that found nothing */
 	struct ri_task reap;
 	struct ri_timer sweep;
+	bool closing; /* under the fabric's lock */
 	atomic_bool forked;
 	struct vem_shm *next; /* in the list for forks */
 };

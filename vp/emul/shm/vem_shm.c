@@ -393,7 +393,7 @@ name_fire(void *arg, uint32_t events)
 
 	(void)events;
 	pthread_mutex_lock(&shm->fabric->lock);
-	for (unsigned i = 0; i < ACCEPTS; i++) {
+	for (unsigned i = 0; i < ACCEPTS && !shm->closing; i++) {
 		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
 
 		if (fd < 0)
@@ -579,25 +579,30 @@ vem_shm_open(struct vem_fabric *fabric)
 void
 vem_shm_close(struct vem_shm *shm)
 {
+	const struct ri_host *host = shm->host;
 	bool forked = atomic_load(&shm->forked);
 
-	forks_remove(shm);
+	/* From here on nothing on the service thread makes or frees a link. */
+	pthread_mutex_lock(&shm->fabric->lock);
+	shm->closing = true;
+	pthread_mutex_unlock(&shm->fabric->lock);
 	name_give(&shm->own);
-	if (!forked)
-		vsw_leader_stop(&shm->leader);
-	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+	for (unsigned i = 0; i < VEM_LINKS_MAX && !forked; i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
 
-		if (link == NULL)
-			continue;
-		if (!forked)
-			shm->host->watch_stop(shm->host->self, &link->watch);
-		vem_link_free(link);
+		if (link != NULL)
+			host->watch_stop(host->self, &link->watch);
 	}
 	if (!forked) {
-		shm->host->task_stop(shm->host->self, &shm->reap);
-		shm->host->timer_stop(shm->host->self, &shm->sweep);
-		ri_close(shm->epfd);
+		vsw_leader_stop(&shm->leader);
+		host->task_stop(host->self, &shm->reap);
+		host->timer_stop(host->self, &shm->sweep);
 	}
+	forks_remove(shm);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++)
+		if (atomic_load(&shm->links[i]) != NULL)
+			vem_link_free(atomic_load(&shm->links[i]));
+	if (!forked)
+		ri_close(shm->epfd);
 	free(shm);
 }
