@@ -385,12 +385,13 @@ vem_link_reap(struct vem_link *link)
 	if (!atomic_load(&link->broken) || shm->closing)
 		return;
 	if (link->sock >= 0) {
-		if (link->greeted)
+		if (link->users != 0) {
 			vem_shm_say(shm, RI_LOG_INFO, "a link ends with %u connections: %s",
 				    link->users, link->why);
+			vem_shm_sweep_soon(shm);
+		}
 		sockets_close(link);
 		vem_remote_link_down(link);
-		vem_shm_sweep_soon(shm);
 	}
 	if (link->users != 0)
 		return;
