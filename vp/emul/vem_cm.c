@@ -187,7 +187,9 @@ vem_cm_offer(struct vem_qp *qp)
 	}
 	pthread_mutex_lock(&fabric->lock);
 	qp->to.local = local;
-	struct ri_listen *listen = vem_listen_find(fabric, &qp->to.service);
+	/* Between processes all go through links, to a listener in this process, too. */
+	struct ri_listen *listen =
+		fabric->shm == NULL ? vem_listen_find(fabric, &qp->to.service) : NULL;
 	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;

@@ -218,7 +218,7 @@ vem_peer_part(struct vem_qp *qp)
 static bool
 is_for_peers(const struct vem_qp *qp)
 {
-	return qp->rnic->fabric->personality == VEM_IB &&
+	return qp->rnic->fabric->personality == VEM_IB && !qp->rnic->fabric->between &&
 	       (qp->init.type == RI_QP_RC || qp->init.type == RI_QP_UC);
 }
 

@@ -209,7 +209,8 @@ link_fire(void *arg, uint32_t events)
 	if ((events & RI_WATCH_OUT) != 0)
 		queue_send(link);
 	pthread_mutex_lock(&fabric->lock);
-	for (unsigned i = 0; i < PACKETS && !atomic_load(&link->broken) && result == VEM_PACKET_GOT;
+	for (unsigned i = 0; i < PACKETS && !link->shm->closing && !atomic_load(&link->broken) &&
+			     result == VEM_PACKET_GOT;
 	     i++) {
 		result = vem_packet_receive(link->sock, &packet, fds, &count, &why);
 		if (result == VEM_PACKET_GOT)
@@ -376,35 +377,21 @@ sockets_close(struct vem_link *link)
 	vem_shm_rx_drop(shm);
 }
 
-/* The names of a process that has died; others go when an adapter is opened. */
-static void
-names_forget(struct vem_link *link)
-{
-	char name[VEM_PLACE_NAME];
-
-	if (link->name[0] != '\0')
-		vem_place_forget(&link->shm->place, link->name);
-	link->name[0] = '\0';
-	if (!link->greeted)
-		return;
-	vem_shm_block_name(link->shm, link->block, name);
-	vem_place_forget(&link->shm->place, name);
-}
-
 void
 vem_link_reap(struct vem_link *link)
 {
 	struct vem_shm *shm = link->shm;
 
-	if (!atomic_load(&link->broken))
+	if (!atomic_load(&link->broken) || shm->closing)
 		return;
 	if (link->sock >= 0) {
-		if (link->greeted)
+		if (link->users != 0) {
 			vem_shm_say(shm, RI_LOG_INFO, "a link ends with %u connections: %s",
 				    link->users, link->why);
+			vem_shm_sweep_soon(shm);
+		}
 		sockets_close(link);
 		vem_remote_link_down(link);
-		names_forget(link);
 	}
 	if (link->users != 0)
 		return;

@@ -104,6 +104,8 @@ struct vem_shm {
 	atomic_bool asleep; /* the other sides are asked to wake this one */
 	unsigned idle;      /* polls that found nothing */
 	struct ri_task reap;
+	struct ri_timer sweep;
+	bool closing; /* under the fabric's lock */
 	atomic_bool forked;
 	struct vem_shm *next; /* in the list for forks */
 };
@@ -123,13 +125,14 @@ void vem_shm_rx_take(struct vem_shm *shm);
 void vem_shm_rx_drop(struct vem_shm *shm);
 /* Read what was written before a packet that has come: what was done before the end is done. Not an owner of rx. */
 void vem_shm_catch_up(struct vem_link *link);
+/* A process has ended: remove the names that it has left. */
+void vem_shm_sweep_soon(struct vem_shm *shm);
 /* A line of the log. */
 __attribute__((format(printf, 3, 4))) void vem_shm_say(const struct vem_shm *shm, unsigned level,
 						       const char *format, ...);
 /* The name of a service in the fabric. */
 void vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 		     char name[VEM_PLACE_NAME]);
-void vem_shm_block_name(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME]);
 /* Take it for a listener: RI_ERR_IN_USE, RI_ERR_RESOURCES. */
 enum ri_status vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service,
 				 struct vem_name **out);

@@ -254,21 +254,6 @@ vem_place_sweep(const struct vem_place *place)
 	ri_close(lock);
 }
 
-void
-vem_place_forget(const struct vem_place *place, const char *name)
-{
-	struct sockaddr_un addr;
-	int lock;
-
-	/* Whoever has the lock just now takes a name, and replaces it. */
-	if (place->abstract || (lock = folder_lock(place, 1)) < 0)
-		return;
-	(void)address_of(place, name, &addr);
-	if (!name_is_alive(place, name))
-		(void)unlink(addr.sun_path);
-	ri_close(lock);
-}
-
 bool
 vem_place_is_ours(int fd, unsigned *uid)
 {

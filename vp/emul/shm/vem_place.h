@@ -40,8 +40,6 @@ int vem_place_listen(const struct vem_place *place, const char *name);
 void vem_place_leave(const struct vem_place *place, const char *name, int fd);
 /* Connect to a name, without waiting. -1 with errno set; ECONNREFUSED, ENOENT: no process has it. */
 int vem_place_connect(const struct vem_place *place, const char *name);
-/* A process may have died: remove this name if it is its. */
-void vem_place_forget(const struct vem_place *place, const char *name);
 /* Remove the names that dead processes have left. */
 void vem_place_sweep(const struct vem_place *place);
 /* Is the process at the other end one of this user? *uid: whose it is. */

@@ -138,8 +138,13 @@ vem_remote_free(struct vem_remote *remote)
 	free(remote->sent);
 	free(remote->asks);
 	free(remote);
-	if (--link->users == 0 && atomic_load(&link->broken))
+	if (--link->users != 0)
+		return;
+	/* Whoever dialed hangs up; the other side sees it. */
+	if (atomic_load(&link->broken))
 		shm->host->task_run(shm->host->self, &shm->reap);
+	else if (link->dialed)
+		vem_link_break(link, "nobody uses it any more");
 }
 
 /* Windows and queues of a connection, for its queue pair. */

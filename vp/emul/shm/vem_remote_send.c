@@ -59,7 +59,8 @@ vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 	bool streamed = false, wake = false;
 
 	if (!atomic_load_explicit(&link->up, memory_order_acquire) ||
-	    atomic_load_explicit(&link->broken, memory_order_relaxed))
+	    atomic_load_explicit(&link->broken, memory_order_relaxed) ||
+	    atomic_load_explicit(&link->shm->forked, memory_order_relaxed))
 		return false;
 	vsw_lock(&link->out_lock);
 	uint8_t *to = vem_ring_begin(&link->out, length);

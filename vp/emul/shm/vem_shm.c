@@ -19,9 +19,12 @@
 
 #define ENTRIES    256 /* of one round, of each link */
 #define OCTETS     (1u << 20)
-#define ROUNDS     4  /* of a thread that will sleep, before another one goes on */
-#define WAKES      32 /* links of one look at the set */
+#define ROUNDS     4       /* of a thread that will sleep, before another task has its turn */
+#define BUSY       1000000 /* ns after which it has, however much there is to read */
+#define WAKES      32      /* links of one look at the set */
 #define ACCEPTS    16
+#define SWEEP      50000000 /* ns after the end of a link */
+#define LINGER     30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
 #define IDLE_POLLS 1024 /* polls in vain after which another thread may run */
 
 void
@@ -129,7 +132,8 @@ wakes_read(struct vem_shm *shm)
 		struct vem_link *link = events[i].data.ptr;
 
 		if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0)
-			vem_link_break(link, "its wake-up socket has ended");
+			/* It will not wake this side any more; the end of the link is another socket's. */
+			(void)epoll_ctl(shm->epfd, EPOLL_CTL_DEL, link->wake_in, NULL);
 		for (unsigned k = 0;
 		     k < WAKES && ri_recv(link->wake_in, octets, sizeof(octets), MSG_DONTWAIT) > 0;)
 			k++;
@@ -159,15 +163,25 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 static uint32_t
 read_and_sleep(struct vem_shm *shm)
 {
+	const struct ri_host *host = shm->host;
+	uint64_t until = host->now(host->self);
+	uint64_t end = until + BUSY;
 	uint32_t done = 0;
 	bool more = true;
 
 	wakes_read(shm);
 	for (unsigned i = 0; i < ROUNDS && more; i++) {
+		uint64_t now;
+
+		do {
+			uint32_t n = round_read(shm, &more);
+
+			done += n;
+			now = host->now(host->self);
+			if (n != 0)
+				until = now + LINGER;
+		} while (now < until && now < end);
 		more = false;
-		done += round_read(shm, &more);
-		if (more && i + 1 < ROUNDS)
-			continue;
 		vsw_lock(&shm->sleep_lock);
 		asleep_set(shm, true, &more);
 		vsw_unlock(&shm->sleep_lock);
@@ -208,8 +222,10 @@ shm_poll(struct vem_shm *shm)
 			asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
 	}
-	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx))
+	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx)) {
+		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
+	}
 	done = round_read(shm, &more);
 	vem_shm_rx_drop(shm);
 	if (done != 0)
@@ -333,6 +349,22 @@ after_fork_child(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
+/* On the service thread, a while after a process has died, whose sockets end one after the other. */
+static void
+names_sweep(void *arg)
+{
+	struct vem_shm *shm = arg;
+
+	vem_place_sweep(&shm->place);
+}
+
+void
+vem_shm_sweep_soon(struct vem_shm *shm)
+{
+	shm->host->timer_start(shm->host->self, &shm->sweep,
+			       shm->host->now(shm->host->self) + SWEEP);
+}
+
 /* --- names -------------------------------------------------------------------------------- */
 
 static const char *
@@ -353,12 +385,6 @@ vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 			       (unsigned long long)__builtin_bswap64(service->id));
 }
 
-void
-vem_shm_block_name(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME])
-{
-	(void)snprintf(name, VEM_PLACE_NAME, "%s.block-%03x", kind_name(shm), (unsigned)block);
-}
-
 static void
 name_fire(void *arg, uint32_t events)
 {
@@ -367,7 +393,7 @@ name_fire(void *arg, uint32_t events)
 
 	(void)events;
 	pthread_mutex_lock(&shm->fabric->lock);
-	for (unsigned i = 0; i < ACCEPTS; i++) {
+	for (unsigned i = 0; i < ACCEPTS && !shm->closing; i++) {
 		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
 
 		if (fd < 0)
@@ -455,7 +481,8 @@ block_take(struct vem_shm *shm)
 		shm->block = (first + i) % VEM_BLOCKS;
 		if (shm->block == 0 || shm->block == VEM_BLOCKS - 1)
 			continue; /* numbers that are special */
-		vem_shm_block_name(shm, shm->block, shm->own.name);
+		(void)snprintf(shm->own.name, sizeof(shm->own.name), "%s.block-%03x",
+			       kind_name(shm), (unsigned)shm->block);
 		status = name_take(shm, &shm->own);
 	}
 	return status;
@@ -523,6 +550,7 @@ vem_shm_open(struct vem_fabric *fabric)
 	shm->fabric = fabric;
 	shm->host = fabric->host;
 	shm->reap = (struct ri_task){.fire = reap_all, .arg = shm};
+	shm->sweep = (struct ri_timer){.fire = names_sweep, .arg = shm};
 	atomic_store(&shm->asleep, true);
 	if (!place_find(shm)) {
 		free(shm);
@@ -551,24 +579,30 @@ vem_shm_open(struct vem_fabric *fabric)
 void
 vem_shm_close(struct vem_shm *shm)
 {
+	const struct ri_host *host = shm->host;
 	bool forked = atomic_load(&shm->forked);
 
-	forks_remove(shm);
+	/* From here on nothing on the service thread makes or frees a link. */
+	pthread_mutex_lock(&shm->fabric->lock);
+	shm->closing = true;
+	pthread_mutex_unlock(&shm->fabric->lock);
 	name_give(&shm->own);
-	if (!forked)
-		vsw_leader_stop(&shm->leader);
-	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+	for (unsigned i = 0; i < VEM_LINKS_MAX && !forked; i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
 
-		if (link == NULL)
-			continue;
-		if (!forked)
-			shm->host->watch_stop(shm->host->self, &link->watch);
-		vem_link_free(link);
+		if (link != NULL)
+			host->watch_stop(host->self, &link->watch);
 	}
 	if (!forked) {
-		shm->host->task_stop(shm->host->self, &shm->reap);
-		ri_close(shm->epfd);
+		vsw_leader_stop(&shm->leader);
+		host->task_stop(host->self, &shm->reap);
+		host->timer_stop(host->self, &shm->sweep);
 	}
+	forks_remove(shm);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++)
+		if (atomic_load(&shm->links[i]) != NULL)
+			vem_link_free(atomic_load(&shm->links[i]));
+	if (!forked)
+		ri_close(shm->epfd);
 	free(shm);
 }

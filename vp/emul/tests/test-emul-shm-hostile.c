@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Processes that die, and a process of the same user that means harm: whatever it sends harms its own link only, and no descriptor
+ * is left of it.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vem_node.h"
+#include "vem_remote.h"
+
+#define PORT 4713
+
+static const char *adapter, *self;
+static char *runtime;
+
+static unsigned
+descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(folder) != NULL)
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static unsigned
+names(void)
+{
+	char *path = g_build_filename(runtime, "itapi", "fabric", "default", NULL);
+	DIR *folder = opendir(path);
+	unsigned count = 0;
+	struct dirent *entry;
+
+	while (folder != NULL && (entry = readdir(folder)) != NULL)
+		count += entry->d_name[0] != '.';
+	if (folder != NULL)
+		closedir(folder);
+	g_free(path);
+	return count;
+}
+
+static void
+wait_until(bool (*is)(unsigned), unsigned wanted)
+{
+	gint64 deadline = node_deadline();
+
+	while (!is(wanted)) {
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		g_usleep(500);
+	}
+}
+
+static bool
+descriptors_are(unsigned count)
+{
+	return descriptors() <= count;
+}
+
+static bool
+names_are(unsigned count)
+{
+	return names() == count;
+}
+
+struct server {
+	struct vth *vth;
+	struct node *node;
+	struct ri_service service;
+	struct ri_listen *listen;
+	struct ri_cm_params params;
+};
+
+static struct server
+server_new(void)
+{
+	struct server s = {.service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)}};
+
+	s.vth = vth_new(true);
+	s.node = node_new_patient(s.vth, adapter, "60000");
+	g_assert_cmpint(s.node->p->cm->listen(s.node->context, 42, 0, &s.service, 8, &s.listen), ==,
+			RI_SUCCESS);
+	s.params = node_params(&s.service);
+	return s;
+}
+
+static void
+server_free(struct server *s)
+{
+	s->node->p->cm->listen_destroy(s->listen);
+	node_forget(s->node);
+	node_free(s->node);
+	vth_free(s->vth);
+}
+
+/* --- a process that dies ------------------------------------------------------------------ */
+
+/* The child: connects, tells that it is there, and posts until it is killed. */
+static int
+child_main(void)
+{
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct end *end = end_new(node, NULL);
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct ri_cm_params params = node_params(&service);
+	struct chunk c = chunk_new(node, 65536, ALL_RW);
+	struct ri_wc wc;
+
+	g_assert_cmpint(node->p->cm->connect(end->qp, &params), ==, RI_SUCCESS);
+	for (uint64_t i = 0;; i++) {
+		(void)!end_send(end, i, &c, 0, i * 977 % 65536);
+		while (node->p->fast->poll_cq(end->uscq, &wc, 1) != 0)
+			continue;
+	}
+	return 0;
+}
+
+static pid_t
+child_start(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(self, self, adapter, "child", (char *)NULL);
+		_exit(127);
+	}
+	g_assert_cmpint(pid, >, 0);
+	return pid;
+}
+
+static void
+child_kill(pid_t pid)
+{
+	int status;
+
+	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_true(WIFSIGNALED(status));
+}
+
+/* At any moment after it has connected; each time the end breaks, and nothing is left. */
+static void
+test_killed(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors(), left = names();
+	gint64 longest = 0;
+
+	for (unsigned round = 0; round < 25; round++) {
+		struct end *end = end_new(s.node, NULL);
+		struct chunk c = chunk_new(s.node, 65536, ALL_RW);
+		pid_t pid = child_start();
+		struct ri_cm_event request =
+			node_cm(s.node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+
+		if (round % 5 == 4) {
+			child_kill(pid);
+			node_cm(s.node, RI_CM_REQUEST_GONE, (const void *)(uintptr_t)42);
+		} else {
+			g_assert_cmpint(s.node->p->cm->accept(request.request, end->qp, &s.params),
+					==, RI_SUCCESS);
+			node_cm(s.node, RI_CM_ESTABLISHED, end);
+			for (unsigned i = 0; i < round % 16; i++)
+				g_assert_cmpint(end_recv(end, i, &c, 0, 65536), ==, RI_SUCCESS);
+			g_usleep(round * 379 % 3000);
+			gint64 start = g_get_monotonic_time();
+			child_kill(pid);
+			node_lost(s.node, end);
+			gint64 took = g_get_monotonic_time() - start;
+			longest = took > longest ? took : longest;
+		}
+		end_free(end);
+		chunk_free(&c);
+		wait_until(names_are, left);
+	}
+	g_test_message("the longest from the kill to the event: %.1f ms", (double)longest / 1000);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+	g_assert_cmpuint(names(), ==, 0);
+}
+
+/* Those that a dead process has left are replaced. */
+static void
+test_left(void)
+{
+	struct server s;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(self, self, adapter, "listen", (char *)NULL);
+		_exit(127);
+	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpuint(names(), ==, 2);
+	s = server_new();
+	g_assert_cmpuint(names(), ==, 2);
+	server_free(&s);
+	g_assert_cmpuint(names(), ==, 0);
+}
+
+/* A forked child has none of its parent's descriptors and rings; the parent's connections live on. */
+static void
+test_fork(void)
+{
+	struct server s = server_new();
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct end *a = end_new(node, NULL), *b = end_new(s.node, NULL);
+	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s.node, 4096, ALL_RW);
+	struct ri_wc wc = {0};
+	int status;
+
+	ends_connect(a, b);
+	pid_t pid = fork();
+	if (pid == 0) {
+		char path[64], target[128];
+
+		for (int fd = 3; fd < 200; fd++) {
+			(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+			ssize_t len = readlink(path, target, sizeof(target) - 1);
+			if (len > 0 && memmem(target, (size_t)len, "itapi-ring", 10) != NULL)
+				_exit(2);
+		}
+		/* What it calls does nothing, and harms nobody. */
+		(void)!end_write(a, 1, &ca, &cb, 64);
+		(void)node->p->fast->poll_cq(a->uscq, &wc, 1);
+		_exit(0);
+	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+	g_assert_cmpint(end_write(a, 2, &ca, &cb, 64), ==, RI_SUCCESS);
+	gint64 deadline = node_deadline();
+	while (node->p->fast->poll_cq(a->uscq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+	end_free(a);
+	end_free(b);
+	chunk_free(&ca);
+	chunk_free(&cb);
+	node_forget(node);
+	node_free(node);
+	vth_free(vth);
+	server_free(&s);
+}
+
+/* --- a process that means harm ------------------------------------------------------------ */
+
+/* A socket that is connected with the listener, and what it sends first. */
+struct hostile {
+	int sock;
+	struct vem_packet hello;
+	int fds[VEM_PACKET_FDS];
+	struct vem_ring_page *ring; /* that the server reads */
+};
+
+static struct hostile
+hostile_new(void)
+{
+	struct hostile h = {.sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	const char *why = NULL;
+	unsigned count = 0;
+	struct pollfd ready = {.fd = h.sock, .events = POLLIN};
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/itapi/fabric/default/%s.port-%u",
+		       runtime, strchr(adapter, ':') + 1, PORT);
+	g_assert_cmpint(connect(h.sock, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
+	g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
+	g_assert_cmpint(vem_packet_receive(h.sock, &h.hello, h.fds, &count, &why), ==,
+			VEM_PACKET_GOT);
+	g_assert_cmpuint(count, ==, VEM_PACKET_FDS);
+	h.ring = vem_ring_attach(h.fds[0], &why);
+	g_assert_nonnull(h.ring);
+	return h;
+}
+
+/* Is it cut off? */
+static void
+hostile_expect_end(struct hostile *h)
+{
+	struct pollfd ready = {.fd = h->sock, .events = 0};
+
+	g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
+	g_assert_true((ready.revents & POLLHUP) != 0);
+}
+
+static void
+hostile_free(struct hostile *h)
+{
+	close(h->sock);
+	close(h->fds[0]);
+	close(h->fds[1]);
+	vem_ring_unmap(h->ring);
+}
+
+static void
+send_fds(int sock, const void *octets, size_t len, const int *fds, unsigned count)
+{
+	char control[CMSG_SPACE(16 * sizeof(int))] = {0};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)octets, .iov_len = len};
+	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (count != 0) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	(void)!sendmsg(sock, &msg, MSG_NOSIGNAL);
+}
+
+/* After each attack: a connection works, and no descriptor is left. */
+static void
+server_works(struct server *s)
+{
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct end *a = end_new(node, NULL), *b = end_new(s->node, NULL);
+	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s->node, 4096, ALL_RW);
+	gint64 deadline = node_deadline();
+	struct ri_wc wc = {0};
+
+	g_assert_cmpint(node->p->cm->connect(a->qp, &s->params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(s->node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(node->p->cm->accept(request.request, b->qp, &s->params), ==, RI_SUCCESS);
+	node_cm(node, RI_CM_ESTABLISHED, a);
+	node_cm(s->node, RI_CM_ESTABLISHED, b);
+	chunk_fill(&ca, 5);
+	g_assert_cmpint(end_write(a, 1, &ca, &cb, 4096), ==, RI_SUCCESS);
+	while (node->p->fast->poll_cq(a->uscq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+	g_assert_cmpmem(ca.at, 4096, cb.at, 4096);
+	end_free(a);
+	end_free(b);
+	chunk_free(&ca);
+	chunk_free(&cb);
+	node_forget(s->node);
+	node_forget(node);
+	node_free(node);
+	vth_free(vth);
+}
+
+static struct vem_packet
+good_hello(const struct hostile *h)
+{
+	struct vem_packet hello = h->hello; /* of the same personality */
+
+	hello.from = 77;
+	return hello;
+}
+
+/* First packets that are wrong; each ends the link. */
+static void
+test_hello(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors();
+
+	for (unsigned kind = 0; kind < 13; kind++) {
+		struct hostile h = hostile_new();
+		struct vem_packet hello = good_hello(&h);
+		struct vem_ring_page *page = NULL;
+		int ring = vem_ring_create(&page), pipes[2], wake[2];
+		int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		size_t len = sizeof(hello);
+		unsigned count = 2;
+
+		g_assert_cmpint(pipe2(pipes, O_CLOEXEC), ==, 0);
+		g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wake), ==, 0);
+		g_assert_cmpint(ftruncate(unsealed, VEM_RING_SIZE), ==, 0);
+		int fds[16] = {ring, wake[0]};
+		for (unsigned i = 2; i < 16; i++)
+			fds[i] = ring;
+		switch (kind) {
+		case 0:
+			fds[0] = unsealed;
+			break;
+		case 1:
+			fds[0] = pipes[0];
+			break;
+		case 2:
+			fds[1] = pipes[1];
+			break;
+		case 3:
+			fds[1] = ring; /* the same twice */
+			break;
+		case 4:
+			count = 0;
+			break;
+		case 5:
+			count = 1;
+			break;
+		case 6:
+			count = 3;
+			break;
+		case 7:
+			count = 16;
+			break;
+		case 8:
+			hello.magic++;
+			break;
+		case 9:
+			hello.kind = VEM_PACKET_REQUEST;
+			count = 0;
+			break;
+		case 10:
+			hello.to ^= 1; /* the other personality */
+			break;
+		case 11:
+			hello.from = UINT32_MAX;
+			break;
+		default:
+			len = 17;
+			break;
+		}
+		send_fds(h.sock, &hello, len, fds, count);
+		hostile_expect_end(&h);
+		vem_ring_unmap(page);
+		close(ring);
+		close(unsealed);
+		close(pipes[0]);
+		close(pipes[1]);
+		close(wake[0]);
+		close(wake[1]);
+		hostile_free(&h);
+	}
+	server_works(&s);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
+/* Connections that say nothing do not keep others out. */
+static void
+test_silent(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors();
+	struct hostile silent[40];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
+		silent[i] = hostile_new();
+	server_works(&s);
+	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
+		hostile_free(&silent[i]);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
+/* Random packets after a good beginning: members of all values, among them those that name a connection. */
+static void
+test_packets(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors(), cut = 0;
+
+	for (unsigned round = 0; round < 200; round++) {
+		struct hostile h = hostile_new();
+		struct vem_packet hello = good_hello(&h), packet;
+		struct vem_ring_page *page = NULL;
+		int ring = vem_ring_create(&page), wake[2];
+
+		g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wake), ==, 0);
+		send_fds(h.sock, &hello, sizeof(hello), (const int[]){ring, wake[0]}, 2);
+		for (unsigned i = 0; i < 30; i++) {
+			uint8_t *octets = (uint8_t *)&packet;
+
+			memset(&packet, 0, sizeof(packet));
+			for (unsigned k = 0; k < g_random_int() % 60; k++)
+				octets[g_random_int() % 200] = (uint8_t)g_random_int();
+			packet.magic = VEM_PACKET_MAGIC;
+			packet.kind = 1 + g_random_int() % 7;
+			if (g_random_int() % 2 == 0) {
+				packet.to = 0;
+				packet.to_life = g_random_int() % 8;
+				packet.service = s.service;
+				packet.pdata_len = g_random_int() % 300;
+				packet.message = 1u << g_random_int() % 9;
+			}
+			if (packet.kind == VEM_PACKET_REQUEST && g_random_int() % 2 == 0) {
+				packet.service = s.service;
+				packet.ird = packet.ord = 4;
+				packet.peer = packet.local = s.params.peer;
+				packet.pdata_len = 3;
+				packet.ird_ord = packet.field = 1;
+				packet.qpn &= 0xffffff;
+				packet.type = RI_QP_RC;
+			}
+			send_fds(h.sock, &packet, sizeof(packet), NULL, 0);
+		}
+		struct pollfd ready = {.fd = h.sock, .events = 0};
+		cut += poll(&ready, 1, 5) == 1;
+		vem_ring_unmap(page);
+		close(ring);
+		close(wake[0]);
+		close(wake[1]);
+		hostile_free(&h);
+	}
+	g_test_message("%u of 200 were cut off", cut);
+	g_assert_cmpuint(cut, >, 0);
+	g_usleep(20000);
+	node_forget(s.node);
+	server_works(&s);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
+/* A request that the server has accepted: the hostile side of a connection. */
+static void
+hostile_connect(struct server *s, struct hostile *h, struct end *end, uint32_t *to, uint32_t *life)
+{
+	struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
+				    .kind = VEM_PACKET_REQUEST,
+				    .from = 3,
+				    .from_life = 1,
+				    .service = s->service,
+				    .peer = s->params.peer,
+				    .local = s->params.peer,
+				    .type = RI_QP_RC,
+				    .ird = 4,
+				    .ord = 4,
+				    .ird_ord = 1};
+	int fds[VEM_PACKET_FDS];
+	const char *why = NULL;
+	unsigned count;
+
+	send_fds(h->sock, &packet, sizeof(packet), NULL, 0);
+	struct ri_cm_event request = node_cm(s->node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(s->node->p->cm->accept(request.request, end->qp, &s->params), ==,
+			RI_SUCCESS);
+	struct pollfd ready = {.fd = h->sock, .events = POLLIN};
+	g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
+	g_assert_cmpint(vem_packet_receive(h->sock, &packet, fds, &count, &why), ==,
+			VEM_PACKET_GOT);
+	g_assert_cmpuint(packet.kind, ==, VEM_PACKET_ACCEPT);
+	*to = packet.from;
+	*life = packet.from_life;
+	packet = (struct vem_packet){.magic = VEM_PACKET_MAGIC,
+				     .kind = VEM_PACKET_MESSAGE,
+				     .to = *to,
+				     .to_life = *life,
+				     .message = VEM_MSG_CONFIRM};
+	if (strcmp(adapter, "shm:ib") == 0)
+		send_fds(h->sock, &packet, sizeof(packet), NULL, 0);
+	node_cm(s->node, RI_CM_ESTABLISHED, end);
+}
+
+/* Entries with random headers for a connection that is up; and then random words in the ring. */
+static void
+test_entries(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors();
+
+	for (unsigned round = 0; round < 60; round++) {
+		struct hostile h = hostile_new();
+		struct vem_packet hello = good_hello(&h);
+		struct vem_ring_page *page = NULL;
+		int ring = vem_ring_create(&page), wake[2];
+		struct end *end = end_new(s.node, NULL);
+		struct chunk c = chunk_new(s.node, 65536, ALL_RW);
+		struct vem_ring_out out;
+		uint32_t to, life;
+
+		g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wake), ==, 0);
+		send_fds(h.sock, &hello, sizeof(hello), (const int[]){ring, wake[0]}, 2);
+		for (unsigned i = 0; i < 8; i++) {
+			g_assert_cmpint(end_recv(end, i, &c, i * 4096, 4096), ==, RI_SUCCESS);
+			g_assert_cmpint(end_send(end, i, &c, 0, i * 300), ==, RI_SUCCESS);
+		}
+		hostile_connect(&s, &h, end, &to, &life);
+		vem_ring_out_init(&out, h.ring);
+		uint32_t number = 0;
+		for (unsigned i = 0; i < 400; i++) {
+			struct vem_wire wire;
+			uint8_t *octets = (uint8_t *)&wire;
+			uint32_t length =
+				g_random_int() % (g_random_int() % 2 == 0 ? 64 : VEM_RING_MAX);
+			uint8_t *at = vem_ring_begin(&out, length);
+
+			if (at == NULL) {
+				g_usleep(50);
+				continue;
+			}
+			memset(at, (int)i, length);
+			memset(&wire, 0, sizeof(wire));
+			for (unsigned k = 0; k < g_random_int() % 12; k++)
+				octets[g_random_int() % sizeof(wire)] = (uint8_t)g_random_int();
+			wire.kind = 1 + g_random_int() % 9;
+			wire.to = to;
+			wire.to_life = life;
+			if (g_random_int() % 4 != 0) {
+				wire.number = wire.kind <= VEM_WIRE_ATOMIC && round % 2 == 0
+						      ? number++
+						      : g_random_int() % 9;
+				wire.at = 0;
+				wire.length = length;
+				wire.addr = (uintptr_t)c.at;
+				wire.stag = c.stag;
+			}
+			if (vem_ring_end(&out, (const uint8_t *)&wire, length, false))
+				(void)!send(h.fds[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		}
+		_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)h.ring;
+		for (unsigned i = 0; i < 3000; i++)
+			atomic_store(&words[VEM_RING_LINE / 8 +
+					    g_random_int() % (VEM_RING_SIZE / 8 - 8)],
+				     ((uint64_t)g_random_int() << 32 | g_random_int()) &
+					     0x7ffffffffull);
+		(void)!send(h.fds[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		vem_ring_unmap(page);
+		close(ring);
+		close(wake[0]);
+		close(wake[1]);
+		hostile_free(&h);
+		end_free(end);
+		chunk_free(&c);
+		node_forget(s.node);
+	}
+	g_usleep(20000);
+	node_forget(s.node);
+	server_works(&s);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
+static int
+listen_and_die(void)
+{
+	struct server s = server_new();
+
+	(void)s;
+	_exit(0);
+}
+
+static void
+add(const char *name, GTestFunc run)
+{
+	char *path = g_strdup_printf("/emul/shm-hostile/%s/%s", strchr(adapter, ':') + 1, name);
+
+	g_test_add_func(path, run);
+	g_free(path);
+}
+
+int
+main(int argc, char **argv)
+{
+	self = argv[0];
+	if (argc > 2) {
+		adapter = argv[1];
+		return strcmp(argv[2], "child") == 0 ? child_main() : listen_and_die();
+	}
+	runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
+	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	g_test_init(&argc, &argv, NULL);
+	adapter = argc > 1 ? argv[1] : "shm:ib";
+	add("killed", test_killed);
+	add("left", test_left);
+	add("fork", test_fork);
+	add("hello", test_hello);
+	add("silent", test_silent);
+	add("packets", test_packets);
+	add("entries", test_entries);
+	int failed = g_test_run();
+	char *command = g_strdup_printf("rm -r %s", runtime);
+	failed |= system(command) != 0;
+	g_free(command);
+	g_free(runtime);
+	return failed;
+}
