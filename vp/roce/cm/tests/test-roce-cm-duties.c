@@ -85,6 +85,9 @@ test_copies_of_req(void)
 	struct vrc_params params = sim_params(&sim.b, 0);
 	sim.mute = &sim.b;
 	g_assert_cmpint(vrc_accept(sim.b.cm, newest, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(vrc_accept(sim.b.cm, newest, &params), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(vrc_reject(sim.b.cm, newest, RI_CM_REASON_CONSUMER, NULL, 0), ==,
+			RI_ERR_INVALID_HANDLE);
 	g_assert_cmpuint(answers(&sim.b, &req), ==, 1);
 	g_assert_cmpuint(sim_count_mads(&sim, VRC_REP), ==, 2);
 	/* When it is established: nothing. */
@@ -182,6 +185,11 @@ test_impostors(void)
 	rej.tid = req.tid + 1;
 	sim_inject_mad(&sim.a, &rej);
 	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_REJECTED), ==, 0);
+	struct vrc_mad early = rep;
+	early.remote_id = req.local_id;
+	early.tid = req.tid + 1;
+	sim_inject_mad(&sim.a, &early);
+	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_ESTABLISHED), ==, 1);
 	rej.tid = req.tid;
 	sim_inject_mad(&sim.a, &rej);
 	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_REJECTED), ==, 1);
