@@ -506,6 +506,39 @@ strangers(void)
 	sim_free(sim);
 }
 
+/* A peer that asks for more Reads than this side remembers, while none is answered yet. */
+static void
+too_many(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct sim_qp *q = pair[1];
+	struct roce_packet p = {.opcode = ROCE_READ_REQUEST,
+				.qpn = q->qp.qpn,
+				.va = (uint64_t)(uintptr_t)q->side->memory,
+				.rkey = q->side->stag,
+				.length = 8};
+
+	sim->wire.limit = 1;
+	q->side->in_flight = 1; /* the link is full */
+	for (uint32_t i = 0; i < 4; i++) {
+		p.psn = roce_add(0xfffff0, i);
+		inject(sim, &p, 1);
+		g_assert_cmpuint(q->qp.rx.asked - q->qp.rx.answered, ==, i + 1);
+		g_assert_cmpuint(q->qp.rx.nak, ==, 0);
+	}
+	p.psn = roce_add(0xfffff0, 4);
+	inject(sim, &p, 1);
+	g_assert_cmphex(q->qp.rx.nak, ==, ROCE_NAK_INVALID);
+	q->side->in_flight = 0;
+	sim->wire.limit = 0;
+	vro_engine_ready(&q->side->engine);
+	g_assert_cmpint(q->qp.state, ==, VRO_ERROR);
+	g_assert_cmpuint(sim->sent, ==, 5); /* the four answers, and then the NAK */
+	q->side->in_flight = 5;
+	sim_free(sim);
+}
+
 /* A notification of congestion halves the window, once for what is under way; acknowledgements widen it again. */
 static void
 congestion(void)
@@ -602,6 +635,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/not-invalidated", not_invalidated);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);
+	g_test_add_func("/roce/engine/too-many", too_many);
 	g_test_add_func("/roce/engine/congestion", congestion);
 	g_test_add_func("/roce/engine/datagrams", datagrams);
 	return g_test_run();
