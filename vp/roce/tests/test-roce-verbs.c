@@ -182,6 +182,7 @@ ends(void)
 	/* By the application: what is posted is flushed, and nobody is told. */
 	g_assert_cmpint(end_recv(p.b, 12, &p.mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_ERR_STILL_FLUSHING);
 	wait_one(&p, p.b->urcq, 12, RI_WC_FLUSHED);
 	node_silent(p.node);
 	/* The other side notices when its tries are over. */
@@ -245,6 +246,13 @@ datagrams(void)
 	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
 	wait_one(&p, p.a->uscq, 5, RI_WC_LOCAL_QP);
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	/* An end by the application is told as well, when all is flushed. */
+	g_assert_cmpint(end_recv(p.b, 7, &p.mb, 0, 140), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 7, RI_WC_FLUSHED);
+	node_async(p.node, RI_EVENT_QP_CATASTROPHIC, p.b);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
 	pair_close(&p);
 }
 
