@@ -38,8 +38,8 @@ peer_of(struct end *far, uint32_t rq_psn, uint32_t sq_psn)
 		.min_rnr_timer = 12,
 		.sq_psn = sq_psn,
 		.ord = 4,
-		.timeout = 10,
-		.retry_count = 3,
+		.timeout = 16,
+		.retry_count = 7,
 		.rnr_retry = 7};
 }
 
