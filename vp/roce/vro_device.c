@@ -67,7 +67,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .leader_leave = vro_station_leader_leave,
 					   .bind = vro_bell_bind,
 					   .max_inline = attr.max_inline,
-					   .immediate_with = attr.immediate_with};
+					   .immediate_with = attr.immediate_with | RI_IMMEDIATE_UD};
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -109,7 +109,7 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	snprintf(a.vendor, sizeof(a.vendor), "itapi");
 	profile_limits(rnic, &a);
 	a.immediate_size = 4;
-	a.immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
+	a.immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE;
 	a.atomics = true;
 	a.send_invalidate = true;
 	a.mw_narrow = true;
@@ -146,7 +146,7 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	a.cm_forms = RI_CM_PEER;
 	a.addr_ip = true;
 	a.addr_gid = true;
-	a.ud = true;
+	/* Datagrams work, but an adapter that claims them answers queries for their services, too (ri_cm_ops::resolve). */
 	a.uc = true;
 	a.software = true;
 	memcpy(attr, &a, size);

@@ -306,6 +306,7 @@ qp_run(struct vro_qp *qp)
 	if (qp->state == VRO_ERROR) {
 		vro_requester_flush(qp);
 		vro_responder_flush(qp);
+		qp->ops->flushed(qp);
 		return;
 	}
 	vro_responder_run(qp);

@@ -84,6 +84,8 @@ enum vro_state {
 struct vro_qp_ops {
 	/* It has failed, is in VRO_ERROR, and is flushed. `event`: enum ri_event; `why`: for the log, or NULL. */
 	void (*failed)(struct vro_qp *qp, uint32_t event, const char *why);
+	/* It was ended by its owner, and is flushed now. */
+	void (*flushed)(struct vro_qp *qp);
 	/* The destination of a datagram. False: there is no such address handle for this queue pair. */
 	bool (*address)(struct vro_qp *qp, uint32_t ah, struct roce_flow *flow);
 	/* A receive of an SRQ was completed. */
@@ -148,7 +150,8 @@ enum vro_message_kind {
 };
 
 struct vro_responding {
-	uint32_t psn; /* expected */
+	uint32_t psn;      /* expected */
+	uint32_t executed; /* packets, at most 2^23: what is further behind never came */
 	uint32_t msn;
 	enum vro_message_kind kind; /* a message is in progress */
 	uint32_t length;            /* of a Write: as its first packet said */

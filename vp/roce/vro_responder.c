@@ -16,6 +16,8 @@
 /* vsw_refusal::code of a Send that may not invalidate its key. A key that is wrong is an access error here. */
 #define CODE_INVALIDATE 0x0109u
 
+#define NUMBERS_BEHIND 0x800000u /* half of all numbers */
+
 /* --- answers ------------------------------------------------------------------------------ */
 
 /* A NAK for the packet that is expected. */
@@ -252,6 +254,18 @@ duplicate(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 
 /* --- execution ---------------------------------------------------------------------------- */
 
+/* So many numbers are done with. */
+static void
+advance(struct vro_qp *qp, uint32_t packets)
+{
+	struct vro_responding *rx = &qp->rx;
+
+	rx->psn = roce_add(rx->psn, packets);
+	rx->executed += packets;
+	if (rx->executed > NUMBERS_BEHIND)
+		rx->executed = NUMBERS_BEHIND;
+}
+
 /* The next place of the ring; NULL: the peer has asked for too much at once. */
 static struct vro_answer *
 answer_next(struct vro_qp *qp)
@@ -279,7 +293,7 @@ answer_add(struct vro_qp *qp, struct vro_answer *a, const struct roce_packet *p,
 	a->packets = packets;
 	a->msn = rx->msn;
 	rx->asked++;
-	rx->psn = roce_add(rx->psn, packets);
+	advance(qp, packets);
 	vro_qp_mark(qp);
 }
 
@@ -466,7 +480,7 @@ message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 	rx->kind = last ? VRO_NO_MESSAGE : (parts & ROCE_IS_WRITE) != 0 ? VRO_WRITE : VRO_SEND;
 	if (last)
 		rx->msn = roce_add(rx->msn, 1);
-	rx->psn = roce_add(rx->psn, 1);
+	advance(qp, 1);
 }
 
 static void
@@ -485,7 +499,8 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		return;
 	}
 	if (ahead < 0) {
-		duplicate(qp, p, parts);
+		if ((uint32_t)-ahead <= rx->executed)
+			duplicate(qp, p, parts);
 		return;
 	}
 	rx->silent = false;

@@ -93,8 +93,22 @@ engine_limits(struct vro_qp *engine_qp)
 			    "more receives are taken than the hard watermark allows");
 }
 
-static const struct vro_qp_ops engine_ops = {
-	.failed = engine_failed, .address = engine_address, .limits = engine_limits};
+/* One for datagrams tells its end. */
+static void
+engine_flushed(struct vro_qp *engine_qp)
+{
+	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
+
+	if (!qp->end_due)
+		return;
+	qp->end_due = false;
+	engine_failed(engine_qp, RI_EVENT_NONE, NULL);
+}
+
+static const struct vro_qp_ops engine_ops = {.failed = engine_failed,
+					     .flushed = engine_flushed,
+					     .address = engine_address,
+					     .limits = engine_limits};
 
 /* --- creation --------------------------------------------------------------------------------- */
 
@@ -274,7 +288,7 @@ qp_reset(struct vro_verbs_qp *qp)
 		return RI_SUCCESS;
 	if (e->state != VRO_ERROR)
 		return RI_ERR_INVALID_STATE;
-	if (!is_quiescent(qp))
+	if (!is_quiescent(qp) || qp->end_due)
 		return RI_ERR_STILL_FLUSHING;
 	vro_qp_to_reset(e);
 	atomic_store(&e->in.ird, qp->init.ird);
@@ -318,6 +332,7 @@ state_change(struct vro_verbs_qp *qp, uint32_t state)
 		return qp_reset(qp);
 	if (state != RI_QPS_ERROR)
 		return RI_ERR_INVALID_STATE; /* nobody is told of an end */
+	qp->end_due = qp->qp.transport == ROCE_UD && qp->qp.state != VRO_ERROR;
 	vro_qp_to_error(&qp->qp);
 	vro_kick(qp);
 	return RI_SUCCESS;

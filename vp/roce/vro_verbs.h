@@ -101,6 +101,7 @@ struct vro_verbs_qp {
 	struct vro_verbs_qp *next_row;
 	struct vro_verbs_qp *next_kick;
 	atomic_bool kicked;
+	bool end_due;        /* the end is to be told when all is flushed; in the role */
 	atomic_bool expired; /* its timer has fired */
 };
 

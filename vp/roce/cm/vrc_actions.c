@@ -128,14 +128,15 @@ do_ask(struct vrc_conn *conn, const struct vrc_input *in)
 	raise(conn, conn->datagram ? RI_CM_SERVICE_REQUEST : RI_CM_REQUEST);
 }
 
-/* Each MRA costs a copy, so that a peer cannot hold an exchange for ever. */
+/* Each MRA costs a copy, and without one it is ignored, so that a peer cannot hold an exchange for ever. */
 static void
 do_hold(struct vrc_conn *conn, const struct vrc_input *in)
 {
 	uint8_t left = conn->copies_left;
 
-	wait_for(conn, time_of(in->mad->mra.timeout, FIRST_WAIT_CODE, MRA_CODE_MAX),
-		 left > 0 ? left - 1 : 0);
+	if (left > 0)
+		wait_for(conn, time_of(in->mad->mra.timeout, FIRST_WAIT_CODE, MRA_CODE_MAX),
+			 left - 1);
 }
 
 static void
@@ -399,7 +400,8 @@ state_begin(struct vrc_conn *conn)
 	uint64_t peer = time_of(conn->peer_time, TIME_CODE_MIN, TIME_CODE_MAX);
 	uint64_t first = time_of(FIRST_WAIT_CODE, TIME_CODE_MIN, TIME_CODE_MAX);
 
-	conn->due = RI_NEVER;
+	if (conn->state != VRC_STATE_REQ_HELD && conn->state != VRC_STATE_REP_HELD)
+		conn->due = RI_NEVER;
 	switch (conn->state) {
 	case VRC_STATE_REQ_SENT:
 	case VRC_STATE_SIDR_SENT:

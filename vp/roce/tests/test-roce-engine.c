@@ -506,6 +506,72 @@ strangers(void)
 	sim_free(sim);
 }
 
+/* A peer that asks for more Reads than this side remembers, while none is answered yet. */
+static void
+too_many(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct sim_qp *q = pair[1];
+	struct roce_packet p = {.opcode = ROCE_READ_REQUEST,
+				.qpn = q->qp.qpn,
+				.va = (uint64_t)(uintptr_t)q->side->memory,
+				.rkey = q->side->stag,
+				.length = 8};
+
+	sim->wire.limit = 1;
+	q->side->in_flight = 1; /* the link is full */
+	for (uint32_t i = 0; i < 4; i++) {
+		p.psn = roce_add(0xfffff0, i);
+		inject(sim, &p, 1);
+		g_assert_cmpuint(q->qp.rx.asked - q->qp.rx.answered, ==, i + 1);
+		g_assert_cmpuint(q->qp.rx.nak, ==, 0);
+	}
+	p.psn = roce_add(0xfffff0, 4);
+	inject(sim, &p, 1);
+	g_assert_cmphex(q->qp.rx.nak, ==, ROCE_NAK_INVALID);
+	q->side->in_flight = 0;
+	sim->wire.limit = 0;
+	vro_engine_ready(&q->side->engine);
+	g_assert_cmpint(q->qp.state, ==, VRO_ERROR);
+	g_assert_cmpuint(sim->sent, ==, 5); /* the four answers, and then the NAK */
+	q->side->in_flight = 5;
+	sim_free(sim);
+}
+
+static bool
+lose_read(struct sim *sim, int from, const struct roce_packet *p)
+{
+	int *left = sim->arg;
+
+	return from == 0 || p->opcode != ROCE_READ_ONLY || (*left)-- <= 0;
+}
+
+/* The answer to a Read is lost: the acknowledgement of what follows shows that, and no time is waited for. */
+static void
+lost_answer(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct ri_sge into = sim_sge(pair[0], 1024, 200);
+	struct ri_wr read = sim_request(pair[0], 1, RI_OP_RDMA_READ, &into, 8192);
+	struct ri_wr wr = sim_request(pair[0], 2, RI_OP_SEND, &into, 0);
+	int left = 1;
+
+	sim->filter = lose_read;
+	sim->arg = &left;
+	sim_receive(pair[1], 9, 32768, 512);
+	sim_post(pair[0], &read);
+	sim_run(sim, 15000); /* the answers do not go out together */
+	sim_post(pair[0], &wr);
+	sim_run(sim, SECOND);
+	sent_is(pair[0], "1 RI_OP_RDMA_READ RI_WC_SUCCESS\n2 RI_OP_SEND RI_WC_SUCCESS\n");
+	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 200 4\n");
+	g_assert_cmpint(left, <, 1);
+	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_PROBES], ==, 0);
+	sim_free(sim);
+}
+
 /* A notification of congestion halves the window, once for what is under way; acknowledgements widen it again. */
 static void
 congestion(void)
@@ -602,6 +668,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/not-invalidated", not_invalidated);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);
+	g_test_add_func("/roce/engine/too-many", too_many);
+	g_test_add_func("/roce/engine/lost-answer", lost_answer);
 	g_test_add_func("/roce/engine/congestion", congestion);
 	g_test_add_func("/roce/engine/datagrams", datagrams);
 	return g_test_run();

@@ -192,6 +192,10 @@ sequence(void)
 	g_assert_cmphex(answers.last.psn, ==, PSN);
 	play(q, vectors_find(all, group, "gap-again"));
 	g_assert_cmpuint(answers.count, ==, 1);
+	play(q, vectors_find(all, group,
+			     "old")); /* but nothing has ever come here: it is no duplicate */
+	g_assert_cmpuint(answers.count, ==, 1);
+	q->qp.rx.executed = 1;
 	play(q, vectors_find(all, group, "old"));
 	g_assert_cmpuint(answers.count, ==, 2);
 	g_assert_cmphex(answers.last.syndrome, ==, 0x1f);

@@ -199,6 +199,7 @@ dead(void)
 	for (int ms = 0; ms < 300; ms++) {
 		exchange(&w);
 		sim_run(w.sim, 1000000);
+		g_assert_true(ms > 95 || w.pair[0]->qp.state == VRO_RTS);
 	}
 	sim_poll(w.pair[0]);
 	g_assert_cmpstr(w.pair[0]->sent->str, ==, "1 RI_OP_RDMA_WRITE RI_WC_TRANSPORT\n");

@@ -38,8 +38,8 @@ peer_of(struct end *far, uint32_t rq_psn, uint32_t sq_psn)
 		.min_rnr_timer = 12,
 		.sq_psn = sq_psn,
 		.ord = 4,
-		.timeout = 10,
-		.retry_count = 3,
+		.timeout = 16,
+		.retry_count = 7,
 		.rnr_retry = 7};
 }
 
@@ -182,6 +182,7 @@ ends(void)
 	/* By the application: what is posted is flushed, and nobody is told. */
 	g_assert_cmpint(end_recv(p.b, 12, &p.mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_ERR_STILL_FLUSHING);
 	wait_one(&p, p.b->urcq, 12, RI_WC_FLUSHED);
 	node_silent(p.node);
 	/* The other side notices when its tries are over. */
@@ -245,6 +246,13 @@ datagrams(void)
 	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
 	wait_one(&p, p.a->uscq, 5, RI_WC_LOCAL_QP);
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	/* An end by the application is told as well, when all is flushed. */
+	g_assert_cmpint(end_recv(p.b, 7, &p.mb, 0, 140), ==, RI_SUCCESS);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	wait_one(&p, p.b->urcq, 7, RI_WC_FLUSHED);
+	node_async(p.node, RI_EVENT_QP_CATASTROPHIC, p.b);
+	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_SUCCESS);
+	g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
 	pair_close(&p);
 }
 
@@ -270,6 +278,66 @@ adapters(void)
 	node_close(one);
 	node_close(two);
 	vth_free(vth);
+}
+
+/* One of several pairs of a station, each run by a thread of its own that polls. */
+struct runner {
+	struct pair pair;
+	pthread_t thread;
+};
+
+static void *
+runner_run(void *arg)
+{
+	struct pair *p = arg;
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		g_assert_cmpint(end_recv(p->b, i, &p->mb, 0, 5000), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(p->a, i, &p->ma, 0, 50 * i), ==, RI_SUCCESS);
+		g_assert_cmpuint(wait_one(p, p->b->urcq, i, RI_WC_SUCCESS).byte_len, ==, 50 * i);
+		wait_one(p, p->a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpint(end_read(p->b, i, &p->mb, &p->ma, 20000), ==, RI_SUCCESS);
+		wait_one(p, p->b->uscq, i, RI_WC_SUCCESS);
+	}
+	g_assert_cmpmem(p->ma.at, 20000, p->mb.at, 20000);
+	return NULL;
+}
+
+static void
+threads(void)
+{
+	struct runner runners[4];
+	struct pair *first = &runners[0].pair;
+
+	for (int i = 0; i < 4; i++) {
+		struct pair *p = &runners[i].pair;
+
+		if (i == 0) {
+			pair_open(p, RI_QP_RC, true);
+		} else {
+			*p = *first;
+			p->a = end_new(p->node, NULL);
+			p->b = end_new(p->node, NULL);
+			p->ma = chunk_new(p->node, 65536, ALL_RW);
+			p->mb = chunk_new(p->node, 65536, ALL_RW);
+			p->to_b = peer_of(p->b, 7, 0xfffff0);
+			p->to_a = peer_of(p->a, 0xfffff0, 7);
+		}
+		pair_up(p);
+	}
+	for (int i = 0; i < 4; i++)
+		g_assert_cmpint(
+			pthread_create(&runners[i].thread, NULL, runner_run, &runners[i].pair), ==,
+			0);
+	for (int i = 0; i < 4; i++)
+		g_assert_cmpint(pthread_join(runners[i].thread, NULL), ==, 0);
+	for (int i = 1; i < 4; i++) {
+		end_free(runners[i].pair.a);
+		end_free(runners[i].pair.b);
+		chunk_free(&runners[i].pair.ma);
+		chunk_free(&runners[i].pair.mb);
+	}
+	pair_close(first);
 }
 
 /* The child of a fork has no sockets any more, and its calls do nothing; the parent goes on. */
@@ -312,6 +380,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/shared", shared);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/adapters", adapters);
+	g_test_add_func("/roce/verbs/threads", threads);
 	g_test_add_func("/roce/verbs/forks", forks);
 	return g_test_run();
 }

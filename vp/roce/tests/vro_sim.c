@@ -354,8 +354,14 @@ qp_limits(struct vro_qp *qp)
 	(void)qp;
 }
 
+static void
+qp_flushed(struct vro_qp *qp)
+{
+	(void)qp;
+}
+
 static const struct vro_qp_ops qp_ops = {
-	.failed = qp_failed, .address = qp_address, .limits = qp_limits};
+	.failed = qp_failed, .flushed = qp_flushed, .address = qp_address, .limits = qp_limits};
 
 struct sim_qp *
 sim_qp_new(struct sim *sim, int i, enum roce_transport transport)
