@@ -203,7 +203,7 @@ bool sim_script_will_start(void);
 
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 
-extern const struct ri_host sim_host;
+extern struct ri_host sim_host; /* fixed once threads run */
 /* Before its first use. */
 void sim_host_prepare(void);
 /* Make its service thread. */

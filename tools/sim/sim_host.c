@@ -10,6 +10,7 @@
 
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/sim_real.h"
 
@@ -270,11 +271,16 @@ static void
 host_log(void *self, enum ri_log_level level, const char *where, const char *text)
 {
 	static const char *const levels[] = {"error", "warning", "info", "debug"};
-	g_autofree char *line = g_strdup_printf("itapi: %s: %s: %s", levels[level], where, text);
+	const struct sim_options *options = sim_options();
 
 	(void)self;
-	if (sim_options() != NULL && sim_options()->output)
-		(void)fprintf(stderr, "%s\n", line);
+	if (options == NULL)
+		return;
+	/* What is placed is news of a trace; other lines of that level have addresses. */
+	if (level <= RI_LOG_WARNING && options->output)
+		(void)fprintf(stderr, "itapi: %s: %s: %s\n", levels[level], where, text);
+	else if (options->trace && strncmp(where, "emul", 4) == 0)
+		(void)dprintf(STDOUT_FILENO, "    %s\n", text);
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------ */
@@ -312,7 +318,7 @@ host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t
 	return RI_SUCCESS;
 }
 
-const struct ri_host sim_host = {
+struct ri_host sim_host = {
 	.size = sizeof(sim_host),
 	.log_level = RI_LOG_WARNING,
 	.now = host_now,
@@ -347,6 +353,8 @@ sim_host_begin(void)
 {
 	const uint64_t seed = sim_options()->seed;
 
+	if (sim_options()->trace)
+		sim_host.log_level = RI_LOG_DEBUG;
 	sim_random_seed(&host.order, seed, "service");
 	sim_random_seed(&host.random, seed, "host");
 	host.service = sim_thread_new(NULL, service_main, NULL);

@@ -36,10 +36,12 @@ static void
 line_end(struct sim_node *node, int fd)
 {
 	GString *line = node->line[fd - 1];
+	FILE *stream = fd == STDOUT_FILENO || sim_options()->trace ? real_output : real_errors;
 
-	if (sim_options()->output)
-		(void)fprintf(fd == STDOUT_FILENO ? real_output : real_errors, "%s: %s\n",
-			      node->plan->name, line->str);
+	if (sim_options()->output) {
+		(void)fprintf(stream, "%s: %s\n", node->plan->name, line->str);
+		(void)fflush(stream); /* steps of a trace are not buffered */
+	}
 	if (fd == STDOUT_FILENO) {
 		g_ptr_array_add(node->lines, g_strdup(line->str));
 	} else {

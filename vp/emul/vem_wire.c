@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_log.h"
 #include "vem_fault.h"
 #include "vem_setting.h"
 #include "vem_why.h"
@@ -153,6 +154,10 @@ place(struct vem_qp *peer, const struct vsw_message *message, const struct part 
 		.octets = &some, .at = part->at, .length = part->len, .last = true};
 
 	narrow(octets, part, &some);
+	ri_log(peer->rnic->host, RI_LOG_DEBUG,
+	       &(struct ri_log_about){.layer = "emul", .qpn = vem_qp_number(peer)},
+	       "octets %u to %u of a Write of %u arrive", part->at, part->at + part->len,
+	       message->length);
 	return vsw_respond_write(&peer->in, message, &piece);
 }
 

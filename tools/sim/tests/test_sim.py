@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: the itapi authors
 """it-sim with programs that end well, badly and not at all (TAP).
 
-Usage: test_sim.py IT_SIM APP PUT KV WRONG [SEEDS]      SEEDS: how many of the long sweeps
+Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS FIXED [SEEDS]      SEEDS: how many of the long sweeps
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,8 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 # pylint: disable=wrong-import-position
 import tree_case  # noqa: E402
 
-IT_SIM, APP, PUT, KV, WRONG = map(os.path.abspath, sys.argv[1:6])
-SEEDS = int(sys.argv[6]) if len(sys.argv) > 6 else 200
+IT_SIM, APP, PUT, KV, WRONG, SLOTS, FIXED = map(os.path.abspath, sys.argv[1:8])
+SEEDS = int(sys.argv[8]) if len(sys.argv) > 8 else 200
 PATIENCE = 500      # s
 
 KV_SCENE = f"""
@@ -196,7 +197,7 @@ class Sim(unittest.TestCase):
         self.wrong('arrived', 'emul:iwarp', 'is not the one that was written')
         scene = (f'node server {WRONG} emul:ib 7471 arrived wrong\nnode client {WRONG} emul:ib 7471 arrived wrong @server at 1ms\n'
                  'chaos legal\n')
-        self.assert_good(self.result(scene, '--seeds', '1..100'))
+        self.assert_good(self.result(scene, '--seeds', '1..50'))
 
     def test_wrong_broken(self):
         self.wrong('broken', 'emul:ib', 'deadlock', more='kill server at 5ms')
@@ -212,6 +213,20 @@ class Sim(unittest.TestCase):
 
     def test_wrong_patience(self):
         self.wrong('patience', 'emul:ib', 'IT_ERR_TIMEOUT_EXPIRED')
+
+    def test_page(self):
+        """doc/simulation.md: what it shows, with its hashes, on each machine."""
+        def scene(program, more=''):
+            return (f'node server {program} emul:ib 7471\nnode client {program} emul:ib 7471 @server colour ultramarine at 1ms\n'
+                    f'expect output server "colour = ultramarine"\n{more}')
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
+        with open(os.path.join(root, 'doc', 'simulation.md'), encoding='utf-8') as file:
+            shown = re.findall(r'^ +(200 seeds, .*)$', file.read(), re.MULTILINE)
+        said = [self.run_sim(scene(program, more), '--seeds', '1..200', '-j', '2').stdout.splitlines()[0]
+                for program, more in ((SLOTS, ''), (SLOTS, 'chaos legal\n'), (FIXED, 'chaos legal\n'))]
+        self.assertEqual(shown, said)
+        trace = self.run_sim(scene(SLOTS, 'chaos legal\n'), '--seed', '1', '--trace').stdout
+        self.assertRegex(trace, r'octets \d+ to 64 of a Write of 64 arrive')
 
     # --- the C library
 
@@ -283,6 +298,11 @@ class Sim(unittest.TestCase):
         self.assert_bad(self.app('socket', '--seed', '1'), 'a calls socket()', 'does not simulate')
         self.assert_bad(self.app('fork', '--seed', '1'), 'a calls fork()')
         self.assert_bad(self.app('write', '--seed', '1', more='expect output a nothing\n'), "a did not write 'nothing'")
+
+    def test_twice(self):
+        """A program that looks at what differs between two runs."""
+        self.assert_good(self.app('pid', '--seeds', '1..10'))
+        self.assert_bad(self.app('pid', '--seeds', '1..10', '--twice'), 'two runs of one seed differ')
 
     def test_hang(self):
         self.assert_bad(self.app('spin', '--seed', '1', '--patience', '1'), 'hang in a', 'spins, without a call')
