@@ -101,6 +101,7 @@ remove_abandoned(const char *path, const struct sockaddr_un *addr, socklen_t len
 static int
 bind_socket(const char *path, GError **error)
 {
+	g_autofree char *folder = g_path_get_dirname(path);
 	g_autofree char *lock_path = g_strdup_printf("%s.lock", path);
 	struct sockaddr_un addr;
 	socklen_t len;
@@ -110,6 +111,7 @@ bind_socket(const char *path, GError **error)
 	if (!good)
 		return -1;
 	if (path[0] != '@') {
+		(void)g_mkdir_with_parents(folder, 0755);
 		lock = ri_fd_open(lock_path, O_CREAT | O_RDWR | O_NOFOLLOW, 0600);
 		if (lock < 0 || flock(lock, LOCK_EX) != 0)
 			good = fail(error, "%s: %s", lock_path, g_strerror(errno));

@@ -290,8 +290,13 @@ remote_again(void *arg)
 	static const unsigned pauses_ms[] = {1000, 5000};
 
 	(void)arg;
-	if (pthread_mutex_trylock(&lock) != 0)
-		return; /* a thread that asks connects by itself, and what is lost then begins anew */
+	if (pthread_mutex_trylock(&lock) != 0) {
+		/* A thread that asks connects by itself; one that does something else leaves it to this timer. */
+		const struct ri_host *host = kal_host_default();
+
+		host->timer_start(host->self, &r.again, host->now(host->self) + 100 * MS);
+		return;
+	}
 	if (r.state == REMOTE_AWAY) {
 		try_connect();
 		if (r.state == REMOTE_AWAY)
@@ -725,7 +730,8 @@ void
 kal_remote_leave(void)
 {
 	pthread_mutex_lock(&lock);
-	if (--r.clients == 0 && r.state != REMOTE_NONE)
+	/* A forked child has none of its parent's. */
+	if (r.clients > 0 && --r.clients == 0 && r.state != REMOTE_NONE)
 		detach();
 	pthread_mutex_unlock(&lock);
 }

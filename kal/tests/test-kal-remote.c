@@ -9,11 +9,14 @@
 #include <glib/gstdio.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kal_fixture.h"
 #include "kal_remote.h"
+#include "kal_remote_wire.h"
 #include "kal_resources.h"
 #include "kald_play.h"
 
@@ -318,10 +321,16 @@ test_fork(void)
 	child = fork();
 	if (child == 0) {
 		uint64_t now[KAL_RESOURCE_COUNT];
+		struct kal_config *config = NULL;
 
 		kal_lease_amounts(now, NULL);
 		(void)!read(report[0], &octet, 1);
-		_exit(now[KAL_RESOURCE_MR] == 0 ? 0 : 1);
+		kal_remote_leave(); /* of the parent's client: nothing */
+		if (now[KAL_RESOURCE_MR] != 0 ||
+		    kal_config_load(NULL, NULL, &config, NULL) != RI_SUCCESS ||
+		    kal_remote_join(config) != RI_SUCCESS)
+			_exit(1);
+		_exit(kal_remote_open("of the child") == RI_SUCCESS ? 0 : 2);
 	}
 	/* The parent's end is seen though the child lives. */
 	kal_client_close(f.client);
@@ -340,6 +349,47 @@ test_fork(void)
 	end(tool);
 }
 
+/* Another user has taken the name of this user's daemon: what answers there is not believed. */
+static void
+test_squatter(void)
+{
+	const struct kal_remote_place place = {0};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char found[KAL_REMOTE_PATH], octet;
+	struct kal_fd fd = {0};
+	int report[2], length;
+	pid_t squatter;
+
+	if (getuid() != 0 || access(KALD_SYSTEM_SOCKET, F_OK) == 0) {
+		g_test_skip("only root can be another user, and no kald of the system may run");
+		return;
+	}
+	g_unsetenv("XDG_RUNTIME_DIR");
+	length = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "itapi/kald/%u", ME);
+	g_assert_cmpint(pipe(report), ==, 0);
+	squatter = fork();
+	if (squatter == 0) {
+		int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+		if (setuid(65534) != 0 ||
+		    bind(listener, (struct sockaddr *)&addr,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				     (size_t)length)) != 0 ||
+		    listen(listener, 4) != 0)
+			_exit(1);
+		(void)!write(report[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	g_assert_cmpint(read(report[0], &octet, 1), ==, 1);
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, EPERM);
+	g_assert_cmpint(kal_fd_get(&fd), ==, -1);
+	kill(squatter, SIGKILL);
+	g_assert_cmpint(waitpid(squatter, NULL, 0), ==, squatter);
+	close(report[0]);
+	close(report[1]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -353,5 +403,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/absent", test_absent);
 	g_test_add_func("/kal/remote/mute", test_mute);
 	g_test_add_func("/kal/remote/fork", test_fork);
+	g_test_add_func("/kal/remote/squatter", test_squatter);
 	return g_test_run();
 }

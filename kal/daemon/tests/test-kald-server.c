@@ -83,6 +83,44 @@ test_recall(void)
 	play_free(&play);
 }
 
+/* Two are asked, and the second one has what is needed: the answer of the first one is not the end. */
+static void
+test_two(void)
+{
+	struct play play;
+	struct kald_message message, request;
+	int a, b, c, tool;
+
+	play_begin(&play, limits_10);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	a = play_join(&play, KALD_CLIENT, NULL);
+	b = play_join(&play, KALD_CLIENT, NULL);
+	c = play_join(&play, KALD_CLIENT, NULL);
+	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 1, NULL), ==, 10);
+	play_return(a, KAL_RESOURCE_QP, 5);
+	await_lent(tool, KAL_RESOURCE_QP, 5);
+	g_assert_cmpuint(play_borrow(b, KAL_RESOURCE_QP, 1, NULL), ==, 5);
+	kald_message_begin(&request, KALD_BORROW, 34, KALD_OK);
+	request.body.amount.resource = KAL_RESOURCE_QP;
+	request.body.amount.amount = 3;
+	play_send(c, &request);
+	g_assert_true(play_receive(a, &message));
+	g_assert_cmpint(message.head.number, ==, KALD_RECALL);
+	g_assert_true(play_receive(b, &message));
+	g_assert_cmpint(message.head.number, ==, KALD_RECALL);
+	play_return(a, KAL_RESOURCE_QP, 0);
+	g_assert_cmpuint(lent(tool, KAL_RESOURCE_QP), ==, 10);
+	play_return(b, KAL_RESOURCE_QP, 3);
+	g_assert_true(play_receive(c, &message));
+	g_assert_cmpint(message.head.status, ==, KALD_OK);
+	g_assert_cmpuint(message.body.amount.amount, ==, 3);
+	close(a);
+	close(b);
+	close(c);
+	close(tool);
+	play_free(&play);
+}
+
 /* One that does not answer is not waited for longer than 50 ms, and not asked again; the others are served meanwhile. */
 static void
 test_late(void)
@@ -538,9 +576,11 @@ test_descriptors(void)
 	struct play play;
 	struct kald_message m;
 	unsigned before;
-	int fds[16], pair[2];
+	int fds[16], pair[2], keeper;
 
 	play_begin(&play, NULL);
+	/* Welcome: so the daemon has begun, and has all descriptors that it has always. */
+	keeper = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), ==, 0);
 	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++)
 		fds[i] = i % 4 == 0 ? pair[0] : i % 4 == 1 ? pair[1] : i % 4 == 2 ? 0 : 2;
@@ -564,6 +604,7 @@ test_descriptors(void)
 	for (unsigned i = 0; i < 5000 && fds_of(&play) > before; i++)
 		g_usleep(1000);
 	g_assert_cmpuint(fds_of(&play), <=, before);
+	close(keeper);
 	close(pair[0]);
 	close(pair[1]);
 	play_free(&play);
@@ -616,6 +657,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/server/recall", test_recall);
+	g_test_add_func("/kald/server/two", test_two);
 	g_test_add_func("/kald/server/late", test_late);
 	g_test_add_func("/kald/server/claims", test_claims);
 	g_test_add_func("/kald/server/processes", test_processes);

@@ -78,6 +78,8 @@ test_lengths(void)
 			/* A length that is not that of the packet. */
 			((struct kald_head *)(void *)octets)->length = (uint32_t)len + 1;
 			g_assert_cmpint(kald_message_read(octets, len, &out), ==, KALD_WRONG);
+			((struct kald_head *)(void *)octets)->length = (uint32_t)len - 1;
+			g_assert_cmpint(kald_message_read(octets, len, &out), ==, KALD_WRONG);
 		}
 	}
 }
