@@ -292,7 +292,7 @@ remote_again(void *arg)
 	(void)arg;
 	if (pthread_mutex_trylock(&lock) != 0) {
 		/* A thread that asks connects by itself; one that does something else leaves it to this timer. */
-		const struct ri_host *host = kal_host_default();
+		const struct ri_host *host = kal_host_here();
 
 		host->timer_start(host->self, &r.again, host->now(host->self) + 100 * MS);
 		return;

@@ -62,7 +62,7 @@ class Absent:
     def misspelt(self):
         self.info('iwrap', "; did you mean 'iwarp'?")
         self.info('emul:iba', "; did you mean 'emul:ib'?", '; the provider emul has emul:ib, emul:iwarp')
-        self.info('emul', '; the provider emul has emul:ib, emul:iwarp;')
+        self.info('emul', '; the provider emul has emul:ib, emul:iwarp, shm:ib, shm:iwarp;')
         self.info('ibb:mlx5_0', "; did you mean the provider 'ib'?")
         self.info('fualty:iwarp', "; did you mean the provider 'faulty'?")
         with Folder() as folder:
