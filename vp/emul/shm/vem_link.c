@@ -29,10 +29,11 @@ void
 vem_link_break(struct vem_link *link, const char *why)
 {
 	struct vem_shm *shm = link->shm;
+	const char *none = NULL;
 
-	if (atomic_exchange(&link->broken, true))
+	if (!atomic_compare_exchange_strong(&link->why, &none, why))
 		return;
-	link->why = why;
+	atomic_store(&link->broken, true);
 	shm->host->task_run(shm->host->self, &shm->reap);
 }
 
@@ -387,7 +388,7 @@ vem_link_reap(struct vem_link *link)
 	if (link->sock >= 0) {
 		if (link->users != 0) {
 			vem_shm_say(shm, RI_LOG_INFO, "a link ends with %u connections: %s",
-				    link->users, link->why);
+				    link->users, atomic_load(&link->why));
 			vem_shm_sweep_soon(shm);
 		}
 		sockets_close(link);

@@ -56,7 +56,7 @@ struct vem_link {
 	uint32_t block; /* of its queue pair numbers */
 	atomic_bool up; /* both rings are there */
 	atomic_bool broken;
-	const char *why;           /* why it broke, for the log */
+	const char *_Atomic why;   /* why it broke, for the log; set before `broken` */
 	char name[VEM_PLACE_NAME]; /* that was dialed; "": it is not used for another connect */
 	unsigned number;           /* its place in vem_shm::links */
 	struct vem_slot *pages[VEM_SLOT_PAGES];
