@@ -52,6 +52,20 @@ reg(struct fixture *f, uint64_t length, uint32_t *id)
 	return status;
 }
 
+/* The daemon counts no process of this user any more. */
+static void
+await_nobody(int tool)
+{
+	uint32_t processes = 1;
+
+	for (unsigned i = 0; processes != 0 && i < 5000; i++) {
+		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_MR, &processes);
+		if (processes != 0)
+			g_usleep(1000);
+	}
+	g_assert_cmpuint(processes, ==, 0);
+}
+
 static uint64_t
 lent(int tool, enum kal_resource resource)
 {
@@ -65,7 +79,7 @@ test_lease(void)
 	int tool = begin(NULL);
 	struct fixture f;
 	GArray *entries;
-	uint32_t id, processes;
+	uint32_t id;
 	uint64_t first;
 
 	fixture_open(&f);
@@ -91,13 +105,7 @@ test_lease(void)
 	g_assert_cmpstr(entry->adapters, ==, "fake");
 	g_array_free(entries, TRUE);
 	fixture_close(&f);
-	for (unsigned i = 0; i < 5000; i++) {
-		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_MR, &processes);
-		if (processes == 0)
-			break;
-		g_usleep(1000);
-	}
-	g_assert_cmpuint(processes, ==, 0);
+	await_nobody(tool);
 	end(tool);
 }
 
@@ -315,7 +323,7 @@ test_fork(void)
 #endif
 	int tool = begin(NULL), report[2], status;
 	struct fixture f;
-	uint32_t processes, id;
+	uint32_t id;
 	pid_t child;
 	char octet;
 
@@ -338,13 +346,7 @@ test_fork(void)
 	}
 	/* The parent's end is seen though the child lives. */
 	kal_client_close(f.client);
-	for (unsigned i = 0; i < 5000; i++) {
-		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_MR, &processes);
-		if (processes == 0)
-			break;
-		g_usleep(1000);
-	}
-	g_assert_cmpuint(processes, ==, 0);
+	await_nobody(tool);
 	g_assert_cmpint(write(report[1], "x", 1), ==, 1);
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
