@@ -425,6 +425,30 @@ test_stopped_and_full(void)
 	hostile_server_end(&small_server);
 }
 
+/* The only place is taken by a run that stopped with all of its connections, so that the server's threads must give it up. */
+static void
+test_stopped_threads(void)
+{
+	struct hostile_server patient;
+	struct hostile_end control;
+	struct hostile_end lanes[2];
+	struct tool_hello hello;
+
+	hostile_server_start(&patient, "it-test", HOSTILE_SERVES, "--timeout", "0", "--clients",
+			     "1", NULL);
+	begin(&control, &patient, &hello);
+	for (size_t i = 0; i < G_N_ELEMENTS(lanes); i++) {
+		hello.index = (uint32_t)i + 1;
+		g_assert_true(hostile_connect(&lanes[i], &patient, &hello));
+	}
+	honest_is_served(&patient);
+	for (size_t i = 0; i < G_N_ELEMENTS(lanes); i++)
+		hostile_close(&lanes[i]);
+	hostile_close(&control);
+	hostile_server_said(&patient, "a client that has stopped loses its place");
+	hostile_server_end(&patient);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -443,6 +467,7 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/hostile/test/first-token", test_first_token);
 	g_test_add_func("/tools/hostile/test/wrong-data", test_wrong_data);
 	g_test_add_func("/tools/hostile/test/stopped-and-full", test_stopped_and_full);
+	g_test_add_func("/tools/hostile/test/stopped-threads", test_stopped_threads);
 	g_test_add_func("/tools/hostile/test/silent", test_silent);
 	status = g_test_run();
 	hostile_server_end(&server);

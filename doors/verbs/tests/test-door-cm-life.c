@@ -4,6 +4,7 @@
 /* The life of channels and ids: migration, threads that wait, ends in any order, forks. On the adapter that the argument names. */
 #include "child_of_fork.h"
 #include "cm_bench.h"
+#include "open_descriptors.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -220,13 +221,14 @@ wait_by_command(void *arg)
 	return NULL;
 }
 
-/* A thread that waits can be cancelled; the channel goes on. */
+/* A thread that waits can be cancelled: nothing of it is left, and the channel goes on. */
 static void
 test_cancel(void)
 {
 	struct rdma_event_channel *channel = cm_channel();
 	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
 	struct waiter waiter;
+	unsigned before = open_descriptors();
 	void *result;
 
 	for (int i = 0; i < 3; i++) {
@@ -236,6 +238,7 @@ test_cancel(void)
 		OK(pthread_join(thread, &result));
 		g_assert_true(result == PTHREAD_CANCELED);
 	}
+	g_assert_cmpuint(open_descriptors(), ==, before);
 	resolve(id);
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
 	OK(rdma_destroy_id(id));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "child_of_fork.h"
+#include "open_descriptors.h"
 #include "verbs_bench.h"
 
 #define LIVES    200
@@ -203,18 +204,6 @@ open_until_cancelled(void *arg)
 	return NULL;
 }
 
-static unsigned
-count_descriptors(void)
-{
-	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
-	unsigned count = 0;
-
-	while (g_dir_read_name(dir) != NULL)
-		count++;
-	g_dir_close(dir);
-	return count;
-}
-
 /* The thread ends where it owns nothing: no descriptor is left, and no lock. */
 static void
 test_cancel(void)
@@ -222,7 +211,7 @@ test_cancel(void)
 	unsigned before;
 
 	use();
-	before = count_descriptors();
+	before = open_descriptors();
 	for (unsigned i = 0; i < CANCELS; i++) {
 		pthread_t thread;
 		void *end;
@@ -234,7 +223,7 @@ test_cancel(void)
 		g_assert_true(end == PTHREAD_CANCELED);
 	}
 	use();
-	g_assert_cmpuint(count_descriptors(), ==, before);
+	g_assert_cmpuint(open_descriptors(), ==, before);
 }
 
 /* --- forks ---------------------------------------------------------------------------------------------------- */
