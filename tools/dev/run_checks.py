@@ -265,7 +265,7 @@ def check_full(checker):
     checker.build_and_test('clang')
     checker.build_and_test('release')
     # What their quick runs leave out (tools/dev/meson.build).
-    checker.test('asan', label='asan programs', arguments=suites('programs', 'wire'), processes=2 * checker.jobs)
+    checker.test('asan', label='asan programs', arguments=suites('again', 'programs', 'wire'), processes=2 * checker.jobs)
     prefix = tsan_prefix()
     if prefix is not None:
         checker.test('tsan', label='tsan programs', prefix=prefix,
