@@ -268,7 +268,7 @@ kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 		return false;
 	host->watch_stop(host->self, &setup->watch);
 	kal_fd_close(&setup->fd);
-	setup->error = error;
+	setup->error = setup->refused = error;
 	setup->paused = true;
 	host->timer_start(host->self, &setup->timer, now + PAUSE);
 	return true;

@@ -343,13 +343,14 @@ time_is_up(void *arg)
 	struct kal_conn *conn = setup->conn;
 	const struct ri_host *host = setup->host;
 	struct kal_saying saying = {.text = ""};
-	const char *why = setup->error != 0  ? ri_errno_text(setup->error)
+	/* A try that is under way says less than one that was refused. */
+	int error = setup->error != 0 ? setup->error : setup->tcp_up ? 0 : setup->refused;
+	const char *why = error != 0         ? ri_errno_text(error)
 			  : !setup->tcp_up   ? "the TCP connection was not established in time"
 			  : setup->initiator ? "no whole Reply came in time"
 			  : setup->converted ? "no whole Request came in time"
 					     : "the Reply could not be sent in time";
-	enum kal_cm_reason reason =
-		setup->error != 0 ? kal_sock_reason(setup->error) : KAL_REASON_TIMEOUT;
+	enum kal_cm_reason reason = error != 0 ? kal_sock_reason(error) : KAL_REASON_TIMEOUT;
 
 	kal_conn_lock(conn);
 	if (conn->setup == setup && setup->paused) {
