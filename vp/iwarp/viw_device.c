@@ -101,6 +101,14 @@ rnic_free(struct viw_rnic *rnic)
 	free(rnic);
 }
 
+static const struct vsw_object_rules rules = {.max_pds = VIW_MAX_OBJECTS,
+					      .max_cqs = VIW_MAX_OBJECTS,
+					      .max_srqs = VIW_MAX_OBJECTS,
+					      .max_cqe = VIW_MAX_CQE,
+					      .max_wr = VIW_MAX_WR,
+					      .max_sge = VIW_MAX_SGE,
+					      .wake = viw_srq_wake};
+
 static const struct vsw_doorbell doorbell = {
 	.sq = viw_doorbell_sq,
 	.sq_flush = viw_doorbell_flush,
@@ -143,6 +151,11 @@ viw_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->host->random(rnic->host->self, &rnic->last_qpn, sizeof(rnic->last_qpn));
 	pthread_mutex_init(&rnic->lock, NULL);
 	status = vsw_mem_table_create(rnic->host, VIW_MAX_MR, RI_KEY_PROVIDER, &rnic->mem);
+	rnic->objects = (struct vsw_objects){.rules = &rules,
+					     .host = rnic->host,
+					     .upcalls = rnic->upcalls,
+					     .cq_upcall = &rnic->cq_upcall,
+					     .mem = rnic->mem};
 	if (status == RI_SUCCESS) {
 		status = viw_engine_start(&rnic->engine, rnic->host);
 		if (status == RI_SUCCESS) {
@@ -293,9 +306,9 @@ viw_context_create(struct ri_rnic *ri, const struct ri_owner *owner, struct ri_c
 	struct viw_context *context = calloc(1, sizeof(*context));
 	if (context == NULL)
 		return RI_ERR_RESOURCES;
+	vsw_context_begin(&context->context, &rnic->objects, owner);
 	context->rnic = rnic;
-	context->owner = *owner;
-	pthread_mutex_init(&context->lock, NULL);
+	vsw_list_begin(&context->qps);
 	vsw_map_rnic(map, &rnic->bell);
 	*out = (struct ri_context *)context;
 	return RI_SUCCESS;
@@ -306,30 +319,11 @@ viw_context_destroy(struct ri_context *ri)
 {
 	struct viw_context *context = (struct viw_context *)ri;
 
-	/* Windows before queue pairs and regions: both are busy while one is bound. */
-	for (struct viw_list_node *node = context->mems; node != NULL;) {
-		struct viw_list_node *next = node->next;
-
-		if (((struct viw_mem *)(void *)node)->window)
-			(void)viw_mem_ops.mw_free((struct ri_mw *)node);
-		node = next;
-	}
-	while (context->qps != NULL &&
-	       viw_qp_ops.destroy((struct ri_qp *)context->qps) == RI_SUCCESS)
+	vsw_context_part(&context->context);
+	while (context->qps.next != &context->qps &&
+	       viw_qp_ops.destroy((struct ri_qp *)context->qps.next) == RI_SUCCESS)
 		continue;
-	while (context->srqs != NULL &&
-	       viw_srq_ops.destroy((struct ri_srq *)context->srqs) == RI_SUCCESS)
-		continue;
-	while (context->mems != NULL &&
-	       viw_mem_ops.mr_dereg((struct ri_mr *)context->mems) == RI_SUCCESS)
-		continue;
-	while (context->cqs != NULL &&
-	       viw_cq_ops.destroy((struct ri_cq *)context->cqs) == RI_SUCCESS)
-		continue;
-	while (context->pds != NULL &&
-	       viw_pd_ops.destroy((struct ri_pd *)context->pds) == RI_SUCCESS)
-		continue;
-	pthread_mutex_destroy(&context->lock);
+	vsw_context_end(&context->context);
 	free(context);
 }
 
@@ -341,9 +335,12 @@ viw_dump(struct ri_rnic *ri, char *text, size_t room)
 	pthread_mutex_lock(&rnic->lock);
 	struct viw_engine *engine = &rnic->engine;
 	int n = snprintf(text, room,
-			 "queue pairs %u\nother objects %u\nstreams %u\n"
+			 "queue pairs %u\nprotection domains %u\ncompletion queues %u\n"
+			 "shared receive queues %u\nstreams %u\n"
 			 "staging buffers in use %u\noctets set aside %" PRIu64 "\n",
-			 rnic->num_qps, rnic->num_objects, atomic_load(&engine->streams),
+			 rnic->num_qps, atomic_load(&rnic->objects.pds),
+			 atomic_load(&rnic->objects.cqs), atomic_load(&rnic->objects.srqs),
+			 atomic_load(&engine->streams),
 			 VIW_BUF_COUNT - atomic_load(&engine->pool.free_count),
 			 atomic_load(&engine->pool.aside));
 	pthread_mutex_unlock(&rnic->lock);

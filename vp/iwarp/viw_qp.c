@@ -149,7 +149,8 @@ static enum ri_status
 qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	struct viw_pd *pd = (struct viw_pd *)ri_pd;
+	struct vsw_pd *pd = (struct vsw_pd *)ri_pd;
+	struct viw_context *context = (struct viw_context *)pd->context;
 	enum ri_status status;
 
 	if (init->type != RI_QP_RC)
@@ -162,10 +163,10 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	    init->max_inline > VSW_MAX_INLINE || init->ird > VIW_MAX_DEPTH ||
 	    init->ord > VIW_MAX_DEPTH)
 		return RI_ERR_LIMIT;
-	struct viw_qp *qp = qp_alloc(pd->context->rnic);
+	struct viw_qp *qp = qp_alloc(context->rnic);
 	if (qp == NULL)
 		return RI_ERR_RESOURCES;
-	qp->srq = (struct viw_srq *)srq;
+	qp->srq = (struct vsw_srq_object *)srq;
 	status = qp_rings_create(qp, init);
 	if (status != RI_SUCCESS) {
 		qp_free(qp);
@@ -195,13 +196,13 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	qp->reads.ird = init->ird;
 	qp->reads.ord = init->ord;
 	qp->pd = pd;
-	qp->context = pd->context;
+	qp->context = context;
 	qp->who.pd = pd;
 	qp->receiver = qp->who;
 	if (qp->srq != NULL)
 		qp->receiver.pd = qp->srq->pd;
-	qp->send_cq = (struct viw_cq *)send_cq;
-	qp->recv_cq = (struct viw_cq *)recv_cq;
+	qp->send_cq = (struct vsw_cq_object *)send_cq;
+	qp->recv_cq = (struct vsw_cq_object *)recv_cq;
 	qp->task = (struct ri_task){.fire = viw_serve, .arg = qp};
 	qp->timer = (struct ri_timer){.fire = viw_timer, .arg = qp};
 	qp->stream.wake_timer = (struct ri_timer){.fire = viw_wake_fire, .arg = qp};
@@ -210,7 +211,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->rx.member, &qp->rx.rq, init);
-	viw_list_add(&qp->context->lock, &qp->context->qps, &qp->node);
+	vsw_context_add(pd->context, &context->qps, &qp->node);
 	vsw_map_qp(map, &qp->tx.sq, &qp->rx.rq, qp, init);
 	/* From here on the engine may run it. */
 	atomic_store(&qp->rx.role.taken, 0);
@@ -248,7 +249,7 @@ qp_destroy(struct ri_qp *ri)
 	host->timer_stop(host->self, &qp->timer);
 	viw_stream_drop(qp);
 	vsw_srq_part(&qp->rx.member);
-	viw_list_remove(&qp->context->lock, &qp->node);
+	vsw_context_remove(&qp->context->context, &qp->node);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);

@@ -24,13 +24,13 @@
 #include "viw_tx.h"
 
 struct viw_qp {
-	struct viw_list_node node; /* first; of the context */
+	struct vsw_item node; /* first; of the context */
 	struct viw_rnic *rnic;
 	struct viw_context *context;
-	struct viw_pd *pd;
-	struct viw_cq *send_cq;
-	struct viw_cq *recv_cq;
-	struct viw_srq *srq; /* or NULL */
+	struct vsw_pd *pd;
+	struct vsw_cq_object *send_cq;
+	struct vsw_cq_object *recv_cq;
+	struct vsw_srq_object *srq; /* or NULL */
 	struct vsw_mem_who who;
 	struct vsw_mem_who
 		receiver; /* for its receives: an SRQ has a protection domain of its own */

@@ -13,9 +13,7 @@
 
 #include "rnicpi.h"
 #include "viw_engine.h"
-#include "vsw_mem.h"
-#include "vsw_queue.h"
-#include "vsw_srq.h"
+#include "vsw_object.h"
 #include "vsw_user.h"
 
 /* Limits that the profile announces. */
@@ -35,12 +33,6 @@
 /* Bounds of waiting, ns. */
 #define VIW_LINGER UINT64_C(2000000000) /* from the Terminate or FIN sent to the FIN received */
 #define VIW_RETRY  UINT64_C(100000)     /* until the next try to take both roles */
-
-/* A node of a list of a context. */
-struct viw_list_node {
-	struct viw_list_node *next;
-	struct viw_list_node **back;
-};
 
 /* ITAPI_IWARP_ALIGN: do FPDUs begin and end with TCP segments? */
 enum viw_align {
@@ -65,6 +57,7 @@ struct viw_rnic {
 	char name[64];
 	struct vsw_cq_upcall cq_upcall;
 	struct vsw_mem_table *mem;
+	struct vsw_objects objects;
 	struct vsw_doorbell bell;
 	struct viw_engine engine;
 	uint64_t rnr_ns;
@@ -72,56 +65,19 @@ struct viw_rnic {
 	uint32_t num_ports;
 	struct viw_port *ports;          /* num_ports of them; their members: lock */
 	struct ri_watch interface_watch; /* changes of network interfaces; viw_interface_watch.c */
-	pthread_mutex_t lock;            /* the five below */
+	pthread_mutex_t lock;            /* the four below */
 	struct viw_qp *
 		free_qps; /* memory of queue pairs: used again, not freed while the adapter is open */
 	struct viw_qp *numbered[VIW_QPN_ROWS]; /* those that exist, by their numbers */
 	uint32_t last_qpn; /* begins at random, so programs that come and go have other numbers */
 	uint32_t num_qps;
-	uint32_t num_objects; /* PDs, CQs, regions, windows */
 };
 
 struct viw_context {
+	struct vsw_context context; /* first */
 	struct viw_rnic *rnic;
-	struct ri_owner owner;
-	pthread_mutex_t lock; /* the lists */
-	struct viw_list_node *pds;
-	struct viw_list_node *cqs;
-	struct viw_list_node *qps;
-	struct viw_list_node *srqs;
-	struct viw_list_node *mems;
+	struct vsw_item qps; /* under context.lock */
 };
-
-struct viw_pd {
-	struct viw_list_node node; /* first */
-	struct viw_context *context;
-	atomic_uint users;
-};
-
-struct viw_cq {
-	struct viw_list_node node; /* first */
-	struct viw_context *context;
-	struct vsw_cq cq;
-};
-
-struct viw_srq {
-	struct viw_list_node node; /* first */
-	struct viw_pd *pd;
-	struct vsw_srq srq;
-};
-
-/* A region or a window. */
-struct viw_mem {
-	struct viw_list_node node; /* first */
-	struct viw_pd *pd;
-	struct vsw_mem_entry *entry;
-	bool window;
-};
-
-void viw_list_add(pthread_mutex_t *lock, struct viw_list_node **list, struct viw_list_node *node);
-void viw_list_remove(pthread_mutex_t *lock, struct viw_list_node *node);
-/* Count an object of an adapter; false: too many. */
-bool viw_object_count(struct viw_rnic *rnic, int change);
 
 /* viw_device.c */
 enum ri_status viw_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count);
@@ -173,13 +129,9 @@ enum ri_status viw_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_por
 enum ri_status viw_interface_watch_start(struct viw_rnic *rnic) RI_MUST_CHECK;
 void viw_interface_watch_stop(struct viw_rnic *rnic);
 
-/* viw_obj.c */
-extern const struct ri_pd_ops viw_pd_ops;
-extern const struct ri_cq_ops viw_cq_ops;
-extern const struct ri_mem_ops viw_mem_ops;
-
 /* viw_srq.c */
-extern const struct ri_srq_ops viw_srq_ops;
+/* As vsw_srq_params::wake. */
+void viw_srq_wake(struct vsw_srq_member *member);
 
 /* viw_qp.c */
 extern const struct ri_qp_ops viw_qp_ops;

@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Receives, of the queue pair's own queue or of an SRQ, and the verbs of SRQs; most of the work is done by
- * vsw_srq.c.
+ * Receives, of the queue pair's own queue or of an SRQ; most of the work is done by vsw_srq.c.
  *
  * A Send that finds no receive stops the reading of its own stream only (viw_rx.c). With an SRQ its queue pair
  * waits in the line, and a thread that posts runs the receiving role of the first queue pair there (R-34).
@@ -12,8 +11,6 @@
  */
 #include "viw_qp.h"
 #include "viw_receive.h"
-
-#include <stdlib.h>
 
 /* --- receives [fast] ----------------------------------------------------------------------- */
 
@@ -80,9 +77,8 @@ viw_receive_limits(struct viw_qp *qp)
 		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_RQ_HARD_LIMIT);
 }
 
-/* A member may take a receive: run its receiving role. */
-static void
-srq_member_wake(struct vsw_srq_member *member)
+void
+viw_srq_wake(struct vsw_srq_member *member)
 {
 	char *rx = (char *)member - offsetof(struct viw_rx, member);
 
@@ -92,85 +88,11 @@ srq_member_wake(struct vsw_srq_member *member)
 void
 viw_doorbell_srq(void *engine_srq)
 {
-	const struct viw_srq *srq =
-		(const struct viw_srq *)(const void *)((const char *)engine_srq -
-						       offsetof(struct viw_srq, srq));
+	const struct vsw_srq_object *srq =
+		(const struct vsw_srq_object *)(const void *)((const char *)engine_srq -
+							      offsetof(struct vsw_srq_object, srq));
+	const struct viw_context *context = (const struct viw_context *)srq->pd->context;
 
-	if (!atomic_load_explicit(&srq->pd->context->rnic->engine.forked, memory_order_relaxed))
+	if (!atomic_load_explicit(&context->rnic->engine.forked, memory_order_relaxed))
 		vsw_srq_bell(engine_srq);
 }
-
-/* --- verbs --------------------------------------------------------------------------------- */
-
-static enum ri_status
-srq_create(struct ri_pd *ri, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
-{
-	struct viw_pd *pd = (struct viw_pd *)ri;
-	struct viw_rnic *rnic = pd->context->rnic;
-	const struct vsw_srq_params params = {
-		.host = rnic->host, .upcalls = rnic->upcalls, .pd = pd, .wake = srq_member_wake};
-
-	if (attr->max_wr > VIW_MAX_WR || attr->max_sge > VIW_MAX_SGE)
-		return RI_ERR_LIMIT;
-	struct viw_srq *srq = calloc(1, sizeof(*srq));
-	if (srq == NULL || !viw_object_count(rnic, 1)) {
-		free(srq);
-		return RI_ERR_RESOURCES;
-	}
-	enum ri_status status = vsw_srq_create(&srq->srq, &params, attr);
-	if (status != RI_SUCCESS) {
-		(void)viw_object_count(rnic, -1);
-		free(srq);
-		return status;
-	}
-	srq->pd = pd;
-	atomic_fetch_add(&pd->users, 1);
-	viw_list_add(&pd->context->lock, &pd->context->srqs, &srq->node);
-	vsw_map_srq(map, &srq->srq.wq, &srq->srq);
-	*out = (struct ri_srq *)srq;
-	return RI_SUCCESS;
-}
-
-static enum ri_status
-srq_modify(struct ri_srq *ri, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
-{
-	struct viw_srq *srq = (struct viw_srq *)ri;
-
-	if (resize && attr->max_wr > VIW_MAX_WR)
-		return RI_ERR_LIMIT;
-	enum ri_status status = vsw_srq_modify(&srq->srq, attr, resize);
-	if (status == RI_SUCCESS)
-		vsw_map_srq(map, &srq->srq.wq, &srq->srq);
-	return status;
-}
-
-static enum ri_status
-srq_query(struct ri_srq *ri, struct ri_srq_attr *attr)
-{
-	vsw_srq_query(&((struct viw_srq *)ri)->srq, attr);
-	return RI_SUCCESS;
-}
-
-static enum ri_status
-srq_destroy(struct ri_srq *ri)
-{
-	struct viw_srq *srq = (struct viw_srq *)ri;
-	struct viw_context *context = srq->pd->context;
-
-	if (atomic_load(&srq->srq.users) > 0)
-		return RI_ERR_BUSY;
-	vsw_srq_destroy(&srq->srq);
-	viw_list_remove(&context->lock, &srq->node);
-	atomic_fetch_sub(&srq->pd->users, 1);
-	(void)viw_object_count(context->rnic, -1);
-	free(srq);
-	return RI_SUCCESS;
-}
-
-const struct ri_srq_ops viw_srq_ops = {
-	.size = sizeof(struct ri_srq_ops),
-	.create = srq_create,
-	.modify = srq_modify,
-	.query = srq_query,
-	.destroy = srq_destroy,
-};

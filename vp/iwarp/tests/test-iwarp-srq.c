@@ -333,7 +333,7 @@ test_catastrophe(struct fixture *f, gconstpointer unused)
 	connect_ends(f, 1, NULL);
 	g_assert_cmpint(end_send(f->a[0], 1, &f->ma, 0, 100), ==, RI_SUCCESS);
 	ends_run(f->a[0], f->b[0], 20);
-	vsw_srq_fail(&((struct viw_srq *)f->nb->srq)->srq);
+	vsw_srq_fail(&((struct vsw_srq_object *)f->nb->srq)->srq);
 	end_wait_event(f->b[0], RI_EVENT_QP_SRQ_ERROR, f->a[0]);
 	until_srq_event(f, RI_EVENT_SRQ_CATASTROPHIC, 1);
 	g_assert_cmpuint(srq_events(f->nb, RI_EVENT_SRQ_CATASTROPHIC), ==, 1);
