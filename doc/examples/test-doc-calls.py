@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-ADAPTERS = ('emul:ib', 'emul:iwarp', 'iwarp:lo')
+ADAPTERS = ('emul:ib', 'emul:iwarp', 'iwarp:lo', 'shm:ib', 'shm:iwarp')
 PATIENCE = 100  # s
 MARK = re.compile(r'^/\* \[(\w+)\] \*/$', re.MULTILINE)
 SHOWN = re.compile(r'@snippet (calls\w*\.c) (\w+)')

@@ -2,16 +2,17 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Two processes over iWARP, one of which is killed with signal 9 at some moment. The survivor, which
+ * Two processes, one of which is killed with signal 9 at some moment. The survivor, which
  * is this program, must see its connection BROKEN, every request it posted completed exactly once,
  * and be able to give everything back.
  *
- * The victim is this program again, started with `victim ROLE MODE PORT`. It prints one line when it
+ * The victim is this program again, started with `victim ROLE MODE PORT ADAPTER`. It prints one line when it
  * is where the test wants it, and goes on until it is killed.
  *
  *   ROLE  client: connects to the survivor; server: prints the port it listens on
  *   MODE  idle, write, send, read: what it does once connected, for ever
  *         fork: leaves a child alive that inherited everything
+ *         exec: becomes another program, which has no part in the connection
  *         mute: server that never answers
  */
 #include <errno.h>
@@ -40,6 +41,12 @@ place_of(const struct end *end)
 			      it_hton64(it_make_rdma_addr_absolute(end->buffer))};
 
 	return place;
+}
+
+static bool
+is_stream(const char *mode)
+{
+	return strcmp(mode, "write") == 0 || strcmp(mode, "send") == 0 || strcmp(mode, "read") == 0;
 }
 
 static it_status_t
@@ -82,7 +89,7 @@ say(const char *text)
 static void
 live(struct end *end, const char *mode, const struct place *far)
 {
-	bool streams = strcmp(mode, "idle") != 0 && strcmp(mode, "fork") != 0;
+	bool streams = is_stream(mode);
 	it_event_t event;
 
 	if (strcmp(mode, "fork") == 0 && fork() == 0) {
@@ -91,6 +98,10 @@ live(struct end *end, const char *mode, const struct place *far)
 		_exit(0);
 	}
 	say("up");
+	if (strcmp(mode, "exec") == 0) {
+		execlp("sleep", "sleep", "60", (char *)NULL);
+		_exit(127);
+	}
 	for (uint64_t i = 0;; i++) {
 		if (!streams) {
 			(void)!it_evd_wait(end->recv, 1000 * 1000, &event, NULL);
@@ -160,7 +171,7 @@ victim(char **argv)
 	struct pair pair;
 
 	memset(&pair, 0, sizeof(pair));
-	pair_use("iwarp");
+	pair_use(argv[5]);
 	if (strcmp(argv[2], "client") == 0)
 		victim_client(&pair, argv[3], (uint16_t)atoi(argv[4]));
 	else
@@ -193,7 +204,7 @@ victim_start(const char *role, const char *mode, uint16_t port)
 		dup2(ends[1], STDOUT_FILENO);
 		close(ends[0]);
 		close(ends[1]);
-		execl(self, "victim", "victim", role, mode, number, (char *)NULL);
+		execl(self, "victim", "victim", role, mode, number, pair_adapter(), (char *)NULL);
 		_exit(127);
 	}
 	close(ends[1]);
@@ -248,8 +259,7 @@ work(struct survivor *me, const char *mode, const struct place *far, gulong us)
 	it_event_t event;
 
 	while (g_get_monotonic_time() < until) {
-		if (strcmp(mode, "idle") != 0 && strcmp(mode, "fork") != 0 &&
-		    me->posted < G_N_ELEMENTS(me->seen) &&
+		if (is_stream(mode) && me->posted < G_N_ELEMENTS(me->seen) &&
 		    post_stream(me->end, mode, far, me->posted) == IT_SUCCESS)
 			me->posted++;
 		if (it_evd_dequeue(me->end->request, &event) == IT_SUCCESS)
@@ -330,9 +340,13 @@ survive_client(const char *mode, gulong us)
 		==, IT_SUCCESS);
 	end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	victim_says(&killed, line, sizeof(line));
-	work(me, strcmp(mode, "fork") == 0 ? "fork" : "idle", &far, us);
-	victim_kill(&killed);
+	if (strcmp(mode, "exec") != 0) {
+		work(me, "idle", &far, us);
+		victim_kill(&killed);
+	}
 	expect_broken(me);
+	if (strcmp(mode, "exec") == 0)
+		victim_kill(&killed);
 	survivor_close(me);
 	g_free(me);
 }
@@ -349,7 +363,7 @@ survive_server(const char *mode, gulong us)
 
 	survivor_open(me);
 	me->end = &me->pair.active;
-	killed = victim_start("server", strcmp(mode, "fork") == 0 ? "fork" : "idle", 0);
+	killed = victim_start("server", is_stream(mode) ? "idle" : mode, 0);
 	victim_says(&killed, line, sizeof(line));
 	me->pair.qual.conn_qual.port = (uint16_t)atoi(line);
 	post_receives(me->end, RECV_SLOTS);
@@ -358,9 +372,13 @@ survive_server(const char *mode, gulong us)
 	event = end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	memcpy(&far, event.conn.private_data, sizeof(far));
 	victim_says(&killed, line, sizeof(line));
-	work(me, mode, &far, us);
-	victim_kill(&killed);
+	if (strcmp(mode, "exec") != 0) {
+		work(me, mode, &far, us);
+		victim_kill(&killed);
+	}
 	expect_broken(me);
+	if (strcmp(mode, "exec") == 0)
+		victim_kill(&killed);
 	survivor_close(me);
 	g_free(me);
 }
@@ -450,27 +468,27 @@ test_mute_client_killed(void)
 int
 main(int argc, char **argv)
 {
-	static const char *const modes[] = {"idle", "write", "send", "read", "fork"};
+	static const char *const modes[] = {"idle", "write", "send", "read", "fork", "exec"};
 	int status;
 
-	if (argc == 5 && strcmp(argv[1], "victim") == 0)
+	if (argc == 6 && strcmp(argv[1], "victim") == 0)
 		return victim(argv);
 	g_test_init(&argc, &argv, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	self = g_file_read_link("/proc/self/exe", NULL);
 	g_assert_nonnull(self);
-	pair_use("iwarp");
+	pair_use(argc > 1 ? argv[1] : "iwarp");
 	for (size_t i = 0; i < G_N_ELEMENTS(modes); i++) {
-		g_autofree char *client =
-			g_strdup_printf("/itapi/processes/client-killed/%s", modes[i]);
-		g_autofree char *server =
-			g_strdup_printf("/itapi/processes/server-killed/%s", modes[i]);
+		g_autofree char *client = g_strdup_printf("/itapi/%s/processes/client-killed/%s",
+							  pair_adapter(), modes[i]);
+		g_autofree char *server = g_strdup_printf("/itapi/%s/processes/server-killed/%s",
+							  pair_adapter(), modes[i]);
 
 		g_test_add_data_func(client, modes[i], test_client_killed);
 		g_test_add_data_func(server, modes[i], test_server_killed);
 	}
-	g_test_add_func("/itapi/processes/server-killed/mute", test_mute_server_killed);
-	g_test_add_func("/itapi/processes/client-killed/mute", test_mute_client_killed);
+	pair_add_bare("processes/server-killed/mute", test_mute_server_killed);
+	pair_add_bare("processes/client-killed/mute", test_mute_client_killed);
 	status = g_test_run();
 	g_free(self);
 	return status;

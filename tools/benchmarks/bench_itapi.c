@@ -5,6 +5,8 @@
  * Our figures, over IT-API alone.
  *
  * it-target a Read of a peer whose application sleeps: it calls nothing until the end
+ * it-woken  the same, with a pause before each Read, in which the target's thread falls asleep; a whole round trip
+ * it-wakes  the same run: how often threads of the target, without that of the application, slept for a Read
  * it-lat    half a round trip (--op write, send; --block: send only), or a whole one (read)
  * it-bw     --op of `size` in a window, GB/s; ends with an answer of the peer
  * it-rate   the same as messages a second
@@ -18,10 +20,13 @@
  */
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "bench_node.h"
 
 #define SIGNAL_EVERY 16
+#define PAUSE_NS     300000 /* a thread that polls for more sleeps by then */
 
 static it_dto_flags_t
 signal_at(uint64_t i, unsigned every)
@@ -197,6 +202,64 @@ measure_target(const struct bench_opts *opts, int ctl, bool active)
 
 	bench_node_pair(&node, opts, ctl, active, opts->size);
 	value = read_trips(&node, opts, ctl, active, true);
+	bench_node_close(&node);
+	return value;
+}
+
+/* How often the other threads of this process have waited. */
+static double
+others_waits(void)
+{
+	struct rusage all, own;
+
+	if (getrusage(RUSAGE_SELF, &all) != 0 || getrusage(RUSAGE_THREAD, &own) != 0)
+		bench_die("no usage");
+	return (double)(all.ru_nvcsw - own.ru_nvcsw);
+}
+
+/* Reads of a target that sleeps before each of them. ns of one on the active side, and what the target's threads waited. */
+static double
+woken_reads(struct bench_node *node, const struct bench_opts *opts, int ctl, double *waits)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	it_event_t event;
+	uint64_t ns = 0;
+	char done = 'd';
+
+	for (uint64_t i = 0; i < opts->iters; i++) {
+		uint64_t start;
+
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		start = bench_now();
+		read_one(node, opts->size);
+		bench_node_next(node, false, &event);
+		ns += bench_now() - start;
+	}
+	bench_tell(ctl, &done, 1);
+	bench_hear(ctl, waits, sizeof(*waits));
+	return (double)ns / (double)opts->iters;
+}
+
+static double
+measure_woken(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_node node;
+	double value = 0, waits;
+	char done;
+
+	bench_node_pair(&node, opts, ctl, active, opts->size);
+	bench_sync(ctl);
+	if (active) {
+		value = woken_reads(&node, opts, ctl, &waits);
+		if (strcmp(opts->name, "it-wakes") == 0)
+			value = waits / (double)opts->iters;
+	} else {
+		waits = others_waits();
+		bench_hear(ctl, &done, 1);
+		waits = others_waits() - waits;
+		bench_tell(ctl, &waits, sizeof(waits));
+	}
+	bench_sync(ctl);
 	bench_node_close(&node);
 	return value;
 }
@@ -412,6 +475,8 @@ emul_echo(const struct bench_opts *opts, int ctl, bool active)
 const struct bench_case bench_itapi_cases[] = {
 	{"it-lat", "ns", true, measure_latency},
 	{"it-target", "ns", true, measure_target},
+	{"it-woken", "ns", true, measure_woken},
+	{"it-wakes", "", true, measure_woken},
 	{"it-bw", "GB/s", true, measure_bandwidth},
 	{"it-rate", "msg/s", true, measure_rate},
 	{"it-cost", "s/GiB", true, measure_cost},

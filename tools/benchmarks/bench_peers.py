@@ -18,6 +18,7 @@ import bench_nets
 
 SECONDS = 90
 SERVER_SECONDS = 10     # until the server listens
+NEAR_NS = 100            # a cache line handed over faster: the processors share a cache
 SIZES = (8, 64, 1024, 4096, 65536, 1 << 20, 4 << 20)
 
 
@@ -130,15 +131,19 @@ def ucx(transports, env, test="tag_lat", read=perftest_ns):
 TCP = ("tcp,self", {"UCX_NET_DEVICES": "lo"})
 SHARED = ("posix,self", {})
 
-# What runs, how a run of a size is made, whether it is shared memory, and what is measured.
-Peer = collections.namedtuple("Peer", "name program run shared what")
+# What runs, how a run of a size is made, what it goes through, what is measured, and the aim: {size: ratio}. Ours are iwarp on the wire,
+# emul:ib within one process ("memory"), and shm:ib between two ("between"), as the peers are.
+Peer = collections.namedtuple("Peer", "name program run medium what aims", defaults=({},))
 PEERS = (
-    Peer("libfabric-tcp", "fi_pingpong", libfabric("tcp", "msg"), False, "latency"),
-    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP), False, "latency"),
-    Peer("libfabric-shm", "fi_pingpong", libfabric("shm", "rdm"), True, "latency"),
-    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED), True, "latency"),
-    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP, "ucp_put_bw", perftest_gbs), False, "bandwidth"),
-    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED, "ucp_put_bw", perftest_gbs), True, "bandwidth"),
+    Peer("libfabric-tcp", "fi_pingpong", libfabric("tcp", "msg"), "wire", "latency"),
+    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP), "wire", "latency"),
+    Peer("libfabric-shm", "fi_pingpong", libfabric("shm", "rdm"), "memory", "latency"),
+    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED), "memory", "latency"),
+    Peer("between-libfabric", "fi_pingpong", libfabric("shm", "rdm"), "between", "latency", {64: 0.5}),
+    Peer("between-ucx", "ucx_perftest", ucx(*SHARED), "between", "latency", {64: 1.3}),
+    Peer("ucx-tcp", "ucx_perftest", ucx(*TCP, "ucp_put_bw", perftest_gbs), "wire", "bandwidth"),
+    Peer("ucx-shm", "ucx_perftest", ucx(*SHARED, "ucp_put_bw", perftest_gbs), "memory", "bandwidth"),
+    Peer("between-ucx", "ucx_perftest", ucx(*SHARED, "ucp_put_bw", perftest_gbs), "between", "bandwidth"),
 )
 
 
@@ -156,24 +161,30 @@ def rows(Run, Row, ours_stream, raw_stream, net=None):
     made = []
     for size in SIZES:
         few = iterations(size)
-        ours = {("latency", False): Run("it-lat", op="send", size=size, iters=few, net=net),
-                ("latency", True): Run("it-emul-lat", adapter="emul:ib", size=size, iters=few),
-                ("bandwidth", False): ours_stream("write", size, net=net),
-                ("bandwidth", True): Run("it-emul-bw", adapter="emul:ib", size=size, iters=few)}
+        ours = {("latency", "wire"): Run("it-lat", op="send", size=size, iters=few, net=net),
+                ("latency", "memory"): Run("it-emul-lat", adapter="emul:ib", size=size, iters=few),
+                ("latency", "between"): Run("it-lat", op="send", adapter="shm:ib", size=size, iters=few),
+                ("bandwidth", "wire"): ours_stream("write", size, net=net),
+                ("bandwidth", "memory"): Run("it-emul-bw", adapter="emul:ib", size=size, iters=few),
+                ("bandwidth", "between"): ours_stream("write", size, adapter="shm:ib")}
+
+        def copy(size):
+            return Run("memcpy", size=size, iters=iterations(size))
         raw = (Peer("raw", None, lambda size: Run("raw-spin", size=size, iters=iterations(size), net=net),
-                    False, "latency"),
-               Peer("raw", None, lambda size: raw_stream(size, net=net), False, "bandwidth"),
-               Peer("memcpy", None, lambda size: Run("memcpy", size=size, iters=iterations(size)),
-                    True, "bandwidth"))
+                    "wire", "latency"),
+               Peer("raw", None, lambda size: raw_stream(size, net=net), "wire", "bandwidth"),
+               Peer("memcpy", None, copy, "memory", "bandwidth"),
+               Peer("between-memcpy", None, copy, "between", "bandwidth", {1 << 20: 0.35}))
         for peer in (*raw, *present()):
-            if net and peer.shared:
+            if net and peer.medium != "wire":
                 continue
             theirs = peer.run(size)
             if net and peer.program:
                 theirs = theirs.at(net)
-            row = Row(f"{peer.name}-{peer.what}-{size}", ours[peer.what, peer.shared], theirs,
+            row = Row(f"{peer.name}-{peer.what}-{size}", ours[peer.what, peer.medium], theirs, peer.aims.get(size),
                       better="lower" if peer.what == "latency" else "higher")
             row.peer, row.size = peer, size
+            row.probed = peer.medium == "between"
             made.append(row)
     return sorted(made, key=lambda row: row.peer.what, reverse=True)
 
@@ -185,13 +196,13 @@ COLOURS = ("#1b6ca8", "#c0392b", "#27864a", "#8e5ea2", "#d08b00", "#444444")
 
 
 TITLES = {"latency": "Half a round trip", "bandwidth": "Bandwidth", "rate": "Messages a second"}
-MEDIA = {"wire": "iWARP and TCP", "memory": "in memory"}
+MEDIA = {"wire": "iWARP and TCP", "memory": "in memory", "between": "between two processes"}
 
 
 def curves_add(curves, row):
     """Enters a row into {(medium, what): {name: {size: value}}}."""
     def enter(what, scale):
-        drawn = curves.setdefault(("memory" if row.peer.shared else "wire", what), {})
+        drawn = curves.setdefault((row.peer.medium, what), {})
         for name, value in (("itapi", row.value()), (row.peer.name, row.base())):
             drawn.setdefault(name, {})[row.size] = value * scale
     enter(row.peer.what, 1.0)

@@ -212,17 +212,24 @@ def curves():
 def rows_of_peers():
     """Each size has every peer that is here, a raw socket and memcpy; the curves have them all."""
     rows = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream)
-    same(len(bench_peers.SIZES) * (3 + len(bench_peers.present())), len(rows))
+    same(len(bench_peers.SIZES) * (4 + len(bench_peers.present())), len(rows))
+    same(len(rows), len({row.name for row in rows}))
+    same({'wire', 'memory', 'between'}, {row.peer.medium for row in rows})
     far = bench_peers.rows(bench.Run, bench.Row, bench.ours_stream, bench.raw_stream, 'mtu1500')
-    same(len(bench_peers.SIZES) * (2 + sum(not peer.shared for peer in bench_peers.present())), len(far))
+    same(len(bench_peers.SIZES) * (2 + sum(peer.medium == 'wire' for peer in bench_peers.present())), len(far))
     same({'mtu1500'}, {run.net for row in far for run in (row.ours, row.calibrator)})
     curves = {}
     for row in rows:
-        row.ours, row.calibrator = Fixed(*[200] * 5), Fixed(*[100] * 5)
+        row.ours, row.calibrator, row.probed = Fixed(*[200] * 5), Fixed(*[100] * 5), False
         row.measure((0, 1), 5)
         same((None, row.better == 'higher', row.better == 'lower'),
              (row.error, row.is_ahead(), row.is_behind()))
         bench_peers.curves_add(curves, row)
+    row.lines = [bench_peers.NEAR_NS - 1, 40]
+    same('near', row.distance())
+    row.lines.append(bench_peers.NEAR_NS)
+    same('moved', row.distance())
+    same('far', (setattr(row, 'lines', [200, 300]), row.distance())[1])
     same(200e9 / 8, curves['wire', 'rate']['itapi'][8])
     same(100, curves['wire', 'latency']['raw'][4096])
     with tempfile.TemporaryDirectory() as folder:

@@ -110,7 +110,7 @@ class Install:
     def program(self):
         """It compiles as README says, runs, and finds the providers that are compiled in."""
         names = self.adapters()
-        for name in ('iwarp:lo', 'emul:ib', 'emul:iwarp'):
+        for name in ('iwarp:lo', 'emul:ib', 'emul:iwarp', 'shm:ib', 'shm:iwarp'):
             if name not in names:
                 raise installed.Failed(f'no adapter {name} among {names}')
 

@@ -140,6 +140,25 @@ def wait_for_traffic(port, processes, octets=4096):
     raise Failed('no data moves')
 
 
+def wait_for_rings(process):
+    """Returns once a client between processes (shm:) has joined its peer and has worked for a while since; it polls."""
+    worked = None
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise Failed('%s ended too early' % process.args)
+        with open('/proc/%u/maps' % process.pid, encoding='utf-8') as maps, \
+                open('/proc/%u/stat' % process.pid, encoding='utf-8') as stat:
+            joined, fields = maps.read().count('itapi-ring') >= 2, stat.read().rsplit(')', 1)[1].split()
+        now = int(fields[11]) + int(fields[12])     # ticks of 10 ms
+        if joined and worked is None:
+            worked = now
+        if joined and now - worked >= 5:
+            return
+        time.sleep(0.05)
+    raise Failed('no data moves')
+
+
 class Folder:
     """A folder for one test: files to copy, and one that is served."""
 

@@ -123,6 +123,19 @@ owing_remove(struct vem_link *link, const struct vem_remote *remote)
 	}
 }
 
+/* Free what remote_fill has allocated. */
+static void
+remote_empty(struct vem_remote *remote)
+{
+	for (uint32_t i = 0; i < remote->slots; i++)
+		free(remote->sent[i].wqe);
+	free(remote->sent);
+	free(remote->asks);
+	remote->sent = NULL;
+	remote->asks = NULL;
+	remote->slots = 0;
+}
+
 void
 vem_remote_free(struct vem_remote *remote)
 {
@@ -133,10 +146,7 @@ vem_remote_free(struct vem_remote *remote)
 	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
 	owing_remove(link, remote);
 	vem_shm_rx_drop(shm);
-	for (uint32_t i = 0; i < remote->slots; i++)
-		free(remote->sent[i].wqe);
-	free(remote->sent);
-	free(remote->asks);
+	remote_empty(remote);
 	free(remote);
 	if (--link->users != 0)
 		return;
@@ -147,7 +157,7 @@ vem_remote_free(struct vem_remote *remote)
 		vem_link_break(link, "nobody uses it any more");
 }
 
-/* Windows and queues of a connection, for its queue pair. */
+/* Windows and queues of a connection, for its queue pair: all of them, or on failure none, since an accept may be tried again. */
 static enum ri_status
 remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 {
@@ -162,15 +172,18 @@ remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 	remote->sent = calloc(slots, sizeof(*remote->sent));
 	remote->ask_room = 256; /* attr.max_ird */
 	remote->asks = calloc(remote->ask_room, sizeof(*remote->asks));
-	if (remote->sent == NULL || remote->asks == NULL)
-		return RI_ERR_RESOURCES;
-	remote->slots = slots;
-	for (uint32_t i = 0; i < slots; i++) {
-		remote->sent[i].wqe = calloc(1, entry);
-		if (remote->sent[i].wqe == NULL)
-			return RI_ERR_RESOURCES;
+	bool full = remote->sent != NULL && remote->asks != NULL;
+
+	while (full && remote->slots < slots) {
+		struct vsw_wqe *wqe = calloc(1, entry);
+
+		full = wqe != NULL;
+		if (full)
+			remote->sent[remote->slots++].wqe = wqe;
 	}
-	return RI_SUCCESS;
+	if (!full)
+		remote_empty(remote);
+	return full ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
 /* --- packets ------------------------------------------------------------------------------ */
@@ -325,9 +338,12 @@ accepted(struct vem_remote *remote, const struct vem_packet *packet)
 	struct vem_qp *qp = atomic_load(&remote->qp);
 	const struct vem_hello hello = hello_in(packet);
 
+	vem_shm_rx_take(remote->link->shm);
 	remote->far_slot = packet->from;
 	remote->far_life = packet->from_life;
 	remote->far_known = true;
+	vem_remote_known(remote);
+	vem_shm_rx_drop(remote->link->shm);
 	qp->reach = vem_cm_reach(qp->rnic->fabric, packet->qpn & 0xffffff, &qp->to.peer,
 				 &qp->to.local, &hello);
 	qp->reach.rq_psn = packet->psn[1] & 0xffffff;

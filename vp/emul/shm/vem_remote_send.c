@@ -320,6 +320,15 @@ head_refused(struct vem_qp *qp, struct vem_remote *remote, enum ri_wc_status sta
 	head_hide(qp, remote, &mine);
 }
 
+/* A Read may revoke the key of its sink when it is done. False: that key cannot be revoked. */
+static bool
+sink_is_revoked(struct vem_qp *qp, const struct vsw_wqe *wqe)
+{
+	return wqe->opcode != RI_OP_RDMA_READ || (wqe->flags & RI_WR_INVALIDATE) == 0 ||
+	       vsw_mem_invalidate(qp->rnic->mem, &qp->in.who, wqe->sge[0].stag, false) ==
+		       VSW_MEM_OK;
+}
+
 /* The head is done, as far as the peer is concerned. */
 static void
 head_complete(struct vem_qp *qp, struct vem_remote *remote)
@@ -334,8 +343,7 @@ head_complete(struct vem_qp *qp, struct vem_remote *remote)
 	}
 	if (data)
 		remote->reads--;
-	if (wqe->opcode == RI_OP_RDMA_READ && (wqe->flags & RI_WR_INVALIDATE) != 0 &&
-	    vsw_mem_invalidate(qp->rnic->mem, &qp->in.who, wqe->sge[0].stag, false) != VSW_MEM_OK) {
+	if (!sink_is_revoked(qp, wqe)) {
 		head_fail(qp, remote, RI_WC_LOCAL_MM);
 		return;
 	}
@@ -488,7 +496,8 @@ vem_remote_flush(struct vem_qp *qp, struct vem_remote *remote)
 	/* What the peer has done is done, even if that comes to light with the end. */
 	while (!remote->ended && atomic_load(&remote->done) != remote->cursor &&
 	       head_is_answered(remote, atomic_load(&remote->done)) &&
-	       sent_at(remote, atomic_load(&remote->done))->status == RI_WC_SUCCESS) {
+	       sent_at(remote, atomic_load(&remote->done))->status == RI_WC_SUCCESS &&
+	       sink_is_revoked(qp, sent_at(remote, atomic_load(&remote->done))->wqe)) {
 		struct head mine = head_show(qp, remote);
 
 		vem_sq_complete(qp, RI_WC_SUCCESS);
