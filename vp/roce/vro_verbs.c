@@ -74,7 +74,11 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event, const char *why)
 
 	if (why != NULL)
 		ri_log(qp->rnic->host, RI_LOG_INFO, &about, "%s", why);
-	up->async_event(up->self, &end);
+	vro_tie_break(qp);
+	/* The end of a connection by address is an event of its own. */
+	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
+		up->async_event(up->self, &end);
+	vro_tie_flushed(qp);
 }
 
 static bool
@@ -93,12 +97,19 @@ engine_limits(struct vro_qp *engine_qp)
 			    "more receives are taken than the hard watermark allows");
 }
 
-/* One for datagrams tells its end. */
+static void
+engine_arrived(struct vro_qp *engine_qp)
+{
+	vro_tie_arrived((struct vro_verbs_qp *)(void *)engine_qp);
+}
+
+/* A connection by address, and one for datagrams, tells its end. */
 static void
 engine_flushed(struct vro_qp *engine_qp)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 
+	vro_tie_flushed(qp);
 	if (!qp->end_due)
 		return;
 	qp->end_due = false;
@@ -108,6 +119,7 @@ engine_flushed(struct vro_qp *engine_qp)
 static const struct vro_qp_ops engine_ops = {.failed = engine_failed,
 					     .flushed = engine_flushed,
 					     .address = engine_address,
+					     .arrived = engine_arrived,
 					     .limits = engine_limits};
 
 /* --- creation --------------------------------------------------------------------------------- */
@@ -196,9 +208,9 @@ draw(const struct ri_rnic *rnic)
 	return number & NUMBER_MAX;
 }
 
-/* Give it a number that no queue pair of the station has, and begin to receive datagrams. In the role. */
+/* Give it a number that no queue pair of the station has. */
 static void
-qp_number(struct vro_verbs_qp *qp)
+number_take(struct vro_verbs_qp *qp)
 {
 	struct vro_station *station = qp->rnic->station;
 	struct vro_qp *e = &qp->qp;
@@ -207,12 +219,38 @@ qp_number(struct vro_verbs_qp *qp)
 		e->qpn = draw(qp->rnic);
 	while (e->qpn < 16 || e->qpn == ROCE_QPN_GROUP ||
 	       station->engine.find(&station->engine, e->qpn) != NULL);
-	e->in.who = (struct vsw_mem_who){.pd = qp->pd, .qpn = e->qpn};
+	qp->next_row = station->rows[e->qpn % VRO_ROWS];
+	station->rows[e->qpn % VRO_ROWS] = qp;
+}
+
+static void
+number_give(struct vro_verbs_qp *qp)
+{
+	struct vro_verbs_qp **at = &qp->rnic->station->rows[qp->qp.qpn % VRO_ROWS];
+
+	while (*at != qp)
+		at = &(*at)->next_row;
+	*at = qp->next_row;
+}
+
+void
+vro_number_draw(struct vro_verbs_qp *qp)
+{
+	number_give(qp);
+	number_take(qp);
+}
+
+/* Begin to receive datagrams. Windows know the queue pair by a number that stays. In the role. */
+static void
+qp_begin(struct vro_verbs_qp *qp)
+{
+	struct vro_qp *e = &qp->qp;
+
+	number_take(qp);
+	e->in.who = (struct vsw_mem_who){.pd = qp->pd, .qpn = ++qp->rnic->station->identity};
 	e->in.receiver = e->in.who;
 	if (qp->srq != NULL)
 		e->in.receiver.pd = qp->srq->pd;
-	qp->next_row = station->rows[e->qpn % VRO_ROWS];
-	station->rows[e->qpn % VRO_ROWS] = qp;
 	if (e->transport == ROCE_UD) {
 		vro_qp_to_rtr(e, 0);
 		vro_qp_to_rts(e, draw(qp->rnic));
@@ -256,7 +294,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	if (srq != NULL)
 		vsw_srq_join(&srq->srq, &qp->qp.in.member, &qp->qp.in.rq, &real);
 	vro_station_enter(rnic->station);
-	qp_number(qp);
+	qp_begin(qp);
 	vro_station_leave(rnic->station);
 	vro_list_add(pd->context, &pd->context->qps, &qp->item);
 	vsw_map_qp(map, &qp->qp.tx.sq, &qp->qp.in.rq, qp, &real);
@@ -288,9 +326,12 @@ qp_reset(struct vro_verbs_qp *qp)
 		return RI_SUCCESS;
 	if (e->state != VRO_ERROR)
 		return RI_ERR_INVALID_STATE;
-	if (!is_quiescent(qp) || qp->end_due)
+	if (!is_quiescent(qp) || qp->end_due || qp->tie.phase != VRO_UNTIED ||
+	    qp->tie.end != RI_CM_NONE || qp->tie.telling)
 		return RI_ERR_STILL_FLUSHING;
 	vro_qp_to_reset(e);
+	if (qp->tie.used)
+		vro_number_draw(qp);
 	atomic_store(&e->in.ird, qp->init.ird);
 	e->path.ord = qp->init.ord;
 	atomic_store(&e->state, VRO_INIT);
@@ -330,8 +371,11 @@ state_change(struct vro_verbs_qp *qp, uint32_t state)
 {
 	if (state == RI_QPS_IDLE)
 		return qp_reset(qp);
+	if (state == RI_QPS_CLOSING && qp->tie.phase == VRO_TIED)
+		return vro_tie_part(qp, NULL, 0);
 	if (state != RI_QPS_ERROR)
-		return RI_ERR_INVALID_STATE; /* nobody is told of an end */
+		return RI_ERR_INVALID_STATE;
+	vro_tie_break(qp);
 	qp->end_due = qp->qp.transport == ROCE_UD && qp->qp.state != VRO_ERROR;
 	vro_qp_to_error(&qp->qp);
 	vro_kick(qp);
@@ -378,7 +422,9 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 
 	memset(attr, 0, sizeof(*attr));
 	vro_station_enter(qp->rnic->station);
-	attr->state = states[qp->qp.state];
+	attr->state = vro_tie_state(qp);
+	if (attr->state == RI_QPS_NONE)
+		attr->state = states[qp->qp.state];
 	attr->qpn = qp->qp.qpn;
 	attr->access = atomic_load(&qp->qp.in.access);
 	attr->ird = atomic_load(&qp->qp.in.ird);
@@ -402,13 +448,11 @@ void
 vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 {
 	struct vro_station *station = qp->rnic->station;
-	struct vro_verbs_qp **at = &station->rows[qp->qp.qpn % VRO_ROWS];
 
 	vro_list_remove(qp->pd->context, &qp->item);
+	vro_tie_leave(qp);
 	vro_station_enter(station);
-	while (*at != qp)
-		at = &(*at)->next_row;
-	*at = qp->next_row;
+	number_give(qp);
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
 	vro_qp_destroy(&qp->qp); /* its timer does not kick it any more */
@@ -416,7 +460,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	vro_unkick(qp);
 	vro_station_leave(station);
 	vsw_srq_part(&qp->qp.in.member);
-	vsw_mem_qp_windows(qp->rnic->mem, qp->qp.qpn, true);
+	vsw_mem_qp_windows(qp->rnic->mem, qp->qp.in.who.qpn, true);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);
@@ -429,7 +473,7 @@ qp_destroy(struct ri_qp *ri)
 {
 	struct vro_verbs_qp *qp = qp_of(ri);
 
-	if (vsw_mem_qp_windows(qp->rnic->mem, qp->qp.qpn, false) != 0)
+	if (vsw_mem_qp_windows(qp->rnic->mem, qp->qp.in.who.qpn, false) != 0)
 		return RI_ERR_BUSY;
 	vro_verbs_qp_destroy(qp);
 	return RI_SUCCESS;
@@ -462,7 +506,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (qp->qp.transport == ROCE_RC && peer->ird > VRO_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	vro_station_enter(qp->rnic->station);
-	if (qp->qp.state == VRO_INIT)
+	if (qp->qp.state == VRO_INIT && qp->tie.phase == VRO_UNTIED)
 		status = vro_flow_make(qp->rnic, &peer->path, &flow);
 	if (status == RI_SUCCESS) {
 		qp->qp.path.flow = flow;
@@ -491,7 +535,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 	if (qp->qp.transport == ROCE_RC && peer->ord > VRO_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	vro_station_enter(qp->rnic->station);
-	if (qp->qp.state == VRO_RTR) {
+	if (qp->qp.state == VRO_RTR && qp->tie.phase == VRO_UNTIED) {
 		qp->qp.path.timeout = peer->timeout;
 		qp->qp.path.retries = peer->retry_count;
 		qp->qp.path.rnr_retries = peer->rnr_retry;

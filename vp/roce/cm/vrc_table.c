@@ -12,7 +12,8 @@
 #include "vrc_conn.h"
 #include "vrc_ip.h"
 
-#define HEAP_NONE SIZE_MAX
+#define HEAP_NONE   SIZE_MAX
+#define SERIAL_MASK 0xffffffu
 
 enum chain {
 	CHAIN_ID = 0,
@@ -182,13 +183,12 @@ vrc_conn_new(struct vrc_cm *cm, const struct vrc_path *path)
 	do
 		vrc_random(cm, &id, sizeof(id));
 	while (id == 0 || find_local(cm, id) != NULL);
-	if (++cm->serial == 0)
-		cm->serial = 1;
+	cm->serial = (cm->serial + 1) & SERIAL_MASK;
 	conn->cm = cm;
 	conn->state = VRC_STATE_NEW;
 	conn->path = *path;
 	conn->local_id = id;
-	conn->number = (uint64_t)cm->serial << 32 | id;
+	conn->number = (uint64_t)cm->config.tag << 56 | (uint64_t)cm->serial << 32 | id;
 	conn->due = conn->deadline = RI_NEVER;
 	conn->heap_at = HEAP_NONE;
 	vrc_link_append(&cm->all, &conn->all);
