@@ -184,7 +184,11 @@ struct ri_cm_event {
 	uint32_t ord;                /**< ORD that the peer sent, with @ref ird_ord_valid. */
 	bool ird_ord_valid;          /**< The peer sent its IRD and ORD. */
 	bool pdata_present;          /**< The message had a field for private data. */
-	uint16_t pdata_len;          /**< Octets in @ref pdata, 0 to RI_PDATA_MAX. */
+	/**
+	 * Octets in @ref pdata, 0 to RI_PDATA_MAX. A message of InfiniBand does not say how many were sent: it may be the whole field,
+	 * zeros behind them.
+	 */
+	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
 	uint32_t qpn;  /**< SERVICE_REPLY with RI_SERVICE_FOUND: queue pair to send to. */

@@ -249,6 +249,8 @@ reply_arrived(struct vro_verbs_qp *qp, const struct vrc_event *event)
 		qp->tie.phase = VRO_REPLIED;
 		return true;
 	}
+	qp->tie.pdata_len = event->cm.pdata_len;
+	memcpy(qp->tie.pdata, event->cm.pdata, event->cm.pdata_len);
 	cm = vrc_service_enter(service_of(qp));
 	(void)vrc_confirm(cm, event->number, true, NULL, 0); /* else its end is on its way */
 	vrc_service_leave(service_of(qp));
@@ -293,8 +295,20 @@ qp_step(struct vro_verbs_qp *qp, const struct vrc_event *event)
 		vro_qp_kick(&qp->qp);
 		return true;
 	default:
-		return false; /* of a time-wait: a queue pair is used again under another number */
+		return false; /* of a time-wait, which is the manager's alone */
 	}
+}
+
+/* Without a third message of the caller, with what the second one carried. */
+static void
+established_raise(const struct vro_verbs_qp *qp, const struct vrc_event *event)
+{
+	struct vrc_event whole = *event;
+
+	whole.cm.pdata_present = true;
+	whole.cm.pdata_len = qp->tie.pdata_len;
+	memcpy(whole.cm.pdata, qp->tie.pdata, qp->tie.pdata_len);
+	raise_for(qp->rnic, &whole, qp->init.ctx);
 }
 
 static void
@@ -309,7 +323,10 @@ qp_raise(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	vro_station_leave(station);
 	if (!raised)
 		return;
-	raise_for(qp->rnic, event, qp->init.ctx);
+	if (event->cm.kind == RI_CM_ESTABLISHED && qp->tie.pdata_len != 0)
+		established_raise(qp, event);
+	else
+		raise_for(qp->rnic, event, qp->init.ctx);
 	if (event->cm.kind == RI_CM_ESTABLISHED) {
 		tie_send(qp, event);
 	} else if (event->cm.kind != RI_CM_REPLY) {
@@ -390,7 +407,7 @@ static enum ri_status
 params_check(const struct vro_verbs_qp *qp, const struct ri_cm_params *params)
 {
 	if (qp->qp.transport != ROCE_RC)
-		return RI_ERR_UNSUPPORTED;
+		return qp->qp.transport == ROCE_UD ? RI_ERR_INVALID_STATE : RI_ERR_UNSUPPORTED;
 	return params->ird > VRO_MAX_DEPTH || params->ord > VRO_MAX_DEPTH ? RI_ERR_LIMIT
 									  : RI_SUCCESS;
 }

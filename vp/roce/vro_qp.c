@@ -72,6 +72,25 @@ vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at, uint8_t *
 	return len == 0 ? VSW_MEM_OK : VSW_MEM_BOUNDS;
 }
 
+bool
+vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access)
+{
+	for (uint32_t i = 0; i < wqe->num_sge; i++) {
+		const struct vsw_mem_access wanted = {.addr = wqe->sge[i].addr,
+						      .stag = wqe->sge[i].stag,
+						      .length = wqe->sge[i].length,
+						      .access = access};
+		struct vsw_mem_use use;
+
+		if (wanted.length == 0)
+			continue;
+		if (vsw_mem_begin(qp->in.mem, &qp->in.who, &wanted, &use) != VSW_MEM_OK)
+			return false;
+		vsw_mem_end(&use);
+	}
+	return true;
+}
+
 enum ri_wc_status
 vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe)
 {

@@ -263,6 +263,8 @@ void vro_send(struct vro_qp *qp, uint8_t *at, const struct roce_flow *flow, stru
  */
 enum vsw_mem_result vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at,
 				      uint8_t *octets, uint32_t len, bool into);
+/* Do the keys of all segments of a request allow this? */
+bool vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access);
 void vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why);
 
 void vro_requester_run(struct vro_qp *qp);

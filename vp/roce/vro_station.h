@@ -58,8 +58,7 @@ struct vro_station {
 	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
 	struct vrc_service *service;         /* connection management: queue pair 1 */
 	atomic_uint gsi_psn;                 /* of the next packet from there */
-	uint32_t identity;  /* of the queue pair that was created last; in the role */
-	uint8_t tag;        /* of this station in numbers of requests */
+	uint8_t tag;                         /* of this station in numbers of requests */
 	atomic_bool forked; /* this is the child of a fork: its parent has the sockets */
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;

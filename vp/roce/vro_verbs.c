@@ -208,9 +208,9 @@ draw(const struct ri_rnic *rnic)
 	return number & NUMBER_MAX;
 }
 
-/* Give it a number that no queue pair of the station has. */
+/* Give it a number that no queue pair of the station has, and begin to receive datagrams. In the role. */
 static void
-number_take(struct vro_verbs_qp *qp)
+qp_number(struct vro_verbs_qp *qp)
 {
 	struct vro_station *station = qp->rnic->station;
 	struct vro_qp *e = &qp->qp;
@@ -219,38 +219,12 @@ number_take(struct vro_verbs_qp *qp)
 		e->qpn = draw(qp->rnic);
 	while (e->qpn < 16 || e->qpn == ROCE_QPN_GROUP ||
 	       station->engine.find(&station->engine, e->qpn) != NULL);
-	qp->next_row = station->rows[e->qpn % VRO_ROWS];
-	station->rows[e->qpn % VRO_ROWS] = qp;
-}
-
-static void
-number_give(struct vro_verbs_qp *qp)
-{
-	struct vro_verbs_qp **at = &qp->rnic->station->rows[qp->qp.qpn % VRO_ROWS];
-
-	while (*at != qp)
-		at = &(*at)->next_row;
-	*at = qp->next_row;
-}
-
-void
-vro_number_draw(struct vro_verbs_qp *qp)
-{
-	number_give(qp);
-	number_take(qp);
-}
-
-/* Begin to receive datagrams. Windows know the queue pair by a number that stays. In the role. */
-static void
-qp_begin(struct vro_verbs_qp *qp)
-{
-	struct vro_qp *e = &qp->qp;
-
-	number_take(qp);
-	e->in.who = (struct vsw_mem_who){.pd = qp->pd, .qpn = ++qp->rnic->station->identity};
+	e->in.who = (struct vsw_mem_who){.pd = qp->pd, .qpn = e->qpn};
 	e->in.receiver = e->in.who;
 	if (qp->srq != NULL)
 		e->in.receiver.pd = qp->srq->pd;
+	qp->next_row = station->rows[e->qpn % VRO_ROWS];
+	station->rows[e->qpn % VRO_ROWS] = qp;
 	if (e->transport == ROCE_UD) {
 		vro_qp_to_rtr(e, 0);
 		vro_qp_to_rts(e, draw(qp->rnic));
@@ -294,7 +268,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	if (srq != NULL)
 		vsw_srq_join(&srq->srq, &qp->qp.in.member, &qp->qp.in.rq, &real);
 	vro_station_enter(rnic->station);
-	qp_begin(qp);
+	qp_number(qp);
 	vro_station_leave(rnic->station);
 	vro_list_add(pd->context, &pd->context->qps, &qp->item);
 	vsw_map_qp(map, &qp->qp.tx.sq, &qp->qp.in.rq, qp, &real);
@@ -330,8 +304,6 @@ qp_reset(struct vro_verbs_qp *qp)
 	    qp->tie.end != RI_CM_NONE || qp->tie.telling)
 		return RI_ERR_STILL_FLUSHING;
 	vro_qp_to_reset(e);
-	if (qp->tie.used)
-		vro_number_draw(qp);
 	atomic_store(&e->in.ird, qp->init.ird);
 	e->path.ord = qp->init.ord;
 	atomic_store(&e->state, VRO_INIT);
@@ -448,11 +420,14 @@ void
 vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 {
 	struct vro_station *station = qp->rnic->station;
+	struct vro_verbs_qp **at = &station->rows[qp->qp.qpn % VRO_ROWS];
 
 	vro_list_remove(qp->pd->context, &qp->item);
 	vro_tie_leave(qp);
 	vro_station_enter(station);
-	number_give(qp);
+	while (*at != qp)
+		at = &(*at)->next_row;
+	*at = qp->next_row;
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
 	vro_qp_destroy(&qp->qp); /* its timer does not kick it any more */
@@ -460,7 +435,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	vro_unkick(qp);
 	vro_station_leave(station);
 	vsw_srq_part(&qp->qp.in.member);
-	vsw_mem_qp_windows(qp->rnic->mem, qp->qp.in.who.qpn, true);
+	vsw_mem_qp_windows(qp->rnic->mem, qp->qp.qpn, true);
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);
@@ -473,7 +448,7 @@ qp_destroy(struct ri_qp *ri)
 {
 	struct vro_verbs_qp *qp = qp_of(ri);
 
-	if (vsw_mem_qp_windows(qp->rnic->mem, qp->qp.in.who.qpn, false) != 0)
+	if (vsw_mem_qp_windows(qp->rnic->mem, qp->qp.qpn, false) != 0)
 		return RI_ERR_BUSY;
 	vro_verbs_qp_destroy(qp);
 	return RI_SUCCESS;

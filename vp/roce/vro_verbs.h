@@ -101,12 +101,14 @@ enum vro_tie_phase {
 
 /* The connection of a queue pair by address; in the role. */
 struct vro_tie {
-	uint64_t number; /* of the manager's exchange, which may be gone; 0: none */
-	uint8_t phase;   /* enum vro_tie_phase */
-	uint8_t end;     /* enum ri_cm_event_kind: to be raised when all is flushed */
-	bool three_way;  /* the caller confirms */
-	bool used;       /* it has had an exchange */
-	bool telling;    /* its end is being raised */
+	uint64_t number;    /* of the manager's exchange, which may be gone; 0: none */
+	uint8_t phase;      /* enum vro_tie_phase */
+	uint8_t end;        /* enum ri_cm_event_kind: to be raised when all is flushed */
+	bool three_way;     /* the caller confirms */
+	bool used;          /* it has had an exchange */
+	bool telling;       /* its end is being raised */
+	uint16_t pdata_len; /* of the REP, for RI_CM_ESTABLISHED */
+	uint8_t pdata[VRC_PDATA_ACCEPT];
 };
 
 struct vro_verbs_qp {
@@ -153,9 +155,6 @@ void vro_verbs_qp_destroy(struct vro_verbs_qp *qp);
 void vro_bell_sq(void *engine_qp);
 void vro_bell_rq(void *engine_qp);
 void vro_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
-
-/* Give it another number, so that its next connection is none that the last peer knows. In the role. */
-void vro_number_draw(struct vro_verbs_qp *qp);
 
 /* vro_cm.c; all in the role. */
 /* What query tells, for one that connection management has; RI_QPS_NONE: it has not. */

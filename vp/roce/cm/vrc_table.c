@@ -134,13 +134,16 @@ vrc_find_peer(const struct vrc_cm *cm, uint32_t remote_id, bool datagram,
 	return NULL;
 }
 
-/* Is its queue pair of the peer in use, or lately so? */
+/*
+ * Is the peer's queue pair of this exchange in use? In the time-wait the peer has said that its connection is over, and may begin the
+ * next one, as with Linux. An owner that has left does not care.
+ */
 static bool
 holds_qp(const struct vrc_conn *conn)
 {
-	if (conn->state == VRC_STATE_OVER || conn->state == VRC_STATE_ANSWERED)
-		return false;
-	return conn->state != VRC_STATE_TIMEWAIT || conn->was_up;
+	return conn->state != VRC_STATE_OVER && conn->state != VRC_STATE_ANSWERED &&
+	       conn->state != VRC_STATE_TIMEWAIT &&
+	       (conn->state != VRC_STATE_DREQ_SENT || !conn->silent);
 }
 
 struct vrc_conn *
