@@ -291,6 +291,7 @@ const struct ri_device_ops vro_device_ops = {
 	.query_port = device_query_port,
 	.context_create = context_create,
 	.context_destroy = context_destroy,
+	.route = vro_route,
 	.dump = device_dump,
 };
 

@@ -13,6 +13,7 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "vro_owner.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
 #include "vsw_relax.h"
@@ -374,18 +375,20 @@ static void
 address_failed(const struct vro_station *station, const struct ri_addr *addr, enum ri_status status)
 {
 	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
-	char text[RI_LOG_ADDRESS];
+	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
 
 	ri_log_addr(addr, 0, text, sizeof(text));
-	if (status == RI_ERR_IN_USE)
+	if (status == RI_ERR_IN_USE) {
+		vro_owner_name(addr, owner, sizeof(owner));
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "UDP port 4791 of %s is in use by another process, or by the kernel's rxe: "
-		       "one process has it for each "
-		       "address; %s names another one, such as 127.0.0.2",
-		       text, vro_settings[VRO_SETTING_ADDRESS].name);
-	else
+		       "UDP port 4791 of %s has %s: an address serves one process; %s names "
+		       "another "
+		       "address of this host, such as 127.0.0.2",
+		       text, owner, vro_settings[VRO_SETTING_ADDRESS].name);
+	} else {
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "UDP port 4791 of %s cannot be opened: %s", text, ri_status_name(status));
+	}
 }
 
 /* A socket for this address. */
@@ -405,10 +408,8 @@ address_open(struct vro_station *station, const struct ri_addr *addr)
 		vro_udp_close(udp);
 		status = RI_ERR_RESOURCES;
 	}
-	if (status != RI_SUCCESS) {
-		address_failed(station, addr, status);
+	if (status != RI_SUCCESS)
 		return status;
-	}
 	if (ident == VRO_IDENT_OTHER)
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
@@ -442,6 +443,38 @@ address_chosen(void)
 	return addr;
 }
 
+/* Another process has the loopback's address: take the next one that is free, since each of 127.0.0.0/8 is this host's. */
+static enum ri_status
+loopback_open(struct vro_station *station, struct ri_addr *addr)
+{
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	struct ri_addr first = *addr;
+	enum ri_status status = RI_ERR_IN_USE;
+	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
+
+	for (unsigned last = 2; last < 255 && status == RI_ERR_IN_USE; last++) {
+		addr->octets[3] = (uint8_t)last;
+		status = address_open(station, addr);
+	}
+	if (status != RI_SUCCESS) {
+		*addr = first;
+		return status;
+	}
+	vro_owner_name(&first, owner, sizeof(owner));
+	ri_log_addr(addr, 0, text, sizeof(text));
+	ri_log(station->engine.host, RI_LOG_INFO, &about, "127.0.0.1 has %s; this process has %s",
+	       owner, text);
+	return RI_SUCCESS;
+}
+
+static bool
+is_loopback_first(const struct ri_addr *addr)
+{
+	static const uint8_t first[4] = {127, 0, 0, 1};
+
+	return addr->family == RI_ADDR_IPV4 && memcmp(addr->octets, first, sizeof(first)) == 0;
+}
+
 static enum ri_status
 sockets_open(struct vro_station *station)
 {
@@ -455,11 +488,20 @@ sockets_open(struct vro_station *station)
 	}
 	station->port.num_addrs = 0;
 	for (uint32_t i = 0; i < found.num_addrs; i++) {
-		enum ri_status one = address_open(station, &found.addrs[i]);
+		struct ri_addr *addr = &found.addrs[i];
+		enum ri_status one = address_open(station, addr);
 
-		if (one == RI_SUCCESS)
-			station->port.addrs[station->port.num_addrs++] = found.addrs[i];
-		else if (status == RI_ERR_NO_DEVICE)
+		if (one == RI_ERR_IN_USE && chosen.family == RI_ADDR_NONE &&
+		    is_loopback_first(addr))
+			one = loopback_open(station, addr);
+		if (one == RI_SUCCESS) {
+			station->port.addrs[station->port.num_addrs++] = *addr;
+			continue;
+		}
+		/* Of the loopback interface the other address will do. */
+		if (!station->port.loopback || station->num_udps == 0)
+			address_failed(station, addr, one);
+		if (status == RI_ERR_NO_DEVICE)
 			status = RI_ERR_RESOURCES;
 	}
 	return station->num_udps > 0 ? RI_SUCCESS : status;

@@ -40,6 +40,12 @@ struct vro_ports {
 enum ri_status vro_ports_read(struct vro_ports *all) RI_MUST_CHECK;
 void vro_ports_free(struct vro_ports *all);
 
+/*
+ * The source that the kernel takes for a destination, `scope` being the interface of a link-local one; false: there is no route. *here:
+ * the destination is this host. Nothing is sent.
+ */
+bool vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *here);
+
 struct vro_verbs_qp;
 
 struct vro_station {

@@ -179,6 +179,9 @@ void vro_cm_close(struct ri_rnic *rnic);
 /* The way to a destination. RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE. */
 enum ri_status vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
 			     struct roce_flow *flow);
+/* As ri_device_ops::route. */
+enum ri_status vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
+			 uint32_t *port);
 /* The flow of a handle of that domain; false: there is none. In the role. */
 bool vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct roce_flow *flow);
 
