@@ -178,13 +178,17 @@ struct ri_cm_event {
 	struct ri_request *request; /**< REQUEST, REQUEST_GONE: the request. */
 	struct ri_addr peer;  /**< REQUEST: the active side. SERVICE_REPLY: the answering side. */
 	struct ri_addr local; /**< REQUEST: the local address. SERVICE_REPLY: the source address. */
-	struct ri_service service;   /**< REQUEST: the listener's; local_port: the peer's. */
-	uint32_t port;               /**< REQUEST: spigot, from 0. */
-	uint32_t ird;                /**< IRD that the peer sent, with @ref ird_ord_valid. */
-	uint32_t ord;                /**< ORD that the peer sent, with @ref ird_ord_valid. */
-	bool ird_ord_valid;          /**< The peer sent its IRD and ORD. */
-	bool pdata_present;          /**< The message had a field for private data. */
-	uint16_t pdata_len;          /**< Octets in @ref pdata, 0 to RI_PDATA_MAX. */
+	struct ri_service service; /**< REQUEST: the listener's; local_port: the peer's. */
+	uint32_t port;             /**< REQUEST: spigot, from 0. */
+	uint32_t ird;              /**< IRD that the peer sent, with @ref ird_ord_valid. */
+	uint32_t ord;              /**< ORD that the peer sent, with @ref ird_ord_valid. */
+	bool ird_ord_valid;        /**< The peer sent its IRD and ORD. */
+	bool pdata_present;        /**< The message had a field for private data. */
+	/**
+	 * Octets in @ref pdata, 0 to RI_PDATA_MAX. A message of InfiniBand does not say how many were sent: it may be the whole field,
+	 * zeros behind them.
+	 */
+	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX]; /**< Private data. */
 	uint32_t service_status;     /**< SERVICE_REPLY: enum ri_service_status. */
 	uint32_t qpn;  /**< SERVICE_REPLY with RI_SERVICE_FOUND: queue pair to send to. */

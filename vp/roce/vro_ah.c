@@ -35,6 +35,34 @@ is_group(const uint8_t gid[16])
 	return roce_gid_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
 }
 
+static bool
+is_own(const struct vro_station *station, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < station->num_udps; i++)
+		if (memcmp(station->udps[i].gid, gid, 16) == 0)
+			return true;
+	return false;
+}
+
+/* The source that the kernel's routing takes, if it is one of the station's; between addresses of this host, any of them. */
+static enum ri_status
+source_choose(const struct vro_station *station, struct roce_flow *flow)
+{
+	uint8_t source[16];
+	bool here = is_own(station, flow->destination);
+
+	if (here)
+		memcpy(source, flow->destination, sizeof(source));
+	else if (!vro_route_find(flow->destination, station->port.index, source, &here))
+		return RI_ERR_NO_ROUTE;
+	for (uint32_t i = 0; i < station->num_udps && here && !is_own(station, source); i++)
+		if (roce_gid_is_v4(station->udps[i].gid) == roce_gid_is_v4(flow->destination) &&
+		    is_link_local(station->udps[i].gid) == is_link_local(flow->destination))
+			memcpy(source, station->udps[i].gid, sizeof(source));
+	memcpy(flow->source, source, sizeof(flow->source));
+	return is_own(station, source) ? RI_SUCCESS : RI_ERR_NO_ROUTE;
+}
+
 enum ri_status
 vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct roce_flow *flow)
 {
@@ -51,18 +79,28 @@ vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct 
 	flow->source_port = flow->destination_port = ROCE_UDP_PORT;
 	flow->traffic_class = init->traffic_class;
 	flow->hop_limit = init->hop_limit != 0 ? init->hop_limit : HOP_LIMIT;
-	for (uint32_t i = 0; i < station->num_udps; i++) {
-		const uint8_t *own = station->udps[i].gid;
+	if (any)
+		return source_choose(station, flow);
+	if (roce_gid_is_v4(wanted) != roce_gid_is_v4(flow->destination) || !is_own(station, wanted))
+		return RI_ERR_NO_ROUTE;
+	memcpy(flow->source, wanted, sizeof(flow->source));
+	return RI_SUCCESS;
+}
 
-		if (any ? roce_gid_is_v4(own) == roce_gid_is_v4(flow->destination) &&
-				    is_link_local(own) == is_link_local(flow->destination)
-			: memcmp(own, wanted, 16) == 0 &&
-				    roce_gid_is_v4(own) == roce_gid_is_v4(flow->destination)) {
-			memcpy(flow->source, own, 16);
-			return RI_SUCCESS;
-		}
-	}
-	return RI_ERR_NO_ROUTE;
+enum ri_status
+vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local, uint32_t *port)
+{
+	const struct ri_ah_init init = {.dest = *peer, .source = *local};
+	struct roce_flow flow;
+	enum ri_status status = vro_flow_make(rnic, &init, &flow);
+
+	if (status != RI_SUCCESS)
+		return status;
+	for (uint32_t i = 0; i < rnic->station->num_udps; i++)
+		if (memcmp(rnic->station->udps[i].gid, flow.source, sizeof(flow.source)) == 0)
+			*local = rnic->station->port.addrs[i];
+	*port = 0;
+	return RI_SUCCESS;
 }
 
 bool

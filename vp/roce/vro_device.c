@@ -67,7 +67,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .leader_leave = vro_station_leader_leave,
 					   .bind = vro_bell_bind,
 					   .max_inline = attr.max_inline,
-					   .immediate_with = attr.immediate_with | RI_IMMEDIATE_UD};
+					   .immediate_with = attr.immediate_with};
 	*out = rnic;
 	return RI_SUCCESS;
 }
@@ -75,6 +75,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 static void
 device_close(struct ri_rnic *rnic)
 {
+	vro_cm_close(rnic);
 	vro_station_put(rnic->station);
 	vsw_mem_table_destroy(rnic->mem);
 	free(rnic);
@@ -109,7 +110,7 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	snprintf(a.vendor, sizeof(a.vendor), "itapi");
 	profile_limits(rnic, &a);
 	a.immediate_size = 4;
-	a.immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE;
+	a.immediate_with = RI_IMMEDIATE_SEND | RI_IMMEDIATE_WRITE | RI_IMMEDIATE_UD;
 	a.atomics = true;
 	a.send_invalidate = true;
 	a.mw_narrow = true;
@@ -143,10 +144,19 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	a.thread_safe_queues = true;
 	a.solicited_works = true;
 	a.qp_reusable = true;
-	a.cm_forms = RI_CM_PEER;
+	a.cm_forms = RI_CM_ADDRESS | RI_CM_PEER;
+	a.three_way_handshake = true;
+	a.ird_ord_exchange = true;
+	a.connect_pdata = VRC_PDATA_CONNECT;
+	a.accept_pdata = VRC_PDATA_ACCEPT;
+	a.reject_pdata = VRC_PDATA_REJECT;
+	a.confirm_pdata = VRC_PDATA_CONFIRM;
+	a.disconnect_pdata = VRC_PDATA_DISCONNECT;
+	a.ud_request_pdata = VRC_PDATA_QUERY;
+	a.ud_reply_pdata = VRC_PDATA_ANSWER;
 	a.addr_ip = true;
 	a.addr_gid = true;
-	/* Datagrams work, but an adapter that claims them answers queries for their services, too (ri_cm_ops::resolve). */
+	a.ud = true;
 	a.uc = true;
 	a.software = true;
 	memcpy(attr, &a, size);
@@ -183,11 +193,17 @@ device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr
 static size_t
 device_dump(struct ri_rnic *rnic, char *text, size_t room)
 {
-	static const char *const names[VRO_COUNTS] = {
-		"packets received", "packets sent",          "packets repeated",
-		"timeouts",         "last packets repeated", "sequence NAKs sent",
-		"duplicates",       "RNR NAKs sent",         "congestion notifications",
-		"datagrams dropped"};
+	static const char *const names[VRO_COUNTS] = {"packets received",
+						      "packets sent",
+						      "packets repeated",
+						      "timeouts",
+						      "last packets repeated",
+						      "sequence NAKs sent",
+						      "duplicates",
+						      "RNR NAKs sent",
+						      "congestion notifications",
+						      "datagrams dropped",
+						      "datagrams of connection management"};
 	const struct vro_engine *engine = &rnic->station->engine;
 	uint64_t dropped = 0;
 	size_t len = 0;
@@ -214,7 +230,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	       struct ri_map *map)
 {
 	struct ri_context *context;
-	struct vro_item *lists[7];
+	struct vro_item *lists[9];
 
 	if (owner->shared)
 		return RI_ERR_UNSUPPORTED; /* queue pages here are ordinary memory */
@@ -231,7 +247,9 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	lists[4] = &context->mrs;
 	lists[5] = &context->mws;
 	lists[6] = &context->ahs;
-	for (int i = 0; i < 7; i++)
+	lists[7] = &context->listens;
+	lists[8] = &context->queries;
+	for (int i = 0; i < 9; i++)
 		lists[i]->prev = lists[i]->next = lists[i];
 	vsw_map_rnic(map, &rnic->bell);
 	*out = context;
@@ -245,6 +263,7 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 static void
 context_destroy(struct ri_context *context)
 {
+	vro_cm_context_end(context);
 	while (context->qps.next != &context->qps)
 		vro_verbs_qp_destroy(OBJECT(vro_verbs_qp, context->qps));
 	while (context->ahs.next != &context->ahs)
@@ -272,6 +291,7 @@ const struct ri_device_ops vro_device_ops = {
 	.query_port = device_query_port,
 	.context_create = context_create,
 	.context_destroy = context_destroy,
+	.route = vro_route,
 	.dump = device_dump,
 };
 
@@ -288,6 +308,7 @@ static const struct ri_provider provider = {
 	.srq = &vro_srq_ops,
 	.ah = &vro_ah_ops,
 	.mem = &vro_mem_ops,
+	.cm = &vro_cm_ops,
 	.peer = &vro_peer_ops,
 	.user = &vsw_user_ops,
 	.fast = &vsw_fast_ops,

@@ -72,6 +72,25 @@ vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at, uint8_t *
 	return len == 0 ? VSW_MEM_OK : VSW_MEM_BOUNDS;
 }
 
+bool
+vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access)
+{
+	for (uint32_t i = 0; i < wqe->num_sge; i++) {
+		const struct vsw_mem_access wanted = {.addr = wqe->sge[i].addr,
+						      .stag = wqe->sge[i].stag,
+						      .length = wqe->sge[i].length,
+						      .access = access};
+		struct vsw_mem_use use;
+
+		if (wanted.length == 0)
+			continue;
+		if (vsw_mem_begin(qp->in.mem, &qp->in.who, &wanted, &use) != VSW_MEM_OK)
+			return false;
+		vsw_mem_end(&use);
+	}
+	return true;
+}
+
 enum ri_wc_status
 vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe)
 {
@@ -381,6 +400,17 @@ packet_fault(const struct vro_qp *qp, const struct roce_flow *flow, const struct
 	return ROCE_OK;
 }
 
+/* As packet_fault, for queue pair 1. */
+static enum roce_fault
+gsi_fault(const struct roce_packet *p)
+{
+	if (p->opcode != (ROCE_UD | ROCE_SEND_ONLY) || p->source_qpn != ROCE_QPN_GSI)
+		return ROCE_QPN_FAULT;
+	if (!roce_pkey_fits(ROCE_PKEY, p->pkey))
+		return ROCE_PKEY_FAULT;
+	return p->qkey == ROCE_QKEY_GSI ? ROCE_OK : ROCE_QKEY_FAULT;
+}
+
 void
 vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		  const uint8_t *octets, size_t len)
@@ -388,8 +418,11 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 	struct vro_qp *qp = NULL;
 	struct roce_packet p;
 	enum roce_fault fault = roce_packet_read(octets, len, &p);
+	bool managed = fault == ROCE_OK && p.qpn == ROCE_QPN_GSI && engine->managed != NULL;
 
-	if (fault == ROCE_OK) {
+	if (managed) {
+		fault = gsi_fault(&p);
+	} else if (fault == ROCE_OK) {
 		qp = engine->find(engine, p.qpn);
 		fault = qp == NULL ? ROCE_QPN_FAULT : packet_fault(qp, flow, &p);
 	}
@@ -399,7 +432,16 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 		engine->faults[fault]++;
 		return;
 	}
+	if (managed) {
+		engine->counts[VRO_MANAGED]++;
+		engine->managed(engine, flow, &p);
+		return;
+	}
 	engine->counts[VRO_PACKETS_IN]++;
+	if (qp->awaited) {
+		qp->awaited = false;
+		qp->ops->arrived(qp);
+	}
 
 	uint32_t parts = roce_parts(p.opcode);
 

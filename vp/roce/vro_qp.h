@@ -50,6 +50,7 @@ enum vro_count {
 	VRO_RNRS,       /* RNR NAKs sent */
 	VRO_CONGESTED,  /* notifications of congestion */
 	VRO_DROPPED,    /* datagrams without receive */
+	VRO_MANAGED,    /* datagrams of connection management */
 	VRO_COUNTS
 };
 
@@ -60,6 +61,9 @@ struct vro_engine {
 	const struct ri_host *host;
 	const char *name; /* of the adapter, for the log */
 	struct vro_link *link;
+	/* A datagram of connection management for queue pair 1; may be NULL. */
+	void (*managed)(struct vro_engine *engine, const struct roce_flow *flow,
+			const struct roce_packet *p);
 	/* The queue pair of that number, or NULL. */
 	struct vro_qp *(*find)(struct vro_engine *engine, uint32_t qpn);
 	uint64_t
@@ -88,6 +92,8 @@ struct vro_qp_ops {
 	void (*flushed)(struct vro_qp *qp);
 	/* The destination of a datagram. False: there is no such address handle for this queue pair. */
 	bool (*address)(struct vro_qp *qp, uint32_t ah, struct roce_flow *flow);
+	/* A packet came, and vro_qp::awaited was set; may be NULL. */
+	void (*arrived)(struct vro_qp *qp);
 	/* A receive of an SRQ was completed. */
 	void (*limits)(struct vro_qp *qp);
 };
@@ -189,6 +195,7 @@ struct vro_qp {
 	uint8_t transport;  /* enum roce_transport */
 	atomic_uchar state; /* enum vro_state; a thread that posts a receive reads it, too */
 	bool privileged;
+	bool awaited; /* the first packet that comes is reported */
 	uint32_t qpn;
 	uint32_t qkey;
 	struct vro_path path;
@@ -256,6 +263,8 @@ void vro_send(struct vro_qp *qp, uint8_t *at, const struct roce_flow *flow, stru
  */
 enum vsw_mem_result vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t at,
 				      uint8_t *octets, uint32_t len, bool into);
+/* Do the keys of all segments of a request allow this? */
+bool vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access);
 void vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why);
 
 void vro_requester_run(struct vro_qp *qp);

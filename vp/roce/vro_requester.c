@@ -258,6 +258,12 @@ question_send(struct vro_qp *qp, struct vro_request *r)
 	    (under_way(qp) != 0 && under_way(qp) + end - tx->at > tx->window))
 		return false;
 
+	/* What cannot be placed is not asked for: an atomic would be executed. */
+	if (tx->at == 0 && !vro_segments_allow(qp, r->wqe, RI_ACCESS_LOCAL_WRITE)) {
+		r->status = RI_WC_LOCAL_PROTECTION;
+		return false;
+	}
+
 	uint8_t *at = vro_room(qp);
 
 	if (at == NULL)

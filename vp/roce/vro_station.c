@@ -13,14 +13,19 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "vro_owner.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
 #include "vsw_relax.h"
 #include "vsw_setting.h"
 
-#define PREFIX     "roce:"
-#define FULL_WAIT  100000u /* ns until a socket that was full is tried again */
-#define LINK_SPARE 96u     /* octets of headers that an interface's MTU must have besides */
+#define PREFIX        "roce:"
+#define ACK_DELAY     15u     /* code: 134 ms, what queue pairs take at most to acknowledge */
+#define MAX_REQUESTS  1024u   /* of connections, unanswered, of all listeners */
+#define MAX_EXCHANGES 131072u /* of connection management, those included that end */
+#define TAGS          255u
+#define FULL_WAIT     100000u /* ns until a socket that was full is tried again */
+#define LINK_SPARE    96u     /* octets of headers that an interface's MTU must have besides */
 
 static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -109,6 +114,97 @@ on_absent(struct vro_udp *udp, const uint8_t gid[16])
 		for (struct vro_verbs_qp *qp = station->rows[row]; qp != NULL; qp = qp->next_row)
 			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0)
 				vro_requester_absent(&qp->qp);
+}
+
+/* --- connection management ---------------------------------------------------------------- */
+
+static void
+gid_of_addr(uint8_t gid[16], const struct ri_addr *addr)
+{
+	if (addr->family == RI_ADDR_IPV4)
+		roce_gid_of_v4(gid, addr->octets);
+	else
+		memcpy(gid, addr->octets, 16);
+}
+
+static struct ri_addr
+addr_of_gid(const uint8_t gid[16])
+{
+	bool v4 = roce_gid_is_v4(gid);
+	struct ri_addr addr = {.family = v4 ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
+
+	memcpy(addr.octets, v4 ? gid + 12 : gid, v4 ? 4 : 16);
+	return addr;
+}
+
+static void
+gsi_receive(struct vro_engine *engine, const struct roce_flow *flow, const struct roce_packet *p)
+{
+	const struct vro_station *station = (struct vro_station *)(void *)engine;
+	const struct vrc_path path = {.local = addr_of_gid(flow->destination),
+				      .peer = addr_of_gid(flow->source)};
+
+	vrc_service_receive(station->service, &path, p->payload, p->payload_length);
+}
+
+/* With the lock of the manager, on any thread. */
+static void
+gsi_send(void *self, const struct vrc_path *path, const uint8_t *octets)
+{
+	struct vro_station *station = self;
+	struct roce_packet p = {.opcode = ROCE_UD | ROCE_SEND_ONLY,
+				.pkey = ROCE_PKEY,
+				.qpn = ROCE_QPN_GSI,
+				.psn = atomic_fetch_add(&station->gsi_psn, 1) & ROCE_24,
+				.qkey = ROCE_QKEY_GSI,
+				.source_qpn = ROCE_QPN_GSI,
+				.payload_length = VRC_MAD_SIZE};
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
+	uint8_t packet[VRO_DATAGRAM];
+	uint32_t head = roce_packet_write(packet, &p);
+
+	memcpy(packet + head, octets, VRC_MAD_SIZE);
+	gid_of_addr(flow.source, &path->local);
+	gid_of_addr(flow.destination, &path->peer);
+	for (uint32_t i = 0; i < station->num_udps; i++)
+		if (memcmp(station->udps[i].gid, flow.source, sizeof(flow.source)) == 0)
+			vro_udp_datagram(&station->udps[i], &flow, packet, head + VRC_MAD_SIZE);
+}
+
+static enum ri_status
+gsi_open(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+	const struct vrc_config config = {.host = host,
+					  .send = gsi_send,
+					  .self = station,
+					  .path_mtu = vro_station_mtu(station),
+					  .ack_delay = ACK_DELAY,
+					  .max_requests = MAX_REQUESTS,
+					  .max_conns = MAX_EXCHANGES,
+					  .tag = station->tag};
+
+	host->random(host->self, &station->gsi_psn, sizeof(station->gsi_psn));
+	station->service = vrc_service_new(&config, vro_cm_raise, station);
+	station->engine.managed = gsi_receive;
+	return station->service != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;
+}
+
+struct vrc_service *
+vro_station_of_number(uint64_t number)
+{
+	pthread_mutex_lock(&stations_lock);
+	for (struct vro_station *station = stations; station != NULL; station = station->next)
+		if (station->tag == number >> 56)
+			return station->service;
+	pthread_mutex_unlock(&stations_lock);
+	return NULL;
+}
+
+void
+vro_station_let_go(void)
+{
+	pthread_mutex_unlock(&stations_lock);
 }
 
 static struct vro_qp *
@@ -274,32 +370,25 @@ vro_station_mtu(const struct vro_station *station)
 	return mtu;
 }
 
-static void
-gid_of_addr(uint8_t gid[16], const struct ri_addr *addr)
-{
-	if (addr->family == RI_ADDR_IPV4)
-		roce_gid_of_v4(gid, addr->octets);
-	else
-		memcpy(gid, addr->octets, 16);
-}
-
 /* Why an address has no socket, in the log. */
 static void
 address_failed(const struct vro_station *station, const struct ri_addr *addr, enum ri_status status)
 {
 	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
-	char text[RI_LOG_ADDRESS];
+	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
 
 	ri_log_addr(addr, 0, text, sizeof(text));
-	if (status == RI_ERR_IN_USE)
+	if (status == RI_ERR_IN_USE) {
+		vro_owner_name(addr, owner, sizeof(owner));
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "UDP port 4791 of %s is in use by another process, or by the kernel's rxe: "
-		       "one process has it for each "
-		       "address; %s names another one, such as 127.0.0.2",
-		       text, vro_settings[VRO_SETTING_ADDRESS].name);
-	else
+		       "UDP port 4791 of %s has %s: an address serves one process; %s names "
+		       "another "
+		       "address of this host, such as 127.0.0.2",
+		       text, owner, vro_settings[VRO_SETTING_ADDRESS].name);
+	} else {
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "UDP port 4791 of %s cannot be opened: %s", text, ri_status_name(status));
+	}
 }
 
 /* A socket for this address. */
@@ -319,10 +408,8 @@ address_open(struct vro_station *station, const struct ri_addr *addr)
 		vro_udp_close(udp);
 		status = RI_ERR_RESOURCES;
 	}
-	if (status != RI_SUCCESS) {
-		address_failed(station, addr, status);
+	if (status != RI_SUCCESS)
 		return status;
-	}
 	if (ident == VRO_IDENT_OTHER)
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
@@ -356,6 +443,38 @@ address_chosen(void)
 	return addr;
 }
 
+/* Another process has the loopback's address: take the next one that is free, since each of 127.0.0.0/8 is this host's. */
+static enum ri_status
+loopback_open(struct vro_station *station, struct ri_addr *addr)
+{
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	struct ri_addr first = *addr;
+	enum ri_status status = RI_ERR_IN_USE;
+	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
+
+	for (unsigned last = 2; last < 255 && status == RI_ERR_IN_USE; last++) {
+		addr->octets[3] = (uint8_t)last;
+		status = address_open(station, addr);
+	}
+	if (status != RI_SUCCESS) {
+		*addr = first;
+		return status;
+	}
+	vro_owner_name(&first, owner, sizeof(owner));
+	ri_log_addr(addr, 0, text, sizeof(text));
+	ri_log(station->engine.host, RI_LOG_INFO, &about, "127.0.0.1 has %s; this process has %s",
+	       owner, text);
+	return RI_SUCCESS;
+}
+
+static bool
+is_loopback_first(const struct ri_addr *addr)
+{
+	static const uint8_t first[4] = {127, 0, 0, 1};
+
+	return addr->family == RI_ADDR_IPV4 && memcmp(addr->octets, first, sizeof(first)) == 0;
+}
+
 static enum ri_status
 sockets_open(struct vro_station *station)
 {
@@ -369,11 +488,20 @@ sockets_open(struct vro_station *station)
 	}
 	station->port.num_addrs = 0;
 	for (uint32_t i = 0; i < found.num_addrs; i++) {
-		enum ri_status one = address_open(station, &found.addrs[i]);
+		struct ri_addr *addr = &found.addrs[i];
+		enum ri_status one = address_open(station, addr);
 
-		if (one == RI_SUCCESS)
-			station->port.addrs[station->port.num_addrs++] = found.addrs[i];
-		else if (status == RI_ERR_NO_DEVICE)
+		if (one == RI_ERR_IN_USE && chosen.family == RI_ADDR_NONE &&
+		    is_loopback_first(addr))
+			one = loopback_open(station, addr);
+		if (one == RI_SUCCESS) {
+			station->port.addrs[station->port.num_addrs++] = *addr;
+			continue;
+		}
+		/* Of the loopback interface the other address will do. */
+		if (!station->port.loopback || station->num_udps == 0)
+			address_failed(station, addr, one);
+		if (status == RI_ERR_NO_DEVICE)
 			status = RI_ERR_RESOURCES;
 	}
 	return station->num_udps > 0 ? RI_SUCCESS : status;
@@ -382,6 +510,8 @@ sockets_open(struct vro_station *station)
 static void
 station_free(struct vro_station *station)
 {
+	if (station->service != NULL)
+		vrc_service_free(station->service);
 	for (uint32_t i = 0; i < station->num_udps; i++)
 		vro_udp_close(&station->udps[i]);
 	if (station->epfd >= 0)
@@ -408,7 +538,7 @@ port_find(const char *name, struct vro_port *port)
 }
 
 static enum ri_status
-station_new(const struct ri_host *host, const char *name, struct vro_station **out)
+station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vro_station **out)
 {
 	struct vro_station *station = NULL;
 	struct vro_port port;
@@ -422,6 +552,7 @@ station_new(const struct ri_host *host, const char *name, struct vro_station **o
 		return RI_ERR_RESOURCES;
 	memset(station, 0, sizeof(*station));
 	station->port = port;
+	station->tag = tag;
 	snprintf(station->name, sizeof(station->name), "%s", name);
 	station->mux = (struct vro_link){.room = mux_room, .send = mux_send};
 	station->engine.host = host;
@@ -434,6 +565,8 @@ station_new(const struct ri_host *host, const char *name, struct vro_station **o
 	station->epfd = ri_fd_epoll();
 	status = station->epfd >= 0 ? sockets_open(station) : RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
+		status = gsi_open(station);
+	if (status == RI_SUCCESS)
 		status = vsw_leader_start(&station->leader, host, station->epfd,
 					  vro_station_progress, station);
 	if (status != RI_SUCCESS) {
@@ -444,11 +577,28 @@ station_new(const struct ri_host *host, const char *name, struct vro_station **o
 	return RI_SUCCESS;
 }
 
+/* A tag that no station has; false: all are taken. With the lock of the list. */
+static bool
+tag_find(uint8_t *tag)
+{
+	for (unsigned free = 1; free <= TAGS; free++) {
+		struct vro_station *station = stations;
+
+		while (station != NULL && station->tag != free)
+			station = station->next;
+		*tag = (uint8_t)free;
+		if (station == NULL)
+			return true;
+	}
+	return false;
+}
+
 enum ri_status
 vro_station_get(const struct ri_host *host, const char *name, struct vro_station **out)
 {
 	enum ri_status status = RI_SUCCESS;
 	struct vro_station *station;
+	uint8_t tag;
 
 	pthread_once(&fork_once, fork_handlers_install);
 	pthread_mutex_lock(&stations_lock);
@@ -456,7 +606,7 @@ vro_station_get(const struct ri_host *host, const char *name, struct vro_station
 		if (station->engine.host == host && strcmp(station->name, name) == 0)
 			break;
 	if (station == NULL) {
-		status = station_new(host, name, &station);
+		status = tag_find(&tag) ? station_new(host, name, tag, &station) : RI_ERR_RESOURCES;
 		if (status == RI_SUCCESS) {
 			station->next = stations;
 			stations = station;

@@ -12,6 +12,7 @@
 #ifndef VRO_STATION_H
 #define VRO_STATION_H
 
+#include "vrc_service.h"
 #include "vro_udp.h"
 #include "vsw_leader.h"
 
@@ -39,6 +40,12 @@ struct vro_ports {
 enum ri_status vro_ports_read(struct vro_ports *all) RI_MUST_CHECK;
 void vro_ports_free(struct vro_ports *all);
 
+/*
+ * The source that the kernel takes for a destination, `scope` being the interface of a link-local one; false: there is no route. *here:
+ * the destination is this host. Nothing is sent.
+ */
+bool vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *here);
+
 struct vro_verbs_qp;
 
 struct vro_station {
@@ -55,6 +62,9 @@ struct vro_station {
 	struct vro_udp *pending; /* its packet is in the common buffer */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
+	struct vrc_service *service;         /* connection management: queue pair 1 */
+	atomic_uint gsi_psn;                 /* of the next packet from there */
+	uint8_t tag;                         /* of this station in numbers of requests */
 	atomic_bool forked; /* this is the child of a fork: its parent has the sockets */
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
@@ -66,6 +76,12 @@ enum ri_status vro_station_get(const struct ri_host *host, const char *name,
 			       struct vro_station **out) RI_MUST_CHECK;
 void vro_station_put(struct vro_station *station);
 
+/*
+ * The manager that a number belongs to, and no other thread closes it until vro_station_let_go; NULL: there is none, and nothing is to be
+ * let go.
+ */
+struct vrc_service *vro_station_of_number(uint64_t number);
+void vro_station_let_go(void);
 /* Octets of a packet that the interface carries. */
 uint32_t vro_station_mtu(const struct vro_station *station);
 /* Own the role, until vro_station_leave; what was asked for meanwhile is done by the task. */

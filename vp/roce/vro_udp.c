@@ -3,6 +3,7 @@
 
 #include "vro_udp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
@@ -189,25 +190,33 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 
 static void errors_read(struct vro_udp *udp);
 
-/* Hand the packet that is built to the kernel. False: it does not take it now. */
+/* One message to the kernel; false: errno says why it was not taken. */
 static bool
-packet_push(struct vro_udp *udp)
+octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
+	    size_t len)
 {
 	alignas(struct cmsghdr) char control[CONTROL_ROOM];
 	union address to;
-	struct iovec octets = {.iov_base = udp->octets, .iov_len = udp->len};
+	struct iovec span = {.iov_base = (uint8_t *)(uintptr_t)octets, .iov_len = len};
 	struct msghdr message = {.msg_name = &to,
-				 .msg_iov = &octets,
+				 .msg_iov = &span,
 				 .msg_iovlen = 1,
 				 .msg_control = control,
 				 .msg_controllen = sizeof(control)};
 
 	message.msg_namelen =
-		address_of(&to, udp->flow.destination, udp->flow.destination_port, udp->scope);
-	message.msg_controllen = control_write(&message, &udp->flow);
+		address_of(&to, flow->destination, flow->destination_port, udp->scope);
+	message.msg_controllen = control_write(&message, flow);
+	return ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+/* Hand the packet that is built to the kernel. False: it does not take it now. */
+static bool
+packet_push(struct vro_udp *udp)
+{
 	/* An error of an earlier packet is reported in place of sending this one. */
 	for (int tries = 0; tries < 3; tries++) {
-		if (ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		if (octets_send(udp, &udp->flow, udp->octets, udp->len))
 			return true;
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 			return false;
@@ -215,6 +224,25 @@ packet_push(struct vro_udp *udp)
 	}
 	udp->refused++;
 	return true;
+}
+
+/* The queue of errors is left to the engine. */
+void
+vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
+		 size_t len)
+{
+	uint8_t sealed[VRO_DATAGRAM + ROCE_ICRC];
+	struct roce_flow own = *flow;
+
+	assert(len <= VRO_DATAGRAM);
+	memcpy(sealed, octets, len);
+	own.source_port = ROCE_UDP_PORT;
+	own.ident = 0;
+	own.fragments = false;
+	len = roce_icrc_seal(&own, sealed, len);
+	for (int tries = 0; tries < 3; tries++)
+		if (octets_send(udp, &own, sealed, len) || errno == EAGAIN)
+			return;
 }
 
 bool

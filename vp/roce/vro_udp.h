@@ -14,6 +14,7 @@
 
 #include "vro_qp.h"
 
+#define VRO_DATAGRAM  512u
 #define VRO_UDP_BATCH 16u /* datagrams of one receive call */
 
 struct vro_udp {
@@ -50,6 +51,12 @@ enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t
 void vro_udp_close(struct vro_udp *udp);
 /* Receive what is there, at most one batch, and deliver it; vro_engine_flush follows. Returns the datagrams. */
 uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);
+/*
+ * Send one packet of at most VRO_DATAGRAM octets without ICRC, besides those of the engine. It is lost if the kernel does not take it.
+ * Any thread.
+ */
+void vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow,
+		      const uint8_t *octets, size_t len);
 /* Does the kernel take packets again? */
 bool vro_udp_ready(struct vro_udp *udp);
 

@@ -74,7 +74,11 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event, const char *why)
 
 	if (why != NULL)
 		ri_log(qp->rnic->host, RI_LOG_INFO, &about, "%s", why);
-	up->async_event(up->self, &end);
+	vro_tie_break(qp);
+	/* The end of a connection by address is an event of its own. */
+	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
+		up->async_event(up->self, &end);
+	vro_tie_flushed(qp);
 }
 
 static bool
@@ -93,12 +97,19 @@ engine_limits(struct vro_qp *engine_qp)
 			    "more receives are taken than the hard watermark allows");
 }
 
-/* One for datagrams tells its end. */
+static void
+engine_arrived(struct vro_qp *engine_qp)
+{
+	vro_tie_arrived((struct vro_verbs_qp *)(void *)engine_qp);
+}
+
+/* A connection by address, and one for datagrams, tells its end. */
 static void
 engine_flushed(struct vro_qp *engine_qp)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 
+	vro_tie_flushed(qp);
 	if (!qp->end_due)
 		return;
 	qp->end_due = false;
@@ -108,6 +119,7 @@ engine_flushed(struct vro_qp *engine_qp)
 static const struct vro_qp_ops engine_ops = {.failed = engine_failed,
 					     .flushed = engine_flushed,
 					     .address = engine_address,
+					     .arrived = engine_arrived,
 					     .limits = engine_limits};
 
 /* --- creation --------------------------------------------------------------------------------- */
@@ -288,7 +300,8 @@ qp_reset(struct vro_verbs_qp *qp)
 		return RI_SUCCESS;
 	if (e->state != VRO_ERROR)
 		return RI_ERR_INVALID_STATE;
-	if (!is_quiescent(qp) || qp->end_due)
+	if (!is_quiescent(qp) || qp->end_due || qp->tie.phase != VRO_UNTIED ||
+	    qp->tie.end != RI_CM_NONE || qp->tie.telling)
 		return RI_ERR_STILL_FLUSHING;
 	vro_qp_to_reset(e);
 	atomic_store(&e->in.ird, qp->init.ird);
@@ -330,8 +343,11 @@ state_change(struct vro_verbs_qp *qp, uint32_t state)
 {
 	if (state == RI_QPS_IDLE)
 		return qp_reset(qp);
+	if (state == RI_QPS_CLOSING && qp->tie.phase == VRO_TIED)
+		return vro_tie_part(qp, NULL, 0);
 	if (state != RI_QPS_ERROR)
-		return RI_ERR_INVALID_STATE; /* nobody is told of an end */
+		return RI_ERR_INVALID_STATE;
+	vro_tie_break(qp);
 	qp->end_due = qp->qp.transport == ROCE_UD && qp->qp.state != VRO_ERROR;
 	vro_qp_to_error(&qp->qp);
 	vro_kick(qp);
@@ -378,7 +394,9 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 
 	memset(attr, 0, sizeof(*attr));
 	vro_station_enter(qp->rnic->station);
-	attr->state = states[qp->qp.state];
+	attr->state = vro_tie_state(qp);
+	if (attr->state == RI_QPS_NONE)
+		attr->state = states[qp->qp.state];
 	attr->qpn = qp->qp.qpn;
 	attr->access = atomic_load(&qp->qp.in.access);
 	attr->ird = atomic_load(&qp->qp.in.ird);
@@ -405,6 +423,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	struct vro_verbs_qp **at = &station->rows[qp->qp.qpn % VRO_ROWS];
 
 	vro_list_remove(qp->pd->context, &qp->item);
+	vro_tie_leave(qp);
 	vro_station_enter(station);
 	while (*at != qp)
 		at = &(*at)->next_row;
@@ -462,7 +481,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (qp->qp.transport == ROCE_RC && peer->ird > VRO_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	vro_station_enter(qp->rnic->station);
-	if (qp->qp.state == VRO_INIT)
+	if (qp->qp.state == VRO_INIT && qp->tie.phase == VRO_UNTIED)
 		status = vro_flow_make(qp->rnic, &peer->path, &flow);
 	if (status == RI_SUCCESS) {
 		qp->qp.path.flow = flow;
@@ -491,7 +510,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 	if (qp->qp.transport == ROCE_RC && peer->ord > VRO_MAX_DEPTH)
 		return RI_ERR_LIMIT;
 	vro_station_enter(qp->rnic->station);
-	if (qp->qp.state == VRO_RTR) {
+	if (qp->qp.state == VRO_RTR && qp->tie.phase == VRO_UNTIED) {
 		qp->qp.path.timeout = peer->timeout;
 		qp->qp.path.retries = peer->retry_count;
 		qp->qp.path.rnr_retries = peer->rnr_retry;

@@ -49,7 +49,7 @@ struct ri_context {
 	struct ri_rnic *rnic;
 	struct ri_owner owner;
 	pthread_mutex_t lock;
-	struct vro_item pds, cqs, qps, srqs, mrs, mws, ahs;
+	struct vro_item pds, cqs, qps, srqs, mrs, mws, ahs, listens, queries;
 };
 
 struct ri_pd {
@@ -90,8 +90,30 @@ struct ri_ah {
 	struct roce_flow flow;
 };
 
+/* Where a queue pair is in a connection by address. */
+enum vro_tie_phase {
+	VRO_UNTIED = 0, /* or its end was raised */
+	VRO_TRYING,     /* a REQ was sent, or a REP */
+	VRO_REPLIED,    /* three-way: RI_CM_REPLY was raised, confirm is due */
+	VRO_TIED,       /* established at this side */
+	VRO_PARTING     /* disconnect was called */
+};
+
+/* The connection of a queue pair by address; in the role. */
+struct vro_tie {
+	uint64_t number;    /* of the manager's exchange, which may be gone; 0: none */
+	uint8_t phase;      /* enum vro_tie_phase */
+	uint8_t end;        /* enum ri_cm_event_kind: to be raised when all is flushed */
+	bool three_way;     /* the caller confirms */
+	bool used;          /* it has had an exchange */
+	bool telling;       /* its end is being raised */
+	uint16_t pdata_len; /* of the REP, for RI_CM_ESTABLISHED */
+	uint8_t pdata[VRC_PDATA_ACCEPT];
+};
+
 struct vro_verbs_qp {
 	struct vro_qp qp; /* first */
+	struct vro_tie tie;
 	struct vro_item item;
 	struct ri_rnic *rnic;
 	struct ri_pd *pd;
@@ -113,6 +135,7 @@ extern const struct ri_qp_ops vro_qp_ops_table;
 extern const struct ri_mem_ops vro_mem_ops;
 extern const struct ri_ah_ops vro_ah_ops;
 extern const struct ri_peer_ops vro_peer_ops;
+extern const struct ri_cm_ops vro_cm_ops;
 
 const struct ri_provider *vro_provider_entry(void);
 
@@ -133,9 +156,32 @@ void vro_bell_sq(void *engine_qp);
 void vro_bell_rq(void *engine_qp);
 void vro_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 
+/* vro_cm.c; all in the role. */
+/* What query tells, for one that connection management has; RI_QPS_NONE: it has not. */
+enum ri_qp_state vro_tie_state(const struct vro_verbs_qp *qp);
+/* It ends at once; the end that fits is raised when all is flushed. */
+void vro_tie_break(struct vro_verbs_qp *qp);
+/* Disconnect, with private data. RI_ERR_INVALID_STATE: no connection, or one that ends; RI_ERR_INVALID_ARG. */
+enum ri_status vro_tie_part(struct vro_verbs_qp *qp, const void *pdata, uint16_t len);
+/* All is flushed: raise the end that is due. */
+void vro_tie_flushed(struct vro_verbs_qp *qp);
+/* A packet came before the RTU. */
+void vro_tie_arrived(struct vro_verbs_qp *qp);
+/* Not in the role: wait until no upcall names it. */
+void vro_tie_leave(struct vro_verbs_qp *qp);
+/* An event of the manager; as vrc_raise, `self` is the station. */
+struct vrc_event;
+void vro_cm_raise(void *self, const struct vrc_event *event);
+/* What a context that goes still has, and the requests of an adapter that is closed. */
+void vro_cm_context_end(struct ri_context *context);
+void vro_cm_close(struct ri_rnic *rnic);
+
 /* The way to a destination. RI_ERR_INVALID_ARG: no such spigot; RI_ERR_NO_ROUTE. */
 enum ri_status vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
 			     struct roce_flow *flow);
+/* As ri_device_ops::route. */
+enum ri_status vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
+			 uint32_t *port);
 /* The flow of a handle of that domain; false: there is none. In the role. */
 bool vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct roce_flow *flow);
 

@@ -100,6 +100,18 @@ cert_params(struct cert_end *end, struct cert_node *peer, const struct ri_servic
 	};
 }
 
+void
+cert_private_length(struct cert *cert, const struct ri_cm_event *event, uint32_t length)
+{
+	CERT_UINT(cert, event->pdata_len, >=, length);
+	if (cert_attr(cert)->transport != RI_TRANSPORT_IB) {
+		CERT_UINT(cert, event->pdata_len, ==, length);
+		return;
+	}
+	for (uint32_t i = length; i < event->pdata_len; i++)
+		CERT_UINT(cert, event->pdata[i], ==, 0);
+}
+
 static void
 address_connect(struct cert_end *a, struct cert_end *b)
 {

@@ -88,6 +88,8 @@ struct ri_service cert_service(const struct cert_node *node);
 /** For a connect or an accept of @p end with its own IRD and ORD; no deadline. */
 struct ri_cm_params cert_params(struct cert_end *end, struct cert_node *peer,
 				const struct ri_service *service);
+/* The private data of an event has that length; over InfiniBand there may be zeros behind it. */
+void cert_private_length(struct cert *cert, const struct ri_cm_event *event, uint32_t length);
 /** Two connected TCP sockets for ri_llp_ops::attach_stream; they are the caller's. */
 void cert_tcp_pair(struct cert *cert, int fds[2]);
 /** Ends the connection in an orderly way from @p a, and waits until both ends are told. */

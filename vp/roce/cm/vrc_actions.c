@@ -128,6 +128,14 @@ do_ask(struct vrc_conn *conn, const struct vrc_input *in)
 	raise(conn, conn->datagram ? RI_CM_SERVICE_REQUEST : RI_CM_REQUEST);
 }
 
+/* A copy says that the peer still wants an answer. */
+static void
+do_wait_on(struct vrc_conn *conn, const struct vrc_input *in)
+{
+	(void)in;
+	wait_for(conn, conn->wait, 0);
+}
+
 /* Each MRA costs a copy, and without one it is ignored, so that a peer cannot hold an exchange for ever. */
 static void
 do_hold(struct vrc_conn *conn, const struct vrc_input *in)
@@ -366,6 +374,7 @@ static vrc_act *const actions[VRC_ACTION_COUNT] = {
 	[VRC_DO_SEND_ONCE] = do_send,
 	[VRC_DO_REPEAT] = do_repeat,
 	[VRC_DO_ASK] = do_ask,
+	[VRC_DO_WAIT_ON] = do_wait_on,
 	[VRC_DO_HOLD] = do_hold,
 	[VRC_DO_SEND_MRA] = do_send_mra,
 	[VRC_DO_REPLY] = do_reply,
@@ -415,8 +424,11 @@ state_begin(struct vrc_conn *conn)
 		conn->deadline = RI_NEVER;
 		break;
 	case VRC_STATE_REQ_RCVD:
-	case VRC_STATE_SIDR_RCVD:
 		wait_for(conn, QUIET_FACTOR * peer, 0);
+		break;
+	case VRC_STATE_SIDR_RCVD:
+		/* No message withdraws a query. Copies come at most `peer` apart, so one that comes late is heard. */
+		wait_for(conn, peer + peer / 2, 0);
 		break;
 	case VRC_STATE_TIMEWAIT:
 		wait_for(conn, time_of(conn->reach.timeout, TIME_CODE_MIN, TIME_CODE_MAX), 0);

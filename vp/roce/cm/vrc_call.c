@@ -152,6 +152,7 @@ vrc_accept(struct vrc_cm *cm, uint64_t number, const struct vrc_params *params)
 		return RI_ERR_INVALID_HANDLE;
 	vrc_request_uncount(conn);
 	conn->listen = NULL;
+	conn->owner = NULL;
 	conn->ctx = params->ctx;
 	conn->qpn = params->qpn;
 	conn->deadline = deadline_of(params);
@@ -187,6 +188,17 @@ vrc_data_arrived(struct vrc_cm *cm, uint64_t number)
 
 	if (conn != NULL)
 		(void)vrc_step(conn, VRC_STEP_DATA, &none);
+}
+
+bool
+vrc_reach(const struct vrc_cm *cm, uint64_t number, struct ri_peer *reach)
+{
+	const struct vrc_conn *conn = vrc_find_number(cm, number);
+
+	if (conn == NULL)
+		return false;
+	*reach = conn->reach;
+	return true;
 }
 
 /* --- both ------------------------------------------------------------------------------------ */

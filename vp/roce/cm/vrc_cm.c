@@ -299,7 +299,7 @@ event_make(struct vrc_conn *conn, enum ri_cm_event_kind kind, struct vrc_event *
 {
 	struct ri_cm_event *cm = &event->cm;
 
-	*event = (struct vrc_event){.number = conn->number};
+	*event = (struct vrc_event){.number = conn->number, .owner = conn->owner};
 	*cm = (struct ri_cm_event){.kind = kind,
 				   .ctx = conn->ctx,
 				   .peer = conn->path.peer,

@@ -56,6 +56,7 @@ struct vrc_config {
 	uint32_t
 		max_requests; /* unanswered requests of all listeners; as many again that were rejected are remembered */
 	uint32_t max_conns; /* everything: connections, attempts, time-waits, requests, queries */
+	uint8_t tag; /* the highest octet of every number, by which the owner of several managers finds one */
 };
 
 /* Parameters of connect, accept and resolve; borrowed for the call. */
@@ -87,6 +88,7 @@ struct vrc_params {
  */
 struct vrc_event {
 	uint64_t number; /* the connection, request or query */
+	void *owner;     /* of a request: vrc_listen_own; else NULL */
 	uint16_t
 		status; /* REJECTED, FAILED: the reason of the peer's REJ, or 0; SERVICE_REPLY: the status on the wire */
 	bool time_wait; /* an end: RI_CM_TIME_WAIT_OVER will follow */
@@ -129,6 +131,10 @@ void vrc_cm_counts(const struct vrc_cm *cm, struct vrc_counts *counts);
  */
 enum ri_status vrc_listen(struct vrc_cm *cm, uint64_t ctx, struct ri_service *service,
 			  uint32_t backlog, struct vrc_listen **out);
+/* What vrc_event::owner of its requests is, from now on, also when the listener is gone. */
+void vrc_listen_own(struct vrc_listen *listen, void *owner);
+/* Reject the requests and queries of an owner that goes; no event names it any more. */
+void vrc_disown(struct vrc_cm *cm, const void *owner);
 /* Requests that were taken stay, with ctx 0 in their later events; the others are rejected. */
 void vrc_listen_free(struct vrc_cm *cm, struct vrc_listen *listen);
 
@@ -142,6 +148,8 @@ enum ri_status vrc_connect(struct vrc_cm *cm, const struct vrc_params *params, u
  * the REP) follows. RI_ERR_INVALID_HANDLE: the request is gone; others as of connect.
  */
 enum ri_status vrc_accept(struct vrc_cm *cm, uint64_t number, const struct vrc_params *params);
+/* What vrc_event::cm.reach said, or will say, of an exchange; false: it is gone. */
+bool vrc_reach(const struct vrc_cm *cm, uint64_t number, struct ri_peer *reach);
 /* Send a REJ. RI_ERR_INVALID_HANDLE, RI_ERR_INVALID_ARG: too much private data. */
 enum ri_status vrc_reject(struct vrc_cm *cm, uint64_t number, enum ri_cm_reason reason,
 			  const void *pdata, uint16_t len);

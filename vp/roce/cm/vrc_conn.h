@@ -58,6 +58,7 @@ struct vrc_listen {
 	struct vrc_link link;
 	uint64_t ctx;
 	struct ri_service service;
+	void *owner;
 	uint32_t backlog;
 	uint32_t waiting; /* unanswered requests */
 };
@@ -84,6 +85,7 @@ struct vrc_conn {
 
 	uint64_t number; /* for the owner */
 	uint64_t ctx;
+	void *owner;               /* of a request: that of its listener */
 	struct vrc_listen *listen; /* an unanswered request; NULL: the listener is gone */
 	struct vrc_path path;
 	struct ri_service service;

@@ -103,6 +103,25 @@ vrc_listen_free(struct vrc_cm *cm, struct vrc_listen *listen)
 }
 
 void
+vrc_listen_own(struct vrc_listen *listen, void *owner)
+{
+	listen->owner = owner;
+}
+
+void
+vrc_disown(struct vrc_cm *cm, const void *owner)
+{
+	struct vrc_link *next;
+
+	for (struct vrc_link *l = cm->all.next; l != &cm->all; l = next) {
+		struct vrc_conn *conn = VRC_OF(l, struct vrc_conn, all);
+		next = l->next;
+		if (conn->owner == owner)
+			vrc_abandon(cm, conn->number);
+	}
+}
+
+void
 vrc_request_uncount(struct vrc_conn *conn)
 {
 	if (!conn->counted)

@@ -95,6 +95,7 @@ request_new(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad
 		return NULL;
 	conn->ctx = listen->ctx;
 	conn->listen = listen;
+	conn->owner = listen->owner;
 	conn->service = listen->service;
 	conn->service.local_port = wire_swap16(header->port);
 	conn->remote_id = mad->local_id;

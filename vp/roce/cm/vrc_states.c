@@ -125,6 +125,7 @@ static const struct vrc_state_rule vrc_rules[VRC_STATE_COUNT][VRC_STEP_COUNT] = 
 		[VRC_STEP_CALL_ABANDON]    = { VRC_STATE_OVER,        VRC_DO_NOTHING },
 	},
 	[VRC_STATE_SIDR_RCVD] = {
+		[VRC_STEP_SIDR_REQ]        = { VRC_STATE_SIDR_RCVD,   VRC_DO_WAIT_ON },
 		[VRC_STEP_SILENCE]         = { VRC_STATE_OVER,        VRC_DO_GONE },
 		[VRC_STEP_CALL_ANSWER]     = { VRC_STATE_ANSWERED,    VRC_DO_SEND_ONCE },
 	},

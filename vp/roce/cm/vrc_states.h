@@ -61,6 +61,7 @@ enum vrc_action {
 	VRC_DO_SEND_ONCE, /* send it, keep it for those who ask again */
 	VRC_DO_REPEAT,    /* send the last message again */
 	VRC_DO_ASK,       /* raise RI_CM_REQUEST or RI_CM_SERVICE_REQUEST */
+	VRC_DO_WAIT_ON,   /* a copy of a query: wait anew for silence */
 	VRC_DO_HOLD,      /* wait as long as the MRA says */
 	VRC_DO_SEND_MRA,  /* a copy of what is being decided on: tell the peer to wait */
 	VRC_DO_REPLY, /* take what the REP says; raise RI_CM_REPLY, or confirm at once in a two-way set-up */

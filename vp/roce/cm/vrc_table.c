@@ -12,7 +12,8 @@
 #include "vrc_conn.h"
 #include "vrc_ip.h"
 
-#define HEAP_NONE SIZE_MAX
+#define HEAP_NONE   SIZE_MAX
+#define SERIAL_MASK 0xffffffu
 
 enum chain {
 	CHAIN_ID = 0,
@@ -133,13 +134,16 @@ vrc_find_peer(const struct vrc_cm *cm, uint32_t remote_id, bool datagram,
 	return NULL;
 }
 
-/* Is its queue pair of the peer in use, or lately so? */
+/*
+ * Is the peer's queue pair of this exchange in use? In the time-wait the peer has said that its connection is over, and may begin the
+ * next one, as with Linux. An owner that has left does not care.
+ */
 static bool
 holds_qp(const struct vrc_conn *conn)
 {
-	if (conn->state == VRC_STATE_OVER || conn->state == VRC_STATE_ANSWERED)
-		return false;
-	return conn->state != VRC_STATE_TIMEWAIT || conn->was_up;
+	return conn->state != VRC_STATE_OVER && conn->state != VRC_STATE_ANSWERED &&
+	       conn->state != VRC_STATE_TIMEWAIT &&
+	       (conn->state != VRC_STATE_DREQ_SENT || !conn->silent);
 }
 
 struct vrc_conn *
@@ -182,13 +186,12 @@ vrc_conn_new(struct vrc_cm *cm, const struct vrc_path *path)
 	do
 		vrc_random(cm, &id, sizeof(id));
 	while (id == 0 || find_local(cm, id) != NULL);
-	if (++cm->serial == 0)
-		cm->serial = 1;
+	cm->serial = (cm->serial + 1) & SERIAL_MASK;
 	conn->cm = cm;
 	conn->state = VRC_STATE_NEW;
 	conn->path = *path;
 	conn->local_id = id;
-	conn->number = (uint64_t)cm->serial << 32 | id;
+	conn->number = (uint64_t)cm->config.tag << 56 | (uint64_t)cm->serial << 32 | id;
 	conn->due = conn->deadline = RI_NEVER;
 	conn->heap_at = HEAP_NONE;
 	vrc_link_append(&cm->all, &conn->all);

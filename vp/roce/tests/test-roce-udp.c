@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "roce_address.h"
 #include "vro_sim.h"
 #include "vro_udp.h"
 
@@ -41,13 +42,13 @@ wire_open(struct wire *w, bool v6)
 	w->sim = sim_new(1, v6);
 	for (int i = 0; i < 2; i++) {
 		struct sim_side *side = &w->sim->sides[i];
-		const uint8_t v4[4] = {127, 0, 47, (uint8_t)(91 + i)};
+		const struct ri_addr v4 = roce_address((unsigned)i);
 		enum vro_ident ident;
 
 		memset(side->gid, 0, 16);
 		side->gid[15] = 1; /* ::1 is the only address of IPv6 there */
 		if (!v6)
-			roce_gid_of_v4(side->gid, v4);
+			roce_gid_of_v4(side->gid, v4.octets);
 		if (v6 && i == 1)
 			continue;
 		g_assert_cmpint(vro_udp_open(&w->udp[i], side->gid, 0, &ident), ==, RI_SUCCESS);

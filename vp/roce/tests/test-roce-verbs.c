@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "roce_address.h"
 #include "vro_verbs.h"
 #include "vsw_node.h"
 
@@ -29,18 +30,17 @@ qpn_of(struct end *end)
 static struct ri_peer
 peer_of(struct end *far, uint32_t rq_psn, uint32_t sq_psn)
 {
-	return (struct ri_peer){
-		.path = {.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 47, 1}}},
-		.qpn = qpn_of(far),
-		.rq_psn = rq_psn,
-		.path_mtu = 1024,
-		.ird = 4,
-		.min_rnr_timer = 12,
-		.sq_psn = sq_psn,
-		.ord = 4,
-		.timeout = 16,
-		.retry_count = 7,
-		.rnr_retry = 7};
+	return (struct ri_peer){.path = {.dest = roce_address(0)},
+				.qpn = qpn_of(far),
+				.rq_psn = rq_psn,
+				.path_mtu = 1024,
+				.ird = 4,
+				.min_rnr_timer = 12,
+				.sq_psn = sq_psn,
+				.ord = 4,
+				.timeout = 16,
+				.retry_count = 7,
+				.rnr_retry = 7};
 }
 
 static struct node *
@@ -219,8 +219,7 @@ shared(void)
 static void
 datagrams(void)
 {
-	const struct ri_ah_init init = {
-		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 47, 1}}};
+	const struct ri_ah_init init = {.dest = roce_address(0)};
 	const struct ri_ah_init far = {.dest = {.family = RI_ADDR_IPV6, .octets = {0x20, 1}}};
 	const struct ri_ah_ops *ops = vro_provider_entry()->ah;
 	struct ri_ah *ah = NULL;
@@ -372,7 +371,9 @@ forks(void)
 int
 main(int argc, char **argv)
 {
-	g_setenv("ITAPI_ROCE_ADDRESS", "127.0.47.1", TRUE);
+	const struct ri_addr own = roce_address(0);
+
+	roce_address_use(&own);
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_data_func("/roce/verbs/data", NULL, data);
 	g_test_add_data_func("/roce/verbs/data-threaded", "", data);

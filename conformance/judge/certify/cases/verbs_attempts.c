@@ -73,7 +73,7 @@ static void
 expect_octets(struct attempts *attempts, const struct ri_cm_event *event, const uint8_t *data,
 	      uint16_t length)
 {
-	CERT_UINT(attempts->cert, event->pdata_len, ==, length);
+	cert_private_length(attempts->cert, event, length);
 	CERT_BYTES(attempts->cert, event->pdata, data, length);
 }
 

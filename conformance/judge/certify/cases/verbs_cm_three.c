@@ -77,7 +77,7 @@ refused_by_connector(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, scene.cm->confirm(scene.pair.a->qp, false, data, length));
 	memset(data, 0, sizeof(data)); /* it was borrowed for the call only */
 	event = cert_cm(scene.pair.far, RI_CM_REJECTED, scene.pair.b->ctx);
-	CERT_UINT(cert, event.pdata_len, ==, length);
+	cert_private_length(cert, &event, length);
 	cert_expect_fill(cert, "private data", event.pdata, length, 5);
 	expect_nothing_told(&scene);
 	CERT_UINT(cert, cert_cm_count(scene.pair.near, RI_CM_REJECTED, scene.pair.a->ctx), ==, 0);

@@ -255,7 +255,9 @@ missing_peer(struct cert *cert)
 		peer_receive(pair.a, &to_b);
 		peer_send(pair.a, &to_b);
 		fails(pair.a, &pair.source);
-		cert_wc_none(pair.b, true);
+		/* On a wire whose packets do not name the sender's queue pair the message arrives, and only its answer does not. */
+		if (i != 2)
+			cert_wc_none(pair.b, true);
 		CERT_UINT(cert, cert_end_attr(pair.b).state, ==,
 			  i == 3 ? RI_QPS_IDLE : RI_QPS_CONNECTING);
 		cert_node_close(pair.near);

@@ -162,11 +162,18 @@ routing_header(struct cert *cert)
 	}
 	grh = mail.into->at;
 	cert_note(cert, "version, next header, both addresses");
+	address = cert_address(mail.far);
+	gid_of(&address, gid);
+	if (grh[UD_GRH - 20] >> 4 == 4 && wc.src_addr[10] == 0xff) {
+		cert_note(cert, "the header is one of IPv4, behind 20 octets that are not used");
+		CERT_UINT(cert, grh[UD_GRH - 20 + 9], ==, 17);
+		CERT_BYTES(cert, grh + UD_GRH - 8, wc.src_addr + 12, 4);
+		CERT_BYTES(cert, grh + UD_GRH - 4, gid + 12, 4);
+		return;
+	}
 	CERT_UINT(cert, grh[0] >> 4, ==, 6);
 	CERT_UINT(cert, grh[6], ==, 0x1b);
 	CERT_BYTES(cert, grh + 8, wc.src_addr, 16);
-	address = cert_address(mail.far);
-	gid_of(&address, gid);
 	CERT_BYTES(cert, grh + 24, gid, 16);
 }
 

@@ -169,12 +169,13 @@ static void
 deadline(struct cert *cert)
 {
 	const struct ri_host *host = cert_host_table(cert_host(cert));
-	const struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
+	struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
 	struct scene scene;
 	struct ri_cm_event request;
 	bool told;
 
 	scene_open(&scene, cert);
+	late.qpn = scene.mail.to.qpn;
 	scene.params.deadline = host->now(host->self) + 50 * MS;
 	ask(&scene);
 	told = asked_in_time(&scene, &request);
@@ -194,11 +195,12 @@ deadline(struct cert *cert)
 static void
 cancelled(struct cert *cert)
 {
-	const struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
+	struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
 	struct scene scene;
 	struct ri_cm_event request;
 
 	scene_open(&scene, cert);
+	late.qpn = scene.mail.to.qpn;
 	ask(&scene);
 	request = asked(&scene);
 	CERT_VERB_VOID(cert, scene.cm->resolve_cancel(scene.mail.near->context, scene.query));
@@ -265,6 +267,7 @@ arguments(struct cert *cert)
 	what.pdata_len = (uint16_t)(scene.mail.far->attr.ud_reply_pdata + 1);
 	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->resolve_answer(request, &what));
 	what.pdata_len = 0;
+	what.qpn = scene.mail.to.qpn;
 	answer(&scene, request, &what);
 	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
 	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections by address through the provider's tables, over sockets of the loopback: both sides in one process, and in two. Who
+ * ends what, and what the other side hears; attempts that fail; queries for datagram services.
+ */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "roce_address.h"
+#include "vro_verbs.h"
+#include "vsw_node.h"
+
+#define MS     UINT64_C(1000000)
+#define LISTEN ((const void *)(uintptr_t)42)
+#define QUERY  77u
+
+struct scene {
+	struct vth *vth;
+	struct node *near, *far; /* two openings of one adapter */
+	struct end *a, *b;
+	struct chunk ma, mb;
+	struct ri_service service;
+	struct ri_listen *listen;
+};
+
+static const struct ri_cm_ops *
+ops(void)
+{
+	return vro_provider_entry()->cm;
+}
+
+static struct node *
+opening(struct vth *vth)
+{
+	struct node *node = node_open(vro_provider_entry(), vth, true, "roce:lo");
+
+	node->requests = 16;
+	node->entries = 64;
+	return node;
+}
+
+static void
+scene_listen(struct scene *s, uint32_t backlog)
+{
+	s->service = (struct ri_service){.kind = RI_SERVICE_PORT};
+	g_assert_cmpint(ops()->listen(s->far->context, 42, 0, &s->service, backlog, &s->listen), ==,
+			RI_SUCCESS);
+}
+
+static void
+scene_open(struct scene *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->vth = vth_new(true);
+	s->near = opening(s->vth);
+	s->far = opening(s->vth);
+	s->a = end_new(s->near, NULL);
+	s->b = end_new(s->far, NULL);
+	s->ma = chunk_new(s->near, 65536, ALL_RW);
+	s->mb = chunk_new(s->far, 65536, ALL_RW);
+	chunk_fill(&s->ma, 1);
+	chunk_fill(&s->mb, 2);
+	scene_listen(s, 4);
+}
+
+static void
+scene_close(struct scene *s)
+{
+	ops()->listen_destroy(s->listen);
+	node_silent(s->near);
+	node_silent(s->far);
+	end_free(s->a);
+	end_free(s->b);
+	chunk_free(&s->ma);
+	chunk_free(&s->mb);
+	node_close(s->near);
+	node_close(s->far);
+	vth_free(s->vth);
+}
+
+static struct ri_cm_params
+params_to(const struct ri_service *service, const char *text)
+{
+	return (struct ri_cm_params){.peer = roce_address(0),
+				     .service = *service,
+				     .ird = 4,
+				     .ord = 4,
+				     .ird_ord = true,
+				     .pdata = text,
+				     .pdata_len = (uint16_t)strlen(text),
+				     .deadline = RI_NEVER};
+}
+
+/* The text, and nothing but zeros behind it. */
+static void
+assert_text(const struct ri_cm_event *event, const char *text)
+{
+	g_assert_cmpuint(event->pdata_len, >=, strlen(text));
+	g_assert_cmpmem(event->pdata, strlen(text), text, strlen(text));
+	for (size_t i = strlen(text); i < event->pdata_len; i++)
+		g_assert_cmpuint(event->pdata[i], ==, 0);
+}
+
+/* A request of the near side has come. */
+static struct ri_cm_event
+request_of(struct scene *s, const char *text, bool three_way)
+{
+	struct ri_cm_params params = params_to(&s->service, text);
+	struct ri_cm_event event;
+
+	params.three_way = three_way;
+	g_assert_cmpint(ops()->connect(s->a->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(end_state(s->a), ==, RI_QPS_CONNECTING);
+	g_assert_cmpint(ops()->connect(s->a->qp, &params), ==, RI_ERR_INVALID_STATE);
+	event = node_cm(s->far, RI_CM_REQUEST, LISTEN);
+	assert_text(&event, text);
+	g_assert_cmpuint(event.ird, ==, 4);
+	g_assert_cmpuint(event.reach.qpn, ==, 0); /* only with a claim that is not made */
+	return event;
+}
+
+static void
+up(struct scene *s)
+{
+	struct ri_cm_event event = request_of(s, "the request", false);
+	struct ri_cm_params params = params_to(&s->service, "the answer");
+
+	g_assert_cmpint(ops()->accept(event.request, s->b->qp, &params), ==, RI_SUCCESS);
+	event = node_cm(s->near, RI_CM_ESTABLISHED, s->a);
+	assert_text(&event, "the answer");
+	node_cm(s->far, RI_CM_ESTABLISHED, s->b);
+	g_assert_cmpint(end_state(s->a), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_state(s->b), ==, RI_QPS_RTS);
+}
+
+static struct ri_wc
+completion(struct end *end, struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	struct ri_wc wc = {0};
+	gint64 until = node_deadline();
+
+	while (vro_provider_entry()->fast->poll_cq(cq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	g_assert_true(end != NULL);
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpint((int)wc.status, ==, (int)status);
+	return wc;
+}
+
+static void
+data_moves(struct scene *s)
+{
+	g_assert_cmpint(end_recv(s->b, 1, &s->mb, 0, 60000), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(s->a, 2, &s->ma, 60000, 100), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(s->a, 3, &s->ma, 0, 50000), ==, RI_SUCCESS);
+	completion(s->b, s->b->urcq, 1, RI_WC_SUCCESS);
+	completion(s->a, s->a->uscq, 3, RI_WC_SUCCESS);
+	g_assert_cmpmem(s->ma.at, 50000, s->mb.at, 50000);
+	g_assert_cmpint(end_send(s->b, 4, &s->mb, 0, 100), ==, RI_SUCCESS);
+	completion(s->a, s->a->urcq, 2, RI_WC_SUCCESS);
+	completion(s->b, s->b->uscq, 4, RI_WC_SUCCESS);
+	g_assert_cmpint(end_read(s->b, 5, &s->mb, &s->ma, 40000), ==, RI_SUCCESS);
+	completion(s->b, s->b->uscq, 5, RI_WC_SUCCESS);
+}
+
+static void
+reset(struct end *end)
+{
+	gint64 until = node_deadline();
+
+	while (end_modify(end, RI_QPS_IDLE) != RI_SUCCESS)
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
+}
+
+/* Life after life with the same two queue pairs; either side ends it, and posted receives are flushed before the end is told. */
+static void
+lives(void)
+{
+	struct scene s;
+	struct ri_cm_event event;
+
+	scene_open(&s);
+	for (unsigned life = 0; life < 6; life++) {
+		struct end *leaves = life % 2 == 0 ? s.a : s.b, *stays = life % 2 == 0 ? s.b : s.a;
+
+		up(&s);
+		data_moves(&s);
+		g_assert_cmpint(end_recv(stays, 9, &s.mb, 0, 10), ==, RI_SUCCESS);
+		g_assert_cmpint(ops()->disconnect(leaves->qp, "farewell", 8), ==, RI_SUCCESS);
+		g_assert_cmpint(ops()->disconnect(leaves->qp, NULL, 0), ==, RI_ERR_INVALID_STATE);
+		event = node_cm(stays->node, RI_CM_DISCONNECTED, stays);
+		assert_text(&event, "farewell");
+		g_assert_cmpuint(vro_provider_entry()->fast->cq_depth(stays->urcq), ==, 1);
+		completion(stays, stays->urcq, 9, RI_WC_FLUSHED);
+		node_cm(leaves->node, RI_CM_DISCONNECTED, leaves);
+		g_assert_cmpint(end_state(leaves), ==, RI_QPS_ERROR);
+		reset(s.a);
+		reset(s.b);
+	}
+	scene_close(&s);
+}
+
+/* The caller confirms, with private data, or refuses after the answer. */
+static void
+three_way(void)
+{
+	struct scene s;
+	struct ri_cm_event event;
+	struct ri_cm_params params;
+
+	scene_open(&s);
+	for (unsigned accepts = 0; accepts < 2; accepts++) {
+		event = request_of(&s, "first", true);
+		params = params_to(&s.service, "second");
+		g_assert_cmpint(ops()->confirm(s.a->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
+		g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+		event = node_cm(s.near, RI_CM_REPLY, s.a);
+		assert_text(&event, "second");
+		g_assert_cmpint(end_state(s.b), ==, RI_QPS_CONNECTING);
+		g_assert_cmpint(ops()->confirm(s.a->qp, accepts == 1, "third", 5), ==, RI_SUCCESS);
+		g_assert_cmpint(ops()->confirm(s.a->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
+		if (accepts == 0) {
+			event = node_cm(s.far, RI_CM_REJECTED, s.b);
+			assert_text(&event, "third");
+			g_assert_cmpint(end_state(s.b), ==, RI_QPS_ERROR);
+			reset(s.a);
+			reset(s.b);
+		}
+	}
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	event = node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	assert_text(&event, "third");
+	data_moves(&s);
+	scene_close(&s);
+}
+
+/* The three ways in which the other side says no, and one in which it says nothing. */
+static void
+refusals(void)
+{
+	struct ri_addr nobody = roce_address(3);
+	struct sockaddr_in silent = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
+	struct scene s;
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	scene_open(&s);
+	event = request_of(&s, "", false);
+	g_assert_cmpint(ops()->reject(event.request, RI_CM_REASON_CONSUMER, "no", 2), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(ops()->reject(event.request, RI_CM_REASON_CONSUMER, "no", 2), ==,
+			RI_ERR_INVALID_HANDLE);
+	event = node_cm(s.near, RI_CM_REJECTED, s.a);
+	assert_text(&event, "no");
+	reset(s.a);
+	params = params_to(&s.service, "");
+	params.service.port ^= 0x0100;
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_REFUSED);
+	reset(s.a);
+	memcpy(&silent.sin_addr, nobody.octets, 4);
+	g_assert_cmpint(bind(fd, (struct sockaddr *)&silent, sizeof(silent)), ==, 0);
+	params = params_to(&s.service, "");
+	params.peer = nobody;
+	params.deadline = vth_host(s.vth)->now(vth_host(s.vth)->self) + 300 * MS;
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_TIMEOUT);
+	close(fd);
+	scene_close(&s);
+}
+
+/* More requests than the listener takes, and one whose caller leaves. */
+static void
+crowd(void)
+{
+	struct end *more[3];
+	struct scene s;
+	struct ri_cm_params params;
+	struct ri_cm_event first, second;
+
+	scene_open(&s);
+	ops()->listen_destroy(s.listen);
+	scene_listen(&s, 2);
+	params = params_to(&s.service, "");
+	for (unsigned i = 0; i < 3; i++)
+		more[i] = end_new(s.near, NULL);
+	g_assert_cmpint(ops()->connect(more[0]->qp, &params), ==, RI_SUCCESS);
+	first = node_cm(s.far, RI_CM_REQUEST, LISTEN);
+	g_assert_cmpint(ops()->connect(more[1]->qp, &params), ==, RI_SUCCESS);
+	second = node_cm(s.far, RI_CM_REQUEST, LISTEN);
+	g_assert_cmpint(ops()->connect(more[2]->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, more[2]).reason, ==,
+			RI_CM_REASON_RESOURCES);
+	end_free(more[0]);
+	g_assert_true(node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN).request == first.request);
+	g_assert_cmpint(ops()->accept(first.request, s.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
+	g_assert_cmpint(end_state(s.b), ==, RI_QPS_IDLE);
+	g_assert_cmpint(ops()->accept(second.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_ESTABLISHED, more[1]);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	end_free(more[1]);
+	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+	end_free(more[2]);
+	scene_close(&s);
+}
+
+/* An abort is told at this side as what it is, and at the other as an end. So is one of a request that the peer refuses. */
+static void
+aborts(void)
+{
+	struct chunk none;
+	struct scene s;
+
+	scene_open(&s);
+	up(&s);
+	g_assert_cmpint(end_modify(s.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_BROKEN, s.a);
+	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+	reset(s.a);
+	reset(s.b);
+	(void)request_of(&s, "", false);
+	g_assert_cmpint(end_modify(s.a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_FAILED, s.a);
+	node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN);
+	reset(s.a);
+	up(&s);
+	none = s.mb;
+	none.stag ^= 0x100;
+	g_assert_cmpint(end_write(s.a, 1, &s.ma, &none, 8), ==, RI_SUCCESS);
+	completion(s.a, s.a->uscq, 1, RI_WC_REMOTE_ACCESS);
+	node_async(s.near, RI_EVENT_QP_WR_ERROR, s.a);
+	node_cm(s.near, RI_CM_BROKEN, s.a);
+	node_async(s.far, RI_EVENT_QP_ACCESS, s.b);
+	node_cm(s.far, RI_CM_BROKEN, s.b);
+	scene_close(&s);
+}
+
+/* A listener that goes away: what it has told can be answered, and its peer is told when the adapter is closed. */
+static void
+orphans(void)
+{
+	struct scene s;
+	struct ri_cm_event event;
+	struct ri_cm_params params;
+
+	scene_open(&s);
+	event = request_of(&s, "", false);
+	params = params_to(&s.service, "");
+	ops()->listen_destroy(s.listen);
+	g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	g_assert_cmpint(end_modify(s.a, RI_QPS_CLOSING), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_DISCONNECTED, s.a);
+	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+	reset(s.a);
+	scene_listen(&s, 1);
+	event = request_of(&s, "", false);
+	ops()->listen_destroy(s.listen);
+	end_free(s.b);
+	chunk_free(&s.mb);
+	node_close(s.far);
+	node_cm(s.near, RI_CM_REJECTED, s.a);
+	s.far = opening(s.vth);
+	s.b = end_new(s.far, NULL);
+	s.mb = chunk_new(s.far, 65536, ALL_RW);
+	scene_listen(&s, 1);
+	scene_close(&s);
+}
+
+/* Queries: found with private data both ways, withdrawn, and at their deadline. */
+static void
+queries(void)
+{
+	const struct ri_service_answer answer = {.status = RI_SERVICE_FOUND,
+						 .qpn = 0x1234,
+						 .qkey = 0x5678,
+						 .pdata = "here",
+						 .pdata_len = 4};
+	const void *query = (const void *)(uintptr_t)QUERY;
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	struct scene s;
+
+	scene_open(&s);
+	params = params_to(&s.service, "where");
+	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_SUCCESS);
+	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_ERR_BUSY);
+	event = node_cm(s.far, RI_CM_SERVICE_REQUEST, LISTEN);
+	assert_text(&event, "where");
+	g_assert_cmpint(ops()->resolve_answer(event.request, &answer), ==, RI_SUCCESS);
+	g_assert_cmpint(ops()->resolve_answer(event.request, &answer), ==, RI_ERR_INVALID_HANDLE);
+	event = node_cm(s.near, RI_CM_SERVICE_REPLY, query);
+	assert_text(&event, "here");
+	g_assert_cmpuint(event.qpn, ==, 0x1234);
+	g_assert_cmpuint(event.qkey, ==, 0x5678);
+	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_SUCCESS);
+	ops()->resolve_cancel(s.near->context, QUERY);
+	ops()->resolve_cancel(s.near->context, QUERY);
+	params.deadline = vth_host(s.vth)->now(vth_host(s.vth)->self) + 100 * MS;
+	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_SUCCESS);
+	event = node_cm(s.near, RI_CM_SERVICE_REPLY, query);
+	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_REJECTED);
+	node_forget(s.far);
+	scene_close(&s);
+}
+
+/* --- two processes ---------------------------------------------------------------------------- */
+
+/* The other process: accept one connection, echo a message for as long as it is there. */
+static void
+child_serve(const struct ri_addr *own, int told)
+{
+	struct vth *vth = vth_new(true);
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen;
+	struct ri_cm_params params = {.ird = 4, .ord = 4, .ird_ord = true, .deadline = RI_NEVER};
+	struct ri_cm_event event;
+	struct node *node;
+	struct chunk m;
+	struct end *end;
+
+	roce_address_use(own);
+	node = opening(vth);
+	end = end_new(node, NULL);
+	m = chunk_new(node, 4096, ALL_RW);
+	g_assert_cmpint(ops()->listen(node->context, 42, 0, &service, 4, &listen), ==, RI_SUCCESS);
+	g_assert_cmpint((int)write(told, &service.port, sizeof(service.port)), ==, 2);
+	event = node_cm(node, RI_CM_REQUEST, LISTEN);
+	g_assert_cmpint(end_recv(end, 1, &m, 0, 4096), ==, RI_SUCCESS);
+	g_assert_cmpint(ops()->accept(event.request, end->qp, &params), ==, RI_SUCCESS);
+	completion(end, end->urcq, 1, RI_WC_SUCCESS);
+	g_assert_cmpint(end_send(end, 2, &m, 0, 4096), ==, RI_SUCCESS);
+	completion(end, end->uscq, 2, RI_WC_SUCCESS);
+	pause();
+}
+
+/* The echo comes back from another process; when that is killed, a request fails, and the end is BROKEN. */
+static void
+processes(void)
+{
+	struct ri_addr own = roce_address(0), other = roce_address(1);
+	struct scene s;
+	struct ri_cm_params params;
+	pid_t child;
+	int pipe_of[2];
+
+	g_assert_cmpint(pipe(pipe_of), ==, 0);
+	child = fork();
+	if (child == 0) {
+		child_serve(&other, pipe_of[1]);
+		_exit(0);
+	}
+	scene_open(&s);
+	params = params_to(&s.service, "");
+	g_assert_cmpint((int)read(pipe_of[0], &params.service.port, 2), ==, 2);
+	params.peer = other;
+	params.local = own;
+	g_assert_cmpint(end_recv(s.a, 1, &s.ma, 8192, 4096), ==, RI_SUCCESS);
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	g_assert_cmpint(end_send(s.a, 2, &s.ma, 0, 4096), ==, RI_SUCCESS);
+	completion(s.a, s.a->urcq, 1, RI_WC_SUCCESS);
+	completion(s.a, s.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(s.ma.at, 4096, s.ma.at + 8192, 4096);
+	kill(child, SIGKILL);
+	g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
+	g_assert_cmpint(end_send(s.a, 3, &s.ma, 0, 64), ==, RI_SUCCESS);
+	completion(s.a, s.a->uscq, 3, RI_WC_TRANSPORT);
+	node_async(s.near, RI_EVENT_QP_WR_ERROR, s.a);
+	node_cm(s.near, RI_CM_BROKEN, s.a);
+	close(pipe_of[0]);
+	close(pipe_of[1]);
+	scene_close(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct ri_addr own = roce_address(0);
+
+	roce_address_use(&own);
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/roce/connect/processes", processes); /* forks before there is a thread */
+	g_test_add_func("/roce/connect/lives", lives);
+	g_test_add_func("/roce/connect/three-way", three_way);
+	g_test_add_func("/roce/connect/refusals", refusals);
+	g_test_add_func("/roce/connect/crowd", crowd);
+	g_test_add_func("/roce/connect/aborts", aborts);
+	g_test_add_func("/roce/connect/orphans", orphans);
+	g_test_add_func("/roce/connect/queries", queries);
+	return g_test_run();
+}
