@@ -236,14 +236,29 @@ narrow(struct vsw_spans *spans, const struct part *part, struct vsw_spans *out)
 	}
 }
 
+/* A Write that goes beyond its bounds places nothing, in whatever order its parts come. */
 static const struct vsw_refusal *
-place(struct vem_qp *peer, const struct vsw_message *message, const struct part *part,
+whole_refused(const struct vem_qp *peer, const struct vsw_message *message)
+{
+	struct vsw_spans target;
+	const struct vsw_refusal *refusal = vsw_respond_begin(
+		&peer->in, message, 0, message->length, RI_ACCESS_REMOTE_WRITE, &target);
+
+	vsw_spans_end(&target);
+	return refusal;
+}
+
+static const struct vsw_refusal *
+place(struct vem_qp *peer, const struct vsw_message *message, const struct part *part, bool first,
       struct vsw_spans *octets)
 {
 	struct vsw_spans some;
 	const struct vsw_piece piece = {
 		.octets = &some, .at = part->at, .length = part->len, .last = true};
+	const struct vsw_refusal *refusal = first ? whole_refused(peer, message) : NULL;
 
+	if (refusal != NULL)
+		return refusal;
 	narrow(octets, part, &some);
 	ri_log(peer->rnic->host, RI_LOG_DEBUG,
 	       &(struct ri_log_about){.layer = "emul", .qpn = vem_qp_number(peer)},
@@ -277,7 +292,8 @@ place_taken(struct vem_wire *wire, struct vem_qp *peer, bool *gathered)
 	*gathered = vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &local) == VSW_MEM_OK;
 	if (!*gathered)
 		return NULL;
-	refusal = place(peer, &message, &wire->part[wire->next++], &local);
+	refusal = place(peer, &message, &wire->part[wire->next], wire->next == 0, &local);
+	wire->next++;
 	vsw_spans_end(&local);
 	tell_placed(wire, message.length);
 	return refusal;
@@ -293,7 +309,8 @@ place_copied(struct vem_wire *wire, struct vem_qp *peer)
 
 	local.use[0] = (struct vsw_mem_use){.ptr = wire->octets};
 	local.len[0] = wire->length;
-	refusal = place(peer, &message, &wire->part[wire->next++], &local);
+	refusal = place(peer, &message, &wire->part[wire->next], wire->next == 0, &local);
+	wire->next++;
 	tell_placed(wire, message.length);
 	return refusal;
 }

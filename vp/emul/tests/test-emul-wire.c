@@ -254,6 +254,31 @@ test_revoked(void)
 	g_assert_cmpuint(partly, >, 0);
 }
 
+/* A Write beyond the bounds of its target places nothing, whichever part would come first. */
+static void
+test_bounds(gconstpointer adapter)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		struct chunk beyond;
+		struct pair p;
+		struct ri_wc wc;
+
+		pair_up(&p, adapter, "pieces,order");
+		memset(p.ma.at, 1, LEN);
+		beyond = p.mb;
+		beyond.at += 8192 - LEN / 2;
+		g_assert_cmpint(end_write(p.a, 1, &p.ma, &beyond, LEN), ==, RI_SUCCESS);
+		vth_advance(p.vth, 20 * DELAY);
+		for (unsigned i = 0; i < 8192; i++)
+			g_assert_cmpuint(p.mb.at[i], ==, 0);
+		while (poll_any(p.a->uscq, &wc) == 1)
+			continue;
+		node_forget(p.na);
+		node_forget(p.nb);
+		pair_down(&p);
+	}
+}
+
 /* The queue pair is destroyed with messages under way: no timer, no octet and no completion comes afterwards. */
 static void
 test_destroyed(gconstpointer adapter)
@@ -483,6 +508,8 @@ main(int argc, char **argv)
 	g_test_add_data_func("/emul/wire/write-then-send/iwarp", "emul:iwarp",
 			     test_write_then_send);
 	g_test_add_func("/emul/wire/revoked", test_revoked);
+	g_test_add_data_func("/emul/wire/bounds/ib", "emul:ib", test_bounds);
+	g_test_add_data_func("/emul/wire/bounds/iwarp", "emul:iwarp", test_bounds);
 	g_test_add_data_func("/emul/wire/destroyed/ib", "emul:ib", test_destroyed);
 	g_test_add_data_func("/emul/wire/destroyed/iwarp", "emul:iwarp", test_destroyed);
 	g_test_add_data_func("/emul/wire/hold/ib", "emul:ib", test_hold);
