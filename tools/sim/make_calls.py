@@ -17,6 +17,7 @@ BEHIND = {
     'it_ia_create': 'sim_api_opened(answer, ia_handle)',
     'it_ia_free': 'sim_api_closed(answer, ia_handle)',
     'it_evd_dequeue': 'sim_api_polled(answer)',
+    'it_evd_wait': 'sim_api_polled(answer)',
     'it_evd_dequeue_n': 'sim_api_polled(answer)',
 }
 HEAD = """/* Made by make_calls.py. */

@@ -45,7 +45,8 @@ struct sim_result {
 	char running[64];    /* the node and the call whose thread runs, for a process that dies */
 	uint64_t hash;       /* of all steps */
 	uint64_t steps;
-	uint64_t time; /* virtual, ns */
+	uint64_t time;    /* virtual, ns */
+	uint64_t reached; /* expectations about places that it came to, a bit each */
 };
 
 struct sim_options {
@@ -57,7 +58,7 @@ struct sim_options {
 };
 
 /* Run it; does not return. The process has one thread. */
-_Noreturn void sim_run(const struct sim_scenario *scenario, const struct sim_options *options);
+_Noreturn void sim_run(struct sim_scenario *scenario, const struct sim_options *options);
 
 /* --- nodes -------------------------------------------------------------------------------------------------------- */
 
@@ -120,6 +121,7 @@ struct sim_thread {
 	struct sim_thread *next;
 	struct sim_node *node; /* NULL: the adapters' own */
 	unsigned number;       /* in its node, from 1 */
+	unsigned life;         /* of its node */
 	bool reaper;           /* closes the adapters of a node that has ended */
 	pthread_t real;
 	pid_t tid;
@@ -169,6 +171,8 @@ uint64_t sim_now(void);
 /* The same for a program that looks at a clock, which takes time. */
 uint64_t sim_now_read(void);
 void sim_advance(uint64_t ns);
+/* Something has happened that a program waits for. */
+void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */
 struct sim_random *sim_faults(void);
 
@@ -176,11 +180,13 @@ struct sim_random *sim_faults(void);
 void sim_note(const struct sim_thread *thread, const char *what, const char *detail);
 
 /* Before all else. */
-void sim_end_begin(const struct sim_scenario *scenario, const struct sim_options *options);
+void sim_end_begin(struct sim_scenario *scenario, const struct sim_options *options);
 
 /* --- how a run ends ---------------------------------------------------------------------------------------------------- */
 
 _Noreturn void sim_fail(const char *kind, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* No thread will do any more: the same, and another kind if all is healed and progress is expected. */
+_Noreturn void sim_stuck(const char *kind, const char *text);
 /* A call that is not simulated. */
 _Noreturn void sim_refuse(const char *call);
 /* All that has to end has ended: look at what is expected. */
@@ -188,18 +194,36 @@ _Noreturn void sim_finish(void);
 /* Who waits for what, in lines. */
 char *sim_who_waits(void);
 const struct sim_options *sim_options(void);
-const struct sim_scenario *sim_scenario(void);
+struct sim_scenario *sim_scenario(void);
 
 /* --- the script --------------------------------------------------------------------------------------------------------- */
 
-void sim_script_begin(uint64_t seed);
+void sim_script_begin(void);
+/* A step that the run itself has added. */
+void sim_script_add(const struct sim_step_plan *step);
 /* Do what is due; true: something was. */
 bool sim_script_do(void);
 /* When the next step is due; RI_NEVER. */
 uint64_t sim_script_next(void);
 void sim_script_node_ended(const struct sim_node *node);
+/* News of a message of a node. */
+struct sim_message {
+	uint64_t number;
+	bool write; /* it is placed in parts; others are when they arrive */
+	uint32_t placed, length;
+};
+void sim_script_message(const struct sim_node *sender, const struct sim_message *message);
+/* Have all steps been done, and are all paths open? *since: when that began. */
+bool sim_script_settled(uint64_t *since);
+/* Give an adapter that was opened what holds of its paths. Returns how often that has changed meanwhile. */
+uint64_t sim_script_paths(struct sim_node *node, int door);
 /* Does a node wait to be started, or restarted? */
 bool sim_script_will_start(void);
+
+/* --- calls of test programs ------------------------------------------------------------------------------------------------ */
+
+/* Do the properties hold that programs have stated? Else the run ends. */
+void sim_test_check(void);
 
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 
@@ -218,6 +242,10 @@ void sim_doors_begin(void);
 void sim_doors_opened(struct sim_node *node);
 /* At the end of a run. */
 void sim_doors_end(void);
+/* Take what the adapters tell. */
+void sim_doors_look(void);
+/* Give a command to one adapter, and wait until it is done. */
+void sim_doors_ask(struct sim_node *node, int door, const char *command);
 /* Give a command to all adapters of the node. */
 void sim_doors_command(struct sim_node *node, const char *command);
 

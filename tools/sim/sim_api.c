@@ -17,12 +17,20 @@ sim_api_may_open(const char *name)
 	if (sim_me == NULL || name == NULL || g_str_has_prefix(name, "emul:") || !sim_applies())
 		return true;
 	/* Of a name that no adapter has the library tells more. */
-	if (!g_str_has_prefix(name, "iwarp") && !g_str_has_prefix(name, "ib"))
+	if (!g_str_has_prefix(name, "iwarp") && !g_str_has_prefix(name, "ib") &&
+	    !g_str_has_prefix(name, "shm:"))
 		return true;
-	(void)fprintf(stderr,
-		      "it-sim: the adapter '%s' is one of the real machine; in a simulation there "
-		      "are emul:ib and emul:iwarp\n",
-		      name);
+	if (g_str_has_prefix(name, "shm:"))
+		(void)fprintf(stderr,
+			      "it-sim: the adapter '%s' reaches other processes, and a simulation "
+			      "is one; in it there are emul:ib and emul:iwarp, between all nodes\n",
+			      name);
+	else
+		(void)fprintf(stderr,
+			      "it-sim: the adapter '%s' is one of the real machine; in a "
+			      "simulation there "
+			      "are emul:ib and emul:iwarp\n",
+			      name);
 	return false;
 }
 
@@ -45,7 +53,10 @@ sim_api_closed(it_status_t status, it_ia_handle_t ia)
 void
 sim_api_polled(it_status_t status)
 {
-	if (sim_me != NULL && sim_me->node != NULL && sim_me->depth == 1 &&
-	    status == IT_ERR_QUEUE_EMPTY)
+	if (sim_me == NULL || sim_me->node == NULL)
+		return;
+	if (status == IT_SUCCESS)
+		sim_progress();
+	if (sim_me->depth == 1 && status == IT_ERR_QUEUE_EMPTY)
 		sim_idle(sim_me->call);
 }

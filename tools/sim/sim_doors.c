@@ -25,6 +25,8 @@ has_faults(void)
 {
 	const GPtrArray *steps = sim_scenario()->steps;
 
+	if (sim_scenario()->paths || sim_scenario()->triggers)
+		return true;
 	for (guint i = 0; i < steps->len; i++)
 		if (((const struct sim_step_plan *)g_ptr_array_index(steps, i))->deed == SIM_FAULT)
 			return true;
@@ -101,6 +103,59 @@ sim_doors_command(struct sim_node *node, const char *command)
 		command_give(node, g_array_index(node->doors, int, i), command, false);
 }
 
+/* A packet of an adapter: news of a message, or an answer, which nobody waits for. */
+static void
+packet_take(const struct sim_node *node, const char *text)
+{
+	struct sim_message message;
+	char kind[8];
+
+	if (sscanf(text, "message %" G_GUINT64_FORMAT " %7s %u of %u", &message.number, kind,
+		   &message.placed, &message.length) != 4)
+		return;
+	message.write = strcmp(kind, "write") == 0;
+	sim_script_message(node, &message);
+}
+
+void
+sim_doors_look(void)
+{
+	for (unsigned i = 0; sim_scenario()->triggers && i < sim_node_count(); i++) {
+		const struct sim_node *node = sim_node_of(i);
+
+		for (guint j = 0; j < node->doors->len; j++) {
+			char text[ANSWER];
+			ssize_t len;
+
+			while ((len = SIM_REAL(recv)(g_array_index(node->doors, int, j), text,
+						     sizeof(text) - 1, MSG_DONTWAIT)) > 0) {
+				text[len] = '\0';
+				packet_take(node, text);
+			}
+		}
+	}
+}
+
+void
+sim_doors_ask(struct sim_node *node, int door, const char *command)
+{
+	command_give(node, door, command, true);
+}
+
+static void
+paths_give(struct sim_node *node, int door)
+{
+	g_autofree char *name = g_strdup_printf("name %s", node->plan->name);
+
+	if (!sim_scenario()->paths && !sim_scenario()->triggers)
+		return;
+	sim_doors_ask(node, door, name);
+	while (sim_script_paths(node, door) != 0)
+		continue;
+	if (sim_scenario()->triggers)
+		sim_doors_ask(node, door, "tell messages");
+}
+
 void
 sim_doors_opened(struct sim_node *node)
 {
@@ -111,11 +166,12 @@ sim_doors_opened(struct sim_node *node)
 	if (fd < 0)
 		return;
 	(void)SIM_REAL(recv)(fd, name, sizeof(name), MSG_DONTWAIT);
-	g_array_append_val(node->doors, fd);
+	paths_give(node, fd);
 	for (guint i = 0; i < steps->len; i++) {
 		const struct sim_step_plan *step = g_ptr_array_index(steps, i);
 
 		if (step->deed == SIM_FAULT && !step->timed && step->node == node->index)
 			command_give(node, fd, step->command, true);
 	}
+	g_array_append_val(node->doors, fd); /* from here on its news are looked at */
 }

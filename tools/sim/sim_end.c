@@ -11,7 +11,7 @@
 #include "sim/sim_real.h"
 
 static const struct sim_options *options;
-static const struct sim_scenario *scenario;
+static struct sim_scenario *scenario;
 
 const struct sim_options *
 sim_options(void)
@@ -19,14 +19,14 @@ sim_options(void)
 	return options;
 }
 
-const struct sim_scenario *
+struct sim_scenario *
 sim_scenario(void)
 {
 	return scenario;
 }
 
 void
-sim_end_begin(const struct sim_scenario *the_scenario, const struct sim_options *the_options)
+sim_end_begin(struct sim_scenario *the_scenario, const struct sim_options *the_options)
 {
 	scenario = the_scenario;
 	options = the_options;
@@ -143,6 +143,18 @@ sim_fail(const char *kind, const char *format, ...)
 }
 
 void
+sim_stuck(const char *kind, const char *text)
+{
+	uint64_t since;
+
+	if (scenario->progress == 0 || !sim_script_settled(&since))
+		sim_fail(kind, "%s", text);
+	sim_fail("no progress after all is healed",
+		 "no progress after all is healed, at %" G_GUINT64_FORMAT ".%06u ms; %s",
+		 since / 1000000, (unsigned)(since % 1000000), text);
+}
+
+void
 sim_refuse(const char *call)
 {
 	const char *node =
@@ -168,8 +180,8 @@ judge_expect(const struct sim_expect *expect)
 	const struct sim_node *node = sim_node_of(expect->node);
 	const char *name = node->plan->name, *said = node->complaint;
 
-	if (expect->any)
-		return NULL;
+	if (expect->any || expect->reached != NULL)
+		return NULL; /* of places, all seeds together are judged */
 	if (expect->text != NULL)
 		return has_line(node, expect->text)
 			       ? NULL
@@ -192,7 +204,7 @@ is_expected(unsigned index)
 	for (guint i = 0; i < scenario->expects->len; i++) {
 		const struct sim_expect *expect = g_ptr_array_index(scenario->expects, i);
 
-		if (expect->node == index && expect->text == NULL)
+		if (expect->node == index && expect->text == NULL && expect->reached == NULL)
 			return true;
 	}
 	return false;

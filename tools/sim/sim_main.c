@@ -30,7 +30,7 @@ struct options {
 	struct sim_sweep_options sweep;
 	char *seed, *seeds, *junit;
 	gint jobs, patience;
-	gboolean twice, trace, output, json;
+	gboolean twice, trace, output, json, shrink;
 };
 
 /* One number, all of the text. */
@@ -93,6 +93,11 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	options->sweep.output = options->output || (options->seed != NULL && !options->json);
 	if (options->trace && options->seed == NULL)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--trace is for one --seed");
+	if (options->shrink && (options->seed == NULL || options->trace || options->twice ||
+				options->json || options->junit != NULL))
+		return tool_fail(
+			error, TOOL_ERROR_USAGE,
+			"--shrink is for one --seed, without --trace, --twice, --json and --junit");
 	if (options->json && (options->trace || options->output))
 		return tool_fail(error, TOOL_ERROR_USAGE, "--json is not for --trace and --output");
 	return true;
@@ -112,6 +117,8 @@ parse_options(struct options *options, int *argc, char ***argv, GError **error)
 		 NULL},
 		{"twice", 0, 0, G_OPTION_ARG_NONE, &options->twice,
 		 "Run each seed twice, and compare", NULL},
+		{"shrink", 0, 0, G_OPTION_ARG_NONE, &options->shrink,
+		 "Print a smaller scenario that fails for the seed, too", NULL},
 		{"output", 0, 0, G_OPTION_ARG_NONE, &options->output, "Print what the nodes write",
 		 NULL},
 		{"patience", 0, 0, G_OPTION_ARG_INT, &options->patience,
@@ -160,17 +167,6 @@ forget_settings(void)
 	g_setenv("ITAPI_SPIN_US", "0", TRUE);
 }
 
-/* The scenario's own settings of the adapters. */
-static void
-set_wire(const struct sim_scenario *scenario)
-{
-	g_autofree char *us = g_strdup_printf("%" G_GUINT64_FORMAT, scenario->wire / 1000);
-
-	g_setenv("ITAPI_EMUL_WIRE_US", us, TRUE);
-	if (scenario->legal)
-		g_setenv("ITAPI_EMUL_FREEDOMS", "all", TRUE);
-}
-
 /* Providers are loaded once, before the first process is made. */
 static void
 load_providers(void)
@@ -183,6 +179,27 @@ load_providers(void)
 	itapi_host_use(NULL);
 }
 
+/* Print the smaller scenario, which is a file for it-sim, and about it to stderr. */
+static bool
+shrink(struct sim_scenario *scenario, const struct options *options, bool *good, GError **error)
+{
+	struct sim_shrunk shrunk;
+
+	if (!sim_shrink(scenario, &options->sweep, &shrunk, error))
+		return false;
+	*good = shrunk.kind == NULL;
+	if (*good)
+		(void)fprintf(stderr, "it-sim: seed %" G_GUINT64_FORMAT " is good\n",
+			      options->sweep.first);
+	else
+		printf("# %u of %u statements are left after %" G_GUINT64_FORMAT
+		       " runs; fails with --seed %" G_GUINT64_FORMAT ": %s\n%s",
+		       shrunk.after, shrunk.before, shrunk.runs, options->sweep.first, shrunk.kind,
+		       shrunk.text);
+	sim_shrunk_clear(&shrunk);
+	return true;
+}
+
 static bool
 run(const struct options *options, bool *good, GError **error)
 {
@@ -192,8 +209,12 @@ run(const struct options *options, bool *good, GError **error)
 
 	if (scenario == NULL)
 		return false;
-	set_wire(scenario);
 	load_providers();
+	if (options->shrink) {
+		done = shrink(scenario, options, good, error);
+		sim_scenario_free(scenario);
+		return done;
+	}
 	done = sim_sweep_run(scenario, &options->sweep, &sweep, error);
 	if (done && options->json)
 		sim_report_json(&options->sweep, &sweep);
@@ -201,7 +222,7 @@ run(const struct options *options, bool *good, GError **error)
 		sim_report_print(&options->sweep, &sweep);
 	if (done && options->junit != NULL)
 		done = sim_report_junit(&options->sweep, &sweep, options->junit, error);
-	*good = sweep.good == sweep.seeds;
+	*good = sweep.failures->len == 0;
 	sim_sweep_clear(&sweep);
 	sim_scenario_free(scenario);
 	return done;

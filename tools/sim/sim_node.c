@@ -38,6 +38,7 @@ line_end(struct sim_node *node, int fd)
 	GString *line = node->line[fd - 1];
 	FILE *stream = fd == STDOUT_FILENO || sim_options()->trace ? real_output : real_errors;
 
+	sim_progress();
 	if (sim_options()->output) {
 		(void)fprintf(stream, "%s: %s\n", node->plan->name, line->str);
 		(void)fflush(stream); /* steps of a trace are not buffered */
@@ -217,6 +218,7 @@ sim_node_start(struct sim_node *node)
 	entry->main = program_load(node);
 	entry->arguments = arguments_of(node);
 	entry->count = (int)node->plan->arguments->len;
+	sim_progress();
 	node->state = SIM_NODE_RUNS;
 	node->killed = false;
 	node->threads = 0;
@@ -270,6 +272,7 @@ sim_node_end(struct sim_node *node, int status, bool killed)
 	node->state = SIM_NODE_DIES;
 	node->status = status;
 	node->killed = killed;
+	sim_progress();
 	node->ended = sim_now();
 	if (!killed) {
 		(void)fflush(node->output);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sim/sim.h"
 #include "tool_error.h"
 
 /* What is being read. */
@@ -94,7 +95,48 @@ want_node(const struct reader *reader, const char *name, unsigned *out, GError *
 	return true;
 }
 
-/* Take "at TIME" or "after NODE" from the end of the line; *timed: it is there. */
+/* N or N..M, from 1 on. */
+static bool
+parse_numbers(const char *text, uint64_t *first, uint64_t *last)
+{
+	g_auto(GStrv) ends = g_strsplit(text, "..", 2);
+	guint count = g_strv_length(ends);
+
+	if (count < 1 || !g_ascii_string_to_unsigned(ends[0], 10, 1, 1000000, first, NULL))
+		return false;
+	*last = *first;
+	return count == 1 || g_ascii_string_to_unsigned(ends[1], 10, *first, 1000000, last, NULL);
+}
+
+/*
+ * Take "at message N [of NODE]" or "inside message N [of NODE]" from the end of the line. Without a node it is that of
+ * the second word, which the statement is about.
+ */
+static bool
+take_message(struct reader *reader, struct sim_when *when, bool *taken, GError **error)
+{
+	bool other = reader->count >= 6 && strcmp(reader->words[reader->count - 2], "of") == 0;
+	guint words = other ? 5 : 3, at = reader->count - words;
+	const char *name = other ? reader->words[reader->count - 1] : reader->words[1];
+	unsigned node = 0;
+
+	*taken = reader->count > words && strcmp(reader->words[at + 1], "message") == 0 &&
+		 (strcmp(reader->words[at], "at") == 0 || strcmp(reader->words[at], "inside") == 0);
+	if (!*taken)
+		return true;
+	if (!parse_numbers(reader->words[at + 2], &when->first, &when->last))
+		return complain(reader, error, "no number of a message, such as 3 or 1..10",
+				reader->words[at + 2]);
+	if (!want_node(reader, name, &node, error))
+		return false;
+	when->sender = (int)node;
+	when->inside = strcmp(reader->words[at], "inside") == 0;
+	reader->scenario->triggers = true;
+	reader->count = at;
+	return true;
+}
+
+/* Take what says when from the end of the line; *timed: it is there. */
 static bool
 take_when(struct reader *reader, struct sim_when *when, bool *timed, GError **error)
 {
@@ -102,7 +144,11 @@ take_when(struct reader *reader, struct sim_when *when, bool *timed, GError **er
 	const char *word = reader->count >= 3 ? reader->words[reader->count - 2] : "";
 	unsigned node = 0;
 
-	*when = (struct sim_when){.after = -1};
+	*when = (struct sim_when){.after = -1, .sender = -1};
+	if (!take_message(reader, when, timed, error))
+		return false;
+	if (*timed)
+		return true;
 	*timed = strcmp(word, "at") == 0 || strcmp(word, "after") == 0;
 	if (!*timed)
 		return true;
@@ -154,6 +200,8 @@ read_node(struct reader *reader, GError **error)
 		reader->count--;
 	if (!take_when(reader, &when, &timed, error))
 		return false;
+	if (when.sender >= 0)
+		return complain(reader, error, "a node begins at a time, or after another", NULL);
 	if (reader->count < 3)
 		return complain(reader, error, "wanted: node NAME PROGRAM ARGUMENT...", NULL);
 	if (!is_name(reader->words[1]))
@@ -192,14 +240,17 @@ step_plan_free(gpointer plan)
 static void
 add_step(struct reader *reader, const struct sim_step_plan *step)
 {
-	g_ptr_array_add(reader->scenario->steps, g_memdup2(step, sizeof(*step)));
+	struct sim_step_plan *own = g_memdup2(step, sizeof(*step));
+
+	own->line = reader->line;
+	g_ptr_array_add(reader->scenario->steps, own);
 }
 
 /* kill, restart, pause and slow. */
 static bool
 read_deed(struct reader *reader, enum sim_deed deed, GError **error)
 {
-	struct sim_step_plan step = {.deed = deed};
+	struct sim_step_plan step = {.deed = deed, .other = -1};
 	bool valued = deed == SIM_PAUSE || deed == SIM_SLOW;
 	uint64_t last = 0;
 
@@ -222,12 +273,74 @@ read_deed(struct reader *reader, enum sim_deed deed, GError **error)
 	return true;
 }
 
+/* "for TIME", or nothing. */
+static bool
+read_span(struct reader *reader, struct sim_step_plan *step, GError **error)
+{
+	uint64_t last = 0;
+
+	if (reader->count == 3 ||
+	    (reader->count == 5 && strcmp(reader->words[3], "for") == 0 &&
+	     parse_time(reader->words[4], &step->value, &last) && last == step->value && last > 0))
+		return true;
+	return complain(reader, error, "wanted: two nodes, and perhaps for TIME", reader->words[0]);
+}
+
+/* Read what follows "cut A B", "delay A B" and so on. */
+static bool
+read_path_value(struct reader *reader, struct sim_step_plan *step, GError **error)
+{
+	const char *word = reader->count > 3 ? reader->words[3] : "";
+
+	if (step->deed == SIM_CUT || step->deed == SIM_HOLD)
+		return read_span(reader, step, error);
+	if (step->deed == SIM_HEAL)
+		return reader->count == 3 ||
+		       complain(reader, error, "wanted: heal, or heal A B", NULL);
+	if (step->deed == SIM_DELAY) {
+		if (reader->count == 4 && parse_time(word, &step->value, &step->most))
+			return true;
+		return complain(reader, error, "wanted: delay A B MIN..MAX, such as 1ms..5ms",
+				NULL);
+	}
+	if (reader->count == 4 && g_ascii_string_to_unsigned(word, 10, 0, 100, &step->value, NULL))
+		return true;
+	return complain(reader, error, "wanted: drop A B PERCENT, of datagrams, between 0 and 100",
+			NULL);
+}
+
+/* cut, hold, delay, drop and heal. */
+static bool
+read_path(struct reader *reader, enum sim_deed deed, GError **error)
+{
+	struct sim_step_plan step = {.deed = deed, .other = -1};
+	unsigned other = 0;
+
+	if (!take_when(reader, &step.when, &step.timed, error))
+		return false;
+	if (deed != SIM_HEAL || reader->count != 1) {
+		if (reader->count < 3)
+			return complain(reader, error, "which two nodes?", reader->words[0]);
+		if (!want_node(reader, reader->words[1], &step.node, error) ||
+		    !want_node(reader, reader->words[2], &other, error) ||
+		    !read_path_value(reader, &step, error))
+			return false;
+		if (other == step.node)
+			return complain(reader, error, "a node has no path to itself",
+					reader->words[2]);
+		step.other = (int)other;
+	}
+	reader->scenario->paths = true;
+	add_step(reader, &step);
+	return true;
+}
+
 /* NODE: COMMAND. Whether the command is right is known when an adapter has read it. */
 static bool
 read_fault(struct reader *reader, GError **error)
 {
 	g_autofree char *name = g_strndup(reader->words[0], strlen(reader->words[0]) - 1);
-	struct sim_step_plan step = {.deed = SIM_FAULT};
+	struct sim_step_plan step = {.deed = SIM_FAULT, .other = -1};
 
 	if (!want_node(reader, name, &step.node, error) ||
 	    !take_when(reader, &step.when, &step.timed, error))
@@ -249,7 +362,28 @@ expect_free(gpointer plan)
 	struct sim_expect *expect = plan;
 
 	g_free(expect->text);
+	g_free(expect->reached);
 	g_free(expect);
+}
+
+/* expect reached NAME, and expect progress TIME. */
+static bool
+read_expect_of_all(struct reader *reader, GError **error)
+{
+	struct sim_expect expect = {0};
+	uint64_t last = 0;
+
+	if (strcmp(reader->words[1], "reached") == 0) {
+		if (reader->scenario->expects->len >= SIM_REACHED_MAX)
+			return complain(reader, error, "too many expectations", NULL);
+		expect.reached = g_strdup(reader->words[2]);
+		g_ptr_array_add(reader->scenario->expects, g_memdup2(&expect, sizeof(expect)));
+		return true;
+	}
+	if (!parse_time(reader->words[2], &reader->scenario->progress, &last) ||
+	    last != reader->scenario->progress || last == 0)
+		return complain(reader, error, "wanted: expect progress TIME, such as 5s", NULL);
+	return true;
 }
 
 static bool
@@ -259,10 +393,15 @@ read_expect(struct reader *reader, GError **error)
 	bool output = reader->count == 4 && strcmp(reader->words[1], "output") == 0;
 	char *end = NULL;
 
+	if (reader->count == 3 &&
+	    (strcmp(reader->words[1], "reached") == 0 || strcmp(reader->words[1], "progress") == 0))
+		return read_expect_of_all(reader, error);
 	if (!output && (reader->count != 4 || strcmp(reader->words[1], "exit") != 0))
-		return complain(reader, error,
-				"wanted: expect exit NODE STATUS, or expect output NODE TEXT",
-				NULL);
+		return complain(
+			reader, error,
+			"wanted: expect exit NODE STATUS, expect output NODE TEXT, expect reached "
+			"NAME, or expect progress TIME",
+			NULL);
 	if (!want_node(reader, reader->words[2], &expect.node, error))
 		return false;
 	if (output) {
@@ -312,20 +451,40 @@ read_chaos(struct reader *reader, GError **error)
 	return true;
 }
 
+static const struct {
+	const char *word;
+	enum sim_deed deed;
+	bool (*read)(struct reader *reader, enum sim_deed deed, GError **error);
+} deeds[] = {{"kill", SIM_KILL, read_deed},   {"restart", SIM_RESTART, read_deed},
+	     {"pause", SIM_PAUSE, read_deed}, {"slow", SIM_SLOW, read_deed},
+	     {"cut", SIM_CUT, read_path},     {"hold", SIM_HOLD, read_path},
+	     {"delay", SIM_DELAY, read_path}, {"drop", SIM_DROP, read_path},
+	     {"heal", SIM_HEAL, read_path}};
+
+/* What happens to nodes and paths; *known: it is such a statement. */
+static bool
+read_step(struct reader *reader, bool *known, GError **error)
+{
+	const char *word = reader->words[0];
+
+	*known = true;
+	if (g_str_has_suffix(word, ":"))
+		return read_fault(reader, error);
+	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
+		if (strcmp(word, deeds[i].word) == 0)
+			return deeds[i].read(reader, deeds[i].deed, error);
+	*known = false;
+	return false;
+}
+
 static bool
 read_statement(struct reader *reader, GError **error)
 {
-	static const struct {
-		const char *word;
-		enum sim_deed deed;
-	} deeds[] = {{"kill", SIM_KILL},
-		     {"restart", SIM_RESTART},
-		     {"pause", SIM_PAUSE},
-		     {"slow", SIM_SLOW}};
 	const char *word = reader->words[0];
+	bool known, good = read_step(reader, &known, error);
 
-	if (g_str_has_suffix(word, ":"))
-		return read_fault(reader, error);
+	if (known)
+		return good;
 	if (strcmp(word, "node") == 0)
 		return read_node(reader, error);
 	if (strcmp(word, "expect") == 0)
@@ -336,13 +495,10 @@ read_statement(struct reader *reader, GError **error)
 		return read_wire(reader, error);
 	if (strcmp(word, "chaos") == 0)
 		return read_chaos(reader, error);
-	for (size_t i = 0; i < G_N_ELEMENTS(deeds); i++)
-		if (strcmp(word, deeds[i].word) == 0)
-			return read_deed(reader, deeds[i].deed, error);
 	return complain(reader, error,
-			"no statement: they begin with node, kill, restart, pause, slow, expect, "
-			"until, wire, chaos, "
-			"or the name of a node and a colon",
+			"no statement: they begin with node, kill, restart, pause, slow, cut, "
+			"hold, delay, drop, heal, expect, until, wire, chaos, or the name of a "
+			"node and a colon",
 			word);
 }
 
@@ -372,6 +528,7 @@ sim_scenario_free(struct sim_scenario *scenario)
 	g_ptr_array_unref(scenario->nodes);
 	g_ptr_array_unref(scenario->steps);
 	g_ptr_array_unref(scenario->expects);
+	g_free(scenario->folder);
 	g_free(scenario);
 }
 
@@ -413,9 +570,10 @@ sim_scenario_parse(const char *path, const char *text, GError **error)
 	if (good && reader.scenario->nodes->len == 0)
 		good = complain(&reader, error, "a scenario has at least one node", NULL);
 	good = good && check_addresses(&reader, error);
-	if (reader.scenario->legal && reader.scenario->wire == 0)
+	if ((reader.scenario->legal || reader.scenario->paths || reader.scenario->triggers) &&
+	    reader.scenario->wire == 0)
 		reader.scenario->wire = SIM_WIRE;
-	g_free(reader.folder);
+	reader.scenario->folder = reader.folder;
 	if (good)
 		return reader.scenario;
 	sim_scenario_free(reader.scenario);
@@ -430,4 +588,37 @@ sim_scenario_read(const char *path, GError **error)
 	if (!g_file_get_contents(path, &text, NULL, error))
 		return NULL;
 	return sim_scenario_parse(path, text, error);
+}
+
+const struct sim_step_plan *
+sim_scenario_add(struct sim_scenario *scenario, const char *line, GError **error)
+{
+	struct reader reader = {
+		.scenario = scenario, .path = "it_sim_do", .folder = scenario->folder};
+	g_autoptr(GError) inner = NULL;
+	g_auto(GStrv) words = NULL;
+	gint count = 0;
+	bool known, good;
+
+	if (!g_shell_parse_argv(line, &count, &words, &inner)) {
+		(void)complain(&reader, error, inner->message, NULL);
+		return NULL;
+	}
+	reader.words = words;
+	reader.count = (guint)count;
+	reader.line = -(int)scenario->steps->len; /* a stream of draws that no line has */
+	good = read_step(&reader, &known, error);
+	if (!known)
+		(void)complain(&reader, error, "no statement of what happens in a run", line);
+	return good ? g_ptr_array_index(scenario->steps, scenario->steps->len - 1) : NULL;
+}
+
+uint64_t
+sim_scenario_draw(const struct sim_when *when, int line, uint64_t seed)
+{
+	g_autofree char *purpose = g_strdup_printf("script %d", line);
+	struct sim_random random;
+
+	sim_random_seed(&random, seed, purpose);
+	return when->first + sim_random_below(&random, when->last - when->first + 1);
 }

@@ -29,6 +29,7 @@ _Thread_local struct sim_thread *sim_me;
 static struct {
 	uint64_t now;
 	uint64_t happened; /* steps that were no polls in vain */
+	uint64_t progress; /* when something last happened that a program waits for */
 	unsigned spins;
 	struct sim_thread *threads;
 	struct sim_random random, faults;
@@ -95,14 +96,15 @@ turn_wait(struct sim_thread *me)
 
 /* --- which threads can run ---------------------------------------------------------------------- */
 
-/* A thread of a node that has ended runs only to leave the library. */
+/* A thread of a node that has ended, or of an earlier life, runs only to leave the library. */
 static bool
 is_gone(const struct sim_thread *thread)
 {
 	const struct sim_node *node = thread->node;
 
 	return node != NULL && !thread->reaper && thread->depth == 0 &&
-	       (node->state == SIM_NODE_DIES || node->state == SIM_NODE_ENDED);
+	       (node->state == SIM_NODE_DIES || node->state == SIM_NODE_ENDED ||
+		thread->life != node->lives);
 }
 
 static bool
@@ -178,11 +180,38 @@ all_ended(void)
 	return true;
 }
 
+void
+sim_progress(void)
+{
+	sched.progress = sched.now;
+}
+
+/* When all is healed, programs have to get on. */
+static void
+check_progress(uint64_t next)
+{
+	const uint64_t wanted = sim_scenario()->progress;
+	g_autofree char *who = NULL, *text = NULL;
+	uint64_t since;
+
+	if (wanted == 0 || !sim_script_settled(&since) ||
+	    next <= MAX(since, sched.progress) + wanted)
+		return;
+	sched.now = MAX(sched.now, MAX(since, sched.progress) + wanted);
+	who = sim_who_waits();
+	text = g_strdup_printf("nothing has happened since %" G_GUINT64_FORMAT " ms:\n%s",
+			       MAX(since, sched.progress) / 1000000, who);
+	sim_stuck("no progress", text);
+}
+
 static void
 check_limits(uint64_t next)
 {
 	const uint64_t until = sim_scenario()->until;
+	g_autofree char *text = NULL;
 	char *who;
+
+	check_progress(next);
 
 	if (next <= until && sim_options()->result->steps < sim_options()->steps_max)
 		return;
@@ -192,8 +221,9 @@ check_limits(uint64_t next)
 			 "still not at an end after %" G_GUINT64_FORMAT " steps:\n%s",
 			 sim_options()->steps_max, who);
 	sched.now = until;
-	sim_fail("time is up", "time is up, at %" G_GUINT64_FORMAT " ms:\n%s", until / 1000000,
-		 who);
+	text = g_strdup_printf("time is up, at %" G_GUINT64_FORMAT " ms:\n%s", until / 1000000,
+			       who);
+	sim_stuck("time is up", text);
 }
 
 static void
@@ -224,16 +254,18 @@ wait_for_something(void)
 		return;
 	}
 	if (!idle) {
-		char *who = sim_who_waits();
+		g_autofree char *who = sim_who_waits();
+		g_autofree char *text = g_strdup_printf(
+			"deadlock: no thread can run, and nothing will happen:\n%s", who);
 
-		sim_fail("deadlock", "deadlock: no thread can run, and nothing will happen:\n%s",
-			 who);
+		sim_stuck("deadlock", text);
 	}
 	if (++sched.spins > SPINS_MAX) {
-		char *who = sim_who_waits();
+		g_autofree char *who = sim_who_waits();
+		g_autofree char *text = g_strdup_printf(
+			"no progress: threads poll in vain, and nothing else happens:\n%s", who);
 
-		sim_fail("no progress",
-			 "no progress: threads poll in vain, and nothing else happens:\n%s", who);
+		sim_stuck("no progress", text);
 	}
 	move_time(sched.now + ((uint64_t)SPIN_NS << MIN(sched.spins, SPIN_LATE)));
 }
@@ -245,6 +277,7 @@ pick(void)
 		struct sim_thread *chosen = NULL;
 		uint64_t count = 0;
 
+		sim_doors_look();
 		while (sim_script_do())
 			sched.happened++;
 		if (all_ended())
@@ -269,8 +302,10 @@ pick(void)
 static void
 sim_switch(void)
 {
-	struct sim_thread *me = sim_me, *next = pick();
+	struct sim_thread *me = sim_me, *next;
 
+	sim_test_check();
+	next = pick();
 	sched.now += STEP_NS;
 	check_limits(sched.now);
 	if (!next->idle) {
@@ -401,6 +436,7 @@ sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg)
 
 	thread->node = node;
 	thread->number = node != NULL ? ++node->threads : 0;
+	thread->life = node != NULL ? node->lives : 0;
 	thread->body = body;
 	thread->body_arg = arg;
 	thread->deadline = RI_NEVER;
@@ -418,7 +454,7 @@ sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg)
 }
 
 void
-sim_run(const struct sim_scenario *scenario, const struct sim_options *options)
+sim_run(struct sim_scenario *scenario, const struct sim_options *options)
 {
 	static uint32_t forever;
 
@@ -427,7 +463,7 @@ sim_run(const struct sim_scenario *scenario, const struct sim_options *options)
 	sim_random_seed(&sched.faults, options->seed, "faults");
 	sched.now = 1;
 	sim_nodes_make(scenario, options->seed);
-	sim_script_begin(options->seed);
+	sim_script_begin();
 	sim_doors_begin();
 	sim_host_begin();
 	sim_switch();

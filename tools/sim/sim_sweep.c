@@ -30,7 +30,7 @@ struct outcome {
 };
 
 struct run {
-	const struct sim_scenario *scenario;
+	struct sim_scenario *scenario;
 	const struct sim_sweep_options *options;
 	struct sim_sweep *sweep;
 	struct slot *slots;
@@ -97,6 +97,18 @@ tell_death(struct sim_result *result, int status)
 		   (unsigned)(result->time % 1000000));
 }
 
+/* The scenario's own settings of the adapters. */
+static void
+set_wire(const struct sim_scenario *scenario)
+{
+	g_autofree char *us = g_strdup_printf("%" G_GUINT64_FORMAT, scenario->wire / 1000);
+
+	g_setenv("ITAPI_EMUL_WIRE_US", us, TRUE);
+	/* What is under way when a node is killed inside a message is not placed any more. */
+	if (scenario->legal || scenario->triggers)
+		g_setenv("ITAPI_EMUL_FREEDOMS", scenario->legal ? "all" : "lost", TRUE);
+}
+
 static bool
 start(struct run *run, struct slot *slot, GError **error)
 {
@@ -119,6 +131,7 @@ start(struct run *run, struct slot *slot, GError **error)
 	}
 	if (slot->pid == 0) {
 		(void)SIM_REAL(alarm)(run->options->patience);
+		set_wire(run->scenario);
 		sim_run(run->scenario, &options);
 	}
 	return true;
@@ -143,6 +156,7 @@ settle(struct run *run, struct slot *slot)
 	sweep->good += result->good;
 	sweep->steps += result->steps;
 	sweep->time += result->time;
+	sweep->reached |= result->reached;
 	run->outcomes[slot->seed - run->options->first] =
 		(struct outcome){result->good, result->hash};
 	if (!result->good)
@@ -205,6 +219,23 @@ sweep_all(struct run *run, GError **error)
 	}
 }
 
+/* Each place that is expected has to be reached by some seed. */
+static void
+judge_places(struct run *run)
+{
+	for (guint i = 0; i < run->scenario->expects->len; i++) {
+		const struct sim_expect *expect = g_ptr_array_index(run->scenario->expects, i);
+		struct sim_result result = {0};
+
+		if (expect->reached == NULL || (run->sweep->reached >> i & 1) != 0)
+			continue;
+		g_snprintf(result.kind, sizeof(result.kind), "no seed reached '%.80s'",
+			   expect->reached);
+		g_strlcpy(result.text, result.kind, sizeof(result.text));
+		add_failure(run->sweep, run->options->first, &result);
+	}
+}
+
 static void
 failure_free(gpointer failure)
 {
@@ -216,7 +247,7 @@ failure_free(gpointer failure)
 }
 
 bool
-sim_sweep_run(const struct sim_scenario *scenario, const struct sim_sweep_options *options,
+sim_sweep_run(struct sim_scenario *scenario, const struct sim_sweep_options *options,
 	      struct sim_sweep *sweep, GError **error)
 {
 	struct run run = {
@@ -236,6 +267,8 @@ sim_sweep_run(const struct sim_scenario *scenario, const struct sim_sweep_option
 	for (unsigned i = 0; i < options->jobs; i++)
 		run.slots[i].result = &shared[i];
 	good = sweep_all(&run, error);
+	if (good && options->first != options->last)
+		judge_places(&run);
 	for (uint64_t i = 0; i <= options->last - options->first; i++)
 		sweep->hash = (sweep->hash ^ run.outcomes[i].hash) * UINT64_C(1099511628211);
 	g_ptr_array_sort(sweep->failures, by_first);

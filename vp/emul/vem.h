@@ -58,6 +58,7 @@ struct vem_item {
 struct vem_conn;
 struct vem_name;
 struct vem_pair;
+struct vem_paths;
 struct vem_remote;
 struct vem_shm;
 struct vem_wire;
@@ -115,8 +116,9 @@ struct vem_faults {
 		uint32_t in; /* calls until one fails; 0: none does */
 		uint32_t status;
 	} due[VEM_CALLS_MAX];
-	struct ri_watch control; /* commands of a tester; fd -1: there is none */
-	struct ri_task task;     /* raises the failure of the adapter */
+	struct ri_watch control;           /* commands of a tester; fd -1: there is none */
+	struct ri_task task;               /* raises the failure of the adapter */
+	_Atomic(struct vem_paths *) paths; /* vem_path.h; NULL: there is no rule */
 };
 
 /* An open adapter. */

@@ -19,6 +19,7 @@
 #include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_remote.h"
+#include "vem_wire.h"
 
 #define PSN_MASK        0xffffffu
 #define REACH_TIMEOUT   14 /* 67 ms */
@@ -191,15 +192,18 @@ vem_cm_offer(struct vem_qp *qp)
 	struct ri_listen *listen =
 		fabric->shm == NULL ? vem_listen_find(fabric, &qp->to.service) : NULL;
 	const struct ri_rnic *there = listen != NULL ? listen->context->rnic : NULL;
+	bool held = there != NULL && vem_wire_holds_offer(qp, listen->context->rnic);
 	if (vem_fault_offline(qp->rnic) || (there != NULL && vem_fault_offline(there)))
 		reason = RI_CM_REASON_BAD_PATH;
+	else if (held)
+		reason = RI_CM_REASON_TIMEOUT;
 	else if (there == NULL && fabric->shm != NULL)
 		reason = vem_remote_offer(qp);
 	else if (there == NULL)
 		reason = RI_CM_REASON_REFUSED;
 	else if (!vem_fault_dead(there))
 		reason = conn_create(qp, listen);
-	bool offered = qp->conn != NULL || atomic_load(&qp->remote) != NULL;
+	bool offered = held || qp->conn != NULL || atomic_load(&qp->remote) != NULL;
 	pthread_mutex_unlock(&fabric->lock);
 	if (!offered)
 		vem_attempt_failed(qp, reason);
@@ -392,7 +396,7 @@ conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params 
 	vem_conn_close(conn);
 	free(conn);
 	if (qp->rnic->fabric->personality == VEM_IB)
-		vem_qp_message(active, VEM_MSG_REPLY, 0, &qp->said);
+		vem_wire_message(qp->rnic, active, VEM_MSG_REPLY, 0, &qp->said);
 	else
 		vem_qp_message(qp, VEM_MSG_OPEN, 0, NULL);
 	return RI_SUCCESS;
@@ -422,6 +426,7 @@ static void
 conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_hello *hello)
 {
 	struct vem_qp *active = conn->active;
+	struct ri_rnic *from = conn->rnic;
 
 	if (conn->remote != NULL) {
 		if (reason == RI_CM_REASON_CONSUMER)
@@ -434,7 +439,7 @@ conn_refuse(struct vem_conn *conn, enum ri_cm_reason reason, const struct vem_he
 	if (active == NULL)
 		return;
 	if (reason == RI_CM_REASON_CONSUMER)
-		vem_qp_message(active, VEM_MSG_REFUSED, 0, hello);
+		vem_wire_message(from, active, VEM_MSG_REFUSED, 0, hello);
 	else
 		vem_attempt_failed(active, reason);
 }

@@ -383,7 +383,8 @@ vem_execute(struct vem_qp *qp)
 		return vem_peer_execute(qp);
 	struct vem_qp *peer = vem_peer_enter(qp);
 	if (peer == NULL)
-		return false; /* its last message has been sent and ends this queue pair */
+		return vem_wire_alone(
+			qp); /* its last message has been sent and ends this queue pair */
 	done = execute_with(qp, peer);
 	vem_peer_exit(qp);
 	return done;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "vem_wire.h"
 #include "vsw_order.h"
 #include "vsw_relax.h"
 
@@ -339,6 +340,7 @@ vem_pair_create(struct vem_qp *active, struct vem_qp *passive)
 	atomic_store(&pair->refs, 2);
 	active->side = 0;
 	active->pair = pair;
+	vem_wire_pair(active, passive);
 	passive->side = 1; /* of one that is connected with itself both ends are this one */
 	passive->pair = pair;
 	return RI_SUCCESS;

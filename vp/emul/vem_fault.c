@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+#include "vem_path.h"
+
 static void adapter_task(void *arg);
 
 void
@@ -39,6 +41,7 @@ void
 vem_fault_fini(struct ri_rnic *rnic)
 {
 	rnic->host->task_stop(rnic->host->self, &rnic->faults.task);
+	vem_path_fini(rnic);
 	pthread_mutex_destroy(&rnic->faults.lock);
 }
 
@@ -162,6 +165,18 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp, void *arg), void *a
 		pthread_mutex_unlock(&context->lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
+}
+
+static void
+qp_act(struct vem_qp *qp, void *arg)
+{
+	(*(void (**)(struct vem_qp * qp)) arg)(qp);
+}
+
+void
+vem_fault_each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp))
+{
+	each_qp(rnic, qp_act, &act);
 }
 
 /* --- the adapter -------------------------------------------------------------------------- */

@@ -96,6 +96,8 @@ bool vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break 
 /* enum ri_event: RI_EVENT_CQ_OP_ERROR or RI_EVENT_CQ_OVERFLOW. */
 bool vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event);
 bool vem_fault_srq(struct ri_rnic *rnic, uint32_t number);
+/* Call `act` for every queue pair of the adapter. */
+void vem_fault_each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp));
 
 /* vem_script.c: run the commands of the environment, and connect to the tester that it names. */
 void vem_script_start(struct ri_rnic *rnic);

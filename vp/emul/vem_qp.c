@@ -293,6 +293,7 @@ qp_renew(struct vem_qp *qp)
 	qp->told = false;
 	qp->peer_told = false;
 	qp->messages = 0;
+	vem_wire_reset(qp);
 	qp->terminate_len = 0;
 	vsw_unlock(&qp->lock);
 	qp->passive = false;
@@ -561,7 +562,7 @@ vem_qp_destroy(struct vem_qp *qp)
 	if (qp->pair != NULL) {
 		struct vem_qp *peer = atomic_load(&qp->by_peer) ? NULL : vem_peer_get(qp);
 		if (peer != NULL) {
-			vem_qp_message(peer, VEM_MSG_LOST, 0, NULL);
+			vem_wire_message(qp->rnic, peer, VEM_MSG_LOST, 0, NULL);
 			vem_peer_put(qp);
 		}
 		vem_pair_leave(qp);

@@ -10,6 +10,7 @@
  * The peer and connection management send messages to a queue pair, at most one of each kind.
  */
 #include "vem_remote.h"
+#include "vem_wire.h"
 
 /* A message for the peer, if it is still there. */
 static void
@@ -26,7 +27,7 @@ peer_send_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
 		vem_remote_message(remote, message, code, hello);
 	if (peer == NULL)
 		return;
-	vem_qp_message(peer, message, code, hello);
+	vem_wire_message(qp->rnic, peer, message, code, hello);
 	vem_peer_put(qp);
 }
 

@@ -18,6 +18,10 @@
  *     full cq N             a completion queue overflows, by an unknown queue pair
  *     fail srq N            a shared receive queue fails
  *     port down, port up    the spigot goes down, or up
+ *     name NAME             what this adapter is called in the next command, which others are given
+ *     path NAME HOW         what lies between this adapter and the one of that name: open, hold (messages wait), cut (they are
+ *                           lost), delay MIN MAX (us; they take that much longer), drop PERCENT (of datagrams)
+ *     tell messages         send the tester "message N KIND P of L" when P octets of the Nth message of the adapter are placed
  *     help                  lists the commands and their words, in the log or as the answer
  *
  * N counts the adapter's objects from 1, the oldest that exists; "last" is the newest.
@@ -34,6 +38,7 @@
 #include "ri_fd.h"
 #include "ri_log.h"
 #include "vem_fault.h"
+#include "vem_path.h"
 #include "vem_setting.h"
 #include "vsw_setting.h"
 
@@ -86,7 +91,8 @@ static const char *const calls[VEM_CALL_COUNT] = {
 
 /* --- commands ----------------------------------------------------------------------------- */
 
-static const char *const commands[] = {"call", "fail", "full", "port", "help"};
+static const char *const commands[] = {"call", "fail", "full", "port",
+				       "name", "path", "tell", "help"};
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 #define BREAKS   (sizeof(breaks) / sizeof(breaks[0]))
@@ -104,13 +110,15 @@ struct order {
 		ORDER_QP,
 		ORDER_CQ,
 		ORDER_SRQ,
-		ORDER_PORT
+		ORDER_PORT,
+		ORDER_PATH
 	} kind;
 	struct ri_command_call call; /* its verb is an enum vem_call */
 	uint32_t number;             /* of the object; 0: the newest */
 	uint32_t event;              /* of the completion queue */
 	const struct vem_break *how; /* of the queue pair */
 	bool up;                     /* the port */
+	struct vem_path_order path;
 };
 
 /* The functions that read a command return NULL, or what is wrong with it. */
@@ -187,6 +195,11 @@ read_order(const char *text, size_t len, struct ri_command *command, struct orde
 		return read_port(command, order);
 	if (ri_command_is(command, 0, "fail") || ri_command_is(command, 0, "full"))
 		return read_fail(command, order);
+	if (ri_command_is(command, 0, "name") || ri_command_is(command, 0, "path") ||
+	    ri_command_is(command, 0, "tell")) {
+		order->kind = ORDER_PATH;
+		return vem_path_read(command, &order->path);
+	}
 	if (ri_command_is(command, 0, "help")) {
 		order->kind = ORDER_HELP;
 		return command->count == 1 ? NULL : "too many words";
@@ -227,7 +240,9 @@ help_line(char line[HELP_LINE], unsigned at)
 		snprintf(line, HELP_LINE, "full cq N: the completion queue overflows");
 		break;
 	default:
-		snprintf(line, HELP_LINE, "port down, port up: the spigot goes down, or up");
+		snprintf(line, HELP_LINE,
+			 "port down, port up: the spigot goes down, or up; name NAME, path NAME "
+			 "HOW, tell messages: what lies between adapters");
 		break;
 	}
 }
@@ -236,6 +251,7 @@ help_line(char line[HELP_LINE], unsigned at)
 static const char *
 order_run(struct ri_rnic *rnic, const struct order *order)
 {
+	const char *why;
 	bool done = true;
 
 	switch (order->kind) {
@@ -251,6 +267,9 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 	case ORDER_PORT:
 		vem_fault_port(rnic, order->up);
 		break;
+	case ORDER_PATH:
+		why = vem_path_do(rnic, &order->path);
+		return why != NULL ? why : "ok";
 	case ORDER_QP:
 		if (rnic->fabric->personality == VEM_IB && !order->how->infiniband)
 			return "this fault is one of iWARP";

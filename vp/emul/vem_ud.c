@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_path.h"
 
 #define PACKET_OVERHEAD \
 	24u /* of BTH, DETH and checksum, which the length in the route header includes */
@@ -204,7 +205,8 @@ ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message
 {
 	bool done = true;
 
-	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic)) {
+	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic) ||
+	    vem_path_loses(qp->rnic, to->rnic)) {
 		receiver_put(to);
 		return true;
 	}

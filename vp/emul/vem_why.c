@@ -40,6 +40,9 @@ vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_res
 	if (qp->tx_wqe->opcode == RI_OP_BIND_MW &&
 	    (atomic_load(&qp->in.access) & RI_ACCESS_BIND) == 0)
 		(void)snprintf(why, sizeof(why), "this endpoint may link no windows");
+	else if (status == RI_WC_TRANSPORT)
+		(void)snprintf(why, sizeof(why),
+			       "the peer has not answered for as long as it is tried");
 	else if (read && status == RI_WC_LOCAL_MM)
 		(void)snprintf(why, sizeof(why),
 			       "the key %08x of its sink cannot be invalidated: it is not valid, "

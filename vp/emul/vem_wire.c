@@ -8,6 +8,7 @@
 
 #include "ri_log.h"
 #include "vem_fault.h"
+#include "vem_path.h"
 #include "vem_setting.h"
 #include "vem_why.h"
 #include "vsw_setting.h"
@@ -57,6 +58,23 @@ struct vem_wire {
 	uint8_t *octets; /* NULL: there is none */
 	uint32_t length;
 	struct ri_wr_remote remote;
+	/* The path to the other side; vem_path.h. */
+	char far[VEM_NAME];
+	atomic_bool blocked;   /* what is under way waits for it */
+	uint64_t cut;          /* ns, since when it has waited because of a cut; 0: it has not */
+	uint64_t number;       /* of the message, for a tester */
+	struct ri_timer later; /* messages of the connection */
+	uint32_t
+		kept; /* VEM_MSG_* that have not arrived; under the queue pair's lock, as the two below */
+	uint32_t kept_code;
+	struct vem_hello kept_hello;
+	enum {
+		OFFER_NONE = 0,
+		OFFER_WAITS,
+		OFFER_ARRIVES
+	} offer; /* of its request for a connection; under the fabric's lock, as the next */
+	uint64_t
+		offer_until; /* ns, the end of its tries over a path that is cut; 0: it has not begun */
 };
 
 /* --- chance -------------------------------------------------------------------------------- */
@@ -77,15 +95,82 @@ is_free(const struct vem_qp *qp, enum vem_freedom freedom)
 	return (qp->rnic->wire_freedoms & (1u << freedom)) != 0;
 }
 
+/* What a path adds to a delay. */
+static uint64_t
+path_delay(const struct vem_qp *qp, const struct vem_path *path)
+{
+	return path->delay_max == 0
+		       ? 0
+		       : path->delay_min + draw(qp, path->delay_max - path->delay_min + 1);
+}
+
 /* Run the queue again after a while. */
 static void
 wait_a_while(struct vem_wire *wire, enum stage stage)
 {
 	const struct ri_host *host = wire->qp->rnic->host;
+	const struct vem_path path = vem_path_to(wire->qp->rnic, wire->far);
+	uint64_t delay = 1 + draw(wire->qp, wire->qp->rnic->wire_delay);
 
 	wire->stage = stage;
 	host->timer_start(host->self, &wire->timer,
-			  host->now(host->self) + 1 + draw(wire->qp, wire->qp->rnic->wire_delay));
+			  host->now(host->self) + delay + path_delay(wire->qp, &path));
+}
+
+static bool
+path_is_open(struct vem_wire *wire)
+{
+	return vem_path_to(wire->qp->rnic, wire->far).state == VEM_PATH_OPEN;
+}
+
+/* Can what is under way pass? If not, it is looked at when the path changes, and when it was repeated often enough. */
+static bool
+passes(struct vem_wire *wire)
+{
+	struct ri_rnic *rnic = wire->qp->rnic;
+	const struct ri_host *host = rnic->host;
+	const enum vem_path_state state = vem_path_to(rnic, wire->far).state;
+
+	if (state == VEM_PATH_OPEN) {
+		wire->cut = 0;
+		atomic_store(&wire->blocked, false);
+		return true;
+	}
+	if (!atomic_exchange(&wire->blocked, true))
+		ri_log(rnic->host, RI_LOG_DEBUG,
+		       &(struct ri_log_about){.layer = "emul", .qpn = vem_qp_number(wire->qp)},
+		       "a message waits for the path to %s", wire->far);
+	if (state == VEM_PATH_HELD)
+		wire->cut = 0;
+	if (state == VEM_PATH_CUT && wire->cut == 0) {
+		wire->cut = host->now(host->self);
+		host->timer_start(host->self, &wire->timer, wire->cut + vem_path_patience(rnic));
+	}
+	return false;
+}
+
+/* Was it repeated often enough? */
+static bool
+gave_up(const struct vem_wire *wire)
+{
+	struct ri_rnic *rnic = wire->qp->rnic;
+	const struct ri_host *host = rnic->host;
+
+	return wire->cut != 0 && host->now(host->self) >= wire->cut + vem_path_patience(rnic) &&
+	       vem_path_to(rnic, wire->far).state == VEM_PATH_CUT;
+}
+
+/* The connection breaks, since nobody answers. Returns whether the request that is taken is done. */
+static bool
+give_up(struct vem_qp *qp)
+{
+	const struct vem_cause lost = {
+		.kind = RI_CM_BROKEN, .async = RI_EVENT_QP_LLP_LOST, .message = VEM_MSG_LOST};
+
+	if (qp->rnic->fabric->personality == VEM_IB && qp->tx_have)
+		return vem_fail_here(qp, RI_WC_TRANSPORT);
+	(void)vem_qp_move(qp, VEM_MOVE_LOST, &lost);
+	return false;
 }
 
 static void
@@ -115,6 +200,12 @@ cut(struct vem_wire *wire, uint32_t length)
 	}
 	if (at < length || wire->parts == 0)
 		wire->part[wire->parts++] = (struct part){at, length - at};
+	if (wire->parts == 1 && length > 1 && vem_path_tells(wire->qp->rnic)) {
+		/* The tester may want to do something inside. */
+		at = 1 + (uint32_t)draw(wire->qp, length - 1);
+		wire->part[0].len = at;
+		wire->part[wire->parts++] = (struct part){at, length - at};
+	}
 	if (is_free(wire->qp, VEM_FREE_ORDER))
 		shuffle(wire);
 }
@@ -145,20 +236,46 @@ narrow(struct vsw_spans *spans, const struct part *part, struct vsw_spans *out)
 	}
 }
 
+/* A Write that goes beyond its bounds places nothing, in whatever order its parts come. */
 static const struct vsw_refusal *
-place(struct vem_qp *peer, const struct vsw_message *message, const struct part *part,
+whole_refused(const struct vem_qp *peer, const struct vsw_message *message)
+{
+	struct vsw_spans target;
+	const struct vsw_refusal *refusal = vsw_respond_begin(
+		&peer->in, message, 0, message->length, RI_ACCESS_REMOTE_WRITE, &target);
+
+	vsw_spans_end(&target);
+	return refusal;
+}
+
+static const struct vsw_refusal *
+place(struct vem_qp *peer, const struct vsw_message *message, const struct part *part, bool first,
       struct vsw_spans *octets)
 {
 	struct vsw_spans some;
 	const struct vsw_piece piece = {
 		.octets = &some, .at = part->at, .length = part->len, .last = true};
+	const struct vsw_refusal *refusal = first ? whole_refused(peer, message) : NULL;
 
+	if (refusal != NULL)
+		return refusal;
 	narrow(octets, part, &some);
 	ri_log(peer->rnic->host, RI_LOG_DEBUG,
 	       &(struct ri_log_about){.layer = "emul", .qpn = vem_qp_number(peer)},
 	       "octets %u to %u of a Write of %u arrive", part->at, part->at + part->len,
 	       message->length);
 	return vsw_respond_write(&peer->in, message, &piece);
+}
+
+/* A part was placed. */
+static void
+tell_placed(const struct vem_wire *wire, uint32_t length)
+{
+	uint32_t placed = 0;
+
+	for (unsigned i = 0; i < wire->next; i++)
+		placed += wire->part[i].len;
+	vem_path_tell(wire->qp->rnic, wire->number, true, placed, length);
 }
 
 /* The next part of the Write that is taken, out of the poster's memory. */
@@ -175,8 +292,10 @@ place_taken(struct vem_wire *wire, struct vem_qp *peer, bool *gathered)
 	*gathered = vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &local) == VSW_MEM_OK;
 	if (!*gathered)
 		return NULL;
-	refusal = place(peer, &message, &wire->part[wire->next++], &local);
+	refusal = place(peer, &message, &wire->part[wire->next], wire->next == 0, &local);
+	wire->next++;
 	vsw_spans_end(&local);
+	tell_placed(wire, message.length);
 	return refusal;
 }
 
@@ -186,10 +305,14 @@ place_copied(struct vem_wire *wire, struct vem_qp *peer)
 {
 	const struct vsw_message message = {.length = wire->length, .remote = &wire->remote};
 	struct vsw_spans local = {.count = wire->length != 0};
+	const struct vsw_refusal *refusal;
 
 	local.use[0] = (struct vsw_mem_use){.ptr = wire->octets};
 	local.len[0] = wire->length;
-	return place(peer, &message, &wire->part[wire->next++], &local);
+	refusal = place(peer, &message, &wire->part[wire->next], wire->next == 0, &local);
+	wire->next++;
+	tell_placed(wire, message.length);
+	return refusal;
 }
 
 static void
@@ -234,6 +357,13 @@ static void
 copied_advance(struct vem_wire *wire)
 {
 	struct vem_qp *qp = wire->qp;
+
+	if (!passes(wire)) {
+		if (gave_up(wire))
+			(void)give_up(qp);
+		return;
+	}
+
 	struct vem_qp *peer = vem_peer_enter(qp);
 	const struct vsw_refusal *refusal = NULL;
 	bool takes = peer != NULL && vem_qp_takes(peer);
@@ -291,6 +421,8 @@ depart(struct vem_wire *wire)
 		     draw(qp, 2) == 0;
 	bool done = false;
 
+	wire->number = vem_path_count(qp->rnic);
+	vem_path_tell(qp->rnic, wire->number, is_plain_write(qp->tx_wqe), 0, qp->tx_wqe->length);
 	if (is_plain_write(qp->tx_wqe)) {
 		cut(wire, qp->tx_wqe->length);
 		/* Over InfiniBand, and without the freedom, the buffer is read as late as it may be. */
@@ -299,6 +431,20 @@ depart(struct vem_wire *wire)
 	}
 	wait_a_while(wire, STAGE_UNDER_WAY);
 	return done;
+}
+
+/* The request that is taken does not pass. Returns whether it is done. */
+static bool
+wait_or_give_up(struct vem_wire *wire)
+{
+	struct vem_qp *qp = wire->qp;
+
+	if (qp->init.type == RI_QP_UC) {
+		wire->stage = STAGE_IDLE;
+		vem_sq_complete(qp, RI_WC_SUCCESS); /* it has left, and is lost */
+		return true;
+	}
+	return gave_up(wire) && give_up(qp);
 }
 
 bool
@@ -316,15 +462,26 @@ vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
 		return depart(wire);
 	if (wire->stage == STAGE_UNDER_WAY || (wire->stage == STAGE_ANSWER && !wire->answered))
 		return false;
+	if (!passes(wire))
+		return wait_or_give_up(wire);
 	if (is_plain_write(qp->tx_wqe)) {
 		wire->answered = false;
 		return write_advance(wire, peer);
 	}
+	if (wire->stage != STAGE_ARRIVED)
+		vem_path_tell(qp->rnic, wire->number, false, qp->tx_wqe->length,
+			      qp->tx_wqe->length);
 	wire->stage = STAGE_IDLE;
 	done = deliver(qp, peer);
 	if (!done && wire->stage == STAGE_IDLE)
 		wire->stage = STAGE_ARRIVED;
 	return done;
+}
+
+bool
+vem_wire_alone(struct vem_qp *qp)
+{
+	return qp->wire != NULL && !passes(qp->wire) && wait_or_give_up(qp->wire);
 }
 
 /* On the service thread. */
@@ -350,6 +507,140 @@ wire_fire(void *arg)
 	vem_sq_run(qp);
 }
 
+/* --- connections --------------------------------------------------------------------------------- */
+
+/* A request for a connection that waits: it arrives, or it was repeated often enough. */
+static void
+offer_advance(struct vem_wire *wire)
+{
+	struct vem_qp *qp = wire->qp;
+	const struct ri_host *host = qp->rnic->host;
+	const enum vem_path_state state = vem_path_to(qp->rnic, wire->far).state;
+	uint64_t now = host->now(host->self), until = 0;
+	bool arrives = false, late = false;
+
+	pthread_mutex_lock(&qp->rnic->fabric->lock);
+	if (wire->offer == OFFER_WAITS) {
+		arrives = state == VEM_PATH_OPEN;
+		if (state == VEM_PATH_CUT && wire->offer_until == 0)
+			wire->offer_until = now + vem_path_patience(qp->rnic);
+		until = state == VEM_PATH_CUT ? wire->offer_until : 0;
+		late = until != 0 && now >= until;
+		if (arrives || late)
+			wire->offer = arrives ? OFFER_ARRIVES : OFFER_NONE;
+	}
+	pthread_mutex_unlock(&qp->rnic->fabric->lock);
+	if (arrives)
+		vem_qp_message(qp, VEM_MSG_CONNECT, 0, NULL);
+	else if (late)
+		vem_cm_timeout(qp);
+	else if (until != 0)
+		host->timer_start(host->self, &wire->later, until);
+}
+
+/* On the service thread: messages of the connection arrive, or the request for it does. */
+static void
+later_fire(void *arg)
+{
+	struct vem_wire *wire = (struct vem_wire *)arg;
+	struct vem_qp *qp = wire->qp;
+	const struct ri_host *host = qp->rnic->host;
+
+	offer_advance(wire);
+	if (!path_is_open(wire))
+		return;
+	vsw_lock(&qp->lock);
+	qp->messages |= wire->kept;
+	if ((wire->kept & VEM_MSG_TERMINATE) != 0)
+		qp->terminate_in = wire->kept_code;
+	if ((wire->kept & (VEM_MSG_REPLY | VEM_MSG_CONFIRM | VEM_MSG_REFUSED)) != 0)
+		qp->heard = wire->kept_hello;
+	wire->kept = 0;
+	vsw_unlock(&qp->lock);
+	host->task_run(host->self, &qp->task);
+}
+
+void
+vem_wire_message(struct ri_rnic *from, struct vem_qp *to, enum vem_msg message, uint32_t code,
+		 const struct vem_hello *hello)
+{
+	const struct ri_host *host = to->rnic->host;
+	struct vem_wire *wire = to->wire;
+	struct vem_path path = {.state = VEM_PATH_OPEN};
+	char name[VEM_NAME];
+
+	if (wire != NULL) {
+		vem_path_name(from, name);
+		path = vem_path_to(to->rnic, name);
+	}
+	if (wire == NULL ||
+	    (path.state == VEM_PATH_OPEN && path.delay_max == 0 && wire->kept == 0)) {
+		vem_qp_message(to, message, code, hello);
+		return;
+	}
+	vsw_lock(&to->lock);
+	wire->kept |= message;
+	if (message == VEM_MSG_TERMINATE)
+		wire->kept_code = code;
+	if (hello != NULL)
+		wire->kept_hello = *hello;
+	vsw_unlock(&to->lock);
+	if (path.state == VEM_PATH_OPEN)
+		host->timer_start(host->self, &wire->later,
+				  host->now(host->self) + 1 + path_delay(to, &path));
+}
+
+bool
+vem_wire_holds_offer(struct vem_qp *qp, struct ri_rnic *there)
+{
+	const struct ri_host *host = qp->rnic->host;
+	struct vem_wire *wire = qp->wire;
+	struct vem_path path;
+
+	if (wire == NULL)
+		return false;
+	vem_path_name(there, wire->far);
+	path = vem_path_to(qp->rnic, wire->far);
+	if (path.state == VEM_PATH_OPEN && (path.delay_max == 0 || wire->offer == OFFER_ARRIVES)) {
+		wire->offer = OFFER_NONE;
+		return false;
+	}
+	wire->offer = OFFER_WAITS;
+	wire->offer_until = 0;
+	host->timer_start(host->self, &wire->later,
+			  host->now(host->self) + 1 + path_delay(qp, &path));
+	return true;
+}
+
+void
+vem_wire_wake(struct vem_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	struct vem_wire *wire = qp->wire;
+
+	if (wire == NULL)
+		return;
+	if (atomic_exchange(&wire->blocked, false))
+		host->timer_start(host->self, &wire->timer, host->now(host->self) + 1);
+	host->timer_start(host->self, &wire->later, host->now(host->self) + 1);
+}
+
+void
+vem_wire_pair(struct vem_qp *active, struct vem_qp *passive)
+{
+	if (active->wire == NULL || passive->wire == NULL)
+		return;
+	vem_path_name(passive->rnic, active->wire->far);
+	vem_path_name(active->rnic, passive->wire->far);
+}
+
+void
+vem_wire_reset(struct vem_qp *qp)
+{
+	if (qp->wire != NULL)
+		qp->wire->kept = 0;
+}
+
 /* --- begin and end -------------------------------------------------------------------------------- */
 
 void
@@ -360,6 +651,10 @@ vem_wire_flush(struct vem_qp *qp)
 
 	if (wire == NULL)
 		return;
+	wire->cut = 0;
+	atomic_store(&wire->blocked, false);
+	if (atomic_load(&qp->state) != RI_QPS_CLOSING && !path_is_open(wire))
+		orderly = false;
 	/* TCP delivers what was sent before the end of the stream. */
 	while (wire->octets != NULL && orderly) {
 		struct vem_qp *peer = vem_peer_enter(qp);
@@ -383,14 +678,19 @@ vem_wire_create(struct vem_qp *qp)
 		return false;
 	qp->wire->qp = qp;
 	qp->wire->timer = (struct ri_timer){.fire = wire_fire, .arg = qp->wire};
+	qp->wire->later = (struct ri_timer){.fire = later_fire, .arg = qp->wire};
 	return true;
 }
 
 void
 vem_wire_stop(struct vem_qp *qp)
 {
-	if (qp->wire != NULL)
-		qp->rnic->host->timer_stop(qp->rnic->host->self, &qp->wire->timer);
+	const struct ri_host *host = qp->rnic->host;
+
+	if (qp->wire == NULL)
+		return;
+	host->timer_stop(host->self, &qp->wire->timer);
+	host->timer_stop(host->self, &qp->wire->later);
 }
 
 void

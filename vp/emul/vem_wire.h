@@ -41,6 +41,22 @@ bool vem_wire_begin(struct ri_rnic *rnic);
 bool vem_wire_create(struct vem_qp *qp);
 /* When the queue pair is destroyed, on the thread that owns both roles. */
 void vem_wire_free(struct vem_qp *qp);
+/* Two queue pairs become a pair: each knows the path to the other. */
+void vem_wire_pair(struct vem_qp *active, struct vem_qp *passive);
+/* The queue pair is reset: no message of its old connection arrives any more. Under its lock. */
+void vem_wire_reset(struct vem_qp *qp);
+/* A path of its adapter has changed. */
+void vem_wire_wake(struct vem_qp *qp);
+/*
+ * Does a request for a connection wait for the path to the listener's adapter? It is offered again when it does no longer.
+ * With the fabric's lock.
+ */
+bool vem_wire_holds_offer(struct vem_qp *qp, struct ri_rnic *there);
+/* As vem_qp_message(), from an adapter, over the path between. The caller has a use of it. */
+void vem_wire_message(struct ri_rnic *from, struct vem_qp *to, enum vem_msg message, uint32_t code,
+		      const struct vem_hello *hello);
+/* A request is taken, and the peer is gone, which this side cannot know over a path that is cut. Returns whether it is done. */
+bool vem_wire_alone(struct vem_qp *qp);
 /* A run of callbacks is stopped: no timer of it fires any more. */
 void vem_wire_stop(struct vem_qp *qp);
 /* The queue pair flushes: what is under way arrives at once if the end is orderly, or not at all. Owner of the role tx. */

@@ -6,7 +6,7 @@
  * connection has ended; otherwise it runs, and either works or breaks the connection. An error at the near end
  * completes the request with its status. An error at the far end does so only if the transport acknowledges each
  * request (IB). On iWARP the request may have completed successfully before, so success and flush are right too, also
- * for requests posted after it.
+ * for requests posted after it. Freedoms: early.
  */
 #include <string.h>
 
@@ -226,7 +226,7 @@ blur_segments(struct df_model *model, struct model_touch touch, const struct df_
 	}
 }
 
-/* The octets of a request that fails, or may fail: all that it could have written. */
+/* The octets of a request that fails, or may fail: all that it could have written. Freedoms: lost. */
 static void
 blur(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {

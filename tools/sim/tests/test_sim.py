@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """it-sim with programs that end well, badly and not at all (TAP).
 
-Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS FIXED [SEEDS]      SEEDS: how many of the long sweeps
+Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED [SEEDS]      SEEDS: how many of the long sweeps
 """
 
 import json
@@ -21,8 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 # pylint: disable=wrong-import-position
 import tree_case  # noqa: E402
 
-IT_SIM, APP, PUT, KV, WRONG, SLOTS, FIXED = map(os.path.abspath, sys.argv[1:8])
-SEEDS = int(sys.argv[8]) if len(sys.argv) > 8 else 200
+IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED = map(os.path.abspath, sys.argv[1:9])
+SEEDS = int(sys.argv[9]) if len(sys.argv) > 9 else 40
 PATIENCE = 500      # s
 
 KV_SCENE = f"""
@@ -147,6 +147,9 @@ class Sim(unittest.TestCase):
             self.assert_good(self.app(f'open {name}', '--seed', '1', more='expect exit a 4\nexpect output a IT_ERR_INVALID_NAME\n'))
             said = self.run_sim(f'node a {APP} open {name}\n', '--seed', '1').stderr
             self.assertIn(f"the adapter '{name}' is one of the real machine; in a simulation there are emul:ib and emul:iwarp", said)
+        said = self.run_sim(f'node a {APP} open shm:ib\n', '--seed', '1').stderr
+        self.assertIn("the adapter 'shm:ib' reaches other processes, and a simulation is one", said)
+        self.assert_good(self.app('open shm:iwarp', '--seed', '1', more='expect exit a 4\nexpect output a IT_ERR_INVALID_NAME\n'))
         self.assert_good(self.app('open emul:ib', '--seed', '1'))
 
     def test_legal_kv(self):
@@ -164,6 +167,125 @@ class Sim(unittest.TestCase):
         self.assertLess(ends[0], 2)
         self.assertGreater(ends[1], 50)
 
+    # --- paths
+
+    def paths(self, adapter, *lines, seeds='1..20'):
+        return self.result(KV_SCENE.replace('ADAPTER', adapter) + '\n'.join([*lines, 'until 200s', '']), '--seeds', seeds, '--twice', '-j', '2')
+
+    def end_of(self, adapter, *lines):
+        """When the run of the first seed ends, in ms."""
+        said = self.run_sim(KV_SCENE.replace('ADAPTER', adapter) + '\n'.join([*lines, 'until 200s', '']), '--seed', '1').stdout
+        return float(re.search(r' steps, ([0-9.]+) ms', said)[1])
+
+    def test_path_is_whole_again(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            for line in ('cut server writer for 50ms at 1ms', 'hold server writer for 50ms at 2100us', 'delay server writer 50ms..60ms',
+                         'cut server writer for 400ms at 2050us..2300us'):
+                self.assert_good(self.paths(adapter, line))
+            self.assertGreater(self.end_of(adapter, 'cut server writer for 50ms at 1ms'), 51)
+            self.assertGreater(self.end_of(adapter, 'hold server writer at 1ms', 'heal server writer at 700ms'), 700)
+            self.assertGreater(self.end_of(adapter, 'hold server writer at 1ms', 'heal at 900ms'), 900)
+            self.assertGreater(self.end_of(adapter, 'delay server writer 100ms..101ms'), 200)
+            self.assertLess(self.end_of(adapter, 'delay server writer 100ms..101ms', 'heal at 1ms'), 100)
+
+    def test_path_is_cut(self):
+        """A request for a connection, and later a message, is repeated as long as the protocol does; then its program is told."""
+        for adapter, when, least, most in (
+                ('emul:ib', 'at 1ms', 500, 600), ('emul:ib', 'inside message 1 of writer', 500, 600),
+                ('emul:iwarp', 'at 1ms', 20000, 20100),         # less than that of TCP: the patience of the program
+                ('emul:iwarp', 'inside message 1 of writer', 60000, 60100)):
+            more = (f'cut server writer {when}', 'expect exit writer 1', 'expect exit reader any')
+            said = self.run_sim(KV_SCENE.replace('ADAPTER', adapter).replace('expect output reader blue', '') +
+                                '\n'.join([*more, 'until 200s', '']), '--seed', '1')
+            self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+            end = float(re.search(r' steps, ([0-9.]+) ms', said.stdout)[1])
+            self.assertTrue(least < end < most, f'{adapter} {when}: {end}')
+
+    def test_path_of_others(self):
+        """A cut of two nodes is none of the others."""
+        self.assertLess(self.end_of('emul:ib', 'cut writer reader'), 20)
+
+    def test_hold_for_ever(self):
+        result = self.result(f'node server {WRONG} emul:ib 7471 reuse right\n'
+                             f'node client {WRONG} emul:ib 7471 reuse right @server at 1ms\nhold server client inside message 1 of client\n', '--seeds', '1..5')
+        self.assert_bad(result, 'deadlock', 'server waits in', 'client waits in')
+
+    def test_inside_a_message(self):
+        """The client dies when a part of its Write is placed; the rest never is."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            scene = (f'node server {SLOTS} {adapter} 7471 daemon\nnode client {SLOTS} {adapter} 7471 @server colour ultramarine at 1ms\n'
+                     'kill client inside message 1\n')
+            for seed in ('1', '2', '3'):
+                trace = self.run_sim(scene, '--seed', seed, '--trace').stdout
+                parts = re.findall(r'octets (\d+) to (\d+) of a Write of 64 arrive', trace)
+                placed = sum(int(end) - int(begin) for begin, end in parts)
+                self.assertTrue(0 < placed < 64, trace)
+                self.assertIn('script: kill client', trace)
+            whole = self.run_sim(scene.replace('inside message', 'at message'), '--seed', '1', '--trace').stdout
+            self.assertEqual(sum(int(end) - int(begin) for begin, end in re.findall(r'octets (\d+) to (\d+) of a Write', whole)), 64)
+            self.assertIn('script: kill client', whole)
+
+    def test_restart_inside_a_message(self):
+        """No thread of the life before runs in the new one."""
+        result = self.paths('emul:ib', 'restart server inside message 1..3 of writer', 'expect exit writer any', 'expect exit adder any')
+        self.assertTrue(all('no such key' in failure['text'] for failure in result['failures']), result['failures'])
+
+    def test_progress(self):
+        """Who does not come back after the cut is named."""
+        def scene(how):
+            return (f'node server {WRONG} emul:ib 7471 broken {how} daemon\nnode client {WRONG} emul:ib 7471 broken {how} @server at 1ms\n'
+                    'chaos legal\nkill server at 5ms\nheal at 10ms\nexpect progress 5s\nexpect exit client any\n')
+        self.assert_bad(self.result(scene('wrong'), '--seeds', '1..5'), 'no progress after all is healed', 'after all is healed, at 10.0',
+                        'client waits in')
+        self.assert_good(self.result(scene('right'), '--seeds', '1..5'))
+        slow = f'node a {APP} lives wait\nexpect progress 5s\n'
+        self.assert_bad(self.result(slow, '--seed', '1'), 'no progress after all is healed', 'a waits in sleep')
+        self.assert_good(self.result(slow.replace('5s', '20s'), '--seed', '1'))
+        self.assert_good(self.result(slow + 'pause a 1s at 8s\n', '--seed', '1'))      # that is still to come
+
+    # --- shrinking
+
+    def test_shrink(self):
+        more = [f'delay server writer {i}ns..{i}us at {i}us\nslow writer {i} at 2{i + 10}us' for i in range(1, 15)]
+        scene = (KV_SCENE.replace('ADAPTER', 'emul:ib') + '\n'.join(more) + '\nrestart server at 4ms..5ms\npause reader 9ms at 1ms\n')
+        failure = self.result(scene, '--seed', '2')['failures'][0]
+        shrunk = self.run_sim(scene, '--seed', '2', '--shrink')
+        self.assertEqual(shrunk.returncode, 1, shrunk.stderr)
+        self.assertIn('# 2 of 30 statements are left', shrunk.stdout)
+        self.assertRegex(shrunk.stdout, r'\nrestart server at 4\d{6}ns\npause reader 9000000ns at 1000000ns\n')
+        again = self.result(shrunk.stdout, '--seed', '2')['failures'][0]
+        self.assertEqual(again['kind'], failure['kind'])
+        good = self.run_sim(KV_SCENE.replace('ADAPTER', 'emul:ib'), '--seed', '1', '--shrink')
+        self.assertEqual((good.returncode, good.stdout), (0, ''))
+
+    def test_shrink_words(self):
+        """Each word is written as it is read."""
+        scene = (f'node a {APP} exit "two words"\nnode b {APP} sleep\ncut a b for 2ms at 1ms..9ms\nhold a b at 5ms\ndelay a b 1us..2us\n'
+                 'drop a b 30\nheal a b at 9ms\nheal at 9ms\nkill b after a\nslow b 3\npause b 1ms at 1ms\nb: fail qp 1 at 2ms\n'
+                 'restart b inside message 2..4 of a\nexpect exit b any\nexpect output a "it is"\nexpect reached there\nchaos legal\n'
+                 'expect progress 7s\n')
+        shrunk = self.run_sim(scene, '--seed', '3', '--shrink').stdout
+        self.assertIn("# 0 of 11 statements are left", shrunk)
+        self.assertIn("exit 'two words' at 0ns\nexpect output a 'it is'\n", shrunk)
+
+    # --- a program that tests
+
+    def test_tester(self):
+        scene = KV_SCENE.replace('ADAPTER', 'emul:ib') + f'node tester {TESTER} ROUNDS\nheal\nuntil 200s\n'
+        good = scene.replace('ROUNDS', '3') + 'expect reached "one in four"\n'
+        self.assert_good(self.result(good, '--seeds', '1..20', '--twice'))
+        self.assertIn('script: cut server writer', self.run_sim(good, '--seed', '1', '--trace').stdout)
+        self.assert_bad(self.result(scene.replace('ROUNDS', '4'), '--seed', '1'), "tester: 'at most three cuts' does not hold")
+        self.assert_bad(self.result(scene.replace('ROUNDS', '0 fail'), '--seeds', '1..3'), 'tester: that is enough')
+        self.assert_bad(self.result(scene.replace('ROUNDS', '0') + 'expect reached nowhere\n', '--seeds', '1..3'), "no seed reached 'nowhere'")
+        for words, why in (('dance', 'no statement of what happens'), ('kill nobody', 'no node of that name'),
+                           ('kill server at message 1', 'no statement about messages')):
+            said = self.run_sim(scene.replace('ROUNDS', f'0 "{words}"'), '--seed', '1')
+            self.assertIn('tester: -1', said.stdout)
+            self.assertIn(why, said.stderr)
+        said = self.run_sim(f'node tester {TESTER} 0 "cut tester other"\nnode other {APP} sleep\n', '--seed', '1')
+        self.assertIn('no statement about paths', said.stderr)
+
     # --- wrong programs, and their twins
 
     def wrong(self, name, adapter, kind, more='', start='at 1ms', clients=1):
@@ -171,10 +293,10 @@ class Sim(unittest.TestCase):
             lines = [f'node server {WRONG} {adapter} 7471 {name} {how}' + (' daemon' if 'kill' in more else '')]
             lines += [f'node client{i} {WRONG} {adapter} 7471 {name} {how} @server {start}' for i in range(clients)]
             return '\n'.join([*lines, 'chaos legal', more, ''])
-        found = self.result(scene('wrong'), '--seeds', '1..100', '-j', '2')
+        found = self.result(scene('wrong'), '--seeds', '1..100' if SEEDS > 100 else '1..20', '-j', '2')
         self.assertFalse(found['ok'], f'{name} on {adapter}')
         self.assertTrue(any(kind in failure['text'] for failure in found['failures']), found['failures'])
-        self.assert_good(self.result(scene('right'), '--seeds', f'1..{max(100, SEEDS if SEEDS > 1000 else 0)}', '-j', '2'))
+        self.assert_good(self.result(scene('right'), '--seeds', f'1..{SEEDS}', '-j', '2'))
 
     def test_wrong_octet(self):
         for adapter in ('emul:ib', 'emul:iwarp'):
@@ -362,6 +484,19 @@ class Sim(unittest.TestCase):
                 (node + 'until 0s\n', 2, 'wanted: until'),
                 (node + 'wire 1ns\n', 2, 'wanted: wire'),
                 (node + 'chaos total\n', 2, 'wanted: chaos legal'),
+                (node + 'cut a\n', 2, 'which two nodes?'),
+                (node + 'cut a a\n', 2, 'no path to itself'),
+                (node + 'cut a b\n', 2, 'no node of that name'),
+                (node + node.replace('a', 'b', 1) + 'cut a b long\n', 3, 'perhaps for TIME'),
+                (node + node.replace('a', 'b', 1) + 'cut a b for noon\n', 3, 'perhaps for TIME'),
+                (node + node.replace('a', 'b', 1) + 'delay a b 5\n', 3, 'wanted: delay A B'),
+                (node + node.replace('a', 'b', 1) + 'drop a b 101\n', 3, 'wanted: drop A B'),
+                (node + node.replace('a', 'b', 1) + 'heal a\n', 3, 'which two nodes?'),
+                (node + 'kill a at message 0\n', 2, 'no number of a message'),
+                (node + 'kill a inside message 3..1\n', 2, 'no number of a message'),
+                (node + 'kill a at message 1 of b\n', 2, 'no node of that name'),
+                (node + 'node b x.so at message 1 of a\n', 2, 'begins at a time'),
+                (node + 'expect progress soon\n', 2, 'wanted: expect progress TIME'),
                 (node + 'kill "a\n', 2, 'matching quote'),
                 (f'node a {APP} @b\n', 1, 'no node of that name')):
             done = self.run_sim(scene)
@@ -377,7 +512,7 @@ class Sim(unittest.TestCase):
     def test_options(self):
         node = f'node a {APP} write\n'
         for options, words in ((('--seeds', '5..1'), '--seeds'), (('--seed', '1', '--seeds', '1..2'), 'not both'), (('-j', '0'), '--jobs'),
-                               (('--trace',), '--trace is for one'), (('--patience', '0'), '--patience'), (('two', 'three'), 'too much')):
+                               (('--trace',), '--trace is for one'), (('--patience', '0'), '--patience'), (('--shrink',), '--shrink is for one'), (('two', 'three'), 'too much')):
             done = self.run_sim(node, *options)
             self.assertEqual(done.returncode, 2, options)
             self.assertIn(words, done.stderr)

@@ -6,6 +6,7 @@
 
 #include "vem.h"
 #include "vem_node.h"
+#include "vem_path.h"
 #include "vem_wire.h"
 
 #define DELAY_US "100"
@@ -253,6 +254,31 @@ test_revoked(void)
 	g_assert_cmpuint(partly, >, 0);
 }
 
+/* A Write beyond the bounds of its target places nothing, whichever part would come first. */
+static void
+test_bounds(gconstpointer adapter)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		struct chunk beyond;
+		struct pair p;
+		struct ri_wc wc;
+
+		pair_up(&p, adapter, "pieces,order");
+		memset(p.ma.at, 1, LEN);
+		beyond = p.mb;
+		beyond.at += 8192 - LEN / 2;
+		g_assert_cmpint(end_write(p.a, 1, &p.ma, &beyond, LEN), ==, RI_SUCCESS);
+		vth_advance(p.vth, 20 * DELAY);
+		for (unsigned i = 0; i < 8192; i++)
+			g_assert_cmpuint(p.mb.at[i], ==, 0);
+		while (poll_any(p.a->uscq, &wc) == 1)
+			continue;
+		node_forget(p.na);
+		node_forget(p.nb);
+		pair_down(&p);
+	}
+}
+
 /* The queue pair is destroyed with messages under way: no timer, no octet and no completion comes afterwards. */
 static void
 test_destroyed(gconstpointer adapter)
@@ -266,6 +292,179 @@ test_destroyed(gconstpointer adapter)
 		vth_advance(p.vth, round * 9000);
 		pair_down(&p);
 	}
+}
+
+/* --- paths -------------------------------------------------------------------------------- */
+
+/* Give a command; what the adapter answers. */
+static const char *
+path_give(struct node *node, const char *text)
+{
+	static struct ri_command command;
+	struct vem_path_order order;
+	const char *why;
+
+	g_assert_true(ri_command_split(&command, text, strlen(text)));
+	why = vem_path_read(&command, &order);
+	return why != NULL ? why : vem_path_do(node->rnic, &order);
+}
+
+static void
+paths_name(struct pair *p)
+{
+	g_assert_null(path_give(p->na, "name a"));
+	g_assert_null(path_give(p->nb, "name b"));
+}
+
+static void
+paths_set(struct pair *p, const char *how)
+{
+	g_autofree char *there = g_strdup_printf("path b %s", how);
+	g_autofree char *back = g_strdup_printf("path a %s", how);
+
+	g_assert_null(path_give(p->na, there));
+	g_assert_null(path_give(p->nb, back));
+}
+
+/* A pair whose adapters have names, which each end knows of the other. */
+static void
+named_pair_up(struct pair *p, const char *adapter, const char *freedoms)
+{
+	pair_up(p, adapter, freedoms);
+	paths_name(p);
+	vem_wire_pair(end_qp(p->a), end_qp(p->b));
+}
+
+/* While the path holds, nothing arrives, however long; then all does, and the connection is good. */
+static void
+test_hold(gconstpointer adapter)
+{
+	static const char *const ways[] = {"hold", "cut"};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct ri_wc wc;
+		struct pair p;
+
+		named_pair_up(&p, adapter, "pieces");
+		memset(p.ma.at, 1, LEN);
+		paths_set(&p, ways[i]);
+		write_len(&p, 1, LEN);
+		vth_advance(p.vth, i == 0 ? UINT64_C(1000) * 1000000000 : 400000000);
+		g_assert_cmpuint(placed(&p, LEN), ==, 0);
+		paths_set(&p, "open");
+		vth_advance(p.vth, 20 * DELAY);
+		g_assert_cmpuint(placed(&p, LEN), ==, LEN);
+		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+		pair_down(&p);
+	}
+}
+
+/* A message that was repeated for too long breaks its connection, at the side that sends; the other does not know. */
+static void
+test_cut(gconstpointer adapter)
+{
+	const bool ib = strcmp(adapter, "emul:ib") == 0;
+	const uint64_t patience = ib ? UINT64_C(536870912) : UINT64_C(100) * 1000000000;
+	struct ri_wc wc;
+	struct ri_sge from;
+	struct pair p;
+
+	named_pair_up(&p, adapter, NULL);
+	from = chunk_sge(&p.ma, 0, LEN);
+	paths_set(&p, "cut");
+	post_send(p.a, 1, &from, 0);
+	vth_advance(p.vth, patience - DELAY);
+	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
+	vth_advance(p.vth, 3 * DELAY);
+	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+	g_assert_cmpint(wc.status, ==, ib ? RI_WC_TRANSPORT : RI_WC_FLUSHED);
+	g_assert_cmpuint(atomic_load(&end_qp(p.b)->state), ==, RI_QPS_RTS);
+	paths_set(&p, "open");
+	vth_advance(p.vth, DELAY);
+	g_assert_cmpuint(atomic_load(&end_qp(p.b)->state), !=, RI_QPS_RTS);
+	node_forget(p.na);
+	node_forget(p.nb);
+	pair_down(&p);
+}
+
+/* A part is placed; then the path is cut, and what has completed already is never placed, since its sender ends. */
+static void
+test_cut_inside(void)
+{
+	unsigned partly = 0;
+
+	for (unsigned round = 0; round < 20; round++) {
+		struct ri_wc wc;
+		struct pair p;
+		unsigned before;
+
+		named_pair_up(&p, "emul:iwarp", "pieces,early");
+		memset(p.ma.at, 1, LEN);
+		write_len(&p, 1, LEN);
+		for (unsigned steps = 0; placed(&p, LEN) == 0; steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		before = placed(&p, LEN);
+		paths_set(&p, "cut");
+		vth_advance(p.vth, UINT64_C(200) * 1000000000);
+		g_assert_cmpuint(placed(&p, LEN), ==, before);
+		partly += before < LEN && poll_any(p.a->uscq, &wc) == 1;
+		node_forget(p.na);
+		node_forget(p.nb);
+		pair_down(&p);
+	}
+	g_assert_cmpuint(partly, >, 0);
+}
+
+/* What a path adds. */
+static void
+test_path_delay(void)
+{
+	struct ri_wc wc;
+	struct pair p;
+
+	named_pair_up(&p, "emul:ib", NULL);
+	memset(p.ma.at, 1, LEN);
+	paths_set(&p, "delay 5000 6000");
+	write_len(&p, 1, LEN);
+	vth_advance(p.vth, 5000000);
+	g_assert_cmpuint(placed(&p, LEN), ==, 0);
+	vth_advance(p.vth, 1000000 + DELAY);
+	g_assert_cmpuint(placed(&p, LEN), ==, LEN);
+	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
+	vth_advance(p.vth, 6000000 + DELAY);
+	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+	pair_down(&p);
+}
+
+static void
+test_path_words(void)
+{
+	static const char *const wrong[] = {"name",          "name a b",         "name a.b",
+					    "path",          "path b",           "path b shut",
+					    "path b open 1", "path b delay 5",   "path b delay 6 5",
+					    "path b drop",   "path b drop 101",  "path b drop x",
+					    "tell",          "tell messages now"};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_new(vth, false, "emul:ib");
+	struct pair p;
+
+	g_assert_nonnull(strstr(path_give(node, "path b cut"), "ITAPI_EMUL_WIRE_US"));
+	node_free(node);
+	vth_free(vth);
+	pair_up(&p, "emul:ib", NULL);
+	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
+		g_assert_nonnull(path_give(p.na, wrong[i]));
+	for (unsigned i = 0; i < VEM_PATHS; i++) {
+		g_autofree char *text = g_strdup_printf("path peer%u hold", i);
+
+		g_assert_null(path_give(p.na, text));
+	}
+	g_assert_cmpstr(path_give(p.na, "path other hold"), ==, "too many paths");
+	g_assert_null(path_give(p.na, "path peer7 open"));
+	pair_down(&p);
 }
 
 static void
@@ -309,8 +508,17 @@ main(int argc, char **argv)
 	g_test_add_data_func("/emul/wire/write-then-send/iwarp", "emul:iwarp",
 			     test_write_then_send);
 	g_test_add_func("/emul/wire/revoked", test_revoked);
+	g_test_add_data_func("/emul/wire/bounds/ib", "emul:ib", test_bounds);
+	g_test_add_data_func("/emul/wire/bounds/iwarp", "emul:iwarp", test_bounds);
 	g_test_add_data_func("/emul/wire/destroyed/ib", "emul:ib", test_destroyed);
 	g_test_add_data_func("/emul/wire/destroyed/iwarp", "emul:iwarp", test_destroyed);
+	g_test_add_data_func("/emul/wire/hold/ib", "emul:ib", test_hold);
+	g_test_add_data_func("/emul/wire/hold/iwarp", "emul:iwarp", test_hold);
+	g_test_add_data_func("/emul/wire/cut/ib", "emul:ib", test_cut);
+	g_test_add_data_func("/emul/wire/cut/iwarp", "emul:iwarp", test_cut);
+	g_test_add_func("/emul/wire/cut-inside", test_cut_inside);
+	g_test_add_func("/emul/wire/path-delay", test_path_delay);
+	g_test_add_func("/emul/wire/path-words", test_path_words);
 	g_test_add_func("/emul/wire/words", test_words);
 	g_test_add_func("/emul/wire/table", test_table);
 	return g_test_run();

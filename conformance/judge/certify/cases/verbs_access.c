@@ -265,7 +265,8 @@ try_with(struct scene *scene, const struct ri_qp_init *init_b, const struct ri_s
 		if (scene->subject == SEND_SOURCE || scene->subject == RECEIVE_SINK)
 			cert_wc_is(scene->b.end, true, 2, RI_WC_SUCCESS);
 		else if (!is_remote(scene->subject) || scene->subject == WRITE_TARGET)
-			cert_disconnect(scene->a.end, scene->b.end); /* now it is placed, too */
+			cert_disconnect(scene->a.end,
+					scene->b.end); /* now it is placed, too; Freedoms: early */
 		expect_done(scene, range);
 	} else {
 		expect_refused(scene);

@@ -110,7 +110,8 @@ transfer(struct scene *scene, const struct transfer *move)
 	} else {
 		CERT_UINT(cert, wc.byte_len, ==, move->length);
 	}
-	if (move->opcode == RI_OP_RDMA_WRITE) { /* a Read behind it, so that it is placed */
+	if (move->opcode ==
+	    RI_OP_RDMA_WRITE) { /* a Read behind it, so that it is placed; Freedoms: pieces, order, early */
 		struct ri_sge into = cert_sge(scene->pair.from, 0, 1);
 		struct ri_sge from = cert_sge(scene->pair.into, 0, 1);
 

@@ -3,7 +3,8 @@
 
 /*
  * Inline data: the post reads it, from memory that no region covers, and does not look at the memory again. What is too long,
- * what cannot be inline, and an adapter without the claim.
+ * what cannot be inline, and an adapter without the claim. Other data stays as it is until its request completes, since it may
+ * be read until then. Freedoms: late.
  */
 
 #include <string.h>
