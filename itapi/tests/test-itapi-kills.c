@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,7 +90,9 @@ transfer(struct victim *me, it_rmr_context_t context, it_rdma_addr_t addr)
 			reach(me, AT_TRANSFER);
 		if (status == IT_SUCCESS)
 			(void)!it_evd_wait(end->request, WAIT_US, &event, NULL);
-		while (it_evd_dequeue(end->recv, &event) == IT_SUCCESS)
+		/* Not for ever: after the end each one is flushed at once. */
+		for (unsigned k = 0;
+		     k < RECV_SLOTS && it_evd_dequeue(end->recv, &event) == IT_SUCCESS; k++)
 			(void)!end_recv(end, OCTETS, i);
 	}
 }
@@ -595,6 +598,8 @@ main(int argc, char **argv)
 	int status;
 
 	self = argv[0];
+	if (argc > 2 && argv[1][0] != '-')
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (argc == 6 && strcmp(argv[1], "victim") == 0)
 		return victim_main(argv);
 	if (argc == 3 && strcmp(argv[1], "idle") == 0)
