@@ -324,7 +324,12 @@ round_run(struct survivor *me)
 		gint64 now = g_get_monotonic_time();
 		dead_at = me->dead && dead_at == 0 ? now : dead_at;
 		settled = me->dead && (me->over || (!me->began && now - dead_at > QUIET_US));
-		g_assert_cmpint(now, <, deadline);
+		if (now >= deadline)
+			g_error("no end: %s of a victim with step %u; dead %d, began %d, up %d, "
+				"over "
+				"%d; posted %u, completed %u",
+				me->server ? "server" : "client", me->step, me->dead, me->began,
+				me->up, me->over, me->posted, me->completed);
 	}
 	completions_take(me);
 	g_assert_cmpuint(me->completed, ==, me->posted);

@@ -115,6 +115,7 @@ struct vem_remote {
 	/* The responder; role vem_shm::rx. */
 	uint32_t expected; /* the number of the next request */
 	uint32_t got;      /* octets of it that were placed */
+	bool early;        /* requests have come before the other end was known */
 	bool refused;      /* for good */
 	uint32_t refused_number;
 	const struct vsw_refusal *refusal; /* that ends the queue pair, soon */
@@ -164,6 +165,8 @@ bool vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 /* --- the responder and the answers: vem_remote_receive.c; owner of vem_shm::rx -------------- */
 
 void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
+/* The other end is known from now on. */
+void vem_remote_known(struct vem_remote *remote);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);
 /* There may be room again: run whoever waits for it. */

@@ -338,9 +338,12 @@ accepted(struct vem_remote *remote, const struct vem_packet *packet)
 	struct vem_qp *qp = atomic_load(&remote->qp);
 	const struct vem_hello hello = hello_in(packet);
 
+	vem_shm_rx_take(remote->link->shm);
 	remote->far_slot = packet->from;
 	remote->far_life = packet->from_life;
 	remote->far_known = true;
+	vem_remote_known(remote);
+	vem_shm_rx_drop(remote->link->shm);
 	qp->reach = vem_cm_reach(qp->rnic->fabric, packet->qpn & 0xffffff, &qp->to.peer,
 				 &qp->to.local, &hello);
 	qp->reach.rq_psn = packet->psn[1] & 0xffffff;

@@ -404,6 +404,20 @@ request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 		ask_arrived(remote, qp, wire, entry);
 }
 
+/*
+ * Packets and entries travel apart: requests of a peer that has just accepted may come before its acceptance. They were dropped, so they
+ * are sent again.
+ */
+void
+vem_remote_known(struct vem_remote *remote)
+{
+	if (!remote->early)
+		return;
+	remote->early = false;
+	hold(remote, false, atomic_load(&remote->readies));
+	vem_remote_ready(remote);
+}
+
 /* --- answers in --------------------------------------------------------------------------- */
 
 /* Place octets of a Read, or the result of an atomic. With the lock. */
@@ -509,8 +523,12 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 
 	struct vem_qp *qp = atomic_load_explicit(&remote->qp, memory_order_acquire);
 
-	if (qp == NULL || !remote->far_known)
+	if (qp == NULL)
 		return; /* nobody has accepted it */
+	if (!remote->far_known) {
+		remote->early = true; /* its acceptance is on the way; see vem_remote_known */
+		return;
+	}
 	switch ((enum vem_wire_kind)wire.kind) {
 	case VEM_WIRE_SEND:
 	case VEM_WIRE_WRITE:
