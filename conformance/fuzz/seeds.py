@@ -232,8 +232,28 @@ def settings():
         yield b'\xffITAPI_' + length * b'X' + b'=1'
 
 
+def shm():
+    """Options, then commands; see fuzz_shm.c."""
+    entries = b''.join(bytes([4, kind, length >> 8, length & 255]) for kind in (1, 2, 3, 2, 1) for length in (0, 100, 5000))
+    changed = b''.join(bytes([4, 0x80 | kind, 0, 64, 2, 0, at, 255, 0, 40, 7]) for kind in range(1, 10) for at in (4, 12, 20, 24, 28, 44))
+    packets = b''.join(bytes([3, kind, 0, message, 1, 0, 8, 1]) for kind in range(8) for message in range(9))
+    words = b''.join(bytes([7, where]) + value.to_bytes(8, 'big') for where in (0, 1, 16, 0x70)
+                     for value in (1 << 32, 1 << 32 | 64, 1 << 32 | 0x80000000, 2 << 32 | 20000, 255))
+    index = b''.join(bytes([7, 0xf0]) + value.to_bytes(8, 'big') + bytes([0, at]) for at in (8, 9, 16) for value in (1, 5000, 1 << 63))
+    posts = b''.join(bytes([9, what, 8, 0]) for what in (3, 3, 0, 1, 2, 0))
+    for option in (3, 2, 1, 0, 5, 4):
+        option = bytes([option])
+        yield option + entries
+        yield option + posts + entries + b'\x08\x00\x00\x05\x08\x01'
+        yield option + changed
+        yield option + packets
+        yield option + words
+        yield option + index + posts
+        yield option + b'\x02' + entries[:8] + b'\x0a\x00\x0a\x01\x02' + posts + b'\x0b\x10\x00\x01\x02' + entries[:12]
+
+
 def main():
-    for make in (cm, config, judge, kal, kald, letters, mads, mpa, script, settings, stream, wire):
+    for make in (cm, config, judge, kal, kald, letters, mads, mpa, script, settings, shm, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():
