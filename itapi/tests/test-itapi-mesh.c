@@ -372,7 +372,9 @@ test_mesh(void)
 		       (double)all.kib / count / (count - 1), all.again);
 	/* Aims are the bench's; what is asserted holds on each machine: everybody is served, and nobody works in vain. */
 	g_assert_cmpfloat(all.slowest, >, 0);
-	g_assert_cmpfloat(all.link, >, 0);
+	if (count <=
+	    MEMBERS) /* a hundred processes have ten thousand links, and few Writes for each */
+		g_assert_cmpfloat(all.link, >, 0);
 	g_assert_cmpuint(all.idle_us, <, 1000u * count);
 }
 
