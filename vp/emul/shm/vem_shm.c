@@ -153,7 +153,8 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 		if (!asleep)
 			vem_ring_awake(&link->in);
 		else if (!vem_ring_sleep(&link->in))
-			*more = true;
+			/* What a peer writes before it has greeted is not read, so it keeps nobody awake. */
+			*more = *more || atomic_load(&link->up);
 		else if (vem_ring_release(&link->in) && atomic_load(&link->up))
 			vem_link_wake(link);
 	}
