@@ -423,6 +423,160 @@ typedef struct {
 it_status_t itx_settings_list(OUT itx_setting_t *settings, IN OUT size_t *num_settings,
 			      OUT size_t *total_settings);
 
+/** Kinds of objects of a process that itx_live_list() lists. */
+typedef enum {
+	/** An open adapter: waits and wake-ups. */
+	ITX_LIVE_IA = 1,
+	/** An endpoint, or a queue pair of a program of verbs: posts, octets, frames. */
+	ITX_LIVE_EP = 2,
+	/** A completion queue, of an EVD for DTOs or of a program of verbs: completions, armings, events. */
+	ITX_LIVE_EVD = 3,
+	/** A listener. */
+	ITX_LIVE_LISTEN = 4
+} itx_live_kind_t;
+
+/** Counters of itx_live_t. More may follow; itx_counter_name() knows those of the library. */
+typedef enum {
+	/** EP: Sends that were posted. */
+	ITX_COUNTER_SENDS = 0,
+	/** EP: RDMA Writes. */
+	ITX_COUNTER_WRITES,
+	/** EP: RDMA Reads. */
+	ITX_COUNTER_READS,
+	/** EP: receives; those of an S-RQ are not counted. */
+	ITX_COUNTER_RECEIVES,
+	/** EP: datagrams. */
+	ITX_COUNTER_DATAGRAMS,
+	/** EP: atomic operations. */
+	ITX_COUNTER_ATOMICS,
+	/** EP: links of RMRs and LMRs. */
+	ITX_COUNTER_LINKS,
+	/** EP: unlinks of RMRs and LMRs. */
+	ITX_COUNTER_UNLINKS,
+	/** EP: octets of the segments of posted requests, receives left out. */
+	ITX_COUNTER_OCTETS_POSTED,
+	/** EP: frames or packets to the peer. */
+	ITX_COUNTER_FRAMES_SENT,
+	/** EP: frames or packets of the peer. */
+	ITX_COUNTER_FRAMES_RECEIVED,
+	/** EP: repetitions, and waits for a receive that is not posted. */
+	ITX_COUNTER_RETRIES,
+	/** EP: frames whose CRC was wrong. */
+	ITX_COUNTER_CRC_ERRORS,
+	/** EVD: completions that were dequeued, with success. */
+	ITX_COUNTER_SUCCESSES,
+	/** EVD: flushed. */
+	ITX_COUNTER_FLUSHED,
+	/** EVD: a receive was too short, or a request too long. */
+	ITX_COUNTER_LOCAL_LENGTH,
+	/** EVD: a malformed request, or the endpoint failed. */
+	ITX_COUNTER_LOCAL_EP,
+	/** EVD: a local segment is out of bounds, or lacks a right. */
+	ITX_COUNTER_LOCAL_PROTECTION,
+	/** EVD: an arriving Send named what cannot be unlinked. */
+	ITX_COUNTER_LOCAL_UNLINK,
+	/** EVD: a link or unlink of an RMR failed. */
+	ITX_COUNTER_RMR_OPERATION,
+	/** EVD: a link or unlink of an LMR failed. */
+	ITX_COUNTER_LMR_OPERATION,
+	/** EVD: the peer's answer was malformed. */
+	ITX_COUNTER_BAD_RESPONSE,
+	/** EVD: the peer refused the access. */
+	ITX_COUNTER_REMOTE_ACCESS,
+	/** EVD: the peer cannot do such a request. */
+	ITX_COUNTER_REMOTE_REQUEST,
+	/** EVD: the peer failed while it did it. */
+	ITX_COUNTER_REMOTE_OPERATION,
+	/** EVD: the connection was lost. */
+	ITX_COUNTER_TRANSPORT,
+	/** EVD: the peer had no receive posted for too long. */
+	ITX_COUNTER_RNR,
+	/** EVD: octets of the completions. */
+	ITX_COUNTER_OCTETS_COMPLETED,
+	/** EVD: how often it was armed, so that its next completion wakes a thread or a descriptor. */
+	ITX_COUNTER_ARMINGS,
+	/** EVD: how often such a completion came. */
+	ITX_COUNTER_EVENTS,
+	/** IA: threads that fell asleep for an event. */
+	ITX_COUNTER_WAITS,
+	/** IA: of them, those that an event woke. */
+	ITX_COUNTER_WAKE_UPS,
+	/** Number of values; not a counter. */
+	ITX_COUNTER_COUNT
+} itx_counter_t;
+
+/** Room for counters of later versions. */
+#define ITX_COUNTERS 48
+
+/** An object of a process, as it was when it was read. All texts end with a zero octet; "" is unknown, or there is none. */
+typedef struct {
+	/** What it is. */
+	itx_live_kind_t kind;
+	/** Which one: no two objects of a process have the same. */
+	uint32_t serial;
+	/** EP: the number of its queue pair; LISTEN: the TCP port, or 0. */
+	uint32_t number;
+	/** 0. */
+	uint32_t reserved;
+	/** LISTEN: the service id of InfiniBand, or 0. */
+	uint64_t service;
+	/** The adapter, and of an IA its own name. */
+	char adapter[64];
+	/** EP: "RC", "UD" or "UC". */
+	char type[8];
+	/** EP: the state of its connection. */
+	char state[24];
+	/** EP: own address and port. */
+	char local[64];
+	/** EP: the peer's address and port. */
+	char peer[64];
+	/** Bit n is set: counter n is counted for this object, on this adapter. */
+	uint64_t known;
+	/** By itx_counter_t; 0 where nothing is counted. They start with the object, never fall, and change at any time. */
+	uint64_t counters[ITX_COUNTERS];
+} itx_live_t;
+
+/**
+ * @brief Lists the open adapters, endpoints, event dispatchers and listeners of a process, with their states, peers and counters.
+ *
+ * The process is not asked and not stopped: it may be any that the caller may look at (the same user's, or all for root), may hang
+ * or be stopped, and notices nothing. Adapters come first. A process with ITAPI_LIVE=off in its environment shows itself to
+ * nobody else. An object that changes while it is read is read again; one that does not stand still is left out.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: as long as reading files of the kernel takes (class M).
+ * - Events: none.
+ * - Clause: [IT 15.11.12].
+ *
+ * @param[in] pid the process; 0: this one
+ * @param[out] objects room for *@p num_objects objects; may be NULL with 0
+ * @param[in,out] num_objects room; on return the objects that were written
+ * @param[out] total_objects the objects that there are; 0: the process has no adapter open, or does not show it
+ * @retval IT_SUCCESS The list is complete as far as there was room.
+ * @retval IT_ERR_FAULT @p num_objects or @p total_objects is NULL, or @p objects is with room above 0.
+ * @retval IT_ERR_INVALID_NAME There is no such process.
+ * @retval IT_ERR_NO_PERMISSION It is another user's, or has more rights than the caller.
+ * @retval IT_ERR_OP_NOT_SUPPORTED It has a library of another version, or lies.
+ * @retval IT_ERR_RESOURCES Memory or descriptors ran out.
+ * @see itx_counter_name(), itx_settings_list()
+ */
+it_status_t itx_live_list(IN int pid, OUT itx_live_t *objects, IN OUT size_t *num_objects,
+			  OUT size_t *total_objects);
+
+/**
+ * @brief Names a counter, as it-info does.
+ *
+ * - Thread: any, several at once.
+ * - Blocks: no (class H).
+ * - Events: none.
+ * - Clause: [IT 15.11.12].
+ *
+ * @param[in] counter any value
+ * @return a constant text such as "sends"; NULL: this version has no such counter
+ * @see itx_live_list()
+ */
+const char *itx_counter_name(IN itx_counter_t counter);
+
 /**
  * @brief Names a status, for logs and messages.
  *

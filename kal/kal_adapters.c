@@ -294,6 +294,8 @@ kal_rnic_open(struct kal_client *client, const char *name, struct kal_rnic **out
 		rnic_free(rnic);
 		return RI_ERR_RESOURCES;
 	}
+	rnic->live = kal_live_take(KAL_LIVE_ADAPTER, NULL);
+	kal_live_name(rnic->live, rnic->attr.name);
 	kal_upcalls_pass_own(rnic, true);
 	*out = rnic;
 	return RI_SUCCESS;
@@ -346,6 +348,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 		kal_object_free_kept(client, kept);
 		kept = next;
 	}
+	kal_live_give(rnic->live);
 	kal_object_remove(client, &rnic->object);
 	kal_remote_close(rnic->asked);
 	rnic_free(rnic);

@@ -534,6 +534,18 @@ void kal_log_set_writer(kal_log_writer *writer, void *context);
 enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,
 			     const struct ri_user_ops **user,
 			     const struct ri_fast_ops **fast) RI_MUST_CHECK;
+/** How threads have waited for events of an adapter; added to by atomic operations. */
+struct kal_waits {
+	uint64_t waits;    /**< Threads that fell asleep. */
+	uint64_t wake_ups; /**< Of them, those that an event woke. */
+};
+/**
+ * Where a queue pair, a completion queue or the waits of an adapter of this client are counted: for ri_user_ops::qp_count and cq_count,
+ * until the object is destroyed. NULL: nowhere.
+ */
+struct ri_qp_counters *kal_count_qp(struct kal_client *client, uint32_t qp);
+struct ri_cq_counters *kal_count_cq(struct kal_client *client, uint32_t cq);
+struct kal_waits *kal_count_waits(struct kal_client *client, uint32_t rnic);
 /** The production host table, made at first use; lives until the process ends. NULL: no resources. */
 const struct ri_host *kal_host_default(void);
 /** The host table of the calling thread: the one that it was given (kal_host_use.h), else kal_host_default(). */

@@ -123,3 +123,46 @@ kal_user_half(struct kal_client *client, uint32_t id, const struct ri_user_ops *
 	pthread_mutex_unlock(&client->calls);
 	return rnic != NULL ? RI_SUCCESS : RI_ERR_INVALID_HANDLE;
 }
+
+/* The slot of an object in the table of the process. */
+static struct kal_live_slot *
+live_of(struct kal_client *client, uint32_t id, enum ri_object type)
+{
+	struct kal_live_slot *slot = NULL;
+	void *object;
+
+	pthread_mutex_lock(&client->calls);
+	object = kal_object_get(client, id, type);
+	if (object != NULL && type == RI_OBJECT_QP)
+		slot = ((struct kal_qp *)object)->live;
+	else if (object != NULL && type == RI_OBJECT_CQ)
+		slot = ((struct kal_cq *)object)->live;
+	else if (object != NULL)
+		slot = ((struct kal_rnic *)object)->live;
+	pthread_mutex_unlock(&client->calls);
+	return slot;
+}
+
+struct ri_qp_counters *
+kal_count_qp(struct kal_client *client, uint32_t qp)
+{
+	struct kal_live_slot *slot = live_of(client, qp, RI_OBJECT_QP);
+
+	return slot != NULL ? &slot->count.qp : NULL;
+}
+
+struct ri_cq_counters *
+kal_count_cq(struct kal_client *client, uint32_t cq)
+{
+	struct kal_live_slot *slot = live_of(client, cq, RI_OBJECT_CQ);
+
+	return slot != NULL ? &slot->count.cq.of : NULL;
+}
+
+struct kal_waits *
+kal_count_waits(struct kal_client *client, uint32_t rnic)
+{
+	struct kal_live_slot *slot = live_of(client, rnic, RI_OBJECT_RNIC);
+
+	return slot != NULL ? &slot->count.adapter : NULL;
+}

@@ -58,11 +58,16 @@ static void
 object_free(struct kal_client *client, struct kal_object *object)
 {
 	if (object->type == RI_OBJECT_QP) {
+		kal_conn_show(((struct kal_qp *)object)->conn, NULL);
+		kal_live_give(((struct kal_qp *)object)->live);
 		kal_conn_free(((struct kal_qp *)object)->conn);
 		kal_events_forget_ctx(client, RI_OBJECT_QP, ((struct kal_qp *)object)->ctx);
 	} else if (object->type == RI_OBJECT_CQ) {
+		kal_live_give(((struct kal_cq *)object)->live);
 		kal_events_forget(client, &((struct kal_cq *)object)->fired);
 		kal_events_forget_ctx(client, RI_OBJECT_CQ, ((struct kal_cq *)object)->ctx);
+	} else if (object->type == RI_OBJECT_LISTEN) {
+		kal_live_give(((struct kal_listen *)object)->live);
 	} else if (object->type == RI_OBJECT_SRQ) {
 		kal_events_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
 	}

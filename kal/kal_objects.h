@@ -16,6 +16,7 @@
 #include "kal_call.h"
 #include "kal_cm.h"
 #include "kal_events.h"
+#include "kal_live.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -46,6 +47,7 @@ struct kal_rnic {
 	bool open;        /* the client takes such events */
 	char asked[64];   /* the name for which the daemon was asked */
 	GQueue maps;      /* struct kal_map; kal_mem_map.c */
+	struct kal_live_slot *live; /* or NULL, as those below; kal_live.h */
 };
 
 struct kal_pd {
@@ -59,6 +61,7 @@ struct kal_cq {
 	struct kal_rnic *rnic;
 	struct ri_cq *cq;
 	uint64_t ctx;
+	struct kal_live_slot *live;
 	struct kal_event_node fired; /* KAL_NODE_OWN; queued at most once, so never lost */
 };
 
@@ -79,6 +82,7 @@ struct kal_qp {
 	uint64_t ctx;
 	enum ri_qp_type type;
 	struct kal_conn *conn;
+	struct kal_live_slot *live;
 };
 
 struct kal_mr {
@@ -105,6 +109,7 @@ struct kal_listen {
 	struct kal_object object;
 	struct kal_rnic *rnic;
 	struct kal_listener *listener;
+	struct kal_live_slot *live;
 };
 
 /* A place for an object. */

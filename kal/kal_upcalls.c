@@ -17,6 +17,7 @@ on_cq(void *self, uint64_t ctx)
 {
 	struct kal_rnic *rnic = self;
 
+	kal_live_event(((struct kal_cq *)(uintptr_t)ctx)->live);
 	kal_events_cq(rnic->client, (struct kal_cq *)(uintptr_t)ctx);
 }
 

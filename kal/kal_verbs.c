@@ -144,6 +144,7 @@ cq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		(void)!ri_call_cq_destroy(&rnic->caller, cq->cq);
 		return status;
 	}
+	cq->live = kal_live_take(KAL_LIVE_CQ, rnic->live);
 	out->id = g_steal_pointer(&cq)->object.id;
 	return RI_SUCCESS;
 }

@@ -34,6 +34,11 @@ do_listen(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 		kal_listen_destroy(listen->listener);
 		return RI_ERR_RESOURCES;
 	}
+	listen->live = kal_live_take(KAL_LIVE_LISTENER, rnic->live);
+	kal_live_path(listen->live, 0,
+		      &(struct kal_live_path){
+			      .local_port = out->service.port,
+			      .service = out->service.kind == RI_SERVICE_IB ? out->service.id : 0});
 	out->id = g_steal_pointer(&listen)->object.id;
 	return RI_SUCCESS;
 }

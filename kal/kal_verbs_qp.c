@@ -105,6 +105,11 @@ qp_create(struct kal_client *client, const void *req, void *rep, struct kal_msg 
 	}
 	if (qp->srq != NULL)
 		qp->srq->object.children++;
+	qp->live = kal_live_take(KAL_LIVE_QP, qp->pd->rnic->live);
+	kal_live_qp(qp->live, out->qpn, out->init.type,
+		    qp->send_cq != NULL ? qp->send_cq->live : NULL,
+		    qp->recv_cq != NULL ? qp->recv_cq->live : NULL);
+	kal_conn_show(qp->conn, qp->live);
 	out->id = g_steal_pointer(&qp)->object.id;
 	return RI_SUCCESS;
 }

@@ -75,6 +75,45 @@ enum ri_arm {
 			of this value. Optional: a provider without it answers RI_ERR_INVALID_ARG. */
 };
 
+/** What a provider counts, as bits of ri_qp_counters::known and ri_cq_counters::known. */
+enum ri_counted {
+	RI_COUNTED_POSTS = 1,    /**< Requests and receives that were posted, by kind. */
+	RI_COUNTED_OCTETS = 2,   /**< Octets of those requests; of a CQ: of its completions. */
+	RI_COUNTED_FRAMES = 4,   /**< Frames or packets. */
+	RI_COUNTED_RETRIES = 8,  /**< Repetitions, and waits for a receive of the peer. */
+	RI_COUNTED_CRC = 16,     /**< Frames whose check sum was wrong. */
+	RI_COUNTED_DONE = 32,    /**< Completions that were polled, by status. */
+	RI_COUNTED_ARMINGS = 64, /**< Calls of ri_fast_ops::arm_cq that armed the queue. */
+};
+
+/** Number of counters by kind or by status. */
+#define RI_COUNTERS 16
+
+/**
+ * What a queue pair has done. The access layer owns the struct, zeroes it, sets `size`, and gives it to
+ * ri_user_ops::qp_count; the provider sets `known` and then only adds. Other threads and processes read it at any
+ * time, so each counter is a word of its own, and no two of them need to agree.
+ */
+struct ri_qp_counters {
+	uint32_t size;               /**< sizeof this struct as the access layer knows it. */
+	uint32_t known;              /**< RI_COUNTED_* bits. */
+	uint64_t posts[RI_COUNTERS]; /**< By ri_opcode; what an SRQ gets is not counted. */
+	uint64_t octets;             /**< Of the segments of requests. */
+	uint64_t frames_sent;        /**< Frames or packets to the peer. */
+	uint64_t frames_received;    /**< Frames or packets of the peer. */
+	uint64_t retries;            /**< Repetitions, and waits for a receive of the peer. */
+	uint64_t crc_errors;         /**< Frames whose check sum was wrong. */
+};
+
+/** What a completion queue has done; the rules are those of ri_qp_counters. */
+struct ri_cq_counters {
+	uint32_t size;              /**< sizeof this struct as the access layer knows it. */
+	uint32_t known;             /**< RI_COUNTED_* bits. */
+	uint64_t done[RI_COUNTERS]; /**< By ri_wc_status; polled, not only written. */
+	uint64_t octets;            /**< Sum of ri_wc::byte_len. */
+	uint64_t armings;           /**< Successes of ri_fast_ops::arm_cq. */
+};
+
 /**
  * Opens and closes user halves [RI 11.2]. The rules of @ref rnicpi_calling hold, so these entries may block and
  * allocate. @p map is borrowed. An object is opened after the privileged half created it, and closed before the
@@ -150,6 +189,18 @@ struct ri_user_ops {
 	 */
 	enum ri_status (*qp_remap)(struct ri_uqp *qp, const struct ri_qp_attr *real,
 				   const struct ri_map *map);
+	/**
+	 * Counts into @p counters from now on, until ri_qp_ops::destroy has returned. Called once, before the first
+	 * fast entry of the queue pair. Optional: a provider that counts nothing leaves it out. It counts no more than
+	 * RI_COUNTERS kinds, and nothing behind ri_qp_counters::size.
+	 * - Results: none. Clause: [RI 11.2.1].
+	 */
+	void (*qp_count)(struct ri_uqp *qp, struct ri_qp_counters *counters);
+	/**
+	 * Counts into @p counters from now on, until ri_cq_ops::destroy has returned. As ri_user_ops::qp_count.
+	 * - Results: none. Clause: [RI 11.2.1].
+	 */
+	void (*cq_count)(struct ri_ucq *cq, struct ri_cq_counters *counters);
 };
 
 /** The fast path [RI 2.3]. @ref rnicpi_fast_calling holds for every entry. */

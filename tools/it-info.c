@@ -6,7 +6,7 @@
  * itx_ia_query_support().
  * An adapter that cannot be opened is listed with the reason and makes the exit status 1. A provider that was refused
  * is listed too, and does not: the other providers' adapters can be used. With --env it lists settings instead
- * (info_env.c).
+ * (info_env.c), with --live what running processes do (info_live.c).
  */
 
 #include <arpa/inet.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "it-info/info_env.h"
+#include "it-info/info_live.h"
 #include "tool_adapter.h"
 #include "tool_error.h"
 #include "tool_json.h"
@@ -422,11 +423,18 @@ main(int argc, char **argv)
 	gboolean json = FALSE;
 	gboolean verbose = FALSE;
 	gboolean env = FALSE;
+	g_autofree char *live = NULL;
+	g_autofree char *interval = NULL;
+	uint64_t interval_us = 0;
 	GOptionEntry entries[] = {
 		{"adapter", 'a', 0, G_OPTION_ARG_FILENAME, &name, "Only this adapter", "NAME"},
 		{"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Print every attribute", NULL},
 		{"env", 0, 0, G_OPTION_ARG_NONE, &env,
 		 "Print every setting, its value and its origin", NULL},
+		{"live", 0, 0, G_OPTION_ARG_STRING, &live,
+		 "What a running process does: connections, peers, counters", "PID|all"},
+		{"interval", 'i', 0, G_OPTION_ARG_STRING, &interval,
+		 "With --live: again after this time, until stopped", "TIME"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
@@ -444,7 +452,15 @@ main(int argc, char **argv)
 	if (error == NULL && env && name != NULL)
 		tool_fail(&error, TOOL_ERROR_USAGE,
 			  "--env is about all adapters, so -a says nothing");
-	if (error == NULL && env)
+	if (error == NULL && live != NULL && (name != NULL || env))
+		tool_fail(&error, TOOL_ERROR_USAGE, "--live goes with neither -a nor --env");
+	if (error == NULL && interval != NULL && live == NULL)
+		tool_fail(&error, TOOL_ERROR_USAGE, "--interval goes with --live only");
+	if (error == NULL && interval != NULL)
+		(void)tool_duration(interval, &interval_us, &error);
+	if (error == NULL && live != NULL)
+		good = info_live(PROGRAM, live, interval_us, json, &error);
+	else if (error == NULL && env)
 		good = info_env(PROGRAM, json, &error);
 	else if (error == NULL)
 		list = find_adapters(name, &count, &error);
@@ -453,7 +469,7 @@ main(int argc, char **argv)
 			tool_json_failure(PROGRAM, error);
 		return tool_die(PROGRAM, error);
 	}
-	if (!env)
+	if (!env && live == NULL)
 		good = show_all(list, count, verbose, json);
 	return good ? 0 : 1;
 }

@@ -112,6 +112,47 @@ struct ual_setting {
 it_status_t ual_settings_list(void (*each)(void *arg, const struct ual_setting *setting),
 			      void *arg);
 
+#define UAL_STATUSES 14 /* of completions */
+
+/* Counters of struct ual_live; those of it_ext.h have the same order. */
+enum ual_counter {
+	UAL_COUNT_SENDS = 0,
+	UAL_COUNT_WRITES,
+	UAL_COUNT_READS,
+	UAL_COUNT_RECEIVES,
+	UAL_COUNT_DATAGRAMS,
+	UAL_COUNT_ATOMICS,
+	UAL_COUNT_LINKS,
+	UAL_COUNT_UNLINKS,
+	UAL_COUNT_OCTETS_POSTED,
+	UAL_COUNT_FRAMES_SENT,
+	UAL_COUNT_FRAMES_RECEIVED,
+	UAL_COUNT_RETRIES,
+	UAL_COUNT_CRC_ERRORS,
+	UAL_COUNT_SUCCESSES, /* then the other statuses of completions, as the provider interface has them */
+	UAL_COUNT_OCTETS_COMPLETED = UAL_COUNT_SUCCESSES + UAL_STATUSES,
+	UAL_COUNT_ARMINGS,
+	UAL_COUNT_EVENTS,
+	UAL_COUNT_WAITS,
+	UAL_COUNT_WAKE_UPS,
+	UAL_COUNT_COUNT
+};
+
+#define UAL_LIVE_ADDRESS 64
+
+/* An object of a process; texts are valid for the call, and none is NULL. */
+struct ual_live {
+	unsigned kind; /* as itx_live_kind_t */
+	uint32_t serial, number;
+	uint64_t service;
+	const char *adapter, *type, *state, *local, *peer;
+	uint64_t known; /* bits by counter */
+	uint64_t counters[UAL_COUNT_COUNT];
+};
+
+/* itx_live_list: one call of `each` for every object of the process, 0: this one. */
+it_status_t ual_live_list(int pid, void (*each)(void *arg, const struct ual_live *live), void *arg);
+
 /*
  * Adapters.
  */

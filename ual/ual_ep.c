@@ -152,6 +152,7 @@ qp_make(struct ual_ep *ep)
 		(void)!qp_end(ep);
 		return status;
 	}
+	session_count_qp(&ia->session, rep.id, ep->qp);
 	attr->max_request_dtos = rep.init.max_sq_wr;
 	if (ep->srq == NULL)
 		attr->max_recv_dtos = rep.init.max_rq_wr;

@@ -45,6 +45,7 @@ cq_open(struct ual_evd *evd, size_t size)
 		return ual_status(UAL_CALL_EVD_CREATE, status);
 	}
 	evd->cq_id = rep.id;
+	session_count_cq(&ia->session, rep.id, evd->cq);
 	evd->queue_size = rep.entries;
 	evd->poll = ia->session.fast->poll_cq;
 	evd->depth = ia->session.fast->cq_depth;

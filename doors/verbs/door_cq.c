@@ -41,6 +41,7 @@ queue_open(struct door_cq *cq, uint32_t entries)
 		return error;
 	}
 	cq->id = rep.id;
+	session_count_cq(session, rep.id, cq->queue);
 	cq->cq.handle = rep.id;
 	cq->cq.cqe = (int)rep.entries;
 	return 0;

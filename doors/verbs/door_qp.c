@@ -210,6 +210,7 @@ queue_open(struct door_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		return error;
 	}
 	qp->id = qp->qp.handle = rep.id;
+	session_count_qp(session, rep.id, qp->queue);
 	qp->qp.qp_num = rep.qpn;
 	qp->max_send_sge = rep.init.max_send_sge;
 	qp->max_recv_sge = rep.init.max_recv_sge;

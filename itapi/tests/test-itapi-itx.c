@@ -4,7 +4,10 @@
 /* The calls that existing applications brought with them [IT 15.11]. */
 
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "it_ext.h"
@@ -116,6 +119,133 @@ test_settings(struct pair *pair)
 	g_assert_cmpuint(count, ==, 1);
 	g_assert_cmpuint(again, ==, total);
 	g_assert_cmpstr(list[1].name, ==, "");
+}
+
+/* The objects of this process, *count of them. */
+static itx_live_t *
+live_list(size_t *count)
+{
+	size_t total = 0;
+	itx_live_t *list;
+
+	*count = 0;
+	pair_ok(itx_live_list(0, NULL, count, &total));
+	g_assert_cmpuint(*count, ==, 0);
+	list = g_new0(itx_live_t, total + 1);
+	*count = total;
+	pair_ok(itx_live_list((int)getpid(), list, count, &total));
+	g_assert_cmpuint(*count, ==, total);
+	return list;
+}
+
+/* Sum of a counter over the objects of a kind; every one of them has it if `known`. */
+static uint64_t
+live_sum(const itx_live_t *list, size_t count, itx_live_kind_t kind, itx_counter_t counter)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (list[i].kind == kind)
+			sum += list[i].counters[counter];
+	return sum;
+}
+
+static unsigned
+live_count(const itx_live_t *list, size_t count, itx_live_kind_t kind, const char *state)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += list[i].kind == kind && (state == NULL || strcmp(list[i].state, state) == 0);
+	return n;
+}
+
+/* A process that has a page of our name in which there is something else. */
+static void
+check_liar(void)
+{
+	size_t count = 0, total = 0;
+	int ready[2], fd;
+	char octet;
+	pid_t pid;
+
+	g_assert_cmpint(pipe(ready), ==, 0);
+	pid = fork();
+	if (pid == 0) {
+		fd = memfd_create("itapi-live", 0);
+		if (write(fd, "nonsense", 8) == 8 && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	g_assert_cmpint(read(ready[0], &octet, 1), ==, 1);
+	g_assert_cmpint(itx_live_list((int)pid, NULL, &count, &total), ==, IT_ERR_OP_NOT_SUPPORTED);
+	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+	g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+	g_assert_cmpint(itx_live_list((int)pid, NULL, &count, &total), ==, IT_ERR_INVALID_NAME);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* The process sees its objects, and the counters say what it has done. */
+static void
+test_live(struct pair *pair)
+{
+	struct end *a = &pair->active, *b = &pair->passive;
+	it_lmr_triplet_t from = end_segment(a, 0, 64), to = end_segment(b, 0, 64);
+	size_t count = 0, total = 0, again;
+	g_autofree itx_live_t *before = NULL, *list = NULL;
+	uint64_t sends, receives, done, octets;
+
+	g_assert_cmpint(itx_live_list(0, NULL, NULL, &total), ==, IT_ERR_FAULT);
+	g_assert_cmpint(itx_live_list(0, NULL, &count, NULL), ==, IT_ERR_FAULT);
+	count = 1;
+	g_assert_cmpint(itx_live_list(0, NULL, &count, &total), ==, IT_ERR_FAULT);
+	count = 0;
+	g_assert_cmpint(itx_live_list(-1, NULL, &count, &total), ==, IT_ERR_INVALID_NAME);
+	before = live_list(&again);
+	g_assert_cmpuint(live_count(before, again, ITX_LIVE_EP, "UP"), ==, 0);
+	sends = live_sum(before, again, ITX_LIVE_EP, ITX_COUNTER_SENDS);
+	receives = live_sum(before, again, ITX_LIVE_EP, ITX_COUNTER_RECEIVES);
+	octets = live_sum(before, again, ITX_LIVE_EP, ITX_COUNTER_OCTETS_POSTED);
+	done = live_sum(before, again, ITX_LIVE_EVD, ITX_COUNTER_SUCCESSES);
+	pair_establish(pair);
+	for (uint64_t i = 0; i < 3; i++) {
+		pair_ok(it_post_recv((it_handle_t)b->ep, &to, 1, i, SIGNALED));
+		pair_ok(it_post_send(a->ep, &from, 1, i, SIGNALED));
+		end_done(a->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
+		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
+	}
+	list = live_list(&count);
+	g_assert_cmpuint(live_count(list, count, ITX_LIVE_EP, "UP"), ==, 2);
+	g_assert_cmpuint(live_count(list, count, ITX_LIVE_IA, NULL), >=, 1);
+	for (size_t i = 0; i < count; i++) {
+		g_assert_cmpuint(list[i].known >> ITX_COUNTER_COUNT, ==, 0);
+		if (list[i].kind != ITX_LIVE_EP || strcmp(list[i].state, "UP") != 0)
+			continue;
+		g_assert_cmpstr(list[i].peer, !=, "");
+		g_assert_cmpstr(list[i].type, ==, "RC");
+		g_assert_cmpuint(list[i].known & 1, ==, 1);
+	}
+	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EP, ITX_COUNTER_SENDS), ==, sends + 3);
+	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EP, ITX_COUNTER_RECEIVES), ==,
+			 receives + 3);
+	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EP, ITX_COUNTER_OCTETS_POSTED), ==,
+			 octets + 3 * 64);
+	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EVD, ITX_COUNTER_SUCCESSES), ==, done + 6);
+	pair_disconnect(pair);
+	check_liar();
+	if (geteuid() == 0) {
+		/* Another user may not look. */
+		g_assert_cmpint(seteuid(65534), ==, 0);
+		count = 0;
+		g_assert_cmpint(itx_live_list((int)getppid(), NULL, &count, &total), ==,
+				IT_ERR_NO_PERMISSION);
+		g_assert_cmpint(seteuid(0), ==, 0);
+	}
+	g_assert_cmpstr(itx_counter_name(ITX_COUNTER_SENDS), ==, "sends");
+	for (unsigned i = 0; i < ITX_COUNTER_COUNT; i++)
+		g_assert_nonnull(itx_counter_name((itx_counter_t)i));
+	g_assert_null(itx_counter_name(ITX_COUNTER_COUNT));
 }
 
 /* Both sides describe a region in their private data, and both regions can be used. */
@@ -297,6 +427,7 @@ add_tests(void)
 	pair_add_for(NEEDS_PRIVATE_DATA, "itx/checks", test_checks);
 	pair_add("itx/bind", test_bind);
 	pair_add("itx/settings", test_settings);
+	pair_add("itx/live", test_live);
 	pair_add("itx/trace", test_trace);
 	pair_add("itx/trace-refused", test_trace_refused);
 }

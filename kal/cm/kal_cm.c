@@ -237,7 +237,7 @@ kal_cm_provider_event(struct kal_cm *cm, const struct ri_cm_event *event)
 			conn->wait_due = false;
 			kal_conn_tell(conn, KAL_CM_TIME_WAIT_OVER, KAL_REASON_OTHER);
 		}
-	} else if (kal_conn_step(&conn->state, conn_event, &report) == RI_SUCCESS) {
+	} else if (kal_conn_go(conn, conn_event, &report) == RI_SUCCESS) {
 		kal_conn_note_event(conn, event);
 		kal_conn_tell(conn, report, (enum kal_cm_reason)event->reason);
 	}
@@ -258,15 +258,14 @@ kal_cm_async(struct kal_cm *cm, const struct ri_async_event *event)
 	conn = kal_entry_or_null(kal_table_find(&cm->conns, event->ctx), struct kal_conn, link);
 	if (conn == NULL) {
 		/* A late event of a retired queue pair. */
-	} else if (up && kal_conn_step(&conn->state, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
+	} else if (up && kal_conn_go(conn, KAL_CONN_STANDS, &report) == RI_SUCCESS) {
 		kal_conn_tell(conn, report, KAL_REASON_OTHER);
 		cm->host->task_run(cm->host->self, &conn->tidy);
 	} else if (cm->stream && conn->state != KAL_CONN_OWN &&
 		   ri_event_is_end((enum ri_event)event->event)) {
 		before = conn->state;
-		ended = kal_conn_step(&conn->state,
-				      orderly ? KAL_CONN_END_CLOSE : KAL_CONN_END_BROKEN,
-				      &report) == RI_SUCCESS;
+		ended = kal_conn_go(conn, orderly ? KAL_CONN_END_CLOSE : KAL_CONN_END_BROKEN,
+				    &report) == RI_SUCCESS;
 		forward =
 			ended && !orderly && (before == KAL_CONN_UP || before == KAL_CONN_CLOSING);
 	} else {

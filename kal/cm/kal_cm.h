@@ -24,6 +24,7 @@
 
 struct kal_cm;
 struct kal_conn;
+struct kal_live_slot;
 struct kal_listener;
 
 /*
@@ -55,6 +56,8 @@ enum ri_status kal_conn_create(struct kal_cm *cm, struct ri_qp *qp, uint64_t ctx
 			       const struct ri_qp_init *init, struct kal_conn **out) RI_MUST_CHECK;
 /* The number of its queue pair: the log names the connection by it. */
 void kal_conn_name(struct kal_conn *conn, uint32_t qpn);
+/* What the connection does is shown there from now on, until it is retired; NULL: nowhere. */
+void kal_conn_show(struct kal_conn *conn, struct kal_live_slot *live);
 /* Before the queue pair is destroyed: drop a start-up under way; no event follows. */
 void kal_conn_retire(struct kal_conn *conn);
 /* The provider did not destroy it: undo kal_conn_retire. */

@@ -164,10 +164,10 @@ kal_disconnect(struct kal_conn *conn, const struct kal_cm_req *req)
 	kal_cm_lock(cm);
 	before = conn->state;
 	if (cm->stream && before != KAL_CONN_STARTING && before != KAL_CONN_UP) {
-		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DROP, &report);
+		status = kal_conn_go(conn, KAL_CONN_CALL_DROP, &report);
 		dropped = status == RI_SUCCESS;
 	} else {
-		status = kal_conn_step(&conn->state, KAL_CONN_CALL_DISCONNECT, &report);
+		status = kal_conn_go(conn, KAL_CONN_CALL_DISCONNECT, &report);
 	}
 	kal_cm_unlock(cm);
 	/* The provider ends the connection, and raises the event. */

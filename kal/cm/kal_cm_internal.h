@@ -84,12 +84,17 @@ struct kal_conn {
 	struct kal_event_node *reserved;
 	uint32_t ird; /* as configured */
 	uint32_t ord;
+	struct kal_live_slot *live; /* cm->lock; where it is shown, or NULL */
+	bool accepted;              /* cm->lock: the peer dialled */
 };
 
 /* kal_conn.c */
 /* The table lock; kal_cm_unlock notifies the client if events were queued meanwhile. */
 void kal_cm_lock(struct kal_cm *cm);
 void kal_cm_unlock(struct kal_cm *cm);
+/* The only way to a new state: kal_conn_step(), and what is shown of the connection follows. The caller owns cm->lock. */
+enum ri_status kal_conn_go(struct kal_conn *conn, enum kal_conn_event conn_event,
+			   enum kal_cm_kind *report) RI_MUST_CHECK;
 /* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */
 enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event,
 			     enum kal_cm_reason reason) RI_MUST_CHECK;

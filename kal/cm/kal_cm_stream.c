@@ -148,7 +148,7 @@ kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum k
 	host->timer_stop(host->self, &setup->timer);
 	setup_close(setup);
 	kal_cm_lock(cm);
-	status = kal_conn_step(&conn->state, conn_event, &report);
+	status = kal_conn_go(conn, conn_event, &report);
 	kal_cm_unlock(cm);
 	if (status == RI_SUCCESS)
 		kal_conn_kill(conn);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "kal_cm_internal.h"
+#include "kal_live.h"
 #include "ri_owned.h"
 
 void
@@ -180,6 +181,48 @@ kal_conn_tell_last(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_r
 		host->task_run(host->self, &conn->last_word);
 }
 
+/* Show state and path. */
+static void
+conn_shown(struct kal_conn *conn)
+{
+	const struct kal_pending *pending = &conn->pending;
+	const struct ri_service *service = &pending->service;
+	struct kal_live_path path = {.local = pending->local, .peer = pending->peer};
+
+	RI_ASSERT_OWNED(&conn->cm->lock);
+	path.local_port = conn->accepted ? service->port : service->local_port;
+	path.peer_port = conn->accepted ? service->local_port : service->port;
+	path.service = service->kind == RI_SERVICE_IB ? service->id : 0;
+	/* What is left of an earlier connection says nothing of a queue pair without one. */
+	if (conn->state == KAL_CONN_IDLE)
+		path = (struct kal_live_path){.service = 0};
+	kal_live_path(conn->live, conn->state, &path);
+}
+
+void
+kal_conn_show(struct kal_conn *conn, struct kal_live_slot *live)
+{
+	kal_cm_lock(conn->cm);
+	conn->live = live;
+	conn_shown(conn);
+	kal_cm_unlock(conn->cm);
+}
+
+enum ri_status
+kal_conn_go(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_kind *report)
+{
+	enum ri_status status = kal_conn_step(&conn->state, conn_event, report);
+
+	if (status != RI_SUCCESS)
+		return status;
+	if (conn_event == KAL_CONN_CALL_ACCEPT)
+		conn->accepted = true;
+	else if (conn_event == KAL_CONN_CALL_CONNECT || conn_event == KAL_CONN_RESET)
+		conn->accepted = false;
+	conn_shown(conn);
+	return status;
+}
+
 enum ri_status
 kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
 {
@@ -187,7 +230,7 @@ kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm
 	enum ri_status status;
 
 	kal_cm_lock(conn->cm);
-	status = kal_conn_step(&conn->state, conn_event, &report);
+	status = kal_conn_go(conn, conn_event, &report);
 	if (status == RI_SUCCESS)
 		kal_conn_tell(conn, report, reason);
 	kal_cm_unlock(conn->cm);

@@ -105,6 +105,13 @@ kal_fd_epoll(struct kal_fd *fd)
 }
 
 bool
+kal_fd_memory(struct kal_fd *fd, const char *name, unsigned flags)
+{
+	fd_list_lock();
+	return fd_list_add(fd, ri_fd_memory(name, flags));
+}
+
+bool
 kal_fd_socket(struct kal_fd *fd, int family, int type)
 {
 	fd_list_lock();

@@ -33,6 +33,7 @@ kal_fd_get(const struct kal_fd *fd)
 bool kal_fd_eventfd(struct kal_fd *fd);
 bool kal_fd_timerfd(struct kal_fd *fd);
 bool kal_fd_epoll(struct kal_fd *fd);
+bool kal_fd_memory(struct kal_fd *fd, const char *name, unsigned flags);
 bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);

@@ -69,6 +69,18 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 				      "(require, or where it listens)",
 			      .form = "off, auto, require, or the path of a socket",
 			      .preset = "off"},
+	[KAL_SETTING_LIVE] =
+		{.name = "ITAPI_LIVE",
+		 .meaning = "off: no other process can see connections and counters of this "
+			    "one (it-info --live)",
+		 .kind = RI_SETTING_WORD,
+		 .form = "on|off",
+		 .preset = "on"},
+	[KAL_SETTING_STATS] =
+		{.name = "ITAPI_STATS",
+		 .meaning = "Append what the process has done to this file when it ends, a "
+			    "line of JSON",
+		 .form = "path of a file"},
 };
 
 const struct ri_setting *

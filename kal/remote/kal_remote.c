@@ -4,9 +4,10 @@
 /*
  * The connection of this process to kald.
  *
- * A thread that asks owns the lock until it has its answer, reads all packets meanwhile, and handles the events among them. Without
- * one the service thread reads; it only tries the lock, so a daemon that does not answer never delays it. A thread that asks
- * while the daemon is away connects again by itself, for at most PATIENCE.
+ * Threads that ask do so one after another (`asking`). The one that asks reads all packets until it has its answer, and handles the
+ * events among them; it sleeps without the lock, so threads that need no answer never wait for a daemon that gives none. Without a
+ * thread that asks the service thread reads; it only tries the lock. A thread that asks while the daemon is away connects again by
+ * itself, for at most PATIENCE.
  *
  * Amounts cross as differences (lent, returned), so a request and a recall that cross each other do no harm. Only the first message
  * has the whole: what an earlier daemon has lent.
@@ -38,9 +39,11 @@
 #define MS            UINT64_C(1000000)
 #define PATIENCE      (5000 * MS) /* of a thread that asks */
 #define PATIENCE_AUTO (2000 * MS) /* of the first one, if a daemon is not required */
-#define NAP_MS        20          /* between attempts of a thread that asks */
-#define SAME_AGAIN    (1000 * MS) /* a line is not logged again before */
-#define NAMES_MAX     64          /* adapters that are claimed after a restart of the daemon */
+#define SLICE_MS \
+	100 /* of a sleep for a packet: another thread may have closed the socket meanwhile */
+#define NAP_MS     20          /* between attempts of a thread that asks */
+#define SAME_AGAIN (1000 * MS) /* a line is not logged again before */
+#define NAMES_MAX  64          /* adapters that are claimed after a restart of the daemon */
 
 enum remote_state {
 	REMOTE_NONE = 0, /* none is wanted, or none was found */
@@ -56,8 +59,11 @@ struct listening {
 	struct kald_addr at;
 };
 
+static pthread_mutex_t asking =
+	PTHREAD_MUTEX_INITIALIZER; /* before the next one; threads that ask, join or leave */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
+	bool reading;     /* a thread that asks sleeps, and will read what comes */
 	unsigned clients; /* of the kAL in this process */
 	const struct ri_host *host;
 	struct kal_remote_place place;
@@ -280,7 +286,8 @@ remote_ready(void *arg, uint32_t events)
 	(void)events;
 	if (pthread_mutex_trylock(&lock) != 0)
 		return;
-	receive_all();
+	if (!r.reading)
+		receive_all();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -297,7 +304,9 @@ remote_again(void *arg)
 		host->timer_start(host->self, &r.again, host->now(host->self) + 100 * MS);
 		return;
 	}
-	if (r.state == REMOTE_AWAY) {
+	if (r.state == REMOTE_AWAY && r.reading) {
+		r.host->timer_start(r.host->self, &r.again, now() + 100 * MS);
+	} else if (r.state == REMOTE_AWAY) {
 		try_connect();
 		if (r.state == REMOTE_AWAY)
 			r.host->timer_start(r.host->self, &r.again,
@@ -339,15 +348,34 @@ try_connect(void)
 		receive_all();
 }
 
+/* Give the lock up for a sleep, and take it again. What the thread asks stays its own, since it owns `asking`. */
+static void
+sleep_begin(void)
+{
+	RI_ASSERT_OWNED(&lock);
+	r.reading = true;
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+sleep_end(void)
+{
+	pthread_mutex_lock(&lock);
+	r.reading = false;
+}
+
 /* Sleep until a packet is there, or for a moment. */
 static void
 await_packet(short events, uint64_t deadline)
 {
 	struct pollfd wait = {.fd = kal_fd_get(&r.fd), .events = events};
-	uint64_t here = now();
+	uint64_t here = now(), left = deadline > here ? (deadline - here) / MS + 1 : 0;
 
-	if (here < deadline)
-		(void)ri_poll(&wait, 1, (int)((deadline - here) / MS) + 1);
+	if (left == 0)
+		return;
+	sleep_begin();
+	(void)ri_poll(&wait, 1, (int)(left < SLICE_MS ? left : SLICE_MS));
+	sleep_end();
 }
 
 /* Connected and welcome? If not, try until the deadline. */
@@ -360,8 +388,11 @@ be_joined(uint64_t deadline)
 			return false;
 		if (r.state == REMOTE_AWAY)
 			try_connect();
-		if (r.state == REMOTE_AWAY)
+		if (r.state == REMOTE_AWAY) {
+			sleep_begin();
 			ri_nap(&(struct timespec){.tv_nsec = (long)(NAP_MS * MS)});
+			sleep_end();
+		}
 		if (r.state != REMOTE_GREETING)
 			continue;
 		await_packet(POLLIN, deadline);
@@ -410,18 +441,33 @@ ask(void)
 
 /* --- accounts ------------------------------------------------------------------------------------------------ */
 
+/* For a thread that asks. */
+static void
+asker_enter(void)
+{
+	pthread_mutex_lock(&asking);
+	pthread_mutex_lock(&lock);
+}
+
+static void
+asker_leave(void)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&asking);
+}
+
 static enum ri_status
 borrow(enum kal_resource resource, uint64_t amount)
 {
 	enum ri_status status = RI_ERR_RESOURCES;
 
-	pthread_mutex_lock(&lock);
+	asker_enter();
 	kald_message_begin(&r.request, KALD_BORROW, 0, KALD_OK);
 	r.request.body.amount.resource = resource;
 	r.request.body.amount.amount = amount;
 	if (ask() && r.reply.head.status == KALD_OK)
 		status = RI_SUCCESS;
-	pthread_mutex_unlock(&lock);
+	asker_leave();
 	return status;
 }
 
@@ -528,7 +574,7 @@ remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t le
 	int error;
 
 	addr_of(sa, &at);
-	pthread_mutex_lock(&lock);
+	asker_enter();
 	if (at.port == 0) {
 		error = listen_anywhere(fd, sa, len);
 	} else {
@@ -540,7 +586,7 @@ remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t le
 		if (error != 0 && error != EACCES)
 			listen_forget(&at);
 	}
-	pthread_mutex_unlock(&lock);
+	asker_leave();
 	return error;
 }
 
@@ -595,14 +641,19 @@ static int
 remote_dial(struct kal_fd *fd, const struct kal_dial *dial)
 {
 	struct kald_addr peer;
+	bool allowed, there;
 	int error = EACCES;
 
 	addr_of(dial->peer, &peer);
 	pthread_mutex_lock(&lock);
-	if (may_dial(&peer))
-		error = r.rules.dials != 0 && peer.port != 0 ? dial_there(fd, dial, &peer)
-							     : kal_sock_own.dial(fd, dial);
+	allowed = may_dial(&peer);
+	there = r.rules.dials != 0 && peer.port != 0;
 	pthread_mutex_unlock(&lock);
+	if (!allowed || !there)
+		return allowed ? kal_sock_own.dial(fd, dial) : EACCES;
+	asker_enter();
+	error = dial_there(fd, dial, &peer);
+	asker_leave();
 	return error;
 }
 
@@ -618,6 +669,7 @@ static const struct kal_sock_source source = {
 static void
 remote_forked(void)
 {
+	pthread_mutex_init(&asking, NULL);
 	pthread_mutex_init(&lock, NULL);
 	memset(&r, 0, sizeof(r));
 	kal_sock_source_set(NULL);
@@ -707,7 +759,7 @@ kal_remote_join(struct kal_config *config)
 	enum ri_status status = RI_SUCCESS;
 
 	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&lock);
+	asker_enter();
 	/* kald counts what is on the machine; a simulated thread, and with it its process, is not. */
 	if (kal_host_own() == NULL) {
 		r.host = kal_host_here();
@@ -722,18 +774,27 @@ kal_remote_join(struct kal_config *config)
 		config->crc = config->crc || r.rules.crc == 1;
 		config->privileged = config->privileged || r.rules.privileged == 1;
 	}
-	pthread_mutex_unlock(&lock);
+	asker_leave();
 	return status;
 }
 
 void
 kal_remote_leave(void)
 {
-	pthread_mutex_lock(&lock);
+	bool last;
+
 	/* A forked child has none of its parent's. */
+	pthread_mutex_lock(&lock);
+	last = r.clients <= 1;
+	if (!last)
+		r.clients--;
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	asker_enter();
 	if (r.clients > 0 && --r.clients == 0 && r.state != REMOTE_NONE)
 		detach();
-	pthread_mutex_unlock(&lock);
+	asker_leave();
 }
 
 static void
@@ -754,7 +815,7 @@ kal_remote_open(const char *adapter)
 {
 	enum ri_status status = RI_SUCCESS;
 
-	pthread_mutex_lock(&lock);
+	asker_enter();
 	if (r.state != REMOTE_NONE) {
 		kald_message_begin(&r.request, KALD_OPEN, 0, KALD_OK);
 		(void)snprintf(r.request.body.name.name, KALD_NAME, "%s", adapter);
@@ -764,7 +825,7 @@ kal_remote_open(const char *adapter)
 		else
 			name_remember(adapter, true);
 	}
-	pthread_mutex_unlock(&lock);
+	asker_leave();
 	return status;
 }
 

@@ -313,6 +313,41 @@ test_mute(void)
 	end(tool);
 }
 
+static void *
+ask_it(void *arg)
+{
+	(void)arg;
+	return GINT_TO_POINTER(kal_remote_open("fake") == RI_SUCCESS);
+}
+
+/* A daemon that hangs delays the thread that asks it, and none that needs no answer. */
+static void
+test_hang(void)
+{
+	int tool = begin(NULL);
+	struct kal_config *config = NULL;
+	gint64 since;
+	GThread *thread;
+
+	g_assert_cmpint(kal_config_load(NULL, NULL, &config, NULL), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_remote_join(config), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_remote_join(config), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_remote_open("fake"), ==, RI_SUCCESS);
+	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
+	thread = g_thread_new("asks", ask_it, NULL);
+	g_usleep(200000);
+	since = g_get_monotonic_time();
+	kal_remote_close("fake");
+	kal_remote_leave();
+	g_assert_cmpint(g_get_monotonic_time() - since, <, 2 * G_USEC_PER_SEC);
+	g_assert_cmpint(kill(play.pid, SIGCONT), ==, 0);
+	g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, 1);
+	kal_remote_close("fake");
+	kal_remote_leave();
+	kal_config_free(config);
+	end(tool);
+}
+
 /* A child has no part of its parent's connection, and makes one of its own. */
 static void
 test_fork(void)
@@ -408,6 +443,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/sockets", test_sockets);
 	g_test_add_func("/kal/remote/absent", test_absent);
 	g_test_add_func("/kal/remote/mute", test_mute);
+	g_test_add_func("/kal/remote/hang", test_hang);
 	g_test_add_func("/kal/remote/fork", test_fork);
 	g_test_add_func("/kal/remote/squatter", test_squatter);
 	return g_test_run();

@@ -8,6 +8,7 @@
 
 #include "kal_config.h"
 #include "tool_json.h"
+#include "tool_live.h"
 #include "tool_print.h"
 
 #define PROGRAM "kalctl"
@@ -69,10 +70,36 @@ json_amounts(JsonBuilder *json, const char *name, const uint64_t *amounts)
 	json_builder_end_object(json);
 }
 
+/* What the process itself shows of its connections; NULL: nothing that the caller may see. g_free() it. */
+static itx_live_t *
+objects_of(const struct kald_entry *entry, size_t *count)
+{
+	itx_live_t *list = tool_live_read((int)entry->pid, count, NULL);
+
+	if (list != NULL && *count > 0)
+		return list;
+	g_free(list);
+	*count = 0;
+	return NULL;
+}
+
+/* How many of them are endpoints with a peer. */
+static size_t
+peers_count(const itx_live_t *list, size_t count)
+{
+	size_t peers = 0;
+
+	for (size_t i = 0; i < count; i++)
+		peers += list[i].kind == ITX_LIVE_EP && list[i].peer[0] != '\0';
+	return peers;
+}
+
 static void
 json_entry(JsonBuilder *json, const struct kald_entry *entry)
 {
 	g_auto(GStrv) adapters = g_strsplit(entry->adapters, " ", -1);
+	size_t count;
+	g_autofree itx_live_t *list = objects_of(entry, &count);
 
 	json_builder_begin_object(json);
 	tool_json_count(json, "serial", entry->serial);
@@ -96,6 +123,8 @@ json_entry(JsonBuilder *json, const struct kald_entry *entry)
 	tool_json_count(json, "num_ports", entry->num_ports);
 	json_amounts(json, "lent", entry->lent);
 	json_amounts(json, "used", entry->used);
+	tool_json_boolean(json, "shown", list != NULL);
+	tool_live_json(json, list, count);
 	json_builder_end_object(json);
 }
 
@@ -120,8 +149,8 @@ ctl_show_list(const GArray *entries, bool json)
 		json_entries(entries);
 		return;
 	}
-	printf("%7s %-10s %-15s %7s %7s %7s %9s %-12s %s\n", "PID", "USER", "COMMAND", "QP", "CQ",
-	       "MR", "MEMORY", "PORTS", "ADAPTERS");
+	printf("%7s %-10s %-15s %7s %7s %7s %7s %9s %-12s %s\n", "PID", "USER", "COMMAND", "QP",
+	       "PEERS", "CQ", "MR", "MEMORY", "PORTS", "ADAPTERS");
 	for (unsigned i = 0; i < entries->len; i++) {
 		const struct kald_entry *entry = &g_array_index(entries, struct kald_entry, i);
 		g_autofree char *user = user_text(entry->uid);
@@ -129,12 +158,16 @@ ctl_show_list(const GArray *entries, bool json)
 		g_autofree char *adapters = tool_escape(entry->adapters);
 		g_autofree char *ports = ports_text(entry);
 		const uint64_t *used = entry->used;
-		char memory[32];
+		char memory[32], peers[24] = "-";
+		size_t count;
+		g_autofree itx_live_t *list = objects_of(entry, &count);
 
-		printf("%7u %-10s %-15s %7" G_GUINT64_FORMAT " %7" G_GUINT64_FORMAT
+		if (list != NULL)
+			(void)snprintf(peers, sizeof(peers), "%zu", peers_count(list, count));
+		printf("%7u %-10s %-15s %7" G_GUINT64_FORMAT " %7s %7" G_GUINT64_FORMAT
 		       " %7" G_GUINT64_FORMAT " %9s %-12s %s%s%s\n",
-		       entry->pid, user, command, used[KAL_RESOURCE_QP], used[KAL_RESOURCE_CQ],
-		       used[KAL_RESOURCE_MR],
+		       entry->pid, user, command, used[KAL_RESOURCE_QP], peers,
+		       used[KAL_RESOURCE_CQ], used[KAL_RESOURCE_MR],
 		       number_text(KAL_RESOURCE_MEMORY, used[KAL_RESOURCE_MEMORY], memory), ports,
 		       adapters, entry->stopped ? " (stopped)" : "",
 		       entry->described ? "" : " (does not answer)");
@@ -154,6 +187,8 @@ ctl_show_processes(const GArray *entries, bool json)
 		g_autofree char *command = tool_escape(entry->command);
 		g_autofree char *adapters = tool_escape(entry->adapters);
 		g_autofree char *ports = ports_text(entry);
+		g_autofree itx_live_t *list = NULL;
+		size_t count;
 
 		printf("process %u, %s, of user %s%s\n", entry->pid, command, user,
 		       entry->stopped ? ", stopped" : "");
@@ -167,6 +202,12 @@ ctl_show_processes(const GArray *entries, bool json)
 			       number_text(resource, entry->used[resource], used),
 			       number_text(resource, entry->lent[resource], lent));
 		}
+		list = objects_of(entry, &count);
+		if (list == NULL)
+			printf("  its connections are not to be seen (another user, or "
+			       "ITAPI_LIVE=off)\n");
+		else
+			tool_live_print(list, count, NULL, 0, 0);
 	}
 }
 

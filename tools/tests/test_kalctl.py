@@ -81,6 +81,83 @@ def shown(tools, kald):
                 raise Failed('it is in the list after its end')
 
 
+def objects_of(report, pid):
+    """What a report of either tool shows of a process, in the order of serial numbers."""
+    one, = [entry for entry in report['processes'] if entry['pid'] == pid]
+    return sorted(one['objects'], key=lambda each: each['serial'])
+
+
+def without_counters(objects):
+    return [{name: value for name, value in each.items() if name != 'counters'} for each in objects]
+
+
+def agrees(tools, kald):
+    """kalctl and it-info --live show the same connections, peers and states, and counters that only grow."""
+    with Daemon(kald) as daemon:
+        with Server(tools, 'it-ping', '-P', '-a', 'iwarp:lo', env=daemon.environment) as server:
+            client = subprocess.Popen([os.path.join(tools, 'it-ping'), '-p', server.port, '-a', 'iwarp:lo', '-C', '0', '127.0.0.1'],
+                                      env=daemon.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                for pid in (server.process.pid, client.pid):
+                    until = time.monotonic() + PATIENCE
+                    up = []
+                    while not up:
+                        if time.monotonic() > until:
+                            raise Failed('there is no connection')
+                        live = run(tools, 'it-info', '--live', 'all', '--json').expect(0).json()
+                        if pid in [entry['pid'] for entry in live['processes']]:
+                            up = [each for each in objects_of(live, pid) if each.get('state') == 'UP']
+                    first = objects_of(run(tools, 'it-info', '--live', str(pid), '--json').expect(0).json(), pid)
+                    middle = objects_of(kalctl(tools, daemon, '--json', 'list').expect(0).json(), pid)
+                    last = objects_of(run(tools, 'it-info', '--live', str(pid), '--json').expect(0).json(), pid)
+                    if not without_counters(first) == without_counters(middle) == without_counters(last):
+                        raise Failed(f'{first} and {middle} differ')
+                    for one, two, three in zip(first, middle, last):
+                        for name in one['counters']:
+                            if not one['counters'][name] <= two['counters'][name] <= three['counters'][name]:
+                                raise Failed(f'{name}: {one}, {two}, {three}')
+                    if not up[0]['peer'] or not any(each['counters'].get('sends', 0) > 0 for each in middle):
+                        raise Failed(f'the connection is {up}')
+                    kalctl(tools, daemon, 'show', str(pid)).expect(0, 'UP', up[0]['peer'], 'sends')
+                one, = [entry for entry in processes(tools, daemon) if entry['pid'] == client.pid]
+                endpoints = [each for each in one['objects'] if each['kind'] == 'endpoint']
+                if one['used']['qp'] != len(endpoints) or not one['shown']:
+                    raise Failed(f'{one["used"]} but {endpoints}')
+            finally:
+                client.send_signal(signal.SIGINT)
+                client.wait(PATIENCE)
+
+
+def unseen(tools, kald):
+    """A process that does not want to be seen, command lines that are wrong, and the line at the end."""
+    del kald
+    with tempfile.TemporaryDirectory(prefix='live.') as folder:
+        stats = os.path.join(folder, 'stats')
+        with Server(tools, 'it-ping', '-a', 'iwarp:lo', env={**os.environ, 'ITAPI_LIVE': 'off', 'ITAPI_STATS': stats}) as server:
+            run(tools, 'it-info', '--live', str(server.process.pid)).expect(1, 'ITAPI_LIVE=off')
+            run(tools, 'it-ping', '-p', server.port, '-a', 'iwarp:lo', '-C', '3', '127.0.0.1',
+                env={**os.environ, 'ITAPI_STATS': stats}).expect(0)
+            server.done().expect(0)
+        with open(stats, encoding='ascii') as file:
+            lines = [json.loads(line) for line in file]
+        if len(lines) != 2 or any(line['adapters'][0]['posts']['send'] < 3 for line in lines):
+            raise Failed(f'the lines are {lines}')
+        link = os.path.join(folder, 'link')
+        os.symlink(stats, link)
+        run(tools, 'it-ping', '--self', '-a', 'emul:ib', '-C', '1', env={**os.environ, 'ITAPI_STATS': link}).expect(
+            0, 'ITAPI_STATS: nothing is written to', 'it is a symbolic link')
+    for words in (['--live', 'x'], ['--live', '0'], ['--live', 'all', '-a', 'iwarp'], ['-i', '1'], ['--live', 'all', '-i', 'x']):
+        run(tools, 'it-info', *words).expect(2)
+    run(tools, 'it-info', '--live', '4194305').expect(1, 'there is no process')
+    watcher = subprocess.Popen([os.path.join(tools, 'it-info'), '--live', 'all', '-i', '50ms', '--json'],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    watcher.send_signal(signal.SIGINT)
+    out, err = watcher.communicate(timeout=PATIENCE)
+    if watcher.returncode != 0 or out.count('"processes"') < 2:
+        raise Failed(f'--interval: {watcher.returncode}: {out}{err}')
+
+
 def refused(tools, kald):
     """The application's message names the daemon and the rule, and a watcher sees it."""
     with Daemon(kald, '[limits.user]\nqp = 0\n[policy]\nadapters = emul:*\n') as daemon:
@@ -135,4 +212,4 @@ def usage(tools, kald):
 
 if __name__ == '__main__':
     sys.exit(main([('/tools/kalctl/' + case.__name__, functools.partial(case, *sys.argv[1:]))
-                   for case in (shown, refused, stopped, usage)]))
+                   for case in (shown, agrees, unseen, refused, stopped, usage)]))

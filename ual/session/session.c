@@ -62,6 +62,7 @@ rnic_open(struct session *session, const char *name, struct kal_rnic_open_rep *r
 	session->rnic = rep->id;
 	session->attr = rep->attr;
 	status = kal_user_half(session->client, session->rnic, &session->user, &session->fast);
+	session->waits = kal_count_waits(session->client, session->rnic);
 	if (status == RI_SUCCESS)
 		status = session->user->rnic_open(session->host, &rep->map, &session->urnic);
 	return status;
@@ -81,6 +82,24 @@ client_open(struct session *session, const char *name, struct kal_rnic_open_rep 
 	if (status != RI_SUCCESS)
 		kal_client_close(session->client);
 	return status;
+}
+
+void
+session_count_qp(struct session *session, uint32_t id, struct ri_uqp *qp)
+{
+	struct ri_qp_counters *counters = kal_count_qp(session->client, id);
+
+	if (counters != NULL && session->user->qp_count != NULL)
+		session->user->qp_count(qp, counters);
+}
+
+void
+session_count_cq(struct session *session, uint32_t id, struct ri_ucq *cq)
+{
+	struct ri_cq_counters *counters = kal_count_cq(session->client, id);
+
+	if (counters != NULL && session->user->cq_count != NULL)
+		session->user->cq_count(cq, counters);
 }
 
 static void

@@ -63,6 +63,7 @@ struct session {
 	struct ri_rnic_attr attr; /* semantic profile; attr.name is the adapter's name */
 	void (*dispatch)(void *above, const struct kal_event *event);
 	void *above;
+	struct kal_waits *waits; /* counted there, or NULL */
 
 	atomic_bool dead;    /* the adapter failed beyond repair: calls and waits fail */
 	atomic_bool closing; /* session_end_waits was called: waits end */
@@ -109,6 +110,10 @@ enum ri_status session_call(struct session *session, uint32_t call, const void *
 			    void *rep, size_t rep_len) RI_MUST_CHECK;
 /* A kAL call whose request is one id, without a reply: destroy and the like. */
 enum ri_status session_call_id(struct session *session, uint32_t call, uint32_t id) RI_MUST_CHECK;
+
+/* What a queue does is counted from now on, where the provider and the kAL can; after its user half was opened. */
+void session_count_qp(struct session *session, uint32_t id, struct ri_uqp *qp);
+void session_count_cq(struct session *session, uint32_t id, struct ri_ucq *cq);
 
 /* kal_client_params::kick; arg is the session. */
 void session_kick(void *session);

@@ -227,6 +227,8 @@ sleep_rounds(struct session_waiter *waiter, uint64_t deadline)
 
 	waiter->was_leader = false;
 	waiter->leads = false;
+	if (session->waits != NULL)
+		__atomic_fetch_add(&session->waits->waits, 1, __ATOMIC_RELAXED);
 	asleep_enter(&session->waiters, waiter);
 	while (!must_wake(waiter) && status == RI_SUCCESS)
 		status = sleep_once(waiter, deadline);
@@ -237,6 +239,8 @@ sleep_rounds(struct session_waiter *waiter, uint64_t deadline)
 	 */
 	if (waiter->was_leader || (waiter->may_lead && !woken))
 		wake_next_leader(session);
+	if (woken && session->waits != NULL)
+		__atomic_fetch_add(&session->waits->wake_ups, 1, __ATOMIC_RELAXED);
 	if (woken)
 		return RI_SUCCESS;
 	if (atomic_load(&session->closing) || atomic_load(&session->dead))

@@ -22,6 +22,7 @@
  */
 #include <string.h>
 
+#include "ri_count.h"
 #include "vsw_user_objects.h"
 
 _Static_assert(offsetof(struct vsw_cqe, src_addr) == offsetof(struct ri_wc, src_addr) &&
@@ -151,8 +152,11 @@ request_post(struct ri_uqp *qp, const struct ri_wr *wr, bool rare)
 	wqe->flags = wr->flags;
 	wqe->inv_stag = wr->inv_stag;
 	wqe->num_sge = (uint8_t)wr->num_sge;
-	__atomic_store_n(&wqe->length, segments_copy(wqe->sge, wr->sgl, wr->num_sge),
-			 __ATOMIC_RELAXED);
+	uint32_t length = segments_copy(wqe->sge, wr->sgl, wr->num_sge);
+	__atomic_store_n(&wqe->length, length, __ATOMIC_RELAXED);
+	struct ri_qp_counters *count = qp->count;
+	ri_count(&count->octets, length);
+	ri_count(&count->posts[wr->opcode], 1);
 	switch (wr->opcode) {
 	case RI_OP_RDMA_WRITE:
 	case RI_OP_RDMA_READ:
@@ -193,30 +197,36 @@ request_post(struct ri_uqp *qp, const struct ri_wr *wr, bool rare)
 	return RI_SUCCESS;
 }
 
-/* Not inlined: an ordinary post pays one branch for it. */
+/* A request that is refused, or has a flag of ri_uqp::rare, or a list of pages. Not inlined: an ordinary one pays a branch for it. */
 static __attribute__((noinline)) enum ri_status
 rare_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
-	enum ri_status status = rare_check(qp, wr);
+	enum ri_status status;
 
+	if (wr->opcode >= RI_OP_COUNT || !qp->known_op[wr->opcode])
+		return RI_ERR_UNSUPPORTED;
+	if (wr->num_sge > __atomic_load_n(&qp->max_sge[wr->opcode], __ATOMIC_RELAXED) ||
+	    (wr->opcode == RI_OP_FAST_REG && wr->u.fast_reg.num_pages > qp->max_list))
+		return RI_ERR_LIMIT;
+	status = rare_check(qp, wr);
 	return status == RI_SUCCESS ? request_post(qp, wr, true) : status;
 }
 
 enum ri_status
 vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 {
-	if (wr->opcode >= RI_OP_COUNT || !qp->known_op[wr->opcode])
-		return RI_ERR_UNSUPPORTED;
-	if (wr->num_sge > __atomic_load_n(&qp->max_sge[wr->opcode], __ATOMIC_RELAXED) ||
-	    (wr->opcode == RI_OP_FAST_REG && wr->u.fast_reg.num_pages > qp->max_list))
-		return RI_ERR_LIMIT;
-	if (__builtin_expect((wr->flags & qp->rare) != 0, 0))
+	if (__builtin_expect(wr->opcode >= RI_OP_COUNT ||
+				     wr->num_sge >= __atomic_load_n(&qp->ordinary[wr->opcode],
+								    __ATOMIC_RELAXED) ||
+				     (wr->flags & qp->rare) != 0,
+			     0))
 		return rare_post(qp, wr);
 	return request_post(qp, wr, false);
 }
 
-static enum ri_status
-post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_looks)
+/* `posts`: where the receive is counted. */
+static inline __attribute__((always_inline)) enum ri_status
+post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_looks, uint64_t *posts)
 {
 	vsw_lock(&wq->lock);
 	struct vsw_rqe *rqe = slot_next(wq);
@@ -231,6 +241,8 @@ post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_look
 	rqe->flags = wr->flags;
 	rqe->inv_stag = 0;
 	rqe->length = segments_copy(rqe->sge, wr->sgl, wr->num_sge);
+	if (posts != NULL)
+		ri_count(posts, 1);
 	slot_post(wq, then_looks);
 	vsw_unlock(&wq->lock);
 	return RI_SUCCESS;
@@ -244,7 +256,7 @@ vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	if (wr->num_sge > __atomic_load_n(&qp->max_recv_sge, __ATOMIC_RELAXED))
 		return RI_ERR_LIMIT;
 
-	enum ri_status status = post_receive(&qp->rq, wr, true);
+	enum ri_status status = post_receive(&qp->rq, wr, true, &qp->count->posts[RI_OP_RECV]);
 
 	if (status == RI_SUCCESS && qp->rnic->bell.rq != NULL)
 		qp->rnic->bell.rq(qp->engine_qp);
@@ -257,7 +269,7 @@ vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	if (wr->num_sge > srq->max_sge)
 		return RI_ERR_LIMIT;
 
-	enum ri_status status = post_receive(&srq->wq, wr, false);
+	enum ri_status status = post_receive(&srq->wq, wr, false, NULL);
 
 	if (status == RI_SUCCESS && srq->rnic->bell.srq != NULL)
 		srq->rnic->bell.srq(srq->engine_srq);
@@ -274,7 +286,7 @@ sq_flush(struct ri_uqp *qp)
 /* --- polling ----------------------------------------------------------------------------- */
 
 /* The queue of this number, or NULL. Called with the completion queue's lock. */
-static struct vsw_known_wq *
+static inline __attribute__((always_inline)) struct vsw_known_wq *
 known_find(struct ri_urnic *rnic, uint32_t number)
 {
 	struct vsw_known_wq *known = number != 0 ? vsw_known_find(rnic, number) : NULL;
@@ -294,54 +306,81 @@ count_release(struct ri_urnic *rnic, uint32_t number)
 		atomic_fetch_add_explicit(&known->page->released, 1, memory_order_release);
 }
 
-/* Release the slots that this completion accounts for. Called with the completion queue's lock. */
-static void
-slots_release(struct ri_urnic *rnic, const struct vsw_cqe *cqe)
+/* Release the slot that this completion of a work queue of its own accounts for. Called with the completion queue's lock. */
+static inline __attribute__((always_inline)) void
+slot_release(struct ri_urnic *rnic, const struct vsw_cqe *cqe)
 {
-	struct vsw_known_wq *known;
+	struct vsw_known_wq *known = known_find(rnic, cqe->wq);
 
-	if (cqe->shared) {
-		/* Of the SRQ, and of the queue pair that took it; either may be destroyed. */
-		count_release(rnic, cqe->wq);
-		count_release(rnic, cqe->wq_index);
-		return;
-	}
-	known = known_find(rnic, cqe->wq);
 	if (known != NULL)
 		atomic_store_explicit(&known->page->released, cqe->wq_index, memory_order_release);
 }
 
-static bool
-entry_is_there(const struct ri_ucq *cq, uint32_t head)
+/* What was taken from the ring since `cq->head`: publish it, and give up the lock. */
+static inline __attribute__((always_inline)) void
+taken_publish(struct ri_ucq *cq, uint32_t head, uint32_t solicited)
 {
-	return atomic_load_explicit(&cq->ring[head & cq->mask].generation, memory_order_acquire) ==
-	       head + 1;
+	if (solicited != 0) {
+		cq->sol_head += solicited;
+		atomic_store_explicit(&cq->page->sol_head, cq->sol_head, memory_order_release);
+	}
+	cq->head = head;
+	atomic_store_explicit(&cq->page->head, head, memory_order_release);
+	vsw_unlock(&cq->lock);
+}
+
+/*
+ * Some of the entries are receives of SRQs: they release a slot of the SRQ, and of the queue pair that took it; either may be
+ * destroyed. Apart, and last, so that a poll without such entries saves no registers for calls.
+ */
+static __attribute__((noinline)) void
+shared_publish(struct ri_ucq *cq, uint32_t head, uint32_t solicited)
+{
+	for (uint32_t i = cq->head; i != head; i++) {
+		const struct vsw_cqe *cqe = &cq->ring[i & cq->mask];
+
+		if (!cqe->shared)
+			continue;
+		count_release(cq->rnic, cqe->wq);
+		count_release(cq->rnic, cqe->wq_index);
+	}
+	taken_publish(cq, head, solicited);
 }
 
 static uint32_t
 entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	uint32_t got = 0;
+	struct ri_wc *to = wc;
 	uint32_t solicited = 0;
+	bool shared = false;
 
 	vsw_lock(&cq->lock);
-	for (; got < n && entry_is_there(cq, cq->head); got++, cq->head++) {
-		const struct vsw_cqe *cqe = &cq->ring[cq->head & cq->mask];
+	uint32_t head = cq->head;
+	for (const struct ri_wc *end = wc + n; to != end; to++) {
+		const struct vsw_cqe *cqe = &cq->ring[head & cq->mask];
+		struct ri_cq_counters *count = cq->count;
 
-		memcpy(&wc[got], cqe, sizeof(wc[got]));
-		wc[got].imm = cqe->inv_stag; /* a message has one or the other */
+		if (atomic_load_explicit(&cqe->generation, memory_order_acquire) != head + 1)
+			break;
+		head++;
+		memcpy(to, cqe, sizeof(*to));
+		to->imm = cqe->inv_stag; /* a message has one or the other */
 		solicited += (cqe->flags & RI_WC_SOLICITED) != 0;
-		wc[got].reserved = 0;
-		slots_release(cq->rnic, cqe);
+		to->reserved = 0;
+		ri_count(&count->done[cqe->status % RI_COUNTERS], 1);
+		ri_count(&count->octets, cqe->byte_len);
+		if (__builtin_expect(cqe->shared, 0))
+			shared = true;
+		else
+			slot_release(cq->rnic, cqe);
 	}
-	if (solicited != 0) {
-		cq->sol_head += solicited;
-		atomic_store_explicit(&cq->page->sol_head, cq->sol_head, memory_order_release);
-	}
-	if (got != 0)
-		atomic_store_explicit(&cq->page->head, cq->head, memory_order_release);
-	vsw_unlock(&cq->lock);
-	return got;
+	if (to == wc)
+		vsw_unlock(&cq->lock);
+	else if (shared)
+		shared_publish(cq, head, solicited);
+	else
+		taken_publish(cq, head, solicited);
+	return (uint32_t)(to - wc);
 }
 
 uint32_t
@@ -409,6 +448,8 @@ vsw_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	/* If the condition holds already, disarm; if the engine has disarmed first, its upcall is the answer. */
 	if (condition_holds(cq, how, count) && atomic_exchange(&cq->page->arm, 0) != 0)
 		status = RI_ERR_NOT_EMPTY;
+	if (status == RI_SUCCESS && how != RI_ARM_NONE)
+		ri_count(&cq->count->armings, 1);
 	if (status == RI_ERR_NOT_EMPTY && how == RI_ARM_UNREPORTED)
 		atomic_store(&cq->page->reported, atomic_load(&cq->page->tail));
 	vsw_unlock(&cq->lock);

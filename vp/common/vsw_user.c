@@ -203,6 +203,7 @@ cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 	cq->page = pointer_of(map->addr);
 	cq->head = atomic_load(&cq->page->head);
 	cq->sol_head = atomic_load(&cq->page->sol_head);
+	cq->count = &vsw_cq_uncounted;
 	cq_follow(cq, map);
 	pthread_mutex_lock(&rnic->lock);
 	cq->next = rnic->cqs;
@@ -247,6 +248,19 @@ user_wq_open(struct vsw_user_wq *wq, void *page, uint32_t number)
 	wq->stride = wq->page->stride;
 }
 
+/* What a post need not look at closely: the list of a fast registration has a limit of its own. */
+static void
+ordinary_set(struct ri_uqp *qp)
+{
+	for (unsigned op = 0; op < RI_OP_COUNT; op++) {
+		bool ordinary = qp->known_op[op] && op != RI_OP_FAST_REG;
+
+		__atomic_store_n(&qp->ordinary[op],
+				 (uint16_t)(ordinary ? qp->max_sge[op] + 1u : 0u),
+				 __ATOMIC_RELAXED);
+	}
+}
+
 static enum ri_status
 qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
@@ -257,6 +271,7 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 		return RI_ERR_RESOURCES;
 	qp->rnic = rnic;
 	qp->engine_qp = pointer_of(map->words[0]);
+	qp->count = &vsw_qp_uncounted;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
 	uint8_t send = (uint8_t)map->words[3];
@@ -279,6 +294,7 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 
 	memcpy(qp->max_sge, limits, sizeof(limits));
 	memcpy(qp->known_op, known, sizeof(known));
+	ordinary_set(qp);
 	qp->max_recv_sge = (uint8_t)(map->words[4] >> 32);
 	qp->max_list = (uint8_t)map->words[5];
 	qp->max_inline = (uint16_t)(map->words[5] >> 40);
@@ -372,6 +388,7 @@ qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *
 	limit_increase(&qp->max_sge[RI_OP_RDMA_WRITE], real->max_write_sge);
 	limit_increase(&qp->max_sge[RI_OP_RDMA_READ], real->max_read_sge);
 	limit_increase(&qp->max_recv_sge, real->max_recv_sge);
+	ordinary_set(qp);
 	return RI_SUCCESS;
 }
 
@@ -396,6 +413,41 @@ srq_close(struct ri_usrq *srq)
 	free(srq);
 }
 
+/* --- counters ---------------------------------------------------------------------------- */
+
+struct ri_qp_counters vsw_qp_uncounted;
+struct ri_cq_counters vsw_cq_uncounted;
+
+_Static_assert(RI_OP_COUNT <= RI_COUNTERS, "each kind of work has a counter");
+_Static_assert(RI_WC_STATUS_COUNT <= RI_COUNTERS, "each status has a counter");
+
+/* Counters of an access layer that knows fewer are not written. */
+static void
+qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+	const struct vsw_doorbell *bell = &qp->rnic->bell;
+
+	if (counters->size < sizeof(*counters))
+		return;
+	uint32_t known = RI_COUNTED_POSTS | RI_COUNTED_OCTETS;
+
+	qp->count = counters;
+	if (bell->count != NULL)
+		known |= bell->count(qp->engine_qp, counters);
+	/* Others may read it meanwhile. */
+	__atomic_store_n(&counters->known, known, __ATOMIC_RELAXED);
+}
+
+static void
+cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
+{
+	if (counters->size < sizeof(*counters))
+		return;
+	cq->count = counters;
+	__atomic_store_n(&counters->known, RI_COUNTED_DONE | RI_COUNTED_OCTETS | RI_COUNTED_ARMINGS,
+			 __ATOMIC_RELAXED);
+}
+
 const struct ri_user_ops vsw_user_ops = {
 	.size = sizeof(struct ri_user_ops),
 	.rnic_open = rnic_open,
@@ -409,4 +461,6 @@ const struct ri_user_ops vsw_user_ops = {
 	.srq_open = srq_open,
 	.srq_close = srq_close,
 	.srq_remap = srq_remap,
+	.qp_count = qp_count,
+	.cq_count = cq_count,
 };

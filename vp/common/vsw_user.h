@@ -27,6 +27,8 @@ struct vsw_doorbell {
 	bool (*spin_futile)(void *engine);
 	/* A bind is posted: choose the STag of a wide window, and store it there, too; NULL: the poster chooses. */
 	void (*bind)(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
+	/* What the engine knows of a queue pair is counted there; returns RI_COUNTED_* bits. NULL: it counts nothing. */
+	uint32_t (*count)(void *engine_qp, struct ri_qp_counters *counters);
 	uint32_t max_inline;     /* as the adapter claims; 0: no request can be inline */
 	uint32_t immediate_with; /* RI_IMMEDIATE_* bits, as the adapter claims */
 };
@@ -42,6 +44,10 @@ void vsw_map_qp(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq
 void vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct vsw_wq *rq);
 
 extern const struct ri_user_ops vsw_user_ops;
+
+/* Where objects count that nobody asked to count; many threads write there, and nobody reads. */
+extern struct ri_qp_counters vsw_qp_uncounted;
+extern struct ri_cq_counters vsw_cq_uncounted;
 
 enum ri_status vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr);
 enum ri_status vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr);

@@ -40,7 +40,8 @@ struct ri_ucq {
 	struct vsw_cq_page *page;
 	struct ri_urnic *rnic;
 	uint32_t armings;
-	struct ri_ucq *next; /* under ri_urnic::lock */
+	struct ri_cq_counters *count; /* never NULL; under the lock */
+	struct ri_ucq *next;          /* under ri_urnic::lock */
 };
 
 /* One work queue, for the threads that post to it. */
@@ -59,12 +60,16 @@ struct vsw_user_wq {
 struct ri_uqp {
 	struct ri_urnic *rnic;
 	void *engine_qp;
+	uint16_t ordinary
+		[RI_OP_COUNT]; /* an ordinary request has fewer segments; 0: none is ordinary */
 	uint8_t max_sge[RI_OP_COUNT]; /* of a request */
 	bool known_op[RI_OP_COUNT];   /* the send queue supports it */
 	uint8_t max_recv_sge;
 	uint8_t max_list;    /* pieces of a fast registration */
 	uint16_t max_inline; /* octets of an inline request */
 	uint32_t rare;       /* RI_WR_* bits that a post looks at more closely */
+	struct ri_qp_counters *
+		count; /* never NULL; of the send queue under its lock, of the receive queue under that one's */
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	alignas(VSW_CACHE_LINE) struct vsw_user_wq sq;

@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "ri_count.h"
 #include "rnicpi.h"
 #include "vem_dmabuf.h"
 #include "vem_states.h"
@@ -259,6 +260,8 @@ struct vem_qp {
 	uint32_t tx_index;
 	atomic_bool tx_flushed;
 	struct vsw_wqe *tx_wqe;
+	struct ri_qp_counters
+		*count; /* its waits for a receive of the peer, by the owner of the send queue */
 	_Atomic uint64_t rnr_until;  /* end of its wait for a receive; 0: it does not wait */
 	_Atomic uint64_t lost_until; /* by_peer: end of the tries of the request taken; as above */
 	atomic_bool

@@ -54,6 +54,7 @@ wait_by_attributes(struct vem_qp *qp, const struct vem_qp *peer)
 	if (until == VEM_RNR_LATE || wait == 0)
 		return vem_fail_here(qp, RI_WC_RNR);
 	if (until == 0) {
+		ri_count(&qp->count->retries, 1);
 		until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
 		atomic_store(&qp->rnr_until, until);
 		if (until != RI_NEVER)
@@ -74,6 +75,7 @@ wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)
 	if (until == VEM_RNR_LATE)
 		return vem_fail_there(qp, peer, &vsw_no_receive);
 	if (until == 0) {
+		ri_count(&qp->count->retries, 1);
 		until = host->now(host->self) + qp->rnic->rnr_wait;
 		atomic_store(&qp->rnr_until, until);
 		host->timer_start(host->self, &qp->rnr_timer, until);

@@ -86,6 +86,13 @@ bell_leader_leave(void *engine)
 	(void)engine;
 }
 
+static uint32_t
+bell_count(void *engine_qp, struct ri_qp_counters *counters)
+{
+	((struct vem_qp *)engine_qp)->count = counters;
+	return RI_COUNTED_RETRIES;
+}
+
 /* Between processes a poll reads the rings, and a leader sleeps until another process wakes it. */
 static void
 bells_between(struct vsw_doorbell *bell)
@@ -150,6 +157,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .leader_enter = bell_leader_enter,
 					   .leader_leave = bell_leader_leave,
 					   .bind = vem_bell_bind,
+					   .count = bell_count,
 					   .max_inline = attr.max_inline,
 					   .immediate_with = attr.immediate_with};
 	if (adapter->between)

@@ -78,7 +78,7 @@ viw_atomic_build(struct viw_qp *qp, uint32_t *number)
 	uint32_t size =
 		mpa_fpdu_cover(fpdu, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_REQUEST_SIZE, qp->stream.crc);
 	tx->len += size;
-	tx->queued += size;
+	viw_qp_built(qp, size, 1);
 	return true;
 }
 
@@ -213,6 +213,6 @@ viw_atomic_respond(struct viw_qp *qp, const struct rdmap_atomic_request *request
 	uint32_t size = mpa_fpdu_cover(
 		tx->buf + tx->len, DDP_UNTAGGED_SIZE + RDMAP_ATOMIC_RESPONSE_SIZE, qp->stream.crc);
 	tx->len += size;
-	tx->queued += size;
+	viw_qp_built(qp, size, 1);
 	return true;
 }

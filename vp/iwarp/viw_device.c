@@ -109,6 +109,14 @@ static const struct vsw_object_rules rules = {.max_pds = VIW_MAX_OBJECTS,
 					      .max_sge = VIW_MAX_SGE,
 					      .wake = viw_srq_wake};
 
+/* vsw_doorbell::count. A wait for a receive is counted by the one who waits: TCP repeats by itself. */
+static uint32_t
+count_frames(void *engine_qp, struct ri_qp_counters *counters)
+{
+	((struct viw_qp *)engine_qp)->count = counters;
+	return RI_COUNTED_FRAMES | RI_COUNTED_CRC | RI_COUNTED_RETRIES;
+}
+
 static const struct vsw_doorbell doorbell = {
 	.sq = viw_doorbell_sq,
 	.sq_flush = viw_doorbell_flush,
@@ -119,6 +127,7 @@ static const struct vsw_doorbell doorbell = {
 	.leader_enter = viw_engine_leader_enter,
 	.leader_leave = viw_engine_leader_leave,
 	.spin_futile = viw_engine_spin_futile,
+	.count = count_frames,
 	.max_inline = VSW_MAX_INLINE,
 	.immediate_with = RI_IMMEDIATE_WRITE,
 };

@@ -16,6 +16,7 @@
 #ifndef VIW_QP_H
 #define VIW_QP_H
 
+#include "ri_count.h"
 #include "viw_error.h"
 #include "viw_read.h"
 #include "viw_rnic.h"
@@ -43,11 +44,21 @@ struct viw_qp {
 	struct viw_tx tx;
 	struct viw_rx rx;
 	struct viw_reads reads;
+	struct ri_qp_counters *
+		count; /* frames: those sent by the owner of tx.role, the others by that of rx.role */
 	struct ri_task task;   /* viw_serve */
 	struct ri_timer timer; /* viw_timer: a Send that waits, or the end */
 	struct viw_qp *next_free;
 	struct viw_qp *next_numbered; /* of its row; with the adapter's lock */
 };
+
+/* `frames` of together `size` octets are built. Owner of tx.role. */
+static inline void
+viw_qp_built(struct viw_qp *qp, uint32_t size, uint32_t frames)
+{
+	qp->tx.queued += size;
+	ri_count(&qp->count->frames_sent, frames);
+}
 
 static inline enum ri_qp_state
 viw_qp_state(struct viw_qp *qp)

@@ -210,7 +210,7 @@ read_response_build(struct viw_qp *qp, const struct viw_inbound_read *r)
 				result = VSW_MEM_LOST;
 			vsw_mem_end(&use);
 			tx->len += size;
-			tx->queued += size;
+			viw_qp_built(qp, size, 1);
 		}
 	}
 	if (result != VSW_MEM_OK) {

@@ -45,6 +45,8 @@ frame_fault(struct viw_qp *qp, enum rdmap_fault fault)
 	else if (fault == RDMAP_FAULT_STREAM_CATASTROPHIC)
 		event = rx->refused;
 	rx->want_tx = true;
+	if (fault == RDMAP_FAULT_CRC)
+		ri_count(&qp->count->crc_errors, 1);
 	if (viw_qp_state(qp) == RI_QPS_RTS)
 		viw_why_frame(qp, fault);
 	if (fault == RDMAP_FAULT_CRC)
@@ -83,6 +85,7 @@ wait_for_receive(struct viw_qp *qp)
 			"%llu ms",
 			viw_why_taker(qp), (unsigned long long)(qp->rnic->rnr_ns / 1000000));
 	rx->waited = true;
+	ri_count(&qp->count->retries, 1);
 	viw_engine_want(qp, 0, EPOLLIN);
 	host->timer_start(host->self, &qp->timer, host->now(host->self) + qp->rnic->rnr_ns);
 	end_timer_restore(qp);
@@ -288,6 +291,7 @@ viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 		    size > (size_t)(end - at)) {
 			if (!frame_in_phases(qp, &at, end))
 				break;
+			ri_count(&qp->count->frames_received, 1);
 			continue;
 		}
 		if (!frame_at_once(qp, at, size, ulpdu_len)) {
@@ -295,6 +299,7 @@ viw_rx_feed(struct viw_qp *qp, const uint8_t *from, uint32_t len)
 			break;
 		}
 		rx->large = false;
+		ri_count(&qp->count->frames_received, 1);
 		at += size;
 	}
 	return (uint32_t)(at - from);

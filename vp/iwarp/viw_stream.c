@@ -262,12 +262,12 @@ rtr_send(struct viw_qp *qp)
 	if (qp->stream.rtr_send == RI_RTR_SEND) {
 		send = rdmap_untagged(RDMAP_SEND, tx->send_msn++, 0, true);
 		tx->len = rdmap_fpdu_put(tx->buf, &send, qp->stream.crc);
-		tx->queued += tx->len;
+		viw_qp_built(qp, tx->len, 1);
 		(void)viw_tx_push(qp);
 	} else if (qp->stream.rtr_send == RI_RTR_READ) {
 		(void)viw_read_note(&qp->reads, &(struct viw_outbound_read){0});
 		tx->len = rdmap_read_request_fpdu(tx->buf, tx->read_msn++, &read, qp->stream.crc);
-		tx->queued += tx->len;
+		viw_qp_built(qp, tx->len, 1);
 		(void)viw_tx_push(qp);
 	} else {
 		viw_wake_write(qp);

@@ -370,7 +370,7 @@ build_message(struct viw_qp *qp, bool write)
 		return true;
 	}
 	tx->len += size;
-	tx->queued += size;
+	viw_qp_built(qp, size, 1);
 	message_advance(qp, n, write);
 	return true;
 }
@@ -409,7 +409,7 @@ build_immediate(struct viw_qp *qp)
 	seg.payload_len = RDMAP_IMMEDIATE_SIZE;
 	uint32_t size = rdmap_fpdu_put(tx->buf + tx->len, &seg, qp->stream.crc);
 	tx->len += size;
-	tx->queued += size;
+	viw_qp_built(qp, size, 1);
 	tx->send_msn++;
 	tx->sent_immediate = true;
 	request_started(qp, 0);
@@ -437,7 +437,7 @@ build_read(struct viw_qp *qp)
 	uint32_t size =
 		rdmap_read_request_fpdu(tx->buf + tx->len, tx->read_msn++, &m, qp->stream.crc);
 	tx->len += size;
-	tx->queued += size;
+	viw_qp_built(qp, size, 1);
 	request_started(qp, number);
 	return true;
 }

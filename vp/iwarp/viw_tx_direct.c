@@ -105,9 +105,10 @@ copy_range(uint8_t *out, const struct plan *plan, uint32_t from, uint32_t to)
  * rest is lost, so the stream ends in the middle of a frame.
  */
 static bool
-direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direct *d, uint32_t sent,
+direct_settle(struct viw_qp *qp, const struct plan *plan, const struct viw_direct *d, uint32_t sent,
 	      uint32_t *done)
 {
+	struct viw_tx *tx = &qp->tx;
 	uint32_t most = tx->segment.ulpdu - ddp_header_size(d->seg.tagged);
 	uint32_t begun = 0;
 
@@ -123,7 +124,7 @@ direct_settle(struct viw_tx *tx, const struct plan *plan, const struct viw_direc
 		whole = plan->ends[begun++];
 	}
 	tx->given += sent;
-	tx->queued += whole;
+	viw_qp_built(qp, whole, begun);
 	*done = begun == plan->frames ? plan->payload : begun * most;
 	return true;
 }
@@ -153,7 +154,7 @@ viw_tx_direct(struct viw_qp *qp, const struct viw_direct *d, uint32_t *begun)
 	struct msghdr msg = {.msg_iov = plan.iov, .msg_iovlen = 2 * plan.frames + 1};
 	ssize_t n = viw_sendmsg(qp->stream.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int error = errno;
-	bool there = n <= 0 || direct_settle(tx, &plan, d, (uint32_t)n, begun);
+	bool there = n <= 0 || direct_settle(qp, &plan, d, (uint32_t)n, begun);
 	vsw_mem_end(&use);
 	if (!there)
 		viw_stream_lost(qp, EFAULT);

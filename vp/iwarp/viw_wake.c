@@ -46,7 +46,7 @@ viw_wake_write(struct viw_qp *qp)
 	if (tx->job != VIW_JOB_NONE || tx->at < tx->len || !viw_tx_buffer(qp))
 		return;
 	tx->len = rdmap_fpdu_put(tx->buf, &write, qp->stream.crc);
-	tx->queued += tx->len;
+	viw_qp_built(qp, tx->len, 1);
 	(void)viw_tx_push(qp);
 }
 

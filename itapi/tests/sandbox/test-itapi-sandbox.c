@@ -398,6 +398,13 @@ main(int argc, char **argv)
 		return print_table();
 	if (argc < 3)
 		return 2;
+	/* meson test --setup kald */
+	if (getenv("ITAPI_KALD") != NULL && strcmp(getenv("ITAPI_KALD"), "off") != 0) {
+		printf("1..0 # SKIP a sandbox that refuses a system call may not reach a daemon "
+		       "that is "
+		       "required\n");
+		return 0;
+	}
 	page = read_page(argv[2]);
 	printf("1..%u\n", (unsigned)(2 * REFUSALS));
 	for (unsigned i = 0; i < 2 * REFUSALS; i++) {

@@ -403,3 +403,28 @@ kal_user_half(struct kal_client *client, uint32_t rnic, const struct ri_user_ops
 	*fast = &fast_ops;
 	return status;
 }
+
+/* Nothing is counted here. */
+struct ri_qp_counters *
+kal_count_qp(struct kal_client *client, uint32_t qp)
+{
+	(void)client;
+	(void)qp;
+	return NULL;
+}
+
+struct ri_cq_counters *
+kal_count_cq(struct kal_client *client, uint32_t cq)
+{
+	(void)client;
+	(void)cq;
+	return NULL;
+}
+
+struct kal_waits *
+kal_count_waits(struct kal_client *client, uint32_t rnic)
+{
+	(void)client;
+	(void)rnic;
+	return NULL;
+}

@@ -389,6 +389,7 @@ go_back(struct vem_qp *qp, struct vem_remote *remote, uint32_t number, bool rnr)
 
 	uint64_t until = host->now(host->self) + qp->rnic->rnr_wait;
 
+	ri_count(&qp->count->retries, 1);
 	atomic_store(&qp->rnr_until, until);
 	host->timer_start(host->self, &qp->rnr_timer, until);
 }
