@@ -159,7 +159,8 @@ void
 vro_tie_flushed(struct vro_verbs_qp *qp)
 {
 	const struct ri_upcalls *up = qp->rnic->upcalls;
-	const struct ri_cm_event event = {.kind = qp->tie.end, .ctx = qp->init.ctx};
+	const struct ri_cm_event event = {
+		.kind = qp->tie.end, .reason = qp->tie.reason, .ctx = qp->init.ctx};
 
 	if (qp->tie.end == RI_CM_NONE)
 		return;
@@ -431,6 +432,17 @@ params_of(struct vro_verbs_qp *qp, const struct ri_cm_params *given)
 	return params;
 }
 
+/* The kernel knows no way there, which is an event as every other failure of an attempt. In the role. */
+static void
+unreachable(struct vro_verbs_qp *qp, const struct ri_cm_params *given)
+{
+	tie_begin(qp, 0, given);
+	qp->tie.reason = RI_CM_REASON_BAD_PATH;
+	vro_tie_break(qp);
+	vro_qp_to_error(&qp->qp);
+	vro_kick(qp);
+}
+
 static enum ri_status
 cm_connect(struct ri_qp *ri, const struct ri_cm_params *given)
 {
@@ -453,6 +465,9 @@ cm_connect(struct ri_qp *ri, const struct ri_cm_params *given)
 	if (status == RI_SUCCESS) {
 		tie_begin(qp, number, given);
 		qp->tie.three_way = given->three_way;
+	} else if (status == RI_ERR_NO_ROUTE && given->local.family == RI_ADDR_NONE) {
+		unreachable(qp, given);
+		status = RI_SUCCESS;
 	}
 	vro_station_leave(station);
 	return status;

@@ -266,6 +266,13 @@ refusals(void)
 	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
 	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_REFUSED);
 	reset(s.a);
+	params = params_to(&s.service, "");
+	params.peer = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {240, 0, 0, 1}};
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_BAD_PATH);
+	reset(s.a);
+	params.local = nobody;
+	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_ERR_NO_ROUTE);
 	memcpy(&silent.sin_addr, nobody.octets, 4);
 	g_assert_cmpint(bind(fd, (struct sockaddr *)&silent, sizeof(silent)), ==, 0);
 	params = params_to(&s.service, "");

@@ -696,6 +696,17 @@ test_query_ends(void)
 	struct sim sim;
 	guint64 number;
 
+	/* While copies come, the service may take its time; then silence ends it. */
+	start(&sim, keep_newest);
+	params = sim_params(&sim.a, PORT);
+	params.deadline = RI_NEVER;
+	g_assert_cmpint(vrc_resolve(sim.a.cm, &params, &number), ==, RI_SUCCESS);
+	sim_run(&sim, sim.now + 30 * SEC);
+	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST_GONE), ==, 0);
+	vrc_abandon(sim.a.cm, number);
+	sim_run(&sim, sim.now + 7 * SEC);
+	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST_GONE), ==, 1);
+	sim_stop(&sim);
 	for (guint i = 0; i < 2; i++) {
 		start(&sim, keep_newest);
 		params = sim_params(&sim.a, i == 0 ? PORT + 1 : PORT);
