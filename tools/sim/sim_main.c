@@ -146,13 +146,16 @@ static void
 fix_addresses(char **argv)
 {
 	int now = personality(0xffffffff);
+	/* By its name, since under a tool such as valgrind the link itself leads to the tool. */
+	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
 
 	if (now < 0 || (now & ADDR_NO_RANDOMIZE) != 0)
 		return;
 	if (personality((unsigned long)now | ADDR_NO_RANDOMIZE) < 0 ||
 	    (personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0)
 		return;
-	(void)SIM_REAL(execv)("/proc/self/exe", argv);
+	if (self != NULL)
+		(void)SIM_REAL(execv)(self, argv);
 }
 
 /* A run depends on the scenario and the seed, not on the environment. */

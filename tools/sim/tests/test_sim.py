@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tree_case  # noqa: E402
 
 IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED = map(os.path.abspath, sys.argv[1:9])
-SEEDS = int(sys.argv[9]) if len(sys.argv) > 9 else 40
+SEEDS = int(sys.argv[9]) if len(sys.argv) > 9 else 25
 PATIENCE = 500      # s
 
 KV_SCENE = f"""
