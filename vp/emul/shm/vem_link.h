@@ -66,11 +66,14 @@ struct vem_link {
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
 	struct vem_remote *owing;                      /* have answers to write; likewise */
 	struct vem_ring_page *in_page;
+	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
+	uint64_t woken_at; /* what was read then */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock out_lock;
 	struct vem_ring_out out;
 	struct vem_ring_page *out_page;
 	atomic_bool starved; /* a writer found no room: all are run when there is some */
+	atomic_bool readies; /* a connection owes a READY */
 
 	pthread_mutex_t queue_lock; /* of the socket as a place to write, and of what follows */
 	struct vem_queued *queue;   /* packets that wait, oldest first */

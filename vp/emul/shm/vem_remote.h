@@ -166,8 +166,10 @@ bool vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);
-/* There may be room again: run whoever waits for it. */
+/* There is room again: run whoever waits for it. */
 void vem_remote_room(struct vem_link *link);
+/* Connections have become ready: tell the other ends. */
+void vem_remote_readies(struct vem_link *link);
 /* The responder can go on, or will refuse: tell the other end. Any thread that is inside of the queue pair. */
 void vem_remote_ready(struct vem_remote *remote);
 

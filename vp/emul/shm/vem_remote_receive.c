@@ -219,16 +219,21 @@ vem_remote_answers(struct vem_link *link)
 void
 vem_remote_ready(struct vem_remote *remote)
 {
+	struct vem_link *link = remote->link;
+
 	atomic_fetch_add(&remote->readies, 1);
 	atomic_store(&remote->owe_ready, true);
-	atomic_store(&remote->link->starved, true);
-	vsw_leader_request_run(&remote->link->shm->leader);
+	atomic_store(&link->readies, true);
+	if (!vsw_role_take(&link->shm->rx))
+		return; /* its owner does one more round */
+	vem_remote_readies(link);
+	vem_shm_rx_drop(link->shm);
 }
 
-void
-vem_remote_room(struct vem_link *link)
+/* Call `act` for each connection of a link that has a queue pair. */
+static void
+each_remote(struct vem_link *link, void (*act)(struct vem_remote *remote, struct vem_qp *qp))
 {
-	atomic_store(&link->starved, false);
 	for (uint32_t i = 0; i < VEM_SLOT_PAGES; i++) {
 		struct vem_slot *page = link->pages[i];
 
@@ -236,15 +241,43 @@ vem_remote_room(struct vem_link *link)
 			struct vem_remote *remote = atomic_load(&page[k].remote);
 			struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
 
-			if (qp == NULL)
-				continue;
-			if (atomic_load(&remote->owe_ready))
-				owe(remote);
-			vem_sq_run(qp);
+			if (qp != NULL)
+				act(remote, qp);
 		}
 	}
+}
+
+static void
+ready_owe(struct vem_remote *remote, struct vem_qp *qp)
+{
+	(void)qp;
+	if (atomic_load(&remote->owe_ready))
+		owe(remote);
+}
+
+void
+vem_remote_readies(struct vem_link *link)
+{
+	atomic_store(&link->readies, false);
+	each_remote(link, ready_owe);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
+}
+
+static void
+queue_run(struct vem_remote *remote, struct vem_qp *qp)
+{
+	(void)remote;
+	vem_sq_run(qp);
+}
+
+void
+vem_remote_room(struct vem_link *link)
+{
+	atomic_store(&link->starved, false);
+	if (link->owing != NULL)
+		vem_remote_answers(link);
+	each_remote(link, queue_run);
 }
 
 /* --- requests in -------------------------------------------------------------------------- */
