@@ -95,6 +95,7 @@ struct vem_remote {
 	struct vsw_wqe *own_wqe; /* of the queue pair, in whose place the window's are */
 	uint32_t slots;          /* of the window, a power of 2 */
 	struct vem_sent *sent;
+	void *wqes;      /* theirs, in one piece */
 	uint32_t begun;  /* requests that were taken from the queue */
 	uint32_t cursor; /* the next one to be sent */
 	uint32_t at;     /* octets of it that were sent */

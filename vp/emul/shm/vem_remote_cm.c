@@ -96,18 +96,34 @@ remote_of_far(const struct vem_link *link, uint32_t number, uint32_t life)
 	return NULL;
 }
 
+/* A connection of it has gone. Whoever dialed hangs up; the other side sees it. */
+static void
+link_unuse(struct vem_link *link)
+{
+	struct vem_shm *shm = link->shm;
+
+	if (link->users != 0 && --link->users != 0)
+		return;
+	if (atomic_load(&link->broken))
+		shm->host->task_run(shm->host->self, &shm->reap);
+	else if (link->dialed)
+		vem_link_break(link, "nobody uses it any more");
+}
+
 static struct vem_remote *
 remote_new(struct vem_link *link)
 {
 	struct vem_remote *remote = calloc(1, sizeof(*remote));
 
-	if (remote == NULL)
+	if (remote == NULL) {
+		link_unuse(link);
 		return NULL;
+	}
 	remote->link = link;
 	link->users++;
 	if (slot_take(link, remote))
 		return remote;
-	link->users--;
+	link_unuse(link);
 	free(remote);
 	return NULL;
 }
@@ -123,6 +139,18 @@ owing_remove(struct vem_link *link, const struct vem_remote *remote)
 	}
 }
 
+/* Free what remote_fill has allocated. */
+static void
+remote_empty(struct vem_remote *remote)
+{
+	free(remote->sent);
+	free(remote->wqes);
+	free(remote->asks);
+	remote->sent = NULL;
+	remote->wqes = NULL;
+	remote->asks = NULL;
+}
+
 void
 vem_remote_free(struct vem_remote *remote)
 {
@@ -133,21 +161,12 @@ vem_remote_free(struct vem_remote *remote)
 	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
 	owing_remove(link, remote);
 	vem_shm_rx_drop(shm);
-	for (uint32_t i = 0; i < remote->slots; i++)
-		free(remote->sent[i].wqe);
-	free(remote->sent);
-	free(remote->asks);
+	remote_empty(remote);
 	free(remote);
-	if (--link->users != 0)
-		return;
-	/* Whoever dialed hangs up; the other side sees it. */
-	if (atomic_load(&link->broken))
-		shm->host->task_run(shm->host->self, &shm->reap);
-	else if (link->dialed)
-		vem_link_break(link, "nobody uses it any more");
+	link_unuse(link);
 }
 
-/* Windows and queues of a connection, for its queue pair. */
+/* Windows and queues of a connection, for its queue pair: all, or none. */
 static enum ri_status
 remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 {
@@ -159,17 +178,19 @@ remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 
 	while (slots < VEM_WINDOW && slots <= init->max_sq_wr)
 		slots *= 2;
+	entry = (entry + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	remote->sent = calloc(slots, sizeof(*remote->sent));
+	remote->wqes = calloc(slots, entry);
 	remote->ask_room = 256; /* attr.max_ird */
 	remote->asks = calloc(remote->ask_room, sizeof(*remote->asks));
-	if (remote->sent == NULL || remote->asks == NULL)
+	if (remote->sent == NULL || remote->wqes == NULL || remote->asks == NULL) {
+		remote_empty(remote);
 		return RI_ERR_RESOURCES;
-	remote->slots = slots;
-	for (uint32_t i = 0; i < slots; i++) {
-		remote->sent[i].wqe = calloc(1, entry);
-		if (remote->sent[i].wqe == NULL)
-			return RI_ERR_RESOURCES;
 	}
+	remote->slots = slots;
+	for (uint32_t i = 0; i < slots; i++)
+		remote->sent[i].wqe =
+			(struct vsw_wqe *)(void *)((uint8_t *)remote->wqes + i * entry);
 	return RI_SUCCESS;
 }
 
