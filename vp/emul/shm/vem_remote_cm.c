@@ -110,6 +110,18 @@ link_unuse(struct vem_link *link)
 		vem_link_break(link, "nobody uses it any more");
 }
 
+bool
+vem_remote_attach(struct vem_remote *remote, struct vem_link *link)
+{
+	remote->link = link;
+	link->users++;
+	if (slot_take(link, remote))
+		return true;
+	remote->link = NULL;
+	link_unuse(link);
+	return false;
+}
+
 static struct vem_remote *
 remote_new(struct vem_link *link)
 {
@@ -119,11 +131,8 @@ remote_new(struct vem_link *link)
 		link_unuse(link);
 		return NULL;
 	}
-	remote->link = link;
-	link->users++;
-	if (slot_take(link, remote))
+	if (vem_remote_attach(remote, link))
 		return remote;
-	link_unuse(link);
 	free(remote);
 	return NULL;
 }
@@ -152,18 +161,28 @@ remote_empty(struct vem_remote *remote)
 }
 
 void
-vem_remote_free(struct vem_remote *remote)
+vem_remote_detach(struct vem_remote *remote)
 {
 	struct vem_link *link = remote->link;
-	struct vem_shm *shm = link->shm;
 
-	vem_shm_rx_take(shm);
+	if (link == NULL)
+		return;
+	vem_shm_rx_take(link->shm);
 	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
 	owing_remove(link, remote);
-	vem_shm_rx_drop(shm);
+	vem_shm_rx_drop(link->shm);
+	remote->link = NULL;
+	atomic_store(&remote->far_known, false);
+	atomic_store(&remote->qp, NULL);
+	link_unuse(link);
+}
+
+void
+vem_remote_free(struct vem_remote *remote)
+{
+	vem_remote_detach(remote);
 	remote_empty(remote);
 	free(remote);
-	link_unuse(link);
 }
 
 /* Windows and queues of a connection, for its queue pair: all, or none. */
@@ -178,6 +197,7 @@ remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 
 	while (slots < VEM_WINDOW && slots <= init->max_sq_wr)
 		slots *= 2;
+	remote->wqe_size = entry;
 	entry = (entry + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	remote->sent = calloc(slots, sizeof(*remote->sent));
 	remote->wqes = calloc(slots, entry);
@@ -192,6 +212,17 @@ remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 		remote->sent[i].wqe =
 			(struct vsw_wqe *)(void *)((uint8_t *)remote->wqes + i * entry);
 	return RI_SUCCESS;
+}
+
+struct vem_remote *
+vem_remote_prepare(const struct vem_qp *qp)
+{
+	struct vem_remote *remote = calloc(1, sizeof(*remote));
+
+	if (remote == NULL || remote_fill(remote, qp) == RI_SUCCESS)
+		return remote;
+	free(remote);
+	return NULL;
 }
 
 /* --- packets ------------------------------------------------------------------------------ */
@@ -333,10 +364,13 @@ vem_remote_link_up(struct vem_link *link)
 		}
 		struct vem_remote *remote = atomic_load(&slot->remote);
 
-		if (remote != NULL && atomic_load(&remote->qp) != NULL && !remote->asked &&
+		struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+		if (qp != NULL && !atomic_load(&qp->by_peer) && !remote->asked &&
 		    !remote->withdrawn)
 			request_send(remote);
 	}
+	vem_remote_join_all(link);
 }
 
 /* The listener has accepted. */
@@ -505,6 +539,14 @@ nobody_there(struct vem_link *link, const struct vem_packet *packet)
 		vem_link_send(link, &answer);
 }
 
+static bool
+is_by_peer(const struct vem_remote *remote)
+{
+	const struct vem_qp *qp = atomic_load(&remote->qp);
+
+	return qp != NULL && atomic_load(&qp->by_peer);
+}
+
 const char *
 vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 {
@@ -515,6 +557,12 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 		remote = packet->kind == VEM_PACKET_WITHDRAW
 				 ? remote_of_far(link, packet->from, packet->from_life)
 				 : remote_find(link, packet->to, packet->to_life);
+		if (packet->kind >= VEM_PACKET_KNOCK && packet->kind <= VEM_PACKET_OPEN) {
+			vem_remote_peer_packet(link, packet, remote);
+			return NULL;
+		}
+		if (remote != NULL && is_by_peer(remote))
+			return "it speaks of a connection by attributes as of a managed one";
 		if (remote == NULL) {
 			nobody_there(link, packet);
 			return NULL;
@@ -551,6 +599,10 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 		message_arrived(remote, packet);
 		return NULL;
 	case VEM_PACKET_HELLO:
+	case VEM_PACKET_KNOCK:
+	case VEM_PACKET_JOIN:
+	case VEM_PACKET_JOINED:
+	case VEM_PACKET_OPEN:
 	case VEM_PACKET_KINDS:
 		break;
 	}
@@ -575,7 +627,9 @@ vem_remote_link_down(struct vem_link *link)
 			continue;
 		struct vem_qp *qp = atomic_load(&remote->qp);
 
-		if (qp != NULL && up)
+		if (qp != NULL && atomic_load(&qp->by_peer))
+			vem_remote_peer_down(qp, remote);
+		else if (qp != NULL && up)
 			vem_qp_message(qp, VEM_MSG_LOST, 0, NULL);
 		else if (qp != NULL)
 			vem_attempt_failed(qp, RI_CM_REASON_REFUSED);
@@ -587,15 +641,20 @@ vem_remote_link_down(struct vem_link *link)
 void
 vem_remote_leave(struct vem_qp *qp)
 {
-	struct vem_remote *remote = atomic_load(&qp->remote);
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
-	if (remote == NULL)
+	if (fabric->shm == NULL)
 		return;
 	pthread_mutex_lock(&fabric->lock);
-	if (remote->own_wqe != NULL)
-		qp->tx_wqe = remote->own_wqe;
-	atomic_store(&qp->remote, NULL);
-	vem_remote_free(remote);
+	struct vem_remote *remote = atomic_load(&qp->remote);
+	if (remote != NULL) {
+		if (remote->own_wqe != NULL)
+			qp->tx_wqe = remote->own_wqe;
+		atomic_store(&qp->remote, NULL);
+		vem_remote_free(remote);
+	}
+	if (qp->join != NULL)
+		vem_remote_free(qp->join);
+	qp->join = NULL;
 	pthread_mutex_unlock(&fabric->lock);
 }

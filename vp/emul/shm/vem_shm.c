@@ -194,10 +194,21 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 		if (!atomic_load(&link->up))
 			continue;
 		link_release(link, true);
-		/* The other side wakes this one for room only after it has read that this one sleeps. */
-		if (link_has_room(link))
-			*more = true;
 	}
+}
+
+/* Is there room for a thread that waits for it? The other side wakes this one for it only after it has read that this one sleeps. */
+static bool
+any_has_room(struct vem_shm *shm)
+{
+	for (unsigned i = 0; i < atomic_load(&shm->linked); i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link != NULL && atomic_load(&link->up) && !atomic_load(&link->broken) &&
+		    link_has_room(link))
+			return true;
+	}
+	return false;
 }
 
 /* The thread will sleep: read all, have the other sides wake it, and look again. Owner of rx. */
@@ -236,6 +247,7 @@ read_and_sleep(struct vem_shm *shm)
 		vsw_lock(&shm->sleep_lock);
 		asleep_set(shm, true, &more);
 		vsw_unlock(&shm->sleep_lock);
+		more = more || any_has_room(shm);
 	}
 	if (more)
 		vsw_leader_request_run(&shm->leader);
@@ -436,6 +448,13 @@ vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 			       (unsigned long long)__builtin_bswap64(service->id));
 }
 
+void
+vem_shm_name_of_block(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME])
+{
+	(void)snprintf(name, VEM_PLACE_NAME, "%s.block-%03x", kind_name(shm),
+		       (unsigned)(block % VEM_BLOCKS));
+}
+
 static void
 name_fire(void *arg, uint32_t events)
 {
@@ -532,8 +551,7 @@ block_take(struct vem_shm *shm)
 		shm->block = (first + i) % VEM_BLOCKS;
 		if (shm->block == 0 || shm->block == VEM_BLOCKS - 1)
 			continue; /* numbers that are special */
-		(void)snprintf(shm->own.name, sizeof(shm->own.name), "%s.block-%03x",
-			       kind_name(shm), (unsigned)shm->block);
+		vem_shm_name_of_block(shm, shm->block, shm->own.name);
 		status = name_take(shm, &shm->own);
 	}
 	return status;
