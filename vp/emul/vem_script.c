@@ -274,9 +274,8 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 static void
 say(const struct ri_rnic *rnic, const char *text)
 {
-	const struct ri_log_about about = {
-		.layer = "emul",
-		.adapter = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp"};
+	const struct ri_log_about about = {.layer = "emul",
+					   .adapter = vem_adapter_name(rnic->fabric)};
 
 	ri_log(rnic->host, RI_LOG_WARNING, &about, "%s", text);
 }
@@ -390,7 +389,7 @@ vem_script_start(struct ri_rnic *rnic)
 {
 	struct ri_watch *control = &rnic->faults.control;
 	const char *path = vsw_setting_text(&vem_settings[VEM_SETTING_CONTROL]);
-	const char *name = rnic->fabric->personality == VEM_IB ? "emul:ib" : "emul:iwarp";
+	const char *name = vem_adapter_name(rnic->fabric);
 
 	environment_run(rnic);
 	if (path == NULL)
