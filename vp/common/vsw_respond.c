@@ -236,7 +236,9 @@ vsw_respond_parts(struct vsw_responder *in, const struct vsw_message *message,
 		.opcode = RI_OP_RECV,
 		.flags = RI_WC_RECEIVE,
 	};
-	enum vsw_srq_result found = receive_find(in, piece->at + piece->length, &cqe);
+	/* An unreliable message that does not fit is dropped as a whole. */
+	enum vsw_srq_result found = receive_find(
+		in, in->unreliable ? message->length : piece->at + piece->length, &cqe);
 
 	if (found != VSW_SRQ_TAKEN)
 		return in->unreliable ? &vsw_no_receive : vsw_respond_not_taken(found);

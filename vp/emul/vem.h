@@ -299,7 +299,10 @@ struct vem_qp {
 
 	/* By attributes; vem_peer.c. */
 	struct vem_by_peer far;
-	bool ready;           /* a partner may find it; under the fabric's lock */
+	bool ready;              /* a partner may find it; under the fabric's lock, as the next */
+	struct vem_remote *join; /* between processes: its connection, until the partner is found */
+	_Atomic uint64_t
+		tries_until; /* likewise: when it is looked whether requests are answered; as rnr_until */
 	atomic_bool comm_est; /* the event was raised */
 	struct ri_timer lost_timer;
 

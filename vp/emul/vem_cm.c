@@ -180,6 +180,12 @@ vem_cm_offer(struct vem_qp *qp)
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
 	struct ri_addr local = qp->to.local;
 
+	if (atomic_load(&qp->by_peer)) {
+		pthread_mutex_lock(&fabric->lock);
+		vem_remote_join(qp);
+		pthread_mutex_unlock(&fabric->lock);
+		return;
+	}
 	if (atomic_load(&qp->state) != RI_QPS_CONNECTING)
 		return;
 	if (!vem_addr_source(fabric, &qp->to.peer, &local)) {

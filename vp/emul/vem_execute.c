@@ -49,7 +49,7 @@ wait_by_attributes(struct vem_qp *qp, const struct vem_qp *peer)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->rnr_until);
-	uint64_t wait = vem_peer_rnr_wait(qp, peer);
+	uint64_t wait = vem_peer_rnr_wait(qp, peer->far.min_rnr_timer);
 
 	if (until == VEM_RNR_LATE || wait == 0)
 		return vem_fail_here(qp, RI_WC_RNR);

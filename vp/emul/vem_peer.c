@@ -19,9 +19,13 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_remote.h"
 #include "vem_ud.h"
 #include "vsw_spans.h"
 
+#define LOOKING   \
+	UINT64_C( \
+		100000000) /* ns for which an unreliable message waits until its partner is found */
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
 
 /* --- waiting ------------------------------------------------------------------------------ */
@@ -49,11 +53,9 @@ rnr_time_of(uint8_t code)
 }
 
 uint64_t
-vem_peer_rnr_wait(const struct vem_qp *qp, const struct vem_qp *peer)
+vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code)
 {
-	if (qp->far.rnr_retry == 7)
-		return RI_NEVER;
-	return qp->far.rnr_retry * rnr_time_of(peer->far.min_rnr_timer);
+	return qp->far.rnr_retry == 7 ? RI_NEVER : qp->far.rnr_retry * rnr_time_of(code);
 }
 
 /* May the sender read what it sends? It does so whether or not somebody is there. */
@@ -70,17 +72,24 @@ own_memory_is_good(struct vem_qp *qp)
 	return true;
 }
 
+/* Between processes it takes a moment until two that are there have found each other, in which nothing is lost. */
+static bool
+is_looking(const struct vem_qp *qp)
+{
+	return qp->rnic->fabric->between && !atomic_load(&qp->open);
+}
+
 /* The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. */
 static bool
 request_lost(struct vem_qp *qp)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->lost_until);
-	uint64_t patience = patience_of(&qp->far);
+	uint64_t patience = qp->init.type == RI_QP_UC ? LOOKING : patience_of(&qp->far);
 
 	if (until == 0 && !own_memory_is_good(qp))
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
-	if (qp->init.type == RI_QP_UC) {
+	if (qp->init.type == RI_QP_UC && (!is_looking(qp) || until == VEM_RNR_LATE)) {
 		vem_sq_complete(qp, RI_WC_SUCCESS); /* it has left */
 		return true;
 	}
@@ -98,19 +107,38 @@ request_lost(struct vem_qp *qp)
 	return false;
 }
 
+/* Another request may be waiting by now. */
+static bool
+is_over(struct vem_qp *qp, _Atomic uint64_t *time)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = atomic_load(time);
+
+	return until > VEM_RNR_LATE && host->now(host->self) >= until &&
+	       atomic_compare_exchange_strong(time, &until, VEM_RNR_LATE);
+}
+
 /* On the service thread: the sender has tried often enough. */
 void
 vem_peer_lost_fire(void *arg)
 {
 	struct vem_qp *qp = arg;
-	const struct ri_host *host = qp->rnic->host;
-	uint64_t until = atomic_load(&qp->lost_until);
+	bool lost = is_over(qp, &qp->lost_until);
 
-	/* Another request may be waiting by now. */
-	if (until <= VEM_RNR_LATE || host->now(host->self) < until ||
-	    !atomic_compare_exchange_strong(&qp->lost_until, &until, VEM_RNR_LATE))
-		return;
-	vem_sq_run(qp);
+	if (is_over(qp, &qp->tries_until) || lost)
+		vem_sq_run(qp);
+}
+
+void
+vem_peer_watch(struct vem_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t patience = patience_of(&qp->far);
+	uint64_t until = patience == 0 ? RI_NEVER : host->now(host->self) + patience;
+
+	atomic_store(&qp->tries_until, until);
+	if (until != RI_NEVER)
+		host->timer_start(host->self, &qp->lost_timer, until);
 }
 
 /* --- running ------------------------------------------------------------------------------ */
@@ -124,8 +152,8 @@ peer_hears(const struct vem_qp *qp, const struct vem_qp *peer)
 }
 
 /* The first message came before the application made the partner send. */
-static void
-comm_est_raise(struct vem_qp *peer)
+void
+vem_peer_heard(struct vem_qp *peer)
 {
 	const struct ri_upcalls *up = peer->rnic->upcalls;
 	const struct ri_async_event event = {
@@ -140,14 +168,19 @@ bool
 vem_peer_execute(struct vem_qp *qp)
 {
 	/* Before it is open the pair may be written by another thread. */
-	struct vem_qp *peer = atomic_load(&qp->open) ? vem_peer_enter(qp) : NULL;
+	bool open = atomic_load(&qp->open);
 	bool done = false;
+
+	if (open && atomic_load(&qp->remote) != NULL)
+		return false; /* found just now, in another process: whoever found it runs the queue again */
+
+	struct vem_qp *peer = open ? vem_peer_enter(qp) : NULL;
 
 	if (peer == NULL)
 		return request_lost(qp);
 	if (peer_hears(qp, peer)) {
 		atomic_store(&qp->lost_until, 0);
-		comm_est_raise(peer);
+		vem_peer_heard(peer);
 		done = vem_execute_with(qp, peer);
 	} else {
 		done = request_lost(qp);
@@ -158,9 +191,8 @@ vem_peer_execute(struct vem_qp *qp)
 
 /* --- pairs -------------------------------------------------------------------------------- */
 
-/* With the fabric's lock. */
-static struct vem_qp *
-numbered_find(struct vem_fabric *fabric, uint32_t qpn)
+struct vem_qp *
+vem_peer_numbered(struct vem_fabric *fabric, uint32_t qpn)
 {
 	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
@@ -188,7 +220,7 @@ queues_run_soon(struct vem_qp *qp)
 static enum ri_status
 partner_join(struct vem_qp *qp, struct vem_qp **partner)
 {
-	struct vem_qp *other = numbered_find(qp->rnic->fabric, qp->far.qpn);
+	struct vem_qp *other = vem_peer_numbered(qp->rnic->fabric, qp->far.qpn);
 
 	if (other == NULL || !other->ready || other->pair != NULL ||
 	    other->init.type != qp->init.type || other->far.qpn != qp->in.who.qpn ||
@@ -218,7 +250,7 @@ vem_peer_part(struct vem_qp *qp)
 static bool
 is_for_peers(const struct vem_qp *qp)
 {
-	return qp->rnic->fabric->personality == VEM_IB && !qp->rnic->fabric->between &&
+	return qp->rnic->fabric->personality == VEM_IB &&
 	       (qp->init.type == RI_QP_RC || qp->init.type == RI_QP_UC);
 }
 
@@ -237,6 +269,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	struct vem_by_peer far = {
 		.qpn = peer->qpn, .rq_psn = peer->rq_psn, .min_rnr_timer = peer->min_rnr_timer};
 	struct vem_qp *partner = NULL;
+	struct vem_remote *join = NULL;
 	enum ri_status status;
 
 	if (!is_for_peers(qp))
@@ -255,6 +288,11 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (status != RI_SUCCESS)
 		return status;
 
+	/* Between processes all go through links, but one that is connected with itself. */
+	bool between = fabric->between && far.qpn != qp->in.who.qpn;
+	if (between && (join = vem_remote_prepare(qp)) == NULL)
+		return RI_ERR_RESOURCES;
+
 	pthread_mutex_lock(&fabric->lock);
 	qp->far = far;
 	atomic_store(&qp->by_peer, true);
@@ -262,7 +300,9 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (qp->init.type == RI_QP_RC)
 		atomic_store(&qp->in.ird, peer->ird);
 	qp->ready = true;
-	status = partner_join(qp, &partner);
+	qp->join = join;
+	if (!between)
+		status = partner_join(qp, &partner);
 	if (status == RI_SUCCESS) {
 		(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
 		if (partner != NULL)
@@ -272,6 +312,8 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 		atomic_store(&qp->by_peer, false);
 	}
 	pthread_mutex_unlock(&fabric->lock);
+	if (between)
+		vem_qp_message(qp, VEM_MSG_CONNECT, 0, NULL); /* its task looks for the partner */
 	return status;
 }
 

@@ -11,8 +11,14 @@ extern const struct ri_peer_ops vem_peer_ops;
 
 /* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
 bool vem_peer_execute(struct vem_qp *qp);
-/* How long a message waits for a receive of the peer (ns); RI_NEVER: without end. The caller has a use of the peer. */
-uint64_t vem_peer_rnr_wait(const struct vem_qp *qp, const struct vem_qp *peer);
+/* How long a message waits for a receive of a peer with this code (ns); RI_NEVER: without end. */
+uint64_t vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code);
+/* Requests wait for answers of another process: vem_qp::tries_until ends their tries. */
+void vem_peer_watch(struct vem_qp *qp);
+/* A message has come. */
+void vem_peer_heard(struct vem_qp *qp);
+/* The queue pair with that number, or NULL. With the fabric's lock. */
+struct vem_qp *vem_peer_numbered(struct vem_fabric *fabric, uint32_t qpn);
 /* The time for tries is over; of vem_qp::lost_timer. */
 void vem_peer_lost_fire(void *arg);
 /* It leaves its pair soon: from now on nobody makes it a part of one. */

@@ -133,14 +133,11 @@ profile_iwarp(struct ri_rnic_attr *attr)
 	attr->reject_pdata = 251;
 }
 
-/* Between processes there are reliable connections, which begin by connection management. */
+/* Between processes there are connections of all kinds, and no datagrams. */
 static void
 profile_between(struct ri_rnic_attr *attr)
 {
 	attr->max_qp = VEM_BLOCK_QPS / 2;
-	attr->cm_forms = RI_CM_ADDRESS;
-	attr->cm_number = false;
-	attr->uc = false;
 	attr->multicast = false;
 	attr->ud = false;
 	attr->immediate_with &= ~(uint32_t)RI_IMMEDIATE_UD;

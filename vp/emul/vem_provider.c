@@ -116,6 +116,14 @@ read_settings(struct ri_rnic *rnic, uint32_t personality)
 	if (personality == VEM_IB)
 		rnic->time_wait = vsw_setting_time(&vem_settings[VEM_SETTING_TIME_WAIT], 1000);
 	rnic->rnr_wait = vsw_setting_time(&vem_settings[VEM_SETTING_RNR], 1000000);
+	if (rnic->fabric->between) {
+		/* The carrier decides how long a message takes. */
+		if (vsw_setting_time(&vem_settings[VEM_SETTING_WIRE], 1000) != 0)
+			vem_shm_say(rnic->fabric->shm, RI_LOG_WARNING,
+				    "ITAPI_EMUL_WIRE_US is not for adapters between processes: no "
+				    "message is delayed");
+		return;
+	}
 	if (!vem_wire_begin(rnic))
 		ri_log(rnic->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "emul"},
 		       "ITAPI_EMUL_FREEDOMS has a word that is no freedom");

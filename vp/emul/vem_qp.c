@@ -283,6 +283,7 @@ qp_renew(struct vem_qp *qp)
 	atomic_store(&qp->open, false);
 	atomic_store(&qp->by_peer, false);
 	atomic_store(&qp->lost_until, 0);
+	atomic_store(&qp->tries_until, 0);
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->in.awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
@@ -568,7 +569,7 @@ vem_qp_destroy(struct vem_qp *qp)
 		}
 		vem_pair_leave(qp);
 	}
-	if (atomic_load(&qp->remote) != NULL)
+	if (atomic_load(&qp->remote) != NULL && !atomic_load(&qp->by_peer))
 		vem_remote_message(atomic_load(&qp->remote), VEM_MSG_LOST, 0, NULL);
 	vem_remote_leave(qp);
 	vsw_srq_part(&qp->in.member);

@@ -23,7 +23,7 @@ peer_send_message(struct vem_qp *qp, enum vem_msg message, uint32_t code,
 
 	struct vem_remote *remote = atomic_load(&qp->remote);
 
-	if (remote != NULL)
+	if (remote != NULL && !atomic_load(&qp->by_peer))
 		vem_remote_message(remote, message, code, hello);
 	if (peer == NULL)
 		return;

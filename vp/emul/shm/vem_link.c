@@ -316,16 +316,14 @@ vem_link_accept(struct vem_shm *shm, int fd)
 			    atomic_load(&shm->linked));
 }
 
-struct vem_link *
-vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
-	    enum ri_cm_reason *reason)
+/* Dial a name, or use the link that has. */
+static struct vem_link *
+link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum ri_cm_reason *reason)
 {
-	char name[VEM_PLACE_NAME];
 	struct vem_link *link;
 	unsigned uid;
 	int fd;
 
-	vem_shm_name_of(shm, service, name);
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
 		link = atomic_load(&shm->links[i]);
 		if (link == NULL || atomic_load(&link->broken) || strcmp(link->name, name) != 0)
@@ -353,8 +351,35 @@ vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
 	link = link_new(shm, fd, true);
 	*reason = RI_CM_REASON_RESOURCES;
 	if (link != NULL)
-		memcpy(link->name, name, sizeof(name));
+		memcpy(link->name, name, sizeof(link->name));
 	return link;
+}
+
+struct vem_link *
+vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
+	    enum ri_cm_reason *reason)
+{
+	char name[VEM_PLACE_NAME] = {0};
+
+	vem_shm_name_of(shm, service, name);
+	return link_to(shm, name, fresh, reason);
+}
+
+struct vem_link *
+vem_link_to_block(struct vem_shm *shm, uint32_t block)
+{
+	char name[VEM_PLACE_NAME] = {0};
+	enum ri_cm_reason reason;
+
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link != NULL && link->greeted && link->block == block &&
+		    !atomic_load(&link->broken))
+			return link;
+	}
+	vem_shm_name_of_block(shm, block, name);
+	return link_to(shm, name, false, &reason);
 }
 
 /* --- end ---------------------------------------------------------------------------------- */

@@ -66,11 +66,14 @@ struct vem_link {
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
 	struct vem_remote *owing;                      /* have answers to write; likewise */
 	struct vem_ring_page *in_page;
+	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
+	uint64_t woken_at; /* what was read then */
 
 	alignas(VSW_CACHE_LINE) struct vsw_lock out_lock;
 	struct vem_ring_out out;
 	struct vem_ring_page *out_page;
 	atomic_bool starved; /* a writer found no room: all are run when there is some */
+	atomic_bool readies; /* a connection owes a READY */
 
 	pthread_mutex_t queue_lock; /* of the socket as a place to write, and of what follows */
 	struct vem_queued *queue;   /* packets that wait, oldest first */
@@ -130,6 +133,8 @@ void vem_shm_sweep_soon(struct vem_shm *shm);
 /* A line of the log. */
 __attribute__((format(printf, 3, 4))) void vem_shm_say(const struct vem_shm *shm, unsigned level,
 						       const char *format, ...);
+/* The name of a block of queue pair numbers in the fabric. */
+void vem_shm_name_of_block(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME]);
 /* The name of a service in the fabric. */
 void vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 		     char name[VEM_PLACE_NAME]);
@@ -143,6 +148,8 @@ void vem_shm_name_give(struct vem_name *name);
 /* On the service thread, with the fabric's lock. */
 struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
 			     enum ri_cm_reason *reason);
+/* The same to the process that has a block of queue pair numbers; NULL: there is none. */
+struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block);
 /* A name was dialed: accept. On the service thread, with the fabric's lock. */
 void vem_link_accept(struct vem_shm *shm, int fd);
 /* It has broken: its connections end, and it is freed when none is left. With the fabric's lock, on the service thread. */

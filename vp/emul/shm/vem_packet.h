@@ -22,6 +22,10 @@ enum vem_packet_kind {
 	VEM_PACKET_FAIL,      /* the attempt has failed; `code` is an enum ri_cm_reason */
 	VEM_PACKET_WITHDRAW,  /* the side that connects gives up */
 	VEM_PACKET_MESSAGE,   /* one VEM_MSG_* for a queue pair */
+	VEM_PACKET_KNOCK, /* connections by attributes: a queue pair is there; see vem_remote_peer.c */
+	VEM_PACKET_JOIN,
+	VEM_PACKET_JOINED,
+	VEM_PACKET_OPEN,
 	VEM_PACKET_KINDS
 };
 
@@ -34,8 +38,8 @@ struct vem_packet {
 	uint32_t
 		from; /* HELLO: block of queue pair numbers; else as above, of whoever sends this */
 	uint32_t from_life;
-	uint32_t message; /* VEM_MSG_* */
-	uint32_t code;
+	uint32_t message; /* VEM_MSG_*; by attributes: the code of its wait for receives */
+	uint32_t code;    /* by attributes: the number of the queue pair that is meant */
 	uint32_t qpn;
 	uint32_t type; /* enum ri_qp_type */
 	struct ri_service service;

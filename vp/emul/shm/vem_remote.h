@@ -55,7 +55,8 @@ struct vem_wire {
 	uint32_t at;     /* where the octets of this entry are in it */
 	uint64_t addr;
 	uint32_t stag;
-	uint32_t status;  /* REFUSED: enum ri_wc_status */
+	uint32_t
+		status; /* REFUSED: enum ri_wc_status; requests by attributes: the first packet number */
 	uint64_t operand; /* ATOMIC */
 };
 
@@ -85,22 +86,29 @@ struct vem_remote {
 	struct vem_conn *conn;       /* that request */
 	uint32_t slot, life;         /* its number at this side */
 	uint32_t far_slot, far_life; /* and at the other */
-	bool far_known;
-	bool asked;     /* the active side: REQUEST was sent */
-	bool withdrawn; /* the active side has given up, before it was accepted */
-	bool fresh;     /* the link was dialed for it */
-	uint32_t type;  /* enum ri_qp_type of the other end */
+	atomic_bool far_known;
+	atomic_bool mute; /* by attributes: the other end does not hear yet */
+	atomic_bool gone; /* by attributes: its process has ended */
+	uint8_t far_rnr;  /* likewise: the code for how long it is waited for its receives */
+	bool asked;       /* the active side: REQUEST was sent */
+	bool withdrawn;   /* the active side has given up, before it was accepted */
+	bool fresh;       /* the link was dialed for it */
+	uint32_t type;    /* enum ri_qp_type of the other end */
 
 	/* The requester; role vem_qp::tx. */
 	struct vsw_wqe *own_wqe; /* of the queue pair, in whose place the window's are */
 	uint32_t slots;          /* of the window, a power of 2 */
 	struct vem_sent *sent;
+	void *wqes;      /* theirs, in one piece */
+	size_t wqe_size; /* of one */
 	uint32_t begun;  /* requests that were taken from the queue */
 	uint32_t cursor; /* the next one to be sent */
 	uint32_t at;     /* octets of it that were sent */
 	uint32_t reads;  /* Reads and atomics that are sent and not answered */
 	bool stalled;    /* until READY */
-	bool ended;      /* a request has failed: those after it are flushed */
+	uint32_t
+		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
+	bool ended; /* a request has failed: those after it are flushed */
 	uint32_t
 		failed; /* enum ri_wc_status with which the request at the cursor fails here; 0: none */
 	struct vsw_lock answer; /* of the placement of answers */
@@ -140,6 +148,12 @@ enum ri_status vem_remote_accept(struct vem_remote *remote, struct vem_qp *qp);
 void vem_remote_fail(struct vem_remote *remote, enum ri_cm_reason reason);
 /* The active side gives up what is not accepted. */
 void vem_remote_withdraw(struct vem_remote *remote);
+/* A connection for a queue pair, without a link. NULL: no memory. */
+struct vem_remote *vem_remote_prepare(const struct vem_qp *qp);
+/* Give it a place at a link. False: there is none. */
+bool vem_remote_attach(struct vem_remote *remote, struct vem_link *link);
+/* It leaves its link, if it has one; nobody reads for it any more on return. */
+void vem_remote_detach(struct vem_remote *remote);
 /* Free a connection; nobody reads for it any more on return. */
 void vem_remote_free(struct vem_remote *remote);
 /* A message for the other end. Any thread that has a use of the connection, without the lock, too. */
@@ -151,6 +165,18 @@ void vem_remote_leave(struct vem_qp *qp);
 const char *vem_remote_packet(struct vem_link *link, const struct vem_packet *packet);
 void vem_remote_link_up(struct vem_link *link);
 void vem_remote_link_down(struct vem_link *link);
+
+/* --- by attributes: vem_remote_peer.c; with the fabric's lock, on the service thread --------- */
+
+/* A queue pair begins to receive: find its partner. */
+void vem_remote_join(struct vem_qp *qp);
+/* A link is up: the same for all that wait for its process. */
+void vem_remote_join_all(struct vem_link *link);
+/* `remote`: the connection that the packet names, or NULL. */
+void vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
+			    struct vem_remote *remote);
+/* The link has ended. */
+void vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote);
 
 /* --- the requester: vem_remote_send.c; owner of vem_qp::tx ---------------------------------- */
 
@@ -169,8 +195,10 @@ void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 void vem_remote_known(struct vem_remote *remote);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);
-/* There may be room again: run whoever waits for it. */
+/* There is room again: run whoever waits for it. */
 void vem_remote_room(struct vem_link *link);
+/* Connections have become ready: tell the other ends. */
+void vem_remote_readies(struct vem_link *link);
 /* The responder can go on, or will refuse: tell the other end. Any thread that is inside of the queue pair. */
 void vem_remote_ready(struct vem_remote *remote);
 

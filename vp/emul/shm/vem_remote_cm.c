@@ -96,18 +96,43 @@ remote_of_far(const struct vem_link *link, uint32_t number, uint32_t life)
 	return NULL;
 }
 
+/* A connection of it has gone. Whoever dialed hangs up; the other side sees it. */
+static void
+link_unuse(struct vem_link *link)
+{
+	struct vem_shm *shm = link->shm;
+
+	if (link->users != 0 && --link->users != 0)
+		return;
+	if (atomic_load(&link->broken))
+		shm->host->task_run(shm->host->self, &shm->reap);
+	else if (link->dialed)
+		vem_link_break(link, "nobody uses it any more");
+}
+
+bool
+vem_remote_attach(struct vem_remote *remote, struct vem_link *link)
+{
+	remote->link = link;
+	link->users++;
+	if (slot_take(link, remote))
+		return true;
+	remote->link = NULL;
+	link_unuse(link);
+	return false;
+}
+
 static struct vem_remote *
 remote_new(struct vem_link *link)
 {
 	struct vem_remote *remote = calloc(1, sizeof(*remote));
 
-	if (remote == NULL)
+	if (remote == NULL) {
+		link_unuse(link);
 		return NULL;
-	remote->link = link;
-	link->users++;
-	if (slot_take(link, remote))
+	}
+	if (vem_remote_attach(remote, link))
 		return remote;
-	link->users--;
 	free(remote);
 	return NULL;
 }
@@ -127,37 +152,40 @@ owing_remove(struct vem_link *link, const struct vem_remote *remote)
 static void
 remote_empty(struct vem_remote *remote)
 {
-	for (uint32_t i = 0; i < remote->slots; i++)
-		free(remote->sent[i].wqe);
 	free(remote->sent);
+	free(remote->wqes);
 	free(remote->asks);
 	remote->sent = NULL;
+	remote->wqes = NULL;
 	remote->asks = NULL;
-	remote->slots = 0;
+}
+
+void
+vem_remote_detach(struct vem_remote *remote)
+{
+	struct vem_link *link = remote->link;
+
+	if (link == NULL)
+		return;
+	vem_shm_rx_take(link->shm);
+	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
+	owing_remove(link, remote);
+	vem_shm_rx_drop(link->shm);
+	remote->link = NULL;
+	atomic_store(&remote->far_known, false);
+	atomic_store(&remote->qp, NULL);
+	link_unuse(link);
 }
 
 void
 vem_remote_free(struct vem_remote *remote)
 {
-	struct vem_link *link = remote->link;
-	struct vem_shm *shm = link->shm;
-
-	vem_shm_rx_take(shm);
-	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
-	owing_remove(link, remote);
-	vem_shm_rx_drop(shm);
+	vem_remote_detach(remote);
 	remote_empty(remote);
 	free(remote);
-	if (--link->users != 0)
-		return;
-	/* Whoever dialed hangs up; the other side sees it. */
-	if (atomic_load(&link->broken))
-		shm->host->task_run(shm->host->self, &shm->reap);
-	else if (link->dialed)
-		vem_link_break(link, "nobody uses it any more");
 }
 
-/* Windows and queues of a connection, for its queue pair: all of them, or on failure none, since an accept may be tried again. */
+/* Windows and queues of a connection, for its queue pair: all, or none. */
 static enum ri_status
 remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 {
@@ -169,21 +197,32 @@ remote_fill(struct vem_remote *remote, const struct vem_qp *qp)
 
 	while (slots < VEM_WINDOW && slots <= init->max_sq_wr)
 		slots *= 2;
+	remote->wqe_size = entry;
+	entry = (entry + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
 	remote->sent = calloc(slots, sizeof(*remote->sent));
+	remote->wqes = calloc(slots, entry);
 	remote->ask_room = 256; /* attr.max_ird */
 	remote->asks = calloc(remote->ask_room, sizeof(*remote->asks));
-	bool full = remote->sent != NULL && remote->asks != NULL;
-
-	while (full && remote->slots < slots) {
-		struct vsw_wqe *wqe = calloc(1, entry);
-
-		full = wqe != NULL;
-		if (full)
-			remote->sent[remote->slots++].wqe = wqe;
-	}
-	if (!full)
+	if (remote->sent == NULL || remote->wqes == NULL || remote->asks == NULL) {
 		remote_empty(remote);
-	return full ? RI_SUCCESS : RI_ERR_RESOURCES;
+		return RI_ERR_RESOURCES;
+	}
+	remote->slots = slots;
+	for (uint32_t i = 0; i < slots; i++)
+		remote->sent[i].wqe =
+			(struct vsw_wqe *)(void *)((uint8_t *)remote->wqes + i * entry);
+	return RI_SUCCESS;
+}
+
+struct vem_remote *
+vem_remote_prepare(const struct vem_qp *qp)
+{
+	struct vem_remote *remote = calloc(1, sizeof(*remote));
+
+	if (remote == NULL || remote_fill(remote, qp) == RI_SUCCESS)
+		return remote;
+	free(remote);
+	return NULL;
 }
 
 /* --- packets ------------------------------------------------------------------------------ */
@@ -325,10 +364,13 @@ vem_remote_link_up(struct vem_link *link)
 		}
 		struct vem_remote *remote = atomic_load(&slot->remote);
 
-		if (remote != NULL && atomic_load(&remote->qp) != NULL && !remote->asked &&
+		struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+		if (qp != NULL && !atomic_load(&qp->by_peer) && !remote->asked &&
 		    !remote->withdrawn)
 			request_send(remote);
 	}
+	vem_remote_join_all(link);
 }
 
 /* The listener has accepted. */
@@ -500,6 +542,14 @@ nobody_there(struct vem_link *link, const struct vem_packet *packet)
 		vem_link_send(link, &answer);
 }
 
+static bool
+is_by_peer(const struct vem_remote *remote)
+{
+	const struct vem_qp *qp = atomic_load(&remote->qp);
+
+	return qp != NULL && atomic_load(&qp->by_peer);
+}
+
 const char *
 vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 {
@@ -510,6 +560,12 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 		remote = packet->kind == VEM_PACKET_WITHDRAW
 				 ? remote_of_far(link, packet->from, packet->from_life)
 				 : remote_find(link, packet->to, packet->to_life);
+		if (packet->kind >= VEM_PACKET_KNOCK && packet->kind <= VEM_PACKET_OPEN) {
+			vem_remote_peer_packet(link, packet, remote);
+			return NULL;
+		}
+		if (remote != NULL && is_by_peer(remote))
+			return "it speaks of a connection by attributes as of a managed one";
 		if (remote == NULL) {
 			nobody_there(link, packet);
 			return NULL;
@@ -546,6 +602,10 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 		message_arrived(remote, packet);
 		return NULL;
 	case VEM_PACKET_HELLO:
+	case VEM_PACKET_KNOCK:
+	case VEM_PACKET_JOIN:
+	case VEM_PACKET_JOINED:
+	case VEM_PACKET_OPEN:
 	case VEM_PACKET_KINDS:
 		break;
 	}
@@ -570,7 +630,9 @@ vem_remote_link_down(struct vem_link *link)
 			continue;
 		struct vem_qp *qp = atomic_load(&remote->qp);
 
-		if (qp != NULL && up)
+		if (qp != NULL && atomic_load(&qp->by_peer))
+			vem_remote_peer_down(qp, remote);
+		else if (qp != NULL && up)
 			vem_qp_message(qp, VEM_MSG_LOST, 0, NULL);
 		else if (qp != NULL)
 			vem_attempt_failed(qp, RI_CM_REASON_REFUSED);
@@ -582,15 +644,20 @@ vem_remote_link_down(struct vem_link *link)
 void
 vem_remote_leave(struct vem_qp *qp)
 {
-	struct vem_remote *remote = atomic_load(&qp->remote);
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
-	if (remote == NULL)
+	if (fabric->shm == NULL)
 		return;
 	pthread_mutex_lock(&fabric->lock);
-	if (remote->own_wqe != NULL)
-		qp->tx_wqe = remote->own_wqe;
-	atomic_store(&qp->remote, NULL);
-	vem_remote_free(remote);
+	struct vem_remote *remote = atomic_load(&qp->remote);
+	if (remote != NULL) {
+		if (remote->own_wqe != NULL)
+			qp->tx_wqe = remote->own_wqe;
+		atomic_store(&qp->remote, NULL);
+		vem_remote_free(remote);
+	}
+	if (qp->join != NULL)
+		vem_remote_free(qp->join);
+	qp->join = NULL;
 	pthread_mutex_unlock(&fabric->lock);
 }

@@ -14,8 +14,13 @@
 
 #include "ri_log.h"
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_remote.h"
 #include "vem_why.h"
+#include "vsw_relax.h"
+
+#define UNRELIABLE \
+	1000 /* rounds that an unreliable message waits for the right to take a receive */
 
 _Static_assert(sizeof(struct vem_wire) == VEM_RING_HEAD, "the header of an entry");
 
@@ -219,16 +224,21 @@ vem_remote_answers(struct vem_link *link)
 void
 vem_remote_ready(struct vem_remote *remote)
 {
+	struct vem_link *link = remote->link;
+
 	atomic_fetch_add(&remote->readies, 1);
 	atomic_store(&remote->owe_ready, true);
-	atomic_store(&remote->link->starved, true);
-	vsw_leader_request_run(&remote->link->shm->leader);
+	atomic_store(&link->readies, true);
+	if (!vsw_role_take(&link->shm->rx))
+		return; /* its owner does one more round */
+	vem_remote_readies(link);
+	vem_shm_rx_drop(link->shm);
 }
 
-void
-vem_remote_room(struct vem_link *link)
+/* Call `act` for each connection of a link that has a queue pair. */
+static void
+each_remote(struct vem_link *link, void (*act)(struct vem_remote *remote, struct vem_qp *qp))
 {
-	atomic_store(&link->starved, false);
 	for (uint32_t i = 0; i < VEM_SLOT_PAGES; i++) {
 		struct vem_slot *page = link->pages[i];
 
@@ -236,15 +246,43 @@ vem_remote_room(struct vem_link *link)
 			struct vem_remote *remote = atomic_load(&page[k].remote);
 			struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
 
-			if (qp == NULL)
-				continue;
-			if (atomic_load(&remote->owe_ready))
-				owe(remote);
-			vem_sq_run(qp);
+			if (qp != NULL)
+				act(remote, qp);
 		}
 	}
+}
+
+static void
+ready_owe(struct vem_remote *remote, struct vem_qp *qp)
+{
+	(void)qp;
+	if (atomic_load(&remote->owe_ready))
+		owe(remote);
+}
+
+void
+vem_remote_readies(struct vem_link *link)
+{
+	atomic_store(&link->readies, false);
+	each_remote(link, ready_owe);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
+}
+
+static void
+queue_run(struct vem_remote *remote, struct vem_qp *qp)
+{
+	(void)remote;
+	vem_sq_run(qp);
+}
+
+void
+vem_remote_room(struct vem_link *link)
+{
+	atomic_store(&link->starved, false);
+	if (link->owing != NULL)
+		vem_remote_answers(link);
+	each_remote(link, queue_run);
 }
 
 /* --- requests in -------------------------------------------------------------------------- */
@@ -273,7 +311,7 @@ executed(struct vem_remote *remote)
 static void
 no_receive(struct vem_qp *qp)
 {
-	if (!qp->waited)
+	if (!qp->waited && !atomic_load(&qp->by_peer)) /* there the other end decides how long */
 		vem_say(qp,
 			"a Send of the peer waits, since no receive is posted; without one the "
 			"connection ends in %llu ms",
@@ -375,6 +413,60 @@ ask_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire 
 	(void)asks_answer(remote, qp);
 }
 
+/* The right to take receives, of whoever has it for a moment. */
+static bool
+receives_take(struct vem_qp *qp)
+{
+	for (unsigned round = 0; round < UNRELIABLE; round++) {
+		if (vsw_role_take(&qp->in.role))
+			return true;
+		vsw_relax(qp->rnic->host, round);
+	}
+	return false;
+}
+
+/* A piece of a message that nobody repeats: it is done, or dropped with the rest of its message. */
+static void
+unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+		   const struct vem_ring_entry *entry)
+{
+	const struct ri_wr_remote where = {.addr = wire->addr, .stag = wire->stag};
+	const struct vsw_message message = {.length = wire->length,
+					    .flags = wire->flags,
+					    .extra = wire->extra,
+					    .remote = &where};
+	bool write = wire->kind == VEM_WIRE_WRITE;
+	struct vsw_spans octets = {.count = entry->length != 0, .len = {entry->length}};
+	const struct vsw_piece piece = {.octets = &octets,
+					.at = wire->at,
+					.length = entry->length,
+					.last = wire->at + entry->length == wire->length};
+	bool takes = !write || (piece.last && (wire->flags & RI_WR_IMMEDIATE) != 0);
+	const struct vsw_refusal *refusal = &vsw_no_receive;
+
+	octets.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	if (wire->at == 0) {
+		remote->expected = wire->number;
+		remote->got = 0;
+	}
+	if (wire->number != remote->expected || wire->at != remote->got ||
+	    (!write && wire->kind != VEM_WIRE_SEND) || !vem_qp_takes(qp) ||
+	    vem_fault_offline(qp->rnic) || wire->length > VEM_MAX_MESSAGE ||
+	    wire->at > wire->length || entry->length > wire->length - wire->at)
+		return;
+	remote->got += entry->length;
+	if (!takes) {
+		refusal = vsw_respond_write(&qp->in, &message, &piece);
+	} else if (receives_take(qp)) {
+		if (vem_qp_takes(qp))
+			refusal = write ? vsw_respond_write_immediate(&qp->in, &message, &piece)
+					: vsw_respond_parts(&qp->in, &message, &piece);
+		vem_rx_leave(qp);
+	}
+	if (refusal != NULL || piece.last)
+		remote->got = UINT32_MAX; /* until the next one begins */
+}
+
 static void
 request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
 		const struct vem_ring_entry *entry)
@@ -382,6 +474,16 @@ request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 	bool message = wire->kind == VEM_WIRE_SEND || wire->kind == VEM_WIRE_WRITE;
 	uint32_t before = atomic_load(&remote->readies);
 
+	if (atomic_load_explicit(&qp->by_peer, memory_order_relaxed)) {
+		/* Other packet numbers: it is not the partner that is meant, and hears nothing. */
+		if (wire->status != qp->far.rq_psn)
+			return;
+		vem_peer_heard(qp);
+	}
+	if (qp->init.type == RI_QP_UC) {
+		unreliable_arrived(remote, qp, wire, entry);
+		return;
+	}
 	/* What follows a request that must wait is sent again. */
 	if (remote->refused || wire->number != remote->expected || remote->owe_wait != 0)
 		return;
@@ -476,6 +578,9 @@ data_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire
 static void
 ack_arrived(struct vem_remote *remote, struct vem_qp *qp, uint32_t number)
 {
+	if (qp->init.type == RI_QP_UC)
+		return; /* nobody was asked */
+
 	uint32_t acked = atomic_load(&remote->acked);
 	uint32_t out = atomic_load(&remote->out);
 
@@ -498,6 +603,9 @@ static void
 told_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire)
 {
 	bool refused = wire->kind == VEM_WIRE_REFUSED;
+
+	if (qp->init.type == RI_QP_UC)
+		return;
 	uint64_t detail = refused ? status_in(wire->status) : wire->last_try != 0;
 
 	if (refused && qp->rnic->fabric->personality != VEM_IB)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_remote.h"
 #include "vem_why.h"
 
@@ -103,6 +104,8 @@ wire_of(const struct vem_qp *qp, const struct vem_remote *remote, const struct v
 		.length = wqe->length,
 		.addr = wqe->u.remote.addr,
 		.stag = wqe->u.remote.stag,
+		.status = atomic_load_explicit(&qp->by_peer, memory_order_relaxed) ? qp->far.sq_psn
+										   : 0,
 	};
 }
 
@@ -225,15 +228,37 @@ answers_expect(struct vem_remote *remote)
 	vsw_unlock(&remote->answer);
 }
 
+/* Nobody hears what is sent. Of an unreliable connection it counts as sent, if it can be read. Returns whether it does. */
+static bool
+send_into_the_void(struct vem_qp *qp, struct vem_remote *remote)
+{
+	struct vsw_spans octets;
+
+	if (qp->init.type != RI_QP_UC)
+		return false;
+	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, sent_at(remote, remote->cursor)->wqe,
+			     &octets) != VSW_MEM_OK) {
+		remote->failed = RI_WC_LOCAL_PROTECTION;
+		return true;
+	}
+	vsw_spans_end(&octets);
+	remote->at = 0;
+	atomic_store(&remote->out, ++remote->cursor);
+	atomic_store(&remote->acked, remote->cursor);
+	return true;
+}
+
 /* Send the next request of the window. False: none can be sent now. */
 static bool
 window_send(struct vem_qp *qp, struct vem_remote *remote)
 {
 	enum sending result;
 
-	if (remote->cursor == remote->begun || remote->stalled || remote->failed != 0 ||
-	    vem_fault_offline(qp->rnic))
+	if (remote->cursor == remote->begun || remote->stalled || remote->failed != 0)
 		return false;
+	if (vem_fault_offline(qp->rnic) ||
+	    atomic_load_explicit(&remote->gone, memory_order_relaxed))
+		return send_into_the_void(qp, remote);
 
 	struct vsw_wqe *wqe = sent_at(remote, remote->cursor)->wqe;
 
@@ -247,6 +272,8 @@ window_send(struct vem_qp *qp, struct vem_remote *remote)
 		return result == FAILED;
 	remote->at = 0;
 	remote->cursor++;
+	if (qp->init.type == RI_QP_UC)
+		atomic_store(&remote->acked, remote->cursor); /* it has left */
 	return true;
 }
 
@@ -306,7 +333,9 @@ static void
 head_refused(struct vem_qp *qp, struct vem_remote *remote, enum ri_wc_status status)
 {
 	struct head mine = head_show(qp, remote);
-	struct vem_cause cause = {.kind = RI_CM_BROKEN};
+	struct vem_cause cause = {.kind = RI_CM_BROKEN,
+				  .async = atomic_load(&qp->by_peer) ? RI_EVENT_QP_WR_ERROR
+								     : RI_EVENT_NONE};
 	char operation[128];
 
 	answers_close(remote);
@@ -387,11 +416,16 @@ go_back(struct vem_qp *qp, struct vem_remote *remote, uint32_t number, bool rnr)
 	if (!rnr || atomic_load(&qp->rnr_until) != 0)
 		return;
 
-	uint64_t until = host->now(host->self) + qp->rnic->rnr_wait;
+	uint64_t wait = atomic_load(&qp->by_peer) ? vem_peer_rnr_wait(qp, remote->far_rnr)
+						  : qp->rnic->rnr_wait;
+	uint64_t until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
 
 	ri_count(&qp->count->retries, 1);
+	if (atomic_load(&qp->by_peer) && wait == 0)
+		until = VEM_RNR_LATE;
 	atomic_store(&qp->rnr_until, until);
-	host->timer_start(host->self, &qp->rnr_timer, until);
+	if (until > VEM_RNR_LATE && until != RI_NEVER)
+		host->timer_start(host->self, &qp->rnr_timer, until);
 }
 
 /* What the other end has told. True: the connection ends. */
@@ -434,8 +468,13 @@ window_collect(struct vem_qp *qp, struct vem_remote *remote)
 	if (atomic_load_explicit(&remote->ready, memory_order_acquire) &&
 	    atomic_exchange(&remote->ready, false))
 		remote->stalled = false;
-	if (remote->stalled && atomic_load(&qp->rnr_until) == VEM_RNR_LATE)
-		remote->stalled = false; /* the last try */
+	if (remote->stalled && atomic_load(&qp->rnr_until) == VEM_RNR_LATE) {
+		/* By attributes the peer is not told, and goes on. */
+		if (atomic_load(&qp->by_peer))
+			remote->failed = RI_WC_RNR;
+		else
+			remote->stalled = false; /* the last try */
+	}
 	if (remote->failed != 0 && done == remote->cursor) {
 		head_fail(qp, remote, (enum ri_wc_status)remote->failed);
 		return true;
@@ -449,11 +488,16 @@ window_collect(struct vem_qp *qp, struct vem_remote *remote)
 static void
 window_begin(struct vem_qp *qp, struct vem_remote *remote)
 {
+	struct vsw_wqe *own = qp->tx_wqe;
+
 	if (remote->own_wqe != NULL)
 		return;
-	assert(!qp->tx_have);
-	remote->own_wqe = qp->tx_wqe;
+	assert(!qp->tx_have || atomic_load(&qp->by_peer));
+	if (qp->tx_have) /* a request that has waited for the partner */
+		memcpy(remote->sent[0].wqe, own, remote->wqe_size);
+	remote->own_wqe = own;
 	qp->tx_wqe = remote->sent[0].wqe;
+	atomic_store(&qp->lost_until, 0);
 }
 
 /* Take a request from the queue, into the window if it needs the peer. False: there is none, or it must wait. */
@@ -482,11 +526,40 @@ queue_take(struct vem_qp *qp, struct vem_remote *remote)
 	return true;
 }
 
+/* By attributes: requests are not tried without end. True: one has failed. */
+static bool
+window_watch(struct vem_qp *qp, struct vem_remote *remote)
+{
+	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
+	uint64_t until = atomic_load(&qp->tries_until);
+	bool none = done == remote->begun, gone = atomic_load(&remote->gone);
+	bool idle = none || atomic_load(&qp->rnr_until) != 0;
+
+	if (qp->init.type == RI_QP_RC &&
+	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done))) {
+		head_fail(qp, remote, RI_WC_TRANSPORT);
+		return true;
+	}
+	if (until > VEM_RNR_LATE || (until == 0 && idle))
+		return false;
+	remote->watched = done;
+	if (idle)
+		atomic_store(&qp->tries_until, 0);
+	else
+		vem_peer_watch(qp);
+	return false;
+}
+
 bool
 vem_remote_step(struct vem_qp *qp, struct vem_remote *remote)
 {
 	window_begin(qp, remote);
-	return window_collect(qp, remote) || window_send(qp, remote) || queue_take(qp, remote);
+	if (__builtin_expect(atomic_load_explicit(&remote->mute, memory_order_relaxed), 0))
+		return false;
+	if (window_collect(qp, remote) || window_send(qp, remote) || queue_take(qp, remote))
+		return true;
+	return __builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0) &&
+	       window_watch(qp, remote);
 }
 
 void

@@ -118,7 +118,7 @@ vem_ring_end(struct vem_ring_out *out, const uint8_t head[VEM_RING_HEAD], uint32
 #endif
 	/* An exchange: either this reads that the reader sleeps, or the reader, which looks again, finds the entry. */
 	atomic_exchange(&line->word, word);
-	return atomic_load(&out->page->asleep) != 0;
+	return vem_ring_must_wake(out);
 }
 
 bool
@@ -255,7 +255,9 @@ vem_ring_sleep(struct vem_ring_in *in)
 {
 	uint64_t word;
 
-	atomic_store(&in->page->asleep, 1);
+	if (++in->sleeps == 0)
+		in->sleeps = 1;
+	atomic_store(&in->page->asleep, in->sleeps);
 	atomic_thread_fence(memory_order_seq_cst);
 	return !word_read(in, &word) && !in->broken;
 }

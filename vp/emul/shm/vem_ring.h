@@ -14,8 +14,9 @@
  * the reader, and keeps its own. What is impossible breaks the ring, for good (`broken`). The octets of an entry may change while
  * they are copied: a writer that does that changes its own message. Both sides fault no page: a sealed memfd keeps its size.
  *
- * A reader that is about to sleep says so in its line and looks again; a writer that sees it wakes the reader, by other means.
- * A writer that finds no room says so in its line; vem_ring_release tells the reader that it must be woken.
+ * A reader that is about to sleep says so in its line and looks again; a writer that sees it wakes the reader, by other means, and
+ * once for each sleep, since they are numbered. A writer that finds no room says so in its line; vem_ring_release tells the
+ * reader that it must hear of it, if it sleeps.
  *
  * Threads: each struct belongs to one thread at a time.
  */
@@ -41,7 +42,7 @@
 struct vem_ring_page {
 	uint8_t unused[VEM_RING_LINE];
 	alignas(VEM_RING_LINE) _Atomic uint64_t read; /* lines read, by the reader, as the next */
-	atomic_uint asleep;
+	atomic_uint asleep; /* by the reader: 0, or the number of its sleep */
 	alignas(VEM_RING_LINE) atomic_uint wants_room; /* by the writer */
 };
 
@@ -58,6 +59,8 @@ struct vem_ring_out {
 	uint64_t read;    /* the reader's index when it was looked at last */
 	bool wants;       /* wants_room is set */
 	bool broken;
+	atomic_uint
+		woken; /* the number of the sleep from which the reader was woken last; by any thread */
 };
 
 /* The reader's side. */
@@ -66,6 +69,7 @@ struct vem_ring_in {
 	const struct vem_ring_line *lines;
 	uint64_t read;     /* lines */
 	uint64_t released; /* the index that the writer knows */
+	uint32_t sleeps;
 	bool broken;
 };
 
@@ -98,9 +102,17 @@ void vem_ring_in_init(struct vem_ring_in *in, struct vem_ring_page *page);
  * Without vem_ring_end nothing is written.
  */
 uint8_t *vem_ring_begin(struct vem_ring_out *out, uint32_t length);
-/* Publish the entry. True: the reader sleeps, and must be woken. `streamed`: octets were stored around the caches. */
+/* Publish the entry. True: as vem_ring_must_wake. `streamed`: octets were stored around the caches. */
 bool vem_ring_end(struct vem_ring_out *out, const uint8_t head[VEM_RING_HEAD], uint32_t length,
 		  bool streamed);
+/* Does the reader sleep, and has nobody woken it from this sleep? The caller does. Any thread. */
+static inline bool
+vem_ring_must_wake(struct vem_ring_out *out)
+{
+	unsigned asleep = atomic_load(&out->page->asleep);
+
+	return asleep != 0 && atomic_exchange(&out->woken, asleep) != asleep;
+}
 /*
  * No room was found: ask the reader for a wake-up. True: there is room for `length` octets meanwhile, or the ring is broken;
  * try again.
@@ -119,15 +131,18 @@ bool vem_ring_copy(uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
 bool vem_ring_look(struct vem_ring_in *in, struct vem_ring_entry *entry);
 /* The entry was read; its octets may be overwritten once it is released. */
 void vem_ring_take(struct vem_ring_in *in, const struct vem_ring_entry *entry);
-/* Should the writer hear of what was read? Not of each entry: both processes access the line of the index. */
+/*
+ * Should the writer hear of what was read? Not of each entry: both processes access the line of the index. `all`: nothing is left
+ * to be read; then a writer that waits for room hears of each.
+ */
 static inline bool
-vem_ring_release_due(const struct vem_ring_in *in)
+vem_ring_release_due(const struct vem_ring_in *in, bool all)
 {
 	return in->read - in->released >= VEM_RING_LINES / 8 ||
-	       (in->read != in->released &&
+	       (all && in->read != in->released &&
 		atomic_load_explicit(&in->page->wants_room, memory_order_relaxed) != 0);
 }
-/* Tell the writer what was read. True: it waits for room, and must be woken. */
+/* Tell the writer what was read. True: it waits for room. */
 bool vem_ring_release(struct vem_ring_in *in);
 /* The reader is about to sleep. False: there is an entry, or the ring is broken; it must not sleep. */
 bool vem_ring_sleep(struct vem_ring_in *in);

@@ -63,7 +63,38 @@ vem_shm_rx_drop(struct vem_shm *shm)
 		vsw_leader_request_run(&shm->leader);
 }
 
-/* Read what a link has, up to the budget of a round. */
+/*
+ * The writer may go on. One that waits for room looks at its ring by itself while it is awake, and is woken when half of the ring is
+ * free, or `all` is read.
+ */
+static void
+link_release(struct vem_link *link, bool all)
+{
+	if (vem_ring_release(&link->in))
+		link->wanted = true;
+	if (!link->wanted)
+		link->woken_at = link->in.read;
+	if (!link->wanted || (!all && link->in.read - link->woken_at < VEM_RING_LINES / 2))
+		return;
+	link->wanted = false;
+	link->woken_at = link->in.read;
+	if (vem_ring_must_wake(&link->out))
+		vem_link_wake(link);
+}
+
+/* Does a thread wait for room, and is there some? */
+static bool
+link_has_room(struct vem_link *link)
+{
+	if (__builtin_expect(!atomic_load_explicit(&link->starved, memory_order_relaxed), 1))
+		return false;
+	vsw_lock(&link->out_lock);
+	bool room = vem_ring_want_room(&link->out, VEM_RING_MAX);
+	vsw_unlock(&link->out_lock);
+	return room;
+}
+
+/* Read what a link has, up to the budget of a round, and let go on who waits for room. Returns how much there was to do. */
 static uint32_t
 link_read(struct vem_link *link)
 {
@@ -75,17 +106,21 @@ link_read(struct vem_link *link)
 		vem_ring_take(&link->in, &entry);
 		octets += entry.length;
 		done++;
-		if (vem_ring_release_due(&link->in) && vem_ring_release(&link->in))
-			vem_link_wake(link);
+		if (vem_ring_release_due(&link->in, false))
+			link_release(link, false);
 	}
-	if (vem_ring_release_due(&link->in) && vem_ring_release(&link->in))
-		vem_link_wake(link);
+	if (link->wanted || vem_ring_release_due(&link->in, true))
+		link_release(link, true);
 	if (__builtin_expect(link->in.broken, 0))
 		vem_link_break(link, "an entry of its ring cannot be");
+	if (__builtin_expect(atomic_load_explicit(&link->readies, memory_order_relaxed), 0))
+		vem_remote_readies(link);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
-	if (__builtin_expect(atomic_load_explicit(&link->starved, memory_order_relaxed), 0))
+	if (link_has_room(link)) {
 		vem_remote_room(link);
+		done++;
+	}
 	return done;
 }
 
@@ -150,14 +185,31 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 
 		if (link == NULL || atomic_load(&link->broken))
 			continue;
-		if (!asleep)
+		if (!asleep) {
 			vem_ring_awake(&link->in);
-		else if (!vem_ring_sleep(&link->in))
-			/* What a peer writes before it has greeted is not read, so it keeps nobody awake. */
+			continue;
+		}
+		/* What a peer writes before it has greeted is not read, so it keeps nobody awake. */
+		if (!vem_ring_sleep(&link->in))
 			*more = *more || atomic_load(&link->up);
-		else if (vem_ring_release(&link->in) && atomic_load(&link->up))
-			vem_link_wake(link);
+		if (!atomic_load(&link->up))
+			continue;
+		link_release(link, true);
 	}
+}
+
+/* Is there room for a thread that waits for it? The other side wakes this one for it only after it has read that this one sleeps. */
+static bool
+any_has_room(struct vem_shm *shm)
+{
+	for (unsigned i = 0; i < atomic_load(&shm->linked); i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link != NULL && atomic_load(&link->up) && !atomic_load(&link->broken) &&
+		    link_has_room(link))
+			return true;
+	}
+	return false;
 }
 
 /* The thread will sleep: read all, have the other sides wake it, and look again. Owner of rx. */
@@ -172,20 +224,31 @@ read_and_sleep(struct vem_shm *shm)
 
 	wakes_read(shm);
 	for (unsigned i = 0; i < ROUNDS && more; i++) {
+		unsigned idle = 0;
 		uint64_t now;
 
+		/* While this thread reads, nobody needs to wake it. */
+		vsw_lock(&shm->sleep_lock);
+		asleep_set(shm, false, &more);
+		vsw_unlock(&shm->sleep_lock);
 		do {
 			uint32_t n = round_read(shm, &more);
 
 			done += n;
 			now = host->now(host->self);
-			if (n != 0)
+			if (n != 0) {
 				until = now + LINGER;
+				idle = 0;
+			} else {
+				vsw_relax(host,
+					  ++idle); /* the other side may wait for this processor */
+			}
 		} while (now < until && now < end);
 		more = false;
 		vsw_lock(&shm->sleep_lock);
 		asleep_set(shm, true, &more);
 		vsw_unlock(&shm->sleep_lock);
+		more = more || any_has_room(shm);
 	}
 	if (more)
 		vsw_leader_request_run(&shm->leader);
@@ -386,6 +449,13 @@ vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service,
 			       (unsigned long long)__builtin_bswap64(service->id));
 }
 
+void
+vem_shm_name_of_block(const struct vem_shm *shm, uint32_t block, char name[VEM_PLACE_NAME])
+{
+	(void)snprintf(name, VEM_PLACE_NAME, "%s.block-%03x", kind_name(shm),
+		       (unsigned)(block % VEM_BLOCKS));
+}
+
 static void
 name_fire(void *arg, uint32_t events)
 {
@@ -482,8 +552,7 @@ block_take(struct vem_shm *shm)
 		shm->block = (first + i) % VEM_BLOCKS;
 		if (shm->block == 0 || shm->block == VEM_BLOCKS - 1)
 			continue; /* numbers that are special */
-		(void)snprintf(shm->own.name, sizeof(shm->own.name), "%s.block-%03x",
-			       kind_name(shm), (unsigned)shm->block);
+		vem_shm_name_of_block(shm, shm->block, shm->own.name);
 		status = name_take(shm, &shm->own);
 	}
 	return status;

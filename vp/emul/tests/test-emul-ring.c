@@ -132,7 +132,7 @@ test_full(void)
 	g_assert_cmpuint(written, >, 100);
 	g_assert_false(vem_ring_want_room(&e.out, length_of(written)));
 	g_assert_true(vem_ring_look(&e.in, &entry));
-	g_assert_false(vem_ring_release_due(&e.in));
+	g_assert_false(vem_ring_release_due(&e.in, true));
 	g_assert_false(vem_ring_release(&e.in)); /* nothing was taken */
 	for (uint32_t i = 0; i < written; i++) {
 		g_assert_true(vem_ring_look(&e.in, &entry));
@@ -141,7 +141,7 @@ test_full(void)
 	}
 	g_assert_false(vem_ring_look(&e.in, &entry));
 	g_assert_null(vem_ring_begin(&e.out, VEM_RING_MAX)); /* nothing is released */
-	g_assert_true(vem_ring_release_due(&e.in));
+	g_assert_true(vem_ring_release_due(&e.in, false));
 	g_assert_true(vem_ring_release(&e.in));
 	g_assert_true(entry_write(&e.out, written));
 	g_assert_true(vem_ring_look(&e.in, &entry));
@@ -167,6 +167,15 @@ test_sleep(void)
 	g_assert_true(vem_ring_sleep(&e.in));
 	g_assert_nonnull(vem_ring_begin(&e.out, 0));
 	g_assert_true(vem_ring_end(&e.out, head, 0, false)); /* it must be woken */
+	g_assert_nonnull(vem_ring_begin(&e.out, 0));
+	g_assert_false(vem_ring_end(&e.out, head, 0, false)); /* once */
+	g_assert_false(vem_ring_must_wake(&e.out));
+	for (unsigned i = 0; i < 2; i++) {
+		g_assert_true(vem_ring_look(&e.in, &entry));
+		vem_ring_take(&e.in, &entry);
+	}
+	g_assert_true(vem_ring_sleep(&e.in)); /* that is another sleep */
+	g_assert_true(vem_ring_must_wake(&e.out));
 	vem_ring_awake(&e.in);
 	g_assert_nonnull(vem_ring_begin(&e.out, 0));
 	g_assert_false(vem_ring_end(&e.out, head, 0, false));
@@ -253,7 +262,7 @@ read_all(struct vem_ring_in *in)
 		}
 		entry_check(&entry, seen);
 		vem_ring_take(in, &entry);
-		if (vem_ring_release_due(in))
+		if (vem_ring_release_due(in, true))
 			(void)vem_ring_release(in);
 	}
 }

@@ -368,6 +368,17 @@ good_hello(const struct hostile *h)
 	return hello;
 }
 
+/* 0: it could be truncated later; 1: it is too small, 2: too large. */
+static void
+seal_wrongly(int fd, unsigned how)
+{
+	int seals = F_SEAL_GROW | F_SEAL_SEAL | (how != 0 ? F_SEAL_SHRINK : 0);
+	off_t size = (off_t)VEM_RING_SIZE + (how == 1 ? -4096 : how == 2 ? 4096 : 0);
+
+	g_assert_cmpint(ftruncate(fd, size), ==, 0);
+	g_assert_cmpint(fcntl(fd, F_ADD_SEALS, seals), ==, 0);
+}
+
 /* First packets that are wrong; each ends the link. */
 static void
 test_hello(void)
@@ -375,7 +386,7 @@ test_hello(void)
 	struct server s = server_new();
 	unsigned before = descriptors();
 
-	for (unsigned kind = 0; kind < 13; kind++) {
+	for (unsigned kind = 0; kind < 16; kind++) {
 		struct hostile h = hostile_new();
 		struct vem_packet hello = good_hello(&h);
 		struct vem_ring_page *page = NULL;
@@ -390,10 +401,11 @@ test_hello(void)
 		int fds[16] = {ring, wake[0]};
 		for (unsigned i = 2; i < 16; i++)
 			fds[i] = ring;
-		switch (kind) {
-		case 0:
+		if (kind == 0 || (kind >= 12 && kind <= 14))
 			fds[0] = unsealed;
-			break;
+		if (kind >= 12 && kind <= 14)
+			seal_wrongly(unsealed, kind - 12);
+		switch (kind) {
 		case 1:
 			fds[0] = pipes[0];
 			break;
@@ -428,8 +440,10 @@ test_hello(void)
 		case 11:
 			hello.from = UINT32_MAX;
 			break;
-		default:
+		case 15:
 			len = 17;
+			break;
+		default:
 			break;
 		}
 		send_fds(h.sock, &hello, len, fds, count);
@@ -487,7 +501,7 @@ test_packets(void)
 			for (unsigned k = 0; k < g_random_int() % 60; k++)
 				octets[g_random_int() % 200] = (uint8_t)g_random_int();
 			packet.magic = VEM_PACKET_MAGIC;
-			packet.kind = 1 + g_random_int() % 7;
+			packet.kind = 1 + g_random_int() % VEM_PACKET_KINDS;
 			if (g_random_int() % 2 == 0) {
 				packet.to = 0;
 				packet.to_life = g_random_int() % 8;
@@ -642,6 +656,90 @@ test_entries(void)
 	server_free(&s);
 }
 
+/* --- payload that changes while it is copied ---------------------------------------------- */
+
+struct changer {
+	uint8_t *at;
+	size_t len;
+	atomic_bool stop;
+};
+
+static void *
+change(void *arg)
+{
+	struct changer *changer = arg;
+
+	for (uint8_t i = 0; !atomic_load(&changer->stop); i++)
+		memset(changer->at, i, changer->len);
+	return NULL;
+}
+
+/* What is placed is what the peer has written at some time, within the bounds that the key gives; nothing else is touched. */
+static void
+test_changing(void)
+{
+	struct server s = server_new();
+	unsigned before = descriptors();
+	struct hostile h = hostile_new();
+	struct vem_packet hello = good_hello(&h);
+	struct vem_ring_page *page = NULL;
+	int ring = vem_ring_create(&page), wake[2];
+	struct end *end = end_new(s.node, NULL);
+	struct chunk c = chunk_new(s.node, 65536, ALL_RW);
+	struct vem_ring_out out;
+	struct changer changer = {0};
+	uint32_t to, life;
+	gint64 deadline = node_deadline();
+
+	memset(c.at, 0x5a, 65536);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wake), ==, 0);
+	send_fds(h.sock, &hello, sizeof(hello), (const int[]){ring, wake[0]}, 2);
+	hostile_connect(&s, &h, end, &to, &life);
+	vem_ring_out_init(&out, h.ring);
+	/* All but the first line, whose word would end the link. */
+	changer.at = (uint8_t *)h.ring + VEM_RING_PAGE + VEM_RING_LINE;
+	changer.len = VEM_RING_MAX;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vem_wire wire = {.kind = VEM_WIRE_WRITE,
+					.to = to,
+					.to_life = life,
+					.number = i,
+					.length = i == 0 ? VEM_RING_MAX : 8,
+					.addr = (uintptr_t)c.at + (i == 0 ? 4096 : 0),
+					.stag = c.stag};
+		uint8_t *at = vem_ring_begin(&out, wire.length);
+		GThread *thread = NULL;
+
+		g_assert_nonnull(at);
+		memset(at, 1, wire.length);
+		if (i == 0)
+			thread = g_thread_new("changer", change, &changer);
+		(void)vem_ring_end(&out, (const uint8_t *)&wire, wire.length, false);
+		(void)!send(h.fds[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		while (((volatile uint8_t *)c.at)[i == 0 ? 4096 + VEM_RING_MAX - 1 : 7] == 0x5a)
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		if (i == 0) {
+			atomic_store(&changer.stop, true);
+			g_thread_join(thread);
+		}
+	}
+	for (unsigned i = 8; i < 65536; i++)
+		if (i < 4096 || i >= 4096 + VEM_RING_MAX)
+			g_assert_cmpuint(c.at[i], ==, 0x5a);
+	vem_ring_unmap(page);
+	close(ring);
+	close(wake[0]);
+	close(wake[1]);
+	hostile_free(&h);
+	node_lost(s.node, end);
+	end_free(end);
+	chunk_free(&c);
+	node_forget(s.node);
+	server_works(&s);
+	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
 static int
 listen_and_die(void)
 {
@@ -679,6 +777,7 @@ main(int argc, char **argv)
 	add("silent", test_silent);
 	add("packets", test_packets);
 	add("entries", test_entries);
+	add("changing", test_changing);
 	int failed = g_test_run();
 	char *command = g_strdup_printf("rm -r %s", runtime);
 	failed |= system(command) != 0;

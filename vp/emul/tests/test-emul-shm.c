@@ -8,6 +8,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "vem.h"
 #include "vem_node.h"
 
 static const char *adapter; /* of this round */
@@ -447,6 +448,59 @@ test_invalidate(void)
 	two_free(&t);
 }
 
+/* Pages of rings that this process has touched, in KiB; of one that is mapped twice, once. */
+static unsigned
+ring_pages(void)
+{
+	char *text = NULL, **lines;
+	bool ring = false;
+	unsigned sum = 0;
+
+	g_assert_true(g_file_get_contents("/proc/self/smaps", &text, NULL, NULL));
+	lines = g_strsplit(text, "\n", -1);
+	for (char **line = lines; *line != NULL; line++) {
+		if (g_ascii_isxdigit((*line)[0]) && strchr(*line, '-') != NULL &&
+		    strchr(*line, '-') < strchr(*line, ' '))
+			ring = strstr(*line, "itapi-ring") != NULL;
+		else if (ring && g_str_has_prefix(*line, "Pss:"))
+			sum += (unsigned)g_ascii_strtoull(*line + 4, NULL, 10);
+	}
+	g_strfreev(lines);
+	g_free(text);
+	return sum;
+}
+
+/* A link that carries little costs little: both of its rings, with their indices. */
+static void
+test_idle(void)
+{
+	struct two t = two_new("1000");
+
+	g_assert_cmpuint(ring_pages(), ==, 0);
+	ends_connect(t.a, t.b);
+	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+	g_test_message("%u KiB", ring_pages());
+	g_assert_cmpuint(ring_pages(), >, 0);
+	g_assert_cmpuint(ring_pages(), <=, 16);
+	two_free(&t);
+}
+
+/* Messages do not take time on demand here, and none is lost in a carrier that does not exist. */
+static void
+test_no_wire(void)
+{
+	g_setenv("ITAPI_EMUL_WIRE_US", "10000000", TRUE);
+	struct two t = two_connected();
+	g_unsetenv("ITAPI_EMUL_WIRE_US");
+
+	g_assert_cmpuint(t.node[0]->rnic->wire_delay, ==, 0);
+	g_assert_true(vth_logged(t.vth[0], "ITAPI_EMUL_WIRE_US is not for"));
+	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+	two_free(&t);
+}
+
 static void
 add(const char *name, GTestFunc run)
 {
@@ -478,6 +532,8 @@ main(int argc, char **argv)
 	add("names", test_names);
 	add("asleep", test_asleep);
 	add("invalidate", test_invalidate);
+	add("idle", test_idle);
+	add("no-wire", test_no_wire);
 	int failed = g_test_run();
 
 	/* Only the folder and its lock are left. */

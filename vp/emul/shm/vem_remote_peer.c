@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Connections by attributes [RI 11.6.4] between processes: two queue pairs that name each other by number.
+ *
+ * The number of a queue pair says which process has it, by its block, which is a name that can be dialed. Of two, the one with the
+ * lower number *joins*: it takes a place at the link and says so; the other one answers when its application has named the
+ * first. Whoever is not there yet answers nothing. The one with the higher number *knocks* when it begins to receive, and is
+ * joined then, if it was not before. A link that comes up repeats both for all queue pairs that wait for its process.
+ *
+ *     lower                          higher
+ *                               <-    KNOCK
+ *     JOIN                      ->    its place is known there
+ *                               <-    JOINED, which hears from here on
+ *     OPEN                      ->    and sends
+ *
+ * A queue pair whose process has ended is gone: requests to it fail at once. Everything is on the service thread, with the
+ * fabric's lock.
+ */
+#include <string.h>
+
+#include "vem_peer.h"
+#include "vem_remote.h"
+
+/* Does it join, or is it joined? */
+static bool
+joins(const struct vem_qp *qp)
+{
+	return qp->in.who.qpn < qp->far.qpn;
+}
+
+static void
+say(struct vem_link *link, enum vem_packet_kind kind, const struct vem_qp *qp,
+    const struct vem_remote *remote)
+{
+	struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
+				    .kind = kind,
+				    .to = remote->far_slot,
+				    .to_life = remote->far_life,
+				    .from = remote->slot,
+				    .from_life = remote->life,
+				    .qpn = qp->in.who.qpn,
+				    .code = qp->far.qpn,
+				    .type = qp->init.type,
+				    .message = qp->far.min_rnr_timer};
+
+	packet.local.family = packet.peer.family = RI_ADDR_GID;
+	memcpy(packet.local.octets, qp->far.target.grh + 8, 16);
+	memcpy(packet.peer.octets, qp->far.target.grh + 24, 16);
+	vem_link_send(link, &packet);
+}
+
+void
+vem_remote_join(struct vem_qp *qp)
+{
+	struct vem_remote *remote = qp->join;
+	struct vem_shm *shm = qp->rnic->fabric->shm;
+
+	if (!qp->ready || remote == NULL)
+		return;
+
+	struct vem_link *link = remote->link != NULL
+					? remote->link
+					: vem_link_to_block(shm, qp->far.qpn >> VEM_BLOCK_BITS);
+
+	if (link == NULL)
+		return; /* the other one speaks when it is there */
+	if (joins(qp) && remote->link == NULL && !vem_remote_attach(remote, link))
+		return;
+	atomic_store(&remote->qp, qp);
+	if (atomic_load(&link->up))
+		say(link, joins(qp) ? VEM_PACKET_JOIN : VEM_PACKET_KNOCK, qp, remote);
+}
+
+void
+vem_remote_join_all(struct vem_link *link)
+{
+	struct vem_fabric *fabric = link->shm->fabric;
+
+	for (uint32_t row = 0; row < VEM_UD_ROWS; row++) {
+		struct vem_item *head = &fabric->numbered[row];
+
+		for (struct vem_item *i = head->next; i != head; i = i->next) {
+			struct vem_qp *qp = vem_of(i, struct vem_qp, number_item);
+
+			if (qp->join != NULL && qp->far.qpn >> VEM_BLOCK_BITS == link->block)
+				vem_remote_join(qp);
+		}
+	}
+}
+
+/* The queue pair that the packet names, if it waits for the one that the packet comes from. */
+static struct vem_qp *
+partner_of(const struct vem_link *link, const struct vem_packet *packet)
+{
+	struct vem_qp *qp = vem_peer_numbered(link->shm->fabric, packet->code);
+
+	if (qp == NULL || !qp->ready || qp->join == NULL || qp->far.qpn != packet->qpn ||
+	    packet->qpn >> VEM_BLOCK_BITS != link->block || packet->type != qp->init.type)
+		return NULL;
+	/* The way back is the way there. */
+	if (memcmp(packet->local.octets, qp->far.target.grh + 24, 16) != 0 ||
+	    memcmp(packet->peer.octets, qp->far.target.grh + 8, 16) != 0)
+		return NULL;
+	return qp;
+}
+
+static void
+far_is(struct vem_remote *remote, const struct vem_packet *packet)
+{
+	remote->far_slot = packet->from;
+	remote->far_life = packet->from_life;
+	remote->far_rnr = packet->message % 32;
+	atomic_store(&remote->far_known, true);
+}
+
+static void
+queues_run_soon(struct vem_qp *qp)
+{
+	atomic_store(&qp->recheck, true);
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+/* This end knows the other one, and hears it. */
+static void
+ends_bind(struct vem_qp *qp, struct vem_remote *remote)
+{
+	qp->join = NULL;
+	atomic_store(&qp->remote, remote); /* before `open`, see vem_peer_execute */
+	atomic_store(&qp->open, true);
+	queues_run_soon(qp);
+}
+
+static void
+joined_by(struct vem_link *link, const struct vem_packet *packet)
+{
+	struct vem_qp *qp = partner_of(link, packet);
+
+	if (qp == NULL || joins(qp))
+		return;
+
+	struct vem_remote *remote = qp->join;
+	if (!vem_remote_attach(remote, link))
+		return;
+	far_is(remote, packet);
+	atomic_store(&remote->mute, true);
+	atomic_store(&remote->qp, qp);
+	ends_bind(qp, remote);
+	say(link, VEM_PACKET_JOINED, qp, remote);
+}
+
+/* It is not muted any more, even if the other end is gone again: then its requests are lost, as any that come too late. */
+static void
+answer_nobody(struct vem_link *link, const struct vem_packet *packet)
+{
+	const struct vem_packet answer = {.magic = VEM_PACKET_MAGIC,
+					  .kind = VEM_PACKET_OPEN,
+					  .to = packet->from,
+					  .to_life = packet->from_life};
+
+	vem_link_send(link, &answer);
+}
+
+void
+vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
+		       struct vem_remote *remote)
+{
+	struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+	if (packet->kind == VEM_PACKET_JOIN) {
+		joined_by(link, packet);
+	} else if (packet->kind == VEM_PACKET_KNOCK) {
+		qp = partner_of(link, packet);
+		if (qp != NULL && joins(qp))
+			vem_remote_join(qp);
+	} else if (packet->kind == VEM_PACKET_JOINED && qp == NULL) {
+		answer_nobody(link, packet);
+	} else if (packet->kind == VEM_PACKET_JOINED && qp->join == remote && joins(qp)) {
+		far_is(remote, packet);
+		ends_bind(qp, remote);
+		say(link, VEM_PACKET_OPEN, qp, remote);
+	} else if (packet->kind == VEM_PACKET_OPEN && qp != NULL &&
+		   atomic_load(&qp->remote) == remote && !joins(qp)) {
+		atomic_store(&remote->mute, false);
+		queues_run_soon(qp);
+	}
+}
+
+void
+vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
+{
+	if (qp->join == remote) {
+		vem_remote_detach(remote);
+		return;
+	}
+	atomic_store(&remote->mute, false);
+	atomic_store(&remote->gone, true);
+	queues_run_soon(qp);
+}

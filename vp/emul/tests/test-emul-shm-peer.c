@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Connections by attributes between processes, reliable and not; two adapters with hosts of their own, or a child. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vem_pairs.h"
+
+#define SIZE (300u * 1024)
+
+static const char *self;
+
+static void
+two_open(struct pair *p, enum ri_qp_type type, bool swap)
+{
+	memset(p, 0, sizeof(*p));
+	p->na = node_new(vth_new(true), true, "shm:ib");
+	p->nb = node_new(vth_new(true), true, "shm:ib");
+	p->a = end_of_type(p->na, type);
+	p->b = end_of_type(p->nb, type);
+	/* The one with the lower number joins: both have their turn. */
+	if ((qpn_of(p->a) < qpn_of(p->b)) == swap) {
+		struct node *node = p->na;
+		struct end *end = p->a;
+
+		p->na = p->nb;
+		p->nb = node;
+		p->a = p->b;
+		p->b = end;
+	}
+	p->ma = chunk_new(p->na, SIZE, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	p->mb = chunk_new(p->nb, SIZE, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	chunk_fill(&p->ma, 3);
+	p->to_b = peer_params(p->b, PSN_B, PSN_A);
+	p->to_a = peer_params(p->a, PSN_A, PSN_B);
+	p->to_a.timeout = p->to_b.timeout = 18; /* 4 s in all: the machine may be busy */
+}
+
+static void
+two_up(struct pair *p)
+{
+	g_assert_cmpint(peer_receive(p->a, &p->to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_receive(p->b, &p->to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p->a, &p->to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p->b, &p->to_a), ==, RI_SUCCESS);
+}
+
+static void
+two_close(struct pair *p)
+{
+	struct vth *vth[2] = {p->na->vth, p->nb != NULL ? p->nb->vth : NULL};
+
+	end_free(p->a);
+	if (p->b != NULL)
+		end_free(p->b);
+	chunk_free(&p->ma);
+	if (p->nb != NULL)
+		chunk_free(&p->mb);
+	node_free(p->na);
+	vth_free(vth[0]);
+	if (p->nb == NULL)
+		return;
+	node_free(p->nb);
+	vth_free(vth[1]);
+}
+
+static struct ri_wc
+expect(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	gint64 deadline = node_deadline();
+	struct ri_wc wc = {0};
+
+	while (emul()->fast->poll_cq(cq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpuint(wc.status, ==, status);
+	return wc;
+}
+
+static void
+talk(struct pair *p, uint64_t id, uint32_t len)
+{
+	memset(p->mb.at, 0, len);
+	g_assert_cmpint(end_recv(p->b, id, &p->mb, 0, len), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p->a, id, &p->ma, 0, len), ==, RI_SUCCESS);
+	expect(p->a->uscq, id, RI_WC_SUCCESS);
+	g_assert_cmpuint(expect(p->b->urcq, id, RI_WC_SUCCESS).byte_len, ==, len);
+	g_assert_cmpmem(p->mb.at, len, p->ma.at, len);
+}
+
+static void
+test_data(gconstpointer swap)
+{
+	static const uint32_t lengths[] = {0, 1, 64, 16384, 16385, SIZE};
+	struct pair p;
+	struct ri_sge from, to;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	two_up(&p);
+	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++)
+		talk(&p, i, lengths[i]);
+	g_assert_cmpint(end_write(p.b, 20, &p.mb, &p.ma, 40000), ==, RI_SUCCESS);
+	expect(p.b->uscq, 20, RI_WC_SUCCESS);
+	g_assert_cmpint(end_read(p.a, 30, &p.ma, &p.mb, SIZE), ==, RI_SUCCESS);
+	expect(p.a->uscq, 30, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.mb.at, SIZE, p.ma.at, SIZE);
+	from = chunk_sge(&p.ma, 0, 8);
+	to = chunk_sge(&p.mb, 0, 8);
+	g_assert_cmpint(emul()->qp->modify(p.b->qp,
+					   &(struct ri_qp_attr){.access = RI_ACCESS_REMOTE_ATOMIC},
+					   RI_QP_ATTR_ACCESS),
+			==, RI_SUCCESS);
+	post_rdma(p.a, RI_OP_FETCH_ADD, 40, &from, &to);
+	expect(p.a->uscq, 40, RI_WC_SUCCESS);
+	g_assert_true(end_attr(p.a).quiescent);
+	two_close(&p);
+}
+
+/* The sender is there long before the other one: its requests are kept. The event of the first message comes once. */
+static void
+test_order(gconstpointer swap)
+{
+	struct pair p;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	p.to_b.timeout = 0;
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 3; i++) {
+		g_assert_cmpint(end_send(p.a, i, &p.ma, i, 100 + i), ==, RI_SUCCESS);
+		g_assert_cmpint(end_recv(p.b, i, &p.mb, 200 * i, 200), ==, RI_SUCCESS);
+	}
+	g_usleep(5000);
+	poll_none(p.a->uscq);
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 3; i++) {
+		expect(p.b->urcq, i, RI_WC_SUCCESS);
+		expect(p.a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpmem(p.mb.at + 200 * i, 100 + i, p.ma.at + i, 100 + i);
+	}
+	node_async(p.nb, RI_EVENT_QP_COMM_EST, p.b);
+	g_assert_cmpint(end_recv(p.a, 9, &p.ma, 0, 10), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.b, 9, &p.mb, 0, 10), ==, RI_SUCCESS);
+	g_usleep(5000);
+	poll_none(p.a->urcq);
+	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
+	expect(p.a->urcq, 9, RI_WC_SUCCESS);
+	expect(p.b->uscq, 9, RI_WC_SUCCESS);
+	two_close(&p);
+}
+
+/* The sender alone notices that nobody hears it: no partner, another packet number, one that is gone, a port that is down. */
+static void
+test_lost(gconstpointer swap)
+{
+	for (unsigned how = 0; how < 4; how++) {
+		struct pair p;
+
+		two_open(&p, RI_QP_RC, swap != NULL);
+		p.to_b.timeout = 13; /* 134 ms in all */
+		if (how == 1)
+			p.to_a.rq_psn++;
+		g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+		if (how != 0)
+			g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+		if (how > 1) {
+			talk(&p, 7, 64);
+			node_async(p.nb, RI_EVENT_QP_COMM_EST, p.b);
+		}
+		if (how == 2)
+			g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
+		if (how == 3)
+			atomic_store(&p.nb->rnic->faults.offline, true);
+		gint64 start = g_get_monotonic_time();
+		g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+		g_assert_cmpint(end_write(p.a, 2, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+		expect(p.a->uscq, 1, RI_WC_TRANSPORT);
+		g_assert_cmpint(g_get_monotonic_time() - start, >=, how > 1 ? 67000 : 134000);
+		expect(p.a->uscq, 2, RI_WC_FLUSHED);
+		node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
+		two_close(&p);
+	}
+}
+
+/* No receive: it is waited as long as both say; the peer goes on. */
+static void
+test_rnr(gconstpointer swap)
+{
+	for (unsigned retry = 0; retry < 3; retry++) {
+		struct pair p;
+
+		two_open(&p, RI_QP_RC, swap != NULL);
+		p.to_b.rnr_retry = (uint8_t)(retry == 2 ? 7 : retry);
+		p.to_a.min_rnr_timer = 20; /* 10.24 ms */
+		two_up(&p);
+		talk(&p, 5, 8);
+		gint64 start = g_get_monotonic_time();
+		g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 8), ==, RI_SUCCESS);
+		if (retry == 2) {
+			g_usleep(30000);
+			poll_none(p.a->uscq);
+			g_assert_cmpint(end_recv(p.b, 1, &p.mb, 0, 8), ==, RI_SUCCESS);
+			expect(p.b->urcq, 1, RI_WC_SUCCESS);
+			expect(p.a->uscq, 1, RI_WC_SUCCESS);
+		} else {
+			expect(p.a->uscq, 1, RI_WC_RNR);
+			g_assert_cmpint(g_get_monotonic_time() - start, >=, retry * 10240);
+			node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
+			g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
+		}
+		node_silent(p.nb);
+		two_close(&p);
+	}
+}
+
+static void
+test_refused(gconstpointer swap)
+{
+	struct pair p;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	two_up(&p);
+	talk(&p, 5, 8);
+	p.mb.stag ^= 0xff00;
+	g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
+	p.mb.stag ^= 0xff00;
+	expect(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
+	node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
+	node_async(p.nb, RI_EVENT_QP_ACCESS, p.b);
+	two_close(&p);
+}
+
+/* Both come back with other packet numbers. */
+static void
+test_again(gconstpointer swap)
+{
+	struct pair p;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	for (unsigned life = 0; life < 3; life++) {
+		struct end *ends[2] = {p.a, p.b};
+
+		two_up(&p);
+		talk(&p, 1, 100);
+		for (unsigned i = 0; i < 2; i++) {
+			gint64 deadline = node_deadline();
+
+			g_assert_cmpint(end_modify(ends[i], RI_QPS_ERROR), ==, RI_SUCCESS);
+			while (end_modify(ends[i], RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING)
+				g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+			g_assert_cmpint(end_state(ends[i]), ==, RI_QPS_IDLE);
+		}
+		p.to_b.sq_psn = p.to_a.rq_psn = 100 + life;
+		p.to_a.sq_psn = p.to_b.rq_psn = 200 + life;
+	}
+	two_close(&p);
+}
+
+/* Unreliable: long messages arrive, what finds no receive or too short a one is dropped as a whole, and neither end fails. */
+static void
+test_unreliable(gconstpointer swap)
+{
+	static const uint32_t lengths[] = {0, 1, 64, 16384, 16385, SIZE};
+	struct pair p;
+
+	two_open(&p, RI_QP_UC, swap != NULL);
+	two_up(&p);
+	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++)
+		talk(&p, i, lengths[i]);
+	g_assert_cmpint(end_send(p.a, 10, &p.ma, 0, 40000), ==, RI_SUCCESS);
+	expect(p.a->uscq, 10, RI_WC_SUCCESS);
+	g_usleep(20000); /* the service thread drops it */
+	memset(p.mb.at, 0, SIZE);
+	g_assert_cmpint(end_recv(p.b, 11, &p.mb, 0, 30000), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 11, &p.ma, 0, 30001), ==, RI_SUCCESS); /* too long */
+	expect(p.a->uscq, 11, RI_WC_SUCCESS);
+	g_assert_cmpint(end_send(p.a, 12, &p.ma, 0, 20000), ==, RI_SUCCESS);
+	expect(p.a->uscq, 12, RI_WC_SUCCESS);
+	g_assert_cmpuint(expect(p.b->urcq, 11, RI_WC_SUCCESS).byte_len, ==, 20000);
+	g_assert_cmpmem(p.mb.at, 20000, p.ma.at, 20000);
+	for (uint32_t i = 20000; i < SIZE; i++)
+		g_assert_cmpint(p.mb.at[i], ==, 0);
+	p.mb.stag ^= 0xff00;
+	g_assert_cmpint(end_write(p.a, 13, &p.ma, &p.mb, 40000), ==, RI_SUCCESS);
+	p.mb.stag ^= 0xff00;
+	expect(p.a->uscq, 13, RI_WC_SUCCESS);
+	talk(&p, 14, 100);
+	for (uint32_t i = 20000; i < 40000; i++)
+		g_assert_cmpint(p.mb.at[i], ==, 0); /* the key was wrong */
+	/* The peer has gone: what is sent has left. */
+	end_free(p.b);
+	p.b = NULL;
+	for (unsigned i = 0; i < 5; i++) {
+		g_assert_cmpint(end_write(p.a, i, &p.ma, &p.mb, 40000), ==, RI_SUCCESS);
+		expect(p.a->uscq, i, RI_WC_SUCCESS);
+	}
+	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
+	two_close(&p);
+}
+
+/* --- a process that dies ------------------------------------------------------------------ */
+
+static int
+child_main(void)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct end *end = end_of_type(node, RI_QP_RC);
+	uint32_t mine = qpn_of(end), far;
+	struct ri_peer to = peer_params(end, PSN_B, PSN_A);
+
+	if (write(1, &mine, sizeof(mine)) != sizeof(mine) || read(0, &far, sizeof(far)) != 4)
+		return 1;
+	to.qpn = far;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	for (;;)
+		pause();
+}
+
+/* Its partner's requests fail at once, although they would be tried without end. */
+static void
+test_killed(void)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct vth *vth = node->vth;
+	struct end *end = end_of_type(node, RI_QP_RC);
+	struct chunk c = chunk_new(node, 4096, ALL_RW);
+	int in[2], out[2], status;
+	uint32_t mine = qpn_of(end), far = 0;
+
+	g_assert_cmpint(pipe(in), ==, 0);
+	g_assert_cmpint(pipe(out), ==, 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(out[0], 0);
+		dup2(in[1], 1);
+		execl(self, self, "child", (char *)NULL);
+		_exit(127);
+	}
+	g_assert_cmpint(write(out[1], &mine, sizeof(mine)), ==, sizeof(mine));
+	g_assert_cmpint(read(in[0], &far, sizeof(far)), ==, sizeof(far));
+	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
+	to.qpn = far;
+	to.timeout = 0;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
+	g_usleep(50000);
+	poll_none(end->uscq); /* it waits for a receive */
+	gint64 start = g_get_monotonic_time();
+	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+	expect(end->uscq, 1, RI_WC_TRANSPORT);
+	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
+	node_async(node, RI_EVENT_QP_WR_ERROR, end);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	for (unsigned i = 0; i < 2; i++) {
+		close(in[i]);
+		close(out[i]);
+	}
+	end_free(end);
+	chunk_free(&c);
+	node_free(node);
+	vth_free(vth);
+}
+
+static void
+add(const char *name, GTestDataFunc run)
+{
+	for (unsigned swap = 0; swap < 2; swap++) {
+		char *path = g_strdup_printf("/emul/shm-peer/%s/%s", name,
+					     swap != 0 ? "is-joined" : "joins");
+
+		g_test_add_data_func(path, GUINT_TO_POINTER(swap), run);
+		g_free(path);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	self = argv[0];
+	if (argc > 1 && strcmp(argv[1], "child") == 0)
+		return child_main();
+
+	char *runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
+	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	g_test_init(&argc, &argv, NULL);
+	add("data", test_data);
+	add("order", test_order);
+	add("lost", test_lost);
+	add("rnr", test_rnr);
+	add("refused", test_refused);
+	add("again", test_again);
+	add("unreliable", test_unreliable);
+	g_test_add_func("/emul/shm-peer/killed", test_killed);
+	int failed = g_test_run();
+	char *command =
+		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
+	failed |= system(command) != 0;
+	g_free(command);
+	g_free(runtime);
+	return failed;
+}
