@@ -91,6 +91,16 @@ srq_close(struct ri_usrq *srq)
 REFUSE(srq_remap, struct ri_usrq *srq, const struct ri_map *map)
 REFUSE(qp_remap, struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *map)
 
+static void
+qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+}
+
+static void
+cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
+{
+}
+
 REFUSE(post_srq, struct ri_usrq *srq, const struct ri_recv_wr *wr)
 
 static uint32_t
@@ -146,7 +156,9 @@ const struct ri_loaded ri_stubs = {
 		 .srq_open = srq_open,
 		 .srq_close = srq_close,
 		 .srq_remap = srq_remap,
-		 .qp_remap = qp_remap},
+		 .qp_remap = qp_remap,
+		 .qp_count = qp_count,
+		 .cq_count = cq_count},
 	.fast = {.post_srq = post_srq,
 		 .progress = progress,
 		 .leader_enter = leader_enter,

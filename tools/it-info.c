@@ -432,7 +432,7 @@ main(int argc, char **argv)
 		{"env", 0, 0, G_OPTION_ARG_NONE, &env,
 		 "Print every setting, its value and its origin", NULL},
 		{"live", 0, 0, G_OPTION_ARG_STRING, &live,
-		 "What a running process does: connections, peers, counters", "PID|all"},
+		 "Connections, peers and counters of a process", "PID|all"},
 		{"interval", 'i', 0, G_OPTION_ARG_STRING, &interval,
 		 "With --live: again after this time, until stopped", "TIME"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &json, "Print everything for programs", NULL},

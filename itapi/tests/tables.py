@@ -28,7 +28,9 @@ OURS = {'IT_API_H', 'IT_EXT_H', 'ITX_EXTENSION', 'itx_path_ends', 'ITX_FLAGS', N
         'itx_setting_t', 'itx_support_t', 'ITX_SUPPORT_LMR_MODIFY', 'ITX_SUPPORT_DTO_EVD_RESIZE', 'ITX_SUPPORT_SRQ_LOW_WATERMARK',
         'ITX_SUPPORT_LOCAL_READ_CHECK', 'ITX_SUPPORT_REMOTE_STATUS', 'ITX_SUPPORT_DMABUF', 'ITX_SUPPORT_EP_REUSE',
         'itx_log_level_t', 'itx_log_writer_t',
-        'ITX_LOG_ERROR', 'ITX_LOG_WARNING', 'ITX_LOG_INFO', 'ITX_LOG_DEBUG'}
+        'ITX_LOG_ERROR', 'ITX_LOG_WARNING', 'ITX_LOG_INFO', 'ITX_LOG_DEBUG', 'itx_counter_t', 'itx_live_kind_t', 'itx_live_t'}
+# ... and how those of live objects begin.
+OURS_BEGIN = ('ITX_COUNTER', 'ITX_LIVE_')
 
 
 def rows(folder, name):

@@ -84,7 +84,8 @@ def wrong_results(folder, found):
 def strangers(folder, text):
     """Names in the code of the headers that are in no table."""
     code = re.sub(r'^\s*#\s*(?:include|error).*$', '', COMMENT.sub(' ', text), flags=re.MULTILINE)
-    return sorted(set(NAME.findall(code)) - tables.identifiers(folder) - tables.OURS)
+    unknown = set(NAME.findall(code)) - tables.identifiers(folder) - tables.OURS
+    return sorted(name for name in unknown if not name.startswith(tables.OURS_BEGIN))
 
 
 def wrong_exports(folder, text):

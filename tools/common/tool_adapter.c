@@ -11,7 +11,7 @@
 #include "tool_log.h"
 
 #define REQUEST_ROOM  256
-#define NAMES_MAX     8  /* adapters that a message names */
+#define NAMES_MAX     12 /* adapters that a message names */
 #define PORT_ATTEMPTS 16 /* a port that is free at one spigot may be busy at another */
 
 it_interface_t *

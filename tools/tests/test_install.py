@@ -19,7 +19,7 @@ import installed  # noqa: E402  pylint: disable=wrong-import-position
 import manual_links  # noqa: E402  pylint: disable=wrong-import-position
 
 TOOLS = ['it-certify', 'it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test']
-HEADERS = ['it_api.h', 'it_ext.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_event.h',
+HEADERS = ['it_api.h', 'it_ext.h', 'it_sim.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_event.h',
            'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h', 'rnicpi/rnicpi_types.h']
 STANDARDS = [('cc', '.c', 'c99'), ('cc', '.c', 'c11'), ('c++', '.cc', 'c++17')]
 # it_api.h serves three generations of programs.

@@ -89,7 +89,7 @@ session_count_qp(struct session *session, uint32_t id, struct ri_uqp *qp)
 {
 	struct ri_qp_counters *counters = kal_count_qp(session->client, id);
 
-	if (counters != NULL && session->user->qp_count != NULL)
+	if (counters != NULL)
 		session->user->qp_count(qp, counters);
 }
 
@@ -98,7 +98,7 @@ session_count_cq(struct session *session, uint32_t id, struct ri_ucq *cq)
 {
 	struct ri_cq_counters *counters = kal_count_cq(session->client, id);
 
-	if (counters != NULL && session->user->cq_count != NULL)
+	if (counters != NULL)
 		session->user->cq_count(cq, counters);
 }
 
