@@ -107,7 +107,7 @@ door_post_datagram(const struct door_qp *qp, const struct ibv_ah *ah, uint32_t q
 
 int
 door_post_bind_of(const struct door_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
-		  const struct ibv_mw_bind_info *info, struct ri_wr_bind *bind)
+		  const struct ibv_mw_bind_info *info, struct ri_wr *wr)
 {
 	const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
@@ -119,12 +119,15 @@ door_post_bind_of(const struct door_qp *qp, const struct ibv_mw *mw, uint32_t rk
 		return EINVAL;
 	if ((info->mw_access_flags & ~known) != 0)
 		return EINVAL;
-	*bind = (struct ri_wr_bind){
-		.mw_stag = rkey,
-		.mr_stag = info->mr != NULL ? info->mr->lkey : 0,
-		.addr = info->addr,
-		.length = info->length,
-		.access = door_access(info->mw_access_flags & ~(unsigned)IBV_ACCESS_LOCAL_WRITE)};
+	wr->u.returning = (struct ri_wr_bind_returning){
+		.bind = {.mw_stag = rkey,
+			 .mr_stag = info->mr != NULL ? info->mr->lkey : 0,
+			 .addr = info->addr,
+			 .length = info->length,
+			 .access = door_access(info->mw_access_flags &
+					       ~(unsigned)IBV_ACCESS_LOCAL_WRITE)}};
+	if ((info->mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0)
+		wr->flags |= RI_WR_BIND_RELATIVE;
 	return 0;
 }
 
@@ -150,11 +153,7 @@ part_fill(const struct door_qp *qp, const struct ibv_send_wr *from, enum door_pa
 		if (mw == NULL || mw->type != IBV_MW_TYPE_2)
 			return EINVAL;
 		wr->num_sge = 0;
-		error = door_post_bind_of(qp, mw, from->bind_mw.rkey, &from->bind_mw.bind_info,
-					  &wr->u.bind);
-		if (error == 0 &&
-		    (from->bind_mw.bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0)
-			wr->flags |= RI_WR_BIND_RELATIVE;
+		error = door_post_bind_of(qp, mw, from->bind_mw.rkey, &from->bind_mw.bind_info, wr);
 		if (error == 0)
 			atomic_store(&door_mw_of(mw)->bound_by, qp->qp.qp_num);
 		return error;
@@ -284,11 +283,9 @@ door_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *from)
 	    qp->ops->ops[IBV_WR_BIND_MW].part == DOOR_PART_REFUSED)
 		return EINVAL;
 	wr.flags = qp->ops->flags[from->send_flags] | qp->always;
-	error = door_post_bind_of(qp, mw, rkey, &from->bind_info, &wr.u.bind);
+	error = door_post_bind_of(qp, mw, rkey, &from->bind_info, &wr);
 	if (error != 0)
 		return error;
-	if ((from->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0)
-		wr.flags |= RI_WR_BIND_RELATIVE;
 	if (returned)
 		wr.u.returning.stag = &rkey;
 	pthread_mutex_lock(&qp->post_lock);

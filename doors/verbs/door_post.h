@@ -41,9 +41,9 @@ int door_post_send_state(struct door_qp *qp);
 int door_post_datagram(const struct door_qp *qp, const struct ibv_ah *ah, uint32_t qpn,
 		       uint32_t qkey, struct ri_wr_ud *to);
 
-/* A bind in words of RNIC-PI; 0 or an errno. */
+/* A bind in words of RNIC-PI: all of wr->u, and that addresses are relative; no key is returned. 0 or an errno. */
 int door_post_bind_of(const struct door_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
-		      const struct ibv_mw_bind_info *info, struct ri_wr_bind *bind);
+		      const struct ibv_mw_bind_info *info, struct ri_wr *wr);
 
 /* Operations of contexts. The `locked` ones are for providers whose queues take one post at a time. */
 int door_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

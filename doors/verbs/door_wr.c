@@ -224,13 +224,11 @@ wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 	if (wr == NULL)
 		return;
 	if (mw != NULL && mw->type == IBV_MW_TYPE_2)
-		error = door_post_bind_of(qp, mw, rkey, info, &wr->u.bind);
+		error = door_post_bind_of(qp, mw, rkey, info, wr);
 	if (error != 0) {
 		mistake(qp->builder, error);
 		return;
 	}
-	if ((info->mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0)
-		wr->flags |= RI_WR_BIND_RELATIVE;
 	atomic_store(&door_mw_of(mw)->bound_by, qp->qp.qp_num);
 }
 

@@ -85,6 +85,17 @@ say(const char *text)
 	fflush(stdout);
 }
 
+/* What a victim waits for before it executes another program. */
+static sigset_t
+go_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return set;
+}
+
 /* Post and receive as fast as possible. Never returns: the process is killed. */
 static void
 live(struct end *end, const char *mode, const struct place *far)
@@ -99,6 +110,10 @@ live(struct end *end, const char *mode, const struct place *far)
 	}
 	say("up");
 	if (strcmp(mode, "exec") == 0) {
+		sigset_t wanted = go_signal();
+		int number;
+
+		(void)sigwait(&wanted, &number); /* the survivor knows of the connection */
 		execlp("sleep", "sleep", "60", (char *)NULL);
 		_exit(127);
 	}
@@ -168,8 +183,10 @@ victim_server(struct pair *pair, const char *mode)
 static int
 victim(char **argv)
 {
+	sigset_t wanted = go_signal();
 	struct pair pair;
 
+	sigprocmask(SIG_BLOCK, &wanted, NULL); /* before there are threads */
 	memset(&pair, 0, sizeof(pair));
 	pair_use(argv[5]);
 	if (strcmp(argv[2], "client") == 0)
@@ -340,7 +357,9 @@ survive_client(const char *mode, gulong us)
 		==, IT_SUCCESS);
 	end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	victim_says(&killed, line, sizeof(line));
-	if (strcmp(mode, "exec") != 0) {
+	if (strcmp(mode, "exec") == 0) {
+		g_assert_cmpint(kill(killed.pid, SIGUSR1), ==, 0);
+	} else {
 		work(me, "idle", &far, us);
 		victim_kill(&killed);
 	}
@@ -372,7 +391,9 @@ survive_server(const char *mode, gulong us)
 	event = end_expect(me->end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	memcpy(&far, event.conn.private_data, sizeof(far));
 	victim_says(&killed, line, sizeof(line));
-	if (strcmp(mode, "exec") != 0) {
+	if (strcmp(mode, "exec") == 0) {
+		g_assert_cmpint(kill(killed.pid, SIGUSR1), ==, 0);
+	} else {
 		work(me, mode, &far, us);
 		victim_kill(&killed);
 	}

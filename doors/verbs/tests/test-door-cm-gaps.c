@@ -83,6 +83,8 @@ test_groups(void)
 		g_assert_cmpuint(event.param.ud.ah_attr.is_global, ==, 1);
 		g_assert_cmpuint(event.param.ud.ah_attr.grh.hop_limit, >, 1);
 		cm_expect_none(channel);
+		OK(rdma_leave_multicast(
+			id, (struct sockaddr *)&other)); /* else librdmacm loses its memory */
 		cm_gone(id);
 	}
 	rdma_destroy_event_channel(channel);

@@ -396,7 +396,7 @@ in_child(void (*work)(void *arg), void *arg)
 	if (child == 0) {
 		alarm(20);
 		work(arg);
-		_exit(0);
+		child_end();
 	}
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);

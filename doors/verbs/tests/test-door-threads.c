@@ -320,7 +320,7 @@ test_fork(void)
 		if (child == 0) {
 			inherited(&s.bench, s.a, ex, srq);
 			use();
-			_exit(0);
+			child_end();
 		}
 		g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 		g_assert_cmpint(status, ==, 0);

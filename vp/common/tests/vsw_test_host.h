@@ -40,4 +40,10 @@ guint vth_relaxed(struct vth *vth);
 /* From now on the host is one of RNIC-PI 1.6, which cannot be told of a wait. */
 void vth_make_old(struct vth *vth);
 
+/*
+ * End the child of a fork, with status 0 if all is good: by another program, since valgrind would count what only the parent's threads
+ * know as lost.
+ */
+void vth_child_exit(bool good) G_GNUC_NORETURN;
+
 #endif /* VSW_TEST_HOST_H */

@@ -239,7 +239,7 @@ test_fork(void)
 		/* What it calls does nothing, and harms nobody. */
 		(void)!end_write(a, 1, &ca, &cb, 64);
 		(void)node->p->fast->poll_cq(a->uscq, &wc, 1);
-		_exit(0);
+		vth_child_exit(true);
 	}
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 	g_assert_cmpint(status, ==, 0);

@@ -357,7 +357,7 @@ forks(void)
 			    end_send(p.a, 1, &p.ma, 0, 64) == RI_SUCCESS &&
 			    vro_provider_entry()->fast->poll_cq(p.a->uscq, &wc, 1) == 0;
 
-		_exit(good ? 0 : 1);
+		vth_child_exit(good);
 	}
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
