@@ -183,7 +183,7 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 		at->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(at), &values[i], sizeof(int));
 		len += CMSG_SPACE(sizeof(int));
-		at = (struct cmsghdr *)((char *)at + CMSG_SPACE(sizeof(int)));
+		at = (struct cmsghdr *)(void *)((char *)at + CMSG_SPACE(sizeof(int)));
 	}
 	return len;
 }

@@ -85,7 +85,8 @@ struct vem_remote {
 	_Atomic(struct vem_qp *) qp; /* NULL: a request that the application has not answered */
 	struct vem_conn *conn;       /* that request */
 	uint32_t slot, life;         /* its number at this side */
-	uint32_t far_slot, far_life; /* and at the other */
+	_Atomic uint32_t far_slot,
+		far_life; /* and at the other; a queue pair may be destroyed while they come */
 	atomic_bool far_known;
 	atomic_bool mute; /* by attributes: the other end does not hear yet */
 	atomic_bool gone; /* by attributes: its process has ended */

@@ -291,13 +291,13 @@ shm_poll(struct vem_shm *shm)
 		return 0;
 	}
 	done = round_read(shm, &more);
+	shm->idle = done != 0 ? 0 : shm->idle + 1;
+	bool yields = shm->idle >= IDLE_POLLS;
+	if (yields)
+		shm->idle = 0;
 	vem_shm_rx_drop(shm);
-	if (done != 0)
-		shm->idle = 0;
-	else if (++shm->idle >= IDLE_POLLS) {
-		shm->idle = 0;
+	if (yields)
 		vsw_relax(shm->host, RI_RELAX_SPINS);
-	}
 	return done;
 }
 
