@@ -190,7 +190,8 @@ copy_file(struct copy *copy, int fd)
 static int
 copy_own(struct copy *copy)
 {
-	const struct kal_live_slot *slots = (const struct kal_live_slot *)kal_live_lock();
+	const struct kal_live_slot *slots =
+		(const struct kal_live_slot *)(const void *)kal_live_lock();
 	int error = slots != NULL ? 0 : ENOENT;
 
 	if (error == 0) {

@@ -188,7 +188,6 @@ test_restart(void)
 static void
 test_rules(void)
 {
-	g_autofree char *text = NULL;
 	int tool = begin("[policy]\nadapters = other\n");
 	struct kal_client_params params = {0};
 	struct kal_rnic_open_req open = {.name = "fake"};

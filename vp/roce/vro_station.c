@@ -70,7 +70,7 @@ fork_handlers_install(void)
 static struct vro_station *
 station_of_mux(struct vro_link *link)
 {
-	return (struct vro_station *)((char *)link - offsetof(struct vro_station, mux));
+	return (struct vro_station *)(void *)((char *)link - offsetof(struct vro_station, mux));
 }
 
 /* All sockets build their packets in one buffer; while one's packet is there, there is no room. */

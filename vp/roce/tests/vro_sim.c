@@ -93,7 +93,8 @@ far_away(struct sim *sim)
 static uint8_t *
 link_room(struct vro_link *link)
 {
-	struct sim_side *side = (struct sim_side *)((char *)link - offsetof(struct sim_side, link));
+	struct sim_side *side =
+		(struct sim_side *)(void *)((char *)link - offsetof(struct sim_side, link));
 
 	if (side->sim->wire.limit != 0 && side->in_flight >= side->sim->wire.limit)
 		return NULL;
@@ -103,7 +104,8 @@ link_room(struct vro_link *link)
 static void
 link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 {
-	struct sim_side *side = (struct sim_side *)((char *)link - offsetof(struct sim_side, link));
+	struct sim_side *side =
+		(struct sim_side *)(void *)((char *)link - offsetof(struct sim_side, link));
 	struct sim *sim = side->sim;
 	int from = side == &sim->sides[1];
 	gint number = (gint)sim->sent++;
