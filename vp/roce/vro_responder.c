@@ -86,7 +86,7 @@ read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t 
 		.payload_length = left < qp->path.mtu ? left : qp->path.mtu,
 	};
 	const struct vsw_message message = {.length = a->length, .remote = &a->remote};
-	struct vsw_spans source;
+	struct vsw_spans source = {.count = 0}; /* refused: nothing to end */
 
 	if (at == NULL)
 		return false;
@@ -304,7 +304,7 @@ read_execute(struct vro_qp *qp, const struct roce_packet *p)
 	const struct vsw_message message = {.length = p->length,
 					    .remote = a != NULL ? &a->remote : NULL};
 	uint64_t packets = ((uint64_t)p->length + qp->path.mtu - 1) / qp->path.mtu;
-	struct vsw_spans source;
+	struct vsw_spans source = {.count = 0}; /* refused: nothing to end */
 
 	if (a == NULL)
 		return;
