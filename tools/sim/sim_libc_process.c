@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* The end of a node's process, and calls that concern whole processes, which are not simulated. */
+#undef NDEBUG /* else this header does not declare __assert_fail() */
 #include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
