@@ -7,6 +7,7 @@
 
 #include "it_answer.h"
 #include "it_ext.h"
+#include "it_text.h"
 #include "ual.h"
 
 _Static_assert((int)ITX_COUNTER_COUNT == (int)UAL_COUNT_COUNT, "both have the same counters");
@@ -19,15 +20,6 @@ struct objects {
 	itx_live_t *list;
 	size_t room, filled, total;
 };
-
-static void
-copy_text(char *out, size_t room, const char *text)
-{
-	size_t length = strnlen(text, room - 1);
-
-	memcpy(out, text, length);
-	out[length] = '\0';
-}
 
 static void
 add_object(void *arg, const struct ual_live *live)
@@ -45,11 +37,11 @@ add_object(void *arg, const struct ual_live *live)
 	out->number = live->number;
 	out->service = live->service;
 	out->known = live->known;
-	copy_text(out->adapter, sizeof(out->adapter), live->adapter);
-	copy_text(out->type, sizeof(out->type), live->type);
-	copy_text(out->state, sizeof(out->state), live->state);
-	copy_text(out->local, sizeof(out->local), live->local);
-	copy_text(out->peer, sizeof(out->peer), live->peer);
+	it_text_copy(out->adapter, sizeof(out->adapter), live->adapter);
+	it_text_copy(out->type, sizeof(out->type), live->type);
+	it_text_copy(out->state, sizeof(out->state), live->state);
+	it_text_copy(out->local, sizeof(out->local), live->local);
+	it_text_copy(out->peer, sizeof(out->peer), live->peer);
 	memcpy(out->counters, live->counters, sizeof(live->counters));
 }
 

@@ -7,6 +7,7 @@
 
 #include "it_answer.h"
 #include "it_ext.h"
+#include "it_text.h"
 #include "ual.h"
 
 /* Where the settings go that are listed. */
@@ -14,15 +15,6 @@ struct settings {
 	itx_setting_t *list;
 	size_t room, filled, total;
 };
-
-static void
-copy_text(char *out, size_t room, const char *text)
-{
-	size_t length = strnlen(text, room - 1);
-
-	memcpy(out, text, length);
-	out[length] = '\0';
-}
 
 static void
 add_setting(void *arg, const struct ual_setting *setting)
@@ -34,14 +26,14 @@ add_setting(void *arg, const struct ual_setting *setting)
 	if (settings->filled == settings->room)
 		return;
 	out = &settings->list[settings->filled++];
-	copy_text(out->name, sizeof(out->name), setting->name);
-	copy_text(out->owner, sizeof(out->owner), setting->owner);
-	copy_text(out->meaning, sizeof(out->meaning), setting->meaning);
-	copy_text(out->range, sizeof(out->range), setting->range);
-	copy_text(out->preset, sizeof(out->preset), setting->preset);
-	copy_text(out->value, sizeof(out->value), setting->value);
-	copy_text(out->origin, sizeof(out->origin), setting->origin);
-	copy_text(out->trouble, sizeof(out->trouble), setting->trouble);
+	it_text_copy(out->name, sizeof(out->name), setting->name);
+	it_text_copy(out->owner, sizeof(out->owner), setting->owner);
+	it_text_copy(out->meaning, sizeof(out->meaning), setting->meaning);
+	it_text_copy(out->range, sizeof(out->range), setting->range);
+	it_text_copy(out->preset, sizeof(out->preset), setting->preset);
+	it_text_copy(out->value, sizeof(out->value), setting->value);
+	it_text_copy(out->origin, sizeof(out->origin), setting->origin);
+	it_text_copy(out->trouble, sizeof(out->trouble), setting->trouble);
 	out->set_uid = setting->set_uid ? IT_TRUE : IT_FALSE;
 }
 

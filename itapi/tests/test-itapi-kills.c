@@ -90,7 +90,7 @@ transfer(struct victim *me, it_rmr_context_t context, it_rdma_addr_t addr)
 			reach(me, AT_TRANSFER);
 		if (status == IT_SUCCESS)
 			(void)!it_evd_wait(end->request, WAIT_US, &event, NULL);
-		/* Not for ever: after the end each one is flushed at once. */
+		/* It ends: after the end of the connection each one is flushed at once. */
 		for (unsigned k = 0;
 		     k < RECV_SLOTS && it_evd_dequeue(end->recv, &event) == IT_SUCCESS; k++)
 			(void)!end_recv(end, OCTETS, i);
@@ -161,7 +161,7 @@ victim_main(char **argv)
 	reach(&me, AT_END);
 	pair_ok(it_ep_free(me.end->ep));
 	reach(&me, AT_FREE);
-	/* Whoever is killed at any moment may as well be closing its adapter. */
+	/* A victim that is killed at a random moment may be closing its adapter. */
 	me.end->ep = NULL;
 	end_close(&me.pair.active);
 	pair_ok(it_listen_free(me.pair.listen));
@@ -463,7 +463,7 @@ test_kills(struct pair *pair)
 
 /* --- a peer that is stopped ----------------------------------------------------------------- */
 
-/* Writes to one victim in so many microseconds, each waited for. */
+/* Writes to one victim within `us` microseconds, each waited for. */
 static unsigned
 rate(struct end *end, const struct place *far, gint64 us)
 {

@@ -370,7 +370,7 @@ test_mesh(void)
 		       "shared memory a link and side; %u dialed again",
 		       (double)all.idle_us / 1000, IDLE_US / 1e6,
 		       (double)all.kib / count / (count - 1), all.again);
-	/* Aims are the bench's; what is asserted holds on each machine: everybody is served, and nobody works in vain. */
+	/* Aims are the bench's; what is asserted holds on each machine: each process is served, and none works without progress. */
 	g_assert_cmpfloat(all.slowest, >, 0);
 	if (count <=
 	    MEMBERS) /* a hundred processes have ten thousand links, and few Writes for each */

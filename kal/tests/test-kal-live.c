@@ -218,7 +218,7 @@ test_lies(void)
 	g_assert_cmpint(page_read(&page, &seen), ==, 0);
 	g_assert_cmpuint(seen.kinds[KAL_LIVE_QP], ==, 0);
 	page.slots[2].kind = KAL_LIVE_QP;
-	/* It is being written for ever. */
+	/* The writing of it never ends. */
 	page.slots[2].sequence = 1;
 	g_assert_cmpint(page_read(&page, &seen), ==, 0);
 	g_assert_cmpuint(seen.kinds[KAL_LIVE_QP], ==, 0);
@@ -399,7 +399,7 @@ test_sums(void)
 	end(&scene);
 }
 
-/* The file of ITAPI_STATS: made for its owner only, appended to, and no file of others. */
+/* The file of ITAPI_STATS: made for its owner only, appended to, and no file of another user. */
 static void
 test_stats_file(void)
 {

@@ -18,7 +18,7 @@ import bench_nets
 
 SECONDS = 90
 SERVER_SECONDS = 10     # until the server listens
-NEAR_NS = 75             # a cache line handed over faster: the processors share a cache
+NEAR_NS = 75             # a cache line passed faster: the processors share a cache
 SIZES = (8, 64, 1024, 4096, 65536, 1 << 20, 4 << 20)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # SPDX-FileCopyrightText: the itapi authors
-"""Users and runtime folders of the adapters between processes: who is refused, and what is said of it.
+"""Users and runtime folders of the adapters between processes: which process is refused, and with which words.
 
 Usage: test_users.py TOOLS      (TAP)
 """

@@ -203,7 +203,7 @@ cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 	cq->page = pointer_of(map->addr);
 	cq->head = atomic_load(&cq->page->head);
 	cq->sol_head = atomic_load(&cq->page->sol_head);
-	cq->count = &vsw_cq_uncounted;
+	cq->count = &cq->unread;
 	cq_follow(cq, map);
 	pthread_mutex_lock(&rnic->lock);
 	cq->next = rnic->cqs;
@@ -271,7 +271,7 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 		return RI_ERR_RESOURCES;
 	qp->rnic = rnic;
 	qp->engine_qp = pointer_of(map->words[0]);
-	qp->count = &vsw_qp_uncounted;
+	qp->count = &qp->unread;
 	qp->send_cq = send_cq;
 	qp->recv_cq = recv_cq;
 	uint8_t send = (uint8_t)map->words[3];
@@ -414,9 +414,6 @@ srq_close(struct ri_usrq *srq)
 }
 
 /* --- counters ---------------------------------------------------------------------------- */
-
-struct ri_qp_counters vsw_qp_uncounted;
-struct ri_cq_counters vsw_cq_uncounted;
 
 _Static_assert(RI_OP_COUNT <= RI_COUNTERS, "each kind of work has a counter");
 _Static_assert(RI_WC_STATUS_COUNT <= RI_COUNTERS, "each status has a counter");

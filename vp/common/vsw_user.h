@@ -45,10 +45,6 @@ void vsw_map_qp_again(struct ri_map *map, const struct vsw_wq *sq, const struct 
 
 extern const struct ri_user_ops vsw_user_ops;
 
-/* Where objects count that nobody asked to count; many threads write there, and nobody reads. */
-extern struct ri_qp_counters vsw_qp_uncounted;
-extern struct ri_cq_counters vsw_cq_uncounted;
-
 enum ri_status vsw_post_sq(struct ri_uqp *qp, const struct ri_wr *wr);
 enum ri_status vsw_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr);
 enum ri_status vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr);

@@ -42,6 +42,7 @@ struct ri_ucq {
 	uint32_t armings;
 	struct ri_cq_counters *count; /* never NULL; under the lock */
 	struct ri_ucq *next;          /* under ri_urnic::lock */
+	struct ri_cq_counters unread; /* `count` of a queue that nobody asked to count */
 };
 
 /* One work queue, for the threads that post to it. */
@@ -74,6 +75,7 @@ struct ri_uqp {
 	struct ri_ucq *recv_cq;
 	alignas(VSW_CACHE_LINE) struct vsw_user_wq sq;
 	alignas(VSW_CACHE_LINE) struct vsw_user_wq rq;
+	struct ri_qp_counters unread; /* `count` of a queue pair that nobody asked to count */
 };
 
 struct ri_usrq {

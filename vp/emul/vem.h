@@ -321,6 +321,7 @@ struct vem_qp {
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
 	uint8_t terminate[4];
+	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 
 /* The number that goes to the peer: that of an RI_QP_NUMBER is the application's. */

@@ -149,7 +149,7 @@ qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	struct vem_fabric *fabric = pd->context->rnic->fabric;
 
 	qp->rnic = pd->context->rnic;
-	qp->count = &vsw_qp_uncounted;
+	qp->count = &qp->unread;
 	qp->pd = pd;
 	qp->in.ctx = init->ctx;
 	qp->init = *init;

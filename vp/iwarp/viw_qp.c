@@ -43,7 +43,7 @@ qp_alloc(struct viw_rnic *rnic)
 	if (qp != NULL) {
 		rnic->num_qps++;
 		qp->rnic = rnic;
-		qp->count = &vsw_qp_uncounted;
+		qp->count = &qp->unread;
 		/*
 		 * The next number of 24 bits that no other queue pair has. 0 and 1 are special on InfiniBand, and the last one names a
 		 * group, so programs that know those find none here either.

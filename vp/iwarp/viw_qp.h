@@ -50,6 +50,7 @@ struct viw_qp {
 	struct ri_timer timer; /* viw_timer: a Send that waits, or the end */
 	struct viw_qp *next_free;
 	struct viw_qp *next_numbered; /* of its row; with the adapter's lock */
+	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 
 /* `frames` of together `size` octets are built. Owner of tx.role. */

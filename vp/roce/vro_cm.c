@@ -19,7 +19,7 @@
 #include "vrc_ip.h"
 #include "vro_verbs.h"
 
-#define RETRIES 7u /* of packets, and of messages that find no receive: for ever */
+#define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
 	struct vro_item item;

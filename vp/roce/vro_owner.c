@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Who has the UDP port of RoCE at an address: the kernel's list of sockets, and the descriptors of processes that this user may see. */
+/* The process that has the UDP port of RoCE at an address: the kernel's list of sockets, and the descriptors of processes that this user may see. */
 #include "vro_owner.h"
 
 #include <dirent.h>

@@ -10,7 +10,7 @@
 
 #define VRO_OWNER_TEXT 80u
 
-/* Who has UDP port 4791 of that address, IPv4 or IPv6: words for a sentence. */
+/* The process that has UDP port 4791 of that address, IPv4 or IPv6: words for a sentence. */
 void vro_owner_name(const struct ri_addr *addr, char *text, size_t room);
 
 #endif /* VRO_OWNER_H */

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 #include "vro_udp.h"
+#include "vro_address.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,41 +26,6 @@
 	(4 * 1024 * 1024) /* octets asked for; the kernel grants what its limit allows */
 #define HOP_LIMIT    64
 #define CONTROL_ROOM 256
-
-union address {
-	struct sockaddr sa;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-static socklen_t
-address_of(union address *to, const uint8_t gid[16], uint16_t port, uint32_t scope)
-{
-	memset(to, 0, sizeof(*to));
-	if (roce_gid_is_v4(gid)) {
-		to->v4.sin_family = AF_INET;
-		to->v4.sin_port = htons(port);
-		memcpy(&to->v4.sin_addr, gid + 12, 4);
-		return sizeof(to->v4);
-	}
-	to->v6.sin6_family = AF_INET6;
-	to->v6.sin6_port = htons(port);
-	memcpy(&to->v6.sin6_addr, gid, 16);
-	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
-		to->v6.sin6_scope_id = scope;
-	return sizeof(to->v6);
-}
-
-static uint16_t
-gid_of(uint8_t gid[16], const union address *from)
-{
-	if (from->sa.sa_family == AF_INET) {
-		roce_gid_of_v4(gid, &from->v4.sin_addr);
-		return ntohs(from->v4.sin_port);
-	}
-	memcpy(gid, &from->v6.sin6_addr, 16);
-	return ntohs(from->v6.sin6_port);
-}
 
 static bool
 option_set(int fd, int level, int name, int value)
@@ -92,8 +58,8 @@ static int
 socket_open(const uint8_t gid[16], uint16_t port, uint32_t scope)
 {
 	bool v4 = roce_gid_is_v4(gid);
-	union address own;
-	socklen_t len = address_of(&own, gid, port, scope);
+	union vro_address own;
+	socklen_t len = vro_address_of(&own, gid, port, scope);
 	int fd = ri_fd_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 	int error;
 
@@ -132,7 +98,7 @@ ident_try(const uint8_t gid[16])
 {
 	enum vro_ident found = VRO_IDENT_NOT_SEEN;
 	int fd = roce_gid_is_v4(gid) ? socket_open(gid, 0, 0) : -1;
-	union address own;
+	union vro_address own;
 	socklen_t size = sizeof(own);
 	char text[] = "itapi";
 
@@ -196,7 +162,7 @@ octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8
 	    size_t len)
 {
 	alignas(struct cmsghdr) char control[CONTROL_ROOM];
-	union address to;
+	union vro_address to;
 	struct iovec span = {.iov_base = (uint8_t *)(uintptr_t)octets, .iov_len = len};
 	struct msghdr message = {.msg_name = &to,
 				 .msg_iov = &span,
@@ -205,7 +171,7 @@ octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8
 				 .msg_controllen = sizeof(control)};
 
 	message.msg_namelen =
-		address_of(&to, flow->destination, flow->destination_port, udp->scope);
+		vro_address_of(&to, flow->destination, flow->destination_port, udp->scope);
 	message.msg_controllen = control_write(&message, flow);
 	return ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
@@ -283,7 +249,7 @@ errors_read(struct vro_udp *udp)
 {
 	for (unsigned i = 0; i < VRO_UDP_BATCH; i++) {
 		alignas(struct cmsghdr) char control[CONTROL_ROOM];
-		union address to;
+		union vro_address to;
 		uint8_t head[ROCE_BTH];
 		struct iovec octets = {.iov_base = head, .iov_len = sizeof(head)};
 		struct msghdr message = {.msg_name = &to,
@@ -304,7 +270,7 @@ errors_read(struct vro_udp *udp)
 			    (c->cmsg_level != IPPROTO_IPV6 || c->cmsg_type != IPV6_RECVERR))
 				continue;
 			memcpy(&error, CMSG_DATA(c), sizeof(error));
-			(void)gid_of(gid, &to);
+			(void)vro_address_gid(gid, &to);
 			if (error.ee_errno == ECONNREFUSED && udp->absent != NULL)
 				udp->absent(udp, gid);
 		}
@@ -334,7 +300,7 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 {
 	struct mmsghdr messages[VRO_UDP_BATCH];
 	struct iovec octets[VRO_UDP_BATCH];
-	union address from[VRO_UDP_BATCH];
+	union vro_address from[VRO_UDP_BATCH];
 	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][64];
 	int count;
 
@@ -360,7 +326,7 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 
 		if ((messages[i].msg_hdr.msg_flags & MSG_TRUNC) != 0)
 			continue; /* no packet is that long */
-		flow.source_port = gid_of(flow.source, &from[i]);
+		flow.source_port = vro_address_gid(flow.source, &from[i]);
 		memcpy(flow.destination, udp->gid, sizeof(flow.destination));
 		control_read(&messages[i].msg_hdr, &flow);
 		vro_engine_packet(engine, &flow, true, octets[i].iov_base, messages[i].msg_len);

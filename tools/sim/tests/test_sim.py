@@ -189,7 +189,7 @@ class Sim(unittest.TestCase):
             self.assertLess(self.end_of(adapter, 'delay server writer 100ms..101ms', 'heal at 1ms'), 100)
 
     def test_path_is_cut(self):
-        """A request for a connection, and later a message, is repeated as long as the protocol does; then its program is told."""
+        """A request for a connection, and later a message, is repeated as long as the protocol does; then its program gets an event."""
         for adapter, when, least, most in (
                 ('emul:ib', 'at 1ms', 500, 600), ('emul:ib', 'inside message 1 of writer', 500, 600),
                 ('emul:iwarp', 'at 1ms', 20000, 20100),         # less than that of TCP: the patience of the program
@@ -231,7 +231,7 @@ class Sim(unittest.TestCase):
         self.assertTrue(all('no such key' in failure['text'] for failure in result['failures']), result['failures'])
 
     def test_progress(self):
-        """Who does not come back after the cut is named."""
+        """A node that does not come back after the cut is named."""
         def scene(how):
             return (f'node server {WRONG} emul:ib 7471 broken {how} daemon\nnode client {WRONG} emul:ib 7471 broken {how} @server at 1ms\n'
                     'chaos legal\nkill server at 5ms\nheal at 10ms\nexpect progress 5s\nexpect exit client any\n')

@@ -148,7 +148,7 @@ void vem_shm_name_give(struct vem_name *name);
 /* On the service thread, with the fabric's lock. */
 struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
 			     enum ri_cm_reason *reason);
-/* The same to the process that has a block of queue pair numbers; NULL: there is none. */
+/* The same to the process that has a block of queue pair numbers; NULL: no process has it. */
 struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block);
 /* A name was dialed: accept. On the service thread, with the fabric's lock. */
 void vem_link_accept(struct vem_shm *shm, int fd);

@@ -100,7 +100,7 @@ struct vem_remote {
 	struct vsw_wqe *own_wqe; /* of the queue pair, in whose place the window's are */
 	uint32_t slots;          /* of the window, a power of 2 */
 	struct vem_sent *sent;
-	void *wqes;      /* theirs, in one piece */
+	void *wqes;      /* memory of sent[].wqe, in one piece */
 	size_t wqe_size; /* of one */
 	uint32_t begun;  /* requests that were taken from the queue */
 	uint32_t cursor; /* the next one to be sent */
@@ -151,7 +151,7 @@ void vem_remote_fail(struct vem_remote *remote, enum ri_cm_reason reason);
 void vem_remote_withdraw(struct vem_remote *remote);
 /* A connection for a queue pair, without a link. NULL: no memory. */
 struct vem_remote *vem_remote_prepare(const struct vem_qp *qp);
-/* Give it a place at a link. False: there is none. */
+/* Give it a place at a link. False: all places are taken. */
 bool vem_remote_attach(struct vem_remote *remote, struct vem_link *link);
 /* It leaves its link, if it has one; nobody reads for it any more on return. */
 void vem_remote_detach(struct vem_remote *remote);

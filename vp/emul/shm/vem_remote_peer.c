@@ -6,7 +6,7 @@
  *
  * The number of a queue pair says which process has it, by its block, which is a name that can be dialed. Of two, the one with the
  * lower number *joins*: it takes a place at the link and says so; the other one answers when its application has named the
- * first. Whoever is not there yet answers nothing. The one with the higher number *knocks* when it begins to receive, and is
+ * first. A side that is not there yet answers nothing. The one with the higher number *knocks* when it begins to receive, and is
  * joined then, if it was not before. A link that comes up repeats both for all queue pairs that wait for its process.
  *
  *     lower                          higher

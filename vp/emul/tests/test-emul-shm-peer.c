@@ -290,7 +290,7 @@ test_unreliable(gconstpointer swap)
 	talk(&p, 14, 100);
 	for (uint32_t i = 20000; i < 40000; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0); /* the key was wrong */
-	/* The peer has gone: what is sent has left. */
+	/* The peer has gone: messages have left and are lost. */
 	end_free(p.b);
 	p.b = NULL;
 	for (unsigned i = 0; i < 5; i++) {

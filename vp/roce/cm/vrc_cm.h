@@ -56,7 +56,7 @@ struct vrc_config {
 	uint32_t
 		max_requests; /* unanswered requests of all listeners; as many again that were rejected are remembered */
 	uint32_t max_conns; /* everything: connections, attempts, time-waits, requests, queries */
-	uint8_t tag; /* the highest octet of every number, by which the owner of several managers finds one */
+	uint8_t tag; /* the highest octet of every number: the owner of several managers finds one by it */
 };
 
 /* Parameters of connect, accept and resolve; borrowed for the call. */

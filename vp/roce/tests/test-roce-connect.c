@@ -179,7 +179,7 @@ reset(struct end *end)
 	g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
 }
 
-/* Life after life with the same two queue pairs; either side ends it, and posted receives are flushed before the end is told. */
+/* Life after life with the same two queue pairs; either side ends it, and posted receives are flushed before the event of the end. */
 static void
 lives(void)
 {
@@ -319,7 +319,7 @@ crowd(void)
 	scene_close(&s);
 }
 
-/* An abort is told at this side as what it is, and at the other as an end. So is one of a request that the peer refuses. */
+/* An abort is an abort in the event at this side, and an end in that at the other. So is one of a request that the peer refuses. */
 static void
 aborts(void)
 {
@@ -350,7 +350,7 @@ aborts(void)
 	scene_close(&s);
 }
 
-/* A listener that goes away: what it has told can be answered, and its peer is told when the adapter is closed. */
+/* A listener that goes away: its requests can still be answered, and their peers get an event when the adapter is closed. */
 static void
 orphans(void)
 {
