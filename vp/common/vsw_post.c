@@ -61,6 +61,11 @@ segments_copy(struct ri_sge *to, const struct ri_sge *sgl, uint32_t count)
 {
 	uint64_t length = 0;
 
+	/* Most lists have one segment, which is its own sum. */
+	if (__builtin_expect(count == 1, 1)) {
+		to[0] = sgl[0];
+		return to[0].length;
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		to[i] = sgl[i];
 		length += sgl[i].length;
@@ -350,37 +355,36 @@ shared_publish(struct ri_ucq *cq, uint32_t head, uint32_t solicited)
 static uint32_t
 entries_take(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
-	struct ri_wc *to = wc;
 	uint32_t solicited = 0;
 	bool shared = false;
 
 	vsw_lock(&cq->lock);
 	uint32_t head = cq->head;
-	for (const struct ri_wc *end = wc + n; to != end; to++) {
+	for (const struct ri_wc *end = wc + n; wc != end; wc++) {
 		const struct vsw_cqe *cqe = &cq->ring[head & cq->mask];
-		struct ri_cq_counters *count = cq->count;
 
 		if (atomic_load_explicit(&cqe->generation, memory_order_acquire) != head + 1)
 			break;
 		head++;
-		memcpy(to, cqe, sizeof(*to));
-		to->imm = cqe->inv_stag; /* a message has one or the other */
+		memcpy(wc, cqe, sizeof(*wc));
+		wc->imm = cqe->inv_stag; /* a message has one or the other */
+		wc->reserved = 0;
 		solicited += (cqe->flags & RI_WC_SOLICITED) != 0;
-		to->reserved = 0;
-		ri_count(&count->done[cqe->status % RI_COUNTERS], 1);
-		ri_count(&count->octets, cqe->byte_len);
+		ri_count(&cq->count->done[cqe->status], 1);
+		ri_count(&cq->count->octets, cqe->byte_len);
 		if (__builtin_expect(cqe->shared, 0))
 			shared = true;
 		else
 			slot_release(cq->rnic, cqe);
 	}
-	if (to == wc)
+	uint32_t got = head - cq->head;
+	if (got == 0)
 		vsw_unlock(&cq->lock);
 	else if (shared)
 		shared_publish(cq, head, solicited);
 	else
 		taken_publish(cq, head, solicited);
-	return (uint32_t)(to - wc);
+	return got;
 }
 
 uint32_t
