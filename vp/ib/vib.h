@@ -64,6 +64,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
 
+#include "ri_count.h"
 #include "ri_errno.h"
 #include "ri_log.h"
 #include "rnicpi.h"
@@ -272,6 +273,8 @@ struct ri_ucq {
 		*members[VIB_CQ_ROWS]; /* queue pairs with an SRQ that receive here, by number */
 	struct ri_uqp *senders;        /* queue pairs that send to it */
 	uint32_t voids;                /* the sum of their ri_uqp::voids */
+	struct ri_cq_counters *count;  /* never NULL */
+	struct ri_cq_counters unread;  /* `count` of a queue that nobody asked to count */
 	atomic_bool kept; /* a chain of one of them may not be empty; not under the lock */
 	atomic_bool due;  /* `late` is started, and will look at the chains */
 	struct ri_timer late;
@@ -416,6 +419,8 @@ struct ri_uqp {
 	uint32_t
 		voids; /* the oldest so many requests are done without the device, and not polled */
 	struct vib_short quick;
+	struct ri_qp_counters *count; /* never NULL; the threads that post write it */
+	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 	struct ri_ucq *send_cq;
 	struct ri_ucq *recv_cq;
 	struct ri_uqp *next_member; /* in a row of ri_ucq::members */

@@ -71,6 +71,7 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	cq->user.poll =
 		rnic->verbs->ops.poll_cq; /* libibverbs fills it in when it opens the device */
 	cq->user.host = rnic->host;
+	cq->user.count = &cq->user.unread;
 	cq->user.late = (struct ri_timer){.fire = vib_chain_late, .arg = &cq->user};
 	cq->user.full = (struct ri_task){.fire = on_full, .arg = cq};
 	cq->user.watch_all = rnic->quirk->silent_failures;

@@ -74,6 +74,8 @@ vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	cq->armed_count = count;
 	listen = cq->armed != RI_ARM_NONE && !cq->listening;
 	cq->listening = cq->listening || listen;
+	if (!listen && !holds)
+		ri_count(&cq->count->armings, 1);
 	vib_cq_unlock(cq);
 	if (!listen)
 		return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
@@ -84,6 +86,8 @@ vib_arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	holds = condition_holds(cq, cq->armed, cq->armed_count);
 	if (holds)
 		cq->armed = RI_ARM_NONE;
+	else
+		ri_count(&cq->count->armings, 1);
 	vib_cq_unlock(cq);
 	return holds ? RI_ERR_NOT_EMPTY : RI_SUCCESS;
 }

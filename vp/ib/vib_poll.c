@@ -554,10 +554,14 @@ poll_device(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	return taken;
 }
 
-/* Release the lock. An empty poll starts what is kept back [IT 7.2.2]. */
+/* Count what was taken, and release the lock. An empty poll starts what is kept back [IT 7.2.2]. */
 static inline uint32_t
-poll_end(struct ri_ucq *cq, uint32_t taken)
+poll_end(struct ri_ucq *cq, const struct ri_wc *wc, uint32_t taken)
 {
+	for (uint32_t i = 0; i < taken; i++) {
+		ri_count(&cq->count->done[wc[i].status], 1);
+		ri_count(&cq->count->octets, wc[i].byte_len);
+	}
 	vib_cq_unlock(cq);
 	if (taken == 0 && atomic_load_explicit(&cq->kept, memory_order_acquire))
 		vib_chain_release(cq);
@@ -576,7 +580,7 @@ poll_staged(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	taken += voids_take(cq, wc + taken, n - taken);
 	if (taken < n && !cq->reorders)
 		taken += poll_device(cq, wc + taken, n - taken);
-	return poll_end(cq, taken);
+	return poll_end(cq, wc, taken);
 }
 
 /* Of what a direct poll has taken, not just one that takes the short way. */
@@ -587,13 +591,14 @@ poll_rest(struct ri_ucq *cq, struct ri_wc *wc, int count)
 
 	for (int i = 0; i < count; i++)
 		taken += wc_take(cq, &cq->in[i], &wc[taken]);
-	return poll_end(cq, taken);
+	return poll_end(cq, wc, taken);
 }
 
 uint32_t
 vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 {
 	const struct ibv_wc *in = cq->in;
+	struct ri_cq_counters *counters;
 	const struct vib_slot *slot;
 	int count;
 
@@ -608,6 +613,9 @@ vib_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 		return poll_rest(cq, wc, 1);
 	done_copy(wc, in, slot);
 	vib_ring_free(slot->ring, slot);
+	counters = cq->count;
+	ri_count(&counters->done[RI_WC_SUCCESS], 1);
+	ri_count(&counters->octets, wc->byte_len);
 	vsw_unlock(&cq->lock);
 	return 1;
 }

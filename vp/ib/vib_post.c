@@ -488,14 +488,36 @@ post_odd(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status;
 }
 
+/* A request that is posted is counted; it returns `status`. */
+static enum ri_status
+counted(struct ri_uqp *qp, const struct ri_wr *wr, enum ri_status status)
+{
+	if (status == RI_SUCCESS) {
+		for (uint32_t i = 0; i < wr->num_sge; i++)
+			ri_count(&qp->count->octets, wr->sgl[i].length);
+		ri_count(&qp->count->posts[wr->opcode], 1);
+	}
+	return status;
+}
+
 /* --- the usual way and the short one ------------------------------------------------------------------ */
 
-/* The device has not taken the request. */
+/* The device has not taken the request of the last slot, which was counted. */
 static __attribute__((noinline, cold)) enum ri_status
 post_undo(struct ri_uqp *qp, int error)
 {
+	const struct vib_done *done = &qp->quick.slot[-1].done;
+	const uint64_t length = done->byte_len;
+	const uint8_t opcode = done->opcode;
+	enum ri_status status;
+
 	qp->quick.left = 0;
-	return vib_post_undo(qp, true, error);
+	status = vib_post_undo(qp, true, error);
+	if (status != RI_SUCCESS) {
+		ri_count(&qp->count->octets, -length);
+		ri_count(&qp->count->posts[opcode], UINT64_MAX);
+	}
+	return status;
 }
 
 /*
@@ -507,6 +529,7 @@ post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
 	struct vib_slot *slot = qp->quick.slot;
+	struct ri_qp_counters *counters;
 	struct ibv_send_wr out, *bad;
 	struct vib_key *copied;
 	int error;
@@ -519,12 +542,15 @@ post_usual(struct ri_uqp *qp, const struct ri_wr *wr)
 									  : qp->max_send_sge + 1),
 		    0)) {
 		qp->quick.left = 0;
-		return post_odd(qp, wr);
+		return counted(qp, wr, post_odd(qp, wr));
 	}
 	qp->quick.slot = slot + 1;
 	slot_fill(slot, wr, tail);
 	request_fill(&out, wr, slot);
 	copied = vib_inline_begin(qp, &out);
+	counters = qp->count;
+	ri_count(&counters->octets, slot->done.byte_len);
+	ri_count(&counters->posts[wr->opcode], 1);
 	/* Before the device has it: its completion may be polled before this call returns. */
 	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
 	error = ibv_post_send(qp->qp, &out, &bad);
@@ -547,7 +573,7 @@ post_look(struct ri_uqp *qp, const struct ri_wr *wr)
 
 	qp->quick.left = 0;
 	if (free == 0 || vib_chain_busy(&qp->chain) || qp->odd)
-		return post_odd(qp, wr);
+		return counted(qp, wr, post_odd(qp, wr));
 	qp->quick.slot = &qp->sq.slots[index];
 	qp->quick.left = (int32_t)(free <= qp->sq.mask - index ? free : qp->sq.mask - index + 1);
 	return vib_post_sq(qp, wr);
@@ -560,7 +586,8 @@ vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 	const struct ri_sge *piece = wr->sgl;
 	struct vib_brief *brief;
 	struct vib_slot *slot;
-	uint32_t tail, length, flags = wr->flags;
+	uint32_t tail, length, opcode, flags = wr->flags;
+	struct ri_qp_counters *counters;
 	enum ri_status status;
 	uint64_t form;
 
@@ -570,7 +597,8 @@ vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 	form = form_of(wr) | atomic_load_explicit(&qp->gate, memory_order_relaxed);
 	if (__builtin_expect((form & quick->mask) != quick->form, 0))
 		return post_usual(qp, wr);
-	brief = quick->by_opcode[wr->opcode];
+	opcode = wr->opcode;
+	brief = quick->by_opcode[opcode];
 	length = piece->length;
 	if (__builtin_expect(length <= brief->copied, 0))
 		return post_usual(qp, wr);
@@ -586,6 +614,9 @@ vib_post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
 	tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) + 1;
 	slot->place = tail;
 	atomic_store_explicit(&qp->sq.tail, tail, memory_order_release);
+	counters = qp->count;
+	ri_count(&counters->octets, length);
+	ri_count(&counters->posts[opcode], 1);
 	status = (enum ri_status)quick->post(qp->qp, &brief->wr, &quick->bad);
 	quick->slot++;
 	if (__builtin_expect(status != RI_SUCCESS, 0))

@@ -268,6 +268,7 @@ user_fill(struct vib_qp *qp, const struct ri_qp_init *init)
 	if (rnic->quirk->kernel_flags && !user->ud)
 		user->invalidated |= IBV_WC_IP_CSUM_OK;
 	user->keys = &rnic->keys;
+	user->count = &user->unread;
 	user->pd = qp->pd;
 	user->host = rnic->host;
 }

@@ -126,8 +126,8 @@ header_place(const struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	return fits && memory != 0 ? memory + offset : 0;
 }
 
-enum ri_status
-vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+static inline __attribute__((always_inline)) enum ri_status
+receive_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	uint32_t tail = atomic_load_explicit(&qp->rq.tail, memory_order_relaxed);
 	struct ibv_recv_wr out, *bad;
@@ -159,6 +159,16 @@ vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	if (__builtin_expect(error == 0, 1))
 		return RI_SUCCESS;
 	return vib_post_undo(qp, false, error);
+}
+
+enum ri_status
+vib_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
+{
+	enum ri_status status = receive_post(qp, wr);
+
+	if (__builtin_expect(status == RI_SUCCESS, 1))
+		ri_count(&qp->count->posts[qp->ud ? RI_OP_RECV_UD : RI_OP_RECV], 1);
+	return status;
 }
 
 enum ri_status

@@ -86,6 +86,26 @@ srq_close(struct ri_usrq *srq)
 	(void)srq;
 }
 
+/* Counters of an access layer that knows fewer are not written. Others may read `known` meanwhile. */
+static void
+qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+	if (counters->size < sizeof(*counters))
+		return;
+	qp->count = counters;
+	__atomic_store_n(&counters->known, RI_COUNTED_POSTS | RI_COUNTED_OCTETS, __ATOMIC_RELAXED);
+}
+
+static void
+cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
+{
+	if (counters->size < sizeof(*counters))
+		return;
+	cq->count = counters;
+	__atomic_store_n(&counters->known, RI_COUNTED_DONE | RI_COUNTED_OCTETS | RI_COUNTED_ARMINGS,
+			 __ATOMIC_RELAXED);
+}
+
 const struct ri_user_ops vib_user_ops = {
 	.size = sizeof(struct ri_user_ops),
 	.rnic_open = rnic_open,
@@ -98,6 +118,8 @@ const struct ri_user_ops vib_user_ops = {
 	.srq_open = srq_open,
 	.srq_remap = srq_remap,
 	.srq_close = srq_close,
+	.qp_count = qp_count,
+	.cq_count = cq_count,
 };
 
 const struct ri_fast_ops vib_fast_ops = {

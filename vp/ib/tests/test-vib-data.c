@@ -12,6 +12,7 @@
 #include "vib_chain.h"
 #include "vib_cq.h"
 #include "vib_data.h"
+#include "vib_objects.h"
 #include "vib_post.h"
 #include "vib_profile.h"
 
@@ -499,6 +500,54 @@ test_pinning(void)
 	device_free(d);
 }
 
+/* --- counters -------------------------------------------------------------------------------- */
+
+/* Each post that was taken and each completion that was polled is counted once, whichever way it went. */
+static void
+test_counters(void)
+{
+	struct device *d = device_new();
+	struct vib_qp *qp = device_qp(d, false);
+	struct ri_qp_counters posts = {.size = sizeof(posts)}, fewer = {.size = 24};
+	struct ri_cq_counters done = {.size = sizeof(done)};
+	struct ri_recv_wr receive = {.wr_id = 9};
+	struct data_region region;
+	struct ri_wc wc[4];
+
+	vib_user_ops.qp_count(&qp->user, &posts);
+	vib_user_ops.qp_count(&qp->user, &fewer);
+	vib_user_ops.cq_count(&d->cq->user, &done);
+	g_assert_cmpuint(posts.known, ==, RI_COUNTED_POSTS | RI_COUNTED_OCTETS);
+	g_assert_cmpuint(fewer.known, ==, 0);
+	g_assert_cmpuint(done.known, ==, RI_COUNTED_DONE | RI_COUNTED_OCTETS | RI_COUNTED_ARMINGS);
+	data_region_new(d, &region, 1000);
+	/* The short way, one that is kept, the one that takes it along, and one that the device refuses. */
+	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 2, RI_WR_SIGNALED | RI_WR_COALESCE), ==, RI_SUCCESS);
+	g_assert_cmpint(data_post(qp, &region, 3, RI_WR_SIGNALED), ==, RI_SUCCESS);
+	d->refuse = d->sends + 1;
+	d->error = EINVAL;
+	g_assert_cmpint(data_post(qp, &region, 4, RI_WR_SIGNALED), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpuint(posts.posts[RI_OP_RDMA_WRITE], ==, 3);
+	g_assert_cmpuint(posts.octets, ==, 3000);
+	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
+	g_assert_cmpuint(posts.posts[RI_OP_RECV], ==, 1);
+
+	/* One, then two at once. */
+	for (int i = 0; i < 3; i++)
+		device_complete(d, IBV_WC_SUCCESS);
+	data_poll(d, 1, RI_WC_SUCCESS);
+	g_assert_cmpuint(vib_poll_cq(&d->cq->user, wc, 4), ==, 2);
+	data_poll_none(d);
+	g_assert_cmpuint(done.done[RI_WC_SUCCESS], ==, 3);
+	g_assert_cmpuint(done.octets, ==, 3000);
+	g_assert_cmpint(vib_arm_cq(&d->cq->user, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
+	g_assert_cmpuint(done.armings, ==, 1);
+	data_qp_end(qp);
+	data_region_free(&region);
+	device_free(d);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -515,5 +564,6 @@ main(int argc, char **argv)
 	g_test_add_func("/ib/data/inline", test_inline);
 	g_test_add_func("/ib/data/datagram", test_datagram);
 	g_test_add_func("/ib/data/pinning", test_pinning);
+	g_test_add_func("/ib/data/counters", test_counters);
 	return g_test_run();
 }
