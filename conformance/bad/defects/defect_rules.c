@@ -449,6 +449,32 @@ datagram_deferred(struct wrap_rnic *rnic)
 	rnic->ops.user.qp_close = forgetting_close;
 }
 
+static void
+begun_qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+	wrap_plain_user_ops.qp_count(qp, counters);
+	counters->posts[RI_OP_SEND] = 1;
+}
+
+static void
+count_begins(struct wrap_rnic *rnic)
+{
+	rnic->ops.user.qp_count = begun_qp_count;
+}
+
+static void
+whole_qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+	wrap_plain_user_ops.qp_count(qp, counters);
+	memset(counters->posts, 0, sizeof(counters->posts));
+}
+
+static void
+count_more(struct wrap_rnic *rnic)
+{
+	rnic->ops.user.qp_count = whole_qp_count;
+}
+
 /* The bit that needs a privilege is not looked at. */
 static enum ri_status
 unprivileged_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
@@ -587,6 +613,11 @@ const struct defect defects_rules[] = {
 	       .apply = handle_any_domain),
 	DEFECT("handle-stays", "an address handle outlives its end",
 	       "Destroying an address handle does nothing.", NEED_UD, .apply = handle_stays),
+	DEFECT("count-begins", "counting begins with what was there",
+	       "A Send that was never posted is counted.", 0, .apply = count_begins),
+	DEFECT("count-more", "all counters of the newest revision are written",
+	       "Counters that the access layer does not know are written behind those that it has.",
+	       0, .apply = count_more),
 	DEFECT("handle-half", "a handle whose change failed is of no use",
 	       "A change of an address handle that is refused destroys it.", NEED_UD,
 	       .apply = handle_half),

@@ -177,6 +177,10 @@ ENTRY(enum ri_status, user, srq_remap, srq, (struct ri_usrq * srq, const struct 
 ENTRY(enum ri_status, user, qp_remap, qp,
       (struct ri_uqp * qp, const struct ri_qp_attr *real, const struct ri_map *map),
       (qp, real, map))
+ENTRY_VOID(user, qp_count, qp, (struct ri_uqp * qp, struct ri_qp_counters *counters),
+	   (qp, counters))
+ENTRY_VOID(user, cq_count, cq, (struct ri_ucq * cq, struct ri_cq_counters *counters),
+	   (cq, counters))
 
 /* --- the fast path ------------------------------------------------------------------------------ */
 
@@ -253,7 +257,9 @@ wrap_entries(struct wrap_tables *out)
 					 .srq_open = user_srq_open,
 					 .srq_close = user_srq_close,
 					 .srq_remap = user_srq_remap,
-					 .qp_remap = user_qp_remap};
+					 .qp_remap = user_qp_remap,
+					 .qp_count = user_qp_count,
+					 .cq_count = user_cq_count};
 	out->fast = (struct ri_fast_ops){.post_sq = fast_post_sq,
 					 .post_rq = fast_post_rq,
 					 .post_srq = fast_post_srq,

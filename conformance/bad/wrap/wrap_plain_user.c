@@ -154,6 +154,18 @@ qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *
 	return wrap_in(qp)->user.qp_remap(wrap_inner(qp), real, &wrap_mapped(map)->map);
 }
 
+static void
+qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
+{
+	wrap_in(qp)->user.qp_count(wrap_inner(qp), counters);
+}
+
+static void
+cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
+{
+	wrap_in(cq)->user.cq_count(wrap_inner(cq), counters);
+}
+
 /* --- the fast path ------------------------------------------------------------------------------ */
 
 static enum ri_status
@@ -248,6 +260,8 @@ const struct ri_user_ops wrap_plain_user_ops = {
 	.srq_close = srq_close,
 	.srq_remap = srq_remap,
 	.qp_remap = qp_remap,
+	.qp_count = qp_count,
+	.cq_count = cq_count,
 };
 
 const struct ri_fast_ops wrap_plain_fast_ops = {
