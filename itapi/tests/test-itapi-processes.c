@@ -14,6 +14,7 @@
  *         fork: leaves a child alive that inherited everything
  *         exec: becomes another program, which has no part in the connection
  *         mute: server that never answers
+ *         leave: client with LEAVERS connections, which ends them in order and exits while the survivor is stopped
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +28,7 @@
 
 #define STREAM_SIZE  50000
 #define RECEIVE_SIZE STREAM_SIZE
+#define LEAVERS      3
 
 /* The passive side's private data: where its memory is. Network order. */
 struct place {
@@ -151,6 +153,51 @@ victim_client(struct pair *pair, const char *mode, uint16_t port)
 	live(&pair->active, mode, &far);
 }
 
+/* A process that lets `survivor` go on when this one has ended. */
+static void
+call_back(pid_t survivor)
+{
+	pid_t here = getpid();
+
+	if (fork() != 0)
+		return;
+	fclose(stdout);
+	while (getppid() == here)
+		g_usleep(1000);
+	(void)kill(survivor, SIGCONT);
+	_exit(0);
+}
+
+static void
+victim_leaver(struct pair *pair, uint16_t port)
+{
+	struct end *end = &pair->active;
+	it_ep_handle_t left[LEAVERS];
+	sigset_t wanted = go_signal();
+	int number;
+
+	call_back(getppid()); /* before there are adapters */
+	g_assert_true(end_open(end));
+	g_assert_true(end_open(&pair->passive));
+	pair_listen(pair);
+	pair->qual.conn_qual.port = port;
+	for (int i = 0; i < LEAVERS; i++) {
+		end->ep = NULL;
+		end_new_ep(end);
+		left[i] = end->ep;
+		pair_connect(pair);
+		end_expect(end->cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	}
+	say("up");
+	(void)sigwait(&wanted, &number);
+	g_assert_cmpint(kill(getppid(), SIGSTOP), ==, 0);
+	for (int i = 0; i < LEAVERS; i++)
+		g_assert_cmpint(it_ep_disconnect(left[i], NULL, 0), ==, IT_SUCCESS);
+	for (int i = 0; i < LEAVERS; i++)
+		end_expect(end->cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	_exit(0);
+}
+
 static void
 victim_server(struct pair *pair, const char *mode)
 {
@@ -189,7 +236,9 @@ victim(char **argv)
 	sigprocmask(SIG_BLOCK, &wanted, NULL); /* before there are threads */
 	memset(&pair, 0, sizeof(pair));
 	pair_use(argv[5]);
-	if (strcmp(argv[2], "client") == 0)
+	if (strcmp(argv[3], "leave") == 0)
+		victim_leaver(&pair, (uint16_t)atoi(argv[4]));
+	else if (strcmp(argv[2], "client") == 0)
 		victim_client(&pair, argv[3], (uint16_t)atoi(argv[4]));
 	else
 		victim_server(&pair, argv[3]);
@@ -486,6 +535,47 @@ test_mute_client_killed(void)
 	g_free(me);
 }
 
+/*
+ * A client ends its connections in order and exits at once. The answer to the first one finds nobody, but what the client said of
+ * the others before it ended still counts.
+ */
+static void
+test_client_left(void)
+{
+	struct survivor *me = g_new0(struct survivor, 1);
+	it_ep_handle_t eps[LEAVERS];
+	struct killed killed;
+	it_event_t event;
+	char line[64];
+	int status;
+
+	survivor_open(me);
+	killed = victim_start("client", "leave", me->pair.qual.conn_qual.port);
+	for (int i = 0; i < LEAVERS; i++) {
+		if (i > 0) {
+			me->pair.passive.ep = NULL;
+			end_new_ep(&me->pair.passive);
+		}
+		eps[i] = me->pair.passive.ep;
+		event = end_expect(me->pair.passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
+		g_assert_cmpint(it_ep_accept(eps[i], event.conn_req.cn_est_id, NULL, 0), ==,
+				IT_SUCCESS);
+		end_expect(me->pair.passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
+	}
+	victim_says(&killed, line, sizeof(line));
+	g_assert_cmpint(kill(killed.pid, SIGUSR1), ==, 0);
+	g_assert_cmpint(waitpid(killed.pid, &status, 0), ==, killed.pid);
+	g_assert_cmpint(status, ==, 0);
+	fclose(killed.out);
+	for (int i = 0; i < LEAVERS; i++)
+		end_expect(me->pair.passive.cm_msg, IT_CM_MSG_CONN_DISCONNECT_EVENT);
+	for (int i = 1; i < LEAVERS; i++)
+		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);
+	me->pair.passive.ep = eps[0];
+	survivor_close(me);
+	g_free(me);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -510,6 +600,9 @@ main(int argc, char **argv)
 	}
 	pair_add_bare("processes/server-killed/mute", test_mute_server_killed);
 	pair_add_bare("processes/client-killed/mute", test_mute_client_killed);
+	/* A process that stops does not hold up the end of another one's connections, unless that end is a protocol. */
+	if (g_str_has_prefix(pair_adapter(), "shm"))
+		pair_add_bare("processes/client-left", test_client_left);
 	status = g_test_run();
 	g_free(self);
 	return status;

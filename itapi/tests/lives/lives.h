@@ -89,6 +89,8 @@ void world_ok(const struct world *world, it_status_t status);
 /* Take the next event and write its lines; the test fails if it does not come. */
 it_event_type_t world_next(struct world *world, it_evd_handle_t evd, it_event_t *event);
 it_event_type_t world_take(struct world *world, it_evd_handle_t evd);
+/* Two that have no order: the trace has the one with the lower number first. */
+void world_take_two(struct world *world, it_evd_handle_t evd);
 /* Take whatever is queued on the dispatchers of both sides, and write its lines. */
 void world_drain(struct world *world);
 /* Take whatever is queued, without a line. */

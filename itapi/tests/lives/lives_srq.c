@@ -43,14 +43,22 @@ srq_draw(struct world *world, void *param)
 			  : 0;
 }
 
-/* The event of the low watermark comes as soon as fewer are left than it says. */
+/* Fewer are left than the low watermark says, so its event comes, once. */
+static bool
+low_is_due(struct srq_object *object)
+{
+	bool due = object->armed != 0 && object->available < object->armed;
+
+	if (due)
+		object->armed = 0;
+	return due;
+}
+
 static void
 low_event(struct srq_object *object)
 {
-	if (object->armed == 0 || object->available >= object->armed)
-		return;
-	object->armed = 0;
-	world_take(object->world, object->world->near.aff);
+	if (low_is_due(object))
+		world_take(object->world, object->world->near.aff);
 }
 
 static void
@@ -231,9 +239,13 @@ step_high(struct srq_object *object, const struct srq_param *p)
 	}
 	for (unsigned i = 0; i < (breaks ? (unsigned)object->hard : count); i++)
 		world_take(world, world->near.end.recv);
-	if (object->soft != 0 && MIN(count, object->hard) > object->soft)
+	/* Events of two objects, the endpoint and the S-RQ, have no order. */
+	bool high = object->soft != 0 && MIN(count, object->hard) > object->soft;
+	bool low = low_is_due(object);
+	if (high && low)
+		world_take_two(world, world->near.aff);
+	else if (high || low)
 		world_take(world, world->near.aff);
-	low_event(object);
 	world_forget(world);
 	bond_close(&object->links[0]);
 	link_to(object, 0, p);

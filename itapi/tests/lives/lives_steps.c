@@ -248,19 +248,25 @@ step_write(struct link *link)
 	trace_octets(world->trace, "  written", world->far.end.buffer + TARGET, length);
 }
 
-/* More Reads than ORD lets run at once, as far as there are slots. */
+/*
+ * More Reads than ORD lets run at once, as far as there are slots. Where depths were not exchanged ORD may be above the peer's IRD:
+ * then no more than the peer bears, since whether one too many ends the connection depends on the moment.
+ */
 static void
 step_read(struct link *link)
 {
 	struct world *world = link->world;
 	it_ep_attributes_t attr = attributes(link->near);
 	unsigned reads = 1 + draw(world, attr.srv.rc.rdma_read_ord + 2), posted = 0;
+	const unsigned borne = (unsigned)attributes(link->far).srv.rc.rdma_read_ird;
 	bool may = attr.srv.rc.max_rdma_read_segments > 0 &&
 		   (attr.srv.rc.rdma_write_enable ||
 		    !world->near.end.info->rdma_read_requires_remote_write);
 
 	if (attr.srv.rc.rdma_read_ord == 0 || !may || attr.max_dto_payload_size < 32)
 		return;
+	if ((unsigned)attr.srv.rc.rdma_read_ord > borne)
+		reads = MIN(reads, borne);
 	for (; posted < MIN(reads, (unsigned)attr.max_request_dtos); posted++) {
 		it_lmr_triplet_t to = segment(&world->near, SINK + 64 * posted, 32);
 

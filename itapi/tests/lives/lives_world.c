@@ -124,8 +124,8 @@ world_ok(const struct world *world, it_status_t status)
 		world_fail(world, "IT_SUCCESS", it_status_name(status));
 }
 
-it_event_type_t
-world_next(struct world *world, it_evd_handle_t evd, it_event_t *event)
+static void
+event_await(struct world *world, it_evd_handle_t evd, it_event_t *event)
 {
 	it_status_t status;
 
@@ -136,8 +136,26 @@ world_next(struct world *world, it_evd_handle_t evd, it_event_t *event)
 			   it_status_name(status));
 		world_fail(world, "each event that is due", "has come");
 	}
+}
+
+it_event_type_t
+world_next(struct world *world, it_evd_handle_t evd, it_event_t *event)
+{
+	event_await(world, evd, event);
 	trace_event(world->trace, event);
 	return event->event_number;
+}
+
+void
+world_take_two(struct world *world, it_evd_handle_t evd)
+{
+	it_event_t events[2];
+
+	event_await(world, evd, &events[0]);
+	event_await(world, evd, &events[1]);
+	const bool swapped = events[0].event_number > events[1].event_number;
+	trace_event(world->trace, &events[swapped]);
+	trace_event(world->trace, &events[!swapped]);
 }
 
 it_event_type_t

@@ -37,13 +37,26 @@ vem_link_break(struct vem_link *link, const char *why)
 	shm->host->task_run(shm->host->self, &shm->reap);
 }
 
+/*
+ * Nobody takes packets any more; those that the process sent before it ended are still read, and then the link breaks. With
+ * queue_lock.
+ */
+static void
+deafen(struct vem_link *link)
+{
+	const struct ri_host *host = link->shm->host;
+
+	atomic_store(&link->deaf, true);
+	host->watch_change(host->self, &link->watch, RI_WATCH_IN | RI_WATCH_OUT);
+}
+
 void
 vem_link_send(struct vem_link *link, const struct vem_packet *packet)
 {
 	struct vem_shm *shm = link->shm;
 	const char *why = NULL;
 
-	if (atomic_load(&link->broken) || atomic_load(&shm->forked))
+	if (atomic_load(&link->broken) || atomic_load(&link->deaf) || atomic_load(&shm->forked))
 		return;
 	pthread_mutex_lock(&link->queue_lock);
 	int error = EAGAIN;
@@ -66,7 +79,7 @@ vem_link_send(struct vem_link *link, const struct vem_packet *packet)
 							RI_WATCH_IN | RI_WATCH_OUT);
 		}
 	} else if (error != 0) {
-		why = "the process has ended";
+		deafen(link);
 	}
 	pthread_mutex_unlock(&link->queue_lock);
 	if (why != NULL)
@@ -95,9 +108,9 @@ queue_send(struct vem_link *link)
 		link->queue_end = &link->queue;
 		host->watch_change(host->self, &link->watch, RI_WATCH_IN);
 	}
-	pthread_mutex_unlock(&link->queue_lock);
 	if (error != 0 && error != EAGAIN)
-		vem_link_break(link, "the process has ended");
+		deafen(link);
+	pthread_mutex_unlock(&link->queue_lock);
 }
 
 void
@@ -207,7 +220,7 @@ link_fire(void *arg, uint32_t events)
 	const char *why = "the process has ended";
 	unsigned count;
 
-	if ((events & RI_WATCH_OUT) != 0)
+	if ((events & RI_WATCH_OUT) != 0 && !atomic_load(&link->deaf))
 		queue_send(link);
 	pthread_mutex_lock(&fabric->lock);
 	for (unsigned i = 0; i < PACKETS && !link->shm->closing && !atomic_load(&link->broken) &&
@@ -216,7 +229,8 @@ link_fire(void *arg, uint32_t events)
 		result = vem_packet_receive(link->sock, &packet, fds, &count, &why);
 		if (result == VEM_PACKET_GOT)
 			packet_handle(link, &packet, fds);
-		else if (result == VEM_PACKET_END) {
+		else if (result == VEM_PACKET_END ||
+			 (result == VEM_PACKET_NONE && atomic_load(&link->deaf))) {
 			vem_shm_catch_up(link);
 			vem_link_break(link, "the process has ended");
 		} else if (result == VEM_PACKET_BAD)

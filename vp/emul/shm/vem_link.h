@@ -76,7 +76,8 @@ struct vem_link {
 	atomic_bool readies; /* a connection owes a READY */
 
 	pthread_mutex_t queue_lock; /* of the socket as a place to write, and of what follows */
-	struct vem_queued *queue;   /* packets that wait, oldest first */
+	atomic_bool deaf; /* the other side takes no packets any more; written under queue_lock */
+	struct vem_queued *queue; /* packets that wait, oldest first */
 	struct vem_queued **queue_end;
 	unsigned queued;
 };
