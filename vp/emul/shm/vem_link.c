@@ -330,6 +330,13 @@ vem_link_accept(struct vem_shm *shm, int fd)
 			    atomic_load(&shm->linked));
 }
 
+/* No packet goes through it any more. */
+static bool
+is_ending(const struct vem_link *link)
+{
+	return atomic_load(&link->broken) || atomic_load(&link->deaf);
+}
+
 /* Dial a name, or use the link that has. */
 static struct vem_link *
 link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum ri_cm_reason *reason)
@@ -340,7 +347,7 @@ link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum r
 
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
 		link = atomic_load(&shm->links[i]);
-		if (link == NULL || atomic_load(&link->broken) || strcmp(link->name, name) != 0)
+		if (link == NULL || is_ending(link) || strcmp(link->name, name) != 0)
 			continue;
 		if (!fresh)
 			return link;
@@ -388,8 +395,7 @@ vem_link_to_block(struct vem_shm *shm, uint32_t block)
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
 
-		if (link != NULL && link->greeted && link->block == block &&
-		    !atomic_load(&link->broken))
+		if (link != NULL && link->greeted && link->block == block && !is_ending(link))
 			return link;
 	}
 	vem_shm_name_of_block(shm, block, name);

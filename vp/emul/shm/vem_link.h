@@ -106,6 +106,7 @@ struct vem_shm {
 	struct vsw_lock sleep_lock;
 	unsigned sleepers;  /* leaders; under that lock, as a change of the next */
 	atomic_bool asleep; /* the other sides are asked to wake this one */
+	uint32_t knocks;    /* numbers of lives that have knocked; under the fabric's lock */
 	unsigned idle;      /* polls that found nothing; of the owner of rx */
 	struct ri_task reap;
 	struct ri_timer sweep;

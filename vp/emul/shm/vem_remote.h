@@ -90,11 +90,12 @@ struct vem_remote {
 	atomic_bool far_known;
 	atomic_bool mute; /* by attributes: the other end does not hear yet */
 	atomic_bool gone; /* by attributes: its process has ended */
-	uint8_t far_rnr;  /* likewise: the code for how long it is waited for its receives */
-	bool asked;       /* the active side: REQUEST was sent */
-	bool withdrawn;   /* the active side has given up, before it was accepted */
-	bool fresh;       /* the link was dialed for it */
-	uint32_t type;    /* enum ri_qp_type of the other end */
+	uint32_t knock; /* by attributes: the life of the side that knocks; 0: it has not knocked */
+	uint8_t far_rnr; /* likewise: the code for how long it is waited for its receives */
+	bool asked;      /* the active side: REQUEST was sent */
+	bool withdrawn;  /* the active side has given up, before it was accepted */
+	bool fresh;      /* the link was dialed for it */
+	uint32_t type;   /* enum ri_qp_type of the other end */
 
 	/* The requester; role vem_qp::tx. */
 	struct vsw_wqe *own_wqe; /* of the queue pair, in whose place the window's are */

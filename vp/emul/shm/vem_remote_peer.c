@@ -7,7 +7,10 @@
  * The number of a queue pair says which process has it, by its block, which is a name that can be dialed. Of two, the one with the
  * lower number *joins*: it takes a place at the link and says so; the other one answers when its application has named the
  * first. A side that is not there yet answers nothing. The one with the higher number *knocks* when it begins to receive, and is
- * joined then, if it was not before. A link that comes up repeats both for all queue pairs that wait for its process.
+ * joined then. A link that comes up repeats both for all queue pairs that wait for its process.
+ *
+ * Each life of a queue pair that knocks has a number, which a JOIN repeats. One without it, or with that of an earlier life, may come
+ * from a life of the other side that has ended as well: it is knocked at again, which only one that still waits answers.
  *
  *     lower                          higher
  *                               <-    KNOCK
@@ -30,20 +33,31 @@ joins(const struct vem_qp *qp)
 	return qp->in.who.qpn < qp->far.qpn;
 }
 
+/* The number of a life that knocks. */
+static uint32_t
+knock_next(struct vem_shm *shm)
+{
+	shm->knocks += shm->knocks == UINT32_MAX ? 2 : 1;
+	return shm->knocks;
+}
+
 static void
 say(struct vem_link *link, enum vem_packet_kind kind, const struct vem_qp *qp,
-    const struct vem_remote *remote)
+    struct vem_remote *remote)
 {
-	struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
-				    .kind = kind,
-				    .to = remote->far_slot,
-				    .to_life = remote->far_life,
-				    .from = remote->slot,
-				    .from_life = remote->life,
-				    .qpn = qp->in.who.qpn,
-				    .code = qp->far.qpn,
-				    .type = qp->init.type,
-				    .message = qp->far.min_rnr_timer};
+	if (kind == VEM_PACKET_KNOCK && remote->knock == 0)
+		remote->knock = knock_next(link->shm);
+	struct vem_packet packet = {
+		.magic = VEM_PACKET_MAGIC,
+		.kind = kind,
+		.to = remote->far_slot,
+		.to_life = kind == VEM_PACKET_JOIN ? remote->knock : remote->far_life,
+		.from = remote->slot,
+		.from_life = kind == VEM_PACKET_KNOCK ? remote->knock : remote->life,
+		.qpn = qp->in.who.qpn,
+		.code = qp->far.qpn,
+		.type = qp->init.type,
+		.message = qp->far.min_rnr_timer};
 
 	packet.local.family = packet.peer.family = RI_ADDR_GID;
 	memcpy(packet.local.octets, qp->far.target.grh + 8, 16);
@@ -141,6 +155,10 @@ joined_by(struct vem_link *link, const struct vem_packet *packet)
 		return;
 
 	struct vem_remote *remote = qp->join;
+	if (packet->to_life != remote->knock || remote->knock == 0) {
+		say(link, VEM_PACKET_KNOCK, qp, remote);
+		return;
+	}
 	if (!vem_remote_attach(remote, link))
 		return;
 	far_is(remote, packet);
@@ -172,8 +190,10 @@ vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 		joined_by(link, packet);
 	} else if (packet->kind == VEM_PACKET_KNOCK) {
 		qp = partner_of(link, packet);
-		if (qp != NULL && joins(qp))
+		if (qp != NULL && joins(qp)) {
+			qp->join->knock = packet->from_life;
 			vem_remote_join(qp);
+		}
 	} else if (packet->kind == VEM_PACKET_JOINED && qp == NULL) {
 		answer_nobody(link, packet);
 	} else if (packet->kind == VEM_PACKET_JOINED && qp->join == remote && joins(qp)) {
