@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vro_address.h"
 #include "vro_verbs.h"
 
 #define HOP_LIMIT 64
@@ -15,10 +16,7 @@
 static bool
 gid_of(uint8_t gid[16], const struct ri_addr *addr)
 {
-	if (addr->family == RI_ADDR_IPV4)
-		roce_gid_of_v4(gid, addr->octets);
-	else
-		memcpy(gid, addr->octets, 16);
+	vro_gid_of_addr(gid, addr);
 	return addr->family == RI_ADDR_IPV4 || addr->family == RI_ADDR_IPV6 ||
 	       addr->family == RI_ADDR_GID;
 }
@@ -35,11 +33,21 @@ is_group(const uint8_t gid[16])
 	return roce_gid_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
 }
 
+/* The GID of the station's address of that place; false: it is lost. */
+static bool
+own_gid(const struct vro_station *station, uint32_t at, uint8_t gid[16])
+{
+	vro_gid_of_addr(gid, &station->port.addrs[at]);
+	return !atomic_load_explicit(&station->lost[at], memory_order_relaxed);
+}
+
 static bool
 is_own(const struct vro_station *station, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < station->num_udps; i++)
-		if (memcmp(station->udps[i].gid, gid, 16) == 0)
+	uint8_t own[16];
+
+	for (uint32_t i = 0; i < station->port.num_addrs; i++)
+		if (own_gid(station, i, own) && memcmp(own, gid, sizeof(own)) == 0)
 			return true;
 	return false;
 }
@@ -48,17 +56,18 @@ is_own(const struct vro_station *station, const uint8_t gid[16])
 static enum ri_status
 source_choose(const struct vro_station *station, struct roce_flow *flow)
 {
-	uint8_t source[16];
+	uint8_t source[16], own[16];
 	bool here = is_own(station, flow->destination);
 
 	if (here)
 		memcpy(source, flow->destination, sizeof(source));
 	else if (!vro_route_find(flow->destination, station->port.index, source, &here))
 		return RI_ERR_NO_ROUTE;
-	for (uint32_t i = 0; i < station->num_udps && here && !is_own(station, source); i++)
-		if (roce_gid_is_v4(station->udps[i].gid) == roce_gid_is_v4(flow->destination) &&
-		    is_link_local(station->udps[i].gid) == is_link_local(flow->destination))
-			memcpy(source, station->udps[i].gid, sizeof(source));
+	for (uint32_t i = 0; i < station->port.num_addrs && here && !is_own(station, source); i++)
+		if (own_gid(station, i, own) &&
+		    roce_gid_is_v4(own) == roce_gid_is_v4(flow->destination) &&
+		    is_link_local(own) == is_link_local(flow->destination))
+			memcpy(source, own, sizeof(source));
 	memcpy(flow->source, source, sizeof(flow->source));
 	return is_own(station, source) ? RI_SUCCESS : RI_ERR_NO_ROUTE;
 }
@@ -96,9 +105,7 @@ vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *loca
 
 	if (status != RI_SUCCESS)
 		return status;
-	for (uint32_t i = 0; i < rnic->station->num_udps; i++)
-		if (memcmp(rnic->station->udps[i].gid, flow.source, sizeof(flow.source)) == 0)
-			*local = rnic->station->port.addrs[i];
+	*local = vro_addr_of_gid(flow.source);
 	*port = 0;
 	return RI_SUCCESS;
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "vrc_ip.h"
+#include "vro_address.h"
 #include "vro_verbs.h"
 
 #define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
@@ -43,21 +44,6 @@ service_of(const struct vro_verbs_qp *qp)
 	return qp->rnic->station->service;
 }
 
-/* Addresses of the manager are IPv4 or IPv6. */
-static struct ri_addr
-addr_of_gid(const uint8_t gid[16])
-{
-	struct ri_addr addr = {.family = RI_ADDR_IPV6};
-
-	if (roce_gid_is_v4(gid)) {
-		addr.family = RI_ADDR_IPV4;
-		memcpy(addr.octets, gid + 12, 4);
-	} else {
-		memcpy(addr.octets, gid, 16);
-	}
-	return addr;
-}
-
 /* Where a connect or a query goes, and from where. */
 static enum ri_status
 path_make(const struct ri_rnic *rnic, const struct ri_cm_params *params, struct vrc_path *path)
@@ -69,8 +55,8 @@ path_make(const struct ri_rnic *rnic, const struct ri_cm_params *params, struct 
 
 	if (status != RI_SUCCESS)
 		return status;
-	path->local = addr_of_gid(flow.source);
-	path->peer = addr_of_gid(flow.destination);
+	path->local = vro_addr_of_gid(flow.source);
+	path->peer = vro_addr_of_gid(flow.destination);
 	path->port = 0;
 	return RI_SUCCESS;
 }
@@ -366,11 +352,13 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 	  uint32_t backlog, struct ri_listen **out)
 {
 	struct vrc_service *manager = context->rnic->station->service;
+	enum ri_status status = RI_ERR_INVALID_ARG;
 	struct ri_listen *listen;
-	enum ri_status status;
 
-	if (port != 0)
-		return RI_ERR_INVALID_ARG;
+	if (port == 0)
+		status = vro_station_claim(context->rnic->station);
+	if (status != RI_SUCCESS)
+		return status;
 	listen = calloc(1, sizeof(*listen));
 	if (listen == NULL)
 		return RI_ERR_RESOURCES;
@@ -584,6 +572,8 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 	enum ri_status status = path_make(context->rnic, given, &params.path);
 	struct vro_query *query;
 
+	if (status == RI_SUCCESS && vro_station_claim(context->rnic->station) != RI_SUCCESS)
+		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)
 		return status;
 	query = calloc(1, sizeof(*query));

@@ -177,14 +177,13 @@ device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr
 	struct ri_port_attr a = {.size = sizeof(a),
 				 .online = known->online,
 				 .mtu = known->mtu,
-				 .max_message = VRO_MAX_MESSAGE,
-				 .num_addrs = known->num_addrs};
+				 .max_message = VRO_MAX_MESSAGE};
 	uint32_t size = attr->size < sizeof(a) ? attr->size : (uint32_t)sizeof(a);
 
 	if (port != 0)
 		return RI_ERR_INVALID_ARG;
 	memcpy(a.if_name, known->name, sizeof(a.if_name));
-	memcpy(a.addrs, known->addrs, sizeof(a.addrs));
+	a.num_addrs = vro_station_addrs(rnic->station, a.addrs);
 	memcpy(attr, &a, size);
 	attr->size = size;
 	return RI_SUCCESS;

@@ -240,6 +240,9 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	enum ri_status status = init_check(pd, init, srq);
 	struct vro_verbs_qp *qp = NULL;
 
+	/* From now on its caller can tell a peer where it is. */
+	if (status == RI_SUCCESS && vro_station_claim(rnic->station) != RI_SUCCESS)
+		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)
 		return status;
 	if (!vro_count_up(rnic, VRO_QPS))

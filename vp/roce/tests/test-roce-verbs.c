@@ -368,6 +368,69 @@ forks(void)
 	pair_close(&p);
 }
 
+/* Does this process get the socket of the address? */
+static bool
+is_free(void)
+{
+	struct vro_udp udp;
+	enum vro_ident ident;
+	uint8_t gid[16];
+	const struct ri_addr own = roce_address(0);
+
+	roce_gid_of_v4(gid, own.octets);
+	if (vro_udp_open(&udp, gid, 0, &ident) != RI_SUCCESS)
+		return false;
+	vro_udp_close(&udp);
+	return true;
+}
+
+/* Two adapters on one address, as of two processes: the first one that creates a queue pair has it, until it is closed. */
+static void
+claims(void)
+{
+	const struct ri_provider *provider = vro_provider_entry();
+	struct vth *vths[2] = {vth_new(false), vth_new(false)};
+	struct node *holder = node_of(vths[0], false), *looker = node_of(vths[1], false);
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7174};
+	g_autofree char *owner = g_strdup_printf("has process %d (", getpid());
+	struct ri_port_attr port = {.size = sizeof(port)};
+	struct ri_qp_init init = end_defaults(looker);
+	struct ri_listen *listen = NULL;
+	struct end *end;
+	uint32_t entries = 16;
+	struct ri_map map;
+	struct ri_cq *cq;
+	struct ri_qp *qp;
+
+	g_assert_cmpint(provider->device->query_port(looker->rnic, 0, &port), ==, RI_SUCCESS);
+	g_assert_cmpuint(port.num_addrs, ==, 1);
+	g_assert_true(is_free());
+	end = end_new(holder, NULL);
+	g_assert_false(is_free());
+	g_assert_cmpint(provider->cq->create(looker->context, 0, &entries, &cq, &map), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(provider->qp->create(looker->pd, &init, cq, cq, NULL, &qp, &map), ==,
+			RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(vths[1], owner));
+	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
+			RI_ERR_IN_USE);
+	end_free(end);
+	g_assert_cmpint(provider->qp->create(looker->pd, &init, cq, cq, NULL, &qp, &map), ==,
+			RI_ERR_RESOURCES); /* the adapter keeps the address */
+	node_close(holder);
+	g_assert_true(is_free());
+	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
+			RI_SUCCESS);
+	g_assert_false(is_free());
+	end = end_new(looker, NULL);
+	end_free(end);
+	provider->cm->listen_destroy(listen);
+	g_assert_cmpint(provider->cq->destroy(cq), ==, RI_SUCCESS);
+	node_close(looker);
+	vth_free(vths[0]);
+	vth_free(vths[1]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -382,6 +445,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/adapters", adapters);
 	g_test_add_func("/roce/verbs/threads", threads);
+	g_test_add_func("/roce/verbs/claims", claims);
 	g_test_add_func("/roce/verbs/forks", forks);
 	return g_test_run();
 }
