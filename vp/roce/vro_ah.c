@@ -111,7 +111,7 @@ vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *loca
 }
 
 bool
-vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct roce_flow *flow)
+vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd, struct roce_flow *flow)
 {
 	const struct ri_ah *ah = rnic->ahs[id % VRO_MAX_AH];
 
@@ -162,9 +162,11 @@ place_find(const struct ri_rnic *rnic)
 }
 
 static enum ri_status
-ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+ah_create(struct ri_pd *ri, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
 {
-	struct ri_rnic *rnic = pd->context->rnic;
+	struct vsw_pd *pd = (struct vsw_pd *)ri;
+	struct ri_context *context = vro_context_of(pd);
+	struct ri_rnic *rnic = context->rnic;
 	struct ri_ah *ah = calloc(1, sizeof(*ah));
 	enum ri_status status = RI_ERR_RESOURCES;
 	uint32_t at;
@@ -193,7 +195,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 		return RI_ERR_RESOURCES;
 	}
 	atomic_fetch_add(&pd->users, 1);
-	vro_list_add(pd->context, &pd->context->ahs, &ah->item);
+	vsw_context_add(&context->base, &context->ahs, &ah->item);
 	*id = ah->id;
 	*out = ah;
 	return RI_SUCCESS;
@@ -202,7 +204,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 static enum ri_status
 ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
-	struct ri_rnic *rnic = ah->pd->context->rnic;
+	struct ri_rnic *rnic = vro_context_of(ah->pd)->rnic;
 	struct roce_flow flow;
 	enum ri_status status = vro_flow_make(rnic, init, &flow);
 
@@ -217,9 +219,9 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
-	struct ri_context *context = ah->pd->context;
+	struct ri_context *context = vro_context_of(ah->pd);
 
-	vro_list_remove(context, &ah->item);
+	vsw_context_remove(&context->base, &ah->item);
 	atomic_fetch_sub(&ah->pd->users, 1);
 	vro_station_enter(context->rnic->station);
 	ah->gone = true;

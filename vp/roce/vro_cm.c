@@ -23,7 +23,7 @@
 #define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
-	struct vro_item item;
+	struct vsw_item item;
 	struct ri_context *context;
 	uint64_t ctx;
 	struct vrc_listen *listen;
@@ -31,7 +31,7 @@ struct ri_listen {
 
 /* A query for a datagram service. */
 struct vro_query {
-	struct vro_item item; /* in its context, until its answer is raised or it is withdrawn */
+	struct vsw_item item; /* in its context, until its answer is raised or it is withdrawn */
 	struct ri_context *context;
 	uint64_t ctx;
 	uint64_t number;
@@ -210,14 +210,14 @@ query_answered(struct vro_query *query, const struct vrc_event *event)
 	struct ri_context *context = query->context;
 	bool listed;
 
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	listed = query->listed;
 	query->listed = false;
 	if (listed) {
 		query->item.prev->next = query->item.next;
 		query->item.next->prev = query->item.prev;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (!listed)
 		return;
 	raise_for(context->rnic, event, query->ctx);
@@ -373,7 +373,7 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 		free(listen);
 		return status;
 	}
-	vro_list_add(context, &context->listens, &listen->item);
+	vsw_context_add(&context->base, &context->listens, &listen->item);
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -383,7 +383,7 @@ cm_listen_destroy(struct ri_listen *listen)
 {
 	struct vrc_service *manager = listen->context->rnic->station->service;
 
-	vro_list_remove(listen->context, &listen->item);
+	vsw_context_remove(&listen->context->base, &listen->item);
 	vrc_listen_free(vrc_service_enter(manager), listen->listen);
 	vrc_service_leave(manager);
 	vrc_service_settle(manager);
@@ -554,7 +554,7 @@ cm_disconnect(struct ri_qp *ri, const void *pdata, uint16_t len)
 static struct vro_query *
 query_find(const struct ri_context *context, uint64_t ctx)
 {
-	for (struct vro_item *item = context->queries.next; item != &context->queries;
+	for (struct vsw_item *item = context->queries.next; item != &context->queries;
 	     item = item->next) {
 		struct vro_query *query = (struct vro_query *)(void *)item; /* first */
 
@@ -581,7 +581,7 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 		return RI_ERR_RESOURCES;
 	*query = (struct vro_query){.context = context, .ctx = ctx, .listed = true};
 	params.ctx = (uint64_t)(uintptr_t)query;
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	status = query_find(context, ctx) != NULL ? RI_ERR_BUSY : RI_SUCCESS;
 	if (status == RI_SUCCESS) {
 		status = vrc_resolve(vrc_service_enter(service), &params, &query->number);
@@ -592,7 +592,7 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 		query->item.prev = context->queries.prev;
 		query->item.prev->next = query->item.next->prev = &query->item;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (status != RI_SUCCESS)
 		free(query);
 	return status;
@@ -604,14 +604,14 @@ cm_resolve_cancel(struct ri_context *context, uint64_t ctx)
 	struct vrc_service *service = context->rnic->station->service;
 	struct vro_query *query;
 
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	query = query_find(context, ctx);
 	if (query != NULL) {
 		query->item.prev->next = query->item.next;
 		query->item.next->prev = query->item.prev;
 		query->listed = false;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (query != NULL) {
 		vrc_abandon(vrc_service_enter(service), query->number);
 		vrc_service_leave(service);
