@@ -550,6 +550,25 @@ cm_disconnect(struct ri_qp *ri, const void *pdata, uint16_t len)
 
 /* --- queries --------------------------------------------------------------------------------- */
 
+/* No way there is known: the query goes nowhere, and is answered at its deadline. False: not even its sender is. */
+static bool
+path_nowhere(const struct ri_rnic *rnic, const struct ri_cm_params *given, struct vrc_path *path)
+{
+	struct ri_addr own[VRO_ADDRS_MAX];
+	uint32_t count = vro_station_addrs(rnic->station, own);
+	uint8_t to[16];
+
+	vro_gid_of_addr(to, &given->peer);
+	path->peer = vro_addr_of_gid(to);
+	for (uint32_t i = 0; i < count; i++)
+		if (own[i].family == path->peer.family) {
+			path->local = own[i];
+			path->port = 0;
+			return given->port == 0 && given->local.family == RI_ADDR_NONE;
+		}
+	return false;
+}
+
 /* With the context's lock. */
 static struct vro_query *
 query_find(const struct ri_context *context, uint64_t ctx)
@@ -572,6 +591,8 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 	enum ri_status status = path_make(context->rnic, given, &params.path);
 	struct vro_query *query;
 
+	if (status == RI_ERR_NO_ROUTE && path_nowhere(context->rnic, given, &params.path))
+		status = RI_SUCCESS;
 	if (status == RI_SUCCESS && vro_station_claim(context->rnic->station) != RI_SUCCESS)
 		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)

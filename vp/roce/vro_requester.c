@@ -119,8 +119,11 @@ vro_request_complete(struct vro_qp *qp, enum ri_wc_status status)
 static void
 request_fail(struct vro_qp *qp, enum ri_wc_status status)
 {
+	/* A queue pair for datagrams has no connection whose end would tell. */
+	bool access = qp->transport == ROCE_UD && status == RI_WC_LOCAL_PROTECTION;
+
 	vro_request_complete(qp, status);
-	vro_qp_fail(qp, RI_EVENT_QP_WR_ERROR, NULL);
+	vro_qp_fail(qp, access ? RI_EVENT_QP_ACCESS : RI_EVENT_QP_WR_ERROR, NULL);
 }
 
 /* Take the next request. False: none is posted. */

@@ -243,6 +243,8 @@ kicks_run(struct vro_station *station)
 		vro_qp_mark(&qp->qp);
 		if (atomic_exchange(&qp->expired, false))
 			vro_qp_expired(&qp->qp);
+		if (atomic_exchange(&qp->limited, false))
+			qp->qp.ops->limits(&qp->qp);
 		qp = next;
 	}
 	vro_engine_flush(&station->engine);

@@ -360,6 +360,14 @@ state_change(struct vro_verbs_qp *qp, uint32_t state)
 	return RI_SUCCESS;
 }
 
+/* More receives may be taken than the new watermark allows; the station's task looks. */
+static void
+limits_change(struct vro_verbs_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	vsw_srq_limits(&qp->qp.in.member, attr, mask);
+	atomic_store(&qp->limited, true);
+}
+
 static enum ri_status
 qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -381,7 +389,7 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 		if ((mask & RI_QP_ATTR_QKEY) != 0)
 			qp->qp.qkey = attr->qkey;
 		if ((mask & RI_QP_ATTR_HARD) != 0)
-			vsw_srq_limits(&qp->qp.in.member, attr, mask);
+			limits_change(qp, attr, mask);
 		vro_kick(qp);
 	}
 	vro_station_leave(qp->rnic->station);

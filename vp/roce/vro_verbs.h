@@ -81,6 +81,7 @@ struct vro_verbs_qp {
 	atomic_bool kicked;
 	bool end_due;        /* the end is to be told when all is flushed; in the role */
 	atomic_bool expired; /* its timer has fired */
+	atomic_bool limited; /* its hard watermark was changed */
 };
 
 extern const struct ri_device_ops vro_device_ops;
