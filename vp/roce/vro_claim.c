@@ -62,7 +62,7 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 		       "peers with hardware or with the kernel's rxe drop them: use IPv6");
 	udp->absent = vro_station_absent;
 	udp->owner = station;
-	udp->octets = station->udps[0].octets;
+	udp->out = &station->udps[0].own;
 	++*count;
 	return RI_SUCCESS;
 }

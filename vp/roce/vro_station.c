@@ -73,19 +73,25 @@ station_of_mux(struct vro_link *link)
 	return (struct vro_station *)(void *)((char *)link - offsetof(struct vro_station, mux));
 }
 
-/* All sockets build their packets in one buffer; while one's packet is there, there is no room. */
+/* A socket took no more: try again later. */
+static void
+full_wait(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+
+	host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
+}
+
+/* All sockets build their packets in one room; while there is a run that the kernel does not take, there is none. */
 static uint8_t *
 mux_room(struct vro_link *link)
 {
 	struct vro_station *station = station_of_mux(link);
-	const struct ri_host *host = station->engine.host;
+	uint8_t *room = station->udps[0].link.room(&station->udps[0].link);
 
-	if (station->pending != NULL && !vro_udp_ready(station->pending)) {
-		host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
-		return NULL;
-	}
-	station->pending = NULL;
-	return station->udps[0].octets;
+	if (room == NULL)
+		full_wait(station);
+	return room;
 }
 
 static void
@@ -99,9 +105,17 @@ mux_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 		if (memcmp(udp->gid, flow->source, sizeof(udp->gid)) != 0)
 			continue;
 		udp->link.send(&udp->link, flow, len);
-		station->pending = udp->pending ? udp : NULL;
 		return;
 	}
+}
+
+static void
+mux_flush(struct vro_link *link)
+{
+	struct vro_station *station = station_of_mux(link);
+
+	if (station->num_udps != 0 && !vro_udp_flush(&station->udps[0].own))
+		full_wait(station);
 }
 
 /* Nobody listens at that address any more. */
@@ -248,8 +262,7 @@ kicks_run(struct vro_station *station)
 		qp = next;
 	}
 	vro_engine_flush(&station->engine);
-	if (station->engine.blocked != NULL &&
-	    (station->pending == NULL || vro_udp_ready(station->pending)))
+	if (station->engine.blocked != NULL && station->udps[0].own.full.udp == NULL)
 		vro_engine_ready(&station->engine);
 }
 
@@ -399,7 +412,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->port = port;
 	station->tag = tag;
 	snprintf(station->name, sizeof(station->name), "%s", name);
-	station->mux = (struct vro_link){.room = mux_room, .send = mux_send};
+	station->mux = (struct vro_link){.room = mux_room, .send = mux_send, .flush = mux_flush};
 	station->engine.host = host;
 	station->engine.name = station->name;
 	station->engine.link = &station->mux;

@@ -61,8 +61,7 @@ struct vro_station {
 	struct vro_port port;
 	atomic_bool lost[VRO_ADDRS_MAX]; /* addresses of `port` that could not be claimed */
 	struct vro_udp udps[VRO_ADDRS_MAX];
-	atomic_uint num_udps;    /* 0 until the addresses are claimed; then it does not change */
-	struct vro_udp *pending; /* its packet is in the common buffer */
+	atomic_uint num_udps; /* 0 until the addresses are claimed; then it does not change */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
 	struct vrc_service *service;         /* connection management: queue pair 1 */
