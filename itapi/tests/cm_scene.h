@@ -51,6 +51,7 @@ it_connection_event_t cm_arrival(struct pair *pair);
 /* Take both ESTABLISHED events. */
 void cm_established(struct pair *pair);
 /* The next event is a NONPEER_REJECT with that reason. */
+void cm_expect_other(it_conn_reject_code_t reason);
 void cm_expect_refused(it_evd_handle_t evd, it_conn_reject_code_t reason);
 /* Drop all queued events. */
 void cm_drain(it_evd_handle_t evd);

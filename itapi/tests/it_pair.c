@@ -305,7 +305,8 @@ lacking_unasked(unsigned needs, const char **what)
 		return NEEDS_WAITING;
 	}
 	if ((needs & NEEDS_HELD) != 0 &&
-	    (pair_is_device() || (pair_certified() && pair_claim("rnr_mode") != RNR_HOLD))) {
+	    (pair_is_device() || pair_is_roce() ||
+	     (pair_certified() && pair_claim("rnr_mode") != RNR_HOLD))) {
 		*what = "rnr_mode is not RI_RNR_HOLD";
 		return NEEDS_HELD;
 	}
@@ -448,7 +449,9 @@ run(const void *data)
 		job->bare();
 		return;
 	}
-	if (pair_needs(&pair, job->needs))
+	if (job->impatient && pair_is_roce())
+		pair_inapplicable("a message that finds no receive is repeated without limit");
+	else if (pair_needs(&pair, job->needs))
 		job->test(&pair);
 	pair_close(&pair);
 }

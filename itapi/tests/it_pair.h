@@ -129,6 +129,15 @@ pair_is_device(void)
 {
 	return g_str_has_prefix(pair_adapter(), "ib:");
 }
+/*
+ * Is it RoCE over UDP? Its peers hear what messages of InfiniBand can say, a Send waits for a receive without limit, and datagrams are
+ * under way when their completions come.
+ */
+static inline bool
+pair_is_roce(void)
+{
+	return g_str_has_prefix(pair_adapter(), "roce:");
+}
 /* g_test_add_func with the adapter in the test's path; the test is skipped if the adapter is not built. */
 void pair_add(const char *path, void (*test)(struct pair *pair));
 /* As pair_add; the test is skipped also if the adapter lacks an ability that it needs. */
@@ -182,14 +191,14 @@ it_event_t end_expect(it_evd_handle_t evd, it_event_type_t number);
 it_event_t end_done(it_evd_handle_t evd, it_event_type_t number, it_dto_cookie_t cookie,
 		    it_dto_status_t status);
 /*
- * The event of a connection that the other end has broken. Between devices of InfiniBand it may look orderly: the other
+ * The event of a connection that the other end has broken. By the messages of InfiniBand it may look orderly: the other
  * end's request to disconnect does not say why.
  */
 static inline void
 end_expect_broken_by_peer(const struct end *end)
 {
 	it_event_t event = end_next(end->cm_msg);
-	bool may_look_orderly = pair_certified() ||
+	bool may_look_orderly = pair_certified() || pair_is_roce() ||
 				(pair_is_device() && end->info->transport_type == IT_IB_TRANSPORT);
 
 	if (!may_look_orderly || event.event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)

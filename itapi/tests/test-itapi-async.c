@@ -225,7 +225,7 @@ test_peer_gone(struct pair *pair)
 	pair_establish(pair);
 	pair_ok(it_ep_free(pair->active.ep));
 	pair->active.ep = NULL;
-	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	end_expect_broken_by_peer(&pair->passive);
 	if (s.free)
 		allow(s.passive, IT_ASYNC_AFF_EP_L_LLP_ERROR, NOTHING, pair->passive.ep);
 	else

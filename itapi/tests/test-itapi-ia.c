@@ -291,7 +291,7 @@ test_cascade(void)
 			pair_ok(end_recv(&pair.passive, 64, k));
 		end_drop(&pair.passive);
 		if (i % 3 == 2)
-			end_expect(pair.active.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+			end_expect_broken_by_peer(&pair.active);
 		end_drop(&pair.active);
 	}
 }

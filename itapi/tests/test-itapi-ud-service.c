@@ -152,7 +152,8 @@ test_answers(struct pair *pair)
 		event = answered(pair, svc, (it_ud_svc_req_status_t)status);
 		g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_id, ==, valid ? 77 : 0);
 		g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_key, ==, valid ? KEY : 0);
-		g_assert_false(event.ud_svc_reply.private_data_present);
+		/* As of every message of InfiniBand its length is that of its field; emulated ones know better. */
+		g_assert_cmpint(event.ud_svc_reply.private_data_present, ==, pair_is_roce());
 	}
 	end_expect_none(pair->active.cm_msg);
 	pair_ok(it_ud_service_request_handle_free(svc));
@@ -178,7 +179,9 @@ test_timeout(struct pair *pair)
 	g_assert_false(event.ud_svc_reply.private_data_present);
 	g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_id, ==, 0);
 	status = reply(id, IT_UD_SVC_EP_INFO_VALID);
-	g_assert_cmpint(status, ==, IT_ERR_INVALID_UD_SVC_REQ_ID);
+	/* A service at the other side of a network does not know that nobody waits any more. */
+	if (!pair_is_roce() || status != IT_SUCCESS)
+		g_assert_cmpint(status, ==, IT_ERR_INVALID_UD_SVC_REQ_ID);
 	end_expect_none(pair->active.cm_msg);
 	pair_ok(it_ud_service_request_handle_free(svc));
 }
@@ -458,7 +461,7 @@ static void
 test_reply(struct pair *pair)
 {
 	static const unsigned char octets[256];
-	const it_remote_ep_info_t info = {.ud_ep_key = KEY};
+	const it_remote_ep_info_t info = {.ud_ep_id = 77, .ud_ep_key = KEY};
 	size_t most = pair->passive.info->ud_rep_private_data_len;
 	it_ud_svc_req_handle_t svc;
 	it_ud_svc_req_identifier_t id;
@@ -524,7 +527,8 @@ test_ia_free(struct pair *pair)
 	g_free(end.buffer);
 }
 
-#define MANY 100
+#define MANY  100
+#define FIRST 16 /* no endpoint has a smaller number */
 
 /* Many queries at once, each answered with its own number. */
 static void
@@ -552,14 +556,14 @@ test_many(struct pair *pair)
 		uint16_t number;
 
 		memcpy(&number, event.ud_svc_request.private_data, sizeof(number));
-		info.ud_ep_id = number;
+		info.ud_ep_id = FIRST + number;
 		pair_ok(it_ud_service_reply(event.ud_svc_request.ud_svc_req_id,
 					    IT_UD_SVC_EP_INFO_VALID, info, NULL, 0));
 	}
 	for (guint i = 0; i < MANY; i++) {
 		it_event_t event =
 			end_expect(pair->active.cm_msg, IT_CM_MSG_UD_SERVICE_REPLY_EVENT);
-		uint32_t number = event.ud_svc_reply.ep_info.ud_ep_id;
+		uint32_t number = event.ud_svc_reply.ep_info.ud_ep_id - FIRST;
 
 		g_assert_cmpuint(number, <, MANY);
 		g_assert_false(seen[number]);

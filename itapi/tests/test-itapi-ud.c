@@ -172,6 +172,10 @@ test_lost(struct pair *pair)
 	b = dgram_open(pair, &pair->passive);
 	dgram_send(&a, &b.info, 10, 1); /* no receive posted */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_SUCCESS);
+	dgram_offer(&a, 8192, HEADER + 10, 8);
+	dgram_send(&a, &a.info, 10, 7); /* when it has come, the one before has, too */
+	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 7, IT_DTO_SUCCESS);
+	end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 8, IT_DTO_SUCCESS);
 	dgram_offer(&b, 4096, HEADER + 10, 9);
 	to = b.info;
 	to.ud_ep_key++;

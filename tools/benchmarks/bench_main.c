@@ -24,10 +24,13 @@
 
 #define RUN_SECONDS_MAX 60
 
+#define ROCE_FIRST 0x7f4d0001u /* 127.77.0.1: tests take those behind 127.0.0.1 */
+
 /* Of both sides, the active one first. */
 struct where {
 	const char *network[2]; /* files of network namespaces; NULL: that of this process */
 	struct in_addr address[2];
+	bool roce; /* whose addresses have one process each */
 };
 
 /* Go to the network namespace of that file, NULL: stay. */
@@ -47,10 +50,15 @@ enter_network(const char *path)
 static void
 take_place(const struct where *where, int side)
 {
+	char own[INET_ADDRSTRLEN];
+
 	enter_network(where->network[side]);
 	bench_place.own = where->address[side];
 	bench_place.peer = where->address[1 - side];
-	bench_place.near = bench_place.peer.s_addr == htonl(INADDR_LOOPBACK);
+	bench_place.near = ntohl(bench_place.peer.s_addr) >> 24 == IN_LOOPBACKNET;
+	if (where->roce && (inet_ntop(AF_INET, &bench_place.own, own, sizeof(own)) == NULL ||
+			    setenv("ITAPI_ROCE_ADDRESS", own, 1) != 0))
+		bench_die("setenv: %s", strerror(errno));
 }
 
 static const struct bench_case *
@@ -190,6 +198,10 @@ main(int argc, char **argv)
 
 	tool_output_watch();
 	parse_options(argc, argv, &opts, &where);
+	where.roce = strncmp(opts.adapter, "roce:", 5) == 0;
+	for (uint32_t side = 0; where.roce && side < 2; side++)
+		if (where.address[side].s_addr == htonl(INADDR_LOOPBACK))
+			where.address[side].s_addr = htonl(ROCE_FIRST + side);
 	c = find_case(opts.name);
 	alarm(RUN_SECONDS_MAX);
 	if (c->two) {

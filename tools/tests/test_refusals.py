@@ -9,7 +9,6 @@ ODD and SILENT are the providers of vp/emul/tests/vem_odd.c.
 
 import functools
 import os
-import random
 import shutil
 import sys
 
@@ -29,10 +28,9 @@ FAULTY = {
 
 
 def plain(**more):
-    """An environment in which nothing of ours is set but `more`, and an address of its own for RoCE, which one process has at a time."""
+    """An environment in which nothing of ours is set but `more`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith('ITAPI_')}
-    own = f'127.{random.randrange(100, 200)}.{random.randrange(250)}.{random.randrange(1, 250)}'
-    return {'env': {**kept, 'ITAPI_ROCE_ADDRESS': own, **more}}
+    return {'env': {**kept, **more}}
 
 
 def need(condition, what):
@@ -155,7 +153,6 @@ def judge_odd(tools, there):
 
 def rows(tools, status, **there):
     """The rows of it-info --env --json, by name; it opens no adapter."""
-    del there['env']['ITAPI_ROCE_ADDRESS']
     said = run(tools, 'it-info', '--env', '--json', **there).expect(status).json()
     need(said['ok'] is (status == 0), 'ok is %r' % said['ok'])
     return {row['name']: row for row in said['settings']}

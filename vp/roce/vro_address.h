@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "rnicpi_attr.h"
 #include "roce_icrc.h"
 
 union vro_address {
@@ -46,6 +47,27 @@ vro_address_gid(uint8_t gid[16], const union vro_address *from)
 	}
 	memcpy(gid, &from->v6.sin6_addr, 16);
 	return ntohs(from->v6.sin6_port);
+}
+
+/* The GID of an address of IPv4 or IPv6, or that is one. */
+static inline void
+vro_gid_of_addr(uint8_t gid[16], const struct ri_addr *addr)
+{
+	if (addr->family == RI_ADDR_IPV4)
+		roce_gid_of_v4(gid, addr->octets);
+	else
+		memcpy(gid, addr->octets, 16);
+}
+
+/* The address, IPv4 or IPv6, whose GID that is. */
+static inline struct ri_addr
+vro_addr_of_gid(const uint8_t gid[16])
+{
+	bool v4 = roce_gid_is_v4(gid);
+	struct ri_addr addr = {.family = v4 ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
+
+	memcpy(addr.octets, v4 ? gid + 12 : gid, v4 ? 4 : 16);
+	return addr;
 }
 
 #endif /* VRO_ADDRESS_H */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vro_address.h"
 #include "vro_verbs.h"
 
 #define HOP_LIMIT 64
@@ -15,10 +16,7 @@
 static bool
 gid_of(uint8_t gid[16], const struct ri_addr *addr)
 {
-	if (addr->family == RI_ADDR_IPV4)
-		roce_gid_of_v4(gid, addr->octets);
-	else
-		memcpy(gid, addr->octets, 16);
+	vro_gid_of_addr(gid, addr);
 	return addr->family == RI_ADDR_IPV4 || addr->family == RI_ADDR_IPV6 ||
 	       addr->family == RI_ADDR_GID;
 }
@@ -35,11 +33,21 @@ is_group(const uint8_t gid[16])
 	return roce_gid_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
 }
 
+/* The GID of the station's address of that place; false: it is lost. */
+static bool
+own_gid(const struct vro_station *station, uint32_t at, uint8_t gid[16])
+{
+	vro_gid_of_addr(gid, &station->port.addrs[at]);
+	return !atomic_load_explicit(&station->lost[at], memory_order_relaxed);
+}
+
 static bool
 is_own(const struct vro_station *station, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < station->num_udps; i++)
-		if (memcmp(station->udps[i].gid, gid, 16) == 0)
+	uint8_t own[16];
+
+	for (uint32_t i = 0; i < station->port.num_addrs; i++)
+		if (own_gid(station, i, own) && memcmp(own, gid, sizeof(own)) == 0)
 			return true;
 	return false;
 }
@@ -48,17 +56,18 @@ is_own(const struct vro_station *station, const uint8_t gid[16])
 static enum ri_status
 source_choose(const struct vro_station *station, struct roce_flow *flow)
 {
-	uint8_t source[16];
+	uint8_t source[16], own[16];
 	bool here = is_own(station, flow->destination);
 
 	if (here)
 		memcpy(source, flow->destination, sizeof(source));
 	else if (!vro_route_find(flow->destination, station->port.index, source, &here))
 		return RI_ERR_NO_ROUTE;
-	for (uint32_t i = 0; i < station->num_udps && here && !is_own(station, source); i++)
-		if (roce_gid_is_v4(station->udps[i].gid) == roce_gid_is_v4(flow->destination) &&
-		    is_link_local(station->udps[i].gid) == is_link_local(flow->destination))
-			memcpy(source, station->udps[i].gid, sizeof(source));
+	for (uint32_t i = 0; i < station->port.num_addrs && here && !is_own(station, source); i++)
+		if (own_gid(station, i, own) &&
+		    roce_gid_is_v4(own) == roce_gid_is_v4(flow->destination) &&
+		    is_link_local(own) == is_link_local(flow->destination))
+			memcpy(source, own, sizeof(source));
 	memcpy(flow->source, source, sizeof(flow->source));
 	return is_own(station, source) ? RI_SUCCESS : RI_ERR_NO_ROUTE;
 }
@@ -96,15 +105,13 @@ vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *loca
 
 	if (status != RI_SUCCESS)
 		return status;
-	for (uint32_t i = 0; i < rnic->station->num_udps; i++)
-		if (memcmp(rnic->station->udps[i].gid, flow.source, sizeof(flow.source)) == 0)
-			*local = rnic->station->port.addrs[i];
+	*local = vro_addr_of_gid(flow.source);
 	*port = 0;
 	return RI_SUCCESS;
 }
 
 bool
-vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct roce_flow *flow)
+vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd, struct roce_flow *flow)
 {
 	const struct ri_ah *ah = rnic->ahs[id % VRO_MAX_AH];
 
@@ -155,9 +162,11 @@ place_find(const struct ri_rnic *rnic)
 }
 
 static enum ri_status
-ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+ah_create(struct ri_pd *ri, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
 {
-	struct ri_rnic *rnic = pd->context->rnic;
+	struct vsw_pd *pd = (struct vsw_pd *)ri;
+	struct ri_context *context = vro_context_of(pd);
+	struct ri_rnic *rnic = context->rnic;
 	struct ri_ah *ah = calloc(1, sizeof(*ah));
 	enum ri_status status = RI_ERR_RESOURCES;
 	uint32_t at;
@@ -186,7 +195,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 		return RI_ERR_RESOURCES;
 	}
 	atomic_fetch_add(&pd->users, 1);
-	vro_list_add(pd->context, &pd->context->ahs, &ah->item);
+	vsw_context_add(&context->base, &context->ahs, &ah->item);
 	*id = ah->id;
 	*out = ah;
 	return RI_SUCCESS;
@@ -195,7 +204,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 static enum ri_status
 ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
-	struct ri_rnic *rnic = ah->pd->context->rnic;
+	struct ri_rnic *rnic = vro_context_of(ah->pd)->rnic;
 	struct roce_flow flow;
 	enum ri_status status = vro_flow_make(rnic, init, &flow);
 
@@ -210,9 +219,9 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
-	struct ri_context *context = ah->pd->context;
+	struct ri_context *context = vro_context_of(ah->pd);
 
-	vro_list_remove(context, &ah->item);
+	vsw_context_remove(&context->base, &ah->item);
 	atomic_fetch_sub(&ah->pd->users, 1);
 	vro_station_enter(context->rnic->station);
 	ah->gone = true;

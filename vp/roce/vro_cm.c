@@ -17,12 +17,13 @@
 #include <string.h>
 
 #include "vrc_ip.h"
+#include "vro_address.h"
 #include "vro_verbs.h"
 
 #define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
-	struct vro_item item;
+	struct vsw_item item;
 	struct ri_context *context;
 	uint64_t ctx;
 	struct vrc_listen *listen;
@@ -30,7 +31,7 @@ struct ri_listen {
 
 /* A query for a datagram service. */
 struct vro_query {
-	struct vro_item item; /* in its context, until its answer is raised or it is withdrawn */
+	struct vsw_item item; /* in its context, until its answer is raised or it is withdrawn */
 	struct ri_context *context;
 	uint64_t ctx;
 	uint64_t number;
@@ -41,21 +42,6 @@ static struct vrc_service *
 service_of(const struct vro_verbs_qp *qp)
 {
 	return qp->rnic->station->service;
-}
-
-/* Addresses of the manager are IPv4 or IPv6. */
-static struct ri_addr
-addr_of_gid(const uint8_t gid[16])
-{
-	struct ri_addr addr = {.family = RI_ADDR_IPV6};
-
-	if (roce_gid_is_v4(gid)) {
-		addr.family = RI_ADDR_IPV4;
-		memcpy(addr.octets, gid + 12, 4);
-	} else {
-		memcpy(addr.octets, gid, 16);
-	}
-	return addr;
 }
 
 /* Where a connect or a query goes, and from where. */
@@ -69,8 +55,8 @@ path_make(const struct ri_rnic *rnic, const struct ri_cm_params *params, struct 
 
 	if (status != RI_SUCCESS)
 		return status;
-	path->local = addr_of_gid(flow.source);
-	path->peer = addr_of_gid(flow.destination);
+	path->local = vro_addr_of_gid(flow.source);
+	path->peer = vro_addr_of_gid(flow.destination);
 	path->port = 0;
 	return RI_SUCCESS;
 }
@@ -224,14 +210,14 @@ query_answered(struct vro_query *query, const struct vrc_event *event)
 	struct ri_context *context = query->context;
 	bool listed;
 
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	listed = query->listed;
 	query->listed = false;
 	if (listed) {
 		query->item.prev->next = query->item.next;
 		query->item.next->prev = query->item.prev;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (!listed)
 		return;
 	raise_for(context->rnic, event, query->ctx);
@@ -366,11 +352,13 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 	  uint32_t backlog, struct ri_listen **out)
 {
 	struct vrc_service *manager = context->rnic->station->service;
+	enum ri_status status = RI_ERR_INVALID_ARG;
 	struct ri_listen *listen;
-	enum ri_status status;
 
-	if (port != 0)
-		return RI_ERR_INVALID_ARG;
+	if (port == 0)
+		status = vro_station_claim(context->rnic->station);
+	if (status != RI_SUCCESS)
+		return status;
 	listen = calloc(1, sizeof(*listen));
 	if (listen == NULL)
 		return RI_ERR_RESOURCES;
@@ -385,7 +373,7 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 		free(listen);
 		return status;
 	}
-	vro_list_add(context, &context->listens, &listen->item);
+	vsw_context_add(&context->base, &context->listens, &listen->item);
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -395,7 +383,7 @@ cm_listen_destroy(struct ri_listen *listen)
 {
 	struct vrc_service *manager = listen->context->rnic->station->service;
 
-	vro_list_remove(listen->context, &listen->item);
+	vsw_context_remove(&listen->context->base, &listen->item);
 	vrc_listen_free(vrc_service_enter(manager), listen->listen);
 	vrc_service_leave(manager);
 	vrc_service_settle(manager);
@@ -562,11 +550,30 @@ cm_disconnect(struct ri_qp *ri, const void *pdata, uint16_t len)
 
 /* --- queries --------------------------------------------------------------------------------- */
 
+/* No way there is known: the query goes nowhere, and is answered at its deadline. False: not even its sender is. */
+static bool
+path_nowhere(const struct ri_rnic *rnic, const struct ri_cm_params *given, struct vrc_path *path)
+{
+	struct ri_addr own[VRO_ADDRS_MAX];
+	uint32_t count = vro_station_addrs(rnic->station, own);
+	uint8_t to[16];
+
+	vro_gid_of_addr(to, &given->peer);
+	path->peer = vro_addr_of_gid(to);
+	for (uint32_t i = 0; i < count; i++)
+		if (own[i].family == path->peer.family) {
+			path->local = own[i];
+			path->port = 0;
+			return given->port == 0 && given->local.family == RI_ADDR_NONE;
+		}
+	return false;
+}
+
 /* With the context's lock. */
 static struct vro_query *
 query_find(const struct ri_context *context, uint64_t ctx)
 {
-	for (struct vro_item *item = context->queries.next; item != &context->queries;
+	for (struct vsw_item *item = context->queries.next; item != &context->queries;
 	     item = item->next) {
 		struct vro_query *query = (struct vro_query *)(void *)item; /* first */
 
@@ -584,6 +591,10 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 	enum ri_status status = path_make(context->rnic, given, &params.path);
 	struct vro_query *query;
 
+	if (status == RI_ERR_NO_ROUTE && path_nowhere(context->rnic, given, &params.path))
+		status = RI_SUCCESS;
+	if (status == RI_SUCCESS && vro_station_claim(context->rnic->station) != RI_SUCCESS)
+		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)
 		return status;
 	query = calloc(1, sizeof(*query));
@@ -591,7 +602,7 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 		return RI_ERR_RESOURCES;
 	*query = (struct vro_query){.context = context, .ctx = ctx, .listed = true};
 	params.ctx = (uint64_t)(uintptr_t)query;
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	status = query_find(context, ctx) != NULL ? RI_ERR_BUSY : RI_SUCCESS;
 	if (status == RI_SUCCESS) {
 		status = vrc_resolve(vrc_service_enter(service), &params, &query->number);
@@ -602,7 +613,7 @@ cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *
 		query->item.prev = context->queries.prev;
 		query->item.prev->next = query->item.next->prev = &query->item;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (status != RI_SUCCESS)
 		free(query);
 	return status;
@@ -614,14 +625,14 @@ cm_resolve_cancel(struct ri_context *context, uint64_t ctx)
 	struct vrc_service *service = context->rnic->station->service;
 	struct vro_query *query;
 
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	query = query_find(context, ctx);
 	if (query != NULL) {
 		query->item.prev->next = query->item.next;
 		query->item.next->prev = query->item.prev;
 		query->listed = false;
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	if (query != NULL) {
 		vrc_abandon(vrc_service_enter(service), query->number);
 		vrc_service_leave(service);

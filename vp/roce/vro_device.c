@@ -33,6 +33,24 @@ device_probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t 
 	return RI_SUCCESS;
 }
 
+/* A message that finds no receive is refused, and its sender tries again; so no queue pair waits in the line. */
+static void
+member_wake(struct vsw_srq_member *member)
+{
+	(void)member;
+}
+
+/* Memory can always be sent. */
+static const struct vsw_object_rules rules = {.max_pds = VRO_MAX_OBJECTS,
+					      .max_cqs = VRO_MAX_OBJECTS,
+					      .max_srqs = VRO_MAX_OBJECTS,
+					      .max_cqe = VRO_MAX_CQE,
+					      .max_wr = VRO_MAX_WR,
+					      .max_sge = VRO_MAX_SGE,
+					      .access = RI_ACCESS_LOCAL_READ,
+					      .mw_wide = true,
+					      .wake = member_wake};
+
 static enum ri_status
 device_open(const struct ri_open *open, struct ri_rnic **out)
 {
@@ -57,6 +75,11 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		free(rnic);
 		return status;
 	}
+	rnic->objects = (struct vsw_objects){.rules = &rules,
+					     .host = rnic->host,
+					     .upcalls = rnic->upcalls,
+					     .cq_upcall = &rnic->cq_upcall,
+					     .mem = rnic->mem};
 	vro_profile(rnic, &attr);
 	rnic->bell = (struct vsw_doorbell){.engine = rnic->station,
 					   .sq = vro_bell_sq,
@@ -177,14 +200,13 @@ device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr
 	struct ri_port_attr a = {.size = sizeof(a),
 				 .online = known->online,
 				 .mtu = known->mtu,
-				 .max_message = VRO_MAX_MESSAGE,
-				 .num_addrs = known->num_addrs};
+				 .max_message = VRO_MAX_MESSAGE};
 	uint32_t size = attr->size < sizeof(a) ? attr->size : (uint32_t)sizeof(a);
 
 	if (port != 0)
 		return RI_ERR_INVALID_ARG;
 	memcpy(a.if_name, known->name, sizeof(a.if_name));
-	memcpy(a.addrs, known->addrs, sizeof(a.addrs));
+	a.num_addrs = vro_station_addrs(rnic->station, a.addrs);
 	memcpy(attr, &a, size);
 	attr->size = size;
 	return RI_SUCCESS;
@@ -230,27 +252,18 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	       struct ri_map *map)
 {
 	struct ri_context *context;
-	struct vro_item *lists[9];
 
 	if (owner->shared)
 		return RI_ERR_UNSUPPORTED; /* queue pages here are ordinary memory */
 	context = calloc(1, sizeof(*context));
 	if (context == NULL)
 		return RI_ERR_RESOURCES;
+	vsw_context_begin(&context->base, &rnic->objects, owner);
 	context->rnic = rnic;
-	context->owner = *owner;
-	pthread_mutex_init(&context->lock, NULL);
-	lists[0] = &context->pds;
-	lists[1] = &context->cqs;
-	lists[2] = &context->qps;
-	lists[3] = &context->srqs;
-	lists[4] = &context->mrs;
-	lists[5] = &context->mws;
-	lists[6] = &context->ahs;
-	lists[7] = &context->listens;
-	lists[8] = &context->queries;
-	for (int i = 0; i < 9; i++)
-		lists[i]->prev = lists[i]->next = lists[i];
+	vsw_list_begin(&context->qps);
+	vsw_list_begin(&context->ahs);
+	vsw_list_begin(&context->listens);
+	vsw_list_begin(&context->queries);
 	vsw_map_rnic(map, &rnic->bell);
 	*out = context;
 	return RI_SUCCESS;
@@ -268,17 +281,8 @@ context_destroy(struct ri_context *context)
 		vro_verbs_qp_destroy(OBJECT(vro_verbs_qp, context->qps));
 	while (context->ahs.next != &context->ahs)
 		(void)!vro_ah_ops.destroy(OBJECT(ri_ah, context->ahs));
-	while (context->srqs.next != &context->srqs)
-		(void)!vro_srq_ops.destroy(OBJECT(ri_srq, context->srqs));
-	while (context->mws.next != &context->mws)
-		(void)!vro_mem_ops.mw_free(OBJECT(ri_mw, context->mws));
-	while (context->mrs.next != &context->mrs)
-		(void)!vro_mem_ops.mr_dereg(OBJECT(ri_mr, context->mrs));
-	while (context->cqs.next != &context->cqs)
-		(void)!vro_cq_ops.destroy(OBJECT(ri_cq, context->cqs));
-	while (context->pds.next != &context->pds)
-		(void)!vro_pd_ops.destroy(OBJECT(ri_pd, context->pds));
-	pthread_mutex_destroy(&context->lock);
+	vsw_context_part(&context->base);
+	vsw_context_end(&context->base);
 	free(context);
 }
 
@@ -302,12 +306,12 @@ static const struct ri_provider provider = {
 	.name = "roce",
 	.description = "InfiniBand semantics over UDP (RoCEv2), in software",
 	.device = &vro_device_ops,
-	.pd = &vro_pd_ops,
-	.cq = &vro_cq_ops,
+	.pd = &vsw_pd_ops,
+	.cq = &vsw_cq_ops,
 	.qp = &vro_qp_ops_table,
-	.srq = &vro_srq_ops,
+	.srq = &vsw_srq_ops,
 	.ah = &vro_ah_ops,
-	.mem = &vro_mem_ops,
+	.mem = &vsw_mem_ops,
 	.cm = &vro_cm_ops,
 	.peer = &vro_peer_ops,
 	.user = &vsw_user_ops,

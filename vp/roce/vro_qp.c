@@ -236,6 +236,7 @@ list_remove(struct vro_qp **list, const struct vro_qp *qp)
 void
 vro_qp_leave(struct vro_qp *qp)
 {
+	vro_requester_count(qp, true);
 	qp->state = VRO_RESET;
 	if (qp->listed) {
 		list_remove(&qp->engine->dirty, qp);
@@ -264,13 +265,26 @@ vro_qp_to_rtr(struct vro_qp *qp, uint32_t psn)
 	qp->state = VRO_RTR;
 }
 
+/* The place of its address in vro_engine::sent. */
+static uint32_t
+peer_place(const struct roce_flow *flow)
+{
+	uint32_t hash = 0;
+
+	for (unsigned i = 0; i < sizeof(flow->destination); i++)
+		hash = hash * 31 + flow->destination[i];
+	return hash % VRO_PEERS;
+}
+
 void
 vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 {
 	struct vro_requester *tx = &qp->tx;
 
-	tx->psn = tx->una = tx->end = tx->window_end = psn & ROCE_24;
+	tx->psn = tx->una = tx->end = tx->asked = tx->window_end = psn & ROCE_24;
 	tx->window = qp->path.mtu == ROCE_MTU_MAX ? 16 : 32;
+	tx->peer = peer_place(&qp->path.flow);
+	tx->counted = 0;
 	tx->grown = tx->unasked = 0;
 	tx->halted = tx->went_back = false;
 	tx->retries = qp->path.retries;
@@ -351,6 +365,8 @@ vro_engine_flush(struct vro_engine *engine)
 		}
 	}
 	engine->flushing = false;
+	if (engine->link->flush != NULL)
+		engine->link->flush(engine->link);
 }
 
 void

@@ -22,6 +22,13 @@
 #define VRO_MAX_MESSAGE (1u << 31)
 #define VRO_WINDOW_MAX  128u /* packets that are not acknowledged */
 #define VRO_WINDOW_MIN  2u
+/*
+ * Octets on their way to one address that are not acknowledged, all queue pairs together, as if each packet were full. A socket's
+ * receive buffer takes them where its limit is the kernel's usual one, 212,992 octets twice, and a packet of 4,096 octets costs 8,960.
+ * A queue pair with nothing on its way may always send a packet, so it needs no other one to go on.
+ */
+#define VRO_BUDGET 163840u
+#define VRO_PEERS  64u /* places of addresses; two that share one share the budget */
 
 #define VRO_ABSENT         50000000u
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
@@ -35,8 +42,10 @@ struct vro_link {
 	 * vro_engine_ready.
 	 */
 	uint8_t *(*room)(struct vro_link *link);
-	/* Send the `len` octets that are there, without ICRC; the link appends it. */
+	/* Send the `len` octets that are there, without ICRC; the link appends it. They may wait for `flush`. */
 	void (*send)(struct vro_link *link, const struct roce_flow *flow, size_t len);
+	/* No packet follows for now; may be NULL. */
+	void (*flush)(struct vro_link *link);
 };
 
 enum vro_count {
@@ -72,6 +81,7 @@ struct vro_engine {
 	struct vro_qp *dirty;   /* to be run by vro_engine_flush */
 	struct vro_qp *blocked; /* found the link full */
 	bool flushing;
+	uint32_t sent[VRO_PEERS]; /* octets of the budget in use */
 	uint64_t counts[VRO_COUNTS];
 	uint64_t faults[ROCE_FAULT_COUNT]; /* packets dropped, by reason */
 };
@@ -122,8 +132,11 @@ struct vro_requester {
 	uint32_t psn;     /* of the next request */
 	uint32_t una;     /* first number not acknowledged */
 	uint32_t end;     /* behind the last number ever sent */
-	uint32_t unasked; /* packets since the last one with AckReq */
+	uint32_t unasked; /* packets since the last one with AckReq ... */
+	uint32_t asked;   /* ... which has the number before this */
 	uint32_t window;
+	uint32_t counted;    /* octets of this queue pair in vro_engine::sent ... */
+	uint32_t peer;       /* ... there */
 	uint32_t grown;      /* numbers acknowledged since the window changed */
 	uint32_t window_end; /* the window is not halved again before this number is acknowledged */
 	uint8_t retries;     /* left */
@@ -271,6 +284,8 @@ void vro_requester_run(struct vro_qp *qp);
 void vro_requester_answer(struct vro_qp *qp, const struct roce_packet *p);
 void vro_requester_congested(struct vro_qp *qp);
 void vro_requester_flush(struct vro_qp *qp);
+/* Its packets that are on their way count in vro_engine::sent, or with `none` no longer. */
+void vro_requester_count(struct vro_qp *qp, bool none);
 /* Complete the oldest request. */
 void vro_request_complete(struct vro_qp *qp, enum ri_wc_status status);
 /* A request that sends nothing: binds and invalidations. */

@@ -119,8 +119,11 @@ vro_request_complete(struct vro_qp *qp, enum ri_wc_status status)
 static void
 request_fail(struct vro_qp *qp, enum ri_wc_status status)
 {
+	/* A queue pair for datagrams has no connection whose end would tell. */
+	bool access = qp->transport == ROCE_UD && status == RI_WC_LOCAL_PROTECTION;
+
 	vro_request_complete(qp, status);
-	vro_qp_fail(qp, RI_EVENT_QP_WR_ERROR, NULL);
+	vro_qp_fail(qp, access ? RI_EVENT_QP_ACCESS : RI_EVENT_QP_WR_ERROR, NULL);
 }
 
 /* Take the next request. False: none is posted. */
@@ -200,6 +203,21 @@ request_opcode(const struct vro_qp *qp, const struct vsw_wqe *wqe, bool first, b
 	return qp->transport | op;
 }
 
+/* Does the next packet use the last of the budget? */
+static bool
+is_budget_full(const struct vro_qp *qp)
+{
+	return qp->engine->sent[qp->tx.peer] + qp->path.mtu >= VRO_BUDGET;
+}
+
+/* The budget is used, and an answer will come, which makes room. */
+static bool
+budget_ends(const struct vro_qp *qp)
+{
+	return qp->engine->sent[qp->tx.peer] >= VRO_BUDGET &&
+	       roce_diff(qp->tx.asked, qp->tx.una) > 0;
+}
+
 /* A packet of a Send or Write. False: the link is full, or the memory cannot be read (r->status). */
 static bool
 message_send(struct vro_qp *qp, struct vro_request *r)
@@ -230,13 +248,16 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 
 	p.solicited =
 		p.solicited && (wqe->opcode == RI_OP_SEND || (wqe->flags & RI_WR_IMMEDIATE) != 0);
-	p.ack_request = qp->transport == ROCE_RC && (last || ++tx->unasked >= (tx->window + 1) / 2);
-	if (p.ack_request)
-		tx->unasked = 0;
+	p.ack_request = qp->transport == ROCE_RC &&
+			(last || ++tx->unasked >= (tx->window + 1) / 2 || is_budget_full(qp));
 	if (vro_segments_copy(qp, r->wqe, offset, at + roce_head_size(roce_parts(p.opcode)),
 			      p.payload_length, false) != VSW_MEM_OK) {
 		r->status = RI_WC_LOCAL_PROTECTION;
 		return false;
+	}
+	if (p.ack_request) {
+		tx->unasked = 0;
+		tx->asked = roce_add(p.psn, 1);
 	}
 	vro_send(qp, at, &qp->path.flow, &p);
 	tx->at++;
@@ -287,6 +308,7 @@ question_send(struct vro_qp *qp, struct vro_request *r)
 	};
 
 	tx->unasked = 0;
+	tx->asked = roce_add(r->first, end);
 	vro_send(qp, at, &qp->path.flow, &p);
 	tx->at = end;
 	return true;
@@ -310,6 +332,16 @@ local_run(struct vro_qp *qp, struct vro_request *r)
 	return status == RI_WC_SUCCESS;
 }
 
+void
+vro_requester_count(struct vro_qp *qp, bool none)
+{
+	struct vro_requester *tx = &qp->tx;
+	uint32_t now = none || qp->transport != ROCE_RC ? 0 : under_way(qp) * qp->path.mtu;
+
+	qp->engine->sent[tx->peer] += now - tx->counted;
+	tx->counted = now;
+}
+
 /* Send one packet. False: it has to wait. */
 static bool
 send_one(struct vro_qp *qp)
@@ -325,7 +357,8 @@ send_one(struct vro_qp *qp)
 		return local_run(qp, r);
 	if (tx->at == 0 && (r->wqe->flags & RI_WR_READ_FENCE) != 0 && asked(qp) != 0)
 		return false;
-	if (qp->transport == ROCE_RC && under_way(qp) >= tx->window)
+	if (qp->transport == ROCE_RC && under_way(qp) != 0 &&
+	    (under_way(qp) >= tx->window || budget_ends(qp)))
 		return false;
 	if (under_way(qp) == 0)
 		tx->since = qp->engine->host->now(qp->engine->host->self);
@@ -345,6 +378,7 @@ send_one(struct vro_qp *qp)
 		tx->end = roce_add(r->first, tx->at);
 	if (qp->transport != ROCE_RC)
 		tx->una = tx->end;
+	vro_requester_count(qp, false);
 	if (tx->at == r->packets) {
 		if (qp->transport != ROCE_RC) {
 			vro_request_complete(qp, RI_WC_SUCCESS);
@@ -414,6 +448,7 @@ progress(struct vro_qp *qp)
 void
 vro_requester_run(struct vro_qp *qp)
 {
+	vro_requester_count(qp, false);
 	while (qp->state == VRO_RTS && !qp->tx.halted && send_one(qp))
 		;
 	timer_set(qp);
@@ -427,6 +462,8 @@ position_move(struct vro_qp *qp, uint32_t psn)
 {
 	struct vro_requester *tx = &qp->tx;
 
+	if (roce_diff(tx->asked, psn) > 0)
+		tx->asked = psn;
 	for (tx->current = tx->oldest; tx->current != tx->taken; tx->current++) {
 		const struct vro_request *r = request_at(qp, tx->current);
 
@@ -717,4 +754,5 @@ vro_requester_flush(struct vro_qp *qp)
 	tx->current = tx->taken;
 	tx->at = 0;
 	tx->halted = false;
+	vro_requester_count(qp, true);
 }

@@ -17,8 +17,8 @@ socket_for(const uint8_t gid[16])
 }
 
 /* Only an address of this host can be bound. */
-static bool
-is_here(const uint8_t gid[16], uint32_t scope)
+bool
+vro_route_here(const uint8_t gid[16], uint32_t scope)
 {
 	union vro_address to;
 	socklen_t size = vro_address_of(&to, gid, 0, scope);
@@ -44,6 +44,6 @@ vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *
 	if (!found)
 		return false;
 	(void)vro_address_gid(source, &own);
-	*here = is_here(gid, scope);
+	*here = vro_route_here(gid, scope);
 	return true;
 }

@@ -13,7 +13,7 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_log.h"
-#include "vro_owner.h"
+#include "vro_address.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
 #include "vsw_relax.h"
@@ -73,19 +73,25 @@ station_of_mux(struct vro_link *link)
 	return (struct vro_station *)(void *)((char *)link - offsetof(struct vro_station, mux));
 }
 
-/* All sockets build their packets in one buffer; while one's packet is there, there is no room. */
+/* A socket took no more: try again later. */
+static void
+full_wait(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+
+	host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
+}
+
+/* All sockets build their packets in one room; while there is a run that the kernel does not take, there is none. */
 static uint8_t *
 mux_room(struct vro_link *link)
 {
 	struct vro_station *station = station_of_mux(link);
-	const struct ri_host *host = station->engine.host;
+	uint8_t *room = station->udps[0].link.room(&station->udps[0].link);
 
-	if (station->pending != NULL && !vro_udp_ready(station->pending)) {
-		host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
-		return NULL;
-	}
-	station->pending = NULL;
-	return station->udps[0].octets;
+	if (room == NULL)
+		full_wait(station);
+	return room;
 }
 
 static void
@@ -99,14 +105,22 @@ mux_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 		if (memcmp(udp->gid, flow->source, sizeof(udp->gid)) != 0)
 			continue;
 		udp->link.send(&udp->link, flow, len);
-		station->pending = udp->pending ? udp : NULL;
 		return;
 	}
 }
 
-/* Nobody listens at that address any more. */
 static void
-on_absent(struct vro_udp *udp, const uint8_t gid[16])
+mux_flush(struct vro_link *link)
+{
+	struct vro_station *station = station_of_mux(link);
+
+	if (station->num_udps != 0 && !vro_udp_flush(&station->udps[0].own))
+		full_wait(station);
+}
+
+/* Nobody listens at that address any more. */
+void
+vro_station_absent(struct vro_udp *udp, const uint8_t gid[16])
 {
 	struct vro_station *station = udp->owner;
 
@@ -119,30 +133,11 @@ on_absent(struct vro_udp *udp, const uint8_t gid[16])
 /* --- connection management ---------------------------------------------------------------- */
 
 static void
-gid_of_addr(uint8_t gid[16], const struct ri_addr *addr)
-{
-	if (addr->family == RI_ADDR_IPV4)
-		roce_gid_of_v4(gid, addr->octets);
-	else
-		memcpy(gid, addr->octets, 16);
-}
-
-static struct ri_addr
-addr_of_gid(const uint8_t gid[16])
-{
-	bool v4 = roce_gid_is_v4(gid);
-	struct ri_addr addr = {.family = v4 ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
-
-	memcpy(addr.octets, v4 ? gid + 12 : gid, v4 ? 4 : 16);
-	return addr;
-}
-
-static void
 gsi_receive(struct vro_engine *engine, const struct roce_flow *flow, const struct roce_packet *p)
 {
 	const struct vro_station *station = (struct vro_station *)(void *)engine;
-	const struct vrc_path path = {.local = addr_of_gid(flow->destination),
-				      .peer = addr_of_gid(flow->source)};
+	const struct vrc_path path = {.local = vro_addr_of_gid(flow->destination),
+				      .peer = vro_addr_of_gid(flow->source)};
 
 	vrc_service_receive(station->service, &path, p->payload, p->payload_length);
 }
@@ -164,8 +159,8 @@ gsi_send(void *self, const struct vrc_path *path, const uint8_t *octets)
 	uint32_t head = roce_packet_write(packet, &p);
 
 	memcpy(packet + head, octets, VRC_MAD_SIZE);
-	gid_of_addr(flow.source, &path->local);
-	gid_of_addr(flow.destination, &path->peer);
+	vro_gid_of_addr(flow.source, &path->local);
+	vro_gid_of_addr(flow.destination, &path->peer);
 	for (uint32_t i = 0; i < station->num_udps; i++)
 		if (memcmp(station->udps[i].gid, flow.source, sizeof(flow.source)) == 0)
 			vro_udp_datagram(&station->udps[i], &flow, packet, head + VRC_MAD_SIZE);
@@ -262,11 +257,12 @@ kicks_run(struct vro_station *station)
 		vro_qp_mark(&qp->qp);
 		if (atomic_exchange(&qp->expired, false))
 			vro_qp_expired(&qp->qp);
+		if (atomic_exchange(&qp->limited, false))
+			qp->qp.ops->limits(&qp->qp);
 		qp = next;
 	}
 	vro_engine_flush(&station->engine);
-	if (station->engine.blocked != NULL &&
-	    (station->pending == NULL || vro_udp_ready(station->pending)))
+	if (station->engine.blocked != NULL && station->udps[0].own.full.udp == NULL)
 		vro_engine_ready(&station->engine);
 }
 
@@ -370,150 +366,12 @@ vro_station_mtu(const struct vro_station *station)
 	return mtu;
 }
 
-/* Why an address has no socket, in the log. */
-static void
-address_failed(const struct vro_station *station, const struct ri_addr *addr, enum ri_status status)
-{
-	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
-	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
-
-	ri_log_addr(addr, 0, text, sizeof(text));
-	if (status == RI_ERR_IN_USE) {
-		vro_owner_name(addr, owner, sizeof(owner));
-		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "UDP port 4791 of %s has %s: an address serves one process; %s names "
-		       "another "
-		       "address of this host, such as 127.0.0.2",
-		       text, owner, vro_settings[VRO_SETTING_ADDRESS].name);
-	} else {
-		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "UDP port 4791 of %s cannot be opened: %s", text, ri_status_name(status));
-	}
-}
-
-/* A socket for this address. */
-static enum ri_status
-address_open(struct vro_station *station, const struct ri_addr *addr)
-{
-	struct vro_udp *udp = &station->udps[station->num_udps];
-	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
-	struct epoll_event event = {.events = EPOLLIN};
-	enum vro_ident ident = VRO_IDENT_NOT_SEEN;
-	enum ri_status status;
-	uint8_t gid[16];
-
-	gid_of_addr(gid, addr);
-	status = vro_udp_open(udp, gid, station->port.index, &ident);
-	if (status == RI_SUCCESS && epoll_ctl(station->epfd, EPOLL_CTL_ADD, udp->fd, &event) != 0) {
-		vro_udp_close(udp);
-		status = RI_ERR_RESOURCES;
-	}
-	if (status != RI_SUCCESS)
-		return status;
-	if (ident == VRO_IDENT_OTHER)
-		ri_log(station->engine.host, RI_LOG_WARNING, &about,
-		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
-		       "peers with hardware or with the "
-		       "kernel's rxe drop them: use IPv6");
-	udp->absent = on_absent;
-	udp->owner = station;
-	if (station->num_udps > 0)
-		udp->octets = station->udps[0].octets;
-	station->num_udps++;
-	return RI_SUCCESS;
-}
-
-/* The address that the setting names instead of those of the interface, or RI_ADDR_NONE. */
-static struct ri_addr
-address_chosen(void)
-{
-	const char *text = vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]);
-	struct ri_addr addr = {.family = RI_ADDR_NONE};
-	unsigned a, b, c, d;
-	char rest;
-
-	if (text != NULL && sscanf(text, "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &rest) == 4 &&
-	    (a | b | c | d) < 256) {
-		addr.family = RI_ADDR_IPV4;
-		addr.octets[0] = (uint8_t)a;
-		addr.octets[1] = (uint8_t)b;
-		addr.octets[2] = (uint8_t)c;
-		addr.octets[3] = (uint8_t)d;
-	}
-	return addr;
-}
-
-/* Another process has the loopback's address: take the next one that is free, since each of 127.0.0.0/8 is this host's. */
-static enum ri_status
-loopback_open(struct vro_station *station, struct ri_addr *addr)
-{
-	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
-	struct ri_addr first = *addr;
-	enum ri_status status = RI_ERR_IN_USE;
-	char text[RI_LOG_ADDRESS], owner[VRO_OWNER_TEXT];
-
-	for (unsigned last = 2; last < 255 && status == RI_ERR_IN_USE; last++) {
-		addr->octets[3] = (uint8_t)last;
-		status = address_open(station, addr);
-	}
-	if (status != RI_SUCCESS) {
-		*addr = first;
-		return status;
-	}
-	vro_owner_name(&first, owner, sizeof(owner));
-	ri_log_addr(addr, 0, text, sizeof(text));
-	ri_log(station->engine.host, RI_LOG_INFO, &about, "127.0.0.1 has %s; this process has %s",
-	       owner, text);
-	return RI_SUCCESS;
-}
-
-static bool
-is_loopback_first(const struct ri_addr *addr)
-{
-	static const uint8_t first[4] = {127, 0, 0, 1};
-
-	return addr->family == RI_ADDR_IPV4 && memcmp(addr->octets, first, sizeof(first)) == 0;
-}
-
-static enum ri_status
-sockets_open(struct vro_station *station)
-{
-	struct ri_addr chosen = address_chosen();
-	struct vro_port found = station->port;
-	enum ri_status status = RI_ERR_NO_DEVICE;
-
-	if (chosen.family != RI_ADDR_NONE) {
-		found.num_addrs = 1;
-		found.addrs[0] = chosen;
-	}
-	station->port.num_addrs = 0;
-	for (uint32_t i = 0; i < found.num_addrs; i++) {
-		struct ri_addr *addr = &found.addrs[i];
-		enum ri_status one = address_open(station, addr);
-
-		if (one == RI_ERR_IN_USE && chosen.family == RI_ADDR_NONE &&
-		    is_loopback_first(addr))
-			one = loopback_open(station, addr);
-		if (one == RI_SUCCESS) {
-			station->port.addrs[station->port.num_addrs++] = *addr;
-			continue;
-		}
-		/* Of the loopback interface the other address will do. */
-		if (!station->port.loopback || station->num_udps == 0)
-			address_failed(station, addr, one);
-		if (status == RI_ERR_NO_DEVICE)
-			status = RI_ERR_RESOURCES;
-	}
-	return station->num_udps > 0 ? RI_SUCCESS : status;
-}
-
 static void
 station_free(struct vro_station *station)
 {
 	if (station->service != NULL)
 		vrc_service_free(station->service);
-	for (uint32_t i = 0; i < station->num_udps; i++)
-		vro_udp_close(&station->udps[i]);
+	vro_claim_drop(station);
 	if (station->epfd >= 0)
 		ri_close(station->epfd);
 	free(station);
@@ -554,7 +412,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->port = port;
 	station->tag = tag;
 	snprintf(station->name, sizeof(station->name), "%s", name);
-	station->mux = (struct vro_link){.room = mux_room, .send = mux_send};
+	station->mux = (struct vro_link){.room = mux_room, .send = mux_send, .flush = mux_flush};
 	station->engine.host = host;
 	station->engine.name = station->name;
 	station->engine.link = &station->mux;
@@ -563,7 +421,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
 	station->epfd = ri_fd_epoll();
-	status = station->epfd >= 0 ? sockets_open(station) : RI_ERR_RESOURCES;
+	status = station->epfd >= 0 ? vro_claim_begin(station) : RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = gsi_open(station);
 	if (status == RI_SUCCESS)
@@ -616,6 +474,22 @@ vro_station_get(const struct ri_host *host, const char *name, struct vro_station
 		station->users++;
 		*out = station;
 	}
+	pthread_mutex_unlock(&stations_lock);
+	return status;
+}
+
+enum ri_status
+vro_station_claim(struct vro_station *station)
+{
+	enum ri_status status = RI_SUCCESS;
+
+	if (atomic_load_explicit(&station->num_udps, memory_order_acquire) != 0)
+		return RI_SUCCESS;
+	pthread_mutex_lock(&stations_lock);
+	if (atomic_load(&station->forked))
+		status = RI_ERR_FATAL;
+	else if (atomic_load(&station->num_udps) == 0)
+		status = vro_claim(station);
 	pthread_mutex_unlock(&stations_lock);
 	return status;
 }

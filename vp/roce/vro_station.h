@@ -3,7 +3,7 @@
 
 /*
  * A station: the sockets of an interface's addresses, and the engine behind them. All openings of an adapter in a process share
- * one, since an address has one socket.
+ * one, since an address has one socket. The sockets are opened when the first queue pair, listener or query of the station is created.
  *
  * The engine runs in a role, which a thread tries and never waits for: a thread that finds it taken has put its queue pair on the
  * list `kicks`, and the owner runs that before it gives the role up. Control verbs wait for the role (vro_station_enter); what
@@ -40,6 +40,8 @@ struct vro_ports {
 enum ri_status vro_ports_read(struct vro_ports *all) RI_MUST_CHECK;
 void vro_ports_free(struct vro_ports *all);
 
+/* Is it an address of this host? */
+bool vro_route_here(const uint8_t gid[16], uint32_t scope);
 /*
  * The source that the kernel takes for a destination, `scope` being the interface of a link-local one; false: there is no route. *here:
  * the destination is this host. Nothing is sent.
@@ -57,9 +59,9 @@ struct vro_station {
 	struct ri_timer full; /* a socket took no more */
 	int epfd;
 	struct vro_port port;
+	atomic_bool lost[VRO_ADDRS_MAX]; /* addresses of `port` that could not be claimed */
 	struct vro_udp udps[VRO_ADDRS_MAX];
-	uint32_t num_udps;
-	struct vro_udp *pending; /* its packet is in the common buffer */
+	atomic_uint num_udps; /* 0 until the addresses are claimed; then it does not change */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
 	struct vrc_service *service;         /* connection management: queue pair 1 */
@@ -75,6 +77,24 @@ struct vro_station {
 enum ri_status vro_station_get(const struct ri_host *host, const char *name,
 			       struct vro_station **out) RI_MUST_CHECK;
 void vro_station_put(struct vro_station *station);
+
+/*
+ * Before a peer can be told to come: open the sockets of all addresses, and so take UDP port 4791 of each, if that has not happened
+ * yet. RI_ERR_IN_USE: another socket has an address; a line in the log says whose. RI_ERR_RESOURCES; RI_ERR_FATAL: this is
+ * the child of a fork.
+ */
+enum ri_status vro_station_claim(struct vro_station *station) RI_MUST_CHECK;
+/* The addresses of the interface but those that are lost; returns how many. */
+uint32_t vro_station_addrs(const struct vro_station *station, struct ri_addr addrs[VRO_ADDRS_MAX]);
+
+/* vro_claim.c; with the lock of the list of stations. */
+/* Choose the addresses of `port`. The loopback's are claimed at once. */
+enum ri_status vro_claim_begin(struct vro_station *station) RI_MUST_CHECK;
+/* As vro_station_claim. */
+enum ri_status vro_claim(struct vro_station *station) RI_MUST_CHECK;
+void vro_claim_drop(struct vro_station *station);
+/* As vro_udp::absent, of a station's sockets. In the role. */
+void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16]);
 
 /*
  * The manager that a number belongs to, and no other thread closes it until vro_station_let_go; NULL: there is none, and nothing is to be

@@ -21,11 +21,20 @@
 #define UDP_NO_CHECK6_TX 101
 #define UDP_NO_CHECK6_RX 102
 #endif
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
 
 #define RECEIVE_ROOM \
 	(4 * 1024 * 1024) /* octets asked for; the kernel grants what its limit allows */
 #define HOP_LIMIT    64
 #define CONTROL_ROOM 256
+#define RUN_MAX      65000u /* octets of a run: what a UDP datagram has at most, and less */
+#define RUN_ROOM     65536u /* of a run that comes */
+#define OUT_ROOM     ((size_t)2 * RUN_ROOM)
 
 static bool
 option_set(int fd, int level, int name, int value)
@@ -38,6 +47,7 @@ static bool
 options_set(int fd, bool v4)
 {
 	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
+	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, 1); /* else runs come as packets */
 	if (v4)
 		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
 		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1) &&
@@ -156,12 +166,12 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 
 static void errors_read(struct vro_udp *udp);
 
-/* One message to the kernel; false: errno says why it was not taken. */
+/* One message to the kernel, which cuts it into segments, 0 being none; false: errno says why it was not taken. */
 static bool
 octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
-	    size_t len)
+	    size_t len, uint16_t segment)
 {
-	alignas(struct cmsghdr) char control[CONTROL_ROOM];
+	alignas(struct cmsghdr) char control[CONTROL_ROOM] = {0};
 	union vro_address to;
 	struct iovec span = {.iov_base = (uint8_t *)(uintptr_t)octets, .iov_len = len};
 	struct msghdr message = {.msg_name = &to,
@@ -172,24 +182,81 @@ octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8
 
 	message.msg_namelen =
 		vro_address_of(&to, flow->destination, flow->destination_port, udp->scope);
-	message.msg_controllen = control_write(&message, flow);
+	size_t used = control_write(&message, flow);
+	if (segment != 0) {
+		struct cmsghdr *at = (struct cmsghdr *)(void *)(control + used);
+
+		at->cmsg_level = IPPROTO_UDP;
+		at->cmsg_type = UDP_SEGMENT;
+		at->cmsg_len = CMSG_LEN(sizeof(segment));
+		memcpy(CMSG_DATA(at), &segment, sizeof(segment));
+		used += CMSG_SPACE(sizeof(segment));
+	}
+	message.msg_controllen = used;
 	return ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-/* Hand the packet that is built to the kernel. False: it does not take it now. */
-static bool
-packet_push(struct vro_udp *udp)
+/* The kernel does not cut messages of this socket: its packets go one by one, and all have the identification 0. */
+static void
+run_single(struct vro_run *run)
 {
-	/* An error of an earlier packet is reported in place of sending this one. */
-	for (int tries = 0; tries < 3; tries++) {
-		if (octets_send(udp, &udp->flow, udp->octets, udp->len))
-			return true;
+	run->udp->alone = true;
+	for (uint32_t i = 1; i < run->count; i++) {
+		uint32_t offset = i * run->segment;
+		uint32_t len = run->len - offset < run->segment ? run->len - offset : run->segment;
+
+		(void)roce_icrc_seal(&run->flow, run->at + offset, len - ROCE_ICRC);
+	}
+}
+
+/* The first `len` octets of a run are gone. */
+static void
+run_shorten(struct vro_run *run, uint32_t len)
+{
+	run->at += len;
+	run->len -= len;
+	run->count = run->len == 0 ? 0 : run->count - 1;
+	if (run->len == 0)
+		run->udp = NULL;
+}
+
+/* Hand a run to the kernel. False: it does not take it now. */
+static bool
+run_push(struct vro_run *run)
+{
+	struct vro_udp *udp = run->udp;
+	unsigned tries = 0;
+
+	while (run->udp != NULL) {
+		bool cut = run->count > 1 && !udp->alone;
+		uint32_t len = cut ? run->len : run->count > 1 ? run->segment : run->len;
+
+		udp->calls_out++;
+		if (octets_send(udp, &run->flow, run->at, len, cut ? (uint16_t)run->segment : 0)) {
+			run_shorten(run, len);
+			tries = 0;
+			continue;
+		}
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 			return false;
+		if (cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE))
+			run_single(run);
+		/* An error of an earlier packet is reported in place of sending this one. */
 		errors_read(udp);
+		if (++tries == 3) {
+			udp->refused++;
+			run_shorten(run, len);
+			tries = 0;
+		}
 	}
-	udp->refused++;
 	return true;
+}
+
+bool
+vro_udp_flush(struct vro_out *out)
+{
+	return (out->full.udp == NULL || run_push(&out->full)) &&
+	       (out->open.udp == NULL || run_push(&out->open));
 }
 
 /* The queue of errors is left to the engine. */
@@ -207,38 +274,80 @@ vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow, const 
 	own.fragments = false;
 	len = roce_icrc_seal(&own, sealed, len);
 	for (int tries = 0; tries < 3; tries++)
-		if (octets_send(udp, &own, sealed, len) || errno == EAGAIN)
+		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
 }
 
-bool
-vro_udp_ready(struct vro_udp *udp)
+static bool
+is_same_flow(const struct roce_flow *a, const struct roce_flow *b)
 {
-	if (udp->pending)
-		udp->pending = !packet_push(udp);
-	return !udp->pending;
+	return memcmp(a->destination, b->destination, sizeof(a->destination)) == 0 &&
+	       memcmp(a->source, b->source, sizeof(a->source)) == 0 &&
+	       a->destination_port == b->destination_port && a->traffic_class == b->traffic_class &&
+	       a->hop_limit == b->hop_limit;
+}
+
+/* Does a run grow by a packet of that flow and, with its CRC, that length? */
+static bool
+run_takes(const struct vro_run *run, const struct vro_udp *udp, const struct roce_flow *flow,
+	  size_t len)
+{
+	return run->udp == udp && !udp->alone && run->count < VRO_UDP_RUN &&
+	       run->len == run->count * run->segment && len <= run->segment &&
+	       run->len + len <= RUN_MAX && is_same_flow(&run->flow, flow);
+}
+
+/* The open run ends. Nothing else is in its way: there was room for a packet. */
+static void
+run_close(struct vro_out *out)
+{
+	if (!run_push(&out->open))
+		out->full = out->open;
+	out->open.udp = NULL;
 }
 
 static uint8_t *
 link_room(struct vro_link *link)
 {
-	struct vro_udp *udp = (struct vro_udp *)(void *)link;
+	struct vro_out *out = ((struct vro_udp *)(void *)link)->out;
 
-	return vro_udp_ready(udp) ? udp->octets : NULL;
+	if (out->full.udp != NULL && !run_push(&out->full))
+		return NULL;
+	return out->open.udp != NULL ? out->open.at + out->open.len : out->octets;
 }
 
+/* The packet is behind the open run, or at the start of the room if there is none. */
 static void
 link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 {
 	struct vro_udp *udp = (struct vro_udp *)(void *)link;
+	struct vro_out *out = udp->out;
+	struct vro_run *run = &out->open;
+	struct roce_flow own = *flow;
+	uint8_t *at = run->udp != NULL ? run->at + run->len : out->octets;
 
 	/* The port is that of the socket; the network still tells connections apart by the peer's. */
-	udp->flow = *flow;
-	udp->flow.source_port = ROCE_UDP_PORT;
-	udp->flow.ident = 0;
-	udp->flow.fragments = false;
-	udp->len = roce_icrc_seal(&udp->flow, udp->octets, len);
-	udp->pending = !packet_push(udp);
+	own.source_port = ROCE_UDP_PORT;
+	own.ident = 0;
+	own.fragments = false;
+	if (run->udp != NULL && !run_takes(run, udp, &own, len + ROCE_ICRC)) {
+		run_close(out);
+	}
+	if (run->udp == NULL)
+		*run = (struct vro_run){.udp = udp, .flow = own, .at = at};
+	own.ident = (uint16_t)run->count; /* as the kernel counts segments */
+	len = roce_icrc_seal(&own, at, len);
+	if (run->count++ == 0)
+		run->segment = (uint32_t)len;
+	run->len += (uint32_t)len;
+	if (run->at + run->len + ROCE_PACKET_MAX > out->octets + OUT_ROOM)
+		run_close(out);
+}
+
+static void
+link_flush(struct vro_link *link)
+{
+	(void)vro_udp_flush(((struct vro_udp *)(void *)link)->out);
 }
 
 /* --- packets in --------------------------------------------------------------------------- */
@@ -277,10 +386,12 @@ errors_read(struct vro_udp *udp)
 	}
 }
 
-/* What the kernel says of a datagram besides its octets. */
-static void
+/* What the kernel says of a datagram besides its octets. Returns the octets of its segments. */
+static size_t
 control_read(struct msghdr *message, struct roce_flow *flow)
 {
+	size_t segment = RUN_ROOM;
+
 	flow->hop_limit = HOP_LIMIT;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
 		bool v4 = c->cmsg_level == IPPROTO_IP;
@@ -288,11 +399,44 @@ control_read(struct msghdr *message, struct roce_flow *flow)
 
 		if (c->cmsg_len >= CMSG_LEN(sizeof(int)))
 			memcpy(&value, CMSG_DATA(c), sizeof(value));
+		if (c->cmsg_level == IPPROTO_UDP) {
+			if (c->cmsg_type == UDP_GRO && value > 0)
+				segment = (size_t)value;
+			continue;
+		}
 		if (c->cmsg_type == (v4 ? IP_TOS : IPV6_TCLASS))
 			flow->traffic_class = (uint8_t)value;
 		if (c->cmsg_type == (v4 ? IP_TTL : IPV6_HOPLIMIT))
 			flow->hop_limit = (uint8_t)value;
 	}
+	return segment;
+}
+
+/* Deliver a datagram, or the packets of a run. Returns how many. */
+static uint32_t
+message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msghdr *message,
+		size_t len)
+{
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT};
+	const uint8_t *octets = message->msg_iov->iov_base;
+	size_t segment = control_read(message, &flow);
+	uint32_t count = 0;
+
+	if ((message->msg_flags & MSG_TRUNC) != 0)
+		return 1; /* no packet is that long */
+	flow.source_port = vro_address_gid(flow.source, message->msg_name);
+	memcpy(flow.destination, udp->gid, sizeof(flow.destination));
+	do {
+		size_t one = len < segment ? len : segment;
+		struct roce_flow own = flow; /* each has another identification */
+
+		if (one <= ROCE_PACKET_MAX)
+			vro_engine_packet(engine, &own, true, octets, one);
+		octets += one;
+		len -= one;
+		count++;
+	} while (len > 0);
+	return count;
 }
 
 uint32_t
@@ -301,13 +445,14 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 	struct mmsghdr messages[VRO_UDP_BATCH];
 	struct iovec octets[VRO_UDP_BATCH];
 	union vro_address from[VRO_UDP_BATCH];
-	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][64];
+	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][128];
+	uint32_t packets = 0;
 	int count;
 
 	memset(messages, 0, sizeof(messages));
 	for (uint32_t i = 0; i < VRO_UDP_BATCH; i++) {
-		octets[i] = (struct iovec){.iov_base = udp->batch + (size_t)i * ROCE_PACKET_MAX,
-					   .iov_len = ROCE_PACKET_MAX};
+		octets[i] = (struct iovec){.iov_base = udp->batch + (size_t)i * RUN_ROOM,
+					   .iov_len = RUN_ROOM};
 		messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
 						      .msg_namelen = sizeof(from[i]),
 						      .msg_iov = &octets[i],
@@ -321,17 +466,10 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 			errors_read(udp);
 		return 0;
 	}
-	for (int i = 0; i < count; i++) {
-		struct roce_flow flow = {.destination_port = ROCE_UDP_PORT};
-
-		if ((messages[i].msg_hdr.msg_flags & MSG_TRUNC) != 0)
-			continue; /* no packet is that long */
-		flow.source_port = vro_address_gid(flow.source, &from[i]);
-		memcpy(flow.destination, udp->gid, sizeof(flow.destination));
-		control_read(&messages[i].msg_hdr, &flow);
-		vro_engine_packet(engine, &flow, true, octets[i].iov_base, messages[i].msg_len);
-	}
-	return (uint32_t)count;
+	udp->calls_in++;
+	for (int i = 0; i < count; i++)
+		packets += message_deliver(udp, engine, &messages[i].msg_hdr, messages[i].msg_len);
+	return packets;
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -345,8 +483,8 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 	memset(udp, 0, sizeof(*udp));
 	memcpy(udp->gid, gid, sizeof(udp->gid));
 	udp->scope = scope;
-	udp->link = (struct vro_link){.room = link_room, .send = link_send};
-	udp->batch = malloc((size_t)(VRO_UDP_BATCH + 1) * ROCE_PACKET_MAX);
+	udp->link = (struct vro_link){.room = link_room, .send = link_send, .flush = link_flush};
+	udp->batch = malloc(VRO_UDP_BATCH * (size_t)RUN_ROOM + OUT_ROOM);
 	udp->fd = udp->batch != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
 	if (udp->fd < 0) {
 		int error = udp->batch != NULL ? errno : ENOMEM;
@@ -356,7 +494,10 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 		       : error == EADDRNOTAVAIL ? RI_ERR_NO_ROUTE
 						: RI_ERR_RESOURCES;
 	}
-	udp->octets = udp->batch + (size_t)VRO_UDP_BATCH * ROCE_PACKET_MAX;
+	udp->own.octets = udp->batch + VRO_UDP_BATCH * (size_t)RUN_ROOM;
+	udp->out = &udp->own;
+	/* Without a checksum the kernel cuts nothing. */
+	udp->alone = !roce_gid_is_v4(gid);
 	(void)getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &room, &size);
 	udp->room = room > 0 ? (uint32_t)room : 0;
 	*ident = ident_try(gid);

@@ -15,20 +15,41 @@
 #include "vro_qp.h"
 
 #define VRO_DATAGRAM  512u
-#define VRO_UDP_BATCH 16u /* datagrams of one receive call */
+#define VRO_UDP_BATCH 16u /* datagrams, or runs of them, of one receive call */
+#define VRO_UDP_RUN   60u /* packets of one system call, at most */
+
+/*
+ * Packets of one flow that the kernel gets in one call, with UDP_SEGMENT: all have the length of the first one, but the last one may be
+ * shorter.
+ */
+struct vro_run {
+	struct vro_udp *udp; /* NULL: no packet is there */
+	struct roce_flow flow;
+	uint8_t *at;
+	uint32_t count;
+	uint32_t segment; /* octets of the first packet ... */
+	uint32_t len;     /* ... and of all */
+};
+
+/* What is built and not sent; several sockets may share one. */
+struct vro_out {
+	uint8_t *octets;     /* room of two runs */
+	struct vro_run full; /* the kernel did not take it ... */
+	struct vro_run open; /* ... and the run behind it, which grows */
+};
 
 struct vro_udp {
 	struct vro_link link; /* first */
 	int fd;
 	uint8_t gid[16];
-	uint32_t scope;        /* IPv6 link-local: index of the interface */
-	uint32_t room;         /* octets that the kernel keeps of what came */
-	bool pending;          /* a packet is built that the kernel did not take */
-	struct roce_flow flow; /* of that packet ... */
-	size_t len;            /* ... and its length */
-	uint8_t *
-		octets; /* the packet that is built: ROCE_PACKET_MAX octets; may be another socket's */
-	uint8_t *batch; /* VRO_UDP_BATCH packets that come */
+	uint32_t scope;      /* IPv6 link-local: index of the interface */
+	uint32_t room;       /* octets that the kernel keeps of what came */
+	bool alone;          /* the kernel does not segment for this socket */
+	struct vro_out *out; /* `own`, or another socket's */
+	struct vro_out own;
+	uint8_t *batch;     /* room of what comes, and behind it own.octets */
+	uint64_t calls_out; /* system calls that sent packets ... */
+	uint64_t calls_in;  /* ... and that received some */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
 	/* Somebody's address answered that nobody listens there; may be NULL. */
@@ -57,7 +78,7 @@ uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);
  */
 void vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow,
 		      const uint8_t *octets, size_t len);
-/* Does the kernel take packets again? */
-bool vro_udp_ready(struct vro_udp *udp);
+/* Send all that is built. False: the kernel does not take it now. */
+bool vro_udp_flush(struct vro_out *out);
 
 #endif /* VRO_UDP_H */

@@ -125,11 +125,11 @@ static const struct vro_qp_ops engine_ops = {.failed = engine_failed,
 /* --- creation --------------------------------------------------------------------------------- */
 
 static enum ri_status
-init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
+init_check(const struct vsw_pd *pd, const struct ri_qp_init *init, const struct vsw_srq_object *srq)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vro_profile(pd->context->rnic, &attr);
+	vro_profile(vro_context_of(pd)->rnic, &attr);
 	if ((init->type != RI_QP_RC && init->type != RI_QP_UC && init->type != RI_QP_UD) ||
 	    init->privileged || (srq != NULL && (init->soft_limit != 0 || init->type == RI_QP_UD)))
 		return RI_ERR_UNSUPPORTED;
@@ -232,45 +232,51 @@ qp_number(struct vro_verbs_qp *qp)
 }
 
 static enum ri_status
-qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
-	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+	  struct ri_cq *recv_cq, struct ri_srq *ri_srq, struct ri_qp **out, struct ri_map *map)
 {
-	struct ri_rnic *rnic = pd->context->rnic;
+	struct vsw_pd *pd = (struct vsw_pd *)ri_pd;
+	struct vsw_srq_object *srq = (struct vsw_srq_object *)ri_srq;
+	struct ri_context *context = vro_context_of(pd);
+	struct ri_rnic *rnic = context->rnic;
 	struct ri_qp_init real = *init;
 	enum ri_status status = init_check(pd, init, srq);
 	struct vro_verbs_qp *qp = NULL;
 
+	/* From now on its caller can tell a peer where it is. */
+	if (status == RI_SUCCESS && vro_station_claim(rnic->station) != RI_SUCCESS)
+		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)
 		return status;
-	if (!vro_count_up(rnic, VRO_QPS))
+	if (!vsw_count_up(&rnic->qps, VRO_MAX_OBJECTS))
 		return RI_ERR_RESOURCES;
 	if (posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) != 0) {
-		vro_count_down(rnic, VRO_QPS);
+		atomic_fetch_sub(&rnic->qps, 1);
 		return RI_ERR_RESOURCES;
 	}
 	memset(qp, 0, sizeof(*qp));
 	qp->rnic = rnic;
 	qp->pd = pd;
-	qp->send_cq = send_cq;
-	qp->recv_cq = recv_cq;
+	qp->send_cq = (struct vsw_cq_object *)send_cq;
+	qp->recv_cq = (struct vsw_cq_object *)recv_cq;
 	qp->srq = srq;
 	qp_fill(qp, init);
 	status = queues_create(qp, &real);
 	if (status != RI_SUCCESS) {
-		vro_count_down(rnic, VRO_QPS);
+		atomic_fetch_sub(&rnic->qps, 1);
 		queues_free(qp);
 		return status;
 	}
 	qp->init = real;
 	atomic_fetch_add(&pd->users, 1);
-	atomic_fetch_add(&send_cq->cq.users, 1);
-	atomic_fetch_add(&recv_cq->cq.users, 1);
+	atomic_fetch_add(&qp->send_cq->cq.users, 1);
+	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
 	if (srq != NULL)
 		vsw_srq_join(&srq->srq, &qp->qp.in.member, &qp->qp.in.rq, &real);
 	vro_station_enter(rnic->station);
 	qp_number(qp);
 	vro_station_leave(rnic->station);
-	vro_list_add(pd->context, &pd->context->qps, &qp->item);
+	vsw_context_add(&context->base, &context->qps, &qp->item);
 	vsw_map_qp(map, &qp->qp.tx.sq, &qp->qp.in.rq, qp, &real);
 	*init = real;
 	*out = (struct ri_qp *)qp;
@@ -354,6 +360,14 @@ state_change(struct vro_verbs_qp *qp, uint32_t state)
 	return RI_SUCCESS;
 }
 
+/* More receives may be taken than the new watermark allows; the station's task looks. */
+static void
+limits_change(struct vro_verbs_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	vsw_srq_limits(&qp->qp.in.member, attr, mask);
+	atomic_store(&qp->limited, true);
+}
+
 static enum ri_status
 qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 {
@@ -375,7 +389,7 @@ qp_modify(struct ri_qp *ri, const struct ri_qp_attr *attr, uint32_t mask)
 		if ((mask & RI_QP_ATTR_QKEY) != 0)
 			qp->qp.qkey = attr->qkey;
 		if ((mask & RI_QP_ATTR_HARD) != 0)
-			vsw_srq_limits(&qp->qp.in.member, attr, mask);
+			limits_change(qp, attr, mask);
 		vro_kick(qp);
 	}
 	vro_station_leave(qp->rnic->station);
@@ -422,7 +436,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	struct vro_station *station = qp->rnic->station;
 	struct vro_verbs_qp **at = &station->rows[qp->qp.qpn % VRO_ROWS];
 
-	vro_list_remove(qp->pd->context, &qp->item);
+	vsw_context_remove(qp->pd->context, &qp->item);
 	vro_tie_leave(qp);
 	vro_station_enter(station);
 	while (*at != qp)
@@ -439,7 +453,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
 	atomic_fetch_sub(&qp->pd->users, 1);
-	vro_count_down(qp->rnic, VRO_QPS);
+	atomic_fetch_sub(&qp->rnic->qps, 1);
 	queues_free(qp);
 }
 

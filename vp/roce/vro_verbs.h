@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The objects of the provider. What the engine reads changes in the role of the station; lists have the context's lock. */
+/* The objects of the provider beside those of vsw_object.h. What the engine reads changes in the role of the station. */
 #ifndef VRO_VERBS_H
 #define VRO_VERBS_H
 
-#include <pthread.h>
-
 #include "rnicpi.h"
 #include "vro_station.h"
-#include "vsw_srq.h"
+#include "vsw_object.h"
 #include "vsw_user.h"
 
 #define VRO_MAX_OBJECTS 65536u
@@ -19,11 +17,6 @@
 #define VRO_MAX_AH      4096u
 #define VRO_MAX_DEPTH   VRO_ANSWERS
 
-/* An object in a list of its context. */
-struct vro_item {
-	struct vro_item *prev, *next;
-};
-
 struct ri_rnic {
 	struct vro_station *station;
 	const struct ri_host *host;
@@ -31,60 +24,22 @@ struct ri_rnic {
 	struct vsw_cq_upcall cq_upcall;
 	struct vsw_doorbell bell;
 	struct vsw_mem_table *mem;
-	atomic_uint objects[5];        /* how many there are: VRO_PDS ... */
+	struct vsw_objects objects;
+	atomic_uint qps;               /* how many there are */
 	struct ri_ah *ahs[VRO_MAX_AH]; /* in the role of the station */
 	uint32_t last_ah;
 	uint32_t ah_count;
 };
 
-enum {
-	VRO_PDS,
-	VRO_CQS,
-	VRO_QPS,
-	VRO_SRQS,
-	VRO_AHS
-};
-
 struct ri_context {
+	struct vsw_context base; /* first */
 	struct ri_rnic *rnic;
-	struct ri_owner owner;
-	pthread_mutex_t lock;
-	struct vro_item pds, cqs, qps, srqs, mrs, mws, ahs, listens, queries;
-};
-
-struct ri_pd {
-	struct vro_item item;
-	struct ri_context *context;
-	atomic_uint users;
-};
-
-struct ri_cq {
-	struct vro_item item;
-	struct ri_context *context;
-	struct vsw_cq cq;
-};
-
-struct ri_srq {
-	struct vro_item item;
-	struct ri_pd *pd;
-	struct vsw_srq srq;
-};
-
-struct ri_mr {
-	struct vro_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
-};
-
-struct ri_mw {
-	struct vro_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
+	struct vsw_item qps, ahs, listens, queries; /* under base.lock */
 };
 
 struct ri_ah {
-	struct vro_item item;
-	struct ri_pd *pd;
+	struct vsw_item item; /* first */
+	struct vsw_pd *pd;
 	uint32_t id;
 	bool gone; /* destroyed; datagrams that were posted before may still name it */
 	struct roce_flow flow;
@@ -115,25 +70,22 @@ struct vro_tie {
 struct vro_verbs_qp {
 	struct vro_qp qp; /* first */
 	struct vro_tie tie;
-	struct vro_item item;
+	struct vsw_item item;
 	struct ri_rnic *rnic;
-	struct ri_pd *pd;
-	struct ri_cq *send_cq, *recv_cq;
-	struct ri_srq *srq;
+	struct vsw_pd *pd;
+	struct vsw_cq_object *send_cq, *recv_cq;
+	struct vsw_srq_object *srq;
 	struct ri_qp_init init;
 	struct vro_verbs_qp *next_row;
 	struct vro_verbs_qp *next_kick;
 	atomic_bool kicked;
 	bool end_due;        /* the end is to be told when all is flushed; in the role */
 	atomic_bool expired; /* its timer has fired */
+	atomic_bool limited; /* its hard watermark was changed */
 };
 
 extern const struct ri_device_ops vro_device_ops;
-extern const struct ri_pd_ops vro_pd_ops;
-extern const struct ri_cq_ops vro_cq_ops;
-extern const struct ri_srq_ops vro_srq_ops;
 extern const struct ri_qp_ops vro_qp_ops_table;
-extern const struct ri_mem_ops vro_mem_ops;
 extern const struct ri_ah_ops vro_ah_ops;
 extern const struct ri_peer_ops vro_peer_ops;
 extern const struct ri_cm_ops vro_cm_ops;
@@ -141,11 +93,11 @@ extern const struct ri_cm_ops vro_cm_ops;
 const struct ri_provider *vro_provider_entry(void);
 
 void vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr);
-void vro_list_add(struct ri_context *context, struct vro_item *list, struct vro_item *item);
-void vro_list_remove(struct ri_context *context, struct vro_item *item);
-/* Count one more of these; false: there are VRO_MAX_OBJECTS. */
-bool vro_count_up(struct ri_rnic *rnic, unsigned kind);
-void vro_count_down(struct ri_rnic *rnic, unsigned kind);
+static inline struct ri_context *
+vro_context_of(const struct vsw_pd *pd)
+{
+	return (struct ri_context *)(void *)pd->context;
+}
 
 /* Put it on the list of those that vro_station_run runs. Any thread. */
 void vro_kick(struct vro_verbs_qp *qp);
@@ -184,6 +136,7 @@ enum ri_status vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init
 enum ri_status vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
 			 uint32_t *port);
 /* The flow of a handle of that domain; false: there is none. In the role. */
-bool vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct roce_flow *flow);
+bool vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd,
+		 struct roce_flow *flow);
 
 #endif /* VRO_VERBS_H */

@@ -3,7 +3,9 @@
 
 /* The provider through its tables, over sockets of the loopback: connections by attributes, datagrams, SRQs, states and ends. */
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +74,28 @@ pair_open(struct pair *p, enum ri_qp_type type, bool threaded)
 	chunk_fill(&p->mb, 2);
 	p->to_b = peer_of(p->b, 7, 0xfffff0);
 	p->to_a = peer_of(p->a, 0xfffff0, 7);
+}
+
+/* One more pair of that node; pair_less frees it. */
+static void
+pair_more(struct pair *p, const struct pair *first)
+{
+	*p = *first;
+	p->a = end_new(p->node, NULL);
+	p->b = end_new(p->node, NULL);
+	p->ma = chunk_new(p->node, 65536, ALL_RW);
+	p->mb = chunk_new(p->node, 65536, ALL_RW);
+	p->to_b = peer_of(p->b, 7, 0xfffff0);
+	p->to_a = peer_of(p->a, 0xfffff0, 7);
+}
+
+static void
+pair_less(struct pair *p)
+{
+	end_free(p->a);
+	end_free(p->b);
+	chunk_free(&p->ma);
+	chunk_free(&p->mb);
 }
 
 static void
@@ -314,17 +338,10 @@ threads(void)
 	for (int i = 0; i < 4; i++) {
 		struct pair *p = &runners[i].pair;
 
-		if (i == 0) {
+		if (i == 0)
 			pair_open(p, RI_QP_RC, true);
-		} else {
-			*p = *first;
-			p->a = end_new(p->node, NULL);
-			p->b = end_new(p->node, NULL);
-			p->ma = chunk_new(p->node, 65536, ALL_RW);
-			p->mb = chunk_new(p->node, 65536, ALL_RW);
-			p->to_b = peer_of(p->b, 7, 0xfffff0);
-			p->to_a = peer_of(p->a, 0xfffff0, 7);
-		}
+		else
+			pair_more(p, first);
 		pair_up(p);
 	}
 	for (int i = 0; i < 4; i++)
@@ -333,13 +350,80 @@ threads(void)
 			0);
 	for (int i = 0; i < 4; i++)
 		g_assert_cmpint(pthread_join(runners[i].thread, NULL), ==, 0);
-	for (int i = 1; i < 4; i++) {
-		end_free(runners[i].pair.a);
-		end_free(runners[i].pair.b);
-		chunk_free(&runners[i].pair.ma);
-		chunk_free(&runners[i].pair.mb);
-	}
+	for (int i = 1; i < 4; i++)
+		pair_less(&runners[i].pair);
 	pair_close(first);
+}
+
+/* Datagrams that the kernel dropped since the socket's buffer was full. */
+static uint32_t
+drops_of(const struct vro_udp *udp)
+{
+	uint32_t values[SK_MEMINFO_VARS] = {0};
+	socklen_t size = sizeof(values);
+
+	g_assert_cmpint(getsockopt(udp->fd, SOL_SOCKET, SO_MEMINFO, values, &size), ==, 0);
+	return values[SK_MEMINFO_DROPS];
+}
+
+/*
+ * All pairs of a station send as much as they may at once, before any packet is received: nothing is lost with the kernel's default
+ * limit of a socket's buffer, no packet waits for a timer, and a system call carries many.
+ */
+static void
+steady(gconstpointer mtu)
+{
+	enum {
+		PAIRS = 16,
+		EACH = 4
+	};
+	const int usual =
+		212992; /* net.core.rmem_max, where nobody has changed it; the kernel doubles it */
+	struct pair pairs[PAIRS];
+	const struct vro_station *station;
+
+	for (int i = 0; i < PAIRS; i++) {
+		if (i == 0)
+			pair_open(&pairs[i], RI_QP_RC, false);
+		else
+			pair_more(&pairs[i], &pairs[0]);
+		chunk_fill(&pairs[i].ma, (unsigned)i);
+		pairs[i].to_a.path_mtu = pairs[i].to_b.path_mtu = GPOINTER_TO_UINT(mtu);
+		pair_up(&pairs[i]);
+	}
+	station = pairs[0].node->rnic->station;
+	g_assert_cmpint(
+		setsockopt(station->udps[0].fd, SOL_SOCKET, SO_RCVBUF, &usual, sizeof(usual)), ==,
+		0);
+	for (int round = 0; round < 8; round++) {
+		for (uint64_t id = 1; id <= EACH; id++)
+			for (int i = 0; i < PAIRS; i++)
+				g_assert_cmpint(end_write(pairs[i].a, id, &pairs[i].ma,
+							  &pairs[i].mb, 65536),
+						==, RI_SUCCESS);
+		for (uint64_t id = 1; id <= EACH; id++)
+			for (int i = 0; i < PAIRS; i++)
+				wait_one(&pairs[i], pairs[i].a->uscq, id, RI_WC_SUCCESS);
+	}
+	for (int i = 0; i < PAIRS; i++)
+		g_assert_cmpmem(pairs[i].ma.at, 65536, pairs[i].mb.at, 65536);
+	g_assert_cmpuint(drops_of(&station->udps[0]), ==, 0);
+	g_assert_cmpuint(station->engine.counts[VRO_GAPS], ==, 0);
+	g_assert_cmpuint(station->engine.counts[VRO_TIMEOUTS], ==, 0);
+	g_assert_cmpuint(station->engine.counts[VRO_PACKETS_OUT], >=,
+			 PAIRS * EACH * 8 * (65536 / GPOINTER_TO_UINT(mtu)));
+	g_test_message("%" G_GUINT64_FORMAT " packets, sent in %" G_GUINT64_FORMAT
+		       " calls and received in %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+		       " repeated",
+		       station->engine.counts[VRO_PACKETS_OUT], station->udps[0].calls_out,
+		       station->udps[0].calls_in, station->engine.counts[VRO_REPEATED]);
+	g_assert_cmpuint(station->engine.counts[VRO_PACKETS_OUT], >=,
+			 4 * station->udps[0].calls_out);
+	g_assert_cmpuint(station->engine.counts[VRO_PACKETS_OUT], >=,
+			 8 * station->udps[0].calls_in);
+	for (int i = 1; i < PAIRS; i++)
+		pair_less(&pairs[i]);
+	pair_close(&pairs[0]);
 }
 
 /* The child of a fork has no sockets any more, and its calls do nothing; the parent goes on. */
@@ -371,6 +455,69 @@ forks(void)
 	pair_close(&p);
 }
 
+/* Does this process get the socket of the address? */
+static bool
+is_free(void)
+{
+	struct vro_udp udp;
+	enum vro_ident ident;
+	uint8_t gid[16];
+	const struct ri_addr own = roce_address(0);
+
+	roce_gid_of_v4(gid, own.octets);
+	if (vro_udp_open(&udp, gid, 0, &ident) != RI_SUCCESS)
+		return false;
+	vro_udp_close(&udp);
+	return true;
+}
+
+/* Two adapters on one address, as of two processes: the first one that creates a queue pair has it, until it is closed. */
+static void
+claims(void)
+{
+	const struct ri_provider *provider = vro_provider_entry();
+	struct vth *vths[2] = {vth_new(false), vth_new(false)};
+	struct node *holder = node_of(vths[0], false), *looker = node_of(vths[1], false);
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7174};
+	g_autofree char *owner = g_strdup_printf("has process %d (", getpid());
+	struct ri_port_attr port = {.size = sizeof(port)};
+	struct ri_qp_init init = end_defaults(looker);
+	struct ri_listen *listen = NULL;
+	struct end *end;
+	uint32_t entries = 16;
+	struct ri_map map;
+	struct ri_cq *cq;
+	struct ri_qp *qp;
+
+	g_assert_cmpint(provider->device->query_port(looker->rnic, 0, &port), ==, RI_SUCCESS);
+	g_assert_cmpuint(port.num_addrs, ==, 1);
+	g_assert_true(is_free());
+	end = end_new(holder, NULL);
+	g_assert_false(is_free());
+	g_assert_cmpint(provider->cq->create(looker->context, 0, &entries, &cq, &map), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(provider->qp->create(looker->pd, &init, cq, cq, NULL, &qp, &map), ==,
+			RI_ERR_RESOURCES);
+	g_assert_true(vth_logged(vths[1], owner));
+	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
+			RI_ERR_IN_USE);
+	end_free(end);
+	g_assert_cmpint(provider->qp->create(looker->pd, &init, cq, cq, NULL, &qp, &map), ==,
+			RI_ERR_RESOURCES); /* the adapter keeps the address */
+	node_close(holder);
+	g_assert_true(is_free());
+	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
+			RI_SUCCESS);
+	g_assert_false(is_free());
+	end = end_new(looker, NULL);
+	end_free(end);
+	provider->cm->listen_destroy(listen);
+	g_assert_cmpint(provider->cq->destroy(cq), ==, RI_SUCCESS);
+	node_close(looker);
+	vth_free(vths[0]);
+	vth_free(vths[1]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -385,6 +532,9 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/adapters", adapters);
 	g_test_add_func("/roce/verbs/threads", threads);
+	g_test_add_data_func("/roce/verbs/steady-1024", GUINT_TO_POINTER(1024), steady);
+	g_test_add_data_func("/roce/verbs/steady-4096", GUINT_TO_POINTER(4096), steady);
+	g_test_add_func("/roce/verbs/claims", claims);
 	g_test_add_func("/roce/verbs/forks", forks);
 	return g_test_run();
 }
