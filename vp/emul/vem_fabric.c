@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "vem_tap.h"
 #include "vem_wire.h"
 #include "vsw_order.h"
 #include "vsw_relax.h"
@@ -341,6 +342,7 @@ vem_pair_create(struct vem_qp *active, struct vem_qp *passive)
 	active->side = 0;
 	active->pair = pair;
 	vem_wire_pair(active, passive);
+	vem_tap_pair(active, passive);
 	passive->side = 1; /* of one that is connected with itself both ends are this one */
 	passive->pair = pair;
 	return RI_SUCCESS;

@@ -32,8 +32,10 @@ cqe_of(struct viw_qp *qp, uint64_t wr_id, enum ri_wc_status status)
 	cqe.wr_id = wr_id;
 	cqe.qp_ctx = qp->init.ctx;
 	cqe.status = (uint8_t)status;
-	if (status != RI_WC_SUCCESS)
+	if (status != RI_WC_SUCCESS) {
 		cqe.flags = RI_WC_SOLICITED;
+		viw_tap_failed(qp, wr_id, cqe.status);
+	}
 	return cqe;
 }
 

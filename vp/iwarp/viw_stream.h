@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "rnicpi_host.h"
+#include "viw_tap.h"
 
 struct viw_end;
 struct viw_qp;
@@ -41,6 +42,7 @@ struct viw_stream {
 	bool crc;
 	bool peer_local;
 	bool markers; /* in what arrives */
+	bool apart;   /* that, or it is captured: input_apart() receives */
 	bool initiator;
 	bool peer_to_peer; /* a ready-to-receive message was agreed on */
 	uint8_t rtr_send;
@@ -51,6 +53,7 @@ struct viw_stream {
 	enum viw_end_wait end;      /* tx.role */
 	struct ri_timer wake_timer;
 	union viw_peer peer;
+	struct viw_tap tap; /* owner of either role; written by that of both */
 };
 
 /* Start, end and flush of a queue pair; on the service thread: its task, and its timer. */
@@ -85,6 +88,8 @@ void viw_stream_drop(struct viw_qp *qp);
 
 /* viw_end_log.c: say in the log that a sandbox has refused a system call of this queue pair, if it did. */
 void viw_log_refused(const struct viw_qp *qp, const char *call, int error);
+/* Say in the capture why the stream ends. Owner of both roles. */
+void viw_end_tap(struct viw_qp *qp, const struct viw_end *end);
 /* Say in the log why the stream has ended. `late`: the peer did not end it in time. */
 void viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late);
 
