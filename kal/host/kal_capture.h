@@ -53,6 +53,7 @@ struct kal_capture {
 	char name[KAL_CAPTURE_NAMES]
 		 [32]; /* of adapters; the place is the number of the interface */
 	unsigned flows;
+	uint32_t connections; /* ever */
 	struct kal_flow *row[KAL_CAPTURE_ROWS];
 };
 

@@ -4,7 +4,7 @@
 /*
  * Frames of a capture: Ethernet, IP and TCP around the octets of a connection, which the kernel's own headers would have carried
  * in other segments. Addresses, ports, octets and their order are true. The three messages that begin a connection are made up, and so
- * are sequence numbers, which begin at 0, acknowledgements and the hardware addresses.
+ * are sequence numbers, acknowledgements and the hardware addresses.
  *
  * Both ends of a connection may be in this process, and each says what it sends and receives. So a flow counts the octets of
  * each direction for each end, and those that the other end has said already are left out.
@@ -29,6 +29,7 @@
 #define TCP_PSH   0x08u
 #define TCP_ACK   0x10u
 #define WINDOW    0xffffu
+#define STEP      0x9e3779b1u /* between the first sequence numbers of connections */
 #define HOPS      64u
 #define PROTO_TCP 6u
 
@@ -42,6 +43,8 @@ struct kal_flow {
 	struct kal_flow *next;
 	struct end end[2]; /* the smaller one first */
 	bool begun;
+	uint32_t
+		first; /* sequence number of both SYNs; another one for each connection of these ends */
 	bool used[2], closed[2]; /* by which end */
 	uint64_t done[2];        /* octets of a direction, by its sender, that are in the capture */
 	uint64_t said[2][2];     /* the same that each end has said */
@@ -134,7 +137,7 @@ ip_write(uint8_t *at, const struct end *from, const struct end *to, uint32_t len
 static uint32_t
 sequence(const struct kal_flow *flow, unsigned side)
 {
-	return (uint32_t)flow->done[side] + flow->begun + flow->fin[side];
+	return flow->first + (uint32_t)flow->done[side] + flow->begun + flow->fin[side];
 }
 
 struct segment {
@@ -218,6 +221,7 @@ flow_of(struct kal_capture *capture, const struct ri_captured *what, unsigned *s
 	if (flow == NULL)
 		return NULL;
 	memcpy(flow->end, end, sizeof(end));
+	flow->first = ++capture->connections * STEP;
 	flow->next = *row;
 	*row = flow;
 	capture->flows++;

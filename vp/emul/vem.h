@@ -81,7 +81,6 @@ struct vem_fabric {
 	uint32_t last_qpn;
 	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
-	uint16_t last_local; /* port that the last connect came from */
 	uint64_t last_service;
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */

@@ -102,7 +102,6 @@ fabric_create(const struct ri_host *host, enum vem_personality personality, bool
 		fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
 	while (fabric_numbered(fabric->number) != NULL);
 	fabric->last_port = 32767;
-	fabric->last_local = 49151;
 	fabric->last_service = 0x1000000;
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);

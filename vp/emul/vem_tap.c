@@ -11,6 +11,9 @@
 
 /* --- begin and end -------------------------------------------------------------------------- */
 
+/* It goes without an end that anybody is told of. */
+static const struct vem_cause gone = {.kind = RI_CM_BROKEN};
+
 static const char established[] = "the connection is established";
 
 void
@@ -42,16 +45,6 @@ vem_tap_create(struct vem_qp *qp)
 	return true;
 }
 
-void
-vem_tap_free(struct vem_qp *qp)
-{
-	if (qp->tap == NULL)
-		return;
-	free(qp->tap->now.octets);
-	free(qp->tap);
-	qp->tap = NULL;
-}
-
 /* An address of a route header. */
 static struct ri_addr
 grh_addr(const uint8_t *gid)
@@ -69,6 +62,7 @@ tap_join(struct vem_qp *qp, struct vem_qp *peer, const struct ri_captured *ends,
 
 	if (tap == NULL)
 		return;
+	vem_tap_end(qp, &gone);
 	tap->ends = *ends;
 	tap->ends.adapter = vem_adapter_name(qp->rnic->fabric);
 	tap->ends.which = qp->rnic;
@@ -166,6 +160,17 @@ vem_tap_end(struct vem_qp *qp, const struct vem_cause *cause)
 	else
 		vem_tap_ib_end(tap);
 	tap->text = NULL;
+}
+
+void
+vem_tap_free(struct vem_qp *qp)
+{
+	if (qp->tap == NULL)
+		return;
+	vem_tap_end(qp, &gone);
+	free(qp->tap->now.octets);
+	free(qp->tap);
+	qp->tap = NULL;
 }
 
 void
@@ -355,9 +360,12 @@ vem_tap_refused(struct vem_qp *qp, const struct vsw_refusal *refusal)
 	tap->now.refusal = refusal;
 	(void)snprintf(tap->why, sizeof(tap->why), "request %llu is refused, status %u",
 		       (unsigned long long)qp->tx_wqe->wr_id, refusal->status);
-	/* Of a Write that has departed already. */
-	if (tap->held && tap->now.octets == NULL && tap->now.opcode == RI_OP_RDMA_WRITE)
-		vem_tap_answer(qp);
+	if (!tap->held)
+		return;
+	/* Before the end of the connection, which another thread may be about to give. A Write may have departed already. */
+	if (tap->now.octets != NULL || tap->now.opcode != RI_OP_RDMA_WRITE)
+		request_give(tap);
+	vem_tap_answer(qp);
 }
 
 void

@@ -32,10 +32,8 @@ cqe_of(struct viw_qp *qp, uint64_t wr_id, enum ri_wc_status status)
 	cqe.wr_id = wr_id;
 	cqe.qp_ctx = qp->init.ctx;
 	cqe.status = (uint8_t)status;
-	if (status != RI_WC_SUCCESS) {
+	if (status != RI_WC_SUCCESS)
 		cqe.flags = RI_WC_SOLICITED;
-		viw_tap_failed(qp, wr_id, cqe.status);
-	}
 	return cqe;
 }
 
@@ -109,8 +107,10 @@ viw_sq_complete(struct viw_qp *qp)
 				(unsigned)s->sink);
 			s->status = RI_WC_LOCAL_MM;
 		}
-		if (s->status != RI_WC_SUCCESS)
+		if (s->status != RI_WC_SUCCESS) {
 			tx->failed = tx->behind = true;
+			viw_tap_failed(qp, s->wr_id, s->status);
+		}
 		tx->sent_tail++;
 		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
 			continue;

@@ -139,7 +139,7 @@ viw_end_tap(struct viw_qp *qp, const struct viw_end *end)
 {
 	char cause[LINE_SIZE], text[LINE_SIZE + 64];
 
-	if (!qp->stream.tap.on)
+	if (!qp->tap.on)
 		return;
 	cause_text(qp, end, cause, sizeof(cause));
 	(void)snprintf(text, sizeof(text), "the connection ends: %.*s", LINE_SIZE, cause);

@@ -364,7 +364,7 @@ input_discard(struct viw_qp *qp)
 	viw_receive_leave(qp);
 	while (n > 0 && done < VIW_RX_ROUND && !atomic_load(&qp->rx.eof)) {
 		n = viw_recv(qp->stream.fd, unused, sizeof(unused),
-			     MSG_DONTWAIT | (qp->stream.tap.on ? 0 : MSG_TRUNC));
+			     MSG_DONTWAIT | (qp->tap.on ? 0 : MSG_TRUNC));
 		viw_tap_octets(qp, unused, n, true);
 		done += n > 0 ? (size_t)n : 0;
 		if (n == 0 ||

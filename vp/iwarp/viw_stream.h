@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "rnicpi_host.h"
-#include "viw_tap.h"
 
 struct viw_end;
 struct viw_qp;
@@ -53,7 +52,6 @@ struct viw_stream {
 	enum viw_end_wait end;      /* tx.role */
 	struct ri_timer wake_timer;
 	union viw_peer peer;
-	struct viw_tap tap; /* owner of either role; written by that of both */
 };
 
 /* Start, end and flush of a queue pair; on the service thread: its task, and its timer. */

@@ -6,12 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "viw_tap.h"
-
 static void
 tap(struct viw_qp *qp, enum ri_captured_kind kind, bool received, const char *text)
 {
-	struct ri_captured what = qp->stream.tap.what;
+	struct ri_captured what = qp->tap.what;
 
 	what.kind = kind;
 	what.received = received;
@@ -22,7 +20,7 @@ tap(struct viw_qp *qp, enum ri_captured_kind kind, bool received, const char *te
 void
 viw_tap_begin(struct viw_qp *qp)
 {
-	struct viw_tap *t = &qp->stream.tap;
+	struct viw_tap *t = &qp->tap;
 
 	t->on = false;
 	if (!ri_capture_wanted(qp->rnic->host))
@@ -34,9 +32,9 @@ viw_tap_begin(struct viw_qp *qp)
 void
 viw_tap_octets(struct viw_qp *qp, const void *octets, ssize_t len, bool received)
 {
-	struct ri_captured what = qp->stream.tap.what;
+	struct ri_captured what = qp->tap.what;
 
-	if (!qp->stream.tap.on || len <= 0)
+	if (!qp->tap.on || len <= 0)
 		return;
 	what.kind = RI_CAPTURED_OCTETS;
 	what.received = received;
@@ -48,12 +46,12 @@ viw_tap_octets(struct viw_qp *qp, const void *octets, ssize_t len, bool received
 void
 viw_tap_end(struct viw_qp *qp, bool orderly)
 {
-	if (!qp->stream.tap.on)
+	if (!qp->tap.on)
 		return;
 	if (atomic_load(&qp->rx.eof))
 		tap(qp, RI_CAPTURED_FIN, true, NULL);
 	tap(qp, orderly ? RI_CAPTURED_FIN : RI_CAPTURED_RESET, false, NULL);
-	qp->stream.tap.on = false;
+	qp->tap.on = false;
 }
 
 void
@@ -61,7 +59,7 @@ viw_tap_note(struct viw_qp *qp, const char *text)
 {
 	char line[360];
 
-	if (!qp->stream.tap.on)
+	if (!qp->tap.on)
 		return;
 	(void)snprintf(line, sizeof(line), "queue pair %" PRIu32 ": %s", qp->who.qpn, text);
 	tap(qp, RI_CAPTURED_NOTE, false, line);
@@ -73,7 +71,7 @@ viw_tap_failed(struct viw_qp *qp, uint64_t wr_id, uint8_t status)
 	char line[120];
 
 	/* What is flushed fails because of something else. */
-	if (!qp->stream.tap.on || status == RI_WC_FLUSHED)
+	if (!qp->tap.on || status == RI_WC_FLUSHED)
 		return;
 	(void)snprintf(line, sizeof(line), "request %" PRIu64 " completes with status %u", wr_id,
 		       status);

@@ -14,7 +14,7 @@
 
 struct viw_qp;
 
-/* Of a stream; part of viw_stream. */
+/* Of a stream; part of viw_qp. */
 struct viw_tap {
 	bool on;
 	struct ri_captured what; /* its ends */
@@ -23,12 +23,13 @@ struct viw_tap {
 /* A new stream, whose socket is qp->stream.fd. Owner of both roles. */
 void viw_tap_begin(struct viw_qp *qp);
 /* Octets that the socket took (owner of tx.role) or gave (owner of rx.role); none if len is not positive. */
-void viw_tap_octets(struct viw_qp *qp, const void *octets, ssize_t len, bool received);
+__attribute__((cold)) void viw_tap_octets(struct viw_qp *qp, const void *octets, ssize_t len,
+					  bool received);
 /* The stream ends: orderly, or by a reset. Owner of both roles. */
 void viw_tap_end(struct viw_qp *qp, bool orderly);
 /* A sentence about the stream. Any thread that owns a role. */
 void viw_tap_note(struct viw_qp *qp, const char *text);
-/* A request or receive completes with an error. */
-void viw_tap_failed(struct viw_qp *qp, uint64_t wr_id, uint8_t status);
+/* A request completes with an error. Owner of tx.role. */
+__attribute__((cold)) void viw_tap_failed(struct viw_qp *qp, uint64_t wr_id, uint8_t status);
 
 #endif /* VIW_TAP_H */

@@ -168,7 +168,7 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	memset(s, 0, sizeof(*s));
 	s->markers = stream->markers_tx;
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
-	s->special = s->aligned || s->markers || qp->stream.tap.on;
+	s->special = s->aligned || s->markers || qp->tap.on;
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
 	if (s->aligned) {
 		/* `acked`: what the kernel counts as acknowledged once the peer has acknowledged all octets before the stream. */
