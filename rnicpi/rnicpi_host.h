@@ -105,6 +105,34 @@ struct ri_mem {
 	struct ri_host_link link; /**< The host's own. */
 };
 
+/** What a capture shows; ri_captured::kind [RI 11.3.7]. */
+enum ri_captured_kind {
+	RI_CAPTURED_OCTETS = 0, /**< Octets of a TCP connection, in their order. */
+	RI_CAPTURED_FIN,        /**< No more of them follow. */
+	RI_CAPTURED_RESET,      /**< The connection is reset, or its octets are lost. */
+	RI_CAPTURED_NOTE,       /**< Only ri_captured::text, about a TCP connection. */
+	RI_CAPTURED_ADAPTER, /**< The calling thread opens the adapter; comes before all else of it. */
+	RI_CAPTURED_PACKET /**< A whole IP packet; the addresses and ports are not used. */
+};
+
+/** Something that went over the wire, or an event there, for ri_host::capture. All of it is borrowed. */
+struct ri_captured {
+	uint32_t kind; /**< enum ri_captured_kind. */
+	bool received; /**< By the adapter that captures; else it has sent it, or done it. */
+	/** Received, and its sender captures in this process, too: a capture of the whole process has it already. */
+	bool twin;
+	const char *adapter; /**< Name of the adapter. */
+	const void *
+		which; /**< Distinguishes adapters; NULL: what the kAL itself sends and receives. */
+	const char *text;     /**< A sentence about it for people, or NULL. */
+	struct ri_addr local; /**< IP addresses of the connection; ports in network order. */
+	struct ri_addr remote;
+	uint16_t local_port;
+	uint16_t remote_port;
+	const void *octets; /**< Octets, or the packet; NULL with @ref length 0. */
+	uint64_t length;    /**< Octets there. */
+};
+
 /** The host table [RI 11.3]. Each entry gets ri_host::self first. @ref rnicpi_host_calling holds for every entry. */
 struct ri_host {
 	uint32_t size;      /**< sizeof this struct as the host knows it. */
@@ -222,6 +250,13 @@ struct ri_host {
 	 * - Results: none. Clause: [RI 11.3.6].
 	 */
 	void (*relax)(void *self, uint32_t round);
+	/**
+	 * Adds what went over the wire to a capture. NULL if nobody wants one: a provider looks once, when an adapter is opened.
+	 * The host copies what it keeps, and drops what it cannot write in time. Since 1.7: a provider that also serves older
+	 * hosts looks at ri_host::size first.
+	 * - Results: none; it does not fail. Clause: [RI 11.3.7].
+	 */
+	void (*capture)(void *self, const struct ri_captured *what);
 };
 
 /** @} */

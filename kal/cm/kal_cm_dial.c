@@ -366,6 +366,7 @@ read_reply(struct kal_conn *conn, struct kal_setup *setup)
 					      : "the peer closed before its Reply was whole");
 		return true;
 	}
+	kal_sock_capture(setup->cm, kal_fd_get(&setup->fd), setup->in + setup->in_len, n, true);
 	setup->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REPLY, setup->in, setup->in_len, &reply, &size);
 	if (found == KAL_MPA_MORE)

@@ -88,12 +88,15 @@ setup_close(struct kal_setup *setup)
 			size = kal_mpa_write(&reply, out, sizeof(out));
 		part = size > 0;
 		if (part)
-			(void)!send(fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+			kal_sock_capture(setup->cm, fd, out,
+					 send(fd, out, size, MSG_NOSIGNAL | MSG_DONTWAIT), false);
 		else
 			kal_sock_abort(fd);
 	} else if (setup->initiator && setup->request.peer_to_peer && setup->out_at > 0) {
 		part = shutdown(fd, SHUT_WR) == 0;
 	}
+	if (setup->in_len > 0 || setup->out_at > 0)
+		kal_sock_capture_end(setup->cm, fd, part);
 	if (part)
 		kal_parting_begin(setup->cm, &setup->fd);
 	kal_fd_close(&setup->fd);
@@ -301,8 +304,10 @@ kal_setup_send(struct kal_setup *setup, const uint8_t *octets, size_t len, size_
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0)
+		if (n > 0) {
+			kal_sock_capture(setup->cm, kal_fd_get(&setup->fd), octets + *at, n, false);
 			*at += (size_t)n;
+		}
 	}
 	return 1;
 }

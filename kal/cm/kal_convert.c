@@ -256,6 +256,7 @@ read_request(struct kal_setup *setup, bool *failed, char *why)
 			  KAL_WHY_MAX);
 		return kal_sock_reason(error);
 	}
+	kal_sock_capture(setup->cm, kal_fd_get(&setup->fd), setup->in + setup->in_len, n, true);
 	setup->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REQUEST, setup->in, setup->in_len, &setup->request, &size);
 	*failed = found != KAL_MPA_MORE;

@@ -283,7 +283,11 @@ send_reply(struct kal_request *request, struct kal_mpa_frame *reply)
 	size_t size = kal_mpa_write(reply, out, sizeof(out));
 
 	if (size > 0)
-		(void)!send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		kal_sock_capture(
+			request->cm, kal_fd_get(&request->fd), out,
+			send(kal_fd_get(&request->fd), out, size, MSG_NOSIGNAL | MSG_DONTWAIT),
+			false);
+	kal_sock_capture_end(request->cm, kal_fd_get(&request->fd), true);
 	request_stop(request);
 	kal_parting_begin(request->cm, &request->fd);
 }
@@ -470,6 +474,8 @@ read_request(struct kal_request *request)
 		kal_say_refused(request, why);
 		return false;
 	}
+	kal_sock_capture(request->cm, kal_fd_get(&request->fd), request->in + request->in_len, n,
+			 true);
 	request->in_len += (size_t)n;
 	found = kal_mpa_read(KAL_MPA_REQUEST, request->in, request->in_len, &request->frame, &size);
 	if (found == KAL_MPA_MORE) {

@@ -12,8 +12,10 @@
 
 #include <glib.h>
 
+#include "kal_cm_internal.h"
 #include "kal_sock.h"
 #include "ri_calls.h"
+#include "ri_capture.h"
 #include "ri_fd.h"
 
 socklen_t
@@ -224,4 +226,33 @@ kal_sock_reason(int error)
 	default:
 		return KAL_REASON_OTHER;
 	}
+}
+
+static void
+capture(const struct kal_cm *cm, int fd, struct ri_captured *what)
+{
+	what->adapter = cm->attr->name;
+	if (ri_capture_ends(fd, what))
+		ri_capture(cm->host, what);
+}
+
+void
+kal_sock_capture(const struct kal_cm *cm, int fd, const void *octets, ssize_t len, bool received)
+{
+	struct ri_captured what = {.kind = RI_CAPTURED_OCTETS, .received = received};
+
+	if (len <= 0 || !ri_capture_wanted(cm->host))
+		return;
+	what.octets = octets;
+	what.length = (uint64_t)len;
+	capture(cm, fd, &what);
+}
+
+void
+kal_sock_capture_end(const struct kal_cm *cm, int fd, bool fin)
+{
+	struct ri_captured what = {.kind = fin ? RI_CAPTURED_FIN : RI_CAPTURED_RESET};
+
+	if (ri_capture_wanted(cm->host))
+		capture(cm, fd, &what);
 }

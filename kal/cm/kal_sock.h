@@ -11,6 +11,8 @@
 #include "kal_config.h"
 #include "kal_fds.h"
 
+struct kal_cm;
+
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */
 socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port);
 void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
@@ -32,6 +34,11 @@ void kal_sock_watch_peer(int fd, const struct kal_keep_alive *keep_alive);
 void kal_sock_rdma_mode(int fd);
 /* Reset the connection, also if there are duplicates of the descriptor. The caller still closes it. */
 void kal_sock_abort(int fd);
+/* Octets of a start-up for the capture of this connection. Nothing, if nobody captures. */
+void kal_sock_capture(const struct kal_cm *cm, int fd, const void *octets, ssize_t len,
+		      bool received);
+/* The start-up ends without a stream: with a FIN or a reset. */
+void kal_sock_capture_end(const struct kal_cm *cm, int fd, bool fin);
 bool kal_sock_is_local(const struct ri_addr *addr);
 /* An address as people write it. */
 void kal_sock_addr_text(const struct ri_addr *addr, char *text, size_t room);

@@ -132,8 +132,10 @@ kal_host_create(void)
 	pthread_cond_init(&host->idle, NULL);
 	if ((kal_random_init(&host->random) ||
 	     kal_host_lacks(host, "random numbers (getrandom, /dev/urandom)", errno)) &&
-	    open_descriptors(host) && kal_host_start_thread(host))
+	    open_descriptors(host) && kal_host_start_thread(host)) {
+		kal_host_capture_begin(host);
 		return host;
+	}
 	free_host(host);
 	return NULL;
 }
@@ -146,6 +148,7 @@ kal_host_destroy(struct kal_host *host)
 	pthread_mutex_unlock(&host->lock);
 	kal_host_poke(host);
 	pthread_join(host->thread, NULL);
+	kal_host_capture_end(host);
 	free_host(host);
 }
 
@@ -164,8 +167,10 @@ host_after_fork_parent(void)
 static void
 host_after_fork_child(void)
 {
-	if (default_host != NULL)
+	if (default_host != NULL) {
 		atomic_store(&default_host->dead, true);
+		kal_host_capture_forked(default_host);
+	}
 	default_host = NULL;
 	kal_host_log_forked();
 	pthread_mutex_unlock(&default_lock);

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "kal_call.h"
+#include "kal_capture.h"
 #include "kal_fds.h"
 #include "kal_random.h"
 #include "kal_spin.h"
@@ -40,7 +41,8 @@ struct kal_host {
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;
-	struct kal_spin spin; /* service thread */
+	struct kal_spin spin;        /* service thread */
+	struct kal_capture *capture; /* NULL: nobody wants one */
 
 	pthread_mutex_t lock; /* guards everything below; never held across a system call */
 	pthread_cond_t idle;  /* `running` changed */
@@ -114,6 +116,12 @@ enum ri_status kal_host_mem_attach(void *self, uint64_t owner, struct ri_mem *me
 void kal_host_mem_detach(void *self, struct ri_mem *mem);
 enum ri_status kal_host_mem_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf,
 				 size_t len, bool write) RI_MUST_CHECK;
+
+/* kal_host_capture.c */
+/* Begin a capture if ITAPI_PCAP names a file; before the table is used. */
+void kal_host_capture_begin(struct kal_host *host);
+void kal_host_capture_end(struct kal_host *host);
+void kal_host_capture_forked(struct kal_host *host);
 
 /* kal_host_log.c */
 void kal_host_log(void *self, enum ri_log_level level, const char *where, const char *text);

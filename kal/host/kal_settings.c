@@ -76,6 +76,11 @@ static const struct ri_setting settings[KAL_SETTING_COUNT] = {
 		 .kind = RI_SETTING_WORD,
 		 .form = "on|off",
 		 .preset = "on"},
+	[KAL_SETTING_PCAP] =
+		{.name = "ITAPI_PCAP",
+		 .meaning = "Capture the frames of this process, payload included, to this file "
+			    "for Wireshark; %p is the process id",
+		 .form = "path of a file"},
 	[KAL_SETTING_STATS] =
 		{.name = "ITAPI_STATS",
 		 .meaning = "Append what the process has done to this file when it ends, a "

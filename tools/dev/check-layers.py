@@ -76,6 +76,9 @@ RULES = {
     'vp/roce/cm/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/wire/*.h'] + GLIB,
     'vp/roce/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/*.h', VECTORS] + GLIB,
     'vp/roce/cm/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/*.h', VECTORS] + GLIB,
+    # The codecs of the wires, for captures.
+    'vp/emul/vem_tap': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/wire/*.h', 'vp/iwarp/mpa_*.h',
+                                             'vp/iwarp/ddp_*.h', 'vp/iwarp/rdmap_*.h'],
     'vp/emul/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/ib/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'conformance/wire/peers/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
@@ -100,7 +103,8 @@ RULES = {
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
     # It stands in place of the machine: it has a host table, and gives it to its threads.
-    'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'kal/host/kal_host_use.h'] + GLIB,
+    'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'rnicpi/support/ri_fd.h', 'kal/host/kal_host_use.h',
+                   'kal/host/kal_capture.h'] + GLIB,
     'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
                       'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,

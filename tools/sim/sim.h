@@ -51,8 +51,9 @@ struct sim_result {
 
 struct sim_options {
 	uint64_t seed;
-	bool trace;  /* each step, to stdout */
-	bool output; /* what the nodes write, to stdout */
+	bool trace;       /* each step, to stdout */
+	const char *pcap; /* folder for captures, or NULL */
+	bool output;      /* what the nodes write, to stdout */
 	uint64_t steps_max;
 	struct sim_result *result;
 };
@@ -87,6 +88,7 @@ struct sim_node {
 	uint64_t paused;  /* until then */
 	uint64_t slow;    /* factor */
 	struct sim_random random;
+	struct kal_capture *capture; /* begun with its first frame */
 };
 
 struct sim_node *sim_node_of(unsigned index);
@@ -228,6 +230,8 @@ void sim_test_check(void);
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 
 extern struct ri_host sim_host; /* fixed once threads run */
+/* sim_pcap.c: ri_host::capture. */
+void sim_pcap_put(void *unused, const struct ri_captured *what);
 /* Before its first use. */
 void sim_host_prepare(void);
 /* Make its service thread. */

@@ -355,6 +355,8 @@ sim_host_begin(void)
 
 	if (sim_options()->trace)
 		sim_host.log_level = RI_LOG_DEBUG;
+	if (sim_options()->pcap != NULL)
+		sim_host.capture = sim_pcap_put;
 	sim_random_seed(&host.order, seed, "service");
 	sim_random_seed(&host.random, seed, "host");
 	host.service = sim_thread_new(NULL, service_main, NULL);

@@ -28,7 +28,7 @@
 
 struct options {
 	struct sim_sweep_options sweep;
-	char *seed, *seeds, *junit;
+	char *seed, *seeds, *junit, *pcap;
 	gint jobs, patience;
 	gboolean twice, trace, output, json, shrink;
 };
@@ -88,11 +88,14 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	options->sweep.steps_max = STEPS_MAX;
 	options->sweep.twice = options->twice;
 	options->sweep.trace = options->trace;
+	options->sweep.pcap = options->pcap;
 	if (!read_seeds(options, error))
 		return false;
 	options->sweep.output = options->output || (options->seed != NULL && !options->json);
 	if (options->trace && options->seed == NULL)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--trace is for one --seed");
+	if (options->pcap != NULL && options->seed == NULL)
+		return tool_fail(error, TOOL_ERROR_USAGE, "--pcap is for one --seed");
 	if (options->shrink && (options->seed == NULL || options->trace || options->twice ||
 				options->json || options->junit != NULL))
 		return tool_fail(
@@ -115,6 +118,8 @@ parse_options(struct options *options, int *argc, char ***argv, GError **error)
 		 "Seeds at the same time (default: 1)", "N"},
 		{"trace", 0, 0, G_OPTION_ARG_NONE, &options->trace, "Print each step of the seed",
 		 NULL},
+		{"pcap", 0, 0, G_OPTION_ARG_FILENAME, &options->pcap,
+		 "Write what each node sends and receives to FOLDER, for Wireshark", "FOLDER"},
 		{"twice", 0, 0, G_OPTION_ARG_NONE, &options->twice,
 		 "Run each seed twice, and compare", NULL},
 		{"shrink", 0, 0, G_OPTION_ARG_NONE, &options->shrink,

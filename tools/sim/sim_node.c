@@ -177,13 +177,10 @@ program_copy(const struct sim_node *node)
 static int (*program_load(const struct sim_node *node))(int, char **, char **)
 {
 	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", program_copy(node));
-	struct sim_thread *me = sim_me;
 	int (*entry)(int, char **, char **);
 	void *object, *symbol;
 
-	sim_me = NULL; /* constructors are no part of a run */
 	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	sim_me = me;
 	if (object == NULL)
 		sim_fail("no program", "%s cannot be loaded: %s; compile it with cc -shared -fPIC",
 			 node->plan->program, dlerror());
@@ -214,8 +211,12 @@ void
 sim_node_start(struct sim_node *node)
 {
 	struct entry *entry = g_new0(struct entry, 1);
+	struct sim_thread *me = sim_me;
 
+	/* Constructors are no part of a run. And the calling thread may be one of a node that has ended, whose next call is its last. */
+	sim_me = NULL;
 	entry->main = program_load(node);
+	sim_me = me;
 	entry->arguments = arguments_of(node);
 	entry->count = (int)node->plan->arguments->len;
 	sim_progress();

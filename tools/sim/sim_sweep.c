@@ -115,6 +115,7 @@ start(struct run *run, struct slot *slot, GError **error)
 	struct sim_options options = {
 		.seed = slot->seed,
 		.trace = run->options->trace && !slot->again,
+		.pcap = slot->again ? NULL : run->options->pcap,
 		.output = run->options->output && !slot->again,
 		.steps_max = run->options->steps_max,
 		.result = slot->result,

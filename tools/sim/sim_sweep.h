@@ -16,6 +16,7 @@ struct sim_sweep_options {
 	uint64_t first, last;
 	unsigned jobs;
 	bool twice, trace, output;
+	const char *pcap;   /* folder, or NULL */
 	unsigned patience;  /* s of real time for a seed */
 	uint64_t steps_max; /* of a seed */
 };

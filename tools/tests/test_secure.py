@@ -13,6 +13,7 @@ the effective user of the process differs from the real one at the start, so roo
 import os
 import subprocess
 import sys
+import tempfile
 
 PATIENCE = 120      # s
 NOBODY = 65534
@@ -59,8 +60,12 @@ def main(program, provider, lister):
         print(f'ok 3 - /install/secure/unread # SKIP {reason}')
         return 0 if good else 1
     good &= report(2, 'iwarp' in names and ADAPTER not in names, 'set-uid', names)
-    said = run(lister, {'ITAPI_CONFIG': '/nonexistent', 'ITAPI_LOG': 'debug'}, preexec_fn=become_set_uid).splitlines()
-    good &= report(3, {f'ITAPI_CONFIG: {UNREAD}', f'ITAPI_LOG: {UNREAD}'} <= set(said), 'unread', said)
+    with tempfile.TemporaryDirectory(prefix='test-secure-') as folder:
+        capture = os.path.join(folder, 'capture')
+        said = run(lister, {'ITAPI_CONFIG': '/nonexistent', 'ITAPI_LOG': 'debug', 'ITAPI_PCAP': capture},
+                   preexec_fn=become_set_uid).splitlines()
+        good &= report(3, {f'{name}: {UNREAD}' for name in ('ITAPI_CONFIG', 'ITAPI_LOG', 'ITAPI_PCAP')} <= set(said) and
+                       not os.path.exists(capture), 'unread', said)
     return 0 if good else 1
 
 

@@ -62,6 +62,7 @@ struct vem_pair;
 struct vem_paths;
 struct vem_remote;
 struct vem_shm;
+struct vem_tap;
 struct vem_wire;
 
 /* A fabric; vem_fabric.c. */
@@ -80,7 +81,6 @@ struct vem_fabric {
 	uint32_t last_qpn;
 	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
-	uint16_t last_local; /* port that the last connect came from */
 	uint64_t last_service;
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
@@ -108,10 +108,11 @@ struct vem_ah_table {
 
 /* Faults of an adapter, and where they are requested; vem_fault.c. */
 struct vem_faults {
-	atomic_bool failed;   /* beyond repair */
-	atomic_bool offline;  /* its port is down */
-	atomic_bool apart;    /* that, or its messages take time: requests leave the direct path */
-	pthread_mutex_t lock; /* protects the two that follow; taken before a context's lock */
+	atomic_bool failed;  /* beyond repair */
+	atomic_bool offline; /* its port is down */
+	atomic_bool
+		apart; /* that, or its messages take time or are captured: requests leave the direct path */
+	pthread_mutex_t lock;     /* protects the two that follow; taken before a context's lock */
 	struct vem_item contexts; /* to find objects by number */
 	struct {
 		uint32_t in; /* calls until one fails; 0: none does */
@@ -139,6 +140,7 @@ struct ri_rnic {
 	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
 	uint64_t wire_delay;     /* ns that a message takes at most; 0: it is direct (vem_wire.h) */
 	uint32_t wire_freedoms;  /* bits of enum vem_freedom */
+	bool captured;           /* its frames go to a capture (vem_tap.h) */
 	struct ri_task task;     /* raises the events of the three lists below */
 	struct vem_item offered; /* requests for a listener; under the fabric's lock */
 	struct vem_item withdrawn; /* requests whose peer gave up */
@@ -321,6 +323,7 @@ struct vem_qp {
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
 	uint8_t terminate[4];
+	struct vem_tap *tap;          /* what a capture gets of it; NULL: there is none */
 	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 

@@ -22,6 +22,8 @@
 #include "vem_wire.h"
 
 #define PSN_MASK        0xffffffu
+#define FIRST_PORT      49152u /* of those that an active end takes by itself */
+#define PORTS           16384u
 #define REACH_TIMEOUT   14 /* 67 ms */
 #define REACH_RNR_TIMER 12 /* 0.64 ms */
 
@@ -110,13 +112,12 @@ vem_cm_rnic_task(void *arg)
 uint16_t
 vem_cm_local_port(struct vem_qp *qp)
 {
-	struct vem_fabric *fabric = qp->rnic->fabric;
+	/* Of the process, as a kernel's: a fabric that is made anew does not begin with the ports of the last one. */
+	static atomic_uint last;
 
-	if (qp->to.service.local_port == 0) {
-		fabric->last_local =
-			fabric->last_local == UINT16_MAX ? 49152 : fabric->last_local + 1;
-		qp->to.service.local_port = __builtin_bswap16(fabric->last_local);
-	}
+	if (qp->to.service.local_port == 0)
+		qp->to.service.local_port = __builtin_bswap16(
+			(uint16_t)(FIRST_PORT + atomic_fetch_add(&last, 1) % PORTS));
 	return qp->to.service.local_port;
 }
 

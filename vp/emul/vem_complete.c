@@ -5,7 +5,7 @@
  * Completions of both queues, and the two ways in which a request fails: at its own side, or because the peer
  * refuses it. The caller owns the role of the queue.
  */
-#include "vem.h"
+#include "vem_tap.h"
 #include "vem_why.h"
 
 /* --- completions -------------------------------------------------------------------------- */
@@ -84,6 +84,7 @@ vem_fail_key(struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result re
 				  .async = requester_event_of(qp),
 				  .message = VEM_MSG_TERMINATE};
 
+	vem_tap_failed(qp, status);
 	vem_why_here(qp, status, result);
 	vem_qp_fail(qp, &cause, status);
 	return true;
@@ -128,6 +129,7 @@ vem_refuse(struct vem_qp *peer, const struct vsw_refusal *refusal)
 void
 vem_fail_late(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 {
+	vem_tap_refused(qp, refusal);
 	vem_why_there(qp, peer, refusal);
 	vem_refuse(peer, refusal);
 }
@@ -138,6 +140,7 @@ vem_fail_there(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal 
 	const struct vem_cause there = refusal_cause(peer, refusal);
 	struct vem_cause here = {.kind = RI_CM_BROKEN, .async = requester_event_of(qp)};
 
+	vem_tap_refused(qp, refusal);
 	if (qp->init.type == RI_QP_UC) {
 		vem_sq_complete(qp, RI_WC_SUCCESS); /* the peer drops it */
 		return true;

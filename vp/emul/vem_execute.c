@@ -20,6 +20,7 @@
 
 #include "vem_fault.h"
 #include "vem_peer.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vem_why.h"
 #include "vem_wire.h"
@@ -319,14 +320,19 @@ deliver(struct vem_qp *qp, struct vem_qp *peer)
 	}
 }
 
-/* The same, for the wire. */
+/* The same, for the wire, and for a capture. */
 static __attribute__((cold, noinline)) bool
 deliver_apart(struct vem_qp *qp, struct vem_qp *peer)
 {
-	return deliver(qp, peer);
+	bool done;
+
+	vem_tap_begin(qp, peer);
+	done = deliver(qp, peer);
+	vem_tap_done(qp, done);
+	return done;
 }
 
-/* A port is down, or messages take time. */
+/* A port is down, or messages take time or are captured. */
 static __attribute__((cold, noinline)) bool
 execute_apart(struct vem_qp *qp, struct vem_qp *peer)
 {

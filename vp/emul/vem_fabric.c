@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "vem_tap.h"
 #include "vem_wire.h"
 #include "vsw_order.h"
 #include "vsw_relax.h"
@@ -101,7 +102,6 @@ fabric_create(const struct ri_host *host, enum vem_personality personality, bool
 		fabric->number = ++fabrics_made & ((1u << VEM_FABRIC_BITS) - 1);
 	while (fabric_numbered(fabric->number) != NULL);
 	fabric->last_port = 32767;
-	fabric->last_local = 49151;
 	fabric->last_service = 0x1000000;
 	pthread_mutex_init(&fabric->lock, NULL);
 	vem_list_init(&fabric->listens);
@@ -341,6 +341,7 @@ vem_pair_create(struct vem_qp *active, struct vem_qp *passive)
 	active->side = 0;
 	active->pair = pair;
 	vem_wire_pair(active, passive);
+	vem_tap_pair(active, passive);
 	passive->side = 1; /* of one that is connected with itself both ends are this one */
 	passive->pair = pair;
 	return RI_SUCCESS;

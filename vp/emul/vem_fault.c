@@ -249,7 +249,7 @@ vem_fault_port(struct ri_rnic *rnic, bool up)
 
 	if (atomic_exchange(&rnic->faults.offline, !up) == !up)
 		return;
-	atomic_store(&rnic->faults.apart, !up || rnic->wire_delay != 0);
+	atomic_store(&rnic->faults.apart, !up || rnic->wire_delay != 0 || rnic->captured);
 	upcalls->async_event(upcalls->self, &event);
 	if (up)
 		each_qp(rnic, qp_recheck_queues, NULL);

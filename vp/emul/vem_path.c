@@ -10,6 +10,7 @@
 
 #include "ri_calls.h"
 #include "vem_fault.h"
+#include "vem_tap.h"
 #include "vem_wire.h"
 
 #define US           UINT64_C(1000)
@@ -143,6 +144,14 @@ rule_change(struct vem_paths *paths, const struct vem_path_order *order)
 	return NULL;
 }
 
+void
+vem_path_prepare(struct ri_rnic *rnic)
+{
+	pthread_mutex_lock(&rnic->faults.lock);
+	(void)paths_make(rnic);
+	pthread_mutex_unlock(&rnic->faults.lock);
+}
+
 const char *
 vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order)
 {
@@ -207,8 +216,9 @@ vem_path_to(struct ri_rnic *rnic, const char *name)
 }
 
 bool
-vem_path_loses(struct ri_rnic *rnic, struct ri_rnic *to)
+vem_path_loses(struct vem_qp *qp, struct vem_qp *receiver)
 {
+	struct ri_rnic *rnic = qp->rnic, *to = receiver->rnic;
 	const struct ri_host *host = rnic->host;
 	struct vem_path path;
 	char name[VEM_NAME];
@@ -220,7 +230,9 @@ vem_path_loses(struct ri_rnic *rnic, struct ri_rnic *to)
 	path = vem_path_to(rnic, name);
 	if (path.state == VEM_PATH_OPEN && path.drop != 0)
 		host->random(host->self, &number, sizeof(number));
-	return path.state != VEM_PATH_OPEN || (path.drop != 0 && number % 100 < path.drop);
+	bool lost = path.state != VEM_PATH_OPEN || (path.drop != 0 && number % 100 < path.drop);
+	vem_tap_datagram(qp, receiver);
+	return lost;
 }
 
 uint64_t

@@ -56,14 +56,16 @@ struct vem_path_order {
 const char *vem_path_read(struct ri_command *command, struct vem_path_order *order);
 /* Do it; NULL, or why not. On the service thread, or before the adapter has objects. */
 const char *vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order);
+/* Have rules, if there is memory: a capture gets datagrams where they are asked for. */
+void vem_path_prepare(struct ri_rnic *rnic);
 void vem_path_fini(struct ri_rnic *rnic);
 
 /* The name of an adapter; "": it has none. */
 void vem_path_name(struct ri_rnic *rnic, char name[VEM_NAME]);
 /* The path to the adapter of that name. */
 struct vem_path vem_path_to(struct ri_rnic *rnic, const char *name);
-/* Is this datagram lost? */
-bool vem_path_loses(struct ri_rnic *rnic, struct ri_rnic *to);
+/* Is this datagram lost? Owner of the role tx. */
+bool vem_path_loses(struct vem_qp *qp, struct vem_qp *to);
 /* Does a tester want to know of messages? */
 bool vem_path_tells(struct ri_rnic *rnic);
 /* The number of a message that departs, from 1 on. */

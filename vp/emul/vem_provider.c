@@ -20,6 +20,7 @@
 #include "vem_link.h"
 #include "vem_peer.h"
 #include "vem_setting.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vem_wire.h"
 #include "vsw_setting.h"
@@ -175,6 +176,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	vem_list_init(&rnic->withdrawn);
 	vem_list_init(&rnic->answers);
 	vem_fault_init(rnic);
+	vem_tap_open(rnic);
 	vem_script_start(rnic);
 	*out = rnic;
 	return RI_SUCCESS;

@@ -14,6 +14,7 @@
 
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vem_wire.h"
 #include "vsw_relax.h"
@@ -79,6 +80,7 @@ queues_free(struct vem_qp *qp)
 	free(qp->tx_wqe);
 	free(qp->in.wqe);
 	vem_wire_free(qp);
+	vem_tap_free(qp);
 	free(qp);
 }
 
@@ -227,6 +229,8 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 			  : queues_create(qp, &real);
 	qp->rnic = rnic;
 	if (status == RI_SUCCESS && !number && init->type != RI_QP_UD && !vem_wire_create(qp))
+		status = RI_ERR_RESOURCES;
+	if (status == RI_SUCCESS && !number && !vem_tap_create(qp))
 		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS) {
 		atomic_fetch_sub(&rnic->qps, 1);

@@ -10,6 +10,7 @@
  * The peer and connection management send messages to a queue pair, at most one of each kind.
  */
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_wire.h"
 
 /* A message for the peer, if it is still there. */
@@ -40,6 +41,13 @@ qp_come_up(struct vem_qp *qp, const struct vem_hello *hello)
 	if (!vem_qp_move(qp, VEM_MOVE_UP, NULL))
 		return;
 	host->timer_stop(host->self, &qp->cm_timer);
+	if (qp->tap != NULL && qp->passive && qp->pair != NULL) {
+		struct vem_qp *active = vem_peer_get(qp);
+
+		vem_tap_start(qp, active);
+		if (active != NULL)
+			vem_peer_put(qp);
+	}
 	vem_cm_tell(qp, RI_CM_ESTABLISHED, RI_CM_REASON_OTHER, hello);
 	atomic_store(&qp->open, true);
 	vem_sq_run(qp);
@@ -160,6 +168,7 @@ end_events_raise(struct vem_qp *qp)
 	vsw_unlock(&qp->lock);
 	if (!due)
 		return;
+	vem_tap_end(qp, &cause);
 	if (cause.async != RI_EVENT_NONE) {
 		event.event = cause.async;
 		event.detail = cause.detail;

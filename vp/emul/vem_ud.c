@@ -205,8 +205,7 @@ ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message
 {
 	bool done = true;
 
-	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic) ||
-	    vem_path_loses(qp->rnic, to->rnic)) {
+	if (vem_fault_offline(qp->rnic) || vem_fault_offline(to->rnic) || vem_path_loses(qp, to)) {
 		receiver_put(to);
 		return true;
 	}

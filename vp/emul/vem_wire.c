@@ -10,6 +10,7 @@
 #include "vem_fault.h"
 #include "vem_path.h"
 #include "vem_setting.h"
+#include "vem_tap.h"
 #include "vem_why.h"
 #include "vsw_setting.h"
 
@@ -390,6 +391,7 @@ write_advance(struct vem_wire *wire, struct vem_qp *peer)
 
 	if (wire->stage == STAGE_ANSWER) {
 		wire->stage = STAGE_IDLE;
+		vem_tap_answer(qp);
 		vem_sq_complete(qp, RI_WC_SUCCESS);
 		return true;
 	}
@@ -425,6 +427,7 @@ depart(struct vem_wire *wire)
 	vem_path_tell(qp->rnic, wire->number, is_plain_write(qp->tx_wqe), 0, qp->tx_wqe->length);
 	if (is_plain_write(qp->tx_wqe)) {
 		cut(wire, qp->tx_wqe->length);
+		vem_tap_depart(qp);
 		/* Over InfiniBand, and without the freedom, the buffer is read as late as it may be. */
 		done = (early || !is_free(qp, VEM_FREE_LATE)) &&
 		       qp->rnic->fabric->personality == VEM_IWARP && complete_early(wire);
@@ -728,7 +731,8 @@ vem_wire_begin(struct ri_rnic *rnic)
 	bool good = true;
 
 	rnic->wire_delay = vsw_setting_time(&vem_settings[VEM_SETTING_WIRE], 1000);
-	atomic_store(&rnic->faults.apart, rnic->wire_delay != 0);
+	if (rnic->wire_delay != 0)
+		atomic_store(&rnic->faults.apart, true);
 	while (rnic->wire_delay != 0 && word != NULL && *word != '\0') {
 		size_t len = strcspn(word, " ,");
 

@@ -107,8 +107,10 @@ viw_sq_complete(struct viw_qp *qp)
 				(unsigned)s->sink);
 			s->status = RI_WC_LOCAL_MM;
 		}
-		if (s->status != RI_WC_SUCCESS)
+		if (s->status != RI_WC_SUCCESS) {
 			tx->failed = tx->behind = true;
+			viw_tap_failed(qp, s->wr_id, s->status);
+		}
 		tx->sent_tail++;
 		if (s->status == RI_WC_SUCCESS && (s->flags & RI_WR_SIGNALED) == 0)
 			continue;

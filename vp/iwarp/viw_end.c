@@ -56,7 +56,10 @@ viw_stream_drop(struct viw_qp *qp)
 		/* Not inside a frame, and not where markers would have to be put in. */
 		if (!atomic_load(&tx->shut) && !tx->terminate_queued && tx->at == tx->len &&
 		    !tx->segment.markers)
-			(void)!ri_send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+			viw_tap_octets(
+				qp, frames,
+				ri_send(qp->stream.fd, frames, len, MSG_DONTWAIT | MSG_NOSIGNAL),
+				false);
 		(void)shutdown(qp->stream.fd, SHUT_WR);
 		orderly = true;
 	}
@@ -70,6 +73,7 @@ viw_stream_drop(struct viw_qp *qp)
 	qp->rx.keep_len = 0;
 	if (!atomic_load(&qp->stream.attached))
 		return;
+	viw_tap_end(qp, orderly);
 	if (!atomic_load(&qp->stream.starting))
 		viw_engine_remove(&qp->rnic->engine, qp);
 	viw_fork_remove(qp->stream.fd);
@@ -123,6 +127,7 @@ viw_stream_conclude(struct viw_qp *qp)
 	struct viw_end end = qp->end;
 	vsw_unlock(&qp->lock);
 
+	viw_end_tap(qp, &end);
 	viw_stream_drop(qp);
 	viw_sq_flush(qp);
 	viw_rq_flush(qp);

@@ -85,19 +85,10 @@ viw_log_refused(const struct viw_qp *qp, const char *call, int error)
 	ri_log_refused(qp->rnic->host, &about, call, error);
 }
 
-void
-viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
+/* Why the stream has ended, in words. */
+static void
+cause_text(const struct viw_qp *qp, const struct viw_end *end, char *cause, size_t room)
 {
-	const struct ri_host *host = qp->rnic->host;
-	char cause[LINE_SIZE];
-	char peer[RI_LOG_ADDRESS];
-	const struct ri_log_about about = {
-		.layer = "iwarp", .adapter = qp->rnic->name, .qpn = qp->who.qpn, .peer = peer};
-
-	if (!ri_log_wanted(host, RI_LOG_INFO))
-		return;
-	size_t room = sizeof(cause);
-	/* The cause of the end, in words. */
 	char terminate[LINE_SIZE / 2 + WORD_SIZE];
 
 	switch ((enum viw_qp_move)end->move) {
@@ -141,6 +132,32 @@ viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
 		(void)snprintf(cause, room, "%s", viw_qp_move_name((enum viw_qp_move)end->move));
 		break;
 	}
+}
+
+void
+viw_end_tap(struct viw_qp *qp, const struct viw_end *end)
+{
+	char cause[LINE_SIZE], text[LINE_SIZE + 64];
+
+	if (!qp->tap.on)
+		return;
+	cause_text(qp, end, cause, sizeof(cause));
+	(void)snprintf(text, sizeof(text), "the connection ends: %.*s", LINE_SIZE, cause);
+	viw_tap_note(qp, text);
+}
+
+void
+viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late)
+{
+	const struct ri_host *host = qp->rnic->host;
+	char cause[LINE_SIZE];
+	char peer[RI_LOG_ADDRESS];
+	const struct ri_log_about about = {
+		.layer = "iwarp", .adapter = qp->rnic->name, .qpn = qp->who.qpn, .peer = peer};
+
+	if (!ri_log_wanted(host, RI_LOG_INFO))
+		return;
+	cause_text(qp, end, cause, sizeof(cause));
 	ri_log_sockaddr(&qp->stream.peer.sa, peer, sizeof(peer));
 	ri_log(host, RI_LOG_INFO, &about, "the connection has ended: %s%s", cause,
 	       late ? "; the peer did not end it within 2 seconds" : "");

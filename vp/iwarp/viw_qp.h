@@ -22,6 +22,7 @@
 #include "viw_rnic.h"
 #include "viw_rx.h"
 #include "viw_stream.h"
+#include "viw_tap.h"
 #include "viw_tx.h"
 
 struct viw_qp {
@@ -50,6 +51,7 @@ struct viw_qp {
 	struct ri_timer timer; /* viw_timer: a Send that waits, or the end */
 	struct viw_qp *next_free;
 	struct viw_qp *next_numbered; /* of its row; with the adapter's lock */
+	struct viw_tap tap;           /* owner of either role; written by that of both */
 	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 

@@ -233,9 +233,9 @@ input_lean(struct viw_qp *qp, uint32_t *done)
 	return true;
 }
 
-/* A round of a stream with markers: read, take them out, walk over the rest. */
+/* A round of a stream with markers, or that is captured: read, take the markers out, walk over the rest. */
 static __attribute__((cold, noinline)) uint32_t
-input_marked(struct viw_qp *qp)
+input_apart(struct viw_qp *qp)
 {
 	struct viw_rx *rx = &qp->rx;
 	uint8_t *buf = viw_pool_get(&qp->rnic->engine.pool);
@@ -254,7 +254,9 @@ input_marked(struct viw_qp *qp)
 			break;
 		}
 		done += (uint32_t)n;
-		uint32_t len = mpa_unmark(&rx->unmark, into, (uint32_t)n);
+		viw_tap_octets(qp, into, n, true);
+		uint32_t len = qp->stream.markers ? mpa_unmark(&rx->unmark, into, (uint32_t)n)
+						  : (uint32_t)n;
 		uint32_t used = viw_rx_feed(qp, into, len);
 		more = (uint32_t)n == room;
 		if (used < len && viw_qp_state(qp) == RI_QPS_RTS && buf != NULL) {
@@ -321,8 +323,8 @@ input_round(struct viw_qp *qp)
 	uint32_t done = 0;
 	bool more = true;
 
-	if (qp->stream.markers)
-		return input_marked(qp);
+	if (qp->stream.apart)
+		return input_apart(qp);
 	rx->spare = NULL;
 	while (more && done < VIW_RX_ROUND && viw_qp_state(qp) == RI_QPS_RTS &&
 	       !atomic_load_explicit(&rx->waiting, memory_order_relaxed)) {
@@ -361,7 +363,9 @@ input_discard(struct viw_qp *qp)
 		viw_engine_want(qp, EPOLLIN, 0);
 	viw_receive_leave(qp);
 	while (n > 0 && done < VIW_RX_ROUND && !atomic_load(&qp->rx.eof)) {
-		n = viw_recv(qp->stream.fd, unused, sizeof(unused), MSG_DONTWAIT | MSG_TRUNC);
+		n = viw_recv(qp->stream.fd, unused, sizeof(unused),
+			     MSG_DONTWAIT | (qp->tap.on ? 0 : MSG_TRUNC));
+		viw_tap_octets(qp, unused, n, true);
 		done += n > 0 ? (size_t)n : 0;
 		if (n == 0 ||
 		    (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {

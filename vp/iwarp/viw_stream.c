@@ -163,6 +163,8 @@ stream_attach(struct viw_qp *qp, const struct ri_stream *stream)
 	qp->stream.crc = stream->crc;
 	qp->stream.peer_local = stream->peer_local;
 	qp->stream.markers = stream->markers_rx;
+	viw_tap_begin(qp);
+	qp->stream.apart = qp->stream.markers || qp->tap.on;
 	qp->stream.initiator = stream->initiator;
 	qp->stream.peer_to_peer = stream->rtr_send != 0 || stream->rtr_expect != 0;
 	qp->stream.wake_ms = stream->initiator ? stream->wake_ms : 0;

@@ -41,6 +41,7 @@ struct viw_stream {
 	bool crc;
 	bool peer_local;
 	bool markers; /* in what arrives */
+	bool apart;   /* that, or it is captured: input_apart() receives */
 	bool initiator;
 	bool peer_to_peer; /* a ready-to-receive message was agreed on */
 	uint8_t rtr_send;
@@ -85,6 +86,8 @@ void viw_stream_drop(struct viw_qp *qp);
 
 /* viw_end_log.c: say in the log that a sandbox has refused a system call of this queue pair, if it did. */
 void viw_log_refused(const struct viw_qp *qp, const char *call, int error);
+/* Say in the capture why the stream ends. Owner of both roles. */
+void viw_end_tap(struct viw_qp *qp, const struct viw_end *end);
 /* Say in the log why the stream has ended. `late`: the peer did not end it in time. */
 void viw_end_log(const struct viw_qp *qp, const struct viw_end *end, bool late);
 

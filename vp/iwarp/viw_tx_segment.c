@@ -168,7 +168,7 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	memset(s, 0, sizeof(*s));
 	s->markers = stream->markers_tx;
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
-	s->special = s->aligned || s->markers;
+	s->special = s->aligned || s->markers || qp->tap.on;
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
 	if (s->aligned) {
 		/* `acked`: what the kernel counts as acknowledged once the peer has acknowledged all octets before the stream. */
@@ -333,6 +333,7 @@ viw_segments_send(struct viw_qp *qp)
 		s->cut = count == 1 && cut > 0 ? cut - n : group_rest(tx, tx->at + taken, n);
 		taken += n;
 	}
+	viw_tap_octets(qp, tx->buf + tx->at, taken, false);
 	tx->at += taken;
 	s->position += taken;
 	if (tx->at == tx->len)

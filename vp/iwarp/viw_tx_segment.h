@@ -14,7 +14,7 @@ struct ri_stream;
 
 /* How the FPDUs of a stream go into TCP segments; part of viw_tx. */
 struct viw_segment {
-	bool special;         /* `aligned` or `markers`: viw_segments_send() sends */
+	bool special;         /* `aligned` or `markers`, or captured: viw_segments_send() sends */
 	bool aligned;         /* FPDUs begin and end with segments */
 	bool markers;         /* the peer wants markers */
 	bool has_markers;     /* markers are in the buffer already */

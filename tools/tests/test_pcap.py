@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""Captures that the library writes itself (ITAPI_PCAP), judged by tshark (TAP).
+
+Usage: test_pcap.py TOOLS TEST_ITAPI_STATES IT_SIM KV.so ('-' and '-' where there is no simulator)
+"""
+
+import collections
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+import tool_runs
+
+TOOLS, STATES, SIM, KV = (word if word == '-' else os.path.abspath(word) for word in sys.argv[1:5])
+COUNT = 10
+PLAN = ['client', 'SR', '5000', '2', 'server', 'SR', '100', 'client', 'RW', '100000', 'server', 'RR', '70000', 'client', 'RR', '3']
+# Of PLAN, for each of its iterations; further Sends are its own letters.
+WRITES, READS, SENDS = COUNT, 2 * COUNT, 2 * COUNT
+IWARP = {0: 'write', 1: 'read', 2: 'response', 3: 'send', 5: 'send', 7: 'terminate'}
+# Last or only packet of a message.
+ROCE = {3: 'send', 2: 'send', 4: 'send', 5: 'send', 8: 'write', 10: 'write', 12: 'read', 15: 'response', 16: 'response', 17: 'ack'}
+
+
+def tshark(path, *arguments):
+    out = subprocess.run(['tshark', '-r', path, '--disable-protocol', 'rpcordma', *arguments],
+                         capture_output=True, text=True, check=False, timeout=300)
+    if out.returncode != 0:
+        raise tool_runs.Failed('tshark: ' + out.stderr)
+    return out.stdout
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        raise tool_runs.Failed('%s: %s instead of %s' % (what, got, wanted))
+
+
+def messages(path):
+    """How many whole messages of each kind."""
+    kinds = collections.Counter()
+    for row in tshark(path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').splitlines():
+        opcodes, lasts = row.split('\t')
+        for opcode, last in zip(opcodes.split(','), lasts.split(',')):
+            if opcode:
+                kinds[IWARP.get(int(opcode, 0), opcode)] += int(last)
+    for row in tshark(path, '-Y', 'infiniband.bth', '-T', 'fields', '-e', 'infiniband.bth.opcode').split():
+        kinds[ROCE.get(int(row, 0), 'part')] += 1
+    return kinds
+
+
+def crc_table():
+    """CRC32C, a byte at a time."""
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+CRC = crc_table()
+
+
+def crc32c(octets):
+    value = 0xffffffff
+    for octet in octets:
+        value = CRC[(value ^ octet) & 255] ^ value >> 8
+    return value ^ 0xffffffff
+
+
+def walk(path, crc=True):
+    """The same for iWARP: from length to length, from the start-up on. tshark guesses FPDUs, and wrongly where segments end inside one."""
+    streams = collections.defaultdict(bytes)
+    for row in tshark(path, '-Y', 'tcp.len > 0', '-T', 'fields', '-e', 'tcp.stream', '-e', 'tcp.srcport', '-e', 'tcp.seq', '-e',
+                      'tcp.payload').splitlines():
+        stream, port, sequence, octets = row.split('\t')
+        expect('sequence number', len(streams[stream, port]) + 1, int(sequence))
+        streams[stream, port] += bytes.fromhex(octets.replace(':', ''))
+    kinds = collections.Counter()
+    for octets in streams.values():
+        expect('the key of the start-up', b'MPA ID Re', octets[:9])
+        at = 20 + int.from_bytes(octets[18:20], 'big')
+        while at < len(octets):
+            length = int.from_bytes(octets[at:at + 2], 'big')
+            if octets[at + 3] & 15 or length > 14:      # a Write of no octets only wakes the peer
+                kinds[IWARP[octets[at + 3] & 15]] += octets[at + 2] >> 6 & 1
+            end = at + (length + 2 + 3) // 4 * 4
+            if crc:
+                expect('CRC', int.from_bytes(octets[end:end + 4], 'little'), crc32c(octets[at:end]))
+            at = end + 4
+        expect('the end of the last FPDU', len(octets), at)
+    return kinds
+
+
+def well_formed(path):
+    text = tshark(path, '-V')
+    expect('malformed packets', 0, text.lower().count('malformed'))
+    expect('packets that could not be decoded', 0, text.count('Dissector bug'))
+    expect('wrong checksums', 0, len(tshark(path, '-o', 'ip.check_checksum:TRUE', '-o', 'tcp.check_checksum:TRUE', '-Y',
+                                           'ip.checksum.status == 0 || tcp.checksum.status == 0').splitlines()))
+    expect('octets that come twice or are missing', '', tshark(
+        path, '-Y', 'tcp.analysis.retransmission || tcp.analysis.lost_segment || tcp.analysis.out_of_order'))
+    return text
+
+
+def numbers(path):
+    """Packets of RoCEv2: each direction of a queue pair counts on, and an answer has the number of its request."""
+    wanted = {}
+    for row in tshark(path, '-Y', 'infiniband.bth.opcode < 0x60', '-T', 'fields', '-e', 'infiniband.bth.destqp', '-e',
+                      'infiniband.bth.opcode', '-e', 'infiniband.bth.psn', '-e', 'infiniband.reth.dmalen').splitlines():
+        qp, opcode, psn, length = row.split('\t')
+        opcode, psn = int(opcode), int(psn)
+        if 13 <= opcode <= 18:
+            continue        # an answer
+        expect('packet number for queue pair %s' % qp, wanted.get(qp, psn), psn)
+        taken = max(1, -(-int(length) // 4096)) if opcode == 12 else 1
+        wanted[qp] = (psn + taken) % (1 << 24)
+    return wanted
+
+
+def judge(path, least_sends=SENDS):
+    text = well_formed(path)
+    kinds = walk(path) if 'Request frame header' in text else messages(path)
+    if kinds['ack']:
+        expect('queue pairs', True, len(numbers(path)) > 1)
+    expect('Reads', READS, kinds['read'])
+    expect('answers of Reads', READS, kinds['response'])
+    if kinds['send'] < least_sends or not WRITES <= kinds['write'] <= WRITES + 4:
+        raise tool_runs.Failed('messages: %s' % dict(kinds))
+    if 'the connection' not in text:
+        raise tool_runs.Failed('no comment about a connection')
+    return kinds
+
+
+def environment(pattern, **more):
+    return {**os.environ, 'ITAPI_PCAP': pattern, **more}
+
+
+def plan(adapter, pattern, *words, **keywords):
+    return tool_runs.run(TOOLS, 'it-test', '-a', adapter, '--self', '-C', str(COUNT), *(words or PLAN),
+                         env=environment(pattern, **keywords.pop('more', {})), **keywords)
+
+
+class Cases:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def pair(self):
+        """Two processes: each has a file, and both files have the same messages."""
+        with tool_runs.Server(TOOLS, 'it-test', '-a', 'iwarp:lo', env=environment(self.path('pair.%p'))) as server:
+            tool_runs.run(TOOLS, 'it-test', '-a', 'iwarp:lo', '-p', server.port, '-C', str(COUNT), '127.0.0.1', *PLAN,
+                          env=environment(self.path('pair.%p'))).expect(0)
+            server.done().expect(0)
+        files = [self.path(name) for name in os.listdir(self.folder) if name.startswith('pair.')]
+        expect('files', 2, len(files))
+        one, other = (judge(path) for path in files)
+        expect('messages of the other end', one, other)
+        text = tshark(files[0], '-V')
+        expect('Replies', text.count('Request frame header'), text.count('Reply frame header'))
+        expect('mode', 0o600, stat.S_IMODE(os.stat(files[0]).st_mode))
+
+    def crc_off(self):
+        """Without CRC the octets go another way."""
+        plan('iwarp:lo', self.path('plain'), more={'ITAPI_MPA_CRC': 'off'}).expect(0)
+        kinds = walk(self.path('plain'), crc=False)
+        expect('Reads', READS, kinds['read'])
+        expect('answers of Reads', READS, kinds['response'])
+        if kinds['send'] < SENDS or kinds['write'] < WRITES:
+            raise tool_runs.Failed('messages: %s' % dict(kinds))
+
+    def both_ends(self, adapter):
+        """Both ends in one process: each message is there once."""
+        path = self.path(adapter.replace(':', '-'))
+        plan(adapter, path).expect(0)
+        judge(path)
+
+    def exact(self, adapter):
+        """As many messages as were posted: the second run has what it posts in addition."""
+        counts = []
+        for number in (1, 3):
+            path = self.path('exact-%s-%d' % (adapter.replace(':', '-'), number))
+            plan(adapter, path, *['client', 'RW', '10000'] * number).expect(0)
+            counts.append((walk if 'iwarp' in adapter else messages)(path)['write'])
+        expect('further Writes', 2 * COUNT, counts[1] - counts[0])
+
+    def again(self):
+        """A connection of the same ends is another one, and a refusal comes before the end that it causes."""
+        path = self.path('again')
+        done = subprocess.run([STATES, 'emul:iwarp'], env=environment(path), capture_output=True, text=True, timeout=300, check=False)
+        expect('exit status', 0, done.returncode)
+        well_formed(path)
+        if len(set(tshark(path, '-T', 'fields', '-e', 'tcp.stream').split())) < 10:
+            raise tool_runs.Failed('too few connections')
+        expect('octets behind a reset', '', tshark(path, '-Y', 'tcp.analysis.flags && tcp.len > 0'))
+
+    def kept(self):
+        """A file that exists is not written."""
+        path = self.path('kept')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write('mine')
+        plan('emul:ib', path, 'client', 'SR', '8').expect(0)
+        with open(path, encoding='utf-8') as file:
+            expect('content', 'mine', file.read())
+        others = [name for name in os.listdir(self.folder) if name.startswith('kept.')]
+        expect('files with a number', 1, len(others))
+        well_formed(self.path(others[0]))
+
+    def unwritable(self):
+        done = plan('emul:ib', self.path('nowhere/file'), 'client', 'SR', '8').expect(0)
+        if 'nothing is captured: ' not in done.err or 'No such file' not in done.err:
+            raise tool_runs.Failed('it does not say why: ' + done.err)
+
+    def full(self):
+        """A file that takes no more: a sentence, and the program goes on."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+        path = self.path('full')
+        done = plan('emul:iwarp', path, preexec_fn=limit).expect(0)
+        if 'the capture ends here' not in done.err:
+            raise tool_runs.Failed('it does not say why: ' + done.err)
+        if os.stat(path).st_size > 100000:
+            raise tool_runs.Failed('the limit does not hold')
+
+    def off(self):
+        """An empty name is none."""
+        plan('emul:ib', '', 'client', 'SR', '8').expect(0)
+
+    def simulated(self):
+        """Each node has a file, in virtual time; a seed makes the same files twice, and is not changed by them."""
+        if SIM == '-':
+            raise tool_runs.Skipped('there is no simulator in this build')
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            scene = self.path('scene.sim')
+            with open(scene, 'w', encoding='utf-8') as file:
+                file.write('node server %s %s 7471 daemon\nnode writer %s %s 7471 @server put colour blue at 2ms\n'
+                           'node reader %s %s 7471 @server get colour after writer\n'
+                           % (KV, adapter, KV, adapter, KV, adapter))
+            runs, traces = [], []
+            for folder in ('one', 'two', None):
+                words = [SIM, scene, '--seed', '7', '--trace']
+                if folder is not None:
+                    os.makedirs(self.path(folder), exist_ok=True)
+                    words += ['--pcap', self.path(folder)]
+                done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
+                traces.append(done.stdout)
+                if folder is not None:
+                    runs.append({})
+                    for name in sorted(os.listdir(self.path(folder))):
+                        with open(self.path(os.path.join(folder, name)), 'rb') as file:
+                            runs[-1][name] = file.read()
+            expect('files', ['reader.pcapng', 'server.pcapng', 'writer.pcapng'], sorted(runs[0]))
+            expect('the same octets', True, runs[0] == runs[1])
+            expect('the same trace', True, traces[0] == traces[1] == traces[2])
+            counts = {}
+            for name in runs[0]:
+                well_formed(self.path('one/' + name))
+                kinds = messages(self.path('one/' + name))
+                counts[name] = sum(kinds[kind] for kind in ('send', 'write', 'read'))
+            expect('messages of the server', counts['reader.pcapng'] + counts['writer.pcapng'], counts['server.pcapng'])
+            if counts['reader.pcapng'] == 0:
+                raise tool_runs.Failed('no message')
+
+
+def main():
+    if shutil.which('tshark') is None:
+        print('1..0 # SKIP tshark is not installed')
+        return 0
+    with tempfile.TemporaryDirectory(prefix='test-pcap-') as folder:
+        cases = Cases(folder)
+        return tool_runs.main([
+            ('/tools/pcap/pair', cases.pair),
+            ('/tools/pcap/without-crc', cases.crc_off),
+            ('/tools/pcap/both-ends/iwarp', lambda: cases.both_ends('iwarp:lo')),
+            ('/tools/pcap/both-ends/emul-ib', lambda: cases.both_ends('emul:ib')),
+            ('/tools/pcap/both-ends/emul-iwarp', lambda: cases.both_ends('emul:iwarp')),
+            ('/tools/pcap/exact/iwarp', lambda: cases.exact('iwarp:lo')),
+            ('/tools/pcap/exact/emul-ib', lambda: cases.exact('emul:ib')),
+            ('/tools/pcap/exact/emul-iwarp', lambda: cases.exact('emul:iwarp')),
+            ('/tools/pcap/again', cases.again),
+            ('/tools/pcap/existing-file', cases.kept),
+            ('/tools/pcap/unwritable', cases.unwritable),
+            ('/tools/pcap/full-disk', cases.full),
+            ('/tools/pcap/off', cases.off),
+            ('/tools/pcap/simulated', cases.simulated),
+        ])
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What the fabric gives a capture [RI 11.3.7]: the frames that its messages would be on a wire, made by the codecs of the real
+ * providers. Over InfiniBand that is RoCEv2, over iWARP a TCP connection with the MPA start-up. Both ends are in this process, so
+ * the sender gives what it sends, and in the name of its peer what that one receives.
+ *
+ * An adapter that is captured leaves the direct path, as one whose messages take time (vem_fault_apart). So the fast path has no
+ * instruction for it. Each queue pair has a tap then, which belongs to the owner of the role tx; its ends are fixed before it is open.
+ *
+ * A message that is executed at once is in the capture when its answer is known, with the answer behind it; a Write on a wire
+ * (vem_wire.h) when it departs, with the octets that its memory has then.
+ */
+#ifndef VEM_TAP_H
+#define VEM_TAP_H
+
+#include "ri_capture.h"
+#include "vem.h"
+
+/* A message. */
+struct vem_tapped {
+	uint8_t opcode;
+	uint32_t flags;
+	uint32_t length;
+	uint32_t extra; /* key to invalidate, or immediate data */
+	struct ri_wr_remote remote;
+	struct ri_sge sink;                /* of a Read or atomic */
+	uint8_t *octets;                   /* that are sent or read */
+	uint64_t original;                 /* of an atomic */
+	const struct vsw_refusal *refusal; /* by the peer, or NULL */
+};
+
+struct vem_tap {
+	const struct ri_host *host;
+	bool iwarp, unreliable;
+	bool open;               /* the ends are known */
+	bool over;               /* its end is in the capture */
+	struct ri_captured ends; /* and this adapter */
+	const void *far;         /* the adapter of the peer; it may be closed */
+	uint32_t qpn, far_qpn;
+	uint32_t psn;                            /* InfiniBand: the next packet */
+	uint32_t msn;                            /* messages that the peer has executed */
+	uint32_t send_msn, read_msn, atomic_msn; /* iWARP: the last ones */
+	uint32_t datagram; /* the request whose datagram is there already, and 1 */
+	bool failed;       /* the request that is executed fails at this side */
+	bool held;         /* `now` is a message */
+	struct vem_tapped now;
+	const char *text; /* for the next frame */
+	char why[160];    /* why a request has failed */
+};
+
+/* An adapter is opened. */
+void vem_tap_open(struct ri_rnic *rnic);
+/* A queue pair is created or destroyed. False: no memory. */
+bool vem_tap_create(struct vem_qp *qp);
+void vem_tap_free(struct vem_qp *qp);
+/* Two queue pairs become a pair; with the fabric's lock. */
+void vem_tap_pair(struct vem_qp *active, struct vem_qp *passive);
+/* The passive one is established: the start-up. On the service thread. */
+void vem_tap_start(struct vem_qp *passive, const struct vem_qp *active);
+/* The connection ends; on the service thread, when all is flushed. */
+void vem_tap_end(struct vem_qp *qp, const struct vem_cause *cause);
+
+/* The request that is taken begins; owner of the role tx, as all below. */
+void vem_tap_begin(struct vem_qp *qp, struct vem_qp *peer);
+/* It was executed. `done`: it is completed; else it waits, and is no message yet unless it was refused. */
+void vem_tap_done(struct vem_qp *qp, bool done);
+/* A Write departs; and its answer comes. */
+void vem_tap_depart(struct vem_qp *qp);
+void vem_tap_answer(struct vem_qp *qp);
+/* It is refused by the peer, or fails here. */
+void vem_tap_refused(struct vem_qp *qp, const struct vsw_refusal *refusal);
+void vem_tap_failed(struct vem_qp *qp, enum ri_wc_status status);
+/* A datagram is delivered. */
+void vem_tap_datagram(struct vem_qp *qp, const struct vem_qp *to);
+
+/* Give it to the capture, of both ends. `back`: what the peer sends. */
+void vem_tap_give(struct vem_tap *tap, bool back, enum ri_captured_kind kind, const void *octets,
+		  size_t len);
+
+/* vem_tap_ib.c and vem_tap_iwarp.c: frames of a message, and of its answer. */
+void vem_tap_ib_request(struct vem_tap *tap, const struct vem_tapped *m);
+void vem_tap_ib_answer(struct vem_tap *tap, const struct vem_tapped *m);
+void vem_tap_ib_end(struct vem_tap *tap);
+void vem_tap_ib_datagram(struct vem_tap *tap, const struct vem_tapped *m, const uint8_t *grh,
+			 uint32_t qkey);
+void vem_tap_iwarp_start(struct vem_tap *tap, const struct vem_hello *request,
+			 const struct vem_hello *reply);
+void vem_tap_iwarp_request(struct vem_tap *tap, const struct vem_tapped *m);
+void vem_tap_iwarp_answer(struct vem_tap *tap, const struct vem_tapped *m);
+
+#endif /* VEM_TAP_H */
