@@ -287,7 +287,9 @@ qp_renew(struct vem_qp *qp)
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->in.awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
+	atomic_store(&qp->ud_waits, false);
 	qp->tx_member = qp->tx_last = 0;
+	qp->tx_around.slot = 0;
 	atomic_store(&qp->tx_flushed, false);
 	atomic_store(&qp->rx_flushed, false);
 	vsw_lock(&qp->lock);

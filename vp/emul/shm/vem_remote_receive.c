@@ -16,6 +16,7 @@
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_ud.h"
 #include "vem_why.h"
 #include "vsw_relax.h"
 
@@ -280,6 +281,7 @@ void
 vem_remote_room(struct vem_link *link)
 {
 	atomic_store(&link->starved, false);
+	vem_ud_go_on(link->shm->fabric);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
 	each_remote(link, queue_run);
@@ -413,9 +415,8 @@ ask_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire 
 	(void)asks_answer(remote, qp);
 }
 
-/* The right to take receives, of whoever has it for a moment. */
-static bool
-receives_take(struct vem_qp *qp)
+bool
+vem_remote_receives_take(struct vem_qp *qp)
 {
 	for (unsigned round = 0; round < UNRELIABLE; round++) {
 		if (vsw_role_take(&qp->in.role))
@@ -457,7 +458,7 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 	remote->got += entry->length;
 	if (!takes) {
 		refusal = vsw_respond_write(&qp->in, &message, &piece);
-	} else if (receives_take(qp)) {
+	} else if (vem_remote_receives_take(qp)) {
 		if (vem_qp_takes(qp))
 			refusal = write ? vsw_respond_write_immediate(&qp->in, &message, &piece)
 					: vsw_respond_parts(&qp->in, &message, &piece);
@@ -622,6 +623,10 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	struct vem_wire wire;
 
 	memcpy(&wire, entry->head, sizeof(wire));
+	if (wire.kind == VEM_WIRE_DATAGRAM) {
+		vem_remote_ud_entry(link, &wire, entry);
+		return;
+	}
 	page = wire.to / VEM_SLOTS < VEM_SLOT_PAGES ? link->pages[wire.to / VEM_SLOTS] : NULL;
 	if (page == NULL)
 		return;
@@ -658,6 +663,7 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	case VEM_WIRE_DATA:
 		data_arrived(remote, qp, &wire, entry);
 		break;
+	case VEM_WIRE_DATAGRAM:
 	default:
 		vem_link_break(link, "an entry is of an unknown kind");
 		break;

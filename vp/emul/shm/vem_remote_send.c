@@ -53,10 +53,10 @@ octets_copy(const struct vsw_spans *from, uint32_t at, uint8_t *to, uint32_t len
 }
 
 bool
-vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
-		 const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost)
+vem_link_write(struct vem_link *link, const struct vem_wire *wire, const struct vem_octets *octets,
+	       bool *lost)
 {
-	struct vem_link *link = remote->link;
+	uint32_t length = octets->front_length + octets->length;
 	bool streamed = false, wake = false;
 
 	if (!atomic_load_explicit(&link->up, memory_order_acquire) ||
@@ -76,7 +76,11 @@ vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 			vem_link_break(link, "the index of its ring cannot be");
 		return false;
 	}
-	if (length != 0 && !octets_copy(octets, at, to, length, &streamed)) {
+	if (octets->front_length != 0)
+		memcpy(to, octets->front, octets->front_length);
+	if (octets->length != 0 &&
+	    !octets_copy(octets->spans, octets->at, to + octets->front_length, octets->length,
+			 &streamed)) {
 		vsw_unlock(&link->out_lock);
 		*lost = true;
 		return false;
@@ -86,6 +90,15 @@ vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 	if (wake)
 		vem_link_wake(link);
 	return true;
+}
+
+bool
+vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
+		 const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost)
+{
+	const struct vem_octets those = {.spans = octets, .at = at, .length = length};
+
+	return vem_link_write(remote->link, wire, &those, lost);
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
