@@ -546,6 +546,8 @@ vem_qp_destroy(struct vem_qp *qp)
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
+	if (qp->ud)
+		vem_remote_ud_linger(qp);
 	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&qp->item);

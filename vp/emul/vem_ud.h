@@ -42,6 +42,9 @@ bool vem_gid_of(uint8_t gid[16], const struct ri_addr *addr);
 enum ri_status vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
 			       struct vem_target *target);
 
+/* Has this queue pair sent all datagrams that are posted? */
+bool vem_ud_is_idle(struct vem_qp *qp);
+
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
 /* Make the queue pair visible to senders, or invisible again. */

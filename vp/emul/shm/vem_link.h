@@ -73,6 +73,7 @@ struct vem_link {
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
 	struct vem_remote *owing;                      /* have answers to write; likewise */
 	struct vem_ring_page *in_page;
+	uint32_t turn;     /* the slot whose queue is run first when there is room; likewise */
 	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
 	uint64_t woken_at; /* what was read then */
 

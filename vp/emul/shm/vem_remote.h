@@ -121,7 +121,9 @@ struct vem_remote {
 	bool stalled;    /* until READY */
 	uint32_t
 		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
-	bool ended; /* a request has failed: those after it are flushed */
+	bool sent_then;        /* the oldest of them had been sent then, or told to wait */
+	uint64_t written_then; /* lines of the ring that were written then */
+	bool ended;            /* a request has failed: those after it are flushed */
 	uint32_t
 		failed; /* enum ri_wc_status with which the request at the cursor fails here; 0: none */
 	struct vsw_lock answer; /* of the placement of answers */
@@ -215,6 +217,8 @@ struct vem_datagram;
 bool vem_remote_ud_send(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there);
 /* The same to the members of its group in other processes. */
 bool vem_remote_ud_around(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there);
+/* It is about to be destroyed: let what is posted leave, if links for it begin, for a moment. */
+void vem_remote_ud_linger(struct vem_qp *qp);
 /* One has come. Owner of vem_shm::rx. */
 void vem_remote_ud_entry(struct vem_link *link, const struct vem_wire *wire,
 			 const struct vem_ring_entry *entry);

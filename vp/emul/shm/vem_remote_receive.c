@@ -270,11 +270,29 @@ vem_remote_readies(struct vem_link *link)
 		vem_remote_answers(link);
 }
 
+/* The room is not for all: another connection is the first one each time. */
 static void
-queue_run(struct vem_remote *remote, struct vem_qp *qp)
+queues_run_in_turn(struct vem_link *link)
 {
-	(void)remote;
-	vem_sq_run(qp);
+	uint32_t first = link->turn, all = VEM_SLOT_PAGES * VEM_SLOTS;
+
+	for (uint32_t i = 0; i < all; i++) {
+		uint32_t number = (first + i) % all;
+		struct vem_slot *page = link->pages[number / VEM_SLOTS];
+
+		if (page == NULL) {
+			i += VEM_SLOTS - 1 - number % VEM_SLOTS;
+			continue;
+		}
+		struct vem_remote *remote = atomic_load(&page[number % VEM_SLOTS].remote);
+		struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+		if (qp == NULL)
+			continue;
+		if (link->turn == first)
+			link->turn = (number + 1) % all;
+		vem_sq_run(qp);
+	}
 }
 
 void
@@ -284,7 +302,7 @@ vem_remote_room(struct vem_link *link)
 	vem_ud_go_on(link->shm->fabric);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
-	each_remote(link, queue_run);
+	queues_run_in_turn(link);
 }
 
 /* --- requests in -------------------------------------------------------------------------- */

@@ -539,6 +539,38 @@ queue_take(struct vem_qp *qp, struct vem_remote *remote)
 	return true;
 }
 
+/* The time for answers begins. */
+static void
+watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
+{
+	struct vem_link *link = remote->link;
+
+	remote->watched = done;
+	remote->sent_then = remote->cursor != done || remote->stalled;
+	vsw_lock(&link->out_lock);
+	remote->written_then = link->out.written;
+	vsw_unlock(&link->out_lock);
+	vem_peer_watch(qp);
+}
+
+/*
+ * The time is over. Does the oldest request still wait for room, or to be read by a process that is slow? Then it is not lost; an
+ * adapter would have read it. If it is lost, the reader has said, or says from now on, that it has read it.
+ */
+static bool
+is_on_its_way(struct vem_remote *remote)
+{
+	struct vem_link *link = remote->link;
+
+	if (!remote->sent_then)
+		return true;
+	vsw_lock(&link->out_lock);
+	(void)vem_ring_want_room(&link->out, 0);
+	bool unread = atomic_load(&link->out.page->read) < remote->written_then;
+	vsw_unlock(&link->out_lock);
+	return unread;
+}
+
 /* By attributes: requests are not tried without end. True: one has failed. */
 static bool
 window_watch(struct vem_qp *qp, struct vem_remote *remote)
@@ -549,17 +581,17 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 	bool idle = none || atomic_load(&qp->rnr_until) != 0;
 
 	if (qp->init.type == RI_QP_RC &&
-	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done))) {
+	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done &&
+				 !is_on_its_way(remote)))) {
 		head_fail(qp, remote, RI_WC_TRANSPORT);
 		return true;
 	}
 	if (until > VEM_RNR_LATE || (until == 0 && idle))
 		return false;
-	remote->watched = done;
 	if (idle)
 		atomic_store(&qp->tries_until, 0);
 	else
-		vem_peer_watch(qp);
+		watch_begin(qp, remote, done);
 	return false;
 }
 

@@ -13,8 +13,9 @@
  * that joins takes; and to all every LOOK_AGAIN, since processes that end leave gaps. The receiving process delivers to the
  * members that it has, so a name that is taken for another reason costs a copy and does no harm.
  *
- * A sender waits for a link that begins, and for room in a ring, for at most UD_PATIENCE; then the datagram is dropped, and so are
- * those that follow, at once, until the link has room again. So a receiver that stands still holds its senders once.
+ * A sender waits for room in a ring for at most UD_PATIENCE, and for a link that begins for UD_GREETING; then the datagram is
+ * dropped, and so are those that follow, at once, until the link has room again. So a receiver that stands still holds its senders
+ * once. It waits at all because programs of datagrams rely on it that a receiver who is there gets most of them.
  *
  * Threads: senders own vem_qp::tx and look for links under vem_shm::ud_lock. The service thread makes links (dial_all). A link is
  * removed under that lock, and freed when vem_link::senders is 0.
@@ -32,8 +33,10 @@
 
 #define GROUP       (UINT64_C(1) << 63) /* in the key of a link: it is a name of a group */
 #define GROUP_SLOTS 64u
-#define UD_PATIENCE 100000000u /* ns */
-#define LOOK_AGAIN  100000000u /* ns */
+#define UD_PATIENCE UINT64_C(500000000)  /* ns, for room */
+#define UD_GREETING UINT64_C(5000000000) /* ns, for a link that begins */
+#define UD_LINGER   UINT64_C(200000000)  /* ns: programs send, and destroy at once */
+#define LOOK_AGAIN  100000000u           /* ns */
 
 /* --- keys and names ----------------------------------------------------------------------- */
 
@@ -192,10 +195,10 @@ vem_remote_ud_block_is_good(const struct vem_link *link, uint32_t block)
 
 /* The send queue waits for a link. */
 static void
-wait_begin(struct vem_qp *qp)
+wait_begin(struct vem_qp *qp, uint64_t patience)
 {
 	const struct ri_host *host = qp->rnic->host;
-	uint64_t until = host->now(host->self) + UD_PATIENCE;
+	uint64_t until = host->now(host->self) + patience;
 
 	if (atomic_load(&qp->rnr_until) != 0)
 		return;
@@ -247,11 +250,12 @@ static bool
 key_takes(struct vem_qp *qp, uint64_t key, const struct vem_datagram *datagram, bool *there)
 {
 	struct vem_shm *shm = qp->rnic->fabric->shm;
-	bool done;
+	bool done, up = false;
 
 	atomic_store(&qp->ud_waits, true); /* first: what it waits for may come at once */
 	struct vem_link *link = link_get(shm, key);
 	if (link != NULL) {
+		up = atomic_load(&link->up);
 		done = link_takes(qp, link, datagram, there);
 		link_put(link);
 	} else {
@@ -259,7 +263,7 @@ key_takes(struct vem_qp *qp, uint64_t key, const struct vem_datagram *datagram, 
 	}
 	if (done)
 		return wait_end(qp);
-	wait_begin(qp);
+	wait_begin(qp, up ? UD_PATIENCE : UD_GREETING);
 	return false;
 }
 
@@ -337,6 +341,18 @@ vem_remote_ud_around(struct vem_qp *qp, const struct vem_datagram *datagram, boo
 	}
 	around->slot = 0;
 	return true;
+}
+
+void
+vem_remote_ud_linger(struct vem_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = host->now(host->self) + UD_LINGER;
+
+	if (qp->rnic->fabric->shm == NULL || atomic_load(&qp->rnic->fabric->shm->forked))
+		return;
+	for (unsigned round = 0; !vem_ud_is_idle(qp) && host->now(host->self) < until; round++)
+		vsw_relax(host, round);
 }
 
 /* --- receiving ---------------------------------------------------------------------------- */
