@@ -257,6 +257,9 @@ port_reserve(struct door_cm_id *id, struct sockaddr_storage *addr)
 		close(fd);
 		fd = -1;
 	}
+	/* Ports for datagrams are not those of the host's sockets: rsockets have a socket and an id at the same one. */
+	if (error == EADDRINUSE && door_cm_is_ud(id))
+		error = 0;
 	if (error != 0 &&
 	    (error != EADDRINUSE || id->reuse || !is_heard_here(id, *door_cm_port(addr))))
 		return error;

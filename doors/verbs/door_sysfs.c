@@ -423,10 +423,16 @@ own_part(const char *path)
 const char *
 door_sysfs_find(const char *path, char room[DOOR_SYSFS_ROOM], const void *caller)
 {
-	const char *part = own_part(path);
+	const char *part;
 	int error = errno;
 	struct stat status;
 	bool there;
+
+	if (strncmp(path, DOOR_DEVICE_FILES, strlen(DOOR_DEVICE_FILES)) == 0)
+		return is_verbs_name(path + strlen("/dev/infiniband/")) && !is_own(caller)
+			       ? DOOR_NO_DEVICE
+			       : path;
+	part = own_part(path);
 
 	if (part == NULL || making || is_own(caller))
 		return path;

@@ -22,6 +22,10 @@
 #define DOOR_VERBS_NAME   "uverbs"
 #define DOOR_VERBS_NUMBER 10000
 
+/* Where programs look whether they may use a device. Those of ours have no file: it is found, and is that of DOOR_NO_DEVICE. */
+#define DOOR_DEVICE_FILES "/dev/infiniband/" DOOR_VERBS_NAME
+#define DOOR_NO_DEVICE    "/dev/null"
+
 /*
  * May the path be one of ours? For every path of a program: so it is short. The headers of the C library promise that a path is not
  * NULL, so that compilers drop the question; but a program may pass NULL, and gets the kernel's answer.
@@ -30,11 +34,13 @@ static inline bool
 door_sysfs_may_be(const char *path)
 {
 	__asm__("" : "+r"(path));
-	return path != NULL && strncmp(path, DOOR_SYSFS_PREFIX, sizeof(DOOR_SYSFS_PREFIX) - 1) == 0;
+	return path != NULL &&
+	       (strncmp(path, DOOR_SYSFS_PREFIX, sizeof(DOOR_SYSFS_PREFIX) - 1) == 0 ||
+		strncmp(path, DOOR_DEVICE_FILES, sizeof(DOOR_DEVICE_FILES) - 1) == 0);
 }
 
 /*
- * Where a file is that a program names: in `room` if it is a file of ours, or one of the two folders of the kernel, of which there is a
+ * Where a file is that a program names: DOOR_NO_DEVICE, or in `room` if it is a file of ours, or one of the two folders of the kernel, of which there is a
  * copy with the kernel's entries and ours; else the path itself. `caller` is a return address: code of the door itself sees the
  * kernel's files. Threads: any.
  */

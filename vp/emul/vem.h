@@ -78,6 +78,7 @@ struct vem_fabric {
 	struct vem_item conns;   /* requests that are not answered */
 	struct vem_item queries; /* for datagram services, until the answer was raised */
 	uint64_t last_conn;
+	uint32_t last_query;
 	uint32_t last_qpn;
 	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
@@ -241,6 +242,15 @@ struct vem_by_peer {
 	uint8_t rnr_retry;
 };
 
+/* How far a datagram to a group has come among the other processes; shm/vem_remote_ud.c. */
+struct vem_around {
+	uint32_t slot;   /* the next one */
+	bool all;        /* each slot is looked at */
+	bool missed;     /* one was free */
+	uint64_t group;  /* that `looked` is about */
+	uint64_t looked; /* when each slot was looked at last */
+};
+
 struct vem_qp {
 	alignas(VSW_CACHE_LINE) atomic_uint state; /* enum ri_qp_state; vem_qp_move writes it */
 	atomic_bool open;    /* ESTABLISHED was raised: data may be sent and received */
@@ -269,8 +279,10 @@ struct vem_qp {
 	atomic_bool
 		tx_target_have; /* datagrams: tx_target is the destination of the request taken */
 	struct vem_target tx_target;
-	uint64_t tx_member;    /* of a group: the last member that the datagram was delivered to */
-	uint64_t tx_last;      /* the last one that gets it; 0: none was looked for yet */
+	uint64_t tx_member;   /* of a group: the last member that the datagram was delivered to */
+	uint64_t tx_last;     /* the last one that gets it; 0: none was looked for yet */
+	atomic_bool ud_waits; /* it waits for a link; see vem_ud_go_on */
+	struct vem_around tx_around;
 	struct vem_wire *wire; /* its message under way; NULL: the carrier is direct */
 
 	alignas(VSW_CACHE_LINE) struct vsw_responder in; /* what it does with the peer's messages */

@@ -151,9 +151,8 @@ ah_enter(struct vem_ah_table *table, struct ri_ah *ah)
 	return placed;
 }
 
-/* Has this queue pair sent all datagrams that are posted? */
-static bool
-ud_is_idle(struct vem_qp *qp)
+bool
+vem_ud_is_idle(struct vem_qp *qp)
 {
 	if (vem_state_flushes(atomic_load(&qp->state)))
 		return true;
@@ -167,7 +166,7 @@ all_sent(struct ri_context *context)
 {
 	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
 		struct vem_qp *qp = vem_of(i, struct vem_qp, item);
-		if (qp->ud && !ud_is_idle(qp))
+		if (qp->ud && !vem_ud_is_idle(qp))
 			return false;
 	}
 	return true;

@@ -92,6 +92,8 @@ vem_cm_rnic_task(void *arg)
 	for (;;) {
 		struct vem_query *query = NULL;
 		pthread_mutex_lock(&rnic->fabric->lock);
+		if (rnic->fabric->shm != NULL)
+			vem_remote_query_send_all(rnic->fabric);
 		bool found = request_next_offered(rnic, &event) || request_next_gone(rnic, &event);
 		if (!found)
 			query = vem_query_next_answered(rnic);

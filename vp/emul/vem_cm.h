@@ -26,9 +26,12 @@ struct vem_conn {
 	uint64_t id;
 	struct vem_qp
 		*active; /* the queue pair that connects; NULL: it gave up, or this is a query */
-	struct vem_query *query;  /* the query for a datagram service; NULL: a connection request */
-	struct ri_listen *listen; /* NULL: it was destroyed */
-	struct ri_rnic *rnic;     /* adapter of the listener */
+	bool service;    /* it is a query for a datagram service */
+	struct vem_query *query; /* that, of this process */
+	struct vem_link *asker;  /* or where it came from, which knows it by this number */
+	uint32_t asker_number;
+	struct ri_listen *listen;  /* NULL: it was destroyed */
+	struct ri_rnic *rnic;      /* adapter of the listener */
 	struct vem_remote *remote; /* the connection of a request from another process, or NULL */
 	bool told;
 	uint32_t psn[2]; /* first packet numbers: of the active side, of the passive one */
@@ -44,6 +47,12 @@ struct vem_query {
 	uint64_t ctx;
 	struct vem_conn *conn; /* its request, while that is not answered */
 	bool answered;
+	/* Between processes; shm/vem_remote_query.c. */
+	bool leaves, fresh, asked; /* it is to be sent; its link was dialed for it; it was sent */
+	struct vem_link *link;
+	uint32_t number;
+	uint16_t said_len;
+	uint8_t said[RI_PDATA_MAX];
 	struct ri_cm_event event; /* the answer */
 	struct ri_timer timer;    /* gives the answer if no other comes */
 };

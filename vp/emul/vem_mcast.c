@@ -6,11 +6,13 @@
  *
  * A member is numbered as it joins. A sender goes through the members of a group in that order, up to the last one that was
  * there when it began, and has a use of each for its delivery only. It can stop anywhere, and goes on with the next number;
- * whoever leaves meanwhile is not found any more. The lock is that of the table of queue pairs for datagrams.
+ * whoever leaves meanwhile is not found any more. The lock is that of the table of queue pairs for datagrams. Between processes
+ * the first member of this process makes the process known, and the last one that leaves ends that (shm/vem_remote_ud.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "vem_remote.h"
 #include "vem_ud.h"
 
 #define GID 16
@@ -83,6 +85,15 @@ vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after
 	return found;
 }
 
+/* It is in no list. */
+static void
+member_free(struct vem_fabric *fabric, struct vem_member *member)
+{
+	if (member != NULL && fabric->shm != NULL)
+		vem_remote_ud_part(fabric, member->gid);
+	free(member);
+}
+
 enum ri_status
 vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 {
@@ -98,6 +109,10 @@ vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 	member = calloc(1, sizeof(*member));
 	if (member == NULL)
 		return RI_ERR_RESOURCES;
+	if (fabric->shm != NULL && vem_remote_ud_join(fabric, gid) != RI_SUCCESS) {
+		free(member);
+		return RI_ERR_RESOURCES;
+	}
 	member->qp = qp;
 	memcpy(member->gid, gid, GID);
 	vsw_lock(&fabric->ud_lock);
@@ -109,7 +124,7 @@ vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 	}
 	vsw_unlock(&fabric->ud_lock);
 	if (twice)
-		free(member);
+		member_free(fabric, member);
 	return RI_SUCCESS;
 }
 
@@ -138,8 +153,9 @@ vem_mcast_detach(struct ri_qp *ri, const struct ri_addr *group)
 	if (member != NULL)
 		member_remove(member);
 	vsw_unlock(&fabric->ud_lock);
-	free(member);
-	return member != NULL ? RI_SUCCESS : RI_ERR_INVALID_ARG;
+	bool found = member != NULL;
+	member_free(fabric, member);
+	return found ? RI_SUCCESS : RI_ERR_INVALID_ARG;
 }
 
 void
@@ -149,7 +165,7 @@ vem_mcast_leave(struct vem_qp *qp)
 	struct vem_member *member = NULL;
 
 	do {
-		free(member);
+		member_free(fabric, member);
 		member = NULL;
 		vsw_lock(&fabric->ud_lock);
 		if (!vem_list_empty(&qp->groups)) {

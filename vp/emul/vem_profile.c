@@ -133,20 +133,6 @@ profile_iwarp(struct ri_rnic_attr *attr)
 	attr->reject_pdata = 251;
 }
 
-/* Between processes there are connections of all kinds, and no datagrams. */
-static void
-profile_between(struct ri_rnic_attr *attr)
-{
-	attr->max_qp = VEM_BLOCK_QPS / 2;
-	attr->multicast = false;
-	attr->ud = false;
-	attr->immediate_with &= ~(uint32_t)RI_IMMEDIATE_UD;
-	attr->max_ah = 0;
-	attr->max_ud_message = 0;
-	attr->ud_request_pdata = 0;
-	attr->ud_reply_pdata = 0;
-}
-
 const char *
 vem_adapter_name(const struct vem_fabric *fabric)
 {
@@ -170,7 +156,7 @@ vem_profile(const struct vem_fabric *fabric, struct ri_rnic_attr *attr)
 	else
 		profile_iwarp(&own);
 	if (fabric->between)
-		profile_between(&own);
+		own.max_qp = VEM_BLOCK_QPS / 2; /* numbers of one process */
 	snprintf(own.name, sizeof(own.name), "%s", vem_adapter_name(fabric));
 	memcpy(attr, &own, size);
 	attr->size = size;

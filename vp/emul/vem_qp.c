@@ -291,7 +291,9 @@ qp_renew(struct vem_qp *qp)
 	atomic_store(&qp->rnr_until, 0);
 	atomic_store(&qp->in.awaited, 0);
 	atomic_store(&qp->tx_target_have, false);
+	atomic_store(&qp->ud_waits, false);
 	qp->tx_member = qp->tx_last = 0;
+	qp->tx_around.slot = 0;
 	atomic_store(&qp->tx_flushed, false);
 	atomic_store(&qp->rx_flushed, false);
 	vsw_lock(&qp->lock);
@@ -548,6 +550,8 @@ vem_qp_destroy(struct vem_qp *qp)
 	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
+	if (qp->ud)
+		vem_remote_ud_linger(qp);
 	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
 	vem_list_remove(&qp->item);

@@ -49,7 +49,7 @@ vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request, bool 
 	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
 		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
 		if (conn->event.request == request && conn->told)
-			return (conn->query != NULL) == service ? conn : NULL;
+			return conn->service == service ? conn : NULL;
 	}
 	return NULL;
 }
@@ -128,6 +128,7 @@ vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer
 	if (query->answered)
 		return;
 	query->answered = true;
+	vem_remote_query_close(query);
 	event->service_status = answer->status;
 	if (answer->status == RI_SERVICE_FOUND) {
 		event->qpn = answer->qpn;
@@ -148,6 +149,8 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 
 	if (conn->query != NULL)
 		vem_query_answer(conn->query, &none);
+	else if (conn->asker != NULL)
+		vem_remote_query_answer(conn, &none);
 	else if (conn->active != NULL)
 		vem_attempt_failed(conn->active, reason);
 	else if (conn->remote != NULL)

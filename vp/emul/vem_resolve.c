@@ -15,6 +15,7 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_remote.h"
 
 /* --- with the fabric's lock ---------------------------------------------------------------- */
 
@@ -65,10 +66,27 @@ query_send(struct vem_query *query, const struct ri_cm_params *params)
 	if (params->pdata_len != 0)
 		memcpy(event.pdata, params->pdata, params->pdata_len);
 	query->conn = vem_conn_new(listen, &event);
-	if (query->conn != NULL)
-		query->conn->query = query;
-	else
+	if (query->conn == NULL) {
 		vem_query_answer(query, &full);
+		return;
+	}
+	query->conn->service = true;
+	query->conn->query = query;
+}
+
+/* Between processes the adapter's task sends it. */
+static void
+query_leave(struct vem_query *query, const struct ri_cm_params *params)
+{
+	struct ri_rnic *rnic = query->rnic;
+
+	query->number = ++rnic->fabric->last_query;
+	query->event.service = params->service;
+	query->said_len = params->pdata_len;
+	if (params->pdata_len != 0)
+		memcpy(query->said, params->pdata, params->pdata_len);
+	query->leaves = true;
+	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
 
 /* --- the end ------------------------------------------------------------------------------- */
@@ -111,6 +129,7 @@ query_end(struct ri_context *context, uint64_t ctx, bool any)
 			vem_conn_withdraw(query->conn);
 		vem_list_remove(&query->item);
 		vem_list_remove(&query->event_node);
+		vem_remote_query_close(query);
 		query->answered = true; /* if its timer fires now, it does nothing */
 	}
 	pthread_mutex_unlock(&fabric->lock);
@@ -187,7 +206,9 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 		vem_list_add(&fabric->queries, &query->item);
 		if (params->deadline != RI_NEVER)
 			rnic->host->timer_start(rnic->host->self, &query->timer, params->deadline);
-		if (arrives)
+		if (arrives && fabric->shm != NULL)
+			query_leave(query, params);
+		else if (arrives)
 			query_send(query, params);
 	}
 	pthread_mutex_unlock(&fabric->lock);
@@ -210,7 +231,10 @@ vem_resolve_answer(struct ri_request *request, const struct ri_service_answer *a
 	pthread_mutex_lock(&fabric->lock);
 	struct vem_conn *conn = fits ? vem_conn_find(fabric, request, true) : NULL;
 	if (conn != NULL) {
-		vem_query_answer(conn->query, answer);
+		if (conn->query != NULL)
+			vem_query_answer(conn->query, answer);
+		else
+			vem_remote_query_answer(conn, answer);
 		vem_conn_close(conn);
 		free(conn);
 	}

@@ -17,6 +17,9 @@
  *
  * The data of every receive follows the route header of InfiniBand, 40 bytes, as if each datagram had come
  * through a router: the fabric has no local identifiers.
+ *
+ * Between processes the block of a number says which process has the receiver; what is for another one goes through a link
+ * (shm/vem_remote_ud.c), and vem_ud_arrived delivers what comes from there.
  */
 #include "vem_ud.h"
 
@@ -24,6 +27,7 @@
 
 #include "vem_fault.h"
 #include "vem_path.h"
+#include "vem_remote.h"
 
 #define PACKET_OVERHEAD \
 	24u /* of BTH, DETH and checksum, which the length in the route header includes */
@@ -119,9 +123,10 @@ receive_ready(struct vem_qp *qp, uint32_t length)
 
 /* Place header and data into the receive that is taken. Returns its status, or UD_MESSAGE_LOST. */
 static uint32_t
-ud_place(struct vem_qp *to, const struct vem_target *target, const struct vsw_spans *message,
-	 uint32_t length)
+ud_place(struct vem_qp *to, const struct vem_datagram *datagram)
 {
+	const struct vsw_spans *message = datagram->octets;
+	uint32_t length = datagram->length;
 	uint32_t counted = ((length + 3) & ~3u) + PACKET_OVERHEAD;
 	uint32_t status = RI_WC_SUCCESS;
 	struct vsw_spans sink;
@@ -130,7 +135,7 @@ ud_place(struct vem_qp *to, const struct vem_target *target, const struct vsw_sp
 	if (vsw_spans_begin(to->rnic->mem, &to->in.receiver, to->in.wqe, VEM_GRH + length,
 			    RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK)
 		return RI_WC_LOCAL_PROTECTION;
-	memcpy(grh, target->grh, sizeof(grh));
+	memcpy(grh, datagram->grh, sizeof(grh));
 	grh[4] = (uint8_t)(counted >> 8);
 	grh[5] = (uint8_t)counted;
 	if (!vsw_spans_fill(&sink, grh, VEM_GRH) || !vsw_spans_copy(&sink, VEM_GRH, message)) {
@@ -148,34 +153,32 @@ ud_place(struct vem_qp *to, const struct vem_target *target, const struct vsw_sp
 
 /* The caller owns the role `in.role` of `to`. False: a page of the message is lost; the receive stays. */
 static bool
-ud_deliver(const struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message)
+ud_deliver(const struct vem_datagram *datagram, struct vem_qp *to)
 {
-	const struct vsw_wqe *wqe = qp->tx_wqe;
-
-	if (atomic_load(&to->state) != RI_QPS_RTS || !receive_ready(to, wqe->length))
+	if (atomic_load(&to->state) != RI_QPS_RTS || !receive_ready(to, datagram->length))
 		return true;
 
-	uint32_t status = ud_place(to, &qp->tx_target, message, wqe->length);
+	uint32_t status = ud_place(to, datagram);
 	if (status == UD_MESSAGE_LOST)
 		return false;
 
 	struct vsw_cqe cqe = {
 		.wr_id = to->in.wqe->wr_id,
 		.qp_ctx = to->in.ctx,
-		.byte_len = VEM_GRH + wqe->length,
+		.byte_len = VEM_GRH + datagram->length,
 		.status = (uint8_t)status,
 		.opcode = RI_OP_RECV_UD,
 		.flags = RI_WC_RECEIVE | RI_WC_GRH,
-		.src_qpn = qp->in.who.qpn,
+		.src_qpn = datagram->from,
 		.wq = to->in.rq.number,
 		.wq_index = to->in.index,
 	};
-	memcpy(cqe.src_addr, qp->tx_target.grh + 8, sizeof(cqe.src_addr));
-	if ((wqe->flags & RI_WR_IMMEDIATE) != 0) {
+	memcpy(cqe.src_addr, datagram->grh + 8, sizeof(cqe.src_addr));
+	if ((datagram->flags & RI_WR_IMMEDIATE) != 0) {
 		cqe.flags |= RI_WC_IMMEDIATE;
-		cqe.inv_stag = wqe->inv_stag;
+		cqe.inv_stag = datagram->extra;
 	}
-	if (cqe.status != RI_WC_SUCCESS || (wqe->flags & RI_WR_SOLICITED) != 0 ||
+	if (cqe.status != RI_WC_SUCCESS || (datagram->flags & RI_WR_SOLICITED) != 0 ||
 	    (to->in.wqe->flags & RI_WR_NOTIFY) != 0)
 		cqe.flags |= RI_WC_SOLICITED;
 	atomic_store(&to->in.have, false);
@@ -201,7 +204,7 @@ ud_key_of(const struct vem_qp *qp)
  * again. *there: all pages of the message were there.
  */
 static bool
-ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message, bool *there)
+ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vem_datagram *datagram, bool *there)
 {
 	bool done = true;
 
@@ -209,10 +212,10 @@ ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message
 		receiver_put(to);
 		return true;
 	}
-	if (atomic_load(&to->qkey) == ud_key_of(qp)) {
+	if (atomic_load(&to->qkey) == datagram->key) {
 		done = vsw_role_take(&to->in.role);
 		if (done) {
-			*there = ud_deliver(qp, to, message);
+			*there = ud_deliver(datagram, to);
 			vem_rx_leave(to);
 		}
 	}
@@ -220,12 +223,15 @@ ud_hand_to(struct vem_qp *qp, struct vem_qp *to, const struct vsw_spans *message
 	return done;
 }
 
-/* To each member of the group, in the order in which they came. As above; a second run goes on where the first one ended. */
+/*
+ * To each member of the group in this process, in the order in which they came, then to the others. As above; a second run goes on
+ * where the first one ended.
+ */
 static bool
-ud_hand_around(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
+ud_hand_around(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there)
 {
 	struct vem_fabric *fabric = qp->rnic->fabric;
-	const uint8_t *gid = qp->tx_target.grh + 24;
+	const uint8_t *gid = datagram->grh + 24;
 
 	if (qp->tx_wqe->u.ud.qpn != VEM_QPN_GROUP)
 		return true;
@@ -237,22 +243,93 @@ ud_hand_around(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
 
 		if (to == NULL)
 			break;
-		if (!ud_hand_to(qp, to, message, there))
+		if (!ud_hand_to(qp, to, datagram, there))
 			return false;
 		qp->tx_member = after;
 	}
-	return true;
+	return fabric->shm == NULL || !*there || vem_remote_ud_around(qp, datagram, there);
 }
 
 static bool
-ud_hand_over(struct vem_qp *qp, const struct vsw_spans *message, bool *there)
+ud_hand_over(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there)
 {
+	struct vem_fabric *fabric = qp->rnic->fabric;
+	uint32_t qpn = qp->tx_wqe->u.ud.qpn;
 	struct vem_qp *to;
 
-	if (__builtin_expect(vem_gid_is_group(qp->tx_target.grh + 24), 0))
-		return ud_hand_around(qp, message, there);
-	to = receiver_get(qp->rnic->fabric, qp->tx_wqe->u.ud.qpn);
-	return to == NULL || ud_hand_to(qp, to, message, there);
+	if (__builtin_expect(vem_gid_is_group(datagram->grh + 24), 0))
+		return ud_hand_around(qp, datagram, there);
+	if (fabric->shm != NULL && qpn >> VEM_BLOCK_BITS != fabric->shm->block)
+		return vem_remote_ud_send(qp, datagram, there);
+	to = receiver_get(fabric, qpn);
+	return to == NULL || ud_hand_to(qp, to, datagram, there);
+}
+
+/* --- from other processes ----------------------------------------------------------------- */
+
+/* Deliver or drop it, and end the use of the receiver. Nobody repeats it. */
+static void
+arrived_for(struct vem_qp *to, const struct vem_datagram *datagram)
+{
+	if (!vem_fault_offline(to->rnic) && atomic_load(&to->qkey) == datagram->key &&
+	    vem_remote_receives_take(to)) {
+		(void)ud_deliver(datagram, to);
+		vem_rx_leave(to);
+	}
+	receiver_put(to);
+}
+
+void
+vem_ud_arrived(struct vem_fabric *fabric, uint32_t qpn, const struct vem_datagram *datagram)
+{
+	const uint8_t *gid = datagram->grh + 24;
+	uint64_t after = 0, last;
+	struct vem_qp *to;
+
+	if (!vem_gid_is_group(gid)) {
+		to = receiver_get(fabric, qpn);
+		if (to != NULL)
+			arrived_for(to, datagram);
+		return;
+	}
+	last = qpn == VEM_QPN_GROUP ? vem_mcast_last(fabric) : 0;
+	while ((to = vem_mcast_next(fabric, gid, &after, last)) != NULL)
+		arrived_for(to, datagram);
+}
+
+/* The next queue pair that waits for a link, with a use of it; it does not wait any more. NULL: none. */
+static struct vem_qp *
+waiting_get(struct vem_fabric *fabric)
+{
+	struct vem_qp *found = NULL;
+
+	vsw_lock(&fabric->ud_lock);
+	for (uint32_t row = 0; row < VEM_UD_ROWS && found == NULL; row++) {
+		struct vem_item *head = &fabric->ud_rows[row];
+
+		for (struct vem_item *i = head->next; i != head && found == NULL; i = i->next) {
+			struct vem_qp *qp = vem_of(i, struct vem_qp, ud_item);
+
+			if (atomic_load(&qp->ud_waits) && atomic_exchange(&qp->ud_waits, false))
+				found = qp;
+		}
+	}
+	if (found != NULL)
+		atomic_fetch_add(&found->inside, 1);
+	vsw_unlock(&fabric->ud_lock);
+	return found;
+}
+
+void
+vem_ud_go_on(struct vem_fabric *fabric)
+{
+	struct vem_qp *qp;
+
+	while ((qp = waiting_get(fabric)) != NULL) {
+		atomic_store(&qp->recheck, true);
+		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+		receiver_put(qp);
+	}
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -287,11 +364,20 @@ vem_ud_execute(struct vem_qp *qp)
 	atomic_store(&qp->tx_target_have, true);
 	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, qp->tx_wqe, &message) != VSW_MEM_OK)
 		return ud_request_finish(qp, RI_WC_LOCAL_PROTECTION);
+	const struct vem_datagram datagram = {.grh = qp->tx_target.grh,
+					      .octets = &message,
+					      .length = wqe->length,
+					      .from = qp->in.who.qpn,
+					      .key = ud_key_of(qp),
+					      .flags = wqe->flags,
+					      .extra = wqe->inv_stag};
 	bool there = true;
-	bool done = ud_hand_over(qp, &message, &there);
+	bool done = ud_hand_over(qp, &datagram, &there);
 	vsw_spans_end(&message);
 	if (done)
 		return ud_request_finish(qp, there ? RI_WC_SUCCESS : RI_WC_LOCAL_PROTECTION);
+	if (atomic_load(&qp->ud_waits))
+		return false; /* for a link, which has it run again */
 	atomic_store(&qp->recheck, true);
 	host->task_run(host->self, &qp->task);
 	return false;

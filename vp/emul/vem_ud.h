@@ -16,6 +16,17 @@ struct ri_ah {
 	struct vem_target target; /* under the lock of the adapter's table */
 };
 
+/* A datagram on its way. */
+struct vem_datagram {
+	const uint8_t *grh; /* VEM_GRH octets, without its length */
+	const struct vsw_spans *octets;
+	uint32_t length;
+	uint32_t from;  /* the number of the sender */
+	uint32_t key;   /* Q_Key */
+	uint32_t flags; /* RI_WR_* */
+	uint32_t extra; /* immediate data */
+};
+
 /* --- vem_ah.c --------------------------------------------------------------------------------- */
 
 extern const struct ri_ah_ops vem_ah_ops;
@@ -31,6 +42,9 @@ bool vem_gid_of(uint8_t gid[16], const struct ri_addr *addr);
 enum ri_status vem_target_make(const struct ri_rnic *rnic, const struct ri_ah_init *init,
 			       struct vem_target *target);
 
+/* Has this queue pair sent all datagrams that are posted? */
+bool vem_ud_is_idle(struct vem_qp *qp);
+
 /* --- vem_ud.c --------------------------------------------------------------------------------- */
 
 /* Make the queue pair visible to senders, or invisible again. */
@@ -40,6 +54,11 @@ void vem_ud_leave(struct vem_qp *qp);
 void vem_ud_begin(struct vem_qp *qp);
 /* Execute the datagram taken from the send queue. False: the task will run the queue again. */
 bool vem_ud_execute(struct vem_qp *qp);
+
+/* One from another process, for the queue pair of that number or a group. The owner of vem_shm::rx. */
+void vem_ud_arrived(struct vem_fabric *fabric, uint32_t qpn, const struct vem_datagram *datagram);
+/* Send queues that wait for a link go on, on the service thread. Any thread. */
+void vem_ud_go_on(struct vem_fabric *fabric);
 
 /* --- vem_mcast.c ------------------------------------------------------------------------------ */
 

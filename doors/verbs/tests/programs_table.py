@@ -33,6 +33,7 @@ class Row:
     status: tuple = (0,)        # of the client
     stays: bool = False         # the server does not end by itself
     port: int = 0               # at which it listens; 0: one of the test's
+    ready: str = ''             # the file of {folder} that says so, if no TCP port does
     adapters: tuple = ('iwarp:lo',)
     address: str = LOOPBACK
     environment: dict = dataclasses.field(default_factory=dict)
@@ -81,6 +82,47 @@ FIO = 'fio --ioengine=rdma --port={port} --bs=64k --size=2m --iodepth=4'
 # What each test of qperf takes.
 SECONDS = os.environ.get('ITAPI_TEST_SECONDS', '1')
 RSOCKETS = '/usr/lib/{machine}/rsocket/librspreload.so'
+
+# Both sides of a row on shm:ib meet in a folder of the row's own, which has a file for each service and group.
+SHM = {'adapters': ('shm:ib',), 'environment': {'XDG_RUNTIME_DIR': '{folder}'}}
+FABRIC = 'itapi/fabric/default/'
+BY_NAME = {**SHM, 'ready': FABRIC + 'ib.port-{port}'}
+
+
+def pingpong(kind):
+    words = 'ibv_%s_pingpong -g 0 -n 200 -p {port}' % kind
+    return Row(name='ibv_%s_pingpong-shm' % kind, title='ibv_%s_pingpong' % kind, client=words + ' {address}', server=words,
+               says=('200 iters in',), server_says=('200 iters in',), **SHM)
+
+
+def perftest_by_number(tool, options='', size='', **more):
+    """A test of perftest that exchanges the numbers of queue pairs itself."""
+    words = ' '.join(filter(None, [tool, '-F -p {port}', options]))
+    return Row(name='-'.join(filter(None, [tool, 'shm', *re.findall(r'[\w]+', options)])), title=f'{tool} {options}',
+               client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
+               silent=(r'(?i)failed', r'(?i)couldn.t'), **SHM, **more)
+
+
+def ucx(transports, test, title):
+    """A test of UCX's, over these transports alone."""
+    environment = {**SHM['environment'], 'UCX_TLS': transports + ',self', 'UCX_NET_DEVICES': 'it_shm_ib:1'}
+    return Row(name='-'.join(['ucx_perftest', transports.split(',')[0], test.split()[0]]), title=title, server='ucx_perftest -p {port}',
+               client='ucx_perftest {address} -p {port} -n 200 -t ' + test, says=(r'Final: +200 ',), silent=('ERROR',),
+               **{**SHM, 'environment': environment})
+
+
+def mpi(name, title, options, address=LOOPBACK, **environment):
+    """Four ranks of Open MPI on this host."""
+    env = {**SHM['environment'], 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', **environment}
+    return Row(name='mpi-' + name, title=title, client='mpirun -n 4 --oversubscribe %s %s -B {tests}/mpi_program.py' % (options, PYTHON),
+               says=('4 ranks: all sums are right',), address=address, alone='mpi',
+               needs=(PYTHON, '/usr/lib/python3/dist-packages/mpi4py'), **{**SHM, 'environment': env})
+
+
+PYTHON = '/usr/bin/python3'     # Debian's, for which mpi4py is
+OVER_UCX = '--mca pml ucx --mca osc ^ucx'
+OVER_OFI = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include '
+RC_OF_UCX = 'rc_verbs,ud_verbs:aux'
 
 ROWS = [
     Row('ibv_devices', 'ibv_devices', 'ibv_devices', adapters=('iwarp', 'emul:ib'),
@@ -171,6 +213,51 @@ ROWS = [
         says=(r'itapi: it_iwarp_lo connects queue pairs by rdma_cm only',), why='as ibv_rc_pingpong'),
     Row('udaddy', 'udaddy, mckey', 'udaddy -s {address} -c 1', result=REFUSED, status=tuple(range(1, 256)),
         says=(r'RDMA_CM_EVENT_ADDR_ERROR',), why='iWARP has no datagrams'),
+    Row('ibv_devinfo-shm', 'ibv_devinfo -v', 'ibv_devinfo -v', says=(r'hca_id:\s+it_shm_ib\n\s+transport:\s+InfiniBand',
+        r'state:\s+PORT_ACTIVE'), silent=('Failed', 'Unable'), **SHM),
+    *(pingpong(kind) for kind in ('rc', 'uc', 'ud', 'srq')),
+    Row('rping-shm', 'rping -V', 'rping -c -a {address} -p {port} -C 10 -V -v', 'rping -s -a {address} -p {port} -C 10 -V -v',
+        says=(r'rdma-ping-9: ',), **BY_NAME),
+    Row('udaddy-shm', 'udaddy', 'udaddy -s {address} -c 3 -C 20', 'udaddy -c 3 -C 20', port=7174,
+        says=(r'data transfers complete', r'return status 0'), server_says=(r'return status 0',), **{**SHM, 'ready': FABRIC + 'ib.id-*'}),
+    Row('udpong-shm', 'udpong', 'udpong -s {address} -p {port} -S 64 -C 100', 'udpong -b {address} -p {port}', stays=True,
+        says=(r'\ncustom +64 +100 ',), **{**SHM, 'ready': FABRIC + 'ib.block-*'}),
+    Row('mckey-shm', 'mckey', 'mckey -m 239.1.2.3 -b {address} -s -C 5', 'mckey -m 239.1.2.3 -b {address} -C 5',
+        says=(r'data transfers complete', r'return status 0'), server_says=(r'return status 0',),
+        **{**SHM, 'ready': FABRIC + 'ib.group-*'}),
+    perftest_by_number('ib_send_lat', '-n 100'),
+    perftest_by_number('ib_send_lat', '-n 100 -e'),
+    perftest_by_number('ib_send_lat', '-n 100 -c UC'),
+    perftest_by_number('ib_send_lat', '-n 100 -c UD'),
+    perftest_by_number('ib_send_lat', '-n 100 -c UD -e'),
+    perftest_by_number('ib_send_bw', '-n 500 -q 4'),
+    perftest_by_number('ib_send_bw', '-n 500 -c UD -b'),
+    perftest_by_number('ib_write_lat', '-n 100 -c UC'),
+    perftest_by_number('ib_write_bw', '-n 500 -q 2 -b'),
+    perftest_by_number('ib_read_lat', '-n 100'),
+    perftest_by_number('ib_read_bw', '-n 500 -e'),
+    perftest_by_number('ib_atomic_lat', '-n 100', '8'),
+    perftest_by_number('ib_atomic_bw', '-n 200 -A CMP_AND_SWAP', '8'),
+    perftest_by_number('ib_send_lat', '-n 20 -a', '8388608', long=True),
+    perftest_by_number('ib_send_lat', '-n 20 -a -c UD', '4096', long=True),
+    perftest_by_number('ib_write_bw', '-n 20 -a -b', '8388608', long=True),
+    perftest_by_number('ib_read_bw', '-n 20 -a', '8388608', long=True),
+    Row('qperf-shm', 'qperf, reliable, unreliable and datagrams', 'qperf {address} -lp {port} -to 60 -t ' + SECONDS +
+        ' rc_lat rc_bw uc_lat ud_lat ud_bw rc_rdma_read_bw uc_rdma_write_bw rc_fetch_add_mr quit', 'qperf -lp {port}',
+        says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'uc_lat:\n +latency +=', r'ud_lat:\n +latency +=', r'ud_bw:\n +send_bw +=',
+              r'rc_rdma_read_bw:\n +bw +=', r'uc_rdma_write_bw:\n +send_bw +=', r'rc_fetch_add_mr:\n +msg_rate'), **SHM),
+    Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
+        **SHM),
+    ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),
+    ucx(RC_OF_UCX, 'tag_bw -s 65536', 'ucx_perftest, rc_verbs, 64 KiB'),
+    ucx(RC_OF_UCX, 'ucp_get -s 4096', 'ucx_perftest, rc_verbs, get'),
+    ucx(RC_OF_UCX, 'ucp_fadd -s 8', 'ucx_perftest, rc_verbs, atomic'),
+    ucx('ud_verbs', 'tag_lat -s 64', 'ucx_perftest, ud_verbs'),
+    ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB'),
+    mpi('ucx-rc', 'Open MPI by UCX, rc_verbs: a ring and an all-reduce', OVER_UCX, UCX_TLS=RC_OF_UCX + ',self', UCX_NET_DEVICES='it_shm_ib:1'),
+    mpi('ucx-ud', 'Open MPI by UCX, ud_verbs', OVER_UCX, UCX_TLS='ud_verbs,self', UCX_NET_DEVICES='it_shm_ib:1'),
+    mpi('ofi-rxd', 'Open MPI by libfabric, "verbs;ofi_rxd"', OVER_OFI + 'verbs;ofi_rxd'),
+    mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}'),
     Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
         why='no adapter has XRC'),
 ]

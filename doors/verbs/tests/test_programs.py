@@ -13,6 +13,7 @@ import concurrent.futures
 import contextlib
 import filecmp
 import fnmatch
+import glob
 import itertools
 import os
 import platform
@@ -72,12 +73,14 @@ class Run:
         return Program(self.door.words([self.fill(word) for word in command.split()], self.adapters()), env, cwd=self.folder.name)
 
     def adapters(self):
-        return ['iwarp:' + INTERFACE if self.row.address == '{interface}' else name for name in self.row.adapters]
+        return ['iwarp:' + INTERFACE if self.row.address == '{interface}' and name == 'iwarp' else name for name in self.row.adapters]
 
     def fill(self, text):
         return text.format(**self.values)
 
     def listens(self):
+        if self.row.ready:
+            return bool(glob.glob(os.path.join(self.folder.name, self.fill(self.row.ready))))
         return self.port in door_programs.bound_ports('0A')
 
     def client(self, command=None):

@@ -165,6 +165,8 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 		why = "it is of the other personality";
 	else if (hello->from >= VEM_BLOCKS)
 		why = "its block of numbers cannot be";
+	else if (!vem_remote_ud_block_is_good(link, hello->from))
+		why = "it has not the block of numbers whose name it has";
 	else if (!wakes(fds[1]))
 		why = "its second descriptor is no socket that wakes";
 	else
@@ -297,7 +299,7 @@ link_new(struct vem_shm *shm, int sock, bool dialed)
 }
 
 void
-vem_link_accept(struct vem_shm *shm, int fd)
+vem_link_accept(struct vem_shm *shm, int fd, uint64_t via)
 {
 	struct vem_link *oldest = NULL;
 	unsigned silent = 0, uid;
@@ -322,6 +324,8 @@ vem_link_accept(struct vem_shm *shm, int fd)
 		vem_link_break(oldest, "it says nothing, and others wait");
 	struct vem_link *link = link_new(shm, fd, false);
 
+	if (link != NULL)
+		link->via = via;
 	if (link != NULL && !hello_send(link))
 		vem_link_break(link, "the process has ended");
 	else if (link == NULL)
@@ -337,29 +341,29 @@ is_ending(const struct vem_link *link)
 	return atomic_load(&link->broken) || atomic_load(&link->deaf);
 }
 
-/* Dial a name, or use the link that has. */
+/* The link that has dialed that name; one whose name has another owner by now, as `fresh` says, is not found any more. */
 static struct vem_link *
-link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum ri_cm_reason *reason)
+link_named(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh)
 {
-	struct vem_link *link;
-	unsigned uid;
-	int fd;
-
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
-		link = atomic_load(&shm->links[i]);
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
 		if (link == NULL || is_ending(link) || strcmp(link->name, name) != 0)
 			continue;
 		if (!fresh)
 			return link;
-		link->name[0] = '\0'; /* the name has another owner by now */
+		link->name[0] = '\0';
 	}
-	fd = vem_place_connect(&shm->place, name);
-	if (fd < 0) {
-		bool none = errno == ECONNREFUSED || errno == ENOENT;
+	return NULL;
+}
 
-		*reason = none ? RI_CM_REASON_REFUSED : RI_CM_REASON_RESOURCES;
-		return NULL;
-	}
+/* A link over a socket that is connected to the name. */
+static struct vem_link *
+link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME], enum ri_cm_reason *reason)
+{
+	struct vem_link *link;
+	unsigned uid;
+
 	if (!vem_place_is_ours(fd, &uid)) {
 		vem_shm_say(
 			shm, RI_LOG_WARNING,
@@ -374,6 +378,37 @@ link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum r
 	if (link != NULL)
 		memcpy(link->name, name, sizeof(link->name));
 	return link;
+}
+
+struct vem_link *
+vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME])
+{
+	struct vem_link *link = link_named(shm, name, false);
+	enum ri_cm_reason reason;
+
+	if (link == NULL)
+		return link_over(shm, fd, name, &reason);
+	ri_close(fd);
+	return link;
+}
+
+/* Dial a name, or use the link that has. */
+static struct vem_link *
+link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum ri_cm_reason *reason)
+{
+	struct vem_link *link = link_named(shm, name, fresh);
+	int fd;
+
+	if (link != NULL)
+		return link;
+	fd = vem_place_connect(&shm->place, name);
+	if (fd < 0) {
+		bool none = errno == ECONNREFUSED || errno == ENOENT;
+
+		*reason = none ? RI_CM_REASON_REFUSED : RI_CM_REASON_RESOURCES;
+		return NULL;
+	}
+	return link_over(shm, fd, name, reason);
 }
 
 struct vem_link *
@@ -431,11 +466,11 @@ vem_link_reap(struct vem_link *link)
 	if (!atomic_load(&link->broken) || shm->closing)
 		return;
 	if (link->sock >= 0) {
-		if (link->users != 0) {
+		if (link->users != 0)
 			vem_shm_say(shm, RI_LOG_INFO, "a link ends with %u connections: %s",
 				    link->users, atomic_load(&link->why));
+		if (link->users != 0 || link->key != VEM_KEY_NONE)
 			vem_shm_sweep_soon(shm);
-		}
 		sockets_close(link);
 		vem_remote_link_down(link);
 	}
@@ -444,6 +479,7 @@ vem_link_reap(struct vem_link *link)
 	vem_shm_rx_take(shm);
 	atomic_store(&shm->links[link->number], NULL);
 	vem_shm_rx_drop(shm);
+	vem_remote_ud_unlink(link);
 	vem_link_free(link);
 }
 

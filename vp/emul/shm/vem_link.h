@@ -33,6 +33,8 @@
 #define VEM_BLOCK_BITS 12   /* of a queue pair number: those that a process counts itself */
 #define VEM_BLOCK_QPS  (1u << VEM_BLOCK_BITS)
 #define VEM_BLOCKS     (1u << (24 - VEM_BLOCK_BITS))
+#define VEM_DIALS      16 /* processes that datagrams have dialed, and whose links are not there yet */
+#define VEM_KEY_NONE   UINT64_C(0) /* no block has this number */
 
 struct vem_remote;
 
@@ -58,7 +60,12 @@ struct vem_link {
 	atomic_bool broken;
 	const char *_Atomic why;   /* why it broke, for the log; set before `broken` */
 	char name[VEM_PLACE_NAME]; /* that was dialed; "": it is not used for another connect */
-	unsigned number;           /* its place in vem_shm::links */
+	uint64_t via; /* the key of the name that the other side dialed, if it has one */
+	uint64_t
+		key; /* of datagrams that go through it; under vem_shm::ud_lock, and the fabric's if changed */
+	atomic_uint senders; /* uses by senders of datagrams */
+	atomic_bool stuck;   /* datagrams that find no room are dropped at once */
+	unsigned number;     /* its place in vem_shm::links */
 	struct vem_slot *pages[VEM_SLOT_PAGES];
 	uint32_t hint; /* where a free slot is looked for */
 	uint32_t users;
@@ -66,6 +73,7 @@ struct vem_link {
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
 	struct vem_remote *owing;                      /* have answers to write; likewise */
 	struct vem_ring_page *in_page;
+	uint32_t turn;     /* the slot whose queue is run first when there is room; likewise */
 	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
 	uint64_t woken_at; /* what was read then */
 
@@ -84,11 +92,27 @@ struct vem_link {
 
 /* A name that a listener has. */
 struct vem_name {
+	uint64_t key; /* of a group; or VEM_KEY_NONE */
 	struct vem_shm *shm;
 	int fd;
 	char name[VEM_PLACE_NAME];
 	struct ri_watch watch;
 	struct vem_name *next; /* of the adapter's; under the lock for forks */
+};
+
+/* A process that datagrams have dialed; vem_remote_ud.c. */
+struct vem_dial {
+	uint64_t key; /* of its name */
+	int fd;
+};
+
+/* A group in which this process has members. */
+struct vem_group {
+	struct vem_group *next; /* under ud_lock, and the fabric's if changed */
+	uint64_t key;
+	uint32_t members; /* queue pairs; 0: it ends. Under the fabric's lock */
+	struct vem_name *name;
+	char text[VEM_PLACE_NAME];
 };
 
 struct vem_shm {
@@ -110,7 +134,12 @@ struct vem_shm {
 	unsigned idle;      /* polls that found nothing; of the owner of rx */
 	struct ri_task reap;
 	struct ri_timer sweep;
-	bool closing; /* under the fabric's lock */
+	bool closing;            /* under the fabric's lock */
+	struct vsw_lock ud_lock; /* of the keys of links, and of what follows */
+	unsigned dial_count;
+	struct vem_dial dials[VEM_DIALS];
+	struct vem_group *groups;
+	struct ri_task dial;
 	atomic_bool forked;
 	struct vem_shm *next; /* in the list for forks */
 };
@@ -144,6 +173,9 @@ void vem_shm_name_of(const struct vem_shm *shm, const struct ri_service *service
 enum ri_status vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service,
 				 struct vem_name **out);
 void vem_shm_name_give(struct vem_name *name);
+/* The same by its text, and with a key. */
+enum ri_status vem_shm_name_new(struct vem_shm *shm, const char text[VEM_PLACE_NAME], uint64_t key,
+				struct vem_name **out);
 
 /* --- vem_link.c --------------------------------------------------------------------------- */
 
@@ -152,8 +184,10 @@ struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *servi
 			     enum ri_cm_reason *reason);
 /* The same to the process that has a block of queue pair numbers; NULL: no process has it. */
 struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block);
-/* A name was dialed: accept. On the service thread, with the fabric's lock. */
-void vem_link_accept(struct vem_shm *shm, int fd);
+/* The same over a socket that is connected to that name already, and is the link's or closed from here on. NULL: no memory. */
+struct vem_link *vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME]);
+/* A name was dialed: accept. On the service thread, with the fabric's lock. `via`: the key of the name. */
+void vem_link_accept(struct vem_shm *shm, int fd, uint64_t via);
 /* It has broken: its connections end, and it is freed when none is left. With the fabric's lock, on the service thread. */
 void vem_link_reap(struct vem_link *link);
 /* Free it. Its connections are gone; the owner of rx, or nobody else is there. */

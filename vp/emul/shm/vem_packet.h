@@ -12,7 +12,7 @@
 #include "rnicpi_event.h"
 
 #define VEM_PACKET_MAGIC \
-	0x316d6873u /* "shm1": both sides have the same packets, rings and entries */
+	0x326d6873u /* "shm2": both sides have the same packets, rings and entries */
 #define VEM_PACKET_FDS 2
 
 enum vem_packet_kind {
@@ -26,6 +26,9 @@ enum vem_packet_kind {
 	VEM_PACKET_JOIN,
 	VEM_PACKET_JOINED,
 	VEM_PACKET_OPEN,
+	VEM_PACKET_QUERY, /* datagram services, InfiniBand's SIDR; see vem_remote_query.c */
+	VEM_PACKET_ANSWER,
+	VEM_PACKET_QUERY_END,
 	VEM_PACKET_KINDS
 };
 
@@ -41,6 +44,7 @@ struct vem_packet {
 	uint32_t message; /* VEM_MSG_*; by attributes: the code of its wait for receives */
 	uint32_t code;    /* by attributes: the number of the queue pair that is meant */
 	uint32_t qpn;
+	uint32_t qkey; /* ANSWER */
 	uint32_t type; /* enum ri_qp_type */
 	struct ri_service service;
 	struct ri_addr peer;  /* where the request goes, as the active side says */

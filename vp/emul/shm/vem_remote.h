@@ -15,6 +15,8 @@
  *     REFUSED   that one is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
  *     DATA      octets of a Read, or the result of an atomic
  *
+ * A DATAGRAM has no connection and no answer; vem_remote_ud.c.
+ *
  * No answer waits for room in the ring while entries are unread: an answer that finds none is kept in the connection, which has
  * place for one of each kind and for as many Reads as its IRD allows.
  *
@@ -37,7 +39,8 @@ enum vem_wire_kind {
 	VEM_WIRE_WAIT,
 	VEM_WIRE_READY,
 	VEM_WIRE_REFUSED,
-	VEM_WIRE_DATA
+	VEM_WIRE_DATA,
+	VEM_WIRE_DATAGRAM
 };
 
 /* The header of an entry. */
@@ -46,18 +49,27 @@ struct vem_wire {
 	uint8_t last_try; /* of a request; WAIT: a receive is missing */
 	uint8_t swap;     /* ATOMIC */
 	uint8_t reserved;
-	uint32_t to; /* the connection, in the numbers of the reader */
+	uint32_t to; /* the connection, in the numbers of the reader; DATAGRAM: the queue pair */
 	uint32_t to_life;
-	uint32_t number; /* of the request */
+	uint32_t number; /* of the request; DATAGRAM: of the queue pair that sends */
 	uint32_t flags;  /* RI_WR_* */
 	uint32_t extra;
 	uint32_t length; /* of the message */
 	uint32_t at;     /* where the octets of this entry are in it */
 	uint64_t addr;
-	uint32_t stag;
+	uint32_t stag; /* DATAGRAM: Q_Key */
 	uint32_t
 		status; /* REFUSED: enum ri_wc_status; requests by attributes: the first packet number */
 	uint64_t operand; /* ATOMIC */
+};
+
+/* The octets of an entry. */
+struct vem_octets {
+	const uint8_t *front; /* what is in front of those of the spans, or NULL */
+	uint32_t front_length;
+	const struct vsw_spans *spans;
+	uint32_t at; /* where in them, in octets */
+	uint32_t length;
 };
 
 /* A request that is not answered. */
@@ -110,7 +122,9 @@ struct vem_remote {
 	bool stalled;    /* until READY */
 	uint32_t
 		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
-	bool ended; /* a request has failed: those after it are flushed */
+	bool sent_then;        /* the oldest of them had been sent then, or told to wait */
+	uint64_t written_then; /* lines of the ring that were written then */
+	bool ended;            /* a request has failed: those after it are flushed */
 	uint32_t
 		failed; /* enum ri_wc_status with which the request at the cursor fails here; 0: none */
 	struct vsw_lock answer; /* of the placement of answers */
@@ -154,6 +168,8 @@ void vem_remote_withdraw(struct vem_remote *remote);
 struct vem_remote *vem_remote_prepare(const struct vem_qp *qp);
 /* Give it a place at a link. False: all places are taken. */
 bool vem_remote_attach(struct vem_remote *remote, struct vem_link *link);
+/* A use of a link ends. With the fabric's lock. */
+void vem_link_unuse(struct vem_link *link);
 /* It leaves its link, if it has one; nobody reads for it any more on return. */
 void vem_remote_detach(struct vem_remote *remote);
 /* Free a connection; nobody reads for it any more on return. */
@@ -190,6 +206,51 @@ void vem_remote_flush(struct vem_qp *qp, struct vem_remote *remote);
 bool vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 		      const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost);
 
+/* Write an entry. False: no room, or *lost: a page of the octets is. Any thread. */
+bool vem_link_write(struct vem_link *link, const struct vem_wire *wire,
+		    const struct vem_octets *octets, bool *lost);
+
+/* --- datagrams: vem_remote_ud.c -------------------------------------------------------------- */
+
+struct vem_datagram;
+
+/* Send or drop the datagram of the request taken. False: it waits, with vem_qp::ud_waits. Owner of vem_qp::tx. */
+bool vem_remote_ud_send(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there);
+/* The same to the members of its group in other processes. */
+bool vem_remote_ud_around(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there);
+/* It is about to be destroyed: let what is posted leave, if links for it begin, for a moment. */
+void vem_remote_ud_linger(struct vem_qp *qp);
+/* One has come. Owner of vem_shm::rx. */
+void vem_remote_ud_entry(struct vem_link *link, const struct vem_wire *wire,
+			 const struct vem_ring_entry *entry);
+/* A queue pair of this process joins a group, or leaves it: the first one and the last one matter. */
+enum ri_status vem_remote_ud_join(struct vem_fabric *fabric, const uint8_t gid[16]);
+void vem_remote_ud_part(struct vem_fabric *fabric, const uint8_t gid[16]);
+/* vem_shm::dial. */
+void vem_remote_ud_dial_all(void *arg);
+/* Is this the block that was dialed? */
+bool vem_remote_ud_block_is_good(const struct vem_link *link, uint32_t block);
+/* A link has been removed; on return no sender uses it. */
+void vem_remote_ud_unlink(struct vem_link *link);
+
+/* --- queries for datagram services: vem_remote_query.c; with the fabric's lock ---------------- */
+
+struct vem_query;
+struct vem_conn;
+struct ri_service_answer;
+
+/* On the service thread: queries that have not left. */
+void vem_remote_query_send_all(struct vem_fabric *fabric);
+/* A query is answered or ended here: its service need not answer any more. */
+void vem_remote_query_close(struct vem_query *query);
+/* Answer a query that came from another process. */
+void vem_remote_query_answer(struct vem_conn *conn, const struct ri_service_answer *answer);
+/* A packet; returns why the link must end, or NULL. */
+const char *vem_remote_query_packet(struct vem_link *link, const struct vem_packet *packet);
+/* The link is up, or has ended. */
+void vem_remote_query_up(struct vem_link *link);
+void vem_remote_query_down(struct vem_link *link);
+
 /* --- the responder and the answers: vem_remote_receive.c; owner of vem_shm::rx -------------- */
 
 void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
@@ -201,6 +262,8 @@ void vem_remote_answers(struct vem_link *link);
 void vem_remote_room(struct vem_link *link);
 /* Connections have become ready: tell the other ends. */
 void vem_remote_readies(struct vem_link *link);
+/* The right to take receives, of whoever has it for a moment; for messages that nobody repeats. */
+bool vem_remote_receives_take(struct vem_qp *qp);
 /* The responder can go on, or will refuse: tell the other end. Any thread that is inside of the queue pair. */
 void vem_remote_ready(struct vem_remote *remote);
 

@@ -18,6 +18,7 @@
 #include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_remote.h"
+#include "vem_ud.h"
 #include "vsw_relax.h"
 
 /* The messages that one side may send to the other. */
@@ -96,9 +97,9 @@ remote_of_far(const struct vem_link *link, uint32_t number, uint32_t life)
 	return NULL;
 }
 
-/* A connection of it has gone. Whoever dialed hangs up; the other side sees it. */
-static void
-link_unuse(struct vem_link *link)
+/* Whoever dialed hangs up when the last use ends; the other side sees it. Datagrams keep the link. */
+void
+vem_link_unuse(struct vem_link *link)
 {
 	struct vem_shm *shm = link->shm;
 
@@ -106,7 +107,7 @@ link_unuse(struct vem_link *link)
 		return;
 	if (atomic_load(&link->broken))
 		shm->host->task_run(shm->host->self, &shm->reap);
-	else if (link->dialed)
+	else if (link->dialed && link->key == VEM_KEY_NONE)
 		vem_link_break(link, "nobody uses it any more");
 }
 
@@ -118,7 +119,7 @@ vem_remote_attach(struct vem_remote *remote, struct vem_link *link)
 	if (slot_take(link, remote))
 		return true;
 	remote->link = NULL;
-	link_unuse(link);
+	vem_link_unuse(link);
 	return false;
 }
 
@@ -128,7 +129,7 @@ remote_new(struct vem_link *link)
 	struct vem_remote *remote = calloc(1, sizeof(*remote));
 
 	if (remote == NULL) {
-		link_unuse(link);
+		vem_link_unuse(link);
 		return NULL;
 	}
 	if (vem_remote_attach(remote, link))
@@ -174,7 +175,7 @@ vem_remote_detach(struct vem_remote *remote)
 	remote->link = NULL;
 	atomic_store(&remote->far_known, false);
 	atomic_store(&remote->qp, NULL);
-	link_unuse(link);
+	vem_link_unuse(link);
 }
 
 void
@@ -371,6 +372,8 @@ vem_remote_link_up(struct vem_link *link)
 			request_send(remote);
 	}
 	vem_remote_join_all(link);
+	vem_remote_query_up(link);
+	vem_ud_go_on(link->shm->fabric);
 }
 
 /* The listener has accepted. */
@@ -555,6 +558,8 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 {
 	struct vem_remote *remote = NULL;
 
+	if (packet->kind >= VEM_PACKET_QUERY && packet->kind <= VEM_PACKET_QUERY_END)
+		return vem_remote_query_packet(link, packet);
 	if (packet->kind != VEM_PACKET_REQUEST) {
 		/* The side that gives up does not know the number at this one. */
 		remote = packet->kind == VEM_PACKET_WITHDRAW
@@ -606,6 +611,9 @@ vem_remote_packet(struct vem_link *link, const struct vem_packet *packet)
 	case VEM_PACKET_JOIN:
 	case VEM_PACKET_JOINED:
 	case VEM_PACKET_OPEN:
+	case VEM_PACKET_QUERY:
+	case VEM_PACKET_ANSWER:
+	case VEM_PACKET_QUERY_END:
 	case VEM_PACKET_KINDS:
 		break;
 	}
@@ -617,6 +625,8 @@ vem_remote_link_down(struct vem_link *link)
 {
 	bool up = atomic_load(&link->up);
 
+	vem_remote_query_down(link);
+	vem_ud_go_on(link->shm->fabric);
 	for (uint32_t i = 0; i < VEM_SLOT_PAGES * VEM_SLOTS; i++) {
 		struct vem_slot *slot = slot_of(link, i);
 

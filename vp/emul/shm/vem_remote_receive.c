@@ -16,6 +16,7 @@
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_ud.h"
 #include "vem_why.h"
 #include "vsw_relax.h"
 
@@ -269,20 +270,39 @@ vem_remote_readies(struct vem_link *link)
 		vem_remote_answers(link);
 }
 
+/* The room is not for all: another connection is the first one each time. */
 static void
-queue_run(struct vem_remote *remote, struct vem_qp *qp)
+queues_run_in_turn(struct vem_link *link)
 {
-	(void)remote;
-	vem_sq_run(qp);
+	uint32_t first = link->turn, all = VEM_SLOT_PAGES * VEM_SLOTS;
+
+	for (uint32_t i = 0; i < all; i++) {
+		uint32_t number = (first + i) % all;
+		struct vem_slot *page = link->pages[number / VEM_SLOTS];
+
+		if (page == NULL) {
+			i += VEM_SLOTS - 1 - number % VEM_SLOTS;
+			continue;
+		}
+		struct vem_remote *remote = atomic_load(&page[number % VEM_SLOTS].remote);
+		struct vem_qp *qp = remote != NULL ? atomic_load(&remote->qp) : NULL;
+
+		if (qp == NULL)
+			continue;
+		if (link->turn == first)
+			link->turn = (number + 1) % all;
+		vem_sq_run(qp);
+	}
 }
 
 void
 vem_remote_room(struct vem_link *link)
 {
 	atomic_store(&link->starved, false);
+	vem_ud_go_on(link->shm->fabric);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
-	each_remote(link, queue_run);
+	queues_run_in_turn(link);
 }
 
 /* --- requests in -------------------------------------------------------------------------- */
@@ -413,9 +433,8 @@ ask_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire 
 	(void)asks_answer(remote, qp);
 }
 
-/* The right to take receives, of whoever has it for a moment. */
-static bool
-receives_take(struct vem_qp *qp)
+bool
+vem_remote_receives_take(struct vem_qp *qp)
 {
 	for (unsigned round = 0; round < UNRELIABLE; round++) {
 		if (vsw_role_take(&qp->in.role))
@@ -457,7 +476,7 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 	remote->got += entry->length;
 	if (!takes) {
 		refusal = vsw_respond_write(&qp->in, &message, &piece);
-	} else if (receives_take(qp)) {
+	} else if (vem_remote_receives_take(qp)) {
 		if (vem_qp_takes(qp))
 			refusal = write ? vsw_respond_write_immediate(&qp->in, &message, &piece)
 					: vsw_respond_parts(&qp->in, &message, &piece);
@@ -622,6 +641,10 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	struct vem_wire wire;
 
 	memcpy(&wire, entry->head, sizeof(wire));
+	if (wire.kind == VEM_WIRE_DATAGRAM) {
+		vem_remote_ud_entry(link, &wire, entry);
+		return;
+	}
 	page = wire.to / VEM_SLOTS < VEM_SLOT_PAGES ? link->pages[wire.to / VEM_SLOTS] : NULL;
 	if (page == NULL)
 		return;
@@ -658,6 +681,7 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	case VEM_WIRE_DATA:
 		data_arrived(remote, qp, &wire, entry);
 		break;
+	case VEM_WIRE_DATAGRAM:
 	default:
 		vem_link_break(link, "an entry is of an unknown kind");
 		break;

@@ -53,10 +53,10 @@ octets_copy(const struct vsw_spans *from, uint32_t at, uint8_t *to, uint32_t len
 }
 
 bool
-vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
-		 const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost)
+vem_link_write(struct vem_link *link, const struct vem_wire *wire, const struct vem_octets *octets,
+	       bool *lost)
 {
-	struct vem_link *link = remote->link;
+	uint32_t length = octets->front_length + octets->length;
 	bool streamed = false, wake = false;
 
 	if (!atomic_load_explicit(&link->up, memory_order_acquire) ||
@@ -76,7 +76,11 @@ vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 			vem_link_break(link, "the index of its ring cannot be");
 		return false;
 	}
-	if (length != 0 && !octets_copy(octets, at, to, length, &streamed)) {
+	if (octets->front_length != 0)
+		memcpy(to, octets->front, octets->front_length);
+	if (octets->length != 0 &&
+	    !octets_copy(octets->spans, octets->at, to + octets->front_length, octets->length,
+			 &streamed)) {
 		vsw_unlock(&link->out_lock);
 		*lost = true;
 		return false;
@@ -86,6 +90,15 @@ vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
 	if (wake)
 		vem_link_wake(link);
 	return true;
+}
+
+bool
+vem_remote_write(struct vem_remote *remote, const struct vem_wire *wire,
+		 const struct vsw_spans *octets, uint32_t at, uint32_t length, bool *lost)
+{
+	const struct vem_octets those = {.spans = octets, .at = at, .length = length};
+
+	return vem_link_write(remote->link, wire, &those, lost);
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -526,6 +539,38 @@ queue_take(struct vem_qp *qp, struct vem_remote *remote)
 	return true;
 }
 
+/* The time for answers begins. */
+static void
+watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
+{
+	struct vem_link *link = remote->link;
+
+	remote->watched = done;
+	remote->sent_then = remote->cursor != done || remote->stalled;
+	vsw_lock(&link->out_lock);
+	remote->written_then = link->out.written;
+	vsw_unlock(&link->out_lock);
+	vem_peer_watch(qp);
+}
+
+/*
+ * The time is over. Does the oldest request still wait for room, or to be read by a process that is slow? Then it is not lost; an
+ * adapter would have read it. If it is lost, the reader has said, or says from now on, that it has read it.
+ */
+static bool
+is_on_its_way(struct vem_remote *remote)
+{
+	struct vem_link *link = remote->link;
+
+	if (!remote->sent_then)
+		return true;
+	vsw_lock(&link->out_lock);
+	(void)vem_ring_want_room(&link->out, 0);
+	bool unread = atomic_load(&link->out.page->read) < remote->written_then;
+	vsw_unlock(&link->out_lock);
+	return unread;
+}
+
 /* By attributes: requests are not tried without end. True: one has failed. */
 static bool
 window_watch(struct vem_qp *qp, struct vem_remote *remote)
@@ -536,17 +581,17 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 	bool idle = none || atomic_load(&qp->rnr_until) != 0;
 
 	if (qp->init.type == RI_QP_RC &&
-	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done))) {
+	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done &&
+				 !is_on_its_way(remote)))) {
 		head_fail(qp, remote, RI_WC_TRANSPORT);
 		return true;
 	}
 	if (until > VEM_RNR_LATE || (until == 0 && idle))
 		return false;
-	remote->watched = done;
 	if (idle)
 		atomic_store(&qp->tries_until, 0);
 	else
-		vem_peer_watch(qp);
+		watch_begin(qp, remote, done);
 	return false;
 }
 

@@ -394,6 +394,8 @@ after_fork_child(void)
 	for (struct vem_shm *shm = all; shm != NULL; shm = shm->next) {
 		atomic_store(&shm->forked, true);
 		ri_close(shm->epfd);
+		for (unsigned i = 0; i < shm->dial_count && i < VEM_DIALS; i++)
+			ri_close(shm->dials[i].fd);
 		for (struct vem_name *name = shm->names; name != NULL; name = name->next)
 			ri_close(name->fd);
 		for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
@@ -469,7 +471,7 @@ name_fire(void *arg, uint32_t events)
 
 		if (fd < 0)
 			break;
-		vem_link_accept(shm, fd);
+		vem_link_accept(shm, fd, name->key);
 	}
 	pthread_mutex_unlock(&shm->fabric->lock);
 }
@@ -517,20 +519,31 @@ name_give(struct vem_name *name)
 }
 
 enum ri_status
-vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service, struct vem_name **out)
+vem_shm_name_new(struct vem_shm *shm, const char text[VEM_PLACE_NAME], uint64_t key,
+		 struct vem_name **out)
 {
 	struct vem_name *name = calloc(1, sizeof(*name));
 	enum ri_status status = RI_ERR_RESOURCES;
 
 	if (name == NULL)
 		return status;
-	vem_shm_name_of(shm, service, name->name);
+	(void)snprintf(name->name, sizeof(name->name), "%s", text);
+	name->key = key;
 	status = name_take(shm, name);
 	if (status == RI_SUCCESS)
 		*out = name;
 	else
 		free(name);
 	return status;
+}
+
+enum ri_status
+vem_shm_name_take(struct vem_shm *shm, const struct ri_service *service, struct vem_name **out)
+{
+	char text[VEM_PLACE_NAME];
+
+	vem_shm_name_of(shm, service, text);
+	return vem_shm_name_new(shm, text, VEM_KEY_NONE, out);
 }
 
 void
@@ -620,6 +633,7 @@ vem_shm_open(struct vem_fabric *fabric)
 	shm->fabric = fabric;
 	shm->host = fabric->host;
 	shm->reap = (struct ri_task){.fire = reap_all, .arg = shm};
+	shm->dial = (struct ri_task){.fire = vem_remote_ud_dial_all, .arg = shm};
 	shm->sweep = (struct ri_timer){.fire = names_sweep, .arg = shm};
 	atomic_store(&shm->asleep, true);
 	if (!place_find(shm)) {
@@ -666,9 +680,12 @@ vem_shm_close(struct vem_shm *shm)
 	if (!forked) {
 		vsw_leader_stop(&shm->leader);
 		host->task_stop(host->self, &shm->reap);
+		host->task_stop(host->self, &shm->dial);
 		host->timer_stop(host->self, &shm->sweep);
 	}
 	forks_remove(shm);
+	for (unsigned i = 0; i < shm->dial_count && !forked; i++)
+		ri_close(shm->dials[i].fd);
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++)
 		if (atomic_load(&shm->links[i]) != NULL)
 			vem_link_free(atomic_load(&shm->links[i]));

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vem_node.h"
+#include "vem_dgram.h"
 #include "vem_remote.h"
 
 #define PORT 4713
@@ -618,7 +618,7 @@ test_entries(void)
 			memset(&wire, 0, sizeof(wire));
 			for (unsigned k = 0; k < g_random_int() % 12; k++)
 				octets[g_random_int() % sizeof(wire)] = (uint8_t)g_random_int();
-			wire.kind = 1 + g_random_int() % 9;
+			wire.kind = 1 + g_random_int() % 10;
 			wire.to = to;
 			wire.to_life = life;
 			if (g_random_int() % 4 != 0) {
@@ -653,6 +653,105 @@ test_entries(void)
 	node_forget(s.node);
 	server_works(&s);
 	wait_until(descriptors_are, before);
+	server_free(&s);
+}
+
+/* Write a datagram into the ring, if there is room. */
+static void
+hostile_datagram(struct hostile *h, struct vem_ring_out *out, const struct vem_wire *wire,
+		 uint32_t length)
+{
+	uint8_t *at = vem_ring_begin(out, length);
+
+	if (at == NULL) {
+		g_usleep(50);
+		return;
+	}
+	memset(at, 0x33, length);
+	if (vem_ring_end(out, (const uint8_t *)wire, length, false))
+		(void)!send(h->fds[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* How many receives of the end have a datagram until nothing comes any more. */
+static unsigned
+datagrams(struct server *s, struct end *end)
+{
+	struct ri_wc wc;
+	unsigned count = 0;
+
+	for (gint64 until = g_get_monotonic_time() + 30000; g_get_monotonic_time() < until;)
+		count += s->node->p->fast->poll_cq(end->urcq, &wc, 1);
+	return count;
+}
+
+/* A link with the server, over which only datagrams come. */
+static struct hostile
+hostile_sender(struct vem_ring_out *out, struct vem_ring_page **page, int fds[4])
+{
+	struct hostile h = hostile_new();
+	struct vem_packet hello = good_hello(&h);
+
+	fds[0] = vem_ring_create(page);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds + 1), ==, 0);
+	send_fds(h.sock, &hello, sizeof(hello), fds, 2);
+	vem_ring_out_init(out, h.ring);
+	return h;
+}
+
+/* Floods with wrong keys and numbers, senders that it is not, lies about lengths. It gets through what anybody may send. */
+static void
+test_datagrams(void)
+{
+	struct server s = server_new();
+	struct end *end = ud_new(s.node, 64);
+	struct chunk c = chunk_new(s.node, 65536, ALL_RW);
+	unsigned before = descriptors();
+	const struct vem_wire good = {.kind = VEM_WIRE_DATAGRAM,
+				      .to = qpn_of(end),
+				      .number = 77u << VEM_BLOCK_BITS | 5,
+				      .length = 100,
+				      .stag = KEY};
+
+	for (unsigned i = 0; i < 16; i++)
+		g_assert_cmpint(end_recv(end, i, &c, 4096 * i, 4096), ==, RI_SUCCESS);
+	for (unsigned lie = 0; lie < 4; lie++) {
+		struct vem_ring_page *page = NULL;
+		struct vem_ring_out out;
+		int fds[4];
+		struct hostile h = hostile_sender(&out, &page, fds);
+		struct vem_wire wire = good;
+
+		for (unsigned i = 0; i < 3000; i++) {
+			wire = good;
+			wire.to = i % 3 == 0 ? g_random_int() : wire.to;
+			wire.stag = i % 3 == 1 ? KEY + 1 + g_random_int() % 99 : KEY;
+			wire.number = i % 3 == 2 ? g_random_int() | 1u << 31 : wire.number;
+			hostile_datagram(&h, &out, &wire, VEM_GRH + 100);
+		}
+		wire = good;
+		wire.number = 78u << VEM_BLOCK_BITS | 5;
+		hostile_datagram(&h, &out, &wire, VEM_GRH + 100);
+		g_assert_cmpuint(datagrams(&s, end), ==, 0);
+		hostile_datagram(&h, &out, &good, VEM_GRH + 100);
+		g_assert_cmpuint(datagrams(&s, end), ==, 1);
+		wire = good;
+		wire.length = lie == 0 ? UINT32_MAX : lie == 1 ? 101 : lie == 2 ? 0 : 5000;
+		hostile_datagram(&h, &out, &wire,
+				 lie == 2   ? VEM_GRH - 1
+				 : lie == 3 ? VEM_GRH + 5000
+					    : VEM_GRH + 100);
+		hostile_expect_end(&h);
+		g_assert_cmpuint(datagrams(&s, end), ==, 0);
+		vem_ring_unmap(page);
+		for (unsigned i = 0; i < 3; i++)
+			close(fds[i]);
+		hostile_free(&h);
+	}
+	server_works(&s);
+	wait_until(descriptors_are, before);
+	g_assert_cmpint(end_state(end), ==, RI_QPS_RTS);
+	end_free(end);
+	chunk_free(&c);
 	server_free(&s);
 }
 
@@ -777,6 +876,8 @@ main(int argc, char **argv)
 	add("silent", test_silent);
 	add("packets", test_packets);
 	add("entries", test_entries);
+	if (strcmp(adapter, "shm:ib") == 0)
+		add("datagrams", test_datagrams);
 	add("changing", test_changing);
 	int failed = g_test_run();
 	char *command = g_strdup_printf("rm -r %s", runtime);
