@@ -124,13 +124,13 @@ struct ri_captured {
 	const char *adapter; /**< Name of the adapter. */
 	const void *
 		which; /**< Distinguishes adapters; NULL: what the kAL itself sends and receives. */
-	const char *text;     /**< A sentence about it for people, or NULL. */
-	struct ri_addr local; /**< IP addresses of the connection; ports in network order. */
-	struct ri_addr remote;
-	uint16_t local_port;
-	uint16_t remote_port;
-	const void *octets; /**< Octets, or the packet; NULL with @ref length 0. */
-	uint64_t length;    /**< Octets there. */
+	const char *text;      /**< A sentence about it for people, or NULL. */
+	struct ri_addr local;  /**< IP address of this end of the connection. */
+	struct ri_addr remote; /**< IP address of the other end. */
+	uint16_t local_port;   /**< TCP port of this end, in network order. */
+	uint16_t remote_port;  /**< TCP port of the other end, in network order. */
+	const void *octets;    /**< Octets, or the packet; NULL with @ref length 0. */
+	uint64_t length;       /**< Octets there. */
 };
 
 /** The host table [RI 11.3]. Each entry gets ri_host::self first. @ref rnicpi_host_calling holds for every entry. */
