@@ -3,6 +3,7 @@
 
 #include "it_claims.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <string.h>
 
@@ -13,19 +14,27 @@ static const char *const places[] = {"it-certify-cases",
 				     "../../conformance/judge/certify/it-certify-cases"};
 
 static char *
-program_find(void)
+program_near(const char *program)
 {
-	char *self = g_file_read_link("/proc/self/exe", NULL);
-	char *folder = g_path_get_dirname(self != NULL ? self : ""), *found = NULL;
+	g_autofree char *folder = g_path_get_dirname(program);
+	char *found = NULL;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(places) && found == NULL; i++) {
 		found = g_build_filename(folder, places[i], NULL);
 		if (!g_file_test(found, G_FILE_TEST_IS_EXECUTABLE))
 			g_clear_pointer(&found, g_free);
 	}
-	g_free(folder);
-	g_free(self);
 	return found;
+}
+
+/* Beside the file of this program; or beside its name, where /proc is that of a root which is another one. */
+static char *
+program_find(void)
+{
+	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+	char *found = program_near(self != NULL ? self : "");
+
+	return found != NULL ? found : program_near(program_invocation_name);
 }
 
 /* "claim", name, value, "claim" with tabs between: to "name=value ". */

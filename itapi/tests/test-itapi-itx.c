@@ -187,6 +187,21 @@ check_liar(void)
 	close(ready[1]);
 }
 
+/*
+ * Another user may not look. The system call changes this thread alone: glibc's seteuid() kills a process that has cancelled a thread
+ * before it created one, and Linux lets a thread that has ever had other credentials use RDMA devices no more.
+ */
+static void *
+look_as_nobody(void *arg)
+{
+	size_t count = 0, total;
+
+	g_assert_cmpint(syscall(SYS_setresuid, -1, 65534, -1), ==, 0);
+	g_assert_cmpint(itx_live_list((int)getppid(), NULL, &count, &total), ==,
+			IT_ERR_NO_PERMISSION);
+	return arg;
+}
+
 /* The process sees its objects, and the counters say what it has done. */
 static void
 test_live(struct pair *pair)
@@ -235,17 +250,8 @@ test_live(struct pair *pair)
 	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EVD, ITX_COUNTER_SUCCESSES), ==, done + 6);
 	pair_disconnect(pair);
 	check_liar();
-	if (geteuid() == 0) {
-		/*
-		 * Another user may not look.  Only this thread changes: glibc's seteuid() kills a process that has cancelled a thread
-		 * before it created one.
-		 */
-		g_assert_cmpint(syscall(SYS_setresuid, -1, 65534, -1), ==, 0);
-		count = 0;
-		g_assert_cmpint(itx_live_list((int)getppid(), NULL, &count, &total), ==,
-				IT_ERR_NO_PERMISSION);
-		g_assert_cmpint(syscall(SYS_setresuid, -1, 0, -1), ==, 0);
-	}
+	if (geteuid() == 0)
+		g_thread_join(g_thread_new("nobody", look_as_nobody, NULL));
 	g_assert_cmpstr(itx_counter_name(ITX_COUNTER_SENDS), ==, "sends");
 	for (unsigned i = 0; i < ITX_COUNTER_COUNT; i++)
 		g_assert_nonnull(itx_counter_name((itx_counter_t)i));
