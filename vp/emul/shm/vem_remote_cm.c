@@ -642,6 +642,8 @@ vem_remote_link_down(struct vem_link *link)
 
 		if (qp != NULL && atomic_load(&qp->by_peer))
 			vem_remote_peer_down(qp, remote);
+		else if (qp != NULL && remote->asked && !remote->far_known && !remote->fresh)
+			failed(remote, RI_CM_REASON_REFUSED); /* its process had ended before */
 		else if (qp != NULL && up)
 			vem_qp_message(qp, VEM_MSG_LOST, 0, NULL);
 		else if (qp != NULL)
