@@ -179,7 +179,7 @@ test_timeout(struct pair *pair)
 	g_assert_false(event.ud_svc_reply.private_data_present);
 	g_assert_cmpuint(event.ud_svc_reply.ep_info.ud_ep_id, ==, 0);
 	status = reply(id, IT_UD_SVC_EP_INFO_VALID);
-	/* A service at the other side of a network does not know that nobody waits any more; one of shm is told a moment later. */
+	/* A service at the other side of a network does not know that nobody waits any more; over shm the news comes a moment later. */
 	if ((!pair_is_roce() && !g_str_has_prefix(pair_adapter(), "shm")) || status != IT_SUCCESS)
 		g_assert_cmpint(status, ==, IT_ERR_INVALID_UD_SVC_REQ_ID);
 	end_expect_none(pair->active.cm_msg);

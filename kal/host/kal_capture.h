@@ -77,7 +77,7 @@ int kal_capture_file(const char *name, char *path, size_t room);
 struct kal_capture *kal_capture_begin(int fd, const struct kal_capture_params *params);
 /* Any thread; blocks for a copy, and with `direct` for a write. */
 void kal_capture_put(struct kal_capture *capture, const struct ri_captured *what);
-/* Write what waits, for at most so many ms, and how many frames were dropped. Frames may follow. */
+/* Write what waits, for at most that number of milliseconds, and how many frames were dropped. Frames may follow. */
 void kal_capture_flush(struct kal_capture *capture, unsigned patience);
 /* Flush, and free it. Nothing is put any more. */
 void kal_capture_end(struct kal_capture *capture);

@@ -45,7 +45,7 @@ struct kal_flow {
 	bool begun;
 	uint32_t
 		first; /* sequence number of both SYNs; another one for each connection of these ends */
-	bool used[2], closed[2]; /* by which end */
+	bool used[2], closed[2]; /* by end[0] and by end[1] */
 	uint64_t done[2];        /* octets of a direction, by its sender, that are in the capture */
 	uint64_t said[2][2];     /* the same that each end has said */
 	bool fin[2];
@@ -195,7 +195,10 @@ row_of(const struct end end[2])
 	return (sum ^ sum >> 8) % KAL_CAPTURE_ROWS;
 }
 
-/* The flow of this connection; its octets make it if need be. NULL: there is none, no memory, or too many. *side: of the local end. */
+/*
+ * The flow of this connection, which its first octets make. *side: the local end's place in kal_flow::end. NULL: no flow of that
+ * connection, no memory, or too many flows.
+ */
 static struct kal_flow *
 flow_of(struct kal_capture *capture, const struct ri_captured *what, unsigned *side)
 {

@@ -44,7 +44,7 @@ node_capture(struct sim_node *node)
 	return kal_capture_begin(fd, &params);
 }
 
-/* Adapters that were opened, and by which node. */
+/* Adapters that were opened, and the nodes that opened them. */
 static struct {
 	const void *which;
 	struct sim_node *node;

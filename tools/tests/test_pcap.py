@@ -74,7 +74,7 @@ def crc32c(octets):
 
 
 def walk(path, crc=True):
-    """The same for iWARP: from length to length, from the start-up on. tshark guesses FPDUs, and wrongly where segments end inside one."""
+    """Counts FPDUs: from length to length, from the start-up on. tshark guesses FPDUs, and wrongly where segments end inside one."""
     streams = collections.defaultdict(bytes)
     for row in tshark(path, '-Y', 'tcp.len > 0', '-T', 'fields', '-e', 'tcp.stream', '-e', 'tcp.srcport', '-e', 'tcp.seq', '-e',
                       'tcp.payload').splitlines():

@@ -335,7 +335,7 @@ struct vem_qp {
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
 	uint8_t terminate[4];
-	struct vem_tap *tap;          /* what a capture gets of it; NULL: there is none */
+	struct vem_tap *tap;          /* what a capture gets of it; NULL: nothing is captured */
 	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 

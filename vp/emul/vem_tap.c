@@ -11,7 +11,7 @@
 
 /* --- begin and end -------------------------------------------------------------------------- */
 
-/* It goes without an end that anybody is told of. */
+/* It ends without a frame that says so. */
 static const struct vem_cause gone = {.kind = RI_CM_BROKEN};
 
 static const char established[] = "the connection is established";

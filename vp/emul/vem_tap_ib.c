@@ -63,7 +63,7 @@ packet_send(struct vem_tap *tap, bool back, struct roce_packet *p)
 	packet_add(tap, back, &flow, p);
 }
 
-/* Packets of so many octets. */
+/* Number of packets that carry that many octets. */
 static uint32_t
 packets_of(uint32_t length)
 {

@@ -187,7 +187,7 @@ vro_claim(struct vro_station *station)
 			return one;
 		}
 	}
-	/* Whoever reads the count finds the sockets. */
+	/* A thread that reads the count finds the sockets. */
 	atomic_store_explicit(&station->num_udps, count, memory_order_release);
 	return count != 0 ? RI_SUCCESS : status;
 }

@@ -82,7 +82,7 @@ full_wait(struct vro_station *station)
 	host->timer_start(host->self, &station->full, host->now(host->self) + FULL_WAIT);
 }
 
-/* All sockets build their packets in one room; while there is a run that the kernel does not take, there is none. */
+/* All sockets build their packets in one room; while the kernel does not take a run, the room is not free. */
 static uint8_t *
 mux_room(struct vro_link *link)
 {

@@ -316,7 +316,7 @@ link_room(struct vro_link *link)
 	return out->open.udp != NULL ? out->open.at + out->open.len : out->octets;
 }
 
-/* The packet is behind the open run, or at the start of the room if there is none. */
+/* The packet is behind the open run, or at the start of the room if no run is open. */
 static void
 link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 {

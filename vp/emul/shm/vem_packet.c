@@ -88,7 +88,7 @@ vem_packet_receive(int fd, struct vem_packet *packet, int fds[VEM_PACKET_FDS], u
 			     .msg_controllen = sizeof(control)};
 	ssize_t len = ri_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-	/* A peer that ended with packets unread is told once, before the packets that it has sent itself. */
+	/* If a peer ended with packets unread, Linux reports a reset once, and only then the packets that the peer has sent. */
 	if (len < 0 && errno == ECONNRESET)
 		len = ri_recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	*count = 0;

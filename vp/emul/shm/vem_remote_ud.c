@@ -78,7 +78,7 @@ link_find(const struct vem_shm *shm, uint64_t key)
 	return NULL;
 }
 
-/* Begin a use of the link with that key, for datagrams; NULL: there is none. Ends with link_put. */
+/* Begin a use of the link with that key, for datagrams; NULL: no link has it. Ends with link_put. */
 static struct vem_link *
 link_get(struct vem_shm *shm, uint64_t key)
 {

@@ -390,7 +390,7 @@ test_service(void)
 	}
 	ask(&a, 4, &none, RI_NEVER);
 	told(&a, 4, RI_SERVICE_UNKNOWN);
-	/* The backlog is 2. Who does not wait any more is gone. */
+	/* The backlog is 2. A request that does not wait any more has left it. */
 	ask(&a, 5, &service, RI_NEVER);
 	event = node_cm(b.node, RI_CM_SERVICE_REQUEST, listener);
 	ask(&a, 6, &service, 30000000);
