@@ -271,8 +271,8 @@ def check_full(checker):
         checker.test('tsan', label='tsan programs', prefix=prefix,
                      arguments=suites('programs', 'sizes', 'tools', 'wire'), processes=2 * checker.jobs)
     # Each test with a daemon of its own, and with one that is killed and started again five times a second.
-    for setup in ('kald', 'kaldrestart'):
-        checker.test('plain', label=setup, setup=setup, arguments=suites('itapi:kal', 'itapi:itapi'), processes=2 * checker.jobs)
+    for setup, more in (('kald', ['itapi:tools']), ('kaldrestart', [])):
+        checker.test('plain', label=setup, setup=setup, arguments=suites('itapi:kal', 'itapi:itapi', *more), processes=2 * checker.jobs)
     run_analysers(checker)
     checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
     checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
