@@ -508,7 +508,7 @@ typedef enum {
 /** Room for counters of later versions. */
 #define ITX_COUNTERS 48
 
-/** An object of a process, as it was when it was read. All texts end with a zero octet; "" stands for a text that is unknown or absent. */
+/** An object of a process, as it was when it was read. All texts end with a zero octet; "" is a text that is unknown or absent. */
 typedef struct {
 	/** What it is. */
 	itx_live_kind_t kind;

@@ -40,8 +40,8 @@ door_sysfs_may_be(const char *path)
 }
 
 /*
- * Where a file is that a program names: DOOR_NO_DEVICE, or in `room` if it is a file of ours, or one of the two folders of the kernel, of which there is a
- * copy with the kernel's entries and ours; else the path itself. `caller` is a return address: code of the door itself sees the
+ * Where a file is that a program names: DOOR_NO_DEVICE, or in `room` if it is a file of ours or one of the kernel's two folders (the door
+ * has copies of these, with the kernel's entries and its own); else the path itself. `caller` is a return address: code of the door itself sees the
  * kernel's files. Threads: any.
  */
 const char *door_sysfs_find(const char *path, char room[DOOR_SYSFS_ROOM], const void *caller);

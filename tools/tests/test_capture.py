@@ -7,34 +7,21 @@ it-test there as two processes, and lets tshark decode every octet. Called as
 test_capture.py TOOLS; where a machine cannot make a namespace or capture, all is skipped.
 """
 
-import collections
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import tool_nets
 import tool_runs
+import tool_tshark
+from tool_tshark import expect, tshark
 
 COUNT = 25
 OPERATIONS = ['client', 'SR', '5000', '2', 'server', 'SR', '100', 'client', 'RW', '100000',
               'server', 'RR', '70000', 'client', 'RR', '3']
 READS = 2 * COUNT
 NAMES = {0: 'Write', 1: 'Read Request', 2: 'Read Response', 3: 'Send', 5: 'Send with SE'}
-
-
-def tshark(path, *arguments):
-    out = subprocess.run(['tshark', '-r', path, '--disable-protocol', 'rpcordma', *arguments],
-                         capture_output=True, text=True, check=False, timeout=300)
-    if out.returncode != 0:
-        raise tool_runs.Failed('tshark: ' + out.stderr)
-    return out.stdout
-
-
-def expect(what, wanted, got):
-    if wanted != got:
-        raise tool_runs.Failed('%s: %s instead of %s' % (what, got, wanted))
 
 
 class Wire:
@@ -52,29 +39,19 @@ class Wire:
         if '/0 (' not in capture.end():
             tool_nets.skip('packets were lost while capturing')
         self.text = tshark(path, '-V')
-        self.rows = [row.split('\t') for row in tshark(
-            path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').split('\n')
-            if row.strip()]
-
-    def messages(self):
-        """How many whole messages of each kind; an FPDU with the last flag ends one."""
-        kinds = collections.Counter()
-        for opcodes, lasts in self.rows:
-            for opcode, last in zip(opcodes.split(','), lasts.split(',')):
-                kinds[NAMES.get(int(opcode, 0), opcode)] += int(last)
-        return kinds
+        self.fpdus = tool_tshark.fpdus(path)
+        self.counted = tool_tshark.messages(path, NAMES)
 
     def checksums(self):
         expect('exit status of it-test', 0, self.status)
-        fpdus = sum(len(opcodes.split(',')) for opcodes, _ in self.rows)
+        fpdus = len(self.fpdus)
         expect('FPDUs with a good CRC', fpdus, self.text.count('(Good CRC32)'))
         expect('FPDUs with a bad CRC', 0, self.text.count('(Bad CRC32'))
         if fpdus < 5 * COUNT:
             raise tool_runs.Failed('only %d FPDUs' % fpdus)
 
     def well_formed(self):
-        expect('malformed packets', 0, self.text.lower().count('malformed'))
-        expect('packets that could not be decoded', 0, self.text.count('Dissector bug'))
+        tool_tshark.expect_well_formed(self.text)
 
     def startup(self):
         requests = self.text.count('Request frame header')
@@ -83,7 +60,7 @@ class Wire:
             raise tool_runs.Failed('no MPA start-up was seen')
 
     def kinds(self):
-        kinds = self.messages()
+        kinds = self.counted
         expect('Read Requests', READS, kinds['Read Request'])
         expect('Read Responses', READS, kinds['Read Response'])
         expect('kinds of message', set(), set(kinds) - set(NAMES.values()))

@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 import tool_runs
+import tool_tshark
+from tool_tshark import expect, tshark
 
 TOOLS, STATES, SIM, KV = (word if word == '-' else os.path.abspath(word) for word in sys.argv[1:5])
 COUNT = 10
@@ -27,27 +29,9 @@ IWARP = {0: 'write', 1: 'read', 2: 'response', 3: 'send', 5: 'send', 7: 'termina
 ROCE = {3: 'send', 2: 'send', 4: 'send', 5: 'send', 8: 'write', 10: 'write', 12: 'read', 15: 'response', 16: 'response', 17: 'ack'}
 
 
-def tshark(path, *arguments):
-    out = subprocess.run(['tshark', '-r', path, '--disable-protocol', 'rpcordma', *arguments],
-                         capture_output=True, text=True, check=False, timeout=300)
-    if out.returncode != 0:
-        raise tool_runs.Failed('tshark: ' + out.stderr)
-    return out.stdout
-
-
-def expect(what, wanted, got):
-    if wanted != got:
-        raise tool_runs.Failed('%s: %s instead of %s' % (what, got, wanted))
-
-
 def messages(path):
     """How many whole messages of each kind."""
-    kinds = collections.Counter()
-    for row in tshark(path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').splitlines():
-        opcodes, lasts = row.split('\t')
-        for opcode, last in zip(opcodes.split(','), lasts.split(',')):
-            if opcode:
-                kinds[IWARP.get(int(opcode, 0), opcode)] += int(last)
+    kinds = tool_tshark.messages(path, IWARP)
     for row in tshark(path, '-Y', 'infiniband.bth', '-T', 'fields', '-e', 'infiniband.bth.opcode').split():
         kinds[ROCE.get(int(row, 0), 'part')] += 1
     return kinds
@@ -99,8 +83,7 @@ def walk(path, crc=True):
 
 def well_formed(path):
     text = tshark(path, '-V')
-    expect('malformed packets', 0, text.lower().count('malformed'))
-    expect('packets that could not be decoded', 0, text.count('Dissector bug'))
+    tool_tshark.expect_well_formed(text)
     expect('wrong checksums', 0, len(tshark(path, '-o', 'ip.check_checksum:TRUE', '-o', 'tcp.check_checksum:TRUE', '-Y',
                                            'ip.checksum.status == 0 || tcp.checksum.status == 0').splitlines()))
     expect('octets that come twice or are missing', '', tshark(

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""What tshark says of a capture, for the tests of tools."""
+
+import collections
+import subprocess
+
+from tool_runs import Failed
+
+
+def tshark(path, *arguments):
+    out = subprocess.run(['tshark', '-r', path, '--disable-protocol', 'rpcordma', *arguments],
+                         capture_output=True, text=True, check=False, timeout=300)
+    if out.returncode != 0:
+        raise Failed('tshark: ' + out.stderr)
+    return out.stdout
+
+
+def expect(what, wanted, got):
+    if wanted != got:
+        raise Failed('%s: %s instead of %s' % (what, got, wanted))
+
+
+def fpdus(path):
+    """Of each FPDU its opcode and its last flag, packet by packet."""
+    rows = [row.split('\t') for row in tshark(
+        path, '-T', 'fields', '-e', 'iwarp_rdma.opcode', '-e', 'iwarp_ddp.last_flag').splitlines() if row.strip()]
+    return [(int(opcode, 0), int(last)) for opcodes, lasts in rows
+            for opcode, last in zip(opcodes.split(','), lasts.split(',')) if opcode]
+
+
+def messages(path, names):
+    """How many whole messages of each kind; an FPDU with the last flag ends one."""
+    kinds = collections.Counter()
+    for opcode, last in fpdus(path):
+        kinds[names.get(opcode, opcode)] += last
+    return kinds
+
+
+def expect_well_formed(text):
+    """`text` is that of tshark -V."""
+    expect('malformed packets', 0, text.lower().count('malformed'))
+    expect('packets that could not be decoded', 0, text.count('Dissector bug'))
