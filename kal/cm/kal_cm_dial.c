@@ -126,6 +126,7 @@ socket_dial(struct kal_setup *setup)
 	setup->watch.fd = fd;
 	setup->watch.events = RI_WATCH_OUT;
 	if (connecting) {
+		kal_fd_close(&setup->held);
 		kal_sock_prepare(fd);
 		return RI_SUCCESS;
 	}
@@ -140,6 +141,7 @@ socket_dial(struct kal_setup *setup)
 		kal_fd_close(&setup->fd);
 		return status;
 	}
+	kal_fd_close(&setup->held);
 	/* A socket that binds to this port while this connection lingers needs the option on both. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	kal_sock_prepare(fd);
@@ -229,6 +231,26 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 	return kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER) == RI_SUCCESS ? 0 : EPROTO;
 }
 
+/*
+ * A try has ended, and another will follow. Its socket is closed. If the consumer chose the local port, the socket is only
+ * disconnected, and keeps the port until the next try has it, so that no other program of the host can take it in the meantime.
+ */
+static void
+leave_try(struct kal_setup *setup)
+{
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	const struct ri_host *host = setup->host;
+
+	host->watch_stop(host->self, &setup->watch);
+	setup->tcp_up = false;
+	kal_fd_close(&setup->held);
+	if (setup->req.service.local_port != 0 &&
+	    connect(kal_fd_get(&setup->fd), &nobody, sizeof(nobody)) == 0)
+		kal_fd_move(&setup->held, &setup->fd);
+	kal_fd_close(&setup->fd);
+	setup->req.reuse_addr = 1; /* for the port that is held */
+}
+
 /* The peer closed without a Reply: perhaps it knows revision 1 only. True: connecting again. */
 static bool
 dial_again(struct kal_conn *conn, struct kal_setup *setup)
@@ -238,13 +260,10 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	if (!conn->cm->config->fall_back || !setup->initiator || setup->offered.revision != 2 ||
 	    setup->in_len != 0)
 		return false;
-	host->watch_stop(host->self, &setup->watch);
-	kal_fd_close(&setup->fd);
-	setup->tcp_up = false;
+	leave_try(setup);
 	setup->offered.revision = 1;
 	setup->offered.words = false;
 	setup->offered.rtr = 0;
-	setup->req.reuse_addr = 1; /* our own first attempt holds the port */
 	if (socket_dial(setup) != RI_SUCCESS || setup->error != 0)
 		return false;
 	return host->watch_start(host->self, &setup->watch) == RI_SUCCESS &&
@@ -266,8 +285,7 @@ kal_dial_later(struct kal_conn *conn, struct kal_setup *setup, int error)
 	if ((reason != KAL_REASON_REFUSED && reason != KAL_REASON_OTHER) || setup->in_len != 0 ||
 	    now >= setup->insists_until || now + PAUSE >= setup->deadline)
 		return false;
-	host->watch_stop(host->self, &setup->watch);
-	kal_fd_close(&setup->fd);
+	leave_try(setup);
 	setup->error = setup->refused = error;
 	setup->paused = true;
 	host->timer_start(host->self, &setup->timer, now + PAUSE);
@@ -283,8 +301,6 @@ kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 
 	RI_ASSERT_OWNED(&conn->verbs);
 	setup->paused = false;
-	setup->tcp_up = false;
-	setup->req.reuse_addr = 1; /* our own earlier attempt may hold the port */
 	/* What a refusal said nothing about. */
 	kal_setup_offer(setup, &setup->req, setup->req.suppress_ird_ord != 0);
 	status = socket_dial(setup);

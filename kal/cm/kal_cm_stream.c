@@ -79,6 +79,7 @@ setup_close(struct kal_setup *setup)
 	bool part = false;
 	size_t size = 0;
 
+	kal_fd_close(&setup->held);
 	if (fd < 0)
 		return;
 	if (setup->converted) { /* the application has the socket, too: closing our descriptor would not end the stream */

@@ -31,7 +31,9 @@ struct kal_setup {
 	uint64_t deadline;      /* of the attempt; ns of ri_host::now, or RI_NEVER */
 	uint64_t insists_until; /* how long a refusal is not final; the same */
 	bool paused;            /* refused: the timer begins again */
-	int refused;            /* errno of the last try that was refused; 0: none was */
+	struct kal_fd
+		held; /* between two tries: has the local port that the consumer chose; or empty */
+	int refused;  /* errno of the last try that was refused; 0: none was */
 	struct kal_mpa_offered offered;
 	struct kal_mpa_frame request;
 	struct kal_mpa_negotiated negotiated;

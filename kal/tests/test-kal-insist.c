@@ -86,6 +86,37 @@ test_own_port(void)
 	establish(&a);
 }
 
+/* Another program cannot take that port while nobody tries; nor after a peer that has reset the connection. */
+static void
+test_own_port_is_kept(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	unsigned refused = 0, tries = 0;
+	struct attempt a;
+
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	attempt_prepare(&a);
+	close(raw_listen(&a.req.service.local_port));
+	sa.sin_port = a.req.service.local_port;
+	a.req.refused_ms = LONG_MS;
+	attempt_meet(&a);
+	listen_no_more(&a);
+	raw_abort(a.peer);
+	a.peer = -1;
+	for (gint64 end = g_get_monotonic_time() + 2 * MOMENT_US; g_get_monotonic_time() < end;) {
+		int thief = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		tries++;
+		refused += bind(thief, (struct sockaddr *)&sa, sizeof(sa)) != 0;
+		close(thief);
+	}
+	g_assert_cmpuint(tries, >=, 10);
+	g_assert_cmpuint(refused, ==, tries);
+	listen_again(&a);
+	attempt_answer(&a);
+	establish(&a);
+}
+
 /* A listener that goes away resets the connections that it has not taken: the same, as the first refusal or a later one. */
 static void
 test_listener_goes(void)
@@ -194,6 +225,7 @@ main(int argc, char **argv)
 	fake_register();
 	g_test_add_func("/kal/insist/listener-comes", test_listener_comes);
 	g_test_add_func("/kal/insist/own-port", test_own_port);
+	g_test_add_func("/kal/insist/own-port-is-kept", test_own_port_is_kept);
 	g_test_add_func("/kal/insist/listener-goes", test_listener_goes);
 	g_test_add_func("/kal/insist/nobody-comes", test_nobody_comes);
 	g_test_add_func("/kal/insist/timeout-first", test_timeout_first);
