@@ -266,6 +266,8 @@ judge(struct pair *pair, enum access access)
 	struct end *a = &pair->active, *b = &pair->passive;
 	bool iwarp = a->info->transport_type == IT_IWARP_TCP_TRANSPORT;
 	bool tcp = g_str_has_prefix(pair_adapter(), "iwarp");
+	/* TCP may have taken a part of a frame whose rest is in the lost page. Then no Terminate can follow. */
+	bool may_be_cut = tcp && access == READ_R && g_getenv("ITAPI_MPA_CRC") != NULL;
 	it_event_t done = end_next(a->request);
 	it_dto_status_t wanted = IT_DTO_ERR_LOCAL_PROTECTION;
 
@@ -277,7 +279,8 @@ judge(struct pair *pair, enum access access)
 		wanted = IT_DTO_ERR_FLUSHED; /* as if the key had been revoked meanwhile */
 	g_assert_cmpuint(done.dto_cmpl.cookie, ==, 1);
 	/* A Write or Send that TCP has not taken yet fails as the Terminate says, or is flushed. */
-	if (!tcp || wanted != IT_DTO_SUCCESS)
+	if ((!tcp || wanted != IT_DTO_SUCCESS) &&
+	    !(may_be_cut && done.dto_cmpl.dto_status == IT_DTO_ERR_FLUSHED))
 		g_assert_cmpint(done.dto_cmpl.dto_status, ==, wanted);
 	if (access == SEND_R)
 		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 7, IT_DTO_ERR_LOCAL_PROTECTION);
