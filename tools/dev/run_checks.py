@@ -257,25 +257,67 @@ def suites(*names):
     return [word for name in names for word in ('--suite', name)]
 
 
-def check_full(checker):
-    check_mutants(checker)
-    check_adapters(checker)
-    check_fuzz(checker, ['--seconds', '60'])
+def check_packages(checker):
     checker.check('packages', ['tools/dev/test-packages', '--jobs', str(checker.jobs)])
-    checker.build_and_test('clang')
-    checker.build_and_test('release')
-    # What their quick runs leave out (tools/dev/meson.build).
-    checker.test('asan', label='asan programs', arguments=suites('again', 'programs', 'wire'), processes=2 * checker.jobs)
+
+
+def check_asan_programs(checker):
+    """What the quick run under ASan leaves out (tools/dev/meson.build)."""
+    if checker.build('asan'):
+        checker.test('asan', label='asan programs', arguments=suites('again', 'programs', 'wire'), processes=2 * checker.jobs)
+
+
+def check_tsan_programs(checker):
+    """The same under TSan."""
     prefix = tsan_prefix()
-    if prefix is not None:
+    if prefix is not None and checker.build('tsan'):
         checker.test('tsan', label='tsan programs', prefix=prefix,
                      arguments=suites('programs', 'sizes', 'tools', 'wire'), processes=2 * checker.jobs)
-    # Each test with a daemon of its own, and with one that is killed and started again five times a second.
+
+
+def check_kald(checker):
+    """Each test with a daemon of its own, and with one that is killed and started again five times a second."""
+    if not checker.build('plain'):
+        return
     for setup, more in (('kald', ['itapi:tools']), ('kaldrestart', [])):
         checker.test('plain', label=setup, setup=setup, arguments=suites('itapi:kal', 'itapi:itapi', *more), processes=2 * checker.jobs)
-    run_analysers(checker)
-    checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
-    checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
+
+
+def check_valgrind(checker):
+    if checker.build('plain'):
+        checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
+
+
+def check_long(checker):
+    if checker.build('plain'):
+        checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
+
+
+def check_analysers(checker):
+    if checker.build('clang'):
+        run_analysers(checker)
+
+
+def check_all_adapters(checker):
+    if checker.build('plain'):
+        check_adapters(checker)
+
+
+# What --full adds, in this order; --part runs some of them alone. Each builds what it needs.
+PARTS = {
+    'mutants': check_mutants,
+    'adapters': check_all_adapters,
+    'fuzz': lambda checker: check_fuzz(checker, ['--seconds', '60']),
+    'packages': check_packages,
+    'clang': lambda checker: checker.build_and_test('clang'),
+    'release': lambda checker: checker.build_and_test('release'),
+    'asan-programs': check_asan_programs,
+    'tsan-programs': check_tsan_programs,
+    'kald': check_kald,
+    'analysers': check_analysers,
+    'valgrind': check_valgrind,
+    'long': check_long,
+}
 
 
 def check_all(checker, full, lab=None):
@@ -285,7 +327,8 @@ def check_all(checker, full, lab=None):
     checker.build_and_test('asan', beside=None if prefix is None else 'tsan')
     check_tsan(checker, prefix)
     if full:
-        check_full(checker)
+        for part in PARTS.values():
+            part(checker)
         if lab is not None:
             check_lab(checker, lab)
         return
@@ -320,6 +363,8 @@ def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
                         help='also clang, a release build, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
+    parser.add_argument('--part', action='append', choices=PARTS, default=[],
+                        help='only this part of what --full adds; may be given again')
     parser.add_argument('--lab', action='store_true',
                         help='only what needs a guest (conformance/wire/lab); with --full all of its cases')
     parser.add_argument('--with-lab', action='store_true',
@@ -333,7 +378,10 @@ def main():
     started = time.monotonic()
     checker = Checker(arguments.jobs)
     record = ['--record', arguments.record] if arguments.record else []
-    if arguments.lab:
+    if arguments.part:
+        for name in arguments.part:
+            PARTS[name](checker)
+    elif arguments.lab:
         check_lab(checker, (['--full'] if arguments.full else []) + record)
     else:
         check_all(checker, arguments.full, ['--quick', '--again', *record] if arguments.with_lab else None)

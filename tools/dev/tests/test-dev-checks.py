@@ -9,6 +9,7 @@ import os
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 import tree_case
 
@@ -56,6 +57,17 @@ class ChecksCase(unittest.TestCase):
     def test_many_are_not_run_again(self):
         checker, _ = self.checked(*[ONCE] * (run_checks.AGAIN + 1))
         self.assertEqual(len(checker.tally.failed), run_checks.AGAIN + 1)
+
+    def test_parts(self):
+        """--part runs the parts it names, in that order, and nothing else."""
+        ran = []
+        parts = {name: (lambda checker, name=name: (ran.append(name), checker.tally.add(name, True))) for name in run_checks.PARTS}
+        output = io.StringIO()
+        with unittest.mock.patch.object(run_checks, 'PARTS', parts), contextlib.redirect_stdout(output), \
+                unittest.mock.patch.object(run_checks.sys, 'argv', ['tools/check', '--part', 'valgrind', '--part', 'clang']):
+            self.assertEqual(run_checks.main(), 0)
+        self.assertEqual(ran, ['valgrind', 'clang'])
+        self.assertEqual(output.getvalue().split('\n')[-2], '2 passed, 0 failed, 0 skipped')
 
 
 if __name__ == '__main__':
