@@ -156,7 +156,7 @@ step_refused(struct world *world, struct listen_object *object)
 
 	nowhere.conn_qual.serviceid ^= it_hton64(draw(world, 1000) + 1);
 	if (nowhere.type == IT_IANA_PORT)
-		nowhere.conn_qual.port = (uint16_t)(object->qual.conn_qual.port ^ 1);
+		nowhere.conn_qual.port = g_htons(1); /* the host gives ports from 1,024 on */
 	wrong = world_ep(&world->near, &attr, "callee", world->trace);
 	trace_call(world->trace, "too much data", it_ep_accept(wrong, id, data, sizeof(data)));
 	trace_call(world->trace, "the caller's endpoint", it_ep_accept(caller, id, NULL, 0));
