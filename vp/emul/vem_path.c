@@ -10,6 +10,7 @@
 
 #include "ri_calls.h"
 #include "vem_fault.h"
+#include "vem_link_path.h"
 #include "vem_tap.h"
 #include "vem_wire.h"
 
@@ -114,9 +115,8 @@ path_find(struct vem_paths *paths, const char *name)
 	return NULL;
 }
 
-/* With the lock. */
-static const char *
-rule_change(struct vem_paths *paths, const struct vem_path_order *order)
+const char *
+vem_path_change(struct vem_paths *paths, const struct vem_path_order *order)
 {
 	struct vem_path *path = path_find(paths, order->path.name);
 
@@ -159,6 +159,8 @@ vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order)
 	struct vem_paths *paths;
 	const char *why = NULL;
 
+	if (rnic->fabric->shm != NULL)
+		return vem_link_path_do(rnic->fabric->shm, order);
 	if (rnic->wire_delay == 0)
 		return "paths are for adapters whose messages take time; set ITAPI_EMUL_WIRE_US";
 	pthread_mutex_lock(&faults->lock);
@@ -170,7 +172,7 @@ vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order)
 	else if (order->what == VEM_PATH_TELL)
 		paths->tells = true;
 	else
-		why = rule_change(paths, order);
+		why = vem_path_change(paths, order);
 	pthread_mutex_unlock(&faults->lock);
 	if (why == NULL && order->what == VEM_PATH_STATE)
 		vem_fault_each_qp(rnic, vem_wire_wake);
@@ -181,6 +183,14 @@ void
 vem_path_fini(struct ri_rnic *rnic)
 {
 	free(atomic_load(&rnic->faults.paths));
+}
+
+void
+vem_path_find(const struct vem_paths *paths, const char *name, struct vem_path *path)
+{
+	for (unsigned i = 0; i < paths->count; i++)
+		if (strcmp(paths->path[i].name, name) == 0)
+			*path = paths->path[i];
 }
 
 /* --- what rules say --------------------------------------------------------------------------- */
@@ -203,14 +213,11 @@ vem_path_to(struct ri_rnic *rnic, const char *name)
 {
 	struct vem_paths *paths = atomic_load(&rnic->faults.paths);
 	struct vem_path path = {.state = VEM_PATH_OPEN};
-	const struct vem_path *found;
 
 	if (paths == NULL || *name == '\0')
 		return path;
 	pthread_mutex_lock(&rnic->faults.lock);
-	found = path_find(paths, name);
-	if (found != NULL)
-		path = *found;
+	vem_path_find(paths, name, &path);
 	pthread_mutex_unlock(&rnic->faults.lock);
 	return path;
 }
@@ -236,9 +243,9 @@ vem_path_loses(struct vem_qp *qp, struct vem_qp *receiver)
 }
 
 uint64_t
-vem_path_patience(const struct ri_rnic *rnic)
+vem_path_patience(const struct vem_fabric *fabric)
 {
-	return rnic->fabric->personality == VEM_IB ? PATIENCE_IB : PATIENCE_TCP;
+	return fabric->personality == VEM_IB ? PATIENCE_IB : PATIENCE_TCP;
 }
 
 /* --- news for the tester -------------------------------------------------------------------------- */

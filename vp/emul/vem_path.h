@@ -60,6 +60,11 @@ const char *vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order
 void vem_path_prepare(struct ri_rnic *rnic);
 void vem_path_fini(struct ri_rnic *rnic);
 
+/* Change a rule, or add it: NULL, or why not. With the lock of the rules. */
+const char *vem_path_change(struct vem_paths *paths, const struct vem_path_order *order);
+/* The rule for that name; without one *path stays as it is. With the lock of the rules. */
+void vem_path_find(const struct vem_paths *paths, const char *name, struct vem_path *path);
+
 /* The name of an adapter; "": it has none. */
 void vem_path_name(struct ri_rnic *rnic, char name[VEM_NAME]);
 /* The path to the adapter of that name. */
@@ -74,6 +79,6 @@ uint64_t vem_path_count(struct ri_rnic *rnic);
 void vem_path_tell(struct ri_rnic *rnic, uint64_t number, bool write, uint32_t placed,
 		   uint32_t length);
 /* For how long messages are repeated before a connection breaks, in ns. */
-uint64_t vem_path_patience(const struct ri_rnic *rnic);
+uint64_t vem_path_patience(const struct vem_fabric *fabric);
 
 #endif /* VEM_PATH_H */

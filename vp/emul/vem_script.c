@@ -21,6 +21,7 @@
  *     name NAME             what this adapter is called in the next command, which others are given
  *     path NAME HOW         what lies between this adapter and the one of that name: open, hold (messages wait), cut (they are
  *                           lost), delay MIN MAX (us; they take that much longer), drop PERCENT (of datagrams)
+ *     path PID HOW          the same for what comes from a process to this one, on adapters shm: (vem_link_path.c); or path all HOW
  *     tell messages         send the tester "message N KIND P of L" when P octets of the Nth message of the adapter are placed
  *     help                  lists the commands and their words, in the log or as the answer
  *
@@ -242,7 +243,8 @@ help_line(char line[HELP_LINE], unsigned at)
 	default:
 		snprintf(line, HELP_LINE,
 			 "port down, port up: the spigot goes down, or up; name NAME, path NAME "
-			 "HOW, tell messages: what lies between adapters");
+			 "HOW, path PID HOW, path all HOW, tell messages: what lies between "
+			 "adapters");
 		break;
 	}
 }

@@ -145,7 +145,8 @@ passes(struct vem_wire *wire)
 		wire->cut = 0;
 	if (state == VEM_PATH_CUT && wire->cut == 0) {
 		wire->cut = host->now(host->self);
-		host->timer_start(host->self, &wire->timer, wire->cut + vem_path_patience(rnic));
+		host->timer_start(host->self, &wire->timer,
+				  wire->cut + vem_path_patience(rnic->fabric));
 	}
 	return false;
 }
@@ -157,7 +158,8 @@ gave_up(const struct vem_wire *wire)
 	struct ri_rnic *rnic = wire->qp->rnic;
 	const struct ri_host *host = rnic->host;
 
-	return wire->cut != 0 && host->now(host->self) >= wire->cut + vem_path_patience(rnic) &&
+	return wire->cut != 0 &&
+	       host->now(host->self) >= wire->cut + vem_path_patience(rnic->fabric) &&
 	       vem_path_to(rnic, wire->far).state == VEM_PATH_CUT;
 }
 
@@ -526,7 +528,7 @@ offer_advance(struct vem_wire *wire)
 	if (wire->offer == OFFER_WAITS) {
 		arrives = state == VEM_PATH_OPEN;
 		if (state == VEM_PATH_CUT && wire->offer_until == 0)
-			wire->offer_until = now + vem_path_patience(qp->rnic);
+			wire->offer_until = now + vem_path_patience(qp->rnic->fabric);
 		until = state == VEM_PATH_CUT ? wire->offer_until : 0;
 		late = until != 0 && now >= until;
 		if (arrives || late)

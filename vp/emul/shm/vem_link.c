@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 #include "vem_link.h"
+#include "vem_link_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -185,6 +186,7 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 		return "this process cannot watch one socket more";
 	link->greeted = true;
 	atomic_store(&link->up, true);
+	atomic_store(&link->reads, vem_link_path_is_plain(link));
 	vem_remote_link_up(link);
 	vsw_leader_request_run(&shm->leader); /* it looks at the ring, and sleeps */
 	return NULL;
@@ -211,20 +213,15 @@ packet_handle(struct vem_link *link, const struct vem_packet *packet, int fds[VE
 		vem_link_break(link, why);
 }
 
-static void
-link_fire(void *arg, uint32_t events)
+void
+vem_link_packets(struct vem_link *link)
 {
-	struct vem_link *link = arg;
-	struct vem_fabric *fabric = link->shm->fabric;
 	struct vem_packet packet;
 	int fds[VEM_PACKET_FDS];
 	enum vem_packet_result result = VEM_PACKET_GOT;
 	const char *why = "the process has ended";
 	unsigned count;
 
-	if ((events & RI_WATCH_OUT) != 0 && !atomic_load(&link->deaf))
-		queue_send(link);
-	pthread_mutex_lock(&fabric->lock);
 	for (unsigned i = 0; i < PACKETS && !link->shm->closing && !atomic_load(&link->broken) &&
 			     result == VEM_PACKET_GOT;
 	     i++) {
@@ -238,6 +235,18 @@ link_fire(void *arg, uint32_t events)
 		} else if (result == VEM_PACKET_BAD)
 			vem_link_break(link, why);
 	}
+}
+
+static void
+link_fire(void *arg, uint32_t events)
+{
+	struct vem_link *link = arg;
+	struct vem_fabric *fabric = link->shm->fabric;
+
+	if ((events & RI_WATCH_OUT) != 0 && !atomic_load(&link->deaf))
+		queue_send(link);
+	pthread_mutex_lock(&fabric->lock);
+	vem_link_packets(link);
 	vem_link_reap(link);
 	pthread_mutex_unlock(&fabric->lock);
 }
@@ -288,7 +297,10 @@ link_new(struct vem_shm *shm, int sock, bool dialed)
 	pthread_mutex_init(&link->queue_lock, NULL);
 	link->watch = (struct ri_watch){
 		.fire = link_fire, .arg = link, .fd = sock, .events = RI_WATCH_IN};
-	if (!link_fill(link) || host->watch_start(host->self, &link->watch) != RI_SUCCESS) {
+	vem_link_path_begin(link);
+	if (!link_fill(link) || (vem_link_path_is_plain(link) &&
+				 host->watch_start(host->self, &link->watch) != RI_SUCCESS)) {
+		host->timer_stop(host->self, &link->round);
 		vem_link_free(link);
 		return NULL;
 	}
@@ -447,6 +459,7 @@ sockets_close(struct vem_link *link)
 	const struct ri_host *host = shm->host;
 
 	host->watch_stop(host->self, &link->watch);
+	host->timer_stop(host->self, &link->round);
 	pthread_mutex_lock(&link->queue_lock);
 	ri_close(link->sock);
 	link->sock = -1;

@@ -22,6 +22,7 @@
 
 #include "vem.h"
 #include "vem_packet.h"
+#include "vem_path.h"
 #include "vem_place.h"
 #include "vem_ring.h"
 #include "vsw_leader.h"
@@ -54,9 +55,10 @@ struct vem_link {
 	int ring_fd;  /* likewise */
 	struct ri_watch watch;
 	bool dialed;
-	bool greeted;   /* its HELLO has come */
-	uint32_t block; /* of its queue pair numbers */
-	atomic_bool up; /* both rings are there */
+	bool greeted;      /* its HELLO has come */
+	uint32_t block;    /* of its queue pair numbers */
+	atomic_bool up;    /* both rings are there */
+	atomic_bool reads; /* and it is read with all others: no rule of a tester stops it */
 	atomic_bool broken;
 	const char *_Atomic why;   /* why it broke, for the log; set before `broken` */
 	char name[VEM_PLACE_NAME]; /* that was dialed; "": it is not used for another connect */
@@ -67,7 +69,14 @@ struct vem_link {
 	atomic_bool stuck;   /* datagrams that find no room are dropped at once */
 	unsigned number;     /* its place in vem_shm::links */
 	struct vem_slot *pages[VEM_SLOT_PAGES];
-	uint32_t hint; /* where a free slot is looked for */
+	/* Rules of a tester (vem_link_path.c); under the fabric's lock. */
+	pid_t far_pid; /* of the other process; 0: it is not known */
+	struct vem_path path;
+	struct ri_timer round; /* reads what is late, or looks for what is lost */
+	uint64_t seen;         /* the end of the ring at the last round */
+	uint64_t lost_to;      /* datagrams before that index are lost; by the owner of rx */
+	uint64_t waits_since;  /* something on a path that is cut; 0: nothing does */
+	uint32_t hint;         /* where a free slot is looked for */
 	uint32_t users;
 
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
@@ -130,9 +139,12 @@ struct vem_shm {
 	struct vsw_lock sleep_lock;
 	unsigned sleepers;  /* leaders; under that lock, as a change of the next */
 	atomic_bool asleep; /* the other sides are asked to wake this one */
-	uint32_t knocks;    /* numbers of lives that have knocked; under the fabric's lock */
-	unsigned idle;      /* polls that found nothing; of the owner of rx */
+	struct vem_paths
+		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
+	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
+	unsigned idle;   /* polls that found nothing; of the owner of rx */
 	struct ri_task reap;
+	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;
 	bool closing;            /* under the fabric's lock */
 	struct vsw_lock ud_lock; /* of the keys of links, and of what follows */
@@ -159,6 +171,8 @@ void vem_shm_rx_take(struct vem_shm *shm);
 void vem_shm_rx_drop(struct vem_shm *shm);
 /* Read what was written before a packet that has come: what was done before the end is done. Not an owner of rx. */
 void vem_shm_catch_up(struct vem_link *link);
+/* Read up to that index, and do what readers do. Owner of rx. */
+void vem_shm_read_to(struct vem_link *link, uint64_t end);
 /* A process has ended: remove the names that it has left. */
 void vem_shm_sweep_soon(struct vem_shm *shm);
 /* A line of the log. */
@@ -188,6 +202,8 @@ struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block);
 struct vem_link *vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME]);
 /* A name was dialed: accept. On the service thread, with the fabric's lock. `via`: the key of the name. */
 void vem_link_accept(struct vem_shm *shm, int fd, uint64_t via);
+/* Handle the packets that have come. With the fabric's lock, on the service thread. */
+void vem_link_packets(struct vem_link *link);
 /* It has broken: its connections end, and it is freed when none is left. With the fabric's lock, on the service thread. */
 void vem_link_reap(struct vem_link *link);
 /* Free it. Its connections are gone; the owner of rx, or nobody else is there. */

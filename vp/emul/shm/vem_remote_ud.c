@@ -27,6 +27,7 @@
 
 #include "ri_calls.h"
 #include "vem_fault.h"
+#include "vem_link_path.h"
 #include "vem_remote.h"
 #include "vem_ud.h"
 #include "vsw_relax.h"
@@ -365,6 +366,9 @@ vem_remote_ud_entry(struct vem_link *link, const struct vem_wire *wire,
 	struct vsw_spans octets = {.count = 1};
 	uint8_t grh[VEM_GRH];
 
+	if (__builtin_expect(link->path.drop != 0 || link->lost_to != 0, 0) &&
+	    vem_link_path_loses(link))
+		return;
 	if (fabric->personality != VEM_IB || entry->length < VEM_GRH ||
 	    entry->length - VEM_GRH != wire->length || wire->length > VEM_MAX_DATAGRAM) {
 		vem_link_break(link, "the length of a datagram cannot be");

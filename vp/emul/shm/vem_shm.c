@@ -12,6 +12,7 @@
 #include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "vem_link_path.h"
 #include "vem_remote.h"
 #include "vem_setting.h"
 #include "vsw_relax.h"
@@ -94,21 +95,19 @@ link_has_room(struct vem_link *link)
 	return room;
 }
 
-/* Read what a link has, up to the budget of a round, and let go on who waits for room. Returns how much there was to do. */
-static uint32_t
-link_read(struct vem_link *link)
+static inline void
+entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 {
-	struct vem_ring_entry entry;
-	uint32_t done = 0, octets = 0;
+	vem_remote_entry(link, entry);
+	vem_ring_take(&link->in, entry);
+	if (vem_ring_release_due(&link->in, false))
+		link_release(link, false);
+}
 
-	while (done < ENTRIES && octets < OCTETS && vem_ring_look(&link->in, &entry)) {
-		vem_remote_entry(link, &entry);
-		vem_ring_take(&link->in, &entry);
-		octets += entry.length;
-		done++;
-		if (vem_ring_release_due(&link->in, false))
-			link_release(link, false);
-	}
+/* Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. */
+static inline bool
+link_go_on(struct vem_link *link)
+{
 	if (link->wanted || vem_ring_release_due(&link->in, true))
 		link_release(link, true);
 	if (__builtin_expect(link->in.broken, 0))
@@ -117,11 +116,35 @@ link_read(struct vem_link *link)
 		vem_remote_readies(link);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
-	if (link_has_room(link)) {
-		vem_remote_room(link);
+	if (!link_has_room(link))
+		return false;
+	vem_remote_room(link);
+	return true;
+}
+
+/* Read what a link has, up to the budget of a round. Returns how much there was to do. */
+static uint32_t
+link_read(struct vem_link *link)
+{
+	struct vem_ring_entry entry;
+	uint32_t done = 0, octets = 0;
+
+	while (done < ENTRIES && octets < OCTETS && vem_ring_look(&link->in, &entry)) {
+		octets += entry.length;
+		entry_read(link, &entry);
 		done++;
 	}
-	return done;
+	return link_go_on(link) ? done + 1 : done;
+}
+
+void
+vem_shm_read_to(struct vem_link *link, uint64_t end)
+{
+	struct vem_ring_entry entry;
+
+	while (link->in.read < end && vem_ring_look(&link->in, &entry))
+		entry_read(link, &entry);
+	(void)link_go_on(link);
 }
 
 void
@@ -144,7 +167,7 @@ round_read(struct vem_shm *shm, bool *more)
 	for (unsigned i = 0; i < linked; i++) {
 		struct vem_link *link = atomic_load_explicit(&shm->links[i], memory_order_acquire);
 
-		if (link == NULL || !atomic_load_explicit(&link->up, memory_order_acquire) ||
+		if (link == NULL || !atomic_load_explicit(&link->reads, memory_order_acquire) ||
 		    atomic_load_explicit(&link->broken, memory_order_relaxed))
 			continue;
 		uint32_t n = link_read(link);
@@ -191,7 +214,7 @@ asleep_set(struct vem_shm *shm, bool asleep, bool *more)
 		}
 		/* What a peer writes before it has greeted is not read, so it keeps nobody awake. */
 		if (!vem_ring_sleep(&link->in))
-			*more = *more || atomic_load(&link->up);
+			*more = *more || atomic_load(&link->reads);
 		if (!atomic_load(&link->up))
 			continue;
 		link_release(link, true);
@@ -205,7 +228,7 @@ any_has_room(struct vem_shm *shm)
 	for (unsigned i = 0; i < atomic_load(&shm->linked); i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
 
-		if (link != NULL && atomic_load(&link->up) && !atomic_load(&link->broken) &&
+		if (link != NULL && atomic_load(&link->reads) && !atomic_load(&link->broken) &&
 		    link_has_room(link))
 			return true;
 	}
@@ -633,6 +656,7 @@ vem_shm_open(struct vem_fabric *fabric)
 	shm->fabric = fabric;
 	shm->host = fabric->host;
 	shm->reap = (struct ri_task){.fire = reap_all, .arg = shm};
+	shm->repath = (struct ri_task){.fire = vem_link_paths_watch, .arg = shm};
 	shm->dial = (struct ri_task){.fire = vem_remote_ud_dial_all, .arg = shm};
 	shm->sweep = (struct ri_timer){.fire = names_sweep, .arg = shm};
 	atomic_store(&shm->asleep, true);
@@ -676,10 +700,13 @@ vem_shm_close(struct vem_shm *shm)
 
 		if (link != NULL)
 			host->watch_stop(host->self, &link->watch);
+		if (link != NULL)
+			host->timer_stop(host->self, &link->round);
 	}
 	if (!forked) {
 		vsw_leader_stop(&shm->leader);
 		host->task_stop(host->self, &shm->reap);
+		host->task_stop(host->self, &shm->repath);
 		host->task_stop(host->self, &shm->dial);
 		host->timer_stop(host->self, &shm->sweep);
 	}
@@ -691,5 +718,6 @@ vem_shm_close(struct vem_shm *shm)
 			vem_link_free(atomic_load(&shm->links[i]));
 	if (!forked)
 		ri_close(shm->epfd);
+	free(shm->paths);
 	free(shm);
 }

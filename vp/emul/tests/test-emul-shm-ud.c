@@ -286,6 +286,42 @@ child_kill(pid_t pid)
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 }
 
+/* A share of the datagrams is lost, and those that come while the path does not let them through. */
+static void
+test_paths(void)
+{
+	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	unsigned came = 0;
+	struct ri_wc wc;
+
+	offers(&b, 0);
+	sends(&a, 0, b.qpn, KEY, 100);
+	arrives(&b, 0, &a, 100);
+	g_assert_null(node_path(b.node, "path all drop 50"));
+	offers(&b, 1);
+	for (unsigned i = 0; i < 200; i++) {
+		sends(&a, 1, b.qpn, KEY, 100);
+		for (gint64 until = g_get_monotonic_time() + 500; g_get_monotonic_time() < until;) {
+			if (emul()->fast->poll_cq(b.end->urcq, &wc, 1) == 0)
+				continue;
+			came++;
+			offers(&b, 1);
+		}
+	}
+	g_assert_cmpuint(came, >, 50);
+	g_assert_cmpuint(came, <, 150);
+	g_assert_null(node_path(b.node, "path all drop 0"));
+	g_assert_null(node_path(b.node, "path all hold"));
+	sends(&a, 2, b.qpn, KEY, 100);
+	is_left_out(&b);
+	g_assert_null(node_path(b.node, "path all open"));
+	is_left_out(&b);
+	sends(&a, 3, b.qpn, KEY, 200);
+	arrives(&b, 1, &a, 200);
+	place_free(&a);
+	place_free(&b);
+}
+
 /* Does a link wait for a process that stands still? Links are freed under the lock of the fabric. */
 static bool
 link_is_stuck(struct vem_shm *shm)
@@ -454,6 +490,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-ud/itself", test_itself);
 	g_test_add_func("/emul/shm-ud/lost", test_lost);
 	g_test_add_func("/emul/shm-ud/group", test_group);
+	g_test_add_func("/emul/shm-ud/paths", test_paths);
 	g_test_add_func("/emul/shm-ud/standstill", test_standstill);
 	g_test_add_func("/emul/shm-ud/service", test_service);
 	g_test_add_func("/emul/shm-ud/service-killed", test_service_killed);

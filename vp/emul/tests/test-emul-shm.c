@@ -7,9 +7,11 @@
  */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "vem.h"
 #include "vem_node.h"
+#include "vem_path.h"
 
 static const char *adapter; /* of this round */
 
@@ -501,6 +503,194 @@ test_no_wire(void)
 	two_free(&t);
 }
 
+/* --- rules for what comes through links ------------------------------------------------------ */
+
+static void
+path_set(struct two *t, unsigned i, const char *how)
+{
+	g_autofree char *text = g_strdup_printf("path all %s", how);
+
+	g_assert_null(node_path(t->node[i], text));
+}
+
+/* For that long there is no completion, and the target's memory stays as it is. */
+static void
+nothing_comes(struct two *t, gint64 us)
+{
+	const uint8_t first = t->cb.at[0];
+	struct ri_wc wc;
+
+	for (gint64 until = g_get_monotonic_time() + us; g_get_monotonic_time() < until;) {
+		g_assert_cmpint(t->b->node->p->fast->poll_cq(t->b->urcq, &wc, 1), ==, 0);
+		g_assert_cmpint(t->a->node->p->fast->poll_cq(t->a->uscq, &wc, 1), ==, 0);
+		g_assert_cmpint(t->cb.at[0], ==, first);
+	}
+}
+
+/* A path that holds, at the target or at the poster: a Write, and its answer. More than a ring takes waits, too. */
+static void
+test_path_hold(void)
+{
+	struct two t = two_connected();
+
+	for (unsigned side = 0; side < 2; side++) {
+		path_set(&t, side, "hold");
+		chunk_fill(&t.ca, 20 + side);
+		for (unsigned i = 0; i < 4; i++)
+			g_assert_cmpint(end_read(t.a, i, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
+		if (side == 1) {
+			for (unsigned i = 4; i < 8; i++)
+				g_assert_cmpint(end_write(t.a, i, &t.ca, &t.cb, SIZE), ==,
+						RI_SUCCESS);
+			nothing_comes(&t, 50000);
+		}
+		struct ri_wc wc;
+
+		g_usleep(20000);
+		g_assert_cmpint(t.a->node->p->fast->poll_cq(t.a->uscq, &wc, 1), ==, 0);
+		path_set(&t, side, "open");
+		for (unsigned i = 0; i < (side == 1 ? 8 : 4); i++)
+			expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+		g_assert_cmpmem(t.ca.at, side == 1 ? SIZE : 100, t.cb.at, side == 1 ? SIZE : 100);
+	}
+	two_free(&t);
+}
+
+/* An entry takes at least as long as the rule says, which may be older than the link; order and content stay. */
+static void
+path_delay(bool before)
+{
+	struct two t = two_new("60000");
+	gint64 begun;
+
+	if (before)
+		path_set(&t, 1, "delay 20000 30000");
+	ends_connect(t.a, t.b);
+	if (!before)
+		path_set(&t, 1, "delay 20000 30000");
+	for (unsigned i = 0; i < 5; i++)
+		g_assert_cmpint(end_recv(t.b, i, &t.cb, 1000 * i, 1000), ==, RI_SUCCESS);
+	g_usleep(10000);
+	begun = g_get_monotonic_time();
+	for (unsigned i = 0; i < 5; i++)
+		g_assert_cmpint(end_send(t.a, i, &t.ca, 1000 * i, 1000), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 5; i++)
+		expect(t.b, t.b->urcq, i, RI_WC_SUCCESS);
+	g_assert_cmpint(g_get_monotonic_time() - begun, >=, 20000);
+	g_assert_cmpmem(t.cb.at, 5000, t.ca.at, 5000);
+	for (unsigned i = 0; i < 5; i++)
+		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
+	/* The end of a connection does not overtake what was sent before it. */
+	g_assert_cmpint(end_recv(t.b, 9, &t.cb, 0, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(t.a, 9, &t.ca, 3000, 1000), ==, RI_SUCCESS);
+	g_assert_cmpint(t.a->node->p->cm->disconnect(t.a->qp, NULL, 0), ==, RI_SUCCESS);
+	expect(t.b, t.b->urcq, 9, RI_WC_SUCCESS);
+	node_cm(t.node[1], RI_CM_DISCONNECTED, t.b);
+	node_cm(t.node[0], RI_CM_DISCONNECTED, t.a);
+	two_free(&t);
+}
+
+static void
+test_path_delay(void)
+{
+	path_delay(false);
+	path_delay(true);
+}
+
+/* A path that is cut harms nobody who is silent; what waits there for long breaks the link. */
+static void
+test_path_cut(void)
+{
+	struct two t = two_connected();
+	struct vem_fabric *fabric = t.node[1]->rnic->fabric;
+	const guint64 patience = vem_path_patience(fabric) / 1000;
+
+	if (!is_ib()) {
+		g_test_skip("TCP tries for 100 s");
+		two_free(&t);
+		return;
+	}
+	path_set(&t, 1, "cut");
+	nothing_comes(&t, (gint64)patience * 3 / 2);
+	g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
+	path_set(&t, 1, "open");
+	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+	path_set(&t, 1, "cut");
+	gint64 begun = g_get_monotonic_time();
+	g_assert_cmpint(end_write(t.a, 2, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
+	node_cm(t.node[1], RI_CM_BROKEN, t.b);
+	node_cm(t.node[0], RI_CM_BROKEN, t.a);
+	g_assert_cmpint(g_get_monotonic_time() - begun, >=, (gint64)patience);
+	g_assert_true(vth_logged(t.vth[1], "its path is cut"));
+	two_free(&t);
+}
+
+/* A rule is there before the link: its connection waits. One for another process is none for this one. */
+static void
+test_path_begins(void)
+{
+	struct two t = two_new("60000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL;
+	g_autofree char *mine = g_strdup_printf("path %d hold", (int)getpid());
+
+	g_assert_null(node_path(t.node[1], "path 1 cut"));
+	g_assert_null(node_path(t.node[1], mine));
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	struct ri_cm_params params = node_params(&service);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	g_usleep(50000);
+	node_silent(t.node[1]);
+	mine[strlen(mine) - 4] = '\0';
+	g_autofree char *open = g_strconcat(mine, "open", NULL);
+	g_assert_null(node_path(t.node[1], open));
+	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
+	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
+	cm->listen_destroy(listen);
+	two_free(&t);
+}
+
+/* The other process ends behind a path that holds: this one learns of it when the path is open. */
+static void
+test_path_end(void)
+{
+	struct two t = two_connected();
+
+	path_set(&t, 1, "hold");
+	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
+	end_free(t.a);
+	g_usleep(20000);
+	g_assert_cmpint(end_state(t.b), ==, RI_QPS_RTS);
+	path_set(&t, 1, "open");
+	node_cm(t.node[1], RI_CM_BROKEN, t.b);
+	t.a = end_new(t.node[0], NULL);
+	two_free(&t);
+}
+
+static void
+test_path_wrong(void)
+{
+	static const char *const wrong[] = {
+		"name a",           "tell messages",     "path b hold",
+		"path 1a hold",     "path all sideways", "path all delay 5 4",
+		"path all drop 101"};
+	struct two t = two_connected();
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++)
+		g_assert_nonnull(node_path(t.node[0], wrong[i]));
+	for (unsigned i = 0; i < VEM_PATHS; i++) {
+		g_autofree char *text = g_strdup_printf("path %u drop 3", i + 1);
+		g_assert_null(node_path(t.node[0], text));
+	}
+	g_assert_cmpstr(node_path(t.node[0], "path 1000 hold"), ==, "too many paths");
+	two_free(&t);
+}
+
 static void
 add(const char *name, GTestFunc run)
 {
@@ -534,6 +724,12 @@ main(int argc, char **argv)
 	add("invalidate", test_invalidate);
 	add("idle", test_idle);
 	add("no-wire", test_no_wire);
+	add("path-hold", test_path_hold);
+	add("path-delay", test_path_delay);
+	add("path-cut", test_path_cut);
+	add("path-begins", test_path_begins);
+	add("path-end", test_path_end);
+	add("path-wrong", test_path_wrong);
 	int failed = g_test_run();
 
 	/* Only the folder and its lock are left. */

@@ -296,24 +296,11 @@ test_destroyed(gconstpointer adapter)
 
 /* --- paths -------------------------------------------------------------------------------- */
 
-/* Give a command; what the adapter answers. */
-static const char *
-path_give(struct node *node, const char *text)
-{
-	static struct ri_command command;
-	struct vem_path_order order;
-	const char *why;
-
-	g_assert_true(ri_command_split(&command, text, strlen(text)));
-	why = vem_path_read(&command, &order);
-	return why != NULL ? why : vem_path_do(node->rnic, &order);
-}
-
 static void
 paths_name(struct pair *p)
 {
-	g_assert_null(path_give(p->na, "name a"));
-	g_assert_null(path_give(p->nb, "name b"));
+	g_assert_null(node_path(p->na, "name a"));
+	g_assert_null(node_path(p->nb, "name b"));
 }
 
 static void
@@ -322,8 +309,8 @@ paths_set(struct pair *p, const char *how)
 	g_autofree char *there = g_strdup_printf("path b %s", how);
 	g_autofree char *back = g_strdup_printf("path a %s", how);
 
-	g_assert_null(path_give(p->na, there));
-	g_assert_null(path_give(p->nb, back));
+	g_assert_null(node_path(p->na, there));
+	g_assert_null(node_path(p->nb, back));
 }
 
 /* A pair whose adapters have names, which each end knows of the other. */
@@ -451,19 +438,19 @@ test_path_words(void)
 	struct node *node = node_new(vth, false, "emul:ib");
 	struct pair p;
 
-	g_assert_nonnull(strstr(path_give(node, "path b cut"), "ITAPI_EMUL_WIRE_US"));
+	g_assert_nonnull(strstr(node_path(node, "path b cut"), "ITAPI_EMUL_WIRE_US"));
 	node_free(node);
 	vth_free(vth);
 	pair_up(&p, "emul:ib", NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
-		g_assert_nonnull(path_give(p.na, wrong[i]));
+		g_assert_nonnull(node_path(p.na, wrong[i]));
 	for (unsigned i = 0; i < VEM_PATHS; i++) {
 		g_autofree char *text = g_strdup_printf("path peer%u hold", i);
 
-		g_assert_null(path_give(p.na, text));
+		g_assert_null(node_path(p.na, text));
 	}
-	g_assert_cmpstr(path_give(p.na, "path other hold"), ==, "too many paths");
-	g_assert_null(path_give(p.na, "path peer7 open"));
+	g_assert_cmpstr(node_path(p.na, "path other hold"), ==, "too many paths");
+	g_assert_null(node_path(p.na, "path peer7 open"));
 	pair_down(&p);
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
+#include <string.h>
+
 #include "vem_node.h"
+#include "vem_path.h"
 
 struct node *
 node_new(struct vth *vth, bool threaded, const char *adapter)
@@ -87,4 +90,16 @@ poll_none(struct ri_ucq *cq)
 	struct ri_wc wc;
 
 	g_assert_cmpuint(vem_provider_entry()->fast->poll_cq(cq, &wc, 1), ==, 0);
+}
+
+const char *
+node_path(struct node *node, const char *text)
+{
+	static struct ri_command command;
+	struct vem_path_order order;
+	const char *why;
+
+	g_assert_true(ri_command_split(&command, text, strlen(text)));
+	why = vem_path_read(&command, &order);
+	return why != NULL ? why : vem_path_do(node->rnic, &order);
 }

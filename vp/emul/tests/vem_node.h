@@ -26,6 +26,8 @@ struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
 struct node *node_new_patient(struct vth *vth, const char *adapter, const char *patience);
 /* Every raised event must have been taken. */
 void node_free(struct node *node);
+/* Give the adapter a command about paths; what it answers, or NULL. */
+const char *node_path(struct node *node, const char *text);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
