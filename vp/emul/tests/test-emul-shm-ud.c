@@ -226,33 +226,65 @@ test_group(void)
 	sends(&p[3], 2, VEM_QPN_GROUP, KEY, 200);
 	for (unsigned i = 0; i < 3; i++)
 		arrives(&p[i], 2, &p[3], 200);
-	/* The first name is free, and the next process takes it. */
+	sends(&p[1], 3, VEM_QPN_GROUP, KEY, 250);
+	for (unsigned i = 0; i < 3; i++)
+		arrives(&p[i], 3, &p[1], 250);
+	/* The first name is free, and the next process takes it: senders that have dialed it look for its owner again. */
 	g_assert_cmpint(emul()->qp->mcast_detach(p[0].end->qp, &group), ==, RI_SUCCESS);
 	g_assert_cmpint(emul()->qp->mcast_attach(p[3].end->qp, &group), ==, RI_SUCCESS);
-	sends(&p[1], 3, VEM_QPN_GROUP, KEY, 300);
-	arrives(&p[1], 3, &p[1], 300);
-	arrives(&p[2], 3, &p[1], 300);
-	arrives(&p[3], 1, &p[1], 300);
+	bool came = false;
+	for (gint64 deadline = node_deadline(); !came;) {
+		struct ri_wc wc;
+
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		sends(&p[1], 4, VEM_QPN_GROUP, KEY,
+		      300); /* lost there as long as the old link ends */
+		for (unsigned i = 1; i < 3; i++) {
+			arrives(&p[i], 4, &p[1], 300);
+			offers(&p[i], 4);
+		}
+		for (gint64 until = g_get_monotonic_time() + 5000;
+		     !came && g_get_monotonic_time() < until;)
+			came = emul()->fast->poll_cq(p[3].end->urcq, &wc, 1) == 1;
+	}
 	/* To one member by its number, or with another key. */
-	sends(&p[1], 4, p[2].qpn, KEY, 100);
-	sends(&p[1], 5, VEM_QPN_GROUP, KEY + 1, 100);
+	sends(&p[1], 5, p[2].qpn, KEY, 100);
+	sends(&p[1], 6, VEM_QPN_GROUP, KEY + 1, 100);
 	for (unsigned i = 0; i < 4; i++)
 		is_left_out(&p[i]);
 	for (unsigned i = 0; i < 4; i++)
 		place_free(&p[i]);
 }
 
-/* --- a process that stands still ---------------------------------------------------------- */
+/* --- a process that stands still, or is killed --------------------------------------------- */
 
+static void
+ask(struct place *p, uint64_t n, const struct ri_service *service, uint64_t patience)
+{
+	const struct ri_host *host = vth_host(p->vth);
+	struct ri_cm_params params = node_params(service);
+
+	params.deadline = patience != RI_NEVER ? host->now(host->self) + patience : RI_NEVER;
+	params.pdata = "who is there?";
+	params.pdata_len = 13;
+	g_assert_cmpint(p->node->p->cm->resolve(p->node->context, 100 + n, &params), ==,
+			RI_SUCCESS);
+}
+
+/* A process with a service at PORT that answers nothing, or one that asks its parent's for something. */
 static int
-child_main(void)
+child_main(bool asks)
 {
 	struct place p = place_new(&(struct ri_addr){0});
 	const struct ri_cm_ops *cm = p.node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 	struct ri_listen *listen;
 
-	g_assert_cmpint(cm->listen(p.node->context, 42, 0, &service, 8, &listen), ==, RI_SUCCESS);
+	if (asks)
+		ask(&p, 1, &service, RI_NEVER);
+	else
+		g_assert_cmpint(cm->listen(p.node->context, 42, 0, &service, 8, &listen), ==,
+				RI_SUCCESS);
 	if (write(1, &p.qpn, sizeof(p.qpn)) != sizeof(p.qpn))
 		return 1;
 	for (;;)
@@ -260,7 +292,7 @@ child_main(void)
 }
 
 static pid_t
-child_start(uint32_t *qpn)
+child_start(const char *what, uint32_t *qpn)
 {
 	int fds[2];
 
@@ -268,7 +300,7 @@ child_start(uint32_t *qpn)
 	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(fds[1], 1);
-		execl(self, self, "child", (char *)NULL);
+		execl(self, self, what, (char *)NULL);
 		_exit(127);
 	}
 	close(fds[1]);
@@ -344,7 +376,7 @@ test_standstill(void)
 {
 	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
 	uint32_t qpn = 0;
-	pid_t pid = child_start(&qpn);
+	pid_t pid = child_start("serves", &qpn);
 	struct vem_shm *shm = end_qp(a.end)->rnic->fabric->shm;
 	int status;
 
@@ -378,19 +410,6 @@ test_standstill(void)
 }
 
 /* --- services ----------------------------------------------------------------------------- */
-
-static void
-ask(struct place *p, uint64_t n, const struct ri_service *service, uint64_t patience)
-{
-	const struct ri_host *host = vth_host(p->vth);
-	struct ri_cm_params params = node_params(service);
-
-	params.deadline = patience != RI_NEVER ? host->now(host->self) + patience : RI_NEVER;
-	params.pdata = "who is there?";
-	params.pdata_len = 13;
-	g_assert_cmpint(p->node->p->cm->resolve(p->node->context, 100 + n, &params), ==,
-			RI_SUCCESS);
-}
 
 static struct ri_cm_event
 told(struct place *p, uint64_t n, enum ri_service_status status)
@@ -463,7 +482,7 @@ test_service_killed(void)
 	const struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 	struct place a = place_new(&(struct ri_addr){0});
 	uint32_t qpn = 0;
-	pid_t pid = child_start(&qpn);
+	pid_t pid = child_start("serves", &qpn);
 
 	ask(&a, 1, &service, RI_NEVER);
 	g_usleep(20000);
@@ -473,16 +492,37 @@ test_service_killed(void)
 	place_free(&a);
 }
 
+/* A question of a process that has been killed is gone, at once. */
+static void
+test_asker_killed(void)
+{
+	const void *listener = (const void *)(uintptr_t)42;
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct place b = place_new(&(struct ri_addr){0});
+	const struct ri_cm_ops *cm = b.node->p->cm;
+	struct ri_listen *listen;
+	uint32_t qpn;
+
+	g_assert_cmpint(cm->listen(b.node->context, 42, 0, &service, 8, &listen), ==, RI_SUCCESS);
+	pid_t pid = child_start("asks", &qpn);
+	struct ri_request *request = node_cm(b.node, RI_CM_SERVICE_REQUEST, listener).request;
+	child_kill(pid);
+	g_assert_true(node_cm(b.node, RI_CM_REQUEST_GONE, listener).request == request);
+	cm->listen_destroy(listen);
+	place_free(&b);
+}
+
 int
 main(int argc, char **argv)
 {
 	self = argv[0];
 
-	bool child = argc > 1 && strcmp(argv[1], "child") == 0;
+	bool asks = argc > 1 && strcmp(argv[1], "asks") == 0;
+	bool child = asks || (argc > 1 && strcmp(argv[1], "serves") == 0);
 	char *runtime = child ? NULL : g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
 
 	if (child)
-		return child_main();
+		return child_main(asks);
 	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/shm-ud/data", test_data);
@@ -494,6 +534,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-ud/standstill", test_standstill);
 	g_test_add_func("/emul/shm-ud/service", test_service);
 	g_test_add_func("/emul/shm-ud/service-killed", test_service_killed);
+	g_test_add_func("/emul/shm-ud/asker-killed", test_asker_killed);
 	int failed = g_test_run();
 	struct place last = place_new(&(struct ri_addr){0}); /* removes the names of the killed */
 	place_free(&last);
