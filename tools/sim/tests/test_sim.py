@@ -42,12 +42,12 @@ expect output server 'received: hello'
 class Sim(unittest.TestCase):
     maxDiff = None
 
-    def run_sim(self, scene, *options):
+    def run_sim(self, scene, *options, way=()):
         with tempfile.TemporaryDirectory(prefix='itapi-sim.') as folder:
             path = os.path.join(folder, 'scene.sim')
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(scene)
-            return subprocess.run([IT_SIM, path, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            return subprocess.run([*way, IT_SIM, path, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=PATIENCE, check=False)
 
     def result(self, scene, *options):
@@ -96,6 +96,19 @@ class Sim(unittest.TestCase):
         other = self.result(scene, '--seeds', '1..20', '-j', '3')
         self.assertEqual(one['hash'], other['hash'])
         self.assertNotEqual(one['hash'], self.result(scene, '--seeds', '2..21')['hash'])
+
+    def test_same_elsewhere(self):
+        """On one processor, without an environment, in a container's namespaces, under valgrind: the same runs."""
+        scene = KV_SCENE.replace('ADAPTER', 'emul:ib') + 'chaos legal\nwire 50us\n'
+        hashes = [self.result(scene, '--seeds', '1..5')['hash']]
+        for way in (['taskset', '-c', '0'], ['env', '-i'], ['unshare', '-Urpf', '--mount-proc'], ['valgrind', '-q', '--error-exitcode=99']):
+            # What the machine or the build cannot start says nothing about the runs.
+            if subprocess.run([*way, IT_SIM, '--version'], capture_output=True, check=False).returncode == 0:
+                done = self.run_sim(scene, '--json', '--seeds', '1..5', way=way)
+                self.assertEqual(done.returncode, 0, f'{way[0]}: {done.stderr}')
+                hashes.append(json.loads(done.stdout)['hash'])
+        self.assertGreaterEqual(len(hashes), 3)
+        self.assertEqual(len(set(hashes)), 1)
 
     def test_trace(self):
         scene = KV_SCENE.replace('ADAPTER', 'emul:iwarp')
