@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vem_dgram.h"
+#include "vem_link.h"
 #include "vem_pairs.h"
 
 #define SIZE (300u * 1024)
@@ -278,6 +280,9 @@ test_unreliable(gconstpointer swap)
 	g_assert_cmpint(end_recv(p.b, 11, &p.mb, 0, 30000), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 11, &p.ma, 0, 30001), ==, RI_SUCCESS); /* too long */
 	expect(p.a->uscq, 11, RI_WC_SUCCESS);
+	g_usleep(20000);
+	for (uint32_t i = 0; i < 30000; i++)
+		g_assert_cmpint(p.mb.at[i], ==, 0); /* nor is its front placed */
 	g_assert_cmpint(end_send(p.a, 12, &p.ma, 0, 20000), ==, RI_SUCCESS);
 	expect(p.a->uscq, 12, RI_WC_SUCCESS);
 	g_assert_cmpuint(expect(p.b->urcq, 11, RI_WC_SUCCESS).byte_len, ==, 20000);
@@ -299,6 +304,52 @@ test_unreliable(gconstpointer swap)
 		expect(p.a->uscq, i, RI_WC_SUCCESS);
 	}
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
+	two_close(&p);
+}
+
+/* The lines of the ring that the process has read, of its only link. */
+static uint64_t
+lines_read(const struct node *node)
+{
+	const struct vem_shm *shm = node->rnic->fabric->shm;
+	uint64_t read = 0;
+
+	pthread_mutex_lock(&node->rnic->fabric->lock);
+	for (unsigned i = 0; i < atomic_load(&shm->linked); i++) {
+		struct vem_link *link = atomic_load(&shm->links[i]);
+
+		if (link != NULL)
+			read += atomic_load(&link->in.page->read);
+	}
+	pthread_mutex_unlock(&node->rnic->fabric->lock);
+	return read;
+}
+
+/* A receive that comes in the middle of a message without one is not for its rest. */
+static void
+test_unreliable_rest(gconstpointer swap)
+{
+	struct pair p;
+	struct ri_wc wc;
+
+	two_open(&p, RI_QP_UC, swap != NULL);
+	two_up(&p);
+	talk(&p, 1, 100);
+	memset(p.mb.at, 0, SIZE);
+	g_assert_null(node_path(p.nb, "path all delay 20000 20000"));
+	uint64_t before = lines_read(p.nb);
+	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, SIZE), ==, RI_SUCCESS);
+	for (gint64 deadline = node_deadline(); lines_read(p.nb) == before; g_usleep(100))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpint(end_recv(p.b, 3, &p.mb, 0, SIZE), ==, RI_SUCCESS);
+	expect(p.a->uscq, 2, RI_WC_SUCCESS);
+	for (gint64 until = g_get_monotonic_time() + 60000; g_get_monotonic_time() < until;)
+		g_assert_cmpint(emul()->fast->poll_cq(p.b->urcq, &wc, 1), ==, 0);
+	for (uint32_t i = 0; i < SIZE; i++)
+		g_assert_cmpint(p.mb.at[i], ==, 0);
+	g_assert_cmpint(end_send(p.a, 4, &p.ma, 0, 100), ==, RI_SUCCESS);
+	expect(p.a->uscq, 4, RI_WC_SUCCESS);
+	g_assert_cmpuint(expect(p.b->urcq, 3, RI_WC_SUCCESS).byte_len, ==, 100);
 	two_close(&p);
 }
 
@@ -395,6 +446,7 @@ main(int argc, char **argv)
 	add("refused", test_refused);
 	add("again", test_again);
 	add("unreliable", test_unreliable);
+	add("unreliable-rest", test_unreliable_rest);
 	g_test_add_func("/emul/shm-peer/killed", test_killed);
 	int failed = g_test_run();
 	char *command =

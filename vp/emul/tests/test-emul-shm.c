@@ -674,6 +674,44 @@ test_path_end(void)
 	two_free(&t);
 }
 
+/* What the side that accepts sends at once may come before its acceptance, whose packet takes another way. */
+static void
+test_early(void)
+{
+	struct two t = two_new("60000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct vem_fabric *fabric = t.node[0]->rnic->fabric;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL;
+	struct ri_wc wc;
+
+	if (is_ib()) {
+		g_test_skip("this side waits for the third message");
+		two_free(&t);
+		return;
+	}
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	struct ri_cm_params params = node_params(&service);
+	g_assert_cmpint(end_recv(t.a, 5, &t.ca, 0, 100), ==, RI_SUCCESS);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	pthread_mutex_lock(
+		&fabric->lock); /* the service thread of the other side handles no packet */
+	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
+	g_assert_cmpint(end_send(t.b, 6, &t.cb, 0, 100), ==, RI_SUCCESS);
+	for (gint64 until = g_get_monotonic_time() + 50000; g_get_monotonic_time() < until;)
+		g_assert_cmpint(t.a->node->p->fast->poll_cq(t.a->urcq, &wc, 1), ==, 0);
+	pthread_mutex_unlock(&fabric->lock);
+	expect(t.a, t.a->urcq, 5, RI_WC_SUCCESS);
+	expect(t.b, t.b->uscq, 6, RI_WC_SUCCESS);
+	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
+	g_assert_cmpmem(t.ca.at, 100, t.cb.at, 100);
+	cm->listen_destroy(listen);
+	two_free(&t);
+}
+
 static void
 test_path_wrong(void)
 {
@@ -732,6 +770,7 @@ main(int argc, char **argv)
 	add("path-begins", test_path_begins);
 	add("path-end", test_path_end);
 	add("path-wrong", test_path_wrong);
+	add("early", test_early);
 	int failed = g_test_run();
 
 	/* Only the folder and its lock are left. */
