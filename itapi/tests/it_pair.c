@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "it_ext.h"
+#include "it_fabric.h"
 
 #define ALL_PRIVS IT_PRIV_ALL
 
@@ -28,6 +29,12 @@ struct job {
 
 /* All of them; pair_main frees them, since GLib does not where the cases are only listed. */
 static GSList *jobs;
+
+__attribute__((constructor)) static void
+fabric_begin(void)
+{
+	fabric_of_its_own();
+}
 
 void
 pair_use(const char *name)

@@ -365,8 +365,8 @@ files_in(const char *path, const char *wanted)
 static unsigned
 names(void)
 {
-	char *path =
-		g_build_filename(g_getenv("XDG_RUNTIME_DIR"), "itapi", "fabric", "default", NULL);
+	char *path = g_build_filename(g_getenv("XDG_RUNTIME_DIR"), "itapi", "fabric",
+				      g_getenv("ITAPI_FABRIC"), NULL);
 	unsigned count = files_in(path, "");
 
 	g_free(path);

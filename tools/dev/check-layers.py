@@ -32,6 +32,7 @@ VECTORS = 'conformance/wire/vectors/vectors.h'
 
 # Results on stdout that are not lost: of the C library only, for every program.
 OUTPUT = 'tools/common/tool_output.h'
+FABRIC = 'itapi/tests/it_fabric.h'
 
 # The longest matching prefix of a file's path picks its row: what it may include besides the
 # C library and, where 'own' is left out, the headers of its own folder.
@@ -87,11 +88,11 @@ RULES = {
     'conformance/wire/lab/lab_peer.c': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/ri_registry.h', 'kal/kal_call.h'] + GLIB,
     # The frame stands where the library stands: it loads providers and gives them the host of production.
     'conformance/judge/certify/cert_': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'kal/host/kal_absent.h', 'kal/kal_call.h', 'kal/host/kal_host.h',
-                                                             'itapi/tests/scarce/scarce.h', OUTPUT] + GLIB,
+                                                             'itapi/tests/scarce/scarce.h', FABRIC, OUTPUT] + GLIB,
     'conformance/judge/certify/tests/': PROVIDER_INTERFACE + ['rnicpi/template/mc.h'] + GLIB,
     'conformance/judge/certify/run/': ['tools/common/*.h'] + GLIB,
     'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
-    'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
+    'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', FABRIC, OUTPUT] + GLIB,
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',

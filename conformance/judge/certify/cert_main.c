@@ -15,6 +15,7 @@
 
 #include "cert_frame.h"
 #include "cert_profile.h"
+#include "it_fabric.h"
 #include "tool_output.h"
 
 struct options {
@@ -207,6 +208,7 @@ main(int argc, char **argv)
 	/* A child that hangs does not outlive its runner. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	tool_output_watch();
+	fabric_of_its_own();
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, &error)) {
 		fprintf(stderr, "it-certify-cases: %s\n", error->message);

@@ -35,6 +35,7 @@
 #include "df_shrink.h"
 #include "df_threads.h"
 #include "it_ext.h"
+#include "it_fabric.h"
 #include "tool_output.h"
 
 #define MOST_FAILURES 3
@@ -464,6 +465,7 @@ main(int argc, char **argv)
 	int status;
 
 	tool_output_watch();
+	fabric_of_its_own();
 	g_option_context_add_main_entries(context, options, NULL);
 	good = g_option_context_parse(context, &argc, &argv, &error) && argc == 1;
 	g_option_context_free(context);
