@@ -13,10 +13,7 @@ void
 vsw_context_add(struct vsw_context *context, struct vsw_item *list, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	item->next = list;
-	item->prev = list->prev;
-	list->prev->next = item;
-	list->prev = item;
+	vsw_list_add(list, item);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -24,8 +21,7 @@ void
 vsw_context_remove(struct vsw_context *context, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	item->prev->next = item->next;
-	item->next->prev = item->prev;
+	vsw_list_remove(item);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -407,7 +403,7 @@ vsw_context_begin(struct vsw_context *context, struct vsw_objects *objects,
 void
 vsw_context_part(struct vsw_context *context)
 {
-	while (context->mws.next != &context->mws)
+	while (!vsw_list_empty(&context->mws))
 		(void)mw_free((struct ri_mw *)context->mws.next);
 }
 
@@ -415,16 +411,16 @@ vsw_context_part(struct vsw_context *context)
 void
 vsw_context_end(struct vsw_context *context)
 {
-	while (context->srqs.next != &context->srqs &&
+	while (!vsw_list_empty(&context->srqs) &&
 	       srq_destroy((struct ri_srq *)context->srqs.next) == RI_SUCCESS)
 		continue;
-	while (context->mrs.next != &context->mrs &&
+	while (!vsw_list_empty(&context->mrs) &&
 	       mr_dereg((struct ri_mr *)context->mrs.next) == RI_SUCCESS)
 		continue;
-	while (context->cqs.next != &context->cqs &&
+	while (!vsw_list_empty(&context->cqs) &&
 	       cq_destroy((struct ri_cq *)context->cqs.next) == RI_SUCCESS)
 		continue;
-	while (context->pds.next != &context->pds &&
+	while (!vsw_list_empty(&context->pds) &&
 	       pd_destroy((struct ri_pd *)context->pds.next) == RI_SUCCESS)
 		continue;
 	pthread_mutex_destroy(&context->lock);

@@ -17,15 +17,10 @@
 #include <pthread.h>
 
 #include "rnicpi.h"
+#include "vsw_item.h"
 #include "vsw_mem.h"
 #include "vsw_queue.h"
 #include "vsw_srq.h"
-
-/* An object in a list; the head of a list is one, too. */
-struct vsw_item {
-	struct vsw_item *next;
-	struct vsw_item *prev;
-};
 
 /* What differs between adapters. */
 struct vsw_object_rules {
@@ -93,13 +88,6 @@ void vsw_context_begin(struct vsw_context *context, struct vsw_objects *objects,
 void vsw_context_part(struct vsw_context *context);
 /* Destroy all other objects that are left; its queue pairs are gone. */
 void vsw_context_end(struct vsw_context *context);
-
-/* A list without an item. */
-static inline void
-vsw_list_begin(struct vsw_item *list)
-{
-	list->next = list->prev = list;
-}
 
 /* Put it at the end of a list of the process, or take it out of its list. */
 void vsw_context_add(struct vsw_context *context, struct vsw_item *list, struct vsw_item *item);

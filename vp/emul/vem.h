@@ -27,6 +27,7 @@
 #include "rnicpi.h"
 #include "vem_dmabuf.h"
 #include "vem_states.h"
+#include "vsw_item.h"
 #include "vsw_respond.h"
 #include "vsw_user.h"
 
@@ -50,12 +51,6 @@ enum vem_personality {
 	VEM_PERSONALITIES
 };
 
-/* An item of a doubly linked list; the head of the list is one, too. */
-struct vem_item {
-	struct vem_item *next;
-	struct vem_item *prev;
-};
-
 struct vem_conn;
 struct vem_name;
 struct vem_pair;
@@ -74,19 +69,19 @@ struct vem_fabric {
 	uint32_t number;      /* in the low bits of the numbers of its requests */
 	unsigned opens;       /* under the lock of all fabrics */
 	pthread_mutex_t lock; /* of all that follows */
-	struct vem_item listens;
-	struct vem_item conns;   /* requests that are not answered */
-	struct vem_item queries; /* for datagram services, until the answer was raised */
+	struct vsw_item listens;
+	struct vsw_item conns;   /* requests that are not answered */
+	struct vsw_item queries; /* for datagram services, until the answer was raised */
 	uint64_t last_conn;
 	uint32_t last_query;
 	uint32_t last_qpn;
-	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
+	struct vsw_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
 	uint64_t last_service;
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
-	struct vem_item ud_rows[VEM_UD_ROWS];
-	struct vem_item
+	struct vsw_item ud_rows[VEM_UD_ROWS];
+	struct vsw_item
 		groups[VEM_UD_ROWS]; /* members of multicast groups; under that lock, as the next */
 	uint64_t last_member;
 };
@@ -114,7 +109,7 @@ struct vem_faults {
 	atomic_bool
 		apart; /* that, or its messages take time or are captured: requests leave the direct path */
 	pthread_mutex_t lock;     /* protects the two that follow; taken before a context's lock */
-	struct vem_item contexts; /* to find objects by number */
+	struct vsw_item contexts; /* to find objects by number */
 	struct {
 		uint32_t in; /* calls until one fails; 0: none does */
 		uint32_t status;
@@ -143,56 +138,56 @@ struct ri_rnic {
 	uint32_t wire_freedoms;  /* bits of enum vem_freedom */
 	bool captured;           /* its frames go to a capture (vem_tap.h) */
 	struct ri_task task;     /* raises the events of the three lists below */
-	struct vem_item offered; /* requests for a listener; under the fabric's lock */
-	struct vem_item withdrawn; /* requests whose peer gave up */
-	struct vem_item answers;   /* queries that are answered */
+	struct vsw_item offered; /* requests for a listener; under the fabric's lock */
+	struct vsw_item withdrawn; /* requests whose peer gave up */
+	struct vsw_item answers;   /* queries that are answered */
 	struct vem_faults faults;
 };
 
 /* A process. */
 struct ri_context {
-	struct vem_item item; /* among those of its adapter */
+	struct vsw_item item; /* among those of its adapter */
 	struct ri_rnic *rnic;
 	struct ri_owner owner;
 	pthread_mutex_t lock; /* of the lists */
-	struct vem_item pds;
-	struct vem_item cqs;
-	struct vem_item qps;
-	struct vem_item srqs;
-	struct vem_item mrs;
-	struct vem_item mws;
-	struct vem_item ahs;
-	struct vem_item ahs_gone; /* destroyed, but posted datagrams may name them */
-	struct vem_item listens;
+	struct vsw_item pds;
+	struct vsw_item cqs;
+	struct vsw_item qps;
+	struct vsw_item srqs;
+	struct vsw_item mrs;
+	struct vsw_item mws;
+	struct vsw_item ahs;
+	struct vsw_item ahs_gone; /* destroyed, but posted datagrams may name them */
+	struct vsw_item listens;
 };
 
 struct ri_pd {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_context *context;
 	atomic_uint users;
 };
 
 struct ri_cq {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_context *context;
 	struct vsw_cq cq;
 };
 
 struct ri_srq {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_pd *pd;
 	struct vsw_srq srq;
 };
 
 struct ri_mr {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_pd *pd;
 	struct vsw_mem_entry *entry;
 	struct vem_mapping map; /* of a dmabuf */
 };
 
 struct ri_mw {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_pd *pd;
 	struct vsw_mem_entry *entry;
 };
@@ -326,10 +321,10 @@ struct vem_qp {
 	struct ri_timer cm_timer;
 	struct ri_timer wait_timer; /* its time-wait */
 
-	struct vem_item item;
-	struct vem_item number_item; /* in a row of the fabric; under its lock */
-	struct vem_item ud_item;     /* in a row of the fabric */
-	struct vem_item groups;      /* that it is a member of; under the lock of that row */
+	struct vsw_item item;
+	struct vsw_item number_item; /* in a row of the fabric; under its lock */
+	struct vsw_item ud_item;     /* in a row of the fabric */
+	struct vsw_item groups;      /* that it is a member of; under the lock of that row */
 	struct ri_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */
@@ -357,14 +352,6 @@ vem_qp_takes(const struct vem_qp *qp)
 }
 
 /* --- vem_fabric.c ------------------------------------------------------------------------ */
-
-void vem_list_init(struct vem_item *head);
-void vem_list_add(struct vem_item *head, struct vem_item *item);
-void vem_list_remove(struct vem_item *item);
-bool vem_list_empty(const struct vem_item *head);
-
-/* The struct around a list item. */
-#define vem_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
 
 /* `between`: of the processes of this user. */
 struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality,
@@ -498,6 +485,6 @@ void vem_cm_rnic_close(struct ri_rnic *rnic);
 extern const struct ri_mem_ops vem_mem_ops;
 extern const struct ri_pd_ops vem_pd_ops;
 extern const struct ri_cq_ops vem_cq_ops;
-void vem_listen_destroy_item(struct vem_item *item);
+void vem_listen_destroy_item(struct vsw_item *item);
 
 #endif /* VEM_H */

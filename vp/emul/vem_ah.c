@@ -164,8 +164,8 @@ vem_ud_is_idle(struct vem_qp *qp)
 static bool
 all_sent(struct ri_context *context)
 {
-	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		struct vem_qp *qp = vem_of(i, struct vem_qp, item);
+	for (struct vsw_item *i = context->qps.next; i != &context->qps; i = i->next) {
+		struct vem_qp *qp = vsw_of(i, struct vem_qp, item);
 		if (qp->ud && !vem_ud_is_idle(qp))
 			return false;
 	}
@@ -178,10 +178,10 @@ vem_ah_sweep(struct ri_context *context)
 	struct vem_ah_table *table = &context->rnic->ahs;
 
 	pthread_mutex_lock(&context->lock);
-	bool idle = vem_list_empty(&context->ahs_gone) || all_sent(context);
-	while (idle && !vem_list_empty(&context->ahs_gone)) {
-		struct ri_ah *ah = vem_of(context->ahs_gone.next, struct ri_ah, item);
-		vem_list_remove(&ah->item);
+	bool idle = vsw_list_empty(&context->ahs_gone) || all_sent(context);
+	while (idle && !vsw_list_empty(&context->ahs_gone)) {
+		struct ri_ah *ah = vsw_of(context->ahs_gone.next, struct ri_ah, item);
+		vsw_list_remove(&ah->item);
 		vsw_lock(&table->lock);
 		table->slots[ah->id % MAX_AH] = NULL;
 		vsw_unlock(&table->lock);
@@ -212,7 +212,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	}
 	atomic_fetch_add(&pd->users, 1);
 	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->ahs, &ah->item);
+	vsw_list_add(&context->ahs, &ah->item);
 	pthread_mutex_unlock(&context->lock);
 	*id = ah->id;
 	*out = ah;
@@ -241,8 +241,8 @@ ah_destroy(struct ri_ah *ah)
 	struct ri_context *context = pd->context;
 
 	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&ah->item);
-	vem_list_add(&context->ahs_gone, &ah->item);
+	vsw_list_remove(&ah->item);
+	vsw_list_add(&context->ahs_gone, &ah->item);
 	pthread_mutex_unlock(&context->lock);
 	atomic_fetch_sub(&pd->users, 1);
 	vem_ah_sweep(context);

@@ -12,18 +12,18 @@
 #define MAX_CQE (1u << 20)
 
 static void
-object_enlist(struct ri_context *context, struct vem_item *head, struct vem_item *item)
+object_enlist(struct ri_context *context, struct vsw_item *head, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	vem_list_add(head, item);
+	vsw_list_add(head, item);
 	pthread_mutex_unlock(&context->lock);
 }
 
 static void
-object_unlist(struct ri_context *context, struct vem_item *item)
+object_unlist(struct ri_context *context, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	vem_list_remove(item);
+	vsw_list_remove(item);
 	pthread_mutex_unlock(&context->lock);
 }
 

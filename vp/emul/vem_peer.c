@@ -194,11 +194,11 @@ vem_peer_execute(struct vem_qp *qp)
 struct vem_qp *
 vem_peer_numbered(struct vem_fabric *fabric, uint32_t qpn)
 {
-	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+	struct vsw_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
-	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
-			return vem_of(i, struct vem_qp, number_item);
+	for (struct vsw_item *i = row->next; i != row; i = i->next)
+		if (vsw_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
+			return vsw_of(i, struct vem_qp, number_item);
 	return NULL;
 }
 

@@ -172,9 +172,9 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	if (adapter->between)
 		bells_between(&rnic->bell);
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
-	vem_list_init(&rnic->offered);
-	vem_list_init(&rnic->withdrawn);
-	vem_list_init(&rnic->answers);
+	vsw_list_begin(&rnic->offered);
+	vsw_list_begin(&rnic->withdrawn);
+	vsw_list_begin(&rnic->answers);
 	vem_fault_init(rnic);
 	vem_tap_open(rnic);
 	vem_script_start(rnic);
@@ -260,15 +260,15 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	context->rnic = rnic;
 	context->owner = *owner;
 	pthread_mutex_init(&context->lock, NULL);
-	vem_list_init(&context->pds);
-	vem_list_init(&context->cqs);
-	vem_list_init(&context->qps);
-	vem_list_init(&context->srqs);
-	vem_list_init(&context->mrs);
-	vem_list_init(&context->mws);
-	vem_list_init(&context->ahs);
-	vem_list_init(&context->ahs_gone);
-	vem_list_init(&context->listens);
+	vsw_list_begin(&context->pds);
+	vsw_list_begin(&context->cqs);
+	vsw_list_begin(&context->qps);
+	vsw_list_begin(&context->srqs);
+	vsw_list_begin(&context->mrs);
+	vsw_list_begin(&context->mws);
+	vsw_list_begin(&context->ahs);
+	vsw_list_begin(&context->ahs_gone);
+	vsw_list_begin(&context->listens);
 	vsw_map_rnic(map, &rnic->bell);
 	vem_fault_join(context);
 	*out = context;
@@ -281,23 +281,23 @@ context_destroy(struct ri_context *context)
 {
 	vem_fault_part(context);
 	vem_query_end_all(context);
-	while (!vem_list_empty(&context->listens))
+	while (!vsw_list_empty(&context->listens))
 		vem_listen_destroy_item(context->listens.next);
-	while (!vem_list_empty(&context->qps))
-		vem_qp_destroy(vem_of(context->qps.next, struct vem_qp, item));
-	while (!vem_list_empty(&context->ahs))
-		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
+	while (!vsw_list_empty(&context->qps))
+		vem_qp_destroy(vsw_of(context->qps.next, struct vem_qp, item));
+	while (!vsw_list_empty(&context->ahs))
+		(void)!vem_ah_ops.destroy(vsw_of(context->ahs.next, struct ri_ah, item));
 	vem_ah_sweep(context);
-	while (!vem_list_empty(&context->srqs))
-		(void)!vem_srq_ops.destroy(vem_of(context->srqs.next, struct ri_srq, item));
-	while (!vem_list_empty(&context->mws))
-		(void)!vem_mem_ops.mw_free(vem_of(context->mws.next, struct ri_mw, item));
-	while (!vem_list_empty(&context->mrs))
-		(void)!vem_mem_ops.mr_dereg(vem_of(context->mrs.next, struct ri_mr, item));
-	while (!vem_list_empty(&context->cqs))
-		(void)!vem_cq_ops.destroy(vem_of(context->cqs.next, struct ri_cq, item));
-	while (!vem_list_empty(&context->pds))
-		(void)!vem_pd_ops.destroy(vem_of(context->pds.next, struct ri_pd, item));
+	while (!vsw_list_empty(&context->srqs))
+		(void)!vem_srq_ops.destroy(vsw_of(context->srqs.next, struct ri_srq, item));
+	while (!vsw_list_empty(&context->mws))
+		(void)!vem_mem_ops.mw_free(vsw_of(context->mws.next, struct ri_mw, item));
+	while (!vsw_list_empty(&context->mrs))
+		(void)!vem_mem_ops.mr_dereg(vsw_of(context->mrs.next, struct ri_mr, item));
+	while (!vsw_list_empty(&context->cqs))
+		(void)!vem_cq_ops.destroy(vsw_of(context->cqs.next, struct ri_cq, item));
+	while (!vsw_list_empty(&context->pds))
+		(void)!vem_pd_ops.destroy(vsw_of(context->pds.next, struct ri_pd, item));
 	pthread_mutex_destroy(&context->lock);
 	free(context);
 }

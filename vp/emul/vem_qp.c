@@ -126,10 +126,10 @@ queues_create(struct vem_qp *qp, struct ri_qp_init *init)
 static bool
 number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 {
-	const struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+	const struct vsw_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
-	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
+	for (struct vsw_item *i = row->next; i != row; i = i->next)
+		if (vsw_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
 			return false;
 	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
@@ -161,14 +161,14 @@ qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	atomic_store(&qp->ord, init->ord);
 	atomic_store(&qp->qkey, init->qkey);
 	qp->ud = init->type == RI_QP_UD;
-	vem_list_init(&qp->groups);
+	vsw_list_begin(&qp->groups);
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = number_next(fabric);
 	while (!number_is_free(fabric, fabric->last_qpn));
 	qp->in.who = (struct vsw_mem_who){
 		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
-	vem_list_add(&fabric->numbered[qp->in.who.qpn % VEM_UD_ROWS], &qp->number_item);
+	vsw_list_add(&fabric->numbered[qp->in.who.qpn % VEM_UD_ROWS], &qp->number_item);
 	pthread_mutex_unlock(&fabric->lock);
 	qp->in.receiver = qp->in.who;
 	qp->in.ops = &vem_responder_ops;
@@ -197,7 +197,7 @@ qp_enlist(struct vem_qp *qp)
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->in.member, &qp->in.rq, &qp->init);
 	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->qps, &qp->item);
+	vsw_list_add(&context->qps, &qp->item);
 	pthread_mutex_unlock(&context->lock);
 	if (!qp->ud)
 		return;
@@ -554,7 +554,7 @@ vem_qp_destroy(struct vem_qp *qp)
 		vem_remote_ud_linger(qp);
 	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&qp->item);
+	vsw_list_remove(&qp->item);
 	pthread_mutex_unlock(&context->lock);
 	if (qp->ud)
 		vem_ud_leave(qp); /* no sender finds it any more */
@@ -584,7 +584,7 @@ vem_qp_destroy(struct vem_qp *qp)
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, true);
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
-	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
+	vsw_list_remove(&qp->number_item); /* nothing knows the number any more */
 	pthread_mutex_unlock(&qp->rnic->fabric->lock);
 	if (qp->send_cq != NULL) {
 		atomic_fetch_sub(&qp->send_cq->cq.users, 1);

@@ -40,7 +40,7 @@ vem_receive_limits(struct vem_qp *qp)
 static void
 srq_member_wake(struct vsw_srq_member *member)
 {
-	vem_peer_sq_run(vem_of(member, struct vem_qp, in.member));
+	vem_peer_sq_run(vsw_of(member, struct vem_qp, in.member));
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	srq->pd = pd;
 	atomic_fetch_add(&pd->users, 1);
 	pthread_mutex_lock(&pd->context->lock);
-	vem_list_add(&pd->context->srqs, &srq->item);
+	vsw_list_add(&pd->context->srqs, &srq->item);
 	pthread_mutex_unlock(&pd->context->lock);
 	vsw_map_srq(map, &srq->srq.wq, &srq->srq);
 	*out = srq;
@@ -104,7 +104,7 @@ srq_destroy(struct ri_srq *srq)
 		return RI_ERR_BUSY;
 	/* From here on vem_fault.c does not find it. */
 	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&srq->item);
+	vsw_list_remove(&srq->item);
 	pthread_mutex_unlock(&context->lock);
 	vsw_srq_destroy(&srq->srq);
 	atomic_fetch_sub(&srq->pd->users, 1);

@@ -10,7 +10,7 @@
 #define VEM_KEY_CONTROLLED 0x80000000u /* keys with this bit are for privileged processes */
 
 struct ri_ah {
-	struct vem_item item;
+	struct vsw_item item;
 	struct ri_pd *pd;
 	uint32_t id;
 	struct vem_target target; /* under the lock of the adapter's table */

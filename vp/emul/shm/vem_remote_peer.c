@@ -93,10 +93,10 @@ vem_remote_join_all(struct vem_link *link)
 	struct vem_fabric *fabric = link->shm->fabric;
 
 	for (uint32_t row = 0; row < VEM_UD_ROWS; row++) {
-		struct vem_item *head = &fabric->numbered[row];
+		struct vsw_item *head = &fabric->numbered[row];
 
-		for (struct vem_item *i = head->next; i != head; i = i->next) {
-			struct vem_qp *qp = vem_of(i, struct vem_qp, number_item);
+		for (struct vsw_item *i = head->next; i != head; i = i->next) {
+			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
 
 			if (qp->join != NULL && qp->far.qpn >> VEM_BLOCK_BITS == link->block)
 				vem_remote_join(qp);
