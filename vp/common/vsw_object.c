@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* --- lists and counts ----------------------------------------------------------------------- */
 
@@ -296,6 +297,29 @@ mr_reg(struct ri_pd *ri, const struct ri_mr_init *init, struct ri_mr **out, uint
 	return RI_SUCCESS;
 }
 
+enum ri_status
+vsw_region_mapped(struct vsw_pd *pd, const struct ri_mr_init *init,
+		  const struct vsw_mapping *mapping, uint8_t *first, struct ri_mr **out,
+		  uint32_t *stag)
+{
+	struct vsw_context *context = pd->context;
+	const struct ri_mr_init own = with_access(context, init);
+	struct vsw_key *mr = calloc(1, sizeof(*mr));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (mr != NULL)
+		status =
+			vsw_mr_reg_mapped(context->objects->mem, pd, &own, first, &mr->entry, stag);
+	if (status != RI_SUCCESS) {
+		free(mr);
+		return status;
+	}
+	mr->mapping = *mapping;
+	key_add(mr, pd, &context->mrs);
+	*out = (struct ri_mr *)mr;
+	return RI_SUCCESS;
+}
+
 static enum ri_status
 mr_rereg(struct ri_mr *ri, struct ri_pd *ri_pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -304,7 +328,8 @@ mr_rereg(struct ri_mr *ri, struct ri_pd *ri_pd, const struct ri_mr_init *init, u
 	const struct ri_mr_init own = with_access(pd->context, init);
 	enum ri_status status;
 
-	if (!is_plain(init) && pd->context->objects->rules->max_pages == 0)
+	if (mr->mapping.bytes != 0 ||
+	    (!is_plain(init) && pd->context->objects->rules->max_pages == 0))
 		return RI_ERR_UNSUPPORTED;
 	status = vsw_mr_rereg(mr->entry, pd, &own, stag);
 	if (status != RI_SUCCESS)
@@ -328,9 +353,12 @@ mr_dereg(struct ri_mr *ri)
 	struct vsw_key *mr = (struct vsw_key *)ri;
 	enum ri_status status = vsw_mr_dereg(mr->entry);
 
-	if (status == RI_SUCCESS)
-		key_free(mr);
-	return status;
+	if (status != RI_SUCCESS)
+		return status;
+	if (mr->mapping.bytes != 0)
+		(void)munmap(mr->mapping.pages, mr->mapping.bytes);
+	key_free(mr);
+	return RI_SUCCESS;
 }
 
 static enum ri_status

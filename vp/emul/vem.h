@@ -25,12 +25,14 @@
 
 #include "ri_count.h"
 #include "rnicpi.h"
-#include "vem_dmabuf.h"
 #include "vem_states.h"
-#include "vsw_item.h"
+#include "vsw_object.h"
 #include "vsw_respond.h"
 #include "vsw_user.h"
 
+#define VEM_MAX_OBJECTS  65536u /* of each kind, of an adapter */
+#define VEM_MAX_CQE      (1u << 20)
+#define VEM_MAX_WR       (1u << 16) /* of a queue */
 #define VEM_MAX_SGE      VSW_SPANS_MAX
 #define VEM_MAX_PBL      128 /* pieces of a list; stored in a request where the segments are */
 #define VEM_MAX_MESSAGE  0x7fffffffu
@@ -127,10 +129,8 @@ struct ri_rnic {
 	struct vsw_cq_upcall cq_upcall;
 	struct vsw_doorbell bell;
 	struct vsw_mem_table *mem;
-	atomic_uint pds;
-	atomic_uint cqs;
+	struct vsw_objects objects;
 	atomic_uint qps;
-	atomic_uint srqs;
 	struct vem_ah_table ahs;
 	uint64_t time_wait;      /* ns of time-wait after a connection */
 	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
@@ -146,51 +146,21 @@ struct ri_rnic {
 
 /* A process. */
 struct ri_context {
-	struct vsw_item item; /* among those of its adapter */
+	struct vsw_context base; /* first; its lock is that of these lists, too */
 	struct ri_rnic *rnic;
-	struct ri_owner owner;
-	pthread_mutex_t lock; /* of the lists */
-	struct vsw_item pds;
-	struct vsw_item cqs;
+	struct vsw_item item; /* among those of its adapter */
 	struct vsw_item qps;
-	struct vsw_item srqs;
-	struct vsw_item mrs;
-	struct vsw_item mws;
 	struct vsw_item ahs;
 	struct vsw_item ahs_gone; /* destroyed, but posted datagrams may name them */
 	struct vsw_item listens;
 };
 
-struct ri_pd {
-	struct vsw_item item;
-	struct ri_context *context;
-	atomic_uint users;
-};
-
-struct ri_cq {
-	struct vsw_item item;
-	struct ri_context *context;
-	struct vsw_cq cq;
-};
-
-struct ri_srq {
-	struct vsw_item item;
-	struct ri_pd *pd;
-	struct vsw_srq srq;
-};
-
-struct ri_mr {
-	struct vsw_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
-	struct vem_mapping map; /* of a dmabuf */
-};
-
-struct ri_mw {
-	struct vsw_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
-};
+/* The process that has a protection domain. */
+static inline struct ri_context *
+vem_context_of(const struct vsw_pd *pd)
+{
+	return (struct ri_context *)pd->context;
+}
 
 /* Why a connection ends at this side; the first cause counts. */
 struct vem_cause {
@@ -257,8 +227,8 @@ struct vem_qp {
 	_Atomic(struct vem_remote *) remote; /* the same, if the peer is in another process */
 	uint32_t side;                       /* this end of it */
 	struct ri_rnic *rnic;
-	struct ri_cq *send_cq;
-	struct ri_cq *recv_cq;
+	struct vsw_cq_object *send_cq;
+	struct vsw_cq_object *recv_cq;
 
 	alignas(VSW_CACHE_LINE) struct vsw_role tx;
 	struct vsw_wq sq;
@@ -281,7 +251,7 @@ struct vem_qp {
 	struct vem_wire *wire; /* its message under way; NULL: the carrier is direct */
 
 	alignas(VSW_CACHE_LINE) struct vsw_responder in; /* what it does with the peer's messages */
-	struct ri_srq *srq;                              /* or NULL */
+	struct vsw_srq_object *srq;                      /* or NULL */
 	atomic_bool limits_new; /* the watermarks were changed: compare at once */
 	atomic_bool rx_flushed;
 	atomic_uint inside; /* threads that use the pair without a role, or deliver a datagram */
@@ -325,7 +295,7 @@ struct vem_qp {
 	struct vsw_item number_item; /* in a row of the fabric; under its lock */
 	struct vsw_item ud_item;     /* in a row of the fabric */
 	struct vsw_item groups;      /* that it is a member of; under the lock of that row */
-	struct ri_pd *pd;
+	struct vsw_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
@@ -453,14 +423,10 @@ void vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 bool vem_do_invalidate(struct vem_qp *qp);
 bool vem_do_fast_register(struct vem_qp *qp);
 
-/* --- vem_objects.c ------------------------------------------------------------------------ */
-
-/* What a registration of any kind opens: on InfiniBand a region can always be read locally [RI 5.3.3]. */
-uint32_t vem_region_access(const struct ri_rnic *rnic, uint32_t access);
-
 /* --- vem_srq.c ---------------------------------------------------------------------------- */
 
-extern const struct ri_srq_ops vem_srq_ops;
+/* As vsw_object_rules::wake. */
+void vem_srq_wake(struct vsw_srq_member *member);
 /* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
 void vem_receive_limits(struct vem_qp *qp);
 
@@ -480,11 +446,6 @@ void vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reaso
 		 const struct vem_hello *hello);
 void vem_cm_rnic_close(struct ri_rnic *rnic);
 
-/* --- the tables ---------------------------------------------------------------------------- */
-
-extern const struct ri_mem_ops vem_mem_ops;
-extern const struct ri_pd_ops vem_pd_ops;
-extern const struct ri_cq_ops vem_cq_ops;
 void vem_listen_destroy_item(struct vsw_item *item);
 
 #endif /* VEM_H */

@@ -95,27 +95,6 @@ vem_fault_due(struct ri_rnic *rnic, enum vem_call call)
 
 /* --- objects ------------------------------------------------------------------------------ */
 
-/* The list of a context for one kind of object. */
-typedef struct vsw_item *(*list_fn)(struct ri_context *context);
-
-static struct vsw_item *
-qps_of(struct ri_context *context)
-{
-	return &context->qps;
-}
-
-static struct vsw_item *
-cqs_of(struct ri_context *context)
-{
-	return &context->cqs;
-}
-
-static struct vsw_item *
-srqs_of(struct ri_context *context)
-{
-	return &context->srqs;
-}
-
 /* The object of that number in one context, or NULL; *number is reduced by its objects. With its lock. */
 static struct vsw_item *
 object_find_in_list(struct vsw_item *list, uint32_t *number)
@@ -128,9 +107,12 @@ object_find_in_list(struct vsw_item *list, uint32_t *number)
 	return NULL;
 }
 
-/* The same in all contexts. On success the caller owns the lock of *where, and releases it. */
+/*
+ * The same in all contexts; `place` is where a context has the list of that kind. On success the caller owns the lock of *where, and
+ * releases it.
+ */
 static struct vsw_item *
-object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
+object_find(struct ri_rnic *rnic, size_t place, uint32_t number, struct ri_context **where)
 {
 	struct vem_faults *faults = &rnic->faults;
 	struct vsw_item *found = NULL;
@@ -138,13 +120,14 @@ object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_conte
 	pthread_mutex_lock(&faults->lock);
 	for (struct vsw_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
 		struct ri_context *context = vsw_of(i, struct ri_context, item);
-		pthread_mutex_lock(&context->lock);
-		found = object_find_in_list(list(context), &number);
+		pthread_mutex_lock(&context->base.lock);
+		found = object_find_in_list((struct vsw_item *)(void *)((char *)context + place),
+					    &number);
 		if (found != NULL) {
 			*where = context;
 			break;
 		}
-		pthread_mutex_unlock(&context->lock);
+		pthread_mutex_unlock(&context->base.lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
 	return found;
@@ -159,10 +142,10 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp, void *arg), void *a
 	pthread_mutex_lock(&faults->lock);
 	for (struct vsw_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
 		struct ri_context *context = vsw_of(i, struct ri_context, item);
-		pthread_mutex_lock(&context->lock);
+		pthread_mutex_lock(&context->base.lock);
 		for (struct vsw_item *q = context->qps.next; q != &context->qps; q = q->next)
 			act(vsw_of(q, struct vem_qp, item), arg);
-		pthread_mutex_unlock(&context->lock);
+		pthread_mutex_unlock(&context->base.lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
 }
@@ -271,13 +254,13 @@ vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how)
 	if (ib && !how->infiniband)
 		return false;
 
-	struct vsw_item *item = object_find(rnic, qps_of, number, &where);
+	struct vsw_item *item = object_find(rnic, offsetof(struct ri_context, qps), number, &where);
 	if (item == NULL)
 		return false;
 
 	struct vem_qp *qp = vsw_of(item, struct vem_qp, item);
 	bool moved = vem_qp_move(qp, how->code != 0 ? VEM_MOVE_FAULT : VEM_MOVE_LOST, &cause);
-	pthread_mutex_unlock(&where->lock);
+	pthread_mutex_unlock(&where->base.lock);
 	return moved;
 }
 
@@ -288,12 +271,13 @@ vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
 	const struct vem_cause cause = {
 		.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE, .code = 0x0207};
 	struct ri_context *where = NULL;
-	struct vsw_item *item = object_find(rnic, cqs_of, number, &where);
+	struct vsw_item *item =
+		object_find(rnic, offsetof(struct ri_context, base.cqs), number, &where);
 
 	if (item == NULL)
 		return false;
 
-	struct ri_cq *cq = vsw_of(item, struct ri_cq, item);
+	struct vsw_cq_object *cq = vsw_of(item, struct vsw_cq_object, item);
 	const struct ri_async_event raised = {
 		.event = event, .object = RI_OBJECT_CQ, .ctx = cq->cq.ctx};
 	for (struct vsw_item *q = where->qps.next; q != &where->qps; q = q->next) {
@@ -302,7 +286,7 @@ vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
 			vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 	}
 	up->async_event(up->self, &raised);
-	pthread_mutex_unlock(&where->lock);
+	pthread_mutex_unlock(&where->base.lock);
 	return true;
 }
 
@@ -310,11 +294,12 @@ bool
 vem_fault_srq(struct ri_rnic *rnic, uint32_t number)
 {
 	struct ri_context *where = NULL;
-	struct vsw_item *item = object_find(rnic, srqs_of, number, &where);
+	struct vsw_item *item =
+		object_find(rnic, offsetof(struct ri_context, base.srqs), number, &where);
 
 	if (item == NULL)
 		return false;
-	vsw_srq_fail(&vsw_of(item, struct ri_srq, item)->srq);
-	pthread_mutex_unlock(&where->lock);
+	vsw_srq_fail(&vsw_of(item, struct vsw_srq_object, item)->srq);
+	pthread_mutex_unlock(&where->base.lock);
 	return true;
 }

@@ -102,9 +102,9 @@ vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
 		free(listen);
 		return taken ? RI_ERR_IN_USE : chosen ? named : RI_ERR_RESOURCES;
 	}
-	pthread_mutex_lock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
 	vsw_list_add(&context->listens, &listen->in_context);
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -145,9 +145,9 @@ vem_listen_destroy(struct ri_listen *listen)
 {
 	struct ri_rnic *rnic = listen->context->rnic;
 
-	pthread_mutex_lock(&listen->context->lock);
+	pthread_mutex_lock(&listen->context->base.lock);
 	vsw_list_remove(&listen->in_context);
-	pthread_mutex_unlock(&listen->context->lock);
+	pthread_mutex_unlock(&listen->context->base.lock);
 
 	/* The stop of its watch waits for a connect that is being accepted, which takes the lock. */
 	if (listen->name != NULL)

@@ -216,7 +216,7 @@ privilege(struct pair *p, struct node *node)
 	vth_run(p->vth);
 	node_forget(p->na);
 	node_forget(p->nb);
-	node->context->owner.privileged = true;
+	node->context->base.owner.privileged = true;
 	init.privileged = true;
 	p->a = end_new(p->na, node == p->na ? &init : NULL);
 	p->b = end_new(p->nb, node == p->nb ? &init : NULL);
