@@ -27,6 +27,11 @@ struct node *node_new_patient(struct vth *vth, const char *adapter, const char *
 /* Every raised event must have been taken. */
 void node_free(struct node *node);
 
+/* Two adapters of this name in virtual time, and nothing else yet; ends_fill adds it. */
+void ends_open(struct ends *ends, const char *adapter);
+/* Free all of it, a first, and the host. b's adapter may have events then; a's may not. */
+void ends_close(struct ends *ends);
+
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
 /* Where a test listens and whom it connects to. */
