@@ -380,6 +380,8 @@ void vem_sq_run(struct vem_qp *qp);
 void vem_rq_run(struct vem_qp *qp);
 /* Give the role `in.role` up, and serve its retry flag. */
 void vem_rx_leave(struct vem_qp *qp);
+/* On the service thread, run its send queue and that of its peer. */
+void vem_run_soon(struct vem_qp *qp);
 /* Run the send queue of the peer. */
 void vem_peer_sq_run(struct vem_qp *qp);
 void vem_bell_sq(void *engine_qp);

@@ -215,14 +215,6 @@ vem_fault_adapter(struct ri_rnic *rnic)
 
 /* --- the port ----------------------------------------------------------------------------- */
 
-static void
-qp_recheck_queues(struct vem_qp *qp, void *arg)
-{
-	(void)arg;
-	atomic_store(&qp->recheck, true);
-	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-}
-
 void
 vem_fault_port(struct ri_rnic *rnic, bool up)
 {
@@ -235,7 +227,7 @@ vem_fault_port(struct ri_rnic *rnic, bool up)
 	atomic_store(&rnic->faults.apart, !up || rnic->wire_delay != 0 || rnic->captured);
 	upcalls->async_event(upcalls->self, &event);
 	if (up)
-		each_qp(rnic, qp_recheck_queues, NULL);
+		vem_fault_each_qp(rnic, vem_run_soon);
 }
 
 /* --- queues ------------------------------------------------------------------------------- */

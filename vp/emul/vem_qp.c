@@ -460,7 +460,6 @@ static enum ri_status
 qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {
 	struct vem_qp *qp = (struct vem_qp *)ri;
-	const struct ri_host *host = qp->rnic->host;
 	struct ri_qp_init wanted = {
 		.type = qp->init.type,
 		.max_sq_wr = attr->max_sq_wr,
@@ -482,8 +481,7 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 		vsw_map_qp_again(map, &qp->sq, &qp->in.rq);
 	roles_drop(qp);
 	/* A thread that found a role taken relies on its owner. */
-	atomic_store(&qp->recheck, true);
-	host->task_run(host->self, &qp->task);
+	vem_run_soon(qp);
 	return status;
 }
 

@@ -326,8 +326,7 @@ vem_ud_go_on(struct vem_fabric *fabric)
 	struct vem_qp *qp;
 
 	while ((qp = waiting_get(fabric)) != NULL) {
-		atomic_store(&qp->recheck, true);
-		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+		vem_run_soon(qp);
 		receiver_put(qp);
 	}
 }
@@ -349,7 +348,6 @@ ud_request_finish(struct vem_qp *qp, enum ri_wc_status status)
 bool
 vem_ud_execute(struct vem_qp *qp)
 {
-	const struct ri_host *host = qp->rnic->host;
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_spans message;
 
@@ -378,7 +376,6 @@ vem_ud_execute(struct vem_qp *qp)
 		return ud_request_finish(qp, there ? RI_WC_SUCCESS : RI_WC_LOCAL_PROTECTION);
 	if (atomic_load(&qp->ud_waits))
 		return false; /* for a link, which has it run again */
-	atomic_store(&qp->recheck, true);
-	host->task_run(host->self, &qp->task);
+	vem_run_soon(qp);
 	return false;
 }
