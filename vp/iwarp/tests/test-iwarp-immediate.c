@@ -344,8 +344,7 @@ test_closing(void)
 	g_autofree uint8_t *got = NULL;
 	bool fin;
 
-	peer_prepare(&f, node_new_by_hand(), NULL); /* the time for the end does not pass */
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like); /* the time for the end does not pass */
 	struct chunk big = chunk_new(f.node, size, ALL_RW);
 	struct ri_sge sge = chunk_sge(&big, 0, size);
 	g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
@@ -481,8 +480,7 @@ test_malformed(void)
 		struct peer f;
 		uint32_t len = 0;
 
-		peer_prepare(&f, node_new_by_hand(), NULL);
-		peer_attach(&f, &like, 0);
+		peer_open_by_hand(&f, &like);
 		if (faults[k].tagged)
 			seg = rdmap_tagged(opcode, f.mem.stag, (uintptr_t)f.mem.at, true);
 		else
@@ -611,8 +609,7 @@ test_resumes(gconstpointer how)
 	uint8_t octets[2048];
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -642,8 +639,7 @@ test_gives_up(gconstpointer how)
 	uint8_t octets[64];
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -674,8 +670,7 @@ refuse(bool told, bool copies, uint16_t code, const char *said)
 	struct ri_wr_remote to = {.addr = 4096, .stag = 0xa1b2c3d4};
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	struct ri_sge sge = chunk_sge(&f.mem, 0, 10);
 	if (told)
 		g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
