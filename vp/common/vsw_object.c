@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* --- lists and counts ----------------------------------------------------------------------- */
 
@@ -13,10 +14,7 @@ void
 vsw_context_add(struct vsw_context *context, struct vsw_item *list, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	item->next = list;
-	item->prev = list->prev;
-	list->prev->next = item;
-	list->prev = item;
+	vsw_list_add(list, item);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -24,8 +22,7 @@ void
 vsw_context_remove(struct vsw_context *context, struct vsw_item *item)
 {
 	pthread_mutex_lock(&context->lock);
-	item->prev->next = item->next;
-	item->next->prev = item->prev;
+	vsw_list_remove(item);
 	pthread_mutex_unlock(&context->lock);
 }
 
@@ -300,6 +297,29 @@ mr_reg(struct ri_pd *ri, const struct ri_mr_init *init, struct ri_mr **out, uint
 	return RI_SUCCESS;
 }
 
+enum ri_status
+vsw_region_mapped(struct vsw_pd *pd, const struct ri_mr_init *init,
+		  const struct vsw_mapping *mapping, uint8_t *first, struct ri_mr **out,
+		  uint32_t *stag)
+{
+	struct vsw_context *context = pd->context;
+	const struct ri_mr_init own = with_access(context, init);
+	struct vsw_key *mr = calloc(1, sizeof(*mr));
+	enum ri_status status = RI_ERR_RESOURCES;
+
+	if (mr != NULL)
+		status =
+			vsw_mr_reg_mapped(context->objects->mem, pd, &own, first, &mr->entry, stag);
+	if (status != RI_SUCCESS) {
+		free(mr);
+		return status;
+	}
+	mr->mapping = *mapping;
+	key_add(mr, pd, &context->mrs);
+	*out = (struct ri_mr *)mr;
+	return RI_SUCCESS;
+}
+
 static enum ri_status
 mr_rereg(struct ri_mr *ri, struct ri_pd *ri_pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -308,7 +328,8 @@ mr_rereg(struct ri_mr *ri, struct ri_pd *ri_pd, const struct ri_mr_init *init, u
 	const struct ri_mr_init own = with_access(pd->context, init);
 	enum ri_status status;
 
-	if (!is_plain(init) && pd->context->objects->rules->max_pages == 0)
+	if (mr->mapping.bytes != 0 ||
+	    (!is_plain(init) && pd->context->objects->rules->max_pages == 0))
 		return RI_ERR_UNSUPPORTED;
 	status = vsw_mr_rereg(mr->entry, pd, &own, stag);
 	if (status != RI_SUCCESS)
@@ -332,9 +353,12 @@ mr_dereg(struct ri_mr *ri)
 	struct vsw_key *mr = (struct vsw_key *)ri;
 	enum ri_status status = vsw_mr_dereg(mr->entry);
 
-	if (status == RI_SUCCESS)
-		key_free(mr);
-	return status;
+	if (status != RI_SUCCESS)
+		return status;
+	if (mr->mapping.bytes != 0)
+		(void)munmap(mr->mapping.pages, mr->mapping.bytes);
+	key_free(mr);
+	return RI_SUCCESS;
 }
 
 static enum ri_status
@@ -407,7 +431,7 @@ vsw_context_begin(struct vsw_context *context, struct vsw_objects *objects,
 void
 vsw_context_part(struct vsw_context *context)
 {
-	while (context->mws.next != &context->mws)
+	while (!vsw_list_empty(&context->mws))
 		(void)mw_free((struct ri_mw *)context->mws.next);
 }
 
@@ -415,16 +439,16 @@ vsw_context_part(struct vsw_context *context)
 void
 vsw_context_end(struct vsw_context *context)
 {
-	while (context->srqs.next != &context->srqs &&
+	while (!vsw_list_empty(&context->srqs) &&
 	       srq_destroy((struct ri_srq *)context->srqs.next) == RI_SUCCESS)
 		continue;
-	while (context->mrs.next != &context->mrs &&
+	while (!vsw_list_empty(&context->mrs) &&
 	       mr_dereg((struct ri_mr *)context->mrs.next) == RI_SUCCESS)
 		continue;
-	while (context->cqs.next != &context->cqs &&
+	while (!vsw_list_empty(&context->cqs) &&
 	       cq_destroy((struct ri_cq *)context->cqs.next) == RI_SUCCESS)
 		continue;
-	while (context->pds.next != &context->pds &&
+	while (!vsw_list_empty(&context->pds) &&
 	       pd_destroy((struct ri_pd *)context->pds.next) == RI_SUCCESS)
 		continue;
 	pthread_mutex_destroy(&context->lock);

@@ -17,15 +17,10 @@
 #include <pthread.h>
 
 #include "rnicpi.h"
+#include "vsw_item.h"
 #include "vsw_mem.h"
 #include "vsw_queue.h"
 #include "vsw_srq.h"
-
-/* An object in a list; the head of a list is one, too. */
-struct vsw_item {
-	struct vsw_item *next;
-	struct vsw_item *prev;
-};
 
 /* What differs between adapters. */
 struct vsw_object_rules {
@@ -75,11 +70,18 @@ struct vsw_srq_object {
 	struct vsw_srq srq;
 };
 
+/* Pages that the provider has mapped; without bytes there are none. */
+struct vsw_mapping {
+	void *pages;
+	size_t bytes;
+};
+
 /* A region or a window. */
 struct vsw_key {
 	struct vsw_item item;
 	struct vsw_pd *pd;
 	struct vsw_mem_entry *entry;
+	struct vsw_mapping mapping; /* of a region by vsw_region_mapped */
 };
 
 extern const struct ri_pd_ops vsw_pd_ops;
@@ -87,19 +89,20 @@ extern const struct ri_cq_ops vsw_cq_ops;
 extern const struct ri_srq_ops vsw_srq_ops;
 extern const struct ri_mem_ops vsw_mem_ops;
 
+/*
+ * Register a range over memory that the provider has mapped; *first is its first byte, and ri_mr_init::addr names it. On success the
+ * mapping ends with the region, which cannot be registered anew.
+ */
+enum ri_status vsw_region_mapped(struct vsw_pd *pd, const struct ri_mr_init *init,
+				 const struct vsw_mapping *mapping, uint8_t *first,
+				 struct ri_mr **out, uint32_t *stag) RI_MUST_CHECK;
+
 void vsw_context_begin(struct vsw_context *context, struct vsw_objects *objects,
 		       const struct ri_owner *owner);
 /* Free its windows, before its queue pairs are destroyed: those are busy while a window is bound to them. */
 void vsw_context_part(struct vsw_context *context);
 /* Destroy all other objects that are left; its queue pairs are gone. */
 void vsw_context_end(struct vsw_context *context);
-
-/* A list without an item. */
-static inline void
-vsw_list_begin(struct vsw_item *list)
-{
-	list->next = list->prev = list;
-}
 
 /* Put it at the end of a list of the process, or take it out of its list. */
 void vsw_context_add(struct vsw_context *context, struct vsw_item *list, struct vsw_item *item);

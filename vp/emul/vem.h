@@ -25,11 +25,14 @@
 
 #include "ri_count.h"
 #include "rnicpi.h"
-#include "vem_dmabuf.h"
 #include "vem_states.h"
+#include "vsw_object.h"
 #include "vsw_respond.h"
 #include "vsw_user.h"
 
+#define VEM_MAX_OBJECTS  65536u /* of each kind, of an adapter */
+#define VEM_MAX_CQE      (1u << 20)
+#define VEM_MAX_WR       (1u << 16) /* of a queue */
 #define VEM_MAX_SGE      VSW_SPANS_MAX
 #define VEM_MAX_PBL      128 /* pieces of a list; stored in a request where the segments are */
 #define VEM_MAX_MESSAGE  0x7fffffffu
@@ -50,12 +53,6 @@ enum vem_personality {
 	VEM_PERSONALITIES
 };
 
-/* An item of a doubly linked list; the head of the list is one, too. */
-struct vem_item {
-	struct vem_item *next;
-	struct vem_item *prev;
-};
-
 struct vem_conn;
 struct vem_name;
 struct vem_pair;
@@ -74,19 +71,19 @@ struct vem_fabric {
 	uint32_t number;      /* in the low bits of the numbers of its requests */
 	unsigned opens;       /* under the lock of all fabrics */
 	pthread_mutex_t lock; /* of all that follows */
-	struct vem_item listens;
-	struct vem_item conns;   /* requests that are not answered */
-	struct vem_item queries; /* for datagram services, until the answer was raised */
+	struct vsw_item listens;
+	struct vsw_item conns;   /* requests that are not answered */
+	struct vsw_item queries; /* for datagram services, until the answer was raised */
 	uint64_t last_conn;
 	uint32_t last_query;
 	uint32_t last_qpn;
-	struct vem_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
+	struct vsw_item numbered[VEM_UD_ROWS]; /* all queue pairs, by number */
 	uint16_t last_port;
 	uint64_t last_service;
 	struct vem_fabric *next;
 	struct vsw_lock ud_lock; /* of the table of queue pairs for datagrams, by number */
-	struct vem_item ud_rows[VEM_UD_ROWS];
-	struct vem_item
+	struct vsw_item ud_rows[VEM_UD_ROWS];
+	struct vsw_item
 		groups[VEM_UD_ROWS]; /* members of multicast groups; under that lock, as the next */
 	uint64_t last_member;
 };
@@ -114,7 +111,7 @@ struct vem_faults {
 	atomic_bool
 		apart; /* that, or its messages take time or are captured: requests leave the direct path */
 	pthread_mutex_t lock;     /* protects the two that follow; taken before a context's lock */
-	struct vem_item contexts; /* to find objects by number */
+	struct vsw_item contexts; /* to find objects by number */
 	struct {
 		uint32_t in; /* calls until one fails; 0: none does */
 		uint32_t status;
@@ -132,10 +129,8 @@ struct ri_rnic {
 	struct vsw_cq_upcall cq_upcall;
 	struct vsw_doorbell bell;
 	struct vsw_mem_table *mem;
-	atomic_uint pds;
-	atomic_uint cqs;
+	struct vsw_objects objects;
 	atomic_uint qps;
-	atomic_uint srqs;
 	struct vem_ah_table ahs;
 	uint64_t time_wait;      /* ns of time-wait after a connection */
 	uint64_t rnr_wait;       /* ns for which a message waits for a receive */
@@ -143,59 +138,29 @@ struct ri_rnic {
 	uint32_t wire_freedoms;  /* bits of enum vem_freedom */
 	bool captured;           /* its frames go to a capture (vem_tap.h) */
 	struct ri_task task;     /* raises the events of the three lists below */
-	struct vem_item offered; /* requests for a listener; under the fabric's lock */
-	struct vem_item withdrawn; /* requests whose peer gave up */
-	struct vem_item answers;   /* queries that are answered */
+	struct vsw_item offered; /* requests for a listener; under the fabric's lock */
+	struct vsw_item withdrawn; /* requests whose peer gave up */
+	struct vsw_item answers;   /* queries that are answered */
 	struct vem_faults faults;
 };
 
 /* A process. */
 struct ri_context {
-	struct vem_item item; /* among those of its adapter */
+	struct vsw_context base; /* first; its lock is that of these lists, too */
 	struct ri_rnic *rnic;
-	struct ri_owner owner;
-	pthread_mutex_t lock; /* of the lists */
-	struct vem_item pds;
-	struct vem_item cqs;
-	struct vem_item qps;
-	struct vem_item srqs;
-	struct vem_item mrs;
-	struct vem_item mws;
-	struct vem_item ahs;
-	struct vem_item ahs_gone; /* destroyed, but posted datagrams may name them */
-	struct vem_item listens;
+	struct vsw_item item; /* among those of its adapter */
+	struct vsw_item qps;
+	struct vsw_item ahs;
+	struct vsw_item ahs_gone; /* destroyed, but posted datagrams may name them */
+	struct vsw_item listens;
 };
 
-struct ri_pd {
-	struct vem_item item;
-	struct ri_context *context;
-	atomic_uint users;
-};
-
-struct ri_cq {
-	struct vem_item item;
-	struct ri_context *context;
-	struct vsw_cq cq;
-};
-
-struct ri_srq {
-	struct vem_item item;
-	struct ri_pd *pd;
-	struct vsw_srq srq;
-};
-
-struct ri_mr {
-	struct vem_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
-	struct vem_mapping map; /* of a dmabuf */
-};
-
-struct ri_mw {
-	struct vem_item item;
-	struct ri_pd *pd;
-	struct vsw_mem_entry *entry;
-};
+/* The process that has a protection domain. */
+static inline struct ri_context *
+vem_context_of(const struct vsw_pd *pd)
+{
+	return (struct ri_context *)pd->context;
+}
 
 /* Why a connection ends at this side; the first cause counts. */
 struct vem_cause {
@@ -262,8 +227,8 @@ struct vem_qp {
 	_Atomic(struct vem_remote *) remote; /* the same, if the peer is in another process */
 	uint32_t side;                       /* this end of it */
 	struct ri_rnic *rnic;
-	struct ri_cq *send_cq;
-	struct ri_cq *recv_cq;
+	struct vsw_cq_object *send_cq;
+	struct vsw_cq_object *recv_cq;
 
 	alignas(VSW_CACHE_LINE) struct vsw_role tx;
 	struct vsw_wq sq;
@@ -286,7 +251,7 @@ struct vem_qp {
 	struct vem_wire *wire; /* its message under way; NULL: the carrier is direct */
 
 	alignas(VSW_CACHE_LINE) struct vsw_responder in; /* what it does with the peer's messages */
-	struct ri_srq *srq;                              /* or NULL */
+	struct vsw_srq_object *srq;                      /* or NULL */
 	atomic_bool limits_new; /* the watermarks were changed: compare at once */
 	atomic_bool rx_flushed;
 	atomic_uint inside; /* threads that use the pair without a role, or deliver a datagram */
@@ -326,11 +291,11 @@ struct vem_qp {
 	struct ri_timer cm_timer;
 	struct ri_timer wait_timer; /* its time-wait */
 
-	struct vem_item item;
-	struct vem_item number_item; /* in a row of the fabric; under its lock */
-	struct vem_item ud_item;     /* in a row of the fabric */
-	struct vem_item groups;      /* that it is a member of; under the lock of that row */
-	struct ri_pd *pd;
+	struct vsw_item item;
+	struct vsw_item number_item; /* in a row of the fabric; under its lock */
+	struct vsw_item ud_item;     /* in a row of the fabric */
+	struct vsw_item groups;      /* that it is a member of; under the lock of that row */
+	struct vsw_pd *pd;
 	struct ri_qp_init init; /* as granted */
 	uint8_t terminate_len;  /* under lock, as the two below */
 	bool terminate_sent;
@@ -357,14 +322,6 @@ vem_qp_takes(const struct vem_qp *qp)
 }
 
 /* --- vem_fabric.c ------------------------------------------------------------------------ */
-
-void vem_list_init(struct vem_item *head);
-void vem_list_add(struct vem_item *head, struct vem_item *item);
-void vem_list_remove(struct vem_item *item);
-bool vem_list_empty(const struct vem_item *head);
-
-/* The struct around a list item. */
-#define vem_of(item_, type_, member_) ((type_ *)(void *)((char *)(item_)-offsetof(type_, member_)))
 
 /* `between`: of the processes of this user. */
 struct vem_fabric *vem_fabric_get(const struct ri_host *host, enum vem_personality personality,
@@ -423,6 +380,8 @@ void vem_sq_run(struct vem_qp *qp);
 void vem_rq_run(struct vem_qp *qp);
 /* Give the role `in.role` up, and serve its retry flag. */
 void vem_rx_leave(struct vem_qp *qp);
+/* On the service thread, run its send queue and that of its peer. */
+void vem_run_soon(struct vem_qp *qp);
 /* Run the send queue of the peer. */
 void vem_peer_sq_run(struct vem_qp *qp);
 void vem_bell_sq(void *engine_qp);
@@ -466,14 +425,10 @@ void vem_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 bool vem_do_invalidate(struct vem_qp *qp);
 bool vem_do_fast_register(struct vem_qp *qp);
 
-/* --- vem_objects.c ------------------------------------------------------------------------ */
-
-/* What a registration of any kind opens: on InfiniBand a region can always be read locally [RI 5.3.3]. */
-uint32_t vem_region_access(const struct ri_rnic *rnic, uint32_t access);
-
 /* --- vem_srq.c ---------------------------------------------------------------------------- */
 
-extern const struct ri_srq_ops vem_srq_ops;
+/* As vsw_object_rules::wake. */
+void vem_srq_wake(struct vsw_srq_member *member);
 /* Are more receives in progress than the watermarks allow? Raises the event, or ends the connection. */
 void vem_receive_limits(struct vem_qp *qp);
 
@@ -493,11 +448,6 @@ void vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reaso
 		 const struct vem_hello *hello);
 void vem_cm_rnic_close(struct ri_rnic *rnic);
 
-/* --- the tables ---------------------------------------------------------------------------- */
-
-extern const struct ri_mem_ops vem_mem_ops;
-extern const struct ri_pd_ops vem_pd_ops;
-extern const struct ri_cq_ops vem_cq_ops;
-void vem_listen_destroy_item(struct vem_item *item);
+void vem_listen_destroy_item(struct vsw_item *item);
 
 #endif /* VEM_H */

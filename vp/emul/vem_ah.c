@@ -94,7 +94,7 @@ ah_find(struct vem_ah_table *table, uint32_t id)
 }
 
 bool
-vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd, struct vem_target *target)
+vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd, struct vem_target *target)
 {
 	vsw_lock(&rnic->ahs.lock);
 	const struct ri_ah *ah = ah_find(&rnic->ahs, id);
@@ -164,8 +164,8 @@ vem_ud_is_idle(struct vem_qp *qp)
 static bool
 all_sent(struct ri_context *context)
 {
-	for (struct vem_item *i = context->qps.next; i != &context->qps; i = i->next) {
-		struct vem_qp *qp = vem_of(i, struct vem_qp, item);
+	for (struct vsw_item *i = context->qps.next; i != &context->qps; i = i->next) {
+		struct vem_qp *qp = vsw_of(i, struct vem_qp, item);
 		if (qp->ud && !vem_ud_is_idle(qp))
 			return false;
 	}
@@ -177,25 +177,26 @@ vem_ah_sweep(struct ri_context *context)
 {
 	struct vem_ah_table *table = &context->rnic->ahs;
 
-	pthread_mutex_lock(&context->lock);
-	bool idle = vem_list_empty(&context->ahs_gone) || all_sent(context);
-	while (idle && !vem_list_empty(&context->ahs_gone)) {
-		struct ri_ah *ah = vem_of(context->ahs_gone.next, struct ri_ah, item);
-		vem_list_remove(&ah->item);
+	pthread_mutex_lock(&context->base.lock);
+	bool idle = vsw_list_empty(&context->ahs_gone) || all_sent(context);
+	while (idle && !vsw_list_empty(&context->ahs_gone)) {
+		struct ri_ah *ah = vsw_of(context->ahs_gone.next, struct ri_ah, item);
+		vsw_list_remove(&ah->item);
 		vsw_lock(&table->lock);
 		table->slots[ah->id % MAX_AH] = NULL;
 		vsw_unlock(&table->lock);
 		free(ah);
 	}
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_unlock(&context->base.lock);
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */
 
 static enum ri_status
-ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+ah_create(struct ri_pd *ri, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
 {
-	struct ri_context *context = pd->context;
+	struct vsw_pd *pd = (struct vsw_pd *)ri;
+	struct ri_context *context = vem_context_of(pd);
 	struct ri_ah *ah = calloc(1, sizeof(*ah));
 	enum ri_status status = RI_ERR_RESOURCES;
 
@@ -211,9 +212,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 		return status;
 	}
 	atomic_fetch_add(&pd->users, 1);
-	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->ahs, &ah->item);
-	pthread_mutex_unlock(&context->lock);
+	vsw_context_add(&context->base, &context->ahs, &ah->item);
 	*id = ah->id;
 	*out = ah;
 	return RI_SUCCESS;
@@ -222,7 +221,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 static enum ri_status
 ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
-	struct ri_rnic *rnic = ah->pd->context->rnic;
+	struct ri_rnic *rnic = vem_context_of(ah->pd)->rnic;
 	struct vem_target target;
 	enum ri_status status = vem_target_make(rnic, init, &target);
 
@@ -237,13 +236,13 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 static enum ri_status
 ah_destroy(struct ri_ah *ah)
 {
-	struct ri_pd *pd = ah->pd;
-	struct ri_context *context = pd->context;
+	struct vsw_pd *pd = ah->pd;
+	struct ri_context *context = vem_context_of(pd);
 
-	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&ah->item);
-	vem_list_add(&context->ahs_gone, &ah->item);
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
+	vsw_list_remove(&ah->item);
+	vsw_list_add(&context->ahs_gone, &ah->item);
+	pthread_mutex_unlock(&context->base.lock);
 	atomic_fetch_sub(&pd->users, 1);
 	vem_ah_sweep(context);
 	return RI_SUCCESS;

@@ -58,11 +58,11 @@ vem_cm_tell(struct vem_qp *qp, enum ri_cm_event_kind kind, enum ri_cm_reason rea
 static bool
 request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
-	if (vem_list_empty(&rnic->offered))
+	if (vsw_list_empty(&rnic->offered))
 		return false;
 
-	struct vem_conn *conn = vem_of(rnic->offered.next, struct vem_conn, event_node);
-	vem_list_remove(&conn->event_node);
+	struct vem_conn *conn = vsw_of(rnic->offered.next, struct vem_conn, event_node);
+	vsw_list_remove(&conn->event_node);
 	conn->told = true;
 	*event = conn->event;
 	return true;
@@ -72,11 +72,11 @@ request_next_offered(struct ri_rnic *rnic, struct ri_cm_event *event)
 static bool
 request_next_gone(struct ri_rnic *rnic, struct ri_cm_event *event)
 {
-	if (vem_list_empty(&rnic->withdrawn))
+	if (vsw_list_empty(&rnic->withdrawn))
 		return false;
 
-	struct vem_conn *conn = vem_of(rnic->withdrawn.next, struct vem_conn, event_node);
-	vem_list_remove(&conn->event_node);
+	struct vem_conn *conn = vsw_of(rnic->withdrawn.next, struct vem_conn, event_node);
+	vsw_list_remove(&conn->event_node);
 	*event = (struct ri_cm_event){
 		.kind = RI_CM_REQUEST_GONE, .ctx = conn->event.ctx, .request = conn->event.request};
 	free(conn);
@@ -253,19 +253,19 @@ void
 vem_cm_rnic_close(struct ri_rnic *rnic)
 {
 	struct vem_fabric *fabric = rnic->fabric;
-	struct vem_item *next = NULL;
+	struct vsw_item *next = NULL;
 
 	pthread_mutex_lock(&fabric->lock);
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+	for (struct vsw_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vsw_of(i, struct vem_conn, item);
 		next = i->next;
 		if (conn->rnic != rnic)
 			continue;
 		vem_conn_fail(conn, RI_CM_REASON_OTHER);
 	}
-	while (!vem_list_empty(&rnic->withdrawn)) {
-		struct vem_conn *conn = vem_of(rnic->withdrawn.next, struct vem_conn, event_node);
-		vem_list_remove(&conn->event_node);
+	while (!vsw_list_empty(&rnic->withdrawn)) {
+		struct vem_conn *conn = vsw_of(rnic->withdrawn.next, struct vem_conn, event_node);
+		vsw_list_remove(&conn->event_node);
 		free(conn);
 	}
 	pthread_mutex_unlock(&fabric->lock);

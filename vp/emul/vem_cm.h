@@ -8,8 +8,8 @@
 #include "vem.h"
 
 struct ri_listen {
-	struct vem_item in_context;
-	struct vem_item item; /* in the fabric */
+	struct vsw_item in_context;
+	struct vsw_item item; /* in the fabric */
 	struct ri_context *context;
 	uint64_t ctx;
 	struct ri_service service;
@@ -21,8 +21,8 @@ struct ri_listen {
 
 /* A request that is not answered: for a connection, or for a datagram service. */
 struct vem_conn {
-	struct vem_item item;       /* in the fabric */
-	struct vem_item event_node; /* in a list of the adapter */
+	struct vsw_item item;       /* in the fabric */
+	struct vsw_item event_node; /* in a list of the adapter */
 	uint64_t id;
 	struct vem_qp
 		*active; /* the queue pair that connects; NULL: it gave up, or this is a query */
@@ -40,8 +40,8 @@ struct vem_conn {
 
 /* A query for a datagram service; in the fabric until its answer is raised. */
 struct vem_query {
-	struct vem_item item;
-	struct vem_item event_node; /* in a list of the adapter */
+	struct vsw_item item;
+	struct vsw_item event_node; /* in a list of the adapter */
 	struct ri_rnic *rnic;
 	const struct ri_context *context; /* compared, never dereferenced */
 	uint64_t ctx;

@@ -48,9 +48,10 @@ failure(int error)
 	}
 }
 
-enum ri_status
-vem_dmabuf_map(const struct ri_mr_init *init, const struct ri_dmabuf *from, struct vem_mapping *map,
-	       uint8_t **first)
+/* Map the memory of a registration; *first is where its first byte is. */
+static enum ri_status
+dmabuf_map(const struct ri_mr_init *init, const struct ri_dmabuf *from, struct vsw_mapping *map,
+	   uint8_t **first)
 {
 	uint64_t within = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	uint64_t skip = from->offset & within;
@@ -72,9 +73,26 @@ vem_dmabuf_map(const struct ri_mr_init *init, const struct ri_dmabuf *from, stru
 	return RI_SUCCESS;
 }
 
-void
-vem_dmabuf_unmap(const struct vem_mapping *map)
+enum ri_status
+vem_dmabuf_reg(struct ri_pd *ri, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	       struct ri_mr **out, uint32_t *stag)
 {
-	if (map->bytes != 0)
-		(void)munmap(map->pages, map->bytes);
+	const struct ri_mr_init range = {.addr = init->addr,
+					 .length = init->length,
+					 .access = init->access,
+					 .key = init->key,
+					 .shareable = init->shareable};
+	struct vsw_mapping map;
+	enum ri_status status;
+	uint8_t *first;
+
+	if (init->length > VEM_MAX_REGION)
+		return RI_ERR_LIMIT;
+	status = dmabuf_map(&range, from, &map, &first);
+	if (status != RI_SUCCESS)
+		return status;
+	status = vsw_region_mapped((struct vsw_pd *)ri, &range, &map, first, out, stag);
+	if (status != RI_SUCCESS)
+		(void)munmap(map.pages, map.bytes);
+	return status;
 }

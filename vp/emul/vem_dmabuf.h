@@ -5,19 +5,11 @@
 #ifndef VEM_DMABUF_H
 #define VEM_DMABUF_H
 
-#include <stddef.h>
+#include "vem.h"
 
-#include "rnicpi.h"
-
-/* A mapping of whole pages; without bytes it is none. */
-struct vem_mapping {
-	void *pages;
-	size_t bytes;
-};
-
-/* Map the memory of a registration; *first is where its first byte is. */
-enum ri_status vem_dmabuf_map(const struct ri_mr_init *init, const struct ri_dmabuf *from,
-			      struct vem_mapping *map, uint8_t **first) RI_MUST_CHECK;
-void vem_dmabuf_unmap(const struct vem_mapping *map);
+/* As ri_mem_ops::mr_reg_dmabuf. */
+enum ri_status vem_dmabuf_reg(struct ri_pd *ri, const struct ri_mr_init *init,
+			      const struct ri_dmabuf *from, struct ri_mr **out,
+			      uint32_t *stag) RI_MUST_CHECK;
 
 #endif /* VEM_DMABUF_H */

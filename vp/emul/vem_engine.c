@@ -176,6 +176,13 @@ vem_rq_run(struct vem_qp *qp)
 
 /* Within a process: nothing here knows of others. */
 void
+vem_run_soon(struct vem_qp *qp)
+{
+	atomic_store(&qp->recheck, true);
+	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+}
+
+void
 vem_bell_sq(void *engine_qp)
 {
 	struct vem_qp *qp = engine_qp;

@@ -118,13 +118,13 @@ taken(struct vem_qp *qp, struct vem_qp *peer, const struct vsw_refusal *refusal)
 static void
 receive_overflow(struct vsw_responder *in)
 {
-	vem_cq_overflow(vem_of(in, struct vem_qp, in), RI_EVENT_QP_CQ_RQ_ERROR);
+	vem_cq_overflow(vsw_of(in, struct vem_qp, in), RI_EVENT_QP_CQ_RQ_ERROR);
 }
 
 static void
 receive_limits(struct vsw_responder *in)
 {
-	vem_receive_limits(vem_of(in, struct vem_qp, in));
+	vem_receive_limits(vsw_of(in, struct vem_qp, in));
 }
 
 /* The memory of a receive of an unreliable connection is wrong: that is the failure of its owner. */
@@ -133,13 +133,13 @@ receiver_failed(struct vsw_responder *in)
 {
 	static const struct vem_cause cause = {.kind = RI_CM_BROKEN, .async = RI_EVENT_QP_ACCESS};
 
-	vem_qp_move(vem_of(in, struct vem_qp, in), VEM_MOVE_FAULT, &cause);
+	vem_qp_move(vsw_of(in, struct vem_qp, in), VEM_MOVE_FAULT, &cause);
 }
 
 static void
 responder_say(struct vsw_responder *in, const char *text)
 {
-	vem_say(vem_of(in, struct vem_qp, in), "%s", text);
+	vem_say(vsw_of(in, struct vem_qp, in), "%s", text);
 }
 
 const struct vsw_responder_ops vem_responder_ops = {

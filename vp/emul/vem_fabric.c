@@ -21,41 +21,6 @@
 #include "vsw_order.h"
 #include "vsw_relax.h"
 
-/* --- lists -------------------------------------------------------------------------------- */
-
-void
-vem_list_init(struct vem_item *head)
-{
-	head->next = head;
-	head->prev = head;
-}
-
-void
-vem_list_add(struct vem_item *head, struct vem_item *item)
-{
-	item->next = head;
-	item->prev = head->prev;
-	head->prev->next = item;
-	head->prev = item;
-}
-
-void
-vem_list_remove(struct vem_item *item)
-{
-	if (item->next == NULL)
-		return;
-	item->next->prev = item->prev;
-	item->prev->next = item->next;
-	item->next = NULL;
-	item->prev = NULL;
-}
-
-bool
-vem_list_empty(const struct vem_item *head)
-{
-	return head->next == head;
-}
-
 /* --- fabrics ------------------------------------------------------------------------------ */
 
 static pthread_mutex_t fabrics_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,13 +69,13 @@ fabric_create(const struct ri_host *host, enum vem_personality personality, bool
 	fabric->last_port = 32767;
 	fabric->last_service = 0x1000000;
 	pthread_mutex_init(&fabric->lock, NULL);
-	vem_list_init(&fabric->listens);
-	vem_list_init(&fabric->conns);
-	vem_list_init(&fabric->queries);
+	vsw_list_begin(&fabric->listens);
+	vsw_list_begin(&fabric->conns);
+	vsw_list_begin(&fabric->queries);
 	for (uint32_t i = 0; i < VEM_UD_ROWS; i++) {
-		vem_list_init(&fabric->numbered[i]);
-		vem_list_init(&fabric->ud_rows[i]);
-		vem_list_init(&fabric->groups[i]);
+		vsw_list_begin(&fabric->numbered[i]);
+		vsw_list_begin(&fabric->ud_rows[i]);
+		vsw_list_begin(&fabric->groups[i]);
 	}
 	host->random(host->self, &fabric->last_qpn, sizeof(fabric->last_qpn));
 	if (between && vem_shm_open(fabric) == NULL) {

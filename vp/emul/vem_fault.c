@@ -32,7 +32,7 @@ vem_fault_init(struct ri_rnic *rnic)
 	struct vem_faults *faults = &rnic->faults;
 
 	pthread_mutex_init(&faults->lock, NULL);
-	vem_list_init(&faults->contexts);
+	vsw_list_begin(&faults->contexts);
 	faults->task = (struct ri_task){.fire = adapter_task, .arg = rnic};
 	faults->control.fd = -1;
 }
@@ -51,7 +51,7 @@ vem_fault_join(struct ri_context *context)
 	struct vem_faults *faults = &context->rnic->faults;
 
 	pthread_mutex_lock(&faults->lock);
-	vem_list_add(&faults->contexts, &context->item);
+	vsw_list_add(&faults->contexts, &context->item);
 	pthread_mutex_unlock(&faults->lock);
 }
 
@@ -61,7 +61,7 @@ vem_fault_part(struct ri_context *context)
 	struct vem_faults *faults = &context->rnic->faults;
 
 	pthread_mutex_lock(&faults->lock);
-	vem_list_remove(&context->item);
+	vsw_list_remove(&context->item);
 	pthread_mutex_unlock(&faults->lock);
 }
 
@@ -95,56 +95,39 @@ vem_fault_due(struct ri_rnic *rnic, enum vem_call call)
 
 /* --- objects ------------------------------------------------------------------------------ */
 
-/* The list of a context for one kind of object. */
-typedef struct vem_item *(*list_fn)(struct ri_context *context);
-
-static struct vem_item *
-qps_of(struct ri_context *context)
-{
-	return &context->qps;
-}
-
-static struct vem_item *
-cqs_of(struct ri_context *context)
-{
-	return &context->cqs;
-}
-
-static struct vem_item *
-srqs_of(struct ri_context *context)
-{
-	return &context->srqs;
-}
-
 /* The object of that number in one context, or NULL; *number is reduced by its objects. With its lock. */
-static struct vem_item *
-object_find_in_list(struct vem_item *list, uint32_t *number)
+static struct vsw_item *
+object_find_in_list(struct vsw_item *list, uint32_t *number)
 {
 	if (*number == 0)
-		return vem_list_empty(list) ? NULL : list->prev;
-	for (struct vem_item *i = list->next; i != list; i = i->next)
+		return vsw_list_empty(list) ? NULL : list->prev;
+	for (struct vsw_item *i = list->next; i != list; i = i->next)
 		if (--*number == 0)
 			return i;
 	return NULL;
 }
 
-/* The same in all contexts. On success the caller owns the lock of *where, and releases it. */
-static struct vem_item *
-object_find(struct ri_rnic *rnic, list_fn list, uint32_t number, struct ri_context **where)
+/*
+ * The same in all contexts; `place` is where a context has the list of that kind. On success the caller owns the lock of *where, and
+ * releases it.
+ */
+static struct vsw_item *
+object_find(struct ri_rnic *rnic, size_t place, uint32_t number, struct ri_context **where)
 {
 	struct vem_faults *faults = &rnic->faults;
-	struct vem_item *found = NULL;
+	struct vsw_item *found = NULL;
 
 	pthread_mutex_lock(&faults->lock);
-	for (struct vem_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
-		struct ri_context *context = vem_of(i, struct ri_context, item);
-		pthread_mutex_lock(&context->lock);
-		found = object_find_in_list(list(context), &number);
+	for (struct vsw_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
+		struct ri_context *context = vsw_of(i, struct ri_context, item);
+		pthread_mutex_lock(&context->base.lock);
+		found = object_find_in_list((struct vsw_item *)(void *)((char *)context + place),
+					    &number);
 		if (found != NULL) {
 			*where = context;
 			break;
 		}
-		pthread_mutex_unlock(&context->lock);
+		pthread_mutex_unlock(&context->base.lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
 	return found;
@@ -157,12 +140,12 @@ each_qp(struct ri_rnic *rnic, void (*act)(struct vem_qp *qp, void *arg), void *a
 	struct vem_faults *faults = &rnic->faults;
 
 	pthread_mutex_lock(&faults->lock);
-	for (struct vem_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
-		struct ri_context *context = vem_of(i, struct ri_context, item);
-		pthread_mutex_lock(&context->lock);
-		for (struct vem_item *q = context->qps.next; q != &context->qps; q = q->next)
-			act(vem_of(q, struct vem_qp, item), arg);
-		pthread_mutex_unlock(&context->lock);
+	for (struct vsw_item *i = faults->contexts.next; i != &faults->contexts; i = i->next) {
+		struct ri_context *context = vsw_of(i, struct ri_context, item);
+		pthread_mutex_lock(&context->base.lock);
+		for (struct vsw_item *q = context->qps.next; q != &context->qps; q = q->next)
+			act(vsw_of(q, struct vem_qp, item), arg);
+		pthread_mutex_unlock(&context->base.lock);
 	}
 	pthread_mutex_unlock(&faults->lock);
 }
@@ -232,14 +215,6 @@ vem_fault_adapter(struct ri_rnic *rnic)
 
 /* --- the port ----------------------------------------------------------------------------- */
 
-static void
-qp_recheck_queues(struct vem_qp *qp, void *arg)
-{
-	(void)arg;
-	atomic_store(&qp->recheck, true);
-	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-}
-
 void
 vem_fault_port(struct ri_rnic *rnic, bool up)
 {
@@ -252,7 +227,7 @@ vem_fault_port(struct ri_rnic *rnic, bool up)
 	atomic_store(&rnic->faults.apart, !up || rnic->wire_delay != 0 || rnic->captured);
 	upcalls->async_event(upcalls->self, &event);
 	if (up)
-		each_qp(rnic, qp_recheck_queues, NULL);
+		vem_fault_each_qp(rnic, vem_run_soon);
 }
 
 /* --- queues ------------------------------------------------------------------------------- */
@@ -271,13 +246,13 @@ vem_fault_qp(struct ri_rnic *rnic, uint32_t number, const struct vem_break *how)
 	if (ib && !how->infiniband)
 		return false;
 
-	struct vem_item *item = object_find(rnic, qps_of, number, &where);
+	struct vsw_item *item = object_find(rnic, offsetof(struct ri_context, qps), number, &where);
 	if (item == NULL)
 		return false;
 
-	struct vem_qp *qp = vem_of(item, struct vem_qp, item);
+	struct vem_qp *qp = vsw_of(item, struct vem_qp, item);
 	bool moved = vem_qp_move(qp, how->code != 0 ? VEM_MOVE_FAULT : VEM_MOVE_LOST, &cause);
-	pthread_mutex_unlock(&where->lock);
+	pthread_mutex_unlock(&where->base.lock);
 	return moved;
 }
 
@@ -288,21 +263,22 @@ vem_fault_cq(struct ri_rnic *rnic, uint32_t number, uint32_t event)
 	const struct vem_cause cause = {
 		.kind = RI_CM_BROKEN, .message = VEM_MSG_TERMINATE, .code = 0x0207};
 	struct ri_context *where = NULL;
-	struct vem_item *item = object_find(rnic, cqs_of, number, &where);
+	struct vsw_item *item =
+		object_find(rnic, offsetof(struct ri_context, base.cqs), number, &where);
 
 	if (item == NULL)
 		return false;
 
-	struct ri_cq *cq = vem_of(item, struct ri_cq, item);
+	struct vsw_cq_object *cq = vsw_of(item, struct vsw_cq_object, item);
 	const struct ri_async_event raised = {
 		.event = event, .object = RI_OBJECT_CQ, .ctx = cq->cq.ctx};
-	for (struct vem_item *q = where->qps.next; q != &where->qps; q = q->next) {
-		struct vem_qp *qp = vem_of(q, struct vem_qp, item);
+	for (struct vsw_item *q = where->qps.next; q != &where->qps; q = q->next) {
+		struct vem_qp *qp = vsw_of(q, struct vem_qp, item);
 		if (qp->send_cq == cq || qp->recv_cq == cq)
 			vem_qp_move(qp, VEM_MOVE_FAULT, &cause);
 	}
 	up->async_event(up->self, &raised);
-	pthread_mutex_unlock(&where->lock);
+	pthread_mutex_unlock(&where->base.lock);
 	return true;
 }
 
@@ -310,11 +286,12 @@ bool
 vem_fault_srq(struct ri_rnic *rnic, uint32_t number)
 {
 	struct ri_context *where = NULL;
-	struct vem_item *item = object_find(rnic, srqs_of, number, &where);
+	struct vsw_item *item =
+		object_find(rnic, offsetof(struct ri_context, base.srqs), number, &where);
 
 	if (item == NULL)
 		return false;
-	vsw_srq_fail(&vem_of(item, struct ri_srq, item)->srq);
-	pthread_mutex_unlock(&where->lock);
+	vsw_srq_fail(&vsw_of(item, struct vsw_srq_object, item)->srq);
+	pthread_mutex_unlock(&where->base.lock);
 	return true;
 }

@@ -5,6 +5,7 @@
  * The control verbs as they are registered: each checks whether a fault is due for this call, and then calls
  * the verb. Verbs that destroy have no gate, so that the objects of a failed adapter can be destroyed.
  */
+#include "vem_dmabuf.h"
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_provider.h"
@@ -18,8 +19,21 @@
 			return due_;                                            \
 	} while (0)
 
+/* The adapter of a process, of a protection domain, of a queue pair. */
 static struct ri_rnic *
-rnic_of(const struct ri_qp *qp)
+of_context(const struct vsw_context *context)
+{
+	return ((const struct ri_context *)context)->rnic;
+}
+
+static struct ri_rnic *
+of_pd(const struct vsw_pd *pd)
+{
+	return of_context(pd->context);
+}
+
+static struct ri_rnic *
+of_qp(const struct ri_qp *qp)
 {
 	return ((const struct vem_qp *)qp)->rnic;
 }
@@ -28,7 +42,7 @@ static enum ri_status
 pd_create(struct ri_context *context, struct ri_pd **out)
 {
 	GATE(context->rnic, PD_CREATE);
-	return vem_pd_ops.create(context, out);
+	return vsw_pd_ops.create(context, out);
 }
 
 /* --- completion queues -------------------------------------------------------------------- */
@@ -38,14 +52,14 @@ cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri
 	  struct ri_map *map)
 {
 	GATE(context->rnic, CQ_CREATE);
-	return vem_cq_ops.create(context, ctx, entries, out, map);
+	return vsw_cq_ops.create(context, ctx, entries, out, map);
 }
 
 static enum ri_status
 cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 {
-	GATE(cq->context->rnic, CQ_RESIZE);
-	return vem_cq_ops.resize(cq, entries, map);
+	GATE(of_context(((struct vsw_cq_object *)cq)->context), CQ_RESIZE);
+	return vsw_cq_ops.resize(cq, entries, map);
 }
 
 /* --- shared receive queues ---------------------------------------------------------------- */
@@ -53,22 +67,22 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 static enum ri_status
 srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
 {
-	GATE(pd->context->rnic, SRQ_CREATE);
-	return vem_srq_ops.create(pd, attr, out, map);
+	GATE(of_pd((struct vsw_pd *)pd), SRQ_CREATE);
+	return vsw_srq_ops.create(pd, attr, out, map);
 }
 
 static enum ri_status
 srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
-	GATE(srq->pd->context->rnic, SRQ_MODIFY);
-	return vem_srq_ops.modify(srq, attr, resize, map);
+	GATE(of_pd(((struct vsw_srq_object *)srq)->pd), SRQ_MODIFY);
+	return vsw_srq_ops.modify(srq, attr, resize, map);
 }
 
 static enum ri_status
 srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
 {
-	GATE(srq->pd->context->rnic, SRQ_QUERY);
-	return vem_srq_ops.query(srq, attr);
+	GATE(of_pd(((struct vsw_srq_object *)srq)->pd), SRQ_QUERY);
+	return vsw_srq_ops.query(srq, attr);
 }
 
 /* --- queue pairs -------------------------------------------------------------------------- */
@@ -77,56 +91,56 @@ static enum ri_status
 qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
 	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	GATE(pd->context->rnic, QP_CREATE);
+	GATE(of_pd((struct vsw_pd *)pd), QP_CREATE);
 	return vem_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
 }
 
 static enum ri_status
 qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	GATE(rnic_of(qp), QP_MODIFY);
+	GATE(of_qp(qp), QP_MODIFY);
 	return vem_qp_ops.modify(qp, attr, mask);
 }
 
 static enum ri_status
 qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
-	GATE(rnic_of(qp), QP_QUERY);
+	GATE(of_qp(qp), QP_QUERY);
 	return vem_qp_ops.query(qp, attr);
 }
 
 static enum ri_status
 qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 {
-	GATE(rnic_of(qp), QP_RESIZE);
+	GATE(of_qp(qp), QP_RESIZE);
 	return vem_qp_ops.resize(qp, attr, map);
 }
 
 static enum ri_status
 peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
 {
-	GATE(rnic_of(qp), PEER_RECEIVE);
+	GATE(of_qp(qp), PEER_RECEIVE);
 	return vem_peer_ops.receive(qp, peer);
 }
 
 static enum ri_status
 peer_send(struct ri_qp *qp, const struct ri_peer *peer)
 {
-	GATE(rnic_of(qp), PEER_SEND);
+	GATE(of_qp(qp), PEER_SEND);
 	return vem_peer_ops.send(qp, peer);
 }
 
 static enum ri_status
 mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
 {
-	GATE(rnic_of(qp), MCAST_ATTACH);
+	GATE(of_qp(qp), MCAST_ATTACH);
 	return vem_qp_ops.mcast_attach(qp, group);
 }
 
 static enum ri_status
 mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
 {
-	GATE(rnic_of(qp), MCAST_DETACH);
+	GATE(of_qp(qp), MCAST_DETACH);
 	return vem_qp_ops.mcast_detach(qp, group);
 }
 
@@ -135,8 +149,8 @@ mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
 static enum ri_status
 mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
-	GATE(pd->context->rnic, MR_REG);
-	return vem_mem_ops.mr_reg(pd, init, out, stag);
+	GATE(of_pd((struct vsw_pd *)pd), MR_REG);
+	return vsw_mem_ops.mr_reg(pd, init, out, stag);
 }
 
 /* A registration, too. */
@@ -144,36 +158,36 @@ static enum ri_status
 mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
 	      struct ri_mr **out, uint32_t *stag)
 {
-	GATE(pd->context->rnic, MR_REG);
-	return vem_mem_ops.mr_reg_dmabuf(pd, init, from, out, stag);
+	GATE(of_pd((struct vsw_pd *)pd), MR_REG);
+	return vem_dmabuf_reg(pd, init, from, out, stag);
 }
 
 static enum ri_status
 mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
-	GATE(mr->pd->context->rnic, MR_REREG);
-	return vem_mem_ops.mr_rereg(mr, pd, init, stag);
+	GATE(of_pd(((struct vsw_key *)mr)->pd), MR_REREG);
+	return vsw_mem_ops.mr_rereg(mr, pd, init, stag);
 }
 
 static enum ri_status
 mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 {
-	GATE(mr->pd->context->rnic, MR_QUERY);
-	return vem_mem_ops.mr_query(mr, attr);
+	GATE(of_pd(((struct vsw_key *)mr)->pd), MR_QUERY);
+	return vsw_mem_ops.mr_query(mr, attr);
 }
 
 static enum ri_status
 mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
-	GATE(pd->context->rnic, MW_ALLOC);
-	return vem_mem_ops.mw_alloc(pd, type, out, stag);
+	GATE(of_pd((struct vsw_pd *)pd), MW_ALLOC);
+	return vsw_mem_ops.mw_alloc(pd, type, out, stag);
 }
 
 static enum ri_status
 mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
 {
-	GATE(mw->pd->context->rnic, MW_QUERY);
-	return vem_mem_ops.mw_query(mw, attr);
+	GATE(of_pd(((struct vsw_key *)mw)->pd), MW_QUERY);
+	return vsw_mem_ops.mw_query(mw, attr);
 }
 
 /* --- address handles ---------------------------------------------------------------------- */
@@ -181,14 +195,14 @@ mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
 static enum ri_status
 ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
 {
-	GATE(pd->context->rnic, AH_CREATE);
+	GATE(of_pd((struct vsw_pd *)pd), AH_CREATE);
 	return vem_ah_ops.create(pd, init, out, id);
 }
 
 static enum ri_status
 ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
-	GATE(ah->pd->context->rnic, AH_MODIFY);
+	GATE(of_pd(ah->pd), AH_MODIFY);
 	return vem_ah_ops.modify(ah, init);
 }
 
@@ -205,28 +219,28 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 static enum ri_status
 cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 {
-	GATE(rnic_of(qp), CONNECT);
+	GATE(of_qp(qp), CONNECT);
 	return vem_cm_ops.connect(qp, params);
 }
 
 static enum ri_status
 cm_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
 {
-	GATE(rnic_of(qp), ACCEPT);
+	GATE(of_qp(qp), ACCEPT);
 	return vem_cm_ops.accept(request, qp, params);
 }
 
 static enum ri_status
 cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 {
-	GATE(rnic_of(qp), CONFIRM);
+	GATE(of_qp(qp), CONFIRM);
 	return vem_cm_ops.confirm(qp, accept, pdata, len);
 }
 
 static enum ri_status
 cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
 {
-	GATE(rnic_of(qp), DISCONNECT);
+	GATE(of_qp(qp), DISCONNECT);
 	return vem_cm_ops.disconnect(qp, pdata, len);
 }
 
@@ -252,12 +266,12 @@ static struct ri_peer_ops peer_ops;
 static void
 queues_fill(void)
 {
-	pd_ops = vem_pd_ops;
+	pd_ops = vsw_pd_ops;
 	pd_ops.create = pd_create;
-	cq_ops = vem_cq_ops;
+	cq_ops = vsw_cq_ops;
 	cq_ops.create = cq_create;
 	cq_ops.resize = cq_resize;
-	srq_ops = vem_srq_ops;
+	srq_ops = vsw_srq_ops;
 	srq_ops.create = srq_create;
 	srq_ops.modify = srq_modify;
 	srq_ops.query = srq_query;
@@ -273,7 +287,7 @@ queues_fill(void)
 static void
 others_fill(void)
 {
-	mem_ops = vem_mem_ops;
+	mem_ops = vsw_mem_ops;
 	mem_ops.mr_reg = mr_reg;
 	mem_ops.mr_reg_dmabuf = mr_reg_dmabuf;
 	mem_ops.mr_rereg = mr_rereg;

@@ -34,7 +34,7 @@ vem_do_fast_register(struct vem_qp *qp)
 	const struct vsw_wqe_reg *reg = &wqe->u.reg;
 	const struct vsw_mem_fast fast = {
 		.stag = reg->stag,
-		.access = vem_region_access(qp->rnic, reg->access),
+		.access = reg->access | qp->rnic->objects.rules->access,
 		.addr = reg->addr,
 		.length = reg->length,
 		.relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0,

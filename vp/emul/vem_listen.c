@@ -21,8 +21,8 @@ choose_port(struct vem_fabric *fabric)
 {
 	uint8_t used[PORTS / 8] = {0};
 
-	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
-		const struct ri_listen *listen = vem_of(i, struct ri_listen, item);
+	for (struct vsw_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
+		const struct ri_listen *listen = vsw_of(i, struct ri_listen, item);
 		uint32_t port = __builtin_bswap16(listen->service.port);
 		if (listen->service.kind == RI_SERVICE_PORT && port >= FIRST_PORT)
 			used[(port - FIRST_PORT) / 8] |= (uint8_t)(1u << port % 8);
@@ -96,15 +96,15 @@ vem_listen_create(struct ri_context *context, uint64_t ctx, uint32_t port,
 		named = name_take(fabric, service, any, &listen->name);
 	listen->service = *service;
 	if (chosen && !taken && named == RI_SUCCESS)
-		vem_list_add(&fabric->listens, &listen->item);
+		vsw_list_add(&fabric->listens, &listen->item);
 	pthread_mutex_unlock(&fabric->lock);
 	if (taken || !chosen || named != RI_SUCCESS) {
 		free(listen);
 		return taken ? RI_ERR_IN_USE : chosen ? named : RI_ERR_RESOURCES;
 	}
-	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->listens, &listen->in_context);
-	pthread_mutex_unlock(&context->lock);
+	pthread_mutex_lock(&context->base.lock);
+	vsw_list_add(&context->listens, &listen->in_context);
+	pthread_mutex_unlock(&context->base.lock);
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -118,16 +118,16 @@ static void
 orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 {
 	const struct ri_rnic *rnic = listen->context->rnic;
-	struct vem_item *next = NULL;
+	struct vsw_item *next = NULL;
 
-	for (struct vem_item *i = rnic->withdrawn.next; i != &rnic->withdrawn; i = i->next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, event_node);
+	for (struct vsw_item *i = rnic->withdrawn.next; i != &rnic->withdrawn; i = i->next) {
+		struct vem_conn *conn = vsw_of(i, struct vem_conn, event_node);
 		if (conn->event.ctx == listen->ctx)
 			conn->event.ctx = 0;
 	}
 
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+	for (struct vsw_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vsw_of(i, struct vem_conn, item);
 		next = i->next;
 		if (conn->listen != listen)
 			continue;
@@ -145,15 +145,15 @@ vem_listen_destroy(struct ri_listen *listen)
 {
 	struct ri_rnic *rnic = listen->context->rnic;
 
-	pthread_mutex_lock(&listen->context->lock);
-	vem_list_remove(&listen->in_context);
-	pthread_mutex_unlock(&listen->context->lock);
+	pthread_mutex_lock(&listen->context->base.lock);
+	vsw_list_remove(&listen->in_context);
+	pthread_mutex_unlock(&listen->context->base.lock);
 
 	/* The stop of its watch waits for a connect that is being accepted, which takes the lock. */
 	if (listen->name != NULL)
 		vem_shm_name_give(listen->name);
 	pthread_mutex_lock(&rnic->fabric->lock);
-	vem_list_remove(&listen->item);
+	vsw_list_remove(&listen->item);
 	orphan_requests(rnic->fabric, listen);
 	pthread_mutex_unlock(&rnic->fabric->lock);
 	/* The stop waits for an upcall that names the listener; the new run raises other events. */
@@ -163,7 +163,7 @@ vem_listen_destroy(struct ri_listen *listen)
 }
 
 void
-vem_listen_destroy_item(struct vem_item *item)
+vem_listen_destroy_item(struct vsw_item *item)
 {
-	vem_listen_destroy(vem_of(item, struct ri_listen, in_context));
+	vem_listen_destroy(vsw_of(item, struct ri_listen, in_context));
 }

@@ -19,8 +19,8 @@
 
 /* A queue pair in a group. */
 struct vem_member {
-	struct vem_item item;  /* in a row of the fabric */
-	struct vem_item in_qp; /* among the groups of its queue pair */
+	struct vsw_item item;  /* in a row of the fabric */
+	struct vsw_item in_qp; /* among the groups of its queue pair */
 	struct vem_qp *qp;
 	uint64_t number;
 	uint8_t gid[GID];
@@ -34,7 +34,7 @@ vem_gid_is_group(const uint8_t gid[16])
 	return gid[0] == 0xff || (memcmp(gid, mapped, sizeof(mapped)) == 0 && gid[12] >> 4 == 0xe);
 }
 
-static struct vem_item *
+static struct vsw_item *
 row_of(struct vem_fabric *fabric, const uint8_t gid[GID])
 {
 	unsigned sum = 0;
@@ -48,8 +48,8 @@ row_of(struct vem_fabric *fabric, const uint8_t gid[GID])
 static struct vem_member *
 member_find(const struct vem_qp *qp, const uint8_t gid[GID])
 {
-	for (struct vem_item *i = qp->groups.next; i != &qp->groups; i = i->next) {
-		struct vem_member *member = vem_of(i, struct vem_member, in_qp);
+	for (struct vsw_item *i = qp->groups.next; i != &qp->groups; i = i->next) {
+		struct vem_member *member = vsw_of(i, struct vem_member, in_qp);
 		if (memcmp(member->gid, gid, GID) == 0)
 			return member;
 	}
@@ -68,12 +68,12 @@ vem_mcast_last(struct vem_fabric *fabric)
 struct vem_qp *
 vem_mcast_next(struct vem_fabric *fabric, const uint8_t gid[16], uint64_t *after, uint64_t last)
 {
-	struct vem_item *row = row_of(fabric, gid);
+	struct vsw_item *row = row_of(fabric, gid);
 	struct vem_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
-	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
-		const struct vem_member *member = vem_of(i, struct vem_member, item);
+	for (struct vsw_item *i = row->next; i != row && found == NULL; i = i->next) {
+		const struct vem_member *member = vsw_of(i, struct vem_member, item);
 		if (member->number <= *after || member->number > last ||
 		    memcmp(member->gid, gid, GID) != 0)
 			continue;
@@ -119,8 +119,8 @@ vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 	bool twice = member_find(qp, gid) != NULL;
 	if (!twice) {
 		member->number = ++fabric->last_member;
-		vem_list_add(row_of(fabric, gid), &member->item);
-		vem_list_add(&qp->groups, &member->in_qp);
+		vsw_list_add(row_of(fabric, gid), &member->item);
+		vsw_list_add(&qp->groups, &member->in_qp);
 	}
 	vsw_unlock(&fabric->ud_lock);
 	if (twice)
@@ -132,8 +132,8 @@ vem_mcast_attach(struct ri_qp *ri, const struct ri_addr *group)
 static void
 member_remove(struct vem_member *member)
 {
-	vem_list_remove(&member->item);
-	vem_list_remove(&member->in_qp);
+	vsw_list_remove(&member->item);
+	vsw_list_remove(&member->in_qp);
 }
 
 enum ri_status
@@ -168,8 +168,8 @@ vem_mcast_leave(struct vem_qp *qp)
 		member_free(fabric, member);
 		member = NULL;
 		vsw_lock(&fabric->ud_lock);
-		if (!vem_list_empty(&qp->groups)) {
-			member = vem_of(qp->groups.next, struct vem_member, in_qp);
+		if (!vsw_list_empty(&qp->groups)) {
+			member = vsw_of(qp->groups.next, struct vem_member, in_qp);
 			member_remove(member);
 		}
 		vsw_unlock(&fabric->ud_lock);

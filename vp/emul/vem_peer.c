@@ -194,11 +194,11 @@ vem_peer_execute(struct vem_qp *qp)
 struct vem_qp *
 vem_peer_numbered(struct vem_fabric *fabric, uint32_t qpn)
 {
-	struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+	struct vsw_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
-	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
-			return vem_of(i, struct vem_qp, number_item);
+	for (struct vsw_item *i = row->next; i != row; i = i->next)
+		if (vsw_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
+			return vsw_of(i, struct vem_qp, number_item);
 	return NULL;
 }
 
@@ -207,13 +207,6 @@ static bool
 ways_meet(const struct vem_target *a, const struct vem_target *b)
 {
 	return memcmp(a->grh + 8, b->grh + 24, 16) == 0 && memcmp(a->grh + 24, b->grh + 8, 16) == 0;
-}
-
-static void
-queues_run_soon(struct vem_qp *qp)
-{
-	atomic_store(&qp->recheck, true);
-	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
 }
 
 /* Find the partner, if it is there already. With the fabric's lock, under which it stays. */
@@ -306,7 +299,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (status == RI_SUCCESS) {
 		(void)vem_qp_move(qp, VEM_MOVE_CONNECT, NULL); /* from IDLE, as was checked */
 		if (partner != NULL)
-			queues_run_soon(partner); /* it may have something to send */
+			vem_run_soon(partner); /* it may have something to send */
 	} else {
 		qp->ready = false;
 		atomic_store(&qp->by_peer, false);
@@ -343,7 +336,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 		atomic_store(&qp->ord, peer->ord);
 	if (!vem_qp_move(qp, VEM_MOVE_UP, NULL))
 		return RI_ERR_INVALID_STATE;
-	queues_run_soon(qp);
+	vem_run_soon(qp);
 	return RI_SUCCESS;
 }
 

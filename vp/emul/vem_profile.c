@@ -14,17 +14,17 @@ static void
 profile_limits(struct ri_rnic_attr *attr)
 {
 	attr->num_ports = 1;
-	attr->max_pd = 65536;
-	attr->max_qp = 65536;
-	attr->max_cq = 65536;
-	attr->max_cqe = 1u << 20;
-	attr->max_srq = 65536;
-	attr->max_srq_wr = 1u << 16;
-	attr->max_mr = 65536;
-	attr->max_mw = 65536;
+	attr->max_pd = VEM_MAX_OBJECTS;
+	attr->max_qp = VEM_MAX_OBJECTS;
+	attr->max_cq = VEM_MAX_OBJECTS;
+	attr->max_cqe = VEM_MAX_CQE;
+	attr->max_srq = VEM_MAX_OBJECTS;
+	attr->max_srq_wr = VEM_MAX_WR;
+	attr->max_mr = VEM_MAX_OBJECTS;
+	attr->max_mw = VEM_MAX_OBJECTS;
 	attr->max_mr_length = VEM_MAX_REGION;
-	attr->max_sq_wr = 1u << 16;
-	attr->max_rq_wr = 1u << 16;
+	attr->max_sq_wr = VEM_MAX_WR;
+	attr->max_rq_wr = VEM_MAX_WR;
 	attr->max_send_sge = VEM_MAX_SGE;
 	attr->max_recv_sge = VEM_MAX_SGE;
 	attr->max_write_sge = VEM_MAX_SGE;

@@ -25,8 +25,6 @@
 #include "vem_wire.h"
 #include "vsw_setting.h"
 
-#define MAX_KEYS 65536
-
 /* The adapters. */
 static const struct vem_adapter {
 	const char *name;
@@ -130,6 +128,28 @@ read_settings(struct ri_rnic *rnic, uint32_t personality)
 		       "ITAPI_EMUL_FREEDOMS has a word that is no freedom");
 }
 
+/* On InfiniBand every region can be read locally [RI 5.3.3]. */
+static const struct vsw_object_rules rules[VEM_PERSONALITIES] = {
+	[VEM_IB] = {.max_pds = VEM_MAX_OBJECTS,
+		    .max_cqs = VEM_MAX_OBJECTS,
+		    .max_srqs = VEM_MAX_OBJECTS,
+		    .max_cqe = VEM_MAX_CQE,
+		    .max_wr = VEM_MAX_WR,
+		    .max_sge = VEM_MAX_SGE,
+		    .max_pages = VEM_MAX_PBL,
+		    .access = RI_ACCESS_LOCAL_READ,
+		    .mw_wide = true,
+		    .wake = vem_srq_wake},
+	[VEM_IWARP] = {.max_pds = VEM_MAX_OBJECTS,
+		       .max_cqs = VEM_MAX_OBJECTS,
+		       .max_srqs = VEM_MAX_OBJECTS,
+		       .max_cqe = VEM_MAX_CQE,
+		       .max_wr = VEM_MAX_WR,
+		       .max_sge = VEM_MAX_SGE,
+		       .max_pages = VEM_MAX_PBL,
+		       .wake = vem_srq_wake},
+};
+
 static enum ri_status
 device_open(const struct ri_open *open, struct ri_rnic **out)
 {
@@ -146,7 +166,8 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 		return RI_ERR_RESOURCES;
 	rnic->fabric = vem_fabric_get(open->host, adapter->personality, adapter->between);
 	if (rnic->fabric == NULL ||
-	    vsw_mem_table_create(open->host, MAX_KEYS, RI_KEY_CONSUMER, &rnic->mem) != RI_SUCCESS) {
+	    vsw_mem_table_create(open->host, VEM_MAX_OBJECTS, RI_KEY_CONSUMER, &rnic->mem) !=
+		    RI_SUCCESS) {
 		if (rnic->fabric != NULL)
 			vem_fabric_put(rnic->fabric);
 		free(rnic);
@@ -158,6 +179,11 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->upcalls = open->upcalls;
 	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = open->upcalls->cq_event,
 						 .self = open->upcalls->self};
+	rnic->objects = (struct vsw_objects){.rules = &rules[adapter->personality],
+					     .host = rnic->host,
+					     .upcalls = rnic->upcalls,
+					     .cq_upcall = &rnic->cq_upcall,
+					     .mem = rnic->mem};
 	rnic->bell = (struct vsw_doorbell){.engine = rnic,
 					   .sq = vem_bell_sq,
 					   .rq = vem_bell_rq,
@@ -172,9 +198,9 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	if (adapter->between)
 		bells_between(&rnic->bell);
 	rnic->task = (struct ri_task){.fire = vem_cm_rnic_task, .arg = rnic};
-	vem_list_init(&rnic->offered);
-	vem_list_init(&rnic->withdrawn);
-	vem_list_init(&rnic->answers);
+	vsw_list_begin(&rnic->offered);
+	vsw_list_begin(&rnic->withdrawn);
+	vsw_list_begin(&rnic->answers);
 	vem_fault_init(rnic);
 	vem_tap_open(rnic);
 	vem_script_start(rnic);
@@ -239,8 +265,8 @@ device_dump(struct ri_rnic *rnic, char *text, size_t room)
 	int len = snprintf(text, room,
 			   "protection domains: %u\ncompletion queues: %u\nqueue pairs: %u\n"
 			   "shared receive queues: %u\n",
-			   atomic_load(&rnic->pds), atomic_load(&rnic->cqs),
-			   atomic_load(&rnic->qps), atomic_load(&rnic->srqs));
+			   atomic_load(&rnic->objects.pds), atomic_load(&rnic->objects.cqs),
+			   atomic_load(&rnic->qps), atomic_load(&rnic->objects.srqs));
 
 	return len > 0 ? (size_t)len : 0;
 }
@@ -257,18 +283,12 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 	struct ri_context *context = calloc(1, sizeof(*context));
 	if (context == NULL)
 		return RI_ERR_RESOURCES;
+	vsw_context_begin(&context->base, &rnic->objects, owner);
 	context->rnic = rnic;
-	context->owner = *owner;
-	pthread_mutex_init(&context->lock, NULL);
-	vem_list_init(&context->pds);
-	vem_list_init(&context->cqs);
-	vem_list_init(&context->qps);
-	vem_list_init(&context->srqs);
-	vem_list_init(&context->mrs);
-	vem_list_init(&context->mws);
-	vem_list_init(&context->ahs);
-	vem_list_init(&context->ahs_gone);
-	vem_list_init(&context->listens);
+	vsw_list_begin(&context->qps);
+	vsw_list_begin(&context->ahs);
+	vsw_list_begin(&context->ahs_gone);
+	vsw_list_begin(&context->listens);
 	vsw_map_rnic(map, &rnic->bell);
 	vem_fault_join(context);
 	*out = context;
@@ -281,24 +301,15 @@ context_destroy(struct ri_context *context)
 {
 	vem_fault_part(context);
 	vem_query_end_all(context);
-	while (!vem_list_empty(&context->listens))
+	while (!vsw_list_empty(&context->listens))
 		vem_listen_destroy_item(context->listens.next);
-	while (!vem_list_empty(&context->qps))
-		vem_qp_destroy(vem_of(context->qps.next, struct vem_qp, item));
-	while (!vem_list_empty(&context->ahs))
-		(void)!vem_ah_ops.destroy(vem_of(context->ahs.next, struct ri_ah, item));
+	while (!vsw_list_empty(&context->qps))
+		vem_qp_destroy(vsw_of(context->qps.next, struct vem_qp, item));
+	while (!vsw_list_empty(&context->ahs))
+		(void)!vem_ah_ops.destroy(vsw_of(context->ahs.next, struct ri_ah, item));
 	vem_ah_sweep(context);
-	while (!vem_list_empty(&context->srqs))
-		(void)!vem_srq_ops.destroy(vem_of(context->srqs.next, struct ri_srq, item));
-	while (!vem_list_empty(&context->mws))
-		(void)!vem_mem_ops.mw_free(vem_of(context->mws.next, struct ri_mw, item));
-	while (!vem_list_empty(&context->mrs))
-		(void)!vem_mem_ops.mr_dereg(vem_of(context->mrs.next, struct ri_mr, item));
-	while (!vem_list_empty(&context->cqs))
-		(void)!vem_cq_ops.destroy(vem_of(context->cqs.next, struct ri_cq, item));
-	while (!vem_list_empty(&context->pds))
-		(void)!vem_pd_ops.destroy(vem_of(context->pds.next, struct ri_pd, item));
-	pthread_mutex_destroy(&context->lock);
+	vsw_context_part(&context->base);
+	vsw_context_end(&context->base);
 	free(context);
 }
 
@@ -323,12 +334,12 @@ const struct ri_provider vem_plain_provider = {
 	.name = "emul",
 	.description = "an emulated fabric in one process, InfiniBand and iWARP",
 	.device = &device_ops,
-	.pd = &vem_pd_ops,
-	.cq = &vem_cq_ops,
+	.pd = &vsw_pd_ops,
+	.cq = &vsw_cq_ops,
 	.qp = &vem_qp_ops,
-	.srq = &vem_srq_ops,
+	.srq = &vsw_srq_ops,
 	.ah = &vem_ah_ops,
-	.mem = &vem_mem_ops,
+	.mem = &vsw_mem_ops,
 	.cm = &vem_cm_ops,
 	.peer = &vem_peer_ops,
 	.user = &vsw_user_ops,

@@ -19,16 +19,15 @@
 #include "vem_wire.h"
 #include "vsw_relax.h"
 
-#define MAX_QP 65536
-
 /* --- creation ----------------------------------------------------------------------------- */
 
 static enum ri_status
-qp_init_check(const struct ri_pd *pd, const struct ri_qp_init *init, const struct ri_srq *srq)
+qp_init_check(const struct vsw_pd *pd, const struct ri_qp_init *init,
+	      const struct vsw_srq_object *srq)
 {
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
-	vem_profile(pd->context->rnic->fabric, &attr);
+	vem_profile(vem_context_of(pd)->rnic->fabric, &attr);
 	switch (init->type) {
 	case RI_QP_RC:
 		break;
@@ -126,10 +125,10 @@ queues_create(struct vem_qp *qp, struct ri_qp_init *init)
 static bool
 number_is_free(struct vem_fabric *fabric, uint32_t qpn)
 {
-	const struct vem_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
+	const struct vsw_item *row = &fabric->numbered[qpn % VEM_UD_ROWS];
 
-	for (struct vem_item *i = row->next; i != row; i = i->next)
-		if (vem_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
+	for (struct vsw_item *i = row->next; i != row; i = i->next)
+		if (vsw_of(i, struct vem_qp, number_item)->in.who.qpn == qpn)
 			return false;
 	return qpn >= 2 && qpn != VEM_QPN_GROUP;
 }
@@ -146,11 +145,10 @@ number_next(const struct vem_fabric *fabric)
 }
 
 static void
-qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
+qp_fill(struct vem_qp *qp, struct vsw_pd *pd, const struct ri_qp_init *init)
 {
-	struct vem_fabric *fabric = pd->context->rnic->fabric;
+	struct vem_fabric *fabric = qp->rnic->fabric;
 
-	qp->rnic = pd->context->rnic;
 	qp->count = &qp->unread;
 	qp->pd = pd;
 	qp->in.ctx = init->ctx;
@@ -161,14 +159,14 @@ qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 	atomic_store(&qp->ord, init->ord);
 	atomic_store(&qp->qkey, init->qkey);
 	qp->ud = init->type == RI_QP_UD;
-	vem_list_init(&qp->groups);
+	vsw_list_begin(&qp->groups);
 	pthread_mutex_lock(&fabric->lock);
 	do
 		fabric->last_qpn = number_next(fabric);
 	while (!number_is_free(fabric, fabric->last_qpn));
 	qp->in.who = (struct vsw_mem_who){
 		.pd = pd, .qpn = fabric->last_qpn, .privileged = init->privileged};
-	vem_list_add(&fabric->numbered[qp->in.who.qpn % VEM_UD_ROWS], &qp->number_item);
+	vsw_list_add(&fabric->numbered[qp->in.who.qpn % VEM_UD_ROWS], &qp->number_item);
 	pthread_mutex_unlock(&fabric->lock);
 	qp->in.receiver = qp->in.who;
 	qp->in.ops = &vem_responder_ops;
@@ -187,7 +185,7 @@ qp_fill(struct vem_qp *qp, struct ri_pd *pd, const struct ri_qp_init *init)
 static void
 qp_enlist(struct vem_qp *qp)
 {
-	struct ri_context *context = qp->pd->context;
+	struct ri_context *context = vem_context_of(qp->pd);
 
 	atomic_fetch_add(&qp->pd->users, 1);
 	if (qp->send_cq != NULL) {
@@ -196,9 +194,7 @@ qp_enlist(struct vem_qp *qp)
 	}
 	if (qp->srq != NULL)
 		vsw_srq_join(&qp->srq->srq, &qp->in.member, &qp->in.rq, &qp->init);
-	pthread_mutex_lock(&context->lock);
-	vem_list_add(&context->qps, &qp->item);
-	pthread_mutex_unlock(&context->lock);
+	vsw_context_add(&context->base, &context->qps, &qp->item);
 	if (!qp->ud)
 		return;
 	vem_ud_begin(qp);
@@ -206,10 +202,12 @@ qp_enlist(struct vem_qp *qp)
 }
 
 static enum ri_status
-qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
-	  struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+qp_create(struct ri_pd *ri, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
+	  struct ri_srq *ri_srq, struct ri_qp **out, struct ri_map *map)
 {
-	struct ri_rnic *rnic = pd->context->rnic;
+	struct vsw_pd *pd = (struct vsw_pd *)ri;
+	struct vsw_srq_object *srq = (struct vsw_srq_object *)ri_srq;
+	struct ri_rnic *rnic = vem_context_of(pd)->rnic;
 	struct ri_qp_init real = *init;
 	enum ri_status status = qp_init_check(pd, init, srq);
 	void *pages = NULL;
@@ -222,7 +220,7 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	struct vem_qp *qp = memset(pages, 0, sizeof(*qp));
 	qp->srq = srq;
 	bool room = atomic_fetch_add(&rnic->qps, 1) <
-		    (rnic->fabric->between ? VEM_BLOCK_QPS / 2 : MAX_QP);
+		    (rnic->fabric->between ? VEM_BLOCK_QPS / 2 : VEM_MAX_OBJECTS);
 	bool number = init->type == RI_QP_NUMBER;
 	status = !room    ? RI_ERR_RESOURCES
 		 : number ? no_queues_create(qp)
@@ -237,8 +235,8 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 		queues_free(qp);
 		return status;
 	}
-	qp->send_cq = number ? NULL : send_cq;
-	qp->recv_cq = number ? NULL : recv_cq;
+	qp->send_cq = number ? NULL : (struct vsw_cq_object *)send_cq;
+	qp->recv_cq = number ? NULL : (struct vsw_cq_object *)recv_cq;
 	qp_fill(qp, pd, &real);
 	qp_enlist(qp);
 	if (number)
@@ -462,7 +460,6 @@ static enum ri_status
 qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 {
 	struct vem_qp *qp = (struct vem_qp *)ri;
-	const struct ri_host *host = qp->rnic->host;
 	struct ri_qp_init wanted = {
 		.type = qp->init.type,
 		.max_sq_wr = attr->max_sq_wr,
@@ -484,8 +481,7 @@ qp_resize(struct ri_qp *ri, struct ri_qp_attr *attr, struct ri_map *map)
 		vsw_map_qp_again(map, &qp->sq, &qp->in.rq);
 	roles_drop(qp);
 	/* A thread that found a role taken relies on its owner. */
-	atomic_store(&qp->recheck, true);
-	host->task_run(host->self, &qp->task);
+	vem_run_soon(qp);
 	return status;
 }
 
@@ -547,15 +543,12 @@ qp_stop_callbacks(struct vem_qp *qp)
 void
 vem_qp_destroy(struct vem_qp *qp)
 {
-	struct ri_context *context = qp->pd->context;
 	struct vem_cause abort = {.kind = RI_CM_NONE, .message = VEM_MSG_LOST};
 
 	if (qp->ud)
 		vem_remote_ud_linger(qp);
 	/* From here on vem_fault.c does not find it. */
-	pthread_mutex_lock(&context->lock);
-	vem_list_remove(&qp->item);
-	pthread_mutex_unlock(&context->lock);
+	vsw_context_remove(qp->pd->context, &qp->item);
 	if (qp->ud)
 		vem_ud_leave(qp); /* no sender finds it any more */
 	roles_take(qp);           /* for good: what is posted gets no completion */
@@ -584,7 +577,7 @@ vem_qp_destroy(struct vem_qp *qp)
 	qp_stop_callbacks(qp); /* a thread that was `inside` may have started them again */
 	vsw_mem_qp_windows(qp->rnic->mem, qp->in.who.qpn, true);
 	pthread_mutex_lock(&qp->rnic->fabric->lock);
-	vem_list_remove(&qp->number_item); /* nothing knows the number any more */
+	vsw_list_remove(&qp->number_item); /* nothing knows the number any more */
 	pthread_mutex_unlock(&qp->rnic->fabric->lock);
 	if (qp->send_cq != NULL) {
 		atomic_fetch_sub(&qp->send_cq->cq.users, 1);

@@ -35,8 +35,8 @@ same_service(const struct ri_service *a, const struct ri_service *b)
 struct ri_listen *
 vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service)
 {
-	for (struct vem_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
-		struct ri_listen *listen = vem_of(i, struct ri_listen, item);
+	for (struct vsw_item *i = fabric->listens.next; i != &fabric->listens; i = i->next) {
+		struct ri_listen *listen = vsw_of(i, struct ri_listen, item);
 		if (same_service(&listen->service, service))
 			return listen;
 	}
@@ -46,8 +46,8 @@ vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service)
 struct vem_conn *
 vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request, bool service)
 {
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+	for (struct vsw_item *i = fabric->conns.next; i != &fabric->conns; i = i->next) {
+		struct vem_conn *conn = vsw_of(i, struct vem_conn, item);
 		if (conn->event.request == request && conn->told)
 			return conn->service == service ? conn : NULL;
 	}
@@ -72,8 +72,8 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 	conn->event.service = listen->service;
 	conn->event.port = listen->port;
 	listen->waiting++;
-	vem_list_add(&fabric->conns, &conn->item);
-	vem_list_add(&rnic->offered, &conn->event_node);
+	vsw_list_add(&fabric->conns, &conn->item);
+	vsw_list_add(&rnic->offered, &conn->event_node);
 	rnic_task_run(rnic);
 	return conn;
 }
@@ -81,8 +81,8 @@ vem_conn_new(struct ri_listen *listen, const struct ri_cm_event *event)
 void
 vem_conn_close(struct vem_conn *conn)
 {
-	vem_list_remove(&conn->item);
-	vem_list_remove(&conn->event_node);
+	vsw_list_remove(&conn->item);
+	vsw_list_remove(&conn->event_node);
 	if (conn->listen != NULL)
 		conn->listen->waiting--;
 	if (conn->active != NULL)
@@ -107,7 +107,7 @@ vem_conn_withdraw(struct vem_conn *conn)
 		free(conn);
 		return;
 	}
-	vem_list_add(&rnic->withdrawn, &conn->event_node);
+	vsw_list_add(&rnic->withdrawn, &conn->event_node);
 	rnic_task_run(rnic);
 }
 
@@ -138,7 +138,7 @@ vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer
 	event->pdata_len = answer->pdata_len;
 	if (answer->pdata_len != 0)
 		memcpy(event->pdata, answer->pdata, answer->pdata_len);
-	vem_list_add(&rnic->answers, &query->event_node);
+	vsw_list_add(&rnic->answers, &query->event_node);
 	rnic_task_run(rnic);
 }
 

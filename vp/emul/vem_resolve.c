@@ -22,12 +22,12 @@
 struct vem_query *
 vem_query_next_answered(struct ri_rnic *rnic)
 {
-	if (vem_list_empty(&rnic->answers))
+	if (vsw_list_empty(&rnic->answers))
 		return NULL;
 
-	struct vem_query *query = vem_of(rnic->answers.next, struct vem_query, event_node);
-	vem_list_remove(&query->event_node);
-	vem_list_remove(&query->item);
+	struct vem_query *query = vsw_of(rnic->answers.next, struct vem_query, event_node);
+	vsw_list_remove(&query->event_node);
+	vsw_list_remove(&query->item);
 	return query;
 }
 
@@ -35,8 +35,8 @@ vem_query_next_answered(struct ri_rnic *rnic)
 static struct vem_query *
 query_find(struct vem_fabric *fabric, const struct ri_context *context, uint64_t ctx, bool any)
 {
-	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
-		struct vem_query *query = vem_of(i, struct vem_query, item);
+	for (struct vsw_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vsw_of(i, struct vem_query, item);
 		if (query->context == context && (any || query->ctx == ctx))
 			return query;
 	}
@@ -127,8 +127,8 @@ query_end(struct ri_context *context, uint64_t ctx, bool any)
 	if (query != NULL) {
 		if (query->conn != NULL)
 			vem_conn_withdraw(query->conn);
-		vem_list_remove(&query->item);
-		vem_list_remove(&query->event_node);
+		vsw_list_remove(&query->item);
+		vsw_list_remove(&query->event_node);
 		vem_remote_query_close(query);
 		query->answered = true; /* if its timer fires now, it does nothing */
 	}
@@ -203,7 +203,7 @@ vem_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params 
 	pthread_mutex_lock(&fabric->lock);
 	bool busy = query_find(fabric, context, ctx, false) != NULL;
 	if (!busy) {
-		vem_list_add(&fabric->queries, &query->item);
+		vsw_list_add(&fabric->queries, &query->item);
 		if (params->deadline != RI_NEVER)
 			rnic->host->timer_start(rnic->host->self, &query->timer, params->deadline);
 		if (arrives && fabric->shm != NULL)

@@ -34,7 +34,7 @@
 
 /* --- receivers ---------------------------------------------------------------------------- */
 
-static struct vem_item *
+static struct vsw_item *
 ud_row_of(struct vem_fabric *fabric, uint32_t qpn)
 {
 	return &fabric->ud_rows[qpn % VEM_UD_ROWS];
@@ -46,7 +46,7 @@ vem_ud_enter(struct vem_qp *qp)
 	struct vem_fabric *fabric = qp->rnic->fabric;
 
 	vsw_lock(&fabric->ud_lock);
-	vem_list_add(ud_row_of(fabric, qp->in.who.qpn), &qp->ud_item);
+	vsw_list_add(ud_row_of(fabric, qp->in.who.qpn), &qp->ud_item);
 	vsw_unlock(&fabric->ud_lock);
 }
 
@@ -57,7 +57,7 @@ vem_ud_leave(struct vem_qp *qp)
 
 	vem_mcast_leave(qp);
 	vsw_lock(&fabric->ud_lock);
-	vem_list_remove(&qp->ud_item);
+	vsw_list_remove(&qp->ud_item);
 	vsw_unlock(&fabric->ud_lock);
 }
 
@@ -65,12 +65,12 @@ vem_ud_leave(struct vem_qp *qp)
 static struct vem_qp *
 receiver_get(struct vem_fabric *fabric, uint32_t qpn)
 {
-	struct vem_item *row = ud_row_of(fabric, qpn);
+	struct vsw_item *row = ud_row_of(fabric, qpn);
 	struct vem_qp *found = NULL;
 
 	vsw_lock(&fabric->ud_lock);
-	for (struct vem_item *i = row->next; i != row && found == NULL; i = i->next) {
-		struct vem_qp *qp = vem_of(i, struct vem_qp, ud_item);
+	for (struct vsw_item *i = row->next; i != row && found == NULL; i = i->next) {
+		struct vem_qp *qp = vsw_of(i, struct vem_qp, ud_item);
 		if (qp->in.who.qpn == qpn)
 			found = qp;
 	}
@@ -305,10 +305,10 @@ waiting_get(struct vem_fabric *fabric)
 
 	vsw_lock(&fabric->ud_lock);
 	for (uint32_t row = 0; row < VEM_UD_ROWS && found == NULL; row++) {
-		struct vem_item *head = &fabric->ud_rows[row];
+		struct vsw_item *head = &fabric->ud_rows[row];
 
-		for (struct vem_item *i = head->next; i != head && found == NULL; i = i->next) {
-			struct vem_qp *qp = vem_of(i, struct vem_qp, ud_item);
+		for (struct vsw_item *i = head->next; i != head && found == NULL; i = i->next) {
+			struct vem_qp *qp = vsw_of(i, struct vem_qp, ud_item);
 
 			if (atomic_load(&qp->ud_waits) && atomic_exchange(&qp->ud_waits, false))
 				found = qp;
@@ -326,8 +326,7 @@ vem_ud_go_on(struct vem_fabric *fabric)
 	struct vem_qp *qp;
 
 	while ((qp = waiting_get(fabric)) != NULL) {
-		atomic_store(&qp->recheck, true);
-		qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
+		vem_run_soon(qp);
 		receiver_put(qp);
 	}
 }
@@ -349,7 +348,6 @@ ud_request_finish(struct vem_qp *qp, enum ri_wc_status status)
 bool
 vem_ud_execute(struct vem_qp *qp)
 {
-	const struct ri_host *host = qp->rnic->host;
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vsw_spans message;
 
@@ -378,7 +376,6 @@ vem_ud_execute(struct vem_qp *qp)
 		return ud_request_finish(qp, there ? RI_WC_SUCCESS : RI_WC_LOCAL_PROTECTION);
 	if (atomic_load(&qp->ud_waits))
 		return false; /* for a link, which has it run again */
-	atomic_store(&qp->recheck, true);
-	host->task_run(host->self, &qp->task);
+	vem_run_soon(qp);
 	return false;
 }

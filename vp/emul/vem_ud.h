@@ -10,8 +10,8 @@
 #define VEM_KEY_CONTROLLED 0x80000000u /* keys with this bit are for privileged processes */
 
 struct ri_ah {
-	struct vem_item item;
-	struct ri_pd *pd;
+	struct vsw_item item;
+	struct vsw_pd *pd;
 	uint32_t id;
 	struct vem_target target; /* under the lock of the adapter's table */
 };
@@ -33,7 +33,7 @@ extern const struct ri_ah_ops vem_ah_ops;
 /* Free the address handles that were destroyed, if no datagram could still name them. */
 void vem_ah_sweep(struct ri_context *context);
 /* The destination of a datagram, by address handle. False: the domain has no such handle. Fast path. */
-bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct ri_pd *pd,
+bool vem_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd,
 		 struct vem_target *target);
 
 /* An address as a GID: an IPv4 address is mapped, the others are GIDs already. False: it is no address. */

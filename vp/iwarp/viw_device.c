@@ -329,7 +329,7 @@ viw_context_destroy(struct ri_context *ri)
 	struct viw_context *context = (struct viw_context *)ri;
 
 	vsw_context_part(&context->context);
-	while (context->qps.next != &context->qps &&
+	while (!vsw_list_empty(&context->qps) &&
 	       viw_qp_ops.destroy((struct ri_qp *)context->qps.next) == RI_SUCCESS)
 		continue;
 	vsw_context_end(&context->context);

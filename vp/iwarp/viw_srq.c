@@ -80,17 +80,13 @@ viw_receive_limits(struct viw_qp *qp)
 void
 viw_srq_wake(struct vsw_srq_member *member)
 {
-	char *rx = (char *)member - offsetof(struct viw_rx, member);
-
-	(void)viw_rx_run((struct viw_qp *)(void *)(rx - offsetof(struct viw_qp, rx)));
+	(void)viw_rx_run(vsw_of(member, struct viw_qp, rx.member));
 }
 
 void
 viw_doorbell_srq(void *engine_srq)
 {
-	const struct vsw_srq_object *srq =
-		(const struct vsw_srq_object *)(const void *)((const char *)engine_srq -
-							      offsetof(struct vsw_srq_object, srq));
+	const struct vsw_srq_object *srq = vsw_of(engine_srq, struct vsw_srq_object, srq);
 	const struct viw_context *context = (const struct viw_context *)srq->pd->context;
 
 	if (!atomic_load_explicit(&context->rnic->engine.forked, memory_order_relaxed))

@@ -362,6 +362,17 @@ chunk_free(struct chunk *chunk)
 }
 
 void
+ends_fill(struct ends *ends, const struct ri_qp_init *a, const struct ri_qp_init *b, size_t len,
+	  uint32_t access)
+{
+	ends->ib = ends->na->attr.transport == RI_TRANSPORT_IB;
+	ends->a = end_new(ends->na, a);
+	ends->b = end_new(ends->nb, b);
+	ends->ma = chunk_new(ends->na, len, ALL_RW | access);
+	ends->mb = chunk_new(ends->nb, len, access);
+}
+
+void
 chunk_fill(struct chunk *chunk, unsigned seed)
 {
 	/* The pattern repeats after 65,536 bytes; copies of it are much faster than single bytes under a sanitizer. */

@@ -62,6 +62,17 @@ struct chunk {
 	size_t len;
 };
 
+/* Two adapters with an end each, and memory on both sides; what a test does not need is zero. */
+struct ends {
+	struct vth *vth; /* of both, where they share one */
+	struct node *na, *nb;
+	bool ib; /* whether they speak InfiniBand */
+	struct end *a, *b;
+	struct chunk ma, mb;
+	struct ri_mw *mw; /* of nb */
+	uint32_t mw_stag;
+};
+
 #define LOCAL_RW (RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE)
 #define ALL_RW   (LOCAL_RW | RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_BIND)
 
@@ -111,6 +122,13 @@ struct chunk chunk_new(struct node *node, size_t len, uint32_t access);
 void chunk_free(struct chunk *chunk);
 void chunk_fill(struct chunk *chunk, unsigned seed);
 struct ri_sge chunk_sge(const struct chunk *chunk, size_t at, size_t len);
+
+/*
+ * The adapters are open: add ends with these attributes, NULL the defaults, and memory of this size. That of b has the rights
+ * `access`, that of a has ALL_RW besides.
+ */
+void ends_fill(struct ends *ends, const struct ri_qp_init *a, const struct ri_qp_init *b,
+	       size_t len, uint32_t access);
 
 /* Post; all are signalled. `sge` NULL: no bytes. */
 void post_send(struct end *end, uint64_t id, const struct ri_sge *sge, uint32_t flags);

@@ -93,10 +93,10 @@ vem_remote_join_all(struct vem_link *link)
 	struct vem_fabric *fabric = link->shm->fabric;
 
 	for (uint32_t row = 0; row < VEM_UD_ROWS; row++) {
-		struct vem_item *head = &fabric->numbered[row];
+		struct vsw_item *head = &fabric->numbered[row];
 
-		for (struct vem_item *i = head->next; i != head; i = i->next) {
-			struct vem_qp *qp = vem_of(i, struct vem_qp, number_item);
+		for (struct vsw_item *i = head->next; i != head; i = i->next) {
+			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
 
 			if (qp->join != NULL && qp->far.qpn >> VEM_BLOCK_BITS == link->block)
 				vem_remote_join(qp);
@@ -129,13 +129,6 @@ far_is(struct vem_remote *remote, const struct vem_packet *packet)
 	atomic_store(&remote->far_known, true);
 }
 
-static void
-queues_run_soon(struct vem_qp *qp)
-{
-	atomic_store(&qp->recheck, true);
-	qp->rnic->host->task_run(qp->rnic->host->self, &qp->task);
-}
-
 /* This end knows the other one, and hears it. */
 static void
 ends_bind(struct vem_qp *qp, struct vem_remote *remote)
@@ -143,7 +136,7 @@ ends_bind(struct vem_qp *qp, struct vem_remote *remote)
 	qp->join = NULL;
 	atomic_store(&qp->remote, remote); /* before `open`, see vem_peer_execute */
 	atomic_store(&qp->open, true);
-	queues_run_soon(qp);
+	vem_run_soon(qp);
 }
 
 static void
@@ -203,7 +196,7 @@ vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 	} else if (packet->kind == VEM_PACKET_OPEN && qp != NULL &&
 		   atomic_load(&qp->remote) == remote && !joins(qp)) {
 		atomic_store(&remote->mute, false);
-		queues_run_soon(qp);
+		vem_run_soon(qp);
 	}
 }
 
@@ -216,5 +209,5 @@ vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 	}
 	atomic_store(&remote->mute, false);
 	atomic_store(&remote->gone, true);
-	queues_run_soon(qp);
+	vem_run_soon(qp);
 }

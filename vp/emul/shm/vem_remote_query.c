@@ -60,8 +60,8 @@ query_send(struct vem_query *query)
 void
 vem_remote_query_send_all(struct vem_fabric *fabric)
 {
-	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
-		struct vem_query *query = vem_of(i, struct vem_query, item);
+	for (struct vsw_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vsw_of(i, struct vem_query, item);
 
 		if (!query->leaves)
 			continue;
@@ -92,8 +92,8 @@ query_numbered(const struct vem_link *link, uint32_t number)
 {
 	struct vem_fabric *fabric = link->shm->fabric;
 
-	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
-		struct vem_query *query = vem_of(i, struct vem_query, item);
+	for (struct vsw_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vsw_of(i, struct vem_query, item);
 
 		if (query->link == link && query->asked && query->number == number)
 			return query;
@@ -202,10 +202,10 @@ static void
 queries_withdraw(const struct vem_link *link, uint32_t number, bool all)
 {
 	struct vem_fabric *fabric = link->shm->fabric;
-	struct vem_item *next;
+	struct vsw_item *next;
 
-	for (struct vem_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
-		struct vem_conn *conn = vem_of(i, struct vem_conn, item);
+	for (struct vsw_item *i = fabric->conns.next; i != &fabric->conns; i = next) {
+		struct vem_conn *conn = vsw_of(i, struct vem_conn, item);
 
 		next = i->next;
 		if (conn->asker != link || (!all && conn->asker_number != number))
@@ -233,8 +233,8 @@ vem_remote_query_up(struct vem_link *link)
 {
 	struct vem_fabric *fabric = link->shm->fabric;
 
-	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
-		struct vem_query *query = vem_of(i, struct vem_query, item);
+	for (struct vsw_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vsw_of(i, struct vem_query, item);
 
 		if (query->link == link && !query->asked)
 			query_say(query);
@@ -247,8 +247,8 @@ vem_remote_query_down(struct vem_link *link)
 	const struct ri_service_answer none = {.status = RI_SERVICE_UNKNOWN};
 	struct vem_fabric *fabric = link->shm->fabric;
 
-	for (struct vem_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
-		struct vem_query *query = vem_of(i, struct vem_query, item);
+	for (struct vsw_item *i = fabric->queries.next; i != &fabric->queries; i = i->next) {
+		struct vem_query *query = vsw_of(i, struct vem_query, item);
 
 		if (query->link != link)
 			continue;

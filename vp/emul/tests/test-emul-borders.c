@@ -17,44 +17,25 @@
 #define LISTENER ((const void *)(uintptr_t)42)
 
 /* Two connected ends in virtual time. */
-struct pair {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
-set_up(struct pair *p, const char *adapter, bool copy_only)
+set_up(struct ends *p, const char *adapter, bool copy_only)
 {
 	struct ri_qp_init init;
 
-	p->vth = vth_new(false);
+	ends_open(p, adapter);
 	vth_copy_only(p->vth, copy_only);
-	p->na = node_new(p->vth, false, adapter);
-	p->nb = node_new(p->vth, false, adapter);
 	init = end_defaults(p->na);
 	init.access |= RA;
-	p->a = end_new(p->na, &init);
-	p->b = end_new(p->nb, &init);
+	ends_fill(p, &init, &init, 16384, ALL_RW | RA);
 	ends_connect(p->a, p->b);
-	p->ma = chunk_new(p->na, 16384, ALL_RW | RA);
-	p->mb = chunk_new(p->nb, 16384, ALL_RW | RA);
 }
 
 static void
-tear_down(struct pair *p)
+tear_down(struct ends *p)
 {
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	end_free(p->a);
-	end_free(p->b);
-	node_run(p->na);
+	vth_run(p->vth);
 	node_forget(p->na);
-	node_forget(p->nb);
-	node_free(p->na);
-	node_free(p->nb);
-	vth_free(p->vth);
+	ends_close(p);
 }
 
 /* No access is under way: the memory can be deregistered. */
@@ -80,7 +61,7 @@ allow(struct end *end, uint32_t access)
 /* --- atomics -------------------------------------------------------------------------------- */
 
 static void
-add(struct pair *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result)
+add(struct ends *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result)
 {
 	struct ri_sge local = chunk_sge(&p->ma, 0, result);
 	struct ri_wr wr = {
@@ -98,7 +79,7 @@ add(struct pair *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result
 static void
 refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status status)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, "emul:ib", false);
 	memset(p.mb.at, 0, 64);
@@ -115,7 +96,7 @@ refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status s
 static void
 test_atomics(void)
 {
-	struct pair p;
+	struct ends p;
 	const struct ri_qp_attr none = {.ird = 0};
 
 	refused_add(4, 0, 8, RI_WC_REMOTE_INVALID_REQ);
@@ -152,7 +133,7 @@ test_atomics(void)
 static void
 test_local_rights(void)
 {
-	struct pair p;
+	struct ends p;
 	struct chunk sink;
 	struct ri_sge local, remote;
 
@@ -170,7 +151,7 @@ test_local_rights(void)
 static void
 test_no_octets(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", false);
@@ -191,19 +172,14 @@ test_no_octets(void)
 static void
 test_sink_enabled(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge local, remote;
 
-	p.vth = vth_new(false);
-	p.na = node_new(p.vth, false, "emul:iwarp");
-	p.nb = node_new(p.vth, false, "emul:iwarp");
+	ends_open(&p, "emul:iwarp");
 	struct ri_qp_init init = end_defaults(p.na);
 	init.access = RI_ACCESS_REMOTE_READ;
-	p.a = end_new(p.na, &init);
-	p.b = end_new(p.nb, NULL);
+	ends_fill(&p, &init, NULL, 64, ALL_RW);
 	ends_connect(p.a, p.b);
-	p.ma = chunk_new(p.na, 64, ALL_RW);
-	p.mb = chunk_new(p.nb, 64, ALL_RW);
 	local = chunk_sge(&p.ma, 0, 0);
 	remote = chunk_sge(&p.mb, 0, 0);
 	post_rdma(p.a, RI_OP_RDMA_READ, 1, &local, &remote);
@@ -219,7 +195,7 @@ test_sink_enabled(void)
 static void
 test_longest_message(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge sge;
 
 	set_up(&p, "emul:ib", false);
@@ -234,7 +210,7 @@ test_longest_message(void)
 static void
 test_failure_solicits(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge small, large;
 
 	set_up(&p, "emul:ib", false);
@@ -253,7 +229,7 @@ test_failure_solicits(void)
 static void
 test_through_host(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", true);
@@ -274,7 +250,7 @@ test_through_host(void)
 static void
 test_shared_queue_limits(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_srq_attr attr = {.max_wr = 65537, .max_sge = 1};
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
@@ -294,7 +270,7 @@ test_shared_queue_limits(void)
 static void
 test_connection_limits(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_service other = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen, *second;

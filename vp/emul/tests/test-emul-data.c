@@ -6,49 +6,18 @@
 
 #include "vem_node.h"
 
-/* Two connected ends on one adapter each, and memory on both sides. */
-struct pair {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-	bool ib;
-};
-
+/* Two ends, connected. */
 static void
-pair_up(struct pair *p, const char *adapter, const struct ri_qp_init *ia,
-	const struct ri_qp_init *ib)
+ends_up(struct ends *p, const char *adapter, const struct ri_qp_init *a, const struct ri_qp_init *b)
 {
-	memset(p, 0, sizeof(*p));
-	p->vth = vth_new(false);
-	p->na = node_new(p->vth, false, adapter);
-	p->nb = node_new(p->vth, false, adapter);
-	p->ib = p->na->attr.transport == RI_TRANSPORT_IB;
-	p->a = end_new(p->na, ia);
-	p->b = end_new(p->nb, ib);
-	p->ma = chunk_new(p->na, 8192, ALL_RW);
-	p->mb = chunk_new(p->nb, 8192, ALL_RW);
+	ends_open(p, adapter);
+	ends_fill(p, a, b, 8192, ALL_RW);
 	ends_connect(p->a, p->b);
-}
-
-static void
-pair_down(struct pair *p)
-{
-	end_free(p->a);
-	vth_run(p->vth);
-	node_forget(p->nb); /* the event of the end, if the connection still existed */
-	end_free(p->b);
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
-	g_assert_cmpuint(vth_attached(p->vth), ==, 0);
-	vth_free(p->vth);
 }
 
 /* Both ends are broken, with one event each, and posted requests are flushed. */
 static void
-expect_broken(struct pair *p, enum ri_event at_a, uint32_t detail_a, enum ri_event at_b)
+expect_broken(struct ends *p, enum ri_event at_a, uint32_t detail_a, enum ri_event at_b)
 {
 	vth_run(p->vth);
 	if (at_a != RI_EVENT_NONE)
@@ -68,9 +37,9 @@ expect_broken(struct pair *p, enum ri_event at_a, uint32_t detail_a, enum ri_eve
 static void
 test_send(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	chunk_fill(&p.ma, 1);
 	struct ri_sge from = chunk_sge(&p.ma, 10, 1000);
 	struct ri_sge to = chunk_sge(&p.mb, 20, 1001);
@@ -92,14 +61,14 @@ test_send(gconstpointer adapter)
 	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at + 10, 1000, p.mb.at + 20, 1000);
 	g_assert_cmpuint(p.mb.at[1020], ==, 0);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* More Sends arrive than the receiver's completion queue has places: it says so, and its connection ends. */
 static void
 test_receive_overflow(gconstpointer adapter)
 {
-	struct pair p = {.vth = vth_new(false)};
+	struct ends p = {.vth = vth_new(false)};
 	uint64_t id = 0;
 
 	p.na = node_new(p.vth, false, adapter);
@@ -119,18 +88,18 @@ test_receive_overflow(gconstpointer adapter)
 	node_async(p.nb, RI_EVENT_QP_CQ_RQ_ERROR, p.b);
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
 	node_forget(p.na);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* Every length around the block sizes of the copy, gathered from and scattered to uneven pieces. */
 static void
 test_gather_scatter(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_wr wr = {.opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED, .num_sge = 4};
 	struct ri_recv_wr rwr = {.num_sge = 4};
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	for (uint32_t n = 0; n < 300; n += n < 140 ? 1 : 37) {
 		struct ri_sge from[4] = {chunk_sge(&p.ma, 1, n), chunk_sge(&p.ma, 1001, 0),
 					 chunk_sge(&p.ma, 2003, 2 * n), chunk_sge(&p.ma, 4000, 5)};
@@ -158,15 +127,15 @@ test_gather_scatter(gconstpointer adapter)
 		}
 		g_assert_cmpmem(sent, at, got, at);
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_write_and_read(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	chunk_fill(&p.ma, 3);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 4000);
 	struct ri_sge there = chunk_sge(&p.mb, 100, 0);
@@ -185,15 +154,15 @@ test_write_and_read(gconstpointer adapter)
 	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
 	poll_none(p.b->urcq);
 	node_silent(p.nb);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_through_the_host(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	chunk_free(&p.mb);
 	vth_copy_only(p.vth, true);
 	p.mb = chunk_new(p.nb, 16384, ALL_RW);
@@ -204,16 +173,16 @@ test_through_the_host(gconstpointer adapter)
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, 8192, p.mb.at + 100, 8192);
 	g_assert_cmpuint(vth_copied(p.vth), ==, 8192);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_suppressed(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_wr wr = {.opcode = RI_OP_RDMA_WRITE};
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	for (guint round = 0; round < 5; round++) {
 		for (guint i = 0; i < 15; i++)
 			g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
@@ -224,7 +193,7 @@ test_suppressed(gconstpointer adapter)
 		g_assert_cmpuint(poll_one(p.a->uscq, 0, RI_WC_SUCCESS).flags, ==, RI_WC_SOLICITED);
 		wr.flags = 0;
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* --- waiting for a receive ---------------------------------------------------------------- */
@@ -232,10 +201,10 @@ test_suppressed(gconstpointer adapter)
 static void
 test_receive_comes_late(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge local;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	local = chunk_sge(&p.ma, 0, 100);
 	post_send(p.a, 1, &local, 0);
 	post_send(p.a, 2, &local, 0);
@@ -253,17 +222,17 @@ test_receive_comes_late(gconstpointer adapter)
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	vth_advance(p.vth, 2000000000);
 	node_silent(p.na);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* A connection that ends while a Send waits leaves no time to the next one. */
 static void
 test_receive_waited_before(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge local, to;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	local = chunk_sge(&p.ma, 0, 100);
 	to = chunk_sge(&p.mb, 0, 100);
 	post_send(p.a, 1, &local, 0);
@@ -282,15 +251,15 @@ test_receive_waited_before(gconstpointer adapter)
 	node_silent(p.na);
 	post_recv(p.b, 3, &to);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_receive_never_comes(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
 	post_send(p.a, 1, &local, 0);
 	post_send(p.a, 2, &local, 0);
@@ -306,7 +275,7 @@ test_receive_never_comes(gconstpointer adapter)
 		poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 		poll_one(p.a->uscq, 2, RI_WC_FLUSHED);
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* --- faults at the peer ------------------------------------------------------------------- */
@@ -346,7 +315,7 @@ static const struct remote_case remote_cases[] = {
 static void
 one_remote_fault(const char *adapter, const struct remote_case *c, bool write)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_pd *own_pd = NULL;
 
 	g_test_message("%s %s: %s", adapter, write ? "Write" : "Read", c->what);
@@ -356,7 +325,7 @@ one_remote_fault(const char *adapter, const struct remote_case *c, bool write)
 	node_free(node);
 	vth_free(probe);
 	init.access = c->qp_access;
-	pair_up(&p, adapter, NULL, &init);
+	ends_up(&p, adapter, NULL, &init);
 	chunk_free(&p.mb);
 	if (c->other_pd) {
 		own_pd = p.nb->pd;
@@ -395,7 +364,7 @@ one_remote_fault(const char *adapter, const struct remote_case *c, bool write)
 	poll_one(p.b->urcq, 9, RI_WC_FLUSHED);
 	for (guint i = 0; i < 8192; i++)
 		g_assert_cmpuint(write ? p.mb.at[i] : p.ma.at[i], ==, write ? 0x55 : 0xaa);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
@@ -410,9 +379,9 @@ test_remote_faults(gconstpointer adapter)
 static void
 test_receive_too_short(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
 	struct ri_sge to = chunk_sge(&p.mb, 0, 99);
 	post_recv(p.b, 1, &to);
@@ -423,15 +392,15 @@ test_receive_too_short(gconstpointer adapter)
 	poll_one(p.b->urcq, 1, RI_WC_LOCAL_LENGTH);
 	poll_one(p.b->urcq, 2, RI_WC_FLUSHED);
 	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_receive_not_writable(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	chunk_free(&p.mb);
 	p.mb = chunk_new(p.nb, 8192, RI_ACCESS_LOCAL_READ);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
@@ -441,7 +410,7 @@ test_receive_not_writable(gconstpointer adapter)
 	expect_broken(&p, p.ib ? RI_EVENT_NONE : RI_EVENT_QP_TERMINATE_RECEIVED, 0, RI_EVENT_NONE);
 	poll_one(p.b->urcq, 1, RI_WC_LOCAL_PROTECTION);
 	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_OPERATION : RI_WC_SUCCESS);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* --- faults here -------------------------------------------------------------------------- */
@@ -449,10 +418,10 @@ test_receive_not_writable(gconstpointer adapter)
 static void
 test_local_fault(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	for (guint op = 0; op < 3; op++) {
-		pair_up(&p, adapter, NULL, NULL);
+		ends_up(&p, adapter, NULL, NULL);
 		struct ri_sge local = chunk_sge(&p.ma, 8000, 1000);
 		struct ri_sge there = chunk_sge(&p.mb, 0, 1000);
 		post_recv(p.b, 9, &there);
@@ -472,7 +441,7 @@ test_local_fault(gconstpointer adapter)
 				0);
 		node_cm(p.na, RI_CM_BROKEN, p.a);
 		node_cm(p.nb, RI_CM_BROKEN, p.b);
-		pair_down(&p);
+		ends_close(&p);
 	}
 }
 
@@ -480,9 +449,9 @@ test_local_fault(gconstpointer adapter)
 static void
 test_read_sink(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	g_assert_true(p.na->attr.read_sink_needs_remote_write == !p.ib);
 	struct chunk sink = chunk_new(p.na, 100, LOCAL_RW);
 	struct ri_sge local = chunk_sge(&sink, 0, 100);
@@ -496,16 +465,16 @@ test_read_sink(gconstpointer adapter)
 		node_cm(p.nb, RI_CM_BROKEN, p.b);
 	}
 	chunk_free(&sink);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* How many segments the sink may have (row 2). */
 static void
 test_read_pieces(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge sgl[2] = {chunk_sge(&p.ma, 0, 10), chunk_sge(&p.ma, 100, 10)};
 	struct ri_wr wr = {.sgl = sgl,
 			   .num_sge = 2,
@@ -519,16 +488,16 @@ test_read_pieces(gconstpointer adapter)
 		poll_one(p.a->uscq, 0, RI_WC_SUCCESS);
 		g_assert_cmpmem(p.ma.at + 100, 10, p.mb.at + 10, 10);
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
 test_read_depths(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	/* ORD 0: refused at this end. */
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	struct ri_qp_attr attr = {.ord = 0};
 	g_assert_cmpint(p.na->p->qp->modify(p.a->qp, &attr, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
 	struct ri_sge there = chunk_sge(&p.mb, 0, 0);
@@ -539,17 +508,17 @@ test_read_depths(gconstpointer adapter)
 		node_async(p.nb, RI_EVENT_QP_TERMINATE_RECEIVED, p.b);
 	node_cm(p.na, RI_CM_BROKEN, p.a);
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
-	pair_down(&p);
+	ends_close(&p);
 
 	/* IRD 0: refused at the peer. */
-	pair_up(&p, adapter, NULL, NULL);
+	ends_up(&p, adapter, NULL, NULL);
 	g_assert_cmpint(p.nb->p->qp->modify(p.b->qp, &attr, RI_QP_ATTR_IRD), ==, RI_SUCCESS);
 	there = chunk_sge(&p.mb, 0, 0);
 	post_rdma(p.a, RI_OP_RDMA_READ, 1, NULL, &there);
 	expect_broken(&p, p.ib ? RI_EVENT_NONE : RI_EVENT_QP_TERMINATE_RECEIVED, 0x1203,
 		      RI_EVENT_QP_IRRQ_OVERFLOW);
 	poll_one(p.a->uscq, 1, p.ib ? RI_WC_REMOTE_INVALID_REQ : RI_WC_FLUSHED);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 int

@@ -22,10 +22,7 @@
 #define LABEL "test-emul-dmabuf"
 
 struct scene {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk chunk; /* of a */
+	struct ends p;
 	size_t page, size;
 	int fd;
 	uint8_t *at; /* the bytes of fd */
@@ -45,34 +42,23 @@ memfd_of(size_t size, unsigned int seals)
 static void
 set_up(struct scene *s, const char *adapter)
 {
-	memset(s, 0, sizeof(*s));
-	s->vth = vth_new(false);
-	s->na = node_new(s->vth, false, adapter);
-	s->nb = node_new(s->vth, false, adapter);
-	s->a = end_new(s->na, NULL);
-	s->b = end_new(s->nb, NULL);
-	s->chunk = chunk_new(s->na, 4096, ALL_RW);
+	ends_open(&s->p, adapter);
+	ends_fill(&s->p, NULL, NULL, 4096, ALL_RW);
 	s->page = (size_t)sysconf(_SC_PAGESIZE);
 	s->size = PAGES * s->page;
 	s->fd = memfd_of(s->size, F_SEAL_SHRINK);
 	s->at = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
 	g_assert_true(s->at != MAP_FAILED);
 	memset(s->at, 0x5a, s->size);
-	ends_connect(s->a, s->b);
+	ends_connect(s->p.a, s->p.b);
 }
 
 static void
 tear_down(struct scene *s)
 {
-	end_free(s->a);
-	end_free(s->b);
-	vth_run(s->vth);
-	node_forget(s->na);
-	node_forget(s->nb);
-	chunk_free(&s->chunk);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	vth_run(s->p.vth);
+	node_forget(s->p.na);
+	ends_close(&s->p);
 	munmap(s->at, s->size);
 	if (s->fd >= 0)
 		close(s->fd);
@@ -85,7 +71,7 @@ reg(struct scene *s, const struct ri_mr_init *init, int fd, uint64_t offset, str
 
 	out->mr = NULL;
 	out->stag = 0;
-	return s->nb->p->mem->mr_reg_dmabuf(s->nb->pd, init, &from, &out->mr, &out->stag);
+	return s->p.nb->p->mem->mr_reg_dmabuf(s->p.nb->pd, init, &from, &out->mr, &out->stag);
 }
 
 /* How many mappings of the process are of the memfd. */
@@ -106,42 +92,42 @@ data_moves(struct scene *s, int fd)
 {
 	const struct ri_mr_init init = {
 		.addr = NAME + 24, .length = 2 * s->page, .access = ALL_RW, .shareable = true};
-	struct ri_sge local = chunk_sge(&s->chunk, 0, 100), there = {.addr = NAME + 24};
+	struct ri_sge local = chunk_sge(&s->p.ma, 0, 100), there = {.addr = NAME + 24};
 	struct ri_mr_attr attr;
 	struct chunk region;
 
 	g_assert_cmpint(reg(s, &init, fd, s->page / 2 + 24, &region), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(reg(s, &init, fd, 24, &region), ==, RI_SUCCESS);
 	there.stag = region.stag;
-	g_assert_cmpint(s->nb->p->mem->mr_query(region.mr, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(s->p.nb->p->mem->mr_query(region.mr, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.addr, ==, NAME + 24);
 	g_assert_cmpuint(attr.length, ==, 2 * s->page);
 	/* The first 100 bytes, and the last ones. */
-	chunk_fill(&s->chunk, 1);
-	post_rdma(s->a, RI_OP_RDMA_WRITE, 1, &local, &there);
-	poll_one(s->a->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpmem(s->at + 24, 100, s->chunk.at, 100);
+	chunk_fill(&s->p.ma, 1);
+	post_rdma(s->p.a, RI_OP_RDMA_WRITE, 1, &local, &there);
+	poll_one(s->p.a->uscq, 1, RI_WC_SUCCESS);
+	g_assert_cmpmem(s->at + 24, 100, s->p.ma.at, 100);
 	g_assert_cmpuint(s->at[23], ==, 0x5a);
 	g_assert_cmpuint(s->at[124], ==, 0x5a);
 	there.addr = init.addr + init.length - 100;
-	post_rdma(s->a, RI_OP_RDMA_WRITE, 2, &local, &there);
-	poll_one(s->a->uscq, 2, RI_WC_SUCCESS);
-	g_assert_cmpmem(s->at + 24 + init.length - 100, 100, s->chunk.at, 100);
+	post_rdma(s->p.a, RI_OP_RDMA_WRITE, 2, &local, &there);
+	poll_one(s->p.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(s->at + 24 + init.length - 100, 100, s->p.ma.at, 100);
 	g_assert_cmpuint(s->at[24 + init.length], ==, 0x5a);
 	/* A Read, and a Send of the region's side. */
 	memset(s->at + 24, 7, 100);
 	there.addr = NAME + 24;
-	post_rdma(s->a, RI_OP_RDMA_READ, 3, &local, &there);
-	poll_one(s->a->uscq, 3, RI_WC_SUCCESS);
-	g_assert_cmpuint(s->chunk.at[99], ==, 7);
+	post_rdma(s->p.a, RI_OP_RDMA_READ, 3, &local, &there);
+	poll_one(s->p.a->uscq, 3, RI_WC_SUCCESS);
+	g_assert_cmpuint(s->p.ma.at[99], ==, 7);
 	memset(s->at + 24, 9, 100);
 	there.length = 100;
-	post_recv(s->a, 4, &local);
-	post_send(s->b, 5, &there, 0);
-	poll_one(s->b->uscq, 5, RI_WC_SUCCESS);
-	poll_one(s->a->urcq, 4, RI_WC_SUCCESS);
-	g_assert_cmpuint(s->chunk.at[99], ==, 9);
-	g_assert_cmpint(s->nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
+	post_recv(s->p.a, 4, &local);
+	post_send(s->p.b, 5, &there, 0);
+	poll_one(s->p.b->uscq, 5, RI_WC_SUCCESS);
+	poll_one(s->p.a->urcq, 4, RI_WC_SUCCESS);
+	g_assert_cmpuint(s->p.ma.at[99], ==, 9);
+	g_assert_cmpint(s->p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, FD_CLOEXEC);
 	memset(s->at, 0x5a, s->size);
 }
@@ -155,7 +141,7 @@ test_data(gconstpointer adapter)
 	int device, dmabuf;
 
 	set_up(&s, adapter);
-	g_assert_true(s.na->attr.dmabuf);
+	g_assert_true(s.p.na->attr.dmabuf);
 	g_assert_cmpuint(mappings(), ==, 1);
 	data_moves(&s, s.fd);
 	g_assert_cmpuint(mappings(), ==, 1);
@@ -194,25 +180,26 @@ test_window(gconstpointer adapter)
 	struct ri_mw *mw;
 
 	set_up(&s, adapter);
-	local = chunk_sge(&s.chunk, 0, 50);
+	local = chunk_sge(&s.p.ma, 0, 50);
 	g_assert_cmpint(reg(&s, &init, s.fd, 0, &region), ==, RI_SUCCESS);
 	close(s.fd);
 	s.fd = -1;
 	g_assert_cmpuint(mappings(), ==, 2);
-	g_assert_cmpint(s.nb->p->mem->mw_alloc(s.nb->pd, RI_MW_NARROW, &mw, &bind.u.bind.mw_stag),
-			==, RI_SUCCESS);
+	g_assert_cmpint(
+		s.p.nb->p->mem->mw_alloc(s.p.nb->pd, RI_MW_NARROW, &mw, &bind.u.bind.mw_stag), ==,
+		RI_SUCCESS);
 	bind.u.bind.mr_stag = region.stag;
-	g_assert_cmpint(s.nb->p->fast->post_sq(s.b->uqp, &bind), ==, RI_SUCCESS);
-	poll_one(s.b->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpint(s.nb->p->mem->mr_dereg(region.mr), ==, RI_ERR_BUSY);
-	chunk_fill(&s.chunk, 3);
+	g_assert_cmpint(s.p.nb->p->fast->post_sq(s.p.b->uqp, &bind), ==, RI_SUCCESS);
+	poll_one(s.p.b->uscq, 1, RI_WC_SUCCESS);
+	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_ERR_BUSY);
+	chunk_fill(&s.p.ma, 3);
 	there.stag = bind.u.bind.mw_stag;
-	post_rdma(s.a, RI_OP_RDMA_WRITE, 2, &local, &there);
-	poll_one(s.a->uscq, 2, RI_WC_SUCCESS);
-	g_assert_cmpmem(s.at + 1000, 50, s.chunk.at, 50);
+	post_rdma(s.p.a, RI_OP_RDMA_WRITE, 2, &local, &there);
+	poll_one(s.p.a->uscq, 2, RI_WC_SUCCESS);
+	g_assert_cmpmem(s.at + 1000, 50, s.p.ma.at, 50);
 	g_assert_cmpuint(s.at[1050], ==, 0x5a);
-	g_assert_cmpint(s.nb->p->mem->mw_free(mw), ==, RI_SUCCESS);
-	g_assert_cmpint(s.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
+	g_assert_cmpint(s.p.nb->p->mem->mw_free(mw), ==, RI_SUCCESS);
+	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
 	g_assert_cmpuint(mappings(), ==, 1);
 	tear_down(&s);
 }
@@ -243,7 +230,7 @@ test_refused(gconstpointer adapter)
 	g_assert_cmpint(reg(&s, &init, s.fd, 0, &region), ==, RI_ERR_ADDRESS);
 	init.length = 0;
 	g_assert_cmpint(reg(&s, &init, s.fd, 0, &region), ==, RI_ERR_INVALID_ARG);
-	init.length = s.nb->attr.max_mr_length + 1;
+	init.length = s.p.nb->attr.max_mr_length + 1;
 	g_assert_cmpint(reg(&s, &init, s.fd, 0, &region), ==, RI_ERR_LIMIT);
 	init.length = 2 * s.page;
 	init.addr = UINT64_MAX - s.page + 1;
@@ -258,7 +245,7 @@ test_refused(gconstpointer adapter)
 	g_assert_cmpint(reg(&s, &init, other, 0, &region), ==, RI_ERR_ACCESS);
 	init.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_REMOTE_READ;
 	g_assert_cmpint(reg(&s, &init, other, 0, &region), ==, RI_SUCCESS);
-	g_assert_cmpint(s.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
+	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
 	close(other);
 	g_assert_cmpuint(mappings(), ==, 1);
 	tear_down(&s);
@@ -279,15 +266,15 @@ test_ends(gconstpointer adapter)
 	uint32_t stag = 0;
 
 	set_up(&s, adapter);
-	other.addr = (uintptr_t)s.chunk.at;
+	other.addr = (uintptr_t)s.p.ma.at;
 	g_assert_cmpint(reg(&s, &init, s.fd, 0, &region), ==, RI_SUCCESS);
-	g_assert_cmpint(s.nb->p->mem->mr_rereg(region.mr, s.nb->pd, &other, &stag), ==,
+	g_assert_cmpint(s.p.nb->p->mem->mr_rereg(region.mr, s.p.nb->pd, &other, &stag), ==,
 			RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(s.nb->p->mem->mr_query(region.mr, &attr), ==, RI_SUCCESS);
+	g_assert_cmpint(s.p.nb->p->mem->mr_query(region.mr, &attr), ==, RI_SUCCESS);
 	g_assert_true(attr.valid);
 	g_assert_cmpuint(attr.addr, ==, NAME);
-	g_assert_cmpint(s.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
-	node = node_new(s.vth, false, adapter);
+	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
+	node = node_new(s.p.vth, false, adapter);
 	from = &(struct ri_dmabuf){.fd = s.fd};
 	g_assert_cmpint(
 		node->p->mem->mr_reg_dmabuf(node->pd, &init, from, &region.mr, &region.stag), ==,

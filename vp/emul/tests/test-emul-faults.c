@@ -10,46 +10,28 @@
 #include "vem_fault.h"
 #include "vem_node.h"
 
-struct scene {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk chunk;
-};
-
 static void
-set_up(struct scene *s, const char *adapter)
+set_up(struct ends *s, const char *adapter)
 {
-	memset(s, 0, sizeof(*s));
-	s->vth = vth_new(false);
-	s->na = node_new(s->vth, false, adapter);
-	s->nb = node_new(s->vth, false, adapter);
-	s->a = end_new(s->na, NULL);
-	s->b = end_new(s->nb, NULL);
-	s->chunk = chunk_new(s->nb, 4096, ALL_RW);
+	ends_open(s, adapter);
+	ends_fill(s, NULL, NULL, 4096, ALL_RW);
 }
 
 static void
-tear_down(struct scene *s)
+tear_down(struct ends *s)
 {
-	chunk_free(&s->chunk);
-	end_free(s->a);
-	end_free(s->b);
 	vth_run(s->vth);
 	node_forget(s->na);
-	node_forget(s->nb);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	ends_close(s);
 }
 
 /* --- verbs -------------------------------------------------------------------------------- */
 
 static enum ri_status
-call_memory(struct scene *s, enum vem_call call)
+call_memory(struct ends *s, enum vem_call call)
 {
 	const struct ri_provider *p = s->nb->p;
-	struct ri_mr_init init = {.addr = (uintptr_t)s->chunk.at, .length = 64, .access = ALL_RW};
+	struct ri_mr_init init = {.addr = (uintptr_t)s->mb.at, .length = 64, .access = ALL_RW};
 	struct ri_mr_attr attr;
 	struct ri_mr *mr = NULL;
 	struct ri_mw *mw = NULL;
@@ -58,14 +40,14 @@ call_memory(struct scene *s, enum vem_call call)
 
 	if (call == VEM_CALL_MR_REG || call == VEM_CALL_MR_REREG) {
 		if (call == VEM_CALL_MR_REREG)
-			return p->mem->mr_rereg(s->chunk.mr, s->nb->pd, &init, &stag);
+			return p->mem->mr_rereg(s->mb.mr, s->nb->pd, &init, &stag);
 		status = p->mem->mr_reg(s->nb->pd, &init, &mr, &stag);
 		if (status == RI_SUCCESS)
 			g_assert_cmpint(p->mem->mr_dereg(mr), ==, RI_SUCCESS);
 		return status;
 	}
 	if (call == VEM_CALL_MR_QUERY)
-		return p->mem->mr_query(s->chunk.mr, &attr);
+		return p->mem->mr_query(s->mb.mr, &attr);
 	status = p->mem->mw_alloc(s->nb->pd, RI_MW_NARROW, &mw, &stag);
 	if (status == RI_SUCCESS)
 		g_assert_cmpint(p->mem->mw_free(mw), ==, RI_SUCCESS);
@@ -73,7 +55,7 @@ call_memory(struct scene *s, enum vem_call call)
 }
 
 static enum ri_status
-call_queues(struct scene *s, enum vem_call call)
+call_queues(struct ends *s, enum vem_call call)
 {
 	const struct ri_provider *p = s->nb->p;
 	struct ri_qp_attr attr = {.state = RI_QPS_IDLE, .max_sq_wr = 16, .max_rq_wr = 16};
@@ -101,7 +83,7 @@ call_queues(struct scene *s, enum vem_call call)
 }
 
 static enum ri_status
-call_others(struct scene *s, enum vem_call call)
+call_others(struct ends *s, enum vem_call call)
 {
 	const struct ri_provider *p = s->nb->p;
 	const struct ri_addr peer = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
@@ -131,7 +113,7 @@ call_others(struct scene *s, enum vem_call call)
 
 static const struct {
 	enum vem_call call;
-	enum ri_status (*make)(struct scene *s, enum vem_call call);
+	enum ri_status (*make)(struct ends *s, enum vem_call call);
 } verbs[] = {
 	{VEM_CALL_QUERY_PORT, call_others}, {VEM_CALL_ROUTE, call_others},
 	{VEM_CALL_PD_CREATE, call_others},  {VEM_CALL_LISTEN, call_others},
@@ -147,7 +129,7 @@ static const struct {
 static void
 test_verbs(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	set_up(&s, adapter);
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++) {
@@ -171,7 +153,7 @@ test_verbs(gconstpointer adapter)
 static void
 test_order(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	set_up(&s, adapter);
 	ends_connect(s.a, s.b);
@@ -195,7 +177,7 @@ static void
 test_port(gconstpointer adapter)
 {
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	struct scene s;
+	struct ends s;
 
 	set_up(&s, adapter);
 	ends_connect(s.a, s.b);

@@ -8,61 +8,38 @@
 
 #define IMM 0x44332211u
 
-struct scene {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-	bool ib;
-};
-
 static void
-scene_open_patient(struct scene *s, const char *adapter, bool shared, const char *patience)
+scene_open_patient(struct ends *p, const char *adapter, bool shared, const char *patience)
 {
 	if (patience != NULL)
 		g_setenv("ITAPI_EMUL_RNR_MS", patience, TRUE);
-	s->vth = vth_new(false);
-	s->na = node_new(s->vth, false, adapter);
-	s->nb = node_new(s->vth, false, adapter);
+	ends_open(p, adapter);
 	g_unsetenv("ITAPI_EMUL_RNR_MS");
-	s->ib = s->na->attr.transport == RI_TRANSPORT_IB;
 	if (shared)
-		node_share(s->nb, 8);
-	s->a = end_new(s->na, NULL);
-	s->b = end_new(s->nb, NULL);
-	s->ma = chunk_new(s->na, 4096, ALL_RW);
-	s->mb = chunk_new(s->nb, 4096, ALL_RW);
-	chunk_fill(&s->ma, 3);
-	memset(s->mb.at, 0, s->mb.len);
-	ends_connect(s->a, s->b);
+		node_share(p->nb, 8);
+	ends_fill(p, NULL, NULL, 4096, ALL_RW);
+	chunk_fill(&p->ma, 3);
+	memset(p->mb.at, 0, p->mb.len);
+	ends_connect(p->a, p->b);
 }
 
 static void
-scene_open(struct scene *s, const char *adapter, bool shared)
+scene_open(struct ends *p, const char *adapter, bool shared)
 {
-	scene_open_patient(s, adapter, shared, NULL);
+	scene_open_patient(p, adapter, shared, NULL);
 }
 
 static void
-scene_close(struct scene *s)
+scene_close(struct ends *p)
 {
-	end_free(s->a);
-	vth_run(s->vth);
-	node_forget(s->na);
-	node_forget(s->nb);
-	end_free(s->b);
-	chunk_free(&s->ma);
-	chunk_free(&s->mb);
-	if (s->nb->srq != NULL)
-		node_unshare(s->nb);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	vth_run(p->vth);
+	node_forget(p->na);
+	ends_close(p);
 }
 
 /* From the beginning of a's memory, a Write to offset 2048 of b's. */
 static enum ri_status
-post_told(struct scene *s, enum ri_opcode opcode, uint64_t id, uint32_t len, uint32_t flags)
+post_told(struct ends *s, enum ri_opcode opcode, uint64_t id, uint32_t len, uint32_t flags)
 {
 	struct ri_sge sge = chunk_sge(&s->ma, 0, len), to = chunk_sge(&s->mb, 2048, len);
 	struct ri_wr wr = {.wr_id = id,
@@ -108,7 +85,7 @@ test_claims(void)
 static void
 test_send(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	scene_open(&s, adapter, false);
 	g_assert_cmpint(end_recv(s.b, 1, &s.mb, 0, 100), ==, RI_SUCCESS);
@@ -136,7 +113,7 @@ test_send(gconstpointer adapter)
 static void
 test_write(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 	struct ri_sge bad;
 
 	scene_open(&s, adapter, false);
@@ -164,7 +141,7 @@ test_write(gconstpointer adapter)
 static void
 test_waits(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	for (guint shared = 0; shared < 2; shared++) {
 		scene_open(&s, adapter, shared != 0);
@@ -189,7 +166,7 @@ test_waits(gconstpointer adapter)
 static void
 test_no_receive(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	scene_open_patient(&s, adapter, false, "20");
 	g_assert_cmpint(post_told(&s, RI_OP_RDMA_WRITE, 1, 64, 0), ==, RI_SUCCESS);
@@ -205,7 +182,7 @@ test_no_receive(gconstpointer adapter)
 static void
 test_refused(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 	struct ri_wc wc;
 
 	scene_open(&s, adapter, false);
@@ -225,7 +202,7 @@ test_refused(gconstpointer adapter)
 static void
 test_sender_fails(gconstpointer adapter)
 {
-	struct scene s;
+	struct ends s;
 
 	scene_open(&s, adapter, false);
 	post_recv(s.b, 7, NULL);

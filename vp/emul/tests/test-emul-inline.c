@@ -8,46 +8,22 @@
 
 #define MOST 512u
 
-struct scene {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk mb;
-};
-
-static struct end *
-end_inline(struct node *node, uint32_t max_inline)
+static void
+scene_open(struct ends *p, const char *adapter)
 {
-	struct ri_qp_init init = end_defaults(node);
+	struct ri_qp_init init;
 
-	init.max_inline = max_inline;
-	return end_new(node, &init);
+	ends_open(p, adapter);
+	init = end_defaults(p->na);
+	init.max_inline = MOST;
+	ends_fill(p, &init, NULL, 4096, ALL_RW);
 }
 
 static void
-scene_open(struct scene *s, const char *adapter)
+scene_close(struct ends *p)
 {
-	s->vth = vth_new(false);
-	s->na = node_new(s->vth, false, adapter);
-	s->nb = node_new(s->vth, false, adapter);
-	s->a = end_inline(s->na, MOST);
-	s->b = end_new(s->nb, NULL);
-	s->mb = chunk_new(s->nb, 4096, ALL_RW);
-}
-
-static void
-scene_close(struct scene *s)
-{
-	node_forget(s->na);
-	node_forget(s->nb);
-	end_free(s->a);
-	vth_run(s->vth);
-	node_forget(s->nb);
-	end_free(s->b);
-	chunk_free(&s->mb);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	node_forget(p->na);
+	ends_close(p);
 }
 
 /* `len` octets in two segments, overwritten after the post. */
@@ -84,7 +60,7 @@ test_connected(gconstpointer adapter)
 {
 	const struct ri_wr send = {.opcode = RI_OP_SEND};
 	struct ri_wr write = {.opcode = RI_OP_RDMA_WRITE};
-	struct scene s;
+	struct ends s;
 	struct ri_sge sge;
 
 	scene_open(&s, adapter);
@@ -118,7 +94,7 @@ static void
 test_refused(gconstpointer adapter)
 {
 	struct ri_wr write = {.opcode = RI_OP_RDMA_WRITE};
-	struct scene s;
+	struct ends s;
 
 	scene_open(&s, adapter);
 	bool ib = s.na->attr.transport == RI_TRANSPORT_IB;

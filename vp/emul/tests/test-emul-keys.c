@@ -8,28 +8,11 @@
 #include "vem_node.h"
 #include "vsw_user_objects.h"
 
-struct pair {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-	struct ri_mw *mw; /* of b */
-	uint32_t mw_stag;
-	bool ib;
-};
-
 static void
-set_up(struct pair *p, const char *adapter)
+set_up(struct ends *p, const char *adapter)
 {
-	memset(p, 0, sizeof(*p));
-	p->vth = vth_new(false);
-	p->na = node_new(p->vth, false, adapter);
-	p->nb = node_new(p->vth, false, adapter);
-	p->ib = p->na->attr.transport == RI_TRANSPORT_IB;
-	p->a = end_new(p->na, NULL);
-	p->b = end_new(p->nb, NULL);
-	p->ma = chunk_new(p->na, 1000, ALL_RW);
-	p->mb = chunk_new(p->nb, 1000, LOCAL_RW | RI_ACCESS_BIND);
+	ends_open(p, adapter);
+	ends_fill(p, NULL, NULL, 1000, LOCAL_RW | RI_ACCESS_BIND);
 	if (!p->nb->attr.mw_wide)
 		g_assert_cmpint(p->nb->p->mem->mw_alloc(p->nb->pd, RI_MW_WIDE, &p->mw, &p->mw_stag),
 				==, RI_ERR_UNSUPPORTED);
@@ -40,23 +23,15 @@ set_up(struct pair *p, const char *adapter)
 
 /* Destroy all objects; drop the events raised meanwhile. */
 static void
-tear_down(struct pair *p)
+tear_down(struct ends *p)
 {
-	g_assert_cmpint(p->nb->p->mem->mw_free(p->mw), ==, RI_SUCCESS);
-	end_free(p->a);
-	end_free(p->b);
 	vth_run(p->vth);
 	node_forget(p->na);
-	node_forget(p->nb);
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
-	vth_free(p->vth);
+	ends_close(p);
 }
 
 static void
-bind(struct pair *p, uint64_t length, uint32_t flags)
+bind(struct ends *p, uint64_t length, uint32_t flags)
 {
 	struct ri_wr wr = {.wr_id = 1,
 			   .opcode = RI_OP_BIND_MW,
@@ -72,7 +47,7 @@ bind(struct pair *p, uint64_t length, uint32_t flags)
 }
 
 static void
-write_to(struct pair *p, uint64_t addr, uint32_t len)
+write_to(struct ends *p, uint64_t addr, uint32_t len)
 {
 	struct ri_sge local = chunk_sge(&p->ma, 0, len);
 	struct ri_sge there = {.addr = addr, .stag = p->mw_stag};
@@ -83,7 +58,7 @@ write_to(struct pair *p, uint64_t addr, uint32_t len)
 static void
 test_window(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	chunk_fill(&p.ma, 9);
@@ -102,7 +77,7 @@ test_window(gconstpointer adapter)
 static void
 test_window_relative(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	chunk_fill(&p.ma, 9);
@@ -117,7 +92,7 @@ test_window_relative(gconstpointer adapter)
 static void
 test_bind_fails(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	bind(&p, 5000, 0);
@@ -130,7 +105,7 @@ test_bind_fails(gconstpointer adapter)
 static void
 test_local_invalidate(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_wr wr = {
 		.wr_id = 4, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED | RI_WR_LOCAL_FENCE};
 
@@ -154,7 +129,7 @@ test_local_invalidate(gconstpointer adapter)
 static void
 test_remote_invalidate(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_wr wr = {
 		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 
@@ -187,7 +162,7 @@ test_invalidate_rights(gconstpointer adapter)
 	const struct ri_qp_attr attr = {.access = 0};
 	struct ri_wr wr = {
 		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	/* iWARP fixes the rights of a queue pair when it is created (test_not_claimed). */
@@ -207,7 +182,7 @@ test_invalidate_rights(gconstpointer adapter)
 
 /* New ends; those of one node are privileged, as those of a privileged process are. */
 static void
-privilege(struct pair *p, struct node *node)
+privilege(struct ends *p, struct node *node)
 {
 	struct ri_qp_init init = end_defaults(node);
 
@@ -216,7 +191,7 @@ privilege(struct pair *p, struct node *node)
 	vth_run(p->vth);
 	node_forget(p->na);
 	node_forget(p->nb);
-	node->context->owner.privileged = true;
+	node->context->base.owner.privileged = true;
 	init.privileged = true;
 	p->a = end_new(p->na, node == p->na ? &init : NULL);
 	p->b = end_new(p->nb, node == p->nb ? &init : NULL);
@@ -227,7 +202,7 @@ privilege(struct pair *p, struct node *node)
 static void
 test_stag_zero(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	privilege(&p, p.nb);
@@ -249,7 +224,7 @@ test_stag_zero(gconstpointer adapter)
 static void
 test_entry_lies(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
 	set_up(&p, adapter);
 	privilege(&p, p.na);
@@ -274,7 +249,7 @@ static void
 test_not_claimed(gconstpointer adapter)
 {
 	static const enum ri_opcode opcodes[] = {RI_OP_SEND_UD};
-	struct pair p;
+	struct ends p;
 
 	for (guint i = 0; i < G_N_ELEMENTS(opcodes); i++) {
 		struct ri_wr wr = {

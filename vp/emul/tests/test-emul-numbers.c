@@ -30,7 +30,7 @@ test_ports(void)
 		taken[i].service.kind = RI_SERVICE_PORT;
 		taken[i].service.port = GUINT16_TO_BE((uint16_t)(FIRST_PORT + i));
 		if (i != spare)
-			vem_list_add(&fabric->listens, &taken[i].item);
+			vsw_list_add(&fabric->listens, &taken[i].item);
 	}
 	pthread_mutex_unlock(&fabric->lock);
 	g_assert_cmpint(n->p->cm->listen(n->context, 1, 0, &any, 1, &listen), ==, RI_SUCCESS);
@@ -44,7 +44,7 @@ test_ports(void)
 	n->p->cm->listen_destroy(listen);
 	pthread_mutex_lock(&fabric->lock);
 	for (uint32_t i = 0; i < count; i++)
-		vem_list_remove(&taken[i].item);
+		vsw_list_remove(&taken[i].item);
 	pthread_mutex_unlock(&fabric->lock);
 	g_free(taken);
 	node_run(n);

@@ -63,7 +63,7 @@ enter(struct scene *s)
 		break;
 	case REGION:
 	default:
-		atomic_store(&s->m.mr->entry->counted, true);
+		atomic_store(&((struct vsw_key *)s->m.mr)->entry->counted, true);
 		g_assert_cmpint(vsw_mem_begin(s->nb->rnic->mem,
 					      &(struct vsw_mem_who){.pd = s->nb->pd}, &all,
 					      &s->use),

@@ -144,7 +144,7 @@ test_catastrophe(gconstpointer adapter)
 	party_open(&p, adapter, 3, NULL);
 	party_send(&p, 0, 1); /* waits */
 	node_run(p.nb);
-	vsw_srq_fail(&p.nb->srq->srq);
+	vsw_srq_fail(&((struct vsw_srq_object *)p.nb->srq)->srq);
 	node_run(p.nb);
 	node_async(p.nb, RI_EVENT_SRQ_CATASTROPHIC, p.nb);
 	node_fault(p.nb, RI_EVENT_QP_SRQ_ERROR, p.b[0]);

@@ -13,27 +13,14 @@
 #define DELAY    UINT64_C(100000) /* ns */
 #define LEN      1000
 
-struct pair {
-	struct vth *vth;
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
-pair_up(struct pair *p, const char *adapter, const char *freedoms)
+ends_up(struct ends *p, const char *adapter, const char *freedoms)
 {
-	memset(p, 0, sizeof(*p));
 	g_setenv("ITAPI_EMUL_WIRE_US", DELAY_US, TRUE);
 	if (freedoms != NULL)
 		g_setenv("ITAPI_EMUL_FREEDOMS", freedoms, TRUE);
-	p->vth = vth_new(false);
-	p->na = node_new(p->vth, false, adapter);
-	p->nb = node_new(p->vth, false, adapter);
-	p->a = end_new(p->na, NULL);
-	p->b = end_new(p->nb, NULL);
-	p->ma = chunk_new(p->na, 8192, ALL_RW);
-	p->mb = chunk_new(p->nb, 8192, ALL_RW);
+	ends_open(p, adapter);
+	ends_fill(p, NULL, NULL, 8192, ALL_RW);
 	ends_connect(p->a, p->b);
 	chunk_fill(&p->ma, 1);
 	g_unsetenv("ITAPI_EMUL_WIRE_US");
@@ -41,22 +28,7 @@ pair_up(struct pair *p, const char *adapter, const char *freedoms)
 }
 
 static void
-pair_down(struct pair *p)
-{
-	end_free(p->a);
-	vth_run(p->vth);
-	node_forget(p->nb);
-	end_free(p->b);
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
-	g_assert_cmpuint(vth_attached(p->vth), ==, 0);
-	vth_free(p->vth);
-}
-
-static void
-write_len(struct pair *p, uint64_t id, uint32_t len)
+write_len(struct ends *p, uint64_t id, uint32_t len)
 {
 	g_assert_cmpint(end_write(p->a, id, &p->ma, &p->mb, len), ==, RI_SUCCESS);
 }
@@ -69,7 +41,7 @@ poll_any(struct ri_ucq *cq, struct ri_wc *wc)
 
 /* How many of the first octets at the target are those of the source. */
 static unsigned
-placed(const struct pair *p, unsigned len)
+placed(const struct ends *p, unsigned len)
 {
 	unsigned count = 0;
 
@@ -79,7 +51,7 @@ placed(const struct pair *p, unsigned len)
 }
 
 static unsigned
-nonzero(const struct pair *p, unsigned len)
+nonzero(const struct ends *p, unsigned len)
 {
 	unsigned count = 0;
 
@@ -92,10 +64,10 @@ nonzero(const struct pair *p, unsigned len)
 static void
 test_delay(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_sge from, to;
 
-	pair_up(&p, adapter, NULL);
+	ends_up(&p, adapter, NULL);
 	from = chunk_sge(&p.ma, 0, LEN);
 	to = chunk_sge(&p.mb, 0, LEN);
 	post_recv(p.b, 1, &to);
@@ -108,16 +80,16 @@ test_delay(gconstpointer adapter)
 	poll_one(p.b->urcq, 1, RI_WC_SUCCESS);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* Over InfiniBand the completion of a Write comes after all of it is placed. */
 static void
 test_acknowledged(void)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, "emul:ib", "all");
+	ends_up(&p, "emul:ib", "all");
 	for (unsigned round = 0; round < 50; round++) {
 		struct ri_wc wc;
 		unsigned steps = 0;
@@ -131,7 +103,7 @@ test_acknowledged(void)
 		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
 		g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* With the freedom to complete early, a Write over iWARP is complete before it is placed, in some rounds; and it arrives. */
@@ -139,9 +111,9 @@ static void
 test_early(void)
 {
 	unsigned early = 0, partly = 0;
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, "emul:iwarp", "pieces,order,early,late");
+	ends_up(&p, "emul:iwarp", "pieces,order,early,late");
 	for (unsigned round = 0; round < 50; round++) {
 		struct ri_wc wc;
 
@@ -160,7 +132,7 @@ test_early(void)
 	g_assert_cmpuint(early, >, 5);
 	g_assert_cmpuint(early, <, 45);
 	g_assert_cmpuint(partly, >, 0);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* In pieces, in order, nothing is placed behind what is not; with "order" it is, in some rounds. */
@@ -168,9 +140,9 @@ static unsigned
 count_gaps(const char *freedoms)
 {
 	unsigned gaps = 0;
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, "emul:ib", freedoms);
+	ends_up(&p, "emul:ib", freedoms);
 	memset(p.ma.at, 1, LEN);
 	for (unsigned round = 0; round < 50; round++) {
 		struct ri_wc wc;
@@ -185,7 +157,7 @@ count_gaps(const char *freedoms)
 		vth_advance(p.vth, 2 * DELAY);
 		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
 	}
-	pair_down(&p);
+	ends_close(&p);
 	return gaps;
 }
 
@@ -200,9 +172,9 @@ test_order(void)
 static void
 test_write_then_send(gconstpointer adapter)
 {
-	struct pair p;
+	struct ends p;
 
-	pair_up(&p, adapter, "all");
+	ends_up(&p, adapter, "all");
 	for (unsigned round = 0; round < 50; round++) {
 		struct ri_wc wc;
 		unsigned steps = 0;
@@ -219,7 +191,7 @@ test_write_then_send(gconstpointer adapter)
 		while (poll_any(p.a->uscq, &wc) == 1)
 			g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
 	}
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* The region of the target is revoked when a part of a Write has arrived: it gets no octet of the rest, and the Write fails. */
@@ -229,11 +201,11 @@ test_revoked(void)
 	unsigned partly = 0;
 
 	for (unsigned round = 0; round < 20; round++) {
-		struct pair p;
+		struct ends p;
 		unsigned before;
 		struct ri_wc wc;
 
-		pair_up(&p, "emul:ib", "pieces");
+		ends_up(&p, "emul:ib", "pieces");
 		memset(p.ma.at, 1, LEN);
 		write_len(&p, 1, LEN);
 		for (unsigned steps = 0; placed(&p, LEN) == 0; steps++) {
@@ -249,7 +221,7 @@ test_revoked(void)
 		partly += before < LEN;
 		node_forget(p.na);
 		node_forget(p.nb);
-		pair_down(&p);
+		ends_close(&p);
 	}
 	g_assert_cmpuint(partly, >, 0);
 }
@@ -260,10 +232,10 @@ test_bounds(gconstpointer adapter)
 {
 	for (unsigned round = 0; round < 20; round++) {
 		struct chunk beyond;
-		struct pair p;
+		struct ends p;
 		struct ri_wc wc;
 
-		pair_up(&p, adapter, "pieces,order");
+		ends_up(&p, adapter, "pieces,order");
 		memset(p.ma.at, 1, LEN);
 		beyond = p.mb;
 		beyond.at += 8192 - LEN / 2;
@@ -275,7 +247,7 @@ test_bounds(gconstpointer adapter)
 			continue;
 		node_forget(p.na);
 		node_forget(p.nb);
-		pair_down(&p);
+		ends_close(&p);
 	}
 }
 
@@ -284,27 +256,27 @@ static void
 test_destroyed(gconstpointer adapter)
 {
 	for (unsigned round = 0; round < 20; round++) {
-		struct pair p;
+		struct ends p;
 
-		pair_up(&p, adapter, "all");
+		ends_up(&p, adapter, "all");
 		write_len(&p, 1, LEN);
 		write_len(&p, 2, LEN);
 		vth_advance(p.vth, round * 9000);
-		pair_down(&p);
+		ends_close(&p);
 	}
 }
 
 /* --- paths -------------------------------------------------------------------------------- */
 
 static void
-paths_name(struct pair *p)
+paths_name(struct ends *p)
 {
 	g_assert_null(node_path(p->na, "name a"));
 	g_assert_null(node_path(p->nb, "name b"));
 }
 
 static void
-paths_set(struct pair *p, const char *how)
+paths_set(struct ends *p, const char *how)
 {
 	g_autofree char *there = g_strdup_printf("path b %s", how);
 	g_autofree char *back = g_strdup_printf("path a %s", how);
@@ -315,9 +287,9 @@ paths_set(struct pair *p, const char *how)
 
 /* A pair whose adapters have names, which each end knows of the other. */
 static void
-named_pair_up(struct pair *p, const char *adapter, const char *freedoms)
+named_pair_up(struct ends *p, const char *adapter, const char *freedoms)
 {
-	pair_up(p, adapter, freedoms);
+	ends_up(p, adapter, freedoms);
 	paths_name(p);
 	vem_wire_pair(end_qp(p->a), end_qp(p->b));
 }
@@ -330,7 +302,7 @@ test_hold(gconstpointer adapter)
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct ri_wc wc;
-		struct pair p;
+		struct ends p;
 
 		named_pair_up(&p, adapter, "pieces");
 		memset(p.ma.at, 1, LEN);
@@ -343,7 +315,7 @@ test_hold(gconstpointer adapter)
 		g_assert_cmpuint(placed(&p, LEN), ==, LEN);
 		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
 		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
-		pair_down(&p);
+		ends_close(&p);
 	}
 }
 
@@ -355,7 +327,7 @@ test_cut(gconstpointer adapter)
 	const uint64_t patience = ib ? UINT64_C(536870912) : UINT64_C(100) * 1000000000;
 	struct ri_wc wc;
 	struct ri_sge from;
-	struct pair p;
+	struct ends p;
 
 	named_pair_up(&p, adapter, NULL);
 	from = chunk_sge(&p.ma, 0, LEN);
@@ -372,7 +344,7 @@ test_cut(gconstpointer adapter)
 	g_assert_cmpuint(atomic_load(&end_qp(p.b)->state), !=, RI_QPS_RTS);
 	node_forget(p.na);
 	node_forget(p.nb);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 /* A part is placed; then the path is cut, and what has completed already is never placed, since its sender ends. */
@@ -383,7 +355,7 @@ test_cut_inside(void)
 
 	for (unsigned round = 0; round < 20; round++) {
 		struct ri_wc wc;
-		struct pair p;
+		struct ends p;
 		unsigned before;
 
 		named_pair_up(&p, "emul:iwarp", "pieces,early");
@@ -400,7 +372,7 @@ test_cut_inside(void)
 		partly += before < LEN && poll_any(p.a->uscq, &wc) == 1;
 		node_forget(p.na);
 		node_forget(p.nb);
-		pair_down(&p);
+		ends_close(&p);
 	}
 	g_assert_cmpuint(partly, >, 0);
 }
@@ -410,7 +382,7 @@ static void
 test_path_delay(void)
 {
 	struct ri_wc wc;
-	struct pair p;
+	struct ends p;
 
 	named_pair_up(&p, "emul:ib", NULL);
 	memset(p.ma.at, 1, LEN);
@@ -423,7 +395,7 @@ test_path_delay(void)
 	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
 	vth_advance(p.vth, 6000000 + DELAY);
 	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void
@@ -436,12 +408,12 @@ test_path_words(void)
 					    "tell",          "tell messages now"};
 	struct vth *vth = vth_new(false);
 	struct node *node = node_new(vth, false, "emul:ib");
-	struct pair p;
+	struct ends p;
 
 	g_assert_nonnull(strstr(node_path(node, "path b cut"), "ITAPI_EMUL_WIRE_US"));
 	node_free(node);
 	vth_free(vth);
-	pair_up(&p, "emul:ib", NULL);
+	ends_up(&p, "emul:ib", NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
 		g_assert_nonnull(node_path(p.na, wrong[i]));
 	for (unsigned i = 0; i < VEM_PATHS; i++) {
@@ -451,7 +423,7 @@ test_path_words(void)
 	}
 	g_assert_cmpstr(node_path(p.na, "path other hold"), ==, "too many paths");
 	g_assert_null(node_path(p.na, "path peer7 open"));
-	pair_down(&p);
+	ends_close(&p);
 }
 
 static void

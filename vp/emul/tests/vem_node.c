@@ -6,6 +6,8 @@
 #include "vem_node.h"
 #include "vem_path.h"
 
+#include <string.h>
+
 struct node *
 node_new(struct vth *vth, bool threaded, const char *adapter)
 {
@@ -32,6 +34,36 @@ node_free(struct node *node)
 {
 	node_silent(node);
 	node_close(node);
+}
+
+void
+ends_open(struct ends *ends, const char *adapter)
+{
+	memset(ends, 0, sizeof(*ends));
+	ends->vth = vth_new(false);
+	ends->na = node_new(ends->vth, false, adapter);
+	ends->nb = node_new(ends->vth, false, adapter);
+}
+
+void
+ends_close(struct ends *ends)
+{
+	if (ends->mw != NULL)
+		g_assert_cmpint(ends->nb->p->mem->mw_free(ends->mw), ==, RI_SUCCESS);
+	if (ends->a != NULL)
+		end_free(ends->a);
+	vth_run(ends->vth);
+	node_forget(ends->nb);
+	if (ends->b != NULL)
+		end_free(ends->b);
+	chunk_free(&ends->ma);
+	chunk_free(&ends->mb);
+	if (ends->nb->srq != NULL)
+		node_unshare(ends->nb);
+	node_free(ends->na);
+	node_free(ends->nb);
+	g_assert_cmpuint(vth_attached(ends->vth), ==, 0);
+	vth_free(ends->vth);
 }
 
 struct ri_cm_params

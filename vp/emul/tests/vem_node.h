@@ -29,6 +29,11 @@ void node_free(struct node *node);
 /* Give the adapter a command about paths; what it answers, or NULL. */
 const char *node_path(struct node *node, const char *text);
 
+/* Two adapters of this name in virtual time, and nothing else yet; ends_fill adds it. */
+void ends_open(struct ends *ends, const char *adapter);
+/* Free all of it, a first, and the host. b's adapter may have events then; a's may not. */
+void ends_close(struct ends *ends);
+
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
 /* Where a test listens and whom it connects to. */

@@ -13,57 +13,40 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct fixture {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 /* A test, as all its functions get it. */
 struct row {
 	const char *name;
-	void (*run)(struct fixture *f, gconstpointer row);
+	void (*run)(struct ends *f, gconstpointer row);
 	bool unconnected;
 	uint8_t rtr;
 };
 
-static void test_rnr_expires(struct fixture *f, gconstpointer unused);
+static void test_rnr_expires(struct ends *f, gconstpointer unused);
 
 static void
-set_up_unconnected(struct fixture *f, gconstpointer row)
+set_up_unconnected(struct ends *f, gconstpointer row)
 {
 	bool expires = ((const struct row *)row)->run == test_rnr_expires;
 
 	/* How long messages wait for a receive, ms. */
 	g_setenv("ITAPI_IWARP_RNR_MS", expires ? "300" : "60000", TRUE);
-	f->na = node_new();
-	f->nb = node_new();
-	f->a = end_new(f->na, NULL);
-	f->b = end_new(f->nb, NULL);
-	f->ma = chunk_new(f->na, 1 << 20, ALL_RW);
-	f->mb = chunk_new(f->nb, 1 << 20, ALL_RW);
+	ends_open(f);
+	ends_fill(f, NULL, NULL, 1 << 20, ALL_RW);
 	chunk_fill(&f->ma, 1);
 }
 
 static void
-set_up(struct fixture *f, gconstpointer row)
+set_up(struct ends *f, gconstpointer row)
 {
 	set_up_unconnected(f, row);
 	ends_connect(f->a, f->b, true);
 }
 
 static void
-tear_down(struct fixture *f, gconstpointer unused)
+tear_down(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
-	if (f->a != NULL)
-		end_free(f->a);
-	if (f->b != NULL)
-		end_free(f->b);
-	chunk_free(&f->ma);
-	chunk_free(&f->mb);
-	node_free(f->na);
-	node_free(f->nb);
+	ends_close(f);
 }
 
 /* `n` flushed completions from `first` on, then none. */
@@ -91,7 +74,7 @@ expect_one_end(struct end *end, enum ri_event event, struct end *other)
 
 /* An orderly end by one side: flushed receives, one event each, and a second connection. */
 static void
-test_close(struct fixture *f, gconstpointer unused)
+test_close(struct ends *f, gconstpointer unused)
 {
 	struct ri_wc wc;
 
@@ -126,7 +109,7 @@ test_close(struct fixture *f, gconstpointer unused)
 
 /* Each kind of message that is numbered begins with 1 again on a queue pair that is used again. */
 static void
-test_numbers_again(struct fixture *f, gconstpointer unused)
+test_numbers_again(struct ends *f, gconstpointer unused)
 {
 	struct ri_qp_init init = end_defaults(f->na);
 	struct chunk words = chunk_new(f->nb, 64, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
@@ -163,7 +146,7 @@ test_numbers_again(struct fixture *f, gconstpointer unused)
 
 /* Requests that were posted before the close are still sent, even if they were held back. */
 static void
-test_close_sends_first(struct fixture *f, gconstpointer unused)
+test_close_sends_first(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	for (unsigned i = 0; i < 20; i++)
@@ -180,7 +163,7 @@ test_close_sends_first(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_close_both(struct fixture *f, gconstpointer unused)
+test_close_both(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
@@ -192,7 +175,7 @@ test_close_both(struct fixture *f, gconstpointer unused)
 
 /* A FIN while requests are queued: an orderly end, and the requests are flushed. */
 static void
-test_close_with_work(struct fixture *f, gconstpointer unused)
+test_close_with_work(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	for (unsigned i = 0; i < 8; i++)
@@ -212,7 +195,7 @@ test_close_with_work(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_abort(struct fixture *f, gconstpointer unused)
+test_abort(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
@@ -225,7 +208,7 @@ test_abort(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_terminate(struct fixture *f, gconstpointer unused)
+test_terminate(struct ends *f, gconstpointer unused)
 {
 	struct ri_qp_attr attr;
 
@@ -242,7 +225,7 @@ test_terminate(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_destroy(struct fixture *f, gconstpointer unused)
+test_destroy(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
@@ -255,7 +238,7 @@ test_destroy(struct fixture *f, gconstpointer unused)
 
 /* A request that fails locally: its completion says so, the others are flushed, the peer gets Terminate 0000. */
 static void
-test_local_error(struct fixture *f, gconstpointer unused)
+test_local_error(struct ends *f, gconstpointer unused)
 {
 	struct chunk bad = f->ma;
 
@@ -276,7 +259,7 @@ test_local_error(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_local_read_errors(struct fixture *f, gconstpointer unused)
+test_local_read_errors(struct ends *f, gconstpointer unused)
 {
 	struct ri_qp_init init = end_defaults(f->na);
 	struct ri_wc wc;
@@ -310,7 +293,7 @@ is_other_terminate(const struct ri_async_event *event, const void *code)
 
 /* The right at the peer is checked; `code` is that of the Terminate. */
 static void
-expect_refused(struct fixture *f, uint16_t code, enum ri_event event)
+expect_refused(struct ends *f, uint16_t code, enum ri_event event)
 {
 	expect_one_end(f->b, event, f->a);
 	expect_one_end(f->a, RI_EVENT_QP_TERMINATE_RECEIVED, f->b);
@@ -318,7 +301,7 @@ expect_refused(struct fixture *f, uint16_t code, enum ri_event event)
 }
 
 static void
-test_write_stag(struct fixture *f, gconstpointer unused)
+test_write_stag(struct ends *f, gconstpointer unused)
 {
 	struct chunk bad = f->mb;
 
@@ -329,7 +312,7 @@ test_write_stag(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_write_bounds(struct fixture *f, gconstpointer unused)
+test_write_bounds(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	memset(f->mb.at, 0, 64);
@@ -342,7 +325,7 @@ test_write_bounds(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_read_stag(struct fixture *f, gconstpointer unused)
+test_read_stag(struct ends *f, gconstpointer unused)
 {
 	struct chunk bad = f->mb;
 	struct ri_qp_attr attr;
@@ -359,7 +342,7 @@ test_read_stag(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_read_pd(struct fixture *f, gconstpointer unused)
+test_read_pd(struct ends *f, gconstpointer unused)
 {
 	struct ri_pd *own = f->nb->pd, *pd;
 
@@ -377,7 +360,7 @@ test_read_pd(struct fixture *f, gconstpointer unused)
 
 /* A Send longer than its receive. */
 static void
-test_too_long(struct fixture *f, gconstpointer unused)
+test_too_long(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	g_assert_cmpint(end_recv(f->b, 5, &f->mb, 0, 63), ==, RI_SUCCESS);
@@ -390,7 +373,7 @@ test_too_long(struct fixture *f, gconstpointer unused)
 
 /* Completions are not polled: the queue pair that overflows the queue ends, long before messages stop waiting. */
 static void
-test_cq_overflow(struct fixture *f, gconstpointer unused)
+test_cq_overflow(struct ends *f, gconstpointer unused)
 {
 	const struct ri_provider *p = f->nb->p;
 	uint32_t entries = 16;
@@ -411,7 +394,7 @@ test_cq_overflow(struct fixture *f, gconstpointer unused)
 
 /* A Send without a receive waits, and everything behind it, until a receive is posted. */
 static void
-test_rnr_hold(struct fixture *f, gconstpointer unused)
+test_rnr_hold(struct ends *f, gconstpointer unused)
 {
 	struct ri_wc wc;
 
@@ -433,7 +416,7 @@ test_rnr_hold(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_rnr_expires(struct fixture *f, gconstpointer unused)
+test_rnr_expires(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	g_assert_cmpint(end_send(f->a, 1, &f->ma, 0, 500), ==, RI_SUCCESS);
@@ -444,7 +427,7 @@ test_rnr_expires(struct fixture *f, gconstpointer unused)
 
 /* RTR messages: the stream is up only after they were sent and received; only a Send causes a completion, at its sink. */
 static void
-test_rtr(struct fixture *f, gconstpointer row)
+test_rtr(struct ends *f, gconstpointer row)
 {
 	uint8_t type = ((const struct row *)row)->rtr;
 	int fd[2];
@@ -484,7 +467,7 @@ test_rtr(struct fixture *f, gconstpointer row)
 
 /* The responder of plain MPA sends nothing before the initiator has. */
 static void
-test_hold_sq(struct fixture *f, gconstpointer unused)
+test_hold_sq(struct ends *f, gconstpointer unused)
 {
 	int fd[2];
 	struct ri_wc wc;
@@ -507,7 +490,7 @@ test_hold_sq(struct fixture *f, gconstpointer unused)
 }
 
 static void
-test_attach_refused(struct fixture *f, gconstpointer unused)
+test_attach_refused(struct ends *f, gconstpointer unused)
 {
 	int fd[2];
 	struct ri_stream s = end_stream(-1, true);
@@ -532,7 +515,7 @@ test_attach_refused(struct fixture *f, gconstpointer unused)
 
 /* Requests that are posted before the connection are kept and run on it. */
 static void
-test_posted_before(struct fixture *f, gconstpointer unused)
+test_posted_before(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	for (unsigned i = 0; i < 5; i++) {
@@ -548,7 +531,7 @@ test_posted_before(struct fixture *f, gconstpointer unused)
 
 /* Terminate instead of a stream: no RTR message in common, and the like. */
 static void
-test_abort_code(struct fixture *f, gconstpointer unused)
+test_abort_code(struct ends *f, gconstpointer unused)
 {
 	int fd[2];
 
@@ -570,7 +553,7 @@ test_abort_code(struct fixture *f, gconstpointer unused)
  * parent. True: it wrote nothing into them.
  */
 static bool
-inherited_is_dead(struct fixture *f)
+inherited_is_dead(struct ends *f)
 {
 	int pairs[16][2];
 	struct ri_wc wc;
@@ -591,7 +574,7 @@ inherited_is_dead(struct fixture *f)
 
 /* A forked child does not keep the connection alive, and its handles have no effect. */
 static void
-test_fork(struct fixture *f, gconstpointer unused)
+test_fork(struct ends *f, gconstpointer unused)
 {
 	int gate[2];
 
@@ -654,7 +637,7 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(tests); i++)
-		g_test_add(tests[i].name, struct fixture, &tests[i],
+		g_test_add(tests[i].name, struct ends, &tests[i],
 			   tests[i].unconnected ? set_up_unconnected : set_up, tests[i].run,
 			   tear_down);
 	return g_test_run();

@@ -36,8 +36,7 @@ open_full(struct peer *f)
 	uint8_t frame[64];
 	struct viw_qp *qp;
 
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
+	peer_open_by_hand(f, &how);
 	qp = (struct viw_qp *)f->end->qp;
 	set_room(qp->stream.fd, SO_SNDBUF);
 	set_room(f->fd, SO_RCVBUF);

@@ -37,44 +37,21 @@ static const struct kind kinds[] = {
 static const uint32_t sizes[] = {0,    1,    4,     64,    511,    512,     1025,
 				 1400, 8193, 32768, 65536, 100001, 1 << 20, BIG};
 
-struct fixture {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
-set_up(struct fixture *f, const struct kind *kind)
+set_up(struct ends *f, const struct kind *kind)
 {
 	struct ri_stream like = end_stream(-1, true);
 
 	like.crc = kind->crc;
 	like.markers_tx = like.markers_rx = kind->markers;
 	like.peer_local = kind->mss == 0;
-	f->na = node_new();
-	f->nb = node_new();
+	ends_open(f);
 	if (kind->shared > 0)
 		node_share(f->nb, (uint32_t)kind->shared);
 	struct ri_qp_init init = end_defaults(f->na);
 	init.max_inline = f->na->attr.max_inline;
-	f->a = end_new(f->na, &init);
-	f->b = end_new(f->nb, NULL);
-	f->ma = chunk_new(f->na, BIG, ALL_RW);
-	f->mb = chunk_new(f->nb, BIG + 1, ALL_RW);
+	ends_fill(f, &init, NULL, BIG + 1, ALL_RW);
 	ends_connect_like(f->a, f->b, &like, kind->mss);
-}
-
-static void
-tear_down(struct fixture *f)
-{
-	end_free(f->a);
-	end_free(f->b);
-	chunk_free(&f->ma);
-	chunk_free(&f->mb);
-	if (f->nb->srq != NULL)
-		node_unshare(f->nb);
-	node_free(f->na);
-	node_free(f->nb);
 }
 
 /* A Write with immediate data; `from` NULL: of no octets, and without a key. */
@@ -96,7 +73,7 @@ post_told(struct end *end, uint64_t id, const struct ri_sge *from, const struct 
 
 /* A receive whose segment names no memory. */
 static void
-recv_unusable(struct fixture *f, uint64_t id)
+recv_unusable(struct ends *f, uint64_t id)
 {
 	struct ri_sge bad = {.addr = 64, .length = 1000, .stag = f->mb.stag ^ 0xff00};
 	struct ri_recv_wr wr = {.wr_id = id, .sgl = &bad, .num_sge = 1};
@@ -120,7 +97,7 @@ expect_told(const struct ri_wc *wc, uint32_t imm, uint32_t len, uint32_t flags)
 static void
 test_sizes(gconstpointer kind)
 {
-	struct fixture f;
+	struct ends f;
 
 	set_up(&f, kind);
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -147,7 +124,7 @@ test_sizes(gconstpointer kind)
 	ends_run(f.a, f.b, 1);
 	struct ri_wc none;
 	g_assert_false(end_poll(f.a, false, &none) || end_poll(f.b, true, &none));
-	tear_down(&f);
+	ends_close(&f);
 }
 
 /* Many in a row, with Sends, Writes and Reads among them in both directions; requests complete once each, in order. */
@@ -156,7 +133,7 @@ test_stream(gconstpointer kind)
 {
 	const unsigned wanted = 600;
 	unsigned posted = 0, done = 0, receives = 0, received = 0;
-	struct fixture f;
+	struct ends f;
 	struct ri_wc wc;
 
 	set_up(&f, kind);
@@ -196,14 +173,14 @@ test_stream(gconstpointer kind)
 		while (end_poll(f.b, false, &wc))
 			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 	}
-	tear_down(&f);
+	ends_close(&f);
 }
 
 /* What the wire has no message for is refused by the post. */
 static void
 test_refused_here(void)
 {
-	struct fixture f;
+	struct ends f;
 	struct ri_sge sge;
 	struct ri_wr_remote to = {0};
 
@@ -225,14 +202,14 @@ test_refused_here(void)
 	ends_run(f.a, f.b, 1);
 	g_assert_cmpint(end_state(f.a), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_state(f.b), ==, RI_QPS_RTS);
-	tear_down(&f);
+	ends_close(&f);
 }
 
 /* The sender's memory is wrong: not even the immediate data goes out. The peer's: its receive is flushed. */
 static void
 test_bad_keys(gconstpointer here)
 {
-	struct fixture f;
+	struct ends f;
 	struct ri_wr_remote to;
 
 	set_up(&f, &kinds[1]);
@@ -252,7 +229,7 @@ test_bad_keys(gconstpointer here)
 	g_assert_cmpuint(wc.wr_id, ==, 7);
 	g_assert_cmpuint(wc.status, ==, RI_WC_FLUSHED);
 	g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, 0);
-	tear_down(&f);
+	ends_close(&f);
 }
 
 /* --- what is sent -------------------------------------------------------------------------- */
@@ -367,8 +344,7 @@ test_closing(void)
 	g_autofree uint8_t *got = NULL;
 	bool fin;
 
-	peer_prepare(&f, node_new_by_hand(), NULL); /* the time for the end does not pass */
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like); /* the time for the end does not pass */
 	struct chunk big = chunk_new(f.node, size, ALL_RW);
 	struct ri_sge sge = chunk_sge(&big, 0, size);
 	g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
@@ -504,8 +480,7 @@ test_malformed(void)
 		struct peer f;
 		uint32_t len = 0;
 
-		peer_prepare(&f, node_new_by_hand(), NULL);
-		peer_attach(&f, &like, 0);
+		peer_open_by_hand(&f, &like);
 		if (faults[k].tagged)
 			seg = rdmap_tagged(opcode, f.mem.stag, (uintptr_t)f.mem.at, true);
 		else
@@ -590,7 +565,7 @@ test_vectors(gconstpointer how)
 static void
 test_waits(gconstpointer kind)
 {
-	struct fixture f;
+	struct ends f;
 
 	set_up(&f, kind);
 	for (unsigned i = 0; i < 3; i++) {
@@ -622,7 +597,7 @@ test_waits(gconstpointer kind)
 			g_assert_cmpint(g_get_monotonic_time(), <, until);
 		}
 	}
-	tear_down(&f);
+	ends_close(&f);
 }
 
 /* A message that came in pieces before the wait is delivered whole, and so is the Send behind it. */
@@ -634,8 +609,7 @@ test_resumes(gconstpointer how)
 	uint8_t octets[2048];
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -665,8 +639,7 @@ test_gives_up(gconstpointer how)
 	uint8_t octets[64];
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -697,8 +670,7 @@ refuse(bool told, bool copies, uint16_t code, const char *said)
 	struct ri_wr_remote to = {.addr = 4096, .stag = 0xa1b2c3d4};
 	struct peer f;
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &like, 0);
+	peer_open_by_hand(&f, &like);
 	struct ri_sge sge = chunk_sge(&f.mem, 0, 10);
 	if (told)
 		g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);

@@ -10,14 +10,6 @@
 
 #define LEN 4096u
 
-struct fixture {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-	struct ri_mw *mw; /* of b */
-	uint32_t key;     /* of the window */
-};
-
 /* A queue pair with just these rights. */
 static struct ri_qp_init
 init_with(uint32_t access)
@@ -36,38 +28,28 @@ init_with(uint32_t access)
 
 /* a uses windows on b's region; its own region has all rights. */
 static void
-open_with(struct fixture *f, const struct ri_qp_init *init, uint32_t access)
+open_with(struct ends *f, const struct ri_qp_init *init, uint32_t access)
 {
-	f->na = node_new();
-	f->nb = node_new();
-	f->a = end_new(f->na, NULL);
-	f->b = end_new(f->nb, init);
-	f->ma = chunk_new(f->na, LEN, ALL_RW);
-	f->mb = chunk_new(f->nb, LEN, access);
+	ends_open(f);
+	ends_fill(f, NULL, init, LEN, access);
 	chunk_fill(&f->ma, 1);
-	g_assert_cmpint(f->nb->p->mem->mw_alloc(f->nb->pd, RI_MW_NARROW, &f->mw, &f->key), ==,
+	g_assert_cmpint(f->nb->p->mem->mw_alloc(f->nb->pd, RI_MW_NARROW, &f->mw, &f->mw_stag), ==,
 			RI_SUCCESS);
 	ends_connect(f->a, f->b, true);
 }
 
 static void
-set_up(struct fixture *f, gconstpointer unused)
+set_up(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
 	open_with(f, NULL, LOCAL_RW | RI_ACCESS_BIND);
 }
 
 static void
-tear_down(struct fixture *f, gconstpointer unused)
+tear_down(struct ends *f, gconstpointer unused)
 {
 	(void)unused;
-	g_assert_cmpint(f->nb->p->mem->mw_free(f->mw), ==, RI_SUCCESS);
-	end_free(f->a);
-	end_free(f->b);
-	chunk_free(&f->ma);
-	chunk_free(&f->mb);
-	node_free(f->na);
-	node_free(f->nb);
+	ends_close(f);
 }
 
 static void
@@ -78,31 +60,32 @@ post(struct end *end, const struct ri_wr *wr)
 
 /* A bind of all octets of b's region from `at` on. */
 static struct ri_wr
-bind_of(struct fixture *f, uint64_t at, uint64_t length)
+bind_of(struct ends *f, uint64_t at, uint64_t length)
 {
-	return (struct ri_wr){.wr_id = 1,
-			      .opcode = RI_OP_BIND_MW,
-			      .flags = RI_WR_SIGNALED,
-			      .u.bind = {.mw_stag = (f->key & ~0xffu) | ((f->key + 1) & 0xff),
-					 .mr_stag = f->mb.stag,
-					 .addr = (uintptr_t)f->mb.at + at,
-					 .length = length,
-					 .access = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_READ}};
+	return (struct ri_wr){
+		.wr_id = 1,
+		.opcode = RI_OP_BIND_MW,
+		.flags = RI_WR_SIGNALED,
+		.u.bind = {.mw_stag = (f->mw_stag & ~0xffu) | ((f->mw_stag + 1) & 0xff),
+			   .mr_stag = f->mb.stag,
+			   .addr = (uintptr_t)f->mb.at + at,
+			   .length = length,
+			   .access = RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_READ}};
 }
 
 static void
-bind(struct fixture *f, uint64_t at, uint64_t length)
+bind(struct ends *f, uint64_t at, uint64_t length)
 {
 	struct ri_wr wr = bind_of(f, at, length);
 
 	post(f->b, &wr);
 	(void)end_wait_ok(f->b, false, 1, f->a);
-	f->key = wr.u.bind.mw_stag;
+	f->mw_stag = wr.u.bind.mw_stag;
 }
 
 /* a writes `len` octets to that address of that key. */
 static void
-write_to(struct fixture *f, uint32_t stag, uint64_t addr, uint32_t len)
+write_to(struct ends *f, uint32_t stag, uint64_t addr, uint32_t len)
 {
 	struct ri_sge local = chunk_sge(&f->ma, 0, len), there = {.addr = addr, .stag = stag};
 
@@ -111,7 +94,7 @@ write_to(struct fixture *f, uint32_t stag, uint64_t addr, uint32_t len)
 
 /* Everything that a has sent so far is placed. */
 static void
-settle(struct fixture *f)
+settle(struct ends *f)
 {
 	post_recv(f->b, 3, NULL);
 	post_send(f->a, 4, NULL, 0);
@@ -127,7 +110,7 @@ is_terminate(const struct ri_async_event *event, const void *code)
 
 /* b refused a request of a: the event of b, and the code that a received. */
 static void
-expect_refused(struct fixture *f, enum ri_event event, uint32_t code)
+expect_refused(struct ends *f, enum ri_event event, uint32_t code)
 {
 	end_wait_event(f->b, event, f->a);
 	end_wait_event(f->a, RI_EVENT_QP_TERMINATE_RECEIVED, f->b);
@@ -137,29 +120,29 @@ expect_refused(struct fixture *f, enum ri_event event, uint32_t code)
 /* --- windows ------------------------------------------------------------------------------- */
 
 static void
-test_window(struct fixture *f, gconstpointer unused)
+test_window(struct ends *f, gconstpointer unused)
 {
 	struct ri_sge into = chunk_sge(&f->ma, 1000, 50);
 	struct ri_sge from = {.addr = (uintptr_t)f->mb.at + 100};
 
 	(void)unused;
 	bind(f, 100, 50);
-	write_to(f, f->key, (uintptr_t)f->mb.at + 100, 50);
+	write_to(f, f->mw_stag, (uintptr_t)f->mb.at + 100, 50);
 	(void)end_wait_ok(f->a, false, 2, f->b);
 	settle(f);
 	(void)end_wait_ok(f->a, false, 4, f->b);
 	g_assert_cmpmem(f->mb.at + 100, 50, f->ma.at, 50);
-	from.stag = f->key;
+	from.stag = f->mw_stag;
 	post_rdma(f->a, RI_OP_RDMA_READ, 5, &into, &from);
 	(void)end_wait_ok(f->a, false, 5, f->b);
 	g_assert_cmpmem(f->ma.at + 1000, 50, f->ma.at, 50);
 	g_assert_cmpint(f->nb->p->mem->mr_dereg(f->mb.mr), ==, RI_ERR_BUSY);
-	write_to(f, f->key, (uintptr_t)f->mb.at + 101, 50);
+	write_to(f, f->mw_stag, (uintptr_t)f->mb.at + 101, 50);
 	expect_refused(f, RI_EVENT_QP_BOUNDS, 0x1101);
 }
 
 static void
-test_relative(struct fixture *f, gconstpointer unused)
+test_relative(struct ends *f, gconstpointer unused)
 {
 	struct ri_wr wr = bind_of(f, 100, 50);
 
@@ -176,7 +159,7 @@ test_relative(struct fixture *f, gconstpointer unused)
 
 /* A reset of its queue pair unbinds a narrow window. */
 static void
-test_window_after_reset(struct fixture *f, gconstpointer unused)
+test_window_after_reset(struct ends *f, gconstpointer unused)
 {
 	struct ri_mr_attr attr = {0};
 
@@ -190,7 +173,7 @@ test_window_after_reset(struct fixture *f, gconstpointer unused)
 
 /* A window without the right that the access needs. */
 static void
-test_window_access(struct fixture *f, gconstpointer unused)
+test_window_access(struct ends *f, gconstpointer unused)
 {
 	struct ri_wr wr = bind_of(f, 0, LEN);
 
@@ -204,7 +187,7 @@ test_window_access(struct fixture *f, gconstpointer unused)
 
 /* A window of another queue pair cannot be used here. */
 static void
-test_window_of_another(struct fixture *f, gconstpointer unused)
+test_window_of_another(struct ends *f, gconstpointer unused)
 {
 	struct end *a = end_new(f->na, NULL), *b = end_new(f->nb, NULL);
 	struct ri_sge local = chunk_sge(&f->ma, 0, 8), there = {.addr = (uintptr_t)f->mb.at};
@@ -212,7 +195,7 @@ test_window_of_another(struct fixture *f, gconstpointer unused)
 	(void)unused;
 	ends_connect(a, b, true);
 	bind(f, 0, LEN);
-	there.stag = f->key;
+	there.stag = f->mw_stag;
 	post_rdma(a, RI_OP_RDMA_WRITE, 2, &local, &there);
 	end_wait_event(b, RI_EVENT_QP_PD, a);
 	end_wait_event(a, RI_EVENT_QP_TERMINATE_RECEIVED, b);
@@ -243,7 +226,7 @@ test_bind_fails(gconstpointer which)
 	enum bind_fault fault = (enum bind_fault)GPOINTER_TO_UINT(which);
 	uint32_t access = LOCAL_RW | RI_ACCESS_BIND;
 	struct ri_qp_init init;
-	struct fixture f;
+	struct ends f;
 	struct ri_wr wr;
 
 	if (fault == BIND_REGION_CLOSED)
@@ -287,21 +270,21 @@ invalidate(struct end *end, uint32_t stag, uint32_t flags)
 
 /* What was written through a window stays; later Writes are refused; then the window is bound to other octets. */
 static void
-test_local(struct fixture *f, gconstpointer unused)
+test_local(struct ends *f, gconstpointer unused)
 {
 	uint32_t before;
 
 	(void)unused;
 	bind(f, 0, 64);
-	write_to(f, f->key, (uintptr_t)f->mb.at, 64);
+	write_to(f, f->mw_stag, (uintptr_t)f->mb.at, 64);
 	settle(f);
-	before = f->key;
+	before = f->mw_stag;
 	invalidate(f->b, before, RI_WR_LOCAL_FENCE);
 	(void)end_wait_ok(f->b, false, 6, f->a);
 	g_assert_cmpmem(f->mb.at, 64, f->ma.at, 64);
 	bind(f, 128, 64);
-	g_assert_cmphex(f->key, !=, before);
-	write_to(f, f->key, (uintptr_t)f->mb.at + 128, 64);
+	g_assert_cmphex(f->mw_stag, !=, before);
+	write_to(f, f->mw_stag, (uintptr_t)f->mb.at + 128, 64);
 	settle(f);
 	g_assert_cmpmem(f->mb.at + 128, 64, f->ma.at, 64);
 	write_to(f, before, (uintptr_t)f->mb.at, 1);
@@ -310,7 +293,7 @@ test_local(struct fixture *f, gconstpointer unused)
 
 /* A fenced invalidation waits for the Read into the region, which is whole then. */
 static void
-test_fence(struct fixture *f, gconstpointer unused)
+test_fence(struct ends *f, gconstpointer unused)
 {
 	struct ri_sge from = chunk_sge(&f->ma, 0, LEN);
 
@@ -330,7 +313,7 @@ test_fence(struct fixture *f, gconstpointer unused)
 
 /* A Read that invalidates its sink: the data is complete, and the key is invalid. */
 static void
-test_sink(struct fixture *f, gconstpointer unused)
+test_sink(struct ends *f, gconstpointer unused)
 {
 	struct chunk sink = chunk_new(f->nb, LEN, ALL_RW);
 	struct ri_sge into = chunk_sge(&sink, 0, LEN);
@@ -356,13 +339,13 @@ test_sink(struct fixture *f, gconstpointer unused)
 static void
 test_local_fails(gconstpointer which)
 {
-	struct fixture f;
+	struct ends f;
 	uint32_t stag = 0;
 
 	set_up(&f, NULL);
 	bind(&f, 0, 64);
 	if (GPOINTER_TO_UINT(which) == 1)
-		stag = f.key ^ 0x80;
+		stag = f.mw_stag ^ 0x80;
 	else if (GPOINTER_TO_UINT(which) == 2)
 		stag = f.mb.stag;
 	invalidate(f.b, stag, 0);
@@ -374,7 +357,7 @@ test_local_fails(gconstpointer which)
 /* --- by the peer --------------------------------------------------------------------------- */
 
 static void
-send_invalidate(struct fixture *f, uint32_t stag, uint32_t len, uint32_t flags)
+send_invalidate(struct ends *f, uint32_t stag, uint32_t len, uint32_t flags)
 {
 	struct ri_sge sge = chunk_sge(&f->ma, 0, len);
 
@@ -388,7 +371,7 @@ send_invalidate(struct fixture *f, uint32_t stag, uint32_t len, uint32_t flags)
 
 /* The completion of the receive names the key that was invalidated. */
 static void
-expect_gone(struct fixture *f, uint32_t stag, bool solicited)
+expect_gone(struct ends *f, uint32_t stag, bool solicited)
 {
 	struct ri_wc wc = end_wait_ok(f->b, true, 9, f->a);
 
@@ -400,7 +383,7 @@ expect_gone(struct fixture *f, uint32_t stag, bool solicited)
 
 /* Windows, bound again each time, and a region; messages of one segment and of several. */
 static void
-test_remote(struct fixture *f, gconstpointer unused)
+test_remote(struct ends *f, gconstpointer unused)
 {
 	struct chunk in = chunk_new(f->nb, 1 << 18, LOCAL_RW);
 	struct chunk out = chunk_new(f->na, 1 << 18, LOCAL_RW);
@@ -421,8 +404,8 @@ test_remote(struct fixture *f, gconstpointer unused)
 					   .opcode = RI_OP_SEND,
 					   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE |
 						    (loud ? RI_WR_SOLICITED : 0),
-					   .inv_stag = f->key});
-		expect_gone(f, f->key, loud);
+					   .inv_stag = f->mw_stag});
+		expect_gone(f, f->mw_stag, loud);
 		g_assert_cmpmem(in.at, from.length, out.at, from.length);
 	}
 	post_recv(f->b, 9, &into);
@@ -447,7 +430,7 @@ enum remote_fault {
 
 /* The key that a names for each of them. */
 static uint32_t
-remote_key(struct fixture *f, enum remote_fault fault)
+remote_key(struct ends *f, enum remote_fault fault)
 {
 	uint32_t stag = f->mb.stag;
 
@@ -459,7 +442,7 @@ remote_key(struct fixture *f, enum remote_fault fault)
 		bind(f, 0, 64);
 	if (fault == REMOTE_TWICE) {
 		bind(f, 0, 64);
-		stag = f->key;
+		stag = f->mw_stag;
 		post_recv(f->b, 9, NULL);
 		send_invalidate(f, stag, 0, 0);
 		expect_gone(f, stag, false);
@@ -470,7 +453,7 @@ remote_key(struct fixture *f, enum remote_fault fault)
 
 /* a names this key: refused after the payload was placed, and the receive that it took completes with the error. */
 static void
-expect_kept(struct fixture *f, uint32_t stag)
+expect_kept(struct ends *f, uint32_t stag)
 {
 	struct ri_sge into = chunk_sge(&f->mb, 2048, 64);
 	struct ri_wc wc;
@@ -489,7 +472,7 @@ test_remote_fails(gconstpointer which)
 {
 	enum remote_fault fault = (enum remote_fault)GPOINTER_TO_UINT(which);
 	struct ri_qp_init init = init_with(LOCAL_RW);
-	struct fixture f;
+	struct ends f;
 
 	open_with(&f, fault == REMOTE_QP_CLOSED ? &init : NULL,
 		  fault == REMOTE_CLOSED ? LOCAL_RW : ALL_RW);
@@ -501,7 +484,7 @@ test_remote_fails(gconstpointer which)
 static void
 test_remote_other_window(void)
 {
-	struct fixture f;
+	struct ends f;
 	struct end *a, *b;
 
 	open_with(&f, NULL, ALL_RW);
@@ -522,7 +505,7 @@ test_remote_other_window(void)
 static void
 test_remote_other_domain(void)
 {
-	struct fixture f;
+	struct ends f;
 	struct ri_pd *own, *other = NULL;
 	struct chunk foreign;
 
@@ -553,7 +536,7 @@ main(int argc, char **argv)
 {
 	static const struct {
 		const char *path;
-		void (*run)(struct fixture *f, gconstpointer unused);
+		void (*run)(struct ends *f, gconstpointer unused);
 	} tests[] = {
 		{"/iwarp/keys/window", test_window},
 		{"/iwarp/keys/relative", test_relative},
@@ -568,7 +551,7 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
-		g_test_add(tests[i].path, struct fixture, NULL, set_up, tests[i].run, tear_down);
+		g_test_add(tests[i].path, struct ends, NULL, set_up, tests[i].run, tear_down);
 	add_each("bind-fails", BIND_FAULTS, test_bind_fails);
 	add_each("local-fails", 3, test_local_fails);
 	add_each("remote-fails", REMOTE_FAULTS, test_remote_fails);

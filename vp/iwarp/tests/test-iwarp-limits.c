@@ -132,33 +132,12 @@ test_shared_receives(void)
 
 /* --- at the limit -------------------------------------------------------------------------- */
 
-struct pair {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
-pair_open(struct pair *p, const struct ri_qp_init *init)
+ends_up(struct ends *p, const struct ri_qp_init *init)
 {
-	p->na = node_new();
-	p->nb = node_new();
-	p->a = end_new(p->na, init);
-	p->b = end_new(p->nb, init);
-	p->ma = chunk_new(p->na, VIW_MAX_SGE * PIECE * 2, ALL_RW);
-	p->mb = chunk_new(p->nb, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	ends_open(p);
+	ends_fill(p, init, init, VIW_MAX_SGE * PIECE * 2, ALL_RW);
 	chunk_fill(&p->ma, 3);
-}
-
-static void
-pair_close(struct pair *p)
-{
-	end_free(p->a);
-	end_free(p->b);
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
 }
 
 /* Pieces of a chunk, with a gap after each. */
@@ -171,7 +150,7 @@ pieces(struct ri_sge *sges, const struct chunk *chunk)
 
 /* The gathered octets were scattered at the peer, and the gaps did not change. */
 static void
-check_pieces(const struct pair *p)
+check_pieces(const struct ends *p)
 {
 	static const uint8_t none[PIECE];
 
@@ -185,7 +164,7 @@ check_pieces(const struct pair *p)
 
 /* A Send from the greatest number of segments to the greatest number of segments. */
 static void
-send_pieces(struct pair *p)
+send_pieces(struct ends *p)
 {
 	struct ri_sge from[VIW_MAX_SGE], into[VIW_MAX_SGE];
 	struct ri_recv_wr recv = {.wr_id = 1, .sgl = into, .num_sge = VIW_MAX_SGE};
@@ -211,7 +190,7 @@ send_pieces(struct pair *p)
 static void
 test_segments(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_qp_init init;
 	struct ri_sge from[VIW_MAX_SGE + 1];
 	struct ri_wr wr = {.wr_id = 3,
@@ -224,7 +203,7 @@ test_segments(void)
 	init = end_defaults(node);
 	node_free(node);
 	init.max_send_sge = init.max_recv_sge = init.max_write_sge = VIW_MAX_SGE;
-	pair_open(&p, &init);
+	ends_up(&p, &init);
 	ends_connect(p.a, p.b, true);
 	send_pieces(&p);
 	pieces(from, &p.ma);
@@ -242,39 +221,29 @@ test_segments(void)
 	from[VIW_MAX_SGE] = from[0];
 	wr.num_sge = VIW_MAX_SGE + 1;
 	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), !=, RI_SUCCESS);
-	pair_close(&p);
+	ends_close(&p);
 }
 
 /* Receives of an S-RQ may have more segments than those of its queue pairs. */
 static void
 test_segments_shared(void)
 {
-	struct pair p;
+	struct ends p;
 	struct ri_qp_init init;
 	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = VIW_MAX_SGE};
 	struct ri_map map;
 
-	p.na = node_new();
+	ends_open(&p);
 	init = end_defaults(p.na);
 	init.max_send_sge = VIW_MAX_SGE;
 	init.max_recv_sge = 1;
-	p.nb = node_new();
 	g_assert_cmpint(p.nb->p->srq->create(p.nb->pd, &attr, &p.nb->srq, &map), ==, RI_SUCCESS);
 	g_assert_cmpint(p.nb->p->user->srq_open(p.nb->urnic, &map, &p.nb->usrq), ==, RI_SUCCESS);
-	p.a = end_new(p.na, &init);
-	p.b = end_new(p.nb, &init);
-	p.ma = chunk_new(p.na, VIW_MAX_SGE * PIECE * 2, ALL_RW);
-	p.mb = chunk_new(p.nb, VIW_MAX_SGE * PIECE * 2, ALL_RW);
+	ends_fill(&p, &init, &init, VIW_MAX_SGE * PIECE * 2, ALL_RW);
 	chunk_fill(&p.ma, 4);
 	ends_connect(p.a, p.b, true);
 	send_pieces(&p);
-	end_free(p.a);
-	end_free(p.b);
-	node_unshare(p.nb);
-	chunk_free(&p.ma);
-	chunk_free(&p.mb);
-	node_free(p.na);
-	node_free(p.nb);
+	ends_close(&p);
 }
 
 /* As many outstanding Reads as IRD and ORD allow, and more that wait. */
@@ -284,7 +253,7 @@ test_depth(void)
 	enum {
 		READS = 300
 	};
-	struct pair p;
+	struct ends p;
 	int fd[2];
 	struct node *node = node_new();
 	struct ri_qp_init init = end_defaults(node);
@@ -292,7 +261,7 @@ test_depth(void)
 	init.ird = init.ord = node->attr.max_ird;
 	init.max_sq_wr = 512;
 	node_free(node);
-	pair_open(&p, &init);
+	ends_up(&p, &init);
 	chunk_fill(&p.mb, 9);
 	tcp_pair(fd);
 	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
@@ -309,7 +278,7 @@ test_depth(void)
 	for (unsigned i = 0; i < READS; i++)
 		(void)end_wait_ok(p.a, false, i, p.b);
 	g_assert_cmpmem(p.ma.at, READS * 8, p.mb.at, READS * 8);
-	pair_close(&p);
+	ends_close(&p);
 }
 
 int

@@ -17,8 +17,7 @@ open_connected(struct peer *f)
 {
 	struct ri_stream how = end_stream(-1, true);
 
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
+	peer_open_by_hand(f, &how);
 }
 
 /* The connection has ended, and the log says so, with the address of the peer: `why`. Closes it. */

@@ -22,8 +22,7 @@ open_initiator(struct peer *f, uint8_t rtr)
 	struct ri_stream how = end_stream(-1, true);
 
 	how.rtr_send = rtr;
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
+	peer_open_by_hand(f, &how);
 }
 
 static void
@@ -191,8 +190,7 @@ test_rtr_in_vain(void)
 	struct peer f;
 
 	how.rtr_expect = RI_RTR_WRITE;
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &how, 0);
+	peer_open_by_hand(&f, &how);
 	/* The time limit is not the provider's. */
 	vth_advance(f.node->vth, UINT64_C(3600000000000));
 	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);

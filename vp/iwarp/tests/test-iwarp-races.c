@@ -90,12 +90,6 @@ host_leave(void)
 
 /* --- the scene ------------------------------------------------------------------------------- */
 
-static struct viw_qp *
-qp_of(const struct peer *f)
-{
-	return (struct viw_qp *)f->end->qp;
-}
-
 /* A queue pair without receives. */
 static void
 open_bare(struct peer *f, uint8_t rtr_expect)
@@ -107,25 +101,6 @@ open_bare(struct peer *f, uint8_t rtr_expect)
 	f->end = end_new(f->node, NULL);
 	f->mem = chunk_new(f->node, 4096, ALL_RW);
 	peer_attach(f, &how, 0);
-}
-
-/* Make progress until `done`. */
-static void
-drive_until(struct peer *f, bool (*done)(struct viw_qp *qp))
-{
-	gint64 until = node_deadline();
-
-	while (!done(qp_of(f))) {
-		vth_run(f->node->vth);
-		(void)f->node->p->fast->progress(f->node->urnic, 64);
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
-	}
-}
-
-static bool
-is_waiting(struct viw_qp *qp)
-{
-	return atomic_load(&qp->rx.waiting);
 }
 
 static bool
@@ -173,7 +148,7 @@ test_close_in_wait_end(void)
 
 	open_bare(&f, 0);
 	play_send(&f);
-	drive_until(&f, is_waiting);
+	peer_drive(&f, peer_waits);
 	host_enter(f.end);
 	host.close_at_stop = true;
 	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 64), ==, RI_SUCCESS);
@@ -192,7 +167,7 @@ test_close_in_wait_begin(void)
 	host_enter(f.end);
 	host.close_at_start = true;
 	play_send(&f);
-	drive_until(&f, is_closing);
+	peer_drive(&f, is_closing);
 	g_assert_false(host.close_at_start);
 	expect_end_in_time(&f);
 	peer_close(&f);
@@ -209,8 +184,8 @@ test_post_before_up(void)
 
 	open_bare(&f, RI_RTR_SEND);
 	play_send(&f);
-	drive_until(&f, is_waiting);
-	struct viw_qp *qp = qp_of(&f);
+	peer_drive(&f, peer_waits);
+	struct viw_qp *qp = peer_qp(&f);
 	g_assert_true(vsw_role_take(&qp->rx.role));
 	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 64), ==, RI_SUCCESS);
 	atomic_store(&qp->rx.role.taken, 0);
@@ -231,7 +206,7 @@ write_until_blocked(struct peer *f)
 {
 	gint64 until = node_deadline();
 	struct chunk big = chunk_new(f->node, LARGE, ALL_RW);
-	const struct viw_tx *tx = &qp_of(f)->tx;
+	const struct viw_tx *tx = &peer_qp(f)->tx;
 	struct ri_wc wc;
 
 	g_assert_false(end_poll(f->end, false, &wc));
@@ -318,7 +293,7 @@ static void
 reset_behind(struct peer *f, const void *octets, uint32_t size)
 {
 	struct linger reset = {.l_onoff = 1};
-	struct pollfd set = {.fd = qp_of(f)->stream.fd, .events = 0};
+	struct pollfd set = {.fd = peer_qp(f)->stream.fd, .events = 0};
 	struct ri_wc wc;
 
 	/* A thread polls, so the service thread does not watch the sockets. */
@@ -333,7 +308,7 @@ reset_behind(struct peer *f, const void *octets, uint32_t size)
 static void
 break_while_received(struct peer *f)
 {
-	struct viw_qp *qp = qp_of(f);
+	struct viw_qp *qp = peer_qp(f);
 	struct ri_task task = {.fire = role_give_up, .arg = &qp->rx.role};
 	const struct ri_host *services = vth_host(f->node->vth);
 
@@ -370,9 +345,9 @@ test_reset_in_wait(void)
 
 	open_bare(&f, 0);
 	play_send(&f);
-	drive_until(&f, is_waiting);
+	peer_drive(&f, peer_waits);
 	reset_behind(&f, &octet, 1);
-	drive_until(&f, is_over);
+	peer_drive(&f, is_over);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
 	peer_close(&f);
@@ -387,7 +362,7 @@ test_break_in_wait(void)
 
 	open_bare(&f, 0);
 	play_send(&f);
-	drive_until(&f, is_waiting);
+	peer_drive(&f, peer_waits);
 	reset_behind(&f, &octet, 1);
 	break_while_received(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
@@ -414,9 +389,9 @@ test_line_left(gconstpointer before)
 		f[i].end = end_new(f[i].node, NULL);
 		peer_attach(&f[i], &how, 0);
 		play_send(&f[i]);
-		drive_until(&f[i], is_waiting);
+		peer_drive(&f[i], peer_waits);
 	}
-	struct vsw_role *role = &qp_of(&f[0])->rx.role;
+	struct vsw_role *role = &peer_qp(&f[0])->rx.role;
 	if (before != NULL) {
 		g_assert_true(vsw_role_take(role));
 		node_post(f[0].node, 5, &mem, 0, 64);

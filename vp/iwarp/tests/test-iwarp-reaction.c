@@ -340,8 +340,7 @@ test_ord_raised(void)
 	struct peer f;
 
 	how.ord = 1;
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	peer_attach(&f, &how, 0);
+	peer_open_by_hand(&f, &how);
 	g_assert_cmpint(end_read(f.end, 1, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
 	g_assert_cmpint(end_read(f.end, 2, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
 	expect_read_request(&f, 1);

@@ -36,8 +36,7 @@ open_connected(struct peer *f)
 {
 	struct ri_stream how = end_stream(-1, true);
 
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
+	peer_open_by_hand(f, &how);
 }
 
 /* READS Reads of 64 octets each are outstanding, with identifiers from 0; `same`: with one sink and one source. */

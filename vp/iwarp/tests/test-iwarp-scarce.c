@@ -45,21 +45,6 @@ __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return __real_epoll_ctl(epfd, op, fd, event);
 }
 
-static struct viw_qp *
-qp_of(const struct peer *f)
-{
-	return (struct viw_qp *)f->end->qp;
-}
-
-static void
-open_by_hand(struct peer *f)
-{
-	struct ri_stream how = end_stream(-1, false);
-
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
-}
-
 /* --- staging buffers -------------------------------------------------------------------------- */
 
 static struct {
@@ -71,7 +56,7 @@ static struct {
 static void
 hoard_return_one(void)
 {
-	viw_engine_give(&qp_of(hoard.f)->rnic->engine, hoard.bufs[--hoard.count]);
+	viw_engine_give(&peer_qp(hoard.f)->rnic->engine, hoard.bufs[--hoard.count]);
 	vth_run(hoard.f->node->vth);
 }
 
@@ -86,13 +71,13 @@ test_buffer_returned(void)
 	struct peer f;
 	uint8_t *one;
 
-	open_by_hand(&f);
-	struct viw_engine *engine = &qp_of(&f)->rnic->engine;
+	peer_open_by_hand(&f, NULL);
+	struct viw_engine *engine = &peer_qp(&f)->rnic->engine;
 	/* What the queue pair keeps while streams are few. */
-	viw_engine_give(engine, qp_of(&f)->tx.buf);
-	viw_engine_give(engine, qp_of(&f)->rx.spare);
-	qp_of(&f)->tx.buf = NULL;
-	qp_of(&f)->rx.spare = NULL;
+	viw_engine_give(engine, peer_qp(&f)->tx.buf);
+	viw_engine_give(engine, peer_qp(&f)->rx.spare);
+	peer_qp(&f)->tx.buf = NULL;
+	peer_qp(&f)->rx.spare = NULL;
 	hoard.f = &f;
 	while ((one = viw_pool_get(&engine->pool)) != NULL)
 		hoard.bufs[hoard.count++] = one;
@@ -130,8 +115,8 @@ test_markers_aside(void)
 	peer_prepare(&f, node_new_by_hand(), NULL);
 	how.markers_tx = true;
 	peer_attach(&f, &how, 0);
-	struct viw_tx *tx = &qp_of(&f)->tx;
-	struct viw_pool *pool = &qp_of(&f)->rnic->engine.pool;
+	struct viw_tx *tx = &peer_qp(&f)->tx;
+	struct viw_pool *pool = &peer_qp(&f)->rnic->engine.pool;
 	struct chunk big = chunk_new(f.node, SIZE, ALL_RW);
 	for (hoard.count = 0; !viw_pool_is_low(pool); hoard.count++)
 		hoard.bufs[hoard.count] = viw_pool_get(pool);
@@ -152,7 +137,7 @@ test_markers_aside(void)
 	g_assert_cmpuint(plain, ==, tx->queued);
 	g_assert_false(unmark.wrong);
 	while (hoard.count > 0)
-		viw_engine_give(&qp_of(&f)->rnic->engine, hoard.bufs[--hoard.count]);
+		viw_engine_give(&peer_qp(&f)->rnic->engine, hoard.bufs[--hoard.count]);
 	chunk_free(&big);
 	peer_close(&f);
 }
@@ -170,12 +155,12 @@ test_not_watched_again(void)
 	uint8_t fpdu[64];
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	uint32_t size = rdmap_fpdu_put(fpdu, &seg, true);
 	g_assert_cmpint(send(f.fd, fpdu, size, MSG_NOSIGNAL), ==, size);
-	atomic_store(&qp_of(&f)->engine.polled, 64); /* as many messages were found by polls */
+	atomic_store(&peer_qp(&f)->engine.polled, 64); /* as many messages were found by polls */
 	(void)end_wait_ok(f.end, true, 0, NULL);
-	g_assert_true(qp_of(&f)->engine.unwatched);
+	g_assert_true(peer_qp(&f)->engine.unwatched);
 	epoll_is_full = true;
 	vth_advance(f.node->vth, UINT64_C(10000000));
 	epoll_is_full = false;

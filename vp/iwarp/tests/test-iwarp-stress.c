@@ -14,12 +14,6 @@
 
 #include "viw_qp.h"
 
-struct pair {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
 attach_pair(struct end *a, struct end *b, int buffer, bool crc)
 {
@@ -38,26 +32,11 @@ attach_pair(struct end *a, struct end *b, int buffer, bool crc)
 }
 
 static void
-pair_open(struct pair *p, size_t len, int buffer, bool crc)
+ends_up(struct ends *p, size_t len, int buffer, bool crc)
 {
-	p->na = node_new();
-	p->nb = node_new();
-	p->a = end_new(p->na, NULL);
-	p->b = end_new(p->nb, NULL);
-	p->ma = chunk_new(p->na, len, ALL_RW);
-	p->mb = chunk_new(p->nb, len, ALL_RW);
+	ends_open(p);
+	ends_fill(p, NULL, NULL, len, ALL_RW);
 	attach_pair(p->a, p->b, buffer, crc);
-}
-
-static void
-pair_close(struct pair *p)
-{
-	end_free(p->a);
-	end_free(p->b);
-	chunk_free(&p->ma);
-	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
 }
 
 /* The kernel takes a part of every send, in both directions, Reads included. */
@@ -65,9 +44,9 @@ static void
 test_tiny_buffers(gconstpointer crc)
 {
 	const size_t len = 300000;
-	struct pair p;
+	struct ends p;
 
-	pair_open(&p, len, 2048, GPOINTER_TO_INT(crc) != 0);
+	ends_up(&p, len, 2048, GPOINTER_TO_INT(crc) != 0);
 	struct chunk la = chunk_new(p.na, len, ALL_RW), lb = chunk_new(p.nb, len, ALL_RW),
 		     rb = chunk_new(p.nb, len, ALL_RW);
 	chunk_fill(&p.ma, 1);
@@ -87,7 +66,7 @@ test_tiny_buffers(gconstpointer crc)
 	chunk_free(&la);
 	chunk_free(&lb);
 	chunk_free(&rb);
-	pair_close(&p);
+	ends_close(&p);
 }
 
 /* --- threads ------------------------------------------------------------------------------- */
@@ -96,7 +75,7 @@ test_tiny_buffers(gconstpointer crc)
 #define POSTS   1500
 
 struct poster {
-	struct pair *p;
+	struct ends *p;
 	unsigned number;
 	atomic_uint *done;
 };
@@ -127,13 +106,13 @@ poster_main(void *arg)
 static void
 test_threads(void)
 {
-	struct pair p;
+	struct ends p;
 	pthread_t thread[POSTERS];
 	struct poster poster[POSTERS];
 	atomic_uint done = 0;
 	struct ri_wc wc;
 
-	pair_open(&p, 1 << 16, 0, true);
+	ends_up(&p, 1 << 16, 0, true);
 	for (unsigned i = 0; i < 64; i++)
 		g_assert_cmpint(end_recv(p.b, i, &p.mb, i * 64, 64), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < POSTERS; i++) {
@@ -152,12 +131,12 @@ test_threads(void)
 		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 		atomic_fetch_add(&done, 1);
 	}
-	pair_close(&p);
+	ends_close(&p);
 }
 
 /* A thread that posts batches, and mostly leaves it to another one to poll. */
 struct batches {
-	struct pair *p;
+	struct ends *p;
 	atomic_uint posted, done;
 	atomic_bool over;
 };
@@ -196,12 +175,12 @@ batches_poll(void *arg)
 static void
 test_batches_apart(void)
 {
-	struct pair p;
+	struct ends p;
 	struct batches b = {.p = &p};
 	GRand *random = g_rand_new_with_seed(20);
 	pthread_t thread;
 
-	pair_open(&p, 4096, 0, true);
+	ends_up(&p, 4096, 0, true);
 	struct viw_qp *qp = (struct viw_qp *)(void *)p.a->qp;
 	g_assert_cmpint(pthread_create(&thread, NULL, batches_poll, &b), ==, 0);
 	for (unsigned round = 0; round < BATCHES; round++) {
@@ -221,7 +200,7 @@ test_batches_apart(void)
 	atomic_store(&b.over, true);
 	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
 	g_rand_free(random);
-	pair_close(&p);
+	ends_close(&p);
 }
 
 static void *
@@ -246,7 +225,7 @@ struct tally {
 
 /* Keep the queue full of Writes for about `ms`, or until it ends. */
 static void
-pump(struct pair *p, struct tally *t, unsigned ms)
+pump(struct ends *p, struct tally *t, unsigned ms)
 {
 	gint64 until = g_get_monotonic_time() + ms * 1000;
 	struct ri_wc wc;
@@ -264,7 +243,7 @@ pump(struct pair *p, struct tally *t, unsigned ms)
 
 /* Take the remaining completions: successes, at most one error, then flushes only. */
 static void
-take_rest(struct pair *p, struct tally *t)
+take_rest(struct ends *p, struct tally *t)
 {
 	while (t->done < t->posted) {
 		struct ri_wc wc = end_wait(p->a, false, p->b);
@@ -282,11 +261,11 @@ static void
 test_dereg_target(void)
 {
 	for (unsigned round = 0; round < 12; round++) {
-		struct pair p;
+		struct ends p;
 		struct tally t = {0};
 		pthread_t thread;
 
-		pair_open(&p, 1 << 20, 0, true);
+		ends_up(&p, 1 << 20, 0, true);
 		memset(p.ma.at, 0x55, p.ma.len);
 		pthread_create(&thread, NULL, poller_main, p.b);
 		pump(&p, &t, round % 4);
@@ -302,7 +281,7 @@ test_dereg_target(void)
 		g_assert_cmpuint(t.errors, ==, 0);
 		pthread_join(thread, NULL);
 		p.mb.mr = NULL;
-		pair_close(&p);
+		ends_close(&p);
 	}
 }
 
@@ -311,10 +290,10 @@ static void
 test_dereg_source(void)
 {
 	for (unsigned round = 0; round < 8; round++) {
-		struct pair p;
+		struct ends p;
 		struct tally t = {0};
 
-		pair_open(&p, 1 << 20, 0, round % 2 == 0);
+		ends_up(&p, 1 << 20, 0, round % 2 == 0);
 		memset(p.ma.at, 0x55, p.ma.len);
 		pump(&p, &t, round % 3);
 		g_assert_cmpint(p.na->p->mem->mr_dereg(p.ma.mr), ==, RI_SUCCESS);
@@ -327,7 +306,7 @@ test_dereg_source(void)
 		end_wait_event(p.b, RI_EVENT_QP_TERMINATE_RECEIVED, p.a);
 		for (size_t i = 0; i < p.mb.len; i++)
 			g_assert_cmpuint(p.mb.at[i], !=, 0xaa);
-		pair_close(&p);
+		ends_close(&p);
 	}
 }
 
@@ -404,23 +383,19 @@ test_empty_pool(void)
 	enum {
 		N = VIW_HOT + 1
 	};
-	struct pair p, other[N];
+	struct ends p, other[N];
 	struct viw_pool *pool_a, *pool_b;
 	uint8_t *taken_a[VIW_BUF_COUNT] = {0}, *taken_b[VIW_BUF_COUNT];
 	struct ri_wc wc;
 
-	p.na = node_new();
-	p.nb = node_new();
+	ends_open(&p);
 	for (unsigned i = 0; i < N;
 	     i++) { /* so many that no queue pair keeps a buffer between rounds */
 		other[i].a = end_new(p.na, NULL);
 		other[i].b = end_new(p.nb, NULL);
 		attach_pair(other[i].a, other[i].b, 0, true);
 	}
-	p.a = end_new(p.na, NULL);
-	p.b = end_new(p.nb, NULL);
-	p.ma = chunk_new(p.na, 100000, ALL_RW);
-	p.mb = chunk_new(p.nb, 100000, ALL_RW);
+	ends_fill(&p, NULL, NULL, 100000, ALL_RW);
 	attach_pair(p.a, p.b, 0, true);
 	chunk_fill(&p.ma, 4);
 	pool_a = &((struct viw_rnic *)p.na->rnic)->engine.pool;
@@ -459,17 +434,17 @@ test_empty_pool(void)
 		end_free(other[i].a);
 		end_free(other[i].b);
 	}
-	pair_close(&p);
+	ends_close(&p);
 }
 
 /* One-sided traffic continues while no thread makes a call: the service thread runs it. */
 static void
 test_nobody_polls(void)
 {
-	struct pair p;
+	struct ends p;
 	gint64 until = node_deadline();
 
-	pair_open(&p, 1 << 20, 0, true);
+	ends_up(&p, 1 << 20, 0, true);
 	g_usleep(5000);
 	memset(p.ma.at, 0x11, p.ma.len);
 	for (unsigned i = 0; i < 20; i++)
@@ -485,7 +460,7 @@ test_nobody_polls(void)
 	(void)end_read(p.a, 99, &p.ma, &p.mb, 1);
 	(void)end_wait_ok(p.a, false, 99, NULL);
 	g_assert_cmpuint(p.mb.at[(1 << 20) - 1], ==, 0x11);
-	pair_close(&p);
+	ends_close(&p);
 }
 
 int

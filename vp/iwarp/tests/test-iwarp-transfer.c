@@ -33,14 +33,8 @@ static const struct kind kinds[] = {
 	{"aligned-markers", true, true, 1250},
 };
 
-struct fixture {
-	struct node *na, *nb;
-	struct end *a, *b;
-	struct chunk ma, mb;
-};
-
 static void
-set_up(struct fixture *f, gconstpointer arg)
+set_up(struct ends *f, gconstpointer arg)
 {
 	const struct kind *kind = arg;
 	struct ri_stream like = end_stream(-1, true);
@@ -48,29 +42,20 @@ set_up(struct fixture *f, gconstpointer arg)
 	like.crc = kind->crc;
 	like.markers_tx = like.markers_rx = kind->markers;
 	like.peer_local = kind->mss == 0;
-	f->na = node_new();
-	f->nb = node_new();
-	f->a = end_new(f->na, NULL);
-	f->b = end_new(f->nb, NULL);
-	f->ma = chunk_new(f->na, BIG, ALL_RW);
-	f->mb = chunk_new(f->nb, BIG, ALL_RW);
+	ends_open(f);
+	ends_fill(f, NULL, NULL, BIG, ALL_RW);
 	ends_connect_like(f->a, f->b, &like, kind->mss);
 }
 
 static void
-tear_down(struct fixture *f, gconstpointer arg)
+tear_down(struct ends *f, gconstpointer unused)
 {
-	(void)arg;
-	end_free(f->a);
-	end_free(f->b);
-	chunk_free(&f->ma);
-	chunk_free(&f->mb);
-	node_free(f->na);
-	node_free(f->nb);
+	(void)unused;
+	ends_close(f);
 }
 
 static void
-test_send(struct fixture *f, gconstpointer arg)
+test_send(struct ends *f, gconstpointer arg)
 {
 	(void)arg;
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -91,7 +76,7 @@ test_send(struct fixture *f, gconstpointer arg)
 }
 
 static void
-test_write(struct fixture *f, gconstpointer arg)
+test_write(struct ends *f, gconstpointer arg)
 {
 	(void)arg;
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -110,7 +95,7 @@ test_write(struct fixture *f, gconstpointer arg)
 }
 
 static void
-test_read(struct fixture *f, gconstpointer arg)
+test_read(struct ends *f, gconstpointer arg)
 {
 	(void)arg;
 	/* Once: that its far readers are done with it is something only the wire could tell. */
@@ -129,7 +114,7 @@ test_read(struct fixture *f, gconstpointer arg)
 
 /* Segments of odd lengths, some empty, on both sides. */
 static void
-test_gather_scatter(struct fixture *f, gconstpointer arg)
+test_gather_scatter(struct ends *f, gconstpointer arg)
 {
 	const uint32_t out[4] = {1001, 0, 70003, 40007};
 	const uint32_t in[4] = {3, 99999, 0, 20000};
@@ -162,7 +147,7 @@ test_gather_scatter(struct fixture *f, gconstpointer arg)
 
 /* More requests than the queue holds; windows, batches, suppressed completions. */
 static void
-test_stream(struct fixture *f, gconstpointer arg)
+test_stream(struct ends *f, gconstpointer arg)
 {
 	unsigned posted = 0, done = 0, received = 0, wanted = 5000;
 
@@ -196,7 +181,7 @@ test_stream(struct fixture *f, gconstpointer arg)
 
 /* A Send posted after a slow Read completes after it; more Reads than ORD wait; both sides at once. */
 static void
-test_reads_in_order(struct fixture *f, gconstpointer arg)
+test_reads_in_order(struct ends *f, gconstpointer arg)
 {
 	struct end *e[2] = {f->a, f->b};
 
@@ -233,7 +218,7 @@ test_reads_in_order(struct fixture *f, gconstpointer arg)
  * bind is no message. Checked for most of the rounds, since the service thread may run in between.
  */
 static void
-test_bind_then_send(struct fixture *f, gconstpointer arg)
+test_bind_then_send(struct ends *f, gconstpointer arg)
 {
 	const struct ri_fast_ops *fast = f->na->p->fast;
 	struct viw_qp *qp = (struct viw_qp *)(void *)f->a->qp;
@@ -270,7 +255,7 @@ test_bind_then_send(struct fixture *f, gconstpointer arg)
 
 /* Memory that goes by I/O addresses at both ends [RI 10.53]: segments, a Write, a Read, a receive. */
 static void
-test_iova(struct fixture *f, gconstpointer arg)
+test_iova(struct ends *f, gconstpointer arg)
 {
 	const uint32_t size = 70000;
 	const uint64_t far = UINT64_C(0x7000000000000000);
@@ -317,7 +302,7 @@ main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*run)(struct fixture *f, gconstpointer arg);
+		void (*run)(struct ends *f, gconstpointer arg);
 	} tests[] = {
 		{"send", test_send},
 		{"write", test_write},
@@ -335,8 +320,7 @@ main(int argc, char **argv)
 			g_autofree char *path = g_strdup_printf("/iwarp/transfer/%s/%s",
 								kinds[k].name, tests[i].name);
 
-			g_test_add(path, struct fixture, &kinds[k], set_up, tests[i].run,
-				   tear_down);
+			g_test_add(path, struct ends, &kinds[k], set_up, tests[i].run, tear_down);
 		}
 	}
 	return g_test_run();

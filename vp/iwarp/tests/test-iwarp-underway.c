@@ -18,45 +18,11 @@ enum {
 	LARGE = 16 << 20 /* octets; more than the buffers of TCP take */
 };
 
-static struct viw_qp *
-qp_of(const struct peer *f)
-{
-	return (struct viw_qp *)f->end->qp;
-}
-
-static void
-open_by_hand(struct peer *f)
-{
-	struct ri_stream how = end_stream(-1, false);
-
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, &how, 0);
-}
-
-/* Make progress until `done`. */
-static void
-drive_until(struct peer *f, bool (*done)(struct viw_qp *qp))
-{
-	gint64 until = node_deadline();
-
-	while (!done(qp_of(f))) {
-		vth_run(f->node->vth);
-		(void)f->node->p->fast->progress(f->node->urnic, 64);
-		g_assert_cmpint(g_get_monotonic_time(), <, until);
-	}
-}
-
 /* The socket takes no more now; the service thread has tried. */
 static bool
 is_blocked(struct viw_qp *qp)
 {
 	return atomic_load(&qp->tx.blocked);
-}
-
-static bool
-is_waiting(struct viw_qp *qp)
-{
-	return atomic_load(&qp->rx.waiting);
 }
 
 static bool
@@ -86,14 +52,14 @@ test_turns(void)
 	uint8_t buf[PEER_FRAME_MAX];
 	struct peer f;
 
-	open_by_hand(&f);
-	struct viw_qp *qp = qp_of(&f);
+	peer_open_by_hand(&f, NULL);
+	struct viw_qp *qp = peer_qp(&f);
 	g_assert_true(vsw_role_take(&qp->tx.role));
 	for (unsigned i = 0; i < READS; i++) {
 		play_read(&f, i);
 		g_assert_cmpint(end_write(f.end, i, &f.mem, &f.mem, PIECE), ==, RI_SUCCESS);
 	}
-	drive_until(&f, has_all_reads);
+	peer_drive(&f, has_all_reads);
 	atomic_store(&qp->tx.role.taken, 0);
 	viw_tx_run(qp);
 	bool first = rdmap_opcode_of(peer_read_frame(&f, buf).rdmap_control) == RDMAP_WRITE;
@@ -183,7 +149,7 @@ test_reads_of_ours(void)
 	uint8_t octets[PIECE];
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	for (unsigned id = 0; id < G_N_ELEMENTS(m); id++) {
 		m[id] = read_request(&f, id);
 		if (id >= 3)
@@ -211,7 +177,7 @@ test_read_gets_place(void)
 	struct ri_wc wc;
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	for (unsigned id = 0; id < READS; id++)
 		m[id] = read_request(&f, id);
 	read_post(&f, READS);
@@ -235,11 +201,11 @@ test_local_fence(void)
 	struct ri_wc wc;
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	struct rdmap_read_request m = read_request(&f, 0);
 	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
 	g_assert_false(end_poll(f.end, false, &wc));
-	g_assert_cmpuint(qp_of(&f)->tx.send_msn, ==, 1);
+	g_assert_cmpuint(peer_qp(&f)->tx.send_msn, ==, 1);
 	answer(&f, &m, 0);
 	(void)end_wait_ok(f.end, false, 0, NULL);
 	struct ddp_segment seg = peer_read_frame(&f, buf);
@@ -255,15 +221,15 @@ test_reads_of_the_peer(void)
 	uint8_t buf[PEER_FRAME_MAX];
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	struct chunk big = chunk_new(f.node, LARGE, ALL_RW);
 	for (unsigned i = 0; i < READS; i++)
 		answer_of(f.mem.at + PIECE * i, i);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, LARGE), ==, RI_SUCCESS);
-	drive_until(&f, is_blocked);
+	peer_drive(&f, is_blocked);
 	for (unsigned i = 0; i < READS; i++)
 		play_read(&f, i);
-	drive_until(&f, has_all_reads);
+	peer_drive(&f, has_all_reads);
 	grow(&f);
 	for (unsigned i = 0; i < READS;) {
 		struct ddp_segment seg = peer_read_frame(&f, buf);
@@ -306,7 +272,7 @@ test_source_revoked(void)
 	uint32_t got = 0;
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	struct chunk big = chunk_new(f.node, LARGE, ALL_RW);
 	const struct rdmap_read_request m = {.sink_stag = 9,
 					     .sink_to = 4096,
@@ -314,7 +280,7 @@ test_source_revoked(void)
 					     .source_stag = big.stag,
 					     .source_to = chunk_sge(&big, 0, LARGE).addr};
 	peer_play(&f, fpdu, rdmap_read_request_fpdu(fpdu, 1, &m, true));
-	drive_until(&f, is_blocked);
+	peer_drive(&f, is_blocked);
 	chunk_free(&big);
 	for (;;) {
 		seg = peer_read_frame(&f, buf);
@@ -351,7 +317,7 @@ test_sink_not_revoked(void)
 	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
 	(void)request_take(&f, 0);
 	g_assert_cmpint(end_send(f.end, 1, &f.mem, 0, PIECE), ==, RI_SUCCESS);
@@ -370,14 +336,14 @@ test_no_receive(void)
 	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
 	struct peer f;
 
-	open_by_hand(&f);
+	peer_open_by_hand(&f, NULL);
 	for (uint32_t msn = 1; msn <= PEER_RECVS + 1; msn++) {
 		struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, msn, 0, true);
 
 		peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &seg, true));
 	}
-	drive_until(&f, is_waiting);
-	vth_advance(f.node->vth, qp_of(&f)->rnic->rnr_ns);
+	peer_drive(&f, peer_waits);
+	vth_advance(f.node->vth, peer_qp(&f)->rnic->rnr_ns);
 	struct ddp_segment seg = peer_read_frame(&f, buf);
 	struct rdmap_terminate t = terminate_of(&seg);
 	g_assert_cmphex(t.code, ==, 0x1202);

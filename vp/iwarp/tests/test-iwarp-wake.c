@@ -27,13 +27,6 @@ waking(bool initiator)
 	return how;
 }
 
-static void
-open_by_hand(struct peer *f, const struct ri_stream *how)
-{
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, how, 0);
-}
-
 /* The next frame is a Write of no octets. */
 static void
 expect_wake(struct peer *f)
@@ -81,7 +74,7 @@ test_again(void)
 	struct ri_stream how = waking(true);
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	for (unsigned i = 0; i < G_N_ELEMENTS(intervals); i++) {
 		vth_advance(f.node->vth, intervals[i] * MS - 1);
@@ -101,7 +94,7 @@ test_answered(void)
 	struct ri_stream how = waking(true);
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, WAKE_MS * MS);
@@ -119,7 +112,7 @@ test_peer_to_peer(void)
 	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f); /* the ready-to-receive message itself, and nothing behind it */
 	expect_silence(&f, 0);
 	vth_advance(f.node->vth, WAKE_MS * MS);
@@ -137,7 +130,7 @@ test_peer_to_peer_answered(void)
 	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
@@ -157,7 +150,7 @@ test_round_of_others(void)
 	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
@@ -179,7 +172,7 @@ test_sender_at_work(void)
 	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
 	g_assert_true(vsw_role_take(&qp->tx.role));
@@ -222,7 +215,7 @@ expect_never(const struct ri_stream *how)
 {
 	struct peer f;
 
-	open_by_hand(&f, how);
+	peer_open_by_hand(&f, how);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
 	peer_close(&f);
@@ -247,7 +240,7 @@ test_in_a_message(void)
 	const int small = 65536;
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	g_assert_cmpint(setsockopt(f.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), ==, 0);
 	struct chunk big = chunk_new(f.node, len, ALL_RW);
@@ -278,7 +271,7 @@ test_ended(void)
 	struct ri_stream how = waking(true);
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
 	vth_advance(f.node->vth, WAKE_MS * MS);
@@ -320,7 +313,7 @@ test_end_waits(gconstpointer is_terminate)
 	char octet;
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	vth_advance(f.node->vth,
 		    (WAKE_MS - 1) * MS); /* the wake that was planned does not end the wait */
@@ -353,7 +346,7 @@ test_end_at_once(gconstpointer which)
 		how.rtr_send = 0;
 	if (GPOINTER_TO_UINT(which) == 2)
 		how.wake_ms = 0;
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	if (spoken)
 		peer_speaks(&f, 1);
@@ -384,7 +377,7 @@ test_end_meets_end(void)
 	char octet;
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_held(&f);
 	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
 	peer_expect_over(&f);
@@ -400,7 +393,7 @@ test_end_aborted(void)
 	struct ri_stream how = peer_to_peer();
 	struct peer f;
 
-	open_by_hand(&f, &how);
+	peer_open_by_hand(&f, &how);
 	expect_held(&f);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
 	peer_expect_terminate(&f, 0x0000);

@@ -44,6 +44,31 @@ node_free(struct node *node)
 	vth_free(vth);
 }
 
+void
+ends_open(struct ends *ends)
+{
+	memset(ends, 0, sizeof(*ends));
+	ends->na = node_new();
+	ends->nb = node_new();
+}
+
+void
+ends_close(struct ends *ends)
+{
+	if (ends->mw != NULL)
+		g_assert_cmpint(ends->nb->p->mem->mw_free(ends->mw), ==, RI_SUCCESS);
+	if (ends->a != NULL)
+		end_free(ends->a);
+	if (ends->b != NULL)
+		end_free(ends->b);
+	chunk_free(&ends->ma);
+	chunk_free(&ends->mb);
+	if (ends->nb->srq != NULL)
+		node_unshare(ends->nb);
+	node_free(ends->na);
+	node_free(ends->nb);
+}
+
 /* Events of an end; `event` NONE: those that end a connection. */
 struct wanted {
 	const struct end *end;

@@ -17,6 +17,10 @@ struct node *node_new(void);
 struct node *node_new_by_hand(void);
 /* Every object on it must have been freed. */
 void node_free(struct node *node);
+/* Two adapters, and nothing else yet; ends_fill adds it. */
+void ends_open(struct ends *ends);
+/* Free all of it. */
+void ends_close(struct ends *ends);
 /* How often `event` was raised for the queue pair of `end`. */
 unsigned node_count(struct end *end, enum ri_event event);
 /* How many events that end a connection were raised for it. */

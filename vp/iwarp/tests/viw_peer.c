@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdmap_check.h"
+#include "viw_qp.h"
 
 void
 peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init)
@@ -34,6 +35,15 @@ peer_attach(struct peer *f, const struct ri_stream *like, int mss)
 	g_assert_cmpint(end_attach(f->end, &s), ==, RI_SUCCESS);
 	if (s.rtr_expect == 0)
 		end_wait_event(f->end, RI_EVENT_QP_STREAM_UP, NULL);
+}
+
+void
+peer_open_by_hand(struct peer *f, const struct ri_stream *like)
+{
+	const struct ri_stream responder = end_stream(-1, false);
+
+	peer_prepare(f, node_new_by_hand(), NULL);
+	peer_attach(f, like != NULL ? like : &responder, 0);
 }
 
 void
@@ -75,6 +85,30 @@ drive(struct peer *f)
 	if (!f->node->threaded)
 		node_run(f->node);
 	(void)f->node->p->fast->progress(f->node->urnic, 64);
+}
+
+struct viw_qp *
+peer_qp(const struct peer *f)
+{
+	return (struct viw_qp *)f->end->qp;
+}
+
+void
+peer_drive(struct peer *f, bool (*done)(struct viw_qp *qp))
+{
+	gint64 until = node_deadline();
+
+	while (!done(peer_qp(f))) {
+		vth_run(f->node->vth);
+		(void)f->node->p->fast->progress(f->node->urnic, 64);
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+}
+
+bool
+peer_waits(struct viw_qp *qp)
+{
+	return atomic_load(&qp->rx.waiting);
 }
 
 void

@@ -30,9 +30,18 @@ void peer_open_like(struct peer *f, const struct ri_stream *like, int mss);
 /* The two halves of that: everything but the stream, on that node; and the stream. */
 void peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init);
 void peer_attach(struct peer *f, const struct ri_stream *like, int mss);
+/* Both, over a host by hand, with segments as the path allows. `like` NULL: the queue pair is the responder. */
+void peer_open_by_hand(struct peer *f, const struct ri_stream *like);
 void peer_close(struct peer *f);
 /* The peer closes its socket. */
 void peer_hang_up(struct peer *f);
+
+/* The provider's queue pair; viw_qp.h has it. */
+struct viw_qp *peer_qp(const struct peer *f);
+/* By hand: make progress until that is so. */
+void peer_drive(struct peer *f, bool (*done)(struct viw_qp *qp));
+/* For it: does the head of a message wait for a receive? */
+bool peer_waits(struct viw_qp *qp);
 
 void peer_play(struct peer *f, const void *octets, size_t len);
 /* The same in pieces: 0 not at all cut, 1 octet by octet, 2 at random places. */
