@@ -94,6 +94,8 @@ RULES = {
     'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', OUTPUT] + GLIB,
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
+    # The CRC of the project, and no more of its provider.
+    'conformance/record/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/iwarp/mpa_crc.h'],
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
                                                'kal/remote/kald_*.h', 'kal/daemon/kald_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h', 'vp/roce/cm/*.h',
