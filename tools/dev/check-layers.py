@@ -109,6 +109,7 @@ RULES = {
                    'kal/host/kal_capture.h'] + GLIB,
     'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
                       'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,
+    'tools/replay/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 
