@@ -105,8 +105,8 @@ side_open(struct side *side, const char *name)
 			   IT_NULL_HANDLE, &side->conn, NULL));
 	MUST(it_ep_rc_create(side->adapter.pz, side->request, side->recv, side->conn,
 			     IT_EP_NO_FLAG, &attr, &side->ep));
-	if ((side->adapter.info->rmr_types_supported & IT_RMR_TYPE_WIDE) != 0)
-		MUST(it_rmr_create20(side->adapter.pz, IT_RMR_TYPE_WIDE, &side->rmr));
+	if ((side->adapter.info->rmr_types_supported & IT_RMR_TYPE_NARROW) != 0)
+		MUST(it_rmr_create20(side->adapter.pz, IT_RMR_TYPE_NARROW, &side->rmr));
 	side->unlinks = side->adapter.info->post_send_unlink_remote_support == IT_TRUE;
 	side->random = 1;
 }
