@@ -17,13 +17,14 @@ struct sequence {
 	const char *what;
 };
 
+/* Completions come first, since a program that has seen a wrong one posts other requests. */
 static const struct sequence sequences[] = {
+	{"done", 's', "completions of requests"},
+	{"done", 'r', "completions of receives"},
 	{"post", 's', "requests"},
 	{"post", 'r', "receives"},
 	{"failed", 's', "requests that were refused"},
 	{"failed", 'r', "receives that were refused"},
-	{"done", 's', "completions of requests"},
-	{"done", 'r', "completions of receives"},
 	{"end", 0, "ends of connections"},
 };
 
@@ -36,15 +37,23 @@ struct cursor {
 };
 
 /* What excuses a difference, and how often it did. */
-enum excuse { EXCUSE_ATOMICS, EXCUSE_STATUS, EXCUSE_FLUSHED, EXCUSES };
+enum excuse {
+	EXCUSE_ATOMICS,
+	EXCUSE_STATUS,
+	EXCUSE_FLUSHED,
+	EXCUSES
+};
 static const char *const excuses[EXCUSES] = {
 	"atomics, which one of the adapters does not claim",
-	"statuses on a connection that broke: one profile only has remote_status or completion_acked",
+	"statuses on a connection that broke: one profile only has remote_status or "
+	"completion_acked",
 	"receives that were flushed before the queue pair was destroyed, or were dropped with it",
 };
 
 struct comparison {
 	uint64_t excused[EXCUSES];
+	bool causes; /* only a failure that is not the consequence of another one is a difference */
+	bool lengths; /* a line that only one side has is a difference */
 	bool same;
 };
 
@@ -133,8 +142,7 @@ are_same(const struct cursor *one, const struct cursor *other, const struct sequ
 	if (strcmp(sequence->verb, "done") == 0)
 		return same_word(one, other, 2) && same_word(one, other, 3) &&
 		       same_field(one, other, "len");
-	return same_word(one, other, 2) && same_field(one, other, "len") &&
-	       same_flags(one, other);
+	return same_word(one, other, 2) && same_field(one, other, "len") && same_flags(one, other);
 }
 
 static bool
@@ -150,6 +158,13 @@ static bool
 is_failure(const struct cursor *cursor)
 {
 	return cursor->line.count > 3 && strcmp(cursor->line.words[3], "success") != 0;
+}
+
+/* Requests are flushed because another one has failed, or because a connection has ended. */
+static bool
+is_cause(const struct cursor *cursor)
+{
+	return is_failure(cursor) && strcmp(cursor->line.words[3], "flushed") != 0;
 }
 
 static bool
@@ -173,8 +188,9 @@ excuse_of(const struct cursor *one, const struct cursor *other, const struct seq
 			       ? EXCUSE_FLUSHED
 			       : -1;
 	}
-	if (one->there && other->there && same_word(one, other, 2) &&
-	    (is_failure(one) || is_failure(other)) && profiles_differ(one, other))
+	if (one->there && other->there && same_word(one, other, 2) && one->qp->broken &&
+	    other->qp->broken && (is_failure(one) || is_failure(other)) &&
+	    profiles_differ(one, other))
 		return EXCUSE_STATUS;
 	return -1;
 }
@@ -225,9 +241,14 @@ sequence_compare(struct cursor *one, struct cursor *other, const struct sequence
 			return false;
 		if (!one->there && !other->there)
 			return true;
+		if (!comparison->lengths && (!one->there || !other->there))
+			return true;
 		if (one->there && other->there && are_same(one, other, sequence))
 			continue;
 		excuse = excuse_of(one, other, sequence);
+		if (comparison->causes &&
+		    (strcmp(sequence->verb, "done") != 0 || (!is_cause(one) && !is_cause(other))))
+			continue;
 		if (excuse < 0) {
 			difference_print(one, other, sequence);
 			comparison->same = false;
@@ -235,24 +256,6 @@ sequence_compare(struct cursor *one, struct cursor *other, const struct sequence
 		}
 		comparison->excused[excuse]++;
 	}
-}
-
-static bool
-qp_compare(struct cursor *one, const struct replay_set *first, const struct replay_qp *a,
-	   struct cursor *other, const struct replay_set *second, const struct replay_qp *b,
-	   struct comparison *comparison, GError **error)
-{
-	for (size_t i = 0; i < G_N_ELEMENTS(sequences) && comparison->same; i++) {
-		bool good = cursor_open(one, first, a, error) &&
-			    cursor_open(other, second, b, error) &&
-			    sequence_compare(one, other, &sequences[i], comparison, error);
-
-		replay_close(&one->reader);
-		replay_close(&other->reader);
-		if (!good)
-			return false;
-	}
-	return true;
 }
 
 /* --- payload --------------------------------------------------------------------------------------------- */
@@ -300,30 +303,65 @@ payload_compare(struct cursor *from, struct cursor *to, const struct replay_set 
 /* --- both runs -------------------------------------------------------------------------------------------- */
 
 static bool
-all_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
-	    struct comparison *comparison, GError **error)
+payloads_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+		 struct comparison *comparison, GError **error)
 {
 	struct replay_set *sets[2] = {one, other};
 
-	if (one->qps->len != other->qps->len) {
-		printf("%u queue pairs, and %u\n", one->qps->len, other->qps->len);
-		comparison->same = false;
-		return true;
-	}
 	for (int s = 0; s < 2; s++)
 		for (guint i = 0; i < sets[s]->qps->len && comparison->same; i++) {
 			const struct replay_qp *qp =
 				&g_array_index(sets[s]->qps, struct replay_qp, i);
 
-			if (qp->partner >= 0 &&
-			    !payload_compare(&cursors[0], &cursors[1], sets[s], qp, comparison, error))
+			if (qp->partner >= 0 && !payload_compare(&cursors[0], &cursors[1], sets[s],
+								 qp, comparison, error))
 				return false;
 		}
-	for (guint i = 0; i < one->qps->len && comparison->same; i++)
-		if (!qp_compare(&cursors[0], one, &g_array_index(one->qps, struct replay_qp, i),
-				&cursors[1], other, &g_array_index(other->qps, struct replay_qp, i),
-				comparison, error))
+	return true;
+}
+
+/* One sequence of all queue pairs after the other. */
+static bool
+queues_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+	       struct comparison *comparison, GError **error)
+{
+	guint rounds = one->qps->len * (guint)G_N_ELEMENTS(sequences);
+
+	for (guint i = 0; i < rounds && comparison->same; i++) {
+		const struct sequence *sequence = &sequences[i / one->qps->len];
+		guint qp = i % one->qps->len;
+		bool good = cursor_open(&cursors[0], one,
+					&g_array_index(one->qps, struct replay_qp, qp), error) &&
+			    cursor_open(&cursors[1], other,
+					&g_array_index(other->qps, struct replay_qp, qp), error) &&
+			    sequence_compare(&cursors[0], &cursors[1], sequence, comparison, error);
+
+		replay_close(&cursors[0].reader);
+		replay_close(&cursors[1].reader);
+		if (!good)
 			return false;
+	}
+	return true;
+}
+
+/* Causes before consequences: failures, then other lines that differ, then lines that one side does not have. */
+static bool
+all_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+	    struct comparison *comparison, GError **error)
+{
+	if (one->qps->len != other->qps->len) {
+		printf("%u queue pairs, and %u\n", one->qps->len, other->qps->len);
+		comparison->same = false;
+		return true;
+	}
+	if (!payloads_compare(one, other, cursors, comparison, error))
+		return false;
+	for (int pass = 0; pass < 3 && comparison->same; pass++) {
+		*comparison = (struct comparison){
+			.causes = pass == 0, .lengths = pass == 2, .same = true};
+		if (!queues_compare(one, other, cursors, comparison, error))
+			return false;
+	}
 	return true;
 }
 

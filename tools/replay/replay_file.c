@@ -42,10 +42,11 @@ line_read(struct replay_reader *reader, char *text, GError **error)
 	}
 	length = strlen(text);
 	if (length == 0 || text[length - 1] != '\n')
-		return replay_bad(reader, NULL, error,
-				  length + 1 < REPLAY_LINE
-					  ? "the recording is cut: this line has no end, or octets of 0"
-					  : "the line is longer than any of a recording");
+		return replay_bad(
+			reader, NULL, error,
+			length + 1 < REPLAY_LINE
+				? "the recording is cut: this line has no end, or octets of 0"
+				: "the line is longer than any of a recording");
 	text[length - 1] = '\0';
 	for (size_t i = 0; i + 1 < length; i++)
 		if (text[i] < ' ' || text[i] > '~')
@@ -150,7 +151,8 @@ replay_number(const struct replay_reader *reader, const struct replay_line *line
 	*number = g_ascii_strtoull(text, &end, 0);
 	if (errno != 0 || *end != '\0' || *number > most)
 		return replay_bad(reader, line, error,
-				  "%s=%s is not a number up to %" G_GUINT64_FORMAT, name, text, most);
+				  "%s=%s is not a number up to %" G_GUINT64_FORMAT, name, text,
+				  most);
 	return true;
 }
 
@@ -163,8 +165,8 @@ replay_object(const struct replay_reader *reader, const struct replay_line *line
 	uint64_t value;
 
 	if (text[0] != letter || !g_ascii_isdigit(text[1]))
-		return replay_bad(reader, line, error, "word %u is no object %c1, %c2, ...", word + 1,
-				  letter, letter);
+		return replay_bad(reader, line, error, "word %u is no object %c1, %c2, ...",
+				  word + 1, letter, letter);
 	value = g_ascii_strtoull(text + 1, &end, 10);
 	if (*end != '\0' || value > REPLAY_OBJECTS)
 		return replay_bad(reader, line, error, "%s is no object, or one too many", text);
@@ -184,12 +186,14 @@ replay_operation(const struct replay_reader *reader, const struct replay_line *l
 		value = g_ascii_strtoull(text + 1, &end, 10);
 	if (end == NULL || value > REPLAY_OBJECTS || end[0] != '.' ||
 	    (end[1] != 's' && end[1] != 'r') || !g_ascii_isdigit(end[2]))
-		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1", text);
+		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1",
+				  text);
 	*qp = (uint32_t)value;
 	*queue = end[1];
 	*number = g_ascii_strtoull(end + 2, &end, 10);
 	if (*end != '\0')
-		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1", text);
+		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1",
+				  text);
 	return true;
 }
 

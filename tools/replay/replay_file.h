@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define REPLAY_LINE    8192  /* octets of a line */
-#define REPLAY_WORDS   24    /* words of a line */
-#define REPLAY_OBJECTS 4096  /* objects of a recording, of each kind */
-#define REPLAY_QPS     256   /* queue pairs of a recording */
+#define REPLAY_LINE    8192                 /* octets of a line */
+#define REPLAY_WORDS   24                   /* words of a line */
+#define REPLAY_OBJECTS 4096                 /* objects of a recording, of each kind */
+#define REPLAY_QPS     256                  /* queue pairs of a recording */
 #define REPLAY_REGION  (UINT64_C(64) << 20) /* octets of a region */
 #define REPLAY_MEMORY  (UINT64_C(1) << 30)  /* octets of all regions of a recording */
 
@@ -59,9 +59,10 @@ bool replay_succeeded(const struct replay_line *line);
 /* A queue pair, as the recording describes it. */
 struct replay_qp {
 	uint32_t number;
-	uint32_t adapter;   /* from 0, among those of all recordings that belong together */
+	uint32_t adapter; /* from 0, among those of all recordings that belong together */
 	char local[64], peer[64];
 	bool linked, active;
+	bool broken; /* its connection ended so */
 	int partner; /* its other end, or -1: index in replay_set::qps */
 	unsigned file;
 	uint64_t posted[2], done[2]; /* send, receive */

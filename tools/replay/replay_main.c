@@ -74,9 +74,10 @@ find_recorder(GError **error)
 	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
 	g_autofree char *bin = g_path_get_dirname(self != NULL ? self : "");
 	g_autofree char *path = g_build_filename(bin, REPLAY_RECORDER_FROM_BIN, NULL);
-	const char *old = g_getenv("ITAPI_PROVIDER_PATH");
-	g_autofree char *both = old != NULL && *old != '\0' ? g_strconcat(path, ":", old, NULL)
-							    : g_strdup(path);
+	g_auto(GStrv) environment = g_get_environ();
+	const char *old = g_environ_getenv(environment, "ITAPI_PROVIDER_PATH");
+	g_autofree char *both =
+		old != NULL && *old != '\0' ? g_strconcat(path, ":", old, NULL) : g_strdup(path);
 
 	if (access(path, F_OK) != 0)
 		return tool_fail(error, TOOL_ERROR_FAILED,

@@ -60,8 +60,7 @@ domain_make(struct replay_actor *actor, GError **error)
 	/* The set was checked: adapters have numbers from 1 in each recording, in the order of their lines. */
 	if (of == 0 || run->set->first_adapter[actor->file] + of > run->opened)
 		return replay_failed(actor, error, "there is no adapter a%u", of);
-	actor->of_domain[number] =
-		&run->adapters[run->set->first_adapter[actor->file] + of - 1];
+	actor->of_domain[number] = &run->adapters[run->set->first_adapter[actor->file] + of - 1];
 	status = it_pz_create(actor->of_domain[number]->ia, &actor->domains[number]);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
@@ -106,8 +105,8 @@ region_make(struct replay_actor *actor, GError **error)
 					 .memory = g_malloc0(length)};
 	actor->regions[number] = region;
 	status = it_lmr_create21(actor->domains[domain], region->memory, NULL, length,
-			       IT_ADDR_MODE_ABSOLUTE, (it_mem_priv_t)(access & 0x1f),
-			       IT_LMR_FLAG_NONE, 0, &region->lmr, &region->context);
+				 IT_ADDR_MODE_ABSOLUTE, (it_mem_priv_t)(access & 0x1f),
+				 IT_LMR_FLAG_NONE, 0, &region->lmr, &region->context);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
 }
@@ -130,10 +129,9 @@ window_make(struct replay_actor *actor, GError **error)
 	window = g_new0(struct replay_object, 1);
 	window->number = number;
 	actor->windows[number] = window;
-	status = it_rmr_create20(actor->domains[domain],
-				 g_strcmp0(type, "wide") == 0 ? IT_RMR_TYPE_WIDE
-							      : IT_RMR_TYPE_NARROW,
-				 &window->rmr);
+	status = it_rmr_create20(
+		actor->domains[domain],
+		g_strcmp0(type, "wide") == 0 ? IT_RMR_TYPE_WIDE : IT_RMR_TYPE_NARROW, &window->rmr);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
 }
@@ -182,14 +180,15 @@ end_make(struct replay_end *end, it_pz_handle_t pz, const it_ep_attributes_t *at
 	status = it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
 			       attr->max_request_dtos + 1, 1, IT_NULL_HANDLE, &end->request, NULL);
 	if (status == IT_SUCCESS)
-		status = it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
-				       attr->max_recv_dtos + 1, 1, IT_NULL_HANDLE, &end->recv, NULL);
+		status =
+			it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
+				      attr->max_recv_dtos + 1, 1, IT_NULL_HANDLE, &end->recv, NULL);
 	if (status == IT_SUCCESS)
 		status = it_evd_create(ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 8, 1,
 				       IT_NULL_HANDLE, &end->conn, NULL);
 	if (status == IT_SUCCESS)
-		status = it_ep_rc_create(pz, end->request, end->recv, end->conn, IT_EP_NO_FLAG, attr,
-					 &end->ep);
+		status = it_ep_rc_create(pz, end->request, end->recv, end->conn, IT_EP_NO_FLAG,
+					 attr, &end->ep);
 	return status;
 }
 
@@ -260,7 +259,8 @@ ends_connect(struct replay_run *run, struct replay_end *active, struct replay_en
 		tool_way_clear(&way);
 		return false;
 	}
-	status = it_ep_connect(active->ep, &way.path, NULL, &service, IT_CONNECT_FLAG_TWO_WAY, NULL, 0);
+	status = it_ep_connect(active->ep, &way.path, NULL, &service, IT_CONNECT_FLAG_TWO_WAY, NULL,
+			       0);
 	tool_way_clear(&way);
 	while (status == IT_SUCCESS && !tool_listener_take(passive->listener, &request, error)) {
 		if (*error != NULL)
@@ -409,10 +409,10 @@ line_carry_out(struct replay_actor *actor, GError **error)
 		const char *verb;
 		enum replay_step (*carry_out)(struct replay_actor *actor, GError **error);
 	} verbs[] = {
-		{"pd", domain_make},       {"mr", region_make},   {"mw", window_make},
-		{"qp", qp_make},           {"link", link_up},     {"disconnect", link_down},
-		{"abort", link_down},      {"end", link_ended},   {"destroy", destroy},
-		{"post", replay_post},     {"done", replay_done}, {"bound", replay_bound},
+		{"pd", domain_make},   {"mr", region_make},   {"mw", window_make},
+		{"qp", qp_make},       {"link", link_up},     {"disconnect", link_down},
+		{"abort", link_down},  {"end", link_ended},   {"destroy", destroy},
+		{"post", replay_post}, {"done", replay_done}, {"bound", replay_bound},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)

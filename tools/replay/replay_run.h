@@ -35,7 +35,7 @@ struct replay_end {
 	it_evd_handle_t request, recv, conn;
 	bool ready; /* its recording says that it is connected */
 	bool connected, ended;
-	GQueue skipped; /* numbers of requests that the adapter does not claim */
+	GQueue skipped;   /* numbers of requests that the adapter does not claim */
 	uint64_t refused; /* number of a post that the library refused */
 };
 
@@ -44,7 +44,7 @@ struct replay_actor {
 	unsigned file;
 	struct replay_reader reader;
 	struct replay_line line;
-	bool pending;  /* `line` waits */
+	bool pending; /* `line` waits */
 	bool finished;
 	struct replay_object *regions[REPLAY_OBJECTS + 1];
 	struct replay_object *windows[REPLAY_OBJECTS + 1];
@@ -65,7 +65,11 @@ struct replay_run {
 	struct replay_end ends[REPLAY_QPS]; /* as the queue pairs of the set */
 };
 
-enum replay_step { REPLAY_DONE, REPLAY_WAITS, REPLAY_FAILED };
+enum replay_step {
+	REPLAY_DONE,
+	REPLAY_WAITS,
+	REPLAY_FAILED
+};
 
 /* The end of this recording with that number, if it exists. */
 struct replay_end *replay_end_of(struct replay_actor *actor, uint32_t number);

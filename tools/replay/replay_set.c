@@ -13,10 +13,11 @@ struct state {
 	unsigned file;
 	struct replay_reader reader;
 	struct replay_line line;
-	uint32_t adapters[REPLAY_OBJECTS + 1]; /* of an adapter's number: 1 + its place in the set; 0: none */
-	uint32_t domains[REPLAY_OBJECTS + 1];  /* of a domain: the same */
-	uint64_t regions[REPLAY_OBJECTS + 1];  /* octets of a region that exists; 0: none */
-	int qps[REPLAY_OBJECTS + 1];           /* 1 + place in the set */
+	uint32_t adapters[REPLAY_OBJECTS +
+			  1]; /* of an adapter's number: 1 + its place in the set; 0: none */
+	uint32_t domains[REPLAY_OBJECTS + 1]; /* of a domain: the same */
+	uint64_t regions[REPLAY_OBJECTS + 1]; /* octets of a region that exists; 0: none */
+	int qps[REPLAY_OBJECTS + 1];          /* 1 + place in the set */
 	uint64_t memory;
 };
 
@@ -155,8 +156,7 @@ segments_check(struct state *state, GError **error)
 			return BAD("the segment '%.40s' is in no region", text);
 		text = *end == ',' ? end + 1 : end;
 	}
-	return *text == '\0' || strcmp(text, "-") == 0 ||
-	       BAD("'%.40s' is no segment", text);
+	return *text == '\0' || strcmp(text, "-") == 0 || BAD("'%.40s' is no segment", text);
 }
 
 static bool
@@ -224,6 +224,23 @@ destroy_line(struct state *state, GError **error)
 }
 
 static bool
+end_line(struct state *state, GError **error)
+{
+	struct replay_qp *qp;
+	uint32_t number;
+
+	if (state->line.count == 1)
+		return true; /* of the recording */
+	if (!replay_object(&state->reader, &state->line, 1, 'q', &number, error))
+		return false;
+	qp = qp_of(state, number);
+	if (qp == NULL || state->line.count < 3)
+		return BAD("the end is of no queue pair");
+	qp->broken = strcmp(state->line.words[2], "broken") == 0;
+	return true;
+}
+
+static bool
 ignored_line(struct state *state, GError **error)
 {
 	(void)state;
@@ -235,14 +252,30 @@ static const struct {
 	const char *verb;
 	bool (*check)(struct state *state, GError **error);
 } verbs[] = {
-	{"adapter", adapter_line}, {"pd", domain_line},         {"cq", ignored_line},
-	{"srq", ignored_line},     {"qp", qp_line},             {"mr", region_line},
-	{"mw", ignored_line},      {"link", link_line},         {"post", post_line},
-	{"done", done_line},       {"failed", ignored_line},    {"bound", ignored_line},
-	{"end", ignored_line},     {"event", ignored_line},     {"refused", ignored_line},
-	{"modify", ignored_line},  {"disconnect", ignored_line}, {"abort", ignored_line},
-	{"reset", ignored_line},   {"destroy", destroy_line},   {"close", ignored_line},
-	{"resize", ignored_line},  {"connect", ignored_line},   {"accept", ignored_line},
+	{"adapter", adapter_line},
+	{"pd", domain_line},
+	{"cq", ignored_line},
+	{"srq", ignored_line},
+	{"qp", qp_line},
+	{"mr", region_line},
+	{"mw", ignored_line},
+	{"link", link_line},
+	{"post", post_line},
+	{"done", done_line},
+	{"failed", ignored_line},
+	{"bound", ignored_line},
+	{"end", end_line},
+	{"event", ignored_line},
+	{"refused", ignored_line},
+	{"modify", ignored_line},
+	{"disconnect", ignored_line},
+	{"abort", ignored_line},
+	{"reset", ignored_line},
+	{"destroy", destroy_line},
+	{"close", ignored_line},
+	{"resize", ignored_line},
+	{"connect", ignored_line},
+	{"accept", ignored_line},
 	{"attach", ignored_line},
 };
 
@@ -310,9 +343,11 @@ set_pair(struct replay_set *set, GError **error)
 	for (guint i = 0; i < set->qps->len; i++)
 		if (qps[i].linked && qps[i].partner < 0) {
 			tool_fail(error, TOOL_ERROR_USAGE,
-				  "%s: q%u is connected from %s to %s, and no recording has the other "
+				  "%s: q%u is connected from %s to %s, and no recording has the "
+				  "other "
 				  "end",
-				  set->paths[qps[i].file], qps[i].number, qps[i].local, qps[i].peer);
+				  set->paths[qps[i].file], qps[i].number, qps[i].local,
+				  qps[i].peer);
 			return false;
 		}
 	return true;

@@ -40,17 +40,17 @@ segments_read(struct replay_actor *actor, struct request *request, GError **erro
 		uint64_t length = g_ascii_strtoull(end + 1, &end, 10);
 		/* A segment without octets names no memory. */
 		bool nothing = *text == 'x' && length == 0;
-		const struct replay_object *region =
-			*text == 'm' ? actor->regions[number] : NULL;
+		const struct replay_object *region = *text == 'm' ? actor->regions[number] : NULL;
 
 		text = *end == ',' ? end + 1 : end;
 		if (nothing)
 			continue;
 		if (region == NULL || request->count == REPLAY_SEGMENTS)
-			return replay_failed(actor, error,
-					     "memory that the recording does not know, and more than %d "
-					     "segments, are not replayed",
-					     REPLAY_SEGMENTS);
+			return replay_failed(
+				actor, error,
+				"memory that the recording does not know, and more than %d "
+				"segments, are not replayed",
+				REPLAY_SEGMENTS);
 		request->segments[request->count].lmr = region->lmr;
 		request->segments[request->count].addr.abs = region->memory + offset;
 		request->segments[request->count++].length = length;
@@ -99,7 +99,8 @@ remote_find(const struct replay_end *end, const char *text, it_rdma_addr_t *addr
 			return;
 		}
 		if (w != NULL && w->key == key && w->region != NULL) {
-			*addr = it_make_rdma_addr_absolute(w->region->memory + (at - w->region->at));
+			*addr = it_make_rdma_addr_absolute(w->region->memory +
+							   (at - w->region->at));
 			*context = w->context;
 			return;
 		}
@@ -145,8 +146,8 @@ window_unlink(struct replay_actor *actor, const struct replay_end *end,
 	      const struct request *request)
 {
 	const char *object = replay_field(&actor->line, "object");
-	uint64_t number = object != NULL && *object == 'w' ? g_ascii_strtoull(object + 1, NULL, 10)
-							   : 0;
+	uint64_t number =
+		object != NULL && *object == 'w' ? g_ascii_strtoull(object + 1, NULL, 10) : 0;
 
 	if (number == 0 || number > REPLAY_OBJECTS || actor->windows[number] == NULL)
 		return IT_ERR_INVALID_RMR;
@@ -186,12 +187,12 @@ remote_post(const struct replay_actor *actor, const struct replay_end *end,
 					  request->cookie, request->flags, addr, context);
 	}
 	if (strcmp(request->name, "rdma_read") == 0)
-		return it_post_rdma_read(end->ep, request->segments, request->count, request->cookie,
-					 request->flags, addr, context);
+		return it_post_rdma_read(end->ep, request->segments, request->count,
+					 request->cookie, request->flags, addr, context);
 	if (strcmp(request->name, "fetch_add") == 0)
-		return it_post_atomic(end->ep, IT_FETCH_AND_ADD, g_ascii_strtoull(operand, NULL, 16),
-				      0, request->segments, request->cookie, request->flags, addr,
-				      context);
+		return it_post_atomic(end->ep, IT_FETCH_AND_ADD,
+				      g_ascii_strtoull(operand, NULL, 16), 0, request->segments,
+				      request->cookie, request->flags, addr, context);
 	return it_post_atomic(end->ep, IT_COMPARE_AND_SWAP, g_ascii_strtoull(swap, NULL, 16),
 			      g_ascii_strtoull(operand, NULL, 16), request->segments,
 			      request->cookie, request->flags, addr, context);
@@ -259,9 +260,10 @@ replay_post(struct replay_actor *actor, GError **error)
 	if (queue == 's' && end->ready && !end->connected)
 		return REPLAY_WAITS;
 	if ((flags & UNSUPPORTED) != 0 || (flags & RELATIVE) != 0)
-		return replay_failed(actor, error,
-				     "inline and immediate data and windows that are addressed from 0 "
-				     "are not replayed");
+		return replay_failed(
+			actor, error,
+			"inline and immediate data and windows that are addressed from 0 "
+			"are not replayed");
 	step = segments_read(actor, &request, error);
 	if (step != REPLAY_DONE)
 		return step;

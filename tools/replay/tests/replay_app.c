@@ -96,15 +96,15 @@ side_open(struct side *side, const char *name)
 	attr.srv.rc.atomics_enable = side->adapter.info->atomic_support;
 	side->memory = g_malloc0(BUFFER);
 	MUST(it_lmr_create21(side->adapter.pz, side->memory, NULL, BUFFER, IT_ADDR_MODE_ABSOLUTE,
-			   IT_PRIV_ALL, IT_LMR_FLAG_NONE, 0, &side->lmr, &side->context));
+			     IT_PRIV_ALL, IT_LMR_FLAG_NONE, 0, &side->lmr, &side->context));
 	MUST(it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 64, 1, IT_NULL_HANDLE,
 			   &side->request, NULL));
 	MUST(it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 64, 1, IT_NULL_HANDLE,
 			   &side->recv, NULL));
 	MUST(it_evd_create(ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 8, 1,
 			   IT_NULL_HANDLE, &side->conn, NULL));
-	MUST(it_ep_rc_create(side->adapter.pz, side->request, side->recv, side->conn,
-			     IT_EP_NO_FLAG, &attr, &side->ep));
+	MUST(it_ep_rc_create(side->adapter.pz, side->request, side->recv, side->conn, IT_EP_NO_FLAG,
+			     &attr, &side->ep));
 	if ((side->adapter.info->rmr_types_supported & IT_RMR_TYPE_NARROW) != 0)
 		MUST(it_rmr_create20(side->adapter.pz, IT_RMR_TYPE_NARROW, &side->rmr));
 	side->unlinks = side->adapter.info->post_send_unlink_remote_support == IT_TRUE;
@@ -286,7 +286,8 @@ join(struct side *side, uint16_t port, uint64_t count)
 		window = side->unlinks ? told.window : 0;
 		send_message(side, &side->posted, sizeof(side->posted), (it_rmr_context_t)window);
 		(void)completion(side->recv);
-		memcpy(&told, side->memory + BUFFER / 2 + 1024 * ((side->next_recv - SLOTS) % SLOTS),
+		memcpy(&told,
+		       side->memory + BUFFER / 2 + 1024 * ((side->next_recv - SLOTS) % SLOTS),
 		       sizeof(told));
 		post_recv(side);
 	}
