@@ -45,8 +45,7 @@ enum excuse {
 };
 static const char *const excuses[EXCUSES] = {
 	"atomics, which one of the adapters does not claim",
-	"statuses on a connection that broke: one profile only has remote_status or "
-	"completion_acked",
+	"statuses on a broken connection, where one profile has remote_status or completion_acked",
 	"receives that were flushed before the queue pair was destroyed, or were dropped with it",
 };
 
@@ -260,17 +259,16 @@ sequence_compare(struct cursor *one, struct cursor *other, const struct sequence
 
 /* --- payload --------------------------------------------------------------------------------------------- */
 
-/* The next Send that has a CRC, or receive that has succeeded. */
+/* The next Send, or receive that a Send has taken, however it ended. */
 static bool
 payload_next(struct cursor *cursor, const struct sequence *sequence, GError **error)
 {
+	const char *opcode = sequence->queue == 's' ? "send" : "recv";
+
 	do {
 		if (!cursor_next(cursor, sequence, error))
 			return false;
-	} while (cursor->there &&
-		 (sequence->queue == 's' ? strcmp(cursor->line.words[2], "send") != 0
-					 : replay_field(&cursor->line, "crc") == NULL ||
-						   strcmp(cursor->line.words[2], "recv") != 0));
+	} while (cursor->there && strcmp(cursor->line.words[2], opcode) != 0);
 	return true;
 }
 
@@ -288,8 +286,9 @@ payload_compare(struct cursor *from, struct cursor *to, const struct replay_set 
 		good = payload_next(from, &posts, error) && payload_next(to, &receives, error);
 		if (!good || !to->there)
 			break;
-		if (from->there && replay_field(&from->line, "crc") == NULL)
-			continue; /* memory that the recorder could not read */
+		if (replay_field(&to->line, "crc") == NULL ||
+		    (from->there && replay_field(&from->line, "crc") == NULL))
+			continue; /* it failed, or the recorder could not read the memory */
 		if (from->there && same_field(from, to, "crc") && same_field(from, to, "len"))
 			continue;
 		difference_print(from, to, &posts);
