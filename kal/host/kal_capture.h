@@ -68,11 +68,6 @@ struct kal_frame {
 	const char *text; /* or NULL */
 };
 
-/*
- * The file for this process: %p in the name is its number, and a file that exists is kept: then `.` and the number, and so on, are
- * appended. -1, errno: it cannot be made. path: the name that was taken.
- */
-int kal_capture_file(const char *name, char *path, size_t room);
 /* Begin to write to the descriptor, which becomes the capture's. NULL: no memory or no thread; it is closed. */
 struct kal_capture *kal_capture_begin(int fd, const struct kal_capture_params *params);
 /* Any thread; blocks for a copy, and with `direct` for a write. */

@@ -13,6 +13,7 @@
 #include "kal_host.h"
 #include "kal_settings.h"
 #include "ri_errno.h"
+#include "ri_file.h"
 
 #define PATIENCE 5000 /* ms at the end of the process */
 #define WHERE    "capture"
@@ -56,7 +57,7 @@ kal_host_capture_begin(struct kal_host *host)
 
 	if (name == NULL || *name == '\0')
 		return;
-	fd = kal_capture_file(name, path, sizeof(path));
+	fd = ri_file_new(name, path, sizeof(path));
 	if (fd >= 0)
 		host->capture = kal_capture_begin(fd, &params);
 	else

@@ -78,7 +78,7 @@ def main(completion, tools):
     adapters = [line for line in tests.run('it-info').splitlines() if re.fullmatch(r'\S+', line)]
     with_door = os.path.exists(os.path.join(tools, 'it-run'))
     print('1..21' if with_door else '1..16')
-    for tool in ('it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test', 'kalctl'):
+    for tool in ('it-cp', 'it-info', 'it-ping', 'it-replay', 'it-sim', 'it-test', 'kalctl'):
         options = tests.options(tool)
         tests.check(f'{tool}/options', options, tests.complete(f'{tool} -'))
     tests.check('it-test/options/begun', ['--threads=', '--timeout='], tests.complete('it-test --t'))

@@ -95,6 +95,8 @@ RULES = {
     'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', FABRIC, OUTPUT] + GLIB,
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
+    # The CRC of the project, and no more of its provider.
+    'conformance/record/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/iwarp/mpa_crc.h'],
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
                                                'kal/remote/kald_*.h', 'kal/daemon/kald_*.h',
                                                'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h', 'vp/roce/cm/*.h',
@@ -108,6 +110,7 @@ RULES = {
                    'kal/host/kal_capture.h'] + GLIB,
     'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
                       'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,
+    'tools/replay/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h'] + GLIB,
     'tools/it-run/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'tools/common/*.h'] + GLIB,
 }
 

@@ -88,7 +88,8 @@ prepend(char **environment, const char *name, const char *first)
 static bool
 is_wrapped(const char *adapter)
 {
-	return g_str_has_prefix(adapter, "faulty:") || g_str_has_prefix(adapter, "defect:");
+	return g_str_has_prefix(adapter, "faulty:") || g_str_has_prefix(adapter, "defect:") ||
+	       g_str_has_prefix(adapter, "record:");
 }
 
 /* Is an adapter among them that the provider for tests makes? */

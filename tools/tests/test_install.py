@@ -18,7 +18,7 @@ sys.path[:0] = [os.path.join(HERE, '../dev'), os.path.join(HERE, '../../doc')]
 import installed  # noqa: E402  pylint: disable=wrong-import-position
 import manual_links  # noqa: E402  pylint: disable=wrong-import-position
 
-TOOLS = ['it-certify', 'it-cp', 'it-info', 'it-ping', 'it-sim', 'it-test']
+TOOLS = ['it-certify', 'it-cp', 'it-info', 'it-ping', 'it-replay', 'it-sim', 'it-test']
 HEADERS = ['it_api.h', 'it_ext.h', 'it_sim.h', 'rnicpi/rnicpi.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_event.h',
            'rnicpi/rnicpi_fast.h', 'rnicpi/rnicpi_host.h', 'rnicpi/rnicpi_types.h']
 STANDARDS = [('cc', '.c', 'c99'), ('cc', '.c', 'c11'), ('c++', '.cc', 'c++17')]

@@ -43,6 +43,7 @@ def commands(build, source, report):
         yield 'it-run --list --json', tool('it-run', '--list', '--json')
     if os.path.exists(tool('it-sim')[0]):
         yield 'it-sim --help', tool('it-sim', '--help')
+    yield 'it-replay --help', tool('it-replay', '--help')
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')

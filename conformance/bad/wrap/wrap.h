@@ -6,6 +6,7 @@
  *
  *     defect:ID:NAME    the adapter NAME with one defect (defect.h); the defect "none" changes nothing
  *     faulty:NAME       the adapter NAME, whose calls fail as ITAPI_FAULTY says (faulty.h)
+ *     record:NAME       the adapter NAME, and ITAPI_RECORD names the file that says what passes (record.h)
  *
  * Every handle of the access layer is a wrap_obj, which names the object of the wrapped provider. The registered
  * entries (wrap_entries.c) call those of the adapter's own tables, wrap_rnic::ops. They are at first those of
@@ -67,12 +68,17 @@ struct wrap_obj {
 	uint64_t ctx;             /* CQ, SRQ, QP, listener */
 	uint32_t entries;         /* CQ: as granted */
 	uint32_t stag;            /* region, window */
-	struct ri_mr_init init;   /* region: as asked for */
-	struct ri_qp_init qp;     /* QP: as granted */
-	uint64_t last[2];         /* a defect's own, with the lock of `held` */
-	void *own;                /* the same, freed with the object */
-	atomic_uint count[4];     /* a defect's own */
-	struct wrap_held *held;   /* ucq: what a defect keeps back */
+	uint32_t number;          /* of a recording */
+	bool wide;                /* window, of a recording: its type */
+	struct ri_addr local;     /* request: as its event said, as the next two */
+	struct ri_addr peer;
+	struct ri_service service;
+	struct ri_mr_init init; /* region: as asked for */
+	struct ri_qp_init qp;   /* QP: as granted */
+	uint64_t last[2];       /* a defect's own, with the lock of `held` */
+	void *own;              /* the same, freed with the object */
+	atomic_uint count[4];   /* a defect's own */
+	struct wrap_held *held; /* ucq: what a defect keeps back */
 };
 
 /* The tables that stand for one adapter. */
@@ -113,6 +119,7 @@ struct wrap_rnic {
 	struct wrap_obj *consumed[WRAP_CONSUMED];
 	unsigned consumed_next;
 	atomic_uint count[8];   /* a defect's own */
+	bool recorded;          /* it is record:NAME */
 	bool forgotten;         /* closing it leaves the wrapped adapter open */
 	struct wrap_rnic *next; /* of those that are forgotten */
 	struct ri_timer timer;  /* the same */

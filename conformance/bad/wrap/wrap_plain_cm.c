@@ -322,7 +322,12 @@ request_of(struct wrap_rnic *rnic, const struct ri_cm_event *event)
 	if (event->kind == RI_CM_REQUEST_GONE)
 		return (struct ri_request *)wrap_find_inner(rnic, WRAP_REQUEST, event->request);
 	request = wrap_new(rnic, WRAP_REQUEST);
-	return request != NULL ? wrap_ready(request, event->request) : NULL;
+	if (request == NULL)
+		return NULL;
+	request->local = event->local;
+	request->peer = event->peer;
+	request->service = event->service;
+	return wrap_ready(request, event->request);
 }
 
 struct ri_cm_event

@@ -12,10 +12,12 @@
 
 #include "defect.h"
 #include "faulty.h"
+#include "record.h"
 
 #define DEFECT_PREFIX "defect:"
 #define FAULTY_PREFIX "faulty:"
-#define WRAPPED_MAX   8
+#define RECORD_PREFIX "record:"
+#define WRAPPED_MAX   9  /* the last one is this provider */
 #define ROOM          64 /* adapters of one wrapped provider */
 
 const struct ri_provider *vem_provider_entry(void);
@@ -31,7 +33,7 @@ static struct wrap_tables tables; /* what is registered */
 static void
 wrapped_add(const struct ri_provider *provider, const char *name)
 {
-	if (provider != NULL && num_wrapped < WRAPPED_MAX &&
+	if (provider != NULL && num_wrapped < WRAPPED_MAX - 1 &&
 	    wrap_tables_copy(&wrapped[num_wrapped], provider))
 		num_wrapped++;
 	else
@@ -80,7 +82,7 @@ struct listing {
 
 static void
 list_one(struct listing *listing, const struct ri_device_desc *of, const char *prefix,
-	 const struct defect *defect)
+	 const struct defect *defect, const char *what)
 {
 	struct ri_device_desc *out = &listing->descs[listing->count];
 
@@ -93,8 +95,7 @@ list_one(struct listing *listing, const struct ri_device_desc *of, const char *p
 	*out = *of;
 	(void)snprintf(out->name, sizeof(out->name), "%s%s%s%.40s", prefix,
 		       defect != NULL ? defect->id : "", defect != NULL ? ":" : "", of->name);
-	(void)snprintf(out->description, sizeof(out->description), "%.40s: %s", of->name,
-		       defect != NULL ? defect->title : "faults on demand");
+	(void)snprintf(out->description, sizeof(out->description), "%.40s: %s", of->name, what);
 }
 
 static void
@@ -102,9 +103,11 @@ list_all(struct listing *listing, const struct ri_device_desc *of)
 {
 	const struct defect *defect;
 
-	list_one(listing, of, FAULTY_PREFIX, NULL);
+	list_one(listing, of, FAULTY_PREFIX, NULL, "faults on demand");
+	list_one(listing, of, RECORD_PREFIX, NULL, "recorded");
+	list_one(listing, of, RECORD_PREFIX FAULTY_PREFIX, NULL, "faults on demand, recorded");
 	for (size_t i = 0; (defect = defect_get(i)) != NULL; i++)
-		list_one(listing, of, DEFECT_PREFIX, defect);
+		list_one(listing, of, DEFECT_PREFIX, defect, defect->title);
 }
 
 static enum ri_status
@@ -132,11 +135,14 @@ probe(const struct ri_host *host, struct ri_device_desc *descs, uint32_t *count)
 
 /* Read a name: which defect, if any, and the name of the wrapped adapter; NULL: it is none of ours. */
 static const char *
-name_read(const char *name, const struct defect **defect)
+name_read(const char *name, const struct defect **defect, bool *recorded)
 {
 	size_t length;
 
 	*defect = NULL;
+	*recorded = strncmp(name, RECORD_PREFIX, strlen(RECORD_PREFIX)) == 0;
+	if (*recorded)
+		return name + strlen(RECORD_PREFIX);
 	if (strncmp(name, FAULTY_PREFIX, strlen(FAULTY_PREFIX)) == 0)
 		return name + strlen(FAULTY_PREFIX);
 	if (strncmp(name, DEFECT_PREFIX, strlen(DEFECT_PREFIX)) != 0)
@@ -187,7 +193,8 @@ inner_open(struct wrap_rnic *rnic, const char *name)
 	struct ri_rnic *inner = NULL;
 
 	(void)snprintf(open.name, sizeof(open.name), "%s", name);
-	for (unsigned i = 0; i < num_wrapped && status == RI_ERR_NO_DEVICE; i++) {
+	/* A recording may be of an adapter with faults, which this provider has itself. */
+	for (unsigned i = 0; i < num_wrapped + rnic->recorded && status == RI_ERR_NO_DEVICE; i++) {
 		rnic->in = &wrapped[i];
 		status = rnic->in->device.open(&open, &inner);
 	}
@@ -203,11 +210,25 @@ inner_open(struct wrap_rnic *rnic, const char *name)
 	return status;
 }
 
+/* Prepare what stands in front of it. */
+static enum ri_status
+front_start(struct wrap_rnic *rnic)
+{
+	if (rnic->defect != NULL)
+		defect_start(rnic);
+	else if (rnic->recorded)
+		record_gates(&rnic->ops);
+	else
+		return faulty_start(rnic);
+	return RI_SUCCESS;
+}
+
 static enum ri_status
 open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 {
 	const struct defect *defect;
-	const char *name = name_read(open->name, &defect);
+	bool recorded;
+	const char *name = name_read(open->name, &defect, &recorded);
 	struct wrap_rnic *rnic;
 	enum ri_status status;
 
@@ -217,9 +238,8 @@ open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 	if (rnic == NULL)
 		return RI_ERR_RESOURCES;
 	rnic->defect = defect;
-	if (defect != NULL)
-		defect_start(rnic);
-	status = defect != NULL ? RI_SUCCESS : faulty_start(rnic);
+	rnic->recorded = recorded;
+	status = front_start(rnic);
 	if (status == RI_SUCCESS)
 		status = inner_open(rnic, name);
 	if (status != RI_SUCCESS) {
@@ -229,6 +249,8 @@ open_wrapped(const struct ri_open *open, struct ri_rnic **out)
 		rnic_free(rnic);
 		return status;
 	}
+	if (recorded)
+		record_opened(rnic);
 	*out = (struct ri_rnic *)rnic;
 	return RI_SUCCESS;
 }
@@ -311,12 +333,16 @@ wrap_plain(struct wrap_ops *ops)
 
 static const struct ri_setting settings[] = {
 	{.name = "ITAPI_WRAPPED",
-	 .meaning = "Shared objects of providers that the adapters defect: and faulty: can wrap",
+	 .meaning = "Shared objects of providers that the adapters defect:, faulty: and record: "
+		    "can wrap",
 	 .form = "paths, separated by colons"},
 	{.name = "ITAPI_FAULTY",
 	 .meaning = "Faults that each adapter faulty: commits",
 	 .form = "call VERB N STATUS [KIND K]; complete N STATUS [qp K]; help lists the words in "
 		 "the log"},
+	{.name = "ITAPI_RECORD",
+	 .meaning = "File for the recording of each adapter record:, one for each process",
+	 .form = "path, %p is the number of the process"},
 };
 
 const struct ri_provider *
@@ -338,5 +364,7 @@ ri_provider_entry(void)
 	tables.provider.settings = settings;
 	tables.provider.num_settings = sizeof(settings) / sizeof(settings[0]);
 	tables.provider.setting_size = sizeof(settings[0]);
+	wrapped[num_wrapped] = tables;
+	wrap_tables_join(&wrapped[num_wrapped]);
 	return &tables.provider;
 }

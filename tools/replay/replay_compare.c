@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Two runs side by side. Each queue of each queue pair is a sequence of lines; what is compared is the order within a sequence. The
+ * recordings are read once for each sequence, so nothing of them is kept.
+ */
+#include <string.h>
+
+#include "replay_file.h"
+#include "tool_error.h"
+
+/* A sequence: which lines of a recording. */
+struct sequence {
+	const char *verb;
+	char queue; /* 's' or 'r', 0: no operation */
+	const char *what;
+};
+
+/* Completions come first, since a program that has seen a wrong one posts other requests. */
+static const struct sequence sequences[] = {
+	{"done", 's', "completions of requests"},
+	{"done", 'r', "completions of receives"},
+	{"post", 's', "requests"},
+	{"post", 'r', "receives"},
+	{"failed", 's', "requests that were refused"},
+	{"failed", 'r', "receives that were refused"},
+	{"end", 0, "ends of connections"},
+};
+
+struct cursor {
+	const struct replay_set *set;
+	const struct replay_qp *qp;
+	struct replay_reader reader;
+	struct replay_line line;
+	bool there; /* `line` is one of the sequence */
+};
+
+/* What excuses a difference, and how often it did. */
+enum excuse {
+	EXCUSE_ATOMICS,
+	EXCUSE_STATUS,
+	EXCUSE_FLUSHED,
+	EXCUSES
+};
+static const char *const excuses[EXCUSES] = {
+	"atomics, which one of the adapters does not claim",
+	"statuses on a broken connection, where one profile has remote_status or completion_acked",
+	"receives that were flushed before the queue pair was destroyed, or were dropped with it",
+};
+
+struct comparison {
+	uint64_t excused[EXCUSES];
+	bool causes; /* only a failure that is not the consequence of another one is a difference */
+	bool lengths; /* a line that only one side has is a difference */
+	bool same;
+};
+
+static bool
+claims(const struct cursor *cursor, const char *claim)
+{
+	g_auto(GStrv) words = g_strsplit(cursor->set->claims[cursor->qp->adapter], ",", 0);
+
+	return g_strv_contains((const char *const *)words, claim);
+}
+
+static bool
+is_of(const struct cursor *cursor, const struct sequence *sequence)
+{
+	const struct replay_line *line = &cursor->line;
+	g_autofree char *object = g_strdup_printf("q%u", cursor->qp->number);
+	size_t length = strlen(object);
+	const char *of = line->count > 1 ? line->words[1] : "";
+
+	if (strcmp(line->words[0], sequence->verb) != 0 || strncmp(of, object, length) != 0)
+		return false;
+	return sequence->queue == 0 ? of[length] == '\0'
+				    : of[length] == '.' && of[length + 1] == sequence->queue;
+}
+
+/* The next line of the sequence, if there is one. False: the recording is bad. */
+static bool
+cursor_next(struct cursor *cursor, const struct sequence *sequence, GError **error)
+{
+	GError *failure = NULL;
+
+	cursor->there = false;
+	while (!cursor->there && replay_next(&cursor->reader, &cursor->line, &failure))
+		cursor->there = is_of(cursor, sequence);
+	if (failure != NULL)
+		g_propagate_error(error, failure);
+	return failure == NULL;
+}
+
+static bool
+cursor_open(struct cursor *cursor, const struct replay_set *set, const struct replay_qp *qp,
+	    GError **error)
+{
+	cursor->set = set;
+	cursor->qp = qp;
+	cursor->there = false;
+	return replay_open(&cursor->reader, set->paths[qp->file], error);
+}
+
+/* --- one line and its counterpart ----------------------------------------------------------------------- */
+
+static bool
+same_word(const struct cursor *one, const struct cursor *other, unsigned word)
+{
+	return word < one->line.count && word < other->line.count &&
+	       strcmp(one->line.words[word], other->line.words[word]) == 0;
+}
+
+static bool
+same_field(const struct cursor *one, const struct cursor *other, const char *name)
+{
+	return g_strcmp0(replay_field(&one->line, name), replay_field(&other->line, name)) == 0;
+}
+
+/* Flags that decide what a request does; the others are hints for its own side. */
+#define FLAGS_COMPARED 0x2du
+
+static bool
+same_flags(const struct cursor *one, const struct cursor *other)
+{
+	const char *a = replay_field(&one->line, "flags");
+	const char *b = replay_field(&other->line, "flags");
+	guint64 differ = g_ascii_strtoull(a != NULL ? a : "", NULL, 0) ^
+			 g_ascii_strtoull(b != NULL ? b : "", NULL, 0);
+
+	return (differ & FLAGS_COMPARED) == 0;
+}
+
+static bool
+are_same(const struct cursor *one, const struct cursor *other, const struct sequence *sequence)
+{
+	if (sequence->queue == 0)
+		return same_word(one, other, 2);
+	if (strcmp(sequence->verb, "failed") == 0)
+		return same_word(one, other, one->line.count - 1);
+	if (strcmp(sequence->verb, "done") == 0)
+		return same_word(one, other, 2) && same_word(one, other, 3) &&
+		       same_field(one, other, "len");
+	return same_word(one, other, 2) && same_field(one, other, "len") && same_flags(one, other);
+}
+
+static bool
+is_atomic(const struct cursor *cursor)
+{
+	const char *name = cursor->there && cursor->line.count > 2 ? cursor->line.words[2] : "";
+
+	return strcmp(name, "fetch_add") == 0 || strcmp(name, "cmp_swap") == 0;
+}
+
+/* A success has this status; any other one is of a connection that is over. */
+static bool
+is_failure(const struct cursor *cursor)
+{
+	return cursor->line.count > 3 && strcmp(cursor->line.words[3], "success") != 0;
+}
+
+/* Requests are flushed because another one has failed, or because a connection has ended. */
+static bool
+is_cause(const struct cursor *cursor)
+{
+	return is_failure(cursor) && strcmp(cursor->line.words[3], "flushed") != 0;
+}
+
+static bool
+profiles_differ(const struct cursor *one, const struct cursor *other)
+{
+	return claims(one, "remote_status") != claims(other, "remote_status") ||
+	       claims(one, "completion_acked") != claims(other, "completion_acked");
+}
+
+/* May the two lines differ? Of one side only: `other` is not there. */
+static int
+excuse_of(const struct cursor *one, const struct cursor *other, const struct sequence *sequence)
+{
+	if (strcmp(sequence->verb, "done") != 0)
+		return -1;
+	if (sequence->queue == 'r' && (!one->there || !other->there)) {
+		const struct cursor *there = one->there ? one : other;
+
+		return is_failure(there) && there->line.count > 3 &&
+				       strcmp(there->line.words[3], "flushed") == 0
+			       ? EXCUSE_FLUSHED
+			       : -1;
+	}
+	if (one->there && other->there && same_word(one, other, 2) && one->qp->broken &&
+	    other->qp->broken && (is_failure(one) || is_failure(other)) &&
+	    profiles_differ(one, other))
+		return EXCUSE_STATUS;
+	return -1;
+}
+
+static void
+difference_print(const struct cursor *one, const struct cursor *other,
+		 const struct sequence *sequence)
+{
+	const struct cursor *sides[2] = {one, other};
+
+	printf("%s of q%u of %s differ:\n", sequence->what, one->qp->number,
+	       one->set->paths[one->qp->file]);
+	for (int i = 0; i < 2; i++)
+		if (sides[i]->there)
+			printf("  %s:%" G_GUINT64_FORMAT ": %s\n", sides[i]->reader.path,
+			       sides[i]->line.number + 1, sides[i]->line.whole);
+		else
+			printf("  %s: no more\n", sides[i]->reader.path);
+}
+
+/* --- a sequence ------------------------------------------------------------------------------------------ */
+
+/* The next lines that are not excused as atomics of one side only. */
+static bool
+both_next(struct cursor *one, struct cursor *other, const struct sequence *sequence,
+	  struct comparison *comparison, GError **error)
+{
+	bool skip = claims(one, "atomics") != claims(other, "atomics");
+	struct cursor *sides[2] = {one, other};
+
+	for (int i = 0; i < 2; i++)
+		do {
+			if (!cursor_next(sides[i], sequence, error))
+				return false;
+			comparison->excused[EXCUSE_ATOMICS] += skip && is_atomic(sides[i]);
+		} while (skip && is_atomic(sides[i]));
+	return true;
+}
+
+static bool
+sequence_compare(struct cursor *one, struct cursor *other, const struct sequence *sequence,
+		 struct comparison *comparison, GError **error)
+{
+	for (;;) {
+		int excuse;
+
+		if (!both_next(one, other, sequence, comparison, error))
+			return false;
+		if (!one->there && !other->there)
+			return true;
+		if (!comparison->lengths && (!one->there || !other->there))
+			return true;
+		if (one->there && other->there && are_same(one, other, sequence))
+			continue;
+		excuse = excuse_of(one, other, sequence);
+		if (comparison->causes &&
+		    (strcmp(sequence->verb, "done") != 0 || (!is_cause(one) && !is_cause(other))))
+			continue;
+		if (excuse < 0) {
+			difference_print(one, other, sequence);
+			comparison->same = false;
+			return true;
+		}
+		comparison->excused[excuse]++;
+	}
+}
+
+/* --- payload --------------------------------------------------------------------------------------------- */
+
+/* The next Send, or receive that a Send has taken, however it ended. */
+static bool
+payload_next(struct cursor *cursor, const struct sequence *sequence, GError **error)
+{
+	const char *opcode = sequence->queue == 's' ? "send" : "recv";
+
+	do {
+		if (!cursor_next(cursor, sequence, error))
+			return false;
+	} while (cursor->there && strcmp(cursor->line.words[2], opcode) != 0);
+	return true;
+}
+
+/* Within one run, the n-th receive has the payload of the n-th Send. */
+static bool
+payload_compare(struct cursor *from, struct cursor *to, const struct replay_set *set,
+		const struct replay_qp *qp, struct comparison *comparison, GError **error)
+{
+	const struct replay_qp *peer = &g_array_index(set->qps, struct replay_qp, qp->partner);
+	const struct sequence posts = {"post", 's', "payload of Sends"};
+	const struct sequence receives = {"done", 'r', "payload of Sends"};
+	bool good = cursor_open(from, set, qp, error) && cursor_open(to, set, peer, error);
+
+	while (good && comparison->same) {
+		good = payload_next(from, &posts, error) && payload_next(to, &receives, error);
+		if (!good || !to->there)
+			break;
+		if (replay_field(&to->line, "crc") == NULL ||
+		    (from->there && replay_field(&from->line, "crc") == NULL))
+			continue; /* it failed, or the recorder could not read the memory */
+		if (from->there && same_field(from, to, "crc") && same_field(from, to, "len"))
+			continue;
+		difference_print(from, to, &posts);
+		comparison->same = false;
+	}
+	replay_close(&from->reader);
+	replay_close(&to->reader);
+	return good;
+}
+
+/* --- both runs -------------------------------------------------------------------------------------------- */
+
+static bool
+payloads_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+		 struct comparison *comparison, GError **error)
+{
+	struct replay_set *sets[2] = {one, other};
+
+	for (int s = 0; s < 2; s++)
+		for (guint i = 0; i < sets[s]->qps->len && comparison->same; i++) {
+			const struct replay_qp *qp =
+				&g_array_index(sets[s]->qps, struct replay_qp, i);
+
+			if (qp->partner >= 0 && !payload_compare(&cursors[0], &cursors[1], sets[s],
+								 qp, comparison, error))
+				return false;
+		}
+	return true;
+}
+
+/* One sequence of all queue pairs after the other. */
+static bool
+queues_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+	       struct comparison *comparison, GError **error)
+{
+	guint rounds = one->qps->len * (guint)G_N_ELEMENTS(sequences);
+
+	for (guint i = 0; i < rounds && comparison->same; i++) {
+		const struct sequence *sequence = &sequences[i / one->qps->len];
+		guint qp = i % one->qps->len;
+		bool good = cursor_open(&cursors[0], one,
+					&g_array_index(one->qps, struct replay_qp, qp), error) &&
+			    cursor_open(&cursors[1], other,
+					&g_array_index(other->qps, struct replay_qp, qp), error) &&
+			    sequence_compare(&cursors[0], &cursors[1], sequence, comparison, error);
+
+		replay_close(&cursors[0].reader);
+		replay_close(&cursors[1].reader);
+		if (!good)
+			return false;
+	}
+	return true;
+}
+
+/* Causes before consequences: failures, then other lines that differ, then lines that one side does not have. */
+static bool
+all_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+	    struct comparison *comparison, GError **error)
+{
+	if (one->qps->len != other->qps->len) {
+		printf("%u queue pairs, and %u\n", one->qps->len, other->qps->len);
+		comparison->same = false;
+		return true;
+	}
+	if (!payloads_compare(one, other, cursors, comparison, error))
+		return false;
+	for (int pass = 0; pass < 3 && comparison->same; pass++) {
+		*comparison = (struct comparison){
+			.causes = pass == 0, .lengths = pass == 2, .same = true};
+		if (!queues_compare(one, other, cursors, comparison, error))
+			return false;
+	}
+	return true;
+}
+
+bool
+replay_compare(struct replay_set *one, struct replay_set *other, bool *same, GError **error)
+{
+	struct comparison comparison = {.same = true};
+	struct cursor *cursors = g_new0(struct cursor, 2);
+	bool good = all_compare(one, other, cursors, &comparison, error);
+
+	g_free(cursors);
+	if (!good)
+		return false;
+	printf("excused: order of different queues, times, keys and payload across the runs\n");
+	for (int i = 0; i < EXCUSES; i++)
+		if (comparison.excused[i] > 0)
+			printf("excused %" G_GUINT64_FORMAT " times: %s\n", comparison.excused[i],
+			       excuses[i]);
+	if (comparison.same)
+		printf("no difference: %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT
+		       " operations of %u queue pairs\n",
+		       one->operations, other->operations, one->qps->len);
+	*same = comparison.same;
+	return true;
+}
