@@ -319,15 +319,40 @@ run_fire(void *arg)
 	vro_station_run(arg);
 }
 
+/* Let others run, the peer perhaps. */
+static __attribute__((noinline)) void
+give_away(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+	uint64_t begin = host->now(host->self);
+
+	vsw_relax(host, RI_RELAX_SPINS);
+	vro_spin_gave(&station->spin, host->now(host->self) - begin);
+}
+
 uint32_t
 vro_station_poll(void *engine)
 {
 	struct vro_station *station = engine;
+	uint32_t count;
 
 	if (atomic_load_explicit(&station->forked, memory_order_relaxed))
 		return 0;
 	vsw_leader_polled(&station->leader);
-	return receive(station);
+	count = receive(station);
+	if (count != 0)
+		vro_spin_found(&station->spin);
+	else if (vro_spin_vain(&station->spin))
+		give_away(station);
+	return count;
+}
+
+bool
+vro_station_spin_futile(void *engine)
+{
+	const struct vro_station *station = engine;
+
+	return atomic_load_explicit(&station->spin.futile, memory_order_relaxed);
 }
 
 uint32_t

@@ -13,6 +13,7 @@
 #define VRO_STATION_H
 
 #include "vrc_service.h"
+#include "vro_spin.h"
 #include "vro_udp.h"
 #include "vsw_leader.h"
 
@@ -55,6 +56,7 @@ struct vro_station {
 	struct vro_link mux;      /* to the socket of a packet's source address */
 	struct vsw_role role;
 	struct vsw_leader leader;
+	struct vro_spin spin;
 	struct ri_task task;
 	struct ri_timer full; /* a socket took no more */
 	int epfd;
@@ -114,5 +116,6 @@ uint32_t vro_station_poll(void *engine);
 uint32_t vro_station_progress(void *engine, uint32_t budget);
 bool vro_station_leader_enter(void *engine, int *fd);
 void vro_station_leader_leave(void *engine);
+bool vro_station_spin_futile(void *engine);
 
 #endif /* VRO_STATION_H */
