@@ -18,7 +18,7 @@ from lab_doors import behind_door
 DEVICE = 'rxe7'
 SIW = 'siw1'                    # has the interface in the other cases; the kernel's rdma_cm would find it first
 TRIALS = 8                      # of a client whose server does not listen yet; no socket shows that of rdma_cm
-NOT_YET = re.compile(r'RDMA_CM_EVENT_REJECTED|RDMA_CM_EVENT_UNREACHABLE|[Cc]onnection refused|[Cc]ouldn.t connect|failed to connect')
+NOT_YET = re.compile(r'RDMA_CM_EVENT_REJECTED|blka 8|RDMA_CM_EVENT_UNREACHABLE|[Cc]onnection refused|[Cc]ouldn.t connect|failed to connect')
 NAME, GID = 'name', 'gid'       # what a program is told of its device
 FIGURES = r'\n \d+ +\d+ +[\d.]+ +[\d.]+'
 
