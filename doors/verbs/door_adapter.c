@@ -65,6 +65,22 @@ watch_forks(void)
 
 /* --- open and close ---------------------------------------------------------------------------------- */
 
+/* Has the adapter InfiniBand's link layer? One of Ethernet has IP addresses for GIDs, and no others. */
+static bool
+has_lids(struct door_adapter *adapter)
+{
+	const struct ri_rnic_attr *attr = &adapter->session.attr;
+	struct ri_port_attr port;
+
+	if (attr->transport != RI_TRANSPORT_IB || !attr->addr_gid)
+		return false;
+	door_adapter_port(adapter, 0, &port);
+	for (uint32_t i = 0; i < port.num_addrs; i++)
+		if (port.addrs[i].family == RI_ADDR_GID)
+			return true;
+	return port.num_addrs == 0 || !attr->addr_ip;
+}
+
 static struct door_adapter *
 adapter_open(struct door_device *device)
 {
@@ -89,6 +105,7 @@ adapter_open(struct door_device *device)
 		return NULL;
 	}
 	adapter->drop_disconnect_data = rep.drop_disconnect_data != 0;
+	adapter->lids = has_lids(adapter);
 	return adapter;
 }
 

@@ -19,9 +19,7 @@
 bool
 door_cm_has_lids(const struct door_adapter *adapter)
 {
-	const struct ri_rnic_attr *attr = &adapter->session.attr;
-
-	return attr->transport == RI_TRANSPORT_IB && attr->addr_gid;
+	return adapter->lids;
 }
 
 void

@@ -342,11 +342,7 @@ door_port_addr(struct door_adapter *adapter, uint32_t port, uint32_t index, stru
 uint16_t
 door_port_lid(const struct door_adapter *adapter, uint32_t port)
 {
-	const struct ri_rnic_attr *attr = &adapter->session.attr;
-
-	return attr->transport == RI_TRANSPORT_IB && attr->addr_gid
-		       ? (uint16_t)(LID_FIRST + port - 1)
-		       : 0;
+	return adapter->lids ? (uint16_t)(LID_FIRST + port - 1) : 0;
 }
 
 int
@@ -459,6 +455,12 @@ ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gi
 	return error == 0 ? 0 : -1;
 }
 
+static bool
+is_roce(const struct door_adapter *adapter)
+{
+	return adapter->session.attr.transport == RI_TRANSPORT_IB && !adapter->lids;
+}
+
 /* What kind of GID it is, for tools of rdma-core: as of one file of sysfs. */
 enum {
 	GID_TYPE_IB_ROCE_V1 = 0,
@@ -471,7 +473,7 @@ ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, un
 	union ibv_gid gid;
 	int error = gid_of(context, port, index, &gid);
 
-	*type = GID_TYPE_IB_ROCE_V1;
+	*type = is_roce(door_adapter_of(context)) ? GID_TYPE_ROCE_V2 : GID_TYPE_IB_ROCE_V1;
 	errno = error;
 	return error == 0 ? 0 : -1;
 }
@@ -488,7 +490,8 @@ gid_entry(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv
 		return index < RI_PORT_ADDR_MAX ? ENODATA : EINVAL;
 	entry->gid_index = index;
 	entry->port_num = port;
-	entry->gid_type = IBV_GID_TYPE_IB;
+	entry->gid_type =
+		is_roce(door_adapter_of(context)) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	entry->ndev_ifindex = spigot.if_name[0] != '\0' ? if_nametoindex(spigot.if_name) : 0;
 	return 0;
 }

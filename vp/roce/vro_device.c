@@ -88,6 +88,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .progress = vro_station_progress,
 					   .leader_enter = vro_station_leader_enter,
 					   .leader_leave = vro_station_leader_leave,
+					   .spin_futile = vro_station_spin_futile,
 					   .bind = vro_bell_bind,
 					   .max_inline = attr.max_inline,
 					   .immediate_with = attr.immediate_with};

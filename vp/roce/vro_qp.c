@@ -241,6 +241,7 @@ vro_qp_leave(struct vro_qp *qp)
 	if (qp->listed) {
 		list_remove(&qp->engine->dirty, qp);
 		list_remove(&qp->engine->blocked, qp);
+		list_remove(&qp->engine->held, qp);
 	}
 	qp->listed = true; /* nothing puts it into a list again */
 }
@@ -333,6 +334,31 @@ vro_qp_mark(struct vro_qp *qp)
 	qp->engine->dirty = qp;
 }
 
+/* A message was answered in the round in which it came, or was not. */
+static void
+answer_count(struct vro_qp *qp, bool answered)
+{
+	if (answered && qp->answering < 2 * VRO_ANSWERING)
+		qp->answering++;
+	else if (!answered && qp->answering > 0)
+		qp->answering--;
+}
+
+/* `ack`: an acknowledgement has left; `sent`: a message has. */
+static void
+answers_watch(struct vro_qp *qp, bool ack, bool sent)
+{
+	if (ack) {
+		if (qp->acked)
+			answer_count(qp, false);
+		qp->acked = true;
+		qp->acked_round = qp->engine->round;
+	} else if (sent && qp->acked) {
+		answer_count(qp, qp->acked_round == qp->engine->round);
+		qp->acked = false;
+	}
+}
+
 static void
 qp_run(struct vro_qp *qp)
 {
@@ -342,8 +368,66 @@ qp_run(struct vro_qp *qp)
 		qp->ops->flushed(qp);
 		return;
 	}
-	vro_responder_run(qp);
-	vro_requester_run(qp);
+	uint32_t end = qp->tx.end;
+	bool ack = vro_responder_can_wait(qp);
+
+	if (ack && qp->held) {
+		/* Behind a message for the same peer it costs no system call, here and there. */
+		vro_requester_run(qp);
+		vro_responder_run(qp);
+		answer_count(qp, qp->tx.end != end);
+	} else {
+		vro_responder_run(qp);
+		vro_requester_run(qp);
+		answers_watch(qp, ack, qp->tx.end != end);
+	}
+	qp->held = false;
+}
+
+/* Run what was held, unless that may wait on. */
+static void
+held_release(struct vro_engine *engine)
+{
+	struct vro_qp *qp = engine->held;
+
+	if (engine->hold)
+		return;
+	engine->held = NULL;
+	while (qp != NULL) {
+		struct vro_qp *next = qp->next;
+
+		qp->listed = false;
+		vro_qp_mark(qp);
+		qp = next;
+	}
+}
+
+void
+vro_engine_acks(struct vro_engine *engine)
+{
+	struct vro_qp *qp = engine->held;
+
+	engine->held = NULL;
+	while (qp != NULL) {
+		struct vro_qp *next = qp->next;
+
+		qp->listed = qp->held = false;
+		vro_responder_run(qp);
+		if (qp->rx.due)
+			vro_qp_mark(qp); /* the link was full */
+		qp = next;
+	}
+	if (engine->link->flush != NULL)
+		engine->link->flush(engine->link);
+}
+
+/* Into the list of those whose acknowledgement waits. */
+static void
+qp_hold(struct vro_qp *qp)
+{
+	qp->held = qp->listed = true;
+	qp->next = qp->engine->held;
+	qp->engine->held = qp;
 }
 
 void
@@ -352,11 +436,19 @@ vro_engine_flush(struct vro_engine *engine)
 	if (engine->flushing)
 		return; /* called by what it calls */
 	engine->flushing = true;
+	held_release(engine);
 	while (engine->dirty != NULL) {
 		struct vro_qp *qp = engine->dirty;
 
 		engine->dirty = qp->next;
 		qp->listed = qp->stuck = false;
+		if (engine->hold && qp->answering >= VRO_ANSWERING && qp->state != VRO_ERROR &&
+		    vro_responder_can_wait(qp)) {
+			vro_requester_run(qp);
+			if (!qp->listed)
+				qp_hold(qp);
+			continue;
+		}
 		qp_run(qp);
 		if (qp->stuck && !qp->listed) {
 			qp->listed = true;

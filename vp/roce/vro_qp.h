@@ -30,6 +30,7 @@
 #define VRO_BUDGET 163840u
 #define VRO_PEERS  64u /* places of addresses; two that share one share the budget */
 
+#define VRO_ANSWERING      4u
 #define VRO_ABSENT         50000000u
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
 #define VRO_KEY_CONTROLLED 0x80000000u
@@ -80,6 +81,13 @@ struct vro_engine {
 
 	struct vro_qp *dirty;   /* to be run by vro_engine_flush */
 	struct vro_qp *blocked; /* found the link full */
+	struct vro_qp *held; /* owe an acknowledgement, which waits for a message that may follow */
+	/*
+	 * vro_engine_flush may let acknowledgements wait, of queue pairs whose program has answered at least VRO_ANSWERING messages
+	 * more at once than not; the owner calls it again soon, without this.
+	 */
+	bool hold;
+	uint32_t round; /* of receiving; the owner counts */
 	bool flushing;
 	uint32_t sent[VRO_PEERS]; /* octets of the budget in use */
 	uint64_t counts[VRO_COUNTS];
@@ -215,9 +223,14 @@ struct vro_qp {
 	struct vro_requester tx;
 	struct vro_responding rx;
 	struct ri_timer timer;
-	struct vro_qp *next; /* in `dirty` or `blocked` */
+	struct vro_qp *next; /* in `dirty`, `blocked` or `held` */
 	bool listed;
 	bool stuck; /* found the link full */
+	bool held;  /* its acknowledgement has waited, and goes behind what was posted meanwhile */
+	bool acked; /* an acknowledgement left alone ... */
+	uint32_t acked_round; /* ... in this round */
+	uint32_t
+		answering; /* messages that were answered in their round, less those that were not; 0 to 2 * VRO_ANSWERING */
 };
 
 /* --- control ------------------------------------------------------------------------------ */
@@ -257,6 +270,8 @@ void vro_engine_flush(struct vro_engine *engine);
  * at least, the peer counts as dead.
  */
 void vro_requester_absent(struct vro_qp *qp);
+/* Send the acknowledgements that wait, and nothing else: no completion and no upcall comes of it. */
+void vro_engine_acks(struct vro_engine *engine);
 /* The link has room again. */
 void vro_engine_ready(struct vro_engine *engine);
 /* The timer of the queue pair has fired; vro_qp_create lets it do this by itself if timer.fire is NULL. */
@@ -293,6 +308,8 @@ enum ri_wc_status vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe
 
 void vro_responder_packet(struct vro_qp *qp, const struct roce_packet *p);
 void vro_responder_run(struct vro_qp *qp);
+/* All that it owes is an acknowledgement. */
+bool vro_responder_can_wait(const struct vro_qp *qp);
 void vro_responder_flush(struct vro_qp *qp);
 
 /* Send one datagram. False: the link is full. */

@@ -185,6 +185,14 @@ vro_responder_run(struct vro_qp *qp)
 		vro_qp_fail(qp, rx->event, rx->why);
 }
 
+bool
+vro_responder_can_wait(const struct vro_qp *qp)
+{
+	const struct vro_responding *rx = &qp->rx;
+
+	return rx->due && rx->nak == 0 && !rx->fatal && rx->answered == rx->asked;
+}
+
 /* --- requests that have come before ------------------------------------------------------- */
 
 /* The Read or atomic that has this number, if it is remembered and answered. */

@@ -24,6 +24,8 @@
 #define MAX_REQUESTS  1024u   /* of connections, unanswered, of all listeners */
 #define MAX_EXCHANGES 131072u /* of connection management, those included that end */
 #define TAGS          255u
+#define FEW_PACKETS   4u
+#define POSTS_HELD    16u
 #define FULL_WAIT     100000u /* ns until a socket that was full is tried again */
 #define LINK_SPARE    96u     /* octets of headers that an interface's MTU must have besides */
 
@@ -56,6 +58,20 @@ after_fork_child(void)
 		ri_close(station->epfd);
 	}
 	stations = NULL;
+	pthread_mutex_unlock(&stations_lock);
+}
+
+/* A process that ends orderly does not keep what it owes to its peers. */
+static __attribute__((destructor)) void
+acks_at_exit(void)
+{
+	if (pthread_mutex_trylock(&stations_lock) != 0)
+		return;
+	for (struct vro_station *station = stations; station != NULL; station = station->next)
+		if (vsw_role_take(&station->role)) {
+			vro_engine_acks(&station->engine);
+			(void)vsw_role_drop(&station->role);
+		}
 	pthread_mutex_unlock(&stations_lock);
 }
 
@@ -278,10 +294,35 @@ vro_station_run(struct vro_station *station)
 	} while (vsw_role_drop(&station->role));
 }
 
-/* Receive what is there. Returns the packets. */
-static uint32_t
-receive(struct vro_station *station)
+/*
+ * The first request after a poll leaves at once. Those that follow without a poll are a batch in all likelihood, and wait for the next
+ * poll, or for POSTS_HELD of them; if no poll comes, for the leader's tick.
+ */
+void
+vro_station_posted(struct vro_station *station)
 {
+	unsigned posts = atomic_load_explicit(&station->posts, memory_order_relaxed);
+
+	atomic_store_explicit(&station->posts, posts + 1, memory_order_relaxed);
+	if (posts % POSTS_HELD == 0 || !vsw_leader_hold(&station->leader))
+		vro_station_run(station);
+}
+
+/*
+ * May acknowledgements of what came wait until the thread that polls has posted an answer, or polls again? Not those of many
+ * packets: their sender waits for room.
+ */
+static bool
+acks_may_wait(struct vro_station *station, uint32_t count)
+{
+	return count != 0 && count <= FEW_PACKETS && vsw_leader_hold(&station->leader);
+}
+
+/* Receive what is there. `polled`: by a thread that polls. Returns the packets. */
+static uint32_t
+receive(struct vro_station *station, bool polled)
+{
+	struct vro_engine *engine = &station->engine;
 	uint32_t count = 0;
 
 	if (atomic_load_explicit(&station->forked, memory_order_relaxed) ||
@@ -289,9 +330,14 @@ receive(struct vro_station *station)
 		return 0;
 	do {
 		vsw_role_begin(&station->role);
+		if (engine->held != NULL)
+			vro_engine_flush(engine);
 		for (uint32_t i = 0; i < station->num_udps; i++)
-			count += vro_udp_receive(&station->udps[i], &station->engine);
+			count += vro_udp_receive(&station->udps[i], engine);
+		engine->round += polled;
+		engine->hold = polled && acks_may_wait(station, count);
 		kicks_run(station);
+		engine->hold = false;
 	} while (vsw_role_drop(&station->role));
 	return count;
 }
@@ -301,6 +347,9 @@ vro_station_enter(struct vro_station *station)
 {
 	for (unsigned round = 0; !vsw_role_take(&station->role); round++)
 		vsw_relax(station->engine.host, round);
+	/* The verb may end the queue pair whose peer waits for it. */
+	if (station->engine.held != NULL)
+		vro_engine_acks(&station->engine);
 }
 
 void
@@ -319,22 +368,48 @@ run_fire(void *arg)
 	vro_station_run(arg);
 }
 
+/* Let others run, the peer perhaps. */
+static __attribute__((noinline)) void
+give_away(struct vro_station *station)
+{
+	const struct ri_host *host = station->engine.host;
+	uint64_t begin = host->now(host->self);
+
+	vsw_relax(host, RI_RELAX_SPINS);
+	vro_spin_gave(&station->spin, host->now(host->self) - begin);
+}
+
 uint32_t
 vro_station_poll(void *engine)
 {
 	struct vro_station *station = engine;
+	uint32_t count;
 
 	if (atomic_load_explicit(&station->forked, memory_order_relaxed))
 		return 0;
 	vsw_leader_polled(&station->leader);
-	return receive(station);
+	atomic_store_explicit(&station->posts, 0, memory_order_relaxed);
+	count = receive(station, true);
+	if (count != 0)
+		vro_spin_found(&station->spin);
+	else if (vro_spin_vain(&station->spin))
+		give_away(station);
+	return count;
+}
+
+bool
+vro_station_spin_futile(void *engine)
+{
+	const struct vro_station *station = engine;
+
+	return atomic_load_explicit(&station->spin.futile, memory_order_relaxed);
 }
 
 uint32_t
 vro_station_progress(void *engine, uint32_t budget)
 {
 	(void)budget; /* a batch of each socket is a bound */
-	return receive(engine);
+	return receive(engine, false);
 }
 
 bool

@@ -13,6 +13,7 @@
 #define VRO_STATION_H
 
 #include "vrc_service.h"
+#include "vro_spin.h"
 #include "vro_udp.h"
 #include "vsw_leader.h"
 
@@ -55,6 +56,8 @@ struct vro_station {
 	struct vro_link mux;      /* to the socket of a packet's source address */
 	struct vsw_role role;
 	struct vsw_leader leader;
+	struct vro_spin spin;
+	atomic_uint posts; /* requests since a thread has polled last */
 	struct ri_task task;
 	struct ri_timer full; /* a socket took no more */
 	int epfd;
@@ -109,10 +112,13 @@ void vro_station_enter(struct vro_station *station);
 void vro_station_leave(struct vro_station *station);
 /* Run the queue pairs that were kicked, if no other thread does. */
 void vro_station_run(struct vro_station *station);
+/* A queue pair was kicked for a request: run it, or leave it to the thread that polls, which sends several in one run of packets. */
+void vro_station_posted(struct vro_station *station);
 /* As vsw_doorbell's; `engine` is the station. */
 uint32_t vro_station_poll(void *engine);
 uint32_t vro_station_progress(void *engine, uint32_t budget);
 bool vro_station_leader_enter(void *engine, int *fd);
 void vro_station_leader_leave(void *engine);
+bool vro_station_spin_futile(void *engine);
 
 #endif /* VRO_STATION_H */

@@ -35,6 +35,15 @@
 #define RUN_MAX      65000u /* octets of a run: what a UDP datagram has at most, and less */
 #define RUN_ROOM     65536u /* of a run that comes */
 #define OUT_ROOM     ((size_t)2 * RUN_ROOM)
+#define LONG_RUN     4u /* packets that are worth an answer before more is received */
+
+/* What a receive call is given. The kernel changes entries that it fills, and they are made anew. */
+struct vro_inbox {
+	struct mmsghdr messages[VRO_UDP_BATCH];
+	struct iovec octets[VRO_UDP_BATCH];
+	union vro_address from[VRO_UDP_BATCH];
+	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][128];
+};
 
 static bool
 option_set(int fd, int level, int name, int value)
@@ -420,6 +429,8 @@ message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msg
 	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT};
 	const uint8_t *octets = message->msg_iov->iov_base;
 	size_t segment = control_read(message, &flow);
+	uint16_t step = 1; /* from one identification to the next, in runs that a kernel has cut */
+	uint16_t ident = 0;
 	uint32_t count = 0;
 
 	if ((message->msg_flags & MSG_TRUNC) != 0)
@@ -428,10 +439,15 @@ message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msg
 	memcpy(flow.destination, udp->gid, sizeof(flow.destination));
 	do {
 		size_t one = len < segment ? len : segment;
-		struct roce_flow own = flow; /* each has another identification */
+		struct roce_flow own = flow;
 
+		/* The right guess saves to find the identification by the CRC. */
+		own.ident = ident;
 		if (one <= ROCE_PACKET_MAX)
 			vro_engine_packet(engine, &own, true, octets, one);
+		if (own.ident != ident)
+			step = 0;
+		ident = (uint16_t)(own.ident + step);
 		octets += one;
 		len -= one;
 		count++;
@@ -439,36 +455,52 @@ message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msg
 	return count;
 }
 
+static void
+inbox_prepare(struct vro_udp *udp, uint32_t count)
+{
+	struct vro_inbox *in = udp->in;
+
+	for (uint32_t i = 0; i < count; i++) {
+		in->octets[i] = (struct iovec){.iov_base = udp->batch + (size_t)i * RUN_ROOM,
+					       .iov_len = RUN_ROOM};
+		in->messages[i].msg_hdr = (struct msghdr){.msg_name = &in->from[i],
+							  .msg_namelen = sizeof(in->from[i]),
+							  .msg_iov = &in->octets[i],
+							  .msg_iovlen = 1,
+							  .msg_control = in->control[i],
+							  .msg_controllen = sizeof(in->control[i])};
+	}
+}
+
 uint32_t
 vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 {
-	struct mmsghdr messages[VRO_UDP_BATCH];
-	struct iovec octets[VRO_UDP_BATCH];
-	union vro_address from[VRO_UDP_BATCH];
-	alignas(struct cmsghdr) char control[VRO_UDP_BATCH][128];
+	struct vro_inbox *in = udp->in;
 	uint32_t packets = 0;
 	int count;
 
-	memset(messages, 0, sizeof(messages));
-	for (uint32_t i = 0; i < VRO_UDP_BATCH; i++) {
-		octets[i] = (struct iovec){.iov_base = udp->batch + (size_t)i * RUN_ROOM,
-					   .iov_len = RUN_ROOM};
-		messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i],
-						      .msg_namelen = sizeof(from[i]),
-						      .msg_iov = &octets[i],
-						      .msg_iovlen = 1,
-						      .msg_control = control[i],
-						      .msg_controllen = sizeof(control[i])};
-	}
-	count = ri_recvmmsg(udp->fd, messages, VRO_UDP_BATCH, MSG_DONTWAIT);
+	if (udp->taken != 0)
+		inbox_prepare(udp, udp->taken);
+	udp->taken = 0;
+	count = ri_recvmmsg(udp->fd, in->messages, udp->bulk ? 1 : VRO_UDP_BATCH, MSG_DONTWAIT);
 	if (count < 0) {
+		udp->bulk = false;
 		if (errno != EAGAIN && errno != EINTR)
 			errors_read(udp);
 		return 0;
 	}
 	udp->calls_in++;
-	for (int i = 0; i < count; i++)
-		packets += message_deliver(udp, engine, &messages[i].msg_hdr, messages[i].msg_len);
+	udp->taken = (uint32_t)count;
+	for (int i = 0; i < count; i++) {
+		uint32_t run = message_deliver(udp, engine, &in->messages[i].msg_hdr,
+					       in->messages[i].msg_len);
+
+		packets += run;
+		udp->bulk = run >= LONG_RUN;
+		/* The sender builds the next run while this one is answered. */
+		if (udp->bulk && i + 1 < count)
+			vro_engine_flush(engine);
+	}
 	return packets;
 }
 
@@ -485,15 +517,19 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 	udp->scope = scope;
 	udp->link = (struct vro_link){.room = link_room, .send = link_send, .flush = link_flush};
 	udp->batch = malloc(VRO_UDP_BATCH * (size_t)RUN_ROOM + OUT_ROOM);
-	udp->fd = udp->batch != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
+	udp->in = calloc(1, sizeof(*udp->in));
+	udp->fd =
+		udp->batch != NULL && udp->in != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
 	if (udp->fd < 0) {
-		int error = udp->batch != NULL ? errno : ENOMEM;
+		int error = udp->batch != NULL && udp->in != NULL ? errno : ENOMEM;
 
 		free(udp->batch);
+		free(udp->in);
 		return error == EADDRINUSE      ? RI_ERR_IN_USE
 		       : error == EADDRNOTAVAIL ? RI_ERR_NO_ROUTE
 						: RI_ERR_RESOURCES;
 	}
+	udp->taken = VRO_UDP_BATCH;
 	udp->own.octets = udp->batch + VRO_UDP_BATCH * (size_t)RUN_ROOM;
 	udp->out = &udp->own;
 	/* Without a checksum the kernel cuts nothing. */
@@ -509,4 +545,5 @@ vro_udp_close(struct vro_udp *udp)
 {
 	ri_close(udp->fd);
 	free(udp->batch);
+	free(udp->in);
 }

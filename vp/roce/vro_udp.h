@@ -47,9 +47,12 @@ struct vro_udp {
 	bool alone;          /* the kernel does not segment for this socket */
 	struct vro_out *out; /* `own`, or another socket's */
 	struct vro_out own;
-	uint8_t *batch;     /* room of what comes, and behind it own.octets */
-	uint64_t calls_out; /* system calls that sent packets ... */
-	uint64_t calls_in;  /* ... and that received some */
+	uint8_t *batch;       /* room of what comes, and behind it own.octets */
+	struct vro_inbox *in; /* what a receive call is given ... */
+	uint32_t taken;       /* ... and how much of it the last one has used */
+	bool bulk;            /* long runs come: receive one at a time, and answer it */
+	uint64_t calls_out;   /* system calls that sent packets ... */
+	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
 	/* Somebody's address answered that nobody listens there; may be NULL. */

@@ -28,7 +28,7 @@ vro_bell_sq(void *engine_qp)
 	struct vro_verbs_qp *qp = engine_qp;
 
 	vro_kick(qp);
-	vro_station_run(qp->rnic->station);
+	vro_station_posted(qp->rnic->station);
 }
 
 /* The head was stored sequentially consistent, and the state is written before the queue is flushed. */
@@ -37,8 +37,10 @@ vro_bell_rq(void *engine_qp)
 {
 	struct vro_verbs_qp *qp = engine_qp;
 
-	if (atomic_load(&qp->qp.state) == VRO_ERROR)
-		vro_bell_sq(qp);
+	if (atomic_load(&qp->qp.state) != VRO_ERROR)
+		return;
+	vro_kick(qp);
+	vro_station_run(qp->rnic->station);
 }
 
 void
@@ -55,7 +57,8 @@ timer_fire(void *arg)
 	struct vro_verbs_qp *qp = arg;
 
 	atomic_store(&qp->expired, true);
-	vro_bell_sq(qp);
+	vro_kick(qp);
+	vro_station_run(qp->rnic->station);
 }
 
 /* --- what the engine asks -------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ def in_lab(row):
 # up to 8 MiB take too long, and the client of fio sends when a slow server has posted no receive yet.
 NOT_OVER_SIW = re.compile(r'ib_atomic|d(apl)?test|qperf|fio-send|.*-a$')
 ROWS = {row.name: row for row in map(in_lab, programs_table.ROWS)
-        if row.server and row.result != programs_table.REFUSED and not NOT_OVER_SIW.match(row.name)}
+        if row.server and row.adapters[0].startswith('iwarp') and row.result != programs_table.REFUSED and not NOT_OVER_SIW.match(row.name)}
 
 
 class Pair:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,13 @@ def bound_ports(state):
                 if state in ('', words[3]):
                     ports.add(int(words[1].rsplit(':', 1)[1], 16))
     return ports
+
+
+def has_roce(address):
+    """Does a process have the port of RoCE at that IPv4 address?"""
+    wanted = '%08X:%04X' % (int.from_bytes(socket.inet_aton(address), sys.byteorder), 4791)
+    with open('/proc/net/udp', encoding='ascii') as file:
+        return any(line.split()[1] == wanted for line in file.readlines()[1:])
 
 
 # --- how -----------------------------------------------------------------------------------------------------

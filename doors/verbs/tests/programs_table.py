@@ -89,6 +89,26 @@ FABRIC = 'itapi/fabric/default/'
 BY_NAME = {**SHM, 'ready': FABRIC + 'ib.port-{port}'}
 
 
+# Both sides of a row on roce:lo have an address of their own, since an address serves one process. An adapter of the loopback takes its
+# address when it is opened, a moment before a program listens.
+ROCE = {'adapters': ('roce:lo',), 'address': '{roce}', 'again': r'RDMA_CM_EVENT_REJECTED'}
+BY_ROCE = {**ROCE, 'ready': '{roce}'}
+
+
+def pingpong_roce(kind, **more):
+    words = 'ibv_%s_pingpong -g 0 -n 200 -p {port}' % kind
+    return Row(name='ibv_%s_pingpong-roce' % kind, title='ibv_%s_pingpong' % kind, client=words + ' {address}', server=words,
+               says=('200 iters in',), server_says=('200 iters in',), **ROCE, **more)
+
+
+def perftest_roce(tool, options='', size='', **more):
+    """A test of perftest, by rdma_cm with -R."""
+    words = ' '.join(filter(None, [tool, '-F -p {port}', options]))
+    return Row(name='-'.join(filter(None, [tool, 'roce', *re.findall(r'[\w]+', options)])), title=f'{tool} {options}',
+               client=words + ' {address}', server=words, says=(r'\n ' + (size or r'\d+') + r' +\d+ +[\d.]+ +[\d.]+',),
+               silent=(r'(?i)failed', r'(?i)couldn.t'), **{**(BY_ROCE if '-R' in options else ROCE), **more})
+
+
 def pingpong(kind):
     words = 'ibv_%s_pingpong -g 0 -n 200 -p {port}' % kind
     return Row(name='ibv_%s_pingpong-shm' % kind, title='ibv_%s_pingpong' % kind, client=words + ' {address}', server=words,
@@ -246,6 +266,28 @@ ROWS = [
         ' rc_lat rc_bw uc_lat ud_lat ud_bw rc_rdma_read_bw uc_rdma_write_bw rc_fetch_add_mr quit', 'qperf -lp {port}',
         says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'uc_lat:\n +latency +=', r'ud_lat:\n +latency +=', r'ud_bw:\n +send_bw +=',
               r'rc_rdma_read_bw:\n +bw +=', r'uc_rdma_write_bw:\n +send_bw +=', r'rc_fetch_add_mr:\n +msg_rate'), **SHM),
+    Row('ibv_devinfo-roce', 'ibv_devinfo -v', 'ibv_devinfo -v', says=(r'hca_id:\s+it_roce_lo\n\s+transport:\s+InfiniBand',
+        r'state:\s+PORT_ACTIVE', r'port_lid:\s+0\n', r'link_layer:\s+Ethernet', r'GID\[ +0\]:\s+::ffff:127\.\d+\.\d+\.3, RoCE v2\n'),
+        silent=('Failed', 'Unable'), **ROCE),
+    pingpong_roce('rc'), pingpong_roce('ud'), pingpong_roce('uc', long=True), pingpong_roce('srq', long=True),
+    Row('rping-roce', 'rping -V', 'rping -c -a {address} -p {port} -C 10 -V -v', 'rping -s -a {address} -p {port} -C 10 -V -v',
+        says=(r'rdma-ping-9: ',), **BY_ROCE),
+    Row('ucmatose-roce', 'ucmatose', 'ucmatose -s {address} -p {port} -c 5 -C 10', 'ucmatose -p {port} -c 5 -C 10',
+        says=(r'data transfers complete', r'return status 0'), long=True, **BY_ROCE),
+    Row('rdma_client-roce', 'rdma_server, rdma_client', 'rdma_client -s {address} -p {port}', 'rdma_server -p {port}',
+        says=(r'rdma_client: end 0',), server_says=(r'rdma_server: end 0',), long=True, **BY_ROCE),
+    Row('cmtime-roce', 'cmtime', 'cmtime -s {address} -p {port} -c 50', 'cmtime -b {address} -p {port} -c 50', stays=True,
+        says=(r'\nconnect +: +[\d.]+', r'\ndestroy +: +[\d.]+'), long=True, **BY_ROCE),
+    Row('rstream-roce', 'rstream -T v', 'rstream -s {address} -p {port} -T v -S 4096 -C 50 -I 10', 'rstream -p {port} -T v -S 4096 -C 50 -I 10',
+        says=(r'\ncustom +4k +50 +10 ',), silent=('data verification failed',), long=True, **BY_ROCE),
+    perftest_roce('ib_write_bw', '-R -n 200'),
+    perftest_roce('ib_send_lat', '-R -n 100', long=True),
+    perftest_roce('ib_read_bw', '-R -n 200', long=True),
+    perftest_roce('ib_atomic_lat', '-R -n 100', '8', long=True),
+    perftest_roce('ib_send_lat', '-n 100 -e', long=True),
+    perftest_roce('ib_send_lat', '-n 100 -c UD', long=True),
+    perftest_roce('ib_write_lat', '-n 100 -c UC', long=True),
+    perftest_roce('ib_read_lat', '-n 100', long=True),
     Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
         **SHM),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),

@@ -66,10 +66,19 @@ class Run:
         self.values = {'port': self.port, 'folder': self.folder.name, 'tests': HERE, 'build': build, 'machine': machine(),
                        'examples': os.path.join(HERE, '../../../doc/examples')}
         self.values['address'] = ADDRESS if row.address == '{interface}' else row.address
+        if row.address == '{roce}':
+            self.values['address'] = self.loopback(2)
         self.until = deadline()
 
-    def start(self, command):
-        env = self.door.environment(**{name: self.fill(text) for name, text in self.row.environment.items()})
+    def loopback(self, last):
+        """An address of the loopback that no other row has."""
+        return '127.%d.%d.%d' % (64 + self.port // 256 % 128, self.port % 256, last)
+
+    def start(self, command, server=False):
+        env = {name: self.fill(text) for name, text in self.row.environment.items()}
+        if self.row.address == '{roce}':
+            env['ITAPI_ROCE_ADDRESS'] = self.loopback(2 if server else 3)
+        env = self.door.environment(**env)
         return Program(self.door.words([self.fill(word) for word in command.split()], self.adapters()), env, cwd=self.folder.name)
 
     def adapters(self):
@@ -79,6 +88,8 @@ class Run:
         return text.format(**self.values)
 
     def listens(self):
+        if self.row.ready == '{roce}':
+            return door_programs.has_roce(self.values['address'])
         if self.row.ready:
             return bool(glob.glob(os.path.join(self.folder.name, self.fill(self.row.ready))))
         return self.port in door_programs.bound_ports('0A')
@@ -114,7 +125,7 @@ class Run:
                 else:
                     self.client()
                 return
-            with self.start(self.row.server) as server:
+            with self.start(self.row.server, server=True) as server:
                 wait_until(self.listens, server, 'a listener', self.until)
                 try:
                     self.client()

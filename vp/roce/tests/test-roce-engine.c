@@ -133,6 +133,82 @@ long_read(void)
 	sim_free(sim);
 }
 
+static GString *order_seen;
+
+static bool
+order_note(struct sim *sim, int from, const struct roce_packet *p)
+{
+	(void)sim;
+	if (from == 1)
+		g_string_append(order_seen, (p->opcode & 0x1f) == ROCE_ACK ? "ack " : "message ");
+	return true;
+}
+
+static void
+order_is(const char *expected)
+{
+	g_assert_cmpstr(order_seen->str, ==, expected);
+	g_string_truncate(order_seen, 0);
+}
+
+/* An acknowledgement that may wait goes behind a message that is posted meanwhile; a NAK does not wait. */
+static void
+held(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(1024, pair);
+	struct ri_sge sge = sim_sge(pair[0], 0, 100), answer_sge = sim_sge(pair[1], 0, 100);
+	struct ri_wr wr = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
+	struct ri_wr answer = sim_request(pair[1], 2, RI_OP_SEND, &answer_sge, 0);
+	struct vro_engine *engine = &pair[1]->side->engine;
+
+	order_seen = g_string_new(NULL);
+	sim->filter = order_note;
+	/* It waits when the program has answered some messages at once, and no longer when it has not. */
+	for (guint i = 0; i < VRO_ANSWERING + 6; i++) {
+		bool waits = i >= VRO_ANSWERING && i <= VRO_ANSWERING + 4;
+		bool answers = i < VRO_ANSWERING + 2;
+
+		sim_receive(pair[0], 3, 1000, 100);
+		sim_receive(pair[1], 3, 1000, 100);
+		engine->hold = true;
+		engine->round++;
+		sim_post(pair[0], &wr);
+		sim_run(sim, 100000);
+		received_is(pair[1], "3 RI_OP_RECV RI_WC_SUCCESS 100 4\n");
+		sent_is(pair[0], waits ? "" : "1 RI_OP_SEND RI_WC_SUCCESS\n");
+		order_is(waits ? "" : "ack ");
+		engine->hold = false;
+		if (answers)
+			sim_post(pair[1], &answer);
+		vro_engine_flush(engine);
+		order_is(!waits ? (answers ? "message " : "") : answers ? "message ack " : "ack ");
+		sim_run(sim, SECOND / 100);
+		sent_is(pair[0], waits ? "1 RI_OP_SEND RI_WC_SUCCESS\n" : "");
+	}
+	g_assert_cmpuint(pair[0]->side->engine.counts[VRO_REPEATED], ==, 0);
+	engine->hold = true;
+	sim_post(pair[0], &wr); /* there is no receive */
+	sim_run(sim, 100000);
+	order_is("ack ");
+	g_assert_cmpuint(engine->counts[VRO_RNRS], ==, 1);
+	sim_receive(pair[1], 3, 1000, 100);
+	sim_run(sim, SECOND);
+	order_is("ack ");
+	pair[1]->qp.answering = VRO_ANSWERING;
+	sim_receive(pair[1], 3, 1000, 100);
+	sim_post(pair[0], &wr);
+	sim_run(sim, 100000);
+	order_is("");
+	vro_engine_acks(engine);
+	order_is("ack ");
+	engine->hold = false;
+	vro_engine_flush(engine);
+	order_is("");
+	g_string_free(order_seen, TRUE);
+	sim_free(sim);
+}
+
 /* A burst of Sends is acknowledged by few packets, and only the requests that are to be signalled are completed. */
 static void
 coalesced(void)
@@ -660,6 +736,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/transfer", transfer);
 	g_test_add_func("/roce/engine/long-read", long_read);
 	g_test_add_func("/roce/engine/coalesced", coalesced);
+	g_test_add_func("/roce/engine/held", held);
 	g_test_add_func("/roce/engine/refused", refused);
 	g_test_add_func("/roce/engine/local-errors", local_errors);
 	g_test_add_func("/roce/engine/silence", silence);
