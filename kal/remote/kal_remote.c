@@ -567,6 +567,22 @@ listen_anywhere(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t 
 	return error;
 }
 
+/* At an address that was asked for, and is counted. What was refused before is not: another socket of this process may have that address. */
+static int
+listen_allowed(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t len,
+	       const struct kald_addr *at)
+{
+	int error = 0;
+
+	if (kal_fd_get(&r.got) >= 0)
+		kal_fd_move(fd, &r.got);
+	else
+		error = kal_sock_own.listen(fd, sa, len);
+	if (error != 0)
+		listen_forget(at);
+	return error;
+}
+
 static int
 remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t len)
 {
@@ -579,12 +595,8 @@ remote_listen(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t le
 		error = listen_anywhere(fd, sa, len);
 	} else {
 		error = ask_listen(&at, false);
-		if (error == 0 && kal_fd_get(&r.got) >= 0)
-			kal_fd_move(fd, &r.got);
-		else if (error == 0)
-			error = kal_sock_own.listen(fd, sa, len);
-		if (error != 0 && error != EACCES)
-			listen_forget(&at);
+		if (error == 0)
+			error = listen_allowed(fd, sa, len, &at);
 	}
 	asker_leave();
 	return error;

@@ -405,6 +405,59 @@ test_names(void)
 	two_free(&t);
 }
 
+/* A listener, at the port in *service; 0: one is chosen, and stored there. */
+static struct ri_listen *
+listen_at(struct node *node, struct ri_service *service)
+{
+	struct ri_listen *listen = NULL;
+
+	g_assert_cmpint(node->p->cm->listen(node->context, 42, 0, service, 4, &listen), ==,
+			RI_SUCCESS);
+	return listen;
+}
+
+static void
+connect_at(struct end *a, struct end *b, const struct ri_service *service)
+{
+	const struct ri_cm_ops *cm = a->node->p->cm;
+	struct ri_cm_params params = node_params(service);
+
+	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(b->node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(cm->accept(request.request, b->qp, &params), ==, RI_SUCCESS);
+	node_cm(a->node, RI_CM_ESTABLISHED, a);
+	node_cm(b->node, RI_CM_ESTABLISHED, b);
+}
+
+/* A port passes from one process to another one and back, while connections to both stay: each attempt reaches the owner of then. */
+static void
+test_port_moves(void)
+{
+	struct two t = two_new("60000");
+	struct vth *vth = vth_new(true);
+	struct node *third = node_new_patient(vth, adapter, "60000");
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct end *a[4], *b[4];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(a); i++) {
+		struct node *owner = i % 2 == 0 ? t.node[1] : third;
+		struct ri_listen *listen = listen_at(owner, &service);
+
+		a[i] = end_new(t.node[0], NULL);
+		b[i] = end_new(owner, NULL);
+		connect_at(a[i], b[i], &service);
+		owner->p->cm->listen_destroy(listen);
+	}
+	for (unsigned i = 0; i < G_N_ELEMENTS(a); i++) {
+		end_free(a[i]);
+		end_free(b[i]);
+	}
+	node_forget(third);
+	node_free(third);
+	vth_free(vth);
+	two_free(&t);
+}
+
 /* The target neither polls nor waits: its service thread executes. */
 static void
 test_asleep(void)
@@ -760,6 +813,7 @@ main(int argc, char **argv)
 	add("reject", test_reject);
 	add("withdraw", test_withdraw);
 	add("names", test_names);
+	add("port-moves", test_port_moves);
 	add("asleep", test_asleep);
 	add("invalidate", test_invalidate);
 	add("idle", test_idle);

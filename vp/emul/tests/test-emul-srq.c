@@ -432,6 +432,25 @@ test_visitors(gconstpointer adapter)
 	vth_free(vth);
 }
 
+/* More of them, one after the other, than there may be at once. */
+static void
+test_one_by_one(const void *adapter)
+{
+	struct party p;
+	struct ri_map map;
+
+	party_open(&p, adapter, 1, NULL);
+	const struct ri_srq_ops *ops = p.nb->p->srq;
+	for (uint32_t i = 0; i <= p.nb->attr.max_srq; i++) {
+		struct ri_srq_attr attr = {.max_wr = 1, .max_sge = 1};
+		struct ri_srq *srq;
+
+		g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_SUCCESS);
+		g_assert_cmpint(ops->destroy(srq), ==, RI_SUCCESS);
+	}
+	party_close(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -443,6 +462,7 @@ main(int argc, char **argv)
 		{"verbs", test_verbs},           {"catastrophe", test_catastrophe},
 		{"watermarks", test_watermarks}, {"first-goes", test_first_goes},
 		{"crowd", test_crowd},           {"visitors", test_visitors},
+		{"one-by-one", test_one_by_one},
 	};
 
 	g_test_init(&argc, &argv, NULL);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What the daemon counts, over many lives of clients, requests and rules: as often as nothing may add up. */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kald_play.h"
+
+#define ME ((uint32_t)getuid())
+
+/* A tool asks as many times at once as it may, again and again, while a client that does not answer keeps each list waiting. */
+static void
+test_lists(void)
+{
+	struct play play;
+	struct kald_message request, reply;
+	int tool, mute;
+
+	play_begin(&play, NULL);
+	mute = play_join(&play, KALD_CLIENT, NULL);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	kald_message_begin(&request, KALD_LIST, 6, KALD_OK);
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < KALD_WINDOW / 2; i++)
+			play_send(tool, &request);
+		for (unsigned i = 0; i < KALD_WINDOW / 2; i++) {
+			g_assert_true(play_receive(tool, &reply));
+			g_assert_cmpuint(reply.body.listed.count, ==, 1);
+		}
+	}
+	close(mute);
+	close(tool);
+	play_free(&play);
+}
+
+/* One process after the other joins where two may be, and each one is welcome. */
+static void
+test_sessions(void)
+{
+	struct play play;
+	uint32_t processes;
+	int tool;
+
+	play_begin(&play, "[policy]\nprocesses = 2\n");
+	tool = play_join(&play, KALD_TOOL, NULL);
+	for (unsigned round = 0; round < 100; round++) {
+		int client = play_join(&play, KALD_CLIENT, NULL);
+
+		g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), >, 0);
+		close(client);
+		processes = 1;
+		for (unsigned i = 0; i < 5000 && processes != 0; i++) {
+			g_assert_cmpuint(
+				play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, &processes),
+				<=, 65);
+		}
+		g_assert_cmpuint(processes, ==, 0);
+		g_assert_cmpuint(play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, NULL), ==,
+				 0);
+	}
+	close(tool);
+	play_free(&play);
+}
+
+/* Rules that change hold for those who are there, in both directions. */
+static void
+test_rules(void)
+{
+	static const unsigned limits[] = {10, 100, 5, 20};
+	struct play play;
+	uint64_t had = 0;
+	int client;
+
+	play_begin(&play, "[limits.user]\nqp = 1\n");
+	client = play_join(&play, KALD_CLIENT, NULL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(limits); i++) {
+		g_autofree char *policy = g_strdup_printf("[limits.user]\nqp = %u\n", limits[i]);
+		struct kald_message welcome;
+
+		play_policy(&play, policy);
+		do
+			g_assert_true(play_receive(client, &welcome));
+		while (welcome.head.number != (KALD_HELLO | KALD_REPLY));
+		if (had != 0)
+			play_return(client, KAL_RESOURCE_QP, had);
+		g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, limits[i] + 1, NULL), ==, 0);
+		had = play_borrow(client, KAL_RESOURCE_QP, limits[i], NULL);
+		g_assert_cmpuint(had, ==, limits[i]);
+	}
+	close(client);
+	play_free(&play);
+}
+
+/* Read changes up to the answer of a request that is made now; adds up what came, and what is told as lost. */
+static void
+changes_read(int tool, uint64_t *got, uint64_t *lost)
+{
+	struct kald_message request, reply;
+
+	kald_message_begin(&request, KALD_WATCH, 3, KALD_OK);
+	play_send(tool, &request);
+	for (;;) {
+		g_assert_true(play_receive(tool, &reply));
+		if (reply.head.number != KALD_CHANGED)
+			break;
+		(*got)++;
+		*lost += reply.body.change.lost;
+	}
+}
+
+/* Of a watcher that reads late: what it gets, and what it is told that it lost, are together what has happened. */
+static void
+test_lost(void)
+{
+	const unsigned each = 1000;
+	struct play play;
+	struct kald_message request, reply;
+	uint64_t happened = 0, got = 0, lost = 0;
+	int tool, client;
+
+	play_begin(&play, "[limits.user]\nqp = 0\n");
+	client = play_join(&play, KALD_CLIENT, NULL);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	kald_message_begin(&request, KALD_WATCH, 3, KALD_OK);
+	play_ask(tool, &request, &reply);
+	for (unsigned round = 0; round < 3; round++) {
+		uint64_t lost_before = lost;
+
+		for (unsigned i = 0; i < each; i++)
+			g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), ==, 0);
+		changes_read(tool, &got, &lost);
+		/* The next change tells of all that were lost, and those after it of nothing. */
+		for (unsigned i = 0; i < 3; i++) {
+			g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), ==, 0);
+			changes_read(tool, &got, &lost);
+		}
+		happened += each + 3;
+		g_assert_cmpuint(got + lost, ==, happened);
+		g_assert_cmpuint(lost, >, lost_before);
+	}
+	close(client);
+	close(tool);
+	play_free(&play);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/kald/lives/lists", test_lists);
+	g_test_add_func("/kald/lives/sessions", test_sessions);
+	g_test_add_func("/kald/lives/rules", test_rules);
+	g_test_add_func("/kald/lives/lost", test_lost);
+	return g_test_run();
+}
