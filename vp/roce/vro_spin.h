@@ -3,13 +3,14 @@
 
 /*
  * Does it pay to poll on when nothing has come? Not if the peer runs on this processor: then a polling thread keeps it from sending
- * for the rest of its time slice, which is milliseconds. The kernel does not tell the processor of a datagram on a socket that is not
- * connected (SO_INCOMING_CPU), so it is tried out, both ways:
+ * for the rest of its time slice, which is milliseconds. The kernel does not say which processor a datagram came from on a socket that is
+ * not connected (SO_INCOMING_CPU), so this is found out by trial, in both directions:
  *
- * - A thread that has polled in vain for long gives the processor away once. If somebody ran then, and packets are there afterwards,
- *   it may have been the peer; the second time in a row polling counts as futile, and each poll in vain gives the processor away.
- * - Packets that come while a thread polls, and nobody else has run, come from elsewhere: polling pays. While it counts as
- *   futile, some waits begin with polls to see that; the more of them were in vain, the fewer.
+ * - A thread that has polled for long without a packet yields the processor once. If another thread ran then, and packets are there
+ *   afterwards, that thread may have been the peer. The second time in a row polling counts as futile, and each poll without a packet
+ *   yields the processor.
+ * - Packets that come while a thread polls, and no other thread has run, come from another processor: polling pays. While polling
+ *   counts as futile, some waits begin with polls, to notice that; fewer of them, the more found no packet.
  *
  * Any threads; what two of them write at once is a guess that is late.
  */
@@ -20,20 +21,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VRO_SPIN_POLLS     256u /* in vain, until the processor is given away ... */
-#define VRO_SPIN_LONGER    6u   /* ... doubled so often at most */
+#define VRO_SPIN_POLLS     256u /* without a packet, until the thread yields ... */
+#define VRO_SPIN_LONGER    6u   /* ... doubled that often at most */
 #define VRO_SPIN_TRIAL     64u /* polls at the beginning of a wait while polling counts as futile */
 #define VRO_SPIN_TRIAL_MAX 64u /* waits, of which one begins like that at least */
-#define VRO_SPIN_RAN       5000u   /* ns that the processor was away: somebody ran ... */
-#define VRO_SPIN_SLICE     400000u /* ... and used up a time slice, unlike most peers */
+#define VRO_SPIN_RAN       5000u   /* ns that a yield took: another thread ran ... */
+#define VRO_SPIN_SLICE     400000u /* ... and used its whole time slice, unlike most peers */
 
 struct vro_spin {
 	atomic_bool futile;
-	atomic_bool ran;      /* somebody, just before this poll */
+	atomic_bool ran;      /* another thread did, just before this poll */
 	atomic_bool trial;    /* this wait begins with polls */
-	atomic_uint polls;    /* in vain, in a row: the length of this wait */
-	atomic_uint longer;   /* the processor is given away after VRO_SPIN_POLLS << this */
-	atomic_uint guesses;  /* waits in a row that ended when somebody had run */
+	atomic_uint polls;    /* without a packet, in a row: the length of this wait */
+	atomic_uint longer;   /* the thread yields after VRO_SPIN_POLLS << this */
+	atomic_uint guesses;  /* waits in a row that ended when another thread had run */
 	atomic_uint waits;    /* until the next trial ... */
 	atomic_uint interval; /* ... and between it and the one behind it */
 };
@@ -67,7 +68,7 @@ vro_spin_found(struct vro_spin *spin)
 	}
 }
 
-/* A poll has found none. True: give the processor away, measure that, and call vro_spin_gave. */
+/* A poll has found none. True: yield the processor, measure how long that takes, and call vro_spin_gave. */
 static inline bool
 vro_spin_vain(struct vro_spin *spin)
 {
@@ -89,7 +90,7 @@ vro_spin_vain(struct vro_spin *spin)
 	return true;
 }
 
-/* The processor was away for so many ns. */
+/* The yield took that many ns. */
 static inline void
 vro_spin_gave(struct vro_spin *spin, uint64_t ns)
 {
