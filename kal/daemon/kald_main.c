@@ -104,7 +104,7 @@ bind_socket(const char *path, GError **error)
 	g_autofree char *folder = g_path_get_dirname(path);
 	g_autofree char *lock_path = g_strdup_printf("%s.lock", path);
 	struct sockaddr_un addr;
-	socklen_t len;
+	socklen_t len = 0;
 	int lock = -1, fd;
 	bool good = addr_of(path, &addr, &len, error);
 
@@ -147,7 +147,7 @@ notify(const char *state)
 {
 	const char *path = ri_setting_text(&notify_socket);
 	struct sockaddr_un addr;
-	socklen_t len;
+	socklen_t len = 0;
 	int fd;
 
 	if (path == NULL || !addr_of(path, &addr, &len, NULL))

@@ -268,6 +268,7 @@ set_line(void *arg, const struct kal_config_line *line)
 		return trouble;
 	found.group = g_strdup(line->group);
 	found.value = g_strdup(line->value);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): `trouble` may be text of the policy, so that one is taken for NULL, too */
 	g_ptr_array_add(policy->rules, g_memdup2(&found, sizeof(found)));
 	return NULL;
 }

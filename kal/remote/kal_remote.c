@@ -544,6 +544,7 @@ bound_addr(const struct kal_fd *fd, struct kald_addr *at)
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 
+	memset(&sa, 0, sizeof(sa));
 	if (getsockname(kal_fd_get(fd), (struct sockaddr *)&sa, &len) != 0)
 		return errno;
 	addr_of(&sa, at);

@@ -125,6 +125,7 @@ ctl_ask(int fd, struct kald_message *request, struct kald_message *reply, GError
 {
 	static uint32_t last;
 
+	memset(reply, 0, sizeof(*reply));
 	request->head.id = ++last;
 	if (send(fd, request, request->head.length, MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return tool_fail(error, TOOL_ERROR_PEER, "kald takes no request: %s",

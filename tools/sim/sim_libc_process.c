@@ -73,6 +73,7 @@ __assert_fail(const char *assertion, const char *file, unsigned line, const char
 		 function);
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type, a name and lists in parentheses */
 #define REFUSED(result, name, parameters, arguments)        \
 	result name parameters                              \
 	{                                                   \
@@ -80,6 +81,7 @@ __assert_fail(const char *assertion, const char *file, unsigned line, const char
 			sim_refuse(#name);                  \
 		return SIM_REAL(name) arguments;            \
 	}
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 REFUSED(pid_t, fork, (void), ())
 REFUSED(int, system, (const char *command), (command))

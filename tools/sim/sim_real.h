@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `name` is the name of a function */
 #define SIM_REAL(name)                                                         \
 	__extension__({                                                        \
 		static __typeof__(&name) sim_real;                             \
@@ -14,5 +15,6 @@
 			*(void **)(void *)&sim_real = dlsym(RTLD_NEXT, #name); \
 		sim_real;                                                      \
 	})
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif /* SIM_REAL_H */
