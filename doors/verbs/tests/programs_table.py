@@ -139,6 +139,11 @@ def mpi(name, title, options, address=LOOPBACK, **environment):
                needs=(PYTHON, '/usr/lib/python3/dist-packages/mpi4py'), **{**SHM, 'environment': env})
 
 
+def late(row):
+    """The row, which takes many seconds of processors, and whose like is in the quick runs."""
+    return dataclasses.replace(row, long=True)
+
+
 PYTHON = '/usr/bin/python3'     # Debian's, for which mpi4py is
 OVER_UCX = '--mca pml ucx --mca osc ^ucx'
 OVER_OFI = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include '
@@ -291,15 +296,15 @@ ROWS = [
     Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
         **SHM),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),
-    ucx(RC_OF_UCX, 'tag_bw -s 65536', 'ucx_perftest, rc_verbs, 64 KiB'),
-    ucx(RC_OF_UCX, 'ucp_get -s 4096', 'ucx_perftest, rc_verbs, get'),
-    ucx(RC_OF_UCX, 'ucp_fadd -s 8', 'ucx_perftest, rc_verbs, atomic'),
+    late(ucx(RC_OF_UCX, 'tag_bw -s 65536', 'ucx_perftest, rc_verbs, 64 KiB')),
+    late(ucx(RC_OF_UCX, 'ucp_get -s 4096', 'ucx_perftest, rc_verbs, get')),
+    late(ucx(RC_OF_UCX, 'ucp_fadd -s 8', 'ucx_perftest, rc_verbs, atomic')),
     ucx('ud_verbs', 'tag_lat -s 64', 'ucx_perftest, ud_verbs'),
-    ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB'),
+    late(ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB')),
     mpi('ucx-rc', 'Open MPI by UCX, rc_verbs: a ring and an all-reduce', OVER_UCX, UCX_TLS=RC_OF_UCX + ',self', UCX_NET_DEVICES='it_shm_ib:1'),
-    mpi('ucx-ud', 'Open MPI by UCX, ud_verbs', OVER_UCX, UCX_TLS='ud_verbs,self', UCX_NET_DEVICES='it_shm_ib:1'),
+    late(mpi('ucx-ud', 'Open MPI by UCX, ud_verbs', OVER_UCX, UCX_TLS='ud_verbs,self', UCX_NET_DEVICES='it_shm_ib:1')),
     mpi('ofi-rxd', 'Open MPI by libfabric, "verbs;ofi_rxd"', OVER_OFI + 'verbs;ofi_rxd'),
-    mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}'),
+    late(mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}')),
     Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
         why='no adapter has XRC'),
 ]
