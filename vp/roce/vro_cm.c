@@ -85,10 +85,14 @@ is_idle(const struct vro_verbs_qp *qp)
 	return qp->qp.state == VRO_INIT && qp->tie.phase == VRO_UNTIED;
 }
 
-/* From now on it is tied to that exchange. */
+/* From now on it is tied to that exchange. An earlier one, whose time-wait may go on, does not tell the queue pair of its end any more. */
 static void
 tie_begin(struct vro_verbs_qp *qp, uint64_t number, const struct ri_cm_params *params)
 {
+	if (qp->tie.used) {
+		vrc_abandon(vrc_service_enter(service_of(qp)), qp->tie.number);
+		vrc_service_leave(service_of(qp));
+	}
 	qp->tie = (struct vro_tie){.number = number, .phase = VRO_TRYING, .used = true};
 	if (!params->ird_ord)
 		return;

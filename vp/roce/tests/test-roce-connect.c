@@ -207,6 +207,45 @@ lives(void)
 	scene_close(&s);
 }
 
+static uint32_t
+exchanges(const struct node *node)
+{
+	struct vrc_service *service = node->rnic->station->service;
+	struct vrc_counts counts;
+
+	vrc_cm_counts(vrc_service_enter(service), &counts);
+	vrc_service_leave(service);
+	return counts.conns;
+}
+
+/* The time-wait of a queue pair's first connection ends when its second one has ended, and it is gone. */
+static void
+old_time_wait(void)
+{
+	struct scene s;
+
+	scene_open(&s);
+	up(&s);
+	g_assert_cmpint(ops()->disconnect(s.a->qp, NULL, 0), ==, RI_SUCCESS);
+	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+	node_cm(s.near, RI_CM_DISCONNECTED, s.a);
+	reset(s.a);
+	reset(s.b);
+	up(&s);
+	g_assert_cmpuint(exchanges(s.near), >, 2);
+	end_free(s.a);
+	end_free(s.b);
+	node_forget(s.far);
+	node_forget(s.near);
+	for (gint64 deadline = node_deadline(); exchanges(s.near) != 0; g_usleep(1000))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	node_silent(s.near);
+	node_silent(s.far);
+	s.a = end_new(s.near, NULL);
+	s.b = end_new(s.far, NULL);
+	scene_close(&s);
+}
+
 /* The caller confirms, with private data, or refuses after the answer. */
 static void
 three_way(void)
@@ -498,6 +537,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/connect/processes", processes); /* forks before there is a thread */
 	g_test_add_func("/roce/connect/lives", lives);
+	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
 	g_test_add_func("/roce/connect/crowd", crowd);
