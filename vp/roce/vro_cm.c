@@ -94,6 +94,7 @@ tie_begin(struct vro_verbs_qp *qp, uint64_t number, const struct ri_cm_params *p
 		vrc_service_leave(service_of(qp));
 	}
 	qp->tie = (struct vro_tie){.number = number, .phase = VRO_TRYING, .used = true};
+	qp->qp.untold = true;
 	if (!params->ird_ord)
 		return;
 	atomic_store(&qp->qp.in.ird, params->ird);
@@ -255,6 +256,8 @@ tie_send(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	struct vro_station *station = qp->rnic->station;
 
 	vro_station_enter(station);
+	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED)
+		qp->qp.untold = false;
 	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED &&
 	    qp->qp.state == VRO_RTR) {
 		vro_qp_to_rts(&qp->qp, event->cm.reach.sq_psn);

@@ -308,6 +308,7 @@ vro_qp_to_reset(struct vro_qp *qp)
 	host->timer_start(host->self, &qp->timer, RI_NEVER);
 	qp->tx.armed = RI_NEVER;
 	vsw_wq_forget(&qp->tx.sq);
+	qp->untold = false;
 	qp->state = VRO_RESET;
 }
 

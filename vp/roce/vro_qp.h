@@ -217,6 +217,7 @@ struct vro_qp {
 	atomic_uchar state; /* enum vro_state; a thread that posts a receive reads it, too */
 	bool privileged;
 	bool awaited; /* the first packet that comes is reported */
+	bool untold; /* its program has not heard of the connection: no receive completes yet [RI 8.3] */
 	uint32_t qpn;
 	uint32_t qkey;
 	struct vro_path path;

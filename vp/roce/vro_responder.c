@@ -459,6 +459,16 @@ receive_missing(struct vro_qp *qp)
 
 /* --- packets ------------------------------------------------------------------------------ */
 
+/* Would it take a receive before the program has heard of the connection? The service thread is about to tell it. */
+static bool
+is_early(const struct vro_qp *qp, uint32_t parts)
+{
+	bool send = (parts & ROCE_IS_SEND) != 0 && (parts & ROCE_IS_FIRST) != 0;
+	bool immediate = (parts & ROCE_IS_WRITE) != 0 && (parts & ROCE_HAS_IMM) != 0;
+
+	return qp->untold && (send || immediate);
+}
+
 static void
 message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 {
@@ -471,7 +481,9 @@ message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		invalid(qp, wrong);
 		return;
 	}
-	if ((parts & ROCE_IS_FIRST) != 0)
+	if (is_early(qp, parts))
+		refusal = &vsw_no_receive;
+	else if ((parts & ROCE_IS_FIRST) != 0)
 		refusal = message_begin(qp, p, parts);
 	if (refusal == NULL)
 		refusal = message_execute(qp, p, parts);
@@ -539,7 +551,8 @@ unreliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts
 	rx->psn = roce_add(p->psn, 1);
 	if (!in_order || first)
 		rx->kind = VRO_NO_MESSAGE;
-	if ((rx->kind == VRO_NO_MESSAGE && !first) || message_wrong(qp, p, parts) != NULL) {
+	if ((rx->kind == VRO_NO_MESSAGE && !first) || message_wrong(qp, p, parts) != NULL ||
+	    is_early(qp, parts)) {
 		rx->kind = VRO_NO_MESSAGE;
 		return;
 	}
