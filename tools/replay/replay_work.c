@@ -239,7 +239,7 @@ request_post(struct replay_actor *actor, struct replay_end *end, const struct re
 	return REPLAY_DONE;
 }
 
-/* A request waits until its connection stands here, too; a receive does not. */
+/* A request waits until its connection is established here, too; a receive does not. */
 enum replay_step
 replay_post(struct replay_actor *actor, GError **error)
 {

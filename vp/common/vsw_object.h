@@ -70,7 +70,7 @@ struct vsw_srq_object {
 	struct vsw_srq srq;
 };
 
-/* Pages that the provider has mapped; without bytes there are none. */
+/* Pages that the provider has mapped; `bytes` is 0 if it has mapped no page. */
 struct vsw_mapping {
 	void *pages;
 	size_t bytes;

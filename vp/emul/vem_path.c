@@ -186,11 +186,12 @@ vem_path_fini(struct ri_rnic *rnic)
 }
 
 void
-vem_path_find(const struct vem_paths *paths, const char *name, struct vem_path *path)
+vem_path_find(struct vem_paths *paths, const char *name, struct vem_path *path)
 {
-	for (unsigned i = 0; i < paths->count; i++)
-		if (strcmp(paths->path[i].name, name) == 0)
-			*path = paths->path[i];
+	const struct vem_path *found = path_find(paths, name);
+
+	if (found != NULL)
+		*path = *found;
 }
 
 /* --- what rules say --------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ void vem_path_fini(struct ri_rnic *rnic);
 /* Change a rule, or add it: NULL, or why not. With the lock of the rules. */
 const char *vem_path_change(struct vem_paths *paths, const struct vem_path_order *order);
 /* The rule for that name; without one *path stays as it is. With the lock of the rules. */
-void vem_path_find(const struct vem_paths *paths, const char *name, struct vem_path *path);
+void vem_path_find(struct vem_paths *paths, const char *name, struct vem_path *path);
 
 /* The name of an adapter; "": it has none. */
 void vem_path_name(struct ri_rnic *rnic, char name[VEM_NAME]);

@@ -256,12 +256,12 @@ tie_send(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	struct vro_station *station = qp->rnic->station;
 
 	vro_station_enter(station);
-	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED)
+	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED) {
 		qp->qp.untold = false;
-	if (qp->tie.number == event->number && qp->tie.phase == VRO_TIED &&
-	    qp->qp.state == VRO_RTR) {
-		vro_qp_to_rts(&qp->qp, event->cm.reach.sq_psn);
-		vro_kick(qp);
+		if (qp->qp.state == VRO_RTR) {
+			vro_qp_to_rts(&qp->qp, event->cm.reach.sq_psn);
+			vro_kick(qp);
+		}
 	}
 	vro_station_leave(station);
 }

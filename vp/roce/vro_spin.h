@@ -24,7 +24,7 @@
 #define VRO_SPIN_POLLS     256u /* without a packet, until the thread yields ... */
 #define VRO_SPIN_LONGER    6u   /* ... doubled that often at most */
 #define VRO_SPIN_TRIAL     64u /* polls at the beginning of a wait while polling counts as futile */
-#define VRO_SPIN_TRIAL_MAX 64u /* waits, of which one begins like that at least */
+#define VRO_SPIN_TRIAL_MAX 64u /* one wait in that many begins like that, at least */
 #define VRO_SPIN_RAN       5000u   /* ns that a yield took: another thread ran ... */
 #define VRO_SPIN_SLICE     400000u /* ... and used its whole time slice, unlike most peers */
 

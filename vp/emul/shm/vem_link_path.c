@@ -5,7 +5,7 @@
  * What a tester lays between two processes: the commands `path PID HOW` and `path all HOW` of an adapter (vem_script.c).
  *
  * A rule is one of the process that has it, and acts on what comes in, its ring and its packets: requests of the other process, and
- * answers to this one's. So no reader asks for rules. A link whose path is not plain is not read by those who read rings
+ * answers to this one's. So no reader asks for rules. A link whose path is not plain is not read with the other rings
  * (vem_link::reads); what comes through it is read here, on the service thread, when a timer says so:
  *
  * - hold: nothing is read until the path is open. The writer finds no room at some time, and waits.
@@ -13,7 +13,7 @@
  * - delay: each round reads what the round before it has found, so an entry is late by one wait at least, and by two at most. A
  *   packet waits for the end of a round; what was written before it is read then, as its sender means it.
  *
- * Datagrams are lost, not held: those that come while a path is not open, and of others the given share.
+ * Datagrams are lost, not held: those that come while a path is not open, and the given share of the rest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@
 static struct vem_path
 path_of(const struct vem_link *link)
 {
-	const struct vem_paths *paths = link->shm->paths;
+	struct vem_paths *paths = link->shm->paths;
 	struct vem_path path = {.state = VEM_PATH_OPEN};
 	char name[VEM_NAME];
 
