@@ -490,7 +490,9 @@ vem_link_reap(struct vem_link *link)
 	if (link->users != 0)
 		return;
 	vem_shm_rx_take(shm);
+	vsw_lock(&shm->sleep_lock);
 	atomic_store(&shm->links[link->number], NULL);
+	vsw_unlock(&shm->sleep_lock);
 	vem_shm_rx_drop(shm);
 	vem_remote_ud_unlink(link);
 	vem_link_free(link);

@@ -132,6 +132,7 @@ struct vem_shm {
 	struct vem_name own;
 	struct vem_name *names; /* all, for a forked child */
 	int epfd;
+	/* Read with the fabric's lock, by the owner of rx, with sleep_lock or with ud_lock; a link leaves with all four. */
 	_Atomic(struct vem_link *) links[VEM_LINKS_MAX];
 	atomic_uint linked; /* places in use, from 0 */
 	struct vsw_role rx;
