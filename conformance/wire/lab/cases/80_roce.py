@@ -68,7 +68,8 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
     bench.set_mtu(mtu)
     with rxe(bench):
         server_side, client_side = (bench.theirs, bench.ours) if role == 'client' else (bench.ours, bench.theirs)
-        values = {'port': bench.port, 'address': bench.address(server_side, family)}
+        # The pingpongs exchange their numbers over a TCP socket of the first family that getaddrinfo names, which is that of IPv4.
+        values = {'port': bench.port, 'address': bench.address(server_side, 4 if device == GID else family)}
 
         def fill(side, words):
             words = words.format(**values).split()
@@ -97,6 +98,8 @@ PROGRAMS = {
     'ucmatose': ('ucmatose -p {port} -c 5 -C 10', 'ucmatose -s {address} -p {port} -c 5 -C 10', 'return status 0'),
     'rdma_client': ('rdma_server -p {port}', 'rdma_client -s {address} -p {port}', 'rdma_client: end 0'),
     'cmtime': ('cmtime -b {address} -p {port} -c 20', 'cmtime -s {address} -p {port} -c 20', r'\nconnect +: +[\d.]+', True),
+    'udaddy': ('udaddy -b {address} -c 2 -C 10', 'udaddy -s {address} -c 2 -C 10', 'return status 0'),
+    'qperf -cm1': ('qperf -lp {port}', 'qperf {address} -lp {port} -to 40 -t 1 -cm 1 rc_lat rc_bw quit', r'rc_lat:\n +latency +='),
     'rstream': ('rstream -p {port} -T v -S 4096 -C 20 -I 1', 'rstream -s {address} -p {port} -T v -S 4096 -C 20 -I 1',
                 r'\ncustom +4k +20 +1 '),
     'ib_send_lat -R': perftest('ib_send_lat', '-R -n 100'),
