@@ -244,29 +244,30 @@ struct bad {
 	const char *sent;     /* how the request completes */
 	const char *received; /* how the first receive does */
 	uint32_t event;       /* at the responder */
+	const char *why;      /* says its log */
 };
 
 #define ALL_RIGHTS SIM_RIGHTS
 
 static const struct bad bads[] = {
 	{"write-key", RI_OP_RDMA_WRITE, 600, 0, 0x100, ALL_RIGHTS, 4, "REMOTE_ACCESS", "FLUSHED",
-	 RI_EVENT_QP_ACCESS},
+	 RI_EVENT_QP_ACCESS, "RDMA Write is refused: 600 octets at "},
 	{"write-end", RI_OP_RDMA_WRITE, 600, SIM_ROOM - 300, 0, ALL_RIGHTS, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "outside of the bounds of the region"},
 	{"write-right", RI_OP_RDMA_WRITE, 8, 0, 0, RI_ACCESS_REMOTE_READ, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "(rdma_write_enable)"},
 	{"read-key", RI_OP_RDMA_READ, 600, 0, 0x100, ALL_RIGHTS, 4, "REMOTE_ACCESS", "FLUSHED",
-	 RI_EVENT_QP_ACCESS},
+	 RI_EVENT_QP_ACCESS, "RDMA Read is refused: 600 octets at "},
 	{"read-end", RI_OP_RDMA_READ, 600, SIM_ROOM - 300, 0, ALL_RIGHTS, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "outside of the bounds of the region"},
 	{"read-none", RI_OP_RDMA_READ, 8, 0, 0, ALL_RIGHTS, 0, "REMOTE_INVALID_REQ", "FLUSHED",
-	 RI_EVENT_QP_OPCODE},
+	 RI_EVENT_QP_OPCODE, "(rdma_read_ird is 0)"},
 	{"atomic-odd", RI_OP_FETCH_ADD, 8, 4, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "FLUSHED",
-	 RI_EVENT_QP_OPCODE},
+	 RI_EVENT_QP_OPCODE, "no multiple of 8"},
 	{"atomic-right", RI_OP_CMP_SWAP, 8, 0, 0, RI_ACCESS_REMOTE_READ, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "allows its peer no atomic operation"},
 	{"send-long", RI_OP_SEND, 600, 0, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "LOCAL_LENGTH",
-	 RI_EVENT_NONE},
+	 RI_EVENT_NONE, "is longer than its receive"},
 };
 
 /* The peer refuses: the request fails with what the NAK says, both queue pairs end, and no octet of memory has changed. */
@@ -306,6 +307,8 @@ refused(void)
 		if (bad->opcode != RI_OP_SEND)
 			g_assert_cmpmem(before, SIM_ROOM, pair[1]->side->memory, SIM_ROOM);
 		g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
+		g_assert_true(vth_logged(sim->vth, "the peer, refuses a request of this end"));
+		g_assert_true(vth_logged(sim->vth, bad->why));
 		sim_free(sim);
 	}
 }
@@ -335,6 +338,8 @@ local_errors(void)
 		g_assert_cmpint(pair[0]->qp.state, ==, VRO_ERROR);
 		g_assert_cmpint((int)pair[0]->event, ==, RI_EVENT_QP_WR_ERROR);
 		g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
+		g_assert_true(vth_logged(sim->vth, "a request of this end fails, "));
+		g_assert_true(vth_logged(sim->vth, ": its segment 0: 8 octets at "));
 		sim_free(sim);
 	}
 }
@@ -364,6 +369,9 @@ silence(void)
 	sim_run(sim, SECOND / 100);
 	sent_is(pair[0], "1 RI_OP_RDMA_WRITE RI_WC_TRANSPORT\n");
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 8);
+	g_assert_true(vth_logged(sim->vth, "RDMA Write of 600 octets"));
+	g_assert_true(vth_logged(sim->vth,
+				 "acknowledged nothing since it was sent 8 times, 67108 us apart"));
 	g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
 	sim_free(sim);
 }
@@ -385,6 +393,8 @@ not_ready(void)
 	sim_post(pair[0], &with);
 	sim_run(sim, SECOND / 1000);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 1);
+	g_assert_true(vth_logged(sim->vth,
+				 "no receive is posted; the peer is to send it again in 1280 us"));
 	sim_run(sim, SECOND / 10);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], >, 70);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], <, 80);
@@ -405,6 +415,7 @@ not_ready(void)
 	sim_run(sim, SECOND);
 	sent_is(pair[0], "1 RI_OP_SEND RI_WC_RNR\n");
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 3);
+	g_assert_true(vth_logged(sim->vth, "had no receive for it at 3 tries (rnr_retry 2)"));
 	sim_free(sim);
 }
 
