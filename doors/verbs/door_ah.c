@@ -228,12 +228,23 @@ group_call(struct door_qp *qp, const union ibv_gid *gid, bool detach)
 	return door_call(qp->adapter, KAL_MCAST, &req, sizeof(req), NULL, 0);
 }
 
+/* In RoCE v2 a group of IPv4 has a mapped address. */
+static bool
+is_group(const struct door_adapter *adapter, const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (door_is_roce(adapter) && memcmp(gid->raw, mapped, sizeof(mapped)) == 0)
+		return gid->raw[sizeof(mapped)] >> 4 == 0xe;
+	return gid->raw[0] == MULTICAST_OCTET;
+}
+
 static int
 group_check(const struct door_qp *qp, const union ibv_gid *gid)
 {
 	if (!qp->adapter->session.attr.multicast)
 		return EOPNOTSUPP;
-	return qp->qp.qp_type == IBV_QPT_UD && gid->raw[0] == MULTICAST_OCTET ? 0 : EINVAL;
+	return qp->qp.qp_type == IBV_QPT_UD && is_group(qp->adapter, gid) ? 0 : EINVAL;
 }
 
 /* Twice is once, as in the kernel. */

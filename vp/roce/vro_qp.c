@@ -517,6 +517,34 @@ gsi_fault(const struct roce_packet *p)
 	return p->qkey == ROCE_QKEY_GSI ? ROCE_OK : ROCE_QKEY_FAULT;
 }
 
+/* A datagram for a group: each of its members that may have it gets it. */
+static void
+group_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
+	     const uint8_t *octets, size_t len, const struct roce_packet *p)
+{
+	enum roce_fault last = ROCE_QPN_FAULT;
+	bool good = false;
+	struct vro_qp *qp;
+
+	for (uint32_t i = 0; (qp = engine->member(engine, flow->destination, i)) != NULL; i++) {
+		enum roce_fault fault = packet_fault(qp, flow, p);
+
+		if (fault == ROCE_OK && !good && !roce_icrc_check(flow, find_ident, octets, len)) {
+			last = ROCE_CRC;
+			break;
+		}
+		if (fault != ROCE_OK) {
+			last = fault;
+			continue;
+		}
+		good = true;
+		engine->counts[VRO_PACKETS_IN]++;
+		vro_ud_packet(qp, flow, p, len);
+	}
+	if (!good)
+		engine->faults[last]++;
+}
+
 void
 vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		  const uint8_t *octets, size_t len)
@@ -526,6 +554,10 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 	enum roce_fault fault = roce_packet_read(octets, len, &p);
 	bool managed = fault == ROCE_OK && p.qpn == ROCE_QPN_GSI && engine->managed != NULL;
 
+	if (fault == ROCE_OK && p.qpn == ROCE_QPN_GROUP && engine->member != NULL) {
+		group_packet(engine, flow, find_ident, octets, len, &p);
+		return;
+	}
 	if (managed) {
 		fault = gsi_fault(&p);
 	} else if (fault == ROCE_OK) {

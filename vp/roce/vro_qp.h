@@ -77,6 +77,8 @@ struct vro_engine {
 			const struct roce_packet *p);
 	/* The queue pair of that number, or NULL. */
 	struct vro_qp *(*find)(struct vro_engine *engine, uint32_t qpn);
+	/* Member `i` of a group of multicast, or NULL; may be NULL. */
+	struct vro_qp *(*member)(struct vro_engine *engine, const uint8_t gid[16], uint32_t i);
 	uint64_t
 		probe; /* ns: a last packet that is not acknowledged is repeated for the first time; 0: it is not */
 

@@ -439,6 +439,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	while (*at != qp)
 		at = &(*at)->next_row;
 	*at = qp->next_row;
+	vro_groups_leave(qp);
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
 	vro_qp_destroy(&qp->qp); /* its timer does not kick it any more */
@@ -471,6 +472,8 @@ const struct ri_qp_ops vro_qp_ops_table = {
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.mcast_attach = vro_mcast_attach,
+	.mcast_detach = vro_mcast_detach,
 };
 
 /* --- connections by attributes ------------------------------------------------------------------ */

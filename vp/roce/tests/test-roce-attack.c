@@ -23,6 +23,7 @@
 struct forged {
 	struct roce_flow flow;
 	struct roce_packet p;
+	bool late; /* an octet of the payload changes after the CRC was made */
 };
 
 struct flood {
@@ -165,6 +166,7 @@ flood_packet(struct sim *sim, struct sim_qp *target, const struct flood *flood)
 	flood->make(target, &f);
 	len = roce_packet_write(octets, &f.p) + f.p.payload_length + roce_pad(f.p.payload_length);
 	len = roce_icrc_seal(&f.flow, octets, len);
+	octets[len - ROCE_ICRC - 1] ^= f.late;
 	vro_engine_packet(&sim->sides[1].engine, &f.flow, false, octets, len);
 	vro_engine_flush(&sim->sides[1].engine);
 }
@@ -433,6 +435,62 @@ test_reads_again(void)
 	}
 }
 
+static struct vro_qp *
+only_member(struct vro_engine *engine, const uint8_t gid[16], uint32_t i)
+{
+	(void)gid;
+	return i == 0 ? &((struct sim_side *)(void *)engine)->qps[0]->qp : NULL;
+}
+
+static void
+to_group(struct sim_qp *target, struct forged *f)
+{
+	f->p.opcode = ROCE_UD | ROCE_SEND_ONLY;
+	f->p.qpn = ROCE_QPN_GROUP;
+	f->p.qkey = target->qp.qkey;
+}
+
+static void
+to_group_key(struct sim_qp *target, struct forged *f)
+{
+	to_group(target, f);
+	f->p.qkey++;
+}
+
+static void
+to_group_damaged(struct sim_qp *target, struct forged *f)
+{
+	to_group(target, f);
+	f->late = true;
+}
+
+/* A datagram to a group is checked as every other. */
+static void
+test_group(void)
+{
+	static const struct flood rows[] = {
+		{"good", to_group, ROCE_OK, 0},
+		{"another key", to_group_key, ROCE_QKEY_FAULT, 0},
+		{"damaged", to_group_damaged, ROCE_CRC, 0},
+	};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct sim *sim = sim_new(3, false);
+		struct sim_qp *pair[2];
+
+		g_test_message("%s", rows[i].name);
+		sim_pair(sim, ROCE_UD, MTU, PSN0, PSN1, pair);
+		sim->sides[1].engine.member = only_member;
+		sim_receive(pair[1], 1, 0, 104);
+		flood_packet(sim, pair[1], &rows[i]);
+		sim_poll(pair[1]);
+		g_assert_true((pair[1]->received->len != 0) == (rows[i].fault == ROCE_OK));
+		if (rows[i].fault != ROCE_OK)
+			g_assert_cmpuint(sim->sides[1].engine.faults[rows[i].fault], ==, 1);
+		sim_free(sim);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -442,5 +500,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/attack/marks", test_marks);
 	g_test_add_func("/roce/attack/manager", test_manager);
 	g_test_add_func("/roce/attack/reads-again", test_reads_again);
+	g_test_add_func("/roce/attack/group", test_group);
 	return g_test_run();
 }
