@@ -36,6 +36,8 @@ def rxe(bench):
 
 
 def words_of(bench, side, words):
+    """A program line by line, so that one that does not end shows how far it came."""
+    words = ['stdbuf', '-oL', *words]
     return behind_door(bench, words, f'roce:{bench.links[0]}') if side is bench.ours else words
 
 
@@ -50,13 +52,21 @@ def gid_index(bench, side, family):
     raise Failed(f'no GID is {wanted}:\n{said}')
 
 
+def ends(bench, side, job, name, other):
+    """The exit status of a job; `other`: what to show besides, if there is none."""
+    try:
+        return bench.wait(side, job)
+    except Failed as error:
+        raise Failed(f'the {name}: {error}\n--- the other side:\n{other()}') from error
+
+
 def both(bench, server_side, server, client_side, client):
     """Both to their end, the client again if its server did not listen yet; what both said."""
     job = bench.start(server_side, words_of(bench, server_side, server))
     for _ in range(TRIALS):
         server_side.poll(job, 1)
         client_job = bench.start(client_side, words_of(bench, client_side, client))
-        status = bench.wait(client_side, client_job)
+        status = ends(bench, client_side, client_job, 'client', lambda: server_side.says(job))
         said = client_side.says(client_job)
         if status == 0 or not NOT_YET.search(said):
             break
@@ -83,7 +93,7 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
             raise Failed(f'the client ended with {status}:\n{said}\n--- the server:\n{server_side.says(job)}')
         if stays:
             server_side.signal(job, signal.SIGINT)
-        elif bench.wait(server_side, job) != 0:
+        elif ends(bench, server_side, job, 'server', lambda: said) != 0:
             raise Failed(f'the server ended badly:\n{server_side.says(job)}\n--- the client:\n{said}')
 
 
