@@ -461,6 +461,54 @@ windows(void)
 	sim_free(sim);
 }
 
+/* A bind that reaches beyond its region fails here, and the log says so. */
+static void
+bind_refused(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct sim_side *side = pair[1]->side;
+	struct vsw_mem_entry *mw = NULL;
+	struct ri_wr bind = {.wr_id = 1, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
+	uint32_t stag;
+
+	g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &mw, &stag), ==,
+			RI_SUCCESS);
+	bind.u.bind =
+		(struct ri_wr_bind){.mw_stag = stag | 1,
+				    .mr_stag = side->stag,
+				    .addr = (uint64_t)(uintptr_t)(side->memory + SIM_ROOM - 8),
+				    .length = 512,
+				    .access = RI_ACCESS_REMOTE_WRITE};
+	sim_post(pair[1], &bind);
+	sent_is(pair[1], "1 RI_OP_BIND_MW RI_WC_MW_BIND\n");
+	g_assert_true(vth_logged(sim->vth, "outside of the bounds"));
+	vsw_mw_free(mw);
+	sim_free(sim);
+}
+
+/* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. */
+static void
+untold(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct ri_sge sge = sim_sge(pair[0], 0, 512);
+	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
+
+	pair[1]->qp.untold = true;
+	sim_receive(pair[1], 9, 8192, 512);
+	sim_post(pair[0], &wr);
+	sim_run(sim, SECOND / 10);
+	received_is(pair[1], "");
+	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], >, 0);
+	pair[1]->qp.untold = false;
+	sim_run(sim, SECOND);
+	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 4\n");
+	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
+	sim_free(sim);
+}
+
 /* A key that the peer may not invalidate: the Send fails, and so does its receive. */
 static void
 not_invalidated(void)
@@ -754,6 +802,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/silence", silence);
 	g_test_add_func("/roce/engine/not-ready", not_ready);
 	g_test_add_func("/roce/engine/windows", windows);
+	g_test_add_func("/roce/engine/bind-refused", bind_refused);
+	g_test_add_func("/roce/engine/untold", untold);
 	g_test_add_func("/roce/engine/not-invalidated", not_invalidated);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);
