@@ -40,6 +40,13 @@ struct door_adapter {
 	unsigned users; /* contexts and ids; under the lock of door_adapter.c */
 };
 
+/* Do its ports have the link layer Ethernet, and InfiniBand's transport above UDP? */
+static inline bool
+door_is_roce(const struct door_adapter *adapter)
+{
+	return adapter->session.attr.transport == RI_TRANSPORT_IB && !adapter->lids;
+}
+
 /* A device of verbs: one adapter of ours. It exists until the process ends. */
 struct door_device {
 	struct ibv_device device; /* first: what programs have */

@@ -15,6 +15,7 @@
 #include "session_cancel.h"
 
 #define MULTICAST_OCTET 0xff /* the first one of a multicast GID */
+#define IPV4_SIZE       20
 
 /* --- paths ---------------------------------------------------------------------------------------------- */
 
@@ -98,11 +99,53 @@ gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid)
 	return -1;
 }
 
+/* What the header in front of a datagram says of the way that it came. */
+struct came {
+	union ibv_gid from, to;
+	uint32_t first; /* version, traffic class, flow label, as in IPv6 */
+	uint8_t hop_limit;
+	bool group; /* it was sent to a group */
+};
+
+/* Is it the header of IPv4 that RoCE v2 puts into the last 20 of the 40 octets? */
+static bool
+is_ipv4(const struct door_adapter *adapter, const struct ibv_grh *grh)
+{
+	const uint8_t *octets = (const uint8_t *)grh;
+
+	return door_is_roce(adapter) && octets[0] >> 4 != 6 &&
+	       octets[sizeof(*grh) - IPV4_SIZE] == 0x45;
+}
+
+static struct came
+came_by(const struct door_adapter *adapter, const struct ibv_grh *grh)
+{
+	const uint8_t *ip = (const uint8_t *)grh + sizeof(*grh) - IPV4_SIZE;
+	struct came came = {.from = grh->sgid,
+			    .to = grh->dgid,
+			    .first = ntohl(grh->version_tclass_flow),
+			    .hop_limit = grh->hop_limit,
+			    .group = grh->dgid.raw[0] == MULTICAST_OCTET};
+	struct ri_addr addr = {.family = RI_ADDR_IPV4};
+
+	if (!is_ipv4(adapter, grh))
+		return came;
+	came.first = (uint32_t)ip[1] << 20;
+	came.hop_limit = ip[8];
+	memcpy(addr.octets, ip + 12, 4);
+	came.from = door_gid(&addr);
+	memcpy(addr.octets, ip + 16, 4);
+	came.to = door_gid(&addr);
+	came.group = ip[16] >> 4 == 0xe;
+	return came;
+}
+
 EXPORT int
 ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 		    struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
-	uint32_t first;
+	struct door_adapter *adapter = door_adapter_of(context);
+	struct came came;
 	int index = 0;
 
 	memset(attr, 0, sizeof(*attr));
@@ -112,20 +155,20 @@ ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc
 	attr->port_num = port;
 	if ((wc->wc_flags & IBV_WC_GRH) == 0)
 		return 0;
+	came = came_by(adapter, grh);
 	/* What was sent to a group is answered from the first address. */
-	if (grh->dgid.raw[0] != MULTICAST_OCTET)
-		index = gid_index(door_adapter_of(context), port, &grh->dgid);
+	if (!came.group)
+		index = gid_index(adapter, port, &came.to);
 	if (index < 0) {
 		errno = EINVAL;
 		return -1;
 	}
-	first = ntohl(grh->version_tclass_flow);
 	attr->is_global = 1;
-	attr->grh.dgid = grh->sgid;
+	attr->grh.dgid = came.from;
 	attr->grh.sgid_index = (uint8_t)index;
-	attr->grh.flow_label = first & 0xfffff;
-	attr->grh.traffic_class = (uint8_t)(first >> 20);
-	attr->grh.hop_limit = grh->hop_limit;
+	attr->grh.flow_label = came.first & 0xfffff;
+	attr->grh.traffic_class = (uint8_t)(came.first >> 20);
+	attr->grh.hop_limit = came.hop_limit;
 	return 0;
 }
 
@@ -185,12 +228,23 @@ group_call(struct door_qp *qp, const union ibv_gid *gid, bool detach)
 	return door_call(qp->adapter, KAL_MCAST, &req, sizeof(req), NULL, 0);
 }
 
+/* In RoCE v2 a group of IPv4 has a mapped address. */
+static bool
+is_group(const struct door_adapter *adapter, const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (door_is_roce(adapter) && memcmp(gid->raw, mapped, sizeof(mapped)) == 0)
+		return gid->raw[sizeof(mapped)] >> 4 == 0xe;
+	return gid->raw[0] == MULTICAST_OCTET;
+}
+
 static int
 group_check(const struct door_qp *qp, const union ibv_gid *gid)
 {
 	if (!qp->adapter->session.attr.multicast)
 		return EOPNOTSUPP;
-	return qp->qp.qp_type == IBV_QPT_UD && gid->raw[0] == MULTICAST_OCTET ? 0 : EINVAL;
+	return qp->qp.qp_type == IBV_QPT_UD && is_group(qp->adapter, gid) ? 0 : EINVAL;
 }
 
 /* Twice is once, as in the kernel. */

@@ -455,12 +455,6 @@ ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gi
 	return error == 0 ? 0 : -1;
 }
 
-static bool
-is_roce(const struct door_adapter *adapter)
-{
-	return adapter->session.attr.transport == RI_TRANSPORT_IB && !adapter->lids;
-}
-
 /* What kind of GID it is, for tools of rdma-core: as of one file of sysfs. */
 enum {
 	GID_TYPE_IB_ROCE_V1 = 0,
@@ -473,7 +467,7 @@ ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, un
 	union ibv_gid gid;
 	int error = gid_of(context, port, index, &gid);
 
-	*type = is_roce(door_adapter_of(context)) ? GID_TYPE_ROCE_V2 : GID_TYPE_IB_ROCE_V1;
+	*type = door_is_roce(door_adapter_of(context)) ? GID_TYPE_ROCE_V2 : GID_TYPE_IB_ROCE_V1;
 	errno = error;
 	return error == 0 ? 0 : -1;
 }
@@ -491,7 +485,7 @@ gid_entry(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv
 	entry->gid_index = index;
 	entry->port_num = port;
 	entry->gid_type =
-		is_roce(door_adapter_of(context)) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
+		door_is_roce(door_adapter_of(context)) ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	entry->ndev_ifindex = spigot.if_name[0] != '\0' ? if_nametoindex(spigot.if_name) : 0;
 	return 0;
 }

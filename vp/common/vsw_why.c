@@ -244,6 +244,7 @@ vsw_why_operation(const struct vsw_wqe *wqe, char *text, size_t room)
 		[RI_OP_LOCAL_INV] = "unlink of a window",
 		[RI_OP_INV_MR] = "invalidation of a region",
 		[RI_OP_FAST_REG] = "fast registration",
+		[RI_OP_SEND_UD] = "datagram",
 	};
 	const size_t count = sizeof(names) / sizeof(names[0]);
 	const char *name = wqe->opcode < count ? names[wqe->opcode] : NULL;

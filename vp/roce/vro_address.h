@@ -32,7 +32,7 @@ vro_address_of(union vro_address *to, const uint8_t gid[16], uint16_t port, uint
 	to->v6.sin6_family = AF_INET6;
 	to->v6.sin6_port = htons(port);
 	memcpy(&to->v6.sin6_addr, gid, 16);
-	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
+	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to->v6.sin6_addr))
 		to->v6.sin6_scope_id = scope;
 	return sizeof(to->v6);
 }
@@ -47,6 +47,13 @@ vro_address_gid(uint8_t gid[16], const union vro_address *from)
 	}
 	memcpy(gid, &from->v6.sin6_addr, 16);
 	return ntohs(from->v6.sin6_port);
+}
+
+/* Is it the address of a group? */
+static inline bool
+vro_gid_is_group(const uint8_t gid[16])
+{
+	return roce_gid_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
 }
 
 /* The GID of an address of IPv4 or IPv6, or that is one. */

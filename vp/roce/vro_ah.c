@@ -27,12 +27,6 @@ is_link_local(const uint8_t gid[16])
 	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
-static bool
-is_group(const uint8_t gid[16])
-{
-	return roce_gid_is_v4(gid) ? gid[12] >> 4 == 0xe : gid[0] == 0xff;
-}
-
 /* The GID of the station's address of that place; false: it is lost. */
 static bool
 own_gid(const struct vro_station *station, uint32_t at, uint8_t gid[16])
@@ -59,7 +53,10 @@ source_choose(const struct vro_station *station, struct roce_flow *flow)
 	uint8_t source[16], own[16];
 	bool here = is_own(station, flow->destination);
 
-	if (here)
+	if (vro_gid_is_group(flow->destination)) {
+		memset(source, 0, sizeof(source));
+		here = true; /* any address of the interface */
+	} else if (here)
 		memcpy(source, flow->destination, sizeof(source));
 	else if (!vro_route_find(flow->destination, station->port.index, source, &here))
 		return RI_ERR_NO_ROUTE;
@@ -72,8 +69,10 @@ source_choose(const struct vro_station *station, struct roce_flow *flow)
 	return is_own(station, source) ? RI_SUCCESS : RI_ERR_NO_ROUTE;
 }
 
-enum ri_status
-vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct roce_flow *flow)
+/* `groups`: the destination may be one. */
+static enum ri_status
+flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, bool groups,
+	  struct roce_flow *flow)
 {
 	const struct vro_station *station = rnic->station;
 	bool any = init->source.family == RI_ADDR_NONE;
@@ -82,7 +81,8 @@ vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct 
 	memset(flow, 0, sizeof(*flow));
 	if (init->port != 0)
 		return RI_ERR_INVALID_ARG;
-	if (!gid_of(flow->destination, &init->dest) || is_group(flow->destination) ||
+	if (!gid_of(flow->destination, &init->dest) ||
+	    (vro_gid_is_group(flow->destination) && !groups) ||
 	    (!any && !gid_of(wanted, &init->source)))
 		return RI_ERR_NO_ROUTE;
 	flow->source_port = flow->destination_port = ROCE_UDP_PORT;
@@ -94,6 +94,12 @@ vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct 
 		return RI_ERR_NO_ROUTE;
 	memcpy(flow->source, wanted, sizeof(flow->source));
 	return RI_SUCCESS;
+}
+
+enum ri_status
+vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init *init, struct roce_flow *flow)
+{
+	return flow_make(rnic, init, false, flow);
 }
 
 enum ri_status
@@ -172,7 +178,7 @@ ah_create(struct ri_pd *ri, const struct ri_ah_init *init, struct ri_ah **out, u
 	uint32_t at;
 
 	if (ah != NULL)
-		status = vro_flow_make(rnic, init, &ah->flow);
+		status = flow_make(rnic, init, true, &ah->flow);
 	if (status != RI_SUCCESS) {
 		free(ah);
 		return status;
@@ -206,7 +212,7 @@ ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
 {
 	struct ri_rnic *rnic = vro_context_of(ah->pd)->rnic;
 	struct roce_flow flow;
-	enum ri_status status = vro_flow_make(rnic, init, &flow);
+	enum ri_status status = flow_make(rnic, init, true, &flow);
 
 	if (status != RI_SUCCESS)
 		return status;

@@ -181,6 +181,7 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	a.addr_ip = true;
 	a.addr_gid = true;
 	a.ud = true;
+	a.multicast = true;
 	a.uc = true;
 	a.software = true;
 	memcpy(attr, &a, size);

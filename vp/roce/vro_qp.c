@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_log.h"
+#include "vro_why.h"
 
 /* --- packets out -------------------------------------------------------------------------- */
 
@@ -92,26 +92,24 @@ vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access)
 }
 
 enum ri_wc_status
-vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe)
+vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe, enum vsw_mem_result *result)
 {
 	struct vsw_mem_table *mem = qp->in.mem;
 	bool relative = (wqe->flags & RI_WR_BIND_RELATIVE) != 0;
 
+	*result = VSW_MEM_OK;
 	switch (wqe->opcode) {
 	case RI_OP_BIND_MW:
-		return (atomic_load(&qp->in.access) & RI_ACCESS_BIND) != 0 &&
-				       vsw_mw_bind(mem, &qp->in.who, &wqe->u.bind, relative) ==
-					       VSW_MEM_OK
-			       ? RI_WC_SUCCESS
-			       : RI_WC_MW_BIND;
+		if ((atomic_load(&qp->in.access) & RI_ACCESS_BIND) == 0)
+			return RI_WC_MW_BIND;
+		*result = vsw_mw_bind(mem, &qp->in.who, &wqe->u.bind, relative);
+		return *result == VSW_MEM_OK ? RI_WC_SUCCESS : RI_WC_MW_BIND;
 	case RI_OP_LOCAL_INV:
-		return vsw_mem_invalidate(mem, &qp->in.who, wqe->inv_stag, false) == VSW_MEM_OK
-			       ? RI_WC_SUCCESS
-			       : RI_WC_MW_BIND;
+		*result = vsw_mem_invalidate(mem, &qp->in.who, wqe->inv_stag, false);
+		return *result == VSW_MEM_OK ? RI_WC_SUCCESS : RI_WC_MW_BIND;
 	case RI_OP_INV_MR:
-		return vsw_mem_invalidate(mem, &qp->in.who, wqe->inv_stag, false) == VSW_MEM_OK
-			       ? RI_WC_SUCCESS
-			       : RI_WC_LOCAL_MM;
+		*result = vsw_mem_invalidate(mem, &qp->in.who, wqe->inv_stag, false);
+		return *result == VSW_MEM_OK ? RI_WC_SUCCESS : RI_WC_LOCAL_MM;
 	case RI_OP_FAST_REG: {
 		const struct vsw_mem_fast fast = {
 			.stag = wqe->u.reg.stag,
@@ -126,8 +124,8 @@ vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe)
 
 		if (!qp->privileged)
 			return RI_WC_LOCAL_QP;
-		return vsw_mr_fast(mem, &qp->in.who, &fast) == VSW_MEM_OK ? RI_WC_SUCCESS
-									  : RI_WC_LOCAL_MM;
+		*result = vsw_mr_fast(mem, &qp->in.who, &fast);
+		return *result == VSW_MEM_OK ? RI_WC_SUCCESS : RI_WC_LOCAL_MM;
 	}
 	default:
 		return RI_WC_LOCAL_QP;
@@ -162,17 +160,14 @@ receiver_failed(struct vsw_responder *in)
 
 	rx->fatal = true;
 	rx->event = RI_EVENT_QP_ACCESS;
-	rx->why = "a receive cannot be written";
+	rx->why = NULL;
+	vro_why_receive(qp_of(in));
 }
 
 static void
 responder_say(struct vsw_responder *in, const char *text)
 {
-	const struct vro_qp *qp = qp_of(in);
-	const struct ri_log_about about = {
-		.layer = "roce", .adapter = qp->engine->name, .qpn = qp->qpn};
-
-	ri_log(qp->engine->host, RI_LOG_INFO, &about, "%s", text);
+	vro_say(qp_of(in), "%s", text);
 }
 
 static const struct vsw_responder_ops responder_ops = {
@@ -320,7 +315,9 @@ vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why)
 	qp->state = VRO_ERROR;
 	vro_requester_flush(qp);
 	vro_responder_flush(qp);
-	qp->ops->failed(qp, event, why);
+	if (why != NULL)
+		vro_say(qp, "%s", why);
+	qp->ops->failed(qp, event);
 }
 
 /* --- running ------------------------------------------------------------------------------ */
@@ -520,6 +517,34 @@ gsi_fault(const struct roce_packet *p)
 	return p->qkey == ROCE_QKEY_GSI ? ROCE_OK : ROCE_QKEY_FAULT;
 }
 
+/* A datagram for a group: each of its members that may have it gets it. */
+static void
+group_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
+	     const uint8_t *octets, size_t len, const struct roce_packet *p)
+{
+	enum roce_fault last = ROCE_QPN_FAULT;
+	bool good = false;
+	struct vro_qp *qp;
+
+	for (uint32_t i = 0; (qp = engine->member(engine, flow->destination, i)) != NULL; i++) {
+		enum roce_fault fault = packet_fault(qp, flow, p);
+
+		if (fault == ROCE_OK && !good && !roce_icrc_check(flow, find_ident, octets, len)) {
+			last = ROCE_CRC;
+			break;
+		}
+		if (fault != ROCE_OK) {
+			last = fault;
+			continue;
+		}
+		good = true;
+		engine->counts[VRO_PACKETS_IN]++;
+		vro_ud_packet(qp, flow, p, len);
+	}
+	if (!good)
+		engine->faults[last]++;
+}
+
 void
 vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		  const uint8_t *octets, size_t len)
@@ -529,6 +554,10 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 	enum roce_fault fault = roce_packet_read(octets, len, &p);
 	bool managed = fault == ROCE_OK && p.qpn == ROCE_QPN_GSI && engine->managed != NULL;
 
+	if (fault == ROCE_OK && p.qpn == ROCE_QPN_GROUP && engine->member != NULL) {
+		group_packet(engine, flow, find_ident, octets, len, &p);
+		return;
+	}
 	if (managed) {
 		fault = gsi_fault(&p);
 	} else if (fault == ROCE_OK) {

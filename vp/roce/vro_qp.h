@@ -32,6 +32,7 @@
 
 #define VRO_ANSWERING      4u
 #define VRO_ABSENT         50000000u
+#define VRO_ABSENCES       3u   /* in a row end the connection */
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
 #define VRO_KEY_CONTROLLED 0x80000000u
 #define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
@@ -76,6 +77,8 @@ struct vro_engine {
 			const struct roce_packet *p);
 	/* The queue pair of that number, or NULL. */
 	struct vro_qp *(*find)(struct vro_engine *engine, uint32_t qpn);
+	/* Member `i` of a group of multicast, or NULL; may be NULL. */
+	struct vro_qp *(*member)(struct vro_engine *engine, const uint8_t gid[16], uint32_t i);
 	uint64_t
 		probe; /* ns: a last packet that is not acknowledged is repeated for the first time; 0: it is not */
 
@@ -104,8 +107,8 @@ enum vro_state {
 
 /* What a queue pair asks of its owner. */
 struct vro_qp_ops {
-	/* It has failed, is in VRO_ERROR, and is flushed. `event`: enum ri_event; `why`: for the log, or NULL. */
-	void (*failed)(struct vro_qp *qp, uint32_t event, const char *why);
+	/* It has failed, is in VRO_ERROR, and is flushed. `event`: enum ri_event. */
+	void (*failed)(struct vro_qp *qp, uint32_t event);
 	/* It was ended by its owner, and is flushed now. */
 	void (*flushed)(struct vro_qp *qp);
 	/* The destination of a datagram. False: there is no such address handle for this queue pair. */
@@ -184,6 +187,7 @@ struct vro_responding {
 	uint32_t length;            /* of a Write: as its first packet said */
 	uint32_t got;               /* octets so far */
 	struct ri_wr_remote remote;
+	bool waited;    /* a Send found no receive, and the log says so */
 	bool silent;    /* a NAK was sent; until the expected packet comes there is no other */
 	bool due;       /* an acknowledgement, or: */
 	uint8_t nak;    /* syndrome of a NAK or RNR NAK that is due; 0: none */
@@ -294,6 +298,7 @@ enum vsw_mem_result vro_segments_copy(struct vro_qp *qp, struct vsw_wqe *wqe, ui
 				      uint8_t *octets, uint32_t len, bool into);
 /* Do the keys of all segments of a request allow this? */
 bool vro_segments_allow(struct vro_qp *qp, struct vsw_wqe *wqe, uint32_t access);
+/* `why`: for the log, or NULL: it is said already. */
 void vro_qp_fail(struct vro_qp *qp, uint32_t event, const char *why);
 
 void vro_requester_run(struct vro_qp *qp);
@@ -304,8 +309,9 @@ void vro_requester_flush(struct vro_qp *qp);
 void vro_requester_count(struct vro_qp *qp, bool none);
 /* Complete the oldest request. */
 void vro_request_complete(struct vro_qp *qp, enum ri_wc_status status);
-/* A request that sends nothing: binds and invalidations. */
-enum ri_wc_status vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe);
+/* A request that sends nothing: binds and invalidations. *result: of its key, where it has one. */
+enum ri_wc_status vro_request_local(struct vro_qp *qp, const struct vsw_wqe *wqe,
+				    enum vsw_mem_result *result);
 
 void vro_responder_packet(struct vro_qp *qp, const struct roce_packet *p);
 void vro_responder_run(struct vro_qp *qp);

@@ -17,7 +17,7 @@
  */
 #include <string.h>
 
-#include "vro_qp.h"
+#include "vro_why.h"
 
 #define PROBE_MAX UINT64_C(1000000000) /* ns between two repetitions of the last packet */
 
@@ -115,15 +115,22 @@ vro_request_complete(struct vro_qp *qp, enum ri_wc_status status)
 		vro_qp_fail(qp, RI_EVENT_QP_CQ_SQ_ERROR, "a completion queue is full");
 }
 
-/* The oldest request fails, and the queue pair with it. */
+/* The oldest request fails, and the queue pair with it. `result`: of its key, if that is the cause. */
 static void
-request_fail(struct vro_qp *qp, enum ri_wc_status status)
+request_fail_by(struct vro_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	/* A queue pair for datagrams has no connection whose end would tell. */
 	bool access = qp->transport == ROCE_UD && status == RI_WC_LOCAL_PROTECTION;
 
+	vro_why_request(qp, request_at(qp, qp->tx.oldest)->wqe, status, result);
 	vro_request_complete(qp, status);
 	vro_qp_fail(qp, access ? RI_EVENT_QP_ACCESS : RI_EVENT_QP_WR_ERROR, NULL);
+}
+
+static void
+request_fail(struct vro_qp *qp, enum ri_wc_status status)
+{
+	request_fail_by(qp, status, VSW_MEM_OK);
 }
 
 /* Take the next request. False: none is posted. */
@@ -320,13 +327,14 @@ local_run(struct vro_qp *qp, struct vro_request *r)
 {
 	struct vro_requester *tx = &qp->tx;
 	enum ri_wc_status status = r->status;
+	enum vsw_mem_result result = VSW_MEM_OK;
 
 	if (tx->oldest != tx->current)
 		return false;
 	if (status == RI_WC_SUCCESS)
-		status = vro_request_local(qp, r->wqe);
+		status = vro_request_local(qp, r->wqe, &result);
 	if (status != RI_WC_SUCCESS)
-		request_fail(qp, status);
+		request_fail_by(qp, status, result);
 	else
 		vro_request_complete(qp, status);
 	return status == RI_WC_SUCCESS;
@@ -597,7 +605,7 @@ vro_requester_absent(struct vro_qp *qp)
 	    (tx->absent != 0 && now - tx->absent_at < VRO_ABSENT))
 		return;
 	tx->absent_at = now;
-	if (++tx->absent == 3)
+	if (++tx->absent == VRO_ABSENCES)
 		request_fail(qp, RI_WC_TRANSPORT);
 }
 
@@ -703,7 +711,7 @@ answer_arrived(struct vro_qp *qp, const struct roce_packet *p)
 		if (result == VSW_MEM_OK)
 			vro_request_complete(qp, RI_WC_SUCCESS);
 		else
-			request_fail(qp, RI_WC_LOCAL_MM);
+			request_fail_by(qp, RI_WC_LOCAL_MM, result);
 	}
 	if (qp->state == VRO_RTS && roce_diff(tx->una, position(qp)) > 0)
 		position_move(qp, tx->una);

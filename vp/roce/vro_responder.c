@@ -11,7 +11,9 @@
  *
  * After a NAK the responder is silent until the packet comes that it expects.
  */
-#include "vro_qp.h"
+#include <inttypes.h>
+
+#include "vro_why.h"
 
 /* vsw_refusal::code of a Send that may not invalidate its key. A key that is wrong is an access error here. */
 #define CODE_INVALIDATE 0x0109u
@@ -52,16 +54,25 @@ event_of(const struct vsw_refusal *refusal)
 	return event;
 }
 
+/* `access` to what `remote` names: which of them the refusal is about. */
 static void
-refuse_with(struct vro_qp *qp, const struct vsw_refusal *refusal)
+refuse_with(struct vro_qp *qp, const struct vsw_refusal *refusal, const struct ri_wr_remote *remote,
+	    uint32_t length, uint32_t access)
 {
 	uint8_t syndrome = ROCE_NAK_OPERATION;
+	const char *why = refusal->why;
 
 	if (refusal->status == RI_WC_REMOTE_ACCESS || refusal->code == CODE_INVALIDATE)
 		syndrome = ROCE_NAK_ACCESS;
 	else if (refusal->status == RI_WC_REMOTE_INVALID_REQ)
 		syndrome = ROCE_NAK_INVALID;
-	refuse(qp, syndrome, event_of(refusal), refusal->why);
+	if (why == NULL)
+		vro_why_access(qp, remote, length, access);
+	if (why == vsw_why_sink) {
+		vro_why_receive(qp);
+		why = NULL;
+	}
+	refuse(qp, syndrome, event_of(refusal), why);
 }
 
 static void
@@ -105,7 +116,7 @@ read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t 
 		/* The right was revoked while the Read was answered. */
 		qp->rx.answered = qp->rx.asked;
 		qp->rx.psn = p.psn;
-		refuse_with(qp, refusal);
+		refuse_with(qp, refusal, &a->remote, a->length, RI_ACCESS_REMOTE_READ);
 		return false;
 	}
 	vro_send(qp, at, &qp->path.flow, &p);
@@ -285,7 +296,7 @@ answer_next(struct vro_qp *qp)
 	if (most > VRO_ANSWERS)
 		most = VRO_ANSWERS;
 	if (rx->asked - rx->answered >= most) {
-		refuse_with(qp, &vsw_too_many_reads);
+		refuse_with(qp, &vsw_too_many_reads, NULL, 0, 0);
 		return NULL;
 	}
 	return &rx->answers[rx->asked % VRO_ANSWERS];
@@ -329,7 +340,7 @@ read_execute(struct vro_qp *qp, const struct roce_packet *p)
 
 	vsw_spans_end(&source);
 	if (refusal != NULL)
-		refuse_with(qp, refusal);
+		refuse_with(qp, refusal, &a->remote, p->length, RI_ACCESS_REMOTE_READ);
 	else
 		answer_add(qp, a, p, packets == 0 ? 1 : (uint32_t)packets);
 }
@@ -358,7 +369,7 @@ atomic_execute(struct vro_qp *qp, const struct roce_packet *p)
 		vsw_mem_end(&word);
 	}
 	if (refusal != NULL)
-		refuse_with(qp, refusal);
+		refuse_with(qp, refusal, &a->remote, a->length, RI_ACCESS_REMOTE_ATOMIC);
 	else
 		answer_add(qp, a, p, 1);
 }
@@ -454,6 +465,14 @@ receive_missing(struct vro_qp *qp)
 		vsw_srq_pass_on(&in->member);
 	}
 	qp->engine->counts[VRO_RNRS]++;
+	/* Once for a connection: it may happen with every message. */
+	if (!qp->rx.waited)
+		vro_say(qp,
+			"a Send of the peer waits, since no receive is posted; the peer is to send "
+			"it "
+			"again in %" PRIu64 " us",
+			roce_rnr_time(qp->path.rnr_timer & ROCE_SYN_VALUE) / 1000);
+	qp->rx.waited = true;
 	nak_due(qp, ROCE_SYN_RNR | (qp->path.rnr_timer & ROCE_SYN_VALUE));
 }
 
@@ -494,7 +513,7 @@ message_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 	if (qp->state == VRO_ERROR)
 		return; /* a completion queue was full */
 	if (refusal != NULL) {
-		refuse_with(qp, refusal);
+		refuse_with(qp, refusal, &rx->remote, rx->length, RI_ACCESS_REMOTE_WRITE);
 		return;
 	}
 	rx->kind = last ? VRO_NO_MESSAGE : (parts & ROCE_IS_WRITE) != 0 ? VRO_WRITE : VRO_SEND;

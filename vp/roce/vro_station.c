@@ -55,6 +55,7 @@ after_fork_child(void)
 		atomic_store(&station->forked, true);
 		for (uint32_t i = 0; i < station->num_udps; i++)
 			ri_close(station->udps[i].fd);
+		vro_groups_forget(station);
 		ri_close(station->epfd);
 	}
 	stations = NULL;
@@ -334,6 +335,7 @@ receive(struct vro_station *station, bool polled)
 			vro_engine_flush(engine);
 		for (uint32_t i = 0; i < station->num_udps; i++)
 			count += vro_udp_receive(&station->udps[i], engine);
+		count += vro_groups_receive(station);
 		engine->round += polled;
 		engine->hold = polled && acks_may_wait(station, count);
 		kicks_run(station);
@@ -492,6 +494,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->engine.name = station->name;
 	station->engine.link = &station->mux;
 	station->engine.find = station_find;
+	station->engine.member = vro_group_member;
 	station->engine.probe = vsw_setting_time(&vro_settings[VRO_SETTING_PROBE], 1000000);
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};

@@ -50,6 +50,7 @@ bool vro_route_here(const uint8_t gid[16], uint32_t scope);
 bool vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *here);
 
 struct vro_verbs_qp;
+struct vro_group;
 
 struct vro_station {
 	struct vro_engine engine; /* first */
@@ -67,6 +68,7 @@ struct vro_station {
 	atomic_uint num_udps; /* 0 until the addresses are claimed; then it does not change */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
+	struct vro_group *groups;            /* of multicast; in the role */
 	struct vrc_service *service;         /* connection management: queue pair 1 */
 	atomic_uint gsi_psn;                 /* of the next packet from there */
 	uint8_t tag;                         /* of this station in numbers of requests */

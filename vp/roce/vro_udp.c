@@ -72,18 +72,54 @@ options_set(int fd, bool v4)
 	       option_set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 }
 
-/* A socket with these options at this port of the address; -1, and errno is set. */
+/* What is sent to a group goes out by that interface, as far as other datagrams, and comes to the groups of this host, too. */
+static void
+group_options_set(int fd, bool v4, uint32_t index)
+{
+	const struct ip_mreqn from = {.imr_ifindex = (int)index};
+
+	if (v4) {
+		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof(from));
+		(void)option_set(fd, IPPROTO_IP, IP_MULTICAST_TTL, HOP_LIMIT);
+	} else {
+		(void)option_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)index);
+		(void)option_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, HOP_LIMIT);
+	}
+}
+
+static bool
+group_join(int fd, const uint8_t gid[16], uint32_t index)
+{
+	struct ip_mreqn v4 = {.imr_ifindex = (int)index};
+	struct ipv6_mreq v6 = {.ipv6mr_interface = index};
+
+	if (!option_set(fd, SOL_SOCKET, SO_REUSEADDR, 1))
+		return false;
+	if (!roce_gid_is_v4(gid)) {
+		memcpy(&v6.ipv6mr_multiaddr, gid, 16);
+		return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6)) == 0;
+	}
+	memcpy(&v4.imr_multiaddr, gid + 12, 4);
+	return option_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0) &&
+	       setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4)) == 0;
+}
+
+/* A socket with these options at this port of the address, or of a group; -1, and errno is set. */
 static int
 socket_open(const uint8_t gid[16], uint16_t port, uint32_t scope)
 {
 	bool v4 = roce_gid_is_v4(gid);
+	bool group = vro_gid_is_group(gid);
 	union vro_address own;
 	socklen_t len = vro_address_of(&own, gid, port, scope);
 	int fd = ri_fd_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 	int error;
 
-	if (fd >= 0 && options_set(fd, v4) && bind(fd, &own.sa, len) == 0)
+	if (fd >= 0 && options_set(fd, v4) && (!group || group_join(fd, gid, scope)) &&
+	    bind(fd, &own.sa, len) == 0) {
+		group_options_set(fd, v4, scope);
 		return fd;
+	}
 	error = errno;
 	if (fd >= 0)
 		ri_close(fd);
@@ -506,8 +542,9 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-enum ri_status
-vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vro_ident *ident)
+/* RI_ERR_IN_USE, RI_ERR_NO_ROUTE, RI_ERR_RESOURCES. */
+static enum ri_status
+udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope)
 {
 	socklen_t size = sizeof(int);
 	int room = 0;
@@ -536,8 +573,23 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 	udp->alone = !roce_gid_is_v4(gid);
 	(void)getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &room, &size);
 	udp->room = room > 0 ? (uint32_t)room : 0;
-	*ident = ident_try(gid);
 	return RI_SUCCESS;
+}
+
+enum ri_status
+vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vro_ident *ident)
+{
+	enum ri_status status = udp_open(udp, gid, scope);
+
+	if (status == RI_SUCCESS)
+		*ident = ident_try(gid);
+	return status;
+}
+
+enum ri_status
+vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16], uint32_t index)
+{
+	return udp_open(udp, gid, index) == RI_SUCCESS ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
 void

@@ -72,6 +72,12 @@ enum vro_ident {
  */
 enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope,
 			    enum vro_ident *ident) RI_MUST_CHECK;
+/*
+ * Open a socket that receives what is sent to a group on that interface, 0 being the one that the kernel takes; others may have one, too.
+ * Nothing is sent by it. RI_ERR_RESOURCES.
+ */
+enum ri_status vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16],
+				  uint32_t index) RI_MUST_CHECK;
 void vro_udp_close(struct vro_udp *udp);
 /* Receive what is there, at most one batch, and deliver it; vro_engine_flush follows. Returns the datagrams. */
 uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ri_log.h"
-
 #define NUMBER_MAX 0xffffffu
 
 static struct vro_verbs_qp *
@@ -64,7 +62,7 @@ timer_fire(void *arg)
 /* --- what the engine asks -------------------------------------------------------------------- */
 
 static void
-engine_failed(struct vro_qp *engine_qp, uint32_t event, const char *why)
+engine_failed(struct vro_qp *engine_qp, uint32_t event)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 	const struct ri_upcalls *up = qp->rnic->upcalls;
@@ -72,11 +70,7 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event, const char *why)
 		.event = event != RI_EVENT_NONE ? event : RI_EVENT_QP_CATASTROPHIC,
 		.object = RI_OBJECT_QP,
 		.ctx = qp->init.ctx};
-	const struct ri_log_about about = {
-		.layer = "roce", .adapter = qp->rnic->station->name, .qpn = engine_qp->qpn};
 
-	if (why != NULL)
-		ri_log(qp->rnic->host, RI_LOG_INFO, &about, "%s", why);
 	vro_tie_break(qp);
 	/* The end of a connection by address is an event of its own. */
 	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
@@ -116,7 +110,7 @@ engine_flushed(struct vro_qp *engine_qp)
 	if (!qp->end_due)
 		return;
 	qp->end_due = false;
-	engine_failed(engine_qp, RI_EVENT_NONE, NULL);
+	engine_failed(engine_qp, RI_EVENT_NONE);
 }
 
 static const struct vro_qp_ops engine_ops = {.failed = engine_failed,
@@ -445,6 +439,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	while (*at != qp)
 		at = &(*at)->next_row;
 	*at = qp->next_row;
+	vro_groups_leave(qp);
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
 	vro_qp_destroy(&qp->qp); /* its timer does not kick it any more */
@@ -477,6 +472,8 @@ const struct ri_qp_ops vro_qp_ops_table = {
 	.modify = qp_modify,
 	.query = qp_query,
 	.destroy = qp_destroy,
+	.mcast_attach = vro_mcast_attach,
+	.mcast_detach = vro_mcast_detach,
 };
 
 /* --- connections by attributes ------------------------------------------------------------------ */

@@ -109,6 +109,18 @@ void vro_bell_sq(void *engine_qp);
 void vro_bell_rq(void *engine_qp);
 void vro_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
 
+/* vro_group.c. The entries of ri_qp_ops, and all others in the role. */
+enum ri_status vro_mcast_attach(struct ri_qp *qp, const struct ri_addr *group);
+enum ri_status vro_mcast_detach(struct ri_qp *qp, const struct ri_addr *group);
+/* The queue pair goes. */
+void vro_groups_leave(struct vro_verbs_qp *qp);
+/* As vro_engine::member. */
+struct vro_qp *vro_group_member(struct vro_engine *engine, const uint8_t gid[16], uint32_t i);
+/* As vro_udp_receive, of all groups. */
+uint32_t vro_groups_receive(struct vro_station *station);
+/* In the child of a fork: the sockets are the parent's. */
+void vro_groups_forget(const struct vro_station *station);
+
 /* vro_cm.c; all in the role. */
 /* What query tells, for one that connection management has; RI_QPS_NONE: it has not. */
 enum ri_qp_state vro_tie_state(const struct vro_verbs_qp *qp);

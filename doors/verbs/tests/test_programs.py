@@ -67,7 +67,7 @@ class Run:
                        'examples': os.path.join(HERE, '../../../doc/examples')}
         self.values['address'] = ADDRESS if row.address == '{interface}' else row.address
         if row.address == '{roce}':
-            self.values['address'] = self.loopback(2)
+            self.values.update(address=self.loopback(2), own=self.loopback(3))
         self.until = deadline()
 
     def loopback(self, last):
@@ -88,8 +88,8 @@ class Run:
         return text.format(**self.values)
 
     def listens(self):
-        if self.row.ready == '{roce}':
-            return door_programs.has_roce(self.values['address'])
+        if self.row.ready and self.row.ready.startswith('{roce}'):
+            return door_programs.has_roce(self.row.ready[len('{roce}'):] or self.values['address'])
         if self.row.ready:
             return bool(glob.glob(os.path.join(self.folder.name, self.fill(self.row.ready))))
         return self.port in door_programs.bound_ports('0A')

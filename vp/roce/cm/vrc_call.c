@@ -25,6 +25,16 @@ service_is_known(const struct ri_service *service)
 	       (service->kind == RI_SERVICE_IB && service->id != 0);
 }
 
+/* What a request leaves to its caller. A port has the same header if it is named by its service id. */
+static size_t
+consumer_room(enum vrc_attribute attribute, const struct ri_service *service)
+{
+	bool datagram = attribute == VRC_SIDR_REQ;
+	bool port = vrc_service_is_port(vrc_service_id(service, datagram), datagram);
+
+	return vrc_private_room(attribute) - (port ? VRC_IP_HEADER_SIZE : 0);
+}
+
 static bool
 path_is_whole(const struct vrc_path *path)
 {
@@ -56,10 +66,8 @@ side_check(const struct vrc_params *params, size_t room)
 static enum ri_status
 connect_check(const struct vrc_cm *cm, const struct vrc_params *params)
 {
-	size_t room = vrc_private_room(VRC_REQ);
+	size_t room = consumer_room(VRC_REQ, &params->service);
 
-	if (params->service.kind == RI_SERVICE_PORT)
-		room -= VRC_IP_HEADER_SIZE;
 	if (!service_is_known(&params->service) || !path_is_whole(&params->path) ||
 	    vrc_mtu_code(params->mtu) == 0 || params->mtu > cm->config.path_mtu ||
 	    params->retry_count > RETRY_MAX || params->ack_timeout > VRC_TIME_MAX)
@@ -251,10 +259,8 @@ enum ri_status
 vrc_resolve(struct vrc_cm *cm, const struct vrc_params *params, uint64_t *number)
 {
 	const struct vrc_input none = {0};
-	size_t room = vrc_private_room(VRC_SIDR_REQ);
+	size_t room = consumer_room(VRC_SIDR_REQ, &params->service);
 
-	if (params->service.kind == RI_SERVICE_PORT)
-		room -= VRC_IP_HEADER_SIZE;
 	if (!service_is_known(&params->service) || !path_is_whole(&params->path) ||
 	    !pdata_fits(params->pdata, params->pdata_len, room))
 		return RI_ERR_INVALID_ARG;

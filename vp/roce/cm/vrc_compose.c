@@ -71,7 +71,7 @@ private_of_service(struct vrc_conn *conn, struct vrc_mad *mad, const struct vrc_
 {
 	size_t at = 0;
 
-	if (conn->service.kind == RI_SERVICE_PORT) {
+	if (vrc_service_is_port(conn->service_id, conn->datagram)) {
 		struct vrc_ip_header header = {.source = conn->path.local, .dest = conn->path.peer};
 		if (conn->service.local_port == 0) {
 			uint16_t drawn;
@@ -107,9 +107,9 @@ vrc_compose_req(struct vrc_conn *conn, const struct vrc_params *params)
 	private_of_service(conn, &mad, params);
 	conn->reach.path.traffic_class = params->traffic_class;
 	conn->reach.path.hop_limit = params->hop_limit != 0 ? params->hop_limit : HOP_LIMIT;
-	if (conn->service.kind == RI_SERVICE_PORT)
+	if (vrc_service_is_port(conn->service_id, false))
 		conn->reach.path.flow_label = vrc_flow_label(wire_swap16(conn->service.local_port),
-							     wire_swap16(conn->service.port));
+							     (uint16_t)conn->service_id);
 	mad.req = (struct vrc_mad_req){
 		.service_id = conn->service_id,
 		.guid = conn->cm->config.guid,

@@ -244,29 +244,30 @@ struct bad {
 	const char *sent;     /* how the request completes */
 	const char *received; /* how the first receive does */
 	uint32_t event;       /* at the responder */
+	const char *why;      /* says its log */
 };
 
 #define ALL_RIGHTS SIM_RIGHTS
 
 static const struct bad bads[] = {
 	{"write-key", RI_OP_RDMA_WRITE, 600, 0, 0x100, ALL_RIGHTS, 4, "REMOTE_ACCESS", "FLUSHED",
-	 RI_EVENT_QP_ACCESS},
+	 RI_EVENT_QP_ACCESS, "RDMA Write is refused: 600 octets at "},
 	{"write-end", RI_OP_RDMA_WRITE, 600, SIM_ROOM - 300, 0, ALL_RIGHTS, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "outside of the bounds of the region"},
 	{"write-right", RI_OP_RDMA_WRITE, 8, 0, 0, RI_ACCESS_REMOTE_READ, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "(rdma_write_enable)"},
 	{"read-key", RI_OP_RDMA_READ, 600, 0, 0x100, ALL_RIGHTS, 4, "REMOTE_ACCESS", "FLUSHED",
-	 RI_EVENT_QP_ACCESS},
+	 RI_EVENT_QP_ACCESS, "RDMA Read is refused: 600 octets at "},
 	{"read-end", RI_OP_RDMA_READ, 600, SIM_ROOM - 300, 0, ALL_RIGHTS, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "outside of the bounds of the region"},
 	{"read-none", RI_OP_RDMA_READ, 8, 0, 0, ALL_RIGHTS, 0, "REMOTE_INVALID_REQ", "FLUSHED",
-	 RI_EVENT_QP_OPCODE},
+	 RI_EVENT_QP_OPCODE, "(rdma_read_ird is 0)"},
 	{"atomic-odd", RI_OP_FETCH_ADD, 8, 4, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "FLUSHED",
-	 RI_EVENT_QP_OPCODE},
+	 RI_EVENT_QP_OPCODE, "no multiple of 8"},
 	{"atomic-right", RI_OP_CMP_SWAP, 8, 0, 0, RI_ACCESS_REMOTE_READ, 4, "REMOTE_ACCESS",
-	 "FLUSHED", RI_EVENT_QP_ACCESS},
+	 "FLUSHED", RI_EVENT_QP_ACCESS, "allows its peer no atomic operation"},
 	{"send-long", RI_OP_SEND, 600, 0, 0, ALL_RIGHTS, 4, "REMOTE_INVALID_REQ", "LOCAL_LENGTH",
-	 RI_EVENT_NONE},
+	 RI_EVENT_NONE, "is longer than its receive"},
 };
 
 /* The peer refuses: the request fails with what the NAK says, both queue pairs end, and no octet of memory has changed. */
@@ -306,6 +307,8 @@ refused(void)
 		if (bad->opcode != RI_OP_SEND)
 			g_assert_cmpmem(before, SIM_ROOM, pair[1]->side->memory, SIM_ROOM);
 		g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
+		g_assert_true(vth_logged(sim->vth, "the peer, refuses a request of this end"));
+		g_assert_true(vth_logged(sim->vth, bad->why));
 		sim_free(sim);
 	}
 }
@@ -335,6 +338,8 @@ local_errors(void)
 		g_assert_cmpint(pair[0]->qp.state, ==, VRO_ERROR);
 		g_assert_cmpint((int)pair[0]->event, ==, RI_EVENT_QP_WR_ERROR);
 		g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
+		g_assert_true(vth_logged(sim->vth, "a request of this end fails, "));
+		g_assert_true(vth_logged(sim->vth, ": its segment 0: 8 octets at "));
 		sim_free(sim);
 	}
 }
@@ -364,6 +369,9 @@ silence(void)
 	sim_run(sim, SECOND / 100);
 	sent_is(pair[0], "1 RI_OP_RDMA_WRITE RI_WC_TRANSPORT\n");
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 8);
+	g_assert_true(vth_logged(sim->vth, "RDMA Write of 600 octets"));
+	g_assert_true(vth_logged(sim->vth,
+				 "acknowledged nothing since it was sent 8 times, 67108 us apart"));
 	g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
 	sim_free(sim);
 }
@@ -385,6 +393,8 @@ not_ready(void)
 	sim_post(pair[0], &with);
 	sim_run(sim, SECOND / 1000);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 1);
+	g_assert_true(vth_logged(sim->vth,
+				 "no receive is posted; the peer is to send it again in 1280 us"));
 	sim_run(sim, SECOND / 10);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], >, 70);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], <, 80);
@@ -405,6 +415,7 @@ not_ready(void)
 	sim_run(sim, SECOND);
 	sent_is(pair[0], "1 RI_OP_SEND RI_WC_RNR\n");
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 3);
+	g_assert_true(vth_logged(sim->vth, "had no receive for it at 3 tries (rnr_retry 2)"));
 	sim_free(sim);
 }
 
@@ -447,6 +458,54 @@ windows(void)
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 6 inv\n");
 	g_assert_cmpmem(pair[0]->side->memory, 512, side->memory + 4096, 512);
 	vsw_mw_free(mw);
+	sim_free(sim);
+}
+
+/* A bind that reaches beyond its region fails here, and the log says so. */
+static void
+bind_refused(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct sim_side *side = pair[1]->side;
+	struct vsw_mem_entry *mw = NULL;
+	struct ri_wr bind = {.wr_id = 1, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
+	uint32_t stag;
+
+	g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &mw, &stag), ==,
+			RI_SUCCESS);
+	bind.u.bind =
+		(struct ri_wr_bind){.mw_stag = stag | 1,
+				    .mr_stag = side->stag,
+				    .addr = (uint64_t)(uintptr_t)(side->memory + SIM_ROOM - 8),
+				    .length = 512,
+				    .access = RI_ACCESS_REMOTE_WRITE};
+	sim_post(pair[1], &bind);
+	sent_is(pair[1], "1 RI_OP_BIND_MW RI_WC_MW_BIND\n");
+	g_assert_true(vth_logged(sim->vth, "outside of the bounds"));
+	vsw_mw_free(mw);
+	sim_free(sim);
+}
+
+/* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. */
+static void
+untold(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(256, pair);
+	struct ri_sge sge = sim_sge(pair[0], 0, 512);
+	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
+
+	pair[1]->qp.untold = true;
+	sim_receive(pair[1], 9, 8192, 512);
+	sim_post(pair[0], &wr);
+	sim_run(sim, SECOND / 10);
+	received_is(pair[1], "");
+	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], >, 0);
+	pair[1]->qp.untold = false;
+	sim_run(sim, SECOND);
+	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 4\n");
+	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
 	sim_free(sim);
 }
 
@@ -667,12 +726,13 @@ congestion(void)
 	g_assert_cmpuint(q->qp.tx.window, ==, window / 2);
 	sim_run(sim, SECOND);
 	sent_is(q, "1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n");
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 400; i++) {
 		sim_post(q, &wr);
 		sim_run(sim, SECOND / 100);
+		sent_is(q, "1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n");
 	}
 	g_assert_cmpuint(q->qp.tx.window, >, window);
-	g_assert_cmpuint(q->qp.tx.window, <=, VRO_WINDOW_MAX);
+	g_assert_cmpuint(q->qp.tx.window, ==, VRO_WINDOW_MAX);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_CONGESTED], ==, 5);
 	sim_free(sim);
 }
@@ -742,6 +802,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/silence", silence);
 	g_test_add_func("/roce/engine/not-ready", not_ready);
 	g_test_add_func("/roce/engine/windows", windows);
+	g_test_add_func("/roce/engine/bind-refused", bind_refused);
+	g_test_add_func("/roce/engine/untold", untold);
 	g_test_add_func("/roce/engine/not-invalidated", not_invalidated);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);

@@ -18,12 +18,15 @@ struct trouble {
 	bool muted;            /* nothing arrives */
 	unsigned steps;        /* before it would end the queue pair */
 	enum ri_wc_status end; /* which it then does with */
+	const char *why;       /* says the log */
 };
 
 static const struct trouble troubles[] = {
-	{"no receive", VRO_RNRS, false, PATIENT, RI_WC_RNR},
-	{"silence", VRO_TIMEOUTS, true, PATIENT, RI_WC_TRANSPORT},
-	{"absence", VRO_COUNTS, true, PATIENT, RI_WC_TRANSPORT},
+	{"no receive", VRO_RNRS, false, PATIENT, RI_WC_RNR, "had no receive for it at 3 tries"},
+	{"silence", VRO_TIMEOUTS, true, PATIENT, RI_WC_TRANSPORT,
+	 "nothing since it was sent 3 times"},
+	{"absence", VRO_COUNTS, true, PATIENT, RI_WC_TRANSPORT,
+	 "no process receives at the peer's address"},
 };
 
 static bool
@@ -130,6 +133,7 @@ test_patience(void)
 				      trouble->end == RI_WC_RNR ? "RI_WC_RNR" : "RI_WC_TRANSPORT");
 		g_assert_true(g_str_has_suffix(pair[0]->sent->str, end));
 		g_assert_cmpuint(pair[0]->failures, ==, 1);
+		g_assert_true(vth_logged(sim->vth, trouble->why));
 		sim_free(sim);
 	}
 }

@@ -282,6 +282,108 @@ datagrams(void)
 	pair_close(&p);
 }
 
+static guint
+descriptors_open(void)
+{
+	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	guint count = 0;
+
+	while (g_dir_read_name(dir) != NULL)
+		count++;
+	g_dir_close(dir);
+	return count;
+}
+
+/* Nothing comes in 20 ms of both clocks: the datagrams of this host arrive at once. */
+static void
+nothing_comes(struct pair *p, struct ri_ucq *cq)
+{
+	struct ri_wc wc;
+
+	for (int i = 0; i < 20; i++) {
+		g_assert_cmpuint(vro_provider_entry()->fast->poll_cq(cq, &wc, 1), ==, 0);
+		vth_advance(p->vth, MS);
+		g_usleep(1000);
+	}
+}
+
+/* A group of multicast: who is attached gets what is sent to it, once, with the address of its sender, until it is detached or goes. */
+static void
+groups(void)
+{
+	const struct ri_qp_ops *ops = &vro_qp_ops_table;
+	const unsigned pid = (unsigned)getpid();
+	const struct ri_addr group = {
+		.family = RI_ADDR_IPV4,
+		.octets = {239, (uint8_t)(pid >> 16), (uint8_t)(pid >> 8), (uint8_t)pid}};
+	const struct ri_addr other = {.family = RI_ADDR_IPV6, .octets = {0xff, 5, [14] = 1, 2}};
+	const struct ri_addr single = roce_address(0);
+	const struct ri_ah_init init = {.dest = group};
+	struct ri_ah *ah = NULL;
+	struct ri_sge sge;
+	struct ri_wr wr = {.wr_id = 5,
+			   .opcode = RI_OP_SEND_UD,
+			   .flags = RI_WR_SIGNALED,
+			   .num_sge = 1,
+			   .sgl = &sge};
+	struct ri_addr route = {.family = RI_ADDR_NONE};
+	struct end *third;
+	struct ri_wc wc;
+	struct pair p;
+	uint32_t id, port;
+	guint open;
+
+	pair_open(&p, RI_QP_RC, false);
+	g_assert_cmpint(ops->mcast_attach(p.a->qp, &group), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(vro_route(p.node->rnic, &group, &route, &port), ==, RI_ERR_NO_ROUTE);
+	pair_close(&p);
+	pair_open(&p, RI_QP_UD, false);
+	open = descriptors_open();
+	third = end_new(p.node, &p.b->init);
+	g_assert_cmpint(ops->mcast_attach(p.a->qp, &single), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(ops->mcast_detach(p.a->qp, &group), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vro_provider_entry()->ah->create(p.node->pd, &init, &ah, &id), ==,
+			RI_SUCCESS);
+	g_assert_cmpint(ops->mcast_attach(p.b->qp, &group), ==, RI_SUCCESS);
+	g_assert_cmpint(ops->mcast_attach(p.b->qp, &group), ==, RI_SUCCESS);
+	g_assert_cmpint(ops->mcast_attach(p.b->qp, &other), ==, RI_SUCCESS);
+	g_assert_cmpint(ops->mcast_attach(third->qp, &group), ==, RI_SUCCESS);
+	sge = chunk_sge(&p.ma, 0, 100);
+	wr.u.ud = (struct ri_wr_ud){.ah = id, .qpn = ROCE_QPN_GROUP, .qkey = end_attr(p.b).qkey};
+	for (uint64_t i = 0; i < 2; i++) {
+		g_assert_cmpint(end_recv(p.b, i, &p.mb, 200 * (uint32_t)i, 140), ==, RI_SUCCESS);
+		g_assert_cmpint(end_recv(third, i, &p.mb, 1000 + 200 * (uint32_t)i, 140), ==,
+				RI_SUCCESS);
+	}
+	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
+	wc = wait_one(&p, p.b->urcq, 0, RI_WC_SUCCESS);
+	g_assert_cmpuint(wc.src_qpn, ==, qpn_of(p.a));
+	wait_one(&p, third->urcq, 0, RI_WC_SUCCESS);
+	g_assert_cmpmem(p.ma.at, 100, p.mb.at + 40, 100);
+	g_assert_cmpmem(p.ma.at, 100, p.mb.at + 1040, 100);
+	g_assert_cmpmem(p.mb.at + 36, 4, group.octets, 4);
+	nothing_comes(&p, p.b->urcq);
+	/* Another key is dropped; and one that has left gets nothing. */
+	wr.u.ud.qkey ^= 1;
+	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
+	nothing_comes(&p, p.b->urcq);
+	wr.u.ud.qkey ^= 1;
+	g_assert_cmpint(ops->mcast_detach(p.b->qp, &group), ==, RI_SUCCESS);
+	g_assert_cmpint(ops->mcast_detach(p.b->qp, &group), ==, RI_ERR_INVALID_ARG);
+	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
+	wait_one(&p, third->urcq, 1, RI_WC_SUCCESS);
+	nothing_comes(&p, p.b->urcq);
+	g_assert_cmpint(ops->mcast_detach(p.b->qp, &other), ==, RI_SUCCESS);
+	/* The last member goes, and with it the socket. */
+	end_free(third);
+	g_assert_cmpuint(descriptors_open(), ==, open);
+	g_assert_cmpint(vro_provider_entry()->ah->destroy(ah), ==, RI_SUCCESS);
+	pair_close(&p);
+}
+
 /* Two openings share a station; a name without interface is no adapter. */
 static void
 adapters(void)
@@ -530,6 +632,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/ends", ends);
 	g_test_add_func("/roce/verbs/shared", shared);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
+	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);
 	g_test_add_func("/roce/verbs/threads", threads);
 	g_test_add_data_func("/roce/verbs/steady-1024", GUINT_TO_POINTER(1024), steady);

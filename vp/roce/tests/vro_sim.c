@@ -325,12 +325,10 @@ sim_run(struct sim *sim, uint64_t ns)
 /* --- queue pairs -------------------------------------------------------------------------- */
 
 static void
-qp_failed(struct vro_qp *qp, uint32_t event, const char *why)
+qp_failed(struct vro_qp *qp, uint32_t event)
 {
 	struct sim_qp *q = (struct sim_qp *)(void *)qp;
 
-	if (why != NULL)
-		g_test_message("%06x: %s", qp->qpn, why);
 	q->failures++;
 	q->event = event;
 }

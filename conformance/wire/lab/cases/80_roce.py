@@ -36,6 +36,8 @@ def rxe(bench):
 
 
 def words_of(bench, side, words):
+    """A program line by line, so that one that does not end shows how far it came."""
+    words = ['stdbuf', '-oL', *words]
     return behind_door(bench, words, f'roce:{bench.links[0]}') if side is bench.ours else words
 
 
@@ -50,13 +52,21 @@ def gid_index(bench, side, family):
     raise Failed(f'no GID is {wanted}:\n{said}')
 
 
+def ends(bench, side, job, name, other):
+    """The exit status of a job; `other`: what to show besides, if there is none."""
+    try:
+        return bench.wait(side, job)
+    except Failed as error:
+        raise Failed(f'the {name}: {error}\n--- the other side:\n{other()}') from error
+
+
 def both(bench, server_side, server, client_side, client):
     """Both to their end, the client again if its server did not listen yet; what both said."""
     job = bench.start(server_side, words_of(bench, server_side, server))
     for _ in range(TRIALS):
         server_side.poll(job, 1)
         client_job = bench.start(client_side, words_of(bench, client_side, client))
-        status = bench.wait(client_side, client_job)
+        status = ends(bench, client_side, client_job, 'client', lambda: server_side.says(job))
         said = client_side.says(client_job)
         if status == 0 or not NOT_YET.search(said):
             break
@@ -68,7 +78,8 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
     bench.set_mtu(mtu)
     with rxe(bench):
         server_side, client_side = (bench.theirs, bench.ours) if role == 'client' else (bench.ours, bench.theirs)
-        values = {'port': bench.port, 'address': bench.address(server_side, family)}
+        # The pingpongs exchange their numbers over a TCP socket of the first family that getaddrinfo names, which is that of IPv4.
+        values = {'port': bench.port, 'address': bench.address(server_side, 4 if device == GID else family)}
 
         def fill(side, words):
             words = words.format(**values).split()
@@ -82,7 +93,7 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
             raise Failed(f'the client ended with {status}:\n{said}\n--- the server:\n{server_side.says(job)}')
         if stays:
             server_side.signal(job, signal.SIGINT)
-        elif bench.wait(server_side, job) != 0:
+        elif ends(bench, server_side, job, 'server', lambda: said) != 0:
             raise Failed(f'the server ended badly:\n{server_side.says(job)}\n--- the client:\n{said}')
 
 
@@ -97,6 +108,8 @@ PROGRAMS = {
     'ucmatose': ('ucmatose -p {port} -c 5 -C 10', 'ucmatose -s {address} -p {port} -c 5 -C 10', 'return status 0'),
     'rdma_client': ('rdma_server -p {port}', 'rdma_client -s {address} -p {port}', 'rdma_client: end 0'),
     'cmtime': ('cmtime -b {address} -p {port} -c 20', 'cmtime -s {address} -p {port} -c 20', r'\nconnect +: +[\d.]+', True),
+    'udaddy': ('udaddy -b {address} -c 2 -C 10', 'udaddy -s {address} -c 2 -C 10', 'return status 0'),
+    'qperf -cm1': ('qperf -lp {port}', 'qperf {address} -lp {port} -to 40 -t 1 -cm 1 rc_lat rc_bw quit', r'rc_lat:\n +latency +='),
     'rstream': ('rstream -p {port} -T v -S 4096 -C 20 -I 1', 'rstream -s {address} -p {port} -T v -S 4096 -C 20 -I 1',
                 r'\ncustom +4k +20 +1 '),
     'ib_send_lat -R': perftest('ib_send_lat', '-R -n 100'),

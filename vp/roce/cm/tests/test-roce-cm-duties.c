@@ -688,6 +688,41 @@ test_query(void)
 	sim_stop(&sim);
 }
 
+/* A port that is named by its service id is the same port: its request has the header with addresses, and as much room beside it. */
+static void
+test_query_by_id(void)
+{
+	const struct ri_service by_id = {.kind = RI_SERVICE_IB,
+					 .id = GUINT64_TO_BE(0x1110000 | PORT)};
+	uint8_t data[VRC_PDATA_QUERY + 1] = {7};
+	struct vrc_params params;
+	struct vrc_mad req;
+	struct sim sim;
+	guint64 number;
+
+	start(&sim, keep_newest);
+	params = sim_params(&sim.a, PORT);
+	params.service = by_id;
+	params.pdata = data;
+	params.pdata_len = VRC_PDATA_QUERY + 1;
+	g_assert_cmpint(vrc_resolve(sim.a.cm, &params, &number), ==, RI_ERR_INVALID_ARG);
+	params.pdata_len = VRC_PDATA_QUERY;
+	g_assert_cmpint(vrc_resolve(sim.a.cm, &params, &number), ==, RI_SUCCESS);
+	sim_run(&sim, sim.now + 10 * MS);
+	sim_last_mad(&sim, VRC_SIDR_REQ, &req);
+	g_assert_cmphex(req.sidr_req.service_id, ==, 0x1110000 | PORT);
+	const struct vrc_event *asked = sim_event(&sim.b, RI_CM_SERVICE_REQUEST, 0);
+	g_assert_cmpmem(asked->cm.pdata, asked->cm.pdata_len, data, VRC_PDATA_QUERY);
+	/* An id that is no port's has the room of the header, too. */
+	params.service.id = GUINT64_TO_BE(0x77000000 | PORT);
+	params.pdata_len = VRC_PDATA_QUERY + 1;
+	g_assert_cmpint(vrc_resolve(sim.a.cm, &params, &number), ==, RI_SUCCESS);
+	sim_run(&sim, sim.now + 10 * MS);
+	sim_last_mad(&sim, VRC_SIDR_REQ, &req);
+	g_assert_cmpuint(req.private_data[0], ==, 7);
+	sim_stop(&sim);
+}
+
 static void
 test_query_ends(void)
 {
@@ -750,6 +785,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/cm/duties/listeners", test_listeners);
 	g_test_add_func("/roce/cm/duties/listener-goes", test_listener_goes);
 	g_test_add_func("/roce/cm/duties/query", test_query);
+	g_test_add_func("/roce/cm/duties/query-by-id", test_query_by_id);
 	g_test_add_func("/roce/cm/duties/query-ends", test_query_ends);
 	return g_test_run();
 }
