@@ -162,57 +162,60 @@ static const struct {
 
 /* --- reading ------------------------------------------------------------------------------------------- */
 
-/* A user or a group, by name or by number. */
-static bool
+/* A user or a group, by name or by number. NULL, or what is wrong. */
+static const char *
 id_read(const char *name, enum scope scope, uint32_t *id)
 {
 	uint64_t number;
 
 	if (ri_setting_digits(name, 0, UINT32_MAX - 1, &number)) {
 		*id = (uint32_t)number;
-		return true;
+		return NULL;
 	}
 	if (scope == FOR_USER) {
 		const struct passwd *user = getpwnam(name);
 
 		*id = user != NULL ? user->pw_uid : 0;
-		return user != NULL;
+		return user != NULL ? NULL : "this host has no user of that name";
 	}
 	const struct group *group = getgrnam(name);
 
 	*id = group != NULL ? group->gr_gid : 0;
-	return group != NULL;
+	return group != NULL ? NULL : "this host has no group of users of that name";
 }
 
-/* Take the head of a group apart: "policy user 1000". False: there is no such group. */
-static bool
+/* Take the head of a group of rules apart: "policy user 1000". NULL, or what is wrong. */
+static const char *
 group_read(const char *text, struct rule *rule)
 {
 	static const char *const levels[KALD_LEVEL_COUNT] = {"limits.process", "limits.user",
 							     "limits.group"};
+	static const char none[] = "there is no such group of rules; kald(8) has all";
 	g_auto(GStrv) words = g_strsplit(text, " ", -1);
 	unsigned count = g_strv_length(words);
 
 	if (count == 0)
-		return false;
+		return none;
 	for (unsigned level = 0; level < KALD_LEVEL_COUNT; level++) {
 		if (strcmp(words[0], levels[level]) != 0)
 			continue;
 		rule->is_limit = true;
 		rule->level = (enum kald_level)level;
 		if (count == 1)
-			return true;
+			return NULL;
 		rule->scope = level == KALD_LEVEL_USER ? FOR_USER : FOR_GROUP;
-		return count == 2 && level != KALD_LEVEL_PROCESS &&
-		       id_read(words[1], rule->scope, &rule->id);
+		return count == 2 && level != KALD_LEVEL_PROCESS
+			       ? id_read(words[1], rule->scope, &rule->id)
+			       : none;
 	}
 	if (strcmp(words[0], "policy") != 0)
-		return false;
+		return none;
 	if (count == 1)
-		return true;
+		return NULL;
 	rule->scope = strcmp(words[1], "user") == 0 ? FOR_USER : FOR_GROUP;
-	return count == 3 && (rule->scope == FOR_USER || strcmp(words[1], "group") == 0) &&
-	       id_read(words[2], rule->scope, &rule->id);
+	return count == 3 && (rule->scope == FOR_USER || strcmp(words[1], "group") == 0)
+		       ? id_read(words[2], rule->scope, &rule->id)
+		       : none;
 }
 
 /* NULL, or what is wrong. */
@@ -256,10 +259,10 @@ set_line(void *arg, const struct kal_config_line *line)
 {
 	struct kald_policy *policy = arg;
 	struct rule found = {.line = line->number};
-	const char *trouble;
+	const char *trouble = group_read(line->group, &found);
 
-	if (!group_read(line->group, &found))
-		return "there is no such group, user or group of users";
+	if (trouble != NULL)
+		return trouble;
 	if (line->key == NULL)
 		return NULL;
 	trouble =

@@ -27,6 +27,15 @@
 #define GREETING_MS     10000 /* until KALD_HELLO */
 #define TOOLS_MAX       32    /* sessions of one user beyond its processes */
 
+/*
+ * A session has an allowance of requests that are handled as they come; it grows with time. Beyond that, one is handled in
+ * REQUEST_US. So processes that flood take a bounded share of the daemon's time, and others wait for few of their requests.
+ */
+#define REQUEST_US 1000
+#define ALLOWANCE  2048 /* at most */
+#define FIRST_ONES 256  /* of a new session, so that it does not pay to connect again */
+#define TURN       4u   /* requests of one session before the others have their turn */
+
 static gboolean session_readable(gint fd, GIOCondition condition, gpointer arg);
 static gboolean accept_ready(gint fd, GIOCondition condition, gpointer arg);
 
@@ -90,6 +99,7 @@ session_end(struct kald_session *session)
 	source_clear(&session->out);
 	source_clear(&session->death);
 	source_clear(&session->greeting);
+	source_clear(&session->pause);
 	kald_borrow_forget(session);
 	kald_list_forget(session);
 	g_queue_unlink(&server->sessions, &session->link);
@@ -256,7 +266,7 @@ window_is_full(const struct kald_session *session)
 void
 kald_session_pace(struct kald_session *session)
 {
-	if (session->in == 0 && !window_is_full(session))
+	if (session->in == 0 && session->pause == 0 && !window_is_full(session))
 		session->in = g_unix_fd_add(session->fd, G_IO_IN | G_IO_HUP | G_IO_ERR,
 					    session_readable, session);
 }
@@ -286,7 +296,26 @@ session_receive(struct kald_session *session)
 	return 1;
 }
 
-/* At most a window at once, so that the others have their turn. */
+static gboolean
+pause_over(gpointer arg)
+{
+	struct kald_session *session = arg;
+
+	session->pause = 0;
+	kald_session_pace(session);
+	return G_SOURCE_REMOVE;
+}
+
+/* Count one more request. False: the allowance is used up, and the session has to pause. */
+static bool
+allowance_take(struct kald_session *session)
+{
+	gint64 here = g_get_monotonic_time();
+
+	session->paid_till = MAX(session->paid_till, here) + REQUEST_US;
+	return session->paid_till <= here + ALLOWANCE * REQUEST_US;
+}
+
 static gboolean
 session_readable(gint fd, GIOCondition condition, gpointer arg)
 {
@@ -294,7 +323,7 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 
 	(void)fd;
 	(void)condition;
-	for (unsigned i = 0; i < KALD_WINDOW; i++) {
+	for (unsigned i = 0; i < TURN; i++) {
 		int got;
 
 		if (window_is_full(session)) {
@@ -309,6 +338,11 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 		}
 		if (got == 0)
 			break;
+		if (!allowance_take(session)) {
+			session->in = 0;
+			session->pause = g_timeout_add(REQUEST_US / 1000, pause_over, session);
+			return G_SOURCE_REMOVE;
+		}
 	}
 	return G_SOURCE_CONTINUE;
 }
@@ -393,6 +427,7 @@ session_begin(struct kald_server *server, int fd)
 	session->gid = cred.gid;
 	session->fd = fd;
 	session->pidfd = pidfd;
+	session->paid_till = g_get_monotonic_time() + (ALLOWANCE - FIRST_ONES) * REQUEST_US;
 	session->adapters = g_ptr_array_new_with_free_func(g_free);
 	session->ports = g_array_new(FALSE, FALSE, sizeof(uint16_t));
 	g_queue_push_tail_link(&server->sessions, &session->link);

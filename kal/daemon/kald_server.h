@@ -44,6 +44,8 @@ struct kald_session {
 	uint32_t pid, gid, uid; /* as the kernel says */
 	int fd, pidfd;          /* pidfd: -1 if the kernel has none */
 	guint in, out, death, greeting;
+	guint pause; /* runs: it has sent too much, and is not read */
+	gint64 paid_till; /* ahead of the clock by REQUEST_US for each request that counts against its allowance */
 	enum kald_kind kind; /* 0 before KALD_HELLO */
 	bool stopped;
 	bool watches;

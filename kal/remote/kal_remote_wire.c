@@ -57,6 +57,7 @@ kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 		   char found[KAL_REMOTE_PATH])
 {
 	const char *folder = ri_setting_text(&runtime_dir);
+	char own[KAL_REMOTE_PATH] = "", abstract[24];
 	int error;
 
 	(void)snprintf(found, KAL_REMOTE_PATH, "%s",
@@ -65,12 +66,19 @@ kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 	if (error == 0 || place->path != NULL || place->system_only)
 		return error;
 	if (folder != NULL) {
-		(void)snprintf(found, KAL_REMOTE_PATH, "%s/%s", folder, KALD_USER_SOCKET);
-		if (connect_to(found, fd) == 0)
+		(void)snprintf(own, sizeof(own), "%s/%s", folder, KALD_USER_SOCKET);
+		(void)snprintf(found, KAL_REMOTE_PATH, "%s", own);
+		if (connect_to(own, fd) == 0)
 			return 0;
 	}
-	(void)snprintf(found, KAL_REMOTE_PATH, "@itapi/kald/%u", (unsigned)geteuid());
-	return connect_to(found, fd);
+	(void)snprintf(abstract, sizeof(abstract), "@itapi/kald/%u", (unsigned)geteuid());
+	error = connect_to(abstract, fd);
+	if (error == 0)
+		(void)snprintf(found, KAL_REMOTE_PATH, "%s", abstract);
+	else
+		(void)snprintf(found, KAL_REMOTE_PATH, "%s%s%.56s or %s", KALD_SYSTEM_SOCKET,
+			       folder != NULL ? ", " : "", own, abstract);
+	return error;
 }
 
 int

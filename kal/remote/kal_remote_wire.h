@@ -16,7 +16,7 @@ struct kal_remote_place {
 	bool system_only; /* of the known places only that of the system */
 };
 
-/* Connect to the first place where one listens, whose path is written to `found`. 0, or an errno. */
+/* Connect to the first place where one listens, whose path is written to `found`; if none does, all that were tried. 0, or an errno. */
 int kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 		       char found[KAL_REMOTE_PATH]);
 /* 0, or an errno; EAGAIN: later. */

@@ -266,6 +266,22 @@ test_sockets(void)
 }
 
 /* Where the daemon is required nothing opens without it; where it is welcome, everything does. */
+/* What is logged names each place that was tried. Another test of this machine may serve one of them. */
+static void
+places_named(void)
+{
+	const struct kal_remote_place place = {.path = NULL};
+	char found[KAL_REMOTE_PATH];
+	struct kal_fd fd = {0};
+
+	if (kal_remote_connect(&place, &fd, found) == 0) {
+		kal_fd_close(&fd);
+		return;
+	}
+	g_assert_nonnull(strstr(found, KALD_SYSTEM_SOCKET ", /nonexistent/" KALD_USER_SOCKET));
+	g_assert_nonnull(strstr(found, " or @itapi/kald/"));
+}
+
 static void
 test_absent(void)
 {
@@ -274,6 +290,7 @@ test_absent(void)
 
 	g_setenv("ITAPI_KALD", "auto", TRUE);
 	g_setenv("XDG_RUNTIME_DIR", "/nonexistent", TRUE);
+	places_named();
 	fixture_open(&f);
 	fixture_close(&f);
 	g_setenv("ITAPI_KALD", "off", TRUE);

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
+ * it-register   `size` octets are registered and deregistered, `iters` times; ns for both
  * it-many   memory of an idle, connected endpoint, in octets: `iters` endpoints in one process, two and
  *           two connected; what the process has more of its own, by their number
  *
@@ -67,7 +68,33 @@ measure_many(const struct bench_opts *opts, int ctl, bool active)
 	return before;
 }
 
+static double
+measure_register(const struct bench_opts *opts, int ctl, bool active)
+{
+	struct bench_node node;
+	uint64_t start;
+
+	(void)ctl;
+	(void)active;
+	bench_node_open(&node, opts->adapter, opts->size);
+	start = bench_now();
+	for (uint64_t i = 0; i < opts->iters; i++) {
+		it_lmr_handle_t lmr;
+		it_rmr_context_t context;
+
+		bench_check(it_lmr_create(node.pz, node.buf, NULL, opts->size,
+					  IT_ADDR_MODE_ABSOLUTE, IT_PRIV_LOCAL | IT_PRIV_REMOTE,
+					  IT_LMR_FLAG_NONE, 0, &lmr, &context),
+			    "it_lmr_create");
+		bench_check(it_lmr_free(lmr), "it_lmr_free");
+	}
+	double value = (double)(bench_now() - start) / (double)opts->iters;
+	bench_node_close(&node);
+	return value;
+}
+
 const struct bench_case bench_many_cases[] = {
+	{"it-register", "ns", false, measure_register},
 	{"it-many", "B", false, measure_many},
 	{NULL, NULL, false, NULL},
 };

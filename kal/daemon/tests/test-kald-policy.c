@@ -119,7 +119,9 @@ test_refused(void)
 	refused("[polic]\n", "there is no such group");
 	refused("[policy user]\n", "there is no such group");
 	refused("[policy users 5]\nports = 1\n", "there is no such group");
-	refused("[policy user nobody-has-this-name]\n", "there is no such group");
+	refused("[policy user nobody-has-this-name]\n", "this host has no user of that name");
+	refused("[limits.group nobody-has-this-name]\nqp = 1\n",
+		"this host has no group of users of that name");
 	refused("[limits.process 5]\nqp = 1\n", "there is no such group");
 	refused("[limits.user]\nqps = 1\n", "there is no such key");
 	refused("[limits.user]\nqp = many\n", "'many' is not allowed; allowed is a number");
