@@ -136,13 +136,14 @@ class Cases:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def pair(self):
+    def pair(self, adapter):
         """Two processes: each has a file, and both files have the same messages."""
-        with tool_runs.Server(TOOLS, 'it-test', '-a', 'iwarp:lo', env=environment(self.path('pair.%p'))) as server:
-            tool_runs.run(TOOLS, 'it-test', '-a', 'iwarp:lo', '-p', server.port, '-C', str(COUNT), '127.0.0.1', *PLAN,
-                          env=environment(self.path('pair.%p'))).expect(0)
+        name = 'pair-' + adapter.replace(':', '-')
+        with tool_runs.Server(TOOLS, 'it-test', '-a', adapter, env=environment(self.path(name + '.%p'))) as server:
+            tool_runs.run(TOOLS, 'it-test', '-a', adapter, '-p', server.port, '-C', str(COUNT), '127.0.0.1', *PLAN,
+                          env=environment(self.path(name + '.%p'))).expect(0)
             server.done().expect(0)
-        files = [self.path(name) for name in os.listdir(self.folder) if name.startswith('pair.')]
+        files = [self.path(file) for file in os.listdir(self.folder) if file.startswith(name + '.')]
         expect('files', 2, len(files))
         one, other = (judge(path) for path in files)
         expect('messages of the other end', one, other)
@@ -259,14 +260,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix='test-pcap-') as folder:
         cases = Cases(folder)
         return tool_runs.main([
-            ('/tools/pcap/pair', cases.pair),
+            ('/tools/pcap/pair/iwarp', lambda: cases.pair('iwarp:lo')),
+            ('/tools/pcap/pair/shm-ib', lambda: cases.pair('shm:ib')),
+            ('/tools/pcap/pair/shm-iwarp', lambda: cases.pair('shm:iwarp')),
             ('/tools/pcap/without-crc', cases.crc_off),
             ('/tools/pcap/both-ends/iwarp', lambda: cases.both_ends('iwarp:lo')),
             ('/tools/pcap/both-ends/emul-ib', lambda: cases.both_ends('emul:ib')),
             ('/tools/pcap/both-ends/emul-iwarp', lambda: cases.both_ends('emul:iwarp')),
+            ('/tools/pcap/both-ends/shm-ib', lambda: cases.both_ends('shm:ib')),
+            ('/tools/pcap/both-ends/shm-iwarp', lambda: cases.both_ends('shm:iwarp')),
             ('/tools/pcap/exact/iwarp', lambda: cases.exact('iwarp:lo')),
             ('/tools/pcap/exact/emul-ib', lambda: cases.exact('emul:ib')),
             ('/tools/pcap/exact/emul-iwarp', lambda: cases.exact('emul:iwarp')),
+            ('/tools/pcap/exact/shm-ib', lambda: cases.exact('shm:ib')),
+            ('/tools/pcap/exact/shm-iwarp', lambda: cases.exact('shm:iwarp')),
             ('/tools/pcap/again', cases.again),
             ('/tools/pcap/existing-file', cases.kept),
             ('/tools/pcap/unwritable', cases.unwritable),
