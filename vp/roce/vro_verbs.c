@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ri_log.h"
+#include "vro_tap.h"
 
 #define NUMBER_MAX 0xffffffu
 
@@ -79,6 +80,7 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event, const char *why)
 		ri_log(qp->rnic->host, RI_LOG_INFO, &about, "%s", why);
 	vro_tie_break(qp);
 	/* The end of a connection by address is an event of its own. */
+	vro_tap_end(qp, RI_CM_BROKEN, why);
 	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
 		up->async_event(up->self, &end);
 	vro_tie_flushed(qp);
@@ -112,6 +114,8 @@ engine_flushed(struct vro_qp *engine_qp)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 
+	if (qp->tie.end != RI_CM_NONE)
+		vro_tap_end(qp, qp->tie.end, NULL);
 	vro_tie_flushed(qp);
 	if (!qp->end_due)
 		return;

@@ -120,6 +120,9 @@ def test_replays(recordings):
         recordings.replay('-a', target, '-o', out, *recordings.ends)
         said = recordings.replay('--diff', out, *recordings.ends)
         expect('no difference' in said and 'excused: order of different queues' in said, said)
+        with open(out, encoding='ascii') as file:
+            sums = set(re.findall(r' post \S+ send len=[1-9]\d* crc=(\w+)', file.read()))
+        expect(len(sums) > 5, f'all Sends have the same payload: {sums}')
 
 
 def test_output_kept(recordings):
@@ -193,6 +196,8 @@ def test_bad(recordings):
         'region': (with_line(post, re.sub(r'm1\+\d+', 'm1+99999999', good[post])), f':{post + 1}: .*is in no region'),
         'huge': (with_line(post, re.sub(r'len=\d+', 'len=99999999999999999999', good[post])), f':{post + 1}: len='),
         'memory': (with_line(first(good, ' mr '), re.sub(r'len=\d+', 'len=999999999999', good[first(good, ' mr ')])), 'len='),
+        'regions': (numbered(good[:link] + [f'0 mr m{number} p1 at=0x1000 len=67108864 access=0x1 key=0x1 = ok'
+                                            for number in range(90, 107)] + good[link:]), 'larger than 1 GiB'),
         'peer': (with_line(link, re.sub(r'peer=\S+', 'peer=1:01020304:5', good[link])), 'no recording has the other end'),
         'address': (with_line(link, re.sub(r'peer=\S+', 'peer=x', good[link])), f':{link + 1}: .*addresses'),
         'long': (with_line(post, f'{post} post ' + 'x' * 10000), f':{post + 1}: .*longer'),

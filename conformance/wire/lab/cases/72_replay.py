@@ -38,4 +38,4 @@ def replay(bench, device):
     return {'device': device, 'operations': int(counted[1]), 'excused': re.findall(r'^excused (\d+ times: .*)$', said, re.MULTILINE)}
 
 
-CASES = [Case(f'replay {device}', lambda bench, device=device: replay(bench, device), limit=240) for device in DEVICES]
+CASES = [Case(f'replay {device}', lambda bench, device=device: replay(bench, device), limit=600, long=True) for device in DEVICES]
