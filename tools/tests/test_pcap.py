@@ -242,7 +242,6 @@ class Cases:
             for folder in ('one', 'two', None):
                 words = [SIM, scene, '--seed', '7', '--trace']
                 if folder is not None:
-                    os.makedirs(self.path(folder), exist_ok=True)
                     words += ['--pcap', self.path(folder)]
                 done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
                 traces.append(done.stdout)
