@@ -9,7 +9,7 @@ import lab_device
 from lab_case import Case, Failed
 
 OPERATIONS = 10000
-DEVICES = ("siw0",)
+DEVICES = ('siw0',)
 DEFECTS = 'conformance/bad/defects'     # of the build: the adapter record:NAME
 RECORD = '''
 set -e
@@ -38,4 +38,4 @@ def replay(bench, device):
     return {'device': device, 'operations': int(counted[1]), 'excused': re.findall(r'^excused (\d+ times: .*)$', said, re.MULTILINE)}
 
 
-CASES = [Case(f'replay {device}', lambda bench, device=device: replay(bench, device), limit=600, long=True) for device in DEVICES]
+CASES = [Case(f'replay {device}', lambda bench, device=device: replay(bench, device), limit=900, long=True) for device in DEVICES]
