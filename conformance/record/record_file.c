@@ -19,6 +19,7 @@ static struct {
 	pid_t pid; /* whose file it is */
 	uint64_t lines;
 	uint32_t numbers[WRAP_UQP + 1];
+	char buffer[8192]; /* of `out`: a line */
 } file = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- open and close ----------------------------------------------------------------------------- */
@@ -44,6 +45,8 @@ open_new(char *why, size_t room)
 			close(fd);
 		return false;
 	}
+	/* Each line leaves at once, so that a process that is killed leaves whole lines. */
+	(void)setvbuf(file.out, file.buffer, _IOLBF, sizeof(file.buffer));
 	file.pid = getpid();
 	file.lines = 0;
 	memset(file.numbers, 0, sizeof(file.numbers));

@@ -41,12 +41,14 @@ enum excuse {
 	EXCUSE_ATOMICS,
 	EXCUSE_STATUS,
 	EXCUSE_FLUSHED,
+	EXCUSE_CUT,
 	EXCUSES
 };
 static const char *const excuses[EXCUSES] = {
 	"atomics, which one of the adapters does not claim",
 	"statuses on a broken connection, where one profile has remote_status or completion_acked",
 	"receives that were flushed before the queue pair was destroyed, or were dropped with it",
+	"lines behind the end of a recording that was cut, and what its peer learned of that",
 };
 
 struct comparison {
@@ -173,10 +175,30 @@ profiles_differ(const struct cursor *one, const struct cursor *other)
 	       claims(one, "completion_acked") != claims(other, "completion_acked");
 }
 
+/* Has the recording ended before the process did? */
+static bool
+is_cut(const struct cursor *cursor)
+{
+	return !cursor->there && cursor->set->cut[cursor->qp->file];
+}
+
+/* Was the process at the other end killed? Whether this end still learns of that is chance. */
+static bool
+peer_was_killed(const struct cursor *cursor)
+{
+	const struct replay_set *set = cursor->set;
+
+	return !cursor->there && cursor->qp->partner >= 0 &&
+	       set->cut[g_array_index(set->qps, struct replay_qp, cursor->qp->partner).file];
+}
+
 /* May the two lines differ? Of one side only: `other` is not there. */
 static int
 excuse_of(const struct cursor *one, const struct cursor *other, const struct sequence *sequence)
 {
+	if (is_cut(one) || is_cut(other) ||
+	    (sequence->queue == 0 && (peer_was_killed(one) || peer_was_killed(other))))
+		return EXCUSE_CUT;
 	if (strcmp(sequence->verb, "done") != 0)
 		return -1;
 	if (sequence->queue == 'r' && (!one->there || !other->there)) {
@@ -284,7 +306,7 @@ payload_compare(struct cursor *from, struct cursor *to, const struct replay_set 
 
 	while (good && comparison->same) {
 		good = payload_next(from, &posts, error) && payload_next(to, &receives, error);
-		if (!good || !to->there)
+		if (!good || !to->there || is_cut(from))
 			break;
 		if (replay_field(&to->line, "crc") == NULL ||
 		    (from->there && replay_field(&from->line, "crc") == NULL))

@@ -94,9 +94,7 @@ replay_next(struct replay_reader *reader, struct replay_line *line, GError **err
 
 	line->number = reader->last + 1;
 	if (!line_read(reader, line->text, &failure)) {
-		if (failure == NULL && !reader->ended)
-			return replay_bad(reader, line, error,
-					  "the recording is cut: its last line is not \"end\"");
+		reader->cut = failure == NULL && !reader->ended;
 		if (failure != NULL)
 			g_propagate_error(error, failure);
 		return false;

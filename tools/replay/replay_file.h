@@ -31,12 +31,13 @@ struct replay_reader {
 	FILE *in;
 	uint64_t last; /* the number of the last line */
 	bool ended;    /* the line "end" was read */
+	bool cut;      /* the file has ended without it, behind a whole line */
 };
 
 /* Open it and check the first line. */
 bool replay_open(struct replay_reader *reader, const char *path, GError **error);
 void replay_close(struct replay_reader *reader);
-/* The next line: false with no error means that the recording has ended as it should. */
+/* The next line: false with no error means that the recording has ended, perhaps without its last lines (replay_reader::cut). */
 bool replay_next(struct replay_reader *reader, struct replay_line *line, GError **error);
 /* Set the error, with the name of the file and the number of the line; false. */
 bool replay_bad(const struct replay_reader *reader, const struct replay_line *line, GError **error,
@@ -74,6 +75,7 @@ struct replay_qp {
 /* Recordings that belong together: those of one run. */
 struct replay_set {
 	const char *paths[REPLAY_FILES];
+	bool cut[REPLAY_FILES]; /* the recording is that of a process that was killed */
 	unsigned num_files;
 	char *claims[REPLAY_ADAPTERS];
 	char *names[REPLAY_ADAPTERS];

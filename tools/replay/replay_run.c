@@ -14,6 +14,8 @@
 
 #define IDLE_ROUNDS 64 /* before the thread sleeps */
 #define IDLE_US     50
+/* Behind them: what a process sent before it was killed has come. */
+#define KILLED_ROUNDS 200
 
 enum replay_step
 replay_failed(struct replay_actor *actor, GError **error, const char *format, ...)
@@ -446,6 +448,18 @@ actor_run(struct replay_actor *actor, bool *moved, GError **error)
 	return failure == NULL;
 }
 
+/* All others wait: processes that were killed here end now, and their connections with them. */
+static void
+killed_end(struct replay_run *run)
+{
+	for (guint i = 0; i < run->set->qps->len; i++) {
+		struct replay_end *end = &run->ends[i];
+
+		if (end->qp != NULL && end->actor->finished && end->actor->reader.cut)
+			end_free(end);
+	}
+}
+
 static bool
 actors_run(struct replay_run *run, GError **error)
 {
@@ -478,6 +492,8 @@ actors_run(struct replay_run *run, GError **error)
 		}
 		if (++idle > IDLE_ROUNDS)
 			g_usleep(IDLE_US);
+		if (idle == IDLE_ROUNDS + KILLED_ROUNDS)
+			killed_end(run);
 	}
 }
 

@@ -304,6 +304,12 @@ file_read(struct replay_set *set, unsigned file, GError **error)
 			if (!line_check(state, &failure))
 				break;
 	replay_close(&state->reader);
+	set->cut[file] = state->reader.cut;
+	if (set->cut[file])
+		g_printerr("it-replay: warning: %s:%" G_GUINT64_FORMAT
+			   ": the last line is not \"end\": the process was killed, or lines are "
+			   "missing\n",
+			   set->paths[file], state->reader.last + 1);
 	if (failure != NULL)
 		g_propagate_error(error, failure);
 	return failure == NULL;

@@ -5,9 +5,11 @@
  * it-sim: runs the programs of a scenario in one process with virtual time, once for each seed. The seed chooses which thread
  * runs when, so it is the run.
  */
+#include <errno.h>
 #include <locale.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kal_host_use.h"
@@ -96,6 +98,9 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--trace is for one --seed");
 	if (options->pcap != NULL && options->seed == NULL)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--pcap is for one --seed");
+	if (options->pcap != NULL && mkdir(options->pcap, 0700) != 0 && errno != EEXIST)
+		return tool_fail(error, TOOL_ERROR_USAGE, "--pcap: %s: %s", options->pcap,
+				 g_strerror(errno));
 	if (options->shrink && (options->seed == NULL || options->trace || options->twice ||
 				options->json || options->junit != NULL))
 		return tool_fail(

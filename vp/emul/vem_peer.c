@@ -52,6 +52,16 @@ rnr_time_of(uint8_t code)
 	return code == 0 ? UINT64_C(655360000) : times[code % 32] * UINT64_C(10000);
 }
 
+uint8_t
+vem_peer_rnr_code(uint64_t wait)
+{
+	uint8_t code = 31;
+
+	while (code > 1 && rnr_time_of(code) > wait)
+		code--;
+	return wait >= rnr_time_of(0) ? 0 : code;
+}
+
 uint64_t
 vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code)
 {

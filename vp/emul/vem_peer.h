@@ -13,6 +13,8 @@ extern const struct ri_peer_ops vem_peer_ops;
 bool vem_peer_execute(struct vem_qp *qp);
 /* How long a message waits for a receive of a peer with this code (ns); RI_NEVER: without end. */
 uint64_t vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code);
+/* The code of the longest wait that is not longer than that. */
+uint8_t vem_peer_rnr_code(uint64_t wait);
 /* Requests wait for answers of another process: vem_qp::tries_until ends their tries. */
 void vem_peer_watch(struct vem_qp *qp);
 /* A message has come. */

@@ -38,6 +38,11 @@ qp_come_up(struct vem_qp *qp, const struct vem_hello *hello)
 {
 	const struct ri_host *host = qp->rnic->host;
 
+	struct vem_remote *remote = qp->tap != NULL ? atomic_load(&qp->remote) : NULL;
+
+	if (remote != NULL && !atomic_load(&qp->by_peer) &&
+	    atomic_load(&qp->state) == RI_QPS_CONNECTING)
+		vem_tap_join(qp, remote);
 	if (!vem_qp_move(qp, VEM_MOVE_UP, NULL))
 		return;
 	host->timer_stop(host->self, &qp->cm_timer);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/vem_remote.h"
 #include "vem_path.h"
+#include "vem_peer.h"
+#include "vem_ud.h"
 
 /* --- begin and end -------------------------------------------------------------------------- */
 
@@ -19,7 +22,7 @@ static const char established[] = "the connection is established";
 void
 vem_tap_open(struct ri_rnic *rnic)
 {
-	if (!ri_capture_wanted(rnic->host) || rnic->fabric->between)
+	if (!ri_capture_wanted(rnic->host))
 		return;
 	rnic->captured = true;
 	ri_capture(rnic->host, &(struct ri_captured){.kind = RI_CAPTURED_ADAPTER,
@@ -29,20 +32,33 @@ vem_tap_open(struct ri_rnic *rnic)
 	vem_path_prepare(rnic); /* datagrams look there, too */
 }
 
+static struct vem_tap *
+tap_new(const struct vem_qp *qp)
+{
+	struct vem_tap *tap = calloc(1, sizeof(*tap));
+
+	if (tap == NULL)
+		return NULL;
+	tap->host = qp->rnic->host;
+	tap->iwarp = qp->rnic->fabric->personality == VEM_IWARP;
+	return tap;
+}
+
 bool
 vem_tap_create(struct vem_qp *qp)
 {
-	struct vem_tap *tap;
+	bool between = qp->rnic->fabric->between;
 
 	if (!qp->rnic->captured)
 		return true;
-	tap = calloc(1, sizeof(*tap));
-	if (tap == NULL)
-		return false;
-	tap->host = qp->rnic->host;
-	tap->iwarp = qp->rnic->fabric->personality == VEM_IWARP;
-	qp->tap = tap;
-	return true;
+	qp->tap = tap_new(qp);
+	if (qp->tap != NULL && between)
+		qp->tap->mirror = tap_new(qp);
+	if (qp->tap != NULL && (!between || qp->tap->mirror != NULL))
+		return true;
+	free(qp->tap);
+	qp->tap = NULL;
+	return false;
 }
 
 /* An address of a route header. */
@@ -55,6 +71,30 @@ grh_addr(const uint8_t *gid)
 	return addr;
 }
 
+/* A connection of these ends, whose requester has that number, begins. */
+static void
+tap_begin(struct vem_tap *tap, const struct vem_qp *qp, const struct ri_captured *ends,
+	  uint32_t psn)
+{
+	tap->ends = *ends;
+	tap->ends.adapter = vem_adapter_name(qp->rnic->fabric);
+	tap->ends.which = qp->rnic;
+	tap->psn = psn;
+	tap->msn = tap->send_msn = tap->read_msn = tap->atomic_msn = 0;
+	tap->unreliable = qp->init.type == RI_QP_UC;
+	tap->why[0] = '\0';
+	tap->text = tap->iwarp ? NULL : established;
+	atomic_store(&tap->over, false);
+	atomic_store(&tap->open, true);
+}
+
+/* The code of the wait for a receive of that end, which is connected by attributes, or not. */
+static uint8_t
+rnr_code_of(const struct vem_qp *qp, uint8_t by_peer)
+{
+	return atomic_load(&qp->by_peer) ? by_peer : vem_peer_rnr_code(qp->rnic->rnr_wait);
+}
+
 static void
 tap_join(struct vem_qp *qp, struct vem_qp *peer, const struct ri_captured *ends, uint32_t psn)
 {
@@ -63,19 +103,11 @@ tap_join(struct vem_qp *qp, struct vem_qp *peer, const struct ri_captured *ends,
 	if (tap == NULL)
 		return;
 	vem_tap_end(qp, &gone);
-	tap->ends = *ends;
-	tap->ends.adapter = vem_adapter_name(qp->rnic->fabric);
-	tap->ends.which = qp->rnic;
 	tap->far = peer->rnic;
 	tap->qpn = vem_qp_number(qp);
 	tap->far_qpn = vem_qp_number(peer);
-	tap->psn = psn;
-	tap->msn = tap->send_msn = tap->read_msn = tap->atomic_msn = 0;
-	tap->unreliable = qp->init.type == RI_QP_UC;
-	tap->open = true;
-	tap->over = false;
-	tap->text = tap->iwarp ? NULL : established;
-	tap->why[0] = '\0';
+	tap->rnr = rnr_code_of(peer, peer->far.min_rnr_timer);
+	tap_begin(tap, qp, ends, psn);
 }
 
 static struct ri_captured
@@ -134,6 +166,19 @@ kind_text(uint32_t kind)
 	}
 }
 
+/* Between processes a Terminate is no answer of a message: it was sent, or has come, at the end. */
+static void
+terminate_give(struct vem_qp *qp, const struct vem_cause *cause)
+{
+	struct vem_tap *tap = qp->tap;
+	uint32_t code = atomic_load(&tap->terminate);
+
+	if (tap->mirror != NULL && (cause->message & VEM_MSG_TERMINATE) != 0)
+		vem_tap_iwarp_terminate(tap, false, cause->code);
+	else if (tap->single && code != 0)
+		vem_tap_iwarp_terminate(tap, true, code & 0xffff);
+}
+
 void
 vem_tap_end(struct vem_qp *qp, const struct vem_cause *cause)
 {
@@ -151,6 +196,8 @@ vem_tap_end(struct vem_qp *qp, const struct vem_cause *cause)
 			      cause->async, cause->detail);
 	if (tap->why[0] != '\0')
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, "; %s", tap->why);
+	if (tap->iwarp)
+		terminate_give(qp, cause);
 	tap->text = text;
 	if (tap->iwarp)
 		vem_tap_give(tap, false,
@@ -168,6 +215,9 @@ vem_tap_free(struct vem_qp *qp)
 	if (qp->tap == NULL)
 		return;
 	vem_tap_end(qp, &gone);
+	if (qp->tap->mirror != NULL)
+		free(qp->tap->mirror->now.octets);
+	free(qp->tap->mirror);
 	free(qp->tap->now.octets);
 	free(qp->tap);
 	qp->tap = NULL;
@@ -177,6 +227,7 @@ void
 vem_tap_give(struct vem_tap *tap, bool back, enum ri_captured_kind kind, const void *octets,
 	     size_t len)
 {
+	bool far = back != tap->far_side; /* the other end has sent it */
 	struct ri_captured what = back ? turned(&tap->ends) : tap->ends;
 
 	what.kind = kind;
@@ -184,6 +235,14 @@ vem_tap_give(struct vem_tap *tap, bool back, enum ri_captured_kind kind, const v
 	what.length = len;
 	what.text = tap->text;
 	what.which = back ? tap->far : tap->ends.which;
+	if (tap->single) {
+		what = far ? turned(&what) : what;
+		what.which = tap->ends.which;
+		what.received = far;
+		ri_capture(tap->host, &what);
+		tap->text = NULL;
+		return;
+	}
 	ri_capture(tap->host, &what);
 	what = turned(&what);
 	what.received = what.twin = true;
@@ -391,7 +450,7 @@ vem_tap_datagram(struct vem_qp *qp, const struct vem_qp *to)
 	tap->datagram = qp->tx_index + 1;
 	tap->ends.adapter = vem_adapter_name(qp->rnic->fabric);
 	tap->ends.which = qp->rnic;
-	tap->far = to->rnic;
+	tap->far = to != NULL ? to->rnic : qp->rnic;
 	tap->qpn = vem_qp_number(qp);
 	tap->far_qpn = wqe->u.ud.qpn;
 	tap->now = (struct vem_tapped){.opcode = wqe->opcode,
@@ -401,4 +460,268 @@ vem_tap_datagram(struct vem_qp *qp, const struct vem_qp *to)
 	if (sent_take(qp, &tap->now))
 		vem_tap_ib_datagram(tap, &tap->now, qp->tx_target.grh, wqe->u.ud.qkey);
 	message_drop(tap);
+}
+
+/* --- between processes -------------------------------------------------------------------------- */
+
+void
+vem_tap_accept(struct vem_qp *qp, const struct ri_cm_event *request)
+{
+	struct vem_tap *tap = qp->tap;
+
+	if (tap == NULL)
+		return;
+	vem_tap_end(qp, &gone);
+	tap->ends = (struct ri_captured){.local = request->local,
+					 .remote = request->peer,
+					 .local_port = request->service.port,
+					 .remote_port = request->service.local_port};
+	tap->asked.pdata_len = request->pdata_len;
+	memcpy(tap->asked.pdata, request->pdata, request->pdata_len);
+}
+
+/* The ends as this side sees them. */
+static struct ri_captured
+ends_of(const struct vem_qp *qp)
+{
+	if (atomic_load(&qp->by_peer))
+		return (struct ri_captured){.local = grh_addr(qp->far.target.grh + 8),
+					    .remote = grh_addr(qp->far.target.grh + 24)};
+	if (qp->passive)
+		return qp->tap->ends;
+	return (struct ri_captured){.local = qp->to.local,
+				    .remote = qp->to.peer,
+				    .local_port = qp->to.service.local_port,
+				    .remote_port = qp->to.service.port};
+}
+
+/* The MPA start-up: of two ends in one process the passive one gives it. */
+static void
+start_give(struct vem_qp *qp)
+{
+	struct vem_tap *tap = qp->tap;
+
+	if (qp->passive)
+		vem_tap_iwarp_start(tap, &tap->asked, &qp->said);
+	else if (tap->single)
+		vem_tap_iwarp_start(tap->mirror, &qp->said, &qp->heard);
+}
+
+void
+vem_tap_join(struct vem_qp *qp, const struct vem_remote *remote)
+{
+	bool by_peer = atomic_load(&qp->by_peer);
+	struct vem_tap *tap = qp->tap;
+	struct ri_captured ends, back;
+
+	if (tap == NULL || tap->mirror == NULL)
+		return;
+	vem_tap_end(qp, &gone);
+	ends = ends_of(qp);
+	back = turned(&ends);
+	tap->single = remote->link->block != qp->rnic->fabric->shm->block;
+	tap->far = qp->rnic;
+	tap->qpn = vem_qp_number(qp);
+	tap->far_qpn = by_peer ? qp->far.qpn : qp->reach.qpn;
+	tap->rnr = rnr_code_of(qp, remote->far_rnr);
+	atomic_store(&tap->terminate, 0);
+	*tap->mirror = (struct vem_tap){.host = tap->host,
+					.iwarp = tap->iwarp,
+					.single = true,
+					.far_side = true,
+					.far = qp->rnic,
+					.qpn = tap->far_qpn,
+					.far_qpn = tap->qpn,
+					.rnr = rnr_code_of(qp, qp->far.min_rnr_timer)};
+	if (tap->single) {
+		tap_begin(tap->mirror, qp, &back, by_peer ? qp->far.rq_psn : qp->reach.rq_psn);
+		tap->mirror->text = NULL;
+	}
+	tap_begin(tap, qp, &ends, by_peer ? qp->far.sq_psn : qp->reach.sq_psn);
+	if (tap->iwarp)
+		start_give(qp);
+}
+
+/* What has come for a Read or atomic, where it was placed. */
+static bool
+sink_take(struct vem_qp *qp, struct vem_tapped *m)
+{
+	bool read = m->opcode == RI_OP_RDMA_READ;
+	uint32_t access = qp->tap->iwarp && read ? RI_ACCESS_REMOTE_WRITE : RI_ACCESS_LOCAL_WRITE;
+	struct vsw_spans sink;
+
+	if (vsw_spans_begin(qp->rnic->mem, &qp->in.who, qp->tx_wqe, m->length, access, &sink) !=
+	    VSW_MEM_OK)
+		return false;
+	bool good = octets_take(m, &sink);
+
+	vsw_spans_end(&sink);
+	if (good && !read)
+		memcpy(&m->original, m->octets, sizeof(m->original));
+	return good;
+}
+
+static bool
+is_bare(const struct vem_tapped *m)
+{
+	return m->opcode != RI_OP_SEND && m->opcode != RI_OP_RDMA_WRITE;
+}
+
+/* The request that is taken, as a message. False: nothing is given of it. */
+static bool
+taken_begin(struct vem_qp *qp)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	struct vem_tap *tap = qp->tap;
+
+	if (tap == NULL || !tap->open || tap->over)
+		return false;
+	message_drop(tap);
+	tap->now = (struct vem_tapped){.opcode = wqe->opcode,
+				       .flags = wqe->flags,
+				       .length = wqe->length,
+				       .extra = wqe->inv_stag,
+				       .remote = wqe->u.remote,
+				       .sink = wqe->num_sge > 0 ? wqe->sge[0] : (struct ri_sge){0}};
+	if (wqe->opcode == RI_OP_SEND)
+		tap->now.remote = (struct ri_wr_remote){0};
+	return true;
+}
+
+void
+vem_tap_answered(struct vem_qp *qp)
+{
+	struct vem_tap *tap = qp->tap;
+
+	if (!taken_begin(qp))
+		return;
+	if (is_bare(&tap->now) ? sink_take(qp, &tap->now) : sent_take(qp, &tap->now)) {
+		request_give(tap);
+		answer_give(tap);
+	}
+	message_drop(tap);
+}
+
+void
+vem_tap_turned_down(struct vem_qp *qp, enum ri_wc_status status)
+{
+	const struct vsw_refusal refusal = {.status = status, .why = NULL};
+
+	if (!taken_begin(qp))
+		return;
+	qp->tap->now.refusal = &refusal;
+	(void)snprintf(qp->tap->why, sizeof(qp->tap->why), "request %llu is refused, status %u",
+		       (unsigned long long)qp->tx_wqe->wr_id, status);
+	if (is_bare(&qp->tap->now) || sent_take(qp, &qp->tap->now)) {
+		request_give(qp->tap);
+		answer_give(qp->tap);
+	}
+	message_drop(qp->tap);
+}
+
+/* Where the messages of the peer are given. NULL: nowhere. */
+static struct vem_tap *
+mirror_of(const struct vem_qp *qp)
+{
+	struct vem_tap *mirror = qp->tap != NULL ? qp->tap->mirror : NULL;
+
+	return mirror != NULL && mirror->open && !qp->tap->over ? mirror : NULL;
+}
+
+static uint8_t
+opcode_of(const struct vem_wire *wire)
+{
+	switch (wire->kind) {
+	case VEM_WIRE_SEND:
+		return RI_OP_SEND;
+	case VEM_WIRE_WRITE:
+		return RI_OP_RDMA_WRITE;
+	case VEM_WIRE_READ:
+		return RI_OP_RDMA_READ;
+	default:
+		return wire->swap != 0 ? RI_OP_CMP_SWAP : RI_OP_FETCH_ADD;
+	}
+}
+
+/* Its numbers may be lies: what does not fit is no message. */
+void
+vem_tap_piece(struct vem_qp *qp, const struct vem_wire *wire, const uint8_t *octets,
+	      uint32_t length)
+{
+	struct vem_tap *tap = mirror_of(qp);
+	struct vem_tapped *m;
+
+	if (tap == NULL)
+		return;
+	m = &tap->now;
+	if (wire->at == 0) {
+		message_drop(tap);
+		*m = (struct vem_tapped){.opcode = opcode_of(wire),
+					 .flags = wire->flags,
+					 .length = wire->length,
+					 .extra = wire->extra,
+					 .remote = {.addr = wire->addr,
+						    .stag = wire->stag,
+						    .operand = wire->operand}};
+		tap->got = 0;
+		tap->held = true;
+		if (is_bare(m) && length == sizeof(m->remote.swap))
+			memcpy(&m->remote.swap, octets, length);
+		else if (!is_bare(m) && m->length <= VEM_MAX_MESSAGE)
+			m->octets = malloc(m->length > 0 ? m->length : 1);
+	}
+	if (is_bare(m) || m->octets == NULL || wire->at != tap->got ||
+	    length > m->length - tap->got)
+		return;
+	memcpy(m->octets + tap->got, octets, length);
+	tap->got += length;
+}
+
+void
+vem_tap_executed(struct vem_qp *qp, const struct vsw_refusal *refusal, uint64_t original)
+{
+	struct vem_tap *tap = mirror_of(qp);
+	bool answers;
+
+	if (tap == NULL || !tap->held)
+		return;
+	tap->now.refusal = refusal;
+	tap->now.original = original;
+	answers = !tap->iwarp || refusal == NULL; /* else the Terminate comes at the end */
+	if (is_bare(&tap->now) || (tap->now.octets != NULL && tap->got == tap->now.length)) {
+		request_give(tap);
+		if (answers && refusal == NULL && tap->now.opcode == RI_OP_RDMA_READ)
+			answers = read_take(qp, &tap->now);
+		if (answers)
+			answer_give(tap);
+	}
+	message_drop(tap);
+}
+
+void
+vem_tap_arrived(struct vem_qp *qp, const struct vem_datagram *datagram)
+{
+	struct vem_tap *tap = qp->tap != NULL ? qp->tap->mirror : NULL;
+
+	if (tap == NULL)
+		return;
+	tap->single = tap->far_side = true;
+	tap->ends.adapter = vem_adapter_name(qp->rnic->fabric);
+	tap->ends.which = tap->far = qp->rnic;
+	tap->qpn = datagram->from;
+	tap->far_qpn = vem_gid_is_group(datagram->grh + 24) ? VEM_QPN_GROUP : vem_qp_number(qp);
+	tap->now = (struct vem_tapped){.opcode = RI_OP_SEND,
+				       .flags = datagram->flags,
+				       .length = datagram->length,
+				       .extra = datagram->extra};
+	if (octets_take(&tap->now, datagram->octets))
+		vem_tap_ib_datagram(tap, &tap->now, datagram->grh, datagram->key);
+	message_drop(tap);
+}
+
+void
+vem_tap_terminated(struct vem_qp *qp, uint32_t code)
+{
+	if (qp->tap != NULL)
+		atomic_store(&qp->tap->terminate, 1u << 16 | (code & 0xffff));
 }

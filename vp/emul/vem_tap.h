@@ -9,6 +9,10 @@
  * An adapter that is captured leaves the direct path, as one whose messages take time (vem_fault_apart). So the fast path has no
  * instruction for it. Each queue pair has a tap then, which belongs to the owner of the role tx; its ends are fixed before it is open.
  *
+ * Between processes (shm/) each end gives what it sends and what it receives. The requester gives a request with its answer when
+ * that has come, out of its own memory, which the application leaves alone until then; the responder, when it has executed the
+ * request. Two ends of one process are given by the requesters, as above.
+ *
  * A message that is executed at once is in the capture when its answer is known, with the answer behind it; a Write on a wire
  * (vem_wire.h) when it departs, with the octets that its memory has then.
  */
@@ -34,8 +38,11 @@ struct vem_tapped {
 struct vem_tap {
 	const struct ri_host *host;
 	bool iwarp, unreliable;
-	bool open;               /* the ends are known */
-	bool over;               /* its end is in the capture */
+	atomic_bool open;        /* the ends are known */
+	atomic_bool over;        /* its end is in the capture */
+	bool single;             /* only one end is in this process */
+	bool far_side;           /* and it is not the requester */
+	uint8_t rnr;             /* code of the time for which a requester waits for a receive */
 	struct ri_captured ends; /* and this adapter */
 	const void *far;         /* the adapter of the peer; it may be closed */
 	uint32_t qpn, far_qpn;
@@ -48,6 +55,13 @@ struct vem_tap {
 	struct vem_tapped now;
 	const char *text; /* for the next frame */
 	char why[160];    /* why a request has failed */
+
+	/* Between processes. */
+	struct vem_tap
+		*mirror; /* what the peer asks for; owner of vem_shm::rx. NULL: one process */
+	uint32_t got;    /* octets of `now` that have come */
+	struct vem_hello asked; /* the passive side: the request that it accepts */
+	atomic_uint terminate;  /* the code of a Terminate that has come, and 1 << 16; 0: none */
 };
 
 /* An adapter is opened. */
@@ -72,8 +86,32 @@ void vem_tap_answer(struct vem_qp *qp);
 /* It is refused by the peer, or fails here. */
 void vem_tap_refused(struct vem_qp *qp, const struct vsw_refusal *refusal);
 void vem_tap_failed(struct vem_qp *qp, enum ri_wc_status status);
-/* A datagram is delivered. */
+/* A datagram is delivered, or leaves for another process: NULL. */
 void vem_tap_datagram(struct vem_qp *qp, const struct vem_qp *to);
+
+/* --- between processes ---------------------------------------------------------------------- */
+
+struct vem_remote;
+struct vem_wire;
+struct vem_datagram;
+
+/* The passive side accepts that request. With the fabric's lock. */
+void vem_tap_accept(struct vem_qp *qp, const struct ri_cm_event *request);
+/* The connection begins at this end; on the service thread, before its messages. */
+void vem_tap_join(struct vem_qp *qp, const struct vem_remote *remote);
+/* The request that is taken is answered. Owner of the role tx. */
+void vem_tap_answered(struct vem_qp *qp);
+/* It is refused with that status, on InfiniBand. */
+void vem_tap_turned_down(struct vem_qp *qp, enum ri_wc_status status);
+/* A piece of a request comes. Owner of vem_shm::rx, as below. */
+void vem_tap_piece(struct vem_qp *qp, const struct vem_wire *wire, const uint8_t *octets,
+		   uint32_t length);
+/* The request is executed, or refused. `original`: of an atomic. */
+void vem_tap_executed(struct vem_qp *qp, const struct vsw_refusal *refusal, uint64_t original);
+/* A datagram comes for the queue pair. */
+void vem_tap_arrived(struct vem_qp *qp, const struct vem_datagram *datagram);
+/* A Terminate comes. Any thread. */
+void vem_tap_terminated(struct vem_qp *qp, uint32_t code);
 
 /* Give it to the capture, of both ends. `back`: what the peer sends. */
 void vem_tap_give(struct vem_tap *tap, bool back, enum ri_captured_kind kind, const void *octets,
@@ -89,5 +127,6 @@ void vem_tap_iwarp_start(struct vem_tap *tap, const struct vem_hello *request,
 			 const struct vem_hello *reply);
 void vem_tap_iwarp_request(struct vem_tap *tap, const struct vem_tapped *m);
 void vem_tap_iwarp_answer(struct vem_tap *tap, const struct vem_tapped *m);
+void vem_tap_iwarp_terminate(struct vem_tap *tap, bool back, uint32_t code);
 
 #endif /* VEM_TAP_H */

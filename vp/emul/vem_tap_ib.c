@@ -129,7 +129,7 @@ vem_tap_ib_request(struct vem_tap *tap, const struct vem_tapped *m)
 
 /* The syndrome of a refusal. */
 static uint8_t
-syndrome_of(const struct vsw_refusal *refusal)
+syndrome_of(const struct vem_tap *tap, const struct vsw_refusal *refusal)
 {
 	if (refusal == NULL)
 		return ROCE_SYN_ACK | ROCE_SYN_UNLIMITED;
@@ -137,7 +137,8 @@ syndrome_of(const struct vsw_refusal *refusal)
 		return ROCE_NAK_ACCESS;
 	if (refusal->status == RI_WC_REMOTE_INVALID_REQ)
 		return ROCE_NAK_INVALID;
-	return refusal->status == RI_WC_RNR ? ROCE_SYN_RNR : ROCE_NAK_OPERATION;
+	return refusal->status == RI_WC_RNR ? (uint8_t)(ROCE_SYN_RNR | tap->rnr)
+					    : ROCE_NAK_OPERATION;
 }
 
 static void
@@ -169,7 +170,7 @@ vem_tap_ib_answer(struct vem_tap *tap, const struct vem_tapped *m)
 {
 	struct roce_packet p = {.opcode = ROCE_ACK,
 				.psn = roce_add(tap->psn, ROCE_24),
-				.syndrome = syndrome_of(m->refusal)};
+				.syndrome = syndrome_of(tap, m->refusal)};
 
 	if (tap->unreliable)
 		return;

@@ -158,14 +158,20 @@ vem_tap_iwarp_request(struct vem_tap *tap, const struct vem_tapped *m)
 }
 
 void
-vem_tap_iwarp_answer(struct vem_tap *tap, const struct vem_tapped *m)
+vem_tap_iwarp_terminate(struct vem_tap *tap, bool back, uint32_t code)
 {
 	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX];
+
+	octets_add(tap, back, fpdu, rdmap_terminate_code_fpdu(fpdu, (uint16_t)code, true));
+}
+
+void
+vem_tap_iwarp_answer(struct vem_tap *tap, const struct vem_tapped *m)
+{
 	uint8_t octets[RDMAP_ATOMIC_RESPONSE_SIZE];
 
 	if (m->refusal != NULL) {
-		octets_add(tap, true, fpdu,
-			   rdmap_terminate_code_fpdu(fpdu, (uint16_t)m->refusal->code, true));
+		vem_tap_iwarp_terminate(tap, true, m->refusal->code);
 	} else if (m->opcode == RI_OP_RDMA_READ) {
 		message_add(tap, true,
 			    rdmap_tagged(RDMAP_READ_RESPONSE, m->sink.stag, m->sink.addr, false),

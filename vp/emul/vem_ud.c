@@ -28,6 +28,7 @@
 #include "vem_fault.h"
 #include "vem_path.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 
 #define PACKET_OVERHEAD \
 	24u /* of BTH, DETH and checksum, which the length in the route header includes */
@@ -267,12 +268,22 @@ ud_hand_over(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there
 
 /* --- from other processes ----------------------------------------------------------------- */
 
+/* Returns whether the port is down; otherwise a capture may get the datagram. */
+static __attribute__((cold, noinline)) bool
+arrives_apart(struct vem_qp *to, const struct vem_datagram *datagram)
+{
+	if (vem_fault_offline(to->rnic))
+		return true;
+	vem_tap_arrived(to, datagram);
+	return false;
+}
+
 /* Deliver or drop it, and end the use of the receiver. Nobody repeats it. */
 static void
 arrived_for(struct vem_qp *to, const struct vem_datagram *datagram)
 {
-	if (!vem_fault_offline(to->rnic) && atomic_load(&to->qkey) == datagram->key &&
-	    vem_remote_receives_take(to)) {
+	if (!(vem_fault_apart(to->rnic) && arrives_apart(to, datagram)) &&
+	    atomic_load(&to->qkey) == datagram->key && vem_remote_receives_take(to)) {
 		(void)ud_deliver(datagram, to);
 		vem_rx_leave(to);
 	}

@@ -15,6 +15,7 @@
 #include "vro_owner.h"
 #include "vro_setting.h"
 #include "vro_station.h"
+#include "vro_tap.h"
 #include "vsw_setting.h"
 
 /* Why an address has no socket, in the log. */
@@ -62,6 +63,7 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 		       "peers with hardware or with the kernel's rxe drop them: use IPv6");
 	udp->absent = vro_station_absent;
 	udp->owner = station;
+	vro_tap_open(station, udp);
 	udp->out = &station->udps[0].own;
 	++*count;
 	return RI_SUCCESS;

@@ -18,7 +18,7 @@
 
 #include "vrc_ip.h"
 #include "vro_address.h"
-#include "vro_verbs.h"
+#include "vro_tap.h"
 
 #define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
 
@@ -278,6 +278,7 @@ qp_step(struct vro_verbs_qp *qp, const struct vrc_event *event)
 			return false;
 		qp->tie.phase = VRO_TIED;
 		qp->qp.awaited = false;
+		vro_tap_established(qp->rnic->station);
 		return true;
 	case RI_CM_REJECTED:
 	case RI_CM_FAILED:
@@ -285,6 +286,7 @@ qp_step(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	case RI_CM_BROKEN:
 		qp->tie.phase = VRO_UNTIED;
 		qp->tie.telling = true;
+		vro_tap_end(qp, event->cm.kind);
 		vro_qp_to_error(&qp->qp);
 		vro_qp_kick(&qp->qp);
 		return true;

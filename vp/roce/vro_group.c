@@ -12,6 +12,7 @@
 
 #include "ri_calls.h"
 #include "vro_address.h"
+#include "vro_tap.h"
 #include "vro_verbs.h"
 
 #define GROUPS_MAX 256u /* of a station: each has a socket and room for a batch of packets */
@@ -63,6 +64,8 @@ group_open(struct vro_station *station, struct vro_group **at, const uint8_t gid
 		free(group);
 		return false;
 	}
+	group->udp.owner = station;
+	vro_tap_open(station, &group->udp);
 	*at = group;
 	if (epoll_ctl(station->epfd, EPOLL_CTL_ADD, group->udp.fd, &event) == 0)
 		return true;
@@ -197,7 +200,7 @@ vro_groups_receive(struct vro_station *station)
 	uint32_t count = 0;
 
 	for (struct vro_group *group = station->groups; group != NULL; group = group->next)
-		count += vro_udp_receive(&group->udp, &station->engine);
+		count += group->udp.receive(&group->udp, &station->engine);
 	return count;
 }
 

@@ -334,7 +334,7 @@ receive(struct vro_station *station, bool polled)
 		if (engine->held != NULL)
 			vro_engine_flush(engine);
 		for (uint32_t i = 0; i < station->num_udps; i++)
-			count += vro_udp_receive(&station->udps[i], engine);
+			count += station->udps[i].receive(&station->udps[i], engine);
 		count += vro_groups_receive(station);
 		engine->round += polled;
 		engine->hold = polled && acks_may_wait(station, count);

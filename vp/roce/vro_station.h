@@ -76,6 +76,8 @@ struct vro_station {
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
 	char name[64];
+	bool captured;              /* its packets go to a capture (vro_tap.h) */
+	_Atomic(const char *) note; /* a sentence for the next one, or NULL */
 };
 
 /* The station of an adapter, "roce:" and an interface. RI_ERR_NO_DEVICE, RI_ERR_RESOURCES: a line in the log says why. */

@@ -306,7 +306,7 @@ vro_udp_flush(struct vro_out *out)
 
 /* The queue of errors is left to the engine. */
 void
-vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
+vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
 		 size_t len)
 {
 	uint8_t sealed[VRO_DATAGRAM + ROCE_ICRC];
@@ -318,6 +318,8 @@ vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow, const 
 	own.ident = 0;
 	own.fragments = false;
 	len = roce_icrc_seal(&own, sealed, len);
+	if (udp->tap != NULL)
+		udp->tap(udp, &own, sealed, len, false);
 	for (int tries = 0; tries < 3; tries++)
 		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
@@ -362,10 +364,9 @@ link_room(struct vro_link *link)
 }
 
 /* The packet is behind the open run, or at the start of the room if no run is open. */
-static void
-link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
+static inline __attribute__((always_inline)) void
+packet_send(struct vro_udp *udp, const struct roce_flow *flow, size_t len, bool captured)
 {
-	struct vro_udp *udp = (struct vro_udp *)(void *)link;
 	struct vro_out *out = udp->out;
 	struct vro_run *run = &out->open;
 	struct roce_flow own = *flow;
@@ -382,11 +383,25 @@ link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
 		*run = (struct vro_run){.udp = udp, .flow = own, .at = at};
 	own.ident = (uint16_t)run->count; /* as the kernel counts segments */
 	len = roce_icrc_seal(&own, at, len);
+	if (captured)
+		udp->tap(udp, &own, at, len, false);
 	if (run->count++ == 0)
 		run->segment = (uint32_t)len;
 	run->len += (uint32_t)len;
 	if (run->at + run->len + ROCE_PACKET_MAX > out->octets + OUT_ROOM)
 		run_close(out);
+}
+
+static void
+link_send(struct vro_link *link, const struct roce_flow *flow, size_t len)
+{
+	packet_send((struct vro_udp *)(void *)link, flow, len, false);
+}
+
+static void
+link_send_captured(struct vro_link *link, const struct roce_flow *flow, size_t len)
+{
+	packet_send((struct vro_udp *)(void *)link, flow, len, true);
 }
 
 static void
@@ -458,9 +473,9 @@ control_read(struct msghdr *message, struct roce_flow *flow)
 }
 
 /* Deliver a datagram, or the packets of a run. Returns how many. */
-static uint32_t
-message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msghdr *message,
-		size_t len)
+static inline __attribute__((always_inline)) uint32_t
+message_deliver(struct vro_udp *udp, struct vro_engine *engine, struct msghdr *message, size_t len,
+		bool captured)
 {
 	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT};
 	const uint8_t *octets = message->msg_iov->iov_base;
@@ -479,6 +494,8 @@ message_deliver(const struct vro_udp *udp, struct vro_engine *engine, struct msg
 
 		/* The right guess saves to find the identification by the CRC. */
 		own.ident = ident;
+		if (captured)
+			udp->tap(udp, &own, octets, one, true);
 		if (one <= ROCE_PACKET_MAX)
 			vro_engine_packet(engine, &own, true, octets, one);
 		if (own.ident != ident)
@@ -508,8 +525,8 @@ inbox_prepare(struct vro_udp *udp, uint32_t count)
 	}
 }
 
-uint32_t
-vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
+static inline __attribute__((always_inline)) uint32_t
+receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 {
 	struct vro_inbox *in = udp->in;
 	uint32_t packets = 0;
@@ -529,7 +546,7 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 	udp->taken = (uint32_t)count;
 	for (int i = 0; i < count; i++) {
 		uint32_t run = message_deliver(udp, engine, &in->messages[i].msg_hdr,
-					       in->messages[i].msg_len);
+					       in->messages[i].msg_len, captured);
 
 		packets += run;
 		udp->bulk = run >= LONG_RUN;
@@ -538,6 +555,18 @@ vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
 			vro_engine_flush(engine);
 	}
 	return packets;
+}
+
+uint32_t
+vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine)
+{
+	return receive(udp, engine, false);
+}
+
+static uint32_t
+receive_captured(struct vro_udp *udp, struct vro_engine *engine)
+{
+	return receive(udp, engine, true);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -553,6 +582,7 @@ udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope)
 	memcpy(udp->gid, gid, sizeof(udp->gid));
 	udp->scope = scope;
 	udp->link = (struct vro_link){.room = link_room, .send = link_send, .flush = link_flush};
+	udp->receive = vro_udp_receive;
 	udp->batch = malloc(VRO_UDP_BATCH * (size_t)RUN_ROOM + OUT_ROOM);
 	udp->in = calloc(1, sizeof(*udp->in));
 	udp->fd =
@@ -590,6 +620,15 @@ enum ri_status
 vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16], uint32_t index)
 {
 	return udp_open(udp, gid, index) == RI_SUCCESS ? RI_SUCCESS : RI_ERR_RESOURCES;
+}
+
+void
+vro_udp_capture(struct vro_udp *udp, void (*tap)(struct vro_udp *udp, const struct roce_flow *flow,
+						 const uint8_t *octets, size_t len, bool received))
+{
+	udp->tap = tap;
+	udp->link.send = link_send_captured;
+	udp->receive = receive_captured;
 }
 
 void

@@ -58,6 +58,11 @@ struct vro_udp {
 	/* Somebody's address answered that nobody listens there; may be NULL. */
 	void (*absent)(struct vro_udp *udp, const uint8_t gid[16]);
 	void *owner;
+	/* vro_udp_receive, or what also gives the capture all that comes. */
+	uint32_t (*receive)(struct vro_udp *udp, struct vro_engine *engine);
+	/* A packet is sent, or has come; its flow has the identification that is known. NULL: nothing is captured. */
+	void (*tap)(struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
+		    size_t len, bool received);
 };
 
 enum vro_ident {
@@ -79,14 +84,18 @@ enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t
 enum ri_status vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16],
 				  uint32_t index) RI_MUST_CHECK;
 void vro_udp_close(struct vro_udp *udp);
+/* Give all packets from now on to this function, on the thread that sends or receives. */
+void vro_udp_capture(struct vro_udp *udp,
+		     void (*tap)(struct vro_udp *udp, const struct roce_flow *flow,
+				 const uint8_t *octets, size_t len, bool received));
 /* Receive what is there, at most one batch, and deliver it; vro_engine_flush follows. Returns the datagrams. */
 uint32_t vro_udp_receive(struct vro_udp *udp, struct vro_engine *engine);
 /*
  * Send one packet of at most VRO_DATAGRAM octets without ICRC, besides those of the engine. It is lost if the kernel does not take it.
  * Any thread.
  */
-void vro_udp_datagram(const struct vro_udp *udp, const struct roce_flow *flow,
-		      const uint8_t *octets, size_t len);
+void vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
+		      size_t len);
 /* Send all that is built. False: the kernel does not take it now. */
 bool vro_udp_flush(struct vro_out *out);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vro_tap.h"
+
 #define NUMBER_MAX 0xffffffu
 
 static struct vro_verbs_qp *
@@ -73,6 +75,7 @@ engine_failed(struct vro_qp *engine_qp, uint32_t event)
 
 	vro_tie_break(qp);
 	/* The end of a connection by address is an event of its own. */
+	vro_tap_end(qp, RI_CM_BROKEN);
 	if (event != RI_EVENT_NONE || qp->tie.end == RI_CM_NONE)
 		up->async_event(up->self, &end);
 	vro_tie_flushed(qp);
@@ -106,6 +109,8 @@ engine_flushed(struct vro_qp *engine_qp)
 {
 	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)(void *)engine_qp;
 
+	if (qp->tie.end != RI_CM_NONE)
+		vro_tap_end(qp, qp->tie.end);
 	vro_tie_flushed(qp);
 	if (!qp->end_due)
 		return;

@@ -7,6 +7,8 @@
  *	replay-app ADAPTER server COUNT          prints its port; serves one client
  *	replay-app ADAPTER client COUNT PORT
  *
+ * A last word "plain": without windows, which not every adapter has.
+ *
  * The client sends rounds of eight operations until both sides have posted COUNT: a Write and a Read of the server's region, an atomic
  * where the adapter has them, a Send that the server answers; each eighth round the server opens a window for a Write, and the client's
  * next Send invalidates it where that is claimed. A Send of no octets ends it, and the client disconnects.
@@ -73,7 +75,7 @@ draw(struct side *side, uint32_t below)
 }
 
 static void
-side_open(struct side *side, const char *name)
+side_open(struct side *side, const char *name, bool plain)
 {
 	it_ep_attributes_t attr = {
 		.max_request_dtos = SLOTS,
@@ -105,7 +107,7 @@ side_open(struct side *side, const char *name)
 			   IT_NULL_HANDLE, &side->conn, NULL));
 	MUST(it_ep_rc_create(side->adapter.pz, side->request, side->recv, side->conn, IT_EP_NO_FLAG,
 			     &attr, &side->ep));
-	if ((side->adapter.info->rmr_types_supported & IT_RMR_TYPE_NARROW) != 0)
+	if (!plain && (side->adapter.info->rmr_types_supported & IT_RMR_TYPE_NARROW) != 0)
 		MUST(it_rmr_create20(side->adapter.pz, IT_RMR_TYPE_NARROW, &side->rmr));
 	side->unlinks = side->adapter.info->post_send_unlink_remote_support == IT_TRUE;
 	side->random = 1;
@@ -254,6 +256,12 @@ data_round(struct side *side, const struct told *told)
 		side->posted++;
 		(void)completion(side->request);
 	}
+	/* Two of one cookie, of which the first makes no completion. */
+	for (int i = 0; i < 2; i++)
+		MUST(it_post_rdma_write(side->ep, two, 1, 9, i == 0 ? 0 : IT_COMPLETION_FLAG,
+					told->addr + 16384, (it_rmr_context_t)told->context));
+	side->posted += 2;
+	(void)completion(side->request);
 	if (told->window == 0)
 		return;
 	two[0].length = 100;
@@ -303,10 +311,11 @@ main(int argc, char **argv)
 	struct side side = {0};
 
 	if (argc < 4) {
-		(void)fprintf(stderr, "usage: replay-app ADAPTER server|client COUNT [PORT]\n");
+		(void)fprintf(stderr,
+			      "usage: replay-app ADAPTER server|client COUNT [PORT] [plain]\n");
 		return 2;
 	}
-	side_open(&side, argv[1]);
+	side_open(&side, argv[1], strcmp(argv[argc - 1], "plain") == 0);
 	if (strcmp(argv[2], "server") == 0)
 		serve(&side);
 	else

@@ -92,6 +92,10 @@ struct vem_asked {
 	bool atomic;
 };
 
+/* vem_remote::apart. */
+#define VEM_REMOTE_MUTE   1u /* by attributes: the other end does not hear yet */
+#define VEM_REMOTE_TAPPED 2u /* a capture gets what is answered (vem_tap.h) */
+
 struct vem_remote {
 	struct vem_link *link;
 	_Atomic(struct vem_qp *) qp; /* NULL: a request that the application has not answered */
@@ -100,8 +104,8 @@ struct vem_remote {
 	_Atomic uint32_t far_slot,
 		far_life; /* and at the other; a queue pair may be destroyed while they come */
 	atomic_bool far_known;
-	atomic_bool mute; /* by attributes: the other end does not hear yet */
-	atomic_bool gone; /* by attributes: its process has ended */
+	_Atomic uint8_t apart; /* VEM_REMOTE_*: its requests leave the direct path */
+	atomic_bool gone;      /* by attributes: its process has ended */
 	uint32_t knock; /* by attributes: the life of the side that knocks; 0: it has not knocked */
 	uint8_t far_rnr; /* likewise: the code for how long it is waited for its receives */
 	bool asked;      /* the active side: REQUEST was sent */

@@ -18,6 +18,7 @@
 #include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vsw_relax.h"
 
@@ -226,6 +227,14 @@ vem_remote_prepare(const struct vem_qp *qp)
 	return NULL;
 }
 
+/* A capture gets its requests. */
+static void
+tapped(struct vem_remote *remote, const struct vem_qp *qp)
+{
+	if (qp->tap != NULL)
+		atomic_fetch_or(&remote->apart, VEM_REMOTE_TAPPED);
+}
+
 /* --- packets ------------------------------------------------------------------------------ */
 
 static struct vem_packet
@@ -338,6 +347,7 @@ offer(struct vem_qp *qp, bool fresh)
 		return RI_CM_REASON_RESOURCES;
 	}
 	remote->fresh = fresh || !atomic_load(&link->up);
+	tapped(remote, qp);
 	atomic_store(&remote->qp, qp);
 	atomic_store(&qp->remote, remote);
 	if (atomic_load(&link->up))
@@ -506,6 +516,8 @@ vem_remote_accept(struct vem_remote *remote, struct vem_qp *qp)
 	packet.psn[0] = qp->reach.rq_psn;
 	packet.psn[1] = qp->reach.sq_psn;
 	packet_hello(&packet, &qp->said);
+	vem_tap_accept(qp, &remote->conn->event);
+	tapped(remote, qp);
 	remote->conn = NULL;
 	atomic_store(&remote->qp, qp);
 	atomic_store(&qp->remote, remote);
@@ -524,6 +536,8 @@ message_arrived(struct vem_remote *remote, const struct vem_packet *packet)
 		(packet->message & (VEM_MSG_REPLY | VEM_MSG_CONFIRM | VEM_MSG_REFUSED)) != 0;
 
 	vem_shm_catch_up(remote->link);
+	if (qp != NULL && packet->message == VEM_MSG_TERMINATE)
+		vem_tap_terminated(qp, packet->code);
 	if (qp != NULL)
 		vem_qp_message(qp, (enum vem_msg)packet->message, packet->code & 0xffff,
 			       with_hello ? &hello : NULL);

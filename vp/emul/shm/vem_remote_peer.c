@@ -25,6 +25,7 @@
 
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 
 /* Does it join, or is it joined? */
 static bool
@@ -134,6 +135,9 @@ static void
 ends_bind(struct vem_qp *qp, struct vem_remote *remote)
 {
 	qp->join = NULL;
+	vem_tap_join(qp, remote);
+	if (qp->tap != NULL)
+		atomic_fetch_or(&remote->apart, VEM_REMOTE_TAPPED);
 	atomic_store(&qp->remote, remote); /* before `open`, see vem_peer_execute */
 	atomic_store(&qp->open, true);
 	vem_run_soon(qp);
@@ -155,7 +159,7 @@ joined_by(struct vem_link *link, const struct vem_packet *packet)
 	if (!vem_remote_attach(remote, link))
 		return;
 	far_is(remote, packet);
-	atomic_store(&remote->mute, true);
+	atomic_fetch_or(&remote->apart, VEM_REMOTE_MUTE);
 	atomic_store(&remote->qp, qp);
 	ends_bind(qp, remote);
 	say(link, VEM_PACKET_JOINED, qp, remote);
@@ -195,7 +199,7 @@ vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 		say(link, VEM_PACKET_OPEN, qp, remote);
 	} else if (packet->kind == VEM_PACKET_OPEN && qp != NULL &&
 		   atomic_load(&qp->remote) == remote && !joins(qp)) {
-		atomic_store(&remote->mute, false);
+		atomic_fetch_and(&remote->apart, ~VEM_REMOTE_MUTE);
 		vem_run_soon(qp);
 	}
 }
@@ -207,7 +211,7 @@ vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 		vem_remote_detach(remote);
 		return;
 	}
-	atomic_store(&remote->mute, false);
+	atomic_fetch_and(&remote->apart, ~VEM_REMOTE_MUTE);
 	atomic_store(&remote->gone, true);
 	vem_run_soon(qp);
 }

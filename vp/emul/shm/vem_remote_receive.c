@@ -16,6 +16,7 @@
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vem_why.h"
 #include "vsw_relax.h"
@@ -444,6 +445,18 @@ vem_remote_receives_take(struct vem_qp *qp)
 	return false;
 }
 
+/* A capture gets it, whatever becomes of it. Returns whether the port is down. */
+static __attribute__((cold, noinline)) bool
+unreliable_apart(struct vem_qp *qp, const struct vem_wire *wire, const struct vem_ring_entry *entry)
+{
+	if (vem_fault_offline(qp->rnic))
+		return true;
+	vem_tap_piece(qp, wire, entry->octets, entry->length);
+	if (wire->at + entry->length == wire->length)
+		vem_tap_executed(qp, NULL, 0);
+	return false;
+}
+
 /* A piece of a message that nobody repeats: it is done, or dropped with the rest of its message. */
 static void
 unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
@@ -470,8 +483,9 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 	}
 	if (wire->number != remote->expected || wire->at != remote->got ||
 	    (!write && wire->kind != VEM_WIRE_SEND) || !vem_qp_takes(qp) ||
-	    vem_fault_offline(qp->rnic) || wire->length > VEM_MAX_MESSAGE ||
-	    wire->at > wire->length || entry->length > wire->length - wire->at)
+	    wire->length > VEM_MAX_MESSAGE || wire->at > wire->length ||
+	    entry->length > wire->length - wire->at ||
+	    (vem_fault_apart(qp->rnic) && unreliable_apart(qp, wire, entry)))
 		return;
 	remote->got += entry->length;
 	if (!takes) {
@@ -486,30 +500,13 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 		remote->got = UINT32_MAX; /* until the next one begins */
 }
 
-static void
-request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
-		const struct vem_ring_entry *entry)
+/* A request whose turn it is, if what its header says is possible. */
+static inline __attribute__((always_inline)) void
+request_take(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+	     const struct vem_ring_entry *entry)
 {
 	bool message = wire->kind == VEM_WIRE_SEND || wire->kind == VEM_WIRE_WRITE;
-	uint32_t before = atomic_load(&remote->readies);
 
-	if (atomic_load_explicit(&qp->by_peer, memory_order_relaxed)) {
-		/* Other packet numbers: it is not the partner that is meant, and hears nothing. */
-		if (wire->status != qp->far.rq_psn)
-			return;
-		vem_peer_heard(qp);
-	}
-	if (qp->init.type == RI_QP_UC) {
-		unreliable_arrived(remote, qp, wire, entry);
-		return;
-	}
-	/* What follows a request that must wait is sent again. */
-	if (remote->refused || wire->number != remote->expected || remote->owe_wait != 0)
-		return;
-	if (!vem_qp_takes(qp) || vem_fault_offline(qp->rnic)) {
-		hold(remote, false, before);
-		return;
-	}
 	if (wire->length > VEM_MAX_MESSAGE ||
 	    (message && (wire->at != remote->got || wire->at > wire->length ||
 			 entry->length > wire->length - wire->at ||
@@ -523,6 +520,60 @@ request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 		message_arrived(remote, qp, wire, entry);
 	else
 		ask_arrived(remote, qp, wire, entry);
+}
+
+/* The result of the atomic that was executed last. */
+static uint64_t
+last_result(const struct vem_remote *remote)
+{
+	uint32_t next = remote->ask_first + remote->ask_count;
+
+	return remote->asks[(next + remote->ask_room - 1) % remote->ask_room].result;
+}
+
+/* It cannot be executed now, or a capture gets it when it is executed. */
+static __attribute__((cold, noinline)) void
+request_apart(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+	      const struct vem_ring_entry *entry)
+{
+	uint32_t before = atomic_load(&remote->readies);
+	uint32_t expected = remote->expected;
+	bool refused = remote->refused;
+
+	if (!vem_qp_takes(qp) || vem_fault_offline(qp->rnic)) {
+		hold(remote, false, before);
+		return;
+	}
+	vem_tap_piece(qp, wire, entry->octets, entry->length);
+	request_take(remote, qp, wire, entry);
+	if (remote->refused != refused)
+		vem_tap_executed(qp, remote->refusal, 0);
+	else if (remote->expected != expected)
+		vem_tap_executed(qp, NULL, last_result(remote));
+}
+
+static void
+request_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire *wire,
+		const struct vem_ring_entry *entry)
+{
+	if (atomic_load_explicit(&qp->by_peer, memory_order_relaxed)) {
+		/* Other packet numbers: it is not the partner that is meant, and hears nothing. */
+		if (wire->status != qp->far.rq_psn)
+			return;
+		vem_peer_heard(qp);
+	}
+	if (qp->init.type == RI_QP_UC) {
+		unreliable_arrived(remote, qp, wire, entry);
+		return;
+	}
+	/* What follows a request that must wait is sent again. */
+	if (remote->refused || wire->number != remote->expected || remote->owe_wait != 0)
+		return;
+	if (!vem_qp_takes(qp) || vem_fault_apart(qp->rnic)) {
+		request_apart(remote, qp, wire, entry);
+		return;
+	}
+	request_take(remote, qp, wire, entry);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_why.h"
 
 static struct vem_sent *
@@ -311,13 +312,19 @@ head_show(struct vem_qp *qp, struct vem_remote *remote)
 	return mine;
 }
 
-/* It is completed. */
 static void
-head_hide(struct vem_qp *qp, struct vem_remote *remote, const struct head *mine)
+head_restore(struct vem_qp *qp, const struct head *mine)
 {
 	qp->tx_wqe = mine->wqe;
 	qp->tx_index = mine->index;
 	qp->tx_have = mine->have;
+}
+
+/* It is completed. */
+static void
+head_hide(struct vem_qp *qp, struct vem_remote *remote, const struct head *mine)
+{
+	head_restore(qp, mine);
 	atomic_fetch_add(&remote->done, 1);
 }
 
@@ -353,6 +360,7 @@ head_refused(struct vem_qp *qp, struct vem_remote *remote, enum ri_wc_status sta
 
 	answers_close(remote);
 	remote->ended = true;
+	vem_tap_turned_down(qp, status);
 	vsw_why_operation(qp->tx_wqe, operation, sizeof(operation));
 	vem_say(qp,
 		"the peer, in another process, refuses a request of this end, %s; its own line "
@@ -595,16 +603,39 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 	return false;
 }
 
-bool
-vem_remote_step(struct vem_qp *qp, struct vem_remote *remote)
+static inline __attribute__((always_inline)) bool
+step(struct vem_qp *qp, struct vem_remote *remote)
 {
-	window_begin(qp, remote);
-	if (__builtin_expect(atomic_load_explicit(&remote->mute, memory_order_relaxed), 0))
-		return false;
 	if (window_collect(qp, remote) || window_send(qp, remote) || queue_take(qp, remote))
 		return true;
 	return __builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0) &&
 	       window_watch(qp, remote);
+}
+
+/* The other end does not hear, or a capture gets what is answered before it is completed. */
+static __attribute__((cold, noinline)) bool
+step_apart(struct vem_qp *qp, struct vem_remote *remote)
+{
+	uint32_t done = atomic_load(&remote->done);
+
+	if ((atomic_load(&remote->apart) & VEM_REMOTE_MUTE) != 0)
+		return false;
+	if (done != remote->cursor && head_is_answered(remote, done)) {
+		struct head mine = head_show(qp, remote);
+
+		vem_tap_answered(qp);
+		head_restore(qp, &mine);
+	}
+	return step(qp, remote);
+}
+
+bool
+vem_remote_step(struct vem_qp *qp, struct vem_remote *remote)
+{
+	window_begin(qp, remote);
+	if (__builtin_expect(atomic_load_explicit(&remote->apart, memory_order_relaxed), 0))
+		return step_apart(qp, remote);
+	return step(qp, remote);
 }
 
 void
@@ -619,6 +650,7 @@ vem_remote_flush(struct vem_qp *qp, struct vem_remote *remote)
 	       sink_is_revoked(qp, sent_at(remote, atomic_load(&remote->done))->wqe)) {
 		struct head mine = head_show(qp, remote);
 
+		vem_tap_answered(qp);
 		vem_sq_complete(qp, RI_WC_SUCCESS);
 		head_hide(qp, remote, &mine);
 	}

@@ -29,6 +29,7 @@
 #include "vem_fault.h"
 #include "vem_link_path.h"
 #include "vem_remote.h"
+#include "vem_tap.h"
 #include "vem_ud.h"
 #include "vsw_relax.h"
 
@@ -268,10 +269,21 @@ key_takes(struct vem_qp *qp, uint64_t key, const struct vem_datagram *datagram, 
 	return false;
 }
 
+/* The port is down; otherwise a capture may get the datagram. */
+static __attribute__((cold, noinline)) bool
+is_offline(struct vem_qp *qp)
+{
+	if (vem_fault_offline(qp->rnic))
+		return true;
+	vem_tap_datagram(qp, NULL);
+	return false;
+}
+
 bool
 vem_remote_ud_send(struct vem_qp *qp, const struct vem_datagram *datagram, bool *there)
 {
-	if (vem_fault_offline(qp->rnic) || atomic_load(&qp->rnic->fabric->shm->forked))
+	if ((vem_fault_apart(qp->rnic) && is_offline(qp)) ||
+	    atomic_load(&qp->rnic->fabric->shm->forked))
 		return wait_end(qp);
 	return key_takes(qp, qp->tx_wqe->u.ud.qpn >> VEM_BLOCK_BITS, datagram, there);
 }
@@ -320,7 +332,7 @@ vem_remote_ud_around(struct vem_qp *qp, const struct vem_datagram *datagram, boo
 	struct vem_around *around = &qp->tx_around;
 	uint64_t group = key_of_group(datagram->grh + 24);
 
-	if (vem_fault_offline(qp->rnic) || atomic_load(&shm->forked))
+	if ((vem_fault_apart(qp->rnic) && is_offline(qp)) || atomic_load(&shm->forked))
 		return wait_end(qp);
 	if (around->slot == 0 && atomic_load(&qp->rnr_until) == 0)
 		around_begin(qp, group);

@@ -175,8 +175,10 @@ test_lost(gconstpointer swap)
 		}
 		if (how == 2)
 			g_assert_cmpint(end_modify(p.b, RI_QPS_ERROR), ==, RI_SUCCESS);
-		if (how == 3)
+		if (how == 3) {
 			atomic_store(&p.nb->rnic->faults.offline, true);
+			atomic_store(&p.nb->rnic->faults.apart, true);
+		}
 		gint64 start = g_get_monotonic_time();
 		g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
 		g_assert_cmpint(end_write(p.a, 2, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
