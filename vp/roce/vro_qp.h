@@ -154,6 +154,8 @@ struct vro_requester {
 	uint8_t rnr_retries;
 	bool halted;    /* waits for rnr_until */
 	bool went_back; /* to `una`, and nothing was acknowledged since */
+	bool wanted;    /* the peer has said that `una` has not come */
+	bool spent; /* it may have come, and cannot be read again: its acknowledgement is waited for */
 	uint64_t rnr_until;
 	uint32_t absent; /* times in a row that nobody listened at the peer's address */
 	uint64_t absent_at;

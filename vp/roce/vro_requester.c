@@ -252,6 +252,7 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 		.invalidate = wqe->inv_stag,
 		.payload_length = left < qp->path.mtu ? left : qp->path.mtu,
 	};
+	bool again = roce_diff(p.psn, tx->end) < 0;
 
 	p.solicited =
 		p.solicited && (wqe->opcode == RI_OP_SEND || (wqe->flags & RI_WR_IMMEDIATE) != 0);
@@ -259,7 +260,10 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 			(last || ++tx->unasked >= (tx->window + 1) / 2 || is_budget_full(qp));
 	if (vro_segments_copy(qp, r->wqe, offset, at + roce_head_size(roce_parts(p.opcode)),
 			      p.payload_length, false) != VSW_MEM_OK) {
-		r->status = RI_WC_LOCAL_PROTECTION;
+		/* A message may invalidate the key that it is sent from: then its acknowledgement is under way. */
+		tx->spent = again && !tx->wanted;
+		if (!tx->spent)
+			r->status = RI_WC_LOCAL_PROTECTION;
 		return false;
 	}
 	if (p.ack_request) {
@@ -368,7 +372,7 @@ send_one(struct vro_qp *qp)
 	if (qp->transport == ROCE_RC && under_way(qp) != 0 &&
 	    (under_way(qp) >= tx->window || budget_ends(qp)))
 		return false;
-	if (under_way(qp) == 0)
+	if (under_way(qp) == 0 && !tx->spent)
 		tx->since = qp->engine->host->now(qp->engine->host->self);
 
 	uint32_t psn = position(qp);
@@ -418,7 +422,7 @@ due(const struct vro_qp *qp)
 		return RI_NEVER;
 	if (tx->halted)
 		return tx->rnr_until;
-	if (qp->transport != ROCE_RC || under_way(qp) == 0)
+	if (qp->transport != ROCE_RC || (under_way(qp) == 0 && !tx->spent))
 		return RI_NEVER;
 	if (qp->engine->probe != 0 && tx->probe < wait)
 		wait = tx->probe;
@@ -449,6 +453,8 @@ progress(struct vro_qp *qp)
 	tx->retries = qp->path.retries;
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->went_back = false;
+	tx->wanted = false;
+	tx->spent = false;
 	tx->halted = false;
 	tx->absent = 0;
 }
@@ -627,6 +633,7 @@ nak(struct vro_qp *qp, uint8_t syndrome)
 		if (qp->path.rnr_retries != VRO_RNR_FOR_EVER)
 			tx->rnr_retries--;
 		tx->halted = true;
+		tx->wanted = true;
 		tx->went_back = false;
 		tx->rnr_until = host->now(host->self) + roce_rnr_time(syndrome & ROCE_SYN_VALUE);
 		position_move(qp, tx->una);
@@ -634,6 +641,7 @@ nak(struct vro_qp *qp, uint8_t syndrome)
 	}
 	switch (syndrome) {
 	case ROCE_NAK_SEQUENCE:
+		tx->wanted = true;
 		go_back(qp);
 		break;
 	case ROCE_NAK_INVALID:

@@ -81,9 +81,13 @@ invalid(struct vro_qp *qp, const char *why)
 	refuse(qp, ROCE_NAK_INVALID, RI_EVENT_QP_OPCODE, why);
 }
 
-/* One packet of the answer to a Read; packet `i` of `last + 1`, of which the peer gets those from `from` on. False: no room. */
+/*
+ * One packet of the answer to a Read; packet `i` of `last + 1`, of which the peer gets those from `from` on. False: there is no room, or
+ * the right was revoked (*refusal).
+ */
 static bool
-read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t from, uint32_t last)
+read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t from, uint32_t last,
+	    const struct vsw_refusal **refusal)
 {
 	uint8_t *at = vro_room(qp);
 	uint32_t offset = i * qp->path.mtu;
@@ -99,28 +103,39 @@ read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t 
 	const struct vsw_message message = {.length = a->length, .remote = &a->remote};
 	struct vsw_spans source = {.count = 0}; /* refused: nothing to end */
 
+	*refusal = NULL;
 	if (at == NULL)
 		return false;
 	p.opcode = i == from ? (i == last ? ROCE_READ_ONLY : ROCE_READ_FIRST)
 			     : (i == last ? ROCE_READ_LAST : ROCE_READ_MIDDLE);
 
-	const struct vsw_refusal *refusal =
-		vsw_respond_read(&qp->in, &message, offset, p.payload_length, &source);
-
-	if (refusal == NULL && source.count != 0 &&
+	*refusal = vsw_respond_read(&qp->in, &message, offset, p.payload_length, &source);
+	if (*refusal == NULL && source.count != 0 &&
 	    vsw_mem_copy(&source.use[0], 0, at + roce_head_size(roce_parts(p.opcode)),
 			 p.payload_length, false) != RI_SUCCESS)
-		refusal = vsw_respond_lost(&source);
+		*refusal = vsw_respond_lost(&source);
 	vsw_spans_end(&source);
-	if (refusal != NULL) {
-		/* The right was revoked while the Read was answered. */
-		qp->rx.answered = qp->rx.asked;
-		qp->rx.psn = p.psn;
-		refuse_with(qp, refusal, &a->remote, a->length, RI_ACCESS_REMOTE_READ);
+	if (*refusal != NULL)
 		return false;
-	}
 	vro_send(qp, at, &qp->path.flow, &p);
 	return true;
+}
+
+/* The next packet of the answers that are due. */
+static bool
+read_answer_next(struct vro_qp *qp, const struct vro_answer *a)
+{
+	struct vro_responding *rx = &qp->rx;
+	const struct vsw_refusal *refusal;
+
+	if (read_answer(qp, a, rx->at, 0, a->packets - 1, &refusal))
+		return true;
+	if (refusal != NULL) {
+		rx->answered = rx->asked;
+		rx->psn = roce_add(a->first, rx->at);
+		refuse_with(qp, refusal, &a->remote, a->length, RI_ACCESS_REMOTE_READ);
+	}
+	return false;
 }
 
 static bool
@@ -176,8 +191,7 @@ vro_responder_run(struct vro_qp *qp)
 	while (rx->answered != rx->asked) {
 		const struct vro_answer *a = &rx->answers[rx->answered % VRO_ANSWERS];
 
-		if (a->atomic ? !atomic_answer(qp, a)
-			      : !read_answer(qp, a, rx->at, 0, a->packets - 1)) {
+		if (a->atomic ? !atomic_answer(qp, a) : !read_answer_next(qp, a)) {
 			if (rx->answered != rx->asked)
 				return;
 			break;
@@ -241,13 +255,15 @@ read_again(struct vro_qp *qp, const struct vro_answer *a, const struct roce_pack
 	uint64_t offset = (uint64_t)from * qp->path.mtu;
 	uint64_t packets = ((uint64_t)p->length + qp->path.mtu - 1) / qp->path.mtu;
 	uint32_t end = from + (packets == 0 ? 1 : (uint32_t)packets);
+	const struct vsw_refusal *refusal;
 
 	if (a->atomic || p->rkey != a->remote.stag || p->va != a->remote.addr + offset ||
 	    offset + p->length > a->length || end > a->packets || is_pending(qp, a, p->psn))
 		return;
+	/* A peer that has the answer may have given the right away meanwhile; one that has not asks again for the rest. */
 	for (uint32_t i = from; i < end; i++)
-		if (!read_answer(qp, a, i, from, end - 1))
-			return; /* the peer asks again for the rest */
+		if (!read_answer(qp, a, i, from, end - 1, &refusal))
+			return;
 }
 
 /* A packet that was executed before, or a number that never was. */
