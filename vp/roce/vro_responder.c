@@ -82,8 +82,8 @@ invalid(struct vro_qp *qp, const char *why)
 }
 
 /*
- * One packet of the answer to a Read; packet `i` of `last + 1`, of which the peer gets those from `from` on. False: there is no room, or
- * the right was revoked (*refusal).
+ * Send packet `i` of the answer to a Read. The peer gets the packets from `from` to `last`. False: there is no room, or the right was
+ * revoked (*refusal).
  */
 static bool
 read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t from, uint32_t last,
