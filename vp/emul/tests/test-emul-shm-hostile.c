@@ -874,14 +874,14 @@ int
 main(int argc, char **argv)
 {
 	self = argv[0];
-	if (argc > 2) {
-		adapter = argv[1];
-		return strcmp(argv[2], "child") == 0 ? child_main() : listen_and_die();
-	}
+	adapter = argc > 1 ? argv[1] : "shm:ib";
+	if (argc > 2 && strcmp(argv[2], "child") == 0)
+		return child_main();
+	if (argc > 2 && strcmp(argv[2], "listen") == 0)
+		return listen_and_die();
 	runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
 	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
 	g_test_init(&argc, &argv, NULL);
-	adapter = argc > 1 ? argv[1] : "shm:ib";
 	add("killed", test_killed);
 	add("left", test_left);
 	add("fork", test_fork);
