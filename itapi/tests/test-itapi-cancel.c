@@ -87,8 +87,12 @@ test_race(struct pair *pair)
 		soft_post(evd, round);
 		g_assert_cmpint(pthread_cancel(waiter.thread), ==, 0);
 		g_assert_cmpint(pthread_join(waiter.thread, &ended), ==, 0);
-		if (ended == PTHREAD_CANCELED && !atomic_load(&waiter.done))
-			pair_ok(it_evd_dequeue(evd, &event));
+		if (ended == PTHREAD_CANCELED && !atomic_load(&waiter.done) &&
+		    it_evd_dequeue(evd, &event) != IT_SUCCESS)
+			g_error("round %u: cancelled, and the event is gone; thread %d, status %d, "
+				"event %d",
+				round, (int)atomic_load(&waiter.tid), (int)waiter.status,
+				(int)waiter.event.event_number);
 		end_expect_none(evd);
 	}
 	soft_free(evd);
