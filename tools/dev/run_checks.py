@@ -272,7 +272,7 @@ def check_tsan_programs(checker):
     prefix = tsan_prefix()
     if prefix is not None and checker.build('tsan'):
         checker.test('tsan', label='tsan programs', prefix=prefix,
-                     arguments=suites('programs', 'sizes', 'tools', 'wire'), processes=2 * checker.jobs)
+                     arguments=suites('failing', 'programs', 'sizes', 'tools', 'wire'), processes=2 * checker.jobs)
 
 
 def check_kald(checker):
