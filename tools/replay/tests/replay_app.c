@@ -256,7 +256,7 @@ data_round(struct side *side, const struct told *told)
 		side->posted++;
 		(void)completion(side->request);
 	}
-	/* Two of one cookie, of which the first makes no completion. */
+	/* Two Writes of one cookie; the first makes no completion. */
 	for (int i = 0; i < 2; i++)
 		MUST(it_post_rdma_write(side->ep, two, 1, 9, i == 0 ? 0 : IT_COMPLETION_FLAG,
 					told->addr + 16384, (it_rmr_context_t)told->context));

@@ -307,7 +307,7 @@ nothing_comes(struct pair *p, struct ri_ucq *cq)
 	}
 }
 
-/* A group of multicast: who is attached gets what is sent to it, once, with the address of its sender, until it is detached or goes. */
+/* A group of multicast: each queue pair that is attached gets each message once, with the address of its sender, until it is detached or goes. */
 static void
 groups(void)
 {

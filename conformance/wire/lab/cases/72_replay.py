@@ -23,7 +23,7 @@ wait $server
 
 
 def replay(bench, device):
-    """Recorded in the guest, over its loopback, without windows, which siw has not; the peer of siw is siw."""
+    """Recorded in the guest, over its loopback, without windows, since siw has none; the peer of siw is siw."""
     lab_device.load_provider(bench)
     folder = f'/tmp/lab-replay-{device}'
     env = {'ITAPI_WRAPPED': f'{lab_device.PROVIDERS}/ib.so', 'ITAPI_PROVIDER_PATH': os.path.join(bench.build, DEFECTS), 'ITAPI_LOG': 'none'}

@@ -53,7 +53,7 @@ def gid_index(bench, side, family):
 
 
 def ends(bench, side, job, name, other):
-    """The exit status of a job; `other`: what to show besides, if there is none."""
+    """The exit status of a job; `other`: what to show besides if the job has not ended."""
     try:
         return bench.wait(side, job)
     except Failed as error:
