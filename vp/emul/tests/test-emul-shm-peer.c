@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Connections by attributes between processes, reliable and not; two adapters with hosts of their own, or a child. */
+#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -238,6 +239,18 @@ test_refused(gconstpointer swap)
 	two_close(&p);
 }
 
+/* To the state of a new queue pair. */
+static void
+back_to_idle(struct end *end)
+{
+	gint64 deadline = node_deadline();
+
+	g_assert_cmpint(end_modify(end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	while (end_modify(end, RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
+}
+
 /* Both come back with other packet numbers. */
 static void
 test_again(gconstpointer swap)
@@ -246,21 +259,34 @@ test_again(gconstpointer swap)
 
 	two_open(&p, RI_QP_RC, swap != NULL);
 	for (unsigned life = 0; life < 3; life++) {
-		struct end *ends[2] = {p.a, p.b};
-
 		two_up(&p);
 		talk(&p, 1, 100);
-		for (unsigned i = 0; i < 2; i++) {
-			gint64 deadline = node_deadline();
-
-			g_assert_cmpint(end_modify(ends[i], RI_QPS_ERROR), ==, RI_SUCCESS);
-			while (end_modify(ends[i], RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING)
-				g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-			g_assert_cmpint(end_state(ends[i]), ==, RI_QPS_IDLE);
-		}
+		back_to_idle(p.a);
+		back_to_idle(p.b);
 		p.to_b.sq_psn = p.to_a.rq_psn = 100 + life;
 		p.to_a.sq_psn = p.to_b.rq_psn = 200 + life;
 	}
+	two_close(&p);
+}
+
+/* A queue pair that leaves before the other end has come leaves nothing behind. */
+static void
+test_alone(gconstpointer swap)
+{
+	struct pair p;
+	size_t before = 0;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	for (unsigned i = 0; i < 600; i++) {
+		if (i == 100)
+			before = mallinfo2().uordblks;
+		g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+		back_to_idle(p.a);
+	}
+	g_assert_cmpuint(mallinfo2().uordblks, <, before + 500 * 64);
+	two_up(&p);
+	talk(&p, 1, 100);
 	two_close(&p);
 }
 
@@ -448,6 +474,7 @@ main(int argc, char **argv)
 	add("rnr", test_rnr);
 	add("refused", test_refused);
 	add("again", test_again);
+	add("alone", test_alone);
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
 	g_test_add_func("/emul/shm-peer/killed", test_killed);

@@ -6,6 +6,7 @@
  * most of it is tested in one process; what needs a process that dies is in test-emul-shm-death.c.
  */
 #include <glib/gstdio.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -360,6 +361,40 @@ test_reject(void)
 	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
 	no = node_cm(t.node[0], RI_CM_FAILED, t.a);
 	g_assert_cmpuint(no.reason, ==, RI_CM_REASON_REFUSED);
+	two_free(&t);
+}
+
+/* Requests that find the backlog full are refused, take no memory, and leave the one that waits alone. */
+static void
+test_crowded(void)
+{
+	struct two t = two_new("1000");
+	const struct ri_cm_ops *cm = t.a->node->p->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct end *late = end_new(t.node[0], NULL);
+	struct ri_listen *listen = NULL;
+	size_t before = 0;
+
+	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 1, &listen), ==,
+			RI_SUCCESS);
+	struct ri_cm_params params = node_params(&service);
+	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
+
+	for (unsigned i = 0; i < 600; i++) {
+		if (i == 100)
+			before = mallinfo2().uordblks;
+		g_assert_cmpint(cm->connect(late->qp, &params), ==, RI_SUCCESS);
+		struct ri_cm_event no = node_cm(t.node[0], RI_CM_FAILED, late);
+		g_assert_cmpuint(no.reason, ==, RI_CM_REASON_RESOURCES);
+		g_assert_cmpint(end_modify(late, RI_QPS_IDLE), ==, RI_SUCCESS);
+	}
+	g_assert_cmpuint(mallinfo2().uordblks, <, before + 500 * 64);
+	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
+	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
+	cm->listen_destroy(listen);
+	end_free(late);
 	two_free(&t);
 }
 
@@ -811,6 +846,7 @@ main(int argc, char **argv)
 	add("disconnect", test_disconnect);
 	add("destroyed", test_destroyed);
 	add("reject", test_reject);
+	add("crowded", test_crowded);
 	add("withdraw", test_withdraw);
 	add("names", test_names);
 	add("port-moves", test_port_moves);
