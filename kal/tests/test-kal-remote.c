@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +106,38 @@ test_lease(void)
 	g_assert_cmpstr(entry->adapters, ==, "fake");
 	g_array_free(entries, TRUE);
 	fixture_close(&f);
+	await_nobody(tool);
+	end(tool);
+}
+
+/* A client that finds too few descriptors, at whatever step, is none, and the daemon counts nobody. */
+static void
+test_scarce(void)
+{
+	const struct kal_client_params params = {.host = NULL};
+	int tool = begin(NULL), lowest = dup(tool);
+	enum ri_status status = RI_ERR_RESOURCES;
+	struct kal_client *client = NULL;
+	unsigned failed = 0;
+	struct rlimit all;
+
+	g_assert_cmpint(lowest, >=, 0);
+	close(lowest);
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &all), ==, 0);
+	while (status != RI_SUCCESS) {
+		const struct rlimit few = {(rlim_t)lowest + failed, all.rlim_max};
+
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+		status = kal_client_open(&params, &client);
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &all), ==, 0);
+		if (status == RI_SUCCESS)
+			break;
+		g_test_message("%u descriptors: status %d", failed, (int)status);
+		g_assert_cmpuint(++failed, <, 100);
+		await_nobody(tool);
+	}
+	g_assert_cmpuint(failed, >, 1);
+	kal_client_close(client);
 	await_nobody(tool);
 	end(tool);
 }
@@ -453,6 +486,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	fake_register();
 	g_test_add_func("/kal/remote/lease", test_lease);
+	g_test_add_func("/kal/remote/scarce", test_scarce);
 	g_test_add_func("/kal/remote/recall", test_recall);
 	g_test_add_func("/kal/remote/restart", test_restart);
 	g_test_add_func("/kal/remote/rules", test_rules);
