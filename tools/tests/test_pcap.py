@@ -76,7 +76,7 @@ def walk(path, crc=True):
         while at < len(octets):
             length = int.from_bytes(octets[at:at + 2], 'big')
             if octets[at + 3] & 15 or length > 14:      # a Write of no octets only wakes the peer
-                kinds[IWARP[octets[at + 3] & 15]] += octets[at + 2] >> 6 & 1
+                kinds[IWARP.get(octets[at + 3] & 15, 'no opcode')] += octets[at + 2] >> 6 & 1
             end = at + (length + 2 + 3) // 4 * 4
             if crc:
                 expect('CRC', int.from_bytes(octets[end:end + 4], 'little'), crc32c(octets[at:end]))
