@@ -225,6 +225,22 @@ budget_ends(const struct vro_qp *qp)
 	       roce_diff(qp->tx.asked, qp->tx.una) > 0;
 }
 
+/*
+ * Does the next packet ask for an acknowledgement? It must where a completion waits for it. Requests without one are acknowledged with
+ * those that follow, before half of the window or of the send queue waits for that; the last ones by the probe, which asks.
+ */
+static bool
+is_answer_wanted(struct vro_qp *qp, const struct vsw_wqe *wqe, bool last)
+{
+	struct vro_requester *tx = &qp->tx;
+	uint32_t most = tx->window < tx->sq.size ? tx->window : tx->sq.size;
+
+	if (qp->transport != ROCE_RC)
+		return false;
+	return (last && ((wqe->flags & RI_WR_SIGNALED) != 0 || qp->engine->probe == 0)) ||
+	       ++tx->unasked >= (most + 1) / 2 || is_budget_full(qp);
+}
+
 /* A packet of a Send or Write. False: the link is full, or the memory cannot be read (r->status). */
 static bool
 message_send(struct vro_qp *qp, struct vro_request *r)
@@ -256,8 +272,7 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 
 	p.solicited =
 		p.solicited && (wqe->opcode == RI_OP_SEND || (wqe->flags & RI_WR_IMMEDIATE) != 0);
-	p.ack_request = qp->transport == ROCE_RC &&
-			(last || ++tx->unasked >= (tx->window + 1) / 2 || is_budget_full(qp));
+	p.ack_request = is_answer_wanted(qp, wqe, last);
 	if (vro_segments_copy(qp, r->wqe, offset, at + roce_head_size(roce_parts(p.opcode)),
 			      p.payload_length, false) != VSW_MEM_OK) {
 		/* A message may invalidate the key that it is sent from: then its acknowledgement is under way. */

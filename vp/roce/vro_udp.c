@@ -525,17 +525,36 @@ inbox_prepare(struct vro_udp *udp, uint32_t count)
 	}
 }
 
-static inline __attribute__((always_inline)) uint32_t
-receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
+/* Receive a batch, or one message: a call for several looks for the next one before it returns. Returns how many came, or -1. */
+static int
+messages_receive(struct vro_udp *udp)
 {
 	struct vro_inbox *in = udp->in;
-	uint32_t packets = 0;
 	int count;
 
 	if (udp->taken != 0)
 		inbox_prepare(udp, udp->taken);
 	udp->taken = 0;
-	count = ri_recvmmsg(udp->fd, in->messages, udp->bulk ? 1 : VRO_UDP_BATCH, MSG_DONTWAIT);
+	if (udp->many && !udp->bulk) {
+		count = ri_recvmmsg(udp->fd, in->messages, VRO_UDP_BATCH, MSG_DONTWAIT);
+	} else {
+		ssize_t len = ri_recvmsg(udp->fd, &in->messages[0].msg_hdr, MSG_DONTWAIT);
+
+		count = len >= 0 ? 1 : -1;
+		in->messages[0].msg_len = len >= 0 ? (unsigned)len : 0;
+	}
+	udp->many = count > 1 || (count == 1 && udp->found && !udp->many);
+	udp->found = count > 0;
+	return count;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
+{
+	struct vro_inbox *in = udp->in;
+	uint32_t packets = 0;
+	int count = messages_receive(udp);
+
 	if (count < 0) {
 		udp->bulk = false;
 		if (errno != EAGAIN && errno != EINTR)

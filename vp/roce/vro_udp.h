@@ -51,6 +51,8 @@ struct vro_udp {
 	struct vro_inbox *in; /* what a receive call is given ... */
 	uint32_t taken;       /* ... and how much of it the last one has used */
 	bool bulk;            /* long runs come: receive one at a time, and answer it */
+	bool many;            /* two calls in a row found something: receive a batch */
+	bool found;           /* the last call did */
 	uint64_t calls_out;   /* system calls that sent packets ... */
 	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
