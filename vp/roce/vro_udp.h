@@ -86,6 +86,11 @@ enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t
 enum ri_status vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16],
 				  uint32_t index) RI_MUST_CHECK;
 void vro_udp_close(struct vro_udp *udp);
+/*
+ * From now on flows of packets that come have the traffic class and the hop limit. Only datagrams deliver them, and each costs the kernel
+ * as much as a tenth of a short message. The sockets of groups have them.
+ */
+void vro_udp_headers(struct vro_udp *udp);
 /* Give all packets from now on to this function, on the thread that sends or receives. */
 void vro_udp_capture(struct vro_udp *udp,
 		     void (*tap)(struct vro_udp *udp, const struct roce_flow *flow,
