@@ -227,18 +227,24 @@ budget_ends(const struct vro_qp *qp)
 
 /*
  * Does the next packet ask for an acknowledgement? It must where a completion waits for it. Requests without one are acknowledged with
- * those that follow, before half of the window or of the send queue waits for that; the last ones by the probe, which asks.
+ * those that follow, before half of the send queue waits for that; the last ones by the probe, which asks. And packets of what fills the
+ * window or the budget ask early enough for an answer to come before it is full.
  */
 static bool
 is_answer_wanted(struct vro_qp *qp, const struct vsw_wqe *wqe, bool last)
 {
 	struct vro_requester *tx = &qp->tx;
-	uint32_t most = tx->window < tx->sq.size ? tx->window : tx->sq.size;
+	uint32_t most = VRO_BUDGET / qp->path.mtu;
 
 	if (qp->transport != ROCE_RC)
 		return false;
-	return (last && ((wqe->flags & RI_WR_SIGNALED) != 0 || qp->engine->probe == 0)) ||
-	       ++tx->unasked >= (most + 1) / 2 || is_budget_full(qp);
+	if (tx->window < most)
+		most = tx->window;
+	tx->unasked++;
+	tx->untold += last;
+	return tx->unasked >= (most + 1) / 2 || is_budget_full(qp) ||
+	       (last && ((wqe->flags & RI_WR_SIGNALED) != 0 || qp->engine->probe == 0 ||
+			 tx->untold >= (tx->sq.size + 1) / 2));
 }
 
 /* A packet of a Send or Write. False: the link is full, or the memory cannot be read (r->status). */
@@ -282,7 +288,7 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 		return false;
 	}
 	if (p.ack_request) {
-		tx->unasked = 0;
+		tx->unasked = tx->untold = 0;
 		tx->asked = roce_add(p.psn, 1);
 	}
 	vro_send(qp, at, &qp->path.flow, &p);
@@ -333,7 +339,7 @@ question_send(struct vro_qp *qp, struct vro_request *r)
 		.compare = wqe->opcode == RI_OP_CMP_SWAP ? wqe->u.remote.operand : 0,
 	};
 
-	tx->unasked = 0;
+	tx->unasked = tx->untold = 0;
 	tx->asked = roce_add(r->first, end);
 	vro_send(qp, at, &qp->path.flow, &p);
 	tx->at = end;
