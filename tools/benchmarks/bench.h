@@ -65,6 +65,7 @@ struct bench_place {
 extern struct bench_place bench_place;
 
 extern const struct bench_case bench_raw_cases[];
+extern const struct bench_case bench_udp_cases[];
 extern const struct bench_case bench_frames_cases[];
 extern const struct bench_case bench_fpdu_cases[];
 extern const struct bench_case bench_mem_cases[];

@@ -66,7 +66,7 @@ find_case(const char *name)
 {
 	const struct bench_case *lists[] = {bench_raw_cases,  bench_frames_cases, bench_fpdu_cases,
 					    bench_mem_cases,  bench_itapi_cases,  bench_guard_cases,
-					    bench_many_cases, bench_scale_cases};
+					    bench_many_cases, bench_scale_cases,  bench_udp_cases};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (const struct bench_case *c = lists[i]; c->name != NULL; c++) {

@@ -281,7 +281,7 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 	tx->window = qp->path.mtu == ROCE_MTU_MAX ? 16 : 32;
 	tx->peer = peer_place(&qp->path.flow);
 	tx->counted = 0;
-	tx->grown = tx->unasked = 0;
+	tx->grown = tx->unasked = tx->untold = 0;
 	tx->halted = tx->went_back = false;
 	tx->retries = qp->path.retries;
 	tx->rnr_retries = qp->path.rnr_retries;

@@ -143,7 +143,8 @@ struct vro_requester {
 	uint32_t psn;     /* of the next request */
 	uint32_t una;     /* first number not acknowledged */
 	uint32_t end;     /* behind the last number ever sent */
-	uint32_t unasked; /* packets since the last one with AckReq ... */
+	uint32_t unasked; /* packets ... */
+	uint32_t untold;  /* ... and ends of requests since the last one with AckReq ... */
 	uint32_t asked;   /* ... which has the number before this */
 	uint32_t window;
 	uint32_t counted;    /* octets of this queue pair in vro_engine::sent ... */

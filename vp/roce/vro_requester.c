@@ -225,6 +225,28 @@ budget_ends(const struct vro_qp *qp)
 	       roce_diff(qp->tx.asked, qp->tx.una) > 0;
 }
 
+/*
+ * Does the next packet ask for an acknowledgement? It must where a completion waits for it. Requests without one are acknowledged with
+ * those that follow, before half of the send queue waits for that; the last ones by the probe, which asks. And packets of what fills the
+ * window or the budget ask early enough for an answer to come before it is full.
+ */
+static bool
+is_answer_wanted(struct vro_qp *qp, const struct vsw_wqe *wqe, bool last)
+{
+	struct vro_requester *tx = &qp->tx;
+	uint32_t most = VRO_BUDGET / qp->path.mtu;
+
+	if (qp->transport != ROCE_RC)
+		return false;
+	if (tx->window < most)
+		most = tx->window;
+	tx->unasked++;
+	tx->untold += last;
+	return tx->unasked >= (most + 1) / 2 || is_budget_full(qp) ||
+	       (last && ((wqe->flags & RI_WR_SIGNALED) != 0 || qp->engine->probe == 0 ||
+			 tx->untold >= (tx->sq.size + 1) / 2));
+}
+
 /* A packet of a Send or Write. False: the link is full, or the memory cannot be read (r->status). */
 static bool
 message_send(struct vro_qp *qp, struct vro_request *r)
@@ -256,8 +278,7 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 
 	p.solicited =
 		p.solicited && (wqe->opcode == RI_OP_SEND || (wqe->flags & RI_WR_IMMEDIATE) != 0);
-	p.ack_request = qp->transport == ROCE_RC &&
-			(last || ++tx->unasked >= (tx->window + 1) / 2 || is_budget_full(qp));
+	p.ack_request = is_answer_wanted(qp, wqe, last);
 	if (vro_segments_copy(qp, r->wqe, offset, at + roce_head_size(roce_parts(p.opcode)),
 			      p.payload_length, false) != VSW_MEM_OK) {
 		/* A message may invalidate the key that it is sent from: then its acknowledgement is under way. */
@@ -267,7 +288,7 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 		return false;
 	}
 	if (p.ack_request) {
-		tx->unasked = 0;
+		tx->unasked = tx->untold = 0;
 		tx->asked = roce_add(p.psn, 1);
 	}
 	vro_send(qp, at, &qp->path.flow, &p);
@@ -318,7 +339,7 @@ question_send(struct vro_qp *qp, struct vro_request *r)
 		.compare = wqe->opcode == RI_OP_CMP_SWAP ? wqe->u.remote.operand : 0,
 	};
 
-	tx->unasked = 0;
+	tx->unasked = tx->untold = 0;
 	tx->asked = roce_add(r->first, end);
 	vro_send(qp, at, &qp->path.flow, &p);
 	tx->at = end;

@@ -206,8 +206,12 @@ vro_responder_run(struct vro_qp *qp)
 	}
 	if ((rx->due || rx->nak != 0) && !acknowledgement(qp))
 		return;
-	if (rx->fatal)
-		vro_qp_fail(qp, rx->event, rx->why);
+	if (!rx->fatal)
+		return;
+	/* What the owner sends of the end has a system call of its own, and must not overtake the NAK, which has the cause. */
+	if (qp->engine->link->flush != NULL)
+		qp->engine->link->flush(qp->engine->link);
+	vro_qp_fail(qp, rx->event, rx->why);
 }
 
 bool

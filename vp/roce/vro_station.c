@@ -25,7 +25,8 @@
 #define MAX_EXCHANGES 131072u /* of connection management, those included that end */
 #define TAGS          255u
 #define FEW_PACKETS   4u
-#define POSTS_HELD    16u
+#define POSTS_HELD    32u
+#define POSTS_BATCH   4u
 #define FULL_WAIT     100000u /* ns until a socket that was full is tried again */
 #define LINK_SPARE    96u     /* octets of headers that an interface's MTU must have besides */
 
@@ -296,16 +297,18 @@ vro_station_run(struct vro_station *station)
 }
 
 /*
- * The first request after a poll leaves at once. Those that follow without a poll are a batch in all likelihood, and wait for the next
- * poll, or for POSTS_HELD of them; if no poll comes, for the leader's tick.
+ * The first request after a poll leaves at once, unless a batch was posted between two polls before. Those that follow without a poll
+ * are a batch in all likelihood, and wait for the next poll, or for POSTS_HELD of them; if no poll comes, for the leader's tick.
  */
 void
 vro_station_posted(struct vro_station *station)
 {
-	unsigned posts = atomic_load_explicit(&station->posts, memory_order_relaxed);
+	unsigned posts = atomic_load_explicit(&station->posts, memory_order_relaxed) + 1;
+	bool first = posts == 1 &&
+		     atomic_load_explicit(&station->batch, memory_order_relaxed) < POSTS_BATCH;
 
-	atomic_store_explicit(&station->posts, posts + 1, memory_order_relaxed);
-	if (posts % POSTS_HELD == 0 || !vsw_leader_hold(&station->leader))
+	atomic_store_explicit(&station->posts, posts, memory_order_relaxed);
+	if (first || posts % POSTS_HELD == 0 || !vsw_leader_hold(&station->leader))
 		vro_station_run(station);
 }
 
@@ -381,6 +384,18 @@ give_away(struct vro_station *station)
 	vro_spin_gave(&station->spin, host->now(host->self) - begin);
 }
 
+/* A thread polls. */
+static void
+posts_end(struct vro_station *station)
+{
+	unsigned posts = atomic_load_explicit(&station->posts, memory_order_relaxed);
+
+	if (posts == 0)
+		return;
+	atomic_store_explicit(&station->batch, posts, memory_order_relaxed);
+	atomic_store_explicit(&station->posts, 0, memory_order_relaxed);
+}
+
 uint32_t
 vro_station_poll(void *engine)
 {
@@ -390,7 +405,7 @@ vro_station_poll(void *engine)
 	if (atomic_load_explicit(&station->forked, memory_order_relaxed))
 		return 0;
 	vsw_leader_polled(&station->leader);
-	atomic_store_explicit(&station->posts, 0, memory_order_relaxed);
+	posts_end(station);
 	count = receive(station, true);
 	if (count != 0)
 		vro_spin_found(&station->spin);

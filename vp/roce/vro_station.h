@@ -58,7 +58,8 @@ struct vro_station {
 	struct vsw_role role;
 	struct vsw_leader leader;
 	struct vro_spin spin;
-	atomic_uint posts; /* requests since a thread has polled last */
+	atomic_uint posts; /* requests since a thread has polled last ... */
+	atomic_uint batch; /* ... and before that, when there were some */
 	struct ri_task task;
 	struct ri_timer full; /* a socket took no more */
 	int epfd;

@@ -59,17 +59,13 @@ options_set(int fd, bool v4)
 	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, 1); /* else runs come as packets */
 	if (v4)
 		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
-		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1) &&
-		       option_set(fd, IPPROTO_IP, IP_RECVTOS, 1) &&
-		       option_set(fd, IPPROTO_IP, IP_RECVTTL, 1);
+		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1);
 	/* Peers send checksum 0, which the kernel drops otherwise. */
 	return option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
 	       option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) &&
-	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1) &&
-	       option_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
-	       option_set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
 }
 
 /* What is sent to a group goes out by that interface, as far as other datagrams, and comes to the groups of this host, too. */
@@ -525,17 +521,36 @@ inbox_prepare(struct vro_udp *udp, uint32_t count)
 	}
 }
 
-static inline __attribute__((always_inline)) uint32_t
-receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
+/* Receive a batch, or one message: a call for several looks for the next one before it returns. Returns how many came, or -1. */
+static int
+messages_receive(struct vro_udp *udp)
 {
 	struct vro_inbox *in = udp->in;
-	uint32_t packets = 0;
 	int count;
 
 	if (udp->taken != 0)
 		inbox_prepare(udp, udp->taken);
 	udp->taken = 0;
-	count = ri_recvmmsg(udp->fd, in->messages, udp->bulk ? 1 : VRO_UDP_BATCH, MSG_DONTWAIT);
+	if (udp->many && !udp->bulk) {
+		count = ri_recvmmsg(udp->fd, in->messages, VRO_UDP_BATCH, MSG_DONTWAIT);
+	} else {
+		ssize_t len = ri_recvmsg(udp->fd, &in->messages[0].msg_hdr, MSG_DONTWAIT);
+
+		count = len >= 0 ? 1 : -1;
+		in->messages[0].msg_len = len >= 0 ? (unsigned)len : 0;
+	}
+	udp->many = count > 1 || (count == 1 && udp->found && !udp->many);
+	udp->found = count > 0;
+	return count;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
+{
+	struct vro_inbox *in = udp->in;
+	uint32_t packets = 0;
+	int count = messages_receive(udp);
+
 	if (count < 0) {
 		udp->bulk = false;
 		if (errno != EAGAIN && errno != EINTR)
@@ -616,16 +631,32 @@ vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vr
 	return status;
 }
 
+void
+vro_udp_headers(struct vro_udp *udp)
+{
+	if (roce_gid_is_v4(udp->gid)) {
+		(void)option_set(udp->fd, IPPROTO_IP, IP_RECVTOS, 1);
+		(void)option_set(udp->fd, IPPROTO_IP, IP_RECVTTL, 1);
+	} else {
+		(void)option_set(udp->fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+		(void)option_set(udp->fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	}
+}
+
 enum ri_status
 vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16], uint32_t index)
 {
-	return udp_open(udp, gid, index) == RI_SUCCESS ? RI_SUCCESS : RI_ERR_RESOURCES;
+	if (udp_open(udp, gid, index) != RI_SUCCESS)
+		return RI_ERR_RESOURCES;
+	vro_udp_headers(udp);
+	return RI_SUCCESS;
 }
 
 void
 vro_udp_capture(struct vro_udp *udp, void (*tap)(struct vro_udp *udp, const struct roce_flow *flow,
 						 const uint8_t *octets, size_t len, bool received))
 {
+	vro_udp_headers(udp);
 	udp->tap = tap;
 	udp->link.send = link_send_captured;
 	udp->receive = receive_captured;

@@ -51,6 +51,8 @@ struct vro_udp {
 	struct vro_inbox *in; /* what a receive call is given ... */
 	uint32_t taken;       /* ... and how much of it the last one has used */
 	bool bulk;            /* long runs come: receive one at a time, and answer it */
+	bool many;            /* two calls in a row found something: receive a batch */
+	bool found;           /* the last call did */
 	uint64_t calls_out;   /* system calls that sent packets ... */
 	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
@@ -84,6 +86,11 @@ enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t
 enum ri_status vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16],
 				  uint32_t index) RI_MUST_CHECK;
 void vro_udp_close(struct vro_udp *udp);
+/*
+ * From now on flows of packets that come have the traffic class and the hop limit. Only datagrams deliver them, and each costs the kernel
+ * as much as a tenth of a short message. The sockets of groups have them.
+ */
+void vro_udp_headers(struct vro_udp *udp);
 /* Give all packets from now on to this function, on the thread that sends or receives. */
 void vro_udp_capture(struct vro_udp *udp,
 		     void (*tap)(struct vro_udp *udp, const struct roce_flow *flow,

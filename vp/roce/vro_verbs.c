@@ -250,6 +250,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		status = RI_ERR_RESOURCES;
 	if (status != RI_SUCCESS)
 		return status;
+	for (uint32_t i = 0; init->type == RI_QP_UD && i < rnic->station->num_udps; i++)
+		vro_udp_headers(&rnic->station->udps[i]);
 	if (!vsw_count_up(&rnic->qps, VRO_MAX_OBJECTS))
 		return RI_ERR_RESOURCES;
 	if (posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) != 0) {

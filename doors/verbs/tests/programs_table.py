@@ -281,6 +281,8 @@ ROWS = [
         says=(r'data transfers complete', r'return status 0'), server_says=(r'return status 0',), **{**BY_ROCE, 'again': r'UNREACHABLE'}),
     Row('mckey-roce', 'mckey', 'mckey -m 239.1.2.3 -b {own} -s -C 5', 'mckey -m 239.1.2.3 -b {address} -C 5',
         says=(r'data transfers complete', r'return status 0'), server_says=(r'return status 0',), **{**BY_ROCE, 'ready': '{roce}239.1.2.3'}),
+    Row('udpong-roce', 'udpong', 'udpong -s {address} -p {port} -S 64 -C 100', result=REFUSED, status=(255,), says=(r'rconnect: ',),
+        why='the datagram sockets of librdmacm make address handles without global route, which RoCE needs; with rxe they end alike', **ROCE),
     Row('qperf-roce', 'qperf -cm1', 'qperf {address} -lp {port} -to 60 -t ' + SECONDS + ' -cm 1 rc_lat rc_bw rc_rdma_write_bw rc_fetch_add_mr quit',
         'qperf -lp {port}', says=(r'rc_lat:\n +latency +=', r'rc_bw:\n +bw +=', r'rc_rdma_write_bw:\n +bw +=', r'rc_fetch_add_mr:\n +msg_rate'),
         long=True, **ROCE),

@@ -231,6 +231,79 @@ coalesced(void)
 	sim_free(sim);
 }
 
+/* Counts the packets that ask for an acknowledgement. */
+static bool
+count_asking(struct sim *sim, int from, const struct roce_packet *p)
+{
+	guint *asking = sim->arg;
+
+	*asking += from == 0 && p->ack_request;
+	return true;
+}
+
+/* Post that many Sends that complete in silence, with their receives. */
+static void
+send_silently(struct sim_qp *pair[2], guint count)
+{
+	struct ri_sge sge = sim_sge(pair[0], 0, 8);
+
+	for (guint i = 0; i < count; i++) {
+		struct ri_wr wr = sim_request(pair[0], i, RI_OP_SEND, &sge, 0);
+
+		wr.flags = 0;
+		sim_receive(pair[1], i, 64 * i, 64);
+		sim_post(pair[0], &wr);
+	}
+}
+
+/* Requests whose completion nobody gets ask for no acknowledgement each: half of the send queue does, and a probe of the last one. */
+static void
+unasked(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(1024, pair);
+	struct vro_engine *engine = &sim->sides[0].engine;
+	struct vro_requester *tx = &pair[0]->qp.tx;
+	guint asking = 0;
+
+	sim->filter = count_asking;
+	sim->arg = &asking;
+	engine->probe = SECOND / 1000;
+	g_assert_cmpuint(tx->sq.size, ==, SIM_DEPTH);
+	send_silently(pair, 10);
+	sim_run(sim, SECOND / 2000);
+	g_assert_cmpuint(asking, ==, 0);
+	g_assert_cmpuint(engine->counts[VRO_PACKETS_OUT], ==, 10);
+	g_assert_cmpuint(tx->una, !=, tx->end);
+	sim_run(sim, SECOND);
+	g_assert_cmpuint(tx->una, ==, tx->end);
+	g_assert_cmpuint(asking, ==, 1);
+	g_assert_cmpuint(engine->counts[VRO_PROBES], ==, 1);
+	g_assert_cmpuint(engine->counts[VRO_PACKETS_OUT], ==, 11);
+	asking = 0;
+	tx->window = VRO_WINDOW_MAX;
+	send_silently(pair, SIM_DEPTH / 2 - 1);
+	sim_run(sim, SECOND / 2000);
+	g_assert_cmpuint(asking, ==, 0);
+	send_silently(pair, 1);
+	sim_run(sim, SECOND / 2000);
+	g_assert_cmpuint(asking, ==, 1);
+	g_assert_cmpuint(tx->una, ==, tx->end);
+	/* A smaller window asks earlier. */
+	tx->window = 9;
+	send_silently(pair, 5);
+	sim_run(sim, SECOND / 2000);
+	g_assert_cmpuint(asking, ==, 2);
+	g_assert_cmpuint(tx->una, ==, tx->end);
+	/* Without probes nobody asks later. */
+	engine->probe = 0;
+	send_silently(pair, 3);
+	sim_run(sim, SECOND / 2000);
+	g_assert_cmpuint(asking, ==, 5);
+	g_assert_cmpuint(tx->una, ==, tx->end);
+	sim_free(sim);
+}
+
 /* --- errors ------------------------------------------------------------------------------- */
 
 struct bad {
@@ -796,6 +869,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/transfer", transfer);
 	g_test_add_func("/roce/engine/long-read", long_read);
 	g_test_add_func("/roce/engine/coalesced", coalesced);
+	g_test_add_func("/roce/engine/unasked", unasked);
 	g_test_add_func("/roce/engine/held", held);
 	g_test_add_func("/roce/engine/refused", refused);
 	g_test_add_func("/roce/engine/local-errors", local_errors);

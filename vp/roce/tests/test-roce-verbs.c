@@ -246,7 +246,8 @@ shared(void)
 static void
 datagrams(void)
 {
-	const struct ri_ah_init init = {.dest = roce_address(0)};
+	const struct ri_ah_init init = {
+		.dest = roce_address(0), .hop_limit = 33, .traffic_class = 0x20};
 	const struct ri_ah_init far = {.dest = {.family = RI_ADDR_IPV6, .octets = {0x20, 1}}};
 	const struct ri_ah_ops *ops = vro_provider_entry()->ah;
 	struct ri_ah *ah = NULL;
@@ -268,6 +269,10 @@ datagrams(void)
 	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
 	g_assert_cmpuint(wait_one(&p, p.b->urcq, 6, RI_WC_SUCCESS).src_qpn, ==, qpn_of(p.a));
 	g_assert_cmpmem(p.ma.at, 100, p.mb.at + 40, 100);
+	/* What its sender said is in the IPv4 header in front. */
+	g_assert_cmphex(p.mb.at[20], ==, 0x45);
+	g_assert_cmphex(p.mb.at[21], ==, 0x20);
+	g_assert_cmpuint(p.mb.at[28], ==, 33);
 	g_assert_cmpint(ops->destroy(ah), ==, RI_SUCCESS);
 	g_assert_cmpint(vro_provider_entry()->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
 	wait_one(&p, p.a->uscq, 5, RI_WC_LOCAL_QP);

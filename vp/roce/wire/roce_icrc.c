@@ -4,6 +4,7 @@
 #include "roce_icrc.h"
 
 #include <isa-l/crc.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "ri_wire.h"
@@ -16,8 +17,12 @@
 #define IDENT_END  6u /* offset behind the identification in an IPv4 header */
 #define DF         0x40u
 
+#define FAR   22u /* zeros behind the last octet of the identification in the headers */
+#define MEMOS 8u
+
 static uint32_t tables[SLICES][256];
-static uint32_t back[16]; /* x^(-8 * 2^k): shifts a register back by 2^k octets */
+static uint32_t distant[4][256]; /* as tables[], with FAR zeros and more behind the octet */
+static uint32_t back[16];        /* x^(-8 * 2^k): shifts a register back by 2^k octets */
 
 /* a * b modulo the polynomial. */
 static uint32_t
@@ -47,6 +52,15 @@ tables_fill(void)
 		for (uint32_t i = 0; i < 256; i++)
 			tables[slice][i] =
 				tables[slice - 1][i] >> 8 ^ tables[0][tables[slice - 1][i] & 0xff];
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t crc = tables[SLICES - 1][i];
+
+		for (uint32_t zeros = SLICES; zeros < FAR + 4; zeros++) {
+			crc = crc >> 8 ^ tables[0][crc & 0xff];
+			if (zeros >= FAR)
+				distant[zeros - FAR][i] = crc;
+		}
+	}
 
 	uint32_t step = ONE;
 
@@ -254,12 +268,11 @@ roce_ip_read(const uint8_t *frame, size_t size, struct roce_flow *flow, const ui
 
 /* --- the ICRC ----------------------------------------------------------------------------- */
 
-/* The register behind the headers and BTH octet 4, all with what routers change replaced by ones. */
+/* The headers for `len` octets behind them, ICRC included, with ones for what routers change. Returns their octets. */
 static uint32_t
-headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
+masked_write(uint8_t masked[ROCE_IP_MAX], const struct roce_flow *flow, size_t len)
 {
-	uint8_t masked[ROCE_IP_MAX + 8];
-	uint32_t size = roce_ip_write(masked, flow, len + ROCE_ICRC);
+	uint32_t size = roce_ip_write(masked, flow, len);
 
 	if (roce_gid_is_v4(flow->source)) {
 		masked[1] = masked[8] = masked[10] = masked[11] = 0xff;
@@ -268,9 +281,62 @@ headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
 		masked[7] = 0xff;
 	}
 	masked[size - 2] = masked[size - 1] = 0xff;
-	memcpy(masked + size, bth, 8);
-	masked[size + 4] = 0xff;
-	return roce_crc(SEED, masked, size + 8);
+	return size;
+}
+
+/* The register behind the headers of IPv4 with zeros for the two lengths and the identification: what a thread had last is kept. */
+static uint32_t
+flow_crc(const struct roce_flow *flow)
+{
+	static _Thread_local struct {
+		struct roce_flow flow;
+		uint32_t crc;
+		bool set;
+	} memos[MEMOS];
+	const size_t same = offsetof(struct roce_flow, ident);
+	uint8_t masked[ROCE_IP_MAX];
+
+	_Static_assert(offsetof(struct roce_flow, ident) == 36,
+		       "addresses and ports, nothing else");
+	uint32_t i = flow->source[15] % MEMOS;
+
+	if (memos[i].set && memcmp(&memos[i].flow, flow, same) == 0 &&
+	    memos[i].flow.fragments == flow->fragments)
+		return memos[i].crc;
+	(void)masked_write(masked, flow, 0);
+	memset(masked + 2, 0, 4);
+	memset(masked + ROCE_IPV4 + 4, 0, 2);
+	memos[i].flow = *flow;
+	memos[i].crc = roce_crc(SEED, masked, ROCE_IPV4 + ROCE_UDP);
+	memos[i].set = true;
+	return memos[i].crc;
+}
+
+/*
+ * The register behind the headers and BTH octet 4, all with what routers change replaced by ones. The CRC is linear: to the register of
+ * the flow each octet that differs from packet to packet adds what it is worth at its place.
+ */
+static uint32_t
+headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
+{
+	uint8_t masked[ROCE_IP_MAX];
+	uint8_t begin[8];
+	uint32_t crc;
+
+	len += ROCE_ICRC;
+	memcpy(begin, bth, sizeof(begin));
+	begin[4] = 0xff;
+	if (roce_gid_is_v4(flow->source)) {
+		uint32_t total = (uint32_t)len + ROCE_IPV4 + ROCE_UDP;
+		uint32_t udp = (uint32_t)len + ROCE_UDP;
+
+		crc = flow_crc(flow) ^ distant[3][total >> 8 & 0xff] ^ distant[2][total & 0xff] ^
+		      distant[1][flow->ident >> 8] ^ distant[0][flow->ident & 0xff] ^
+		      tables[3][udp >> 8 & 0xff] ^ tables[2][udp & 0xff];
+	} else {
+		crc = roce_crc(SEED, masked, masked_write(masked, flow, len));
+	}
+	return roce_crc(crc, begin, sizeof(begin));
 }
 
 uint32_t
