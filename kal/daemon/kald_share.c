@@ -27,7 +27,8 @@ address_of(const struct kald_addr *said)
 	struct kald_addr at = {.family = said->family, .port = said->port};
 
 	memcpy(at.octets, said->octets, at.family == AF_INET ? 4 : 16);
-	if (IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)at.octets) && at.family == AF_INET6)
+	if (IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)(const void *)at.octets) &&
+	    at.family == AF_INET6)
 		at.scope = said->scope;
 	return at;
 }
@@ -149,7 +150,7 @@ static bool
 may_share(struct kald_session *session, const struct kald_message *request,
 	  const struct kald_addr *at)
 {
-	const struct in6_addr *v6 = (const struct in6_addr *)at->octets;
+	const struct in6_addr *v6 = (const void *)at->octets;
 	bool one = at->family == AF_INET
 			   ? at->octets[0] != 0 && at->octets[0] < 224
 			   : !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_MULTICAST(v6);
