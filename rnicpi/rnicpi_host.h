@@ -133,6 +133,17 @@ struct ri_captured {
 	uint64_t length;       /**< Octets there. */
 };
 
+/** A UDP port of an address that the processes of one user share [RI 11.3.8]. Zero before first use. */
+struct ri_share {
+	struct ri_addr addr; /**< IP address of this host. */
+	uint16_t port;       /**< UDP port, in host order. */
+	uint16_t reserved;   /**< 0. */
+	uint32_t scope;      /**< IPv6 address that is local to a link: index of the interface. */
+	int fd; /**< Set: the bound socket of this process; it is the caller's, and to be closed. */
+	uint32_t slot; /**< Set: the number of this process, the same at all its addresses. */
+	struct ri_host_link link; /**< The host's own. */
+};
+
 /** The host table [RI 11.3]. Each entry gets ri_host::self first. @ref rnicpi_host_calling holds for every entry. */
 struct ri_host {
 	uint32_t size;      /**< sizeof this struct as the host knows it. */
@@ -257,6 +268,29 @@ struct ri_host {
 	 * - Results: none; it does not fail. Clause: [RI 11.3.7].
 	 */
 	void (*capture)(void *self, const struct ri_captured *what);
+	/**
+	 * Shares UDP port 4791 of an address with other processes of the user. The caller has set ri_share::addr, port and scope. The kernel
+	 * gives a packet of RoCE to the process whose slot is in bits 23 to 18 of the queue pair number, or in the upper 6 bits of the
+	 * communication id that it chose; a request of connection management to the one that has named its service. The sockets live as
+	 * long as any process has the share. May wait for the daemon for 5 s. NULL: nobody shares here. Since 1.7: a provider that also
+	 * serves older hosts looks at ri_host::size first.
+	 * - Results: RI_ERR_UNSUPPORTED: there is no daemon that shares; RI_ERR_IN_USE: another user, or a socket that is not shared, has
+	 *   the port; RI_ERR_RESOURCES: all slots are taken, or memory ran out; RI_ERR_PERMISSION: the daemon forbids it;
+	 *   RI_ERR_FATAL: child of a fork. Clause: [RI 11.3.8].
+	 */
+	enum ri_status (*share)(void *self, struct ri_share *share);
+	/**
+	 * Gives the share back, after ri_share::fd was closed. What the process has named is forgotten.
+	 * - Results: none. Clause: [RI 11.3.8].
+	 */
+	void (*share_over)(void *self, struct ri_share *share);
+	/**
+	 * Names a service of this process, by the lower half of its id, or with @p over none any more. May wait for the daemon for 5 s, if
+	 * @p over is not set.
+	 * - Results: RI_ERR_IN_USE: another process has it; RI_ERR_RESOURCES: too many are named, or no daemon answers. Clause: [RI 11.3.8].
+	 */
+	enum ri_status (*share_service)(void *self, struct ri_share *share, uint32_t service,
+					bool over);
 };
 
 /** @} */

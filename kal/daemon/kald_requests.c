@@ -193,8 +193,8 @@ close_adapter(struct kald_session *session, const struct kald_message *request)
 	return true;
 }
 
-static socklen_t
-sockaddr_of(const struct kald_addr *addr, struct sockaddr_storage *sa)
+socklen_t
+kald_sockaddr_of(const struct kald_addr *addr, struct sockaddr_storage *sa)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)sa;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)sa;
@@ -245,7 +245,7 @@ start_listening(struct kald_session *session, const struct kald_message *request
 	struct kald_who who = kald_session_who(session);
 	uint16_t port = said->at.port;
 	struct sockaddr_storage sa;
-	socklen_t len = sockaddr_of(&said->at, &sa);
+	socklen_t len = kald_sockaddr_of(&said->at, &sa);
 	int fd = -1, one = 1;
 	char what[32];
 
@@ -307,13 +307,13 @@ dial(struct kald_session *session, const struct kald_message *request)
 	}
 	fd = socket_new(said->peer.family);
 	if (fd >= 0 && said->local.family != 0) {
-		len = sockaddr_of(&said->local, &sa);
+		len = kald_sockaddr_of(&said->local, &sa);
 		if (bind(fd, (struct sockaddr *)&sa, len) != 0) {
 			refuse_error(session, &request->head, fd, "kald cannot bind there");
 			return true;
 		}
 	}
-	len = sockaddr_of(&said->peer, &sa);
+	len = kald_sockaddr_of(&said->peer, &sa);
 	if (fd < 0 || (connect(fd, (struct sockaddr *)&sa, len) != 0 && errno != EINPROGRESS))
 		refuse_error(session, &request->head, fd, "kald cannot connect there");
 	else
@@ -330,12 +330,49 @@ description(struct kald_session *session, const struct kald_message *request)
 	return true;
 }
 
+static bool
+share(struct kald_session *session, const struct kald_message *request)
+{
+	if (!refuse_stopped(session, &request->head))
+		kald_share(session, request);
+	return true;
+}
+
+static bool
+share_over(struct kald_session *session, const struct kald_message *request)
+{
+	kald_share_over(session, &request->body.share);
+	return true;
+}
+
+static bool
+service(struct kald_session *session, const struct kald_message *request)
+{
+	if (!refuse_stopped(session, &request->head))
+		kald_service(session, request);
+	return true;
+}
+
+static bool
+service_over(struct kald_session *session, const struct kald_message *request)
+{
+	kald_service_over(session, &request->body.service);
+	return true;
+}
+
 /* --- of tools --------------------------------------------------------------------------------------------- */
 
 static bool
 list(struct kald_session *session, const struct kald_message *request)
 {
 	kald_list(session, request);
+	return true;
+}
+
+static bool
+shares(struct kald_session *session, const struct kald_message *request)
+{
+	kald_shares(session, request);
 	return true;
 }
 
@@ -438,6 +475,11 @@ static const struct {
 	[KALD_LIMITS] = {limits, KALD_TOOL},
 	[KALD_STOP] = {stop, KALD_TOOL},
 	[KALD_WATCH] = {watch, KALD_TOOL},
+	[KALD_SHARE] = {share, KALD_CLIENT},
+	[KALD_SHARE_OVER] = {share_over, KALD_CLIENT},
+	[KALD_SERVICE] = {service, KALD_CLIENT},
+	[KALD_SERVICE_OVER] = {service_over, KALD_CLIENT},
+	[KALD_SHARES] = {shares, KALD_TOOL},
 };
 
 bool

@@ -5,7 +5,8 @@
  * Sessions: accepted, identified by the kernel, read in a window, ended with their socket or their process, whichever comes
  * first. A child that a client has forked may hold the socket open, so the end of the process counts, too.
  *
- * No buffer for descriptors is given when a packet is received, so the kernel never installs one that a client sends.
+ * A packet is looked at before it is taken. Only one by which a client shares an address gets a buffer for descriptors; the kernel never
+ * installs what comes with others.
  */
 #include "kald_server.h"
 
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kald_group.h"
 #include "ri_fd.h"
 
 #ifndef SO_PEERPIDFD
@@ -86,6 +88,8 @@ packet_free(void *arg)
 
 	if (packet->fd >= 0)
 		close(packet->fd);
+	if (packet->group != NULL)
+		kald_group_unref(packet->group);
 	g_free(packet);
 }
 
@@ -102,6 +106,7 @@ session_end(struct kald_session *session)
 	source_clear(&session->pause);
 	kald_borrow_forget(session);
 	kald_list_forget(session);
+	kald_share_forget(session);
 	g_queue_unlink(&server->sessions, &session->link);
 	if (session->describing)
 		kald_described(session);
@@ -151,25 +156,42 @@ greeting_over(gpointer arg)
 static int
 packet_send(const struct kald_session *session, const struct kald_packet *packet)
 {
+	const int *fds = packet->group != NULL ? packet->group->fds : &packet->fd;
+	size_t room = (packet->group != NULL ? KALD_SHARE_FDS : 1) * sizeof(int);
 	union {
 		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(sizeof(int))];
+		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
 	} control = {{0}};
 	struct iovec part = {.iov_base = (void *)(uintptr_t)&packet->message,
 			     .iov_len = packet->message.head.length};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-	if (packet->fd >= 0) {
+	if (packet->fd >= 0 || packet->group != NULL) {
 		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
+		message.msg_controllen = CMSG_SPACE(room);
 		control.head.cmsg_level = SOL_SOCKET;
 		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.head), &packet->fd, sizeof(int));
+		control.head.cmsg_len = CMSG_LEN(room);
+		memcpy(CMSG_DATA(&control.head), fds, room);
 	}
 	if (sendmsg(session->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return 0;
 	return errno == EWOULDBLOCK ? EAGAIN : errno;
+}
+
+/* The kernel lets no more descriptors of kald's user be on their way: the client gets a sentence in their place. */
+static void
+packet_without_fds(struct kald_packet *packet)
+{
+	const struct kald_head head = packet->message.head;
+
+	kald_message_begin(&packet->message, head.number, head.id, KALD_SYSTEM);
+	packet->message.body.refusal.error = ETOOMANYREFS;
+	g_strlcpy(packet->message.body.refusal.text,
+		  "too many descriptors of kald are on their way to clients that do not read",
+		  KALD_TEXT);
+	kald_group_unref(packet->group);
+	packet->group = NULL;
 }
 
 /* Send what waits; true: something still waits. */
@@ -179,8 +201,14 @@ session_flush(struct kald_session *session)
 	struct kald_packet *packet;
 
 	while ((packet = g_queue_peek_head(&session->out_queue)) != NULL) {
-		if (packet_send(session, packet) == EAGAIN)
+		int error = packet_send(session, packet);
+
+		if (error == EAGAIN)
 			return true;
+		if (error == ETOOMANYREFS && packet->group != NULL) {
+			packet_without_fds(packet);
+			continue;
+		}
 		packet_free(g_queue_pop_head(&session->out_queue));
 	}
 	return false;
@@ -204,17 +232,32 @@ session_writable(gint fd, GIOCondition condition, gpointer arg)
 	return G_SOURCE_REMOVE;
 }
 
-void
-kald_session_send(struct kald_session *session, const struct kald_message *message, int fd)
+static void
+packet_queue(struct kald_session *session, const struct kald_message *message, int fd,
+	     struct kald_group *group)
 {
 	struct kald_packet *packet = g_new(struct kald_packet, 1);
 
 	packet->fd = fd;
+	packet->group = group != NULL ? kald_group_ref(group) : NULL;
 	packet->message = *message;
 	g_queue_push_tail(&session->out_queue, packet);
 	if (session->out == 0 && session_flush(session))
 		session->out = g_unix_fd_add(session->fd, G_IO_OUT | G_IO_HUP | G_IO_ERR,
 					     session_writable, session);
+}
+
+void
+kald_session_send(struct kald_session *session, const struct kald_message *message, int fd)
+{
+	packet_queue(session, message, fd, NULL);
+}
+
+void
+kald_session_send_group(struct kald_session *session, const struct kald_message *message,
+			struct kald_group *group)
+{
+	packet_queue(session, message, -1, group);
 }
 
 void
@@ -271,6 +314,32 @@ kald_session_pace(struct kald_session *session)
 					    session_readable, session);
 }
 
+/* Take the packet that was looked at, with its descriptors. False: it had too many. */
+static bool
+packet_take(const struct kald_session *session, struct kald_fds *got)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
+	} control;
+	uint8_t octet;
+	struct iovec part = {.iov_base = &octet, .iov_len = sizeof(octet)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	struct cmsghdr *c;
+
+	if (got != NULL) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	(void)recvmsg(session->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	c = got != NULL ? CMSG_FIRSTHDR(&message) : NULL;
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		got->count = (uint32_t)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(got->fds, CMSG_DATA(c), got->count * sizeof(int));
+	}
+	return (message.msg_flags & MSG_CTRUNC) == 0;
+}
+
 /* One packet: 1: handled, 0: there is none now, -1: the session has to end. */
 static int
 session_receive(struct kald_session *session)
@@ -279,21 +348,33 @@ session_receive(struct kald_session *session)
 	struct kald_message request;
 	struct iovec part = {.iov_base = octets, .iov_len = sizeof(octets)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n = recvmsg(session->fd, &message, MSG_DONTWAIT);
+	ssize_t n = recvmsg(session->fd, &message, MSG_DONTWAIT | MSG_PEEK);
+	struct kald_fds got = {.count = 0};
 	enum kald_reading reading;
+	bool fine, sharing;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
-	/* The end of the socket, or an empty packet, which is wrong as well; and what came with a descriptor. */
-	if (n == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+	/* The end of the socket, or an empty packet, which is wrong as well. */
+	if (n == 0 || (message.msg_flags & MSG_TRUNC) != 0)
 		return -1;
 	reading = kald_message_read(octets, (size_t)n, &request);
-	if (reading == KALD_WRONG || !kald_request(session, &request, reading)) {
-		kald_log("ended a connection of pid %u, user %u: wrong message %u, %zd octets",
-			 session->pid, session->uid, request.head.number, n);
+	sharing = reading == KALD_READ && request.head.number == KALD_SHARE &&
+		  session->kind == KALD_CLIENT;
+	/* Descriptors came with what has none. */
+	if ((message.msg_flags & MSG_CTRUNC) != 0 && !sharing)
 		return -1;
-	}
-	return 1;
+	session->got = &got;
+	fine = packet_take(session, sharing ? &got : NULL) && reading != KALD_WRONG &&
+	       kald_request(session, &request, reading);
+	session->got = NULL;
+	for (uint32_t i = 0; i < got.count; i++)
+		kald_fd_discard(got.fds[i]);
+	if (fine)
+		return 1;
+	kald_log("ended a connection of pid %u, user %u: wrong message %u, %zd octets",
+		 session->pid, session->uid, request.head.number, n);
+	return -1;
 }
 
 static gboolean
@@ -498,6 +579,7 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	g_queue_init(&server->sessions);
 	g_queue_init(&server->borrows);
 	g_queue_init(&server->listings);
+	g_queue_init(&server->groups);
 	server->accepting = g_unix_fd_add(listener, G_IO_IN, accept_ready, server);
 	return server;
 }
@@ -509,6 +591,7 @@ kald_server_free(struct kald_server *server)
 	while (server->sessions.head != NULL)
 		session_end(server->sessions.head->data);
 	g_hash_table_destroy(server->by_user);
+	kald_share_free(server);
 	kald_ledger_free(server->ledger);
 	kald_policy_free(server->policy);
 	g_free(server->policy_path);

@@ -10,8 +10,12 @@
 
 #include <glib.h>
 
+#include <sys/socket.h>
+
 #include "kald_ledger.h"
 #include "kald_policy.h"
+
+struct kald_group;
 
 struct kald_server {
 	int listener;
@@ -27,14 +31,23 @@ struct kald_server {
 	gint64 started;
 	uint64_t instance;
 	uint64_t next_serial;
-	uint32_t uid;      /* of kald: sees and stops all, as root does */
-	unsigned watchers; /* sessions with KALD_WATCH */
+	GQueue groups;      /* struct kald_group: addresses that processes share */
+	uint32_t next_slot; /* where the search for a free one begins */
+	uint32_t uid;       /* of kald: sees and stops all, as root does */
+	unsigned watchers;  /* sessions with KALD_WATCH */
 };
 
 /* A packet that waits to be sent. */
 struct kald_packet {
-	int fd; /* goes with it, and is closed; or -1 */
+	int fd;                   /* goes with it, and is closed; or -1 */
+	struct kald_group *group; /* whose descriptors go with it; or NULL */
 	struct kald_message message;
+};
+
+/* Descriptors that came with a request. */
+struct kald_fds {
+	int fds[KALD_SHARE_FDS];
+	uint32_t count;
 };
 
 struct kald_session {
@@ -54,10 +67,12 @@ struct kald_session {
 	uint32_t lost;         /* changes that were not sent to it */
 	struct kald_borrower borrower;
 	uint64_t used[KAL_RESOURCE_COUNT];
-	GPtrArray *adapters; /* names, one for each open */
-	GArray *ports;       /* uint16_t, one for each socket */
-	GQueue out_queue;    /* struct kald_packet */
-	unsigned waiting;    /* borrows and listings of it that wait */
+	GPtrArray *adapters;  /* names, one for each open */
+	GArray *ports;        /* uint16_t, one for each socket */
+	GQueue out_queue;     /* struct kald_packet */
+	uint32_t slot;        /* + 1, at the addresses that it shares; 0: it shares none */
+	struct kald_fds *got; /* came with the request that is being handled */
+	unsigned waiting;     /* borrows and listings of it that wait */
 };
 
 /* kald_server.c */
@@ -69,6 +84,9 @@ void kald_server_free(struct kald_server *server);
 bool kald_server_reload(struct kald_server *server, struct kal_why *why);
 /* Queue a message; fd: is closed when it was sent, or -1. Never ends a session. */
 void kald_session_send(struct kald_session *session, const struct kald_message *message, int fd);
+/* The same, with the descriptors of a group. */
+void kald_session_send_group(struct kald_session *session, const struct kald_message *message,
+			     struct kald_group *group);
 void kald_session_event(struct kald_session *session, enum kald_number number);
 /* Read from the client as long as its window has room. */
 void kald_session_pace(struct kald_session *session);
@@ -89,6 +107,7 @@ bool kald_request(struct kald_session *session, const struct kald_message *reque
 		  enum kald_reading reading);
 void kald_refuse(struct kald_session *session, const struct kald_head *to, enum kald_status status,
 		 const struct kald_refusal *why);
+socklen_t kald_sockaddr_of(const struct kald_addr *addr, struct sockaddr_storage *sa);
 /* The welcome, or what has changed in it. */
 void kald_welcome_send(struct kald_session *session, uint32_t id);
 
@@ -102,6 +121,15 @@ void kald_borrow_again(struct kald_server *server);
 /* The answer may wait for descriptions. */
 void kald_list(struct kald_session *session, const struct kald_message *request);
 void kald_described(struct kald_session *session);
+
+/* kald_share.c */
+void kald_share(struct kald_session *session, const struct kald_message *request);
+void kald_share_over(struct kald_session *session, const struct kald_share *said);
+void kald_service(struct kald_session *session, const struct kald_message *request);
+void kald_service_over(struct kald_session *session, const struct kald_service *said);
+void kald_shares(struct kald_session *session, const struct kald_message *request);
+void kald_share_forget(struct kald_session *session);
+void kald_share_free(struct kald_server *server);
 
 /* The session ends: forget what waits for it. */
 void kald_borrow_forget(struct kald_session *session);

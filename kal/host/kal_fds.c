@@ -63,21 +63,27 @@ fd_list_lock(void)
 	pthread_mutex_lock(&list_lock);
 }
 
+/* The caller owns list_lock. */
+static void
+fd_list_link(struct kal_fd *fd, int made)
+{
+	RI_ASSERT_OWNED(&list_lock);
+	fd->value = made + 1;
+	fd->prev = NULL;
+	fd->next = list;
+	if (list != NULL)
+		list->prev = fd;
+	list = fd;
+}
+
 /* The caller owns list_lock, which this releases: enter the new descriptor, if there is one. */
 static bool
 fd_list_add(struct kal_fd *fd, int made)
 {
 	int error = errno;
 
-	RI_ASSERT_OWNED(&list_lock);
-	if (made >= 0) {
-		fd->value = made + 1;
-		fd->prev = NULL;
-		fd->next = list;
-		if (list != NULL)
-			list->prev = fd;
-		list = fd;
-	}
+	if (made >= 0)
+		fd_list_link(fd, made);
 	pthread_mutex_unlock(&list_lock);
 	errno = error;
 	return made >= 0;
@@ -132,11 +138,11 @@ kal_fd_duplicate(struct kal_fd *fd, int original)
 	return fd_list_add(fd, ri_fd_duplicate(original));
 }
 
-/* The descriptors of a packet: the first one is returned, the others are closed. -1: there is none. */
-static int
-first_of(struct msghdr *message)
+/* The descriptors of a packet, as far as there is room for them; the others are closed. With the lock of the list. */
+static void
+take_all(struct msghdr *message, struct kal_fd *fds, size_t room)
 {
-	int first = -1;
+	size_t taken = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -147,24 +153,23 @@ first_of(struct msghdr *message)
 			int one;
 
 			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (first < 0)
-				first = ri_fd_lift(one);
-			else
+			if (taken == room)
 				ri_close(one);
+			else if ((one = ri_fd_lift(one)) >= 0)
+				fd_list_link(&fds[taken++], one);
 		}
 	}
-	return first;
 }
 
 ssize_t
-kal_fd_receive(struct kal_fd *fd, int sock, struct msghdr *message)
+kal_fd_receive(struct kal_fd *fds, size_t room, int sock, struct msghdr *message)
 {
 	union {
 		struct cmsghdr head;
-		unsigned char room[CMSG_SPACE(4 * sizeof(int))];
+		unsigned char room[CMSG_SPACE(KAL_FDS_MAX * sizeof(int))];
 	} control;
 	ssize_t n;
-	int error, made = -1;
+	int error;
 
 	message->msg_control = &control;
 	message->msg_controllen = sizeof(control);
@@ -172,8 +177,8 @@ kal_fd_receive(struct kal_fd *fd, int sock, struct msghdr *message)
 	n = ri_recvmsg(sock, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	error = errno;
 	if (n >= 0)
-		made = first_of(message);
-	(void)fd_list_add(fd, made);
+		take_all(message, fds, room);
+	pthread_mutex_unlock(&list_lock);
 	errno = error;
 	return n;
 }

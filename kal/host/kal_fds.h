@@ -38,11 +38,13 @@ bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
 
+#define KAL_FDS_MAX 65 /* descriptors of one packet */
+
 /*
- * Receive a packet and the descriptor that may come with it, as recvmsg(); the control buffer of `message` is not used. What comes
- * with it goes to `fd`; further ones are closed. -1: errno is set.
+ * Receive a packet and the descriptors that may come with it, as recvmsg(); the control buffer of `message` is not used. What comes
+ * with it goes to `fds`, all of which have none; those beyond `room` are closed. -1: errno is set.
  */
-ssize_t kal_fd_receive(struct kal_fd *fd, int sock, struct msghdr *message);
+ssize_t kal_fd_receive(struct kal_fd *fds, size_t room, int sock, struct msghdr *message);
 
 /* Move it to another owner, which has none. */
 void kal_fd_move(struct kal_fd *to, struct kal_fd *from);

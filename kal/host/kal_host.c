@@ -24,6 +24,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "kal_host_share.h"
 #include "kal_settings.h"
 #include "ri_errno.h"
 #include "ri_relax.h"
@@ -76,6 +77,9 @@ static const struct ri_host table_of_host = {
 	.mem_detach = kal_host_mem_detach,
 	.mem_copy = kal_host_mem_copy,
 	.relax = host_relax,
+	.share = kal_host_share,
+	.share_over = kal_host_share_over,
+	.share_service = kal_host_share_service,
 };
 
 static bool

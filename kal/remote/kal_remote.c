@@ -25,6 +25,8 @@
 
 #include "kal_call.h"
 #include "kal_host.h"
+#include "kal_host_share.h"
+#include "kal_remote_share.h"
 #include "kal_remote_wire.h"
 #include "kal_resources.h"
 #include "kal_settings.h"
@@ -33,6 +35,7 @@
 #include "kald_net.h"
 #include "ri_calls.h"
 #include "ri_errno.h"
+#include "ri_fd.h"
 #include "ri_log.h"
 #include "ri_owned.h"
 
@@ -81,11 +84,14 @@ static struct {
 	struct kald_message reply; /* to it */
 	/* Here, since calls work on a stack of 32 KiB: what comes, what is asked, and what is sent without an answer. */
 	struct kald_message in, request, out;
-	struct kal_fd got; /* what came with it */
+	struct kal_fd came[KALD_SHARE_FDS]; /* what came with `in` ... */
+	struct kal_fd got[KALD_SHARE_FDS];  /* ... and with `reply` */
+	int proof; /* goes with `request`: a socket of this network namespace; 0: none */
 	struct kald_welcome rules;
 	bool stopped;
 	char names[NAMES_MAX][KALD_NAME]; /* open adapters; "" is a free place */
 	struct listening *listening;
+	struct kal_sharing *sharings;
 	char said[KALD_TEXT]; /* in the log, last */
 	uint64_t said_at;
 } r;
@@ -159,6 +165,24 @@ post_description(void)
 	post();
 }
 
+static void
+post_service_over(const struct kal_sharing *one, uint32_t service)
+{
+	kald_message_begin(&r.out, KALD_SERVICE_OVER, 0, KALD_OK);
+	r.out.body.service.at = one->at;
+	r.out.body.service.service = service;
+	post();
+}
+
+static void
+post_share_claim(struct kal_sharing *one)
+{
+	kal_sharing_claim(one, &r.fd, &r.out, ++r.last_id);
+	for (uint32_t i = 0; i < one->num_over; i++)
+		post_service_over(one, one->over[i]);
+	one->num_over = 0;
+}
+
 /* What a daemon that was started anew has to know. The answers are not waited for. */
 static void
 post_claims(void)
@@ -176,6 +200,8 @@ post_claims(void)
 		r.out.body.listen.have = 1;
 		post();
 	}
+	for (struct kal_sharing *one = r.sharings; one != NULL; one = one->next)
+		post_share_claim(one);
 }
 
 /* The connection is over. */
@@ -218,9 +244,9 @@ handle_greeting(const struct kald_message *message)
 	lose(REMOTE_REFUSED);
 }
 
-/* One packet. What came with it stays in `got` only if it is the answer that a thread waits for. */
+/* One packet. What came with it goes to r.got only if it is the answer that a thread waits for. */
 static void
-handle(const struct kald_message *message, struct kal_fd *got)
+handle(const struct kald_message *message)
 {
 	switch (message->head.number) {
 	case KALD_HELLO | KALD_REPLY:
@@ -250,27 +276,27 @@ handle(const struct kald_message *message, struct kal_fd *got)
 	    message->head.id == r.awaited) {
 		r.reply = *message;
 		r.answered = true;
-		if (kal_fd_get(got) >= 0) {
-			kal_fd_close(&r.got);
-			kal_fd_move(&r.got, got);
-		}
+		kal_remote_close_all(r.got);
+		for (unsigned i = 0; i < KALD_SHARE_FDS && kal_fd_get(&r.came[i]) >= 0; i++)
+			kal_fd_move(&r.got[i], &r.came[i]);
+	} else if (message->head.number == (KALD_SHARE | KALD_REPLY) &&
+		   message->head.status != KALD_OK) {
+		say_refusal(message); /* a claim */
 	}
-	kal_fd_close(got);
+	kal_remote_close_all(r.came);
 }
 
 /* All packets that are there. */
 static void
 receive_all(void)
 {
-	struct kal_fd got = {0};
-
 	while (kal_fd_get(&r.fd) >= 0) {
-		int result = kal_remote_receive(&r.fd, &r.in, &got);
+		int result = kal_remote_receive(&r.fd, &r.in, r.came);
 
 		if (result == 0)
 			return;
 		if (result > 0) {
-			handle(&r.in, &got);
+			handle(&r.in);
 			continue;
 		}
 		lose(REMOTE_AWAY);
@@ -408,13 +434,14 @@ ask(void)
 	uint64_t deadline = now() + PATIENCE;
 
 	RI_ASSERT_OWNED(&lock);
-	kal_fd_close(&r.got);
+	kal_remote_close_all(r.got);
 	r.answered = false;
 	while (!r.answered && be_joined(deadline) && now() < deadline) {
 		int error;
 
 		r.request.head.id = ++r.last_id;
-		error = kal_remote_send(&r.fd, &r.request);
+		error = r.proof == 0 ? kal_remote_send(&r.fd, &r.request)
+				     : kal_remote_send_with(&r.fd, &r.request, &r.proof, 1);
 		if (error == EAGAIN) {
 			await_packet(POLLOUT, deadline);
 			receive_all();
@@ -575,8 +602,8 @@ listen_allowed(struct kal_fd *fd, const struct sockaddr_storage *sa, socklen_t l
 {
 	int error = 0;
 
-	if (kal_fd_get(&r.got) >= 0)
-		kal_fd_move(fd, &r.got);
+	if (kal_fd_get(&r.got[0]) >= 0)
+		kal_fd_move(fd, &r.got[0]);
 	else
 		error = kal_sock_own.listen(fd, sa, len);
 	if (error != 0)
@@ -643,9 +670,9 @@ dial_there(struct kal_fd *fd, const struct kal_dial *dial, const struct kald_add
 		return EACCES;
 	if (r.reply.head.status == KALD_SYSTEM && r.reply.body.refusal.error != 0)
 		return (int)r.reply.body.refusal.error;
-	if (r.reply.head.status != KALD_OK || kal_fd_get(&r.got) < 0)
+	if (r.reply.head.status != KALD_OK || kal_fd_get(&r.got[0]) < 0)
 		return EACCES;
-	kal_fd_move(fd, &r.got);
+	kal_fd_move(fd, &r.got[0]);
 	*dial->connecting = true;
 	return 0;
 }
@@ -676,6 +703,116 @@ static const struct kal_sock_source source = {
 	.dial = remote_dial,
 };
 
+/* --- addresses that are shared ----------------------------------------------------------------------------- */
+
+/* What an answer means, or that there is none. */
+static enum ri_status
+share_status(bool answered)
+{
+	if (!answered)
+		return r.required || r.state == REMOTE_REFUSED ? RI_ERR_PERMISSION
+							       : RI_ERR_UNSUPPORTED;
+	switch (r.reply.head.status) {
+	case KALD_OK:
+		return RI_SUCCESS;
+	case KALD_NOT_KNOWN: /* a daemon of before */
+		return RI_ERR_UNSUPPORTED;
+	case KALD_FORBIDDEN:
+		return RI_ERR_PERMISSION;
+	default:
+		return r.reply.body.refusal.error == EADDRINUSE ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
+	}
+}
+
+/* The slot was given: keep all descriptors, and give the caller its own. */
+static enum ri_status
+sharing_begin(struct ri_share *share, const struct kald_addr *at)
+{
+	if (kal_sharing_begin(&r.sharings, share, at, r.reply.body.shared.slot, r.got))
+		return RI_SUCCESS;
+	kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
+	r.out.body.share.at = *at;
+	post();
+	return RI_ERR_RESOURCES;
+}
+
+static enum ri_status
+remote_share(struct ri_share *share)
+{
+	bool v4 = share->addr.family == RI_ADDR_IPV4;
+	struct kald_addr at = {
+		.family = v4 ? AF_INET : AF_INET6, .port = share->port, .scope = share->scope};
+	int proof = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
+	enum ri_status status;
+
+	if (proof < 0)
+		return RI_ERR_RESOURCES;
+	memcpy(at.octets, share->addr.octets, v4 ? 4 : 16);
+	asker_enter();
+	kald_message_begin(&r.request, KALD_SHARE, 0, KALD_OK);
+	r.request.body.share.at = at;
+	r.proof = proof;
+	status = share_status(ask());
+	r.proof = 0;
+	if (status == RI_SUCCESS)
+		status = sharing_begin(share, &at);
+	asker_leave();
+	ri_close(proof);
+	return status;
+}
+
+static void
+remote_share_over(struct ri_share *share)
+{
+	struct kal_sharing **link;
+
+	pthread_mutex_lock(&lock);
+	link = kal_sharing_find(&r.sharings, share);
+	if (*link != NULL) {
+		kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
+		r.out.body.share.at = (*link)->at;
+		kal_sharing_free(link);
+		if (r.state == REMOTE_JOINED)
+			post();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static enum ri_status
+remote_service(struct ri_share *share, uint32_t number, bool over)
+{
+	enum ri_status status = RI_ERR_RESOURCES;
+	struct kal_sharing *one;
+
+	if (!over)
+		pthread_mutex_lock(&asking);
+	pthread_mutex_lock(&lock);
+	one = *kal_sharing_find(&r.sharings, share);
+	if (one != NULL && over) {
+		if (r.state == REMOTE_JOINED)
+			post_service_over(one, number);
+		else if (one->num_over < KAL_SERVICES_OVER)
+			one->over[one->num_over++] = number;
+	} else if (one != NULL) {
+		kald_message_begin(&r.request, KALD_SERVICE, 0, KALD_OK);
+		r.request.body.service.at = one->at;
+		r.request.body.service.service = number;
+		status = share_status(ask());
+		if (status == RI_ERR_UNSUPPORTED)
+			status = RI_ERR_RESOURCES; /* the daemon is away */
+	}
+	pthread_mutex_unlock(&lock);
+	if (!over)
+		pthread_mutex_unlock(&asking);
+	return status;
+}
+
+static const struct kal_share_source share_source = {
+	.share = remote_share,
+	.share_over = remote_share_over,
+	.service = remote_service,
+};
+
 /* --- clients of the kAL ---------------------------------------------------------------------------------------- */
 
 /* The child has no connection; kal_fds.c has closed its copy. */
@@ -686,6 +823,7 @@ remote_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	memset(&r, 0, sizeof(r));
 	kal_sock_source_set(NULL);
+	kal_share_source_set(NULL);
 }
 
 static void
@@ -726,8 +864,9 @@ detach(void)
 	lose(REMOTE_NONE);
 	r.state = REMOTE_NONE;
 	r.stopped = false;
-	kal_fd_close(&r.got);
+	kal_remote_close_all(r.got);
 	kal_sock_source_set(NULL);
+	kal_share_source_set(NULL);
 	kal_lease_begin(NULL, NULL);
 	memset(r.names, 0, sizeof(r.names));
 	while (r.listening != NULL) {
@@ -736,6 +875,8 @@ detach(void)
 		r.listening = one->next;
 		free(one);
 	}
+	while (r.sharings != NULL)
+		kal_sharing_free(&r.sharings);
 }
 
 /* The first client: find a daemon. */
@@ -750,6 +891,7 @@ attach(void)
 	r.attempts = 0;
 	kal_lease_begin(&lender, NULL);
 	kal_sock_source_set(&source);
+	kal_share_source_set(&share_source);
 	try_connect();
 	/* Where none has to be, nobody waits for one that is not there. */
 	if ((r.state != REMOTE_AWAY || r.required) && be_joined(deadline))

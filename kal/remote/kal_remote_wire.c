@@ -93,18 +93,50 @@ kal_remote_send(const struct kal_fd *fd, const struct kald_message *message)
 }
 
 int
-kal_remote_receive(const struct kal_fd *fd, struct kald_message *message, struct kal_fd *got)
+kal_remote_send_with(const struct kal_fd *fd, const struct kald_message *message, const int *fds,
+		     size_t count)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
+	} control = {{0}};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)message,
+			     .iov_len = message->head.length};
+	struct msghdr packet = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = &control,
+				.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
+	if (ri_sendmsg(kal_fd_get(fd), &packet, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == EWOULDBLOCK || errno == ENOBUFS ? EAGAIN : errno;
+}
+
+void
+kal_remote_close_all(struct kal_fd got[KALD_SHARE_FDS])
+{
+	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+		kal_fd_close(&got[i]);
+}
+
+int
+kal_remote_receive(const struct kal_fd *fd, struct kald_message *message,
+		   struct kal_fd got[KALD_SHARE_FDS])
 {
 	_Alignas(8) uint8_t octets[KALD_MESSAGE_MAX];
 	struct iovec part = {.iov_base = octets, .iov_len = sizeof(octets)};
 	struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n = kal_fd_receive(got, kal_fd_get(fd), &packet);
+	ssize_t n = kal_fd_receive(got, KALD_SHARE_FDS, kal_fd_get(fd), &packet);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
 	if (n == 0 || (packet.msg_flags & MSG_TRUNC) != 0 ||
 	    kald_message_read(octets, (size_t)n, message) == KALD_WRONG) {
-		kal_fd_close(got);
+		kal_remote_close_all(got);
 		return -1;
 	}
 	return 1;

@@ -27,14 +27,20 @@ static const uint16_t request_sizes[KALD_REQUESTS_END] = {
 	[KALD_LIMITS] = sizeof(struct kald_limits),
 	[KALD_STOP] = sizeof(struct kald_stop),
 	[KALD_WATCH] = sizeof(struct kald_nothing),
+	[KALD_SHARE] = sizeof(struct kald_share),
+	[KALD_SHARE_OVER] = sizeof(struct kald_share),
+	[KALD_SERVICE] = sizeof(struct kald_service),
+	[KALD_SERVICE_OVER] = sizeof(struct kald_service),
+	[KALD_SHARES] = sizeof(struct kald_list),
 };
 
 static const uint16_t reply_sizes[KALD_REQUESTS_END] = {
-	[KALD_HELLO] = sizeof(struct kald_welcome),  [KALD_BORROW] = sizeof(struct kald_amount),
-	[KALD_OPEN] = sizeof(struct kald_nothing),   [KALD_LISTEN] = sizeof(struct kald_nothing),
-	[KALD_DIAL] = sizeof(struct kald_nothing),   [KALD_LIST] = sizeof(struct kald_listed),
-	[KALD_LIMITS] = sizeof(struct kald_limited), [KALD_STOP] = sizeof(struct kald_stop_reply),
-	[KALD_WATCH] = sizeof(struct kald_nothing),
+	[KALD_HELLO] = sizeof(struct kald_welcome),   [KALD_BORROW] = sizeof(struct kald_amount),
+	[KALD_OPEN] = sizeof(struct kald_nothing),    [KALD_LISTEN] = sizeof(struct kald_nothing),
+	[KALD_DIAL] = sizeof(struct kald_nothing),    [KALD_LIST] = sizeof(struct kald_listed),
+	[KALD_LIMITS] = sizeof(struct kald_limited),  [KALD_STOP] = sizeof(struct kald_stop_reply),
+	[KALD_WATCH] = sizeof(struct kald_nothing),   [KALD_SHARE] = sizeof(struct kald_shared),
+	[KALD_SERVICE] = sizeof(struct kald_nothing), [KALD_SHARES] = sizeof(struct kald_sharings),
 };
 
 static const uint16_t event_sizes[KALD_EVENTS_END - KALD_EVENTS] = {
@@ -101,6 +107,18 @@ listed_is_valid(const struct kald_listed *listed)
 	return true;
 }
 
+static bool
+sharings_are_valid(const struct kald_sharings *sharings)
+{
+	if (sharings->count > KALD_SHARES_SHOWN)
+		return false;
+	for (uint32_t i = 0; i < sharings->count; i++)
+		if (!addr_is_valid(&sharings->entries[i].at) ||
+		    sharings->entries[i].slot >= KALD_SLOTS)
+			return false;
+	return true;
+}
+
 /* Values that no request may have, whatever the rules say. */
 static bool
 request_is_valid(uint16_t number, const union kald_body *body)
@@ -126,6 +144,14 @@ request_is_valid(uint16_t number, const union kald_body *body)
 			body->dial.local.family == body->dial.peer.family);
 	case KALD_LIMITS:
 		return body->limits.level < KALD_LEVEL_COUNT;
+	case KALD_SHARE:
+	case KALD_SHARE_OVER:
+		return addr_is_valid(&body->share.at) && body->share.at.port != 0 &&
+		       body->share.claim <= KALD_SLOTS && body->share.reserved == 0;
+	case KALD_SERVICE:
+	case KALD_SERVICE_OVER:
+		return addr_is_valid(&body->service.at) && body->service.at.port != 0 &&
+		       body->service.reserved == 0;
 	default:
 		return true;
 	}
@@ -144,6 +170,10 @@ answer_is_valid(const struct kald_head *head, const union kald_body *body)
 		return body->amount.resource < KAL_RESOURCE_COUNT;
 	case KALD_REPLY | KALD_LIST:
 		return listed_is_valid(&body->listed);
+	case KALD_REPLY | KALD_SHARE:
+		return body->shared.slot < KALD_SLOTS;
+	case KALD_REPLY | KALD_SHARES:
+		return sharings_are_valid(&body->sharings);
 	case KALD_CHANGED:
 		return kald_text_ends(body->change.text, sizeof(body->change.text));
 	default:

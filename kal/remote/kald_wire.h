@@ -23,12 +23,17 @@
 #define KALD_MESSAGE_MAX 4096
 #define KALD_WINDOW \
 	16 /* requests of one client that wait for an answer; more are not read meanwhile */
-#define KALD_RESOURCES   16 /* room for enum kal_resource to grow */
-#define KALD_NETS_MAX    48
-#define KALD_PORTS_SHOWN 16
-#define KALD_LIST_MAX    8 /* entries of one reply */
-#define KALD_NAME        64
-#define KALD_TEXT        224
+#define KALD_RESOURCES    16 /* room for enum kal_resource to grow */
+#define KALD_NETS_MAX     48
+#define KALD_PORTS_SHOWN  16
+#define KALD_LIST_MAX     8  /* entries of one reply */
+#define KALD_SHARES_SHOWN 64 /* entries of one reply to KALD_SHARES */
+#define KALD_SLOTS        64 /* processes of one user that share addresses */
+#define KALD_SHARE_FDS \
+	(KALD_SLOTS +  \
+	 1) /* the sockets of a group in the order of their slots, and the memory of its table */
+#define KALD_NAME 64
+#define KALD_TEXT 224
 
 /* Where kald of the system listens. */
 #define KALD_SYSTEM_SOCKET "/run/itapi/kald.sock"
@@ -50,6 +55,15 @@ enum kald_number {
 	KALD_LIMITS,      /* kald_limits -> kald_limited */
 	KALD_STOP,        /* kald_stop -> kald_stop_reply */
 	KALD_WATCH,       /* kald_nothing -> nothing; KALD_CHANGED follow */
+	/*
+	 * kald_share -> kald_shared, with KALD_SHARE_FDS descriptors unless it is a claim. With a claim come those that the client has; else one
+	 * UDP socket of the client, which shows its network namespace.
+	 */
+	KALD_SHARE,
+	KALD_SHARE_OVER,   /* kald_share, no reply */
+	KALD_SERVICE,      /* kald_service -> nothing: requests for it go to this process */
+	KALD_SERVICE_OVER, /* kald_service, no reply */
+	KALD_SHARES,       /* kald_list -> kald_sharings; of tools */
 	KALD_REQUESTS_END,
 
 	KALD_EVENTS = 64,
@@ -222,6 +236,40 @@ struct kald_change {
 	char text[KALD_TEXT];
 };
 
+/* A UDP address that several processes of one user share; the port is that of RoCE. */
+struct kald_share {
+	struct kald_addr at;
+	uint32_t claim;    /* 0: take a slot; else the slot + 1 that an earlier kald gave */
+	uint32_t reserved; /* 0 */
+};
+
+struct kald_shared {
+	uint32_t slot; /* of the process, at all addresses that it shares */
+	uint32_t reserved;
+};
+
+/* A service at a shared address, by the lower half of its id. */
+struct kald_service {
+	struct kald_addr at;
+	uint32_t service;
+	uint32_t reserved; /* 0 */
+};
+
+/* A process at a shared address. */
+struct kald_sharing {
+	struct kald_addr at;
+	uint32_t pid, uid;
+	uint32_t slot;
+	uint32_t services;
+};
+
+struct kald_sharings {
+	uint64_t next; /* for the next kald_list::after; 0: there is no more */
+	uint32_t count;
+	uint32_t reserved;
+	struct kald_sharing entries[KALD_SHARES_SHOWN];
+};
+
 struct kald_refusal {
 	uint32_t error; /* an errno, or 0 */
 	uint32_t reserved;
@@ -244,6 +292,10 @@ union kald_body {
 	struct kald_stop stop;
 	struct kald_stop_reply stop_reply;
 	struct kald_change change;
+	struct kald_share share;
+	struct kald_shared shared;
+	struct kald_service service;
+	struct kald_sharings sharings;
 	struct kald_refusal refusal;
 	uint8_t octets[KALD_MESSAGE_MAX - sizeof(struct kald_head)];
 };

@@ -71,6 +71,25 @@ run_list(struct ctl *ctl, char **arguments, GError **error)
 }
 
 static bool
+run_shares(struct ctl *ctl, char **arguments, GError **error)
+{
+	g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(struct kald_sharing));
+	struct kald_message request, reply;
+
+	(void)arguments;
+	kald_message_begin(&request, KALD_SHARES, 0, KALD_OK);
+	do {
+		if (!ctl_ask(ctl->fd, &request, &reply, error))
+			return false;
+		g_array_append_vals(entries, reply.body.sharings.entries,
+				    reply.body.sharings.count);
+		request.body.list.after = reply.body.sharings.next;
+	} while (reply.body.sharings.next != 0);
+	ctl_show_shares(entries, ctl->json);
+	return true;
+}
+
+static bool
 pid_read(const char *text, uint64_t *pid, GError **error)
 {
 	g_autoptr(GError) trouble = NULL;
@@ -242,6 +261,7 @@ static const struct command commands[] = {
 	{"list", 0, 0, false, run_list},     {"show", 1, 1, false, run_show},
 	{"limits", 0, 1, false, run_limits}, {"watch", 0, 0, false, run_watch},
 	{"stop", 1, 1, false, run_stop},     {"policy", 1, 2, true, run_policy},
+	{"shares", 0, 0, false, run_shares},
 };
 
 static const struct command *
@@ -249,7 +269,8 @@ command_find(int argc, char **argv, GError **error)
 {
 	if (argc < 2) {
 		tool_fail(error, TOOL_ERROR_USAGE,
-			  "a command is missing: list, show, limits, watch, stop or policy check");
+			  "a command is missing: list, show, shares, limits, watch, stop or policy "
+			  "check");
 		return NULL;
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
@@ -280,8 +301,9 @@ main(int argc, char **argv)
 		{"json", 0, 0, G_OPTION_ARG_NONE, &ctl.json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
-	g_autoptr(GOptionContext) context = g_option_context_new(
-		"list | show PID | limits [USER] | watch | stop PID|:PORT | policy check [FILE]");
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("list | show PID | shares | limits [USER] | watch | stop "
+				     "PID|:PORT | policy check [FILE]");
 	const struct command *command = NULL;
 	GError *error = NULL;
 	bool good = false;

@@ -3,6 +3,7 @@
 
 #include "ctl_show.h"
 
+#include <arpa/inet.h>
 #include <pwd.h>
 #include <stdio.h>
 
@@ -172,6 +173,43 @@ ctl_show_list(const GArray *entries, bool json)
 		       adapters, entry->stopped ? " (stopped)" : "",
 		       entry->described ? "" : " (does not answer)");
 	}
+}
+
+void
+ctl_show_shares(const GArray *entries, bool json)
+{
+	JsonBuilder *builder = json ? tool_json_begin(PROGRAM) : NULL;
+
+	if (json) {
+		json_builder_set_member_name(builder, "shares");
+		json_builder_begin_array(builder);
+	} else {
+		printf("%-39s %4s %7s %-10s %8s\n", "ADDRESS", "SLOT", "PID", "USER", "SERVICES");
+	}
+	for (unsigned i = 0; i < entries->len; i++) {
+		const struct kald_sharing *one = &g_array_index(entries, struct kald_sharing, i);
+		g_autofree char *user = user_text(one->uid);
+		char address[INET6_ADDRSTRLEN] = "";
+
+		(void)inet_ntop(one->at.family, one->at.octets, address, sizeof(address));
+		if (!json) {
+			printf("%-39s %4u %7u %-10s %8u\n", address, one->slot, one->pid, user,
+			       one->services);
+			continue;
+		}
+		json_builder_begin_object(builder);
+		tool_json_text(builder, "address", address);
+		tool_json_number(builder, "slot", one->slot);
+		tool_json_number(builder, "pid", one->pid);
+		tool_json_number(builder, "uid", one->uid);
+		tool_json_number(builder, "services", one->services);
+		json_builder_end_object(builder);
+	}
+	if (!json)
+		return;
+	json_builder_end_array(builder);
+	tool_json_boolean(builder, "ok", true);
+	tool_json_print(builder);
 }
 
 void

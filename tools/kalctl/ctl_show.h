@@ -12,6 +12,8 @@
 
 /* A table of processes. */
 void ctl_show_list(const GArray *entries, bool json);
+/* Processes that share addresses; the elements are struct kald_sharing. */
+void ctl_show_shares(const GArray *entries, bool json);
 /* All that is known of one, or of each of its connections. */
 void ctl_show_processes(const GArray *entries, bool json);
 /* An account and its limits; name: of the user or group, or NULL. */

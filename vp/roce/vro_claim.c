@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "ri_calls.h"
 #include "ri_log.h"
+#include "vrc_ip.h"
 #include "vro_address.h"
 #include "vro_owner.h"
 #include "vro_setting.h"
@@ -38,11 +40,112 @@ address_failed(const struct vro_station *station, const struct ri_addr *addr, en
 	}
 }
 
+static bool
+sharing_wanted(void)
+{
+	const char *text = vsw_setting_text(&vro_settings[VRO_SETTING_SHARE]);
+
+	return text != NULL && strcmp(text, "on") == 0;
+}
+
+/* Share the address of the next socket with other processes, if that is wanted and somebody does it. */
+static enum ri_status
+address_share(struct vro_station *station, const struct ri_addr *addr, struct ri_share *share)
+{
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	enum ri_status status;
+
+	*share = (struct ri_share){
+		.addr = *addr, .port = ROCE_UDP_PORT, .scope = station->port.index, .fd = -1};
+	if (!sharing_wanted())
+		return RI_SUCCESS;
+	status = ri_share(station->engine.host, share);
+	if (status == RI_ERR_UNSUPPORTED) {
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "%s is on, but no kald shares addresses: this process has them alone",
+		       vro_settings[VRO_SETTING_SHARE].name);
+		return RI_SUCCESS;
+	}
+	if (status != RI_SUCCESS)
+		return status;
+	/* Before any number was drawn, and the same at all addresses. */
+	station->slot = share->slot;
+	station->shared = true;
+	if (station->service != NULL) {
+		vrc_slot(vrc_service_enter(station->service), share->slot);
+		vrc_service_leave(station->service);
+	}
+	return RI_SUCCESS;
+}
+
+static void
+address_unshare(struct vro_station *station, struct ri_share *share)
+{
+	const struct ri_host *host = station->engine.host;
+
+	if (share->fd < 0)
+		return;
+	share->fd = -1;
+	host->share_over(host->self, share);
+}
+
+static void
+service_over(struct vro_station *station, uint32_t service, uint32_t count)
+{
+	const struct ri_host *host = station->engine.host;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (station->shares[i].fd >= 0)
+			(void)host->share_service(host->self, &station->shares[i], service, true);
+}
+
+static enum ri_status
+service_begin(struct vro_station *station, uint32_t service)
+{
+	const struct ri_host *host = station->engine.host;
+	enum ri_status status = RI_SUCCESS;
+
+	for (uint32_t i = 0; i < station->num_udps; i++) {
+		if (station->shares[i].fd >= 0)
+			status = host->share_service(host->self, &station->shares[i], service,
+						     false);
+		if (status == RI_SUCCESS)
+			continue;
+		service_over(station, service, i);
+		return status;
+	}
+	return RI_SUCCESS;
+}
+
+enum ri_status
+vro_station_service(struct vro_station *station, const struct ri_service *service, bool over)
+{
+	/* A port is one service of connections, and one of datagrams. */
+	const uint32_t ids[] = {(uint32_t)vrc_service_id(service, false),
+				(uint32_t)vrc_service_id(service, true)};
+	enum ri_status status = RI_SUCCESS;
+
+	if (!station->shared)
+		return RI_SUCCESS;
+	for (unsigned i = 0; i < 2 && status == RI_SUCCESS; i++) {
+		if (i > 0 && ids[i] == ids[0])
+			break;
+		if (over)
+			service_over(station, ids[i], station->num_udps);
+		else
+			status = service_begin(station, ids[i]);
+		if (status != RI_SUCCESS && i > 0)
+			service_over(station, ids[0], station->num_udps);
+	}
+	return status;
+}
+
 /* Open the next socket, for this address, and count it. */
 static enum ri_status
 address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *count)
 {
 	struct vro_udp *udp = &station->udps[*count];
+	struct ri_share *share = &station->shares[*count];
 	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
 	struct epoll_event event = {.events = EPOLLIN};
 	enum vro_ident ident = VRO_IDENT_NOT_SEEN;
@@ -50,13 +153,20 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 	uint8_t gid[16];
 
 	vro_gid_of_addr(gid, addr);
-	status = vro_udp_open(udp, gid, station->port.index, &ident);
+	status = address_share(station, addr, share);
+	if (status != RI_SUCCESS)
+		return status;
+	status = vro_udp_open(udp, gid, station->port.index, share->fd, &ident);
+	if (status != RI_SUCCESS && share->fd >= 0)
+		ri_close(share->fd);
 	if (status == RI_SUCCESS && epoll_ctl(station->epfd, EPOLL_CTL_ADD, udp->fd, &event) != 0) {
 		vro_udp_close(udp);
 		status = RI_ERR_RESOURCES;
 	}
-	if (status != RI_SUCCESS)
+	if (status != RI_SUCCESS) {
+		address_unshare(station, share);
 		return status;
+	}
 	if (ident == VRO_IDENT_OTHER)
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
@@ -165,8 +275,12 @@ vro_claim_begin(struct vro_station *station)
 static void
 sockets_close(struct vro_station *station, uint32_t count)
 {
-	while (count > 0)
-		vro_udp_close(&station->udps[--count]);
+	while (count > 0) {
+		/* Others may have the same socket, so that it does not leave the list by itself. */
+		(void)epoll_ctl(station->epfd, EPOLL_CTL_DEL, station->udps[--count].fd, NULL);
+		vro_udp_close(&station->udps[count]);
+		address_unshare(station, &station->shares[count]);
+	}
 }
 
 /* One address that somebody else has is too much, since this adapter has reported it as its own. One that has gone is not. */

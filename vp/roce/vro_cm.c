@@ -27,6 +27,7 @@ struct ri_listen {
 	struct ri_context *context;
 	uint64_t ctx;
 	struct vrc_listen *listen;
+	struct ri_service service; /* as chosen */
 };
 
 /* A query for a datagram service. */
@@ -110,6 +111,7 @@ tie_receive(struct vro_verbs_qp *qp, const struct ri_peer *reach)
 	if (vro_flow_make(qp->rnic, &reach->path, &path->flow) != RI_SUCCESS)
 		return false;
 	path->qpn = reach->qpn;
+	path->flow.slot = vro_slot(reach->qpn);
 	path->mtu = reach->path_mtu;
 	path->rnr_timer = reach->min_rnr_timer;
 	path->timeout = reach->timeout;
@@ -378,6 +380,15 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 	if (status == RI_SUCCESS)
 		vrc_listen_own(listen->listen, context->rnic);
 	vrc_service_leave(manager);
+	if (status == RI_SUCCESS) {
+		listen->service = *service;
+		status = vro_station_service(context->rnic->station, service, false);
+		if (status != RI_SUCCESS) {
+			vrc_listen_free(vrc_service_enter(manager), listen->listen);
+			vrc_service_leave(manager);
+			vrc_service_settle(manager);
+		}
+	}
 	if (status != RI_SUCCESS) {
 		free(listen);
 		return status;
@@ -393,6 +404,7 @@ cm_listen_destroy(struct ri_listen *listen)
 	struct vrc_service *manager = listen->context->rnic->station->service;
 
 	vsw_context_remove(&listen->context->base, &listen->item);
+	(void)vro_station_service(listen->context->rnic->station, &listen->service, true);
 	vrc_listen_free(vrc_service_enter(manager), listen->listen);
 	vrc_service_leave(manager);
 	vrc_service_settle(manager);

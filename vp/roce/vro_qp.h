@@ -16,6 +16,7 @@
 #ifndef VRO_QP_H
 #define VRO_QP_H
 
+#include "ri_share.h"
 #include "roce_icrc.h"
 #include "vsw_respond.h"
 
@@ -29,6 +30,13 @@
  */
 #define VRO_BUDGET 163840u
 #define VRO_PEERS  64u /* places of addresses; two that share one share the budget */
+
+/* Which process of an address has that queue pair, if they share it. */
+static inline uint8_t
+vro_slot(uint32_t qpn)
+{
+	return (uint8_t)(qpn >> RI_SHARE_QPN_SHIFT);
+}
 
 #define VRO_ANSWERING      4u
 #define VRO_ABSENT         50000000u

@@ -17,4 +17,11 @@ const struct ri_setting vro_settings[VRO_SETTING_COUNT] = {
 		 .max = 1000,
 		 .unit = "ms",
 		 .preset = "2"},
+	[VRO_SETTING_SHARE] =
+		{.name = "ITAPI_ROCE_SHARE",
+		 .meaning = "on: share the addresses of roce adapters with other processes of the "
+			    "user, through kald",
+		 .kind = RI_SETTING_WORD,
+		 .form = "on|off",
+		 .preset = "off"},
 };

@@ -200,6 +200,10 @@ gsi_open(struct vro_station *station)
 	host->random(host->self, &station->gsi_psn, sizeof(station->gsi_psn));
 	station->service = vrc_service_new(&config, vro_cm_raise, station);
 	station->engine.managed = gsi_receive;
+	if (station->service != NULL && station->shared) {
+		vrc_slot(vrc_service_enter(station->service), station->slot);
+		vrc_service_leave(station->service);
+	}
 	return station->service != NULL ? RI_SUCCESS : RI_ERR_RESOURCES;
 }
 
@@ -514,6 +518,8 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
 	station->epfd = ri_fd_epoll();
+	host->random(host->self, &station->slot, sizeof(station->slot));
+	station->slot %= RI_SHARE_SLOTS;
 	status = station->epfd >= 0 ? vro_claim_begin(station) : RI_ERR_RESOURCES;
 	if (status == RI_SUCCESS)
 		status = gsi_open(station);

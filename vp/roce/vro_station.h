@@ -68,11 +68,14 @@ struct vro_station {
 	struct vro_udp udps[VRO_ADDRS_MAX];
 	atomic_uint num_udps; /* 0 until the addresses are claimed; then it does not change */
 	_Atomic(struct vro_verbs_qp *) kicks;
-	struct vro_verbs_qp *rows[VRO_ROWS]; /* by number; in the role */
-	struct vro_group *groups;            /* of multicast; in the role */
-	struct vrc_service *service;         /* connection management: queue pair 1 */
-	atomic_uint gsi_psn;                 /* of the next packet from there */
-	uint8_t tag;                         /* of this station in numbers of requests */
+	struct vro_verbs_qp *rows[VRO_ROWS];   /* by number; in the role */
+	struct vro_group *groups;              /* of multicast; in the role */
+	struct vrc_service *service;           /* connection management: queue pair 1 */
+	atomic_uint gsi_psn;                   /* of the next packet from there */
+	uint32_t slot;                         /* bits 23 to 18 of all its queue pair numbers */
+	struct ri_share shares[VRO_ADDRS_MAX]; /* of `udps`; fd -1: it is not shared */
+	bool shared;                           /* some is: `slot` is this process's */
+	uint8_t tag;                           /* of this station in numbers of requests */
 	atomic_bool forked; /* this is the child of a fork: its parent has the sockets */
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
@@ -94,6 +97,13 @@ void vro_station_put(struct vro_station *station);
 enum ri_status vro_station_claim(struct vro_station *station) RI_MUST_CHECK;
 /* The addresses of the interface but those that are lost; returns how many. */
 uint32_t vro_station_addrs(const struct vro_station *station, struct ri_addr addrs[VRO_ADDRS_MAX]);
+
+/*
+ * Requests for that service come to this process, or with `over` no more, at all addresses that are shared. RI_ERR_IN_USE: another
+ * process of the user has it; RI_ERR_RESOURCES.
+ */
+enum ri_status vro_station_service(struct vro_station *station, const struct ri_service *service,
+				   bool over);
 
 /* vro_claim.c; with the lock of the list of stations. */
 /* Choose the addresses of `port`. The loopback's are claimed at once. */

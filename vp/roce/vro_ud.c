@@ -33,6 +33,7 @@ vro_ud_send(struct vro_qp *qp, struct vro_request *r)
 		r->status = RI_WC_LOCAL_QP;
 		return false;
 	}
+	flow.slot = vro_slot(p.qpn);
 
 	uint8_t *at = vro_room(qp);
 

@@ -53,16 +53,16 @@ option_set(int fd, int level, int name, int value)
 
 /* All that the packets of a socket need of the kernel. */
 static bool
-options_set(int fd, bool v4)
+options_set(int fd, bool v4, bool shared)
 {
 	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
-	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, 1); /* else runs come as packets */
+	/* Else runs come as packets. A run that the kernel joins has packets for several processes, if they share the address. */
+	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, !shared);
 	if (v4)
 		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
 		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1);
 	/* Peers send checksum 0, which the kernel drops otherwise. */
-	return option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
-	       option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+	return option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) &&
 	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -111,7 +111,8 @@ socket_open(const uint8_t gid[16], uint16_t port, uint32_t scope)
 	int fd = ri_fd_socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 	int error;
 
-	if (fd >= 0 && options_set(fd, v4) && (!group || group_join(fd, gid, scope)) &&
+	if (fd >= 0 && (v4 || option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) &&
+	    options_set(fd, v4, false) && (!group || group_join(fd, gid, scope)) &&
 	    bind(fd, &own.sa, len) == 0) {
 		group_options_set(fd, v4, scope);
 		return fd;
@@ -321,13 +322,16 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 			return;
 }
 
+/* Ports, class, hop limit and slot lie side by side. The kernel gives a run to the process of its first packet. */
+#define PORTS_TO_SLOT (offsetof(struct roce_flow, ident) - offsetof(struct roce_flow, source_port))
+_Static_assert(PORTS_TO_SLOT == 8, "they are compared as one word");
+
 static bool
 is_same_flow(const struct roce_flow *a, const struct roce_flow *b)
 {
 	return memcmp(a->destination, b->destination, sizeof(a->destination)) == 0 &&
 	       memcmp(a->source, b->source, sizeof(a->source)) == 0 &&
-	       a->destination_port == b->destination_port && a->traffic_class == b->traffic_class &&
-	       a->hop_limit == b->hop_limit;
+	       memcmp(&a->source_port, &b->source_port, PORTS_TO_SLOT) == 0;
 }
 
 /* Does a run grow by a packet of that flow and, with its CRC, that length? */
@@ -586,9 +590,21 @@ receive_captured(struct vro_udp *udp, struct vro_engine *engine)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-/* RI_ERR_IN_USE, RI_ERR_NO_ROUTE, RI_ERR_RESOURCES. */
+/* A socket that is bound already, and shares its address; -1, and errno is set. */
+static int
+socket_adopt(int fd, const uint8_t gid[16], uint32_t scope)
+{
+	bool v4 = roce_gid_is_v4(gid);
+
+	if (!options_set(fd, v4, true))
+		return -1;
+	group_options_set(fd, v4, scope);
+	return fd;
+}
+
+/* `shared`: as of vro_udp_open. RI_ERR_IN_USE, RI_ERR_NO_ROUTE, RI_ERR_RESOURCES. */
 static enum ri_status
-udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope)
+udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, int shared)
 {
 	socklen_t size = sizeof(int);
 	int room = 0;
@@ -600,8 +616,9 @@ udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope)
 	udp->receive = vro_udp_receive;
 	udp->batch = malloc(VRO_UDP_BATCH * (size_t)RUN_ROOM + OUT_ROOM);
 	udp->in = calloc(1, sizeof(*udp->in));
-	udp->fd =
-		udp->batch != NULL && udp->in != NULL ? socket_open(gid, ROCE_UDP_PORT, scope) : -1;
+	udp->fd = udp->batch == NULL || udp->in == NULL ? -1
+		  : shared >= 0                         ? socket_adopt(shared, gid, scope)
+							: socket_open(gid, ROCE_UDP_PORT, scope);
 	if (udp->fd < 0) {
 		int error = udp->batch != NULL && udp->in != NULL ? errno : ENOMEM;
 
@@ -622,9 +639,10 @@ udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope)
 }
 
 enum ri_status
-vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, enum vro_ident *ident)
+vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, int shared,
+	     enum vro_ident *ident)
 {
-	enum ri_status status = udp_open(udp, gid, scope);
+	enum ri_status status = udp_open(udp, gid, scope, shared);
 
 	if (status == RI_SUCCESS)
 		*ident = ident_try(gid);
@@ -646,7 +664,7 @@ vro_udp_headers(struct vro_udp *udp)
 enum ri_status
 vro_udp_open_group(struct vro_udp *udp, const uint8_t gid[16], uint32_t index)
 {
-	if (udp_open(udp, gid, index) != RI_SUCCESS)
+	if (udp_open(udp, gid, index, -1) != RI_SUCCESS)
 		return RI_ERR_RESOURCES;
 	vro_udp_headers(udp);
 	return RI_SUCCESS;

@@ -74,10 +74,11 @@ enum vro_ident {
 };
 
 /*
- * Open the socket of that address. *ident: what was found. RI_ERR_IN_USE: another socket has the address; RI_ERR_NO_ROUTE: it is
+ * Open the socket of that address, or take over `shared`, which is bound to it and which processes share; -1: none. With a failure that
+ * stays the caller's. *ident: what was found. RI_ERR_IN_USE: another socket has the address; RI_ERR_NO_ROUTE: it is
  * no address of this host; RI_ERR_RESOURCES.
  */
-enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope,
+enum ri_status vro_udp_open(struct vro_udp *udp, const uint8_t gid[16], uint32_t scope, int shared,
 			    enum vro_ident *ident) RI_MUST_CHECK;
 /*
  * Open a socket that receives what is sent to a group on that interface, 0 being the one that the kernel takes; others may have one, too.

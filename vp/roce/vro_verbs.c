@@ -218,7 +218,8 @@ qp_number(struct vro_verbs_qp *qp)
 	struct vro_qp *e = &qp->qp;
 
 	do
-		e->qpn = draw(qp->rnic);
+		e->qpn = station->slot << RI_SHARE_QPN_SHIFT |
+			 (draw(qp->rnic) & ((1u << RI_SHARE_QPN_SHIFT) - 1));
 	while (e->qpn < 16 || e->qpn == ROCE_QPN_GROUP ||
 	       station->engine.find(&station->engine, e->qpn) != NULL);
 	e->in.who = (struct vsw_mem_who){.pd = qp->pd, .qpn = e->qpn};
@@ -507,6 +508,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (status == RI_SUCCESS) {
 		qp->qp.path.flow = flow;
 		qp->qp.path.qpn = peer->qpn;
+		qp->qp.path.flow.slot = vro_slot(peer->qpn);
 		qp->qp.path.mtu = mtu;
 		qp->qp.path.rnr_timer = peer->min_rnr_timer;
 		if (qp->qp.transport == ROCE_RC)

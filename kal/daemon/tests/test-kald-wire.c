@@ -34,6 +34,17 @@ valid(struct kald_message *m, uint16_t number)
 		m->body.dial.peer.family = AF_INET6;
 		m->body.dial.peer.port = 1;
 		break;
+	case KALD_SHARE:
+	case KALD_SHARE_OVER:
+		m->body.share.at.family = AF_INET6;
+		m->body.share.at.port = 1;
+		m->body.share.claim = KALD_SLOTS;
+		break;
+	case KALD_SERVICE:
+	case KALD_SERVICE_OVER:
+		m->body.service.at.family = AF_INET;
+		m->body.service.at.port = 1;
+		break;
 	default:
 		break;
 	}
@@ -143,6 +154,21 @@ test_requests(void)
 	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
 	valid(&m, KALD_LISTEN);
 	m.body.listen.at.family = AF_UNIX;
+	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
+	valid(&m, KALD_SHARE);
+	m.body.share.claim = KALD_SLOTS + 1;
+	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
+	valid(&m, KALD_SHARE);
+	m.body.share.reserved = 1;
+	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
+	valid(&m, KALD_SERVICE);
+	m.body.service.at.family = 0;
+	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
+	valid(&m, KALD_SHARE | KALD_REPLY);
+	m.body.shared.slot = KALD_SLOTS;
+	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
+	valid(&m, KALD_SHARES | KALD_REPLY);
+	m.body.sharings.count = KALD_SHARES_SHOWN + 1;
 	g_assert_cmpint(read_of(&m), ==, KALD_WRONG);
 	valid(&m, KALD_DIAL);
 	m.body.dial.local.family = AF_INET; /* the peer's is IPv6 */

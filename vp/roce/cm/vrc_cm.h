@@ -38,6 +38,9 @@
 struct vrc_cm;
 struct vrc_listen;
 
+/* From now on the upper 6 bits of all ids are that slot: processes share the address (ri_share.h). */
+void vrc_slot(struct vrc_cm *cm, uint32_t slot);
+
 /* The addresses of a datagram, of this side and of the peer, both IPv4 or both IPv6, and the spigot. */
 struct vrc_path {
 	struct ri_addr local;

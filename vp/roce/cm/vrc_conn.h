@@ -132,6 +132,8 @@ struct vrc_cm {
 	size_t chain_mask;
 	uint64_t seed; /* of the hash */
 	uint32_t serial;
+	uint32_t id_mask;       /* the bits of ids that are not drawn ... */
+	uint32_t id_slot;       /* ... but these */
 	struct vrc_conn **heap; /* timers, the earliest first; config.max_conns places */
 	size_t heap_count;
 	uint32_t remembered;     /* exchanges in ANSWERED */

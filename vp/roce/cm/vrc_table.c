@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_share.h"
 #include "ri_wire.h"
 #include "vrc_conn.h"
 #include "vrc_ip.h"
@@ -173,6 +174,13 @@ vrc_conn_qp_known(struct vrc_conn *conn)
 	vrc_link_append(chain_of(conn->cm, CHAIN_QP, conn->reach.qpn, conn->guid), &conn->by_qp);
 }
 
+void
+vrc_slot(struct vrc_cm *cm, uint32_t slot)
+{
+	cm->id_mask = UINT32_MAX << RI_SHARE_ID_SHIFT;
+	cm->id_slot = slot << RI_SHARE_ID_SHIFT;
+}
+
 struct vrc_conn *
 vrc_conn_new(struct vrc_cm *cm, const struct vrc_path *path)
 {
@@ -183,9 +191,10 @@ vrc_conn_new(struct vrc_cm *cm, const struct vrc_path *path)
 	struct vrc_conn *conn = calloc(1, sizeof(*conn));
 	if (conn == NULL)
 		return NULL;
-	do
+	do {
 		vrc_random(cm, &id, sizeof(id));
-	while (id == 0 || find_local(cm, id) != NULL);
+		id = (id & ~cm->id_mask) | cm->id_slot;
+	} while (id == 0 || find_local(cm, id) != NULL);
 	cm->serial = (cm->serial + 1) & SERIAL_MASK;
 	conn->cm = cm;
 	conn->state = VRC_STATE_NEW;

@@ -54,7 +54,8 @@ wire_open(struct wire *w, bool v6)
 		/* Other tests have adapters at ::1 for a moment. */
 		gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
 		enum ri_status status;
-		while ((status = vro_udp_open(&w->udp[i], side->gid, 0, &ident)) == RI_ERR_IN_USE &&
+		while ((status = vro_udp_open(&w->udp[i], side->gid, 0, -1, &ident)) ==
+			       RI_ERR_IN_USE &&
 		       g_get_monotonic_time() < end)
 			g_usleep(10000);
 		g_assert_cmpint(status, ==, RI_SUCCESS);
@@ -180,9 +181,9 @@ addresses(void)
 	uint8_t gid[16];
 
 	wire_open(&w, false);
-	g_assert_cmpint(vro_udp_open(&udp, w.udp[0].gid, 0, &ident), ==, RI_ERR_IN_USE);
+	g_assert_cmpint(vro_udp_open(&udp, w.udp[0].gid, 0, -1, &ident), ==, RI_ERR_IN_USE);
 	roce_gid_of_v4(gid, far);
-	g_assert_cmpint(vro_udp_open(&udp, gid, 0, &ident), ==, RI_ERR_NO_ROUTE);
+	g_assert_cmpint(vro_udp_open(&udp, gid, 0, -1, &ident), ==, RI_ERR_NO_ROUTE);
 	wire_close(&w);
 }
 

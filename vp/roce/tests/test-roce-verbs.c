@@ -572,7 +572,7 @@ is_free(void)
 	const struct ri_addr own = roce_address(0);
 
 	roce_gid_of_v4(gid, own.octets);
-	if (vro_udp_open(&udp, gid, 0, &ident) != RI_SUCCESS)
+	if (vro_udp_open(&udp, gid, 0, -1, &ident) != RI_SUCCESS)
 		return false;
 	vro_udp_close(&udp);
 	return true;

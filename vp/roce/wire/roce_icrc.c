@@ -293,10 +293,10 @@ flow_crc(const struct roce_flow *flow)
 		uint32_t crc;
 		bool set;
 	} memos[MEMOS];
-	const size_t same = offsetof(struct roce_flow, ident);
+	const size_t same = offsetof(struct roce_flow, traffic_class);
 	uint8_t masked[ROCE_IP_MAX];
 
-	_Static_assert(offsetof(struct roce_flow, ident) == 36,
+	_Static_assert(offsetof(struct roce_flow, traffic_class) == 36,
 		       "addresses and ports, nothing else");
 	uint32_t i = flow->source[15] % MEMOS;
 

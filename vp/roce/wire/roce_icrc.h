@@ -33,10 +33,12 @@ struct roce_flow {
 	uint8_t destination[16];
 	uint16_t source_port;
 	uint16_t destination_port;
-	uint16_t ident;        /* IPv4 */
-	bool fragments;        /* IPv4: DF is not set */
-	uint8_t traffic_class; /* not covered, as the two below */
+	uint8_t traffic_class; /* not covered, as the two below, and flow_label */
 	uint8_t hop_limit;
+	uint8_t slot;     /* of the process at the destination, if processes share that address */
+	uint8_t reserved; /* 0 */
+	uint16_t ident;   /* IPv4 */
+	bool fragments;   /* IPv4: DF is not set */
 	uint32_t flow_label; /* IPv6, 20 bits */
 };
 

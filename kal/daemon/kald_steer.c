@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kald_steer.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ri_fd.h"
+
+#ifndef SO_ATTACH_REUSEPORT_CBPF
+#define SO_ATTACH_REUSEPORT_CBPF 51
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS   1033
+#define F_GET_SEALS   1034
+#define F_SEAL_SEAL   1
+#define F_SEAL_SHRINK 2
+#define F_SEAL_GROW   4
+#endif
+#ifndef MFD_ALLOW_SEALING
+#define MFD_ALLOW_SEALING 2u
+#endif
+
+#define MAGIC   0x726f6365u
+#define VERSION 1u
+#define SEALS   (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* Where it is in a packet: behind the UDP header BTH, of a datagram DETH, and the MAD. */
+#define AT_QPN       4
+#define AT_ATTRIBUTE 36
+#define AT_OWN_ID    44 /* of the sender; of SIDR_REP the request's */
+#define AT_PEER_ID   48
+#define AT_SERVICE   56 /* the lower half */
+
+#define ATTRIBUTE_REQ      0x10
+#define ATTRIBUTE_SIDR_REQ 0x17
+#define ATTRIBUTE_SIDR_REP 0x18
+
+#define QPN_GSI    1
+#define QPN_MASK   0xffffffu
+#define QPN_SHIFT  18
+#define ID_SHIFT   2 /* in the first octet of an id */
+#define HEAD_STEPS 16
+
+#define LOAD(size, at)            BPF_STMT(BPF_LD | (size) | BPF_ABS, at)
+#define IF_EQUAL(value, yes, no)  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
+#define COMPUTE(operation, value) BPF_STMT(BPF_ALU | (operation) | BPF_K, value)
+#define RETURN_SLOT               BPF_STMT(BPF_RET | BPF_A, 0)
+
+void
+kald_steer_begin(struct kald_steer *steer)
+{
+	memset(steer, 0, sizeof(*steer));
+	steer->magic = MAGIC;
+	steer->version = VERSION;
+}
+
+static uint32_t
+first_slot(const struct kald_steer *steer)
+{
+	return steer->used != 0 ? (uint32_t)__builtin_ctzll(steer->used) : 0;
+}
+
+int
+kald_steer_attach(const struct kald_steer *steer, int fd)
+{
+	static const struct sock_filter head[HEAD_STEPS] = {
+		LOAD(BPF_W, AT_QPN),
+		COMPUTE(BPF_AND, QPN_MASK),
+		IF_EQUAL(QPN_GSI, 2, 0),
+		COMPUTE(BPF_RSH, QPN_SHIFT),
+		RETURN_SLOT,
+		LOAD(BPF_H, AT_ATTRIBUTE),
+		IF_EQUAL(ATTRIBUTE_REQ, 8, 0),
+		IF_EQUAL(ATTRIBUTE_SIDR_REQ, 7, 0),
+		IF_EQUAL(ATTRIBUTE_SIDR_REP, 3, 0),
+		LOAD(BPF_B, AT_PEER_ID),
+		COMPUTE(BPF_RSH, ID_SHIFT),
+		RETURN_SLOT,
+		LOAD(BPF_B, AT_OWN_ID),
+		COMPUTE(BPF_RSH, ID_SHIFT),
+		RETURN_SLOT,
+		LOAD(BPF_W, AT_SERVICE),
+	};
+	struct sock_filter steps[HEAD_STEPS + 2 * KALD_SERVICES_MAX + 1];
+	struct sock_fprog program = {.filter = steps};
+	unsigned at = HEAD_STEPS;
+
+	memcpy(steps, head, sizeof(head));
+	for (uint32_t i = 0; i < steer->count; i++) {
+		steps[at++] = (struct sock_filter)IF_EQUAL(steer->services[i].service, 0, 1);
+		steps[at++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, steer->services[i].slot);
+	}
+	steps[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, first_slot(steer));
+	program.len = (unsigned short)at;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) == 0
+		       ? 0
+		       : errno;
+}
+
+int
+kald_steer_find(const struct kald_steer *steer, uint32_t service)
+{
+	for (uint32_t i = 0; i < steer->count; i++)
+		if (steer->services[i].service == service)
+			return (int)i;
+	return -1;
+}
+
+void
+kald_steer_free(struct kald_steer *steer, uint32_t slot)
+{
+	uint32_t left = 0;
+
+	steer->used &= ~(UINT64_C(1) << slot);
+	for (uint32_t i = 0; i < steer->count; i++)
+		if (steer->services[i].slot != slot)
+			steer->services[left++] = steer->services[i];
+	steer->count = left;
+}
+
+int
+kald_steer_memory(void)
+{
+	int fd = ri_fd_memory("kald-steer", MFD_ALLOW_SEALING);
+	int error;
+
+	if (fd < 0 ||
+	    (ftruncate(fd, sizeof(struct kald_steer)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+bool
+kald_steer_write(const struct kald_steer *steer, int memory)
+{
+	return pwrite(memory, steer, sizeof(*steer), 0) == (ssize_t)sizeof(*steer);
+}
+
+bool
+kald_steer_read(struct kald_steer *steer, int memory)
+{
+	struct stat about;
+
+	/* Only memory has seals; a file of a file system that does not answer has none, and is not asked further. */
+	if (fcntl(memory, F_GET_SEALS) != SEALS || fstat(memory, &about) != 0 ||
+	    about.st_size != (off_t)sizeof(*steer) ||
+	    pread(memory, steer, sizeof(*steer), 0) != (ssize_t)sizeof(*steer))
+		return false;
+	if (steer->magic != MAGIC || steer->version != VERSION || steer->count > KALD_SERVICES_MAX)
+		return false;
+	for (uint32_t i = 0; i < steer->count; i++)
+		if (steer->services[i].slot >= KALD_SLOTS)
+			return false;
+	return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+#include "kal_remote_share.h"
+
+#include <stdlib.h>
+
+#include "kal_remote_wire.h"
+#include "ri_fd.h"
+
+bool
+kal_sharing_begin(struct kal_sharing **list, struct ri_share *share, const struct kald_addr *at,
+		  uint32_t slot, struct kal_fd got[KALD_SHARE_FDS])
+{
+	struct kal_sharing *one = calloc(1, sizeof(*one));
+	int fd = -1;
+
+	if (one != NULL && kal_fd_get(&got[KALD_SHARE_FDS - 1]) >= 0)
+		fd = ri_fd_duplicate(kal_fd_get(&got[slot]));
+	if (fd < 0) {
+		free(one);
+		kal_remote_close_all(got);
+		return false;
+	}
+	one->next = *list;
+	one->share = share;
+	one->at = *at;
+	one->slot = slot;
+	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+		kal_fd_move(&one->fds[i], &got[i]);
+	*list = one;
+	share->fd = fd;
+	share->slot = slot;
+	return true;
+}
+
+struct kal_sharing **
+kal_sharing_find(struct kal_sharing **list, const struct ri_share *share)
+{
+	while (*list != NULL && (*list)->share != share)
+		list = &(*list)->next;
+	return list;
+}
+
+void
+kal_sharing_free(struct kal_sharing **link)
+{
+	struct kal_sharing *one = *link;
+
+	*link = one->next;
+	kal_remote_close_all(one->fds);
+	free(one);
+}
+
+void
+kal_sharing_claim(const struct kal_sharing *one, const struct kal_fd *fd,
+		  struct kald_message *message, uint32_t id)
+{
+	int fds[KALD_SHARE_FDS];
+
+	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+		fds[i] = kal_fd_get(&one->fds[i]);
+	kald_message_begin(message, KALD_SHARE, id, KALD_OK);
+	message->body.share.at = one->at;
+	message->body.share.claim = one->slot + 1;
+	(void)kal_remote_send_with(fd, message, fds, KALD_SHARE_FDS);
+}
