@@ -109,6 +109,7 @@ sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
 		node->index = i;
 		node->slow = 1;
 		node->adapters = g_ptr_array_new();
+		node->queue_pairs = g_ptr_array_new();
 		node->doors = g_array_new(FALSE, FALSE, sizeof(int));
 		node->lines = g_ptr_array_new_with_free_func(g_free);
 		node->line[0] = g_string_new(NULL);
@@ -256,6 +257,8 @@ reaper_main(void *arg)
 		g_ptr_array_remove_index(node->adapters, node->adapters->len - 1);
 		(void)it_ia_free(ia);
 	}
+	sim_verbs_end(node);
+	sim_sockets_end(node);
 	for (guint i = 0; i < node->doors->len; i++)
 		(void)SIM_REAL(close)(g_array_index(node->doors, int, i));
 	g_array_set_size(node->doors, 0);

@@ -430,7 +430,7 @@ class Sim(unittest.TestCase):
         self.assert_bad(self.app('abort', '--seed', '1'), 'a aborts', 'that is too much')
         self.assert_bad(self.app('assert', '--seed', '1'), "a: assertion 'never == 1' failed", 'sim_app.c:')
         self.assert_bad(self.app('crash', '--seed', '1'), 'crash in a: Segmentation fault')
-        self.assert_bad(self.app('socket', '--seed', '1'), 'a calls socket()', 'does not simulate')
+        self.assert_bad(self.app('datagrams', '--seed', '1'), 'a calls socket()', 'does not simulate')
         self.assert_bad(self.app('fork', '--seed', '1'), 'a calls fork()')
         self.assert_bad(self.app('write', '--seed', '1', more='expect output a nothing\n'), "a did not write 'nothing'")
 
