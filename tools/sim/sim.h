@@ -95,6 +95,8 @@ struct sim_node {
 struct sim_node *sim_node_of(unsigned index);
 /* Each node; in order. */
 unsigned sim_node_count(void);
+/* Can the program of each node be read? Before the first process of a seed. */
+bool sim_nodes_check(const struct sim_scenario *scenario, GError **error);
 void sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed);
 /* Load a fresh copy of its program and start its main(). */
 void sim_node_start(struct sim_node *node);

@@ -49,9 +49,8 @@ program_check(const struct sim_node_plan *plan, enum access *access, GError **er
 	g_autofree char *octets = NULL;
 	gsize len = 0;
 
-	/* A program that cannot be read is a failure of its node. */
-	if (!g_file_get_contents(plan->program, &octets, &len, NULL))
-		return true;
+	if (!g_file_get_contents(plan->program, &octets, &len, error))
+		return false;
 	if (file_names(octets, len, "librdmacm.so"))
 		return tool_fail(
 			error, TOOL_ERROR_USAGE,

@@ -102,6 +102,11 @@ class Verbs(unittest.TestCase):
         self.assertNotEqual(self.result(scene, '--seeds', '1..5')['hash'],
                             self.result(pair('poll', 'wire 10us'), '--seeds', '1..5')['hash'])
 
+    def test_restart(self):
+        """A node's second life begins with fresh devices, at the port that its first life had."""
+        self.good(f'node server {VERBS} poll 18515\nnode client {VERBS} poll 18515 @server at 2ms\n'
+                  'restart server at 1ms\nexpect output server done\nexpect output client done\n')
+
     # --- what cannot be held
 
     def test_refused_calls(self):
