@@ -56,6 +56,7 @@ struct door_device {
 	 */
 	char room[512];
 	char adapter[64]; /* its name for the kAL */
+	unsigned node;    /* of a simulation (door_list.h); else 0 */
 	__be64 guid;
 	int index; /* as ibv_get_device_index tells */
 	/* Under the lock of door_adapter.c. */

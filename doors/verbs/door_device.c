@@ -16,6 +16,7 @@
 #include "door_list.h"
 #include "door_status.h"
 #include "door_sysfs.h"
+#include "kal_host_use.h"
 #include "kal_settings.h"
 #include "session_cancel.h"
 
@@ -27,6 +28,15 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct door_device *devices[DEVICES_MAX];
 static _Atomic unsigned count;
+
+static _Thread_local unsigned node_mine; /* of a simulation; 0: none */
+
+EXPORT void
+itapi_verbs_simulate(const struct ri_host *host, unsigned node)
+{
+	itapi_host_use(host);
+	node_mine = node;
+}
 
 unsigned
 door_devices_count(void)
@@ -56,7 +66,7 @@ watch_forks(void)
 /* --- one device --------------------------------------------------------------------------------------- */
 
 /*
- * A GUID that is the same in each run: of the machine and the name. Bit 1 of the first octet says that it is administered locally,
+ * A GUID that is the same in each run: of the machine, or the node of a simulation, and the name. Bit 1 of the first octet says that it is administered locally,
  * bit 0 that it is of one machine.
  */
 static __be64
@@ -69,8 +79,10 @@ guid_of(const char *adapter)
 	__be64 guid;
 
 	/* Without it the GUID still depends on the name alone, and stays the same. */
-	if (g_file_get_contents("/etc/machine-id", &machine, NULL, NULL))
+	if (node_mine == 0 && g_file_get_contents("/etc/machine-id", &machine, NULL, NULL))
 		g_checksum_update(sum, (const guchar *)machine, -1);
+	if (node_mine != 0)
+		g_checksum_update(sum, (const guchar *)&node_mine, sizeof(node_mine));
 	g_checksum_update(sum, (const guchar *)adapter, (gssize)strlen(adapter) + 1);
 	g_checksum_get_digest(sum, digest, &room);
 	digest[0] = (digest[0] & 0xfc) | 2;
@@ -88,6 +100,7 @@ device_new(const char *adapter, bool iwarp, unsigned number)
 		return NULL;
 	seen = &device->device;
 	g_strlcpy(device->adapter, adapter, sizeof(device->adapter));
+	device->node = node_mine;
 	device->guid = guid_of(adapter);
 	device->index = (int)number + 1;
 	seen->node_type = iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
@@ -115,7 +128,7 @@ device_enter(const char *adapter, bool iwarp)
 	known = atomic_load(&count);
 	for (unsigned i = 0; i < known && device == NULL; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): those below `count` are entered */
-		if (strcmp(devices[i]->adapter, adapter) == 0)
+		if (devices[i]->node == node_mine && strcmp(devices[i]->adapter, adapter) == 0)
 			device = devices[i];
 	if (device == NULL && known < DEVICES_MAX) {
 		device = devices[known] = device_new(adapter, iwarp, known);

@@ -25,4 +25,17 @@ int itapi_verbs_list(void (*each)(void *arg, const struct itapi_verbs_device *de
 typedef int itapi_verbs_list_fn(void (*each)(void *arg, const struct itapi_verbs_device *device),
 				void *arg);
 
+#define ITAPI_VERBS_SIMULATE "itapi_verbs_simulate"
+
+struct ri_host;
+
+/*
+ * The calling thread is one of a node of a simulation, numbered from 1, and what it opens uses that host table; NULL and 0: it is
+ * none any more. Each node has devices of its own. 0 with a table: a thread that looks for devices before there are nodes, or one
+ * of the simulation itself.
+ */
+void itapi_verbs_simulate(const struct ri_host *host, unsigned node);
+
+typedef void itapi_verbs_simulate_fn(const struct ri_host *host, unsigned node);
+
 #endif /* DOOR_LIST_H */

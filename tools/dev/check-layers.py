@@ -48,7 +48,7 @@ RULES = {
                      'rnicpi/support/ri_relax.h', 'rnicpi/support/ri_slot.h'],
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
-    'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
+    'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_host_use.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/host/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/config/': PROVIDER_INTERFACE + ['kal/kal_objects.h', 'kal/host/*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
@@ -106,7 +106,7 @@ RULES = {
     'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
     # It stands in place of the machine: it has a host table, and gives it to its threads.
-    'tools/sim/': ['itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'rnicpi/support/ri_fd.h', 'kal/host/kal_host_use.h',
+    'tools/sim/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'rnicpi/support/ri_fd.h', 'kal/host/kal_host_use.h',
                    'kal/host/kal_capture.h'] + GLIB,
     'tools/kalctl/': ['kal/config/kal_config.h', 'kal/daemon/kald_policy.h', 'kal/remote/kald_wire.h', 'rnicpi/support/ri_fd.h',
                       'rnicpi/support/ri_setting.h', 'tools/common/*.h'] + GLIB,

@@ -78,9 +78,10 @@ struct sim_node {
 	int status;
 	uint64_t ended; /* when it ended, by itself or not */
 	unsigned lives;
-	unsigned threads;    /* ever made in this life */
-	GPtrArray *adapters; /* it_ia_handle_t that are open */
-	GArray *doors;       /* int: the sockets of its adapters that take faults */
+	unsigned threads;       /* ever made in this life */
+	GPtrArray *adapters;    /* it_ia_handle_t that are open */
+	GPtrArray *queue_pairs; /* struct ibv_qp that a program of verbs has */
+	GArray *doors;          /* int: the sockets of its adapters that take faults */
 	FILE *output, *errors;
 	GString *line[2]; /* begun lines of both */
 	GPtrArray *lines; /* all complete ones of stdout */
@@ -94,6 +95,8 @@ struct sim_node {
 struct sim_node *sim_node_of(unsigned index);
 /* Each node; in order. */
 unsigned sim_node_count(void);
+/* Can the program of each node be read? Before the first process of a seed. */
+bool sim_nodes_check(const struct sim_scenario *scenario, GError **error);
 void sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed);
 /* Load a fresh copy of its program and start its main(). */
 void sim_node_start(struct sim_node *node);
@@ -226,6 +229,16 @@ bool sim_script_will_start(void);
 
 /* Do the properties hold that programs have stated? Else the run ends. */
 void sim_test_check(void);
+
+/* --- programs of verbs and sockets ------------------------------------------------------------------------------------------ */
+
+/* Before the first process of a seed: what programs of libibverbs need. False: the error says which program cannot run. */
+bool sim_verbs_prepare(const struct sim_scenario *scenario, GError **error);
+/* The calling thread, of a node or (NULL) of the adapters, begins or ends. */
+void sim_verbs_thread(const struct sim_node *node, bool begins);
+/* What the kernel does at the end of a process: its queue pairs are destroyed, its sockets closed. */
+void sim_verbs_end(struct sim_node *node);
+void sim_sockets_end(const struct sim_node *node);
 
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 

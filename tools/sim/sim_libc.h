@@ -14,5 +14,7 @@ uint64_t sim_clock_base(clockid_t clock);
 uint64_t sim_deadline_of(clockid_t clock, const struct timespec *when);
 uint64_t sim_deadline_after(const struct timespec *span);
 bool sim_span_is_good(const struct timespec *span);
+/* Wait in the scheduler until a descriptor can be read, unless it does not block. */
+void sim_fd_wait(const char *call, int fd);
 
 #endif /* SIM_LIBC_H */

@@ -337,6 +337,12 @@ fd_wait(const char *call, int fd, short events, int flags)
 	sim_me->call = NULL;
 }
 
+void
+sim_fd_wait(const char *call, int fd)
+{
+	fd_wait(call, fd, POLLIN, 0);
+}
+
 ssize_t
 read(int fd, void *buf, size_t len)
 {
@@ -395,14 +401,4 @@ send(int fd, const void *buf, size_t len, int flags)
 	if (sim_applies())
 		fd_wait("send", fd, POLLOUT, flags);
 	return SIM_REAL(send)(fd, buf, len, flags);
-}
-
-/* --- sockets: other processes are no part of a run ------------------------------------------------------------ */
-
-int
-socket(int domain, int type, int protocol)
-{
-	if (sim_applies())
-		sim_refuse("socket");
-	return SIM_REAL(socket)(domain, type, protocol);
 }

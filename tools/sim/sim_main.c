@@ -223,6 +223,10 @@ run(const struct options *options, bool *good, GError **error)
 	if (scenario == NULL)
 		return false;
 	load_providers();
+	if (!sim_nodes_check(scenario, error) || !sim_verbs_prepare(scenario, error)) {
+		sim_scenario_free(scenario);
+		return false;
+	}
 	if (options->shrink) {
 		done = shrink(scenario, options, good, error);
 		sim_scenario_free(scenario);

@@ -8,11 +8,13 @@
 #include "sim/sim.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "sim/sim_real.h"
+#include "tool_error.h"
 
 static struct sim_node *nodes;
 static unsigned count;
@@ -109,6 +111,7 @@ sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
 		node->index = i;
 		node->slow = 1;
 		node->adapters = g_ptr_array_new();
+		node->queue_pairs = g_ptr_array_new();
 		node->doors = g_array_new(FALSE, FALSE, sizeof(int));
 		node->lines = g_ptr_array_new_with_free_func(g_free);
 		node->line[0] = g_string_new(NULL);
@@ -121,6 +124,23 @@ sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
 		setvbuf(node->errors, NULL, _IONBF, 0);
 		sim_random_seed(&node->random, seed, node->plan->name);
 	}
+}
+
+bool
+sim_nodes_check(const struct sim_scenario *scenario, GError **error)
+{
+	for (guint i = 0; i < scenario->nodes->len; i++) {
+		const struct sim_node_plan *plan = g_ptr_array_index(scenario->nodes, i);
+
+		if (access(plan->program, R_OK) != 0)
+			return tool_fail(error, TOOL_ERROR_USAGE, "node %s: its program %.200s: %s",
+					 plan->name, plan->program, g_strerror(errno));
+		if (!g_file_test(plan->program, G_FILE_TEST_IS_REGULAR))
+			return tool_fail(error, TOOL_ERROR_USAGE,
+					 "node %s: its program %.200s is no file", plan->name,
+					 plan->program);
+	}
+	return true;
 }
 
 static int
@@ -256,6 +276,8 @@ reaper_main(void *arg)
 		g_ptr_array_remove_index(node->adapters, node->adapters->len - 1);
 		(void)it_ia_free(ia);
 	}
+	sim_verbs_end(node);
+	sim_sockets_end(node);
 	for (guint i = 0; i < node->doors->len; i++)
 		(void)SIM_REAL(close)(g_array_index(node->doors, int, i));
 	g_array_set_size(node->doors, 0);

@@ -212,7 +212,7 @@ read_node(struct reader *reader, GError **error)
 	if (find_node(reader, reader->words[1]) >= 0)
 		return complain(reader, error, "a second node of that name", reader->words[1]);
 	if (reader->scenario->nodes->len == SIM_NODES_MAX)
-		return complain(reader, error, "too many nodes", NULL);
+		return complain(reader, error, "more than 64 nodes", NULL);
 	node = g_new0(struct sim_node_plan, 1);
 	node->name = g_strdup(reader->words[1]);
 	node->program = g_path_is_absolute(reader->words[2])

@@ -410,6 +410,7 @@ thread_main(void *arg)
 	sim_me = me;
 	me->tid = (pid_t)SIM_REAL(syscall)(SYS_gettid);
 	itapi_host_use(&sim_host);
+	sim_verbs_thread(me->node, true);
 	turn_wait(me);
 	me->value = me->body(me->body_arg);
 	sim_thread_over();
@@ -421,6 +422,7 @@ sim_thread_over(void)
 	sim_me->returned = true;
 	sim_me->state = SIM_OVER;
 	itapi_host_use(NULL);
+	sim_verbs_thread(sim_me->node, false);
 	sim_note(sim_me, "ends", "");
 	sim_switch();
 	for (;;)

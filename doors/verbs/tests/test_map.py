@@ -71,7 +71,7 @@ HOOKS = {
     'fopen64', 'fstatat', 'fstatat64', 'getxattr', 'lgetxattr', 'listxattr', 'llistxattr', 'lstat', 'lstat64', 'open', 'open64',
     'openat', 'openat64', 'opendir', 'readlink', 'readlinkat', 'realpath', 'scandir', 'scandir64', 'stat', 'stat64', 'statx',
 }
-OWN = {'itapi_verbs_list'}
+OWN = {'itapi_verbs_list', 'itapi_verbs_simulate'}
 
 
 def symbols(path, which):

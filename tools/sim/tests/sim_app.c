@@ -349,8 +349,8 @@ do_end(const char *what)
 		*(volatile int *)(uintptr_t)never = 1;
 	while (strcmp(what, "spin") == 0)
 		never = 0;
-	if (strcmp(what, "socket") == 0)
-		return socket(AF_INET, SOCK_STREAM, 0);
+	if (strcmp(what, "datagrams") == 0)
+		return socket(AF_INET, SOCK_DGRAM, 0);
 	if (strcmp(what, "fork") == 0)
 		return fork();
 	if (strcmp(what, "pid") == 0) /* the same in no two runs */

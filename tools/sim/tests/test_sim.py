@@ -430,7 +430,7 @@ class Sim(unittest.TestCase):
         self.assert_bad(self.app('abort', '--seed', '1'), 'a aborts', 'that is too much')
         self.assert_bad(self.app('assert', '--seed', '1'), "a: assertion 'never == 1' failed", 'sim_app.c:')
         self.assert_bad(self.app('crash', '--seed', '1'), 'crash in a: Segmentation fault')
-        self.assert_bad(self.app('socket', '--seed', '1'), 'a calls socket()', 'does not simulate')
+        self.assert_bad(self.app('datagrams', '--seed', '1'), 'a calls socket()', 'does not simulate')
         self.assert_bad(self.app('fork', '--seed', '1'), 'a calls fork()')
         self.assert_bad(self.app('write', '--seed', '1', more='expect output a nothing\n'), "a did not write 'nothing'")
 
@@ -519,7 +519,10 @@ class Sim(unittest.TestCase):
                 self.assertIn(f'scene.sim:{line}: ', done.stderr, scene)
 
     def test_no_program(self):
-        self.assert_bad(self.result('node a /nowhere/x.so\n', '--seed', '1'), 'no program', '/nowhere/x.so')
+        for program, words in {'/nowhere/x.so': 'node a: its program /nowhere/x.so: No such file', '/': 'is no file'}.items():
+            done = self.run_sim(f'node a {program}\n', '--seed', '1')
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
         self.assert_bad(self.result('node a /etc/hostname\n', '--seed', '1'), 'no program', 'compile it with cc -shared -fPIC')
 
     def test_options(self):
