@@ -88,7 +88,7 @@ def main(completion, tools):
     tests.check('it-test/perf/equals', ['read'], tests.complete('it-test --perf=re'))
     tests.check('it-test/plan', ['RR', 'RW', 'SR'], tests.complete('it-test 127.0.0.1 client '))
     tests.check('it-cp/checksum', ['crc32c', 'sha256', 'xxh3'], tests.complete('it-cp -c '))
-    tests.check('kalctl/commands', ['show', 'stop'], tests.complete('kalctl s'))
+    tests.check('kalctl/commands', ['shares', 'show', 'stop'], tests.complete('kalctl s'))
     if with_door:
         tests.check('it-run/options', tests.options('it-run'), tests.complete('it-run -'))
         tests.check('it-run/adapters', ['ib', 'iwarp'], tests.complete('it-run -a emul:'))
