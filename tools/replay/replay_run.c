@@ -222,6 +222,9 @@ qp_make(struct replay_actor *actor, GError **error)
 		end->qp = qp;
 		end->partner = qp->partner >= 0 ? &run->ends[qp->partner] : NULL;
 	}
+	/* What was checked before has it, unless the file has changed since. */
+	if (end == NULL)
+		return replay_failed(actor, error, "queue pair q%u was not there before", number);
 	end->actor = actor;
 	end->adapter = actor->of_domain[domain];
 	end->listener = &run->listeners[end->adapter - run->adapters];

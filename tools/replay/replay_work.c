@@ -226,11 +226,10 @@ request_post(struct replay_actor *actor, struct replay_end *end, const struct re
 		status = window_bind(actor, end, request);
 	else if (strcmp(request->name, "local_inv") == 0)
 		status = window_unlink(actor, end, request);
-	else if (replay_field(&actor->line, "remote") == NULL)
-		return replay_failed(actor, error, "'%s' is not replayed", request->name);
-	else if (is_remote(request->name) ||
-		 (is_atomic(request->name) && replay_field(&actor->line, "operand") != NULL &&
-		  replay_field(&actor->line, "swap") != NULL))
+	else if (replay_field(&actor->line, "remote") != NULL &&
+		 (is_remote(request->name) ||
+		  (is_atomic(request->name) && replay_field(&actor->line, "operand") != NULL &&
+		   replay_field(&actor->line, "swap") != NULL)))
 		status = remote_post(actor, end, request);
 	else
 		return replay_failed(actor, error, "'%s' is not replayed", request->name);
