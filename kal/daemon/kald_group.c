@@ -46,7 +46,7 @@ cookie_of(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* --- descriptors of others ------------------------------------------------------------------------------ */
+/* --- descriptors of a client ---------------------------------------------------------------------------- */
 
 static gpointer
 close_slowly(gpointer arg)

@@ -5,8 +5,8 @@
  * Sessions: accepted, identified by the kernel, read in a window, ended with their socket or their process, whichever comes
  * first. A child that a client has forked may hold the socket open, so the end of the process counts, too.
  *
- * A packet is looked at before it is taken. Only one by which a client shares an address gets a buffer for descriptors; the kernel never
- * installs what comes with others.
+ * A packet is looked at before it is taken. Only a client that shares an address may send descriptors: its packet alone gets a buffer for them, and
+ * the kernel never installs those of another packet.
  */
 #include "kald_server.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Addresses that several processes of one user share. A process has one slot, at all addresses that it shares. Whoever has a descriptor
- * of a group can harm all its members, so members are of one user, and sockets of others are looked at.
+ * Addresses that several processes of one user share. A process has one slot, at all addresses that it shares. A process that has a descriptor
+ * of a group can harm all members of the group. So members are of one user, and each socket that a client claims is examined.
  */
 #include <errno.h>
 #include <netinet/in.h>

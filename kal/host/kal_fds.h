@@ -41,8 +41,8 @@ bool kal_fd_duplicate(struct kal_fd *fd, int original);
 #define KAL_FDS_MAX 65 /* descriptors of one packet */
 
 /*
- * Receive a packet and the descriptors that may come with it, as recvmsg(); the control buffer of `message` is not used. What comes
- * with it goes to `fds`, all of which have none; those beyond `room` are closed. -1: errno is set.
+ * Receive a packet and the descriptors that may come with it, as recvmsg(); the control buffer of `message` is not used. The descriptors
+ * go to `fds`, which must be empty; those beyond `room` are closed. -1: errno is set.
  */
 ssize_t kal_fd_receive(struct kal_fd *fds, size_t room, int sock, struct msghdr *message);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Addresses that processes share: as whoever stands for the daemon in this process does it. */
+/* Addresses that processes share: calls go to the part of this process that talks to the daemon, if there is one. */
 #include "kal_host_share.h"
 
 #include <stdatomic.h>

@@ -705,7 +705,7 @@ static const struct kal_sock_source source = {
 
 /* --- addresses that are shared ----------------------------------------------------------------------------- */
 
-/* What an answer means, or that there is none. */
+/* The status of an answer, or of a call without an answer. */
 static enum ri_status
 share_status(bool answered)
 {

@@ -24,7 +24,7 @@ int kal_remote_send(const struct kal_fd *fd, const struct kald_message *message)
 /* The same with descriptors, at most KALD_SHARE_FDS, which stay the caller's. */
 int kal_remote_send_with(const struct kal_fd *fd, const struct kald_message *message,
 			 const int *fds, size_t count);
-/* 1: a message, with descriptors in `got` perhaps, 0: there is none now, -1: the connection is over, or what came is no message. */
+/* 1: a message, with descriptors in `got` perhaps, 0: nothing has come yet, -1: the connection is over, or what came is no message. */
 int kal_remote_receive(const struct kal_fd *fd, struct kald_message *message,
 		       struct kal_fd got[KALD_SHARE_FDS]);
 void kal_remote_close_all(struct kal_fd got[KALD_SHARE_FDS]);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * TCP sockets between nodes, by which programs exchange what their queue pairs need. A node's address leads to the node, loopback to
- * itself. A connected socket is one end of a local pair: what is sent is there at once, and nothing of a scenario cuts or delays
- * it. A socket that listens is a counter of the connections that wait; so poll() is right for both. Descriptors keep their numbers.
+ * TCP sockets between nodes. Programs exchange there what their queue pairs need. A node's address leads to the node, loopback to
+ * itself. A connected socket is one end of a local pair: octets arrive at once, and nothing of a scenario cuts or delays
+ * them. A socket that listens is a counter of the connections that wait; so poll() is right for both. Descriptors keep their numbers.
  */
 #include <arpa/inet.h>
 #include <errno.h>

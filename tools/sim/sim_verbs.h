@@ -27,7 +27,7 @@ extern void *sim_verbs_door; /* NULL: no program of the scenario needs it */
 	})
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Is the caller a program? Else it is a provider that looks for devices of the machine, and there are none: errno is set. */
+/* Is the caller a program? Else it is a provider that looks for devices of the machine; it gets an error, in errno, as on a machine without devices. */
 bool sim_verbs_here(void);
 /* Behind calls of these names. */
 void sim_verbs_opened(struct ibv_context *context);

@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -159,6 +160,28 @@ play_ask(int fd, const struct kald_message *request, struct kald_message *reply)
 		g_assert_true(play_receive(fd, reply));
 	while (reply->head.number != (request->head.number | KALD_REPLY) ||
 	       reply->head.id != request->head.id);
+}
+
+void
+play_send_with(int to, const struct kald_message *message, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(200 * sizeof(int))];
+	} control = {{0}};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)message,
+			     .iov_len = message->head.length};
+	struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (count > 0) {
+		packet.msg_control = &control;
+		packet.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
+	}
+	g_assert_cmpint(sendmsg(to, &packet, MSG_NOSIGNAL), >, 0);
 }
 
 int

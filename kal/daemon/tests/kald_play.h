@@ -33,6 +33,8 @@ int play_connect(const struct play *play);
 /* Connect and say KALD_HELLO; the welcome is checked, and is stored if the pointer is not NULL. */
 int play_join(const struct play *play, enum kald_kind kind, struct kald_message *welcome);
 void play_send(int fd, const struct kald_message *message);
+/* The same with up to 200 descriptors, which stay the caller's. */
+void play_send_with(int fd, const struct kald_message *message, const int *fds, size_t count);
 /* False: the connection is over. */
 bool play_receive(int fd, struct kald_message *message);
 /* Is the connection ended within 10 s? What comes before is dropped. */

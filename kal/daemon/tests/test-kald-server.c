@@ -548,27 +548,6 @@ test_wrong(void)
 	play_free(&play);
 }
 
-static void
-send_with(int to, const struct kald_message *message, const int *fds, unsigned count)
-{
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(16 * sizeof(int))];
-	} control = {{0}};
-	struct iovec part = {.iov_base = (void *)(uintptr_t)message,
-			     .iov_len = message->head.length};
-	struct msghdr packet = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = &control,
-				.msg_controllen = CMSG_SPACE(count * sizeof(int))};
-
-	control.head.cmsg_level = SOL_SOCKET;
-	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	g_assert_cmpint(sendmsg(to, &packet, MSG_NOSIGNAL), >, 0);
-}
-
 /* Descriptors of every kind: none of them ever reaches the daemon. */
 static void
 test_descriptors(void)
@@ -590,7 +569,7 @@ test_descriptors(void)
 
 		kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
 		m.body.name.name[0] = 'x';
-		send_with(fd, &m, fds, i);
+		play_send_with(fd, &m, fds, i);
 		g_assert_true(play_is_ended(fd));
 		close(fd);
 	}
@@ -598,7 +577,7 @@ test_descriptors(void)
 	for (unsigned i = 0; i < 20; i++) {
 		int fd = play_join(&play, KALD_CLIENT, NULL);
 
-		send_with(fd, &m, &fd, 1);
+		play_send_with(fd, &m, &fd, 1);
 		close(fd);
 	}
 	for (unsigned i = 0; i < 5000 && fds_of(&play) > before; i++)

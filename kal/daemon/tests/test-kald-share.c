@@ -59,28 +59,6 @@ sockaddr_of(const struct kald_addr *at)
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-static void
-send_with(int to, const struct kald_message *message, const int *fds, size_t count)
-{
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(200 * sizeof(int))];
-	} control = {{0}};
-	struct iovec part = {.iov_base = (void *)(uintptr_t)message,
-			     .iov_len = message->head.length};
-	struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (count > 0) {
-		packet.msg_control = &control;
-		packet.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(&control.head), fds, count * sizeof(int));
-	}
-	g_assert_cmpint(sendmsg(to, &packet, MSG_NOSIGNAL), >, 0);
-}
-
 /* A reply, and the descriptors with it; returns how many. */
 static size_t
 receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS])
@@ -140,7 +118,7 @@ share(struct member *member, const struct kald_addr *at, uint32_t claim, const i
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
 	m.body.share.at = *at;
 	m.body.share.claim = claim;
-	send_with(member->kald, &m, fds, count);
+	play_send_with(member->kald, &m, fds, count);
 	got = receive_with(member->kald, &m, member->fds);
 	g_assert_cmpint(m.head.number, ==, KALD_SHARE | KALD_REPLY);
 	if (m.head.status != KALD_OK) {
@@ -355,7 +333,7 @@ test_steering(void)
 	play_free(&play);
 }
 
-/* All slots; who comes then gets a sentence, and the place of who leaves. */
+/* All slots are taken: a further process gets a sentence, and then the slot of a process that leaves. */
 static void
 test_full(void)
 {
@@ -691,18 +669,18 @@ test_wrong_requests(void)
 		fds[i] = proof;
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
 	m.body.share.at = at;
-	send_with(member.kald, &m, fds, G_N_ELEMENTS(fds));
+	play_send_with(member.kald, &m, fds, G_N_ELEMENTS(fds));
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
 	/* Of a tool, and with another request. */
 	member.kald = play_join(&play, KALD_TOOL, NULL);
-	send_with(member.kald, &m, fds, 1);
+	play_send_with(member.kald, &m, fds, 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
 	member.kald = process_new(&play);
 	kald_message_begin(&m, KALD_SERVICE, 9, KALD_OK);
 	m.body.service.at = at;
-	send_with(member.kald, &m, fds, 1);
+	play_send_with(member.kald, &m, fds, 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
 	close(proof);
@@ -848,7 +826,7 @@ test_floods(void)
 		kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
 		for (uint8_t j = 0; j < 12; j++) {
 			m.body.share.at = address((uint8_t)(2 + j));
-			send_with(mute[i].kald, &m, &proof, 1);
+			play_send_with(mute[i].kald, &m, &proof, 1);
 		}
 	}
 	over(&flooder, KALD_SERVICE_OVER, &at, 1);

@@ -104,7 +104,7 @@ class Verbs(unittest.TestCase):
         self.assertGreater(float(re.search(r'seed 1: good, .* ([\d.]+) ms', said)[1]), 20, said)
 
     def test_long_polls(self):
-        """Polls in vain move the time: a run with slow messages has few steps, else more than a run may have."""
+        """Polls that find nothing move the time: a run with slow messages has few steps, else more than a run may have."""
         self.good(pair('poll', 'wire 30ms'), 2)
 
     def test_restart(self):
