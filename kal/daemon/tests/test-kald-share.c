@@ -434,6 +434,24 @@ test_death(void)
 	play_free(&play);
 }
 
+/* A slot that was given back rests while others are free: peers may still send to the numbers of its last process. */
+static void
+test_turns(void)
+{
+	struct kald_addr at = address(1);
+	struct member first, second;
+	struct play play;
+
+	play_begin(&play, NULL);
+	member_new(&first, &play, &at);
+	member_end(&first);
+	await_members(&play, 0);
+	member_new(&second, &play, &at);
+	g_assert_cmpuint(second.slot, !=, first.slot);
+	member_end(&second);
+	play_free(&play);
+}
+
 /* The daemon is killed: packets and requests for known services go on; the next one goes on with what the members have. */
 static void
 test_restart(void)
@@ -442,6 +460,7 @@ test_restart(void)
 	struct member a, b, b2, c, d;
 	char text[KALD_TEXT] = "";
 	struct play play;
+	uint32_t own;
 
 	play_begin(&play, NULL);
 	member_new(&a, &play, &at);
@@ -484,6 +503,13 @@ test_restart(void)
 	b.slot ^= a.slot;
 	a.slot ^= b.slot;
 	b.slot ^= a.slot;
+	/* A slot that no process had. */
+	own = a.slot;
+	while (a.slot == own || a.slot == b.slot || a.slot == c.slot || a.slot == d.slot)
+		a.slot = (a.slot + 1) % KALD_SLOTS;
+	g_assert_false(claim(&a, &at, text));
+	g_assert_nonnull(strstr(text, "another's"));
+	a.slot = own;
 	g_assert_true(claim(&a, &at, text));
 	g_assert_cmpuint(sharing(&play, NULL), ==, 4);
 	member_end(&a);
@@ -848,6 +874,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/share/steering", test_steering);
 	g_test_add_func("/kald/share/full", test_full);
 	g_test_add_func("/kald/share/death", test_death);
+	g_test_add_func("/kald/share/turns", test_turns);
 	g_test_add_func("/kald/share/restart", test_restart);
 	g_test_add_func("/kald/share/wrong-claims", test_wrong_claims);
 	g_test_add_func("/kald/share/wrong-requests", test_wrong_requests);
