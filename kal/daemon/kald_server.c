@@ -329,7 +329,8 @@ packet_take(const struct kald_session *session, struct kald_fds *got)
 
 	if (got != NULL) {
 		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
+		/* Without the padding of CMSG_SPACE, in which the kernel would put one descriptor more. */
+		message.msg_controllen = CMSG_LEN(sizeof(got->fds));
 	}
 	(void)recvmsg(session->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	c = got != NULL ? CMSG_FIRSTHDR(&message) : NULL;

@@ -71,7 +71,7 @@ receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS])
 	struct msghdr packet = {.msg_iov = &part,
 				.msg_iovlen = 1,
 				.msg_control = &control,
-				.msg_controllen = sizeof(control)};
+				.msg_controllen = CMSG_LEN(KALD_SHARE_FDS * sizeof(int))};
 	struct cmsghdr *c;
 	size_t count = 0;
 
@@ -696,6 +696,11 @@ test_wrong_requests(void)
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
 	m.body.share.at = at;
 	play_send_with(member.kald, &m, fds, G_N_ELEMENTS(fds));
+	g_assert_true(play_is_ended(member.kald));
+	close(member.kald);
+	/* One too many: a buffer that is padded has room for it. */
+	member.kald = process_new(&play);
+	play_send_with(member.kald, &m, fds, KALD_SHARE_FDS + 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
 	/* Of a tool, and with another request. */
