@@ -308,6 +308,8 @@ shm_poll(struct vem_shm *shm)
 		if (shm->sleepers == 0)
 			asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
+		/* Once more: if this thread was stopped since it said so, the service thread has taken over, and would not hear of a peer. */
+		vsw_leader_polled(&shm->leader);
 	}
 	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx)) {
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
