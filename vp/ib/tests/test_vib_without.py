@@ -20,7 +20,8 @@ SECONDS = 600
 HIDDEN = ('libibverbs', 'librdmacm')
 # What may be missing, apart from the folders of the provider and of the door: programs of other folders.
 FOLDERS = ('vp/ib', 'doors/verbs', 'doc')
-PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs', 'it-run', 'it-run-objects', 'test-fuzz-cm', 'fuzz-cm'}
+PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs', 'it-run', 'it-run-objects', 'test-fuzz-cm', 'fuzz-cm', 'sim-verbs',
+            'sim-verbs-calls', 'sim-rdmacm', 'test-sim-verbs', 'test-sim-verbs-long'}
 OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror')
 
 
