@@ -20,7 +20,8 @@
 #define SO_COOKIE 57
 #endif
 
-#define DRAIN_MAX 4096 /* packets at once: whoever floods does not keep kald */
+#define SLOW_CLOSES_MAX 256  /* then no packet may bring descriptors until some are closed */
+#define DRAIN_MAX       4096 /* packets at once: whoever floods does not keep kald */
 
 static bool
 option_set(int fd, int level, int name, int value)
@@ -48,11 +49,20 @@ cookie_of(int fd, int name)
 
 /* --- descriptors of a client ---------------------------------------------------------------------------- */
 
+static gint slow_closes; /* threads that close; atomic */
+
 static gpointer
 close_slowly(gpointer arg)
 {
 	close(GPOINTER_TO_INT(arg));
+	g_atomic_int_add(&slow_closes, -1);
 	return NULL;
+}
+
+bool
+kald_fd_may_come(void)
+{
+	return g_atomic_int_get(&slow_closes) < SLOW_CLOSES_MAX;
 }
 
 void
@@ -68,6 +78,7 @@ kald_fd_discard(int fd)
 		close(fd);
 		return;
 	}
+	g_atomic_int_add(&slow_closes, 1);
 	thread = g_thread_try_new("close", close_slowly, GINT_TO_POINTER(fd), NULL);
 	if (thread != NULL)
 		g_thread_unref(thread);

@@ -45,6 +45,8 @@ void kald_group_drain(const struct kald_group *group, uint32_t slot);
 
 /* Is it a UDP socket of kald's own network namespace? */
 bool kald_fd_is_here(int fd);
+/* May a client send descriptors? Not while too many are being closed. */
+bool kald_fd_may_come(void);
 /* Close a descriptor of somebody else, without waiting for what it refers to. */
 void kald_fd_discard(int fd);
 

@@ -361,7 +361,7 @@ session_receive(struct kald_session *session)
 		return -1;
 	reading = kald_message_read(octets, (size_t)n, &request);
 	sharing = reading == KALD_READ && request.head.number == KALD_SHARE &&
-		  session->kind == KALD_CLIENT;
+		  session->kind == KALD_CLIENT && kald_fd_may_come();
 	/* Descriptors came with what has none. */
 	if ((message.msg_flags & MSG_CTRUNC) != 0 && !sharing)
 		return -1;
