@@ -13,6 +13,8 @@
 #include "ri_calls.h"
 #include "ri_setting.h"
 
+_Static_assert(KALD_SHARE_FDS <= KAL_FDS_MAX, "a whole group comes with one packet");
+
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
 /* Anybody may bind an abstract name first: what answers there has to be the user's own, or root's. */
