@@ -12,6 +12,7 @@ import contextlib
 import glob
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -48,6 +49,12 @@ WAYS = {
 }
 
 
+def children_seconds():
+    """Time on processors of all programs that have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Checker:
     """Runs the steps and keeps the tally."""
 
@@ -61,7 +68,7 @@ class Checker:
     def run(self, name, command, env=None, show=True):
         """Runs a command into its log; returns whether it ended well, and shows the end if not."""
         log = f'build/logs/{name.replace(" ", "-")}.log'
-        started = time.monotonic()
+        started, busy = time.monotonic(), children_seconds()
         with open(log, 'wb') as file:
             try:
                 status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file,
@@ -70,7 +77,7 @@ class Checker:
                 file.write(f'{command[0]}: {error.strerror}\n'.encode())
                 status = 127
         took = time.monotonic() - started
-        print(f'{"ok  " if status == 0 else "FAIL"} {name} ({took:.0f} s)', flush=True)
+        print(f'{"ok  " if status == 0 else "FAIL"} {name} ({took:.0f} s, {children_seconds() - busy:.0f} s of processors)', flush=True)
         if status != 0 and show:
             self.show(log)
         return status == 0
