@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ri_log.h"
 #include "vrc_ip.h"
 #include "vro_address.h"
 #include "vro_tap.h"
@@ -309,6 +310,20 @@ established_raise(const struct vro_verbs_qp *qp, const struct vrc_event *event)
 	raise_for(qp->rnic, &whole, qp->init.ctx);
 }
 
+/* Its reason is RI_CM_REASON_BAD_PATH, as of a peer without a route: say which it is. */
+static void
+path_mtu_say(const struct vro_station *station, const struct vrc_event *event)
+{
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+
+	if (event->cm.kind == RI_CM_FAILED && event->status == VRC_REJ_BAD_MTU)
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "the peer refuses a path MTU of %u octets, and this interface has an MTU of "
+		       "%u: the "
+		       "interfaces of both sides need the same",
+		       vro_station_mtu(station), station->port.mtu);
+}
+
 static void
 qp_raise(struct vro_verbs_qp *qp, const struct vrc_event *event)
 {
@@ -321,6 +336,7 @@ qp_raise(struct vro_verbs_qp *qp, const struct vrc_event *event)
 	vro_station_leave(station);
 	if (!raised)
 		return;
+	path_mtu_say(station, event);
 	if (event->cm.kind == RI_CM_ESTABLISHED && qp->tie.pdata_len != 0)
 		established_raise(qp, event);
 	else

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# SPDX-FileCopyrightText: the itapi authors
+"""RoCE between containers: hosts in network namespaces that are joined by cables (TAP).
+
+Called as test_roce_net.py TOOLS [IT-RUN]. Each case has hosts of its own (net_hosts.py).
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import net_hosts
+import tool_runs
+from net_hosts import Host
+
+TOOLS = sys.argv[1]
+RUN = sys.argv[2] if len(sys.argv) > 2 else None
+SERVER = ('it-ping', '-P', '-a', 'roce:w0')
+BLOCKER = ('import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("10.91.0.11", 4791)); '
+           'print("bound", flush=True); input()')
+
+
+def two_hosts(here, peer, mtu=1500, peer_mtu=None):
+    here.cable('v0', peer, 'w0')
+    here.address('v0', '10.91.0.1/24', 'fd91::1/64')
+    peer.address('w0', '10.91.0.2/24', 'fd91::2/64')
+    here.ip('link', 'set', 'v0', 'mtu', str(mtu))
+    peer.ip('link', 'set', 'w0', 'mtu', str(peer_mtu or mtu))
+
+
+def ping(host, server, address, *arguments):
+    return host.tool(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:v0', '-p', server.port, *arguments, address)
+
+
+def test_round_trips():
+    """Both families; messages of many packets, whose length the interface decides."""
+    for mtu in (1500, 9000):
+        with Host(here=True) as here, Host() as peer:
+            two_hosts(here, peer, mtu)
+            with peer.server(TOOLS, *SERVER) as server:
+                for address in ('10.91.0.2', 'fd91::2'):
+                    ping(here, server, address, '-S', '100000').expect(0, '3 round trips of 100000 octets verified')
+
+
+def test_router():
+    """A host between the two, whose networks are others."""
+    with Host(here=True) as here, Host() as between, Host() as peer:
+        here.cable('v0', between, 'b0')
+        between.cable('b1', peer, 'w0')
+        here.address('v0', '10.91.0.1/24', 'fd91::1/64')
+        between.address('b0', '10.91.0.9/24', 'fd91::9/64')
+        between.address('b1', '10.92.0.9/24', 'fd92::9/64')
+        peer.address('w0', '10.92.0.2/24', 'fd92::2/64')
+        for host, far in ((here, '91'), (peer, '92')):
+            host.ip('route', 'add', 'default', 'via', f'10.{far}.0.9')
+            host.ip('-6', 'route', 'add', 'default', 'via', f'fd{far}::9')
+        for family in ('ipv4/conf/all/forwarding', 'ipv6/conf/all/forwarding'):
+            between.set(family, 1)
+        with peer.server(TOOLS, *SERVER) as server:
+            for address in ('10.92.0.2', 'fd92::2'):
+                ping(here, server, address, '-S', '20000').expect(0, 'verified')
+
+
+def test_path_mtu():
+    """A peer whose interface takes shorter packets refuses, and the message says what is to be done."""
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer, 9000, 1500)
+        with peer.server(TOOLS, *SERVER) as server:
+            ping(here, server, '10.91.0.2').expect(
+                1, 'the peer refuses a path MTU of 4096 octets, and this interface has an MTU of 9000')
+            here.ip('link', 'set', 'v0', 'mtu', '1500')
+            ping(here, server, '10.91.0.2').expect(0, 'verified')
+
+
+def test_second_address():
+    """Somebody else has the port at the second address: nothing is kept of the first one, and all is well when he ends."""
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer)
+        here.address('v0', '10.91.0.11/24')
+        with subprocess.Popen([sys.executable, '-c', BLOCKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            other.stdout.readline()
+            here.tool(TOOLS, 'it-ping', '-P', '-a', 'roce:v0').expect(
+                1, 'UDP port 4791 of 10.91.0.11 has process %d (python3)' % other.pid, 'ITAPI_ROCE_ADDRESS')
+            other.communicate(b'\n')
+        with peer.server(TOOLS, *SERVER) as server:
+            ping(here, server, '10.91.0.2').expect(0, 'verified')
+        with here.server(TOOLS, 'it-ping', '-P', '-a', 'roce:v0') as server:
+            for address in ('10.91.0.1', '10.91.0.11', 'fd91::1'):
+                peer.tool(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:w0', '-p', server.port, address).expect(0, 'verified')
+
+
+def test_cable():
+    """A cable that is out for a moment costs time, and nothing else; a peer that is killed ends the connection."""
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer)
+        with peer.server(TOOLS, 'it-test', '-P', '-a', 'roce:w0') as server:
+            arguments = ('-a', 'roce:v0', '-p', server.port, '--perf', 'write', '--size', '4k', '--verify', '10.91.0.2')
+            client = tool_runs.start(TOOLS, 'it-test', '--duration', '500ms', *arguments)
+            time.sleep(0.3)
+            peer.ip('link', 'set', 'w0', 'down')
+            time.sleep(0.2)
+            peer.ip('link', 'set', 'w0', 'up')
+            tool_runs.finish(client).expect(0)
+            client = tool_runs.start(TOOLS, 'it-test', '--duration', '60s', *arguments)
+            time.sleep(0.5)
+            server.kill()
+            tool_runs.finish(client).expect(1, 'IT_DTO_ERR_TRANSPORT')
+
+
+def test_verbs():
+    """Programs of libibverbs that exchange their numbers by TCP."""
+    program = shutil.which('ibv_rc_pingpong')
+    if RUN is None or program is None:
+        raise tool_runs.Skipped('it-run and ibv_rc_pingpong are not both there')
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer)
+        server = subprocess.Popen(peer.within([RUN, '--adapter', 'roce:w0', program, '-g', '0', '-n', '200']),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        net_hosts.until(lambda: re.search(r':18515\s', peer.run('ss', '-tlnH').stdout), 'ibv_rc_pingpong listens')
+        client = here.run(RUN, '--adapter', 'roce:v0', program, '-g', '0', '-n', '200', '10.91.0.2')
+        said = server.communicate(timeout=tool_runs.PATIENCE)[0]
+        if client.returncode != 0 or server.returncode != 0 or '200 iters' not in client.stdout or '200 iters' not in said:
+            raise tool_runs.Failed('ibv_rc_pingpong: %s%s%s' % (client.stdout, client.stderr, said))
+
+
+if __name__ == '__main__':
+    net_hosts.enter()
+    sys.exit(tool_runs.main([
+        ('round-trips', test_round_trips),
+        ('router', test_router),
+        ('path-mtu', test_path_mtu),
+        ('second-address', test_second_address),
+        ('cable', test_cable),
+        ('verbs', test_verbs),
+    ]))
