@@ -20,7 +20,12 @@
 #include "viw_refused.h"
 #include "viw_why.h"
 
+#include "vsw_relax.h"
+
 #include <string.h>
+
+#define SENDS_FIRST_MAX \
+	UINT64_C(20000000) /* ns; a thread that has no processor for so long is not waited for */
 
 /* The members that every completion has. */
 static struct vsw_cqe
@@ -194,6 +199,27 @@ receive_push(struct viw_qp *qp, const struct vsw_cqe *cqe)
 		viw_fault(qp, RDMAP_FAULT_STREAM_CATASTROPHIC, NULL, RI_EVENT_QP_CQ_RQ_ERROR);
 }
 
+/*
+ * The message that has come may be the answer to one that another thread is sending: the socket has that, but it is not completed yet.
+ * No standard orders the two completions. On adapters the Send's comes first, since its acknowledgement does, and programs with one
+ * completion queue rely on it (tgtd takes the end of an iSER login from it). So the service thread waits for the sender, which never
+ * waits for it. A thread of the application that polls does not: it has posted before it polls, or it is one of several, none of which
+ * can rely on an order.
+ */
+static __attribute__((noinline)) void
+sends_first(const struct viw_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->engine.host;
+	uint64_t begin = host->now(host->self);
+
+	for (unsigned round = 0; vsw_role_is_taken(&qp->tx.role); round++) {
+		if (host->now(host->self) - begin > SENDS_FIRST_MAX)
+			return;
+		vsw_relax(host, round);
+	}
+	atomic_thread_fence(memory_order_acquire);
+}
+
 void
 viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 {
@@ -206,6 +232,8 @@ viw_rq_complete(struct viw_qp *qp, enum ri_wc_status status, uint32_t length)
 		cqe.flags |= RI_WC_INVALIDATED;
 		cqe.inv_stag = qp->rx.inv_stag;
 	}
+	if (qp->rx.served && status == RI_WC_SUCCESS)
+		sends_first(qp);
 	receive_push(qp, &cqe);
 }
 
@@ -219,6 +247,8 @@ viw_rq_complete_immediate(struct viw_qp *qp, uint32_t imm, uint32_t written)
 	cqe.inv_stag = imm;
 	if (rdmap_is_solicited(rdmap_opcode_of(qp->rx.seg.rdmap_control)))
 		cqe.flags |= RI_WC_SOLICITED;
+	if (qp->rx.served)
+		sends_first(qp);
 	receive_push(qp, &cqe);
 }
 

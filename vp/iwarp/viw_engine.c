@@ -322,9 +322,9 @@ viw_engine_sample(struct viw_engine *engine, struct viw_qp *qp)
 	atomic_store_explicit(&engine->spin_futile, cpu == sched_getcpu(), memory_order_relaxed);
 }
 
-/* Run the queue pairs that the set reports. */
+/* Run the queue pairs that the set reports. `served`: on the service thread. */
 static uint32_t
-serve_set(struct viw_engine *engine)
+serve_set(struct viw_engine *engine, bool served)
 {
 	struct epoll_event events[EVENTS];
 	uint32_t done = 0;
@@ -337,7 +337,7 @@ serve_set(struct viw_engine *engine)
 		if (of_qp & (EPOLLERR | EPOLLHUP))
 			atomic_store(&qp->rx.hung_up, true);
 		if (of_qp & (EPOLLIN | EPOLLERR | EPOLLHUP))
-			done += viw_rx_try(qp);
+			done += viw_rx_try(qp, served);
 		if (of_qp & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 			viw_tx_try(qp);
 		done += (of_qp & EPOLLOUT) != 0;
@@ -376,7 +376,7 @@ engine_drive(struct viw_engine *engine, bool idle)
 	vsw_leader_polled(&engine->leader);
 	/* Nothing is tried without the set then: what is tried each time would get more than its share. */
 	if (!viw_engine_is_small(engine))
-		return serve_set(engine);
+		return serve_set(engine, false);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
 		struct viw_qp *qp = atomic_load_explicit(&engine->hot[i], memory_order_acquire);
 
@@ -386,7 +386,7 @@ engine_drive(struct viw_engine *engine, bool idle)
 			atomic_store_explicit(&qp->tx.send_at_once, true, memory_order_relaxed);
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
-		uint32_t n = viw_rx_try(qp);
+		uint32_t n = viw_rx_try(qp, false);
 		if (n > 0)
 			message_polled(engine, qp);
 		done += n;
@@ -424,7 +424,7 @@ viw_engine_progress(void *arg, uint32_t budget)
 		return 0;
 	serve_deferred(engine);
 	(void)release_held_back(engine);
-	return serve_set(engine);
+	return serve_set(engine, true);
 }
 
 bool

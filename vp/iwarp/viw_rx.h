@@ -47,6 +47,7 @@ struct viw_rx {
 	uint32_t keep_len;
 	uint8_t phase;        /* enum viw_rx_phase */
 	bool waited;          /* a Send has waited for a receive, and the log says so */
+	bool served;          /* by the service thread; see sends_first in viw_complete.c */
 	bool want_tx;         /* this round made work for the sending role */
 	bool have_receive;    /* wqe holds a receive that was taken */
 	bool large;           /* the last frame was large: more of them are likely */
@@ -79,7 +80,7 @@ void viw_doorbell_rq(void *qp);
 /* Run the receiving role; if it is taken, set its retry flag. Returns the octets read, more or less. */
 uint32_t viw_rx_run(struct viw_qp *qp);
 /* The same, but without the retry flag: for callers that come again anyway. */
-uint32_t viw_rx_try(struct viw_qp *qp);
+uint32_t viw_rx_try(struct viw_qp *qp, bool served);
 /* Give the role up, after a round for each retry flag. */
 void viw_rx_leave(struct viw_qp *qp);
 

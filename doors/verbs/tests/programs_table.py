@@ -144,6 +144,20 @@ def late(row):
     return dataclasses.replace(row, long=True)
 
 
+def migration(adapter, **more):
+    """A guest of QEMU moves to another QEMU of this host."""
+    return Row(name='qemu-' + adapter.replace(':', '-'), title='QEMU, migration of a guest to rdma:HOST:PORT',
+               client='python3 -B {tests}/migration_program.py {address} {port} {folder}', needs=('qemu-system-x86_64',),
+               says=('the memory of both guests is the same; what was loaded is there',), **more)
+
+
+def iscsi(adapter, **more):
+    """A disk by iSER."""
+    return Row(name='iser-' + adapter.replace(':', '-'), title='tgtd and iscsi-test-cu, iSER',
+               client='python3 -B {tests}/iscsi_program.py {address} {folder}', needs=('/usr/sbin/tgtd', 'iscsi-test-cu'), alone='iser',
+               says=('Suite: Verify10\n +Test: Simple ...passed', r'asserts +1024 +1024 +1024 +0 '), **more)
+
+
 PYTHON = '/usr/bin/python3'     # Debian's, for which mpi4py is
 OVER_UCX = '--mca pml ucx --mca osc ^ucx'
 OVER_OFI = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include '
@@ -207,6 +221,7 @@ ROWS = [
           FIO + ' --name=c --hostname={address} --rw=write --verb=' + verb, FIO + ' --name=s --rw=read --verb=' + other,
           says=(r'WRITE: bw=.* io=2048KiB',), silent=(r'fio: .*(?i:error|fail)',))
       for verb, other in (('write', 'write'), ('read', 'read'), ('send', 'recv'))),
+    migration('iwarp:lo'), late(iscsi('iwarp:lo')),
     Row('fi_pingpong', 'fi_pingpong -p verbs', 'fi_pingpong -p verbs -e msg -c -I 20 -P {port} {address}',
         'fi_pingpong -p verbs -e msg -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}',
         result=DIFFERS, why='libfabric uses no loopback interface: it needs another one alone, as in it-run -a iwarp:eth0'),
@@ -302,6 +317,7 @@ ROWS = [
     perftest_roce('ib_send_lat', '-n 100 -c UD', long=True),
     perftest_roce('ib_write_lat', '-n 100 -c UC', long=True),
     perftest_roce('ib_read_lat', '-n 100', long=True),
+    late(migration('shm:ib', **SHM)), late(iscsi('shm:ib', **SHM)),
     Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
         **SHM),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A Send is complete before the answer to it: the service thread does not complete a receive while another thread is sending, and
+ * may have to complete what the answer is for.
+ */
+#include "viw_peer.h"
+
+#include "viw_complete.h"
+#include "viw_qp.h"
+#include "viw_tx.h"
+
+#define WATCH 3000  /* us that the service thread has for its mistake */
+#define SOON  12000 /* us of the 20 ms that it waits at most */
+
+static uint32_t
+received(struct viw_qp *qp)
+{
+	struct vsw_cq *cq = &qp->recv_cq->cq;
+
+	vsw_lock(&cq->lock);
+	uint32_t tail = cq->tail;
+	vsw_unlock(&cq->lock);
+	return tail;
+}
+
+static void
+answer_play(struct peer *f, uint32_t msn)
+{
+	uint8_t text[8] = "answer!", frame[64];
+	struct ddp_segment s = rdmap_untagged(RDMAP_SEND, msn, 0, true);
+
+	s.payload = text;
+	s.payload_len = sizeof(text);
+	peer_play(f, frame, rdmap_fpdu_put(frame, &s, true));
+}
+
+static void
+sender_begins(struct viw_qp *qp)
+{
+	while (!vsw_role_take(&qp->tx.role))
+		g_usleep(10);
+	vsw_role_begin(&qp->tx.role);
+}
+
+/* This thread is the sender. It looks once, unless it had no processor for so long that the service thread may have gone on. */
+static void
+test_sends_first(void)
+{
+	struct peer f;
+	bool seen = false;
+
+	for (unsigned round = 0; !seen && round < 100; round++) {
+		peer_open(&f, NULL);
+		struct viw_qp *qp = peer_qp(&f);
+		gint64 begin = g_get_monotonic_time();
+
+		sender_begins(qp);
+		answer_play(&f, 1);
+		g_usleep(WATCH);
+		bool early = received(qp) != 0;
+		seen = g_get_monotonic_time() - begin < SOON;
+		viw_tx_leave(qp);
+		g_assert_false(early && seen);
+		g_assert_cmpuint(end_wait_ok(f.end, true, 0, NULL).byte_len, ==, 8);
+		peer_close(&f);
+	}
+	if (!seen)
+		g_test_skip("this thread never has a processor for long enough");
+}
+
+/* A sender that does not come back holds up nobody for ever. */
+static void
+test_bounded(void)
+{
+	struct peer f;
+
+	peer_open(&f, NULL);
+	struct viw_qp *qp = peer_qp(&f);
+	gint64 deadline = node_deadline();
+
+	sender_begins(qp);
+	answer_play(&f, 1);
+	while (received(qp) == 0) {
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		g_usleep(500);
+	}
+	viw_tx_leave(qp);
+	g_assert_cmpuint(end_wait_ok(f.end, true, 0, NULL).byte_len, ==, 8);
+	peer_close(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/iwarp/order/sends-first", test_sends_first);
+	g_test_add_func("/iwarp/order/bounded", test_bounded);
+	return g_test_run();
+}
