@@ -152,6 +152,8 @@ struct vem_remote {
 	bool owing; /* it is in vem_link::owing */
 	struct vem_remote *next_owing;
 	bool owe_ack;
+	_Atomic(pthread_t)
+		executing; /* completes a receive, and has not acknowledged its message yet; 0: none */
 	uint8_t owe_wait;    /* 1: WAIT, 2: with rnr */
 	uint32_t owe_status; /* of REFUSED */
 	atomic_uint readies; /* how often it became ready */

@@ -173,9 +173,10 @@ answers_write(struct vem_remote *remote)
 	if (qp == NULL)
 		return true;
 	if (remote->owe_ack) {
-		if (!answer_write(remote, VEM_WIRE_ACK, remote->expected, 0, 0))
+		remote->owe_ack = !answer_write(remote, VEM_WIRE_ACK, remote->expected, 0, 0);
+		atomic_store_explicit(&remote->executing, 0, memory_order_release);
+		if (remote->owe_ack)
 			return false;
-		remote->owe_ack = false;
 	}
 	if (vem_qp_takes(qp) && !asks_answer(remote, qp))
 		return false;
@@ -366,6 +367,8 @@ message_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 		hold(remote, false, before); /* its owner says READY when it gives the role up */
 		return;
 	}
+	if (takes && piece.last)
+		atomic_store_explicit(&remote->executing, pthread_self(), memory_order_relaxed);
 	if (!takes)
 		refusal = vsw_respond_write(&qp->in, &message, &piece);
 	else if (!vem_qp_takes(qp))
@@ -392,6 +395,8 @@ message_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 	} else {
 		remote->got += entry->length;
 	}
+	if (!remote->owe_ack)
+		atomic_store_explicit(&remote->executing, 0, memory_order_release);
 }
 
 /* A Read or an atomic: it is executed when there is room for its answer; an atomic at once. */

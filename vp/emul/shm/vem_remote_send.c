@@ -15,6 +15,10 @@
 #include "vem_remote.h"
 #include "vem_tap.h"
 #include "vem_why.h"
+#include "vsw_relax.h"
+
+#define ACK_FIRST_MAX \
+	UINT64_C(20000000) /* ns; a thread that has no processor for so long is not waited for */
 
 static struct vem_sent *
 sent_at(const struct vem_remote *remote, uint32_t number)
@@ -136,6 +140,27 @@ fails(struct vem_remote *remote, enum ri_wc_status status)
 	return FAILED;
 }
 
+/*
+ * What is sent may be the answer to a message whose receive the service thread has completed and not acknowledged yet. The peer's
+ * program expects the completion of its Send before that of the answer, as adapters give it, though no standard orders them: the
+ * service thread is waited for, which never waits for this one. This thread itself acknowledges before its program sees the receive.
+ */
+static __attribute__((cold, noinline)) void
+ack_first(const struct vem_qp *qp, struct vem_remote *remote)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t begin = host->now(host->self);
+
+	for (unsigned round = 0;; round++) {
+		pthread_t by = atomic_load_explicit(&remote->executing, memory_order_acquire);
+
+		if (by == 0 || pthread_equal(by, pthread_self()) ||
+		    host->now(host->self) - begin > ACK_FIRST_MAX)
+			return;
+		vsw_relax(host, round);
+	}
+}
+
 /* A Send or a Write, from where its last piece ended. */
 static enum sending
 message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
@@ -145,6 +170,9 @@ message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 	struct vsw_spans octets;
 	bool lost = false;
 
+	if (__builtin_expect(atomic_load_explicit(&remote->executing, memory_order_relaxed) != 0,
+			     0))
+		ack_first(qp, remote);
 	wire.kind = wqe->opcode == RI_OP_SEND ? VEM_WIRE_SEND : VEM_WIRE_WRITE;
 	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, wqe, &octets) != VSW_MEM_OK)
 		return fails(remote, RI_WC_LOCAL_PROTECTION);
