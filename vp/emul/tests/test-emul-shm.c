@@ -3,7 +3,7 @@
 
 /*
  * The carrier between processes. Two adapters with hosts of their own have nothing in common but the sockets and rings, so
- * most of it is tested in one process; what needs a process that dies is in test-emul-shm-death.c.
+ * most of it is tested in one process; what needs a process that dies is in test-emul-shm-hostile.c.
  */
 #include <glib/gstdio.h>
 #include <malloc.h>
@@ -828,6 +828,77 @@ add(const char *name, GTestFunc run)
 	g_free(path);
 }
 
+/* --- order ---------------------------------------------------------------------------------- */
+
+struct holder {
+	pthread_mutex_t *lock;
+	atomic_bool held, go;
+};
+
+/* Has the lock that upcalls of an adapter take, until 3 ms after it is told to go. */
+static void *
+lock_hold(void *arg)
+{
+	struct holder *h = arg;
+
+	pthread_mutex_lock(h->lock);
+	atomic_store(&h->held, true);
+	while (!atomic_load(&h->go))
+		g_usleep(50);
+	g_usleep(3000);
+	pthread_mutex_unlock(h->lock);
+	return NULL;
+}
+
+/*
+ * The service thread of `b` has completed a receive, and is held in the upcall for it while this thread sends the answer. False: this
+ * thread had no processor for so long that it may have gone on without the acknowledgement.
+ */
+static bool
+is_acknowledged_first(struct two *t)
+{
+	struct holder h = {.lock = &t->node[1]->lock};
+	const struct ri_fast_ops *fast = t->a->node->p->fast;
+	struct ri_wc wc;
+	bool sent;
+
+	g_assert_cmpint(end_recv(t->a, 1, &t->ca, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_recv(t->b, 2, &t->cb, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(fast->arm_cq(t->b->urcq, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
+	GThread *thread = g_thread_new("holder", lock_hold, &h);
+	while (!atomic_load(&h.held))
+		g_usleep(50);
+	g_assert_cmpint(end_send(t->a, 3, &t->ca, 64, 64), ==, RI_SUCCESS);
+	g_usleep(2000); /* it is the service thread that reads */
+	completion(t->b, t->b->urcq);
+	gint64 begin = g_get_monotonic_time();
+	atomic_store(&h.go, true);
+	g_assert_cmpint(end_send(t->b, 4, &t->cb, 64, 64), ==, RI_SUCCESS);
+	bool soon = g_get_monotonic_time() - begin < 15000;
+	completion(t->a, t->a->urcq);
+	sent = fast->poll_cq(t->a->uscq, &wc, 1) == 1;
+	g_thread_join(thread);
+	g_assert_true(sent || !soon);
+	if (!sent)
+		completion(t->a, t->a->uscq);
+	completion(t->b, t->b->uscq);
+	return soon;
+}
+
+/* A Send is complete before the answer to it. */
+static void
+test_order(void)
+{
+	struct two t = two_connected();
+	bool seen = false;
+
+	for (unsigned round = 0; !seen && round < 100; round++)
+		seen = is_acknowledged_first(&t);
+	if (!seen)
+		g_test_skip("this thread never has a processor for long enough");
+	two_free(&t);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -861,6 +932,7 @@ main(int argc, char **argv)
 	add("path-end", test_path_end);
 	add("path-wrong", test_path_wrong);
 	add("early", test_early);
+	add("order", test_order);
 	int failed = g_test_run();
 
 	/* Only the folder and its lock are left. */
