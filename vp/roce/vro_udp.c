@@ -35,7 +35,7 @@
 #define RUN_MAX      65000u /* octets of a run: what a UDP datagram has at most, and less */
 #define RUN_ROOM     65536u /* of a run that comes */
 #define OUT_ROOM     ((size_t)2 * RUN_ROOM)
-#define LONG_RUN     4u /* packets that are worth an answer before more is received */
+#define LONG_RUN     16384u /* octets that are worth an answer before more is received */
 
 /* What a receive call is given. The kernel changes entries that it fills, and they are made anew. */
 struct vro_inbox {
@@ -564,11 +564,9 @@ receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 	udp->calls_in++;
 	udp->taken = (uint32_t)count;
 	for (int i = 0; i < count; i++) {
-		uint32_t run = message_deliver(udp, engine, &in->messages[i].msg_hdr,
-					       in->messages[i].msg_len, captured);
-
-		packets += run;
-		udp->bulk = run >= LONG_RUN;
+		packets += message_deliver(udp, engine, &in->messages[i].msg_hdr,
+					   in->messages[i].msg_len, captured);
+		udp->bulk = in->messages[i].msg_len >= LONG_RUN;
 		/* The sender builds the next run while this one is answered. */
 		if (udp->bulk && i + 1 < count)
 			vro_engine_flush(engine);
