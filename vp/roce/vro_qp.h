@@ -287,6 +287,11 @@ void vro_engine_flush(struct vro_engine *engine);
  * at least, the peer counts as dead.
  */
 void vro_requester_absent(struct vro_qp *qp);
+/*
+ * Is this the beginning of a packet that a reliable queue pair has under way? Who reports an error of a packet, and was not on its way, does
+ * not know the two numbers in it.
+ */
+bool vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len);
 /* Send the acknowledgements that wait, and nothing else: no completion and no upcall comes of it. */
 void vro_engine_acks(struct vro_engine *engine);
 /* The link has room again. */

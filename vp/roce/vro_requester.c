@@ -17,6 +17,7 @@
  */
 #include <string.h>
 
+#include "ri_wire.h"
 #include "vro_why.h"
 
 #define PROBE_MAX UINT64_C(1000000000) /* ns between two repetitions of the last packet */
@@ -638,6 +639,20 @@ vro_requester_congested(struct vro_qp *qp)
 {
 	qp->engine->counts[VRO_CONGESTED]++;
 	window_halve(qp, VRO_WINDOW_MIN);
+}
+
+bool
+vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len)
+{
+	const struct vro_requester *tx = &qp->tx;
+
+	if (len < ROCE_BTH || qp->state != VRO_RTS || qp->transport != ROCE_RC)
+		return false;
+
+	uint32_t qpn = wire_load_be32(head + 4) & ROCE_24;
+	uint32_t psn = wire_load_be32(head + 8) & ROCE_24;
+
+	return qpn == qp->path.qpn && roce_diff(psn, tx->una) >= 0 && roce_diff(psn, tx->end) < 0;
 }
 
 void

@@ -428,7 +428,9 @@ errors_read(struct vro_udp *udp)
 					 .msg_control = control,
 					 .msg_controllen = sizeof(control)};
 
-		if (ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		ssize_t len = ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
+
+		if (len < 0)
 			return;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
 		     c = CMSG_NXTHDR(&message, c)) {
@@ -441,7 +443,7 @@ errors_read(struct vro_udp *udp)
 			memcpy(&error, CMSG_DATA(c), sizeof(error));
 			(void)vro_address_gid(gid, &to);
 			if (error.ee_errno == ECONNREFUSED && udp->absent != NULL)
-				udp->absent(udp, gid);
+				udp->absent(udp, gid, head, (size_t)len);
 		}
 	}
 }
