@@ -84,9 +84,8 @@ ibv_create_ah(struct ibv_pd *ibv, struct ibv_ah_attr *attr)
 	return &ah->ibv;
 }
 
-/* The entry of a GID in the table of a port; -1: it has none. */
-static int
-gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid)
+int
+door_gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid)
 {
 	struct ri_addr addr;
 	union ibv_gid own;
@@ -97,6 +96,15 @@ gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid)
 			return (int)i;
 	}
 	return -1;
+}
+
+/* In RoCE v2 an IPv4 address is mapped. */
+static bool
+is_mapped(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
 }
 
 /* What the header in front of a datagram says of the way that it came. */
@@ -140,13 +148,32 @@ came_by(const struct door_adapter *adapter, const struct ibv_grh *grh)
 	return came;
 }
 
+/*
+ * The first entry of a port's table from which that GID can be answered: in RoCE one of its family. What was sent to a group is answered
+ * from there. -1: there is none.
+ */
+static int
+family_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *to)
+{
+	const bool v4 = is_mapped(to);
+	struct ri_addr addr;
+	union ibv_gid own;
+
+	for (uint32_t i = 0; door_port_addr(adapter, port, i, &addr); i++) {
+		own = door_gid(&addr);
+		if (!door_is_roce(adapter) || is_mapped(&own) == v4)
+			return (int)i;
+	}
+	return -1;
+}
+
 EXPORT int
 ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 		    struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct door_adapter *adapter = door_adapter_of(context);
 	struct came came;
-	int index = 0;
+	int index;
 
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
@@ -156,9 +183,8 @@ ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc
 	if ((wc->wc_flags & IBV_WC_GRH) == 0)
 		return 0;
 	came = came_by(adapter, grh);
-	/* What was sent to a group is answered from the first address. */
-	if (!came.group)
-		index = gid_index(adapter, port, &came.to);
+	index = came.group ? family_index(adapter, port, &came.from)
+			   : door_gid_index(adapter, port, &came.to);
 	if (index < 0) {
 		errno = EINVAL;
 		return -1;
@@ -228,14 +254,11 @@ group_call(struct door_qp *qp, const union ibv_gid *gid, bool detach)
 	return door_call(qp->adapter, KAL_MCAST, &req, sizeof(req), NULL, 0);
 }
 
-/* In RoCE v2 a group of IPv4 has a mapped address. */
 static bool
 is_group(const struct door_adapter *adapter, const union ibv_gid *gid)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	if (door_is_roce(adapter) && memcmp(gid->raw, mapped, sizeof(mapped)) == 0)
-		return gid->raw[sizeof(mapped)] >> 4 == 0xe;
+	if (door_is_roce(adapter) && is_mapped(gid))
+		return gid->raw[12] >> 4 == 0xe;
 	return gid->raw[0] == MULTICAST_OCTET;
 }
 

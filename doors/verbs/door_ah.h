@@ -26,5 +26,7 @@ door_ah_of(const struct ibv_ah *ah)
  */
 int door_ah_path(struct door_adapter *adapter, const struct ibv_ah_attr *attr,
 		 struct ri_ah_init *path);
+/* The entry of a GID in the table of a port; -1: it has none. */
+int door_gid_index(struct door_adapter *adapter, uint32_t port, const union ibv_gid *gid);
 
 #endif /* DOOR_AH_H */

@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "door_ah.h"
 #include "door_cm_internal.h"
 #include "door_status.h"
 
@@ -26,7 +27,10 @@ void
 door_cm_ah_attr(const struct door_cm_id *id, const union ibv_gid *to,
 		struct ib_uverbs_ah_attr *attr)
 {
+	int own = door_gid_index(id->adapter, id->spigot + 1, &id->sgid);
+
 	memcpy(attr->grh.dgid, to, sizeof(attr->grh.dgid));
+	attr->grh.sgid_index = own > 0 ? (uint8_t)own : 0;
 	attr->grh.hop_limit = HOP_LIMIT;
 	attr->is_global = 1;
 	attr->port_num = (uint8_t)(id->spigot + 1);

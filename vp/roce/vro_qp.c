@@ -277,7 +277,7 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 {
 	struct vro_requester *tx = &qp->tx;
 
-	tx->psn = tx->una = tx->end = tx->asked = tx->window_end = psn & ROCE_24;
+	tx->psn = tx->una = tx->end = tx->asked = tx->long_end = tx->window_end = psn & ROCE_24;
 	tx->window = qp->path.mtu == ROCE_MTU_MAX ? 16 : 32;
 	tx->peer = peer_place(&qp->path.flow);
 	tx->counted = 0;

@@ -28,7 +28,7 @@
  * receive buffer takes them where its limit is the kernel's usual one, 212,992 octets twice, and a packet of 4,096 octets costs 8,960.
  * A queue pair with nothing on its way may always send a packet, so it needs no other one to go on.
  */
-#define VRO_BUDGET 163840u
+#define VRO_BUDGET 184320u
 #define VRO_PEERS  64u /* places of addresses; two that share one share the budget */
 
 /* Which process of an address has that queue pair, if they share it. */
@@ -144,16 +144,17 @@ struct vro_requester {
 	char *requests; /* ring of struct vro_request */
 	uint32_t stride;
 	uint32_t mask;
-	uint32_t oldest;  /* first one not completed ... */
-	uint32_t current; /* ... the one that is being sent ... */
-	uint32_t taken;   /* ... and the next to take; indices run freely */
-	uint32_t at;      /* packets of `current` that are sent */
-	uint32_t psn;     /* of the next request */
-	uint32_t una;     /* first number not acknowledged */
-	uint32_t end;     /* behind the last number ever sent */
-	uint32_t unasked; /* packets ... */
-	uint32_t untold;  /* ... and ends of requests since the last one with AckReq ... */
-	uint32_t asked;   /* ... which has the number before this */
+	uint32_t oldest;   /* first one not completed ... */
+	uint32_t current;  /* ... the one that is being sent ... */
+	uint32_t taken;    /* ... and the next to take; indices run freely */
+	uint32_t at;       /* packets of `current` that are sent */
+	uint32_t psn;      /* of the next request */
+	uint32_t una;      /* first number not acknowledged */
+	uint32_t end;      /* behind the last number ever sent */
+	uint32_t unasked;  /* packets ... */
+	uint32_t untold;   /* ... and ends of requests since the last one with AckReq ... */
+	uint32_t asked;    /* ... which has the number before this */
+	uint32_t long_end; /* behind the last request under way that has more than a few octets */
 	uint32_t window;
 	uint32_t counted;    /* octets of this queue pair in vro_engine::sent ... */
 	uint32_t peer;       /* ... there */
@@ -286,6 +287,11 @@ void vro_engine_flush(struct vro_engine *engine);
  * at least, the peer counts as dead.
  */
 void vro_requester_absent(struct vro_qp *qp);
+/*
+ * Is this the beginning of a packet that a reliable queue pair has under way? Who reports an error of a packet, and was not on its way, does
+ * not know the two numbers in it.
+ */
+bool vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len);
 /* Send the acknowledgements that wait, and nothing else: no completion and no upcall comes of it. */
 void vro_engine_acks(struct vro_engine *engine);
 /* The link has room again. */

@@ -17,9 +17,14 @@
  */
 #include <string.h>
 
+#include "ri_wire.h"
 #include "vro_why.h"
 
 #define PROBE_MAX UINT64_C(1000000000) /* ns between two repetitions of the last packet */
+
+/* Packets of at most SHORT octets use little of a receive buffer. They count as SHORT_COST, with what the kernel needs for each. */
+#define SHORT      512u
+#define SHORT_COST 1024u
 
 static struct vro_request *
 request_at(const struct vro_qp *qp, uint32_t index)
@@ -48,6 +53,16 @@ static uint32_t
 under_way(const struct vro_qp *qp)
 {
 	return (position(qp) - qp->tx.una) & ROCE_24;
+}
+
+/* Octets of the budget that each packet under way counts as: all alike, as the longest one may be. */
+static uint32_t
+cost(const struct vro_qp *qp)
+{
+	const struct vro_requester *tx = &qp->tx;
+
+	return roce_diff(tx->long_end, tx->una) > 0 || qp->path.mtu < SHORT_COST ? qp->path.mtu
+										 : SHORT_COST;
 }
 
 /* Packets of a Read's answer that one Read Request asks for. */
@@ -214,7 +229,7 @@ request_opcode(const struct vro_qp *qp, const struct vsw_wqe *wqe, bool first, b
 static bool
 is_budget_full(const struct vro_qp *qp)
 {
-	return qp->engine->sent[qp->tx.peer] + qp->path.mtu >= VRO_BUDGET;
+	return qp->engine->sent[qp->tx.peer] + cost(qp) >= VRO_BUDGET;
 }
 
 /* The budget is used, and an answer will come, which makes room. */
@@ -234,7 +249,7 @@ static bool
 is_answer_wanted(struct vro_qp *qp, const struct vsw_wqe *wqe, bool last)
 {
 	struct vro_requester *tx = &qp->tx;
-	uint32_t most = VRO_BUDGET / qp->path.mtu;
+	uint32_t most = VRO_BUDGET / cost(qp);
 
 	if (qp->transport != ROCE_RC)
 		return false;
@@ -369,8 +384,10 @@ void
 vro_requester_count(struct vro_qp *qp, bool none)
 {
 	struct vro_requester *tx = &qp->tx;
-	uint32_t now = none || qp->transport != ROCE_RC ? 0 : under_way(qp) * qp->path.mtu;
+	uint32_t now = none || qp->transport != ROCE_RC ? 0 : under_way(qp) * cost(qp);
 
+	if (roce_diff(tx->long_end, tx->una) < 0)
+		tx->long_end = tx->una; /* before it seems to lie ahead */
 	qp->engine->sent[tx->peer] += now - tx->counted;
 	tx->counted = now;
 }
@@ -395,6 +412,9 @@ send_one(struct vro_qp *qp)
 		return false;
 	if (under_way(qp) == 0 && !tx->spent)
 		tx->since = qp->engine->host->now(qp->engine->host->self);
+
+	if (r->wqe->length > SHORT)
+		tx->long_end = roce_add(r->first, r->packets);
 
 	uint32_t psn = position(qp);
 	bool sent = qp->transport == ROCE_UD ? vro_ud_send(qp, r)
@@ -619,6 +639,20 @@ vro_requester_congested(struct vro_qp *qp)
 {
 	qp->engine->counts[VRO_CONGESTED]++;
 	window_halve(qp, VRO_WINDOW_MIN);
+}
+
+bool
+vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len)
+{
+	const struct vro_requester *tx = &qp->tx;
+
+	if (len < ROCE_BTH || qp->state != VRO_RTS || qp->transport != ROCE_RC)
+		return false;
+
+	uint32_t qpn = wire_load_be32(head + 4) & ROCE_24;
+	uint32_t psn = wire_load_be32(head + 8) & ROCE_24;
+
+	return qpn == qp->path.qpn && roce_diff(psn, tx->una) >= 0 && roce_diff(psn, tx->end) < 0;
 }
 
 void

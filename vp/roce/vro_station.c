@@ -136,12 +136,27 @@ mux_flush(struct vro_link *link)
 		full_wait(station);
 }
 
-/* Nobody listens at that address any more. */
+/* Does a queue pair have that packet on its way to that address? */
+static bool
+is_quoted(const struct vro_station *station, const uint8_t gid[16], const uint8_t *head, size_t len)
+{
+	for (uint32_t row = 0; row < VRO_ROWS; row++)
+		for (const struct vro_verbs_qp *qp = station->rows[row]; qp != NULL;
+		     qp = qp->next_row)
+			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0 &&
+			    vro_requester_quoted(&qp->qp, head, len))
+				return true;
+	return false;
+}
+
+/* Nobody listens at that address any more, for all queue pairs, if it is a packet of one of them that was refused. */
 void
-vro_station_absent(struct vro_udp *udp, const uint8_t gid[16])
+vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len)
 {
 	struct vro_station *station = udp->owner;
 
+	if (!is_quoted(station, gid, head, len))
+		return;
 	for (uint32_t row = 0; row < VRO_ROWS; row++)
 		for (struct vro_verbs_qp *qp = station->rows[row]; qp != NULL; qp = qp->next_row)
 			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0)

@@ -112,7 +112,8 @@ enum ri_status vro_claim_begin(struct vro_station *station) RI_MUST_CHECK;
 enum ri_status vro_claim(struct vro_station *station) RI_MUST_CHECK;
 void vro_claim_drop(struct vro_station *station);
 /* As vro_udp::absent, of a station's sockets. In the role. */
-void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16]);
+void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head,
+			size_t len);
 
 /*
  * The manager that a number belongs to, and no other thread closes it until vro_station_let_go; NULL: there is none, and nothing is to be

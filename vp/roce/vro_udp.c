@@ -35,7 +35,7 @@
 #define RUN_MAX      65000u /* octets of a run: what a UDP datagram has at most, and less */
 #define RUN_ROOM     65536u /* of a run that comes */
 #define OUT_ROOM     ((size_t)2 * RUN_ROOM)
-#define LONG_RUN     4u /* packets that are worth an answer before more is received */
+#define LONG_RUN     16384u /* octets that are worth an answer before more is received */
 
 /* What a receive call is given. The kernel changes entries that it fills, and they are made anew. */
 struct vro_inbox {
@@ -428,7 +428,9 @@ errors_read(struct vro_udp *udp)
 					 .msg_control = control,
 					 .msg_controllen = sizeof(control)};
 
-		if (ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		ssize_t len = ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
+
+		if (len < 0)
 			return;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
 		     c = CMSG_NXTHDR(&message, c)) {
@@ -441,7 +443,7 @@ errors_read(struct vro_udp *udp)
 			memcpy(&error, CMSG_DATA(c), sizeof(error));
 			(void)vro_address_gid(gid, &to);
 			if (error.ee_errno == ECONNREFUSED && udp->absent != NULL)
-				udp->absent(udp, gid);
+				udp->absent(udp, gid, head, (size_t)len);
 		}
 	}
 }
@@ -564,11 +566,9 @@ receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 	udp->calls_in++;
 	udp->taken = (uint32_t)count;
 	for (int i = 0; i < count; i++) {
-		uint32_t run = message_deliver(udp, engine, &in->messages[i].msg_hdr,
-					       in->messages[i].msg_len, captured);
-
-		packets += run;
-		udp->bulk = run >= LONG_RUN;
+		packets += message_deliver(udp, engine, &in->messages[i].msg_hdr,
+					   in->messages[i].msg_len, captured);
+		udp->bulk = in->messages[i].msg_len >= LONG_RUN;
 		/* The sender builds the next run while this one is answered. */
 		if (udp->bulk && i + 1 < count)
 			vro_engine_flush(engine);

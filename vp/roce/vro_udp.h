@@ -57,8 +57,11 @@ struct vro_udp {
 	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
-	/* Somebody's address answered that nobody listens there; may be NULL. */
-	void (*absent)(struct vro_udp *udp, const uint8_t gid[16]);
+	/*
+	 * Somebody's address answered that nobody listens there, or a stranger says so: `head` is what it quotes of the packet, `len`
+	 * octets, perhaps none. May be NULL.
+	 */
+	void (*absent)(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len);
 	void *owner;
 	/* vro_udp_receive, or what also gives the capture all that comes. */
 	uint32_t (*receive)(struct vro_udp *udp, struct vro_engine *engine);

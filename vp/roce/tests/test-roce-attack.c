@@ -491,6 +491,56 @@ test_group(void)
 	}
 }
 
+static bool
+lose_all(struct sim *sim, int from, const struct roce_packet *p)
+{
+	(void)sim;
+	(void)from;
+	(void)p;
+	return false;
+}
+
+/*
+ * Reports that nobody listens at the peer's address come from anybody. Only whoever has seen a packet that is under way knows the numbers in
+ * it; others would end a connection by three datagrams.
+ */
+static void
+test_reports(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+	struct roce_packet p = {.opcode = ROCE_SEND_ONLY, .pkey = ROCE_PKEY};
+	uint8_t head[ROCE_PACKET_MAX];
+
+	sim_pair(sim, ROCE_RC, 256, 0xfffffe, 3, pair);
+	sim->filter = lose_all;
+	for (unsigned i = 0; i < 4; i++) {
+		struct ri_sge sge = sim_sge(pair[0], 0, 8);
+		struct ri_wr wr = sim_request(pair[0], i, RI_OP_SEND, &sge, 0);
+
+		sim_post(pair[0], &wr);
+	}
+	p.qpn = pair[1]->qp.qpn;
+	for (uint32_t i = 0; i < 4; i++) {
+		p.psn = roce_add(0xfffffe, i);
+		(void)roce_packet_write(head, &p);
+		g_assert_true(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH));
+		g_assert_false(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH - 1));
+		g_assert_false(vro_requester_quoted(&pair[1]->qp, head, ROCE_BTH));
+	}
+	p.psn = 2; /* not sent yet */
+	(void)roce_packet_write(head, &p);
+	g_assert_false(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH));
+	p.psn = 0xfffffd; /* acknowledged */
+	(void)roce_packet_write(head, &p);
+	g_assert_false(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH));
+	p.psn = 0xffffff;
+	p.qpn ^= 1;
+	(void)roce_packet_write(head, &p);
+	g_assert_false(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH));
+	sim_free(sim);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -501,5 +551,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/attack/manager", test_manager);
 	g_test_add_func("/roce/attack/reads-again", test_reads_again);
 	g_test_add_func("/roce/attack/group", test_group);
+	g_test_add_func("/roce/attack/reports", test_reports);
 	return g_test_run();
 }

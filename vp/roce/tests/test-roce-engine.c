@@ -304,6 +304,51 @@ unasked(void)
 	sim_free(sim);
 }
 
+/* A Write of all memory, which never fits the budget as a whole with the others. */
+static void
+write_all(struct sim_qp *q, uint64_t id)
+{
+	struct ri_sge sge = sim_sge(q, 0, SIM_ROOM);
+	struct ri_wr wr = sim_request(q, id, RI_OP_RDMA_WRITE, &sge, 0);
+
+	sim_post(q, &wr);
+}
+
+/*
+ * What is under way to a peer is bounded by what its receive buffer takes: of short messages a whole window, of packets of the path MTU
+ * fewer, and while there are both, all count as long ones.
+ */
+static void
+budget(void)
+{
+	struct sim_qp *pair[2];
+	struct sim *sim = pair_new(4096, pair);
+	struct vro_engine *engine = &sim->sides[0].engine;
+	struct vro_requester *tx = &pair[0]->qp.tx;
+
+	tx->window = VRO_WINDOW_MAX;
+	for (int i = 0; i < 6; i++)
+		write_all(pair[0], 0);
+	g_assert_cmpuint(engine->counts[VRO_PACKETS_OUT], ==, VRO_BUDGET / 4096);
+	g_assert_cmpuint(engine->sent[tx->peer], ==, VRO_BUDGET);
+	sim_run(sim, SECOND);
+	g_assert_cmpuint(engine->sent[tx->peer], ==, 0);
+	sim_poll(pair[0]);
+	engine->counts[VRO_PACKETS_OUT] = 0;
+	tx->window = VRO_WINDOW_MAX;
+	send_silently(pair, SIM_DEPTH - 1);
+	g_assert_cmpuint(engine->counts[VRO_PACKETS_OUT], ==, SIM_DEPTH - 1);
+	g_assert_cmpuint(engine->sent[tx->peer], <, VRO_BUDGET / 2);
+	write_all(pair[0], 99);
+	g_assert_cmpuint(engine->counts[VRO_PACKETS_OUT], <=, SIM_DEPTH);
+	sim_run(sim, SECOND);
+	g_assert_cmpuint(engine->sent[tx->peer], ==, 0);
+	g_assert_cmpuint(engine->counts[VRO_REPEATED], ==, 0);
+	sim_poll(pair[0]);
+	g_assert_nonnull(strstr(pair[0]->sent->str, "99 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
+	sim_free(sim);
+}
+
 /* --- errors ------------------------------------------------------------------------------- */
 
 struct bad {
@@ -870,6 +915,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/long-read", long_read);
 	g_test_add_func("/roce/engine/coalesced", coalesced);
 	g_test_add_func("/roce/engine/unasked", unasked);
+	g_test_add_func("/roce/engine/budget", budget);
 	g_test_add_func("/roce/engine/held", held);
 	g_test_add_func("/roce/engine/refused", refused);
 	g_test_add_func("/roce/engine/local-errors", local_errors);

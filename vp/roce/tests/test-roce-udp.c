@@ -26,13 +26,15 @@ struct wire {
 };
 
 static void
-on_absent(struct vro_udp *udp, const uint8_t gid[16])
+on_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len)
 {
 	struct wire *w = udp->owner;
 	int side = udp == &w->udp[1];
 
 	g_assert_cmpmem(gid, 16, w->udp[!side].gid, 16);
-	vro_requester_absent(&w->pair[side]->qp);
+	/* The kernel quotes the packet; that of an answer says nothing. */
+	if (vro_requester_quoted(&w->pair[side]->qp, head, len))
+		vro_requester_absent(&w->pair[side]->qp);
 }
 
 static void

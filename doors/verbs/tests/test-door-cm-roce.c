@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A port with addresses of IPv4 and of IPv6: what is sent to a peer or a group has the address of its id, or one of the family of the
+ * sender that it answers, never just the first one of the port.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cm_bench.h"
+
+#define PORT  1
+#define GROUP "ff15::1a7a"
+
+static struct rdma_event_channel *channel;
+
+/* An id for datagrams at ::1, or NULL: another process has that address. */
+static struct rdma_cm_id *
+id_of_v6(void)
+{
+	struct sockaddr_storage own = cm_addr("::1", 0);
+	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_UDP);
+
+	if (rdma_bind_addr(id, (struct sockaddr *)&own) == 0)
+		return id;
+	g_assert_cmpint(errno, ==, ENODEV);
+	g_test_skip("another process has ::1");
+	OK(rdma_destroy_id(id));
+	return NULL;
+}
+
+static void
+gid_is(struct ibv_context *verbs, int index, const char *text)
+{
+	uint8_t want[16] = {[10] = 0xff, [11] = 0xff};
+	union ibv_gid gid;
+
+	if (inet_pton(AF_INET6, text, want) != 1)
+		g_assert_cmpint(inet_pton(AF_INET, text, want + 12), ==, 1);
+	OK(ibv_query_gid(verbs, PORT, index, &gid));
+	g_assert_cmpmem(gid.raw, sizeof(gid.raw), want, sizeof(want));
+}
+
+/* The way to a group begins at the address of the id that has joined it; a handle can be made of it. */
+static void
+test_group(void)
+{
+	struct sockaddr_storage group = cm_addr(GROUP, 0);
+	struct rdma_cm_id *id = id_of_v6();
+	struct cm_event joined;
+	struct ibv_ah *ah;
+
+	if (id == NULL)
+		return;
+	cm_qp(id);
+	OK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL));
+	joined = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, id);
+	gid_is(id->verbs, joined.param.ud.ah_attr.grh.sgid_index, "::1");
+	ah = ibv_create_ah(id->pd, &joined.param.ud.ah_attr);
+	g_assert_nonnull(ah);
+	OK(ibv_destroy_ah(ah));
+	OK(rdma_leave_multicast(id, (struct sockaddr *)&group));
+	cm_gone(id);
+}
+
+/* What came to a group is answered from an address of its sender's family, and what came to an address from there. */
+static void
+test_answer(void)
+{
+	static const struct {
+		const char *from, *to, *own;
+	} ways[] = {{"fd00::9", GROUP, "::1"}, {"fd00::9", "::1", "::1"}};
+	struct rdma_cm_id *id = id_of_v6();
+	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
+	struct ibv_ah_attr attr;
+
+	if (id == NULL)
+		return;
+	for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+		struct ibv_grh grh = {.version_tclass_flow = htonl(6u << 28), .hop_limit = 64};
+
+		g_assert_cmpint(inet_pton(AF_INET6, ways[i].from, grh.sgid.raw), ==, 1);
+		g_assert_cmpint(inet_pton(AF_INET6, ways[i].to, grh.dgid.raw), ==, 1);
+		OK(ibv_init_ah_from_wc(id->verbs, PORT, &wc, &grh, &attr));
+		gid_is(id->verbs, attr.grh.sgid_index, ways[i].own);
+	}
+	OK(rdma_destroy_id(id));
+}
+
+int
+main(int argc, char **argv)
+{
+	int result;
+
+	g_test_init(&argc, &argv, NULL);
+	cm_adapters("roce:lo");
+	channel = cm_channel();
+	g_test_add_func("/door/cm-roce/group", test_group);
+	g_test_add_func("/door/cm-roce/answer", test_answer);
+	result = g_test_run();
+	rdma_destroy_event_channel(channel);
+	return result;
+}
