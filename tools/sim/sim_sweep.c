@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -276,6 +277,7 @@ start(struct run *run, struct slot *slot, GError **error)
 	}
 	if (slot->pid == 0) {
 		looks(false);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would look at it any more */
 		set_wire(run->scenario);
 		sim_run(run->scenario, &options);
 	}
