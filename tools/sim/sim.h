@@ -43,6 +43,7 @@ struct sim_result {
 	char kind[160];      /* of the failure: equal ones are one */
 	char text[SIM_TEXT]; /* the failure in full */
 	char running[64];    /* the node and the call whose thread runs, for a process that dies */
+	pid_t tid;           /* of that thread */
 	uint64_t hash;       /* of all steps */
 	uint64_t steps;
 	uint64_t time;    /* virtual, ns */
@@ -104,6 +105,8 @@ void sim_node_start(struct sim_node *node);
 void sim_node_end(struct sim_node *node, int status, bool killed);
 /* The same for the node of the calling thread, which does not come back. */
 _Noreturn void sim_node_exit(int status);
+/* What the program has given to atexit(), on the thread that ends it. */
+void sim_handlers_run(void);
 /* Fill in @NODE. */
 char *sim_node_address(unsigned index);
 /* A thread of the node gets the baton: stdout and stderr are the node's from here on. */
@@ -148,12 +151,14 @@ struct sim_thread {
 	void *body_arg;
 	void *value;   /* of its end */
 	bool returned; /* body has returned or the thread has called pthread_exit */
+	bool alone;    /* it was detached, or joined: nobody may join it */
 };
 
 extern _Thread_local struct sim_thread *sim_me;
 
-/* A thread that waits for its first turn. NULL: no resources. */
-struct sim_thread *sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg);
+/* A thread that waits for its first turn; a stack of so many octets, 0: as usual. NULL: no resources. */
+struct sim_thread *sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg,
+				  size_t stack);
 /* All, newest first. */
 struct sim_thread *sim_threads(void);
 /* Block until ready(arg) or the deadline (RI_NEVER: none). False: the deadline came first. */
@@ -253,6 +258,8 @@ uint64_t sim_host_next_timer(void);
 
 /* --- faults -------------------------------------------------------------------------------------------------------------------- */
 
+/* Before the first seed: are the commands of faults ones that adapters know? False: the error names the line. */
+bool sim_doors_check(const struct sim_scenario *scenario, const char *file, GError **error);
 /* Before any thread: adapters will ask for a tester. */
 void sim_doors_begin(void);
 /* An adapter was opened by the node: take its call, give it the faults that hold from the begin. */

@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/sim_real.h"
+#include "tool_error.h"
 
 #define ANSWER 8192
 
@@ -21,38 +23,48 @@ static int listener = -1;
 static char *path;
 
 static bool
-has_faults(void)
+has_faults(const struct sim_scenario *scenario)
 {
-	const GPtrArray *steps = sim_scenario()->steps;
+	for (guint i = 0; i < scenario->steps->len; i++) {
+		const struct sim_step_plan *step = g_ptr_array_index(scenario->steps, i);
 
-	if (sim_scenario()->paths || sim_scenario()->triggers)
-		return true;
-	for (guint i = 0; i < steps->len; i++)
-		if (((const struct sim_step_plan *)g_ptr_array_index(steps, i))->deed == SIM_FAULT)
+		if (step->deed == SIM_FAULT)
 			return true;
+	}
 	return false;
+}
+
+/* Adapters that are opened from here on connect to it. */
+static bool
+listener_open(int flags, GError **error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	g_autofree char *folder = g_dir_make_tmp("it-sim-XXXXXX", error);
+
+	if (folder == NULL)
+		return false;
+	path = g_build_filename(folder, "faults", NULL);
+	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	listener = SIM_REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	if (listener < 0 ||
+	    bind(listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listener, SIM_NODES_MAX) != 0)
+		return tool_fail(error, TOOL_ERROR_FAILED, "a socket for faults cannot be made: %s",
+				 g_strerror(errno));
+	g_setenv("ITAPI_EMUL_CONTROL", path, TRUE);
+	return true;
 }
 
 void
 sim_doors_begin(void)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const struct sim_scenario *scenario = sim_scenario();
 	g_autoptr(GError) error = NULL;
-	g_autofree char *folder = NULL;
 
-	if (!has_faults())
+	if (!scenario->paths && !scenario->triggers && !has_faults(scenario))
 		return;
-	folder = g_dir_make_tmp("it-sim-XXXXXX", &error);
-	if (folder == NULL)
+	if (!listener_open(SOCK_NONBLOCK, &error))
 		sim_fail("no socket", "%s", error->message);
-	path = g_build_filename(folder, "faults", NULL);
-	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (listener < 0 ||
-	    bind(listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, SIM_NODES_MAX) != 0)
-		sim_fail("no socket", "a socket for faults cannot be made: %s", g_strerror(errno));
-	g_setenv("ITAPI_EMUL_CONTROL", path, TRUE);
 }
 
 void
@@ -66,6 +78,89 @@ sim_doors_end(void)
 	(void)unlink(path);
 	(void)rmdir(folder);
 }
+
+/* --- before the first seed ------------------------------------------------------------------ */
+
+#define CHECK_PATIENCE 20 /* s */
+
+/* What is wrong with a command, as an adapter says; NULL: nothing. The adapter does not run it. */
+static char *
+command_judge(int door, const char *command)
+{
+	g_autofree char *question = g_strdup_printf("check %s", command);
+	char answer[ANSWER];
+	ssize_t len;
+
+	if (SIM_REAL(send)(door, question, strlen(question), MSG_NOSIGNAL) < 0 ||
+	    (len = SIM_REAL(recv)(door, answer, sizeof(answer) - 1, 0)) <= 0)
+		return g_strdup("the adapter does not answer");
+	answer[len] = '\0';
+	return strcmp(answer, "ok") == 0 ? NULL : g_strdup(answer);
+}
+
+/* In a process of its own, with the clock and the threads of the machine. Returns what is wrong; NULL: nothing. */
+static char *
+faults_judge(const struct sim_scenario *scenario)
+{
+	g_autoptr(GError) error = NULL;
+	char name[64], *why = NULL;
+	it_ia_handle_t ia;
+	int door;
+
+	if (!listener_open(0, &error))
+		return g_strdup(error->message);
+	if (it_ia_create("emul:ib", 2, 1, &ia) != IT_SUCCESS)
+		return g_strdup("no adapter that could read the faults can be opened");
+	door = SIM_REAL(accept4)(listener, NULL, NULL, SOCK_CLOEXEC);
+	(void)SIM_REAL(recv)(door, name, sizeof(name), 0);
+	for (guint i = 0; i < scenario->steps->len && why == NULL; i++) {
+		const struct sim_step_plan *step = g_ptr_array_index(scenario->steps, i);
+		g_autofree char *wrong =
+			step->deed == SIM_FAULT ? command_judge(door, step->command) : NULL;
+
+		if (wrong != NULL)
+			why = g_strdup_printf("%d: '%s': %s", step->line, step->command, wrong);
+	}
+	return why;
+}
+
+bool
+sim_doors_check(const struct sim_scenario *scenario, const char *file, GError **error)
+{
+	char why[ANSWER] = "";
+	ssize_t len;
+	int ends[2], status = 0;
+	pid_t judge;
+
+	if (!has_faults(scenario))
+		return true;
+	if (pipe(ends) != 0 || (judge = SIM_REAL(fork)()) < 0)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "no process to read the faults of %s: %s", file,
+				 g_strerror(errno));
+	if (judge == 0) {
+		char *wrong;
+
+		(void)SIM_REAL(alarm)(CHECK_PATIENCE);
+		wrong = faults_judge(scenario);
+		if (wrong != NULL)
+			(void)!SIM_REAL(write)(ends[1], wrong, strlen(wrong));
+		sim_doors_end();
+		SIM_REAL(_exit)(0);
+	}
+	(void)SIM_REAL(close)(ends[1]);
+	len = SIM_REAL(read)(ends[0], why, sizeof(why) - 1);
+	(void)SIM_REAL(close)(ends[0]);
+	(void)SIM_REAL(waitpid)(judge, &status, 0);
+	if (len > 0)
+		return tool_fail(error, TOOL_ERROR_USAGE, "%s:%s", file, why);
+	if (status != 0)
+		return tool_fail(error, TOOL_ERROR_FAILED,
+				 "the faults of %s could not be read in time", file);
+	return true;
+}
+
+/* --- in a run -------------------------------------------------------------------------------- */
 
 static bool
 is_answered(void *arg)

@@ -359,7 +359,7 @@ sim_host_begin(void)
 		sim_host.capture = sim_pcap_put;
 	sim_random_seed(&host.order, seed, "service");
 	sim_random_seed(&host.random, seed, "host");
-	host.service = sim_thread_new(NULL, service_main, NULL);
+	host.service = sim_thread_new(NULL, service_main, NULL, 0);
 	if (host.service == NULL)
 		sim_fail("no thread", "the process cannot have another thread");
 }

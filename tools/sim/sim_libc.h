@@ -14,7 +14,11 @@ uint64_t sim_clock_base(clockid_t clock);
 uint64_t sim_deadline_of(clockid_t clock, const struct timespec *when);
 uint64_t sim_deadline_after(const struct timespec *span);
 bool sim_span_is_good(const struct timespec *span);
-/* Wait in the scheduler until a descriptor can be read, unless it does not block. */
-void sim_fd_wait(const char *call, int fd);
+/* Wait in the scheduler until a descriptor can be read, unless it does not block. False: `patience` ns, if not 0, were too short. */
+bool sim_fd_wait(const char *call, int fd, uint64_t patience);
+/* How long a call for this socket waits, in ns; 0: for ever. */
+uint64_t sim_socket_patience(int fd, bool sends);
+/* False: it is a socket without a connection. */
+bool sim_socket_is_open(int fd);
 
 #endif /* SIM_LIBC_H */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +16,6 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
@@ -78,6 +76,10 @@ ppoll(struct pollfd *fds, nfds_t count, const struct timespec *span, const sigse
 {
 	if (!sim_applies())
 		return SIM_REAL(ppoll)(fds, count, span, mask);
+	if (span != NULL && !sim_span_is_good(span)) {
+		errno = EINVAL;
+		return -1;
+	}
 	return poll_until("ppoll", fds, count, sim_deadline_after(span));
 }
 
@@ -146,6 +148,10 @@ select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict ot
 
 	if (!sim_applies())
 		return SIM_REAL(select)(count, in, out, other, span);
+	if (span != NULL && (span->tv_sec < 0 || span->tv_usec < 0)) {
+		errno = EINVAL;
+		return -1;
+	}
 	return select_until(count, sets,
 			    span == NULL ? RI_NEVER
 					 : sim_now() + (uint64_t)span->tv_sec * 1000 * MS +
@@ -160,6 +166,10 @@ pselect(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict o
 
 	if (!sim_applies())
 		return SIM_REAL(pselect)(count, in, out, other, span, mask);
+	if (span != NULL && !sim_span_is_good(span)) {
+		errno = EINVAL;
+		return -1;
+	}
 	return select_until(count, sets, sim_deadline_after(span));
 }
 
@@ -206,6 +216,19 @@ epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const sig
 	if (!sim_applies())
 		return SIM_REAL(epoll_pwait)(fd, events, room, timeout, mask);
 	return epoll_until("epoll_pwait", fd, events, room, deadline_of_ms(timeout));
+}
+
+int
+epoll_pwait2(int fd, struct epoll_event *events, int room, const struct timespec *span,
+	     const sigset_t *mask)
+{
+	if (!sim_applies())
+		return SIM_REAL(epoll_pwait2)(fd, events, room, span, mask);
+	if (span != NULL && !sim_span_is_good(span)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return epoll_until("epoll_pwait2", fd, events, room, sim_deadline_after(span));
 }
 
 /* --- timerfd ------------------------------------------------------------------------------------------ */
@@ -314,91 +337,4 @@ timerfd_settime(int fd, int flags, const struct itimerspec *wanted, struct itime
 				    : sim_deadline_after(&wanted->it_value);
 	sim_host.timer_start(sim_host.self, &own->timer, own->next > 0 ? own->next : RI_NEVER);
 	return 0;
-}
-
-/* --- calls that wait for one descriptor ------------------------------------------------------------------ */
-
-/* Wait in the scheduler until it is ready, if the call would wait. */
-static void
-fd_wait(const char *call, int fd, short events, int flags)
-{
-	struct pollfd one = {.fd = fd, .events = events};
-	struct polled polled = {.fds = &one, .count = 1};
-	int status;
-
-	sim_chance(call);
-	if ((flags & MSG_DONTWAIT) != 0 || is_ready(&polled))
-		return;
-	status = fcntl(fd, F_GETFL);
-	if (status < 0 || (status & O_NONBLOCK) != 0)
-		return;
-	g_snprintf(sim_me->detail, sizeof(sim_me->detail), "descriptor %d", fd);
-	(void)sim_block(call, is_ready, &polled, RI_NEVER);
-	sim_me->call = NULL;
-}
-
-void
-sim_fd_wait(const char *call, int fd)
-{
-	fd_wait(call, fd, POLLIN, 0);
-}
-
-ssize_t
-read(int fd, void *buf, size_t len)
-{
-	if (sim_applies())
-		fd_wait("read", fd, POLLIN, 0);
-	return SIM_REAL(read)(fd, buf, len);
-}
-
-ssize_t
-readv(int fd, const struct iovec *vector, int count)
-{
-	if (sim_applies())
-		fd_wait("readv", fd, POLLIN, 0);
-	return SIM_REAL(readv)(fd, vector, count);
-}
-
-ssize_t
-write(int fd, const void *buf, size_t len)
-{
-	if (!sim_applies())
-		return SIM_REAL(write)(fd, buf, len);
-	if (fd == STDOUT_FILENO || fd == STDERR_FILENO) {
-		(void)fflush(stdout);
-		sim_node_write(sim_me->node, fd, buf, len);
-		return (ssize_t)len;
-	}
-	fd_wait("write", fd, POLLOUT, 0);
-	return SIM_REAL(write)(fd, buf, len);
-}
-
-int
-eventfd_read(int fd, eventfd_t *value)
-{
-	return read(fd, value, sizeof(*value)) == (ssize_t)sizeof(*value) ? 0 : -1;
-}
-
-ssize_t
-recv(int fd, void *buf, size_t len, int flags)
-{
-	if (sim_applies())
-		fd_wait("recv", fd, POLLIN, flags);
-	return SIM_REAL(recv)(fd, buf, len, flags);
-}
-
-ssize_t
-recvmsg(int fd, struct msghdr *message, int flags)
-{
-	if (sim_applies())
-		fd_wait("recvmsg", fd, POLLIN, flags);
-	return SIM_REAL(recvmsg)(fd, message, flags);
-}
-
-ssize_t
-send(int fd, const void *buf, size_t len, int flags)
-{
-	if (sim_applies())
-		fd_wait("send", fd, POLLOUT, flags);
-	return SIM_REAL(send)(fd, buf, len, flags);
 }

@@ -3,16 +3,19 @@
 
 /*
  * TCP sockets between nodes. Programs exchange there what their queue pairs need. A node's address leads to the node, loopback to
- * itself. A connected socket is one end of a local pair: octets arrive at once, and nothing of a scenario cuts or delays
- * them. A socket that listens is a counter of the connections that wait; so poll() is right for both. Descriptors keep their numbers.
+ * itself. A socket is one end of a local pair from the begin, so that an epoll set in which the program has put it stays right. The
+ * other end is what the peer gets from accept(); that of a socket which listens gets an octet for each connection that waits. So
+ * poll() is right for all. Octets arrive at once, and nothing of a scenario cuts or delays them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
@@ -23,26 +26,106 @@
 #define NODES_NET  0x7f4d0000u /* 127.77.0.0, of sim_node_address() */
 
 struct tcp {
-	int fd;
+	unsigned names; /* descriptors that lead to it */
 	int family;
 	struct sim_node *node;
+	int far; /* the other end of the pair; -1: a peer has it */
 	uint16_t port, peer_port;
 	struct sim_node *peer;
 	bool listens, connected;
 	unsigned backlog;
-	GQueue *waiting; /* of struct tcp: ends that nobody has accepted, with descriptors of their own */
+	GQueue *waiting;      /* of struct name: ends that nobody has accepted */
+	uint64_t patience[2]; /* ns, of calls that receive and that send; 0: for ever */
 };
 
-static GPtrArray *sockets; /* of struct tcp */
+/* A descriptor of a socket. The C library may have closed it without a word, as fclose() does. */
+struct name {
+	int fd;
+	ino_t file;
+	struct tcp *tcp;
+};
+
+static GPtrArray *names; /* of struct name */
 static uint16_t next_port = PORT_FIRST;
+
+static ino_t
+file_of(int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) == 0 ? file.st_ino : 0;
+}
+
+static struct name *
+name_new(int fd, struct tcp *tcp)
+{
+	struct name *name = g_new0(struct name, 1);
+
+	*name = (struct name){.fd = fd, .file = file_of(fd), .tcp = tcp};
+	tcp->names++;
+	return name;
+}
+
+static void
+name_drop(struct name *name)
+{
+	struct tcp *tcp = name->tcp;
+	struct name *end;
+
+	g_free(name);
+	if (--tcp->names > 0)
+		return;
+	while (tcp->waiting != NULL && (end = g_queue_pop_head(tcp->waiting)) != NULL) {
+		(void)SIM_REAL(close)(end->fd);
+		name_drop(end);
+	}
+	if (tcp->waiting != NULL)
+		g_queue_free(tcp->waiting);
+	if (tcp->far >= 0)
+		(void)SIM_REAL(close)(tcp->far);
+	g_free(tcp);
+}
+
+/* Forget descriptors that were closed past close(). */
+static void
+names_look(void)
+{
+	for (guint i = names != NULL ? names->len : 0; i > 0; i--) {
+		struct name *name = names->pdata[i - 1];
+
+		if (file_of(name->fd) != name->file) {
+			g_ptr_array_remove_index(names, i - 1);
+			name_drop(name);
+		}
+	}
+}
+
+static void
+name_add(struct name *name)
+{
+	if (names == NULL)
+		names = g_ptr_array_new();
+	g_ptr_array_add(names, name);
+}
+
+static struct name *
+name_of(int fd)
+{
+	for (guint i = 0; names != NULL && i < names->len; i++) {
+		struct name *name = names->pdata[i];
+
+		if (name->fd == fd)
+			return file_of(fd) == name->file ? name : NULL;
+	}
+	return NULL;
+}
 
 static struct tcp *
 tcp_of(int fd)
 {
-	for (guint i = 0; sockets != NULL && i < sockets->len; i++)
-		if (((struct tcp *)sockets->pdata[i])->fd == fd)
-			return sockets->pdata[i];
-	return NULL;
+	struct name *name = name_of(fd);
+
+	return name != NULL ? name->tcp : NULL;
 }
 
 /* NULL: the real call. */
@@ -58,8 +141,9 @@ own_of(const char *call, int fd)
 static struct tcp *
 tcp_listener(const struct sim_node *node, uint16_t port)
 {
-	for (guint i = 0; sockets != NULL && i < sockets->len; i++) {
-		struct tcp *tcp = sockets->pdata[i];
+	names_look();
+	for (guint i = 0; names != NULL && i < names->len; i++) {
+		struct tcp *tcp = ((struct name *)names->pdata[i])->tcp;
 
 		if (tcp->listens && tcp->node == node && tcp->port == port)
 			return tcp;
@@ -70,27 +154,14 @@ tcp_listener(const struct sim_node *node, uint16_t port)
 static bool
 port_is_taken(const struct tcp *but, uint16_t port)
 {
-	for (guint i = 0; i < sockets->len; i++) {
-		const struct tcp *tcp = sockets->pdata[i];
+	names_look();
+	for (guint i = 0; i < names->len; i++) {
+		const struct tcp *tcp = ((struct name *)names->pdata[i])->tcp;
 
 		if (tcp != but && tcp->node == but->node && tcp->port == port && !tcp->connected)
 			return true;
 	}
 	return false;
-}
-
-static void
-tcp_free(struct tcp *tcp)
-{
-	struct tcp *end;
-
-	while (tcp->waiting != NULL && (end = g_queue_pop_head(tcp->waiting)) != NULL) {
-		(void)SIM_REAL(close)(end->fd);
-		tcp_free(end);
-	}
-	if (tcp->waiting != NULL)
-		g_queue_free(tcp->waiting);
-	g_free(tcp);
 }
 
 static int
@@ -160,7 +231,7 @@ int
 socket(int domain, int type, int protocol)
 {
 	struct tcp *tcp;
-	int fd;
+	int pair[2];
 
 	if (!sim_applies())
 		return SIM_REAL(socket)(domain, type, protocol);
@@ -168,17 +239,16 @@ socket(int domain, int type, int protocol)
 	    (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != SOCK_STREAM)
 		sim_refuse("socket");
 	sim_chance("socket");
-	fd = SIM_REAL(socket)(AF_UNIX, type, 0);
-	if (fd < 0)
+	if (socketpair(AF_UNIX, type, 0, pair) != 0)
 		return -1;
-	if (sockets == NULL)
-		sockets = g_ptr_array_new();
+	(void)SIM_REAL(fcntl)(pair[1], F_SETFL, 0);
+	names_look();
 	tcp = g_new0(struct tcp, 1);
-	tcp->fd = fd;
+	tcp->far = pair[1];
 	tcp->family = domain;
 	tcp->node = sim_me->node;
-	g_ptr_array_add(sockets, tcp);
-	return fd;
+	name_add(name_new(pair[0], tcp));
+	return pair[0];
 }
 
 int
@@ -204,18 +274,6 @@ bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 	return 0;
 }
 
-/* Another descriptor in the place of a socket's own; its flags stay. */
-static int
-replace(int fd, int other)
-{
-	int flags = fcntl(fd, F_GETFL);
-	int done = other >= 0 && flags >= 0 ? dup2(other, fd) : -1;
-
-	if (other >= 0)
-		(void)SIM_REAL(close)(other);
-	return done < 0 ? -1 : fcntl(fd, F_SETFL, flags & O_NONBLOCK);
-}
-
 int
 listen(int fd, int backlog)
 {
@@ -228,8 +286,6 @@ listen(int fd, int backlog)
 	tcp->backlog = (unsigned)CLAMP(backlog, 1, SOMAXCONN);
 	if (tcp->listens)
 		return 0;
-	if (replace(fd, eventfd(0, EFD_SEMAPHORE)) != 0)
-		return -1;
 	if (tcp->port == 0)
 		tcp->port = next_port++;
 	tcp->listens = true;
@@ -238,14 +294,35 @@ listen(int fd, int backlog)
 	return 0;
 }
 
+/* Who waits for room among the connections that a socket has not accepted. */
+struct caller {
+	const struct sim_node *node;
+	uint16_t port;
+};
+
+static bool
+has_room(void *arg)
+{
+	const struct caller *caller = (const struct caller *)arg;
+	const struct tcp *listener = tcp_listener(caller->node, caller->port);
+
+	return listener == NULL || g_queue_get_length(listener->waiting) <= listener->backlog;
+}
+
+static bool
+does_not_wait(int fd)
+{
+	return (SIM_REAL(fcntl)(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
 int
 connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 {
 	struct tcp *tcp = own_of("connect", fd), *listener, *end;
 	struct sim_node *node;
+	struct caller caller;
 	uint16_t port;
-	uint64_t one = 1;
-	int error, pair[2];
+	int error;
 
 	if (tcp == NULL)
 		return SIM_REAL(connect)(fd, address, len);
@@ -254,29 +331,29 @@ connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 	error = address_read(tcp, address.__sockaddr__, len, &node, &port);
 	if (error != 0)
 		return failed(error);
+	caller = (struct caller){node, port};
+	if (!has_room(&caller) && does_not_wait(fd))
+		return failed(EAGAIN);
+	if (!has_room(&caller))
+		(void)sim_block("connect", has_room, &caller, RI_NEVER);
 	listener = tcp_listener(node, port);
-	if (listener == NULL || g_queue_get_length(listener->waiting) > listener->backlog)
+	if (listener == NULL)
 		return failed(ECONNREFUSED);
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
-		return -1;
-	if (replace(fd, pair[0]) != 0) {
-		(void)SIM_REAL(close)(pair[1]);
-		return -1;
-	}
 	tcp->port = tcp->port != 0 ? tcp->port : next_port++;
 	tcp->peer = node;
 	tcp->peer_port = port;
 	tcp->connected = true;
 	end = g_new0(struct tcp, 1);
-	*end = (struct tcp){.fd = pair[1],
+	*end = (struct tcp){.far = -1,
 			    .family = listener->family,
 			    .node = node,
 			    .port = port,
 			    .peer = tcp->node,
 			    .peer_port = tcp->port,
 			    .connected = true};
-	g_queue_push_tail(listener->waiting, end);
-	(void)!SIM_REAL(write)(listener->fd, &one, sizeof(one));
+	g_queue_push_tail(listener->waiting, name_new(tcp->far, end));
+	tcp->far = -1;
+	(void)!SIM_REAL(write)(listener->far, "", 1);
 	sim_progress();
 	return 0;
 }
@@ -284,24 +361,28 @@ connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 int
 accept4(int fd, __SOCKADDR_ARG address, socklen_t *restrict len, int flags)
 {
-	struct tcp *tcp = own_of("accept", fd), *end;
-	uint64_t one;
+	struct tcp *tcp = own_of("accept", fd);
+	struct name *end;
+	ssize_t got;
+	char octet;
 
 	if (tcp == NULL)
 		return SIM_REAL(accept4)(fd, address, len, flags);
 	if (!tcp->listens)
 		return failed(EINVAL);
-	sim_fd_wait("accept", fd);
-	if (SIM_REAL(read)(fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-		return -1;
+	if (!sim_fd_wait("accept", fd, tcp->patience[0]))
+		return failed(EAGAIN);
+	got = SIM_REAL(recv)(fd, &octet, 1, MSG_DONTWAIT);
+	if (got != 1)
+		return got == 0 ? failed(EINVAL) : -1; /* 0: it was shut down */
 	end = g_queue_pop_head(tcp->waiting);
 	if ((flags & SOCK_NONBLOCK) != 0)
-		(void)fcntl(end->fd, F_SETFL, O_NONBLOCK);
-	if ((flags & SOCK_CLOEXEC) != 0)
-		(void)fcntl(end->fd, F_SETFD, FD_CLOEXEC);
-	g_ptr_array_add(sockets, end);
+		(void)SIM_REAL(fcntl)(end->fd, F_SETFL, O_NONBLOCK);
+	(void)SIM_REAL(fcntl)(end->fd, F_SETFD, (flags & SOCK_CLOEXEC) != 0 ? FD_CLOEXEC : 0);
+	name_add(end);
 	if (address.__sockaddr__ != NULL && len != NULL)
-		(void)address_tell(end, end->peer, end->peer_port, address.__sockaddr__, len);
+		(void)address_tell(end->tcp, end->tcp->peer, end->tcp->peer_port,
+				   address.__sockaddr__, len);
 	return end->fd;
 }
 
@@ -334,34 +415,184 @@ getpeername(int fd, __SOCKADDR_ARG address, socklen_t *restrict len)
 		       : failed(ENOTCONN);
 }
 
-/* Options change nothing of what these sockets do. */
+/* --- options -------------------------------------------------------------------------------------- */
+
+static bool
+is_span(int level, int option)
+{
+	return level == SOL_SOCKET && (option == SO_RCVTIMEO || option == SO_SNDTIMEO);
+}
+
+/* Only the times change what these sockets do. */
 int
 setsockopt(int fd, int level, int option, const void *value, socklen_t len)
 {
-	return own_of("setsockopt", fd) != NULL
-		       ? 0
-		       : SIM_REAL(setsockopt)(fd, level, option, value, len);
+	struct tcp *tcp = own_of("setsockopt", fd);
+	struct timeval span;
+
+	if (tcp == NULL)
+		return SIM_REAL(setsockopt)(fd, level, option, value, len);
+	if (value == NULL || len < sizeof(int))
+		return failed(value == NULL ? EFAULT : EINVAL);
+	if (!is_span(level, option))
+		return level == SOL_SOCKET || level == IPPROTO_TCP || level == IPPROTO_IP ||
+				       level == IPPROTO_IPV6
+			       ? 0
+			       : failed(ENOPROTOOPT);
+	if (len < sizeof(span))
+		return failed(EINVAL);
+	memcpy(&span, value, sizeof(span));
+	if (span.tv_usec < 0 || span.tv_usec >= 1000000)
+		return failed(EDOM);
+	tcp->patience[option == SO_SNDTIMEO] =
+		span.tv_sec < 0 ? 0
+				: (uint64_t)span.tv_sec * UINT64_C(1000000000) +
+					  (uint64_t)span.tv_usec * 1000;
+	return 0;
 }
 
 int
 getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict len)
 {
-	if (own_of("getsockopt", fd) == NULL)
+	const struct tcp *tcp = own_of("getsockopt", fd);
+	int answer = 0; /* SO_ERROR: none */
+
+	if (tcp == NULL)
 		return SIM_REAL(getsockopt)(fd, level, option, value, len);
-	memset(value, 0, *len); /* SO_ERROR: none */
+	if (is_span(level, option)) {
+		const uint64_t ns = tcp->patience[option == SO_SNDTIMEO];
+		const struct timeval span = {.tv_sec = (time_t)(ns / UINT64_C(1000000000)),
+					     .tv_usec =
+						     (suseconds_t)(ns / 1000 % UINT64_C(1000000))};
+
+		*len = MIN(*len, (socklen_t)sizeof(span));
+		memcpy(value, &span, *len);
+		return 0;
+	}
+	if (level == SOL_SOCKET && option == SO_TYPE)
+		answer = SOCK_STREAM;
+	if (level == SOL_SOCKET && option == SO_DOMAIN)
+		answer = tcp->family;
+	if (level == SOL_SOCKET && option == SO_PROTOCOL)
+		answer = IPPROTO_TCP;
+	if (level == SOL_SOCKET && option == SO_ACCEPTCONN)
+		answer = tcp->listens;
+	*len = MIN(*len, (socklen_t)sizeof(answer));
+	memcpy(value, &answer, *len);
 	return 0;
 }
 
+uint64_t
+sim_socket_patience(int fd, bool sends)
+{
+	const struct tcp *tcp = tcp_of(fd);
+
+	return tcp != NULL ? tcp->patience[sends] : 0;
+}
+
+bool
+sim_socket_is_open(int fd)
+{
+	const struct tcp *tcp = tcp_of(fd);
+
+	return tcp == NULL || tcp->connected;
+}
+
+/* --- other descriptors ------------------------------------------------------------------------------- */
+
+/* A copy leads to the same socket. */
+static int
+name_copy(int fd, int other)
+{
+	struct tcp *tcp = tcp_of(fd);
+
+	names_look(); /* what `other` was before */
+	if (tcp != NULL && other >= 0)
+		name_add(name_new(other, tcp));
+	return other;
+}
+
+int
+dup(int fd)
+{
+	if (!sim_applies())
+		return SIM_REAL(dup)(fd);
+	return name_copy(fd, SIM_REAL(dup)(fd));
+}
+
+int
+dup3(int fd, int other, int flags)
+{
+	struct name *name;
+
+	if (!sim_applies())
+		return SIM_REAL(dup3)(fd, other, flags);
+	if (other >= 0 && other <= STDERR_FILENO)
+		sim_refuse(
+			"dup2"); /* all nodes have one stdout, and print through streams of their own */
+	name = file_of(fd) != 0 ? name_of(other) : NULL;
+	if (name != NULL && name->tcp->node != sim_me->node)
+		return failed(EBADF);
+	if (name != NULL) {
+		g_ptr_array_remove(names, name);
+		name_drop(name);
+	}
+	return name_copy(fd, SIM_REAL(dup3)(fd, other, flags));
+}
+
+int
+dup2(int fd, int other)
+{
+	if (!sim_applies() || fd == other)
+		return SIM_REAL(dup2)(fd, other);
+	return dup3(fd, other, 0);
+}
+
+/* The last argument is a number, or a pointer, which is passed on as what it is. */
+int
+fcntl(int fd, int command, ...)
+{
+	va_list list;
+	void *arg;
+
+	va_start(list, command);
+	arg = va_arg(list, void *);
+	va_end(list);
+	if (!sim_applies())
+		return SIM_REAL(fcntl)(fd, command, arg);
+	if (command == F_SETLKW || command == F_OFD_SETLKW) {
+		int done = SIM_REAL(fcntl)(fd, command == F_SETLKW ? F_SETLK : F_OFD_SETLK, arg);
+
+		if (done == 0 || (errno != EAGAIN && errno != EACCES))
+			return done;
+		sim_refuse("fcntl");
+	}
+	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+		return name_copy(fd, SIM_REAL(fcntl)(fd, command, arg));
+	return SIM_REAL(fcntl)(fd, command, arg);
+}
+
+SIM_ALSO_SHORT(fcntl);
+
 /* --- ends --------------------------------------------------------------------------------------------- */
 
+/* A node closes what is its own: a program may close all numbers, and those of other nodes are none for it. */
 int
 close(int fd)
 {
-	struct tcp *tcp = own_of("close", fd);
+	struct name *name;
 
-	if (tcp != NULL) {
-		g_ptr_array_remove(sockets, tcp);
-		tcp_free(tcp);
+	if (!sim_applies())
+		return SIM_REAL(close)(fd);
+	sim_chance("close");
+	if (fd >= 0 && fd <= STDERR_FILENO)
+		return 0;
+	name = name_of(fd);
+	if (name != NULL && name->tcp->node != sim_me->node)
+		return failed(EBADF);
+	if (name != NULL) {
+		g_ptr_array_remove(names, name);
+		name_drop(name);
 		sim_progress();
 	}
 	return SIM_REAL(close)(fd);
@@ -370,13 +601,13 @@ close(int fd)
 void
 sim_sockets_end(const struct sim_node *node)
 {
-	for (guint i = sockets != NULL ? sockets->len : 0; i > 0; i--) {
-		struct tcp *tcp = sockets->pdata[i - 1];
+	for (guint i = names != NULL ? names->len : 0; i > 0; i--) {
+		struct name *name = names->pdata[i - 1];
 
-		if (tcp->node != node)
+		if (name->tcp->node != node)
 			continue;
-		g_ptr_array_remove_index(sockets, i - 1);
-		(void)SIM_REAL(close)(tcp->fd);
-		tcp_free(tcp);
+		g_ptr_array_remove_index(names, i - 1);
+		(void)SIM_REAL(close)(name->fd);
+		name_drop(name);
 	}
 }

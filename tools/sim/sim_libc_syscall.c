@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* System calls that libraries make past the C library: the futex, as GLib's locks do. Others are passed through. */
+/* System calls that programs make past the C library: the futex, as GLib's locks do, clocks and random numbers. Others are passed through. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
@@ -62,9 +64,42 @@ futex_wake(const uint32_t *word, uint32_t most)
 	return count;
 }
 
+/* What has a function of the C library here, too; *known: it is such a call. */
+static long
+call_by_name(long number, const long *args, bool *known)
+{
+	*known = true;
+	switch (number) {
+	case SYS_clock_gettime:
+		return clock_gettime((clockid_t)args[0], (struct timespec *)args[1]);
+	case SYS_gettimeofday:
+		return gettimeofday((struct timeval *)args[0], (void *)args[1]);
+#ifdef SYS_time
+	case SYS_time:
+		return time((time_t *)args[0]);
+#endif
+	case SYS_getrandom:
+		return getrandom((void *)args[0], (size_t)args[1], (unsigned)args[2]);
+	case SYS_nanosleep:
+		return nanosleep((const struct timespec *)args[0], (struct timespec *)args[1]);
+	case SYS_read:
+		return read((int)args[0], (void *)args[1], (size_t)args[2]);
+	case SYS_write:
+		return write((int)args[0], (const void *)args[1], (size_t)args[2]);
+	case SYS_close:
+		return close((int)args[0]);
+	default:
+		*known = false;
+		return 0;
+	}
+}
+
 long
 syscall(long number, ...)
 {
+	bool known = false;
+	long answer;
+
 	long args[6];
 	va_list list;
 
@@ -72,6 +107,9 @@ syscall(long number, ...)
 	for (size_t i = 0; i < G_N_ELEMENTS(args); i++)
 		args[i] = va_arg(list, long);
 	va_end(list);
+	answer = sim_applies() ? call_by_name(number, args, &known) : 0;
+	if (known)
+		return answer;
 	if (sim_applies() && number == SYS_futex) {
 		switch (args[1] & FUTEX_CMD_MASK) {
 		case FUTEX_WAIT:

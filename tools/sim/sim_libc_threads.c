@@ -166,6 +166,43 @@ pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *when)
 	return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, when);
 }
 
+/* One that is not free is a poll in vain. */
+static int
+tried(const char *call, int error)
+{
+	if (error == EBUSY && sim_applies()) {
+		sim_me->call = call;
+		sim_idle(call);
+		sim_me->call = NULL;
+	}
+	return error;
+}
+
+int
+pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	return tried("pthread_mutex_trylock", SIM_REAL(pthread_mutex_trylock)(mutex));
+}
+
+int
+pthread_spin_trylock(pthread_spinlock_t *lock)
+{
+	return tried("pthread_spin_trylock", SIM_REAL(pthread_spin_trylock)(lock));
+}
+
+int
+pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	if (!sim_applies())
+		return SIM_REAL(pthread_spin_lock)(lock);
+	while (SIM_REAL(pthread_spin_trylock)(lock) == EBUSY) {
+		sim_me->call = "pthread_spin_lock";
+		sim_idle("pthread_spin_lock");
+	}
+	sim_me->call = NULL;
+	return 0;
+}
+
 int
 pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
@@ -305,6 +342,25 @@ sem_timedwait(sem_t *sem, const struct timespec *when)
 }
 
 int
+sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *when)
+{
+	return sim_me == NULL ? SIM_REAL(sem_clockwait)(sem, clock, when)
+			      : sem_take("sem_clockwait", sem, sim_deadline_of(clock, when));
+}
+
+int
+sem_trywait(sem_t *sem)
+{
+	int result = SIM_REAL(sem_trywait)(sem);
+	int error = errno;
+
+	if (result != 0 && error == EAGAIN)
+		(void)tried("sem_trywait", EBUSY);
+	errno = error;
+	return result;
+}
+
+int
 sem_post(sem_t *sem)
 {
 	int result = SIM_REAL(sem_post)(sem);
@@ -359,32 +415,48 @@ pthread_barrier_wait(pthread_barrier_t *barrier)
 }
 
 static int
-rwlock_take(const char *call, pthread_rwlock_t *lock, int (*try)(pthread_rwlock_t *))
+rwlock_take(const char *call, pthread_rwlock_t *lock, int (*try)(pthread_rwlock_t *),
+	    uint64_t deadline)
 {
 	int error;
 
 	begin(call);
-	while ((error = try(lock)) == EBUSY)
-		(void)wait_at(call, lock, RI_NEVER);
+	while ((error = try(lock)) == EBUSY && wait_at(call, lock, deadline))
+		continue;
 	end();
-	return error;
+	return error == EBUSY ? ETIMEDOUT : error;
 }
 
-int
-pthread_rwlock_rdlock(pthread_rwlock_t *lock)
-{
-	return sim_me == NULL
-		       ? SIM_REAL(pthread_rwlock_rdlock)(lock)
-		       : rwlock_take("pthread_rwlock_rdlock", lock, pthread_rwlock_tryrdlock);
-}
+#define RWLOCK(kind)                                                                              \
+	int pthread_rwlock_##kind##lock(pthread_rwlock_t *lock)                                   \
+	{                                                                                         \
+		return sim_me == NULL                                                             \
+			       ? SIM_REAL(pthread_rwlock_##kind##lock)(lock)                      \
+			       : rwlock_take("pthread_rwlock_" #kind "lock", lock,                \
+					     SIM_REAL(pthread_rwlock_try##kind##lock), RI_NEVER); \
+	}                                                                                         \
+	int pthread_rwlock_clock##kind##lock(pthread_rwlock_t *restrict lock, clockid_t clock,    \
+					     const struct timespec *restrict when)                \
+	{                                                                                         \
+		return sim_me == NULL                                                             \
+			       ? SIM_REAL(pthread_rwlock_clock##kind##lock)(lock, clock, when)    \
+			       : rwlock_take("pthread_rwlock_clock" #kind "lock", lock,           \
+					     SIM_REAL(pthread_rwlock_try##kind##lock),            \
+					     sim_deadline_of(clock, when));                       \
+	}                                                                                         \
+	int pthread_rwlock_timed##kind##lock(pthread_rwlock_t *restrict lock,                     \
+					     const struct timespec *restrict when)                \
+	{                                                                                         \
+		return pthread_rwlock_clock##kind##lock(lock, CLOCK_REALTIME, when);              \
+	}                                                                                         \
+	int pthread_rwlock_try##kind##lock(pthread_rwlock_t *lock)                                \
+	{                                                                                         \
+		return tried("pthread_rwlock_try" #kind "lock",                                   \
+			     SIM_REAL(pthread_rwlock_try##kind##lock)(lock));                     \
+	}
 
-int
-pthread_rwlock_wrlock(pthread_rwlock_t *lock)
-{
-	return sim_me == NULL
-		       ? SIM_REAL(pthread_rwlock_wrlock)(lock)
-		       : rwlock_take("pthread_rwlock_wrlock", lock, pthread_rwlock_trywrlock);
-}
+RWLOCK(rd)
+RWLOCK(wr)
 
 int
 pthread_rwlock_unlock(pthread_rwlock_t *lock)
@@ -435,16 +507,23 @@ int
 pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*body)(void *), void *arg)
 {
 	struct sim_thread *thread;
+	int detached = PTHREAD_CREATE_JOINABLE;
+	size_t stack = 0;
 
 	if (sim_me == NULL)
 		return SIM_REAL(pthread_create)(id, attr, body, arg);
 	if (sim_me->node == NULL)
 		sim_refuse("pthread_create");
+	if (attr != NULL) {
+		(void)pthread_attr_getdetachstate(attr, &detached);
+		(void)pthread_attr_getstacksize(attr, &stack);
+	}
 	sim_chance("pthread_create");
-	thread = sim_thread_new(sim_me->node, body, arg);
+	thread = sim_thread_new(sim_me->node, body, arg, stack);
 	end();
 	if (thread == NULL)
 		return EAGAIN;
+	thread->alone = detached == PTHREAD_CREATE_DETACHED;
 	*id = thread->real;
 	return 0;
 }
@@ -455,31 +534,79 @@ has_returned(void *arg)
 	return ((struct sim_thread *)arg)->returned;
 }
 
-int
-pthread_join(pthread_t id, void **value)
+/* 0: it has ended, and nobody else may join it. */
+static int
+join_until(const char *call, pthread_t id, void **value, uint64_t deadline)
 {
-	struct sim_thread *thread;
+	struct sim_thread *thread = thread_of(id);
+	bool ended;
 
-	if (sim_me == NULL)
-		return SIM_REAL(pthread_join)(id, value);
-	thread = thread_of(id);
 	if (thread == NULL)
 		return ESRCH;
 	if (thread == sim_me)
 		return EDEADLK;
-	sim_chance("pthread_join");
+	if (thread->alone)
+		return EINVAL;
+	sim_chance(call);
 	g_snprintf(sim_me->detail, sizeof(sim_me->detail), "thread %u", thread->number);
-	(void)sim_block("pthread_join", has_returned, thread, RI_NEVER);
+	ended = sim_block(call, has_returned, thread, deadline);
 	end();
+	if (!ended)
+		return ETIMEDOUT;
+	thread->alone = true;
 	if (value != NULL)
 		*value = thread->value;
 	return 0;
 }
 
 int
+pthread_join(pthread_t id, void **value)
+{
+	return sim_me == NULL ? SIM_REAL(pthread_join)(id, value)
+			      : join_until("pthread_join", id, value, RI_NEVER);
+}
+
+int
+pthread_clockjoin_np(pthread_t id, void **value, clockid_t clock, const struct timespec *when)
+{
+	return sim_me == NULL ? SIM_REAL(pthread_clockjoin_np)(id, value, clock, when)
+			      : join_until("pthread_clockjoin_np", id, value,
+					   sim_deadline_of(clock, when));
+}
+
+int
+pthread_timedjoin_np(pthread_t id, void **value, const struct timespec *when)
+{
+	return pthread_clockjoin_np(id, value, CLOCK_REALTIME, when);
+}
+
+int
+pthread_tryjoin_np(pthread_t id, void **value)
+{
+	const struct sim_thread *thread;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_tryjoin_np)(id, value);
+	thread = thread_of(id);
+	if (thread != NULL && !thread->returned && thread != sim_me && !thread->alone)
+		return tried("pthread_tryjoin_np", EBUSY);
+	return join_until("pthread_tryjoin_np", id, value, RI_NEVER);
+}
+
+int
 pthread_detach(pthread_t id)
 {
-	return sim_me == NULL ? SIM_REAL(pthread_detach)(id) : 0;
+	struct sim_thread *thread;
+
+	if (sim_me == NULL)
+		return SIM_REAL(pthread_detach)(id);
+	thread = thread_of(id);
+	if (thread == NULL)
+		return ESRCH;
+	if (thread->alone)
+		return EINVAL;
+	thread->alone = true;
+	return 0;
 }
 
 void

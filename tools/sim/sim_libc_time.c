@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,8 +63,9 @@ clock_gettime(clockid_t clock, struct timespec *now)
 {
 	uint64_t ns;
 
-	if (sim_me == NULL || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID)
+	if (sim_me == NULL)
 		return SIM_REAL(clock_gettime)(clock, now);
+	/* Clocks of processor time, too: a program computes all the time that passes. */
 	ns = sim_clock_base(clock) + sim_now_read();
 	now->tv_sec = (time_t)(ns / SECOND);
 	now->tv_nsec = (long)(ns % SECOND);
@@ -93,6 +96,50 @@ time(time_t *out)
 	if (out != NULL)
 		*out = now;
 	return now;
+}
+
+int
+timespec_get(struct timespec *now, int base)
+{
+	if (sim_me == NULL || base != TIME_UTC)
+		return SIM_REAL(timespec_get)(now, base);
+	(void)clock_gettime(CLOCK_REALTIME, now);
+	return base;
+}
+
+/* --- processor time: all that has passed --------------------------------------------------------- */
+
+clock_t
+clock(void)
+{
+	return sim_me == NULL ? SIM_REAL(clock)()
+			      : (clock_t)(sim_now_read() / (SECOND / CLOCKS_PER_SEC));
+}
+
+clock_t
+times(struct tms *used)
+{
+	clock_t ticks;
+
+	if (sim_me == NULL)
+		return SIM_REAL(times)(used);
+	ticks = (clock_t)(sim_now_read() / (SECOND / (uint64_t)sysconf(_SC_CLK_TCK)));
+	if (used != NULL)
+		*used = (struct tms){.tms_utime = ticks};
+	return ticks;
+}
+
+int
+getrusage(__rusage_who_t who, struct rusage *used)
+{
+	uint64_t ns;
+
+	if (!sim_applies())
+		return SIM_REAL(getrusage)(who, used);
+	ns = sim_now_read();
+	*used = (struct rusage){.ru_utime = {.tv_sec = (time_t)(ns / SECOND),
+					     .tv_usec = (suseconds_t)(ns % SECOND / 1000)}};
+	return 0;
 }
 
 /* --- sleeps ------------------------------------------------------------------------------------- */

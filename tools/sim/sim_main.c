@@ -223,7 +223,9 @@ run(const struct options *options, bool *good, GError **error)
 	if (scenario == NULL)
 		return false;
 	load_providers();
-	if (!sim_nodes_check(scenario, error) || !sim_verbs_prepare(scenario, error)) {
+	if (!sim_nodes_check(scenario, error) ||
+	    !sim_doors_check(scenario, options->sweep.path, error) ||
+	    !sim_verbs_prepare(scenario, error)) {
 		sim_scenario_free(scenario);
 		return false;
 	}

@@ -224,7 +224,7 @@ node_main(void *arg)
 	struct entry entry = *(struct entry *)arg;
 
 	g_free(arg);
-	sim_node_exit(entry.main(entry.count, entry.arguments, g_get_environ()));
+	exit(entry.main(entry.count, entry.arguments, g_get_environ()));
 }
 
 void
@@ -244,7 +244,7 @@ sim_node_start(struct sim_node *node)
 	node->killed = false;
 	node->threads = 0;
 	node->lives++;
-	if (sim_thread_new(node, node_main, entry) == NULL)
+	if (sim_thread_new(node, node_main, entry, 0) == NULL)
 		sim_fail("no thread", "the process cannot have another thread");
 }
 
@@ -302,7 +302,7 @@ sim_node_end(struct sim_node *node, int status, bool killed)
 		if (node->line[0]->len > 0)
 			line_end(node, STDOUT_FILENO);
 	}
-	reaper = sim_thread_new(node, reaper_main, node);
+	reaper = sim_thread_new(node, reaper_main, node, 0);
 	if (reaper == NULL)
 		sim_fail("no thread", "the process cannot have another thread");
 	reaper->reaper = true;

@@ -17,4 +17,10 @@
 	})
 /* NOLINTEND(bugprone-macro-parentheses) */
 
+/*
+ * With 64 bits of offset, which this program is compiled with, a function is the one with 64 in its name: programs that are not
+ * compiled so meet the same.
+ */
+#define SIM_ALSO_SHORT(name) __asm__(".globl " #name "\n.set " #name ", " #name "64\n")
+
 #endif /* SIM_REAL_H */

@@ -416,9 +416,26 @@ thread_main(void *arg)
 	sim_thread_over();
 }
 
+/* Has this thread's program another one, which can still go on? */
+static bool
+has_others(const struct sim_thread *me)
+{
+	for (const struct sim_thread *thread = sched.threads; thread != NULL; thread = thread->next)
+		if (thread != me && thread->node == me->node && thread->life == me->life &&
+		    !thread->reaper && thread->state != SIM_OVER)
+			return true;
+	return false;
+}
+
 void
 sim_thread_over(void)
 {
+	if (sim_me->node != NULL && !sim_me->reaper && sim_me->node->state == SIM_NODE_RUNS &&
+	    sim_me->life == sim_me->node->lives && !has_others(sim_me)) {
+		/* The last thread of a process ends it. */
+		sim_handlers_run();
+		sim_node_end(sim_me->node, 0, false);
+	}
 	sim_me->returned = true;
 	sim_me->state = SIM_OVER;
 	itapi_host_use(NULL);
@@ -430,7 +447,7 @@ sim_thread_over(void)
 }
 
 struct sim_thread *
-sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg)
+sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg, size_t stack)
 {
 	struct sim_thread *thread = g_new0(struct sim_thread, 1);
 	pthread_attr_t attr;
@@ -444,6 +461,8 @@ sim_thread_new(struct sim_node *node, void *(*body)(void *), void *arg)
 	thread->deadline = RI_NEVER;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (stack > 0)
+		(void)pthread_attr_setstacksize(&attr, stack);
 	error = SIM_REAL(pthread_create)(&thread->real, &attr, thread_main, thread);
 	pthread_attr_destroy(&attr);
 	if (error != 0) {

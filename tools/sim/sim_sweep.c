@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +24,10 @@ struct slot {
 	bool again;                /* the second run of --twice */
 	struct sim_result *result; /* shared with it */
 	struct sim_result before;  /* of the first run */
+	gint64 began;              /* of the process, in us */
+	bool late;                 /* it was ended, since it took too long or was blocked */
+	char *blocked;             /* how its thread was at the last look */
+	unsigned still;            /* looks at which that was the same */
 };
 
 /* What is known of one seed, to add up in the order of seeds. */
@@ -74,13 +81,24 @@ add_failure(struct sim_sweep *sweep, uint64_t seed, const struct sim_result *res
 
 /* A process that did not come to an end of its own. */
 static void
-tell_death(struct sim_result *result, int status)
+tell_death(struct slot *slot, int status)
 {
+	struct sim_result *result = slot->result;
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (result->ended)
 		return;
-	if (number == SIGALRM) {
+	if (slot->late && slot->still > 0) {
+		g_snprintf(result->kind, sizeof(result->kind), "%s blocks in %s", result->running,
+			   slot->blocked);
+		g_snprintf(result->text, sizeof(result->text),
+			   "%s blocks in %s, which it-sim does not simulate, at %" G_GUINT64_FORMAT
+			   ".%06u ms",
+			   result->running, slot->blocked, result->time / 1000000,
+			   (unsigned)(result->time % 1000000));
+		return;
+	}
+	if (slot->late) {
 		g_snprintf(result->kind, sizeof(result->kind), "hang in %s", result->running);
 		g_snprintf(result->text, sizeof(result->text),
 			   "%s computes, or spins, without a call that it-sim knows, at "
@@ -96,6 +114,129 @@ tell_death(struct sim_result *result, int status)
 		   number > 0 ? strsignal(number) : "it ended the process", result->time / 1000000,
 		   (unsigned)(result->time % 1000000));
 }
+
+/* --- processes that do not come to an end --------------------------------------------------------- */
+
+#define LOOK_MS 250 /* between two looks at the processes */
+#define LOOKS_STILL \
+	8 /* at a thread that sleeps in the kernel all the time, until it counts as blocked */
+
+/* The line of a file in /proc of the thread that runs that begins with a word; NULL: none. */
+static char *
+thread_line(const struct slot *slot, const char *file, const char *word)
+{
+	g_autofree char *path =
+		g_strdup_printf("/proc/%d/task/%d/%s", slot->pid, slot->result->tid, file);
+	g_autofree char *text = NULL;
+	g_auto(GStrv) lines = NULL;
+
+	if (!g_file_get_contents(path, &text, NULL, NULL))
+		return NULL;
+	lines = g_strsplit(text, "\n", -1);
+	for (char **line = lines; *line != NULL; line++)
+		if (g_str_has_prefix(*line, word))
+			return g_strdup(*line);
+	return NULL;
+}
+
+/* The name of the system call in which the thread sleeps; NULL: it runs, or waits for the reader of what it writes. */
+static char *
+sleeping_call(const struct slot *slot)
+{
+	static const struct {
+		long number;
+		const char *name;
+	} known[] = {{SYS_read, "read"},
+		     {SYS_write, "write"},
+		     {SYS_futex, "a lock (futex)"},
+		     {SYS_openat, "open"},
+		     {SYS_recvfrom, "recvfrom"},
+		     {SYS_recvmsg, "recvmsg"},
+		     {SYS_sendto, "sendto"},
+		     {SYS_sendmsg, "sendmsg"},
+		     {SYS_ppoll, "ppoll"},
+		     {SYS_clock_nanosleep, "clock_nanosleep"},
+		     {SYS_wait4, "wait4"},
+		     {SYS_connect, "connect"},
+		     {SYS_accept4, "accept4"},
+		     {SYS_ioctl, "ioctl"},
+		     {SYS_mq_timedreceive, "mq_receive"},
+		     {SYS_mq_timedsend, "mq_send"},
+		     {SYS_preadv2, "preadv2"},
+		     {SYS_pwritev2, "pwritev2"},
+		     {SYS_rt_sigtimedwait, "sigtimedwait"}};
+	g_autofree char *state = thread_line(slot, "status", "State:");
+	g_autofree char *call = thread_line(slot, "syscall", "");
+	char *end = NULL;
+	long number, fd;
+
+	if (state == NULL || strstr(state, "S (") == NULL)
+		return NULL;
+	if (call == NULL || !g_ascii_isdigit(*call))
+		return g_strdup("a system call");
+	number = strtol(call, &end, 10);
+	fd = strtol(end, NULL, 0);
+	if ((number == SYS_write || number == SYS_writev) && (fd == 1 || fd == 2))
+		return NULL;
+	for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+		if (known[i].number == number)
+			return g_strdup(known[i].name);
+	return g_strdup_printf("system call %ld", number);
+}
+
+/* Does the thread sleep in the same system call as at the last look, with no moment outside of it? */
+static void
+look_at(struct slot *slot)
+{
+	g_autofree char *slept = thread_line(slot, "status", "voluntary_ctxt_switches:");
+	g_autofree char *call = slot->result->tid != 0 ? sleeping_call(slot) : NULL;
+	static const char separator[] = " after ";
+	g_autofree char *seen = call != NULL ? g_strconcat(call, separator, slept, NULL) : NULL;
+
+	slot->still = seen != NULL && g_strcmp0(seen, slot->blocked) == 0 ? slot->still + 1 : 0;
+	g_free(slot->blocked);
+	slot->blocked = g_steal_pointer(&seen);
+}
+
+/* End the processes that are blocked, or have taken too long. */
+static void
+look_at_all(const struct run *run)
+{
+	for (unsigned i = 0; i < run->options->jobs; i++) {
+		struct slot *slot = &run->slots[i];
+		const gint64 patience = (gint64)run->options->patience * G_USEC_PER_SEC;
+
+		if (slot->pid == 0 || slot->late)
+			continue;
+		look_at(slot);
+		if (slot->still < LOOKS_STILL && g_get_monotonic_time() - slot->began < patience)
+			continue;
+		slot->late = true;
+		if (slot->blocked != NULL)
+			*strstr(slot->blocked, " after ") = '\0';
+		(void)SIM_REAL(kill)(slot->pid, SIGKILL);
+	}
+}
+
+static void
+look_now(int number)
+{
+	(void)number; /* wait() is interrupted */
+}
+
+/* Interrupt wait() for looks, or do so no longer. */
+static void
+looks(bool begin)
+{
+	const struct sigaction action = {.sa_handler = begin ? look_now : SIG_DFL};
+	const struct itimerval often = {.it_interval.tv_usec = begin ? LOOK_MS * 1000 : 0,
+					.it_value.tv_usec = begin ? LOOK_MS * 1000 : 0};
+
+	(void)sigaction(SIGALRM, &action, NULL);
+	(void)SIM_REAL(setitimer)(ITIMER_REAL, &often, NULL);
+}
+
+/* --- one process for each seed ---------------------------------------------------------------------- */
 
 /* The scenario's own settings of the adapters. */
 static void
@@ -122,6 +263,10 @@ start(struct run *run, struct slot *slot, GError **error)
 	};
 
 	memset(slot->result, 0, sizeof(*slot->result));
+	g_clear_pointer(&slot->blocked, g_free);
+	slot->still = 0;
+	slot->late = false;
+	slot->began = g_get_monotonic_time();
 	(void)fflush(NULL);
 	slot->pid = SIM_REAL(fork)();
 	if (slot->pid < 0) {
@@ -131,7 +276,8 @@ start(struct run *run, struct slot *slot, GError **error)
 				 g_strerror(errno));
 	}
 	if (slot->pid == 0) {
-		(void)SIM_REAL(alarm)(run->options->patience);
+		looks(false);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would look at it any more */
 		set_wire(run->scenario);
 		sim_run(run->scenario, &options);
 	}
@@ -144,7 +290,8 @@ settle(struct run *run, struct slot *slot)
 	struct sim_result *result = slot->result;
 	struct sim_sweep *sweep = run->sweep;
 
-	if (slot->again &&
+	/* How far a run came that was ended is chance. */
+	if (slot->again && !slot->late && slot->before.ended && result->ended &&
 	    (result->hash != slot->before.hash || strcmp(result->kind, slot->before.kind) != 0)) {
 		result->good = false;
 		g_strlcpy(result->kind, "two runs of one seed differ", sizeof(result->kind));
@@ -174,7 +321,7 @@ reap(struct run *run, pid_t pid, int status, GError **error)
 		if (slot->pid != pid)
 			continue;
 		slot->pid = 0;
-		tell_death(slot->result, status);
+		tell_death(slot, status);
 		if (run->options->twice && !slot->again) {
 			slot->before = *slot->result;
 			slot->again = true;
@@ -210,8 +357,10 @@ sweep_all(struct run *run, GError **error)
 		int status = 0;
 		pid_t pid = SIM_REAL(wait)(&status);
 
-		if (pid < 0 && errno == EINTR)
+		if (pid < 0 && errno == EINTR) {
+			look_at_all(run);
 			continue;
+		}
 		if (pid < 0)
 			return good; /* none is left */
 		good = reap(run, pid, status, good ? error : NULL) && good;
@@ -267,7 +416,9 @@ sim_sweep_run(struct sim_scenario *scenario, const struct sim_sweep_options *opt
 	run.outcomes = g_new0(struct outcome, options->last - options->first + 1);
 	for (unsigned i = 0; i < options->jobs; i++)
 		run.slots[i].result = &shared[i];
+	looks(true);
 	good = sweep_all(&run, error);
+	looks(false);
 	if (good && options->first != options->last)
 		judge_places(&run);
 	for (uint64_t i = 0; i <= options->last - options->first; i++)

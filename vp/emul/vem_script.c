@@ -92,8 +92,8 @@ static const char *const calls[VEM_CALL_COUNT] = {
 
 /* --- commands ----------------------------------------------------------------------------- */
 
-static const char *const commands[] = {"call", "fail", "full", "port",
-				       "name", "path", "tell", "help"};
+static const char *const commands[] = {"call", "fail", "full",  "port", "name",
+				       "path", "tell", "check", "help"};
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 #define BREAKS   (sizeof(breaks) / sizeof(breaks[0]))
@@ -105,6 +105,7 @@ static const char *const commands[] = {"call", "fail", "full", "port",
 /* A command that was read. */
 struct order {
 	enum {
+		ORDER_CHECK,
 		ORDER_HELP,
 		ORDER_CALL,
 		ORDER_ADAPTER,
@@ -208,6 +209,22 @@ read_order(const char *text, size_t len, struct ri_command *command, struct orde
 	return ri_command_unknown(command, 0, "command", commands, COMMANDS);
 }
 
+/* "check COMMAND" reads a command without running it. */
+static const char *
+read_check(const char *text, size_t len, struct ri_command *command, struct order *order)
+{
+	static const char word[] = "check ";
+	const size_t skipped = sizeof(word) - 1;
+
+	if (len <= skipped || strncmp(text, word, skipped) != 0)
+		return read_order(text, len, command, order);
+
+	const char *why = read_order(text + skipped, len - skipped, command, order);
+
+	order->kind = ORDER_CHECK;
+	return why;
+}
+
 /* A line of "help". */
 static void
 help_line(char line[HELP_LINE], unsigned at)
@@ -238,7 +255,10 @@ help_line(char line[HELP_LINE], unsigned at)
 		ri_command_list(line, HELP_LINE, "HOW", names, BREAKS);
 		break;
 	case 5:
-		snprintf(line, HELP_LINE, "full cq N: the completion queue overflows");
+		snprintf(line, HELP_LINE,
+			 "full cq N: the completion queue overflows; check COMMAND: is that a "
+			 "command? "
+			 "It is not run");
 		break;
 	default:
 		snprintf(line, HELP_LINE,
@@ -257,6 +277,7 @@ order_run(struct ri_rnic *rnic, const struct order *order)
 	bool done = true;
 
 	switch (order->kind) {
+	case ORDER_CHECK:
 	case ORDER_HELP:
 		break; /* the caller, which read the command, has the lines */
 	case ORDER_CALL:
@@ -363,7 +384,7 @@ control_readable(void *arg, uint32_t events)
 		struct ri_command command;
 		struct order order;
 		char help[HELP_LINES * HELP_LINE];
-		const char *answer = read_order(text, (size_t)len, &command, &order);
+		const char *answer = read_check(text, (size_t)len, &command, &order);
 
 		if (answer == NULL)
 			answer = order_run(rnic, &order);

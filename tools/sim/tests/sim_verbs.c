@@ -9,6 +9,7 @@
  *
  * WHAT: "poll" or "event": messages to and fro, by polling the queue or by its channel; "last": the client writes, and the server
  * looks at the last octet, which nobody promises; "told": the server waits for the message behind the Write;
+ * "uc", "ud", "srq": to and fro by queue pairs of that type, or with a shared receive queue, waiting by the channel;
  * "leave": the client ends without a word, and the server meets a broken connection; others: one call that a simulation does not have.
  */
 #include <arpa/inet.h>
@@ -24,6 +25,8 @@
 
 #define LENGTH 64
 #define ROUNDS 8
+#define GRH    40 /* octets before what a UD queue pair receives */
+#define QKEY   0x1234
 
 /* What the other end has to know. */
 struct place {
@@ -38,18 +41,25 @@ static struct {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
+	enum ibv_qp_type type;
+	struct ibv_srq *srq; /* NULL: the queue pair has receives of its own */
+	struct ibv_ah *ah;   /* of the other end, for UD */
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	struct place far;
 	int tcp;
-	volatile char memory[2 * LENGTH]; /* what comes in, and what goes out */
+	volatile char memory[GRH + 2 * LENGTH]; /* what comes in, and what goes out */
 } own;
 
+static volatile char *const incoming = own.memory + GRH, *const outgoing =
+								 own.memory + GRH + LENGTH;
+
 static void
-device_open(bool events)
+device_open(enum ibv_qp_type type, bool events, bool shared)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
-	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .sq_sig_all = 1};
+	struct ibv_qp_init_attr attr = {.qp_type = type, .sq_sig_all = 1};
+	struct ibv_srq_init_attr receives = {.attr = {.max_wr = 16, .max_sge = 1}};
 
 	assert(devices != NULL && devices[0] != NULL);
 	own.context = ibv_open_device(devices[0]);
@@ -62,6 +72,9 @@ device_open(bool events)
 			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	assert(own.pd != NULL && own.cq != NULL && own.mr != NULL);
 	attr.send_cq = attr.recv_cq = own.cq;
+	own.type = type;
+	own.srq = attr.srq = shared ? ibv_create_srq(own.pd, &receives) : NULL;
+	assert((own.srq != NULL) == shared);
 	attr.cap = (struct ibv_qp_cap){
 		.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1};
 	own.qp = ibv_create_qp(own.pd, &attr);
@@ -95,7 +108,7 @@ exchange(void)
 {
 	struct ibv_port_attr port;
 	struct place mine = {
-		.qpn = own.qp->qp_num, .key = own.mr->rkey, .address = (uintptr_t)own.memory};
+		.qpn = own.qp->qp_num, .key = own.mr->rkey, .address = (uintptr_t)incoming};
 
 	assert(ibv_query_port(own.context, 1, &port) == 0);
 	assert(ibv_query_gid(own.context, 1, 0, &mine.gid) == 0);
@@ -107,30 +120,40 @@ exchange(void)
 static void
 connect_queue_pair(void)
 {
+	const bool rc = own.type == IBV_QPT_RC, ud = own.type == IBV_QPT_UD;
+	struct ibv_ah_attr path = {.dlid = own.far.lid,
+				   .port_num = 1,
+				   .is_global = 1,
+				   .grh = {.dgid = own.far.gid, .hop_limit = 1}};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
 				   .port_num = 1,
+				   .qkey = QKEY,
 				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
 
 	assert(ibv_modify_qp(own.qp, &attr,
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				     IBV_QP_ACCESS_FLAGS) == 0);
+				     (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)) == 0);
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
 				    .path_mtu = IBV_MTU_1024,
 				    .dest_qp_num = own.far.qpn,
 				    .min_rnr_timer = 12,
-				    .ah_attr = {.dlid = own.far.lid,
-						.port_num = 1,
-						.is_global = 1,
-						.grh = {.dgid = own.far.gid, .hop_limit = 1}}};
+				    .ah_attr = path};
 	assert(ibv_modify_qp(own.qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER) == 0);
+			     IBV_QP_STATE |
+				     (ud ? 0
+					 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+						      IBV_QP_RQ_PSN) |
+				     (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)) ==
+	       0);
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7};
 	assert(ibv_modify_qp(own.qp, &attr,
-			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+			     IBV_QP_STATE | IBV_QP_SQ_PSN |
+				     (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						      IBV_QP_MAX_QP_RD_ATOMIC
+					 : 0)) == 0);
+	own.ah = ud ? ibv_create_ah(own.pd, &path) : NULL;
+	assert((own.ah != NULL) == ud);
 }
 
 /* Both ends are ready when each has said an octet. */
@@ -148,16 +171,19 @@ meet(void)
 static void
 post_receive(void)
 {
-	struct ibv_sge part = {(uintptr_t)own.memory, LENGTH, own.mr->lkey};
+	struct ibv_sge part = {(uintptr_t)incoming, LENGTH, own.mr->lkey};
 	struct ibv_recv_wr request = {.wr_id = 1, .sg_list = &part, .num_sge = 1}, *bad;
 
-	assert(ibv_post_recv(own.qp, &request, &bad) == 0);
+	if (own.type == IBV_QPT_UD)
+		part = (struct ibv_sge){(uintptr_t)own.memory, GRH + LENGTH, own.mr->lkey};
+	assert((own.srq != NULL ? ibv_post_srq_recv(own.srq, &request, &bad)
+				: ibv_post_recv(own.qp, &request, &bad)) == 0);
 }
 
 static void
 post(enum ibv_wr_opcode opcode, uint32_t length)
 {
-	struct ibv_sge part = {(uintptr_t)own.memory + LENGTH, length, own.mr->lkey};
+	struct ibv_sge part = {(uintptr_t)outgoing, length, own.mr->lkey};
 	struct ibv_send_wr request = {.wr_id = 2,
 				      .sg_list = &part,
 				      .num_sge = length > 0 ? 1 : 0,
@@ -165,6 +191,11 @@ post(enum ibv_wr_opcode opcode, uint32_t length)
 				      .wr.rdma = {own.far.address, own.far.key}},
 			   *bad;
 
+	if (own.type == IBV_QPT_UD) {
+		request.wr.ud.ah = own.ah;
+		request.wr.ud.remote_qpn = own.far.qpn;
+		request.wr.ud.remote_qkey = QKEY;
+	}
 	assert(ibv_post_send(own.qp, &request, &bad) == 0);
 }
 
@@ -205,7 +236,7 @@ to_and_fro(bool client)
 		if (client)
 			post(IBV_WR_SEND, LENGTH);
 		completed(1 + (client ? 1 : 0)); /* what was sent and, or, received */
-		assert(own.memory[0] == (client ? 'a' : 'b'));
+		assert(incoming[0] == (client ? 'a' : 'b'));
 		post_receive();
 		if (!client) {
 			post(IBV_WR_SEND, LENGTH);
@@ -226,9 +257,9 @@ write_and_look(bool client, bool told)
 	}
 	if (told)
 		completed(1);
-	while (own.memory[LENGTH - 1] == 0)
+	while (incoming[LENGTH - 1] == 0)
 		usleep(100);
-	printf("read %.*s\n", LENGTH, (const char *)own.memory);
+	printf("read %.*s\n", LENGTH, (const char *)incoming);
 }
 
 /* The server waits for a message of a client that has left. */
@@ -251,7 +282,11 @@ static void
 clean_up(void)
 {
 	close(own.tcp);
+	if (own.ah != NULL)
+		assert(ibv_destroy_ah(own.ah) == 0);
 	assert(ibv_destroy_qp(own.qp) == 0);
+	if (own.srq != NULL)
+		assert(ibv_destroy_srq(own.srq) == 0);
 	assert(ibv_destroy_cq(own.cq) == 0);
 	if (own.channel != NULL)
 		assert(ibv_destroy_comp_channel(own.channel) == 0);
@@ -287,10 +322,13 @@ main(int argc, char **argv)
 	const bool client = argc > 3;
 
 	assert(argc > 2);
-	device_open(strcmp(what, "event") == 0);
+	device_open(strcmp(what, "uc") == 0   ? IBV_QPT_UC
+		    : strcmp(what, "ud") == 0 ? IBV_QPT_UD
+					      : IBV_QPT_RC,
+		    strcmp(what, "event") == 0 || strlen(what) <= 3, strcmp(what, "srq") == 0);
 	if (strchr(what, '-') != NULL)
 		return absent(what);
-	memset((void *)(own.memory + LENGTH), client ? 'b' : 'a', LENGTH);
+	memset((void *)outgoing, client ? 'b' : 'a', LENGTH);
 	tcp_open((uint16_t)atoi(argv[2]), client ? argv[3] : NULL);
 	exchange();
 	connect_queue_pair();

@@ -149,7 +149,6 @@ class Sim(unittest.TestCase):
         self.assertFalse(result['ok'])
         self.assertTrue(any('IT_ERR_RESOURCES' in one['kind'] or one['kind'] == 'time is up' or 'deadlock' == one['kind']
                             for one in result['failures']), result)
-        self.assert_bad(self.result(scene + 'client: cal qp_create 1 resources\n'), 'a fault is refused', "did you mean 'call'")
 
     def test_fault_at_a_time(self):
         result = self.result(f'node a {PUT} emul:ib 7471\na: fail adapter at 3ms\nexpect exit a 1\n', '--seeds', '1..20', '--twice')

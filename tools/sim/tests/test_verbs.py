@@ -66,6 +66,17 @@ class Verbs(unittest.TestCase):
     def test_channel(self):
         self.good(pair('event', 'expect output server done', 'expect output client done', 'chaos legal', 'wire 50us'))
 
+    def test_other_types(self):
+        """UC, UD and a shared receive queue, with a channel, in each order."""
+        for what in ('uc', 'ud', 'srq'):
+            with self.subTest(what):
+                self.good(pair(what, 'expect output server done', 'expect output client done', 'chaos legal', 'wire 50us'))
+
+    def test_lost_datagram(self):
+        """Who trusts a datagram waits for ever when it is lost."""
+        failures = self.result(pair('ud', 'drop server client 50', 'wire 10us'), '--seeds', '1..20', '--twice')['failures']
+        self.assertIn('deadlock', [failure['kind'] for failure in failures])
+
     def test_told(self):
         """A program that waits for the message behind a Write is right in each order."""
         self.good(pair('told', 'expect output server "read ' + 'b' * 64 + '"', 'chaos legal', 'wire 50us'))
