@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kald_group.h"
@@ -31,9 +32,11 @@
 
 /*
  * A session has an allowance of requests that are handled as they come; it grows with time. Beyond that, one is handled in
- * REQUEST_US. So processes that flood take a bounded share of the daemon's time, and others wait for few of their requests.
+ * REQUEST_US, or in SHARE times the processor time that it takes, if that is more. So processes that flood take a bounded share of the
+ * daemon's time, and others wait for few of their requests.
  */
 #define REQUEST_US 1000
+#define SHARE      16
 #define ALLOWANCE  2048 /* at most */
 #define FIRST_ONES 256  /* of a new session, so that it does not pay to connect again */
 #define TURN       4u   /* requests of one session before the others have their turn */
@@ -332,17 +335,6 @@ session_wrong(const struct kald_session *session, const struct kald_message *req
 		 session->pid, session->uid, request->head.number, request->head.length);
 }
 
-void
-kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine)
-{
-	if (fine) {
-		kald_session_pace(session);
-		return;
-	}
-	session_wrong(session, request);
-	session_end(session);
-}
-
 /* One packet: 1: handled, 0: there is none now, or it is being taken apart, -1: the session has to end. */
 static int
 session_receive(struct kald_session *session)
@@ -375,24 +367,59 @@ session_receive(struct kald_session *session)
 	return -1;
 }
 
+int64_t
+kald_cpu_us(void)
+{
+	struct timespec used = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
+}
+
+static gboolean pause_over(gpointer arg);
+
+/* Pause as long as the allowance is overdrawn. False: it is not. */
+static bool
+pause_begin(struct kald_session *session)
+{
+	gint64 debt = session->paid_till - g_get_monotonic_time() - ALLOWANCE * REQUEST_US;
+
+	if (debt > 0 && session->pause == 0)
+		session->pause = g_timeout_add((guint)((debt + REQUEST_US - 1) / REQUEST_US),
+					       pause_over, session);
+	return session->pause != 0;
+}
+
 static gboolean
 pause_over(gpointer arg)
 {
 	struct kald_session *session = arg;
 
 	session->pause = 0;
-	kald_session_pace(session);
+	if (!pause_begin(session))
+		kald_session_pace(session);
 	return G_SOURCE_REMOVE;
 }
 
-/* Count one more request. False: the allowance is used up, and the session has to pause. */
+/* Count one more request, which took that much. False: the allowance is used up, and the session pauses. */
 static bool
-allowance_take(struct kald_session *session)
+allowance_take(struct kald_session *session, int64_t took)
 {
-	gint64 here = g_get_monotonic_time();
+	session->paid_till = MAX(session->paid_till, g_get_monotonic_time()) +
+			     MAX(REQUEST_US, MAX(took, 0) * SHARE);
+	return !pause_begin(session);
+}
 
-	session->paid_till = MAX(session->paid_till, here) + REQUEST_US;
-	return session->paid_till <= here + ALLOWANCE * REQUEST_US;
+void
+kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine,
+		   int64_t took)
+{
+	if (fine && allowance_take(session, took))
+		kald_session_pace(session);
+	if (fine)
+		return;
+	session_wrong(session, request);
+	session_end(session);
 }
 
 static gboolean
@@ -403,6 +430,7 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 	(void)fd;
 	(void)condition;
 	for (unsigned i = 0; i < TURN; i++) {
+		gint64 begin = kald_cpu_us();
 		int got;
 
 		if (window_is_full(session)) {
@@ -417,9 +445,8 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 		}
 		if (got == 0 && session->taking == NULL)
 			break;
-		if (!allowance_take(session)) {
+		if (!allowance_take(session, kald_cpu_us() - begin)) {
 			session->in = 0;
-			session->pause = g_timeout_add(REQUEST_US / 1000, pause_over, session);
 			return G_SOURCE_REMOVE;
 		}
 		if (session->taking != NULL) {

@@ -114,9 +114,11 @@ void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* A session that has ended is closed. */
 void kald_session_closed(struct kald_server *server, uint32_t uid);
-/* The packet that was being taken was handled; or it was wrong, and the session ends. */
-void kald_session_taken(struct kald_session *session, const struct kald_message *request,
-			bool fine);
+/* Processor time of this thread, in microseconds. */
+int64_t kald_cpu_us(void);
+/* The packet that was being taken was handled, in that processor time; or it was wrong, and the session ends. */
+void kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine,
+			int64_t took);
 
 /* kald_take.c */
 /* Handle a request that comes with descriptors, when those were looked at. */

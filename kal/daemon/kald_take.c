@@ -16,7 +16,8 @@ struct kald_taking {
 	struct kald_session *session; /* NULL: it has ended */
 	struct kald_server *server;
 	uint32_t uid;
-	int from; /* the session's socket */
+	int from;     /* the session's socket */
+	int64_t took; /* processor time, in microseconds */
 	bool fine;
 	struct kald_message request;
 	struct kald_fds got;
@@ -60,11 +61,13 @@ static void
 take_work(void *arg)
 {
 	struct kald_taking *taking = arg;
+	int64_t begin = kald_cpu_us();
 
 	taking->fine =
 		packet_take(taking->from, &taking->got) && taking->got.count <= KALD_SHARE_FDS;
 	if (taking->fine)
 		kald_group_examine(&taking->got, &taking->request.body.share);
+	taking->took = kald_cpu_us() - begin;
 }
 
 static void
@@ -118,6 +121,7 @@ take_done(void *arg)
 {
 	struct kald_taking *taking = arg;
 	struct kald_session *session = taking->session;
+	int64_t begin = kald_cpu_us();
 
 	if (session != NULL) {
 		session->taking = NULL;
@@ -129,7 +133,8 @@ take_done(void *arg)
 		kald_group_unref(taking->got.claimed);
 	close_all(taking->server, taking->uid, &taking->got, session == NULL ? taking->from : -1);
 	if (session != NULL)
-		kald_session_taken(session, &taking->request, taking->fine);
+		kald_session_taken(session, &taking->request, taking->fine,
+				   taking->took + kald_cpu_us() - begin);
 	g_free(taking);
 }
 

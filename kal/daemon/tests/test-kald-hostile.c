@@ -18,6 +18,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kald_play.h"
@@ -365,6 +367,72 @@ test_locked_member(void)
 	check_locked_member(KALD_SLOTS, false);
 }
 
+/* --- what costs the daemon much ---------------------------------------------------------------------------- */
+
+#define COSTLY 6u
+
+/* Have a group made and dropped, as often as the daemon does it. It is killed. */
+static void
+flood_groups(const struct play *play, uint8_t last)
+{
+	struct kald_addr at = address(last);
+	int fds[KALD_SHARE_FDS], kald = client_of_roce(play);
+	struct kald_message over;
+	uint32_t slot;
+
+	kald_message_begin(&over, KALD_SHARE_OVER, 0, KALD_OK);
+	over.body.share.at = at;
+	for (;;) {
+		group_take(kald, &at, &slot, fds);
+		group_close(fds);
+		play_send(kald, &over);
+	}
+}
+
+/* CPU time of the daemon, in microseconds. */
+static gint64
+cpu_of(const struct play *play)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	g_assert_cmpint(clock_getcpuclockid(play->pid, &clock), ==, 0);
+	g_assert_cmpint(clock_gettime(clock, &used), ==, 0);
+	return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
+}
+
+/* A request is paid by the time that it takes, so clients with requests that take long leave the others theirs. */
+static void
+test_costly(void)
+{
+	pid_t pids[COSTLY];
+	struct play play;
+	gint64 begin, cpu;
+
+	play_begin(&play, NULL);
+	for (unsigned i = 0; i < COSTLY; i++) {
+		pids[i] = fork();
+		g_assert_cmpint(pids[i], >=, 0);
+		if (pids[i] == 0)
+			flood_groups(&play, (uint8_t)(i + 1));
+	}
+	g_usleep(300000); /* what a new client has in advance is used up then */
+	begin = g_get_monotonic_time();
+	cpu = cpu_of(&play);
+	g_usleep(500000);
+	cpu = cpu_of(&play) - cpu;
+	begin = g_get_monotonic_time() - begin;
+	g_test_message("%u clients take %.1f %% of a processor", COSTLY,
+		       100.0 * (double)cpu / (double)begin);
+	g_assert_cmpint(cpu, <, begin * 2 / 3);
+	check_served(&play);
+	for (unsigned i = 0; i < COSTLY; i++) {
+		kill(pids[i], SIGKILL);
+		g_assert_cmpint(waitpid(pids[i], NULL, 0), ==, pids[i]);
+	}
+	play_free(&play);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -373,5 +441,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/hostile/locked-proof", test_locked_proof);
 	g_test_add_func("/kald/hostile/locked-claim", test_locked_claim);
 	g_test_add_func("/kald/hostile/locked-member", test_locked_member);
+	g_test_add_func("/kald/hostile/costly", test_costly);
 	return g_test_run();
 }
