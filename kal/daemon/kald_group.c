@@ -20,8 +20,7 @@
 #define SO_COOKIE 57
 #endif
 
-#define SLOW_CLOSES_MAX 256  /* then no packet may bring descriptors until some are closed */
-#define DRAIN_MAX       4096 /* packets at once: whoever floods does not keep kald */
+#define DRAIN_MAX 512 /* packets at once: whoever floods does not keep kald */
 
 static bool
 option_set(int fd, int level, int name, int value)
@@ -47,58 +46,19 @@ cookie_of(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* --- descriptors of a client ---------------------------------------------------------------------------- */
-
-static gint slow_closes; /* threads that close; atomic */
-
-static gpointer
-close_slowly(gpointer arg)
+/* Is it a UDP socket of kald's own network namespace? */
+static bool
+is_here(int fd)
 {
-	close(GPOINTER_TO_INT(arg));
-	g_atomic_int_add(&slow_closes, -1);
-	return NULL;
-}
-
-bool
-kald_fd_may_come(void)
-{
-	return g_atomic_int_get(&slow_closes) < SLOW_CLOSES_MAX;
-}
-
-void
-kald_fd_discard(int fd)
-{
-	static const struct linger none = {0};
-	GThread *thread;
-
-	if (fd < 0)
-		return;
-	/* A file system of the client may keep who closes a file of it as long as it likes; a socket that does not linger keeps nobody. */
-	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0) {
-		close(fd);
-		return;
-	}
-	g_atomic_int_add(&slow_closes, 1);
-	thread = g_thread_try_new("close", close_slowly, GINT_TO_POINTER(fd), NULL);
-	if (thread != NULL)
-		g_thread_unref(thread);
-	else
-		kald_log("descriptor %d of a client stays open", fd);
-}
-
-bool
-kald_fd_is_here(int fd)
-{
-	static uint64_t here;
+	uint64_t here = 0;
 	int own;
 
 	if (!option_is(fd, SO_PROTOCOL, IPPROTO_UDP))
 		return false;
-	if (here == 0) {
-		own = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
-		here = own >= 0 ? cookie_of(own, SO_NETNS_COOKIE) : 0;
-		if (own >= 0)
-			close(own);
+	own = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
+	if (own >= 0) {
+		here = cookie_of(own, SO_NETNS_COOKIE);
+		close(own);
 	}
 	return here != 0 && cookie_of(fd, SO_NETNS_COOKIE) == here;
 }
@@ -135,8 +95,20 @@ group_begin(const struct kald_addr *at, uint32_t uid)
 	group->uid = uid;
 	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
 		group->fds[i] = -1;
+	group->control = -1;
 	kald_steer_begin(&group->steer);
 	return group;
+}
+
+/*
+ * The last one of the group: when it closes, no other one moves into its place. That kald can open it shows that the sockets at the address are of
+ * a kald of this user.
+ */
+static bool
+control_open(struct kald_group *group, int *error)
+{
+	group->control = socket_new(&group->at, false, error);
+	return group->control >= 0;
 }
 
 struct kald_group *
@@ -145,12 +117,14 @@ kald_group_new(const struct kald_addr *at, uint32_t uid, int *error)
 	struct kald_group *group = group_begin(at, uid);
 
 	group->fds[KALD_SLOTS] = kald_steer_memory();
-	*error = group->fds[KALD_SLOTS] < 0 ? errno : 0;
+	if (group->fds[KALD_SLOTS] >= 0)
+		group->memory = kald_steer_map(group->fds[KALD_SLOTS]);
+	*error = group->memory == NULL ? errno : 0;
 	for (unsigned i = 0; i < KALD_SLOTS && *error == 0; i++) {
 		group->fds[i] = socket_new(at, i == 0, error);
 		group->cookies[i] = cookie_of(group->fds[i], SO_COOKIE);
 	}
-	if (*error == 0)
+	if (*error == 0 && control_open(group, error))
 		return group;
 	kald_group_unref(group);
 	return NULL;
@@ -168,9 +142,14 @@ kald_group_unref(struct kald_group *group)
 {
 	if (--group->refs > 0)
 		return;
+	/* The one behind all first: then none moves. */
+	if (group->control >= 0)
+		close(group->control);
 	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
 		if (group->fds[i] >= 0)
 			close(group->fds[i]);
+	if (group->memory != NULL)
+		kald_steer_unmap(group->memory);
 	g_free(group);
 }
 
@@ -202,7 +181,7 @@ socket_wrong(int fd, const struct kald_addr *at)
 
 	if (!option_is(fd, SO_PROTOCOL, IPPROTO_UDP) || !option_is(fd, SO_DOMAIN, at->family))
 		return "a descriptor is no UDP socket of that family";
-	if (!kald_fd_is_here(fd))
+	if (!is_here(fd))
 		return "a socket is of another network namespace";
 	if (!is_bound_to(fd, at))
 		return "a socket has another address";
@@ -213,37 +192,72 @@ socket_wrong(int fd, const struct kald_addr *at)
 	return NULL;
 }
 
-struct kald_group *
-kald_group_claim(const struct kald_addr *at, uint32_t uid, struct kald_fds *got, const char **why)
+/* What is wrong with the descriptors of a claim, or NULL. Their cookies are stored as far as there are any. */
+static const char *
+claim_wrong(struct kald_group *group, const struct kald_fds *got)
 {
-	struct kald_group *group = group_begin(at, uid);
+	const char *why = NULL;
 
-	*why = got->count == KALD_SHARE_FDS ? NULL : "it has not all descriptors of a group";
-	for (unsigned i = 0; i < KALD_SLOTS && *why == NULL; i++) {
-		*why = socket_wrong(got->fds[i], at);
+	if (got->count != KALD_SHARE_FDS)
+		return "it has not all descriptors of a group";
+	for (unsigned i = 0; i < KALD_SLOTS; i++)
 		group->cookies[i] = cookie_of(got->fds[i], SO_COOKIE);
-		for (unsigned j = 0; j < i && *why == NULL; j++)
+	for (unsigned i = 0; i < KALD_SLOTS && why == NULL; i++) {
+		why = socket_wrong(got->fds[i], &group->at);
+		for (unsigned j = 0; j < i && why == NULL; j++)
 			if (group->cookies[i] == group->cookies[j])
-				*why = "a socket is there twice";
+				why = "a socket is there twice";
 	}
-	if (*why == NULL && !kald_steer_read(&group->steer, got->fds[KALD_SLOTS]))
-		*why = "the memory of the table is none";
-	if (*why != NULL) {
-		kald_group_unref(group);
+	if (why != NULL)
+		return why;
+	group->memory = kald_steer_map(got->fds[KALD_SLOTS]);
+	if (group->memory == NULL || !kald_steer_read(&group->steer, group->memory))
+		return "the memory of the table is none";
+	return NULL;
+}
+
+void
+kald_group_examine(struct kald_fds *got, const struct kald_share *said)
+{
+	struct kald_addr at;
+
+	if (said->claim == 0) {
+		got->here = got->count == 1 && is_here(got->fds[0]);
+		return;
+	}
+	at = kald_share_address(said);
+	got->claimed = group_begin(&at, 0);
+	got->why = claim_wrong(got->claimed, got);
+}
+
+struct kald_group *
+kald_group_claim(const struct kald_fds *got, uint32_t uid, const char **why)
+{
+	struct kald_group *group = got != NULL ? got->claimed : NULL;
+	int error = 0;
+
+	*why = group != NULL ? got->why : "it has not all descriptors of a group";
+	if (*why == NULL && !control_open(group, &error))
+		*why = error == EADDRINUSE ? "the sockets are of no kald of this user"
+					   : g_strerror(error);
+	if (*why != NULL)
 		return NULL;
+	for (unsigned i = 0; i < KALD_SHARE_FDS && error == 0; i++) {
+		group->fds[i] = ri_fd_duplicate(got->fds[i]);
+		error = group->fds[i] < 0 ? errno : 0;
 	}
-	memcpy(group->fds, got->fds, sizeof(group->fds));
-	got->count = 0;
-	return group;
+	group->uid = uid;
+	*why = error != 0 ? g_strerror(error) : NULL;
+	return error == 0 ? kald_group_ref(group) : NULL;
 }
 
 bool
 kald_group_is(const struct kald_group *group, const struct kald_fds *got, const char **why)
 {
-	*why = got->count == KALD_SHARE_FDS ? NULL : "it has not all descriptors of a group";
-	for (unsigned i = 0; i < KALD_SLOTS && *why == NULL; i++)
-		if (cookie_of(got->fds[i], SO_COOKIE) != group->cookies[i])
-			*why = "a socket is not of the group that kald has";
+	*why = got == NULL || got->count != KALD_SHARE_FDS ? "it has not all descriptors of a group"
+	       : memcmp(got->claimed->cookies, group->cookies, sizeof(group->cookies)) != 0
+		       ? "a socket is not of the group that kald has"
+		       : NULL;
 	return *why == NULL;
 }
 
@@ -252,15 +266,15 @@ kald_group_is(const struct kald_group *group, const struct kald_fds *got, const 
 int
 kald_group_steer(struct kald_group *group, const struct kald_steer *steer)
 {
-	/* First what the next kald would read: it attaches what it finds. */
-	int error = kald_steer_write(steer, group->fds[KALD_SLOTS]) ? 0 : errno;
+	int error;
 
-	if (error == 0)
-		error = kald_steer_attach(steer, group->fds[0]);
+	/* First what the next kald would read: it attaches what it finds. */
+	kald_steer_write(steer, group->memory);
+	error = kald_steer_attach(steer, group->control);
 	if (error == 0)
 		group->steer = *steer;
 	else
-		(void)kald_steer_write(&group->steer, group->fds[KALD_SLOTS]);
+		kald_steer_write(&group->steer, group->memory);
 	return error;
 }
 
@@ -269,7 +283,6 @@ kald_group_drain(const struct kald_group *group, uint32_t slot)
 {
 	uint8_t octet;
 
-	(void)option_set(group->fds[slot], SOL_SOCKET, SO_RCVBUF, 0);
 	for (unsigned i = 0; i < DRAIN_MAX; i++)
 		if (recv(group->fds[slot], &octet, sizeof(octet), MSG_DONTWAIT | MSG_TRUNC) < 0 &&
 		    errno == EAGAIN)

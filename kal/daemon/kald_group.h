@@ -3,7 +3,8 @@
 
 /*
  * The sockets of an address that processes of one user share: a group with SO_REUSEPORT, one socket for each slot. Each member has
- * duplicates of all, and of the memory of the table, so that the group does not need kald to live.
+ * duplicates of all, and of the memory of the table, so that the group does not need kald to live. kald does nothing with their sockets
+ * that takes a lock of them, as a member may keep it: it steers by a socket of its own, and sees packets by recv() alone.
  */
 #ifndef KALD_GROUP_H
 #define KALD_GROUP_H
@@ -18,6 +19,8 @@ struct kald_group {
 	struct kald_addr at;
 	uint32_t uid;
 	int fds[KALD_SHARE_FDS];
+	int control; /* a socket behind them all, which kald alone has: no system call of a member keeps its lock */
+	struct kald_memory *memory;   /* of the table, mapped */
 	uint64_t cookies[KALD_SLOTS]; /* of the sockets: the kernel gives none twice */
 	struct kald_session *members[KALD_SLOTS];
 	uint64_t kept;  /* slots of members of an earlier kald that have not come back */
@@ -27,12 +30,15 @@ struct kald_group {
 
 /* Open one. NULL: *error is an errno; EADDRINUSE: somebody has the port, or what is left of another group. */
 struct kald_group *kald_group_new(const struct kald_addr *at, uint32_t uid, int *error);
+/* Only what counts in the address, so that two that are the same are equal. */
+struct kald_addr kald_share_address(const struct kald_share *said);
+/* Look at what came with a request: kald_fds::here, or claimed and why. May wait for the client, so it is called apart from the main loop. */
+void kald_group_examine(struct kald_fds *got, const struct kald_share *said);
 /*
- * Go on with one that an earlier kald has opened, by its descriptors. NULL: *why says what is wrong with them. With success they are
- * taken over.
+ * Go on with a group that an earlier kald has opened, with duplicates of what was examined; `got` NULL: nothing came. NULL: *why says what is
+ * wrong.
  */
-struct kald_group *kald_group_claim(const struct kald_addr *at, uint32_t uid, struct kald_fds *got,
-				    const char **why);
+struct kald_group *kald_group_claim(const struct kald_fds *got, uint32_t uid, const char **why);
 /* Are these its descriptors? */
 bool kald_group_is(const struct kald_group *group, const struct kald_fds *got, const char **why);
 struct kald_group *kald_group_ref(struct kald_group *group);
@@ -40,14 +46,7 @@ struct kald_group *kald_group_ref(struct kald_group *group);
 void kald_group_unref(struct kald_group *group);
 /* Have the kernel steer by the table, and members keep it. 0, or an errno: nothing has changed. */
 int kald_group_steer(struct kald_group *group, const struct kald_steer *steer);
-/* Nobody reads this slot: what has come is dropped, and little is kept of what comes. */
+/* Nobody reads this slot: what has come is dropped. */
 void kald_group_drain(const struct kald_group *group, uint32_t slot);
-
-/* Is it a UDP socket of kald's own network namespace? */
-bool kald_fd_is_here(int fd);
-/* May a client send descriptors? Not while too many are being closed. */
-bool kald_fd_may_come(void);
-/* Close a descriptor of somebody else, without waiting for what it refers to. */
-void kald_fd_discard(int fd);
 
 #endif /* KALD_GROUP_H */

@@ -5,8 +5,8 @@
  * Sessions: accepted, identified by the kernel, read in a window, ended with their socket or their process, whichever comes
  * first. A child that a client has forked may hold the socket open, so the end of the process counts, too.
  *
- * A packet is looked at before it is taken. Only a client that shares an address may send descriptors: its packet alone gets a buffer for them, and
- * the kernel never installs those of another packet.
+ * A packet is looked at before it is taken. Only a client that shares an address may send descriptors, and they are taken apart
+ * (kald_take.c): to drop one is to close it, and that may wait for its sender. So a packet that must not have any is left in its socket.
  */
 #include "kald_server.h"
 
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kald_group.h"
@@ -31,9 +32,11 @@
 
 /*
  * A session has an allowance of requests that are handled as they come; it grows with time. Beyond that, one is handled in
- * REQUEST_US. So processes that flood take a bounded share of the daemon's time, and others wait for few of their requests.
+ * REQUEST_US, or in SHARE times the processor time that it takes, if that is more. So processes that flood take a bounded share of the
+ * daemon's time, and others wait for few of their requests.
  */
 #define REQUEST_US 1000
+#define SHARE      16
 #define ALLOWANCE  2048 /* at most */
 #define FIRST_ONES 256  /* of a new session, so that it does not pay to connect again */
 #define TURN       4u   /* requests of one session before the others have their turn */
@@ -110,13 +113,13 @@ session_end(struct kald_session *session)
 	g_queue_unlink(&server->sessions, &session->link);
 	if (session->describing)
 		kald_described(session);
-	sessions_count(server, session->uid, -1);
 	server->watchers -= session->watches;
 	if (client)
 		kald_ledger_leave(server->ledger, &session->borrower);
 	if (client)
 		kald_tell(server, session, KALD_LEFT, "");
-	close(session->fd);
+	if (!server->ending)
+		kald_take_forget(session);
 	if (session->pidfd >= 0)
 		close(session->pidfd);
 	g_queue_clear_full(&session->out_queue, packet_free);
@@ -125,6 +128,12 @@ session_end(struct kald_session *session)
 	g_free(session);
 	if (client)
 		kald_borrow_again(server);
+}
+
+void
+kald_session_closed(struct kald_server *server, uint32_t uid)
+{
+	sessions_count(server, uid, -1);
 }
 
 static gboolean
@@ -190,8 +199,12 @@ packet_without_fds(struct kald_packet *packet)
 	g_strlcpy(packet->message.body.refusal.text,
 		  "too many descriptors of kald are on their way to clients that do not read",
 		  KALD_TEXT);
-	kald_group_unref(packet->group);
+	if (packet->group != NULL)
+		kald_group_unref(packet->group);
 	packet->group = NULL;
+	if (packet->fd >= 0)
+		close(packet->fd);
+	packet->fd = -1;
 }
 
 /* Send what waits; true: something still waits. */
@@ -205,7 +218,7 @@ session_flush(struct kald_session *session)
 
 		if (error == EAGAIN)
 			return true;
-		if (error == ETOOMANYREFS && packet->group != NULL) {
+		if (error == ETOOMANYREFS && (packet->group != NULL || packet->fd >= 0)) {
 			packet_without_fds(packet);
 			continue;
 		}
@@ -309,39 +322,20 @@ window_is_full(const struct kald_session *session)
 void
 kald_session_pace(struct kald_session *session)
 {
-	if (session->in == 0 && session->pause == 0 && !window_is_full(session))
+	if (session->in == 0 && session->pause == 0 && session->taking == NULL &&
+	    !window_is_full(session))
 		session->in = g_unix_fd_add(session->fd, G_IO_IN | G_IO_HUP | G_IO_ERR,
 					    session_readable, session);
 }
 
-/* Take the packet that was looked at, with its descriptors. False: it had too many. */
-static bool
-packet_take(const struct kald_session *session, struct kald_fds *got)
+static void
+session_wrong(const struct kald_session *session, const struct kald_message *request)
 {
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
-	} control;
-	uint8_t octet;
-	struct iovec part = {.iov_base = &octet, .iov_len = sizeof(octet)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	struct cmsghdr *c;
-
-	if (got != NULL) {
-		message.msg_control = &control;
-		/* Without the padding of CMSG_SPACE, in which the kernel would put one descriptor more. */
-		message.msg_controllen = CMSG_LEN(sizeof(got->fds));
-	}
-	(void)recvmsg(session->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	c = got != NULL ? CMSG_FIRSTHDR(&message) : NULL;
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
-		got->count = (uint32_t)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(got->fds, CMSG_DATA(c), got->count * sizeof(int));
-	}
-	return (message.msg_flags & MSG_CTRUNC) == 0;
+	kald_log("ended a connection of pid %u, user %u: wrong message %u of %u octets",
+		 session->pid, session->uid, request->head.number, request->head.length);
 }
 
-/* One packet: 1: handled, 0: there is none now, -1: the session has to end. */
+/* One packet: 1: handled, 0: there is none now, or it is being taken apart, -1: the session has to end. */
 static int
 session_receive(struct kald_session *session)
 {
@@ -350,9 +344,7 @@ session_receive(struct kald_session *session)
 	struct iovec part = {.iov_base = octets, .iov_len = sizeof(octets)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	ssize_t n = recvmsg(session->fd, &message, MSG_DONTWAIT | MSG_PEEK);
-	struct kald_fds got = {.count = 0};
 	enum kald_reading reading;
-	bool fine, sharing;
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
@@ -360,22 +352,42 @@ session_receive(struct kald_session *session)
 	if (n == 0 || (message.msg_flags & MSG_TRUNC) != 0)
 		return -1;
 	reading = kald_message_read(octets, (size_t)n, &request);
-	sharing = reading == KALD_READ && request.head.number == KALD_SHARE &&
-		  session->kind == KALD_CLIENT && kald_fd_may_come();
-	/* Descriptors came with what has none. */
-	if ((message.msg_flags & MSG_CTRUNC) != 0 && !sharing)
-		return -1;
-	session->got = &got;
-	fine = packet_take(session, sharing ? &got : NULL) && reading != KALD_WRONG &&
-	       kald_request(session, &request, reading);
-	session->got = NULL;
-	for (uint32_t i = 0; i < got.count; i++)
-		kald_fd_discard(got.fds[i]);
-	if (fine)
+	if ((message.msg_flags & MSG_CTRUNC) != 0) {
+		/* There are descriptors. */
+		if (reading != KALD_READ || request.head.number != KALD_SHARE ||
+		    session->kind != KALD_CLIENT)
+			return -1;
+		kald_take(session, &request);
+		return 0;
+	}
+	(void)!recv(session->fd, octets, 1, MSG_DONTWAIT);
+	if (reading != KALD_WRONG && kald_request(session, &request, reading))
 		return 1;
-	kald_log("ended a connection of pid %u, user %u: wrong message %u, %zd octets",
-		 session->pid, session->uid, request.head.number, n);
+	session_wrong(session, &request);
 	return -1;
+}
+
+int64_t
+kald_cpu_us(void)
+{
+	struct timespec used = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
+}
+
+static gboolean pause_over(gpointer arg);
+
+/* Pause as long as the allowance is overdrawn. False: it is not. */
+static bool
+pause_begin(struct kald_session *session)
+{
+	gint64 debt = session->paid_till - g_get_monotonic_time() - ALLOWANCE * REQUEST_US;
+
+	if (debt > 0 && session->pause == 0)
+		session->pause = g_timeout_add((guint)((debt + REQUEST_US - 1) / REQUEST_US),
+					       pause_over, session);
+	return session->pause != 0;
 }
 
 static gboolean
@@ -384,18 +396,30 @@ pause_over(gpointer arg)
 	struct kald_session *session = arg;
 
 	session->pause = 0;
-	kald_session_pace(session);
+	if (!pause_begin(session))
+		kald_session_pace(session);
 	return G_SOURCE_REMOVE;
 }
 
-/* Count one more request. False: the allowance is used up, and the session has to pause. */
+/* Count one more request, which took that much. False: the allowance is used up, and the session pauses. */
 static bool
-allowance_take(struct kald_session *session)
+allowance_take(struct kald_session *session, int64_t took)
 {
-	gint64 here = g_get_monotonic_time();
+	session->paid_till = MAX(session->paid_till, g_get_monotonic_time()) +
+			     MAX(REQUEST_US, MAX(took, 0) * SHARE);
+	return !pause_begin(session);
+}
 
-	session->paid_till = MAX(session->paid_till, here) + REQUEST_US;
-	return session->paid_till <= here + ALLOWANCE * REQUEST_US;
+void
+kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine,
+		   int64_t took)
+{
+	if (fine && allowance_take(session, took))
+		kald_session_pace(session);
+	if (fine)
+		return;
+	session_wrong(session, request);
+	session_end(session);
 }
 
 static gboolean
@@ -406,6 +430,7 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 	(void)fd;
 	(void)condition;
 	for (unsigned i = 0; i < TURN; i++) {
+		gint64 begin = kald_cpu_us();
 		int got;
 
 		if (window_is_full(session)) {
@@ -418,11 +443,14 @@ session_readable(gint fd, GIOCondition condition, gpointer arg)
 			session_end(session);
 			return G_SOURCE_REMOVE;
 		}
-		if (got == 0)
+		if (got == 0 && session->taking == NULL)
 			break;
-		if (!allowance_take(session)) {
+		if (!allowance_take(session, kald_cpu_us() - begin)) {
 			session->in = 0;
-			session->pause = g_timeout_add(REQUEST_US / 1000, pause_over, session);
+			return G_SOURCE_REMOVE;
+		}
+		if (session->taking != NULL) {
+			session->in = 0;
 			return G_SOURCE_REMOVE;
 		}
 	}
@@ -495,7 +523,8 @@ session_begin(struct kald_server *server, int fd)
 			pidfd = peer_pidfd(fd, cred.pid, &gone);
 	}
 	if (gone) {
-		close(fd);
+		sessions_count(server, cred.uid, 1);
+		kald_session_close(server, cred.uid, fd);
 		if (pidfd >= 0)
 			close(pidfd);
 		return;
@@ -577,6 +606,7 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	server->started = g_get_monotonic_time();
 	server->instance = (uint64_t)g_get_real_time();
 	server->uid = geteuid();
+	server->apart = kald_apart_new();
 	g_queue_init(&server->sessions);
 	g_queue_init(&server->borrows);
 	g_queue_init(&server->listings);
@@ -589,10 +619,12 @@ void
 kald_server_free(struct kald_server *server)
 {
 	source_clear(&server->accepting);
+	server->ending = true;
 	while (server->sessions.head != NULL)
 		session_end(server->sessions.head->data);
 	g_hash_table_destroy(server->by_user);
 	kald_share_free(server);
+	kald_apart_free(server->apart);
 	kald_ledger_free(server->ledger);
 	kald_policy_free(server->policy);
 	g_free(server->policy_path);

@@ -12,10 +12,14 @@
 
 #include <sys/socket.h>
 
+#include "kald_apart.h"
 #include "kald_ledger.h"
 #include "kald_policy.h"
 
+#define KALD_FDS_MAX 253 /* descriptors of one packet, as the kernel has it */
+
 struct kald_group;
+struct kald_taking;
 
 struct kald_server {
 	int listener;
@@ -35,6 +39,8 @@ struct kald_server {
 	uint32_t next_slot; /* where the search for a free one begins */
 	uint32_t uid;       /* of kald: sees and stops all, as root does */
 	unsigned watchers;  /* sessions with KALD_WATCH */
+	bool ending;
+	struct kald_apart *apart; /* for what may wait for a client */
 };
 
 /* A packet that waits to be sent. */
@@ -44,10 +50,13 @@ struct kald_packet {
 	struct kald_message message;
 };
 
-/* Descriptors that came with a request. */
+/* Descriptors that came with a request, and what was seen when they were looked at. */
 struct kald_fds {
-	int fds[KALD_SHARE_FDS];
+	int fds[KALD_FDS_MAX];
 	uint32_t count;
+	bool here;                  /* it is one UDP socket of kald's own network namespace */
+	struct kald_group *claimed; /* what they are if they are claimed ... */
+	const char *why;            /* ... or what is wrong with them */
 };
 
 struct kald_session {
@@ -67,18 +76,20 @@ struct kald_session {
 	uint32_t lost;         /* changes that were not sent to it */
 	struct kald_borrower borrower;
 	uint64_t used[KAL_RESOURCE_COUNT];
-	GPtrArray *adapters;  /* names, one for each open */
-	GArray *ports;        /* uint16_t, one for each socket */
-	GQueue out_queue;     /* struct kald_packet */
-	uint32_t slot;        /* + 1, at the addresses that it shares; 0: it shares none */
-	struct kald_fds *got; /* came with the request that is being handled */
-	unsigned waiting;     /* borrows and listings of it that wait */
+	GPtrArray *adapters; /* names, one for each open */
+	GArray *ports;       /* uint16_t, one for each socket */
+	GQueue out_queue;    /* struct kald_packet */
+	uint32_t slot;       /* + 1, at the addresses that it shares; 0: it shares none */
+	struct kald_taking *
+		taking; /* a packet with descriptors is being taken, and nothing is read; or NULL */
+	const struct kald_fds *got; /* came with the request that is being handled; NULL: none */
+	unsigned waiting;           /* borrows and listings of it that wait */
 };
 
 /* kald_server.c */
 /* Serve the socket; policy_path NULL: the defaults. NULL: the policy cannot be used. */
 struct kald_server *kald_server_new(int listener, const char *policy_path, struct kal_why *why);
-/* End all sessions. */
+/* End all sessions. Descriptors of clients are left to the end of the process, which waits for none. */
 void kald_server_free(struct kald_server *server);
 /* Read the policy again. False: it cannot be used, and the old one stays. */
 bool kald_server_reload(struct kald_server *server, struct kal_why *why);
@@ -100,6 +111,22 @@ kald_session_who(const struct kald_session *session)
 }
 /* A line on stderr. */
 void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* A session that has ended is closed. */
+void kald_session_closed(struct kald_server *server, uint32_t uid);
+/* Processor time of this thread, in microseconds. */
+int64_t kald_cpu_us(void);
+/* The packet that was being taken was handled, in that processor time; or it was wrong, and the session ends. */
+void kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine,
+			int64_t took);
+
+/* kald_take.c */
+/* Handle a request that comes with descriptors, when those were looked at. */
+void kald_take(struct kald_session *session, const struct kald_message *request);
+/* The session ends: its socket is closed when nobody uses it any more. */
+void kald_take_forget(struct kald_session *session);
+/* Close the socket of a client, in which descriptors may be left. kald_session_closed follows. */
+void kald_session_close(struct kald_server *server, uint32_t uid, int fd);
 
 /* kald_requests.c */
 /* False: the message is wrong, and the session has to end. */

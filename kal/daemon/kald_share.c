@@ -20,7 +20,6 @@
 #define RETURN_MS \
 	15000 /* members that have not come back after a restart: longer than a client waits between attempts */
 
-/* Only what counts in the address, so that two that are the same are equal. */
 static struct kald_addr
 address_of(const struct kald_addr *said)
 {
@@ -31,6 +30,12 @@ address_of(const struct kald_addr *said)
 	    at.family == AF_INET6)
 		at.scope = said->scope;
 	return at;
+}
+
+struct kald_addr
+kald_share_address(const struct kald_share *said)
+{
+	return address_of(&said->at);
 }
 
 static struct kald_group *
@@ -169,7 +174,7 @@ may_share(struct kald_session *session, const struct kald_message *request,
 
 static struct kald_group *
 group_of_claim(struct kald_session *session, const struct kald_message *request,
-	       const struct kald_addr *at, struct kald_group *group)
+	       struct kald_group *group)
 {
 	uint64_t own = UINT64_C(1) << (request->body.share.claim - 1);
 	bool mine = session->slot == 0 || session->slot == request->body.share.claim;
@@ -194,7 +199,7 @@ group_of_claim(struct kald_session *session, const struct kald_message *request,
 	}
 	if (group != NULL)
 		return group;
-	group = kald_group_claim(at, session->uid, session->got, &why);
+	group = kald_group_claim(session->got, session->uid, &why);
 	if (group == NULL) {
 		refuse(session, request, EINVAL, "a claim is wrong: %s", why);
 		return NULL;
@@ -214,7 +219,7 @@ group_to_take(struct kald_session *session, const struct kald_message *request,
 	struct kald_server *server = session->server;
 	int error = 0;
 
-	if (session->got->count != 1 || !kald_fd_is_here(session->got->fds[0])) {
+	if (session->got == NULL || !session->got->here) {
 		refuse(session, request, 0,
 		       "a process of another network namespace cannot share an address");
 		return NULL;
@@ -306,7 +311,7 @@ kald_share(struct kald_session *session, const struct kald_message *request)
 		       KALD_SLOTS, session->uid);
 		return;
 	}
-	group = said->claim != 0 ? group_of_claim(session, request, &at, group)
+	group = said->claim != 0 ? group_of_claim(session, request, group)
 				 : group_to_take(session, request, &at, group);
 	if (group != NULL)
 		join(session, request, group, slot);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -28,7 +29,7 @@
 #endif
 
 #define MAGIC   0x726f6365u
-#define VERSION 1u
+#define VERSION 2u
 #define SEALS   (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* Where it is in a packet: behind the UDP header BTH, of a datagram DETH, and the MAD. */
@@ -53,12 +54,18 @@
 #define COMPUTE(operation, value) BPF_STMT(BPF_ALU | (operation) | BPF_K, value)
 #define RETURN_SLOT               BPF_STMT(BPF_RET | BPF_A, 0)
 
+struct kald_memory {
+	uint32_t magic;
+	uint32_t version;
+	_Atomic uint32_t now; /* which of the tables counts */
+	uint32_t reserved;
+	struct kald_steer tables[2];
+};
+
 void
 kald_steer_begin(struct kald_steer *steer)
 {
 	memset(steer, 0, sizeof(*steer));
-	steer->magic = MAGIC;
-	steer->version = VERSION;
 }
 
 static uint32_t
@@ -130,10 +137,12 @@ int
 kald_steer_memory(void)
 {
 	int fd = ri_fd_memory("kald-steer", MFD_ALLOW_SEALING);
+	const uint32_t head[2] = {MAGIC, VERSION};
 	int error;
 
-	if (fd < 0 ||
-	    (ftruncate(fd, sizeof(struct kald_steer)) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0))
+	if (fd < 0 || (ftruncate(fd, sizeof(struct kald_memory)) == 0 &&
+		       pwrite(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+		       fcntl(fd, F_ADD_SEALS, SEALS) == 0))
 		return fd;
 	error = errno;
 	close(fd);
@@ -141,26 +150,52 @@ kald_steer_memory(void)
 	return -1;
 }
 
-bool
-kald_steer_write(const struct kald_steer *steer, int memory)
+struct kald_memory *
+kald_steer_map(int memory)
 {
-	return pwrite(memory, steer, sizeof(*steer), 0) == (ssize_t)sizeof(*steer);
+	struct stat about;
+	void *map;
+
+	/* Only memory has seals. */
+	if (fcntl(memory, F_GET_SEALS) != SEALS || fstat(memory, &about) != 0 ||
+	    about.st_size != (off_t)sizeof(struct kald_memory))
+		return NULL;
+	map = mmap(NULL, sizeof(struct kald_memory), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	return map != MAP_FAILED ? map : NULL;
+}
+
+void
+kald_steer_unmap(struct kald_memory *map)
+{
+	(void)munmap(map, sizeof(*map));
+}
+
+void
+kald_steer_write(const struct kald_steer *steer, struct kald_memory *map)
+{
+	uint32_t next = (atomic_load(&map->now) & 1) ^ 1;
+
+	map->tables[next] = *steer;
+	atomic_store(&map->now, next);
 }
 
 bool
-kald_steer_read(struct kald_steer *steer, int memory)
+kald_steer_read(struct kald_steer *steer, struct kald_memory *map)
 {
-	struct stat about;
+	static const uint32_t right[2] = {MAGIC, VERSION};
+	uint32_t head[2] = {map->magic, map->version}, count;
 
-	/* Only memory has seals; a file of a file system that does not answer has none, and is not asked further. */
-	if (fcntl(memory, F_GET_SEALS) != SEALS || fstat(memory, &about) != 0 ||
-	    about.st_size != (off_t)sizeof(*steer) ||
-	    pread(memory, steer, sizeof(*steer), 0) != (ssize_t)sizeof(*steer))
+	*steer = map->tables[atomic_load(&map->now) & 1];
+	count = steer->count;
+	if (memcmp(head, right, sizeof(head)) != 0 || count > KALD_SERVICES_MAX)
 		return false;
-	if (steer->magic != MAGIC || steer->version != VERSION || steer->count > KALD_SERVICES_MAX)
-		return false;
-	for (uint32_t i = 0; i < steer->count; i++)
-		if (steer->services[i].slot >= KALD_SLOTS)
-			return false;
+	steer->count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct kald_steered one = steer->services[i];
+
+		if (one.slot < KALD_SLOTS && (steer->used >> one.slot & 1) != 0 &&
+		    kald_steer_find(steer, one.service) < 0)
+			steer->services[steer->count++] = one;
+	}
 	return true;
 }

@@ -16,10 +16,8 @@
 
 #define KALD_SERVICES_MAX 1024
 
-/* The table, as it is in the memory that members keep for the next kald. */
+/* The table. */
 struct kald_steer {
-	uint32_t magic;
-	uint32_t version;
 	uint64_t used; /* slots, by bit */
 	uint32_t count;
 	uint32_t reserved;
@@ -36,10 +34,18 @@ int kald_steer_attach(const struct kald_steer *steer, int fd);
 int kald_steer_find(const struct kald_steer *steer, uint32_t service);
 /* A slot is not in use any more, nor are its services. */
 void kald_steer_free(struct kald_steer *steer, uint32_t slot);
-/* Memory for the table, which nobody can make shorter; -1: errno is set. */
+/*
+ * The memory that members keep for the next kald. It is read and written by mapping it: a call on its descriptor waits for its lock, and a
+ * member may hold that. A kald that is killed while it writes leaves the table that was there.
+ */
+struct kald_memory;
+/* A new one, which nobody can make shorter; -1: errno is set. */
 int kald_steer_memory(void);
-bool kald_steer_write(const struct kald_steer *steer, int memory);
-/* False: it is no such memory, or holds no such table. Never waits, whatever the descriptor is. */
-bool kald_steer_read(struct kald_steer *steer, int memory);
+/* NULL: it is no such memory. The descriptor may be anything; it stays the caller's. */
+struct kald_memory *kald_steer_map(int memory);
+void kald_steer_unmap(struct kald_memory *map);
+void kald_steer_write(const struct kald_steer *steer, struct kald_memory *map);
+/* False: there is no table. Services of slots that are not in use, or that are there twice, are left out. */
+bool kald_steer_read(struct kald_steer *steer, struct kald_memory *map);
 
 #endif /* KALD_STEER_H */

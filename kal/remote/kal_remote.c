@@ -26,7 +26,7 @@
 #include "kal_call.h"
 #include "kal_host.h"
 #include "kal_host_share.h"
-#include "kal_remote_share.h"
+#include "kal_remote_claims.h"
 #include "kal_remote_wire.h"
 #include "kal_resources.h"
 #include "kal_settings.h"
@@ -46,7 +46,6 @@
 	100 /* of a sleep for a packet: another thread may have closed the socket meanwhile */
 #define NAP_MS     20          /* between attempts of a thread that asks */
 #define SAME_AGAIN (1000 * MS) /* a line is not logged again before */
-#define NAMES_MAX  64          /* adapters that are claimed after a restart of the daemon */
 
 enum remote_state {
 	REMOTE_NONE = 0, /* none is wanted, or none was found */
@@ -54,12 +53,6 @@ enum remote_state {
 	REMOTE_GREETING, /* connected; the answer to the first message is to come */
 	REMOTE_JOINED,
 	REMOTE_REFUSED /* it wants nothing to do with this process */
-};
-
-/* A socket that listens, for the claims. */
-struct listening {
-	struct listening *next;
-	struct kald_addr at;
 };
 
 static pthread_mutex_t asking =
@@ -89,9 +82,7 @@ static struct {
 	int proof; /* goes with `request`: a socket of this network namespace; 0: none */
 	struct kald_welcome rules;
 	bool stopped;
-	char names[NAMES_MAX][KALD_NAME]; /* open adapters; "" is a free place */
-	struct listening *listening;
-	struct kal_sharing *sharings;
+	struct kal_claims claims;
 	char said[KALD_TEXT]; /* in the log, last */
 	uint64_t said_at;
 } r;
@@ -165,43 +156,14 @@ post_description(void)
 	post();
 }
 
-static void
-post_service_over(const struct kal_sharing *one, uint32_t service)
-{
-	kald_message_begin(&r.out, KALD_SERVICE_OVER, 0, KALD_OK);
-	r.out.body.service.at = one->at;
-	r.out.body.service.service = service;
-	post();
-}
-
-static void
-post_share_claim(struct kal_sharing *one)
-{
-	kal_sharing_claim(one, &r.fd, &r.out, ++r.last_id);
-	for (uint32_t i = 0; i < one->num_over; i++)
-		post_service_over(one, one->over[i]);
-	one->num_over = 0;
-}
-
-/* What a daemon that was started anew has to know. The answers are not waited for. */
-static void
+/* Post what the daemon has to know and does not. The answers are not waited for. False: not all could be posted, and the timer tries again. */
+static bool
 post_claims(void)
 {
-	for (unsigned i = 0; i < NAMES_MAX; i++) {
-		if (r.names[i][0] == '\0')
-			continue;
-		kald_message_begin(&r.out, KALD_OPEN, ++r.last_id, KALD_OK);
-		memcpy(r.out.body.name.name, r.names[i], KALD_NAME);
-		post();
-	}
-	for (const struct listening *one = r.listening; one != NULL; one = one->next) {
-		kald_message_begin(&r.out, KALD_LISTEN, ++r.last_id, KALD_OK);
-		r.out.body.listen.at = one->at;
-		r.out.body.listen.have = 1;
-		post();
-	}
-	for (struct kal_sharing *one = r.sharings; one != NULL; one = one->next)
-		post_share_claim(one);
+	if (kal_claims_post(&r.claims, &r.fd, &r.out, &r.last_id))
+		return true;
+	r.host->timer_start(r.host->self, &r.again, now() + NAP_MS * MS);
+	return false;
 }
 
 /* The connection is over. */
@@ -229,7 +191,8 @@ welcomed(const struct kald_message *message)
 		return;
 	r.state = REMOTE_JOINED;
 	kal_lease_set(r.rules.lent);
-	post_claims();
+	kal_claims_again(&r.claims);
+	(void)post_claims();
 }
 
 static void
@@ -330,7 +293,9 @@ remote_again(void *arg)
 		host->timer_start(host->self, &r.again, host->now(host->self) + 100 * MS);
 		return;
 	}
-	if (r.state == REMOTE_AWAY && r.reading) {
+	if (r.state == REMOTE_JOINED) {
+		(void)post_claims();
+	} else if (r.state == REMOTE_AWAY && r.reading) {
 		r.host->timer_start(r.host->self, &r.again, now() + 100 * MS);
 	} else if (r.state == REMOTE_AWAY) {
 		try_connect();
@@ -404,6 +369,14 @@ await_packet(short events, uint64_t deadline)
 	sleep_end();
 }
 
+static void
+nap(void)
+{
+	sleep_begin();
+	ri_nap(&(struct timespec){.tv_nsec = (long)(NAP_MS * MS)});
+	sleep_end();
+}
+
 /* Connected and welcome? If not, try until the deadline. */
 static bool
 be_joined(uint64_t deadline)
@@ -414,11 +387,8 @@ be_joined(uint64_t deadline)
 			return false;
 		if (r.state == REMOTE_AWAY)
 			try_connect();
-		if (r.state == REMOTE_AWAY) {
-			sleep_begin();
-			ri_nap(&(struct timespec){.tv_nsec = (long)(NAP_MS * MS)});
-			sleep_end();
-		}
+		if (r.state == REMOTE_AWAY)
+			nap();
 		if (r.state != REMOTE_GREETING)
 			continue;
 		await_packet(POLLIN, deadline);
@@ -439,6 +409,12 @@ ask(void)
 	while (!r.answered && be_joined(deadline) && now() < deadline) {
 		int error;
 
+		/* It may be about what is claimed. */
+		if (!post_claims()) {
+			nap();
+			receive_all();
+			continue;
+		}
 		r.request.head.id = ++r.last_id;
 		error = r.proof == 0 ? kal_remote_send(&r.fd, &r.request)
 				     : kal_remote_send_with(&r.fd, &r.request, &r.proof, 1);
@@ -524,8 +500,6 @@ addr_of(const struct sockaddr_storage *sa, struct kald_addr *addr)
 static int
 ask_listen(const struct kald_addr *at, bool have)
 {
-	struct listening *one;
-
 	kald_message_begin(&r.request, KALD_LISTEN, 0, KALD_OK);
 	r.request.body.listen.at = *at;
 	r.request.body.listen.have = have;
@@ -537,28 +511,14 @@ ask_listen(const struct kald_addr *at, bool have)
 	} else if (r.required || r.state == REMOTE_REFUSED) {
 		return EACCES;
 	}
-	/* Without memory for it the daemon does not know of it after a restart. */
-	one = malloc(sizeof(*one));
-	if (one != NULL) {
-		*one = (struct listening){.next = r.listening, .at = *at};
-		r.listening = one;
-	}
+	kal_claims_listen(&r.claims, at);
 	return 0;
 }
 
 static void
 listen_forget(const struct kald_addr *at)
 {
-	struct listening **link = &r.listening;
-
-	while (*link != NULL && memcmp(&(*link)->at, at, sizeof(*at)) != 0)
-		link = &(*link)->next;
-	if (*link != NULL) {
-		struct listening *one = *link;
-
-		*link = one->next;
-		free(one);
-	}
+	kal_claims_listen_over(&r.claims, at);
 	kald_message_begin(&r.out, KALD_LISTEN_OVER, 0, KALD_OK);
 	r.out.body.listen.at = *at;
 	if (r.state == REMOTE_JOINED)
@@ -728,7 +688,7 @@ share_status(bool answered)
 static enum ri_status
 sharing_begin(struct ri_share *share, const struct kald_addr *at)
 {
-	if (kal_sharing_begin(&r.sharings, share, at, r.reply.body.shared.slot, r.got))
+	if (kal_sharing_begin(&r.claims.sharings, share, at, r.reply.body.shared.slot, r.got))
 		return RI_SUCCESS;
 	kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
 	r.out.body.share.at = *at;
@@ -767,7 +727,7 @@ remote_share_over(struct ri_share *share)
 	struct kal_sharing **link;
 
 	pthread_mutex_lock(&lock);
-	link = kal_sharing_find(&r.sharings, share);
+	link = kal_sharing_find(&r.claims.sharings, share);
 	if (*link != NULL) {
 		kald_message_begin(&r.out, KALD_SHARE_OVER, 0, KALD_OK);
 		r.out.body.share.at = (*link)->at;
@@ -787,10 +747,10 @@ remote_service(struct ri_share *share, uint32_t number, bool over)
 	if (!over)
 		pthread_mutex_lock(&asking);
 	pthread_mutex_lock(&lock);
-	one = *kal_sharing_find(&r.sharings, share);
+	one = *kal_sharing_find(&r.claims.sharings, share);
 	if (one != NULL && over) {
-		if (r.state == REMOTE_JOINED)
-			post_service_over(one, number);
+		if (r.state == REMOTE_JOINED && one->claimed)
+			(void)kal_sharing_service_over(one, &r.fd, &r.out, number);
 		else if (one->num_over < KAL_SERVICES_OVER)
 			one->over[one->num_over++] = number;
 	} else if (one != NULL) {
@@ -868,15 +828,7 @@ detach(void)
 	kal_sock_source_set(NULL);
 	kal_share_source_set(NULL);
 	kal_lease_begin(NULL, NULL);
-	memset(r.names, 0, sizeof(r.names));
-	while (r.listening != NULL) {
-		struct listening *one = r.listening;
-
-		r.listening = one->next;
-		free(one);
-	}
-	while (r.sharings != NULL)
-		kal_sharing_free(&r.sharings);
+	kal_claims_free(&r.claims);
 }
 
 /* The first client: find a daemon. */
@@ -952,19 +904,6 @@ kal_remote_leave(void)
 	asker_leave();
 }
 
-static void
-name_remember(const char *adapter, bool open)
-{
-	const char *seek = open ? "" : adapter;
-
-	for (unsigned i = 0; i < NAMES_MAX; i++) {
-		if (strcmp(r.names[i], seek) != 0)
-			continue;
-		(void)snprintf(r.names[i], KALD_NAME, "%s", open ? adapter : "");
-		return;
-	}
-}
-
 enum ri_status
 kal_remote_open(const char *adapter)
 {
@@ -978,7 +917,7 @@ kal_remote_open(const char *adapter)
 			  : r.required || r.state == REMOTE_REFUSED)
 			status = RI_ERR_PERMISSION;
 		else
-			name_remember(adapter, true);
+			kal_claims_name(&r.claims, adapter, true);
 	}
 	asker_leave();
 	return status;
@@ -989,7 +928,7 @@ kal_remote_close(const char *adapter)
 {
 	pthread_mutex_lock(&lock);
 	if (r.state != REMOTE_NONE) {
-		name_remember(adapter, false);
+		kal_claims_name(&r.claims, adapter, false);
 		kald_message_begin(&r.out, KALD_CLOSE, 0, KALD_OK);
 		(void)snprintf(r.out.body.name.name, KALD_NAME, "%s", adapter);
 		if (r.state == REMOTE_JOINED)

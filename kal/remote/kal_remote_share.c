@@ -26,6 +26,7 @@ kal_sharing_begin(struct kal_sharing **list, struct ri_share *share, const struc
 	one->share = share;
 	one->at = *at;
 	one->slot = slot;
+	one->claimed = true;
 	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
 		kal_fd_move(&one->fds[i], &got[i]);
 	*list = one;
@@ -52,16 +53,33 @@ kal_sharing_free(struct kal_sharing **link)
 	free(one);
 }
 
-void
-kal_sharing_claim(const struct kal_sharing *one, const struct kal_fd *fd,
-		  struct kald_message *message, uint32_t id)
+bool
+kal_sharing_service_over(const struct kal_sharing *one, const struct kal_fd *fd,
+			 struct kald_message *message, uint32_t service)
+{
+	kald_message_begin(message, KALD_SERVICE_OVER, 0, KALD_OK);
+	message->body.service.at = one->at;
+	message->body.service.service = service;
+	return kal_remote_send(fd, message) == 0;
+}
+
+bool
+kal_sharing_claim(struct kal_sharing *one, const struct kal_fd *fd, struct kald_message *message,
+		  uint32_t *last_id)
 {
 	int fds[KALD_SHARE_FDS];
 
-	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
-		fds[i] = kal_fd_get(&one->fds[i]);
-	kald_message_begin(message, KALD_SHARE, id, KALD_OK);
-	message->body.share.at = one->at;
-	message->body.share.claim = one->slot + 1;
-	(void)kal_remote_send_with(fd, message, fds, KALD_SHARE_FDS);
+	if (!one->claimed) {
+		for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+			fds[i] = kal_fd_get(&one->fds[i]);
+		kald_message_begin(message, KALD_SHARE, ++*last_id, KALD_OK);
+		message->body.share.at = one->at;
+		message->body.share.claim = one->slot + 1;
+		/* The kernel lets few descriptors of a user be on their way at once. */
+		one->claimed = kal_remote_send_with(fd, message, fds, KALD_SHARE_FDS) == 0;
+	}
+	while (one->claimed && one->num_over > 0 &&
+	       kal_sharing_service_over(one, fd, message, one->over[one->num_over - 1]))
+		one->num_over--;
+	return one->claimed && one->num_over == 0;
 }

@@ -21,7 +21,8 @@
 #include "kal_resources.h"
 #include "kald_play.h"
 
-#define ME ((uint32_t)getuid())
+#define ME     ((uint32_t)getuid())
+#define CLAIMS 500u
 
 static struct play play;
 
@@ -213,6 +214,49 @@ test_restart(void)
 	for (unsigned i = 0; i < 10000 && lent(tool, KAL_RESOURCE_MR) == 0; i++)
 		g_usleep(1000);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), >=, 100);
+	fixture_close(&f);
+	end(tool);
+}
+
+/* Sockets of the process that listen, as the daemon counts. */
+static uint32_t
+ports_of(int tool)
+{
+	GArray *entries = play_list(tool);
+	uint32_t ports =
+		entries->len == 1 ? g_array_index(entries, struct kald_entry, 0).num_ports : 0;
+
+	g_array_free(entries, TRUE);
+	return ports;
+}
+
+/* More to be claimed than a socket takes at once: the daemon hears of all. */
+static void
+test_many_claims(void)
+{
+	int tool = begin(NULL);
+	struct rlimit limit;
+	struct fixture f;
+	uint32_t ports;
+
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	limit.rlim_cur = limit.rlim_max;
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	fixture_open(&f);
+	for (unsigned i = 0; i < CLAIMS; i++) {
+		uint16_t port = 0;
+
+		(void)fixture_listen(&f, 1, &port, 1);
+	}
+	ports = ports_of(tool);
+	g_assert_cmpuint(ports, >=, CLAIMS);
+	close(tool);
+	play_end(&play, true);
+	play_again(&play);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	for (unsigned i = 0; i < 10000 && ports_of(tool) < ports; i++)
+		g_usleep(1000);
+	g_assert_cmpuint(ports_of(tool), ==, ports);
 	fixture_close(&f);
 	end(tool);
 }
@@ -489,6 +533,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/scarce", test_scarce);
 	g_test_add_func("/kal/remote/recall", test_recall);
 	g_test_add_func("/kal/remote/restart", test_restart);
+	g_test_add_func("/kal/remote/many-claims", test_many_claims);
 	g_test_add_func("/kal/remote/rules", test_rules);
 	g_test_add_func("/kal/remote/sockets", test_sockets);
 	g_test_add_func("/kal/remote/absent", test_absent);

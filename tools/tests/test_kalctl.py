@@ -151,9 +151,13 @@ def unseen(tools, kald):
     run(tools, 'it-info', '--live', '4194305').expect(1, 'there is no process')
     watcher = subprocess.Popen([os.path.join(tools, 'it-info'), '--live', 'all', '-i', '50ms', '--json'],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
+    # It shows all processes of the host; one that is slow to answer delays the next round.
+    out, until = '', time.monotonic() + PATIENCE
+    while out.count('"processes"') < 2 and time.monotonic() < until:
+        out += watcher.stdout.readline()
     watcher.send_signal(signal.SIGINT)
-    out, err = watcher.communicate(timeout=PATIENCE)
+    rest, err = watcher.communicate(timeout=PATIENCE)
+    out += rest
     if watcher.returncode != 0 or out.count('"processes"') < 2:
         raise Failed(f'--interval: {watcher.returncode}: {out}{err}')
 

@@ -57,10 +57,14 @@ address_share(struct vro_station *station, const struct ri_addr *addr, struct ri
 
 	*share = (struct ri_share){
 		.addr = *addr, .port = ROCE_UDP_PORT, .scope = station->port.index, .fd = -1};
-	if (!sharing_wanted())
+	if (!sharing_wanted() || station->alone)
 		return RI_SUCCESS;
+	/* It may take 5 s: who opens or closes another adapter, or forks, does not wait for it. */
+	vro_station_let_go();
 	status = ri_share(station->engine.host, share);
+	vro_station_hold();
 	if (status == RI_ERR_UNSUPPORTED) {
+		station->alone = true;
 		ri_log(station->engine.host, RI_LOG_WARNING, &about,
 		       "%s is on, but no kald shares addresses: this process has them alone",
 		       vro_settings[VRO_SETTING_SHARE].name);
@@ -175,7 +179,7 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 	udp->owner = station;
 	vro_tap_open(station, udp);
 	udp->out = &station->udps[0].own;
-	++*count;
+	station->opened = ++*count;
 	return RI_SUCCESS;
 }
 
@@ -276,6 +280,7 @@ static void
 sockets_close(struct vro_station *station, uint32_t count)
 {
 	while (count > 0) {
+		station->opened = count - 1;
 		/* Others may have the same socket, so that it does not leave the list by itself. */
 		(void)epoll_ctl(station->epfd, EPOLL_CTL_DEL, station->udps[--count].fd, NULL);
 		vro_udp_close(&station->udps[count]);
@@ -290,6 +295,7 @@ vro_claim(struct vro_station *station)
 	enum ri_status status = RI_ERR_RESOURCES;
 	uint32_t count = 0;
 
+	station->alone = false;
 	for (uint32_t i = 0; i < station->port.num_addrs; i++) {
 		const struct ri_addr *addr = &station->port.addrs[i];
 		enum ri_status one = address_open(station, addr, &count);

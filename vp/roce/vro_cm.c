@@ -21,7 +21,8 @@
 #include "vro_address.h"
 #include "vro_tap.h"
 
-#define RETRIES 7u /* of packets, and of messages that find no receive: without limit */
+#define DRAWS   64u /* of a port or an id that processes of one address may have */
+#define RETRIES 7u  /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
 	struct vsw_item item;
@@ -374,13 +375,39 @@ vro_cm_raise(void *self, const struct vrc_event *event)
 
 /* --- listeners ------------------------------------------------------------------------------- */
 
+/* Listen there, or at a port or an id that is drawn. RI_ERR_IN_USE: another process that shares an address has it. */
+static enum ri_status
+listen_begin(struct ri_listen *listen, struct ri_service *service, uint32_t backlog)
+{
+	const struct ri_rnic *rnic = listen->context->rnic;
+	struct vrc_service *manager = rnic->station->service;
+	enum ri_status status = vrc_listen(vrc_service_enter(manager), (uint64_t)(uintptr_t)listen,
+					   service, backlog, &listen->listen);
+
+	if (status == RI_SUCCESS)
+		vrc_listen_own(listen->listen, listen->context->rnic);
+	vrc_service_leave(manager);
+	if (status != RI_SUCCESS)
+		return status;
+	listen->service = *service;
+	status = vro_station_service(rnic->station, service, false);
+	if (status != RI_SUCCESS) {
+		vrc_listen_free(vrc_service_enter(manager), listen->listen);
+		vrc_service_leave(manager);
+		vrc_service_settle(manager);
+	}
+	return status;
+}
+
 static enum ri_status
 cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
 	  uint32_t backlog, struct ri_listen **out)
 {
-	struct vrc_service *manager = context->rnic->station->service;
+	const struct ri_service said = *service;
+	bool any = said.kind == RI_SERVICE_PORT ? said.port == 0 : said.id == 0;
 	enum ri_status status = RI_ERR_INVALID_ARG;
 	struct ri_listen *listen;
+	unsigned draws = 0;
 
 	if (port == 0)
 		status = vro_station_claim(context->rnic->station);
@@ -391,20 +418,11 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 		return RI_ERR_RESOURCES;
 	listen->context = context;
 	listen->ctx = ctx;
-	status = vrc_listen(vrc_service_enter(manager), (uint64_t)(uintptr_t)listen, service,
-			    backlog, &listen->listen);
-	if (status == RI_SUCCESS)
-		vrc_listen_own(listen->listen, context->rnic);
-	vrc_service_leave(manager);
-	if (status == RI_SUCCESS) {
-		listen->service = *service;
-		status = vro_station_service(context->rnic->station, service, false);
-		if (status != RI_SUCCESS) {
-			vrc_listen_free(vrc_service_enter(manager), listen->listen);
-			vrc_service_leave(manager);
-			vrc_service_settle(manager);
-		}
-	}
+	do {
+		*service = said;
+		status = listen_begin(listen, service, backlog);
+		/* What was drawn may be another process's: draw again. */
+	} while (status == RI_ERR_IN_USE && any && ++draws < DRAWS);
 	if (status != RI_SUCCESS) {
 		free(listen);
 		return status;

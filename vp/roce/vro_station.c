@@ -31,8 +31,11 @@
 #define LINK_SPARE    96u     /* octets of headers that an interface's MTU must have besides */
 
 static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t opening_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* before the other one; owned while kald is asked */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct vro_station *stations;
+static struct vro_station *opening; /* one that is not in the list yet */
 
 /* --- fork --------------------------------------------------------------------------------- */
 
@@ -48,18 +51,30 @@ after_fork_parent(void)
 	pthread_mutex_unlock(&stations_lock);
 }
 
+static void
+station_forget(struct vro_station *station)
+{
+	atomic_store(&station->forked, true);
+	for (uint32_t i = 0; i < station->opened; i++)
+		ri_close(station->udps[i].fd);
+	/* Of an address that a thread of the parent was about to open. */
+	if (station->opened < VRO_ADDRS_MAX && station->shares[station->opened].fd >= 0)
+		ri_close(station->shares[station->opened].fd);
+	vro_groups_forget(station);
+	ri_close(station->epfd);
+}
+
 /* The stations are the parent's. The child closes its duplicates of their sockets, which would get packets after its death. */
 static void
 after_fork_child(void)
 {
-	for (struct vro_station *station = stations; station != NULL; station = station->next) {
-		atomic_store(&station->forked, true);
-		for (uint32_t i = 0; i < station->num_udps; i++)
-			ri_close(station->udps[i].fd);
-		vro_groups_forget(station);
-		ri_close(station->epfd);
-	}
+	for (struct vro_station *station = stations; station != NULL; station = station->next)
+		station_forget(station);
+	if (opening != NULL)
+		station_forget(opening);
 	stations = NULL;
+	opening = NULL;
+	pthread_mutex_init(&opening_lock, NULL);
 	pthread_mutex_unlock(&stations_lock);
 }
 
@@ -237,6 +252,12 @@ void
 vro_station_let_go(void)
 {
 	pthread_mutex_unlock(&stations_lock);
+}
+
+void
+vro_station_hold(void)
+{
+	pthread_mutex_lock(&stations_lock);
 }
 
 static struct vro_qp *
@@ -485,6 +506,7 @@ station_free(struct vro_station *station)
 	vro_claim_drop(station);
 	if (station->epfd >= 0)
 		ri_close(station->epfd);
+	pthread_mutex_destroy(&station->claiming);
 	free(station);
 }
 
@@ -522,6 +544,9 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	memset(station, 0, sizeof(*station));
 	station->port = port;
 	station->tag = tag;
+	for (uint32_t i = 0; i < VRO_ADDRS_MAX; i++)
+		station->shares[i].fd = -1;
+	pthread_mutex_init(&station->claiming, NULL);
 	snprintf(station->name, sizeof(station->name), "%s", name);
 	station->mux = (struct vro_link){.room = mux_room, .send = mux_send, .flush = mux_flush};
 	station->engine.host = host;
@@ -535,7 +560,9 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->epfd = ri_fd_epoll();
 	host->random(host->self, &station->slot, sizeof(station->slot));
 	station->slot %= RI_SHARE_SLOTS;
+	opening = station;
 	status = station->epfd >= 0 ? vro_claim_begin(station) : RI_ERR_RESOURCES;
+	opening = NULL;
 	if (status == RI_SUCCESS)
 		status = gsi_open(station);
 	if (status == RI_SUCCESS)
@@ -565,30 +592,48 @@ tag_find(uint8_t *tag)
 	return false;
 }
 
+/* One that is there already gets a user more; NULL: there is none. With the lock of the list. */
+static struct vro_station *
+station_use(const struct ri_host *host, const char *name)
+{
+	struct vro_station *station = stations;
+
+	while (station != NULL &&
+	       (station->engine.host != host || strcmp(station->name, name) != 0))
+		station = station->next;
+	if (station != NULL)
+		station->users++;
+	return station;
+}
+
 enum ri_status
 vro_station_get(const struct ri_host *host, const char *name, struct vro_station **out)
 {
 	enum ri_status status = RI_SUCCESS;
-	struct vro_station *station;
 	uint8_t tag;
 
 	pthread_once(&fork_once, fork_handlers_install);
 	pthread_mutex_lock(&stations_lock);
-	for (station = stations; station != NULL; station = station->next)
-		if (station->engine.host == host && strcmp(station->name, name) == 0)
-			break;
-	if (station == NULL) {
+	*out = station_use(host, name);
+	pthread_mutex_unlock(&stations_lock);
+	if (*out != NULL)
+		return RI_SUCCESS;
+	pthread_mutex_lock(&opening_lock);
+	pthread_mutex_lock(&stations_lock);
+	*out = station_use(host, name);
+	if (*out == NULL) {
+		struct vro_station *station;
+
 		status = tag_find(&tag) ? station_new(host, name, tag, &station) : RI_ERR_RESOURCES;
 		if (status == RI_SUCCESS) {
 			station->next = stations;
 			stations = station;
+			station->users = 1;
+			*out = station;
 		}
 	}
-	if (status == RI_SUCCESS) {
-		station->users++;
-		*out = station;
-	}
 	pthread_mutex_unlock(&stations_lock);
+	pthread_mutex_unlock(&opening_lock);
 	return status;
 }
 
@@ -599,12 +644,14 @@ vro_station_claim(struct vro_station *station)
 
 	if (atomic_load_explicit(&station->num_udps, memory_order_acquire) != 0)
 		return RI_SUCCESS;
-	pthread_mutex_lock(&stations_lock);
 	if (atomic_load(&station->forked))
-		status = RI_ERR_FATAL;
-	else if (atomic_load(&station->num_udps) == 0)
+		return RI_ERR_FATAL; /* a thread of the parent may own the lock */
+	pthread_mutex_lock(&station->claiming);
+	pthread_mutex_lock(&stations_lock);
+	if (atomic_load(&station->num_udps) == 0)
 		status = vro_claim(station);
 	pthread_mutex_unlock(&stations_lock);
+	pthread_mutex_unlock(&station->claiming);
 	return status;
 }
 

@@ -12,6 +12,8 @@
 #ifndef VRO_STATION_H
 #define VRO_STATION_H
 
+#include <pthread.h>
+
 #include "vrc_service.h"
 #include "vro_spin.h"
 #include "vro_udp.h"
@@ -67,6 +69,9 @@ struct vro_station {
 	atomic_bool lost[VRO_ADDRS_MAX]; /* addresses of `port` that could not be claimed */
 	struct vro_udp udps[VRO_ADDRS_MAX];
 	atomic_uint num_udps; /* 0 until the addresses are claimed; then it does not change */
+	uint32_t opened; /* of `udps`, while they are claimed, too; under the lock of the list */
+	pthread_mutex_t claiming; /* one thread claims; owned while kald is asked */
+	bool alone;               /* kald did not answer, and is not asked for further addresses */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS];   /* by number; in the role */
 	struct vro_group *groups;              /* of multicast; in the role */
@@ -105,7 +110,7 @@ uint32_t vro_station_addrs(const struct vro_station *station, struct ri_addr add
 enum ri_status vro_station_service(struct vro_station *station, const struct ri_service *service,
 				   bool over);
 
-/* vro_claim.c; with the lock of the list of stations. */
+/* vro_claim.c; with the lock of the list of stations, which is given up while kald is asked. */
 /* Choose the addresses of `port`. The loopback's are claimed at once. */
 enum ri_status vro_claim_begin(struct vro_station *station) RI_MUST_CHECK;
 /* As vro_station_claim. */
@@ -121,6 +126,8 @@ void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_
  */
 struct vrc_service *vro_station_of_number(uint64_t number);
 void vro_station_let_go(void);
+/* Own the lock of the list again. */
+void vro_station_hold(void);
 /* Octets of a packet that the interface carries. */
 uint32_t vro_station_mtu(const struct vro_station *station);
 /* Own the role, until vro_station_leave; what was asked for meanwhile is done by the task. */

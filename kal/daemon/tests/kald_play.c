@@ -184,6 +184,30 @@ play_send_with(int to, const struct kald_message *message, const int *fds, size_
 	g_assert_cmpint(sendmsg(to, &packet, MSG_NOSIGNAL), >, 0);
 }
 
+size_t
+play_receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS])
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
+	struct msghdr packet = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = &control,
+				.msg_controllen = CMSG_LEN(KALD_SHARE_FDS * sizeof(int))};
+	struct cmsghdr *c;
+	size_t count = 0;
+
+	g_assert_cmpint(recvmsg(from, &packet, MSG_CMSG_CLOEXEC), >, 0);
+	c = CMSG_FIRSTHDR(&packet);
+	if (c != NULL) {
+		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+	}
+	return count;
+}
+
 int
 play_join(const struct play *play, enum kald_kind kind, struct kald_message *welcome)
 {

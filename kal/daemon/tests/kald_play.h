@@ -37,6 +37,8 @@ void play_send(int fd, const struct kald_message *message);
 void play_send_with(int fd, const struct kald_message *message, const int *fds, size_t count);
 /* False: the connection is over. */
 bool play_receive(int fd, struct kald_message *message);
+/* A packet, not checked, and the descriptors that came with it; returns how many. */
+size_t play_receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS]);
 /* Is the connection ended within 10 s? What comes before is dropped. */
 bool play_is_ended(int fd);
 /* Send a request and receive its answer; events before it are dropped. */

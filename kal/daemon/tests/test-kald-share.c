@@ -59,31 +59,6 @@ sockaddr_of(const struct kald_addr *at)
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-/* A reply, and the descriptors with it; returns how many. */
-static size_t
-receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS])
-{
-	union {
-		struct cmsghdr head;
-		uint8_t room[CMSG_SPACE(KALD_SHARE_FDS * sizeof(int))];
-	} control;
-	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
-	struct msghdr packet = {.msg_iov = &part,
-				.msg_iovlen = 1,
-				.msg_control = &control,
-				.msg_controllen = CMSG_LEN(KALD_SHARE_FDS * sizeof(int))};
-	struct cmsghdr *c;
-	size_t count = 0;
-
-	g_assert_cmpint(recvmsg(from, &packet, MSG_CMSG_CLOEXEC), >, 0);
-	c = CMSG_FIRSTHDR(&packet);
-	if (c != NULL) {
-		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
-	}
-	return count;
-}
-
 static int
 udp_socket(void)
 {
@@ -119,7 +94,7 @@ share(struct member *member, const struct kald_addr *at, uint32_t claim, const i
 	m.body.share.at = *at;
 	m.body.share.claim = claim;
 	play_send_with(member->kald, &m, fds, count);
-	got = receive_with(member->kald, &m, member->fds);
+	got = play_receive_with(member->kald, &m, member->fds);
 	g_assert_cmpint(m.head.number, ==, KALD_SHARE | KALD_REPLY);
 	if (m.head.status != KALD_OK) {
 		g_assert_cmpuint(got, ==, 0);
@@ -540,7 +515,6 @@ static void
 group_make(const struct kald_addr *at, int fds[KALD_SHARE_FDS])
 {
 	struct sockaddr_in sa = sockaddr_of(at);
-	struct kald_steer steer;
 	int one = 1;
 
 	for (unsigned i = 0; i < KALD_SLOTS; i++) {
@@ -549,8 +523,6 @@ group_make(const struct kald_addr *at, int fds[KALD_SHARE_FDS])
 		g_assert_cmpint(bind(fds[i], (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
 	}
 	fds[KALD_SLOTS] = kald_steer_memory();
-	kald_steer_begin(&steer);
-	g_assert_true(kald_steer_write(&steer, fds[KALD_SLOTS]));
 }
 
 static void
@@ -593,17 +565,19 @@ socket_with(const struct kald_addr *at, bool reuse, bool connected)
 	return fd;
 }
 
+/* Memory as a member would write it: of another version, or with a number of services that cannot be. */
 static int
-memory_with(uint32_t slot, uint32_t count, uint32_t version)
+memory_with(uint32_t count, uint32_t version)
 {
-	static struct kald_steer steer;
+	struct kald_steer steer = {.count = count};
 	int fd = kald_steer_memory();
+	struct kald_memory *map = kald_steer_map(fd);
 
-	kald_steer_begin(&steer);
-	steer.version = version;
-	steer.count = count;
-	steer.services[0].slot = slot;
-	g_assert_true(kald_steer_write(&steer, fd));
+	g_assert_nonnull(map);
+	kald_steer_write(&steer, map);
+	kald_steer_unmap(map);
+	g_assert_cmpint(pwrite(fd, &version, sizeof(version), sizeof(uint32_t)), ==,
+			sizeof(version));
 	return fd;
 }
 
@@ -636,10 +610,9 @@ test_wrong_claims(void)
 	claim_wrong(&member, &at, good, KALD_SLOTS, open("/dev/zero", O_RDWR), "memory of");
 	claim_wrong(&member, &at, good, KALD_SLOTS, memfd_create("x", MFD_ALLOW_SEALING),
 		    "memory of");
-	claim_wrong(&member, &at, good, KALD_SLOTS, memory_with(KALD_SLOTS, 1, 1), "memory of");
-	claim_wrong(&member, &at, good, KALD_SLOTS, memory_with(0, KALD_SERVICES_MAX + 1, 1),
+	claim_wrong(&member, &at, good, KALD_SLOTS, memory_with(KALD_SERVICES_MAX + 1, 2),
 		    "memory of");
-	claim_wrong(&member, &at, good, KALD_SLOTS, memory_with(0, 0, 2), "memory of");
+	claim_wrong(&member, &at, good, KALD_SLOTS, memory_with(0, 1), "memory of");
 	setsockopt(good[7], SOL_SOCKET, SO_REUSEPORT, &off, sizeof(off));
 	claim_wrong(&member, &at, good, KALD_SLOTS, kald_steer_memory(), "in no group");
 	off = 1;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What a daemon that was started anew has to know of this process: adapters, sockets that listen, addresses that are shared. The socket may
+ * take no more for a moment, and the kernel no more descriptors of this user; so each thing says whether it was claimed, and the
+ * rest is posted later. Under the lock of the connection.
+ */
+#ifndef KAL_REMOTE_CLAIMS_H
+#define KAL_REMOTE_CLAIMS_H
+
+#include "kal_remote_share.h"
+
+#define KAL_NAMES_MAX 64 /* adapters that are claimed */
+
+/* A socket that listens. */
+struct kal_listening {
+	struct kal_listening *next;
+	struct kald_addr at;
+	bool claimed;
+};
+
+struct kal_claims {
+	char names[KAL_NAMES_MAX][KALD_NAME]; /* open adapters; "" is a free place */
+	bool claimed[KAL_NAMES_MAX];
+	struct kal_listening *listening;
+	struct kal_sharing *sharings;
+};
+
+/* The daemon knows nothing. */
+void kal_claims_again(struct kal_claims *claims);
+/* Post what is not claimed; `message` is overwritten. False: not all of it could be posted now. */
+bool kal_claims_post(struct kal_claims *claims, const struct kal_fd *fd,
+		     struct kald_message *message, uint32_t *last_id);
+/* An adapter was opened, or closed. */
+void kal_claims_name(struct kal_claims *claims, const char *adapter, bool open);
+/* Without memory for it the daemon does not know of it after a restart. */
+void kal_claims_listen(struct kal_claims *claims, const struct kald_addr *at);
+void kal_claims_listen_over(struct kal_claims *claims, const struct kald_addr *at);
+void kal_claims_free(struct kal_claims *claims);
+
+#endif /* KAL_REMOTE_CLAIMS_H */

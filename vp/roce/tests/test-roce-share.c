@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * An address that processes share, with a host in place of the daemon: ports that another process has, and a daemon that does not answer
+ * while other threads open an adapter and fork.
+ */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "roce_address.h"
+#include "vro_verbs.h"
+#include "vsw_node.h"
+
+#define SLOT       5u
+#define TAKEN      20u /* ports that another process has */
+#define PATIENCE_S 20
+#define SOON_US    5000000
+
+static struct {
+	unsigned refusals; /* of services, to come */
+	bool silent;       /* shares wait for `answer` */
+	sem_t asked, answer;
+} daemon_;
+
+static enum ri_status
+share(void *self, struct ri_share *share)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(share->port)};
+	int one = 1;
+
+	(void)self;
+	if (daemon_.silent) {
+		struct timespec until;
+
+		sem_post(&daemon_.asked);
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += PATIENCE_S;
+		g_assert_cmpint(sem_timedwait(&daemon_.answer, &until), ==, 0);
+	}
+	memcpy(&sa.sin_addr, share->addr.octets, 4);
+	share->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	g_assert_cmpint(setsockopt(share->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), ==, 0);
+	g_assert_cmpint(bind(share->fd, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
+	share->slot = SLOT;
+	return RI_SUCCESS;
+}
+
+static void
+share_over(void *self, struct ri_share *share)
+{
+	(void)self;
+	(void)share;
+}
+
+static enum ri_status
+share_service(void *self, struct ri_share *share, uint32_t service, bool over)
+{
+	(void)self;
+	(void)share;
+	(void)service;
+	if (over || daemon_.refusals == 0)
+		return RI_SUCCESS;
+	daemon_.refusals--;
+	return RI_ERR_IN_USE;
+}
+
+static struct node *
+node_of(struct vth *vth)
+{
+	/* The table is the test's own, but handed out to be read. */
+	struct ri_host *host = (struct ri_host *)(uintptr_t)vth_host(vth);
+
+	host->share = share;
+	host->share_over = share_over;
+	host->share_service = share_service;
+	return node_open(vro_provider_entry(), vth, false, "roce:lo");
+}
+
+/* Where the process leaves the port or the id open, it gets one that no other process has. One that it names is refused. */
+static void
+any_port(void)
+{
+	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
+	struct ri_service any[] = {{.kind = RI_SERVICE_PORT}, {.kind = RI_SERVICE_IB}};
+	struct ri_service named = {.kind = RI_SERVICE_PORT, .port = 7174};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_of(vth);
+	struct ri_listen *listen = NULL;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(any); i++) {
+		daemon_.refusals = TAKEN;
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &any[i], 8, &listen), ==,
+				RI_SUCCESS);
+		g_assert_cmpuint(daemon_.refusals, ==, 0);
+		g_assert_true(i == 0 ? any[i].port != 0 : any[i].id != 0);
+		cm->listen_destroy(listen);
+	}
+	daemon_.refusals = 1;
+	g_assert_cmpint(cm->listen(node->context, 1, 0, &named, 8, &listen), ==, RI_ERR_IN_USE);
+	g_assert_cmpuint(daemon_.refusals, ==, 0);
+	/* There is an end, if all are another's. */
+	daemon_.refusals = UINT32_MAX;
+	any[0].port = 0;
+	g_assert_cmpint(cm->listen(node->context, 1, 0, &any[0], 8, &listen), ==, RI_ERR_IN_USE);
+	daemon_.refusals = 0;
+	node_close(node);
+	vth_free(vth);
+}
+
+static void *
+claim(void *arg)
+{
+	struct node *node = arg;
+	struct ri_service service = {.kind = RI_SERVICE_PORT};
+	struct ri_listen *listen = NULL;
+
+	g_assert_cmpint(vro_provider_entry()->cm->listen(node->context, 1, 0, &service, 8, &listen),
+			==, RI_SUCCESS);
+	return listen;
+}
+
+static unsigned
+sockets(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		int type = 0;
+		socklen_t len = sizeof(type);
+
+		count +=
+			getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_DGRAM;
+	}
+	return count;
+}
+
+/* The daemon does not answer: other adapters are opened and closed, and a child is forked, which keeps no socket of the address. */
+static void
+silent_daemon(void)
+{
+	struct vth *vths[2] = {vth_new(false), vth_new(false)};
+	struct node *asking = node_of(vths[0]), *other;
+	unsigned before = sockets();
+	gint64 begin;
+	pthread_t thread;
+	void *listen;
+	int status;
+	pid_t pid;
+
+	daemon_.silent = true;
+	g_assert_cmpint(pthread_create(&thread, NULL, claim, asking), ==, 0);
+	g_assert_cmpint(sem_wait(&daemon_.asked), ==, 0);
+	begin = g_get_monotonic_time();
+	other = node_of(vths[1]);
+	node_close(other);
+	pid = fork();
+	if (pid == 0)
+		_exit(sockets() == before ? 0 : 1);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+	g_assert_cmpint(g_get_monotonic_time() - begin, <, SOON_US);
+	sem_post(&daemon_.answer);
+	g_assert_cmpint(pthread_join(thread, &listen), ==, 0);
+	g_assert_cmpuint(sockets(), >, before);
+	pid = fork();
+	if (pid == 0)
+		_exit(sockets() == before ? 0 : 1);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+	daemon_.silent = false;
+	vro_provider_entry()->cm->listen_destroy(listen);
+	node_close(asking);
+	vth_free(vths[0]);
+	vth_free(vths[1]);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct ri_addr own = roce_address(0);
+
+	roce_address_use(&own);
+	g_setenv("ITAPI_ROCE_SHARE", "on", TRUE);
+	sem_init(&daemon_.asked, 0, 0);
+	sem_init(&daemon_.answer, 0, 0);
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/roce/share/any-port", any_port);
+	g_test_add_func("/roce/share/silent-daemon", silent_daemon);
+	return g_test_run();
+}
