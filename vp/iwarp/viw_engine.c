@@ -337,7 +337,7 @@ serve_set(struct viw_engine *engine, bool served)
 		if (of_qp & (EPOLLERR | EPOLLHUP))
 			atomic_store(&qp->rx.hung_up, true);
 		if (of_qp & (EPOLLIN | EPOLLERR | EPOLLHUP))
-			done += viw_rx_try(qp, served);
+			done += served ? viw_rx_serve(qp) : viw_rx_try(qp);
 		if (of_qp & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 			viw_tx_try(qp);
 		done += (of_qp & EPOLLOUT) != 0;
@@ -386,7 +386,7 @@ engine_drive(struct viw_engine *engine, bool idle)
 			atomic_store_explicit(&qp->tx.send_at_once, true, memory_order_relaxed);
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
-		uint32_t n = viw_rx_try(qp, false);
+		uint32_t n = viw_rx_try(qp);
 		if (n > 0)
 			message_polled(engine, qp);
 		done += n;

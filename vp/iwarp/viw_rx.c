@@ -432,28 +432,39 @@ viw_rx_leave(struct viw_qp *qp)
 	}
 }
 
-static uint32_t
-rx_run(struct viw_qp *qp, bool served)
+uint32_t
+viw_rx_run(struct viw_qp *qp)
 {
 	if (!vsw_role_take(&qp->rx.role))
 		return 0;
 	vsw_role_begin(&qp->rx.role);
-	qp->rx.served = served;
 	uint32_t done = rx_round(qp);
 	viw_rx_leave(qp);
 	return done;
 }
 
 uint32_t
-viw_rx_run(struct viw_qp *qp)
+viw_rx_try(struct viw_qp *qp)
 {
-	return rx_run(qp, false);
+	if (vsw_role_is_taken(&qp->rx.role))
+		return 0;
+	return viw_rx_run(qp);
 }
 
 uint32_t
-viw_rx_try(struct viw_qp *qp, bool served)
+viw_rx_serve(struct viw_qp *qp)
 {
-	return vsw_role_is_taken(&qp->rx.role) ? 0 : rx_run(qp, served);
+	uint32_t done = 0;
+
+	if (vsw_role_is_taken(&qp->rx.role) || !vsw_role_take(&qp->rx.role))
+		return 0;
+	do {
+		vsw_role_begin(&qp->rx.role);
+		qp->rx.served = true;
+		done += rx_round(qp);
+		qp->rx.served = false;
+	} while (vsw_role_drop(&qp->rx.role));
+	return done;
 }
 
 void

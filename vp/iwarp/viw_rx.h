@@ -80,7 +80,9 @@ void viw_doorbell_rq(void *qp);
 /* Run the receiving role; if it is taken, set its retry flag. Returns the octets read, more or less. */
 uint32_t viw_rx_run(struct viw_qp *qp);
 /* The same, but without the retry flag: for callers that come again anyway. */
-uint32_t viw_rx_try(struct viw_qp *qp, bool served);
+uint32_t viw_rx_try(struct viw_qp *qp);
+/* The same, on the service thread. */
+uint32_t viw_rx_serve(struct viw_qp *qp);
 /* Give the role up, after a round for each retry flag. */
 void viw_rx_leave(struct viw_qp *qp);
 
