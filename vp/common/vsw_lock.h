@@ -59,7 +59,8 @@ vsw_lock_is_owned(const struct vsw_lock *lock)
 
 struct vsw_role {
 	atomic_uint taken;
-	atomic_uint retry; /* another thread wanted the role: do one more round */
+	atomic_uint retry;  /* another thread wanted the role: do one more round */
+	atomic_uint wanted; /* threads that wait for it (vsw_role_enter in vsw_relax.h) */
 };
 
 /* Try to take the role. False: its owner will do another round. */
@@ -78,6 +79,13 @@ static inline bool
 vsw_role_is_taken(const struct vsw_role *role)
 {
 	return atomic_load_explicit(&role->taken, memory_order_relaxed) != 0;
+}
+
+/* Does a thread wait for the role? Whoever polls again and again leaves it free then. */
+static inline bool
+vsw_role_is_wanted(const struct vsw_role *role)
+{
+	return __builtin_expect(atomic_load_explicit(&role->wanted, memory_order_relaxed) != 0, 0);
 }
 
 /* Begin a round of work, which serves every retry flag that was set before. */

@@ -9,6 +9,7 @@
 
 #include "ri_relax.h"
 #include "rnicpi_host.h"
+#include "vsw_lock.h"
 
 /* One round of a wait; `round` counts from 0. A host of before 1.7 has no such entry. */
 static inline void
@@ -19,6 +20,21 @@ vsw_relax(const struct ri_host *host, unsigned round)
 		host->relax(host->self, round);
 	else
 		ri_relax(round);
+}
+
+/*
+ * Wait for the role. On one processor a thread that polls has it nearly each time that this one gets to run, and with a retry flag
+ * would take it again at once: so none is set, and those that poll look at vsw_role_is_wanted.
+ */
+static inline void
+vsw_role_enter(struct vsw_role *role, const struct ri_host *host)
+{
+	if (atomic_exchange(&role->taken, 1) == 0)
+		return;
+	atomic_fetch_add(&role->wanted, 1);
+	for (unsigned round = 0; atomic_exchange(&role->taken, 1) != 0; round++)
+		vsw_relax(host, round);
+	atomic_fetch_sub(&role->wanted, 1);
 }
 
 #endif /* VSW_RELAX_H */

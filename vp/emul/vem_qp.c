@@ -254,10 +254,8 @@ qp_create(struct ri_pd *ri, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 static void
 roles_take(struct vem_qp *qp)
 {
-	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
-		vsw_relax(qp->rnic->host, round);
-	for (unsigned round = 0; !vsw_role_take(&qp->in.role); round++)
-		vsw_relax(qp->rnic->host, round);
+	vsw_role_enter(&qp->tx, qp->rnic->host);
+	vsw_role_enter(&qp->in.role, qp->rnic->host);
 }
 
 static void

@@ -390,8 +390,7 @@ receive(struct vro_station *station, bool polled)
 void
 vro_station_enter(struct vro_station *station)
 {
-	for (unsigned round = 0; !vsw_role_take(&station->role); round++)
-		vsw_relax(station->engine.host, round);
+	vsw_role_enter(&station->role, station->engine.host);
 	/* The verb may end the queue pair whose peer waits for it. */
 	if (station->engine.held != NULL)
 		vro_engine_acks(&station->engine);
@@ -446,6 +445,10 @@ vro_station_poll(void *engine)
 		return 0;
 	vsw_leader_polled(&station->leader);
 	posts_end(station);
+	if (vsw_role_is_wanted(&station->role)) {
+		vsw_relax(station->engine.host, RI_RELAX_SPINS);
+		return 0;
+	}
 	count = receive(station, true);
 	if (count != 0)
 		vro_spin_found(&station->spin);

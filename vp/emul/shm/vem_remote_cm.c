@@ -418,8 +418,7 @@ failed(struct vem_remote *remote, enum ri_cm_reason reason)
 		vem_attempt_failed(qp, reason);
 		return;
 	}
-	for (unsigned round = 0; !vsw_role_take(&qp->tx); round++)
-		vsw_relax(qp->rnic->host, round);
+	vsw_role_enter(&qp->tx, qp->rnic->host);
 	atomic_store(&qp->remote, NULL);
 	while (vsw_role_drop(&qp->tx))
 		vsw_role_begin(&qp->tx);

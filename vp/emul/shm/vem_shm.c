@@ -47,8 +47,7 @@ vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)
 void
 vem_shm_rx_take(struct vem_shm *shm)
 {
-	for (unsigned round = 0; !vsw_role_take(&shm->rx); round++)
-		vsw_relax(shm->host, round);
+	vsw_role_enter(&shm->rx, shm->host);
 }
 
 void
@@ -311,7 +310,8 @@ shm_poll(struct vem_shm *shm)
 		/* Once more: if this thread was stopped since it said so, the service thread has taken over, and would not hear of a peer. */
 		vsw_leader_polled(&shm->leader);
 	}
-	if (vsw_role_is_taken(&shm->rx) || !vsw_role_take(&shm->rx)) {
+	if (vsw_role_is_taken(&shm->rx) || vsw_role_is_wanted(&shm->rx) ||
+	    !vsw_role_take(&shm->rx)) {
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
 	}

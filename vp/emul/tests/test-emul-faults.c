@@ -292,8 +292,8 @@ test_script_lies(gconstpointer adapter)
 		{"fail qp 1 acess", "there is no fault 'acess'; did you mean 'access'?"},
 		{"fail cq 1", "there is no such object now"},
 		{"fail srq last", "there is no such object now"},
-		{"be good",
-		 "there is no command 'be', but: call, fail, full, port, name, path, tell, help"},
+		{"be good", "there is no command 'be', but: call, fail, full, port, name, path, "
+			    "tell, check, help"},
 		{"fail qp 1 inside now or later", "too long"},
 	};
 	struct vth *vth = vth_new(false);
@@ -333,7 +333,7 @@ test_script_lies(gconstpointer adapter)
 	struct ri_rnic *rnic = open_under("be\033[31m red", &host, adapter);
 	g_assert_cmpstr(said->str, ==,
 			"refused: 'be?[31m red': there is no command 'be?[31m', but: call, fail, "
-			"full, port, name, path, tell, help\n");
+			"full, port, name, path, tell, check, help\n");
 	vem_plain_provider.device->close(rnic);
 	g_string_free(said, TRUE);
 	vth_free(vth);
