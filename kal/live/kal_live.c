@@ -71,6 +71,7 @@ live_after_fork_child(void)
 	if (table.slots != NULL)
 		(void)mmap(table.slots, BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	kal_live_sums_free(table.sums);
 	memset(&table, 0, sizeof(table));
 	pthread_mutex_init(&lock, NULL);
 }
