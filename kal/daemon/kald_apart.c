@@ -18,6 +18,7 @@
 #define THREADS_OF_ONE 2u     /* user */
 #define STACK          262144 /* octets: a claim has its table there */
 #define AGAIN_MS       100    /* when no thread could be made */
+#define PATIENCE_MS    500    /* at the end, with work that does not hang */
 
 struct work {
 	struct work *next; /* of those that are finished */
@@ -169,12 +170,25 @@ kald_apart_new(void)
 	return apart;
 }
 
+/* Let what does not hang end. */
+static void
+work_end(struct kald_apart *apart)
+{
+	const gint64 deadline = g_get_monotonic_time() + PATIENCE_MS * 1000;
+	GPollFD finished = {.fd = apart->event, .events = G_IO_IN};
+
+	while (g_hash_table_size(apart->users) != 0 && g_get_monotonic_time() < deadline)
+		if (g_poll(&finished, 1, PATIENCE_MS / 10) > 0)
+			(void)work_finished(apart->event, G_IO_IN, apart);
+}
+
 void
 kald_apart_free(struct kald_apart *apart)
 {
 	GHashTableIter iter;
 	gpointer value;
 
+	work_end(apart);
 	g_source_remove(apart->source);
 	g_hash_table_iter_init(&iter, apart->users);
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {

@@ -29,6 +29,7 @@
 #define ACCEPT_PAUSE_MS 100   /* when no descriptor is left */
 #define GREETING_MS     10000 /* until KALD_HELLO */
 #define TOOLS_MAX       32    /* sessions of one user beyond its processes */
+#define CLOSING_MAX     256   /* sessions of one user that are over and not closed yet */
 
 /*
  * A session has an allowance of requests that are handled as they come; it grows with time. Beyond that, one is handled in
@@ -56,20 +57,29 @@ kald_log(const char *format, ...)
 	g_printerr("kald: %s\n", text);
 }
 
-static unsigned
+/* Sessions of a user, and those that are over and whose descriptors are being closed, which may take as long as their client likes. */
+struct sessions {
+	unsigned live, closing;
+};
+
+static struct sessions
 sessions_of(const struct kald_server *server, uint32_t uid)
 {
-	return GPOINTER_TO_UINT(g_hash_table_lookup(server->by_user, GUINT_TO_POINTER(uid)));
+	const struct sessions *found = g_hash_table_lookup(server->by_user, GUINT_TO_POINTER(uid));
+
+	return found != NULL ? *found : (struct sessions){0};
 }
 
 static void
-sessions_count(struct kald_server *server, uint32_t uid, int change)
+sessions_count(struct kald_server *server, uint32_t uid, int live, int closing)
 {
-	unsigned count = sessions_of(server, uid) + (unsigned)change;
+	struct sessions now = sessions_of(server, uid);
 
-	if (count > 0)
+	now.live += (unsigned)live;
+	now.closing += (unsigned)closing;
+	if (now.live + now.closing > 0)
 		g_hash_table_insert(server->by_user, GUINT_TO_POINTER(uid),
-				    GUINT_TO_POINTER(count));
+				    g_memdup2(&now, sizeof(now)));
 	else
 		g_hash_table_remove(server->by_user, GUINT_TO_POINTER(uid));
 }
@@ -118,8 +128,8 @@ session_end(struct kald_session *session)
 		kald_ledger_leave(server->ledger, &session->borrower);
 	if (client)
 		kald_tell(server, session, KALD_LEFT, "");
-	if (!server->ending)
-		kald_take_forget(session);
+	sessions_count(server, session->uid, -1, 1);
+	kald_take_forget(session);
 	if (session->pidfd >= 0)
 		close(session->pidfd);
 	g_queue_clear_full(&session->out_queue, packet_free);
@@ -133,7 +143,7 @@ session_end(struct kald_session *session)
 void
 kald_session_closed(struct kald_server *server, uint32_t uid)
 {
-	sessions_count(server, uid, -1);
+	sessions_count(server, uid, 0, -1);
 }
 
 static gboolean
@@ -499,7 +509,7 @@ turn_away(struct kald_server *server, int fd, struct kald_who who)
 	kald_policy_rule(server->policy, KALD_KEY_PROCESSES, who, rule, sizeof(rule));
 	kald_message_begin(&refusal, KALD_HELLO | KALD_REPLY, 0, KALD_NO_ROOM);
 	(void)snprintf(refusal.body.refusal.text, KALD_TEXT, "%.160s; user %u has %u connections",
-		       rule, who.uid, sessions_of(server, who.uid));
+		       rule, who.uid, sessions_of(server, who.uid).live);
 	(void)!send(fd, &refusal, refusal.head.length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -515,15 +525,16 @@ session_begin(struct kald_server *server, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
 		struct kald_who who = {.uid = cred.uid, .gid = cred.gid};
+		struct sessions has = sessions_of(server, cred.uid);
 
-		if (sessions_of(server, cred.uid) >=
-		    kald_policy_processes(server->policy, who) + TOOLS_MAX)
+		if (has.closing >= CLOSING_MAX ||
+		    has.live >= kald_policy_processes(server->policy, who) + TOOLS_MAX)
 			turn_away(server, fd, who);
 		else
 			pidfd = peer_pidfd(fd, cred.pid, &gone);
 	}
 	if (gone) {
-		sessions_count(server, cred.uid, 1);
+		sessions_count(server, cred.uid, 0, 1);
 		kald_session_close(server, cred.uid, fd);
 		if (pidfd >= 0)
 			close(pidfd);
@@ -542,7 +553,7 @@ session_begin(struct kald_server *server, int fd)
 	session->adapters = g_ptr_array_new_with_free_func(g_free);
 	session->ports = g_array_new(FALSE, FALSE, sizeof(uint16_t));
 	g_queue_push_tail_link(&server->sessions, &session->link);
-	sessions_count(server, session->uid, 1);
+	sessions_count(server, session->uid, 1, 0);
 	if (pidfd >= 0)
 		session->death = g_unix_fd_add(pidfd, G_IO_IN, process_ended, session);
 	session->greeting = g_timeout_add(GREETING_MS, greeting_over, session);
@@ -602,7 +613,7 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	server->policy = policy;
 	server->policy_path = g_strdup(policy_path);
 	server->ledger = kald_ledger_new(limits_of, server);
-	server->by_user = g_hash_table_new(g_direct_hash, g_direct_equal);
+	server->by_user = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
 	server->started = g_get_monotonic_time();
 	server->instance = (uint64_t)g_get_real_time();
 	server->uid = geteuid();
@@ -619,12 +630,11 @@ void
 kald_server_free(struct kald_server *server)
 {
 	source_clear(&server->accepting);
-	server->ending = true;
 	while (server->sessions.head != NULL)
 		session_end(server->sessions.head->data);
-	g_hash_table_destroy(server->by_user);
 	kald_share_free(server);
 	kald_apart_free(server->apart);
+	g_hash_table_destroy(server->by_user);
 	kald_ledger_free(server->ledger);
 	kald_policy_free(server->policy);
 	g_free(server->policy_path);

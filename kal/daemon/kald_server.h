@@ -28,18 +28,17 @@ struct kald_server {
 	struct kald_policy *policy;
 	struct kald_ledger *ledger;
 	GQueue sessions;     /* in the order of their serial numbers */
-	GHashTable *by_user; /* number of sessions by uid */
+	GHashTable *by_user; /* struct sessions, by uid */
 	GQueue borrows;      /* struct kald_borrow: wait for leases that are called back */
 	GQueue listings;     /* struct kald_listing: wait for descriptions */
 	unsigned describing; /* sessions that have not answered KALD_DESCRIBE yet */
 	gint64 started;
 	uint64_t instance;
 	uint64_t next_serial;
-	GQueue groups;      /* struct kald_group: addresses that processes share */
-	uint32_t next_slot; /* where the search for a free one begins */
-	uint32_t uid;       /* of kald: sees and stops all, as root does */
-	unsigned watchers;  /* sessions with KALD_WATCH */
-	bool ending;
+	GQueue groups;            /* struct kald_group: addresses that processes share */
+	uint32_t next_slot;       /* where the search for a free one begins */
+	uint32_t uid;             /* of kald: sees and stops all, as root does */
+	unsigned watchers;        /* sessions with KALD_WATCH */
 	struct kald_apart *apart; /* for what may wait for a client */
 };
 

@@ -623,7 +623,8 @@ test_wrong_claims(void)
 	/* The same member, with the right ones, is welcome; a second claim must be of the same group. */
 	for (unsigned i = 0; i < 5000 && fds_of(&play) > before; i++)
 		g_usleep(1000);
-	g_assert_cmpuint(fds_of(&play), ==, before);
+	g_assert_cmpuint(fds_of(&play), <=,
+			 before); /* the first connection may have been there then */
 	g_assert_true(share(&member, &at, 4, good, KALD_SHARE_FDS, text));
 	close(member.kald);
 	group_close(good);
