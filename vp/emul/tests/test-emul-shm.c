@@ -835,7 +835,10 @@ struct holder {
 	atomic_bool held, go;
 };
 
-/* Has the lock that upcalls of an adapter take, until 3 ms after it is told to go. */
+/*
+ * Has the lock that upcalls of an adapter take, until 3 ms after it is told to go; or for a while, if it is this test's own thread that
+ * reads and makes the upcall.
+ */
 static void *
 lock_hold(void *arg)
 {
@@ -843,7 +846,7 @@ lock_hold(void *arg)
 
 	pthread_mutex_lock(h->lock);
 	atomic_store(&h->held, true);
-	while (!atomic_load(&h->go))
+	for (unsigned i = 0; i < 2000 && !atomic_load(&h->go); i++)
 		g_usleep(50);
 	g_usleep(3000);
 	pthread_mutex_unlock(h->lock);
