@@ -148,15 +148,35 @@ test_attributes(void)
 	g_assert_cmpuint(attr.node_guid, ==, ibv_get_device_guid(context->device));
 	g_assert_cmpuint(attr.sys_image_guid, ==, attr.node_guid);
 	g_assert_cmpuint(attr.phys_port_cnt, ==, 1);
-	g_assert_cmphex(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B, !=, 0);
-	g_assert_cmphex(attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS, !=, 0);
-	for (const int *one = (int[]){attr.max_qp, attr.max_sge, attr.max_sge_rd, attr.max_cq,
-				      attr.max_cqe, attr.max_mr, attr.max_pd, attr.max_mw,
-				      attr.max_ah, attr.max_res_rd_atom, attr.max_mcast_grp,
-				      attr.max_srq, attr.max_srq_wr, attr.max_srq_sge, 0};
-	     *one != 0; one++)
-		g_assert_cmpint(*one, >, 0);
-	g_assert_cmpint(attr.max_ah, !=, 0);
+	g_assert_cmphex(attr.device_cap_flags, ==,
+			IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_CURR_QP_STATE_MOD |
+				IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
+				IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_SRQ_RESIZE |
+				IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT);
+	const int limits[] = {attr.max_qp,
+			      attr.max_qp_wr,
+			      attr.max_sge,
+			      attr.max_sge_rd,
+			      attr.max_cq,
+			      attr.max_cqe,
+			      attr.max_mr,
+			      attr.max_pd,
+			      attr.max_mw,
+			      attr.max_ah,
+			      attr.max_qp_rd_atom,
+			      attr.max_qp_init_rd_atom,
+			      attr.max_res_rd_atom,
+			      attr.max_mcast_grp,
+			      attr.max_mcast_qp_attach,
+			      attr.max_total_mcast_qp_attach,
+			      attr.max_srq,
+			      attr.max_srq_wr,
+			      attr.max_srq_sge};
+	for (size_t i = 0; i < G_N_ELEMENTS(limits); i++)
+		g_assert_cmpint(limits[i], >, 0);
+	g_assert_cmpuint(attr.max_pkeys, ==, 1);
+	g_assert_cmpuint(attr.max_mr_size, >, UINT32_MAX);
+	g_assert_cmpint(attr.atomic_cap, ==, IBV_ATOMIC_HCA);
 	/* Limits that an int does not hold. */
 	most = door_session_of(context)->attr.max_mr;
 	door_session_of(context)->attr.max_mr = UINT32_MAX;
