@@ -424,7 +424,9 @@ test_costly(void)
 	begin = g_get_monotonic_time() - begin;
 	g_test_message("%u clients take %.1f %% of a processor", COSTLY,
 		       100.0 * (double)cpu / (double)begin);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	g_assert_cmpint(cpu, <, begin * 2 / 3);
+#endif
 	check_served(&play);
 	for (unsigned i = 0; i < COSTLY; i++) {
 		kill(pids[i], SIGKILL);
