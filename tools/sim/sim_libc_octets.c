@@ -358,8 +358,8 @@ dprintf(int fd, const char *restrict format, ...)
 }
 
 /* As programs call them that were compiled with _FORTIFY_SOURCE. */
-int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list);
-int __dprintf_chk(int fd, int flag, const char *restrict format, ...);
+int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list) G_GNUC_PRINTF(3, 0);
+int __dprintf_chk(int fd, int flag, const char *restrict format, ...) G_GNUC_PRINTF(3, 4);
 
 int
 __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
