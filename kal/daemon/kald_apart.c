@@ -43,7 +43,7 @@ struct kald_apart {
 	GHashTable *users; /* that have work, by uid */
 	pthread_mutex_t lock;
 	struct work *finished;
-	unsigned threads; /* and the owner: who is the last frees it; under the lock */
+	unsigned threads; /* and the owner: the last of them frees it; under the lock */
 };
 
 /* The last one that knows it frees it. */

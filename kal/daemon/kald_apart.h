@@ -4,7 +4,7 @@
 /*
  * Work on descriptors of clients, apart from the main loop. Whatever is done with a descriptor that somebody else has may wait for him: a
  * close, for a peer or a file system; most calls on a socket, for its lock, which a system call of the client may hold as long as it likes. So
- * such work is done in threads, of which each user has few: one that waits delays its own user only.
+ * such work is done in threads. Each user has few of them: one that waits delays its own user only.
  */
 #ifndef KALD_APART_H
 #define KALD_APART_H
@@ -15,7 +15,7 @@ struct kald_apart;
 
 /* NULL: no descriptor is left. */
 struct kald_apart *kald_apart_new(void);
-/* Nobody is told any more; threads that wait go on until the process ends. */
+/* Waits a moment for work under way. `done` is not called after that; threads that wait go on until the process ends. */
 void kald_apart_free(struct kald_apart *apart);
 /* Do `work` in a thread of that user, when one is free, and then `done` in the main loop. */
 void kald_apart_do(struct kald_apart *apart, uint32_t uid, void (*work)(void *arg),

@@ -203,7 +203,7 @@ receive_push(struct viw_qp *qp, const struct vsw_cqe *cqe)
  * The message that has come may be the answer to one that another thread is sending: the socket has that, but it is not completed yet.
  * No standard orders the two completions. On adapters the Send's comes first, since its acknowledgement does, and programs with one
  * completion queue rely on it (tgtd takes the end of an iSER login from it). So the service thread waits for the sender, which never
- * waits for it. A thread of the application that polls does not: it has posted before it polls, or it is one of several, none of which
+ * waits for it. A thread of the application that polls does not: it has posted before it polls, or it is one of several threads, and none of them
  * can rely on an order.
  */
 static __attribute__((noinline)) void

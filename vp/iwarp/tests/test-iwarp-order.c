@@ -70,7 +70,7 @@ test_sends_first(void)
 		g_test_skip("this thread never has a processor for long enough");
 }
 
-/* A sender that does not come back holds up nobody for ever. */
+/* A sender that does not come back holds up nobody without a limit. */
 static void
 test_bounded(void)
 {
