@@ -501,15 +501,21 @@ peer_pidfd(int fd, pid_t pid, bool *gone)
 
 /* Too many: say so in words, as the answer to the KALD_HELLO that will come. */
 static void
-turn_away(struct kald_server *server, int fd, struct kald_who who)
+turn_away(struct kald_server *server, int fd, struct kald_who who, struct sessions has)
 {
 	struct kald_message refusal;
 	char rule[KALD_TEXT];
 
-	kald_policy_rule(server->policy, KALD_KEY_PROCESSES, who, rule, sizeof(rule));
 	kald_message_begin(&refusal, KALD_HELLO | KALD_REPLY, 0, KALD_NO_ROOM);
-	(void)snprintf(refusal.body.refusal.text, KALD_TEXT, "%.160s; user %u has %u connections",
-		       rule, who.uid, sessions_of(server, who.uid).live);
+	if (has.closing >= CLOSING_MAX) {
+		(void)snprintf(refusal.body.refusal.text, KALD_TEXT,
+			       "%u ended connections of user %u hold descriptors that do not close",
+			       has.closing, who.uid);
+	} else {
+		kald_policy_rule(server->policy, KALD_KEY_PROCESSES, who, rule, sizeof(rule));
+		(void)snprintf(refusal.body.refusal.text, KALD_TEXT,
+			       "%.160s; user %u has %u connections", rule, who.uid, has.live);
+	}
 	(void)!send(fd, &refusal, refusal.head.length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -529,7 +535,7 @@ session_begin(struct kald_server *server, int fd)
 
 		if (has.closing >= CLOSING_MAX ||
 		    has.live >= kald_policy_processes(server->policy, who) + TOOLS_MAX)
-			turn_away(server, fd, who);
+			turn_away(server, fd, who, has);
 		else
 			pidfd = peer_pidfd(fd, cred.pid, &gone);
 	}

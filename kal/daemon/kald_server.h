@@ -124,7 +124,7 @@ void kald_session_taken(struct kald_session *session, const struct kald_message 
 void kald_take(struct kald_session *session, const struct kald_message *request);
 /* The session ends: its socket is closed when nobody uses it any more. */
 void kald_take_forget(struct kald_session *session);
-/* Close the socket of a client, in which descriptors may be left. kald_session_closed follows. */
+/* Close the socket of a client: at once, or apart if descriptors are left in it. kald_session_closed comes then. */
 void kald_session_close(struct kald_server *server, uint32_t uid, int fd);
 
 /* kald_requests.c */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors of clients: how they are taken out of a packet, looked at and closed, and how the socket of a client is closed, in which packets
- * with descriptors may be left. All of that is done apart from the main loop (kald_apart.h); a session whose packet is being taken
+ * Descriptors of clients: how they are taken out of a packet, looked at and closed, and how the socket of a client is closed in which packets
+ * with descriptors are left. All of that is done apart from the main loop (kald_apart.h); a session whose packet is being taken
  * is not read meanwhile.
  */
 #include <string.h>
@@ -11,6 +11,8 @@
 
 #include "kald_group.h"
 #include "kald_server.h"
+
+#define PACKETS_MAX 64u /* that the main loop drops at the end of a session */
 
 struct kald_taking {
 	struct kald_session *session; /* NULL: it has ended */
@@ -107,13 +109,52 @@ close_all(struct kald_server *server, uint32_t uid, const struct kald_fds *fds, 
 	kald_apart_do(server->apart, uid, close_work, close_done, closing);
 }
 
+/*
+ * Drop the packets that are left in a socket that is shut down, and gets no more. False: one has descriptors, or there are too many. A
+ * packet is told from the end of the socket, which is 0 octets long as well, by the credentials that come with it.
+ */
+static bool
+packets_drop(int fd)
+{
+	const int on = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
+		return false;
+	for (unsigned i = 0; i < PACKETS_MAX; i++) {
+		union {
+			struct cmsghdr head;
+			uint8_t room[CMSG_SPACE(sizeof(struct ucred))];
+		} control;
+		uint8_t octet;
+		struct iovec part = {.iov_base = &octet, .iov_len = sizeof(octet)};
+		struct msghdr message = {.msg_iov = &part,
+					 .msg_iovlen = 1,
+					 .msg_control = &control,
+					 .msg_controllen = sizeof(control)};
+
+		if (recvmsg(fd, &message, MSG_DONTWAIT | MSG_PEEK) < 0)
+			continue; /* the client has closed its end with packets unread: said once */
+		if ((message.msg_flags & MSG_CTRUNC) != 0)
+			return false;
+		if (CMSG_FIRSTHDR(&message) == NULL)
+			return true;
+		(void)!recv(fd, &octet, sizeof(octet), MSG_DONTWAIT);
+	}
+	return false;
+}
+
 void
 kald_session_close(struct kald_server *server, uint32_t uid, int fd)
 {
 	static const struct kald_fds none = {.count = 0};
 
 	(void)shutdown(fd, SHUT_RDWR); /* the client hears of it at once */
-	close_all(server, uid, &none, fd);
+	if (!packets_drop(fd)) {
+		close_all(server, uid, &none, fd);
+		return;
+	}
+	close(fd);
+	kald_session_closed(server, uid);
 }
 
 static void

@@ -100,6 +100,7 @@ enum how {
 	HOW_SHARE,    /* as the proof of a request to share */
 	HOW_TOO_MANY, /* behind as many as a request may have */
 	HOW_UNREAD,   /* behind a packet that ends the session */
+	HOW_EMPTY,    /* behind an empty one, which ends it, too */
 	HOW_COUNT
 };
 
@@ -128,6 +129,8 @@ send_in_way(const struct play *play, enum how how, int fd)
 	kill(play->pid, SIGSTOP);
 	if (how == HOW_UNREAD)
 		g_assert_cmpint(send(to, "wrong", 5, MSG_NOSIGNAL), ==, 5);
+	if (how == HOW_EMPTY)
+		g_assert_cmpint(send(to, "", 0, MSG_NOSIGNAL), ==, 0);
 	play_send_with(to, &m, fds, how == HOW_TOO_MANY ? KALD_SHARE_FDS + 1 : 1);
 	close(fd);
 	kill(play->pid, SIGCONT);

@@ -548,6 +548,34 @@ test_wrong(void)
 	play_free(&play);
 }
 
+/*
+ * Many connections that end at once: each is ended because of its packet, none is turned away because the daemon has not closed the others
+ * yet. Before the wrong packet of some is an empty one, and behind it are more.
+ */
+static void
+test_ended(void)
+{
+	int fds[500];
+	struct play play;
+	struct kald_message m;
+
+	play_begin(&play, NULL);
+	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
+	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++) {
+		fds[i] = play_connect(&play);
+		if (i % 3 == 0)
+			g_assert_cmpint(send(fds[i], "", 0, MSG_NOSIGNAL), ==, 0);
+		for (unsigned more = 0; more <= i % 7; more++)
+			g_assert_cmpint(send(fds[i], "wrong", 5, MSG_NOSIGNAL), ==, 5);
+	}
+	g_assert_cmpint(kill(play.pid, SIGCONT), ==, 0);
+	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++) {
+		g_assert_false(play_receive(fds[i], &m));
+		close(fds[i]);
+	}
+	play_free(&play);
+}
+
 /* Descriptors of every kind: none of them ever reaches the daemon. */
 static void
 test_descriptors(void)
@@ -645,6 +673,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/server/stop", test_stop);
 	g_test_add_func("/kald/server/holder", test_holder);
 	g_test_add_func("/kald/server/wrong", test_wrong);
+	g_test_add_func("/kald/server/ended", test_ended);
 	g_test_add_func("/kald/server/descriptors", test_descriptors);
 	g_test_add_func("/kald/server/floods", test_floods);
 	return g_test_run();
