@@ -51,11 +51,13 @@ def binaries_of(code):
 
 def divides(before, old, after):
     """Why `old`, code between `before` and `after`, is no operand of its own there; empty: it is one."""
+    left, right = tokens_of(before)[-1:], tokens_of(after)[:1]
+    if left and left[0] in ('->', '.'):
+        return f'begins with the member that the {left[0]} before it names'
     binaries = binaries_of(old)
     if not binaries:
         return ''
     loosest = max(binaries, key=lambda operator: _LEVEL[operator])
-    left, right = tokens_of(before)[-1:], tokens_of(after)[:1]
     if left and left[0] in _UNARY | set(_LEVEL):
         operator = left[0]
         text = before.rstrip()[:-len(operator)]
