@@ -141,11 +141,7 @@ struct batches {
 	atomic_bool over;
 };
 
-#ifdef __SANITIZE_THREAD__ /* each takes ten times as long */
-#define BATCHES 4000
-#else
-#define BATCHES 20000
-#endif
+#define BATCHES       4000
 #define BATCH_LIMIT_S 30
 
 static void
