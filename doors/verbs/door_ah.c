@@ -177,7 +177,7 @@ ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc
 
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
-	attr->sl = wc->sl;
+	attr->sl = adapter->lids ? wc->sl : 0; /* on Ethernet it is the kind of the header */
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port;
 	if ((wc->wc_flags & IBV_WC_GRH) == 0)

@@ -246,9 +246,23 @@ door_wc_flags(const struct ri_wc *wc)
 	return words.flags[wc->flags % FLAGS];
 }
 
+/*
+ * The service level of a datagram. There is none on Ethernet: devices say there which header is in front of it, with bit 3 for RoCE v2 and
+ * 1 for IPv6 or 2 for IPv4 below (IB annex A17, A17.4.5.1, wants such a flag), and UCX looks for the address where that header has it.
+ */
+uint8_t
+door_wc_sl(const struct door_cq *cq, const struct ri_wc *wc)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if ((wc->flags & RI_WC_GRH) == 0 || cq->context->adapter->lids)
+		return 0;
+	return memcmp(wc->src_addr, mapped, sizeof(mapped)) == 0 ? 10 : 9;
+}
+
 /* What a provider leaves in the members that a completion has not, a program does not read. */
 static inline __attribute__((always_inline)) void
-wc_convert(struct ibv_wc *to, const struct ri_wc *from, uint32_t qpn)
+wc_convert(const struct door_cq *cq, struct ibv_wc *to, const struct ri_wc *from, uint32_t qpn)
 {
 	to->wr_id = from->wr_id;
 	to->status = (enum ibv_wc_status)words.statuses[from->status];
@@ -256,13 +270,16 @@ wc_convert(struct ibv_wc *to, const struct ri_wc *from, uint32_t qpn)
 	to->vendor_err = from->detail;
 	to->byte_len = from->byte_len;
 	to->imm_data = from->imm;
-	if (__builtin_expect((from->flags & RI_WC_INVALIDATED) != 0, 0))
-		to->invalidated_rkey = from->inv_stag;
 	to->qp_num = qpn;
 	to->src_qp = from->src_qpn;
 	to->wc_flags = words.flags[from->flags];
 	/* P_Key index, LIDs and service level, to the end: one store. */
 	memset(&to->pkey_index, 0, sizeof(*to) - offsetof(struct ibv_wc, pkey_index));
+	if (__builtin_expect((from->flags & (RI_WC_INVALIDATED | RI_WC_GRH)) == 0, 1))
+		return;
+	if ((from->flags & RI_WC_INVALIDATED) != 0)
+		to->invalidated_rkey = from->inv_stag;
+	to->sl = door_wc_sl(cq, from);
 }
 
 const struct ri_wc *
@@ -299,7 +316,7 @@ poll_kept(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
 
 	pthread_mutex_lock(&cq->keep_lock);
 	while (done < num_entries && (next = door_cq_next(cq, &qpn)) != NULL)
-		wc_convert(&wc[done++], next, qpn);
+		wc_convert(cq, &wc[done++], next, qpn);
 	if (cq->kept_at == cq->kept_num && cq->ex.start_poll == NULL)
 		atomic_store(&cq->keeps, false);
 	pthread_mutex_unlock(&cq->keep_lock);
@@ -308,14 +325,14 @@ poll_kept(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
 
 /* Convert one completion; false: its queue pair has given its slot back, so it is dropped. */
 static inline __attribute__((always_inline)) bool
-one_convert(struct door_slot *slots, const struct ri_wc *from, struct ibv_wc *to)
+one_convert(const struct door_cq *cq, const struct ri_wc *from, struct ibv_wc *to)
 {
 	const uint64_t ctx = from->qp_ctx;
-	const struct door_slot *slot = door_slot_at(slots, ctx);
+	const struct door_slot *slot = door_slot_at(cq->slots, ctx);
 
 	if (__builtin_expect(!door_slot_is(slot, ctx), 0))
 		return false;
-	wc_convert(to, from, atomic_load_explicit(&slot->number, memory_order_relaxed));
+	wc_convert(cq, to, from, atomic_load_explicit(&slot->number, memory_order_relaxed));
 	return true;
 }
 
@@ -331,7 +348,7 @@ poll_some(struct door_cq *cq, int num_entries, struct ibv_wc *wc)
 		want = MIN((uint32_t)(num_entries - done), DOOR_WINDOW);
 		got = cq->poll(cq->queue, window, want);
 		for (uint32_t i = 0; i < got; i++)
-			done += one_convert(cq->slots, &window[i], &wc[done]);
+			done += one_convert(cq, &window[i], &wc[done]);
 		if (got < want)
 			break;
 	}
@@ -351,7 +368,7 @@ door_cq_poll(struct ibv_cq *ibv, int num_entries, struct ibv_wc *wc)
 		return poll_some(cq, num_entries, wc);
 	if (cq->poll(cq->queue, &first, 1) == 0)
 		return 0;
-	return __builtin_expect(one_convert(cq->slots, &first, wc), 1) ? 1 : poll_some(cq, 1, wc);
+	return __builtin_expect(one_convert(cq, &first, wc), 1) ? 1 : poll_some(cq, 1, wc);
 }
 
 int

@@ -91,6 +91,7 @@ const struct ri_wc *door_cq_next(struct door_cq *cq, uint32_t *qpn);
 enum ibv_wc_opcode door_wc_opcode(const struct ri_wc *wc);
 enum ibv_wc_status door_wc_status(const struct ri_wc *wc);
 unsigned door_wc_flags(const struct ri_wc *wc);
+uint8_t door_wc_sl(const struct door_cq *cq, const struct ri_wc *wc);
 
 /*
  * Drop the completions of a queue pair, which makes none any more: its slot. Others stay. ENOMEM: none was dropped. Control

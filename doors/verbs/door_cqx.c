@@ -121,6 +121,12 @@ read_slid(struct ibv_cq_ex *ex)
 }
 
 static uint8_t
+read_sl(struct ibv_cq_ex *ex)
+{
+	return door_wc_sl(cq_of(ex), cq_of(ex)->current);
+}
+
+static uint8_t
 read_zero(struct ibv_cq_ex *ex)
 {
 	(void)ex;
@@ -189,7 +195,7 @@ readers_set(struct ibv_cq_ex *ex)
 	ex->read_src_qp = read_src_qp;
 	ex->read_wc_flags = read_wc_flags;
 	ex->read_slid = read_slid;
-	ex->read_sl = read_zero;
+	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_zero;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_completion_wallclock_ns = read_completion_wallclock_ns;

@@ -123,20 +123,30 @@ def perftest_by_number(tool, options='', size='', **more):
                silent=(r'(?i)failed', r'(?i)couldn.t'), **SHM, **more)
 
 
-def ucx(transports, test, title):
+def ucx(transports, test, title, base=SHM):
     """A test of UCX's, over these transports alone."""
-    environment = {**SHM['environment'], 'UCX_TLS': transports + ',self', 'UCX_NET_DEVICES': 'it_shm_ib:1'}
-    return Row(name='-'.join(['ucx_perftest', transports.split(',')[0], test.split()[0]]), title=title, server='ucx_perftest -p {port}',
+    where = '' if base is SHM else '-roce'
+    environment = {**base.get('environment', {}), 'UCX_TLS': transports + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1'}
+    return Row(name='-'.join(['ucx_perftest', transports.split(',')[0], test.split()[0]]) + where, title=title, server='ucx_perftest -p {port}',
                client='ucx_perftest {address} -p {port} -n 200 -t ' + test, says=(r'Final: +200 ',), silent=('ERROR',),
-               **{**SHM, 'environment': environment})
+               **{**base, 'environment': environment})
 
 
-def mpi(name, title, options, address=LOOPBACK, **environment):
+def device_of(base):
+    """The device of its adapter."""
+    return 'it_' + base['adapters'][0].replace(':', '_')
+
+
+def mpi(name, title, options, base=SHM, address=LOOPBACK, **environment):
     """Four ranks of Open MPI on this host."""
-    env = {**SHM['environment'], 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', **environment}
+    env = {**base.get('environment', {}), 'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1', **environment}
     return Row(name='mpi-' + name, title=title, client='mpirun -n 4 --oversubscribe %s %s -B {tests}/mpi_program.py' % (options, PYTHON),
-               says=('4 ranks: all sums are right',), address=address, alone='mpi',
-               needs=(PYTHON, '/usr/lib/python3/dist-packages/mpi4py'), **{**SHM, 'environment': env})
+               says=('4 ranks: all sums are right',), alone='mpi',
+               needs=(PYTHON, '/usr/lib/python3/dist-packages/mpi4py'), **{**base, 'environment': env, 'address': address})
+
+
+def mpi_by_ucx(name, title, transports, base=SHM):
+    return mpi(name, title, OVER_UCX, base, UCX_TLS=transports + ',self', UCX_NET_DEVICES=device_of(base) + ':1')
 
 
 def late(row):
@@ -326,8 +336,12 @@ ROWS = [
     late(ucx(RC_OF_UCX, 'ucp_fadd -s 8', 'ucx_perftest, rc_verbs, atomic')),
     ucx('ud_verbs', 'tag_lat -s 64', 'ucx_perftest, ud_verbs'),
     late(ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB')),
-    mpi('ucx-rc', 'Open MPI by UCX, rc_verbs: a ring and an all-reduce', OVER_UCX, UCX_TLS=RC_OF_UCX + ',self', UCX_NET_DEVICES='it_shm_ib:1'),
-    late(mpi('ucx-ud', 'Open MPI by UCX, ud_verbs', OVER_UCX, UCX_TLS='ud_verbs,self', UCX_NET_DEVICES='it_shm_ib:1')),
+    ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs', ROCE),
+    late(ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB', ROCE)),
+    mpi_by_ucx('ucx-rc', 'Open MPI by UCX, rc_verbs: a ring and an all-reduce', RC_OF_UCX),
+    late(mpi_by_ucx('ucx-ud', 'Open MPI by UCX, ud_verbs', 'ud_verbs')),
+    late(mpi_by_ucx('ucx-rc-roce', 'Open MPI by UCX, rc_verbs', RC_OF_UCX, ROCE)),
+    late(mpi_by_ucx('ucx-ud-roce', 'Open MPI by UCX, ud_verbs', 'ud_verbs', ROCE)),
     mpi('ofi-rxd', 'Open MPI by libfabric, "verbs;ofi_rxd"', OVER_OFI + 'verbs;ofi_rxd'),
     late(mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}')),
     Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
