@@ -58,7 +58,6 @@ sim_note(const struct sim_thread *thread, const char *what, const char *detail)
 		result->hash = (result->hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
 	result->steps++;
 	g_snprintf(result->running, sizeof(result->running), "%s", node);
-	result->tid = thread != NULL ? thread->tid : 0;
 	result->time = sim_now();
 	if (options->trace)
 		(void)dprintf(STDOUT_FILENO, "%s\n", line);

@@ -24,7 +24,7 @@
 #define PROGRAM    "it-sim"
 #define JOBS_MAX   256
 #define SEEDS_MAX  UINT64_C(10000000)
-#define PATIENCE   30 /* s of real time */
+#define PATIENCE   30 /* s of a processor */
 #define STEPS_MAX  UINT64_C(2000000)
 #define SEEDS_LAST 100 /* without an option: from 1 to this */
 
@@ -132,7 +132,7 @@ parse_options(struct options *options, int *argc, char ***argv, GError **error)
 		{"output", 0, 0, G_OPTION_ARG_NONE, &options->output, "Print what the nodes write",
 		 NULL},
 		{"patience", 0, 0, G_OPTION_ARG_INT, &options->patience,
-		 "Seconds that a seed may take (default: 30)", "SECONDS"},
+		 "Seconds of a processor for a seed (default: 30)", "SECONDS"},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "Print the result for programs",
 		 NULL},
 		{"junit", 0, 0, G_OPTION_ARG_FILENAME, &options->junit,
