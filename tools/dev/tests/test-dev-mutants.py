@@ -125,7 +125,8 @@ class Expressions(unittest.TestCase):
                 ('if (!', 'a && b', ')'), ('x = -', 'a + b', ';'), ('x = (uint8_t)', 'a + b', ';'),
                 ('if (a && ', 'b || c', ')'), ('if (', 'a || b', ' && c)'), ('x = ', 'a & b', ' == c;'),
                 ('x = a * ', 'b + c', ';'), ('x = ', 'a + b', '->c;'),
-                ('if (a && ', 'p < (uintptr_t)&g->end', ' + g->size)'), ('x = sizeof ', 'a + b', ';')):
+                ('if (a && ', 'p < (uintptr_t)&g->end', ' + g->size)'), ('x = sizeof ', 'a + b', ';'),
+                ('if (a->', 'b != c', ')'), ('x = a.', 'b', ';')):
             self.assertNotEqual(mutant_expression.divides(before, old, after), '', (before, old, after))
 
 
