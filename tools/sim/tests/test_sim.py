@@ -350,6 +350,29 @@ class Sim(unittest.TestCase):
     def test_wrong_patience(self):
         self.wrong('patience', 'emul:ib', 'IT_ERR_TIMEOUT_EXPIRED')
 
+    def test_wrong_lock(self):
+        self.wrong('lock', 'emul:ib', 'an addition is lost', clients=2)
+
+    def test_wrong_credit(self):
+        """A Send waits a second for a receive; so the mistake costs something when the program is stopped at the wrong time."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('credit', adapter, 'ended with 1', more='pause server 2s at 1ms..1500us')
+
+    def test_wrong_flushed(self):
+        """Over iWARP a Write completes before it arrives, so that only a message of the peer says more."""
+        self.wrong('flushed', 'emul:ib', 'is not the one that was written')
+
+    def test_wrong_revoke(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('revoke', adapter, 'ended with 1')
+
+    def test_wrong_silent(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('silent', adapter, 'is not the one that was written')
+
+    def test_wrong_wakeup(self):
+        self.wrong('wakeup', 'emul:ib', 'server, thread 1, waits in pthread_cond_wait')
+
     def test_page(self):
         """doc/simulation.md: what it shows, with its hashes, on each machine. The one with the most steps comes with the quick tests."""
         def scene(program, more=''):
