@@ -186,6 +186,8 @@ void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */
 struct sim_random *sim_faults(void);
 
+/* One line to stdout that is no node's. */
+void sim_trace_line(const char *text);
 /* One line of the trace, and of the hash. */
 void sim_note(const struct sim_thread *thread, const char *what, const char *detail);
 

@@ -111,6 +111,15 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	return true;
 }
 
+/* "-j2", as of make and ninja: GLib wants a space there. The words are as long-lived as the others. */
+static void
+jobs_apart(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strncmp(argv[i], "-j", 2) == 0 && g_ascii_isdigit(argv[i][2]))
+			argv[i] = g_strconcat("--jobs=", argv[i] + 2, NULL);
+}
+
 static bool
 parse_options(struct options *options, int *argc, char ***argv, GError **error)
 {
@@ -147,6 +156,7 @@ parse_options(struct options *options, int *argc, char ***argv, GError **error)
 		"virtual time.\n"
 		"A seed decides which thread runs when, so a seed that fails, fails again.");
 	g_option_context_add_main_entries(context, entries, NULL);
+	jobs_apart(*argc, *argv);
 	return tool_parse(context, argc, argv, error) &&
 	       check_options(options, *argc, *argv, error);
 }

@@ -94,7 +94,7 @@ class Sim(unittest.TestCase):
         """Another process, other jobs: the same runs."""
         scene = KV_SCENE.replace('ADAPTER', 'emul:ib')
         one = self.result(scene, '--seeds', '1..20')
-        other = self.result(scene, '--seeds', '1..20', '-j', '3')
+        other = self.result(scene, '--seeds', '1..20', '-j3')
         self.assertEqual(one['hash'], other['hash'])
         self.assertNotEqual(one['hash'], self.result(scene, '--seeds', '2..21')['hash'])
 
@@ -119,6 +119,11 @@ class Sim(unittest.TestCase):
         self.assertNotEqual(traces[0], traces[2])
         self.assertIn('reader: blue', traces[0])
         self.assertIn('script: start writer', traces[0])
+        # Steps are no output of nodes: none satisfies an expectation.
+        self.assertNotRegex(traces[0], r'(?m)^\w+: +\d+\.\d+ ms')
+        step = re.search(r'(?m)^\d+\.\d+ ms  reader  .*$', traces[0])[0]
+        more = f"{scene}expect output reader '{step}'\n"
+        self.assertIn('did not write', self.run_sim(more, '--seed', '7', '--trace').stdout)
 
     def test_both_orders(self):
         """With no order between them, the get comes first in some seeds."""
