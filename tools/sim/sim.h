@@ -43,7 +43,7 @@ struct sim_result {
 	char kind[160];      /* of the failure: equal ones are one */
 	char text[SIM_TEXT]; /* the failure in full */
 	char running[64];    /* the node and the call whose thread runs, for a process that dies */
-	pid_t tid;           /* of that thread */
+	pid_t tid;           /* of the thread that has the baton; 0: it is handed over */
 	uint64_t hash;       /* of all steps */
 	uint64_t steps;
 	uint64_t time;    /* virtual, ns */
@@ -186,6 +186,8 @@ void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */
 struct sim_random *sim_faults(void);
 
+/* One line to stdout that is no node's. */
+void sim_trace_line(const char *text);
 /* One line of the trace, and of the hash. */
 void sim_note(const struct sim_thread *thread, const char *what, const char *detail);
 

@@ -4,6 +4,7 @@
 /* How a run ends, and what it leaves: the result, the trace, and who waits for what. */
 #include "sim/sim.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,23 @@ sim_end_begin(struct sim_scenario *the_scenario, const struct sim_options *the_o
 /* --- the trace ---------------------------------------------------------------------------------- */
 
 void
+sim_trace_line(const char *text)
+{
+	g_autofree char *line = g_strconcat(text, "\n", NULL);
+	const char *next = line;
+
+	/* The functions of this program would take it for output of the node that runs. */
+	for (size_t left = strlen(line); left > 0;) {
+		const ssize_t written = SIM_REAL(write)(STDOUT_FILENO, next, left);
+
+		if (written < 0 && errno != EINTR)
+			return;
+		next += MAX(written, 0);
+		left -= (size_t)MAX(written, 0);
+	}
+}
+
+void
 sim_note(const struct sim_thread *thread, const char *what, const char *detail)
 {
 	struct sim_result *result = options->result;
@@ -58,10 +76,9 @@ sim_note(const struct sim_thread *thread, const char *what, const char *detail)
 		result->hash = (result->hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
 	result->steps++;
 	g_snprintf(result->running, sizeof(result->running), "%s", node);
-	result->tid = thread != NULL ? thread->tid : 0;
 	result->time = sim_now();
 	if (options->trace)
-		(void)dprintf(STDOUT_FILENO, "%s\n", line);
+		sim_trace_line(line);
 }
 
 /* --- who waits ----------------------------------------------------------------------------------- */

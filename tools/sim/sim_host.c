@@ -277,10 +277,13 @@ host_log(void *self, enum ri_log_level level, const char *where, const char *tex
 	if (options == NULL)
 		return;
 	/* What is placed is news of a trace; other lines of that level have addresses. */
-	if (level <= RI_LOG_WARNING && options->output)
+	if (level <= RI_LOG_WARNING && options->output) {
 		(void)fprintf(stderr, "itapi: %s: %s: %s\n", levels[level], where, text);
-	else if (options->trace && strncmp(where, "emul", 4) == 0)
-		(void)dprintf(STDOUT_FILENO, "    %s\n", text);
+	} else if (options->trace && strncmp(where, "emul", 4) == 0) {
+		g_autofree char *line = g_strconcat("    ", text, NULL);
+
+		sim_trace_line(line);
+	}
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------ */

@@ -92,6 +92,7 @@ turn_wait(struct sim_thread *me)
 {
 	while (__atomic_exchange_n(&me->turn, 0, __ATOMIC_SEQ_CST) == 0)
 		futex_op(&me->turn, FUTEX_WAIT_PRIVATE, 0);
+	sim_options()->result->tid = me->tid;
 }
 
 /* --- which threads can run ---------------------------------------------------------------------- */
@@ -318,6 +319,8 @@ sim_switch(void)
 	sim_node_streams(next->node);
 	if (next == me)
 		return;
+	/* Until the next one has it: this one sleeps, and another has not begun yet, which says nothing about the program. */
+	sim_options()->result->tid = 0;
 	turn_give(next);
 	if (me == NULL)
 		return;

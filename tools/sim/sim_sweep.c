@@ -11,11 +11,20 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sim/sim.h"
 #include "sim/sim_real.h"
 #include "tool_error.h"
+
+/* Why a process was ended. */
+enum verdict {
+	GOES_ON,
+	BLOCKED, /* its thread slept in one call of the kernel all the time */
+	HANGS,   /* it used too much of a processor */
+	DOZES,   /* it slept in the kernel again and again */
+};
 
 /* A process under way. */
 struct slot {
@@ -24,10 +33,10 @@ struct slot {
 	bool again;                /* the second run of --twice */
 	struct sim_result *result; /* shared with it */
 	struct sim_result before;  /* of the first run */
-	gint64 began;              /* of the process, in us */
-	bool late;                 /* it was ended, since it took too long or was blocked */
-	char *blocked;             /* how its thread was at the last look */
-	unsigned still;            /* looks at which that was the same */
+	enum verdict verdict;
+	char *blocked;   /* how its thread was at the last look */
+	unsigned still;  /* looks at which that was the same */
+	unsigned asleep; /* looks at which each of its threads slept */
 };
 
 /* What is known of one seed, to add up in the order of seeds. */
@@ -85,48 +94,59 @@ tell_death(struct slot *slot, int status)
 {
 	struct sim_result *result = slot->result;
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	g_autofree char *when =
+		g_strdup_printf("at %" G_GUINT64_FORMAT ".%06u ms", result->time / 1000000,
+				(unsigned)(result->time % 1000000));
 
 	if (result->ended)
 		return;
-	if (slot->late && slot->still > 0) {
+	switch (slot->verdict) {
+	case BLOCKED:
 		g_snprintf(result->kind, sizeof(result->kind), "%s blocks in %s", result->running,
 			   slot->blocked);
 		g_snprintf(result->text, sizeof(result->text),
-			   "%s blocks in %s, which it-sim does not simulate, at %" G_GUINT64_FORMAT
-			   ".%06u ms",
-			   result->running, slot->blocked, result->time / 1000000,
-			   (unsigned)(result->time % 1000000));
+			   "%s blocks in %s, which it-sim does not simulate, %s", result->running,
+			   slot->blocked, when);
 		return;
-	}
-	if (slot->late) {
+	case HANGS:
 		g_snprintf(result->kind, sizeof(result->kind), "hang in %s", result->running);
 		g_snprintf(result->text, sizeof(result->text),
-			   "%s computes, or spins, without a call that it-sim knows, at "
-			   "%" G_GUINT64_FORMAT ".%06u ms",
-			   result->running, result->time / 1000000,
-			   (unsigned)(result->time % 1000000));
+			   "%s computes, or spins, without a call that it-sim knows, %s",
+			   result->running, when);
 		return;
+	case DOZES:
+		g_snprintf(result->kind, sizeof(result->kind), "%s waits past it-sim",
+			   result->running);
+		g_snprintf(result->text, sizeof(result->text),
+			   "%s waits again and again in calls that it-sim does not simulate, %s",
+			   result->running, when);
+		return;
+	case GOES_ON:
+		break;
 	}
 	g_snprintf(result->kind, sizeof(result->kind), "crash in %s: %s", result->running,
 		   number > 0 ? strsignal(number) : "it ended the process");
-	g_snprintf(result->text, sizeof(result->text),
-		   "crash in %s: %s, at %" G_GUINT64_FORMAT ".%06u ms", result->running,
-		   number > 0 ? strsignal(number) : "it ended the process", result->time / 1000000,
-		   (unsigned)(result->time % 1000000));
+	g_snprintf(result->text, sizeof(result->text), "crash in %s: %s, %s", result->running,
+		   number > 0 ? strsignal(number) : "it ended the process", when);
 }
 
-/* --- processes that do not come to an end --------------------------------------------------------- */
+/*
+ * --- processes that do not come to an end ---------------------------------------------------------
+ *
+ * No verdict depends on how long something took while others had the processors. A thread is blocked if it slept in one call at
+ * all of some looks: the kernel counts how often it went to sleep. A process spins if it has used its time of a processor. One that
+ * wants a processor and gets none is not judged.
+ */
 
-#define LOOK_MS 250 /* between two looks at the processes */
-#define LOOKS_STILL \
-	8 /* at a thread that sleeps in the kernel all the time, until it counts as blocked */
+#define LOOK_MS     100 /* between two looks at the processes */
+#define LOOKS_STILL 10  /* at a thread that sleeps all the time, until it counts as blocked */
+#define DOZE        3   /* times the patience may a process sleep in all */
 
-/* The line of a file in /proc of the thread that runs that begins with a word; NULL: none. */
+/* The line of a file in /proc of a thread that begins with a word; NULL: none. */
 static char *
-thread_line(const struct slot *slot, const char *file, const char *word)
+thread_line(const struct slot *slot, pid_t tid, const char *file, const char *word)
 {
-	g_autofree char *path =
-		g_strdup_printf("/proc/%d/task/%d/%s", slot->pid, slot->result->tid, file);
+	g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/%s", slot->pid, tid, file);
 	g_autofree char *text = NULL;
 	g_auto(GStrv) lines = NULL;
 
@@ -139,9 +159,9 @@ thread_line(const struct slot *slot, const char *file, const char *word)
 	return NULL;
 }
 
-/* The name of the system call in which the thread sleeps; NULL: it runs, or waits for the reader of what it writes. */
+/* The name of the system call in which the thread sleeps; NULL: it runs, or (*tells) waits for the reader of what it writes. */
 static char *
-sleeping_call(const struct slot *slot)
+sleeping_call(const struct slot *slot, pid_t tid, bool *tells)
 {
 	static const struct {
 		long number;
@@ -165,8 +185,8 @@ sleeping_call(const struct slot *slot)
 		     {SYS_preadv2, "preadv2"},
 		     {SYS_pwritev2, "pwritev2"},
 		     {SYS_rt_sigtimedwait, "sigtimedwait"}};
-	g_autofree char *state = thread_line(slot, "status", "State:");
-	g_autofree char *call = thread_line(slot, "syscall", "");
+	g_autofree char *state = thread_line(slot, tid, "status", "State:");
+	g_autofree char *call = thread_line(slot, tid, "syscall", "");
 	char *end = NULL;
 	long number, fd;
 
@@ -176,7 +196,8 @@ sleeping_call(const struct slot *slot)
 		return g_strdup("a system call");
 	number = strtol(call, &end, 10);
 	fd = strtol(end, NULL, 0);
-	if ((number == SYS_write || number == SYS_writev) && (fd == 1 || fd == 2))
+	*tells = (number == SYS_write || number == SYS_writev) && (fd == 1 || fd == 2);
+	if (*tells)
 		return NULL;
 	for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
 		if (known[i].number == number)
@@ -184,16 +205,50 @@ sleeping_call(const struct slot *slot)
 	return g_strdup_printf("system call %ld", number);
 }
 
+/* Does each thread of the process sleep? Not: wait for a processor, the disk or a debugger. */
+static bool
+sleeps(const struct slot *slot)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/task", slot->pid);
+	g_autoptr(GDir) tasks = g_dir_open(path, 0, NULL);
+	const char *name;
+	bool all = tasks != NULL;
+
+	while (all && (name = g_dir_read_name(tasks)) != NULL) {
+		g_autofree char *state =
+			thread_line(slot, (pid_t)strtol(name, NULL, 10), "status", "State:");
+
+		all = state != NULL && strstr(state, "S (") != NULL;
+	}
+	return all;
+}
+
+/* Seconds that the process had a processor. */
+static double
+processor_time(const struct slot *slot)
+{
+	struct timespec used = {0};
+	clockid_t id;
+
+	if (clock_getcpuclockid(slot->pid, &id) != 0 || SIM_REAL(clock_gettime)(id, &used) != 0)
+		return 0;
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
 /* Does the thread sleep in the same system call as at the last look, with no moment outside of it? */
 static void
 look_at(struct slot *slot)
 {
-	g_autofree char *slept = thread_line(slot, "status", "voluntary_ctxt_switches:");
-	g_autofree char *call = slot->result->tid != 0 ? sleeping_call(slot) : NULL;
+	const pid_t tid = slot->result->tid;
+	g_autofree char *slept =
+		tid != 0 ? thread_line(slot, tid, "status", "voluntary_ctxt_switches:") : NULL;
+	bool told = false;
+	g_autofree char *call = slept != NULL ? sleeping_call(slot, tid, &told) : NULL;
 	static const char separator[] = " after ";
 	g_autofree char *seen = call != NULL ? g_strconcat(call, separator, slept, NULL) : NULL;
 
 	slot->still = seen != NULL && g_strcmp0(seen, slot->blocked) == 0 ? slot->still + 1 : 0;
+	slot->asleep += !told && sleeps(slot);
 	g_free(slot->blocked);
 	slot->blocked = g_steal_pointer(&seen);
 }
@@ -202,16 +257,22 @@ look_at(struct slot *slot)
 static void
 look_at_all(const struct run *run)
 {
+	const unsigned patience = run->options->patience;
+
 	for (unsigned i = 0; i < run->options->jobs; i++) {
 		struct slot *slot = &run->slots[i];
-		const gint64 patience = (gint64)run->options->patience * G_USEC_PER_SEC;
 
-		if (slot->pid == 0 || slot->late)
+		if (slot->pid == 0 || slot->verdict != GOES_ON)
 			continue;
 		look_at(slot);
-		if (slot->still < LOOKS_STILL && g_get_monotonic_time() - slot->began < patience)
+		if (slot->still >= LOOKS_STILL)
+			slot->verdict = BLOCKED;
+		else if (processor_time(slot) >= patience)
+			slot->verdict = HANGS;
+		else if (slot->asleep / (1000 / LOOK_MS) >= DOZE * patience)
+			slot->verdict = DOZES;
+		else
 			continue;
-		slot->late = true;
 		if (slot->blocked != NULL)
 			*strstr(slot->blocked, " after ") = '\0';
 		(void)SIM_REAL(kill)(slot->pid, SIGKILL);
@@ -264,9 +325,8 @@ start(struct run *run, struct slot *slot, GError **error)
 
 	memset(slot->result, 0, sizeof(*slot->result));
 	g_clear_pointer(&slot->blocked, g_free);
-	slot->still = 0;
-	slot->late = false;
-	slot->began = g_get_monotonic_time();
+	slot->still = slot->asleep = 0;
+	slot->verdict = GOES_ON;
 	(void)fflush(NULL);
 	slot->pid = SIM_REAL(fork)();
 	if (slot->pid < 0) {
@@ -291,7 +351,7 @@ settle(struct run *run, struct slot *slot)
 	struct sim_sweep *sweep = run->sweep;
 
 	/* How far a run came that was ended is chance. */
-	if (slot->again && !slot->late && slot->before.ended && result->ended &&
+	if (slot->again && slot->verdict == GOES_ON && slot->before.ended && result->ended &&
 	    (result->hash != slot->before.hash || strcmp(result->kind, slot->before.kind) != 0)) {
 		result->good = false;
 		g_strlcpy(result->kind, "two runs of one seed differ", sizeof(result->kind));

@@ -17,7 +17,7 @@ struct sim_sweep_options {
 	unsigned jobs;
 	bool twice, trace, output;
 	const char *pcap;   /* folder, or NULL */
-	unsigned patience;  /* s of real time for a seed */
+	unsigned patience;  /* s of a processor for a seed */
 	uint64_t steps_max; /* of a seed */
 };
 

@@ -51,10 +51,10 @@ def binaries_of(code):
 
 def divides(before, old, after):
     """Why `old`, code between `before` and `after`, is no operand of its own there; empty: it is one."""
+    binaries = binaries_of(old)
     left, right = tokens_of(before)[-1:], tokens_of(after)[:1]
     if left and left[0] in ('->', '.'):
-        return f'begins with the member that the {left[0]} before it names'
-    binaries = binaries_of(old)
+        return f'begins behind the {left[0]} before it'
     if not binaries:
         return ''
     loosest = max(binaries, key=lambda operator: _LEVEL[operator])

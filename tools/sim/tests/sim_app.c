@@ -347,8 +347,6 @@ do_end(const char *what)
 		assert(never == 1);
 	if (strcmp(what, "crash") == 0)
 		*(volatile int *)(uintptr_t)never = 1;
-	while (strcmp(what, "spin") == 0)
-		never = 0;
 	if (strcmp(what, "datagrams") == 0)
 		return socket(AF_INET, SOCK_DGRAM, 0);
 	if (strcmp(what, "fork") == 0)

@@ -532,6 +532,16 @@ deaf(void)
 		continue;
 }
 
+/* A call of the kernel that it-sim does not see, and that ends. */
+static void
+dozes(void)
+{
+	const struct timespec span = {.tv_nsec = 20 * 1000 * 1000};
+
+	for (;;)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &span, NULL);
+}
+
 static void
 spawn(void)
 {
@@ -626,6 +636,7 @@ static const struct {
 	     {"bad-spans", bad_spans},
 	     {"handlers", handlers},
 	     {"deaf", deaf},
+	     {"dozes", dozes},
 	     {"posix_spawn", spawn},
 	     {"execl", exec},
 	     {"setitimer", interval},

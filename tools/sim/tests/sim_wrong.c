@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Ten small programs with a mistake each, and the same without it. What a mistake costs shows only when events come in an order
+ * Sixteen small programs with a mistake each, and the same without it. What a mistake costs shows only when events come in an order
  * that is legal and rare; it-sim must find it, and must never blame the correct twin.
  *
  *	sim-wrong ADAPTER PORT CASE wrong|right              the server
@@ -12,6 +12,7 @@
  */
 #define ITAPI_ENABLE_V21_BINDINGS
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +26,8 @@
 
 #define SIZE    64
 #define FILL    7
-#define CLIENTS 2 /* connections of a case that has two */
+#define WORK    60 /* us that a program does something else */
+#define CLIENTS 2  /* connections of a case that has two */
 
 #define MUST(call) must((call), #call)
 
@@ -203,14 +205,28 @@ connect_to(const char *host, unsigned which)
 	exit(1);
 }
 
+static it_lmr_triplet_t
+octets(unsigned offset, unsigned length)
+{
+	return (it_lmr_triplet_t){.lmr = side.lmr,
+				  .addr.abs = (void *)(uintptr_t)(side.memory + offset),
+				  .length = length};
+}
+
+/* A part of the memory, into the same part of the server's. */
+static it_status_t
+try_write(unsigned which, unsigned offset, unsigned length, it_dto_flags_t flags)
+{
+	it_lmr_triplet_t segment = octets(offset, length);
+
+	return it_post_rdma_write(side.ep[which], &segment, 1, 1, flags, side.grant.addr + offset,
+				  (it_rmr_context_t)side.grant.context);
+}
+
 static void
 post_write(unsigned which, it_dto_flags_t flags)
 {
-	it_lmr_triplet_t segment = {
-		.lmr = side.lmr, .addr.abs = (void *)(uintptr_t)side.memory, .length = SIZE};
-
-	MUST(it_post_rdma_write(side.ep[which], &segment, 1, 1, flags, side.grant.addr,
-				(it_rmr_context_t)side.grant.context));
+	MUST(try_write(which, 0, SIZE, flags));
 }
 
 static void
@@ -422,32 +438,176 @@ count_server(void)
 	part(false, 2);
 }
 
-static void
-count_client(const char *host)
+/* A word of the server by an atomic; the same word here is what it was. */
+static uint64_t
+atomic(it_atomic_op_t op, uint64_t other, uint64_t compare, unsigned offset)
 {
-	it_lmr_triplet_t segment = {.lmr = side.lmr,
-				    .addr.abs = (void *)(uintptr_t)side.memory,
-				    .length = sizeof(uint64_t)};
-	it_rmr_context_t context;
+	it_lmr_triplet_t segment = octets(offset, sizeof(uint64_t));
 
-	connect_to(host, 0);
-	context = (it_rmr_context_t)side.grant.context;
-	if (right) {
-		MUST(it_post_atomic(side.ep[0], IT_FETCH_AND_ADD, 1, 0, &segment, 0,
-				    IT_COMPLETION_FLAG, side.grant.addr, context));
-		done(IT_DTO_FETCH_ADD_CMPL_EVENT);
-	} else {
-		MUST(it_post_rdma_read(side.ep[0], &segment, 1, 1, IT_COMPLETION_FLAG,
-				       side.grant.addr, context));
-		done(IT_DTO_RDMA_READ_CMPL_EVENT);
-		++*(volatile uint64_t *)side.memory;
-		MUST(it_post_rdma_write(side.ep[0], &segment, 1, 1, IT_COMPLETION_FLAG,
-					side.grant.addr, context));
-		done(IT_DTO_RDMA_WRITE_CMPL_EVENT);
-	}
+	MUST(it_post_atomic(side.ep[0], op, other, compare, &segment, 0, IT_COMPLETION_FLAG,
+			    side.grant.addr + offset, (it_rmr_context_t)side.grant.context));
+	done(op == IT_FETCH_AND_ADD ? IT_DTO_FETCH_ADD_CMPL_EVENT : IT_DTO_CMP_SWAP_CMPL_EVENT);
+	return *(volatile uint64_t *)(side.memory + offset);
+}
+
+static void
+read_all(unsigned length)
+{
+	it_lmr_triplet_t segment = octets(0, length);
+
+	MUST(it_post_rdma_read(side.ep[0], &segment, 1, 1, IT_COMPLETION_FLAG, side.grant.addr,
+			       (it_rmr_context_t)side.grant.context));
+	done(IT_DTO_RDMA_READ_CMPL_EVENT);
+}
+
+static void
+add_by_parts(void)
+{
+	read_all(sizeof(uint64_t));
+	++*(volatile uint64_t *)side.memory;
+	MUST(try_write(0, 0, sizeof(uint64_t), IT_COMPLETION_FLAG));
+	done(IT_DTO_RDMA_WRITE_CMPL_EVENT);
+}
+
+static void
+counted(void)
+{
 	tell(0);
 	done(IT_DTO_SEND_CMPL_EVENT);
 	part(true, 1);
+}
+
+static void
+count_client(const char *host)
+{
+	connect_to(host, 0);
+	if (right)
+		(void)atomic(IT_FETCH_AND_ADD, 1, 0, 0);
+	else
+		add_by_parts();
+	counted();
+}
+
+/* Takes a lock by compare and swap, and does not look whether it had been free. */
+static void
+lock_client(const char *host)
+{
+	const unsigned lock = sizeof(uint64_t); /* the word behind the number */
+
+	connect_to(host, 0);
+	while (atomic(IT_COMPARE_AND_SWAP, 1, 0, lock) != 0 && right)
+		continue;
+	add_by_parts();
+	(void)atomic(IT_COMPARE_AND_SWAP, 0, 1, lock);
+	counted();
+}
+
+/* Acknowledges a message before it has a receive for the next. */
+static void
+credit_server(void)
+{
+	accept_one(0);
+	told();
+	if (right)
+		MUST(it_post_recv(side.ep[0], NULL, 0, 0, IT_NOTIFY_FLAG));
+	tell(0);
+	usleep(WORK);
+	if (!right)
+		MUST(it_post_recv(side.ep[0], NULL, 0, 0, IT_NOTIFY_FLAG));
+	told();
+	tell(0);
+	part(false, 1);
+}
+
+static void
+credit_client(const char *host)
+{
+	connect_to(host, 0);
+	MUST(it_post_recv(side.ep[0], NULL, 0, 0, IT_NOTIFY_FLAG));
+	for (unsigned i = 0; i < 2; i++) {
+		tell(0);
+		told();
+	}
+	part(true, 1);
+}
+
+/* The status of the next completion of that kind. */
+static it_dto_status_t
+status_of(it_event_type_t wanted)
+{
+	it_event_t event;
+
+	do
+		event = next(side.dto);
+	while (event.event_number != wanted);
+	return event.dto_cmpl.dto_status;
+}
+
+/* Takes a flushed request for one that was carried out. The server ends one of two connections. */
+static void
+flushed_server(void)
+{
+	accept_one(0);
+	accept_one(1);
+	MUST(it_ep_disconnect(side.ep[0], NULL, 0));
+	while (status_of(IT_DTO_RC_RECV_CMPL_EVENT) != IT_DTO_SUCCESS)
+		continue;
+	expect_memory(FILL);
+	part(false, 2);
+}
+
+static void
+flushed_client(const char *host)
+{
+	it_dto_status_t status = IT_DTO_ERR_FLUSHED;
+
+	connect_to(host, 0);
+	connect_to(host, 1);
+	fill(FILL);
+	if (try_write(0, 0, SIZE, IT_COMPLETION_FLAG) == IT_SUCCESS)
+		status = status_of(IT_DTO_RDMA_WRITE_CMPL_EVENT);
+	if (right && status != IT_DTO_SUCCESS)
+		post_write(1, 0);
+	tell(1);
+	(void)status_of(IT_DTO_SEND_CMPL_EVENT);
+	MUST(it_ep_disconnect(side.ep[1], NULL, 0));
+	part(false, 2);
+}
+
+/* Takes memory back while the peer may still read it. */
+static void
+revoke_server(void)
+{
+	accept_one(0);
+	if (right)
+		told();
+	else
+		usleep(WORK);
+	MUST(it_lmr_free(side.lmr));
+	if (!right)
+		told();
+	part(false, 1);
+}
+
+static void
+revoke_client(const char *host)
+{
+	connect_to(host, 0);
+	read_all(SIZE);
+	counted();
+}
+
+/* Changes the memory of a request without a completion when an earlier one is complete. */
+static void
+silent_client(const char *host)
+{
+	connect_to(host, 0);
+	fill(FILL);
+	MUST(try_write(0, 0, SIZE / 2, right ? 0 : IT_COMPLETION_FLAG));
+	MUST(try_write(0, SIZE / 2, SIZE / 2, right ? IT_COMPLETION_FLAG : 0));
+	done(IT_DTO_RDMA_WRITE_CMPL_EVENT);
+	fill(FILL + 1);
+	counted();
 }
 
 /* Believes that an answer comes within a time. */
@@ -475,16 +635,65 @@ answer_client(const char *host)
 	part(true, 1);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool arrived; /* of the mutex */
+
+static void *
+receiver(void *arg)
+{
+	told();
+	pthread_mutex_lock(&mutex);
+	arrived = true;
+	pthread_cond_signal(&changed);
+	pthread_mutex_unlock(&mutex);
+	return arg;
+}
+
+/* Looks whether something has happened, and later waits for it: what comes in between wakes nobody. */
+static void
+wakeup_server(void)
+{
+	pthread_t thread;
+	bool late;
+
+	accept_one(0);
+	if (pthread_create(&thread, NULL, receiver, NULL) != 0)
+		exit(1);
+	pthread_mutex_lock(&mutex);
+	late = arrived;
+	pthread_mutex_unlock(&mutex);
+	usleep(WORK);
+	pthread_mutex_lock(&mutex);
+	while (right ? !arrived : !late) {
+		pthread_cond_wait(&changed, &mutex);
+		late = true;
+	}
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+	part(false, 1);
+}
+
+static void
+wakeup_client(const char *host)
+{
+	connect_to(host, 0);
+	counted();
+}
+
 static const struct {
 	const char *name;
 	void (*server)(void);
 	void (*client)(const char *host);
 } cases[] = {
-	{"octet", octet_server, write_client},    {"reuse", told_server, reuse_client},
-	{"free", told_server, free_client},       {"two", two_server, two_client},
-	{"arrived", two_server, arrived_client},  {"broken", idle_server, broken_client},
-	{"reject", reject_server, reject_client}, {"early", told_server, early_client},
-	{"count", count_server, count_client},    {"patience", answer_server, answer_client},
+	{"octet", octet_server, write_client},       {"reuse", told_server, reuse_client},
+	{"free", told_server, free_client},          {"two", two_server, two_client},
+	{"arrived", two_server, arrived_client},     {"broken", idle_server, broken_client},
+	{"reject", reject_server, reject_client},    {"early", told_server, early_client},
+	{"count", count_server, count_client},       {"patience", answer_server, answer_client},
+	{"lock", count_server, lock_client},         {"credit", credit_server, credit_client},
+	{"flushed", flushed_server, flushed_client}, {"revoke", revoke_server, revoke_client},
+	{"silent", told_server, silent_client},      {"wakeup", wakeup_server, wakeup_client},
 };
 
 int

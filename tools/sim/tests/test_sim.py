@@ -23,6 +23,7 @@ import tree_case  # noqa: E402
 
 IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED = map(os.path.abspath, sys.argv[1:9])
 SEEDS = int(sys.argv[9]) if len(sys.argv) > 9 else 25
+LONG = SEEDS > 100
 PATIENCE = 500      # s
 
 KV_SCENE = f"""
@@ -93,15 +94,16 @@ class Sim(unittest.TestCase):
         """Another process, other jobs: the same runs."""
         scene = KV_SCENE.replace('ADAPTER', 'emul:ib')
         one = self.result(scene, '--seeds', '1..20')
-        other = self.result(scene, '--seeds', '1..20', '-j', '3')
+        other = self.result(scene, '--seeds', '1..20', '-j3')
         self.assertEqual(one['hash'], other['hash'])
         self.assertNotEqual(one['hash'], self.result(scene, '--seeds', '2..21')['hash'])
 
     def test_same_elsewhere(self):
-        """On one processor, without an environment, in a container's namespaces, under valgrind: the same runs."""
+        """On one processor, without an environment, in a container's namespaces, of the long runs also under valgrind: the same runs."""
         scene = KV_SCENE.replace('ADAPTER', 'emul:ib') + 'chaos legal\nwire 50us\n'
         hashes = [self.result(scene, '--seeds', '1..5')['hash']]
-        for way in (['taskset', '-c', '0'], ['env', '-i'], ['unshare', '-Urpf', '--mount-proc'], ['valgrind', '-q', '--error-exitcode=99']):
+        ways = [['taskset', '-c', '0'], ['env', '-i'], ['unshare', '-Urpf', '--mount-proc']]
+        for way in ways + ([['valgrind', '-q', '--error-exitcode=99']] if LONG else []):
             # What the machine or the build cannot start says nothing about the runs.
             if subprocess.run([*way, IT_SIM, '--version'], capture_output=True, check=False).returncode == 0:
                 done = self.run_sim(scene, '--json', '--seeds', '1..5', way=way)
@@ -117,6 +119,11 @@ class Sim(unittest.TestCase):
         self.assertNotEqual(traces[0], traces[2])
         self.assertIn('reader: blue', traces[0])
         self.assertIn('script: start writer', traces[0])
+        # Steps are no output of nodes: none satisfies an expectation.
+        self.assertNotRegex(traces[0], r'(?m)^\w+: +\d+\.\d+ ms')
+        step = re.search(r'(?m)^\d+\.\d+ ms  reader  .*$', traces[0])[0]
+        more = f"{scene}expect output reader '{step}'\n"
+        self.assertIn('did not write', self.run_sim(more, '--seed', '7', '--trace').stdout)
 
     def test_both_orders(self):
         """With no order between them, the get comes first in some seeds."""
@@ -181,7 +188,7 @@ class Sim(unittest.TestCase):
 
     # --- paths
 
-    def paths(self, adapter, *lines, seeds='1..20'):
+    def paths(self, adapter, *lines, seeds='1..20' if LONG else '1..5'):
         return self.result(KV_SCENE.replace('ADAPTER', adapter) + '\n'.join([*lines, 'until 200s', '']), '--seeds', seeds, '--twice', '-j', '2')
 
     def end_of(self, adapter, *lines):
@@ -239,7 +246,7 @@ class Sim(unittest.TestCase):
 
     def test_restart_inside_a_message(self):
         """No thread of the life before runs in the new one."""
-        result = self.paths('emul:ib', 'restart server inside message 1..3 of writer', 'expect exit writer any', 'expect exit adder any')
+        result = self.paths('emul:ib', 'restart server inside message 1..3 of writer', 'expect exit writer any', 'expect exit adder any', seeds='1..20')
         self.assertTrue(all('no such key' in failure['text'] for failure in result['failures']), result['failures'])
 
     def test_progress(self):
@@ -305,7 +312,7 @@ class Sim(unittest.TestCase):
             lines = [f'node server {WRONG} {adapter} 7471 {name} {how}' + (' daemon' if 'kill' in more else '')]
             lines += [f'node client{i} {WRONG} {adapter} 7471 {name} {how} @server {start}' for i in range(clients)]
             return '\n'.join([*lines, 'chaos legal', more, ''])
-        found = self.result(scene('wrong'), '--seeds', '1..100' if SEEDS > 100 else '1..20', '-j', '2')
+        found = self.result(scene('wrong'), '--seeds', '1..100' if LONG else '1..20', '-j', '2')
         self.assertFalse(found['ok'], f'{name} on {adapter}')
         self.assertTrue(any(kind in failure['text'] for failure in found['failures']), found['failures'])
         self.assert_good(self.result(scene('right'), '--seeds', f'1..{SEEDS}', '-j', '2'))
@@ -348,8 +355,31 @@ class Sim(unittest.TestCase):
     def test_wrong_patience(self):
         self.wrong('patience', 'emul:ib', 'IT_ERR_TIMEOUT_EXPIRED')
 
+    def test_wrong_lock(self):
+        self.wrong('lock', 'emul:ib', 'an addition is lost', clients=2)
+
+    def test_wrong_credit(self):
+        """A Send waits a second for a receive; so the mistake costs something when the program is stopped at the wrong time."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('credit', adapter, 'ended with 1', more='pause server 2s at 1ms..1500us')
+
+    def test_wrong_flushed(self):
+        """Over iWARP a Write completes before it arrives, so that only a message of the peer says more."""
+        self.wrong('flushed', 'emul:ib', 'is not the one that was written')
+
+    def test_wrong_revoke(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('revoke', adapter, 'ended with 1')
+
+    def test_wrong_silent(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('silent', adapter, 'is not the one that was written')
+
+    def test_wrong_wakeup(self):
+        self.wrong('wakeup', 'emul:ib', 'server, thread 1, waits in pthread_cond_wait')
+
     def test_page(self):
-        """doc/simulation.md: what it shows, with its hashes, on each machine."""
+        """doc/simulation.md: what it shows, with its hashes, on each machine. The one with the most steps comes with the quick tests."""
         def scene(program, more=''):
             return (f'node server {program} emul:ib 7471\nnode client {program} emul:ib 7471 @server colour ultramarine at 1ms\n'
                     f'expect output server "colour = ultramarine"\n{more}')
@@ -357,8 +387,8 @@ class Sim(unittest.TestCase):
         with open(os.path.join(root, 'doc', 'simulation.md'), encoding='utf-8') as file:
             shown = re.findall(r'^ +(200 seeds, .*)$', file.read(), re.MULTILINE)
         said = [self.run_sim(scene(program, more), '--seeds', '1..200', '-j', '2').stdout.splitlines()[0]
-                for program, more in ((SLOTS, ''), (SLOTS, 'chaos legal\n'), (FIXED, 'chaos legal\n'))]
-        self.assertEqual(shown, said)
+                for program, more in ((SLOTS, 'chaos legal\n'), (SLOTS, ''), (FIXED, 'chaos legal\n'))[:3 if LONG else 1]]
+        self.assertEqual([shown[1], shown[0], shown[2]][:len(said)], said)
         trace = self.run_sim(scene(SLOTS, 'chaos legal\n'), '--seed', '1', '--trace').stdout
         self.assertRegex(trace, r'octets \d+ to 64 of a Write of 64 arrive')
 
@@ -437,9 +467,6 @@ class Sim(unittest.TestCase):
         """A program that looks at what differs between two runs."""
         self.assert_good(self.app('pid', '--seeds', '1..10'))
         self.assert_bad(self.app('pid', '--seeds', '1..10', '--twice'), 'two runs of one seed differ')
-
-    def test_hang(self):
-        self.assert_bad(self.app('spin', '--seed', '1', '--patience', '1'), 'hang in a', 'spins, without a call')
 
     # --- results
 
