@@ -562,6 +562,37 @@ forks(void)
 	pair_close(&p);
 }
 
+/* A queue pair is destroyed while others are kicked and have not run: their doorbells are heard then, and later. */
+static void
+kicked(void)
+{
+	struct pair p;
+
+	pair_open(&p, RI_QP_RC, false);
+	pair_up(&p);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct end *gone = end_new(p.node, NULL);
+		struct vro_station *station = p.node->rnic->station;
+
+		vro_station_enter(station);
+		vro_kick((struct vro_verbs_qp *)p.a->qp);
+		vro_kick((struct vro_verbs_qp *)gone->qp);
+		vro_kick((struct vro_verbs_qp *)p.b->qp);
+		vro_unkick((struct vro_verbs_qp *)gone->qp); /* as its end does */
+		vro_station_leave(station);
+		vro_station_run(station);
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.a->qp)->kicked));
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.b->qp)->kicked));
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)gone->qp)->kicked));
+		end_free(gone);
+		g_assert_cmpint(end_recv(p.b, i, &p.mb, 0, 100), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(p.a, i, &p.ma, 0, 100), ==, RI_SUCCESS);
+		wait_one(&p, p.b->urcq, i, RI_WC_SUCCESS);
+		wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
+	}
+	pair_close(&p);
+}
+
 /* Does this process get the socket of the address? */
 static bool
 is_free(void)
@@ -636,6 +667,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/roce/verbs/data-threaded", "", data);
 	g_test_add_func("/roce/verbs/ends", ends);
 	g_test_add_func("/roce/verbs/shared", shared);
+	g_test_add_func("/roce/verbs/kicked", kicked);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);
