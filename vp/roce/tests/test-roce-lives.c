@@ -386,6 +386,43 @@ begin_again(struct sim *sim, struct sim_qp *pair[2])
 	}
 }
 
+/* Each gap is told, also the second one of a side, and a wait for a receive is none for an answer. */
+static void
+test_told(void)
+{
+	struct story story = {.lines = g_string_new(NULL)};
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+	const uint64_t *sender, *receiver;
+
+	sim->filter = note;
+	sim->arg = &story;
+	for (int i = 0; i < 2; i++)
+		pair[i] = sim_qp_new(sim, i, ROCE_RC);
+	sender = sim->sides[0].engine.counts;
+	receiver = sim->sides[1].engine.counts;
+	life_begin(sim, pair, &story);
+	for (unsigned gaps = 1; gaps <= 3; gaps++) {
+		story.lose[0] = story.packets + 2;
+		post(pair[0], gaps, RI_OP_RDMA_WRITE, 2048);
+		sim_run(sim, STEP * 2);
+		g_assert_cmpuint(receiver[VRO_GAPS], ==, gaps);
+		g_assert_cmpuint(sender[VRO_PROBES], ==, 0);
+	}
+	pair[0]->qp.path.timeout = 8;    /* 1 ms, without a retry */
+	pair[1]->qp.path.rnr_timer = 16; /* 2.56 ms */
+	post(pair[0], 9, RI_OP_SEND, 100);
+	sim_run(sim, roce_rnr_time(16) + STEP);
+	g_assert_cmpuint(receiver[VRO_RNRS], ==, 2);
+	sim_receive(pair[1], 1, 0, 100);
+	sim_run(sim, AWAY);
+	sim_poll(pair[0]);
+	g_assert_cmpuint(sender[VRO_TIMEOUTS], ==, 0);
+	g_assert_nonnull(strstr(pair[0]->sent->str, "9 RI_OP_SEND RI_WC_SUCCESS\n"));
+	g_string_free(story.lines, TRUE);
+	sim_free(sim);
+}
+
 /* Names the first line that differs. */
 static void
 same_lines(const char *is, const char *should_be)
@@ -441,6 +478,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/lives/patience", test_patience);
 	g_test_add_func("/roce/lives/leaves-full", test_leaves_full);
+	g_test_add_func("/roce/lives/told", test_told);
 	g_test_add_func("/roce/lives/second", test_second);
 	return g_test_run();
 }
