@@ -749,9 +749,11 @@ remote_service(struct ri_share *share, uint32_t number, bool over)
 	pthread_mutex_lock(&lock);
 	one = *kal_sharing_find(&r.claims.sharings, share);
 	if (one != NULL && over) {
-		if (r.state == REMOTE_JOINED && one->claimed)
-			(void)kal_sharing_service_over(one, &r.fd, &r.out, number);
-		else if (one->num_over < KAL_SERVICES_OVER)
+		bool told = r.state == REMOTE_JOINED && one->claimed &&
+			    kal_sharing_service_over(one, &r.fd, &r.out, number);
+
+		/* A daemon that has just ended, or takes nothing now, is told later. */
+		if (!told && one->num_over < KAL_SERVICES_OVER)
 			one->over[one->num_over++] = number;
 	} else if (one != NULL) {
 		kald_message_begin(&r.request, KALD_SERVICE, 0, KALD_OK);

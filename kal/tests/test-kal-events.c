@@ -200,6 +200,60 @@ test_descriptor(void)
 	close_stream();
 }
 
+/* There was no memory: a spare node has the event. */
+static void
+tell_spare(uint64_t ctx)
+{
+	struct kal_async_node *node = (struct kal_async_node *)client.spare;
+
+	g_assert_nonnull(node);
+	client.spare = node->node.next;
+	node->node.kind = KAL_EVENT_ASYNC;
+	node->node.ctx = ctx;
+	node->node.next = NULL;
+	node->node.queued = true;
+	node->event = (struct ri_async_event){
+		.event = RI_EVENT_QP_RQ_LIMIT, .object = RI_OBJECT_QP, .ctx = ctx};
+	client.async_queued++;
+	if (client.last != NULL)
+		client.last->next = &node->node;
+	else
+		client.first = &node->node;
+	client.last = &node->node;
+}
+
+static unsigned
+spares(void)
+{
+	unsigned count = 0;
+
+	for (const struct kal_event_node *node = client.spare; node != NULL; node = node->next)
+		count++;
+	return count;
+}
+
+/* A spare node serves again when its event was taken, and when the object of its event is gone. */
+static void
+test_spares(void)
+{
+	struct kal_event event;
+
+	open_stream();
+	for (unsigned round = 0; round < 3; round++) {
+		g_assert_cmpuint(spares(), ==, KAL_SPARES);
+		for (uint64_t ctx = 1; ctx <= KAL_SPARES; ctx++)
+			tell_spare(ctx);
+		g_assert_cmpuint(spares(), ==, 0);
+		kal_events_forget_ctx(&client, RI_OBJECT_QP, KAL_SPARES);
+		g_assert_cmpuint(spares(), ==, 1);
+		for (uint64_t ctx = 1; ctx < KAL_SPARES; ctx++) {
+			g_assert_true(kal_next_event(&client, &event));
+			g_assert_cmpuint(event.ctx, ==, ctx);
+		}
+	}
+	close_stream();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -210,5 +264,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/events/unseen-requests", test_unseen_requests);
 	g_test_add_func("/kal/events/limit", test_limit);
 	g_test_add_func("/kal/events/descriptor", test_descriptor);
+	g_test_add_func("/kal/events/spares", test_spares);
 	return g_test_run();
 }

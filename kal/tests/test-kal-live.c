@@ -373,12 +373,15 @@ test_sums(void)
 	struct scene scene;
 	struct kal_live_sum *sums;
 	g_autofree char *text = NULL;
-	uint64_t before = 0;
+	uint64_t before = 0, events = 0, done = 0;
 
 	begin(&scene);
 	sums = kal_live_sums();
-	for (const struct kal_live_sum *sum = sums; sum != NULL; sum = sum->next)
+	for (const struct kal_live_sum *sum = sums; sum != NULL; sum = sum->next) {
 		before += sum->qp.posts[RI_OP_RDMA_WRITE];
+		events += sum->events;
+		done += sum->cq.done[RI_WC_SUCCESS];
+	}
 	kal_live_sums_free(sums);
 	scene.qp->count.qp.known = RI_COUNTED_POSTS | RI_COUNTED_CRC;
 	ri_count(&scene.qp->count.qp.posts[RI_OP_RDMA_WRITE], 5);
@@ -386,11 +389,21 @@ test_sums(void)
 	kal_live_give(scene.qp);
 	scene.qp = kal_live_take(KAL_LIVE_QP, scene.adapter);
 	ri_count(&scene.qp->count.qp.posts[RI_OP_RDMA_WRITE], 6);
+	scene.cq->count.cq.of.known = 5;
+	ri_count(&scene.cq->count.cq.of.done[RI_WC_SUCCESS], 7);
+	for (unsigned i = 0; i < 3; i++)
+		kal_live_event(scene.cq);
+	kal_live_give(scene.cq);
+	scene.cq = kal_live_take(KAL_LIVE_CQ, scene.adapter);
+	kal_live_event(scene.cq);
 	sums = kal_live_sums();
 	g_assert_nonnull(sums);
 	g_assert_null(sums->next);
 	g_assert_cmpstr(sums->name, ==, "test");
 	g_assert_cmpuint(sums->qp.posts[RI_OP_RDMA_WRITE], ==, before + 11);
+	g_assert_cmpuint(sums->events, ==, events + 4);
+	g_assert_cmpuint(sums->cq.done[RI_WC_SUCCESS], ==, done + 7);
+	g_assert_cmphex(sums->cq.known & 5, ==, 5);
 	text = kal_live_stats_text(sums);
 	g_assert_nonnull(strstr(text, "\"rdma_write\":11"));
 	g_assert_nonnull(strstr(text, "\"crc_errors\":3"));

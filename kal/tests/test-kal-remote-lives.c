@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include "kal_fixture.h"
+#include "kal_host.h"
+#include "kal_remote.h"
 #include "kal_sock_source.h"
 #include "kald_play.h"
+#include "ri_calls.h"
 
 #define ROUNDS   2000   /* of a millisecond */
 #define AGAIN_US 110000 /* from then on the daemon asks a process anew */
@@ -306,6 +309,104 @@ test_stopped(void)
 	end(tool);
 }
 
+/* --- addresses that are shared ----------------------------------------------------------------- */
+
+/* The services of this process at its only address; -1: the daemon does not know that it shares one. */
+static int
+services_of(void)
+{
+	int tool = play_join(&play, KALD_TOOL, NULL);
+	struct kald_message m, reply;
+
+	kald_message_begin(&m, KALD_SHARES, 8, KALD_OK);
+	play_ask(tool, &m, &reply);
+	close(tool);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	return reply.body.sharings.count == 1 ? (int)reply.body.sharings.entries[0].services : -1;
+}
+
+static void
+services_become(int count)
+{
+	for (unsigned i = 0; i < ROUNDS && services_of() != count; i++)
+		g_usleep(1000);
+	g_assert_cmpint(services_of(), ==, count);
+}
+
+/* An address that is shared, and the services that begin and end there, also while the daemon is away. */
+static void
+test_shares(void)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	struct ri_share share = {.port = 4791,
+				 .addr = {.family = RI_ADDR_IPV4,
+					  .octets = {127, 100 + pid % 100, pid / 100 % 250, 9}},
+				 .fd = -1};
+	int tool = begin(NULL);
+	const struct ri_host *host;
+	struct fixture f;
+
+	fixture_open(&f);
+	host = kal_host_here();
+	g_assert_cmpint(kal_remote_open("roce:lo"), ==, RI_SUCCESS);
+	g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
+	services_become(0);
+	for (uint32_t number = 7; number < 10; number++)
+		g_assert_cmpint(host->share_service(host->self, &share, number, false), ==,
+				RI_SUCCESS);
+	services_become(3);
+	(void)host->share_service(host->self, &share, 9, true);
+	services_become(2);
+	tool = restart(tool, NULL);
+	services_become(2);
+	close(tool);
+	play_end(&play, true);
+	(void)host->share_service(host->self, &share, 8, true);
+	play_again(&play);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	services_become(1);
+	host->share_over(host->self, &share);
+	ri_close(share.fd);
+	services_become(-1);
+	kal_remote_close("roce:lo");
+	fixture_close(&f);
+	end(tool);
+}
+
+static unsigned
+descriptors(void)
+{
+	g_autoptr(GDir) folder = g_dir_open("/proc/self/fd", 0, NULL);
+	unsigned count = 0;
+
+	while (g_dir_read_name(folder) != NULL)
+		count++;
+	return count;
+}
+
+/* A port that the kernel has chosen, and the daemon refuses, is not kept. */
+static void
+test_any_port_refused(void)
+{
+	int tool = begin("[policy]\nports = 1-2\n");
+	struct kal_fd fd = {0};
+	struct kald_entry before;
+	struct fixture f;
+	unsigned open;
+
+	fixture_open(&f);
+	before = account(tool);
+	open = descriptors();
+	for (unsigned i = 0; i < 3; i++) {
+		g_assert_cmpint(listen_at(&fd, 0), ==, EACCES);
+		g_assert_cmpint(kal_fd_get(&fd), <, 0);
+		g_assert_cmpuint(descriptors(), ==, open);
+		stays(tool, &before);
+	}
+	fixture_close(&f);
+	end(tool);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -315,5 +416,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/lives/refused", test_refused);
 	g_test_add_func("/kal/remote/lives/other-rules", test_other_rules);
 	g_test_add_func("/kal/remote/lives/stopped", test_stopped);
+	g_test_add_func("/kal/remote/lives/shares", test_shares);
+	g_test_add_func("/kal/remote/lives/any-port-refused", test_any_port_refused);
 	return g_test_run();
 }

@@ -282,7 +282,7 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 	tx->peer = peer_place(&qp->path.flow);
 	tx->counted = 0;
 	tx->grown = tx->unasked = tx->untold = 0;
-	tx->halted = tx->went_back = false;
+	tx->halted = tx->went_back = tx->wanted = tx->spent = false;
 	tx->retries = qp->path.retries;
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->probe = qp->engine->probe;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -559,6 +560,17 @@ listen_at(uint32_t id)
 	return RUN(LISTEN, cmd, 0);
 }
 
+/* May other sockets bind to the port that the id has reserved? */
+static bool
+is_shared(const struct door_cm_id *id)
+{
+	socklen_t len = sizeof(int);
+	int on = -1;
+
+	OK(getsockopt(id->reservation, SOL_SOCKET, SO_REUSEADDR, &on, &len));
+	return on != 0;
+}
+
 /* Another user of the adapter has the port: the id can listen when that is gone. */
 static void
 test_listen_fails(void)
@@ -581,6 +593,7 @@ test_listen_fails(void)
 		g_assert_cmpint(listen_at(id), ==, EADDRINUSE);
 		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_BOUND);
 		g_assert_null(id_of(id)->hearings);
+		g_assert_false(is_shared(id_of(id)));
 		OK(door_call_id(adapter, KAL_LISTEN_DESTROY, rep.id));
 		OK(listen_at(id));
 		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_LISTENING);
@@ -588,6 +601,112 @@ test_listen_fails(void)
 		OK(close(channel));
 		g_assert_null(opened());
 	}
+}
+
+/* The context of the only listener of the adapter. */
+static uint64_t
+listener_ctx(struct door_adapter *adapter)
+{
+	uint64_t ctx = 0;
+
+	pthread_mutex_lock(&adapter->slots.lock);
+	for (uint32_t i = 0; i < adapter->slots.used && ctx == 0; i++) {
+		const struct door_slot *slot = &adapter->slots.first[i];
+
+		if (slot->kind == DOOR_LISTENER)
+			ctx = (uint64_t)atomic_load(&slot->generation) << 32 | i;
+	}
+	g_assert_nonnull(door_slot_find(&adapter->slots, DOOR_LISTENER, ctx));
+	pthread_mutex_unlock(&adapter->slots.lock);
+	return ctx;
+}
+
+/* The kAL tells of a request, or that it is gone. */
+static void
+request_raised(struct door_adapter *adapter, enum kal_cm_kind kind, uint32_t request)
+{
+	const uint64_t ctx = kind == KAL_CM_REQUEST ? listener_ctx(adapter) : 0;
+	const struct kal_cm_event event = {
+		.kind = kind,
+		.request = request,
+		.local = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}},
+		.peer = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
+
+	pthread_mutex_lock(&adapter->slots.lock);
+	door_cm_raised(adapter, ctx, &event);
+	pthread_mutex_unlock(&adapter->slots.lock);
+}
+
+static unsigned
+users_of(struct door_adapter *adapter)
+{
+	(void)door_adapter_get(adapter->device);
+	door_adapter_put(adapter);
+	return adapter->users;
+}
+
+static int
+accept_it(uint32_t id, uint64_t uid, uint32_t qp_num)
+{
+	struct rdma_ucm_accept cmd = {
+		.uid = uid, .id = id, .conn_param = {.qp_num = qp_num, .valid = 1}};
+
+	return RUN(ACCEPT, cmd, 0);
+}
+
+/*
+ * Requests that are withdrawn before they are answered, refused for the backlog, or accepted in vain: their number is not used any
+ * more, since the next request may have it, the adapter is not kept by them, and the listener hears as many as before.
+ */
+static void
+test_requests(void)
+{
+	enum {
+		BACKLOG = 2,
+		ROUNDS = 3
+	};
+	struct rdma_ucm_listen cmd = {.backlog = BACKLOG};
+	struct rdma_ucm_event_resp event = {0};
+	struct door_adapter *adapter;
+	uint32_t number = 0x700000, ids[BACKLOG];
+	unsigned before;
+
+	open_channel();
+	cmd.id = create(RDMA_PS_TCP, 7);
+	OK(bind_to(cmd.id, "127.0.0.1", 0));
+	OK(RUN(LISTEN, cmd, 0));
+	adapter = id_of(cmd.id)->adapter;
+	before = users_of(adapter);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < BACKLOG + 3; i++)
+			request_raised(adapter, KAL_CM_REQUEST, number + i);
+		for (unsigned i = 0; i < BACKLOG; i++) {
+			g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_CONNECT_REQUEST);
+			ids[i] = event.id;
+			g_assert_cmpuint(id_of(ids[i])->request, ==, number + i);
+		}
+		g_assert_cmpint(next_event(&event), ==, -1);
+		/* Each request that the program has is a user, and none of the others. */
+		g_assert_cmpuint(users_of(adapter), ==, before + BACKLOG);
+		request_raised(adapter, KAL_CM_REQUEST_GONE, number);
+		g_assert_cmpuint(id_of(ids[0])->request, ==, 0);
+		g_assert_cmpuint(id_of(ids[1])->request, ==, number + 1);
+		g_assert_cmpint(accept_it(ids[0], 77, 5), ==, ENOTCONN);
+		g_assert_cmpint(accept_it(ids[1], 78, 0xfffffe), !=, 0);
+		for (unsigned i = 0; i < BACKLOG; i++) {
+			const struct door_cm_id *id = id_of(ids[i]);
+
+			g_assert_cmpuint(id->request, ==, 0);
+			g_assert_cmpuint(id->uid, ==, 0);
+			g_assert_cmpint(id->state, ==, DOOR_CM_ENDED);
+			g_assert_cmpint(accept_it(ids[i], 79, 5), ==, EINVAL);
+			g_assert_cmpuint(destroy(ids[i]), ==, 0);
+		}
+		g_assert_cmpuint(users_of(adapter), ==, before);
+	}
+	g_assert_cmpuint(destroy(cmd.id), ==, BACKLOG * ROUNDS);
+	OK(close(channel));
+	g_assert_null(opened());
 }
 
 static unsigned
@@ -694,6 +813,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/path-option", test_path_option);
 	g_test_add_func("/door/cm-insides/datagrams", test_datagrams);
 	g_test_add_func("/door/cm-insides/listen-fails", test_listen_fails);
+	g_test_add_func("/door/cm-insides/requests", test_requests);
 	g_test_add_func("/door/cm-insides/same-addr", test_same_addr);
 	g_test_add_func("/door/cm-insides/service-status", test_service_status);
 	return g_test_run();

@@ -224,6 +224,93 @@ test_no_qkey(void)
 	bench_close(&bench);
 }
 
+/* --- user halves that fail ------------------------------------------------------------------------------------ */
+
+static enum ri_status
+no_cq(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
+{
+	(void)rnic;
+	(void)map;
+	(void)out;
+	return RI_ERR_RESOURCES;
+}
+
+static enum ri_status
+no_srq(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
+{
+	(void)rnic;
+	(void)map;
+	(void)out;
+	return RI_ERR_RESOURCES;
+}
+
+static enum ri_status
+no_qp(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send, struct ri_ucq *recv,
+      struct ri_usrq *srq, struct ri_uqp **out)
+{
+	(void)rnic;
+	(void)map;
+	(void)send;
+	(void)recv;
+	(void)srq;
+	(void)out;
+	return RI_ERR_RESOURCES;
+}
+
+/* The slot that the next object gets. */
+static uint32_t
+next_slot(struct door_adapter *adapter)
+{
+	int object;
+	uint64_t ctx = door_slot_enter(&adapter->slots, DOOR_CQ, &object);
+
+	door_slot_leave(&adapter->slots, ctx);
+	return (uint32_t)ctx;
+}
+
+/* What is made below is unmade when its user half fails: its parents can go below, and its slot goes to the next one. */
+static void
+test_user_halves(void)
+{
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_qp_init_attr qp_init;
+	const struct ri_user_ops *before;
+	struct ri_user_ops failing;
+	struct door_adapter *adapter;
+	struct bench bench;
+	struct ibv_cq *cq;
+	struct ibv_pd *pd;
+	uint32_t slot;
+
+	bench_open(&bench);
+	adapter = door_adapter_of(bench.context);
+	pd = ibv_alloc_pd(bench.context);
+	cq = ibv_create_cq(bench.context, 4, NULL, NULL, 0);
+	g_assert_true(pd != NULL && cq != NULL);
+	qp_init = bench_init(&bench, IBV_QPT_RC);
+	qp_init.send_cq = qp_init.recv_cq = cq;
+	before = adapter->session.user;
+	failing = *before;
+	failing.cq_open = no_cq;
+	failing.srq_open = no_srq;
+	failing.qp_open = no_qp;
+	slot = next_slot(adapter);
+	adapter->session.user = &failing;
+	for (unsigned i = 0; i < 3; i++) {
+		NO_OBJECT(ibv_create_cq(bench.context, 4, NULL, bench.channel, 0), ENOMEM);
+		NO_OBJECT(ibv_create_srq(pd, &srq_init), ENOMEM);
+		NO_OBJECT(ibv_create_qp(pd, &qp_init), ENOMEM);
+	}
+	adapter->session.user = before;
+	g_assert_cmpuint(next_slot(adapter), ==, slot);
+	g_assert_cmpint(bench.channel->refcnt, ==, 1);
+	/* The kAL refuses to destroy what has users. */
+	OK(door_call_id(adapter, KAL_CQ_DESTROY, door_cq_of(cq)->id));
+	OK(ibv_destroy_cq(cq));
+	OK(ibv_dealloc_pd(pd));
+	bench_close(&bench);
+}
+
 /* --- asynchronous events ----------------------------------------------------------------------------------------- */
 
 static void
@@ -444,6 +531,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/insides/key-and-immediate", test_key_and_immediate);
 	g_test_add_func("/door/insides/ended-in-reset", test_ended_in_reset);
 	g_test_add_func("/door/insides/numbered", test_numbered);
+	g_test_add_func("/door/insides/user-halves", test_user_halves);
 	g_test_add_func("/door/insides/no-qkey", test_no_qkey);
 	g_test_add_func("/door/insides/qp-events", test_qp_events);
 	g_test_add_func("/door/insides/query-state", test_query_state);

@@ -159,6 +159,7 @@ class Runner:
         command, env, cwd = self.command(wanted)
         env.pop('MUTANT_NUMBER', None)
         env['ITAPI_TEST_PATIENCE'] = str(WAIT)
+        env.setdefault('MALLOC_PERTURB_', '165')    # as Meson does, which draws it: memory that is free has other octets
         if number is not None:
             env.update(MUTANT_NUMBER=str(number), MUTANT_REACHED=mark)
         return run_program(command, env, cwd, seconds or PATIENCE)

@@ -6,6 +6,7 @@
  * ends what, and what the other side hears; attempts that fail; queries for datagram services.
  */
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 #define MS     UINT64_C(1000000)
 #define LISTEN ((const void *)(uintptr_t)42)
 #define QUERY  77u
+#define BUSY   10000u
 
 struct scene {
 	struct vth *vth;
@@ -435,11 +437,16 @@ queries(void)
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 	struct scene s;
+	size_t before;
 
 	scene_open(&s);
 	params = params_to(&s.service, "where");
 	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_SUCCESS);
 	g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_ERR_BUSY);
+	before = mallinfo2().uordblks;
+	for (unsigned i = 0; i < BUSY; i++) /* which keeps nothing */
+		g_assert_cmpint(ops()->resolve(s.near->context, QUERY, &params), ==, RI_ERR_BUSY);
+	g_assert_cmpuint(mallinfo2().uordblks, <, before + BUSY * sizeof(void *));
 	event = node_cm(s.far, RI_CM_SERVICE_REQUEST, LISTEN);
 	assert_text(&event, "where");
 	g_assert_cmpint(ops()->resolve_answer(event.request, &answer), ==, RI_SUCCESS);

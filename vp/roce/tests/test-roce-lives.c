@@ -4,7 +4,11 @@
 /*
  * Patience is for one trouble: a queue pair that has got over one, at the last moment, bears the next one as long. Each trouble comes
  * ten times one step short of the end, beside the others, and at last goes one step further, which ends the queue pair.
+ *
+ * The second life of a pair, after each sort of end, is packet for packet that of a new one.
  */
+#include <string.h>
+
 #include "vro_sim.h"
 
 #define PATIENT 2 /* retries */
@@ -178,11 +182,303 @@ test_leaves_full(void)
 	sim_free(sim);
 }
 
+/* --- second lives ----------------------------------------------------------------------------- */
+
+/* What a pair does, as lines of text; and what befalls it. */
+struct story {
+	GString *lines;
+	uint64_t begun;
+	unsigned packets; /* of this life */
+	unsigned lose[3]; /* numbers of packets that do not arrive; 0: none */
+	bool muted;
+};
+
+static uint64_t
+now_of(const struct sim *sim)
+{
+	return sim->host->now(sim->host->self);
+}
+
+static bool
+note(struct sim *sim, int from, const struct roce_packet *p)
+{
+	struct story *story = sim->arg;
+	unsigned number = ++story->packets;
+	bool lost = story->muted;
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(story->lose); i++)
+		lost = lost || number == story->lose[i];
+	g_string_append_printf(story->lines,
+			       "%" G_GUINT64_FORMAT
+			       " %d: %02x psn %06x syndrome %02x ask %d octets %zu%s\n",
+			       now_of(sim) - story->begun, from, p->opcode, p->psn,
+			       (roce_parts(p->opcode) & ROCE_HAS_AETH) != 0 ? p->syndrome : 0u,
+			       p->ack_request, (size_t)p->payload_length, lost ? " lost" : "");
+	return !lost;
+}
+
+/* The queue pairs are connected, with little patience, and have seen nothing yet. */
+static void
+life_begin(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	for (int i = 0; i < 2; i++) {
+		struct vro_qp *qp = &pair[i]->qp;
+
+		sim_path(pair[i], pair[!i], 256);
+		qp->path.retries = 0;
+		qp->path.rnr_retries = PATIENT;
+		g_string_truncate(pair[i]->sent, 0);
+		g_string_truncate(pair[i]->received, 0);
+		pair[i]->failures = pair[i]->event = 0;
+		vro_qp_to_rtr(qp, i == 0 ? 9 : 7);
+		vro_qp_to_rts(qp, i == 0 ? 7 : 9);
+	}
+	g_string_truncate(story->lines, 0);
+	story->packets = 0;
+	story->begun = now_of(sim);
+	story->muted = false;
+	memset(story->lose, 0, sizeof(story->lose));
+}
+
+static void
+post(struct sim_qp *q, uint64_t id, uint8_t opcode, uint32_t length)
+{
+	const struct ri_sge sge = sim_sge(q, 0, length);
+	const struct ri_wr wr = sim_request(q, id, opcode, &sge, 16384);
+
+	sim_post(q, &wr);
+}
+
+/* All that a pair can do, with each trouble one step short of the end: gaps on both sides, no receive, absence. */
+static void
+life(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	story->lose[0] = 3;
+	story->lose[1] = 40;
+	story->lose[2] = 41;
+	for (int i = 0; i < 2; i++) {
+		post(pair[i], 1, RI_OP_RDMA_WRITE, 8192);
+		post(pair[i], 2, RI_OP_RDMA_READ, 8192);
+		post(pair[i], 3, RI_OP_SEND, 600);
+		sim_run(sim, 1234); /* so that no two timers are due at once */
+	}
+	sim_run(sim, 4 * roce_rnr_time(12) / 3); /* one NAK, and one try after it */
+	for (int i = 0; i < 2; i++)
+		sim_receive(pair[i], 4, 32768, 1024);
+	sim_run(sim, AWAY);
+	story->muted = true;
+	post(pair[0], 5, RI_OP_RDMA_WRITE, 100);
+	sim_run(sim, STEP);
+	vro_requester_absent(&pair[0]->qp);
+	vro_requester_absent(&pair[0]->qp);
+	story->muted = false;
+	sim_run(sim, AWAY);
+	for (int i = 0; i < 2; i++) {
+		sim_poll(pair[i]);
+		g_string_append_printf(story->lines, "%d sent:\n%sreceived:\n%s%u failures\n", i,
+				       pair[i]->sent->str, pair[i]->received->str,
+				       pair[i]->failures);
+	}
+	for (unsigned i = 0; i < VRO_PEERS; i++)
+		for (int side = 0; side < 2; side++)
+			g_assert_cmpuint(sim->sides[side].engine.sent[i], ==, 0);
+}
+
+static void
+ends_well(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	life(sim, pair, story);
+}
+
+static void
+ends_silent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	story->muted = true;
+	post(pair[0], 1, RI_OP_RDMA_WRITE, 8192);
+	post(pair[1], 1, RI_OP_RDMA_READ, 8192);
+	sim_run(sim, 4 * AWAY);
+	g_assert_cmpuint(pair[0]->failures, ==, 1);
+}
+
+/* While it waits for a receive. */
+static void
+ends_halted(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	(void)story;
+	post(pair[0], 1, RI_OP_SEND, 600);
+	sim_run(sim, STEP);
+	g_assert_true(pair[0]->qp.tx.halted);
+}
+
+/* After two signs that nobody is there. */
+static void
+ends_absent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	story->muted = true;
+	pair[0]->qp.path.timeout = 0;
+	post(pair[0], 1, RI_OP_RDMA_WRITE, 100);
+	for (unsigned i = 1; i < VRO_ABSENCES; i++) {
+		sim_run(sim, AWAY);
+		vro_requester_absent(&pair[0]->qp);
+	}
+	g_assert_cmpuint(pair[0]->failures, ==, 0);
+}
+
+/* A gap was told, and not mended. */
+static void
+ends_with_gap(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	story->lose[0] = 3;
+	post(pair[0], 1, RI_OP_RDMA_WRITE, 8192);
+	for (unsigned i = 0; i < 100 && !pair[1]->qp.rx.silent; i++)
+		sim_run(sim, 1000);
+	g_assert_true(pair[1]->qp.rx.silent);
+}
+
+/* In the middle of a message, of a Read and of an answer. */
+static void
+ends_midway(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	(void)story;
+	sim_receive(pair[1], 4, 32768, 16384);
+	post(pair[0], 1, RI_OP_SEND, 16384);
+	post(pair[1], 1, RI_OP_RDMA_READ, 16384);
+	sim_run(sim, 15000);
+	g_assert_cmpint(pair[1]->qp.rx.kind, ==, VRO_SEND);
+}
+
+/* The key of a message is gone when its acknowledgement does not come, so that it cannot be sent again. */
+static void
+ends_spent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	struct sim_side *side = pair[0]->side;
+	const struct ri_mr_init init = {.addr = (uint64_t)(uintptr_t)side->memory,
+					.length = SIM_ROOM,
+					.access = SIM_ALL,
+					.key = 0x5b};
+	struct ri_sge sge = sim_sge(pair[0], 0, 100);
+	struct vsw_mem_entry *mr;
+	struct ri_wr wr;
+
+	g_assert_cmpint(vsw_mr_reg(side->mem, &sim->pd, 1, &init, &mr, &sge.stag), ==, RI_SUCCESS);
+	wr = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
+	story->muted = true;
+	sim_post(pair[0], &wr);
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
+	for (unsigned i = 0; i < 1000 && !pair[0]->qp.tx.spent; i++)
+		sim_run(sim, STEP);
+	g_assert_true(pair[0]->qp.tx.spent);
+	g_assert_cmpuint(pair[0]->failures, ==, 0);
+}
+
+static void
+begin_again(struct sim *sim, struct sim_qp *pair[2])
+{
+	for (int i = 0; i < 2; i++) {
+		vro_qp_to_error(&pair[i]->qp);
+		vro_qp_kick(&pair[i]->qp);
+	}
+	sim_run(sim, AWAY); /* what is under way finds no queue pair that receives */
+	for (int i = 0; i < 2; i++) {
+		sim_poll(pair[i]);
+		vro_qp_to_reset(&pair[i]->qp);
+		pair[i]->qp.state = VRO_INIT;
+	}
+}
+
+/* Each gap is told, also the second one of a side, and a wait for a receive is none for an answer. */
+static void
+test_told(void)
+{
+	struct story story = {.lines = g_string_new(NULL)};
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+	const uint64_t *sender, *receiver;
+
+	sim->filter = note;
+	sim->arg = &story;
+	for (int i = 0; i < 2; i++)
+		pair[i] = sim_qp_new(sim, i, ROCE_RC);
+	sender = sim->sides[0].engine.counts;
+	receiver = sim->sides[1].engine.counts;
+	life_begin(sim, pair, &story);
+	for (unsigned gaps = 1; gaps <= 3; gaps++) {
+		story.lose[0] = story.packets + 2;
+		post(pair[0], gaps, RI_OP_RDMA_WRITE, 2048);
+		sim_run(sim, STEP * 2);
+		g_assert_cmpuint(receiver[VRO_GAPS], ==, gaps);
+		g_assert_cmpuint(sender[VRO_PROBES], ==, 0);
+	}
+	pair[0]->qp.path.timeout = 8;    /* 1 ms, without a retry */
+	pair[1]->qp.path.rnr_timer = 16; /* 2.56 ms */
+	post(pair[0], 9, RI_OP_SEND, 100);
+	sim_run(sim, roce_rnr_time(16) + STEP);
+	g_assert_cmpuint(receiver[VRO_RNRS], ==, 2);
+	sim_receive(pair[1], 1, 0, 100);
+	sim_run(sim, AWAY);
+	sim_poll(pair[0]);
+	g_assert_cmpuint(sender[VRO_TIMEOUTS], ==, 0);
+	g_assert_nonnull(strstr(pair[0]->sent->str, "9 RI_OP_SEND RI_WC_SUCCESS\n"));
+	g_string_free(story.lines, TRUE);
+	sim_free(sim);
+}
+
+/* Names the first line that differs. */
+static void
+same_lines(const char *is, const char *should_be)
+{
+	g_auto(GStrv) a = g_strsplit(is, "\n", -1);
+	g_auto(GStrv) b = g_strsplit(should_be, "\n", -1);
+
+	for (guint i = 0; a[i] != NULL && b[i] != NULL; i++)
+		g_assert_cmpstr(a[i], ==, b[i]);
+	g_assert_cmpuint(g_strv_length(a), ==, g_strv_length(b));
+}
+
+/* The second life of a pair is, packet for packet and at each moment, that of a new one. */
+static void
+test_second(void)
+{
+	static void (*const ends[])(struct sim * sim, struct sim_qp * pair[2],
+				    struct story * story) = {
+		ends_well,     ends_silent, ends_halted, ends_absent,
+		ends_with_gap, ends_midway, ends_spent,
+	};
+	g_autoptr(GString) first = g_string_new(NULL);
+
+	for (unsigned how = 0; how <= G_N_ELEMENTS(ends); how++) {
+		g_autoptr(GString) lines = g_string_new(NULL);
+		struct story story = {.lines = lines};
+		struct sim *sim = sim_new(1, false);
+		struct sim_qp *pair[2];
+
+		sim->filter = note;
+		sim->arg = &story;
+		for (int i = 0; i < 2; i++)
+			pair[i] = sim_qp_new(sim, i, ROCE_RC);
+		for (unsigned i = 0; how > 0 && i < 2; i++) {
+			life_begin(sim, pair, &story);
+			ends[how - 1](sim, pair, &story);
+			begin_again(sim, pair);
+		}
+		life_begin(sim, pair, &story);
+		life(sim, pair, &story);
+		if (how == 0)
+			g_string_assign(first, lines->str);
+		g_test_message("after end %u", how);
+		same_lines(lines->str, first->str);
+		sim_free(sim);
+	}
+	g_assert_nonnull(strstr(first->str, "5 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/lives/patience", test_patience);
 	g_test_add_func("/roce/lives/leaves-full", test_leaves_full);
+	g_test_add_func("/roce/lives/told", test_told);
+	g_test_add_func("/roce/lives/second", test_second);
 	return g_test_run();
 }

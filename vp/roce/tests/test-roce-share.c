@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * An address that processes share, with a host in place of the daemon: ports that another process has, and a daemon that does not answer
- * while other threads open an adapter and fork.
+ * An address that processes share, with a host in place of the daemon: ports that another process has, wholly or in part, addresses that
+ * it has, and a daemon that does not answer while other threads open an adapter and fork.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -25,7 +25,10 @@
 
 static struct {
 	unsigned refusals; /* of services, to come */
+	unsigned serves;   /* services that are granted before the refusals; UINT32_MAX: all */
 	bool silent;       /* shares wait for `answer` */
+	bool away;
+	unsigned questions, shares, services; /* asked for; given and not given back */
 	sem_t asked, answer;
 } daemon_;
 
@@ -36,6 +39,9 @@ share(void *self, struct ri_share *share)
 	int one = 1;
 
 	(void)self;
+	daemon_.questions++;
+	if (daemon_.away)
+		return RI_ERR_UNSUPPORTED;
 	if (daemon_.silent) {
 		struct timespec until;
 
@@ -49,6 +55,7 @@ share(void *self, struct ri_share *share)
 	g_assert_cmpint(setsockopt(share->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), ==, 0);
 	g_assert_cmpint(bind(share->fd, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
 	share->slot = SLOT;
+	daemon_.shares++;
 	return RI_SUCCESS;
 }
 
@@ -57,6 +64,7 @@ share_over(void *self, struct ri_share *share)
 {
 	(void)self;
 	(void)share;
+	daemon_.shares--;
 }
 
 static enum ri_status
@@ -65,10 +73,13 @@ share_service(void *self, struct ri_share *share, uint32_t service, bool over)
 	(void)self;
 	(void)share;
 	(void)service;
-	if (over || daemon_.refusals == 0)
-		return RI_SUCCESS;
-	daemon_.refusals--;
-	return RI_ERR_IN_USE;
+	if (!over && daemon_.serves == 0 && daemon_.refusals != 0) {
+		daemon_.refusals--;
+		return RI_ERR_IN_USE;
+	}
+	daemon_.serves -= !over && daemon_.serves != 0;
+	daemon_.services += over ? -1U : 1;
+	return RI_SUCCESS;
 }
 
 static struct node *
@@ -111,6 +122,85 @@ any_port(void)
 	g_assert_cmpint(cm->listen(node->context, 1, 0, &any[0], 8, &listen), ==, RI_ERR_IN_USE);
 	daemon_.refusals = 0;
 	node_close(node);
+	vth_free(vth);
+}
+
+/* The adapter has two addresses. */
+static struct vro_station *
+two_addresses(const struct node *node)
+{
+	struct vro_station *station = node->rnic->station;
+
+	station->port.num_addrs = 2;
+	station->port.addrs[1] = roce_address(1);
+	return station;
+}
+
+/* A service of which a part is another process's is not had in part: its number at each address, for connections and for datagrams. */
+static void
+whole_services(void)
+{
+	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
+	struct vth *vth = vth_new(false);
+	struct node *node = node_of(vth);
+	struct ri_listen *listen = NULL;
+
+	(void)two_addresses(node);
+	for (unsigned parts = 0; parts <= 4; parts++) {
+		struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7175};
+
+		daemon_.serves = parts;
+		daemon_.refusals = parts < 4;
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==,
+				parts < 4 ? RI_ERR_IN_USE : RI_SUCCESS);
+		g_assert_cmpuint(daemon_.services, ==, parts < 4 ? 0 : 4);
+	}
+	cm->listen_destroy(listen);
+	g_assert_cmpuint(daemon_.services, ==, 0);
+	g_assert_cmpuint(daemon_.shares, ==, 2);
+	node_close(node);
+	g_assert_cmpuint(daemon_.shares, ==, 0);
+	vth_free(vth);
+}
+
+static unsigned sockets(void);
+
+/* A claim that fails at the second address leaves nothing of the first, and the next one asks the daemon that is back. */
+static void
+half_claims(void)
+{
+	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7176};
+	struct ri_addr second = roce_address(1);
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_of(vth);
+	struct vro_station *station = two_addresses(node);
+	struct ri_addr addrs[VRO_ADDRS_MAX];
+	struct ri_listen *listen = NULL;
+	unsigned before = sockets();
+	int holder = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&sa.sin_addr, second.octets, 4);
+	g_assert_cmpint(bind(holder, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
+	daemon_.away = true;
+	daemon_.questions = 0;
+	for (unsigned i = 1; i <= 3; i++) {
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==,
+				RI_ERR_IN_USE);
+		g_assert_cmpuint(sockets(), ==, before + 1);
+		g_assert_cmpuint(daemon_.questions, ==, i); /* once each time */
+		g_assert_cmpuint(vro_station_addrs(station, addrs), ==, 2);
+	}
+	close(holder);
+	daemon_.away = false;
+	g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==, RI_SUCCESS);
+	g_assert_cmpuint(daemon_.questions, ==, 3 + 2);
+	g_assert_cmpuint(daemon_.shares, ==, 2);
+	cm->listen_destroy(listen);
+	node_close(node);
+	g_assert_cmpuint(daemon_.shares, ==, 0);
+	g_assert_cmpuint(sockets(), ==, before);
 	vth_free(vth);
 }
 
@@ -192,6 +282,8 @@ main(int argc, char **argv)
 	sem_init(&daemon_.answer, 0, 0);
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/share/any-port", any_port);
+	g_test_add_func("/roce/share/whole-services", whole_services);
+	g_test_add_func("/roce/share/half-claims", half_claims);
 	g_test_add_func("/roce/share/silent-daemon", silent_daemon);
 	return g_test_run();
 }

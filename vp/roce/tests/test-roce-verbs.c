@@ -562,6 +562,72 @@ forks(void)
 	pair_close(&p);
 }
 
+/* A queue pair is destroyed while others are kicked and have not run: their doorbells are heard then, and later. */
+static void
+kicked(void)
+{
+	struct pair p;
+
+	pair_open(&p, RI_QP_RC, false);
+	pair_up(&p);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct end *gone = end_new(p.node, NULL);
+		struct vro_station *station = p.node->rnic->station;
+
+		vro_station_enter(station);
+		vro_kick((struct vro_verbs_qp *)p.a->qp);
+		vro_kick((struct vro_verbs_qp *)gone->qp);
+		vro_kick((struct vro_verbs_qp *)p.b->qp);
+		vro_unkick((struct vro_verbs_qp *)gone->qp); /* as its end does */
+		vro_station_leave(station);
+		vro_station_run(station);
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.a->qp)->kicked));
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.b->qp)->kicked));
+		g_assert_false(atomic_load(&((struct vro_verbs_qp *)gone->qp)->kicked));
+		end_free(gone);
+		g_assert_cmpint(end_recv(p.b, i, &p.mb, 0, 100), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(p.a, i, &p.ma, 0, 100), ==, RI_SUCCESS);
+		wait_one(&p, p.b->urcq, i, RI_WC_SUCCESS);
+		wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
+	}
+	pair_close(&p);
+}
+
+/* Two queue pairs have found the shared queue empty; the one that asks first gets what is posted, whichever was told first. */
+static void
+shared_by_two(void)
+{
+	struct pair p, q;
+
+	pair_open(&p, RI_QP_RC, false);
+	end_free(p.b);
+	q = p;
+	q.a = end_new(p.node, NULL);
+	node_share(p.node, 8);
+	p.b = end_new(p.node, NULL);
+	q.b = end_new(p.node, NULL);
+	p.to_b = peer_of(p.b, 7, 0xfffff0);
+	q.to_b = peer_of(q.b, 7, 0xfffff0);
+	q.to_a = peer_of(q.a, 0xfffff0, 7);
+	p.to_b.rnr_retry = 0; /* it fails at once, and asks no more */
+	pair_up(&p);
+	pair_up(&q);
+	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 100), ==, RI_SUCCESS);
+	wait_one(&p, p.a->uscq, 1, RI_WC_RNR);
+	g_assert_cmpint(end_send(q.a, 2, &p.ma, 0, 100), ==, RI_SUCCESS);
+	vth_advance(p.vth, 5 * MS);
+	node_post(p.node, 77, &p.mb, 0, 4096);
+	wait_one(&p, q.b->urcq, 77, RI_WC_SUCCESS);
+	wait_one(&p, q.a->uscq, 2, RI_WC_SUCCESS);
+	node_forget(p.node);
+	end_free(q.a);
+	end_free(q.b);
+	end_free(p.b);
+	node_unshare(p.node);
+	p.b = end_new(p.node, NULL);
+	pair_close(&p);
+}
+
 /* Does this process get the socket of the address? */
 static bool
 is_free(void)
@@ -636,6 +702,8 @@ main(int argc, char **argv)
 	g_test_add_data_func("/roce/verbs/data-threaded", "", data);
 	g_test_add_func("/roce/verbs/ends", ends);
 	g_test_add_func("/roce/verbs/shared", shared);
+	g_test_add_func("/roce/verbs/shared-by-two", shared_by_two);
+	g_test_add_func("/roce/verbs/kicked", kicked);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);

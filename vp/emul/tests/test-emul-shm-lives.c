@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Second lives between processes: names, slots, numbers and links that belong to another one by now. What an earlier life has left
+ * under way is put into the hands of the receiver when the next one is there; adapters with hosts of their own.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "vem_pairs.h"
+#include "vem_remote.h"
+
+#define PORT     4733
+#define SIZE     (300u * 1024)
+#define LISTENER ((const void *)(uintptr_t)42)
+
+static const char *adapter = "shm:ib";
+
+struct two {
+	struct vth *vth[2];
+	struct node *node[2];
+	struct end *a, *b;
+	struct chunk ca, cb;
+};
+
+static struct two
+two_new(void)
+{
+	struct two t = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		t.vth[i] = vth_new(true);
+		t.node[i] = node_new(t.vth[i], true, adapter);
+	}
+	t.a = end_new(t.node[0], NULL);
+	t.b = end_new(t.node[1], NULL);
+	t.ca = chunk_new(t.node[0], SIZE, ALL_RW);
+	t.cb = chunk_new(t.node[1], SIZE, ALL_RW);
+	return t;
+}
+
+static void
+two_free(struct two *t)
+{
+	node_forget(t->node[0]);
+	node_forget(t->node[1]);
+	if (t->a != NULL)
+		end_free(t->a);
+	if (t->b != NULL)
+		end_free(t->b);
+	chunk_free(&t->ca);
+	chunk_free(&t->cb);
+	for (unsigned i = 0; i < 2; i++) {
+		node_forget(t->node[i]);
+		node_free(t->node[i]);
+		vth_free(t->vth[i]);
+	}
+}
+
+static struct vem_fabric *
+fabric_of(const struct node *node)
+{
+	return node->rnic->fabric;
+}
+
+/* The links that have not broken; *one: one of them. */
+static unsigned
+links_of(const struct node *node, struct vem_link **one)
+{
+	struct vem_fabric *fabric = fabric_of(node);
+	unsigned count = 0;
+
+	pthread_mutex_lock(&fabric->lock);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+		struct vem_link *link = atomic_load(&fabric->shm->links[i]);
+
+		if (link == NULL || atomic_load(&link->broken))
+			continue;
+		count++;
+		if (one != NULL)
+			*one = link;
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	return count;
+}
+
+static void
+links_become(const struct node *node, unsigned wanted)
+{
+	for (gint64 deadline = node_deadline(); links_of(node, NULL) != wanted; g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+}
+
+/* A packet comes over the link; it is what may come late, so it harms nothing. */
+static void
+comes(struct vem_link *link, const struct vem_packet *packet)
+{
+	struct vem_fabric *fabric = link->shm->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	const char *why = vem_remote_packet(link, packet);
+	pthread_mutex_unlock(&fabric->lock);
+	g_assert_cmpstr(why, ==, NULL);
+}
+
+/* To the state of a new queue pair. */
+static void
+back_to_idle(struct end *end)
+{
+	gint64 deadline = node_deadline();
+
+	g_assert_cmpint(end_modify(end, RI_QPS_ERROR), ==, RI_SUCCESS);
+	while (end_modify(end, RI_QPS_IDLE) != RI_SUCCESS) {
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		node_run(end->node);
+	}
+	node_forget(end->node);
+}
+
+static struct ri_wc
+expect(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	gint64 deadline = node_deadline();
+	struct ri_wc wc = {0};
+
+	while (emul()->fast->poll_cq(cq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	g_assert_cmpuint(wc.wr_id, ==, id);
+	g_assert_cmpuint(wc.status, ==, status);
+	return wc;
+}
+
+/* From a to b, at that port: its name is dialed. */
+static void
+connect_at(struct end *a, struct end *b, uint16_t port)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(port)};
+	const struct ri_cm_ops *cm = a->node->p->cm;
+	struct ri_cm_params params = node_params(&service);
+	struct ri_listen *listen;
+
+	g_assert_cmpint(cm->listen(b->node->context, 42, 0, &service, 4, &listen), ==, RI_SUCCESS);
+	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
+	struct ri_cm_event request = node_cm(b->node, RI_CM_REQUEST, LISTENER);
+	g_assert_cmpint(cm->accept(request.request, b->qp, &params), ==, RI_SUCCESS);
+	node_cm(a->node, RI_CM_ESTABLISHED, a);
+	node_cm(b->node, RI_CM_ESTABLISHED, b);
+	cm->listen_destroy(listen);
+}
+
+/* --- connections by address ----------------------------------------------------------------- */
+
+/* Both sides of a connection know the same numbers, and each has the other's. */
+static void
+numbers_agree(const struct two *t)
+{
+	const struct vem_remote *a = atomic_load(&end_qp(t->a)->remote);
+	const struct vem_remote *b = atomic_load(&end_qp(t->b)->remote);
+	const struct ri_peer *to_b = &end_qp(t->a)->reach, *to_a = &end_qp(t->b)->reach;
+
+	g_assert_cmpuint(a->far_slot, ==, b->slot);
+	g_assert_cmpuint(a->far_life, ==, b->life);
+	g_assert_cmpuint(b->far_slot, ==, a->slot);
+	g_assert_cmpuint(b->far_life, ==, a->life);
+	if (t->a->node->attr.transport != RI_TRANSPORT_IB)
+		return;
+	g_assert_cmpuint(to_b->qpn, ==, qpn_of(t->b));
+	g_assert_cmpuint(to_a->qpn, ==, qpn_of(t->a));
+	g_assert_cmpuint(to_b->rq_psn, ==, to_a->sq_psn);
+	g_assert_cmpuint(to_b->sq_psn, ==, to_a->rq_psn);
+	g_assert_cmpuint(to_b->rq_psn, !=, to_b->sq_psn);
+}
+
+/* The slots of a connection go to the next one; what was said of the first is not about the second. */
+static void
+test_slots(void)
+{
+	struct two t = two_new();
+	struct end *keep[2] = {end_new(t.node[0], NULL), end_new(t.node[1], NULL)};
+	struct vem_packet late = {.magic = VEM_PACKET_MAGIC};
+	struct vsw_wqe *own[2] = {end_qp(t.a)->tx_wqe, end_qp(t.b)->tx_wqe};
+	struct vem_remote *remote;
+	struct vem_link *link;
+
+	connect_at(t.a, t.b, PORT);
+	remote = atomic_load(&end_qp(t.b)->remote);
+	numbers_agree(&t);
+	link = remote->link;
+	late.to = remote->slot;
+	late.to_life = remote->life;
+	late.from = remote->far_slot;
+	late.from_life = remote->far_life;
+	connect_at(keep[0], keep[1], PORT); /* the link stays */
+	for (unsigned life = 0; life < 3; life++) {
+		struct vem_link *back = atomic_load(&end_qp(t.a)->remote)->link;
+
+		back_to_idle(t.a);
+		back_to_idle(t.b);
+		/* Their own entries, and not memory of the connection that is over. */
+		g_assert_true(end_qp(t.a)->tx_wqe == own[0]);
+		g_assert_true(end_qp(t.b)->tx_wqe == own[1]);
+		pthread_mutex_lock(&fabric_of(t.node[0])->lock);
+		back->hint = 0;
+		pthread_mutex_unlock(&fabric_of(t.node[0])->lock);
+		pthread_mutex_lock(&fabric_of(t.node[1])->lock);
+		link->hint = 0;
+		pthread_mutex_unlock(&fabric_of(t.node[1])->lock);
+		connect_at(t.a, t.b, PORT);
+		numbers_agree(&t);
+		remote = atomic_load(&end_qp(t.b)->remote);
+		g_assert_true(remote->link == link);
+		g_assert_cmpuint(remote->slot, ==, late.to);
+		late.kind = VEM_PACKET_MESSAGE;
+		late.message = VEM_MSG_LOST;
+		comes(link, &late);
+		late.kind = VEM_PACKET_WITHDRAW;
+		comes(link, &late);
+		g_usleep(2000);
+		g_assert_cmpint(end_state(t.b), ==, RI_QPS_RTS);
+		g_assert_cmpint(end_recv(t.b, life, &t.cb, 0, 64), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(t.a, life, &t.ca, 0, 64), ==, RI_SUCCESS);
+		expect(t.b->urcq, life, RI_WC_SUCCESS);
+		expect(t.a->uscq, life, RI_WC_SUCCESS);
+	}
+	node_forget(t.node[0]);
+	node_forget(t.node[1]);
+	end_free(keep[0]);
+	end_free(keep[1]);
+	two_free(&t);
+}
+
+static bool
+owes(struct vem_link *link)
+{
+	vem_shm_rx_take(link->shm);
+	bool any = link->owing != NULL;
+	vem_shm_rx_drop(link->shm);
+	return any;
+}
+
+/* A connection that ends while it owes answers is not owed for any more. */
+static void
+test_owing(void)
+{
+	struct two t = two_new();
+	struct vem_link *link;
+
+	connect_at(t.a, t.b, PORT);
+	g_assert_null(node_path(t.node[0], "path all hold")); /* a reads no answers */
+	link = atomic_load(&end_qp(t.b)->remote)->link;
+	for (unsigned i = 0; i < 4; i++)
+		g_assert_cmpint(end_read(t.a, i, &t.ca, &t.cb, SIZE), ==, RI_SUCCESS);
+	for (gint64 deadline = node_deadline(); !owes(link); g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	end_free(t.b);
+	t.b = NULL;
+	g_assert_false(owes(link));
+	g_assert_null(node_path(t.node[0], "path all open"));
+	two_free(&t);
+}
+
+/* --- packets that wait ------------------------------------------------------------------------ */
+
+static unsigned
+queued(struct vem_link *link)
+{
+	unsigned count;
+
+	pthread_mutex_lock(&link->queue_lock);
+	count = link->queued;
+	pthread_mutex_unlock(&link->queue_lock);
+	return count;
+}
+
+/* A process that reads its packets late gets all of them, however often that happens. */
+static void
+test_late_reader(void)
+{
+	const struct vem_packet packet = {.magic = VEM_PACKET_MAGIC, .kind = VEM_PACKET_QUERY_END};
+	struct two t = two_new();
+	struct vem_fabric *reader = fabric_of(t.node[1]);
+	struct vem_link *link;
+
+	connect_at(t.a, t.b, PORT);
+	link = atomic_load(&end_qp(t.a)->remote)->link;
+	for (unsigned life = 0; life < 3; life++) {
+		pthread_mutex_lock(&reader->lock);
+		for (unsigned i = 0; i < 20000 && queued(link) < 3; i++)
+			vem_link_send(link, &packet);
+		g_assert_cmpuint(queued(link), ==, 3);
+		pthread_mutex_unlock(&reader->lock);
+		for (gint64 deadline = node_deadline(); queued(link) != 0; g_usleep(500))
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	}
+	g_assert_false(atomic_load(&link->broken));
+	two_free(&t);
+}
+
+/* --- connections by attributes ---------------------------------------------------------------- */
+
+static struct pair
+pair_of(struct two *t)
+{
+	struct pair p = {.na = t->node[0], .nb = t->node[1]};
+
+	p.a = end_of_type(p.na, RI_QP_RC);
+	p.b = end_of_type(p.nb, RI_QP_RC);
+	if (qpn_of(p.a) > qpn_of(p.b)) {
+		struct end *end = p.a;
+
+		p.a = p.b;
+		p.b = end;
+		p.na = t->node[1];
+		p.nb = t->node[0];
+	}
+	p.to_b = peer_params(p.b, PSN_B, PSN_A);
+	p.to_a = peer_params(p.a, PSN_A, PSN_B);
+	p.to_a.timeout = p.to_b.timeout = 18;
+	return p;
+}
+
+static void
+sends_soon(const struct pair *p)
+{
+	for (gint64 deadline = node_deadline(); atomic_load(&end_qp(p->a)->remote) == NULL ||
+						atomic_load(&end_qp(p->b)->remote) == NULL;
+	     g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+}
+
+/* The number with which it has knocked, or 0. */
+static uint32_t
+knock_of(const struct end *end)
+{
+	struct vem_fabric *fabric = fabric_of(end->node);
+	uint32_t knock;
+
+	pthread_mutex_lock(&fabric->lock);
+	knock = end_qp(end)->join != NULL ? end_qp(end)->join->knock : 0;
+	pthread_mutex_unlock(&fabric->lock);
+	return knock;
+}
+
+/* A JOIN that answers the knock of an earlier life is knocked at again, and joins nothing. */
+static void
+test_join_of_before(void)
+{
+	struct two t = two_new();
+	struct pair p = pair_of(&t);
+	struct vem_packet late = {.magic = VEM_PACKET_MAGIC,
+				  .kind = VEM_PACKET_JOIN,
+				  .from = 7,
+				  .from_life = 1,
+				  .qpn = qpn_of(p.a),
+				  .code = qpn_of(p.b),
+				  .type = RI_QP_RC,
+				  .local.family = RI_ADDR_GID,
+				  .peer.family = RI_ADDR_GID};
+	struct vem_link *link;
+
+	connect_at(t.a, t.b, PORT);
+	for (unsigned life = 0; life < 3; life++) {
+		g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+		while (knock_of(p.b) == 0)
+			g_usleep(500);
+		pthread_mutex_lock(&fabric_of(p.nb)->lock);
+		link = vem_link_to_block(fabric_of(p.nb)->shm, qpn_of(p.a) >> VEM_BLOCK_BITS);
+		memcpy(late.local.octets, end_qp(p.b)->far.target.grh + 24, 16);
+		memcpy(late.peer.octets, end_qp(p.b)->far.target.grh + 8, 16);
+		pthread_mutex_unlock(&fabric_of(p.nb)->lock);
+		if (life > 0) {
+			comes(link, &late);
+			g_assert_null(atomic_load(&end_qp(p.b)->remote));
+		}
+		late.to_life = knock_of(p.b);
+		back_to_idle(p.b);
+	}
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	sends_soon(&p);
+	end_free(p.a);
+	end_free(p.b);
+	two_free(&t);
+}
+
+/* The partner ends before it has opened: requests fail at once, and do not wait to be heard. */
+static void
+test_muted(void)
+{
+	struct two t = two_new();
+	struct pair p = pair_of(&t);
+	struct vem_remote *remote;
+
+	p.to_a.timeout = 0; /* for ever */
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	sends_soon(&p);
+	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
+	pthread_mutex_lock(&fabric_of(p.nb)->lock);
+	remote = atomic_load(&end_qp(p.b)->remote);
+	atomic_fetch_or(&remote->apart, VEM_REMOTE_MUTE);
+	pthread_mutex_unlock(&fabric_of(p.nb)->lock);
+	g_assert_cmpint(end_send(p.b, 1, p.nb == t.node[1] ? &t.cb : &t.ca, 0, 8), ==, RI_SUCCESS);
+	g_usleep(2000);
+	poll_none(p.b->uscq);
+	pthread_mutex_lock(&fabric_of(p.nb)->lock);
+	vem_remote_peer_down(end_qp(p.b), remote);
+	pthread_mutex_unlock(&fabric_of(p.nb)->lock);
+	expect(p.b->uscq, 1, RI_WC_TRANSPORT);
+	node_forget(p.nb);
+	end_free(p.a);
+	end_free(p.b);
+	two_free(&t);
+}
+
+static uint32_t
+users_of(const struct vem_link *link)
+{
+	struct vem_fabric *fabric = link->shm->fabric;
+	uint32_t users;
+
+	pthread_mutex_lock(&fabric->lock);
+	users = link->users;
+	pthread_mutex_unlock(&fabric->lock);
+	return users;
+}
+
+/* A link of datagrams serves a connection for a while, and datagrams after that. */
+static void
+test_datagrams_keep(void)
+{
+	struct two t = two_new();
+	struct pair p = pair_of(&t);
+	struct end *from = ud_new(p.nb, 8), *to = ud_new(p.na, 8);
+	struct chunk *c = p.nb == t.node[1] ? &t.cb : &t.ca;
+	struct chunk *d = p.nb == t.node[1] ? &t.ca : &t.cb;
+	struct ri_sge sge = chunk_sge(c, 0, 100);
+	struct vem_link *link = NULL;
+	struct ri_wr_ud ud = {.qpn = qpn_of(to), .qkey = KEY};
+	uint32_t way;
+	struct ri_ah *ah = ah_new(p.nb, NULL, &way);
+
+	ud.ah = way;
+	for (unsigned life = 0; life < 3; life++) {
+		g_assert_cmpint(end_recv(to, life, d, 0, 4096), ==, RI_SUCCESS);
+		g_assert_cmpint(send_to(from, life, &sge, &ud), ==, RI_SUCCESS);
+		expect(to->urcq, life, RI_WC_SUCCESS);
+		expect(from->uscq, life, RI_WC_SUCCESS);
+		g_assert_cmpuint(links_of(p.nb, &link), ==, 1);
+		g_assert_true(link->dialed &&
+			      link->key != VEM_KEY_NONE); /* as the datagram has found it */
+		g_assert_cmpuint(users_of(link), ==, 0);
+		g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+		sends_soon(&p);
+		g_assert_true(atomic_load(&end_qp(p.b)->remote)->link == link);
+		back_to_idle(p.a);
+		back_to_idle(p.b);
+		g_assert_cmpuint(users_of(link), ==, 0);
+		g_assert_false(atomic_load(&link->broken));
+	}
+	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
+	end_free(from);
+	end_free(to);
+	end_free(p.a);
+	end_free(p.b);
+	two_free(&t);
+}
+
+/* --- queries for services --------------------------------------------------------------------- */
+
+static void
+ask(const struct node *node, uint64_t ctx, const struct ri_service *service)
+{
+	struct ri_cm_params params = node_params(service);
+
+	g_assert_cmpint(node->p->cm->resolve(node->context, ctx, &params), ==, RI_SUCCESS);
+}
+
+static void
+told(struct node *node, uint64_t ctx, enum ri_service_status status)
+{
+	struct ri_cm_event event = node_cm(node, RI_CM_SERVICE_REPLY, (const void *)(uintptr_t)ctx);
+
+	g_assert_cmpuint(event.service_status, ==, status);
+}
+
+/*
+ * A name passes from one process to the next, while a connection keeps the link that has dialed it. Who asks meets the former owner
+ * first, and then the new one, or nobody; and no link is left of that.
+ */
+static void
+test_name_passes(void)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	const struct ri_service_answer found = {.status = RI_SERVICE_FOUND, .qpn = 77};
+	struct two t = two_new();
+	const struct ri_cm_ops *cm = t.node[0]->p->cm;
+	struct vth *vth = vth_new(true);
+	struct node *third = node_new(vth, true, adapter);
+	struct ri_listen *listen;
+	unsigned before;
+
+	connect_at(t.a, t.b, PORT);
+	before = links_of(t.node[0], NULL);
+	g_assert_cmpint(cm->listen(third->context, 42, 0, &service, 4, &listen), ==, RI_SUCCESS);
+	ask(t.node[0], 101, &service);
+	struct ri_cm_event request = node_cm(third, RI_CM_SERVICE_REQUEST, LISTENER);
+	g_assert_cmpuint(links_of(t.node[0], NULL), ==, before + 1);
+	g_assert_cmpint(cm->resolve_answer(request.request, &found), ==, RI_SUCCESS);
+	told(t.node[0], 101, RI_SERVICE_FOUND);
+	links_become(t.node[0], before);
+	links_become(third, 0);
+	cm->listen_destroy(listen);
+	/* Nobody has it now: no process is asked twice. */
+	ask(t.node[0], 102, &service);
+	told(t.node[0], 102, RI_SERVICE_UNKNOWN);
+	g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
+	node_forget(third);
+	node_free(third);
+	vth_free(vth);
+	two_free(&t);
+}
+
+/* Nobody has the name, and a connection keeps the link of its former owner, who is asked once. */
+static void
+test_name_ends(void)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 1)};
+	struct two t = two_new();
+
+	connect_at(t.a, t.b, PORT + 1);
+	for (uint64_t i = 0; i < 2; i++) {
+		ask(t.node[0], 101 + i, &service);
+		told(t.node[0], 101 + i, RI_SERVICE_UNKNOWN);
+	}
+	g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
+	two_free(&t);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_autofree char *runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
+	g_autofree char *command =
+		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
+	int failed;
+
+	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/emul/shm-lives/slots", test_slots);
+	g_test_add_func("/emul/shm-lives/owing", test_owing);
+	g_test_add_func("/emul/shm-lives/late-reader", test_late_reader);
+	g_test_add_func("/emul/shm-lives/join-of-before", test_join_of_before);
+	g_test_add_func("/emul/shm-lives/muted", test_muted);
+	g_test_add_func("/emul/shm-lives/datagrams-keep", test_datagrams_keep);
+	g_test_add_func("/emul/shm-lives/name-passes", test_name_passes);
+	g_test_add_func("/emul/shm-lives/name-ends", test_name_ends);
+	failed = g_test_run();
+	return failed | (system(command) != 0);
+}
