@@ -121,6 +121,10 @@ pass_item(void *arg, const struct kal_live_item *item)
 		path_text(&path->peer, path->peer_port, peer, sizeof(peer));
 		count_qp(&live, &slot->count.qp);
 		break;
+	case KAL_LIVE_SRQ:
+		counter_add(&live, (slot->count.qp.known & RI_COUNTED_POSTS) != 0,
+			    UAL_COUNT_RECEIVES, slot->count.qp.posts[RI_OP_RECV]);
+		break;
 	case KAL_LIVE_CQ:
 		count_cq(&live, &slot->count.cq.of, slot->count.cq.events);
 		break;

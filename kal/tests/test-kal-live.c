@@ -371,6 +371,7 @@ static void
 test_sums(void)
 {
 	struct scene scene;
+	struct kal_live_slot *srq;
 	struct kal_live_sum *sums;
 	g_autofree char *text = NULL;
 	uint64_t before = 0;
@@ -386,6 +387,10 @@ test_sums(void)
 	kal_live_give(scene.qp);
 	scene.qp = kal_live_take(KAL_LIVE_QP, scene.adapter);
 	ri_count(&scene.qp->count.qp.posts[RI_OP_RDMA_WRITE], 6);
+	srq = kal_live_take(KAL_LIVE_SRQ, scene.adapter);
+	srq->count.qp.known = RI_COUNTED_POSTS;
+	ri_count(&srq->count.qp.posts[RI_OP_RECV], 7);
+	kal_live_give(srq);
 	sums = kal_live_sums();
 	g_assert_nonnull(sums);
 	g_assert_null(sums->next);
@@ -393,6 +398,8 @@ test_sums(void)
 	g_assert_cmpuint(sums->qp.posts[RI_OP_RDMA_WRITE], ==, before + 11);
 	text = kal_live_stats_text(sums);
 	g_assert_nonnull(strstr(text, "\"rdma_write\":11"));
+	g_assert_nonnull(strstr(text, "\"recv\":7"));
+	g_assert_nonnull(strstr(text, "\"shared_receive_queues\":1,"));
 	g_assert_nonnull(strstr(text, "\"crc_errors\":3"));
 	g_assert_null(strstr(text, "frames_sent"));
 	kal_live_sums_free(sums);
