@@ -432,7 +432,9 @@ typedef enum {
 	/** A completion queue, of an EVD for DTOs or of a program of verbs: completions, armings, events. */
 	ITX_LIVE_EVD = 3,
 	/** A listener. */
-	ITX_LIVE_LISTEN = 4
+	ITX_LIVE_LISTEN = 4,
+	/** An S-RQ: receives that were posted. */
+	ITX_LIVE_SRQ = 5
 } itx_live_kind_t;
 
 /** Counters of itx_live_t. More may follow; itx_counter_name() knows those of the library. */
@@ -443,7 +445,7 @@ typedef enum {
 	ITX_COUNTER_WRITES,
 	/** EP: RDMA Reads. */
 	ITX_COUNTER_READS,
-	/** EP: receives; those of an S-RQ are not counted. */
+	/** EP, SRQ: receives. An EP counts none that it takes from an S-RQ. */
 	ITX_COUNTER_RECEIVES,
 	/** EP: datagrams. */
 	ITX_COUNTER_DATAGRAMS,
@@ -537,7 +539,7 @@ typedef struct {
 } itx_live_t;
 
 /**
- * @brief Lists the open adapters, endpoints, event dispatchers and listeners of a process, with their states, peers and counters.
+ * @brief Lists the open adapters, endpoints, event dispatchers, S-RQs and listeners of a process, with their states, peers and counters.
  *
  * The process is not asked and not stopped: it may be any that the caller may look at (the same user's, or all for root), may hang
  * or be stopped, and notices nothing. Adapters come first. A process with ITAPI_LIVE=off in its environment shows itself to

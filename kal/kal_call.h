@@ -540,11 +540,12 @@ struct kal_waits {
 	uint64_t wake_ups; /**< Of them, those that an event woke. */
 };
 /**
- * Where a queue pair, a completion queue or the waits of an adapter of this client are counted: for ri_user_ops::qp_count and cq_count,
- * until the object is destroyed. NULL: nowhere.
+ * Where a queue pair, a completion queue, a shared receive queue or the waits of an adapter of this client are counted: for
+ * ri_user_ops::qp_count, cq_count and srq_count, until the object is destroyed. NULL: nowhere.
  */
 struct ri_qp_counters *kal_count_qp(struct kal_client *client, uint32_t qp);
 struct ri_cq_counters *kal_count_cq(struct kal_client *client, uint32_t cq);
+struct ri_qp_counters *kal_count_srq(struct kal_client *client, uint32_t srq);
 struct kal_waits *kal_count_waits(struct kal_client *client, uint32_t rnic);
 /** The production host table, made at first use; lives until the process ends. NULL: no resources. */
 const struct ri_host *kal_host_default(void);

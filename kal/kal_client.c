@@ -137,6 +137,8 @@ live_of(struct kal_client *client, uint32_t id, enum ri_object type)
 		slot = ((struct kal_qp *)object)->live;
 	else if (object != NULL && type == RI_OBJECT_CQ)
 		slot = ((struct kal_cq *)object)->live;
+	else if (object != NULL && type == RI_OBJECT_SRQ)
+		slot = ((struct kal_srq *)object)->live;
 	else if (object != NULL)
 		slot = ((struct kal_rnic *)object)->live;
 	pthread_mutex_unlock(&client->calls);
@@ -157,6 +159,14 @@ kal_count_cq(struct kal_client *client, uint32_t cq)
 	struct kal_live_slot *slot = live_of(client, cq, RI_OBJECT_CQ);
 
 	return slot != NULL ? &slot->count.cq.of : NULL;
+}
+
+struct ri_qp_counters *
+kal_count_srq(struct kal_client *client, uint32_t srq)
+{
+	struct kal_live_slot *slot = live_of(client, srq, RI_OBJECT_SRQ);
+
+	return slot != NULL ? &slot->count.qp : NULL;
 }
 
 struct kal_waits *

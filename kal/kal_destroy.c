@@ -69,6 +69,7 @@ object_free(struct kal_client *client, struct kal_object *object)
 	} else if (object->type == RI_OBJECT_LISTEN) {
 		kal_live_give(((struct kal_listen *)object)->live);
 	} else if (object->type == RI_OBJECT_SRQ) {
+		kal_live_give(((struct kal_srq *)object)->live);
 		kal_events_forget_ctx(client, RI_OBJECT_SRQ, ((struct kal_srq *)object)->ctx);
 	}
 	free(object);

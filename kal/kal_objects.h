@@ -70,6 +70,7 @@ struct kal_srq {
 	struct kal_pd *pd;
 	struct ri_srq *srq;
 	uint64_t ctx;
+	struct kal_live_slot *live;
 };
 
 struct kal_qp {

@@ -204,6 +204,7 @@ srq_create(struct kal_client *client, const void *req, void *rep, struct kal_msg
 		return status;
 	}
 	pd->object.children++;
+	srq->live = kal_live_take(KAL_LIVE_SRQ, pd->rnic->live);
 	out->id = g_steal_pointer(&srq)->object.id;
 	return RI_SUCCESS;
 }

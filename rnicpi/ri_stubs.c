@@ -101,6 +101,11 @@ cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
 {
 }
 
+static void
+srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
+{
+}
+
 REFUSE(post_srq, struct ri_usrq *srq, const struct ri_recv_wr *wr)
 
 static uint32_t
@@ -158,7 +163,8 @@ const struct ri_loaded ri_stubs = {
 		 .srq_remap = srq_remap,
 		 .qp_remap = qp_remap,
 		 .qp_count = qp_count,
-		 .cq_count = cq_count},
+		 .cq_count = cq_count,
+		 .srq_count = srq_count},
 	.fast = {.post_srq = post_srq,
 		 .progress = progress,
 		 .leader_enter = leader_enter,

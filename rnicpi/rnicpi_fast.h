@@ -97,7 +97,7 @@ enum ri_counted {
 struct ri_qp_counters {
 	uint32_t size;               /**< sizeof this struct as the access layer knows it. */
 	uint32_t known;              /**< RI_COUNTED_* bits. */
-	uint64_t posts[RI_COUNTERS]; /**< By ri_opcode; what an SRQ gets is not counted. */
+	uint64_t posts[RI_COUNTERS]; /**< By ri_opcode; what an SRQ gets is counted there. */
 	uint64_t octets;             /**< Of the segments of requests. */
 	uint64_t frames_sent;        /**< Frames or packets to the peer. */
 	uint64_t frames_received;    /**< Frames or packets of the peer. */
@@ -201,6 +201,12 @@ struct ri_user_ops {
 	 * - Results: none. Clause: [RI 11.2.1].
 	 */
 	void (*cq_count)(struct ri_ucq *cq, struct ri_cq_counters *counters);
+	/**
+	 * Counts into @p counters from now on, until ri_srq_ops::destroy has returned: the receives that are posted. As
+	 * ri_user_ops::qp_count.
+	 * - Results: none. Clause: [RI 11.2.1].
+	 */
+	void (*srq_count)(struct ri_usrq *srq, struct ri_qp_counters *counters);
 };
 
 /** The fast path [RI 2.3]. @ref rnicpi_fast_calling holds for every entry. */

@@ -21,7 +21,7 @@ static const struct {
 	{RI_OP_CMP_SWAP, UAL_COUNT_ATOMICS}, {RI_OP_BIND_MW, UAL_COUNT_LINKS},
 	{RI_OP_FAST_REG, UAL_COUNT_LINKS},   {RI_OP_LOCAL_INV, UAL_COUNT_UNLINKS},
 	{RI_OP_INV_MR, UAL_COUNT_UNLINKS},   {RI_OP_SEND_UD, UAL_COUNT_DATAGRAMS},
-	{RI_OP_RECV, UAL_COUNT_RECEIVES},
+	{RI_OP_RECV, UAL_COUNT_RECEIVES},    {RI_OP_RECV_UD, UAL_COUNT_RECEIVES},
 };
 
 _Static_assert(RI_WC_STATUS_COUNT == UAL_STATUSES, "each status of a completion has a counter");
@@ -120,6 +120,10 @@ pass_item(void *arg, const struct kal_live_item *item)
 		path_text(&path->local, path->local_port, local, sizeof(local));
 		path_text(&path->peer, path->peer_port, peer, sizeof(peer));
 		count_qp(&live, &slot->count.qp);
+		break;
+	case KAL_LIVE_SRQ:
+		counter_add(&live, (slot->count.qp.known & RI_COUNTED_POSTS) != 0,
+			    UAL_COUNT_RECEIVES, slot->count.qp.posts[RI_OP_RECV]);
 		break;
 	case KAL_LIVE_CQ:
 		count_cq(&live, &slot->count.cq.of, slot->count.cq.events);

@@ -68,8 +68,10 @@ queue_make(struct ual_srq *srq, uint32_t segments, uint32_t receives)
 	if (status != RI_SUCCESS) {
 		srq->queue = NULL;
 		queue_end(srq);
+		return status;
 	}
-	return status;
+	session_count_srq(&ia->session, srq->srq_id, srq->queue);
+	return RI_SUCCESS;
 }
 
 it_status_t

@@ -64,6 +64,7 @@ queue_open(struct door_srq *srq, struct ibv_srq_attr *attr)
 		(void)door_call_id(adapter, KAL_SRQ_DESTROY, rep.id);
 		return error;
 	}
+	session_count_srq(session, rep.id, srq->queue);
 	srq->id = srq->srq.handle = rep.id;
 	attr->max_wr = rep.attr.max_wr;
 	attr->max_sge = srq->max_sge = rep.attr.max_sge;

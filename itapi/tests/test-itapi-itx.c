@@ -202,6 +202,33 @@ look_as_nobody(void *arg)
 	return arg;
 }
 
+/* Adapters that send frames count them, and one end has sent at least that many. */
+static void
+check_frames(const itx_live_t *list, size_t count, uint64_t frames)
+{
+	const uint64_t kinds = UINT64_C(1) << ITX_COUNTER_FRAMES_SENT |
+			       UINT64_C(1) << ITX_COUNTER_FRAMES_RECEIVED |
+			       UINT64_C(1) << ITX_COUNTER_RETRIES |
+			       UINT64_C(1) << ITX_COUNTER_CRC_ERRORS;
+	uint64_t sent = 0, received = 0;
+	bool framed = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *counters = list[i].counters;
+
+		if (list[i].kind != ITX_LIVE_EP || strcmp(list[i].state, "UP") != 0 ||
+		    (!g_str_has_prefix(list[i].adapter, "roce:") &&
+		     !g_str_has_prefix(list[i].adapter, "iwarp:")))
+			continue;
+		framed = true;
+		g_assert_cmphex(list[i].known & kinds, ==, kinds);
+		g_assert_cmpuint(counters[ITX_COUNTER_CRC_ERRORS], ==, 0);
+		sent = MAX(sent, counters[ITX_COUNTER_FRAMES_SENT]);
+		received = MAX(received, counters[ITX_COUNTER_FRAMES_RECEIVED]);
+	}
+	g_assert_true((sent >= frames && received >= frames) || !framed);
+}
+
 /* The process sees its objects, and the counters say what it has done. */
 static void
 test_live(struct pair *pair)
@@ -247,6 +274,7 @@ test_live(struct pair *pair)
 			 receives + 3);
 	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EP, ITX_COUNTER_OCTETS_POSTED), ==,
 			 octets + 3 * 64);
+	check_frames(list, count, 3);
 	g_assert_cmpuint(live_sum(list, count, ITX_LIVE_EVD, ITX_COUNTER_SUCCESSES), ==, done + 6);
 	pair_disconnect(pair);
 	check_liar();

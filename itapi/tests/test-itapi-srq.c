@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "it_ext.h"
 #include "it_shared.h"
 
 /* --- the calls --------------------------------------------------------------------------- */
@@ -42,6 +43,51 @@ test_create(struct pair *pair)
 	g_assert_cmpint(it_pz_free(pz), ==, IT_ERR_PZ_BUSY);
 	g_assert_cmpint(it_srq_free(srq), ==, IT_SUCCESS);
 	g_assert_cmpint(it_pz_free(pz), ==, IT_SUCCESS);
+}
+
+/* S-RQs that this process shows, and the receives that they have counted. */
+static size_t
+live_queues(uint64_t *receives)
+{
+	size_t count = 0, total = 0, queues = 0;
+	g_autofree itx_live_t *list = NULL;
+
+	g_assert_cmpint(itx_live_list(0, NULL, &count, &total), ==, IT_SUCCESS);
+	list = g_new0(itx_live_t, total + 1);
+	count = total;
+	g_assert_cmpint(itx_live_list(0, list, &count, &total), ==, IT_SUCCESS);
+	*receives = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].kind != ITX_LIVE_SRQ)
+			continue;
+		queues++;
+		g_assert_cmphex(list[i].known, ==, UINT64_C(1) << ITX_COUNTER_RECEIVES);
+		g_assert_cmpstr(list[i].adapter, !=, "");
+		*receives += list[i].counters[ITX_COUNTER_RECEIVES];
+	}
+	return queues;
+}
+
+/* Who looks at the process sees an S-RQ and what was posted to it; a post that is refused does not count. */
+static void
+test_live(struct pair *pair)
+{
+	struct end *end = &pair->passive;
+	it_lmr_triplet_t into = end_segment(end, 0, 8);
+	uint64_t before, receives;
+	size_t queues = live_queues(&before), posted = 0;
+	it_srq_handle_t srq;
+
+	g_assert_cmpint(it_srq_create(end->pz, 1, 3, &srq), ==, IT_SUCCESS);
+	g_assert_cmpuint(live_queues(&receives), ==, queues + 1);
+	g_assert_cmpuint(receives, ==, before);
+	while (it_post_recv((it_handle_t)srq, &into, 1, posted, 0) == IT_SUCCESS)
+		posted++;
+	g_assert_cmpuint(posted, >=, 3);
+	g_assert_cmpuint(live_queues(&receives), ==, queues + 1);
+	g_assert_cmpuint(receives, ==, before + posted);
+	g_assert_cmpint(it_srq_free(srq), ==, IT_SUCCESS);
+	g_assert_cmpuint(live_queues(&receives), ==, queues);
 }
 
 /* S-RQs are created up to a limit of the administrator. */
@@ -458,6 +504,7 @@ add(void)
 {
 	pair_add_for(NEEDS_SRQ, "srq/create", test_create);
 	pair_add_for(NEEDS_SRQ, "srq/create-resources", test_create_resources);
+	pair_add_for(NEEDS_SRQ, "srq/live", test_live);
 	pair_add_for(NEEDS_SRQ, "srq/query", test_query);
 	pair_add_for(NEEDS_SRQ, "srq/modify", test_modify);
 	pair_add_for(NEEDS_SRQ | NEEDS_SEGMENTS, "srq/post", test_post);

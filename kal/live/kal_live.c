@@ -204,7 +204,7 @@ kal_live_take(enum kal_live_kind kind, const struct kal_live_slot *adapter)
 		slot->kind = (uint8_t)kind;
 		slot->serial = ++table.last_serial;
 		slot->adapter = kal_live_index(adapter != NULL ? adapter : slot);
-		if (kind == KAL_LIVE_QP)
+		if (kind == KAL_LIVE_QP || kind == KAL_LIVE_SRQ)
 			slot->count.qp.size = sizeof(slot->count.qp);
 		if (kind == KAL_LIVE_CQ)
 			slot->count.cq.of.size = sizeof(slot->count.cq.of);
@@ -278,8 +278,8 @@ sum_add(struct kal_live_sum *sum, const struct kal_live_slot *slot)
 	const size_t qp_words = sizeof(sum->qp) - offsetof(struct ri_qp_counters, posts);
 	const size_t cq_words = sizeof(sum->cq) - offsetof(struct ri_cq_counters, done);
 
-	if (slot->kind == KAL_LIVE_QP) {
-		sum->qps++;
+	if (slot->kind == KAL_LIVE_QP || slot->kind == KAL_LIVE_SRQ) {
+		*(slot->kind == KAL_LIVE_QP ? &sum->qps : &sum->srqs) += 1;
 		sum->qp.known |= slot->count.qp.known;
 		words_add(sum->qp.posts, slot->count.qp.posts, qp_words);
 	} else if (slot->kind == KAL_LIVE_CQ) {

@@ -31,7 +31,7 @@ void kal_live_event(struct kal_live_slot *slot);
 struct kal_live_sum {
 	struct kal_live_sum *next;
 	char name[64];
-	uint64_t adapters, qps, cqs;
+	uint64_t adapters, qps, cqs, srqs;
 	struct ri_qp_counters qp;
 	struct ri_cq_counters cq;
 	uint64_t events;

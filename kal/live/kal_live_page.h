@@ -32,6 +32,7 @@ enum kal_live_kind {
 	KAL_LIVE_QP,
 	KAL_LIVE_CQ,
 	KAL_LIVE_LISTENER,
+	KAL_LIVE_SRQ, /* counts as a QP does */
 	KAL_LIVE_KINDS
 };
 

@@ -137,6 +137,7 @@ put_sum(struct text *text, const struct kal_live_sum *sum)
 	put(text,
 	    ",\"opened\":%" PRIu64 ",\"queue_pairs\":%" PRIu64 ",\"completion_queues\":%" PRIu64,
 	    sum->adapters, sum->qps, sum->cqs);
+	put_if(text, sum->srqs != 0, "shared_receive_queues", sum->srqs);
 	put_named(text, "posts", sum->qp.posts, RI_OP_COUNT, opcode_name);
 	put_if(text, (qp & RI_COUNTED_OCTETS) != 0, "octets_posted", sum->qp.octets);
 	put_if(text, (qp & RI_COUNTED_FRAMES) != 0, "frames_sent", sum->qp.frames_sent);

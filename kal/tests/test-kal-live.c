@@ -371,6 +371,7 @@ static void
 test_sums(void)
 {
 	struct scene scene;
+	struct kal_live_slot *srq;
 	struct kal_live_sum *sums;
 	g_autofree char *text = NULL;
 	uint64_t before = 0, events = 0, done = 0;
@@ -396,6 +397,10 @@ test_sums(void)
 	kal_live_give(scene.cq);
 	scene.cq = kal_live_take(KAL_LIVE_CQ, scene.adapter);
 	kal_live_event(scene.cq);
+	srq = kal_live_take(KAL_LIVE_SRQ, scene.adapter);
+	srq->count.qp.known = RI_COUNTED_POSTS;
+	ri_count(&srq->count.qp.posts[RI_OP_RECV], 7);
+	kal_live_give(srq);
 	sums = kal_live_sums();
 	g_assert_nonnull(sums);
 	g_assert_null(sums->next);
@@ -406,6 +411,8 @@ test_sums(void)
 	g_assert_cmphex(sums->cq.known & 5, ==, 5);
 	text = kal_live_stats_text(sums);
 	g_assert_nonnull(strstr(text, "\"rdma_write\":11"));
+	g_assert_nonnull(strstr(text, "\"recv\":7"));
+	g_assert_nonnull(strstr(text, "\"shared_receive_queues\":1,"));
 	g_assert_nonnull(strstr(text, "\"crc_errors\":3"));
 	g_assert_null(strstr(text, "frames_sent"));
 	kal_live_sums_free(sums);

@@ -17,6 +17,7 @@ static const char *const kinds[] = {
 	[ITX_LIVE_EP] = "endpoint",
 	[ITX_LIVE_EVD] = "completion queue",
 	[ITX_LIVE_LISTEN] = "listener",
+	[ITX_LIVE_SRQ] = "shared receive queue",
 };
 
 static const char *
@@ -164,6 +165,9 @@ print_object(const itx_live_t *live)
 		break;
 	case ITX_LIVE_EVD:
 		printf("    completion queue %u\n", live->serial);
+		break;
+	case ITX_LIVE_SRQ:
+		printf("    shared receive queue %u\n", live->serial);
 		break;
 	case ITX_LIVE_LISTEN:
 		if (live->service != 0)

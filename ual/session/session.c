@@ -102,6 +102,15 @@ session_count_cq(struct session *session, uint32_t id, struct ri_ucq *cq)
 		session->user->cq_count(cq, counters);
 }
 
+void
+session_count_srq(struct session *session, uint32_t id, struct ri_usrq *srq)
+{
+	struct ri_qp_counters *counters = kal_count_srq(session->client, id);
+
+	if (counters != NULL)
+		session->user->srq_count(srq, counters);
+}
+
 static void
 session_release(struct session *session)
 {

@@ -114,6 +114,7 @@ enum ri_status session_call_id(struct session *session, uint32_t call, uint32_t 
 /* What a queue does is counted from now on, where the provider and the kAL can; after its user half was opened. */
 void session_count_qp(struct session *session, uint32_t id, struct ri_uqp *qp);
 void session_count_cq(struct session *session, uint32_t id, struct ri_ucq *cq);
+void session_count_srq(struct session *session, uint32_t id, struct ri_usrq *srq);
 
 /* kal_client_params::kick; arg is the session. */
 void session_kick(void *session);

@@ -246,8 +246,7 @@ post_receive(struct vsw_user_wq *wq, const struct ri_recv_wr *wr, bool then_look
 	rqe->flags = wr->flags;
 	rqe->inv_stag = 0;
 	rqe->length = segments_copy(rqe->sge, wr->sgl, wr->num_sge);
-	if (posts != NULL)
-		ri_count(posts, 1);
+	ri_count(posts, 1);
 	slot_post(wq, then_looks);
 	vsw_unlock(&wq->lock);
 	return RI_SUCCESS;
@@ -274,7 +273,7 @@ vsw_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	if (wr->num_sge > srq->max_sge)
 		return RI_ERR_LIMIT;
 
-	enum ri_status status = post_receive(&srq->wq, wr, false, NULL);
+	enum ri_status status = post_receive(&srq->wq, wr, false, &srq->count->posts[RI_OP_RECV]);
 
 	if (status == RI_SUCCESS && srq->rnic->bell.srq != NULL)
 		srq->rnic->bell.srq(srq->engine_srq);

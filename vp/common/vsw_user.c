@@ -334,6 +334,7 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 	srq->rnic = rnic;
 	srq->engine_srq = pointer_of(map->words[0]);
 	srq->max_sge = (uint8_t)map->words[2];
+	srq->count = &srq->unread;
 	user_wq_open(&srq->wq, pointer_of(map->addr), (uint32_t)map->words[1]);
 	if (!known_add(rnic, srq->wq.number, srq->wq.page)) {
 		free(srq);
@@ -445,6 +446,15 @@ cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
 			 __ATOMIC_RELAXED);
 }
 
+static void
+srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
+{
+	if (counters->size < sizeof(*counters))
+		return;
+	srq->count = counters;
+	__atomic_store_n(&counters->known, RI_COUNTED_POSTS, __ATOMIC_RELAXED);
+}
+
 const struct ri_user_ops vsw_user_ops = {
 	.size = sizeof(struct ri_user_ops),
 	.rnic_open = rnic_open,
@@ -460,4 +470,5 @@ const struct ri_user_ops vsw_user_ops = {
 	.srq_remap = srq_remap,
 	.qp_count = qp_count,
 	.cq_count = cq_count,
+	.srq_count = srq_count,
 };

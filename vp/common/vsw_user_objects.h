@@ -82,7 +82,9 @@ struct ri_usrq {
 	struct ri_urnic *rnic;
 	void *engine_srq;
 	uint8_t max_sge;
+	struct ri_qp_counters *count; /* never NULL; under the lock of wq */
 	struct vsw_user_wq wq;
+	struct ri_qp_counters unread; /* `count` of a queue that nobody asked to count */
 };
 
 static inline struct vsw_known_wq *

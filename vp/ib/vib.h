@@ -301,6 +301,8 @@ struct ri_usrq {
 	atomic_uint returned; /* free slots that completions gave back: first + 1, 0: none */
 	atomic_uint posts;    /* receives posted; written by the thread that posts */
 	atomic_uint dones;    /* of them, completed */
+	struct ri_qp_counters *count; /* never NULL; written by the thread that posts */
+	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 
 struct ri_srq {

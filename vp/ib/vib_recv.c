@@ -192,8 +192,10 @@ vib_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	posts = atomic_load_explicit(&srq->posts, memory_order_relaxed);
 	atomic_store_explicit(&srq->posts, posts + 1, memory_order_relaxed);
 	error = ibv_post_srq_recv(srq->srq, &out, &bad);
-	if (error == 0)
+	if (error == 0) {
+		ri_count(&srq->count->posts[RI_OP_RECV], 1);
 		return RI_SUCCESS;
+	}
 	atomic_store_explicit(&srq->posts, posts, memory_order_relaxed);
 	slot->u.next = srq->mine;
 	srq->mine = slot->place;

@@ -95,6 +95,7 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 		return RI_ERR_RESOURCES;
 	}
 	srq->user.slots = (struct vib_slot *)slots;
+	srq->user.count = &srq->user.unread;
 	slots_add(&srq->user, 0, attr->max_wr);
 	init.srq_context = srq;
 	errno = 0;

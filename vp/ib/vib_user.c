@@ -106,6 +106,15 @@ cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
 			 __ATOMIC_RELAXED);
 }
 
+static void
+srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
+{
+	if (counters->size < sizeof(*counters))
+		return;
+	srq->count = counters;
+	__atomic_store_n(&counters->known, RI_COUNTED_POSTS, __ATOMIC_RELAXED);
+}
+
 const struct ri_user_ops vib_user_ops = {
 	.size = sizeof(struct ri_user_ops),
 	.rnic_open = rnic_open,
@@ -120,6 +129,7 @@ const struct ri_user_ops vib_user_ops = {
 	.srq_close = srq_close,
 	.qp_count = qp_count,
 	.cq_count = cq_count,
+	.srq_count = srq_count,
 };
 
 const struct ri_fast_ops vib_fast_ops = {

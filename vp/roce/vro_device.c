@@ -90,6 +90,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 					   .leader_leave = vro_station_leader_leave,
 					   .spin_futile = vro_station_spin_futile,
 					   .bind = vro_bell_bind,
+					   .count = vro_bell_count,
 					   .max_inline = attr.max_inline,
 					   .immediate_with = attr.immediate_with};
 	*out = rnic;

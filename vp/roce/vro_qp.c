@@ -29,6 +29,7 @@ vro_send(struct vro_qp *qp, uint8_t *at, const struct roce_flow *flow, struct ro
 
 	memset(at + head + p->payload_length, 0, pad);
 	qp->engine->counts[VRO_PACKETS_OUT]++;
+	ri_count(&qp->count->frames_sent, 1);
 	qp->engine->link->send(qp->engine->link, flow, head + p->payload_length + pad);
 }
 
@@ -204,6 +205,7 @@ vro_qp_create(struct vro_qp *qp)
 		r->wqe = (void *)(r + 1);
 	}
 	tx->armed = RI_NEVER;
+	qp->count = &qp->unread;
 	qp->in.ops = &responder_ops;
 	qp->in.unreliable = qp->transport == ROCE_UC;
 	(void)vsw_role_take(&qp->in.role); /* for ever: one thread at a time is in the engine */
@@ -531,6 +533,7 @@ group_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 
 		if (fault == ROCE_OK && !good && !roce_icrc_check(flow, find_ident, octets, len)) {
 			last = ROCE_CRC;
+			ri_count(&qp->count->crc_errors, 1);
 			break;
 		}
 		if (fault != ROCE_OK) {
@@ -539,6 +542,7 @@ group_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		}
 		good = true;
 		engine->counts[VRO_PACKETS_IN]++;
+		ri_count(&qp->count->frames_received, 1);
 		vro_ud_packet(qp, flow, p, len);
 	}
 	if (!good)
@@ -564,8 +568,11 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 		qp = engine->find(engine, p.qpn);
 		fault = qp == NULL ? ROCE_QPN_FAULT : packet_fault(qp, flow, &p);
 	}
-	if (fault == ROCE_OK && !roce_icrc_check(flow, find_ident, octets, len))
+	if (fault == ROCE_OK && !roce_icrc_check(flow, find_ident, octets, len)) {
 		fault = ROCE_CRC;
+		if (qp != NULL)
+			ri_count(&qp->count->crc_errors, 1);
+	}
 	if (fault != ROCE_OK) {
 		engine->faults[fault]++;
 		return;
@@ -576,6 +583,7 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 		return;
 	}
 	engine->counts[VRO_PACKETS_IN]++;
+	ri_count(&qp->count->frames_received, 1);
 	if (qp->awaited) {
 		qp->awaited = false;
 		qp->ops->arrived(qp);

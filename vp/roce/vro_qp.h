@@ -16,6 +16,7 @@
 #ifndef VRO_QP_H
 #define VRO_QP_H
 
+#include "ri_count.h"
 #include "ri_share.h"
 #include "roce_icrc.h"
 #include "vsw_respond.h"
@@ -248,6 +249,8 @@ struct vro_qp {
 	uint32_t acked_round; /* ... in this round */
 	uint32_t
 		answering; /* messages that were answered in their round, less those that were not; 0 to 2 * VRO_ANSWERING */
+	struct ri_qp_counters *count; /* packets; never NULL once it is created */
+	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };
 
 /* --- control ------------------------------------------------------------------------------ */

@@ -425,8 +425,10 @@ send_one(struct vro_qp *qp)
 		/* A request that has failed is completed when those before it are. */
 		return r->status != RI_WC_SUCCESS && local_run(qp, r);
 	}
-	if (roce_diff(psn, tx->end) < 0)
+	if (roce_diff(psn, tx->end) < 0) {
 		qp->engine->counts[VRO_REPEATED]++;
+		ri_count(&qp->count->retries, 1);
+	}
 	if (roce_diff(roce_add(r->first, tx->at), tx->end) > 0)
 		tx->end = roce_add(r->first, tx->at);
 	if (qp->transport != ROCE_RC)
@@ -687,6 +689,7 @@ nak(struct vro_qp *qp, uint8_t syndrome)
 		}
 		if (qp->path.rnr_retries != VRO_RNR_FOR_EVER)
 			tx->rnr_retries--;
+		ri_count(&qp->count->retries, 1);
 		tx->halted = true;
 		tx->wanted = true;
 		tx->went_back = false;

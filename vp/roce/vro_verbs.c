@@ -51,6 +51,18 @@ vro_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag)
 	vsw_mw_key(qp->rnic->mem, bind, stag);
 }
 
+/* A packet may come to a queue pair as soon as it has a number, so the engine may be at its counters already. */
+uint32_t
+vro_bell_count(void *engine_qp, struct ri_qp_counters *counters)
+{
+	struct vro_verbs_qp *qp = engine_qp;
+
+	vro_station_enter(qp->rnic->station);
+	qp->qp.count = counters;
+	vro_station_leave(qp->rnic->station);
+	return RI_COUNTED_FRAMES | RI_COUNTED_CRC | RI_COUNTED_RETRIES;
+}
+
 static void
 timer_fire(void *arg)
 {

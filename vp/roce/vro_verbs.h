@@ -108,6 +108,7 @@ void vro_verbs_qp_destroy(struct vro_verbs_qp *qp);
 void vro_bell_sq(void *engine_qp);
 void vro_bell_rq(void *engine_qp);
 void vro_bell_bind(void *engine_qp, struct ri_wr_bind *bind, uint32_t *stag);
+uint32_t vro_bell_count(void *engine_qp, struct ri_qp_counters *counters);
 
 /* vro_group.c. The entries of ri_qp_ops, and all others in the role. */
 enum ri_status vro_mcast_attach(struct ri_qp *qp, const struct ri_addr *group);

@@ -53,6 +53,7 @@ strip_srq(void)
 	tables.user.srq_open = NULL;
 	tables.user.srq_close = NULL;
 	tables.user.srq_remap = NULL;
+	tables.user.srq_count = NULL;
 }
 
 static void

@@ -181,6 +181,8 @@ ENTRY_VOID(user, qp_count, qp, (struct ri_uqp * qp, struct ri_qp_counters *count
 	   (qp, counters))
 ENTRY_VOID(user, cq_count, cq, (struct ri_ucq * cq, struct ri_cq_counters *counters),
 	   (cq, counters))
+ENTRY_VOID(user, srq_count, srq, (struct ri_usrq * srq, struct ri_qp_counters *counters),
+	   (srq, counters))
 
 /* --- the fast path ------------------------------------------------------------------------------ */
 
@@ -259,7 +261,8 @@ wrap_entries(struct wrap_tables *out)
 					 .srq_remap = user_srq_remap,
 					 .qp_remap = user_qp_remap,
 					 .qp_count = user_qp_count,
-					 .cq_count = user_cq_count};
+					 .cq_count = user_cq_count,
+					 .srq_count = user_srq_count};
 	out->fast = (struct ri_fast_ops){.post_sq = fast_post_sq,
 					 .post_rq = fast_post_rq,
 					 .post_srq = fast_post_srq,

@@ -166,6 +166,12 @@ cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
 	wrap_in(cq)->user.cq_count(wrap_inner(cq), counters);
 }
 
+static void
+srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
+{
+	wrap_in(srq)->user.srq_count(wrap_inner(srq), counters);
+}
+
 /* --- the fast path ------------------------------------------------------------------------------ */
 
 static enum ri_status
@@ -262,6 +268,7 @@ const struct ri_user_ops wrap_plain_user_ops = {
 	.qp_remap = qp_remap,
 	.qp_count = qp_count,
 	.cq_count = cq_count,
+	.srq_count = srq_count,
 };
 
 const struct ri_fast_ops wrap_plain_fast_ops = {

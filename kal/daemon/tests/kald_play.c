@@ -198,8 +198,13 @@ play_receive_with(int from, struct kald_message *message, int fds[KALD_SHARE_FDS
 				.msg_controllen = CMSG_LEN(KALD_SHARE_FDS * sizeof(int))};
 	struct cmsghdr *c;
 	size_t count = 0;
+	ssize_t got;
 
-	g_assert_cmpint(recvmsg(from, &packet, MSG_CMSG_CLOEXEC), >, 0);
+	/* A process that is stopped and goes on finds its receive interrupted, since that has a time limit. */
+	do
+		got = recvmsg(from, &packet, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	g_assert_cmpint(got, >, 0);
 	c = CMSG_FIRSTHDR(&packet);
 	if (c != NULL) {
 		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -2,32 +2,84 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many processes that borrow and return, killed at random moments: after each kill the sums of the accounts are those of the
- * processes that live, and in the end they are zero. The argument is the number of kills.
+ * Many processes that borrow and return, some of which share an address, killed at random moments: after some of the kills the sums of
+ * the accounts are those of the processes that live, and so are the members of the address. In the end there are none, and the daemon
+ * has as many threads and descriptors as before. The argument is the number of kills.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kald_play.h"
 
-#define PROCESSES 100
-#define LIMIT     20000
+#define PROCESSES     100
+#define SHARERS       40 /* of them; a slot of one that was killed may still be taken */
+#define LIMIT         20000
+#define PORT          4791
+#define QUIET_THREADS 2 /* of the daemon, without clients' descriptors to close */
 
 static unsigned kills = 60;
 
+/* The address that is shared; tests that run at the same time have others. */
+static void
+share_request(struct kald_message *m, pid_t test)
+{
+	struct kald_addr *at = &m->body.share.at;
+
+	kald_message_begin(m, KALD_SHARE, 9, KALD_OK);
+	at->family = AF_INET;
+	at->port = PORT;
+	at->octets[0] = 127;
+	at->octets[1] = (uint8_t)(100 + test % 100);
+	at->octets[2] = (uint8_t)(test / 100 % 250);
+	at->octets[3] = 9;
+}
+
+/* Become a member of the address, which has room for all that live, and have a listener there. It may be killed at any point. */
+static void
+share(int fd, unsigned seed)
+{
+	int proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), fds[KALD_SHARE_FDS];
+	struct kald_message m, reply;
+	size_t got;
+
+	g_assert_cmpint(proof, >=, 0);
+	kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
+	strcpy(m.body.name.name, "roce:lo");
+	play_ask(fd, &m, &reply);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	share_request(&m, getppid());
+	play_send_with(fd, &m, &proof, 1);
+	do
+		got = play_receive_with(fd, &reply, fds);
+	while (reply.head.number != (KALD_SHARE | KALD_REPLY));
+	if (reply.head.status != KALD_OK)
+		g_error("%s", reply.body.refusal.text);
+	g_assert_cmpuint(got, ==, KALD_SHARE_FDS);
+	close(proof);
+	share_request(&m, getppid());
+	kald_message_begin(&reply, KALD_SERVICE, 10, KALD_OK);
+	reply.body.service.at = m.body.share.at;
+	reply.body.service.service = 0x10000 + seed;
+	play_ask(fd, &reply, &m);
+	g_assert_cmpint(m.head.status, ==, KALD_OK);
+}
+
 /* One process: borrow, return and answer recalls until it is killed. */
 static void
-live(const struct play *play, unsigned seed)
+live(const struct play *play, unsigned seed, bool shares)
 {
 	GRand *rand = g_rand_new_with_seed(seed);
 	uint64_t has[KAL_RESOURCE_COUNT] = {0};
 	int fd = play_join(play, KALD_CLIENT, NULL);
 	struct kald_message request, reply;
 
+	if (shares)
+		share(fd, seed);
 	for (;;) {
 		unsigned r = (unsigned)g_rand_int_range(rand, KAL_RESOURCE_QP, KAL_RESOURCE_COUNT);
 		uint64_t amount = (uint64_t)g_rand_int_range(rand, 1, 300);
@@ -58,23 +110,81 @@ live(const struct play *play, unsigned seed)
 }
 
 static pid_t
-begin_one(const struct play *play, unsigned seed)
+begin_one(const struct play *play, unsigned seed, bool shares)
 {
 	pid_t pid = fork();
 
 	g_assert_cmpint(pid, >=, 0);
 	if (pid == 0)
-		live(play, seed);
+		live(play, seed, shares);
 	return pid;
 }
 
-static bool
-is_one(const pid_t *pids, uint32_t pid)
+/* Until now it has found nothing wrong. */
+static void
+end_one(pid_t pid)
 {
-	for (unsigned i = 0; i < PROCESSES; i++)
+	int status = 0;
+
+	kill(pid, SIGKILL);
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static bool
+is_one(const pid_t *pids, unsigned count, uint32_t pid)
+{
+	for (unsigned i = 0; i < count; i++)
 		if ((uint32_t)pids[i] == pid)
 			return true;
 	return false;
+}
+
+/* How many processes share the address; all of them are among those that live. */
+static unsigned
+check_members(int tool, const pid_t *pids)
+{
+	struct kald_message m, reply;
+	unsigned count = 0;
+
+	kald_message_begin(&m, KALD_SHARES, 8, KALD_OK);
+	do {
+		play_ask(tool, &m, &reply);
+		g_assert_cmpint(reply.head.status, ==, KALD_OK);
+		for (uint32_t i = 0; i < reply.body.sharings.count; i++)
+			g_assert_true(is_one(pids, SHARERS, reply.body.sharings.entries[i].pid));
+		count += reply.body.sharings.count;
+		m.body.list.after = reply.body.sharings.next;
+	} while (m.body.list.after != 0);
+	return count;
+}
+
+/* Entries of a folder of the daemon in /proc: its descriptors or its threads. */
+static unsigned
+entries_of(const struct play *play, const char *what)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)play->pid, what);
+	g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+	unsigned count = 0;
+
+	while (dir != NULL && g_dir_read_name(dir) != NULL)
+		count++;
+	return count;
+}
+
+/* Nothing is left of processes that have ended. */
+static void
+check_rest(const struct play *play, int tool, unsigned threads, unsigned fds)
+{
+	bool left = true;
+
+	for (unsigned i = 0; i < 10000 && left; i++) {
+		g_usleep(1000);
+		left = entries_of(play, "task") != threads || entries_of(play, "fd") != fds;
+	}
+	g_assert_cmpuint(check_members(tool, NULL), ==, 0);
+	g_assert_cmpuint(entries_of(play, "task"), ==, threads);
+	g_assert_cmpuint(entries_of(play, "fd"), ==, fds);
 }
 
 /*
@@ -98,7 +208,7 @@ check_sums(int tool, const pid_t *pids)
 			const struct kald_entry *entry =
 				&g_array_index(entries, struct kald_entry, i);
 
-			g_assert_true(is_one(pids, entry->pid));
+			g_assert_true(is_one(pids, PROCESSES, entry->pid));
 			for (unsigned r = 0; r < KAL_RESOURCE_COUNT; r++)
 				sums[r] += entry->lent[r];
 		}
@@ -113,6 +223,7 @@ check_sums(int tool, const pid_t *pids)
 		g_array_free(entries, TRUE);
 	}
 	g_assert_true(same);
+	g_assert_cmpuint(check_members(tool, pids), <=, SHARERS);
 	for (unsigned i = 0; i < PROCESSES; i++)
 		kill(pids[i], SIGCONT);
 }
@@ -128,12 +239,18 @@ test_storm(void)
 	pid_t pids[PROCESSES];
 	struct play play;
 	uint32_t processes = 0;
+	unsigned threads, fds;
 	int tool;
 
 	play_begin(&play, policy);
 	tool = play_join(&play, KALD_TOOL, NULL);
+	/* A thread of its beginning may still end. */
+	for (unsigned i = 0; i < 1000 && entries_of(&play, "task") > QUIET_THREADS; i++)
+		g_usleep(1000);
+	threads = entries_of(&play, "task");
+	fds = entries_of(&play, "fd");
 	for (unsigned i = 0; i < PROCESSES; i++)
-		pids[i] = begin_one(&play, i);
+		pids[i] = begin_one(&play, i, i < SHARERS);
 	while (processes < PROCESSES) {
 		g_usleep(1000);
 		(void)play_lent(tool, KALD_LEVEL_USER, getuid(), KAL_RESOURCE_QP, &processes);
@@ -142,16 +259,13 @@ test_storm(void)
 		unsigned which = (unsigned)g_rand_int_range(rand, 0, PROCESSES);
 
 		g_usleep((gulong)g_rand_int_range(rand, 0, 3000));
-		kill(pids[which], SIGKILL);
-		g_assert_cmpint(waitpid(pids[which], NULL, 0), ==, pids[which]);
-		pids[which] = begin_one(&play, 1000 + i);
+		end_one(pids[which]);
+		pids[which] = begin_one(&play, 1000 + i, which < SHARERS);
 		if (i % 10 == 9)
 			check_sums(tool, pids);
 	}
-	for (unsigned i = 0; i < PROCESSES; i++) {
-		kill(pids[i], SIGKILL);
-		g_assert_cmpint(waitpid(pids[i], NULL, 0), ==, pids[i]);
-	}
+	for (unsigned i = 0; i < PROCESSES; i++)
+		end_one(pids[i]);
 	for (unsigned i = 0; i < 5000 && processes > 0; i++) {
 		g_usleep(1000);
 		(void)play_lent(tool, KALD_LEVEL_USER, getuid(), KAL_RESOURCE_QP, &processes);
@@ -159,6 +273,7 @@ test_storm(void)
 	g_assert_cmpuint(processes, ==, 0);
 	for (unsigned r = 0; r < KAL_RESOURCE_COUNT; r++)
 		g_assert_cmpuint(play_lent(tool, KALD_LEVEL_USER, getuid(), r, NULL), ==, 0);
+	check_rest(&play, tool, threads, fds);
 	close(tool);
 	g_rand_free(rand);
 	play_free(&play);

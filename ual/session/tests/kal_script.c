@@ -421,6 +421,14 @@ kal_count_cq(struct kal_client *client, uint32_t cq)
 	return NULL;
 }
 
+struct ri_qp_counters *
+kal_count_srq(struct kal_client *client, uint32_t srq)
+{
+	(void)client;
+	(void)srq;
+	return NULL;
+}
+
 struct kal_waits *
 kal_count_waits(struct kal_client *client, uint32_t rnic)
 {

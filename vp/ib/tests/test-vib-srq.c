@@ -155,16 +155,22 @@ static void
 test_slots(void)
 {
 	static const uint64_t order[] = {2, 0, 4, 1, 3};
+	struct ri_qp_counters counters = {.size = sizeof(counters)};
 	struct setting s;
 
 	setting_new(&s, 5, false);
 	for (unsigned round = 0; round < 10; round++) {
 		uint64_t first = s.posted;
 
+		if (round == 1)
+			vib_user_ops.srq_count(&s.srq->user, &counters);
 		g_assert_cmpuint(fill(&s), ==, 5);
 		for (unsigned i = 0; i < 5; i++)
 			receive(&s, first + order[i]);
 	}
+	/* Five in each round; not the sixth, which was refused, nor what was posted before somebody asked to count. */
+	g_assert_cmpuint(counters.posts[RI_OP_RECV], ==, 45);
+	g_assert_cmphex(counters.known, ==, RI_COUNTED_POSTS);
 	setting_free(&s);
 }
 

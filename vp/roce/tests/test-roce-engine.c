@@ -209,6 +209,16 @@ held(void)
 	sim_free(sim);
 }
 
+/* What the access layer is told of a queue pair. */
+static void
+counters_are(const struct sim_qp *q, uint64_t sent, uint64_t received, uint64_t retries)
+{
+	g_assert_cmpuint(q->qp.count->frames_sent, ==, sent);
+	g_assert_cmpuint(q->qp.count->frames_received, ==, received);
+	g_assert_cmpuint(q->qp.count->retries, ==, retries);
+	g_assert_cmpuint(q->qp.count->crc_errors, ==, 0);
+}
+
 /* A burst of Sends is acknowledged by few packets, and only the requests that are to be signalled are completed. */
 static void
 coalesced(void)
@@ -228,6 +238,8 @@ coalesced(void)
 	sent_is(pair[0], "19 RI_OP_SEND RI_WC_SUCCESS\n");
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_PACKETS_OUT], ==, 20);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_PACKETS_OUT], ==, 1);
+	counters_are(pair[0], 20, 1, 0);
+	counters_are(pair[1], 1, 20, 0);
 	sim_free(sim);
 }
 
@@ -529,10 +541,16 @@ not_ready(void)
 	/* Twice more, and no more. */
 	pair[0]->qp.path.rnr_retries = pair[0]->qp.tx.rnr_retries = 2;
 	sim->sides[1].engine.counts[VRO_RNRS] = 0;
+	g_assert_cmpuint(pair[0]->qp.count->retries, >, 70);
+	pair[0]->qp.count->retries = sim->sides[0].engine.counts[VRO_REPEATED] = 0;
 	sim_post(pair[0], &wr);
 	sim_run(sim, SECOND);
 	sent_is(pair[0], "1 RI_OP_SEND RI_WC_RNR\n");
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_RNRS], ==, 3);
+	/* Two waits, and what was sent again after each. */
+	g_assert_cmpuint(pair[0]->qp.count->retries, ==,
+			 2 + sim->sides[0].engine.counts[VRO_REPEATED]);
+	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_REPEATED], >=, 2);
 	g_assert_true(vth_logged(sim->vth, "had no receive for it at 3 tries (rnr_retry 2)"));
 	sim_free(sim);
 }

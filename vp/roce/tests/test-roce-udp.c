@@ -255,6 +255,8 @@ other_senders(void)
 		exchange(&w);
 		sim_poll(w.pair[1]);
 		g_assert_cmpuint(w.sim->sides[1].engine.faults[ROCE_CRC], ==, 1);
+		g_assert_cmpuint(w.pair[1]->qp.count->crc_errors, ==, 1);
+		g_assert_cmpuint(w.pair[1]->qp.count->frames_received, ==, !damaged);
 		g_assert_cmpstr(w.pair[1]->received->str, ==,
 				damaged ? "" : "5 RI_OP_RECV RI_WC_SUCCESS 0 4\n");
 	}

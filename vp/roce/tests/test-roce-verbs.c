@@ -254,11 +254,15 @@ datagrams(void)
 	struct pair p;
 	struct ri_wr wr = {
 		.wr_id = 5, .opcode = RI_OP_SEND_UD, .flags = RI_WR_SIGNALED, .num_sge = 1};
+	struct ri_qp_counters counters = {.size = sizeof(counters)};
 	struct ri_sge sge;
 	uint32_t id;
 
 	pair_open(&p, RI_QP_UD, false);
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
+	vro_provider_entry()->user->qp_count(p.b->uqp, &counters);
+	g_assert_cmphex(counters.known & (RI_COUNTED_FRAMES | RI_COUNTED_CRC | RI_COUNTED_RETRIES),
+			==, RI_COUNTED_FRAMES | RI_COUNTED_CRC | RI_COUNTED_RETRIES);
 	g_assert_cmpint(ops->create(p.node->pd, &far, &ah, &id), ==, RI_ERR_NO_ROUTE);
 	g_assert_cmpint(ops->create(p.node->pd, &init, &ah, &id), ==, RI_SUCCESS);
 	g_assert_cmpint(end_recv(p.b, 6, &p.mb, 0, 140), ==, RI_SUCCESS);
@@ -269,6 +273,7 @@ datagrams(void)
 	wait_one(&p, p.a->uscq, 5, RI_WC_SUCCESS);
 	g_assert_cmpuint(wait_one(&p, p.b->urcq, 6, RI_WC_SUCCESS).src_qpn, ==, qpn_of(p.a));
 	g_assert_cmpmem(p.ma.at, 100, p.mb.at + 40, 100);
+	g_assert_cmpuint(counters.frames_received, ==, 1);
 	/* What its sender said is in the IPv4 header in front. */
 	g_assert_cmphex(p.mb.at[20], ==, 0x45);
 	g_assert_cmphex(p.mb.at[21], ==, 0x20);

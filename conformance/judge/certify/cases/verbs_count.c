@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "verbs_pair.h"
+#include "verbs_shared.h"
 
 #define GUARD 0xb7
 
@@ -205,6 +205,45 @@ fewer(struct cert *cert)
 	counters_guarded(cert, &cq, size);
 }
 
+/* Receives of a shared queue are counted there, and not by the queue pair that takes them. */
+static void
+shared_receives(struct cert *cert)
+{
+	const struct ri_user_ops *user = cert_provider(cert)->user;
+	struct cert_node *near = cert_node_open(cert), *far = cert_node_open(cert);
+	const struct ri_qp_init init = cert_end_defaults(far);
+	struct cert_end *a = cert_end_new(near, NULL);
+	struct cert_region *into = cert_region_new(far, VERBS_MEMORY, CERT_ALL);
+	struct ri_sge sink = cert_sge(into, 0, 64);
+	struct ri_recv_wr wr = {.sgl = &sink, .num_sge = 1};
+	struct counters qp, srq;
+	struct shared b;
+
+	counters_new(&qp, sizeof(qp.qp));
+	counters_new(&srq, sizeof(srq.qp));
+	shared_new(&b, far, &init, 4);
+	user->qp_count(b.end.uqp, &qp.qp);
+	user->srq_count(b.usrq, &srq.qp);
+	cert_connect(a, &b.end);
+	for (wr.wr_id = 1; wr.wr_id <= 3; wr.wr_id++)
+		shared_post(&b, &b.end, &wr);
+	cert_post_send(a, 9, NULL, 0, 0);
+	cert_wc_is(&b.end, true, 1, RI_WC_SUCCESS);
+	cert_wc_is(a, false, 9, RI_WC_SUCCESS);
+	if ((srq.qp.known & RI_COUNTED_POSTS) != 0) {
+		CERT_UINT(cert, srq.qp.posts[RI_OP_RECV], ==, 3);
+		CERT_UINT(cert, sum(srq.qp.posts), ==, 3);
+		CERT_UINT(cert, sum(qp.qp.posts), ==, 0);
+	} else {
+		cert_not_claimed(cert, "the provider counts no receives of shared queues");
+	}
+	shared_free(&b);
+	cert_node_close(near);
+	cert_node_close(far);
+	counters_guarded(cert, &qp, sizeof(qp.qp));
+	counters_guarded(cert, &srq, sizeof(srq.qp));
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.count.work.0001",
 	 .title = "Each post and each completion that is polled is counted once, with its octets",
@@ -219,6 +258,11 @@ static const struct cert_case cases[] = {
 	 .title = "No counter is written behind the size that the access layer gives",
 	 .rule = "[RI 11.2.1]",
 	 .run = fewer},
+	{.id = "verbs.count.shared.0001",
+	 .title = "A receive that is posted to a shared queue is counted there, and only there",
+	 .rule = "[RI 11.2.1]",
+	 .needs = "srq",
+	 .run = shared_receives},
 };
 
 CERT_SET(verbs_count, cases);
