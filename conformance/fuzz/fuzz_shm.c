@@ -23,7 +23,7 @@
 #define GREETED    0x04u /* it has said HELLO before the commands */
 
 #define COMMANDS 64
-#define PORT     4713
+#define PORT     4713u
 #define OCTETS   8192u
 #define SECOND   UINT64_C(1000000000)
 #define LISTENER ((void *)(uintptr_t)42)

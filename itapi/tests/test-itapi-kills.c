@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "it_pair.h"
+#include "vem_runtime.h"
 
 #define OCTETS    20000
 #define RUNS      30
@@ -197,7 +198,7 @@ victim_start(struct survivor *me)
 	char step[8], port[8];
 	int ends[2];
 
-	g_snprintf(step, sizeof(step), "%u", me->step);
+	g_snprintf(step, sizeof(step), "%u", (unsigned)me->step);
 	g_snprintf(port, sizeof(port), "%u", me->pair.qual.conn_qual.port);
 	g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
 	me->pid = fork();
@@ -610,14 +611,8 @@ main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "idle") == 0)
 		return idle_main(argv);
 	signal(SIGPIPE, SIG_IGN);
-	runtime = g_dir_make_tmp("itapi-kills-XXXXXX", NULL);
-	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	runtime = vem_runtime_begin();
 	status = pair_main(argc, argv, add);
 	/* Of all processes, only the folder is left. */
-	char *command =
-		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
-	status |= system(command) != 0;
-	g_free(command);
-	g_free(runtime);
-	return status;
+	return vem_runtime_end(runtime) ? status : 1;
 }

@@ -91,7 +91,7 @@ socket_new(struct kal_setup *setup, const struct sockaddr_storage *peer, socklen
 	const struct kal_cm_req *req = &setup->req;
 	struct ri_addr any = {.family = peer->ss_family == AF_INET ? RI_ADDR_IPV4 : RI_ADDR_IPV6};
 	bool bound = req->local.family != RI_ADDR_NONE || req->service.local_port != 0;
-	struct sockaddr_storage local;
+	struct sockaddr_storage local = {.ss_family = AF_UNSPEC};
 	const struct kal_dial dial = {
 		.peer = peer, .len = len, .local = bound ? &local : NULL, .connecting = connecting};
 

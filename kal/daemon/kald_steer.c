@@ -161,7 +161,9 @@ kald_steer_map(int memory)
 	    about.st_size != (off_t)sizeof(struct kald_memory))
 		return NULL;
 	map = mmap(NULL, sizeof(struct kald_memory), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	return map != MAP_FAILED ? map : NULL;
+	if (map == MAP_FAILED)
+		return NULL;
+	return map;
 }
 
 void

@@ -179,6 +179,8 @@ kal_fd_receive(struct kal_fd *fds, size_t room, int sock, struct msghdr *message
 	if (n >= 0)
 		take_all(message, fds, room);
 	pthread_mutex_unlock(&list_lock);
+	message->msg_control = NULL;
+	message->msg_controllen = 0;
 	errno = error;
 	return n;
 }

@@ -69,8 +69,8 @@ live_after_fork_child(void)
 {
 	/* If the kernel refuses, the pages stay shared; then only counters of what the child must not use could go wrong. */
 	if (table.slots != NULL)
-		(void)mmap(table.slots, BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		table.slots = mmap(table.slots, BYTES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	kal_live_sums_free(table.sums);
 	memset(&table, 0, sizeof(table));
 	pthread_mutex_init(&lock, NULL);

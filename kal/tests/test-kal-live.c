@@ -310,7 +310,7 @@ static void
 test_torn(void)
 {
 	struct scene scene;
-	struct seen seen;
+	struct seen seen = {0};
 	unsigned whole = 0, missed;
 	pthread_t thread;
 	int fd;

@@ -38,6 +38,8 @@ FABRIC = 'itapi/tests/it_fabric.h'
 # C library and, where 'own' is left out, the headers of its own folder.
 RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
+    # Its processes meet in a folder, as those of the provider's own tests do.
+    'itapi/tests/test-itapi-kills.c': ['vp/emul/tests/vem_runtime.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
     'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/*/kal_settings*.h', 'kal/live/kal_live_read.h', 'rnicpi/support/ri_calls.h',

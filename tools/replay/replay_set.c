@@ -103,12 +103,13 @@ region_line(struct state *state, GError **error)
 	return true;
 }
 
+/* NULL: there is none of that number. None has the number 0. */
 static struct replay_qp *
 qp_of(struct state *state, uint32_t number)
 {
-	return number > 0 && state->qps[number] > 0
-		       ? &g_array_index(state->set->qps, struct replay_qp, state->qps[number] - 1)
-		       : NULL;
+	int place = state->qps[number];
+
+	return place > 0 ? &g_array_index(state->set->qps, struct replay_qp, place - 1) : NULL;
 }
 
 static bool

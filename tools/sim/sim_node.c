@@ -303,9 +303,10 @@ sim_node_end(struct sim_node *node, int status, bool killed)
 			line_end(node, STDOUT_FILENO);
 	}
 	reaper = sim_thread_new(node, reaper_main, node, 0);
-	if (reaper == NULL)
+	if (reaper != NULL)
+		reaper->reaper = true;
+	else
 		sim_fail("no thread", "the process cannot have another thread");
-	reaper->reaper = true;
 	sim_note(sim_me != NULL && sim_me->node == node ? sim_me : NULL,
 		 killed ? "is killed" : "exits with", killed ? node->plan->name : text);
 }

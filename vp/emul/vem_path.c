@@ -93,17 +93,12 @@ vem_path_read(struct ri_command *command, struct vem_path_order *order)
 	return command->count == 2 ? NULL : "wanted: name NAME";
 }
 
-/* The rules, made when they are needed; with the lock. NULL: no memory. */
-static struct vem_paths *
-paths_make(struct ri_rnic *rnic)
+/* The rules, made when they are needed; with the lock. If there is no memory, they stay NULL. */
+static void
+paths_need(struct ri_rnic *rnic)
 {
-	struct vem_paths *paths = atomic_load(&rnic->faults.paths);
-
-	if (paths == NULL) {
-		paths = calloc(1, sizeof(*paths));
-		atomic_store(&rnic->faults.paths, paths);
-	}
-	return paths;
+	if (atomic_load(&rnic->faults.paths) == NULL)
+		atomic_store(&rnic->faults.paths, calloc(1, sizeof(struct vem_paths)));
 }
 
 static struct vem_path *
@@ -148,7 +143,7 @@ void
 vem_path_prepare(struct ri_rnic *rnic)
 {
 	pthread_mutex_lock(&rnic->faults.lock);
-	(void)paths_make(rnic);
+	paths_need(rnic);
 	pthread_mutex_unlock(&rnic->faults.lock);
 }
 
@@ -164,7 +159,8 @@ vem_path_do(struct ri_rnic *rnic, const struct vem_path_order *order)
 	if (rnic->wire_delay == 0)
 		return "paths are for adapters whose messages take time; set ITAPI_EMUL_WIRE_US";
 	pthread_mutex_lock(&faults->lock);
-	paths = paths_make(rnic);
+	paths_need(rnic);
+	paths = atomic_load(&faults->paths);
 	if (paths == NULL)
 		why = "no memory";
 	else if (order->what == VEM_PATH_NAME)

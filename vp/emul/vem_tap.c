@@ -319,15 +319,15 @@ message_drop(struct vem_tap *tap)
 	tap->held = false;
 }
 
-void
-vem_tap_begin(struct vem_qp *qp, struct vem_qp *peer)
+/* The request that is taken is described; what it moves is not there yet. False: nothing is captured. */
+static bool
+message_begin(struct vem_qp *qp)
 {
 	const struct vsw_wqe *wqe = qp->tx_wqe;
 	struct vem_tap *tap = qp->tap;
-	bool good = true;
 
 	if (tap == NULL || !tap->open)
-		return;
+		return false;
 	message_drop(tap);
 	tap->failed = false;
 	if (tap->msn == 0 && tap->psn == 0 && !atomic_load(&qp->by_peer))
@@ -337,9 +337,21 @@ vem_tap_begin(struct vem_qp *qp, struct vem_qp *peer)
 				       .length = wqe->length,
 				       .extra = wqe->inv_stag,
 				       .remote = wqe->u.remote};
+	if (wqe->opcode == RI_OP_SEND)
+		tap->now.remote = (struct ri_wr_remote){0};
+	return true;
+}
+
+void
+vem_tap_begin(struct vem_qp *qp, struct vem_qp *peer)
+{
+	const struct vsw_wqe *wqe = qp->tx_wqe;
+	struct vem_tap *tap = qp->tap;
+	bool good = true;
+
+	if (!message_begin(qp))
+		return;
 	if (wqe->opcode == RI_OP_SEND || wqe->opcode == RI_OP_RDMA_WRITE) {
-		if (wqe->opcode == RI_OP_SEND)
-			tap->now.remote = (struct ri_wr_remote){0};
 		good = sent_take(qp, &tap->now);
 	} else {
 		tap->now.sink = wqe->num_sge > 0 ? wqe->sge[0] : (struct ri_sge){0};
@@ -391,7 +403,8 @@ vem_tap_depart(struct vem_qp *qp)
 
 	if (tap == NULL)
 		return;
-	vem_tap_begin(qp, NULL);
+	if (message_begin(qp))
+		tap->held = sent_take(qp, &tap->now);
 	if (tap->held)
 		request_give(tap);
 	free(tap->now.octets);
@@ -418,7 +431,7 @@ vem_tap_refused(struct vem_qp *qp, const struct vsw_refusal *refusal)
 		return;
 	tap->now.refusal = refusal;
 	(void)snprintf(tap->why, sizeof(tap->why), "request %llu is refused, status %u",
-		       (unsigned long long)qp->tx_wqe->wr_id, refusal->status);
+		       (unsigned long long)qp->tx_wqe->wr_id, (unsigned)refusal->status);
 	if (!tap->held)
 		return;
 	/* Before the end of the connection, which another thread may be about to give. A Write may have departed already. */
@@ -436,7 +449,7 @@ vem_tap_failed(struct vem_qp *qp, enum ri_wc_status status)
 		return;
 	tap->failed = true;
 	(void)snprintf(tap->why, sizeof(tap->why), "request %llu fails here, status %u",
-		       (unsigned long long)qp->tx_wqe->wr_id, status);
+		       (unsigned long long)qp->tx_wqe->wr_id, (unsigned)status);
 }
 
 void
@@ -611,7 +624,7 @@ vem_tap_turned_down(struct vem_qp *qp, enum ri_wc_status status)
 		return;
 	qp->tap->now.refusal = &refusal;
 	(void)snprintf(qp->tap->why, sizeof(qp->tap->why), "request %llu is refused, status %u",
-		       (unsigned long long)qp->tx_wqe->wr_id, status);
+		       (unsigned long long)qp->tx_wqe->wr_id, (unsigned)status);
 	if (is_bare(&qp->tap->now) || sent_take(qp, &qp->tap->now)) {
 		request_give(qp->tap);
 		answer_give(qp->tap);

@@ -33,7 +33,7 @@ vro_route_here(const uint8_t gid[16], uint32_t scope)
 bool
 vro_route_find(const uint8_t gid[16], uint32_t scope, uint8_t source[16], bool *here)
 {
-	union vro_address to, own;
+	union vro_address to, own = {.sa.sa_family = AF_UNSPEC};
 	socklen_t size = vro_address_of(&to, gid, ROCE_UDP_PORT, scope), room = sizeof(own);
 	int fd = socket_for(gid);
 	bool found =

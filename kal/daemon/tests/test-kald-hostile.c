@@ -232,13 +232,14 @@ can_be_stuck(void)
 static void
 test_locked_proof(void)
 {
-	int proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), to;
+	int proof, to;
 	struct kald_message m;
 	struct stuck stuck;
 	struct play play;
 
 	if (!can_be_stuck())
 		return;
+	proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	play_begin(&play, NULL);
 	to = client_of_roce(&play);
 	g_assert_true(stuck_begin(&stuck, proof, true));

@@ -65,7 +65,7 @@ test_lengths(void)
 	for (unsigned number = 1; number < KALD_EVENTS_END; number++) {
 		struct kald_message m, out;
 		uint8_t octets[KALD_MESSAGE_MAX + 8];
-		size_t size = kald_body_size((uint16_t)number, KALD_OK);
+		size_t size;
 
 		if (number == KALD_REQUESTS_END)
 			number = KALD_EVENTS;

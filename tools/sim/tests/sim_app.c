@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -195,7 +196,8 @@ begin_once(void)
 static void *
 work(void *arg)
 {
-	unsigned self = (unsigned)(uintptr_t)arg;
+	unsigned self = (unsigned)(uintptr_t)arg, count;
+	int passed;
 
 	pthread_once(&once, begin_once);
 	assert(onces == 1);
@@ -207,9 +209,11 @@ work(void *arg)
 		total++;
 		pthread_cond_broadcast(&changed);
 		pthread_mutex_unlock(&lock);
-		serial += pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
+		passed = pthread_barrier_wait(&barrier);
+		serial += passed == PTHREAD_BARRIER_SERIAL_THREAD;
 		sem_wait(&permits);
-		assert(++inside <= 2);
+		count = ++inside;
+		assert(count <= 2);
 		sched_yield();
 		inside--;
 		sem_post(&permits);
@@ -338,6 +342,7 @@ static int
 do_end(const char *what)
 {
 	volatile unsigned never = 0;
+	volatile int *forbidden;
 
 	if (strcmp(what, "abort") == 0) {
 		fprintf(stderr, "that is too much\n");
@@ -345,8 +350,11 @@ do_end(const char *what)
 	}
 	if (strcmp(what, "assert") == 0)
 		assert(never == 1);
-	if (strcmp(what, "crash") == 0)
-		*(volatile int *)(uintptr_t)never = 1;
+	if (strcmp(what, "crash") == 0) {
+		forbidden = mmap(NULL, sizeof(*forbidden), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0);
+		*forbidden = 1;
+	}
 	if (strcmp(what, "datagrams") == 0)
 		return socket(AF_INET, SOCK_DGRAM, 0);
 	if (strcmp(what, "fork") == 0)

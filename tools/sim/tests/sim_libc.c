@@ -219,11 +219,14 @@ wait_for_ever(void)
 static void
 wait_by_stdio(void)
 {
+	FILE *stream;
 	char line[8];
 	int ends[2];
 
 	pair(ends);
-	(void)!fgets(line, sizeof(line), fdopen(ends[1], "r"));
+	stream = fdopen(ends[1], "r");
+	(void)!fgets(line, sizeof(line), stream);
+	fclose(stream);
 }
 
 static void
@@ -497,6 +500,8 @@ clocks(void)
 	       (long)direct.tv_sec, direct.tv_nsec, of_process.tv_nsec + (long)clock(),
 	       (long)used.ru_utime.tv_sec, (long)used.ru_utime.tv_usec, drawn[0], drawn[1],
 	       drawn[2]);
+	fclose(file);
+	close(fd);
 }
 
 static void
@@ -601,6 +606,8 @@ file_lock(void)
 	unlink(path);
 	assert(flock(one, LOCK_EX) == 0);
 	flock(other, LOCK_EX);
+	close(other);
+	close(one);
 }
 
 static void

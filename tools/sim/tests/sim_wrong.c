@@ -447,7 +447,7 @@ atomic(it_atomic_op_t op, uint64_t other, uint64_t compare, unsigned offset)
 	MUST(it_post_atomic(side.ep[0], op, other, compare, &segment, 0, IT_COMPLETION_FLAG,
 			    side.grant.addr + offset, (it_rmr_context_t)side.grant.context));
 	done(op == IT_FETCH_AND_ADD ? IT_DTO_FETCH_ADD_CMPL_EVENT : IT_DTO_CMP_SWAP_CMPL_EVENT);
-	return *(volatile uint64_t *)(side.memory + offset);
+	return *(volatile uint64_t *)(volatile void *)(side.memory + offset);
 }
 
 static void

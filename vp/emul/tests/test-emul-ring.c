@@ -314,8 +314,10 @@ test_fork(void)
 	int status = 0;
 
 	if (child == 0)
-		_exit(mincore(e.mine, VEM_RING_PAGE, &in_core) == 0 ||
-		      mincore(e.far, VEM_RING_PAGE, &in_core) == 0);
+		_exit(mincore(e.mine, VEM_RING_PAGE, &in_core) != 0 &&
+				      mincore(e.far, VEM_RING_PAGE, &in_core) != 0
+			      ? EXIT_SUCCESS
+			      : EXIT_FAILURE);
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
 	ends_free(&e);

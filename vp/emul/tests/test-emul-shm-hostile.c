@@ -19,8 +19,9 @@
 
 #include "vem_dgram.h"
 #include "vem_remote.h"
+#include "vem_runtime.h"
 
-#define PORT 4713
+#define PORT 4713u
 
 static const char *adapter, *self;
 static char *runtime;
@@ -879,8 +880,7 @@ main(int argc, char **argv)
 		return child_main();
 	if (argc > 2 && strcmp(argv[2], "listen") == 0)
 		return listen_and_die();
-	runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
-	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	runtime = vem_runtime_begin();
 	g_test_init(&argc, &argv, NULL);
 	add("killed", test_killed);
 	add("left", test_left);
@@ -893,9 +893,6 @@ main(int argc, char **argv)
 		add("datagrams", test_datagrams);
 	add("changing", test_changing);
 	int failed = g_test_run();
-	char *command = g_strdup_printf("rm -r %s", runtime);
-	failed |= system(command) != 0;
-	g_free(command);
-	g_free(runtime);
+	(void)vem_runtime_end(runtime); /* those of the killed are left */
 	return failed;
 }

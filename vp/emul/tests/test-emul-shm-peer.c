@@ -10,6 +10,7 @@
 #include "vem_dgram.h"
 #include "vem_link.h"
 #include "vem_pairs.h"
+#include "vem_runtime.h"
 
 #define SIZE (300u * 1024)
 
@@ -465,8 +466,7 @@ main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "child") == 0)
 		return child_main();
 
-	char *runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
-	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	char *runtime = vem_runtime_begin();
 	g_test_init(&argc, &argv, NULL);
 	add("data", test_data);
 	add("order", test_order);
@@ -479,10 +479,5 @@ main(int argc, char **argv)
 	add("unreliable-rest", test_unreliable_rest);
 	g_test_add_func("/emul/shm-peer/killed", test_killed);
 	int failed = g_test_run();
-	char *command =
-		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
-	failed |= system(command) != 0;
-	g_free(command);
-	g_free(runtime);
-	return failed;
+	return vem_runtime_end(runtime) ? failed : 1;
 }

@@ -9,6 +9,7 @@
 
 #include "vem_dgram.h"
 #include "vem_link.h"
+#include "vem_runtime.h"
 
 #define PORT 4723
 
@@ -519,11 +520,10 @@ main(int argc, char **argv)
 
 	bool asks = argc > 1 && strcmp(argv[1], "asks") == 0;
 	bool child = asks || (argc > 1 && strcmp(argv[1], "serves") == 0);
-	char *runtime = child ? NULL : g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
 
 	if (child)
 		return child_main(asks);
-	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
+	char *runtime = vem_runtime_begin();
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/shm-ud/data", test_data);
 	g_test_add_func("/emul/shm-ud/destroyed", test_destroyed);
@@ -538,10 +538,5 @@ main(int argc, char **argv)
 	int failed = g_test_run();
 	struct place last = place_new(&(struct ri_addr){0}); /* removes the names of the killed */
 	place_free(&last);
-	char *command =
-		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
-	failed |= system(command) != 0;
-	g_free(command);
-	g_free(runtime);
-	return failed;
+	return vem_runtime_end(runtime) ? failed : 1;
 }

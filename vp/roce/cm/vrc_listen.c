@@ -26,8 +26,15 @@ vrc_listen_find(const struct vrc_cm *cm, uint64_t service_id, bool datagram)
 static bool
 is_taken(const struct vrc_cm *cm, const struct ri_service *service)
 {
-	return vrc_listen_find(cm, vrc_service_id(service, false), false) != NULL ||
-	       vrc_listen_find(cm, vrc_service_id(service, true), true) != NULL;
+	uint64_t id = vrc_service_id(service, false), datagram_id = vrc_service_id(service, true);
+
+	for (struct vrc_link *l = cm->listens.next; l != &cm->listens; l = l->next) {
+		const struct vrc_listen *listen = VRC_OF(l, struct vrc_listen, link);
+		if (vrc_service_id(&listen->service, false) == id ||
+		    vrc_service_id(&listen->service, true) == datagram_id)
+			return true;
+	}
+	return false;
 }
 
 /* Draw a port or an id that is free; false: none was found. */

@@ -68,9 +68,8 @@ req_is_good(const struct vrc_cm *cm, const struct vrc_path *path, const struct v
 	} else if (!gid_is(req->primary.remote_gid, &path->local) ||
 		   !gid_is(req->primary.local_gid, &path->peer)) {
 		refuse_with_gid(rej, path);
-	} else if ((req->pkey & PKEY_DEFAULT) != PKEY_DEFAULT) {
-		rej->reason = VRC_REJ_UNSUPPORTED;
-	} else if (!header_fits(mad, req->service_id, false, path, header)) {
+	} else if ((req->pkey & PKEY_DEFAULT) != PKEY_DEFAULT ||
+		   !header_fits(mad, req->service_id, false, path, header)) {
 		rej->reason = VRC_REJ_UNSUPPORTED;
 	}
 	return rej->reason == 0;
@@ -169,7 +168,7 @@ vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct
 {
 	const struct vrc_input in = {.mad = mad};
 	struct vrc_conn *known = vrc_find_peer(cm, mad->local_id, false, path);
-	struct vrc_ip_header header;
+	struct vrc_ip_header header = {0};
 	struct vrc_mad_rej rej;
 
 	if (known != NULL && known->tid == mad->tid) {

@@ -411,7 +411,7 @@ orphans(void)
 	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
 	reset(s.a);
 	scene_listen(&s, 1);
-	event = request_of(&s, "", false);
+	(void)request_of(&s, "", false);
 	ops()->listen_destroy(s.listen);
 	end_free(s.b);
 	chunk_free(&s.mb);

@@ -223,7 +223,7 @@ static guint8 *
 hex_of(JsonObject *object, const char *member, gsize *len)
 {
 	const char *hex = json_object_get_string_member(object, member);
-	guint8 *octets = g_malloc(strlen(hex) / 2);
+	guint8 *octets = g_malloc0(strlen(hex) / 2);
 
 	*len = strlen(hex) / 2;
 	for (gsize i = 0; i < *len; i++)

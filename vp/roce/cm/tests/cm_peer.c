@@ -106,7 +106,7 @@ static void
 peer_receive(struct peer *peer)
 {
 	uint8_t frame[ROCE_PACKET_MAX];
-	struct sockaddr_in from;
+	struct sockaddr_in from = {.sin_family = AF_UNSPEC};
 	socklen_t size = sizeof(from);
 	struct roce_packet packet;
 	ssize_t len = recvfrom(peer->fd, frame, sizeof(frame), MSG_DONTWAIT,

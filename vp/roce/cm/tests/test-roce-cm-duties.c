@@ -220,12 +220,12 @@ test_strays(void)
 	g_assert_cmpuint(answers(&sim.b, &mad), ==, 1);
 	sim_last_mad(&sim, VRC_APR, &answer);
 	g_assert_cmpuint(answer.apr.status, ==, 1);
-	for (guint16 attribute = VRC_MRA; attribute <= VRC_APR; attribute++) {
+	for (guint attribute = VRC_MRA; attribute <= VRC_APR; attribute++) {
 		if (attribute == VRC_REP || attribute == VRC_DREQ || attribute == VRC_LAP ||
 		    attribute == VRC_SIDR_REQ)
 			continue;
 		memset(&mad, 0, sizeof(mad));
-		mad.attribute = attribute;
+		mad.attribute = (guint16)attribute;
 		mad.remote_id = 7;
 		g_assert_cmpuint(answers(&sim.b, &mad), ==, 0);
 	}
@@ -634,6 +634,7 @@ test_listener_goes(void)
 	/* Nobody listens there now; and a request that is given up later has no context. */
 	number = sim_connect(&sim.a, PORT + 1);
 	sim_run(&sim, sim.now + 100 * MS);
+	g_assert_cmpuint(sim_event(&sim.a, RI_CM_FAILED, 0)->number, ==, number);
 	g_assert_cmpuint(sim_event(&sim.a, RI_CM_FAILED, 0)->cm.reason, ==, RI_CM_REASON_REFUSED);
 	sim_stop(&sim);
 }
