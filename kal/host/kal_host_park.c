@@ -113,6 +113,24 @@ handlers_restart(void)
 	return true;
 }
 
+#ifdef __GLIBC__
+extern ssize_t read_nothing(int fd, void *to, size_t room) __asm__("__read");
+#endif
+
+/*
+ * pthread_cancel() decides that a thread is to end at once, and sends it a signal: two steps. If the thread stops being cancelled at any
+ * instant between them, the signal finds it where it owns something, and glibc 2.36 ends it in any function of its own that is a
+ * cancellation point, even with cancellation disabled. Such a function of glibc waits for a signal that is under way; __read
+ * is one that has nothing to do for this descriptor, and that ThreadSanitizer knows nothing of.
+ */
+static void
+cancel_settle(void)
+{
+#ifdef __GLIBC__
+	(void)!read_nothing(-1, NULL, 0);
+#endif
+}
+
 /*
  * One sleep, on the word if there are no descriptors. The C library has no futex that is a cancellation point, and
  * ThreadSanitizer loses its place where a thread is cancelled inside of the C library's ppoll. So the system calls are made here,
@@ -133,6 +151,7 @@ sleep_once(struct ri_parker *parker, struct pollfd *polled, nfds_t count, struct
 		result = syscall(SYS_ppoll, polled, count, when, NULL, 0);
 	error = errno;
 	pthread_setcanceltype(type, NULL);
+	cancel_settle();
 	errno = error;
 	return result;
 }

@@ -4,8 +4,11 @@
 /* Parking a thread: no wake is lost; deadlines, descriptors, and signals whose handler ran end it. */
 
 #include <glib.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -284,6 +287,59 @@ test_no_descriptors(void)
 	close(pair[1]);
 }
 
+#define CANCELS 6000
+#define LOOKS   40 /* cancellation points, in the time that a signal needs */
+
+/* A thread that parks, and may not be cancelled between its parks. */
+struct owner {
+	struct ri_parker parker;
+	atomic_bool parks;
+	atomic_bool owns;
+};
+
+static void *
+park_and_own(void *arg)
+{
+	struct owner *owner = (struct owner *)arg;
+	int before;
+
+	for (;;) {
+		atomic_store(&owner->parks, true);
+		(void)park(&owner->parker, -1, RI_NEVER);
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+		atomic_store(&owner->owns, true);
+		for (int i = 0; i < LOOKS; i++)
+			(void)poll(NULL, 0, 0);
+		atomic_store(&owner->owns, false);
+		(void)pthread_setcancelstate(before, NULL);
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+/* A thread is woken and cancelled at once: it ends in its park, or at the next point at which it allows that. */
+static void
+test_cancelled(void)
+{
+	for (unsigned i = 0; i < CANCELS; i++) {
+		struct owner owner = {.parker = {0}};
+		gint64 until;
+		pthread_t thread;
+
+		g_assert_cmpint(pthread_create(&thread, NULL, park_and_own, &owner), ==, 0);
+		while (!atomic_load(&owner.parks))
+			sched_yield();
+		host()->wake(host()->self, &owner.parker);
+		until = g_get_monotonic_time() + i % 30;
+		while (g_get_monotonic_time() < until)
+			;
+		g_assert_cmpint(pthread_cancel(thread), ==, 0);
+		g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+		g_assert_false(atomic_load(&owner.owns));
+		host()->parker_close(host()->self, &owner.parker);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -296,5 +352,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/park/close-after-wake", test_close_after_wake);
 	g_test_add_func("/kal/park/interrupted", test_interrupted);
 	g_test_add_func("/kal/park/no-descriptors", test_no_descriptors);
+	g_test_add_func("/kal/park/cancelled", test_cancelled);
 	return g_test_run();
 }

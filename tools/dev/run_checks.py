@@ -10,7 +10,6 @@ if the step failed. Skips are named. The last line is the sum over everything.
 import argparse
 import contextlib
 import glob
-import json
 import os
 import re
 import resource
@@ -54,10 +53,6 @@ def children_seconds():
     """Time on processors of all programs that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def output_of(*command):
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 class Checker:
@@ -122,24 +117,11 @@ class Checker:
                 return self.tally.add(f'{way} setup', False)
         return True
 
-    def compiling(self, way, files=()):
-        return ['ninja', '-C', f'build/{way}', '-j', str(self.jobs), *files]
+    def compiling(self, way):
+        return ['ninja', '-C', f'build/{way}', '-j', str(self.jobs)]
 
-    @staticmethod
-    def needed(way):
-        """The files of a folder that is set up which the tests of its way need; nothing: all of them."""
-        folder, setup = f'build/{way}', WAYS[way][1]
-        if setup == 'plain':
-            return []
-        listed = output_of('meson', 'test', '-C', folder, '--no-rebuild', '--list', '--setup', setup)
-        wanted = {line.rpartition(' / ')[2] for line in listed.splitlines()}
-        files = {target['id']: target['filename'] for target in json.loads(output_of('meson', 'introspect', '--targets', folder))}
-        tests = json.loads(output_of('meson', 'introspect', '--tests', folder))
-        return sorted({os.path.relpath(name, os.path.abspath(folder)) for test in tests if test['name'] in wanted
-                       for target in test['depends'] for name in files.get(target, [])})
-
-    def build(self, way, only_needed=False):
-        return self.set_up(way) and self.check(f'{way} build', self.compiling(way, self.needed(way) if only_needed else []))
+    def build(self, way):
+        return self.set_up(way) and self.check(f'{way} build', self.compiling(way))
 
     @contextlib.contextmanager
     def beside(self, *commands):
@@ -196,8 +178,8 @@ class Checker:
 
         beside: a way that is built meanwhile.
         """
-        if self.build(way, only_needed=True):
-            with self.beside(self.compiling(beside, self.needed(beside))) if beside and self.set_up(beside) else contextlib.nullcontext():
+        if self.build(way):
+            with self.beside(self.compiling(beside)) if beside and self.set_up(beside) else contextlib.nullcontext():
                 self.test(way, prefix=prefix, env=env, processes=2 * self.jobs + 1)
 
     def report(self, seconds):

@@ -87,7 +87,8 @@ acks_at_exit(void)
 	for (struct vro_station *station = stations; station != NULL; station = station->next)
 		if (vsw_role_take(&station->role)) {
 			vro_engine_acks(&station->engine);
-			(void)vsw_role_drop(&station->role);
+			while (vsw_role_drop(&station->role))
+				vsw_role_begin(&station->role);
 		}
 	pthread_mutex_unlock(&stations_lock);
 }
