@@ -111,7 +111,7 @@ close_all(struct kald_server *server, uint32_t uid, const struct kald_fds *fds, 
 
 /*
  * Drop the packets that are left in a socket that is shut down, and gets no more. False: one has descriptors, or there are too many. A
- * packet is told from the end of the socket, which is 0 octets long as well, by the credentials that come with it.
+ * packet of 0 octets differs from the end of the socket by the credentials that come with it.
  */
 static bool
 packets_drop(int fd)

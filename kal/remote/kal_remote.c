@@ -752,7 +752,7 @@ remote_service(struct ri_share *share, uint32_t number, bool over)
 		bool told = r.state == REMOTE_JOINED && one->claimed &&
 			    kal_sharing_service_over(one, &r.fd, &r.out, number);
 
-		/* A daemon that has just ended, or takes nothing now, is told later. */
+		/* If kald has just ended, or takes no message now, it gets this message later. */
 		if (!told && one->num_over < KAL_SERVICES_OVER)
 			one->over[one->num_over++] = number;
 	} else if (one != NULL) {

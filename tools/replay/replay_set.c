@@ -103,7 +103,7 @@ region_line(struct state *state, GError **error)
 	return true;
 }
 
-/* NULL: there is none of that number. None has the number 0. */
+/* NULL: no queue pair has that number. No queue pair has the number 0. */
 static struct replay_qp *
 qp_of(struct state *state, uint32_t number)
 {

@@ -43,7 +43,7 @@ struct sim_result {
 	char kind[160];      /* of the failure: equal ones are one */
 	char text[SIM_TEXT]; /* the failure in full */
 	char running[64];    /* the node and the call whose thread runs, for a process that dies */
-	pid_t tid;           /* of the thread that has the baton; 0: it is handed over */
+	pid_t tid;           /* of the thread that has the baton; 0: it passes to another */
 	uint64_t hash;       /* of all steps */
 	uint64_t steps;
 	uint64_t time;    /* virtual, ns */

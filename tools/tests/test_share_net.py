@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """Programs of librdmacm in processes that share an address of RoCE: with each other, and with a process of another host.
 
-Usage: test_share_net.py TOOLS KALD SOME|all IT-RUN     (TAP); SOME is a family, of which two programs are run
+Usage: test_share_net.py TOOLS KALD SOME|all IT-RUN     (TAP); SOME is a family of addresses; two programs run over it
 """
 
 import functools

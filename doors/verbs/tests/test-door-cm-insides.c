@@ -621,7 +621,7 @@ listener_ctx(struct door_adapter *adapter)
 	return ctx;
 }
 
-/* The kAL tells of a request, or that it is gone. */
+/* The kAL reports a request, or its end. */
 static void
 request_raised(struct door_adapter *adapter, enum kal_cm_kind kind, uint32_t request)
 {
@@ -655,7 +655,7 @@ accept_it(uint32_t id, uint64_t uid, uint32_t qp_num)
 }
 
 /*
- * Requests that are withdrawn before they are answered, refused for the backlog, or accepted in vain: their number is not used any
+ * Requests that are withdrawn before they are answered, refused for the backlog, or accepted without success: their number is not used any
  * more, since the next request may have it, the adapter is not kept by them, and the listener hears as many as before.
  */
 static void

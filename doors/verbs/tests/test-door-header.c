@@ -60,7 +60,7 @@ check_header(const uint8_t *at, const union ibv_gid *gid, const struct ibv_wc *w
 	g_assert_cmpmem(&v6->sgid, 16, gid, 16);
 }
 
-/* A datagram to itself at each address of the device; the answer's handle has no service level, since there is none. */
+/* A datagram to itself at each address of the device; the answer's handle has the service level 0, as Ethernet has none. */
 static void
 test_families(void)
 {

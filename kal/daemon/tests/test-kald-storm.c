@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many processes that borrow and return, some of which share an address, killed at random moments: after some of the kills the sums of
+ * Many processes borrow and return, and some share an address; they are killed at random moments: after some of the kills the sums of
  * the accounts are those of the processes that live, and so are the members of the address. In the end there are none, and the daemon
  * has as many threads and descriptors as before. The argument is the number of kills.
  */

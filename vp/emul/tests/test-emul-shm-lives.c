@@ -392,7 +392,7 @@ test_muted(void)
 	struct pair p = pair_of(&t);
 	struct vem_remote *remote;
 
-	p.to_a.timeout = 0; /* for ever */
+	p.to_a.timeout = 0; /* no limit */
 	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
 	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
 	sends_soon(&p);
@@ -487,7 +487,7 @@ told(struct node *node, uint64_t ctx, enum ri_service_status status)
 }
 
 /*
- * A name passes from one process to the next, while a connection keeps the link that has dialed it. Who asks meets the former owner
+ * A name passes from one process to the next, while a connection keeps the link that has dialed it. A query meets the former owner
  * first, and then the new one, or nobody; and no link is left of that.
  */
 static void

@@ -209,7 +209,7 @@ held(void)
 	sim_free(sim);
 }
 
-/* What the access layer is told of a queue pair. */
+/* What the engine reports of a queue pair to the access layer. */
 static void
 counters_are(const struct sim_qp *q, uint64_t sent, uint64_t received, uint64_t retries)
 {

@@ -324,7 +324,7 @@ ends_absent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 	g_assert_cmpuint(pair[0]->failures, ==, 0);
 }
 
-/* A gap was told, and not mended. */
+/* A NAK has reported a gap that is still there. */
 static void
 ends_with_gap(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 {
@@ -386,7 +386,7 @@ begin_again(struct sim *sim, struct sim_qp *pair[2])
 	}
 }
 
-/* Each gap is told, also the second one of a side, and a wait for a receive is none for an answer. */
+/* A NAK reports each gap, also the second one of a side; and a wait for a receive is no wait for an answer. */
 static void
 test_told(void)
 {

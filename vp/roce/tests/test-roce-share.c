@@ -136,7 +136,7 @@ two_addresses(const struct node *node)
 	return station;
 }
 
-/* A service of which a part is another process's is not had in part: its number at each address, for connections and for datagrams. */
+/* If another process has a part of a service, nothing of it is taken: its number at each address, for connections and for datagrams. */
 static void
 whole_services(void)
 {

@@ -598,7 +598,7 @@ kicked(void)
 	pair_close(&p);
 }
 
-/* Two queue pairs have found the shared queue empty; the one that asks first gets what is posted, whichever was told first. */
+/* Two queue pairs have found the shared queue empty; the one that asks first gets what is posted, whichever of them the adapter notified first. */
 static void
 shared_by_two(void)
 {
