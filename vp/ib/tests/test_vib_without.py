@@ -21,7 +21,7 @@ HIDDEN = ('libibverbs', 'librdmacm')
 # What may be missing, apart from the folders of the provider and of the door: programs of other folders.
 FOLDERS = ('vp/ib', 'doors/verbs', 'doc')
 PROGRAMS = {'lab-queues', 'lab-verbs', 'it-wire-peer-verbs', 'it-run', 'it-run-objects', 'test-fuzz-cm', 'fuzz-cm', 'sim-verbs',
-            'sim-verbs-calls', 'sim-rdmacm', 'test-sim-verbs', 'test-sim-verbs-long'}
+            'sim-verbs-calls', 'sim-rdmacm', 'test-sim-verbs', 'test-sim-verbs-long', 'test-net-share', 'test-net-share-long'}
 OPTIONS = ('optimization', 'debug', 'b_sanitize', 'b_coverage', 'fuzz', 'werror')
 
 
