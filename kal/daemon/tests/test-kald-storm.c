@@ -3,7 +3,7 @@
 
 /*
  * Many processes borrow and return, and some share an address; they are killed at random moments: after some of the kills the sums of
- * the accounts are those of the processes that live, and so are the members of the address. In the end there are none, and the daemon
+ * the accounts are those of the processes that live, and so are the members of the address. In the end no process and no member is left, and the daemon
  * has as many threads and descriptors as before. The argument is the number of kills.
  */
 #include <errno.h>

@@ -104,7 +104,7 @@ class Libc(unittest.TestCase):
                 self.bad(call, f'a calls {call}()')
 
     def test_blocked(self):
-        """Each way to stay away is told from the others, whatever else the machine does."""
+        """Each way to stay away has a verdict of its own, whatever else the machine does."""
         ways = (('stdio', 'a blocks in read', 'does not simulate'), ('dozes', 'a waits past it-sim', 'again and again'),
                 ('deaf', 'hang in a', 'spins, without a call'))
         with concurrent.futures.ThreadPoolExecutor() as pool:

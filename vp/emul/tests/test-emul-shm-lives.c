@@ -118,19 +118,6 @@ back_to_idle(struct end *end)
 	node_forget(end->node);
 }
 
-static struct ri_wc
-expect(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
-{
-	gint64 deadline = node_deadline();
-	struct ri_wc wc = {0};
-
-	while (emul()->fast->poll_cq(cq, &wc, 1) == 0)
-		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	g_assert_cmpuint(wc.wr_id, ==, id);
-	g_assert_cmpuint(wc.status, ==, status);
-	return wc;
-}
-
 /* From a to b, at that port: its name is dialed. */
 static void
 connect_at(struct end *a, struct end *b, uint16_t port)
@@ -220,8 +207,8 @@ test_slots(void)
 		g_assert_cmpint(end_state(t.b), ==, RI_QPS_RTS);
 		g_assert_cmpint(end_recv(t.b, life, &t.cb, 0, 64), ==, RI_SUCCESS);
 		g_assert_cmpint(end_send(t.a, life, &t.ca, 0, 64), ==, RI_SUCCESS);
-		expect(t.b->urcq, life, RI_WC_SUCCESS);
-		expect(t.a->uscq, life, RI_WC_SUCCESS);
+		poll_wait(t.b->urcq, life, RI_WC_SUCCESS);
+		poll_wait(t.a->uscq, life, RI_WC_SUCCESS);
 	}
 	node_forget(t.node[0]);
 	node_forget(t.node[1]);
@@ -407,7 +394,7 @@ test_muted(void)
 	pthread_mutex_lock(&fabric_of(p.nb)->lock);
 	vem_remote_peer_down(end_qp(p.b), remote);
 	pthread_mutex_unlock(&fabric_of(p.nb)->lock);
-	expect(p.b->uscq, 1, RI_WC_TRANSPORT);
+	poll_wait(p.b->uscq, 1, RI_WC_TRANSPORT);
 	node_forget(p.nb);
 	end_free(p.a);
 	end_free(p.b);
@@ -445,8 +432,8 @@ test_datagrams_keep(void)
 	for (unsigned life = 0; life < 3; life++) {
 		g_assert_cmpint(end_recv(to, life, d, 0, 4096), ==, RI_SUCCESS);
 		g_assert_cmpint(send_to(from, life, &sge, &ud), ==, RI_SUCCESS);
-		expect(to->urcq, life, RI_WC_SUCCESS);
-		expect(from->uscq, life, RI_WC_SUCCESS);
+		poll_wait(to->urcq, life, RI_WC_SUCCESS);
+		poll_wait(from->uscq, life, RI_WC_SUCCESS);
 		g_assert_cmpuint(links_of(p.nb, &link), ==, 1);
 		g_assert_true(link->dialed &&
 			      link->key != VEM_KEY_NONE); /* as the datagram has found it */
@@ -523,7 +510,7 @@ test_name_passes(void)
 	two_free(&t);
 }
 
-/* Nobody has the name, and a connection keeps the link of its former owner, who is asked once. */
+/* Nobody has the name, and a connection keeps the link of its former owner, which gets one query. */
 static void
 test_name_ends(void)
 {

@@ -70,27 +70,14 @@ two_close(struct pair *p)
 	vth_free(vth[1]);
 }
 
-static struct ri_wc
-expect(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
-{
-	gint64 deadline = node_deadline();
-	struct ri_wc wc = {0};
-
-	while (emul()->fast->poll_cq(cq, &wc, 1) == 0)
-		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	g_assert_cmpuint(wc.wr_id, ==, id);
-	g_assert_cmpuint(wc.status, ==, status);
-	return wc;
-}
-
 static void
 talk(struct pair *p, uint64_t id, uint32_t len)
 {
 	memset(p->mb.at, 0, len);
 	g_assert_cmpint(end_recv(p->b, id, &p->mb, 0, len), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p->a, id, &p->ma, 0, len), ==, RI_SUCCESS);
-	expect(p->a->uscq, id, RI_WC_SUCCESS);
-	g_assert_cmpuint(expect(p->b->urcq, id, RI_WC_SUCCESS).byte_len, ==, len);
+	poll_wait(p->a->uscq, id, RI_WC_SUCCESS);
+	g_assert_cmpuint(poll_wait(p->b->urcq, id, RI_WC_SUCCESS).byte_len, ==, len);
 	g_assert_cmpmem(p->mb.at, len, p->ma.at, len);
 }
 
@@ -106,9 +93,9 @@ test_data(gconstpointer swap)
 	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++)
 		talk(&p, i, lengths[i]);
 	g_assert_cmpint(end_write(p.b, 20, &p.mb, &p.ma, 40000), ==, RI_SUCCESS);
-	expect(p.b->uscq, 20, RI_WC_SUCCESS);
+	poll_wait(p.b->uscq, 20, RI_WC_SUCCESS);
 	g_assert_cmpint(end_read(p.a, 30, &p.ma, &p.mb, SIZE), ==, RI_SUCCESS);
-	expect(p.a->uscq, 30, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 30, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.mb.at, SIZE, p.ma.at, SIZE);
 	from = chunk_sge(&p.ma, 0, 8);
 	to = chunk_sge(&p.mb, 0, 8);
@@ -117,7 +104,7 @@ test_data(gconstpointer swap)
 					   RI_QP_ATTR_ACCESS),
 			==, RI_SUCCESS);
 	post_rdma(p.a, RI_OP_FETCH_ADD, 40, &from, &to);
-	expect(p.a->uscq, 40, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 40, RI_WC_SUCCESS);
 	g_assert_true(end_attr(p.a).quiescent);
 	two_close(&p);
 }
@@ -140,8 +127,8 @@ test_order(gconstpointer swap)
 	poll_none(p.a->uscq);
 	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < 3; i++) {
-		expect(p.b->urcq, i, RI_WC_SUCCESS);
-		expect(p.a->uscq, i, RI_WC_SUCCESS);
+		poll_wait(p.b->urcq, i, RI_WC_SUCCESS);
+		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
 		g_assert_cmpmem(p.mb.at + 200 * i, 100 + i, p.ma.at + i, 100 + i);
 	}
 	node_async(p.nb, RI_EVENT_QP_COMM_EST, p.b);
@@ -150,8 +137,8 @@ test_order(gconstpointer swap)
 	g_usleep(5000);
 	poll_none(p.a->urcq);
 	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
-	expect(p.a->urcq, 9, RI_WC_SUCCESS);
-	expect(p.b->uscq, 9, RI_WC_SUCCESS);
+	poll_wait(p.a->urcq, 9, RI_WC_SUCCESS);
+	poll_wait(p.b->uscq, 9, RI_WC_SUCCESS);
 	two_close(&p);
 }
 
@@ -184,9 +171,9 @@ test_lost(gconstpointer swap)
 		gint64 start = g_get_monotonic_time();
 		g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
 		g_assert_cmpint(end_write(p.a, 2, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
-		expect(p.a->uscq, 1, RI_WC_TRANSPORT);
+		poll_wait(p.a->uscq, 1, RI_WC_TRANSPORT);
 		g_assert_cmpint(g_get_monotonic_time() - start, >=, how > 1 ? 67000 : 134000);
-		expect(p.a->uscq, 2, RI_WC_FLUSHED);
+		poll_wait(p.a->uscq, 2, RI_WC_FLUSHED);
 		node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
 		two_close(&p);
 	}
@@ -210,10 +197,10 @@ test_rnr(gconstpointer swap)
 			g_usleep(30000);
 			poll_none(p.a->uscq);
 			g_assert_cmpint(end_recv(p.b, 1, &p.mb, 0, 8), ==, RI_SUCCESS);
-			expect(p.b->urcq, 1, RI_WC_SUCCESS);
-			expect(p.a->uscq, 1, RI_WC_SUCCESS);
+			poll_wait(p.b->urcq, 1, RI_WC_SUCCESS);
+			poll_wait(p.a->uscq, 1, RI_WC_SUCCESS);
 		} else {
-			expect(p.a->uscq, 1, RI_WC_RNR);
+			poll_wait(p.a->uscq, 1, RI_WC_RNR);
 			g_assert_cmpint(g_get_monotonic_time() - start, >=, retry * 10240);
 			node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
 			g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
@@ -234,7 +221,7 @@ test_refused(gconstpointer swap)
 	p.mb.stag ^= 0xff00;
 	g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
 	p.mb.stag ^= 0xff00;
-	expect(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
+	poll_wait(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
 	node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
 	node_async(p.nb, RI_EVENT_QP_ACCESS, p.b);
 	two_close(&p);
@@ -303,25 +290,25 @@ test_unreliable(gconstpointer swap)
 	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++)
 		talk(&p, i, lengths[i]);
 	g_assert_cmpint(end_send(p.a, 10, &p.ma, 0, 40000), ==, RI_SUCCESS);
-	expect(p.a->uscq, 10, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 10, RI_WC_SUCCESS);
 	g_usleep(20000); /* the service thread drops it */
 	memset(p.mb.at, 0, SIZE);
 	g_assert_cmpint(end_recv(p.b, 11, &p.mb, 0, 30000), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(p.a, 11, &p.ma, 0, 30001), ==, RI_SUCCESS); /* too long */
-	expect(p.a->uscq, 11, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 11, RI_WC_SUCCESS);
 	g_usleep(20000);
 	for (uint32_t i = 0; i < 30000; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0); /* nor is its front placed */
 	g_assert_cmpint(end_send(p.a, 12, &p.ma, 0, 20000), ==, RI_SUCCESS);
-	expect(p.a->uscq, 12, RI_WC_SUCCESS);
-	g_assert_cmpuint(expect(p.b->urcq, 11, RI_WC_SUCCESS).byte_len, ==, 20000);
+	poll_wait(p.a->uscq, 12, RI_WC_SUCCESS);
+	g_assert_cmpuint(poll_wait(p.b->urcq, 11, RI_WC_SUCCESS).byte_len, ==, 20000);
 	g_assert_cmpmem(p.mb.at, 20000, p.ma.at, 20000);
 	for (uint32_t i = 20000; i < SIZE; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0);
 	p.mb.stag ^= 0xff00;
 	g_assert_cmpint(end_write(p.a, 13, &p.ma, &p.mb, 40000), ==, RI_SUCCESS);
 	p.mb.stag ^= 0xff00;
-	expect(p.a->uscq, 13, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 13, RI_WC_SUCCESS);
 	talk(&p, 14, 100);
 	for (uint32_t i = 20000; i < 40000; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0); /* the key was wrong */
@@ -330,7 +317,7 @@ test_unreliable(gconstpointer swap)
 	p.b = NULL;
 	for (unsigned i = 0; i < 5; i++) {
 		g_assert_cmpint(end_write(p.a, i, &p.ma, &p.mb, 40000), ==, RI_SUCCESS);
-		expect(p.a->uscq, i, RI_WC_SUCCESS);
+		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
 	}
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
 	two_close(&p);
@@ -372,14 +359,14 @@ test_unreliable_rest(gconstpointer swap)
 	     g_usleep(100)) /* its front was read */
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	g_assert_cmpint(end_recv(p.b, 3, &p.mb, 0, SIZE), ==, RI_SUCCESS);
-	expect(p.a->uscq, 2, RI_WC_SUCCESS);
+	poll_wait(p.a->uscq, 2, RI_WC_SUCCESS);
 	for (gint64 until = g_get_monotonic_time() + 60000; g_get_monotonic_time() < until;)
 		g_assert_cmpint(emul()->fast->poll_cq(p.b->urcq, &wc, 1), ==, 0);
 	for (uint32_t i = 0; i < SIZE; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0);
 	g_assert_cmpint(end_send(p.a, 4, &p.ma, 0, 100), ==, RI_SUCCESS);
-	expect(p.a->uscq, 4, RI_WC_SUCCESS);
-	g_assert_cmpuint(expect(p.b->urcq, 3, RI_WC_SUCCESS).byte_len, ==, 100);
+	poll_wait(p.a->uscq, 4, RI_WC_SUCCESS);
+	g_assert_cmpuint(poll_wait(p.b->urcq, 3, RI_WC_SUCCESS).byte_len, ==, 100);
 	two_close(&p);
 }
 
@@ -433,7 +420,7 @@ test_killed(void)
 	poll_none(end->uscq); /* it waits for a receive */
 	gint64 start = g_get_monotonic_time();
 	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
-	expect(end->uscq, 1, RI_WC_TRANSPORT);
+	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
 	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
 	node_async(node, RI_EVENT_QP_WR_ERROR, end);
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);

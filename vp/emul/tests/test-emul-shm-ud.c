@@ -52,19 +52,6 @@ place_free(struct place *p)
 	vth_free(p->vth);
 }
 
-static struct ri_wc
-completes(struct ri_ucq *cq, uint64_t id)
-{
-	gint64 deadline = node_deadline();
-	struct ri_wc wc = {0};
-
-	while (emul()->fast->poll_cq(cq, &wc, 1) == 0)
-		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	g_assert_cmpuint(wc.wr_id, ==, id);
-	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-	return wc;
-}
-
 /* Send octets of the front of the memory, and see that they have left. */
 static void
 sends(struct place *from, uint64_t id, uint32_t qpn, uint32_t key, uint32_t length)
@@ -73,7 +60,7 @@ sends(struct place *from, uint64_t id, uint32_t qpn, uint32_t key, uint32_t leng
 	struct ri_sge sge = chunk_sge(&from->c, 0, length);
 
 	g_assert_cmpint(send_to(from->end, id, &sge, &ud), ==, RI_SUCCESS);
-	completes(from->end->uscq, id);
+	poll_wait(from->end->uscq, id, RI_WC_SUCCESS);
 }
 
 static void
@@ -88,7 +75,7 @@ static struct ri_wc
 arrives(struct place *to, uint64_t id, const struct place *from, uint32_t length)
 {
 	const uint8_t *at = to->c.at + 8192 * (id % 7 + 1);
-	struct ri_wc wc = completes(to->end->urcq, id);
+	struct ri_wc wc = poll_wait(to->end->urcq, id, RI_WC_SUCCESS);
 
 	g_assert_cmpuint(wc.byte_len, ==, VEM_GRH + length);
 	g_assert_cmpuint(wc.src_qpn, ==, from->qpn);
@@ -133,7 +120,7 @@ test_data(void)
 	}
 	offers(&b, 20);
 	g_assert_cmpint(emul()->fast->post_sq(a.end->uqp, &wr), ==, RI_SUCCESS);
-	completes(a.end->uscq, 20);
+	poll_wait(a.end->uscq, 20, RI_WC_SUCCESS);
 	struct ri_wc wc = arrives(&b, 20, &a, 8);
 	g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, RI_WC_IMMEDIATE);
 	g_assert_cmpuint(wc.imm, ==, 0x01020304);

@@ -105,15 +105,28 @@ ends_connect(struct end *a, struct end *b)
 	g_assert_cmpint(end_state(b), ==, RI_QPS_RTS);
 }
 
-struct ri_wc
-poll_one(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+static struct ri_wc
+poll_till(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status, gint64 deadline)
 {
 	struct ri_wc wc = {0};
 
-	g_assert_cmpuint(vem_provider_entry()->fast->poll_cq(cq, &wc, 1), ==, 1);
+	while (vem_provider_entry()->fast->poll_cq(cq, &wc, 1) == 0)
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	g_assert_cmpuint(wc.wr_id, ==, id);
 	g_assert_cmpuint(wc.status, ==, status);
 	return wc;
+}
+
+struct ri_wc
+poll_one(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	return poll_till(cq, id, status, 0);
+}
+
+struct ri_wc
+poll_wait(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
+{
+	return poll_till(cq, id, status, node_deadline());
 }
 
 void

@@ -41,6 +41,8 @@ struct ri_cm_params node_params(const struct ri_service *service);
 
 /* The next completion; must be of this request with this status. */
 struct ri_wc poll_one(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status);
+/* The same, if a service thread has to do something first. */
+struct ri_wc poll_wait(struct ri_ucq *cq, uint64_t id, enum ri_wc_status status);
 /* There is no completion. */
 void poll_none(struct ri_ucq *cq);
 
