@@ -8,7 +8,9 @@
  * Requests are numbered from 0. The requester keeps those that are not answered in a window, and sends one again if it is told
  * to; the responder executes them in order, and drops all that is not the next one. The answers:
  *
- *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for
+ *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for. A request to that
+ *               end carries it, too: if a poll finds one message that takes a receive, its ACK waits for the next poll, since a
+ *               program often answers
  *     WAIT      that one cannot be executed now: go back to it and wait for READY; with `rnr` a receive is missing, and
  *               the wait is bounded, after which the last try is refused
  *     READY     go on
@@ -48,7 +50,7 @@ struct vem_wire {
 	uint8_t kind;
 	uint8_t last_try; /* of a request; WAIT: a receive is missing */
 	uint8_t swap;     /* ATOMIC */
-	uint8_t reserved;
+	uint8_t acks;     /* SEND, WRITE, READ: `acked` is there */
 	uint32_t to; /* the connection, in the numbers of the reader; DATAGRAM: the queue pair */
 	uint32_t to_life;
 	uint32_t number; /* of the request; DATAGRAM: of the queue pair that sends */
@@ -60,7 +62,10 @@ struct vem_wire {
 	uint32_t stag; /* DATAGRAM: Q_Key */
 	uint32_t
 		status; /* REFUSED: enum ri_wc_status; requests by attributes: the first packet number */
-	uint64_t operand; /* ATOMIC */
+	union {
+		uint64_t operand; /* ATOMIC */
+		uint64_t acked;   /* as the number of an ACK */
+	};
 };
 
 /* The octets of an entry. */
@@ -151,10 +156,11 @@ struct vem_remote {
 	uint32_t ask_room, ask_first, ask_count;
 	bool owing; /* it is in vem_link::owing */
 	struct vem_remote *next_owing;
-	bool owe_ack;
+	atomic_uint executed;      /* requests that are executed, as the other end is to know */
+	atomic_uint told_executed; /* as it was told last; by any thread that writes to it */
 	_Atomic(pthread_t)
-		executing; /* completes a receive, and has not acknowledged its message yet; 0: none */
-	uint8_t owe_wait;    /* 1: WAIT, 2: with rnr */
+		executing; /* completes a receive, whose message is not in `executed` yet; 0: none */
+	uint8_t owe_wait;  /* 1: WAIT, 2: with rnr */
 	uint32_t owe_status; /* of REFUSED */
 	atomic_uint readies; /* how often it became ready */
 	atomic_bool owe_ready;
@@ -260,6 +266,8 @@ void vem_remote_query_down(struct vem_link *link);
 /* --- the responder and the answers: vem_remote_receive.c; owner of vem_shm::rx -------------- */
 
 void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry);
+/* Tell the other end what is executed, if it has not been told. False: there is no room. Any thread. */
+bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
 /* Write the answers that are owed, as far as there is room. */

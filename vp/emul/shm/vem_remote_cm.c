@@ -171,6 +171,7 @@ vem_remote_detach(struct vem_remote *remote)
 		return;
 	vem_shm_rx_take(link->shm);
 	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
+	(void)vem_remote_acknowledge(remote);
 	owing_remove(link, remote);
 	vem_shm_rx_drop(link->shm);
 	remote->link = NULL;
@@ -284,6 +285,7 @@ vem_remote_message(struct vem_remote *remote, enum vem_msg message, uint32_t cod
 	packet.code = code;
 	if (hello != NULL)
 		packet_hello(&packet, hello);
+	(void)vem_remote_acknowledge(remote);
 	vem_link_send(remote->link, &packet);
 }
 

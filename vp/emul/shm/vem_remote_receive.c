@@ -85,6 +85,19 @@ answer_write(struct vem_remote *remote, enum vem_wire_kind kind, uint32_t number
 	return vem_remote_write(remote, &wire, NULL, 0, 0, &lost);
 }
 
+bool
+vem_remote_acknowledge(struct vem_remote *remote)
+{
+	uint32_t executed = atomic_load(&remote->executed);
+
+	if (executed == atomic_load(&remote->told_executed))
+		return true;
+	if (!answer_write(remote, VEM_WIRE_ACK, executed, 0, 0))
+		return false;
+	atomic_store(&remote->told_executed, executed);
+	return true;
+}
+
 /*
  * Refuse request `number`, and all after it. The queue pair ends because of it when the Reads before it are answered
  * (answers_write).
@@ -172,12 +185,8 @@ answers_write(struct vem_remote *remote)
 
 	if (qp == NULL)
 		return true;
-	if (remote->owe_ack) {
-		remote->owe_ack = !answer_write(remote, VEM_WIRE_ACK, remote->expected, 0, 0);
-		atomic_store_explicit(&remote->executing, 0, memory_order_release);
-		if (remote->owe_ack)
-			return false;
-	}
+	if (!vem_remote_acknowledge(remote))
+		return false;
 	if (vem_qp_takes(qp) && !asks_answer(remote, qp))
 		return false;
 	if (remote->owe_wait != 0) {
@@ -326,7 +335,7 @@ executed(struct vem_remote *remote)
 {
 	remote->expected++;
 	remote->got = 0;
-	remote->owe_ack = true;
+	atomic_store_explicit(&remote->executed, remote->expected, memory_order_release);
 	owe(remote);
 }
 
@@ -392,10 +401,11 @@ message_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 		refuse(remote, qp, wire->number, refusal);
 	} else if (piece.last) {
 		executed(remote);
+		remote->link->received += takes;
 	} else {
 		remote->got += entry->length;
 	}
-	if (!remote->owe_ack)
+	if (takes && piece.last)
 		atomic_store_explicit(&remote->executing, 0, memory_order_release);
 }
 
@@ -720,6 +730,10 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 	case VEM_WIRE_SEND:
 	case VEM_WIRE_WRITE:
 	case VEM_WIRE_READ:
+		if (wire.acks != 0)
+			ack_arrived(remote, qp, (uint32_t)wire.acked);
+		request_arrived(remote, qp, &wire, entry);
+		break;
 	case VEM_WIRE_ATOMIC:
 		request_arrived(remote, qp, &wire, entry);
 		break;

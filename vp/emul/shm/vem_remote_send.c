@@ -141,9 +141,9 @@ fails(struct vem_remote *remote, enum ri_wc_status status)
 }
 
 /*
- * What is sent may be the answer to a message whose receive the service thread has completed and not acknowledged yet. The peer's
- * program expects the completion of its Send before that of the answer, as adapters give it, though no standard orders them: the
- * service thread is waited for, which never waits for this one. This thread itself acknowledges before its program sees the receive.
+ * What is sent may be the answer to a message whose receive the service thread has completed, and which is not in `executed` yet. The
+ * peer's program expects the completion of its Send before that of the answer, as adapters give it, though no standard orders them:
+ * the service thread is waited for, which never waits for this one.
  */
 static __attribute__((cold, noinline)) void
 ack_first(const struct vem_qp *qp, struct vem_remote *remote)
@@ -161,6 +161,27 @@ ack_first(const struct vem_qp *qp, struct vem_remote *remote)
 	}
 }
 
+/* Acknowledge what is executed with a request for the other end, if that does not know it. */
+static inline void
+ack_add(const struct vem_remote *remote, struct vem_wire *wire)
+{
+	uint32_t executed = atomic_load_explicit(&remote->executed, memory_order_acquire);
+
+	wire->acks = executed != atomic_load_explicit(&remote->told_executed, memory_order_relaxed);
+	if (wire->acks != 0)
+		wire->acked = executed;
+}
+
+/* The request was written. If another thread has told more meanwhile, it is told twice. */
+static inline void
+ack_is_told(struct vem_remote *remote, struct vem_wire *wire)
+{
+	if (wire->acks == 0)
+		return;
+	atomic_store_explicit(&remote->told_executed, (uint32_t)wire->acked, memory_order_relaxed);
+	wire->acks = 0;
+}
+
 /* A Send or a Write, from where its last piece ended. */
 static enum sending
 message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
@@ -170,9 +191,10 @@ message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 	struct vsw_spans octets;
 	bool lost = false;
 
-	if (__builtin_expect(atomic_load_explicit(&remote->executing, memory_order_relaxed) != 0,
+	if (__builtin_expect(atomic_load_explicit(&remote->executing, memory_order_acquire) != 0,
 			     0))
 		ack_first(qp, remote);
+	ack_add(remote, &wire);
 	wire.kind = wqe->opcode == RI_OP_SEND ? VEM_WIRE_SEND : VEM_WIRE_WRITE;
 	if (vsw_spans_gather(qp->rnic->mem, &qp->in.who, wqe, &octets) != VSW_MEM_OK)
 		return fails(remote, RI_WC_LOCAL_PROTECTION);
@@ -185,6 +207,7 @@ message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 			result = WAITING;
 			break;
 		}
+		ack_is_told(remote, &wire);
 		remote->at += piece;
 	} while (remote->at < wqe->length);
 	if (lost)
@@ -243,8 +266,10 @@ read_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 		return fails(remote, RI_WC_LOCAL_PROTECTION);
 	wire.kind = read ? VEM_WIRE_READ : VEM_WIRE_ATOMIC;
 	wire.swap = wqe->opcode == RI_OP_CMP_SWAP;
-	wire.operand = read ? 0 : wqe->u.remote.operand;
-	if (!read) {
+	if (read) {
+		ack_add(remote, &wire);
+	} else {
+		wire.operand = wqe->u.remote.operand;
 		operand.count = 1;
 		operand.len[0] = sizeof(wqe->u.remote.swap);
 		operand.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)&wqe->u.remote.swap};
@@ -252,6 +277,7 @@ read_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 	if (!vem_remote_write(remote, &wire, &operand, 0, operand.count != 0 ? operand.len[0] : 0,
 			      &lost))
 		return WAITING;
+	ack_is_told(remote, &wire);
 	remote->reads++;
 	return SENT;
 }

@@ -7,6 +7,8 @@
 
 #include "vsw_copy.h"
 
+#define LINES_FETCHED 3 /* of the next entry: header, octets, and the line behind it */
+
 _Static_assert(sizeof(struct vem_ring_line) == VEM_RING_LINE, "a line");
 _Static_assert(sizeof(struct vem_ring_page) <= VEM_RING_PAGE, "the indices have a page");
 
@@ -100,6 +102,17 @@ vem_ring_begin(struct vem_ring_out *out, uint32_t length)
 	return (uint8_t *)(line_at(out, out->written) + 1);
 }
 
+/*
+ * The reader had the next lines a lap ago, so its processor may own them: take them before they are written. But for the first
+ * of them: the reader looks at it again and again.
+ */
+static inline void
+lines_fetch(const struct vem_ring_out *out)
+{
+	for (unsigned i = 1; i <= LINES_FETCHED; i++)
+		__builtin_prefetch(line_at(out, out->written + i), 1);
+}
+
 bool
 vem_ring_end(struct vem_ring_out *out, const uint8_t head[VEM_RING_HEAD], uint32_t length,
 	     bool streamed)
@@ -118,6 +131,7 @@ vem_ring_end(struct vem_ring_out *out, const uint8_t head[VEM_RING_HEAD], uint32
 #endif
 	/* An exchange: either this reads that the reader sleeps, or the reader, which looks again, finds the entry. */
 	atomic_exchange(&line->word, word);
+	lines_fetch(out);
 	return vem_ring_must_wake(out);
 }
 
@@ -225,6 +239,8 @@ vem_ring_look(struct vem_ring_in *in, struct vem_ring_entry *entry)
 		in->broken = true;
 		return false;
 	}
+	/* The first octets are copied after the header was checked, by way of the responder. */
+	__builtin_prefetch(&in->lines[at + 1]);
 	memcpy(entry->head, in->lines[at].head, VEM_RING_HEAD);
 	entry->octets = (const uint8_t *)&in->lines[at + 1];
 	entry->length = length;

@@ -103,9 +103,25 @@ entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 		link_release(link, false);
 }
 
-/* Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. */
+/*
+ * A program often answers a message, and its answer acknowledges it. An ACK of its own costs more than the message: both processes
+ * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for the next poll.
+ * If there is none the service thread takes over within 1 ms; acks_at_exit and vem_remote_message write what is owed at an end.
+ */
 static inline bool
-link_go_on(struct vem_link *link)
+answers_wait(struct vem_link *link, uint32_t entries)
+{
+	link->waits = entries == 1 && link->received == 1 && !link->waits &&
+		      vsw_leader_hold(&link->shm->leader);
+	return link->waits;
+}
+
+/*
+ * Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. `polled`: so many were read by
+ * a thread that polls; 0: by another, which does not come back.
+ */
+static inline bool
+link_go_on(struct vem_link *link, uint32_t polled)
 {
 	if (link->wanted || vem_ring_release_due(&link->in, true))
 		link_release(link, true);
@@ -113,7 +129,7 @@ link_go_on(struct vem_link *link)
 		vem_link_break(link, "an entry of its ring cannot be");
 	if (__builtin_expect(atomic_load_explicit(&link->readies, memory_order_relaxed), 0))
 		vem_remote_readies(link);
-	if (link->owing != NULL)
+	if (link->owing != NULL && !answers_wait(link, polled))
 		vem_remote_answers(link);
 	if (!link_has_room(link))
 		return false;
@@ -123,17 +139,18 @@ link_go_on(struct vem_link *link)
 
 /* Read what a link has, up to the budget of a round. Returns how much there was to do. */
 static uint32_t
-link_read(struct vem_link *link)
+link_read(struct vem_link *link, bool polls)
 {
 	struct vem_ring_entry entry;
 	uint32_t done = 0, octets = 0;
 
+	link->received = 0;
 	while (done < ENTRIES && octets < OCTETS && vem_ring_look(&link->in, &entry)) {
 		octets += entry.length;
 		entry_read(link, &entry);
 		done++;
 	}
-	return link_go_on(link) ? done + 1 : done;
+	return link_go_on(link, polls ? done : 0) ? done + 1 : done;
 }
 
 void
@@ -143,7 +160,7 @@ vem_shm_read_to(struct vem_link *link, uint64_t end)
 
 	while (link->in.read < end && vem_ring_look(&link->in, &entry))
 		entry_read(link, &entry);
-	(void)link_go_on(link);
+	(void)link_go_on(link, 0);
 }
 
 void
@@ -151,14 +168,14 @@ vem_shm_catch_up(struct vem_link *link)
 {
 	vem_shm_rx_take(link->shm);
 	for (unsigned i = 0; i < VEM_RING_LINES / ENTRIES && atomic_load(&link->up) &&
-			     !atomic_load(&link->broken) && link_read(link) != 0;)
+			     !atomic_load(&link->broken) && link_read(link, false) != 0;)
 		i++;
 	vem_shm_rx_drop(link->shm);
 }
 
-/* Owner of rx. *more: a link may have more than this round has read. */
+/* Owner of rx. `polls`: its thread will do so again. *more: a link may have more than this round has read. */
 static uint32_t
-round_read(struct vem_shm *shm, bool *more)
+round_read(struct vem_shm *shm, bool polls, bool *more)
 {
 	unsigned linked = atomic_load_explicit(&shm->linked, memory_order_acquire);
 	uint32_t done = 0;
@@ -169,7 +186,7 @@ round_read(struct vem_shm *shm, bool *more)
 		if (link == NULL || !atomic_load_explicit(&link->reads, memory_order_acquire) ||
 		    atomic_load_explicit(&link->broken, memory_order_relaxed))
 			continue;
-		uint32_t n = link_read(link);
+		uint32_t n = link_read(link, polls);
 
 		*more = *more || n != 0;
 		done += n;
@@ -254,7 +271,7 @@ read_and_sleep(struct vem_shm *shm)
 		asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
 		do {
-			uint32_t n = round_read(shm, &more);
+			uint32_t n = round_read(shm, false, &more);
 
 			done += n;
 			now = host->now(host->self);
@@ -315,7 +332,7 @@ shm_poll(struct vem_shm *shm)
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
 	}
-	done = round_read(shm, &more);
+	done = round_read(shm, true, &more);
 	shm->idle = done != 0 ? 0 : shm->idle + 1;
 	bool yields = shm->idle >= IDLE_POLLS;
 	if (yields)
@@ -597,6 +614,26 @@ block_take(struct vem_shm *shm)
 }
 
 /* --- forks -------------------------------------------------------------------------------- */
+
+/* A process that ends orderly does not keep what it owes to its peers. */
+static __attribute__((destructor)) void
+acks_at_exit(void)
+{
+	if (pthread_mutex_trylock(&all_lock) != 0)
+		return;
+	for (struct vem_shm *shm = all; shm != NULL; shm = shm->next) {
+		if (!vsw_role_take(&shm->rx))
+			continue;
+		for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+			struct vem_link *link = atomic_load(&shm->links[i]);
+
+			if (link != NULL && link->owing != NULL)
+				vem_remote_answers(link);
+		}
+		vem_shm_rx_drop(shm);
+	}
+	pthread_mutex_unlock(&all_lock);
+}
 
 static void
 forks_watch(void)
