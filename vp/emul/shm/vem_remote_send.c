@@ -37,7 +37,8 @@ is_answered_by_data(const struct vsw_wqe *wqe)
 
 /* Copy octets [at, at + length) of a message into the ring. False: a page is lost, or its owner has ended. */
 static bool
-octets_copy(const struct vsw_spans *from, uint32_t at, uint8_t *to, uint32_t length, bool *streamed)
+octets_copy(struct vem_ring_out *out, const struct vsw_spans *from, uint32_t at, uint8_t *to,
+	    uint32_t length, bool *streamed)
 {
 	for (uint32_t i = 0; i < from->count && length != 0; i++) {
 		if (at >= from->len[i]) {
@@ -47,7 +48,7 @@ octets_copy(const struct vsw_spans *from, uint32_t at, uint8_t *to, uint32_t len
 		uint32_t part = from->len[i] - at < length ? from->len[i] - at : length;
 		const struct vsw_mem_use *use = &from->use[i];
 
-		if (use->ptr != NULL ? !vem_ring_copy(to, use->ptr + at, part, streamed)
+		if (use->ptr != NULL ? !vem_ring_copy(out, to, use->ptr + at, part, streamed)
 				     : vsw_mem_copy(use, at, to, part, false) != RI_SUCCESS)
 			return false;
 		to += part;
@@ -84,8 +85,8 @@ vem_link_write(struct vem_link *link, const struct vem_wire *wire, const struct 
 	if (octets->front_length != 0)
 		memcpy(to, octets->front, octets->front_length);
 	if (octets->length != 0 &&
-	    !octets_copy(octets->spans, octets->at, to + octets->front_length, octets->length,
-			 &streamed)) {
+	    !octets_copy(&link->out, octets->spans, octets->at, to + octets->front_length,
+			 octets->length, &streamed)) {
 		vsw_unlock(&link->out_lock);
 		*lost = true;
 		return false;

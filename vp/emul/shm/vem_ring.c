@@ -7,7 +7,9 @@
 
 #include "vsw_copy.h"
 
-#define LINES_FETCHED 3 /* of the next entry: header, octets, and the line behind it */
+#define PROBES        128 /* laps from one probe to the next */
+#define PROBE         2   /* its first lap among them */
+#define LINES_FETCHED 3   /* of the next entry: header, octets, and the line behind it */
 
 _Static_assert(sizeof(struct vem_ring_line) == VEM_RING_LINE, "a line");
 _Static_assert(sizeof(struct vem_ring_page) <= VEM_RING_PAGE, "the indices have a page");
@@ -147,6 +149,41 @@ vem_ring_want_room(struct vem_ring_out *out, uint32_t length)
 	return has_room(out, lines) || out->broken;
 }
 
+/* --- copying ------------------------------------------------------------------------------ */
+
+bool
+vem_ring_ways_lap(struct vem_ring_ways *ways, uint64_t lap)
+{
+	uint64_t *cost = &ways->cost[ways->streams];
+
+	if (lap == ways->lap)
+		return ways->streams;
+	if (ways->lines >= VEM_RING_LINES / 2) {
+		uint64_t took = ways->ticks * 256 / ways->lines;
+
+		/* A thread that was stopped meanwhile says nothing about the copies: up slowly, down at once. */
+		*cost = *cost == 0 || took < *cost ? took
+			: took < *cost * 2         ? *cost + (took - *cost) / 8
+						   : *cost + *cost / 8;
+	}
+	ways->lap = lap;
+	ways->ticks = ways->lines = 0;
+	/* The first lap of a probe finds the lines where those before it have left them; what the second one costs is what counts. */
+	if (lap % PROBES == PROBE)
+		ways->streams = !ways->streams;
+	else if (lap % PROBES != PROBE + 1)
+		/* Twice: octets that went around the caches cost the reader more, too. */
+		ways->streams = ways->cost[1] != 0 && ways->cost[1] * 2 < ways->cost[0];
+	return ways->streams;
+}
+
+void
+vem_ring_ways_took(struct vem_ring_ways *ways, uint64_t ticks, size_t octets)
+{
+	ways->ticks += ticks;
+	ways->lines += octets / VEM_RING_LINE;
+}
+
 #if defined(VSW_GUARDS)
 
 /* Whole lines; `to` is aligned to 16. Not instrumented, as vsw_copy. */
@@ -179,24 +216,40 @@ lost:
 	return false;
 }
 
-bool
-vem_ring_copy(uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
+/* Apart: short copies do not carry it along. */
+static __attribute__((noinline, warn_unused_result)) bool
+copy_long(struct vem_ring_out *out, uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
 {
-	size_t whole = len >= VEM_RING_STREAMED && (uintptr_t)to % 16 == 0 ? len & ~(size_t)63 : 0;
+	struct vem_ring_ways *ways = &out->ways;
+	bool streams = vem_ring_ways_lap(ways, out->written / VEM_RING_LINES);
+	size_t whole = streams ? len & ~(size_t)(VEM_RING_LINE - 1) : 0;
+	uint64_t begin = __builtin_ia32_rdtsc();
 
-	if (whole != 0) {
+	if (streams)
 		*streamed = true;
-		if (!stream(to, from, whole))
-			return false;
-	}
-	return whole == len || vsw_copy(to + whole, from + whole, len - whole);
+	if ((streams && !stream(to, from, whole)) ||
+	    !vsw_copy(to + whole, from + whole, len - whole))
+		return false;
+	vem_ring_ways_took(ways, __builtin_ia32_rdtsc() - begin, len);
+	return true;
+}
+
+bool
+vem_ring_copy(struct vem_ring_out *out, uint8_t *to, const uint8_t *from, size_t len,
+	      bool *streamed)
+{
+	return len >= VEM_RING_STREAMED && (uintptr_t)to % 16 == 0
+		       ? copy_long(out, to, from, len, streamed)
+		       : vsw_copy(to, from, len);
 }
 
 #else
 
 bool
-vem_ring_copy(uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
+vem_ring_copy(struct vem_ring_out *out, uint8_t *to, const uint8_t *from, size_t len,
+	      bool *streamed)
 {
+	(void)out;
 	(void)streamed;
 	return vsw_copy(to, from, len);
 }

@@ -36,7 +36,7 @@
 #define VEM_RING_PAD      0x80000000u
 #define VEM_RING_PAGE     4096u /* what is in front of the lines */
 #define VEM_RING_SIZE     ((size_t)VEM_RING_PAGE + (size_t)VEM_RING_LINES * VEM_RING_LINE)
-#define VEM_RING_STREAMED 2048u /* octets from which on a copy goes around the caches */
+#define VEM_RING_STREAMED 2048u /* octets from which on a copy may go around the caches */
 
 /* The memory; each line after the first is written by one side. */
 struct vem_ring_page {
@@ -51,6 +51,19 @@ struct vem_ring_line {
 	uint8_t head[VEM_RING_HEAD];
 };
 
+/*
+ * How long copies are stored: in the caches, or around them. Which is faster depends on where the two processors are, by a factor of
+ * 2 near each other and of 8 far from each other, and a virtual machine may move. So each lap goes one way, and is timed; and a probe of
+ * two laps goes the other way now and then.
+ */
+struct vem_ring_ways {
+	uint64_t lap;     /* that is under way */
+	uint64_t ticks;   /* that its copies took, by the processor's counter */
+	uint64_t lines;   /* that they copied */
+	uint64_t cost[2]; /* of 256 lines in the caches, and around them; 0: not known */
+	bool streams;     /* this lap goes around them */
+};
+
 /* The writer's side. */
 struct vem_ring_out {
 	struct vem_ring_page *page;
@@ -61,6 +74,7 @@ struct vem_ring_out {
 	bool broken;
 	atomic_uint
 		woken; /* the number of the sleep from which the reader was woken last; by any thread */
+	struct vem_ring_ways ways;
 };
 
 /* The reader's side. */
@@ -122,8 +136,12 @@ bool vem_ring_want_room(struct vem_ring_out *out, uint32_t length);
  * Copy to the ring, around the caches where that is worth it; then *streamed is set. False: a page of `from` is lost
  * (vsw_guard_take).
  */
-bool vem_ring_copy(uint8_t *to, const uint8_t *from, size_t len, bool *streamed)
-	__attribute__((warn_unused_result));
+bool vem_ring_copy(struct vem_ring_out *out, uint8_t *to, const uint8_t *from, size_t len,
+		   bool *streamed) __attribute__((warn_unused_result));
+/* Which way copies of that lap go. */
+bool vem_ring_ways_lap(struct vem_ring_ways *ways, uint64_t lap);
+/* What one of them took. */
+void vem_ring_ways_took(struct vem_ring_ways *ways, uint64_t ticks, size_t octets);
 
 /* --- reading ----------------------------------------------------------------------------------- */
 

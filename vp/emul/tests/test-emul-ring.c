@@ -73,7 +73,7 @@ entry_write(struct vem_ring_out *out, uint32_t number)
 		return false;
 	for (uint32_t i = 0; i <= length / 8; i++)
 		from[i] = ((out->written / VEM_RING_LINES + 2) << 32) + number % 64;
-	g_assert_true(vem_ring_copy(to, (const uint8_t *)from, length, &streamed));
+	g_assert_true(vem_ring_copy(out, to, (const uint8_t *)from, length, &streamed));
 	memcpy(head, &number, sizeof(number));
 	(void)vem_ring_end(out, head, length, streamed);
 	return true;
@@ -198,7 +198,7 @@ test_copy(void)
 		uint8_t *to = vem_ring_begin(&e.out, length);
 
 		g_assert_nonnull(to);
-		g_assert_true(vem_ring_copy(to, from + length % 64, length, &streamed));
+		g_assert_true(vem_ring_copy(&e.out, to, from + length % 64, length, &streamed));
 		(void)vem_ring_end(&e.out, head, length, streamed);
 		g_assert_true(vem_ring_look(&e.in, &entry));
 		g_assert_cmpmem(entry.octets, entry.length, from + length % 64, length);
@@ -206,6 +206,62 @@ test_copy(void)
 		(void)vem_ring_release(&e.in);
 	}
 	ends_free(&e);
+}
+
+/* A lap whose copies take so many ticks for 256 lines each way; returns the way it goes. */
+static bool
+ways_go(struct vem_ring_ways *ways, uint64_t lap, uint64_t cached, uint64_t streamed)
+{
+	bool streams = vem_ring_ways_lap(ways, lap);
+
+	for (unsigned i = 0; i < VEM_RING_LINES / 256; i++)
+		vem_ring_ways_took(ways, streams ? streamed : cached, 256 * VEM_RING_LINE);
+	g_assert_cmpint(vem_ring_ways_lap(ways, lap), ==, streams);
+	return streams;
+}
+
+/* Laps of [from, to) that go around the caches. */
+static unsigned
+ways_count(struct vem_ring_ways *ways, unsigned from, unsigned to, uint64_t cached,
+	   uint64_t streamed)
+{
+	unsigned count = 0;
+
+	for (unsigned lap = from; lap < to; lap++)
+		count += ways_go(ways, lap, cached, streamed);
+	return count;
+}
+
+/* Long copies go the way that costs less, whichever it is, from the first probe on; a lap that was interrupted changes nothing. */
+static void
+test_ways(void)
+{
+	struct vem_ring_ways ways = {0};
+
+	g_assert_cmpuint(ways_count(&ways, 1, 1001, 2000, 3600), ==, 2 * 8);
+	g_assert_cmpuint(ways_count(&ways, 1001, 1002, 100000, 3600), ==, 0); /* stopped, once */
+	g_assert_cmpuint(ways_count(&ways, 1002, 1020, 2000, 3600), ==, 0);
+	ways = (struct vem_ring_ways){0};
+	g_assert_cmpuint(ways_count(&ways, 1, 2, 100000, 2000), ==, 0);
+	g_assert_cmpuint(ways_count(&ways, 2, 130, 18000, 2000), ==, 128);
+	g_assert_cmpuint(ways_count(&ways, 130, 132, 18000, 2000), ==, 0);
+	/* The processors come nearer to each other: the next probe finds it. */
+	g_assert_cmpuint(ways_count(&ways, 132, 258, 2000, 3600), ==, 126);
+	g_assert_cmpuint(ways_count(&ways, 258, 260, 2000, 3600), ==, 0);
+	g_assert_cmpuint(ways_count(&ways, 260, 386, 2000, 3600), ==, 0);
+	/* And go apart again. */
+	(void)ways_count(&ways, 388, 420, 18000, 2000);
+	g_assert_cmpuint(ways_count(&ways, 420, 500, 18000, 2000), ==, 80);
+	/* One interruption of each way. */
+	ways = (struct vem_ring_ways){0};
+	(void)ways_count(&ways, 1, 10, 2000, 3600);
+	g_assert_false(ways_go(&ways, 10, 9000, 3600));
+	g_assert_cmpuint(ways_count(&ways, 11, 100, 2000, 3600), ==, 0);
+	/* A lap with few copies says nothing. */
+	(void)vem_ring_ways_lap(&ways, 100);
+	vem_ring_ways_took(&ways, 1, VEM_RING_LINE);
+	g_assert_false(vem_ring_ways_lap(&ways, 101));
+	g_assert_cmpuint(ways.cost[0], ==, 2000);
 }
 
 /* A page of the source is lost: nothing is published, and the ring goes on. */
@@ -224,7 +280,7 @@ test_lost(void)
 	g_assert_cmpint(mprotect(from + 4096, 4096, PROT_NONE), ==, 0);
 	uint8_t *to = vem_ring_begin(&e.out, 8192);
 	g_assert_nonnull(to);
-	g_assert_false(vem_ring_copy(to, from, 8192, &streamed));
+	g_assert_false(vem_ring_copy(&e.out, to, from, 8192, &streamed));
 	g_assert_true(vsw_guard_take() == from + 4096);
 	g_assert_false(vem_ring_look(&e.in, &entry));
 	g_assert_true(entry_write(&e.out, 1));
@@ -525,6 +581,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/ring/full", test_full);
 	g_test_add_func("/emul/ring/sleep", test_sleep);
 	g_test_add_func("/emul/ring/copy", test_copy);
+	g_test_add_func("/emul/ring/ways", test_ways);
 	g_test_add_func("/emul/ring/lost", test_lost);
 	g_test_add_func("/emul/ring/threads", test_threads);
 	g_test_add_func("/emul/ring/processes", test_processes);
