@@ -252,6 +252,11 @@ test_ways(void)
 	/* And go apart again. */
 	(void)ways_count(&ways, 388, 420, 18000, 2000);
 	g_assert_cmpuint(ways_count(&ways, 420, 500, 18000, 2000), ==, 80);
+	/* Around the caches is taken only if it costs less than half: it costs the reader more. */
+	ways = (struct vem_ring_ways){0};
+	g_assert_cmpuint(ways_count(&ways, 4, 130, 3900, 2000), ==, 0);
+	g_assert_cmpuint(ways_count(&ways, 130, 258, 3900, 2000), ==, 2);
+	g_assert_cmpuint(ways_count(&ways, 258, 1000, 4100, 2000), >=, 600);
 	/* One interruption of each way. */
 	ways = (struct vem_ring_ways){0};
 	(void)ways_count(&ways, 1, 10, 2000, 3600);

@@ -109,6 +109,28 @@ test_data(gconstpointer swap)
 	two_close(&p);
 }
 
+/* The receiver's queue pair is destroyed before it polls again: what it has received is acknowledged. */
+static void
+test_left(gconstpointer swap)
+{
+	for (unsigned round = 0; round < 10; round++) {
+		struct pair p;
+		struct ri_wc wc;
+
+		two_open(&p, RI_QP_RC, swap != NULL);
+		two_up(&p);
+		talk(&p, 1, 64);
+		g_assert_cmpint(end_recv(p.b, 2, &p.mb, 0, 64), ==, RI_SUCCESS);
+		g_assert_cmpint(end_send(p.a, 3, &p.ma, 0, 64), ==, RI_SUCCESS);
+		while (p.nb->p->fast->poll_cq(p.b->urcq, &wc, 1) == 0)
+			continue;
+		end_free(p.b);
+		p.b = NULL;
+		poll_wait(p.a->uscq, 3, RI_WC_SUCCESS);
+		two_close(&p);
+	}
+}
+
 /* The sender is there long before the other one: its requests are kept. The event of the first message comes once. */
 static void
 test_order(gconstpointer swap)
@@ -457,6 +479,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	add("data", test_data);
 	add("order", test_order);
+	add("left", test_left);
 	add("lost", test_lost);
 	add("rnr", test_rnr);
 	add("refused", test_refused);

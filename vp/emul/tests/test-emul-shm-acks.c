@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * The ACK of a message between processes may wait for the answer, which carries it: it arrives all the same, whatever the program does
+ * instead of answering, and before the answer.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vem.h"
+#include "vem_link.h"
+#include "vem_node.h"
+#include "vem_runtime.h"
+
+#define PORT   4714u
+#define OCTETS 64u
+
+static const char *adapter, *self;
+
+struct two {
+	struct vth *vth[2];
+	struct node *node[2];
+	struct end *end[2];
+	struct chunk chunk[2];
+};
+
+static struct two
+two_new(void)
+{
+	struct two t = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		t.vth[i] = vth_new(true);
+		t.node[i] = node_new_patient(t.vth[i], adapter, "60000");
+		t.end[i] = end_new(t.node[i], NULL);
+		t.chunk[i] = chunk_new(t.node[i], 4096, ALL_RW);
+	}
+	ends_connect(t.end[0], t.end[1]);
+	return t;
+}
+
+static void
+two_free(struct two *t)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (t->end[i] != NULL)
+			end_free(t->end[i]);
+		chunk_free(&t->chunk[i]);
+		node_forget(t->node[i]);
+		node_free(t->node[i]);
+		vth_free(t->vth[i]);
+	}
+}
+
+static void
+post(struct two *t, unsigned side, uint64_t id)
+{
+	g_assert_cmpint(end_send(t->end[side], id, &t->chunk[side], 0, OCTETS), ==, RI_SUCCESS);
+}
+
+static void
+receive(struct two *t, unsigned side, uint64_t id)
+{
+	g_assert_cmpint(end_recv(t->end[side], id, &t->chunk[side], OCTETS, OCTETS), ==,
+			RI_SUCCESS);
+}
+
+static unsigned
+poll_now(struct two *t, unsigned side, struct ri_ucq *cq, struct ri_wc *wc)
+{
+	return t->node[side]->p->fast->poll_cq(cq, wc, 1);
+}
+
+/* Lines that a side has written to its ring. */
+static uint64_t
+written(struct two *t, unsigned side)
+{
+	struct vem_shm *shm = t->node[side]->rnic->fabric->shm;
+	struct vem_link *link = atomic_load(&shm->links[0]);
+
+	vsw_lock(&link->out_lock);
+	uint64_t lines = link->out.written;
+	vsw_unlock(&link->out_lock);
+	return lines;
+}
+
+/* Both sides poll, and answer each message: an answer finds the completion of what it answers in front of it. */
+static void
+test_answered(void)
+{
+	struct two t = two_new();
+	struct ri_wc wc;
+	unsigned carried = 0;
+
+	for (uint64_t turn = 0; turn < 1000; turn++) {
+		unsigned from = turn % 2, to = 1 - from;
+		uint64_t before = written(&t, from);
+
+		receive(&t, to, turn);
+		post(&t, from, turn);
+		for (gint64 deadline = node_deadline();
+		     poll_now(&t, to, t.end[to]->urcq, &wc) == 0;)
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		g_assert_cmpuint(wc.wr_id, ==, turn);
+		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+		/* A message of one line, and no ACK, unless the service thread of that side has run meanwhile. */
+		carried += written(&t, from) - before == 2;
+		if (turn != 0) {
+			g_assert_cmpuint(poll_now(&t, to, t.end[to]->uscq, &wc), ==, 1);
+			g_assert_cmpuint(wc.wr_id, ==, turn - 1);
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+		}
+	}
+	g_assert_cmpuint(carried, >, 100);
+	two_free(&t);
+}
+
+/* The program that has received does nothing more. */
+static void
+test_silent(void)
+{
+	struct two t = two_new();
+	struct ri_wc wc;
+
+	for (uint64_t i = 0; i < 50; i++) {
+		receive(&t, 1, i);
+		post(&t, 0, i);
+		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+			continue;
+		poll_wait(t.end[0]->uscq, i, RI_WC_SUCCESS);
+	}
+	two_free(&t);
+}
+
+/* It polls on, and does not answer: the ACK leaves with the next poll, which finds nothing. */
+static void
+test_polled(void)
+{
+	struct two t = two_new();
+	unsigned at_once = 0;
+	struct ri_wc wc;
+
+	for (uint64_t i = 0; i < 200; i++) {
+		receive(&t, 1, i);
+		post(&t, 0, i);
+		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+			continue;
+		(void)poll_now(&t, 1, t.end[1]->urcq, &wc);
+		at_once += poll_now(&t, 0, t.end[0]->uscq, &wc);
+		if (at_once != i + 1)
+			break;
+	}
+	/* Only if its thread was stopped for a millisecond the service thread may have been in its way. */
+	if (at_once < 200)
+		g_test_message("%u of 200", at_once);
+	g_assert_cmpuint(at_once, >, 0);
+	two_free(&t);
+}
+
+/* It disconnects, or destroys its queue pair, before it polls again. */
+static void
+test_left(void)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		struct two t = two_new();
+		struct ri_wc wc;
+
+		receive(&t, 1, 1);
+		post(&t, 0, 2);
+		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+			continue;
+		if (round % 2 == 0) {
+			g_assert_cmpint(t.node[1]->p->cm->disconnect(t.end[1]->qp, NULL, 0), ==,
+					RI_SUCCESS);
+		} else {
+			end_free(t.end[1]);
+			t.end[1] = NULL;
+		}
+		poll_wait(t.end[0]->uscq, 2, RI_WC_SUCCESS);
+		two_free(&t);
+	}
+}
+
+/* The child: connects, receives, and ends as its argument says. */
+static int
+child_main(const char *how)
+{
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct end *end = end_new(node, NULL);
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct ri_cm_params params = node_params(&service);
+	struct chunk c = chunk_new(node, 4096, ALL_RW);
+	struct ri_wc wc;
+
+	g_assert_cmpint(end_recv(end, 1, &c, 0, OCTETS), ==, RI_SUCCESS);
+	g_assert_cmpint(node->p->cm->connect(end->qp, &params), ==, RI_SUCCESS);
+	while (node->p->fast->poll_cq(end->urcq, &wc, 1) == 0)
+		continue;
+	if (strcmp(how, "return") != 0)
+		exit(wc.status == RI_WC_SUCCESS ? 0 : 1);
+	return wc.status == RI_WC_SUCCESS ? 0 : 1;
+}
+
+/* Its process ends, with all open. */
+static void
+test_exit(void)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new_patient(vth, adapter, "60000");
+	const struct ri_cm_ops *cm = node->p->cm;
+	struct ri_cm_params params = node_params(&service);
+	struct chunk c = chunk_new(node, 4096, ALL_RW);
+	struct ri_listen *listen = NULL;
+
+	g_assert_cmpint(cm->listen(node->context, 42, 0, &service, 8, &listen), ==, RI_SUCCESS);
+	for (unsigned round = 0; round < 20; round++) {
+		struct end *end = end_new(node, NULL);
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execl(self, self, adapter, round % 2 == 0 ? "exit" : "return",
+			      (char *)NULL);
+			_exit(127);
+		}
+		struct ri_cm_event request =
+			node_cm(node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+		g_assert_cmpint(cm->accept(request.request, end->qp, &params), ==, RI_SUCCESS);
+		node_cm(node, RI_CM_ESTABLISHED, end);
+		g_assert_cmpint(end_send(end, 7, &c, 0, OCTETS), ==, RI_SUCCESS);
+		poll_wait(end->uscq, 7, RI_WC_SUCCESS);
+		g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+		g_assert_cmpint(status, ==, 0);
+		node_cm(node, RI_CM_BROKEN, end);
+		end_free(end);
+	}
+	cm->listen_destroy(listen);
+	chunk_free(&c);
+	node_forget(node);
+	node_free(node);
+	vth_free(vth);
+
+	/* Whoever opens an adapter removes the names that the processes have left. */
+	struct two t = two_new();
+	two_free(&t);
+}
+
+int
+main(int argc, char **argv)
+{
+	self = argv[0];
+	g_test_init(&argc, &argv, NULL);
+	adapter = "shm:ib";
+	if (argc > 2)
+		return child_main(argv[2]);
+	char *runtime = vem_runtime_begin();
+
+	g_test_add_func("/emul/shm/acks/answered", test_answered);
+	g_test_add_func("/emul/shm/acks/silent", test_silent);
+	g_test_add_func("/emul/shm/acks/polled", test_polled);
+	g_test_add_func("/emul/shm/acks/left", test_left);
+	g_test_add_func("/emul/shm/acks/exit", test_exit);
+	int failed = g_test_run();
+
+	return vem_runtime_end(runtime) ? failed : 1;
+}
