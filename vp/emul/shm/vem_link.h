@@ -84,7 +84,7 @@ struct vem_link {
 	struct vem_ring_page *in_page;
 	uint32_t turn;     /* the slot whose queue is run first when there is room; likewise */
 	unsigned received; /* messages of this round that took a receive; likewise */
-	bool waits;        /* an ACK waits for the next poll; likewise */
+	unsigned waits;    /* polls for which an ACK waits; likewise */
 	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
 	uint64_t woken_at; /* what was read then */
 

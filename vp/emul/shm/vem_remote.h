@@ -9,7 +9,7 @@
  * to; the responder executes them in order, and drops all that is not the next one. The answers:
  *
  *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for. A request to that
- *               end carries it, too: if a poll finds one message that takes a receive, its ACK waits for the next poll, since a
+ *               end carries it, too: if a poll finds one message that takes a receive, its ACK waits for a few polls, since a
  *               program often answers
  *     WAIT      that one cannot be executed now: go back to it and wait for READY; with `rnr` a receive is missing, and
  *               the wait is bounded, after which the last try is refused
@@ -270,6 +270,8 @@ void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
+/* Is what is owed the ACK of one message, and nothing else? */
+bool vem_remote_owes_one_ack(const struct vem_link *link);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);
 /* There is room again: run whoever waits for it. */

@@ -213,6 +213,19 @@ answers_write(struct vem_remote *remote)
 	return true;
 }
 
+bool
+vem_remote_owes_one_ack(const struct vem_link *link)
+{
+	const struct vem_remote *remote = link->owing;
+
+	return remote->next_owing == NULL && remote->owe_wait == 0 && remote->owe_status == 0 &&
+	       remote->refusal == NULL && remote->ask_count == 0 &&
+	       !atomic_load_explicit(&remote->owe_ready, memory_order_relaxed) &&
+	       atomic_load_explicit(&remote->executed, memory_order_relaxed) -
+			       atomic_load_explicit(&remote->told_executed, memory_order_relaxed) ==
+		       1;
+}
+
 void
 vem_remote_answers(struct vem_link *link)
 {

@@ -26,6 +26,7 @@
 #define ACCEPTS    16
 #define SWEEP      50000000 /* ns after the end of a link */
 #define LINGER     30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
+#define ACK_POLLS  4     /* for which the ACK of a message waits for its answer */
 #define IDLE_POLLS 1024 /* polls in vain after which another thread may run */
 
 void
@@ -105,23 +106,26 @@ entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 
 /*
  * A program often answers a message, and its answer acknowledges it. An ACK of its own costs more than the message: both processes
- * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for the next poll.
- * If there is none the service thread takes over within 1 ms; acks_at_exit and vem_remote_message write what is owed at an end.
+ * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for a few polls.
+ * If they do not come the service thread takes over within 1 ms; acks_at_exit and vem_remote_message write what is owed at an end.
  */
 static inline bool
-answers_wait(struct vem_link *link, uint32_t entries)
+answers_wait(struct vem_link *link, bool polls)
 {
-	link->waits = entries == 1 && link->received == 1 && !link->waits &&
-		      vsw_leader_hold(&link->shm->leader);
-	return link->waits;
+	if (link->received != 0)
+		link->waits = ACK_POLLS;
+	else if (link->waits != 0)
+		link->waits--;
+	return polls && link->waits != 0 && vem_remote_owes_one_ack(link) &&
+	       vsw_leader_hold(&link->shm->leader);
 }
 
 /*
- * Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. `polled`: so many were read by
- * a thread that polls; 0: by another, which does not come back.
+ * Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. `polls`: by a thread that
+ * will do so again.
  */
 static inline bool
-link_go_on(struct vem_link *link, uint32_t polled)
+link_go_on(struct vem_link *link, bool polls)
 {
 	if (link->wanted || vem_ring_release_due(&link->in, true))
 		link_release(link, true);
@@ -129,7 +133,7 @@ link_go_on(struct vem_link *link, uint32_t polled)
 		vem_link_break(link, "an entry of its ring cannot be");
 	if (__builtin_expect(atomic_load_explicit(&link->readies, memory_order_relaxed), 0))
 		vem_remote_readies(link);
-	if (link->owing != NULL && !answers_wait(link, polled))
+	if (link->owing != NULL && !answers_wait(link, polls))
 		vem_remote_answers(link);
 	if (!link_has_room(link))
 		return false;
@@ -150,7 +154,7 @@ link_read(struct vem_link *link, bool polls)
 		entry_read(link, &entry);
 		done++;
 	}
-	return link_go_on(link, polls ? done : 0) ? done + 1 : done;
+	return link_go_on(link, polls) ? done + 1 : done;
 }
 
 void
@@ -160,7 +164,7 @@ vem_shm_read_to(struct vem_link *link, uint64_t end)
 
 	while (link->in.read < end && vem_ring_look(&link->in, &entry))
 		entry_read(link, &entry);
-	(void)link_go_on(link, 0);
+	(void)link_go_on(link, false);
 }
 
 void
