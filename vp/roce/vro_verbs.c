@@ -504,7 +504,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	struct vro_verbs_qp *qp = qp_of(ri);
 	uint32_t mtu = peer->path_mtu;
 	enum ri_status status = RI_ERR_INVALID_STATE;
-	struct roce_flow flow;
+	struct roce_flow flow = {0};
 
 	if (qp->qp.transport == ROCE_UD)
 		return RI_ERR_UNSUPPORTED;

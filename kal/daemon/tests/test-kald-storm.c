@@ -140,7 +140,7 @@ is_one(const pid_t *pids, unsigned count, uint32_t pid)
 	return false;
 }
 
-/* How many processes share the address; all of them are among those that live. */
+/* How many processes share the address; all of them are among those that live. NULL: none lives. */
 static unsigned
 check_members(int tool, const pid_t *pids)
 {
@@ -152,7 +152,8 @@ check_members(int tool, const pid_t *pids)
 		play_ask(tool, &m, &reply);
 		g_assert_cmpint(reply.head.status, ==, KALD_OK);
 		for (uint32_t i = 0; i < reply.body.sharings.count; i++)
-			g_assert_true(is_one(pids, SHARERS, reply.body.sharings.entries[i].pid));
+			g_assert_true(pids != NULL &&
+				      is_one(pids, SHARERS, reply.body.sharings.entries[i].pid));
 		count += reply.body.sharings.count;
 		m.body.list.after = reply.body.sharings.next;
 	} while (m.body.list.after != 0);

@@ -10,6 +10,7 @@
 
 #include "vem_pairs.h"
 #include "vem_remote.h"
+#include "vem_runtime.h"
 
 #define PORT     4733
 #define SIZE     (300u * 1024)
@@ -529,12 +530,9 @@ test_name_ends(void)
 int
 main(int argc, char **argv)
 {
-	g_autofree char *runtime = g_dir_make_tmp("itapi-shm-XXXXXX", NULL);
-	g_autofree char *command =
-		g_strdup_printf("test -z \"$(find %s -type s)\" && rm -r %s", runtime, runtime);
+	char *runtime = vem_runtime_begin();
 	int failed;
 
-	g_setenv("XDG_RUNTIME_DIR", runtime, TRUE);
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/shm-lives/slots", test_slots);
 	g_test_add_func("/emul/shm-lives/owing", test_owing);
@@ -545,5 +543,5 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-lives/name-passes", test_name_passes);
 	g_test_add_func("/emul/shm-lives/name-ends", test_name_ends);
 	failed = g_test_run();
-	return failed | (system(command) != 0);
+	return vem_runtime_end(runtime) ? failed : 1;
 }

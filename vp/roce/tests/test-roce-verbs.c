@@ -444,7 +444,7 @@ runner_run(void *arg)
 static void
 threads(void)
 {
-	struct runner runners[4];
+	struct runner runners[4] = {0};
 	struct pair *first = &runners[0].pair;
 
 	for (int i = 0; i < 4; i++) {

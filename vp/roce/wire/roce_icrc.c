@@ -334,7 +334,9 @@ headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
 		      distant[1][flow->ident >> 8] ^ distant[0][flow->ident & 0xff] ^
 		      tables[3][udp >> 8 & 0xff] ^ tables[2][udp & 0xff];
 	} else {
-		crc = roce_crc(SEED, masked, masked_write(masked, flow, len));
+		size_t length = masked_write(masked, flow, len);
+
+		crc = roce_crc(SEED, masked, length);
 	}
 	return roce_crc(crc, begin, sizeof(begin));
 }
