@@ -283,8 +283,8 @@ read_and_sleep(struct vem_shm *shm)
 				until = now + LINGER;
 				idle = 0;
 			} else {
-				vsw_relax(host,
-					  ++idle); /* the other side may wait for this processor */
+				/* The other side may wait for this processor. No nap: what it writes would wait for its end. */
+				vsw_relax(host, idle < RI_RELAX_SPINS ? idle++ : RI_RELAX_SPINS);
 			}
 		} while (now < until && now < end);
 		more = false;
