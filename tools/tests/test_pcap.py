@@ -103,9 +103,9 @@ def numbers(path):
         opcode, psn = int(opcode), int(psn)
         if 13 <= opcode <= 18 or psn in seen[qp]:
             continue        # an answer, or it is repeated
-        seen[qp].add(psn)
         expect('packet number for queue pair %s' % qp, wanted.get(qp, psn), psn)
         taken = max(1, -(-int(length) // 4096)) if opcode == 12 else 1
+        seen[qp].update((psn + i) % (1 << 24) for i in range(taken))    # the rest of a Read may be asked for again
         wanted[qp] = (psn + taken) % (1 << 24)
     return wanted
 

@@ -6,6 +6,7 @@
 Called as test_roce_net.py TOOLS [IT-RUN]. Each case has hosts of its own (net_hosts.py).
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -115,12 +116,13 @@ def test_verbs():
     program = shutil.which('ibv_rc_pingpong')
     if RUN is None or program is None:
         raise tool_runs.Skipped('it-run and ibv_rc_pingpong are not both there')
+    env = tool_runs.behind_door(RUN, os.environ)
     with Host(here=True) as here, Host() as peer:
         two_hosts(here, peer)
         server = subprocess.Popen(peer.within([RUN, '--adapter', 'roce:w0', program, '-g', '0', '-n', '200']),
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                  env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         net_hosts.until(lambda: re.search(r':18515\s', peer.run('ss', '-tlnH').stdout), 'ibv_rc_pingpong listens')
-        client = here.run(RUN, '--adapter', 'roce:v0', program, '-g', '0', '-n', '200', '10.91.0.2')
+        client = here.run(RUN, '--adapter', 'roce:v0', program, '-g', '0', '-n', '200', '10.91.0.2', env=env)
         said = server.communicate(timeout=tool_runs.PATIENCE)[0]
         if client.returncode != 0 or server.returncode != 0 or '200 iters' not in client.stdout or '200 iters' not in said:
             raise tool_runs.Failed('ibv_rc_pingpong: %s%s%s' % (client.stdout, client.stderr, said))

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from tool_runs import PATIENCE, Done, Failed, Server, Skipped, finish, main, run
+from tool_runs import PATIENCE, Done, Failed, Server, Skipped, behind_door, finish, main, run
 
 # Tests that run at the same time have other addresses.
 ADDRESS = f'127.{100 + os.getpid() % 100}.{os.getpid() // 100 % 250}.7'
@@ -116,7 +116,7 @@ def by_attributes(it_run, kald):
         runs = []
         for port in (18800 + os.getpid() % 500 * 2, 18801 + os.getpid() % 500 * 2):
             words = [it_run, '-a', 'roce:lo', 'ibv_rc_pingpong', '-g', '0', '-n', '300', '-s', '9000', '-p', str(port)]
-            keywords = {'env': daemon.environment, 'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
+            keywords = {'env': behind_door(it_run, daemon.environment), 'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE,
                         'stderr': subprocess.PIPE, 'text': True}
             runs.append(subprocess.Popen(words, **keywords))
             time.sleep(0.5)

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import tool_nets
-from tool_runs import PATIENCE, Failed, Skipped, finish, main
+from tool_runs import PATIENCE, Failed, Skipped, behind_door, finish, main
 
 # Server, client; {own} is the address of the one who runs it. The server of a group receives.
 PROGRAMS = {
@@ -38,7 +38,8 @@ class Bench:
                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def start(self, member, words):
-        env = {**os.environ, 'ITAPI_KALD': self.socket if member else 'off', 'ITAPI_ROCE_SHARE': 'on' if member else 'off'}
+        env = behind_door(self.it_run, {**os.environ, 'ITAPI_KALD': self.socket if member else 'off',
+                                        'ITAPI_ROCE_SHARE': 'on' if member else 'off'})
         return subprocess.Popen([*([] if member else self.far.inside), self.it_run, '-a', 'roce:near' if member else 'roce:far',
                                  *words.split()], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)

@@ -48,6 +48,18 @@ class Done:
             raise Failed('no JSON: %s: %s%s' % (error, self.out, self.err)) from error
 
 
+def behind_door(binary, env):
+    """An environment for programs of others behind a door; `binary` is it-run or the door, and tells the sanitizer of their build."""
+    found = re.search(r'lib(?:asan|tsan)\.so\.\d+ => (\S+)', subprocess.run(['ldd', binary], capture_output=True, text=True,
+                                                                          check=True).stdout)
+    if not found:
+        return dict(env)
+    # The door stands before the runtime, and programs of others leave memory behind.
+    return {**env, 'LD_PRELOAD': ':'.join(filter(None, [found[1], env.get('LD_PRELOAD')])),
+            'ASAN_OPTIONS': env.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0',
+            'TSAN_OPTIONS': env.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0'}
+
+
 def command(tools, name, arguments):
     """The words of a tool's command line; it has as much patience as we, unless a test says other."""
     patience = [] if name == 'it-info' or '--timeout' in arguments else ['--timeout', str(PATIENCE)]

@@ -55,6 +55,16 @@ slot_post(struct vsw_user_wq *wq, bool then_looks)
 		atomic_store_explicit(&wq->page->head, ++wq->head, memory_order_release);
 }
 
+/* A list of a program of verbs may be packed, and then it is not aligned. */
+static inline __attribute__((always_inline)) struct ri_sge
+segment_at(const struct ri_sge *sgl, uint32_t i)
+{
+	struct ri_sge sge;
+
+	memcpy(&sge, (const char *)(const void *)sgl + i * sizeof(sge), sizeof(sge));
+	return sge;
+}
+
 /* Returns their length. */
 static uint32_t
 segments_copy(struct ri_sge *to, const struct ri_sge *sgl, uint32_t count)
@@ -63,12 +73,12 @@ segments_copy(struct ri_sge *to, const struct ri_sge *sgl, uint32_t count)
 
 	/* Most lists have one segment, which is its own sum. */
 	if (__builtin_expect(count == 1, 1)) {
-		to[0] = sgl[0];
+		to[0] = segment_at(sgl, 0);
 		return to[0].length;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		to[i] = sgl[i];
-		length += sgl[i].length;
+		to[i] = segment_at(sgl, i);
+		length += to[i].length;
 	}
 	return length <= UINT32_MAX ? (uint32_t)length
 				    : UINT32_MAX; /* engines refuse the largest */
@@ -109,7 +119,7 @@ rare_check(const struct ri_uqp *qp, const struct ri_wr *wr)
 	if (kind == 0 || bell->max_inline == 0)
 		return RI_ERR_UNSUPPORTED;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
-		length += wr->sgl[i].length;
+		length += segment_at(wr->sgl, i).length;
 	return length <= qp->max_inline ? RI_SUCCESS : RI_ERR_LIMIT;
 }
 
@@ -124,13 +134,14 @@ rare_write(const struct ri_uqp *qp, struct vsw_wqe *wqe, const struct ri_wr *wr)
 		uint32_t length = 0;
 
 		for (uint32_t i = 0; i < wr->num_sge; i++) {
-			uint64_t addr = wr->sgl[i].addr;
-			uint32_t n = __atomic_load_n(&wr->sgl[i].length, __ATOMIC_RELAXED);
+			struct ri_sge sge = segment_at(wr->sgl, i);
+			uint32_t n = sge.length;
 
+			__asm__ volatile("" : "+r"(n)); /* read once */
 			if (n > qp->max_inline - length)
 				n = qp->max_inline - length;
 			if (n != 0)
-				memcpy(to + length, (const void *)(uintptr_t)addr, n);
+				memcpy(to + length, (const void *)(uintptr_t)sge.addr, n);
 			length += n;
 		}
 		wqe->num_sge = 0;

@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../tools/tests'))
 
 # pylint: disable=wrong-import-position
-from tool_runs import PATIENCE, Done, Failed  # noqa: E402
+from tool_runs import PATIENCE, Done, Failed, behind_door  # noqa: E402
 
 INSIDE = 'ITAPI_TEST_IN_NAMESPACE'
 NOBODY = '65534'
@@ -90,21 +90,13 @@ class Door:
     def __init__(self, tools, door):
         self.run, self.path = os.path.join(os.path.realpath(tools), 'it-run'), os.path.realpath(door)
         needs = subprocess.run(['ldd', self.path], capture_output=True, text=True, check=True).stdout
-        found = re.search(r'lib(asan|tsan)\.so\.\d+ => (\S+)', needs)
-        self.sanitizer, self.runtime = found.groups() if found else (None, None)
+        found = re.search(r'lib(asan|tsan)\.so', needs)
+        self.sanitizer = found[1] if found else None
 
     def environment(self, **more):
         """An environment in which nothing of ours is set but `more`."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(('ITAPI_', 'LD_PRELOAD', 'LD_LIBRARY'))}
-        if self.runtime:
-            kept['LD_PRELOAD'] = self.runtime
-            # The door stands before the runtime, and programs of others leave memory behind.
-            kept['ASAN_OPTIONS'] = kept.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0'
-            kept['TSAN_OPTIONS'] = kept.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0'
-        preload = more.pop('LD_PRELOAD', None)
-        if preload:
-            kept['LD_PRELOAD'] = ':'.join(filter(None, [kept.get('LD_PRELOAD'), preload]))
-        return {**kept, **more}
+        return behind_door(self.path, {**kept, **more})
 
     def words(self, command, adapters=('iwarp',)):
         """The command line that runs a command, words or a text of words, behind the door."""
