@@ -39,13 +39,13 @@ def main(build, *pages):
     installed.skip_without('cc', 'meson', 'pkg-config')
     if sanitized(build):
         print('1..0 # SKIP a program that is compiled without the sanitizer cannot load the library')
-        return installed.SKIPPED
+        return 0
     try:
         for end in pty.openpty():
             os.close(end)
     except OSError as error:
         print(f'1..0 # SKIP there are no pseudo-terminals: {error}')
-        return installed.SKIPPED
+        return 0
     with installed.Installed(build) as there, tempfile.TemporaryDirectory(prefix='itapi-tutorial.') as folder:
         reader = tutorial_reader.Reader(environment_of(there), folder)
         reader.follow_all(pages)

@@ -22,7 +22,6 @@ import sys
 import tempfile
 
 PATIENCE = 300      # s; for one program, on a busy machine
-SKIPPED = 77        # the exit status by which Meson knows a skipped test
 
 
 class Failed(Exception):
@@ -34,7 +33,7 @@ def skip_without(*programs):
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         print(f'1..0 # SKIP not installed: {", ".join(missing)}')
-        sys.exit(SKIPPED)
+        sys.exit(0)
 
 
 def directories(build):

@@ -54,10 +54,10 @@ def behind_door(binary, env):
                                                                           check=True).stdout)
     if not found:
         return dict(env)
-    # The door stands before the runtime, and programs of others leave memory behind.
+    # The door stands before the runtime, and programs of others leave memory and threads behind.
     return {**env, 'LD_PRELOAD': ':'.join(filter(None, [found[1], env.get('LD_PRELOAD')])),
             'ASAN_OPTIONS': env.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0',
-            'TSAN_OPTIONS': env.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0'}
+            'TSAN_OPTIONS': env.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0:report_thread_leaks=0'}
 
 
 def command(tools, name, arguments):

@@ -192,6 +192,8 @@ def go(door, build, row):
     absent = door_programs.missing(needed)
     if absent:
         raise Skipped('not installed: ' + ', '.join(absent))
+    if door.sanitizer == 'tsan' and row.no_tsan:
+        raise Skipped(row.no_tsan)
     if not has_interfaces and (row.address == '{interface}' or row.judge == 'watches_a_link'):
         raise Skipped('no interface can be made here')
     try:
