@@ -146,6 +146,7 @@ struct vem_shm {
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
 	unsigned idle;   /* polls that found nothing; of the owner of rx */
+	atomic_uint futile; /* runs in a row that found rx taken */
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;

@@ -18,16 +18,17 @@
 #include "vsw_relax.h"
 #include "vsw_setting.h"
 
-#define ENTRIES    256 /* of one round, of each link */
-#define OCTETS     (1u << 20)
-#define ROUNDS     4       /* of a thread that will sleep, before another task has its turn */
-#define BUSY       1000000 /* ns after which it has, however much there is to read */
-#define WAKES      32      /* links of one look at the set */
-#define ACCEPTS    16
-#define SWEEP      50000000 /* ns after the end of a link */
-#define LINGER     30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
-#define ACK_POLLS  4     /* for which the ACK of a message waits for its answer */
-#define IDLE_POLLS 1024 /* polls in vain after which another thread may run */
+#define ENTRIES     256 /* of one round, of each link */
+#define OCTETS      (1u << 20)
+#define ROUNDS      4       /* of a thread that will sleep, before another task has its turn */
+#define BUSY        1000000 /* ns after which it has, however much there is to read */
+#define WAKES       32      /* links of one look at the set */
+#define ACCEPTS     16
+#define SWEEP       50000000 /* ns after the end of a link */
+#define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
+#define ACK_POLLS   4    /* for which the ACK of a message waits for its answer */
+#define FUTILE_RUNS 16   /* of a thread that is woken while another one reads, before it naps */
+#define IDLE_POLLS  1024 /* polls in vain after which another thread may run */
 
 void
 vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)
@@ -306,8 +307,16 @@ shm_run(void *arg, uint32_t budget)
 	uint32_t done = 0;
 
 	(void)budget; /* that of each link */
-	if (atomic_load(&shm->forked) || !vsw_role_take(&shm->rx))
+	if (atomic_load(&shm->forked))
 		return 0;
+	if (!vsw_role_take(&shm->rx)) {
+		/* Its owner does one more round. It may wait for this processor, and what has woken this thread wakes it until then. */
+		bool yields = atomic_fetch_add(&shm->futile, 1) < FUTILE_RUNS;
+
+		vsw_relax(shm->host, yields ? RI_RELAX_SPINS : RI_RELAX_YIELDS);
+		return 0;
+	}
+	atomic_store(&shm->futile, 0);
 	do {
 		vsw_role_begin(&shm->rx);
 		done += read_and_sleep(shm);
