@@ -151,6 +151,8 @@ struct vem_shm {
 	struct vsw_lock ud_lock; /* of the keys of links, and of what follows */
 	unsigned dial_count;
 	struct vem_dial dials[VEM_DIALS];
+	uint64_t undialed;    /* the key whose link could not be made last ... */
+	uint64_t undialed_at; /* ... and when */
 	struct vem_group *groups;
 	struct ri_task dial;
 	atomic_bool forked;
