@@ -327,6 +327,30 @@ honest(struct kald_message *message, const struct lie *lie)
 		(struct kald_net){.family = AF_INET6, .prefix = 128, .octets = {[15] = 1}};
 }
 
+/* The daemon lies and is gone: nothing is left of the connection. Then it is there again. */
+static void
+lies_and_goes(const struct kald_message *message)
+{
+	const unsigned before = raw_count_fds();
+	bool gone = false;
+
+	g_mutex_lock(&d.lock);
+	close(d.listener);
+	d.listener = -1;
+	(void)g_unlink(d.socket);
+	play_send_with(d.fd, message, d.sockets, KALD_SHARE_FDS);
+	g_mutex_unlock(&d.lock);
+	for (unsigned i = 0; i < 10000 && !gone; i++) {
+		g_mutex_lock(&d.lock);
+		gone = d.fd < 0;
+		g_mutex_unlock(&d.lock);
+		g_usleep(1000);
+	}
+	g_assert_true(gone);
+	raw_wait_fds(before - 3); /* both ends, and where it listened */
+	come();
+}
+
 /* A daemon that lies in one field is not believed: the client comes back, and has lost and got nothing. */
 static void
 test_lies(void)
@@ -347,6 +371,11 @@ test_lies(void)
 
 		honest(&message, lie);
 		memcpy((uint8_t *)&message + lie->at, &lie->value, lie->size);
+		if (i == G_N_ELEMENTS(lies) - 1) {
+			lies_and_goes(&message);
+			becomes(&d.joined, joined + 1);
+			break;
+		}
 		g_mutex_lock(&d.lock);
 		g_assert_cmpint(d.fd, >=, 0);
 		const uint32_t length = message.head.length;

@@ -600,6 +600,50 @@ test_undialed(void)
 	two_free(&t);
 }
 
+/* A process that has no descriptor for who dials it does not look all the time, and answers when it has one. */
+static void
+test_full(void)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct two t = two_new();
+	struct ri_cm_params params = node_params(&service);
+	struct vem_name *name;
+	struct rlimit limit, few;
+	struct vem_shm *shm = fabric_of(t.node[1])->shm;
+	struct ri_listen *listen;
+	int last;
+
+	g_assert_cmpint(emul()->cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	name = shm->names;
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	for (unsigned life = 0; life < 2; life++) {
+		lock(t.node[1]); /* until the limit is there */
+		g_assert_cmpint(emul()->cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
+		for (gint64 deadline = node_deadline(); atomic_load(&end_qp(t.a)->remote) == NULL;
+		     g_usleep(500))
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		last = dup(0);
+		close(last);
+		few = limit;
+		few.rlim_cur = (rlim_t)last;
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+		unlock(t.node[1]);
+		for (gint64 deadline = node_deadline(); name->watch.events != 0; g_usleep(500))
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+		struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, LISTENER);
+		g_assert_cmpint(emul()->cm->reject(request.request, RI_CM_REASON_CONSUMER, NULL, 0),
+				==, RI_SUCCESS);
+		node_cm(t.node[0], RI_CM_REJECTED, t.a);
+		back_to_idle(t.a);
+		while (links_of(t.node[0], NULL) != 0)
+			g_usleep(500);
+	}
+	emul()->cm->listen_destroy(listen);
+	two_free(&t);
+}
+
 /* --- groups ------------------------------------------------------------------------------------------- */
 
 /* Members of one process join and leave in each order: whoever is left gets what is sent, and the last one ends the group. */
@@ -720,6 +764,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-accounts/dropped", test_dropped);
 	g_test_add_func("/emul/shm-accounts/dials", test_dials);
 	g_test_add_func("/emul/shm-accounts/undialed", test_undialed);
+	g_test_add_func("/emul/shm-accounts/full", test_full);
 	g_test_add_func("/emul/shm-accounts/members", test_members);
 	g_test_add_func("/emul/shm-accounts/port", test_port);
 	failed = g_test_run();

@@ -378,6 +378,30 @@ test_waits(void)
 	two_free(&t);
 }
 
+/* From the moment at which a connection ends, no answer is placed, though its request is not flushed yet. */
+static void
+test_closed(void)
+{
+	struct two t = two_new();
+	struct vem_remote *remote;
+
+	connect_at(t.a, t.b, PORT);
+	remote = atomic_load(&end_qp(t.a)->remote);
+	g_assert_null(node_path(t.node[0], "path all hold"));
+	memset(t.ca.at, 0x5a, 64);
+	g_assert_cmpint(end_read(t.a, 1, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
+	for (unsigned closed = 2; closed-- > 0;) {
+		vsw_lock(&remote->answer);
+		remote->closed = closed != 0;
+		vsw_unlock(&remote->answer);
+		entry_comes(remote, (struct vem_wire){.kind = VEM_WIRE_DATA, .length = 64}, 64);
+		g_assert_cmpuint(t.ca.at[0], ==, closed != 0 ? 0x5a : 0);
+	}
+	poll_wait(t.a->uscq, 1, RI_WC_SUCCESS);
+	g_assert_null(node_path(t.node[0], "path all open"));
+	two_free(&t);
+}
+
 /* --- queries ------------------------------------------------------------------------------------ */
 
 /* A query is answered by the process that it was sent to, and by no other one that knows its number. */
@@ -435,6 +459,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-fields/unreliable", test_unreliable);
 	g_test_add_func("/emul/shm-fields/depth", test_depth);
 	g_test_add_func("/emul/shm-fields/waits", test_waits);
+	g_test_add_func("/emul/shm-fields/closed", test_closed);
 	g_test_add_func("/emul/shm-fields/answers", test_answers);
 	failed = g_test_run();
 	return failed | !vem_runtime_end(runtime);

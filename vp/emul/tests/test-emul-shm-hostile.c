@@ -491,6 +491,17 @@ test_silent(void)
 		silent[i] = hostile_new();
 	g_assert_cmpuint(silent_links(&s), ==, 16);
 	server_works(&s);
+	/* Who has said nothing for longest goes first, whatever place it has. */
+	struct pollfd ends[] = {{.fd = silent[25].sock}, {.fd = silent[0].sock}};
+	hostile_free(&silent[24]);
+	for (gint64 end = node_deadline(); silent_links(&s) != 15; g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+	silent[24] = hostile_new();
+	hostile_free(&silent[0]); /* ended long ago */
+	silent[0] = hostile_new();
+	hostile_expect_end(&silent[25]);
+	ends[1].fd = silent[24].sock;
+	g_assert_cmpint(poll(ends, 2, 0), ==, 1);
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		hostile_free(&silent[i]);
 	wait_until(descriptors_are, before);

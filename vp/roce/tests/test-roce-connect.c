@@ -62,6 +62,8 @@ scene_open(struct scene *s)
 	s->vth = vth_new(true);
 	s->near = opening(s->vth);
 	s->far = opening(s->vth);
+	g_assert_true(s->near->rnic->station == s->far->rnic->station);
+	g_assert_cmpuint(s->near->rnic->station->users, ==, 2);
 	s->a = end_new(s->near, NULL);
 	s->b = end_new(s->far, NULL);
 	s->ma = chunk_new(s->near, 65536, ALL_RW);
