@@ -23,7 +23,7 @@
 #include "vem_ud.h"
 #include "vsw_spans.h"
 
-#define LAST_LOOK UINT64_C(1000000) /* ns */
+#define LAST_LOOK UINT64_C(10000000) /* ns */
 #define LOOKING   \
 	UINT64_C( \
 		100000000) /* ns for which an unreliable message waits until its partner is found */

@@ -620,8 +620,9 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 		    qp->init.type == RI_QP_RC && !is_on_its_way(remote);
 
 	if (lost && !gone && !remote->looked) {
-		/* A process that was stopped has the answer in its ring, and reads that before it has waited again. */
+		/* The answer may be in the ring, of a process that was stopped or has not polled: read that first. */
 		remote->looked = true;
+		vsw_leader_request_run(&remote->link->shm->leader);
 		vem_peer_watch_again(qp);
 		return false;
 	}

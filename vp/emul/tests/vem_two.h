@@ -23,13 +23,17 @@ struct two {
 	struct chunk ca, cb;
 };
 
+/* `prepare`, if it is not NULL, may change the hosts. */
 static inline struct two
-two_new(void)
+two_new_with(void (*prepare)(struct ri_host *host))
 {
 	struct two t = {0};
 
 	for (unsigned i = 0; i < 2; i++) {
 		t.vth[i] = vth_new(true);
+		/* The table is the test's own, but handed out to be read. */
+		if (prepare != NULL)
+			prepare((struct ri_host *)(uintptr_t)vth_host(t.vth[i]));
 		t.node[i] = node_new(t.vth[i], true, "shm:ib");
 	}
 	t.a = end_new(t.node[0], NULL);
@@ -37,6 +41,12 @@ two_new(void)
 	t.ca = chunk_new(t.node[0], SIZE, ALL_RW);
 	t.cb = chunk_new(t.node[1], SIZE, ALL_RW);
 	return t;
+}
+
+static inline struct two
+two_new(void)
+{
+	return two_new_with(NULL);
 }
 
 static inline void
