@@ -237,6 +237,14 @@ session_flush(struct kald_session *session)
 	return false;
 }
 
+/* The rules have changed. A client that does not read gets the last ones when it reads. */
+static void
+rules_send(struct kald_session *session)
+{
+	session->rules_due = false;
+	kald_welcome_send(session, 0);
+}
+
 static gboolean
 session_writable(gint fd, GIOCondition condition, gpointer arg)
 {
@@ -251,6 +259,8 @@ session_writable(gint fd, GIOCondition condition, gpointer arg)
 	if (session_flush(session))
 		return G_SOURCE_CONTINUE;
 	session->out = 0;
+	if (session->rules_due)
+		rules_send(session);
 	kald_session_pace(session);
 	return G_SOURCE_REMOVE;
 }
@@ -660,8 +670,9 @@ kald_server_reload(struct kald_server *server, struct kal_why *why)
 	for (GList *at = server->sessions.head; at != NULL; at = at->next) {
 		struct kald_session *session = at->data;
 
-		if (session->kind == KALD_CLIENT && session->out_queue.length < KALD_WINDOW)
-			kald_welcome_send(session, 0);
+		session->rules_due = session->kind == KALD_CLIENT;
+		if (session->rules_due && session->out_queue.length < KALD_WINDOW)
+			rules_send(session);
 	}
 	return true;
 }

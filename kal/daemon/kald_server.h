@@ -73,6 +73,7 @@ struct kald_session {
 	bool describing;       /* KALD_DESCRIBE was sent and is not answered */
 	gint64 describe_again; /* not before */
 	uint32_t lost;         /* changes that were not sent to it */
+	bool rules_due;        /* nor the rules, when they changed */
 	struct kald_borrower borrower;
 	uint64_t used[KAL_RESOURCE_COUNT];
 	GPtrArray *adapters; /* names, one for each open */

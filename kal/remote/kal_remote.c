@@ -73,6 +73,7 @@ static struct {
 	int error; /* of the last attempt to connect */
 	uint32_t last_id, greeting_id;
 	uint32_t awaited; /* id of the request whose sender waits */
+	bool sent;        /* `request`, over the connection that is there now */
 	bool answered;
 	struct kald_message reply; /* to it */
 	/* Here, since calls work on a stack of 32 KiB: what comes, what is asked, and what is sent without an answer. */
@@ -82,6 +83,7 @@ static struct {
 	int proof; /* goes with `request`: a socket of this network namespace; 0: none */
 	struct kald_welcome rules;
 	bool stopped;
+	bool recalled[KAL_RESOURCE_COUNT]; /* to be returned */
 	struct kal_claims claims;
 	char said[KALD_TEXT]; /* in the log, last */
 	uint64_t said_at;
@@ -139,13 +141,26 @@ post(void)
 	(void)kal_remote_send(&r.fd, &r.out);
 }
 
-static void
-post_amount(enum kald_number number, enum kal_resource resource, uint64_t amount)
+/*
+ * Return what kald has called back. What the socket does not take stays lent, and the timer tries again: kald asks once. False: some
+ * is left.
+ */
+static bool
+post_returns(void)
 {
-	kald_message_begin(&r.out, (uint16_t)number, 0, KALD_OK);
-	r.out.body.amount.resource = resource;
-	r.out.body.amount.amount = amount;
-	post();
+	for (unsigned resource = 0; resource < KAL_RESOURCE_COUNT; resource++) {
+		if (!r.recalled[resource])
+			continue;
+		kald_message_begin(&r.out, KALD_RETURN, 0, KALD_OK);
+		r.out.body.amount.resource = resource;
+		r.out.body.amount.amount = kal_lease_spare((enum kal_resource)resource);
+		if (kal_remote_send(&r.fd, &r.out) != 0) {
+			kal_lease_add((enum kal_resource)resource, r.out.body.amount.amount);
+			return false;
+		}
+		r.recalled[resource] = false;
+	}
+	return true;
 }
 
 static void
@@ -160,7 +175,7 @@ post_description(void)
 static bool
 post_claims(void)
 {
-	if (kal_claims_post(&r.claims, &r.fd, &r.out, &r.last_id))
+	if (kal_claims_post(&r.claims, &r.fd, &r.out, &r.last_id) && post_returns())
 		return true;
 	r.host->timer_start(r.host->self, &r.again, now() + NAP_MS * MS);
 	return false;
@@ -191,6 +206,7 @@ welcomed(const struct kald_message *message)
 		return;
 	r.state = REMOTE_JOINED;
 	kal_lease_set(r.rules.lent);
+	memset(r.recalled, 0, sizeof(r.recalled)); /* by the one before */
 	kal_claims_again(&r.claims);
 	(void)post_claims();
 }
@@ -221,8 +237,9 @@ handle(const struct kald_message *message)
 			kal_lease_add(message->body.amount.resource, message->body.amount.amount);
 		break;
 	case KALD_RECALL:
-		post_amount(KALD_RETURN, message->body.amount.resource,
-			    kal_lease_spare(message->body.amount.resource));
+		r.recalled[message->body.amount.resource] = true;
+		if (r.state == REMOTE_JOINED)
+			(void)post_claims();
 		break;
 	case KALD_DESCRIBE:
 		post_description();
@@ -406,9 +423,11 @@ ask(void)
 	RI_ASSERT_OWNED(&lock);
 	kal_remote_close_all(r.got);
 	r.answered = false;
+	r.sent = false;
 	while (!r.answered && be_joined(deadline) && now() < deadline) {
 		int error;
 
+		r.sent = false;
 		/* It may be about what is claimed. */
 		if (!post_claims()) {
 			nap();
@@ -428,6 +447,7 @@ ask(void)
 			lose(REMOTE_AWAY);
 			continue;
 		}
+		r.sent = true;
 		r.awaited = r.request.head.id;
 		while (!r.answered && r.state == REMOTE_JOINED && now() < deadline) {
 			await_packet(POLLIN, deadline);
@@ -440,6 +460,18 @@ ask(void)
 	else if (!r.answered && r.state != REMOTE_REFUSED)
 		say_silent(RI_LOG_WARNING, "");
 	return r.answered;
+}
+
+/* No answer came in time, and whoever asked goes on as if it was refused: what kald grants late, by r.request, is over at once. */
+static void
+take_back(enum kald_number over)
+{
+	if (!r.sent || r.state != REMOTE_JOINED)
+		return;
+	r.out = r.request;
+	r.out.head.number = (uint16_t)over;
+	r.out.head.id = 0;
+	post();
 }
 
 /* --- accounts ------------------------------------------------------------------------------------------------ */
@@ -509,6 +541,7 @@ ask_listen(const struct kald_addr *at, bool have)
 		if (r.reply.head.status != KALD_OK)
 			return EACCES;
 	} else if (r.required || r.state == REMOTE_REFUSED) {
+		take_back(KALD_LISTEN_OVER);
 		return EACCES;
 	}
 	kal_claims_listen(&r.claims, at);
@@ -704,6 +737,7 @@ remote_share(struct ri_share *share)
 		.family = v4 ? AF_INET : AF_INET6, .port = share->port, .scope = share->scope};
 	int proof = ri_fd_socket(AF_INET, SOCK_DGRAM, 0);
 	enum ri_status status;
+	bool answered;
 
 	if (proof < 0)
 		return RI_ERR_RESOURCES;
@@ -712,8 +746,11 @@ remote_share(struct ri_share *share)
 	kald_message_begin(&r.request, KALD_SHARE, 0, KALD_OK);
 	r.request.body.share.at = at;
 	r.proof = proof;
-	status = share_status(ask());
+	answered = ask();
 	r.proof = 0;
+	status = share_status(answered);
+	if (!answered)
+		take_back(KALD_SHARE_OVER);
 	if (status == RI_SUCCESS)
 		status = sharing_begin(share, &at);
 	asker_leave();
@@ -743,6 +780,7 @@ remote_service(struct ri_share *share, uint32_t number, bool over)
 {
 	enum ri_status status = RI_ERR_RESOURCES;
 	struct kal_sharing *one;
+	bool answered;
 
 	if (!over)
 		pthread_mutex_lock(&asking);
@@ -759,7 +797,10 @@ remote_service(struct ri_share *share, uint32_t number, bool over)
 		kald_message_begin(&r.request, KALD_SERVICE, 0, KALD_OK);
 		r.request.body.service.at = one->at;
 		r.request.body.service.service = number;
-		status = share_status(ask());
+		answered = ask();
+		status = share_status(answered);
+		if (!answered)
+			take_back(KALD_SERVICE_OVER);
 		if (status == RI_ERR_UNSUPPORTED)
 			status = RI_ERR_RESOURCES; /* the daemon is away */
 	}
@@ -910,16 +951,20 @@ enum ri_status
 kal_remote_open(const char *adapter)
 {
 	enum ri_status status = RI_SUCCESS;
+	bool answered;
 
 	asker_enter();
 	if (r.state != REMOTE_NONE) {
 		kald_message_begin(&r.request, KALD_OPEN, 0, KALD_OK);
 		(void)snprintf(r.request.body.name.name, KALD_NAME, "%s", adapter);
-		if (ask() ? r.reply.head.status != KALD_OK
-			  : r.required || r.state == REMOTE_REFUSED)
+		answered = ask();
+		if (answered ? r.reply.head.status != KALD_OK
+			     : r.required || r.state == REMOTE_REFUSED)
 			status = RI_ERR_PERMISSION;
 		else
 			kal_claims_name(&r.claims, adapter, true);
+		if (!answered && status != RI_SUCCESS)
+			take_back(KALD_CLOSE);
 	}
 	asker_leave();
 	return status;

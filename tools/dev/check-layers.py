@@ -71,6 +71,7 @@ RULES = {
     'rnicpi/ri_': [],
     'rnicpi/tests/': GLIB,
     'vp/common/': PROVIDER_INTERFACE + ['rnicpi/support/*.h'] + GLIB,
+    'vp/emul/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'itapi/tests/scarce/scarce.h'] + GLIB,
     'vp/iwarp/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h'] + GLIB,
     'vp/iwarp/tests/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/iwarp/*.h', VECTORS] + GLIB,
     'vp/roce/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/common/*.h', 'vp/roce/wire/*.h', 'vp/roce/cm/*.h'] + GLIB,

@@ -23,6 +23,7 @@
 #include "vem_ud.h"
 #include "vsw_spans.h"
 
+#define LAST_LOOK UINT64_C(10000000) /* ns */
 #define LOOKING   \
 	UINT64_C( \
 		100000000) /* ns for which an unreliable message waits until its partner is found */
@@ -149,6 +150,16 @@ vem_peer_watch(struct vem_qp *qp)
 	atomic_store(&qp->tries_until, until);
 	if (until != RI_NEVER)
 		host->timer_start(host->self, &qp->lost_timer, until);
+}
+
+void
+vem_peer_watch_again(struct vem_qp *qp)
+{
+	const struct ri_host *host = qp->rnic->host;
+	uint64_t until = host->now(host->self) + LAST_LOOK;
+
+	atomic_store(&qp->tries_until, until);
+	host->timer_start(host->self, &qp->lost_timer, until);
 }
 
 /* --- running ------------------------------------------------------------------------------ */

@@ -287,7 +287,7 @@ void vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool f
 void vro_engine_flush(struct vro_engine *engine);
 /*
  * The kernel says that nobody listens at the destination of a reliable queue pair. The third time in a row, VRO_ABSENT ns apart
- * at least, the peer counts as dead.
+ * at least, the peer counts as dead, and the timer of the queue pair ends it. May be called by the link while it takes a packet.
  */
 void vro_requester_absent(struct vro_qp *qp);
 /*

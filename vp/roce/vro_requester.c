@@ -603,6 +603,10 @@ vro_qp_expired(struct vro_qp *qp)
 	uint64_t now = host->now(host->self);
 
 	tx->armed = RI_NEVER;
+	if (qp->state == VRO_RTS && tx->absent >= VRO_ABSENCES) {
+		request_fail(qp, RI_WC_TRANSPORT);
+		return;
+	}
 	if (due(qp) <= now) {
 		if (tx->halted) {
 			tx->halted = false;
@@ -668,8 +672,11 @@ vro_requester_absent(struct vro_qp *qp)
 	    (tx->absent != 0 && now - tx->absent_at < VRO_ABSENT))
 		return;
 	tx->absent_at = now;
-	if (++tx->absent == VRO_ABSENCES)
-		request_fail(qp, RI_WC_TRANSPORT);
+	if (++tx->absent < VRO_ABSENCES)
+		return;
+	/* The link may say so while it takes a packet of this queue pair, so that its timer ends it. */
+	tx->armed = now;
+	host->timer_start(host->self, &qp->timer, now);
 }
 
 /* --- answers ------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 /* What the daemon counts, over many lives of clients, requests and rules: as often as nothing may add up. */
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "kald_play.h"
@@ -93,6 +94,89 @@ test_rules(void)
 	play_free(&play);
 }
 
+/* Rules that change while a client reads nothing hold for it, too, and the last ones are what it reads last. */
+static void
+test_rules_unread(void)
+{
+	struct play play;
+	struct kald_message request, message, welcome = {0};
+	int client, tool;
+
+	play_begin(&play, NULL);
+	client = play_join(&play, KALD_CLIENT, NULL);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	for (unsigned round = 0; round < 2; round++) {
+		unsigned idle = 0;
+
+		/* As many as fill its socket and the daemon's window for it. */
+		kald_message_begin(&request, KALD_BORROW, 7, KALD_OK);
+		request.body.amount.resource = KAL_RESOURCE_QP;
+		request.body.amount.amount = 1;
+		while (idle < 300) {
+			if (send(client, &request, request.head.length, MSG_DONTWAIT) > 0) {
+				idle = 0;
+				continue;
+			}
+			idle++;
+			g_usleep(1000);
+		}
+		play_policy(&play, round == 0 ? "[policy]\npeers = 10.0.0.0/8\n" : "");
+		/* The daemon has read them when it answers what it is asked next, and so do its clients. */
+		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, NULL);
+		g_usleep(20000);
+		(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, NULL);
+		kald_message_begin(&request, KALD_BORROW, 1000 + round, KALD_OK);
+		request.body.amount.resource = KAL_RESOURCE_QP;
+		request.body.amount.amount = 1;
+		for (bool sent = false, over = false; !over;) {
+			if (!sent)
+				sent = send(client, &request, request.head.length, MSG_DONTWAIT) >
+				       0;
+			g_assert_true(play_receive(client, &message));
+			if (message.head.number == (KALD_HELLO | KALD_REPLY))
+				welcome = message;
+			over = message.head.id == 1000 + round;
+		}
+		g_assert_cmpuint(welcome.head.number, ==, KALD_HELLO | KALD_REPLY);
+		g_assert_cmpuint(welcome.body.welcome.any_peer, ==, round);
+	}
+	close(tool);
+	close(client);
+	play_free(&play);
+}
+
+/* Many requests that wait for leases which are called back, and are refused at last, cost a client nothing of what it may ask. */
+static void
+test_waits(void)
+{
+	struct play play;
+	struct kald_message request, reply;
+	int holder, client;
+
+	play_begin(&play, "[limits.user]\nqp = 10\n");
+	holder = play_join(&play, KALD_CLIENT, NULL);
+	client = play_join(&play, KALD_CLIENT, NULL);
+	g_assert_cmpuint(play_borrow(holder, KAL_RESOURCE_QP, 10, NULL), ==, 10);
+	kald_message_begin(&request, KALD_BORROW, 7, KALD_OK);
+	request.body.amount.resource = KAL_RESOURCE_QP;
+	request.body.amount.amount = 1;
+	for (unsigned round = 0; round < 6; round++) {
+		for (unsigned i = 0; i < KALD_WINDOW / 2; i++)
+			play_send(client, &request);
+		do
+			g_assert_true(play_receive(holder, &reply));
+		while (reply.head.number != KALD_RECALL);
+		play_return(holder, KAL_RESOURCE_QP, 0);
+		for (unsigned i = 0; i < KALD_WINDOW / 2; i++) {
+			g_assert_true(play_receive(client, &reply));
+			g_assert_cmpint(reply.head.status, ==, KALD_NO_ROOM);
+		}
+	}
+	close(holder);
+	close(client);
+	play_free(&play);
+}
+
 /* Read changes up to the answer of a request that is made now; adds up what came, and what is told as lost. */
 static void
 changes_read(int tool, uint64_t *got, uint64_t *lost)
@@ -152,6 +236,8 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/lives/lists", test_lists);
 	g_test_add_func("/kald/lives/sessions", test_sessions);
 	g_test_add_func("/kald/lives/rules", test_rules);
+	g_test_add_func("/kald/lives/rules-unread", test_rules_unread);
+	g_test_add_func("/kald/lives/waits", test_waits);
 	g_test_add_func("/kald/lives/lost", test_lost);
 	return g_test_run();
 }

@@ -846,6 +846,37 @@ test_floods(void)
 	play_free(&play);
 }
 
+/* Who shares nothing any more gets another slot than before: packets for what it was find no queue pair. */
+static void
+test_slot_of_before(void)
+{
+	const struct kald_addr at = address(1), other = address(2);
+	char text[KALD_TEXT] = "";
+	struct member member;
+	struct play play;
+
+	play_begin(&play, NULL);
+	member_new(&member, &play, &at);
+	for (unsigned life = 0; life < 3; life++) {
+		uint32_t before = member.slot;
+
+		for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+			close(member.fds[i]);
+		over(&member, KALD_SHARE_OVER, &at, 0);
+		g_assert_true(take(&member, &at, text));
+		g_assert_cmpuint(member.slot, ==, (before + 1) % KALD_SLOTS);
+		/* At all addresses that it shares, it has one. */
+		before = member.slot;
+		for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
+			close(member.fds[i]);
+		g_assert_true(take(&member, &other, text));
+		g_assert_cmpuint(member.slot, ==, before);
+		over(&member, KALD_SHARE_OVER, &other, 0);
+	}
+	member_end(&member);
+	play_free(&play);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -860,5 +891,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/share/strangers", test_strangers);
 	g_test_add_func("/kald/share/namespaces", test_namespaces);
 	g_test_add_func("/kald/share/floods", test_floods);
+	g_test_add_func("/kald/share/slot-of-before", test_slot_of_before);
 	return g_test_run();
 }

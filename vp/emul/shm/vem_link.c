@@ -330,14 +330,17 @@ vem_link_accept(struct vem_shm *shm, int fd, uint64_t via)
 		if (link == NULL || link->greeted || link->dialed || atomic_load(&link->broken))
 			continue;
 		silent++;
-		oldest = oldest == NULL ? link : oldest;
+		if (oldest == NULL || link->accepted < oldest->accepted)
+			oldest = link;
 	}
 	if (silent >= SILENT)
 		vem_link_break(oldest, "it says nothing, and others wait");
 	struct vem_link *link = link_new(shm, fd, false);
 
-	if (link != NULL)
+	if (link != NULL) {
 		link->via = via;
+		link->accepted = ++shm->accepts;
+	}
 	if (link != NULL && !hello_send(link))
 		vem_link_break(link, "the process has ended");
 	else if (link == NULL)

@@ -56,6 +56,7 @@ struct vem_link {
 	struct ri_watch watch;
 	bool dialed;
 	bool greeted;      /* its HELLO has come */
+	uint64_t accepted; /* number of its accept: who came first */
 	uint32_t block;    /* of its queue pair numbers */
 	atomic_bool up;    /* both rings are there */
 	atomic_bool reads; /* and it is read with all others: no rule of a tester stops it */
@@ -108,6 +109,7 @@ struct vem_name {
 	int fd;
 	char name[VEM_PLACE_NAME];
 	struct ri_watch watch;
+	struct ri_timer again; /* looks for connections that there was no descriptor for */
 	struct vem_name *next; /* of the adapter's; under the lock for forks */
 };
 
@@ -145,7 +147,8 @@ struct vem_shm {
 	struct vem_paths
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
-	unsigned idle;   /* polls that found nothing; of the owner of rx */
+	uint64_t accepts;
+	unsigned idle;      /* polls that found nothing; of the owner of rx */
 	atomic_uint futile; /* runs in a row that found rx taken */
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
@@ -154,6 +157,8 @@ struct vem_shm {
 	struct vsw_lock ud_lock; /* of the keys of links, and of what follows */
 	unsigned dial_count;
 	struct vem_dial dials[VEM_DIALS];
+	uint64_t undialed;    /* the key whose link could not be made last ... */
+	uint64_t undialed_at; /* ... and when */
 	struct vem_group *groups;
 	struct ri_task dial;
 	atomic_bool forked;

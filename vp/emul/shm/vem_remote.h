@@ -132,6 +132,7 @@ struct vem_remote {
 	uint32_t
 		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
 	bool sent_then;        /* the oldest of them had been sent then, or told to wait */
+	bool looked;           /* the time is over, and what has come meanwhile is being read */
 	uint64_t written_then; /* lines of the ring that were written then */
 	bool ended;            /* a request has failed: those after it are flushed */
 	uint32_t

@@ -130,6 +130,8 @@ remote_new(struct vem_link *link)
 	struct vem_remote *remote = calloc(1, sizeof(*remote));
 
 	if (remote == NULL) {
+		/* One that was dialed for it has no other use. */
+		link->users++;
 		vem_link_unuse(link);
 		return NULL;
 	}

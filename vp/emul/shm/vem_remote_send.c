@@ -609,6 +609,7 @@ watch_begin(struct vem_qp *qp, struct vem_remote *remote, uint32_t done)
 	struct vem_link *link = remote->link;
 
 	remote->watched = done;
+	remote->looked = false;
 	remote->sent_then = remote->cursor != done || remote->stalled;
 	vsw_lock(&link->out_lock);
 	remote->written_then = link->out.written;
@@ -642,10 +643,17 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 	uint64_t until = atomic_load(&qp->tries_until);
 	bool none = done == remote->begun, gone = atomic_load(&remote->gone);
 	bool idle = none || atomic_load(&qp->rnr_until) != 0;
+	bool lost = !idle && until == VEM_RNR_LATE && remote->watched == done &&
+		    qp->init.type == RI_QP_RC && !is_on_its_way(remote);
 
-	if (qp->init.type == RI_QP_RC &&
-	    ((gone && !none) || (!idle && until == VEM_RNR_LATE && remote->watched == done &&
-				 !is_on_its_way(remote)))) {
+	if (lost && !gone && !remote->looked) {
+		/* The answer may be in the ring, of a process that was stopped or has not polled: read that first. */
+		remote->looked = true;
+		vsw_leader_request_run(&remote->link->shm->leader);
+		vem_peer_watch_again(qp);
+		return false;
+	}
+	if (lost || (gone && !none && qp->init.type == RI_QP_RC)) {
 		head_fail(qp, remote, RI_WC_TRANSPORT);
 		return true;
 	}

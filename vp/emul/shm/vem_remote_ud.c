@@ -120,19 +120,24 @@ is_dialed(const struct vem_shm *shm, uint64_t key)
 	return false;
 }
 
-/* No link has that key: dial it. False: no process has the name, or too many are dialed, so the datagram is lost. */
+/*
+ * No link has that key: dial it. False: no process has the name, too many are dialed, or no link could be made a moment ago, so the
+ * datagram is lost.
+ */
 static bool
 dial_soon(struct vem_shm *shm, uint64_t key)
 {
+	uint64_t now = shm->host->now(shm->host->self);
 	char name[VEM_PLACE_NAME];
-	bool known, added = false;
+	bool known, vain, added = false;
 	int fd;
 
 	vsw_lock(&shm->ud_lock);
 	known = is_dialed(shm, key) || link_find(shm, key) != NULL;
+	vain = shm->undialed == key && now - shm->undialed_at < LOOK_AGAIN;
 	vsw_unlock(&shm->ud_lock);
-	if (known)
-		return true;
+	if (known || vain)
+		return known;
 	name_of_key(shm, key, name);
 	fd = vem_place_connect(&shm->place, name);
 	if (fd < 0)
@@ -175,8 +180,13 @@ vem_remote_ud_dial_all(void *arg)
 			ri_close(dial.fd);
 		}
 		vsw_lock(&shm->ud_lock);
-		if (link != NULL)
+		if (link != NULL) {
 			link->key = dial.key;
+		} else if (any) {
+			/* Those that wait for it would dial it again at once, for as long as they wait. */
+			shm->undialed = dial.key;
+			shm->undialed_at = shm->host->now(shm->host->self);
+		}
 		if (any)
 			shm->dials[0] = shm->dials[--shm->dial_count];
 		vsw_unlock(&shm->ud_lock);
@@ -332,8 +342,11 @@ vem_remote_ud_around(struct vem_qp *qp, const struct vem_datagram *datagram, boo
 	struct vem_around *around = &qp->tx_around;
 	uint64_t group = key_of_group(datagram->grh + 24);
 
-	if ((vem_fault_apart(qp->rnic) && is_offline(qp)) || atomic_load(&shm->forked))
+	if ((vem_fault_apart(qp->rnic) && is_offline(qp)) || atomic_load(&shm->forked)) {
+		/* The next one begins with the first process. */
+		around->slot = 0;
 		return wait_end(qp);
+	}
 	if (around->slot == 0 && atomic_load(&qp->rnr_until) == 0)
 		around_begin(qp, group);
 	for (; around->slot < GROUP_SLOTS && *there; around->slot++) {

@@ -514,6 +514,25 @@ vem_shm_name_of_block(const struct vem_shm *shm, uint32_t block, char name[VEM_P
 }
 
 static void
+name_again(void *arg)
+{
+	struct vem_name *name = arg;
+	const struct ri_host *host = name->shm->host;
+
+	host->watch_change(host->self, &name->watch, RI_WATCH_IN);
+}
+
+/* A connection waits, and this process has no descriptor for it: look again in a while, and not all the time. */
+static void
+name_pause(struct vem_name *name)
+{
+	const struct ri_host *host = name->shm->host;
+
+	host->watch_change(host->self, &name->watch, 0);
+	host->timer_start(host->self, &name->again, host->now(host->self) + SWEEP);
+}
+
+static void
 name_fire(void *arg, uint32_t events)
 {
 	struct vem_name *name = arg;
@@ -524,8 +543,12 @@ name_fire(void *arg, uint32_t events)
 	for (unsigned i = 0; i < ACCEPTS && !shm->closing; i++) {
 		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
 
-		if (fd < 0)
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			    errno == ENOMEM)
+				name_pause(name);
 			break;
+		}
 		vem_link_accept(shm, fd, name->key);
 	}
 	pthread_mutex_unlock(&shm->fabric->lock);
@@ -540,6 +563,7 @@ name_take(struct vem_shm *shm, struct vem_name *name)
 		return errno == EADDRINUSE ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
 	name->watch = (struct ri_watch){
 		.fire = name_fire, .arg = name, .fd = name->fd, .events = RI_WATCH_IN};
+	name->again = (struct ri_timer){.fire = name_again, .arg = name};
 
 	enum ri_status status = shm->host->watch_start(shm->host->self, &name->watch);
 
@@ -570,6 +594,7 @@ name_give(struct vem_name *name)
 	if (atomic_load(&shm->forked))
 		return;
 	shm->host->watch_stop(shm->host->self, &name->watch);
+	shm->host->timer_stop(shm->host->self, &name->again);
 	vem_place_leave(&shm->place, name->name, name->fd);
 }
 

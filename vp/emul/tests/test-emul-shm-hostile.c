@@ -387,7 +387,7 @@ test_hello(void)
 	struct server s = server_new();
 	unsigned before = descriptors();
 
-	for (unsigned kind = 0; kind < 16; kind++) {
+	for (unsigned kind = 0; kind < 17; kind++) {
 		struct hostile h = hostile_new();
 		struct vem_packet hello = good_hello(&h);
 		struct vem_ring_page *page = NULL;
@@ -417,10 +417,8 @@ test_hello(void)
 			fds[1] = ring; /* the same twice */
 			break;
 		case 4:
-			count = 0;
-			break;
 		case 5:
-			count = 1;
+			count = kind - 4;
 			break;
 		case 6:
 			count = 3;
@@ -447,7 +445,8 @@ test_hello(void)
 		default:
 			break;
 		}
-		send_fds(h.sock, &hello, len, fds, count);
+		for (unsigned i = 0; i <= (kind == 16); i++) /* a good one comes twice */
+			send_fds(h.sock, &hello, len, fds, count);
 		hostile_expect_end(&h);
 		vem_ring_unmap(page);
 		close(ring);
@@ -463,7 +462,24 @@ test_hello(void)
 	server_free(&s);
 }
 
-/* Connections that say nothing do not keep others out. */
+/* Links over which nobody has said anything yet. */
+static unsigned
+silent_links(const struct server *s)
+{
+	struct vem_fabric *fabric = s->node->rnic->fabric;
+	unsigned count = 0;
+
+	pthread_mutex_lock(&fabric->lock);
+	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
+		const struct vem_link *link = atomic_load(&fabric->shm->links[i]);
+
+		count += link != NULL && !link->greeted && !atomic_load(&link->broken);
+	}
+	pthread_mutex_unlock(&fabric->lock);
+	return count;
+}
+
+/* Connections that say nothing do not keep others out: so many are waited for. */
 static void
 test_silent(void)
 {
@@ -473,7 +489,19 @@ test_silent(void)
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		silent[i] = hostile_new();
+	g_assert_cmpuint(silent_links(&s), ==, 16);
 	server_works(&s);
+	/* Who has said nothing for longest goes first, whatever place it has. */
+	struct pollfd ends[] = {{.fd = silent[25].sock}, {.fd = silent[0].sock}};
+	hostile_free(&silent[24]);
+	for (gint64 end = node_deadline(); silent_links(&s) != 15; g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, end);
+	silent[24] = hostile_new();
+	hostile_free(&silent[0]); /* ended long ago */
+	silent[0] = hostile_new();
+	hostile_expect_end(&silent[25]);
+	ends[1].fd = silent[24].sock;
+	g_assert_cmpint(poll(ends, 2, 0), ==, 1);
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		hostile_free(&silent[i]);
 	wait_until(descriptors_are, before);

@@ -62,6 +62,8 @@ scene_open(struct scene *s)
 	s->vth = vth_new(true);
 	s->near = opening(s->vth);
 	s->far = opening(s->vth);
+	g_assert_true(s->near->rnic->station == s->far->rnic->station);
+	g_assert_cmpuint(s->near->rnic->station->users, ==, 2);
 	s->a = end_new(s->near, NULL);
 	s->b = end_new(s->far, NULL);
 	s->ma = chunk_new(s->near, 65536, ALL_RW);
@@ -207,6 +209,88 @@ lives(void)
 		reset(s.b);
 	}
 	scene_close(&s);
+}
+
+/* An attempt that is refused, one that nobody hears, and a connection with other depths. */
+static void
+first_life(struct scene *s, unsigned how)
+{
+	struct ri_cm_params params = params_to(&s->service, "");
+	struct ri_cm_event event;
+
+	params.ird = params.ord = 1;
+	params.service.port ^= how == 1 ? 0x0100 : 0;
+	g_assert_cmpint(ops()->connect(s->a->qp, &params), ==, RI_SUCCESS);
+	if (how == 1) {
+		node_cm(s->near, RI_CM_FAILED, s->a);
+		return;
+	}
+	event = node_cm(s->far, RI_CM_REQUEST, LISTEN);
+	if (how == 0) {
+		g_assert_cmpint(ops()->reject(event.request, RI_CM_REASON_CONSUMER, NULL, 0), ==,
+				RI_SUCCESS);
+		node_cm(s->near, RI_CM_REJECTED, s->a);
+		return;
+	}
+	g_assert_cmpint(ops()->accept(event.request, s->b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s->near, RI_CM_ESTABLISHED, s->a);
+	node_cm(s->far, RI_CM_ESTABLISHED, s->b);
+	g_assert_cmpuint(end_attr(s->a).ord, ==, 1);
+	g_assert_cmpint(ops()->disconnect(s->a->qp, NULL, 0), ==, RI_SUCCESS);
+	node_cm(s->far, RI_CM_DISCONNECTED, s->b);
+	node_cm(s->near, RI_CM_DISCONNECTED, s->a);
+	reset(s->b);
+}
+
+/* By attributes. */
+static void
+up_again(struct scene *s)
+{
+	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
+	struct end *ends[] = {s->a, s->b};
+	struct ri_peer to[2];
+
+	for (int i = 0; i < 2; i++)
+		to[i] = (struct ri_peer){.path = {.dest = roce_address(0)},
+					 .qpn = end_attr(ends[!i]).qpn,
+					 .rq_psn = 5,
+					 .sq_psn = 5,
+					 .path_mtu = 1024,
+					 .ird = 4,
+					 .ord = 4,
+					 .min_rnr_timer = 12,
+					 .timeout = 16,
+					 .retry_count = 7,
+					 .rnr_retry = 7};
+	for (int i = 0; i < 2; i++)
+		g_assert_cmpint(peer->receive(ends[i]->qp, &to[i]), ==, RI_SUCCESS);
+	for (int i = 0; i < 2; i++)
+		g_assert_cmpint(peer->send(ends[i]->qp, &to[i]), ==, RI_SUCCESS);
+}
+
+/* A queue pair whose attempt or connection is over tells of itself what a new one does, and can all that a new one can. */
+static void
+second_life(void)
+{
+	for (unsigned how = 0; how < 3; how++) {
+		struct ri_qp_attr fresh[2], now[2];
+		struct scene s;
+
+		scene_open(&s);
+		fresh[0] = end_attr(s.a);
+		fresh[1] = end_attr(s.b);
+		for (unsigned life = 0; life < 2; life++) {
+			first_life(&s, how);
+			reset(s.a);
+			now[0] = end_attr(s.a);
+			now[1] = end_attr(s.b);
+			g_assert_cmpmem(&now[0], sizeof(now[0]), &fresh[0], sizeof(fresh[0]));
+			g_assert_cmpmem(&now[1], sizeof(now[1]), &fresh[1], sizeof(fresh[1]));
+		}
+		up_again(&s);
+		data_moves(&s);
+		scene_close(&s);
+	}
 }
 
 static uint32_t
@@ -544,6 +628,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/connect/processes", processes); /* forks before there is a thread */
 	g_test_add_func("/roce/connect/lives", lives);
+	g_test_add_func("/roce/connect/second-life", second_life);
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);

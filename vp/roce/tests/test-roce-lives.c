@@ -191,6 +191,7 @@ struct story {
 	unsigned packets; /* of this life */
 	unsigned lose[3]; /* numbers of packets that do not arrive; 0: none */
 	bool muted;
+	struct vro_qp *refused; /* hears, while it sends a packet, that nobody is there */
 };
 
 static uint64_t
@@ -214,6 +215,8 @@ note(struct sim *sim, int from, const struct roce_packet *p)
 			       now_of(sim) - story->begun, from, p->opcode, p->psn,
 			       (roce_parts(p->opcode) & ROCE_HAS_AETH) != 0 ? p->syndrome : 0u,
 			       p->ack_request, (size_t)p->payload_length, lost ? " lost" : "");
+	if (story->refused != NULL && from == 0)
+		vro_requester_absent(story->refused);
 	return !lost;
 }
 
@@ -322,6 +325,33 @@ ends_absent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 		vro_requester_absent(&pair[0]->qp);
 	}
 	g_assert_cmpuint(pair[0]->failures, ==, 0);
+}
+
+/* The last of the signs comes while the first packet of a message of that length is sent. */
+static void
+ends_sending(struct sim *sim, struct sim_qp *pair[2], struct story *story, uint32_t length)
+{
+	ends_absent(sim, pair, story);
+	sim_run(sim, AWAY);
+	story->refused = &pair[0]->qp;
+	post(pair[0], 2, RI_OP_RDMA_WRITE, length);
+	story->refused = NULL;
+	sim_run(sim, STEP);
+	g_assert_cmpuint(pair[0]->failures, ==, 1);
+	for (unsigned i = 0; i < VRO_PEERS; i++)
+		g_assert_cmpuint(sim->sides[0].engine.sent[i], ==, 0);
+}
+
+static void
+ends_sending_short(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	ends_sending(sim, pair, story, 100);
+}
+
+static void
+ends_sending_long(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	ends_sending(sim, pair, story, 8192);
 }
 
 /* A NAK has reported a gap that is still there. */
@@ -441,8 +471,8 @@ test_second(void)
 {
 	static void (*const ends[])(struct sim * sim, struct sim_qp * pair[2],
 				    struct story * story) = {
-		ends_well,     ends_silent, ends_halted, ends_absent,
-		ends_with_gap, ends_midway, ends_spent,
+		ends_well,   ends_silent, ends_halted,        ends_absent,       ends_with_gap,
+		ends_midway, ends_spent,  ends_sending_short, ends_sending_long,
 	};
 	g_autoptr(GString) first = g_string_new(NULL);
 

@@ -28,6 +28,7 @@ static struct {
 	unsigned serves;   /* services that are granted before the refusals; UINT32_MAX: all */
 	bool silent;       /* shares wait for `answer` */
 	bool away;
+	bool wrong;                           /* gives what is no socket of UDP */
 	unsigned questions, shares, services; /* asked for; given and not given back */
 	sem_t asked, answer;
 } daemon_;
@@ -51,11 +52,15 @@ share(void *self, struct ri_share *share)
 		g_assert_cmpint(sem_timedwait(&daemon_.answer, &until), ==, 0);
 	}
 	memcpy(&sa.sin_addr, share->addr.octets, 4);
+	share->slot = SLOT;
+	daemon_.shares++;
+	if (daemon_.wrong) {
+		share->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		return RI_SUCCESS;
+	}
 	share->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	g_assert_cmpint(setsockopt(share->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), ==, 0);
 	g_assert_cmpint(bind(share->fd, (struct sockaddr *)&sa, sizeof(sa)), ==, 0);
-	share->slot = SLOT;
-	daemon_.shares++;
 	return RI_SUCCESS;
 }
 
@@ -204,6 +209,31 @@ half_claims(void)
 	vth_free(vth);
 }
 
+/* What the daemon gives cannot be used: the address is given back, time after time, and can be had later. */
+static void
+useless(void)
+{
+	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7175};
+	struct vth *vth = vth_new(false);
+	struct node *node = node_of(vth);
+	struct ri_listen *listen = NULL;
+
+	for (unsigned life = 0; life < 3; life++) {
+		daemon_.wrong = true;
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), !=,
+				RI_SUCCESS);
+		g_assert_cmpuint(daemon_.shares, ==, 0);
+	}
+	daemon_.wrong = false;
+	g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==, RI_SUCCESS);
+	g_assert_cmpuint(daemon_.shares, ==, 1);
+	cm->listen_destroy(listen);
+	node_close(node);
+	g_assert_cmpuint(daemon_.shares, ==, 0);
+	vth_free(vth);
+}
+
 static void *
 claim(void *arg)
 {
@@ -284,6 +314,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/share/any-port", any_port);
 	g_test_add_func("/roce/share/whole-services", whole_services);
 	g_test_add_func("/roce/share/half-claims", half_claims);
+	g_test_add_func("/roce/share/useless", useless);
 	g_test_add_func("/roce/share/silent-daemon", silent_daemon);
 	return g_test_run();
 }

@@ -696,6 +696,79 @@ claims(void)
 	vth_free(vths[1]);
 }
 
+/* A handle is of one protection domain: a datagram of another one does not leave by it, and its queue pair ends. */
+static void
+domains(void)
+{
+	const struct ri_ah_init init = {.dest = roce_address(0)};
+	const struct ri_provider *vro = vro_provider_entry();
+	struct pair p;
+	struct ri_pd *other;
+	struct ri_ah *ahs[2];
+	struct ri_sge sge;
+	struct ri_wr wr = {
+		.opcode = RI_OP_SEND_UD, .flags = RI_WR_SIGNALED, .sgl = &sge, .num_sge = 1};
+	uint32_t ids[2];
+
+	pair_open(&p, RI_QP_UD, false);
+	g_assert_cmpint(vro->pd->create(p.node->context, &other), ==, RI_SUCCESS);
+	g_assert_cmpint(vro->ah->create(p.node->pd, &init, &ahs[0], &ids[0]), ==, RI_SUCCESS);
+	g_assert_cmpint(vro->ah->create(other, &init, &ahs[1], &ids[1]), ==, RI_SUCCESS);
+	sge = chunk_sge(&p.ma, 0, 8);
+	for (uint64_t i = 0; i < 2; i++) {
+		wr.wr_id = i;
+		wr.u.ud = (struct ri_wr_ud){
+			.ah = ids[i], .qpn = qpn_of(p.b), .qkey = end_attr(p.b).qkey};
+		g_assert_cmpint(vro->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
+		wait_one(&p, p.a->uscq, i, i == 0 ? RI_WC_SUCCESS : RI_WC_LOCAL_QP);
+		g_assert_cmpint(vro->ah->destroy(ahs[i]), ==, RI_SUCCESS);
+	}
+	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
+	g_assert_cmpint(vro->pd->destroy(other), ==, RI_SUCCESS);
+	pair_close(&p);
+}
+
+/* One attribute of a connection after the other is what it cannot be: it is refused, and the queue pair is as before. */
+static void
+attributes(void)
+{
+	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
+	struct pair p;
+
+	pair_open(&p, RI_QP_RC, false);
+	for (int alter = 9; alter >= 0; alter--) {
+		struct ri_peer to = p.to_b;
+
+		to.qpn |= alter == 1 ? 1u << 24 : 0;
+		to.rq_psn |= alter == 2 ? 1u << 24 : 0;
+		to.path_mtu = alter == 3   ? 128
+			      : alter == 4 ? 1000
+			      : alter == 5 ? 8192
+					   : to.path_mtu;
+		to.min_rnr_timer = alter == 6 ? 32 : to.min_rnr_timer;
+		to.ird = alter == 7 ? p.node->attr.max_ird + 1 : to.ird;
+		to.path.port = alter == 8 ? 1 : 0;
+		to.path.dest.family = alter == 9 ? 77 : to.path.dest.family;
+		g_test_message("receive, altered: %d", alter);
+		g_assert_cmpint(end_state(p.a), ==, RI_QPS_IDLE);
+		g_assert_true((peer->receive(p.a->qp, &to) == RI_SUCCESS) == (alter == 0));
+	}
+	for (int alter = 5; alter >= 0; alter--) {
+		struct ri_peer to = p.to_b;
+
+		to.sq_psn |= alter == 1 ? 1u << 24 : 0;
+		to.timeout = alter == 2 ? 32 : to.timeout;
+		to.retry_count = alter == 3 ? 8 : to.retry_count;
+		to.rnr_retry = alter == 4 ? 8 : to.rnr_retry;
+		to.ord = alter == 5 ? p.node->attr.max_ord + 1 : to.ord;
+		g_test_message("send, altered: %d", alter);
+		g_assert_cmpint(end_state(p.a), ==, RI_QPS_CONNECTING);
+		g_assert_true((peer->send(p.a->qp, &to) == RI_SUCCESS) == (alter == 0));
+	}
+	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
+	pair_close(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -710,6 +783,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/shared-by-two", shared_by_two);
 	g_test_add_func("/roce/verbs/kicked", kicked);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
+	g_test_add_func("/roce/verbs/domains", domains);
+	g_test_add_func("/roce/verbs/attributes", attributes);
 	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);
 	g_test_add_func("/roce/verbs/threads", threads);

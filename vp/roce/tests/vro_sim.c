@@ -148,6 +148,43 @@ packet_take(struct sim *sim, int to, uint64_t now)
 	return first;
 }
 
+/* What is true of a requester whenever the engine rests. Returns its part of the budget. */
+static uint32_t
+requester_check(const struct vro_qp *qp)
+{
+	const struct vro_requester *tx = &qp->tx;
+	const struct vro_request *r =
+		(const void *)(tx->requests + (size_t)(tx->current & tx->mask) * tx->stride);
+	uint32_t position = tx->current == tx->taken ? tx->psn : roce_add(r->first, tx->at);
+
+	g_assert_cmpuint(tx->current - tx->oldest, <=, tx->taken - tx->oldest);
+	g_assert_cmpuint(tx->taken - tx->oldest, <=, tx->mask + 1);
+	if (qp->state != VRO_RTS || qp->transport != ROCE_RC)
+		return tx->counted;
+	g_assert_true(tx->current == tx->taken ? tx->at == 0
+					       : r->packets == 0 || tx->at < r->packets);
+	g_assert_cmpint(roce_diff(position, tx->una), >=, 0);
+	g_assert_cmpint(roce_diff(tx->end, position), >=, 0);
+	g_assert_cmpint(roce_diff(tx->asked, position), <=, 0);
+	g_assert_cmpuint(tx->window, >=, VRO_WINDOW_MIN);
+	g_assert_cmpuint(tx->window, <=, VRO_WINDOW_MAX);
+	return tx->counted;
+}
+
+static void
+side_check(const struct sim_side *side)
+{
+	uint32_t counted = 0, sent = 0;
+
+	for (guint i = 0; i < SIM_QPS; i++)
+		if (side->qps[i] != NULL)
+			counted += requester_check(&side->qps[i]->qp);
+	for (guint i = 0; i < VRO_PEERS; i++)
+		sent += side->engine.sent[i];
+	g_assert_cmpuint(sent, ==, counted);
+	g_assert_null(side->engine.dirty);
+}
+
 /* All packets that are due come as one batch, as a socket gives them. */
 static void
 deliver(void *arg)
@@ -169,6 +206,8 @@ deliver(void *arg)
 	}
 	for (int side = 0; side < 2; side++)
 		vro_engine_ready(&sim->sides[side].engine);
+	for (int side = 0; side < 2; side++)
+		side_check(&sim->sides[side]);
 	timer_set(sim);
 }
 
