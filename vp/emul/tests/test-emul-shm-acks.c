@@ -5,66 +5,47 @@
  * The ACK of a message between processes may wait for the answer, which carries it: it arrives all the same, whatever the program does
  * instead of answering, and before the answer.
  */
-#include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "vem.h"
-#include "vem_link.h"
-#include "vem_node.h"
-#include "vem_runtime.h"
+#include "vem_two.h"
 
-#define PORT   4714u
 #define OCTETS 64u
 
 static const char *adapter, *self;
 
-struct two {
-	struct vth *vth[2];
-	struct node *node[2];
-	struct end *end[2];
-	struct chunk chunk[2];
-};
-
+/* A connection, and which side of it. */
 static struct two
-two_new(void)
+connected(void)
 {
-	struct two t = {0};
+	struct two t = two_new();
 
-	for (unsigned i = 0; i < 2; i++) {
-		t.vth[i] = vth_new(true);
-		t.node[i] = node_new_patient(t.vth[i], adapter, "60000");
-		t.end[i] = end_new(t.node[i], NULL);
-		t.chunk[i] = chunk_new(t.node[i], 4096, ALL_RW);
-	}
-	ends_connect(t.end[0], t.end[1]);
+	ends_connect(t.a, t.b);
 	return t;
 }
 
-static void
-two_free(struct two *t)
+static struct end *
+end_at(const struct two *t, unsigned side)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		if (t->end[i] != NULL)
-			end_free(t->end[i]);
-		chunk_free(&t->chunk[i]);
-		node_forget(t->node[i]);
-		node_free(t->node[i]);
-		vth_free(t->vth[i]);
-	}
+	return side == 0 ? t->a : t->b;
+}
+
+static const struct chunk *
+chunk_at(const struct two *t, unsigned side)
+{
+	return side == 0 ? &t->ca : &t->cb;
 }
 
 static void
 post(struct two *t, unsigned side, uint64_t id)
 {
-	g_assert_cmpint(end_send(t->end[side], id, &t->chunk[side], 0, OCTETS), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(end_at(t, side), id, chunk_at(t, side), 0, OCTETS), ==,
+			RI_SUCCESS);
 }
 
 static void
 receive(struct two *t, unsigned side, uint64_t id)
 {
-	g_assert_cmpint(end_recv(t->end[side], id, &t->chunk[side], OCTETS, OCTETS), ==,
+	g_assert_cmpint(end_recv(end_at(t, side), id, chunk_at(t, side), OCTETS, OCTETS), ==,
 			RI_SUCCESS);
 }
 
@@ -91,7 +72,7 @@ written(struct two *t, unsigned side)
 static void
 test_answered(void)
 {
-	struct two t = two_new();
+	struct two t = connected();
 	struct ri_wc wc;
 	unsigned carried = 0;
 	uint64_t before = 0;
@@ -106,12 +87,12 @@ test_answered(void)
 		receive(&t, to, turn);
 		post(&t, from, turn);
 		for (gint64 deadline = node_deadline();
-		     poll_now(&t, to, t.end[to]->urcq, &wc) == 0;)
+		     poll_now(&t, to, end_at(&t, to)->urcq, &wc) == 0;)
 			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 		g_assert_cmpuint(wc.wr_id, ==, turn);
 		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 		if (turn != 0) {
-			g_assert_cmpuint(poll_now(&t, to, t.end[to]->uscq, &wc), ==, 1);
+			g_assert_cmpuint(poll_now(&t, to, end_at(&t, to)->uscq, &wc), ==, 1);
 			g_assert_cmpuint(wc.wr_id, ==, turn - 1);
 			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 		}
@@ -124,15 +105,15 @@ test_answered(void)
 static void
 test_silent(void)
 {
-	struct two t = two_new();
+	struct two t = connected();
 	struct ri_wc wc;
 
 	for (uint64_t i = 0; i < 50; i++) {
 		receive(&t, 1, i);
 		post(&t, 0, i);
-		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
 			continue;
-		poll_wait(t.end[0]->uscq, i, RI_WC_SUCCESS);
+		poll_wait(t.a->uscq, i, RI_WC_SUCCESS);
 	}
 	two_free(&t);
 }
@@ -141,20 +122,20 @@ test_silent(void)
 static void
 test_polled(void)
 {
-	struct two t = two_new();
+	struct two t = connected();
 	unsigned soon = 0, both = 0;
 	struct ri_wc wc;
 
 	for (uint64_t i = 0; i < 200; i++) {
 		receive(&t, 1, i);
 		post(&t, 0, i);
-		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
 			continue;
 		for (unsigned k = 0; k < 10; k++)
-			(void)poll_now(&t, 1, t.end[1]->urcq, &wc);
+			(void)poll_now(&t, 1, t.b->urcq, &wc);
 		unsigned before = soon;
-		soon += poll_now(&t, 0, t.end[0]->uscq, &wc);
-		while (soon == before && poll_now(&t, 0, t.end[0]->uscq, &wc) == 0)
+		soon += poll_now(&t, 0, t.a->uscq, &wc);
+		while (soon == before && poll_now(&t, 0, t.a->uscq, &wc) == 0)
 			continue;
 	}
 	for (uint64_t i = 0; i < 200; i++) {
@@ -162,13 +143,13 @@ test_polled(void)
 		receive(&t, 1, i);
 		post(&t, 0, i);
 		post(&t, 0, i);
-		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
 			continue;
 		unsigned before = both;
-		both += poll_now(&t, 0, t.end[0]->uscq, &wc);
-		poll_wait(t.end[1]->urcq, i, RI_WC_SUCCESS);
+		both += poll_now(&t, 0, t.a->uscq, &wc);
+		poll_wait(t.b->urcq, i, RI_WC_SUCCESS);
 		for (unsigned got = both - before; got < 2;)
-			got += poll_now(&t, 0, t.end[0]->uscq, &wc);
+			got += poll_now(&t, 0, t.a->uscq, &wc);
 	}
 	/* The service thread may be in the way of some. */
 	g_assert_cmpuint(soon, >, 20);
@@ -181,21 +162,21 @@ static void
 test_left(void)
 {
 	for (unsigned round = 0; round < 20; round++) {
-		struct two t = two_new();
+		struct two t = connected();
 		struct ri_wc wc;
 
 		receive(&t, 1, 1);
 		post(&t, 0, 2);
-		while (poll_now(&t, 1, t.end[1]->urcq, &wc) == 0)
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
 			continue;
 		if (round % 2 == 0) {
-			g_assert_cmpint(t.node[1]->p->cm->disconnect(t.end[1]->qp, NULL, 0), ==,
+			g_assert_cmpint(t.node[1]->p->cm->disconnect(t.b->qp, NULL, 0), ==,
 					RI_SUCCESS);
 		} else {
-			end_free(t.end[1]);
-			t.end[1] = NULL;
+			end_free(t.b);
+			t.b = NULL;
 		}
-		poll_wait(t.end[0]->uscq, 2, RI_WC_SUCCESS);
+		poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
 		two_free(&t);
 	}
 }
