@@ -60,11 +60,12 @@ options_set(int fd, bool v4, bool shared)
 	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
 	/* Else runs come as packets. A run that the kernel joins has packets for several processes, if they share the address. */
 	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, !shared);
+	/* No fragments, whatever reports of the network say: anybody can make up one that packets are too long. */
 	if (v4)
-		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
 		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1);
 	/* Peers send checksum 0, which the kernel drops otherwise. */
-	return option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+	return option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) &&
 	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -216,7 +217,7 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 	return len;
 }
 
-static void errors_read(struct vro_udp *udp);
+static bool errors_read(struct vro_udp *udp);
 
 /* One message to the kernel, which cuts it into segments, 0 being none; false: errno says why it was not taken. */
 static bool
@@ -285,10 +286,11 @@ run_push(struct vro_run *run)
 		}
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 			return false;
-		if (cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE))
+		bool uncut = cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE);
+
+		/* An error of an earlier packet is reported in place of sending this one. Anybody can make one up. */
+		if (!errors_read(udp) && uncut)
 			run_single(run);
-		/* An error of an earlier packet is reported in place of sending this one. */
-		errors_read(udp);
 		if (++tries == 3) {
 			udp->refused++;
 			run_shorten(run, len);
@@ -418,8 +420,8 @@ link_flush(struct vro_link *link)
 
 /* --- packets in --------------------------------------------------------------------------- */
 
-/* Errors that the network reports of packets that were sent: is nobody there? */
-static void
+/* Errors that the network reports of packets that were sent: is nobody there? False: there is none. */
+static bool
 errors_read(struct vro_udp *udp)
 {
 	for (unsigned i = 0; i < VRO_UDP_BATCH; i++) {
@@ -437,7 +439,7 @@ errors_read(struct vro_udp *udp)
 		ssize_t len = ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
 
 		if (len < 0)
-			return;
+			return i > 0;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
 		     c = CMSG_NXTHDR(&message, c)) {
 			struct sock_extended_err error;
@@ -452,6 +454,7 @@ errors_read(struct vro_udp *udp)
 				udp->absent(udp, gid, head, (size_t)len);
 		}
 	}
+	return true;
 }
 
 /* What the kernel says of a datagram besides its octets. Returns the octets of its segments. */
@@ -566,7 +569,7 @@ receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 	if (count < 0) {
 		udp->bulk = false;
 		if (errno != EAGAIN && errno != EINTR)
-			errors_read(udp);
+			(void)errors_read(udp);
 		return 0;
 	}
 	udp->calls_in++;
