@@ -6,11 +6,13 @@
 Called as test_roce_net.py TOOLS [IT-RUN]. Each case has hosts of its own (net_hosts.py).
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import net_hosts
@@ -24,12 +26,32 @@ BLOCKER = ('import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);
            'print("bound", flush=True); input()')
 
 
+# ICMP "fragmentation needed" with an MTU of 576, again and again, about a packet from one address to another one.
+FORGER = '''
+import socket, struct, sys, time
+def sum16(octets):
+    total = sum(struct.unpack('!%dH' % (len(octets) // 2), octets))
+    return ~((total >> 16) + (total & 0xffff)) & 0xffff
+quoted = struct.pack('!BBHHHBBH4s4sHHHH12x', 0x45, 0, 1100, 0, 0x4000, 64, 17, 0, socket.inet_aton(sys.argv[1]),
+                     socket.inet_aton(sys.argv[2]), 4791, 4791, 1080, 0)
+head = lambda total: struct.pack('!BBHHH', 3, 4, total, 0, 576)
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+while True:
+    raw.sendto(head(sum16(head(0) + quoted)) + quoted, (sys.argv[1], 0))
+    time.sleep(0.002)
+'''
+
+
 def two_hosts(here, peer, mtu=1500, peer_mtu=None):
     here.cable('v0', peer, 'w0')
     here.address('v0', '10.91.0.1/24', 'fd91::1/64')
     peer.address('w0', '10.91.0.2/24', 'fd91::2/64')
     here.ip('link', 'set', 'v0', 'mtu', str(mtu))
     peer.ip('link', 'set', 'w0', 'mtu', str(peer_mtu or mtu))
+
+
+def octets_sent(host):
+    return json.loads(host.run('ip', '-s', '-j', 'link', 'show', 'v0').stdout)[0]['stats64']['tx']['bytes']
 
 
 def ping(host, server, address, *arguments):
@@ -76,6 +98,41 @@ def test_path_mtu():
             ping(here, server, '10.91.0.2').expect(0, 'verified')
 
 
+def test_forged_path_mtu():
+    """Anybody can say that packets are too long. The kernel believes it, and the connection does not."""
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer)
+        with peer.server(TOOLS, 'it-test', '-P', '-a', 'roce:w0') as server:
+            client = tool_runs.start(TOOLS, 'it-test', '-a', 'roce:v0', '-p', server.port, '--perf', 'write',
+                                     '--size', '64k', '--verify', '--duration', '1s', '10.91.0.2')
+            with subprocess.Popen(peer.within([sys.executable, '-c', FORGER, '10.91.0.1', '10.91.0.2'])) as forger:
+                try:
+                    tool_runs.finish(client).expect(0)
+                    net_hosts.until(lambda: 'mtu 576' in here.run('ip', 'route', 'get', '10.91.0.2').stdout,
+                                    'the kernel believes it')
+                finally:
+                    forger.kill()
+
+
+def test_forged_runs():
+    """Nor does the kernel cease to cut runs of packets then: later ones in a run have other identifications than 0."""
+    with Host(here=True), tempfile.TemporaryDirectory() as folder:
+        server_env = {**os.environ, 'ITAPI_ROCE_ADDRESS': '127.77.0.2'}
+        client_env = {**os.environ, 'ITAPI_ROCE_ADDRESS': '127.77.0.1', 'ITAPI_PCAP': folder + '/client.pcapng'}
+        with tool_runs.Server(TOOLS, 'it-ping', '-P', '-a', 'roce:lo', env=server_env) as server, \
+                subprocess.Popen([sys.executable, '-c', FORGER, '127.77.0.1', '127.77.0.2']) as forger:
+            try:
+                time.sleep(0.3)      # it takes a while to start
+                tool_runs.finish(tool_runs.start(TOOLS, 'it-ping', '-a', 'roce:lo', '-p', server.port, '-C', '200', '-S', '60000',
+                                                 '127.77.0.2', env=client_env)).expect(0, 'verified')
+            finally:
+                forger.kill()
+        with open(folder + '/client.pcapng', 'rb') as capture:
+            sent = re.findall(rb'\x45.{3}(..)\x40\x00\x40\x11..\x7f\x4d\x00\x01\x7f\x4d\x00\x02\x12\xb7\x12\xb7', capture.read(), re.DOTALL)
+        if len(sent) < 3000 or not any(ident != b'\0\0' for ident in sent[-100:]):
+            raise tool_runs.Failed('%d packets, the last ones %r' % (len(sent), sent[-20:]))
+
+
 def test_second_address():
     """Somebody else has the port at the second address: nothing is kept of the first one, and all is well when he ends."""
     with Host(here=True) as here, Host() as peer:
@@ -105,8 +162,10 @@ def test_cable():
             time.sleep(0.2)
             peer.ip('link', 'set', 'w0', 'up')
             tool_runs.finish(client).expect(0)
+            before = octets_sent(here)
             client = tool_runs.start(TOOLS, 'it-test', '--duration', '60s', *arguments)
-            time.sleep(0.5)
+            # While it waits for the first words of the peer it has sent nothing whose loss could tell.
+            net_hosts.until(lambda: octets_sent(here) > before + 1000000, 'the transfer begins')
             server.kill()
             tool_runs.finish(client).expect(1, 'IT_DTO_ERR_TRANSPORT')
 
@@ -134,6 +193,8 @@ if __name__ == '__main__':
         ('round-trips', test_round_trips),
         ('router', test_router),
         ('path-mtu', test_path_mtu),
+        ('forged-path-mtu', test_forged_path_mtu),
+        ('forged-runs', test_forged_runs),
         ('second-address', test_second_address),
         ('cable', test_cable),
         ('verbs', test_verbs),

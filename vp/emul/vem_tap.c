@@ -257,13 +257,12 @@ vem_tap_give(struct vem_tap *tap, bool back, enum ri_captured_kind kind, const v
 static bool
 octets_take(struct vem_tapped *m, const struct vsw_spans *from)
 {
-	struct vsw_spans copy = {.count = 1};
+	struct vsw_spans copy;
 
 	m->octets = malloc(m->length > 0 ? m->length : 1);
 	if (m->octets == NULL)
 		return false;
-	copy.use[0] = (struct vsw_mem_use){.ptr = m->octets};
-	copy.len[0] = m->length;
+	vsw_spans_of(&copy, m->octets, m->length);
 	return m->length == 0 || vsw_spans_copy(&copy, 0, from);
 }
 

@@ -307,11 +307,10 @@ static const struct vsw_refusal *
 place_copied(struct vem_wire *wire, struct vem_qp *peer)
 {
 	const struct vsw_message message = {.length = wire->length, .remote = &wire->remote};
-	struct vsw_spans local = {.count = wire->length != 0};
+	struct vsw_spans local;
 	const struct vsw_refusal *refusal;
 
-	local.use[0] = (struct vsw_mem_use){.ptr = wire->octets};
-	local.len[0] = wire->length;
+	vsw_spans_of(&local, wire->octets, wire->length);
 	refusal = place(peer, &message, &wire->part[wire->next], wire->next == 0, &local);
 	wire->next++;
 	tell_placed(wire, message.length);

@@ -101,8 +101,9 @@ read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t 
 		.payload_length = left < qp->path.mtu ? left : qp->path.mtu,
 	};
 	const struct vsw_message message = {.length = a->length, .remote = &a->remote};
-	struct vsw_spans source = {.count = 0}; /* refused: nothing to end */
+	struct vsw_spans source;
 
+	vsw_spans_of(&source, NULL, 0); /* refused: nothing to end */
 	*refusal = NULL;
 	if (at == NULL)
 		return false;
@@ -343,8 +344,9 @@ read_execute(struct vro_qp *qp, const struct roce_packet *p)
 	const struct vsw_message message = {.length = p->length,
 					    .remote = a != NULL ? &a->remote : NULL};
 	uint64_t packets = ((uint64_t)p->length + qp->path.mtu - 1) / qp->path.mtu;
-	struct vsw_spans source = {.count = 0}; /* refused: nothing to end */
+	struct vsw_spans source;
 
+	vsw_spans_of(&source, NULL, 0); /* refused: nothing to end */
 	if (a == NULL)
 		return;
 	if (p->length > VRO_MAX_MESSAGE) {
@@ -446,9 +448,7 @@ message_execute(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 	struct vro_responding *rx = &qp->rx;
 	bool write = (parts & ROCE_IS_WRITE) != 0;
 	bool last = (parts & ROCE_IS_LAST) != 0;
-	struct vsw_spans octets = {.count = p->payload_length != 0,
-				   .len = {p->payload_length},
-				   .use = {{.ptr = (uint8_t *)(uintptr_t)p->payload}}};
+	struct vsw_spans octets;
 	const struct vsw_message message = {
 		.length = rx->got + p->payload_length,
 		.flags = ((parts & ROCE_HAS_IMM) != 0 ? RI_WR_IMMEDIATE : 0u) |
@@ -461,6 +461,7 @@ message_execute(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		.octets = &octets, .at = rx->got, .length = p->payload_length, .last = last};
 	const struct vsw_refusal *refusal;
 
+	vsw_spans_of(&octets, p->payload, p->payload_length);
 	if (!write)
 		refusal = vsw_respond_send(&qp->in, &message, &piece);
 	else if ((parts & ROCE_HAS_IMM) != 0)

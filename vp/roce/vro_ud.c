@@ -54,12 +54,11 @@ static enum ri_wc_status
 datagram_place(struct vro_qp *qp, const uint8_t grh[ROCE_GRH], const struct roce_packet *p)
 {
 	struct vsw_responder *in = &qp->in;
-	struct vsw_spans octets = {.count = p->payload_length != 0,
-				   .len = {p->payload_length},
-				   .use = {{.ptr = (uint8_t *)(uintptr_t)p->payload}}};
+	struct vsw_spans octets;
 	struct vsw_spans sink;
 	bool placed;
 
+	vsw_spans_of(&octets, p->payload, p->payload_length);
 	if (vsw_spans_begin(in->mem, &in->receiver, in->wqe, ROCE_GRH + p->payload_length,
 			    RI_ACCESS_LOCAL_WRITE, &sink) != VSW_MEM_OK)
 		return RI_WC_LOCAL_PROTECTION;

@@ -32,6 +32,8 @@
 	(4 * 1024 * 1024) /* octets asked for; the kernel grants what its limit allows */
 #define HOP_LIMIT    64
 #define CONTROL_ROOM 256
+#define ONE_CONTROL  CMSG_SPACE(sizeof(int))
+#define SENT_CONTROL (3 * ONE_CONTROL) /* traffic class, hop limit, segments */
 #define RUN_MAX      65000u /* octets of a run: what a UDP datagram has at most, and less */
 #define RUN_ROOM     65536u /* of a run that comes */
 #define OUT_ROOM     ((size_t)2 * RUN_ROOM)
@@ -58,11 +60,12 @@ options_set(int fd, bool v4, bool shared)
 	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
 	/* Else runs come as packets. A run that the kernel joins has packets for several processes, if they share the address. */
 	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, !shared);
+	/* No fragments, whatever reports of the network say: anybody can make up one that packets are too long. */
 	if (v4)
-		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO) &&
+		return option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
 		       option_set(fd, IPPROTO_IP, IP_RECVERR, 1);
 	/* Peers send checksum 0, which the kernel drops otherwise. */
-	return option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO) &&
+	return option_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1) &&
 	       option_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) &&
 	       option_set(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -182,6 +185,20 @@ ident_try(const uint8_t gid[16])
 
 /* --- packets out -------------------------------------------------------------------------- */
 
+/* Returns the octets used, ONE_CONTROL, of which the value has `len`. */
+static size_t
+control_add(char *to, int level, int type, const void *value, size_t len)
+{
+	struct cmsghdr *at = (struct cmsghdr *)(void *)to;
+
+	memset(to, 0, ONE_CONTROL);
+	at->cmsg_level = level;
+	at->cmsg_type = type;
+	at->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(at), value, len);
+	return ONE_CONTROL;
+}
+
 /* What the kernel puts into the header only if it is told so. */
 static size_t
 control_write(struct msghdr *message, const struct roce_flow *flow)
@@ -190,30 +207,24 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 	const int values[2] = {flow->traffic_class, flow->hop_limit};
 	const int usual[2] = {0, HOP_LIMIT};
 	const int types[2] = {v4 ? IP_TOS : IPV6_TCLASS, v4 ? IP_TTL : IPV6_HOPLIMIT};
-	struct cmsghdr *at = CMSG_FIRSTHDR(message);
 	size_t len = 0;
 
-	for (int i = 0; i < 2; i++) {
-		if (values[i] == usual[i])
-			continue;
-		at->cmsg_level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
-		at->cmsg_type = types[i];
-		at->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(at), &values[i], sizeof(int));
-		len += CMSG_SPACE(sizeof(int));
-		at = (struct cmsghdr *)(void *)((char *)at + CMSG_SPACE(sizeof(int)));
-	}
+	for (int i = 0; i < 2; i++)
+		if (values[i] != usual[i])
+			len += control_add((char *)message->msg_control + len,
+					   v4 ? IPPROTO_IP : IPPROTO_IPV6, types[i], &values[i],
+					   sizeof(values[i]));
 	return len;
 }
 
-static void errors_read(struct vro_udp *udp);
+static bool errors_read(struct vro_udp *udp);
 
 /* One message to the kernel, which cuts it into segments, 0 being none; false: errno says why it was not taken. */
 static bool
 octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
 	    size_t len, uint16_t segment)
 {
-	alignas(struct cmsghdr) char control[CONTROL_ROOM] = {0};
+	alignas(struct cmsghdr) char control[SENT_CONTROL];
 	union vro_address to;
 	struct iovec span = {.iov_base = (uint8_t *)(uintptr_t)octets, .iov_len = len};
 	struct msghdr message = {.msg_name = &to,
@@ -225,15 +236,9 @@ octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8
 	message.msg_namelen =
 		vro_address_of(&to, flow->destination, flow->destination_port, udp->scope);
 	size_t used = control_write(&message, flow);
-	if (segment != 0) {
-		struct cmsghdr *at = (struct cmsghdr *)(void *)(control + used);
-
-		at->cmsg_level = IPPROTO_UDP;
-		at->cmsg_type = UDP_SEGMENT;
-		at->cmsg_len = CMSG_LEN(sizeof(segment));
-		memcpy(CMSG_DATA(at), &segment, sizeof(segment));
-		used += CMSG_SPACE(sizeof(segment));
-	}
+	if (segment != 0)
+		used += control_add(control + used, IPPROTO_UDP, UDP_SEGMENT, &segment,
+				    sizeof(segment));
 	message.msg_controllen = used;
 	return ri_sendmsg(udp->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
@@ -281,10 +286,11 @@ run_push(struct vro_run *run)
 		}
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 			return false;
-		if (cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE))
+		bool uncut = cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE);
+
+		/* An error of an earlier packet is reported in place of sending this one. Anybody can make one up. */
+		if (!errors_read(udp) && uncut)
 			run_single(run);
-		/* An error of an earlier packet is reported in place of sending this one. */
-		errors_read(udp);
 		if (++tries == 3) {
 			udp->refused++;
 			run_shorten(run, len);
@@ -322,16 +328,19 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 			return;
 }
 
-/* Ports, class, hop limit and slot lie side by side. The kernel gives a run to the process of its first packet. */
-#define PORTS_TO_SLOT (offsetof(struct roce_flow, ident) - offsetof(struct roce_flow, source_port))
-_Static_assert(PORTS_TO_SLOT == 8, "they are compared as one word");
+/* Class, hop limit and slot lie side by side. The kernel gives a run to the process of its first packet. */
+#define CLASS_TO_SLOT \
+	(offsetof(struct roce_flow, ident) - offsetof(struct roce_flow, traffic_class))
+_Static_assert(CLASS_TO_SLOT == 4, "they are compared as one word");
 
+/* Source ports are all alike. */
 static bool
 is_same_flow(const struct roce_flow *a, const struct roce_flow *b)
 {
 	return memcmp(a->destination, b->destination, sizeof(a->destination)) == 0 &&
 	       memcmp(a->source, b->source, sizeof(a->source)) == 0 &&
-	       memcmp(&a->source_port, &b->source_port, PORTS_TO_SLOT) == 0;
+	       a->destination_port == b->destination_port &&
+	       memcmp(&a->traffic_class, &b->traffic_class, CLASS_TO_SLOT) == 0;
 }
 
 /* Does a run grow by a packet of that flow and, with its CRC, that length? */
@@ -376,9 +385,8 @@ packet_send(struct vro_udp *udp, const struct roce_flow *flow, size_t len, bool 
 	own.source_port = ROCE_UDP_PORT;
 	own.ident = 0;
 	own.fragments = false;
-	if (run->udp != NULL && !run_takes(run, udp, &own, len + ROCE_ICRC)) {
+	if (run->udp != NULL && !run_takes(run, udp, flow, len + ROCE_ICRC))
 		run_close(out);
-	}
 	if (run->udp == NULL)
 		*run = (struct vro_run){.udp = udp, .flow = own, .at = at};
 	own.ident = (uint16_t)run->count; /* as the kernel counts segments */
@@ -412,8 +420,8 @@ link_flush(struct vro_link *link)
 
 /* --- packets in --------------------------------------------------------------------------- */
 
-/* Errors that the network reports of packets that were sent: is nobody there? */
-static void
+/* Errors that the network reports of packets that were sent: is nobody there? False: there is none. */
+static bool
 errors_read(struct vro_udp *udp)
 {
 	for (unsigned i = 0; i < VRO_UDP_BATCH; i++) {
@@ -431,7 +439,7 @@ errors_read(struct vro_udp *udp)
 		ssize_t len = ri_recvmsg(udp->fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT);
 
 		if (len < 0)
-			return;
+			return i > 0;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
 		     c = CMSG_NXTHDR(&message, c)) {
 			struct sock_extended_err error;
@@ -446,6 +454,7 @@ errors_read(struct vro_udp *udp)
 				udp->absent(udp, gid, head, (size_t)len);
 		}
 	}
+	return true;
 }
 
 /* What the kernel says of a datagram besides its octets. Returns the octets of its segments. */
@@ -560,7 +569,7 @@ receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 	if (count < 0) {
 		udp->bulk = false;
 		if (errno != EAGAIN && errno != EINTR)
-			errors_read(udp);
+			(void)errors_read(udp);
 		return 0;
 	}
 	udp->calls_in++;

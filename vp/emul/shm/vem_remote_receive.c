@@ -132,9 +132,7 @@ ask_answer(struct vem_remote *remote, struct vem_qp *qp, struct vem_asked *ask)
 	bool lost = false, done;
 
 	wire.at = ask->at;
-	source.count = 1;
-	source.len[0] = sizeof(ask->result);
-	source.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)&ask->result};
+	vsw_spans_of(&source, (const uint8_t *)&ask->result, sizeof(ask->result));
 	if (!ask->atomic)
 		refusal = vsw_respond_read(&qp->in, &message, ask->at, piece, &source);
 	if (refusal != NULL) {
@@ -382,9 +380,7 @@ message_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_w
 	uint32_t before = atomic_load(&remote->readies);
 	const struct vsw_refusal *refusal;
 
-	octets.count = entry->length != 0;
-	octets.len[0] = entry->length;
-	octets.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	vsw_spans_of(&octets, entry->octets, entry->length);
 	if (takes && !vsw_role_take(&qp->in.role)) {
 		hold(remote, false, before); /* its owner says READY when it gives the role up */
 		return;
@@ -496,7 +492,7 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 					    .extra = wire->extra,
 					    .remote = &where};
 	bool write = wire->kind == VEM_WIRE_WRITE;
-	struct vsw_spans octets = {.count = entry->length != 0, .len = {entry->length}};
+	struct vsw_spans octets;
 	const struct vsw_piece piece = {.octets = &octets,
 					.at = wire->at,
 					.length = entry->length,
@@ -504,7 +500,7 @@ unreliable_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct ve
 	bool takes = !write || (piece.last && (wire->flags & RI_WR_IMMEDIATE) != 0);
 	const struct vsw_refusal *refusal = &vsw_no_receive;
 
-	octets.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	vsw_spans_of(&octets, entry->octets, entry->length);
 	if (wire->at == 0) {
 		remote->expected = wire->number;
 		remote->got = 0;
@@ -634,9 +630,7 @@ data_place(struct vem_qp *qp, struct vem_sent *sent, const struct vem_wire *wire
 	if (atomic_load_explicit(&sent->answered, memory_order_relaxed) || wire->at != sent->got ||
 	    entry->length > wqe->length - sent->got || (entry->length == 0 && wqe->length != 0))
 		return;
-	from.count = entry->length != 0;
-	from.len[0] = entry->length;
-	from.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets};
+	vsw_spans_of(&from, entry->octets, entry->length);
 	if (entry->length != 0 && sent->status == RI_WC_SUCCESS) {
 		if (vsw_spans_begin(qp->rnic->mem, &qp->in.who, wqe, wire->at + entry->length,
 				    access, &sink) != VSW_MEM_OK) {

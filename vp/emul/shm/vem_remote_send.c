@@ -255,7 +255,7 @@ static enum sending
 read_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 {
 	struct vem_wire wire = wire_of(qp, remote, wqe);
-	struct vsw_spans operand = {.count = 0};
+	struct vsw_spans operand;
 	bool lost = false, read = wqe->opcode == RI_OP_RDMA_READ;
 	uint32_t ord = atomic_load(&qp->ord);
 
@@ -267,16 +267,13 @@ read_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 		return fails(remote, RI_WC_LOCAL_PROTECTION);
 	wire.kind = read ? VEM_WIRE_READ : VEM_WIRE_ATOMIC;
 	wire.swap = wqe->opcode == RI_OP_CMP_SWAP;
-	if (read) {
+	if (read)
 		ack_add(remote, &wire);
-	} else {
+	else
 		wire.operand = wqe->u.remote.operand;
-		operand.count = 1;
-		operand.len[0] = sizeof(wqe->u.remote.swap);
-		operand.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)&wqe->u.remote.swap};
-	}
-	if (!vem_remote_write(remote, &wire, &operand, 0, operand.count != 0 ? operand.len[0] : 0,
-			      &lost))
+	vsw_spans_of(&operand, (const uint8_t *)&wqe->u.remote.swap,
+		     read ? 0 : sizeof(wqe->u.remote.swap));
+	if (!vem_remote_write(remote, &wire, &operand, 0, operand.len[0], &lost))
 		return WAITING;
 	ack_is_told(remote, &wire);
 	remote->reads++;

@@ -388,7 +388,7 @@ vem_remote_ud_entry(struct vem_link *link, const struct vem_wire *wire,
 		    const struct vem_ring_entry *entry)
 {
 	struct vem_fabric *fabric = link->shm->fabric;
-	struct vsw_spans octets = {.count = 1};
+	struct vsw_spans octets;
 	uint8_t grh[VEM_GRH];
 
 	if (__builtin_expect(link->path.drop != 0 || link->lost_to != 0, 0) &&
@@ -402,9 +402,7 @@ vem_remote_ud_entry(struct vem_link *link, const struct vem_wire *wire,
 	if (wire->number >> VEM_BLOCK_BITS != link->block)
 		return; /* it is not the sender's number */
 	memcpy(grh, entry->octets, sizeof(grh));
-	octets.count = wire->length != 0;
-	octets.len[0] = wire->length;
-	octets.use[0] = (struct vsw_mem_use){.ptr = (uint8_t *)(uintptr_t)entry->octets + VEM_GRH};
+	vsw_spans_of(&octets, entry->octets + VEM_GRH, wire->length);
 
 	const struct vem_datagram datagram = {.grh = grh,
 					      .octets = &octets,

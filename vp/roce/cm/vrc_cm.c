@@ -60,6 +60,7 @@ vrc_cm_free(struct vrc_cm *cm)
 
 	while (!vrc_link_is_empty(&cm->listens))
 		vrc_listen_free(cm, VRC_OF(cm->listens.next, struct vrc_listen, link));
+	vrc_held_expire(cm, RI_NEVER);
 	for (struct vrc_link *l = cm->all.next; l != &cm->all; l = next) {
 		next = l->next;
 		conn_close(VRC_OF(l, struct vrc_conn, all));
@@ -247,6 +248,7 @@ vrc_cm_expire(struct vrc_cm *cm)
 	const struct vrc_input none = {0};
 	uint64_t now = vrc_now(cm);
 
+	vrc_held_expire(cm, now);
 	while (cm->heap_count > 0) {
 		struct vrc_conn *conn = cm->heap[0];
 		enum vrc_step step = VRC_STEP_DEADLINE;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "vrc_cm.h"
+#include "vrc_mad.h"
 #include "vrc_states.h"
 
 #define VRC_PENDING_MAX \
@@ -123,6 +124,22 @@ struct vrc_conn {
 	uint16_t last_attribute;          /* 0: none */
 };
 
+#define VRC_HELD_MAX  16u
+#define VRC_HELD_TIME UINT64_C(1000000000) /* ns */
+
+/* A service whose listener was closed. */
+struct vrc_closed {
+	uint64_t service_id;
+	uint64_t until; /* its requests are held */
+};
+
+/* A REQ that waits for a listener; vrc_held.c. */
+struct vrc_held {
+	struct vrc_path path;
+	struct vrc_mad mad;
+	uint64_t until; /* 0: the place is free */
+};
+
 struct vrc_cm {
 	struct vrc_config config;
 	struct vrc_link all;
@@ -140,6 +157,8 @@ struct vrc_cm {
 	uint64_t answers_second; /* answers to strays are counted in it */
 	uint32_t answers_sent;
 	struct vrc_counts counts;
+	struct vrc_closed closed[VRC_HELD_MAX];
+	struct vrc_held held[VRC_HELD_MAX];
 };
 
 /* What a step is about. */
@@ -206,9 +225,22 @@ uint8_t vrc_mtu_code(uint32_t octets);
 /* --- vrc_request.c, vrc_listen.c ------------------------------------------------------------ */
 
 void vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad);
+/* Give it to its listener, or refuse it. */
+void vrc_request_decide(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad);
 void vrc_query_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad);
 struct vrc_listen *vrc_listen_find(const struct vrc_cm *cm, uint64_t service_id, bool datagram);
 /* A request is answered or over: it does not count any more. */
 void vrc_request_uncount(struct vrc_conn *conn);
+
+/* --- vrc_held.c: requests that wait for a listener ------------------------------------------- */
+
+/* The listener of a service goes, or is there. */
+void vrc_held_closed(struct vrc_cm *cm, uint64_t service_id);
+void vrc_held_opened(struct vrc_cm *cm, uint64_t service_id);
+/* A REQ meets no listener. False: there was none lately, or too many wait; refuse it. */
+bool vrc_held_take(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad);
+uint64_t vrc_held_due(const struct vrc_cm *cm);
+/* Those that wait no longer are decided. */
+void vrc_held_expire(struct vrc_cm *cm, uint64_t now);
 
 #endif /* VRC_CONN_H */

@@ -72,6 +72,7 @@ vrc_listen(struct vrc_cm *cm, uint64_t ctx, struct ri_service *service, uint32_t
 	listen->service = *service;
 	listen->backlog = backlog > 0 ? backlog : 1;
 	vrc_link_append(&cm->listens, &listen->link);
+	vrc_held_opened(cm, vrc_service_id(service, false));
 	*out = listen;
 	return RI_SUCCESS;
 }
@@ -106,6 +107,7 @@ vrc_listen_free(struct vrc_cm *cm, struct vrc_listen *listen)
 		conn->ctx = 0;
 	}
 	vrc_link_remove(&listen->link);
+	vrc_held_closed(cm, vrc_service_id(&listen->service, false));
 	free(listen);
 }
 

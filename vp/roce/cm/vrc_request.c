@@ -163,8 +163,8 @@ is_stale(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *m
 	return true;
 }
 
-void
-vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
+static void
+decide(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad, bool may_wait)
 {
 	const struct vrc_input in = {.mad = mad};
 	struct vrc_conn *known = vrc_find_peer(cm, mad->local_id, false, path);
@@ -181,7 +181,8 @@ vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct
 	}
 	struct vrc_listen *listen = vrc_listen_find(cm, mad->req.service_id, false);
 	if (listen == NULL) {
-		reject(cm, path, mad, &rej, VRC_REJ_NO_SERVICE);
+		if (!may_wait || !vrc_held_take(cm, path, mad))
+			reject(cm, path, mad, &rej, VRC_REJ_NO_SERVICE);
 		return;
 	}
 	if (known != NULL || is_stale(cm, path, mad)) {
@@ -198,6 +199,18 @@ vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct
 	reach_take(conn, &mad->req);
 	vrc_conn_qp_known(conn);
 	(void)vrc_step(conn, VRC_STEP_REQ, &in);
+}
+
+void
+vrc_request_receive(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
+{
+	decide(cm, path, mad, true);
+}
+
+void
+vrc_request_decide(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
+{
+	decide(cm, path, mad, false);
 }
 
 /* --- queries --------------------------------------------------------------------------------- */

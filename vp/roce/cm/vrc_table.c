@@ -296,5 +296,7 @@ vrc_timer_update(struct vrc_conn *conn)
 uint64_t
 vrc_cm_due(const struct vrc_cm *cm)
 {
-	return cm->heap_count > 0 ? first_of(cm->heap[0]) : RI_NEVER;
+	uint64_t held = vrc_held_due(cm);
+
+	return cm->heap_count > 0 && first_of(cm->heap[0]) < held ? first_of(cm->heap[0]) : held;
 }

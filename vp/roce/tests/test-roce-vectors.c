@@ -7,6 +7,9 @@
  */
 #include "vectors.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <string.h>
 
 #include "roce_icrc.h"
@@ -259,6 +262,43 @@ crc(void)
 					bitwise(0x12345678, octets + from, len));
 }
 
+#ifdef __x86_64__
+/* Which parts of the registers beyond the lower 128 bits are in use: bit 2 and bit 6, of AVX and AVX-512. */
+static uint32_t
+upper_parts(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+	return low & (1u << 2 | 1u << 6);
+}
+#endif
+
+/* A CRC leaves no upper parts of registers in use, for which later instructions would wait. */
+static void
+registers(void)
+{
+#ifdef __x86_64__
+	static uint8_t octets[4096];
+	uint32_t a = 0, b, c, d;
+
+	if (!__builtin_cpu_supports("avx") || __get_cpuid_count(0xd, 1, &a, &b, &c, &d) == 0 ||
+	    (a & 1u << 2) == 0) {
+		g_test_skip("this processor does not tell");
+		return;
+	}
+	__asm__ volatile("vzeroupper" ::: "memory");
+	if (upper_parts() != 0) {
+		g_test_skip("this processor counts registers that are all zeros");
+		return;
+	}
+	(void)roce_crc(1, octets, sizeof(octets));
+	g_assert_cmphex(upper_parts(), ==, 0);
+#else
+	g_test_skip("only x86 has such parts");
+#endif
+}
+
 /* A changed octet of the headers changes the CRC, or does not, as it is said. */
 static void
 masks(void)
@@ -278,6 +318,29 @@ masks(void)
 			g_error("mutant %s", json_object_get_string_member(m, "name"));
 	}
 	g_object_unref(parser);
+}
+
+/* What is kept of one flow is not taken for another one, which differs in any octet of an address, or in a port. */
+static void
+flows(void)
+{
+	const uint8_t octets[16] = {ROCE_RC | ROCE_SEND_ONLY};
+	const uint8_t address[4] = {10, 1, 2, 3};
+	struct roce_flow flow = {.source_port = 49152, .destination_port = ROCE_UDP_PORT};
+
+	roce_gid_of_v4(flow.source, address);
+	roce_gid_of_v4(flow.destination, address);
+	for (guint i = 0; i < 10; i++) {
+		struct roce_flow other = flow;
+		uint32_t first = roce_icrc(&flow, octets, sizeof(octets));
+
+		if (i < 8)
+			(i < 4 ? other.source : other.destination)[12 + i % 4] ^= 8;
+		else
+			*(i == 8 ? &other.source_port : &other.destination_port) ^= 1;
+		g_assert_cmphex(roce_icrc(&other, octets, sizeof(octets)), !=, first);
+		g_assert_cmphex(roce_icrc(&flow, octets, sizeof(octets)), ==, first);
+	}
 }
 
 /* A socket sees neither identification nor flags; both are found, and a packet that is damaged elsewhere is still refused. */
@@ -377,7 +440,9 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/vectors/truncated", truncated);
 	g_test_add_func("/roce/vectors/negative", negative);
 	g_test_add_func("/roce/vectors/crc", crc);
+	g_test_add_func("/roce/vectors/registers", registers);
 	g_test_add_func("/roce/vectors/masks", masks);
+	g_test_add_func("/roce/vectors/flows", flows);
 	g_test_add_func("/roce/vectors/identification", identification);
 	g_test_add_func("/roce/vectors/ports", ports);
 	g_test_add_func("/roce/vectors/numbers", numbers);

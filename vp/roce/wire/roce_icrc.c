@@ -4,7 +4,6 @@
 #include "roce_icrc.h"
 
 #include <isa-l/crc.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "ri_wire.h"
@@ -22,7 +21,10 @@
 
 static uint32_t tables[SLICES][256];
 static uint32_t distant[4][256]; /* as tables[], with FAR zeros and more behind the octet */
-static uint32_t back[16];        /* x^(-8 * 2^k): shifts a register back by 2^k octets */
+#ifdef __x86_64__
+static bool have_avx;
+#endif
+static uint32_t back[16]; /* x^(-8 * 2^k): shifts a register back by 2^k octets */
 
 /* a * b modulo the polynomial. */
 static uint32_t
@@ -41,6 +43,10 @@ product(uint32_t a, uint32_t b)
 static __attribute__((constructor)) void
 tables_fill(void)
 {
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	have_avx = __builtin_cpu_supports("avx") != 0;
+#endif
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t crc = i;
 
@@ -73,6 +79,38 @@ tables_fill(void)
 	}
 }
 
+/* Four octets, the first one lowest. */
+static uint32_t
+four(const uint8_t *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
+	       (uint32_t)at[3] << 24;
+}
+
+/* The register behind eight octets: the first four, with the register before them, and the others. */
+static uint32_t
+eight(uint32_t low, uint32_t high)
+{
+	return tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+	       tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+	       tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+}
+
+/*
+ * ISA-L's code for AVX-512 leaves the upper parts of registers in use. Each instruction for SSE that follows, in this library and in the
+ * program, then waits for what was in its register before, so for this CRC at first.
+ */
+static uint32_t
+crc_many(uint32_t crc, const uint8_t *at, size_t len)
+{
+	crc = ~crc32_gzip_refl(~crc, at, len);
+#ifdef __x86_64__
+	if (have_avx)
+		__asm__ volatile("vzeroupper" ::: "memory");
+#endif
+	return crc;
+}
+
 /* ISA-L multiplies without carries where the processor can; for a few octets the tables are faster. */
 uint32_t
 roce_crc(uint32_t crc, const void *octets, size_t len)
@@ -80,14 +118,16 @@ roce_crc(uint32_t crc, const void *octets, size_t len)
 	const uint8_t *at = octets;
 
 	if (len >= MANY)
-		return ~crc32_gzip_refl(~crc, at, len);
-	for (; len >= 8; len -= 8, at += 8) {
-		uint32_t low = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 |
-				      (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
+		return crc_many(crc, at, len);
+	for (; len >= 8; len -= 8, at += 8)
+		crc = eight(crc ^ four(at), four(at + 4));
+	if (len >= 4) {
+		uint32_t low = crc ^ four(at);
 
-		crc = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^
-		      tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^ tables[3][at[4]] ^
-		      tables[2][at[5]] ^ tables[1][at[6]] ^ tables[0][at[7]];
+		crc = tables[3][low & 0xff] ^ tables[2][low >> 8 & 0xff] ^
+		      tables[1][low >> 16 & 0xff] ^ tables[0][low >> 24];
+		len -= 4;
+		at += 4;
 	}
 	for (; len > 0; len--, at++)
 		crc = tables[0][(crc ^ *at) & 0xff] ^ crc >> 8;
@@ -293,14 +333,14 @@ flow_crc(const struct roce_flow *flow)
 		uint32_t crc;
 		bool set;
 	} memos[MEMOS];
-	const size_t same = offsetof(struct roce_flow, traffic_class);
 	uint8_t masked[ROCE_IP_MAX];
-
-	_Static_assert(offsetof(struct roce_flow, traffic_class) == 36,
-		       "addresses and ports, nothing else");
 	uint32_t i = flow->source[15] % MEMOS;
 
-	if (memos[i].set && memcmp(&memos[i].flow, flow, same) == 0 &&
+	/* A port may have been written just now: the processor waits if it is read with what lies beside it. */
+	if (memos[i].set && memcmp(memos[i].flow.source, flow->source, 16) == 0 &&
+	    memcmp(memos[i].flow.destination, flow->destination, 16) == 0 &&
+	    memos[i].flow.source_port == flow->source_port &&
+	    memos[i].flow.destination_port == flow->destination_port &&
 	    memos[i].flow.fragments == flow->fragments)
 		return memos[i].crc;
 	(void)masked_write(masked, flow, 0);
@@ -320,12 +360,9 @@ static uint32_t
 headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
 {
 	uint8_t masked[ROCE_IP_MAX];
-	uint8_t begin[8];
 	uint32_t crc;
 
 	len += ROCE_ICRC;
-	memcpy(begin, bth, sizeof(begin));
-	begin[4] = 0xff;
 	if (roce_gid_is_v4(flow->source)) {
 		uint32_t total = (uint32_t)len + ROCE_IPV4 + ROCE_UDP;
 		uint32_t udp = (uint32_t)len + ROCE_UDP;
@@ -338,7 +375,7 @@ headers_crc(const struct roce_flow *flow, const uint8_t *bth, size_t len)
 
 		crc = roce_crc(SEED, masked, length);
 	}
-	return roce_crc(crc, begin, sizeof(begin));
+	return eight(crc ^ four(bth), four(bth + 4) | 0xff);
 }
 
 uint32_t

@@ -169,11 +169,11 @@ roce_packet_write(uint8_t *to, const struct roce_packet *p)
 
 	if (parts == 0)
 		return 0;
-	wire_put_u8(&w, p->opcode);
-	wire_put_u8(&w,
-		    (uint8_t)((p->solicited ? BTH_SOLICITED : 0) |
-			      (p->migrated ? BTH_MIGRATED : 0) | roce_pad(p->payload_length) << 4));
-	wire_put_be16(&w, p->pkey);
+	uint32_t flags = (p->solicited ? BTH_SOLICITED : 0u) | (p->migrated ? BTH_MIGRATED : 0u) |
+			 roce_pad(p->payload_length) << 4;
+
+	/* In words, as the CRC is about to read them. */
+	wire_put_be32(&w, (uint32_t)p->opcode << 24 | flags << 16 | p->pkey);
 	wire_put_be32(&w, ((p->fecn ? BTH_FECN : 0) | (p->becn ? BTH_BECN : 0)) << 24 |
 				  (p->qpn & ROCE_24));
 	wire_put_be32(&w, (p->ack_request ? BTH_ACK : 0) << 24 | (p->psn & ROCE_24));

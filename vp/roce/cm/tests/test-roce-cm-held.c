@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Requests that come while a listener is closed for a moment: held, refused in time, and no more of them than there are places. */
+#include "cm_sim.h"
+
+#define PORT  7174
+#define HELD  (1000 * MS) /* from the end of a listener on */
+#define MOST  16
+#define FLOOD 1000
+
+static void
+accept_all(struct sim_node *node, const struct vrc_event *event)
+{
+	struct vrc_params params = sim_params(node, 0);
+
+	params.qpn = 0x22;
+	if (event->cm.kind == RI_CM_REQUEST)
+		g_assert_cmpint(vrc_accept(node->cm, event->number, &params), ==, RI_SUCCESS);
+}
+
+/* A side that has just closed its listener: the moment at which it did. */
+static uint64_t
+start(struct sim *sim)
+{
+	sim_start(sim, 5);
+	sim->b.on_event = accept_all;
+	vrc_listen_free(sim->b.cm, sim_listen(&sim->b, PORT, 4));
+	return sim->now;
+}
+
+static void
+check_refused(struct sim *sim, guint number)
+{
+	struct vrc_mad rej;
+
+	g_assert_cmpuint(sim_count_mads(sim, VRC_REJ), ==, number);
+	sim_last_mad(sim, VRC_REJ, &rej);
+	g_assert_cmpuint(rej.rej.reason, ==, VRC_REJ_NO_SERVICE);
+}
+
+/* The next listener gets the request, with its own context. */
+static void
+opened_again(void)
+{
+	struct sim sim;
+	uint64_t since = start(&sim);
+
+	(void)sim_connect(&sim.a, PORT);
+	sim_run(&sim, since + 300 * MS);
+	g_assert_cmpuint(sim_count_mads(&sim, VRC_REJ), ==, 0);
+	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
+	(void)sim_listen(&sim.b, PORT + 1, 4);
+	sim_run(&sim, since + 400 * MS);
+	g_assert_null(sim_event(&sim.a, RI_CM_ESTABLISHED, 0));
+	(void)sim_listen(&sim.b, PORT, 4);
+	sim_run(&sim, since + 500 * MS);
+	g_assert_nonnull(sim_event(&sim.a, RI_CM_ESTABLISHED, 0));
+	g_assert_cmpuint(sim_event(&sim.b, RI_CM_REQUEST, 0)->cm.ctx, ==, 55);
+	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
+	sim_stop(&sim);
+}
+
+/* No listener comes: the refusal does, once, when the time is over. Then there is none to wait for. */
+static void
+refused_late(void)
+{
+	struct sim sim;
+	uint64_t since = start(&sim);
+
+	(void)sim_connect(&sim.a, PORT);
+	sim_run(&sim, since + HELD - 100 * MS);
+	g_assert_cmpuint(sim_count_mads(&sim, VRC_REJ), ==, 0);
+	sim_run(&sim, since + HELD + 100 * MS);
+	check_refused(&sim, 1);
+	g_assert_cmpint(sim_event(&sim.a, RI_CM_FAILED, 0)->cm.reason, ==, RI_CM_REASON_REFUSED);
+	(void)sim_connect(&sim.a, PORT);
+	sim_run(&sim, since + HELD + 200 * MS);
+	check_refused(&sim, 2);
+	sim_stop(&sim);
+}
+
+/* A service that nobody listened to is refused at once, and so is a held request when the manager ends. */
+static void
+refused_at_once(void)
+{
+	struct sim sim;
+	uint64_t since = start(&sim);
+	const struct vrc_config config = {.host = &sim.host, .path_mtu = 1024, .max_conns = 1};
+
+	(void)sim_connect(&sim.a, PORT + 1);
+	sim_run(&sim, since + 100 * MS);
+	check_refused(&sim, 1);
+	(void)sim_connect(&sim.a, PORT);
+	sim_run(&sim, since + 200 * MS);
+	check_refused(&sim, 1);
+	vrc_cm_free(sim.b.cm);
+	check_refused(&sim, 2);
+	sim.b.cm = vrc_cm_new(&config); /* for sim_stop */
+	sim_stop(&sim);
+}
+
+/* Many requests: those that have no place are refused at once. Copies of those that wait take none, and get no answer. */
+static void
+flood(void)
+{
+	struct vrc_mad req;
+	struct sim sim;
+	uint64_t since = start(&sim);
+
+	sim.mute = &sim.a;
+	(void)sim_connect(&sim.a, PORT);
+	sim_last_mad(&sim, VRC_REQ, &req);
+	for (guint i = 0; i < FLOOD; i++) {
+		req.local_id = req.tid = 1 + i;
+		req.req.qpn = 0x100 + i;
+		for (guint copy = 0; copy < 2; copy++)
+			if (copy == 0 || i < MOST)
+				sim_inject_mad(&sim.b, &req);
+	}
+	check_refused(&sim, FLOOD - MOST);
+	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
+	sim_run(&sim, since + HELD + 100 * MS);
+	check_refused(&sim, FLOOD);
+	sim_stop(&sim);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/roce/cm/held/opened-again", opened_again);
+	g_test_add_func("/roce/cm/held/refused-late", refused_late);
+	g_test_add_func("/roce/cm/held/refused-at-once", refused_at_once);
+	g_test_add_func("/roce/cm/held/flood", flood);
+	return g_test_run();
+}

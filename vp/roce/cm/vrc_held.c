@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Requests that meet no listener where one has just been. Programs that take one connection at a time close their listener and open it
+ * again for the next one; perftest does so. A peer that is told "no such service" in between gives up. So its REQ is held until a
+ * listener is there, or until VRC_HELD_TIME after the last one was closed.
+ *
+ * There are VRC_HELD_MAX places, and as many services that are remembered. Whatever has none is refused at once, so a flood costs no
+ * more than it does without this.
+ */
+#include "vrc_conn.h"
+#include "vrc_ip.h"
+
+static struct vrc_closed *
+closed_find(struct vrc_cm *cm, uint64_t service_id)
+{
+	uint64_t now = vrc_now(cm);
+
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++)
+		if (cm->closed[i].until > now && cm->closed[i].service_id == service_id)
+			return &cm->closed[i];
+	return NULL;
+}
+
+void
+vrc_held_closed(struct vrc_cm *cm, uint64_t service_id)
+{
+	struct vrc_closed *place = closed_find(cm, service_id);
+
+	for (unsigned i = 0; i < VRC_HELD_MAX && place == NULL; i++)
+		if (cm->closed[i].until <= vrc_now(cm))
+			place = &cm->closed[i];
+	if (place != NULL)
+		*place = (struct vrc_closed){.service_id = service_id,
+					     .until = vrc_now(cm) + VRC_HELD_TIME};
+}
+
+void
+vrc_held_opened(struct vrc_cm *cm, uint64_t service_id)
+{
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++)
+		if (cm->held[i].until != 0 && cm->held[i].mad.req.service_id == service_id)
+			cm->held[i].until = vrc_now(cm); /* the listener is complete by then */
+}
+
+bool
+vrc_held_take(struct vrc_cm *cm, const struct vrc_path *path, const struct vrc_mad *mad)
+{
+	const struct vrc_closed *closed = closed_find(cm, mad->req.service_id);
+	struct vrc_held *place = NULL;
+
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++) {
+		struct vrc_held *held = &cm->held[i];
+
+		if (held->until == 0)
+			place = held;
+		else if (held->mad.local_id == mad->local_id && held->mad.tid == mad->tid &&
+			 vrc_addr_same(&held->path.peer, &path->peer))
+			return true; /* a copy */
+	}
+	if (closed == NULL || place == NULL)
+		return false;
+	*place = (struct vrc_held){.path = *path, .mad = *mad, .until = closed->until};
+	return true;
+}
+
+uint64_t
+vrc_held_due(const struct vrc_cm *cm)
+{
+	uint64_t due = RI_NEVER;
+
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++)
+		if (cm->held[i].until != 0 && cm->held[i].until < due)
+			due = cm->held[i].until;
+	return due;
+}
+
+void
+vrc_held_expire(struct vrc_cm *cm, uint64_t now)
+{
+	for (unsigned i = 0; i < VRC_HELD_MAX; i++) {
+		struct vrc_held held = cm->held[i];
+
+		if (held.until == 0 || held.until > now)
+			continue;
+		cm->held[i].until = 0;
+		vrc_request_decide(cm, &held.path, &held.mad);
+	}
+}
