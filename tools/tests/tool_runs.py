@@ -49,12 +49,12 @@ class Done:
 
 
 def behind_door(binary, env):
-    """An environment for programs of others behind a door; `binary` is it-run or the door, and tells the sanitizer of their build."""
+    """An environment for foreign programs behind a door; `binary` is it-run or the door, and tells the sanitizer of their build."""
     found = re.search(r'lib(?:asan|tsan)\.so\.\d+ => (\S+)', subprocess.run(['ldd', binary], capture_output=True, text=True,
                                                                           check=True).stdout)
     if not found:
         return dict(env)
-    # The door stands before the runtime, and programs of others leave memory and threads behind.
+    # The door stands before the runtime, and foreign programs leave memory and threads behind.
     return {**env, 'LD_PRELOAD': ':'.join(filter(None, [found[1], env.get('LD_PRELOAD')])),
             'ASAN_OPTIONS': env.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0:detect_leaks=0',
             'TSAN_OPTIONS': env.get('TSAN_OPTIONS', '') + ':ignore_noninstrumented_modules=1:die_after_fork=0:report_thread_leaks=0'}

@@ -157,8 +157,8 @@ struct vem_remote {
 	uint32_t ask_room, ask_first, ask_count;
 	bool owing; /* it is in vem_link::owing */
 	struct vem_remote *next_owing;
-	atomic_uint executed;      /* requests that are executed, as the other end is to know */
-	atomic_uint told_executed; /* as it was told last; by any thread that writes to it */
+	atomic_uint executed;      /* requests that are executed; written by the responder */
+	atomic_uint told_executed; /* as the last ACK said; written by any thread that sends one */
 	_Atomic(pthread_t)
 		executing; /* completes a receive, whose message is not in `executed` yet; 0: none */
 	uint8_t owe_wait;  /* 1: WAIT, 2: with rnr */

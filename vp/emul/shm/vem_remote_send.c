@@ -173,7 +173,7 @@ ack_add(const struct vem_remote *remote, struct vem_wire *wire)
 		wire->acked = executed;
 }
 
-/* The request was written. If another thread has told more meanwhile, it is told twice. */
+/* The request was written. If another thread has acknowledged more meanwhile, the peer hears of it twice. */
 static inline void
 ack_is_told(struct vem_remote *remote, struct vem_wire *wire)
 {

@@ -54,7 +54,7 @@ struct vem_ring_line {
 /*
  * How long copies are stored: in the caches, or around them. Which is faster depends on where the two processors are, by a factor of
  * 2 near each other and of 8 far from each other, and a virtual machine may move. So each lap goes one way, and is timed; and a probe of
- * two laps goes the other way now and then.
+ * two laps goes the other way every 128 laps.
  */
 struct vem_ring_ways {
 	uint64_t lap;     /* that is under way */

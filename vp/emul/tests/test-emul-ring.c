@@ -208,7 +208,7 @@ test_copy(void)
 	ends_free(&e);
 }
 
-/* A lap whose copies take so many ticks for 256 lines each way; returns the way it goes. */
+/* A lap whose copies take these numbers of ticks for 256 lines, one for each way; returns the way it goes. */
 static bool
 ways_go(struct vem_ring_ways *ways, uint64_t lap, uint64_t cached, uint64_t streamed)
 {
