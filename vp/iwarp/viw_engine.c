@@ -91,10 +91,7 @@ socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)
 {
 	if (pthread_mutex_trylock(&engine->lock) != 0)
 		return;
-	struct viw_qp *at = engine->list;
-	while (at != NULL && at != qp)
-		at = at->engine.next;
-	if (at != NULL && viw_engine_is_small(engine)) {
+	if (qp->engine.at != NULL && viw_engine_is_small(engine)) {
 		atomic_store(&engine->some_unwatched, true);
 		if (vsw_leader_attended(&engine->leader) &&
 		    epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->stream.fd, NULL) == 0)
@@ -150,11 +147,17 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 		return RI_ERR_RESOURCES;
 	pthread_mutex_lock(&engine->lock);
 	qp->engine.next = engine->list;
+	qp->engine.at = &engine->list;
+	if (engine->list != NULL)
+		engine->list->engine.at = &qp->engine.next;
 	engine->list = qp;
 	choose_hot(engine);
-	if (atomic_fetch_add(&engine->streams, 1) >= VIW_HOT) {
+	if (atomic_fetch_add(&engine->streams, 1) == VIW_HOT) {
 		sockets_rewatch(engine);
-		/* Polls no longer try all sockets: request EPOLLOUT for those that are blocked. */
+		/*
+		 * Polls no longer try all sockets: request EPOLLOUT for those that are blocked. Whoever is blocked from here on
+		 * sees the new number, and requests it (viw_engine_blocked).
+		 */
 		for (struct viw_qp *at = engine->list; at != NULL; at = at->engine.next)
 			if (atomic_load(&at->tx.blocked))
 				viw_engine_want(at, EPOLLOUT, 0);
@@ -167,12 +170,12 @@ void
 viw_engine_remove(struct viw_engine *engine, struct viw_qp *qp)
 {
 	pthread_mutex_lock(&engine->lock);
-	for (struct viw_qp **at = &engine->list; *at != NULL; at = &(*at)->engine.next) {
-		if (*at != qp)
-			continue;
-		*at = qp->engine.next;
+	if (qp->engine.at != NULL) {
+		*qp->engine.at = qp->engine.next;
+		if (qp->engine.next != NULL)
+			qp->engine.next->engine.at = qp->engine.at;
+		qp->engine.at = NULL;
 		atomic_fetch_sub(&engine->streams, 1);
-		break;
 	}
 	/* After it has left the list, so that sockets_rewatch does not add it again. */
 	(void)epoll_ctl(engine->epfd, EPOLL_CTL_DEL, qp->stream.fd, NULL);

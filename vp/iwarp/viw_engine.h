@@ -17,7 +17,8 @@ struct viw_qp;
 
 /* The part of a queue pair that belongs to the engine. */
 struct viw_engine_member {
-	struct viw_qp *next;                     /* in viw_engine::list; its lock */
+	struct viw_qp *next; /* in viw_engine::list; its lock */
+	struct viw_qp **at;  /* what points to it there; NULL: it is not in the list */
 	_Atomic(struct viw_qp *) next_held_back; /* in viw_engine::held_back */
 	atomic_uint watch;                       /* EPOLLIN and EPOLLOUT, as wanted */
 	atomic_uint polled;                      /* messages found by polls, in a row */
