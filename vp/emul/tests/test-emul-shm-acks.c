@@ -101,6 +101,35 @@ test_answered(void)
 	two_free(&t);
 }
 
+/* What an answer has acknowledged is not acknowledged again by the polls behind it. */
+static void
+test_once(void)
+{
+	struct two t = connected();
+	struct ri_wc wc;
+	unsigned once = 0;
+
+	for (uint64_t turn = 0; turn < 200; turn++) {
+		uint64_t before = written(&t, 1);
+
+		receive(&t, 0, turn);
+		receive(&t, 1, turn);
+		post(&t, 0, turn);
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
+			continue;
+		post(&t, 1, turn);
+		for (unsigned i = 0; i < 20; i++)
+			(void)poll_now(&t, 1, t.b->urcq, &wc);
+		once += written(&t, 1) - before ==
+			2; /* the answer, unless a service thread has run */
+		poll_wait(t.a->urcq, turn, RI_WC_SUCCESS);
+		poll_wait(t.a->uscq, turn, RI_WC_SUCCESS);
+		poll_wait(t.b->uscq, turn, RI_WC_SUCCESS);
+	}
+	g_assert_cmpuint(once, >, 20);
+	two_free(&t);
+}
+
 /* The program that has received does nothing more. */
 static void
 test_silent(void)
@@ -258,6 +287,7 @@ main(int argc, char **argv)
 	char *runtime = vem_runtime_begin();
 
 	g_test_add_func("/emul/shm/acks/answered", test_answered);
+	g_test_add_func("/emul/shm/acks/once", test_once);
 	g_test_add_func("/emul/shm/acks/silent", test_silent);
 	g_test_add_func("/emul/shm/acks/polled", test_polled);
 	g_test_add_func("/emul/shm/acks/left", test_left);
