@@ -155,8 +155,8 @@ viw_engine_add(struct viw_engine *engine, struct viw_qp *qp)
 	if (atomic_fetch_add(&engine->streams, 1) == VIW_HOT) {
 		sockets_rewatch(engine);
 		/*
-		 * Polls no longer try all sockets: request EPOLLOUT for those that are blocked. Whoever is blocked from here on
-		 * sees the new number, and requests it (viw_engine_blocked).
+		 * Polls no longer try all sockets: request EPOLLOUT for those that are blocked. A sender that is blocked from
+		 * here on sees the new number, and requests it (viw_engine_blocked).
 		 */
 		for (struct viw_qp *at = engine->list; at != NULL; at = at->engine.next)
 			if (atomic_load(&at->tx.blocked))

@@ -52,9 +52,9 @@ struct vem_ring_line {
 };
 
 /*
- * How long copies are stored: in the caches, or around them. Which is faster depends on where the two processors are, by a factor of
- * 2 near each other and of 8 far from each other, and a virtual machine may move. So each lap goes one way, and is timed; and a probe of
- * two laps goes the other way every 128 laps.
+ * How long copies are stored: in the caches, or around them. Which is faster depends on the machine and on where its two processors are.
+ * Near each other one way or the other takes half the time; far from each other the second one takes an eighth; and a virtual machine
+ * may move. So each lap goes one way, and is timed; and a probe of two laps goes the other way every 128 laps.
  */
 struct vem_ring_ways {
 	uint64_t lap;     /* that is under way */

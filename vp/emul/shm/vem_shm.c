@@ -28,7 +28,7 @@
 #define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
 #define ACK_POLLS   4    /* for which the ACK of a message waits for its answer */
 #define FUTILE_RUNS 16   /* of a thread that is woken while another one reads, before it naps */
-#define IDLE_POLLS  1024 /* polls in vain after which another thread may run */
+#define IDLE_POLLS  1024 /* polls that found nothing, after which another thread may run */
 
 void
 vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)

@@ -486,7 +486,7 @@ silent_become(const struct server *s, unsigned count)
 		g_assert_cmpint(g_get_monotonic_time(), <, end);
 }
 
-/* Connections that say nothing do not keep others out: so many are waited for. */
+/* Connections that say nothing do not keep others out: 16 of them are waited for. */
 static void
 test_silent(void)
 {
