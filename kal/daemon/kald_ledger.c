@@ -123,6 +123,8 @@ kald_ledger_lend(struct kald_borrower *borrower, enum kal_resource resource, uin
 
 	if (need == 0 || need > room)
 		return 0;
+	/* Where nothing is limited, what one borrower gets lacks to nobody. */
+	little = little && (*full)->limits[resource] != KAL_UNLIMITED;
 	room -= need;
 	more = little ? least : MAX(least, MIN(borrower->leases[resource].amount, room / SHARE));
 	more = MIN(more, room);

@@ -50,7 +50,7 @@ void kald_ledger_join(struct kald_ledger *ledger, struct kald_borrower *borrower
 void kald_ledger_leave(struct kald_ledger *ledger, struct kald_borrower *borrower);
 /*
  * Lend at least `need`, and what is to save the next calls: as much again, up to a sixteenth of what is left, at least 64 objects or
- * 64 MiB; only the least if `little`. The amount, or 0: *full is the account that has no room.
+ * 64 MiB; only the least if `little`, unless no account has a limit. The amount, or 0: *full is the account that has no room.
  */
 uint64_t kald_ledger_lend(struct kald_borrower *borrower, enum kal_resource resource, uint64_t need,
 			  bool little, const struct kald_account **full);

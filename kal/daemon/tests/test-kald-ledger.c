@@ -219,7 +219,10 @@ test_surplus(void)
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1, false, &full), ==, 65);
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1000, false, &full), ==, 1065);
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1, false, &full), ==, 1131);
-	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1, true, &full), ==, 65);
+	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1, true, &full), ==, 2262);
+	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_QP, 1, true, &full), ==, 65);
+	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_QP, 1, true, &full), ==, 65);
+	g_assert_true(kald_ledger_return(&b, KAL_RESOURCE_QP, 130));
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_QP, LIMIT / 2 - 3, false, &full), ==,
 			 LIMIT / 2);
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_QP, 1, false, &full), ==, 0);
@@ -230,7 +233,7 @@ test_surplus(void)
 	/* Amounts that would overflow a sum. */
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, UINT64_MAX, false, &full), ==, 0);
 	g_assert_cmpuint(kald_ledger_claim(&b, KAL_RESOURCE_MR, UINT64_MAX), ==,
-			 UINT64_MAX - 65 - 1065 - 1131 - 65);
+			 UINT64_MAX - 65 - 1065 - 1131 - 2262);
 	g_assert_cmpuint(kald_ledger_lend(&b, KAL_RESOURCE_MR, 1, false, &full), ==, 0);
 	kald_ledger_leave(ledger, &b);
 	kald_ledger_free(ledger);
