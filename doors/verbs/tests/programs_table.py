@@ -176,6 +176,16 @@ def iscsi(adapter, **more):
                no_tsan='libiscsi reads what it has not set: it fails with MALLOC_PERTURB_, too', **more)
 
 
+def ceph(base):
+    """A cluster on this host."""
+    device = device_of(base)
+    return Row(name='ceph-' + device[3:].replace('_', '-'), title='Ceph: a monitor, an OSD and rados, `ms type = async+rdma`',
+               client='python3 -B {tests}/ceph_program.py %s {address} {port} {folder}' % device, alone='ceph',
+               needs=('ceph-mon', 'ceph-osd', 'rados', 'monmaptool'), long=True,
+               says=('the object is the same', r'Total writes made: +[1-9]\d\d', r'Total reads made: +[1-9]\d\d'),
+               **base)
+
+
 PYTHON = '/usr/bin/python3'     # Debian's, for which mpi4py is
 OVER_UCX = '--mca pml ucx --mca osc ^ucx'
 OVER_OFI = '--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include '
@@ -239,7 +249,7 @@ ROWS = [
           FIO + ' --name=c --hostname={address} --rw=write --verb=' + verb, FIO + ' --name=s --rw=read --verb=' + other,
           says=(r'WRITE: bw=.* io=2048KiB',), silent=(r'fio: .*(?i:error|fail)',))
       for verb, other in (('write', 'write'), ('read', 'read'), ('send', 'recv'))),
-    migration('iwarp:lo'), late(iscsi('iwarp:lo')),
+    migration('iwarp:lo'), late(iscsi('iwarp:lo')), ceph({'adapters': ('iwarp:lo',)}),
     Row('fi_pingpong', 'fi_pingpong -p verbs', 'fi_pingpong -p verbs -e msg -c -I 20 -P {port} {address}',
         'fi_pingpong -p verbs -e msg -c -I 20 -B {port}', says=(r'\n1m +20 +',), adapters=('iwarp',), address='{interface}',
         result=DIFFERS, why='libfabric uses no loopback interface: it needs another one alone, as in it-run -a iwarp:eth0'),
@@ -336,7 +346,7 @@ ROWS = [
     perftest_roce('ib_send_lat', '-n 100 -c UD', long=True),
     perftest_roce('ib_write_lat', '-n 100 -c UC', long=True),
     perftest_roce('ib_read_lat', '-n 100', long=True),
-    late(migration('shm:ib', **SHM)), late(iscsi('shm:ib', **SHM)),
+    late(migration('shm:ib', **SHM)), late(iscsi('shm:ib', **SHM)), ceph(SHM), ceph(ROCE),
     Row('ucx_info', 'ucx_info -d', 'ucx_info -d', says=(r'Transport: rc_verbs\n# +Device: it_shm_ib:1', r'Transport: ud_verbs\n# +Device: it_shm_ib:1'),
         no_tsan=HOOKS, **SHM),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs'),
