@@ -295,10 +295,10 @@ test_unreliable(void)
 	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
 	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
 	remote = atomic_load(&end_qp(p.a)->remote);
-	for (uint8_t kind = VEM_WIRE_ACK; kind <= VEM_WIRE_REFUSED; kind++)
+	for (unsigned kind = VEM_WIRE_ACK; kind <= VEM_WIRE_REFUSED; kind++)
 		for (uint32_t number = 0; number < 3; number++) {
 			entry_comes(remote,
-				    (struct vem_wire){.kind = kind,
+				    (struct vem_wire){.kind = (uint8_t)kind,
 						      .last_try = number & 1,
 						      .number = number,
 						      .status = RI_WC_REMOTE_ACCESS},
