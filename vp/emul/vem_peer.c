@@ -24,9 +24,8 @@
 #include "vsw_spans.h"
 
 #define LAST_LOOK UINT64_C(10000000) /* ns */
-#define LOOKING   \
-	UINT64_C( \
-		100000000) /* ns for which an unreliable message waits until its partner is found */
+/* ns for which an unreliable message waits until its partner is found; on a busy host that takes longer than 100 ms */
+#define LOOKING    UINT64_C(1000000000)
 #define NUMBER_MAX 0xffffffu /* queue pair numbers and packet numbers have 24 bits */
 
 /* --- waiting ------------------------------------------------------------------------------ */

@@ -150,6 +150,17 @@ static const struct vsw_object_rules rules[VEM_PERSONALITIES] = {
 		       .wake = vem_srq_wake},
 };
 
+/* A completion queue fires. A thread that was woken for it reads no further (vem_shm.c). */
+static void
+cq_event(void *self, uint64_t ctx)
+{
+	struct ri_rnic *rnic = self;
+
+	if (rnic->fabric->shm != NULL)
+		atomic_fetch_add_explicit(&rnic->fabric->shm->fired, 1, memory_order_relaxed);
+	rnic->upcalls->cq_event(rnic->upcalls->self, ctx);
+}
+
 static enum ri_status
 device_open(const struct ri_open *open, struct ri_rnic **out)
 {
@@ -177,8 +188,7 @@ device_open(const struct ri_open *open, struct ri_rnic **out)
 	rnic->host = open->host;
 	read_settings(rnic, adapter->personality);
 	rnic->upcalls = open->upcalls;
-	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = open->upcalls->cq_event,
-						 .self = open->upcalls->self};
+	rnic->cq_upcall = (struct vsw_cq_upcall){.cq_event = cq_event, .self = rnic};
 	rnic->objects = (struct vsw_objects){.rules = &rules[adapter->personality],
 					     .host = rnic->host,
 					     .upcalls = rnic->upcalls,

@@ -142,14 +142,16 @@ struct vem_shm {
 	struct vsw_role rx;
 	struct vsw_leader leader;
 	struct vsw_lock sleep_lock;
-	unsigned sleepers;  /* leaders; under that lock, as a change of the next */
-	atomic_bool asleep; /* the other sides are asked to wake this one */
+	atomic_uint sleepers; /* leaders; under that lock, as a change of the next */
+	atomic_bool asleep;   /* the other sides are asked to wake this one */
 	struct vem_paths
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
 	uint64_t accepts;
+	atomic_uint polls;  /* that have read; counted by the owner of rx */
 	unsigned idle;      /* polls that found nothing; of the owner of rx */
 	atomic_uint futile; /* runs in a row that found rx taken */
+	atomic_uint fired;  /* completion queues that have fired */
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;

@@ -9,8 +9,8 @@
  * to; the responder executes them in order, and drops all that is not the next one. The answers:
  *
  *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for. A request to that
- *               end carries it, too: if a poll finds one message that takes a receive, its ACK waits for a few polls, since a
- *               program often answers
+ *               end carries it, too: if a poll finds one message that takes a receive, and the program used to answer such ones, the
+ *               ACK waits for a few polls
  *     WAIT      that one cannot be executed now: go back to it and wait for READY; with `rnr` a receive is missing, and
  *               the wait is bounded, after which the last try is refused
  *     READY     go on
@@ -97,6 +97,10 @@ struct vem_asked {
 	bool atomic;
 };
 
+/* A program that has answered so many messages more than not is expected to answer the next one, which will acknowledge it. */
+#define VEM_ANSWERING 4u
+#define VEM_ACK_POLLS 4u /* for which the ACK of a message waits for its answer */
+
 /* vem_remote::apart. */
 #define VEM_REMOTE_MUTE   1u /* by attributes: the other end does not hear yet */
 #define VEM_REMOTE_TAPPED 2u /* a capture gets what is answered (vem_tap.h) */
@@ -159,6 +163,10 @@ struct vem_remote {
 	struct vem_remote *next_owing;
 	atomic_uint executed;      /* requests that are executed; written by the responder */
 	atomic_uint told_executed; /* as the last ACK said; written by any thread that sends one */
+	atomic_bool told_alone; /* by an entry of its own, and no request was sent since then ... */
+	atomic_uint told_poll;  /* ... in this poll (vem_shm::polls) */
+	_Atomic uint8_t
+		answering; /* messages that were answered soon, less those that were not; 0 to 2 * VEM_ANSWERING */
 	_Atomic(pthread_t)
 		executing; /* completes a receive, whose message is not in `executed` yet; 0: none */
 	uint8_t owe_wait;  /* 1: WAIT, 2: with rnr */
@@ -271,7 +279,19 @@ void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
-/* Is what is owed the ACK of one message, and nothing else? */
+/* A message was answered soon, or was not. */
+static inline void
+vem_remote_answered(struct vem_remote *remote, bool answered)
+{
+	uint8_t has = atomic_load_explicit(&remote->answering, memory_order_relaxed);
+
+	/* Of two threads at once one may count for nothing. */
+	if (answered ? has < 2 * VEM_ANSWERING : has > 0)
+		atomic_store_explicit(&remote->answering, (uint8_t)(answered ? has + 1 : has - 1),
+				      memory_order_relaxed);
+}
+
+/* Is what is owed the ACK of one message, which the program is expected to answer, and nothing else? */
 bool vem_remote_owes_one_ack(const struct vem_link *link);
 /* Write the answers that are owed, as far as there is room. */
 void vem_remote_answers(struct vem_link *link);

@@ -95,6 +95,11 @@ vem_remote_acknowledge(struct vem_remote *remote)
 	if (!answer_write(remote, VEM_WIRE_ACK, executed, 0, 0))
 		return false;
 	atomic_store(&remote->told_executed, executed);
+	if (atomic_exchange_explicit(&remote->told_alone, true, memory_order_relaxed))
+		vem_remote_answered(remote, false);
+	atomic_store_explicit(&remote->told_poll,
+			      atomic_load_explicit(&remote->link->shm->polls, memory_order_relaxed),
+			      memory_order_relaxed);
 	return true;
 }
 
@@ -216,8 +221,10 @@ vem_remote_owes_one_ack(const struct vem_link *link)
 {
 	const struct vem_remote *remote = link->owing;
 
-	return remote->next_owing == NULL && remote->owe_wait == 0 && remote->owe_status == 0 &&
-	       remote->refusal == NULL && remote->ask_count == 0 &&
+	return remote->next_owing == NULL &&
+	       atomic_load_explicit(&remote->answering, memory_order_relaxed) >= VEM_ANSWERING &&
+	       remote->owe_wait == 0 && remote->owe_status == 0 && remote->refusal == NULL &&
+	       remote->ask_count == 0 &&
 	       !atomic_load_explicit(&remote->owe_ready, memory_order_relaxed) &&
 	       atomic_load_explicit(&remote->executed, memory_order_relaxed) -
 			       atomic_load_explicit(&remote->told_executed, memory_order_relaxed) ==

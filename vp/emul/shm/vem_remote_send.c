@@ -177,10 +177,19 @@ ack_add(const struct vem_remote *remote, struct vem_wire *wire)
 static inline void
 ack_is_told(struct vem_remote *remote, struct vem_wire *wire)
 {
-	if (wire->acks == 0)
-		return;
-	atomic_store_explicit(&remote->told_executed, (uint32_t)wire->acked, memory_order_relaxed);
-	wire->acks = 0;
+	if (wire->acks != 0) {
+		atomic_store_explicit(&remote->told_executed, (uint32_t)wire->acked,
+				      memory_order_relaxed);
+		wire->acks = 0;
+		vem_remote_answered(remote, true);
+	} else if (atomic_load_explicit(&remote->told_alone, memory_order_relaxed)) {
+		uint32_t polls =
+			atomic_load_explicit(&remote->link->shm->polls, memory_order_relaxed) -
+			atomic_load_explicit(&remote->told_poll, memory_order_relaxed);
+
+		atomic_store_explicit(&remote->told_alone, false, memory_order_relaxed);
+		vem_remote_answered(remote, polls <= VEM_ACK_POLLS);
+	}
 }
 
 /* A Send or a Write, from where its last piece ended. */

@@ -26,7 +26,6 @@
 #define ACCEPTS     16
 #define SWEEP       50000000 /* ns after the end of a link */
 #define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
-#define ACK_POLLS   4    /* for which the ACK of a message waits for its answer */
 #define FUTILE_RUNS 16   /* of a thread that is woken while another one reads, before it naps */
 #define IDLE_POLLS  1024 /* polls that found nothing, after which another thread may run */
 
@@ -107,14 +106,15 @@ entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 
 /*
  * A program often answers a message, and its answer acknowledges it. An ACK of its own costs more than the message: both processes
- * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for a few polls.
+ * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for a few polls,
+ * if the program used to answer: one that receives a last message and calls _exit() does not let it fail.
  * If they do not come the service thread takes over within 1 ms; acks_at_exit and vem_remote_message write what is owed at an end.
  */
 static inline bool
 answers_wait(struct vem_link *link, bool polls)
 {
 	if (link->received != 0)
-		link->waits = ACK_POLLS;
+		link->waits = VEM_ACK_POLLS;
 	else if (link->waits != 0)
 		link->waits--;
 	return polls && link->waits != 0 && vem_remote_owes_one_ack(link) &&
@@ -263,6 +263,7 @@ read_and_sleep(struct vem_shm *shm)
 	const struct ri_host *host = shm->host;
 	uint64_t until = host->now(host->self);
 	uint64_t end = until + BUSY;
+	unsigned fired = atomic_load(&shm->fired);
 	uint32_t done = 0;
 	bool more = true;
 
@@ -287,7 +288,8 @@ read_and_sleep(struct vem_shm *shm)
 				/* The other side may wait for this processor. No nap: what it writes would wait for its end. */
 				vsw_relax(host, idle < RI_RELAX_SPINS ? idle++ : RI_RELAX_SPINS);
 			}
-		} while (now < until && now < end);
+			/* Somebody waits for what has come, perhaps the caller: that does not wait for more. */
+		} while (now < until && now < end && atomic_load(&shm->fired) == fired);
 		more = false;
 		vsw_lock(&shm->sleep_lock);
 		asleep_set(shm, true, &more);
@@ -345,6 +347,9 @@ shm_poll(struct vem_shm *shm)
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
 	}
+	atomic_store_explicit(&shm->polls,
+			      atomic_load_explicit(&shm->polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	done = round_read(shm, true, &more);
 	shm->idle = done != 0 ? 0 : shm->idle + 1;
 	bool yields = shm->idle >= IDLE_POLLS;
@@ -371,7 +376,8 @@ vem_shm_bell_progress(void *engine, uint32_t budget)
 
 	if (atomic_load_explicit(&shm->forked, memory_order_relaxed))
 		return 0;
-	return atomic_load(&shm->asleep) ? shm_run(shm, budget) : shm_poll(shm);
+	/* With a leader the peers go on waking it, and who reads for it says so again. A thread alone will look again, or become leader. */
+	return atomic_load(&shm->sleepers) != 0 ? shm_run(shm, budget) : shm_poll(shm);
 }
 
 bool

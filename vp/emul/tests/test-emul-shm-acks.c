@@ -10,6 +10,7 @@
 #include "vem_two.h"
 
 #define OCTETS 64u
+#define TALK   8u
 
 static const char *adapter, *self;
 
@@ -101,6 +102,68 @@ test_answered(void)
 	two_free(&t);
 }
 
+/* Side 1 answers some messages of side 0, so it is expected to answer the next one. */
+static void
+talk(struct two *t)
+{
+	struct ri_wc wc;
+
+	for (uint64_t turn = 0; turn < TALK; turn++) {
+		receive(t, 0, turn);
+		receive(t, 1, turn);
+		post(t, 0, turn);
+		while (poll_now(t, 1, t->b->urcq, &wc) == 0)
+			continue;
+		post(t, 1, turn);
+		poll_wait(t->a->urcq, turn, RI_WC_SUCCESS);
+		poll_wait(t->a->uscq, turn, RI_WC_SUCCESS);
+		poll_wait(t->b->uscq, turn, RI_WC_SUCCESS);
+	}
+}
+
+/* A program that has never answered acknowledges at once: it may end without a word. */
+static void
+test_first(void)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		struct two t = connected();
+		uint64_t before = written(&t, 1);
+		struct ri_wc wc;
+
+		receive(&t, 1, 1);
+		post(&t, 0, 2);
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
+			continue;
+		g_assert_cmpuint(written(&t, 1) - before, ==, 1);
+		poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
+		two_free(&t);
+	}
+}
+
+/* Nor is it expected of one that answers no more. */
+static void
+test_no_more(void)
+{
+	struct two t = connected();
+	uint64_t before = 0;
+	struct ri_wc wc;
+
+	talk(&t);
+	for (uint64_t i = 0; i < 3 * TALK; i++) {
+		receive(&t, 1, i);
+		before = written(&t, 1);
+		post(&t, 0, i);
+		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
+			continue;
+		if (i < 2 * TALK)
+			for (unsigned k = 0; k < 10; k++)
+				(void)poll_now(&t, 1, t.b->urcq, &wc);
+		g_assert_true(i < 2 * TALK || written(&t, 1) - before == 1);
+		poll_wait(t.a->uscq, i, RI_WC_SUCCESS);
+	}
+	two_free(&t);
+}
+
 /* What an answer has acknowledged is not acknowledged again by the polls behind it. */
 static void
 test_once(void)
@@ -138,6 +201,7 @@ test_silent(void)
 	struct ri_wc wc;
 
 	for (uint64_t i = 0; i < 50; i++) {
+		talk(&t);
 		receive(&t, 1, i);
 		post(&t, 0, i);
 		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
@@ -156,6 +220,7 @@ test_polled(void)
 	struct ri_wc wc;
 
 	for (uint64_t i = 0; i < 200; i++) {
+		talk(&t);
 		receive(&t, 1, i);
 		post(&t, 0, i);
 		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
@@ -168,6 +233,7 @@ test_polled(void)
 			continue;
 	}
 	for (uint64_t i = 0; i < 200; i++) {
+		talk(&t);
 		receive(&t, 1, i);
 		receive(&t, 1, i);
 		post(&t, 0, i);
@@ -194,6 +260,7 @@ test_left(void)
 		struct two t = connected();
 		struct ri_wc wc;
 
+		talk(&t);
 		receive(&t, 1, 1);
 		post(&t, 0, 2);
 		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
@@ -210,7 +277,7 @@ test_left(void)
 	}
 }
 
-/* The child: connects, receives, and ends as its argument says. */
+/* The child: connects, answers, receives, and ends as its argument says; without a word it has not answered before. */
 static int
 child_main(const char *how)
 {
@@ -222,10 +289,19 @@ child_main(const char *how)
 	struct chunk c = chunk_new(node, 4096, ALL_RW);
 	struct ri_wc wc;
 
-	g_assert_cmpint(end_recv(end, 1, &c, 0, OCTETS), ==, RI_SUCCESS);
+	unsigned answers = strcmp(how, "_exit") == 0 ? 0 : TALK;
+
+	for (unsigned i = 0; i <= answers; i++)
+		g_assert_cmpint(end_recv(end, i, &c, 0, OCTETS), ==, RI_SUCCESS);
 	g_assert_cmpint(node->p->cm->connect(end->qp, &params), ==, RI_SUCCESS);
-	while (node->p->fast->poll_cq(end->urcq, &wc, 1) == 0)
-		continue;
+	for (unsigned i = 0; i <= answers; i++) {
+		while (node->p->fast->poll_cq(end->urcq, &wc, 1) == 0)
+			continue;
+		if (i < answers)
+			g_assert_cmpint(end_send(end, i, &c, 0, OCTETS), ==, RI_SUCCESS);
+	}
+	if (answers == 0)
+		_exit(wc.status == RI_WC_SUCCESS ? 0 : 1);
 	if (strcmp(how, "return") != 0)
 		exit(wc.status == RI_WC_SUCCESS ? 0 : 1);
 	return wc.status == RI_WC_SUCCESS ? 0 : 1;
@@ -244,22 +320,29 @@ test_exit(void)
 	struct ri_listen *listen = NULL;
 
 	g_assert_cmpint(cm->listen(node->context, 42, 0, &service, 8, &listen), ==, RI_SUCCESS);
-	for (unsigned round = 0; round < 20; round++) {
+	for (unsigned round = 0; round < 21; round++) {
+		static const char *const ways[] = {"exit", "return", "_exit"};
+		unsigned answers = round % 3 == 2 ? 0 : TALK;
 		struct end *end = end_new(node, NULL);
 		int status;
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			execl(self, self, adapter, round % 2 == 0 ? "exit" : "return",
-			      (char *)NULL);
+			execl(self, self, adapter, ways[round % 3], (char *)NULL);
 			_exit(127);
 		}
 		struct ri_cm_event request =
 			node_cm(node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
 		g_assert_cmpint(cm->accept(request.request, end->qp, &params), ==, RI_SUCCESS);
 		node_cm(node, RI_CM_ESTABLISHED, end);
-		g_assert_cmpint(end_send(end, 7, &c, 0, OCTETS), ==, RI_SUCCESS);
-		poll_wait(end->uscq, 7, RI_WC_SUCCESS);
+		for (unsigned i = 0; i < answers; i++) {
+			g_assert_cmpint(end_recv(end, i, &c, OCTETS, OCTETS), ==, RI_SUCCESS);
+			g_assert_cmpint(end_send(end, i, &c, 0, OCTETS), ==, RI_SUCCESS);
+			poll_wait(end->urcq, i, RI_WC_SUCCESS);
+			poll_wait(end->uscq, i, RI_WC_SUCCESS);
+		}
+		g_assert_cmpint(end_send(end, 70, &c, 0, OCTETS), ==, RI_SUCCESS);
+		poll_wait(end->uscq, 70, RI_WC_SUCCESS);
 		g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 		g_assert_cmpint(status, ==, 0);
 		node_cm(node, RI_CM_BROKEN, end);
@@ -287,6 +370,8 @@ main(int argc, char **argv)
 	char *runtime = vem_runtime_begin();
 
 	g_test_add_func("/emul/shm/acks/answered", test_answered);
+	g_test_add_func("/emul/shm/acks/first", test_first);
+	g_test_add_func("/emul/shm/acks/no-more", test_no_more);
 	g_test_add_func("/emul/shm/acks/once", test_once);
 	g_test_add_func("/emul/shm/acks/silent", test_silent);
 	g_test_add_func("/emul/shm/acks/polled", test_polled);

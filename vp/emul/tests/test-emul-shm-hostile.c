@@ -445,7 +445,7 @@ test_hello(void)
 		default:
 			break;
 		}
-		for (unsigned i = 0; i <= (kind == 16); i++) /* a good one comes twice */
+		for (unsigned i = 0; i < (kind == 16 ? 2u : 1u); i++) /* a good one comes twice */
 			send_fds(h.sock, &hello, len, fds, count);
 		hostile_expect_end(&h);
 		vem_ring_unmap(page);

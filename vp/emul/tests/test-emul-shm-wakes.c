@@ -1,11 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A wake-up that finds another thread reading the rings: what it costs, and that nothing is lost by it. */
+/* Threads that are woken, or look, for what a peer writes: what it costs them, and that nothing is lost by it. */
+#include <poll.h>
+
 #include "ri_relax.h"
 #include "vem_two.h"
 
 #define OWNED 200000 /* us for which this thread has the rings */
+#define LOOKS 100
+#define ASKED 8 /* times that a thread which was woken asks for the time, at most */
+
+static struct ri_host real;
+static _Thread_local unsigned asked;
+
+static uint64_t
+host_now(void *self)
+{
+	asked++;
+	return real.now(self);
+}
+
+static void
+prepare(struct ri_host *host)
+{
+	if (real.now == NULL)
+		real = *host;
+	host->now = host_now;
+}
+
+/* The adapter whose peers wake its service thread. */
+static struct vem_shm *
+sleeper_of(const struct two *t)
+{
+	struct vem_shm *shm = t->node[1]->rnic->fabric->shm;
+
+	while (!atomic_load(&shm->asleep))
+		g_usleep(1000);
+	return shm;
+}
 
 /* What has woken a thread is there until the rings' owner is done: the thread must not look at it all the time. */
 static void
@@ -14,9 +47,7 @@ test_owned(void)
 	struct two t = two_new();
 
 	ends_connect(t.a, t.b);
-	struct vem_shm *shm = t.node[1]->rnic->fabric->shm;
-	while (!atomic_load(&shm->asleep))
-		g_usleep(1000);
+	struct vem_shm *shm = sleeper_of(&t);
 	g_assert_cmpint(end_recv(t.b, 1, &t.cb, 0, 64), ==, RI_SUCCESS);
 	vem_shm_rx_take(shm);
 	g_assert_cmpint(end_send(t.a, 2, &t.ca, 0, 64), ==, RI_SUCCESS);
@@ -31,6 +62,50 @@ test_owned(void)
 	two_free(&t);
 }
 
+/* A thread that looks again and again before it sleeps needs no wake-ups: the peers do not make them. */
+static void
+test_looks(void)
+{
+	struct two t = two_new();
+
+	ends_connect(t.a, t.b);
+	struct vem_shm *shm = sleeper_of(&t);
+	unsigned awake = 0;
+	/* The service thread sleeps again if this one was stopped for long. */
+	for (unsigned i = 0; i < LOOKS; i++) {
+		(void)vem_shm_bell_progress(t.node[1]->rnic, 16);
+		awake += !atomic_load(&shm->asleep);
+	}
+	g_assert_cmpuint(awake, >, LOOKS / 2);
+	two_free(&t);
+}
+
+/* A leader that was woken for a completion goes back to its program. It does not look for more first. */
+static void
+test_fired(void)
+{
+	struct two t = two_new_with(prepare);
+	struct ri_rnic *rnic = t.node[1]->rnic;
+	int fd = -1;
+
+	ends_connect(t.a, t.b);
+	(void)sleeper_of(&t);
+	g_assert_cmpint(end_recv(t.b, 1, &t.cb, 0, 64), ==, RI_SUCCESS);
+	g_assert_true(vem_shm_bell_enter(rnic, &fd));
+	(void)vem_shm_bell_progress(rnic, 16);
+	g_assert_cmpint(emul()->fast->arm_cq(t.b->urcq, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(t.a, 2, &t.ca, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1), ==, 1);
+	asked = 0;
+	(void)vem_shm_bell_progress(rnic, 16);
+	g_test_message("%u times", asked);
+	g_assert_cmpuint(asked, <=, ASKED);
+	vem_shm_bell_leave(rnic);
+	poll_wait(t.b->urcq, 1, RI_WC_SUCCESS);
+	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
+	two_free(&t);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -38,6 +113,8 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/shm/wakes/owned", test_owned);
+	g_test_add_func("/emul/shm/wakes/looks", test_looks);
+	g_test_add_func("/emul/shm/wakes/fired", test_fired);
 	int failed = g_test_run();
 
 	return vem_runtime_end(runtime) ? failed : 1;
