@@ -148,7 +148,6 @@ struct vem_shm {
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
 	uint64_t accepts;
-	atomic_uint polls;  /* that have read; counted by the owner of rx */
 	unsigned idle;      /* polls that found nothing; of the owner of rx */
 	atomic_uint futile; /* runs in a row that found rx taken */
 	atomic_uint fired;  /* completion queues that have fired */

@@ -164,7 +164,7 @@ struct vem_remote {
 	atomic_uint executed;      /* requests that are executed; written by the responder */
 	atomic_uint told_executed; /* as the last ACK said; written by any thread that sends one */
 	atomic_bool told_alone; /* by an entry of its own, and no request was sent since then ... */
-	atomic_uint told_poll;  /* ... in this poll (vem_shm::polls) */
+	atomic_uint told_poll;  /* ... in this poll (vem_shm_polls) */
 	_Atomic uint8_t
 		answering; /* messages that were answered soon, less those that were not; 0 to 2 * VEM_ANSWERING */
 	_Atomic(pthread_t)
@@ -279,6 +279,13 @@ void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
+/* How often the process has polled; one of two polls at once may count for nothing. */
+static inline uint32_t
+vem_shm_polls(const struct vem_shm *shm)
+{
+	return (uint32_t)atomic_load_explicit(&shm->leader.polls, memory_order_relaxed);
+}
+
 /* A message was answered soon, or was not. */
 static inline void
 vem_remote_answered(struct vem_remote *remote, bool answered)

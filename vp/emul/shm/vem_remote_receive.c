@@ -97,8 +97,7 @@ vem_remote_acknowledge(struct vem_remote *remote)
 	atomic_store(&remote->told_executed, executed);
 	if (atomic_exchange_explicit(&remote->told_alone, true, memory_order_relaxed))
 		vem_remote_answered(remote, false);
-	atomic_store_explicit(&remote->told_poll,
-			      atomic_load_explicit(&remote->link->shm->polls, memory_order_relaxed),
+	atomic_store_explicit(&remote->told_poll, vem_shm_polls(remote->link->shm),
 			      memory_order_relaxed);
 	return true;
 }

@@ -183,9 +183,8 @@ ack_is_told(struct vem_remote *remote, struct vem_wire *wire)
 		wire->acks = 0;
 		vem_remote_answered(remote, true);
 	} else if (atomic_load_explicit(&remote->told_alone, memory_order_relaxed)) {
-		uint32_t polls =
-			atomic_load_explicit(&remote->link->shm->polls, memory_order_relaxed) -
-			atomic_load_explicit(&remote->told_poll, memory_order_relaxed);
+		uint32_t polls = vem_shm_polls(remote->link->shm) -
+				 atomic_load_explicit(&remote->told_poll, memory_order_relaxed);
 
 		atomic_store_explicit(&remote->told_alone, false, memory_order_relaxed);
 		vem_remote_answered(remote, polls <= VEM_ACK_POLLS);

@@ -347,9 +347,6 @@ shm_poll(struct vem_shm *shm)
 		vsw_relax(shm->host, RI_RELAX_SPINS); /* its owner may wait for this processor */
 		return 0;
 	}
-	atomic_store_explicit(&shm->polls,
-			      atomic_load_explicit(&shm->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
 	done = round_read(shm, true, &more);
 	shm->idle = done != 0 ? 0 : shm->idle + 1;
 	bool yields = shm->idle >= IDLE_POLLS;
