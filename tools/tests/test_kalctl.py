@@ -71,7 +71,7 @@ class Activated(Daemon):
         self.passed, self.socket, told = (os.path.join(self.folder.name, name) for name in ('passed', 'socket', 'told'))
         self.told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.told.bind(told)
-        self.told.settimeout(PATIENCE)
+        self.told.settimeout(min(PATIENCE, 20))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(self.passed)
             listener.listen()

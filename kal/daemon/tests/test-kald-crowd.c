@@ -168,6 +168,11 @@ check_rate(const atomic_ullong *answers)
 		       ms);
 	g_assert_cmpuint(count, >, 0);
 	g_assert_cmpfloat((double)count, <=, HOSTILE * (ms + WAITING));
+	/* Nor are they forgotten. */
+	for (unsigned i = 0; atomic_load(answers) - before <= HOSTILE * WAITING; i++) {
+		g_assert_cmpuint(i, <, 60000);
+		g_usleep(1000);
+	}
 }
 
 static void
