@@ -107,6 +107,7 @@ def test_recording(recordings):
             there = any(f' post q1.{letter}' in line and f' {verb} ' in line for line in lines for letter in 'sr')
             expect(there or (which == 0) != (verb == 'bind_mw'), f'no {verb} in {path}')
     expect(posted >= recordings.options.operations, f'only {posted} operations')
+    expect(any(re.search(r' rereg m1 .* len=65536 .* = ok$', line) for line in recordings.lines(1)), 'no region changes')
     expect('invalidate=' in '\n'.join(recordings.lines(1)), 'no Send invalidates')
     recordings.operations = posted
     said = recordings.replay(*recordings.ends)
