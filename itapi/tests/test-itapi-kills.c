@@ -27,8 +27,9 @@
 
 #define OCTETS    20000
 #define RUNS      30
-#define RANDOM_US 25000 /* the start, a transfer and an end take about as long */
-#define QUIET_US  5000  /* after which a dead process's request will not come any more */
+#define RANDOM_US 25000  /* the start, a transfer and an end take about as long */
+#define SOON_US   500000 /* the event of a death, in the mean */
+#define QUIET_US  5000   /* after which a dead process's request will not come any more */
 
 enum step {
 	AT_ADAPTER,    /* it has opened its adapter */
@@ -460,6 +461,9 @@ test_kills(struct pair *pair)
 		       (double)longest / 1000, seen);
 	g_assert_cmpuint(ups, >, runs / 4);
 	g_assert_cmpuint(seen, >, 0);
+	g_test_message("figure broken-ms %.3f", (double)total / seen / 1000);
+	/* An event of the kernel and no timer: the aim is the bench's, this holds on a busy machine and under valgrind. */
+	g_assert_cmpint(total / seen, <, SOON_US);
 }
 
 /* --- a peer that is stopped ----------------------------------------------------------------- */

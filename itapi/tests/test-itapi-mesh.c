@@ -370,6 +370,8 @@ test_mesh(void)
 		       "shared memory a link and side; %u dialed again",
 		       (double)all.idle_us / 1000, IDLE_US / 1e6,
 		       (double)all.kib / count / (count - 1), all.again);
+	g_test_message("figure mesh-rate %.4f", all.rate / two.rate);
+	g_test_message("figure mesh-slowest %.4f", all.slowest);
 	/* Aims are the bench's; what is asserted holds on each machine: each process is served, and none works without progress. */
 	g_assert_cmpfloat(all.slowest, >, 0);
 	if (count <=

@@ -117,6 +117,8 @@ session_end(struct kald_session *session)
 	source_clear(&session->death);
 	source_clear(&session->greeting);
 	source_clear(&session->pause);
+	if (session->slow)
+		(void)g_queue_remove(&server->slow, session);
 	kald_borrow_forget(session);
 	kald_list_forget(session);
 	kald_share_forget(session);
@@ -342,7 +344,7 @@ window_is_full(const struct kald_session *session)
 void
 kald_session_pace(struct kald_session *session)
 {
-	if (session->in == 0 && session->pause == 0 && session->taking == NULL &&
+	if (session->in == 0 && session->pause == 0 && !session->slow && session->taking == NULL &&
 	    !window_is_full(session))
 		session->in = g_unix_fd_add(session->fd, G_IO_IN | G_IO_HUP | G_IO_ERR,
 					    session_readable, session);
@@ -397,6 +399,7 @@ kald_cpu_us(void)
 }
 
 static gboolean pause_over(gpointer arg);
+static gboolean slow_turn(gpointer arg);
 
 /* Pause as long as the allowance is overdrawn. False: it is not. */
 static bool
@@ -410,6 +413,21 @@ pause_begin(struct kald_session *session)
 	return session->pause != 0;
 }
 
+/*
+ * Timers of many sessions are over in the same millisecond. Were all their requests handled then, another client would wait for all of
+ * them; so the others are looked at after each of them.
+ */
+static void
+slow_begin(struct kald_session *session)
+{
+	struct kald_server *server = session->server;
+
+	session->slow = true;
+	g_queue_push_tail(&server->slow, session);
+	if (server->slow_turns == 0)
+		server->slow_turns = g_idle_add_full(G_PRIORITY_DEFAULT, slow_turn, server, NULL);
+}
+
 static gboolean
 pause_over(gpointer arg)
 {
@@ -417,7 +435,7 @@ pause_over(gpointer arg)
 
 	session->pause = 0;
 	if (!pause_begin(session))
-		kald_session_pace(session);
+		slow_begin(session);
 	return G_SOURCE_REMOVE;
 }
 
@@ -442,39 +460,58 @@ kald_session_taken(struct kald_session *session, const struct kald_message *requ
 	session_end(session);
 }
 
-static gboolean
-session_readable(gint fd, GIOCondition condition, gpointer arg)
+/* Handle so many requests that are there. False: nothing is read from it for now, or it has ended. */
+static bool
+session_turn(struct kald_session *session, unsigned requests)
 {
-	struct kald_session *session = arg;
-
-	(void)fd;
-	(void)condition;
-	for (unsigned i = 0; i < TURN; i++) {
+	for (unsigned i = 0; i < requests; i++) {
 		gint64 begin = kald_cpu_us();
 		int got;
 
 		if (window_is_full(session)) {
 			session->in = 0;
-			return G_SOURCE_REMOVE;
+			return false;
 		}
 		got = session_receive(session);
 		if (got < 0) {
 			session->in = 0;
 			session_end(session);
-			return G_SOURCE_REMOVE;
+			return false;
 		}
 		if (got == 0 && session->taking == NULL)
 			break;
-		if (!allowance_take(session, kald_cpu_us() - begin)) {
+		if (!allowance_take(session, kald_cpu_us() - begin) || session->taking != NULL) {
 			session->in = 0;
-			return G_SOURCE_REMOVE;
-		}
-		if (session->taking != NULL) {
-			session->in = 0;
-			return G_SOURCE_REMOVE;
+			return false;
 		}
 	}
-	return G_SOURCE_CONTINUE;
+	return true;
+}
+
+static gboolean
+session_readable(gint fd, GIOCondition condition, gpointer arg)
+{
+	(void)fd;
+	(void)condition;
+	return session_turn(arg, TURN) ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
+}
+
+static gboolean
+slow_turn(gpointer arg)
+{
+	struct kald_server *server = arg;
+	struct kald_session *session = g_queue_pop_head(&server->slow);
+
+	if (session != NULL) {
+		session->slow = false;
+		/* While a packet is taken apart, nothing is read; kald_session_taken goes on. */
+		if (session->taking == NULL && session_turn(session, 1))
+			kald_session_pace(session);
+	}
+	if (server->slow.head != NULL)
+		return G_SOURCE_CONTINUE;
+	server->slow_turns = 0;
+	return G_SOURCE_REMOVE;
 }
 
 /* --- beginning ------------------------------------------------------------------------------------------- */
@@ -637,6 +674,7 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	g_queue_init(&server->sessions);
 	g_queue_init(&server->borrows);
 	g_queue_init(&server->listings);
+	g_queue_init(&server->slow);
 	g_queue_init(&server->groups);
 	server->accepting = g_unix_fd_add(listener, G_IO_IN, accept_ready, server);
 	return server;
@@ -646,6 +684,7 @@ void
 kald_server_free(struct kald_server *server)
 {
 	source_clear(&server->accepting);
+	source_clear(&server->slow_turns);
 	while (server->sessions.head != NULL)
 		session_end(server->sessions.head->data);
 	kald_share_free(server);

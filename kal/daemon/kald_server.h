@@ -31,6 +31,8 @@ struct kald_server {
 	GHashTable *by_user; /* struct sessions, by uid */
 	GQueue borrows;      /* struct kald_borrow: wait for leases that are called back */
 	GQueue listings;     /* struct kald_listing: wait for descriptions */
+	GQueue slow;      /* sessions whose pause is over: one request of one of them at a time */
+	guint slow_turns; /* the source that gives them their turn, or 0 */
 	unsigned describing; /* sessions that have not answered KALD_DESCRIBE yet */
 	gint64 started;
 	uint64_t instance;
@@ -66,6 +68,7 @@ struct kald_session {
 	int fd, pidfd;          /* pidfd: -1 if the kernel has none */
 	guint in, out, death, greeting;
 	guint pause; /* runs: it has sent too much, and is not read */
+	bool slow;   /* it is in kald_server::slow */
 	gint64 paid_till; /* ahead of the clock by REQUEST_US for each request that counts against its allowance */
 	enum kald_kind kind; /* 0 before KALD_HELLO */
 	bool stopped;

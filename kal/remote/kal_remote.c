@@ -638,7 +638,7 @@ remote_listen_over(const struct kal_fd *fd)
 static bool
 may_dial(const struct kald_addr *peer)
 {
-	char text[KALD_TEXT], name[INET6_ADDRSTRLEN] = "";
+	char text[KALD_TEXT + INET6_ADDRSTRLEN], name[INET6_ADDRSTRLEN] = "";
 
 	if (r.stopped)
 		return false;

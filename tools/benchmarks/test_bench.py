@@ -18,6 +18,7 @@ import bench_count      # noqa: E402
 import bench_doors      # noqa: E402
 import bench_nets       # noqa: E402
 import bench_peers      # noqa: E402
+import bench_tests      # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader('bench', os.path.join(ROOT, 'tools/bench'))
 bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench', LOADER))
@@ -268,6 +269,18 @@ def networks_are_made():
     same([True, True], [keeper.poll() is not None for keeper in keepers])
 
 
+def figures_of_tests():
+    text = '# figure mesh-rate 5.50\n# figure mesh-rate-x 7\nok 1 /x # figure mesh-slowest 1\n'
+    same(5.5, bench_tests.figure_of(text, 'mesh-rate'))
+    for name in ('mesh', 'mesh-slowest'):
+        try:
+            same(None, bench_tests.figure_of(text, name))
+        except RuntimeError as error:
+            same(f'the test prints no figure {name}', str(error))
+    rows = bench_tests.rows(bench.Row, bench.BUILD)
+    same([], [row.name for row in rows if row.aim is None or not row.ours.targets])
+
+
 def wrong_options_end_it_before_the_runs():
     for options, says in ((['--copy', '0'], '--copy is 1 to'),
                           (['--copy', '-5'], '--copy is 1 to'),
@@ -292,7 +305,7 @@ def main():
              a_disturbed_pair_is_made_again, a_run_that_fails_is_told, a_late_run_is_made_again,
              a_program_that_dies_says_of_what, another_build_runs_the_same,
              peers_are_read, doors_are_read, copies_are_whole, copies_share_nothing, curves, rows_of_peers, rows_between_networks,
-             networks_are_made,
+             networks_are_made, figures_of_tests,
              wrong_options_end_it_before_the_runs]
     print(f'1..{len(cases)}')
     failed = 0

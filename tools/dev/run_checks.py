@@ -46,6 +46,8 @@ WAYS = {
     'clang': (['-Ddoc=disabled'], 'plain', 'clang'),
     # What users install: without assertions, and the library optimized as a whole.
     'release': (['--buildtype=release', '-Ddoc=disabled'], 'plain', 'gcc'),
+    # What developers debug. It is only compiled.
+    'debug': (['--buildtype=debug', '-Ddoc=disabled'], 'plain', 'gcc'),
 }
 
 
@@ -318,6 +320,7 @@ PARTS = {
     'packages': check_packages,
     'clang': lambda checker: checker.build_and_test('clang'),
     'release': lambda checker: checker.build_and_test('release'),
+    'debug': lambda checker: checker.build('debug'),
     'asan-programs': check_asan_programs,
     'tsan-programs': check_tsan_programs,
     'kald': check_kald,

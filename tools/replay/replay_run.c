@@ -80,35 +80,86 @@ domain_find(struct replay_actor *actor, uint32_t *domain, GError **error)
 	return false;
 }
 
+/* What a line says of a region, but for its memory; and its domain and privileges. */
+static bool
+region_read(struct replay_actor *actor, struct replay_object *region, uint32_t *domain,
+	    it_mem_priv_t *privs, GError **error)
+{
+	uint64_t key, access;
+
+	if (!replay_object(&actor->reader, &actor->line, 1, 'm', &region->number, error) ||
+	    !replay_number(&actor->reader, &actor->line, "len", REPLAY_REGION, &region->length,
+			   error) ||
+	    !replay_number(&actor->reader, &actor->line, "at", UINT64_MAX, &region->at, error) ||
+	    !replay_number(&actor->reader, &actor->line, "key", UINT32_MAX, &key, error) ||
+	    !replay_number(&actor->reader, &actor->line, "access", 0x3f, &access, error) ||
+	    !domain_find(actor, domain, error))
+		return false;
+	if (!actor->run->atomics)
+		access &= ~UINT64_C(0x10);
+	region->key = (uint32_t)key;
+	*privs = (it_mem_priv_t)(access & 0x1f);
+	return true;
+}
+
 static enum replay_step
 region_make(struct replay_actor *actor, GError **error)
 {
-	struct replay_object *region;
-	uint64_t length, at, key, access;
-	uint32_t number, domain;
+	struct replay_object said = {0}, *region;
+	it_mem_priv_t privs;
+	uint32_t domain;
 	it_status_t status;
 
 	if (!replay_succeeded(&actor->line))
 		return REPLAY_DONE;
-	if (!replay_object(&actor->reader, &actor->line, 1, 'm', &number, error) ||
-	    !replay_number(&actor->reader, &actor->line, "len", REPLAY_REGION, &length, error) ||
-	    !replay_number(&actor->reader, &actor->line, "at", UINT64_MAX, &at, error) ||
-	    !replay_number(&actor->reader, &actor->line, "key", UINT32_MAX, &key, error) ||
-	    !replay_number(&actor->reader, &actor->line, "access", 0x3f, &access, error) ||
-	    !domain_find(actor, &domain, error))
+	if (!region_read(actor, &said, &domain, &privs, error))
 		return REPLAY_FAILED;
-	if (!actor->run->atomics)
-		access &= ~UINT64_C(0x10);
 	region = g_new0(struct replay_object, 1);
-	*region = (struct replay_object){.number = number,
-					 .key = (uint32_t)key,
-					 .at = at,
-					 .length = length,
-					 .memory = g_malloc0(length)};
-	actor->regions[number] = region;
-	status = it_lmr_create21(actor->domains[domain], region->memory, NULL, length,
-				 IT_ADDR_MODE_ABSOLUTE, (it_mem_priv_t)(access & 0x1f),
-				 IT_LMR_FLAG_NONE, 0, &region->lmr, &region->context);
+	*region = said;
+	region->memory = g_malloc0(region->length);
+	actor->regions[region->number] = region;
+	status = it_lmr_create21(actor->domains[domain], region->memory, NULL, region->length,
+				 IT_ADDR_MODE_ABSOLUTE, privs, IT_LMR_FLAG_NONE, 0, &region->lmr,
+				 &region->context);
+	return status == IT_SUCCESS ? REPLAY_DONE
+				    : replay_failed(actor, error, "%s", it_status_name(status));
+}
+
+/* A region that changes gets other memory, of the size that it has then, with what was in the old one. */
+static enum replay_step
+region_change(struct replay_actor *actor, GError **error)
+{
+	it_lmr_param_mask_t mask =
+		IT_LMR_PARAM_PZ | IT_LMR_PARAM_ADDR | IT_LMR_PARAM_LENGTH | IT_LMR_PARAM_MEM_PRIV;
+	struct replay_object said = {0}, *region;
+	it_lmr_param_t param = {0};
+	uint8_t *old;
+	uint32_t domain;
+	it_status_t status;
+
+	if (!replay_succeeded(&actor->line))
+		return REPLAY_DONE;
+	if (!region_read(actor, &said, &domain, &param.privs, error))
+		return REPLAY_FAILED;
+	region = actor->regions[said.number];
+	if (region == NULL)
+		return replay_failed(actor, error, "there is no region m%u", said.number);
+	said.memory = g_malloc0(said.length);
+	memcpy(said.memory, region->memory, MIN(said.length, region->length));
+	param.pz = actor->domains[domain];
+	param.addr = said.memory;
+	param.length = said.length;
+	status = it_lmr_modify(region->lmr, mask, &param);
+	if (status != IT_SUCCESS) {
+		g_free(said.memory);
+		return replay_failed(actor, error, "%s", it_status_name(status));
+	}
+	old = region->memory;
+	said.lmr = region->lmr;
+	status = it_lmr_query(said.lmr, IT_LMR_PARAM_RMR_CONTEXT, &param);
+	said.context = param.rmr_context;
+	*region = said;
+	g_free(old);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
 }
@@ -414,10 +465,11 @@ line_carry_out(struct replay_actor *actor, GError **error)
 		const char *verb;
 		enum replay_step (*carry_out)(struct replay_actor *actor, GError **error);
 	} verbs[] = {
-		{"pd", domain_make},   {"mr", region_make},   {"mw", window_make},
-		{"qp", qp_make},       {"link", link_up},     {"disconnect", link_down},
-		{"abort", link_down},  {"end", link_ended},   {"destroy", destroy},
-		{"post", replay_post}, {"done", replay_done}, {"bound", replay_bound},
+		{"pd", domain_make},      {"mr", region_make},   {"mw", window_make},
+		{"qp", qp_make},          {"link", link_up},     {"disconnect", link_down},
+		{"abort", link_down},     {"end", link_ended},   {"destroy", destroy},
+		{"post", replay_post},    {"done", replay_done}, {"bound", replay_bound},
+		{"rereg", region_change},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)

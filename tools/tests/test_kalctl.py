@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,65 @@ def kalctl(tools, daemon, *arguments):
 
 def processes(tools, daemon):
     return kalctl(tools, daemon, '--json', 'list').expect(0).json()['processes']
+
+
+PASS = """import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ['LISTEN_PID'] = str(os.getpid() + int(sys.argv[2]))
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Activated(Daemon):
+    """A kald that gets its socket as systemd passes it, and tells systemd what it does; `other`: for another process, or of two."""
+
+    def __init__(self, kald, other=0, count=1):
+        self.folder = tempfile.TemporaryDirectory(prefix='kalctl.')
+        self.passed, self.socket, told = (os.path.join(self.folder.name, name) for name in ('passed', 'socket', 'told'))
+        self.told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.told.bind(told)
+        self.told.settimeout(min(PATIENCE, 20))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.passed)
+            listener.listen()
+            self.early = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.early.settimeout(0.5)
+            self.early.connect(self.passed)
+            self.process = subprocess.Popen([sys.executable, '-c', PASS, str(listener.fileno()), str(other), kald, '--socket', self.socket],
+                                            pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                            env={**os.environ, 'LISTEN_FDS': str(count), 'NOTIFY_SOCKET': told})
+        if self.told.recv(100) != b'READY=1':
+            raise Failed('it does not say that it is ready')
+        self.environment = {**os.environ, 'ITAPI_KALD': self.passed}
+
+    def __exit__(self, *unused):
+        self.process.terminate()
+        if self.process.wait(PATIENCE) != 0 or self.told.recv(100) != b'STOPPING=1':
+            raise Failed(f'kald ended with {self.process.returncode}, or does not say that it ends')
+        self.told.close()
+        self.early.close()
+        self.folder.cleanup()
+
+
+def activated(tools, kald):
+    """It serves the socket that systemd passes, to those too who connected before it ran, and leaves the name to systemd."""
+    with Activated(kald) as daemon:
+        if processes(tools, daemon) or os.path.exists(daemon.socket):
+            raise Failed('the list is not empty, or it has made a socket of its own')
+        daemon.early.send(b'no first message')
+        if daemon.early.recv(100) != b'':
+            raise Failed('who has connected before is not served')
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.wait(PATIENCE)
+        if not os.path.exists(daemon.passed):
+            raise Failed('it has removed a socket that is not its own')
+    for words in ({'other': 1}, {'count': 2}):
+        with Activated(kald, **words) as daemon:
+            if not os.path.exists(daemon.socket):
+                raise Failed('it takes a descriptor that is not meant for it: %s' % words)
+            daemon.environment['ITAPI_KALD'] = daemon.socket
+            if processes(tools, daemon):
+                raise Failed('the list is not empty')
 
 
 def shown(tools, kald):
@@ -216,4 +276,4 @@ def usage(tools, kald):
 
 if __name__ == '__main__':
     sys.exit(main([('/tools/kalctl/' + case.__name__, functools.partial(case, *sys.argv[1:]))
-                   for case in (shown, agrees, unseen, refused, stopped, usage)]))
+                   for case in (activated, shown, agrees, unseen, refused, stopped, usage)]))

@@ -21,6 +21,7 @@ import tool_tshark
 from tool_tshark import expect, tshark
 
 TOOLS, STATES, SIM, KV = (word if word == '-' else os.path.abspath(word) for word in sys.argv[1:5])
+DEFECTS = os.path.join(os.path.dirname(TOOLS), 'conformance/bad/defects')    # the adapter record:NAME
 COUNT = 3
 PLAN = ['client', 'SR', '5000', '2', 'server', 'SR', '100', 'client', 'RW', '100000', 'server', 'RR', '70000', 'client', 'RR', '3']
 # Of PLAN, for each of its iterations; further Sends are its own letters.
@@ -190,6 +191,23 @@ class Cases:
             counts.append((walk if 'iwarp' in adapter else messages)(path)['write'])
         expect('further Writes', 2 * COUNT, counts[1] - counts[0])
 
+    def recorded(self, adapter):
+        """A run that is recorded, too: the capture has each message that was posted, and no other one."""
+        path, record = (self.path('%s-%s' % (what, adapter.replace(':', '-'))) for what in ('of-record', 'record'))
+        plan('record:' + adapter, path, more={'ITAPI_RECORD': record, 'ITAPI_PROVIDER_PATH': DEFECTS}).expect(0)
+        kinds = (walk if 'iwarp' in adapter else messages)(path)
+        posted = collections.Counter()
+        with open(record, encoding='ascii') as file:
+            for line in file:
+                words = line.split()
+                posted[words[3] if words[1] == 'post' else 'other'] += 1
+                if words[1] == 'failed' and '.' in words[2]:
+                    raise tool_runs.Failed('a request was refused: ' + line)
+        for kind, name in (('send', 'send'), ('write', 'rdma_write'), ('read', 'rdma_read'), ('response', 'rdma_read')):
+            expect('messages: ' + kind, posted[name], kinds[kind])
+        if posted['send'] < SENDS or posted['recv'] < SENDS:
+            raise tool_runs.Failed('posted: %s' % dict(posted))
+
     def again(self):
         """A connection of the same ends is another one, and a refusal comes before the end that it causes."""
         path = self.path('again')
@@ -291,6 +309,8 @@ def main():
             ('/tools/pcap/exact/shm-ib', lambda: cases.exact('shm:ib')),
             ('/tools/pcap/exact/shm-iwarp', lambda: cases.exact('shm:iwarp')),
             ('/tools/pcap/exact/roce', lambda: cases.exact('roce:lo')),
+            ('/tools/pcap/recorded/iwarp', lambda: cases.recorded('iwarp:lo')),
+            ('/tools/pcap/recorded/emul-ib', lambda: cases.recorded('emul:ib')),
             ('/tools/pcap/again', cases.again),
             ('/tools/pcap/existing-file', cases.kept),
             ('/tools/pcap/unwritable', cases.unwritable),

@@ -48,8 +48,8 @@ class Expected:
             for number, line in enumerate(file, 1):
                 line = line.rstrip('\n')
                 if re.fullmatch(r'\[.*\]', line):
-                    part = line[1:-1]
-                elif line and not line.startswith('#') and part in (adapter, 'all'):
+                    part = line[1:-1].split(', ')
+                elif line and not line.startswith('#') and part and (adapter in part or 'all' in part):
                     self.enter(line, '%s:%d' % (path, number))
 
     def enter(self, line, where):

@@ -433,8 +433,12 @@ test_costly(void)
 #endif
 	check_served(&play);
 	for (unsigned i = 0; i < COSTLY; i++) {
+		int status = 0;
+
+		/* Until now it was served. */
 		kill(pids[i], SIGKILL);
-		g_assert_cmpint(waitpid(pids[i], NULL, 0), ==, pids[i]);
+		g_assert_cmpint(waitpid(pids[i], &status, 0), ==, pids[i]);
+		g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 	play_free(&play);
 }

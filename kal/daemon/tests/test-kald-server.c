@@ -478,6 +478,9 @@ fds_of(const struct play *play)
 	return count;
 }
 
+/* The argument of the program, if it has one. */
+static unsigned wrong_messages = 400;
+
 /* Octets that nobody could mean, and requests that are not the sender's to make: each ends its own connection only. */
 static void
 test_wrong(void)
@@ -490,7 +493,7 @@ test_wrong(void)
 
 	play_begin(&play, NULL);
 	good = play_join(&play, KALD_CLIENT, NULL);
-	for (unsigned i = 0; i < 400; i++) {
+	for (unsigned i = 0; i < wrong_messages; i++) {
 		size_t len = (size_t)g_rand_int_range(rand, 1, sizeof(octets));
 
 		fd = i % 2 == 0 ? play_connect(&play) : play_join(&play, KALD_CLIENT, NULL);
@@ -662,6 +665,8 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	if (argc > 1)
+		wrong_messages = (unsigned)strtoul(argv[1], NULL, 10);
 	g_test_add_func("/kald/server/recall", test_recall);
 	g_test_add_func("/kald/server/two", test_two);
 	g_test_add_func("/kald/server/late", test_late);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Many processes borrow and return, and some share an address; they are killed at random moments: after some of the kills the sums of
- * the accounts are those of the processes that live, and so are the members of the address. In the end no process and no member is left, and the daemon
+ * Many processes borrow and return, and some share an address; they are killed at random moments: after every tenth kill, or each one if there are
+ * many, the sums of the accounts are those of the processes that live, and so are the members of the address. In the end no process and no member is left, and the daemon
  * has as many threads and descriptors as before. The argument is the number of kills.
  */
 #include <errno.h>
@@ -19,6 +19,7 @@
 #define PROCESSES     100
 #define SHARERS       40 /* of them; a slot of one that was killed may still be taken */
 #define LIMIT         20000
+#define MANY          1000 /* kills of the long run */
 #define PORT          4791
 #define QUIET_THREADS 2 /* of the daemon, without clients' descriptors to close */
 
@@ -262,7 +263,7 @@ test_storm(void)
 		g_usleep((gulong)g_rand_int_range(rand, 0, 3000));
 		end_one(pids[which]);
 		pids[which] = begin_one(&play, 1000 + i, which < SHARERS);
-		if (i % 10 == 9)
+		if (kills >= MANY || i % 10 == 9)
 			check_sums(tool, pids);
 	}
 	for (unsigned i = 0; i < PROCESSES; i++)

@@ -7,7 +7,7 @@
  *	replay-app ADAPTER server COUNT          prints its port; serves one client
  *	replay-app ADAPTER client COUNT PORT
  *
- * A last word "plain": without windows, which not every adapter has.
+ * A last word "plain": without windows and a region that grows, which not every adapter has.
  *
  * The client sends rounds of eight operations until both sides have posted COUNT: a Write and a Read of the server's region, an atomic
  * where the adapter has them, a Send that the server answers; each eighth round the server opens a window for a Write, and the client's
@@ -97,8 +97,16 @@ side_open(struct side *side, const char *name, bool plain)
 	ia = side->adapter.ia;
 	attr.srv.rc.atomics_enable = side->adapter.info->atomic_support;
 	side->memory = g_malloc0(BUFFER);
-	MUST(it_lmr_create21(side->adapter.pz, side->memory, NULL, BUFFER, IT_ADDR_MODE_ABSOLUTE,
-			     IT_PRIV_ALL, IT_LMR_FLAG_NONE, 0, &side->lmr, &side->context));
+	MUST(it_lmr_create21(side->adapter.pz, side->memory, NULL, plain ? BUFFER : 4096,
+			     IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL, IT_LMR_FLAG_NONE, 0, &side->lmr,
+			     &side->context));
+	if (!plain) {
+		it_lmr_param_t whole = {.addr = side->memory, .length = BUFFER};
+
+		MUST(it_lmr_modify(side->lmr, IT_LMR_PARAM_ADDR | IT_LMR_PARAM_LENGTH, &whole));
+		MUST(it_lmr_query(side->lmr, IT_LMR_PARAM_RMR_CONTEXT, &whole));
+		side->context = whole.rmr_context;
+	}
 	MUST(it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 64, 1, IT_NULL_HANDLE,
 			   &side->request, NULL));
 	MUST(it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 64, 1, IT_NULL_HANDLE,

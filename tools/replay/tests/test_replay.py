@@ -7,7 +7,9 @@ Usage: test_replay.py --app REPLAY-APP --replay IT-REPLAY --defects FOLDER [--op
 """
 
 import argparse
+import collections
 import os
+import random
 import re
 import stat
 import subprocess
@@ -107,6 +109,7 @@ def test_recording(recordings):
             there = any(f' post q1.{letter}' in line and f' {verb} ' in line for line in lines for letter in 'sr')
             expect(there or (which == 0) != (verb == 'bind_mw'), f'no {verb} in {path}')
     expect(posted >= recordings.options.operations, f'only {posted} operations')
+    expect(any(re.search(r' rereg m1 .* len=65536 .* = ok$', line) for line in recordings.lines(1)), 'no region changes')
     expect('invalidate=' in '\n'.join(recordings.lines(1)), 'no Send invalidates')
     recordings.operations = posted
     said = recordings.replay(*recordings.ends)
@@ -213,6 +216,57 @@ def test_bad(recordings):
     expect('No such file' in said, said)
 
 
+WORDS = ('q1.s1', 'q0.r1', 'q4294967296', 'm0', 'm1+0:1', 'm1+-1:5', 'w1', 'w99', 'p0', 's1', '-', 'len=0', 'len=-1', 'len=67108864', 'flags=0xffffffff',
+         'key=', 'type=ud', 'access=0x3f', 'peer=', 'local=m1', 'local=m1+0:1,', 'remote=0x1', 'operand=', '= ok', 'sge=,,,', 'rereg', 'mr', 'qp')
+
+
+def changed(lines, draw):
+    """The lines with a few changes that nobody would make."""
+    lines = list(lines)
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(1, len(lines))
+        words = lines[at].split(' ')
+        how = draw.randrange(6)
+        if how == 0:
+            words[draw.randrange(1, max(2, len(words)))] = draw.choice(WORDS)
+        elif how == 1:
+            del words[draw.randrange(len(words))]
+        elif how == 2:
+            words.insert(draw.randrange(1, len(words) + 1), draw.choice(WORDS))
+        elif how == 3:
+            lines[at] = lines[draw.randrange(1, len(lines))]
+        elif how == 4:
+            del lines[at]
+        else:
+            octets = list(lines[at])
+            octets[draw.randrange(len(octets))] = chr(draw.randrange(1, 128))
+            lines[at] = ''.join(octets)
+        if how < 3:
+            lines[at] = ' '.join(words)
+    return numbered([line.replace('\n', ' ') for line in lines] or ['']) if draw.random() < 0.9 else lines
+
+
+def test_random(recordings):
+    """recordings with random changes are read, replayed and compared to an end, or refused, and end no process"""
+    draw = random.Random(7)
+    long = recordings.options.operations > 600
+    good = [recordings.lines(0), recordings.lines(1)]
+    statuses = collections.Counter()
+    for number in range(2000 if long else 150):
+        ends = [recordings.edited('random-%d' % which, changed(good[which], draw) if number % 3 != which else good[which]) for which in (0, 1)]
+        ways = [['-t', '1', *ends], ['--diff', ends[0], ends[1], ends[1]]]
+        if number % 10 == 0:
+            ways.append(['-a', 'emul:ib', '-t', '1', '-o', recordings.path('of-random-%d' % number), *ends])
+        for words in ways:
+            done = subprocess.run([recordings.options.replay, *words], capture_output=True, timeout=PATIENCE, check=False,
+                                  env=recordings.environment(ITAPI_LOG='none'))
+            said = done.stderr[-1000:].decode(errors='replace')
+            expect(done.returncode in (0, 1, 2), f'change {number}: it-replay {words} ended with {done.returncode}: {said}')
+            expect(done.returncode == 0 or said, f'change {number}: no word')
+            statuses[done.returncode] += 1
+    expect(statuses[2] > 100 or statuses[0] > 5, f'all changes end alike: {statuses}')
+
+
 def test_cut(recordings):
     """a recording that ends with a whole line is used, with a warning; one that ends inside a line is refused"""
     good = recordings.lines(1)
@@ -303,7 +357,7 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument('--operations', type=int, default=600)
     options = parser.parse_args()
-    tests = [test_recording, test_replays, test_output_kept, test_fault, test_defects, test_bad, test_cut, test_killed, test_gigabyte, test_no_file]
+    tests = [test_recording, test_replays, test_output_kept, test_fault, test_defects, test_bad, test_random, test_cut, test_killed, test_gigabyte, test_no_file]
     failed = 0
     print(f'1..{len(tests)}')
     with tempfile.TemporaryDirectory(prefix='itapi-replay.') as folder:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """it-sim with programs that end well, badly and not at all (TAP).
 
-Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED [SEEDS]      SEEDS: how many of the long sweeps
+Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED PING TEST [SEEDS]      SEEDS: how many of the long sweeps
 """
 
 import json
@@ -21,8 +21,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 # pylint: disable=wrong-import-position
 import tree_case  # noqa: E402
 
-IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED = map(os.path.abspath, sys.argv[1:9])
-SEEDS = int(sys.argv[9]) if len(sys.argv) > 9 else 25
+IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED, PING, TEST = map(os.path.abspath, sys.argv[1:11])
+SEEDS = int(sys.argv[11]) if len(sys.argv) > 11 else 25
+TWINS = max(SEEDS, 100)     # of each program that is right where its twin is wrong
 LONG = SEEDS > 100
 PATIENCE = 500      # s
 
@@ -315,7 +316,7 @@ class Sim(unittest.TestCase):
         found = self.result(scene('wrong'), '--seeds', '1..100' if LONG else '1..20', '-j', '2')
         self.assertFalse(found['ok'], f'{name} on {adapter}')
         self.assertTrue(any(kind in failure['text'] for failure in found['failures']), found['failures'])
-        self.assert_good(self.result(scene('right'), '--seeds', f'1..{SEEDS}', '-j', '2'))
+        self.assert_good(self.result(scene('right'), '--seeds', f'1..{TWINS}', '-j', '2'))
 
     def test_wrong_octet(self):
         for adapter in ('emul:ib', 'emul:iwarp'):
@@ -391,6 +392,24 @@ class Sim(unittest.TestCase):
         self.assertEqual([shown[1], shown[0], shown[2]][:len(said)], said)
         trace = self.run_sim(scene(SLOTS, 'chaos legal\n'), '--seed', '1', '--trace').stdout
         self.assertRegex(trace, r'octets \d+ to 64 of a Write of 64 arrive')
+
+    # --- tools
+
+    def is_never_blamed(self, program, server, client):
+        """A tool of ours, both sides, while the adapter takes each freedom: it passes, whatever the seed."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            scene = (f'node server {program} -a {adapter} -p 7471 {server}\nnode client {program} -a {adapter} -p 7471 {client} at 1ms\n'
+                     'chaos legal\nwire 20us\n')
+            self.assert_good(self.result(scene, '--seeds', f'1..{TWINS}', '-j', '2'))
+
+    def test_tool_ping(self):
+        self.is_never_blamed(PING, '', '-C 3 @server')
+        result = self.result(f'node server {PING} -a emul:ib -p 7471\nnode client {PING} -a emul:ib -p 7471 -C 3 @server at 1ms\n'
+                             'kill server at 1010us\n', '--seeds', '1..3')
+        self.assertEqual(result['good'], 0)
+
+    def test_tool_test(self):
+        self.is_never_blamed(TEST, '', '-C 2 @server client SR 500 2 server SR 100 client RW 3000 client RR 3000')
 
     # --- the C library
 

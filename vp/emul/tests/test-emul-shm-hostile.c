@@ -18,13 +18,11 @@
 #include <unistd.h>
 
 #include "vem_dgram.h"
+#include "vem_hostile.h"
 #include "vem_remote.h"
 #include "vem_runtime.h"
 
-#define PORT 4713u
-
-static const char *adapter, *self;
-static char *runtime;
+static const char *self;
 
 static unsigned
 descriptors(void)
@@ -41,7 +39,7 @@ descriptors(void)
 static unsigned
 names(void)
 {
-	char *path = g_build_filename(runtime, "itapi", "fabric", "default", NULL);
+	char *path = g_build_filename(hostile_runtime, "itapi", "fabric", "default", NULL);
 	DIR *folder = opendir(path);
 	unsigned count = 0;
 	struct dirent *entry;
@@ -77,36 +75,6 @@ names_are(unsigned count)
 	return names() == count;
 }
 
-struct server {
-	struct vth *vth;
-	struct node *node;
-	struct ri_service service;
-	struct ri_listen *listen;
-	struct ri_cm_params params;
-};
-
-static struct server
-server_new(void)
-{
-	struct server s = {.service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)}};
-
-	s.vth = vth_new(true);
-	s.node = node_new_patient(s.vth, adapter, "60000");
-	g_assert_cmpint(s.node->p->cm->listen(s.node->context, 42, 0, &s.service, 8, &s.listen), ==,
-			RI_SUCCESS);
-	s.params = node_params(&s.service);
-	return s;
-}
-
-static void
-server_free(struct server *s)
-{
-	s->node->p->cm->listen_destroy(s->listen);
-	node_forget(s->node);
-	node_free(s->node);
-	vth_free(s->vth);
-}
-
 /* --- a process that dies ------------------------------------------------------------------ */
 
 /* The child: connects, tells that it is there, and posts until it is killed. */
@@ -114,9 +82,9 @@ static int
 child_main(void)
 {
 	struct vth *vth = vth_new(true);
-	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct node *node = node_new_patient(vth, hostile_adapter, "60000");
 	struct end *end = end_new(node, NULL);
-	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(HOSTILE_PORT)};
 	struct ri_cm_params params = node_params(&service);
 	struct chunk c = chunk_new(node, 65536, ALL_RW);
 	struct ri_wc wc;
@@ -136,7 +104,7 @@ child_start(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		execl(self, self, adapter, "child", (char *)NULL);
+		execl(self, self, hostile_adapter, "child", (char *)NULL);
 		_exit(127);
 	}
 	g_assert_cmpint(pid, >, 0);
@@ -203,7 +171,7 @@ test_left(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		execl(self, self, adapter, "listen", (char *)NULL);
+		execl(self, self, hostile_adapter, "listen", (char *)NULL);
 		_exit(127);
 	}
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
@@ -220,7 +188,7 @@ test_fork(void)
 {
 	struct server s = server_new();
 	struct vth *vth = vth_new(true);
-	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct node *node = node_new_patient(vth, hostile_adapter, "60000");
 	struct end *a = end_new(node, NULL), *b = end_new(s.node, NULL);
 	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s.node, 4096, ALL_RW);
 	struct ri_wc wc = {0};
@@ -260,114 +228,6 @@ test_fork(void)
 }
 
 /* --- a process that means harm ------------------------------------------------------------ */
-
-/* A socket that is connected with the listener, and what it sends first. */
-struct hostile {
-	int sock;
-	struct vem_packet hello;
-	int fds[VEM_PACKET_FDS];
-	struct vem_ring_page *ring; /* that the server reads */
-};
-
-static struct hostile
-hostile_new(void)
-{
-	struct hostile h = {.sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	const char *why = NULL;
-	unsigned count = 0;
-	struct pollfd ready = {.fd = h.sock, .events = POLLIN};
-
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/itapi/fabric/default/%s.port-%u",
-		       runtime, strchr(adapter, ':') + 1, PORT);
-	g_assert_cmpint(connect(h.sock, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
-	g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
-	g_assert_cmpint(vem_packet_receive(h.sock, &h.hello, h.fds, &count, &why), ==,
-			VEM_PACKET_GOT);
-	g_assert_cmpuint(count, ==, VEM_PACKET_FDS);
-	h.ring = vem_ring_attach(h.fds[0], &why);
-	g_assert_nonnull(h.ring);
-	return h;
-}
-
-/* Is it cut off? */
-static void
-hostile_expect_end(struct hostile *h)
-{
-	struct pollfd ready = {.fd = h->sock, .events = 0};
-
-	g_assert_cmpint(poll(&ready, 1, 10000), ==, 1);
-	g_assert_true((ready.revents & POLLHUP) != 0);
-}
-
-static void
-hostile_free(struct hostile *h)
-{
-	close(h->sock);
-	close(h->fds[0]);
-	close(h->fds[1]);
-	vem_ring_unmap(h->ring);
-}
-
-static void
-send_fds(int sock, const void *octets, size_t len, const int *fds, unsigned count)
-{
-	char control[CMSG_SPACE(16 * sizeof(int))] = {0};
-	struct iovec part = {.iov_base = (void *)(uintptr_t)octets, .iov_len = len};
-	struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (count != 0) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	(void)!sendmsg(sock, &msg, MSG_NOSIGNAL);
-}
-
-/* After each attack: a connection works, and no descriptor is left. */
-static void
-server_works(struct server *s)
-{
-	struct vth *vth = vth_new(true);
-	struct node *node = node_new_patient(vth, adapter, "60000");
-	struct end *a = end_new(node, NULL), *b = end_new(s->node, NULL);
-	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s->node, 4096, ALL_RW);
-	gint64 deadline = node_deadline();
-	struct ri_wc wc = {0};
-
-	g_assert_cmpint(node->p->cm->connect(a->qp, &s->params), ==, RI_SUCCESS);
-	struct ri_cm_event request = node_cm(s->node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
-	g_assert_cmpint(node->p->cm->accept(request.request, b->qp, &s->params), ==, RI_SUCCESS);
-	node_cm(node, RI_CM_ESTABLISHED, a);
-	node_cm(s->node, RI_CM_ESTABLISHED, b);
-	chunk_fill(&ca, 5);
-	g_assert_cmpint(end_write(a, 1, &ca, &cb, 4096), ==, RI_SUCCESS);
-	while (node->p->fast->poll_cq(a->uscq, &wc, 1) == 0)
-		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-	g_assert_cmpmem(ca.at, 4096, cb.at, 4096);
-	end_free(a);
-	end_free(b);
-	chunk_free(&ca);
-	chunk_free(&cb);
-	node_forget(s->node);
-	node_forget(node);
-	node_free(node);
-	vth_free(vth);
-}
-
-static struct vem_packet
-good_hello(const struct hostile *h)
-{
-	struct vem_packet hello = h->hello; /* of the same personality */
-
-	hello.from = 77;
-	return hello;
-}
 
 /* 0: it could be truncated later; 1: it is too small, 2: too large. */
 static void
@@ -610,7 +470,7 @@ hostile_connect(struct server *s, struct hostile *h, struct end *end, uint32_t *
 				     .to = *to,
 				     .to_life = *life,
 				     .message = VEM_MSG_CONFIRM};
-	if (strcmp(adapter, "shm:ib") == 0)
+	if (strcmp(hostile_adapter, "shm:ib") == 0)
 		send_fds(h->sock, &packet, sizeof(packet), NULL, 0);
 	node_cm(s->node, RI_CM_ESTABLISHED, end);
 }
@@ -902,7 +762,8 @@ listen_and_die(void)
 static void
 add(const char *name, GTestFunc run)
 {
-	char *path = g_strdup_printf("/emul/shm-hostile/%s/%s", strchr(adapter, ':') + 1, name);
+	char *path =
+		g_strdup_printf("/emul/shm-hostile/%s/%s", strchr(hostile_adapter, ':') + 1, name);
 
 	g_test_add_func(path, run);
 	g_free(path);
@@ -912,12 +773,12 @@ int
 main(int argc, char **argv)
 {
 	self = argv[0];
-	adapter = argc > 1 ? argv[1] : "shm:ib";
+	hostile_adapter = argc > 1 ? argv[1] : "shm:ib";
 	if (argc > 2 && strcmp(argv[2], "child") == 0)
 		return child_main();
 	if (argc > 2 && strcmp(argv[2], "listen") == 0)
 		return listen_and_die();
-	runtime = vem_runtime_begin();
+	hostile_runtime = vem_runtime_begin();
 	g_test_init(&argc, &argv, NULL);
 	add("killed", test_killed);
 	add("left", test_left);
@@ -926,10 +787,10 @@ main(int argc, char **argv)
 	add("silent", test_silent);
 	add("packets", test_packets);
 	add("entries", test_entries);
-	if (strcmp(adapter, "shm:ib") == 0)
+	if (strcmp(hostile_adapter, "shm:ib") == 0)
 		add("datagrams", test_datagrams);
 	add("changing", test_changing);
 	int failed = g_test_run();
-	(void)vem_runtime_end(runtime); /* those of the killed are left */
+	(void)vem_runtime_end(hostile_runtime); /* those of the killed are left */
 	return failed;
 }
