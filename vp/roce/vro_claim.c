@@ -176,6 +176,7 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
 		       "peers with hardware or with the kernel's rxe drop them: use IPv6");
 	udp->absent = vro_station_absent;
+	udp->denied = vro_station_denied;
 	udp->owner = station;
 	vro_tap_open(station, udp);
 	udp->out = &station->udps[0].own;
