@@ -178,7 +178,7 @@ acknowledgement(struct vro_qp *qp)
 		return false;
 	vro_send(qp, at, &qp->path.flow, &p);
 	rx->nak = 0;
-	rx->due = false;
+	rx->due = rx->unsaid = false;
 	return true;
 }
 
@@ -573,6 +573,7 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		read_execute(qp, p);
 	else
 		message_packet(qp, p, parts);
+	rx->unsaid = true;
 	if (p->ack_request && rx->nak == 0 && (parts & (ROCE_IS_SEND | ROCE_IS_WRITE)) != 0) {
 		rx->due = true;
 		vro_qp_mark(qp);

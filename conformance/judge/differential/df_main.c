@@ -478,7 +478,7 @@ main(int argc, char **argv)
 		fprintf(stderr,
 			"differential: --quirks: a word of \"%s\" is not known; there are "
 			"no-errors, no-region-unlink, raises-ird, all-solicited, srq-of-zone, "
-			"late-flush\n",
+			"late-flush, no-empty-read, early-slots, orderly-end\n",
 			quirks);
 		return 2;
 	}
