@@ -400,7 +400,7 @@ invalidates(const struct vro_request *r)
 
 /*
  * Say what was executed, if it was not said: the peer may have sent from the region whose key is to be invalidated, and would repeat that
- * without the key. False: it has to wait.
+ * without the key [WIRE 16.4.1]. False: it has to wait.
  */
 static bool
 acknowledged(struct vro_qp *qp)

@@ -3,7 +3,7 @@
 
 /*
  * Runs of each opcode, in both directions at once, over a wire that loses exactly packet k, then each pair (k, l), and over one
- * that loses, duplicates, delays and damages at random: programs see the same completions, and memory is the same, as without loss.
+ * that loses, duplicates, delays and damages at random: programs see the same completions, and memory is the same, as without loss [WIRE 16.3], [WIRE 16.5].
  */
 #include <string.h>
 
@@ -355,7 +355,7 @@ duplicates(void)
 	}
 }
 
-/* Unreliable connections: what arrives is whole and in order, and what does not is gone, whichever two packets are lost. */
+/* [WIRE 16.3.3] Unreliable connections: what arrives is whole and in order, and what does not is gone, whichever two packets are lost. */
 static void
 unreliable(void)
 {

@@ -99,7 +99,7 @@ source(gconstpointer data)
 
 /*
  * A Send whose completion nobody gets does not ask for an acknowledgement. The peer that has it invalidates the region it was sent from, and
- * acknowledges it before: it need not be sent again.
+ * acknowledges it before: it need not be sent again [WIRE 16.4.1].
  */
 static void
 invalidator(void)
