@@ -432,6 +432,9 @@ try_adapters(const struct df_program *program)
 			continue;
 		}
 		df_quirks_add(&subject.profile, quirks);
+		/* RoCE has no message for a connection that failed, and ends one without waiting for acknowledgements. */
+		if (g_str_has_prefix(names[i], "roce:"))
+			df_quirks_add(&subject.profile, "orderly-end,late-flush");
 		if (faults && !subject.profile.faults) {
 			printf("ok %u %s # SKIP not applicable: the fault door is of the emulated "
 			       "adapters\n",
