@@ -232,6 +232,17 @@ def settings():
         yield b'\xffITAPI_' + length * b'X' + b'=1'
 
 
+def roce():
+    """Each packet of the vectors by itself; each opcode to a queue pair in each state, with and without a receive and a request."""
+    with open(os.path.join(VECTORS, 'roce.json'), encoding='utf-8') as file:
+        for octets in map(bytes.fromhex, re.findall(r'"hex": "([0-9a-f]{80,600})"', file.read())):
+            yield bytes([0]) + octets[28 if octets[0] >> 4 == 4 else 48:]
+    for kind in range(0, 32):
+        for opcode in range(32):
+            packet = bytes([8, 5 | 16, 0, opcode, 0, 1, 4, 3, 4, 0x1f, 1])
+            yield bytes([1, kind, 4, 32]) + packet + bytes([2, 1, 2]) + packet + bytes([6, 9])
+
+
 def shm():
     """Options, then commands; see fuzz_shm.c."""
     entries = b''.join(bytes([4, kind, length >> 8, length & 255]) for kind in (1, 2, 3, 2, 1) for length in (0, 100, 5000))
@@ -253,7 +264,7 @@ def shm():
 
 
 def main():
-    for make in (cm, config, judge, kal, kald, letters, mads, mpa, script, settings, shm, stream, wire):
+    for make in (cm, config, judge, kal, kald, letters, mads, mpa, roce, script, settings, shm, stream, wire):
         folder = os.path.join(sys.argv[1], make.__name__)
         os.makedirs(folder, exist_ok=True)
         for octets in make():

@@ -215,6 +215,12 @@ enum access {
 	ATOMIC_L
 };
 
+static bool
+is_local(enum access access)
+{
+	return access == WRITE_L || access == READ_L || access == SEND_L || access == ATOMIC_L;
+}
+
 static void
 post(struct pair *pair, enum access access, const struct victim *v, const struct victim *whole,
      size_t length)
@@ -287,7 +293,10 @@ judge(struct pair *pair, enum access access)
 	else if (access == SEND_L)
 		end_done(b->recv, IT_DTO_RC_RECV_CMPL_EVENT, 7, IT_DTO_ERR_FLUSHED);
 	end_expect(a->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
-	end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	if (is_local(access))
+		end_expect_broken_by_peer(b);
+	else
+		end_expect(b->cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 }
 
 /* One access; `from`: the first byte that is lost; `length`: of the access. Afterwards a new connection works. */
@@ -295,8 +304,7 @@ static void
 lose(struct pair *pair, enum access access, enum loss how, size_t from, size_t length)
 {
 	struct end *a = &pair->active, *b = &pair->passive;
-	bool local =
-		access == WRITE_L || access == READ_L || access == SEND_L || access == ATOMIC_L;
+	bool local = is_local(access);
 	struct victim v, whole; /* at the two sides */
 
 	g_test_message("access %d, loss %d, from %zu, length %zu", access, how, from, length);

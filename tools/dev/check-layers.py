@@ -102,7 +102,7 @@ RULES = {
     'conformance/record/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'vp/iwarp/mpa_crc.h'],
     'conformance/fuzz/': PROVIDER_INTERFACE + ['rnicpi/ri_load.h', 'rnicpi/support/*.h', 'kal/kal_*.h', 'kal/*/kal_*.h',
                                                'kal/remote/kald_*.h', 'kal/daemon/kald_*.h',
-                                               'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h', 'vp/roce/cm/*.h',
+                                               'vp/*/vem_*.h', 'vp/*/viw_*.h', 'vp/*/vsw_*.h', 'vp/iwarp/*.h', 'vp/roce/*.h', 'vp/roce/*/*.h',
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     # Lines of the log have one form, and block no thread, in the tools as in the library.

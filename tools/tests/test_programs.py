@@ -6,6 +6,7 @@
 Usage: test_programs.py TOOLS ADAPTER self|pair|brief      (TAP; brief: a pair, and only some cases)
 """
 
+import contextlib
 import fcntl
 import functools
 import os
@@ -21,11 +22,21 @@ import sys
 import termios
 import threading
 
-from tool_runs import (PATIENCE, Failed, Folder, Server, Skipped, finish, main, run, start,
-                       wait_for_rings, wait_for_traffic)
+import tool_runs
+from tool_runs import PATIENCE, Failed, Folder, Skipped, finish, main, run, start, wait_for_packets, wait_for_rings, wait_for_traffic
 
 HOST = '127.0.0.1'
+OWN = '127.%d.%d.' % (80 + os.getpid() % 40, os.getpid() // 40 % 256)       # of processes with an address each
 SOME = bytes(range(256)) * 12345        # 3 MB, no multiple of a chunk
+
+
+class Server(tool_runs.Server):
+    """Over RoCE it has an address of its own, which clients go to."""
+
+    def __init__(self, tools, name, *arguments, **keywords):
+        if 'roce:lo' in arguments:
+            keywords['env'] = {**os.environ, 'ITAPI_ROCE_ADDRESS': OWN + '2'}
+        super().__init__(tools, name, *arguments, **keywords)
 
 
 class Bench:
@@ -48,13 +59,20 @@ class Bench:
         """Returns once data moves between the two."""
         if self.adapter.startswith('shm'):
             wait_for_rings(client)
+        elif self.adapter.startswith('roce'):
+            wait_for_packets(self.tools, client, max(octets // 512, 64))
         else:
             wait_for_traffic(server.port, [client], octets)
 
     def needs_tcp(self):
         """Skips a case whose peer is a TCP socket of the test."""
-        if self.adapter.startswith('shm'):
+        if not self.adapter.startswith('iwarp'):
             raise Skipped('peers of %s do not meet by TCP' % self.adapter)
+
+    def needs_requests(self, always=False):
+        """Skips a case in which a side may ask for nothing when its peer dies, if nothing else tells it."""
+        if self.adapter.startswith('roce') and not always:
+            raise Skipped('only a request that is not answered tells of a peer that died')
 
     def copy(self, folder, source, target, *options, expect=0, limit=None, early=False):
         """Copies with it-cp; '@' in a path becomes the server's address. A client that fails `early` may not connect at all."""
@@ -396,7 +414,11 @@ def no_adapter(bench):
 
 
 def nobody_there(bench):
-    with socket.socket() as place:
+    """Over RoCE a process is there, since the ports are its own; without one the answer does not come."""
+    with contextlib.ExitStack() as stack:
+        if bench.adapter.startswith('roce'):
+            stack.enter_context(Server(bench.tools, 'it-ping', '-a', bench.adapter))
+        place = stack.enter_context(socket.socket())
         place.bind((HOST, 0))
         port = str(place.getsockname()[1])
         for name, *arguments in (('it-ping', HOST), ('it-test', HOST),
@@ -511,8 +533,12 @@ def stopped_json(bench):
 
 def port_in_use(bench):
     with Server(bench.tools, 'it-ping', '-a', bench.adapter) as server:
+        if bench.adapter.startswith('roce'):
+            run(bench.tools, 'it-ping', '-a', bench.adapter, env={**os.environ, 'ITAPI_ROCE_ADDRESS': HOST}).expect(
+                1, 'UDP port 4791 of %s has process %d (it-ping)' % (HOST, server.process.pid))
+            return
         run(bench.tools, 'it-ping', '-a', bench.adapter, '-p', server.port).expect(1, 'in use')
-    if bench.adapter.startswith('shm'):
+    if not bench.adapter.startswith('iwarp'):
         return      # their ports are not those of TCP
     with socket.socket() as taken:      # at one address of several: a client there would find somebody else
         taken.bind((HOST, 0))
@@ -533,21 +559,26 @@ def many_clients(bench):
 
 def killed(victim, name, bench):
     """One side is killed while data moves; the other must say so and end soon."""
+    said = 'connection'
     endless = ('-C', '1000000000') if name == 'it-test' else ('-C', '0')
+    if bench.adapter.startswith('roce'):
+        bench.needs_requests((victim, name) == ('server', 'it-test'))
+        said, endless = 'IT_DTO_ERR_TRANSPORT', ('--perf', 'write', '-W', '16', *endless)
     with Server(bench.tools, name, '-a', bench.adapter) as server:
         client = start(bench.tools, name, '-a', bench.adapter, '-p', server.port, *endless, HOST)
         bench.wait_for_traffic(server, client)
         if victim == 'client':
             client.kill()
             finish(client)
-            server.done().expect(1, 'connection')
+            server.done().expect(1, said)
         else:
             server.kill()
-            finish(client).expect(1, 'connection')
+            finish(client).expect(1, said)
 
 
 def killed_copy(bench):
     """A client dies with half a file: the server keeps nothing of it."""
+    bench.needs_requests()
     with Folder() as folder:
         os.truncate(folder.file('source'), 4 << 30)
         server = Server(bench.tools, 'it-cp', '-a', bench.adapter, '--serve', folder.served)
@@ -623,6 +654,9 @@ if __name__ == '__main__':
     if not sys.argv[2].startswith('iwarp') and not built(sys.argv[1], sys.argv[2]):
         print('1..0 # SKIP this build has no emulated fabric')
         sys.exit(0)
+    if sys.argv[2] == 'roce:lo':
+        HOST = OWN + '2'
+        os.environ['ITAPI_ROCE_ADDRESS'] = OWN + '3'
     BENCH = Bench(sys.argv[1], sys.argv[2], sys.argv[3] != 'self')
     CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('self-fails', self_fails)])
     if sys.argv[3] == 'brief':

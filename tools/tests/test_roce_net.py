@@ -150,6 +150,25 @@ def test_second_address():
                 peer.tool(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:w0', '-p', server.port, address).expect(0, 'verified')
 
 
+def test_chosen_address():
+    """An address of IPv6 can be chosen, too; what is no address is refused, and not forgotten."""
+    with Host(here=True) as here, Host() as peer:
+        two_hosts(here, peer)
+        here.address('v0', 'fd91::11/64')
+        with tool_runs.Server(TOOLS, 'it-ping', '-P', '-a', 'roce:v0', env={**os.environ, 'ITAPI_ROCE_ADDRESS': 'fd91::11'}) as server:
+            ping = ('it-ping', '-C', '3', '-a', 'roce:w0', '-p', server.port)
+            peer.tool(TOOLS, *ping, 'fd91::11').expect(0, 'verified')
+            peer.tool(TOOLS, *ping, '--timeout', '1', 'fd91::1').expect(1, 'cannot connect')
+        for text in ('::1', '127.0.0.9'):
+            tool_runs.run(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:lo', '--self',
+                          env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(0, 'verified')
+        for text in ('localhost', '127.0.0', '127.0.0.2 ', '0.0.0.0', '::', '224.0.0.1', '::ffff:127.0.0.2', 'fd91::11%v0'):
+            tool_runs.run(TOOLS, 'it-ping', '-C', '3', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': text}).expect(
+                1, 'ITAPI_ROCE_ADDRESS is no address of IPv4 or IPv6, such as 127.0.0.2: "%s"' % text)
+        tool_runs.run(TOOLS, 'it-ping', '-a', 'roce:lo', '--self', env={**os.environ, 'ITAPI_ROCE_ADDRESS': 'fd91::77'}).expect(
+            1, 'UDP port 4791 of [fd91::77] cannot be opened')
+
+
 def test_cable():
     """A cable that is out for a moment costs time, and nothing else; a peer that is killed ends the connection."""
     with Host(here=True) as here, Host() as peer:
@@ -196,6 +215,7 @@ if __name__ == '__main__':
         ('forged-path-mtu', test_forged_path_mtu),
         ('forged-runs', test_forged_runs),
         ('second-address', test_second_address),
+        ('chosen-address', test_chosen_address),
         ('cable', test_cable),
         ('verbs', test_verbs),
     ]))

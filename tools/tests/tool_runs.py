@@ -174,6 +174,21 @@ def wait_for_rings(process):
     raise Failed('no data moves')
 
 
+def wait_for_packets(tools, process, packets=8):
+    """Returns once endpoints of a client over RoCE have sent and had that many packets."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise Failed('%s ended too early' % process.args)
+        said = run(tools, 'it-info', '--live', str(process.pid), '--json')
+        listed = said.json()['processes'] if said.status == 0 else []
+        counted = [each.get('counters', {}) for one in listed for each in one['objects'] if each['kind'] == 'endpoint']
+        if sum(each.get('frames_sent', 0) + each.get('frames_received', 0) for each in counted) >= packets:
+            return
+        time.sleep(0.05)
+    raise Failed('no data moves')
+
+
 class Folder:
     """A folder for one test: files to copy, and one that is served."""
 

@@ -6,7 +6,7 @@
  * free for the process that uses it. The loopback has an address for each process; so that the one which the adapter reports is the
  * one which it has, that is taken when the adapter is opened.
  */
-#include <stdio.h>
+#include <arpa/inet.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -176,6 +176,7 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 		       "this kernel puts an identification other than 0 into IPv4 packets, so that "
 		       "peers with hardware or with the kernel's rxe drop them: use IPv6");
 	udp->absent = vro_station_absent;
+	udp->denied = vro_station_denied;
 	udp->owner = station;
 	vro_tap_open(station, udp);
 	udp->out = &station->udps[0].own;
@@ -183,24 +184,26 @@ address_open(struct vro_station *station, const struct ri_addr *addr, uint32_t *
 	return RI_SUCCESS;
 }
 
-/* The address that the setting names instead of those of the interface, or RI_ADDR_NONE. */
-static struct ri_addr
-address_chosen(void)
+/* The address that the setting names instead of those of the interface, or RI_ADDR_NONE. False: the text is no address. */
+static bool
+address_chosen(struct ri_addr *addr)
 {
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, none[16];
 	const char *text = vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]);
-	struct ri_addr addr = {.family = RI_ADDR_NONE};
-	unsigned a, b, c, d;
-	char rest;
+	uint8_t gid[16];
 
-	if (text != NULL && sscanf(text, "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &rest) == 4 &&
-	    (a | b | c | d) < 256) {
-		addr.family = RI_ADDR_IPV4;
-		addr.octets[0] = (uint8_t)a;
-		addr.octets[1] = (uint8_t)b;
-		addr.octets[2] = (uint8_t)c;
-		addr.octets[3] = (uint8_t)d;
-	}
-	return addr;
+	*addr = (struct ri_addr){.family = RI_ADDR_NONE};
+	if (text == NULL || text[0] == '\0')
+		return true;
+	if (inet_pton(AF_INET, text, addr->octets) == 1)
+		addr->family = RI_ADDR_IPV4;
+	else if (inet_pton(AF_INET6, text, addr->octets) == 1 &&
+		 memcmp(addr->octets, mapped, sizeof(mapped)) != 0)
+		addr->family = RI_ADDR_IPV6;
+	else
+		return false;
+	vro_gid_of_addr(gid, addr);
+	return !vro_gid_is_group(gid) && memcmp(addr->octets, none, sizeof(none)) != 0;
 }
 
 static bool
@@ -262,15 +265,23 @@ loopback_claim(struct vro_station *station)
 enum ri_status
 vro_claim_begin(struct vro_station *station)
 {
-	struct ri_addr chosen = address_chosen();
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+	struct ri_addr chosen;
 	uint8_t gid[16];
 
+	if (!address_chosen(&chosen)) {
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "%s is no address of IPv4 or IPv6, such as 127.0.0.2: \"%s\"",
+		       vro_settings[VRO_SETTING_ADDRESS].name,
+		       vsw_setting_text(&vro_settings[VRO_SETTING_ADDRESS]));
+		return RI_ERR_RESOURCES;
+	}
 	if (chosen.family == RI_ADDR_NONE)
 		return station->port.loopback ? loopback_claim(station) : RI_SUCCESS;
 	station->port.num_addrs = 1;
 	station->port.addrs[0] = chosen;
 	vro_gid_of_addr(gid, &chosen);
-	if (vro_route_here(gid, 0))
+	if (vro_route_here(gid, station->port.index))
 		return RI_SUCCESS;
 	address_failed(station, &chosen, RI_ERR_NO_ROUTE);
 	return RI_ERR_RESOURCES;

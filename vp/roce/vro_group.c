@@ -64,6 +64,7 @@ group_open(struct vro_station *station, struct vro_group **at, const uint8_t gid
 		free(group);
 		return false;
 	}
+	group->udp.denied = vro_station_denied;
 	group->udp.owner = station;
 	vro_tap_open(station, &group->udp);
 	*at = group;

@@ -202,6 +202,7 @@ struct vro_responding {
 	struct ri_wr_remote remote;
 	bool waited;    /* a Send found no receive, and the log says so */
 	bool silent;    /* a NAK was sent; until the expected packet comes there is no other */
+	bool unsaid;    /* something was executed since the last acknowledgement */
 	bool due;       /* an acknowledgement, or: */
 	uint8_t nak;    /* syndrome of a NAK or RNR NAK that is due; 0: none */
 	bool fatal;     /* the NAK ends the queue pair */

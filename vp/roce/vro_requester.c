@@ -392,6 +392,26 @@ vro_requester_count(struct vro_qp *qp, bool none)
 	tx->counted = now;
 }
 
+static bool
+invalidates(const struct vro_request *r)
+{
+	return r->wqe->opcode == RI_OP_SEND && (r->wqe->flags & RI_WR_INVALIDATE) != 0;
+}
+
+/*
+ * Say what was executed, if it was not said: the peer may have sent from the region whose key is to be invalidated, and would repeat that
+ * without the key [WIRE 16.4.1]. False: it has to wait.
+ */
+static bool
+acknowledged(struct vro_qp *qp)
+{
+	if (!qp->rx.unsaid)
+		return true;
+	qp->rx.due = true;
+	vro_responder_run(qp);
+	return !qp->rx.due && qp->state == VRO_RTS;
+}
+
 /* Send one packet. False: it has to wait. */
 static bool
 send_one(struct vro_qp *qp)
@@ -409,6 +429,8 @@ send_one(struct vro_qp *qp)
 		return false;
 	if (qp->transport == ROCE_RC && under_way(qp) != 0 &&
 	    (under_way(qp) >= tx->window || budget_ends(qp)))
+		return false;
+	if (invalidates(r) && !acknowledged(qp))
 		return false;
 	if (under_way(qp) == 0 && !tx->spent)
 		tx->since = qp->engine->host->now(qp->engine->host->self);

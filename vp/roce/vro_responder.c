@@ -178,7 +178,7 @@ acknowledgement(struct vro_qp *qp)
 		return false;
 	vro_send(qp, at, &qp->path.flow, &p);
 	rx->nak = 0;
-	rx->due = false;
+	rx->due = rx->unsaid = false;
 	return true;
 }
 
@@ -573,13 +573,14 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		read_execute(qp, p);
 	else
 		message_packet(qp, p, parts);
+	rx->unsaid = true;
 	if (p->ack_request && rx->nak == 0 && (parts & (ROCE_IS_SEND | ROCE_IS_WRITE)) != 0) {
 		rx->due = true;
 		vro_qp_mark(qp);
 	}
 }
 
-/* A message of which a packet is missing, or which is refused, is dropped; the next First or Only begins another one. */
+/* [WIRE 16.3.3] A message of which a packet is missing, or which is refused, is dropped; the next First or Only begins another one. */
 static void
 unreliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 {

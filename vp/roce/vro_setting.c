@@ -6,8 +6,8 @@
 const struct ri_setting vro_settings[VRO_SETTING_COUNT] = {
 	[VRO_SETTING_ADDRESS] =
 		{.name = "ITAPI_ROCE_ADDRESS",
-		 .meaning = "IPv4 address that roce adapters have in place of those of their "
-			    "interface, such as 127.0.0.2",
+		 .meaning = "Address that roce adapters have in place of those of their "
+			    "interface, such as 127.0.0.2 or ::1",
 		 .kind = RI_SETTING_TEXT},
 	[VRO_SETTING_PROBE] =
 		{.name = "ITAPI_ROCE_PROBE_MS",

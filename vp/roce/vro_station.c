@@ -13,6 +13,7 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "ri_refused.h"
 #include "vro_address.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
@@ -177,6 +178,20 @@ vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *he
 		for (struct vro_verbs_qp *qp = station->rows[row]; qp != NULL; qp = qp->next_row)
 			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0)
 				vro_requester_absent(&qp->qp);
+}
+
+/* A socket that may not receive is watched no more: it would be found ready all the time. */
+void
+vro_station_denied(struct vro_udp *udp, bool receiving, int error)
+{
+	struct vro_station *station = udp->owner;
+	const struct ri_log_about about = {.layer = "roce", .adapter = station->name};
+
+	if (receiving)
+		(void)epoll_ctl(station->epfd, EPOLL_CTL_DEL, udp->fd, NULL);
+	else if (atomic_exchange(&station->denied, true))
+		return;
+	ri_log_refused(station->engine.host, &about, receiving ? "recvmsg" : "sendmsg", error);
 }
 
 /* --- connection management ---------------------------------------------------------------- */

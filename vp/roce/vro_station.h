@@ -85,6 +85,7 @@ struct vro_station {
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
 	char name[64];
+	atomic_bool denied;         /* a refusal to send was told */
 	bool captured;              /* its packets go to a capture (vro_tap.h) */
 	_Atomic(const char *) note; /* a sentence for the next one, or NULL */
 };
@@ -119,6 +120,8 @@ void vro_claim_drop(struct vro_station *station);
 /* As vro_udp::absent, of a station's sockets. In the role. */
 void vro_station_absent(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head,
 			size_t len);
+/* As vro_udp::denied. Any thread. */
+void vro_station_denied(struct vro_udp *udp, bool receiving, int error);
 
 /*
  * The manager that a number belongs to, and no other thread closes it until vro_station_let_go; NULL: there is none, and nothing is to be

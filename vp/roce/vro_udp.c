@@ -219,6 +219,19 @@ control_write(struct msghdr *message, const struct roce_flow *flow)
 
 static bool errors_read(struct vro_udp *udp);
 
+static bool
+is_denial(int error)
+{
+	return error == EPERM || error == ENOSYS;
+}
+
+static __attribute__((noinline)) void
+denial_tell(struct vro_udp *udp, bool receiving, int error)
+{
+	if (is_denial(error) && udp->denied != NULL)
+		udp->denied(udp, receiving, error);
+}
+
 /* One message to the kernel, which cuts it into segments, 0 being none; false: errno says why it was not taken. */
 static bool
 octets_send(const struct vro_udp *udp, const struct roce_flow *flow, const uint8_t *octets,
@@ -287,11 +300,13 @@ run_push(struct vro_run *run)
 		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
 			return false;
 		bool uncut = cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE);
+		int error = errno;
 
 		/* An error of an earlier packet is reported in place of sending this one. Anybody can make one up. */
 		if (!errors_read(udp) && uncut)
 			run_single(run);
 		if (++tries == 3) {
+			denial_tell(udp, false, error);
 			udp->refused++;
 			run_shorten(run, len);
 			tries = 0;
@@ -326,6 +341,7 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 	for (int tries = 0; tries < 3; tries++)
 		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
+	denial_tell(udp, false, errno);
 }
 
 /* Class, hop limit and slot lie side by side. The kernel gives a run to the process of its first packet. */
@@ -546,8 +562,12 @@ messages_receive(struct vro_udp *udp)
 	if (udp->taken != 0)
 		inbox_prepare(udp, udp->taken);
 	udp->taken = 0;
-	if (udp->many && !udp->bulk) {
+	if (udp->many && !udp->bulk && !udp->singly) {
 		count = ri_recvmmsg(udp->fd, in->messages, VRO_UDP_BATCH, MSG_DONTWAIT);
+		if (count < 0 && is_denial(errno)) {
+			udp->singly = true; /* the other call may be allowed */
+			errno = EAGAIN;
+		}
 	} else {
 		ssize_t len = ri_recvmsg(udp->fd, &in->messages[0].msg_hdr, MSG_DONTWAIT);
 
@@ -559,6 +579,21 @@ messages_receive(struct vro_udp *udp)
 	return count;
 }
 
+/* Nothing was received, for that reason. */
+static __attribute__((noinline)) void
+receive_failed(struct vro_udp *udp, int error)
+{
+	udp->bulk = false;
+	if (error == EAGAIN || error == EINTR)
+		return;
+	if (!is_denial(error)) {
+		(void)errors_read(udp);
+	} else if (!udp->deaf) {
+		udp->deaf = true;
+		denial_tell(udp, true, error);
+	}
+}
+
 static inline __attribute__((always_inline)) uint32_t
 receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 {
@@ -567,9 +602,7 @@ receive(struct vro_udp *udp, struct vro_engine *engine, bool captured)
 	int count = messages_receive(udp);
 
 	if (count < 0) {
-		udp->bulk = false;
-		if (errno != EAGAIN && errno != EINTR)
-			(void)errors_read(udp);
+		receive_failed(udp, errno);
 		return 0;
 	}
 	udp->calls_in++;

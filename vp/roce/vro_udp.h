@@ -53,6 +53,8 @@ struct vro_udp {
 	bool bulk;            /* long runs come: receive one at a time, and answer it */
 	bool many;            /* two calls in a row found something: receive a batch */
 	bool found;           /* the last call did */
+	bool singly;          /* the system refuses to receive several datagrams by one call ... */
+	bool deaf;            /* ... or any */
 	uint64_t calls_out;   /* system calls that sent packets ... */
 	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
@@ -62,6 +64,11 @@ struct vro_udp {
 	 * octets, perhaps none. May be NULL.
 	 */
 	void (*absent)(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len);
+	/*
+	 * The system refuses to send, or to receive, as a sandbox does. A refusal to receive is told once. On the thread that sends or
+	 * receives. May be NULL.
+	 */
+	void (*denied)(struct vro_udp *udp, bool receiving, int error);
 	void *owner;
 	/* vro_udp_receive, or what also gives the capture all that comes. */
 	uint32_t (*receive)(struct vro_udp *udp, struct vro_engine *engine);

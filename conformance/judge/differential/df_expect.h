@@ -29,6 +29,7 @@ struct df_profile {
 	bool late_flush; /* a request without a completion that has succeeded may be flushed later */
 	bool no_empty_read; /* leave out Reads of no octets */
 	bool early_slots; /* a request without a completion may give its slot back as soon as it is done */
+	bool orderly_end; /* the peer of an end that failed may see an orderly one, since no message says more */
 	bool imagined; /* of no adapter: the generator's, whose programs stay as they are */
 	bool ib; /* transport: a connection ends in order even while requests are outstanding */
 	bool remote_status; /* an error at the peer completes the request that caused it */

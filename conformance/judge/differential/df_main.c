@@ -432,6 +432,9 @@ try_adapters(const struct df_program *program)
 			continue;
 		}
 		df_quirks_add(&subject.profile, quirks);
+		/* RoCE has no message for a connection that failed, and ends one without waiting for acknowledgements. */
+		if (g_str_has_prefix(names[i], "roce:"))
+			df_quirks_add(&subject.profile, "orderly-end,late-flush");
 		if (faults && !subject.profile.faults) {
 			printf("ok %u %s # SKIP not applicable: the fault door is of the emulated "
 			       "adapters\n",
@@ -478,7 +481,7 @@ main(int argc, char **argv)
 		fprintf(stderr,
 			"differential: --quirks: a word of \"%s\" is not known; there are "
 			"no-errors, no-region-unlink, raises-ird, all-solicited, srq-of-zone, "
-			"late-flush\n",
+			"late-flush, no-empty-read, early-slots, orderly-end\n",
 			quirks);
 		return 2;
 	}

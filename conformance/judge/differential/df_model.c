@@ -110,6 +110,8 @@ model_end(struct df_model *model, int self, enum model_end how, unsigned cause)
 	/* iWARP has no orderly end while requests are outstanding. */
 	if (leaves && busy && !model->profile->ib && !far->left)
 		far->events |= MODEL_BIT(IT_CM_MSG_CONN_BROKEN_EVENT & 0xf);
+	if (!leaves && !far->left && model->profile->orderly_end)
+		far->events |= MODEL_BIT(IT_CM_MSG_CONN_DISCONNECT_EVENT & 0xf);
 	near->left |= leaves;
 	model->dirty = true;
 }

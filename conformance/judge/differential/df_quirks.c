@@ -17,6 +17,7 @@ static const struct {
 	{"late-flush", offsetof(struct df_profile, late_flush)},
 	{"no-empty-read", offsetof(struct df_profile, no_empty_read)},
 	{"early-slots", offsetof(struct df_profile, early_slots)},
+	{"orderly-end", offsetof(struct df_profile, orderly_end)},
 };
 
 /* The member of that word, or NULL. */

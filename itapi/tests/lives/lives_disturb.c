@@ -27,9 +27,11 @@ disturb_ep(struct world *world, it_ep_handle_t ep)
 	it_lmr_triplet_t foreign = segment(&world->far, 0, 8), own = segment(&world->near, 0, 8);
 	const it_ep_param_mask_t all[] = {IT_EP_PARAM_MAX_REQ_DTO, IT_EP_PARAM_MAX_RECV_DTO,
 					  IT_EP_PARAM_MAX_IRD, IT_EP_PARAM_MAX_ORD};
-	const it_status_t statuses[] = {IT_ERR_RESOURCE_REQ_DTO, IT_ERR_RESOURCE_RECV_DTO,
-					IT_ERR_RESOURCE_IRD, IT_ERR_RESOURCE_ORD};
 	struct side *near = &world->near;
+	const bool sizes = near->end.info->ep_work_queues_resizable;
+	const it_status_t statuses[] = {sizes ? IT_ERR_RESOURCE_REQ_DTO : IT_ERR_OP_NOT_SUPPORTED,
+					sizes ? IT_ERR_RESOURCE_RECV_DTO : IT_ERR_OP_NOT_SUPPORTED,
+					IT_ERR_RESOURCE_IRD, IT_ERR_RESOURCE_ORD};
 	it_rmr_context_t context = 0;
 	it_ep_attributes_t attr;
 	it_ep_param_t p;
@@ -51,7 +53,7 @@ disturb_ep(struct world *world, it_ep_handle_t ep)
 			     ep,
 			     (it_ep_param_mask_t)(IT_EP_PARAM_MAX_REQ_DTO | IT_EP_PARAM_MAX_IRD),
 			     &attr),
-		     IT_ERR_RESOURCE_IRD);
+		     sizes ? IT_ERR_RESOURCE_IRD : IT_ERR_OP_NOT_SUPPORTED);
 	must(world, "it_ep_modify of the state", it_ep_modify(ep, IT_EP_PARAM_STATE, &attr),
 	     IT_ERR_INVALID_MASK);
 	must(world, "it_ep_accept", it_ep_accept(ep, (it_cn_est_identifier_t)1 << 60, NULL, 0),

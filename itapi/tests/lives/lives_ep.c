@@ -20,14 +20,16 @@ ep_draw(struct world *world, void *param)
 {
 	it_ep_attributes_t *attr = &((struct ep_param *)param)->attr;
 	it_rc_only_attributes_t *rc = &attr->srv.rc;
+	/* What a later life cannot have otherwise is the same in each. */
+	const bool sizes = world->near.end.info->ep_work_queues_resizable;
 
 	*attr = world->near.end.attr;
 	attr->max_dto_payload_size = draw_bool(world) ? 32 + draw(world, LIVES_OUT) : 0;
-	attr->max_request_dtos = 1 + draw(world, 12);
-	attr->max_recv_dtos = 1 + draw(world, 12);
-	attr->max_send_segments = 1 + draw(world, 4);
-	attr->max_recv_segments = 1 + draw(world, 4);
-	rc->max_rdma_write_segments = 1 + draw(world, 4);
+	attr->max_request_dtos = sizes ? 1 + draw(world, 12) : 7;
+	attr->max_recv_dtos = sizes ? 1 + draw(world, 12) : 5;
+	attr->max_send_segments = sizes ? 1 + draw(world, 4) : 3;
+	attr->max_recv_segments = sizes ? 1 + draw(world, 4) : 2;
+	rc->max_rdma_write_segments = sizes ? 1 + draw(world, 4) : 3;
 	rc->rdma_read_ird = draw(world, 6);
 	rc->rdma_read_ord = draw(world, 6);
 	if (world->near.end.info->ep_rdma_enables_modifiable) {
@@ -78,10 +80,11 @@ static void
 ep_reset(struct world *world, void *object, const void *param)
 {
 	const bool enables = world->near.end.info->ep_rdma_enables_modifiable;
-	const unsigned mask = IT_EP_PARAM_MAX_PAYLOAD | IT_EP_PARAM_MAX_REQ_DTO |
-			      IT_EP_PARAM_MAX_RECV_DTO | IT_EP_PARAM_MAX_SEND_SEG |
+	const bool sizes = world->near.end.info->ep_work_queues_resizable;
+	const unsigned mask = IT_EP_PARAM_MAX_PAYLOAD | IT_EP_PARAM_MAX_SEND_SEG |
 			      IT_EP_PARAM_MAX_RECV_SEG | IT_EP_PARAM_MAX_RDMA_WRITE_SEG |
-			      IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD;
+			      IT_EP_PARAM_MAX_IRD | IT_EP_PARAM_MAX_ORD |
+			      (sizes ? IT_EP_PARAM_MAX_REQ_DTO | IT_EP_PARAM_MAX_RECV_DTO : 0u);
 	it_ep_handle_t ep = ((struct ep_object *)object)->ep;
 
 	world_reset(world, ep);
@@ -178,7 +181,7 @@ static const struct again ways[] = {
 
 const struct kind kind_ep = {
 	.name = "ep",
-	.needs = NEEDS_EP_RESIZE,
+	.needs = NEEDS_REUSE,
 	.param_size = sizeof(struct ep_param),
 	.draw = ep_draw,
 	.make = ep_make,

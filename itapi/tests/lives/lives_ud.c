@@ -29,12 +29,15 @@ ud_draw(struct world *world, void *param)
 {
 	it_ep_attributes_t *attr = &((struct ud_param *)param)->attr;
 
+	/* What a later life cannot have otherwise is the same in each. */
+	const bool sizes = world->near.end.info->ep_work_queues_resizable;
+
 	*attr = dgram_attr();
 	attr->max_dto_payload_size = draw_bool(world) ? 64 + draw(world, 256) : 0;
-	attr->max_request_dtos = 1 + draw(world, 12);
-	attr->max_recv_dtos = 1 + draw(world, 12);
-	attr->max_send_segments = 1 + draw(world, 4);
-	attr->max_recv_segments = 1 + draw(world, 4);
+	attr->max_request_dtos = sizes ? 1 + draw(world, 12) : 7;
+	attr->max_recv_dtos = sizes ? 1 + draw(world, 12) : 5;
+	attr->max_send_segments = sizes ? 1 + draw(world, 4) : 3;
+	attr->max_recv_segments = sizes ? 1 + draw(world, 4) : 2;
 	attr->srv.ud.ep_info.ud_ep_key = 1 + draw(world, 1000);
 }
 
@@ -371,9 +374,10 @@ static void
 to_reset(struct world *world, void *arg, const void *param)
 {
 	struct ud_object *object = arg;
-	const unsigned mask = IT_EP_PARAM_MAX_PAYLOAD | IT_EP_PARAM_MAX_REQ_DTO |
-			      IT_EP_PARAM_MAX_RECV_DTO | IT_EP_PARAM_MAX_SEND_SEG |
-			      IT_EP_PARAM_MAX_RECV_SEG | IT_EP_PARAM_EP_KEY;
+	const bool sizes = world->near.end.info->ep_work_queues_resizable;
+	const unsigned mask = IT_EP_PARAM_MAX_PAYLOAD | IT_EP_PARAM_MAX_SEND_SEG |
+			      IT_EP_PARAM_MAX_RECV_SEG | IT_EP_PARAM_EP_KEY |
+			      (sizes ? IT_EP_PARAM_MAX_REQ_DTO | IT_EP_PARAM_MAX_RECV_DTO : 0u);
 
 	world_reset(world, object->ep);
 	world_ok(world, it_ep_modify(object->ep, (it_ep_param_mask_t)mask,

@@ -74,6 +74,7 @@ static const struct refusal refusals[] = {
 	{"epoll_wait, epoll_pwait", "the service thread and the engine of `iwarp`", {SYS_epoll_pwait + 1, OLD_EPOLL_WAIT}, 0},
 	{"eventfd2", "waking threads; descriptors of event dispatchers", {SYS_eventfd2 + 1}, 0},
 	{"fcntl", "descriptors that do not block, and copies of them", {SYS_fcntl + 1}, 0},
+	{"ftruncate", "what a process shows of itself", {SYS_ftruncate + 1}, 0},
 	{"getdents64", "the folder of providers", {SYS_getdents64 + 1}, 0},
 	{"getpeername", "the address of a peer", {SYS_getpeername + 1}, 0},
 	{"getrandom", "keys; otherwise /dev/urandom is read", {SYS_getrandom + 1}, 0},
@@ -85,12 +86,15 @@ static const struct refusal refusals[] = {
 	{"listen", "listeners over `iwarp`", {SYS_listen + 1}, 0},
 	{"madvise", "hints about memory", {SYS_madvise + 1}, 0},
 	{"membarrier", "cheaper posts; without it they cost a locked instruction", {SYS_membarrier + 1}, 0},
+	{"memfd_create", "what a process shows of itself", {SYS_memfd_create + 1}, 0},
 	{"msync", "whether memory is mapped", {SYS_msync + 1}, 0},
 	{"nanosleep, clock_nanosleep", "a free call that waits for other calls", {SYS_clock_nanosleep + 1, SYS_nanosleep + 1}, 0},
 	{"openat", "configuration, providers, /proc", {SYS_openat + 1}, 0},
 	{"ppoll, poll", "the sleep of a wait over `iwarp`", {SYS_ppoll + 1, OLD_POLL}, 0},
 	{"prctl", "names of threads", {SYS_prctl + 1}, 0},
+	{"recvmmsg", "several datagrams by one call, over `roce`", {SYS_recvmmsg + 1}, 0},
 	{"recvmsg, recvfrom", "data that comes in; interfaces", {SYS_recvmsg + 1, SYS_recvfrom + 1}, 0},
+	{"recvmsg, recvfrom, recvmmsg", "the same, over `roce`", {SYS_recvmsg + 1, SYS_recvfrom + 1, SYS_recvmmsg + 1}, 0},
 	{"sched_getaffinity", "whether the service thread may look for the next message instead of sleeping", {SYS_sched_getaffinity + 1}, 0},
 	{"sched_yield", "waits of some instructions", {SYS_sched_yield + 1}, 0},
 	{"sendto, sendmsg, sendmmsg", "data that goes out; questions about interfaces", {SYS_sendto + 1, SYS_sendmsg + 1, SYS_sendmmsg + 1}, 0},
@@ -105,6 +109,12 @@ static const struct refusal refusals[] = {
 /* clang-format on */
 
 #define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+/* The columns of the table, two each. */
+static const char *const adapters[] = {"iwarp:lo", "emul:ib", "roce:lo"};
+
+#define ADAPTERS (sizeof(adapters) / sizeof(adapters[0]))
+#define CELLS    (2 * ADAPTERS)
 
 enum outcome {
 	WORKS,
@@ -286,16 +296,15 @@ judge(const struct running *running)
 static void
 print_row(const struct refusal *refusal)
 {
-	static const char *const adapters[] = {"iwarp:lo", "iwarp:lo", "emul:ib", "emul:ib"};
-	struct running cases[4][2];
+	struct running cases[CELLS][2];
 
 	printf("| `%s` | %s |", refusal->name, refusal->use);
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 2 * CELLS; i++) {
 		cases[i / 2][i % 2].plan = (struct plan){
-			refusal, adapters[i / 2], i % 2 == 0 ? EPERM : ENOSYS, i / 2 % 2 == 1};
+			refusal, adapters[i / 4], i % 2 == 0 ? EPERM : ENOSYS, i / 2 % 2 == 1};
 		start(&cases[i / 2][i % 2]);
 	}
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < CELLS; i++) {
 		enum outcome first = judge(&cases[i][0]), second = judge(&cases[i][1]);
 
 		if (first == second)
@@ -310,9 +319,17 @@ print_row(const struct refusal *refusal)
 static int
 print_table(void)
 {
-	printf("| refused | what for | `iwarp`, at the start | `iwarp`, later | `emul`, at the "
-	       "start | "
-	       "`emul`, later |\n|---|---|---|---|---|---|\n");
+	printf("| refused | what for |");
+	for (unsigned i = 0; i < ADAPTERS; i++) {
+		int family = (int)strcspn(adapters[i], ":");
+
+		printf(" `%.*s`, at the start | `%.*s`, later |", family, adapters[i], family,
+		       adapters[i]);
+	}
+	printf("\n|---|---|");
+	for (unsigned i = 0; i < CELLS; i++)
+		printf("---|");
+	printf("\n");
 	for (unsigned i = 0; i < REFUSALS; i++)
 		print_row(&refusals[i]);
 	return 0;
@@ -323,9 +340,12 @@ static void
 expected(const char *page, const struct plan *of, char *text, size_t room)
 {
 	const struct refusal *refusal = of->refusal;
-	unsigned column = (strncmp(of->adapter, "emul", 4) == 0 ? 2u : 0u) + (of->later ? 1u : 0u);
+	unsigned column = of->later ? 1 : 0;
 	char begin[512], cell[128];
 	const char *at;
+
+	for (unsigned i = 0; i < ADAPTERS && strcmp(adapters[i], of->adapter) != 0; i++)
+		column += 2;
 
 	(void)snprintf(begin, sizeof(begin), "| `%s` | %s | ", refusal->name, refusal->use);
 	text[0] = '\0';

@@ -3,7 +3,7 @@
 
 /*
  * Runs of each opcode, in both directions at once, over a wire that loses exactly packet k, then each pair (k, l), and over one
- * that loses, duplicates, delays and damages at random: programs see the same completions, and memory is the same, as without loss.
+ * that loses, duplicates, delays and damages at random: programs see the same completions, and memory is the same, as without loss [WIRE 16.3], [WIRE 16.5].
  */
 #include <string.h>
 
@@ -20,19 +20,80 @@ enum run {
 	RUN_SEND,
 	RUN_SEND_IMMEDIATE,
 	RUN_SEND_INLINE,
+	RUN_SEND_INVALIDATE,
 	RUN_WRITE,
 	RUN_WRITE_IMMEDIATE,
 	RUN_READ,
 	RUN_FETCH_ADD,
 	RUN_CMP_SWAP,
+	RUN_LOCAL, /* between Sends, what sends nothing: a window is bound, and a region invalidated */
 	RUN_MIX,
 	RUN_COUNT
 };
 
-static const char *const names[RUN_COUNT] = {"send",      "send-immediate",  "send-inline",
-					     "write",     "write-immediate", "read",
-					     "fetch-add", "cmp-swap",        "mix"};
+static const char *const names[RUN_COUNT] = {
+	"send", "send-immediate", "send-inline", "send-invalidate", "write", "write-immediate",
+	"read", "fetch-add",      "cmp-swap",    "local",           "mix"};
 static const uint32_t lengths[LENGTHS] = {700, 0, MTU};
+
+/* Regions of each side whose keys are taken away, the last one by itself, and a window. */
+static struct keys {
+	struct vsw_mem_entry *mr[LENGTHS + 1], *mw;
+	uint32_t stag[LENGTHS + 1], window;
+} keys[2];
+
+static void
+keys_make(struct sim *sim)
+{
+	for (int i = 0; i < 2; i++) {
+		struct sim_side *side = &sim->sides[i];
+		struct keys *k = &keys[i];
+		const struct ri_mr_init init = {.addr = (uint64_t)(uintptr_t)side->memory,
+						.length = SIM_ROOM,
+						.access = SIM_ALL,
+						.key = 0x11};
+
+		for (uint32_t n = 0; n <= LENGTHS; n++)
+			g_assert_cmpint(
+				vsw_mr_reg(side->mem, &sim->pd, 1, &init, &k->mr[n], &k->stag[n]),
+				==, RI_SUCCESS);
+		g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &k->mw, &k->window),
+				==, RI_SUCCESS);
+	}
+}
+
+static void
+keys_free(void)
+{
+	for (int i = 0; i < 2; i++) {
+		vsw_mw_free(keys[i].mw);
+		for (uint32_t n = 0; n <= LENGTHS; n++)
+			g_assert_cmpint(vsw_mr_dereg(keys[i].mr[n]), ==, RI_SUCCESS);
+	}
+}
+
+/* Request `n` of RUN_LOCAL: a Send, a bind, an invalidation. */
+static void
+local_post(struct sim_qp *q, uint32_t n)
+{
+	const struct keys *own = &keys[q->side != &q->side->sim->sides[0]];
+	struct ri_wr wr = {.wr_id = 100 * (uint64_t)RUN_LOCAL + n, .flags = RI_WR_SIGNALED};
+
+	if (n % 3 == 1) {
+		wr.opcode = RI_OP_BIND_MW;
+		wr.u.bind = (struct ri_wr_bind){
+			.mw_stag = own->window | 0x33,
+			.mr_stag = q->side->stag,
+			.addr = (uint64_t)(uintptr_t)q->side->memory + TARGET,
+			.length = 512,
+			.access = RI_ACCESS_REMOTE_WRITE,
+		};
+	} else {
+		wr.opcode = RI_OP_LOCAL_INV;
+		wr.inv_stag = own->stag[LENGTHS];
+	}
+	sim_post(q, &wr);
+}
 
 /* Request `n` of a run, at this side. */
 static void
@@ -43,6 +104,10 @@ request_post(struct sim_qp *q, enum run run, uint32_t n)
 	struct ri_sge sge = sim_sge(q, SOURCE + at, length);
 	uint8_t opcode = RI_OP_SEND;
 
+	if (run == RUN_LOCAL && n % 3 != 0) {
+		local_post(q, n);
+		return;
+	}
 	if (run == RUN_WRITE || run == RUN_WRITE_IMMEDIATE)
 		opcode = RI_OP_RDMA_WRITE;
 	else if (run == RUN_READ)
@@ -68,6 +133,10 @@ request_post(struct sim_qp *q, enum run run, uint32_t n)
 	wr.imm = 0x01020304 + n;
 	if (run == RUN_SEND_IMMEDIATE || run == RUN_WRITE_IMMEDIATE)
 		wr.flags |= RI_WR_IMMEDIATE | RI_WR_SOLICITED;
+	if (run == RUN_SEND_INVALIDATE) {
+		wr.flags |= RI_WR_INVALIDATE;
+		wr.inv_stag = keys[q->side == &q->side->sim->sides[0]].stag[n % LENGTHS];
+	}
 	if (run == RUN_SEND_INLINE)
 		wr.flags |= RI_WR_INLINE;
 	sim_post(q, &wr);
@@ -111,6 +180,7 @@ play(const struct setting *s, guint *packets, uint64_t counts[VRO_COUNTS])
 	sim_pair(sim, s->transport, MTU, s->psn[0], s->psn[1], pair);
 	for (int i = 0; i < 2; i++)
 		pair[i]->qp.rx.msn = s->msn;
+	keys_make(sim);
 	run_post(pair, s->run);
 	sim_run(sim, QUIET);
 	state = sim_state(sim);
@@ -118,6 +188,7 @@ play(const struct setting *s, guint *packets, uint64_t counts[VRO_COUNTS])
 		*packets = sim->sent;
 	for (int i = 0; i < VRO_COUNTS && counts != NULL; i++)
 		counts[i] = sim->sides[0].engine.counts[i] + sim->sides[1].engine.counts[i];
+	keys_free();
 	sim_free(sim);
 	return state;
 }
@@ -284,7 +355,7 @@ duplicates(void)
 	}
 }
 
-/* Unreliable connections: what arrives is whole and in order, and what does not is gone. */
+/* [WIRE 16.3.3] Unreliable connections: what arrives is whole and in order, and what does not is gone, whichever two packets are lost. */
 static void
 unreliable(void)
 {
@@ -295,14 +366,76 @@ unreliable(void)
 
 	g_free(play(&s, &packets, NULL));
 	g_assert_cmpuint(packets, ==, 10); /* nothing is acknowledged */
-	for (guint k = 0; k < packets; k++) {
-		s.drop[0] = (gint)k;
+	for (guint k = 0; k < packets; k++)
+		for (gint l = -1; l < (gint)k; l++) {
+			s.drop[0] = (gint)k;
+			s.drop[1] = l;
 
-		g_autofree char *state = play(&s, NULL, NULL);
+			g_autofree char *state = play(&s, NULL, NULL);
+			guint arrived = count_of(state, "RI_OP_RECV RI_WC_SUCCESS");
 
-		g_assert_cmpuint(count_of(state, "RI_OP_RECV RI_WC_SUCCESS"), ==, 5);
-		g_assert_null(strstr(state, "FLUSHED"));
-	}
+			/* Of 6 messages one is gone, or two. */
+			g_assert_cmpuint(arrived, >=, l < 0 ? 5 : 4);
+			g_assert_cmpuint(arrived, <=, 5);
+			g_assert_null(strstr(state, "FLUSHED"));
+			g_assert_cmpuint(count_of(state, "RI_OP_SEND RI_WC_SUCCESS"), ==, 6);
+		}
+}
+
+static void
+datagram_ready(struct sim_qp *q)
+{
+	q->qp.path.mtu = MTU;
+	vro_qp_to_rtr(&q->qp, 0);
+	vro_qp_to_rts(&q->qp, 0xfffffe);
+	for (uint32_t n = 0; n < 6; n++)
+		sim_receive(q, 1000 + n, TARGET + n * 512, 512);
+}
+
+static void
+datagram_post(struct sim_qp *q, const struct sim_qp *to, uint32_t n)
+{
+	const struct ri_sge sge = sim_sge(q, SOURCE + n * 1024, 60 + n);
+	const struct ri_wr wr = {.wr_id = n,
+				 .opcode = RI_OP_SEND_UD,
+				 .sgl = &sge,
+				 .num_sge = 1,
+				 .flags = RI_WR_SIGNALED,
+				 .u.ud = {.ah = 1, .qpn = to->qp.qpn, .qkey = 0x11111111}};
+
+	sim_post(q, &wr);
+}
+
+/* Datagrams: of those that are sent all arrive but the two that are lost, and nobody is told. */
+static void
+datagrams(void)
+{
+	for (gint k = -1; k < 6; k++)
+		for (gint l = -1; l < MAX(k, 0); l++) {
+			struct sim *sim = sim_new(1, false);
+			struct sim_qp *pair[2];
+			guint lost = (k >= 0) + (l >= 0);
+
+			sim->drop[0] = k;
+			sim->drop[1] = l;
+			for (int i = 0; i < 2; i++) {
+				pair[i] = sim_qp_new(sim, i, ROCE_UD);
+				datagram_ready(pair[i]);
+			}
+			for (guint n = 0; n < 3; n++)
+				for (int i = 0; i < 2; i++)
+					datagram_post(pair[i], pair[!i], n);
+			sim_run(sim, QUIET);
+
+			g_autofree char *state = sim_state(sim);
+			g_test_message("%s", state);
+
+			g_assert_cmpuint(count_of(state, "RI_OP_RECV_UD RI_WC_SUCCESS"), ==,
+					 6 - lost);
+			g_assert_cmpuint(count_of(state, "RI_OP_SEND_UD RI_WC_SUCCESS"), ==, 6);
+			g_assert_null(strstr(state, "FLUSHED"));
+			sim_free(sim);
+		}
 }
 
 int
@@ -323,5 +456,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/lossy/random", random_wire);
 	g_test_add_func("/roce/lossy/duplicates", duplicates);
 	g_test_add_func("/roce/lossy/unreliable", unreliable);
+	g_test_add_func("/roce/lossy/datagrams", datagrams);
 	return g_test_run();
 }

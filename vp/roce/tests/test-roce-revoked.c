@@ -97,6 +97,41 @@ source(gconstpointer data)
 	sim_free(sim);
 }
 
+/*
+ * A Send whose completion nobody gets does not ask for an acknowledgement. The peer that has it invalidates the region it was sent from, and
+ * acknowledges it before: it need not be sent again [WIRE 16.4.1].
+ */
+static void
+invalidator(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+
+	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
+	sim->sides[0].engine.probe = pair[0]->qp.tx.probe = SHORT;
+	for (int i = 0; i < 2; i++)
+		sim_receive(pair[i], 8, 4096, 64);
+	const struct ri_sge sge = sim_sge(pair[0], 0, 64);
+	struct ri_wr send = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
+	struct ri_wr answer = sim_request(pair[1], 2, RI_OP_SEND, NULL, 0);
+
+	send.flags &= ~(uint32_t)RI_WR_SIGNALED;
+	answer.flags |= RI_WR_INVALIDATE;
+	answer.inv_stag = sim->sides[0].stag;
+	sim_post(pair[0], &send);
+	sim_run(sim, SHORT - 1);
+	sim_post(pair[1], &answer);
+	sim_run(sim, 5 * SECOND);
+	for (int i = 0; i < 2; i++) {
+		sim_poll(pair[i]);
+		g_assert_cmpuint(pair[i]->failures, ==, 0);
+	}
+	g_assert_cmpstr(pair[0]->sent->str, ==, "");
+	g_assert_cmpstr(pair[1]->sent->str, ==, "2 RI_OP_SEND RI_WC_SUCCESS\n");
+	g_assert_nonnull(strstr(pair[0]->received->str, "8 RI_OP_RECV RI_WC_SUCCESS 0"));
+	sim_free(sim);
+}
+
 /* The Read Request, to be played again. */
 struct question {
 	struct roce_packet packet;
@@ -174,6 +209,7 @@ main(int argc, char **argv)
 
 		g_test_add_data_func(path, &stories[i], source);
 	}
+	g_test_add_func("/roce/revoked/invalidator", invalidator);
 	g_test_add_func("/roce/revoked/question", question);
 	return g_test_run();
 }

@@ -3,6 +3,7 @@
 
 #include "vro_sim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LATENCY 10000u /* ns of a packet that is not delayed */
@@ -331,7 +332,7 @@ qp_free(struct sim_qp *q)
 	g_free(q->qp.in.wqe);
 	g_string_free(q->sent, TRUE);
 	g_string_free(q->received, TRUE);
-	g_free(q);
+	free(q);
 }
 
 void
@@ -406,7 +407,7 @@ struct sim_qp *
 sim_qp_new(struct sim *sim, int i, enum roce_transport transport)
 {
 	struct sim_side *side = &sim->sides[i];
-	struct sim_qp *q = g_new0(struct sim_qp, 1);
+	struct sim_qp *q = aligned_alloc(alignof(struct sim_qp), sizeof(struct sim_qp));
 	struct ri_qp_init init = {.type = transport == ROCE_UD ? RI_QP_UD : RI_QP_RC,
 				  .max_send_sge = 4,
 				  .max_recv_sge = 4,
@@ -417,6 +418,8 @@ sim_qp_new(struct sim *sim, int i, enum roce_transport transport)
 	struct ri_map map;
 	guint slot = 0;
 
+	g_assert_nonnull(q);
+	memset(q, 0, sizeof(*q));
 	while (side->qps[slot] != NULL)
 		g_assert_cmpuint(++slot, <, SIM_QPS);
 	side->qps[slot] = q;

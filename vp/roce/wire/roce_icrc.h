@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The invariant CRC of a RoCEv2 packet, and the IP and UDP headers that it covers.
+ * The invariant CRC of a RoCEv2 packet [WIRE 16.2], and the IP and UDP headers that it covers.
  *
  * The CRC covers what routers do not change: of IPv4 also the identification and the flags, which a UDP socket neither
  * chooses nor sees. A sender knows them, since Linux puts 0 into all datagrams of an unconnected socket that does not fragment,
