@@ -62,7 +62,7 @@ RULES = {
                   'kal/cm/kal_cm_states.h', 'rnicpi/support/*.h'],
     # The daemon sees no provider, no object and no connection.
     'kal/daemon/': ['kal/remote/kald_*.h', 'kal/config/kal_config.h', 'kal/config/kal_config_file.h', 'rnicpi/support/ri_fd.h',
-                    'rnicpi/support/ri_setting.h'] + GLIB,
+                    'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_setting.h'] + GLIB,
     'kal/cm/': PROVIDER_INTERFACE + ['kal/kal_*.h', 'kal/config/kal_config.h', 'kal/host/kal_fds.h', 'kal/live/kal_live.h', 'rnicpi/support/*.h',
                                      'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'kal/daemon/tests/kald_play.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
