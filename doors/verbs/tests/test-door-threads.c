@@ -349,8 +349,8 @@ test_fork(void)
 int
 main(int argc, char **argv)
 {
-	bench_adapter("emul:ib");
 	g_test_init(&argc, &argv, NULL);
+	bench_adapter(argc > 1 ? argv[1] : "emul:ib");
 	g_test_add_func("/door/threads/come-and-go", test_come_and_go);
 	g_test_add_func("/door/threads/open-and-close", test_open_and_close);
 	g_test_add_func("/door/threads/cancel", test_cancel);
