@@ -137,12 +137,24 @@ child_end(pid_t pid, const struct pair *parent)
 	return child_finish(pid, parent, works_on);
 }
 
+/* The case is skipped, since no child can work on. */
+static bool
+no_child(void)
+{
+	if (!CHILD_WORKS_ON)
+		g_test_skip(CHILD_NONE);
+	return !CHILD_WORKS_ON;
+}
+
 /* --- the states ---------------------------------------------------------------------------- */
 
 /* A child of a process that listens opens adapters of its own. */
 static void
 test_listening(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	pid_t child = child_start(pair);
 
 	pair_establish(pair);
@@ -167,6 +179,9 @@ cannot_answer(const struct pair *parent)
 static void
 test_connecting(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	pair_connect(pair);
 	arrived = end_expect(pair->passive.cm_req, IT_CM_REQ_CONN_REQUEST_EVENT);
 	(void)child_finish(child_begin(pair, cannot_answer), pair, cannot_answer);
@@ -181,6 +196,9 @@ test_connecting(struct pair *pair)
 static void
 test_connected(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	pid_t child;
 
 	pair_establish(pair);
@@ -213,6 +231,9 @@ test_exit(struct pair *pair)
 static void
 test_limits(void)
 {
+	if (no_child())
+		return;
+
 	char *path = g_strdup_printf("%s/fork.%d.conf", g_get_tmp_dir(), (int)getpid());
 	struct pair pair;
 
@@ -297,6 +318,9 @@ child_left(pid_t child)
 static void
 test_reach(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	it_status_t status = IT_ERR_QUEUE_EMPTY;
 	siginfo_t ended = {0};
 	it_event_t event;
@@ -354,6 +378,9 @@ forks_in_turn(const struct pair *parent)
 static void
 test_grandchild(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	pid_t child;
 
 	pair_establish(pair);
@@ -419,6 +446,9 @@ exchange_forever(void *arg)
 static void
 test_traffic(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	struct worker worker;
 
 	pair_establish(pair);
@@ -445,6 +475,9 @@ open_forever(void *arg)
 static void
 test_opening(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	struct worker worker;
 
 	if (pair_is_device()) {
@@ -478,6 +511,9 @@ wait_once(void *arg)
 static void
 test_waiting(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	struct worker worker;
 
 	pair_establish(pair);
@@ -507,6 +543,9 @@ fork_in_callback(it_evd_handle_t evd, void *arg)
 static void
 test_callback(struct pair *pair)
 {
+	if (no_child())
+		return;
+
 	called = pair;
 	atomic_store(&child_of_callback, 0);
 	pair_establish(pair);
@@ -523,35 +562,19 @@ test_callback(struct pair *pair)
 }
 
 static void
-test_none(void)
-{
-	g_test_skip(CHILD_NONE);
-}
-
-static void
-test_no_child(struct pair *pair)
-{
-	(void)pair;
-	test_none();
-}
-
-/* A case whose child works on. */
-#define CHILD(run) (CHILD_WORKS_ON ? (run) : test_no_child)
-
-static void
 add(void)
 {
 	pair_add("fork/exit", test_exit);
-	pair_add("fork/listening", CHILD(test_listening));
-	pair_add("fork/connecting", CHILD(test_connecting));
-	pair_add("fork/connected", CHILD(test_connected));
-	pair_add_bare("fork/limits", CHILD_WORKS_ON ? test_limits : test_none);
-	pair_add("fork/reach", CHILD(test_reach));
-	pair_add("fork/grandchild", CHILD(test_grandchild));
-	pair_add("fork/traffic", CHILD(test_traffic));
-	pair_add("fork/opening", CHILD(test_opening));
-	pair_add("fork/waiting", CHILD(test_waiting));
-	pair_add("fork/callback", CHILD(test_callback));
+	pair_add("fork/listening", test_listening);
+	pair_add("fork/connecting", test_connecting);
+	pair_add("fork/connected", test_connected);
+	pair_add_bare("fork/limits", test_limits);
+	pair_add("fork/reach", test_reach);
+	pair_add("fork/grandchild", test_grandchild);
+	pair_add("fork/traffic", test_traffic);
+	pair_add("fork/opening", test_opening);
+	pair_add("fork/waiting", test_waiting);
+	pair_add("fork/callback", test_callback);
 }
 
 int
