@@ -530,6 +530,12 @@ typedef void kal_log_writer(void *context, int level, const char *where, const c
  * @param context for @p writer
  */
 void kal_log_set_writer(kal_log_writer *writer, void *context);
+/**
+ * A sentence for the user of a program, whatever ITAPI_LOG says: "itapi: TEXT" on stderr, as lines of the log go there. Never
+ * blocks, keeps errno, is no cancellation point; any thread. Nothing is written before a host table was made, or if descriptor 2 is
+ * no longer what it was then.
+ */
+void kal_log_tell(const char *text);
 /** The user half of the provider behind an RNIC of this client, which is loaded here. */
 enum ri_status kal_user_half(struct kal_client *client, uint32_t rnic,
 			     const struct ri_user_ops **user,

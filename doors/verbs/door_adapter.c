@@ -237,5 +237,5 @@ door_refuse(atomic_flag *once, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	(void)fprintf(stderr, "itapi: %s\n", text);
+	kal_log_tell(text);
 }

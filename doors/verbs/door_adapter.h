@@ -105,7 +105,7 @@ void door_dispatch(void *adapter, const struct kal_event *event);
 __attribute__((format(printf, 2, 3))) void door_warn(struct door_adapter *adapter,
 						     const char *format, ...);
 /*
- * A refusal that a program cannot explain to its user: a line on stderr, the first time that this
+ * A refusal that a program cannot explain to its user: a line on stderr (kal_log_tell), the first time that this
  * `once` is used.
  */
 __attribute__((format(printf, 2, 3))) void door_refuse(atomic_flag *once, const char *format, ...);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "it_ext.h"
-#include "it_pair.h"
+#include "it_window.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GString *said;
@@ -175,6 +175,159 @@ no_receive(struct pair *pair, struct row *row)
 	pair_ok(end_send(&pair->active, 16, 1, IT_COMPLETION_FLAG));
 }
 
+/* --- atomics; of an address that is no multiple of 8 the call itself says so -------------------------------- */
+
+static void
+add_to(struct pair *pair, struct row *row, it_rmr_context_t key, uint64_t addr)
+{
+	it_lmr_triplet_t result = end_segment(&pair->active, 0, 8);
+
+	row->key = (uint32_t)key;
+	row->addr = addr;
+	g_assert_cmpint(it_post_atomic(pair->active.ep, IT_FETCH_AND_ADD, 1, 0, &result, 1,
+				       IT_COMPLETION_FLAG, addr + 4, key),
+			==, IT_ERR_INVALID_ADDRESS);
+	pair_ok(it_post_atomic(pair->active.ep, IT_FETCH_AND_ADD, 1, 0, &result, 1,
+			       IT_COMPLETION_FLAG, addr, key));
+}
+
+static void
+atomic_key(struct pair *pair, struct row *row)
+{
+	add_to(pair, row, pair->passive.context ^ 0x5a5a00, buffer_of(&pair->passive));
+}
+
+static void
+atomic_right(struct pair *pair, struct row *row)
+{
+	it_lmr_handle_t lmr;
+
+	add_to(pair, row, region(&pair->passive, IT_PRIV_LOCAL | IT_PRIV_REMOTE, 64, &lmr),
+	       buffer_of(&pair->passive));
+}
+
+static void
+atomic_bounds(struct pair *pair, struct row *row)
+{
+	add_to(pair, row, pair->passive.context, buffer_of(&pair->passive) + END_BUFFER);
+}
+
+/* --- windows and revoked keys ------------------------------------------------------------------------------- */
+
+static uint64_t
+window_of(const struct end *end)
+{
+	return buffer_of(end) + WINDOW;
+}
+
+static void
+window_right(struct pair *pair, struct row *row)
+{
+	const struct end *end = &pair->passive;
+	it_rmr_handle_t rmr = window_make(end, IT_RMR_TYPE_DEFAULT);
+
+	write_to(pair, row, window_link(end, rmr, IT_PRIV_REMOTE_READ, IT_ADDR_MODE_ABSOLUTE),
+		 window_of(end));
+}
+
+static void
+window_bounds(struct pair *pair, struct row *row)
+{
+	const struct end *end = &pair->passive;
+	it_rmr_handle_t rmr = window_make(end, IT_RMR_TYPE_DEFAULT);
+
+	read_from(pair, row, window_link(end, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE),
+		  window_of(end) + WINDOW - 4);
+}
+
+static void
+unlinked(struct pair *pair, struct row *row)
+{
+	const struct end *end = &pair->passive;
+	it_rmr_handle_t rmr = window_make(end, IT_RMR_TYPE_DEFAULT);
+	it_rmr_context_t key = window_link(end, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
+
+	window_unlink(end, rmr, 0);
+	write_to(pair, row, key, window_of(end));
+}
+
+/* A wide window that is linked is moved: its former key is over. */
+static void
+moved(struct pair *pair, struct row *row)
+{
+	const struct end *end = &pair->passive;
+	it_rmr_handle_t rmr = window_make(end, IT_RMR_TYPE_WIDE);
+	it_rmr_context_t key = window_link(end, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
+
+	(void)window_link(end, rmr, IT_PRIV_REMOTE, IT_ADDR_MODE_ABSOLUTE);
+	write_to(pair, row, key, window_of(end));
+}
+
+static void
+freed(struct pair *pair, struct row *row)
+{
+	it_lmr_handle_t lmr;
+	it_rmr_context_t key = region(&pair->passive, IT_PRIV_ALL, 64, &lmr);
+
+	pair_ok(it_lmr_free(lmr));
+	read_from(pair, row, key, buffer_of(&pair->passive));
+}
+
+static it_rmr_context_t
+of_other_zone(const struct end *end)
+{
+	it_rmr_context_t key = 0;
+	it_lmr_handle_t lmr;
+	it_pz_handle_t pz;
+
+	pair_ok(it_pz_create(end->ia, &pz));
+	pair_ok(it_lmr_create21(pz, end->buffer, NULL, 64, IT_ADDR_MODE_ABSOLUTE, IT_PRIV_ALL,
+				IT_LMR_FLAG_NON_SHAREABLE, 0, &lmr, &key));
+	return key;
+}
+
+static void
+other_zone(struct pair *pair, struct row *row)
+{
+	write_to(pair, row, of_other_zone(&pair->passive), buffer_of(&pair->passive));
+}
+
+static void
+atomic_zone(struct pair *pair, struct row *row)
+{
+	add_to(pair, row, of_other_zone(&pair->passive), buffer_of(&pair->passive));
+}
+
+/* --- keys that a peer may not invalidate -------------------------------------------------------------------- */
+
+static void
+unlink_by_send(struct pair *pair, struct row *row, it_rmr_context_t key)
+{
+	it_lmr_triplet_t out = end_segment(&pair->active, 0, 8);
+
+	row->key = (uint32_t)key;
+	pair_ok(end_recv(&pair->passive, 64, 2));
+	pair_ok(it_post_send_and_unlink(pair->active.ep, &out, 1, 3, IT_COMPLETION_FLAG, key));
+}
+
+static void
+unlink_key(struct pair *pair, struct row *row)
+{
+	unlink_by_send(pair, row, pair->passive.context ^ 0x5a5a00);
+}
+
+static void
+unlink_shared(struct pair *pair, struct row *row)
+{
+	unlink_by_send(pair, row, pair->passive.context);
+}
+
+static void
+unlink_zone(struct pair *pair, struct row *row)
+{
+	unlink_by_send(pair, row, of_other_zone(&pair->passive));
+}
+
 static struct row rows[] = {
 	{"write-key", wrong_key,
 	 "the peer's RDMA Write is refused: 8 octets at 0x%A, key %K: no region or window has this "
@@ -207,6 +360,44 @@ static struct row rows[] = {
 	 "Send of 8 octets: its segment 0: 8 octets at 0x%A, key %K: outside of the bounds of the "
 	 "region, 4 octets at 0x%A",
 	 0, 0, 0, 0, 0},
+	{"atomic-key", atomic_key,
+	 "the peer's atomic operation is refused: 8 octets at 0x%A, key %K: no region or window "
+	 "has this key",
+	 NEEDS_ATOMICS, 0, 0, 0, 0},
+	{"atomic-right", atomic_right, "and lacks \"remote atomic\"", NEEDS_ATOMICS, 0, 0, 0, 0},
+	{"atomic-bounds", atomic_bounds,
+	 "the peer's atomic operation is refused: 8 octets at 0x%A, key %K: outside of the bounds",
+	 NEEDS_ATOMICS, 0, 0, 0, 0},
+	{"atomic-zone", atomic_zone,
+	 "8 octets at 0x%A, key %K: the region is of another protection domain", NEEDS_ATOMICS, 0,
+	 0, 0, 0},
+	{"window-right", window_right,
+	 "8 octets at 0x%A, key %K: the window has the rights \"remote read\" and lacks \"remote "
+	 "write\"",
+	 NEEDS_WINDOWS, 0, 0, 0, 0},
+	{"window-bounds", window_bounds,
+	 "8 octets at 0x%A, key %K: outside of the bounds of the window, 4096 octets",
+	 NEEDS_WINDOWS, 0, 0, 0, 0},
+	{"unlinked", unlinked,
+	 "key %K: the key is not valid: the window was unlinked, or has another key now",
+	 NEEDS_UNLINK, 0, 0, 0, 0},
+	{"moved", moved,
+	 "key %K: the key is not valid: the window was unlinked, or has another key now",
+	 NEEDS_WIDE, 0, 0, 0, 0},
+	{"freed", freed, "8 octets at 0x%A, key %K: no region or window has this key", 0, 0, 0, 0,
+	 0},
+	{"other-zone", other_zone,
+	 "8 octets at 0x%A, key %K: the region is of another protection domain", 0, 0, 0, 0, 0},
+	{"unlink-key", unlink_key,
+	 "a Send of the peer may not invalidate: key %K: no region or window has this key",
+	 NEEDS_REMOTE_UNLINK, 0, 0, 0, 0},
+	{"unlink-shared", unlink_shared,
+	 "a Send of the peer may not invalidate: key %K: the region is shared", NEEDS_LMR_UNLINK, 0,
+	 0, 0, 0},
+	{"unlink-zone", unlink_zone,
+	 "a Send of the peer may not invalidate: key %K: the region is of another protection "
+	 "domain",
+	 NEEDS_REMOTE_UNLINK, 0, 0, 0, 0},
 	{"too-long", too_long, "a Send of the peer is longer than its receive", 0, 0, 0, 0, 0},
 	{"no-receive", no_receive, "a Send of the peer waits, since no receive is posted", 0, 0, 0,
 	 0, 0},

@@ -12,7 +12,10 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,6 +23,7 @@
 
 #include "kald_group.h"
 #include "ri_fd.h"
+#include "ri_outlet.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -29,6 +33,7 @@
 #define ACCEPT_PAUSE_MS 100   /* when no descriptor is left */
 #define GREETING_MS     10000 /* until KALD_HELLO */
 #define TOOLS_MAX       32    /* sessions of one user beyond its processes */
+#define PATIENCE_MS     1000  /* at exit, for a slow reader of stderr */
 #define CLOSING_MAX     256   /* sessions of one user that are over and not closed yet */
 
 /*
@@ -45,17 +50,53 @@
 static gboolean session_readable(gint fd, GIOCondition condition, gpointer arg);
 static gboolean accept_ready(gint fd, GIOCondition condition, gpointer arg);
 
+/* --- lines for people: users cause them, and nobody has to read them, so they do not hold up the daemon ------- */
+
+static size_t
+tell_lost(uint64_t lost, char *text, size_t room)
+{
+	return (size_t)g_snprintf(text, (gulong)room,
+				  "kald: %" G_GUINT64_FORMAT
+				  " lines were lost: stderr did not take them in time\n",
+				  lost);
+}
+
+static struct ri_outlet outlet = RI_OUTLET(tell_lost);
+static bool directed;
+
+static void
+finish_lines(void)
+{
+	(void)ri_outlet_flush(&outlet, PATIENCE_MS);
+}
+
+static void
+outlet_begin(void)
+{
+	directed = ri_outlet_direct(&outlet, STDERR_FILENO);
+	(void)atexit(finish_lines);
+}
+
 void
 kald_log(const char *format, ...)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	g_autofree char *text = NULL;
+	g_autofree char *line = NULL;
 	va_list args;
 
+	(void)pthread_once(&once, outlet_begin);
 	va_start(args, format);
 	text = g_strdup_vprintf(format, args);
 	va_end(args);
-	g_printerr("kald: %s\n", text);
+	line = g_strdup_printf("kald: %s\n", text);
+	if (directed)
+		ri_outlet_write(&outlet, line, strlen(line), false);
+	else
+		g_printerr("%s", line);
 }
+
+/* --- sessions ------------------------------------------------------------------------------------------------- */
 
 /* Sessions of a user, and those that are over and whose descriptors are being closed, which may take as long as their client likes. */
 struct sessions {

@@ -127,6 +127,16 @@ kal_host_log_begin(void)
 	(void)ri_outlet_direct(&outlet, STDERR_FILENO);
 }
 
+void
+kal_log_tell(const char *text)
+{
+	char line[RI_LOG_LINE];
+	int length = snprintf(line, sizeof(line), PROGRAM ": %.*s\n",
+			      (int)(sizeof(line) - sizeof(PROGRAM ": \n")), text);
+
+	ri_outlet_write(&outlet, line, (size_t)length, false);
+}
+
 static kal_log_writer *writer = write_to_stderr;
 static void *writer_context;
 

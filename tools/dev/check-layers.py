@@ -51,6 +51,7 @@ RULES = {
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
     'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_host_use.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
+    'doors/verbs/tests/': ['doors/verbs/*.h', 'itapi/tests/child_of_fork.h', 'kal/kal_call.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/host/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/config/': PROVIDER_INTERFACE + ['kal/kal_objects.h', 'kal/host/*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
@@ -62,7 +63,7 @@ RULES = {
                   'kal/cm/kal_cm_states.h', 'rnicpi/support/*.h'],
     # The daemon sees no provider, no object and no connection.
     'kal/daemon/': ['kal/remote/kald_*.h', 'kal/config/kal_config.h', 'kal/config/kal_config_file.h', 'rnicpi/support/ri_fd.h',
-                    'rnicpi/support/ri_setting.h'] + GLIB,
+                    'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_setting.h'] + GLIB,
     'kal/cm/': PROVIDER_INTERFACE + ['kal/kal_*.h', 'kal/config/kal_config.h', 'kal/host/kal_fds.h', 'kal/live/kal_live.h', 'rnicpi/support/*.h',
                                      'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'kal/daemon/tests/kald_play.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,

@@ -73,7 +73,7 @@ class Run:
 
     def expect_aligned(self, fpdus):
         if self.lost:
-            return              # of what was not captured nothing can be said
+            raise tool_runs.Skipped('frames were lost by the capture')
         if any(not stream.judged for stream in self.streams) or self.fpdus() < fpdus:
             raise tool_runs.Failed('only %d FPDUs were seen' % self.fpdus())
         cuts = self.cuts()

@@ -13,20 +13,41 @@ import subprocess
 import sys
 import tempfile
 
-from tool_runs import PATIENCE, Failed, Folder, Server, main, start
+from test_kalctl import Daemon
+from tool_runs import PATIENCE, Failed, Folder, Server, finish, main, run, start
 
 SELF = ('--self', '-a', 'emul:ib', '-C', '3')
+NEW = '@new'      # of a command: a file that does not exist yet
+
+
+def certify(build, *words):
+    programs = os.path.join(build, 'conformance/judge/certify')
+    return [os.path.join(programs, 'it-certify'), '--adapter', 'emul:ib', '--programs', programs, '--level', 'border', '--quick',
+            '--seed', '1', *words]
 
 
 def certified(build, path):
     """Writes a small report of it-certify, for the programs that read one."""
-    programs = os.path.join(build, 'conformance/judge/certify')
-    subprocess.run([os.path.join(programs, 'it-certify'), '--adapter', 'emul:ib', '--programs', programs, '--level', 'border',
-                    '--quick', '--seed', '1', '--silent', '--json', path], check=True, timeout=PATIENCE)
+    subprocess.run(certify(build, '--silent', '--json', path), check=True, timeout=PATIENCE)
     return path
 
 
-def commands(build, source, report):
+def recorded(build, path):
+    """Records a short run, for it-replay."""
+    run(os.path.join(build, 'tools'), 'it-ping', '--self', '-a', 'record:emul:ib', '-C', '3',
+        env={**os.environ, 'ITAPI_RECORD': path, 'ITAPI_PROVIDER_PATH': os.path.join(build, 'conformance/bad/defects')}).expect(0)
+    return path
+
+
+def scenario(build, path):
+    """Writes one of two nodes, for it-sim."""
+    put = os.path.join(build, 'tools/sim/tests/sim-put.so')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(f'node server {put} emul:ib 7471\nnode client {put} emul:ib 7471 @server hello at 1ms\n')
+    return path
+
+
+def commands(build, source, made):
     """Programs that print something and end by themselves, with what they need."""
     def tool(name, *words):
         return [os.path.join(build, 'tools', name), *words]
@@ -43,7 +64,18 @@ def commands(build, source, report):
         yield 'it-run --list --json', tool('it-run', '--list', '--json')
     if os.path.exists(tool('it-sim')[0]):
         yield 'it-sim --help', tool('it-sim', '--help')
+        scene = scenario(build, os.path.join(made, 'put.sim'))
+        yield 'it-sim', tool('it-sim', scene, '--seeds', '1..2')
+        yield 'it-sim --trace', tool('it-sim', scene, '--seed', '1', '--trace')
     yield 'it-replay --help', tool('it-replay', '--help')
+    recording = recorded(build, os.path.join(made, 'recording'))
+    yield 'it-replay', tool('it-replay', recording)
+    yield 'it-replay --adapter', tool('it-replay', recording, '--adapter', 'emul:ib', '--output', NEW)
+    yield 'it-replay --diff', tool('it-replay', recording, '--diff', recording)
+    yield 'it-info --live', tool('it-info', '--live', 'all')
+    yield 'it-info --live --json', tool('it-info', '--live', 'all', '--json')
+    for words in ('list', 'shares', 'limits', 'policy check /dev/null', '--json list'):
+        yield 'kalctl ' + words, tool('kalctl', *words.split())
     for name in ('it-ping', 'it-test'):
         yield name, tool(name, *SELF)
         yield name + ' --json', tool(name, *SELF, '--json')
@@ -52,6 +84,7 @@ def commands(build, source, report):
     yield 'it-wire-peer --help', [os.path.join(conformance, 'judge/wire/it-wire-peer'), '--help']
     yield 'it-certify --list', [os.path.join(conformance, 'judge/certify/it-certify'), '--list', '--programs',
                                 os.path.join(conformance, 'judge/certify')]
+    report = certified(build, os.path.join(made, 'report.json'))
     yield 'it-certify compare', [os.path.join(conformance, 'judge/certify/it-certify'), 'compare', report, report]
     yield 'defects-list', [os.path.join(conformance, 'bad/defects/defects-list')]
     yield 'differential --help', [os.path.join(conformance, 'judge/differential/differential'), '--help']
@@ -61,7 +94,13 @@ def commands(build, source, report):
 
 
 def ended(command, stdout, status, **keywords):
-    said = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
+    with Folder() as folder:
+        return ended_in(folder, command, stdout, status, **keywords)
+
+
+def ended_in(folder, command, stdout, status, **keywords):
+    words = [os.path.join(folder.path, 'new') if word == NEW else word for word in command]
+    said = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
                           timeout=PATIENCE, check=False, **keywords)
     if said.returncode != status or (status != 0 and not said.stderr):
         raise Failed('exit status %d instead of %d: %r' % (said.returncode, status, said.stderr))
@@ -112,6 +151,29 @@ def reader_goes(tools):
             raise Failed('status %s: %s' % (client.returncode, err))
 
 
+def watcher_is_full(tools):
+    """`kalctl watch` has no end, but for that of its output: it learns of that by the first change."""
+    with open('/dev/full', 'wb') as full, subprocess.Popen([os.path.join(tools, 'kalctl'), 'watch'], stdin=subprocess.DEVNULL,
+                                                           stdout=full, stderr=subprocess.PIPE, text=True) as watcher:
+        try:
+            for _ in range(100):
+                run(tools, 'it-ping', *SELF).expect(0)
+                if watcher.poll() is not None:
+                    break
+            said = finish(watcher)
+            if said.status != 1 or 'No space left' not in said.err:
+                raise Failed('status %d: %s' % (said.status, said.err))
+        finally:
+            watcher.kill()
+
+
+def certifies(build):
+    """What it-certify says of a run is lost."""
+    with open('/dev/full', 'wb') as full:
+        if 'No space left' not in ended(certify(build), full, 1):
+            raise Failed('the reason is missing')
+
+
 def copied_without_report(tools):
     """The report of a copy is lost: that is a failure, although the file is complete."""
     with Folder() as folder, open('/dev/full', 'wb') as full:
@@ -145,22 +207,28 @@ def reports(build, report):
             raise Failed('the device was replaced by a file')
 
 
-def cases(build, source, report):
+def cases(build, source, made):
     tools = os.path.join(build, 'tools')
-    for name, command in commands(build, source, report):
+    for name, command in commands(build, source, made):
         ways = [is_full, is_closed]
         if '--help' not in command:
             ways += [can_be_written, has_no_reader, at_limit]
         for way in ways:
             yield '%s, %s' % (name, way.__name__), functools.partial(way, command)
     yield 'reader goes', functools.partial(reader_goes, tools)
+    yield 'watcher is full', functools.partial(watcher_is_full, tools)
+    yield 'certifies', functools.partial(certifies, build)
     yield 'copied without report', functools.partial(copied_without_report, tools)
-    yield 'reports', functools.partial(reports, build, report)
+    yield 'reports', functools.partial(reports, build, os.path.join(made, 'report.json'))
 
 
 if __name__ == '__main__':
     # `it-info --env` fails if a variable is set that nobody reads; those of the project's tests are such.
     for setting in [name for name in os.environ if name.startswith('ITAPI_TEST_')]:
         del os.environ[setting]
-    with Folder() as made:
-        sys.exit(main(list(cases(*sys.argv[1:3], certified(sys.argv[1], os.path.join(made.path, 'report.json'))))))
+    BUILD, SOURCE = sys.argv[1:3]
+    with Folder() as made_here, Daemon(os.path.join(BUILD, 'kal/daemon/kald')) as daemon:
+        os.environ['ITAPI_KALD'] = daemon.socket
+        with Server(os.path.join(BUILD, 'tools'), 'it-ping', '-P', '-a', 'iwarp:lo'):     # something to be listed
+            STATUS = main(list(cases(BUILD, SOURCE, made_here.path)))
+    sys.exit(STATUS)

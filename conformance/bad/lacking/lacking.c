@@ -4,7 +4,8 @@
 /*
  * A provider of this release that can do less: the same adapters under the same names, without what
  * ITAPI_TEST_LACKS names (a list with commas between; see `lacks` and `claims`). A thing that is withdrawn is neither
- * claimed nor is there an entry for it, so a layer above that calls it all the same jumps to nowhere.
+ * claimed nor is there an entry for it, so a layer above that calls it all the same jumps to nowhere. only:CLAIM leaves that
+ * claim of version 1.7 alone, without the others of that version.
  *
  * Built once for each provider, as a shared object that takes the place of the one compiled in when
  * ITAPI_PROVIDER_PATH names its folder. LACKING_OF is the provider's own entry function.
@@ -74,6 +75,15 @@ strip_ipv6(void)
 	no_ipv6 = true;
 }
 
+static bool no_peer;
+
+static void
+strip_peer(void)
+{
+	no_peer = true;
+	tables.provider.peer = NULL;
+}
+
 static const struct lack {
 	const char *name;
 	const char *
@@ -104,6 +114,8 @@ static const struct lack {
 	/* As few segments as an iWARP adapter must have (RDMAC Verbs: at least 4). */
 	{"segments", "max_send_sge=4,max_recv_sge=4,max_write_sge=4,max_read_sge=1", NULL},
 	{"ipv6", "", strip_ipv6},
+	/* Connections by attributes, with what needs them. */
+	{"peer", "uc,cm_number", strip_peer},
 };
 
 #define LACKS (sizeof(lacks) / sizeof(lacks[0]))
@@ -206,7 +218,9 @@ claim_lower(struct ri_rnic_attr *attr, size_t i)
 
 	memcpy(&value, at,
 	       claims[i].size); /* the least octets first, as everywhere in this release */
-	if (lowered[i].value < value)
+	if (claims[i].offset == offsetof(struct ri_rnic_attr, immediate_with))
+		attr->immediate_with &= (uint8_t)lowered[i].value; /* kinds, and no number */
+	else if (lowered[i].value < value)
 		memcpy(at, &lowered[i].value, claims[i].size);
 }
 
@@ -233,6 +247,8 @@ claims_settle(struct ri_rnic_attr *attr)
 		attr->rq_soft_limit = attr->rq_hard_limit = false;
 		attr->max_srq = attr->max_srq_wr = 0;
 	}
+	if (no_peer)
+		attr->cm_forms &= (uint8_t)~RI_CM_PEER;
 	attr->multicast = attr->multicast && attr->ud;
 	if (!attr->ud) {
 		attr->max_ah = attr->max_ud_message = 0;
@@ -332,9 +348,46 @@ thing_withdraw(const char *name, size_t length)
 	return claim_withdraw(name, length);
 }
 
+/* The claims of version 1.7, each with those that it needs. */
+static const struct newer {
+	const char *name, *needs;
+} newest[] = {
+	{"inline_data", ""}, {"immediate_with", ""}, {"multicast", ""},     {"iova", ""},
+	{"uc", "peer"},      {"peer", ""},           {"cm_number", "peer"},
+};
+
+#define NEWEST (sizeof(newest) / sizeof(newest[0]))
+
+/* Withdraw all of version 1.7 but that claim, which may be lowered: "immediate_with=2". */
+static bool
+others_withdraw(const char *name, size_t length)
+{
+	const size_t known = strcspn(name, "=,");
+	const struct newer *kept = NULL;
+
+	for (size_t i = 0; i < NEWEST; i++) {
+		if (strlen(newest[i].name) == known && memcmp(newest[i].name, name, known) == 0)
+			kept = &newest[i];
+	}
+	if (kept == NULL) {
+		fprintf(stderr, "lacking: \"%.*s\" is no claim of version 1.7\n", (int)length,
+			name);
+		return false;
+	}
+	for (size_t i = 0; i < NEWEST; i++) {
+		const char *other = newest[i].name;
+
+		if (kept != &newest[i] && strcmp(kept->needs, other) != 0 &&
+		    !thing_withdraw(other, strlen(other)))
+			return false;
+	}
+	return known == length || claim_withdraw(name, length);
+}
+
 const struct ri_provider *
 ri_provider_entry(void)
 {
+	static const char only[] = "only:";
 	const char *wanted = getenv("ITAPI_TEST_LACKS");
 
 	if (wanted == NULL)
@@ -349,7 +402,10 @@ ri_provider_entry(void)
 	while (*wanted != '\0') {
 		size_t length = strcspn(wanted, ",");
 
-		if (!thing_withdraw(wanted, length))
+		if (strncmp(wanted, only, sizeof(only) - 1) == 0
+			    ? !others_withdraw(wanted + sizeof(only) - 1,
+					       length - (sizeof(only) - 1))
+			    : !thing_withdraw(wanted, length))
 			return NULL;
 		wanted += length;
 		wanted += *wanted == ',';

@@ -266,6 +266,8 @@ cm_connect(struct ri_qp *pair, const struct ri_cm_params *params)
 {
 	enum ri_status status = params_check(params, left.connect_pdata);
 
+	if (params->three_way && !left.three_way_handshake)
+		status = RI_ERR_UNSUPPORTED;
 	return status == RI_SUCCESS ? cm.connect(pair, params) : status;
 }
 

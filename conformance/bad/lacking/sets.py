@@ -5,10 +5,11 @@
 
 A set depends on its number and the seed alone. Two sets share a topic of cases if they lack the same of the claims that its sources name, and a
 topic that an earlier set has run in this way is not run again. Sets of one claim (--single) share nothing: so each claim alone is
-missing in every case.
+missing in every case. With --alone the adapters have one claim of version 1.7 each, or none, and are judged by
+the topics about those claims. With --none there is one adapter that claims nothing at all, and has every topic.
 
 Usage: sets.py --certify PROGRAM --lacking OBJECT --adapter NAME [--count N] [--first N] [--seed N] [--sample PERCENT]
-       [--single] [--quick] [--jobs N]
+       [--single | --alone | --none] [--quick] [--jobs N]
 Prints TAP, one test for each set.
 """
 import argparse
@@ -25,10 +26,19 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+# Each claim of version 1.7 alone, and each kind of immediate data; the topics of cases about them.
+ALONE = {'inline_data': 'inline', 'immediate_with': 'immediate', 'immediate_with=1': 'immediate', 'immediate_with=2': 'immediate',
+         'immediate_with=4': 'immediate', 'multicast': 'mcast', 'iova': 'iova', 'uc': 'uc', 'peer': 'peer', 'cm_number': 'number'}
+ONLY = 'only:'
+NEWEST = 'inline_data', 'immediate_with', 'multicast', 'iova', 'peer'
+ABOUT = frozenset(ALONE.values())
 NUMBERS = {'max_send_sge': (1, 3), 'max_recv_sge': (1, 3), 'max_write_sge': (1, 3), 'max_ird': (1, 3), 'max_ord': (1, 3),
            'connect_pdata': (0, 60), 'accept_pdata': (0, 60), 'reject_pdata': (0, 60)}
 # What the helpers of the tests ask for, and so each test.
 EVERYWHERE = ('qp_reusable', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'max_ird', 'max_ord', 'has_time_wait')
+# Without any claim: what has entries, too, goes with its entries; the test programs post from several threads.
+THINGS = ('windows', 'reregister', 'dmabuf', 'srq', 'resizing', 'peer')
+KEPT = ('thread_safe_queues', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'disconnect_pdata', 'confirm_pdata')
 # How the tests of IT-API name claims.
 NAMES = {
     'atomics': ('atomic_support', 'NEEDS_ATOMICS'), 'mw_narrow': ('rmr_', 'NEEDS_NARROW', 'NEEDS_WINDOWS', 'window'),
@@ -107,7 +117,7 @@ def share(sets, topics, args):
 
 def certify(args, lacks, topics):
     """Complaints of one set."""
-    words = ','.join(f'{name}={value}' for name, value in lacks.items())
+    words = ','.join(name if value is None else f'{name}={value}' for name, value in lacks.items())
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, 'report.json')
         command = [args.certify, '--provider', args.lacking, '--adapter', args.adapter, '--seed', str(args.seed), '--patience',
@@ -121,6 +131,10 @@ def certify(args, lacks, topics):
             cases = json.load(file)['cases']
     bad = [f'{case["id"]}: {case.get("what")}: expected {case.get("expected")}, seen {case.get("seen")} ({case.get("where")})'
            for case in cases if case['outcome'] == 'failed']
+    for name in lacks:
+        about = f'verbs.{ALONE[name[len(ONLY):]]}.' if name.startswith(ONLY) else None
+        if about and args.adapter == 'emul:ib' and not any(case['id'].startswith(about) and case['outcome'] == 'passed' for case in cases):
+            bad.append(f'no case of {about[:-1]} has passed, although the adapter claims it')
     return bad, len(cases)
 
 
@@ -136,6 +150,8 @@ def main():
     parser.add_argument('--topics', default='*', help='only topics that fit')
     parser.add_argument('--sample', type=float, default=100, help='percent of the topics of each set')
     parser.add_argument('--single', action='store_true', help='each claim alone')
+    parser.add_argument('--alone', action='store_true', help='adapters with one claim of version 1.7 each')
+    parser.add_argument('--none', action='store_true', help='one adapter without any claim')
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
@@ -144,13 +160,20 @@ def main():
     topics = {topic: named for topic, named in topics_of(args).items() if any(fnmatch.fnmatch(topic, glob) for glob in args.topics.split(','))}
     sets = [draw(args.first + i, args, names) for i in range(count)]
     shared = list(share(sets, topics, args))
+    if args.alone:
+        sets = [{ONLY + name: None} for name in ALONE] + [dict.fromkeys(NEWEST)]
+        about = [topic for topic in topics if topic.split('.')[1] in ABOUT]
+        shared, count = [about] * len(sets), len(sets)
+    if args.none:
+        sets = [{**{name: 0 for name in names if name not in NUMBERS and name not in KEPT}, **dict.fromkeys(THINGS)}]
+        shared, count = [list(topics)], 1
     print(f'1..{count}\n# {sum(len(own) for own in shared)} topics of {count * len(topics)}', flush=True)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         runs = pool.map(lambda one: certify(args, *one) if one[1] else ([], 0), zip(sets, shared))
         for i, (bad, cases) in enumerate(runs):
-            text = ', '.join(f'{name}={value}' if value else name for name, value in sets[i].items())
-            print(f'{"not " if bad else ""}ok {i + 1} {args.adapter}, {cases} cases, without {text}')
+            text = 'without ' + ', '.join(f'{name}={value}' if value else name for name, value in sets[i].items())
+            print(f'{"not " if bad else ""}ok {i + 1} {args.adapter}, {cases} cases, {text.replace("without " + ONLY, "alone: ")}')
             for line in bad:
                 print(f'#   {line}')
             sys.stdout.flush()

@@ -408,6 +408,45 @@ make_fault(struct scene *s)
 	bench_send(s->a, &wr);
 }
 
+/* Each asynchronous event makes an edge, also behind one that nobody has taken; a duplicate says the same. */
+static void
+test_async_edges(void)
+{
+	struct epoll_event want = {.events = EPOLLIN | EPOLLET}, got;
+	struct ibv_async_event event;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), copy;
+	struct ibv_qp *first;
+	struct scene s;
+
+	scene_open(&s);
+	copy = dup(s.bench.context->async_fd);
+	OK(epoll_ctl(epoll, EPOLL_CTL_ADD, s.bench.context->async_fd, &want));
+	g_assert_cmpint(epoll_wait(epoll, &got, 1, 0), ==, 0);
+	make_fault(&s);
+	g_assert_cmpint(epoll_wait(epoll, &got, 1, 20000), ==, 1);
+	g_assert_cmpint(epoll_wait(epoll, &got, 1, 0), ==, 0);
+	g_assert_true(is_readable(copy));
+	first = s.b;
+	OK(bench_move(s.a, IBV_QPS_RESET));
+	s.b = bench_qp(&s.bench, IBV_QPT_RC);
+	bench_connect(s.a, s.b);
+	make_fault(&s);
+	g_assert_cmpint(epoll_wait(epoll, &got, 1, 20000), ==, 1);
+	OK(ibv_get_async_event(s.bench.context, &event));
+	g_assert_true(event.element.qp == first);
+	ibv_ack_async_event(&event);
+	g_assert_true(is_readable(copy) && is_readable(s.bench.context->async_fd));
+	OK(ibv_get_async_event(s.bench.context, &event));
+	g_assert_true(event.element.qp == s.b);
+	ibv_ack_async_event(&event);
+	g_assert_false(is_readable(copy) || is_readable(s.bench.context->async_fd));
+	g_assert_cmpint(epoll_wait(epoll, &got, 1, 0), ==, 0);
+	OK(ibv_destroy_qp(first));
+	close(copy);
+	close(epoll);
+	scene_close(&s);
+}
+
 static void
 test_async(void)
 {
@@ -517,6 +556,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/events/interrupt", test_interrupt);
 	g_test_add_func("/door/events/acks", test_acks);
 	g_test_add_func("/door/events/async", test_async);
+	g_test_add_func("/door/events/async-edges", test_async_edges);
 	g_test_add_func("/door/events/established", test_established);
 	g_test_add_func("/door/events/overrun", test_overrun);
 	return g_test_run();

@@ -71,9 +71,12 @@ test_open(void)
 }
 
 /* A program that passes no path gets the kernel's answer. */
-__attribute__((unused)) static void
+static void
 test_no_path(void)
 {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	g_test_skip("the functions of a sanitizer read the path first");
+#else
 	static const char *volatile nowhere;
 	struct stat status;
 	char text[8];
@@ -88,6 +91,7 @@ test_no_path(void)
 	g_assert_null(realpath(nowhere, NULL));
 	g_assert_cmpint(errno, ==, EINVAL);
 	/* NOLINTEND(clang-analyzer-core.NonNullParamChecker) */
+#endif
 }
 
 /* The third argument arrives, also for files without a name. */
@@ -319,10 +323,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_setenv("ITAPI_VERBS_DEVICES", "emul:ib", TRUE);
 	g_test_add_func("/door/hooks/open", test_open);
-#if !defined(__SANITIZE_THREAD__) && \
-	!defined(__SANITIZE_ADDRESS__) /* their functions read the path first */
 	g_test_add_func("/door/hooks/no-path", test_no_path);
-#endif
 	g_test_add_func("/door/hooks/mode", test_mode);
 	g_test_add_func("/door/hooks/fstat", test_fstat);
 	g_test_add_func("/door/hooks/close", test_close);

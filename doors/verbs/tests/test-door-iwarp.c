@@ -2,9 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* What is different on iWARP: states, completion events while the engine waits on sockets, and what is refused there. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "verbs_bench.h"
 
@@ -102,6 +105,103 @@ test_refused(void)
 	bench_close(&bench);
 }
 
+/* --- the sentence for the user, which a process writes once -------------------------------------------------- */
+
+#define SENTENCE "queue pairs by rdma_cm only, not by ibv_modify_qp()"
+
+/* A connection by ibv_modify_qp is refused, `times` times. */
+static void
+be_refused(struct bench *bench, unsigned times)
+{
+	struct ibv_qp *qp = bench_qp(bench, IBV_QPT_RC);
+	struct ibv_qp_attr attr = bench_attr(qp, qp);
+
+	attr.qp_state = IBV_QPS_RTR;
+	for (unsigned i = 0; i < times; i++)
+		g_assert_cmpint(ibv_modify_qp(qp, &attr, bench_mask(IBV_QPT_RC, IBV_QPS_RTR)), ==,
+				EOPNOTSUPP);
+	OK(ibv_destroy_qp(qp));
+}
+
+/* Each of the following says it in a process of its own. */
+static bool
+is_here(void)
+{
+	if (g_test_subprocess())
+		return true;
+	g_test_trap_subprocess(NULL, 60 * G_USEC_PER_SEC, G_TEST_SUBPROCESS_DEFAULT);
+	return false;
+}
+
+static void
+test_sentence(void)
+{
+	struct bench bench;
+
+	if (is_here()) {
+		bench_open(&bench);
+		be_refused(&bench, 3);
+		bench_close(&bench);
+		return;
+	}
+	g_test_trap_assert_passed();
+	g_test_trap_assert_stderr("*itapi: it_iwarp_lo connects " SENTENCE ";*");
+	g_test_trap_assert_stderr_unmatched("*" SENTENCE "*" SENTENCE "*");
+}
+
+/* Nobody reads stderr: the call returns, and the sentence is there when somebody does. */
+static void
+test_unread(void)
+{
+	g_autoptr(GString) said = g_string_new(NULL);
+	char octets[4096] = "";
+	struct bench bench;
+	int ends[2];
+	ssize_t n;
+
+	if (!is_here()) {
+		g_test_trap_assert_passed();
+		return;
+	}
+	OK(pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+	while (write(ends[1], octets, sizeof(octets)) > 0)
+		continue;
+	OK(fcntl(ends[1], F_SETFL, 0));
+	g_assert_cmpint(dup2(ends[1], STDERR_FILENO), ==, STDERR_FILENO);
+	alarm(10); /* ends a process that waits for a reader */
+	bench_open(&bench);
+	be_refused(&bench, 1);
+	OK(fcntl(ends[0], F_SETFL, 0));
+	while (strstr(said->str, SENTENCE) == NULL) {
+		n = read(ends[0], octets, sizeof(octets));
+		g_assert_cmpint((int)n, >, 0);
+		for (ssize_t i = 0; i < n; i++)
+			g_string_append_c(said, octets[i] != '\0' ? octets[i] : '.');
+	}
+	bench_close(&bench);
+}
+
+/* The program has closed descriptor 2, and another file of its own has the number: nothing is written into it. */
+static void
+test_other_file(void)
+{
+	struct bench bench;
+	char octet;
+	int fd;
+
+	if (!is_here()) {
+		g_test_trap_assert_passed();
+		return;
+	}
+	bench_open(&bench);
+	OK(close(STDERR_FILENO));
+	fd = fileno(tmpfile());
+	g_assert_cmpint(fd, ==, STDERR_FILENO);
+	be_refused(&bench, 1);
+	g_assert_cmpint((int)pread(fd, &octet, 1, 0), ==, 0);
+	bench_close(&bench);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -110,5 +210,8 @@ main(int argc, char **argv)
 	g_test_add_func("/door/iwarp/states", test_states);
 	g_test_add_func("/door/iwarp/restart", test_restart);
 	g_test_add_func("/door/iwarp/refused", test_refused);
+	g_test_add_func("/door/iwarp/sentence", test_sentence);
+	g_test_add_func("/door/iwarp/unread", test_unread);
+	g_test_add_func("/door/iwarp/other-file", test_other_file);
 	return g_test_run();
 }

@@ -7,6 +7,7 @@ Usage: test_load.py TOOLS DOOR BUILD      (TAP)
 BUILD has the programs of this folder.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -103,7 +104,28 @@ def channels():
     need(done.status == 0 and done.out == '', done.out + done.err)
 
 
+def killed(adapter, port):
+    """A client that is killed ends its connection, and nothing else: receives are flushed, and the next one is served."""
+    need_installed('rping')     # librdmacm and its programs
+
+    def start(what):
+        return Program(door.words([os.path.join(BUILD, 'killed-peer'), what, '127.0.0.1', str(port)], [adapter]), door.environment())
+    with start('server') as server:
+        wait_until(lambda: 'listens' in server.said()[0], server, 'a listener', deadline())
+        for times in (1, 2):
+            with start('stay') as client:
+                wait_until(lambda: server.said()[0].count('up') == times, server, 'the client', deadline())
+                client.process.kill()
+                wait_until(lambda: server.said()[0].count('RDMA_CM_EVENT_DISCONNECTED') == times, server, 'its end', deadline())
+        with start('talk') as client:
+            need_good(client.wait(deadline()), client.words).expect(0)
+        said = need_good(server.wait(deadline()), server.words).expect(0).out.split()
+        need(said == ['listens', *['up', 'RDMA_CM_EVENT_DISCONNECTED'] * 3], ' '.join(said))
+
+
 CASES = [
+    ('/load/killed/iwarp', functools.partial(killed, 'iwarp:lo', PORT + 1)),
+    ('/load/killed/shm', functools.partial(killed, 'shm:ib', PORT + 2)),
     ('/load/replacement/linked', linked),
     ('/load/replacement/rdma_cm', linked_with_rdma_cm),
     ('/load/name', by_name),

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -37,6 +38,7 @@ AT_ONCE = 4
 MARKS = ('<!-- programs -->\n', '<!-- end -->\n')
 # An interface beside lo: libfabric takes no loopback, and the link of the other one goes down.
 INTERFACE, ADDRESS, WATCHED = 'near', '10.77.0.1', 'watched'
+STAYS = 5       # s that a program is seen to wait
 
 ports = itertools.count(random.randrange(20000, 30000))
 locks = {row.alone: threading.Lock() for row in programs_table.ROWS}
@@ -128,7 +130,8 @@ class Run:
             with self.start(self.row.server, server=True) as server:
                 wait_until(self.listens, server, 'a listener', self.until)
                 try:
-                    self.client()
+                    if self.row.judge != 'waits_for_itself':
+                        self.client()
                     if check:
                         check(self)
                 except Failed as error:
@@ -174,7 +177,16 @@ def watches_a_link(run):
         need_good(program.stop(), program.words)
 
 
-JUDGES = {function.__name__: function for function in (again, compares_the_copy, quits_dapltest, watches_a_link)}
+def waits_for_itself(run):
+    """Neither side crashes or ends, until its user stops it."""
+    with run.start(run.row.client) as program:
+        time.sleep(STAYS)
+        if program.ended():
+            raise Failed('the client has ended: %s' % program.last_words())
+        need_good(program.stop(), program.words)
+
+
+JUDGES = {function.__name__: function for function in (waits_for_itself, again, compares_the_copy, quits_dapltest, watches_a_link)}
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

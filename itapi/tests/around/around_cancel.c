@@ -17,6 +17,25 @@
 
 static _Thread_local bool cancelled;
 
+static void *
+nothing(void *unused)
+{
+	return unused;
+}
+
+/*
+ * glibc 2.36 prepares a process for setuid() and its like when the first thread is created, but does not if a thread was cancelled
+ * before: then seteuid() ends the process by the signal 33. So there is a thread before.
+ */
+__attribute__((constructor)) static void
+have_threads(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		abort();
+}
+
 static void
 died(void *name)
 {

@@ -40,6 +40,14 @@ try_connect(const struct play *play)
 	return -1;
 }
 
+static int errors = -1;
+
+void
+play_stderr(int fd)
+{
+	errors = fd;
+}
+
 void
 play_again(struct play *play)
 {
@@ -49,9 +57,11 @@ play_again(struct play *play)
 	int fd = -1;
 
 	g_assert_nonnull(program);
-	g_assert_true(g_spawn_async(NULL, argv, NULL,
-				    G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDERR_TO_DEV_NULL,
-				    die_with_parent, NULL, &play->pid, &error));
+	g_assert_true(g_spawn_async_with_fds(
+		NULL, argv, NULL,
+		(GSpawnFlags)(G_SPAWN_DO_NOT_REAP_CHILD |
+			      (errors < 0 ? G_SPAWN_STDERR_TO_DEV_NULL : G_SPAWN_DEFAULT)),
+		die_with_parent, NULL, &play->pid, -1, -1, errors, &error));
 	for (unsigned i = 0; i < PATIENCE_S * 1000 && fd < 0; i++) {
 		g_usleep(1000);
 		fd = try_connect(play);

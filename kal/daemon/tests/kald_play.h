@@ -22,6 +22,8 @@ struct play {
 void play_begin(struct play *play, const char *policy);
 /* End it by SIGTERM, or by SIGKILL; its socket stays then. */
 void play_end(struct play *play, bool kill_it);
+/* Where daemons that start from now on write their lines; -1, which is the default: nowhere. */
+void play_stderr(int fd);
 /* Start it again in the same place. */
 void play_again(struct play *play);
 /* Write other rules, and have it read them. */

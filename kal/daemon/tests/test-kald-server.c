@@ -4,6 +4,7 @@
 /* The daemon as its clients see it: leases that are called back, rules, deaths, and clients that break every rule there is. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -661,6 +662,40 @@ test_floods(void)
 	play_free(&play);
 }
 
+/* Nobody reads what the daemon says: it serves on, and the lines are there when somebody does. */
+static void
+test_unread(void)
+{
+	g_autoptr(GString) said = g_string_new(NULL);
+	const char fill[4096] = "";
+	struct play play;
+	char text[KALD_TEXT];
+	int ends[2], a;
+	ssize_t n;
+
+	g_assert_cmpint(pipe2(ends, O_CLOEXEC | O_NONBLOCK), ==, 0);
+	while (write(ends[1], fill, sizeof(fill)) > 0)
+		continue;
+	g_assert_cmpint(fcntl(ends[1], F_SETFL, 0), ==, 0);
+	play_stderr(ends[1]);
+	play_begin(&play, "[policy]\nadapters = emul:*\n");
+	play_stderr(-1);
+	close(ends[1]);
+	a = play_join(&play, KALD_CLIENT, NULL);
+	for (unsigned i = 0; i < 10; i++)
+		g_assert_cmpint(ask_name(a, KALD_OPEN, "iwarp", text), ==, KALD_FORBIDDEN);
+	g_assert_cmpint(fcntl(ends[0], F_SETFL, 0), ==, 0);
+	while (strstr(said->str, "\nkald: refused pid ") == NULL) {
+		n = read(ends[0], text, sizeof(text));
+		g_assert_cmpint((int)n, >, 0);
+		for (ssize_t i = 0; i < n; i++)
+			g_string_append_c(said, text[i] != '\0' ? text[i] : '.');
+	}
+	close(a);
+	play_free(&play);
+	close(ends[0]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -680,5 +715,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/server/ended", test_ended);
 	g_test_add_func("/kald/server/descriptors", test_descriptors);
 	g_test_add_func("/kald/server/floods", test_floods);
+	g_test_add_func("/kald/server/unread", test_unread);
 	return g_test_run();
 }
