@@ -208,7 +208,12 @@ void
 vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 {
 	if (qp->join == remote) {
+		bool up = atomic_load(&remote->link->up);
+
 		vem_remote_detach(remote);
+		/* An earlier life of its partner has ended, and the link with it: perhaps only that, and not the process. */
+		if (up)
+			vem_remote_join(qp);
 		return;
 	}
 	atomic_fetch_and(&remote->apart, ~VEM_REMOTE_MUTE);

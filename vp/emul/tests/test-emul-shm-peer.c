@@ -299,6 +299,48 @@ test_again(gconstpointer swap)
 	two_close(&p);
 }
 
+/* Two of one process: one comes back, and then the other one, which begins while the link of their earlier lives ends. */
+static void
+test_in_turn(gconstpointer swap)
+{
+	struct pair p = {.na = node_new(vth_new(true), true, "shm:ib")};
+	struct vth *vth = p.na->vth;
+
+	p.nb = p.na;
+	p.a = end_of_type(p.na, RI_QP_RC);
+	p.b = end_of_type(p.na, RI_QP_RC);
+	if ((qpn_of(p.a) < qpn_of(p.b)) == (swap != NULL)) {
+		struct end *end = p.a;
+
+		p.a = p.b;
+		p.b = end;
+	}
+	p.ma = chunk_new(p.na, SIZE, ALL_RW);
+	p.mb = chunk_new(p.na, SIZE, ALL_RW);
+	chunk_fill(&p.ma, 3);
+	p.to_b = peer_params(p.b, PSN_B, PSN_A);
+	p.to_a = peer_params(p.a, PSN_A, PSN_B);
+	p.to_a.timeout = p.to_b.timeout = 18;
+	two_up(&p);
+	for (unsigned life = 0; life < 30; life++) {
+		talk(&p, 1, 100);
+		p.to_b.sq_psn = p.to_a.rq_psn = 100 + life;
+		p.to_a.sq_psn = p.to_b.rq_psn = 200 + life;
+		back_to_idle(p.b);
+		g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
+		back_to_idle(p.a);
+		g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+		g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	}
+	end_free(p.a);
+	end_free(p.b);
+	chunk_free(&p.ma);
+	chunk_free(&p.mb);
+	node_free(p.na);
+	vth_free(vth);
+}
+
 /* A queue pair that leaves before the other end has come leaves nothing behind. */
 static void
 test_alone(gconstpointer swap)
@@ -504,6 +546,7 @@ main(int argc, char **argv)
 	add("rnr", test_rnr);
 	add("refused", test_refused);
 	add("again", test_again);
+	add("in-turn", test_in_turn);
 	add("alone", test_alone);
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
