@@ -108,7 +108,7 @@ invalidator(void)
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
-	sim->sides[0].engine.probe = pair[0]->qp.tx.probe = SHORT;
+	sim->sides[0].engine.probe = pair[0]->qp.tx.probe = 5 * SHORT;
 	for (int i = 0; i < 2; i++)
 		sim_receive(pair[i], 8, 4096, 64);
 	const struct ri_sge sge = sim_sge(pair[0], 0, 64);
@@ -119,7 +119,8 @@ invalidator(void)
 	answer.flags |= RI_WR_INVALIDATE;
 	answer.inv_stag = sim->sides[0].stag;
 	sim_post(pair[0], &send);
-	sim_run(sim, SHORT - 1);
+	sim_run(sim, SHORT);
+	g_assert_true(pair[1]->qp.rx.unsaid);
 	sim_post(pair[1], &answer);
 	sim_run(sim, 5 * SECOND);
 	for (int i = 0; i < 2; i++) {
