@@ -252,7 +252,7 @@ def test_random(recordings):
     long = recordings.options.operations > 600
     good = [recordings.lines(0), recordings.lines(1)]
     statuses = collections.Counter()
-    for number in range(2000 if long else 150):
+    for number in range(2000 if long else 60):
         ends = [recordings.edited('random-%d' % which, changed(good[which], draw) if number % 3 != which else good[which]) for which in (0, 1)]
         ways = [['-t', '1', *ends], ['--diff', ends[0], ends[1], ends[1]]]
         if number % 10 == 0:
