@@ -501,7 +501,7 @@ kald_session_taken(struct kald_session *session, const struct kald_message *requ
 	session_end(session);
 }
 
-/* Handle so many requests that are there. False: nothing is read from it for now, or it has ended. */
+/* Handle at most that many of the requests that are there. False: nothing is read from it for now, or it has ended. */
 static bool
 session_turn(struct kald_session *session, unsigned requests)
 {

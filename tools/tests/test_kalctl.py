@@ -101,7 +101,7 @@ def activated(tools, kald):
             raise Failed('the list is not empty, or it has made a socket of its own')
         daemon.early.send(b'no first message')
         if daemon.early.recv(100) != b'':
-            raise Failed('who has connected before is not served')
+            raise Failed('a client that connected before is not served')
         daemon.process.send_signal(signal.SIGTERM)
         daemon.process.wait(PATIENCE)
         if not os.path.exists(daemon.passed):

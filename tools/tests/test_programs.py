@@ -72,7 +72,7 @@ class Bench:
     def needs_requests(self, always=False):
         """Skips a case in which a side may ask for nothing when its peer dies, if nothing else tells it."""
         if self.adapter.startswith('roce') and not always:
-            raise Skipped('only a request that is not answered tells of a peer that died')
+            raise Skipped('only a request without an answer shows that the peer has died')
 
     def copy(self, folder, source, target, *options, expect=0, limit=None, early=False):
         """Copies with it-cp; '@' in a path becomes the server's address. A client that fails `early` may not connect at all."""

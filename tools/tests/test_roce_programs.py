@@ -28,7 +28,7 @@ QUICK = ('rping-roce', 'udaddy-roce', 'ibv_ud_pingpong-roce', 'ib_write_bw-roce-
 NETS = {'IPv4': ('10.92.0.', 1500), 'IPv6': ('fd92::', 1500), 'IPv4-9000': ('10.92.0.', 9000), 'IPv6-9000': ('fd92::', 9000)}
 # Over IPv6: the index of the address among those of the device, and a group of that family; who listens nowhere in particular listens on IPv4.
 IPV6 = {'-g 0': '-g 1', '239.1.2.3': 'ff1e::9203', 'ucmatose -p': 'ucmatose -b {address} -p', 'rstream -p': 'rstream -b {address} -p'}
-# These exchange their numbers over TCP of IPv4 alone, and then use the GID that they are told.
+# These exchange their numbers over TCP of IPv4 alone, and then use the GID of the command line.
 BY_TCP = ('ibv_', 'ib_', 'ucx_')
 NOT_IPV6 = {'qperf': 'qperf resolves IPv4 only', '-R': 'this perftest resolves IPv4 only', 'rdma_client': 'rdma_server listens on IPv4'}
 
@@ -40,7 +40,7 @@ def rows():
 
 
 class Side:
-    """A host and what its programs are told."""
+    """A host, and the environment of its programs."""
 
     def __init__(self, host, device, own, other, folder, family):
         self.host, self.device, self.family = host, device, family

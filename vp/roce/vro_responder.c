@@ -580,7 +580,7 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 	}
 }
 
-/* [WIRE 16.3.3] A message of which a packet is missing, or which is refused, is dropped; the next First or Only begins another one. */
+/* [WIRE 16.3.3] A message is dropped if one of its packets is missing, or if it is refused; the next First or Only begins another one. */
 static void
 unreliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 {

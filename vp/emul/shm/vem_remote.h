@@ -97,7 +97,7 @@ struct vem_asked {
 	bool atomic;
 };
 
-/* A program that has answered so many messages more than not is expected to answer the next one, which will acknowledge it. */
+/* A program that has answered this many messages more than it left unanswered is expected to answer the next one, which will acknowledge it. */
 #define VEM_ANSWERING 4u
 #define VEM_ACK_POLLS 4u /* for which the ACK of a message waits for its answer */
 

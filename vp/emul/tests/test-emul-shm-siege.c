@@ -20,7 +20,7 @@
 
 #define WINDOW_US 100000
 #define WINDOWS \
-	20 /* of which the best one counts: who else uses the processors is not the link's fault */
+	20 /* the best one counts: another program that uses the processors is not the link's fault */
 #define SHARE 0.05 /* of the rate before */
 #define QUIET 0.25 /* of a processor, under an attack that does nothing */
 #define ONE_THREAD \

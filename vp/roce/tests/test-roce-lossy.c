@@ -406,7 +406,7 @@ datagram_post(struct sim_qp *q, const struct sim_qp *to, uint32_t n)
 	sim_post(q, &wr);
 }
 
-/* Datagrams: of those that are sent all arrive but the two that are lost, and nobody is told. */
+/* Datagrams: all arrive but the two that are lost, and neither side reports that. */
 static void
 datagrams(void)
 {

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """The template, loaded by the library as an author of a provider does it: its connections work above the kAL. Prints TAP.
 
-Its endpoints are for one connection each, which test-itapi-once looks at. That program is told what the template claims.
+Its endpoints are for one connection each, which test-itapi-once looks at. That program gets the claims of the template as arguments.
 Usage: template_ping.py PROVIDER IT_INFO IT_PING TEST_ITAPI_ONCE
 """
 
