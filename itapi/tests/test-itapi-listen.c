@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cm_scene.h"
@@ -184,34 +183,12 @@ test_network_order(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-struct reserved {
-	struct pair *pair;
-	it_conn_qual_t qual;
-};
-
-/*
- * Only the effective user of the thread counts. The system call changes this thread alone: glibc's seteuid() kills a process that has
- * cancelled a thread before it created one.
- */
-static void *
-listen_as_nobody(void *arg)
-{
-	const struct reserved *reserved = arg;
-	struct pair *pair = reserved->pair;
-
-	if (geteuid() == 0)
-		g_assert_cmpint(syscall(SYS_setresuid, -1, NOBODY, -1), ==, 0);
-	g_assert_cmpint(try_listen(pair, pair->spigot, pair->passive.cm_req,
-				   IT_LISTEN_CONN_QUAL_INPUT, reserved->qual),
-			==, IT_ERR_NO_PERMISSION);
-	return NULL;
-}
-
-/* A port that the host reserves for root. */
+/* A port that the host reserves for root. Only the effective user counts, so the test can change it. */
 static void
 test_no_permission(struct pair *pair)
 {
-	struct reserved reserved = {pair, {.type = IT_IANA_PORT}};
+	it_conn_qual_t qual = {.type = IT_IANA_PORT};
+	bool root = geteuid() == 0;
 	FILE *file = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
 	unsigned int first = 1024;
 
@@ -224,8 +201,14 @@ test_no_permission(struct pair *pair)
 		g_test_skip("this host reserves no ports");
 		return;
 	}
-	reserved.qual.conn_qual.port = htons((uint16_t)(first - 1));
-	g_thread_join(g_thread_new("nobody", listen_as_nobody, &reserved));
+	qual.conn_qual.port = htons((uint16_t)(first - 1));
+	if (root)
+		g_assert_cmpint(seteuid(NOBODY), ==, 0);
+	g_assert_cmpint(try_listen(pair, pair->spigot, pair->passive.cm_req,
+				   IT_LISTEN_CONN_QUAL_INPUT, qual),
+			==, IT_ERR_NO_PERMISSION);
+	if (root)
+		g_assert_cmpint(seteuid(0), ==, 0);
 }
 
 /* The EVD is the backlog: a request that finds it full is refused [IT 6.7]. */

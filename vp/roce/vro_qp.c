@@ -338,10 +338,7 @@ vro_qp_mark(struct vro_qp *qp)
 static void
 answer_count(struct vro_qp *qp, bool answered)
 {
-	if (answered && qp->answering < 2 * VRO_ANSWERING)
-		qp->answering++;
-	else if (!answered && qp->answering > 0)
-		qp->answering--;
+	qp->answering = vsw_answers_count(qp->answering, answered);
 }
 
 /* `ack`: an acknowledgement has left; `sent`: a message has. */
@@ -442,7 +439,7 @@ vro_engine_flush(struct vro_engine *engine)
 
 		engine->dirty = qp->next;
 		qp->listed = qp->stuck = false;
-		if (engine->hold && qp->answering >= VRO_ANSWERING && qp->state != VRO_ERROR &&
+		if (engine->hold && qp->answering >= VSW_ANSWERING && qp->state != VRO_ERROR &&
 		    vro_responder_can_wait(qp)) {
 			vro_requester_run(qp);
 			if (!qp->listed)

@@ -19,6 +19,7 @@
 #include "ri_count.h"
 #include "ri_share.h"
 #include "roce_icrc.h"
+#include "vsw_answers.h"
 #include "vsw_respond.h"
 
 #define VRO_MAX_MESSAGE (1u << 31)
@@ -39,7 +40,6 @@ vro_slot(uint32_t qpn)
 	return (uint8_t)(qpn >> RI_SHARE_QPN_SHIFT);
 }
 
-#define VRO_ANSWERING      4u
 #define VRO_ABSENT         50000000u
 #define VRO_ABSENCES       3u   /* in a row end the connection */
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
@@ -95,7 +95,7 @@ struct vro_engine {
 	struct vro_qp *blocked; /* found the link full */
 	struct vro_qp *held; /* owe an acknowledgement, which waits for a message that may follow */
 	/*
-	 * vro_engine_flush may let acknowledgements wait, of queue pairs whose program has answered at least VRO_ANSWERING messages
+	 * vro_engine_flush may let acknowledgements wait, of queue pairs whose program has answered at least VSW_ANSWERING messages
 	 * more at once than not; the owner calls it again soon, without this.
 	 */
 	bool hold;
@@ -249,7 +249,7 @@ struct vro_qp {
 	bool acked; /* an acknowledgement left alone ... */
 	uint32_t acked_round; /* ... in this round */
 	uint32_t
-		answering; /* messages that were answered in their round, less those that were not; 0 to 2 * VRO_ANSWERING */
+		answering; /* messages that were answered in their round, less those that were not; vsw_answers.h */
 	struct ri_qp_counters *count; /* packets; never NULL once it is created */
 	struct ri_qp_counters unread; /* `count` of one that nobody asked to count */
 };

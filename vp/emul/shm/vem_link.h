@@ -166,6 +166,13 @@ struct vem_shm {
 	struct vem_shm *next; /* in the list for forks */
 };
 
+/* How often the process has polled; one of two polls at once may count for nothing. */
+static inline uint32_t
+vem_shm_polls(const struct vem_shm *shm)
+{
+	return (uint32_t)atomic_load_explicit(&shm->leader.polls, memory_order_relaxed);
+}
+
 /* --- vem_shm.c ---------------------------------------------------------------------------- */
 
 /* NULL: no place, no name, no memory; the log says which. */

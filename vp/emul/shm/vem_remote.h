@@ -29,6 +29,7 @@
 #define VEM_REMOTE_H
 
 #include "vem_link.h"
+#include "vsw_answers.h"
 
 #define VEM_WINDOW 64 /* requests that are not answered */
 
@@ -97,8 +98,6 @@ struct vem_asked {
 	bool atomic;
 };
 
-/* A program that has answered this many messages more than it left unanswered is expected to answer the next one, which will acknowledge it. */
-#define VEM_ANSWERING 4u
 #define VEM_ACK_POLLS 4u /* for which the ACK of a message waits for its answer */
 
 /* vem_remote::apart. */
@@ -166,7 +165,7 @@ struct vem_remote {
 	atomic_bool told_alone; /* by an entry of its own, and no request was sent since then ... */
 	atomic_uint told_poll;  /* ... in this poll (vem_shm_polls) */
 	_Atomic uint8_t
-		answering; /* messages that were answered soon, less those that were not; 0 to 2 * VEM_ANSWERING */
+		answering; /* messages that were answered soon, less those that were not; vsw_answers.h */
 	_Atomic(pthread_t)
 		executing; /* completes a receive, whose message is not in `executed` yet; 0: none */
 	uint8_t owe_wait;  /* 1: WAIT, 2: with rnr */
@@ -279,23 +278,16 @@ void vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 bool vem_remote_acknowledge(struct vem_remote *remote);
 /* The other end is known from now on. */
 void vem_remote_known(struct vem_remote *remote);
-/* How often the process has polled; one of two polls at once may count for nothing. */
-static inline uint32_t
-vem_shm_polls(const struct vem_shm *shm)
-{
-	return (uint32_t)atomic_load_explicit(&shm->leader.polls, memory_order_relaxed);
-}
-
 /* A message was answered soon, or was not. */
 static inline void
 vem_remote_answered(struct vem_remote *remote, bool answered)
 {
-	uint8_t has = atomic_load_explicit(&remote->answering, memory_order_relaxed);
+	uint8_t before = atomic_load_explicit(&remote->answering, memory_order_relaxed);
+	uint8_t now = vsw_answers_count(before, answered);
 
 	/* Of two threads at once one may count for nothing. */
-	if (answered ? has < 2 * VEM_ANSWERING : has > 0)
-		atomic_store_explicit(&remote->answering, (uint8_t)(answered ? has + 1 : has - 1),
-				      memory_order_relaxed);
+	if (now != before)
+		atomic_store_explicit(&remote->answering, now, memory_order_relaxed);
 }
 
 /* Is what is owed the ACK of one message, which the program is expected to answer, and nothing else? */

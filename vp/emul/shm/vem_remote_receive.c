@@ -221,7 +221,7 @@ vem_remote_owes_one_ack(const struct vem_link *link)
 	const struct vem_remote *remote = link->owing;
 
 	return remote->next_owing == NULL &&
-	       atomic_load_explicit(&remote->answering, memory_order_relaxed) >= VEM_ANSWERING &&
+	       atomic_load_explicit(&remote->answering, memory_order_relaxed) >= VSW_ANSWERING &&
 	       remote->owe_wait == 0 && remote->owe_status == 0 && remote->refusal == NULL &&
 	       remote->ask_count == 0 &&
 	       !atomic_load_explicit(&remote->owe_ready, memory_order_relaxed) &&

@@ -146,7 +146,7 @@ test_held(void)
 	struct vro_qp *qp = &s.pair[1]->qp;
 
 	for (uint64_t i = 0; i < 3; i++) {
-		qp->answering = VRO_ANSWERING;
+		qp->answering = VSW_ANSWERING;
 		engine->hold = true;
 		post(&s, 0, i, RI_OP_RDMA_WRITE, 100);
 		for (unsigned k = 0; k < 100 && engine->held == NULL; k++)

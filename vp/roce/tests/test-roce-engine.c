@@ -165,9 +165,9 @@ held(void)
 	order_seen = g_string_new(NULL);
 	sim->filter = order_note;
 	/* It waits when the program has answered some messages at once, and no longer when it has not. */
-	for (guint i = 0; i < VRO_ANSWERING + 6; i++) {
-		bool waits = i >= VRO_ANSWERING && i <= VRO_ANSWERING + 4;
-		bool answers = i < VRO_ANSWERING + 2;
+	for (guint i = 0; i < VSW_ANSWERING + 6; i++) {
+		bool waits = i >= VSW_ANSWERING && i <= VSW_ANSWERING + 4;
+		bool answers = i < VSW_ANSWERING + 2;
 
 		sim_receive(pair[0], 3, 1000, 100);
 		sim_receive(pair[1], 3, 1000, 100);
@@ -195,7 +195,7 @@ held(void)
 	sim_receive(pair[1], 3, 1000, 100);
 	sim_run(sim, SECOND);
 	order_is("ack ");
-	pair[1]->qp.answering = VRO_ANSWERING;
+	pair[1]->qp.answering = VSW_ANSWERING;
 	sim_receive(pair[1], 3, 1000, 100);
 	sim_post(pair[0], &wr);
 	sim_run(sim, 100000);
