@@ -3,7 +3,7 @@
 
 /*
  * Children of fork() that work on, under a sanitizer, too. ThreadSanitizer reports threads that a child makes after its parent had
- * several, so there are none there. In AddressSanitizer of gcc 12 a lock of the allocator that another thread owned at the fork stays
+ * several, so no child works on there. In AddressSanitizer of gcc 12 a lock of the allocator that another thread owned at the fork stays
  * owned in the child. Such a child hangs inside of the runtime; that is seen from outside, and the test tries again.
  */
 #ifndef CHILD_OF_FORK_H
