@@ -390,7 +390,7 @@ judge(const struct running *running)
 		return SPUN;
 	if (running->told->report.whole)
 		return WORKS;
-	return is_named(running) ? REFUSED : UNNAMED;
+	return running->plan.refusal != NULL && is_named(running) ? REFUSED : UNNAMED;
 }
 
 /* The cases of all cells of a row, and of both errors: the outcome of both, or each. */

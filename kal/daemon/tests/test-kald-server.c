@@ -512,7 +512,7 @@ test_wrong(void)
 	}
 	/* An empty packet, a request before the first message, a second first one, a request of a tool, a return of what is not lent. */
 	fd = play_connect(&play);
-	g_assert_cmpint(send(fd, octets, 0, MSG_NOSIGNAL), ==, 0);
+	g_assert_cmpint(send(fd, "", 0, MSG_NOSIGNAL), ==, 0);
 	g_assert_true(play_is_ended(fd));
 	close(fd);
 	for (unsigned number = KALD_BORROW; number < KALD_REQUESTS_END; number++) {
