@@ -91,7 +91,7 @@ refuse_unwanted(void *arg)
 	while (list != NULL) {
 		struct unwanted *next = list->next;
 
-		refuse_request(listen->adapter, list->request, list->service, KAL_REASON_OTHER);
+		refuse_request(listen->adapter, list->request, list->service, KAL_REASON_REFUSED);
 		free(list);
 		list = next;
 	}
@@ -246,7 +246,7 @@ door_cm_request_refuse(struct door_cm_id *id)
 	/* If the program never saw it, it is as if nobody had listened. */
 	if (request != 0)
 		refuse_request(id->adapter, request, door_cm_is_ud(id),
-			       fetched ? KAL_REASON_CONSUMER : KAL_REASON_OTHER);
+			       fetched ? KAL_REASON_CONSUMER : KAL_REASON_REFUSED);
 }
 
 /* --- listeners of the kAL ------------------------------------------------------------------------------------ */

@@ -111,7 +111,7 @@ kal_reject(struct kal_cm *cm, const struct kal_cm_req *req)
 	struct kal_request *request;
 
 	if (req->pdata_len > cm->attr->reject_pdata || req->pdata_len > RI_PDATA_MAX ||
-	    req->reason > KAL_REASON_CONSUMER)
+	    req->reason > KAL_REASON_REFUSED)
 		return RI_ERR_INVALID_ARG;
 	request = kal_request_take(cm, req->request, false);
 	if (request == NULL)

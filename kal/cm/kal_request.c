@@ -178,7 +178,7 @@ kal_request_end_all(struct kal_cm *cm)
 		kal_cm_unlock(cm);
 		if (request != NULL) {
 			request_stop(request);
-			kal_request_refuse(request, KAL_REASON_OTHER, NULL, 0);
+			kal_request_refuse(request, KAL_REASON_REFUSED, NULL, 0);
 		}
 	} while (request != NULL);
 	/* The service thread may be about to free a request that it has taken. */

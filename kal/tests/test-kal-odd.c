@@ -65,7 +65,7 @@ static const struct member cm_members[] = {
 	MEMBER(kal_cm_req, three_way, 1, 2),
 	MEMBER(kal_cm_req, refuse, 1, 2),
 	MEMBER(kal_cm_req, reuse_addr, 1, 2),
-	MEMBER(kal_cm_req, reason, KAL_REASON_CONSUMER, KAL_REASON_CONSUMER + 1),
+	MEMBER(kal_cm_req, reason, KAL_REASON_REFUSED, KAL_REASON_REFUSED + 1),
 	MEMBER(kal_cm_req, refused_ms, KAL_REFUSED_MS_MAX, KAL_REFUSED_MS_MAX + 1),
 	MEMBER(kal_cm_req, local.family, RI_ADDR_GID, RI_ADDR_GID + 1),
 	MEMBER(kal_cm_req, peer.family, RI_ADDR_GID, RI_ADDR_GID + 1),
