@@ -654,20 +654,6 @@ door_cm_qp_leaves(struct door_qp *qp)
 
 /* --- INIT_QP_ATTR --------------------------------------------------------------------------------------------------- */
 
-/* For a queue pair that the kAL connects: the states that librdmacm goes through are only shown. */
-static int
-attr_connected(const struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
-{
-	attr->port_num = (uint8_t)(id->spigot + 1);
-	if (attr->qp_state == IBV_QPS_RTS)
-		return 0;
-	if (attr->qp_state != IBV_QPS_INIT && attr->qp_state != IBV_QPS_RTR)
-		return EINVAL;
-	attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
-	attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-	return 0;
-}
-
 static uint32_t
 mtu_code(uint32_t octets)
 {
@@ -678,16 +664,61 @@ mtu_code(uint32_t octets)
 	return code;
 }
 
-/* For a queue pair of the program. */
-static int
-attr_own(const struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
+/* What the peer has said: false if it has said nothing. The masks stay the caller's. */
+static bool
+attr_of_peer(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	struct ri_peer reach;
 
 	door_cm_lock();
 	reach = id->reach;
 	door_cm_unlock();
-	attr->port_num = (uint8_t)(id->spigot + 1);
+	if (reach.qpn == 0)
+		return false;
+	if (attr->qp_state == IBV_QPS_RTR) {
+		door_cm_ah_attr(id, &id->dgid, &attr->ah_attr);
+		attr->path_mtu = mtu_code(reach.path_mtu);
+		attr->dest_qp_num = reach.qpn;
+		attr->rq_psn = reach.rq_psn;
+		attr->max_dest_rd_atomic = (uint8_t)MIN(reach.ird, UINT8_MAX);
+		attr->min_rnr_timer = reach.min_rnr_timer;
+	} else {
+		attr->sq_psn = reach.sq_psn;
+		attr->timeout = reach.timeout;
+		attr->retry_cnt = reach.retry_count;
+		attr->rnr_retry = reach.rnr_retry;
+		attr->max_rd_atomic = (uint8_t)MIN(reach.ord, UINT8_MAX);
+	}
+	return true;
+}
+
+/*
+ * For a queue pair that the kAL connects, or before the program has named one: the states that librdmacm goes through are only shown.
+ * The mask leaves out what the kAL sets; what the peer has said is there for a program that reads it, as UCX does of a request.
+ */
+static int
+attr_connected(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
+{
+	switch (attr->qp_state) {
+	case IBV_QPS_RTR:
+		(void)!attr_of_peer(id, attr);
+		/* fall through */
+	case IBV_QPS_INIT:
+		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+		attr->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+		return 0;
+	case IBV_QPS_RTS:
+		(void)!attr_of_peer(id, attr);
+		return 0;
+	default:
+		return EINVAL;
+	}
+}
+
+/* For a queue pair of the program. */
+static int
+attr_own(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
+{
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
 		attr->qp_attr_mask =
@@ -699,22 +730,11 @@ attr_own(const struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				     IBV_QP_MIN_RNR_TIMER;
-		door_cm_ah_attr(id, &id->dgid, &attr->ah_attr);
-		attr->path_mtu = mtu_code(reach.path_mtu);
-		attr->dest_qp_num = reach.qpn;
-		attr->rq_psn = reach.rq_psn;
-		attr->max_dest_rd_atomic = (uint8_t)MIN(reach.ird, UINT8_MAX);
-		attr->min_rnr_timer = reach.min_rnr_timer;
-		return reach.qpn != 0 ? 0 : EINVAL;
+		return attr_of_peer(id, attr) ? 0 : EINVAL;
 	case IBV_QPS_RTS:
 		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 				     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-		attr->sq_psn = reach.sq_psn;
-		attr->timeout = reach.timeout;
-		attr->retry_cnt = reach.retry_count;
-		attr->rnr_retry = reach.rnr_retry;
-		attr->max_rd_atomic = (uint8_t)MIN(reach.ord, UINT8_MAX);
-		return reach.qpn != 0 ? 0 : EINVAL;
+		return attr_of_peer(id, attr) ? 0 : EINVAL;
 	default:
 		return EINVAL;
 	}
@@ -725,8 +745,8 @@ door_cm_init_qp_attr(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	if (id->adapter == NULL)
 		return EINVAL;
+	attr->port_num = (uint8_t)(id->spigot + 1);
 	if (door_cm_is_ud(id)) {
-		attr->port_num = (uint8_t)(id->spigot + 1);
 		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 		attr->qkey = DOOR_CM_QKEY;
 		return 0;

@@ -51,7 +51,8 @@ RULES = {
     'ual/session/tests/': ['kal/kal_call.h', 'rnicpi/support/ri_relax.h'] + GLIB,
     # Beside the uAL: another access layer over the session, for programs of verbs.
     'doors/verbs/': ['ual/session/*.h', 'kal/kal_call.h', 'kal/host/kal_host_use.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
-    'doors/verbs/tests/': ['doors/verbs/*.h', 'itapi/tests/child_of_fork.h', 'kal/kal_call.h', 'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
+    'doors/verbs/tests/': ['doors/verbs/*.h', 'itapi/tests/child_of_fork.h', 'itapi/tests/it_net.h', 'kal/kal_call.h',
+                          'rnicpi/support/ri_*.h'] + PROVIDER_USER_HALF + GLIB,
     'kal/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/host/': PROVIDER_INTERFACE + ['kal/kal_call.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,
     'kal/config/': PROVIDER_INTERFACE + ['kal/kal_objects.h', 'kal/host/*.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h'] + GLIB,

@@ -121,27 +121,50 @@ service_begin(struct vro_station *station, uint32_t service)
 	return RI_SUCCESS;
 }
 
-enum ri_status
-vro_station_service(struct vro_station *station, const struct ri_service *service, bool over)
+/* A port is one service of connections, and one of datagrams; other services have one id. */
+#define IDS(service) ((service)->kind == RI_SERVICE_PORT ? 2u : 1u)
+
+static uint64_t
+service_id(const struct ri_service *service, unsigned i)
 {
-	/* A port is one service of connections, and one of datagrams. */
-	const uint32_t ids[] = {(uint32_t)vrc_service_id(service, false),
-				(uint32_t)vrc_service_id(service, true)};
+	return vrc_service_id(service, i > 0);
+}
+
+/* What another listener of this process hears, too, stays its. */
+static void
+services_over(struct vro_station *station, const struct vrc_listen *listen,
+	      const struct ri_service *service, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct vrc_cm *cm = vrc_service_enter(station->service);
+		bool heard = vrc_listen_serves(cm, service_id(service, i), listen);
+
+		vrc_service_leave(station->service);
+		if (!heard)
+			service_over(station, (uint32_t)service_id(service, i), station->num_udps);
+	}
+}
+
+enum ri_status
+vro_service_begin(struct vro_station *station, const struct vrc_listen *listen,
+		  const struct ri_service *service)
+{
 	enum ri_status status = RI_SUCCESS;
 
-	if (!station->shared)
-		return RI_SUCCESS;
-	for (unsigned i = 0; i < 2 && status == RI_SUCCESS; i++) {
-		if (i > 0 && ids[i] == ids[0])
-			break;
-		if (over)
-			service_over(station, ids[i], station->num_udps);
-		else
-			status = service_begin(station, ids[i]);
-		if (status != RI_SUCCESS && i > 0)
-			service_over(station, ids[0], station->num_udps);
+	for (unsigned i = 0; station->shared && i < IDS(service) && status == RI_SUCCESS; i++) {
+		status = service_begin(station, (uint32_t)service_id(service, i));
+		if (status != RI_SUCCESS)
+			services_over(station, listen, service, i);
 	}
 	return status;
+}
+
+void
+vro_service_over(struct vro_station *station, const struct vrc_listen *listen,
+		 const struct ri_service *service)
+{
+	if (station->shared)
+		services_over(station, listen, service, IDS(service));
 }
 
 /* Open the next socket, for this address, and count it. */

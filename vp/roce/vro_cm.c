@@ -208,7 +208,6 @@ raise_for(const struct ri_rnic *rnic, const struct vrc_event *event, uint64_t ct
 	struct ri_cm_event cm = event->cm;
 
 	cm.ctx = ctx;
-	memset(&cm.reach, 0, sizeof(cm.reach)); /* only with cm_number */
 	rnic->upcalls->cm_event(rnic->upcalls->self, &cm);
 }
 
@@ -380,22 +379,27 @@ static enum ri_status
 listen_begin(struct ri_listen *listen, struct ri_service *service, uint32_t backlog)
 {
 	const struct ri_rnic *rnic = listen->context->rnic;
-	struct vrc_service *manager = rnic->station->service;
-	enum ri_status status = vrc_listen(vrc_service_enter(manager), (uint64_t)(uintptr_t)listen,
-					   service, backlog, &listen->listen);
+	struct vro_station *station = rnic->station;
+	enum ri_status status;
+	bool listens;
 
-	if (status == RI_SUCCESS)
+	pthread_mutex_lock(&station->claiming);
+	status = vrc_listen(vrc_service_enter(station->service), (uint64_t)(uintptr_t)listen,
+			    service, backlog, &listen->listen);
+	listens = status == RI_SUCCESS;
+	if (listens)
 		vrc_listen_own(listen->listen, listen->context->rnic);
-	vrc_service_leave(manager);
-	if (status != RI_SUCCESS)
-		return status;
+	vrc_service_leave(station->service);
 	listen->service = *service;
-	status = vro_station_service(rnic->station, service, false);
-	if (status != RI_SUCCESS) {
-		vrc_listen_free(vrc_service_enter(manager), listen->listen);
-		vrc_service_leave(manager);
-		vrc_service_settle(manager);
+	if (listens)
+		status = vro_service_begin(station, listen->listen, service);
+	if (listens && status != RI_SUCCESS) {
+		vrc_listen_free(vrc_service_enter(station->service), listen->listen);
+		vrc_service_leave(station->service);
 	}
+	pthread_mutex_unlock(&station->claiming);
+	if (listens && status != RI_SUCCESS)
+		vrc_service_settle(station->service);
 	return status;
 }
 
@@ -435,13 +439,15 @@ cm_listen(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_ser
 static void
 cm_listen_destroy(struct ri_listen *listen)
 {
-	struct vrc_service *manager = listen->context->rnic->station->service;
+	struct vro_station *station = listen->context->rnic->station;
 
 	vsw_context_remove(&listen->context->base, &listen->item);
-	(void)vro_station_service(listen->context->rnic->station, &listen->service, true);
-	vrc_listen_free(vrc_service_enter(manager), listen->listen);
-	vrc_service_leave(manager);
-	vrc_service_settle(manager);
+	pthread_mutex_lock(&station->claiming);
+	vro_service_over(station, listen->listen, &listen->service);
+	vrc_listen_free(vrc_service_enter(station->service), listen->listen);
+	vrc_service_leave(station->service);
+	pthread_mutex_unlock(&station->claiming);
+	vrc_service_settle(station->service);
 	free(listen);
 }
 
@@ -463,7 +469,7 @@ params_of(struct vro_verbs_qp *qp, const struct ri_cm_params *given)
 	struct vrc_params params = vrc_params_of(given);
 
 	params.ctx = (uint64_t)(uintptr_t)qp;
-	params.qpn = qp->qp.qpn;
+	params.qpn = vro_wire_number(qp);
 	params.mtu = vro_station_mtu(qp->rnic->station);
 	params.retry_count = RETRIES;
 	params.rnr_retry = RETRIES;

@@ -184,6 +184,7 @@ vro_profile(const struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	a.ud = true;
 	a.multicast = true;
 	a.uc = true;
+	a.cm_number = true;
 	a.software = true;
 	memcpy(attr, &a, size);
 	attr->size = size;

@@ -105,11 +105,14 @@ enum ri_status vro_station_claim(struct vro_station *station) RI_MUST_CHECK;
 uint32_t vro_station_addrs(const struct vro_station *station, struct ri_addr addrs[VRO_ADDRS_MAX]);
 
 /*
- * Requests for that service come to this process, or with `over` no more, at all addresses that are shared. RI_ERR_IN_USE: another
- * process of the user has it; RI_ERR_RESOURCES.
+ * Requests for that service come to this process, at all addresses that are shared. RI_ERR_IN_USE: another process of the user has it;
+ * RI_ERR_RESOURCES. With vro_station::claiming, as the next.
  */
-enum ri_status vro_station_service(struct vro_station *station, const struct ri_service *service,
-				   bool over);
+enum ri_status vro_service_begin(struct vro_station *station, const struct vrc_listen *listen,
+				 const struct ri_service *service);
+/* That listener goes. */
+void vro_service_over(struct vro_station *station, const struct vrc_listen *listen,
+		      const struct ri_service *service);
 
 /* vro_claim.c; with the lock of the list of stations, which is given up while kald is asked. */
 /* Choose the addresses of `port`. The loopback's are claimed at once. */

@@ -144,9 +144,12 @@ init_check(const struct vsw_pd *pd, const struct ri_qp_init *init, const struct 
 	struct ri_rnic_attr attr = {.size = sizeof(attr)};
 
 	vro_profile(vro_context_of(pd)->rnic, &attr);
-	if ((init->type != RI_QP_RC && init->type != RI_QP_UC && init->type != RI_QP_UD) ||
-	    init->privileged || (srq != NULL && (init->soft_limit != 0 || init->type == RI_QP_UD)))
+	if (init->type > RI_QP_NUMBER || init->privileged ||
+	    (srq != NULL &&
+	     (init->soft_limit != 0 || init->type == RI_QP_UD || init->type == RI_QP_NUMBER)))
 		return RI_ERR_UNSUPPORTED;
+	if (init->type == RI_QP_NUMBER && init->qkey > NUMBER_MAX)
+		return RI_ERR_INVALID_ARG;
 	if (init->type == RI_QP_UD && init->port != 0)
 		return RI_ERR_INVALID_ARG;
 	if ((init->qkey & VRO_KEY_CONTROLLED) != 0 && !pd->context->owner.privileged)
@@ -160,6 +163,7 @@ init_check(const struct vsw_pd *pd, const struct ri_qp_init *init, const struct 
 	return RI_SUCCESS;
 }
 
+/* A number has queues without a slot: it is flushed and ends as others do, and no packet finds it [RI 10.54]. */
 static enum ri_status
 queues_create(struct vro_verbs_qp *qp, struct ri_qp_init *init)
 {
@@ -204,8 +208,8 @@ qp_fill(struct vro_verbs_qp *qp, const struct ri_qp_init *init)
 	e->path.ord = init->ord;
 	e->in.mem = qp->rnic->mem;
 	e->in.ctx = init->ctx;
-	e->in.cq = &qp->recv_cq->cq;
-	e->tx.cq = &qp->send_cq->cq;
+	e->in.cq = qp->recv_cq != NULL ? &qp->recv_cq->cq : NULL;
+	e->tx.cq = qp->send_cq != NULL ? &qp->send_cq->cq : NULL;
 	e->timer = (struct ri_timer){.fire = timer_fire, .arg = qp};
 	atomic_store(&e->in.access, init->access);
 	atomic_store(&e->in.ird, init->ird);
@@ -224,7 +228,7 @@ draw(const struct ri_rnic *rnic)
 
 /* Give it a number that no queue pair of the station has, and begin to receive datagrams. In the role. */
 static void
-qp_number(struct vro_verbs_qp *qp)
+qp_enter(struct vro_verbs_qp *qp)
 {
 	struct vro_station *station = qp->rnic->station;
 	struct vro_qp *e = &qp->qp;
@@ -246,6 +250,16 @@ qp_number(struct vro_verbs_qp *qp)
 	}
 }
 
+/* It uses them from now on (1), or not any more (-1). */
+static void
+cqs_count(const struct vro_verbs_qp *qp, int by)
+{
+	if (vro_is_number(qp))
+		return;
+	atomic_fetch_add(&qp->send_cq->cq.users, by);
+	atomic_fetch_add(&qp->recv_cq->cq.users, by);
+}
+
 static enum ri_status
 qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	  struct ri_cq *recv_cq, struct ri_srq *ri_srq, struct ri_qp **out, struct ri_map *map)
@@ -254,6 +268,7 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	struct vsw_srq_object *srq = (struct vsw_srq_object *)ri_srq;
 	struct ri_context *context = vro_context_of(pd);
 	struct ri_rnic *rnic = context->rnic;
+	bool number = init->type == RI_QP_NUMBER;
 	struct ri_qp_init real = *init;
 	enum ri_status status = init_check(pd, init, srq);
 	struct vro_verbs_qp *qp = NULL;
@@ -267,6 +282,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		vro_udp_headers(&rnic->station->udps[i]);
 	if (!vsw_count_up(&rnic->qps, VRO_MAX_OBJECTS))
 		return RI_ERR_RESOURCES;
+	if (number)
+		real.max_sq_wr = real.max_rq_wr = 0;
 	if (posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) != 0) {
 		atomic_fetch_sub(&rnic->qps, 1);
 		return RI_ERR_RESOURCES;
@@ -274,8 +291,8 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	memset(qp, 0, sizeof(*qp));
 	qp->rnic = rnic;
 	qp->pd = pd;
-	qp->send_cq = (struct vsw_cq_object *)send_cq;
-	qp->recv_cq = (struct vsw_cq_object *)recv_cq;
+	qp->send_cq = number ? NULL : (struct vsw_cq_object *)send_cq;
+	qp->recv_cq = number ? NULL : (struct vsw_cq_object *)recv_cq;
 	qp->srq = srq;
 	qp_fill(qp, init);
 	status = queues_create(qp, &real);
@@ -286,15 +303,19 @@ qp_create(struct ri_pd *ri_pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	}
 	qp->init = real;
 	atomic_fetch_add(&pd->users, 1);
-	atomic_fetch_add(&qp->send_cq->cq.users, 1);
-	atomic_fetch_add(&qp->recv_cq->cq.users, 1);
+	cqs_count(qp, 1);
 	if (srq != NULL)
 		vsw_srq_join(&srq->srq, &qp->qp.in.member, &qp->qp.in.rq, &real);
-	vro_station_enter(rnic->station);
-	qp_number(qp);
-	vro_station_leave(rnic->station);
+	if (!number) {
+		vro_station_enter(rnic->station);
+		qp_enter(qp);
+		vro_station_leave(rnic->station);
+	}
 	vsw_context_add(&context->base, &context->qps, &qp->item);
-	vsw_map_qp(map, &qp->qp.tx.sq, &qp->qp.in.rq, qp, &real);
+	if (number)
+		*map = (struct ri_map){.fd = -1}; /* it has no user half */
+	else
+		vsw_map_qp(map, &qp->qp.tx.sq, &qp->qp.in.rq, qp, &real);
 	*init = real;
 	*out = (struct ri_qp *)qp;
 	return RI_SUCCESS;
@@ -428,7 +449,7 @@ qp_query(struct ri_qp *ri, struct ri_qp_attr *attr)
 	attr->state = vro_tie_state(qp);
 	if (attr->state == RI_QPS_NONE)
 		attr->state = states[qp->qp.state];
-	attr->qpn = qp->qp.qpn;
+	attr->qpn = vro_wire_number(qp);
 	attr->access = atomic_load(&qp->qp.in.access);
 	attr->ird = atomic_load(&qp->qp.in.ird);
 	attr->ord = qp->qp.path.ord;
@@ -456,9 +477,10 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	vsw_context_remove(qp->pd->context, &qp->item);
 	vro_tie_leave(qp);
 	vro_station_enter(station);
-	while (*at != qp)
+	while (*at != qp && *at != NULL)
 		at = &(*at)->next_row;
-	*at = qp->next_row;
+	if (*at == qp) /* a number is in no row */
+		*at = qp->next_row;
 	vro_groups_leave(qp);
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
@@ -468,8 +490,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	vro_station_leave(station);
 	vsw_srq_part(&qp->qp.in.member);
 	vsw_mem_qp_windows(qp->rnic->mem, qp->qp.qpn, true);
-	atomic_fetch_sub(&qp->send_cq->cq.users, 1);
-	atomic_fetch_sub(&qp->recv_cq->cq.users, 1);
+	cqs_count(qp, -1);
 	atomic_fetch_sub(&qp->pd->users, 1);
 	atomic_fetch_sub(&qp->rnic->qps, 1);
 	queues_free(qp);
@@ -506,7 +527,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	enum ri_status status = RI_ERR_INVALID_STATE;
 	struct roce_flow flow = {0};
 
-	if (qp->qp.transport == ROCE_UD)
+	if (qp->qp.transport == ROCE_UD || vro_is_number(qp))
 		return RI_ERR_UNSUPPORTED;
 	if (peer->qpn > NUMBER_MAX || peer->rq_psn > NUMBER_MAX || mtu < 256 ||
 	    mtu > vro_station_mtu(qp->rnic->station) || (mtu & (mtu - 1)) != 0 ||
@@ -537,7 +558,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 	struct vro_verbs_qp *qp = qp_of(ri);
 	enum ri_status status = RI_ERR_INVALID_STATE;
 
-	if (qp->qp.transport == ROCE_UD)
+	if (qp->qp.transport == ROCE_UD || vro_is_number(qp))
 		return RI_ERR_UNSUPPORTED;
 	if (peer->sq_psn > NUMBER_MAX || peer->timeout > 31 || peer->retry_count > 7 ||
 	    peer->rnr_retry > 7)

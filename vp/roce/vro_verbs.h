@@ -84,6 +84,20 @@ struct vro_verbs_qp {
 	atomic_bool limited; /* its hard watermark was changed */
 };
 
+/* Connection management for a number in place of a queue pair [RI 10.54]. */
+static inline bool
+vro_is_number(const struct vro_verbs_qp *qp)
+{
+	return qp->init.type == RI_QP_NUMBER;
+}
+
+/* What its peer is told: the application's own number, for one of that kind. */
+static inline uint32_t
+vro_wire_number(const struct vro_verbs_qp *qp)
+{
+	return vro_is_number(qp) ? qp->init.qkey : qp->qp.qpn;
+}
+
 extern const struct ri_device_ops vro_device_ops;
 extern const struct ri_qp_ops vro_qp_ops_table;
 extern const struct ri_ah_ops vro_ah_ops;

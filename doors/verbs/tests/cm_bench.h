@@ -47,10 +47,13 @@ struct cm_event {
 	uint8_t length;
 };
 
-/* Choose the adapters, before anything else: as ITAPI_VERBS_DEVICES. */
+/* Choose the adapters, before anything else: as ITAPI_VERBS_DEVICES. Those of RoCE are in a network of the test's own. */
 void cm_adapters(const char *names);
 /* Is the first one of iWARP? */
 bool cm_is_iwarp(void);
+bool cm_is_roce(void);
+/* Does its first attempt to connect last until somebody listens, if that is soon? */
+bool cm_waits_for_listener(void);
 
 struct rdma_event_channel *cm_channel(void);
 struct rdma_cm_id *cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps);

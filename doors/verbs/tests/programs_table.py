@@ -140,6 +140,16 @@ def ucx(transports, test, title, base=SHM):
                no_tsan=HOOKS, **{**base, 'environment': environment})
 
 
+def ucx_by_rdma_cm(base):
+    """Reads and writes of UCX's own example between a client and a server that meet by rdma_cm, each payload compared."""
+    environment = {**base.get('environment', {}), 'UCX_TLS': RC_OF_UCX + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1',
+                   'UCX_SOCKADDR_TLS_PRIORITY': 'rdmacm'}
+    words = 'io_demo -p {port} -q -d 512:65536'
+    return Row(name='io_demo-' + base['adapters'][0].replace(':', '-'), title='io_demo of UCX, connected by rdma_cm',
+               client=words + ' -i 200 -o read,write -c 1 {address}', server=words, stays=True, says=("Client exit with status 'OK'",),
+               silent=('ERROR', 'rror status', 'rejected'), no_tsan=HOOKS, **{**base, 'environment': environment})
+
+
 def device_of(base):
     """The device of its adapter."""
     return 'it_' + base['adapters'][0].replace(':', '_')
@@ -371,6 +381,7 @@ ROWS = [
     late(ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB')),
     ucx(RC_OF_UCX, 'tag_lat -s 64', 'ucx_perftest, rc_verbs', ROCE),
     late(ucx('ud_verbs', 'tag_bw -s 65536', 'ucx_perftest, ud_verbs, 64 KiB', ROCE)),
+    ucx_by_rdma_cm(BY_NAME), late(ucx_by_rdma_cm(BY_ROCE)),
     mpi_by_ucx('ucx-rc', 'Open MPI by UCX, rc_verbs: a ring and an all-reduce', RC_OF_UCX),
     late(mpi_by_ucx('ucx-ud', 'Open MPI by UCX, ud_verbs', 'ud_verbs')),
     late(mpi_by_ucx('ucx-rc-roce', 'Open MPI by UCX, rc_verbs', RC_OF_UCX, ROCE)),

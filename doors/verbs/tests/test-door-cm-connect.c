@@ -518,7 +518,7 @@ test_external_qp(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Numbers of no queue pair: the program has its own, which the adapter of emul:ib tells the other side. */
+/* Numbers of no queue pair: the program has its own, which the adapter tells the other side. */
 static void
 test_number(void)
 {
@@ -543,6 +543,11 @@ test_number(void)
 	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL);
 	passive = event.id;
 	g_assert_cmpuint(event.param.conn.qp_num, ==, 0xabcde1);
+	/* Before it accepts, it may ask who that is. UCX does. */
+	OK(rdma_init_qp_attr(passive, &attr, &mask));
+	g_assert_cmpuint(attr.dest_qp_num, ==, 0xabcde1);
+	g_assert_cmpuint(attr.path_mtu, >=, IBV_MTU_256);
+	g_assert_cmpuint(attr.ah_attr.is_global, ==, 1);
 	param.qp_num = 0xabcde2;
 	OK(rdma_accept(passive, &param));
 	event = cm_expect(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, active);

@@ -16,19 +16,15 @@
 
 static struct rdma_event_channel *channel;
 
-/* An id for datagrams at ::1, or NULL: another process has that address. */
+/* An id for datagrams at ::1. */
 static struct rdma_cm_id *
 id_of_v6(void)
 {
 	struct sockaddr_storage own = cm_addr("::1", 0);
 	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_UDP);
 
-	if (rdma_bind_addr(id, (struct sockaddr *)&own) == 0)
-		return id;
-	g_assert_cmpint(errno, ==, ENODEV);
-	g_test_skip("another process has ::1");
-	OK(rdma_destroy_id(id));
-	return NULL;
+	OK(rdma_bind_addr(id, (struct sockaddr *)&own));
+	return id;
 }
 
 static void
@@ -52,8 +48,6 @@ test_group(void)
 	struct cm_event joined;
 	struct ibv_ah *ah;
 
-	if (id == NULL)
-		return;
 	cm_qp(id);
 	OK(rdma_join_multicast(id, (struct sockaddr *)&group, NULL));
 	joined = cm_expect(channel, RDMA_CM_EVENT_MULTICAST_JOIN, id);
@@ -76,8 +70,6 @@ test_answer(void)
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
 	struct ibv_ah_attr attr;
 
-	if (id == NULL)
-		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
 		struct ibv_grh grh = {.version_tclass_flow = htonl(6u << 28), .hop_limit = 64};
 

@@ -134,6 +134,8 @@ void vrc_cm_counts(const struct vrc_cm *cm, struct vrc_counts *counts);
  */
 enum ri_status vrc_listen(struct vrc_cm *cm, uint64_t ctx, struct ri_service *service,
 			  uint32_t backlog, struct vrc_listen **out);
+/* Is there a listener, but that one, which hears requests or queries of that id? */
+bool vrc_listen_serves(const struct vrc_cm *cm, uint64_t service_id, const struct vrc_listen *but);
 /* What vrc_event::owner of its requests is, from now on, also when the listener is gone. */
 void vrc_listen_own(struct vrc_listen *listen, void *owner);
 /* Reject the requests and queries of an owner that goes; no event names it any more. */

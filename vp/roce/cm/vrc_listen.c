@@ -11,30 +11,41 @@
 #define PORT_COUNT 16384u
 #define DRAWS      64
 
-/* The ids of both port spaces are of one listener. */
+/*
+ * The ids of both port spaces are of one listener, but that queries go to a listener of just their id, if there is one: so a program may
+ * listen for datagrams at a port at which another listens for connections.
+ */
 struct vrc_listen *
 vrc_listen_find(const struct vrc_cm *cm, uint64_t service_id, bool datagram)
 {
+	struct vrc_listen *found = NULL;
+
 	for (struct vrc_link *l = cm->listens.next; l != &cm->listens; l = l->next) {
 		struct vrc_listen *listen = VRC_OF(l, struct vrc_listen, link);
-		if (vrc_service_id(&listen->service, datagram) == service_id)
-			return listen;
+		if (vrc_service_id(&listen->service, datagram) == service_id &&
+		    (found == NULL || listen->service.kind == RI_SERVICE_IB))
+			found = listen;
 	}
-	return NULL;
+	return found;
 }
 
-static bool
-is_taken(const struct vrc_cm *cm, const struct ri_service *service)
+bool
+vrc_listen_serves(const struct vrc_cm *cm, uint64_t service_id, const struct vrc_listen *but)
 {
-	uint64_t id = vrc_service_id(service, false), datagram_id = vrc_service_id(service, true);
-
 	for (struct vrc_link *l = cm->listens.next; l != &cm->listens; l = l->next) {
 		const struct vrc_listen *listen = VRC_OF(l, struct vrc_listen, link);
-		if (vrc_service_id(&listen->service, false) == id ||
-		    vrc_service_id(&listen->service, true) == datagram_id)
+		if (listen != but && (vrc_service_id(&listen->service, false) == service_id ||
+				      vrc_service_id(&listen->service, true) == service_id))
 			return true;
 	}
 	return false;
+}
+
+/* Nobody takes the connections of another. */
+static bool
+is_taken(const struct vrc_cm *cm, const struct ri_service *service)
+{
+	return vrc_listen_find(cm, vrc_service_id(service, false), false) != NULL;
 }
 
 /* Draw a port or an id that is free; false: none was found. */

@@ -125,7 +125,7 @@ request_of(struct scene *s, const char *text, bool three_way)
 	event = node_cm(s->far, RI_CM_REQUEST, LISTEN);
 	assert_text(&event, text);
 	g_assert_cmpuint(event.ird, ==, 4);
-	g_assert_cmpuint(event.reach.qpn, ==, 0); /* only with a claim that is not made */
+	g_assert_cmpuint(event.reach.qpn, ==, end_attr(s->a).qpn);
 	return event;
 }
 
@@ -619,6 +619,87 @@ processes(void)
 	scene_close(&s);
 }
 
+#define OWN 0xabcde1u /* the number of a queue pair that another library has */
+
+static struct ri_qp_attr
+number_attr(struct ri_qp *number)
+{
+	struct ri_qp_attr attr;
+
+	g_assert_cmpint(vro_provider_entry()->qp->query(number, &attr), ==, RI_SUCCESS);
+	return attr;
+}
+
+/* What a number has not: queues, receives of its own, groups, peers by attributes. */
+static void
+number_lacks(struct scene *s, struct ri_qp *number)
+{
+	const struct ri_provider *p = vro_provider_entry();
+	const struct ri_addr group = {.family = RI_ADDR_IPV4, .octets = {239, 1, 2, 3}};
+	struct ri_qp_init init = {.type = RI_QP_NUMBER, .qkey = OWN};
+	struct ri_peer peer = {
+		.path = {.dest = roce_address(0)}, .qpn = 77, .path_mtu = 1024, .timeout = 14};
+	struct ri_qp *qp;
+	struct ri_map map;
+
+	g_assert_cmpint(p->peer->receive(number, &peer), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(p->peer->send(number, &peer), ==, RI_ERR_UNSUPPORTED);
+	g_assert_cmpint(p->qp->mcast_attach(number, &group), !=, RI_SUCCESS);
+	init.qkey = 0x1000000;
+	g_assert_cmpint(p->qp->create(s->near->pd, &init, NULL, NULL, NULL, &qp, &map), ==,
+			RI_ERR_INVALID_ARG);
+}
+
+/* A number connects with a queue pair, has a second life, and may be destroyed while it tries to connect. */
+static void
+number(void)
+{
+	const struct ri_qp_ops *qps = vro_provider_entry()->qp;
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	struct ri_qp *number;
+	struct ri_map map;
+	struct scene s;
+
+	scene_open(&s);
+	params = params_to(&s.service, "of a number");
+	for (unsigned life = 0; life < 2; life++) {
+		struct ri_qp_init init = {
+			.ctx = 99, .type = RI_QP_NUMBER, .qkey = OWN, .ird = 4, .ord = 4};
+
+		g_assert_cmpint(qps->create(s.near->pd, &init, NULL, NULL, NULL, &number, &map), ==,
+				RI_SUCCESS);
+		g_assert_cmpint(map.fd, ==, -1);
+		number_lacks(&s, number);
+		for (unsigned round = 0; round < 2; round++) {
+			g_assert_cmpint(number_attr(number).state, ==, RI_QPS_IDLE);
+			g_assert_cmpuint(number_attr(number).qpn, ==, OWN);
+			g_assert_cmpint(ops()->connect(number, &params), ==, RI_SUCCESS);
+			event = node_cm(s.far, RI_CM_REQUEST, LISTEN);
+			g_assert_cmpuint(event.reach.qpn, ==, OWN);
+			if (life == 1)
+				break;
+			g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==,
+					RI_SUCCESS);
+			event = node_cm(s.near, RI_CM_ESTABLISHED, (void *)99);
+			g_assert_cmpuint(event.reach.qpn, ==, end_attr(s.b).qpn);
+			node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+			g_assert_cmpint(number_attr(number).state, ==, RI_QPS_RTS);
+			g_assert_cmpint(ops()->disconnect(number, NULL, 0), ==, RI_SUCCESS);
+			node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+			node_cm(s.near, RI_CM_DISCONNECTED, (void *)99);
+			reset(s.b);
+			for (gint64 until = node_deadline();
+			     qps->modify(number, &idle, RI_QP_ATTR_STATE) != RI_SUCCESS;)
+				g_assert_cmpint(g_get_monotonic_time(), <, until);
+		}
+		g_assert_cmpint(qps->destroy(number), ==, RI_SUCCESS);
+	}
+	event = node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN);
+	scene_close(&s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -632,6 +713,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
+	g_test_add_func("/roce/connect/number", number);
 	g_test_add_func("/roce/connect/crowd", crowd);
 	g_test_add_func("/roce/connect/aborts", aborts);
 	g_test_add_func("/roce/connect/orphans", orphans);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "roce_address.h"
+#include "vrc_ip.h"
 #include "vro_verbs.h"
 #include "vsw_node.h"
 
@@ -168,6 +169,42 @@ whole_services(void)
 	vth_free(vth);
 }
 
+/*
+ * Datagrams at a port at which another listener hears connections: queries go to the listener of that id alone, and what both have of the
+ * daemon stays until the last of them goes.
+ */
+static void
+port_of_two(void)
+{
+	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
+	struct ri_service port = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(7174)};
+	struct ri_service id = {.kind = RI_SERVICE_IB,
+				.id = GUINT64_TO_BE(vrc_service_id(&port, true))};
+	struct ri_service same = {.kind = RI_SERVICE_IB,
+				  .id = GUINT64_TO_BE(vrc_service_id(&port, false))};
+	struct ri_listen *listens[2], *other = NULL;
+	struct vth *vth = vth_new(false);
+	struct node *node = node_of(vth);
+
+	for (unsigned first = 0; first < 2; first++) {
+		for (unsigned i = 0; i < 2; i++)
+			g_assert_cmpint(cm->listen(node->context, 1, 0, i == first ? &port : &id, 8,
+						   &listens[i]),
+					==, RI_SUCCESS);
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &same, 8, &other), ==,
+				RI_ERR_IN_USE);
+		g_assert_cmpint(cm->listen(node->context, 1, 0, &id, 8, &other), ==, RI_ERR_IN_USE);
+		daemon_.services = 0;
+		cm->listen_destroy(listens[first]);
+		g_assert_cmpint((int)daemon_.services, ==, -1); /* the id of connections */
+		cm->listen_destroy(listens[!first]);
+		g_assert_cmpint((int)daemon_.services, ==, -2);
+		daemon_.services = 0;
+	}
+	node_close(node);
+	vth_free(vth);
+}
+
 static unsigned sockets(void);
 
 /* A claim that fails at the second address leaves nothing of the first, and the next one asks the daemon that is back. */
@@ -313,6 +350,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/share/any-port", any_port);
 	g_test_add_func("/roce/share/whole-services", whole_services);
+	g_test_add_func("/roce/share/port-of-two", port_of_two);
 	g_test_add_func("/roce/share/half-claims", half_claims);
 	g_test_add_func("/roce/share/useless", useless);
 	g_test_add_func("/roce/share/silent-daemon", silent_daemon);
