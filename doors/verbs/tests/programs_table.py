@@ -168,6 +168,24 @@ def mpi_by_ucx(name, title, transports, base=SHM):
     return dataclasses.replace(row, no_tsan=HOOKS)
 
 
+def netpipe(base):
+    """Two ranks of MPICH on this host, which check each message."""
+    environment = {**base.get('environment', {}), 'UCX_TLS': RC_OF_UCX + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1'}
+    return Row(name='netpipe-' + base['adapters'][0].replace(':', '-'), title='NetPIPE, MPICH by UCX, rc_verbs',
+               client='mpirun.mpich -n 2 NPmpich2 -i -u 1000000 -o {folder}/out', needs=('NPmpich2',), alone='mpi', no_tsan=HOOKS, long=True,
+               says=(r' 786433 bytes +\d+ times --> +Integrity check passed',), silent=('(?i)failed',),
+               **{**base, 'environment': environment, 'address': LOOPBACK})
+
+
+def hpcc(transports):
+    """The tests of the HPC Challenge: what they compute is checked."""
+    transport = transports.split(',', maxsplit=1)[0]
+    row = mpi_by_ucx('hpcc', 'HPC Challenge, Open MPI by UCX, ' + transport, transports)
+    return dataclasses.replace(row, name='hpcc-' + transport, client='python3 -B {tests}/hpcc_program.py {folder}', long=True,
+                               needs=('hpcc', 'mpirun'), says=(r'Found 0 errors', r'PASSED', r'\nSuccess=1\n'),
+                               silent=('FAILED', r'Found [1-9]\d* errors'))
+
+
 def late(row):
     """The row, which takes many seconds of processors, and whose like is in the quick runs."""
     return dataclasses.replace(row, long=True)
@@ -386,6 +404,7 @@ ROWS = [
     late(mpi_by_ucx('ucx-ud', 'Open MPI by UCX, ud_verbs', 'ud_verbs')),
     late(mpi_by_ucx('ucx-rc-roce', 'Open MPI by UCX, rc_verbs', RC_OF_UCX, ROCE)),
     late(mpi_by_ucx('ucx-ud-roce', 'Open MPI by UCX, ud_verbs', 'ud_verbs', ROCE)),
+    hpcc(RC_OF_UCX), hpcc('ud_verbs'), netpipe(SHM), netpipe(ROCE),
     mpi('ofi-rxd', 'Open MPI by libfabric, "verbs;ofi_rxd"', OVER_OFI + 'verbs;ofi_rxd'),
     late(mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}')),
     Row('rdma_xclient', 'rdma_xclient', 'rdma_xclient -s {address} -p {port}', result=REFUSED, status=tuple(range(1, 256)),
