@@ -311,6 +311,8 @@ struct kal_listen_rep {
 
 /** Greatest kal_cm_req::refused_ms. */
 #define KAL_REFUSED_MS_MAX 60000
+/** Greatest kal_cm_req::ack_timeout. */
+#define KAL_ACK_TIMEOUT_MAX 31
 
 /**
  * KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0.
@@ -331,6 +333,7 @@ struct kal_cm_req {
 	uint8_t reuse_addr;       /**< CONNECT: a local TCP port in time-wait may be used again. */
 	uint32_t reason;          /**< REJECT: enum kal_cm_reason. */
 	uint32_t refused_ms;  /**< CONNECT: how long a refused attempt is made again; 0: once. */
+	uint32_t ack_timeout; /**< CONNECT, ACCEPT: as ri_cm_params::ack_timeout. */
 	uint64_t timeout_us;  /**< CONNECT: 0 = default; UINT64_MAX = none. */
 	struct ri_addr local; /**< CONNECT: source, or none. */
 	struct ri_addr peer;  /**< CONNECT: destination. */

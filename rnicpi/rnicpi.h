@@ -447,6 +447,9 @@ struct ri_cm_params {
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
 	const void *pdata;  /**< Private data, borrowed; NULL without any. */
 	uint64_t deadline;  /**< When the attempt fails: ns of ri_host::now, or RI_NEVER. */
+	/** Connect, accept: after 4.096 us * 2^this without an acknowledgement a packet is sent again, 1 to 31; 0: the provider
+	 *  chooses. A transport without this time ignores it. Of version 1.7, as ri_host::size tells [RI 10.55]. */
+	uint32_t ack_timeout;
 };
 
 /** Answer to RI_CM_SERVICE_REQUEST; borrowed for the call. */

@@ -34,6 +34,7 @@ struct door_adapter {
 	struct door_device *device;
 	bool drop_disconnect_data;
 	bool lids; /* its ports are InfiniBand's; those of RoCE are Ethernet, and their GIDs are IP addresses */
+	atomic_bool by_cm;             /* INIT_QP_ATTR has left moves of queue pairs to the kAL */
 	bool inherited;                /* of the parent of this process: its calls fail with EIO */
 	struct door_context *contexts; /* open ones, by door_context::next; under slots.lock */
 	struct door_qp *numbered[DOOR_QP_ROWS]; /* by qp_num; under slots.lock */

@@ -279,8 +279,10 @@ option_of_id(struct door_cm_id *id, const struct rdma_ucm_set_option *in)
 	switch (in->optname) {
 	case RDMA_OPTION_ID_TOS: /* no adapter has it */
 		return in->optlen == sizeof(uint8_t) ? 0 : EINVAL;
-	case RDMA_OPTION_ID_ACK_TIMEOUT: /* the same */
-		return in->optlen == sizeof(uint8_t) && !door_cm_is_ud(id) ? 0 : EINVAL;
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		return in->optlen == sizeof(uint8_t) && !door_cm_is_ud(id)
+			       ? door_cm_ack_timeout(id, *(const uint8_t *)(uintptr_t)in->optval)
+			       : EINVAL;
 	case RDMA_OPTION_ID_REUSEADDR:
 		error = option_number(in, &value);
 		if (error == 0 && value == 0 && state != DOOR_CM_IDLE)

@@ -205,6 +205,25 @@ is_quiescent(struct session *session, uint32_t kal_qp)
 	       attr.quiescent;
 }
 
+int
+door_cm_ack_timeout(struct door_cm_id *id, uint8_t code)
+{
+	if (code > KAL_ACK_TIMEOUT_MAX)
+		return EINVAL;
+	id->ack_timed = true;
+	id->ack_timeout = code;
+	return 0;
+}
+
+/* As kal_cm_req has it, where the longest time stands for none. */
+static uint32_t
+ack_timeout_of(const struct door_cm_id *id)
+{
+	if (!id->ack_timed)
+		return 0;
+	return id->ack_timeout != 0 ? id->ack_timeout : KAL_ACK_TIMEOUT_MAX;
+}
+
 static void
 fill_connect(struct door_cm_id *id, uint32_t kal_qp, const struct rdma_ucm_conn_param *param)
 {
@@ -222,6 +241,7 @@ fill_connect(struct door_cm_id *id, uint32_t kal_qp, const struct rdma_ucm_conn_
 				   .service = door_cm_service(id, *door_cm_port(&id->dest)),
 				   .pdata_len = param->private_data_len};
 	req->service.local_port = *door_cm_port(&id->source);
+	req->ack_timeout = ack_timeout_of(id);
 	memcpy(req->pdata, param->private_data, req->pdata_len);
 	if ((attr->cm_forms & RI_CM_STREAM) != 0)
 		req->refused_ms = PATIENCE_MS;
@@ -355,6 +375,7 @@ call_accept(struct door_cm_id *id, uint32_t kal_qp, const struct rdma_ucm_conn_p
 {
 	struct kal_cm_req req = {.qp = kal_qp,
 				 .request = id->request,
+				 .ack_timeout = ack_timeout_of(id),
 				 .ird = param->responder_resources,
 				 .ord = param->initiator_depth,
 				 .pdata_len = param->private_data_len};
@@ -684,7 +705,7 @@ attr_of_peer(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 		attr->min_rnr_timer = reach.min_rnr_timer;
 	} else {
 		attr->sq_psn = reach.sq_psn;
-		attr->timeout = reach.timeout;
+		attr->timeout = id->ack_timed ? id->ack_timeout : reach.timeout;
 		attr->retry_cnt = reach.retry_count;
 		attr->rnr_retry = reach.rnr_retry;
 		attr->max_rd_atomic = (uint8_t)MIN(reach.ord, UINT8_MAX);
@@ -702,6 +723,7 @@ attr_connected(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr)
 	switch (attr->qp_state) {
 	case IBV_QPS_RTR:
 		(void)!attr_of_peer(id, attr);
+		atomic_store(&id->adapter->by_cm, true);
 		/* fall through */
 	case IBV_QPS_INIT:
 		attr->qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;

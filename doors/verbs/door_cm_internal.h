@@ -121,6 +121,8 @@ struct door_cm_id {
 	int reservation;                 /* * a socket that keeps it; -1: none is needed */
 	bool reuse;                      /* * RDMA_OPTION_ID_REUSEADDR */
 	bool family_only;                /* * RDMA_OPTION_ID_AFONLY, or the default of the family */
+	bool ack_timed;                  /* * RDMA_OPTION_ID_ACK_TIMEOUT was set, to the next */
+	uint8_t ack_timeout;             /* * a code; 0: for ever */
 	unsigned backlog;                /* LISTENING: requests that may wait for GET_EVENT */
 	unsigned unheard;                /* and do */
 	uint32_t request;                /* of the kAL, REQUESTED; 0: none */
@@ -300,6 +302,8 @@ int door_cm_reject(struct door_cm_id *id, const uint8_t *data, uint8_t length);
 int door_cm_disconnect(struct door_cm_id *id);
 /* attr->qp_state is given. */
 int door_cm_init_qp_attr(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr);
+/* RDMA_OPTION_ID_ACK_TIMEOUT. EINVAL: no code of a time. */
+int door_cm_ack_timeout(struct door_cm_id *id, uint8_t code);
 /* End what the id has of a connection or a request. */
 void door_cm_hang_up(struct door_cm_id *id);
 /* It is CONNECTING from now on. */

@@ -28,6 +28,13 @@
 #define RETRY_MAX     7
 #define FLUSH_NS      UINT64_C(5000000000) /* a reset waits that long for what was posted */
 #define BY_CM_MASK    (IBV_QP_STATE | IBV_QP_ACCESS_FLAGS)
+/* What INIT_QP_ATTR says of the peer beside that, for ibv_query_qp(). */
+#define OF_PEER_RTR                                                      \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
+	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define OF_PEER_RTS                                                             \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
+	 IBV_QP_MAX_QP_RD_ATOMIC)
 
 /* --- calls of the kAL --------------------------------------------------------------------------------------- */
 
@@ -307,9 +314,12 @@ is_by_cm(const struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 {
 	if (qp->qp.qp_type == IBV_QPT_UD)
 		return false;
+	/* A program may have made the first move by itself, without the masks of rdma_cm. */
 	if (!qp->by_cm)
-		return from == door_qp_first_state(qp->adapter) && to == IBV_QPS_INIT &&
-		       mask == BY_CM_MASK;
+		return mask == BY_CM_MASK &&
+		       ((from == door_qp_first_state(qp->adapter) && to == IBV_QPS_INIT) ||
+			(from == IBV_QPS_INIT && to == IBV_QPS_RTR &&
+			 atomic_load(&qp->adapter->by_cm)));
 	if (mask == 0)
 		return true;
 	return mask == BY_CM_MASK && from == IBV_QPS_INIT &&
@@ -328,7 +338,10 @@ modify_by_cm(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 		error = apply(qp, attr, mask);
 	if (error != 0)
 		return error;
-	remember(&qp->attr, attr, mask);
+	if (mask == 0)
+		remember(&qp->attr, attr, OF_PEER_RTS);
+	else
+		remember(&qp->attr, attr, to == IBV_QPS_RTR ? mask | OF_PEER_RTR : mask);
 	/* It says nothing of the last move but that it is due. */
 	state_set(qp, from, mask == 0 && from == IBV_QPS_RTR ? IBV_QPS_RTS : to);
 	return 0;

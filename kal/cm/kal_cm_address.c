@@ -15,6 +15,7 @@ params_fill(struct ri_cm_params *params, const struct kal_cm_req *req)
 	params->ord = req->ord;
 	params->pdata = req->pdata;
 	params->pdata_len = (uint16_t)req->pdata_len;
+	params->ack_timeout = req->ack_timeout;
 }
 
 uint64_t

@@ -67,6 +67,7 @@ static const struct member cm_members[] = {
 	MEMBER(kal_cm_req, reuse_addr, 1, 2),
 	MEMBER(kal_cm_req, reason, KAL_REASON_REFUSED, KAL_REASON_REFUSED + 1),
 	MEMBER(kal_cm_req, refused_ms, KAL_REFUSED_MS_MAX, KAL_REFUSED_MS_MAX + 1),
+	MEMBER(kal_cm_req, ack_timeout, KAL_ACK_TIMEOUT_MAX, KAL_ACK_TIMEOUT_MAX + 1),
 	MEMBER(kal_cm_req, local.family, RI_ADDR_GID, RI_ADDR_GID + 1),
 	MEMBER(kal_cm_req, peer.family, RI_ADDR_GID, RI_ADDR_GID + 1),
 	MEMBER(kal_cm_req, service.kind, RI_SERVICE_IB, RI_SERVICE_IB + 1),

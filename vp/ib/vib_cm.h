@@ -91,6 +91,7 @@ struct vib_conn {
 
 	/* Connections. */
 	bool three_way;
+	uint8_t ack_timeout; /* 0: the device's */
 	atomic_bool time_wait;
 	uint64_t deadline;
 	struct sockaddr_storage from; /* of an attempt: its source, with port 0 if any will do */
@@ -252,6 +253,8 @@ void vib_conn_fail(struct vib_conn *conn, struct vib_qp *qp, const char *what, i
 int vib_conn_qp_init(struct vib_conn *conn, struct vib_qp *qp);
 int vib_conn_qp_ready(struct vib_conn *conn, struct vib_qp *qp);
 /* What goes into a request or reply. */
+/* Tell the kernel of vib_conn::ack_timeout. iWARP has none, which is no failure. */
+void vib_conn_time(struct vib_conn *conn);
 struct rdma_conn_param vib_conn_param(const struct vib_conn *conn, const struct vib_qp *qp);
 
 /* --- vib_cm_connect.c, vib_cm_accept.c: verbs ---------------------------------------------------- */

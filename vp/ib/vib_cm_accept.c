@@ -52,6 +52,7 @@ reply_send(struct vib_conn *conn, struct vib_qp *qp)
 	int error;
 
 	(void)vib_conn_step(conn, VIB_STEP_CALL_ACCEPT, &action, &qp);
+	vib_conn_time(conn);
 	error = vib_conn_qp_ready(conn, qp);
 	if (error == 0 && rdma_accept(conn->id, &param) != 0)
 		error = errno;

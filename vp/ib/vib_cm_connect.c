@@ -8,15 +8,18 @@
 #include "vib_chain.h"
 #include "vib_cm.h"
 
-#define NS_PER_MS      UINT64_C(1000000)
-#define ADDRESS_MS_MAX 10000 /* for the resolution of an address */
-#define AGAINS_MAX     7     /* attempts with another port after the first one */
-#define DEPTH_MAX      254   /* 255 means "as the device can" to librdmacm */
+#define NS_PER_MS       UINT64_C(1000000)
+#define ADDRESS_MS_MAX  10000 /* for the resolution of an address */
+#define AGAINS_MAX      7     /* attempts with another port after the first one */
+#define ACK_TIMEOUT_MAX 31
+#define DEPTH_MAX       254 /* 255 means "as the device can" to librdmacm */
 
 enum ri_status
 vib_params_check(const struct ri_rnic *rnic, const struct ri_cm_params *params, uint16_t room)
 {
 	if (params->pdata_len > room || (params->pdata_len != 0 && params->pdata == NULL))
+		return RI_ERR_INVALID_ARG;
+	if (params->ack_timeout > ACK_TIMEOUT_MAX)
 		return RI_ERR_INVALID_ARG;
 	if (params->ird > rnic->attr.max_ird || params->ord > rnic->attr.max_ord ||
 	    params->ird > DEPTH_MAX || params->ord > DEPTH_MAX)
@@ -30,6 +33,7 @@ vib_conn_fill(struct vib_conn *conn, const struct ri_cm_params *params)
 	conn->ird = params->ird;
 	conn->ord = params->ord;
 	conn->three_way = params->three_way;
+	conn->ack_timeout = (uint8_t)params->ack_timeout;
 	conn->deadline = params->deadline;
 	conn->pdata_len = params->pdata_len;
 	if (params->pdata_len != 0)

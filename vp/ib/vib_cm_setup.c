@@ -247,6 +247,14 @@ do_route(struct vib_conn *conn, struct vib_qp *qp)
 		vib_conn_fail(conn, qp, "rdma_resolve_route", errno);
 }
 
+void
+vib_conn_time(struct vib_conn *conn)
+{
+	if (conn->ack_timeout != 0)
+		(void)rdma_set_option(conn->id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+				      &conn->ack_timeout, sizeof(conn->ack_timeout));
+}
+
 static void
 do_request(struct vib_conn *conn, struct vib_qp *qp)
 {
@@ -256,6 +264,7 @@ do_request(struct vib_conn *conn, struct vib_qp *qp)
 		vib_conn_fail(conn, qp, "the queue pair cannot be initialised", error);
 		return;
 	}
+	vib_conn_time(conn);
 	conn->param = vib_conn_param(conn, qp);
 	if (conn->cm->rnic->iwarp)
 		error = vib_conn_call(conn);

@@ -21,8 +21,9 @@
 #include "vro_address.h"
 #include "vro_tap.h"
 
-#define DRAWS   64u /* of a port or an id that processes of one address may have */
-#define RETRIES 7u  /* of packets, and of messages that find no receive: without limit */
+#define DRAWS        64u /* of a port or an id that processes of one address may have */
+#define VRO_CODE_MAX 31u /* of a time */
+#define RETRIES      7u  /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
 	struct vsw_item item;
@@ -96,7 +97,10 @@ tie_begin(struct vro_verbs_qp *qp, uint64_t number, const struct ri_cm_params *p
 		vrc_abandon(vrc_service_enter(service_of(qp)), qp->tie.number);
 		vrc_service_leave(service_of(qp));
 	}
-	qp->tie = (struct vro_tie){.number = number, .phase = VRO_TRYING, .used = true};
+	qp->tie = (struct vro_tie){.number = number,
+				   .phase = VRO_TRYING,
+				   .used = true,
+				   .ack_timeout = (uint8_t)params->ack_timeout};
 	qp->qp.untold = true;
 	if (!params->ird_ord)
 		return;
@@ -116,7 +120,7 @@ tie_receive(struct vro_verbs_qp *qp, const struct ri_peer *reach)
 	path->flow.slot = vro_slot(reach->qpn);
 	path->mtu = reach->path_mtu;
 	path->rnr_timer = reach->min_rnr_timer;
-	path->timeout = reach->timeout;
+	path->timeout = qp->tie.ack_timeout != 0 ? qp->tie.ack_timeout : reach->timeout;
 	path->retries = reach->retry_count;
 	path->rnr_retries = reach->rnr_retry;
 	if (path->ord > reach->ord)
@@ -458,6 +462,8 @@ params_check(const struct vro_verbs_qp *qp, const struct ri_cm_params *params)
 {
 	if (qp->qp.transport != ROCE_RC)
 		return qp->qp.transport == ROCE_UD ? RI_ERR_INVALID_STATE : RI_ERR_UNSUPPORTED;
+	if (params->ack_timeout > VRO_CODE_MAX)
+		return RI_ERR_INVALID_ARG;
 	return params->ird > VRO_MAX_DEPTH || params->ord > VRO_MAX_DEPTH ? RI_ERR_LIMIT
 									  : RI_SUCCESS;
 }
@@ -471,6 +477,7 @@ params_of(struct vro_verbs_qp *qp, const struct ri_cm_params *given)
 	params.ctx = (uint64_t)(uintptr_t)qp;
 	params.qpn = vro_wire_number(qp);
 	params.mtu = vro_station_mtu(qp->rnic->station);
+	params.ack_timeout = (uint8_t)given->ack_timeout;
 	params.retry_count = RETRIES;
 	params.rnr_retry = RETRIES;
 	params.srq = qp->srq != NULL;

@@ -56,14 +56,15 @@ enum vro_tie_phase {
 
 /* The connection of a queue pair by address; in the role. */
 struct vro_tie {
-	uint64_t number;    /* of the manager's exchange, which may be gone; 0: none */
-	uint8_t phase;      /* enum vro_tie_phase */
-	uint8_t end;        /* enum ri_cm_event_kind: to be raised when all is flushed */
-	uint8_t reason;     /* of that end: enum ri_cm_reason */
-	bool three_way;     /* the caller confirms */
-	bool used;          /* it has had an exchange */
-	bool telling;       /* its end is being raised */
-	uint16_t pdata_len; /* of the REP, for RI_CM_ESTABLISHED */
+	uint64_t number;     /* of the manager's exchange, which may be gone; 0: none */
+	uint8_t phase;       /* enum vro_tie_phase */
+	uint8_t end;         /* enum ri_cm_event_kind: to be raised when all is flushed */
+	uint8_t reason;      /* of that end: enum ri_cm_reason */
+	uint8_t ack_timeout; /* of the owner; 0: as the peer says */
+	bool three_way;      /* the caller confirms */
+	bool used;           /* it has had an exchange */
+	bool telling;        /* its end is being raised */
+	uint16_t pdata_len;  /* of the REP, for RI_CM_ESTABLISHED */
 	uint8_t pdata[VRC_PDATA_ACCEPT];
 };
 

@@ -518,6 +518,105 @@ test_external_qp(void)
 	rdma_destroy_event_channel(channel);
 }
 
+static void
+move_as_told(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int mask;
+
+	OK(rdma_init_qp_attr(id, &attr, &mask));
+	OK(ibv_modify_qp(qp, &attr, mask));
+}
+
+/* The passive side brings a queue pair of its own to INIT by itself, and then as rdma_cm says. */
+static void
+test_external_passive(void)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
+	struct ibv_qp *own;
+
+	OK(rdma_connect(active, &param));
+	passive = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	init.send_cq = init.recv_cq = ibv_create_cq(passive->verbs, 4, NULL, NULL, 0);
+	own = ibv_create_qp(passive->pd, &init);
+	g_assert_nonnull(own);
+	OK(ibv_modify_qp(own, &attr,
+			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	move_as_told(passive, own, IBV_QPS_INIT);
+	move_as_told(passive, own, IBV_QPS_RTR);
+	move_as_told(passive, own, IBV_QPS_RTS);
+	param.qp_num = own->qp_num;
+	OK(rdma_accept(passive, &param));
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	OK(ibv_query_qp(own, &attr, IBV_QP_STATE, &init));
+	g_assert_cmpint(attr.qp_state, ==, IBV_QPS_RTS);
+	cm_gone(active);
+	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
+	OK(rdma_disconnect(passive));
+	OK(ibv_destroy_qp(own));
+	OK(ibv_destroy_cq(init.send_cq));
+	OK(rdma_destroy_id(passive));
+	OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(channel);
+}
+
+static struct ibv_qp_attr
+queried(const struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	OK(ibv_query_qp(id->qp, &attr, IBV_QP_TIMEOUT | IBV_QP_DEST_QPN | IBV_QP_PATH_MTU, &init));
+	return attr;
+}
+
+/* A queue pair that rdma_cm has connected tells who its peer is, and the time that its program has chosen. */
+static void
+test_query(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
+	uint8_t codes[] = {16, 15, 32};
+	int mask;
+
+	FAILS(rdma_set_option(active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &codes[2], 1),
+	      EINVAL);
+	OK(rdma_set_option(active, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &codes[0], 1));
+	OK(rdma_connect(active, &param));
+	passive = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
+	OK(rdma_init_qp_attr(passive, &attr, &mask));
+	if (cm_is_roce()) /* the request carries it */
+		g_assert_cmpuint(attr.timeout, ==, codes[0]);
+	cm_qp(passive);
+	OK(rdma_set_option(passive, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &codes[1], 1));
+	OK(rdma_accept(passive, &param));
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	if (!cm_is_iwarp()) {
+		g_assert_cmpuint(queried(active).timeout, ==, codes[0]);
+		g_assert_cmpuint(queried(passive).timeout, ==, codes[1]);
+		g_assert_cmpuint(queried(active).dest_qp_num, ==, passive->qp->qp_num);
+		g_assert_cmpuint(queried(passive).dest_qp_num, ==, active->qp->qp_num);
+		g_assert_cmpuint(queried(passive).path_mtu, >=, IBV_MTU_256);
+	}
+	cm_gone(active);
+	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
+	cm_gone(passive);
+	OK(rdma_destroy_id(listener));
+	rdma_destroy_event_channel(channel);
+}
+
 /* Numbers of no queue pair: the program has its own, which the adapter tells the other side. */
 static void
 test_number(void)
@@ -586,6 +685,8 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-connect/wrong-states", test_wrong_states);
 	g_test_add_func("/door/cm-connect/sync", test_sync);
 	g_test_add_func("/door/cm-connect/external-qp", test_external_qp);
+	g_test_add_func("/door/cm-connect/external-passive", test_external_passive);
+	g_test_add_func("/door/cm-connect/query", test_query);
 	g_test_add_func("/door/cm-connect/number", test_number);
 	return g_test_run();
 }

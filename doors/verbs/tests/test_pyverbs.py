@@ -6,10 +6,12 @@
 Each result that is not expected is a failure, in both directions: a test that passes and was not expected to needs its line in the
 list changed. Each line that is no pass has its reason.
 
-Usage: test_pyverbs.py TOOLS DOOR EXPECTED ADAPTER      (TAP)
-       test_pyverbs.py --show TOOLS DOOR EXPECTED ADAPTER      (prints each result, and judges none)
+Usage: test_pyverbs.py TOOLS DOOR EXPECTED KALD ADAPTER      (TAP)
+       test_pyverbs.py --show TOOLS DOOR EXPECTED KALD ADAPTER      (prints each result, and judges none)
+Some tests of rdma_cm have a process for each side. Both are at the one address of the device, so on roce a kald shares it.
 """
 
+import contextlib
 import fnmatch
 import gzip
 import os
@@ -139,9 +141,22 @@ def wait_for_end(program):
             program.end()
 
 
-def run_tests(door, adapter):
+@contextlib.contextmanager
+def sharing(kald, adapter, folder):
+    """What the environment of the tests has besides, if processes share an address."""
+    if not adapter.startswith('roce'):
+        yield {}
+        return
+    socket = os.path.join(folder, 'kald')
+    with Program([kald, '--socket', socket, '--policy', '/dev/null'], dict(os.environ)) as daemon:
+        door_programs.wait_until(lambda: os.path.exists(socket), daemon, 'the socket of kald', door_programs.deadline())
+        yield {'ITAPI_KALD': socket, 'ITAPI_ROCE_SHARE': 'on'}
+        daemon.stop()
+
+
+def run_tests(door, kald, adapter):
     interface = make_interface()
-    name = 'iwarp:' + interface if adapter == 'iwarp' else adapter
+    name = adapter if ':' in adapter else adapter + ':' + interface
     device = 'it_' + name.replace(':', '_')
     with tempfile.TemporaryDirectory(prefix='test-pyverbs-') as folder:
         tests = os.path.join(folder, 'tests')
@@ -149,7 +164,7 @@ def run_tests(door, adapter):
         unpack(tests)
         here = os.path.dirname(os.path.abspath(__file__))
         words = door.words([PYTHON, '-B', os.path.join(here, 'pyverbs_run.py'), tests, '--dev', device], [name])
-        with Program(words, door.environment(ITAPI_LOG='none', TMPDIR=folder)) as program:
+        with sharing(kald, adapter, folder) as more, Program(words, door.environment(ITAPI_LOG='none', TMPDIR=folder, **more)) as program:
             wait_for_end(program)
             return Results(words, program.done())
 
@@ -181,13 +196,13 @@ def judge_all(results, expected):
 
 def go(words):
     show = words[0] == '--show'
-    tools, door_path, expected_path, adapter = words[show:]
+    tools, door_path, expected_path, kald, adapter = words[show:]
     if not os.path.exists(TESTS) or not door_programs.runs(PYTHON, '-c', 'import pyverbs.device'):
         skip('not installed: python3-pyverbs')
     door_programs.enter(door_path, os.path.join(tools, 'it-run'))
     door = Door(tools, door_path)
     expected = Expected(expected_path, adapter)
-    results = run_tests(door, adapter)
+    results = run_tests(door, kald, adapter)
     if show:
         for name in results.order:
             print('%s %s  # %s' % (results.of[name][0], name, results.of[name][1]))

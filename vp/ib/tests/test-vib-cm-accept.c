@@ -27,7 +27,8 @@ static const struct ri_cm_params answer_params = {.ird = 5,
 						  .ird_ord = true,
 						  .pdata = "yes",
 						  .pdata_len = 3,
-						  .deadline = 5 * SECOND};
+						  .deadline = 5 * SECOND,
+						  .ack_timeout = 17};
 
 static enum ri_status
 accept_it(struct ri_request *request, struct fake_qp *qp)
@@ -157,6 +158,7 @@ test_accept(bool iwarp)
 	g_free(fake_calls());
 	g_assert_cmpint(accept_it(asked->request, qp), ==, RI_SUCCESS);
 	g_assert_cmpstr(qp->moves->str, ==, iwarp ? "INIT RTR " : "INIT RTR RTS ");
+	g_assert_cmpuint(fake_last_ack_timeout(), ==, 17);
 	g_assert_cmpstr(fake_last_pdata(), ==, "yes");
 	g_assert_cmpuint(fake_last_param()->responder_resources, ==, 5);
 	g_assert_cmpuint(fake_last_param()->initiator_depth, ==, 3);

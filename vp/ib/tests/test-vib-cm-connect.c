@@ -42,6 +42,7 @@ bring(struct fake *fake, struct fake_qp *qp, enum stage stage)
 	struct ri_cm_params params = params_new(fake);
 
 	params.three_way = stage == REPLIED;
+	params.ack_timeout = 18;
 	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	if (stage >= ROUTE)
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
@@ -65,7 +66,8 @@ test_two_way(void)
 
 	bring(fake, qp, CONNECT);
 	fake_assert_calls("create_event_channel resolve_addr resolve_route init_qp_attr modify "
-			  "connect ");
+			  "ack_timeout connect ");
+	g_assert_cmpuint(fake_last_ack_timeout(), ==, 18);
 	g_assert_cmpstr(qp->moves->str, ==, "INIT ");
 	g_assert_cmpuint(fake_last_param()->qp_num, ==, 0x1234);
 	g_assert_cmpuint(fake_last_param()->responder_resources, ==, 7);

@@ -36,6 +36,7 @@ static struct {
 	struct rdma_conn_param param;
 	char pdata[RI_PDATA_MAX + 1];
 	uint16_t last_port;
+	uint8_t ack_timeout;
 } cm;
 
 /* --- librdmacm --------------------------------------------------------------------------------------- */
@@ -216,6 +217,17 @@ rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param)
 	if (fake_of_process->in_connect != NULL)
 		fake_of_process->in_connect(fake_of_process->in_connect_arg);
 	return result;
+}
+
+int
+rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+{
+	(void)id;
+	g_assert_cmpint(level, ==, RDMA_OPTION_ID);
+	g_assert_cmpint(optname, ==, RDMA_OPTION_ID_ACK_TIMEOUT);
+	g_assert_cmpuint(optlen, ==, sizeof(cm.ack_timeout));
+	memcpy(&cm.ack_timeout, optval, sizeof(cm.ack_timeout));
+	return fake_call("ack_timeout");
 }
 
 int
@@ -481,6 +493,12 @@ const struct rdma_conn_param *
 fake_last_param(void)
 {
 	return &cm.param;
+}
+
+uint8_t
+fake_last_ack_timeout(void)
+{
+	return cm.ack_timeout;
 }
 
 const char *

@@ -90,6 +90,8 @@ guint fake_live_ids(void);
 /* The id that was made last. */
 struct rdma_cm_id *fake_last_id(void);
 const struct rdma_conn_param *fake_last_param(void);
+/* The last one that was set. */
+uint8_t fake_last_ack_timeout(void);
 /* Private data of the last request, reply or refusal. */
 const char *fake_last_pdata(void);
 

@@ -619,6 +619,40 @@ processes(void)
 	scene_close(&s);
 }
 
+static uint8_t
+ack_timeout(const struct end *end)
+{
+	return ((const struct vro_verbs_qp *)end->qp)->qp.path.timeout;
+}
+
+/* Each side has the time that its owner gives. Without one, the passive side has that of the request. */
+static void
+ack_timeouts(void)
+{
+	for (uint32_t passive = 0; passive <= 15; passive += 15) {
+		struct ri_cm_params params;
+		struct ri_cm_event event;
+		struct scene s;
+
+		scene_open(&s);
+		params = params_to(&s.service, "in time");
+		params.ack_timeout = 32;
+		g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_ERR_INVALID_ARG);
+		params.ack_timeout = 17;
+		g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
+		event = node_cm(s.far, RI_CM_REQUEST, LISTEN);
+		g_assert_cmpuint(event.reach.timeout, ==, 17);
+		params.ack_timeout = passive;
+		g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+		node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+		node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+		g_assert_cmpuint(ack_timeout(s.a), ==, 17);
+		g_assert_cmpuint(ack_timeout(s.b), ==, passive != 0 ? passive : 17);
+		data_moves(&s);
+		scene_close(&s);
+	}
+}
+
 #define OWN 0xabcde1u /* the number of a queue pair that another library has */
 
 static struct ri_qp_attr
@@ -713,6 +747,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
+	g_test_add_func("/roce/connect/ack-timeouts", ack_timeouts);
 	g_test_add_func("/roce/connect/number", number);
 	g_test_add_func("/roce/connect/crowd", crowd);
 	g_test_add_func("/roce/connect/aborts", aborts);
