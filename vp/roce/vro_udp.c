@@ -442,7 +442,7 @@ errors_read(struct vro_udp *udp)
 {
 	for (unsigned i = 0; i < VRO_UDP_BATCH; i++) {
 		alignas(struct cmsghdr) char control[CONTROL_ROOM];
-		union vro_address to;
+		union vro_address to = {0};
 		uint8_t head[ROCE_BTH];
 		struct iovec octets = {.iov_base = head, .iov_len = sizeof(head)};
 		struct msghdr message = {.msg_name = &to,
@@ -456,6 +456,8 @@ errors_read(struct vro_udp *udp)
 
 		if (len < 0)
 			return i > 0;
+		if (message.msg_namelen < sizeof(to.v4)) /* it says not to whom */
+			continue;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
 		     c = CMSG_NXTHDR(&message, c)) {
 			struct sock_extended_err error;

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_S 10
+#define PATIENCE_S 60
 
 static void
 die_with_parent(void *arg)

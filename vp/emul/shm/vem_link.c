@@ -437,10 +437,10 @@ vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
 }
 
 struct vem_link *
-vem_link_to_block(struct vem_shm *shm, uint32_t block)
+vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason)
 {
 	char name[VEM_PLACE_NAME] = {0};
-	enum ri_cm_reason reason;
+	enum ri_cm_reason ignored;
 
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
@@ -449,7 +449,18 @@ vem_link_to_block(struct vem_shm *shm, uint32_t block)
 			return link;
 	}
 	vem_shm_name_of_block(shm, block, name);
-	return link_to(shm, name, false, &reason);
+	return link_to(shm, name, false, reason != NULL ? reason : &ignored);
+}
+
+bool
+vem_link_leads_to(const struct vem_link *link, uint32_t block)
+{
+	char name[VEM_PLACE_NAME] = {0};
+
+	if (link->greeted)
+		return link->block == block;
+	vem_shm_name_of_block(link->shm, block, name);
+	return strcmp(link->name, name) == 0;
 }
 
 /* --- end ---------------------------------------------------------------------------------- */

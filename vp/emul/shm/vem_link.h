@@ -213,8 +213,10 @@ enum ri_status vem_shm_name_new(struct vem_shm *shm, const char text[VEM_PLACE_N
 /* On the service thread, with the fabric's lock. */
 struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *service, bool fresh,
 			     enum ri_cm_reason *reason);
-/* The same to the process that has a block of queue pair numbers; NULL: no process has it. */
-struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block);
+/* The same to the process that has a block of queue pair numbers; NULL: no process has it (RI_CM_REASON_REFUSED), or a lack. */
+struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason);
+/* Is it to the process that has the block? */
+bool vem_link_leads_to(const struct vem_link *link, uint32_t block);
 /* The same over a socket that is connected to that name already, and is the link's or closed from here on. NULL: no memory. */
 struct vem_link *vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME]);
 /* A name was dialed: accept. On the service thread, with the fabric's lock. `via`: the key of the name. */

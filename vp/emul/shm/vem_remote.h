@@ -114,6 +114,7 @@ struct vem_remote {
 	atomic_bool far_known;
 	_Atomic uint8_t apart; /* VEM_REMOTE_*: its requests leave the direct path */
 	atomic_bool gone;      /* by attributes: its process has ended */
+	uint8_t tries;         /* by attributes: links that have ended before it was joined */
 	uint32_t knock; /* by attributes: the life of the side that knocks; 0: it has not knocked */
 	uint8_t far_rnr; /* likewise: the code for how long it is waited for its receives */
 	bool asked;      /* the active side: REQUEST was sent */
@@ -215,6 +216,8 @@ void vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *pack
 			    struct vem_remote *remote);
 /* The link has ended. */
 void vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote);
+/* Likewise, of those that are not joined and have no place at it. */
+void vem_remote_wait_down(struct vem_link *link);
 
 /* --- the requester: vem_remote_send.c; owner of vem_qp::tx ---------------------------------- */
 

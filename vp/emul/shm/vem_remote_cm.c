@@ -668,6 +668,7 @@ vem_remote_link_down(struct vem_link *link)
 		else if (remote->conn != NULL)
 			vem_conn_withdraw(remote->conn);
 	}
+	vem_remote_wait_down(link);
 }
 
 void

@@ -27,11 +27,19 @@
 #include "vem_remote.h"
 #include "vem_tap.h"
 
+#define TRIES 16 /* to reach the process of a partner whose links end */
+
 /* Does it join, or is it joined? */
 static bool
 joins(const struct vem_qp *qp)
 {
 	return qp->in.who.qpn < qp->far.qpn;
+}
+
+static uint32_t
+far_block(const struct vem_qp *qp)
+{
+	return qp->far.qpn >> VEM_BLOCK_BITS;
 }
 
 /* The number of a life that knocks. */
@@ -75,9 +83,8 @@ vem_remote_join(struct vem_qp *qp)
 	if (!qp->ready || remote == NULL)
 		return;
 
-	struct vem_link *link = remote->link != NULL
-					? remote->link
-					: vem_link_to_block(shm, qp->far.qpn >> VEM_BLOCK_BITS);
+	struct vem_link *link =
+		remote->link != NULL ? remote->link : vem_link_to_block(shm, far_block(qp), NULL);
 
 	if (link == NULL)
 		return; /* the other one speaks when it is there */
@@ -99,7 +106,7 @@ vem_remote_join_all(struct vem_link *link)
 		for (struct vsw_item *i = head->next; i != head; i = i->next) {
 			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
 
-			if (qp->join != NULL && qp->far.qpn >> VEM_BLOCK_BITS == link->block)
+			if (qp->join != NULL && far_block(qp) == link->block)
 				vem_remote_join(qp);
 		}
 	}
@@ -204,19 +211,65 @@ vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *packet,
 	}
 }
 
-void
-vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
+/* Nothing comes from the other end any more, and nothing arrives there. */
+static void
+partner_gone(struct vem_qp *qp, struct vem_remote *remote)
 {
-	if (qp->join == remote) {
-		bool up = atomic_load(&remote->link->up);
-
-		vem_remote_detach(remote);
-		/* An earlier life of its partner has ended, and the link with it: perhaps only that, and not the process. */
-		if (up)
-			vem_remote_join(qp);
-		return;
-	}
 	atomic_fetch_and(&remote->apart, ~VEM_REMOTE_MUTE);
 	atomic_store(&remote->gone, true);
 	vem_run_soon(qp);
+}
+
+/*
+ * A link to the process of a partner that has not been joined yet has ended. Perhaps an earlier life of the partner has, and the process
+ * goes on: then its name can be dialed. A process that is about to end can be dialed for a moment, too, and the next link ends.
+ */
+static void
+partner_lost(struct vem_qp *qp, struct vem_link *old)
+{
+	struct vem_remote *remote = qp->join;
+	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
+	struct vem_link *link = vem_link_to_block(old->shm, far_block(qp), &reason);
+
+	if (link != NULL || reason != RI_CM_REASON_REFUSED) {
+		vem_remote_detach(remote);
+		if (link != NULL && remote->tries < TRIES) {
+			remote->tries++;
+			vem_remote_join(qp);
+		}
+		return;
+	}
+	vem_shm_sweep_soon(old->shm); /* its name may be left */
+	if (remote->link == NULL && !vem_remote_attach(remote, old))
+		return;
+	atomic_store(&remote->qp, qp);
+	ends_bind(qp, remote);
+	partner_gone(qp, remote);
+}
+
+void
+vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
+{
+	if (qp->join == remote)
+		partner_lost(qp, remote->link);
+	else
+		partner_gone(qp, remote);
+}
+
+void
+vem_remote_wait_down(struct vem_link *link)
+{
+	struct vem_fabric *fabric = link->shm->fabric;
+
+	for (uint32_t row = 0; row < VEM_UD_ROWS; row++) {
+		struct vsw_item *head = &fabric->numbered[row];
+
+		for (struct vsw_item *i = head->next; i != head; i = i->next) {
+			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
+
+			if (qp->join != NULL && qp->ready && qp->join->link == NULL &&
+			    vem_link_leads_to(link, far_block(qp)))
+				partner_lost(qp, link);
+		}
+	}
 }

@@ -209,7 +209,7 @@ test_join(void)
 	while (knock_of(p.b) == 0)
 		g_usleep(500);
 	pthread_mutex_lock(&fabric->lock);
-	link = vem_link_to_block(fabric->shm, qpn_of(p.a) >> VEM_BLOCK_BITS);
+	link = vem_link_to_block(fabric->shm, qpn_of(p.a) >> VEM_BLOCK_BITS, NULL);
 	pthread_mutex_unlock(&fabric->lock);
 	for (int alter = 7; alter >= 0; alter--) {
 		struct vem_packet join = {.magic = VEM_PACKET_MAGIC,

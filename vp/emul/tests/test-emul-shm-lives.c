@@ -182,7 +182,7 @@ test_join_of_before(void)
 		while (knock_of(p.b) == 0)
 			g_usleep(500);
 		pthread_mutex_lock(&fabric_of(p.nb)->lock);
-		link = vem_link_to_block(fabric_of(p.nb)->shm, qpn_of(p.a) >> VEM_BLOCK_BITS);
+		link = vem_link_to_block(fabric_of(p.nb)->shm, qpn_of(p.a) >> VEM_BLOCK_BITS, NULL);
 		memcpy(late.local.octets, end_qp(p.b)->far.target.grh + 24, 16);
 		memcpy(late.peer.octets, end_qp(p.b)->far.target.grh + 8, 16);
 		pthread_mutex_unlock(&fabric_of(p.nb)->lock);

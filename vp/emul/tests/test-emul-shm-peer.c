@@ -467,9 +467,74 @@ child_main(void)
 	if (write(1, &mine, sizeof(mine)) != sizeof(mine) || read(0, &far, sizeof(far)) != 4)
 		return 1;
 	to.qpn = far;
-	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
-	for (;;)
-		pause();
+	/* With the number 0 it never names its partner. */
+	if (far != 0)
+		g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	/* Until the other side closes the pipe, if it does not kill. */
+	while (read(0, &far, sizeof(far)) > 0)
+		;
+	end_free(end);
+	struct vth *vth = node->vth;
+	node_free(node);
+	vth_free(vth);
+	return 0;
+}
+
+/* A process with a queue pair. */
+struct child {
+	pid_t pid;
+	int pipe;
+	uint32_t qpn;
+};
+
+/* The partner of its queue pair is `mine`; 0: nobody. */
+static struct child
+child_begin(uint32_t mine)
+{
+	struct child child;
+	int in[2], out[2];
+
+	g_assert_cmpint(pipe(in), ==, 0);
+	g_assert_cmpint(pipe(out), ==, 0);
+	child.pid = fork();
+	if (child.pid == 0) {
+		dup2(out[0], 0);
+		dup2(in[1], 1);
+		close(out[1]);
+		execl(self, self, "child", (char *)NULL);
+		_exit(127);
+	}
+	g_assert_cmpint(write(out[1], &mine, sizeof(mine)), ==, sizeof(mine));
+	g_assert_cmpint(read(in[0], &child.qpn, sizeof(child.qpn)), ==, sizeof(child.qpn));
+	close(in[0]);
+	close(in[1]);
+	close(out[0]);
+	child.pipe = out[1];
+	return child;
+}
+
+static void
+child_end(const struct child *child)
+{
+	int status;
+
+	close(child->pipe);
+	g_assert_cmpint(waitpid(child->pid, &status, 0), ==, child->pid);
+}
+
+/* What it leaves is taken away by those that were linked with it. */
+static void
+child_kill(const struct child *child)
+{
+	g_autofree char *name =
+		g_strdup_printf("%s/itapi/fabric/default/ib.block-%03x",
+				g_getenv("XDG_RUNTIME_DIR"), child->qpn >> VEM_BLOCK_BITS);
+
+	g_assert_true(g_file_test(name, G_FILE_TEST_EXISTS));
+	g_assert_cmpint(kill(child->pid, SIGKILL), ==, 0);
+	child_end(child);
+	for (gint64 until = node_deadline(); g_file_test(name, G_FILE_TEST_EXISTS); g_usleep(1000))
+		g_assert_cmpint(g_get_monotonic_time(), <, until);
 }
 
 /* Its partner's requests fail at once, although they would be tried without end. */
@@ -480,22 +545,9 @@ test_killed(void)
 	struct vth *vth = node->vth;
 	struct end *end = end_of_type(node, RI_QP_RC);
 	struct chunk c = chunk_new(node, 4096, ALL_RW);
-	int in[2], out[2], status;
-	uint32_t mine = qpn_of(end), far = 0;
-
-	g_assert_cmpint(pipe(in), ==, 0);
-	g_assert_cmpint(pipe(out), ==, 0);
-	pid_t pid = fork();
-	if (pid == 0) {
-		dup2(out[0], 0);
-		dup2(in[1], 1);
-		execl(self, self, "child", (char *)NULL);
-		_exit(127);
-	}
-	g_assert_cmpint(write(out[1], &mine, sizeof(mine)), ==, sizeof(mine));
-	g_assert_cmpint(read(in[0], &far, sizeof(far)), ==, sizeof(far));
+	struct child child = child_begin(qpn_of(end));
 	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
-	to.qpn = far;
+	to.qpn = child.qpn;
 	to.timeout = 0;
 	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
 	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
@@ -503,15 +555,42 @@ test_killed(void)
 	g_usleep(50000);
 	poll_none(end->uscq); /* it waits for a receive */
 	gint64 start = g_get_monotonic_time();
-	g_assert_cmpint(kill(pid, SIGKILL), ==, 0);
+	child_kill(&child);
 	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
 	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
 	node_async(node, RI_EVENT_QP_WR_ERROR, end);
-	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-	for (unsigned i = 0; i < 2; i++) {
-		close(in[i]);
-		close(out[i]);
+	end_free(end);
+	chunk_free(&c);
+	node_free(node);
+	vth_free(vth);
+}
+
+/* The same of a process that has never named this queue pair: of the two, this one joins, or knocks. */
+static void
+test_killed_unjoined(gconstpointer swap)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct vth *vth = node->vth;
+	struct end *end = end_of_type(node, RI_QP_RC);
+	struct chunk c = chunk_new(node, 4096, ALL_RW);
+	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
+	struct child child = child_begin(0);
+
+	/* Each process draws its numbers. */
+	while ((qpn_of(end) < child.qpn) == (swap != NULL)) {
+		child_end(&child);
+		child = child_begin(0);
 	}
+	to.qpn = child.qpn;
+	to.timeout = 0;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
+	g_usleep(50000);
+	poll_none(end->uscq);
+	child_kill(&child);
+	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
+	node_async(node, RI_EVENT_QP_WR_ERROR, end);
 	end_free(end);
 	chunk_free(&c);
 	node_free(node);
@@ -551,6 +630,7 @@ main(int argc, char **argv)
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
 	g_test_add_func("/emul/shm-peer/killed", test_killed);
+	add("killed-unjoined", test_killed_unjoined);
 	int failed = g_test_run();
 	return vem_runtime_end(runtime) ? failed : 1;
 }
