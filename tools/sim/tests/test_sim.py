@@ -376,6 +376,13 @@ class Sim(unittest.TestCase):
         for adapter in ('emul:ib', 'emul:iwarp'):
             self.wrong('silent', adapter, 'is not the one that was written')
 
+    def test_wrong_reply(self):
+        self.wrong('reply', 'emul:ib', 'the Send is not complete')
+
+    def test_wrong_guess(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('guess', adapter, 'ended with')
+
     def test_wrong_wakeup(self):
         self.wrong('wakeup', 'emul:ib', 'server, thread 1, waits in pthread_cond_wait')
 
