@@ -44,6 +44,12 @@ struct record_qp {
 	struct record_op ops[]; /* of both queues */
 };
 
+/* wrap_obj::own of a shared receive queue. A resize replaces it. */
+struct record_srq {
+	struct record_queue queue;
+	struct record_op ops[];
+};
+
 /* Replace the entries of an adapter that is being opened. */
 void record_gates(struct wrap_ops *ops);
 /* Write of the adapter, whose profile is known now. */
@@ -66,9 +72,13 @@ record_qp_of(const struct wrap_obj *qp)
 	return qp->own;
 }
 
+/* Give a shared receive queue a ring for that many receives; what is under way stays. False: there is no memory, and nothing has changed. */
+bool record_srq_room(struct wrap_obj *srq, uint32_t max_wr);
+
 /* The fast entries (record_work.c). */
 enum ri_status record_post_sq(struct ri_uqp *qp, const struct ri_wr *wr);
 enum ri_status record_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr);
+enum ri_status record_post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr);
 uint32_t record_poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n);
 
 #endif /* RECORD_H */

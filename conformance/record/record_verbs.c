@@ -28,6 +28,11 @@ claims_text(const struct ri_rnic_attr *attr, char *text, size_t room)
 		{"mw_wide", attr->mw_wide},
 		{"completion_acked", attr->completion_acked},
 		{"remote_status", attr->remote_status},
+		{"zero_based", attr->zero_based},
+		{"srq", attr->srq},
+		{"srq_limit", attr->srq_limit},
+		{"srq_resizable", attr->srq_resizable},
+		{"ud", attr->ud},
 	};
 	size_t at = 0;
 
@@ -44,7 +49,7 @@ void
 record_opened(struct wrap_rnic *rnic)
 {
 	const struct ri_log_about about = {.layer = "record", .adapter = rnic->name};
-	char claims[160];
+	char claims[240];
 	char why[4400];
 
 	if (!record_file_open(why, sizeof(why))) {
@@ -140,11 +145,37 @@ srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, stru
 	const struct ri_srq_attr wanted = *attr;
 	enum ri_status status = wrap_plain_srq_ops.create(pd, attr, out, map);
 
+	if (status == RI_SUCCESS && !record_srq_room(wrap_of(*out), attr->max_wr)) {
+		(void)!wrap_plain_srq_ops.destroy(*out);
+		status = RI_ERR_RESOURCES;
+	}
 	if (status == RI_SUCCESS)
 		wrap_of(*out)->number = record_number(WRAP_SRQ);
 	record_line("srq s%u p%u wr=%u sge=%u = %s",
 		    status == RI_SUCCESS ? wrap_of(*out)->number : 0, wrap_of(pd)->number,
 		    wanted.max_wr, wanted.max_sge, record_status(status));
+	return status;
+}
+
+/* The event of a limit that is reached at once may come before the call has returned, so the line is written before it. */
+static enum ri_status
+srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	uint32_t number = wrap_of(srq)->number;
+	char size[24] = "", limit[24] = "";
+	enum ri_status status;
+
+	if (resize)
+		(void)snprintf(size, sizeof(size), " wr=%u", attr->max_wr);
+	if (attr->limit != RI_SRQ_LIMIT_KEEP)
+		(void)snprintf(limit, sizeof(limit), " limit=%u", attr->limit);
+	record_line("modify s%u%s%s", number, size, limit);
+	status = wrap_plain_srq_ops.modify(srq, attr, resize, map);
+	/* Without memory for a wider ring the oldest receives are forgotten, and their completions name none. */
+	if (status == RI_SUCCESS && resize)
+		(void)record_srq_room(wrap_of(srq), attr->max_wr);
+	if (status != RI_SUCCESS)
+		record_line("failed s%u modify = %s", number, record_status(status));
 	return status;
 }
 
@@ -165,6 +196,8 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	static const char *const types[] = {"rc", "ud", "uc", "number"};
 	const struct ri_qp_init w = *init;
 	enum ri_status status = wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
+	struct ri_qp_attr now = {.qpn = 0};
+	char more[64] = "";
 	uint32_t number = 0;
 
 	if (status == RI_SUCCESS) {
@@ -177,13 +210,18 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 		wrap_of(*out)->own = own;
 		number = wrap_of(*out)->number = record_number(WRAP_QP);
 	}
+	if (status == RI_SUCCESS && w.type == RI_QP_UD &&
+	    wrap_plain_qp_ops.query(*out, &now) == RI_SUCCESS)
+		(void)snprintf(more, sizeof(more), " qpn=%u qkey=%#x", now.qpn, w.qkey);
+	else if (srq != NULL)
+		(void)snprintf(more, sizeof(more), " soft=%u hard=%u", w.soft_limit, w.hard_limit);
 	record_line("qp q%u p%u c%u c%u s%u type=%s sq=%u rq=%u sge=%u,%u,%u,%u ird=%u ord=%u "
-		    "access=%#x = %s",
+		    "access=%#x%s = %s",
 		    number, wrap_of(pd)->number, send_cq != NULL ? wrap_of(send_cq)->number : 0,
 		    recv_cq != NULL ? wrap_of(recv_cq)->number : 0,
 		    srq != NULL ? wrap_of(srq)->number : 0, types[w.type & 3], w.max_sq_wr,
 		    w.max_rq_wr, w.max_send_sge, w.max_recv_sge, w.max_write_sge, w.max_read_sge,
-		    w.ird, w.ord, w.access, record_status(status));
+		    w.ird, w.ord, w.access, more, record_status(status));
 	return status;
 }
 
@@ -192,6 +230,7 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	uint32_t number = wrap_of(qp)->number;
 	const char *verb = "modify";
+	char more[64] = "";
 	enum ri_status status;
 
 	if ((mask & RI_QP_ATTR_STATE) != 0)
@@ -200,7 +239,9 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		       : attr->state == RI_QPS_IDLE  ? "reset"
 						     : "modify";
 	/* The end that it causes comes behind it. */
-	record_line("%s q%u mask=%#x", verb, number, mask);
+	if ((mask & RI_QP_ATTR_QKEY) != 0)
+		(void)snprintf(more, sizeof(more), " qkey=%#x", attr->qkey);
+	record_line("%s q%u mask=%#x%s", verb, number, mask, more);
 	status = wrap_plain_qp_ops.modify(qp, attr, mask);
 	if (status != RI_SUCCESS)
 		record_line("failed q%u %s = %s", number, verb, record_status(status));
@@ -213,6 +254,17 @@ qp_destroy(struct ri_qp *qp)
 	uint32_t number = wrap_of(qp)->number;
 
 	return gone('q', number, wrap_plain_qp_ops.destroy(qp));
+}
+
+/* A group is no queue pair, so a recording with one is for its reader alone. */
+static enum ri_status
+qp_mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
+{
+	uint32_t number = wrap_of(qp)->number;
+	enum ri_status status = wrap_plain_qp_ops.mcast_attach(qp, group);
+
+	record_line("join q%u = %s", number, record_status(status));
+	return status;
 }
 
 /* --- memory ----------------------------------------------------------------------------------------- */
@@ -326,6 +378,31 @@ link_line(struct wrap_rnic *rnic, uint64_t ctx)
 	address_text(&own->peer, own->peer_port, peer, sizeof(peer));
 	record_line("link q%u %s local=%s peer=%s", qp->number, own->active ? "active" : "passive",
 		    local, peer);
+}
+
+static enum ri_status
+ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, uint32_t *id)
+{
+	enum ri_status status = wrap_plain_ah_ops.create(pd, init, out, id);
+	uint32_t number = 0;
+	char dest[64];
+
+	if (status == RI_SUCCESS) {
+		number = wrap_of(*out)->number = record_number(WRAP_AH);
+		wrap_of(*out)->stag = *id;
+	}
+	address_text(&init->dest, 0, dest, sizeof(dest));
+	record_line("ah h%u p%u dest=%s = %s", number, wrap_of(pd)->number, dest,
+		    record_status(status));
+	return status;
+}
+
+static enum ri_status
+ah_destroy(struct ri_ah *ah)
+{
+	uint32_t number = wrap_of(ah)->number;
+
+	return gone('h', number, wrap_plain_ah_ops.destroy(ah));
 }
 
 static enum ri_status
@@ -496,10 +573,14 @@ record_gates(struct wrap_ops *ops)
 	ops->cq.resize = cq_resize;
 	ops->cq.destroy = cq_destroy;
 	ops->srq.create = srq_create;
+	ops->srq.modify = srq_modify;
 	ops->srq.destroy = srq_destroy;
 	ops->qp.create = qp_create;
 	ops->qp.modify = qp_modify;
 	ops->qp.destroy = qp_destroy;
+	ops->qp.mcast_attach = qp_mcast_attach;
+	ops->ah.create = ah_create;
+	ops->ah.destroy = ah_destroy;
 	ops->mem.mr_reg = mr_reg;
 	ops->mem.mr_reg_dmabuf = mr_reg_dmabuf;
 	ops->mem.mr_rereg = mr_rereg;
@@ -512,6 +593,7 @@ record_gates(struct wrap_ops *ops)
 	ops->llp.attach_stream = llp_attach_stream;
 	ops->fast.post_sq = record_post_sq;
 	ops->fast.post_rq = record_post_rq;
+	ops->fast.post_srq = record_post_srq;
 	ops->fast.poll_cq = record_poll_cq;
 	ops->up.async_event = up_async_event;
 	ops->up.cm_event = up_cm_event;

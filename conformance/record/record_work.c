@@ -12,6 +12,7 @@
 
 #define TEXT     2048
 #define KEY_BITS 8u
+#define GRH      40u /* octets in front of a datagram */
 
 /* --- queues ------------------------------------------------------------------------------------------ */
 
@@ -72,6 +73,65 @@ queue_take(struct record_queue *queue, const struct ri_wc *wc, bool receive, str
 	return false;
 }
 
+/* One post at a time to any shared receive queue, and none while one is resized; taken before the lock of the list. */
+static pthread_mutex_t shared_post = PTHREAD_MUTEX_INITIALIZER;
+
+bool
+record_srq_room(struct wrap_obj *srq, uint32_t max_wr)
+{
+	uint32_t room = max_wr * 2 + 16;
+	struct record_srq *fresh = calloc(1, sizeof(*fresh) + (size_t)room * sizeof(fresh->ops[0]));
+	struct record_srq *old;
+
+	if (fresh == NULL)
+		return false;
+	fresh->queue.room = room;
+	fresh->queue.ops = fresh->ops;
+	pthread_mutex_lock(&shared_post);
+	pthread_mutex_lock(&srq->rnic->lock);
+	old = srq->own;
+	if (old != NULL) {
+		for (uint32_t i = 0; i < old->queue.count; i++)
+			queue_push(&fresh->queue,
+				   &old->ops[(old->queue.first + i) % old->queue.room]);
+		fresh->queue.posted = old->queue.posted;
+	}
+	srq->own = fresh;
+	pthread_mutex_unlock(&srq->rnic->lock);
+	pthread_mutex_unlock(&shared_post);
+	free(old);
+	return true;
+}
+
+/*
+ * With the lock: a receive of a shared queue, which complete in any order. Of several with that id the oldest is taken, and it is
+ * not known. False: there is none, or it is not known which one it is.
+ */
+static bool
+shared_take(struct record_queue *queue, uint64_t wr_id, struct record_op *op)
+{
+	uint32_t found = 0, alike = 0;
+
+	for (uint32_t i = queue->count; i-- > 0;) {
+		const struct record_op *o = &queue->ops[(queue->first + i) % queue->room];
+
+		if (o->wr_id != wr_id)
+			continue;
+		*op = *o;
+		found = i;
+		alike++;
+	}
+	if (alike == 0)
+		return false;
+	for (uint32_t i = found; i > 0; i--)
+		queue->ops[(queue->first + i) % queue->room] =
+			queue->ops[(queue->first + i - 1) % queue->room];
+	queue->first = (queue->first + 1) % queue->room;
+	queue->count--;
+	op->sums = op->sums && alike == 1;
+	return alike == 1;
+}
+
 /* --- memory ----------------------------------------------------------------------------------------- */
 
 /* What a segment or a key names. */
@@ -128,21 +188,26 @@ segments_text(struct wrap_rnic *rnic, const struct ri_sge *sgl, uint32_t count, 
 	return sum;
 }
 
-/* The CRC of the first `length` octets of segments. False: not all of them can be read here. */
+/* The CRC of the first `length` octets of segments, but for the first `skip`; without an adapter, of their addresses, whatever their keys. False: not all
+ * of them can be read here. */
 static bool
 segments_sum(struct wrap_rnic *rnic, const struct ri_sge *sgl, uint32_t count, uint64_t length,
-	     bool by_address, uint32_t *crc)
+	     uint64_t skip, uint32_t *crc)
 {
 	*crc = 0;
 	for (uint32_t i = 0; i < count && length > 0; i++) {
 		uint64_t part = sgl[i].length < length ? sgl[i].length : length;
-		const void *octets = by_address ? (const void *)(uintptr_t)sgl[i].addr
+		uint64_t skipped = skip < part ? skip : part;
+		const uint8_t *octets = rnic == NULL
+						? (const uint8_t *)(uintptr_t)sgl[i].addr
 						: place_of(rnic, sgl[i].stag, sgl[i].addr).octets;
 
 		if (octets == NULL && part > 0)
 			return false;
-		*crc = mpa_crc(octets, part, *crc);
+		if (part > skipped)
+			*crc = mpa_crc(octets + skipped, part - skipped, *crc);
 		length -= part;
+		skip -= skipped;
 	}
 	return length == 0;
 }
@@ -161,12 +226,27 @@ lower(const char *name, size_t skip, char *text, size_t room)
 	return text;
 }
 
+/* The address handle of that id, newest first; NULL: there is none. */
+static const struct wrap_obj *
+handle_find(struct wrap_rnic *rnic, uint32_t id)
+{
+	const struct wrap_obj *o;
+
+	pthread_mutex_lock(&rnic->lock);
+	o = rnic->objects.prev;
+	while (o != &rnic->objects && (o->kind != WRAP_AH || o->stag != id))
+		o = o->prev;
+	pthread_mutex_unlock(&rnic->lock);
+	return o != &rnic->objects ? o : NULL;
+}
+
 /* What only some requests have. */
 static void
 extra_text(struct wrap_rnic *rnic, const struct ri_wr *wr, char *text, size_t room)
 {
 	const struct ri_wr_remote *remote = &wr->u.remote;
 	const struct ri_wr_bind *bind = &wr->u.bind;
+	const struct wrap_obj *ah;
 	struct place window, region;
 
 	text[0] = '\0';
@@ -195,6 +275,11 @@ extra_text(struct wrap_rnic *rnic, const struct ri_wr *wr, char *text, size_t ro
 		window = place_of(rnic, wr->inv_stag, 0);
 		(void)snprintf(text, room, " object=%c%u", window.letter != 0 ? window.letter : 'x',
 			       window.number);
+		break;
+	case RI_OP_SEND_UD:
+		ah = handle_find(rnic, wr->u.ud.ah);
+		(void)snprintf(text, room, " ah=h%u qpn=%u qkey=%#x", ah != NULL ? ah->number : 0,
+			       wr->u.ud.qpn, wr->u.ud.qkey);
 		break;
 	default:
 		break;
@@ -228,15 +313,15 @@ op_begin(struct wrap_rnic *rnic, struct record_queue *queue, struct record_op *o
 
 static void
 op_end(struct wrap_rnic *rnic, struct record_queue *queue, const struct record_op *op,
-       const struct wrap_obj *qp, char letter, enum ri_status status)
+       const struct wrap_obj *of, char letter, enum ri_status status)
 {
 	if (status == RI_SUCCESS)
 		return;
 	pthread_mutex_lock(&rnic->lock);
 	queue_pop(queue, op->number);
 	pthread_mutex_unlock(&rnic->lock);
-	record_line("failed q%u.%c%llu = %s", qp->number, letter, (unsigned long long)op->number,
-		    record_status(status));
+	record_line("failed %c%u.%c%llu = %s", of->kind == WRAP_QP ? 'q' : 's', of->number, letter,
+		    (unsigned long long)op->number, record_status(status));
 }
 
 /* The window has this STag from now on. */
@@ -269,8 +354,8 @@ record_post_sq(struct ri_uqp *handle, const struct ri_wr *wr)
 	pthread_mutex_lock(&queue->post);
 	op_begin(rnic, queue, &op, wr->wr_id, wr->sgl, wr->num_sge);
 	length = segments_text(rnic, wr->sgl, wr->num_sge, segments, sizeof(segments));
-	if (sends_payload(wr->opcode) &&
-	    segments_sum(rnic, wr->sgl, wr->num_sge, length, (wr->flags & RI_WR_INLINE) != 0, &crc))
+	if (sends_payload(wr->opcode) && segments_sum((wr->flags & RI_WR_INLINE) == 0 ? rnic : NULL,
+						      wr->sgl, wr->num_sge, length, 0, &crc))
 		(void)snprintf(sum, sizeof(sum), " crc=%08x", crc);
 	extra_text(rnic, wr, extra, sizeof(extra));
 	record_line("post q%u.s%llu %s len=%u%s flags=%#x local=%s%s", qp->number,
@@ -307,7 +392,50 @@ record_post_rq(struct ri_uqp *handle, const struct ri_recv_wr *wr)
 	return status;
 }
 
+enum ri_status
+record_post_srq(struct ri_usrq *handle, const struct ri_recv_wr *wr)
+{
+	struct wrap_obj *srq = wrap_of(handle)->half;
+	struct wrap_rnic *rnic = srq->rnic;
+	struct record_op op = {.sums = true};
+	struct record_queue *queue;
+	char segments[TEXT];
+	enum ri_status status;
+	uint32_t length;
+
+	pthread_mutex_lock(&shared_post);
+	queue = &((struct record_srq *)srq->own)->queue;
+	op_begin(rnic, queue, &op, wr->wr_id, wr->sgl, wr->num_sge);
+	length = segments_text(rnic, wr->sgl, wr->num_sge, segments, sizeof(segments));
+	record_line("post s%u.r%llu recv len=%u flags=%#x local=%s", srq->number,
+		    (unsigned long long)op.number, length, wr->flags, segments);
+	status = wrap_plain_fast_ops.post_srq(handle, wr);
+	op_end(rnic, queue, &op, srq, 'r', status);
+	pthread_mutex_unlock(&shared_post);
+	return status;
+}
+
 /* --- completions ------------------------------------------------------------------------------------- */
+
+/* Find what a completion is of, with the lock; and where a receive of a shared queue came from, as text. */
+static void
+op_find(struct wrap_obj *qp, const struct ri_wc *wc, bool receive, struct record_op *op, char *from,
+	size_t room)
+{
+	struct record_queue *queue = &record_qp_of(qp)->queues[receive];
+	struct record_srq *shared = receive && qp->srq != NULL ? qp->srq->own : NULL;
+
+	if (shared == NULL) {
+		if (!queue_take(queue, wc, receive, op))
+			op->number = 0;
+		return;
+	}
+	if (shared_take(&shared->queue, wc->wr_id, op))
+		(void)snprintf(from, room, " from=s%u.r%llu", qp->srq->number,
+			       (unsigned long long)op->number);
+	op->number =
+		++queue->posted; /* the receives of a queue pair are numbered as it completes them */
+}
 
 static void
 done_line(struct wrap_rnic *rnic, const struct ri_wc *wc)
@@ -315,7 +443,7 @@ done_line(struct wrap_rnic *rnic, const struct ri_wc *wc)
 	bool receive = (wc->flags & RI_WC_RECEIVE) != 0 || wc->opcode == RI_OP_RECV ||
 		       wc->opcode == RI_OP_RECV_UD || wc->opcode == RI_OP_RECV_WRITE;
 	struct record_op op = {.sums = false};
-	char name[32], status[32], sum[24] = "", invalidated[24] = "";
+	char name[32], status[32], sum[24] = "", invalidated[24] = "", from[40] = "";
 	uint32_t number = 0, crc;
 	struct wrap_obj *o;
 
@@ -325,20 +453,20 @@ done_line(struct wrap_rnic *rnic, const struct ri_wc *wc)
 			break;
 	if (o != &rnic->objects) {
 		number = o->number;
-		if (!queue_take(&record_qp_of(o)->queues[receive], wc, receive, &op))
-			op.number = 0;
+		op_find(o, wc, receive, &op, from, sizeof(from));
 	}
 	pthread_mutex_unlock(&rnic->lock);
 	if (wc->status == RI_WC_SUCCESS && op.sums && op.number > 0 &&
-	    segments_sum(rnic, op.sgl, op.num_sge, wc->byte_len, false, &crc))
+	    segments_sum(rnic, op.sgl, op.num_sge, wc->byte_len,
+			 wc->opcode == RI_OP_RECV_UD ? GRH : 0, &crc))
 		(void)snprintf(sum, sizeof(sum), " crc=%08x", crc);
 	if (wc->status == RI_WC_SUCCESS && (wc->flags & RI_WC_INVALIDATED) != 0)
 		(void)snprintf(invalidated, sizeof(invalidated), " invalidated=%#x", wc->inv_stag);
-	record_line("done q%u.%c%llu %s %s len=%u%s%s", number, receive ? 'r' : 's',
+	record_line("done q%u.%c%llu %s %s len=%u%s%s%s", number, receive ? 'r' : 's',
 		    (unsigned long long)op.number,
 		    lower(ri_opcode_name(wc->opcode), strlen("RI_OP_"), name, sizeof(name)),
 		    lower(ri_wc_status_name(wc->status), strlen("RI_WC_"), status, sizeof(status)),
-		    wc->status == RI_WC_SUCCESS ? wc->byte_len : 0, sum, invalidated);
+		    wc->status == RI_WC_SUCCESS ? wc->byte_len : 0, sum, invalidated, from);
 }
 
 uint32_t

@@ -14,23 +14,30 @@
 struct sequence {
 	const char *verb;
 	char queue; /* 's' or 'r', 0: no operation */
+	char of;    /* 'q': of a queue pair; 's': of a shared receive queue */
 	const char *what;
 };
 
 /* Completions come first, since a program that has seen a wrong one posts other requests. */
 static const struct sequence sequences[] = {
-	{"done", 's', "completions of requests"},
-	{"done", 'r', "completions of receives"},
-	{"post", 's', "requests"},
-	{"post", 'r', "receives"},
-	{"failed", 's', "requests that were refused"},
-	{"failed", 'r', "receives that were refused"},
-	{"end", 0, "ends of connections"},
+	{"done", 's', 'q', "completions of requests"},
+	{"done", 'r', 'q', "completions of receives"},
+	{"post", 's', 'q', "requests"},
+	{"post", 'r', 'q', "receives"},
+	{"failed", 's', 'q', "requests that were refused"},
+	{"failed", 'r', 'q', "receives that were refused"},
+	{"end", 0, 'q', "ends of connections"},
+	{"post", 'r', 's', "receives"},
+	{"failed", 'r', 's', "receives that were refused"},
+	{"event", 0, 's', "limits"},
 };
 
 struct cursor {
 	const struct replay_set *set;
-	const struct replay_qp *qp;
+	const struct replay_qp *qp; /* NULL: a shared receive queue */
+	char object[16];            /* "q1" */
+	unsigned file;
+	uint32_t adapter;
 	struct replay_reader reader;
 	struct replay_line line;
 	bool there; /* `line` is one of the sequence */
@@ -42,6 +49,8 @@ enum excuse {
 	EXCUSE_STATUS,
 	EXCUSE_FLUSHED,
 	EXCUSE_CUT,
+	EXCUSE_LIMITS,
+	EXCUSE_LOST,
 	EXCUSES
 };
 static const char *const excuses[EXCUSES] = {
@@ -49,10 +58,13 @@ static const char *const excuses[EXCUSES] = {
 	"statuses on a broken connection, where one profile has remote_status or completion_acked",
 	"receives that were flushed before the queue pair was destroyed, or were dropped with it",
 	"lines behind the end of a recording that was cut, and what its peer learned of that",
+	"limits of shared receive queues, which one of the adapters does not claim",
+	"datagrams that arrived in one of the runs only",
 };
 
 struct comparison {
 	uint64_t excused[EXCUSES];
+	uint64_t arrived[2]; /* datagrams at the queue pair that is compared */
 	bool causes; /* only a failure that is not the consequence of another one is a difference */
 	bool lengths; /* a line that only one side has is a difference */
 	bool same;
@@ -61,7 +73,7 @@ struct comparison {
 static bool
 claims(const struct cursor *cursor, const char *claim)
 {
-	g_auto(GStrv) words = g_strsplit(cursor->set->claims[cursor->qp->adapter], ",", 0);
+	g_auto(GStrv) words = g_strsplit(cursor->set->claims[cursor->adapter], ",", 0);
 
 	return g_strv_contains((const char *const *)words, claim);
 }
@@ -70,11 +82,10 @@ static bool
 is_of(const struct cursor *cursor, const struct sequence *sequence)
 {
 	const struct replay_line *line = &cursor->line;
-	g_autofree char *object = g_strdup_printf("q%u", cursor->qp->number);
-	size_t length = strlen(object);
+	size_t length = strlen(cursor->object);
 	const char *of = line->count > 1 ? line->words[1] : "";
 
-	if (strcmp(line->words[0], sequence->verb) != 0 || strncmp(of, object, length) != 0)
+	if (strcmp(line->words[0], sequence->verb) != 0 || strncmp(of, cursor->object, length) != 0)
 		return false;
 	return sequence->queue == 0 ? of[length] == '\0'
 				    : of[length] == '.' && of[length + 1] == sequence->queue;
@@ -100,8 +111,25 @@ cursor_open(struct cursor *cursor, const struct replay_set *set, const struct re
 {
 	cursor->set = set;
 	cursor->qp = qp;
+	cursor->file = qp->file;
+	cursor->adapter = qp->adapter;
 	cursor->there = false;
+	(void)g_snprintf(cursor->object, sizeof(cursor->object), "q%u", qp->number);
 	return replay_open(&cursor->reader, set->paths[qp->file], error);
+}
+
+static bool
+cursor_open_shared(struct cursor *cursor, const struct replay_set *set, guint place, GError **error)
+{
+	const struct replay_srq *srq = &g_array_index(set->srqs, struct replay_srq, place);
+
+	cursor->set = set;
+	cursor->qp = NULL;
+	cursor->file = srq->file;
+	cursor->adapter = srq->adapter;
+	cursor->there = false;
+	(void)g_snprintf(cursor->object, sizeof(cursor->object), "s%u", srq->number);
+	return replay_open(&cursor->reader, set->paths[srq->file], error);
 }
 
 /* --- one line and its counterpart ----------------------------------------------------------------------- */
@@ -179,7 +207,7 @@ profiles_differ(const struct cursor *one, const struct cursor *other)
 static bool
 is_cut(const struct cursor *cursor)
 {
-	return !cursor->there && cursor->set->cut[cursor->qp->file];
+	return !cursor->there && cursor->set->cut[cursor->file];
 }
 
 /* Was the process at the other end killed? Whether this end still learns of that is chance. */
@@ -188,7 +216,7 @@ peer_was_killed(const struct cursor *cursor)
 {
 	const struct replay_set *set = cursor->set;
 
-	return !cursor->there && cursor->qp->partner >= 0 &&
+	return !cursor->there && cursor->qp != NULL && cursor->qp->partner >= 0 &&
 	       set->cut[g_array_index(set->qps, struct replay_qp, cursor->qp->partner).file];
 }
 
@@ -199,6 +227,8 @@ excuse_of(const struct cursor *one, const struct cursor *other, const struct seq
 	if (is_cut(one) || is_cut(other) ||
 	    (sequence->queue == 0 && (peer_was_killed(one) || peer_was_killed(other))))
 		return EXCUSE_CUT;
+	if (strcmp(sequence->verb, "event") == 0)
+		return claims(one, "srq_limit") != claims(other, "srq_limit") ? EXCUSE_LIMITS : -1;
 	if (strcmp(sequence->verb, "done") != 0)
 		return -1;
 	if (sequence->queue == 'r' && (!one->there || !other->there)) {
@@ -222,8 +252,7 @@ difference_print(const struct cursor *one, const struct cursor *other,
 {
 	const struct cursor *sides[2] = {one, other};
 
-	printf("%s of q%u of %s differ:\n", sequence->what, one->qp->number,
-	       one->set->paths[one->qp->file]);
+	printf("%s of %s of %s differ:\n", sequence->what, one->object, one->set->paths[one->file]);
 	for (int i = 0; i < 2; i++)
 		if (sides[i]->there)
 			printf("  %s:%" G_GUINT64_FORMAT ": %s\n", sides[i]->reader.path,
@@ -234,7 +263,15 @@ difference_print(const struct cursor *one, const struct cursor *other,
 
 /* --- a sequence ------------------------------------------------------------------------------------------ */
 
-/* The next lines that are not excused as atomics of one side only. */
+/* Datagrams may arrive in any order, or not at all: what they are is compared within each run (datagrams_compare). */
+static bool
+is_datagram(const struct cursor *cursor, const struct sequence *sequence)
+{
+	return cursor->there && cursor->qp != NULL && cursor->qp->datagram &&
+	       sequence->queue == 'r' && strcmp(sequence->verb, "done") == 0 && !is_failure(cursor);
+}
+
+/* The next lines that are not excused as atomics of one side only, and that are no datagrams. */
 static bool
 both_next(struct cursor *one, struct cursor *other, const struct sequence *sequence,
 	  struct comparison *comparison, GError **error)
@@ -247,7 +284,8 @@ both_next(struct cursor *one, struct cursor *other, const struct sequence *seque
 			if (!cursor_next(sides[i], sequence, error))
 				return false;
 			comparison->excused[EXCUSE_ATOMICS] += skip && is_atomic(sides[i]);
-		} while (skip && is_atomic(sides[i]));
+			comparison->arrived[i] += is_datagram(sides[i], sequence);
+		} while ((skip && is_atomic(sides[i])) || is_datagram(sides[i], sequence));
 	return true;
 }
 
@@ -255,13 +293,18 @@ static bool
 sequence_compare(struct cursor *one, struct cursor *other, const struct sequence *sequence,
 		 struct comparison *comparison, GError **error)
 {
+	comparison->arrived[0] = comparison->arrived[1] = 0;
 	for (;;) {
 		int excuse;
 
 		if (!both_next(one, other, sequence, comparison, error))
 			return false;
-		if (!one->there && !other->there)
+		if (!one->there && !other->there) {
+			comparison->excused[EXCUSE_LOST] +=
+				MAX(comparison->arrived[0], comparison->arrived[1]) -
+				MIN(comparison->arrived[0], comparison->arrived[1]);
 			return true;
+		}
 		if (!comparison->lengths && (!one->there || !other->there))
 			return true;
 		if (one->there && other->there && are_same(one, other, sequence))
@@ -300,8 +343,8 @@ payload_compare(struct cursor *from, struct cursor *to, const struct replay_set 
 		const struct replay_qp *qp, struct comparison *comparison, GError **error)
 {
 	const struct replay_qp *peer = &g_array_index(set->qps, struct replay_qp, qp->partner);
-	const struct sequence posts = {"post", 's', "payload of Sends"};
-	const struct sequence receives = {"done", 'r', "payload of Sends"};
+	const struct sequence posts = {"post", 's', 'q', "payload of Sends"};
+	const struct sequence receives = {"done", 'r', 'q', "payload of Sends"};
 	bool good = cursor_open(from, set, qp, error) && cursor_open(to, set, peer, error);
 
 	while (good && comparison->same) {
@@ -321,6 +364,90 @@ payload_compare(struct cursor *from, struct cursor *to, const struct replay_set 
 	return good;
 }
 
+/* --- datagrams -------------------------------------------------------------------------------------------- */
+
+#define GRH       40u        /* octets that a receive has in front of a datagram */
+#define DATAGRAMS (1u << 20) /* that are remembered */
+
+/* "crc:length" of the datagrams to a queue pair: how many were sent, and not found at the receiver so far. */
+static void
+datagram_sent(GHashTable *sent, const struct replay_line *line)
+{
+	const char *sum = replay_field(line, "crc"), *length = replay_field(line, "len");
+	g_autofree char *key =
+		g_strdup_printf("%s:%s", sum != NULL ? sum : "-", length != NULL ? length : "-");
+	guint before = GPOINTER_TO_UINT(g_hash_table_lookup(sent, key));
+
+	if (before > 0 || g_hash_table_size(sent) < DATAGRAMS)
+		g_hash_table_insert(sent, g_steal_pointer(&key), GUINT_TO_POINTER(before + 1));
+}
+
+static bool
+datagrams_sent(struct cursor *cursor, const struct replay_set *set, const struct replay_qp *to,
+	       GHashTable *sent, GError **error)
+{
+	const struct sequence posts = {"post", 's', 'q', ""};
+
+	for (guint i = 0; i < set->qps->len; i++) {
+		const struct replay_qp *qp = &g_array_index(set->qps, struct replay_qp, i);
+		bool good = !qp->datagram || cursor_open(cursor, set, qp, error);
+
+		while (qp->datagram && good && (good = cursor_next(cursor, &posts, error)) &&
+		       cursor->there) {
+			const char *qpn = replay_field(&cursor->line, "qpn");
+
+			if (qpn != NULL && g_ascii_strtoull(qpn, NULL, 0) == to->qpn)
+				datagram_sent(sent, &cursor->line);
+		}
+		if (qp->datagram)
+			replay_close(&cursor->reader);
+		if (!good)
+			return false;
+	}
+	return true;
+}
+
+/* Was this datagram sent, and not received before? */
+static bool
+datagram_found(GHashTable *sent, const struct replay_line *line)
+{
+	const char *sum = replay_field(line, "crc"), *length = replay_field(line, "len");
+	guint64 octets = g_ascii_strtoull(length != NULL ? length : "", NULL, 0);
+	g_autofree char *key = g_strdup_printf("%s:%" G_GUINT64_FORMAT, sum != NULL ? sum : "-",
+					       octets >= GRH ? octets - GRH : octets);
+	guint before = GPOINTER_TO_UINT(g_hash_table_lookup(sent, key));
+
+	if (before == 0)
+		return false;
+	g_hash_table_insert(sent, g_steal_pointer(&key), GUINT_TO_POINTER(before - 1));
+	return true;
+}
+
+/* Within one run, each datagram that arrived was sent to that queue pair; any may be lost. */
+static bool
+datagrams_compare(struct cursor *cursor, const struct replay_set *set, const struct replay_qp *qp,
+		  struct comparison *comparison, GError **error)
+{
+	const struct sequence receives = {"done", 'r', 'q', "datagrams"};
+	g_autoptr(GHashTable) sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	bool good = datagrams_sent(cursor, set, qp, sent, error);
+
+	if (!good || g_hash_table_size(sent) == DATAGRAMS)
+		return good;
+	good = cursor_open(cursor, set, qp, error);
+	while (good && comparison->same && (good = cursor_next(cursor, &receives, error)) &&
+	       cursor->there) {
+		if (is_failure(cursor) || replay_field(&cursor->line, "crc") == NULL ||
+		    datagram_found(sent, &cursor->line))
+			continue;
+		printf("nobody has sent this datagram:\n  %s:%" G_GUINT64_FORMAT ": %s\n",
+		       cursor->reader.path, cursor->line.number + 1, cursor->line.whole);
+		comparison->same = false;
+	}
+	replay_close(&cursor->reader);
+	return good;
+}
+
 /* --- both runs -------------------------------------------------------------------------------------------- */
 
 static bool
@@ -334,6 +461,9 @@ payloads_compare(struct replay_set *one, struct replay_set *other, struct cursor
 			const struct replay_qp *qp =
 				&g_array_index(sets[s]->qps, struct replay_qp, i);
 
+			if (qp->datagram &&
+			    !datagrams_compare(&cursors[0], sets[s], qp, comparison, error))
+				return false;
 			if (qp->partner >= 0 && !payload_compare(&cursors[0], &cursors[1], sets[s],
 								 qp, comparison, error))
 				return false;
@@ -341,26 +471,38 @@ payloads_compare(struct replay_set *one, struct replay_set *other, struct cursor
 	return true;
 }
 
-/* One sequence of all queue pairs after the other. */
+static bool
+both_open(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
+	  const struct sequence *sequence, guint place, GError **error)
+{
+	if (sequence->of == 's')
+		return cursor_open_shared(&cursors[0], one, place, error) &&
+		       cursor_open_shared(&cursors[1], other, place, error);
+	return cursor_open(&cursors[0], one, &g_array_index(one->qps, struct replay_qp, place),
+			   error) &&
+	       cursor_open(&cursors[1], other, &g_array_index(other->qps, struct replay_qp, place),
+			   error);
+}
+
+/* One sequence of all queues after the other. */
 static bool
 queues_compare(struct replay_set *one, struct replay_set *other, struct cursor cursors[2],
 	       struct comparison *comparison, GError **error)
 {
-	guint rounds = one->qps->len * (guint)G_N_ELEMENTS(sequences);
+	for (size_t i = 0; i < G_N_ELEMENTS(sequences); i++) {
+		const struct sequence *sequence = &sequences[i];
+		guint objects = sequence->of == 'q' ? one->qps->len : one->srqs->len;
 
-	for (guint i = 0; i < rounds && comparison->same; i++) {
-		const struct sequence *sequence = &sequences[i / one->qps->len];
-		guint qp = i % one->qps->len;
-		bool good = cursor_open(&cursors[0], one,
-					&g_array_index(one->qps, struct replay_qp, qp), error) &&
-			    cursor_open(&cursors[1], other,
-					&g_array_index(other->qps, struct replay_qp, qp), error) &&
-			    sequence_compare(&cursors[0], &cursors[1], sequence, comparison, error);
+		for (guint j = 0; j < objects && comparison->same; j++) {
+			bool good = both_open(one, other, cursors, sequence, j, error) &&
+				    sequence_compare(&cursors[0], &cursors[1], sequence, comparison,
+						     error);
 
-		replay_close(&cursors[0].reader);
-		replay_close(&cursors[1].reader);
-		if (!good)
-			return false;
+			replay_close(&cursors[0].reader);
+			replay_close(&cursors[1].reader);
+			if (!good)
+				return false;
+		}
 	}
 	return true;
 }
@@ -372,6 +514,11 @@ all_compare(struct replay_set *one, struct replay_set *other, struct cursor curs
 {
 	if (one->qps->len != other->qps->len) {
 		printf("%u queue pairs, and %u\n", one->qps->len, other->qps->len);
+		comparison->same = false;
+		return true;
+	}
+	if (one->srqs->len != other->srqs->len) {
+		printf("%u shared receive queues, and %u\n", one->srqs->len, other->srqs->len);
 		comparison->same = false;
 		return true;
 	}

@@ -173,26 +173,32 @@ replay_object(const struct replay_reader *reader, const struct replay_line *line
 }
 
 bool
-replay_operation(const struct replay_reader *reader, const struct replay_line *line, uint32_t *qp,
-		 char *queue, uint64_t *number, GError **error)
+replay_operation_read(const char *text, struct replay_operation *operation)
+{
+	char *end = NULL;
+	uint64_t value;
+
+	if ((text[0] != 'q' && text[0] != 's') || !g_ascii_isdigit(text[1]))
+		return false;
+	operation->letter = text[0];
+	value = g_ascii_strtoull(text + 1, &end, 10);
+	if (value > REPLAY_OBJECTS || end[0] != '.' || (end[1] != 's' && end[1] != 'r') ||
+	    !g_ascii_isdigit(end[2]) || (text[0] == 's' && end[1] == 's'))
+		return false;
+	operation->object = (uint32_t)value;
+	operation->queue = end[1];
+	operation->number = g_ascii_strtoull(end + 2, &end, 10);
+	return *end == '\0';
+}
+
+bool
+replay_operation(const struct replay_reader *reader, const struct replay_line *line,
+		 struct replay_operation *operation, GError **error)
 {
 	const char *text = line->count > 1 ? line->words[1] : "";
-	char *end = NULL;
-	uint64_t value = 0;
 
-	if (text[0] == 'q' && g_ascii_isdigit(text[1]))
-		value = g_ascii_strtoull(text + 1, &end, 10);
-	if (end == NULL || value > REPLAY_OBJECTS || end[0] != '.' ||
-	    (end[1] != 's' && end[1] != 'r') || !g_ascii_isdigit(end[2]))
-		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1",
-				  text);
-	*qp = (uint32_t)value;
-	*queue = end[1];
-	*number = g_ascii_strtoull(end + 2, &end, 10);
-	if (*end != '\0')
-		return replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1",
-				  text);
-	return true;
+	return replay_operation_read(text, operation) ||
+	       replay_bad(reader, line, error, "'%.40s' is no operation such as q1.s1", text);
 }
 
 bool

@@ -51,9 +51,17 @@ bool replay_number(const struct replay_reader *reader, const struct replay_line 
 /* An object such as "q3" at a place of the line, with that letter; 0: "q0", none. */
 bool replay_object(const struct replay_reader *reader, const struct replay_line *line,
 		   unsigned word, char letter, uint32_t *number, GError **error);
-/* "q3.s17": queue pair, queue ('s' or 'r') and number of an operation. */
+/* What a line of an operation begins with, such as q3.s17 or s1.r4. */
+struct replay_operation {
+	char letter;     /* 'q': of a queue pair; 's': of a shared receive queue */
+	uint32_t object; /* number of that */
+	char queue;      /* 's' or 'r' */
+	uint64_t number;
+};
 bool replay_operation(const struct replay_reader *reader, const struct replay_line *line,
-		      uint32_t *qp, char *queue, uint64_t *number, GError **error);
+		      struct replay_operation *operation, GError **error);
+/* The same of any text. False: it is none. */
+bool replay_operation_read(const char *text, struct replay_operation *operation);
 /* Did the call of this line succeed? */
 bool replay_succeeded(const struct replay_line *line);
 
@@ -63,14 +71,26 @@ struct replay_qp {
 	uint32_t adapter; /* from 0, among those of all recordings that belong together */
 	char local[64], peer[64];
 	bool linked, active;
-	bool broken; /* its connection ended so */
-	int partner; /* its other end, or -1: index in replay_set::qps */
+	bool broken;   /* its connection ended so */
+	bool datagram; /* it has no connection */
+	uint32_t qpn;  /* datagram: its number, which datagrams name */
+	uint32_t srq;  /* number of its shared receive queue; 0: none */
+	int partner;   /* its other end, or -1: index in replay_set::qps */
 	unsigned file;
 	uint64_t posted[2], done[2]; /* send, receive */
 };
 
+/* A shared receive queue. */
+struct replay_srq {
+	uint32_t number, adapter;
+	unsigned file;
+	uint64_t most; /* its largest size */
+	uint64_t posted, done;
+};
+
 #define REPLAY_FILES    8
 #define REPLAY_ADAPTERS 32
+#define REPLAY_GROUP    UINT32_C(0xffffff) /* number that datagrams to a group name */
 
 /* Recordings that belong together: those of one run. */
 struct replay_set {
@@ -81,7 +101,9 @@ struct replay_set {
 	char *names[REPLAY_ADAPTERS];
 	unsigned num_adapters;
 	unsigned first_adapter[REPLAY_FILES];
-	GArray *qps; /* struct replay_qp, by adapter, then by creation */
+	GArray *qps;  /* struct replay_qp, by adapter, then by creation */
+	GArray *srqs; /* struct replay_srq, the same */
+	GArray *unsure; /* numbers that datagrams go to, with the place of the first one (replay_set.c) */
 	uint64_t operations;
 };
 

@@ -68,9 +68,8 @@ domain_make(struct replay_actor *actor, GError **error)
 				    : replay_failed(actor, error, "%s", it_status_name(status));
 }
 
-/* What a region or window is of: its domain, which the set has not checked. */
-static bool
-domain_find(struct replay_actor *actor, uint32_t *domain, GError **error)
+bool
+replay_domain(struct replay_actor *actor, uint32_t *domain, GError **error)
 {
 	if (!replay_object(&actor->reader, &actor->line, 2, 'p', domain, error))
 		return false;
@@ -93,7 +92,7 @@ region_read(struct replay_actor *actor, struct replay_object *region, uint32_t *
 	    !replay_number(&actor->reader, &actor->line, "at", UINT64_MAX, &region->at, error) ||
 	    !replay_number(&actor->reader, &actor->line, "key", UINT32_MAX, &key, error) ||
 	    !replay_number(&actor->reader, &actor->line, "access", 0x3f, &access, error) ||
-	    !domain_find(actor, domain, error))
+	    !replay_domain(actor, domain, error))
 		return false;
 	if (!actor->run->atomics)
 		access &= ~UINT64_C(0x10);
@@ -175,7 +174,7 @@ window_make(struct replay_actor *actor, GError **error)
 	if (!replay_succeeded(&actor->line))
 		return REPLAY_DONE;
 	if (!replay_object(&actor->reader, &actor->line, 1, 'w', &number, error) ||
-	    !domain_find(actor, &domain, error))
+	    !replay_domain(actor, &domain, error))
 		return REPLAY_FAILED;
 	if (actor->windows[number] != NULL)
 		return replay_failed(actor, error, "w%u exists already", number);
@@ -187,6 +186,43 @@ window_make(struct replay_actor *actor, GError **error)
 		g_strcmp0(type, "wide") == 0 ? IT_RMR_TYPE_WIDE : IT_RMR_TYPE_NARROW, &window->rmr);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
+}
+
+/* Of an endpoint of datagrams. */
+static bool
+key_read(struct replay_actor *actor, it_ep_attributes_t *attr, GError **error)
+{
+	uint64_t qkey;
+
+	if (!replay_number(&actor->reader, &actor->line, "qkey", UINT32_MAX, &qkey, error))
+		return false;
+	attr->srv.ud.ep_info.ud_ep_key = (it_ud_ep_key_t)qkey;
+	return true;
+}
+
+/* Of an endpoint with a shared receive queue: the queue, and its own limits. */
+static bool
+shared_read(struct replay_actor *actor, it_ep_attributes_t *attr, GError **error)
+{
+	uint64_t soft, hard;
+	uint32_t number;
+
+	if (!replay_object(&actor->reader, &actor->line, 5, 's', &number, error))
+		return false;
+	if (number == 0)
+		return true;
+	if (actor->shared[number] == NULL) {
+		(void)replay_failed(actor, error, "there is no s%u", number);
+		return false;
+	}
+	if (!replay_number(&actor->reader, &actor->line, "soft", UINT32_MAX, &soft, error) ||
+	    !replay_number(&actor->reader, &actor->line, "hard", UINT32_MAX, &hard, error))
+		return false;
+	attr->srv.rc.srq = actor->shared[number]->srq;
+	attr->srv.rc.soft_hi_watermark = soft;
+	if (hard != UINT32_MAX)
+		attr->srv.rc.hard_hi_watermark = hard;
+	return true;
 }
 
 static bool
@@ -212,6 +248,8 @@ numbers_read(struct replay_actor *actor, it_ep_attributes_t *attr, GError **erro
 	attr->max_recv_dtos = rq;
 	attr->max_send_segments = sge[0];
 	attr->max_recv_segments = sge[1];
+	if (g_strcmp0(replay_field(&actor->line, "type"), "ud") == 0)
+		return key_read(actor, attr, error);
 	attr->srv.rc.max_rdma_write_segments = sge[2];
 	attr->srv.rc.max_rdma_read_segments = sge[3];
 	attr->srv.rc.rdma_read_enable = (access & 4) != 0 ? IT_TRUE : IT_FALSE;
@@ -221,11 +259,11 @@ numbers_read(struct replay_actor *actor, it_ep_attributes_t *attr, GError **erro
 	attr->srv.rc.rdma_read_ird = (uint32_t)ird;
 	attr->srv.rc.rdma_read_ord = (uint32_t)ord;
 	attr->srv.rc.hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
-	return true;
+	return shared_read(actor, attr, error);
 }
 
 static it_status_t
-end_make(struct replay_end *end, it_pz_handle_t pz, const it_ep_attributes_t *attr)
+end_make(struct replay_end *end, it_pz_handle_t pz, const it_ep_attributes_t *attr, size_t receives)
 {
 	it_ia_handle_t ia = end->adapter->ia;
 	it_status_t status;
@@ -233,15 +271,17 @@ end_make(struct replay_end *end, it_pz_handle_t pz, const it_ep_attributes_t *at
 	status = it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
 			       attr->max_request_dtos + 1, 1, IT_NULL_HANDLE, &end->request, NULL);
 	if (status == IT_SUCCESS)
-		status =
-			it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
-				      attr->max_recv_dtos + 1, 1, IT_NULL_HANDLE, &end->recv, NULL);
+		status = it_evd_create(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT,
+				       receives + 1, 1, IT_NULL_HANDLE, &end->recv, NULL);
+	if (status == IT_SUCCESS && end->qp->datagram)
+		return replay_datagram_end(end, pz, attr);
 	if (status == IT_SUCCESS)
 		status = it_evd_create(ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 8, 1,
 				       IT_NULL_HANDLE, &end->conn, NULL);
 	if (status == IT_SUCCESS)
-		status = it_ep_rc_create(pz, end->request, end->recv, end->conn, IT_EP_NO_FLAG,
-					 attr, &end->ep);
+		status = it_ep_rc_create(pz, end->request, end->recv, end->conn,
+					 end->qp->srq != 0 ? IT_EP_SRQ : IT_EP_NO_FLAG, attr,
+					 &end->ep);
 	return status;
 }
 
@@ -253,17 +293,18 @@ qp_make(struct replay_actor *actor, GError **error)
 	struct replay_end *end = NULL;
 	uint32_t number, domain;
 	it_status_t status;
+	size_t receives;
 
 	if (!replay_succeeded(&actor->line))
 		return REPLAY_DONE;
 	if (!replay_object(&actor->reader, &actor->line, 1, 'q', &number, error) ||
-	    !domain_find(actor, &domain, error) || !numbers_read(actor, &attr, error))
+	    !replay_domain(actor, &domain, error) || !numbers_read(actor, &attr, error))
 		return REPLAY_FAILED;
-	if (g_strcmp0(replay_field(&actor->line, "type"), "rc") != 0 ||
-	    strcmp(actor->line.words[5], "s0") != 0)
-		return replay_failed(actor, error,
-				     "queue pairs that are not of type rc, and those with a shared "
-				     "receive queue, are not replayed");
+	if (g_strcmp0(replay_field(&actor->line, "type"), "rc") != 0 &&
+	    g_strcmp0(replay_field(&actor->line, "type"), "ud") != 0)
+		return replay_failed(
+			actor, error,
+			"queue pairs that are neither of type rc nor ud are not replayed");
 	for (guint i = 0; i < run->set->qps->len; i++) {
 		struct replay_qp *qp = &g_array_index(run->set->qps, struct replay_qp, i);
 
@@ -279,7 +320,11 @@ qp_make(struct replay_actor *actor, GError **error)
 	end->actor = actor;
 	end->adapter = actor->of_domain[domain];
 	end->listener = &run->listeners[end->adapter - run->adapters];
-	status = end_make(end, actor->domains[domain], &attr);
+	if (end->qp->datagram && (end->adapter->info->supported_service_types & IT_UD_SERVICE) == 0)
+		return replay_failed(actor, error, "%s has no datagrams",
+				     end->adapter->name + strlen("record:"));
+	receives = end->qp->srq != 0 ? actor->shared[end->qp->srq]->most : attr.max_recv_dtos;
+	status = end_make(end, actor->domains[domain], &attr, receives);
 	return status == IT_SUCCESS ? REPLAY_DONE
 				    : replay_failed(actor, error, "%s", it_status_name(status));
 }
@@ -447,6 +492,11 @@ destroy(struct replay_actor *actor, GError **error)
 		object_free(&actor->regions[number]);
 	} else if (*name == 'w') {
 		object_free(&actor->windows[number]);
+	} else if (*name == 's') {
+		replay_shared_free(&actor->shared[number]);
+	} else if (*name == 'h' && actor->handles[number] != NULL) {
+		(void)!it_address_handle_free(actor->handles[number]);
+		actor->handles[number] = NULL;
 	} else if (*name == 'q' && (end = replay_end_of(actor, number)) != NULL) {
 		/* Both ends of a connection that the other recording has, too, must have been connected before. */
 		if (end->ready && !end->connected && end->partner != NULL)
@@ -465,11 +515,12 @@ line_carry_out(struct replay_actor *actor, GError **error)
 		const char *verb;
 		enum replay_step (*carry_out)(struct replay_actor *actor, GError **error);
 	} verbs[] = {
-		{"pd", domain_make},      {"mr", region_make},   {"mw", window_make},
-		{"qp", qp_make},          {"link", link_up},     {"disconnect", link_down},
-		{"abort", link_down},     {"end", link_ended},   {"destroy", destroy},
-		{"post", replay_post},    {"done", replay_done}, {"bound", replay_bound},
-		{"rereg", region_change},
+		{"pd", domain_make},      {"mr", region_make},         {"mw", window_make},
+		{"qp", qp_make},          {"link", link_up},           {"disconnect", link_down},
+		{"abort", link_down},     {"end", link_ended},         {"destroy", destroy},
+		{"post", replay_post},    {"done", replay_done},       {"bound", replay_bound},
+		{"rereg", region_change}, {"srq", replay_shared_make}, {"modify", replay_modify},
+		{"event", replay_event},  {"ah", replay_handle_make},  {"join", replay_join},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
@@ -536,6 +587,7 @@ actors_run(struct replay_run *run, GError **error)
 		if (moved) {
 			since = g_get_monotonic_time();
 			idle = 0;
+			run->insists = false;
 			continue;
 		}
 		if (g_get_monotonic_time() - since > (gint64)run->seconds * G_USEC_PER_SEC) {
@@ -547,6 +599,7 @@ actors_run(struct replay_run *run, GError **error)
 		}
 		if (++idle > IDLE_ROUNDS)
 			g_usleep(IDLE_US);
+		run->insists = idle > IDLE_ROUNDS + KILLED_ROUNDS;
 		if (idle == IDLE_ROUNDS + KILLED_ROUNDS)
 			killed_end(run);
 	}
@@ -583,8 +636,10 @@ run_close(struct replay_run *run)
 	for (unsigned i = 0; i < REPLAY_QPS; i++)
 		end_free(&run->ends[i]);
 	for (unsigned i = 0; i < run->set->num_files; i++) {
-		for (uint32_t j = 0; j <= REPLAY_OBJECTS; j++)
+		for (uint32_t j = 0; j <= REPLAY_OBJECTS; j++) {
+			replay_shared_free(&run->actors[i].shared[j]);
 			object_free(&run->actors[i].windows[j]);
+		}
 		for (uint32_t j = 0; j <= REPLAY_OBJECTS; j++)
 			object_free(&run->actors[i].regions[j]);
 		replay_close(&run->actors[i].reader);

@@ -15,20 +15,10 @@
 #define PRIVS         0x1fu
 #define NO_CONTEXT    0xffffff00u
 
-/* A request as its line describes it. */
-struct request {
-	const char *name;
-	uint64_t number, length;
-	it_dto_flags_t flags;
-	it_dto_cookie_t cookie;
-	it_lmr_triplet_t segments[REPLAY_SEGMENTS];
-	size_t count;
-};
-
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
 static enum replay_step
-segments_read(struct replay_actor *actor, struct request *request, GError **error)
+segments_read(struct replay_actor *actor, struct replay_request *request, GError **error)
 {
 	const char *text = replay_field(&actor->line, "local");
 
@@ -60,7 +50,7 @@ segments_read(struct replay_actor *actor, struct request *request, GError **erro
 
 /* Content that depends on the recorded payload, so different payloads stay different. */
 static void
-payload_fill(const struct replay_actor *actor, const struct request *request)
+payload_fill(const struct replay_actor *actor, const struct replay_request *request)
 {
 	const char *crc = replay_field(&actor->line, "crc");
 	uint32_t word = crc != NULL ? (uint32_t)g_ascii_strtoull(crc, NULL, 16) | 1u : 1u;
@@ -75,6 +65,17 @@ payload_fill(const struct replay_actor *actor, const struct request *request)
 			octets[j] = (uint8_t)word;
 		}
 	}
+}
+
+/* An address of the recording, in a window of the replay. */
+static it_rdma_addr_t
+window_address(const struct replay_object *window, uint64_t at)
+{
+	uint64_t offset = window->relative ? at : at - window->region->at - window->offset;
+
+	if (window->from_zero)
+		return it_make_rdma_addr_relative(offset);
+	return it_make_rdma_addr_absolute(window->region->memory + window->offset + offset);
 }
 
 /* What a key of the peer's recording names: "0xKEY+0xADDRESS". A key that nobody has is one here, too. */
@@ -99,8 +100,7 @@ remote_find(const struct replay_end *end, const char *text, it_rdma_addr_t *addr
 			return;
 		}
 		if (w != NULL && w->key == key && w->region != NULL) {
-			*addr = it_make_rdma_addr_absolute(w->region->memory +
-							   (at - w->region->at));
+			*addr = window_address(w, at);
 			*context = w->context;
 			return;
 		}
@@ -111,13 +111,16 @@ remote_find(const struct replay_end *end, const char *text, it_rdma_addr_t *addr
 
 /* "window=w1 region=m1+0:64 access=0x8" */
 static it_status_t
-window_bind(struct replay_actor *actor, const struct replay_end *end, const struct request *request)
+window_bind(struct replay_actor *actor, const struct replay_end *end,
+	    const struct replay_request *request)
 {
 	const char *window = replay_field(&actor->line, "window");
 	const char *region = replay_field(&actor->line, "region");
 	const char *access = replay_field(&actor->line, "access");
 	uint64_t number, offset, length;
+	it_addr_mode_t mode = IT_ADDR_MODE_ABSOLUTE;
 	struct replay_object *w, *o;
+	void *first;
 	char *rest;
 
 	if (window == NULL || region == NULL || access == NULL || *window != 'w' || *region != 'm')
@@ -136,14 +139,19 @@ window_bind(struct replay_actor *actor, const struct replay_end *end, const stru
 		return IT_ERR_INVALID_LMR;
 	w->region = o;
 	w->offset = offset;
-	return it_rmr_link(w->rmr, o->lmr, o->memory + offset, length, IT_ADDR_MODE_ABSOLUTE,
+	w->relative = request->relative;
+	w->from_zero = w->relative && end->adapter->info->addr_mode_relative_support == IT_TRUE;
+	if (w->from_zero)
+		mode = IT_ADDR_MODE_RELATIVE;
+	first = o->memory + offset;
+	return it_rmr_link(w->rmr, o->lmr, first, length, mode,
 			   (it_mem_priv_t)(g_ascii_strtoull(access, NULL, 16) & PRIVS), end->ep,
 			   request->cookie, request->flags, &w->context);
 }
 
 static it_status_t
 window_unlink(struct replay_actor *actor, const struct replay_end *end,
-	      const struct request *request)
+	      const struct replay_request *request)
 {
 	const char *object = replay_field(&actor->line, "object");
 	uint64_t number =
@@ -156,7 +164,7 @@ window_unlink(struct replay_actor *actor, const struct replay_end *end,
 
 static it_status_t
 send_post(const struct replay_actor *actor, const struct replay_end *end,
-	  const struct request *request)
+	  const struct replay_request *request)
 {
 	const char *invalidate = replay_field(&actor->line, "invalidate");
 	it_rmr_context_t context;
@@ -173,7 +181,7 @@ send_post(const struct replay_actor *actor, const struct replay_end *end,
 
 static it_status_t
 remote_post(const struct replay_actor *actor, const struct replay_end *end,
-	    const struct request *request)
+	    const struct replay_request *request)
 {
 	const char *operand = replay_field(&actor->line, "operand");
 	const char *swap = replay_field(&actor->line, "swap");
@@ -211,14 +219,18 @@ is_atomic(const char *name)
 }
 
 static enum replay_step
-request_post(struct replay_actor *actor, struct replay_end *end, const struct request *request,
-	     GError **error)
+request_post(struct replay_actor *actor, struct replay_end *end,
+	     const struct replay_request *request, GError **error)
 {
 	it_status_t status;
 
 	if (is_atomic(request->name) && !actor->run->atomics) {
 		g_queue_push_tail(&end->skipped, GSIZE_TO_POINTER(request->number));
 		return REPLAY_DONE;
+	}
+	if (strcmp(request->name, "send_ud") == 0) {
+		payload_fill(actor, request);
+		return replay_datagram_post(actor, end, request, error);
 	}
 	if (strcmp(request->name, "send") == 0)
 		status = send_post(actor, end, request);
@@ -238,73 +250,94 @@ request_post(struct replay_actor *actor, struct replay_end *end, const struct re
 	return REPLAY_DONE;
 }
 
+static enum replay_step
+receive_post(struct replay_end *end, const struct replay_request *request)
+{
+	it_status_t status;
+
+	if (end->qp->datagram)
+		status = it_post_recvfrom(end->ep, request->segments, request->count,
+					  request->cookie, request->flags);
+	else
+		status = it_post_recv((it_handle_t)end->ep, request->segments, request->count,
+				      request->cookie, request->flags);
+	if (status != IT_SUCCESS)
+		end->refused = request->number;
+	else
+		end->receives++;
+	return REPLAY_DONE;
+}
+
 /* A request waits until its connection is established here, too; a receive does not. */
 enum replay_step
 replay_post(struct replay_actor *actor, GError **error)
 {
-	struct request request = {.name = actor->line.words[2]};
+	struct replay_request request = {.name = actor->line.words[2]};
+	struct replay_operation operation;
 	enum replay_step step;
 	struct replay_end *end;
 	uint64_t flags;
-	uint32_t qp;
-	char queue;
 
-	if (!replay_operation(&actor->reader, &actor->line, &qp, &queue, &request.number, error) ||
+	if (!replay_operation(&actor->reader, &actor->line, &operation, error) ||
 	    !replay_number(&actor->reader, &actor->line, "flags", UINT32_MAX, &flags, error) ||
 	    !replay_number(&actor->reader, &actor->line, "len", UINT32_MAX, &request.length, error))
 		return REPLAY_FAILED;
-	end = replay_end_of(actor, qp);
-	if (end == NULL)
+	end = operation.letter == 'q' ? replay_end_of(actor, operation.object) : NULL;
+	if (end == NULL && operation.letter == 'q')
 		return replay_failed(actor, error, "there is no such queue pair");
-	if (queue == 's' && end->ready && !end->connected)
+	if (operation.queue == 's' && end->ready && !end->connected)
 		return REPLAY_WAITS;
-	if ((flags & UNSUPPORTED) != 0 || (flags & RELATIVE) != 0)
-		return replay_failed(
-			actor, error,
-			"inline and immediate data and windows that are addressed from 0 "
-			"are not replayed");
+	if ((flags & UNSUPPORTED) != 0)
+		return replay_failed(actor, error, "inline and immediate data are not replayed");
 	step = segments_read(actor, &request, error);
 	if (step != REPLAY_DONE)
 		return step;
-	request.cookie = request.number;
-	if (queue == 's') {
+	request.cookie = request.number = operation.number;
+	if (operation.queue == 's') {
 		request.flags = (it_dto_flags_t)(flags & FLAGS_REQUEST & ~INVALIDATE);
+		request.relative = (flags & RELATIVE) != 0;
 		return request_post(actor, end, &request, error);
 	}
 	request.flags = (it_dto_flags_t)(flags & FLAGS_RECEIVE);
-	if (it_post_recv((it_handle_t)end->ep, request.segments, request.count, request.cookie,
-			 request.flags) != IT_SUCCESS)
-		end->refused = request.number;
-	return REPLAY_DONE;
+	if (operation.letter == 's')
+		return replay_shared_post(actor, operation.object, &request, error);
+	return receive_post(end, &request);
 }
 
 enum replay_step
 replay_done(struct replay_actor *actor, GError **error)
 {
+	struct replay_operation operation;
 	struct replay_end *end;
 	it_status_t status;
 	it_event_t event;
 	uint64_t number;
-	uint32_t qp;
-	char queue;
+	bool request;
 
-	if (!replay_operation(&actor->reader, &actor->line, &qp, &queue, &number, error))
+	if (!replay_operation(&actor->reader, &actor->line, &operation, error))
 		return REPLAY_FAILED;
-	end = replay_end_of(actor, qp);
+	end = operation.letter == 'q' ? replay_end_of(actor, operation.object) : NULL;
+	number = operation.number;
+	request = operation.queue == 's';
 	if (end == NULL || number == 0)
 		return REPLAY_DONE; /* of a queue pair that is gone */
-	if (queue == 's' && g_queue_peek_head(&end->skipped) == GSIZE_TO_POINTER(number)) {
+	if (request && g_queue_peek_head(&end->skipped) == GSIZE_TO_POINTER(number)) {
 		(void)g_queue_pop_head(&end->skipped);
 		return REPLAY_DONE;
 	}
-	if (end->refused == number && number != 0)
+	if ((end->refused == number && (request || end->qp->srq == 0)) ||
+	    replay_shared_refused(actor))
 		return replay_failed(actor, error, "the adapter refused to post %s",
 				     actor->line.words[1]);
-	status = it_evd_dequeue(queue == 's' ? end->request : end->recv, &event);
+	status = it_evd_dequeue(request ? end->request : end->recv, &event);
 	if (status == IT_ERR_QUEUE_EMPTY)
 		return REPLAY_WAITS;
 	if (status != IT_SUCCESS)
 		return replay_failed(actor, error, "%s", it_status_name(status));
+	if (!request) {
+		end->receives -= end->receives > 0;
+		end->under_way -= end->under_way > 0;
+	}
 	return REPLAY_DONE;
 }
 

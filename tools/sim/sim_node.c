@@ -18,7 +18,7 @@
 
 static struct sim_node *nodes;
 static unsigned count;
-static FILE *real_output, *real_errors;
+static FILE *real_output, *real_errors, *adapters_output;
 
 struct sim_node *
 sim_node_of(unsigned index)
@@ -79,10 +79,30 @@ errors_write(void *cookie, const char *octets, size_t len)
 	return (ssize_t)len;
 }
 
+/* What a callback of a program prints on the thread of the adapters, which is of no node. */
+static ssize_t
+adapters_write(void *cookie, const char *octets, size_t len)
+{
+	GString *line = cookie;
+
+	for (size_t i = 0; i < len; i++) {
+		if (octets[i] != '\n') {
+			g_string_append_c(line, octets[i]);
+			continue;
+		}
+		if (sim_options()->output) {
+			(void)fprintf(real_output, "adapters: %s\n", line->str);
+			(void)fflush(real_output);
+		}
+		g_string_truncate(line, 0);
+	}
+	return (ssize_t)len;
+}
+
 void
 sim_node_streams(const struct sim_node *node)
 {
-	stdout = node != NULL && node->output != NULL ? node->output : real_output;
+	stdout = node != NULL && node->output != NULL ? node->output : adapters_output;
 	stderr = node != NULL && node->errors != NULL ? node->errors : real_errors;
 }
 
@@ -98,10 +118,15 @@ void
 sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
 {
 	const cookie_io_functions_t output = {.write = output_write},
-				    errors = {.write = errors_write};
+				    errors = {.write = errors_write},
+				    adapters = {.write = adapters_write};
 
 	real_output = stdout;
 	real_errors = stderr;
+	adapters_output = fopencookie(g_string_new(NULL), "w", adapters);
+	if (adapters_output == NULL)
+		sim_fail("no memory", "no memory for a stream");
+	setvbuf(adapters_output, NULL, _IOLBF, BUFSIZ);
 	count = scenario->nodes->len;
 	nodes = g_new0(struct sim_node, count);
 	for (unsigned i = 0; i < count; i++) {
@@ -173,13 +198,18 @@ arguments_of(const struct sim_node *node)
 static int
 program_copy(const struct sim_node *node)
 {
-	g_autofree char *octets = NULL;
+	g_autoptr(GMappedFile) file = NULL;
 	g_autoptr(GError) error = NULL;
-	gsize len = 0, done = 0;
+	const char *octets;
+	gsize len, done = 0;
 	int fd;
 
-	if (!g_file_get_contents(node->plan->program, &octets, &len, &error))
+	/* Mapped: a buffer would cost each seed a page fault for each of its pages. */
+	file = g_mapped_file_new(node->plan->program, FALSE, &error);
+	if (file == NULL)
 		sim_fail("no program", "%s", error->message);
+	octets = g_mapped_file_get_contents(file);
+	len = g_mapped_file_get_length(file);
 	fd = memfd_create(node->plan->name, MFD_CLOEXEC);
 	while (fd >= 0 && done < len) {
 		ssize_t written = SIM_REAL(write)(fd, octets + done, len - done);

@@ -50,8 +50,10 @@ sim_script_begin(void)
 	const struct sim_scenario *scenario = sim_scenario();
 
 	steps = g_array_new(FALSE, FALSE, sizeof(struct pending));
-	for (unsigned i = 0; i < SIM_NODES_MAX * SIM_NODES_MAX; i++)
-		paths[i / SIM_NODES_MAX][i % SIM_NODES_MAX].state = SIM_HEAL;
+	/* Those that there are: the whole table has 32 pages, and each seed begins with none. */
+	for (unsigned i = 0; i < scenario->nodes->len; i++)
+		for (unsigned j = 0; j < scenario->nodes->len; j++)
+			paths[i][j].state = SIM_HEAL;
 	for (unsigned i = 0; i < scenario->nodes->len; i++) {
 		const struct sim_node_plan *node = g_ptr_array_index(scenario->nodes, i);
 

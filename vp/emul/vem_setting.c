@@ -51,5 +51,6 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 				  .meaning =
 					  "What an adapter whose messages take time does, because "
 					  "the specification lets it",
-				  .form = "all, or words of pieces, order, early, late, lost"},
+				  .form = "all, or words of pieces, order, early, late, lost, "
+					  "answer"},
 };

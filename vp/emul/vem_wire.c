@@ -33,6 +33,15 @@ const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS] = {
 		 "what is under way when a connection breaks is placed wholly, in part, or not at "
 		 "all",
 		 "the program believes that a Write without an answer had no effect, or all of it"},
+	[VEM_FREE_ANSWER] = {"answer", "[IT 6.8.2]",
+			     "over InfiniBand a Send completes after the answer to it has come",
+			     "the program takes the answer to a message for the completion of its "
+			     "Send"},
+	[VEM_FREE_GONE] = {"gone", "[IT 15.6.5]",
+			   "a region that is freed is gone at once, also for what is under way",
+			   "the program frees memory that a request or the peer still uses"},
+	[VEM_FREE_KEYS] = {"keys", "[IT 8.1.3]", "keys have no pattern",
+			   "the program computes a context from another one"},
 };
 
 enum stage {
@@ -40,7 +49,7 @@ enum stage {
 	STAGE_UNDER_WAY,
 	STAGE_DUE,     /* its time has come */
 	STAGE_ARRIVED, /* it was delivered once, and waits for a receive */
-	STAGE_ANSWER   /* all is placed; the answer is under way */
+	STAGE_ANSWER   /* all is placed, or the Send is delivered; the answer is under way */
 };
 
 /* Part of the octets of a Write. */
@@ -437,6 +446,45 @@ depart(struct vem_wire *wire)
 	return done;
 }
 
+/*
+ * Deliver what is no Write. A Send that is delivered may stay taken until its answer comes: then it completes, and the queue goes on.
+ */
+static bool
+deliver_whole(struct vem_wire *wire, struct vem_qp *peer,
+	      bool (*deliver)(struct vem_qp *qp, struct vem_qp *peer))
+{
+	struct vem_qp *qp = wire->qp;
+	struct vsw_wqe *wqe = qp->tx_wqe;
+	const uint32_t signaled = wqe->flags & RI_WR_SIGNALED;
+	bool later = wqe->opcode == RI_OP_SEND && signaled != 0 && qp->init.type == RI_QP_RC &&
+		     qp->rnic->fabric->personality == VEM_IB && is_free(qp, VEM_FREE_ANSWER) &&
+		     draw(qp, 2) == 0;
+	bool done;
+
+	if (later)
+		wqe->flags &= ~(uint32_t)RI_WR_SIGNALED;
+	done = deliver(qp, peer);
+	if (later)
+		wqe->flags |= signaled;
+	/* A failure has completed with its status, whatever the flags. */
+	if (!later || !done || qp->sq.pushed == qp->tx_index)
+		return done;
+	qp->tx_have = true;
+	wire->answered = false;
+	wait_a_while(wire, STAGE_ANSWER);
+	return false;
+}
+
+/* The answer to a Send has come. */
+static bool
+send_answered(struct vem_wire *wire)
+{
+	wire->stage = STAGE_IDLE;
+	wire->answered = false;
+	vem_sq_complete(wire->qp, RI_WC_SUCCESS);
+	return true;
+}
+
 /* The request that is taken does not pass. Returns whether it is done. */
 static bool
 wait_or_give_up(struct vem_wire *wire)
@@ -472,11 +520,13 @@ vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
 		wire->answered = false;
 		return write_advance(wire, peer);
 	}
+	if (wire->stage == STAGE_ANSWER)
+		return send_answered(wire);
 	if (wire->stage != STAGE_ARRIVED)
 		vem_path_tell(qp->rnic, wire->number, false, qp->tx_wqe->length,
 			      qp->tx_wqe->length);
 	wire->stage = STAGE_IDLE;
-	done = deliver(qp, peer);
+	done = deliver_whole(wire, peer, deliver);
 	if (!done && wire->stage == STAGE_IDLE)
 		wire->stage = STAGE_ARRIVED;
 	return done;
@@ -669,6 +719,10 @@ vem_wire_flush(struct vem_qp *qp)
 		if (!takes || wire->next == wire->parts)
 			break;
 	}
+	/* A Send that was delivered is no part of what the end cuts off. */
+	if (wire->stage == STAGE_ANSWER && qp->tx_have && qp->tx_wqe->opcode == RI_OP_SEND &&
+	    path_is_open(wire))
+		(void)send_answered(wire);
 	copied_drop(wire);
 }
 

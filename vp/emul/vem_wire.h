@@ -20,10 +20,16 @@ enum vem_freedom {
 	VEM_FREE_EARLY,
 	VEM_FREE_LATE,
 	VEM_FREE_LOST,
+	VEM_FREE_ANSWER,
+	VEM_FREE_GONE,
+	VEM_FREE_KEYS,
 	VEM_FREEDOMS
 };
 
-/* The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. */
+/*
+ * The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. The last two are taken
+ * always, with and without a wire: vp/common revokes at once what is freed, and draws keys.
+ */
 struct vem_freedom_row {
 	const char *name;
 	const char *clause;

@@ -130,6 +130,7 @@ lmr_create(struct df_model *model, const struct df_step *step)
 	model_lmr_listed(model, lmr, step);
 }
 
+/* From now on no request and no peer reaches the region. Freedoms: gone. */
 static void
 lmr_free(struct df_model *model, const struct df_step *step)
 {

@@ -6,7 +6,8 @@
  * memory. Nothing is judged here. First the dispatchers are emptied once, which also sends requests that
  * IT_COALESCE_WR_FLAG holds back. Then the events of connections are awaited: when the event of an end is there, all
  * completions of that endpoint must be in their dispatchers (R-05), so these are emptied at once and later
- * completions are marked. Then the completions that must come are awaited. Last, Writes and requests without
+ * completions are marked. Completions of requests and of receives have dispatchers of their own, so their order among each other is not looked
+ * at (Freedoms: answer). Then the completions that must come are awaited. Last, Writes and requests without
  * completions are followed by a Read of the runner, whose completion says that they are done [IT 7.5]. It has no octets, if
  * the device takes that well.
  *

@@ -52,7 +52,7 @@ struct world_ud {
 	it_remote_ep_info_t info;
 };
 
-/* A region or a window, its present context and the one before. */
+/* A region or a window, its present context and the one before, as the calls gave them: nothing is known of them. Freedoms: keys. */
 struct world_key {
 	it_handle_t handle; /* NULL: none */
 	it_rmr_context_t context[2];

@@ -44,17 +44,20 @@ class Recordings:
 
     def environment(self, **more):
         own = {key: value for key, value in os.environ.items() if key not in ('ITAPI_FAULTY', 'ITAPI_RECORD')}
-        return dict(own, ITAPI_PROVIDER_PATH=self.options.defects, **more)
+        return dict(own, ITAPI_PROVIDER_PATH=self.options.defects, ITAPI_WRAPPED=self.options.roce, **more)
 
-    def record(self, adapter):
-        words = [self.options.app, 'record:' + adapter]
-        count = str(self.options.operations)
-        with subprocess.Popen([*words, 'server', count], stdout=subprocess.PIPE, text=True,
-                              env=self.environment(ITAPI_RECORD=self.ends[0])) as server:
+    def record(self, adapter, app=None, count=None, ends=None, more=()):
+        words = [app or self.options.app, 'record:' + adapter]
+        count = str(count or self.options.operations)
+        ends = ends or self.ends
+        with subprocess.Popen([*words, 'server', count, *more], stdout=subprocess.PIPE, text=True,
+                              env=self.environment(ITAPI_RECORD=ends[0])) as server:
             try:
                 port = server.stdout.readline().strip()
-                subprocess.run([*words, 'client', count, port], check=True, timeout=PATIENCE,
-                               env=self.environment(ITAPI_RECORD=self.ends[1]))
+                with subprocess.Popen([*words, 'client', count, port, *more], stdin=subprocess.PIPE, text=True,
+                                      env=self.environment(ITAPI_RECORD=ends[1])) as client:
+                    client.communicate(server.stdout.readline() if app else None, timeout=PATIENCE)
+                expect(client.returncode == 0, f'the client ended with {client.returncode}')
                 expect(server.wait(PATIENCE) == 0, f'the server ended with {server.returncode}')
             finally:
                 server.kill()
@@ -126,6 +129,119 @@ def test_replays(recordings):
         with open(out, encoding='ascii') as file:
             sums = set(re.findall(r' post \S+ send len=[1-9]\d* crc=(\w+)', file.read()))
         expect(len(sums) > 5, f'all Sends have the same payload: {sums}')
+
+
+def shared(recordings):
+    """The two ends of a run with a shared receive queue, windows addressed from 0, and datagrams; recorded once."""
+    ends = [recordings.path('shared-server'), recordings.path('shared-client')]
+    if not os.path.exists(ends[0]):
+        recordings.record('shm:ib', recordings.options.queues, max(40, recordings.options.operations // 10), ends)
+    return ends
+
+
+def lines_of(path):
+    with open(path, encoding='ascii') as file:
+        return file.read().splitlines()
+
+
+def test_shared(recordings):
+    """shared receive queues, windows addressed from 0 and datagrams are recorded, replayed, and recorded again"""
+    ends = shared(recordings)
+    said = '\n'.join(lines_of(ends[0]))
+    for pattern in (r' srq s1 p1 wr=4 sge=1 = ok', r' modify s1 wr=8', r' modify s1 limit=4', r' post s1\.r9 recv ', r'(?s) done q2\.r1 recv success len=10 [^\n]* from=s1\.r2\n.* done q1\.r1 recv success len=9 [^\n]* from=s1\.r1\n',
+                    r' post s1\.r1 .*\n.* modify s1 wr=8\n(.*\n)*.* post s1\.r2 ', r' event s1 RI_EVENT_SRQ_LIMIT', r' bind_mw .*flags=0x81 ', r' type=ud .* qpn=\d+ qkey=0x1235',
+                    r' modify q3 mask=0x40 qkey=0x1234', r' ah h1 p1 dest=1:7f000001:0 = ok', r' send_ud .* ah=h1 qpn=\d+ qkey=0x1234', r' destroy s1 = ok'):
+        expect(re.search(pattern, said), f'{pattern} is not in the recording')
+    runs = [('emul:ib', ends), ('shm:ib', ends)]
+    if recordings.options.roce:
+        runs += [('roce:lo', ends), ('emul:ib', [recordings.path('shared-of-roce:lo')])]
+    for number, (target, sources) in enumerate(runs):
+        out = recordings.path('shared-of-' + target) + ('' if sources == ends else str(number))
+        recordings.replay('-a', target, '-o', out, *sources)
+        said = recordings.replay('--diff', out, *sources)
+        expect('no difference' in said and 'arrived in one' not in said, f'{target}: {said}')
+        lines = '\n'.join(lines_of(out))
+        for pattern in (' srq s1 ', r' done q\d\.r\d+ recv success .* from=s1', ' event s1 RI_EVENT_SRQ_LIMIT', ' send_ud ', ' recv_ud success'):
+            expect(re.search(pattern, lines), f'{target}: {pattern} is not in the replay')
+        expect(' bind_mw len=0 flags=0x81' in lines, f'{target}: the window is addressed otherwise')
+    said = recordings.replay('-a', 'emul:iwarp', '-o', recordings.path('shared-of-iwarp'), *ends, status=1)
+    expect('emul:iwarp has no datagrams' in said, said)
+
+
+def test_shared_iwarp(recordings):
+    """the same without datagrams over TCP, and on InfiniBand; receives that have one cookie have no payload"""
+    ends = [recordings.path('tcp-server'), recordings.path('tcp-client')]
+    recordings.record('iwarp', recordings.options.queues, 40, ends, ('alike',))
+    taken = [line for line in lines_of(ends[0]) if re.search(r' done q\d\.r\d+ recv success', line)]
+    expect(len(taken) > 40 and not any('crc=' in line or 'from=' in line for line in taken), 'receives are told apart that are alike')
+    for target in ('emul:ib', 'emul:iwarp'):
+        out = recordings.path('tcp-of-' + target)
+        recordings.replay('-a', target, '-o', out, *ends)
+        said = recordings.replay('--diff', out, *ends)
+        expect('no difference' in said, said)
+
+
+def test_shared_differs(recordings):
+    """a datagram that nobody sent, a receive that differs, and a limit that one run lacks, are differences; a lost datagram is excused"""
+    ends = shared(recordings)
+    out = recordings.path('shared-of-emul:ib')
+    good = lines_of(ends[0])
+    cases = {
+        'payload': (r'done q3\.r5 recv_ud', lambda line: re.sub(r'crc=\w+', 'crc=00000001', line), 'nobody has sent this datagram'),
+        'length': (r'done q3\.r5 recv_ud', lambda line: re.sub(r'len=\d+', 'len=999', line), 'nobody has sent this datagram'),
+        'twice': (r'done q3\.r6 recv_ud', lambda line: re.sub(r'len=.*', re.search(r'len=.*', good[first(good, r'done q3\.r5 ')])[0], line),
+                  'nobody has sent this datagram'),
+        'receive': (r'post s1\.r7 recv', lambda line: line.replace('len=1024', 'len=1000'), 'receives of s1'),
+        'limit': (r'event s1 ', lambda line: line.replace('SRQ_LIMIT', 'SRQ_CATASTROPHIC'), 'limits of s1'),
+    }
+    for name, (pattern, change, message) in cases.items():
+        lines = list(good)
+        at = first(lines, pattern)
+        lines[at] = change(lines[at])
+        bad = recordings.edited('shared-' + name, lines)
+        said = recordings.replay('--diff', out, bad, ends[1], status=1)
+        # A long run has datagrams that are alike: which of them is one too many shows at the last of them.
+        where = f'{bad}:' if name == 'twice' else f'{bad}:{at + 1}:'
+        expect(message in said and where in said, f'{name}: {said}')
+    lines = list(good)
+    at = first(lines, r'done q3\.r5 ')
+    del lines[at]
+    said = recordings.replay('--diff', out, recordings.edited('shared-lost', numbered(lines)), ends[1])
+    expect('no difference' in said and 'excused 1 times: datagrams that arrived in one' in said, said)
+
+
+def test_shared_bad(recordings):
+    """lines of shared receive queues and datagrams that cannot be true are refused"""
+    ends = shared(recordings)
+    good = lines_of(ends[0])
+    made, limit, post, done = (first(good, pattern) for pattern in (' srq s1 ', ' modify s1 limit', r' post s1\.r1 ', r' done q1\.r2 '))
+    handle, datagram, qp = (first(good, pattern) for pattern in (' ah h1 ', ' send_ud ', ' qp q3 '))
+
+    def with_line(at, line):
+        return [*good[:at], line, *good[at + 1:]]
+    cases = {
+        'no-queue': (with_line(made, good[made].replace('= ok', '= resources')), r':\d+: there is no shared receive queue s1'),
+        'queue-twice': (numbered(good[:made + 1] + good[made:]), f':{made + 2}: s1 exists already'),
+        'too-large': (with_line(limit, good[limit].replace('limit=4', 'wr=99999999')), f':{limit + 1}: wr='),
+        'gap': (with_line(post, good[post].replace('s1.r1', 's1.r2')), f':{post + 1}: operation r2 comes where r1 is due'),
+        'request': (with_line(post, good[post].replace('s1.r1', 's1.s1')), f":{post + 1}: 's1.s1' is no operation"),
+        'own': (with_line(post, good[post].replace('s1.r1', 'q1.r1')), f':{post + 1}: .*q1'),
+        'never': (with_line(done, re.sub('from=.*', 'from=s1.r9999', good[done])), f':{done + 1}: s1.r9999 completes, and was not posted'),
+        'other': (with_line(done, re.sub('from=.*', 'from=s2.r1', good[done])), f':{done + 1}: from=s2.r1 is no receive of s1'),
+        'handle': (with_line(datagram, good[datagram].replace('ah=h1', 'ah=h2')), f':{datagram + 1}: ah=h2 is no address handle'),
+        'handle-twice': (numbered(good[:handle + 1] + good[handle:]), f':{handle + 2}: h1 exists'),
+        'number': (with_line(datagram, re.sub(r'qpn=\d+', 'qpn=5', good[datagram])), f':{datagram + 1}: datagrams go to the queue pair of number 5'),
+        'connected': (with_line(datagram, re.sub(r'post q3\.s\d+', 'post q1.s2', good[datagram])), f':{datagram + 1}: a datagram leaves q1'),
+        'nameless': (with_line(qp, re.sub(r' qpn=\d+', '', good[qp])), f':{qp + 1}: there is no number qpn='),
+        'both': (with_line(qp, good[qp].replace(' s0 ', ' s1 ')), f':{qp + 1}: q3 has a shared receive queue s1'),
+    }
+    for name, (lines, message) in cases.items():
+        bad = recordings.edited('shared-bad-' + name, lines)
+        said = recordings.replay(bad, ends[1], status=2)
+        expect(re.search(message, said), f'{name}: {said}')
+    group = recordings.edited('shared-group', with_line(datagram, re.sub(r'qpn=\d+', 'qpn=0xffffff', good[datagram])))
+    said = recordings.replay('-a', 'emul:ib', '-o', recordings.path('shared-of-group'), group, ends[1], status=1)
+    expect(f'{group}:{datagram + 1}: datagrams to groups are not replayed' in said, said)
 
 
 def test_output_kept(recordings):
@@ -216,7 +332,8 @@ def test_bad(recordings):
     expect('No such file' in said, said)
 
 
-WORDS = ('q1.s1', 'q0.r1', 'q4294967296', 'm0', 'm1+0:1', 'm1+-1:5', 'w1', 'w99', 'p0', 's1', '-', 'len=0', 'len=-1', 'len=67108864', 'flags=0xffffffff',
+WORDS = ('s1.r1', 's9.r1', 'from=s1.r1', 'ah=h1', 'ah=h9', 'qpn=1', 'qpn=0xffffff', 'qkey=1', 'wr=0', 'limit=99', 'type=rc', 'send_ud', 'h1',
+         'q1.s1', 'q0.r1', 'q4294967296', 'm0', 'm1+0:1', 'm1+-1:5', 'w1', 'w99', 'p0', 's1', '-', 'len=0', 'len=-1', 'len=67108864', 'flags=0xffffffff',
          'key=', 'type=ud', 'access=0x3f', 'peer=', 'local=m1', 'local=m1+0:1,', 'remote=0x1', 'operand=', '= ok', 'sge=,,,', 'rereg', 'mr', 'qp')
 
 
@@ -250,12 +367,13 @@ def test_random(recordings):
     """recordings with random changes are read, replayed and compared to an end, or refused, and end no process"""
     draw = random.Random(7)
     long = recordings.options.operations > 600
-    good = [recordings.lines(0), recordings.lines(1)]
+    plain, more = [recordings.lines(0), recordings.lines(1)], [lines_of(path) for path in shared(recordings)]
     statuses = collections.Counter()
     for number in range(2000 if long else 60):
+        good = more if number % 4 == 3 else plain
         ends = [recordings.edited('random-%d' % which, changed(good[which], draw) if number % 3 != which else good[which]) for which in (0, 1)]
         ways = [['-t', '1', *ends], ['--diff', ends[0], ends[1], ends[1]]]
-        if number % 10 == 0:
+        if number % 10 == 0 or number % 12 == 7:
             ways.append(['-a', 'emul:ib', '-t', '1', '-o', recordings.path('of-random-%d' % number), *ends])
         for words in ways:
             done = subprocess.run([recordings.options.replay, *words], capture_output=True, timeout=PATIENCE, check=False,
@@ -353,11 +471,12 @@ def test_no_file(recordings):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ('--app', '--replay', '--defects'):
+    for name in ('--app', '--queues', '--replay', '--defects'):
         parser.add_argument(name, required=True)
+    parser.add_argument('--roce', default='', help='the object of the provider, if it was built')
     parser.add_argument('--operations', type=int, default=600)
     options = parser.parse_args()
-    tests = [test_recording, test_replays, test_output_kept, test_fault, test_defects, test_bad, test_random, test_cut, test_killed, test_gigabyte, test_no_file]
+    tests = [test_recording, test_replays, test_shared, test_shared_iwarp, test_shared_differs, test_shared_bad, test_output_kept, test_fault, test_defects, test_bad, test_random, test_cut, test_killed, test_gigabyte, test_no_file]
     failed = 0
     print(f'1..{len(tests)}')
     with tempfile.TemporaryDirectory(prefix='itapi-replay.') as folder:

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Sixteen small programs with a mistake each, and the same without it. What a mistake costs shows only when events come in an order
+ * Eighteen small programs with a mistake each, and the same without it. What a mistake costs shows only when events come in an order
  * that is legal and rare; it-sim must find it, and must never blame the correct twin.
  *
  *	sim-wrong ADAPTER PORT CASE wrong|right              the server
@@ -635,6 +635,74 @@ answer_client(const char *host)
 	part(true, 1);
 }
 
+/* Takes the answer to a message for the completion of its Send. */
+static void
+reply_server(void)
+{
+	accept_one(0);
+	told();
+	tell(0);
+	part(false, 1);
+}
+
+static void
+reply_client(const char *host)
+{
+	bool sent = false, answered = false;
+
+	connect_to(host, 0);
+	tell(0);
+	while (!answered || (right && !sent)) {
+		it_event_t event = next(side.dto);
+
+		sent = sent || event.event_number == IT_DTO_SEND_CMPL_EVENT;
+		answered = answered || event.event_number == IT_DTO_RC_RECV_CMPL_EVENT;
+	}
+	if (!sent) {
+		fprintf(stderr, "the Send is not complete\n");
+		exit(1);
+	}
+	part(true, 1);
+}
+
+/* Computes the context of a second region from that of the first one. The server registers both before it listens. */
+static it_rmr_context_t second;
+
+static void
+guess_server(void)
+{
+	static uint8_t other[SIZE];
+	it_lmr_handle_t lmr;
+
+	accept_one(0);
+	MUST(it_lmr_create(side.pz, other, NULL, SIZE, IT_ADDR_MODE_ABSOLUTE,
+			   IT_PRIV_LOCAL | IT_PRIV_REMOTE, IT_LMR_FLAG_NONE, 0, &lmr, &second));
+	told();
+	*(volatile uint64_t *)side.memory = second;
+	*(volatile uint64_t *)(volatile void *)(side.memory + 8) =
+		it_make_rdma_addr_absolute(other);
+	MUST(it_post_recv(side.ep[0], NULL, 0, 0, IT_NOTIFY_FLAG));
+	tell(0);
+	told();
+	part(false, 1);
+}
+
+static void
+guess_client(const char *host)
+{
+	uint64_t context;
+
+	connect_to(host, 0);
+	tell(0);
+	told();
+	read_all(16);
+	context = right ? *(volatile uint64_t *)side.memory : side.grant.context + 0x100;
+	side.grant.addr = *(volatile uint64_t *)(volatile void *)(side.memory + 8);
+	side.grant.context = context;
+	read_all(SIZE);
+	counted();
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool arrived; /* of the mutex */
@@ -694,6 +762,7 @@ static const struct {
 	{"lock", count_server, lock_client},         {"credit", credit_server, credit_client},
 	{"flushed", flushed_server, flushed_client}, {"revoke", revoke_server, revoke_client},
 	{"silent", told_server, silent_client},      {"wakeup", wakeup_server, wakeup_client},
+	{"reply", reply_server, reply_client},       {"guess", guess_server, guess_client},
 };
 
 int

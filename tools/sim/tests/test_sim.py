@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: the itapi authors
 """it-sim with programs that end well, badly and not at all (TAP).
 
-Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED PING TEST [SEEDS]      SEEDS: how many of the long sweeps
+Usage: test_sim.py IT_SIM APP PUT KV WRONG SLOTS TESTER FIXED PING TEST CP CALLS UPGRADE DIFFERENTIAL [SEEDS]      SEEDS: how many of the long sweeps
 """
 
 import json
@@ -21,8 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 # pylint: disable=wrong-import-position
 import tree_case  # noqa: E402
 
-IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED, PING, TEST = map(os.path.abspath, sys.argv[1:11])
-SEEDS = int(sys.argv[11]) if len(sys.argv) > 11 else 25
+IT_SIM, APP, PUT, KV, WRONG, SLOTS, TESTER, FIXED, PING, TEST, CP, CALLS, UPGRADE, DIFFERENTIAL = map(os.path.abspath, sys.argv[1:15])
+SEEDS = int(sys.argv[15]) if len(sys.argv) > 15 else 25
 TWINS = max(SEEDS, 100)     # of each program that is right where its twin is wrong
 LONG = SEEDS > 100
 PATIENCE = 500      # s
@@ -376,6 +376,13 @@ class Sim(unittest.TestCase):
         for adapter in ('emul:ib', 'emul:iwarp'):
             self.wrong('silent', adapter, 'is not the one that was written')
 
+    def test_wrong_reply(self):
+        self.wrong('reply', 'emul:ib', 'the Send is not complete')
+
+    def test_wrong_guess(self):
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            self.wrong('guess', adapter, 'ended with')
+
     def test_wrong_wakeup(self):
         self.wrong('wakeup', 'emul:ib', 'server, thread 1, waits in pthread_cond_wait')
 
@@ -410,6 +417,42 @@ class Sim(unittest.TestCase):
 
     def test_tool_test(self):
         self.is_never_blamed(TEST, '', '-C 2 @server client SR 500 2 server SR 100 client RW 3000 client RR 3000')
+
+    def test_tool_cp(self):
+        """All seeds have one folder; each copy gets its name when it is whole."""
+        octets = bytes(range(256)) * 200
+        with tempfile.TemporaryDirectory(prefix='it-sim.') as folder:
+            with open(f'{folder}/source', 'wb') as file:
+                file.write(octets)
+            for adapter in ('emul:ib', 'emul:iwarp'):
+                scene = (f'node server {CP} -q -a {adapter} -p 7471 -s {folder}\n'
+                         f'node client {CP} -q -a {adapter} -p 7471 {folder}/source 127.77.0.1:copy at 1ms\nchaos legal\nwire 20us\n')
+                self.assert_good(self.result(scene, '--seeds', f'1..{min(SEEDS, 2000)}', '-j', '2'))
+                with open(f'{folder}/copy', 'rb') as file:
+                    self.assertEqual(file.read(), octets)
+                os.unlink(f'{folder}/copy')
+
+    def test_calls(self):
+        """The examples of the reference pages, both sides in one node."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            scene = f'node one {CALLS} {adapter}\nchaos legal\n'
+            self.assert_good(self.result(scene, '--seeds', f'1..{TWINS}', '-j', '2'))
+            # A callback runs on the thread of the adapters, which is of no node.
+            self.assertIn('\nadapters: IT_SOFTWARE_EVENT\n', self.run_sim(scene, '--seed', '1', '--trace').stdout)
+
+    def test_differential(self):
+        """Random programs agree with the model in whatever order the threads run."""
+        for adapter in ('emul:ib', 'emul:iwarp'):
+            for kind in ('', '--wide', '--changes', '--watermarks', '--privileged', '--threads 2'):
+                scene = f'node one {DIFFERENTIAL} --adapter {adapter} {kind} --count 4\nchaos legal\n'
+                self.assert_good(self.result(scene, '--seeds', f'1..{max(5, SEEDS // 50)}', '-j', '2'))
+
+    def test_absent(self):
+        """What doc/simulation.md says is no node, or none that works."""
+        self.assert_bad(self.result(f'node one {DIFFERENTIAL} --adapter emul:ib --faults --count 1\n', '--seeds', '1..2'),
+                        'one calls socket()')
+        self.assert_bad(self.result(f'node server {UPGRADE} emul:iwarp server\nnode client {UPGRADE} emul:iwarp client 32768 hello at 1ms\n',
+                                    '--seeds', '1..2'), 'deadlock', 'Connection refused')
 
     # --- the C library
 

@@ -194,6 +194,91 @@ test_write_then_send(gconstpointer adapter)
 	ends_close(&p);
 }
 
+/* How often a Send is delivered and not complete. The Send behind it completes after it, and each once. */
+static unsigned
+count_answers(const char *adapter, const char *freedoms)
+{
+	unsigned later = 0;
+	struct ends p;
+
+	ends_up(&p, adapter, freedoms);
+	for (unsigned round = 0; round < 40; round++) {
+		unsigned steps = 0, complete = 0;
+		struct ri_wc wc;
+
+		post_recv(p.b, 1, NULL);
+		post_recv(p.b, 2, NULL);
+		post_send(p.a, 11, NULL, 0);
+		post_send(p.a, 12, NULL, 0);
+		while (poll_any(p.b->urcq, &wc) == 0) {
+			g_assert_cmpuint(steps++, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		if (poll_any(p.a->uscq, &wc) == 0)
+			later++;
+		else
+			g_assert_cmpuint(wc.wr_id, ==, 11 + complete++);
+		for (steps = 0; complete < 2; steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+			if (poll_any(p.a->uscq, &wc) == 0)
+				continue;
+			g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+			g_assert_cmpuint(wc.wr_id, ==, 11 + complete++);
+		}
+		vth_advance(p.vth, 10 * DELAY);
+		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
+		g_assert_cmpuint(poll_any(p.b->urcq, &wc), ==, 1);
+	}
+	ends_close(&p);
+	return later;
+}
+
+static void
+test_answer(void)
+{
+	unsigned later = count_answers("emul:ib", "answer");
+
+	g_assert_cmpuint(later, >, 5);
+	g_assert_cmpuint(later, <, 35);
+	g_assert_cmpuint(count_answers("emul:ib", "pieces"), ==, 0);
+	g_assert_cmpuint(count_answers("emul:iwarp", "answer"), ==, 0);
+}
+
+/* The peer ends the connection when it has the message: the Send is complete, and nothing is flushed. One that finds no room fails once. */
+static void
+test_answer_ends(void)
+{
+	unsigned later = 0;
+
+	for (unsigned round = 0; round < 20; round++) {
+		bool small = round % 2 != 0;
+		struct ends p;
+		struct ri_wc wc;
+
+		ends_up(&p, "emul:ib", "answer");
+		struct ri_sge sge = chunk_sge(&p.ma, 0, 8);
+
+		post_recv(p.b, 1, NULL);
+		post_send(p.a, 11, small ? &sge : NULL, 0);
+		for (unsigned steps = 0; poll_any(p.b->urcq, &wc) == 0; steps++) {
+			g_assert_cmpuint(steps, <, 20000);
+			vth_advance(p.vth, 1000);
+		}
+		later += poll_any(p.a->uscq, &wc) == 0;
+		if (!small)
+			(void)!end_modify(p.b, RI_QPS_ERROR);
+		vth_advance(p.vth, 20 * DELAY);
+		while (poll_any(p.a->uscq, &wc) == 1)
+			g_assert_cmpint(wc.status, ==,
+					small ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
+		node_forget(p.na);
+		node_forget(p.nb);
+		ends_close(&p);
+	}
+	g_assert_cmpuint(later, >, 2);
+}
+
 /* The region of the target is revoked when a part of a Write has arrived: it gets no octet of the rest, and the Write fails. */
 static void
 test_revoked(void)
@@ -466,6 +551,8 @@ main(int argc, char **argv)
 	g_test_add_data_func("/emul/wire/write-then-send/ib", "emul:ib", test_write_then_send);
 	g_test_add_data_func("/emul/wire/write-then-send/iwarp", "emul:iwarp",
 			     test_write_then_send);
+	g_test_add_func("/emul/wire/answer", test_answer);
+	g_test_add_func("/emul/wire/answer-ends", test_answer_ends);
 	g_test_add_func("/emul/wire/revoked", test_revoked);
 	g_test_add_data_func("/emul/wire/bounds/ib", "emul:ib", test_bounds);
 	g_test_add_data_func("/emul/wire/bounds/iwarp", "emul:iwarp", test_bounds);
