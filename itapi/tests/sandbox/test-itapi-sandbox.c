@@ -15,7 +15,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -23,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -34,6 +32,7 @@
 #include <unistd.h>
 
 #include "../scarce/life.h"
+#include "../scarce/notice.h"
 #include "it_ext.h"
 
 #define PATIENCE 240 /* seconds of a case; a life waits a minute for an event */
@@ -203,29 +202,13 @@ take_line(void *context, int level, const char *where, const char *text)
 
 /* --- which calls a life makes: those that neither list has ----------------------------------------------------- */
 
-static atomic_int notices; /* the descriptor of the filter + 1 */
-
-/* This thread is there before the filter, which it has not. The call goes on after it was noted. */
-static void *
-note_calls(void *unused)
+/* The call goes on after it was noted. */
+static int
+note_call(const struct seccomp_notif *call)
 {
-	const struct timespec nap = {.tv_nsec = 1000 * 1000};
-	struct seccomp_notif call;
-	struct seccomp_notif_resp answer;
-
-	while (atomic_load(&notices) == 0)
-		(void)nanosleep(&nap, NULL);
-	for (;;) {
-		memset(&call, 0, sizeof(call));
-		if (ioctl(atomic_load(&notices) - 1, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
-			continue;
-		if ((unsigned)call.data.nr < CALLS)
-			atomic_store(&told->called[call.data.nr], true);
-		answer = (struct seccomp_notif_resp){.id = call.id,
-						     .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-		(void)ioctl(atomic_load(&notices) - 1, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-	}
-	return unused;
+	if ((unsigned)call->data.nr < CALLS)
+		atomic_store(&told->called[call->data.nr], true);
+	return 0;
 }
 
 static bool
@@ -251,8 +234,6 @@ note_others(void)
 	static struct sock_filter filter[CALLS + 4];
 	struct sock_fprog program = {0, filter};
 	unsigned n = 0;
-	pthread_t thread;
-	long fd;
 
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						   offsetof(struct seccomp_data, nr));
@@ -266,13 +247,7 @@ note_others(void)
 	}
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
 	program.len = (unsigned short)n;
-	if (pthread_create(&thread, NULL, note_calls, NULL) != 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return false;
-	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-		     &program);
-	atomic_store(&notices, (int)fd + 1);
-	return fd >= 0;
+	return notice_calls(&program, note_call);
 }
 
 /* --- what is refused ---------------------------------------------------------------------------------------- */

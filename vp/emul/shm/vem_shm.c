@@ -547,8 +547,7 @@ name_fire(void *arg, uint32_t events)
 		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
 
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-			    errno == ENOMEM)
+			if (ri_errno_is_short(errno))
 				name_pause(name);
 			break;
 		}
