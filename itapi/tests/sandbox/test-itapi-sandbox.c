@@ -38,7 +38,7 @@
 #define NUMBERS  4
 #define CALLS    1024 /* more than there are numbers */
 #define CPU_SECONDS \
-	8 /* a life needs some milliseconds, and waits up to 20 seconds for what cannot come */
+	3 /* a life needs some milliseconds, and waits up to 20 seconds for what cannot come */
 #define AT_ONCE 32 /* cases; some of them wait for long */
 
 /* What a sandbox may refuse. */
