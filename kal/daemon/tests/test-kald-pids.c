@@ -39,9 +39,15 @@ expect_lent(uint64_t amount, uint32_t processes)
 	g_assert_cmpuint(count, ==, processes);
 }
 
-/* A process of that number, which has *lent queue pairs, at least so many, and perhaps a child that has its connection, too. */
+/* What a process tells when it has queue pairs. */
+struct told {
+	uint64_t lent;
+	pid_t child; /* which has its connection, too; 0: none */
+};
+
+/* A process of that number, which has at least so many queue pairs. */
 static pid_t
-begin_one(pid_t number, uint64_t *lent, bool child)
+begin_one(pid_t number, uint64_t amount, bool child, struct told *told)
 {
 	int ready[2];
 	FILE *last = fopen(LAST_PID, "we");
@@ -57,19 +63,20 @@ begin_one(pid_t number, uint64_t *lent, bool child)
 		struct kald_message reply;
 		int fd = play_join(&play, KALD_CLIENT, NULL);
 
-		*lent = play_borrow(fd, KAL_RESOURCE_QP, *lent, &reply);
+		told->lent = play_borrow(fd, KAL_RESOURCE_QP, amount, &reply);
 		close(ready[0]);
-		if (child && fork() == 0) {
+		told->child = child ? fork() : 0;
+		if (child && told->child == 0) {
 			close(ready[1]);
 			for (;;)
 				(void)pause();
 		}
-		g_assert_cmpint(write(ready[1], lent, sizeof(*lent)), ==, sizeof(*lent));
+		g_assert_cmpint(write(ready[1], told, sizeof(*told)), ==, sizeof(*told));
 		for (;;)
 			(void)pause();
 	}
 	close(ready[1]);
-	g_assert_cmpint(read(ready[0], lent, sizeof(*lent)), ==, sizeof(*lent));
+	g_assert_cmpint(read(ready[0], told, sizeof(*told)), ==, sizeof(*told));
 	close(ready[0]);
 	return pid;
 }
@@ -98,23 +105,22 @@ test_reused(void)
 		return;
 	for (unsigned i = 0; i < TIMES; i++) {
 		pid_t number = (pid_t)(1000 + 10 * i), first, second;
-		uint64_t many = 100, few = 30;
+		struct told many = {0}, few = {0};
 
-		first = begin_one(number, &many, true);
+		first = begin_one(number, 100, true, &many);
 		g_assert_cmpint(first, ==, number);
-		g_assert_cmpuint(many, >=, 100);
-		expect_lent(many, 1);
+		g_assert_cmpuint(many.lent, >=, 100);
+		expect_lent(many.lent, 1);
 		end_one(first);
 		if (i % 2 == 1)
 			expect_lent(0, 0);
-		second = begin_one(number, &few, false);
+		second = begin_one(number, 30, false, &few);
 		g_assert_cmpint(second, ==, number);
-		expect_lent(few, 1);
+		expect_lent(few.lent, 1);
 		/* The child, which had the connection of the first. */
-		kill(number + 1, SIGKILL);
-		(void)waitpid(number + 1, NULL, 0);
+		end_one(many.child);
 		g_usleep(1000);
-		expect_lent(few, 1);
+		expect_lent(few.lent, 1);
 		end_one(second);
 		expect_lent(0, 0);
 	}
