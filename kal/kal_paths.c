@@ -23,6 +23,7 @@
 #include "kal_objects.h"
 #include "kal_route.h"
 #include "kal_sock.h"
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_refused.h"
 
@@ -82,11 +83,15 @@ source_reaches(int fd, const struct spigot *spigot, const struct ri_addr *source
 	int found;
 
 	/* From an address of the link no router comes back. */
-	if (source->family != peer->family || (source->scope_id != 0) != (peer->scope_id != 0) ||
-	    !kal_sock_is_local(source))
+	if (source->family != peer->family || (source->scope_id != 0) != (peer->scope_id != 0))
 		return false;
+	if (!kal_sock_is_local(source)) {
+		if (ri_errno_is_short(errno))
+			*error = errno;
+		return false;
+	}
 	found = kal_route_ask(fd, &query, &route);
-	if (kal_route_is_short(found))
+	if (ri_errno_is_short(found))
 		*error = found;
 	if (found != 0)
 		return false;
@@ -119,7 +124,7 @@ offer_routed(int fd, const struct spigot *spigot, const struct kal_path_query_re
 	struct kal_route best, own;
 	int error = kal_route_ask(fd, &query, &best), shortage = 0;
 
-	if (kal_route_is_short(error))
+	if (ri_errno_is_short(error))
 		return error;
 	if (error == 0 && is_chosen(spigot, &req->peer, &best))
 		offer(rep, &req->local, &best.source);
@@ -133,7 +138,7 @@ offer_routed(int fd, const struct spigot *spigot, const struct kal_path_query_re
 	shortage = kal_route_ask(fd, &query, &own);
 	if (shortage == 0 && !own.local && (error != 0 || own.prefix >= best.prefix))
 		offer(rep, &req->local, &own.source);
-	return kal_route_is_short(shortage) ? shortage : 0;
+	return ri_errno_is_short(shortage) ? shortage : 0;
 }
 
 /* The kernel answers no queries about routes: the source that it gives a datagram socket, which sends nothing. */
@@ -200,13 +205,15 @@ kal_path_query(struct kal_rnic *rnic, const struct kal_path_query_req *wanted,
 	if (spigot.attr.if_name[0] != '\0') {
 		spigot.interface = if_nametoindex(spigot.attr.if_name);
 		if (spigot.interface == 0) {
+			if (ri_errno_is_short(errno))
+				return RI_ERR_RESOURCES;
 			ri_log_refused(rnic->client->host, &(struct ri_log_about){.layer = "kal"},
 				       "ioctl", errno);
 			return RI_SUCCESS; /* it was deleted, and nothing leads through it */
 		}
 	}
 	fd = kal_route_open();
-	if (fd < 0 && kal_route_is_short(errno))
+	if (fd < 0 && ri_errno_is_short(errno))
 		return RI_ERR_RESOURCES;
 	if (fd < 0) {
 		offer_connected(&spigot, req, rep);
@@ -232,17 +239,20 @@ kal_path_is_forced(const struct kal_cm *cm, const struct kal_cm_req *req, bool *
 		return RI_SUCCESS;
 	fd = kal_route_open();
 	if (fd < 0)
-		return kal_route_is_short(errno) ? RI_ERR_RESOURCES : RI_SUCCESS;
+		return ri_errno_is_short(errno) ? RI_ERR_RESOURCES : RI_SUCCESS;
 	error = kal_route_ask(fd, &query, &route);
 	if (error != 0 || !route.local)
 		status = ri_call_query_port(cm->caller, cm->rnic, 0, &attr);
-	if (status == RI_SUCCESS && attr.if_name[0] != '\0')
+	if (status == RI_SUCCESS && attr.if_name[0] != '\0') {
 		query.interface = if_nametoindex(attr.if_name);
+		if (query.interface == 0 && ri_errno_is_short(errno))
+			status = RI_ERR_RESOURCES;
+	}
 	if (query.interface != 0 && (error != 0 || !kal_route_has(&route, query.interface))) {
 		error = kal_route_ask(fd, &query, &route);
 		*forced = error == 0 && !route.local;
 	}
 	close(fd);
 	memcpy(name, attr.if_name, sizeof(attr.if_name));
-	return kal_route_is_short(error) ? RI_ERR_RESOURCES : status;
+	return ri_errno_is_short(error) ? RI_ERR_RESOURCES : status;
 }

@@ -205,9 +205,3 @@ kal_route_networks(int fd, enum ri_addr_family family, uint32_t interface, bool 
 	*has = search.found;
 	return error;
 }
-
-bool
-kal_route_is_short(int error)
-{
-	return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE;
-}

@@ -56,7 +56,4 @@ bool kal_route_owner(const struct ri_addr *addr, char name[KAL_ROUTE_NAME_MAX]);
 /* Does the kernel give whole networks of addresses to the interface, as 127/8 to the loopback interface? 0, or errno. */
 int kal_route_networks(int fd, enum ri_addr_family family, uint32_t interface, bool *has);
 
-/* Says that errno nothing of routes, but that memory or descriptors ran out? */
-bool kal_route_is_short(int error);
-
 #endif /* KAL_ROUTE_H */

@@ -82,13 +82,6 @@ load_error(struct ri_error *error, const char *path, const char *what)
 	return ri_error_set(error, RI_REGISTRY_ERROR_LOAD, "%s: %s", path, what);
 }
 
-/* Did memory or descriptors run out? Then a later attempt may succeed. */
-static bool
-is_shortage(int error)
-{
-	return error == ENOMEM || error == EMFILE || error == ENFILE;
-}
-
 /*
  * Did memory or descriptors run out when this object was opened? The dynamic linker leaves no errno. For descriptors the
  * object is opened here; memory is known by the end of the linker's words, unless they are in another language.
@@ -101,7 +94,7 @@ is_open_short(const char *path, const char *what)
 	int fd = ri_fd_open(path, O_RDONLY, 0);
 
 	if (fd < 0)
-		return is_shortage(errno);
+		return ri_errno_is_short(errno);
 	close(fd);
 	if (what == NULL || strlen(what) < length)
 		return false;
@@ -254,7 +247,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 
 	errno = 0;
 	count = scandir(folder, &entries, is_object, by_name);
-	if (count < 0 && is_shortage(errno))
+	if (count < 0 && ri_errno_is_short(errno))
 		return false;
 	if (count < 0) {
 		struct ri_error error = {0};

@@ -155,7 +155,7 @@ peer_dial(void)
 
 	peer_close();
 	(void)snprintf(name, sizeof(name), "%s.port-%u", w.infiniband ? "ib" : "iwarp", PORT);
-	w.sock = vem_place_connect(&w.place, name);
+	w.sock = vem_place_connect(&w.place, name, &(const char *){NULL});
 	if (w.sock < 0)
 		return;
 	server_work();
@@ -176,7 +176,8 @@ peer_greet(void)
 	struct vem_packet hello = w.hello;
 	int pair[2], ring = -1;
 
-	if (w.sock < 0 || w.in_page != NULL || (ring = vem_ring_create(&w.in_page)) < 0)
+	if (w.sock < 0 || w.in_page != NULL ||
+	    (ring = vem_ring_create(&w.in_page, &(const char *){NULL})) < 0)
 		return;
 	FUZZ_REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	vem_ring_in_init(&w.in, w.in_page);

@@ -51,6 +51,9 @@ bind_local(int fd, const struct kal_cm_req *req, int family)
 		return RI_SUCCESS;
 	if (errno == EACCES)
 		return RI_ERR_PERMISSION;
+	/* Without a port that the consumer chose, all are taken. */
+	if (ri_errno_is_short(errno) || (errno == EADDRINUSE && req->service.local_port == 0))
+		return RI_ERR_RESOURCES;
 	if (errno != EADDRINUSE)
 		return RI_ERR_NO_ROUTE;
 	if (kal_sock_new(&probe, family) != 0)

@@ -146,7 +146,7 @@ take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_say
 	error = errno;
 	if (error == EAGAIN || error == EWOULDBLOCK)
 		return false;
-	if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+	if (ri_errno_is_short(error)) {
 		/* The socket stays readable: make room among what this port's listeners have, or pause. */
 		for (struct kal_listener *one = port->members; one != NULL && !room;
 		     one = one->next_member)

@@ -362,19 +362,19 @@ networks_note(struct kal_listener *listener)
 {
 	uint32_t interface = if_nametoindex(listener->if_name);
 	int fd = interface != 0 ? kal_route_open() : -1;
-	int error = interface != 0 && fd < 0 ? errno : 0;
+	int error = fd < 0 ? errno : 0; /* of either */
 	bool many = listener->num_addrs == RI_PORT_ADDR_MAX;
 
 	if (fd >= 0) {
 		error = kal_route_networks(fd, RI_ADDR_IPV4, interface, &listener->networks4);
-		if (!kal_route_is_short(error))
+		if (!ri_errno_is_short(error))
 			error = kal_route_networks(fd, RI_ADDR_IPV6, interface,
 						   &listener->networks6);
 		close(fd);
 	}
 	listener->networks4 |= many;
 	listener->networks6 |= many;
-	return kal_route_is_short(error) ? error : 0;
+	return ri_errno_is_short(error) ? error : 0;
 }
 
 static void

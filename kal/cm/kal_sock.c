@@ -173,17 +173,16 @@ kal_sock_is_local(const struct ri_addr *addr)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = kal_sock_addr(&sa, addr, 0);
-	bool local;
-	int fd;
+	int fd, error;
 
-	if (len == 0)
-		return false;
-	fd = ri_fd_socket(sa.ss_family, SOCK_DGRAM, 0);
+	errno = EAFNOSUPPORT;
+	fd = len > 0 ? ri_fd_socket(sa.ss_family, SOCK_DGRAM, 0) : -1;
 	if (fd < 0)
 		return false;
-	local = bind(fd, (struct sockaddr *)&sa, len) == 0;
+	error = bind(fd, (struct sockaddr *)&sa, len) == 0 ? 0 : errno;
 	ri_close(fd);
-	return local;
+	errno = error;
+	return error == 0;
 }
 
 bool

@@ -39,6 +39,7 @@ void kal_sock_capture(const struct kal_cm *cm, int fd, const void *octets, ssize
 		      bool received);
 /* The start-up ends without a stream: with a FIN or a reset. */
 void kal_sock_capture_end(const struct kal_cm *cm, int fd, bool fin);
+/* Of this machine? False: errno says why, which may be that something ran out. */
 bool kal_sock_is_local(const struct ri_addr *addr);
 /* An address as people write it. */
 void kal_sock_addr_text(const struct ri_addr *addr, char *text, size_t room);

@@ -174,8 +174,7 @@ kal_config_read(const char *path, const char *(*set)(void *arg, const struct kal
 		int error = errno;
 
 		explain_line(why, path, &line, ri_errno_text(error));
-		return error == ENOMEM || error == EMFILE || error == ENFILE ? RI_ERR_RESOURCES
-									     : RI_ERR_INVALID_ARG;
+		return ri_errno_is_short(error) ? RI_ERR_RESOURCES : RI_ERR_INVALID_ARG;
 	}
 	what = strlen(text) != length ? "it has an octet that is zero"
 				      : each_line(text, set, arg, &line);

@@ -32,6 +32,7 @@
 #define GUARD_INSTALL 102
 
 #define SKIPPED 77
+#define MANY    60000 /* mappings; the kernel's usual limit is 65530 */
 
 static size_t page;
 static bool
@@ -194,6 +195,80 @@ static void
 test_plain(void)
 {
 	in_child(NULL, judge_all);
+}
+
+/* The shortest of many, in ns: what a busy machine adds is not in it. */
+static gint64
+shortest(const uint8_t *at, enum ri_status *status)
+{
+	const struct ri_host *host = kal_host_default();
+	gint64 least = G_MAXINT64;
+
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t begin = host->now(host->self);
+
+		*status = attach(at, page, RD | WR);
+		least = MIN(least, (gint64)(host->now(host->self) - begin));
+		if (*status != RI_SUCCESS)
+			break;
+	}
+	return least;
+}
+
+/* Mappings of one page each, until there are so many, or the kernel gives no more. Returns how many. */
+static size_t
+split(uint8_t *at, size_t pages)
+{
+	for (size_t i = 0; i < pages; i += 2)
+		if (mprotect(at + i * page, page, PROT_READ) != 0)
+			return errno == ENOMEM ? i : 0;
+	return pages;
+}
+
+/* A registration depends on its pages, and needs no mapping more [IT 8.4.8]. */
+static int
+judge_many_mappings(void)
+{
+	size_t pages = MANY;
+	uint8_t *at = map(pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	enum ri_status status;
+	gint64 few = shortest(at + page, &status), many;
+
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	pages = split(at, pages);
+	if (pages < MANY / 2)
+		return SKIPPED;
+	many = shortest(at + page, &status);
+	g_test_message("4 KiB: %" G_GINT64_FORMAT " ns with few mappings, %" G_GINT64_FORMAT
+		       " ns with %zu",
+		       few, many, pages);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	/* To look at each of them takes thousands of times as long. */
+	g_assert_cmpint(many, <, 50 * few + 100000);
+	/* All of them in one region. */
+	g_assert_cmpint(attach(at, pages * page, RD), ==, RI_SUCCESS);
+	g_assert_cmpint(attach(at, pages * page, RD | WR), ==, RI_ERR_ACCESS);
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* At the limit of the kernel (vm.max_map_count), if it is not far away. The runtime of a sanitizer needs mappings itself. */
+	uint8_t *more =
+		mmap(NULL, MANY * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (more == MAP_FAILED || split(more, MANY) < MANY) {
+		g_assert_cmpint(shortest(at + page, &status), <, 50 * few + 100000);
+		g_assert_cmpint(status, ==, RI_SUCCESS);
+	}
+#endif
+	return 0;
+}
+
+static void
+test_many_mappings(void)
+{
+	if (g_getenv("ITAPI_TEST_NO_SCARCE") != NULL) {
+		g_test_skip("valgrind has no room for so many mappings");
+		return;
+	}
+	in_child(NULL, judge_many_mappings);
 }
 
 /* A root directory without /proc. */
@@ -446,6 +521,7 @@ main(int argc, char **argv)
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	fake_register();
 	g_test_add_func("/kal/memory/plain", test_plain);
+	g_test_add_func("/kal/memory/many-mappings", test_many_mappings);
 	g_test_add_func("/kal/memory/without-proc", test_without_proc);
 	g_test_add_func("/kal/memory/old-kernel", test_old_kernel);
 	g_test_add_func("/kal/memory/sandbox", test_sandbox);

@@ -4,6 +4,8 @@
 #ifndef RI_ERRNO_H
 #define RI_ERRNO_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 /**
@@ -19,6 +21,13 @@ ri_errno_text(int error)
 	const char *text = strerrordesc_np(error);
 
 	return text != NULL ? text : "an error without a name";
+}
+
+/** Does an errno say that memory or descriptors ran out, and nothing of what was asked? A later attempt may succeed. */
+static inline bool
+ri_errno_is_short(int error)
+{
+	return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE;
 }
 
 #endif /* RI_ERRNO_H */

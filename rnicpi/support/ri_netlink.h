@@ -123,12 +123,16 @@ ri_netlink_ask(int fd, struct ri_netlink_query *query, ri_netlink_each *each, vo
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	void *room = malloc(RI_NETLINK_ROOM);
 	bool done = false;
+	ssize_t sent;
 	int error = 0;
 
 	if (room == NULL)
 		return ENOMEM;
-	if (sendto(fd, query, query->head.nlmsg_len, 0, (struct sockaddr *)&kernel,
-		   sizeof(kernel)) < 0)
+	do
+		sent = sendto(fd, query, query->head.nlmsg_len, 0, (struct sockaddr *)&kernel,
+			      sizeof(kernel));
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
 		error = errno;
 	while (error == 0 && !done) {
 		socklen_t size = sizeof(kernel);

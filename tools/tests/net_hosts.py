@@ -73,7 +73,9 @@ class Host:
 
     def set(self, path, value):
         """A value below /proc/sys/net/."""
-        self.run('sh', '-c', 'echo "$2" > "/proc/sys/net/$1"', 'sh', path, str(value))
+        done = self.run('sh', '-c', 'echo "$2" > "/proc/sys/net/$1"', 'sh', path, str(value))
+        if done.returncode != 0:
+            raise tool_runs.Skipped('/proc/sys/net/%s cannot be set here: %s' % (path, done.stderr.strip()))
 
     def cable(self, own, other, other_own):
         """A veth pair: `own` here, `other_own` at the other host, both up and without addresses that take time."""

@@ -9,6 +9,7 @@ Usage: test_kalctl.py TOOLS KALD      (TAP)
 import functools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -256,6 +257,44 @@ def stopped(tools, kald):
         kalctl(tools, daemon, 'stop', '1').expect(1, 'there is no such process')
 
 
+def sums_agree(tools, daemon, pids):
+    """Only those processes are there, and what the user has is what they have, at least at one moment."""
+    for _ in range(200):
+        before = processes(tools, daemon)
+        user = kalctl(tools, daemon, '--json', 'limits').expect(0).json()
+        sums = {name: sum(one['lent'][name] for one in before) for name in user['lent']}
+        if {one['pid'] for one in before} <= pids and sums == user['lent'] and user['processes'] == len(before):
+            return
+    raise Failed(f'processes {pids}: the list is {before}, the user has {user}')
+
+
+def killed(tools, kald):
+    """Processes of the library that die at any moment, of their start too; the sums agree after each."""
+    chance = random.Random(1)
+    with Daemon(kald) as daemon:
+
+        def begin():
+            return subprocess.Popen([os.path.join(tools, 'it-ping'), '--self', '-C', '100000000', '-a', 'emul:ib'], env=daemon.environment,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        ones = [begin() for _ in range(4)]
+        lent = 0
+        for _ in range(12):
+            time.sleep(chance.random() * 0.05)
+            one = ones.pop(chance.randrange(len(ones)))
+            one.kill()
+            one.wait()
+            sums_agree(tools, daemon, {other.pid for other in ones})
+            lent += len(processes(tools, daemon))
+            ones.append(begin())
+        for one in ones:
+            one.kill()
+            one.wait()
+        sums_agree(tools, daemon, set())
+        if lent == 0:
+            raise Failed('no process has borrowed anything')
+
+
 def usage(tools, kald):
     """Command lines that are wrong, rules that are, and no daemon."""
     with Daemon(kald) as daemon:
@@ -276,4 +315,4 @@ def usage(tools, kald):
 
 if __name__ == '__main__':
     sys.exit(main([('/tools/kalctl/' + case.__name__, functools.partial(case, *sys.argv[1:]))
-                   for case in (activated, shown, agrees, unseen, refused, stopped, usage)]))
+                   for case in (activated, shown, agrees, unseen, refused, stopped, killed, usage)]))

@@ -77,16 +77,29 @@ def test_zones():
             ping(here, '-p', server.port, 'fe80::2%v0').expect(1, 'cannot connect')
             ping(here, '-p', server.port, 'fe80::2').expect(2, 'fe80::2%eth0')
             ping(here, '-p', server.port, 'fe80::2%nosuch').expect(1, 'cannot find the host')
+        with second.server(TOOLS, 'it-test', '-P') as server:
+            for address in ('fe80::2%v1', '[fe80::2%%v1]:%s' % server.port):
+                here.tool(TOOLS, 'it-test', '-p', server.port, address, 'client', 'SR', '100').expect(0)
+            here.tool(TOOLS, 'it-test', '-p', server.port, 'fe80::2%v0', 'client', 'SR', '1').expect(1, 'cannot connect')
+            here.tool(TOOLS, 'it-test', '-p', server.port, 'fe80::2', 'client', 'SR', '1').expect(2, 'fe80::2%eth0')
+        with tool_runs.Folder() as folder, second.server(TOOLS, 'it-cp', '-P', '--serve', folder.served) as server:
+            file = folder.file('sent', b'text')
+            here.tool(TOOLS, 'it-cp', '-p', server.port, file, '[fe80::2%v1]:one').expect(0)
+            here.tool(TOOLS, 'it-cp', file, '[fe80::2%%v1]:%s:two' % server.port).expect(0)
+            here.tool(TOOLS, 'it-cp', '-p', server.port, file, '[fe80::2%v0]:three').expect(1, 'cannot connect')
+            here.tool(TOOLS, 'it-cp', '-p', server.port, file, '[fe80::2]:four').expect(2, 'fe80::2%eth0')
+            if folder.names() != ['one', 'two']:
+                raise tool_runs.Failed('served: %s' % folder.names())
 
 
-def named(host, lines, *arguments):
-    """it-ping on a host whose /etc/hosts has those lines."""
+def named(host, lines, tool, *arguments):
+    """The tool on a host whose /etc/hosts has those lines."""
     with tempfile.NamedTemporaryFile('w', suffix='.hosts') as file:
         file.write(lines)
         file.flush()
         os.chmod(file.name, 0o644)
         script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
-        words = tool_runs.command(TOOLS, 'it-ping', ['-C', '2', *arguments])
+        words = tool_runs.command(TOOLS, tool, list(arguments))
         done = host.run('unshare', '-m', 'sh', '-c', script, 'sh', file.name, *words)
         return tool_runs.Done(done.returncode, done.stdout, done.stderr)
 
@@ -98,21 +111,32 @@ def test_several():
         here.cable('v1', other, 'w1')
         here.address('v1', '10.92.0.1/24')
         other.address('w1', '10.92.0.2/24')
-        if named(here, '127.0.0.1 x\n', '--version').status != 0:
+        if named(here, '127.0.0.1 x\n', 'it-ping', '--version').status != 0:
             raise tool_runs.Skipped('no mount namespace can be made here')
         lines = ''.join('%s many\n' % one for one in ('fd91::2', '10.92.0.2', '198.51.100.1', '10.91.0.2'))
+        two = '10.92.0.2 many\n10.91.0.2 many\n'
         with peer.server(TOOLS, *SERVER, '-a', 'iwarp:w0') as server:
-            named(here, lines, '-p', server.port, 'many').expect(0)
-            done = named(here, '10.92.0.2 many\n10.91.0.2 many\n', '-p', server.port, 'many').expect(0)
-            if 'cannot' in done.err:
-                raise tool_runs.Failed(done.err)
-            # What was tried is said.
-            named(here, '10.92.0.2 many\n10.91.0.2 many\n', '-p', '9', 'many').expect(
-                1, 'at 10.92.0.2', 'at 10.91.0.2')
+            said = [named(here, hosts, 'it-ping', '-C', '2', '-p', server.port, 'many').expect(0).err for hosts in (lines, two)]
             # A server that refuses is an answer.
-            done = named(here, '10.91.0.2 many\n10.92.0.2 many\n', '--rping', '-p', server.port, 'many').expect(1)
+            done = named(here, '10.91.0.2 many\n10.92.0.2 many\n', 'it-ping', '-C', '2', '--rping', '-p', server.port, 'many').expect(1)
             if '10.92.0.2' in done.err:
                 raise tool_runs.Failed(done.err)
+        with peer.server(TOOLS, 'it-test', '-P', '-a', 'iwarp:w0') as server:
+            for hosts in (lines, two):
+                said.append(named(here, hosts, 'it-test', '-p', server.port, 'many', 'client', 'SR', '100').expect(0).err)
+            said.append(named(here, two, 'it-test', 'many:%s' % server.port, 'client', 'SR', '100').expect(0).err)
+        with tool_runs.Folder() as folder, peer.server(TOOLS, 'it-cp', '-P', '-a', 'iwarp:w0', '--serve', folder.served) as server:
+            file = folder.file('sent', b'text')
+            for hosts, to in ((lines, 'many:one'), (two, 'many:two')):
+                said.append(named(here, hosts, 'it-cp', '-p', server.port, file, to).expect(0).err)
+            if folder.names() != ['one', 'two']:
+                raise tool_runs.Failed('served: %s' % folder.names())
+            # What was tried is said.
+            for words in (('it-ping', '-p', '9', 'many'), ('it-test', '-p', '9', 'many', 'client', 'SR', '1'),
+                          ('it-cp', '-p', '9', file, 'many:three')):
+                named(here, two, *words).expect(1, 'at 10.92.0.2', 'at 10.91.0.2')
+        if any('cannot' in one for one in said):
+            raise tool_runs.Failed(''.join(said))
 
 
 def test_no_path():

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "vib_version.h"
 
@@ -190,12 +191,6 @@ is_behind_door(void)
 	return dlsym(RTLD_DEFAULT, "itapi_verbs_list") != NULL;
 }
 
-static bool
-is_shortage(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM;
-}
-
 /*
  * libibverbs is asked when it can answer. It looks for its drivers only once, and a process that is short of descriptors at that
  * time would never see a device. And whether it looks again after the kernel had no interface for programs is up to its version.
@@ -211,10 +206,10 @@ vib_devices_list(const struct ri_host *host, struct ibv_device ***list, int *cou
 	*count = 0;
 	if (is_behind_door())
 		return RI_SUCCESS;
-	if (is_shortage(error))
+	if (ri_errno_is_short(error))
 		return RI_ERR_RESOURCES;
 	error = vib_line_read(VIB_VERBS "/" VERSION, line);
-	if (is_shortage(error))
+	if (ri_errno_is_short(error))
 		return RI_ERR_RESOURCES;
 	if (error != 0) {
 		say_no_verbs(host, error);

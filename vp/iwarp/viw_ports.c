@@ -12,6 +12,7 @@
  * before that of IPv6, since there other machines can reach this one. The loopback, which no other machine can
  * reach, comes last. The other interfaces stay in the order of the kernel.
  */
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "viw_rnic.h"
 
@@ -219,7 +220,7 @@ viw_interfaces_up(struct viw_interfaces *all)
 	for (unsigned i = 0; i < 2 && !found; i++) {
 		FILE *table = ri_fd_open_file(tables[i]);
 
-		if (table == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+		if (table == NULL && ri_errno_is_short(errno)) {
 			viw_interfaces_free(all);
 			return RI_ERR_RESOURCES;
 		}

@@ -266,6 +266,8 @@ static enum ri_status
 loopback_claim(struct vro_station *station)
 {
 	enum ri_status status = RI_ERR_RESOURCES;
+	bool lacked =
+		false; /* memory or descriptors for one of them: another attempt may succeed */
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < station->port.num_addrs; i++) {
@@ -277,7 +279,8 @@ loopback_claim(struct vro_station *station)
 		atomic_store(&station->lost[i], one != RI_SUCCESS);
 		if (one == RI_SUCCESS)
 			continue;
-		status = one;
+		lacked |= one == RI_ERR_RESOURCES;
+		status = lacked ? RI_ERR_RESOURCES : one;
 		if (count == 0)
 			address_failed(station, addr, one);
 	}

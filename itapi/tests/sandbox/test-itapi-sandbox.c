@@ -7,7 +7,6 @@
  * of the library must fail and the log must name what was refused. No case may hang or crash.
  *
  * test-itapi-sandbox ADAPTER PAGE [ENOSYS]: judge each case, and compare the results with the table of the page.
- * test-itapi-sandbox ADAPTER: see only whether each system call of a life is in a list.
  * test-itapi-sandbox --table: print the table.
  */
 #include <errno.h>
@@ -15,7 +14,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -23,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -34,13 +31,14 @@
 #include <unistd.h>
 
 #include "../scarce/life.h"
+#include "../scarce/notice.h"
 #include "it_ext.h"
 
 #define PATIENCE 240 /* seconds of a case; a life waits a minute for an event */
 #define NUMBERS  4
 #define CALLS    1024 /* more than there are numbers */
 #define CPU_SECONDS \
-	8 /* a life needs some milliseconds, and waits up to 20 seconds for what cannot come */
+	3 /* a life needs some milliseconds, and waits up to 20 seconds for what cannot come */
 #define AT_ONCE 32 /* cases; some of them wait for long */
 
 /* What a sandbox may refuse. */
@@ -67,13 +65,13 @@ struct refusal {
 /* In the order of the table; each number and 1. What the C library itself cannot do without is in the page's text. */
 /* clang-format off */
 static const struct refusal refusals[] = {
-	{"accept4", "connections that come in, over `iwarp`", {SYS_accept4 + 1}, 0},
+	{"accept4", "connections that come in, over `iwarp` and `shm`", {SYS_accept4 + 1}, 0},
 	{"access, faccessat2", "whether the devices of a provider exist", {SYS_faccessat + 1, SYS_faccessat2 + 1, OLD_ACCESS}, 0},
 	{"bind", "listeners; the source of a connection", {SYS_bind + 1}, 0},
 	{"capget", "whether the process has CAP_NET_ADMIN", {SYS_capget + 1}, 0},
 	{"clone3", "threads; the C library then uses clone", {SYS_clone3 + 1}, 0},
 	{"clone3, clone", "the service thread", {SYS_clone3 + 1, SYS_clone + 1}, 0},
-	{"connect", "connections over `iwarp`; paths to a peer", {SYS_connect + 1}, 0},
+	{"connect", "connections over `iwarp` and `shm`; paths to a peer", {SYS_connect + 1}, 0},
 	{"dup3", "a trace file that replaces another one", {SYS_dup3 + 1}, 0},
 	{"epoll_create1", "the service thread and the engine of `iwarp`", {SYS_epoll_create1 + 1}, 0},
 	{"epoll_ctl", "descriptors that the service thread and `iwarp` watch", {SYS_epoll_ctl + 1}, 0},
@@ -92,7 +90,7 @@ static const struct refusal refusals[] = {
 	{"getsockopt", "state and segment size of a connection", {SYS_getsockopt + 1}, 0},
 	{"getuid, geteuid", "whether the policy names the user; whose the folders of `shm` are", {SYS_getuid + 1, SYS_geteuid + 1}, 0},
 	{"ioctl", "indices of interfaces; what a socket has still to send", {SYS_ioctl + 1}, 0},
-	{"listen", "listeners over `iwarp`", {SYS_listen + 1}, 0},
+	{"listen", "listeners over `iwarp` and `shm`", {SYS_listen + 1}, 0},
 	{"madvise", "hints about memory", {SYS_madvise + 1}, 0},
 	{"memfd_create", "memory that other processes see", {SYS_memfd_create + 1}, 0},
 	{"membarrier", "cheaper posts; without it they cost a locked instruction", {SYS_membarrier + 1}, 0},
@@ -131,7 +129,7 @@ static const int of_the_c_library[] = {
 #define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
 
 /* The columns of the table, two each. */
-static const char *const adapters[] = {"iwarp:lo", "emul:ib", "roce:lo"};
+static const char *const adapters[] = {"iwarp:lo", "emul:ib", "shm:ib", "roce:lo"};
 
 #define ADAPTERS (sizeof(adapters) / sizeof(adapters[0]))
 #define CELLS    (2 * ADAPTERS)
@@ -203,29 +201,13 @@ take_line(void *context, int level, const char *where, const char *text)
 
 /* --- which calls a life makes: those that neither list has ----------------------------------------------------- */
 
-static atomic_int notices; /* the descriptor of the filter + 1 */
-
-/* This thread is there before the filter, which it has not. The call goes on after it was noted. */
-static void *
-note_calls(void *unused)
+/* The call goes on after it was noted. */
+static int
+note_call(const struct seccomp_notif *call)
 {
-	const struct timespec nap = {.tv_nsec = 1000 * 1000};
-	struct seccomp_notif call;
-	struct seccomp_notif_resp answer;
-
-	while (atomic_load(&notices) == 0)
-		(void)nanosleep(&nap, NULL);
-	for (;;) {
-		memset(&call, 0, sizeof(call));
-		if (ioctl(atomic_load(&notices) - 1, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
-			continue;
-		if ((unsigned)call.data.nr < CALLS)
-			atomic_store(&told->called[call.data.nr], true);
-		answer = (struct seccomp_notif_resp){.id = call.id,
-						     .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
-		(void)ioctl(atomic_load(&notices) - 1, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-	}
-	return unused;
+	if ((unsigned)call->data.nr < CALLS)
+		atomic_store(&told->called[call->data.nr], true);
+	return 0;
 }
 
 static bool
@@ -251,8 +233,6 @@ note_others(void)
 	static struct sock_filter filter[CALLS + 4];
 	struct sock_fprog program = {0, filter};
 	unsigned n = 0;
-	pthread_t thread;
-	long fd;
 
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						   offsetof(struct seccomp_data, nr));
@@ -266,13 +246,7 @@ note_others(void)
 	}
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
 	program.len = (unsigned short)n;
-	if (pthread_create(&thread, NULL, note_calls, NULL) != 0 ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return false;
-	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-		     &program);
-	atomic_store(&notices, (int)fd + 1);
-	return fd >= 0;
+	return notice_calls(&program, note_call);
 }
 
 /* --- what is refused ---------------------------------------------------------------------------------------- */
@@ -537,7 +511,7 @@ main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--table") == 0)
 		return print_table();
-	if (argc < 2)
+	if (argc < 3)
 		return 2;
 	/* meson test --setup kald */
 	if (daemon != NULL && strcmp(daemon, "off") != 0) {
@@ -545,10 +519,6 @@ main(int argc, char **argv)
 		       "that is "
 		       "required\n");
 		return 0;
-	}
-	if (argc == 2) {
-		printf("1..1\n");
-		return report_calls(1, argv[1]) ? 0 : 1;
 	}
 	page = read_page(argv[2]);
 	printf("1..%u\n", (unsigned)(2 * REFUSALS + 1));

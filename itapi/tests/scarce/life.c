@@ -164,7 +164,8 @@ open_listen(struct life *life)
 	return TRY(life, it_listen_create, life->b.ia, life->spigot, life->b.evds[EVD_REQ],
 		   IT_LISTEN_NO_FLAG, &life->qual, &life->listen) &&
 	       TRY(life, it_get_pathinfo, life->a.ia, life->spigot, addr, &paths, &total,
-		   &life->path);
+		   &life->path) &&
+	       (paths > 0 || judge(life, "a path", IT_ERR_INVALID_SOURCE_PATH));
 }
 
 /* Three-way: the connecting side answers the accept. */

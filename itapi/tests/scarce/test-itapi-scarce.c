@@ -2,30 +2,21 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Lets each allocation in turn fail, once or for good, in a program that runs a whole application life (life.c). Each
- * case is a process of its own: it must end by itself, each call must succeed or return IT_ERR_RESOURCES, all objects
- * must be freed, and afterwards a second life must succeed. "Warm" cases begin after a first life; in them every
- * block that was allocated since must be freed again. "Cold" cases are the first use of the library in their process.
+ * Lets each allocation in turn fail, once or for good, in a whole application life (want.h); and has a life when the process has as many
+ * mappings as the kernel allows (vm.max_map_count).
  * test-itapi-scarce ADAPTER STRIDE [FIRST [LAST]]
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "life.h"
 #include "scarce.h"
+#include "want.h"
 
-#define LAST 2000
-#define PATIENCE \
-	60 /* seconds until everything must be freed; a process counts as hung after four times as many */
-
-enum outcome {
-	FINE = 0,
-	WRONG = 1,
-	NEVER_SHORT = 3 /* a life has fewer allocations than that */
-};
+#define LAST     2000
+#define MAPPINGS 100000 /* made in a moment */
 
 struct plan {
 	const char *adapter;
@@ -33,112 +24,100 @@ struct plan {
 };
 
 static void
-say(const char *what, const struct life_report *report)
+arm(const struct want *want)
 {
-	dprintf(STDERR_FILENO, "# %s: %s gave %#x; first refusal by %s\n", what,
-		report->wrong != NULL ? report->wrong : "(no call)", (unsigned int)report->status,
-		report->shortage != NULL ? report->shortage : "(none)");
+	scarce_arm(want->n, want->for_good);
 }
 
-/* Another thread may free the last blocks a moment later. */
-static bool
-all_freed(long live)
+static void
+print(const struct want *want)
 {
-	const struct timespec tick = {.tv_nsec = 1000000};
-
-	for (int i = 0; i < PATIENCE * 1000 && scarce_live() > live; i++)
-		nanosleep(&tick, NULL);
-	if (scarce_live() <= live)
-		return true;
-	dprintf(STDERR_FILENO, "# %ld blocks are not freed\n", scarce_live() - live);
-	return false;
-}
-
-static bool
-whole_life(const char *adapter, const char *which)
-{
-	struct life_report report;
-
-	life_run(adapter, &report);
-	if (!report.whole)
-		say(which, &report);
-	return report.whole;
-}
-
-static enum outcome
-run_case(const char *adapter, unsigned long n, bool for_good, bool warm)
-{
-	const struct timespec settle = {.tv_nsec = 5000000};
-	struct life_report report;
-	unsigned long refused;
-	long live = 0;
-
-	if (warm) {
-		if (!whole_life(adapter, "the life before"))
-			return WRONG;
-		nanosleep(&settle, NULL);
-		live = scarce_live();
-	}
-	scarce_arm(n, for_good);
-	life_run(adapter, &report);
-	if (warm && scarce_live() > live)
-		nanosleep(
-			&settle,
-			NULL); /* memory is still scarce: the frees that follow must succeed without any */
-	refused = scarce_disarm();
-	if (report.wrong != NULL || (refused == 0 && !report.whole)) {
-		say("the life in want", &report);
-		return WRONG;
-	}
-	if (warm && !all_freed(live)) {
-		say("the life in want", &report);
-		return WRONG;
-	}
-	if (!whole_life(adapter, "the life after"))
-		return WRONG;
-	return refused == 0 ? NEVER_SHORT : FINE;
-}
-
-/* False: it was killed, or its result is wrong. */
-static bool
-fork_case(const struct plan *plan, unsigned long n, bool for_good, bool warm, bool *end)
-{
-	int status = 0;
-	pid_t child = fork();
-
-	if (child == 0) {
-		(void)alarm(4 * PATIENCE);
-		_exit(run_case(plan->adapter, n, for_good, warm));
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child) {
-		perror("# fork");
-		return false;
-	}
-	*end = WIFEXITED(status) && WEXITSTATUS(status) == NEVER_SHORT;
-	if (*end || status == 0)
-		return true;
-	printf("# allocation %lu refused%s (%s): ", n, for_good ? " for good" : "",
-	       warm ? "warm" : "cold");
-	printf(WIFSIGNALED(status) ? "killed by signal %d\n" : "status %d\n",
-	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	return false;
+	printf("allocation %lu", want->n);
 }
 
 static void
 sweep(int number, const struct plan *plan, bool for_good, bool warm)
 {
+	struct want want = {.adapter = plan->adapter,
+			    .warm = warm,
+			    .for_good = for_good,
+			    .arm = arm,
+			    .disarm = scarce_disarm,
+			    .print = print};
+	enum outcome outcome = WANT_FINE;
 	unsigned cases = 0, bad = 0;
-	bool end = false;
 
-	for (unsigned long n = plan->first; n <= plan->last && !end; n += plan->stride) {
-		fflush(stdout);
-		bad += !fork_case(plan, n, for_good, warm, &end);
+	for (want.n = plan->first; want.n <= plan->last && outcome != WANT_NEVER;
+	     want.n += plan->stride) {
+		outcome = want_run(&want);
+		bad += outcome != WANT_FINE && outcome != WANT_NEVER;
 		cases++;
 	}
 	/* A sweep in which no allocation failed has tested nothing. */
 	printf("%s %d /itapi/%s/scarce/%s-%s # %u cases, %u bad\n",
 	       bad == 0 && cases > 1 ? "ok" : "not ok", number, plan->adapter,
 	       warm ? "warm" : "cold", for_good ? "for-good" : "once", cases, bad);
+}
+
+static struct {
+	char *at;
+	size_t size;
+	bool full;
+} crowd; /* of mappings */
+
+static unsigned long
+most_mappings(void)
+{
+	FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+	unsigned long most = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%lu", &most) != 1)
+		most = 0;
+	(void)fclose(file);
+	return most;
+}
+
+static void
+fill_mappings(const struct want *want)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	crowd.size = want->n * page;
+	crowd.at = mmap(NULL, crowd.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			-1, 0);
+	for (size_t i = 0; crowd.at != MAP_FAILED && i < want->n && !crowd.full; i += 2)
+		crowd.full = mprotect(crowd.at + i * page, page, PROT_READ) != 0 && errno == ENOMEM;
+}
+
+static unsigned long
+end_mappings(void)
+{
+	(void)munmap(crowd.at, crowd.size);
+	return crowd.full;
+}
+
+static void
+print_mappings(const struct want *want)
+{
+	printf("more than %lu mappings", want->n);
+}
+
+static void
+report_mappings(int number, const char *adapter)
+{
+	const struct want want = {.adapter = adapter,
+				  .n = most_mappings(),
+				  .warm = true,
+				  .arm = fill_mappings,
+				  .disarm = end_mappings,
+				  .print = print_mappings};
+	bool few = want.n > 0 && want.n <= MAPPINGS;
+
+	printf("%s %d /itapi/%s/scarce/mappings%s\n",
+	       !few || want_run(&want) == WANT_FINE ? "ok" : "not ok", number, adapter,
+	       few ? "" : " # SKIP the kernel allows too many mappings");
 }
 
 static unsigned long
@@ -159,10 +138,11 @@ main(int argc, char **argv)
 		printf("1..0 # SKIP the allocator is not that of the C library\n");
 		return 0;
 	}
-	printf("1..4\n");
+	printf("1..5\n");
 	sweep(1, &plan, false, true);
 	sweep(2, &plan, true, true);
 	sweep(3, &plan, false, false);
 	sweep(4, &plan, true, false);
+	report_mappings(5, plan.adapter);
 	return 0;
 }

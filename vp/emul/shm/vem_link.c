@@ -81,6 +81,7 @@ vem_link_send(struct vem_link *link, const struct vem_packet *packet)
 		}
 	} else if (error != 0) {
 		deafen(link);
+		vem_shm_refused(shm, "sendmsg", error);
 	}
 	pthread_mutex_unlock(&link->queue_lock);
 	if (why != NULL)
@@ -109,8 +110,10 @@ queue_send(struct vem_link *link)
 		link->queue_end = &link->queue;
 		host->watch_change(host->self, &link->watch, RI_WATCH_IN);
 	}
-	if (error != 0 && error != EAGAIN)
+	if (error != 0 && error != EAGAIN) {
 		deafen(link);
+		vem_shm_refused(link->shm, "sendmsg", error);
+	}
 	pthread_mutex_unlock(&link->queue_lock);
 }
 
@@ -133,7 +136,10 @@ hello_send(struct vem_link *link)
 					 .from = shm->block};
 	const int fds[VEM_PACKET_FDS] = {link->ring_fd, link->far_wake};
 
-	if (vem_packet_send(link->sock, &hello, fds, VEM_PACKET_FDS) != 0)
+	int error = vem_packet_send(link->sock, &hello, fds, VEM_PACKET_FDS);
+
+	vem_shm_refused(shm, "sendmsg", error);
+	if (error != 0)
 		return false;
 	ri_close(link->ring_fd);
 	ri_close(link->far_wake);
@@ -143,15 +149,28 @@ hello_send(struct vem_link *link)
 
 /* Is it a socket that can be written without waiting, and that names no other host? */
 static bool
-wakes(int fd)
+wakes(const struct vem_shm *shm, int fd)
 {
 	int domain = 0, type = 0;
 	socklen_t len = sizeof(domain);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0 || domain != AF_UNIX)
-		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) != 0)
+		vem_shm_refused(shm, "getsockopt", errno);
 	len = sizeof(type);
-	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+	return domain == AF_UNIX && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_SEQPACKET;
+}
+
+static struct vem_ring_page *
+ring_attach(const struct vem_shm *shm, int fd, const char **why)
+{
+	struct vem_ring_page *page = vem_ring_attach(fd, why);
+
+	if (page == NULL && errno != 0) {
+		vem_shm_refused(shm, *why, errno);
+		*why = "this process cannot look at its memory, or map it";
+	}
+	return page;
 }
 
 /* The other side's ring and wake-up socket. Returns why they are refused, or NULL. */
@@ -168,10 +187,10 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 		why = "its block of numbers cannot be";
 	else if (!vem_remote_ud_block_is_good(link, hello->from))
 		why = "it has not the block of numbers whose name it has";
-	else if (!wakes(fds[1]))
+	else if (!wakes(shm, fds[1]))
 		why = "its second descriptor is no socket that wakes";
 	else
-		link->out_page = vem_ring_attach(fds[0], &why);
+		link->out_page = ring_attach(shm, fds[0], &why);
 	ri_close(fds[0]);
 	if (why != NULL) {
 		ri_close(fds[1]);
@@ -230,6 +249,8 @@ vem_link_packets(struct vem_link *link)
 			packet_handle(link, &packet, fds);
 		else if (result == VEM_PACKET_END ||
 			 (result == VEM_PACKET_NONE && atomic_load(&link->deaf))) {
+			if (result == VEM_PACKET_END)
+				vem_shm_refused(link->shm, "recvmsg", errno);
 			vem_shm_catch_up(link);
 			vem_link_break(link, "the process has ended");
 		} else if (result == VEM_PACKET_BAD)
@@ -255,16 +276,21 @@ static bool
 link_fill(struct vem_link *link)
 {
 	struct vem_shm *shm = link->shm;
+	const char *call;
 	int pair[2];
 
-	link->ring_fd = vem_ring_create(&link->in_page);
-	if (link->ring_fd < 0)
+	link->ring_fd = vem_ring_create(&link->in_page, &call);
+	if (link->ring_fd < 0) {
+		vem_shm_refused(shm, call, errno);
 		return false;
+	}
 	vem_ring_in_init(&link->in, link->in_page);
 	(void)vem_ring_sleep(&link->in); /* until a thread polls */
 	atomic_store(&shm->asleep, true);
-	if (ri_fd_pair(SOCK_SEQPACKET, pair) != 0)
+	if (ri_fd_pair(SOCK_SEQPACKET, pair) != 0) {
+		vem_shm_refused(shm, "socketpair", errno);
 		return false;
+	}
 	link->wake_in = pair[0];
 	link->far_wake = pair[1];
 	return true;
@@ -315,12 +341,17 @@ vem_link_accept(struct vem_shm *shm, int fd, uint64_t via)
 {
 	struct vem_link *oldest = NULL;
 	unsigned silent = 0, uid;
+	const char *call;
 
-	if (!vem_place_is_ours(fd, &uid)) {
-		vem_shm_say(shm, RI_LOG_WARNING,
-			    "a process of user %u is refused: this fabric joins the processes of "
-			    "user %u only",
-			    uid, (unsigned)geteuid());
+	if (!vem_place_is_ours(fd, &uid, &call)) {
+		if (call != NULL)
+			vem_shm_refused(shm, call, errno);
+		else
+			vem_shm_say(shm, RI_LOG_WARNING,
+				    "a process of user %u is refused: this fabric joins the "
+				    "processes of "
+				    "user %u only",
+				    uid, (unsigned)geteuid());
 		ri_close(fd);
 		return;
 	}
@@ -377,15 +408,19 @@ static struct vem_link *
 link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME], enum ri_cm_reason *reason)
 {
 	struct vem_link *link;
+	const char *call;
 	unsigned uid;
 
-	if (!vem_place_is_ours(fd, &uid)) {
-		vem_shm_say(
-			shm, RI_LOG_WARNING,
-			"%s is a name of user %u: this fabric joins the processes of user %u only",
-			name, uid, (unsigned)geteuid());
+	if (!vem_place_is_ours(fd, &uid, &call)) {
+		if (call != NULL)
+			vem_shm_refused(shm, call, errno);
+		else
+			vem_shm_say(shm, RI_LOG_WARNING,
+				    "%s is a name of user %u: this fabric joins the processes of "
+				    "user %u only",
+				    name, uid, (unsigned)geteuid());
 		ri_close(fd);
-		*reason = RI_CM_REASON_REFUSED;
+		*reason = call != NULL ? RI_CM_REASON_RESOURCES : RI_CM_REASON_REFUSED;
 		return NULL;
 	}
 	link = link_new(shm, fd, true);
@@ -412,13 +447,16 @@ static struct vem_link *
 link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum ri_cm_reason *reason)
 {
 	struct vem_link *link = link_named(shm, name, fresh);
+	const char *call;
 	int fd;
 
 	if (link != NULL)
 		return link;
-	fd = vem_place_connect(&shm->place, name);
+	fd = vem_place_connect(&shm->place, name, &call);
 	if (fd < 0) {
 		bool none = errno == ECONNREFUSED || errno == ENOENT;
+
+		vem_shm_refused(shm, call, errno);
 
 		*reason = none ? RI_CM_REASON_REFUSED : RI_CM_REASON_RESOURCES;
 		return NULL;

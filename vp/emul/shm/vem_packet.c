@@ -99,8 +99,10 @@ vem_packet_receive(int fd, struct vem_packet *packet, int fds[VEM_PACKET_FDS], u
 	bool lifted = fds_take(&msg, fds, count);
 
 	*why = NULL;
-	if (len == 0 && *count == 0)
+	if (len == 0 && *count == 0) {
+		errno = 0;
 		return VEM_PACKET_END;
+	}
 	if ((msg.msg_flags & MSG_CTRUNC) != 0)
 		*why = "it sends too many descriptors, or this process has no number for them";
 	else if (!lifted)

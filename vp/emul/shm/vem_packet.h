@@ -64,8 +64,8 @@ int vem_packet_send(int fd, const struct vem_packet *packet, const int *fds, uns
 enum vem_packet_result {
 	VEM_PACKET_GOT = 0,
 	VEM_PACKET_NONE, /* nothing is there now */
-	VEM_PACKET_END,  /* the other side has closed, or died */
-	VEM_PACKET_BAD   /* it is no packet, or its descriptors are too many; *why says it */
+	VEM_PACKET_END, /* the other side has closed, or died; or errno is not 0, and says why nothing can be received */
+	VEM_PACKET_BAD /* it is no packet, or its descriptors are too many; *why says it */
 };
 
 /* Receive one. Descriptors that came are the caller's, *count of them; after each other result there are none. */

@@ -147,13 +147,14 @@ address_of(const struct vem_place *place, const char *name, struct sockaddr_un *
 }
 
 int
-vem_place_connect(const struct vem_place *place, const char *name)
+vem_place_connect(const struct vem_place *place, const char *name, const char **call)
 {
 	struct sockaddr_un addr;
 	socklen_t len = address_of(place, name, &addr);
 	int fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	int error;
 
+	*call = fd < 0 ? "socket" : "connect";
 	if (fd < 0 || ri_connect(fd, (const struct sockaddr *)&addr, len) == 0)
 		return fd;
 	error = errno;
@@ -166,7 +167,8 @@ vem_place_connect(const struct vem_place *place, const char *name)
 static bool
 name_is_alive(const struct vem_place *place, const char *name)
 {
-	int fd = vem_place_connect(place, name);
+	const char *call;
+	int fd = vem_place_connect(place, name, &call);
 
 	if (fd >= 0)
 		ri_close(fd);
@@ -175,20 +177,21 @@ name_is_alive(const struct vem_place *place, const char *name)
 
 /* With the lock of the folder, so that a name is never seen between bind and listen. */
 static int
-bind_and_listen(const struct vem_place *place, const char *name)
+bind_and_listen(const struct vem_place *place, const char *name, const char **call)
 {
 	struct sockaddr_un addr;
 	socklen_t len = address_of(place, name, &addr);
 	int fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	int bound, error;
 
+	*call = fd < 0 ? "socket" : "bind";
 	if (fd < 0)
 		return -1;
 	bound = bind(fd, (const struct sockaddr *)&addr, len);
 	if (bound != 0 && errno == EADDRINUSE && !place->abstract && !name_is_alive(place, name)) {
 		(void)unlink(addr.sun_path);
 		bound = bind(fd, (const struct sockaddr *)&addr, len);
-	} else if (bound != 0 && errno != EADDRINUSE && !place->abstract) {
+	} else if (bound != 0 && errno != EADDRINUSE) {
 		error = errno;
 		ri_close(fd);
 		errno = error;
@@ -196,6 +199,8 @@ bind_and_listen(const struct vem_place *place, const char *name)
 	} else if (bound != 0) {
 		errno = EADDRINUSE;
 	}
+	if (bound == 0)
+		*call = "listen";
 	if (bound == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	error = errno;
@@ -205,13 +210,14 @@ bind_and_listen(const struct vem_place *place, const char *name)
 }
 
 int
-vem_place_listen(const struct vem_place *place, const char *name)
+vem_place_listen(const struct vem_place *place, const char *name, const char **call)
 {
 	int lock = -1, fd, error;
 
+	*call = "flock";
 	if (!place->abstract && (lock = folder_lock(place, LOCK_TRIES)) < 0)
 		return -1;
-	fd = bind_and_listen(place, name);
+	fd = bind_and_listen(place, name, call);
 	error = errno;
 	if (lock >= 0)
 		ri_close(lock);
@@ -255,13 +261,21 @@ vem_place_sweep(const struct vem_place *place)
 }
 
 bool
-vem_place_is_ours(int fd, unsigned *uid)
+vem_place_is_ours(int fd, unsigned *uid, const char **call)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(peer);
+	uid_t own;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+	*call = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ? "getsockopt" : NULL;
+	if (*call != NULL)
 		peer.uid = (uid_t)-1;
 	*uid = (unsigned)peer.uid;
-	return peer.uid == geteuid();
+	own = geteuid();
+	/* It cannot fail, so that the C library returns the error of one that a sandbox refused. */
+	if (own > (uid_t)-4096 && own != peer.uid && *call == NULL) {
+		*call = "geteuid";
+		errno = -(int)own;
+	}
+	return *call == NULL && peer.uid == own;
 }

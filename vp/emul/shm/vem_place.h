@@ -34,15 +34,15 @@ struct vem_place {
  */
 bool vem_place_open(struct vem_place *place, const char *fabric, const char *runtime,
 		    char why[VEM_PLACE_WHY]);
-/* Take a name and listen there. -1 with errno set; EADDRINUSE: a process has it. */
-int vem_place_listen(const struct vem_place *place, const char *name);
+/* Take a name and listen there. -1 with errno set, and *call is the system call that failed; EADDRINUSE: a process has it. */
+int vem_place_listen(const struct vem_place *place, const char *name, const char **call);
 /* Give a name back, and close its socket. */
 void vem_place_leave(const struct vem_place *place, const char *name, int fd);
-/* Connect to a name, without waiting. -1 with errno set; ECONNREFUSED, ENOENT: no process has it. */
-int vem_place_connect(const struct vem_place *place, const char *name);
+/* Connect to a name, without waiting. -1 with errno set, and *call as above; ECONNREFUSED, ENOENT: no process has it. */
+int vem_place_connect(const struct vem_place *place, const char *name, const char **call);
 /* Remove the names that dead processes have left. */
 void vem_place_sweep(const struct vem_place *place);
-/* Is the process at the other end one of this user? *uid: whose it is. */
-bool vem_place_is_ours(int fd, unsigned *uid);
+/* Is the process at the other end one of this user? *uid: whose it is. *call: NULL, or what the system did not say, with errno set. */
+bool vem_place_is_ours(int fd, unsigned *uid, const char **call);
 
 #endif /* VEM_PLACE_H */

@@ -130,6 +130,7 @@ dial_soon(struct vem_shm *shm, uint64_t key)
 	uint64_t now = shm->host->now(shm->host->self);
 	char name[VEM_PLACE_NAME];
 	bool known, vain, added = false;
+	const char *call;
 	int fd;
 
 	vsw_lock(&shm->ud_lock);
@@ -139,9 +140,11 @@ dial_soon(struct vem_shm *shm, uint64_t key)
 	if (known || vain)
 		return known;
 	name_of_key(shm, key, name);
-	fd = vem_place_connect(&shm->place, name);
-	if (fd < 0)
+	fd = vem_place_connect(&shm->place, name, &call);
+	if (fd < 0) {
+		vem_shm_refused(shm, call, errno);
 		return false;
+	}
 	vsw_lock(&shm->ud_lock);
 	known = is_dialed(shm, key);
 	if (!known && shm->dial_count < VEM_DIALS) {

@@ -97,11 +97,14 @@ struct vem_ring_entry {
 
 /* --- the memory: vem_ring_map.c ---------------------------------------------------------------- */
 
-/* Make a ring: a sealed memfd, mapped. Returns its descriptor, or -1 with errno set. A forked child does not have the mapping. */
-int vem_ring_create(struct vem_ring_page **page);
 /*
- * Map a ring that another process has made. NULL: it is not what vem_ring_create makes, or there is no memory; *why says which.
- * The descriptor stays the caller's, and is not needed any more.
+ * Make a ring: a sealed memfd, mapped. Returns its descriptor, or -1 with errno set, and *call is the system call that failed. A forked child
+ * does not have the mapping.
+ */
+int vem_ring_create(struct vem_ring_page **page, const char **call);
+/*
+ * Map a ring that another process has made. NULL: it is not what vem_ring_create makes, and errno is 0, or a system call failed; *why says
+ * which. The descriptor stays the caller's, and is not needed any more.
  */
 struct vem_ring_page *vem_ring_attach(int fd, const char **why);
 void vem_ring_unmap(struct vem_ring_page *page);

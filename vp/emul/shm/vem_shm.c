@@ -12,6 +12,7 @@
 #include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_log.h"
+#include "ri_refused.h"
 #include "vem_link_path.h"
 #include "vem_remote.h"
 #include "vem_setting.h"
@@ -41,6 +42,15 @@ vem_shm_say(const struct vem_shm *shm, unsigned level, const char *format, ...)
 	va_start(args, format);
 	ri_log_list(shm->host, level, &about, format, args);
 	va_end(args);
+}
+
+void
+vem_shm_refused(const struct vem_shm *shm, const char *call, int error)
+{
+	const struct ri_log_about about = {.layer = "emul",
+					   .adapter = vem_adapter_name(shm->fabric)};
+
+	ri_log_refused(shm->host, &about, call, error);
 }
 
 /* --- reading ------------------------------------------------------------------------------ */
@@ -547,9 +557,14 @@ name_fire(void *arg, uint32_t events)
 		int fd = ri_fd_accept(name->fd, NULL, NULL, SOCK_NONBLOCK);
 
 		if (fd < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-			    errno == ENOMEM)
+			int error = errno;
+
+			/* One that has gone was taken from the queue; with another error it stays there. */
+			if (error != EAGAIN && error != EWOULDBLOCK && error != EINTR &&
+			    error != ECONNABORTED) {
 				name_pause(name);
+				vem_shm_refused(shm, "accept4", error);
+			}
 			break;
 		}
 		vem_link_accept(shm, fd, name->key);
@@ -560,10 +575,17 @@ name_fire(void *arg, uint32_t events)
 static enum ri_status
 name_take(struct vem_shm *shm, struct vem_name *name)
 {
+	const char *call;
+
 	name->shm = shm;
-	name->fd = vem_place_listen(&shm->place, name->name);
-	if (name->fd < 0)
-		return errno == EADDRINUSE ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
+	name->fd = vem_place_listen(&shm->place, name->name, &call);
+	if (name->fd < 0) {
+		int error = errno;
+
+		vem_shm_refused(shm, call, error);
+		errno = error;
+		return error == EADDRINUSE ? RI_ERR_IN_USE : RI_ERR_RESOURCES;
+	}
 	name->watch = (struct ri_watch){
 		.fire = name_fire, .arg = name, .fd = name->fd, .events = RI_WATCH_IN};
 	name->again = (struct ri_timer){.fire = name_again, .arg = name};

@@ -32,7 +32,7 @@ ends_new(void)
 	struct pipe_ends e = {0};
 	const char *why = NULL;
 
-	e.fd = vem_ring_create(&e.mine);
+	e.fd = vem_ring_create(&e.mine, &(const char *){NULL});
 	g_assert_cmpint(e.fd, >=, 0);
 	e.far = vem_ring_attach(e.fd, &why);
 	g_assert_nonnull(e.far);

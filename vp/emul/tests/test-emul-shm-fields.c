@@ -88,7 +88,7 @@ test_index(void)
 
 	for (unsigned round = 0; round < 400; round++) {
 		struct vem_ring_page *page;
-		int fd = vem_ring_create(&page);
+		int fd = vem_ring_create(&page, &(const char *){NULL});
 		struct vem_ring_out out;
 		const uint32_t length = g_random_int() % VEM_RING_MAX;
 		uint64_t last = 0;

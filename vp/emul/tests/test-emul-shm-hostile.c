@@ -251,7 +251,7 @@ test_hello(void)
 		struct hostile h = hostile_new();
 		struct vem_packet hello = good_hello(&h);
 		struct vem_ring_page *page = NULL;
-		int ring = vem_ring_create(&page), pipes[2], wake[2];
+		int ring = vem_ring_create(&page, &(const char *){NULL}), pipes[2], wake[2];
 		int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		size_t len = sizeof(hello);
 		unsigned count = 2;
@@ -388,7 +388,7 @@ test_packets(void)
 		struct hostile h = hostile_new();
 		struct vem_packet hello = good_hello(&h), packet;
 		struct vem_ring_page *page = NULL;
-		int ring = vem_ring_create(&page), wake[2];
+		int ring = vem_ring_create(&page, &(const char *){NULL}), wake[2];
 
 		g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wake), ==, 0);
 		send_fds(h.sock, &hello, sizeof(hello), (const int[]){ring, wake[0]}, 2);
@@ -486,7 +486,7 @@ test_entries(void)
 		struct hostile h = hostile_new();
 		struct vem_packet hello = good_hello(&h);
 		struct vem_ring_page *page = NULL;
-		int ring = vem_ring_create(&page), wake[2];
+		int ring = vem_ring_create(&page, &(const char *){NULL}), wake[2];
 		struct end *end = end_new(s.node, NULL);
 		struct chunk c = chunk_new(s.node, 65536, ALL_RW);
 		struct vem_ring_out out;
@@ -601,7 +601,7 @@ hostile_sender(struct vem_ring_out *out, struct vem_ring_page **page, int fds[4]
 	struct hostile h = hostile_new();
 	struct vem_packet hello = good_hello(&h);
 
-	fds[0] = vem_ring_create(page);
+	fds[0] = vem_ring_create(page, &(const char *){NULL});
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds + 1), ==, 0);
 	send_fds(h.sock, &hello, sizeof(hello), fds, 2);
 	vem_ring_out_init(out, h.ring);
@@ -693,7 +693,7 @@ test_changing(void)
 	struct hostile h = hostile_new();
 	struct vem_packet hello = good_hello(&h);
 	struct vem_ring_page *page = NULL;
-	int ring = vem_ring_create(&page), wake[2];
+	int ring = vem_ring_create(&page, &(const char *){NULL}), wake[2];
 	struct end *end = end_new(s.node, NULL);
 	struct chunk c = chunk_new(s.node, 65536, ALL_RW);
 	struct vem_ring_out out;

@@ -45,7 +45,7 @@ attack_begin(struct attack *a)
 	while (!hostile_try(&a->h))
 		continue;
 	struct vem_packet hello = good_hello(&a->h);
-	a->fds[0] = vem_ring_create(&a->page);
+	a->fds[0] = vem_ring_create(&a->page, &(const char *){NULL});
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->fds + 1), ==, 0);
 	send_fds(a->h.sock, &hello, sizeof(hello), a->fds, 2);
 	vem_ring_out_init(&a->out, a->h.ring);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * System calls of this process are told before they are made, and may be refused, by seccomp's notifications. Calls are seen whoever makes
+ * them: the library, the C library for it, or an instruction in line.
+ */
+#ifndef NOTICE_H
+#define NOTICE_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+
+/* 0: the call is made. Otherwise it is not, and gives that errno. Called in a thread whose own calls are not told. */
+typedef int (*notice_answer)(const struct seccomp_notif *call);
+
+/*
+ * From now on those calls of this thread, and of all threads that it makes, are told for which the filter returns SECCOMP_RET_USER_NOTIF.
+ * Once in a process. False: the kernel does not allow it.
+ */
+bool notice_calls(const struct sock_fprog *filter, notice_answer answer);
+
+#endif /* NOTICE_H */
