@@ -216,7 +216,7 @@ void vem_remote_peer_packet(struct vem_link *link, const struct vem_packet *pack
 			    struct vem_remote *remote);
 /* The link has ended. */
 void vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote);
-/* Likewise, of those that are not joined and have no place at it. */
+/* Likewise, of all that are not joined, which have no place at a link. */
 void vem_remote_wait_down(struct vem_link *link);
 
 /* --- the requester: vem_remote_send.c; owner of vem_qp::tx ---------------------------------- */

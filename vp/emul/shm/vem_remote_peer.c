@@ -221,7 +221,7 @@ partner_gone(struct vem_qp *qp, struct vem_remote *remote)
 }
 
 /*
- * A link to the process of a partner that has not been joined yet has ended. Perhaps an earlier life of the partner has, and the process
+ * The link to the process of a partner that has not been joined yet has ended. Perhaps an earlier life of the partner has, and the process
  * goes on: then its name can be dialed. A process that is about to end can be dialed for a moment, too, and the next link ends.
  */
 static void
@@ -231,16 +231,14 @@ partner_lost(struct vem_qp *qp, struct vem_link *old)
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
 	struct vem_link *link = vem_link_to_block(old->shm, far_block(qp), &reason);
 
-	if (link != NULL || reason != RI_CM_REASON_REFUSED) {
-		vem_remote_detach(remote);
-		if (link != NULL && remote->tries < TRIES) {
-			remote->tries++;
-			vem_remote_join(qp);
-		}
-		return;
+	if (link != NULL && remote->tries < TRIES) {
+		remote->tries++;
+		vem_remote_join(qp);
 	}
+	if (link != NULL || reason != RI_CM_REASON_REFUSED)
+		return;
 	vem_shm_sweep_soon(old->shm); /* its name may be left */
-	if (remote->link == NULL && !vem_remote_attach(remote, old))
+	if (!vem_remote_attach(remote, old))
 		return;
 	atomic_store(&remote->qp, qp);
 	ends_bind(qp, remote);
@@ -251,7 +249,7 @@ void
 vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 {
 	if (qp->join == remote)
-		partner_lost(qp, remote->link);
+		vem_remote_detach(remote); /* and vem_remote_wait_down looks at it */
 	else
 		partner_gone(qp, remote);
 }
