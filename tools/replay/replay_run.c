@@ -384,7 +384,10 @@ ends_connect(struct replay_run *run, struct replay_end *active, struct replay_en
 	return true;
 }
 
-/* The connection is made as soon as both recordings say that it is there. */
+/*
+ * The connection is made as soon as both recordings say that it is there. One recording of both ends says so of one after the other, and
+ * what the first one has sent may be in between.
+ */
 static enum replay_step
 link_up(struct replay_actor *actor, GError **error)
 {
@@ -398,7 +401,7 @@ link_up(struct replay_actor *actor, GError **error)
 		return replay_failed(actor, error, "q%u does not exist", number);
 	end->ready = true;
 	peer = end->partner;
-	if (peer == NULL || !peer->ready)
+	if (end->connected || peer == NULL || (!peer->ready && peer->actor != actor))
 		return REPLAY_DONE;
 	return ends_connect(actor->run, end->qp->active ? end : peer, end->qp->active ? peer : end,
 			    error)

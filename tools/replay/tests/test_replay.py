@@ -244,6 +244,19 @@ def test_shared_bad(recordings):
     expect(f'{group}:{datagram + 1}: datagrams to groups are not replayed' in said, said)
 
 
+def test_one_process(recordings):
+    """both ends are in one recording, and one has sent before the other one knows that it is connected"""
+    path = recordings.path('self')
+    subprocess.run([os.path.join(os.path.dirname(recordings.options.replay), 'it-ping'), '--self', '-a', 'record:emul:ib', '-C', '3'],
+                   stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True, env=recordings.environment(ITAPI_RECORD=path))
+    lines = lines_of(path)
+    active = re.search(r' link (q\d) active', '\n'.join(lines))[1]
+    late = lines.pop(first(lines, ' passive '))
+    lines.insert(first(lines, f' post {active}.s1 ') + 1, late)
+    said = recordings.replay('-a', 'emul:ib', '-o', recordings.path('of-self'), recordings.edited('self-late', numbered(lines)))
+    expect('of 2 queue pairs were run on emul:ib' in said, said)
+
+
 def test_output_kept(recordings):
     """a file that exists is not written"""
     said = recordings.replay('-a', 'emul:ib', '-o', recordings.ends[0], *recordings.ends, status=2)
@@ -476,7 +489,8 @@ def main():
     parser.add_argument('--roce', default='', help='the object of the provider, if it was built')
     parser.add_argument('--operations', type=int, default=600)
     options = parser.parse_args()
-    tests = [test_recording, test_replays, test_shared, test_shared_iwarp, test_shared_differs, test_shared_bad, test_output_kept, test_fault, test_defects, test_bad, test_random, test_cut, test_killed, test_gigabyte, test_no_file]
+    tests = [test_recording, test_replays, test_shared, test_shared_iwarp, test_shared_differs, test_shared_bad, test_one_process,
+             test_output_kept, test_fault, test_defects, test_bad, test_random, test_cut, test_killed, test_gigabyte, test_no_file]
     failed = 0
     print(f'1..{len(tests)}')
     with tempfile.TemporaryDirectory(prefix='itapi-replay.') as folder:
