@@ -537,49 +537,32 @@ child_kill(const struct child *child)
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
 }
 
-/* Its partner's requests fail at once, although they would be tried without end. */
-static void
-test_killed(void)
-{
-	struct node *node = node_new(vth_new(true), true, "shm:ib");
-	struct vth *vth = node->vth;
-	struct end *end = end_of_type(node, RI_QP_RC);
-	struct chunk c = chunk_new(node, 4096, ALL_RW);
-	struct child child = child_begin(qpn_of(end));
-	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
-	to.qpn = child.qpn;
-	to.timeout = 0;
-	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
-	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
-	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
-	g_usleep(50000);
-	poll_none(end->uscq); /* it waits for a receive */
-	gint64 start = g_get_monotonic_time();
-	child_kill(&child);
-	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
-	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
-	node_async(node, RI_EVENT_QP_WR_ERROR, end);
-	end_free(end);
-	chunk_free(&c);
-	node_free(node);
-	vth_free(vth);
-}
+/*
+ * Its partner's requests fail at once, although they would be tried without end. If it has never named its partner, that one was to join
+ * it, or has knocked.
+ */
+enum before {
+	NAMED,
+	TO_JOIN,
+	HAS_KNOCKED
+};
 
-/* The same of a process that has never named this queue pair: of the two, this one joins, or knocks. */
 static void
-test_killed_unjoined(gconstpointer swap)
+test_killed(gconstpointer arg)
 {
+	enum before before = (enum before)GPOINTER_TO_UINT(arg);
 	struct node *node = node_new(vth_new(true), true, "shm:ib");
 	struct vth *vth = node->vth;
 	struct end *end = end_of_type(node, RI_QP_RC);
 	struct chunk c = chunk_new(node, 4096, ALL_RW);
 	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
-	struct child child = child_begin(0);
+	uint32_t mine = before == NAMED ? qpn_of(end) : 0;
+	struct child child = child_begin(mine);
 
-	/* Each process draws its numbers. */
-	while ((qpn_of(end) < child.qpn) == (swap != NULL)) {
+	/* Each process draws its numbers; the lower one joins. */
+	while (before != NAMED && (qpn_of(end) < child.qpn) != (before == TO_JOIN)) {
 		child_end(&child);
-		child = child_begin(0);
+		child = child_begin(mine);
 	}
 	to.qpn = child.qpn;
 	to.timeout = 0;
@@ -587,9 +570,11 @@ test_killed_unjoined(gconstpointer swap)
 	g_assert_cmpint(peer_send(end, &to), ==, RI_SUCCESS);
 	g_assert_cmpint(end_send(end, 1, &c, 0, 0), ==, RI_SUCCESS);
 	g_usleep(50000);
-	poll_none(end->uscq);
+	poll_none(end->uscq); /* it waits for a receive, or for its partner */
+	gint64 start = g_get_monotonic_time();
 	child_kill(&child);
 	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
+	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
 	node_async(node, RI_EVENT_QP_WR_ERROR, end);
 	end_free(end);
 	chunk_free(&c);
@@ -629,8 +614,11 @@ main(int argc, char **argv)
 	add("alone", test_alone);
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
-	g_test_add_func("/emul/shm-peer/killed", test_killed);
-	add("killed-unjoined", test_killed_unjoined);
+	g_test_add_data_func("/emul/shm-peer/killed", GUINT_TO_POINTER(NAMED), test_killed);
+	g_test_add_data_func("/emul/shm-peer/killed-to-join", GUINT_TO_POINTER(TO_JOIN),
+			     test_killed);
+	g_test_add_data_func("/emul/shm-peer/killed-knocked", GUINT_TO_POINTER(HAS_KNOCKED),
+			     test_killed);
 	int failed = g_test_run();
 	return vem_runtime_end(runtime) ? failed : 1;
 }
