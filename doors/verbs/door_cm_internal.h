@@ -122,7 +122,7 @@ struct door_cm_id {
 	bool reuse;                      /* * RDMA_OPTION_ID_REUSEADDR */
 	bool family_only;                /* * RDMA_OPTION_ID_AFONLY, or the default of the family */
 	bool ack_timed;                  /* * RDMA_OPTION_ID_ACK_TIMEOUT was set, to the next */
-	uint8_t ack_timeout;             /* * a code; 0: for ever */
+	uint8_t ack_timeout;             /* * a code; 0: no time-out */
 	unsigned backlog;                /* LISTENING: requests that may wait for GET_EVENT */
 	unsigned unheard;                /* and do */
 	uint32_t request;                /* of the kAL, REQUESTED; 0: none */

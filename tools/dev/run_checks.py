@@ -148,7 +148,7 @@ class Checker:
         they said first is shown, and the report names those that passed alone.
         """
         label = label or way
-        env = dict(os.environ, **(env or {}))
+        env = dict(os.environ, ITAPI_TEST_INSTALLED='1', **(env or {}))
         saved = f'build/logs/{label}-tests.json'
 
         def run(name, processes, *what):

@@ -105,9 +105,7 @@ def once(row, client, server, peer):
 def between(net, row):
     """The server on one host, the client on the other."""
     prefix, mtu = NETS[net]
-    absent = [name for name in row.programs() if not shutil.which(name)]
-    if absent:
-        raise tool_runs.Skipped('not installed: ' + ', '.join(absent))
+    tool_runs.need_installed([name for name in row.programs() if not shutil.which(name)], not row.long)
     for word, why in NOT_IPV6.items() if net.startswith('IPv6') else ():
         if word in row.client.split():
             raise tool_runs.Skipped(why)

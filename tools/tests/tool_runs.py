@@ -26,6 +26,14 @@ class Skipped(Exception):
     """Why a case cannot be judged here."""
 
 
+def need_installed(absent, always=True):
+    """Skips what lacks these programs. Where tools/check has installed what tests need, that is a failure, unless only --full installs it."""
+    if absent and always and os.environ.get('ITAPI_TEST_INSTALLED'):
+        raise Failed('not installed, though tools/dev/setup was to do it: ' + ', '.join(absent))
+    if absent:
+        raise Skipped('not installed: ' + ', '.join(absent))
+
+
 class Done:
     """What became of a tool."""
 

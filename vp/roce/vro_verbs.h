@@ -92,7 +92,7 @@ vro_is_number(const struct vro_verbs_qp *qp)
 	return qp->init.type == RI_QP_NUMBER;
 }
 
-/* What its peer is told: the application's own number, for one of that kind. */
+/* The number that its peer gets: the application's own, for one of that kind. */
 static inline uint32_t
 vro_wire_number(const struct vro_verbs_qp *qp)
 {

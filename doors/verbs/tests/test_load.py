@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # pylint: disable=wrong-import-position
 from door_programs import (Door, Program, bound_ports, deadline, enter, missing, need_good,  # noqa: E402
                            wait_until)
-from tool_runs import PATIENCE, Done, Failed, Skipped, main  # noqa: E402
+from tool_runs import PATIENCE, Done, Failed, Skipped, main, need_installed  # noqa: E402
 
 TOOLS, DOOR, BUILD = (os.path.realpath(path) for path in sys.argv[1:4])
 # Beside the door, as it is installed.
@@ -40,19 +40,13 @@ def run(*words, **environment):
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def need_installed(*programs):
-    absent = missing(programs)
-    if absent:
-        raise Skipped('not installed: ' + ', '.join(absent))
-
-
 def replaced(*words, devices='emul:ib', **environment):
     return run(*words, LD_LIBRARY_PATH=REPLACEMENT, ITAPI_VERBS_DEVICES=devices, **environment)
 
 
 def linked():
     """In place of libibverbs it serves programs that are linked with that library, also with libraries of vendors."""
-    need_installed('ibv_devices', 'ib_send_lat')
+    need_installed(missing(['ibv_devices', 'ib_send_lat']))
     need(re.findall(r'\bit_\w+', replaced('ibv_devices').expect(0).out) == ['it_emul_ib'], 'no device')
     replaced('ibv_devinfo', '-v').expect(0, 'hca_id:\tit_emul_ib')
     replaced('ib_send_lat', '-d', 'it_other').expect(1, 'IB device it_other not found')
@@ -60,7 +54,7 @@ def linked():
 
 def linked_with_rdma_cm():
     """The device file of rdma_cm is there, too."""
-    need_installed('rping')
+    need_installed(missing(['rping']))
     env = door.environment(LD_LIBRARY_PATH=REPLACEMENT, ITAPI_VERBS_DEVICES='iwarp:lo')
     words = ['-a', '127.0.0.1', '-p', str(PORT), '-C', '3', '-V', '-v']
     with Program(['rping', '-s', *words], env) as server:
@@ -106,7 +100,7 @@ def channels():
 
 def killed(adapter, port):
     """A client that is killed ends its connection, and nothing else: receives are flushed, and the next one is served."""
-    need_installed('rping')     # librdmacm and its programs
+    need_installed(missing(['rping']))     # librdmacm and its programs
 
     def start(what):
         return Program(door.words([os.path.join(BUILD, 'killed-peer'), what, '127.0.0.1', str(port)], [adapter]), door.environment())

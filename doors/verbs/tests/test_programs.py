@@ -32,7 +32,7 @@ sys.path.insert(0, HERE)
 import door_programs  # noqa: E402
 import programs_table  # noqa: E402
 from door_programs import Failed, Program, deadline, need_good, wait_until  # noqa: E402
-from tool_runs import Skipped, main  # noqa: E402
+from tool_runs import Skipped, main, need_installed  # noqa: E402
 
 AT_ONCE = 4
 MARKS = ('<!-- programs -->\n', '<!-- end -->\n')
@@ -201,9 +201,7 @@ def machine():
 
 def go(door, build, row):
     needed = [word.format(machine=machine()) for word in row.programs()]
-    absent = door_programs.missing(needed)
-    if absent:
-        raise Skipped('not installed: ' + ', '.join(absent))
+    need_installed(door_programs.missing(needed), not row.long)
     if door.sanitizer == 'tsan' and row.no_tsan:
         raise Skipped(row.no_tsan)
     if not has_interfaces and (row.address == '{interface}' or row.judge == 'watches_a_link'):
