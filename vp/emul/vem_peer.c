@@ -82,24 +82,21 @@ own_memory_is_good(struct vem_qp *qp)
 	return true;
 }
 
-/* Between processes it takes a moment until two that are there have found each other, in which nothing is lost. */
+/*
+ * The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. `open`: as the caller has read it, since the two may
+ * find each other just now. Between processes that takes a moment, in which nothing is lost.
+ */
 static bool
-is_looking(const struct vem_qp *qp)
+request_lost(struct vem_qp *qp, bool open)
 {
-	return qp->rnic->fabric->between && !atomic_load(&qp->open);
-}
-
-/* The request cannot arrive now. Returns whether it is done. Owner of the role `tx`. */
-static bool
-request_lost(struct vem_qp *qp)
-{
+	bool looking = qp->rnic->fabric->between && !open;
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->lost_until);
 	uint64_t patience = qp->init.type == RI_QP_UC ? LOOKING : patience_of(&qp->far);
 
 	if (until == 0 && !own_memory_is_good(qp))
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
-	if (qp->init.type == RI_QP_UC && (!is_looking(qp) || until == VEM_RNR_LATE)) {
+	if (qp->init.type == RI_QP_UC && (!looking || until == VEM_RNR_LATE)) {
 		vem_sq_complete(qp, RI_WC_SUCCESS); /* it has left */
 		return true;
 	}
@@ -197,13 +194,13 @@ vem_peer_execute(struct vem_qp *qp)
 	struct vem_qp *peer = open ? vem_peer_enter(qp) : NULL;
 
 	if (peer == NULL)
-		return request_lost(qp);
+		return request_lost(qp, open);
 	if (peer_hears(qp, peer)) {
 		atomic_store(&qp->lost_until, 0);
 		vem_peer_heard(peer);
 		done = vem_execute_with(qp, peer);
 	} else {
-		done = request_lost(qp);
+		done = request_lost(qp, open);
 	}
 	vem_peer_exit(qp);
 	return done;
