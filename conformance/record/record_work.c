@@ -34,10 +34,12 @@ record_qp_new(const struct ri_qp_init *init)
 	return qp;
 }
 
-/* With the lock of the list. */
+/* With the lock of the list. What is posted to a queue without room is refused. */
 static void
 queue_push(struct record_queue *queue, const struct record_op *op)
 {
+	if (queue->room == 0)
+		return;
 	if (queue->count == queue->room) {
 		queue->first = (queue->first + 1) % queue->room;
 		queue->count--;

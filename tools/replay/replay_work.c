@@ -283,9 +283,9 @@ replay_post(struct replay_actor *actor, GError **error)
 	    !replay_number(&actor->reader, &actor->line, "len", UINT32_MAX, &request.length, error))
 		return REPLAY_FAILED;
 	end = operation.letter == 'q' ? replay_end_of(actor, operation.object) : NULL;
-	if (end == NULL && operation.letter == 'q')
+	if (end == NULL && (operation.letter == 'q' || operation.queue == 's'))
 		return replay_failed(actor, error, "there is no such queue pair");
-	if (operation.queue == 's' && end->ready && !end->connected)
+	if (end != NULL && operation.queue == 's' && end->ready && !end->connected)
 		return REPLAY_WAITS;
 	if ((flags & UNSUPPORTED) != 0)
 		return replay_failed(actor, error, "inline and immediate data are not replayed");
@@ -299,9 +299,8 @@ replay_post(struct replay_actor *actor, GError **error)
 		return request_post(actor, end, &request, error);
 	}
 	request.flags = (it_dto_flags_t)(flags & FLAGS_RECEIVE);
-	if (operation.letter == 's')
-		return replay_shared_post(actor, operation.object, &request, error);
-	return receive_post(end, &request);
+	return end != NULL ? receive_post(end, &request)
+			   : replay_shared_post(actor, operation.object, &request, error);
 }
 
 enum replay_step

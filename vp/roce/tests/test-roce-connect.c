@@ -730,7 +730,7 @@ number(void)
 		}
 		g_assert_cmpint(qps->destroy(number), ==, RI_SUCCESS);
 	}
-	event = node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN);
+	node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN);
 	scene_close(&s);
 }
 
