@@ -285,7 +285,7 @@ look_now(int number)
 	(void)number; /* wait() is interrupted */
 }
 
-/* Interrupt wait() for looks, or do so no longer. */
+/* Interrupt wait() for looks, or do so no longer. While the timer runs there is a handler: without one its signal ends the process. */
 static void
 looks(bool begin)
 {
@@ -293,8 +293,11 @@ looks(bool begin)
 	const struct itimerval often = {.it_interval.tv_usec = begin ? LOOK_MS * 1000 : 0,
 					.it_value.tv_usec = begin ? LOOK_MS * 1000 : 0};
 
+	if (!begin)
+		(void)SIM_REAL(setitimer)(ITIMER_REAL, &often, NULL);
 	(void)sigaction(SIGALRM, &action, NULL);
-	(void)SIM_REAL(setitimer)(ITIMER_REAL, &often, NULL);
+	if (begin)
+		(void)SIM_REAL(setitimer)(ITIMER_REAL, &often, NULL);
 }
 
 /* --- one process for each seed ---------------------------------------------------------------------- */
