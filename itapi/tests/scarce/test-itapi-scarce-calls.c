@@ -90,15 +90,16 @@ count_child(const char *adapter, struct counts *counts)
 	counts->known = true;
 }
 
-/* Another process has one of the addresses of roce:lo, as it may be anywhere. */
+/* Another process has one of the addresses of roce:lo, as it may be anywhere; as long as this one exists. */
 static void
 occupy(void)
 {
+	static int fd;
 	const struct sockaddr_in6 at = {.sin6_family = AF_INET6,
 					.sin6_port = htons(ROCE_PORT),
 					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	/* If another process has it really, that is the same. */
 	if (fd >= 0)
 		(void)bind(fd, (const struct sockaddr *)&at, sizeof(at));
