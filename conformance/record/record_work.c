@@ -107,7 +107,7 @@ record_srq_room(struct wrap_obj *srq, uint32_t max_wr)
 
 /*
  * With the lock: a receive of a shared queue, which complete in any order. Of several with that id the oldest is taken, and it is
- * not known. False: there is none, or it is not known which one it is.
+ * not known. False: no receive has that id, or it is not known which one it is.
  */
 static bool
 shared_take(struct record_queue *queue, uint64_t wr_id, struct record_op *op)
@@ -228,7 +228,7 @@ lower(const char *name, size_t skip, char *text, size_t room)
 	return text;
 }
 
-/* The address handle of that id, newest first; NULL: there is none. */
+/* The address handle of that id, newest first; NULL: no handle has it. */
 static const struct wrap_obj *
 handle_find(struct wrap_rnic *rnic, uint32_t id)
 {
@@ -372,24 +372,32 @@ record_post_sq(struct ri_uqp *handle, const struct ri_wr *wr)
 	return status;
 }
 
+/* The receive of a queue pair (q) or of a shared queue (s), before it is posted. */
+static void
+receive_begin(struct wrap_rnic *rnic, struct record_queue *queue, struct record_op *op, char letter,
+	      uint32_t number, const struct ri_recv_wr *wr)
+{
+	char segments[TEXT];
+	uint32_t length;
+
+	op_begin(rnic, queue, op, wr->wr_id, wr->sgl, wr->num_sge);
+	length = segments_text(rnic, wr->sgl, wr->num_sge, segments, sizeof(segments));
+	record_line("post %c%u.r%llu recv len=%u flags=%#x local=%s", letter, number,
+		    (unsigned long long)op->number, length, wr->flags, segments);
+}
+
 enum ri_status
 record_post_rq(struct ri_uqp *handle, const struct ri_recv_wr *wr)
 {
 	struct wrap_obj *qp = wrap_of(handle)->half;
-	struct wrap_rnic *rnic = qp->rnic;
 	struct record_queue *queue = &record_qp_of(qp)->queues[1];
 	struct record_op op = {.sums = true};
-	char segments[TEXT];
 	enum ri_status status;
-	uint32_t length;
 
 	pthread_mutex_lock(&queue->post);
-	op_begin(rnic, queue, &op, wr->wr_id, wr->sgl, wr->num_sge);
-	length = segments_text(rnic, wr->sgl, wr->num_sge, segments, sizeof(segments));
-	record_line("post q%u.r%llu recv len=%u flags=%#x local=%s", qp->number,
-		    (unsigned long long)op.number, length, wr->flags, segments);
+	receive_begin(qp->rnic, queue, &op, 'q', qp->number, wr);
 	status = wrap_plain_fast_ops.post_rq(handle, wr);
-	op_end(rnic, queue, &op, qp, 'r', status);
+	op_end(qp->rnic, queue, &op, qp, 'r', status);
 	pthread_mutex_unlock(&queue->post);
 	return status;
 }
@@ -398,21 +406,15 @@ enum ri_status
 record_post_srq(struct ri_usrq *handle, const struct ri_recv_wr *wr)
 {
 	struct wrap_obj *srq = wrap_of(handle)->half;
-	struct wrap_rnic *rnic = srq->rnic;
 	struct record_op op = {.sums = true};
 	struct record_queue *queue;
-	char segments[TEXT];
 	enum ri_status status;
-	uint32_t length;
 
 	pthread_mutex_lock(&shared_post);
 	queue = &((struct record_srq *)srq->own)->queue;
-	op_begin(rnic, queue, &op, wr->wr_id, wr->sgl, wr->num_sge);
-	length = segments_text(rnic, wr->sgl, wr->num_sge, segments, sizeof(segments));
-	record_line("post s%u.r%llu recv len=%u flags=%#x local=%s", srq->number,
-		    (unsigned long long)op.number, length, wr->flags, segments);
+	receive_begin(srq->rnic, queue, &op, 's', srq->number, wr);
 	status = wrap_plain_fast_ops.post_srq(handle, wr);
-	op_end(rnic, queue, &op, srq, 'r', status);
+	op_end(srq->rnic, queue, &op, srq, 'r', status);
 	pthread_mutex_unlock(&shared_post);
 	return status;
 }

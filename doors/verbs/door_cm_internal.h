@@ -302,7 +302,7 @@ int door_cm_reject(struct door_cm_id *id, const uint8_t *data, uint8_t length);
 int door_cm_disconnect(struct door_cm_id *id);
 /* attr->qp_state is given. */
 int door_cm_init_qp_attr(struct door_cm_id *id, struct ib_uverbs_qp_attr *attr);
-/* RDMA_OPTION_ID_ACK_TIMEOUT. EINVAL: no code of a time. */
+/* Under door_cm_id::control: RDMA_OPTION_ID_ACK_TIMEOUT. EINVAL: no code of a time. */
 int door_cm_ack_timeout(struct door_cm_id *id, uint8_t code);
 /* End what the id has of a connection or a request. */
 void door_cm_hang_up(struct door_cm_id *id);

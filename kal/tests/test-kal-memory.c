@@ -215,7 +215,7 @@ shortest(const uint8_t *at, enum ri_status *status)
 	return least;
 }
 
-/* Mappings of one page each, until there are so many, or the kernel gives no more. Returns how many. */
+/* Mappings of one page each, until there are `pages` of them, or the kernel gives no more. Returns how many. */
 static size_t
 split(uint8_t *at, size_t pages)
 {

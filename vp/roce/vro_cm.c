@@ -21,9 +21,8 @@
 #include "vro_address.h"
 #include "vro_tap.h"
 
-#define DRAWS        64u /* of a port or an id that processes of one address may have */
-#define VRO_CODE_MAX 31u /* of a time */
-#define RETRIES      7u  /* of packets, and of messages that find no receive: without limit */
+#define DRAWS   64u /* of a port or an id that processes of one address may have */
+#define RETRIES 7u  /* of packets, and of messages that find no receive: without limit */
 
 struct ri_listen {
 	struct vsw_item item;
@@ -446,12 +445,15 @@ cm_listen_destroy(struct ri_listen *listen)
 	struct vro_station *station = listen->context->rnic->station;
 
 	vsw_context_remove(&listen->context->base, &listen->item);
-	pthread_mutex_lock(&station->claiming);
-	vro_service_over(station, listen->listen, &listen->service);
-	vrc_listen_free(vrc_service_enter(station->service), listen->listen);
-	vrc_service_leave(station->service);
-	pthread_mutex_unlock(&station->claiming);
-	vrc_service_settle(station->service);
+	/* In the child of a fork a thread of the parent may own the locks, and the service is the parent's. */
+	if (!atomic_load(&station->forked)) {
+		pthread_mutex_lock(&station->claiming);
+		vro_service_over(station, listen->listen, &listen->service);
+		vrc_listen_free(vrc_service_enter(station->service), listen->listen);
+		vrc_service_leave(station->service);
+		pthread_mutex_unlock(&station->claiming);
+		vrc_service_settle(station->service);
+	}
 	free(listen);
 }
 

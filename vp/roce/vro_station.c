@@ -664,10 +664,10 @@ vro_station_claim(struct vro_station *station)
 {
 	enum ri_status status = RI_SUCCESS;
 
+	if (atomic_load(&station->forked))
+		return RI_ERR_FATAL; /* a thread of the parent may own the locks */
 	if (atomic_load_explicit(&station->num_udps, memory_order_acquire) != 0)
 		return RI_SUCCESS;
-	if (atomic_load(&station->forked))
-		return RI_ERR_FATAL; /* a thread of the parent may own the lock */
 	pthread_mutex_lock(&station->claiming);
 	pthread_mutex_lock(&stations_lock);
 	if (atomic_load(&station->num_udps) == 0)

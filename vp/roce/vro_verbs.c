@@ -531,7 +531,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 		return RI_ERR_UNSUPPORTED;
 	if (peer->qpn > NUMBER_MAX || peer->rq_psn > NUMBER_MAX || mtu < 256 ||
 	    mtu > vro_station_mtu(qp->rnic->station) || (mtu & (mtu - 1)) != 0 ||
-	    peer->min_rnr_timer > 31)
+	    peer->min_rnr_timer > VRO_CODE_MAX)
 		return RI_ERR_INVALID_ARG;
 	if (qp->qp.transport == ROCE_RC && peer->ird > VRO_MAX_DEPTH)
 		return RI_ERR_LIMIT;
@@ -560,7 +560,7 @@ peer_send(struct ri_qp *ri, const struct ri_peer *peer)
 
 	if (qp->qp.transport == ROCE_UD || vro_is_number(qp))
 		return RI_ERR_UNSUPPORTED;
-	if (peer->sq_psn > NUMBER_MAX || peer->timeout > 31 || peer->retry_count > 7 ||
+	if (peer->sq_psn > NUMBER_MAX || peer->timeout > VRO_CODE_MAX || peer->retry_count > 7 ||
 	    peer->rnr_retry > 7)
 		return RI_ERR_INVALID_ARG;
 	if (qp->qp.transport == ROCE_RC && peer->ord > VRO_MAX_DEPTH)

@@ -16,6 +16,7 @@
 #define VRO_MAX_SGE     VSW_SPANS_MAX
 #define VRO_MAX_AH      4096u
 #define VRO_MAX_DEPTH   VRO_ANSWERS
+#define VRO_CODE_MAX    31u /* of a time */
 
 struct ri_rnic {
 	struct vro_station *station;

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * System calls of this process are told before they are made, and may be refused, by seccomp's notifications. Calls are seen whoever makes
+ * A thread of this process sees system calls of the others before they are made, and may refuse them, by seccomp's notifications. Calls are seen whoever makes
  * them: the library, the C library for it, or an instruction in line.
  */
 #ifndef NOTICE_H
@@ -12,11 +12,12 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 
-/* 0: the call is made. Otherwise it is not, and gives that errno. Called in a thread whose own calls are not told. */
+/* 0: the call is made. Otherwise it is not, and gives that errno. Called in a thread whose own calls nobody sees. */
 typedef int (*notice_answer)(const struct seccomp_notif *call);
 
 /*
- * From now on those calls of this thread, and of all threads that it makes, are told for which the filter returns SECCOMP_RET_USER_NOTIF.
+ * From now on `answer` sees those calls of this thread, and of all threads that it makes, for which the filter returns
+ * SECCOMP_RET_USER_NOTIF.
  * Once in a process. False: the kernel does not allow it.
  */
 bool notice_calls(const struct sock_fprog *filter, notice_answer answer);

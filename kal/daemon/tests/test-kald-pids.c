@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Who is one process to the daemon: one whose number another process had, while the connection of that one still lives in a child; and one that
+ * Processes that the daemon must not take for others: one has the number of an earlier one, whose connection still lives in a child, and one
  * makes children by vfork(). The test runs in a namespace of processes of its own, where it chooses their numbers.
  */
 #include <errno.h>

@@ -13,38 +13,15 @@
  * where the adapter has them, a Send that the server answers; each eighth round the server opens a window for a Write, and the client's
  * next Send invalidates it where that is claimed. A Send of no octets ends it, and the client disconnects.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tool_adapter.h"
-#include "tool_error.h"
+#define REPLAY_APP "replay-app"
+#include "replay_apps.h"
 #include "tool_way.h"
 
-#define BUFFER  65536u
-#define WINDOW  4096u
-#define SLOTS   16
-#define WAIT_US (20 * G_USEC_PER_SEC)
-
-#define MUST(call) must((call), #call)
-
-static void
-must(it_status_t status, const char *call)
-{
-	if (status == IT_SUCCESS)
-		return;
-	(void)fprintf(stderr, "replay-app: %s from %s\n", it_status_name(status), call);
-	exit(1);
-}
-
-static void
-must_good(bool good, GError *error)
-{
-	if (good)
-		return;
-	(void)fprintf(stderr, "replay-app: %s\n", error != NULL ? error->message : "failed");
-	exit(1);
-}
+#define BUFFER 65536u
+#define WINDOW 4096u
+#define SLOTS  16
 
 struct side {
 	struct tool_adapter adapter;
@@ -119,20 +96,6 @@ side_open(struct side *side, const char *name, bool plain)
 		MUST(it_rmr_create20(side->adapter.pz, IT_RMR_TYPE_NARROW, &side->rmr));
 	side->unlinks = side->adapter.info->post_send_unlink_remote_support == IT_TRUE;
 	side->random = 1;
-}
-
-static it_event_t
-next_event(it_evd_handle_t evd, it_event_type_t wanted)
-{
-	it_event_t event;
-
-	MUST(it_evd_wait(evd, WAIT_US, &event, NULL));
-	if (event.event_number != wanted) {
-		(void)fprintf(stderr, "replay-app: event %#x instead of %#x\n",
-			      (unsigned)event.event_number, (unsigned)wanted);
-		exit(1);
-	}
-	return event;
 }
 
 /* A completion, which must be a success: the octets. */

@@ -14,12 +14,10 @@
  * turns, and the server answers; then a datagram goes there and back. Some datagrams have the wrong key, and are lost. Where the adapter
  * has such windows, the client writes through one in each round.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tool_adapter.h"
-#include "tool_error.h"
+#define REPLAY_APP "replay-queues"
+#include "replay_apps.h"
 #include "tool_way.h"
 
 #define BUFFER   65536u
@@ -29,27 +27,6 @@
 #define FEW      4
 #define RECEIVES 8
 #define KEY      0x1234u
-#define WAIT_US  (20 * G_USEC_PER_SEC)
-
-#define MUST(call) must((call), #call)
-
-static void
-must(it_status_t status, const char *call)
-{
-	if (status == IT_SUCCESS)
-		return;
-	(void)fprintf(stderr, "replay-queues: %s from %s\n", it_status_name(status), call);
-	exit(1);
-}
-
-static void
-must_good(bool good, GError *error)
-{
-	if (good)
-		return;
-	(void)fprintf(stderr, "replay-queues: %s\n", error != NULL ? error->message : "failed");
-	exit(1);
-}
 
 struct side {
 	struct tool_adapter adapter;
@@ -80,20 +57,6 @@ segment(const struct side *side, size_t offset, size_t length)
 
 	triplet.addr.abs = side->memory + offset;
 	return triplet;
-}
-
-static it_event_t
-next_event(it_evd_handle_t evd, it_event_type_t wanted)
-{
-	it_event_t event;
-
-	MUST(it_evd_wait(evd, WAIT_US, &event, NULL));
-	if (event.event_number != wanted) {
-		(void)fprintf(stderr, "replay-queues: event %#x instead of %#x\n",
-			      (unsigned)event.event_number, (unsigned)wanted);
-		exit(1);
-	}
-	return event;
 }
 
 static void
@@ -311,7 +274,7 @@ serve(struct side *side, unsigned rounds)
 				  sizeof(told)));
 		(void)next_event(side->conn, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	}
-	/* Two messages, of which the second one is taken first. */
+	/* Two messages; the second one is taken first. */
 	for (int i = 2; i-- > 0;) {
 		message_take(side, i);
 		refill(side, i);

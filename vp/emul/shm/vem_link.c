@@ -457,7 +457,6 @@ link_to(struct vem_shm *shm, const char name[VEM_PLACE_NAME], bool fresh, enum r
 		bool none = errno == ECONNREFUSED || errno == ENOENT;
 
 		vem_shm_refused(shm, call, errno);
-
 		*reason = none ? RI_CM_REASON_REFUSED : RI_CM_REASON_RESOURCES;
 		return NULL;
 	}

@@ -192,9 +192,9 @@ void vem_shm_catch_up(struct vem_link *link);
 void vem_shm_read_to(struct vem_link *link, uint64_t end);
 /* A process has ended: remove the names that it has left. */
 void vem_shm_sweep_soon(struct vem_shm *shm);
-/* A line of the log. */
 /* The log names the call, if it was a sandbox that refused it. */
 void vem_shm_refused(const struct vem_shm *shm, const char *call, int error);
+/* A line of the log. */
 __attribute__((format(printf, 3, 4))) void vem_shm_say(const struct vem_shm *shm, unsigned level,
 						       const char *format, ...);
 /* The name of a block of queue pair numbers in the fabric. */

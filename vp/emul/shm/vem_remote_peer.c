@@ -95,8 +95,9 @@ vem_remote_join(struct vem_qp *qp)
 		say(link, joins(qp) ? VEM_PACKET_JOIN : VEM_PACKET_KNOCK, qp, remote);
 }
 
-void
-vem_remote_join_all(struct vem_link *link)
+/* All that wait for a partner in the process at the other side. */
+static void
+waiting_each(struct vem_link *link, void (*each)(struct vem_qp *qp, struct vem_link *link))
 {
 	struct vem_fabric *fabric = link->shm->fabric;
 
@@ -106,10 +107,23 @@ vem_remote_join_all(struct vem_link *link)
 		for (struct vsw_item *i = head->next; i != head; i = i->next) {
 			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
 
-			if (qp->join != NULL && far_block(qp) == link->block)
-				vem_remote_join(qp);
+			if (qp->join != NULL && vem_link_leads_to(link, far_block(qp)))
+				each(qp, link);
 		}
 	}
+}
+
+static void
+join_one(struct vem_qp *qp, struct vem_link *link)
+{
+	(void)link;
+	vem_remote_join(qp);
+}
+
+void
+vem_remote_join_all(struct vem_link *link)
+{
+	waiting_each(link, join_one);
 }
 
 /* The queue pair that the packet names, if it waits for the one that the packet comes from. */
@@ -229,8 +243,11 @@ partner_lost(struct vem_qp *qp, struct vem_link *old)
 {
 	struct vem_remote *remote = qp->join;
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
-	struct vem_link *link = vem_link_to_block(old->shm, far_block(qp), &reason);
+	struct vem_link *link;
 
+	if (!qp->ready || remote->link != NULL)
+		return;
+	link = vem_link_to_block(old->shm, far_block(qp), &reason);
 	if (link != NULL && remote->tries < TRIES) {
 		remote->tries++;
 		vem_remote_join(qp);
@@ -257,17 +274,5 @@ vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 void
 vem_remote_wait_down(struct vem_link *link)
 {
-	struct vem_fabric *fabric = link->shm->fabric;
-
-	for (uint32_t row = 0; row < VEM_UD_ROWS; row++) {
-		struct vsw_item *head = &fabric->numbered[row];
-
-		for (struct vsw_item *i = head->next; i != head; i = i->next) {
-			struct vem_qp *qp = vsw_of(i, struct vem_qp, number_item);
-
-			if (qp->join != NULL && qp->ready && qp->join->link == NULL &&
-			    vem_link_leads_to(link, far_block(qp)))
-				partner_lost(qp, link);
-		}
-	}
+	waiting_each(link, partner_lost);
 }
