@@ -244,10 +244,11 @@ def rows_between_networks():
     """Each pair of networks has bandwidth, median and the worst of 1,000 at each size, beside no alignment and plain TCP."""
     rows = bench.net_rows(everything=True)
     framed = [size for size in bench_peers.SIZES if size >= 65536]
-    same(len(bench_nets.NETS) * (len(bench_peers.SIZES) * 6 + len(framed)), len(rows))
+    same(len(bench_nets.NETS) * (len(bench_peers.SIZES) * 6 + 2 * len(framed)), len(rows))
     same(len(rows), len({row.name for row in rows}))
     same(set(), {row.name for row in bench.net_rows()} - {row.name for row in rows})
     for row in rows:
+        same('-crc-off' in row.name, row.ours.env.get('ITAPI_MPA_CRC') == 'off')
         aligned, off = '-auto-of-off' in row.name, {'ITAPI_IWARP_ALIGN': 'off'}
         same((True, not aligned), (row.ours.net in row.name, off.items() <= row.ours.env.items()))
         same(aligned, off.items() <= row.calibrator.env.items())
