@@ -189,11 +189,17 @@ is_failure(const struct cursor *cursor)
 	return cursor->line.count > 3 && strcmp(cursor->line.words[3], "success") != 0;
 }
 
+static bool
+is_flushed(const struct cursor *cursor)
+{
+	return is_failure(cursor) && strcmp(cursor->line.words[3], "flushed") == 0;
+}
+
 /* Requests are flushed because another one has failed, or because a connection has ended. */
 static bool
 is_cause(const struct cursor *cursor)
 {
-	return is_failure(cursor) && strcmp(cursor->line.words[3], "flushed") != 0;
+	return is_failure(cursor) && !is_flushed(cursor);
 }
 
 static bool
@@ -210,13 +216,13 @@ is_cut(const struct cursor *cursor)
 	return !cursor->there && cursor->set->cut[cursor->file];
 }
 
-/* Was the process at the other end killed? Whether this end still learns of that is chance. */
+/* Was the process at the other end killed? Whether this end learns of that, and what still arrives here, is chance. */
 static bool
 peer_was_killed(const struct cursor *cursor)
 {
 	const struct replay_set *set = cursor->set;
 
-	return !cursor->there && cursor->qp != NULL && cursor->qp->partner >= 0 &&
+	return cursor->qp != NULL && cursor->qp->partner >= 0 &&
 	       set->cut[g_array_index(set->qps, struct replay_qp, cursor->qp->partner).file];
 }
 
@@ -225,7 +231,8 @@ static int
 excuse_of(const struct cursor *one, const struct cursor *other, const struct sequence *sequence)
 {
 	if (is_cut(one) || is_cut(other) ||
-	    (sequence->queue == 0 && (peer_was_killed(one) || peer_was_killed(other))))
+	    (sequence->queue == 0 &&
+	     ((!one->there && peer_was_killed(one)) || (!other->there && peer_was_killed(other)))))
 		return EXCUSE_CUT;
 	if (strcmp(sequence->verb, "event") == 0)
 		return claims(one, "srq_limit") != claims(other, "srq_limit") ? EXCUSE_LIMITS : -1;
@@ -234,11 +241,12 @@ excuse_of(const struct cursor *one, const struct cursor *other, const struct seq
 	if (sequence->queue == 'r' && (!one->there || !other->there)) {
 		const struct cursor *there = one->there ? one : other;
 
-		return is_failure(there) && there->line.count > 3 &&
-				       strcmp(there->line.words[3], "flushed") == 0
-			       ? EXCUSE_FLUSHED
-			       : -1;
+		return is_flushed(there) ? EXCUSE_FLUSHED : -1;
 	}
+	/* The last message of a process that was killed may have left it, or not. */
+	if (sequence->queue == 'r' && is_flushed(one) != is_flushed(other) &&
+	    (peer_was_killed(one) || peer_was_killed(other)))
+		return EXCUSE_CUT;
 	if (one->there && other->there && same_word(one, other, 2) && one->qp->broken &&
 	    other->qp->broken && (is_failure(one) || is_failure(other)) &&
 	    profiles_differ(one, other))
