@@ -53,7 +53,8 @@
 #define VIW_MESSAGES    64u    /* messages in one system call, at most */
 #define VIW_RUN_MOST    65200u /* octets of a run: of a buffer of the kernel, its headers left out */
 #define VIW_BEYOND      2u     /* segments that the socket may have beyond the window */
-#define VIW_ROOM_LEAST  64u    /* octets left in a segment for which an FPDU is made */
+#define VIW_ROOM_PACED  (48u * 1024)   /* for a socket that paces; doc/decisions/0044 */
+#define VIW_ROOM_LEAST  64u            /* octets left in a segment for which an FPDU is made */
 #define VIW_LOCAL_ULPDU 65474u         /* towards this machine: payload of whole pages */
 #define VIW_ASK_LOCAL   (1024u * 1024) /* octets between two questions for the size of a segment */
 #define VIW_ASK_PATH    (16u * 1024)   /* the same, for a path on which it may change */
@@ -159,6 +160,17 @@ edge_find(struct viw_qp *qp, uint32_t len)
 	s->narrow = narrow;
 }
 
+/* Does the socket send at a pace of its own, for which it should get less at a time? Within this machine it is of no account. */
+static bool
+is_paced(int fd)
+{
+	char name[16] = ""; /* TCP_CA_NAME_MAX */
+	socklen_t len = sizeof(name);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0 &&
+	       strncmp(name, "bbr", 3) == 0;
+}
+
 void
 viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 {
@@ -169,7 +181,10 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->markers = stream->markers_tx;
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
 	s->special = s->aligned || s->markers || qp->tap.on;
+	s->paced = !stream->peer_local && is_paced(qp->stream.fd);
 	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
+	if (s->paced)
+		s->room = VIW_ROOM_PACED;
 	if (s->aligned) {
 		/* `acked`: what the kernel counts as acknowledged once the peer has acknowledged all octets before the stream. */
 		struct tcp_info info;

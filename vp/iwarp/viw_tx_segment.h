@@ -18,6 +18,7 @@ struct viw_segment {
 	bool aligned;         /* FPDUs begin and end with segments */
 	bool markers;         /* the peer wants markers */
 	bool has_markers;     /* markers are in the buffer already */
+	bool paced;           /* one call of the socket has no more than about `room` octets */
 	bool runs;            /* groups that fill their segments are one message */
 	bool edge_known;      /* the kernel says where the peer's window ends */
 	bool narrow;          /* what is sent passes that, so the socket takes little */

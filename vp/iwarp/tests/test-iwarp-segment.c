@@ -351,6 +351,37 @@ test_fill(void)
 	}
 }
 
+/* A socket that paces gets less at a time, unless the peer is on this machine. */
+static void
+test_paced(void)
+{
+	static const char *const controls[] = {"bbr", "cubic", "reno"};
+	struct viw_rnic rnic = {.align = VIW_ALIGN_OFF};
+
+	for (gsize i = 0; i < 2 * G_N_ELEMENTS(controls); i++) {
+		g_autofree struct viw_qp *qp = g_new0(struct viw_qp, 1);
+		const char *control = controls[i / 2];
+		struct ri_stream stream = far_stream();
+		bool paced = g_str_equal(control, "bbr") && i % 2 == 0;
+		int fd[2];
+
+		stream.peer_local = i % 2 != 0;
+		tcp_pair(fd);
+		if (setsockopt(fd[0], IPPROTO_TCP, TCP_CONGESTION, control, strlen(control)) != 0) {
+			g_test_message("no %s here", control);
+		} else {
+			g_assert_true(vsw_role_take(&qp->tx.role));
+			qp->stream.fd = fd[0];
+			qp->rnic = &rnic;
+			viw_segments_reset(qp, &stream);
+			g_assert_cmpint(qp->tx.segment.paced, ==, paced);
+			g_assert_cmpuint(qp->tx.segment.room, ==, paced ? 48 * 1024 : VIW_BUF_SIZE);
+		}
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
 /* The path takes less, and more again: IP options make room in each segment for themselves. */
 static void
 test_follows_path(void)
@@ -650,6 +681,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/segment/aligned", test_aligned);
 	g_test_add_func("/iwarp/segment/messages", test_messages);
 	g_test_add_func("/iwarp/segment/fill", test_fill);
+	g_test_add_func("/iwarp/segment/paced", test_paced);
 	g_test_add_func("/iwarp/segment/switch", test_switch);
 	g_test_add_func("/iwarp/segment/follows-path", test_follows_path);
 	g_test_add_func("/iwarp/segment/markers-in", test_markers_in);
