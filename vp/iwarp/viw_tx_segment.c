@@ -54,6 +54,7 @@
 #define VIW_RUN_MOST    65200u /* octets of a run: of a buffer of the kernel, its headers left out */
 #define VIW_BEYOND      2u     /* segments that the socket may have beyond the window */
 #define VIW_ROOM_PACED  (48u * 1024)   /* for a socket that paces; doc/decisions/0044 */
+#define VIW_ROOM_FAR    (96u * 1024)   /* for another one whose peer is not on this machine */
 #define VIW_ROOM_LEAST  64u            /* octets left in a segment for which an FPDU is made */
 #define VIW_LOCAL_ULPDU 65474u         /* towards this machine: payload of whole pages */
 #define VIW_ASK_LOCAL   (1024u * 1024) /* octets between two questions for the size of a segment */
@@ -182,9 +183,11 @@ viw_segments_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	s->aligned = align == VIW_ALIGN_ON || (align == VIW_ALIGN_AUTO && !stream->peer_local);
 	s->special = s->aligned || s->markers || qp->tap.on;
 	s->paced = !stream->peer_local && is_paced(qp->stream.fd);
-	s->room = s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
-	if (s->paced)
-		s->room = VIW_ROOM_PACED;
+	if (stream->peer_local)
+		s->room =
+			s->markers ? VIW_BUF_SIZE / 2 : VIW_BUF_SIZE; /* markers need some of it */
+	else
+		s->room = s->paced ? VIW_ROOM_PACED : VIW_ROOM_FAR;
 	if (s->aligned) {
 		/* `acked`: what the kernel counts as acknowledged once the peer has acknowledged all octets before the stream. */
 		struct tcp_info info;

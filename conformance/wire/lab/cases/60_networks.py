@@ -160,30 +160,46 @@ def vanished(bench, idle):
             raise Failed(f'the server is of no use afterwards:\n{bench.ours.says(server)}')
 
 
-def alignment(bench):
-    """Over 1 ms of delay, aligned FPDUs are about as fast as others; the figures are in the result.
+def ours_over(bench, octets, align):
+    """it-test between the ends: microseconds of half a round trip of 64 octets, or of one of many Writes of more."""
+    bench.port += 1
+    port = ['-p', str(bench.port)]
+    few = '300' if octets < 1 << 20 else '60'
+    _, said = bench.pair((bench.theirs, [bench.tool('it-test'), *port]),
+                         (bench.ours, [bench.tool('it-test'), *port, '--json', '--perf', 'send' if octets == 64 else 'write',
+                                       '-S', str(octets), '-C', few, bench.address(bench.theirs)]),
+                         bench.port, {'ITAPI_IWARP_ALIGN': align}, {'ITAPI_IWARP_ALIGN': align})
+    result = json.loads(said[said.index('{'):said.rindex('}') + 1])
+    return result['p50_us'] if octets == 64 else octets / result['megabytes_per_second']
 
-    The aim is 0.85. The case fails far below that only, since the machine is an emulated one.
+
+def plain_tcp(bench, octets):
+    """The same by rstream over ordinary sockets: one after the other, or in a row."""
+    bench.port += 1
+    size = ['-p', str(bench.port), '-T', 's', '-S', str(octets),
+            *(['-I', '300', '-C', '1'] if octets == 64 else ['-I', '1', '-C', '300' if octets < 1 << 20 else '60'])]
+    _, said = bench.pair((bench.theirs, ['rstream', '-b', bench.address(bench.theirs), *size]),
+                         (bench.ours, ['rstream', '-s', bench.address(bench.theirs), *size]), bench.port)
+    return float(said.split()[-1])
+
+
+def alignment(bench):
+    """Over 1 ms of delay, aligned FPDUs are about as fast as others, and as plain TCP; the figures are in the result.
+
+    The aims are 0.85 and 0.75. The case fails far below that only, since the machine is an emulated one.
     """
+    ways = {'auto': functools.partial(ours_over, align='auto'), 'off': functools.partial(ours_over, align='off'), 'TCP': plain_tcp}
     ratios = {}
     with network(bench, 'delay 1ms'):
-        for what, octets, better in (('p50_us', 64, 'less'), ('megabytes_per_second', 65536, 'more'),
-                                     ('megabytes_per_second', 1 << 20, 'more')):
-            found = {'auto': [], 'off': []}
-            for align in ('auto', 'off') * 5:
-                bench.port += 1
-                port = ['-p', str(bench.port)]
-                _, said = bench.pair(
-                    (bench.theirs, [bench.tool('it-test'), *port]),
-                    (bench.ours, [bench.tool('it-test'), *port, '--json', '--perf', 'send' if octets == 64 else 'write',
-                                  '-S', str(octets), '-C', '300' if octets < 1 << 20 else '60', bench.address(bench.theirs)]),
-                    bench.port, {'ITAPI_IWARP_ALIGN': align}, {'ITAPI_IWARP_ALIGN': align})
-                found[align].append(json.loads(said[said.index('{'):said.rindex('}') + 1])[what])
-            auto, off = statistics.median(found['auto']), statistics.median(found['off'])
-            ratios[f'{what} of {octets} octets'] = round(off / auto if better == 'less' else auto / off, 3)
-    if min(ratios.values()) < 0.5:
-        raise Failed(f'aligned FPDUs are slow: {ratios}')
-    return {'aligned beside not aligned': ratios}
+        for octets in (64, 65536, 1 << 20):
+            took = {name: [] for name in ways}
+            for name in tuple(ways) * 5:
+                took[name].append(ways[name](bench, octets))
+            auto, off, tcp = (statistics.median(took[name]) for name in ways)
+            ratios[octets] = {'auto of off': round(off / auto, 3), 'off of TCP': round(tcp / off, 3)}
+    if min(min(ratio.values()) for ratio in ratios.values()) < 0.5:
+        raise Failed(f'slow over 1 ms: {ratios}')
+    return {'speed over 1 ms': ratios}
 
 
 ITSELF, SIW = 'lab-itapi', 'lab-verbs'
@@ -212,6 +228,6 @@ for other, our_role in ((ITSELF, 'initiator'), (SIW, 'initiator'), (SIW, 'respon
             CASES.append(case(f'{name} with {PEERS[other]}',
                               functools.partial(during, peer=other, role=our_role, change=what), *peer_role))
 CASES += [case('markers with vp/iwarp', markers, 'vp/iwarp', 'both'),
-          Case('networks the speed of aligned FPDUs over 1 ms', alignment, crc=True, topology='veth', limit=400, long=True),
+          Case('networks the speed over 1 ms', alignment, crc=True, topology='veth', limit=400, long=True),
           case('a peer that vanishes with data outstanding', functools.partial(vanished, idle=False), 'siw', 'responder'),
           case('a peer that vanishes when idle', functools.partial(vanished, idle=True), 'siw', 'responder')]
