@@ -10,8 +10,9 @@
 
 struct viw_qp;
 
-#define VIW_DIRECT_MIN    16384u /* octets of payload in one piece from which it is worth it */
-#define VIW_DIRECT_FRAMES 64u    /* frames in one system call: on a path of 1,500 octets they have 90 KiB */
+#define VIW_DIRECT_MIN 16384u /* octets of payload in one piece from which it is worth it */
+#define VIW_DIRECT_FRAMES \
+	64u /* frames in one system call: on a path of 1,500 octets they have 90 KiB */
 
 /* The next octets of a message. */
 struct viw_direct {
