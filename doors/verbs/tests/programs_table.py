@@ -168,6 +168,13 @@ def mpi_by_ucx(name, title, transports, base=SHM):
     return dataclasses.replace(row, no_tsan=HOOKS)
 
 
+def mpi_windows(suffix, base):
+    """One-sided communication: RDMA Writes, Reads and atomics of UCX."""
+    row = late(mpi_by_ucx('windows' + suffix, 'Open MPI by UCX, rc_verbs, one-sided', RC_OF_UCX, base))
+    return dataclasses.replace(row, client=row.client.replace(OVER_UCX, '--mca pml ucx --mca osc ucx')
+                               .replace('mpi_program', 'mpi_windows_program'), says=('4 ranks: all windows are right',))
+
+
 def netpipe(base):
     """Two ranks of MPICH on this host, which check each message."""
     environment = {**base.get('environment', {}), 'UCX_TLS': RC_OF_UCX + ',self', 'UCX_NET_DEVICES': device_of(base) + ':1'}
@@ -404,6 +411,7 @@ ROWS = [
     late(mpi_by_ucx('ucx-ud', 'Open MPI by UCX, ud_verbs', 'ud_verbs')),
     late(mpi_by_ucx('ucx-rc-roce', 'Open MPI by UCX, rc_verbs', RC_OF_UCX, ROCE)),
     late(mpi_by_ucx('ucx-ud-roce', 'Open MPI by UCX, ud_verbs', 'ud_verbs', ROCE)),
+    mpi_windows('', SHM), mpi_windows('-roce', ROCE),
     hpcc(RC_OF_UCX), hpcc('ud_verbs'), netpipe(SHM), netpipe(ROCE),
     mpi('ofi-rxd', 'Open MPI by libfabric, "verbs;ofi_rxd"', OVER_OFI + 'verbs;ofi_rxd'),
     late(mpi('ofi-rxm', 'Open MPI by libfabric, "verbs;ofi_rxm"', OVER_OFI + 'verbs;ofi_rxm', address='{interface}')),
