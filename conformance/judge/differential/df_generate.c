@@ -376,6 +376,7 @@ static const struct {
 	[DF_EP_MODIFY] = {10, pick_ep_change, DF_DRAW_CHANGES},
 	[DF_LISTEN] = {5, pick_listen, DF_DRAW_CHANGES},
 	[DF_EVD_SIZE] = {5, pick_evd_size, DF_DRAW_CHANGES},
+	[DF_EVD_WAY] = {12, pick_evd_way, DF_DRAW_WAYS},
 	[DF_RECV] = {10, make_recv, 0},
 	[DF_SRQ_RECV] = {5, make_srq_recv, DF_DRAW_WIDE},
 	[DF_SEND] = {18, make_send, 0},
@@ -431,10 +432,11 @@ is_idle_work(const struct maker *maker, enum df_kind kind)
 static int
 weight_of(const struct maker *maker, int kind)
 {
-	unsigned draw =
-		(maker->wide ? DF_DRAW_WIDE : 0) | (maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
-		(maker->watermarks ? DF_DRAW_WATERMARKS : 0) |
-		(maker->faults ? DF_DRAW_FAULTS : 0) | (maker->changes ? DF_DRAW_CHANGES : 0);
+	unsigned draw = (maker->wide ? DF_DRAW_WIDE : 0) |
+			(maker->privileged ? DF_DRAW_PRIVILEGED : 0) |
+			(maker->watermarks ? DF_DRAW_WATERMARKS : 0) |
+			(maker->faults ? DF_DRAW_FAULTS : 0) |
+			(maker->changes ? DF_DRAW_CHANGES : 0) | (maker->ways ? DF_DRAW_WAYS : 0);
 
 	return (kinds[kind].draw & ~draw) != 0 ? 0 : kinds[kind].weight;
 }
@@ -579,7 +581,8 @@ df_generate(uint32_t seed, unsigned draw)
 			      .privileged = (draw & DF_DRAW_PRIVILEGED) != 0,
 			      .watermarks = (draw & DF_DRAW_WATERMARKS) != 0,
 			      .faults = (draw & DF_DRAW_FAULTS) != 0,
-			      .changes = (draw & DF_DRAW_CHANGES) != 0};
+			      .changes = (draw & DF_DRAW_CHANGES) != 0,
+			      .ways = (draw & DF_DRAW_WAYS) != 0};
 	int steps, last = -1;
 
 	maker.model = df_model_new(&all);

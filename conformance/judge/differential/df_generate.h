@@ -16,6 +16,7 @@ enum df_draw {
 	DF_DRAW_WATERMARKS = 4, /* useful with DF_DRAW_WIDE */
 	DF_DRAW_FAULTS = 8,     /* spigots that go down, adapters that fail */
 	DF_DRAW_CHANGES = 16,   /* other attributes, other sizes, listeners that go and come back */
+	DF_DRAW_WAYS = 32,      /* aggregates and callbacks */
 };
 
 /*

@@ -54,6 +54,7 @@ static gboolean privileged;
 static gboolean watermarks;
 static gboolean faults;
 static gboolean changes;
+static gboolean ways;
 static char *quirks;
 static int attempts = 1;
 static gboolean tally;
@@ -71,6 +72,7 @@ static const GOptionEntry options[] = {
 	 "Spigots that go down and adapters that fail, too", NULL},
 	{"changes", 0, 0, G_OPTION_ARG_NONE, &changes,
 	 "Changed attributes and sizes, listeners that go, too", NULL},
+	{"ways", 0, 0, G_OPTION_ARG_NONE, &ways, "Aggregates and callbacks, too", NULL},
 	{"quirks", 'q', 0, G_OPTION_ARG_STRING, &quirks,
 	 "What the device does otherwise; a wrong word lists all", "LIST"},
 	{"attempts", 0, 0, G_OPTION_ARG_INT, &attempts,
@@ -171,18 +173,19 @@ say_count(void)
 static unsigned
 draw(void)
 {
-	return (wide || privileged || watermarks || faults || changes ? DF_DRAW_WIDE : 0) |
+	return (wide || privileged || watermarks || faults || changes || ways ? DF_DRAW_WIDE : 0) |
 	       (privileged ? DF_DRAW_PRIVILEGED : 0) | (watermarks ? DF_DRAW_WATERMARKS : 0) |
-	       (faults ? DF_DRAW_FAULTS : 0) | (changes ? DF_DRAW_CHANGES : 0);
+	       (faults ? DF_DRAW_FAULTS : 0) | (changes ? DF_DRAW_CHANGES : 0) |
+	       (ways ? DF_DRAW_WAYS : 0);
 }
 
 static char *
 name_of(int seed)
 {
-	return g_strdup_printf("%s%s%s%s%sseed %d", privileged ? "privileged " : "",
+	return g_strdup_printf("%s%s%s%s%s%sseed %d", privileged ? "privileged " : "",
 			       watermarks ? "watermarks " : "", faults ? "faults " : "",
-			       changes ? "changes " : "", draw() == DF_DRAW_WIDE ? "wide " : "",
-			       seed);
+			       changes ? "changes " : "", ways ? "ways " : "",
+			       draw() == DF_DRAW_WIDE ? "wide " : "", seed);
 }
 
 /* The program of a seed, fit for the adapter. */

@@ -208,7 +208,8 @@ settle_watch(const struct df_model *model, struct df_settle *now)
 {
 	for (int i = 0; i < 2 * DF_NODES; i++)
 		now->watch[i / 2][i % 2] =
-			model->threshold[i / 2][i % 2] == 0 && !now->dead[i / 2] &&
+			model->threshold[i / 2][i % 2] == 0 &&
+			model->way[i / 2][i % 2] == DF_WAY_WAIT && !now->dead[i / 2] &&
 			(i % 2 == 0 || !(now->hold[i / 2] || model->profile->all_solicited));
 	for (unsigned i = 0; i < now->cm->len; i++) {
 		const unsigned ends = ~MODEL_BIT(IT_CM_MSG_CONN_ESTABLISHED_EVENT & 0xf);

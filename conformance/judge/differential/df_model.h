@@ -161,9 +161,10 @@ struct df_model {
 	bool paused;         /* something of the present group waits for a spigot that is down */
 	uint8_t memory[DF_NODES][DF_MEMORY];
 	uint8_t vague[DF_NODES][DF_MEMORY];
-	int threshold[DF_NODES][2]; /* of the dispatchers of requests and of receives */
-	GArray *touches;            /* of struct model_touch */
-	GArray *work;               /* of struct model_posted, one for each of expected->wrs */
+	int threshold[DF_NODES][2];   /* of the dispatchers of requests and of receives */
+	enum df_way way[DF_NODES][4]; /* of all dispatchers, those first */
+	GArray *touches;              /* of struct model_touch */
+	GArray *work;                 /* of struct model_posted, one for each of expected->wrs */
 	bool poisoned; /* two requests of the group access the same memory without an order between them */
 	bool dirty; /* something was posted since the last settlement */
 	int settle; /* number of the next settlement */

@@ -101,6 +101,25 @@ evd_size(struct df_model *model, const struct df_step *step)
 	model_answer(model, IT_ERR_RESOURCE_QUEUE_SIZE);
 }
 
+/*
+ * What a dispatcher is now decides which other way it may go [IT 6.3.2]. What is queued meanwhile is told of in the new way, so
+ * nothing is settled before.
+ */
+static void
+evd_way(struct df_model *model, const struct df_step *step)
+{
+	enum df_way *way = &model->way[step->obj][step->how], to = (enum df_way)step->a;
+
+	if (*way == DF_WAY_CALLBACK && to != DF_WAY_WAIT)
+		model_answer(model, IT_ERR_CALLBACK_EXISTS);
+	else if (*way != DF_WAY_WAIT && to == DF_WAY_CALLBACK)
+		model_answer(model, IT_ERR_INVALID_EVD_STATE);
+	if (model_now(model)->answer.count > 0)
+		return;
+	model_answer(model, IT_SUCCESS);
+	*way = to;
+}
+
 static void
 listen_change(struct df_model *model, const struct df_step *step)
 {
@@ -117,6 +136,10 @@ listen_change(struct df_model *model, const struct df_step *step)
 void
 model_change(struct df_model *model, const struct df_step *step)
 {
+	if (step->kind == DF_EVD_WAY) {
+		evd_way(model, step);
+		return;
+	}
 	model_settle_before(model);
 	switch ((int)step->kind) {
 	case DF_EP_MODIFY:

@@ -17,6 +17,7 @@ struct maker {
 	bool watermarks;
 	bool faults;
 	bool changes;
+	bool ways;
 	bool wild; /* the present step is unguided */
 };
 
@@ -70,6 +71,7 @@ void pick_fail(struct maker *maker, struct df_step *step);
 void pick_ep_change(struct maker *maker, struct df_step *step);
 void pick_listen(struct maker *maker, struct df_step *step);
 void pick_evd_size(struct maker *maker, struct df_step *step);
+void pick_evd_way(struct maker *maker, struct df_step *step);
 void pick_srq_size(struct maker *maker, struct df_step *step);
 /* Spigots that are down go up now and then. */
 void pick_repair(struct maker *maker);

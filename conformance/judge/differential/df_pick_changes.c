@@ -56,6 +56,19 @@ pick_evd_size(struct maker *maker, struct df_step *step)
 	step->a = EVD_LEAST + pick_below(maker, EVD_MOST - EVD_LEAST);
 }
 
+/* To any way, by way of waiting or at once, which some ways exclude. */
+void
+pick_evd_way(struct maker *maker, struct df_step *step)
+{
+	struct df_step wait = {.kind = DF_EVD_WAY, .a = DF_WAY_WAIT};
+
+	step->obj = wait.obj = pick_below(maker, DF_NODES);
+	step->how = wait.how = pick_below(maker, 4);
+	step->a = pick_below(maker, DF_WAYS);
+	if (maker->model->way[step->obj][step->how] != DF_WAY_WAIT && !pick_once_in(maker, 3))
+		pick_add(maker, &wait);
+}
+
 void
 pick_srq_size(struct maker *maker, struct df_step *step)
 {

@@ -81,6 +81,7 @@ static const struct {
 	[DF_EP_MODIFY] = {"ep-modify", "ep flags sq rq enable ird ord payload", false, false},
 	[DF_LISTEN] = {"listen", "obj how", false, false},
 	[DF_EVD_SIZE] = {"evd-size", "obj how a", false, false},
+	[DF_EVD_WAY] = {"evd-way", "obj how a", false, false},
 	[DF_RECV] = {"recv", "ep flags", true, false},
 	[DF_SRQ_RECV] = {"srq-recv", "obj flags", true, false},
 	[DF_SEND] = {"send", "ep flags", true, false},

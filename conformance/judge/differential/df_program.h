@@ -44,6 +44,7 @@ enum df_kind {
 	DF_EP_MODIFY,
 	DF_LISTEN,
 	DF_EVD_SIZE,
+	DF_EVD_WAY,
 	DF_RECV,
 	DF_SRQ_RECV,
 	DF_SEND,
@@ -75,6 +76,15 @@ enum df_kind {
 	DF_LMR_LINK,
 	DF_LMR_UNLINK,
 	DF_KIND_COUNT
+};
+
+/* How a program hears of the events of a dispatcher [IT 6.3]. */
+enum df_way {
+	DF_WAY_WAIT,
+	DF_WAY_NOTICES, /* a member of an aggregate that hands out notifications */
+	DF_WAY_MERGED,  /* of one that hands out events of its members */
+	DF_WAY_CALLBACK,
+	DF_WAYS
 };
 
 /* Octets of a local region, counted from its start; those of a direct one are octets of the arena. */
@@ -115,7 +125,7 @@ struct df_step {
 	/*
 	 * connect: enum df_how; threshold: 1 = of the dispatcher of receives; spigot: 1 = it goes up; datagram: 1 = a wrong key; atomic:
 	 * it_atomic_op_t; rmr: it_rmr_type_t; lmr: 1 = not shareable; watermarks of an endpoint: 1 = soft, 2 = hard, 3 = both;
-	 * listen: 1 = the node listens again; evd-size: which dispatcher of the node
+	 * listen: 1 = the node listens again; evd-size, evd-way: which dispatcher of the node
 	 */
 	int how;
 	int mode; /* it_addr_mode_t */
@@ -123,7 +133,7 @@ struct df_step {
 	int flags; /* of an endpoint that is modified: enum df_change */
 	int off;
 	int len;
-	int a; /* operands of an atomic; a: seed of a pattern, low watermark, pieces of a reserved region */
+	int a; /* operands of an atomic; a: seed of a pattern, low watermark, pieces of a reserved region, enum df_way */
 	int b;
 	int segs;
 	struct df_seg seg[DF_SEGS];
@@ -186,7 +196,7 @@ df_is_fault(enum df_kind kind)
 static inline bool
 df_is_change(enum df_kind kind)
 {
-	return (kind >= DF_EP_MODIFY && kind <= DF_EVD_SIZE) || kind == DF_SRQ_SIZE;
+	return (kind >= DF_EP_MODIFY && kind <= DF_EVD_WAY) || kind == DF_SRQ_SIZE;
 }
 
 static inline bool

@@ -139,7 +139,7 @@ answer_accept(struct df_run *run, const struct df_step *step, int64_t deadline,
 	it_ep_handle_t ep = run->world->ep[step->ep].handle;
 	it_event_t event;
 
-	if (!run_wait(run, node_of(run, step->ep)->evd[WORLD_CM], deadline, &event))
+	if (!run_wait_for(run, node_of(run, step->ep), WORLD_CM, deadline, &event))
 		return;
 	seen->third_made =
 		event.event_number == IT_CM_MSG_CONN_ACCEPT_ARRIVAL_EVENT && event.conn.ep == ep;
@@ -169,7 +169,7 @@ connect_step(struct df_run *run, const struct df_step *step, struct df_seen_step
 			       NULL, 0);
 	if (status != IT_SUCCESS)
 		return status;
-	if (run->now->unreached || !run_wait(run, far->evd[WORLD_CM_REQUEST], deadline, &event))
+	if (run->now->unreached || !run_wait_for(run, far, WORLD_CM_REQUEST, deadline, &event))
 		return status;
 	if (step->how != DF_REJECT && far_ep != NULL) {
 		seen->second_made = true;
@@ -384,6 +384,7 @@ perform(struct df_run *run, const struct df_step *step, it_dto_cookie_t cookie,
 	case DF_EP_MODIFY:
 	case DF_LISTEN:
 	case DF_EVD_SIZE:
+	case DF_EVD_WAY:
 	case DF_SRQ_SIZE:
 		return run_change(run, step);
 	case DF_THRESHOLD:

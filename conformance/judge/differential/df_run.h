@@ -63,7 +63,10 @@ it_status_t run_lmr_link(struct df_run *run, const struct df_step *step, it_dto_
 void run_key_takes(struct world_key *key, it_rmr_context_t context, uint64_t base);
 /* What the peer adds its offset to, for a region or window of that addressing mode. */
 uint64_t run_base_of(const struct df_run *run, const struct df_step *step, int off);
-/* The next event of a dispatcher, within the time the run has. */
+/* The next event of a dispatcher of a node, in its way, within the time the run has. */
+bool run_wait_for(struct df_run *run, struct world_node *node, enum world_evd kind,
+		  int64_t deadline, it_event_t *event);
+/* The same of a dispatcher that has no ways. */
 bool run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *event);
 
 #endif /* DF_RUN_H */

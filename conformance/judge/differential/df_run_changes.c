@@ -84,6 +84,9 @@ run_change(struct df_run *run, const struct df_step *step)
 		return ep_modify(run, step);
 	case DF_EVD_SIZE:
 		return evd_size(run, step);
+	case DF_EVD_WAY:
+		return ways_go(&run->world->node[step->obj].ways, (unsigned)step->how,
+			       (enum df_way)step->a);
 	case DF_SRQ_SIZE:
 		return srq_size(run, step);
 	default:

@@ -35,6 +35,21 @@ run_wait(struct df_run *run, it_evd_handle_t evd, int64_t deadline, it_event_t *
 	return status == IT_SUCCESS;
 }
 
+bool
+run_wait_for(struct df_run *run, struct world_node *node, enum world_evd kind, int64_t deadline,
+	     it_event_t *event)
+{
+	int64_t left = deadline - g_get_monotonic_time();
+	it_status_t status;
+
+	do {
+		status = ways_wait(&node->ways, kind, left > 0 ? (uint64_t)left : 0, event);
+	} while (status == IT_ERR_INTERRUPT);
+	if (status != IT_SUCCESS)
+		run->record->stuck = true;
+	return status == IT_SUCCESS;
+}
+
 /* The object that an event names as unlinked. */
 static int
 place_of(const struct df_run *run, it_handle_t handle)
@@ -97,23 +112,25 @@ take_wr(struct df_run *run, const it_event_t *event, bool request)
 	g_array_append_val(run->record->wrs, seen);
 }
 
+/* `told`: only what the way of the dispatcher has told of. */
 static void
-empty_one(struct df_run *run, int node, bool request)
+empty_one(struct df_run *run, int node, bool request, bool told)
 {
-	it_evd_handle_t evd = run->world->node[node].evd[request ? WORLD_REQUEST : WORLD_RECV];
+	struct ways *ways = &run->world->node[node].ways;
+	unsigned kind = request ? WORLD_REQUEST : WORLD_RECV;
 	it_event_t event;
 
-	while (it_evd_dequeue(evd, &event) == IT_SUCCESS)
+	while (told ? ways_take(ways, kind, &event) : ways_dequeue(ways, kind, &event))
 		take_wr(run, &event, request);
 }
 
 /* Receives stay where they are as long as their number counts. */
 static void
-empty_dto(struct df_run *run, int node)
+empty_dto(struct df_run *run, int node, bool told)
 {
-	empty_one(run, node, true);
+	empty_one(run, node, true, told);
 	if (!run->hold[node])
-		empty_one(run, node, false);
+		empty_one(run, node, false, told);
 }
 
 static void
@@ -127,17 +144,18 @@ take_cm(struct df_run *run, int node, const it_event_t *event)
 	    event->event_number != IT_CM_MSG_CONN_DISCONNECT_EVENT)
 		return;
 	run->hold[node] = false;
-	empty_dto(run, node);
+	empty_dto(run, node, false);
 	if (seen.ep >= 0)
 		run->world->ep[seen.ep].ended = true;
 }
 
 static void
-empty_cm(struct df_run *run, int node)
+empty_cm(struct df_run *run, int node, bool told)
 {
+	struct ways *ways = &run->world->node[node].ways;
 	it_event_t event;
 
-	while (it_evd_dequeue(run->world->node[node].evd[WORLD_CM], &event) == IT_SUCCESS)
+	while (told ? ways_take(ways, WORLD_CM, &event) : ways_dequeue(ways, WORLD_CM, &event))
 		take_cm(run, node, &event);
 }
 
@@ -157,7 +175,7 @@ wait_cm(struct df_run *run, int node, int64_t deadline)
 		missing -= ep >= 0 && df_node(ep) == node;
 	}
 	for (; missing > 0; missing--) {
-		if (!run_wait(run, run->world->node[node].evd[WORLD_CM], deadline, &event))
+		if (!run_wait_for(run, &run->world->node[node], WORLD_CM, deadline, &event))
 			return false;
 		take_cm(run, node, &event);
 	}
@@ -204,16 +222,16 @@ missing_wrs(const struct df_run *run, int node, bool request, bool probes)
 static bool
 wait_dto(struct df_run *run, int node, int kind, int64_t deadline, it_event_t *event)
 {
-	it_evd_handle_t evd = run->world->node[node].evd[kind];
+	struct world_node *from = &run->world->node[node];
 
-	if (run->world->node[node].threshold[kind == WORLD_REQUEST ? 0 : 1] > 0)
-		return run_wait(run, evd, deadline, event);
-	while (it_evd_dequeue(evd, event) != IT_SUCCESS) {
+	if (from->threshold[kind == WORLD_REQUEST ? 0 : 1] > 0)
+		return run_wait_for(run, from, (enum world_evd)kind, deadline, event);
+	while (!ways_dequeue(&from->ways, (unsigned)kind, event)) {
 		if (g_get_monotonic_time() > deadline) {
 			run->record->stuck = true;
 			return false;
 		}
-		if (it_evd_wait(evd, SLICE_US, event, NULL) == IT_SUCCESS)
+		if (ways_wait(&from->ways, (unsigned)kind, SLICE_US, event) == IT_SUCCESS)
 			return true;
 	}
 	return true;
@@ -250,7 +268,7 @@ watch_all(struct df_run *run, int64_t deadline)
 
 	for (int i = 0; i < 2 * DF_NODES; i++) {
 		if (!expect->watch[i / 2][i % 2] && (i % 2 == 0 || !run->hold[i / 2]))
-			empty_one(run, i / 2, i % 2 == 0);
+			empty_one(run, i / 2, i % 2 == 0, true);
 	}
 	while (!decided && g_get_monotonic_time() < deadline) {
 		decided = true;
@@ -314,11 +332,11 @@ post_probes(struct df_run *run)
 }
 
 static void
-empty_all(struct df_run *run)
+empty_all(struct df_run *run, bool told)
 {
 	for (int i = 0; i < DF_NODES; i++) {
-		empty_cm(run, i);
-		empty_dto(run, i);
+		empty_cm(run, i, told);
+		empty_dto(run, i, told);
 	}
 }
 
@@ -329,13 +347,13 @@ wait_all(struct df_run *run)
 
 	if (!watch_all(run, deadline))
 		return false;
-	empty_all(run);
+	empty_all(run, true);
 	for (int i = 0; i < DF_NODES; i++) {
 		if (!wait_cm(run, i, deadline) || !run_wait_async(run, i, deadline) ||
 		    !run_wait_unaff(run, i, deadline))
 			return false;
 		run->hold[i] = false;
-		empty_dto(run, i);
+		empty_dto(run, i, true);
 	}
 	if (!wait_wrs(run, deadline, false))
 		return false;
@@ -404,7 +422,7 @@ run_settle(struct df_run *run)
 	run_begin_limits(run);
 	run_begin_faults(run);
 	good = wait_all(run);
-	empty_all(run);
+	empty_all(run, false);
 	look_around(run);
 	run->settle++;
 	return good;

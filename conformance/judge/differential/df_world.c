@@ -131,6 +131,7 @@ node_open(struct world_node *node, it_ia_handle_t ia)
 		must(it_evd_create(node->ia, streams[i], 0, WORLD_QUEUE, 1, NULL, &node->evd[i],
 				   NULL),
 		     "it_evd_create");
+	ways_begin(&node->ways, node->ia, node->evd);
 	node->threshold[0] = node->threshold[1] = 1;
 	node_listen(node);
 	node->arena = g_aligned_alloc0(1, DF_MEMORY, 4096);
@@ -215,6 +216,8 @@ tear_objects(struct world *world, char **refused)
 		if (world->node[i].listen != NULL)
 			tear(refused, "listen", i, it_listen_free(world->node[i].listen));
 	}
+	for (int i = 0; i < DF_NODES; i++)
+		ways_leave(&world->node[i].ways);
 	for (int i = 0; i < DF_NODES * WORLD_EVDS; i++) {
 		it_evd_handle_t evd = world->node[i / WORLD_EVDS].evd[i % WORLD_EVDS];
 
@@ -224,6 +227,7 @@ tear_objects(struct world *world, char **refused)
 	for (int i = 0; i < DF_NODES; i++) {
 		const struct world_node *node = &world->node[i];
 
+		tear(refused, "aggregate of node", i, ways_end(&world->node[i].ways));
 		if (node->unaff != NULL)
 			tear(refused, "unaffiliated evd", i, it_evd_free(node->unaff));
 		if (node->io != NULL)

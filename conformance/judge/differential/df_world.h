@@ -7,6 +7,7 @@
 
 #include "df_expect.h"
 #include "df_hub.h"
+#include "df_ways.h"
 
 #define WORLD_SEGS  4    /* the most that is asked for */
 #define WORLD_READS 16   /* likewise: DF_DEPTH */
@@ -28,6 +29,7 @@ struct world_node {
 	it_evd_handle_t unaff; /* of the spigot's events, NULL: none */
 	it_ia_info_t *info;
 	it_evd_handle_t evd[WORLD_EVDS];
+	struct ways ways;          /* in which the runner hears of their events */
 	it_listen_handle_t listen; /* NULL: none now */
 	it_conn_qual_t qual;
 	size_t spigot;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define PATIENCE 60 /* s */
+#define PATIENCE 25 /* s */
 
 static void
 case_run(struct df_case *one, const struct df_program *program, void (*look)(struct df_case *))
