@@ -289,6 +289,7 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->probe = qp->engine->probe;
 	tx->absent = 0;
+	vro_alive_begin(qp);
 	qp->state = VRO_RTS;
 }
 

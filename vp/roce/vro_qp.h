@@ -42,6 +42,8 @@ vro_slot(uint32_t qpn)
 
 #define VRO_ABSENT         50000000u
 #define VRO_ABSENCES       3u   /* in a row end the connection */
+#define VRO_ALIVE_ASKS     40u  /* questions to a silent peer, at most ... */
+#define VRO_ALIVE_PARTS    8u   /* ... with so many in the time that it was silent before */
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
 #define VRO_KEY_CONTROLLED 0x80000000u
 #define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
@@ -65,6 +67,7 @@ enum vro_count {
 	VRO_REPEATED, /* sent again */
 	VRO_TIMEOUTS,
 	VRO_PROBES,     /* of the last packet, before the time of a timeout */
+	VRO_ALIVE,      /* questions to a silent peer, with nothing under way */
 	VRO_GAPS,       /* sequence NAKs sent */
 	VRO_DUPLICATES, /* requests that had been executed */
 	VRO_RNRS,       /* RNR NAKs sent */
@@ -90,6 +93,8 @@ struct vro_engine {
 	struct vro_qp *(*member)(struct vro_engine *engine, const uint8_t gid[16], uint32_t i);
 	uint64_t
 		probe; /* ns: a last packet that is not acknowledged is repeated for the first time; 0: it is not */
+	uint64_t
+		keep_alive; /* ns: a peer that was silent so long is asked whether it lives; 0: it is not */
 
 	struct vro_qp *dirty;   /* to be run by vro_engine_flush */
 	struct vro_qp *blocked; /* found the link full */
@@ -175,6 +180,13 @@ struct vro_requester {
 	uint64_t armed; /* time of the timer; RI_NEVER: it is not started */
 };
 
+/* What is known of a peer's life when nothing is under way (vro_alive.c). */
+struct vro_alive {
+	uint64_t at;    /* time of the next look; RI_NEVER: there is none */
+	uint64_t heard; /* packets that had come at the last look */
+	uint32_t asked; /* times since the last packet */
+};
+
 /* A Read or atomic of the peer: to be answered, or answered and remembered. */
 struct vro_answer {
 	uint32_t first;
@@ -240,6 +252,7 @@ struct vro_qp {
 	uint32_t qkey;
 	struct vro_path path;
 	struct vro_requester tx;
+	struct vro_alive alive;
 	struct vro_responding rx;
 	struct ri_timer timer;
 	struct vro_qp *next; /* in `dirty`, `blocked` or `held` */
@@ -326,6 +339,10 @@ void vro_requester_run(struct vro_qp *qp);
 void vro_requester_answer(struct vro_qp *qp, const struct roce_packet *p);
 void vro_requester_congested(struct vro_qp *qp);
 void vro_requester_flush(struct vro_qp *qp);
+/* Ready to send: the peer lives. */
+void vro_alive_begin(struct vro_qp *qp);
+/* Nothing is under way: if it is time, ask the peer whether it lives, or end the queue pair. */
+void vro_alive_look(struct vro_qp *qp, uint64_t now);
 /* Its packets that are on their way count in vro_engine::sent, or with `none` no longer. */
 void vro_requester_count(struct vro_qp *qp, bool none);
 /* Complete the oldest request. */

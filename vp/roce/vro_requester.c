@@ -476,6 +476,13 @@ patience(const struct vro_qp *qp)
 	return qp->path.timeout == 0 ? RI_NEVER : UINT64_C(4096) << (qp->path.timeout & 31);
 }
 
+/* Does it wait for no acknowledgement? */
+static bool
+is_quiet(const struct vro_qp *qp)
+{
+	return !qp->tx.halted && under_way(qp) == 0 && !qp->tx.spent;
+}
+
 /* When something is to be done, unless there is progress before. */
 static uint64_t
 due(const struct vro_qp *qp)
@@ -487,8 +494,8 @@ due(const struct vro_qp *qp)
 		return RI_NEVER;
 	if (tx->halted)
 		return tx->rnr_until;
-	if (qp->transport != ROCE_RC || (under_way(qp) == 0 && !tx->spent))
-		return RI_NEVER;
+	if (qp->transport != ROCE_RC || is_quiet(qp))
+		return qp->alive.at;
 	if (qp->engine->probe != 0 && tx->probe < wait)
 		wait = tx->probe;
 	return wait == RI_NEVER ? RI_NEVER : tx->since + wait;
@@ -626,10 +633,16 @@ vro_qp_expired(struct vro_qp *qp)
 
 	tx->armed = RI_NEVER;
 	if (qp->state == VRO_RTS && tx->absent >= VRO_ABSENCES) {
-		request_fail(qp, RI_WC_TRANSPORT);
+		if (is_quiet(qp))
+			vro_qp_fail(qp, RI_EVENT_QP_WR_ERROR,
+				    "nobody listens at the address of the peer");
+		else
+			request_fail(qp, RI_WC_TRANSPORT);
 		return;
 	}
-	if (due(qp) <= now) {
+	if (qp->state == VRO_RTS && is_quiet(qp)) {
+		vro_alive_look(qp, now);
+	} else if (due(qp) <= now) {
 		if (tx->halted) {
 			tx->halted = false;
 			tx->since = now;
@@ -680,7 +693,9 @@ vro_requester_quoted(const struct vro_qp *qp, const uint8_t *head, size_t len)
 	uint32_t qpn = wire_load_be32(head + 4) & ROCE_24;
 	uint32_t psn = wire_load_be32(head + 8) & ROCE_24;
 
-	return qpn == qp->path.qpn && roce_diff(psn, tx->una) >= 0 && roce_diff(psn, tx->end) < 0;
+	/* The question whether the peer lives has the number before `una`. */
+	return qpn == qp->path.qpn && roce_diff(psn, tx->una) >= (qp->alive.asked != 0 ? -1 : 0) &&
+	       roce_diff(psn, tx->end) < 0;
 }
 
 void
@@ -690,7 +705,8 @@ vro_requester_absent(struct vro_qp *qp)
 	const struct ri_host *host = qp->engine->host;
 	uint64_t now = host->now(host->self);
 
-	if (qp->state != VRO_RTS || qp->transport != ROCE_RC || under_way(qp) == 0 ||
+	if (qp->state != VRO_RTS || qp->transport != ROCE_RC ||
+	    (under_way(qp) == 0 && qp->alive.asked == 0) ||
 	    (tx->absent != 0 && now - tx->absent_at < VRO_ABSENT))
 		return;
 	tx->absent_at = now;

@@ -559,7 +559,8 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		return;
 	}
 	if (ahead < 0) {
-		if ((uint32_t)-ahead <= rx->executed)
+		/* The number before the first one is that of a peer which has sent nothing, and asks whether this side lives. */
+		if ((uint32_t)-ahead <= (rx->executed != 0 ? rx->executed : 1))
 			duplicate(qp, p, parts);
 		return;
 	}

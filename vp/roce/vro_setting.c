@@ -17,6 +17,14 @@ const struct ri_setting vro_settings[VRO_SETTING_COUNT] = {
 		 .max = 1000,
 		 .unit = "ms",
 		 .preset = "2"},
+	[VRO_SETTING_KEEP_ALIVE] =
+		{.name = "ITAPI_ROCE_KEEP_ALIVE",
+		 .meaning = "After how long a silence a peer is asked whether it lives, though "
+			    "nothing is under way; 0: not",
+		 .kind = RI_SETTING_NUMBER,
+		 .max = 86400,
+		 .unit = "s",
+		 .preset = "10"},
 	[VRO_SETTING_SHARE] =
 		{.name = "ITAPI_ROCE_SHARE",
 		 .meaning = "on: share the addresses of roce adapters with other processes of the "

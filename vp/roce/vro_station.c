@@ -577,6 +577,8 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->engine.find = station_find;
 	station->engine.member = vro_group_member;
 	station->engine.probe = vsw_setting_time(&vro_settings[VRO_SETTING_PROBE], 1000000);
+	station->engine.keep_alive =
+		vsw_setting_time(&vro_settings[VRO_SETTING_KEEP_ALIVE], 1000000000);
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
 	station->epfd = ri_fd_epoll();

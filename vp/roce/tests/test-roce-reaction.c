@@ -192,10 +192,16 @@ sequence(void)
 	g_assert_cmphex(answers.last.psn, ==, PSN);
 	play(q, vectors_find(all, group, "gap-again"));
 	g_assert_cmpuint(answers.count, ==, 1);
-	play(q, vectors_find(all, group,
-			     "old")); /* but nothing has ever come here: it is no duplicate */
+	/* Nothing has ever come here, so it is no duplicate; but the number before the first one asks whether we live. */
+	q->qp.rx.psn = PSN + 1;
+	play(q, vectors_find(all, group, "old"));
 	g_assert_cmpuint(answers.count, ==, 1);
-	q->qp.rx.executed = 1;
+	q->qp.rx.executed = 2;
+	play(q, vectors_find(all, group, "old"));
+	g_assert_cmpuint(answers.count, ==, 2);
+	answers.count = 1;
+	q->qp.rx.psn = PSN;
+	q->qp.rx.executed = 0;
 	play(q, vectors_find(all, group, "old"));
 	g_assert_cmpuint(answers.count, ==, 2);
 	g_assert_cmphex(answers.last.syndrome, ==, 0x1f);

@@ -97,6 +97,25 @@ def program(bench, role, family, mtu, server, client, says, stays=False, device=
             raise Failed(f'the server ended badly:\n{server_side.says(job)}\n--- the client:\n{said}')
 
 
+def stopped(bench):
+    """The kernel answers for a process that is stopped: it is asked each second whether it lives, and the connection goes on."""
+    bench.set_mtu(1500)
+    with rxe(bench):
+        words = ['-a', bench.address(bench.theirs), '-p', str(bench.port), '-C', '1000']
+        server = bench.start(bench.theirs, ['rping', '-s', *words])
+        bench.theirs.poll(server, 2)
+        client = bench.start(bench.ours, words_of(bench, bench.ours, ['rping', '-c', *words]), {'ITAPI_ROCE_KEEP_ALIVE': '1'})
+        bench.ours.poll(client, 2)
+        bench.theirs.signal(server, signal.SIGSTOP)
+        early = bench.ours.poll(client, 10)
+        bench.theirs.signal(server, signal.SIGCONT)
+        if early is not None:
+            raise Failed(f'the client ended with {early}:\n{bench.ours.says(client)}')
+        for side, job, name in ((bench.ours, client, 'client'), (bench.theirs, server, 'server')):
+            if ends(bench, side, job, name, lambda: '') != 0:
+                raise Failed(f'the {name} ended badly:\n{side.says(job)}')
+
+
 def perftest(tool, options):
     words = f'{tool} -F -p {{port}} {options}'
     return (words, words + ' {address}', FIGURES, False, NAME)
@@ -133,3 +152,4 @@ for (name, parts), our_role, ip, link in itertools.product({**PROGRAMS, **BY_NUM
                       functools.partial(program, role=our_role, family=ip, mtu=link, **dict(zip(keys, parts))),
                       topology='veth', fatal=True, limit=60,
                       long=(ip, link) != (4, 1500) or (name, our_role) not in USUAL, table=(name, our_role, 'rxe')))
+CASES.append(Case('roce a stopped peer is asked', stopped, topology='veth', fatal=True, limit=200, long=True))
