@@ -4,12 +4,17 @@
 #include "df_ways.h"
 
 #include <string.h>
+#include <time.h>
 
 #define AGGREGATE_QUEUE 64 /* is ignored [IT 6.2.1] */
 
 void
 ways_begin(struct ways *ways, it_ia_handle_t ia, const it_evd_handle_t *evds)
 {
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	ways->ia = ia;
 	for (unsigned i = 0; i < WAYS_EVDS; i++) {
 		struct way *way = &ways->way[i];
@@ -17,9 +22,10 @@ ways_begin(struct ways *ways, it_ia_handle_t ia, const it_evd_handle_t *evds)
 		way->ways = ways;
 		way->evd = evds[i];
 		way->events = g_array_new(FALSE, FALSE, sizeof(it_event_t));
-		g_mutex_init(&way->lock);
-		g_cond_init(&way->came);
+		pthread_mutex_init(&way->lock, NULL);
+		pthread_cond_init(&way->came, &monotonic);
 	}
+	pthread_condattr_destroy(&monotonic);
 }
 
 /* With the lock. */
@@ -50,10 +56,10 @@ called_back(it_evd_handle_t evd, void *arg)
 	struct way *way = arg;
 
 	(void)evd;
-	g_mutex_lock(&way->lock);
+	pthread_mutex_lock(&way->lock);
 	keep_all(way);
-	g_cond_signal(&way->came);
-	g_mutex_unlock(&way->lock);
+	pthread_cond_signal(&way->came);
+	pthread_mutex_unlock(&way->lock);
 }
 
 static struct way *
@@ -100,10 +106,10 @@ ways_go(struct ways *ways, unsigned evd, enum df_way to)
 	it_status_t status = IT_SUCCESS;
 
 	/* What the aggregate has told of is not told again elsewhere. */
-	g_mutex_lock(&way->lock);
+	pthread_mutex_lock(&way->lock);
 	if (way->told)
 		keep_all(way);
-	g_mutex_unlock(&way->lock);
+	pthread_mutex_unlock(&way->lock);
 	if (to == DF_WAY_CALLBACK)
 		status = it_evd_callback_attach(way->evd, called_back, way);
 	else if (to != DF_WAY_WAIT)
@@ -123,9 +129,9 @@ ways_dequeue(struct ways *ways, unsigned evd, it_event_t *event)
 	struct way *way = &ways->way[evd];
 	bool found;
 
-	g_mutex_lock(&way->lock);
+	pthread_mutex_lock(&way->lock);
 	found = take_kept(way, event) || it_evd_dequeue(way->evd, event) == IT_SUCCESS;
-	g_mutex_unlock(&way->lock);
+	pthread_mutex_unlock(&way->lock);
 	return found;
 }
 
@@ -176,14 +182,14 @@ wait_for_member(struct ways *ways, struct way *way, gint64 deadline, it_event_t 
 static it_status_t
 wait_for_call(struct way *way, gint64 deadline, it_event_t *event)
 {
-	bool found;
+	const struct timespec until = {.tv_sec = deadline / G_USEC_PER_SEC,
+				       .tv_nsec = deadline % G_USEC_PER_SEC * 1000};
+	bool found, over = false;
 
-	g_mutex_lock(&way->lock);
-	do
-		found = take_kept(way, event);
-	while (!found && g_cond_wait_until(&way->came, &way->lock, deadline));
-	found = found || take_kept(way, event);
-	g_mutex_unlock(&way->lock);
+	pthread_mutex_lock(&way->lock);
+	while (!(found = take_kept(way, event)) && !over)
+		over = pthread_cond_timedwait(&way->came, &way->lock, &until) != 0;
+	pthread_mutex_unlock(&way->lock);
 	return found ? IT_SUCCESS : IT_ERR_TIMEOUT_EXPIRED;
 }
 
@@ -194,9 +200,9 @@ ways_wait(struct ways *ways, unsigned evd, uint64_t timeout_us, it_event_t *even
 	struct way *way = &ways->way[evd];
 	bool kept;
 
-	g_mutex_lock(&way->lock);
+	pthread_mutex_lock(&way->lock);
 	kept = take_kept(way, event);
-	g_mutex_unlock(&way->lock);
+	pthread_mutex_unlock(&way->lock);
 	if (kept)
 		return IT_SUCCESS;
 	switch (way->now) {
@@ -238,8 +244,8 @@ ways_end(struct ways *ways)
 	}
 	for (unsigned i = 0; i < WAYS_EVDS; i++) {
 		g_array_unref(ways->way[i].events);
-		g_mutex_clear(&ways->way[i].lock);
-		g_cond_clear(&ways->way[i].came);
+		pthread_mutex_destroy(&ways->way[i].lock);
+		pthread_cond_destroy(&ways->way[i].came);
 	}
 	return status;
 }

@@ -12,6 +12,7 @@
 #define DF_WAYS_H
 
 #include <glib.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "df_program.h"
@@ -26,9 +27,9 @@ struct way {
 	it_evd_handle_t evd;
 	enum df_way now;
 	bool told; /* by a notification of the aggregate, after which the queue was not found empty yet */
-	GMutex lock;    /* for what follows, and for dequeuing */
-	GCond came;     /* something to `events` */
-	GArray *events; /* of it_event_t: taken from the dispatcher, not from here */
+	pthread_mutex_t lock; /* for what follows, and for dequeuing */
+	pthread_cond_t came;  /* something to `events` */
+	GArray *events;       /* of it_event_t: taken from the dispatcher, not from here */
 };
 
 /* Of one node. */
