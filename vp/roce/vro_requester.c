@@ -307,6 +307,9 @@ message_send(struct vro_qp *qp, struct vro_request *r)
 		tx->asked = roce_add(p.psn, 1);
 	}
 	vro_send(qp, at, &qp->path.flow, &p);
+	/* What the peer has asked for may have come now. */
+	if (again && p.psn == tx->una)
+		tx->wanted = false;
 	tx->at++;
 	return true;
 }

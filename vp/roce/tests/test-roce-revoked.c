@@ -16,24 +16,31 @@ struct story {
 	bool lost;     /* the first packet of the message */
 	bool behind;   /* a second message follows it */
 	bool receives; /* the peer has a receive from the start */
-	bool gone_on_answer;
+	enum when {
+		AT_ONCE,
+		FIRST_ANSWER,
+		ACKNOWLEDGEMENT
+	} gone_on; /* the memory goes then */
 	const char *sent;
 };
 
 static const struct story stories[] = {
-	{"its acknowledgement is under way", false, false, true, true,
+	{"its acknowledgement is under way", false, false, true, FIRST_ANSWER,
 	 "1 RI_OP_SEND RI_WC_SUCCESS\n"},
-	{"it was lost, and nobody asks for it", true, false, true, false,
+	{"it was lost, and nobody asks for it", true, false, true, AT_ONCE,
 	 "1 RI_OP_SEND RI_WC_TRANSPORT\n"},
-	{"it was lost, and the peer asks for it", true, true, true, false,
+	{"it was lost, and the peer asks for it", true, true, true, AT_ONCE,
 	 "1 RI_OP_SEND RI_WC_LOCAL_PROTECTION\n2 RI_OP_SEND RI_WC_FLUSHED\n"},
-	{"there was no receive", false, false, false, true,
+	{"there was no receive", false, false, false, FIRST_ANSWER,
 	 "1 RI_OP_SEND RI_WC_LOCAL_PROTECTION\n"},
+	{"there was no receive, and then one has taken it", false, false, false, ACKNOWLEDGEMENT,
+	 "1 RI_OP_SEND RI_WC_SUCCESS\n"},
 };
 
 struct telling {
 	const struct story *story;
 	guint sent[2]; /* packets of each side */
+	bool gone;
 };
 
 static void
@@ -50,15 +57,19 @@ tell(struct sim *sim, int from, const struct roce_packet *p)
 {
 	struct telling *telling = sim->arg;
 	const struct story *story = telling->story;
-	bool first = telling->sent[from]++ == 0;
+	guint number = ++telling->sent[from];
 
-	(void)p;
-	if (from == 1 && first && story->gone_on_answer) {
+	bool acknowledges =
+		(p->opcode & 0x1f) == ROCE_ACK && (p->syndrome & ROCE_SYN_KIND) == ROCE_SYN_ACK;
+	if (from == 1 && !telling->gone &&
+	    (story->gone_on == FIRST_ANSWER ||
+	     (story->gone_on == ACKNOWLEDGEMENT && acknowledges))) {
+		telling->gone = true;
 		region_revoke(&sim->sides[0]);
 		sim->wire.delay = 1000; /* the answer comes late */
 		sim->wire.far = 100 * SHORT;
 	}
-	return !(from == 0 && first && story->lost);
+	return !(from == 0 && number == 1 && story->lost);
 }
 
 static void
@@ -83,10 +94,10 @@ source(gconstpointer data)
 	sim_post(pair[0], &first);
 	if (story->behind)
 		sim_post(pair[0], &second);
-	if (!story->gone_on_answer)
+	if (story->gone_on == AT_ONCE)
 		region_revoke(&sim->sides[0]);
 	if (!story->receives) {
-		sim_run(sim, SHORT);
+		sim_run(sim, 20 * SHORT);
 		sim_receive(pair[1], 8, 4096, 64);
 	}
 	sim_run(sim, 5 * SECOND);
