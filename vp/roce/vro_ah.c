@@ -154,6 +154,13 @@ sweep(struct ri_rnic *rnic)
 		}
 }
 
+void
+vro_ahs_free(struct ri_rnic *rnic)
+{
+	for (uint32_t i = 0; i < VRO_MAX_AH; i++)
+		free(rnic->ahs[i]);
+}
+
 /* A free place, beginning behind the last one; VRO_MAX_AH: there is none. In the role. */
 static uint32_t
 place_find(const struct ri_rnic *rnic)

@@ -103,6 +103,7 @@ device_close(struct ri_rnic *rnic)
 	vro_cm_close(rnic);
 	vro_station_put(rnic->station);
 	vsw_mem_table_destroy(rnic->mem);
+	vro_ahs_free(rnic);
 	free(rnic);
 }
 

@@ -164,6 +164,8 @@ enum ri_status vro_flow_make(const struct ri_rnic *rnic, const struct ri_ah_init
 /* As ri_device_ops::route. */
 enum ri_status vro_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
 			 uint32_t *port);
+/* The address handles that were destroyed while datagrams waited. Nothing uses the adapter any more. */
+void vro_ahs_free(struct ri_rnic *rnic);
 /* The flow of a handle of that domain; false: there is none. In the role. */
 bool vro_ah_find(struct ri_rnic *rnic, uint32_t id, const struct vsw_pd *pd,
 		 struct roce_flow *flow);
