@@ -154,6 +154,7 @@ struct vem_shm {
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;
+	atomic_uint sweeps;      /* since a link has ended */
 	bool closing;            /* under the fabric's lock */
 	struct vsw_lock ud_lock; /* of the keys of links, and of what follows */
 	unsigned dial_count;

@@ -26,6 +26,8 @@
 #define WAKES       32      /* links of one look at the set */
 #define ACCEPTS     16
 #define SWEEP       50000000 /* ns after the end of a link */
+#define SWEEPS      3        /* each later by the factor ... */
+#define SWEEP_LATER 10       /* ... than the one before */
 #define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
 #define FUTILE_RUNS 16   /* of a thread that is woken while another one reads, before it naps */
 #define IDLE_POLLS  1024 /* polls that found nothing, after which another thread may run */
@@ -483,18 +485,29 @@ after_fork_child(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/* On the service thread, a while after a process has died, whose sockets end one after the other. */
+/*
+ * On the service thread, a while after a process has died. Its sockets end one after the other, and on a busy machine that of its name may
+ * end late: a name that still has a socket is looked at again.
+ */
 static void
 names_sweep(void *arg)
 {
 	struct vem_shm *shm = arg;
+	uint64_t wait = SWEEP;
+	unsigned done = atomic_fetch_add(&shm->sweeps, 1) + 1;
 
 	vem_place_sweep(&shm->place);
+	for (unsigned i = 0; i < done; i++)
+		wait *= SWEEP_LATER;
+	if (done < SWEEPS)
+		shm->host->timer_start(shm->host->self, &shm->sweep,
+				       shm->host->now(shm->host->self) + wait);
 }
 
 void
 vem_shm_sweep_soon(struct vem_shm *shm)
 {
+	atomic_store(&shm->sweeps, 0);
 	shm->host->timer_start(shm->host->self, &shm->sweep,
 			       shm->host->now(shm->host->self) + SWEEP);
 }
