@@ -43,7 +43,7 @@ vro_slot(uint32_t qpn)
 #define VRO_ABSENT         50000000u
 #define VRO_ABSENCES       3u   /* in a row end the connection */
 #define VRO_ALIVE_ASKS     40u  /* questions to a silent peer, at most ... */
-#define VRO_ALIVE_PARTS    8u   /* ... with so many in the time that it was silent before */
+#define VRO_ALIVE_PARTS    8u   /* ... with this many in the time that it was silent before */
 #define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
 #define VRO_KEY_CONTROLLED 0x80000000u
 #define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
@@ -182,7 +182,7 @@ struct vro_requester {
 
 /* What is known of a peer's life when nothing is under way (vro_alive.c). */
 struct vro_alive {
-	uint64_t at;    /* time of the next look; RI_NEVER: there is none */
+	uint64_t at;    /* time of the next look; RI_NEVER: the peer is not asked */
 	uint64_t heard; /* packets that had come at the last look */
 	uint32_t asked; /* times since the last packet */
 };

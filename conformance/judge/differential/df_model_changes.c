@@ -102,7 +102,7 @@ evd_size(struct df_model *model, const struct df_step *step)
 }
 
 /*
- * What a dispatcher is now decides which other way it may go [IT 6.3.2]. What is queued meanwhile is told of in the new way, so
+ * What a dispatcher is now decides which other way it may go [IT 6.3.2]. The new way reports what is queued meanwhile, so
  * nothing is settled before.
  */
 static void

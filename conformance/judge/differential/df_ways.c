@@ -39,7 +39,7 @@ take_kept(struct way *way, it_event_t *event)
 	return true;
 }
 
-/* With the lock: what is queued is kept here. */
+/* With the lock: keep all queued events here. */
 static void
 keep_all(struct way *way)
 {
@@ -105,7 +105,7 @@ ways_go(struct ways *ways, unsigned evd, enum df_way to)
 	struct way *way = &ways->way[evd];
 	it_status_t status = IT_SUCCESS;
 
-	/* What the aggregate has told of is not told again elsewhere. */
+	/* The aggregate has reported what is queued, and nobody reports it again. */
 	pthread_mutex_lock(&way->lock);
 	if (way->told)
 		keep_all(way);

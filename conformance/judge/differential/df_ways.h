@@ -3,7 +3,7 @@
 
 /*
  * The ways in which the runner hears of the events of a dispatcher [IT 6.3]: it waits, the dispatcher is a member of an aggregate of
- * either kind, or it has a callback. A wait takes an event only when that way has told of it, so a notification that is lost is an
+ * either kind, or it has a callback. A wait takes an event only when that way has reported it, so a notification that is lost is an
  * event that does not come.
  *
  * One thread calls, that of the world; callbacks run on others.
@@ -46,9 +46,9 @@ void ways_leave(struct ways *ways);
 it_status_t ways_end(struct ways *ways);
 /* From now on in that way; the status of the call of IT-API. */
 it_status_t ways_go(struct ways *ways, unsigned evd, enum df_way to);
-/* The next event, whether it was told of or not. */
+/* The next event, whether its way has reported it or not. */
 bool ways_dequeue(struct ways *ways, unsigned evd, it_event_t *event);
-/* The next event, if the way of the dispatcher has told of it; who waits is told of all. */
+/* The next event, if the way of the dispatcher has reported it. The way of waiting reports each. */
 bool ways_take(struct ways *ways, unsigned evd, it_event_t *event);
 /* As it_evd_wait(), in the way of the dispatcher. */
 it_status_t ways_wait(struct ways *ways, unsigned evd, uint64_t timeout_us, it_event_t *event);

@@ -37,7 +37,7 @@ send_one(struct sim_qp *pair[2], uint64_t id)
 	sim_post(pair[0], &wr);
 }
 
-/* Who is asked answers, whether anything was ever sent or not; no receive is taken, and the numbers stay. */
+/* A peer that is asked answers, whether anything was ever sent or not; no receive is taken, and the numbers stay. */
 static void
 living(void)
 {
@@ -170,7 +170,7 @@ quoted(void)
 	sim_free(sim);
 }
 
-/* Nobody is asked if that is not wanted, or if the program said that its requests wait for ever. */
+/* Nobody is asked if that is not wanted, or if the program said that its requests wait indefinitely. */
 static void
 off(void)
 {

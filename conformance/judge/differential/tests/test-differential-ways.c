@@ -59,7 +59,7 @@ test_moves(void)
 	}
 }
 
-/* A dispatcher without a threshold tells of notification events only; another size changes nothing. */
+/* A dispatcher without a threshold reports notification events only; another size changes nothing. */
 static void
 test_beside_others(void)
 {
