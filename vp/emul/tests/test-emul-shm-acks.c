@@ -134,7 +134,8 @@ test_first(void)
 		post(&t, 0, 2);
 		while (poll_now(&t, 1, t.b->urcq, &wc) == 0)
 			continue;
-		g_assert_cmpuint(written(&t, 1) - before, ==, 1);
+		/* A service thread may have had something to write, too. */
+		g_assert_cmpuint(written(&t, 1) - before, >=, 1);
 		poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
 		two_free(&t);
 	}
@@ -158,7 +159,7 @@ test_no_more(void)
 		if (i < 2 * TALK)
 			for (unsigned k = 0; k < 10; k++)
 				(void)poll_now(&t, 1, t.b->urcq, &wc);
-		g_assert_true(i < 2 * TALK || written(&t, 1) - before == 1);
+		g_assert_true(i < 2 * TALK || written(&t, 1) - before >= 1);
 		poll_wait(t.a->uscq, i, RI_WC_SUCCESS);
 	}
 	two_free(&t);
