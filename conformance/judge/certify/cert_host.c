@@ -8,6 +8,7 @@
  */
 #include "cert_host.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 
 #include "cert_profile.h"
@@ -461,13 +462,18 @@ cert_host_on_service_thread(const struct cert_host *host)
 unsigned
 cert_entries_of(const char *folder)
 {
-	GDir *dir = g_dir_open(folder, 0, NULL);
+	g_autoptr(GError) error = NULL;
+	GDir *dir = g_dir_open(folder, 0, &error);
 	unsigned count = 0;
 
-	while (dir != NULL && g_dir_read_name(dir) != NULL)
+	if (dir == NULL)
+		return g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_MFILE) ||
+				       g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NFILE)
+			       ? UINT_MAX
+			       : 0;
+	while (g_dir_read_name(dir) != NULL)
 		count++;
-	if (dir != NULL)
-		g_dir_close(dir);
+	g_dir_close(dir);
 	return count;
 }
 

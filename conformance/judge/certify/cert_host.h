@@ -61,7 +61,10 @@ long cert_host_blocks(void);
 /** @} */
 /** Is the calling thread the service thread of the host? */
 bool cert_host_on_service_thread(const struct cert_host *host);
-/** Entries of a folder: /proc/self/fd counts descriptors, /proc/self/task threads. */
+/**
+ * Entries of a folder: /proc/self/fd counts descriptors, /proc/self/task threads. UINT_MAX: there is no descriptor left to look. 0: there
+ * is no such folder.
+ */
 unsigned cert_entries_of(const char *folder);
 /** ri_owner::mem_owner of this process. */
 uint64_t cert_host_owner(void);

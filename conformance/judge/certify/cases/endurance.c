@@ -6,13 +6,26 @@
  * a provider sets up once; from then on memory, descriptors, threads and what the host has lent are compared.
  */
 
+#include <limits.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "cert_extent.h"
 #include "cert_host.h"
 #include "cert_node.h"
 
 #define LENGTH 512
+
+/* The number of descriptors that the process may have. */
+static unsigned
+files_allowed(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < UINT_MAX
+		       ? (unsigned)limit.rlim_cur
+		       : UINT_MAX;
+}
 
 /* Runs a turn until the time is over. */
 static void
@@ -26,6 +39,8 @@ endure(struct cert *cert, void (*turn)(struct cert *cert, void *arg), void *arg)
 		turn(cert, arg);
 	} while (g_get_monotonic_time() < began + length / 3);
 	before = cert_extent_now(cert);
+	/* A provider that has used up all descriptors by now takes no more. */
+	CERT_UINT(cert, before.files, <, files_allowed() / 2);
 	do {
 		turn(cert, arg);
 		turns++;
