@@ -41,8 +41,9 @@ payload_planned(const struct viw_tx *tx, const struct viw_direct *d)
 
 	if (n > (uint64_t)most * VIW_DIRECT_FRAMES)
 		n = (uint64_t)most * VIW_DIRECT_FRAMES;
-	if (tx->segment.paced && n > tx->segment.room)
-		n = tx->segment.room;
+	uint32_t bound = tx->segment.paced ? tx->segment.room : VIW_DIRECT_MOST;
+	if (n > bound)
+		n = bound;
 	return (uint32_t)(n == d->left ? n : n - n % most);
 }
 

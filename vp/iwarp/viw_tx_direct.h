@@ -11,8 +11,12 @@
 struct viw_qp;
 
 #define VIW_DIRECT_MIN 16384u /* octets of payload in one piece from which it is worth it */
-#define VIW_DIRECT_FRAMES \
-	64u /* frames in one system call: on a path of 1,500 octets they have 90 KiB */
+/*
+ * Frames in one system call, at most: on a path of 1,500 octets they have 90 KiB. And octets of payload: a message of 1 MiB in one
+ * call, but no more, since a thread that revokes the region waits for its end.
+ */
+#define VIW_DIRECT_FRAMES 64u
+#define VIW_DIRECT_MOST   (1152u * 1024)
 
 /* The next octets of a message. */
 struct viw_direct {
