@@ -18,6 +18,12 @@
 /* Run one input. The result is 0; a defect ends the process. */
 int LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len);
 
+/*
+ * An input is a whole life of what is tested, in which its peer says many things: that many more messages, packets, entries or calls have
+ * been handed over. tools/fuzz reports them beside the inputs.
+ */
+void fuzz_messages(unsigned count);
+
 /* What is left of an input. */
 struct fuzz_input {
 	const uint8_t *at;

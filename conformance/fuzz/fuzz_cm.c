@@ -234,6 +234,7 @@ command_run(struct fuzz_input *in)
 	errno = 0;
 	result = door_cm_write(channel, copy, length);
 	free(copy);
+	fuzz_messages(1);
 	FUZZ_REQUIRE(result == (ssize_t)length || (result == -1 && errno != 0));
 	for (size_t i = room; i < sizeof(s.answer); i++)
 		FUZZ_REQUIRE(s.answer[i] == GUARD);

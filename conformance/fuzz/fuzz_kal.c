@@ -368,6 +368,7 @@ call_run(uint32_t call, struct fuzz_input *in)
 	msg.rep = reply;
 	msg.rep_len = room;
 	status = kal_call(w.client, &msg);
+	fuzz_messages(1);
 	FUZZ_REQUIRE(status >= RI_SUCCESS && status < RI_STATUS_COUNT);
 	if (object != NULL)
 		object_destroyed(call, object, status);

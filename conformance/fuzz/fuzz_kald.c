@@ -64,6 +64,7 @@ client_hello(int fd, enum kald_kind kind)
 	hello.body.hello.version_min = hello.body.hello.version_max = 1;
 	hello.body.hello.kind = kind;
 	(void)!send(fd, &hello, hello.head.length, MSG_NOSIGNAL);
+	fuzz_messages(1);
 	run_daemon();
 }
 
@@ -149,6 +150,7 @@ send_packet(struct fuzz_input *in, int fd, bool right)
 	(void)kald_message_read(packet, here, &parsed);
 	if (fd >= 0)
 		(void)!send(fd, packet, here, MSG_NOSIGNAL);
+	fuzz_messages(1);
 	free(packet);
 	run_daemon();
 }

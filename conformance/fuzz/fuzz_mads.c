@@ -37,6 +37,7 @@ datagram_run(const uint8_t *octets, size_t len)
 		FUZZ_REQUIRE(memcmp(once + 2, exact + 2, 2) == 0);
 	}
 	FUZZ_REQUIRE(vrc_found_name(found)[0] != '?');
+	fuzz_messages(1);
 	free(exact);
 }
 
@@ -46,6 +47,6 @@ LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len)
 	if (len > 0 && octets[0] % 4 == 0)
 		datagram_run(octets + 1, len - 1);
 	else if (len > 0)
-		(void)cm_hostile_run(octets + 1, len - 1);
+		fuzz_messages(cm_hostile_run(octets + 1, len - 1).datagrams);
 	return 0;
 }

@@ -27,7 +27,8 @@ packet_run(const uint8_t *octets, size_t len)
 {
 	uint8_t *exact = fuzz_copy(octets, len);
 	uint8_t once[ROCE_PACKET_MAX], twice[ROCE_PACKET_MAX];
-	struct roce_packet p, again;
+	struct roce_packet p = {0},
+			   again = {0}; /* a part that the packet has not got is not written */
 
 	if (roce_packet_read(exact, len, &p) == ROCE_OK) {
 		uint32_t head = roce_packet_write(once, &p);
@@ -41,6 +42,7 @@ packet_run(const uint8_t *octets, size_t len)
 		FUZZ_REQUIRE(roce_packet_write(twice, &again) == head);
 		FUZZ_REQUIRE(memcmp(once, twice, head) == 0);
 	}
+	fuzz_messages(1);
 	free(exact);
 }
 
@@ -73,6 +75,7 @@ octets_come(struct world *w, uint8_t *octets, size_t len, bool sealed, bool stra
 	exact = fuzz_copy(octets, len);
 	own = flow;
 	vro_engine_packet(engine, &own, true, exact, len);
+	sim->received++;
 	vro_engine_flush(engine);
 	free(exact);
 }
@@ -245,6 +248,7 @@ peer_run(const uint8_t *octets, size_t len)
 	for (unsigned i = 0; i < A_LOT && w.in.left > 0; i++)
 		command(&w);
 	end(&w);
+	fuzz_messages(w.sim->received);
 	sim_free(w.sim);
 }
 

@@ -278,6 +278,7 @@ send_packet(struct fuzz_input *in)
 		(void)!send(w.sock, &packet, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 	else
 		(void)vem_packet_send(w.sock, &packet, w.fds, count);
+	fuzz_messages(1);
 	server_work();
 }
 
@@ -304,6 +305,7 @@ send_entry(struct fuzz_input *in)
 		return;
 	memset(at, kind, length);
 	(void)vem_ring_end(&w.out, (const uint8_t *)&wire, length, false);
+	fuzz_messages(1);
 	w.number += wire.kind >= VEM_WIRE_SEND && wire.kind <= VEM_WIRE_ATOMIC;
 	peer_wake();
 }

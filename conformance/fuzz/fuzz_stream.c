@@ -350,6 +350,7 @@ command_run(struct run *run, struct fuzz_input *in)
 		else
 			octets = fuzz_take(in, fuzz_u8(in), &len);
 		peer_say(run, octets, len, piece);
+		fuzz_messages(1);
 	} else if (command == COMMAND_RECV)
 		recv_post(run, in);
 	else if (command <= COMMAND_ATOMIC)

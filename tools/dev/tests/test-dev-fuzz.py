@@ -46,6 +46,8 @@ class FuzzCase(unittest.TestCase):
     def test_result(self):
         result = self.result_of(FOUND, 77)
         self.assertEqual((result.executions, result.edges, result.input), (1234, 32, 'x/crash-0102'))
+        self.assertEqual(result.messages, 1234)
+        self.assertEqual(self.result_of(FOUND + 'stat::messages: 98765\n', 77).messages, 98765)
         self.assertIn('FOUND SOMETHING', result.line())
         self.assertIn('nothing found', self.result_of(FOUND.split('==')[0], 0).line())
 
@@ -62,7 +64,7 @@ class FuzzCase(unittest.TestCase):
         self.assertEqual([(run[0], run[1]) for run in runs],
                          [(fuzz.FAST_BUILD, ['-max_total_time=5']), (fuzz.BUILD, ['-runs=0'])])
         self.assertEqual(runs[0][2], runs[1][2])
-        self.assertEqual(result.executions, 110)
+        self.assertEqual((result.executions, result.messages), (110, 110))
 
     def test_fast_is_not_for_the_check(self):
         with contextlib.redirect_stdout(io.StringIO()):

@@ -70,8 +70,9 @@ struct sim {
 	struct ri_timer timer;
 	GPtrArray *packets; /* under way */
 	guint64 order;
-	guint sent;   /* packets so far */
-	gint drop[2]; /* numbers of packets that are dropped; -1: none */
+	guint sent;     /* packets so far */
+	guint received; /* packets that the engines were given */
+	gint drop[2];   /* numbers of packets that are dropped; -1: none */
 	uint8_t pd;
 	FILE *capture; /* pcap of all packets, or NULL */
 	/* Each packet before it is sent; false: it is lost. May be NULL. */

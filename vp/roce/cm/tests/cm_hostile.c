@@ -275,7 +275,7 @@ end(struct sim *sim)
 	g_assert_cmpuint(sim_counts(&sim->a).requests + sim_counts(&sim->b).requests, ==, 0);
 }
 
-unsigned
+struct cm_hostile_sums
 cm_hostile_run(const uint8_t *octets, size_t len)
 {
 	struct input in = {.at = octets, .left = len};
@@ -294,12 +294,15 @@ cm_hostile_run(const uint8_t *octets, size_t len)
 	for (guint ops = 0; ops < OPS_MAX && in.left > 0; ops++)
 		step(&sim, &in);
 	end(&sim);
-	unsigned up = sim_count_events(&sim.a, RI_CM_ESTABLISHED) +
-		      sim_count_events(&sim.b, RI_CM_ESTABLISHED);
+	struct cm_hostile_sums sums = {
+		.established = sim_count_events(&sim.a, RI_CM_ESTABLISHED) +
+			       sim_count_events(&sim.b, RI_CM_ESTABLISHED),
+		.datagrams = sim.received,
+	};
 	sim_stop(&sim);
 	for (guint i = 0; i < 2; i++) {
 		g_array_free(owners[i].numbers, TRUE);
 		g_hash_table_destroy(owners[i].ended);
 	}
-	return up;
+	return sums;
 }

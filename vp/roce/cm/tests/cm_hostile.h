@@ -11,7 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns how many connections were established. */
-unsigned cm_hostile_run(const uint8_t *octets, size_t len);
+struct cm_hostile_sums {
+	unsigned established; /* connections */
+	unsigned datagrams;   /* that a manager was given */
+};
+
+struct cm_hostile_sums cm_hostile_run(const uint8_t *octets, size_t len);
 
 #endif /* CM_HOSTILE_H */

@@ -153,6 +153,7 @@ deliver(struct sim *sim, struct flight *flight)
 {
 	struct vrc_path path = {.local = flight->to->addr, .peer = flight->to->other->addr};
 
+	flight->to->sim->received++;
 	vrc_cm_receive(flight->to->cm, &path, flight->octets, VRC_MAD_SIZE);
 	g_ptr_array_remove(sim->flying, flight);
 }
@@ -194,6 +195,7 @@ sim_inject(struct sim_node *to, const struct ri_addr *from, const void *octets, 
 {
 	struct vrc_path path = {.local = to->addr, .peer = *from};
 
+	to->sim->received++;
 	vrc_cm_receive(to->cm, &path, octets, len);
 	sim_settle(to->sim);
 }

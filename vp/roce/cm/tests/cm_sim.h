@@ -36,6 +36,7 @@ struct sim {
 	struct sim_node b;
 	GPtrArray *flying;
 	guint sent;     /* datagrams so far: the number of the next one */
+	guint received; /* datagrams that managers were given */
 	GPtrArray *log; /* GBytes of each that was sent */
 	double loss;
 	double twice;
