@@ -233,6 +233,7 @@ def check_tsan(checker, prefix):
 
 
 SAMPLE = ('--sample', '25', '--allow', '2')     # two may survive: a sample is no score
+LARGE_SAMPLE = ('--sample', '150', '--allow', '5')
 
 
 def mutate(checker, *arguments):
@@ -312,9 +313,9 @@ def check_all_adapters(checker):
         check_adapters(checker)
 
 
-# What --full adds, in this order; --part runs some of them alone. Each builds what it needs.
-PARTS = {
-    'mutants': check_mutants,
+# What --full adds, in this order, and what --soak runs, which takes hours; --part runs some of them alone. Each builds what it needs.
+FULL = {
+    'sample': lambda checker: check_mutants(checker, LARGE_SAMPLE),
     'adapters': check_all_adapters,
     'fuzz': lambda checker: check_fuzz(checker, ['--seconds', '60']),
     'packages': check_packages,
@@ -325,9 +326,21 @@ PARTS = {
     'tsan-programs': check_tsan_programs,
     'kald': check_kald,
     'analysers': check_analysers,
+}
+SOAK = {
+    'mutants': check_mutants,
     'valgrind': check_valgrind,
     'long': check_long,
 }
+PARTS = {**FULL, **SOAK}
+
+
+def run_parts(checker, names):
+    """Each part in turn. How long each took is what their division into --full and --soak rests on."""
+    for name in names:
+        started = time.monotonic()
+        PARTS[name](checker)
+        print(f'part {name}: {(time.monotonic() - started) / 60:.1f} minutes', flush=True)
 
 
 def check_all(checker, full, lab=None):
@@ -337,8 +350,7 @@ def check_all(checker, full, lab=None):
     checker.build_and_test('asan', beside=None if prefix is None else 'tsan')
     check_tsan(checker, prefix)
     if full:
-        for part in PARTS.values():
-            part(checker)
+        run_parts(checker, FULL)
         if lab is not None:
             check_lab(checker, lab)
         return
@@ -372,9 +384,10 @@ def check_lab(checker, arguments):
 def main():
     parser = argparse.ArgumentParser(prog='tools/check', description=__doc__.split('\n')[0])
     parser.add_argument('--full', action='store_true',
-                        help='also clang, a release build, all mutants, valgrind, clang-tidy, cppcheck and the long runs')
+                        help=f'also {", ".join(FULL)}; about two hours on two processors')
+    parser.add_argument('--soak', action='store_true', help=f'only {", ".join(SOAK)}, which take many hours')
     parser.add_argument('--part', action='append', choices=PARTS, default=[],
-                        help='only this part of what --full adds; may be given again')
+                        help='only this part of --full or --soak; may be given again')
     parser.add_argument('--lab', action='store_true',
                         help='only what needs a guest (conformance/wire/lab); with --full all of its cases')
     parser.add_argument('--with-lab', action='store_true',
@@ -388,9 +401,8 @@ def main():
     started = time.monotonic()
     checker = Checker(arguments.jobs)
     record = ['--record', arguments.record] if arguments.record else []
-    if arguments.part:
-        for name in arguments.part:
-            PARTS[name](checker)
+    if arguments.part or arguments.soak:
+        run_parts(checker, arguments.part or SOAK)
     elif arguments.lab:
         check_lab(checker, (['--full'] if arguments.full else []) + record)
     else:

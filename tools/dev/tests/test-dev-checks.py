@@ -59,15 +59,19 @@ class ChecksCase(unittest.TestCase):
         self.assertEqual(len(checker.tally.failed), run_checks.AGAIN + 1)
 
     def test_parts(self):
-        """--part runs the parts it names, in that order, and nothing else."""
+        """--part runs the parts it names, in that order, --soak those that take hours, and neither anything else."""
         ran = []
         parts = {name: (lambda checker, name=name: (ran.append(name), checker.tally.add(name, True))) for name in run_checks.PARTS}
-        output = io.StringIO()
-        with unittest.mock.patch.object(run_checks, 'PARTS', parts), contextlib.redirect_stdout(output), \
-                unittest.mock.patch.object(run_checks.sys, 'argv', ['tools/check', '--part', 'valgrind', '--part', 'clang']):
-            self.assertEqual(run_checks.main(), 0)
-        self.assertEqual(ran, ['valgrind', 'clang'])
-        self.assertEqual(output.getvalue().split('\n')[-2], '2 passed, 0 failed, 0 skipped')
+        for arguments, expected in ((['--part', 'valgrind', '--part', 'clang'], ['valgrind', 'clang']),
+                                    (['--soak'], ['mutants', 'valgrind', 'long'])):
+            output = io.StringIO()
+            ran.clear()
+            with unittest.mock.patch.object(run_checks, 'PARTS', parts), contextlib.redirect_stdout(output), \
+                    unittest.mock.patch.object(run_checks.sys, 'argv', ['tools/check', *arguments]):
+                self.assertEqual(run_checks.main(), 0)
+            self.assertEqual(ran, expected)
+            self.assertIn('part valgrind: 0.0 minutes', output.getvalue())
+            self.assertEqual(output.getvalue().split('\n')[-2], f'{len(expected)} passed, 0 failed, 0 skipped')
 
 
 if __name__ == '__main__':
