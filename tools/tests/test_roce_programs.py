@@ -126,8 +126,37 @@ def between(net, row):
     return None
 
 
+def mpi(transports):
+    """A rank on each of two hosts: a ring and an all-reduce. mpirun starts what it needs on the other host by an agent, in the place of ssh."""
+    tool_runs.need_installed([name for name in ('mpirun', '/usr/lib/python3/dist-packages/mpi4py') if not shutil.which(name) and
+                              not os.path.exists(name)], True)
+    with Host(here=True) as here, Host() as peer, tempfile.TemporaryDirectory() as folder:
+        here.cable('v0', peer, 'w0')
+        peer.ip('link', 'set', 'w0', 'down')
+        peer.ip('link', 'set', 'w0', 'name', 'v0')      # so that one command fits both
+        peer.ip('link', 'set', 'v0', 'up')
+        for host, last in ((here, '1'), (peer, '2')):
+            host.address('v0', '10.92.0.%s/24' % last, 'fd92::%s/64' % last)
+        agent = os.path.join(folder, 'agent')
+        with open(agent, 'w', encoding='ascii') as file:
+            file.write('#!/bin/sh\nshift\nexec %s sh -c "$*"\n' % ' '.join(peer.within([])))
+        os.chmod(agent, 0o755)
+        command = ['mpirun', '-n', '2', '--host', '10.92.0.1:1,10.92.0.2:1', '--mca', 'plm_rsh_agent', agent, '--mca', 'pml', 'ucx',
+                   '--mca', 'osc', '^ucx', '--mca', 'oob_tcp_if_include', '10.92.0.0/24', '-x', 'UCX_TLS=%s,self' % transports,
+                   RUN, '--adapter', 'roce:v0', programs_table.PYTHON, '-B', os.path.join(FOLDER, 'mpi_program.py')]
+        # Root is one in a namespace of its own, where this test is not started by root itself.
+        root = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+        done = subprocess.run(command, env={**os.environ, **root}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=tool_runs.PATIENCE, check=False)
+        if done.returncode != 0 or '2 ranks: all sums are right' not in done.stdout:
+            raise tool_runs.Failed('mpirun ends with %s: %s' % (done.returncode, done.stdout[-1500:]))
+
+
 if __name__ == '__main__':
     net_hosts.enter()
     wanted = [(net, row) for net in NETS for row in rows()
               if HOW == 'all' or (row.name in QUICK and net == ('IPv6' if row.name.startswith('rping') else 'IPv4'))]
-    sys.exit(tool_runs.main([('/roce/between/%s/%s' % (net, row.name), functools.partial(between, net, row)) for net, row in wanted]))
+    cases = [('/roce/between/%s/%s' % (net, row.name), functools.partial(between, net, row)) for net, row in wanted]
+    if HOW == 'all':
+        cases += [('/roce/between/mpi/' + way, functools.partial(mpi, way)) for way in (programs_table.RC_OF_UCX, 'ud_verbs')]
+    sys.exit(tool_runs.main(cases))
