@@ -237,15 +237,18 @@ step_high(struct srq_object *object, const struct srq_param *p)
 			world_take(world, world->far.end.request);
 		object->available -= count;
 	}
-	for (unsigned i = 0; i < (breaks ? (unsigned)object->hard : count); i++)
-		world_take(world, world->near.end.recv);
-	/* Events of two objects, the endpoint and the S-RQ, have no order. */
+	/*
+	 * Before the completions are dequeued: a Send may complete before its message has arrived, so that the last one could find room
+	 * again. Events of two objects, the endpoint and the S-RQ, have no order.
+	 */
 	bool high = object->soft != 0 && MIN(count, object->hard) > object->soft;
 	bool low = low_is_due(object);
 	if (high && low)
 		world_take_two(world, world->near.aff);
 	else if (high || low)
 		world_take(world, world->near.aff);
+	for (unsigned i = 0; i < (breaks ? (unsigned)object->hard : count); i++)
+		world_take(world, world->near.end.recv);
 	world_forget(world);
 	bond_close(&object->links[0]);
 	link_to(object, 0, p);
