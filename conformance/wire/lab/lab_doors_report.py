@@ -24,15 +24,18 @@ the host. MTU 1500, no CRC. Peer-to-peer mode only where the door serves ucmatos
 |---|---|---|
 """
 TIMED = """
-### The same programs over siw and behind the door
+### The same programs over %(kernel)s and behind the door
 
-Both sides of a program run in the guest, over siw0 or behind the door on the same interface, in turn. Medians of %d runs each.
+Both sides of a program run in the guest, %(where)s, in turn. Medians of %(rounds)d runs each.
 The guest has two emulated processors, which both sides fill as they spin: the figures vary by a factor of two and more between runs,
 and only a large ratio means something.
 
-| program | figure | siw | the door | speed of the door, siw = 1 |
+| program | figure | %(kernel)s | the door | speed of the door, %(kernel)s = 1 |
 |---|---|---|---|---|
 """
+WHERE = {'siw': 'over siw0 or behind the door on the same interface',
+         'rxe': 'over rxe, which hands the packets of two programs of one device on without a network, or behind the door with `roce` in two '
+                'namespaces'}
 TESTS = """
 ### rdma-core's own tests on rxe0, and behind the door on emul:ib
 
@@ -72,11 +75,12 @@ def write_doors(path, runs, date):
         for run, cases, details in told:
             file.write(f'\n## Linux {run.kernel}\n' + AGAINST)
             file.writelines(against(run, cases))
-            timed = [detail for detail in details if 'timed' in detail]
-            if timed:
-                file.write(TIMED % timed[0]['rounds'])
-            file.writelines(f'| {one["timed"]} | {one["unit"]} | {one["siw"]:g} | {one["door"]:g} | {one["speed"]:.2f} |\n'
-                            for one in timed)
+            for kernel, where in WHERE.items():
+                timed = [detail for detail in details if detail.get('kernel') == kernel]
+                if timed:
+                    file.write(TIMED % {'kernel': kernel, 'where': where, 'rounds': timed[0]['rounds']})
+                file.writelines(f'| {one["timed"]} | {one["unit"]} | {one["beside"]:g} | {one["door"]:g} | {one["speed"]:.2f} |\n'
+                                for one in timed)
             for detail in details:
                 if 'pyverbs' in detail:
                     file.write(TESTS % tuple(detail['pyverbs'][key] for key in ('tests', 'passed', 'skipped', 'differ')))

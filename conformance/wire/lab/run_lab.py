@@ -50,8 +50,8 @@ PEER_BUG_PLACE = 'cm_work_handler'
 PEER_BUG = ('the connection manager of Linux stops with a BUG if a connection in peer-to-peer mode ends before it was '
             'reported as established [WIRE 14.2]')
 # What a case may tell beside its result: listeners that siw lost, where the kernel failed after the case, and figures of
-# a program over siw and behind the verbs door, with their ratio.
-NOTED = ('lost listeners', 'broke', 'siw', 'door', 'speed')
+# a program over a device of the kernel and behind the verbs door, with their ratio.
+NOTED = ('lost listeners', 'broke', 'kernel', 'beside', 'door', 'speed')
 # What a case says that failed because of a frame of siw with a wrong CRC. The capture must show that frame, too.
 WRONG_CRC = 'CRC is wrong; this end sent a Terminate'
 PEER_CRC = 'siw sent a frame with a wrong CRC [WIRE 14.7]'

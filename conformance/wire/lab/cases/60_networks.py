@@ -11,43 +11,13 @@ import tempfile
 import time
 
 from lab_case import Case, Failed, Skipped
+from lab_netem import NETEMS, network
 from lab_pairs import configured, leader, talk
 
 DATA = 'send:1,write:200000,read:200000,send:70000,read:5000:8'
-NETEMS = {
-    'loss': 'loss 2%',
-    'reordering': 'delay 4ms reorder 25% 50%',
-    'delay': 'delay 20ms 5ms',
-    'duplication': 'duplicate 10%',
-    'all of it': 'delay 3ms 2ms loss 1% duplicate 2% reorder 10%',
-}
 SILENCE = 'loss 100%'
 NOTICED = 40            # seconds in which a peer that vanished is noticed, with the settings of vanished()
 SETTINGS = '[tcp]\nkeep-alive-idle = 2\nkeep-alive-interval = 1\nkeep-alive-count = 3\nuser-timeout = 6\n'
-
-
-def ends(bench):
-    return zip((bench.ours, bench.theirs), bench.links)
-
-
-def set_netem(bench, netem):
-    for side, link in ends(bench):
-        bench.run(side, ['tc', 'qdisc', 'replace', 'dev', link, 'root', 'netem', *netem.split()])
-
-
-def clear_netem(bench):
-    for side, link in ends(bench):
-        side.poll(side.start(['tc', 'qdisc', 'del', 'dev', link, 'root']), 10)
-
-
-@contextlib.contextmanager
-def network(bench, netem):
-    """Both directions are that bad."""
-    try:
-        set_netem(bench, netem)
-        yield
-    finally:
-        clear_netem(bench)
 
 
 def data(bench, peer, role, netem=None):

@@ -255,8 +255,10 @@ class DoorsCase(unittest.TestCase):
         self.assertEqual((left.left_out, left.rows), ([name], [[f'`{name}`', 'not run', 'passes', 'stops the kernel']]))
 
     def test_page(self):
-        details = {'doors rping client': {}, 'doors timed cmtime': {'timed': 'cmtime', 'unit': 'us', 'siw': 8.0, 'door': 2.0,
-                                                                    'rounds': 5, 'speed': 4.0}}
+        details = {'doors rping client': {}, 'doors timed cmtime': {'timed': 'cmtime', 'unit': 'us', 'kernel': 'siw', 'beside': 8.0, 'door': 2.0,
+                                                                    'rounds': 5, 'speed': 4.0},
+                   'roce timed latency': {'timed': 'latency', 'unit': 'us', 'kernel': 'rxe', 'beside': 3.0, 'door': 6.0, 'rounds': 5,
+                                          'speed': 0.5}}
         cases = [lab_case.Case(name, None) for name in (*details, 'doors rping server', 'doors rcopy client')]
         run = argparse.Namespace(kernel='7.1', results={
             **{name: {'result': 'ok', 'why': '', 'detail': detail} for name, detail in details.items()},
@@ -269,7 +271,8 @@ class DoorsCase(unittest.TestCase):
             with open(path, encoding='utf-8') as file:
                 text = file.read()
         for line in ('on 2000-01-02, ', '## Linux 7.1', '| rping | works | known to fail: a/b |',
-                     '| rcopy, the file compared | not run | not run |', '| cmtime | us | 8 | 2 | 4.00 |'):
+                     '| rcopy, the file compared | not run | not run |', '| cmtime | us | 8 | 2 | 4.00 |', '| latency | us | 3 | 6 | 0.50 |',
+                     'speed of the door, rxe = 1'):
             self.assertIn(line, text)
 
 
