@@ -77,6 +77,21 @@ outlet_begin(void)
 	(void)atexit(finish_lines);
 }
 
+/* A line of `text`. Clients choose parts of it: none of them begins a line of its own, or is a command to a terminal. */
+static char *
+line_of(const char *text)
+{
+	GString *line = g_string_new("kald: ");
+
+	for (; *text != '\0'; text++)
+		if (g_ascii_isprint(*text))
+			g_string_append_c(line, *text);
+		else
+			g_string_append_printf(line, "\\x%02x", (guint8)*text);
+	g_string_append_c(line, '\n');
+	return g_string_free(line, FALSE);
+}
+
 void
 kald_log(const char *format, ...)
 {
@@ -89,7 +104,7 @@ kald_log(const char *format, ...)
 	va_start(args, format);
 	text = g_strdup_vprintf(format, args);
 	va_end(args);
-	line = g_strdup_printf("kald: %s\n", text);
+	line = line_of(text);
 	if (directed)
 		ri_outlet_write(&outlet, line, strlen(line), false);
 	else

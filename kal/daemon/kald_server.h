@@ -146,6 +146,8 @@ void kald_welcome_send(struct kald_session *session, uint32_t id);
 void kald_borrow(struct kald_session *session, const struct kald_message *request);
 /* Something was returned, or the time for it is over: try what waits. */
 void kald_borrow_again(struct kald_server *server);
+/* Was the process stopped? Then the request is refused. */
+bool kald_refuse_stopped(struct kald_session *session, const struct kald_head *to);
 
 /* kald_list.c */
 /* The answer may wait for descriptions. */
