@@ -60,15 +60,15 @@ kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 {
 	const char *folder = ri_setting_text(&runtime_dir);
 	char own[KAL_REMOTE_PATH] = "", abstract[24];
+	const char *first = place->path != NULL ? place->path : KALD_SYSTEM_SOCKET;
 	int error;
 
-	(void)snprintf(found, KAL_REMOTE_PATH, "%s",
-		       place->path != NULL ? place->path : KALD_SYSTEM_SOCKET);
-	error = connect_to(found, fd);
+	(void)snprintf(found, KAL_REMOTE_PATH, "%s", first);
+	error = connect_to(first, fd); /* not what is cut: that may be another one */
 	if (error == 0 || place->path != NULL || place->system_only)
 		return error;
-	if (folder != NULL) {
-		(void)snprintf(own, sizeof(own), "%s/%s", folder, KALD_USER_SOCKET);
+	if (folder != NULL &&
+	    (size_t)snprintf(own, sizeof(own), "%s/%s", folder, KALD_USER_SOCKET) < sizeof(own)) {
 		(void)snprintf(found, KAL_REMOTE_PATH, "%s", own);
 		if (connect_to(own, fd) == 0)
 			return 0;

@@ -524,6 +524,36 @@ test_squatter(void)
 	close(report[1]);
 }
 
+/* A path that is too long for a socket is refused, though one with the beginning of that name is served. */
+static void
+test_long_path(void)
+{
+	g_autofree char *folder = g_dir_make_tmp("kal-XXXXXX", NULL);
+	g_autofree char *path = NULL;
+	struct kal_remote_place place = {0};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	char found[KAL_REMOTE_PATH], name[sizeof(addr.sun_path)];
+	struct kal_fd fd = {0};
+
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1 - strlen(folder) - 1] = '\0';
+	path = g_strdup_printf("%s/%s", folder, name);
+	g_assert_cmpuint(strlen(path), ==, sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	g_assert_cmpint(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
+	g_assert_cmpint(listen(listener, 4), ==, 0);
+	place.path = path;
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, 0);
+	kal_fd_close(&fd);
+	place.path = g_strdup_printf("%sy", path);
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, ENAMETOOLONG);
+	g_free((char *)(uintptr_t)place.path);
+	close(listener);
+	g_unlink(path);
+	g_rmdir(folder);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -541,5 +571,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/hang", test_hang);
 	g_test_add_func("/kal/remote/fork", test_fork);
 	g_test_add_func("/kal/remote/squatter", test_squatter);
+	g_test_add_func("/kal/remote/long-path", test_long_path);
 	return g_test_run();
 }
