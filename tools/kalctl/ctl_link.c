@@ -16,7 +16,8 @@
 #include "tool_error.h"
 #include "tool_signal.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 5000 /* for a connection, and for each answer, whatever comes before it */
+#define NAP_MS      20   /* between attempts to connect to one that accepts none */
 
 static const struct ri_setting kald_place = {.name = "ITAPI_KALD"};
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
@@ -30,6 +31,30 @@ is_trusted(int fd)
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
 	       (cred.uid == 0 || cred.uid == geteuid());
+}
+
+static gint64
+deadline_from_now(void)
+{
+	return g_get_monotonic_time() + PATIENCE_MS * 1000;
+}
+
+/* A daemon whose queue of clients is full, since it hangs or was stopped, is waited for in naps: connect() would wait for ever. */
+static int
+connect_patiently(int fd, const struct sockaddr_un *addr, socklen_t length)
+{
+	const gint64 deadline = deadline_from_now();
+
+	while (connect(fd, (const struct sockaddr *)addr, length) != 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -1;
+		if (g_get_monotonic_time() >= deadline || tool_stopped()) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		g_usleep(NAP_MS * 1000);
+	}
+	return 0;
 }
 
 /* -1: errno is set. */
@@ -48,12 +73,13 @@ connect_to(const char *path)
 	memcpy(addr.sun_path, path, length);
 	if (abstract)
 		addr.sun_path[0] = '\0';
-	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, (socklen_t)length) == 0 &&
-	    (!abstract || is_trusted(fd)))
+	error = fd >= 0 && connect_patiently(fd, &addr, (socklen_t)length) == 0 ? 0 : errno;
+	if (error == 0 && abstract && !is_trusted(fd))
+		error = EPERM;
+	if (error == 0)
 		return fd;
-	error = errno;
 	if (fd >= 0)
 		close(fd);
 	errno = error;
@@ -89,17 +115,22 @@ connect_anywhere(const char *path, GError **error)
 	return fd;
 }
 
-/* Wait for a packet. False: none comes in time (ms < 0: for ever), or the user stops. */
+/* Wait for a packet. False: none comes in time (deadline < 0: for ever), or the user stops. */
 static bool
-await(int fd, int ms, GError **error)
+await(int fd, gint64 deadline, GError **error)
 {
 	struct pollfd wait[2] = {{.fd = fd, .events = POLLIN},
 				 {.fd = tool_stop_fd(), .events = POLLIN}};
 	int count;
 
-	do
-		count = poll(wait, 2, ms);
-	while (count < 0 && errno == EINTR && !tool_stopped());
+	do {
+		gint64 left = deadline - g_get_monotonic_time();
+
+		/* Past it, what is there is not looked at either: it may be an event, and another one behind it. */
+		count = deadline >= 0 && left <= 0
+				? 0
+				: poll(wait, 2, deadline < 0 ? -1 : (int)(left / 1000) + 1);
+	} while (count < 0 && errno == EINTR && !tool_stopped());
 	if (count > 0 && !tool_stopped())
 		return true;
 	if (tool_stopped())
@@ -124,6 +155,7 @@ bool
 ctl_ask(int fd, struct kald_message *request, struct kald_message *reply, GError **error)
 {
 	static uint32_t last;
+	const gint64 deadline = deadline_from_now();
 
 	memset(reply, 0, sizeof(*reply));
 	request->head.id = ++last;
@@ -131,7 +163,7 @@ ctl_ask(int fd, struct kald_message *request, struct kald_message *reply, GError
 		return tool_fail(error, TOOL_ERROR_PEER, "kald takes no request: %s",
 				 g_strerror(errno));
 	do {
-		if (!await(fd, PATIENCE_MS, error) || !receive(fd, reply, error))
+		if (!await(fd, deadline, error) || !receive(fd, reply, error))
 			return false;
 		/* An id of 0 answers the connection itself: it is one too many. */
 	} while (reply->head.number != (request->head.number | KALD_REPLY) ||
