@@ -22,7 +22,7 @@
 static const struct ri_setting kald_place = {.name = "ITAPI_KALD"};
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/* Anybody may bind a name without a file first. */
+/* Anybody may bind a name without a file first, and XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment. */
 static bool
 is_trusted(int fd)
 {
@@ -57,9 +57,9 @@ connect_patiently(int fd, const struct sockaddr_un *addr, socklen_t length)
 	return 0;
 }
 
-/* -1: errno is set. */
+/* -1: errno is set. `believed`: the path says who serves it. */
 static int
-connect_to(const char *path)
+connect_to(const char *path, bool believed)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
@@ -76,7 +76,7 @@ connect_to(const char *path)
 	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
 	error = fd >= 0 && connect_patiently(fd, &addr, (socklen_t)length) == 0 ? 0 : errno;
-	if (error == 0 && abstract && !is_trusted(fd))
+	if (error == 0 && (abstract || !believed) && !is_trusted(fd))
 		error = EPERM;
 	if (error == 0)
 		return fd;
@@ -101,14 +101,14 @@ connect_anywhere(const char *path, GError **error)
 	if (path == NULL && said != NULL && (said[0] == '/' || said[0] == '@'))
 		path = said;
 	if (path != NULL) {
-		fd = connect_to(path);
+		fd = connect_to(path, true);
 		if (fd < 0)
 			tool_fail(error, TOOL_ERROR_FAILED, "no kald answers at %s: %s", path,
 				  g_strerror(errno));
 		return fd;
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(places) && fd < 0; i++)
-		fd = connect_to(places[i]);
+		fd = connect_to(places[i], i == 0);
 	if (fd < 0)
 		tool_fail(error, TOOL_ERROR_FAILED, "no kald answers at %s, %s or %s", places[0],
 			  places[1], places[2]);

@@ -152,7 +152,8 @@ def pages(tools, kald):
 def listeners(tools, kald):
     """All that listen at a port are stopped, those too that have more ports than are shown; others are not."""
     many = [f'+{port}' for port in range(100, 120)]
-    with Daemon(kald) as daemon, Played(daemon, '+5', '+6') as one, Played(daemon, *many, '+5') as two, Played(daemon, *many) as other:
+    # kald names the last one.
+    with Daemon(kald) as daemon, Played(daemon, *many, '+5') as one, Played(daemon, '+5', '+6') as two, Played(daemon, *many) as other:
         done = kalctl(tools, daemon, '--json', 'stop', ':5').expect(0).json()
         if sorted(done['pids']) != sorted([one.pid, two.pid]) or done['pid'] not in done['pids'] or not done['signalled']:
             raise Failed(f'stopped were {done}, not {one.pid} and {two.pid}')
