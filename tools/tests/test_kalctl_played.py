@@ -87,14 +87,14 @@ def play_client(path, *words):
 
 
 def publish():
-    """A table as in kal/live/kal_live_page.h: an adapter, and three queue pairs, of which one has a peer."""
+    """A table as in kal/live/kal_live_page.h: an adapter that is open twice, and three queue pairs, of which one has a peer."""
     path = struct.pack('=BxxxI16s', 1, 0, bytes([10, 0, 0, 1]) + bytes(12))
     nowhere = bytes(24)
     slot = struct.Struct('=IBBBBIIIIIIQ')
-    slots = [struct.pack('=8s6I', b'itaplive', 1, 320, 16384, 5, os.getpid(), 0).ljust(320, b'\0'),
-             (slot.pack(0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0)[:32] + b'played:0').ljust(320, b'\0')]
-    for number in (2, 3, 4):
-        ends = path + path if number == 3 else path + nowhere
+    slots = [struct.pack('=8s6I', b'itaplive', 1, 320, 16384, 6, os.getpid(), 0).ljust(320, b'\0')]
+    slots += [(slot.pack(0, 1, 0, 0, 0, number, number, 0, 0, 0, 0, 0)[:32] + b'played:0').ljust(320, b'\0') for number in (1, 2)]
+    for number in (3, 4, 5):
+        ends = path + path if number == 4 else path + nowhere
         slots.append((slot.pack(0, 2, 0, 0, 0, number, 1, number, 0, 0, 0, 0)[:32] + ends).ljust(320, b'\0'))
     page = os.memfd_create('itapi-live')
     os.write(page, b''.join(slots))
@@ -134,6 +134,8 @@ def numbers(tools, kald):
             if line.split()[3:] != ['6', '1', '5', '4', '3.2', 'MB', '7']:
                 raise Failed(f'the line is {line}')
             shown = kalctl(tools, daemon, 'show', str(one.pid)).expect(0).out
+            if [shown.count(f'queue pair {number},') for number in (3, 4, 5)] != [1, 1, 1] or shown.count('adapter played:0') != 2:
+                raise Failed(f'objects are not there once: {shown}')
             if not re.search(r'(?m)^  memory +3.2 MB +9.0 MB$', shown) or not re.search(r'(?m)^  qp +6 +90$', shown):
                 raise Failed(f'it shows {shown}')
 
