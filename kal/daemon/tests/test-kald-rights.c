@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -289,6 +290,176 @@ test_stranger(void)
 	play_free(&play);
 }
 
+/* --- descriptors that nobody reads ----------------------------------------------------------------------- */
+
+#define MAY_OPEN \
+	2080u /* descriptors of this kald, of which a user may leave a fourth unread: those of 8 answers */
+#define ANSWERS 12u
+
+static const struct kald_addr shared = {.family = AF_INET, .port = 4791, .octets = {127, 83, 0, 1}};
+
+/* Ask for a slot at an address, and give it back without a look at the answer. */
+static void
+share(int fd, const struct kald_addr *at, bool over)
+{
+	int proof = socket(AF_INET, SOCK_DGRAM, 0);
+	struct kald_message m;
+
+	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
+	m.body.share.at = *at;
+	play_send_with(fd, &m, &proof, 1);
+	close(proof);
+	m.head.number = KALD_SHARE_OVER;
+	if (over)
+		play_send(fd, &m);
+}
+
+/* The next answer to it: true: with its descriptors, false: refused, as too many are unread. */
+static bool
+shared_reply(int fd)
+{
+	int fds[KALD_SHARE_FDS];
+	struct kald_message m;
+	size_t count;
+
+	do
+		count = play_receive_with(fd, &m, fds);
+	while (m.head.number != (KALD_SHARE | KALD_REPLY));
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	if (m.head.status == KALD_OK) {
+		g_assert_cmpuint(count, ==, KALD_SHARE_FDS);
+		return true;
+	}
+	g_assert_cmpuint(count, ==, 0);
+	g_assert_cmpint((int)m.body.refusal.error, ==, ETOOMANYREFS);
+	return false;
+}
+
+static int
+sharer_new(const struct play *play)
+{
+	int fd = play_join(play, KALD_CLIENT, NULL);
+	struct kald_message m, reply;
+
+	kald_message_begin(&m, KALD_OPEN, 8, KALD_OK);
+	g_strlcpy(m.body.name.name, "roce:lo", KALD_NAME);
+	play_ask(fd, &m, &reply);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	return fd;
+}
+
+/* Until the list has so many clients, of which one listens at the port if it is not 0. */
+static void
+await_clients(int tool, unsigned clients, uint16_t port)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		g_autoptr(GArray) entries = play_list(tool);
+		bool seen = port == 0;
+
+		for (guint j = 0; j < entries->len; j++)
+			seen = seen ||
+			       g_array_index(entries, struct kald_entry, j).ports[0] == port;
+		if (seen && entries->len == clients)
+			return;
+		g_usleep(10000);
+	}
+	g_assert_not_reached();
+}
+
+/* Ask for many without reading; all are answered when this returns. */
+static void
+leave_unread(int fd, int tool, unsigned clients)
+{
+	struct kald_message m;
+
+	for (unsigned i = 0; i < ANSWERS; i++)
+		share(fd, &shared, true);
+	kald_message_begin(&m, KALD_LISTEN, 10, KALD_OK);
+	m.body.listen.at = (struct kald_addr){.family = AF_INET, .port = 9};
+	m.body.listen.have = 1;
+	play_send(fd, &m);
+	await_clients(tool, clients, 9);
+}
+
+/* Another user is served meanwhile. */
+static void
+stranger_shares(const struct play *play)
+{
+	struct kald_addr own = shared;
+	int status, fd;
+	pid_t pid = getuid() == 0 ? fork() : -1;
+
+	if (pid == 0) {
+		if (setuid(NOBODY) != 0)
+			_exit(99);
+		own.octets[3] = 2;
+		fd = sharer_new(play);
+		share(fd, &own, false);
+		_exit(shared_reply(fd) ? 0 : 1);
+	}
+	if (pid < 0)
+		return;
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+}
+
+/* A user that leaves descriptors unread has no more, whether its connections live or were ended; when it has read, it has. */
+static void
+test_unread(void)
+{
+	const struct rlimit few = {.rlim_cur = MAY_OPEN, .rlim_max = MAY_OPEN};
+	int holder, a, b, tool;
+	struct kald_message m;
+	struct play play;
+	unsigned had = 0;
+	bool again = false;
+
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+	play_begin(&play, NULL);
+	g_assert_cmpint(chmod(play.folder, 0755), ==, 0);
+	tool = play_join(&play, KALD_TOOL, NULL);
+	holder = sharer_new(&play);
+	share(holder, &shared, false);
+	g_assert_true(shared_reply(holder));
+	b = sharer_new(&play);
+	a = sharer_new(&play);
+	leave_unread(a, tool, 3);
+	share(b, &shared, true);
+	g_assert_false(shared_reply(b));
+	stranger_shares(&play);
+	for (unsigned i = 0; i < ANSWERS; i++)
+		had += shared_reply(a);
+	/* The holder reads no events, so that its answer may count, too. */
+	g_assert_cmpuint(had, <=, MAY_OPEN / 4 / KALD_SHARE_FDS);
+	g_assert_cmpuint(had, >=, MAY_OPEN / 4 / KALD_SHARE_FDS - 1);
+	await_clients(tool, 3, 0);
+	close(a);
+	await_clients(tool, 2, 0);
+	share(b, &shared, true);
+	g_assert_true(shared_reply(b));
+	/* Ended by kald, for a wrong message; this end stays, and with it what is unread. */
+	a = sharer_new(&play);
+	leave_unread(a, tool, 3);
+	kald_message_begin(&m, KALD_LIST, 0, KALD_OK);
+	play_send(a, &m);
+	await_clients(tool, 2, 0);
+	share(b, &shared, true);
+	g_assert_false(shared_reply(b));
+	stranger_shares(&play);
+	close(a);
+	for (unsigned i = 0; i < 500 && !again; i++) {
+		g_usleep(20000);
+		share(b, &shared, true);
+		again = shared_reply(b);
+	}
+	g_assert_true(again);
+	close(b);
+	close(holder);
+	close(tool);
+	play_free(&play);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -299,5 +470,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/rights/left-over", test_left_over);
 	g_test_add_func("/kald/rights/stopped", test_stopped);
 	g_test_add_func("/kald/rights/stranger", test_stranger);
+	g_test_add_func("/kald/rights/unread", test_unread); /* lowers a limit of this process */
 	return g_test_run();
 }
