@@ -144,7 +144,8 @@ kald_borrow_again(struct kald_server *server)
 		const struct kald_account *full = NULL;
 
 		at = at->next;
-		if (!lend(borrow->session, borrow, true, &full)) {
+		if (!kald_refuse_stopped(borrow->session, &borrow->head) &&
+		    !lend(borrow->session, borrow, true, &full)) {
 			if (awaits(borrow->session, borrow->resource, full))
 				continue;
 			refuse_full(borrow->session, &borrow->head, borrow->resource, full);

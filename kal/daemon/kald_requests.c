@@ -56,8 +56,8 @@ forbid(struct kald_session *session, const struct kald_head *to, enum kald_key k
 	kald_refuse(session, to, KALD_FORBIDDEN, &why);
 }
 
-static bool
-refuse_stopped(struct kald_session *session, const struct kald_head *to)
+bool
+kald_refuse_stopped(struct kald_session *session, const struct kald_head *to)
 {
 	static const struct kald_refusal why = {.text = "the process was stopped by kalctl"};
 
@@ -147,7 +147,7 @@ borrow(struct kald_session *session, const struct kald_message *request)
 {
 	if (request->body.amount.amount == 0)
 		return false;
-	if (!refuse_stopped(session, &request->head))
+	if (!kald_refuse_stopped(session, &request->head))
 		kald_borrow(session, request);
 	return true;
 }
@@ -169,7 +169,7 @@ open_adapter(struct kald_session *session, const struct kald_message *request)
 	const char *name = request->body.name.name;
 	char what[KALD_NAME + 16];
 
-	if (refuse_stopped(session, &request->head))
+	if (kald_refuse_stopped(session, &request->head))
 		return true;
 	if (!kald_policy_adapter(session->server->policy, kald_session_who(session), name)) {
 		(void)snprintf(what, sizeof(what), "adapter %s", name);
@@ -249,7 +249,7 @@ start_listening(struct kald_session *session, const struct kald_message *request
 	int fd = -1, one = 1;
 	char what[32];
 
-	if (refuse_stopped(session, &request->head))
+	if (kald_refuse_stopped(session, &request->head))
 		return true;
 	if (!kald_policy_port(policy, KALD_KEY_PORTS, who, port)) {
 		(void)snprintf(what, sizeof(what), "port %u", port);
@@ -284,6 +284,18 @@ stop_listening(struct kald_session *session, const struct kald_message *request)
 	return true;
 }
 
+/*
+ * A port below 1024 is a right that kald has and its client has not: whoever gets the socket can end the connection and listen there. So
+ * such ports are those of `grant-ports`, whatever the socket is for.
+ */
+static bool
+may_bind(const struct kald_session *session, const struct kald_addr *local)
+{
+	return local->family == 0 || local->port == 0 || local->port >= IPPORT_RESERVED ||
+	       kald_policy_port(session->server->policy, KALD_KEY_GRANT_PORTS,
+				kald_session_who(session), local->port);
+}
+
 /* The connection goes on in the client; kald keeps no copy, since a reset at the death of a client comes with the last copy only. */
 static bool
 dial(struct kald_session *session, const struct kald_message *request)
@@ -293,9 +305,10 @@ dial(struct kald_session *session, const struct kald_message *request)
 	struct kald_who who = kald_session_who(session);
 	struct sockaddr_storage sa;
 	socklen_t len;
+	char what[32];
 	int fd;
 
-	if (refuse_stopped(session, &request->head))
+	if (kald_refuse_stopped(session, &request->head))
 		return true;
 	if (!kald_policy_flag(policy, KALD_KEY_DIAL, who)) {
 		forbid(session, &request->head, KALD_KEY_DIAL, "sockets of kald");
@@ -303,6 +316,11 @@ dial(struct kald_session *session, const struct kald_message *request)
 	}
 	if (!kald_policy_peer(policy, who, &said->peer)) {
 		forbid(session, &request->head, KALD_KEY_PEERS, "network of that peer");
+		return true;
+	}
+	if (!may_bind(session, &said->local)) {
+		(void)snprintf(what, sizeof(what), "port %u", said->local.port);
+		forbid(session, &request->head, KALD_KEY_GRANT_PORTS, what);
 		return true;
 	}
 	fd = socket_new(said->peer.family);
@@ -333,7 +351,7 @@ description(struct kald_session *session, const struct kald_message *request)
 static bool
 share(struct kald_session *session, const struct kald_message *request)
 {
-	if (!refuse_stopped(session, &request->head))
+	if (!kald_refuse_stopped(session, &request->head))
 		kald_share(session, request);
 	return true;
 }
@@ -348,7 +366,7 @@ share_over(struct kald_session *session, const struct kald_message *request)
 static bool
 service(struct kald_session *session, const struct kald_message *request)
 {
-	if (!refuse_stopped(session, &request->head))
+	if (!kald_refuse_stopped(session, &request->head))
 		kald_service(session, request);
 	return true;
 }
@@ -440,6 +458,7 @@ stop(struct kald_session *session, const struct kald_message *request)
 		reply.body.stop_reply.count++;
 		reply.body.stop_reply.pid = other->pid;
 	}
+	kald_borrow_again(session->server); /* what they wait for is refused */
 	if (reply.body.stop_reply.count == 0)
 		kald_refuse(session, &request->head, KALD_ABSENT, &why);
 	else

@@ -77,6 +77,21 @@ outlet_begin(void)
 	(void)atexit(finish_lines);
 }
 
+/* A line of `text`. Clients choose parts of it: none of them begins a line of its own, or is a command to a terminal. */
+static char *
+line_of(const char *text)
+{
+	GString *line = g_string_new("kald: ");
+
+	for (; *text != '\0'; text++)
+		if (g_ascii_isprint(*text))
+			g_string_append_c(line, *text);
+		else
+			g_string_append_printf(line, "\\x%02x", (guint8)*text);
+	g_string_append_c(line, '\n');
+	return g_string_free(line, FALSE);
+}
+
 void
 kald_log(const char *format, ...)
 {
@@ -89,7 +104,7 @@ kald_log(const char *format, ...)
 	va_start(args, format);
 	text = g_strdup_vprintf(format, args);
 	va_end(args);
-	line = g_strdup_printf("kald: %s\n", text);
+	line = line_of(text);
 	if (directed)
 		ri_outlet_write(&outlet, line, strlen(line), false);
 	else
@@ -241,7 +256,7 @@ packet_send(const struct kald_session *session, const struct kald_packet *packet
 	return errno == EWOULDBLOCK ? EAGAIN : errno;
 }
 
-/* The kernel lets no more descriptors of kald's user be on their way: the client gets a sentence in their place. */
+/* No more descriptors may be on their way to the user, or the kernel lets none of kald's be: the client gets a sentence in their place. */
 static void
 packet_without_fds(struct kald_packet *packet)
 {
@@ -267,14 +282,18 @@ session_flush(struct kald_session *session)
 	struct kald_packet *packet;
 
 	while ((packet = g_queue_peek_head(&session->out_queue)) != NULL) {
-		int error = packet_send(session, packet);
+		uint32_t fds = packet->group != NULL ? KALD_SHARE_FDS : packet->fd >= 0;
+		bool room = fds == 0 || kald_unread_room(session, fds);
+		int error = room ? packet_send(session, packet) : ETOOMANYREFS;
 
 		if (error == EAGAIN)
 			return true;
-		if (error == ETOOMANYREFS && (packet->group != NULL || packet->fd >= 0)) {
+		if (error == ETOOMANYREFS && fds > 0) {
 			packet_without_fds(packet);
 			continue;
 		}
+		if (error == 0 && fds > 0)
+			kald_unread_add(session, fds);
 		packet_free(g_queue_pop_head(&session->out_queue));
 	}
 	return false;
@@ -717,6 +736,8 @@ kald_server_new(int listener, const char *policy_path, struct kal_why *why)
 	g_queue_init(&server->listings);
 	g_queue_init(&server->slow);
 	g_queue_init(&server->groups);
+	g_queue_init(&server->ended);
+	server->unread = g_hash_table_new(g_direct_hash, g_direct_equal);
 	server->accepting = g_unix_fd_add(listener, G_IO_IN, accept_ready, server);
 	return server;
 }
@@ -730,6 +751,7 @@ kald_server_free(struct kald_server *server)
 		session_end(server->sessions.head->data);
 	kald_share_free(server);
 	kald_apart_free(server->apart);
+	kald_unread_free(server);
 	g_hash_table_destroy(server->by_user);
 	kald_ledger_free(server->ledger);
 	kald_policy_free(server->policy);

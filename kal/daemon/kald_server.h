@@ -29,8 +29,11 @@ struct kald_server {
 	struct kald_ledger *ledger;
 	GQueue sessions;     /* in the order of their serial numbers */
 	GHashTable *by_user; /* struct sessions, by uid */
-	GQueue borrows;      /* struct kald_borrow: wait for leases that are called back */
-	GQueue listings;     /* struct kald_listing: wait for descriptions */
+	GHashTable *unread;  /* descriptors that were sent and may be unread, by uid */
+	GQueue ended; /* sockets of sessions that are over and whose clients have not read all */
+	guint ended_look; /* the timer that looks at them, or 0 */
+	GQueue borrows;   /* struct kald_borrow: wait for leases that are called back */
+	GQueue listings;  /* struct kald_listing: wait for descriptions */
 	GQueue slow;      /* sessions whose pause is over: one request of one of them at a time */
 	guint slow_turns; /* the source that gives them their turn, or 0 */
 	unsigned describing; /* sessions that have not answered KALD_DESCRIBE yet */
@@ -86,7 +89,9 @@ struct kald_session {
 	struct kald_taking *
 		taking; /* a packet with descriptors is being taken, and nothing is read; or NULL */
 	const struct kald_fds *got; /* came with the request that is being handled; NULL: none */
-	unsigned waiting;           /* borrows and listings of it that wait */
+	uint32_t
+		unread; /* descriptors in packets to it, since it had read all when that was asked last */
+	unsigned waiting; /* borrows and listings of it that wait */
 };
 
 /* kald_server.c */
@@ -128,6 +133,12 @@ void kald_session_taken(struct kald_session *session, const struct kald_message 
 void kald_take(struct kald_session *session, const struct kald_message *request);
 /* The session ends: its socket is closed when nobody uses it any more. */
 void kald_take_forget(struct kald_session *session);
+/* kald_unread.c: may that many more descriptors be on their way to the user? And they are. */
+bool kald_unread_room(const struct kald_session *session, uint32_t fds);
+void kald_unread_add(struct kald_session *session, uint32_t fds);
+/* kald_session_close(), when the client of a session that has ended has read, or dropped, so many descriptors. */
+void kald_unread_close(struct kald_server *server, uint32_t uid, int fd, uint32_t unread);
+void kald_unread_free(struct kald_server *server);
 /* Close the socket of a client: at once, or apart if descriptors are left in it. kald_session_closed comes then. */
 void kald_session_close(struct kald_server *server, uint32_t uid, int fd);
 
@@ -146,6 +157,8 @@ void kald_welcome_send(struct kald_session *session, uint32_t id);
 void kald_borrow(struct kald_session *session, const struct kald_message *request);
 /* Something was returned, or the time for it is over: try what waits. */
 void kald_borrow_again(struct kald_server *server);
+/* Was the process stopped? Then the request is refused. */
+bool kald_refuse_stopped(struct kald_session *session, const struct kald_head *to);
 
 /* kald_list.c */
 /* The answer may wait for descriptions. */

@@ -18,8 +18,9 @@ struct kald_taking {
 	struct kald_session *session; /* NULL: it has ended */
 	struct kald_server *server;
 	uint32_t uid;
-	int from;     /* the session's socket */
-	int64_t took; /* processor time, in microseconds */
+	int from;        /* the session's socket */
+	uint32_t unread; /* its, if it has ended */
+	int64_t took;    /* processor time, in microseconds */
 	bool fine;
 	struct kald_message request;
 	struct kald_fds got;
@@ -172,8 +173,10 @@ take_done(void *arg)
 	}
 	if (taking->got.claimed != NULL)
 		kald_group_unref(taking->got.claimed);
-	close_all(taking->server, taking->uid, &taking->got, session == NULL ? taking->from : -1);
-	if (session != NULL)
+	close_all(taking->server, taking->uid, &taking->got, -1);
+	if (session == NULL)
+		kald_unread_close(taking->server, taking->uid, taking->from, taking->unread);
+	else
 		kald_session_taken(session, &taking->request, taking->fine,
 				   taking->took + kald_cpu_us() - begin);
 	g_free(taking);
@@ -197,9 +200,10 @@ void
 kald_take_forget(struct kald_session *session)
 {
 	if (session->taking == NULL) {
-		kald_session_close(session->server, session->uid, session->fd);
+		kald_unread_close(session->server, session->uid, session->fd, session->unread);
 		return;
 	}
 	(void)shutdown(session->fd, SHUT_RDWR);
 	session->taking->session = NULL;
+	session->taking->unread = session->unread;
 }

@@ -26,7 +26,8 @@
 #include "ri_count.h"
 #include "ri_fd.h"
 
-#define TRIES 100 /* of a slot that is being written */
+#define TRIES     100   /* of a slot that is being written */
+#define TRIES_ALL 10000 /* of all slots: a process may say of each that it is being written */
 
 /* A copy of a table. */
 struct copy {
@@ -119,11 +120,12 @@ read_at(int fd, void *to, size_t bytes, uint32_t slot)
 }
 
 static bool
-slot_again(int fd, struct kal_live_slot *slot, uint32_t index)
+slot_again(int fd, struct kal_live_slot *slot, uint32_t index, unsigned *left)
 {
 	uint32_t before, after;
 
-	for (unsigned i = 0; i < TRIES; i++) {
+	for (unsigned i = 0; *left != 0 && i < TRIES; i++) {
+		--*left;
 		if (!read_at(fd, &before, sizeof(before), index) ||
 		    !read_at(fd, slot, sizeof(*slot), index) ||
 		    !read_at(fd, &after, sizeof(after), index))
@@ -154,6 +156,7 @@ static int
 copy_file(struct copy *copy, int fd)
 {
 	const struct kal_live_head *head = &copy->head;
+	unsigned left = TRIES_ALL;
 	uint32_t *before;
 
 	if (!read_at(fd, &copy->head, sizeof(copy->head), 0) ||
@@ -179,7 +182,7 @@ copy_file(struct copy *copy, int fd)
 		copy->whole[i] = before[i] % 2 == 0 && read_at(fd, &after, sizeof(after), i) &&
 				 before[i] == after;
 		if (!copy->whole[i])
-			copy->whole[i] = slot_again(fd, &copy->slots[i], i);
+			copy->whole[i] = slot_again(fd, &copy->slots[i], i, &left);
 	}
 	free(before);
 	return 0;

@@ -17,7 +17,10 @@ _Static_assert(KALD_SHARE_FDS <= KAL_FDS_MAX, "a whole group comes with one pack
 
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/* Anybody may bind an abstract name first: what answers there has to be the user's own, or root's. */
+/*
+ * At a place that nobody has named, what answers has to be the user's own, or root's: anybody may bind an abstract name first, and
+ * XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment (su).
+ */
 static bool
 is_trusted(int fd)
 {
@@ -28,9 +31,9 @@ is_trusted(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-/* 0, or an errno. */
+/* 0, or an errno; `believed`: the path says who serves it. */
 static int
-connect_to(const char *path, struct kal_fd *fd)
+connect_to(const char *path, bool believed, struct kal_fd *fd)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
@@ -47,7 +50,7 @@ connect_to(const char *path, struct kal_fd *fd)
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
 	if (ri_connect(kal_fd_get(fd), (struct sockaddr *)&addr, (socklen_t)length) != 0)
 		error = errno;
-	else if (abstract && !is_trusted(kal_fd_get(fd)))
+	else if ((abstract || !believed) && !is_trusted(kal_fd_get(fd)))
 		error = EPERM;
 	if (error != 0)
 		kal_fd_close(fd);
@@ -60,21 +63,21 @@ kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 {
 	const char *folder = ri_setting_text(&runtime_dir);
 	char own[KAL_REMOTE_PATH] = "", abstract[24];
+	const char *first = place->path != NULL ? place->path : KALD_SYSTEM_SOCKET;
 	int error;
 
-	(void)snprintf(found, KAL_REMOTE_PATH, "%s",
-		       place->path != NULL ? place->path : KALD_SYSTEM_SOCKET);
-	error = connect_to(found, fd);
+	(void)snprintf(found, KAL_REMOTE_PATH, "%s", first);
+	error = connect_to(first, true, fd); /* not what is cut: that may be another one */
 	if (error == 0 || place->path != NULL || place->system_only)
 		return error;
-	if (folder != NULL) {
-		(void)snprintf(own, sizeof(own), "%s/%s", folder, KALD_USER_SOCKET);
+	if (folder != NULL &&
+	    (size_t)snprintf(own, sizeof(own), "%s/%s", folder, KALD_USER_SOCKET) < sizeof(own)) {
 		(void)snprintf(found, KAL_REMOTE_PATH, "%s", own);
-		if (connect_to(own, fd) == 0)
+		if (connect_to(own, false, fd) == 0)
 			return 0;
 	}
 	(void)snprintf(abstract, sizeof(abstract), "@itapi/kald/%u", (unsigned)geteuid());
-	error = connect_to(abstract, fd);
+	error = connect_to(abstract, false, fd);
 	if (error == 0)
 		(void)snprintf(found, KAL_REMOTE_PATH, "%s", abstract);
 	else

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -483,16 +484,51 @@ test_fork(void)
 	end(tool);
 }
 
-/* Another user has taken the name of this user's daemon: what answers there is not believed. */
+/* A process of another user that serves there, and is ready. */
+static pid_t
+squat(const struct sockaddr_un *addr, socklen_t len)
+{
+	pid_t squatter;
+	int report[2];
+	char octet;
+
+	g_assert_cmpint(pipe(report), ==, 0);
+	squatter = fork();
+	if (squatter == 0) {
+		int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+		if (setuid(65534) != 0 || bind(listener, (const struct sockaddr *)addr, len) != 0 ||
+		    listen(listener, 4) != 0)
+			_exit(1);
+		(void)!write(report[1], "x", 1);
+		for (;;)
+			pause();
+	}
+	close(report[1]);
+	g_assert_cmpint(read(report[0], &octet, 1), ==, 1);
+	close(report[0]);
+	return squatter;
+}
+
+static void
+squat_end(pid_t squatter)
+{
+	kill(squatter, SIGKILL);
+	g_assert_cmpint(waitpid(squatter, NULL, 0), ==, squatter);
+}
+
+/* Another user has taken the name of this user's daemon, or has a runtime folder that is not ours: what answers there is not believed. */
 static void
 test_squatter(void)
 {
-	const struct kal_remote_place place = {0};
+	g_autofree char *folder = g_dir_make_tmp("kal-XXXXXX", NULL);
+	g_autofree char *below = g_build_filename(folder, "itapi", NULL);
+	struct kal_remote_place place = {0};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	char found[KAL_REMOTE_PATH], octet;
+	char found[KAL_REMOTE_PATH];
 	struct kal_fd fd = {0};
-	int report[2], length;
 	pid_t squatter;
+	int length;
 
 	if (getuid() != 0 || access(KALD_SYSTEM_SOCKET, F_OK) == 0) {
 		g_test_skip("only root can be another user, and no kald of the system may run");
@@ -500,28 +536,57 @@ test_squatter(void)
 	}
 	g_unsetenv("XDG_RUNTIME_DIR");
 	length = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "itapi/kald/%u", ME);
-	g_assert_cmpint(pipe(report), ==, 0);
-	squatter = fork();
-	if (squatter == 0) {
-		int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-
-		if (setuid(65534) != 0 ||
-		    bind(listener, (struct sockaddr *)&addr,
-			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				     (size_t)length)) != 0 ||
-		    listen(listener, 4) != 0)
-			_exit(1);
-		(void)!write(report[1], "x", 1);
-		for (;;)
-			pause();
-	}
-	g_assert_cmpint(read(report[0], &octet, 1), ==, 1);
+	squatter = squat(&addr,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length));
 	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, EPERM);
 	g_assert_cmpint(kal_fd_get(&fd), ==, -1);
-	kill(squatter, SIGKILL);
-	g_assert_cmpint(waitpid(squatter, NULL, 0), ==, squatter);
-	close(report[0]);
-	close(report[1]);
+	squat_end(squatter);
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/" KALD_USER_SOCKET, folder);
+	g_assert_cmpint(g_mkdir(below, 0777), ==, 0);
+	g_assert_cmpint(chmod(folder, 0755), ==, 0);
+	g_assert_cmpint(chmod(below, 0777), ==, 0);
+	squatter = squat(&addr, sizeof(addr));
+	g_setenv("XDG_RUNTIME_DIR", folder, TRUE);
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), !=, 0);
+	/* Who names it wants it. */
+	place.path = addr.sun_path;
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, 0);
+	kal_fd_close(&fd);
+	squat_end(squatter);
+	g_unsetenv("XDG_RUNTIME_DIR");
+	g_unlink(addr.sun_path);
+	g_rmdir(below);
+	g_rmdir(folder);
+}
+
+/* A path that is too long for a socket is refused, though one with the beginning of that name is served. */
+static void
+test_long_path(void)
+{
+	g_autofree char *folder = g_dir_make_tmp("kal-XXXXXX", NULL);
+	g_autofree char *path = NULL;
+	struct kal_remote_place place = {0};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	char found[KAL_REMOTE_PATH], name[sizeof(addr.sun_path)];
+	struct kal_fd fd = {0};
+
+	memset(name, 'x', sizeof(name));
+	name[sizeof(name) - 1 - strlen(folder) - 1] = '\0';
+	path = g_strdup_printf("%s/%s", folder, name);
+	g_assert_cmpuint(strlen(path), ==, sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	g_assert_cmpint(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
+	g_assert_cmpint(listen(listener, 4), ==, 0);
+	place.path = path;
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, 0);
+	kal_fd_close(&fd);
+	place.path = g_strdup_printf("%sy", path);
+	g_assert_cmpint(kal_remote_connect(&place, &fd, found), ==, ENAMETOOLONG);
+	g_free((char *)(uintptr_t)place.path);
+	close(listener);
+	g_unlink(path);
+	g_rmdir(folder);
 }
 
 int
@@ -541,5 +606,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/hang", test_hang);
 	g_test_add_func("/kal/remote/fork", test_fork);
 	g_test_add_func("/kal/remote/squatter", test_squatter);
+	g_test_add_func("/kal/remote/long-path", test_long_path);
 	return g_test_run();
 }

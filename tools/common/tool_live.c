@@ -102,15 +102,6 @@ value_text(unsigned counter, uint64_t value, char text[32])
 		(void)snprintf(text, 32, "%" G_GUINT64_FORMAT, value);
 }
 
-static const itx_live_t *
-same_object(const itx_live_t *list, size_t count, const itx_live_t *live)
-{
-	for (size_t i = 0; i < count; i++)
-		if (list[i].serial == live->serial)
-			return &list[i];
-	return NULL;
-}
-
 /* The counters that are not 0, a few in a line. */
 static void
 print_counters(const itx_live_t *live, const itx_live_t *before, double seconds)
@@ -180,31 +171,64 @@ print_object(const itx_live_t *live)
 	}
 }
 
+/* Objects by their serial number; `list` outlives it. */
+static GHashTable *
+by_serial(const itx_live_t *list, size_t count)
+{
+	GHashTable *table = g_hash_table_new(NULL, NULL);
+
+	for (size_t i = 0; i < count; i++)
+		g_hash_table_insert(table, GUINT_TO_POINTER(list[i].serial), (void *)&list[i]);
+	return table;
+}
+
+/* Those that are no adapters by the name of theirs. A process may show very many of both, so each is looked at once. */
+static GHashTable *
+by_adapter(const itx_live_t *list, size_t count)
+{
+	GHashTable *table = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
+						  (GDestroyNotify)g_ptr_array_unref);
+
+	for (size_t i = 0; i < count; i++) {
+		GPtrArray *some = g_hash_table_lookup(table, list[i].adapter);
+
+		if (list[i].kind == ITX_LIVE_IA)
+			continue;
+		if (some == NULL) {
+			some = g_ptr_array_new();
+			g_hash_table_insert(table, (void *)list[i].adapter, some);
+		}
+		g_ptr_array_add(some, (void *)&list[i]);
+	}
+	return table;
+}
+
+static void
+print_all(const itx_live_t *live, GHashTable *before, double seconds)
+{
+	print_object(live);
+	print_counters(live, g_hash_table_lookup(before, GUINT_TO_POINTER(live->serial)), seconds);
+}
+
 void
 tool_live_print(const itx_live_t *list, size_t count, const itx_live_t *before, size_t num_before,
 		double seconds)
 {
+	g_autoptr(GHashTable) last = by_serial(before, num_before);
+	g_autoptr(GHashTable) objects = by_adapter(list, count);
+
 	/* Each adapter with what belongs to it. */
 	for (size_t i = 0; i < count; i++) {
-		bool first = list[i].kind == ITX_LIVE_IA;
+		const GPtrArray *its;
 
+		if (list[i].kind != ITX_LIVE_IA)
+			continue;
+		print_all(&list[i], last, seconds);
+		its = g_hash_table_lookup(objects, list[i].adapter);
+		for (unsigned j = 0; its != NULL && j < its->len; j++)
+			print_all(g_ptr_array_index(its, j), last, seconds);
 		/* Two sessions on one adapter are two adapters of one name, whose objects follow the first. */
-		for (size_t j = 0; j < i && first; j++)
-			first = list[j].kind != ITX_LIVE_IA ||
-				strcmp(list[j].adapter, list[i].adapter) != 0;
-		if (list[i].kind == ITX_LIVE_IA) {
-			print_object(&list[i]);
-			print_counters(&list[i], same_object(before, num_before, &list[i]),
-				       seconds);
-		}
-		for (size_t j = 0; j < count && first; j++) {
-			if (list[j].kind == ITX_LIVE_IA ||
-			    strcmp(list[j].adapter, list[i].adapter) != 0)
-				continue;
-			print_object(&list[j]);
-			print_counters(&list[j], same_object(before, num_before, &list[j]),
-				       seconds);
-		}
+		(void)g_hash_table_remove(objects, list[i].adapter);
 	}
 }
 

@@ -16,12 +16,13 @@
 #include "tool_error.h"
 #include "tool_signal.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 5000 /* for a connection, and for each answer, whatever comes before it */
+#define NAP_MS      20   /* between attempts to connect to one that accepts none */
 
 static const struct ri_setting kald_place = {.name = "ITAPI_KALD"};
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/* Anybody may bind a name without a file first. */
+/* Anybody may bind a name without a file first, and XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment. */
 static bool
 is_trusted(int fd)
 {
@@ -32,9 +33,33 @@ is_trusted(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-/* -1: errno is set. */
+static gint64
+deadline_from_now(void)
+{
+	return g_get_monotonic_time() + PATIENCE_MS * 1000;
+}
+
+/* A daemon whose queue of clients is full, since it hangs or was stopped, is waited for in naps: connect() would wait for ever. */
 static int
-connect_to(const char *path)
+connect_patiently(int fd, const struct sockaddr_un *addr, socklen_t length)
+{
+	const gint64 deadline = deadline_from_now();
+
+	while (connect(fd, (const struct sockaddr *)addr, length) != 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return -1;
+		if (g_get_monotonic_time() >= deadline || tool_stopped()) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
+		g_usleep(NAP_MS * 1000);
+	}
+	return 0;
+}
+
+/* -1: errno is set. `believed`: the path says who serves it. */
+static int
+connect_to(const char *path, bool believed)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	size_t length = strlen(path);
@@ -48,12 +73,13 @@ connect_to(const char *path)
 	memcpy(addr.sun_path, path, length);
 	if (abstract)
 		addr.sun_path[0] = '\0';
-	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, (socklen_t)length) == 0 &&
-	    (!abstract || is_trusted(fd)))
+	error = fd >= 0 && connect_patiently(fd, &addr, (socklen_t)length) == 0 ? 0 : errno;
+	if (error == 0 && (abstract || !believed) && !is_trusted(fd))
+		error = EPERM;
+	if (error == 0)
 		return fd;
-	error = errno;
 	if (fd >= 0)
 		close(fd);
 	errno = error;
@@ -75,31 +101,36 @@ connect_anywhere(const char *path, GError **error)
 	if (path == NULL && said != NULL && (said[0] == '/' || said[0] == '@'))
 		path = said;
 	if (path != NULL) {
-		fd = connect_to(path);
+		fd = connect_to(path, true);
 		if (fd < 0)
 			tool_fail(error, TOOL_ERROR_FAILED, "no kald answers at %s: %s", path,
 				  g_strerror(errno));
 		return fd;
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(places) && fd < 0; i++)
-		fd = connect_to(places[i]);
+		fd = connect_to(places[i], i == 0);
 	if (fd < 0)
 		tool_fail(error, TOOL_ERROR_FAILED, "no kald answers at %s, %s or %s", places[0],
 			  places[1], places[2]);
 	return fd;
 }
 
-/* Wait for a packet. False: none comes in time (ms < 0: for ever), or the user stops. */
+/* Wait for a packet. False: none comes in time (deadline < 0: for ever), or the user stops. */
 static bool
-await(int fd, int ms, GError **error)
+await(int fd, gint64 deadline, GError **error)
 {
 	struct pollfd wait[2] = {{.fd = fd, .events = POLLIN},
 				 {.fd = tool_stop_fd(), .events = POLLIN}};
 	int count;
 
-	do
-		count = poll(wait, 2, ms);
-	while (count < 0 && errno == EINTR && !tool_stopped());
+	do {
+		gint64 left = deadline - g_get_monotonic_time();
+
+		/* Past it, what is there is not looked at either: it may be an event, and another one behind it. */
+		count = deadline >= 0 && left <= 0
+				? 0
+				: poll(wait, 2, deadline < 0 ? -1 : (int)(left / 1000) + 1);
+	} while (count < 0 && errno == EINTR && !tool_stopped());
 	if (count > 0 && !tool_stopped())
 		return true;
 	if (tool_stopped())
@@ -124,6 +155,7 @@ bool
 ctl_ask(int fd, struct kald_message *request, struct kald_message *reply, GError **error)
 {
 	static uint32_t last;
+	const gint64 deadline = deadline_from_now();
 
 	memset(reply, 0, sizeof(*reply));
 	request->head.id = ++last;
@@ -131,7 +163,7 @@ ctl_ask(int fd, struct kald_message *request, struct kald_message *reply, GError
 		return tool_fail(error, TOOL_ERROR_PEER, "kald takes no request: %s",
 				 g_strerror(errno));
 	do {
-		if (!await(fd, PATIENCE_MS, error) || !receive(fd, reply, error))
+		if (!await(fd, deadline, error) || !receive(fd, reply, error))
 			return false;
 		/* An id of 0 answers the connection itself: it is one too many. */
 	} while (reply->head.number != (request->head.number | KALD_REPLY) ||

@@ -21,7 +21,8 @@
 #include "tool_options.h"
 #include "tool_signal.h"
 
-#define PROGRAM "kalctl"
+#define PROGRAM     "kalctl"
+#define ENTRIES_MAX 524288u /* processes: kald has two of its 1,048,576 descriptors for each */
 
 struct ctl {
 	char *socket;    /* --socket */
@@ -38,6 +39,14 @@ struct command {
 	bool (*run)(struct ctl *ctl, char **arguments, GError **error);
 };
 
+/* A list of kald goes on: each page is full, and begins behind the last one. So no daemon makes kalctl read, and keep, without end. */
+static bool
+goes_on(uint64_t after, uint64_t next, bool full, unsigned entries, GError **error)
+{
+	return (next > after && full && entries < ENTRIES_MAX) ||
+	       tool_fail(error, TOOL_ERROR_PEER, "the list of kald has no end");
+}
+
 /* All entries that are shown to this user. NULL: the error is set. */
 static GArray *
 entries_get(const struct ctl *ctl, GError **error)
@@ -47,14 +56,20 @@ entries_get(const struct ctl *ctl, GError **error)
 
 	kald_message_begin(&request, KALD_LIST, 0, KALD_OK);
 	do {
-		if (!ctl_ask(ctl->fd, &request, &reply, error)) {
-			g_array_free(entries, TRUE);
-			return NULL;
-		}
-		g_array_append_vals(entries, reply.body.listed.entries, reply.body.listed.count);
-		request.body.list.after = reply.body.listed.next;
-	} while (reply.body.listed.next != 0);
-	return entries;
+		const struct kald_listed *listed = &reply.body.listed;
+
+		if (!ctl_ask(ctl->fd, &request, &reply, error))
+			break;
+		g_array_append_vals(entries, listed->entries, listed->count);
+		if (listed->next == 0)
+			return entries;
+		if (!goes_on(request.body.list.after, listed->next, listed->count == KALD_LIST_MAX,
+			     entries->len, error))
+			break;
+		request.body.list.after = listed->next;
+	} while (true);
+	g_array_free(entries, TRUE);
+	return NULL;
 }
 
 static bool
@@ -75,16 +90,20 @@ run_shares(struct ctl *ctl, char **arguments, GError **error)
 {
 	g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(struct kald_sharing));
 	struct kald_message request, reply;
+	const struct kald_sharings *sharings = &reply.body.sharings;
 
 	(void)arguments;
 	kald_message_begin(&request, KALD_SHARES, 0, KALD_OK);
 	do {
 		if (!ctl_ask(ctl->fd, &request, &reply, error))
 			return false;
-		g_array_append_vals(entries, reply.body.sharings.entries,
-				    reply.body.sharings.count);
-		request.body.list.after = reply.body.sharings.next;
-	} while (reply.body.sharings.next != 0);
+		g_array_append_vals(entries, sharings->entries, sharings->count);
+		if (sharings->next != 0 &&
+		    !goes_on(request.body.list.after, sharings->next,
+			     sharings->count == KALD_SHARES_SHOWN, entries->len, error))
+			return false;
+		request.body.list.after = sharings->next;
+	} while (sharings->next != 0);
 	ctl_show_shares(entries, ctl->json);
 	return true;
 }
@@ -163,19 +182,16 @@ run_watch(struct ctl *ctl, char **arguments, GError **error)
 	return *error == NULL;
 }
 
-/* Ask kald to stop it; *pid: the process, or one of those with the port. */
+/* Ask kald to stop what `stop` says; *reply is its answer. */
 static bool
-freeze(const struct ctl *ctl, uint32_t *pid, uint32_t port, GError **error)
+freeze(const struct ctl *ctl, const struct kald_stop *stop, struct kald_message *reply,
+       GError **error)
 {
-	struct kald_message request, reply;
+	struct kald_message request;
 
 	kald_message_begin(&request, KALD_STOP, 0, KALD_OK);
-	request.body.stop.pid = *pid;
-	request.body.stop.port = port;
-	if (!ctl_ask(ctl->fd, &request, &reply, error))
-		return false;
-	*pid = reply.body.stop_reply.pid;
-	return true;
+	request.body.stop = *stop;
+	return ctl_ask(ctl->fd, &request, reply, error);
 }
 
 /*
@@ -185,11 +201,13 @@ freeze(const struct ctl *ctl, uint32_t *pid, uint32_t port, GError **error)
 static bool
 terminate(const struct ctl *ctl, uint32_t pid, GError **error)
 {
+	const struct kald_stop stop = {.pid = pid};
+	struct kald_message reply;
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	bool good = pidfd >= 0 ||
 		    tool_fail(error, TOOL_ERROR_FAILED, "process %u: %s", pid, g_strerror(errno));
 
-	if (good && freeze(ctl, &pid, 0, error) &&
+	if (good && freeze(ctl, &stop, &reply, error) &&
 	    syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) != 0)
 		good = tool_fail(error, TOOL_ERROR_FAILED, "process %u: %s", pid,
 				 g_strerror(errno));
@@ -198,37 +216,133 @@ terminate(const struct ctl *ctl, uint32_t pid, GError **error)
 	return good && *error == NULL;
 }
 
+/* Each of them, also if another one cannot be ended; *error: the first trouble. */
+static bool
+terminate_all(const struct ctl *ctl, const GArray *pids, GError **error)
+{
+	for (unsigned i = 0; i < pids->len; i++) {
+		GError *trouble = NULL;
+
+		if (terminate(ctl, g_array_index(pids, uint32_t, i), &trouble))
+			continue;
+		if (*error == NULL)
+			g_propagate_error(error, trouble);
+		else
+			g_error_free(trouble);
+	}
+	return *error == NULL;
+}
+
+static void
+pid_add(GArray *pids, uint32_t pid)
+{
+	for (unsigned i = 0; i < pids->len; i++)
+		if (g_array_index(pids, uint32_t, i) == pid)
+			return;
+	g_array_append_val(pids, pid);
+}
+
+/* Does an entry show the port? One that has more than are shown may have it, too. */
+static bool
+may_have(const struct kald_entry *entry, uint32_t port)
+{
+	for (unsigned i = 0; i < MIN(entry->num_ports, KALD_PORTS_SHOWN); i++)
+		if (entry->ports[i] == port)
+			return true;
+	return entry->num_ports > KALD_PORTS_SHOWN;
+}
+
+/* Stop the listener with that serial number if it has the port; false: there is an error. */
+static bool
+stop_listener(const struct ctl *ctl, const struct kald_stop *stop, GArray *pids, GError **error)
+{
+	g_autoptr(GError) trouble = NULL;
+	struct kald_message reply;
+
+	if (freeze(ctl, stop, &reply, &trouble)) {
+		pid_add(pids, reply.body.stop_reply.pid);
+		return true;
+	}
+	if (reply.head.status == KALD_ABSENT)
+		return true;
+	g_propagate_error(error, g_steal_pointer(&trouble));
+	return false;
+}
+
+/* The processes that listen at a port, of which each is asked about by itself. */
+static bool
+stop_listeners(const struct ctl *ctl, uint32_t port, GArray *pids, GError **error)
+{
+	g_autoptr(GArray) entries = entries_get(ctl, error);
+
+	for (unsigned i = 0; entries != NULL && i < entries->len; i++) {
+		const struct kald_entry *entry = &g_array_index(entries, struct kald_entry, i);
+		const struct kald_stop stop = {.serial = entry->serial, .port = port};
+
+		if (may_have(entry, port) && !stop_listener(ctl, &stop, pids, error))
+			return false;
+	}
+	return entries != NULL;
+}
+
+/* Stop a process, or at a port all that listen there; *pids: those that were stopped. */
+static bool
+stop_all(const struct ctl *ctl, uint32_t pid, uint32_t port, GArray *pids, GError **error)
+{
+	const struct kald_stop stop = {.pid = pid, .port = port};
+	struct kald_message reply;
+	const struct kald_stop_reply *said = &reply.body.stop_reply;
+
+	if (!freeze(ctl, &stop, &reply, error))
+		return false;
+	/* It gets a signal. */
+	if (pid != 0 && said->pid != pid)
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "kald was to stop process %u, and says it is %u", pid, said->pid);
+	g_array_append_val(pids, said->pid);
+	return pid != 0 || said->count <= 1 || stop_listeners(ctl, port, pids, error);
+}
+
+static void
+stopped_show(const struct ctl *ctl, const GArray *pids)
+{
+	JsonBuilder *json;
+
+	for (unsigned i = 0; i < pids->len && !ctl->json; i++)
+		printf("process %u gets nothing more%s\n", g_array_index(pids, uint32_t, i),
+		       ctl->freeze ? "" : ", and was told to end (SIGTERM)");
+	if (!ctl->json)
+		return;
+	json = tool_json_begin(PROGRAM);
+	tool_json_count(json, "pid", g_array_index(pids, uint32_t, 0));
+	json_builder_set_member_name(json, "pids");
+	json_builder_begin_array(json);
+	for (unsigned i = 0; i < pids->len; i++)
+		json_builder_add_int_value(json, g_array_index(pids, uint32_t, i));
+	json_builder_end_array(json);
+	tool_json_boolean(json, "signalled", !ctl->freeze);
+	tool_json_boolean(json, "ok", true);
+	tool_json_print(json);
+}
+
 /* A process, or ":PORT", what listens there. */
 static bool
 run_stop(struct ctl *ctl, char **arguments, GError **error)
 {
-	uint64_t number = 0;
+	g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(uint32_t));
 	bool by_port = arguments[0][0] == ':';
-	uint32_t pid = 0, port = 0;
+	uint64_t number = 0;
 
 	if (by_port && !tool_number(arguments[0] + 1, 1, UINT16_MAX, &number, NULL))
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no port", arguments[0]);
 	if (!by_port && !pid_read(arguments[0], &number, error))
 		return false;
-	if (by_port)
-		port = (uint32_t)number;
-	else
-		pid = (uint32_t)number;
-	if (!freeze(ctl, &pid, port, error))
+	if (!stop_all(ctl, by_port ? 0 : (uint32_t)number, by_port ? (uint32_t)number : 0, pids,
+		      error))
 		return false;
-	if (!ctl->freeze && !terminate(ctl, pid, error))
+	if (!ctl->freeze && !terminate_all(ctl, pids, error))
 		return false;
-	if (ctl->json) {
-		JsonBuilder *json = tool_json_begin(PROGRAM);
-
-		tool_json_count(json, "pid", pid);
-		tool_json_boolean(json, "signalled", !ctl->freeze);
-		tool_json_boolean(json, "ok", true);
-		tool_json_print(json);
-	} else {
-		printf("process %u gets nothing more%s\n", pid,
-		       ctl->freeze ? "" : ", and was told to end (SIGTERM)");
-	}
+	stopped_show(ctl, pids);
 	return true;
 }
 

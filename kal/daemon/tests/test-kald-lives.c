@@ -36,7 +36,7 @@ test_lists(void)
 	play_free(&play);
 }
 
-/* One process after the other joins where two may be, and each one is welcome. */
+/* One process after the other joins where two may be, and each one is welcome; more than may be ended and not closed yet. */
 static void
 test_sessions(void)
 {
@@ -46,7 +46,7 @@ test_sessions(void)
 
 	play_begin(&play, "[policy]\nprocesses = 2\n");
 	tool = play_join(&play, KALD_TOOL, NULL);
-	for (unsigned round = 0; round < 100; round++) {
+	for (unsigned round = 0; round < 300; round++) {
 		int client = play_join(&play, KALD_CLIENT, NULL);
 
 		g_assert_cmpuint(play_borrow(client, KAL_RESOURCE_QP, 1, NULL), >, 0);

@@ -877,6 +877,31 @@ test_slot_of_before(void)
 	play_free(&play);
 }
 
+/* What a member had that does not come back after a restart is free for the others, after a while. Sleeps 16 s. */
+static void
+test_not_back(void)
+{
+	struct kald_addr at = address(1);
+	struct member a, b;
+	char text[KALD_TEXT] = "";
+	struct play play;
+
+	play_begin(&play, NULL);
+	member_new(&a, &play, &at);
+	member_new(&b, &play, &at);
+	g_assert_cmpint(service(&a, &at, 1), ==, KALD_OK);
+	play_end(&play, true);
+	play_again(&play);
+	b.kald = process_new(&play);
+	g_assert_true(claim(&b, &at, text));
+	g_assert_cmpint(service(&b, &at, 1), ==, KALD_SYSTEM);
+	g_usleep(16 * G_USEC_PER_SEC);
+	g_assert_cmpint(service(&b, &at, 1), ==, KALD_OK);
+	g_assert_cmpint(where_mad(&b, &at, REQ, 0, 0, 1), ==, b.slot);
+	member_end(&b);
+	play_free(&play);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -892,5 +917,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/share/namespaces", test_namespaces);
 	g_test_add_func("/kald/share/floods", test_floods);
 	g_test_add_func("/kald/share/slot-of-before", test_slot_of_before);
+	if (g_test_slow())
+		g_test_add_func("/kald/share/not-back", test_not_back);
 	return g_test_run();
 }
