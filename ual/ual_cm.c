@@ -19,6 +19,13 @@
 #include "ual_request.h"
 #include "ual_status.h"
 
+bool
+ual_cm_has_pdata(const struct ri_rnic_attr *attr)
+{
+	return (attr->connect_pdata | attr->accept_pdata | attr->reject_pdata |
+		attr->confirm_pdata | attr->disconnect_pdata) != 0;
+}
+
 it_status_t
 ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_t limit)
 {
@@ -26,7 +33,7 @@ ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata, size_
 
 	if (pdata->length == 0)
 		return IT_SUCCESS;
-	if ((attr->connect_pdata | attr->accept_pdata | attr->reject_pdata) == 0)
+	if (!ual_cm_has_pdata(attr) && (attr->ud_request_pdata | attr->ud_reply_pdata) == 0)
 		return IT_ERR_PDATA_NOT_SUPPORTED;
 	return pdata->length > limit || pdata->length > RI_PDATA_MAX ? IT_ERR_INVALID_PDATA_LENGTH
 								     : IT_SUCCESS;

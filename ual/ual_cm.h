@@ -13,6 +13,8 @@
 
 struct ual_pdata;
 
+/* Some message of connections carries private data [IT 9.3.1]. */
+bool ual_cm_has_pdata(const struct ri_rnic_attr *attr);
 /* Check private data; `limit`: the most that the message can have [IT 9.3]. */
 it_status_t ual_cm_check_pdata(const struct ual_ia *ia, const struct ual_pdata *pdata,
 			       size_t limit);

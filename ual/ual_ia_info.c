@@ -11,6 +11,7 @@
 
 #include "ual.h"
 #include "ual_addr.h"
+#include "ual_cm.h"
 #include "ual_evd.h"
 #include "ual_iobl.h"
 #include "ual_status.h"
@@ -135,7 +136,7 @@ abilities_fill(const struct ri_rnic_attr *attr, it_ia_info_t *info)
 
 	info->socket_conversion_support = attr->socket_conversion;
 	info->three_way_handshake_support = attr->three_way_handshake;
-	info->private_data_support = attr->connect_pdata > 0;
+	info->private_data_support = ual_cm_has_pdata(attr);
 	info->max_message_size_support = IT_FALSE;
 	info->ird_ord_ia_support = attr->ird_ord_exchange;
 	info->ird_ord_suppressible = attr->ird_ord_suppressible;

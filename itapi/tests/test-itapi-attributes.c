@@ -381,7 +381,7 @@ add(void)
 	pair_add("attributes/modify-everywhere", test_modify_everywhere);
 	pair_add("attributes/query-everywhere", test_query_everywhere);
 	pair_add("attributes/limits", test_limits);
-	pair_add("attributes/enables", test_enables);
+	pair_add_for(NEEDS_READS, "attributes/enables", test_enables);
 	pair_add_for(NEEDS_READS, "attributes/depths", test_depths);
 }
 

@@ -578,7 +578,7 @@ static void
 add(void)
 {
 	pair_add("dto/r-23-send", test_send);
-	pair_add("dto/write-read", test_write_read);
+	pair_add_for(NEEDS_READS, "dto/write-read", test_write_read);
 	pair_add("dto/relative", test_relative);
 	pair_add("dto/suppressed", test_suppressed);
 	pair_add("dto/too-many", test_too_many);

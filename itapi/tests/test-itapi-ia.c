@@ -85,7 +85,9 @@ test_query(void)
 	g_assert_cmpuint(info->connect_private_data_len, ==,
 			 MIN(pair_claim("connect_pdata"), IT_MAX_PRIV_DATA));
 	g_assert_true((info->private_data_support == IT_TRUE) ==
-		      (info->connect_private_data_len > 0));
+		      ((pair_claim("connect_pdata") | pair_claim("accept_pdata") |
+			pair_claim("reject_pdata") | pair_claim("confirm_pdata") |
+			pair_claim("disconnect_pdata")) != 0));
 	g_assert_false(info->max_message_size_support);
 	g_assert_cmpint(info->rdma_read_requires_remote_write, ==,
 			pair_claim("read_sink_needs_remote_write"));

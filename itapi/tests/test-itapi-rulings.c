@@ -364,7 +364,7 @@ add_tests(void)
 	pair_add("rulings/r-18-coalescing", test_coalescing);
 	pair_add("rulings/r-21-ascending", test_ascending);
 	pair_add("rulings/r-25-contexts", test_contexts);
-	pair_add("rulings/r-38-read-of-nothing", test_read_of_nothing);
+	pair_add_for(NEEDS_READS, "rulings/r-38-read-of-nothing", test_read_of_nothing);
 	pair_add_for(NEEDS_REMOTE_UNLINK | NEEDS_LMR_UNLINK, "rulings/r-39-unlink-rights",
 		     test_unlink_needs_reads_or_writes);
 }

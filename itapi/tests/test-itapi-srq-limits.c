@@ -459,7 +459,7 @@ static void
 add(void)
 {
 	pair_add_for(NEEDS_SRQ | NEEDS_HELD, "srq/turns", test_turns);
-	pair_add_for(NEEDS_SRQ, "srq/waiter-leaves", test_waiter_leaves);
+	pair_add_for(NEEDS_SRQ | NEEDS_WAITING, "srq/waiter-leaves", test_waiter_leaves);
 	pair_add_impatient(NEEDS_SRQ, "rulings/r-34-pauses-on-an-empty-srq", test_ruling_34);
 	pair_add_for(NEEDS_LOW_WATERMARK, "srq/low-watermark", test_low);
 	pair_add_for(NEEDS_HARD_WATERMARK, "srq/high-watermark-values", test_high_values);

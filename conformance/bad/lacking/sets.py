@@ -6,10 +6,10 @@
 A set depends on its number and the seed alone. Two sets share a topic of cases if they lack the same of the claims that its sources name, and a
 topic that an earlier set has run in this way is not run again. Sets of one claim (--single) share nothing: so each claim alone is
 missing in every case. With --alone the adapters have one claim of version 1.7 each, or none, and are judged by
-the topics about those claims. With --none there is one adapter that claims nothing at all, and has every topic.
+the topics about those claims. With --beside they have the claims of the template and one more, and have every topic. With --none there is one adapter that claims nothing at all, and has every topic.
 
 Usage: sets.py --certify PROGRAM --lacking OBJECT --adapter NAME [--count N] [--first N] [--seed N] [--sample PERCENT]
-       [--single | --alone | --none] [--quick] [--jobs N]
+       [--single | --alone | --beside | --none] [--quick] [--jobs N]
 Prints TAP, one test for each set.
 """
 import argparse
@@ -39,6 +39,19 @@ EVERYWHERE = ('qp_reusable', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'm
 # Without any claim: what has entries, too, goes with its entries; the test programs post from several threads.
 THINGS = ('windows', 'reregister', 'dmabuf', 'srq', 'resizing', 'peer')
 KEPT = ('thread_safe_queues', 'max_send_sge', 'max_recv_sge', 'max_write_sge', 'disconnect_pdata', 'confirm_pdata')
+# What the template of a provider claims (rnicpi/template), and single claims that need an engine, a transport or a device, each with what it
+# needs. Other claims beside those of the template: conformance/judge/certify/tests/claims.
+TEMPLATE = ('completion_acked', 'remote_status', 'in_order_completion', 'cq_notify_flag', 'cq_arm_count', 'solicited_works',
+            'thread_safe_queues', 'enables_modifiable', 'ord_increasable', 'ird_modifiable', 'connect_pdata', 'accept_pdata', 'reject_pdata', 'max_ird', 'max_ord')
+BESIDE = {
+    'emul': {'ud': 'ud', 'multicast': 'ud multicast', 'datagrams with immediate data': 'ud immediate_with=4', 'peer': 'peer', 'uc': 'peer uc',
+             'cm_number': 'peer cm_number', 'dmabuf': 'dmabuf', 'privileged_ops': 'privileged_ops', 'fast_register': 'privileged_ops fast_register',
+             'direct_stag': 'privileged_ops direct_stag', 'reg_page_list': 'reg_page_list', 'reg_block_list': 'reg_block_list',
+             'reg_ve_list': 'reg_ve_list', 'srq_resizable': 'srq resizing srq_resizable', 'rq_hard_limit': 'srq rq_hard_limit',
+             'mw_narrow without unbind': 'windows mw_narrow', 'mw_wide without unbind': 'windows mw_wide'},
+    'iwarp': {'socket_conversion': 'socket_conversion', 'terminate_info': 'terminate_info', 'rq_soft_limit': 'srq rq_soft_limit',
+              'read_local_extensions': 'read_local_extensions', 'in_order_placement': 'in_order_placement'},
+}
 # How the tests of IT-API name claims.
 NAMES = {
     'atomics': ('atomic_support', 'NEEDS_ATOMICS'), 'mw_narrow': ('rmr_', 'NEEDS_NARROW', 'NEEDS_WINDOWS', 'window'),
@@ -74,6 +87,13 @@ def draw(number, args, names):
     else:
         chosen = sorted(source.sample(names, source.randint(2, 8)))
     return {name: source.randint(*NUMBERS[name]) if name in NUMBERS else 0 for name in chosen}
+
+
+def beside(names, wanted):
+    """What an adapter lacks that has the claims of the template and those that are wanted."""
+    words = dict(word.split('=') if '=' in word else (word, None) for word in wanted.split())
+    lacks = {name: 1 if name.endswith('_sge') else 0 for name in names if name not in TEMPLATE and name not in words}
+    return {**lacks, **{name: value for name, value in words.items() if value}, **dict.fromkeys(thing for thing in THINGS if thing not in words)}
 
 
 def topic_of(case):
@@ -151,6 +171,7 @@ def main():
     parser.add_argument('--sample', type=float, default=100, help='percent of the topics of each set')
     parser.add_argument('--single', action='store_true', help='each claim alone')
     parser.add_argument('--alone', action='store_true', help='adapters with one claim of version 1.7 each')
+    parser.add_argument('--beside', action='store_true', help='adapters with the claims of the template and one more each')
     parser.add_argument('--none', action='store_true', help='one adapter without any claim')
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--jobs', type=int, default=os.cpu_count() or 1)
@@ -164,6 +185,9 @@ def main():
         sets = [{ONLY + name: None} for name in ALONE] + [dict.fromkeys(NEWEST)]
         about = [topic for topic in topics if topic.split('.')[1] in ABOUT]
         shared, count = [about] * len(sets), len(sets)
+    if args.beside:
+        sets = [beside(names, wanted) for wanted in BESIDE[args.adapter.split(':')[0]].values()]
+        shared, count = [list(topics)] * len(sets), len(sets)
     if args.none:
         sets = [{**{name: 0 for name in names if name not in NUMBERS and name not in KEPT}, **dict.fromkeys(THINGS)}]
         shared, count = [list(topics)], 1
@@ -173,6 +197,8 @@ def main():
         runs = pool.map(lambda one: certify(args, *one) if one[1] else ([], 0), zip(sets, shared))
         for i, (bad, cases) in enumerate(runs):
             text = 'without ' + ', '.join(f'{name}={value}' if value else name for name, value in sets[i].items())
+            if args.beside:
+                text = f'the template and {list(BESIDE[args.adapter.split(":")[0]])[i]}'
             print(f'{"not " if bad else ""}ok {i + 1} {args.adapter}, {cases} cases, {text.replace("without " + ONLY, "alone: ")}')
             for line in bad:
                 print(f'#   {line}')

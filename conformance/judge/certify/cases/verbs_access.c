@@ -505,38 +505,42 @@ pair_read(struct cert *cert)
 	rights_of_pair(cert, READ_SOURCE);
 }
 
-/* The five cases of an operation. */
-#define ROWS(number, name, what)                                                                  \
+/* The five cases of an operation; Reads need a depth above 0. */
+#define ROWS(number, name, what, wants)                                                           \
 	{.id = "verbs.access.rights.000" number,                                                  \
 	 .title = what " needs exactly the rights that are specified, of all sets of rights",     \
 	 .rule = "[RI 5.3.1] [RI 5.3.2] [RI 5.3.3] [RI 10.1] [RI 10.11]",                         \
 	 .settles = "read_sink_needs_remote_write local_read_revocable remote_status",            \
+	 .needs = wants,                                                                          \
 	 .run = rights_##name},                                                                   \
 		{.id = "verbs.access.domain.000" number,                                          \
 		 .title = what " is refused in another protection domain",                        \
 		 .rule = "[RI 5.1.1] [RI 3.3.1]",                                                 \
+		 .needs = wants,                                                                  \
 		 .run = domains_##name},                                                          \
 		{.id = "verbs.access.range.000" number,                                           \
 		 .title = what " is granted up to the last byte, and refused one byte beyond",    \
 		 .rule = "[RI 3.3.1] [RI 3.3.3]",                                                 \
+		 .needs = wants,                                                                  \
 		 .run = ranges_##name},                                                           \
 		{.id = "verbs.access.key.000" number,                                             \
 		 .title = what " needs all bits of the key of a region that exists",              \
 		 .rule = "[RI 5.1.1] [RI 5.7.1]",                                                 \
+		 .needs = wants,                                                                  \
 		 .run = keys_##name},                                                             \
 	{                                                                                         \
 		.id = "verbs.access.nothing.000" number,                                          \
 		.title = what " of no bytes is not checked against memory", .rule = "[RI 3.2.5]", \
-		.run = nothing_##name                                                             \
+		.needs = wants, .run = nothing_##name                                             \
 	}
 
 static const struct cert_case cases[] = {
-	ROWS("1", send, "The source of a Send"),
-	ROWS("2", write_from, "The source of an RDMA Write"),
-	ROWS("3", receive, "A receive"),
-	ROWS("4", read_into, "The sink of an RDMA Read"),
-	ROWS("5", write_to, "The target of an RDMA Write"),
-	ROWS("6", read_from, "The source of an RDMA Read"),
+	ROWS("1", send, "The source of a Send", NULL),
+	ROWS("2", write_from, "The source of an RDMA Write", NULL),
+	ROWS("3", receive, "A receive", NULL),
+	ROWS("4", read_into, "The sink of an RDMA Read", "max_ord max_ird"),
+	ROWS("5", write_to, "The target of an RDMA Write", NULL),
+	ROWS("6", read_from, "The source of an RDMA Read", "max_ord max_ird"),
 	{.id = "verbs.access.pair.0001",
 	 .title = "An RDMA Write needs the right of the peer's queue pair, too",
 	 .rule = "[RI 5.3.2]",
@@ -544,6 +548,7 @@ static const struct cert_case cases[] = {
 	{.id = "verbs.access.pair.0002",
 	 .title = "An RDMA Read needs the right of the peer's queue pair, too",
 	 .rule = "[RI 5.3.2]",
+	 .needs = "max_ord max_ird",
 	 .run = pair_read},
 };
 

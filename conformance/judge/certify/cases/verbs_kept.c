@@ -86,6 +86,31 @@ attributes(struct cert *cert)
 
 /* --- slots --------------------------------------------------------------------------------------- */
 
+/* Requests without a completion of their own leave no slot used when the queue pair begins another life. */
+static void
+slots_after_reset(struct cert *cert)
+{
+	struct pair pair;
+	uint32_t slots;
+
+	pair_open(&pair, cert, NULL);
+	slots = pair.a->init.max_sq_wr;
+	for (unsigned life = 0; life < 3; life++) {
+		cert_note(cert, "life %u", life);
+		cert_connect(pair.a, pair.b);
+		for (uint32_t i = 0; i < slots; i++) {
+			struct ri_wr wr = {.wr_id = i, .opcode = RI_OP_RDMA_WRITE};
+
+			CERT_FAST(cert, RI_SUCCESS, pair.near->p->fast->post_sq(pair.a->uqp, &wr));
+		}
+		cert_disconnect(pair.a, pair.b);
+		cert_wait_end(pair.a);
+		cert_wait_end(pair.b);
+		drop_completions(pair.a);
+		both_idle(&pair);
+	}
+}
+
 /* A receive of one segment in a slot that had one of two: what is too long for it is not scattered to the second one. */
 static void
 receive_segments(struct cert *cert)
@@ -372,6 +397,47 @@ invalidated_across(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, pair.far->p->pd->destroy(pd));
 }
 
+/*
+ * A region that a Send of the peer has invalidated is closed, and the receive tells which one. Devices that invalidate windows alone
+ * refuse, and then it is open; where there are no windows, the claim is for regions.
+ */
+static void
+invalidated_region(struct cert *cert)
+{
+	struct ri_wr wr = {
+		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
+	struct ri_mr_attr attr = {0};
+	struct cert_region *region;
+	struct pair pair;
+	struct ri_sge there;
+	struct ri_wc wc;
+
+	pair_connected(&pair, cert);
+	region = cert_region_new(pair.far, 64, CERT_ALL);
+	there = cert_sge(region, 0, 64);
+	cert_fill(region->at, 64, 5);
+	wr.inv_stag = region->stag;
+	wr.sgl = &pair.source;
+	wr.num_sge = 1;
+	cert_post_recv(pair.b, 2, &pair.sink, 1);
+	cert_post(pair.a, &wr);
+	wc = cert_wc(pair.b, true);
+	CERT_VERB(cert, RI_SUCCESS, pair.far->p->mem->mr_query(region->mr, &attr));
+	CERT_UINT(cert, attr.valid, ==, wc.status != RI_WC_SUCCESS);
+	if (wc.status != RI_WC_SUCCESS) {
+		CERT_TRUE(cert, pair.far->attr.mw_narrow);
+		cert_wait_end(pair.b);
+	} else {
+		CERT_UINT(cert, wc.flags & RI_WC_INVALIDATED, ==, RI_WC_INVALIDATED);
+		CERT_UINT(cert, wc.inv_stag, ==, region->stag);
+		cert_wc_is(pair.a, false, 1, RI_WC_SUCCESS);
+		cert_post_rdma(pair.a, RI_OP_RDMA_WRITE, 3, &pair.source, &there);
+		cert_wait_end(pair.b);
+	}
+	cert_expect_fill(cert, "memory that is not written", region->at, 64, 5);
+	cert_region_free(region);
+}
+
 /* Rights that are taken away are gone. */
 static void
 rights_taken(struct cert *cert)
@@ -416,6 +482,11 @@ static const struct cert_case cases[] = {
 	 .needs = "qp_reusable",
 	 .settles = "qp_reusable",
 	 .run = attributes},
+	{.id = "verbs.kept.slot.0002",
+	 .title = "After a reset all slots are free, those of requests without a completion, too",
+	 .rule = "[RI 10.26] [RI 3.2.7]",
+	 .needs = "qp_reusable",
+	 .run = slots_after_reset},
 	{.id = "verbs.kept.slot.0001",
 	 .title = "A receive of one segment in the slot of one of two takes no more than its own",
 	 .rule = "[RI 3.2.2]",
@@ -464,6 +535,12 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 5.4.1]",
 	 .needs = "send_invalidate",
 	 .run = invalidated_across},
+	{.id = "verbs.kept.invalidate.0001",
+	 .title = "A region that a Send of the peer has invalidated opens nothing any more",
+	 .rule = "[RI 5.2.1] [RI 5.4.1] [RI 5.4.2]",
+	 .needs = "send_invalidate",
+	 .settles = "send_invalidate",
+	 .run = invalidated_region},
 	{.id = "verbs.kept.rights.0001",
 	 .title = "A right of a queue pair that is taken away is gone",
 	 .rule = "[RI 4.1.1] [RI 5.3.1]",
