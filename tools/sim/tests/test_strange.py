@@ -39,10 +39,11 @@ class Strange(unittest.TestCase):
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return json.loads(done.stdout)
 
-    def judge(self, lines, text, wrong='wrong', right='right'):
+    def judge(self, lines, text, wrong='wrong', right='right', share=0.0):
         """The wrong one is found in few seeds, by its mistake, which the first line names; the right one never."""
         found = self.result(lines.replace('HOW', wrong) + 'chaos legal\n', 100 if LONG else 40)
         self.assertFalse(found['ok'])
+        self.assertGreaterEqual(found['seeds'] - found['good'], share * found['seeds'])
         self.assertTrue(any(text in failure['text'].splitlines()[0] for failure in found['failures']), found['failures'])
         self.assertEqual(self.result(lines.replace('HOW', right) + 'chaos legal\n', TWINS)['failures'], [])
 
@@ -76,8 +77,8 @@ class Strange(unittest.TestCase):
 
     @unittest.skipIf(VERBS is None, 'no programs of verbs')
     def test_verbs_arm(self):
-        """Looks at the queue, arms it, and waits: what came between makes no event."""
-        self.judge(f'node server {VERBS} HOW 18515\nnode client {VERBS} HOW 18515 @server at 1ms\n', 'deadlock', 'hasty', 'event')
+        """Looks at the queue, arms it, and waits: what came between makes no event. At an arming others come between in most seeds."""
+        self.judge(f'node server {VERBS} HOW 18515\nnode client {VERBS} HOW 18515 @server at 1ms\n', 'deadlock', 'hasty', 'event', 0.6)
 
 
 if __name__ == '__main__':
