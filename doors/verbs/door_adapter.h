@@ -80,6 +80,8 @@ door_device_of(struct ibv_device *device)
  */
 int door_devices_refresh(struct door_device ***offered);
 unsigned door_devices_count(void);
+/* Is the calling thread one of a node of a simulation (door_list.h)? */
+bool door_is_simulated(void);
 struct door_device *door_devices_at(unsigned i);
 
 /*

@@ -38,6 +38,12 @@ itapi_verbs_simulate(const struct ri_host *host, unsigned node)
 	node_mine = node;
 }
 
+bool
+door_is_simulated(void)
+{
+	return node_mine != 0;
+}
+
 unsigned
 door_devices_count(void)
 {

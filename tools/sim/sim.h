@@ -146,7 +146,8 @@ struct sim_thread {
 	/* It polls in vain; not run again before something has happened. */
 	bool idle;
 	uint64_t idle_seen;
-	uint64_t not_before; /* a slow node */
+	uint64_t not_before; /* a slow node, or no processor */
+	uint64_t on_time;    /* until then it gets one */
 	void *(*body)(void *);
 	void *body_arg;
 	void *value;   /* of its end */
@@ -169,6 +170,8 @@ void sim_yield(const char *why);
 void sim_idle(const char *why);
 /* A call of the application begins: sometimes another thread runs first. Ends it if its node has ended. */
 void sim_chance(const char *call);
+/* Before a call that often follows a look in vain, such as to arm or to lock: with "chaos legal" others come between, now and then. */
+void sim_hesitate(const char *call);
 /* A call of the library begins and ends. */
 void sim_enter(const char *call);
 void sim_leave(void);

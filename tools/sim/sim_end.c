@@ -232,7 +232,7 @@ is_expected(unsigned index)
 struct verdict {
 	char *kind; /* of the node that ended first, which often is the cause of the others */
 	uint64_t ended;
-	GString *text;
+	GPtrArray *all;
 };
 
 static void
@@ -248,13 +248,26 @@ judge(struct verdict *verdict, const struct sim_expect *expect)
 		verdict->kind = wrong;
 		verdict->ended = ended;
 	}
-	g_string_append_printf(verdict->text, "%s%s", verdict->text->len > 0 ? "\n  " : "", wrong);
+	g_ptr_array_add(verdict->all, wrong);
+}
+
+/* The node of the kind comes first. */
+static char *
+verdict_text(const struct verdict *verdict)
+{
+	GString *text = g_string_new(verdict->kind);
+
+	for (guint i = 0; i < verdict->all->len; i++)
+		if (g_ptr_array_index(verdict->all, i) != verdict->kind)
+			g_string_append_printf(text, "\n  %s",
+					       (char *)g_ptr_array_index(verdict->all, i));
+	return g_string_free(text, FALSE);
 }
 
 void
 sim_finish(void)
 {
-	struct verdict verdict = {.text = g_string_new(NULL)};
+	struct verdict verdict = {.all = g_ptr_array_new()};
 
 	for (guint i = 0; i < scenario->expects->len; i++)
 		judge(&verdict, g_ptr_array_index(scenario->expects, i));
@@ -266,7 +279,7 @@ sim_finish(void)
 			judge(&verdict, &zero);
 	}
 	if (verdict.kind != NULL)
-		sim_fail(verdict.kind, "%s", verdict.text->str);
+		sim_fail(verdict.kind, "%s", verdict_text(&verdict));
 	options->result->good = true;
 	leave();
 }

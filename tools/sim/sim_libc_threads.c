@@ -141,6 +141,7 @@ pthread_mutex_lock(pthread_mutex_t *mutex)
 
 	if (sim_me == NULL)
 		return SIM_REAL(pthread_mutex_lock)(mutex);
+	sim_hesitate("pthread_mutex_lock");
 	begin("pthread_mutex_lock");
 	error = mutex_take("pthread_mutex_lock", mutex, RI_NEVER);
 	end();

@@ -584,9 +584,16 @@ struct sim_scenario *
 sim_scenario_read(const char *path, GError **error)
 {
 	g_autofree char *text = NULL;
+	gsize len;
 
-	if (!g_file_get_contents(path, &text, NULL, error))
+	if (!g_file_get_contents(path, &text, &len, error))
 		return NULL;
+	/* Statements behind it would count for nothing. */
+	if (strlen(text) != len) {
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is no text: octet %zu is zero", path,
+				strlen(text) + 1);
+		return NULL;
+	}
 	return sim_scenario_parse(path, text, error);
 }
 

@@ -8,6 +8,9 @@
  *
  * A thread that polls in vain is run again only when another thread has done something since. When all that could run poll in
  * vain, time moves; after SPINS_MAX such rounds without a step of another kind the run ends, since no thread makes progress.
+ *
+ * Steps take no time worth speaking of, so a thread that can run would go on before any message arrives. With "chaos legal" it
+ * gets no processor for a while, now and then, as on a machine with other work.
  */
 #include "sim/sim.h"
 
@@ -18,11 +21,17 @@
 #include "kal_host_use.h"
 #include "sim/sim_real.h"
 
-#define STEP_NS   100 /* what a step and a look at a clock take */
-#define SPINS_MAX 20000
-#define SPIN_NS   1000 /* by which time moves when all poll in vain, at first */
-#define SPIN_LATE 10   /* doublings of it */
-#define CHANCE    8    /* a call of the application is a switch, once in so many */
+#define STEP_NS        100 /* what a step and a look at a clock take */
+#define SPINS_MAX      20000
+#define SPIN_NS        1000 /* by which time moves when all poll in vain, at first */
+#define SPIN_LATE      10   /* doublings of it */
+#define CHANCE         8    /* a call of the application is a switch, once in so many */
+#define CHANCE_THREADS 3    /* the same where threads share memory */
+#define HESITATE       3    /* the same before a call that follows a look in vain */
+#define LATE           4 /* a thread that could run gets no processor for a while, once in so many */
+#define LATE_MAX       3 /* the while at most, in times of a message ... */
+#define LATE_NS \
+	UINT64_C(300000) /* ... and at most this: a server has to begin before its clients */
 
 _Thread_local struct sim_thread *sim_me;
 
@@ -271,6 +280,29 @@ wait_for_something(void)
 	move_time(sched.now + ((uint64_t)SPIN_NS << MIN(sched.spins, SPIN_LATE)));
 }
 
+/* It gets no processor for a while, and then one for as long at least: a program that needs little time to begin is late by one while. */
+static void
+be_late(struct sim_thread *thread)
+{
+	const uint64_t most = MIN(LATE_MAX * sim_scenario()->wire, LATE_NS);
+	const uint64_t time = 1 + sim_random_below(&sched.random, most);
+
+	thread->not_before = sched.now + time;
+	thread->on_time = thread->not_before + time;
+	sim_note(thread, "waits for a processor", "");
+}
+
+/* Does it happen to a thread that was drawn? One that polls in vain loses nothing by that. */
+static bool
+is_late(struct sim_thread *thread)
+{
+	if (!sim_scenario()->legal || thread->node == NULL || thread->reaper || thread->idle ||
+	    sched.now < thread->on_time || sim_random_below(&sched.random, LATE) != 0)
+		return false;
+	be_late(thread);
+	return true;
+}
+
 static struct sim_thread *
 pick(void)
 {
@@ -295,7 +327,8 @@ pick(void)
 		     thread = thread->next)
 			if (can_run(thread) && count-- == 0)
 				chosen = thread;
-		return chosen;
+		if (!is_late(chosen))
+			return chosen;
 	}
 }
 
@@ -377,10 +410,24 @@ sim_idle(const char *why)
 void
 sim_chance(const char *call)
 {
+	const bool shared = sim_me->node != NULL && sim_me->node->threads > 1;
+
 	sim_me->call = call;
 	sim_me->idle = false;
-	if (sim_random_below(&sched.random, CHANCE) == 0 || is_gone(sim_me))
+	if (sim_random_below(&sched.random, shared ? CHANCE_THREADS : CHANCE) == 0 ||
+	    is_gone(sim_me))
 		sim_yield(call);
+}
+
+void
+sim_hesitate(const char *call)
+{
+	if (!sim_applies() || !sim_scenario()->legal || sched.now < sim_me->on_time ||
+	    sim_random_below(&sched.random, HESITATE) != 0)
+		return;
+	be_late(sim_me);
+	sim_me->call = call;
+	sim_yield(call);
 }
 
 void

@@ -378,6 +378,13 @@ vsw_rq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index)
 }
 
 void
+vsw_wq_give_back(struct vsw_wq *wq, uint32_t count)
+{
+	wq->next -= count;
+	atomic_store_explicit(&wq->page->taken, wq->next, memory_order_relaxed);
+}
+
+void
 vsw_wq_forget(struct vsw_wq *wq)
 {
 	unsigned int polled = wq->pushed;

@@ -277,6 +277,8 @@ vsw_wq_pending(const struct vsw_wq *wq)
 bool vsw_wq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
 /* The same of a queue of vsw_rq_create; the union of `out` is not written. */
 bool vsw_rq_take(struct vsw_wq *wq, struct vsw_wqe *out, uint32_t *index);
+/* Give the last `count` entries back that were taken; they are taken again in their order. The queue was not resized meanwhile. */
+void vsw_wq_give_back(struct vsw_wq *wq, uint32_t count);
 
 /*
  * The queue is used for a new connection, and every request that was taken is complete. Requests that made

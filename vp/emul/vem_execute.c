@@ -73,7 +73,7 @@ wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)
 
 	if (__builtin_expect(atomic_load(&qp->by_peer), 0))
 		return wait_by_attributes(qp, peer);
-	if (until == VEM_RNR_LATE)
+	if (until == VEM_RNR_LATE || (until == 0 && vem_wire_is_impatient(qp)))
 		return vem_fail_there(qp, peer, &vsw_no_receive);
 	if (until == 0) {
 		ri_count(&qp->count->retries, 1);

@@ -52,5 +52,5 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 					  "What an adapter whose messages take time does, because "
 					  "the specification lets it",
 				  .form = "all, or words of pieces, order, early, late, lost, "
-					  "answer"},
+					  "answer, torn, overtake, unready"},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-#include "vem_wire.h"
+#include "vem_wire_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,6 @@
 #include "vem_tap.h"
 #include "vem_why.h"
 #include "vsw_setting.h"
-
-#define PIECES_MAX 8
 
 const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS] = {
 	[VEM_FREE_PIECES] = {"pieces", "[IT 7.5.3]",
@@ -42,55 +40,25 @@ const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS] = {
 			   "the program frees memory that a request or the peer still uses"},
 	[VEM_FREE_KEYS] = {"keys", "[IT 8.1.3]", "keys have no pattern",
 			   "the program computes a context from another one"},
-};
-
-enum stage {
-	STAGE_IDLE = 0, /* no message */
-	STAGE_UNDER_WAY,
-	STAGE_DUE,     /* its time has come */
-	STAGE_ARRIVED, /* it was delivered once, and waits for a receive */
-	STAGE_ANSWER   /* all is placed, or the Send is delivered; the answer is under way */
-};
-
-/* Part of the octets of a Write. */
-struct part {
-	uint32_t at, len;
-};
-
-struct vem_wire {
-	struct vem_qp *qp;
-	struct ri_timer timer;
-	enum stage stage; /* role tx, as all below */
-	bool answered;    /* the time of the answer has come */
-	unsigned parts, next;
-	struct part part[PIECES_MAX];
-	/* Of a Write that is complete at this side and not placed yet. */
-	uint8_t *octets; /* NULL: there is none */
-	uint32_t length;
-	struct ri_wr_remote remote;
-	/* The path to the other side; vem_path.h. */
-	char far[VEM_NAME];
-	atomic_bool blocked;   /* what is under way waits for it */
-	uint64_t cut;          /* ns, since when it has waited because of a cut; 0: it has not */
-	uint64_t number;       /* of the message, for a tester */
-	struct ri_timer later; /* messages of the connection */
-	uint32_t
-		kept; /* VEM_MSG_* that have not arrived; under the queue pair's lock, as the two below */
-	uint32_t kept_code;
-	struct vem_hello kept_hello;
-	enum {
-		OFFER_NONE = 0,
-		OFFER_WAITS,
-		OFFER_ARRIVES
-	} offer; /* of its request for a connection; under the fabric's lock, as the next */
-	uint64_t
-		offer_until; /* ns, the end of its tries over a path that is cut; 0: it has not begun */
+	[VEM_FREE_TORN] = {"torn", "[IT 7.5.2]",
+			   "the octets of a Read are taken in pieces and in any order, with time "
+			   "between them",
+			   "the program believes that what it reads was there at one moment, or "
+			   "looks at a part of the sink"},
+	[VEM_FREE_OVERTAKE] =
+		{"overtake", "[IT 7.5.1]",
+		 "a Write or Send without a fence is carried out before a Read that was posted "
+		 "before it",
+		 "the program sends what it has not read yet, or tells the peer that it has read"},
+	[VEM_FREE_UNREADY] = {"unready", "[IT 12.6]",
+			      "a message that finds no receive ends the connection at once",
+			      "the program sends more than the peer has posted receives for"},
 };
 
 /* --- chance -------------------------------------------------------------------------------- */
 
-static uint64_t
-draw(const struct vem_qp *qp, uint64_t bound)
+uint64_t
+vem_wire_draw(const struct vem_qp *qp, uint64_t bound)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t number = 0;
@@ -99,8 +67,8 @@ draw(const struct vem_qp *qp, uint64_t bound)
 	return number % bound;
 }
 
-static bool
-is_free(const struct vem_qp *qp, enum vem_freedom freedom)
+bool
+vem_wire_is_free(const struct vem_qp *qp, enum vem_freedom freedom)
 {
 	return (qp->rnic->wire_freedoms & (1u << freedom)) != 0;
 }
@@ -111,16 +79,16 @@ path_delay(const struct vem_qp *qp, const struct vem_path *path)
 {
 	return path->delay_max == 0
 		       ? 0
-		       : path->delay_min + draw(qp, path->delay_max - path->delay_min + 1);
+		       : path->delay_min + vem_wire_draw(qp, path->delay_max - path->delay_min + 1);
 }
 
 /* Run the queue again after a while. */
-static void
-wait_a_while(struct vem_wire *wire, enum stage stage)
+void
+vem_wire_wait(struct vem_wire *wire, enum stage stage)
 {
 	const struct ri_host *host = wire->qp->rnic->host;
 	const struct vem_path path = vem_path_to(wire->qp->rnic, wire->far);
-	uint64_t delay = 1 + draw(wire->qp, wire->qp->rnic->wire_delay);
+	uint64_t delay = 1 + vem_wire_draw(wire->qp, wire->qp->rnic->wire_delay);
 
 	wire->stage = stage;
 	host->timer_start(host->self, &wire->timer,
@@ -189,7 +157,7 @@ static void
 shuffle(struct vem_wire *wire)
 {
 	for (unsigned i = wire->parts; i > 1; i--) {
-		unsigned other = (unsigned)draw(wire->qp, i);
+		unsigned other = (unsigned)vem_wire_draw(wire->qp, i);
 		struct part part = wire->part[i - 1];
 
 		wire->part[i - 1] = wire->part[other];
@@ -197,15 +165,15 @@ shuffle(struct vem_wire *wire)
 	}
 }
 
-/* Cut a Write. */
+/* Cut a Write, or a Read. */
 static void
-cut(struct vem_wire *wire, uint32_t length)
+cut(struct vem_wire *wire, uint32_t length, bool pieces, bool any_order)
 {
 	uint32_t at = 0;
 
 	wire->parts = wire->next = 0;
-	while (at < length && wire->parts < PIECES_MAX - 1 && is_free(wire->qp, VEM_FREE_PIECES)) {
-		uint32_t len = 1 + (uint32_t)draw(wire->qp, length - at);
+	while (at < length && wire->parts < PIECES_MAX - 1 && pieces) {
+		uint32_t len = 1 + (uint32_t)vem_wire_draw(wire->qp, length - at);
 
 		wire->part[wire->parts++] = (struct part){at, len};
 		at += len;
@@ -214,19 +182,18 @@ cut(struct vem_wire *wire, uint32_t length)
 		wire->part[wire->parts++] = (struct part){at, length - at};
 	if (wire->parts == 1 && length > 1 && vem_path_tells(wire->qp->rnic)) {
 		/* The tester may want to do something inside. */
-		at = 1 + (uint32_t)draw(wire->qp, length - 1);
+		at = 1 + (uint32_t)vem_wire_draw(wire->qp, length - 1);
 		wire->part[0].len = at;
 		wire->part[wire->parts++] = (struct part){at, length - at};
 	}
-	if (is_free(wire->qp, VEM_FREE_ORDER))
+	if (any_order)
 		shuffle(wire);
 }
 
 /* --- Writes ---------------------------------------------------------------------------------- */
 
-/* Narrow spans to a part of them. */
-static void
-narrow(struct vsw_spans *spans, const struct part *part, struct vsw_spans *out)
+void
+vem_wire_narrow(struct vsw_spans *spans, const struct part *part, struct vsw_spans *out)
 {
 	uint32_t at = part->at, len = part->len;
 
@@ -271,7 +238,7 @@ place(struct vem_qp *peer, const struct vsw_message *message, const struct part 
 
 	if (refusal != NULL)
 		return refusal;
-	narrow(octets, part, &some);
+	vem_wire_narrow(octets, part, &some);
 	ri_log(peer->rnic->host, RI_LOG_DEBUG,
 	       &(struct ri_log_about){.layer = "emul", .qpn = vem_qp_number(peer)},
 	       "octets %u to %u of a Write of %u arrive", part->at, part->at + part->len,
@@ -388,7 +355,7 @@ copied_advance(struct vem_wire *wire)
 	if (!takes || refusal != NULL || wire->next == wire->parts)
 		copied_drop(wire);
 	else
-		wait_a_while(wire, STAGE_UNDER_WAY);
+		vem_wire_wait(wire, STAGE_UNDER_WAY);
 }
 
 /* A Write whose time has come: its next part, or its end. */
@@ -412,37 +379,36 @@ write_advance(struct vem_wire *wire, struct vem_qp *peer)
 		return vem_fail_here(qp, RI_WC_LOCAL_PROTECTION);
 	if (refusal != NULL)
 		return vem_fail_there(qp, peer, refusal);
-	wait_a_while(wire, wire->next == wire->parts ? STAGE_ANSWER : STAGE_UNDER_WAY);
+	vem_wire_wait(wire, wire->next == wire->parts ? STAGE_ANSWER : STAGE_UNDER_WAY);
 	return false;
 }
 
 /* --- all messages ------------------------------------------------------------------------------ */
-
-static bool
-is_plain_write(const struct vsw_wqe *wqe)
-{
-	return wqe->opcode == RI_OP_RDMA_WRITE && (wqe->flags & RI_WR_IMMEDIATE) == 0;
-}
 
 /* The request that is taken begins its way. Returns whether it is done. */
 static bool
 depart(struct vem_wire *wire)
 {
 	struct vem_qp *qp = wire->qp;
-	bool early = qp->rnic->fabric->personality == VEM_IWARP && is_free(qp, VEM_FREE_EARLY) &&
-		     draw(qp, 2) == 0;
+	bool early = qp->rnic->fabric->personality == VEM_IWARP &&
+		     vem_wire_is_free(qp, VEM_FREE_EARLY) && vem_wire_draw(qp, 2) == 0;
 	bool done = false;
 
 	wire->number = vem_path_count(qp->rnic);
-	vem_path_tell(qp->rnic, wire->number, is_plain_write(qp->tx_wqe), 0, qp->tx_wqe->length);
-	if (is_plain_write(qp->tx_wqe)) {
-		cut(wire, qp->tx_wqe->length);
+	vem_path_tell(qp->rnic, wire->number, vem_wire_is_write(qp->tx_wqe), 0, qp->tx_wqe->length);
+	if (vem_wire_is_write(qp->tx_wqe)) {
+		cut(wire, qp->tx_wqe->length, vem_wire_is_free(qp, VEM_FREE_PIECES),
+		    vem_wire_is_free(qp, VEM_FREE_ORDER));
 		vem_tap_depart(qp);
 		/* Over InfiniBand, and without the freedom, the buffer is read as late as it may be. */
-		done = (early || !is_free(qp, VEM_FREE_LATE)) &&
+		done = (early || !vem_wire_is_free(qp, VEM_FREE_LATE)) &&
 		       qp->rnic->fabric->personality == VEM_IWARP && complete_early(wire);
 	}
-	wait_a_while(wire, STAGE_UNDER_WAY);
+	wire->overtaken = qp->tx_wqe->opcode != RI_OP_RDMA_READ ||
+			  !vem_wire_is_free(qp, VEM_FREE_OVERTAKE) || vem_wire_draw(qp, 2) == 0;
+	if (vem_wire_read_is_cut(wire))
+		cut(wire, qp->tx_wqe->length, true, true);
+	vem_wire_wait(wire, STAGE_UNDER_WAY);
 	return done;
 }
 
@@ -457,8 +423,8 @@ deliver_whole(struct vem_wire *wire, struct vem_qp *peer,
 	struct vsw_wqe *wqe = qp->tx_wqe;
 	const uint32_t signaled = wqe->flags & RI_WR_SIGNALED;
 	bool later = wqe->opcode == RI_OP_SEND && signaled != 0 && qp->init.type == RI_QP_RC &&
-		     qp->rnic->fabric->personality == VEM_IB && is_free(qp, VEM_FREE_ANSWER) &&
-		     draw(qp, 2) == 0;
+		     qp->rnic->fabric->personality == VEM_IB &&
+		     vem_wire_is_free(qp, VEM_FREE_ANSWER) && vem_wire_draw(qp, 2) == 0;
 	bool done;
 
 	if (later)
@@ -471,7 +437,7 @@ deliver_whole(struct vem_wire *wire, struct vem_qp *peer,
 		return done;
 	qp->tx_have = true;
 	wire->answered = false;
-	wait_a_while(wire, STAGE_ANSWER);
+	vem_wire_wait(wire, STAGE_ANSWER);
 	return false;
 }
 
@@ -510,18 +476,28 @@ vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
 		return deliver(qp, peer);
 	if (wire->octets != NULL)
 		return false; /* the queue goes on behind it */
+	if (wire->stage == STAGE_IDLE && wire->ahead_next < wire->ahead)
+		return vem_wire_ahead(wire, peer);
 	if (wire->stage == STAGE_IDLE)
 		return depart(wire);
 	if (wire->stage == STAGE_UNDER_WAY || (wire->stage == STAGE_ANSWER && !wire->answered))
 		return false;
 	if (!passes(wire))
 		return wait_or_give_up(wire);
-	if (is_plain_write(qp->tx_wqe)) {
+	if (vem_wire_is_write(qp->tx_wqe)) {
 		wire->answered = false;
 		return write_advance(wire, peer);
 	}
 	if (wire->stage == STAGE_ANSWER)
 		return send_answered(wire);
+	if (!wire->overtaken) {
+		wire->overtaken = true;
+		vem_wire_overtake(wire, peer);
+		vem_wire_wait(wire, STAGE_UNDER_WAY);
+		return false;
+	}
+	if (vem_wire_read_is_cut(wire) && vem_wire_read(wire, peer, &done))
+		return done;
 	if (wire->stage != STAGE_ARRIVED)
 		vem_path_tell(qp->rnic, wire->number, false, qp->tx_wqe->length,
 			      qp->tx_wqe->length);
@@ -701,11 +677,13 @@ void
 vem_wire_flush(struct vem_qp *qp)
 {
 	struct vem_wire *wire = qp->wire;
-	bool orderly = atomic_load(&qp->state) == RI_QPS_CLOSING || !is_free(qp, VEM_FREE_LOST);
+	bool orderly =
+		atomic_load(&qp->state) == RI_QPS_CLOSING || !vem_wire_is_free(qp, VEM_FREE_LOST);
 
 	if (wire == NULL)
 		return;
 	wire->cut = 0;
+	wire->ahead = wire->ahead_next = 0;
 	atomic_store(&wire->blocked, false);
 	if (atomic_load(&qp->state) != RI_QPS_CLOSING && !path_is_open(wire))
 		orderly = false;
@@ -757,8 +735,16 @@ vem_wire_free(struct vem_qp *qp)
 	if (qp->wire == NULL)
 		return;
 	free(qp->wire->octets);
+	free(qp->wire->looked_at);
 	free(qp->wire);
 	qp->wire = NULL;
+}
+
+bool
+vem_wire_is_impatient(const struct vem_qp *qp)
+{
+	return qp->wire != NULL && vem_wire_is_free(qp, VEM_FREE_UNREADY) &&
+	       vem_wire_draw(qp, 2) == 0;
 }
 
 /* One of the words of ITAPI_EMUL_FREEDOMS. False: it is none. */

@@ -4,7 +4,8 @@
 /*
  * The carrier "wire": messages that take time. Without it a request is executed at once, by the thread that posts it. On the
  * wire its message arrives after a delay that the host's random source draws, and what the specification leaves open is
- * drawn, too (vem_freedoms). A queue pair has one message under way at a time, in the order of its requests.
+ * drawn, too (vem_freedoms). A queue pair has one message under way at a time, in the order of its requests; only what is posted
+ * behind a Read may be carried out before it.
  *
  * Enabled for an adapter by ITAPI_EMUL_WIRE_US. With a simulated host, time and chance are the simulator's.
  */
@@ -23,12 +24,15 @@ enum vem_freedom {
 	VEM_FREE_ANSWER,
 	VEM_FREE_GONE,
 	VEM_FREE_KEYS,
+	VEM_FREE_TORN,
+	VEM_FREE_OVERTAKE,
+	VEM_FREE_UNREADY,
 	VEM_FREEDOMS
 };
 
 /*
- * The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. The last two are taken
- * always, with and without a wire: vp/common revokes at once what is freed, and draws keys.
+ * The one table of what is legal: a name, its paragraph, what may happen, and what programs wrongly rely on. `gone` and
+ * `keys` are taken always, with and without a wire: vp/common revokes at once what is freed, and draws keys.
  */
 struct vem_freedom_row {
 	const char *name;
@@ -73,5 +77,8 @@ void vem_wire_flush(struct vem_qp *qp);
  */
 bool vem_wire_execute(struct vem_qp *qp, struct vem_qp *peer,
 		      bool (*deliver)(struct vem_qp *qp, struct vem_qp *peer));
+
+/* Does a message that finds no receive end the connection at once, as iWARP and an impatient InfiniBand do? */
+bool vem_wire_is_impatient(const struct vem_qp *qp);
 
 #endif /* VEM_WIRE_H */

@@ -484,7 +484,7 @@ request(struct df_model *model, const struct df_step *step)
 	}
 	/*
 	 * A message that no receive takes would wait, and all requests behind it; the end of what cannot be proven
-	 * would not be seen.
+	 * would not be seen. Or it ends the connection; Freedoms: unready
 	 */
 	if (is_message(step) && verdict.near == 0 && verdict.takers.count == 0)
 		model_skip(model);

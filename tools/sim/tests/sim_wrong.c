@@ -435,6 +435,9 @@ count_server(void)
 		fprintf(stderr, "an addition is lost\n");
 		exit(1);
 	}
+	/* Before that no client leaves, so each end comes after both begins. */
+	tell(0);
+	tell(1);
 	part(false, 2);
 }
 
@@ -485,7 +488,9 @@ count_client(const char *host)
 		(void)atomic(IT_FETCH_AND_ADD, 1, 0, 0);
 	else
 		add_by_parts();
-	counted();
+	tell(0);
+	told();
+	part(true, 1);
 }
 
 /* Takes a lock by compare and swap, and does not look whether it had been free. */
@@ -499,7 +504,9 @@ lock_client(const char *host)
 		continue;
 	add_by_parts();
 	(void)atomic(IT_COMPARE_AND_SWAP, 0, 1, lock);
-	counted();
+	tell(0);
+	told();
+	part(true, 1);
 }
 
 /* Acknowledges a message before it has a receive for the next. */

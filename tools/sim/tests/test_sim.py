@@ -569,6 +569,7 @@ class Sim(unittest.TestCase):
         for scene, line, words in (
                 ('', None, 'at least one node'),
                 ('nod a x.so\n', 1, 'no statement'),
+                (node + '\0kill a\n', None, 'is zero'),
                 ('node a\n', 1, 'wanted: node NAME PROGRAM'),
                 ('node 1a x.so\n', 1, 'no name for a node'),
                 (node + node, 2, 'a second node of that name'),

@@ -392,7 +392,7 @@ read_behind_write(struct cert *cert)
 	}
 }
 
-/* A fenced Send takes what an earlier Read brought. */
+/* A fenced Send takes what an earlier Read brought; others need not (Freedoms: overtake). */
 static void
 fence_behind_read(struct cert *cert)
 {

@@ -56,8 +56,8 @@ class Freedoms(unittest.TestCase):
                     found.setdefault(name, set()).add(path)
         self.assertEqual(found, {name: set(row['judges']) for name, row in self.table.items()})
 
-    def judge(self, *command):
-        done = subprocess.run(command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
+    def judge(self, *command, **environment):
+        done = subprocess.run(command, env=self.environment | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
                               check=False)
         self.assertEqual(done.returncode, 0, f'{" ".join(command)}:\n{done.stdout[-4000:]}{done.stderr[-2000:]}')
 
@@ -67,10 +67,12 @@ class Freedoms(unittest.TestCase):
                 self.judge(DIFFERENTIAL, *kind, '--adapter', adapter, '--count', '2000' if LONG else '20')
 
     def test_certify(self):
+        """But for `unready`: emul says of itself that it repeats a message without a receive, and cases take it at its word."""
+        words = ', '.join(sorted(self.rows.keys() - {'unready'}))
         cases = [word for pattern in GLOBS for word in ('--case', pattern)]
         for adapter in ADAPTERS:
             self.judge(CERTIFY, '--adapter', adapter, '--programs', PROGRAMS, '--level', 'verbs', '--seed', '1', '--quick', '--patience', '100',
-                       '--limit', '300', *([] if LONG else cases))
+                       '--limit', '300', *([] if LONG else cases), ITAPI_EMUL_FREEDOMS=words)
 
 
 if __name__ == '__main__':
