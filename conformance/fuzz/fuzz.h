@@ -19,8 +19,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len);
 
 /*
- * An input is a whole life of what is tested, in which its peer says many things: that many more messages, packets, entries or calls have
- * been handed over. tools/fuzz reports them beside the inputs.
+ * Count `count` more messages (packets, ring entries, commands or calls) that the tested code has got. An input is the whole life of a
+ * connection, in which its peer sends many messages; tools/fuzz reports both numbers.
  */
 void fuzz_messages(unsigned count);
 

@@ -136,7 +136,7 @@ void kald_take_forget(struct kald_session *session);
 /* kald_unread.c: may that many more descriptors be on their way to the user? And they are. */
 bool kald_unread_room(const struct kald_session *session, uint32_t fds);
 void kald_unread_add(struct kald_session *session, uint32_t fds);
-/* kald_session_close(), when the client of a session that has ended has read, or dropped, so many descriptors. */
+/* kald_session_close() as soon as the client of a session that has ended has read, or dropped, the `unread` descriptors. */
 void kald_unread_close(struct kald_server *server, uint32_t uid, int fd, uint32_t unread);
 void kald_unread_free(struct kald_server *server);
 /* Close the socket of a client: at once, or apart if descriptors are left in it. kald_session_closed comes then. */

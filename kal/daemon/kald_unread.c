@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors on their way. The kernel lets as many be in packets that nobody has read as kald may have open, whoever is to read them. So
- * each user has a share: one that does not read keeps no other from its sockets. What a client has not read stays on its way
+ * Descriptors under way. The kernel allows kald as many descriptors in unread packets as kald may have open, over all readers together. So
+ * each user has a share: a user that does not read keeps no other user from its sockets. What a client has not read stays on its way
  * when kald has closed its end; so the socket of a session that has ended is kept till then, and counts as one that does not close.
  */
 #include <linux/sockios.h>

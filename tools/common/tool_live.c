@@ -182,7 +182,7 @@ by_serial(const itx_live_t *list, size_t count)
 	return table;
 }
 
-/* Those that are no adapters by the name of theirs. A process may show very many of both, so each is looked at once. */
+/* The rows that belong to an adapter, by its name. A process may show very many adapters and rows, so each is looked at once. */
 static GHashTable *
 by_adapter(const itx_live_t *list, size_t count)
 {

@@ -39,7 +39,7 @@ deadline_from_now(void)
 	return g_get_monotonic_time() + PATIENCE_MS * 1000;
 }
 
-/* A daemon whose queue of clients is full, since it hangs or was stopped, is waited for in naps: connect() would wait for ever. */
+/* A daemon that hangs or was stopped has a full queue of clients. kalctl waits for it in naps, since connect() would never return. */
 static int
 connect_patiently(int fd, const struct sockaddr_un *addr, socklen_t length)
 {
@@ -115,7 +115,7 @@ connect_anywhere(const char *path, GError **error)
 	return fd;
 }
 
-/* Wait for a packet. False: none comes in time (deadline < 0: for ever), or the user stops. */
+/* Wait for a packet. False: none comes in time (deadline < 0: no limit), or the user stops. */
 static bool
 await(int fd, gint64 deadline, GError **error)
 {
@@ -126,7 +126,7 @@ await(int fd, gint64 deadline, GError **error)
 	do {
 		gint64 left = deadline - g_get_monotonic_time();
 
-		/* Past it, what is there is not looked at either: it may be an event, and another one behind it. */
+		/* Past the deadline a packet that is there does not count: it may be an event, with another event behind it. */
 		count = deadline >= 0 && left <= 0
 				? 0
 				: poll(wait, 2, deadline < 0 ? -1 : (int)(left / 1000) + 1);

@@ -269,7 +269,7 @@ stop_listener(const struct ctl *ctl, const struct kald_stop *stop, GArray *pids,
 	return false;
 }
 
-/* The processes that listen at a port, of which each is asked about by itself. */
+/* The processes that listen at a port. kald is asked about each one by itself. */
 static bool
 stop_listeners(const struct ctl *ctl, uint32_t port, GArray *pids, GError **error)
 {

@@ -170,7 +170,7 @@ void sim_yield(const char *why);
 void sim_idle(const char *why);
 /* A call of the application begins: sometimes another thread runs first. Ends it if its node has ended. */
 void sim_chance(const char *call);
-/* Before a call that often follows a look in vain, such as to arm or to lock: with "chaos legal" others come between, now and then. */
+/* Before a call that often follows an empty poll, such as arming or locking: with "chaos legal" other threads sometimes run in between. */
 void sim_hesitate(const char *call);
 /* A call of the library begins and ends. */
 void sim_enter(const char *call);

@@ -10,7 +10,7 @@
  * vain, time moves; after SPINS_MAX such rounds without a step of another kind the run ends, since no thread makes progress.
  *
  * Steps take no time worth speaking of, so a thread that can run would go on before any message arrives. With "chaos legal" it
- * gets no processor for a while, now and then, as on a machine with other work.
+ * sometimes gets no processor for a while, as on a machine with other work.
  */
 #include "sim/sim.h"
 
@@ -23,13 +23,13 @@
 
 #define STEP_NS        100 /* what a step and a look at a clock take */
 #define SPINS_MAX      20000
-#define SPIN_NS        1000 /* by which time moves when all poll in vain, at first */
+#define SPIN_NS        1000 /* time moves by this, at first, when all polls find nothing */
 #define SPIN_LATE      10   /* doublings of it */
-#define CHANCE         8    /* a call of the application is a switch, once in so many */
+#define CHANCE         8    /* one in CHANCE calls of the application is a switch */
 #define CHANCE_THREADS 3    /* the same where threads share memory */
-#define HESITATE       3    /* the same before a call that follows a look in vain */
-#define LATE           4 /* a thread that could run gets no processor for a while, once in so many */
-#define LATE_MAX       3 /* the while at most, in times of a message ... */
+#define HESITATE       3    /* one in HESITATE calls that follow an empty poll */
+#define LATE           4    /* one in LATE threads that could run gets no processor for a while */
+#define LATE_MAX       3    /* the while at most, in times of a message ... */
 #define LATE_NS \
 	UINT64_C(300000) /* ... and at most this: a server has to begin before its clients */
 
@@ -292,7 +292,7 @@ be_late(struct sim_thread *thread)
 	sim_note(thread, "waits for a processor", "");
 }
 
-/* Does it happen to a thread that was drawn? One that polls in vain loses nothing by that. */
+/* Does it happen to a thread that was drawn? A thread whose polls find nothing loses nothing by waiting. */
 static bool
 is_late(struct sim_thread *thread)
 {

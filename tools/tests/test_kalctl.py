@@ -161,13 +161,14 @@ def agrees(tools, kald):
             try:
                 for pid in (server.process.pid, client.pid):
                     until = time.monotonic() + PATIENCE
-                    up = []
-                    while not up:
+                    up, sends = [], 0
+                    while not up or sends == 0:
                         if time.monotonic() > until:
-                            raise Failed('there is no connection')
+                            raise Failed('there is no connection with traffic')
                         live = run(tools, 'it-info', '--live', 'all', '--json').expect(0).json()
                         if pid in [entry['pid'] for entry in live['processes']]:
                             up = [each for each in objects_of(live, pid) if each.get('state') == 'UP']
+                            sends = sum(each['counters'].get('sends', 0) for each in objects_of(live, pid))
                     first = objects_of(run(tools, 'it-info', '--live', str(pid), '--json').expect(0).json(), pid)
                     middle = objects_of(kalctl(tools, daemon, '--json', 'list').expect(0).json(), pid)
                     last = objects_of(run(tools, 'it-info', '--live', str(pid), '--json').expect(0).json(), pid)

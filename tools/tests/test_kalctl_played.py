@@ -43,7 +43,7 @@ def at_port(port):
 
 
 class Client:
-    """A client of kald that says what it is told to."""
+    """A client of kald that sends what a case wants."""
 
     def __init__(self, path, **lent):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -87,7 +87,7 @@ def play_client(path, *words):
 
 
 def publish():
-    """A table as in kal/live/kal_live_page.h: an adapter that is open twice, and three queue pairs, of which one has a peer."""
+    """A table as in kal/live/kal_live_page.h: an adapter that is open twice, and three queue pairs; one has a peer."""
     path = struct.pack('=BxxxI16s', 1, 0, bytes([10, 0, 0, 1]) + bytes(12))
     nowhere = bytes(24)
     slot = struct.Struct('=IBBBBIIIIIIQ')
@@ -160,7 +160,7 @@ def listeners(tools, kald):
         if sorted(done['pids']) != sorted([one.pid, two.pid]) or done['pid'] not in done['pids'] or not done['signalled']:
             raise Failed(f'stopped were {done}, not {one.pid} and {two.pid}')
         if one.ended_by() != signal.SIGTERM or two.ended_by() != signal.SIGTERM or other.ended_by() is not None:
-            raise Failed('the wrong ones were told to end')
+            raise Failed('kalctl ended the wrong processes')
         kalctl(tools, daemon, 'stop', ':5').expect(1, 'there is no such process')
         entry, = processes(tools, daemon)
         if entry['stopped']:

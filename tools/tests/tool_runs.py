@@ -49,6 +49,13 @@ class Done:
                 raise Failed('"%s" is not in: %s%s' % (text, self.out, self.err))
         return self
 
+    def expect_either(self, status, *texts):
+        """The same, if it ended so and said one of these."""
+        self.expect(status)
+        if not any(text in self.out + self.err for text in texts):
+            raise Failed('none of %s is in: %s%s' % (', '.join(texts), self.out, self.err))
+        return self
+
     def json(self):
         try:
             return json.loads(self.out)

@@ -32,7 +32,7 @@ struct vem_wire {
 	unsigned parts, next;
 	struct part part[PIECES_MAX];
 	/* Of a Write that is complete at this side and not placed yet. */
-	uint8_t *octets; /* NULL: there is none */
+	uint8_t *octets; /* NULL: no such Write */
 	uint32_t length;
 	struct ri_wr_remote remote;
 	/* Requests behind the Read that is taken. They were carried out before it, and complete behind it. */

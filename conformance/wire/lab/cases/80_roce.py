@@ -193,7 +193,7 @@ INDEXED = {
 }
 # Each octet is compared: by rping, and by ibv_rc_pingpong -c.
 IN_BAD_NETWORKS = {
-    'rping': ('rping -s -a {address} -p {port} -C 20 -V -S 20000', 'rping -c -a {address} -p {port} -C 20 -V -S 20000', ''),
+    'rping': ('rping -s -a {address} -p {port} -C 5 -V -S 8000', 'rping -c -a {address} -p {port} -C 5 -V -S 8000', ''),
     'ibv_rc_pingpong': ('ibv_rc_pingpong -c -s 8000 -n 100 -p {port}', 'ibv_rc_pingpong -c -s 8000 -n 100 -p {port} {address}',
                         '100 iters in', False, GID),
 }
