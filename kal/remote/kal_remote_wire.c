@@ -17,20 +17,6 @@ _Static_assert(KALD_SHARE_FDS <= KAL_FDS_MAX, "a whole group comes with one pack
 
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/*
- * At a place that nobody has named, what answers has to be the user's own, or root's: anybody may bind an abstract name first, and
- * XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment (su).
- */
-static bool
-is_trusted(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
-	       (cred.uid == 0 || cred.uid == geteuid());
-}
-
 /* 0, or an errno; `believed`: the path says who serves it. */
 static int
 connect_to(const char *path, bool believed, struct kal_fd *fd)
@@ -50,7 +36,7 @@ connect_to(const char *path, bool believed, struct kal_fd *fd)
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
 	if (ri_connect(kal_fd_get(fd), (struct sockaddr *)&addr, (socklen_t)length) != 0)
 		error = errno;
-	else if ((abstract || !believed) && !is_trusted(kal_fd_get(fd)))
+	else if ((abstract || !believed) && !kald_is_trusted(kal_fd_get(fd)))
 		error = EPERM;
 	if (error != 0)
 		kal_fd_close(fd);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "kal_config.h"
 
@@ -216,4 +217,14 @@ kald_message_begin(struct kald_message *message, uint16_t number, uint32_t id, u
 	message->head.id = id;
 	message->head.status = status;
 	message->head.length = (uint32_t)(sizeof(message->head) + kald_body_size(number, status));
+}
+
+bool
+kald_is_trusted(int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       (cred.uid == 0 || cred.uid == geteuid());
 }

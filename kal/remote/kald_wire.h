@@ -321,5 +321,10 @@ void kald_message_begin(struct kald_message *message, uint16_t number, uint32_t 
 			uint32_t status);
 /* Is there a zero within the room? */
 bool kald_text_ends(const char *text, size_t room);
+/*
+ * Does the user's own process, or root's, answer at the other end of a socket? At a place that nobody has named it has to: anybody may
+ * bind an abstract name first, and XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment (su).
+ */
+bool kald_is_trusted(int fd);
 
 #endif /* KALD_WIRE_H */

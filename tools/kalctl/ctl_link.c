@@ -22,17 +22,6 @@
 static const struct ri_setting kald_place = {.name = "ITAPI_KALD"};
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/* Anybody may bind a name without a file first, and XDG_RUNTIME_DIR may be that of another user, from whom this one has its environment. */
-static bool
-is_trusted(int fd)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
-	       (cred.uid == 0 || cred.uid == geteuid());
-}
-
 static gint64
 deadline_from_now(void)
 {
@@ -76,7 +65,7 @@ connect_to(const char *path, bool believed)
 	fd = ri_fd_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
 	length += offsetof(struct sockaddr_un, sun_path) + !abstract;
 	error = fd >= 0 && connect_patiently(fd, &addr, (socklen_t)length) == 0 ? 0 : errno;
-	if (error == 0 && (abstract || !believed) && !is_trusted(fd))
+	if (error == 0 && (abstract || !believed) && !kald_is_trusted(fd))
 		error = EPERM;
 	if (error == 0)
 		return fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the daemon has and its clients have not: its log, its right to low ports, the accounts of others; and who is served first. */
+/* What the daemon has and its clients have not: its log, its right to low ports, the accounts of other users; and which client is first. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -293,7 +293,7 @@ test_stranger(void)
 /* --- descriptors that nobody reads ----------------------------------------------------------------------- */
 
 #define MAY_OPEN \
-	2080u /* descriptors of this kald, of which a user may leave a fourth unread: those of 8 answers */
+	2080u /* descriptors of this kald. A user may leave a fourth of them unread: those of 8 answers */
 #define ANSWERS 12u
 
 /* Of this process: the test may run twice at once. */
@@ -350,7 +350,7 @@ sharer_new(const struct play *play)
 	return fd;
 }
 
-/* Until the list has so many clients, of which one listens at the port if it is not 0. */
+/* Until the list has `clients` clients, and one listens at the port if it is not 0. */
 static void
 await_clients(int tool, unsigned clients, uint16_t port)
 {
