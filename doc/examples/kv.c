@@ -5,7 +5,7 @@
  * A store of keys and values, as a server that waits for everything in one poll(), and a client of it.
  *
  *	kv iwarp 7471                                serves until SIGTERM or SIGINT
- *	kv iwarp 7471 192.0.2.1 put colour blue      stores a value
+ *	kv iwarp 7471 192.0.2.1 put colour blue      stores a value; the server by its address or its name
  *	kv iwarp 7471 192.0.2.1 get colour           prints it
  *	kv iwarp 7471 192.0.2.1 count 5              adds to a counter of the server, prints what it was
  *	kv iwarp 7471 192.0.2.1 speak 1              connects as a client of another version of the protocol
@@ -18,10 +18,12 @@
  * doc/application-guide.md and reference pages quote the pieces between the marks, and a test runs the program.
  */
 #define ITAPI_ENABLE_V21_BINDINGS
-#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -455,27 +457,47 @@ give_up(it_ia_handle_t ia, const char *why)
 	exit(1);
 }
 
-static it_path_t
-path_to(it_ia_handle_t ia, const char *host)
+/* Whether a path leads to the address. */
+static bool
+path_find(it_ia_handle_t ia, const struct sockaddr *host, it_path_t *path)
 {
 	it_net_addr_t address = {.addr_type = IT_IPV4};
 	it_status_t status = IT_SUCCESS;
-	it_path_t path;
 
-	if (inet_pton(AF_INET, host, &address.addr.ipv4) != 1) {
+	if (host->sa_family == AF_INET) {
+		address.addr.ipv4 = ((const struct sockaddr_in *)host)->sin_addr;
+	} else {
 		address.addr_type = IT_IPV6;
-		if (inet_pton(AF_INET6, host, &address.addr.ipv6) != 1)
-			give_up(ia, "the server's address is neither IPv4 nor IPv6");
+		address.addr.ipv6 = ((const struct sockaddr_in6 *)host)->sin6_addr;
 	}
 	/* Behind the last spigot is IT_ERR_INVALID_SPIGOT. */
 	for (size_t spigot = 0; status == IT_SUCCESS; spigot++) {
 		size_t paths = 1, total;
 
-		status = it_get_pathinfo(ia, spigot, &address, &paths, &total, &path);
+		status = it_get_pathinfo(ia, spigot, &address, &paths, &total, path);
 		if (status == IT_SUCCESS && paths == 1)
-			return path;
+			return true;
 	}
-	give_up(ia, "no path to that address");
+	return false;
+}
+
+/* A host may have several addresses: the first one with a path is taken. */
+static it_path_t
+path_to(it_ia_handle_t ia, const char *host)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *addresses;
+	int error = getaddrinfo(host, NULL, &hints, &addresses);
+	bool found = false;
+	it_path_t path;
+
+	if (error != 0)
+		give_up(ia, gai_strerror(error));
+	for (struct addrinfo *at = addresses; at != NULL && !found; at = at->ai_next)
+		found = path_find(ia, at->ai_addr, &path);
+	freeaddrinfo(addresses);
+	if (!found)
+		give_up(ia, "no path leads to the server");
+	return path;
 }
 
 /* [reject] */

@@ -5,9 +5,10 @@
  * The smallest useful IT-API program: one process writes a text into the memory of another.
  *
  *	put iwarp 7471                        shows what is put into its memory, then ends
- *	put iwarp 7471 127.0.0.1 hello        puts it there; HOST is an IPv4 or an IPv6 address
+ *	put iwarp 7471 127.0.0.1 hello        puts it there; HOST is a name, an IPv4 or an IPv6 address
  *
- * The server listens on each spigot of the adapter. The client takes the first spigot that has a path to the host.
+ * The server listens on each spigot of the adapter. The client takes the first
+ * address of the host to which a spigot has a path, and the first such spigot.
  *
  * The server tells where its memory is when it accepts the connection. The client writes there by
  * RDMA, which the server does not notice, and then sends an empty message, which it does: a message
@@ -17,6 +18,8 @@
  */
 #define ITAPI_ENABLE_V21_BINDINGS
 #include <arpa/inet.h>
+#include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,36 +192,58 @@ serve(struct side *side, uint16_t port)
 
 /* [path] */
 static it_net_addr_t
-address_of(const char *host)
+address_from(const struct sockaddr *socket)
 {
 	it_net_addr_t address = {.addr_type = IT_IPV4};
 
-	if (inet_pton(AF_INET, host, &address.addr.ipv4) == 1)
-		return address;
-	address.addr_type = IT_IPV6;
-	if (inet_pton(AF_INET6, host, &address.addr.ipv6) == 1)
-		return address;
-	fprintf(stderr, "put: %s is neither an IPv4 nor an IPv6 address\n", host);
-	exit(2);
+	if (socket->sa_family == AF_INET) {
+		address.addr.ipv4 = ((const struct sockaddr_in *)socket)->sin_addr;
+	} else {
+		address.addr_type = IT_IPV6;
+		address.addr.ipv6 = ((const struct sockaddr_in6 *)socket)->sin6_addr;
+	}
+	return address;
 }
 
 /* A path names the spigot that it starts from, so the choice of the path is the choice of the spigot. */
+static bool
+path_find(struct side *side, const it_net_addr_t *address, it_path_t *path)
+{
+	for (size_t i = 0; i < side->info->num_spigots; i++) {
+		size_t paths = 1, total;
+
+		MUST(it_get_pathinfo(side->ia, side->info->spigot_info[i].spigot_id, address,
+				     &paths, &total, path));
+		if (paths == 1)
+			return true;
+	}
+	return false;
+}
+
+/* A host may have several addresses: the first one with a path is taken. */
 static it_path_t
 path_to(struct side *side, const char *host)
 {
-	it_net_addr_t address = address_of(host);
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *addresses;
+	int error = getaddrinfo(host, NULL, &hints, &addresses);
+	bool found = false;
+	it_path_t path;
 
-	for (size_t i = 0; i < side->info->num_spigots; i++) {
-		size_t paths = 1, total;
-		it_path_t path;
-
-		MUST(it_get_pathinfo(side->ia, side->info->spigot_info[i].spigot_id, &address,
-				     &paths, &total, &path));
-		if (paths == 1)
-			return path;
+	if (error != 0) {
+		fprintf(stderr, "put: %s: %s\n", host, gai_strerror(error));
+		exit(2);
 	}
-	fprintf(stderr, "put: no path to %s\n", host);
-	exit(1);
+	for (struct addrinfo *at = addresses; at != NULL && !found; at = at->ai_next) {
+		it_net_addr_t address = address_from(at->ai_addr);
+
+		found = path_find(side, &address, &path);
+	}
+	freeaddrinfo(addresses);
+	if (!found) {
+		fprintf(stderr, "put: no path to %s\n", host);
+		exit(1);
+	}
+	return path;
 }
 /* [path] */
 

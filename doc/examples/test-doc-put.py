@@ -10,15 +10,16 @@ import sys
 
 TEXT = 'to whom it may concern'
 PATIENCE = 60  # s
-CASES = [  # adapter, address of the server
-    ('iwarp:lo', '127.0.0.1'),
-    ('iwarp:lo', '::1'),
-    ('iwarp', '127.0.0.1'),
-    ('iwarp', '::1'),
+CASES = [  # adapter, address where the server listens, what the client calls it
+    ('iwarp:lo', '127.0.0.1', '127.0.0.1'),
+    ('iwarp:lo', '::1', '::1'),
+    ('iwarp', '127.0.0.1', '127.0.0.1'),
+    ('iwarp', '::1', '::1'),
+    ('iwarp:lo', '127.0.0.1', 'localhost'),
 ]
 
 
-def run(put, adapter, address):
+def run(put, adapter, address, host):
     """What the server said, and whether both sides did well; None where the server has no such address."""
     server = subprocess.Popen([put, adapter, '0'], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, text=True)
@@ -32,7 +33,7 @@ def run(put, adapter, address):
         port = re.search(rf'^listening on port (\d+) of {re.escape(address)}$', said, re.MULTILINE)
         if port is None:
             return said, None
-        client = subprocess.run([put, adapter, port.group(1), address, TEXT],
+        client = subprocess.run([put, adapter, port.group(1), host, TEXT],
                                 stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
         said += server.stdout.read()
         return said, (client.returncode == 0 and server.wait(PATIENCE) == 0 and
@@ -53,9 +54,9 @@ def has_ipv6():
 def main(put):
     bad = 0
     print(f'1..{len(CASES)}')
-    for number, (adapter, address) in enumerate(CASES, 1):
-        said, good = run(put, adapter, address)
-        name = f'{number} - /doc/put/{adapter}/{address}'
+    for number, (adapter, address, host) in enumerate(CASES, 1):
+        said, good = run(put, adapter, address, host)
+        name = f'{number} - /doc/put/{adapter}/{host}'
         if good:
             print(f'ok {name}')
         elif good is None and address == '::1' and not has_ipv6():
