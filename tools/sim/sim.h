@@ -183,7 +183,6 @@ _Noreturn void sim_thread_over(void);
 uint64_t sim_now(void);
 /* The same for a program that looks at a clock, which takes time. */
 uint64_t sim_now_read(void);
-void sim_advance(uint64_t ns);
 /* Something has happened that a program waits for. */
 void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */

@@ -373,7 +373,7 @@ sem_post(sem_t *sem)
 
 /* Fits into a pthread_barrier_t. */
 struct barrier {
-	unsigned wanted, there, round;
+	unsigned wanted, there;
 };
 _Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "room for a barrier");
 
@@ -405,7 +405,6 @@ pthread_barrier_wait(pthread_barrier_t *barrier)
 	begin("pthread_barrier_wait");
 	if (++own->there == own->wanted) {
 		own->there = 0;
-		own->round++;
 		wake_at(barrier, true);
 		end();
 		return PTHREAD_BARRIER_SERIAL_THREAD;

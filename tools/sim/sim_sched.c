@@ -62,12 +62,6 @@ sim_now(void)
 	return sched.now;
 }
 
-void
-sim_advance(uint64_t ns)
-{
-	sched.now += ns;
-}
-
 uint64_t
 sim_now_read(void)
 {
