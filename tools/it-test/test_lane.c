@@ -103,7 +103,7 @@ tell_where(struct test_lane *lane, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	return lane_post(lane, lane->memory.context, tool_memory_address(&lane->memory, 0),
+	return lane_post(lane, lane->memory.context, tool_memory_address(&lane->memory),
 			 lane->memory.size, error) &&
 	       tool_link_done(&lane->link, &event, error);
 }
