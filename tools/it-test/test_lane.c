@@ -123,7 +123,7 @@ hear_where(struct test_lane *lane, GError **error)
 	lane->peer_context = words[0];
 	lane->peer_address = words[1];
 	return words[2] == lane->memory.size ||
-	       tool_fail(error, TOOL_ERROR_PEER, "the peer lays its memory out differently");
+	       tool_fail(error, TOOL_ERROR_PEER, "the layout of the peer's memory is another one");
 }
 
 bool
