@@ -239,6 +239,7 @@ vro_qp_leave(struct vro_qp *qp)
 		list_remove(&qp->engine->dirty, qp);
 		list_remove(&qp->engine->blocked, qp);
 		list_remove(&qp->engine->held, qp);
+		list_remove(&qp->engine->later, qp);
 	}
 	qp->listed = true; /* nothing puts it into a list again */
 }
@@ -382,15 +383,13 @@ qp_run(struct vro_qp *qp)
 	qp->held = false;
 }
 
-/* Run what was held, unless that may wait on. */
+/* The queue pairs of a list are to be run. */
 static void
-held_release(struct vro_engine *engine)
+list_mark(struct vro_qp **list)
 {
-	struct vro_qp *qp = engine->held;
+	struct vro_qp *qp = *list;
 
-	if (engine->hold)
-		return;
-	engine->held = NULL;
+	*list = NULL;
 	while (qp != NULL) {
 		struct vro_qp *next = qp->next;
 
@@ -419,13 +418,20 @@ vro_engine_acks(struct vro_engine *engine)
 		engine->link->flush(engine->link);
 }
 
+static void
+list_add(struct vro_qp **list, struct vro_qp *qp)
+{
+	qp->listed = true;
+	qp->next = *list;
+	*list = qp;
+}
+
 /* Into the list of those whose acknowledgement waits. */
 static void
 qp_hold(struct vro_qp *qp)
 {
-	qp->held = qp->listed = true;
-	qp->next = qp->engine->held;
-	qp->engine->held = qp;
+	qp->held = true;
+	list_add(&qp->engine->held, qp);
 }
 
 void
@@ -434,12 +440,15 @@ vro_engine_flush(struct vro_engine *engine)
 	if (engine->flushing)
 		return; /* called by what it calls */
 	engine->flushing = true;
-	held_release(engine);
+	if (!engine->hold)
+		list_mark(&engine->held);
+	if (engine->later != NULL)
+		list_mark(&engine->later);
 	while (engine->dirty != NULL) {
 		struct vro_qp *qp = engine->dirty;
 
 		engine->dirty = qp->next;
-		qp->listed = qp->stuck = false;
+		qp->listed = qp->stuck = qp->more = false;
 		if (engine->hold && qp->answering >= VSW_ANSWERING && qp->state != VRO_ERROR &&
 		    vro_responder_can_wait(qp)) {
 			vro_requester_run(qp);
@@ -448,11 +457,12 @@ vro_engine_flush(struct vro_engine *engine)
 			continue;
 		}
 		qp_run(qp);
-		if (qp->stuck && !qp->listed) {
-			qp->listed = true;
-			qp->next = engine->blocked;
-			engine->blocked = qp;
-		}
+		if (qp->listed)
+			continue;
+		if (qp->stuck)
+			list_add(&engine->blocked, qp);
+		else if (qp->more)
+			list_add(&engine->later, qp);
 	}
 	engine->flushing = false;
 	if (engine->link->flush != NULL)
@@ -462,16 +472,7 @@ vro_engine_flush(struct vro_engine *engine)
 void
 vro_engine_ready(struct vro_engine *engine)
 {
-	struct vro_qp *qp = engine->blocked;
-
-	engine->blocked = NULL;
-	while (qp != NULL) {
-		struct vro_qp *next = qp->next;
-
-		qp->listed = false;
-		vro_qp_mark(qp);
-		qp = next;
-	}
+	list_mark(&engine->blocked);
 	vro_engine_flush(engine);
 }
 

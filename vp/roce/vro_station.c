@@ -341,6 +341,8 @@ kicks_run(struct vro_station *station)
 	vro_engine_flush(&station->engine);
 	if (station->engine.blocked != NULL && station->udps[0].own.full.udp == NULL)
 		vro_engine_ready(&station->engine);
+	if (station->engine.later != NULL)
+		station->engine.host->task_run(station->engine.host->self, &station->more);
 }
 
 void
@@ -429,6 +431,13 @@ static void
 run_fire(void *arg)
 {
 	vro_station_run(arg);
+}
+
+/* What has come is looked at between two turns. */
+static void
+more_fire(void *arg)
+{
+	(void)receive(arg, false);
 }
 
 /* Let others run, the peer perhaps. */
@@ -580,6 +589,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->engine.keep_alive =
 		vsw_setting_time(&vro_settings[VRO_SETTING_KEEP_ALIVE], 1000000000);
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
+	station->more = (struct ri_task){.fire = more_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
 	station->epfd = ri_fd_epoll();
 	host->random(host->self, &station->slot, sizeof(station->slot));
@@ -697,6 +707,7 @@ vro_station_put(struct vro_station *station)
 	*at = station->next;
 	vsw_leader_stop(&station->leader);
 	host->task_stop(host->self, &station->task);
+	host->task_stop(host->self, &station->more);
 	host->timer_stop(host->self, &station->full);
 	station_free(station);
 	pthread_mutex_unlock(&stations_lock);

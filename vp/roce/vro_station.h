@@ -63,6 +63,7 @@ struct vro_station {
 	atomic_uint posts; /* requests since a thread has polled last ... */
 	atomic_uint batch; /* ... and before that, when there were some */
 	struct ri_task task;
+	struct ri_task more;  /* a queue pair has had its turn, and more to send */
 	struct ri_timer full; /* a socket took no more */
 	int epfd;
 	struct vro_port port;

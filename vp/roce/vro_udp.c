@@ -338,9 +338,12 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 	len = roce_icrc_seal(&own, sealed, len);
 	if (udp->tap != NULL)
 		udp->tap(udp, &own, sealed, len, false);
-	for (int tries = 0; tries < 3; tries++)
+	for (int tries = 0; tries < 3; tries++) {
 		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
+		/* Nothing else tells the engine now, and the socket would be found ready all the time. */
+		atomic_store(&udp->reported, true);
+	}
 	denial_tell(udp, false, errno);
 }
 
@@ -586,7 +589,10 @@ static __attribute__((noinline)) void
 receive_failed(struct vro_udp *udp, int error)
 {
 	udp->bulk = false;
-	if (error == EAGAIN || error == EINTR)
+	bool reported = atomic_load_explicit(&udp->reported, memory_order_relaxed) &&
+			atomic_exchange(&udp->reported, false);
+
+	if ((error == EAGAIN || error == EINTR) && !reported)
 		return;
 	if (!is_denial(error)) {
 		(void)errors_read(udp);

@@ -81,7 +81,7 @@ static void
 number_old(struct sim_qp *target, struct forged *f)
 {
 	f->p.psn = roce_add(target->qp.rx.psn,
-			    ROCE_24 + 1 - (target->qp.rx.executed + 1 + number() % 0x10000));
+			    ROCE_24 + 1 - (target->qp.rx.executed + 2 + number() % 0x10000));
 }
 
 /* What was never sent is acknowledged. */

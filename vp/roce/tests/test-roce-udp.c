@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -224,6 +225,32 @@ dead(const void *noise)
 	wire_close(&w);
 }
 
+/*
+ * The kernel tells the error of a datagram in place of sending the next one, on whatever thread. Its queue is emptied by the engine: else
+ * the socket would be found ready all the time, and nothing there.
+ */
+static void
+told_elsewhere(void)
+{
+	struct wire w;
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
+	const uint8_t octets[64] = {0};
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	vro_udp_close(&w.udp[1]);
+	w.udp[1].batch = NULL;
+	memcpy(flow.source, w.udp[0].gid, 16);
+	memcpy(flow.destination, w.udp[1].gid, 16);
+	vro_udp_datagram(&w.udp[0], &flow, octets, sizeof(octets));
+	memcpy(flow.destination, w.udp[0].gid, 16);
+	vro_udp_datagram(&w.udp[0], &flow, octets, sizeof(octets));
+	exchange(&w);
+	struct pollfd ready = {.fd = w.udp[0].fd, .events = POLLIN};
+	g_assert_cmpint(poll(&ready, 1, 0), ==, 0);
+	wire_close(&w);
+}
+
 /* A datagram of a socket that fragments, with an identification that counts: the CRC tells it, and the packet is accepted. */
 static void
 other_senders(void)
@@ -280,6 +307,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/udp/addresses", addresses);
 	g_test_add_data_func("/roce/udp/dead", NULL, dead);
 	g_test_add_data_func("/roce/udp/dead-beside-others", "", dead);
+	g_test_add_func("/roce/udp/told-elsewhere", told_elsewhere);
 	g_test_add_func("/roce/udp/other-senders", other_senders);
 	return g_test_run();
 }
