@@ -36,6 +36,7 @@ struct vro_out {
 	uint8_t *octets;     /* room of two runs */
 	struct vro_run full; /* the kernel did not take it ... */
 	struct vro_run open; /* ... and the run behind it, which grows */
+	uint64_t since;      /* ns: it has had no buffers since then; 0: it has */
 };
 
 struct vro_udp {
