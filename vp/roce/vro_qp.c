@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vro_address.h"
 #include "vro_why.h"
 
 /* --- packets out -------------------------------------------------------------------------- */
@@ -507,10 +508,12 @@ packet_fault(const struct vro_qp *qp, const struct roce_flow *flow, const struct
 	return ROCE_OK;
 }
 
-/* As packet_fault, for queue pair 1. */
+/* As packet_fault, for queue pair 1. Nobody manages connections at the address of a group. */
 static enum roce_fault
-gsi_fault(const struct roce_packet *p)
+gsi_fault(const struct roce_flow *flow, const struct roce_packet *p)
 {
+	if (vro_gid_is_group(flow->destination))
+		return ROCE_PEER_FAULT;
 	if (p->opcode != (ROCE_UD | ROCE_SEND_ONLY) || p->source_qpn != ROCE_QPN_GSI)
 		return ROCE_QPN_FAULT;
 	if (!roce_pkey_fits(ROCE_PKEY, p->pkey))
@@ -562,7 +565,7 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 		return;
 	}
 	if (managed) {
-		fault = gsi_fault(&p);
+		fault = gsi_fault(flow, &p);
 	} else if (fault == ROCE_OK) {
 		qp = engine->find(engine, p.qpn);
 		fault = qp == NULL ? ROCE_QPN_FAULT : packet_fault(qp, flow, &p);

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 
 #include "ri_calls.h"
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_log.h"
 #include "ri_refused.h"
@@ -189,9 +190,15 @@ vro_station_denied(struct vro_udp *udp, bool receiving, int error)
 
 	if (receiving)
 		(void)epoll_ctl(station->epfd, EPOLL_CTL_DEL, udp->fd, NULL);
-	else if (atomic_exchange(&station->denied, true))
+	else if (atomic_exchange(&station->denied, error) == error)
 		return;
-	ri_log_refused(station->engine.host, &about, receiving ? "recvmsg" : "sendmsg", error);
+	if (error == EPERM || error == ENOSYS)
+		ri_log_refused(station->engine.host, &about, receiving ? "recvmsg" : "sendmsg",
+			       error);
+	else
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "packets are lost here, since the system does not send them: %s",
+		       ri_errno_text(error));
 }
 
 /* --- connection management ---------------------------------------------------------------- */

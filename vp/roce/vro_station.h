@@ -86,7 +86,7 @@ struct vro_station {
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
 	char name[64];
-	atomic_bool denied;         /* a refusal to send was reported */
+	atomic_int denied;          /* errno of a refusal to send that was reported last */
 	bool captured;              /* its packets go to a capture (vro_tap.h) */
 	_Atomic(const char *) note; /* a sentence for the next one, or NULL */
 };

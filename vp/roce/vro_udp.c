@@ -232,7 +232,10 @@ is_denial(int error)
 static __attribute__((noinline)) void
 denial_tell(struct vro_udp *udp, bool receiving, int error)
 {
-	if (is_denial(error) && udp->denied != NULL)
+	/* What a network reports says nothing of this host, and anybody can make it up. */
+	bool reported = error == ECONNREFUSED || error == EHOSTUNREACH;
+
+	if (udp->denied != NULL && (is_denial(error) || (!receiving && !reported)))
 		udp->denied(udp, receiving, error);
 }
 

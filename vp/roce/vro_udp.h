@@ -68,7 +68,8 @@ struct vro_udp {
 	 */
 	void (*absent)(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len);
 	/*
-	 * The system refuses to send, or to receive, as a sandbox does. A refusal to receive is reported once. On the thread that sends or
+	 * The system refuses to send, or to receive, as a sandbox does; or it has not sent packets for a reason of this host, such as a
+	 * smaller MTU of the interface, or an address that is gone. A refusal to receive is reported once. On the thread that sends or
 	 * receives. May be NULL.
 	 */
 	void (*denied)(struct vro_udp *udp, bool receiving, int error);

@@ -653,6 +653,27 @@ ack_timeouts(void)
 	}
 }
 
+/* The peer serves fewer Reads than this side would send. */
+static void
+depths(void)
+{
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	struct scene s;
+
+	scene_open(&s);
+	event = request_of(&s, "four", false);
+	params = params_to(&s.service, "two");
+	params.ird = 2;
+	g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	g_assert_cmpuint(end_attr(s.a).ord, ==, 2);
+	g_assert_cmpuint(end_attr(s.b).ord, ==, 4);
+	data_moves(&s);
+	scene_close(&s);
+}
+
 #define OWN 0xabcde1u /* the number of a queue pair that another library has */
 
 static struct ri_qp_attr
@@ -748,6 +769,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
 	g_test_add_func("/roce/connect/ack-timeouts", ack_timeouts);
+	g_test_add_func("/roce/connect/depths", depths);
 	g_test_add_func("/roce/connect/number", number);
 	g_test_add_func("/roce/connect/crowd", crowd);
 	g_test_add_func("/roce/connect/aborts", aborts);

@@ -5,7 +5,10 @@
  * A peer that lies or stays silent at the worst moment, and a network that lasts longer than the numbers: what the requester keeps of
  * what was lost stays right.
  */
+#include <string.h>
+
 #include "vro_sim.h"
+#include "vsw_answers.h"
 
 #define SHORT  UINT64_C(15000) /* ns until the last packet is repeated */
 #define SECOND UINT64_C(1000000000)
@@ -151,9 +154,9 @@ count_answers(struct sim *sim, int from, const struct roce_packet *p)
 	return false;
 }
 
-/* Side 0 sends a Read Request for READ_OCTETS that its requester knows nothing of. */
+/* Side 0 sends a Read Request that its requester knows nothing of. */
 static void
-read_forge(struct sim_qp *pair[2], uint32_t psn)
+read_forge(struct sim_qp *pair[2], uint32_t psn, uint32_t at, uint32_t length)
 {
 	struct sim *sim = pair[0]->side->sim;
 	struct roce_flow flow = {.source_port = 1000, .destination_port = ROCE_UDP_PORT};
@@ -162,9 +165,9 @@ read_forge(struct sim_qp *pair[2], uint32_t psn)
 				      .qpn = pair[1]->qp.qpn,
 				      .psn = psn,
 				      .ack_request = true,
-				      .va = (uint64_t)(uintptr_t)sim->sides[1].memory,
+				      .va = (uint64_t)(uintptr_t)sim->sides[1].memory + at,
 				      .rkey = sim->sides[1].stag,
-				      .length = READ_OCTETS};
+				      .length = length};
 	uint8_t octets[128];
 
 	memcpy(flow.source, sim->sides[0].gid, sizeof(flow.source));
@@ -197,7 +200,7 @@ turns(gconstpointer data)
 	for (int round = 0; round <= again; round++) {
 		asking = (struct asking){.psn = 7};
 		for (uint32_t i = 0; i < READS; i++)
-			read_forge(pair, 7 + i * READ_COUNT);
+			read_forge(pair, 7 + i * READ_COUNT, 0, READ_OCTETS);
 		vro_engine_flush(engine);
 		g_assert_cmpuint(asking.sent, ==, VRO_TURN);
 		if (round == again)
@@ -229,13 +232,170 @@ turn_closed(void)
 	sim->filter = count_answers;
 	sim->arg = &asking;
 	for (uint32_t i = 0; i < READS; i++)
-		read_forge(pair, 7 + i * READ_COUNT);
+		read_forge(pair, 7 + i * READ_COUNT, 0, READ_OCTETS);
 	vro_engine_flush(&sim->sides[1].engine);
 	g_assert_true(sim->sides[1].engine.later == &pair[1]->qp);
 	vro_qp_leave(&pair[1]->qp);
 	g_assert_null(sim->sides[1].engine.later);
 	sim_run(sim, SECOND);
 	g_assert_cmpuint(asking.sent, ==, VRO_TURN);
+	sim_free(sim);
+}
+
+/* The number 0 is in the middle of an answer that is being sent: what was sent of it can be asked for again, what was not cannot. */
+static void
+wrap(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+	const struct vro_responding *rx;
+	const uint32_t first = 0xfffffe, before = 200;
+
+	sim_pair(sim, ROCE_RC, MTU, first - before, 9, pair);
+	rx = &pair[1]->qp.rx;
+	read_forge(pair, first - before, 0, before * MTU);
+	read_forge(pair, first, 0, before * MTU);
+	vro_engine_flush(&sim->sides[1].engine);
+	g_assert_cmpuint(rx->answered, ==, 1);
+	g_assert_cmpuint(rx->at, ==, VRO_TURN - before);
+	read_forge(pair, roce_add(first, rx->at), rx->at * MTU, MTU);
+	g_assert_cmpuint(rx->again, ==, 0);
+	read_forge(pair, roce_add(first, 3), 3 * MTU, MTU);
+	g_assert_cmpuint(rx->again, ==, 1);
+	sim_free(sim);
+}
+
+/* A Read of more than 2^31 octets is no request, whatever memory there is. */
+static void
+too_long(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+
+	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
+	read_forge(pair, 7, 0, VRO_MAX_MESSAGE + 1);
+	g_assert_cmphex(pair[1]->qp.rx.nak, ==, ROCE_NAK_INVALID);
+	sim_free(sim);
+}
+
+/* A peer that was promised three Reads may have four, as it has places for a power of two; and no fifth. */
+static void
+promised(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+
+	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
+	atomic_store(&pair[1]->qp.in.ird, 3);
+	for (uint32_t i = 0; i < 5; i++) {
+		g_assert_cmphex(pair[1]->qp.rx.nak, ==, 0);
+		read_forge(pair, 7 + i, 0, MTU);
+	}
+	g_assert_cmphex(pair[1]->qp.rx.nak, ==, ROCE_NAK_INVALID);
+	sim_free(sim);
+}
+
+/* --- ends that are full, and times ------------------------------------------------------------ */
+
+/* The link is full when acknowledgements are to leave that were held: they leave when it is not. */
+static void
+held(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_side *side = &sim->sides[1];
+	struct sim_qp *pair[2];
+
+	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
+	side->engine.keep_alive = sim->sides[0].engine.probe = 0;
+	pair[1]->qp.answering = VSW_ANSWERING;
+	side->engine.hold = true;
+	sim_receive(pair[1], 8, 4096, 64);
+	const struct ri_sge sge = sim_sge(pair[0], 0, 64);
+	const struct ri_wr send = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
+
+	sim_post(pair[0], &send);
+	sim_run(sim, SHORT);
+	g_assert_true(side->engine.held == &pair[1]->qp);
+	side->engine.hold = false;
+	sim->wire.limit = 1;
+	side->in_flight = 1;
+	vro_engine_acks(&side->engine);
+	g_assert_true(pair[1]->qp.rx.due);
+	sim->wire.limit = 0;
+	side->in_flight = 0;
+	vro_engine_flush(&side->engine);
+	g_assert_false(pair[1]->qp.rx.due);
+	sim_run(sim, SHORT);
+	sim_poll(pair[0]);
+	g_assert_cmpstr(pair[0]->sent->str, ==, "1 RI_OP_SEND RI_WC_SUCCESS\n");
+	sim_free(sim);
+}
+
+static bool
+lose_some(struct sim *sim, int from, const struct roce_packet *p)
+{
+	guint *left = sim->arg;
+
+	(void)p;
+	if (from != 0 || *left == 0)
+		return true;
+	(*left)--;
+	return false;
+}
+
+/* Each loss at the end of a message is found as soon as the first one. */
+static void
+soon(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_qp *pair[2];
+	guint left;
+
+	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
+	sim->sides[0].engine.probe = pair[0]->qp.tx.probe = SHORT;
+	sim->filter = lose_some;
+	sim->arg = &left;
+	for (guint round = 0; round < 6; round++) {
+		const struct ri_sge sge = sim_sge(pair[0], 0, 64);
+		const struct ri_wr write = sim_request(pair[0], 1, RI_OP_RDMA_WRITE, &sge, 4096);
+
+		left = 2;
+		sim_post(pair[0], &write);
+		sim_run(sim, 8 * SHORT);
+		sim_poll(pair[0]);
+		g_assert_cmpuint(pair[0]->sent->len, ==,
+				 (round + 1) * strlen("1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
+	}
+	sim_free(sim);
+}
+
+/* The result of an atomic cannot be placed: the peer's word does not change. */
+static void
+sink(void)
+{
+	struct sim *sim = sim_new(1, false);
+	struct sim_side *side = &sim->sides[0];
+	struct sim_qp *pair[2];
+	struct vsw_mem_entry *mr;
+	uint8_t before[8];
+	const struct ri_mr_init init = {.addr = (uint64_t)(uintptr_t)side->memory,
+					.length = SIM_ROOM,
+					.access = RI_ACCESS_LOCAL_READ,
+					.key = 0x11};
+
+	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
+	struct ri_sge sge = sim_sge(pair[0], 0, 8);
+	g_assert_cmpint(vsw_mr_reg(side->mem, &sim->pd, 1, &init, &mr, &sge.stag), ==, RI_SUCCESS);
+	struct ri_wr add = sim_request(pair[0], 1, RI_OP_FETCH_ADD, &sge, 4096);
+
+	add.u.remote.operand = 5;
+	memcpy(before, sim->sides[1].memory + 4096, sizeof(before));
+	sim_post(pair[0], &add);
+	sim_run(sim, SECOND);
+	sim_poll(pair[0]);
+	g_assert_cmpstr(pair[0]->sent->str, ==, "1 RI_OP_FETCH_ADD RI_WC_LOCAL_PROTECTION\n");
+	g_assert_cmpmem(before, sizeof(before), sim->sides[1].memory + 4096, sizeof(before));
+	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	sim_free(sim);
 }
 
@@ -297,6 +457,12 @@ main(int argc, char **argv)
 	g_test_add_data_func("/roce/liar/turns/asked", NULL, turns);
 	g_test_add_data_func("/roce/liar/turns/asked-again", "", turns);
 	g_test_add_func("/roce/liar/turns/closed", turn_closed);
+	g_test_add_func("/roce/liar/wrap", wrap);
+	g_test_add_func("/roce/liar/too-long", too_long);
+	g_test_add_func("/roce/liar/promised", promised);
+	g_test_add_func("/roce/liar/held", held);
+	g_test_add_func("/roce/liar/soon", soon);
+	g_test_add_func("/roce/liar/sink", sink);
 	g_test_add_func("/roce/liar/window", window);
 	return g_test_run();
 }

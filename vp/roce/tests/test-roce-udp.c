@@ -252,6 +252,41 @@ told_elsewhere(void)
 	exchange(&w);
 	struct pollfd ready = {.fd = w.udp[0].fd, .events = POLLIN};
 	g_assert_cmpint(poll(&ready, 1, 0), ==, 0);
+	/* The second one was sent nevertheless: it is for no queue pair. */
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
+	wire_close(&w);
+}
+
+static void
+packet_to(struct wire *w, const uint8_t gid[16])
+{
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
+	struct vro_link *link = &w->udp[0].link;
+	uint8_t *at = link->room(link);
+
+	g_assert_nonnull(at);
+	memset(at, 0, ROCE_BTH);
+	memcpy(flow.source, w->udp[0].gid, 16);
+	memcpy(flow.destination, gid, 16);
+	link->send(link, &flow, ROCE_BTH);
+}
+
+/* The same of a packet: the one behind it is sent nevertheless. */
+static void
+told_instead(void)
+{
+	struct wire w;
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	vro_udp_close(&w.udp[1]);
+	w.udp[1].batch = NULL;
+	packet_to(&w, w.udp[1].gid);
+	packet_to(&w, w.udp[0].gid);
+	g_assert_true(vro_udp_flush(w.udp[0].out));
+	exchange(&w);
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
+	g_assert_cmpuint(w.udp[0].refused, ==, 0);
 	wire_close(&w);
 }
 
@@ -284,20 +319,6 @@ syscall(long number, ...)
 		}
 	}
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-static void
-packet_to(struct wire *w, const uint8_t gid[16])
-{
-	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
-	struct vro_link *link = &w->udp[0].link;
-	uint8_t *at = link->room(link);
-
-	g_assert_nonnull(at);
-	memset(at, 0, ROCE_BTH);
-	memcpy(flow.source, w->udp[0].gid, 16);
-	memcpy(flow.destination, gid, 16);
-	link->send(link, &flow, ROCE_BTH);
 }
 
 /*
@@ -334,6 +355,46 @@ full(gconstpointer data)
 	packet_to(&w, w.udp[1].gid);
 	g_assert_false(vro_udp_flush(w.udp[0].out));
 	refusal = 0;
+	wire_close(&w);
+}
+#endif
+
+#ifndef RI_CALLS_PLAIN
+static int denied_error;
+
+static void
+on_denied(struct vro_udp *udp, bool receiving, int error)
+{
+	(void)udp;
+	g_assert_false(receiving);
+	denied_error = error;
+}
+
+/* Packets that the kernel does not send are lost, one by one; the owner hears of it if the reason is one of this host. */
+static void
+unsendable(void)
+{
+	static const struct {
+		int error;
+		bool told;
+	} rows[] = {{EMSGSIZE, true}, {ENETUNREACH, true}, {EPERM, true}, {EHOSTUNREACH, false}};
+	struct wire w;
+
+	wire_open(&w, false);
+	w.udp[0].denied = on_denied;
+	memcpy(&refused, w.udp[1].gid + 12, 4);
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		denied_error = 0;
+		refusal = rows[i].error;
+		packet_to(&w, w.udp[1].gid);
+		packet_to(&w, w.udp[0].gid);
+		g_assert_true(vro_udp_flush(w.udp[0].out));
+		refusal = 0;
+		g_assert_cmpint(denied_error, ==, rows[i].told ? rows[i].error : 0);
+		g_assert_cmpuint(w.udp[0].refused, ==, i + 1);
+	}
+	exchange(&w);
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, G_N_ELEMENTS(rows));
 	wire_close(&w);
 }
 #endif
@@ -412,9 +473,11 @@ main(int argc, char **argv)
 	g_test_add_data_func("/roce/udp/dead", NULL, dead);
 	g_test_add_data_func("/roce/udp/dead-beside-others", "", dead);
 	g_test_add_func("/roce/udp/told-elsewhere", told_elsewhere);
+	g_test_add_func("/roce/udp/told-instead", told_instead);
 #ifndef RI_CALLS_PLAIN
 	g_test_add_data_func("/roce/udp/full/waits", GINT_TO_POINTER(EAGAIN), full);
 	g_test_add_data_func("/roce/udp/full/lost", GINT_TO_POINTER(ENOBUFS), full);
+	g_test_add_func("/roce/udp/unsendable", unsendable);
 #endif
 	g_test_add_func("/roce/udp/room-to-send", room_to_send);
 	g_test_add_func("/roce/udp/other-senders", other_senders);
