@@ -15,6 +15,7 @@
 #include "ri_fd.h"
 #include "ri_log.h"
 #include "ri_refused.h"
+#include "ri_wire.h"
 #include "vro_address.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
@@ -154,16 +155,40 @@ mux_flush(struct vro_link *link)
 		full_wait(station);
 }
 
-/* Does a queue pair have that packet on its way to that address? */
+void
+vro_peer_leave(struct vro_verbs_qp *qp)
+{
+	struct vro_verbs_qp **at = qp->peers;
+
+	if (at == NULL)
+		return;
+	while (*at != qp)
+		at = &(*at)->next_peer;
+	*at = qp->next_peer;
+	qp->peers = NULL;
+}
+
+void
+vro_peer_enter(struct vro_verbs_qp *qp)
+{
+	vro_peer_leave(qp);
+	qp->peers = &qp->rnic->station->peers[qp->qp.path.qpn % VRO_ROWS];
+	qp->next_peer = *qp->peers;
+	*qp->peers = qp;
+}
+
+/* Does a queue pair have that packet on its way to that address? Anybody may ask, as often as a network delivers. */
 static bool
 is_quoted(const struct vro_station *station, const uint8_t gid[16], const uint8_t *head, size_t len)
 {
-	for (uint32_t row = 0; row < VRO_ROWS; row++)
-		for (const struct vro_verbs_qp *qp = station->rows[row]; qp != NULL;
-		     qp = qp->next_row)
-			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0 &&
-			    vro_requester_quoted(&qp->qp, head, len))
-				return true;
+	const struct vro_verbs_qp *qp = NULL;
+
+	if (len >= ROCE_BTH)
+		qp = station->peers[(wire_load_be32(head + 4) & ROCE_24) % VRO_ROWS];
+	for (; qp != NULL; qp = qp->next_peer)
+		if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0 &&
+		    vro_requester_quoted(&qp->qp, head, len))
+			return true;
 	return false;
 }
 

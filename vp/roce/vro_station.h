@@ -75,6 +75,7 @@ struct vro_station {
 	bool alone;               /* kald did not answer, and is not asked for further addresses */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS];   /* by number; in the role */
+	struct vro_verbs_qp *peers[VRO_ROWS];  /* by the number of the peer; in the role */
 	struct vro_group *groups;              /* of multicast; in the role */
 	struct vrc_service *service;           /* connection management: queue pair 1 */
 	atomic_uint gsi_psn;                   /* of the next packet from there */
