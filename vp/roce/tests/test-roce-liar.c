@@ -27,11 +27,14 @@ struct spent {
 	const char *name;
 	uint32_t length;
 	guint lost; /* acknowledgements that are lost, the first one excepted if the message is long */
+	uint64_t probe; /* ns; 0: only a timeout finds what is lost */
+	uint8_t retries;
 };
 
 static const struct spent cases[] = {
-	{"short", 64, 4},
-	{"long", 3 * MTU, 4},
+	{"short", 64, 4, SHORT, 0},
+	{"long", 3 * MTU, 4, SHORT, 0},
+	{"timeouts", 64, 2, 0, 7},
 };
 
 struct spending {
@@ -77,7 +80,8 @@ spent(gconstpointer data)
 	struct ri_wr bind = {.wr_id = 2, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
 
 	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
-	side->engine.probe = pair[0]->qp.tx.probe = SHORT;
+	side->engine.probe = pair[0]->qp.tx.probe = s.spent->probe;
+	pair[0]->qp.path.retries = pair[0]->qp.tx.retries = s.spent->retries;
 	g_assert_cmpint(vsw_mr_reg(side->mem, &sim->pd, 1, &init, &mr, &s.stag), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &mw, &window), ==,
 			RI_SUCCESS);
