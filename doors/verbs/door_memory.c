@@ -110,6 +110,10 @@ key_octet(const struct door_adapter *adapter)
 	return octet;
 }
 
+/*
+ * A region of verbs is shareable, so no peer can invalidate it, and take it away from the other connections: only windows and regions for fast
+ * registration are for that, and a program of libibverbs has none of these.
+ */
 static struct kal_mr_req
 mr_request(const struct door_mr *mr, uint32_t id)
 {
@@ -120,6 +124,7 @@ mr_request(const struct door_mr *mr, uint32_t id)
 				 .access = region_access(adapter, mr->access),
 				 .key = key_octet(adapter)};
 
+	req.shareable = 1;
 	if ((mr->access & IBV_ACCESS_ZERO_BASED) != 0) {
 		req.zero_based = 1;
 	} else if (mr->iova != req.addr) {
@@ -191,7 +196,8 @@ ibv_reg_dmabuf_mr(struct ibv_pd *ibv, uint64_t offset, size_t length, uint64_t i
 					   .addr = iova,
 					   .length = length,
 					   .offset = offset,
-					   .key = key_octet(adapter)};
+					   .key = key_octet(adapter),
+					   .shareable = 1};
 	struct kal_mr_rep rep;
 	struct kal_msg msg = {.call = KAL_MR_REG_DMABUF,
 			      .fd = fd,

@@ -14,6 +14,7 @@
 #include "kald_net.h"
 #include "kald_server.h"
 #include "ri_fd.h"
+#include "ri_setting.h"
 
 #define ADAPTERS_MAX 1024 /* of one session; what a process opens beyond it is not shown */
 #define PORTS_MAX    4096
@@ -284,14 +285,28 @@ stop_listening(struct kald_session *session, const struct kald_message *request)
 	return true;
 }
 
+/* The first port that the host gives to everybody. It is asked each time, as administrators change it. */
+static uint64_t
+unprivileged_ports(void)
+{
+	g_autofree char *text = NULL;
+	uint64_t first;
+
+	if (g_file_get_contents("/proc/sys/net/ipv4/ip_unprivileged_port_start", &text, NULL,
+				NULL) &&
+	    ri_setting_digits(g_strstrip(text), 0, UINT16_MAX + 1, &first))
+		return first;
+	return IPPORT_RESERVED;
+}
+
 /*
- * A port below 1024 is a right that kald has and its client has not: whoever gets the socket can end the connection and listen there. So
- * such ports are those of `grant-ports`, whatever the socket is for.
+ * A port that the host reserves is a right that kald has and its client has not: whoever gets the socket can end the connection and listen
+ * there. So such ports are those of `grant-ports`, whatever the socket is for.
  */
 static bool
 may_bind(const struct kald_session *session, const struct kald_addr *local)
 {
-	return local->family == 0 || local->port == 0 || local->port >= IPPORT_RESERVED ||
+	return local->family == 0 || local->port == 0 || local->port >= unprivileged_ports() ||
 	       kald_policy_port(session->server->policy, KALD_KEY_GRANT_PORTS,
 				kald_session_who(session), local->port);
 }

@@ -8,6 +8,8 @@
  * [WIRE 16]. Asked VRO_ALIVE_ASKS times without any packet from the peer, the queue pair ends; where the kernel says that
  * nobody listens at the peer's address, it ends after VRO_ABSENCES of them. Requests that are under way have their own times.
  *
+ * The same question finds out whether a message has come that cannot be sent again, as its memory went.
+ *
  * What has come is seen by the counter of packets, so a packet costs nothing for this.
  */
 #include "vro_qp.h"
@@ -42,8 +44,8 @@ interval(const struct vro_engine *engine)
 	return part > VRO_ABSENT ? part : VRO_ABSENT;
 }
 
-static void
-ask(struct vro_qp *qp)
+void
+vro_alive_ask(struct vro_qp *qp)
 {
 	uint8_t *at = vro_room(qp);
 	struct roce_packet p = {
@@ -82,5 +84,5 @@ vro_alive_look(struct vro_qp *qp, uint64_t now)
 	alive->asked++;
 	qp->engine->counts[VRO_ALIVE]++;
 	alive->at = now + interval(qp->engine);
-	ask(qp);
+	vro_alive_ask(qp);
 }

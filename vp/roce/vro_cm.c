@@ -116,6 +116,7 @@ tie_receive(struct vro_verbs_qp *qp, const struct ri_peer *reach)
 	if (vro_flow_make(qp->rnic, &reach->path, &path->flow) != RI_SUCCESS)
 		return false;
 	path->qpn = reach->qpn;
+	vro_peer_enter(qp);
 	path->flow.slot = vro_slot(reach->qpn);
 	path->mtu = reach->path_mtu;
 	path->rnr_timer = reach->min_rnr_timer;

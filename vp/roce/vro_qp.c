@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vro_address.h"
 #include "vro_why.h"
 
 /* --- packets out -------------------------------------------------------------------------- */
@@ -239,6 +240,7 @@ vro_qp_leave(struct vro_qp *qp)
 		list_remove(&qp->engine->dirty, qp);
 		list_remove(&qp->engine->blocked, qp);
 		list_remove(&qp->engine->held, qp);
+		list_remove(&qp->engine->later, qp);
 	}
 	qp->listed = true; /* nothing puts it into a list again */
 }
@@ -382,15 +384,13 @@ qp_run(struct vro_qp *qp)
 	qp->held = false;
 }
 
-/* Run what was held, unless that may wait on. */
+/* The queue pairs of a list are to be run. */
 static void
-held_release(struct vro_engine *engine)
+list_mark(struct vro_qp **list)
 {
-	struct vro_qp *qp = engine->held;
+	struct vro_qp *qp = *list;
 
-	if (engine->hold)
-		return;
-	engine->held = NULL;
+	*list = NULL;
 	while (qp != NULL) {
 		struct vro_qp *next = qp->next;
 
@@ -419,13 +419,20 @@ vro_engine_acks(struct vro_engine *engine)
 		engine->link->flush(engine->link);
 }
 
+static void
+list_add(struct vro_qp **list, struct vro_qp *qp)
+{
+	qp->listed = true;
+	qp->next = *list;
+	*list = qp;
+}
+
 /* Into the list of those whose acknowledgement waits. */
 static void
 qp_hold(struct vro_qp *qp)
 {
-	qp->held = qp->listed = true;
-	qp->next = qp->engine->held;
-	qp->engine->held = qp;
+	qp->held = true;
+	list_add(&qp->engine->held, qp);
 }
 
 void
@@ -434,12 +441,15 @@ vro_engine_flush(struct vro_engine *engine)
 	if (engine->flushing)
 		return; /* called by what it calls */
 	engine->flushing = true;
-	held_release(engine);
+	if (!engine->hold)
+		list_mark(&engine->held);
+	if (engine->later != NULL)
+		list_mark(&engine->later);
 	while (engine->dirty != NULL) {
 		struct vro_qp *qp = engine->dirty;
 
 		engine->dirty = qp->next;
-		qp->listed = qp->stuck = false;
+		qp->listed = qp->stuck = qp->more = false;
 		if (engine->hold && qp->answering >= VSW_ANSWERING && qp->state != VRO_ERROR &&
 		    vro_responder_can_wait(qp)) {
 			vro_requester_run(qp);
@@ -448,11 +458,12 @@ vro_engine_flush(struct vro_engine *engine)
 			continue;
 		}
 		qp_run(qp);
-		if (qp->stuck && !qp->listed) {
-			qp->listed = true;
-			qp->next = engine->blocked;
-			engine->blocked = qp;
-		}
+		if (qp->listed)
+			continue;
+		if (qp->stuck)
+			list_add(&engine->blocked, qp);
+		else if (qp->more)
+			list_add(&engine->later, qp);
 	}
 	engine->flushing = false;
 	if (engine->link->flush != NULL)
@@ -462,16 +473,7 @@ vro_engine_flush(struct vro_engine *engine)
 void
 vro_engine_ready(struct vro_engine *engine)
 {
-	struct vro_qp *qp = engine->blocked;
-
-	engine->blocked = NULL;
-	while (qp != NULL) {
-		struct vro_qp *next = qp->next;
-
-		qp->listed = false;
-		vro_qp_mark(qp);
-		qp = next;
-	}
+	list_mark(&engine->blocked);
 	vro_engine_flush(engine);
 }
 
@@ -506,10 +508,12 @@ packet_fault(const struct vro_qp *qp, const struct roce_flow *flow, const struct
 	return ROCE_OK;
 }
 
-/* As packet_fault, for queue pair 1. */
+/* As packet_fault, for queue pair 1. Nobody manages connections at the address of a group. */
 static enum roce_fault
-gsi_fault(const struct roce_packet *p)
+gsi_fault(const struct roce_flow *flow, const struct roce_packet *p)
 {
+	if (vro_gid_is_group(flow->destination))
+		return ROCE_PEER_FAULT;
 	if (p->opcode != (ROCE_UD | ROCE_SEND_ONLY) || p->source_qpn != ROCE_QPN_GSI)
 		return ROCE_QPN_FAULT;
 	if (!roce_pkey_fits(ROCE_PKEY, p->pkey))
@@ -561,7 +565,7 @@ vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_i
 		return;
 	}
 	if (managed) {
-		fault = gsi_fault(&p);
+		fault = gsi_fault(flow, &p);
 	} else if (fault == ROCE_OK) {
 		qp = engine->find(engine, p.qpn);
 		fault = qp == NULL ? ROCE_QPN_FAULT : packet_fault(qp, flow, &p);

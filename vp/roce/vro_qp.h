@@ -40,11 +40,13 @@ vro_slot(uint32_t qpn)
 	return (uint8_t)(qpn >> RI_SHARE_QPN_SHIFT);
 }
 
-#define VRO_ABSENT         50000000u
-#define VRO_ABSENCES       3u   /* in a row end the connection */
-#define VRO_ALIVE_ASKS     40u  /* questions to a silent peer, at most ... */
-#define VRO_ALIVE_PARTS    8u   /* ... with this many in the time that it was silent before */
-#define VRO_ANSWERS        128u /* Reads and atomics that a responder remembers at most */
+#define VRO_ABSENT      50000000u
+#define VRO_ABSENCES    3u   /* in a row end the connection */
+#define VRO_ALIVE_ASKS  40u  /* questions to a silent peer, at most ... */
+#define VRO_ALIVE_PARTS 8u   /* ... with this many in the time that it was silent before */
+#define VRO_ANSWERS     128u /* Reads and atomics that a responder remembers at most */
+#define VRO_TURN \
+	256u /* packets that a queue pair sends at most before others, and what has come, have their turn */
 #define VRO_KEY_CONTROLLED 0x80000000u
 #define VRO_RNR_FOR_EVER   7u /* of rnr_retry */
 
@@ -99,6 +101,8 @@ struct vro_engine {
 	struct vro_qp *dirty;   /* to be run by vro_engine_flush */
 	struct vro_qp *blocked; /* found the link full */
 	struct vro_qp *held; /* owe an acknowledgement, which waits for a message that may follow */
+	struct vro_qp *
+		later; /* have had their turn, and more to send: the owner calls vro_engine_flush again soon */
 	/*
 	 * vro_engine_flush may let acknowledgements wait, of queue pairs whose program has answered at least VSW_ANSWERING messages
 	 * more at once than not; the owner calls it again soon, without this.
@@ -196,6 +200,10 @@ struct vro_answer {
 	struct ri_wr_remote remote;
 	bool atomic;
 	uint64_t original;
+	/* A Read came again: packets [from, end) of its answer are due once more, the next one being `again`; `end`: none. */
+	uint32_t from;
+	uint32_t again;
+	uint32_t end;
 };
 
 enum vro_message_kind {
@@ -223,7 +231,8 @@ struct vro_responding {
 	struct vro_answer answers[VRO_ANSWERS];
 	uint32_t asked; /* indices run freely */
 	uint32_t answered;
-	uint32_t at; /* packets of answers[answered] that are sent */
+	uint32_t at;    /* packets of answers[answered] that are sent */
+	uint32_t again; /* of `answers`, those with packets that are due again */
 };
 
 /* What the path and the peer are; set before VRO_RTR, timers and retries before VRO_RTS. */
@@ -255,9 +264,10 @@ struct vro_qp {
 	struct vro_alive alive;
 	struct vro_responding rx;
 	struct ri_timer timer;
-	struct vro_qp *next; /* in `dirty`, `blocked` or `held` */
+	struct vro_qp *next; /* in `dirty`, `blocked`, `held` or `later` */
 	bool listed;
 	bool stuck; /* found the link full */
+	bool more;  /* has had its turn, and more to send */
 	bool held;  /* its acknowledgement has waited, and goes behind what was posted meanwhile */
 	bool acked; /* an acknowledgement left alone ... */
 	uint32_t acked_round; /* ... in this round */
@@ -297,7 +307,7 @@ void vro_qp_kick(struct vro_qp *qp);
  */
 void vro_engine_packet(struct vro_engine *engine, struct roce_flow *flow, bool find_ident,
 		       const uint8_t *octets, size_t len);
-/* Send what the packets that came, and the requests that were posted, ask for. */
+/* Send what the packets that came, and the requests that were posted, ask for; of each queue pair at most VRO_TURN packets. */
 void vro_engine_flush(struct vro_engine *engine);
 /*
  * The kernel says that nobody listens at the destination of a reliable queue pair. The third time in a row, VRO_ABSENT ns apart
@@ -341,6 +351,8 @@ void vro_requester_congested(struct vro_qp *qp);
 void vro_requester_flush(struct vro_qp *qp);
 /* Ready to send: the peer lives. */
 void vro_alive_begin(struct vro_qp *qp);
+/* Ask the peer for an acknowledgement of what it has. */
+void vro_alive_ask(struct vro_qp *qp);
 /* Nothing is under way: if it is time, ask the peer whether it lives, or end the queue pair. */
 void vro_alive_look(struct vro_qp *qp, uint64_t now);
 /* Its packets that are on their way count in vro_engine::sent, or with `none` no longer. */

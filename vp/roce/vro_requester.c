@@ -532,14 +532,21 @@ progress(struct vro_qp *qp)
 	tx->spent = false;
 	tx->halted = false;
 	tx->absent = 0;
+	if (roce_diff(tx->window_end, tx->una) < 0)
+		tx->window_end = tx->una; /* before it seems to lie ahead */
 }
 
 void
 vro_requester_run(struct vro_qp *qp)
 {
+	uint32_t left = VRO_TURN;
+
 	vro_requester_count(qp, false);
 	while (qp->state == VRO_RTS && !qp->tx.halted && send_one(qp))
-		;
+		if (--left == 0) {
+			qp->more = true;
+			break;
+		}
 	timer_set(qp);
 }
 
@@ -627,6 +634,25 @@ acknowledge(struct vro_qp *qp, uint32_t end)
 	return whole;
 }
 
+/*
+ * The last packet is sent again; but what a lost answer belongs to is asked for again. Of what cannot be sent again, the peer is asked
+ * whether it has come.
+ */
+static void
+probe(struct vro_qp *qp)
+{
+	struct vro_requester *tx = &qp->tx;
+	bool whole = tx->spent || is_asking(request_at(qp, tx->oldest));
+
+	position_move(qp, whole ? tx->una : roce_add(position(qp), ROCE_24));
+	tx->went_back = tx->una == position(qp);
+	tx->unasked = tx->window;
+	if (tx->spent)
+		vro_alive_ask(qp);
+	else
+		(void)send_one(qp);
+}
+
 void
 vro_qp_expired(struct vro_qp *qp)
 {
@@ -662,16 +688,12 @@ vro_qp_expired(struct vro_qp *qp)
 			tx->window = VRO_WINDOW_MIN;
 			tx->went_back = true;
 			position_move(qp, tx->una);
+			if (tx->spent)
+				vro_alive_ask(qp);
 		} else {
 			qp->engine->counts[VRO_PROBES]++;
 			tx->probe = tx->probe < PROBE_MAX / 2 ? 2 * tx->probe : PROBE_MAX;
-			/* The last packet; but what a lost answer belongs to is asked for again. */
-			position_move(qp, is_asking(request_at(qp, tx->oldest))
-						  ? tx->una
-						  : roce_add(position(qp), ROCE_24));
-			tx->went_back = tx->una == position(qp);
-			tx->unasked = tx->window;
-			(void)send_one(qp);
+			probe(qp);
 		}
 	}
 	vro_qp_mark(qp);

@@ -122,6 +122,16 @@ read_answer(struct vro_qp *qp, const struct vro_answer *a, uint32_t i, uint32_t 
 	return true;
 }
 
+/* Has it sent so much that others come first? */
+static bool
+turn_ends(struct vro_qp *qp, uint32_t *left)
+{
+	if ((*left)-- != 0)
+		return false;
+	qp->more = true;
+	return true;
+}
+
 /* The next packet of the answers that are due. */
 static bool
 read_answer_next(struct vro_qp *qp, const struct vro_answer *a)
@@ -182,16 +192,63 @@ acknowledgement(struct vro_qp *qp)
 	return true;
 }
 
+static void
+again_end(struct vro_qp *qp, struct vro_answer *a)
+{
+	qp->rx.again -= a->again != a->end;
+	a->again = a->end;
+}
+
+/* An answer that is due again. False: the rest of it has to wait. */
+static bool
+again_run(struct vro_qp *qp, struct vro_answer *a, uint32_t *left)
+{
+	const struct vsw_refusal *refusal;
+
+	while (a->again != a->end) {
+		if (turn_ends(qp, left))
+			return false;
+		if (!read_answer(qp, a, a->again, a->from, a->end - 1, &refusal)) {
+			if (refusal == NULL)
+				return false;
+			/* A peer that has the answer may have given the right away meanwhile; one that has not asks again for the rest. */
+			again_end(qp, a);
+		} else if (a->again + 1 == a->end) {
+			again_end(qp, a);
+		} else {
+			a->again++;
+		}
+	}
+	return true;
+}
+
+/* All answers that are due again, in the order of their requests. */
+static bool
+agains_run(struct vro_qp *qp, uint32_t *left)
+{
+	struct vro_responding *rx = &qp->rx;
+
+	for (uint32_t i = VRO_ANSWERS; i > 0 && rx->again != 0; i--)
+		if (!again_run(qp, &rx->answers[(rx->asked - i) % VRO_ANSWERS], left))
+			return false;
+	return true;
+}
+
 void
 vro_responder_run(struct vro_qp *qp)
 {
 	struct vro_responding *rx = &qp->rx;
+	uint32_t left = VRO_TURN;
 
 	if (qp->state != VRO_RTR && qp->state != VRO_RTS)
+		return;
+	if (rx->again != 0 && !agains_run(qp, &left))
 		return;
 	while (rx->answered != rx->asked) {
 		const struct vro_answer *a = &rx->answers[rx->answered % VRO_ANSWERS];
 
+		if (turn_ends(qp, &left))
+			return;
 		if (a->atomic ? !atomic_answer(qp, a) : !read_answer_next(qp, a)) {
 			if (rx->answered != rx->asked)
 				return;
@@ -220,19 +277,19 @@ vro_responder_can_wait(const struct vro_qp *qp)
 {
 	const struct vro_responding *rx = &qp->rx;
 
-	return rx->due && rx->nak == 0 && !rx->fatal && rx->answered == rx->asked;
+	return rx->due && rx->nak == 0 && !rx->fatal && rx->answered == rx->asked && rx->again == 0;
 }
 
 /* --- requests that have come before ------------------------------------------------------- */
 
 /* The Read or atomic that has this number, if it is remembered and answered. */
-static const struct vro_answer *
-remembered(const struct vro_qp *qp, uint32_t psn)
+static struct vro_answer *
+remembered(struct vro_qp *qp, uint32_t psn)
 {
-	const struct vro_responding *rx = &qp->rx;
+	struct vro_responding *rx = &qp->rx;
 
 	for (uint32_t i = 1; i <= VRO_ANSWERS; i++) {
-		const struct vro_answer *a = &rx->answers[(rx->asked - i) % VRO_ANSWERS];
+		struct vro_answer *a = &rx->answers[(rx->asked - i) % VRO_ANSWERS];
 
 		if (((psn - a->first) & ROCE_24) < a->packets)
 			return a;
@@ -254,28 +311,28 @@ is_pending(const struct vro_qp *qp, const struct vro_answer *a, uint32_t psn)
 }
 
 static void
-read_again(struct vro_qp *qp, const struct vro_answer *a, const struct roce_packet *p)
+read_again(struct vro_qp *qp, struct vro_answer *a, const struct roce_packet *p)
 {
 	uint32_t from = (p->psn - a->first) & ROCE_24;
 	uint64_t offset = (uint64_t)from * qp->path.mtu;
 	uint64_t packets = ((uint64_t)p->length + qp->path.mtu - 1) / qp->path.mtu;
 	uint32_t end = from + (packets == 0 ? 1 : (uint32_t)packets);
-	const struct vsw_refusal *refusal;
 
 	if (a->atomic || p->rkey != a->remote.stag || p->va != a->remote.addr + offset ||
 	    offset + p->length > a->length || end > a->packets || is_pending(qp, a, p->psn))
 		return;
-	/* A peer that has the answer may have given the right away meanwhile; one that has not asks again for the rest. */
-	for (uint32_t i = from; i < end; i++)
-		if (!read_answer(qp, a, i, from, end - 1, &refusal))
-			return;
+	again_end(qp, a);
+	a->from = a->again = from;
+	a->end = end;
+	qp->rx.again++;
+	vro_qp_mark(qp);
 }
 
 /* A packet that was executed before, or a number that never was. */
 static void
 duplicate(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 {
-	const struct vro_answer *a;
+	struct vro_answer *a;
 
 	qp->engine->counts[VRO_DUPLICATES]++;
 	if ((parts & (ROCE_IS_SEND | ROCE_IS_WRITE)) != 0) {
@@ -320,6 +377,7 @@ answer_next(struct vro_qp *qp)
 		refuse_with(qp, &vsw_too_many_reads, NULL, 0, 0);
 		return NULL;
 	}
+	again_end(qp, &rx->answers[rx->asked % VRO_ANSWERS]);
 	return &rx->answers[rx->asked % VRO_ANSWERS];
 }
 
@@ -559,8 +617,8 @@ reliable_packet(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 		return;
 	}
 	if (ahead < 0) {
-		/* The number before the first one is that of a peer which has sent nothing, and asks whether this side lives. */
-		if ((uint32_t)-ahead <= (rx->executed != 0 ? rx->executed : 1))
+		/* The number before the first one is that of a peer which asks whether this side lives, or has what was sent first. */
+		if ((uint32_t)-ahead <= rx->executed + 1)
 			duplicate(qp, p, parts);
 		return;
 	}

@@ -11,9 +11,11 @@
 #include <sys/epoll.h>
 
 #include "ri_calls.h"
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_log.h"
 #include "ri_refused.h"
+#include "ri_wire.h"
 #include "vro_address.h"
 #include "vro_setting.h"
 #include "vro_verbs.h"
@@ -153,16 +155,40 @@ mux_flush(struct vro_link *link)
 		full_wait(station);
 }
 
-/* Does a queue pair have that packet on its way to that address? */
+void
+vro_peer_leave(struct vro_verbs_qp *qp)
+{
+	struct vro_verbs_qp **at = qp->peers;
+
+	if (at == NULL)
+		return;
+	while (*at != qp)
+		at = &(*at)->next_peer;
+	*at = qp->next_peer;
+	qp->peers = NULL;
+}
+
+void
+vro_peer_enter(struct vro_verbs_qp *qp)
+{
+	vro_peer_leave(qp);
+	qp->peers = &qp->rnic->station->peers[qp->qp.path.qpn % VRO_ROWS];
+	qp->next_peer = *qp->peers;
+	*qp->peers = qp;
+}
+
+/* Does a queue pair have that packet on its way to that address? Anybody may ask, as often as a network delivers. */
 static bool
 is_quoted(const struct vro_station *station, const uint8_t gid[16], const uint8_t *head, size_t len)
 {
-	for (uint32_t row = 0; row < VRO_ROWS; row++)
-		for (const struct vro_verbs_qp *qp = station->rows[row]; qp != NULL;
-		     qp = qp->next_row)
-			if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0 &&
-			    vro_requester_quoted(&qp->qp, head, len))
-				return true;
+	const struct vro_verbs_qp *qp = NULL;
+
+	if (len >= ROCE_BTH)
+		qp = station->peers[(wire_load_be32(head + 4) & ROCE_24) % VRO_ROWS];
+	for (; qp != NULL; qp = qp->next_peer)
+		if (memcmp(qp->qp.path.flow.destination, gid, 16) == 0 &&
+		    vro_requester_quoted(&qp->qp, head, len))
+			return true;
 	return false;
 }
 
@@ -189,9 +215,15 @@ vro_station_denied(struct vro_udp *udp, bool receiving, int error)
 
 	if (receiving)
 		(void)epoll_ctl(station->epfd, EPOLL_CTL_DEL, udp->fd, NULL);
-	else if (atomic_exchange(&station->denied, true))
+	else if (atomic_exchange(&station->denied, error) == error)
 		return;
-	ri_log_refused(station->engine.host, &about, receiving ? "recvmsg" : "sendmsg", error);
+	if (error == EPERM || error == ENOSYS)
+		ri_log_refused(station->engine.host, &about, receiving ? "recvmsg" : "sendmsg",
+			       error);
+	else
+		ri_log(station->engine.host, RI_LOG_WARNING, &about,
+		       "packets are lost here, since the system does not send them: %s",
+		       ri_errno_text(error));
 }
 
 /* --- connection management ---------------------------------------------------------------- */
@@ -341,6 +373,8 @@ kicks_run(struct vro_station *station)
 	vro_engine_flush(&station->engine);
 	if (station->engine.blocked != NULL && station->udps[0].own.full.udp == NULL)
 		vro_engine_ready(&station->engine);
+	if (station->engine.later != NULL)
+		station->engine.host->task_run(station->engine.host->self, &station->more);
 }
 
 void
@@ -429,6 +463,13 @@ static void
 run_fire(void *arg)
 {
 	vro_station_run(arg);
+}
+
+/* What has come is looked at between two turns. */
+static void
+more_fire(void *arg)
+{
+	(void)receive(arg, false);
 }
 
 /* Let others run, the peer perhaps. */
@@ -580,6 +621,7 @@ station_new(const struct ri_host *host, const char *name, uint8_t tag, struct vr
 	station->engine.keep_alive =
 		vsw_setting_time(&vro_settings[VRO_SETTING_KEEP_ALIVE], 1000000000);
 	station->task = (struct ri_task){.fire = run_fire, .arg = station};
+	station->more = (struct ri_task){.fire = more_fire, .arg = station};
 	station->full = (struct ri_timer){.fire = run_fire, .arg = station};
 	station->epfd = ri_fd_epoll();
 	host->random(host->self, &station->slot, sizeof(station->slot));
@@ -697,6 +739,7 @@ vro_station_put(struct vro_station *station)
 	*at = station->next;
 	vsw_leader_stop(&station->leader);
 	host->task_stop(host->self, &station->task);
+	host->task_stop(host->self, &station->more);
 	host->timer_stop(host->self, &station->full);
 	station_free(station);
 	pthread_mutex_unlock(&stations_lock);

@@ -63,6 +63,7 @@ struct vro_station {
 	atomic_uint posts; /* requests since a thread has polled last ... */
 	atomic_uint batch; /* ... and before that, when there were some */
 	struct ri_task task;
+	struct ri_task more;  /* a queue pair has had its turn, and more to send */
 	struct ri_timer full; /* a socket took no more */
 	int epfd;
 	struct vro_port port;
@@ -74,6 +75,7 @@ struct vro_station {
 	bool alone;               /* kald did not answer, and is not asked for further addresses */
 	_Atomic(struct vro_verbs_qp *) kicks;
 	struct vro_verbs_qp *rows[VRO_ROWS];   /* by number; in the role */
+	struct vro_verbs_qp *peers[VRO_ROWS];  /* by the number of the peer; in the role */
 	struct vro_group *groups;              /* of multicast; in the role */
 	struct vrc_service *service;           /* connection management: queue pair 1 */
 	atomic_uint gsi_psn;                   /* of the next packet from there */
@@ -85,7 +87,7 @@ struct vro_station {
 	uint32_t users;     /* openings; under the lock of the list of stations */
 	struct vro_station *next;
 	char name[64];
-	atomic_bool denied;         /* a refusal to send was reported */
+	atomic_int denied;          /* errno of a refusal to send that was reported last */
 	bool captured;              /* its packets go to a capture (vro_tap.h) */
 	_Atomic(const char *) note; /* a sentence for the next one, or NULL */
 };

@@ -30,6 +30,8 @@
 
 #define RECEIVE_ROOM \
 	(4 * 1024 * 1024) /* octets asked for; the kernel grants what its limit allows */
+#define SEND_ROOM    RECEIVE_ROOM
+#define PATIENCE     2000000u /* ns without buffers until packets count as lost */
 #define HOP_LIMIT    64
 #define CONTROL_ROOM 256
 #define ONE_CONTROL  CMSG_SPACE(sizeof(int))
@@ -58,6 +60,8 @@ static bool
 options_set(int fd, bool v4, bool shared)
 {
 	(void)option_set(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_ROOM);
+	/* Packets for a host that has died wait for seconds, and those for the others need room beside them. */
+	(void)option_set(fd, SOL_SOCKET, SO_SNDBUF, SEND_ROOM);
 	/* Else runs come as packets. A run that the kernel joins has packets for several processes, if they share the address. */
 	(void)option_set(fd, IPPROTO_UDP, UDP_GRO, !shared);
 	/* No fragments, whatever reports of the network say: anybody can make up one that packets are too long. */
@@ -228,7 +232,10 @@ is_denial(int error)
 static __attribute__((noinline)) void
 denial_tell(struct vro_udp *udp, bool receiving, int error)
 {
-	if (is_denial(error) && udp->denied != NULL)
+	/* What a network reports says nothing of this host, and anybody can make it up. */
+	bool reported = error == ECONNREFUSED || error == EHOSTUNREACH;
+
+	if (udp->denied != NULL && (is_denial(error) || (!receiving && !reported)))
 		udp->denied(udp, receiving, error);
 }
 
@@ -280,6 +287,24 @@ run_shorten(struct vro_run *run, uint32_t len)
 		run->udp = NULL;
 }
 
+/*
+ * The kernel has no buffers for a packet. That ends soon, if the interface is busy; if something on this host drops what goes to one
+ * destination, it does not, and the packets for all others would wait behind it. Is it lost?
+ */
+static __attribute__((noinline)) bool
+is_lost(struct vro_out *out)
+{
+	struct timespec clock;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &clock);
+
+	uint64_t now = (uint64_t)clock.tv_sec * 1000000000 + (uint64_t)clock.tv_nsec;
+
+	if (out->since == 0)
+		out->since = now;
+	return now - out->since >= PATIENCE;
+}
+
 /* Hand a run to the kernel. False: it does not take it now. */
 static bool
 run_push(struct vro_run *run)
@@ -295,10 +320,18 @@ run_push(struct vro_run *run)
 		if (octets_send(udp, &run->flow, run->at, len, cut ? (uint16_t)run->segment : 0)) {
 			run_shorten(run, len);
 			tries = 0;
+			udp->out->since = 0;
 			continue;
 		}
-		if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+		if (errno == EAGAIN)
 			return false;
+		if (errno == ENOBUFS || errno == ENOMEM) {
+			if (!is_lost(udp->out))
+				return false;
+			udp->refused++;
+			run_shorten(run, len);
+			continue;
+		}
 		bool uncut = cut && (errno == EINVAL || errno == EIO || errno == EMSGSIZE);
 		int error = errno;
 
@@ -338,9 +371,12 @@ vro_udp_datagram(struct vro_udp *udp, const struct roce_flow *flow, const uint8_
 	len = roce_icrc_seal(&own, sealed, len);
 	if (udp->tap != NULL)
 		udp->tap(udp, &own, sealed, len, false);
-	for (int tries = 0; tries < 3; tries++)
+	for (int tries = 0; tries < 3; tries++) {
 		if (octets_send(udp, &own, sealed, len, 0) || errno == EAGAIN)
 			return;
+		/* Nothing else tells the engine now, and the socket would be found ready all the time. */
+		atomic_store(&udp->reported, true);
+	}
 	denial_tell(udp, false, errno);
 }
 
@@ -586,7 +622,10 @@ static __attribute__((noinline)) void
 receive_failed(struct vro_udp *udp, int error)
 {
 	udp->bulk = false;
-	if (error == EAGAIN || error == EINTR)
+	bool reported = atomic_load_explicit(&udp->reported, memory_order_relaxed) &&
+			atomic_exchange(&udp->reported, false);
+
+	if ((error == EAGAIN || error == EINTR) && !reported)
 		return;
 	if (!is_denial(error)) {
 		(void)errors_read(udp);

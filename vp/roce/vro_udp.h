@@ -36,6 +36,7 @@ struct vro_out {
 	uint8_t *octets;     /* room of two runs */
 	struct vro_run full; /* the kernel did not take it ... */
 	struct vro_run open; /* ... and the run behind it, which grows */
+	uint64_t since;      /* ns: it has had no buffers since then; 0: it has */
 };
 
 struct vro_udp {
@@ -53,10 +54,12 @@ struct vro_udp {
 	bool bulk;            /* long runs come: receive one at a time, and answer it */
 	bool many;            /* two calls in a row found something: receive a batch */
 	bool found;           /* the last call did */
-	bool singly;          /* the system refuses to receive several datagrams by one call ... */
-	bool deaf;            /* ... or any */
-	uint64_t calls_out;   /* system calls that sent packets ... */
-	uint64_t calls_in;    /* ... and that received some */
+	atomic_bool
+		reported; /* vro_udp_datagram was told of an error, which the kernel's queue still has */
+	bool singly;      /* the system refuses to receive several datagrams by one call ... */
+	bool deaf;        /* ... or any */
+	uint64_t calls_out; /* system calls that sent packets ... */
+	uint64_t calls_in;  /* ... and that received some */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
 	/*
@@ -65,7 +68,8 @@ struct vro_udp {
 	 */
 	void (*absent)(struct vro_udp *udp, const uint8_t gid[16], const uint8_t *head, size_t len);
 	/*
-	 * The system refuses to send, or to receive, as a sandbox does. A refusal to receive is reported once. On the thread that sends or
+	 * The system refuses to send, or to receive, as a sandbox does; or it has not sent packets for a reason of this host, such as a
+	 * smaller MTU of the interface, or an address that is gone. A refusal to receive is reported once. On the thread that sends or
 	 * receives. May be NULL.
 	 */
 	void (*denied)(struct vro_udp *udp, bool receiving, int error);

@@ -482,6 +482,7 @@ vro_verbs_qp_destroy(struct vro_verbs_qp *qp)
 	if (*at == qp) /* a number is in no row */
 		*at = qp->next_row;
 	vro_groups_leave(qp);
+	vro_peer_leave(qp);
 	vro_qp_leave(&qp->qp);
 	vro_station_leave(station);
 	vro_qp_destroy(&qp->qp); /* its timer does not kick it any more */
@@ -541,6 +542,7 @@ peer_receive(struct ri_qp *ri, const struct ri_peer *peer)
 	if (status == RI_SUCCESS) {
 		qp->qp.path.flow = flow;
 		qp->qp.path.qpn = peer->qpn;
+		vro_peer_enter(qp);
 		qp->qp.path.flow.slot = vro_slot(peer->qpn);
 		qp->qp.path.mtu = mtu;
 		qp->qp.path.rnr_timer = peer->min_rnr_timer;

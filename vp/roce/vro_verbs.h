@@ -79,6 +79,8 @@ struct vro_verbs_qp {
 	struct vsw_srq_object *srq;
 	struct ri_qp_init init;
 	struct vro_verbs_qp *next_row;
+	struct vro_verbs_qp *next_peer;
+	struct vro_verbs_qp **peers; /* the row of its peer's number; NULL: it has had none */
 	struct vro_verbs_qp *next_kick;
 	atomic_bool kicked;
 	bool end_due;        /* the end is to be told when all is flushed; in the role */
@@ -119,6 +121,9 @@ vro_context_of(const struct vsw_pd *pd)
 void vro_kick(struct vro_verbs_qp *qp);
 /* Take it from that list. In the role. */
 void vro_unkick(struct vro_verbs_qp *qp);
+/* The number of its peer is known, or the queue pair goes. In the role. */
+void vro_peer_enter(struct vro_verbs_qp *qp);
+void vro_peer_leave(struct vro_verbs_qp *qp);
 void vro_verbs_qp_destroy(struct vro_verbs_qp *qp);
 /* As vsw_doorbell's. */
 void vro_bell_sq(void *engine_qp);

@@ -3,7 +3,7 @@
 
 /*
  * Bugs of firmware that show only beyond what is ordinary: in 32 bits, in the second use of a slot, an arming or a key, behind the last
- * octet, after 65,536 uses, and where something was refused or has gone.
+ * octet, after 65,536 uses, and where something was refused or has gone; changes that are made in part, and flags beside other flags.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -374,6 +374,95 @@ borrowed_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	return wrap_plain_fast_ops.poll_cq(cq, wc, n);
 }
 
+/* --- changes in part --------------------------------------------------------------------------- */
+
+/* What can be changed is changed, though something else in the same call is refused. */
+static enum ri_status
+modify_half_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	enum ri_status status = wrap_plain_qp_ops.modify(qp, attr, mask);
+
+	if (status == RI_SUCCESS)
+		return status;
+	for (uint32_t bit = RI_QP_ATTR_ACCESS; bit <= RI_QP_ATTR_ORD; bit <<= 1) {
+		if ((mask & bit) != 0)
+			(void)wrap_plain_qp_ops.modify(qp, attr, bit);
+	}
+	return status;
+}
+
+static enum ri_status
+domain_kept_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+{
+	struct ri_pd *before = (struct ri_pd *)wrap_of(mr)->pd;
+
+	return wrap_plain_mem_ops.mr_rereg(mr, init->keep_stag ? before : pd, init, stag);
+}
+
+/* wrap_obj::last[0]: the queue was resized. */
+static enum ri_status
+resized_remap(struct ri_ucq *cq, const struct ri_map *map)
+{
+	wrap_of(cq)->last[0] = 1;
+	return wrap_plain_user_ops.cq_remap(cq, map);
+}
+
+static enum ri_status
+resized_arm(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
+{
+	enum ri_status status = wrap_plain_fast_ops.arm_cq(cq, how, count);
+	struct wrap_obj *ucq = wrap_of(cq);
+
+	if (how != RI_ARM_SOLICITED || status != RI_ERR_NOT_EMPTY || ucq->last[0] == 0)
+		return status;
+	ucq->last[0] = 0;
+	return RI_SUCCESS;
+}
+
+/* wrap_obj::last[0]: the limit that was set last, fired or not. */
+static enum ri_status
+resized_limit_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
+{
+	struct wrap_obj *obj = wrap_of(srq);
+
+	if (attr->limit != RI_SRQ_LIMIT_KEEP)
+		obj->last[0] = attr->limit;
+	else if (resize && obj->last[0] <= attr->max_wr)
+		attr->limit = (uint32_t)obj->last[0];
+	return wrap_plain_srq_ops.modify(srq, attr, resize, map);
+}
+
+/* --- values and flags beside others ---------------------------------------------------------------- */
+
+static enum defect_act
+length_24(struct wrap_obj *ucq, struct ri_wc *wc)
+{
+	(void)ucq;
+	wc->byte_len &= 0xffffff;
+	return DEFECT_PASS;
+}
+
+static enum defect_act
+invalidate_unsolicited(struct wrap_obj *ucq, struct ri_wc *wc)
+{
+	(void)ucq;
+	if (defect_received(wc) && (wc->flags & RI_WC_INVALIDATED) != 0)
+		wc->flags &= (uint8_t)~RI_WC_SOLICITED;
+	return DEFECT_PASS;
+}
+
+/* Of the rights of a window only the one to write is looked at; that to atomics is taken as it comes. */
+static bool
+window_atomics(struct wrap_obj *uqp, struct defect_wr *wr)
+{
+	struct ri_wr_bind *bind = &wr->wr.u.bind;
+
+	(void)uqp;
+	if (wr->wr.opcode == RI_OP_BIND_MW && (bind->access & RI_ACCESS_REMOTE_WRITE) == 0)
+		bind->access &= ~(uint32_t)RI_ACCESS_REMOTE_ATOMIC;
+	return true;
+}
+
 /* --- the rows --------------------------------------------------------------------------------------------------------- */
 
 const struct defect defects_firmware[] = {
@@ -421,6 +510,26 @@ const struct defect defects_firmware[] = {
 	       "The segments of the first receive of a queue pair are looked at after its post.", 0,
 	       ENTRIES(.fast.post_rq = borrowed_post_rq, .fast.progress = borrowed_progress,
 		       .fast.poll_cq = borrowed_poll)),
+	DEFECT("modify-half", "a refused modify changes something",
+	       "A modify that is refused for one attribute has changed the others.", 0,
+	       ENTRIES(.qp.modify = modify_half_qp)),
+	DEFECT("reregister-keeps-domain", "a kept STag keeps its domain",
+	       "A reregistration that keeps the STag leaves the region in its protection domain.",
+	       NEED_REREGISTER, ENTRIES(.mem.mr_rereg = domain_kept_rereg)),
+	DEFECT("resize-forgets", "a resize forgets what is solicited",
+	       "A resized completion queue is armed though a solicited completion is present.",
+	       NEED_RESIZE, ENTRIES(.user.cq_remap = resized_remap, .fast.arm_cq = resized_arm)),
+	DEFECT("resize-arms", "a resize arms a watermark",
+	       "A resize of a shared queue sets the low watermark again that has fired.", NEED_SRQ,
+	       ENTRIES(.srq.modify = resized_limit_modify)),
+	DEFECT("length-24-bits", "lengths of 24 bits",
+	       "The length of a completion is told without its high octet.", 0, .wc = length_24),
+	DEFECT("invalidate-unsolicited", "invalidation is not solicited",
+	       "A solicited Send that invalidates a key completes as one that is not solicited.",
+	       NEED_INVALIDATE, .wc = invalidate_unsolicited),
+	DEFECT("window-atomics", "a window has less than it was bound with",
+	       "The right to atomics of a window is lost unless it has the right to write, too.",
+	       NEED_NARROW | NEED_ATOMICS, .wr = window_atomics),
 };
 
 const size_t defects_firmware_count = sizeof(defects_firmware) / sizeof(defects_firmware[0]);

@@ -165,16 +165,76 @@ relation_holds(uint64_t seen, const char *relation, uint64_t expected)
 	}
 }
 
+typedef const char *(*value_name)(uint64_t value);
+
+static const char *
+name_of_opcode(uint64_t value)
+{
+	return ri_opcode_name((enum ri_opcode)value);
+}
+
+static const char *
+name_of_state(uint64_t value)
+{
+	return ri_qp_state_name((enum ri_qp_state)value);
+}
+
+static const char *
+name_of_completion(uint64_t value)
+{
+	return ri_wc_status_name((enum ri_wc_status)value);
+}
+
+static const char *
+name_of_status(uint64_t value)
+{
+	return ri_status_name((enum ri_status)value);
+}
+
+static const char *
+name_of_event(uint64_t value)
+{
+	return ri_event_name((enum ri_event)value);
+}
+
+/* What names values of this kind, by what was looked at; NULL: they are numbers. */
+static value_name
+names_of(const char *what)
+{
+	static const struct {
+		const char *end;
+		value_name of;
+	} members[] = {{".opcode", name_of_opcode},
+		       {".state", name_of_state},
+		       {".status", name_of_completion},
+		       {".event", name_of_event}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+		if (g_str_has_suffix(what, members[i].end))
+			return members[i].of;
+	}
+	return strcmp(what, "status") == 0 || g_str_has_prefix(what, "cert_end_move(")
+		       ? name_of_status
+		       : NULL;
+}
+
 void
 cert_expect_uint(struct cert *cert, const char *where, const char *what, uint64_t seen,
 		 const char *relation, uint64_t expected)
 {
 	g_autofree char *wanted = NULL, *got = NULL;
+	value_name of;
 
 	if (relation_holds(seen, relation, expected))
 		return;
-	wanted = g_strdup_printf("%s %" PRIu64, relation, expected);
-	got = g_strdup_printf("%" PRIu64, seen);
+	of = names_of(what);
+	if (of != NULL) {
+		wanted = g_strdup_printf("%s %s (%" PRIu64 ")", relation, of(expected), expected);
+		got = g_strdup_printf("%s (%" PRIu64 ")", of(seen), seen);
+	} else {
+		wanted = g_strdup_printf("%s %" PRIu64, relation, expected);
+		got = g_strdup_printf("%" PRIu64, seen);
+	}
 	cert_failed(cert, where, what, wanted, got);
 }
 
@@ -184,6 +244,8 @@ cert_expect_bytes(struct cert *cert, const char *where, const char *what, const 
 {
 	const uint8_t *a = seen, *b = expected;
 
+	if (length == 0 || memcmp(a, b, length) == 0)
+		return;
 	for (size_t i = 0; i < length; i++) {
 		g_autofree char *wanted = NULL, *got = NULL;
 

@@ -45,6 +45,12 @@ struct cert {
 /** Writes a record; @p words ends with NULL. */
 void cert_record(const struct cert_setup *setup, const char *kind, const char *const *words);
 
+/**
+ * Waits until the service thread has done what it was asked for before, so that an upcall that is due already is recorded; not longer
+ * than a second, since that thread may wait for the calling one.
+ */
+void cert_host_settle(struct cert_host *host);
+
 /** Runs one case. Returns only if it has not failed. */
 void cert_run(const struct cert_setup *setup, const struct cert_case *one);
 

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "cert_frame.h"
 #include "cert_profile.h"
 #include "kal_host.h"
 #ifdef CERT_SCARCE
@@ -451,6 +452,48 @@ cert_host_watched(struct cert_host *host)
 	count = g_hash_table_size(host->watched);
 	pthread_mutex_unlock(&host->lock);
 	return count;
+}
+
+struct settling {
+	struct ri_task task;
+	pthread_mutex_t lock;
+	pthread_cond_t turned;
+	bool done; /* with the lock */
+};
+
+static void
+settled(void *arg)
+{
+	struct settling *settling = arg;
+
+	pthread_mutex_lock(&settling->lock);
+	settling->done = true;
+	pthread_cond_signal(&settling->turned);
+	pthread_mutex_unlock(&settling->lock);
+}
+
+/* Tasks run in the order in which they were asked for. */
+void
+cert_host_settle(struct cert_host *host)
+{
+	struct settling settling = {.task = {.fire = settled, .arg = &settling},
+				    .lock = PTHREAD_MUTEX_INITIALIZER,
+				    .turned = PTHREAD_COND_INITIALIZER};
+	struct timespec until;
+	int late = 0;
+
+	if (cert_host_on_service_thread(host))
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	host->base->task_run(host->base->self, &settling.task);
+	pthread_mutex_lock(&settling.lock);
+	while (!settling.done && late == 0)
+		late = pthread_cond_timedwait(&settling.turned, &settling.lock, &until);
+	pthread_mutex_unlock(&settling.lock);
+	host->base->task_stop(host->base->self, &settling.task);
+	pthread_cond_destroy(&settling.turned);
+	pthread_mutex_destroy(&settling.lock);
 }
 
 bool

@@ -347,6 +347,11 @@ cert_cm_request(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx
 	return cm_next(node, kind, ctx, RI_CM_REQUEST_GONE);
 }
 
+/*
+ * Who counts what was raised expects that something has not come, or not twice. What is under way on the service thread counts, so the
+ * four that count wait for it: otherwise the answer would depend on how soon that thread got a processor.
+ */
+
 /* RI_EVENT_NONE: any. */
 static bool
 async_fits(const struct ri_async_event *event, enum ri_event wanted, uint64_t ctx)
@@ -391,6 +396,7 @@ cert_async_count(struct cert_node *node, enum ri_event event, uint64_t ctx)
 	struct cert_upcalls *up = node->upcalls;
 	unsigned count = 0;
 
+	cert_host_settle(node->cert->host);
 	pthread_mutex_lock(&up->lock);
 	for (guint i = 0; i < up->async->len; i++)
 		count +=
@@ -405,6 +411,7 @@ cert_async_ends(struct cert_node *node, uint64_t ctx)
 	struct cert_upcalls *up = node->upcalls;
 	unsigned count = 0;
 
+	cert_host_settle(node->cert->host);
 	pthread_mutex_lock(&up->lock);
 	for (guint i = 0; i < up->async->len; i++) {
 		const struct ri_async_event *event =
@@ -422,6 +429,7 @@ cert_cm_count(struct cert_node *node, enum ri_cm_event_kind kind, uint64_t ctx)
 	struct cert_upcalls *up = node->upcalls;
 	unsigned count = 0;
 
+	cert_host_settle(node->cert->host);
 	pthread_mutex_lock(&up->lock);
 	for (guint i = 0; i < up->cm->len; i++) {
 		const struct ri_cm_event *event = &g_array_index(up->cm, struct ri_cm_event, i);
@@ -438,6 +446,7 @@ cert_cq_events(struct cert_node *node, uint64_t ctx)
 	struct cert_upcalls *up = node->upcalls;
 	unsigned count;
 
+	cert_host_settle(node->cert->host);
 	pthread_mutex_lock(&up->lock);
 	count = GPOINTER_TO_UINT(g_hash_table_lookup(up->cq, &ctx));
 	pthread_mutex_unlock(&up->lock);

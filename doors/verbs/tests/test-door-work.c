@@ -261,6 +261,32 @@ test_window_narrow(void)
 	pair_close(&p);
 }
 
+/* A peer that knows the key of a region cannot take it away from others. */
+static void
+test_region_stays(void)
+{
+	struct ibv_send_wr wr = bench_wr(6, IBV_WR_SEND_WITH_INV, NULL);
+	struct ibv_qp *ended[2];
+	struct pair p;
+
+	pair_open(&p, IBV_QPT_RC);
+	bench_recv(p.b, 5, NULL);
+	wr.invalidate_rkey = p.bench.mr->rkey;
+	bench_send(p.a, &wr);
+	for (unsigned i = 0; i < 2; i++)
+		g_assert_cmpint(bench_poll(p.bench.cq).status, !=, IBV_WC_SUCCESS);
+	ended[0] = p.a;
+	ended[1] = p.b;
+	p.a = bench_qp(&p.bench, IBV_QPT_RC);
+	p.b = bench_qp(&p.bench, IBV_QPT_RC);
+	bench_connect(p.a, p.b);
+	write_through(&p, p.bench.mr->rkey, (uintptr_t)p.bench.memory + FAR, IBV_WC_SUCCESS);
+	same(&p, 0, FAR, 64);
+	for (unsigned i = 0; i < 2; i++)
+		OK(ibv_destroy_qp(ended[i]));
+	pair_close(&p);
+}
+
 static void
 test_window_wide(void)
 {
@@ -646,6 +672,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/door/work/write-uc", GINT_TO_POINTER(IBV_QPT_UC), test_write);
 	g_test_add_func("/door/work/read-and-atomics", test_read_and_atomics);
 	g_test_add_func("/door/work/window-narrow", test_window_narrow);
+	g_test_add_func("/door/work/region-stays", test_region_stays);
 	g_test_add_func("/door/work/window-wide", test_window_wide);
 	g_test_add_func("/door/work/list-with-a-bad-one", test_list_with_a_bad_one);
 	g_test_add_func("/door/work/receives-with-a-bad-one", test_receives_with_a_bad_one);

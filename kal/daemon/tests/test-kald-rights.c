@@ -4,7 +4,9 @@
 /* What the daemon has and its clients have not: its log, its right to low ports, the accounts of other users; and which client is first. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -96,6 +98,65 @@ test_low_ports(void)
 	close(a);
 	close(listener);
 	play_free(&play);
+}
+
+/* A host that reserves other ports than those below 1024, in a network namespace of its own, whose loopback is down. */
+static int
+reserved_elsewhere(void)
+{
+	static const struct {
+		const char *first;
+		uint16_t port;
+		bool given;
+	} cases[] = {{"2048", 2047, false},
+		     {"2048", 2048, true},
+		     {"700", 699, false},
+		     {"700", LOW_PORT, true},
+		     {"0", 1, true}};
+	struct kald_message request, reply;
+	int fds[KALD_SHARE_FDS], a;
+	struct play play;
+
+	if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER) != 0)
+		return 77;
+	play_begin(&play, "[policy]\ndial = true\n");
+	a = play_join(&play, KALD_CLIENT, NULL);
+	kald_message_begin(&request, KALD_DIAL, 9, KALD_OK);
+	request.body.dial.peer.family = request.body.dial.local.family = AF_INET;
+	request.body.dial.peer.port = 9;
+	request.body.dial.peer.octets[0] = 127;
+	request.body.dial.peer.octets[3] = 1;
+	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+		int file = open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY);
+
+		if (file < 0 || write(file, cases[i].first, strlen(cases[i].first)) < 0)
+			return 77;
+		close(file);
+		request.body.dial.local.port = cases[i].port;
+		play_send(a, &request);
+		if (play_receive_with(a, &reply, fds) == 1)
+			close(fds[0]);
+		/* Where the right is there, the daemon may still fail. */
+		g_assert_cmpint(reply.head.status == KALD_FORBIDDEN, ==, !cases[i].given);
+	}
+	close(a);
+	play_free(&play);
+	return 0;
+}
+
+static void
+test_reserved_ports(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(reserved_elsewhere());
+	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		g_test_skip("needs a network namespace");
+	else
+		g_assert_cmpint(status, ==, 0);
 }
 
 /* --- who comes first ------------------------------------------------------------------------------------- */
@@ -460,6 +521,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/rights/log", test_log);
 	g_test_add_func("/kald/rights/low-ports", test_low_ports);
+	g_test_add_func("/kald/rights/reserved-ports", test_reserved_ports);
 	g_test_add_func("/kald/rights/returned", test_returned);
 	g_test_add_func("/kald/rights/left-over", test_left_over);
 	g_test_add_func("/kald/rights/stopped", test_stopped);

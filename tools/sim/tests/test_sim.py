@@ -49,8 +49,9 @@ class Sim(unittest.TestCase):
             path = os.path.join(folder, 'scene.sim')
             with open(path, 'w', encoding='utf-8') as file:
                 file.write(scene)
+            # A run that ends in the middle leaves its files.
             return subprocess.run([*way, IT_SIM, path, *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  timeout=PATIENCE, check=False)
+                                  env={**os.environ, 'TMPDIR': folder}, timeout=PATIENCE, check=False)
 
     def result(self, scene, *options):
         done = self.run_sim(scene, '--json', *options)

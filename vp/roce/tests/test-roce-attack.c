@@ -81,7 +81,7 @@ static void
 number_old(struct sim_qp *target, struct forged *f)
 {
 	f->p.psn = roce_add(target->qp.rx.psn,
-			    ROCE_24 + 1 - (target->qp.rx.executed + 1 + number() % 0x10000));
+			    ROCE_24 + 1 - (target->qp.rx.executed + 2 + number() % 0x10000));
 }
 
 /* What was never sent is acknowledged. */
@@ -333,6 +333,16 @@ manager_partition(struct sim_qp *target, struct forged *f)
 	f->p.pkey = 0x8001;
 }
 
+/* As many processes as have joined would get it, and none could answer. */
+static void
+manager_group(struct sim_qp *target, struct forged *f)
+{
+	const uint8_t group[4] = {239, 1, 2, 3};
+
+	manager_good(target, f);
+	roce_gid_of_v4(f->flow.destination, group);
+}
+
 /* Only datagrams of a manager reach the manager. */
 static void
 test_manager(void)
@@ -342,6 +352,7 @@ test_manager(void)
 		{"another key", manager_key, ROCE_QKEY_FAULT, 0},
 		{"from a queue pair", manager_source, ROCE_QPN_FAULT, 0},
 		{"another partition", manager_partition, ROCE_PKEY_FAULT, 0},
+		{"to a group", manager_group, ROCE_PEER_FAULT, 0},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ri_wire.h"
 #include "roce_address.h"
 #include "vro_verbs.h"
 #include "vsw_node.h"
@@ -653,6 +654,75 @@ ack_timeouts(void)
 	}
 }
 
+/* The peer serves fewer Reads than this side would send. */
+static void
+depths(void)
+{
+	struct ri_cm_params params;
+	struct ri_cm_event event;
+	struct scene s;
+
+	scene_open(&s);
+	event = request_of(&s, "four", false);
+	params = params_to(&s.service, "two");
+	params.ird = 2;
+	g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
+	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
+	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
+	g_assert_cmpuint(end_attr(s.a).ord, ==, 2);
+	g_assert_cmpuint(end_attr(s.b).ord, ==, 4);
+	data_moves(&s);
+	scene_close(&s);
+}
+
+/* The network says that nobody listens, and quotes a packet for the queue pair `qpn`: does `end` believe that it is one of its own? */
+static bool
+believes(struct end *end, uint32_t qpn)
+{
+	struct vro_verbs_qp *qp = (struct vro_verbs_qp *)end->qp;
+	struct vro_station *station = qp->rnic->station;
+	uint8_t head[ROCE_BTH] = {0};
+	bool believed;
+
+	vro_station_enter(station);
+	qp->qp.alive.asked = 1; /* as if it had just asked whether its peer lives */
+	wire_store_be32(head + 4, qpn);
+	wire_store_be32(head + 8, roce_add(qp->qp.tx.una, ROCE_24));
+	vro_station_absent(&station->udps[0], qp->qp.path.flow.destination, head, sizeof(head));
+	believed = qp->qp.tx.absent != 0;
+	qp->qp.tx.absent = qp->qp.alive.asked = 0;
+	vro_station_leave(station);
+	return believed;
+}
+
+/* Reports count for the peer that a queue pair has, and not for one that it had. */
+static void
+reports(void)
+{
+	struct scene s;
+	uint32_t before = 0;
+
+	scene_open(&s);
+	for (unsigned life = 0; life < 3; life++) {
+		uint32_t peer = end_attr(s.b).qpn;
+
+		up(&s);
+		g_assert_false(believes(s.a, before));
+		g_assert_false(believes(s.a, peer + 1));
+		g_assert_true(believes(s.a, peer));
+		before = peer;
+		g_assert_cmpint(ops()->disconnect(s.a->qp, NULL, 0), ==, RI_SUCCESS);
+		node_cm(s.far, RI_CM_DISCONNECTED, s.b);
+		node_cm(s.near, RI_CM_DISCONNECTED, s.a);
+		end_free(s.b);
+		node_forget(s.far);
+		s.b = end_new(s.far, NULL);
+		reset(s.a);
+	}
+	node_forget(s.near);
+	scene_close(&s);
+}
+
 #define OWN 0xabcde1u /* the number of a queue pair that another library has */
 
 static struct ri_qp_attr
@@ -748,6 +818,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
 	g_test_add_func("/roce/connect/ack-timeouts", ack_timeouts);
+	g_test_add_func("/roce/connect/depths", depths);
+	g_test_add_func("/roce/connect/reports", reports);
 	g_test_add_func("/roce/connect/number", number);
 	g_test_add_func("/roce/connect/crowd", crowd);
 	g_test_add_func("/roce/connect/aborts", aborts);

@@ -5,13 +5,18 @@
  * The engine over sockets of the loopback: what the kernel puts into the headers is what the CRC expects, packets arrive, an
  * address has one owner, and a peer that is gone is noticed.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ri_calls.h"
 #include "roce_address.h"
 #include "vro_sim.h"
 #include "vro_udp.h"
@@ -224,6 +229,193 @@ dead(const void *noise)
 	wire_close(&w);
 }
 
+/*
+ * The kernel tells the error of a datagram in place of sending the next one, on whatever thread. Its queue is emptied by the engine: else
+ * the socket would be found ready all the time, and nothing there.
+ */
+static void
+told_elsewhere(void)
+{
+	struct wire w;
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
+	const uint8_t octets[64] = {0};
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	vro_udp_close(&w.udp[1]);
+	w.udp[1].batch = NULL;
+	memcpy(flow.source, w.udp[0].gid, 16);
+	memcpy(flow.destination, w.udp[1].gid, 16);
+	vro_udp_datagram(&w.udp[0], &flow, octets, sizeof(octets));
+	memcpy(flow.destination, w.udp[0].gid, 16);
+	vro_udp_datagram(&w.udp[0], &flow, octets, sizeof(octets));
+	exchange(&w);
+	struct pollfd ready = {.fd = w.udp[0].fd, .events = POLLIN};
+	g_assert_cmpint(poll(&ready, 1, 0), ==, 0);
+	/* The second one was sent nevertheless: it is for no queue pair. */
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
+	wire_close(&w);
+}
+
+static void
+packet_to(struct wire *w, const uint8_t gid[16])
+{
+	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
+	struct vro_link *link = &w->udp[0].link;
+	uint8_t *at = link->room(link);
+
+	g_assert_nonnull(at);
+	memset(at, 0, ROCE_BTH);
+	memcpy(flow.source, w->udp[0].gid, 16);
+	memcpy(flow.destination, gid, 16);
+	link->send(link, &flow, ROCE_BTH);
+}
+
+/* The same of a packet: the one behind it is sent nevertheless. */
+static void
+told_instead(void)
+{
+	struct wire w;
+
+	wire_open(&w, false);
+	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
+	vro_udp_close(&w.udp[1]);
+	w.udp[1].batch = NULL;
+	packet_to(&w, w.udp[1].gid);
+	packet_to(&w, w.udp[0].gid);
+	g_assert_true(vro_udp_flush(w.udp[0].out));
+	exchange(&w);
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
+	g_assert_cmpuint(w.udp[0].refused, ==, 0);
+	wire_close(&w);
+}
+
+#ifndef RI_CALLS_PLAIN
+/* What the kernel answers to messages for that address; 0: it takes them. */
+static int refusal;
+static struct in_addr refused;
+
+/* The C library's, which the engine makes its system calls by. */
+long
+syscall(long number, ...)
+{
+	static long (*real)(long number, ...);
+	unsigned long a[6];
+	va_list args;
+
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	va_start(args, number);
+	for (unsigned i = 0; i < 6; i++)
+		a[i] = va_arg(args, unsigned long);
+	va_end(args);
+	if (number == SYS_sendmsg && refusal != 0) {
+		const struct msghdr *message = (const void *)a[1];
+		const struct sockaddr_in *to = message->msg_name;
+
+		if (to->sin_addr.s_addr == refused.s_addr) {
+			errno = refusal;
+			return -1;
+		}
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/*
+ * The kernel does not take packets for one destination. If its buffers are full, they wait, and in order; if it says for long that it has
+ * none, they are lost, and those for others go on.
+ */
+static void
+full(gconstpointer data)
+{
+	int error = GPOINTER_TO_INT(data);
+	bool lost = error == ENOBUFS;
+	struct wire w;
+
+	wire_open(&w, false);
+	memcpy(&refused, w.udp[1].gid + 12, 4);
+	refusal = error;
+	packet_to(&w, w.udp[1].gid);
+	packet_to(&w, w.udp[0].gid);
+	g_assert_false(vro_udp_flush(w.udp[0].out));
+	gint64 end = g_get_monotonic_time() + G_USEC_PER_SEC / (lost ? 1 : 50);
+	bool gone = false;
+	while (!gone && g_get_monotonic_time() < end) {
+		gone = vro_udp_flush(w.udp[0].out);
+		g_usleep(100);
+	}
+	g_assert_true(gone == lost);
+	refusal = 0;
+	g_assert_true(vro_udp_flush(w.udp[0].out));
+	g_assert_cmpuint(w.udp[0].refused, ==, lost);
+	g_assert_cmpuint(vro_udp_receive(&w.udp[0], &w.sim->sides[0].engine), ==, 1);
+	g_assert_cmpuint(vro_udp_receive(&w.udp[1], &w.sim->sides[1].engine), ==, !lost);
+	/* The next time has its own patience. */
+	refusal = error;
+	packet_to(&w, w.udp[1].gid);
+	g_assert_false(vro_udp_flush(w.udp[0].out));
+	refusal = 0;
+	wire_close(&w);
+}
+#endif
+
+#ifndef RI_CALLS_PLAIN
+static int denied_error;
+
+static void
+on_denied(struct vro_udp *udp, bool receiving, int error)
+{
+	(void)udp;
+	g_assert_false(receiving);
+	denied_error = error;
+}
+
+/* Packets that the kernel does not send are lost, one by one; the owner hears of it if the reason is one of this host. */
+static void
+unsendable(void)
+{
+	static const struct {
+		int error;
+		bool told;
+	} rows[] = {{EMSGSIZE, true}, {ENETUNREACH, true}, {EPERM, true}, {EHOSTUNREACH, false}};
+	struct wire w;
+
+	wire_open(&w, false);
+	w.udp[0].denied = on_denied;
+	memcpy(&refused, w.udp[1].gid + 12, 4);
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		denied_error = 0;
+		refusal = rows[i].error;
+		packet_to(&w, w.udp[1].gid);
+		packet_to(&w, w.udp[0].gid);
+		g_assert_true(vro_udp_flush(w.udp[0].out));
+		refusal = 0;
+		g_assert_cmpint(denied_error, ==, rows[i].told ? rows[i].error : 0);
+		g_assert_cmpuint(w.udp[0].refused, ==, i + 1);
+	}
+	exchange(&w);
+	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, G_N_ELEMENTS(rows));
+	wire_close(&w);
+}
+#endif
+
+/* The kernel keeps what goes to a host that has died for seconds; it grants more room than for one such host. */
+static void
+room_to_send(void)
+{
+	struct wire w;
+	int ask = 1 << 30, most = 0, has = 0, plain = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t size = sizeof(int);
+
+	wire_open(&w, false);
+	g_assert_cmpint(setsockopt(plain, SOL_SOCKET, SO_SNDBUF, &ask, sizeof(ask)), ==, 0);
+	g_assert_cmpint(getsockopt(plain, SOL_SOCKET, SO_SNDBUF, &most, &size), ==, 0);
+	g_assert_cmpint(getsockopt(w.udp[0].fd, SOL_SOCKET, SO_SNDBUF, &has, &size), ==, 0);
+	g_assert_cmpint(has, ==, MIN(most, 8 << 20));
+	close(plain);
+	wire_close(&w);
+}
+
 /* A datagram of a socket that fragments, with an identification that counts: the CRC tells it, and the packet is accepted. */
 static void
 other_senders(void)
@@ -280,6 +472,14 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/udp/addresses", addresses);
 	g_test_add_data_func("/roce/udp/dead", NULL, dead);
 	g_test_add_data_func("/roce/udp/dead-beside-others", "", dead);
+	g_test_add_func("/roce/udp/told-elsewhere", told_elsewhere);
+	g_test_add_func("/roce/udp/told-instead", told_instead);
+#ifndef RI_CALLS_PLAIN
+	g_test_add_data_func("/roce/udp/full/waits", GINT_TO_POINTER(EAGAIN), full);
+	g_test_add_data_func("/roce/udp/full/lost", GINT_TO_POINTER(ENOBUFS), full);
+	g_test_add_func("/roce/udp/unsendable", unsendable);
+#endif
+	g_test_add_func("/roce/udp/room-to-send", room_to_send);
 	g_test_add_func("/roce/udp/other-senders", other_senders);
 	return g_test_run();
 }

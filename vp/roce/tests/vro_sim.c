@@ -48,6 +48,9 @@ timer_set(struct sim *sim)
 
 	for (guint i = 0; i < sim->packets->len; i++)
 		first = MIN(first, ((struct sim_packet *)sim->packets->pdata[i])->due);
+	for (int i = 0; i < 2; i++)
+		if (sim->sides[i].engine.later != NULL)
+			first = MIN(first, now_of(sim) + LATENCY);
 	sim->host->timer_start(sim->host->self, &sim->timer, first);
 }
 

@@ -511,27 +511,27 @@ pair_read(struct cert *cert)
 	 .title = what " needs exactly the rights that are specified, of all sets of rights",     \
 	 .rule = "[RI 5.3.1] [RI 5.3.2] [RI 5.3.3] [RI 10.1] [RI 10.11]",                         \
 	 .settles = "read_sink_needs_remote_write local_read_revocable remote_status",            \
-	 .needs = wants,                                                                          \
+	 .needs = (wants),                                                                        \
 	 .run = rights_##name},                                                                   \
 		{.id = "verbs.access.domain.000" number,                                          \
 		 .title = what " is refused in another protection domain",                        \
 		 .rule = "[RI 5.1.1] [RI 3.3.1]",                                                 \
-		 .needs = wants,                                                                  \
+		 .needs = (wants),                                                                \
 		 .run = domains_##name},                                                          \
 		{.id = "verbs.access.range.000" number,                                           \
 		 .title = what " is granted up to the last byte, and refused one byte beyond",    \
 		 .rule = "[RI 3.3.1] [RI 3.3.3]",                                                 \
-		 .needs = wants,                                                                  \
+		 .needs = (wants),                                                                \
 		 .run = ranges_##name},                                                           \
 		{.id = "verbs.access.key.000" number,                                             \
 		 .title = what " needs all bits of the key of a region that exists",              \
 		 .rule = "[RI 5.1.1] [RI 5.7.1]",                                                 \
-		 .needs = wants,                                                                  \
+		 .needs = (wants),                                                                \
 		 .run = keys_##name},                                                             \
 	{                                                                                         \
 		.id = "verbs.access.nothing.000" number,                                          \
 		.title = what " of no bytes is not checked against memory", .rule = "[RI 3.2.5]", \
-		.needs = wants, .run = nothing_##name                                             \
+		.needs = (wants), .run = nothing_##name                                           \
 	}
 
 static const struct cert_case cases[] = {

@@ -337,6 +337,72 @@ used_again(struct cert *cert)
 }
 
 static void
+up_with_tries(struct pair *pair, struct cert *cert, uint8_t tries, uint8_t timer)
+{
+	struct ri_peer to_a, to_b;
+
+	pair_open(pair, cert, NULL);
+	to_b = peer_of(pair->a, pair->b);
+	to_a = peer_of(pair->b, pair->a);
+	to_b.rnr_retry = to_a.rnr_retry = tries;
+	to_b.min_rnr_timer = to_a.min_rnr_timer = timer;
+	peer_receive(pair->a, &to_b);
+	peer_receive(pair->b, &to_a);
+	peer_send(pair->a, &to_b);
+	peer_send(pair->b, &to_a);
+}
+
+/* A message that comes before its receive. False: the receive was later than `limit` microseconds, if there is one. */
+static bool
+waits(struct pair *pair, unsigned rounds, gint64 limit)
+{
+	gint64 begun = g_get_monotonic_time();
+	struct cert *cert = pair->cert;
+
+	cert_post_send(pair->a, 1, &pair->source, 1, 0);
+	for (unsigned i = 0; i < rounds; i++)
+		cert_progress(cert);
+	CERT_UINT(cert, pair->far->p->fast->cq_depth(pair->b->urcq), ==, 0);
+	cert_post_recv(pair->b, 2, &pair->sink, 1);
+	if (limit != 0 && g_get_monotonic_time() - begun > limit)
+		return false;
+	cert_wc_is(pair->b, true, 2, RI_WC_SUCCESS);
+	cert_wc_is(pair->a, false, 1, RI_WC_SUCCESS);
+	return true;
+}
+
+/*
+ * Each message has all its tries: more messages than tries wait for their receive, one after the other. All tries of one message take
+ * three times the time between two; a receive that is posted within half of that is in time.
+ */
+static void
+tries_again(struct cert *cert)
+{
+	const gint64 between = 122880; /* microseconds: the code 27 */
+	struct pair pair;
+
+	up_with_tries(&pair, cert, 3, 27);
+	for (unsigned i = 0; i < 5; i++) {
+		cert_note(cert, "message %u", i + 1);
+		if (!waits(&pair, 5, 3 * between / 2)) {
+			cert_skip(cert, "this machine is too busy to be in time");
+			return;
+		}
+	}
+}
+
+/* Seven tries have no end: many more than seven times 10 us pass. */
+static void
+tries_for_ever(struct cert *cert)
+{
+	struct pair pair;
+
+	up_with_tries(&pair, cert, 7, 1);
+	(void)waits(&pair, 200, 0);
+	(void)waits(&pair, 5, 0);
+}
+
+static void
 not_claimed(struct cert *cert)
 {
 	struct ri_peer peer;
@@ -409,6 +475,17 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 11.6.8] [RI 10.26]",
 	 .needs = "cm_forms:RI_CM_PEER qp_reusable",
 	 .run = used_again},
+	{.id = "verbs.peer.tries.0001",
+	 .title =
+		 "Each message is tried as often as the attributes say, however many waited before",
+	 .rule = "[RI 11.6.4] [RI 10.19]",
+	 .needs = "cm_forms:RI_CM_PEER",
+	 .run = tries_again},
+	{.id = "verbs.peer.tries.0002",
+	 .title = "Seven tries for a receive are tries without end",
+	 .rule = "[RI 11.6.4] [RI 10.19]",
+	 .needs = "cm_forms:RI_CM_PEER",
+	 .run = tries_for_ever},
 	{.id = "verbs.peer.absent.0001",
 	 .title = "Without the claim both steps are refused, and the queue pair can be connected "
 		  "otherwise",

@@ -9,19 +9,20 @@
 #include <string.h>
 
 static const char page_style[] =
-	"body{font-family:sans-serif;margin:2em auto;max-width:70em;color:#222}"
+	"body{font-family:sans-serif;margin:2em auto;max-width:70em;color:#222;"
+	"overflow-wrap:anywhere}"
 	"table{border-collapse:collapse;margin:1em 0}"
 	"td,th{border:1px solid #bbb;padding:.2em .6em;text-align:left;vertical-align:top}"
 	"th{background:#eee}.good{background:#cfc}.bad{background:#fbb}.open{background:#eee}"
 	"pre{background:#f4f4f4;padding:.6em;overflow:auto;white-space:pre-wrap}"
 	"svg{background:#fff;border:1px solid #bbb;margin:.5em 0;max-width:100%;height:auto}h1 "
 	"span{padding:0 .4em}"
-	"td{overflow-wrap:anywhere}"
+	"code{font-size:95%}section{border-left:4px solid #c33;padding-left:1em;margin:1.5em 0}"
 	"@media(max-width:50em){body{margin:1em .6em}table,tbody,tr,td{display:block}"
 	"tr.heads{display:none}table{width:100%}tr{border:1px solid #bbb;margin:.4em 0}"
 	"td{border:0;padding:.15em .5em}td:empty{display:none}"
-	"td[data-head]::before{content:attr(data-head) ': ';color:#666}section{padding-left:.5em}}"
-	"code{font-size:95%}section{border-left:4px solid #c33;padding-left:1em;margin:1.5em 0}";
+	"td:first-child{font-weight:bold}"
+	"td[data-head]::before{content:attr(data-head) ': ';color:#666}section{padding-left:.5em}}";
 
 static void
 text_append(GString *out, const char *text)
@@ -192,9 +193,13 @@ failure_append(GString *out, JsonObject *one)
 			       " runs</td></tr>\n</table>\n<p>This repeats it:</p><pre>",
 			       model_count(one, "failures"), model_count(one, "runs"));
 	text_append(out, model_text(one, "again"));
-	g_string_append(out, "</pre>\n<p>It printed last:</p><pre>");
-	text_append(out, model_text(one, "output"));
-	g_string_append(out, "</pre></section>\n");
+	g_string_append(out, "</pre>\n");
+	if (*model_text(one, "output") != '\0') {
+		g_string_append(out, "<p>It printed last:</p><pre>");
+		text_append(out, model_text(one, "output"));
+		g_string_append(out, "</pre>");
+	}
+	g_string_append(out, "</section>\n");
 }
 
 bool
@@ -213,7 +218,10 @@ certify_html_write(JsonObject *model, const char *path, GError **error)
 			       page_style);
 	text_append(out, adapter);
 	g_string_append_printf(out, " <span class=\"%s\">%s</span></h1>\n",
-			       strcmp(verdict, "not certified") == 0 ? "bad" : "good", verdict);
+			       strcmp(verdict, "not certified") == 0 ? "bad"
+			       : strcmp(verdict, "certified") == 0   ? "good"
+								     : "open",
+			       verdict);
 	facts_append(out, model);
 	table_append(out, model, "Verdict by level", "levels", level_columns);
 	if (model_length(model, "left out") > 0)

@@ -50,6 +50,19 @@ post_hang(struct ri_uqp *qp, const struct ri_wr *wr)
 	return RI_SUCCESS;
 }
 
+/* Says that each receive was a Send. */
+static uint32_t
+poll_misnamed(struct ri_ucq *ucq, struct ri_wc *wc, uint32_t n)
+{
+	uint32_t taken = whole->fast->poll_cq(ucq, wc, n);
+
+	for (uint32_t i = 0; i < taken; i++) {
+		if (wc[i].opcode == RI_OP_RECV)
+			wc[i].opcode = RI_OP_SEND;
+	}
+	return taken;
+}
+
 /* Says what is no status. */
 static enum ri_status
 pd_odd(struct ri_context *context, struct ri_pd **out)
@@ -495,6 +508,8 @@ ri_provider_entry(void)
 		fast.post_sq = post_crash;
 	else if (strcmp(fault, "hang") == 0)
 		fast.post_sq = post_hang;
+	else if (strcmp(fault, "misnamed") == 0)
+		fast.poll_cq = poll_misnamed;
 	else if (strcmp(fault, "odd") == 0)
 		pd.create = pd_odd;
 	else if (strcmp(fault, "loud") == 0)

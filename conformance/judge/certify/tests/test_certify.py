@@ -109,6 +109,11 @@ class Providers(unittest.TestCase):
         self.assertIn('99', case(found, FIRST)['seen'])
         self.assertEqual(case(found, FIRST)['expected'], 'RI_SUCCESS')
 
+    def test_names(self):
+        """A value of the interface is reported by its name."""
+        found = first_cases('misnamed')
+        self.assertEqual((case(found, FIRST)['expected'], case(found, FIRST)['seen']), ('== RI_OP_RECV (11)', 'RI_OP_SEND (1)'))
+
     def test_upcall_in_verb(self):
         found = first_cases('loud')
         self.assertIn('RI 2.1.3', case(found, FIRST)['expected'])

@@ -400,6 +400,27 @@ test_dead_requester(void)
 	sim_stop(&sim);
 }
 
+/* The peer says that it waits for no answer: its request is kept for a time in which one can be given. */
+static void
+test_hasty_requester(void)
+{
+	struct vrc_mad req;
+	struct sim sim;
+
+	start(&sim, keep_newest);
+	sim.mute = &sim.a;
+	(void)sim_connect(&sim.a, PORT);
+	sim_last_mad(&sim, VRC_REQ, &req);
+	req.req.remote_timeout = 0;
+	sim_inject_mad(&sim.b, &req);
+	sim_run(&sim, sim.now + 200 * MS);
+	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST, 0));
+	g_assert_null(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
+	sim_run(&sim, sim.now + 200 * MS);
+	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
+	sim_stop(&sim);
+}
+
 /* The REJ of a peer finds a request that the application was not told of: nothing is told. */
 static void
 test_untold_request(void)
@@ -778,6 +799,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/cm/duties/no-deadline-later", test_no_deadline_later);
 	g_test_add_func("/roce/cm/duties/mra", test_mra);
 	g_test_add_func("/roce/cm/duties/dead-requester", test_dead_requester);
+	g_test_add_func("/roce/cm/duties/hasty-requester", test_hasty_requester);
 	g_test_add_func("/roce/cm/duties/untold-request", test_untold_request);
 	g_test_add_func("/roce/cm/duties/flood", test_flood);
 	g_test_add_func("/roce/cm/duties/remembered", test_remembered);
