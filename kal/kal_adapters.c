@@ -345,7 +345,7 @@ kal_rnic_close(struct kal_rnic *rnic)
 	while (kept != NULL) {
 		struct kal_object *next = kept->next;
 
-		kal_object_free_kept(client, kept);
+		kal_object_free(client, kept);
 		kept = next;
 	}
 	kal_live_give(rnic->live);

@@ -54,8 +54,8 @@ parents_release(struct kal_client *client, struct kal_object *object)
 }
 
 /* No upcall names the object any more: its connection and its queued events go, and the struct is freed. */
-static void
-object_free(struct kal_client *client, struct kal_object *object)
+void
+kal_object_free(struct kal_client *client, struct kal_object *object)
 {
 	if (object->type == RI_OBJECT_QP) {
 		kal_conn_show(((struct kal_qp *)object)->conn, NULL);
@@ -138,7 +138,7 @@ kal_object_destroy(struct kal_client *client, struct kal_object *object)
 		return status;
 	parents_release(client, object);
 	kal_object_remove(client, object);
-	object_free(client, object);
+	kal_object_free(client, object);
 	return RI_SUCCESS;
 }
 
@@ -149,12 +149,6 @@ kal_object_abandon(struct kal_client *client, struct kal_object *object)
 		kal_conn_retire(((struct kal_qp *)object)->conn);
 	parents_release(client, object);
 	kal_object_remove(client, object);
-}
-
-void
-kal_object_free_kept(struct kal_client *client, struct kal_object *object)
-{
-	object_free(client, object);
 }
 
 /* The type of object that each call destroys. */

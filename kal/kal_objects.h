@@ -207,10 +207,10 @@ enum ri_status kal_object_destroy(struct kal_client *client,
 				  struct kal_object *object) RI_MUST_CHECK;
 /*
  * Its adapter is closed and the provider refused to destroy it: remove it from the client's table, without an
- * event. The struct stays, since upcalls may name it until the device is closed; then kal_object_free_kept() frees it.
+ * event. The struct stays, since upcalls may name it until the device is closed; then kal_object_free() frees it.
  */
 void kal_object_abandon(struct kal_client *client, struct kal_object *object);
-void kal_object_free_kept(struct kal_client *client, struct kal_object *object);
+void kal_object_free(struct kal_client *client, struct kal_object *object);
 
 /* One call: sizes were checked, `req` and `rep` have room for the fixed parts. */
 typedef enum ri_status (*kal_handler_fn)(struct kal_client *client, const void *req, void *rep,

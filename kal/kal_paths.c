@@ -115,7 +115,7 @@ is_chosen(const struct spigot *spigot, const struct ri_addr *peer, const struct 
 	       (best->count == 1 || is_listed(spigot, &best->source));
 }
 
-/* The paths, best first, by the kernel's routing. 0, or errno: memory ran out. */
+/* The paths, best first, by the kernel's routing. Returns 0 or an errno: memory ran out. */
 static int
 offer_routed(int fd, const struct spigot *spigot, const struct kal_path_query_req *req,
 	     struct kal_path_query_rep *rep)

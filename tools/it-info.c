@@ -447,13 +447,13 @@ main(int argc, char **argv)
 	tool_begin();
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (tool_parse(context, &argc, &argv, &error) && argc > 1)
-		tool_fail(&error, TOOL_ERROR_USAGE, "'%s' is too much; an adapter is named with -a",
-			  argv[1]);
+		tool_fail(&error, TOOL_ERROR_USAGE,
+			  "unexpected argument '%s'; name an adapter with -a", argv[1]);
 	if (error == NULL && env && name != NULL)
 		tool_fail(&error, TOOL_ERROR_USAGE,
-			  "--env is about all adapters, so -a says nothing");
+			  "--env shows all adapters, and cannot be used with -a");
 	if (error == NULL && live != NULL && (name != NULL || env))
-		tool_fail(&error, TOOL_ERROR_USAGE, "--live goes with neither -a nor --env");
+		tool_fail(&error, TOOL_ERROR_USAGE, "--live cannot be used with -a or --env");
 	if (error == NULL && interval != NULL && live == NULL)
 		tool_fail(&error, TOOL_ERROR_USAGE, "--interval goes with --live only");
 	if (error == NULL && interval != NULL)

@@ -138,13 +138,6 @@ ual_addr_to_net(const struct ri_addr *addr, it_net_addr_t *net)
 	}
 }
 
-bool
-ual_addr_equal(const struct ri_addr *a, const struct ri_addr *b)
-{
-	return a->family == b->family &&
-	       memcmp(a->octets, b->octets, a->family == RI_ADDR_IPV4 ? 4 : 16) == 0;
-}
-
 it_conn_qual_type_t
 ual_qual_types(const struct ri_rnic_attr *attr)
 {

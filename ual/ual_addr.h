@@ -27,9 +27,6 @@ bool ual_addr_of_net(const struct ri_rnic_attr *attr, const it_net_addr_t *net,
 		     struct ri_addr *addr);
 void ual_addr_to_net(const struct ri_addr *addr, it_net_addr_t *net);
 
-/* Equal kind and bytes. */
-bool ual_addr_equal(const struct ri_addr *a, const struct ri_addr *b);
-
 /* Kinds of qualifier that the adapter takes, as bits [IT 9.1]. */
 it_conn_qual_type_t ual_qual_types(const struct ri_rnic_attr *attr);
 /* Where to connect to. False: malformed, without a destination, or of a kind that the adapter does not take. */

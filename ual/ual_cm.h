@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Connections, seen from inside ual/. What itapi/ calls is in ual.h; what dispatch calls (ual_ep_cm) in
- * ual_ia.h.
+ * Connections, for other files of ual/. ual.h has what itapi/ calls; ual_ia.h has ual_ep_cm(), which the dispatcher of
+ * events calls.
  */
 #ifndef UAL_CM_H
 #define UAL_CM_H

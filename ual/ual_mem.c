@@ -188,13 +188,6 @@ ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted)
 	return IT_SUCCESS;
 }
 
-uint8_t
-ual_lmr_octet(const struct ual_ia *ia)
-{
-	return ia->session.attr.mr_key_owner == RI_KEY_CONSUMER ? ual_key_octet(ia->session.host)
-								: 0;
-}
-
 /*
  * The number of pieces that a link may give to a region after an unlink, both by a privileged process: as many as it has
  * now, or its pages if it has no list.

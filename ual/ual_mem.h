@@ -54,8 +54,6 @@ struct ual_lmr_wanted;
 it_status_t ual_lmr_check(const struct ual_ia *ia, const struct ual_lmr_wanted *wanted);
 /* Rights as RI_ACCESS_* bits. */
 uint32_t ual_lmr_access(const struct ual_ia *ia, it_mem_priv_t privs);
-/* A key octet for a registration; 0 where the provider chooses it. */
-uint8_t ual_lmr_octet(const struct ual_ia *ia);
 bool ual_lmr_privs_valid(it_mem_priv_t privs);
 bool ual_lmr_mode_valid(const struct ual_ia *ia, it_addr_mode_t mode);
 

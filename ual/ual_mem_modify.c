@@ -62,8 +62,8 @@ ual_lmr_modify(struct ual_lmr *lmr, it_lmr_param_mask_t wanted_mask, const it_lm
 			return IT_ERR_INVALID_PZ;
 	}
 	/*
-	 * A shared region cannot leave the pages of its group; one with a list, or the direct one, has no range, and that of a
-	 * dmabuf is no range of the process.
+	 * These cannot be registered anew: a shared region has the pages of its group; a region made from a list and the direct
+	 * LMR have no single range; the range of a dmabuf is not in the process's address space.
 	 */
 	if (lmr->share != NULL || lmr->listed || lmr->dmabuf || lmr->direct ||
 	    !ia->session.attr.reregister)

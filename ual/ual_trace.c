@@ -134,7 +134,7 @@ direct_to(int fd)
 	return status;
 }
 
-/* 0, or errno. */
+/* Returns 0 or an errno. */
 static int
 trace_begin(const char *folder, const char *name, int rank)
 {

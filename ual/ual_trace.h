@@ -18,8 +18,8 @@ extern atomic_int ual_trace_file; /* descriptor, or -1 */
 /* Begin: a new file NAME.RANK.PID.trace in the folder ITAPI_TRACE, or in the current one. */
 it_status_t ual_trace_begin(const char *name, int rank);
 /*
- * Begin, if ITAPI_TRACE names a folder and there is no trace: with the program's name and rank 0. 0, or errno: no file can be
- * made there.
+ * Begin with the program's name and rank 0, if ITAPI_TRACE names a folder and no trace has begun. Returns 0 also if there is
+ * nothing to begin, or the errno with which the file could not be made.
  */
 int ual_trace_from_environment(void);
 /* One line. */

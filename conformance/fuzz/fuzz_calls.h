@@ -29,7 +29,6 @@ enum fuzz_kind {
 
 #define FUZZ_IDS_MAX     4
 #define FUZZ_REQUEST_MAX 1024u /* octets of the largest request without its variable part */
-#define FUZZ_REPLY_MAX   2048u
 
 struct fuzz_call {
 	size_t request; /* octets; 0: there is no such call */

@@ -172,14 +172,14 @@ void door_cm_id_put(struct door_cm_id *id);
 bool door_cm_id_enter(struct door_cm_id *id, struct door_cm_channel *channel);
 /*
  * Begin a command on the id of that number; then the caller owns door_cm_id::control and a reference,
- * until door_cm_id_leave. 0, or an errno: ENOENT, EINVAL: it is another channel's, EIO: its device
+ * until door_cm_id_leave. Returns 0 or an errno: ENOENT, EINVAL: it is another channel's, EIO: its device
  * failed.
  */
 int door_cm_id_begin(struct door_cm_channel *channel, uint32_t number, struct door_cm_id **id);
 void door_cm_id_leave(struct door_cm_id *id);
 /*
- * Make it impossible to find the id of that number, for door_cm_id_end. The reference of the table is
- * the caller's then. 0, ENOENT or EINVAL.
+ * Take the id with that number out of the table, so that no command finds it any more; door_cm_id_end comes next. The caller
+ * gets the reference of the table. Returns 0, ENOENT or EINVAL as door_cm_id_begin does.
  */
 int door_cm_id_take(struct door_cm_channel *channel, uint32_t number, struct door_cm_id **id);
 /* Under door_cm_lock(): the same for any id of the channel; NULL: it has none. */
@@ -226,7 +226,7 @@ struct door_cm_id *door_cm_drop(struct door_cm_id *id, const struct door_cm_grou
 void door_cm_move_events(struct door_cm_id *id, struct door_cm_channel *to);
 /* Under door_cm_lock(): wake the threads in GET_EVENT. */
 void door_cm_wake(struct door_cm_channel *channel);
-/* The command GET_EVENT: 0 or an errno. cancel_state is the thread's own, for its sleep. */
+/* The command GET_EVENT. Returns 0 or an errno. cancel_state is the thread's own, for its sleep. */
 int door_cm_get_event(struct door_cm_channel *channel, uint64_t response, size_t room,
 		      int cancel_state);
 
@@ -274,7 +274,7 @@ int door_cm_query(struct door_cm_id *id, uint32_t option, uint64_t response, siz
 
 /* --- listeners (door_cm_listen.c, door_cm_follow.c) ----------------------------------------------------------- */
 
-/* Under door_cm_id::control: the command. 0 or an errno. */
+/* Under door_cm_id::control: the command. Returns 0 or an errno. */
 int door_cm_listen(struct door_cm_id *id, int backlog);
 /* Under door_cm_id::control: it hears nothing any more. */
 void door_cm_deafen(struct door_cm_id *id);

@@ -372,10 +372,6 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		 info->rdma_read_local_extensions},
 		{NEEDS_DMABUF, "dmabuf is not claimed", (more & ITX_SUPPORT_DMABUF) != 0},
 		{NEEDS_REUSE, "qp_reusable is not claimed", (more & ITX_SUPPORT_EP_REUSE) != 0},
-		{NEEDS_REMOTE_STATUS, "remote_status is not claimed",
-		 (more & ITX_SUPPORT_REMOTE_STATUS) != 0},
-		{NEEDS_CHANGES, "enables_modifiable is not claimed",
-		 info->ep_rdma_enables_modifiable},
 		{NEEDS_UD, "ud is not claimed",
 		 (info->supported_service_types & IT_UD_SERVICE) != 0},
 	};

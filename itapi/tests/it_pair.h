@@ -89,16 +89,14 @@ enum pair_need {
 	NEEDS_READ_EXTENSIONS = 1u << 19,
 	NEEDS_DMABUF = 1u << 20,
 	NEEDS_LMR_UNLINK = 1u << 21, /* of regions, by a peer */
-	NEEDS_UD = 1u << 30,
-	NEEDS_HELD = 1u << 22,    /* a message without a receive waits in the adapter, in turn */
-	NEEDS_WAITING = 1u << 23, /* a message without a receive waits, in whichever way */
+	NEEDS_HELD = 1u << 22,       /* a message without a receive waits in the adapter, in turn */
+	NEEDS_WAITING = 1u << 23,    /* a message without a receive waits, in whichever way */
 	NEEDS_REUSE = 1u << 24,
 	NEEDS_TIME_WAIT = 1u << 25,
-	NEEDS_SEGMENTS = 1u << 26,      /* PAIR_SEGMENTS in a Send, a receive and a Write */
-	NEEDS_REMOTE_STATUS = 1u << 27, /* what the peer refuses fails its request */
+	NEEDS_SEGMENTS = 1u << 26, /* PAIR_SEGMENTS in a Send, a receive and a Write */
+	NEEDS_UD = 1u << 27,
 	NEEDS_READS = 1u << 28,
-	NEEDS_CHANGES = 1u << 29,      /* of the rights of a peer */
-	NEEDS_PRIVATE_DATA = 1u << 30, /* PAIR_PDATA octets in a request and in an acceptance */
+	NEEDS_PRIVATE_DATA = 1u << 29, /* PAIR_PDATA octets in a request and in an acceptance */
 };
 
 /* As many segments as an RDMAC adapter has; tests with more than one use no more. */

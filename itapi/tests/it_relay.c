@@ -141,7 +141,6 @@ fpdu_done(struct relay *relay, struct flow *flow)
 {
 	if ((flow->head[3] & 0x0f) == 7)
 		relay->report.terminate[flow->way] = flow->head[20] << 8 | flow->head[21];
-	relay->report.fpdus[flow->way]++;
 	flow->index++;
 	flow->at = 0;
 	flow->size = 0;

@@ -40,11 +40,10 @@ struct relay_plan {
 
 struct relay_report {
 	bool struck;
-	bool reset;                 /* the connection ended so, by the harm or by one side */
-	bool tagged;                /* the FPDU that was struck */
-	uint32_t at, size;          /* where in it, and its size, in octets */
-	int terminate[RELAY_WAYS];  /* code of the Terminate that went that way; -1: none */
-	unsigned fpdus[RELAY_WAYS]; /* whole ones */
+	bool reset;                /* the connection ended so, by the harm or by one side */
+	bool tagged;               /* the FPDU that was struck */
+	uint32_t at, size;         /* where in it, and its size, in octets */
+	int terminate[RELAY_WAYS]; /* code of the Terminate that went that way; -1: none */
 };
 
 struct relay;

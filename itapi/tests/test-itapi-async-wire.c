@@ -14,10 +14,9 @@
 #include "cm_scene.h"
 #include "it_stream.h"
 
-#define UNTAGGED 18u /* octets of header of an untagged segment */
-#define TAGGED   14u
-#define LAST     0x40u
-#define TAG      0x80u
+#define TAGGED 14u
+#define LAST   0x40u
+#define TAG    0x80u
 
 /* Opcodes of RDMAP, and queue numbers of untagged messages. */
 enum {

@@ -11,8 +11,7 @@
 #include "it_pair.h"
 #include "it_soft.h"
 
-#define ROUNDS  40
-#define WAITERS 4
+#define ROUNDS 40
 
 /* A thread that repeats one call until the call says that its object is gone. */
 struct worker {

@@ -54,10 +54,6 @@ test_create_handles(struct pair *pair)
 	struct end *a = &pair->active, *b = &pair->passive;
 	it_ep_handle_t ep = NULL;
 
-	if (!dgram_offered(a)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	g_assert_cmpint(it_ep_ud_create(NULL, a->request, a->recv, &attr, 0, &ep), ==,
 			IT_ERR_INVALID_PZ);
 	g_assert_cmpint(it_ep_ud_create(a->pz, NULL, a->recv, &attr, 0, &ep), ==,
@@ -92,10 +88,6 @@ test_create_limits(struct pair *pair)
 	struct end *a = &pair->active;
 	it_ep_attributes_t attr = dgram_attr();
 
-	if (!dgram_offered(a)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	attr.max_dto_payload_size = a->info->spigot_info[0].max_ud_send_len;
 	pair_ok(create(a, &attr));
 	attr.max_dto_payload_size++;
@@ -154,10 +146,6 @@ test_create_overflowed(struct pair *pair)
 	it_ep_handle_t ep = NULL;
 	it_evd_handle_t small;
 
-	if (!dgram_offered(a)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	small = overflowed(pair);
 	g_assert_cmpint(it_ep_ud_create(a->pz, small, a->recv, &attr, 0, &ep), ==,
 			IT_ERR_INVALID_REQ_EVD_STATE);
@@ -247,10 +235,6 @@ test_query(struct pair *pair)
 	it_ep_param_t params, untouched;
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	pair_ok(it_ep_query(a.ep, IT_EP_PARAM_ALL, &params));
 	g_assert_true(params.ia == a.end->ia);
@@ -294,10 +278,6 @@ test_modify(struct pair *pair)
 	it_ep_param_t params;
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	attr.srv.ud.ep_info.ud_ep_key = KEY + 1;
 	pair_ok(it_ep_modify(a.ep, IT_EP_PARAM_EP_KEY, &attr));
@@ -356,10 +336,6 @@ test_types(struct pair *pair)
 	struct dgram a;
 	it_dg_remote_ep_addr_t target;
 
-	if (!dgram_offered(end)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, end);
 	target = dgram_target(a.way, &a.info);
 	g_assert_cmpint(it_post_send(a.ep, &segment, 1, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
@@ -406,10 +382,6 @@ test_link_types(struct pair *pair)
 	it_rmr_context_t context;
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	g_assert_cmpint(it_lmr_link(a.end->lmr, a.end->buffer, &iobl, 8, IT_ADDR_MODE_ABSOLUTE,
 				    IT_PRIV_LOCAL, a.ep, 0, 0, &context),
@@ -431,10 +403,6 @@ test_sendto(struct pair *pair)
 	struct dgram a;
 	guint posted = 0;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	good = dgram_target(a.way, &a.info);
 	segment = end_segment(a.end, 0, 8);
@@ -481,10 +449,6 @@ test_recvfrom(struct pair *pair)
 	struct dgram a;
 	guint posted = 0;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	segment = end_segment(a.end, 0, 8);
 	wrong = segment;
@@ -513,10 +477,6 @@ test_address_handles(struct pair *pair)
 	it_addr_param_t params, untouched;
 	it_addr_handle_t way = NULL, none = NULL;
 
-	if (!dgram_offered(end)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	/* An IPv4 address from a documentation prefix, mapped. */
 	memset(&nowhere.u.ib.local_port_gid, 0, 16);
 	memset(&nowhere.u.ib.local_port_gid.s6_addr[10], 0xff, 2);
@@ -587,19 +547,19 @@ static void
 add(void)
 {
 	pair_add("ud/r-24-not-offered", test_not_offered);
-	pair_add("ud/create-handles", test_create_handles);
-	pair_add("ud/create-limits", test_create_limits);
-	pair_add_for(NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/create-overflowed",
+	pair_add_for(NEEDS_UD, "ud/create-handles", test_create_handles);
+	pair_add_for(NEEDS_UD, "ud/create-limits", test_create_limits);
+	pair_add_for(NEEDS_UD | NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/create-overflowed",
 		     test_create_overflowed);
 	pair_add_bare("ud/unprivileged", test_unprivileged);
 	pair_add_bare("ud/privileged", test_privileged);
-	pair_add("ud/query", test_query);
-	pair_add_for(NEEDS_EP_RESIZE, "ud/modify", test_modify);
-	pair_add_for(NEEDS_WINDOWS, "ud/types", test_types);
-	pair_add("ud/link-types", test_link_types);
-	pair_add("ud/sendto", test_sendto);
-	pair_add("ud/recvfrom", test_recvfrom);
-	pair_add("ud/address-handles", test_address_handles);
+	pair_add_for(NEEDS_UD, "ud/query", test_query);
+	pair_add_for(NEEDS_UD | NEEDS_EP_RESIZE, "ud/modify", test_modify);
+	pair_add_for(NEEDS_UD | NEEDS_WINDOWS, "ud/types", test_types);
+	pair_add_for(NEEDS_UD, "ud/link-types", test_link_types);
+	pair_add_for(NEEDS_UD, "ud/sendto", test_sendto);
+	pair_add_for(NEEDS_UD, "ud/recvfrom", test_recvfrom);
+	pair_add_for(NEEDS_UD, "ud/address-handles", test_address_handles);
 }
 
 int

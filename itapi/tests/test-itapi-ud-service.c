@@ -87,10 +87,6 @@ test_story(struct pair *pair)
 	it_event_t event;
 	struct dgram a, b;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	svc = query_service(pair, 0);
@@ -133,10 +129,6 @@ test_answers(struct pair *pair)
 {
 	it_ud_svc_req_handle_t svc;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, 0);
 	for (int status = IT_UD_SVC_EP_INFO_VALID; status <= IT_UD_REQ_REDIRECTED; status++) {
 		it_ud_svc_req_identifier_t id;
@@ -168,10 +160,6 @@ test_timeout(struct pair *pair)
 	it_ud_svc_req_identifier_t id;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, SEEN_US);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
@@ -194,10 +182,6 @@ test_nowhere(struct pair *pair)
 	it_path_t path = pair->path;
 	it_conn_qual_t qual = pair->qual;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	path.timeout = SHORT_US;
 	memset(&path.u.ib.local_port_gid, 0, 16);
 	memcpy(&path.u.ib.remote_port_gid.s6_addr[12], "\xc0\x00\x02\x01", 4);
@@ -224,10 +208,6 @@ test_free_pending(struct pair *pair)
 	it_ud_svc_req_identifier_t id;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	g_assert_cmpint(it_evd_free(pair->active.cm_msg), ==, IT_ERR_EVD_BUSY);
@@ -260,10 +240,6 @@ test_listener(struct pair *pair)
 	it_ud_svc_req_handle_t svc[3];
 	guint rejected = 0, told = 0;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc[0] = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc[0]));
 	it_ud_svc_req_identifier_t id = asked(pair);
@@ -316,10 +292,6 @@ test_identifiers(struct pair *pair)
 	it_ud_svc_req_identifier_t id;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
@@ -363,10 +335,6 @@ test_create(struct pair *pair)
 	it_conn_qual_t qual = pair->qual;
 	it_path_t path = pair->path;
 
-	if (!dgram_offered(a)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	pair_ok(it_evd_create(a->ia, IT_AEVD_NOTIFICATION_EVENT_STREAM, 0, 0, 0, NULL, &aggregate,
 			      NULL));
 	const struct {
@@ -419,10 +387,6 @@ test_query(struct pair *pair)
 	it_handle_type_enum_t type;
 	uint32_t number;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, 5);
 	other = query_service(pair, 0);
 	pair_ok(it_get_handle_type((it_handle_t)svc, &type));
@@ -466,10 +430,6 @@ test_reply(struct pair *pair)
 	it_ud_svc_req_handle_t svc;
 	it_ud_svc_req_identifier_t id;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	id = asked(pair);
@@ -493,10 +453,6 @@ test_ia_free(struct pair *pair)
 	it_ud_svc_req_identifier_t id;
 	struct end end;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	g_assert_true(end_open(&end));
 	pair_ok(it_ud_service_request_handle_create(&pair->qual, end.cm_msg, &pair->path, NULL, 0,
 						    &own));
@@ -537,10 +493,6 @@ test_many(struct pair *pair)
 	it_ud_svc_req_handle_t svc[MANY];
 	bool seen[MANY] = {false};
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	for (guint i = 0; i < MANY; i++) {
 		uint16_t number = (uint16_t)i;
 
@@ -578,18 +530,18 @@ static void
 add(void)
 {
 	pair_add("ud-service/not-offered", test_not_offered);
-	pair_add("ud-service/story", test_story);
-	pair_add("ud-service/answers", test_answers);
-	pair_add("ud-service/r-35-timeout", test_timeout);
-	pair_add("ud-service/r-35-nowhere", test_nowhere);
-	pair_add("ud-service/free-pending", test_free_pending);
-	pair_add("ud-service/listener", test_listener);
-	pair_add("ud-service/identifiers", test_identifiers);
-	pair_add("ud-service/create", test_create);
-	pair_add("ud-service/query", test_query);
-	pair_add("ud-service/reply", test_reply);
-	pair_add("ud-service/ia-free", test_ia_free);
-	pair_add("ud-service/many", test_many);
+	pair_add_for(NEEDS_UD, "ud-service/story", test_story);
+	pair_add_for(NEEDS_UD, "ud-service/answers", test_answers);
+	pair_add_for(NEEDS_UD, "ud-service/r-35-timeout", test_timeout);
+	pair_add_for(NEEDS_UD, "ud-service/r-35-nowhere", test_nowhere);
+	pair_add_for(NEEDS_UD, "ud-service/free-pending", test_free_pending);
+	pair_add_for(NEEDS_UD, "ud-service/listener", test_listener);
+	pair_add_for(NEEDS_UD, "ud-service/identifiers", test_identifiers);
+	pair_add_for(NEEDS_UD, "ud-service/create", test_create);
+	pair_add_for(NEEDS_UD, "ud-service/query", test_query);
+	pair_add_for(NEEDS_UD, "ud-service/reply", test_reply);
+	pair_add_for(NEEDS_UD, "ud-service/ia-free", test_ia_free);
+	pair_add_for(NEEDS_UD, "ud-service/many", test_many);
 }
 
 int

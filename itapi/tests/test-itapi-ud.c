@@ -27,10 +27,6 @@ test_arrives(struct pair *pair)
 	struct dgram a, b;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	dgram_fill(&a, 1000);
@@ -62,10 +58,6 @@ test_answered(struct pair *pair)
 	it_addr_handle_t back;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	dgram_offer(&a, 8192, HEADER + 4, 1);
@@ -90,10 +82,6 @@ test_to_itself(struct pair *pair)
 {
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	dgram_fill(&a, 100);
 	dgram_offer(&a, 4096, HEADER + 100, 1);
@@ -113,10 +101,6 @@ test_sizes(struct pair *pair)
 	struct dgram a, b;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	target = dgram_target(a.way, &b.info);
@@ -164,10 +148,6 @@ test_lost(struct pair *pair)
 	struct dgram a, b;
 	it_remote_ep_info_t to;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	dgram_send(&a, &b.info, 10, 1); /* no receive posted */
@@ -195,10 +175,6 @@ test_too_long(struct pair *pair)
 {
 	struct dgram a, b;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	dgram_offer(&b, 4096, HEADER + 10, 9);
@@ -215,10 +191,6 @@ test_frees(struct pair *pair)
 {
 	struct dgram a, b;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
@@ -248,10 +220,6 @@ test_flags(struct pair *pair)
 	struct dgram a, b;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	pair_ok(it_ep_free(b.ep));
@@ -287,10 +255,6 @@ test_states(struct pair *pair)
 	struct dgram a, b;
 	it_event_t event;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	pair_ok(it_evd_create(pair->active.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &async,
 			      NULL));
 	a = dgram_open(pair, &pair->active);
@@ -334,10 +298,6 @@ test_hasty_reset(struct pair *pair)
 	it_lmr_triplet_t beyond;
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	target = dgram_target(a.way, &a.info);
 	beyond = end_segment(a.end, END_BUFFER - 4, 8);
@@ -362,10 +322,6 @@ test_receive_fails(struct pair *pair)
 	it_lmr_triplet_t beyond;
 	struct dgram a, b;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	pair_ok(it_evd_create(pair->passive.ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 1, NULL, &async,
 			      NULL));
 	a = dgram_open(pair, &pair->active);
@@ -395,10 +351,6 @@ test_overflow(struct pair *pair)
 	it_event_t event;
 	guint sent = 0;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	a = dgram_open(pair, &pair->active);
 	b = dgram_open(pair, &pair->passive);
 	pair_ok(it_ep_free(b.ep));
@@ -434,10 +386,6 @@ test_ia_free(struct pair *pair)
 	struct end end;
 	struct dgram a;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	g_assert_true(end_open(&end));
 	a = dgram_open(pair, &end);
 	dgram_offer(&a, 4096, HEADER + 8, 1);
@@ -493,10 +441,6 @@ test_threads(struct pair *pair)
 	it_ep_param_t params;
 	struct dgram b;
 
-	if (!dgram_offered(&pair->active)) {
-		pair_inapplicable("ud is not claimed");
-		return;
-	}
 	b = dgram_open(pair, &pair->passive);
 	pair_ok(it_ep_free(b.ep));
 	pair_ok(it_evd_create(b.end->ia, IT_DTO_EVENT_STREAM, 0, (size_t)THREADS * EACH, 1, NULL,
@@ -530,20 +474,20 @@ static void
 add(void)
 {
 	pair_add("ud/told", test_told);
-	pair_add("ud/arrives", test_arrives);
-	pair_add("ud/answered", test_answered);
-	pair_add("ud/to-itself", test_to_itself);
-	pair_add_for(NEEDS_SEGMENTS, "ud/sizes", test_sizes);
-	pair_add("ud/lost", test_lost);
-	pair_add("ud/too-long", test_too_long);
-	pair_add("ud/frees", test_frees);
-	pair_add("ud/flags", test_flags);
-	pair_add("ud/r-24-states", test_states);
-	pair_add("ud/hasty-reset", test_hasty_reset);
-	pair_add("ud/receive-fails", test_receive_fails);
-	pair_add_for(NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/overflow", test_overflow);
-	pair_add("ud/ia-free", test_ia_free);
-	pair_add("ud/threads", test_threads);
+	pair_add_for(NEEDS_UD, "ud/arrives", test_arrives);
+	pair_add_for(NEEDS_UD, "ud/answered", test_answered);
+	pair_add_for(NEEDS_UD, "ud/to-itself", test_to_itself);
+	pair_add_for(NEEDS_UD | NEEDS_SEGMENTS, "ud/sizes", test_sizes);
+	pair_add_for(NEEDS_UD, "ud/lost", test_lost);
+	pair_add_for(NEEDS_UD, "ud/too-long", test_too_long);
+	pair_add_for(NEEDS_UD, "ud/frees", test_frees);
+	pair_add_for(NEEDS_UD, "ud/flags", test_flags);
+	pair_add_for(NEEDS_UD, "ud/r-24-states", test_states);
+	pair_add_for(NEEDS_UD, "ud/hasty-reset", test_hasty_reset);
+	pair_add_for(NEEDS_UD, "ud/receive-fails", test_receive_fails);
+	pair_add_for(NEEDS_UD | NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/overflow", test_overflow);
+	pair_add_for(NEEDS_UD, "ud/ia-free", test_ia_free);
+	pair_add_for(NEEDS_UD, "ud/threads", test_threads);
 }
 
 int

@@ -46,12 +46,12 @@ kal_address_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	conn->pending.peer = req->peer;
 	conn->pending.service = req->service;
 	/* The provider's event may come on another thread before the call returns. */
-	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+	status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT);
 	if (status != RI_SUCCESS)
 		return status;
 	status = ri_call_connect(conn->cm->caller, conn->qp, &params);
 	if (status != RI_SUCCESS)
-		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+		(void)!kal_conn_move(conn, KAL_CONN_UNDONE);
 	return status;
 }
 
@@ -69,12 +69,12 @@ kal_address_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct k
 	if (params.ird_ord)
 		params.ord = MIN(params.ord, request->info.ird);
 	params.deadline = host->now(host->self) + KAL_CONNECT_DEFAULT;
-	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
+	status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT);
 	if (status != RI_SUCCESS)
 		return status;
 	status = ri_call_accept(conn->cm->caller, request->provider, conn->qp, &params);
 	if (status != RI_SUCCESS) {
-		(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+		(void)!kal_conn_move(conn, KAL_CONN_UNDONE);
 		return status;
 	}
 	rep->ird = params.ird;

@@ -133,14 +133,13 @@ kal_confirm(struct kal_conn *conn, const struct kal_cm_req *req)
 	    req->pdata_len > RI_PDATA_MAX)
 		return RI_ERR_INVALID_ARG;
 	kal_conn_lock(conn);
-	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM,
-			       KAL_REASON_OTHER);
+	status = kal_conn_move(conn, req->refuse ? KAL_CONN_CALL_DROP : KAL_CONN_CALL_CONFIRM);
 	if (status == RI_SUCCESS) {
 		status = ri_call_confirm(conn->cm->caller, conn->qp, !req->refuse, req->pdata,
 					 (uint16_t)req->pdata_len);
 		/* INVALID_STATE: the connection ended meanwhile, and the provider's event is on the way. */
 		if (status != RI_SUCCESS && status != RI_ERR_INVALID_STATE)
-			(void)!kal_conn_move(conn, KAL_CONN_FAILED, KAL_REASON_OTHER);
+			(void)!kal_conn_move(conn, KAL_CONN_FAILED);
 		if (status != RI_SUCCESS || req->refuse)
 			kal_conn_kill(conn);
 	}
@@ -225,11 +224,11 @@ kal_peer(struct kal_conn *conn, const struct ri_peer *peer, bool send)
 
 	kal_conn_lock(conn);
 	if (!send) {
-		status = kal_conn_move(conn, KAL_CONN_CALL_PEER, KAL_REASON_OTHER);
+		status = kal_conn_move(conn, KAL_CONN_CALL_PEER);
 		if (status == RI_SUCCESS) {
 			status = ri_call_peer_receive(caller, conn->qp, peer);
 			if (status != RI_SUCCESS)
-				(void)!kal_conn_move(conn, KAL_CONN_UNDONE, KAL_REASON_OTHER);
+				(void)!kal_conn_move(conn, KAL_CONN_UNDONE);
 		}
 	} else if (kal_conn_state(conn) == KAL_CONN_OWN) {
 		status = ri_call_peer_send(caller, conn->qp, peer);

@@ -86,7 +86,7 @@ note_shortage(struct kal_setup *setup, int error)
 	       error == EMFILE ? " (see RLIMIT_NOFILE)" : "");
 }
 
-/* A socket for the connection, of this process or of a daemon that has rules for it. 0, or errno. */
+/* A socket for the connection, of this process or of a daemon that has rules for it. Returns 0 or an errno. */
 static int
 socket_new(struct kal_setup *setup, const struct sockaddr_storage *peer, socklen_t len,
 	   bool *connecting)
@@ -180,7 +180,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 	if (status == RI_SUCCESS)
 		status = ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
-		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT, KAL_REASON_OTHER);
+		status = kal_conn_move(conn, KAL_CONN_CALL_CONNECT);
 	if (status != RI_SUCCESS) {
 		kal_setup_free(setup);
 		return status;
@@ -200,7 +200,7 @@ kal_stream_connect(struct kal_conn *conn, const struct kal_cm_req *req)
 
 /* --- on the service thread ------------------------------------------------------------------ */
 
-/* The outcome of the initiator's TCP connect: 0, or errno. If 0, the Request is ready to be sent. */
+/* The outcome of the initiator's TCP connect. Returns 0 or an errno. If 0, the Request is ready to be sent. */
 static int
 tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 {
@@ -231,7 +231,7 @@ tcp_outcome(struct kal_conn *conn, struct kal_setup *setup)
 	setup->out_at = 0;
 	setup->in_len = 0;
 	setup->tcp_up = true;
-	return kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER) == RI_SUCCESS ? 0 : EPROTO;
+	return kal_conn_move(conn, KAL_CONN_TCP_UP) == RI_SUCCESS ? 0 : EPROTO;
 }
 
 /*
@@ -270,7 +270,7 @@ dial_again(struct kal_conn *conn, struct kal_setup *setup)
 	if (socket_dial(setup) != RI_SUCCESS || setup->error != 0)
 		return false;
 	return host->watch_start(host->self, &setup->watch) == RI_SUCCESS &&
-	       kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER) == RI_SUCCESS;
+	       kal_conn_move(conn, KAL_CONN_RETRY) == RI_SUCCESS;
 }
 
 /*
@@ -318,7 +318,7 @@ kal_dial_resume(struct kal_conn *conn, struct kal_setup *setup)
 				   ri_errno_text(error));
 		return false;
 	}
-	(void)!kal_conn_move(conn, KAL_CONN_RETRY, KAL_REASON_OTHER); /* unless TCP was never up */
+	(void)!kal_conn_move(conn, KAL_CONN_RETRY); /* unless TCP was never up */
 	host->timer_start(host->self, &setup->timer, setup->deadline);
 	return true;
 }

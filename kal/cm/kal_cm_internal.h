@@ -95,9 +95,8 @@ void kal_cm_unlock(struct kal_cm *cm);
 /* The only way to a new state: kal_conn_step(), and what is shown of the connection follows. The caller owns cm->lock. */
 enum ri_status kal_conn_go(struct kal_conn *conn, enum kal_conn_event conn_event,
 			   enum kal_cm_kind *report) RI_MUST_CHECK;
-/* Make the move and queue the event that the table of states names. `reason` is used with FAILED. */
-enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event,
-			     enum kal_cm_reason reason) RI_MUST_CHECK;
+/* Make the move and queue the event that the table of states names; FAILED has the reason KAL_REASON_OTHER. */
+enum ri_status kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event) RI_MUST_CHECK;
 /* Queue the event of a move. The caller owns cm->lock. */
 void kal_conn_tell(struct kal_conn *conn, enum kal_cm_kind report, enum kal_cm_reason reason);
 /* Queue the event of a move after the provider has flushed what was posted; call kal_conn_kill first. */

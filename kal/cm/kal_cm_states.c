@@ -8,6 +8,12 @@
  */
 #include "kal_cm_states.h"
 
+/* One cell: the next state, and the event for the client (0 = none). */
+struct kal_conn_rule {
+	enum kal_conn_state next;
+	enum kal_cm_kind report;
+};
+
 /* clang-format off */
 static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_EVENT_COUNT] = {
 	[KAL_CONN_IDLE] = {
@@ -83,12 +89,6 @@ static const struct kal_conn_rule rules[KAL_CONN_STATE_COUNT][KAL_CONN_EVENT_COU
 };
 /* clang-format on */
 
-struct kal_conn_rule
-kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_event conn_event)
-{
-	return rules[state][conn_event];
-}
-
 enum ri_status
 kal_conn_step(enum kal_conn_state *state, enum kal_conn_event conn_event, enum kal_cm_kind *report)
 {
@@ -121,30 +121,4 @@ kal_conn_state_name(enum kal_conn_state state)
 	};
 
 	return (unsigned)state < KAL_CONN_STATE_COUNT ? names[state] : "?";
-}
-
-const char *
-kal_conn_event_name(enum kal_conn_event conn_event)
-{
-	static const char *const names[KAL_CONN_EVENT_COUNT] = {
-		[KAL_CONN_CALL_CONNECT] = "CALL_CONNECT",
-		[KAL_CONN_CALL_ACCEPT] = "CALL_ACCEPT",
-		[KAL_CONN_CALL_CONFIRM] = "CALL_CONFIRM",
-		[KAL_CONN_CALL_PEER] = "CALL_PEER",
-		[KAL_CONN_CALL_DISCONNECT] = "CALL_DISCONNECT",
-		[KAL_CONN_CALL_DROP] = "CALL_DROP",
-		[KAL_CONN_TCP_UP] = "TCP_UP",
-		[KAL_CONN_RETRY] = "RETRY",
-		[KAL_CONN_REPLY] = "REPLY",
-		[KAL_CONN_ATTACH] = "ATTACH",
-		[KAL_CONN_STANDS] = "STANDS",
-		[KAL_CONN_REFUSED] = "REFUSED",
-		[KAL_CONN_FAILED] = "FAILED",
-		[KAL_CONN_END_CLOSE] = "END_CLOSE",
-		[KAL_CONN_END_BROKEN] = "END_BROKEN",
-		[KAL_CONN_UNDONE] = "UNDONE",
-		[KAL_CONN_RESET] = "RESET",
-	};
-
-	return (unsigned)conn_event < KAL_CONN_EVENT_COUNT ? names[conn_event] : "?";
 }

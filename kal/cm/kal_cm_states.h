@@ -47,21 +47,12 @@ enum kal_conn_event {
 	KAL_CONN_EVENT_COUNT
 };
 
-/* One cell: the next state, and the event for the client (0 = none). */
-struct kal_conn_rule {
-	enum kal_conn_state next;
-	enum kal_cm_kind report;
-};
-
 /*
  * Make a move. RI_ERR_INVALID_STATE if the table has none; then nothing has changed. *report: the event for the
  * client.
  */
 enum ri_status kal_conn_step(enum kal_conn_state *state, enum kal_conn_event conn_event,
 			     enum kal_cm_kind *report) RI_MUST_CHECK;
-/* The cell itself, for tests and drawings. */
-struct kal_conn_rule kal_conn_rule_of(enum kal_conn_state state, enum kal_conn_event conn_event);
 const char *kal_conn_state_name(enum kal_conn_state state);
-const char *kal_conn_event_name(enum kal_conn_event conn_event);
 
 #endif /* KAL_CM_STATES_H */

@@ -130,10 +130,11 @@ kal_stream_drop(struct kal_conn *conn)
 }
 
 /*
- * The attempt failed before the provider had the stream. Called under verbs, which this releases: the queue pair is
- * flushed first, then the event is queued. Called on the service thread, where watch and timer stop at once.
- * The empty setup stays with its connection, which may be freed as soon as verbs is released: the thread that frees
- * it stops the watch, and so waits until the function that called this has returned.
+ * The attempt failed before the provider had the stream. The queue pair is flushed first, then the event is queued.
+ *
+ * The caller owns kal_conn::verbs, which is released here. It is on the service thread, where watch and timer stop at once. The
+ * connection may be freed as soon as verbs is released, and its empty setup with it: the thread that frees it stops the watch,
+ * which waits until the function of the watch, the caller of this one, has returned.
  */
 void
 kal_stream_give_up(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason,
@@ -211,7 +212,7 @@ kal_stream_accept(struct kal_conn *conn, const struct kal_cm_req *req, struct ka
 	status = setup->out_len == 0 ? RI_ERR_INVALID_ARG
 				     : ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
-		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT, KAL_REASON_OTHER);
+		status = kal_conn_move(conn, KAL_CONN_CALL_ACCEPT);
 	if (status != RI_SUCCESS) {
 		kal_setup_free(setup);
 		return status;
@@ -269,7 +270,7 @@ kal_stream_hand_over(struct kal_conn *conn, struct kal_setup *setup, size_t earl
 	conn->pending.own_ord = setup->negotiated.ord;
 	kal_cm_unlock(cm);
 	/* The upcall STREAM_UP may come before the call returns. */
-	status = kal_conn_move(conn, KAL_CONN_ATTACH, KAL_REASON_OTHER);
+	status = kal_conn_move(conn, KAL_CONN_ATTACH);
 	if (status == RI_SUCCESS)
 		status = ri_call_attach_stream(cm->caller, conn->qp, &stream);
 	if (status == RI_SUCCESS)

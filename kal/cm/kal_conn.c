@@ -224,7 +224,7 @@ kal_conn_go(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_k
 }
 
 enum ri_status
-kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm_reason reason)
+kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event)
 {
 	enum kal_cm_kind report;
 	enum ri_status status;
@@ -232,7 +232,7 @@ kal_conn_move(struct kal_conn *conn, enum kal_conn_event conn_event, enum kal_cm
 	kal_cm_lock(conn->cm);
 	status = kal_conn_go(conn, conn_event, &report);
 	if (status == RI_SUCCESS)
-		kal_conn_tell(conn, report, reason);
+		kal_conn_tell(conn, report, KAL_REASON_OTHER);
 	kal_cm_unlock(conn->cm);
 	return status;
 }
@@ -256,7 +256,7 @@ kal_conn_modified(struct kal_conn *conn, const struct ri_qp_attr *attr, uint32_t
 	if (mask & RI_QP_ATTR_ORD)
 		conn->ord = attr->ord;
 	if ((mask & RI_QP_ATTR_STATE) && attr->state == RI_QPS_IDLE)
-		(void)!kal_conn_move(conn, KAL_CONN_RESET, KAL_REASON_OTHER);
+		(void)!kal_conn_move(conn, KAL_CONN_RESET);
 }
 
 void

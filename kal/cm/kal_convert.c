@@ -188,11 +188,10 @@ kal_stream_convert(struct kal_conn *conn, const struct kal_convert_req *req, con
 		return RI_ERR_RESOURCES;
 	status = ri_call_reserve(conn->cm->caller, conn->qp);
 	if (status == RI_SUCCESS)
-		status = kal_conn_move(
-			conn, req->initiator ? KAL_CONN_CALL_CONNECT : KAL_CONN_CALL_ACCEPT,
-			KAL_REASON_OTHER);
+		status = kal_conn_move(conn, req->initiator ? KAL_CONN_CALL_CONNECT
+							    : KAL_CONN_CALL_ACCEPT);
 	if (status == RI_SUCCESS && req->initiator)
-		status = kal_conn_move(conn, KAL_CONN_TCP_UP, KAL_REASON_OTHER);
+		status = kal_conn_move(conn, KAL_CONN_TCP_UP);
 	if (status != RI_SUCCESS) {
 		kal_fd_close(&setup->fd); /* before the free, which would refuse on this stream */
 		kal_setup_free(setup);

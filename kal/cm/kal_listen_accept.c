@@ -100,7 +100,7 @@ stay_short(struct kal_tcp_port *port, int sock, int error, struct kal_listen_say
 		struct kal_fd fd = {0};
 
 		kal_fd_close(&port->spare);
-		accepted = kal_fd_accept(&fd, sock, NULL, NULL);
+		accepted = kal_fd_accept(&fd, sock);
 		if (accepted) {
 			kal_sock_abort(kal_fd_get(&fd));
 			kal_fd_close(&fd);
@@ -121,7 +121,7 @@ take_one(struct kal_tcp_port *port, int sock, bool *pause, struct kal_listen_say
 	*pause = is_full(port);
 	if (*pause)
 		return false;
-	if (kal_fd_accept(&fd, sock, NULL, NULL)) {
+	if (kal_fd_accept(&fd, sock)) {
 		/* Whatever was missing is there again. */
 		if (port->short_logged) {
 			saying->level = RI_LOG_WARNING;

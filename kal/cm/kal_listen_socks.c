@@ -180,7 +180,7 @@ kal_listen_choose(const struct kal_tcp_port *port, int fd)
 
 /* --- sockets ---------------------------------------------------------------------------------------- */
 
-/* Listen at one address, or at any of its family. 0, or errno. *number: 0 lets the kernel choose, and is filled in. */
+/* Listen at one address, or at any of its family. Returns 0 or an errno. *number: 0 lets the kernel choose, and is filled in. */
 static int
 sock_open(struct kal_tcp_port *port, const struct ri_addr *addr, bool any)
 {
@@ -314,7 +314,7 @@ any_open(struct kal_tcp_port *port, uint8_t family)
 	return error;
 }
 
-/* Open what a listener needs beyond what the port has; 0, or errno. *lacks: networks of its spigot are not served. */
+/* Open what a listener needs beyond what the port has. Returns 0 or an errno. *lacks: networks of its spigot are not served. */
 static int
 socks_open_for(struct kal_tcp_port *port, const struct kal_listener *listener, bool *lacks)
 {
@@ -385,7 +385,7 @@ port_free(struct kal_tcp_port *port)
 	free(port);
 }
 
-/* Under the lock: join the port, with all sockets that the listener needs. 0, or errno; *taken: to be closed. */
+/* Under the lock: join the port, with all sockets that the listener needs. Returns 0 or an errno; *taken: to be closed. */
 static int
 port_join(struct kal_tcp_port *port, struct kal_listener *listener, bool *lacks,
 	  struct kal_listen_sock **taken)
@@ -433,7 +433,7 @@ socks_watch(struct kal_tcp_port *port)
 	return status;
 }
 
-/* One attempt. 0, or errno. */
+/* One attempt. Returns 0 or an errno. */
 static int
 listener_try(struct kal_listener *listener, uint16_t *number, bool *lacks)
 {

@@ -99,7 +99,9 @@ void kal_mpa_found_text(enum kal_mpa_kind kind, enum kal_mpa_found found, const 
 			size_t len, char *text, size_t room);
 
 /**
- * @brief Encode a frame. Words go out if `words` is set and `revision` is 2; reserved bits are 0.
+ * @brief Encode a frame.
+ *
+ * The two words with IRD and ORD (RFC 6581 9) are written if `words` is set and `revision` is 2. Reserved bits are 0.
  *
  * @param[in] frame  the frame; `ird` and `ord` at most 0x3fff
  * @param[out] buf   where to

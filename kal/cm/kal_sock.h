@@ -16,7 +16,7 @@ struct kal_cm;
 /* A sockaddr for an address and a port in network order. Returns its length, 0 if no IP address. */
 socklen_t kal_sock_addr(struct sockaddr_storage *out, const struct ri_addr *addr, uint16_t port);
 void kal_sock_addr_back(const struct sockaddr_storage *in, struct ri_addr *addr, uint16_t *port);
-/* A non-blocking TCP socket of that family: 0, or errno. */
+/* A non-blocking TCP socket of that family. Returns 0 or an errno. */
 int kal_sock_new(struct kal_fd *fd, int family);
 /*
  * Is the connection one of the socket with itself? TCP makes one (RFC 9293, 3.5, simultaneous open) if no socket listens

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A thread for each piece of work: it is rare, and none of it is fast. The lists of a user belong to the main loop; a thread hands its work
- * back by the list `finished`, under its lock.
+ * Each piece of work gets a thread of its own, since such work is rare and slow. The lists of a user belong to the main loop. A thread
+ * returns its work through the list `finished`, which has a lock.
  */
 #include "kald_apart.h"
 

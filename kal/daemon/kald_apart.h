@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Work on descriptors of clients, apart from the main loop. Whatever is done with a descriptor that somebody else has may wait for him: a
- * close, for a peer or a file system; most calls on a socket, for its lock, which a system call of the client may hold as long as it likes. So
- * such work is done in threads. Each user has few of them: one that waits delays its own user only.
+ * Work on descriptors of clients, apart from the main loop. A client can make almost every call on a descriptor that it shares wait: a
+ * close waits for a peer or a file system, most calls on a socket wait for its lock, which a system call of the client may own as long as
+ * it likes. So threads do such work. The number of threads of a user is limited, so a client that makes them wait delays only its own user.
  */
 #ifndef KALD_APART_H
 #define KALD_APART_H

@@ -20,7 +20,7 @@
 #define SO_COOKIE 57
 #endif
 
-#define DRAIN_MAX 512 /* packets at once: whoever floods does not keep kald */
+#define DRAIN_MAX 512 /* packets at once, so that a flood does not keep kald from other work */
 
 static bool
 option_set(int fd, int level, int name, int value)

@@ -3,8 +3,9 @@
 
 /*
  * The sockets of an address that processes of one user share: a group with SO_REUSEPORT, one socket for each slot. Each member has
- * duplicates of all, and of the memory of the table, so that the group does not need kald to live. kald does nothing with their sockets
- * that takes a lock of them, as a member may keep it: it steers by a socket of its own, and sees packets by recv() alone.
+ * duplicates of all sockets and of the memory of the table, so the group works without kald. A member may keep the lock of a socket
+ * locked. So kald calls nothing that takes the lock of a member's socket: it sets the steering program on a socket of its own, and
+ * receives packets by recv() alone.
  */
 #ifndef KALD_GROUP_H
 #define KALD_GROUP_H
@@ -30,7 +31,7 @@ struct kald_group {
 
 /* Open one. NULL: *error is an errno; EADDRINUSE: somebody has the port, or what is left of another group. */
 struct kald_group *kald_group_new(const struct kald_addr *at, uint32_t uid, int *error);
-/* Only what counts in the address, so that two that are the same are equal. */
+/* The address with its unused members 0, so that equal addresses are equal octet by octet. */
 struct kald_addr kald_share_address(const struct kald_share *said);
 /* Look at what came with a request: kald_fds::here, or claimed and why. May wait for the client, so it is called apart from the main loop. */
 void kald_group_examine(struct kald_fds *got, const struct kald_share *said);
@@ -44,9 +45,9 @@ bool kald_group_is(const struct kald_group *group, const struct kald_fds *got, c
 struct kald_group *kald_group_ref(struct kald_group *group);
 /* The last one closes its descriptors. */
 void kald_group_unref(struct kald_group *group);
-/* Have the kernel steer by the table, and members keep it. 0, or an errno: nothing has changed. */
+/* Have the kernel steer by the table, and members keep it. Returns 0 or an errno: nothing has changed. */
 int kald_group_steer(struct kald_group *group, const struct kald_steer *steer);
-/* Nobody reads this slot: what has come is dropped. */
+/* Drop the packets that have come to a slot that no process reads. */
 void kald_group_drain(const struct kald_group *group, uint32_t slot);
 
 #endif /* KALD_GROUP_H */

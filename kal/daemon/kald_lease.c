@@ -3,7 +3,7 @@
 
 #include "kald_lease.h"
 
-/* The state and one, so that an empty cell is no state. */
+/* The state plus one, so that an empty cell (0) means "not allowed". */
 #define TO(state) (KALD_LEASE_##state + 1)
 
 /* clang-format off */

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What one process has borrowed of one resource, as a table of states. kald calls a lease back when another process needs
- * what may lie idle there. A process that does not answer in time keeps what it has, and is not asked again before it answers.
+ * The lease of one process on one resource, as a table of states. kald recalls a lease when another process needs what this one may
+ * not use. A process that does not answer in time keeps what it has, and is not asked again before it answers.
  */
 #ifndef KALD_LEASE_H
 #define KALD_LEASE_H

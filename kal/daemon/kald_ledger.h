@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What is lent, by process, user and group. An account exists as long as a process that is counted in it is connected. The
- * sum of the leases of its processes is what an account has lent, at all times.
+ * What is lent, by process, user and group. An account exists as long as one of the processes that are counted in it is connected. At
+ * all times the amount that an account has lent is the sum of the leases of its processes.
  */
 #ifndef KALD_LEDGER_H
 #define KALD_LEDGER_H

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * kald: the program. It serves a socket that systemd has made, or makes one. It stays in the foreground, and forks nothing.
+ * kald: the program. It serves a socket that systemd has made, or makes one itself. It stays in the foreground and never forks.
  */
 #include <errno.h>
 #include <glib-unix.h>

@@ -15,7 +15,7 @@
 
 #define PROCESSES_DEFAULT 1024
 
-/* For whom a group of the file is. */
+/* To whom the rules of a group of the file apply. */
 enum scope {
 	FOR_ALL = 0,
 	FOR_USER,

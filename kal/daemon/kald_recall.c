@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Leases make limits soft by what lies idle in them. So before a process is refused, kald asks the others in the full account to
- * return what they do not use, and waits for at most RECALL_MS.
+ * A process may have borrowed more than it uses, so an account can be full while part of it is idle. So before kald refuses a
+ * process, it asks the others in the full account to return what they do not use, and waits for at most RECALL_MS.
  */
 #include <stdio.h>
 

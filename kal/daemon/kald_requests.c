@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What clients and tools ask for. The parser has refused values that cannot be; here rules decide, and a refusal names its rule.
- * A request that its sender has no business to make ends the session.
+ * Requests of clients and tools. The parser has refused impossible values; here the rules of the policy decide, and a refusal names
+ * the rule. A request that only another kind of sender may make ends the session.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,11 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Sessions: accepted, identified by the kernel, read in a window, ended with their socket or their process, whichever comes
- * first. A child that a client has forked may hold the socket open, so the end of the process counts, too.
+ * Sessions. The kernel says which process and user each one belongs to. A session ends with its socket or with its process, whichever
+ * ends first: a child that a client has forked may keep the socket open.
  *
- * A packet is looked at before it is taken. Only a client that shares an address may send descriptors, and they are taken apart
- * (kald_take.c): to drop one is to close it, and that may wait for its sender. So a packet that must not have any is left in its socket.
+ * kald looks at a packet before it receives it (MSG_PEEK). Only a client that shares an address may send descriptors, and kald_take.c
+ * receives those on a thread, since dropping a descriptor means to close it, which may wait for its sender. So a packet that
+ * has descriptors and must not have any is left in its socket.
  */
 #include "kald_server.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The daemon: sessions of clients and tools, what each of them asks for, and leases that are called back. Everything runs in
- * one main loop. Nothing here sees data, keys or memory of a connection.
+ * The daemon: sessions of clients and tools, their requests, and the recall of leases. Everything runs in one main loop. kald never
+ * sees the data, the keys or the memory of a connection.
  */
 #ifndef KALD_SERVER_H
 #define KALD_SERVER_H
@@ -70,16 +70,16 @@ struct kald_session {
 	uint32_t pid, gid, uid; /* as the kernel says */
 	int fd, pidfd;          /* pidfd: -1 if the kernel has none */
 	guint in, out, death, greeting;
-	guint pause; /* runs: it has sent too much, and is not read */
+	guint pause; /* the timer of its pause: it has sent too much, and is not read; or 0 */
 	bool slow;   /* it is in kald_server::slow */
 	gint64 paid_till; /* ahead of the clock by REQUEST_US for each request that counts against its allowance */
 	enum kald_kind kind; /* 0 before KALD_HELLO */
 	bool stopped;
 	bool watches;
 	bool describing;       /* KALD_DESCRIBE was sent and is not answered */
-	gint64 describe_again; /* not before */
+	gint64 describe_again; /* KALD_DESCRIBE is not sent again before */
 	uint32_t lost;         /* changes that were not sent to it */
-	bool rules_due;        /* nor the rules, when they changed */
+	bool rules_due;        /* the rules have changed, and were not sent to it */
 	struct kald_borrower borrower;
 	uint64_t used[KAL_RESOURCE_COUNT];
 	GPtrArray *adapters; /* names, one for each open */
@@ -90,7 +90,7 @@ struct kald_session {
 		taking; /* a packet with descriptors is being taken, and nothing is read; or NULL */
 	const struct kald_fds *got; /* came with the request that is being handled; NULL: none */
 	uint32_t
-		unread; /* descriptors in packets to it, since it had read all when that was asked last */
+		unread; /* descriptors that were sent to it since it was last seen to have read all */
 	unsigned waiting; /* borrows and listings of it that wait */
 };
 
@@ -124,16 +124,16 @@ void kald_log(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void kald_session_closed(struct kald_server *server, uint32_t uid);
 /* Processor time of this thread, in microseconds. */
 int64_t kald_cpu_us(void);
-/* The packet that was being taken was handled, in that processor time; or it was wrong, and the session ends. */
+/* kald_take.c has handled a packet of the session, in `took` us of processor time; `fine` false: it was wrong, and the session ends. */
 void kald_session_taken(struct kald_session *session, const struct kald_message *request, bool fine,
 			int64_t took);
 
 /* kald_take.c */
-/* Handle a request that comes with descriptors, when those were looked at. */
+/* Receive a request that has descriptors and examine them on a thread; then handle it. */
 void kald_take(struct kald_session *session, const struct kald_message *request);
-/* The session ends: its socket is closed when nobody uses it any more. */
+/* The session ends: its socket is closed when no thread uses it any more. */
 void kald_take_forget(struct kald_session *session);
-/* kald_unread.c: may that many more descriptors be on their way to the user? And they are. */
+/* kald_unread.c: may the user have `fds` more unread descriptors? kald_unread_add: they were sent. */
 bool kald_unread_room(const struct kald_session *session, uint32_t fds);
 void kald_unread_add(struct kald_session *session, uint32_t fds);
 /* kald_session_close() as soon as the client of a session that has ended has read, or dropped, the `unread` descriptors. */
@@ -153,9 +153,9 @@ socklen_t kald_sockaddr_of(const struct kald_addr *addr, struct sockaddr_storage
 void kald_welcome_send(struct kald_session *session, uint32_t id);
 
 /* kald_recall.c */
-/* Lend, perhaps after leases of others were called back; the answer may come later. */
+/* Lend, if needed after a recall of other leases; then the answer comes later. */
 void kald_borrow(struct kald_session *session, const struct kald_message *request);
-/* Something was returned, or the time for it is over: try what waits. */
+/* Something was returned, or the time to wait for it is over: try the waiting requests again. */
 void kald_borrow_again(struct kald_server *server);
 /* Was the process stopped? Then the request is refused. */
 bool kald_refuse_stopped(struct kald_session *session, const struct kald_head *to);

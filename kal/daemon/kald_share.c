@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Addresses that several processes of one user share. A process has one slot, at all addresses that it shares. A process that has a descriptor
- * of a group can harm all members of the group. So members are of one user, and each socket that a client claims is examined.
+ * Addresses that several processes of one user share. A process has the same slot at all addresses that it shares. A process that has a
+ * descriptor of a group can harm all members of the group. So all members belong to one user, and kald examines each socket that a client
+ * offers as a member's.
  */
 #include <errno.h>
 #include <netinet/in.h>

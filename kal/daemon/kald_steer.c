@@ -32,7 +32,7 @@
 #define VERSION 2u
 #define SEALS   (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
-/* Where it is in a packet: behind the UDP header BTH, of a datagram DETH, and the MAD. */
+/* Offsets in a packet, behind the UDP header: BTH, then of a datagram DETH and the MAD. */
 #define AT_QPN       4
 #define AT_ATTRIBUTE 36
 #define AT_OWN_ID    44 /* of the sender; of SIDR_REP the request's */

@@ -28,7 +28,7 @@ struct kald_steer {
 };
 
 void kald_steer_begin(struct kald_steer *steer);
-/* Have the kernel steer by that table. 0, or an errno: it steers as before. */
+/* Have the kernel steer by that table. Returns 0 or an errno: it steers as before. */
 int kald_steer_attach(const struct kald_steer *steer, int fd);
 /* The place of a service in the table, or -1. */
 int kald_steer_find(const struct kald_steer *steer, uint32_t service);

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors of clients: how they are taken out of a packet, looked at and closed, and how the socket of a client is closed in which packets
- * with descriptors are left. All of that is done apart from the main loop (kald_apart.h); a session whose packet is being taken
- * is not read meanwhile.
+ * Descriptors of clients: receiving, examining and closing them, and closing the socket of a client in which packets with descriptors are
+ * left. Threads apart from the main loop do all of that (kald_apart.h). While a thread receives a packet of a session, the main loop
+ * does not read that session.
  */
 #include <string.h>
 #include <unistd.h>

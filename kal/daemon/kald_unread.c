@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Descriptors under way. The kernel allows kald as many descriptors in unread packets as kald may have open, over all readers together. So
- * each user has a share: a user that does not read keeps no other user from its sockets. What a client has not read stays on its way
- * when kald has closed its end; so the socket of a session that has ended is kept till then, and counts as one that does not close.
+ * Descriptors that kald has sent and clients have not received yet. The kernel limits them, over all clients together, to the number of
+ * descriptors that kald may have open. So each user has a share of them, and a user that does not read cannot keep sockets from other
+ * users. They stay unread when kald closes its end of the socket; so kald keeps the socket of a session that has ended until its client
+ * has read or closed it, and counts it as one that does not close.
  */
 #include <linux/sockios.h>
 #include <sys/ioctl.h>

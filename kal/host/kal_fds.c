@@ -125,10 +125,10 @@ kal_fd_socket(struct kal_fd *fd, int family, int type)
 }
 
 bool
-kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len)
+kal_fd_accept(struct kal_fd *fd, int listener)
 {
 	fd_list_lock();
-	return fd_list_add(fd, ri_fd_accept(listener, peer, len, SOCK_NONBLOCK));
+	return fd_list_add(fd, ri_fd_accept(listener, NULL, NULL, SOCK_NONBLOCK));
 }
 
 bool

@@ -35,7 +35,7 @@ bool kal_fd_timerfd(struct kal_fd *fd);
 bool kal_fd_epoll(struct kal_fd *fd);
 bool kal_fd_memory(struct kal_fd *fd, const char *name, unsigned flags);
 bool kal_fd_socket(struct kal_fd *fd, int family, int type);
-bool kal_fd_accept(struct kal_fd *fd, int listener, struct sockaddr *peer, socklen_t *len);
+bool kal_fd_accept(struct kal_fd *fd, int listener);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
 
 #define KAL_FDS_MAX 65 /* descriptors of one packet */

@@ -4,9 +4,10 @@
 /*
  * The table: memory, slots, forks. doc/decisions/0032 has the reasons.
  *
- * The whole table is mapped at once, because a memory file that nobody can map to write any more is such a file for its owner,
- * too. Pages come with their first slot. The child of a fork gets zeroed memory of its own at the same addresses: what
- * still points there may be written, and is seen by nobody. Its first adapter makes a new table.
+ * The whole table is mapped at once: the seal that keeps others from mapping the memory file for writing keeps its owner from
+ * mapping more of it, too. The kernel allocates a page when its first slot is used. The child of a fork gets private zeroed memory at
+ * the same addresses, so that pointers into the table stay valid; no reader sees that memory. The child's first adapter makes a
+ * new table.
  */
 #include "kal_live.h"
 

@@ -3,8 +3,9 @@
 
 /*
  * The table of this process, for the kAL. It is made with the first adapter and stays until the process ends, so counters may be
- * added to at any time. Every function may be called on any thread; the lock is a leaf, and nothing blocks under it. A slot may be
- * NULL everywhere: then there was no room, or no memory, and nothing is shown or counted.
+ * added to at any time. Every function may be called on any thread. No other lock is taken under the lock of the table, and nothing
+ * blocks under it. Every function accepts NULL for a slot, which means that there was no room or no memory for one; then nothing
+ * is shown or counted.
  */
 #ifndef KAL_LIVE_H
 #define KAL_LIVE_H

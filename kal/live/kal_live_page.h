@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The table as it lies in memory: a head, then slots of one size. In a process that publishes it, it is a sealed memory file
- * (memfd) named KAL_LIVE_NAME, which nobody else can write, cut or map to write. A reader gets it through /proc/PID/fd, so the
- * kernel decides who may: who may look at the process's memory map.
+ * The layout of the table in memory: a head, then slots of one size. A process publishes it as a sealed memory file (memfd) named
+ * KAL_LIVE_NAME, which no other process can write, truncate or map for writing. A reader opens it through /proc/PID/fd. So the kernel
+ * decides who may read it: users who may look at the process's memory map.
  *
- * A reader copies and then checks what it has copied: the process may be any program. A slot is written under a lock of the
- * process, between two increments of `sequence`; odd, or another one after the copy: it was being written. Counters change at
- * any time, each is a word of its own.
+ * A reader copies a slot and then checks the copy, since the process may be any program. A slot is written under a lock of the
+ * process, between two increments of `sequence`. If `sequence` is odd, or has changed during the copy, the slot was being written.
+ * Counters change at any time; each is one word.
  */
 #ifndef KAL_LIVE_PAGE_H
 #define KAL_LIVE_PAGE_H

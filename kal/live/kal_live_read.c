@@ -2,13 +2,13 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What another process publishes may be anything: it may lie, change, be cut, or not be a memory file at all. So it is read by
- * pread(), never mapped, into memory whose size does not depend on what it says, and what was copied is checked.
+ * What another process publishes may be anything: it may have false contents, change, be truncated, or be no memory file at all. So
+ * the reader never maps it. It copies by pread() into memory whose size does not depend on the contents, and checks the copy.
  *
- * A descriptor is taken for a table by the name of its memory file. A name can be faked, and opening or reading a file of a strange
- * file system may block, or do something. So the descriptor is opened as a path only, which touches no file system, and the
- * kernel is asked which mount it is on: memory files are on one mount of the kernel's own, which has nothing else that has a name
- * of ours, and the reader knows it from a memory file of its own.
+ * A table is recognised by the name of its memory file. A name can be faked, and opening or reading a file of an unknown file system
+ * may block or have effects. So the reader opens the descriptor with O_PATH, which calls no file system, and asks the kernel on
+ * which mount it is. All memory files are on one internal mount of the kernel, where nothing else can have that name; the reader
+ * learns the number of that mount from a memory file of its own.
  */
 #include "kal_live_read.h"
 

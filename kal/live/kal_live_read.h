@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The reader of the tables of processes. */
+/* Reads the tables that other processes publish (kal_live_page.h). */
 #ifndef KAL_LIVE_READ_H
 #define KAL_LIVE_READ_H
 
@@ -18,7 +18,7 @@ struct kal_live_item {
 
 /*
  * Call `each` for every object of a process, adapters first; 0: this process. The process is not asked and not stopped, so it may
- * hang, or be stopped, or end meanwhile. *missed: objects that it does not show. 0, or an errno: ESRCH: there is no such process;
+ * hang, or be stopped, or end meanwhile. *missed: objects that it does not show. Returns 0 or an errno: ESRCH: there is no such process;
  * EACCES: it is another user's, or more privileged; ENOENT: it has no adapter open, or does not publish its table; EPROTO: its table
  * is none that this version can read; or what the system refuses.
  */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The line is written by atexit(), so by exit() and a return from main(), and by no other end of the process: not by a signal, by
- * _exit() or by exec. Each process appends a line of its own in one write, so lines of a parent and its children do not mix.
+ * A function of atexit() writes the line, so it is written when the process calls exit() or returns from main(), and not when a
+ * signal, _exit() or exec ends the program. Each process appends its line by one write, so the lines of a parent and its children
+ * do not mix.
  */
 #include "kal_live_stats.h"
 

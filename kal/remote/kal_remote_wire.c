@@ -17,7 +17,7 @@ _Static_assert(KALD_SHARE_FDS <= KAL_FDS_MAX, "a whole group comes with one pack
 
 static const struct ri_setting runtime_dir = {.name = "XDG_RUNTIME_DIR"};
 
-/* 0, or an errno; `believed`: the path says who serves it. */
+/* Returns 0 or an errno. `believed`: the path itself proves which user serves it. */
 static int
 connect_to(const char *path, bool believed, struct kal_fd *fd)
 {

@@ -16,10 +16,10 @@ struct kal_remote_place {
 	bool system_only; /* of the known places only that of the system */
 };
 
-/* Connect to the first place where one listens, whose path is written to `found`; if none does, all that were tried. 0, or an errno. */
+/* Connect to the first path where kald listens; *found: that path, or all that were tried. Returns 0 or an errno. */
 int kal_remote_connect(const struct kal_remote_place *place, struct kal_fd *fd,
 		       char found[KAL_REMOTE_PATH]);
-/* 0, or an errno; EAGAIN: later. */
+/* Returns 0 or an errno; EAGAIN: later. */
 int kal_remote_send(const struct kal_fd *fd, const struct kald_message *message);
 /* The same with descriptors, at most KALD_SHARE_FDS, which stay the caller's. */
 int kal_remote_send_with(const struct kal_fd *fd, const struct kald_message *message,

@@ -203,6 +203,18 @@ fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord)
 	return rep.id;
 }
 
+enum ri_status
+fixture_register(struct fixture *f, uint64_t length, uint32_t *id)
+{
+	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = length, .access = 3};
+	struct kal_mr_rep rep;
+	enum ri_status status = fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
+
+	if (id != NULL)
+		*id = rep.id;
+	return status;
+}
+
 uint32_t
 fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog)
 {

@@ -43,6 +43,8 @@ enum ri_status fixture_id(struct fixture *f, enum kal_call_number call, uint32_t
 uint32_t fixture_qp(struct fixture *f, uint64_t ctx, uint32_t ird, uint32_t ord);
 /* A listener on spigot 0, port 0: the kAL chooses; *port in network order. */
 uint32_t fixture_listen(struct fixture *f, uint64_t ctx, uint16_t *port, uint32_t backlog);
+/* Register `length` octets; *id: the region, unless the pointer is NULL. */
+enum ri_status fixture_register(struct fixture *f, uint64_t length, uint32_t *id);
 /* Connect to 127.0.0.1 or ::1. */
 void fixture_connect_req(struct kal_cm_req *req, uint32_t qp, bool ipv6, uint16_t port);
 /* True, and the test is skipped: this process runs under valgrind, whose limit on descriptors differs from a kernel's. */

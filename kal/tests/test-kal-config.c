@@ -334,17 +334,6 @@ test_leases(void)
 	kal_config_free(config);
 }
 
-static enum ri_status
-reg(struct fixture *f, uint64_t length, uint32_t *id)
-{
-	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = length, .access = 3};
-	struct kal_mr_rep rep;
-	enum ri_status status = fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
-
-	*id = rep.id;
-	return status;
-}
-
 /* Limits and aliases through the calls; afterwards nothing is counted. */
 static void
 test_client(void)
@@ -393,11 +382,11 @@ test_client(void)
 			==, RI_ERR_RESOURCES);
 		g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, id), ==, RI_SUCCESS);
 		fixture_qp(&f, 3, 1, 1);
-		g_assert_cmpint(reg(&f, 1001, &id), ==, RI_ERR_RESOURCES);
-		g_assert_cmpint(reg(&f, 600, &id), ==, RI_SUCCESS);
-		g_assert_cmpint(reg(&f, 600, &second), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(fixture_register(&f, 1001, &id), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(fixture_register(&f, 600, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 600, &second), ==, RI_ERR_RESOURCES);
 		g_assert_cmpint(fixture_id(&f, KAL_MR_DEREG, id), ==, RI_SUCCESS);
-		g_assert_cmpint(reg(&f, 1000, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1000, &id), ==, RI_SUCCESS);
 		fixture_close(&f);
 	}
 	g_unsetenv("ITAPI_CONFIG");

@@ -97,8 +97,8 @@ test_cells(void)
 			enum ri_status status =
 				kal_conn_step(&state, (enum kal_conn_event)h, &told);
 
-			g_test_message("%s + %s", kal_conn_state_name((enum kal_conn_state)s),
-				       kal_conn_event_name((enum kal_conn_event)h));
+			g_test_message("%s + event %d", kal_conn_state_name((enum kal_conn_state)s),
+				       h);
 			g_assert_cmpint(status, ==,
 					move != NULL ? RI_SUCCESS : RI_ERR_INVALID_STATE);
 			g_assert_cmpint(state, ==, move != NULL ? (int)move->to : s);
@@ -112,8 +112,6 @@ test_names(void)
 {
 	for (int s = KAL_CONN_NONE + 1; s < KAL_CONN_STATE_COUNT; s++)
 		g_assert_cmpstr(kal_conn_state_name((enum kal_conn_state)s), !=, "?");
-	for (int h = 0; h < KAL_CONN_EVENT_COUNT; h++)
-		g_assert_cmpstr(kal_conn_event_name((enum kal_conn_event)h), !=, "?");
 	g_assert_cmpstr(kal_conn_state_name(KAL_CONN_STATE_COUNT), ==, "?");
 }
 

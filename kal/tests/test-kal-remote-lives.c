@@ -114,15 +114,6 @@ stays(int tool, const struct kald_entry *before)
 }
 
 static enum ri_status
-reg(struct fixture *f)
-{
-	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = 1, .access = 3};
-	struct kal_mr_rep rep;
-
-	return fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
-}
-
-static enum ri_status
 dial(struct fixture *f, uint32_t qp, uint16_t port)
 {
 	struct kal_cm_req connect;
@@ -214,12 +205,12 @@ test_refused(void)
 
 	fixture_open(&f);
 	qp = fixture_qp(&f, 5, 1, 1);
-	while (reg(&f) == RI_SUCCESS)
+	while (fixture_register(&f, 1, NULL) == RI_SUCCESS)
 		;
 	before = account(tool);
 	g_assert_cmpuint(before.used[KAL_RESOURCE_MR], ==, 5);
 	for (unsigned i = 0; i < 3; i++) {
-		g_assert_cmpint(reg(&f), ==, RI_ERR_RESOURCES);
+		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_ERR_RESOURCES);
 		stays(tool, &before);
 		g_assert_cmpint(fixture_call(&f, KAL_RNIC_OPEN, &other, sizeof(other), &opened,
 					     sizeof(opened)),
@@ -257,7 +248,7 @@ test_other_rules(void)
 	g_assert_cmpint(listen_at(&first, free_port()), ==, 0);
 	g_assert_cmpint(listen_at(&over, free_port()), ==, 0);
 	for (unsigned i = 0; i < used; i++)
-		g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	listen_over(&over);
 	kal_client_close(closed.client);
 	before = account(tool);
@@ -268,7 +259,7 @@ test_other_rules(void)
 	tool = restart(tool, "[policy]\ngrant-ports = 1-65535\n[limits.user]\nmr = 40\n");
 	before.lent[KAL_RESOURCE_MR] = 40;
 	stays(tool, &before);
-	while (reg(&f) == RI_SUCCESS)
+	while (fixture_register(&f, 1, NULL) == RI_SUCCESS)
 		used++;
 	g_assert_cmpuint(used, ==, 40);
 	listen_over(&first);

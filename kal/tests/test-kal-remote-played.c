@@ -211,15 +211,6 @@ becomes(const unsigned *counter, unsigned least)
 	g_assert_cmpuint(now_of(counter, false), >=, least);
 }
 
-static enum ri_status
-reg(struct fixture *f)
-{
-	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = 1, .access = 3};
-	struct kal_mr_rep rep;
-
-	return fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
-}
-
 /* With the lock, so that the thread does not close it meanwhile. */
 static void
 say_with(const struct kald_message *message, const int *fds, size_t count)
@@ -372,7 +363,7 @@ test_lies(void)
 	unsigned before, borrowed;
 
 	begin(&f);
-	g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	before = raw_count_fds();
 	borrowed = (unsigned)now_of(&d.came[KALD_BORROW], false);
 	kal_lease_amounts(lent[0], NULL);
@@ -407,7 +398,7 @@ test_lies(void)
 		fds_become(before);
 		kal_lease_amounts(lent[1], NULL);
 		g_assert_cmpmem(lent[0], sizeof(lent[0]), lent[1], sizeof(lent[1]));
-		g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(now_of(&d.came[KALD_BORROW], false), ==, borrowed);
 	end(&f);
@@ -445,7 +436,7 @@ test_returns(void)
 	begin(&f);
 	kald_message_begin(&describe, KALD_DESCRIBE, 0, KALD_OK);
 	for (unsigned round = 0; round < 3; round++) {
-		g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 		before = now_of(&d.returned[KAL_RESOURCE_MR], true);
 		pthread_mutex_lock(&d.lock);
 		d.deaf = true;
@@ -480,7 +471,7 @@ test_outages(void)
 	unsigned open, told;
 
 	begin(&f);
-	g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	open = raw_count_fds();
 	for (unsigned life = 1; life <= 2; life++) {
 		gint64 since;
@@ -495,7 +486,7 @@ test_outages(void)
 		has_read();
 		for (unsigned i = 0; i < 3; i++) {
 			recall(KAL_RESOURCE_MR);
-			g_assert_cmpint(reg(&f), ==, RI_SUCCESS); /* asks */
+			g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS); /* asks */
 		}
 		g_assert_cmpuint(now_of(&d.came[KALD_OPEN], false), ==, told + 1);
 		fds_become(open);
@@ -531,7 +522,7 @@ test_shares(void)
 		host->share_over(host->self, &share);
 		ri_close(share.fd);
 		fds_become(open);
-		g_assert_cmpint(reg(&f), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	}
 	end(&f);
 }

@@ -44,17 +44,6 @@ end(int tool)
 	g_unsetenv("ITAPI_KALD");
 }
 
-static enum ri_status
-reg(struct fixture *f, uint64_t length, uint32_t *id)
-{
-	struct kal_mr_req req = {.id = f->pd, .addr = 4096, .length = length, .access = 3};
-	struct kal_mr_rep rep;
-	enum ri_status status = fixture_call(f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep));
-
-	*id = rep.id;
-	return status;
-}
-
 /* The daemon counts no process of this user any more. */
 static void
 await_nobody(int tool)
@@ -87,16 +76,16 @@ test_lease(void)
 
 	fixture_open(&f);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 0);
-	g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 100, &id), ==, RI_SUCCESS);
 	first = lent(tool, KAL_RESOURCE_MR);
 	g_assert_cmpuint(first, ==, 65);
 	/* The daemon stands still: what was lent costs no call. */
 	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
 	for (unsigned i = 1; i < first; i++)
-		g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 100, &id), ==, RI_SUCCESS);
 	g_assert_cmpint(kill(play.pid, SIGCONT), ==, 0);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, first);
-	g_assert_cmpint(reg(&f, 100, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 100, &id), ==, RI_SUCCESS);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), >, first);
 	entries = play_list(tool);
 	g_assert_cmpuint(entries->len, ==, 1);
@@ -155,17 +144,17 @@ test_recall(void)
 
 	fixture_open(&f);
 	for (unsigned i = 0; i < 10; i++)
-		g_assert_cmpint(reg(&f, 1, &ids[i]), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, &ids[i]), ==, RI_SUCCESS);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 40);
 	other = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpuint(play_borrow(other, KAL_RESOURCE_MR, 30, NULL), ==, 30);
 	g_assert_cmpuint(play_borrow(other, KAL_RESOURCE_MR, 1, &reply), ==, 0);
 	g_assert_nonnull(strstr(reply.body.refusal.text, "[limits.user] mr = 40"));
-	g_assert_cmpint(reg(&f, 1, &ids[10]), ==, RI_ERR_RESOURCES);
+	g_assert_cmpint(fixture_register(&f, 1, &ids[10]), ==, RI_ERR_RESOURCES);
 	g_assert_cmpint(fixture_id(&f, KAL_MR_DEREG, ids[9]), ==, RI_SUCCESS);
-	g_assert_cmpint(reg(&f, 1, &ids[9]), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 1, &ids[9]), ==, RI_SUCCESS);
 	close(other);
-	for (unsigned i = 0; i < 5000 && reg(&f, 1, &ids[10]) != RI_SUCCESS; i++)
+	for (unsigned i = 0; i < 5000 && fixture_register(&f, 1, &ids[10]) != RI_SUCCESS; i++)
 		g_usleep(1000);
 	fixture_close(&f);
 	end(tool);
@@ -184,17 +173,17 @@ test_restart(void)
 	fixture_open(&f);
 	(void)fixture_listen(&f, 1, &port, 1);
 	for (unsigned i = 0; i < 20; i++)
-		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
 	close(tool);
 	play_end(&play, true);
 	/* Without it: within the lease. */
 	for (unsigned i = 0; i < 20; i++)
-		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
 	play_again(&play);
 	tool = play_join(&play, KALD_TOOL, NULL);
 	/* Beyond the lease: the call connects again, if the service thread has not done so. */
 	for (unsigned i = 0; i < 60; i++)
-		g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+		g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
 	entries = play_list(tool);
 	g_assert_cmpuint(entries->len, ==, 1);
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).used[KAL_RESOURCE_MR], ==,
@@ -457,7 +446,7 @@ test_fork(void)
 	char octet;
 
 	fixture_open(&f);
-	g_assert_cmpint(reg(&f, 1, &id), ==, RI_SUCCESS);
+	g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
 	g_assert_cmpint(pipe(report), ==, 0);
 	child = fork();
 	if (child == 0) {

@@ -90,7 +90,7 @@ ri_netlink_step(const void *at, size_t step, size_t *len)
 	return (const uint8_t *)at + step;
 }
 
-/** The messages in `len` octets: 0 or errno; *done: the answer is complete. */
+/** The messages in `len` octets. Returns 0 or an errno; *done: the answer is complete. */
 static inline int
 ri_netlink_walk(const void *octets, size_t len, ri_netlink_each *each, void *arg, bool *done)
 {
@@ -116,7 +116,7 @@ ri_netlink_walk(const void *octets, size_t len, ri_netlink_each *each, void *arg
 	return 0;
 }
 
-/** Make a query on a socket of ri_netlink_open; 0, or errno: the kernel's refusal, or ENOMEM. */
+/** Make a query on a socket of ri_netlink_open. Returns 0 or an errno: the kernel's refusal, or ENOMEM. */
 static inline int
 ri_netlink_ask(int fd, struct ri_netlink_query *query, ri_netlink_each *each, void *arg)
 {

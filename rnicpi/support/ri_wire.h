@@ -191,23 +191,6 @@ wire_be64(struct wire_reader *r)
 	return at != NULL ? wire_load_be64(at) : 0;
 }
 
-/**
- * @brief Step over @p len octets that must equal those at @p want.
- *
- * A difference clears `ok`, as a missing octet does, but the cursor moves on. So the caller may read the fields
- * behind a wrong key before it decides.
- * @return true if they are present and equal
- */
-static inline bool
-wire_match(struct wire_reader *r, const void *want, size_t len)
-{
-	const uint8_t *at = wire_take(r, len);
-	bool equal = r->ok && (len == 0 || memcmp(at, want, len) == 0);
-
-	r->ok = r->ok && equal;
-	return equal;
-}
-
 /** @brief Copy @p len octets to @p to and step over them; @p to is zeroed if fewer are left. */
 static inline bool
 wire_copy(struct wire_reader *r, void *to, size_t len)

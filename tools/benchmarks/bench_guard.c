@@ -86,7 +86,7 @@ receive_context(struct bench_node *node, const struct bench_opts *opts)
 		bench_node_next(node, false, &event);
 	while (event.event_number != IT_DTO_RC_RECV_CMPL_EVENT);
 	memcpy(&context, node->buf + node->half, sizeof(context));
-	bench_node_recv(node, 0, opts->size);
+	bench_node_recv(node, opts->size);
 	return context;
 }
 
@@ -110,7 +110,7 @@ far_side(const struct bench_opts *opts, int ctl, bool active)
 	bench_node_pair(&node, opts, ctl, active, opts->size);
 	rmr = window_new(&node);
 	for (unsigned i = 0; i < 4; i++)
-		bench_node_recv(&node, 0, opts->size);
+		bench_node_recv(&node, opts->size);
 	bench_sync(ctl);
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
 		if (i == warm)
@@ -142,7 +142,7 @@ near_side(const struct bench_opts *opts, int ctl, bool active)
 	for (unsigned k = 0; k < 2; k++) {
 		rmr[k] = window_new(&node[k]);
 		for (unsigned i = 0; i < 4; i++)
-			bench_node_recv(&node[k], 0, opts->size);
+			bench_node_recv(&node[k], opts->size);
 	}
 	start = bench_now();
 	for (uint64_t i = 0; i < opts->iters; i++) {

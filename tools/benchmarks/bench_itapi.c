@@ -92,7 +92,7 @@ static void
 await_send(struct bench_node *node, const struct bench_opts *opts)
 {
 	await_receive(node, opts->block);
-	bench_node_recv(node, 0, opts->size);
+	bench_node_recv(node, opts->size);
 }
 
 static void
@@ -122,7 +122,7 @@ ping_pong(struct bench_node *node, const struct bench_opts *opts, int ctl, bool 
 
 	bench_turns_begin(&turns, opts);
 	for (unsigned i = 0; !writes && i < 4; i++)
-		bench_node_recv(node, 0, opts->size);
+		bench_node_recv(node, opts->size);
 	bench_sync(ctl);
 	for (uint64_t i = 0; i < warm + opts->iters; i++) {
 		if (i >= warm)
@@ -156,7 +156,7 @@ read_trips(struct bench_node *node, const struct bench_opts *opts, int ctl, bool
 	it_event_t event;
 	double ns;
 
-	bench_node_recv(node, 0, 1);
+	bench_node_recv(node, 1);
 	bench_sync(ctl);
 	if (!active) {
 		if (!alone)
@@ -316,7 +316,7 @@ drain_completions(struct bench_node *node, const struct bench_opts *opts)
 		bench_node_next(node, opts->block, &event);
 		if (event.event_number != IT_DTO_RC_RECV_CMPL_EVENT)
 			continue;
-		bench_node_recv(node, 0, opts->size);
+		bench_node_recv(node, opts->size);
 		if (event.dto_cmpl.transferred_length == 1)
 			break;
 	}
@@ -330,7 +330,7 @@ pump_and_drain(struct bench_node *node, const struct bench_opts *opts, int ctl, 
 	struct bench_taken taken;
 
 	for (unsigned i = 0; i < receives; i++)
-		bench_node_recv(node, 0, opts->size);
+		bench_node_recv(node, opts->size);
 	bench_sync(ctl);
 	for (unsigned phase = 0; phase < 2; phase++) {
 		bench_begin(&taken); /* the first phase warms up */
@@ -454,8 +454,8 @@ emul_echo(const struct bench_opts *opts, int ctl, bool active)
 	(void)active;
 	bench_node_join(&client, &echo.node, opts);
 	for (unsigned i = 0; i < 4; i++) {
-		bench_node_recv(&client, 0, opts->size);
-		bench_node_recv(&echo.node, 0, opts->size);
+		bench_node_recv(&client, opts->size);
+		bench_node_recv(&echo.node, opts->size);
 	}
 	if (pthread_create(&thread, NULL, echo_back, &echo) != 0)
 		bench_die("no thread");

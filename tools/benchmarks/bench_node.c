@@ -199,11 +199,11 @@ bench_node_piece(const struct bench_node *node, size_t offset, size_t len)
 }
 
 void
-bench_node_recv(struct bench_node *node, size_t offset, size_t len)
+bench_node_recv(struct bench_node *node, size_t len)
 {
-	it_lmr_triplet_t piece = bench_node_piece(node, node->half + offset, len);
+	it_lmr_triplet_t piece = bench_node_piece(node, node->half, len);
 
-	bench_check(it_post_recv((it_handle_t)node->ep, &piece, 1, offset, IT_NOTIFY_FLAG),
+	bench_check(it_post_recv((it_handle_t)node->ep, &piece, 1, 0, IT_NOTIFY_FLAG),
 		    "it_post_recv");
 }
 

@@ -47,7 +47,7 @@ void bench_node_close(struct bench_node *node);
 
 /* A segment of our region. */
 it_lmr_triplet_t bench_node_piece(const struct bench_node *node, size_t offset, size_t len);
-void bench_node_recv(struct bench_node *node, size_t offset, size_t len);
+void bench_node_recv(struct bench_node *node, size_t len);
 /* The next completion: by polling, or sleeping. Dies on an error status. */
 void bench_node_next(struct bench_node *node, bool sleep, it_event_t *event);
 /* Polls once. */

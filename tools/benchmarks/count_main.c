@@ -245,7 +245,7 @@ write_in(struct ends *ends)
 static void
 receive_waits(struct ends *ends)
 {
-	bench_node_recv(&ends->to, 0, OCTETS);
+	bench_node_recv(&ends->to, OCTETS);
 }
 
 static bool

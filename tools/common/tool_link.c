@@ -363,7 +363,8 @@ tool_link_greeting(const it_conn_request_event_t *request, enum tool_id tool,
 	if (!tool_hello_read(hello, request->private_data, sizeof(request->private_data)) ||
 	    hello->tool != tool) {
 		tool_link_refuse(request, tool, TOOL_OTHER_TOOL);
-		return tool_fail(error, TOOL_ERROR_PEER, "something else than this tool connected");
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "a program other than this tool connected");
 	}
 	if (hello->version != TOOL_VERSION) {
 		tool_link_refuse(request, tool, TOOL_OTHER_VERSION);

@@ -74,7 +74,8 @@ tool_mail_receive(struct tool_mail *mail, void *letter, size_t *len, GError **er
 	if (!tool_link_received(mail->link, &event, error))
 		return false;
 	if (event.transferred_length > *len || event.cookie >= TOOL_MAIL_SLOTS)
-		return tool_fail(error, TOOL_ERROR_PEER, "a message of %u octets makes no sense",
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "a message of %u octets came, of a length that no message has",
 				 event.transferred_length);
 	*len = event.transferred_length;
 	memcpy(letter, mail->memory.octets + event.cookie * TOOL_MAIL_SIZE, *len);

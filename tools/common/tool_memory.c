@@ -57,7 +57,7 @@ tool_memory_part(const struct tool_memory *memory, size_t offset, size_t len)
 }
 
 it_rdma_addr_t
-tool_memory_address(const struct tool_memory *memory, size_t offset)
+tool_memory_address(const struct tool_memory *memory)
 {
-	return it_make_rdma_addr_absolute(memory->octets + offset);
+	return it_make_rdma_addr_absolute(memory->octets);
 }

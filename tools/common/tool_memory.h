@@ -25,7 +25,7 @@ void tool_memory_free(struct tool_memory *memory);
 /* A part of it as a segment. */
 it_lmr_triplet_t tool_memory_part(const struct tool_memory *memory, size_t offset, size_t len);
 
-/* What a peer needs to access that octet. */
-it_rdma_addr_t tool_memory_address(const struct tool_memory *memory, size_t offset);
+/* The address of its first octet, for a peer. */
+it_rdma_addr_t tool_memory_address(const struct tool_memory *memory);
 
 #endif /* TOOL_MEMORY_H */

@@ -70,17 +70,6 @@ tool_get(struct tool_wire *wire, size_t octets)
 	return value;
 }
 
-void
-tool_get_octets(struct tool_wire *wire, void *octets, size_t len)
-{
-	const uint8_t *at = wire_take(wire, len);
-
-	if (at != NULL)
-		memcpy(octets, at, len);
-	else
-		memset(octets, 0, len);
-}
-
 char *
 tool_get_text(struct tool_wire *wire, size_t limit)
 {

@@ -27,7 +27,6 @@ void tool_put_octets(struct tool_wire *wire, const void *octets, size_t len);
 
 uint64_t tool_get(struct tool_wire *wire, size_t octets);
 char *tool_get_text(struct tool_wire *wire, size_t limit); /* g_free() it; "" after an overrun */
-void tool_get_octets(struct tool_wire *wire, void *octets, size_t len);
 
 /* The first words on every connection, in the private data of request, accept and reject. */
 enum tool_id {

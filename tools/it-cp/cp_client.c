@@ -185,7 +185,7 @@ get_file(struct cp_job *job, struct cp_end *end, struct cp_copy *copy, struct cp
 	bool good;
 
 	request.context = copy->ring.context;
-	request.address = tool_memory_address(&copy->ring, 0);
+	request.address = tool_memory_address(&copy->ring);
 	request.text = job->remote;
 	good = send_request(end, &request, &answer, error);
 	copy->size = answer.size;

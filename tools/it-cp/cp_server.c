@@ -43,7 +43,7 @@ take_file(struct cp_end *end, struct cp_copy *copy, int folder, const struct cp_
 	}
 	copy->size = request->size;
 	answer.context = copy->ring.context;
-	answer.address = tool_memory_address(&copy->ring, 0);
+	answer.address = tool_memory_address(&copy->ring);
 	good = cp_letter_send(&end->mail, &answer, error) && cp_receive(copy, &target, error);
 	cp_target_close(&target);
 	return good;

@@ -19,7 +19,6 @@
 
 /* What was read of a process, last and now. */
 struct seen {
-	int pid;
 	itx_live_t *list;
 	size_t count;
 	unsigned round;
@@ -66,7 +65,7 @@ process_show(struct look *look, int pid, itx_live_t *list, size_t count)
 		tool_live_print(list, count, before != NULL ? before->list : NULL,
 				before != NULL ? before->count : 0, look->seconds);
 	}
-	*now = (struct seen){.pid = pid, .list = list, .count = count, .round = look->round};
+	*now = (struct seen){.list = list, .count = count, .round = look->round};
 	g_hash_table_replace(look->seen, GINT_TO_POINTER(pid), now);
 }
 

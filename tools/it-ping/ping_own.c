@@ -105,10 +105,10 @@ one_round(struct ping_end *end, uint64_t number, GError **error)
 	tool_pattern_fill(end->source.octets, end->size, seed, 0);
 	memset(end->sink.octets, 0, end->size);
 	if (!send_letter(end, WORD_PING, number, end->source.context,
-			 tool_memory_address(&end->source, 0), error) ||
+			 tool_memory_address(&end->source), error) ||
 	    !receive_letter(end, WORD_GO_ON, number, &letter, error) ||
-	    !send_letter(end, WORD_PONG, number, end->sink.context,
-			 tool_memory_address(&end->sink, 0), error) ||
+	    !send_letter(end, WORD_PONG, number, end->sink.context, tool_memory_address(&end->sink),
+			 error) ||
 	    !receive_letter(end, WORD_DONE, number, &letter, error))
 		return false;
 	if (letter.address != 1)

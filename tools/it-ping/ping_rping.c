@@ -95,7 +95,7 @@ receive_advert(struct ping_end *end, struct advert *advert, GError **error)
 static bool
 advertise_memory(struct ping_end *end, const struct tool_memory *memory, GError **error)
 {
-	struct advert advert = {.address = tool_memory_address(memory, 0),
+	struct advert advert = {.address = tool_memory_address(memory),
 				.key = (uint32_t)memory->context,
 				.size = (uint32_t)memory->size};
 

@@ -103,7 +103,7 @@ tell_where(struct test_lane *lane, GError **error)
 {
 	it_dto_cmpl_event_t event;
 
-	return lane_post(lane, lane->memory.context, tool_memory_address(&lane->memory, 0),
+	return lane_post(lane, lane->memory.context, tool_memory_address(&lane->memory),
 			 lane->memory.size, error) &&
 	       tool_link_done(&lane->link, &event, error);
 }
@@ -123,7 +123,7 @@ hear_where(struct test_lane *lane, GError **error)
 	lane->peer_context = words[0];
 	lane->peer_address = words[1];
 	return words[2] == lane->memory.size ||
-	       tool_fail(error, TOOL_ERROR_PEER, "the peer lays its memory out differently");
+	       tool_fail(error, TOOL_ERROR_PEER, "the layout of the peer's memory is another one");
 }
 
 bool

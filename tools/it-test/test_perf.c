@@ -245,7 +245,8 @@ test_perf_take(struct test_perf *perf, const it_dto_cmpl_event_t *event,
 	message->is_token = event->transferred_length == TEST_TOKEN &&
 			    test_token_read(lane->memory.octets + at, &message->token);
 	if (!message->is_token && (!sends || event->transferred_length != perf->size))
-		return tool_fail(error, TOOL_ERROR_PEER, "a message of %u octets makes no sense",
+		return tool_fail(error, TOOL_ERROR_PEER,
+				 "a message of %u octets came, of a length that no message has",
 				 event->transferred_length);
 	if (!message->is_token &&
 	    !check_pattern(perf, at, seed_of(lane, !lane->server, perf->in_number), perf->in_number,

@@ -176,8 +176,9 @@ test_plan_check(const struct test_plan *plan, GError **error)
 	}
 	if (plan->mode == TEST_PERFORMANCE &&
 	    (plan->op_count != 1 || plan->endpoints != 1 || plan->warmup > plan->iterations))
-		return tool_fail(error, TOOL_ERROR_USAGE,
-				 "performance is of one operation, one endpoint a thread");
+		return tool_fail(
+			error, TOOL_ERROR_USAGE,
+			"--perf measures one operation, with one endpoint for each thread");
 	if (octets * test_plan_lanes(plan) > TEST_MEMORY_MAX)
 		return tool_fail(error, TOOL_ERROR_USAGE, "the buffers would be larger than 4 GiB");
 	return true;

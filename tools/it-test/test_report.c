@@ -154,7 +154,6 @@ add_run(JsonBuilder *json, const struct test_plan *plan, const struct totals *to
 void
 test_report_begin(struct test_report *report, const struct test_job *job)
 {
-	report->job = job;
 	report->sweep = job->size_count > 1;
 	report->json = NULL;
 	report->begun = false;

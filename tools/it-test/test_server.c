@@ -72,7 +72,7 @@ accept_lanes(struct test_session *session, struct tool_client *client, GError **
 		if (hello.index != i + 1) {
 			tool_link_refuse(&request, TOOL_TEST, TOOL_BUSY);
 			return tool_fail(error, TOOL_ERROR_PEER,
-					 "the client made its connections out of turn");
+					 "the client made its connections in the wrong order");
 		}
 		if (!test_session_lane(session, i, error) ||
 		    !tool_link_accept(&session->lanes[i].link, &request, &hello, error))

@@ -69,7 +69,6 @@ bool test_server(void *job, struct tool_ready *ready, GError **error);
  * to be ended.
  */
 struct test_report {
-	const struct test_job *job;
 	JsonBuilder *json; /* NULL for people */
 	bool sweep;
 	bool begun; /* a run was reported */

@@ -298,7 +298,8 @@ stop_all(const struct ctl *ctl, uint32_t pid, uint32_t port, GArray *pids, GErro
 	/* It gets a signal. */
 	if (pid != 0 && said->pid != pid)
 		return tool_fail(error, TOOL_ERROR_PEER,
-				 "kald was to stop process %u, and says it is %u", pid, said->pid);
+				 "kald was asked about process %u, and answered about %u", pid,
+				 said->pid);
 	g_array_append_val(pids, said->pid);
 	return pid != 0 || said->count <= 1 || stop_listeners(ctl, port, pids, error);
 }
@@ -411,7 +412,7 @@ main(int argc, char **argv)
 		{"socket", 's', 0, G_OPTION_ARG_FILENAME, &ctl.socket, "Where kald listens",
 		 "PATH"},
 		{"freeze", 0, 0, G_OPTION_ARG_NONE, &ctl.freeze,
-		 "stop: the process gets nothing more, and is not told to end", NULL},
+		 "stop: the process gets nothing more; it gets no signal to end", NULL},
 		{"json", 0, 0, G_OPTION_ARG_NONE, &ctl.json, "Print everything for programs", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};

@@ -242,7 +242,7 @@ ctl_show_processes(const GArray *entries, bool json)
 		}
 		list = objects_of(entry, &count);
 		if (list == NULL)
-			printf("  its connections are not to be seen (another user, or "
+			printf("  its connections cannot be shown (another user, or "
 			       "ITAPI_LIVE=off)\n");
 		else
 			tool_live_print(list, count, NULL, 0, 0);

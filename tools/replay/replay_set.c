@@ -204,7 +204,9 @@ region_line(struct state *state, GError **error)
 	/* A region that changes is there already. */
 	if (number == 0 || length == 0 ||
 	    (state->regions[number] != 0) != (strcmp(state->line.words[0], "rereg") == 0))
-		return BAD("m%u is empty, or a region that exists, or one that does not", number);
+		return BAD("m%u has no octets, or exists already, or is registered anew and does "
+			   "not exist",
+			   number);
 	state->memory += length - state->regions[number];
 	if (state->memory > REPLAY_MEMORY)
 		return BAD("the regions are larger than 1 GiB");

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * One run of a scenario with one seed, in one process. Each thread of a node is a real thread, of which exactly one runs: it owns
- * the baton. It gives the baton away only in sim_switch(), which draws the next thread from the seed; so no two threads
- * ever run at once, and nothing here needs a lock. Time is a number that moves when no thread can run.
+ * One run of a scenario with one seed, in one process. Each thread of a node is a real thread, and exactly one of them runs: it owns
+ * the baton. It passes the baton on only in sim_switch(), which draws the next thread from the seed. So no two threads ever run at
+ * once, and nothing here needs a lock. Virtual time advances only when no thread can run.
  *
- * Who has the baton may call everything. A thread that is no thread of the simulation (sim_me is NULL) calls nothing but
- * sim_run(), and its calls of the C library are passed through.
+ * The owner of the baton may call every function. A thread outside of the simulation (sim_me is NULL) calls only sim_run(), and its
+ * calls of the C library are passed through.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -183,7 +183,6 @@ _Noreturn void sim_thread_over(void);
 uint64_t sim_now(void);
 /* The same for a program that looks at a clock, which takes time. */
 uint64_t sim_now_read(void);
-void sim_advance(uint64_t ns);
 /* Something has happened that a program waits for. */
 void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */
@@ -206,7 +205,7 @@ _Noreturn void sim_stuck(const char *kind, const char *text);
 _Noreturn void sim_refuse(const char *call);
 /* All that has to end has ended: look at what is expected. */
 _Noreturn void sim_finish(void);
-/* Who waits for what, in lines. */
+/* Lines that say what each thread waits for. */
 char *sim_who_waits(void);
 const struct sim_options *sim_options(void);
 struct sim_scenario *sim_scenario(void);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What stands before and behind the calls of IT-API. sim_calls.c, which is made from the headers, has a function for each that calls
- * sim_enter(), the library and sim_leave(); the functions here are called beside these where a call needs more.
+ * Additions to calls of IT-API. sim_calls.c, which is generated from the headers, has a function in place of each call; it calls
+ * sim_enter(), the library and sim_leave(). Where a call needs more, that function also calls one of this file.
  */
 #include "sim/sim_api.h"
 

@@ -136,7 +136,7 @@ sim_doors_check(const struct sim_scenario *scenario, const char *file, GError **
 		return true;
 	if (pipe(ends) != 0 || (judge = SIM_REAL(fork)()) < 0)
 		return tool_fail(error, TOOL_ERROR_FAILED,
-				 "no process to read the faults of %s: %s", file,
+				 "cannot start the process that checks the faults of %s: %s", file,
 				 g_strerror(errno));
 	if (judge == 0) {
 		char *wrong;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* How a run ends, and what it leaves: the result, the trace, and who waits for what. */
+/* How a run ends, and its output: the result, the trace, and what each thread waits for. */
 #include "sim/sim.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ sim_note(const struct sim_thread *thread, const char *what, const char *detail)
 		sim_trace_line(line);
 }
 
-/* --- who waits ----------------------------------------------------------------------------------- */
+/* --- waiting threads ----------------------------------------------------------------------------------- */
 
 static void
 tell_thread(GString *text, const struct sim_thread *thread)

@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The host table of the library in a run: virtual time, random numbers of the node, one service thread for all adapters. The
- * table is one for all nodes, so their adapters are of one fabric. Whichever of several tasks and due timers comes first is
- * drawn from the seed.
+ * The host table of the library in a run: virtual time, random numbers of the node, one service thread for all adapters. All nodes
+ * have the same table, so all adapters are on one fabric. The seed decides which of several tasks and due timers runs first.
  */
 #include "sim/sim.h"
 
@@ -364,5 +363,5 @@ sim_host_begin(void)
 	sim_random_seed(&host.random, seed, "host");
 	host.service = sim_thread_new(NULL, service_main, NULL, 0);
 	if (host.service == NULL)
-		sim_fail("no thread", "the process cannot have another thread");
+		sim_fail("no thread", "the system refuses another thread");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the files share that stand in place of the C library. */
+/* Shared by the files whose functions replace those of the C library. */
 #ifndef SIM_LIBC_H
 #define SIM_LIBC_H
 

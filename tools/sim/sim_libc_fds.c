@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Waiting for descriptors. The descriptors are real, and within a run what makes one ready is done by threads of the run; so
- * a thread that waits for one asks the kernel without waiting, and otherwise waits in the scheduler. A timerfd is an eventfd
- * to which a timer of the run adds.
+ * Waiting for descriptors. The descriptors are real, but within a run only threads of the run make one ready. So a thread that
+ * waits for one asks the kernel without blocking, and if none is ready it waits in the scheduler. A timerfd is an eventfd that a
+ * timer of the run increments.
  */
 #include <errno.h>
 #include <fcntl.h>

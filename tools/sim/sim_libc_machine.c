@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What programs ask the machine for: names of hosts, the devices of random numbers. Nothing leaves the run. */
+/* Names of hosts and devices of random numbers, as programs see them. No query leaves the run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Calls that move octets by a descriptor. One that would wait does so in the scheduler; the kernel is only ever asked without
- * waiting. What a node writes to its stdout and stderr is kept with its other output.
+ * Calls that read and write descriptors. A call that would block waits in the scheduler; the kernel is asked only in ways that do
+ * not block. What a node writes to its stdout and stderr is kept with its other output.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The end of a node's process, and calls that are not simulated: of whole processes, and those that wait for what a run does not have. */
+/* The end of a node's process, and calls that are not simulated: those on whole processes, and waits for things that a run lacks. */
 #undef NDEBUG /* else this header does not declare __assert_fail() */
 #include <assert.h>
 #include <errno.h>

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * TCP sockets between nodes. Programs exchange there what their queue pairs need. A node's address leads to the node, loopback to
- * itself. A socket is one end of a local pair from the begin, so that an epoll set in which the program has put it stays right. The
- * other end is what the peer gets from accept(); that of a socket which listens gets an octet for each connection that waits. So
- * poll() is right for all. Octets arrive at once, and nothing of a scenario cuts or delays them.
+ * TCP sockets between nodes, over which programs exchange what their queue pairs need. The address of a node leads to that node,
+ * loopback to the node itself. A socket is one end of a local socket pair from its creation on, so that it stays in the epoll sets
+ * to which the program adds it. The peer gets the other end from accept(). Into the other end of a listening socket an octet is
+ * written for each connection that waits, so poll() reports both kinds correctly. Octets arrive at once; the faults of a scenario
+ * do not affect them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -294,7 +295,7 @@ listen(int fd, int backlog)
 	return 0;
 }
 
-/* Who waits for room among the connections that a socket has not accepted. */
+/* A thread that waits for room among the connections that a socket has not accepted. */
 struct caller {
 	const struct sim_node *node;
 	uint16_t port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* System calls that programs make past the C library: the futex, as GLib's locks do, clocks and random numbers. Others are passed through. */
+/* System calls that programs make by syscall(): the futex of GLib's locks, clocks and random numbers. Others are passed through. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Threads of applications. A mutex is the C library's own, locked by pthread_mutex_trylock(): a thread that does not get it
- * waits in the scheduler. A condition keeps its waiters here. So the library's locks work, too, if a switch ever
- * happens while one is owned.
+ * Threads of applications. Mutexes are those of the C library, and are locked by pthread_mutex_trylock(): a thread that does not
+ * get one waits in the scheduler. The waiters of a condition variable are kept here. So itapi's own locks work, too, should a switch
+ * happen while a thread owns one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -373,7 +373,7 @@ sem_post(sem_t *sem)
 
 /* Fits into a pthread_barrier_t. */
 struct barrier {
-	unsigned wanted, there, round;
+	unsigned wanted, there;
 };
 _Static_assert(sizeof(struct barrier) <= sizeof(pthread_barrier_t), "room for a barrier");
 
@@ -405,7 +405,6 @@ pthread_barrier_wait(pthread_barrier_t *barrier)
 	begin("pthread_barrier_wait");
 	if (++own->there == own->wanted) {
 		own->there = 0;
-		own->round++;
 		wake_at(barrier, true);
 		end();
 		return PTHREAD_BARRIER_SERIAL_THREAD;

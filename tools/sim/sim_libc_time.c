@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Clocks, sleeps and random numbers, in place of the C library's. All clocks show virtual time; that of the day begins
- * at DAY_BEGINS. Calls of threads that are no part of a run go to the C library.
+ * Clocks, sleeps and random numbers, in place of the C library's. All clocks show virtual time; CLOCK_REALTIME begins at
+ * DAY_BEGINS. Calls of threads outside of a run go to the C library.
  */
 #include <errno.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Nodes: programs, loaded once for each life from a private copy of the file, so that each has statics of its own and a
- * restart begins with fresh ones. The library and the C library are one for all; stdout and stderr are the node's.
+ * Nodes: programs. A program is loaded from a private copy of its file each time that a node starts, so each node has its own static
+ * variables, and a restart begins with initial ones. All nodes share itapi and the C library; each has its own stdout and stderr.
  */
 #include "sim/sim.h"
 
@@ -162,8 +162,8 @@ sim_nodes_check(const struct sim_scenario *scenario, GError **error)
 					 plan->name, plan->program, g_strerror(errno));
 		if (!g_file_test(plan->program, G_FILE_TEST_IS_REGULAR))
 			return tool_fail(error, TOOL_ERROR_USAGE,
-					 "node %s: its program %.200s is no file", plan->name,
-					 plan->program);
+					 "node %s: its program %.200s is not a regular file",
+					 plan->name, plan->program);
 	}
 	return true;
 }
@@ -236,8 +236,7 @@ static int (*program_load(const struct sim_node *node))(int, char **, char **)
 			 node->plan->program, dlerror());
 	symbol = dlsym(object, "main");
 	if (symbol == NULL)
-		sim_fail("no program", "%s has no function main that others can find",
-			 node->plan->program);
+		sim_fail("no program", "%s exports no function main", node->plan->program);
 	memcpy(&entry, &symbol, sizeof(entry));
 	return entry;
 }
@@ -275,7 +274,7 @@ sim_node_start(struct sim_node *node)
 	node->threads = 0;
 	node->lives++;
 	if (sim_thread_new(node, node_main, entry, 0) == NULL)
-		sim_fail("no thread", "the process cannot have another thread");
+		sim_fail("no thread", "the system refuses another thread");
 }
 
 /* --- end ------------------------------------------------------------------------------------------ */
@@ -336,7 +335,7 @@ sim_node_end(struct sim_node *node, int status, bool killed)
 	if (reaper != NULL)
 		reaper->reaper = true;
 	else
-		sim_fail("no thread", "the process cannot have another thread");
+		sim_fail("no thread", "the system refuses another thread");
 	sim_note(sim_me != NULL && sim_me->node == node ? sim_me : NULL,
 		 killed ? "is killed" : "exits with", killed ? node->plan->name : text);
 }

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Captures of a run: a file for each node, with what its adapters send and receive, in virtual time. So the files of a seed are the
- * same each time. A restarted node goes on in its file.
+ * Captures of a run: a file for each node, with the frames that its adapters send and receive, in virtual time. So a seed always
+ * gives the same files. A node that is restarted appends to its file.
  */
 #include <errno.h>
 #include <fcntl.h>

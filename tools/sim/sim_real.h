@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The C library's own function, behind one of the same name that this program exports. */
+/* The C library's own function, where this program exports one with the same name. */
 #ifndef SIM_REAL_H
 #define SIM_REAL_H
 

@@ -125,7 +125,8 @@ take_message(struct reader *reader, struct sim_when *when, bool *taken, GError *
 	if (!*taken)
 		return true;
 	if (!parse_numbers(reader->words[at + 2], &when->first, &when->last))
-		return complain(reader, error, "no number of a message, such as 3 or 1..10",
+		return complain(reader, error,
+				"expected the number of a message, such as 3 or 1..10",
 				reader->words[at + 2]);
 	if (!want_node(reader, name, &node, error))
 		return false;
@@ -207,7 +208,7 @@ read_node(struct reader *reader, GError **error)
 	if (!is_name(reader->words[1]))
 		return complain(
 			reader, error,
-			"no name for a node, which has letters, digits, - and _, at most 31",
+			"invalid name of a node: it has letters, digits, - and _, at most 31",
 			reader->words[1]);
 	if (find_node(reader, reader->words[1]) >= 0)
 		return complain(reader, error, "a second node of that name", reader->words[1]);
@@ -413,7 +414,7 @@ read_expect(struct reader *reader, GError **error)
 		if (*end != '\0' || end == reader->words[3] || expect.status < 0 ||
 		    expect.status > 255)
 			return complain(reader, error,
-					"no exit status between 0 and 255, nor 'any'",
+					"expected an exit status from 0 to 255, or 'any'",
 					reader->words[3]);
 	}
 	g_ptr_array_add(reader->scenario->expects, g_memdup2(&expect, sizeof(expect)));
@@ -495,11 +496,12 @@ read_statement(struct reader *reader, GError **error)
 		return read_wire(reader, error);
 	if (strcmp(word, "chaos") == 0)
 		return read_chaos(reader, error);
-	return complain(reader, error,
-			"no statement: they begin with node, kill, restart, pause, slow, cut, "
-			"hold, delay, drop, heal, expect, until, wire, chaos, or the name of a "
-			"node and a colon",
-			word);
+	return complain(
+		reader, error,
+		"unknown statement; statements begin with node, kill, restart, pause, slow, cut, "
+		"hold, delay, drop, heal, expect, until, wire, chaos, or the name of a "
+		"node and a colon",
+		word);
 }
 
 /* --- the whole text --------------------------------------------------------------------------- */
@@ -616,7 +618,8 @@ sim_scenario_add(struct sim_scenario *scenario, const char *line, GError **error
 	reader.line = -(int)scenario->steps->len; /* a stream of draws that no line has */
 	good = read_step(&reader, &known, error);
 	if (!known)
-		(void)complain(&reader, error, "no statement of what happens in a run", line);
+		(void)complain(&reader, error,
+			       "not a statement that a tester can make during a run", line);
 	return good ? g_ptr_array_index(scenario->steps, scenario->steps->len - 1) : NULL;
 }
 

@@ -2,15 +2,15 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The scheduler. A thread that gives the baton away looks itself for the next one: it does what the script has for this
- * time, collects the threads that can run, and draws one. If none can, time moves to the next thing that is due; if there
- * is none, the run ends, well or as a deadlock.
+ * The scheduler. The thread that passes the baton on chooses the next one: it executes the steps of the script that are due,
+ * collects the threads that can run, and draws one. If none can run, time advances to the next event that is due; if there is no
+ * such event, the run ends, with success or as a deadlock.
  *
- * A thread that polls in vain is run again only when another thread has done something since. When all that could run poll in
- * vain, time moves; after SPINS_MAX such rounds without a step of another kind the run ends, since no thread makes progress.
+ * A thread whose poll found nothing runs again only when another thread has done something since. When all threads that can run
+ * find nothing, time advances; after SPINS_MAX such rounds without another step the run ends, since no thread makes progress.
  *
- * Steps take no time worth speaking of, so a thread that can run would go on before any message arrives. With "chaos legal" it
- * sometimes gets no processor for a while, as on a machine with other work.
+ * A step takes almost no virtual time, so a thread that can run would always go on before the next message arrives. With "chaos legal"
+ * a thread sometimes gets no processor for a while, as on a machine with other work.
  */
 #include "sim/sim.h"
 
@@ -60,12 +60,6 @@ uint64_t
 sim_now(void)
 {
 	return sched.now;
-}
-
-void
-sim_advance(uint64_t ns)
-{
-	sched.now += ns;
 }
 
 uint64_t
@@ -228,7 +222,7 @@ check_limits(uint64_t next)
 	who = sim_who_waits();
 	if (next <= until)
 		sim_fail("too many steps",
-			 "still not at an end after %" G_GUINT64_FORMAT " steps:\n%s",
+			 "the run has not ended after %" G_GUINT64_FORMAT " steps:\n%s",
 			 sim_options()->steps_max, who);
 	sched.now = until;
 	text = g_strdup_printf("time is up, at %" G_GUINT64_FORMAT " ms:\n%s", until / 1000000,
@@ -273,7 +267,8 @@ wait_for_something(void)
 	if (++sched.spins > SPINS_MAX) {
 		g_autofree char *who = sim_who_waits();
 		g_autofree char *text = g_strdup_printf(
-			"no progress: threads poll in vain, and nothing else happens:\n%s", who);
+			"no progress: threads poll and find nothing, and nothing else happens:\n%s",
+			who);
 
 		sim_stuck("no progress", text);
 	}

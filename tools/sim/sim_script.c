@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the scenario does to nodes, and when. */
+/* The steps of a scenario: kills, restarts, paths between nodes, and when each is due. */
 #include "sim/sim.h"
 
 /* A step whose time is drawn. */

@@ -335,8 +335,8 @@ start(struct run *run, struct slot *slot, GError **error)
 	if (slot->pid < 0) {
 		slot->pid = 0;
 		return tool_fail(error, TOOL_ERROR_FAILED,
-				 "no process for seed %" G_GUINT64_FORMAT ": %s", slot->seed,
-				 g_strerror(errno));
+				 "cannot start a process for seed %" G_GUINT64_FORMAT ": %s",
+				 slot->seed, g_strerror(errno));
 	}
 	if (slot->pid == 0) {
 		looks(false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Many seeds of one scenario, each in a process of its own, and what came of them. */
+/* Runs many seeds of one scenario, each in a process of its own, and collects the results. */
 #ifndef SIM_SWEEP_H
 #define SIM_SWEEP_H
 

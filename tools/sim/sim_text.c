@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* A scenario as text, in which all that the seed draws for its times is written. */
+/* Writes a scenario as text, with the times that the seed has drawn in place of ranges. */
 #include <string.h>
 
 #include "sim/sim_scenario.h"

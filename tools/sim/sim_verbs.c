@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Programs of libibverbs. The door is loaded once, before the first process of a seed, and serves all nodes; a thread tells it which
- * node it belongs to, so that each node has devices, and adapters, of its own. What the door answers by pointers that the
- * scheduler does not see is absent or refused.
+ * Programs of libibverbs. The door is loaded once, before the first process of a seed, and serves all nodes. Each thread has the
+ * number of its node, so that the door gives each node its own devices and adapters. Calls that go through pointers of the door
+ * which the scheduler cannot replace are absent or refused.
  */
 #include "sim/sim_verbs.h"
 

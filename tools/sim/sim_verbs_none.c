@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* In place of sim_verbs.c where the door for programs of libibverbs is not built. */
+/* Replaces sim_verbs.c where the door for programs of libibverbs is not built. */
 #include "sim/sim.h"
 
 bool

@@ -328,21 +328,6 @@ test_wire_text_limits(void)
 	g_free(text);
 }
 
-/* Octets beyond the end read as zeros. */
-static void
-test_wire_octets_missing(void)
-{
-	static const uint8_t zeros[8];
-	uint8_t octets[4] = {1, 2, 3, 4};
-	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
-	uint8_t read[8];
-
-	memset(read, 0xff, sizeof(read));
-	tool_get_octets(&wire, read, sizeof(read));
-	g_assert_false(wire.ok);
-	g_assert_cmpmem(read, sizeof(read), zeros, sizeof(zeros));
-}
-
 static void
 test_hello(void)
 {
@@ -507,7 +492,6 @@ main(int argc, char **argv)
 	g_test_add_func("/tools/common/wire", test_wire);
 	g_test_add_func("/tools/common/wire-overrun", test_wire_overrun);
 	g_test_add_func("/tools/common/wire-text-limits", test_wire_text_limits);
-	g_test_add_func("/tools/common/wire-octets-missing", test_wire_octets_missing);
 	g_test_add_func("/tools/common/hello", test_hello);
 	g_test_add_func("/tools/common/pattern", test_pattern);
 	g_test_add_func("/tools/common/pattern-seed", test_pattern_seed);

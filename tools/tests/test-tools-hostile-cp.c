@@ -262,7 +262,7 @@ test_get(void)
 		g_assert_true(tool_memory_make(&ring, &end.adapter, CP_SLOTS * CP_CHUNK,
 					       IT_PRIV_REMOTE_WRITE, false, NULL));
 		request.context = ring.context;
-		request.address = tool_memory_address(&ring, 0);
+		request.address = tool_memory_address(&ring);
 		say(&end, &request);
 		g_free(heard(&end, CP_ANSWER, true));
 		say(&end, &bad[i]);

@@ -231,7 +231,7 @@ slow_step(struct hostile_end *end, const struct tool_memory *memory, uint64_t nu
 	if (number % 2 == 0)
 		tool_pattern_fill(memory->octets, 64, number / 2, 0);
 	say(end, number % 2 == 0 ? PING : PONG, number / 2, memory->context,
-	    tool_memory_address(memory, 0));
+	    tool_memory_address(memory));
 	heard(end, number % 2 == 0 ? GO_ON : DONE);
 }
 

@@ -153,7 +153,7 @@ half_a_round(struct hostile_end *end, struct tool_memory *source, const char *te
 	g_assert_true(
 		tool_memory_make(source, &end->adapter, SIZE, IT_PRIV_REMOTE_READ, false, NULL));
 	g_strlcpy((char *)source->octets, text, SIZE);
-	tell(end, tool_memory_address(source, 0), source->context, SIZE);
+	tell(end, tool_memory_address(source), source->context, SIZE);
 }
 
 static void
@@ -168,7 +168,7 @@ test_sinks(void)
 		enter(&end);
 		half_a_round(&end, &source, "anything");
 		heard(&end);
-		tell(&end, tool_memory_address(&source, 0), source.context, sizes[i]);
+		tell(&end, tool_memory_address(&source), source.context, sizes[i]);
 		hostile_is_left(&end);
 		tool_link_close(&end.link);
 		tool_memory_free(&source);
@@ -189,7 +189,7 @@ test_no_sink(void)
 	enter(&end);
 	half_a_round(&end, &source, "anything");
 	heard(&end);
-	tell(&end, tool_memory_address(&source, 0), source.context, SIZE);
+	tell(&end, tool_memory_address(&source), source.context, SIZE);
 	hostile_is_left(&end);
 	g_assert_cmpstr((const char *)source.octets, ==, "anything");
 	tool_link_close(&end.link);

@@ -99,7 +99,7 @@ def no_name(tools):
                         '; a provider was refused: ' + file + ': file too short', *names)
         run(tools, 'it-info', '-a', file, **plain()).expect(
             1, 'a provider is not opened by its path', 'ITAPI_PROVIDER_PATH')
-    run(tools, 'it-info', 'nosuch', **plain()).expect(2, "'nosuch' is too much; an adapter is named with -a")
+    run(tools, 'it-info', 'nosuch', **plain()).expect(2, "unexpected argument 'nosuch'; name an adapter with -a")
 
 
 def silent_provider(tools, silent):

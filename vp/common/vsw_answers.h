@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Whether a program answers the messages that it gets: then an acknowledgement may wait for the answer and travel with it. A queue pair
- * counts the messages that were answered soon, less those that were not, from 0 to 2 * VSW_ANSWERING; from VSW_ANSWERING on the next
- * answer is expected.
+ * Does a program answer the messages that it gets? Then an acknowledgement may wait for the answer and travel with it. A queue pair
+ * counts up for each message that was answered soon and down for each one that was not, between 0 and 2 * VSW_ANSWERING. From
+ * VSW_ANSWERING on an answer is expected.
  */
 #ifndef VSW_ANSWERS_H
 #define VSW_ANSWERS_H

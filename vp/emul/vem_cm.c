@@ -261,7 +261,7 @@ vem_cm_rnic_close(struct ri_rnic *rnic)
 		next = i->next;
 		if (conn->rnic != rnic)
 			continue;
-		vem_conn_fail(conn, RI_CM_REASON_OTHER);
+		vem_conn_fail(conn);
 	}
 	while (!vsw_list_empty(&rnic->withdrawn)) {
 		struct vem_conn *conn = vsw_of(rnic->withdrawn.next, struct vem_conn, event_node);

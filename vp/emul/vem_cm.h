@@ -63,8 +63,8 @@ struct vem_conn *vem_conn_new(struct ri_listen *listen, const struct ri_cm_event
 /* The request with that number and of that kind, if it was raised; NULL: there is none. */
 struct vem_conn *vem_conn_find(struct vem_fabric *fabric, const struct ri_request *request,
 			       bool service);
-/* End a request; the side that sent it gets the reason. */
-void vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason);
+/* End a request; the side that sent it gets RI_CM_REASON_OTHER. */
+void vem_conn_fail(struct vem_conn *conn);
 /* The listener of a service, or NULL. */
 struct ri_listen *vem_listen_find(struct vem_fabric *fabric, const struct ri_service *service);
 /* Give a query its answer; the first one counts. */

@@ -136,7 +136,7 @@ orphan_requests(struct vem_fabric *fabric, const struct ri_listen *listen)
 			conn->event.ctx = 0;
 			continue;
 		}
-		vem_conn_fail(conn, RI_CM_REASON_OTHER);
+		vem_conn_fail(conn);
 	}
 }
 

@@ -143,7 +143,7 @@ vem_query_answer(struct vem_query *query, const struct ri_service_answer *answer
 }
 
 void
-vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
+vem_conn_fail(struct vem_conn *conn)
 {
 	const struct ri_service_answer none = {.status = RI_SERVICE_UNKNOWN};
 
@@ -152,9 +152,9 @@ vem_conn_fail(struct vem_conn *conn, enum ri_cm_reason reason)
 	else if (conn->asker != NULL)
 		vem_remote_query_answer(conn, &none);
 	else if (conn->active != NULL)
-		vem_attempt_failed(conn->active, reason);
+		vem_attempt_failed(conn->active, RI_CM_REASON_OTHER);
 	else if (conn->remote != NULL)
-		vem_remote_fail(conn->remote, reason);
+		vem_remote_fail(conn->remote, RI_CM_REASON_OTHER);
 	vem_conn_close(conn);
 	free(conn);
 }

@@ -570,7 +570,7 @@ bool vib_qp_end(struct vib_qp *qp, const struct ri_cm_event *event, uint32_t asy
 
 /* --- vib_call.c, vib_ah_call.c: calls that wait --------------------------------------------------- */
 
-/* Start a thread that runs this and ends. 0, or errno. */
+/* Start a thread that runs this and ends. Returns 0 or an errno. */
 int vib_call_start(void (*run)(void *arg), void *arg);
 /* Wait until no call of this adapter is under way; none begins any more. */
 void vib_ah_calls_end(struct ri_rnic *rnic);

@@ -13,7 +13,7 @@ bool vib_bind_fill(struct ri_uqp *qp, const struct ri_wr *wr, struct vib_wr *out
 bool vib_bind_is_wide(const struct ri_uqp *qp, const struct ri_wr *wr);
 /* Give the device what is kept; false: posts do not reach it any more. */
 bool vib_bind_opens(struct ri_uqp *qp);
-/* Post the bind of a wide window, whose slot is filled. 0, or errno. */
+/* Post the bind of a wide window, whose slot is filled. Returns 0 or an errno. */
 int vib_bind_wide(struct ri_uqp *qp, const struct ri_wr *wr, const struct vib_wr *made);
 
 #endif /* VIB_BIND_H */

@@ -188,7 +188,7 @@ void vib_conn_free(struct vib_conn *conn);
  */
 bool vib_conn_step(struct vib_conn *conn, enum vib_step step, enum vib_action *action,
 		   struct vib_qp **qp);
-/* Call rdma_connect on a thread of its own, with conn->param; its failure is reported later. 0, or errno: it is not called. */
+/* Call rdma_connect on a thread of its own, with conn->param; its failure is reported later. Returns 0 or an errno: it is not called. */
 int vib_conn_call(struct vib_conn *conn);
 /* Its destruction was deferred, and nothing uses it any more. */
 void vib_conn_free_deferred(struct vib_conn *conn);
@@ -249,7 +249,7 @@ void vib_conn_finish(void *conn);
 void vib_conn_time_wait_over(struct vib_conn *conn);
 /* A call for this attempt failed, with this errno. */
 void vib_conn_fail(struct vib_conn *conn, struct vib_qp *qp, const char *what, int error);
-/* Move the queue pair up to INIT, or from there to RTS with the depths of the connection. 0, or errno. */
+/* Move the queue pair up to INIT, or from there to RTS with the depths of the connection. Returns 0 or an errno. */
 int vib_conn_qp_init(struct vib_conn *conn, struct vib_qp *qp);
 int vib_conn_qp_ready(struct vib_conn *conn, struct vib_qp *qp);
 /* What goes into a request or reply. */

@@ -52,7 +52,7 @@ address_is_usable(struct vib_cm *cm, const struct ri_addr *addr, enum rdma_port_
 	return usable;
 }
 
-/* 0, or errno. The first one that is opened chooses the port, if the caller has not. */
+/* Returns 0 or an errno. The first one that is opened chooses the port, if the caller has not. */
 static int
 ear_open(struct ri_listen *listen, struct vib_cm *cm, const struct ri_addr *addr,
 	 enum rdma_port_space space)
@@ -99,7 +99,7 @@ is_of_address(int error)
 	return error == EADDRNOTAVAIL || error == ENODEV || error == EAFNOSUPPORT;
 }
 
-/* Listen on all addresses; 0, or errno, and then on none. */
+/* Listen on all addresses. Returns 0 or an errno, and then on none. */
 static int
 ears_open(struct ri_listen *listen, struct vib_cm *cm)
 {

@@ -107,18 +107,3 @@ vib_phase_next(enum vib_phase phase, enum vib_step step, enum vib_action *action
 	*action = rule->action;
 	return rule->next;
 }
-
-const char *
-vib_phase_name(enum vib_phase phase)
-{
-	static const char *const names[VIB_PHASE_COUNT] = {
-		[VIB_PHASE_NONE] = "NONE",       [VIB_PHASE_NEW] = "NEW",
-		[VIB_PHASE_ADDRESS] = "ADDRESS", [VIB_PHASE_ROUTE] = "ROUTE",
-		[VIB_PHASE_CONNECT] = "CONNECT", [VIB_PHASE_REPLIED] = "REPLIED",
-		[VIB_PHASE_CONFIRM] = "CONFIRM", [VIB_PHASE_ASKED] = "ASKED",
-		[VIB_PHASE_ACCEPT] = "ACCEPT",   [VIB_PHASE_UP] = "UP",
-		[VIB_PHASE_LEAVE] = "LEAVE",     [VIB_PHASE_OVER] = "OVER",
-	};
-
-	return (unsigned)phase < VIB_PHASE_COUNT ? names[phase] : "?";
-}

@@ -69,7 +69,5 @@ enum vib_action {
 
 /* What leads from `phase` by `step`: the next phase and the action; VIB_PHASE_NONE: the step means nothing there. */
 enum vib_phase vib_phase_next(enum vib_phase phase, enum vib_step step, enum vib_action *action);
-/* For logs. */
-const char *vib_phase_name(enum vib_phase phase);
 
 #endif /* VIB_CM_STATES_H */

@@ -59,7 +59,7 @@ group_find(struct vib_qp *qp, const union ibv_gid *gid)
 	return NULL;
 }
 
-/* Have an interface be a member, as long as the socket is open; 0, or errno. */
+/* Have an interface be a member, as long as the socket is open. Returns 0 or an errno. */
 static int
 socket_join(int fd, const union ibv_gid *gid, uint32_t interface)
 {

@@ -7,7 +7,7 @@
 
 #define VIB_LINE_ROOM 64 /* of a line of such a file */
 
-/* The first line of a file, empty if it has none; 0, or errno. */
+/* The first line of a file, empty if it has none. Returns 0 or an errno. */
 int vib_line_read(const char *path, char line[VIB_LINE_ROOM]);
 /* The version in such a line; -1: it is none. */
 long vib_version_of(const char *line);

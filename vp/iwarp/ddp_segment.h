@@ -143,14 +143,4 @@ ddp_header_put(uint8_t *at, const struct ddp_segment *seg)
 	return DDP_UNTAGGED_SIZE;
 }
 
-/** @brief Whether @p len octets from @p to run past 2^64 - 1 (Terminate 0x1103 or 0x0104). Never for 0 octets. */
-static inline bool
-ddp_to_wraps(uint64_t to, uint32_t len)
-{
-	return len > 0 && to + (len - 1) < to;
-}
-
-/** @brief A result in words, for people. Never NULL. */
-const char *ddp_result_text(enum ddp_result result);
-
 #endif

@@ -47,17 +47,3 @@ mpa_fpdu_read(const struct mpa_rules *rules, const void *buf, size_t len, struct
 		return MPA_CRC_WRONG;
 	return MPA_OK;
 }
-
-const char *
-mpa_result_text(enum mpa_result result)
-{
-	switch (result) {
-	case MPA_OK:
-		return "frame complete";
-	case MPA_MORE:
-		return "frame not complete yet";
-	case MPA_CRC_WRONG:
-		return "CRC of the frame is wrong";
-	}
-	return "unknown result";
-}

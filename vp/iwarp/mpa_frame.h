@@ -143,7 +143,4 @@ mpa_fpdu_seal(uint8_t *fpdu, uint32_t ulpdu_len, bool crc)
 enum mpa_result mpa_fpdu_read(const struct mpa_rules *rules, const void *buf, size_t len,
 			      struct mpa_fpdu *fpdu);
 
-/** @brief A result in words, for people. Never NULL. */
-const char *mpa_result_text(enum mpa_result result);
-
 #endif

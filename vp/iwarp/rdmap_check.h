@@ -57,7 +57,7 @@ void rdmap_inbound_init(struct rdmap_inbound *in);
  * Changes nothing. Only the header is tested, so the payload need not have arrived. A zero-length tagged
  * segment passes with any STag and TO (RFC 5041 5.1).
  *
- * A Terminate with a fault ends the stream, too; it is never answered with a Terminate (rdmap_may_answer()).
+ * A Terminate with a fault ends the stream, too; it is never answered with a Terminate.
  *
  * @param[in] in   the direction
  * @param[in] seg  the segment, from ddp_segment_read() with DDP_OK; DDP_SHORT is RDMAP_FAULT_HEADER_SIZE
@@ -86,12 +86,5 @@ bool rdmap_inbound_advance(struct rdmap_inbound *in, const struct ddp_segment *s
  */
 enum rdmap_fault rdmap_check_receive(const struct ddp_segment *seg, bool have_buffer,
 				     uint64_t buffer_len);
-
-/** @brief Whether a fault of this segment may be answered with a Terminate: not if it is a Terminate itself. */
-static inline bool
-rdmap_may_answer(const struct ddp_segment *seg)
-{
-	return rdmap_opcode_of(seg->rdmap_control) != RDMAP_TERMINATE;
-}
 
 #endif

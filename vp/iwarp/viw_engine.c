@@ -82,9 +82,9 @@ choose_hot(struct viw_engine *engine)
 }
 
 /*
- * The kernel tells the set of every segment that arrives, which costs its sender more than a tenth of a
- * microsecond. A socket that is polled all the time does not need that: it is removed from the set after
- * UNWATCH_AFTER messages that polls found. viw_engine_progress, which runs when the polling ends, adds it again.
+ * While a socket is in the epoll set, the kernel notifies the set of every segment that arrives, which takes more than 0.1 us
+ * of the sender's time. A socket that is polled all the time needs no notification: it is removed from the set after polls
+ * have found UNWATCH_AFTER messages. viw_engine_progress, which runs when the polling ends, adds it again.
  */
 static void
 socket_unwatch(struct viw_engine *engine, struct viw_qp *qp)

@@ -70,6 +70,7 @@ struct defect {
 	unsigned needs;
 	/* Hooks; each may be NULL. */
 	void (*attr)(struct ri_rnic_attr *attr);
+	size_t flips; /* offset of a bool of the profile that is reported as its opposite; 0: none */
 	enum defect_act (*wc)(struct wrap_obj *ucq, struct ri_wc *wc);
 	/* False: the request is not posted, but the caller hears that it was. */
 	bool (*wr)(struct wrap_obj *uqp, struct defect_wr *wr);
@@ -78,6 +79,8 @@ struct defect {
 	bool (*async)(struct wrap_rnic *rnic, struct ri_async_event *event);
 	/* How often it is reported, 1 by default. */
 	unsigned (*cq_event)(struct wrap_rnic *rnic, uint64_t ctx);
+	const struct wrap_ops
+		*entries; /* those that are not NULL stand in place of the wrapped ones */
 	void (*apply)(struct wrap_rnic *rnic);
 	/* Before the wrapped adapter is closed. */
 	void (*end)(struct wrap_rnic *rnic);
@@ -87,6 +90,13 @@ struct defect {
 #define DEFECT(id_, title_, does_, needs_, ...)                                                 \
 	{                                                                                       \
 		.id = (id_), .title = (title_), .does = (does_), .needs = (needs_), __VA_ARGS__ \
+	}
+
+/* In a row: these entries of struct wrap_ops are replaced. */
+#define ENTRIES(...)                        \
+	.entries = &(const struct wrap_ops) \
+	{                                   \
+		__VA_ARGS__                 \
 	}
 
 /* A file's rows, and how many there are. */
@@ -118,7 +128,7 @@ const struct defect *defect_get(size_t n);
 const struct defect *defect_find(const char *id, size_t length);
 /* Has the adapter all that the defect needs? */
 bool defect_fits(const struct defect *defect, const struct ri_rnic_attr *attr);
-/* Put the hooks into the tables, and call `apply`. */
+/* Put the hooks and the entries into the tables, and call `apply`. */
 void defect_start(struct wrap_rnic *rnic);
 
 /* --- requests that are not done as they were posted (defect_defer.c) ------------------------------- */

@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Claims that are too big, too small or not kept, and sizes that are reported and not there. */
+#include <stddef.h>
 #include <string.h>
 
 #include "defect.h"
@@ -81,54 +82,6 @@ claim_datagrams(struct ri_rnic_attr *attr)
 }
 
 static void
-claim_three_way(struct ri_rnic_attr *attr)
-{
-	attr->three_way_handshake = !attr->three_way_handshake;
-}
-
-static void
-claim_soft_limit(struct ri_rnic_attr *attr)
-{
-	attr->rq_soft_limit = !attr->rq_soft_limit;
-}
-
-static void
-claim_acked(struct ri_rnic_attr *attr)
-{
-	attr->completion_acked = !attr->completion_acked;
-}
-
-static void
-claim_remote_status(struct ri_rnic_attr *attr)
-{
-	attr->remote_status = !attr->remote_status;
-}
-
-static void
-claim_sink(struct ri_rnic_attr *attr)
-{
-	attr->read_sink_needs_remote_write = !attr->read_sink_needs_remote_write;
-}
-
-static void
-claim_extensions(struct ri_rnic_attr *attr)
-{
-	attr->read_local_extensions = !attr->read_local_extensions;
-}
-
-static void
-claim_revocable(struct ri_rnic_attr *attr)
-{
-	attr->local_read_revocable = !attr->local_read_revocable;
-}
-
-static void
-claim_dmabuf(struct ri_rnic_attr *attr)
-{
-	attr->dmabuf = !attr->dmabuf;
-}
-
-static void
 claim_keys(struct ri_rnic_attr *attr)
 {
 	attr->mw_key_owner =
@@ -173,42 +126,6 @@ small_depths(struct ri_rnic_attr *attr)
 	attr->max_ird = attr->max_ord = 1;
 }
 
-static void
-hide_atomics(struct ri_rnic_attr *attr)
-{
-	attr->atomics = false;
-}
-
-static void
-hide_srq(struct ri_rnic_attr *attr)
-{
-	attr->srq = false;
-}
-
-static void
-hide_invalidate(struct ri_rnic_attr *attr)
-{
-	attr->send_invalidate = false;
-}
-
-static void
-hide_reregister(struct ri_rnic_attr *attr)
-{
-	attr->reregister = false;
-}
-
-static void
-hide_relative(struct ri_rnic_attr *attr)
-{
-	attr->zero_based = false;
-}
-
-static void
-hide_reuse(struct ri_rnic_attr *attr)
-{
-	attr->qp_reusable = false;
-}
-
 /* --- profiles that cannot be ---------------------------------------------------------------------- */
 
 static void
@@ -239,12 +156,6 @@ moody_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return status;
 }
 
-static void
-moody(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.query = moody_query;
-}
-
 /* A struct of an older caller is shorter. */
 static enum ri_status
 overrun_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
@@ -254,12 +165,6 @@ overrun_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 
 	memcpy(attr, &own, sizeof(own));
 	return status;
-}
-
-static void
-overrun(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.query = overrun_query;
 }
 
 /* --- spigots ---------------------------------------------------------------------------------- */
@@ -273,12 +178,6 @@ offline_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	return status;
 }
 
-static void
-offline(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.query_port = offline_port;
-}
-
 static enum ri_status
 homeless_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
@@ -288,23 +187,11 @@ homeless_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 	return status;
 }
 
-static void
-homeless(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.query_port = homeless_port;
-}
-
 static enum ri_status
 any_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
 {
 	(void)port;
 	return wrap_plain_device_ops.query_port(rnic, 0, attr);
-}
-
-static void
-ports_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.query_port = any_port;
 }
 
 /* --- sizes that are reported ---------------------------------------------------------------------- */
@@ -321,12 +208,6 @@ half_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_c
 	return status;
 }
 
-static void
-cq_half_size(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = half_cq;
-}
-
 static enum ri_status
 less_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
 	struct ri_map *map)
@@ -336,12 +217,6 @@ less_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_c
 
 	*entries = asked - 1;
 	return status;
-}
-
-static void
-cq_granted_less(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = less_cq;
 }
 
 static enum ri_status
@@ -359,12 +234,6 @@ half_size_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *sen
 	return status;
 }
 
-static void
-qp_half_size(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = half_size_qp_create;
-}
-
 static enum ri_status
 one_segment_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		      struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
@@ -379,12 +248,6 @@ one_segment_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *s
 	return status;
 }
 
-static void
-qp_one_segment(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = one_segment_qp_create;
-}
-
 static enum ri_status
 shallow_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
@@ -392,12 +255,6 @@ shallow_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_
 	init->ird = init->ird > 1 ? 1 : init->ird;
 	init->ord = init->ord > 1 ? 1 : init->ord;
 	return wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
-}
-
-static void
-qp_shallow(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = shallow_qp_create;
 }
 
 static enum ri_status
@@ -410,14 +267,10 @@ clamped_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct r
 	return wrap_plain_cq_ops.create(context, ctx, entries, out, map);
 }
 
-static void
-cq_limit_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = clamped_cq;
-}
-
 #define CLAIM(id, title, does, needs, hook) DEFECT(id, title, does, needs, .attr = (hook))
-#define KEPT(id, title, does, needs, start) DEFECT(id, title, does, needs, .apply = (start))
+/* A claim (a bool) is reported as its opposite: it is false, or an ability that the defect needs is not claimed. */
+#define FLIP(id, title, does, needs, claim) \
+	DEFECT(id, title, does, needs, .flips = offsetof(struct ri_rnic_attr, claim))
 
 const struct defect defects_claims[] = {
 	CLAIM("claim-segments", "more segments are claimed than work",
@@ -441,24 +294,24 @@ const struct defect defects_claims[] = {
 	      "Wide windows are claimed if there are none, and not if there are.", 0, claim_wide),
 	CLAIM("claim-datagrams", "datagrams are claimed wrongly",
 	      "Datagrams are claimed if there are none, and not if there are.", 0, claim_datagrams),
-	CLAIM("claim-three-way", "the three-way set-up is claimed wrongly",
-	      "The three-way set-up is claimed exactly if it is missing.", NEED_ADDRESS,
-	      claim_three_way),
-	CLAIM("claim-soft-limit", "the soft watermark is claimed wrongly",
-	      "The soft watermark is claimed exactly if it is missing.", NEED_SRQ,
-	      claim_soft_limit),
-	CLAIM("claim-acked", "the meaning of a completion is claimed wrongly",
-	      "completion_acked is the opposite of what holds.", 0, claim_acked),
-	CLAIM("claim-remote-status", "the status of remote errors is claimed wrongly",
-	      "remote_status is the opposite of what holds.", 0, claim_remote_status),
-	CLAIM("claim-sink", "the rights of a Read's sink are claimed wrongly",
-	      "read_sink_needs_remote_write is the opposite of what holds.", 0, claim_sink),
-	CLAIM("claim-extensions", "the extensions of Reads are claimed wrongly",
-	      "read_local_extensions is the opposite of what holds.", 0, claim_extensions),
-	CLAIM("claim-revocable", "local reads are claimed wrongly",
-	      "local_read_revocable is the opposite of what holds.", 0, claim_revocable),
-	CLAIM("claim-dmabuf", "regions of a dmabuf are claimed wrongly",
-	      "dmabuf is the opposite of what holds.", 0, claim_dmabuf),
+	FLIP("claim-three-way", "the three-way set-up is claimed wrongly",
+	     "The three-way set-up is claimed exactly if it is missing.", NEED_ADDRESS,
+	     three_way_handshake),
+	FLIP("claim-soft-limit", "the soft watermark is claimed wrongly",
+	     "The soft watermark is claimed exactly if it is missing.", NEED_SRQ, rq_soft_limit),
+	FLIP("claim-acked", "the meaning of a completion is claimed wrongly",
+	     "completion_acked is the opposite of what holds.", 0, completion_acked),
+	FLIP("claim-remote-status", "the status of remote errors is claimed wrongly",
+	     "remote_status is the opposite of what holds.", 0, remote_status),
+	FLIP("claim-sink", "the rights of a Read's sink are claimed wrongly",
+	     "read_sink_needs_remote_write is the opposite of what holds.", 0,
+	     read_sink_needs_remote_write),
+	FLIP("claim-extensions", "the extensions of Reads are claimed wrongly",
+	     "read_local_extensions is the opposite of what holds.", 0, read_local_extensions),
+	FLIP("claim-revocable", "local reads are claimed wrongly",
+	     "local_read_revocable is the opposite of what holds.", 0, local_read_revocable),
+	FLIP("claim-dmabuf", "regions of a dmabuf are claimed wrongly",
+	     "dmabuf is the opposite of what holds.", 0, dmabuf),
 	CLAIM("claim-keys", "the owner of the keys of windows is claimed wrongly",
 	      "mw_key_owner is the opposite of what holds.", NEED_NARROW, claim_keys),
 	CLAIM("small-segments", "fewer segments are claimed than work",
@@ -473,48 +326,57 @@ const struct defect defects_claims[] = {
 	      "1024 octets are claimed for each message.", 0, small_message),
 	CLAIM("small-depths", "less IRD and ORD are claimed than work",
 	      "An IRD and an ORD of 1 are claimed.", 0, small_depths),
-	CLAIM("hide-atomics", "atomics are not claimed", "Atomics work and are not claimed.",
-	      NEED_ATOMICS, hide_atomics),
-	CLAIM("hide-srq", "shared receive queues are not claimed",
-	      "Shared receive queues work and are not claimed.", NEED_SRQ, hide_srq),
-	CLAIM("hide-invalidate", "remote invalidation is not claimed",
-	      "A Send with invalidation works and is not claimed.", NEED_INVALIDATE,
-	      hide_invalidate),
-	CLAIM("hide-reregister", "reregistration is not claimed",
-	      "Reregistration works and is not claimed.", NEED_REREGISTER, hide_reregister),
-	CLAIM("hide-relative", "zero-based regions are not claimed",
-	      "Zero-based regions work and are not claimed.", NEED_RELATIVE, hide_relative),
-	CLAIM("hide-reuse", "the reuse of queue pairs is not claimed",
-	      "Queue pairs go back to IDLE, which is not claimed.", NEED_REUSE, hide_reuse),
+	FLIP("hide-atomics", "atomics are not claimed", "Atomics work and are not claimed.",
+	     NEED_ATOMICS, atomics),
+	FLIP("hide-srq", "shared receive queues are not claimed",
+	     "Shared receive queues work and are not claimed.", NEED_SRQ, srq),
+	FLIP("hide-invalidate", "remote invalidation is not claimed",
+	     "A Send with invalidation works and is not claimed.", NEED_INVALIDATE,
+	     send_invalidate),
+	FLIP("hide-reregister", "reregistration is not claimed",
+	     "Reregistration works and is not claimed.", NEED_REREGISTER, reregister),
+	FLIP("hide-relative", "zero-based regions are not claimed",
+	     "Zero-based regions work and are not claimed.", NEED_RELATIVE, zero_based),
+	FLIP("hide-reuse", "the reuse of queue pairs is not claimed",
+	     "Queue pairs go back to IDLE, which is not claimed.", NEED_REUSE, qp_reusable),
 	CLAIM("profile-nameless", "a profile without a name", "The name in the profile is empty.",
 	      0, no_name),
 	CLAIM("profile-no-domains", "a profile without domains",
 	      "The limit of protection domains is 0.", 0, no_domains),
 	CLAIM("profile-no-forms", "a profile without connections",
 	      "The profile has no form of connections.", 0, no_forms),
-	KEPT("profile-moody", "a profile that changes",
-	     "From the second query on the limit of queue pairs is half as large.", 0, moody),
-	KEPT("profile-overrun", "a profile longer than its room",
-	     "A query writes the whole profile whatever size the caller gives.", 0, overrun),
-	KEPT("port-offline", "a spigot that seems down", "The spigot says that it is offline.", 0,
-	     offline),
-	KEPT("port-homeless", "a spigot without addresses",
-	     "The spigot says that it has no address.", 0, homeless),
-	KEPT("port-unchecked", "any spigot exists",
-	     "A query for a spigot that does not exist succeeds.", 0, ports_unchecked),
-	KEPT("cq-half-size", "a completion queue is smaller than granted",
-	     "A completion queue has half of the size that is reported.", 0, cq_half_size),
-	KEPT("cq-granted-less", "a completion queue is smaller than asked for",
-	     "The creation reports one completion less than it was asked for.", 0, cq_granted_less),
-	KEPT("qp-half-size", "work queues are smaller than granted",
-	     "Work queues have half of the slots that are reported.", 0, qp_half_size),
-	KEPT("qp-one-segment", "requests have fewer segments than granted",
-	     "Requests may have one segment, whatever is reported.", 0, qp_one_segment),
-	KEPT("qp-shallow", "IRD and ORD are smaller than asked for",
-	     "A queue pair has an IRD and an ORD of at most 1.", 0, qp_shallow),
-	KEPT("cq-limit-unchecked", "a size above the limit is accepted",
-	     "A completion queue above the limit is made as large as the limit.", 0,
-	     cq_limit_unchecked),
+	DEFECT("profile-moody", "a profile that changes",
+	       "From the second query on the limit of queue pairs is half as large.", 0,
+	       ENTRIES(.device.query = moody_query)),
+	DEFECT("profile-overrun", "a profile longer than its room",
+	       "A query writes the whole profile whatever size the caller gives.", 0,
+	       ENTRIES(.device.query = overrun_query)),
+	DEFECT("port-offline", "a spigot that seems down", "The spigot says that it is offline.", 0,
+	       ENTRIES(.device.query_port = offline_port)),
+	DEFECT("port-homeless", "a spigot without addresses",
+	       "The spigot says that it has no address.", 0,
+	       ENTRIES(.device.query_port = homeless_port)),
+	DEFECT("port-unchecked", "any spigot exists",
+	       "A query for a spigot that does not exist succeeds.", 0,
+	       ENTRIES(.device.query_port = any_port)),
+	DEFECT("cq-half-size", "a completion queue is smaller than granted",
+	       "A completion queue has half of the size that is reported.", 0,
+	       ENTRIES(.cq.create = half_cq)),
+	DEFECT("cq-granted-less", "a completion queue is smaller than asked for",
+	       "The creation reports one completion less than it was asked for.", 0,
+	       ENTRIES(.cq.create = less_cq)),
+	DEFECT("qp-half-size", "work queues are smaller than granted",
+	       "Work queues have half of the slots that are reported.", 0,
+	       ENTRIES(.qp.create = half_size_qp_create)),
+	DEFECT("qp-one-segment", "requests have fewer segments than granted",
+	       "Requests may have one segment, whatever is reported.", 0,
+	       ENTRIES(.qp.create = one_segment_qp_create)),
+	DEFECT("qp-shallow", "IRD and ORD are smaller than asked for",
+	       "A queue pair has an IRD and an ORD of at most 1.", 0,
+	       ENTRIES(.qp.create = shallow_qp_create)),
+	DEFECT("cq-limit-unchecked", "a size above the limit is accepted",
+	       "A completion queue above the limit is made as large as the limit.", 0,
+	       ENTRIES(.cq.create = clamped_cq)),
 };
 
 const size_t defects_claims_count = sizeof(defects_claims) / sizeof(defects_claims[0]);

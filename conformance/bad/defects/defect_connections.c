@@ -185,12 +185,6 @@ stray_request(struct wrap_rnic *rnic, struct ri_cm_event *event)
 	return event->kind != RI_CM_REQUEST || wrap_find(rnic, WRAP_LISTEN, event->ctx) != NULL;
 }
 
-static void
-listener_stays(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.listen_destroy = stay;
-}
-
 static enum ri_status
 connect_with(struct ri_qp *qp, const struct ri_cm_params *params, uint64_t deadline)
 {
@@ -206,24 +200,12 @@ connect_never(struct ri_qp *qp, const struct ri_cm_params *params)
 	return connect_with(qp, params, RI_NEVER);
 }
 
-static void
-timeout_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.connect = connect_never;
-}
-
 static enum ri_status
 connect_early(struct ri_qp *qp, const struct ri_cm_params *params)
 {
 	const struct ri_host *host = wrap_rnic_of(qp)->host;
 
 	return connect_with(qp, params, host->now(host->self));
-}
-
-static void
-timeout_early(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.connect = connect_early;
 }
 
 static enum ri_status
@@ -235,12 +217,6 @@ connect_mute(struct ri_qp *qp, const struct ri_cm_params *params)
 	return wrap_plain_cm_ops.connect(qp, &other);
 }
 
-static void
-connect_pdata_lost(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.connect = connect_mute;
-}
-
 static enum ri_status
 accept_mute(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_params *params)
 {
@@ -250,24 +226,12 @@ accept_mute(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_par
 	return wrap_plain_cm_ops.accept(request, qp, &other);
 }
 
-static void
-accept_pdata_lost(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.accept = accept_mute;
-}
-
 static enum ri_status
 one_waits(struct ri_context *context, uint64_t ctx, uint32_t port, struct ri_service *service,
 	  uint32_t backlog, struct ri_listen **out)
 {
 	(void)backlog;
 	return wrap_plain_cm_ops.listen(context, ctx, port, service, 1, out);
-}
-
-static void
-backlog_one(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.listen = one_waits;
 }
 
 static enum ri_status
@@ -279,12 +243,6 @@ port_untold_listen(struct ri_context *context, uint64_t ctx, uint32_t port,
 	return wrap_plain_cm_ops.listen(context, ctx, port, &own, backlog, out);
 }
 
-static void
-port_untold(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.listen = port_untold_listen;
-}
-
 static enum ri_status
 reject_other(struct ri_request *request, enum ri_cm_reason reason, const void *pdata, uint16_t len)
 {
@@ -294,23 +252,11 @@ reject_other(struct ri_request *request, enum ri_cm_reason reason, const void *p
 	return wrap_plain_cm_ops.reject(request, reason, NULL, 0);
 }
 
-static void
-reject_without_reason(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.reject = reject_other;
-}
-
 static enum ri_status
 confirm_always(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 {
 	(void)accept;
 	return wrap_plain_cm_ops.confirm(qp, true, pdata, len);
-}
-
-static void
-confirm_accepts(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.confirm = confirm_always;
 }
 
 static enum ri_status
@@ -320,12 +266,6 @@ disconnect_nothing(struct ri_qp *qp, const void *pdata, uint16_t len)
 	(void)pdata;
 	(void)len;
 	return RI_SUCCESS;
-}
-
-static void
-disconnect_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.disconnect = disconnect_nothing;
 }
 
 /* --- datagram services ------------------------------------------------------------------------ */
@@ -430,12 +370,6 @@ crc_unlike(struct ri_qp *qp, const struct ri_stream *stream)
 	return wrap_plain_llp_ops.attach_stream(qp, &other);
 }
 
-static void
-stream_crc(struct wrap_rnic *rnic)
-{
-	rnic->ops.llp.attach_stream = crc_unlike;
-}
-
 static enum ri_status
 early_dropped(struct ri_qp *qp, const struct ri_stream *stream)
 {
@@ -444,12 +378,6 @@ early_dropped(struct ri_qp *qp, const struct ri_stream *stream)
 	other.early = NULL;
 	other.early_len = 0;
 	return wrap_plain_llp_ops.attach_stream(qp, &other);
-}
-
-static void
-stream_early(struct wrap_rnic *rnic)
-{
-	rnic->ops.llp.attach_stream = early_dropped;
 }
 
 static enum ri_status
@@ -462,23 +390,11 @@ depths_none(struct ri_qp *qp, const struct ri_stream *stream)
 	return wrap_plain_llp_ops.attach_stream(qp, &other);
 }
 
-static void
-stream_depths(struct wrap_rnic *rnic)
-{
-	rnic->ops.llp.attach_stream = depths_none;
-}
-
 static enum ri_status
 reserve_nothing(struct ri_qp *qp)
 {
 	(void)qp;
 	return RI_SUCCESS;
-}
-
-static void
-stream_unreserved(struct wrap_rnic *rnic)
-{
-	rnic->ops.llp.reserve = reserve_nothing;
 }
 
 const struct defect defects_connections[] = {
@@ -493,9 +409,10 @@ const struct defect defects_connections[] = {
 	DEFECT("pdata-changed", "private data are changed",
 	       "The first octet of private data has a wrong bit.", NEED_ADDRESS, .cm = pdata_first),
 	DEFECT("connect-pdata-lost", "private data of a connect are forgotten",
-	       "A connect sends no private data.", NEED_ADDRESS, .apply = connect_pdata_lost),
+	       "A connect sends no private data.", NEED_ADDRESS,
+	       ENTRIES(.cm.connect = connect_mute)),
 	DEFECT("accept-pdata-lost", "private data of an accept are forgotten",
-	       "An accept sends no private data.", NEED_ADDRESS, .apply = accept_pdata_lost),
+	       "An accept sends no private data.", NEED_ADDRESS, ENTRIES(.cm.accept = accept_mute)),
 	DEFECT("rejected-failed", "a rejection is reported as a failure",
 	       "RI_CM_REJECTED is reported as RI_CM_FAILED.", NEED_ADDRESS, .cm = rejected_failed),
 	DEFECT("failed-rejected", "a failure is reported as a rejection",
@@ -533,26 +450,27 @@ const struct defect defects_connections[] = {
 	       "RI_CM_TIME_WAIT_OVER is not raised.", NEED_ADDRESS, .cm = time_wait_lost),
 	DEFECT("listener-stays", "a listener stays",
 	       "A listener that was destroyed still takes its service and its requests.",
-	       NEED_ADDRESS, .cm = stray_request, .apply = listener_stays),
+	       NEED_ADDRESS, .cm = stray_request, ENTRIES(.cm.listen_destroy = stay)),
 	DEFECT("timeout-ignored", "the time-out of a connect is not kept",
 	       "An attempt to connect never ends by itself.", NEED_ADDRESS,
-	       .apply = timeout_ignored),
+	       ENTRIES(.cm.connect = connect_never)),
 	DEFECT("timeout-early", "an attempt to connect ends at once",
-	       "The time-out of a connect is 0.", NEED_ADDRESS, .apply = timeout_early),
+	       "The time-out of a connect is 0.", NEED_ADDRESS,
+	       ENTRIES(.cm.connect = connect_early)),
 	DEFECT("backlog-one", "the backlog is not kept", "At most one request waits at a listener.",
-	       NEED_ADDRESS, .apply = backlog_one),
+	       NEED_ADDRESS, ENTRIES(.cm.listen = one_waits)),
 	DEFECT("port-untold", "the service that was chosen is not reported",
 	       "A listener on any service does not say which one it has.", NEED_ADDRESS,
-	       .apply = port_untold),
+	       ENTRIES(.cm.listen = port_untold_listen)),
 	DEFECT("reject-without-reason", "a rejection reaches the peer as a failure",
 	       "A rejection by the application is sent as any other failure, without data.",
-	       NEED_ADDRESS, .apply = reject_without_reason),
+	       NEED_ADDRESS, ENTRIES(.cm.reject = reject_other)),
 	DEFECT("confirm-accepts", "a refusal in the third message is an acceptance",
 	       "A three-way connection that is refused at the end is established.",
-	       NEED_ADDRESS | NEED_THREE_WAY, .apply = confirm_accepts),
+	       NEED_ADDRESS | NEED_THREE_WAY, ENTRIES(.cm.confirm = confirm_always)),
 	DEFECT("disconnect-ignored", "a disconnect does nothing",
 	       "A disconnect succeeds, and the connection stays.", NEED_ADDRESS,
-	       .apply = disconnect_ignored),
+	       ENTRIES(.cm.disconnect = disconnect_nothing)),
 	DEFECT("service-lost", "the answer of a service is lost",
 	       "RI_CM_SERVICE_REPLY is not raised.", NEED_UD, .cm = service_lost),
 	DEFECT("service-key", "a service with the wrong key",
@@ -579,15 +497,16 @@ const struct defect defects_connections[] = {
 	       .async = terminate_detail),
 	DEFECT("stream-crc", "the initiator disagrees about the CRC",
 	       "The initiator sends a CRC if none was agreed, and none if one was.", NEED_STREAM,
-	       .apply = stream_crc),
+	       ENTRIES(.llp.attach_stream = crc_unlike)),
 	DEFECT("stream-early", "octets behind the start-up frame are dropped",
 	       "What came with the start-up frame is forgotten.", NEED_STREAM,
-	       .apply = stream_early),
+	       ENTRIES(.llp.attach_stream = early_dropped)),
 	DEFECT("stream-depths", "the agreed IRD and ORD are not kept",
 	       "A stream begins with an IRD of 1 and an ORD of 255.", NEED_STREAM,
-	       .apply = stream_depths),
+	       ENTRIES(.llp.attach_stream = depths_none)),
 	DEFECT("stream-unreserved", "a queue pair does not enter CONNECTING",
-	       "reserve succeeds and changes nothing.", NEED_STREAM, .apply = stream_unreserved),
+	       "reserve succeeds and changes nothing.", NEED_STREAM,
+	       ENTRIES(.llp.reserve = reserve_nothing)),
 };
 
 const size_t defects_connections_count =

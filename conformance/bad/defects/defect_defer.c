@@ -10,7 +10,6 @@
 /* wrap_obj::own of a user half of a queue pair. */
 struct standin {
 	struct defect_wr wr; /* the request itself */
-	uint64_t qp_ctx;
 	uint32_t bytes;
 	enum defect_begin begin;
 	atomic_bool open; /* its completion has not been polled */
@@ -43,7 +42,6 @@ defect_defer(struct wrap_obj *uqp, struct defect_wr *wr, enum defect_begin begin
 		return false;
 	in->wr = *wr;
 	in->wr.wr.flags &= ~(uint32_t)(RI_WR_SIGNALED | RI_WR_NOTIFY);
-	in->qp_ctx = uqp->ctx;
 	in->begin = begin;
 	in->open = true;
 	in->bytes = 0;

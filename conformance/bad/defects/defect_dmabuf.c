@@ -18,12 +18,6 @@ start_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabu
 	return wrap_plain_mem_ops.mr_reg_dmabuf(pd, init, &other, out, stag);
 }
 
-static void
-dmabuf_start(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg_dmabuf = start_reg;
-}
-
 static enum ri_status
 taking_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
 	   struct ri_mr **out, uint32_t *stag)
@@ -35,12 +29,6 @@ taking_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmab
 	return status;
 }
 
-static void
-dmabuf_taken(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg_dmabuf = taking_reg;
-}
-
 static enum ri_status
 generous_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
 	     struct ri_mr **out, uint32_t *stag)
@@ -49,12 +37,6 @@ generous_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dm
 
 	other.access |= RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE;
 	return wrap_plain_mem_ops.mr_reg_dmabuf(pd, &other, from, out, stag);
-}
-
-static void
-dmabuf_rights(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg_dmabuf = generous_reg;
 }
 
 /* The region has the page that its last byte is in as a whole. */
@@ -72,25 +54,19 @@ whole_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabu
 	return RI_SUCCESS;
 }
 
-static void
-dmabuf_whole(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg_dmabuf = whole_reg;
-}
-
 const struct defect defects_dmabuf[] = {
 	DEFECT("dmabuf-start", "a region of a dmabuf begins in its first page",
 	       "The offset in the dmabuf counts modulo the size of a page.", NEED_DMABUF,
-	       .apply = dmabuf_start),
+	       ENTRIES(.mem.mr_reg_dmabuf = start_reg)),
 	DEFECT("dmabuf-taken", "the descriptor of a dmabuf is taken",
 	       "A registration closes the descriptor, which stays the caller's.", NEED_DMABUF,
-	       .apply = dmabuf_taken),
+	       ENTRIES(.mem.mr_reg_dmabuf = taking_reg)),
 	DEFECT("dmabuf-rights", "a region of a dmabuf has more rights",
 	       "Local rights are granted whatever was asked for.", NEED_DMABUF,
-	       .apply = dmabuf_rights),
+	       ENTRIES(.mem.mr_reg_dmabuf = generous_reg)),
 	DEFECT("dmabuf-whole", "a region of a dmabuf reaches to the end of its page",
 	       "The length is rounded up to the end of the last page.", NEED_DMABUF,
-	       .apply = dmabuf_whole),
+	       ENTRIES(.mem.mr_reg_dmabuf = whole_reg)),
 };
 
 const size_t defects_dmabuf_count = sizeof(defects_dmabuf) / sizeof(defects_dmabuf[0]);

@@ -63,12 +63,6 @@ length_cut_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **o
 	return wrap_plain_mem_ops.mr_reg(pd, &other, out, stag);
 }
 
-static void
-length_cut(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = length_cut_reg;
-}
-
 static enum ri_status
 file_offset_cut_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
 		    struct ri_mr **out, uint32_t *stag)
@@ -77,12 +71,6 @@ file_offset_cut_reg(struct ri_pd *pd, const struct ri_mr_init *init, const struc
 
 	other.offset &= UINT32_MAX;
 	return wrap_plain_mem_ops.mr_reg_dmabuf(pd, init, &other, out, stag);
-}
-
-static void
-file_offset_cut(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg_dmabuf = file_offset_cut_reg;
 }
 
 /* --- slots ------------------------------------------------------------------------------------------ */
@@ -148,12 +136,6 @@ pad_post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 		awaited->first[awaited->posted++ % AWAITED] =
 			wr->num_sge == 1 ? wr->sgl[0] : (struct ri_sge){0};
 	return status;
-}
-
-static void
-pad_posts(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_rq = pad_post_rq;
 }
 
 /* A message that is shorter than the last one of its slot is written in whole words. */
@@ -259,12 +241,6 @@ arm_weak_told(struct wrap_rnic *rnic, uint64_t ctx)
 	return 1;
 }
 
-static void
-arm_weak(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_weak_cq;
-}
-
 /* A limit that is set already is not written again, though it was turned off when it fired. */
 static enum ri_status
 limit_once_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
@@ -276,12 +252,6 @@ limit_once_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, str
 	else if (attr->limit != RI_SRQ_LIMIT_KEEP)
 		obj->last[0] = attr->limit;
 	return wrap_plain_srq_ops.modify(srq, attr, resize, map);
-}
-
-static void
-limit_once(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = limit_once_modify;
 }
 
 /* --- keys that were used ------------------------------------------------------------------------------------ */
@@ -313,12 +283,6 @@ key_cached_dereg(struct ri_mr *mr)
 	return RI_SUCCESS;
 }
 
-static void
-key_cached(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_dereg = key_cached_dereg;
-}
-
 /* --- what is gone, and what is refused -------------------------------------------------------------------------- */
 
 static enum defect_act
@@ -346,12 +310,6 @@ refused_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out,
 	if (status == RI_ERR_ADDRESS)
 		lose();
 	return status;
-}
-
-static void
-refused_leaks(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = refused_reg;
 }
 
 /* --- what is lent for a call ---------------------------------------------------------------------------------------- */
@@ -416,14 +374,6 @@ borrowed_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	return wrap_plain_fast_ops.poll_cq(cq, wc, n);
 }
 
-static void
-borrowed(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_rq = borrowed_post_rq;
-	rnic->ops.fast.progress = borrowed_progress;
-	rnic->ops.fast.poll_cq = borrowed_poll;
-}
-
 /* --- changes in part --------------------------------------------------------------------------- */
 
 /* What can be changed is changed, though something else in the same call is refused. */
@@ -441,24 +391,12 @@ modify_half_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return status;
 }
 
-static void
-modify_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = modify_half_qp;
-}
-
 static enum ri_status
 domain_kept_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	struct ri_pd *before = (struct ri_pd *)wrap_of(mr)->pd;
 
 	return wrap_plain_mem_ops.mr_rereg(mr, init->keep_stag ? before : pd, init, stag);
-}
-
-static void
-domain_kept(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = domain_kept_rereg;
 }
 
 /* wrap_obj::last[0]: the queue was resized. */
@@ -481,13 +419,6 @@ resized_arm(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	return RI_SUCCESS;
 }
 
-static void
-resized_forgets(struct wrap_rnic *rnic)
-{
-	rnic->ops.user.cq_remap = resized_remap;
-	rnic->ops.fast.arm_cq = resized_arm;
-}
-
 /* wrap_obj::last[0]: the limit that was set last, fired or not. */
 static enum ri_status
 resized_limit_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
@@ -499,12 +430,6 @@ resized_limit_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, 
 	else if (resize && obj->last[0] <= attr->max_wr)
 		attr->limit = (uint32_t)obj->last[0];
 	return wrap_plain_srq_ops.modify(srq, attr, resize, map);
-}
-
-static void
-resized_limit(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = resized_limit_modify;
 }
 
 /* --- values and flags beside others ---------------------------------------------------------------- */
@@ -548,16 +473,16 @@ const struct defect defects_firmware[] = {
 	       "The high half of the length of a bind is ignored.", NEED_NARROW, .wr = bind_cut),
 	DEFECT("register-32-bits", "lengths of regions in 32 bits",
 	       "The high half of the length of a registration is ignored, unless the low one is 0.",
-	       0, .apply = length_cut),
+	       0, ENTRIES(.mem.mr_reg = length_cut_reg)),
 	DEFECT("dmabuf-32-bits", "offsets in a dmabuf in 32 bits",
 	       "The high half of the offset of a region in its dmabuf is ignored.", NEED_DMABUF,
-	       .apply = file_offset_cut),
+	       ENTRIES(.mem.mr_reg_dmabuf = file_offset_cut_reg)),
 	DEFECT("slot-solicited", "a slot keeps a flag of its last user",
 	       "A Send in a slot whose last request was solicited is solicited.", 0,
 	       .wr = slot_solicited),
 	DEFECT("pad-behind", "octets behind a short message",
 	       "A message that is shorter than the last one of its slot is placed in whole words.",
-	       0, .apply = pad_posts, .wc = pad_behind),
+	       0, ENTRIES(.fast.post_rq = pad_post_rq), .wc = pad_behind),
 	DEFECT("line-whole", "octets behind the sink of a Read",
 	       "A Read up to the end of a region of no whole lines is placed in lines of 16 "
 	       "octets.",
@@ -568,34 +493,35 @@ const struct defect defects_firmware[] = {
 	DEFECT("arm-weak", "an arming is not replaced",
 	       "Armed for solicited completions and then for any, a queue waits for a solicited "
 	       "one.",
-	       0, .apply = arm_weak, .cq_event = arm_weak_told),
+	       0, ENTRIES(.fast.arm_cq = arm_weak_cq), .cq_event = arm_weak_told),
 	DEFECT("srq-limit-once", "a watermark fires once",
 	       "A low watermark that has fired and is set to the same value does not fire again.",
-	       NEED_SRQ, .apply = limit_once),
+	       NEED_SRQ, ENTRIES(.srq.modify = limit_once_modify)),
 	DEFECT("key-cached", "a key stays in a cache",
 	       "A region whose key was used three times is not taken away.", 0,
-	       .wr = key_cached_use, .apply = key_cached),
+	       .wr = key_cached_use, ENTRIES(.mem.mr_dereg = key_cached_dereg)),
 	DEFECT("completions-vanish", "completions go with their queue pair",
 	       "Completions of a queue pair that is destroyed are not reported.", 0,
 	       .wc = completions_vanish),
 	DEFECT("refused-leaks", "a refused registration keeps memory",
 	       "Each registration of memory that is not mapped loses 40 bytes.", 0,
-	       .apply = refused_leaks),
+	       ENTRIES(.mem.mr_reg = refused_reg)),
 	DEFECT("receive-borrowed", "a receive is looked at too late",
 	       "The segments of the first receive of a queue pair are looked at after its post.", 0,
-	       .apply = borrowed),
+	       ENTRIES(.fast.post_rq = borrowed_post_rq, .fast.progress = borrowed_progress,
+		       .fast.poll_cq = borrowed_poll)),
 	DEFECT("modify-half", "a refused modify changes something",
 	       "A modify that is refused for one attribute has changed the others.", 0,
-	       .apply = modify_half),
+	       ENTRIES(.qp.modify = modify_half_qp)),
 	DEFECT("reregister-keeps-domain", "a kept STag keeps its domain",
 	       "A reregistration that keeps the STag leaves the region in its protection domain.",
-	       NEED_REREGISTER, .apply = domain_kept),
+	       NEED_REREGISTER, ENTRIES(.mem.mr_rereg = domain_kept_rereg)),
 	DEFECT("resize-forgets", "a resize forgets what is solicited",
 	       "A resized completion queue is armed though a solicited completion is present.",
-	       NEED_RESIZE, .apply = resized_forgets),
+	       NEED_RESIZE, ENTRIES(.user.cq_remap = resized_remap, .fast.arm_cq = resized_arm)),
 	DEFECT("resize-arms", "a resize arms a watermark",
 	       "A resize of a shared queue sets the low watermark again that has fired.", NEED_SRQ,
-	       .apply = resized_limit),
+	       ENTRIES(.srq.modify = resized_limit_modify)),
 	DEFECT("length-24-bits", "lengths of 24 bits",
 	       "The length of a completion is told without its high octet.", 0, .wc = length_24),
 	DEFECT("invalidate-unsolicited", "invalidation is not solicited",

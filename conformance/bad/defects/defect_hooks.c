@@ -17,13 +17,20 @@ query_hooked(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	struct ri_rnic_attr whole = {.size = sizeof(whole)};
 	size_t end = attr->size < sizeof(whole) ? attr->size : sizeof(whole);
 	size_t begin = offsetof(struct ri_rnic_attr, size) + sizeof(attr->size);
+	const struct defect *defect = wrap_rnic_of(rnic)->defect;
 	enum ri_status status = wrap_plain_device_ops.query(rnic, attr);
 
 	if (status == RI_SUCCESS)
 		status = wrap_plain_device_ops.query(rnic, &whole);
 	if (status != RI_SUCCESS)
 		return status;
-	wrap_rnic_of(rnic)->defect->attr(&whole);
+	if (defect->flips != 0) {
+		bool *claim = (bool *)((uint8_t *)&whole + defect->flips);
+
+		*claim = !*claim;
+	} else {
+		defect->attr(&whole);
+	}
 	if (end > begin)
 		memcpy((uint8_t *)attr + begin, (const uint8_t *)&whole + begin, end - begin);
 	return RI_SUCCESS;
@@ -171,13 +178,26 @@ cq_event_hooked(void *self, uint64_t ctx)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
+/* The tables have pointers to functions; sizes and ri_upcalls::self are 0 in `with`. */
+static void
+entries_replace(struct wrap_ops *ops, const struct wrap_ops *with)
+{
+	void (*entry)(void);
+
+	for (size_t at = 0; at < sizeof(*ops); at += sizeof(entry)) {
+		memcpy(&entry, (const uint8_t *)with + at, sizeof(entry));
+		if (entry != NULL)
+			memcpy((uint8_t *)ops + at, &entry, sizeof(entry));
+	}
+}
+
 void
 defect_start(struct wrap_rnic *rnic)
 {
 	const struct defect *defect = rnic->defect;
 	struct wrap_ops *ops = &rnic->ops;
 
-	if (defect->attr != NULL)
+	if (defect->attr != NULL || defect->flips != 0)
 		ops->device.query = query_hooked;
 	if (defect->wc != NULL) {
 		ops->user.cq_open = cq_open_hooked;
@@ -191,6 +211,8 @@ defect_start(struct wrap_rnic *rnic)
 		ops->up.async_event = async_hooked;
 	if (defect->cq_event != NULL)
 		ops->up.cq_event = cq_event_hooked;
+	if (defect->entries != NULL)
+		entries_replace(ops, defect->entries);
 	if (defect->apply != NULL)
 		defect->apply(rnic);
 }

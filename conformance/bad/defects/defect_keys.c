@@ -126,13 +126,6 @@ all_rights_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask
 	return mask != 0 ? wrap_plain_qp_ops.modify(qp, attr, mask) : RI_SUCCESS;
 }
 
-static void
-qp_rights_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = all_rights_qp_create;
-	rnic->ops.qp.modify = all_rights_modify;
-}
-
 /* --- domains ---------------------------------------------------------------------------------- */
 
 /* Every domain of a context stands for the first one. */
@@ -163,13 +156,6 @@ one_domain_destroy(struct ri_pd *pd)
 {
 	wrap_free(wrap_of(pd));
 	return RI_SUCCESS;
-}
-
-static void
-domains_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.pd.create = one_domain_create;
-	rnic->ops.pd.destroy = one_domain_destroy;
 }
 
 /* --- bounds ----------------------------------------------------------------------------------- */
@@ -248,12 +234,6 @@ keep_region(struct ri_mr *mr)
 	return RI_SUCCESS;
 }
 
-static void
-stale_region(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_dereg = keep_region;
-}
-
 static enum ri_status
 busy_hidden_dereg(struct ri_mr *mr)
 {
@@ -262,23 +242,11 @@ busy_hidden_dereg(struct ri_mr *mr)
 	return status == RI_ERR_BUSY ? keep_region(mr) : status;
 }
 
-static void
-window_outlives_region(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_dereg = busy_hidden_dereg;
-}
-
 static enum ri_status
 keep_window(struct ri_mw *mw)
 {
 	wrap_free(wrap_of(mw));
 	return RI_SUCCESS;
-}
-
-static void
-stale_window(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mw_free = keep_window;
 }
 
 /* The old registration stays beside the new one. */
@@ -298,12 +266,6 @@ beside_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, 
 	return RI_SUCCESS;
 }
 
-static void
-stale_after_reregister(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = beside_rereg;
-}
-
 static enum ri_status
 old_key_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -313,12 +275,6 @@ old_key_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init,
 	if (status == RI_SUCCESS)
 		*stag = old;
 	return status;
-}
-
-static void
-reregister_old_key(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = old_key_rereg;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -376,12 +332,6 @@ key_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 	return status;
 }
 
-static void
-key_told_wrong(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_query = key_query;
-}
-
 static enum ri_status
 rights_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 {
@@ -390,12 +340,6 @@ rights_query(struct ri_mr *mr, struct ri_mr_attr *attr)
 	attr->access |= REMOTE;
 	attr->length++;
 	return status;
-}
-
-static void
-region_told_wrong(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_query = rights_query;
 }
 
 /* --- invalidation and windows ------------------------------------------------------------------- */
@@ -497,23 +441,11 @@ stag_wrong_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status;
 }
 
-static void
-stag_wrong(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = stag_wrong_post;
-}
-
 static enum ri_status
 narrow_as_wide_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
 	(void)type;
 	return wrap_plain_mem_ops.mw_alloc(pd, RI_MW_WIDE, out, stag);
-}
-
-static void
-narrow_as_wide(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mw_alloc = narrow_as_wide_alloc;
 }
 
 const struct defect defects_keys[] = {
@@ -530,9 +462,10 @@ const struct defect defects_keys[] = {
 	       .apply = bind_right_unchecked),
 	DEFECT("qp-rights-unchecked", "rights of queue pairs are not checked",
 	       "Each queue pair has all remote rights, and they cannot be taken away.", 0,
-	       .apply = qp_rights_unchecked),
+	       ENTRIES(.qp.create = all_rights_qp_create, .qp.modify = all_rights_modify)),
 	DEFECT("domains-unchecked", "protection domains are not checked",
-	       "All protection domains of a process are one.", 0, .apply = domains_unchecked),
+	       "All protection domains of a process are one.", 0,
+	       ENTRIES(.pd.create = one_domain_create, .pd.destroy = one_domain_destroy)),
 	DEFECT("bounds-in-pages", "bounds are rounded to pages",
 	       "A region begins and ends at the boundaries of pages.", 0, .apply = bounds_in_pages),
 	DEFECT("bounds-one-more", "a region is one byte too long",
@@ -543,26 +476,28 @@ const struct defect defects_keys[] = {
 	       "A zero-based region is addressed by its virtual address.", NEED_RELATIVE,
 	       .apply = zero_base_ignored),
 	DEFECT("stale-region", "the key of a destroyed region works",
-	       "mr_dereg succeeds and revokes nothing.", 0, .apply = stale_region),
+	       "mr_dereg succeeds and revokes nothing.", 0, ENTRIES(.mem.mr_dereg = keep_region)),
 	DEFECT("window-outlives-region", "a window outlives its region",
 	       "mr_dereg succeeds although windows are bound to the region, and they stay.",
-	       NEED_NARROW, .apply = window_outlives_region),
+	       NEED_NARROW, ENTRIES(.mem.mr_dereg = busy_hidden_dereg)),
 	DEFECT("stale-window", "the key of a destroyed window works",
-	       "mw_free succeeds and revokes nothing.", NEED_NARROW, .apply = stale_window),
+	       "mw_free succeeds and revokes nothing.", NEED_NARROW,
+	       ENTRIES(.mem.mw_free = keep_window)),
 	DEFECT("stale-after-reregister", "the old key works after a reregistration",
 	       "mr_rereg leaves the old registration beside the new one.", NEED_REREGISTER,
-	       .apply = stale_after_reregister),
+	       ENTRIES(.mem.mr_rereg = beside_rereg)),
 	DEFECT("reregister-old-key", "a reregistration reports the old key",
 	       "mr_rereg makes a new key and returns the old one.", NEED_REREGISTER,
-	       .apply = reregister_old_key),
+	       ENTRIES(.mem.mr_rereg = old_key_rereg)),
 	DEFECT("keys-predictable", "keys can be guessed",
 	       "The random source that makes the keys always says the same.", 0,
 	       .apply = keys_predictable),
 	DEFECT("key-told-wrong", "a query reports another key",
-	       "mr_query reports a key that the region does not have.", 0, .apply = key_told_wrong),
+	       "mr_query reports a key that the region does not have.", 0,
+	       ENTRIES(.mem.mr_query = key_query)),
 	DEFECT("region-told-wrong", "a query reports other rights and bounds",
 	       "mr_query reports all rights, and a length that is one too large.", 0,
-	       .apply = region_told_wrong),
+	       ENTRIES(.mem.mr_query = rights_query)),
 	DEFECT("invalidate-ignored", "a remote invalidation is not done",
 	       "A Send with invalidation arrives as a Send without.", NEED_INVALIDATE,
 	       .wr = invalidate_ignored),
@@ -590,10 +525,10 @@ const struct defect defects_keys[] = {
 	       NEED_RETURNED, .wr = stag_kept),
 	DEFECT("returned-stag-wrong", "the key that a wide window returns does not work",
 	       "The post of a bind of a wide window returns another STag than that of the bind.",
-	       NEED_RETURNED, .apply = stag_wrong),
+	       NEED_RETURNED, ENTRIES(.fast.post_sq = stag_wrong_post)),
 	DEFECT("narrow-as-wide", "every queue pair may use a narrow window",
 	       "A narrow window is made as a wide one.", NEED_NARROW | NEED_WIDE,
-	       .apply = narrow_as_wide),
+	       ENTRIES(.mem.mw_alloc = narrow_as_wide_alloc)),
 };
 
 const size_t defects_keys_count = sizeof(defects_keys) / sizeof(defects_keys[0]);

@@ -75,12 +75,6 @@ pd_stuck_destroy(struct ri_pd *pd)
 	return wrap_plain_pd_ops.destroy(pd);
 }
 
-static void
-pd_stuck(struct wrap_rnic *rnic)
-{
-	rnic->ops.pd.destroy = pd_stuck_destroy;
-}
-
 /* --- what a failure leaves --------------------------------------------------------------------- */
 
 /* Above the limit: RI_ERR_LIMIT, and a queue of the largest size stays. */
@@ -97,12 +91,6 @@ cq_half_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, stru
 	return status;
 }
 
-static void
-cq_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = cq_half_create;
-}
-
 static enum ri_status
 half_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	       struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
@@ -114,12 +102,6 @@ half_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 	if (status != RI_SUCCESS)
 		(void)!wrap_plain_qp_ops.create(pd, &small, send_cq, recv_cq, NULL, &left, map);
 	return status;
-}
-
-static void
-qp_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = half_qp_create;
 }
 
 static enum ri_status
@@ -135,12 +117,6 @@ mr_half_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out,
 	if (status != RI_SUCCESS)
 		(void)!wrap_plain_mem_ops.mr_reg(pd, &small, &left, stag);
 	return status;
-}
-
-static void
-mr_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = mr_half_reg;
 }
 
 /* A reregistration that fails has destroyed the region. */
@@ -161,12 +137,6 @@ rereg_half_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *in
 	return status;
 }
 
-static void
-rereg_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = rereg_half_rereg;
-}
-
 /* The legal part of a change that is refused is done. */
 static enum ri_status
 modify_half_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
@@ -179,24 +149,12 @@ modify_half_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return status;
 }
 
-static void
-modify_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = modify_half_qp;
-}
-
 static enum ri_status
 modify_refused_qp(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	enum ri_status status = wrap_plain_qp_ops.modify(qp, attr, mask);
 
 	return defect_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_RESOURCES : status;
-}
-
-static void
-modify_refused(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = modify_refused_qp;
 }
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -209,23 +167,11 @@ unmoved_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return wrap_plain_qp_ops.modify(qp, attr, mask);
 }
 
-static void
-error_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = unmoved_modify;
-}
-
 static enum ri_status
 unmodified_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	mask &= RI_QP_ATTR_STATE;
 	return mask != 0 ? wrap_plain_qp_ops.modify(qp, attr, mask) : RI_SUCCESS;
-}
-
-static void
-attributes_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = unmodified_modify;
 }
 
 static enum ri_status
@@ -239,24 +185,12 @@ hidden_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 		       : status;
 }
 
-static void
-moves_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = hidden_modify;
-}
-
 static enum ri_status
 unusable_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & RI_QP_ATTR_STATE) != 0 && attr->state == RI_QPS_IDLE)
 		return RI_ERR_INVALID_STATE;
 	return wrap_plain_qp_ops.modify(qp, attr, mask);
-}
-
-static void
-reuse_refused(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = unusable_modify;
 }
 
 static enum ri_status
@@ -267,12 +201,6 @@ state_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	if (attr->state == RI_QPS_ERROR || attr->state == RI_QPS_CLOSING)
 		attr->state = RI_QPS_RTS;
 	return status;
-}
-
-static void
-state_stale(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.query = state_query;
 }
 
 static enum ri_status
@@ -289,12 +217,6 @@ attributes_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	return status;
 }
 
-static void
-attributes_stale(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.query = attributes_query;
-}
-
 static enum ri_status
 depths_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
@@ -306,12 +228,6 @@ depths_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	return status;
 }
 
-static void
-depths_told_wrong(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.query = depths_query;
-}
-
 static enum ri_status
 number_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
@@ -319,12 +235,6 @@ number_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 
 	attr->qpn = 7;
 	return status;
-}
-
-static void
-numbers_alike(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.query = number_query;
 }
 
 static enum ri_status
@@ -337,24 +247,12 @@ available_query(struct ri_srq *srq, struct ri_srq_attr *attr)
 	return status;
 }
 
-static void
-srq_told_wrong(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.query = available_query;
-}
-
 static enum ri_status
 limit_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
 	if (resize)
 		return wrap_plain_srq_ops.modify(srq, attr, resize, map);
 	return RI_SUCCESS;
-}
-
-static void
-srq_limit_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = limit_modify;
 }
 
 /* --- whole adapters ------------------------------------------------------------------------------ */
@@ -511,50 +409,54 @@ const struct defect defects_lives[] = {
 	       .apply = qp_busy),
 	DEFECT("pd-stuck", "a free domain is busy",
 	       "The first attempt to destroy a protection domain gets RI_ERR_BUSY.", 0,
-	       .apply = pd_stuck),
+	       ENTRIES(.pd.destroy = pd_stuck_destroy)),
 	DEFECT("cq-half", "a completion queue that failed stays",
 	       "A completion queue that is refused for its size exists all the same.", 0,
-	       .apply = cq_half),
+	       ENTRIES(.cq.create = cq_half_create)),
 	DEFECT("qp-half", "a queue pair that failed stays",
 	       "A queue pair that is refused exists and keeps its domain busy.", 0,
-	       .apply = qp_half),
+	       ENTRIES(.qp.create = half_qp_create)),
 	DEFECT("mr-half", "a region that failed stays",
 	       "A registration that is refused leaves a region, which keeps its domain busy.", 0,
-	       .apply = mr_half),
+	       ENTRIES(.mem.mr_reg = mr_half_reg)),
 	DEFECT("reregister-half", "a reregistration that failed revokes the key",
 	       "After mr_rereg was refused the old key does not work.", NEED_REREGISTER,
-	       .apply = rereg_half),
+	       ENTRIES(.mem.mr_rereg = rereg_half_rereg)),
 	DEFECT("modify-half", "a change that failed is done in part",
 	       "Of a change that is refused the parts that are allowed are done.", 0,
-	       .apply = modify_half),
+	       ENTRIES(.qp.modify = modify_half_qp)),
 	DEFECT("modify-refused", "a change that was done is refused",
 	       "Every second change of a queue pair is done and gets RI_ERR_RESOURCES.", 0,
-	       .apply = modify_refused),
+	       ENTRIES(.qp.modify = modify_refused_qp)),
 	DEFECT("error-ignored", "a queue pair does not go to ERROR",
-	       "The move to ERROR succeeds and is not done.", 0, .apply = error_ignored),
+	       "The move to ERROR succeeds and is not done.", 0,
+	       ENTRIES(.qp.modify = unmoved_modify)),
 	DEFECT("attributes-ignored", "attributes cannot be changed",
-	       "A change of attributes succeeds and is not done.", 0, .apply = attributes_ignored),
+	       "A change of attributes succeeds and is not done.", 0,
+	       ENTRIES(.qp.modify = unmodified_modify)),
 	DEFECT("moves-unchecked", "moves that are not allowed are accepted",
 	       "A move that the state does not allow succeeds and is not done.", 0,
-	       .apply = moves_unchecked),
+	       ENTRIES(.qp.modify = hidden_modify)),
 	DEFECT("reuse-refused", "a queue pair cannot be used again",
-	       "The move back to IDLE is refused.", NEED_REUSE, .apply = reuse_refused),
+	       "The move back to IDLE is refused.", NEED_REUSE,
+	       ENTRIES(.qp.modify = unusable_modify)),
 	DEFECT("state-stale", "a query reports an old state",
 	       "A queue pair whose connection ended says that it is in RTS.", 0,
-	       .apply = state_stale),
+	       ENTRIES(.qp.query = state_query)),
 	DEFECT("attributes-stale", "a query reports old attributes",
-	       "A query reports the attributes of the creation.", 0, .apply = attributes_stale),
+	       "A query reports the attributes of the creation.", 0,
+	       ENTRIES(.qp.query = attributes_query)),
 	DEFECT("depths-told-wrong", "a query confuses IRD and ORD",
 	       "A query reports IRD as ORD, and the other way round.", 0,
-	       .apply = depths_told_wrong),
+	       ENTRIES(.qp.query = depths_query)),
 	DEFECT("numbers-alike", "queue pairs have one number",
-	       "Each queue pair says that its number is 7.", 0, .apply = numbers_alike),
+	       "Each queue pair says that its number is 7.", 0, ENTRIES(.qp.query = number_query)),
 	DEFECT("srq-told-wrong", "a query of a shared receive queue reports no limit",
 	       "A query says that all slots are posted and that the limit is off.", NEED_SRQ,
-	       .apply = srq_told_wrong),
+	       ENTRIES(.srq.query = available_query)),
 	DEFECT("srq-limit-ignored", "the low watermark cannot be set",
 	       "Setting the limit of a shared receive queue succeeds and is not done.", NEED_SRQ,
-	       .apply = srq_limit_ignored),
+	       ENTRIES(.srq.modify = limit_modify)),
 	DEFECT("dead", "an adapter that is dead",
 	       "Everything can be created, and then nothing ever happens.", 0, .cm = no_cm,
 	       .async = no_async, .apply = dead),

@@ -105,12 +105,6 @@ early_srq(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_m
 	return wrap_plain_srq_ops.modify(srq, &other, resize, map);
 }
 
-static void
-srq_limit_early(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = early_srq;
-}
-
 static enum ri_status
 late_srq(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
@@ -119,12 +113,6 @@ late_srq(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_ma
 	if (attr->limit != RI_SRQ_LIMIT_KEEP && attr->limit > 1)
 		other.limit--;
 	return wrap_plain_srq_ops.modify(srq, &other, resize, map);
-}
-
-static void
-srq_limit_late(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = late_srq;
 }
 
 /* The limits of a queue pair, as they are set, and as they are given at creation. */
@@ -255,10 +243,10 @@ const struct defect defects_privileged[] = {
 	       .wr = direct_shifted),
 	DEFECT("srq-limit-early", "the low watermark is reported too early",
 	       "The limit of a shared receive queue is one more than was set.", NEED_SRQ,
-	       .apply = srq_limit_early),
+	       ENTRIES(.srq.modify = early_srq)),
 	DEFECT("srq-limit-late", "the low watermark is reported too late",
 	       "The limit of a shared receive queue is one less than was set.", NEED_SRQ,
-	       .apply = srq_limit_late),
+	       ENTRIES(.srq.modify = late_srq)),
 	DEFECT("soft-limit-late", "the soft high watermark is reported too late",
 	       "The soft limit of a queue pair is one more than was set.", NEED_SOFT_LIMIT,
 	       .apply = soft_limit_late),

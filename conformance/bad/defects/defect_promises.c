@@ -78,12 +78,6 @@ shared_segments_post(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	return status == RI_ERR_LIMIT ? RI_SUCCESS : status;
 }
 
-static void
-shared_segments(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_srq = shared_segments_post;
-}
-
 /* --- ends ------------------------------------------------------------------------------------- */
 
 #define RECEIVES 2 /* the counter of a queue pair's receives that are not polled */
@@ -132,12 +126,6 @@ busy_async(struct wrap_rnic *rnic, struct ri_async_event *event)
 	return true;
 }
 
-static void
-close_busy(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_rq = busy_post_rq;
-}
-
 static enum ri_status
 terminate_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 {
@@ -147,24 +135,12 @@ terminate_query(struct ri_qp *qp, struct ri_qp_attr *attr)
 	return status;
 }
 
-static void
-terminate_forgotten(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.query = terminate_query;
-}
-
 static enum ri_status
 forever_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	if ((mask & RI_QP_ATTR_STATE) != 0 && attr->state == RI_QPS_IDLE && !attr->skip_time_wait)
 		return RI_ERR_TIME_WAIT;
 	return wrap_plain_qp_ops.modify(qp, attr, mask);
-}
-
-static void
-time_wait_forever(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = forever_modify;
 }
 
 /* --- maps and owners -------------------------------------------------------------------------- */
@@ -188,13 +164,6 @@ in_place_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **
 	return wrap_plain_user_ops.srq_open(rnic, map, out);
 }
 
-static void
-map_in_place(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.create = in_place_create;
-	rnic->ops.user.srq_open = in_place_open;
-}
-
 static enum ri_status
 any_process_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
 		   struct ri_map *map)
@@ -205,12 +174,6 @@ any_process_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri
 	return wrap_plain_device_ops.context_create(rnic, &own, out, map);
 }
 
-static void
-any_process(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.context_create = any_process_create;
-}
-
 static enum ri_status
 privileged_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
 		  struct ri_map *map)
@@ -219,12 +182,6 @@ privileged_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_
 
 	own.privileged = true;
 	return wrap_plain_device_ops.context_create(rnic, &own, out, map);
-}
-
-static void
-privilege_for_all(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.context_create = privileged_create;
 }
 
 static enum ri_status
@@ -239,12 +196,6 @@ anywhere_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr 
 	return RI_SUCCESS;
 }
 
-static void
-route_anywhere(struct wrap_rnic *rnic)
-{
-	rnic->ops.device.route = anywhere_route;
-}
-
 /* --- what a verb must refuse ------------------------------------------------------------------ */
 
 /* The access layer's value is another one than errno's. */
@@ -254,12 +205,6 @@ errno_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, u
 	enum ri_status status = wrap_plain_mem_ops.mr_reg(pd, init, out, stag);
 
 	return status == RI_ERR_INVALID_ARG ? (enum ri_status)(-EINVAL) : status;
-}
-
-static void
-status_errno(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = errno_reg;
 }
 
 static enum ri_status
@@ -273,12 +218,6 @@ busy_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	return wrap_plain_qp_ops.resize(qp, &now, map); /* and what was asked for is reported */
 }
 
-static void
-resize_pair_hidden(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.resize = busy_resize;
-}
-
 static enum ri_status
 list_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
@@ -287,12 +226,6 @@ list_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, ui
 	range.pages = NULL;
 	range.max_pages = 0;
 	return wrap_plain_mem_ops.mr_rereg(mr, pd, &range, stag);
-}
-
-static void
-rereg_list(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = list_rereg;
 }
 
 static enum ri_status
@@ -306,24 +239,12 @@ bound_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, u
 	return RI_SUCCESS;
 }
 
-static void
-rereg_busy(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_rereg = bound_rereg;
-}
-
 static enum ri_status
 limit_srq(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_map *map)
 {
 	enum ri_status status = wrap_plain_srq_ops.modify(srq, attr, resize, map);
 
 	return status == RI_ERR_INVALID_ARG && !resize ? RI_SUCCESS : status;
-}
-
-static void
-srq_limit_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.srq.modify = limit_srq;
 }
 
 static enum ri_status
@@ -337,12 +258,6 @@ deep_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_par
 	return wrap_plain_cm_ops.accept(request, qp, &less);
 }
 
-static void
-accept_depths(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.accept = deep_accept;
-}
-
 static enum ri_status
 any_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 {
@@ -351,24 +266,12 @@ any_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
 	return status == RI_ERR_INVALID_STATE ? RI_SUCCESS : status;
 }
 
-static void
-confirm_any_state(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.confirm = any_confirm;
-}
-
 static enum ri_status
 any_reserve(struct ri_qp *qp)
 {
 	enum ri_status status = wrap_plain_llp_ops.reserve(qp);
 
 	return status == RI_ERR_INVALID_STATE ? RI_SUCCESS : status;
-}
-
-static void
-reserve_any_state(struct wrap_rnic *rnic)
-{
-	rnic->ops.llp.reserve = any_reserve;
 }
 
 static enum ri_status
@@ -383,12 +286,6 @@ unshared_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send
 	if (alone && status == RI_SUCCESS)
 		init->max_rq_wr = 0;
 	return status;
-}
-
-static void
-datagram_shared(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = unshared_qp_create;
 }
 
 const struct defect defects_promises[] = {
@@ -407,53 +304,57 @@ const struct defect defects_promises[] = {
 	       "Requests behind one that failed are not flushed but fail.", 0, .wc = errors_each),
 	DEFECT("limit-hidden-shared", "a shared queue accepts too many segments",
 	       "A receive with too many segments is accepted and forgotten.", NEED_SRQ,
-	       .apply = shared_segments),
+	       ENTRIES(.fast.post_srq = shared_segments_post)),
 	DEFECT("close-busy-broken", "an end with receives left is no orderly one",
 	       "An orderly end is reported as a broken one if receives are outstanding.", 0,
-	       .wc = busy_polled, .cm = busy_cm, .async = busy_async, .apply = close_busy),
+	       .wc = busy_polled, .cm = busy_cm, .async = busy_async,
+	       ENTRIES(.fast.post_rq = busy_post_rq)),
 	DEFECT("terminate-forgotten", "the Terminate is not kept",
 	       "A query reports no Terminate message.", NEED_TERMINATE,
-	       .apply = terminate_forgotten),
+	       ENTRIES(.qp.query = terminate_query)),
 	DEFECT("time-wait-forever", "the time-wait does not end",
 	       "A queue pair goes back to IDLE only if it skips its time-wait.", NEED_TIME_WAIT,
-	       .apply = time_wait_forever),
+	       ENTRIES(.qp.modify = forever_modify)),
 	DEFECT("map-in-place", "a map works at one place",
 	       "The user half of a shared receive queue needs the very map that its creation "
 	       "filled.",
-	       NEED_SRQ, .apply = map_in_place),
+	       NEED_SRQ, ENTRIES(.srq.create = in_place_create, .user.srq_open = in_place_open)),
 	DEFECT("process-any", "another process is served as this one",
 	       "A context for another process gets maps with addresses of this one.", 0,
-	       .apply = any_process),
+	       ENTRIES(.device.context_create = any_process_create)),
 	DEFECT("privilege-for-all", "every owner is privileged",
 	       "A context has the privilege, whatever its owner has.", NEED_PRIVILEGED,
-	       .apply = privilege_for_all),
+	       ENTRIES(.device.context_create = privileged_create)),
 	DEFECT("route-anywhere", "there is a way from everywhere",
-	       "A route from a foreign address is found.", NEED_ADDRESS, .apply = route_anywhere),
+	       "A route from a foreign address is found.", NEED_ADDRESS,
+	       ENTRIES(.device.route = anywhere_route)),
 	DEFECT("status-errno", "a status is an errno",
-	       "A registration that is refused answers -EINVAL.", 0, .apply = status_errno),
+	       "A registration that is refused answers -EINVAL.", 0,
+	       ENTRIES(.mem.mr_reg = errno_reg)),
 	DEFECT("resize-pair-hidden", "a queue pair is too small for its receives",
 	       "Resizing below what is outstanding succeeds.", NEED_RESIZE,
-	       .apply = resize_pair_hidden),
+	       ENTRIES(.qp.resize = busy_resize)),
 	DEFECT("reregister-list-taken", "a list is taken for a range",
 	       "Registration anew with a list registers the range.", NEED_REREGISTER,
-	       .apply = rereg_list),
+	       ENTRIES(.mem.mr_rereg = list_rereg)),
 	DEFECT("reregister-busy-hidden", "a region with windows seems registered anew",
 	       "Registration anew of a region with windows succeeds and is not done.",
-	       NEED_REREGISTER | NEED_NARROW, .apply = rereg_busy),
+	       NEED_REREGISTER | NEED_NARROW, ENTRIES(.mem.mr_rereg = bound_rereg)),
 	DEFECT("srq-limit-unchecked", "a low watermark that cannot be is accepted",
 	       "A limit above the size of a shared receive queue succeeds and is not set.",
-	       NEED_SRQ, .apply = srq_limit_unchecked),
+	       NEED_SRQ, ENTRIES(.srq.modify = limit_srq)),
 	DEFECT("accept-depths-cut", "too great depths are accepted",
 	       "An acceptance with IRD or ORD above the limits is done with the limits.",
-	       NEED_ADDRESS, .apply = accept_depths),
+	       NEED_ADDRESS, ENTRIES(.cm.accept = deep_accept)),
 	DEFECT("confirm-any-state", "a confirmation is taken that is not due",
 	       "A confirmation in a wrong state succeeds.", NEED_THREE_WAY,
-	       .apply = confirm_any_state),
+	       ENTRIES(.cm.confirm = any_confirm)),
 	DEFECT("reserve-any-state", "a reservation is taken in any state",
-	       "A reservation in a wrong state succeeds.", NEED_STREAM, .apply = reserve_any_state),
+	       "A reservation in a wrong state succeeds.", NEED_STREAM,
+	       ENTRIES(.llp.reserve = any_reserve)),
 	DEFECT("datagram-shared", "a shared receive queue of datagrams is not used",
 	       "A queue pair for datagrams with a shared receive queue is created without it.",
-	       NEED_UD | NEED_SRQ, .apply = datagram_shared),
+	       NEED_UD | NEED_SRQ, ENTRIES(.qp.create = unshared_qp_create)),
 };
 
 const size_t defects_promises_count = sizeof(defects_promises) / sizeof(defects_promises[0]);

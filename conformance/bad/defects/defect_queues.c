@@ -38,12 +38,6 @@ wrong_cq_event(void *self, uint64_t ctx)
 	wrap_plain_upcalls.cq_event(self, other != NULL ? other->ctx : ctx);
 }
 
-static void
-wrong_cq(struct wrap_rnic *rnic)
-{
-	rnic->ops.up.cq_event = wrong_cq_event;
-}
-
 /* The condition holds already, and the caller hears that the queue is armed. */
 static enum ri_status
 arm_blind_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
@@ -51,12 +45,6 @@ arm_blind_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	enum ri_status status = wrap_plain_fast_ops.arm_cq(cq, how, count);
 
 	return status == RI_ERR_NOT_EMPTY ? RI_SUCCESS : status;
-}
-
-static void
-arm_blind(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_blind_cq;
 }
 
 static enum ri_status
@@ -70,22 +58,10 @@ arm_refuses_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	return RI_ERR_NOT_EMPTY;
 }
 
-static void
-arm_refuses(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_refuses_cq;
-}
-
 static enum ri_status
 arm_solicited_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
 	return wrap_plain_fast_ops.arm_cq(cq, how == RI_ARM_NEXT ? RI_ARM_SOLICITED : how, count);
-}
-
-static void
-arm_solicited(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_solicited_cq;
 }
 
 static enum ri_status
@@ -94,22 +70,10 @@ arm_any_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	return wrap_plain_fast_ops.arm_cq(cq, how == RI_ARM_SOLICITED ? RI_ARM_NEXT : how, count);
 }
 
-static void
-arm_any(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_any_cq;
-}
-
 static enum ri_status
 arm_count_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
 	return wrap_plain_fast_ops.arm_cq(cq, how, how == RI_ARM_COUNT ? count + 1 : count);
-}
-
-static void
-arm_count(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_count_cq;
 }
 
 static enum ri_status
@@ -120,12 +84,6 @@ arm_unchecked_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 	return status == RI_ERR_INVALID_ARG ? RI_SUCCESS : status;
 }
 
-static void
-arm_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = arm_unchecked_cq;
-}
-
 static uint32_t
 depth_zero_cq(struct ri_ucq *cq)
 {
@@ -133,22 +91,10 @@ depth_zero_cq(struct ri_ucq *cq)
 	return 0;
 }
 
-static void
-depth_zero(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.cq_depth = depth_zero_cq;
-}
-
 static uint32_t
 depth_more_cq(struct ri_ucq *cq)
 {
 	return wrap_plain_fast_ops.cq_depth(cq) + 1;
-}
-
-static void
-depth_more(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.cq_depth = depth_more_cq;
 }
 
 /* --- slots ------------------------------------------------------------------------------------ */
@@ -165,34 +111,16 @@ full_hidden_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return hidden(wrap_plain_fast_ops.post_sq(qp, wr), RI_ERR_QUEUE_FULL);
 }
 
-static void
-full_hidden(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = full_hidden_post;
-}
-
 static enum ri_status
 full_hidden_receive_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
 	return hidden(wrap_plain_fast_ops.post_rq(qp, wr), RI_ERR_QUEUE_FULL);
 }
 
-static void
-full_hidden_receive(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_rq = full_hidden_receive_post;
-}
-
 static enum ri_status
 full_hidden_shared_post(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 {
 	return hidden(wrap_plain_fast_ops.post_srq(srq, wr), RI_ERR_QUEUE_FULL);
-}
-
-static void
-full_hidden_shared(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_srq = full_hidden_shared_post;
 }
 
 static enum ri_status
@@ -203,12 +131,6 @@ full_early_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return wrap_plain_fast_ops.post_sq(qp, wr);
 }
 
-static void
-full_early(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = full_early_post;
-}
-
 static enum ri_status
 full_but_posted_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
@@ -217,22 +139,10 @@ full_but_posted_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return defect_each(&wrap_of(qp)->count[0], 2) ? RI_ERR_QUEUE_FULL : status;
 }
 
-static void
-full_but_posted(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = full_but_posted_post;
-}
-
 static enum ri_status
 limit_hidden_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	return hidden(wrap_plain_fast_ops.post_sq(qp, wr), RI_ERR_LIMIT);
-}
-
-static void
-limit_hidden(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = limit_hidden_post;
 }
 
 static enum ri_status
@@ -241,12 +151,6 @@ receive_forgotten_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 	if (defect_each(&wrap_of(qp)->count[1], 3))
 		return RI_SUCCESS;
 	return wrap_plain_fast_ops.post_rq(qp, wr);
-}
-
-static void
-receive_forgotten(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_rq = receive_forgotten_post;
 }
 
 static bool
@@ -268,12 +172,6 @@ coalesce_kept(struct wrap_obj *uqp, struct defect_wr *wr)
 {
 	(void)uqp;
 	return (wr->wr.flags & RI_WR_COALESCE) == 0;
-}
-
-static void
-unflushed(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.flush_sq = flush_nothing;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -345,13 +243,6 @@ resize_nothing_remap(struct ri_ucq *cq, const struct ri_map *map)
 	return RI_SUCCESS;
 }
 
-static void
-resize_nothing(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.resize = resize_nothing_cq;
-	rnic->ops.user.cq_remap = resize_nothing_remap;
-}
-
 static enum ri_status
 resize_loses_remap(struct ri_ucq *cq, const struct ri_map *map)
 {
@@ -361,12 +252,6 @@ resize_loses_remap(struct ri_ucq *cq, const struct ri_map *map)
 	while (wrap_plain_fast_ops.cq_depth(cq) > 0)
 		(void)wrap_plain_fast_ops.poll_cq(cq, &wc, 1);
 	return status;
-}
-
-static void
-resize_loses(struct wrap_rnic *rnic)
-{
-	rnic->ops.user.cq_remap = resize_loses_remap;
 }
 
 static enum ri_status
@@ -386,13 +271,6 @@ resize_ignored_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const str
 	return RI_SUCCESS;
 }
 
-static void
-resize_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.resize = resize_ignored_qp;
-	rnic->ops.user.qp_remap = resize_ignored_remap;
-}
-
 /* The size stays, and the size that was asked for is reported. */
 static enum ri_status
 resize_busy_hidden_cq(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
@@ -403,12 +281,6 @@ resize_busy_hidden_cq(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 	if (status != RI_ERR_BUSY)
 		return status;
 	return wrap_plain_cq_ops.resize(cq, &now, map);
-}
-
-static void
-resize_busy_hidden(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.resize = resize_busy_hidden_cq;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -451,50 +323,55 @@ const struct defect defects_queues[] = {
 	DEFECT("arm-twice", "an armed queue fires twice", "Each arming is answered by two upcalls.",
 	       0, .cq_event = event_twice),
 	DEFECT("arm-wrong-queue", "another queue fires",
-	       "The upcall names another completion queue of the adapter.", 0, .apply = wrong_cq),
+	       "The upcall names another completion queue of the adapter.", 0,
+	       ENTRIES(.up.cq_event = wrong_cq_event)),
 	DEFECT("arm-blind", "completions before the arming are missed",
 	       "Arming a queue that has completions succeeds, and no upcall comes for them.", 0,
-	       .apply = arm_blind),
+	       ENTRIES(.fast.arm_cq = arm_blind_cq)),
 	DEFECT("arm-refuses", "a queue cannot be armed",
 	       "Arming says RI_ERR_NOT_EMPTY although the condition does not hold.", 0,
-	       .apply = arm_refuses),
+	       ENTRIES(.fast.arm_cq = arm_refuses_cq)),
 	DEFECT("arm-solicited-only", "only solicited completions fire",
-	       "RI_ARM_NEXT is taken for RI_ARM_SOLICITED.", 0, .apply = arm_solicited),
+	       "RI_ARM_NEXT is taken for RI_ARM_SOLICITED.", 0,
+	       ENTRIES(.fast.arm_cq = arm_solicited_cq)),
 	DEFECT("arm-any", "each completion counts as solicited",
-	       "RI_ARM_SOLICITED is taken for RI_ARM_NEXT.", 0, .apply = arm_any),
+	       "RI_ARM_SOLICITED is taken for RI_ARM_NEXT.", 0, ENTRIES(.fast.arm_cq = arm_any_cq)),
 	DEFECT("arm-count-more", "one completion too many is awaited",
-	       "RI_ARM_COUNT waits for one completion more than its count.", 0, .apply = arm_count),
+	       "RI_ARM_COUNT waits for one completion more than its count.", 0,
+	       ENTRIES(.fast.arm_cq = arm_count_cq)),
 	DEFECT("arm-unchecked", "arguments of an arming are not checked",
 	       "Arming with a count or a condition that cannot be succeeds.", 0,
-	       .apply = arm_unchecked),
+	       ENTRIES(.fast.arm_cq = arm_unchecked_cq)),
 	DEFECT("depth-zero", "a queue seems empty", "cq_depth always says 0.", 0,
-	       .apply = depth_zero),
+	       ENTRIES(.fast.cq_depth = depth_zero_cq)),
 	DEFECT("depth-more", "a queue seems fuller", "cq_depth says one more than there are.", 0,
-	       .apply = depth_more),
+	       ENTRIES(.fast.cq_depth = depth_more_cq)),
 	DEFECT("full-hidden", "a full send queue is not reported",
 	       "A request for a full send queue is accepted and forgotten.", 0,
-	       .apply = full_hidden),
+	       ENTRIES(.fast.post_sq = full_hidden_post)),
 	DEFECT("full-hidden-receive", "a full receive queue is not reported",
 	       "A receive for a full queue is accepted and forgotten.", 0,
-	       .apply = full_hidden_receive),
+	       ENTRIES(.fast.post_rq = full_hidden_receive_post)),
 	DEFECT("full-hidden-shared", "a full shared receive queue is not reported",
 	       "A receive for a full shared queue is accepted and forgotten.", NEED_SRQ,
-	       .apply = full_hidden_shared),
+	       ENTRIES(.fast.post_srq = full_hidden_shared_post)),
 	DEFECT("full-early", "a send queue seems full",
-	       "Every third request is refused with RI_ERR_QUEUE_FULL.", 0, .apply = full_early),
+	       "Every third request is refused with RI_ERR_QUEUE_FULL.", 0,
+	       ENTRIES(.fast.post_sq = full_early_post)),
 	DEFECT("full-but-posted", "a request that was refused is done",
 	       "Every second request is posted and then refused with RI_ERR_QUEUE_FULL.", 0,
-	       .apply = full_but_posted),
+	       ENTRIES(.fast.post_sq = full_but_posted_post)),
 	DEFECT("limit-hidden", "too many segments are accepted",
 	       "A request with too many segments is accepted and forgotten.", 0,
-	       .apply = limit_hidden),
+	       ENTRIES(.fast.post_sq = limit_hidden_post)),
 	DEFECT("receive-forgotten", "receives are forgotten",
-	       "Every third receive is accepted and forgotten.", 0, .apply = receive_forgotten),
+	       "Every third receive is accepted and forgotten.", 0,
+	       ENTRIES(.fast.post_rq = receive_forgotten_post)),
 	DEFECT("request-forgotten", "requests are forgotten",
 	       "Every third request is accepted and forgotten.", 0, .wr = request_forgotten),
 	DEFECT("coalesce-forever", "the doorbell is not rung",
 	       "Requests that may wait do so, and flush_sq does nothing.", 0, .wr = coalesce_kept,
-	       .apply = unflushed),
+	       ENTRIES(.fast.flush_sq = flush_nothing)),
 	DEFECT("fence-ignored", "fences are ignored",
 	       "RI_WR_READ_FENCE and RI_WR_LOCAL_FENCE have no effect.", 0, .wr = fence_ignored),
 	DEFECT("solicited-unsent", "Sends are never solicited",
@@ -508,16 +385,16 @@ const struct defect defects_queues[] = {
 	       .wr = send_twice),
 	DEFECT("resize-nothing", "a completion queue keeps its size",
 	       "The resizing of a completion queue succeeds and changes nothing.", NEED_RESIZE,
-	       .apply = resize_nothing),
+	       ENTRIES(.cq.resize = resize_nothing_cq, .user.cq_remap = resize_nothing_remap)),
 	DEFECT("resize-loses", "resizing drops completions",
 	       "Completions that are present are lost when their queue is resized.", NEED_RESIZE,
-	       .apply = resize_loses),
+	       ENTRIES(.user.cq_remap = resize_loses_remap)),
 	DEFECT("resize-ignored", "work queues keep their size",
 	       "The resizing of a queue pair succeeds and changes nothing.", NEED_RESIZE,
-	       .apply = resize_ignored),
+	       ENTRIES(.qp.resize = resize_ignored_qp, .user.qp_remap = resize_ignored_remap)),
 	DEFECT("resize-busy-hidden", "a completion queue is too small for its contents",
 	       "Resizing below the number of completions present succeeds.", NEED_RESIZE,
-	       .apply = resize_busy_hidden),
+	       ENTRIES(.cq.resize = resize_busy_hidden_cq)),
 	DEFECT("srq-limit-lost", "the low watermark is not reported",
 	       "RI_EVENT_SRQ_LIMIT is not raised.", NEED_SRQ, .async = limit_lost),
 	DEFECT("srq-limit-twice", "the low watermark is reported twice",

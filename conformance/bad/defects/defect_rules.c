@@ -59,18 +59,6 @@ limit_accept(struct ri_request *request, struct ri_qp *qp, const struct ri_cm_pa
 	return limit_of(wrap_plain_cm_ops.accept(request, qp, params));
 }
 
-static void
-shortage_limit(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = limit_cq;
-	rnic->ops.srq.create = limit_srq;
-	rnic->ops.srq.modify = limit_srq_modify;
-	rnic->ops.qp.resize = limit_qp_resize;
-	rnic->ops.mem.mw_alloc = limit_mw;
-	rnic->ops.llp.attach_stream = limit_attach;
-	rnic->ops.cm.accept = limit_accept;
-}
-
 static enum ri_status
 leaking_mr(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
@@ -82,12 +70,6 @@ leaking_mr(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, 
 		free(kept);
 	/* cppcheck-suppress memleak; that is the defect */
 	return status;
-}
-
-static void
-shortage_leaks(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = leaking_mr;
 }
 
 /* --- threads ------------------------------------------------------------------------------------ */
@@ -115,12 +97,6 @@ racing_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status;
 }
 
-static void
-posts_race(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = racing_post;
-}
-
 /* A poll that finds nothing while another one goes on takes what that one has taken. */
 static uint32_t
 racing_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
@@ -145,12 +121,6 @@ racing_poll(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
 	return taken;
 }
 
-static void
-polls_race(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.poll_cq = racing_poll;
-}
-
 /* Queue pairs are created one at a time. */
 static enum ri_status
 racing_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
@@ -167,12 +137,6 @@ racing_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_c
 	return status;
 }
 
-static void
-creations_race(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = racing_qp_create;
-}
-
 /* --- upcall handlers ------------------------------------------------------------------------------ */
 
 static enum ri_status
@@ -184,12 +148,6 @@ telling_arm(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 		return status;
 	wrap_plain_upcalls.cq_event(wrap_rnic_of(cq), wrap_of(cq)->half->ctx);
 	return RI_SUCCESS;
-}
-
-static void
-upcall_in_arm(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.arm_cq = telling_arm;
 }
 
 static _Thread_local bool in_upcall;
@@ -206,13 +164,6 @@ static enum ri_status
 handler_arm(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
 {
 	return in_upcall ? RI_ERR_BUSY : wrap_plain_fast_ops.arm_cq(cq, how, count);
-}
-
-static void
-arm_in_upcall(struct wrap_rnic *rnic)
-{
-	rnic->ops.up.cq_event = marked_event;
-	rnic->ops.fast.arm_cq = handler_arm;
 }
 
 /* --- full queues ---------------------------------------------------------------------------------- */
@@ -240,12 +191,6 @@ boasting_cq(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct 
 	return status;
 }
 
-static void
-cq_boasts(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.create = boasting_cq;
-}
-
 static enum ri_status
 taking_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
@@ -254,24 +199,12 @@ taking_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	return status == RI_ERR_UNSUPPORTED ? RI_SUCCESS : status;
 }
 
-static void
-unsupported_taken(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = taking_post;
-}
-
 static enum ri_status
 taking_connect(struct ri_qp *qp, const struct ri_cm_params *params)
 {
 	enum ri_status status = wrap_plain_cm_ops.connect(qp, params);
 
 	return status == RI_ERR_INVALID_STATE ? RI_SUCCESS : status;
-}
-
-static void
-attempt_taken(struct wrap_rnic *rnic)
-{
-	rnic->ops.cm.connect = taking_connect;
 }
 
 /* --- datagrams --------------------------------------------------------------------------------------- */
@@ -442,14 +375,6 @@ forgetting_close(struct ri_uqp *qp)
 }
 
 static void
-datagram_deferred(struct wrap_rnic *rnic)
-{
-	rnic->ops.fast.post_sq = keeping_post;
-	rnic->ops.fast.poll_cq = posting_poll;
-	rnic->ops.user.qp_close = forgetting_close;
-}
-
-static void
 begun_qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
 {
 	wrap_plain_user_ops.qp_count(qp, counters);
@@ -457,22 +382,10 @@ begun_qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
 }
 
 static void
-count_begins(struct wrap_rnic *rnic)
-{
-	rnic->ops.user.qp_count = begun_qp_count;
-}
-
-static void
 whole_qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
 {
 	wrap_plain_user_ops.qp_count(qp, counters);
 	memset(counters->posts, 0, sizeof(counters->posts));
-}
-
-static void
-count_more(struct wrap_rnic *rnic)
-{
-	rnic->ops.user.qp_count = whole_qp_count;
 }
 
 /* The bit that needs a privilege is not looked at. */
@@ -488,12 +401,6 @@ unprivileged_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *
 	status = wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
 	init->qkey = key;
 	return status;
-}
-
-static void
-key_privilege(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = unprivileged_qp_create;
 }
 
 /* A domain knows one that was there before it; its handles belong to that one. */
@@ -515,25 +422,12 @@ earlier_ah(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, 
 	return wrap_plain_ah_ops.create(earlier != NULL ? earlier : pd, init, out, id);
 }
 
-static void
-handle_any_domain(struct wrap_rnic *rnic)
-{
-	rnic->ops.pd.create = later_pd;
-	rnic->ops.ah.create = earlier_ah;
-}
-
 /* The handle stays with the adapter. */
 static enum ri_status
 lasting_ah(struct ri_ah *ah)
 {
 	(void)ah;
 	return RI_SUCCESS;
-}
-
-static void
-handle_stays(struct wrap_rnic *rnic)
-{
-	rnic->ops.ah.destroy = lasting_ah;
 }
 
 /* After a refused change the access layer's handle stands for another one, which its requests do not name. */
@@ -556,44 +450,42 @@ lost_ah(struct ri_ah *ah, const struct ri_ah_init *init)
 	return status;
 }
 
-static void
-handle_half(struct wrap_rnic *rnic)
-{
-	rnic->ops.ah.modify = lost_ah;
-}
-
 const struct defect defects_rules[] = {
 	DEFECT("shortage-limit", "want of memory is reported as a limit",
 	       "Verbs for which there is no memory answer RI_ERR_LIMIT.", 0,
-	       .apply = shortage_limit),
+	       ENTRIES(.cq.create = limit_cq, .srq.create = limit_srq,
+		       .srq.modify = limit_srq_modify, .qp.resize = limit_qp_resize,
+		       .mem.mw_alloc = limit_mw, .llp.attach_stream = limit_attach,
+		       .cm.accept = limit_accept)),
 	DEFECT("shortage-leaks", "memory is lost when memory is short",
 	       "A registration that fails for want of memory loses 64 bytes.", 0,
-	       .apply = shortage_leaks),
+	       ENTRIES(.mem.mr_reg = leaking_mr)),
 	DEFECT("posts-race", "posts disturb each other",
 	       "A request that is posted while another thread posts to the queue is lost.", 0,
-	       .apply = posts_race),
+	       ENTRIES(.fast.post_sq = racing_post)),
 	DEFECT("polls-race", "polls disturb each other",
 	       "A completion may be taken by two threads that poll at the same time.", 0,
-	       .apply = polls_race),
+	       ENTRIES(.fast.poll_cq = racing_poll)),
 	DEFECT("creations-race", "verbs of different objects disturb each other",
-	       "A queue pair is not created while another one is.", 0, .apply = creations_race),
+	       "A queue pair is not created while another one is.", 0,
+	       ENTRIES(.qp.create = racing_qp_create)),
 	DEFECT("upcall-in-arm", "arming makes an upcall",
 	       "Arming a queue that is not empty raises its event inside the call.", 0,
-	       .apply = upcall_in_arm),
+	       ENTRIES(.fast.arm_cq = telling_arm)),
 	DEFECT("arm-in-upcall", "a handler cannot arm",
 	       "Arming inside the upcall of a completion queue is refused.", 0,
-	       .apply = arm_in_upcall),
+	       ENTRIES(.up.cq_event = marked_event, .fast.arm_cq = handler_arm)),
 	DEFECT("overflow-wrong-pair", "the wrong queue pair is reported to have overflowed",
 	       "The event of a full completion queue names another queue pair.", 0,
 	       .async = overflow_wrong),
 	DEFECT("cq-boasts", "a completion queue reports more room than it has",
-	       "One entry more than there are is reported.", 0, .apply = cq_boasts),
+	       "One entry more than there are is reported.", 0, ENTRIES(.cq.create = boasting_cq)),
 	DEFECT("unsupported-taken", "operations that are not supported are taken",
 	       "A request whose operation is refused seems to be posted.", 0,
-	       .apply = unsupported_taken),
+	       ENTRIES(.fast.post_sq = taking_post)),
 	DEFECT("attempt-taken", "attempts that cannot be are taken",
 	       "An attempt to connect in a wrong state seems to begin.", NEED_ADDRESS,
-	       .apply = attempt_taken),
+	       ENTRIES(.cm.connect = taking_connect)),
 	DEFECT("datagram-any-key", "keys of datagrams are not checked",
 	       "A datagram arrives whatever key it has.", NEED_UD, .wr = any_key,
 	       .apply = pairs_noted),
@@ -604,23 +496,27 @@ const struct defect defects_rules[] = {
 	       "A datagram above the limit is sent up to the limit.", NEED_UD, .wr = cut),
 	DEFECT("datagram-deferred", "datagrams need their address handle when they are sent",
 	       "A datagram is posted when a queue is polled, through a handle that may be gone.",
-	       NEED_UD, .apply = datagram_deferred),
+	       NEED_UD,
+	       ENTRIES(.fast.post_sq = keeping_post, .fast.poll_cq = posting_poll,
+		       .user.qp_close = forgetting_close)),
 	DEFECT("datagram-key-privilege", "keys that need a privilege do not",
 	       "A queue pair with a key of bit 31 can be created by everybody.", NEED_UD,
-	       .apply = key_privilege),
+	       ENTRIES(.qp.create = unprivileged_qp_create)),
 	DEFECT("handle-any-domain", "address handles work in any domain",
 	       "An address handle belongs to a domain that was there before.", NEED_UD,
-	       .apply = handle_any_domain),
+	       ENTRIES(.pd.create = later_pd, .ah.create = earlier_ah)),
 	DEFECT("handle-stays", "an address handle outlives its end",
-	       "Destroying an address handle does nothing.", NEED_UD, .apply = handle_stays),
+	       "Destroying an address handle does nothing.", NEED_UD,
+	       ENTRIES(.ah.destroy = lasting_ah)),
 	DEFECT("count-begins", "counting begins with what was there",
-	       "A Send that was never posted is counted.", 0, .apply = count_begins),
+	       "A Send that was never posted is counted.", 0,
+	       ENTRIES(.user.qp_count = begun_qp_count)),
 	DEFECT("count-more", "all counters of the newest revision are written",
 	       "Counters that the access layer does not know are written behind those that it has.",
-	       0, .apply = count_more),
+	       0, ENTRIES(.user.qp_count = whole_qp_count)),
 	DEFECT("handle-half", "a handle whose change failed is of no use",
 	       "A change of an address handle that is refused destroys it.", NEED_UD,
-	       .apply = handle_half),
+	       ENTRIES(.ah.modify = lost_ah)),
 };
 
 const size_t defects_rules_count = sizeof(defects_rules) / sizeof(defects_rules[0]);

@@ -38,13 +38,6 @@ inside_create(struct ri_context *context, struct ri_pd **out)
 	return wrap_plain_pd_ops.create(context, out);
 }
 
-static void
-upcall_inside(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.modify = inside_modify;
-	rnic->ops.pd.create = inside_create;
-}
-
 static enum ri_status
 destroying_cq(struct ri_cq *cq)
 {
@@ -55,12 +48,6 @@ destroying_cq(struct ri_cq *cq)
 	if (status == RI_SUCCESS)
 		wrap_plain_upcalls.cq_event(rnic, ctx);
 	return status;
-}
-
-static void
-upcall_in_destroy(struct wrap_rnic *rnic)
-{
-	rnic->ops.cq.destroy = destroying_cq;
 }
 
 /* An event of an adapter, reported later on the service thread. */
@@ -282,23 +269,11 @@ growing_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_
 	return wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
 }
 
-static void
-memory_grows(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = growing_qp_create;
-}
-
 static enum ri_status
 growing_mr(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
 	lose();
 	return wrap_plain_mem_ops.mr_reg(pd, init, out, stag);
-}
-
-static void
-regions_grow(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = growing_mr;
 }
 
 static enum ri_status
@@ -308,12 +283,6 @@ lingering_qp(struct ri_qp *qp)
 	return wrap_plain_qp_ops.destroy(qp);
 }
 
-static void
-descriptors_grow(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.destroy = lingering_qp;
-}
-
 static enum ri_status
 waiting_pd(struct ri_context *context, struct ri_pd **out)
 {
@@ -321,12 +290,6 @@ waiting_pd(struct ri_context *context, struct ri_pd **out)
 
 	(void)nanosleep(&pause, NULL);
 	return wrap_plain_pd_ops.create(context, out);
-}
-
-static void
-verb_waits(struct wrap_rnic *rnic)
-{
-	rnic->ops.pd.create = waiting_pd;
 }
 
 static bool
@@ -393,10 +356,10 @@ detail_lost(struct wrap_rnic *rnic, struct ri_async_event *event)
 const struct defect defects_upcalls[] = {
 	DEFECT("upcall-inside", "upcalls inside control verbs",
 	       "Creating a domain and changing a queue pair raise an event before they return.", 0,
-	       .apply = upcall_inside),
+	       ENTRIES(.qp.modify = inside_modify, .pd.create = inside_create)),
 	DEFECT("upcall-in-destroy", "an upcall for what is being destroyed",
 	       "Destroying a completion queue raises its event before it returns.", 0,
-	       .apply = upcall_in_destroy),
+	       ENTRIES(.cq.destroy = destroying_cq)),
 	DEFECT("upcall-after-destroy", "an upcall for what is destroyed",
 	       "20 ms after a completion queue was destroyed its event is raised.", 0,
 	       .apply = upcall_after_destroy, .end = late_end),
@@ -416,14 +379,14 @@ const struct defect defects_upcalls[] = {
 	       "The adapter runs a thread, which does nothing.", 0, .apply = worker_begin,
 	       .end = worker_end),
 	DEFECT("memory-grows", "memory is lost with each queue pair",
-	       "Each queue pair loses 256 KiB.", 0, .apply = memory_grows),
+	       "Each queue pair loses 256 KiB.", 0, ENTRIES(.qp.create = growing_qp_create)),
 	DEFECT("regions-grow", "memory is lost with each region",
-	       "Each registration loses 256 KiB.", 0, .apply = regions_grow),
+	       "Each registration loses 256 KiB.", 0, ENTRIES(.mem.mr_reg = growing_mr)),
 	DEFECT("descriptors-grow", "descriptors are lost with each queue pair",
 	       "Each queue pair that is destroyed leaves a descriptor open.", 0,
-	       .apply = descriptors_grow),
+	       ENTRIES(.qp.destroy = lingering_qp)),
 	DEFECT("verb-waits", "a verb takes a second",
-	       "Creating a protection domain takes a second.", 0, .apply = verb_waits),
+	       "Creating a protection domain takes a second.", 0, ENTRIES(.pd.create = waiting_pd)),
 	DEFECT("post-waits", "a post takes 5 ms", "Each post to a send queue sleeps for 5 ms.", 0,
 	       .wr = post_waits),
 	DEFECT("close-forgotten", "an adapter is not closed",

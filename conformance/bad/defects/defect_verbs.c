@@ -120,12 +120,6 @@ reliable_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send
 	return status;
 }
 
-static void
-uc_reliable(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.create = reliable_qp_create;
-}
-
 /* --- groups -------------------------------------------------------------------------------------- */
 
 /* All that are attached get the key of the first. */
@@ -143,12 +137,6 @@ any_key_attach(struct ri_qp *qp, const struct ri_addr *group)
 		(void)wrap_plain_qp_ops.modify(qp, &attr, RI_QP_ATTR_QKEY);
 	}
 	return status;
-}
-
-static void
-mcast_any_key(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.mcast_attach = any_key_attach;
 }
 
 static enum ri_status
@@ -180,24 +168,12 @@ mcast_not_sender(struct wrap_obj *uqp, struct defect_wr *wr)
 	return false;
 }
 
-static void
-mcast_note(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.mcast_attach = noted_attach;
-}
-
 static enum ri_status
 no_detach(struct ri_qp *qp, const struct ri_addr *group)
 {
 	(void)qp;
 	(void)group;
 	return RI_SUCCESS;
-}
-
-static void
-mcast_stays(struct wrap_rnic *rnic)
-{
-	rnic->ops.qp.mcast_detach = no_detach;
 }
 
 /* --- addresses ----------------------------------------------------------------------------------- */
@@ -211,12 +187,6 @@ virtual_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out,
 	return wrap_plain_mem_ops.mr_reg(pd, &other, out, stag);
 }
 
-static void
-iova_ignored(struct wrap_rnic *rnic)
-{
-	rnic->ops.mem.mr_reg = virtual_reg;
-}
-
 /* --- connections --------------------------------------------------------------------------------- */
 
 /* The second step succeeds in every state. */
@@ -226,12 +196,6 @@ any_send(struct ri_qp *qp, const struct ri_peer *peer)
 	enum ri_status status = wrap_plain_peer_ops.send(qp, peer);
 
 	return status == RI_ERR_INVALID_STATE ? RI_SUCCESS : status;
-}
-
-static void
-peer_any_state(struct wrap_rnic *rnic)
-{
-	rnic->ops.peer.send = any_send;
 }
 
 /* Packets of any number are taken for those of the peer. */
@@ -244,12 +208,6 @@ any_number(struct ri_qp *qp, const struct ri_peer *peer)
 	other.qpn &= 0xffffff;
 	other.path_mtu = 1024;
 	return wrap_plain_peer_ops.receive(qp, &other);
-}
-
-static void
-peer_unchecked(struct wrap_rnic *rnic)
-{
-	rnic->ops.peer.receive = any_number;
 }
 
 static bool
@@ -294,24 +252,25 @@ const struct defect defects_verbs[] = {
 	       "The completion of its receive has the opcode of a receive.", NEED_IMMEDIATE_WRITE,
 	       .wc = write_as_receive),
 	DEFECT("uc-reliable", "an unreliable connection ends on a message that is lost",
-	       "Its queue pairs are reliable ones.", NEED_UC, .apply = uc_reliable),
+	       "Its queue pairs are reliable ones.", NEED_UC,
+	       ENTRIES(.qp.create = reliable_qp_create)),
 	DEFECT("mcast-any-key", "a datagram to a group reaches those with another key",
 	       "All queue pairs that are attached get the key of the first.", NEED_MULTICAST,
-	       .apply = mcast_any_key),
+	       ENTRIES(.qp.mcast_attach = any_key_attach)),
 	DEFECT("mcast-not-sender", "the sender of a datagram to its own group gets no copy",
 	       "It is not attached while it sends.", NEED_MULTICAST, .wr = mcast_not_sender,
-	       .apply = mcast_note),
+	       ENTRIES(.qp.mcast_attach = noted_attach)),
 	DEFECT("mcast-stays", "a queue pair stays attached", "Detaching succeeds and does nothing.",
-	       NEED_MULTICAST, .apply = mcast_stays),
+	       NEED_MULTICAST, ENTRIES(.qp.mcast_detach = no_detach)),
 	DEFECT("iova-ignored", "an I/O address is ignored",
 	       "A region is named by its virtual addresses alone.", NEED_IOVA,
-	       .apply = iova_ignored),
+	       ENTRIES(.mem.mr_reg = virtual_reg)),
 	DEFECT("peer-any-state", "a queue pair may send in any state",
 	       "The second step succeeds before the first, and twice.", NEED_PEER,
-	       .apply = peer_any_state),
+	       ENTRIES(.peer.send = any_send)),
 	DEFECT("peer-unchecked", "attributes of a peer are cut instead of refused",
 	       "Numbers lose their upper bits, and the MTU is always 1024.", NEED_PEER,
-	       .apply = peer_unchecked),
+	       ENTRIES(.peer.receive = any_number)),
 	DEFECT("refused-other", "a refused connection looks like any other failure",
 	       "RI_CM_REASON_REFUSED becomes RI_CM_REASON_OTHER.", NEED_ADDRESS,
 	       .cm = refused_other),

@@ -222,7 +222,7 @@ tell_buffer(struct test *test)
 
 	test->ours.reads = WINDOW;
 	test->ours.key = (uint32_t)told->context;
-	test->ours.address = tool_memory_address(told, 0);
+	test->ours.address = tool_memory_address(told);
 }
 
 static size_t

@@ -346,7 +346,7 @@ exchange_buffers(struct test *test, GError **error)
 		return false;
 	if (test->kind->marks)
 		set_marks(test, test->in.octets);
-	ours.address = tool_memory_address(&test->in, 0);
+	ours.address = tool_memory_address(&test->in);
 	ours.key = (uint32_t)test->in.context;
 	return qperf_exchange_nodes(&test->tcp, &ours, &test->theirs, test->size, error);
 }

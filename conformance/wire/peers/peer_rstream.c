@@ -53,7 +53,7 @@ struct stream {
 static void
 put_buffer(struct tool_wire *wire, const struct tool_memory *memory, uint32_t length)
 {
-	tool_put(wire, tool_memory_address(memory, 0), 8);
+	tool_put(wire, tool_memory_address(memory), 8);
 	tool_put(wire, memory->context, 4);
 	tool_put(wire, length, 4);
 }

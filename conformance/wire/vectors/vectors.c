@@ -71,7 +71,6 @@ connection_add(GArray *list, JsonObject *connection)
 		}
 		v.crc = true_member(agreed, "crc");
 		v.markers = true_member(agreed, v.from_initiator ? "markers_i2r" : "markers_r2i");
-		v.nonconforming = true_member(agreed, "nonconforming");
 		g_array_append_val(list, v);
 	}
 }

@@ -19,7 +19,6 @@ struct vector {
 	gboolean from_initiator; /**< vectors.json: sent by the initiator; roce*.json: by A */
 	gboolean crc;            /**< CRC in use on its connection */
 	gboolean markers;        /**< its direction carries markers */
-	gboolean nonconforming;  /**< what siw sends, see `meant` in fields */
 	guint8 *octets;          /**< the frame */
 	gsize len;               /**< octets in the frame */
 	JsonObject *object;      /**< the whole entry */

@@ -43,7 +43,6 @@ void trace_srq(struct trace *trace, it_srq_handle_t srq);
 void trace_lmr(struct trace *trace, it_lmr_handle_t lmr);
 void trace_rmr(struct trace *trace, it_rmr_handle_t rmr);
 void trace_listen(struct trace *trace, it_listen_handle_t listen);
-void trace_info(struct trace *trace, it_ia_handle_t ia);
 /* The lines in which two texts differ first, and the seed, as the message of a failed assertion. */
 void trace_compare(const char *what, guint32 seed, const char *first, const char *second);
 

@@ -124,22 +124,3 @@ trace_listen(struct trace *trace, it_listen_handle_t listen)
 		   trace_handle(trace, p.ia_handle), p.spigot_id,
 		   trace_handle(trace, p.connect_evd), (int)p.connect_qual.type);
 }
-
-void
-trace_info(struct trace *trace, it_ia_handle_t ia)
-{
-	it_ia_info_t *info = NULL;
-
-	if (trace_call(trace, "it_ia_query", it_ia_query(ia, &info)) != IT_SUCCESS)
-		return;
-	trace_line(trace, "  %s, transport %d, affiliated %s, unaffiliated %s, direct %s",
-		   info->ia_name, (int)info->transport_type,
-		   trace_handle(trace, info->affiliated_err_evd),
-		   trace_handle(trace, info->unaffiliated_err_evd),
-		   trace_handle(trace, info->direct_lmr_handle));
-	for (size_t i = 0; i < info->num_spigots; i++)
-		trace_line(trace, "  spigot %zu, online %d, %zu addresses",
-			   info->spigot_info[i].spigot_id, (int)info->spigot_info[i].spigot_online,
-			   info->spigot_info[i].num_net_addr);
-	it_ia_info_free(info);
-}

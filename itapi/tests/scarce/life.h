@@ -13,8 +13,7 @@
 #include "it_api.h"
 
 struct life_report {
-	bool whole;  /* every step succeeded */
-	bool broken; /* a connection or a transfer failed, with an event that says so */
+	bool whole; /* every step succeeded */
 	const char *
 		wrong; /* a call returned a status that it must not return, or an event did not come; NULL: neither */
 	it_status_t status;   /* the status of that call */

@@ -258,12 +258,6 @@ scarce_disarm(void)
 	return atomic_load(&refused);
 }
 
-unsigned long
-scarce_count(void)
-{
-	return atomic_load(&counted);
-}
-
 long
 scarce_live(void)
 {

@@ -16,8 +16,6 @@
 void scarce_arm(unsigned long n, bool for_good);
 /* Let all allocations succeed again. Returns how many were refused since scarce_arm. */
 unsigned long scarce_disarm(void);
-/* The number of allocations since scarce_arm, including refused ones. */
-unsigned long scarce_count(void);
 /* The number of heap blocks that are allocated now. */
 long scarce_live(void);
 /* As scarce_arm, but only allocations of the calling thread count, and fail. */

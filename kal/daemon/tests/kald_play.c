@@ -125,6 +125,30 @@ play_connect(const struct play *play)
 	return fd;
 }
 
+int
+play_sharer(const struct play *play)
+{
+	struct kald_message m, reply;
+	int fd = play_join(play, KALD_CLIENT, NULL);
+
+	kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
+	strcpy(m.body.name.name, "roce:lo");
+	play_ask(fd, &m, &reply);
+	g_assert_cmpint(reply.head.status, ==, KALD_OK);
+	return fd;
+}
+
+struct kald_addr
+play_address(uint8_t last)
+{
+	uint32_t pid = (uint32_t)getpid();
+
+	return (struct kald_addr){
+		.family = AF_INET,
+		.port = 4791,
+		.octets = {127, (uint8_t)(100 + pid % 100), (uint8_t)(pid / 100 % 250), last}};
+}
+
 void
 play_send(int fd, const struct kald_message *message)
 {

@@ -34,6 +34,10 @@ void play_free(struct play *play);
 int play_connect(const struct play *play);
 /* Connect and say KALD_HELLO; the welcome is checked, and is stored if the pointer is not NULL. */
 int play_join(const struct play *play, enum kald_kind kind, struct kald_message *welcome);
+/* A client that has an adapter of roce, so that it may ask to share an address. */
+int play_sharer(const struct play *play);
+/* An address for RoCE that tests of other processes do not share. */
+struct kald_addr play_address(uint8_t last);
 void play_send(int fd, const struct kald_message *message);
 /* The same with up to 200 descriptors, which stay the caller's. */
 void play_send_with(int fd, const struct kald_message *message, const int *fds, size_t count);

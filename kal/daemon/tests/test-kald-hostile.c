@@ -25,7 +25,6 @@
 #include "kald_play.h"
 #include "kald_steer.h"
 
-#define PORT     4791
 #define LINGER_S 60
 #define SOON_US  2000000 /* an answer to others; far less than LINGER_S */
 
@@ -39,19 +38,6 @@ check_served(const struct play *play)
 	g_assert_cmpuint(play_borrow(fd, KAL_RESOURCE_QP, 1, NULL), >, 0);
 	g_assert_cmpint(g_get_monotonic_time() - begin, <, SOON_US);
 	close(fd);
-}
-
-static struct kald_addr
-address(uint8_t last)
-{
-	struct kald_addr at = {.family = AF_INET, .port = PORT};
-	uint32_t pid = (uint32_t)getpid();
-
-	at.octets[0] = 127;
-	at.octets[1] = (uint8_t)(100 + pid % 100);
-	at.octets[2] = (uint8_t)(pid / 100 % 250);
-	at.octets[3] = last;
-	return at;
 }
 
 /* --- sockets whose close waits -------------------------------------------------------------------------- */
@@ -80,19 +66,6 @@ lingering(int *peer)
 	return fd;
 }
 
-static int
-client_of_roce(const struct play *play)
-{
-	struct kald_message m, reply;
-	int fd = play_join(play, KALD_CLIENT, NULL);
-
-	kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
-	strcpy(m.body.name.name, "roce:lo");
-	play_ask(fd, &m, &reply);
-	g_assert_cmpint(reply.head.status, ==, KALD_OK);
-	return fd;
-}
-
 enum how {
 	HOW_EARLY,    /* before KALD_HELLO */
 	HOW_TOOL,     /* of a tool */
@@ -112,14 +85,14 @@ send_in_way(const struct play *play, enum how how, int fd)
 	int fds[KALD_SHARE_FDS + 1], proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int to = how == HOW_EARLY  ? play_connect(play)
 		 : how == HOW_TOOL ? play_join(play, KALD_TOOL, NULL)
-				   : client_of_roce(play);
+				   : play_sharer(play);
 	bool share = how == HOW_SHARE || how == HOW_TOO_MANY;
 
 	for (unsigned i = 0; i < KALD_SHARE_FDS; i++)
 		fds[i] = proof;
 	kald_message_begin(&m, share ? KALD_SHARE : KALD_BORROW, 9, KALD_OK);
 	if (share) {
-		m.body.share.at = address(1);
+		m.body.share.at = play_address(1);
 	} else {
 		m.body.amount.resource = KAL_RESOURCE_QP;
 		m.body.amount.amount = 1;
@@ -241,10 +214,10 @@ test_locked_proof(void)
 		return;
 	proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	play_begin(&play, NULL);
-	to = client_of_roce(&play);
+	to = play_sharer(&play);
 	g_assert_true(stuck_begin(&stuck, proof, true));
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
-	m.body.share.at = address(1);
+	m.body.share.at = play_address(1);
 	play_send_with(to, &m, &proof, 1);
 	check_served(&play);
 	stuck_end(&stuck);
@@ -290,7 +263,7 @@ claim_send(int kald, const struct kald_addr *at, uint32_t slot, const int fds[KA
 static void
 check_locked_claim(unsigned place)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	int fds[KALD_SHARE_FDS], to;
 	struct kald_message m;
 	struct stuck stuck;
@@ -298,12 +271,12 @@ check_locked_claim(unsigned place)
 	uint32_t slot;
 
 	play_begin(&play, NULL);
-	to = client_of_roce(&play);
+	to = play_sharer(&play);
 	group_take(to, &at, &slot, fds);
 	play_end(&play, true);
 	close(to);
 	play_again(&play);
-	to = client_of_roce(&play);
+	to = play_sharer(&play);
 	g_assert_true(stuck_begin(&stuck, fds[place], place < KALD_SLOTS));
 	claim_send(to, &at, slot, fds);
 	check_served(&play);
@@ -329,7 +302,7 @@ test_locked_claim(void)
 static void
 check_locked_member(unsigned place, bool own)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	int fds[KALD_SHARE_FDS], others[KALD_SHARE_FDS], hostile, good;
 	struct kald_message m, reply;
 	uint32_t slot, other;
@@ -337,8 +310,8 @@ check_locked_member(unsigned place, bool own)
 	struct play play;
 
 	play_begin(&play, NULL);
-	hostile = client_of_roce(&play);
-	good = client_of_roce(&play);
+	hostile = play_sharer(&play);
+	good = play_sharer(&play);
 	group_take(hostile, &at, &slot, fds);
 	group_take(good, &at, &other, others);
 	place = own ? slot : place;
@@ -379,8 +352,8 @@ test_locked_member(void)
 static void
 flood_groups(const struct play *play, uint8_t last)
 {
-	struct kald_addr at = address(last);
-	int fds[KALD_SHARE_FDS], kald = client_of_roce(play);
+	struct kald_addr at = play_address(last);
+	int fds[KALD_SHARE_FDS], kald = play_sharer(play);
 	struct kald_message over;
 	uint32_t slot;
 

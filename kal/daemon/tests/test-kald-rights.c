@@ -398,19 +398,6 @@ shared_reply(int fd)
 	return false;
 }
 
-static int
-sharer_new(const struct play *play)
-{
-	int fd = play_join(play, KALD_CLIENT, NULL);
-	struct kald_message m, reply;
-
-	kald_message_begin(&m, KALD_OPEN, 8, KALD_OK);
-	g_strlcpy(m.body.name.name, "roce:lo", KALD_NAME);
-	play_ask(fd, &m, &reply);
-	g_assert_cmpint(reply.head.status, ==, KALD_OK);
-	return fd;
-}
-
 /* Until the list has `clients` clients, and one listens at the port if it is not 0. */
 static void
 await_clients(int tool, unsigned clients, uint16_t port)
@@ -456,7 +443,7 @@ stranger_shares(const struct play *play)
 		if (setuid(NOBODY) != 0)
 			_exit(99);
 		own.octets[1]++;
-		fd = sharer_new(play);
+		fd = play_sharer(play);
 		share(fd, &own, false);
 		_exit(shared_reply(fd) ? 0 : 1);
 	}
@@ -483,11 +470,11 @@ test_unread(void)
 	play_begin(&play, NULL);
 	g_assert_cmpint(chmod(play.folder, 0755), ==, 0);
 	tool = play_join(&play, KALD_TOOL, NULL);
-	holder = sharer_new(&play);
+	holder = play_sharer(&play);
 	share(holder, &shared, false);
 	g_assert_true(shared_reply(holder));
-	b = sharer_new(&play);
-	a = sharer_new(&play);
+	b = play_sharer(&play);
+	a = play_sharer(&play);
 	leave_unread(a, tool, 3);
 	share(b, &shared, true);
 	g_assert_false(shared_reply(b));
@@ -507,7 +494,7 @@ test_unread(void)
 	share(b, &shared, true);
 	g_assert_true(shared_reply(b));
 	/* Ended by kald, for a wrong message; this end stays, and with it what is unread. */
-	a = sharer_new(&play);
+	a = play_sharer(&play);
 	leave_unread(a, tool, 3);
 	kald_message_begin(&m, KALD_LIST, 0, KALD_OK);
 	play_send(a, &m);

@@ -20,7 +20,6 @@
 #include "kald_play.h"
 #include "kald_steer.h"
 
-#define PORT   4791
 #define NOBODY 65534
 
 #ifndef SO_DETACH_REUSEPORT_BPF
@@ -33,20 +32,6 @@ struct member {
 	uint32_t slot;
 	int fds[KALD_SHARE_FDS];
 };
-
-/* Tests that run at the same time have other addresses. */
-static struct kald_addr
-address(uint8_t last)
-{
-	struct kald_addr at = {.family = AF_INET, .port = PORT};
-	uint32_t pid = (uint32_t)getpid();
-
-	at.octets[0] = 127;
-	at.octets[1] = (uint8_t)(100 + pid % 100);
-	at.octets[2] = (uint8_t)(pid / 100 % 250);
-	at.octets[3] = last;
-	return at;
-}
 
 static struct sockaddr_in
 sockaddr_of(const struct kald_addr *at)
@@ -65,20 +50,6 @@ udp_socket(void)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(fd, >=, 0);
-	return fd;
-}
-
-/* Connected, and with an adapter of roce. */
-static int
-process_new(const struct play *play)
-{
-	struct kald_message m, reply;
-	int fd = play_join(play, KALD_CLIENT, NULL);
-
-	kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
-	strcpy(m.body.name.name, "roce:lo");
-	play_ask(fd, &m, &reply);
-	g_assert_cmpint(reply.head.status, ==, KALD_OK);
 	return fd;
 }
 
@@ -130,7 +101,7 @@ member_new(struct member *member, const struct play *play, const struct kald_add
 {
 	char text[KALD_TEXT] = "";
 
-	member->kald = process_new(play);
+	member->kald = play_sharer(play);
 	if (!take(member, at, text))
 		g_error("%s", text);
 }
@@ -266,7 +237,7 @@ where_mad(const struct member *member, const struct kald_addr *at, uint16_t attr
 static void
 test_steering(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member members[3];
 	struct play play;
 
@@ -312,7 +283,7 @@ test_steering(void)
 static void
 test_full(void)
 {
-	struct kald_addr at = address(1), second = address(2);
+	struct kald_addr at = play_address(1), second = play_address(2);
 	struct member members[KALD_SLOTS + 1];
 	char text[KALD_TEXT] = "";
 	uint64_t seen = 0;
@@ -328,7 +299,7 @@ test_full(void)
 	}
 	g_assert_cmphex(seen, ==, UINT64_MAX);
 	g_assert_cmpuint(sharing(&play, NULL), ==, KALD_SLOTS);
-	members[KALD_SLOTS].kald = process_new(&play);
+	members[KALD_SLOTS].kald = play_sharer(&play);
 	g_assert_false(take(&members[KALD_SLOTS], &at, text));
 	g_assert_nonnull(strstr(text, "64 processes of user"));
 	g_assert_false(take(&members[KALD_SLOTS], &second, text));
@@ -368,7 +339,7 @@ is_free(const struct kald_addr *at)
 static void
 test_death(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct kald_sharing seen[KALD_SHARES_SHOWN];
 	struct member a, b, c;
 	char text[KALD_TEXT] = "";
@@ -399,7 +370,7 @@ test_death(void)
 	member_end(&b);
 	await_members(&play, 0);
 	g_assert_false(is_free(&at));
-	c.kald = process_new(&play);
+	c.kald = play_sharer(&play);
 	g_assert_false(take(&c, &at, text));
 	g_assert_nonnull(strstr(text, g_strerror(EADDRINUSE)));
 	close(kept);
@@ -413,7 +384,7 @@ test_death(void)
 static void
 test_turns(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member first, second;
 	struct play play;
 
@@ -431,7 +402,7 @@ test_turns(void)
 static void
 test_restart(void)
 {
-	struct kald_addr at = address(1), second = address(2);
+	struct kald_addr at = play_address(1), second = play_address(2);
 	struct member a, b, b2, c, d;
 	char text[KALD_TEXT] = "";
 	struct play play;
@@ -451,9 +422,9 @@ test_restart(void)
 	g_assert_cmpint(where_mad(&a, &at, REQ, 0, 0, 2), ==, b.slot);
 	play_again(&play);
 	/* Another process comes before the members: there is a group that this kald does not know. */
-	d.kald = process_new(&play);
+	d.kald = play_sharer(&play);
 	g_assert_false(take(&d, &at, text));
-	b.kald = b2.kald = process_new(&play);
+	b.kald = b2.kald = play_sharer(&play);
 	g_assert_true(claim(&b, &at, text));
 	g_assert_true(claim(&b2, &second, text));
 	/* The services of those that are not back yet stay, even as new ones come. */
@@ -469,7 +440,7 @@ test_restart(void)
 	g_assert_cmpuint(d.slot, !=, b.slot);
 	g_assert_cmpuint(d.slot, !=, c.slot);
 	/* What it lies about: a slot in use. */
-	a.kald = process_new(&play);
+	a.kald = play_sharer(&play);
 	a.slot ^= b.slot;
 	b.slot ^= a.slot;
 	a.slot ^= b.slot;
@@ -584,7 +555,7 @@ memory_with(uint32_t count, uint32_t version)
 static void
 test_wrong_claims(void)
 {
-	struct kald_addr at = address(1), other = address(2);
+	struct kald_addr at = play_address(1), other = play_address(2);
 	struct member member;
 	char text[KALD_TEXT] = "";
 	int good[KALD_SHARE_FDS], pipes[2], off = 0;
@@ -592,7 +563,7 @@ test_wrong_claims(void)
 	unsigned before;
 
 	play_begin(&play, NULL);
-	member.kald = process_new(&play);
+	member.kald = play_sharer(&play);
 	group_make(&at, good);
 	before = fds_of(&play);
 	claim_wrong(&member, &at, good, 0, open("/dev/null", O_RDWR | O_CLOEXEC), "no UDP socket");
@@ -635,7 +606,7 @@ test_wrong_claims(void)
 static void
 test_wrong_requests(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member member = {.kald = -1};
 	char text[KALD_TEXT] = "";
 	struct kald_message m;
@@ -647,23 +618,23 @@ test_wrong_requests(void)
 	g_assert_false(take(&member, &at, text));
 	g_assert_nonnull(strstr(text, "adapter of roce"));
 	close(member.kald);
-	member.kald = process_new(&play);
+	member.kald = play_sharer(&play);
 	at.port = 4792;
 	g_assert_false(take(&member, &at, text));
 	g_assert_nonnull(strstr(text, "port 4791"));
-	at = address(1);
+	at = play_address(1);
 	at.octets[0] = 224;
 	g_assert_false(take(&member, &at, text));
 	memset(at.octets, 0, sizeof(at.octets));
 	g_assert_false(take(&member, &at, text));
 	g_assert_nonnull(strstr(text, "no address of one host"));
-	at = address(1);
+	at = play_address(1);
 	at.octets[0] = 192;
 	g_assert_false(take(&member, &at, text));
 	g_assert_nonnull(strstr(text, g_strerror(EADDRNOTAVAIL)));
 	g_assert_false(share(&member, &at, 0, NULL, 0, text));
 	g_assert_nonnull(strstr(text, "network namespace"));
-	at = address(1);
+	at = play_address(1);
 	g_assert_cmpint(service(&member, &at, 1), ==, KALD_FORBIDDEN);
 	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++)
 		fds[i] = proof;
@@ -673,7 +644,7 @@ test_wrong_requests(void)
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
 	/* One too many: a buffer that is padded has room for it. */
-	member.kald = process_new(&play);
+	member.kald = play_sharer(&play);
 	play_send_with(member.kald, &m, fds, KALD_SHARE_FDS + 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
@@ -682,7 +653,7 @@ test_wrong_requests(void)
 	play_send_with(member.kald, &m, fds, 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
-	member.kald = process_new(&play);
+	member.kald = play_sharer(&play);
 	kald_message_begin(&m, KALD_SERVICE, 9, KALD_OK);
 	m.body.service.at = at;
 	play_send_with(member.kald, &m, fds, 1);
@@ -723,7 +694,7 @@ stranger_runs(void *arg)
 	struct member member;
 	char text[KALD_TEXT] = "";
 
-	member.kald = process_new(stranger->play);
+	member.kald = play_sharer(stranger->play);
 	if (take(&member, &stranger->at, text) || strstr(text, "another user") == NULL)
 		return 1;
 	member.slot = 5;
@@ -745,7 +716,7 @@ stranger_runs(void *arg)
 static void
 test_strangers(void)
 {
-	struct stranger stranger = {.at = address(1), .own = address(2)};
+	struct stranger stranger = {.at = play_address(1), .own = play_address(2)};
 	struct member a, b;
 	struct play play;
 
@@ -774,7 +745,7 @@ test_strangers(void)
 static void
 test_namespaces(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member member;
 	char text[KALD_TEXT] = "";
 	int own, fds[KALD_SHARE_FDS];
@@ -782,7 +753,7 @@ test_namespaces(void)
 	bool left;
 
 	play_begin(&play, NULL);
-	member.kald = process_new(&play);
+	member.kald = play_sharer(&play);
 	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	left = own >= 0 && unshare(CLONE_NEWNET) == 0;
 	if (left) {
@@ -796,7 +767,7 @@ test_namespaces(void)
 		g_assert_nonnull(strstr(text, "network namespace"));
 		group_close(fds);
 		g_assert_cmpint(setns(own, CLONE_NEWNET), ==, 0);
-		at = address(1);
+		at = play_address(1);
 		g_assert_true(take(&member, &at, text));
 		group_close(member.fds);
 	}
@@ -811,7 +782,7 @@ test_namespaces(void)
 static void
 test_floods(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member flooder, mute[4], good;
 	struct kald_message m;
 	int proof = udp_socket();
@@ -827,10 +798,10 @@ test_floods(void)
 	g_assert_cmpuint(count, <=, KALD_SERVICES_MAX);
 	g_assert_cmpint(where_mad(&good, &at, REQ, 0, 0, count), ==, flooder.slot);
 	for (unsigned i = 0; i < 4; i++) {
-		mute[i].kald = process_new(&play);
+		mute[i].kald = play_sharer(&play);
 		kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
 		for (uint8_t j = 0; j < 12; j++) {
-			m.body.share.at = address((uint8_t)(2 + j));
+			m.body.share.at = play_address((uint8_t)(2 + j));
 			play_send_with(mute[i].kald, &m, &proof, 1);
 		}
 	}
@@ -850,7 +821,7 @@ test_floods(void)
 static void
 test_slot_of_before(void)
 {
-	const struct kald_addr at = address(1), other = address(2);
+	const struct kald_addr at = play_address(1), other = play_address(2);
 	char text[KALD_TEXT] = "";
 	struct member member;
 	struct play play;
@@ -881,7 +852,7 @@ test_slot_of_before(void)
 static void
 test_not_back(void)
 {
-	struct kald_addr at = address(1);
+	struct kald_addr at = play_address(1);
 	struct member a, b;
 	char text[KALD_TEXT] = "";
 	struct play play;
@@ -892,7 +863,7 @@ test_not_back(void)
 	g_assert_cmpint(service(&a, &at, 1), ==, KALD_OK);
 	play_end(&play, true);
 	play_again(&play);
-	b.kald = process_new(&play);
+	b.kald = play_sharer(&play);
 	g_assert_true(claim(&b, &at, text));
 	g_assert_cmpint(service(&b, &at, 1), ==, KALD_SYSTEM);
 	g_usleep(16 * G_USEC_PER_SEC);

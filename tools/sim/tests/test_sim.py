@@ -299,7 +299,7 @@ class Sim(unittest.TestCase):
         self.assert_bad(self.result(scene.replace('ROUNDS', '4'), '--seed', '1'), "tester: 'at most three cuts' does not hold")
         self.assert_bad(self.result(scene.replace('ROUNDS', '0 fail'), '--seeds', '1..3'), 'tester: that is enough')
         self.assert_bad(self.result(scene.replace('ROUNDS', '0') + 'expect reached nowhere\n', '--seeds', '1..3'), "no seed reached 'nowhere'")
-        for words, why in (('dance', 'no statement of what happens'), ('kill nobody', 'no node of that name'),
+        for words, why in (('dance', 'not a statement that a tester can make'), ('kill nobody', 'no node of that name'),
                            ('kill server at message 1', 'no statement about messages')):
             said = self.run_sim(scene.replace('ROUNDS', f'0 "{words}"'), '--seed', '1')
             self.assertIn('tester: -1', said.stdout)
@@ -572,7 +572,7 @@ class Sim(unittest.TestCase):
                 ('nod a x.so\n', 1, 'no statement'),
                 (node + '\0kill a\n', None, 'is zero'),
                 ('node a\n', 1, 'wanted: node NAME PROGRAM'),
-                ('node 1a x.so\n', 1, 'no name for a node'),
+                ('node 1a x.so\n', 1, 'invalid name of a node'),
                 (node + node, 2, 'a second node of that name'),
                 (node + 'kill b\n', 2, 'no node of that name'),
                 (node + 'kill a at noon\n', 2, 'no time'),
@@ -595,8 +595,8 @@ class Sim(unittest.TestCase):
                 (node + node.replace('a', 'b', 1) + 'delay a b 5\n', 3, 'wanted: delay A B'),
                 (node + node.replace('a', 'b', 1) + 'drop a b 101\n', 3, 'wanted: drop A B'),
                 (node + node.replace('a', 'b', 1) + 'heal a\n', 3, 'which two nodes?'),
-                (node + 'kill a at message 0\n', 2, 'no number of a message'),
-                (node + 'kill a inside message 3..1\n', 2, 'no number of a message'),
+                (node + 'kill a at message 0\n', 2, 'expected the number of a message'),
+                (node + 'kill a inside message 3..1\n', 2, 'expected the number of a message'),
                 (node + 'kill a at message 1 of b\n', 2, 'no node of that name'),
                 (node + 'node b x.so at message 1 of a\n', 2, 'begins at a time'),
                 (node + 'expect progress soon\n', 2, 'wanted: expect progress TIME'),
@@ -609,7 +609,7 @@ class Sim(unittest.TestCase):
                 self.assertIn(f'scene.sim:{line}: ', done.stderr, scene)
 
     def test_no_program(self):
-        for program, words in {'/nowhere/x.so': 'node a: its program /nowhere/x.so: No such file', '/': 'is no file'}.items():
+        for program, words in {'/nowhere/x.so': 'node a: its program /nowhere/x.so: No such file', '/': 'is not a regular file'}.items():
             done = self.run_sim(f'node a {program}\n', '--seed', '1')
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)

@@ -12,25 +12,11 @@
 #include <unistd.h>
 
 #include "vsw_copy.h"
+#include "vsw_test_host.h"
 
 #define LONGEST 300u
 
 static size_t page;
-
-/* valgrind does not keep all registers at each access. */
-static bool
-skipped(void)
-{
-	const char *preload = g_getenv("LD_PRELOAD");
-
-#ifdef VSW_GUARDS
-	if (preload == NULL || strstr(preload, "vgpreload") == NULL)
-		return false;
-#endif
-	(void)preload;
-	g_test_skip("a lost page ends the process here");
-	return true;
-}
 
 /* Two pages. The second is lost. */
 static uint8_t *
@@ -68,7 +54,7 @@ test_lost(void)
 {
 	uint8_t own[LONGEST] = {0};
 
-	if (skipped())
+	if (vth_no_guards())
 		return;
 	uint8_t *none = pages(PROT_NONE), *read_only = pages(PROT_READ);
 	vsw_guard_open();
@@ -112,7 +98,7 @@ test_words(void)
 	g_assert_true(vsw_guarded_swap(&value, &wrong, 1, &swapped));
 	g_assert_true(swapped);
 	g_assert_cmpuint(value, ==, 1);
-	if (skipped())
+	if (vth_no_guards())
 		return;
 	uint8_t *at = pages(PROT_NONE);
 	uint64_t *lost = (uint64_t *)(void *)(at + page);
@@ -234,7 +220,7 @@ on_small_stack(uint8_t *lost)
 static void
 test_handlers(void)
 {
-	if (skipped())
+	if (vth_no_guards())
 		return;
 	g_assert_cmpint(in_child(own_fault_handled), ==, 42);
 	g_assert_cmpint(in_child(passed_back), ==, 0);

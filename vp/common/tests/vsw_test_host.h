@@ -41,6 +41,11 @@ guint vth_relaxed(struct vth *vth);
 void vth_make_old(struct vth *vth);
 
 /*
+ * True, and the test is skipped: an access to a lost page is not survived here (vsw_guard.h). valgrind does not keep all registers at
+ * each access.
+ */
+bool vth_no_guards(void);
+/*
  * End the child of a fork, with status 0 if all is good: by another program, since valgrind would count what only the parent's threads
  * know as lost.
  */

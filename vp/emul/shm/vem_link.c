@@ -16,7 +16,7 @@
 #include "ri_log.h"
 #include "vem_remote.h"
 
-#define PACKETS 64 /* of one round, of each link */
+#define PACKETS 64 /* read of each link in one round */
 #define SILENT  16 /* accepted links that have not said HELLO */
 
 struct vem_queued {

@@ -4,18 +4,18 @@
 /*
  * Links of a fabric between processes, and which thread reads them.
  *
- * A *link* joins two processes: a socket for packets (vem_packet.h), a ring in each direction (vem_ring.h), and in each direction a
- * socket that wakes. A process dials the name of a service; whoever listens there accepts. Each side begins with a HELLO that has
- * the descriptor of the ring that it reads and of its wake-up socket. What the other side sends is checked, and what is
- * impossible ends the link. The end of the socket is the death of the other process.
+ * A *link* joins two processes: a socket for packets (vem_packet.h) and, in each direction, a ring (vem_ring.h) and a wake-up socket.
+ * A process dials a name; the process that listens there accepts. Each side begins with a HELLO that carries the descriptors of
+ * the ring that it reads and of its wake-up socket. Everything that the other side sends is checked, and an impossible value ends
+ * the link. When the socket for packets ends, the other process counts as dead.
  *
- * Sockets that wake are written with MSG_DONTWAIT, and the end that is read is not the one that is passed: so the other side, which
- * could change the flags of a descriptor that both have, cannot let a thread of this process wait.
+ * Wake-up sockets are written with MSG_DONTWAIT, and a process reads from one end and passes the other one: the other side could
+ * change the flags of a descriptor that both have, and so make a thread of this process wait.
  *
- * Threads: packets are handled on the service thread, with the lock of the fabric. The role `rx` is the right to read the rings,
- * all of them; whoever removes what a reader could find owns it. The lock `out_lock` is owned while an entry is written. A
- * thread that polls reads the rings itself; a leader, or the service thread, sleeps on a set of the sockets that wake
- * (vsw_leader.h). In a forked child `forked` is set and nothing here does anything.
+ * Threads: the service thread handles packets, with the lock of the fabric. The role `rx` is the right to read all rings; a
+ * thread that removes something that a reader could find owns it, too. The lock `out_lock` is owned while an entry is written. A
+ * polling thread reads the rings itself; a leader, or the service thread, sleeps on an epoll set of the wake-up sockets
+ * (vsw_leader.h). In a forked child `forked` is set, and no function here has an effect.
  */
 #ifndef VEM_LINK_H
 #define VEM_LINK_H

@@ -2,18 +2,18 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * What a tester lays between two processes: the commands `path PID HOW` and `path all HOW` of an adapter (vem_script.c).
+ * Faults of the path between two processes, by the commands `path PID HOW` and `path all HOW` of an adapter (vem_script.c).
  *
- * A rule is one of the process that has it, and acts on what comes in, its ring and its packets: requests of the other process, and
- * answers to this one's. So no reader asks for rules. A link whose path is not plain is not read with the other rings
- * (vem_link::reads); what comes through it is read here, on the service thread, when a timer says so:
+ * A rule belongs to the process that was given the command, and acts on all that this process receives from the other one: requests,
+ * and answers to its own requests, in the ring and in packets. The readers of rings look at no rules: a link with a rule is not
+ * among the rings that they read (vem_link::reads). The service thread reads it here, when a timer is due:
  *
- * - hold: nothing is read until the path is open. The writer finds no room at some time, and waits.
- * - cut: the same; and once something has waited for as long as the protocol of the adapter tries, the link breaks.
- * - delay: each round reads what the round before it has found, so an entry is late by one wait at least, and by two at most. A
- *   packet waits for the end of a round; what was written before it is read then, as its sender means it.
+ * - hold: nothing is read until the path is open. The writer finds the ring full in the end, and waits.
+ * - cut: as hold; and when something has waited for as long as the protocol of the adapter retries, the link breaks.
+ * - delay: each round reads what the round before it has found, so an entry is late by one to two periods. A packet waits for the
+ *   end of a round; the entries that were written before it are read first, so their order stays that of the sender.
  *
- * Datagrams are lost, not held: those that come while a path is not open, and the given share of the rest.
+ * Datagrams are not held: those that arrive while a path is held or cut are lost, and the given share of all others.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Rules of a tester for what comes through links; vem_link_path.c. */
+/* Faults of the path between two processes, on demand; vem_link_path.c. */
 #ifndef VEM_LINK_PATH_H
 #define VEM_LINK_PATH_H
 

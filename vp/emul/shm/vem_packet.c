@@ -11,7 +11,7 @@
 #include "ri_calls.h"
 #include "ri_fd.h"
 
-/* Room for the descriptors of a packet and no more: the kernel closes the others, and says so (MSG_CTRUNC). */
+/* Room for exactly the descriptors of a packet. The kernel closes any others, and reports that by MSG_CTRUNC. */
 union control {
 	struct cmsghdr head;
 	char octets[CMSG_SPACE(VEM_PACKET_FDS * sizeof(int))];

@@ -58,7 +58,7 @@ struct vem_packet {
 	uint8_t pdata[RI_PDATA_MAX];
 };
 
-/* Send a packet with `count` descriptors, without waiting. 0, or an errno; EAGAIN: the other side reads too slowly. */
+/* Send a packet with `count` descriptors, without waiting. Returns 0 or an errno; EAGAIN: the other side reads too slowly. */
 int vem_packet_send(int fd, const struct vem_packet *packet, const int *fds, unsigned count);
 
 enum vem_packet_result {

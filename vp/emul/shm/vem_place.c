@@ -106,11 +106,12 @@ vem_place_open(struct vem_place *place, const char *fabric, const char *runtime,
 	return true;
 }
 
-/* The lock of the folder, as a descriptor; -1: somebody keeps it, after so many more tries. */
+/* The lock of the folder, as a descriptor; -1: another process kept it during LOCK_TRIES tries. */
 static int
-folder_lock(const struct vem_place *place, unsigned tries)
+folder_lock(const struct vem_place *place)
 {
 	char path[sizeof(place->folder) + sizeof(LOCK_NAME) + 1];
+	unsigned tries = LOCK_TRIES;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", place->folder, LOCK_NAME);
@@ -215,7 +216,7 @@ vem_place_listen(const struct vem_place *place, const char *name, const char **c
 	int lock = -1, fd, error;
 
 	*call = "flock";
-	if (!place->abstract && (lock = folder_lock(place, LOCK_TRIES)) < 0)
+	if (!place->abstract && (lock = folder_lock(place)) < 0)
 		return -1;
 	fd = bind_and_listen(place, name, call);
 	error = errno;
@@ -246,7 +247,7 @@ vem_place_sweep(const struct vem_place *place)
 	DIR *folder;
 	int lock;
 
-	if (place->abstract || (lock = folder_lock(place, LOCK_TRIES)) < 0)
+	if (place->abstract || (lock = folder_lock(place)) < 0)
 		return;
 	folder = ri_fd_open_folder(place->folder);
 	while (folder != NULL && (entry = readdir(folder)) != NULL) {

@@ -5,10 +5,10 @@
  * Where the processes of one user find each other: names of local sockets (SOCK_SEQPACKET), in the user's runtime folder, or
  * abstract ones where there is none. A name belongs to one process at a time, and ends with it.
  *
- * The folder $XDG_RUNTIME_DIR/itapi/fabric/NAME is private: each part of the path below $XDG_RUNTIME_DIR, and that itself, belongs
- * to this user, who alone may enter it. A name that a dead process has left is found by a connect that is refused, and is
- * replaced under a lock of the folder. Abstract names need no such care, but any user of the host may take one first; both
- * sides of a connection look at the user of the other.
+ * The folder $XDG_RUNTIME_DIR/itapi/fabric/NAME is private: $XDG_RUNTIME_DIR and each folder below it must belong to this user, and
+ * nobody else may enter it. If a connect to a name is refused, a dead process has left the name; it is replaced under a lock of
+ * the folder. Abstract names vanish with their process, but any user of the host may take one first. So both sides of a
+ * connection check the user of the other side.
  *
  * Control path; any thread.
  */

@@ -2,25 +2,25 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * A connection between queue pairs of two processes: the requester, which writes messages to the ring of a link, and the other
- * end's answers; and what stands in front of the responder of this end (vsw_respond.h), which alone accesses its memory.
+ * A connection between queue pairs of two processes. It has the requester, which writes requests to the ring of a link and reads
+ * the answers, and the front of this end's responder (vsw_respond.h), which alone accesses the memory of this process.
  *
- * Requests are numbered from 0. The requester keeps those that are not answered in a window, and sends one again if it is told
- * to; the responder executes them in order, and drops all that is not the next one. The answers:
+ * Requests are numbered from 0. The requester keeps unanswered requests in a window and repeats them from the one that a WAIT
+ * names. The responder executes requests in order, and drops each one that is not the next. The answers:
  *
- *     ACK       all up to that number are executed; a Read and an atomic is answered by what it asks for. A request to that
- *               end carries it, too: if a poll finds one message that takes a receive, and the program used to answer such ones, the
- *               ACK waits for a few polls
- *     WAIT      that one cannot be executed now: go back to it and wait for READY; with `rnr` a receive is missing, and
- *               the wait is bounded, after which the last try is refused
+ *     ACK       all requests up to that number are executed. A Read or an atomic is answered by DATA. An ACK can also travel in a
+ *               request of this end: if a poll finds one message that takes a receive, and the program has answered such messages
+ *               before, the ACK waits for a few polls
+ *     WAIT      that request cannot be executed now: go back to it and wait for READY. With `rnr` a receive is missing; then the
+ *               wait is bounded, and the last try is refused
  *     READY     go on
- *     REFUSED   that one is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
+ *     REFUSED   that request is refused, with this status (InfiniBand; on iWARP a Terminate comes as a packet)
  *     DATA      octets of a Read, or the result of an atomic
  *
  * A DATAGRAM has no connection and no answer; vem_remote_ud.c.
  *
- * No answer waits for room in the ring while entries are unread: an answer that finds none is kept in the connection, which has
- * place for one of each kind and for as many Reads as its IRD allows.
+ * A thread that reads the ring does not wait for room to answer: if the ring of answers is full, the connection keeps the answer.
+ * It has a place for one answer of each kind, and for as many Reads as its IRD allows.
  *
  * Threads: the requester's state belongs to the role vem_qp::tx, the responder's to vem_shm::rx. What crosses is atomic, or has
  * a lock of its own.

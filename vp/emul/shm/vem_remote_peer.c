@@ -4,13 +4,15 @@
 /*
  * Connections by attributes [RI 11.6.4] between processes: two queue pairs that name each other by number.
  *
- * The number of a queue pair says which process has it, by its block, which is a name that can be dialed. Of two, the one with the
- * lower number *joins*: it takes a place at the link and says so; the other one answers when its application has named the
- * first. A side that is not there yet answers nothing. The one with the higher number *knocks* when it begins to receive, and is
- * joined then. A link that comes up repeats both for all queue pairs that wait for its process.
+ * The number of a queue pair belongs to a block of numbers, and the name of the block, which can be dialed, leads to its process.
+ * The queue pair with the lower number *joins*: it takes a place at the link and sends a JOIN. The other one answers when its
+ * application has named the first one; until then it does not answer. The queue pair with the higher number *knocks* when it
+ * begins to receive; the lower one answers by a JOIN. When a link comes up, both are repeated for all queue pairs that wait for
+ * its process.
  *
- * Each life of a queue pair that knocks has a number, which a JOIN repeats. One without it, or with that of an earlier life, may come
- * from a life of the other side that has ended as well: it is knocked at again, which only one that still waits answers.
+ * A queue pair can be reset and used again. Each use that knocks has a number, which a JOIN repeats. A JOIN without that number, or
+ * with the number of an earlier use, may come from a use of the other side that has ended, too. Then the queue pair knocks once
+ * more, and only a queue pair that still waits answers that.
  *
  *     lower                          higher
  *                               <-    KNOCK

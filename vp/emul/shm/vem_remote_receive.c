@@ -4,10 +4,10 @@
 /*
  * What comes from another process: requests, which the responder of the queue pair executes, and answers to its own requests.
  *
- * Everything in an entry may be a lie. The connection is looked up by number and life; a request that is not the next one is
- * dropped; lengths are compared with what the entry has, keys and bounds are the responder's to check, and an answer is taken
- * only for a request that waits for it. The owner of the role rx waits for no other role: a request whose queue pair is at work
- * elsewhere is told to wait.
+ * No value in an entry is trusted. The connection is looked up by its number and the count of its uses. A request that is not the
+ * next one is dropped. Lengths are compared with the length of the entry; the responder checks keys and bounds. An answer is
+ * taken only for a request that waits for it. The owner of the role rx never waits for another role: if another thread works on
+ * the queue pair of a request, the requester gets a WAIT.
  */
 #include <stdio.h>
 #include <string.h>

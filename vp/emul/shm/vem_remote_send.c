@@ -4,9 +4,9 @@
 /*
  * The requester of a connection to another process: from the send queue to the ring, and from the answers to completions.
  *
- * A request goes from the queue into the window, is sent from there, in pieces where it is long, and is completed when it and
- * all before it are answered. What needs no peer (windows, invalidation) waits until the window is empty, so that completions
- * are in order.
+ * A request goes from the queue into the window, is sent from there, a long one in pieces, and is completed when it and all
+ * requests before it are answered. A request that needs no peer (a bind, an invalidation) waits until the window is empty, so
+ * that completions are in order.
  */
 #include <string.h>
 
@@ -142,9 +142,10 @@ fails(struct vem_remote *remote, enum ri_wc_status status)
 }
 
 /*
- * What is sent may be the answer to a message whose receive the service thread has completed, and which is not in `executed` yet. The
- * peer's program expects the completion of its Send before that of the answer, as adapters give it, though no standard orders them:
- * the service thread is waited for, which never waits for this one.
+ * Wait until the service thread has counted the message that it executes now. Its receive may be complete already, so that what this
+ * thread sends is the program's answer to it, and an answer should carry the acknowledgement of its message: then the peer's
+ * program sees its Send complete before the answer arrives. Adapters do that, though no standard orders the two. The service
+ * thread never waits for this one.
  */
 static __attribute__((cold, noinline)) void
 ack_first(const struct vem_qp *qp, struct vem_remote *remote)

@@ -4,18 +4,18 @@
 /*
  * Datagrams to other processes.
  *
- * A datagram goes through a link that this process has dialed by the name of the receiver's block of numbers. Links that others
- * have dialed are not used: what such a process says of its numbers is not proven, that it has the name is. A link that is there for
- * datagrams stays until one of the processes ends.
+ * A datagram goes through a link that this process has dialed, by the name of the receiver's block of numbers. Links that other
+ * processes have dialed are not used: such a process could claim any numbers, while the process that listens at the name owns the block.
+ * A link for datagrams stays until one of its processes ends.
  *
- * Groups: a process with members takes one of GROUP_SLOTS names that a group has, the first that is free. A sender has a link for each
- * name that somebody has. It looks for new ones before each datagram, by a connect to the first free name, which the next process
- * that joins takes; and to all every LOOK_AGAIN, since processes that end leave gaps. The receiving process delivers to the
- * members that it has, so a name that is taken for another reason costs a copy and does no harm.
+ * Groups: a group has GROUP_SLOTS names, and a process with members of the group takes the first free one. A sender has a link for each
+ * name that is taken. Before each datagram it looks for a new process, by a connect to the first free name, which the next process
+ * takes; and every LOOK_AGAIN it tries all names, since processes that end leave gaps. The receiving process delivers to its own
+ * members, so if somebody takes a name for another purpose, a datagram is copied there and dropped.
  *
- * A sender waits for room in a ring for at most UD_PATIENCE, and for a link that begins for UD_GREETING; then the datagram is
- * dropped, and so are those that follow, at once, until the link has room again. So a receiver that stands still holds its senders
- * once. It waits at all because programs of datagrams rely on it that a receiver who is there gets most of them.
+ * A sender waits for room in a ring for at most UD_PATIENCE, and for a new link for at most UD_GREETING. Then it drops the datagram, and
+ * drops those that follow without waiting, until the link has room again. So a receiver that has stopped delays its senders only
+ * once. The sender waits at all because programs expect that a receiver that works gets most of its datagrams.
  *
  * Threads: senders own vem_qp::tx and look for links under vem_shm::ud_lock. The service thread makes links (dial_all). A link is
  * removed under that lock, and freed when vem_link::senders is 0.

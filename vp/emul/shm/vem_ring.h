@@ -5,18 +5,18 @@
  * A ring of entries in memory that two processes share: one writes it, the other reads it. It is in a sealed memfd that the
  * reader has made. There is no lock in it, and no word that both write.
  *
- * The ring has lines of 64 octets. An entry begins with a line: one word, and a header of VEM_RING_HEAD octets; its octets
- * follow in whole lines. The word has the number of the lap and the length, and is stored last, so a reader that finds the lap
- * that it expects finds the whole entry. Before an entry is published, the word of the line behind it is cleared: old octets
- * there never look like an entry. An entry does not go over the end of the ring; a word with VEM_RING_PAD fills what is left.
+ * The ring has lines of 64 octets. The first line of an entry has one word and a header of VEM_RING_HEAD octets; the octets of the
+ * entry follow in whole lines. The word has the number of the lap and the length, and is stored last, so a reader that finds the
+ * lap that it expects finds the whole entry. Before an entry is published, the word of the line behind it is cleared, so that old
+ * octets there never look like an entry. An entry does not wrap: a word with VEM_RING_PAD fills the rest of the ring.
  *
- * Neither side believes the other. The reader copies word and header once and checks the copies; the writer checks the index of
- * the reader, and keeps its own. What is impossible breaks the ring, for good (`broken`). The octets of an entry may change while
- * they are copied: a writer that does that changes its own message. Both sides fault no page: a sealed memfd keeps its size.
+ * Neither side trusts the other. The reader copies word and header once and checks the copies; the writer checks the index of
+ * the reader, and keeps a private copy of its own. An impossible value breaks the ring for good (`broken`). A writer can change the
+ * octets of an entry while they are copied, which damages only its own message. No access faults, since a sealed memfd keeps its size.
  *
- * A reader that is about to sleep says so in its line and looks again; a writer that sees it wakes the reader, by other means, and
- * once for each sleep, since they are numbered. A writer that finds no room says so in its line; vem_ring_release tells the
- * reader that it must hear of it, if it sleeps.
+ * A reader that is about to sleep stores that in its line of the page and looks at the ring once more. A writer that reads it there
+ * wakes the reader through the wake-up socket, once for each sleep, since sleeps are numbered. A writer that finds no room stores
+ * that in its line; then vem_ring_release returns true, and the reader must wake the writer if it sleeps.
  *
  * Threads: each struct belongs to one thread at a time.
  */

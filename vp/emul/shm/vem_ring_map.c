@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The memory of a ring: a memfd whose size nobody can change any more. A reader that truncated it after the other side has
- * mapped it would let that one fault, so the seals, the size and the kind are looked at before it is mapped.
+ * The memory of a ring: a memfd whose size nobody can change any more. A process that truncated it would make the other one fault
+ * at its next access. So the kind, the size and the seals of a memfd that was received are checked before it is mapped.
  */
 #include <errno.h>
 #include <linux/magic.h>

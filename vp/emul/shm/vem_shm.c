@@ -19,7 +19,7 @@
 #include "vsw_relax.h"
 #include "vsw_setting.h"
 
-#define ENTRIES     256 /* of one round, of each link */
+#define ENTRIES     256 /* read of each link in one round */
 #define OCTETS      (1u << 20)
 #define ROUNDS      4       /* of a thread that will sleep, before another task has its turn */
 #define BUSY        1000000 /* ns after which it has, however much there is to read */
@@ -134,8 +134,8 @@ answers_wait(struct vem_link *link, bool polls)
 }
 
 /*
- * Entries were read: let go on who waits for room, and write what is owed. True: there was something to do. `polls`: by a thread that
- * will do so again.
+ * Entries were read: wake writers that wait for room, and write the answers that are owed. True: there was something to do.
+ * `polls`: the calling thread polls, so it will read again.
  */
 static inline bool
 link_go_on(struct vem_link *link, bool polls)
@@ -385,7 +385,10 @@ vem_shm_bell_progress(void *engine, uint32_t budget)
 
 	if (atomic_load_explicit(&shm->forked, memory_order_relaxed))
 		return 0;
-	/* With a leader the peers go on waking it, and who reads for it says so again. A thread alone will look again, or become leader. */
+	/*
+	 * If there is a leader, the peers must go on waking it: shm_run() stores that it sleeps again. A thread without a leader
+	 * will look again, or become the leader.
+	 */
 	return atomic_load(&shm->sleepers) != 0 ? shm_run(shm, budget) : shm_poll(shm);
 }
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Second lives between processes: names, slots, numbers and links that belong to another one by now. What an earlier life has left
- * under way is put into the hands of the receiver when the next one is there; adapters with hosts of their own.
+ * Reuse between processes: names, slots, numbers and links that have another owner by now. Each test delivers what the earlier owner
+ * had under way when the next one exists. The adapters have hosts of their own.
  */
 #include "vem_two.h"
 

@@ -60,7 +60,6 @@ post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 			return d->error;
 		}
 		to->wr = *wr;
-		to->call = d->calls;
 		if (wr->num_sge > 0)
 			to->sge = wr->sg_list[0];
 		if (d->copies)

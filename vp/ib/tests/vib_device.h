@@ -27,7 +27,6 @@ struct device_wr {
 	struct ibv_sge sge;  /* the first segment */
 	uint8_t inlined[64]; /* what was copied with IBV_SEND_INLINE, if device::copies */
 	uint32_t inlined_length;
-	unsigned call; /* number of the call of ibv_post_send */
 };
 
 /* The device, and the adapter that the provider has made of it. */

@@ -22,7 +22,6 @@
 
 #define MPA_FRAME 20
 #define MPA_FLAGS 16 /* offset */
-#define MPA_CRC   0x40
 #define BIG       70000
 
 static const char request[MPA_FRAME + 1] = "MPA ID Req Frame\x40\x01\0\0";

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The order of spigots: the interface of the default route, in tables as the kernel prints them, and the order of a
- * list. The spigots of the adapter are tested in itapi/tests/test-itapi-spigot.c.
+ * The order of spigots: how the interface of the default route is found in routing tables as the kernel prints them, and how a
+ * list of spigots is sorted. The spigots of the adapter are tested in itapi/tests/test-itapi-spigot.c.
  */
 
 #include <glib.h>

@@ -61,8 +61,8 @@ hoard_return_one(void)
 }
 
 /*
- * A sender finds no buffer. Before it has said that it needs one, one comes back, and the service thread looks for a sender
- * that does.
+ * A sender finds no buffer. Before it has recorded that it needs one, a buffer is returned, and the service thread finds no
+ * sender that needs it. The sender must look once more.
  */
 static void
 test_buffer_returned(void)

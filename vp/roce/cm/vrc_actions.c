@@ -165,7 +165,6 @@ do_confirm(struct vrc_conn *conn, const struct vrc_input *in)
 {
 	vrc_compose_rtu(conn, in);
 	vrc_conn_send(conn);
-	conn->was_up = true;
 	raise(conn, RI_CM_ESTABLISHED);
 }
 
@@ -230,7 +229,6 @@ do_up(struct vrc_conn *conn, const struct vrc_input *in)
 		conn->heard_len = private_len_if_any(in->mad);
 		memcpy(conn->heard, in->mad->private_data, conn->heard_len);
 	}
-	conn->was_up = true;
 	raise(conn, RI_CM_ESTABLISHED);
 }
 

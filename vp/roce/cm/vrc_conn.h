@@ -80,7 +80,6 @@ struct vrc_conn {
 	bool silent;    /* abandoned: raise nothing */
 	bool ended;     /* its end was raised */
 	bool mra_sent;  /* passive: a copy of the request was answered so */
-	bool was_up;    /* it was established */
 	bool counted;   /* in vrc_cm::requests, and vrc_listen::waiting */
 	bool srq;
 

@@ -143,27 +143,3 @@ vrc_state_next(enum vrc_state state, enum vrc_step step, enum vrc_action *action
 	*action = rule->action;
 	return rule->next;
 }
-
-const char *
-vrc_state_name(enum vrc_state state)
-{
-	static const char *const names[VRC_STATE_COUNT] = {
-		[VRC_STATE_NONE] = "NONE",
-		[VRC_STATE_NEW] = "NEW",
-		[VRC_STATE_REQ_SENT] = "REQ_SENT",
-		[VRC_STATE_REQ_HELD] = "REQ_HELD",
-		[VRC_STATE_REP_RCVD] = "REP_RCVD",
-		[VRC_STATE_REQ_RCVD] = "REQ_RCVD",
-		[VRC_STATE_REP_SENT] = "REP_SENT",
-		[VRC_STATE_REP_HELD] = "REP_HELD",
-		[VRC_STATE_ESTABLISHED] = "ESTABLISHED",
-		[VRC_STATE_DREQ_SENT] = "DREQ_SENT",
-		[VRC_STATE_TIMEWAIT] = "TIMEWAIT",
-		[VRC_STATE_ANSWERED] = "ANSWERED",
-		[VRC_STATE_SIDR_SENT] = "SIDR_SENT",
-		[VRC_STATE_SIDR_RCVD] = "SIDR_RCVD",
-		[VRC_STATE_OVER] = "OVER",
-	};
-
-	return (unsigned)state < VRC_STATE_COUNT ? names[state] : "?";
-}

@@ -89,7 +89,5 @@ enum vrc_action {
 
 /* What leads from a state by a step: the next state and the action; VRC_STATE_NONE: the step means nothing there. */
 enum vrc_state vrc_state_next(enum vrc_state state, enum vrc_step step, enum vrc_action *action);
-/* For logs and tests. */
-const char *vrc_state_name(enum vrc_state state);
 
 #endif /* VRC_STATES_H */

@@ -385,7 +385,6 @@ ports(void)
 	JsonParser *parser;
 	JsonObject *o = json_object_get_object_member(icrc_load(&parser), "source_ports");
 	JsonArray *qpns = json_object_get_array_member(o, "flow_label_of_qpns");
-	JsonArray *cm = json_object_get_array_member(o, "cm_flow_label");
 	JsonArray *labels = json_object_get_array_member(o, "port_of_flow_label");
 
 	for (guint i = 0; i < json_array_get_length(qpns); i++) {
@@ -395,13 +394,6 @@ ports(void)
 
 		g_assert_cmphex(roce_label_of_qpns(l, r), ==, json_array_get_int_element(a, 2));
 		g_assert_cmphex(roce_label_of_qpns(r, l), ==, json_array_get_int_element(a, 2));
-	}
-	for (guint i = 0; i < json_array_get_length(cm); i++) {
-		JsonArray *a = json_array_get_array_element(cm, i);
-
-		g_assert_cmphex(roce_label_of_ports((uint16_t)json_array_get_int_element(a, 0),
-						    (uint16_t)json_array_get_int_element(a, 1)),
-				==, json_array_get_int_element(a, 2));
 	}
 	for (guint i = 0; i < json_array_get_length(labels); i++) {
 		JsonArray *a = json_array_get_array_element(labels, i);

@@ -449,9 +449,3 @@ roce_label_of_qpns(uint32_t a, uint32_t b)
 	v ^= v >> 40;
 	return v & 0xfffff;
 }
-
-uint32_t
-roce_label_of_ports(uint16_t source, uint16_t destination)
-{
-	return ((uint32_t)source * 31 + destination) & 0xfffff;
-}

@@ -77,7 +77,5 @@ void roce_grh_write(uint8_t to[ROCE_GRH], const struct roce_flow *flow, size_t l
 uint16_t roce_port_of_label(uint32_t label);
 /* The label of a connection whose address vector has none; the same at both ends. */
 uint32_t roce_label_of_qpns(uint32_t a, uint32_t b);
-/* The label of a connection that was established between these ports. */
-uint32_t roce_label_of_ports(uint16_t source, uint16_t destination);
 
 #endif /* ROCE_ICRC_H */

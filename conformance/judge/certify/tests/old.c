@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The template as a binary of version 1.6: built against the headers of that time, and unlucky in what they leave open. Its
- * profile has ones in the padding at the end, and its connection events end where a page ends that nobody may read beyond.
- * A library that takes either for members of a later version claims what is not there, or crashes.
+ * The template as a binary of version 1.6: it is built against the headers of that version, and fills what they leave open with
+ * the worst values. The padding at the end of its profile is all ones, and each connection event ends where a page ends, with an
+ * inaccessible page behind it. A library that reads members of later versions there sees false claims, or crashes.
  */
 #include <stddef.h>
 #include <stdlib.h>

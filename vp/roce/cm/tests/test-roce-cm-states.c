@@ -114,9 +114,8 @@ test_every_pair(void)
 			enum vrc_state next =
 				vrc_state_next((enum vrc_state)state, (enum vrc_step)step, &action);
 			if (next != want || action != want_action)
-				g_error("%s, step %d: to %s by action %d",
-					vrc_state_name((enum vrc_state)state), step,
-					vrc_state_name(next), (int)action);
+				g_error("state %d, step %d: to %d by action %d", state, step,
+					(int)next, (int)action);
 		}
 	}
 	g_assert_cmpuint(found, ==, G_N_ELEMENTS(rows));
