@@ -569,7 +569,7 @@ class Sim(unittest.TestCase):
         node = f'node a {APP} write\n'
         for scene, line, words in (
                 ('', None, 'at least one node'),
-                ('nod a x.so\n', 1, 'no statement'),
+                ('nod a x.so\n', 1, 'unknown statement'),
                 (node + '\0kill a\n', None, 'is zero'),
                 ('node a\n', 1, 'wanted: node NAME PROGRAM'),
                 ('node 1a x.so\n', 1, 'invalid name of a node'),
@@ -582,7 +582,7 @@ class Sim(unittest.TestCase):
                 (node + 'slow a 0\n', 2, 'no factor'),
                 (node + 'a:\n', 2, 'wanted: NODE: COMMAND'),
                 (node + 'b: fail qp 1\n', 2, 'no node of that name'),
-                (node + 'expect exit a 256\n', 2, 'no exit status'),
+                (node + 'expect exit a 256\n', 2, 'expected an exit status'),
                 (node + 'expect a 0\n', 2, 'wanted: expect'),
                 (node + 'until 0s\n', 2, 'wanted: until'),
                 (node + 'wire 1ns\n', 2, 'wanted: wire'),
