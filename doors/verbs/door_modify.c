@@ -340,7 +340,9 @@ is_by_cm(const struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 		return true;
 	/* A program may name more than it was given, such as a time-out of its own; the connection is made all the same. */
 	if (from == IBV_QPS_RTR)
-		return (to == IBV_QPS_RTR || to == IBV_QPS_RTS) && (mask & ~MORE_RTS) == 0;
+		return (mask & ~MORE_RTS) == 0 &&
+		       (to == IBV_QPS_RTS ||
+			((mask & IBV_QP_STATE) == 0 && (mask & OF_PEER_RTS) != 0));
 	return (mask & BY_CM_MASK) == BY_CM_MASK && (mask & ~MORE_RTR) == 0 &&
 	       from == IBV_QPS_INIT && (to == IBV_QPS_INIT || to == IBV_QPS_RTR);
 }
