@@ -134,12 +134,14 @@ test_notify(void)
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	OK(ibv_req_notify_cq(s.recv_cq, 1)); /* the request for any is still open */
 	message(&s, 0);
+	UNTIL(is_readable(s.bench.channel->fd));
 	expect_event(&s, s.recv_cq);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	OK(ibv_req_notify_cq(s.recv_cq, 1));
 	message(&s, 0);
 	expect_no_event(&s);
 	message(&s, IBV_SEND_SOLICITED);
+	UNTIL(is_readable(s.bench.channel->fd));
 	expect_event(&s, s.recv_cq);
 	ibv_ack_cq_events(s.recv_cq, 5);
 	scene_close(&s);

@@ -114,6 +114,33 @@ test_failed_move(void)
 	bench_close(&bench);
 }
 
+/* A new shared queue has no limit, and a queue pair tells which one it has. */
+static void
+test_shared_queue(void)
+{
+	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = 2}};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct bench bench;
+
+	bench_open(&bench);
+	srq = ibv_create_srq(bench.pd, &shared);
+	g_assert_nonnull(srq);
+	g_assert_cmpuint(shared.attr.srq_limit, ==, 0);
+	init = bench_init(&bench, IBV_QPT_RC);
+	init.srq = srq;
+	qp = ibv_create_qp(bench.pd, &init);
+	g_assert_nonnull(qp);
+	init.srq = NULL;
+	OK(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
+	g_assert_true(init.srq == srq);
+	OK(ibv_destroy_qp(qp));
+	OK(ibv_destroy_srq(srq));
+	bench_close(&bench);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -122,5 +149,6 @@ main(int argc, char **argv)
 	g_test_add_func("/door/foreign/overflow-send", test_overflow_send);
 	g_test_add_func("/door/foreign/overflow-receive", test_overflow_receive);
 	g_test_add_func("/door/foreign/failed-move", test_failed_move);
+	g_test_add_func("/door/foreign/shared-queue", test_shared_queue);
 	return g_test_run();
 }
