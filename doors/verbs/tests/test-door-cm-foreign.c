@@ -92,7 +92,7 @@ test_more_attributes(void)
 	struct ibv_qp_init_attr init = {
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC};
-	struct ibv_qp_attr attr = {.min_rnr_timer = 3, .timeout = 15};
+	struct ibv_qp_attr attr = {.min_rnr_timer = 3, .timeout = 15, .port_num = 1};
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct ibv_qp *own;
 	struct cm_pair pair;
