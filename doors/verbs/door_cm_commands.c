@@ -342,7 +342,22 @@ set_option(const struct call *call)
 	return error;
 }
 
-/* The kernel of InfiniBand takes COMM_EST as the end of the set-up. Here an adapter finds that out by itself. */
+/*
+ * The kernel of InfiniBand takes COMM_EST as the end of the set-up, and has no use for it afterwards. Here an adapter finds the end out by
+ * itself. Other events are none of rdma_cm's, and iWARP has no use for any.
+ */
+static int
+notified(const struct door_cm_id *id, enum door_cm_state state, uint32_t event)
+{
+	if (id->adapter == NULL || state < DOOR_CM_LISTENING)
+		return EINVAL;
+	if (door_cm_is_iwarp(id->adapter))
+		return 0;
+	if (event != IBV_EVENT_COMM_EST)
+		return EINVAL;
+	return state == DOOR_CM_UP ? EISCONN : state == DOOR_CM_CONNECTING ? 0 : EINVAL;
+}
+
 static int
 notify(const struct call *call)
 {
@@ -352,7 +367,7 @@ notify(const struct call *call)
 
 	if (error != 0)
 		return error;
-	error = id->adapter != NULL && door_cm_id_state(id) >= DOOR_CM_LISTENING ? 0 : EINVAL;
+	error = notified(id, door_cm_id_state(id), in->event);
 	door_cm_id_leave(id);
 	return error;
 }

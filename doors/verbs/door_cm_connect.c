@@ -637,8 +637,10 @@ leave(struct door_cm_id *id, struct door_qp *qp)
 		id->qp = NULL;
 		qp->cm = NULL;
 		if (id->state == DOOR_CM_UP || id->state == DOOR_CM_CLOSING)
-			(void)door_cm_raise(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+			door_cm_over(id);
 		id->state = DOOR_CM_ENDED;
+		/* Without its queue pair nobody tells. */
+		door_cm_wait_over(id);
 	}
 	door_cm_unlock();
 	pthread_mutex_unlock(&qp->adapter->slots.lock);

@@ -128,6 +128,7 @@ struct door_cm_id {
 	uint32_t request;                /* of the kAL, REQUESTED; 0: none */
 	struct door_cm_id *next_request; /* ids with such a request */
 	bool request_gone;               /* its peer gave up */
+	bool wait_due, wait_told;        /* TIMEWAIT_EXIT of a connection that is over */
 	bool may_retry;                  /* a refusal can be repeated */
 	uint64_t give_up;                /* when it is final: ns of ri_host::now */
 	bool query_open;                 /* the kAL owes an answer to KAL_RESOLVE */
@@ -317,6 +318,10 @@ void door_cm_request_params(const struct door_cm_id *id, const struct kal_cm_eve
 			    struct rdma_ucm_event_resp *answer);
 /* Under door_cm_lock(): the attempt of an id has failed; enum kal_cm_reason. */
 void door_cm_failed(struct door_cm_id *id, uint32_t reason);
+/* The same: its connection is over. */
+void door_cm_over(struct door_cm_id *id);
+/* The same: so is the time-wait after it, if that is not told yet. */
+void door_cm_wait_over(struct door_cm_id *id);
 
 /* --- datagrams (door_cm_ud.c) ------------------------------------------------------------------------------------- */
 

@@ -220,12 +220,40 @@ rejected(struct door_cm_id *id, const struct kal_cm_event *event)
 }
 
 static void
+wait_tell(struct door_cm_id *id)
+{
+	/* The time-wait of iWARP is TCP's. */
+	if (!id->wait_told && !door_cm_is_iwarp(id->adapter))
+		(void)door_cm_raise(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	id->wait_told = true;
+}
+
+void
+door_cm_wait_over(struct door_cm_id *id)
+{
+	if (id->wait_due)
+		wait_tell(id);
+}
+
+void
+door_cm_over(struct door_cm_id *id)
+{
+	const struct ri_rnic_attr *attr = &id->adapter->session.attr;
+
+	id->state = DOOR_CM_ENDED;
+	(void)door_cm_raise(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	id->wait_due = true;
+	/* Only a device tells when it is over. No packet of a software adapter comes too late for the next connection. */
+	if (attr->software || !attr->has_time_wait)
+		wait_tell(id);
+}
+
+static void
 ended(struct door_cm_id *id)
 {
 	if (id->state == DOOR_CM_ENDED)
 		return;
-	id->state = DOOR_CM_ENDED;
-	(void)door_cm_raise(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	door_cm_over(id);
 	door_cm_ended();
 }
 
@@ -252,8 +280,7 @@ connection_event(struct door_cm_id *id, const struct kal_cm_event *event)
 		ended(id);
 		break;
 	case KAL_CM_TIME_WAIT_OVER:
-		if (!door_cm_is_iwarp(id->adapter))
-			(void)door_cm_raise(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+		wait_tell(id);
 		break;
 	case KAL_CM_NONE:
 	case KAL_CM_REQUEST:

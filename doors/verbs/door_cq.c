@@ -377,9 +377,15 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 	struct door_cq *cq = door_cq_of(ibv);
 	struct door_adapter *adapter = cq->context->adapter;
 	enum ri_arm how = solicited_only ? RI_ARM_SOLICITED : RI_ARM_UNREPORTED;
-	enum ri_status status = adapter->session.fast->arm_cq(cq->queue, how, 0);
+	enum ri_status status;
 	bool kept = false;
 
+	/* Of RNIC-PI a later call replaces an earlier one; a program that asked for any completion still gets its event. */
+	if (solicited_only && atomic_load(&cq->any_due))
+		return 0;
+	if (!solicited_only)
+		atomic_store(&cq->any_due, true);
+	status = adapter->session.fast->arm_cq(cq->queue, how, 0);
 	if (status == RI_ERR_INVALID_ARG)
 		status = adapter->session.fast->arm_cq(cq->queue, RI_ARM_NEXT, 0);
 	/* In a simulation programs meet a device that raises none for what is there already. */
@@ -401,6 +407,8 @@ door_cq_notify(struct ibv_cq *ibv, int solicited_only)
 		pthread_mutex_unlock(&adapter->slots.lock);
 		return 0;
 	}
+	if (status != RI_SUCCESS)
+		atomic_store(&cq->any_due, false);
 	return door_errno(status);
 }
 
@@ -466,7 +474,10 @@ door_cq_fired(struct door_adapter *adapter, uint64_t ctx)
 {
 	struct door_cq *cq = (struct door_cq *)door_slot_find(&adapter->slots, DOOR_CQ, ctx);
 
-	if (cq != NULL && cq->channel != NULL)
+	if (cq == NULL)
+		return;
+	atomic_store(&cq->any_due, false);
+	if (cq->channel != NULL)
 		door_channel_fire(cq->channel, cq);
 }
 

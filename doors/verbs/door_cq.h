@@ -39,6 +39,8 @@ struct door_cq {
 	uint64_t ctx;                 /* its slot */
 	atomic_uint users;            /* queue pairs; each of them counts for either queue */
 
+	atomic_bool any_due; /* armed for any completion, and not fired since */
+
 	/* Completion events; under channel->events.lock. */
 	struct door_event fired;
 	unsigned fired_num; /* events that the program has not taken */

@@ -35,6 +35,9 @@
 #define OF_PEER_RTS                                                             \
 	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
 	 IBV_QP_MAX_QP_RD_ATOMIC)
+/* What a program may name beside the masks that it was given. */
+#define MORE_RTR (BY_CM_MASK | OF_PEER_RTR | IBV_QP_PKEY_INDEX)
+#define MORE_RTS (BY_CM_MASK | OF_PEER_RTS | IBV_QP_CUR_STATE | IBV_QP_MIN_RNR_TIMER)
 
 /* --- calls of the kAL --------------------------------------------------------------------------------------- */
 
@@ -213,6 +216,19 @@ refuse_peer(const struct door_qp *qp)
 	return EOPNOTSUPP;
 }
 
+/* Sends cannot be held back here. For iWARP the move means that a disconnect follows. */
+static int
+to_sqd(const struct door_qp *qp)
+{
+	static atomic_flag once = ATOMIC_FLAG_INIT;
+
+	if (qp->adapter->session.attr.transport == RI_TRANSPORT_IWARP)
+		return 0;
+	door_refuse(&once, "%s cannot hold sends back, so no queue pair goes to SQD",
+		    qp->adapter->device->device.name);
+	return EOPNOTSUPP;
+}
+
 static bool
 depths_fit(const struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
@@ -322,8 +338,13 @@ is_by_cm(const struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 			 atomic_load(&qp->adapter->by_cm)));
 	if (mask == 0)
 		return true;
-	return mask == BY_CM_MASK && from == IBV_QPS_INIT &&
-	       (to == IBV_QPS_INIT || to == IBV_QPS_RTR);
+	/* A program may name more than it was given, such as a time-out of its own; the connection is made all the same. */
+	if (from == IBV_QPS_RTR)
+		return (mask & ~MORE_RTS) == 0 &&
+		       (to == IBV_QPS_RTS ||
+			((mask & IBV_QP_STATE) == 0 && (mask & OF_PEER_RTS) != 0));
+	return (mask & BY_CM_MASK) == BY_CM_MASK && (mask & ~MORE_RTR) == 0 &&
+	       from == IBV_QPS_INIT && (to == IBV_QPS_INIT || to == IBV_QPS_RTR);
 }
 
 static int
@@ -338,12 +359,12 @@ modify_by_cm(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 		error = apply(qp, attr, mask);
 	if (error != 0)
 		return error;
-	if (mask == 0)
-		remember(&qp->attr, attr, OF_PEER_RTS);
+	if (mask == 0 || from == IBV_QPS_RTR)
+		remember(&qp->attr, attr, mask | OF_PEER_RTS);
 	else
 		remember(&qp->attr, attr, to == IBV_QPS_RTR ? mask | OF_PEER_RTR : mask);
 	/* It says nothing of the last move but that it is due. */
-	state_set(qp, from, mask == 0 && from == IBV_QPS_RTR ? IBV_QPS_RTS : to);
+	state_set(qp, from, from == IBV_QPS_RTR ? IBV_QPS_RTS : to);
 	return 0;
 }
 
@@ -362,9 +383,8 @@ move(struct door_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to,
 		return (can->cm_forms & RI_CM_PEER) != 0 ? to_rtr(qp, attr) : refuse_peer(qp);
 	if (to == IBV_QPS_RTS && from == IBV_QPS_RTR && connects)
 		return to_rts(qp, attr);
-	/* Sends cannot be held back here. For iWARP it means that a disconnect follows. */
 	if (to == IBV_QPS_SQD && from == IBV_QPS_RTS)
-		return can->transport == RI_TRANSPORT_IWARP ? 0 : EOPNOTSUPP;
+		return to_sqd(qp);
 	return 0;
 }
 
@@ -392,10 +412,14 @@ modify(struct door_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	error = values_check(qp, attr, mask);
 	if (error == 0)
 		error = apply(qp, attr, mask);
-	if (error == 0)
-		error = move(qp, from, to, attr);
 	if (error != 0)
 		return error;
+	error = move(qp, from, to, attr);
+	if (error != 0) {
+		/* A call that fails changes nothing. */
+		(void)!apply(qp, &qp->attr, mask);
+		return error;
+	}
 	remember(&qp->attr, attr, mask);
 	state_set(qp, from, to);
 	return 0;

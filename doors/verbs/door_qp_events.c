@@ -78,6 +78,11 @@ door_qp_events_init(struct door_qp *qp)
 void
 door_qp_raised(struct door_qp *qp, enum ri_event event)
 {
+	/* In verbs a queue that was full tells so itself, and first. */
+	if (event == RI_EVENT_QP_CQ_SQ_ERROR)
+		door_cq_failed(qp->send_cq);
+	else if (event == RI_EVENT_QP_CQ_RQ_ERROR)
+		door_cq_failed(qp->recv_cq);
 	if ((unsigned)event < RI_EVENT_COUNT && said[event] != 0)
 		door_async_raise(qp->context, &qp->asyncs[said[event] - 1]);
 	if (ri_event_is_end(event))

@@ -59,10 +59,10 @@ struct rdma_event_channel *cm_channel(void);
 struct rdma_cm_id *cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps);
 /* The next event, which comes soon; it is acknowledged. */
 struct cm_event cm_next(struct rdma_event_channel *channel);
-/* ... of that type and id, if it is not NULL. */
+/* ... of that type and id, if it is not NULL. The end of a time-wait that nobody asks for may come first. */
 struct cm_event cm_expect(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
 			  const struct rdma_cm_id *id);
-/* None comes for a while. */
+/* None but of time-waits comes for a while. */
 void cm_expect_none(struct rdma_event_channel *channel);
 
 /* 127.0.0.1 or another address, with that port in host order. */

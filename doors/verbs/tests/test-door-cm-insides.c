@@ -444,6 +444,8 @@ test_queue_pairs(void)
 	g_assert_null(id->qp);
 	g_assert_cmpint(door_cm_id_state(id), ==, DOOR_CM_ENDED);
 	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_DISCONNECTED);
+	/* Nobody would tell the end of the time-wait any more. */
+	g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	qp = qp_of(context, id);
 	door_cm_id_set(id, DOOR_CM_CLOSING);
 	OK(pthread_create(&thread, NULL, end_soon, id));

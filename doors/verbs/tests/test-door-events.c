@@ -110,8 +110,10 @@ static void
 test_notify(void)
 {
 	struct scene s;
+	GPollFD channel;
 
 	scene_open(&s);
+	channel = (GPollFD){.fd = s.bench.channel->fd, .events = G_IO_IN};
 	message(&s, 0);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	expect_no_event(&s); /* it was not armed */
@@ -132,12 +134,18 @@ test_notify(void)
 	expect_no_event(&s);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
+	OK(ibv_req_notify_cq(s.recv_cq, 1)); /* the request for any is still open */
+	message(&s, 0);
+	g_assert_cmpint(g_poll(&channel, 1, 5000), ==, 1);
+	expect_event(&s, s.recv_cq);
+	(void)bench_expect(s.recv_cq, 2, IBV_WC_SUCCESS);
 	OK(ibv_req_notify_cq(s.recv_cq, 1));
 	message(&s, 0);
 	expect_no_event(&s);
 	message(&s, IBV_SEND_SOLICITED);
+	g_assert_cmpint(g_poll(&channel, 1, 5000), ==, 1);
 	expect_event(&s, s.recv_cq);
-	ibv_ack_cq_events(s.recv_cq, 4);
+	ibv_ack_cq_events(s.recv_cq, 5);
 	scene_close(&s);
 }
 
@@ -534,6 +542,10 @@ test_overrun(void)
 	for (int i = 0; i <= small->cqe; i++)
 		if (ibv_post_send(qp, &wr, &bad) != 0)
 			break;
+	OK(ibv_get_async_event(s.bench.context, &event));
+	g_assert_cmpint(event.event_type, ==, IBV_EVENT_CQ_ERR);
+	g_assert_true(event.element.cq == small);
+	ibv_ack_async_event(&event);
 	OK(ibv_get_async_event(s.bench.context, &event));
 	g_assert_cmpint(event.event_type, ==, IBV_EVENT_QP_FATAL);
 	g_assert_true(event.element.qp == qp);

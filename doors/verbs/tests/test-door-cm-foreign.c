@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* What programs of others rely on of rdma_cm, on the adapter that the argument names. */
+#include "cm_bench.h"
+
+/* Both sides are told the end, and then, of InfiniBand, that of the time-wait. */
+static void
+expect_ends(struct cm_pair *pair)
+{
+	unsigned ended = 0, waited = 0;
+	struct cm_event event;
+
+	while (ended < 2 || waited < (cm_is_iwarp() ? 0 : 2)) {
+		event = cm_next(pair->channel);
+		if (event.type == RDMA_CM_EVENT_DISCONNECTED) {
+			ended++;
+			continue;
+		}
+		g_assert_cmpstr(rdma_event_str(event.type), ==,
+				rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT));
+		g_assert_cmpint(event.status, ==, 0);
+		g_assert_cmpuint(waited++, <, ended);
+	}
+	g_assert_cmpint(g_poll(&(GPollFD){.fd = pair->channel->fd, .events = G_IO_IN}, 1, 100), ==,
+			0);
+}
+
+static void
+test_time_wait(void)
+{
+	struct cm_pair pair;
+
+	cm_connect(&pair);
+	OK(rdma_disconnect(pair.active));
+	expect_ends(&pair);
+	cm_finish(&pair);
+}
+
+/* Also to one whose queue pair goes first. */
+static void
+test_time_wait_alone(void)
+{
+	struct cm_pair pair;
+
+	cm_connect(&pair);
+	rdma_destroy_qp(pair.active);
+	expect_ends(&pair);
+	cm_finish(&pair);
+}
+
+/* What rdma_notify says of an event, before and after the set-up. */
+static void
+test_notify(void)
+{
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct cm_pair pair;
+
+	cm_ask(&pair, NULL, 0);
+	OK(rdma_notify(pair.active, IBV_EVENT_COMM_EST));
+	cm_qp(pair.passive);
+	OK(rdma_accept(pair.passive, &param));
+	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	if (cm_is_iwarp()) {
+		OK(rdma_notify(pair.active, IBV_EVENT_COMM_EST));
+		OK(rdma_notify(pair.active, IBV_EVENT_PORT_ERR));
+	} else {
+		FAILS(rdma_notify(pair.active, IBV_EVENT_COMM_EST), EISCONN);
+		FAILS(rdma_notify(pair.active, IBV_EVENT_PORT_ERR), EINVAL);
+	}
+	cm_finish(&pair);
+}
+
+static void
+move_with(struct rdma_cm_id *id, struct ibv_qp *qp, struct ibv_qp_attr *attr,
+	  enum ibv_qp_state state, int more)
+{
+	struct ibv_qp_attr told = {.qp_state = state};
+	int mask;
+
+	OK(rdma_init_qp_attr(id, &told, &mask));
+	told.min_rnr_timer = attr->min_rnr_timer;
+	told.timeout = attr->timeout;
+	OK(ibv_modify_qp(qp, &told, mask | more));
+}
+
+/* A program that brings its queue pair up may name attributes beside those that it was told. */
+static void
+test_more_attributes(void)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.min_rnr_timer = 3, .timeout = 15, .port_num = 1};
+	struct rdma_conn_param param = cm_param(NULL, 0);
+	struct ibv_qp *own;
+	struct cm_pair pair;
+
+	cm_ask(&pair, NULL, 0);
+	init.send_cq = init.recv_cq = ibv_create_cq(pair.passive->verbs, 4, NULL, NULL, 0);
+	own = ibv_create_qp(pair.passive->pd, &init);
+	g_assert_nonnull(own);
+	move_with(pair.passive, own, &attr, IBV_QPS_INIT, 0);
+	move_with(pair.passive, own, &attr, IBV_QPS_RTR, IBV_QP_MIN_RNR_TIMER);
+	g_assert_cmpint(ibv_modify_qp(own, &attr, IBV_QP_TIMEOUT | IBV_QP_PORT), ==, EINVAL);
+	move_with(pair.passive, own, &attr, IBV_QPS_RTS, IBV_QP_TIMEOUT);
+	OK(ibv_query_qp(own, &attr, IBV_QP_STATE, &init));
+	g_assert_cmpint(attr.qp_state, ==, IBV_QPS_RTS);
+	g_assert_cmpuint(attr.min_rnr_timer, ==, 3);
+	g_assert_cmpuint(attr.timeout, ==, 15);
+	param.qp_num = own->qp_num;
+	OK(rdma_accept(pair.passive, &param));
+	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+	OK(ibv_destroy_qp(own));
+	OK(ibv_destroy_cq(init.send_cq));
+	cm_finish(&pair);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_assert_cmpint(argc, ==, 2);
+	cm_adapters(argv[1]);
+	g_test_add_func("/door/cm-foreign/time-wait", test_time_wait);
+	g_test_add_func("/door/cm-foreign/time-wait-alone", test_time_wait_alone);
+	g_test_add_func("/door/cm-foreign/notify", test_notify);
+	g_test_add_func("/door/cm-foreign/more-attributes", test_more_attributes);
+	return g_test_run();
+}
