@@ -425,7 +425,8 @@ def nobody_there(bench):
                                  ('it-cp', __file__, HOST + ':x')):
             run(bench.tools, name, '-a', bench.adapter, '-p', port, *arguments).expect(
                 1, 'cannot connect to %s:%s over %s: nobody listens there' % (
-                    HOST, port, bench.adapter))
+                    HOST, port, bench.adapter),
+                'shm: between processes' if bench.adapter.startswith('emul:') else '(IT_CN_REJ_OTHER)')
         run(bench.tools, 'it-ping', '-a', bench.adapter, 'no-such-host.invalid').expect(1, 'host')
 
 
