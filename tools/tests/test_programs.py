@@ -660,7 +660,7 @@ if __name__ == '__main__':
         HOST = OWN + '2'
         os.environ['ITAPI_ROCE_ADDRESS'] = OWN + '3'
     BENCH = Bench(sys.argv[1], sys.argv[2], sys.argv[3] != 'self')
-    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('self-fails', self_fails)])
+    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('nobody-there', nobody_there), ('self-fails', self_fails)])
     if sys.argv[3] == 'brief':
         CASES = [case for case in CASES if case[0] in BRIEF or case[0].startswith('killed')]
     sys.exit(main([('/tools/%s/%s' % (BENCH.adapter, name), functools.partial(case, BENCH))
