@@ -81,6 +81,7 @@ class Absent:
         wraps = 'wraps adapters of emul, of iwarp, and of the objects that ITAPI_WRAPPED names'
         self.info('faulty:nosuch', wraps, **there)
         self.info('record:nosuch', wraps, **there)
+        self.info('nosuch', '; there are iwarp, ', **there)
         self.info('faulty', wraps, **there)
         self.info('defect:nosuch:iwarp', wraps, 'defects-list', **there)
         said = self.info('faulty:ib:mlx5_0', wraps, '; the provider ib is not ', **there)

@@ -241,7 +241,7 @@ def near_names(tools):
     said = run(tools, 'it-info', '-a', 'defect:completion-los:emul:ib', **plain(**there)).expect(1)
     need("did you mean 'defect:completion-lost:emul:ib'?" in said.err and len(said.err) < 1000, said.err)
     said = run(tools, 'it-info', '-a', 'nothing', **plain(**there)).expect(1)
-    need('there are iwarp, ' in said.err and 'others, which it-info lists' in said.err and len(said.err) < 1000, said.err)
+    need('others, which it-info lists' in said.err and len(said.err) < 1000, said.err)     # there are hundreds
 
 
 def help_fits(tools):
