@@ -33,10 +33,15 @@ class Daemon:
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.environment = {**os.environ, 'ITAPI_KALD': self.socket}
         until = time.monotonic() + PATIENCE
-        while not os.path.exists(self.socket):
+        while not self.listens():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise Failed('kald does not serve')
             time.sleep(0.01)
+
+    def listens(self):
+        """Its socket has a name before it listens."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            return client.connect_ex(self.socket) == 0
 
     def __enter__(self):
         return self
