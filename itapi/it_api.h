@@ -5090,7 +5090,7 @@ it_status_t it_post_recvfrom(IN it_ep_handle_t ep_handle, IN const it_lmr_triple
  * flags it takes their union as an integer, too, of which 0 is the usual one. The functions
  * above stay what they are; these add ways to call them. Nothing of it is in the library.
  */
-#ifdef __cplusplus
+#if defined(__cplusplus) && __cplusplus >= 201103L
 extern "C++" {
 
 #define ITX_FLAGS(type)                                                                        \

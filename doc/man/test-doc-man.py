@@ -188,6 +188,13 @@ class Man(unittest.TestCase):
             name = re.search(r'^\.S[hH] NAME\n(.*?)^\.S[hH]', read(path), re.MULTILINE | re.DOTALL)
             self.assertTrue('itapi' in name.group(1) or os.path.basename(path) == 'rnicpi.7', path)
 
+    def test_the_first_page_names_all_others(self):
+        first, = [read(path) for path in WRITTEN if os.path.basename(path) == 'itapi.7']
+        also = first[first.index('.Sh SEE ALSO'):]
+        for page in sorted(os.path.basename(path) for path in WRITTEN):
+            name, number = page.rsplit('.', 1)
+            self.assertEqual(f'.Xr {name} {number}' in also, page != 'itapi.7', page)
+
     def test_links_lead_to_pages(self):
         self.need_reference()
         links = {name: read(os.path.join(FOLDER, name)) for name in os.listdir(FOLDER)}

@@ -129,7 +129,7 @@ def c_of(command):
 
 
 def cxx_of(command):
-    return [command], [['-x', 'c++', '-std=' + standard] for standard in ('c++11', 'c++17')]
+    return [command], [['-x', 'c++', '-std=' + standard] for standard in ('c++98', 'c++11', 'c++17')]
 
 
 def main(arguments):

@@ -194,7 +194,7 @@ raise_limits(void)
 }
 
 static int
-serve(int listener, const char *policy_path)
+serve(int listener, const char *path, const char *policy_path)
 {
 	struct kal_why why = {""};
 	struct daemon daemon = {.server = kald_server_new(listener, policy_path, &why)};
@@ -207,6 +207,9 @@ serve(int listener, const char *policy_path)
 	g_unix_signal_add(SIGTERM, stop_now, &daemon);
 	g_unix_signal_add(SIGINT, stop_now, &daemon);
 	g_unix_signal_add(SIGHUP, reload_now, &daemon);
+	kald_log("serves %s, %s%s", path != NULL ? path : "the socket of systemd",
+		 policy_path != NULL ? "rules of " : "without rules",
+		 policy_path != NULL ? policy_path : "");
 	notify("READY=1");
 	g_main_loop_run(daemon.loop);
 	notify("STOPPING=1");
@@ -228,7 +231,7 @@ main(int argc, char **argv)
 		{"policy", 'p', 0, G_OPTION_ARG_FILENAME, &policy,
 		 "The file with the rules, instead of " KALD_POLICY_FILE, "FILE"},
 		{"check", 0, 0, G_OPTION_ARG_NONE, &check, "Only check the rules", NULL},
-		{"version", 0, 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
+		{"version", 'V', 0, G_OPTION_ARG_NONE, &version, "Print the version", NULL},
 		{NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL},
 	};
 	g_autoptr(GOptionContext) context =
@@ -271,7 +274,7 @@ main(int argc, char **argv)
 		kald_log("%s", error->message);
 		return 1;
 	}
-	result = serve(listener, policy);
+	result = serve(listener, path, policy);
 	if (path != NULL && path[0] != '@')
 		(void)unlink(path);
 	close(listener);

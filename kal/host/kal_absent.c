@@ -46,6 +46,9 @@ static const struct plugin {
 	{.name = "defect",
 	 .absent = "defect: belongs to the provider " DEFECTS DEFECTS_FOLDER,
 	 .wraps = true},
+	{.name = "record",
+	 .absent = "record: belongs to the provider " DEFECTS DEFECTS_FOLDER,
+	 .wraps = true},
 };
 
 #define PLUGINS (sizeof(plugins) / sizeof(plugins[0]))

@@ -28,12 +28,20 @@ tool_adapter_list(size_t *count)
 	return list;
 }
 
-/* The adapter that a misspelt name probably means, or the first few that there are. */
+/* An adapter that stands before another one, for tests. With their provider there are some hundred. */
+static bool
+wraps(const char *name)
+{
+	return g_str_has_prefix(name, "faulty:") || g_str_has_prefix(name, "defect:") ||
+	       g_str_has_prefix(name, "record:");
+}
+
+/* The adapter that a misspelt name probably means, or the first few that there are; those that wrap others come last. */
 static void
 name_others(GString *text, const char *name, const it_interface_t *list, size_t count)
 {
 	const char *best = NULL;
-	unsigned least = 0;
+	unsigned least = 0, named = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned found;
@@ -47,8 +55,11 @@ name_others(GString *text, const char *name, const it_interface_t *list, size_t 
 		g_string_append_printf(text, "did you mean '%s'?", best);
 	else
 		g_string_append(text, count > 0 ? "there are " : "there is none");
-	for (size_t i = 0; best == NULL && i < MIN(count, NAMES_MAX); i++)
-		g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", list[i].name);
+	for (size_t i = 0; best == NULL && i < 2 * count && named < NAMES_MAX; i++) {
+		if (wraps(list[i % count].name) == (i >= count))
+			g_string_append_printf(text, "%s%s", named++ > 0 ? ", " : "",
+					       list[i % count].name);
+	}
 	if (best == NULL && count > NAMES_MAX)
 		g_string_append_printf(text, " and %zu others, which it-info lists",
 				       count - NAMES_MAX);

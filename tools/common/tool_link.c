@@ -173,7 +173,7 @@ wait_event(const struct tool_link *link, it_evd_handle_t evd, uint64_t patience_
 
 /* Why there is no connection, if it was not the other program that refused it. */
 static const char *
-reason_of(it_conn_reject_code_t code)
+reason_of(const struct tool_link *link, it_conn_reject_code_t code)
 {
 	static const char *const reasons[] = {
 		[IT_CN_REJ_OTHER] = "nobody listens there, or the connection was broken off",
@@ -185,6 +185,10 @@ reason_of(it_conn_reject_code_t code)
 		[IT_CN_REJ_BAD_CONN_PARMS] = "what listens there speaks another protocol",
 	};
 
+	/* The name may stand behind a wrapper, as in faulty:emul:ib. */
+	if (code == IT_CN_REJ_OTHER && strstr(link->adapter->name, "emul:") != NULL)
+		return "nobody listens there: emul: is a network inside one process, so take "
+		       "--self, or shm: between processes";
 	return (size_t)code < G_N_ELEMENTS(reasons) && reasons[code] != NULL ? reasons[code]
 									     : "refused";
 }
@@ -216,7 +220,7 @@ wait_established(struct tool_link *link, const struct tool_hello *hello,
 		return explain_refusal(event, hello, error);
 	if (event->event_number == IT_CM_MSG_CONN_NONPEER_REJECT_EVENT)
 		return tool_fail(error, TOOL_ERROR_PEER, "%s (%s)",
-				 reason_of(event->reject_reason_code),
+				 reason_of(link, event->reject_reason_code),
 				 it_reject_name(event->reject_reason_code));
 	if (event->event_number != IT_CM_MSG_CONN_ESTABLISHED_EVENT)
 		return explain_end(link, event->event_number, error);

@@ -34,7 +34,8 @@ test_plan_kind(const char *word, enum test_kind *kind, GError **error)
 		    g_ascii_strcasecmp(word, kinds[i].short_name) == 0)
 			return true;
 	}
-	return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is no operation: SR, RR or RW", word);
+	return tool_fail(error, TOOL_ERROR_USAGE,
+			 "'%s' is no operation: send, read or write (SR, RR or RW)", word);
 }
 
 /* An optional number at *words; advances past it. */
@@ -55,7 +56,8 @@ one_op(struct test_op *op, char ***words, GError **error)
 	if (!op->by_server && !g_str_equal(who, "client"))
 		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' is neither client nor server", who);
 	if (**words == NULL)
-		return tool_fail(error, TOOL_ERROR_USAGE, "'%s' needs an operation: SR, RR or RW",
+		return tool_fail(error, TOOL_ERROR_USAGE,
+				 "'%s' needs an operation: send, read or write (SR, RR or RW)",
 				 who);
 	if (!test_plan_kind(*(*words)++, &op->kind, error))
 		return false;

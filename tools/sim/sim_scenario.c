@@ -3,7 +3,9 @@
 
 #include "sim/sim_scenario.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/sim.h"
 #include "tool_error.h"
@@ -588,6 +590,11 @@ sim_scenario_read(const char *path, GError **error)
 	g_autofree char *text = NULL;
 	gsize len;
 
+	/* GLib's sentence has quotation marks that the C locale cannot show. */
+	if (access(path, R_OK) != 0) {
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s: %s", path, g_strerror(errno));
+		return NULL;
+	}
 	if (!g_file_get_contents(path, &text, &len, error))
 		return NULL;
 	/* Statements behind it would count for nothing. */

@@ -75,11 +75,13 @@ class Absent:
     def for_tests(self):
         """The provider of faults: where it is, what it wraps, and why the adapter behind it is absent."""
         there = {'ITAPI_PROVIDER_PATH': os.path.join(self.build, 'conformance/bad/defects')}
-        for name in ('faulty:iwarp', 'defect:none:iwarp', 'faulty', 'defect:'):
+        for name in ('faulty:iwarp', 'defect:none:iwarp', 'faulty', 'defect:', 'record:iwarp'):
             self.info(name, name.split(':')[0] + ': belongs to the provider defects',
                       'pkg-config --variable=defectsdir rnicpi')
         wraps = 'wraps adapters of emul, of iwarp, and of the objects that ITAPI_WRAPPED names'
         self.info('faulty:nosuch', wraps, **there)
+        self.info('record:nosuch', wraps, **there)
+        self.info('nosuch', '; there are iwarp, ', **there)
         self.info('faulty', wraps, **there)
         self.info('defect:nosuch:iwarp', wraps, 'defects-list', **there)
         said = self.info('faulty:ib:mlx5_0', wraps, '; the provider ib is not ', **there)

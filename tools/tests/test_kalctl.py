@@ -33,10 +33,15 @@ class Daemon:
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.environment = {**os.environ, 'ITAPI_KALD': self.socket}
         until = time.monotonic() + PATIENCE
-        while not os.path.exists(self.socket):
+        while not self.listens():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise Failed('kald does not serve')
             time.sleep(0.01)
+
+    def listens(self):
+        """Its socket has a name before it listens."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            return client.connect_ex(self.socket) == 0
 
     def __enter__(self):
         return self
@@ -296,6 +301,22 @@ def killed(tools, kald):
             raise Failed('no process has borrowed anything')
 
 
+def announced(_, kald):
+    """In the foreground it says where it serves, and by which rules."""
+    version = subprocess.run([kald, '-V'], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+    if not version.startswith('kald (itapi) '):
+        raise Failed(version)
+    with tempfile.TemporaryDirectory(prefix='kalctl.') as folder:
+        path, rules = (os.path.join(folder, name) for name in ('socket', 'rules'))
+        with open(rules, 'w', encoding='ascii') as file:
+            file.write('[limits.user]\nqp = 5\n')
+        with subprocess.Popen([kald, '-s', path, '-p', rules], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as daemon:
+            said = daemon.stderr.readline()
+            daemon.terminate()
+        if said != f'kald: serves {path}, rules of {rules}\n' or daemon.returncode != 0:
+            raise Failed(f'it says {said}')
+
+
 def usage(tools, kald):
     """Command lines that are wrong, rules that are, and no daemon."""
     with Daemon(kald) as daemon:
@@ -316,4 +337,4 @@ def usage(tools, kald):
 
 if __name__ == '__main__':
     sys.exit(main([('/tools/kalctl/' + case.__name__, functools.partial(case, *sys.argv[1:]))
-                   for case in (activated, shown, agrees, unseen, refused, stopped, killed, usage)]))
+                   for case in (announced, activated, shown, agrees, unseen, refused, stopped, killed, usage)]))

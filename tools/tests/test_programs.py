@@ -425,7 +425,8 @@ def nobody_there(bench):
                                  ('it-cp', __file__, HOST + ':x')):
             run(bench.tools, name, '-a', bench.adapter, '-p', port, *arguments).expect(
                 1, 'cannot connect to %s:%s over %s: nobody listens there' % (
-                    HOST, port, bench.adapter))
+                    HOST, port, bench.adapter),
+                'shm: between processes' if bench.adapter.startswith('emul:') else '(IT_CN_REJ_OTHER)')
         run(bench.tools, 'it-ping', '-a', bench.adapter, 'no-such-host.invalid').expect(1, 'host')
 
 
@@ -659,7 +660,7 @@ if __name__ == '__main__':
         HOST = OWN + '2'
         os.environ['ITAPI_ROCE_ADDRESS'] = OWN + '3'
     BENCH = Bench(sys.argv[1], sys.argv[2], sys.argv[3] != 'self')
-    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('self-fails', self_fails)])
+    CASES = EVERYWHERE + (PAIRS if BENCH.pair else [('nobody-there', nobody_there), ('self-fails', self_fails)])
     if sys.argv[3] == 'brief':
         CASES = [case for case in CASES if case[0] in BRIEF or case[0].startswith('killed')]
     sys.exit(main([('/tools/%s/%s' % (BENCH.adapter, name), functools.partial(case, BENCH))

@@ -608,6 +608,11 @@ class Sim(unittest.TestCase):
             if line is not None:
                 self.assertIn(f'scene.sim:{line}: ', done.stderr, scene)
 
+    def test_no_scenario(self):
+        done = subprocess.run([IT_SIM, '/nowhere/x.sim'], capture_output=True, text=True, check=False, env={**os.environ, 'LC_ALL': 'C'})
+        self.assertEqual(done.returncode, 2)
+        self.assertTrue(done.stderr.startswith('it-sim: /nowhere/x.sim: No such file or directory\n'), done.stderr)
+
     def test_no_program(self):
         for program, words in {'/nowhere/x.so': 'node a: its program /nowhere/x.so: No such file', '/': 'is not a regular file'}.items():
             done = self.run_sim(f'node a {program}\n', '--seed', '1')
