@@ -278,13 +278,14 @@ def another(tools, kald):
     """Only the process that was named gets a signal, whatever the daemon says."""
     del kald
     with subprocess.Popen(['sleep', '1000'], stdin=subprocess.DEVNULL) as bystander:
-        with Fake(lambda number, times: [(STOP, struct.pack('=II', 1, bystander.pid))]) as fake:
-            expect(hastily(tools, fake, 'stop', '2'), f'was to stop process 2, and says it is {bystander.pid}')
-        time.sleep(0.1)
-        ended = bystander.poll()
-        bystander.kill()
-        if ended is not None:
-            raise Failed('a process got a signal that nobody named')
+        try:
+            with Fake(lambda number, times: [(STOP, struct.pack('=II', 1, bystander.pid))]) as fake:
+                expect(hastily(tools, fake, 'stop', '2'), f'asked about process 2, and answered about {bystander.pid}')
+            time.sleep(0.1)
+            if bystander.poll() is not None:
+                raise Failed('a process got a signal that nobody named')
+        finally:
+            bystander.kill()
 
 
 if __name__ == '__main__':
