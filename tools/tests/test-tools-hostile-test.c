@@ -285,7 +285,7 @@ test_out_of_turn(void)
 		g_assert_false(hostile_connect(&lane, &server, &hello));
 		hostile_send(&end, "\001\0\0", 3); /* "it went well", which the server waits for */
 		g_assert_false(verdict(&end, &why));
-		g_assert_nonnull(strstr(why, "out of turn"));
+		g_assert_nonnull(strstr(why, "in the wrong order"));
 		hostile_close(&end);
 	}
 	honest_is_served(&server);

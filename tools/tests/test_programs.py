@@ -446,7 +446,7 @@ def wrong_tool(bench):
         run(bench.tools, 'it-ping', *port, HOST).expect(1, 'another tool serves that port')
         run(bench.tools, 'it-ping', '--rping', *port, HOST).expect(1, 'another tool serves that port')
         run(bench.tools, 'it-test', *port, '-C', '5', HOST).expect(0)
-        server.done().expect(0, 'something else')
+        server.done().expect(0, 'a program other than this tool connected')
 
 
 def no_file(bench):

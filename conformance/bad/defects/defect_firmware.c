@@ -510,7 +510,7 @@ const struct defect defects_firmware[] = {
 	       "The segments of the first receive of a queue pair are looked at after its post.", 0,
 	       ENTRIES(.fast.post_rq = borrowed_post_rq, .fast.progress = borrowed_progress,
 		       .fast.poll_cq = borrowed_poll)),
-	DEFECT("modify-half", "a refused modify changes something",
+	DEFECT("modify-others", "a refused modify changes something",
 	       "A modify that is refused for one attribute has changed the others.", 0,
 	       ENTRIES(.qp.modify = modify_half_qp)),
 	DEFECT("reregister-keeps-domain", "a kept STag keeps its domain",
