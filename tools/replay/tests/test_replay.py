@@ -63,11 +63,11 @@ class Recordings:
                 server.kill()
 
     def replay(self, *words, status=0, **more):
-        """What it-replay says, after it has ended with that status."""
+        """What it-replay says, after it has ended with that status; None: with 0, or with 1."""
         done = subprocess.run([self.options.replay, *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
                               env=self.environment(**more))
         said = done.stdout + done.stderr
-        expect(done.returncode == status, f'it-replay {" ".join(words)} ended with {done.returncode}, not {status}: {said}')
+        expect(done.returncode == status or (status is None and done.returncode in (0, 1)), f'it-replay {" ".join(words)} ended with {done.returncode}, not {status}: {said}')
         return said
 
     def lines(self, which=0):
@@ -266,7 +266,8 @@ def test_output_kept(recordings):
 def test_fault(recordings):
     """a completion that fails in the replay is named by its operation"""
     out = recordings.path('of-fault')
-    recordings.replay('-a', 'faulty:emul:ib', '-o', out, '-t', '2', *recordings.ends, status=1,
+    # The service thread breaks the queue pair, perhaps when all is over.
+    recordings.replay('-a', 'faulty:emul:ib', '-o', out, '-t', '2', *recordings.ends, status=None,
                       ITAPI_FAULTY='complete 20 transport')
     said = recordings.replay('--diff', out, *recordings.ends, status=1)
     expect(re.search(r'completions of re\w+ of q1 of .*differ:\n .* done q1\.\w+ .* success .*\n.* done q\d\.\w+ .* transport', said),
