@@ -54,12 +54,11 @@ struct vro_udp {
 	bool bulk;            /* long runs come: receive one at a time, and answer it */
 	bool many;            /* two calls in a row found something: receive a batch */
 	bool found;           /* the last call did */
-	atomic_bool
-		reported; /* vro_udp_datagram was told of an error, which the kernel's queue still has */
-	bool singly;      /* the system refuses to receive several datagrams by one call ... */
-	bool deaf;        /* ... or any */
-	uint64_t calls_out; /* system calls that sent packets ... */
-	uint64_t calls_in;  /* ... and that received some */
+	atomic_bool reported; /* a call got an error that the kernel's queue still has */
+	bool singly;          /* the system refuses to receive several datagrams by one call ... */
+	bool deaf;            /* ... or any */
+	uint64_t calls_out;   /* system calls that sent packets ... */
+	uint64_t calls_in;    /* ... and that received some */
 	uint64_t
 		refused; /* packets that the kernel did not take for other reasons: no route, too long */
 	/*

@@ -523,7 +523,7 @@ const struct defect defects_firmware[] = {
 	       "A resize of a shared queue sets the low watermark again that has fired.", NEED_SRQ,
 	       ENTRIES(.srq.modify = resized_limit_modify)),
 	DEFECT("length-24-bits", "lengths of 24 bits",
-	       "The length of a completion is told without its high octet.", 0, .wc = length_24),
+	       "The length of a completion lacks its high octet.", 0, .wc = length_24),
 	DEFECT("invalidate-unsolicited", "invalidation is not solicited",
 	       "A solicited Send that invalidates a key completes as one that is not solicited.",
 	       NEED_INVALIDATE, .wc = invalidate_unsolicited),

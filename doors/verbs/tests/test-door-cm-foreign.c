@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What programs of others rely on of rdma_cm, on the adapter that the argument names. */
+/* What unmodified programs rely on of rdma_cm, on the adapter that the argument names. */
 #include "cm_bench.h"
 
-/* Both sides are told the end, and then, of InfiniBand, that of the time-wait. */
+/* Both sides get the event of the end, and then, with InfiniBand semantics, that of the time-wait. */
 static void
 expect_ends(struct cm_pair *pair)
 {
@@ -85,7 +85,7 @@ move_with(struct rdma_cm_id *id, struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	OK(ibv_modify_qp(qp, &told, mask | more));
 }
 
-/* A program that brings its queue pair up may name attributes beside those that it was told. */
+/* A program that brings its queue pair up may name attributes beside those of rdma_init_qp_attr. */
 static void
 test_more_attributes(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What programs of others rely on: odd but legal calls, whose outcome the man pages of libibverbs promise. */
+/* What unmodified programs rely on: odd but legal calls, whose outcome the man pages of libibverbs promise. */
 #include "verbs_bench.h"
 
 #define FAR 32768
@@ -83,7 +83,7 @@ test_overflow_receive(void)
 	overflow(true);
 }
 
-/* None of the attributes of a move that fails is modified, whoever finds the mistake: here the kAL, after the rights are set. */
+/* A move that fails modifies no attribute, even if the kAL finds the mistake, after the rights are set. */
 static void
 test_failed_move(void)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "verbs_shared.h"
+#include "verbs_line.h"
 
 /* --- arming in the place of an arming --------------------------------------------------------------- */
 
@@ -97,55 +97,6 @@ armed_twice(struct cert *cert)
 
 /* --- shared queues -------------------------------------------------------------------------------- */
 
-/* A shared queue of one end, and an end that sends to it. */
-struct line {
-	struct cert *cert;
-	struct cert_node *near, *far;
-	struct cert_end *a;
-	struct shared shared;
-	struct cert_region *from, *into;
-};
-
-static void
-line_open(struct line *line, struct cert *cert)
-{
-	struct ri_qp_init init;
-
-	line->cert = cert;
-	line->near = cert_node_open(cert);
-	line->far = cert_node_open(cert);
-	line->from = cert_region_new(line->near, 64, CERT_ALL);
-	line->into = cert_region_new(line->far, 64, CERT_ALL);
-	line->a = cert_end_new(line->near, NULL);
-	init = cert_end_defaults(line->far);
-	shared_new(&line->shared, line->far, &init, MIN(8, line->far->attr.max_srq_wr));
-	cert_connect(line->a, &line->shared.end);
-}
-
-static void
-supply(struct line *line, unsigned count)
-{
-	struct ri_sge sink = cert_sge(line->into, 0, 64);
-
-	for (unsigned i = 0; i < count; i++)
-		CERT_FAST(line->cert, RI_SUCCESS,
-			  line->far->p->fast->post_srq(
-				  line->shared.usrq,
-				  &(struct ri_recv_wr){.wr_id = i, .sgl = &sink, .num_sge = 1}));
-}
-
-static void
-consume(struct line *line, struct cert_end *a, struct cert_end *b, unsigned count)
-{
-	struct ri_sge source = cert_sge(line->from, 0, 32);
-
-	for (unsigned i = 0; i < count; i++) {
-		cert_post_send(a, i, &source, 1, 0);
-		cert_wc_is(a, false, i, RI_WC_SUCCESS);
-		CERT_UINT(line->cert, cert_wc(b, true).status, ==, RI_WC_SUCCESS);
-	}
-}
-
 /* The low watermark, again and again: with the same value, and with another one. */
 static void
 watermark_again(struct cert *cert)
@@ -159,17 +110,17 @@ watermark_again(struct cert *cert)
 		struct ri_srq_attr attr = {.limit = limits[i]}, seen = {0};
 		struct ri_map map;
 
-		supply(&line, 4 - there);
+		line_supply(&line, 4 - there);
 		cert_note(cert, "a limit of %u, for the time %zu", limits[i], i + 1);
 		CERT_VERB(cert, RI_SUCCESS,
 			  line.far->p->srq->modify(line.shared.srq, &attr, false, &map));
 		CERT_VERB(cert, RI_SUCCESS, line.far->p->srq->query(line.shared.srq, &seen));
 		CERT_UINT(cert, seen.limit, ==, limits[i]);
 		CERT_UINT(cert, seen.available, ==, 4);
-		consume(&line, line.a, &line.shared.end, 4 - limits[i]);
+		line_consume(&line, line.a, &line.shared.end, 4 - limits[i]);
 		CERT_UINT(cert, cert_async_count(line.far, RI_EVENT_SRQ_LIMIT, line.shared.ctx), ==,
 			  0);
-		consume(&line, line.a, &line.shared.end, 1);
+		line_consume(&line, line.a, &line.shared.end, 1);
 		(void)cert_async(line.far, RI_EVENT_SRQ_LIMIT, line.shared.ctx);
 		CERT_VERB(cert, RI_SUCCESS, line.far->p->srq->query(line.shared.srq, &seen));
 		CERT_UINT(cert, seen.limit, ==, 0);
@@ -225,7 +176,7 @@ line_goes_on(struct cert *cert)
 			CERT_UINT(cert, cert_end_move(&member, RI_QPS_ERROR), ==, RI_SUCCESS);
 		else
 			cert_end_drop(&member);
-		supply(&line, 1);
+		line_supply(&line, 1);
 		CERT_UINT(cert, cert_wc(&line.shared.end, true).status, ==, RI_WC_SUCCESS);
 		cert_wc_is(line.a, false, 2, RI_WC_SUCCESS);
 		cert_wait_end(a);

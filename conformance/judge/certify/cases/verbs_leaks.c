@@ -60,7 +60,7 @@ in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* By how much more memory is in use than before, after so many looks at most: other threads free, too, and time-wait ends. */
+/* By how much more memory is in use than before, after @p looks at most: other threads free, too, and time-wait ends. */
 static uint64_t
 grown_since(struct leaks *leaks, uint64_t used, uint64_t most, unsigned looks)
 {

@@ -6,7 +6,7 @@
  * leaves nothing of what was before, whichever of the new values is looked at; and what it does not name is as it was.
  */
 
-#include "verbs_shared.h"
+#include "verbs_line.h"
 
 /* --- a modify that is refused ----------------------------------------------------------------- */
 
@@ -329,14 +329,6 @@ cq_resized(struct cert *cert)
 
 /* --- a shared queue that is resized ---------------------------------------------------------------- */
 
-struct line {
-	struct cert *cert;
-	struct cert_node *near, *far;
-	struct cert_end *a;
-	struct shared shared;
-	struct cert_region *from, *into;
-};
-
 static uint32_t
 srq_limit(struct line *line)
 {
@@ -359,37 +351,21 @@ srq_change(struct line *line, uint32_t limit, uint32_t max_wr)
 			  line->far->p->user->srq_remap(line->shared.usrq, &map));
 }
 
-/* So many receives are posted, and then so many of them taken. */
+/* Post receives, then take some of them by Sends. */
 static void
 srq_use(struct line *line, unsigned supply, unsigned take)
 {
-	struct ri_sge sink = cert_sge(line->into, 0, 64), source = cert_sge(line->from, 0, 32);
-
-	for (unsigned i = 0; i < supply; i++)
-		shared_post(&line->shared, &line->shared.end,
-			    &(struct ri_recv_wr){.wr_id = i, .sgl = &sink, .num_sge = 1});
-	for (unsigned i = 0; i < take; i++) {
-		cert_post_send(line->a, i, &source, 1, 0);
-		cert_wc_is(line->a, false, i, RI_WC_SUCCESS);
-		CERT_UINT(line->cert, cert_wc(&line->shared.end, true).status, ==, RI_WC_SUCCESS);
-	}
+	line_supply(line, supply);
+	line_consume(line, line->a, &line->shared.end, take);
 }
 
 static void
 srq_resized(struct cert *cert)
 {
-	struct line line = {.cert = cert};
-	struct ri_qp_init init;
 	uint32_t most = MIN(32, cert_attr(cert)->max_srq_wr);
+	struct line line;
 
-	line.near = cert_node_open(cert);
-	line.far = cert_node_open(cert);
-	line.from = cert_region_new(line.near, 64, CERT_ALL);
-	line.into = cert_region_new(line.far, 64, CERT_ALL);
-	line.a = cert_end_new(line.near, NULL);
-	init = cert_end_defaults(line.far);
-	shared_new(&line.shared, line.far, &init, MIN(8, most));
-	cert_connect(line.a, &line.shared.end);
+	line_open(&line, cert);
 	for (unsigned round = 0; round < 3; round++) {
 		uint32_t size = round % 2 == 0 ? most : MIN(8, most);
 
