@@ -459,16 +459,18 @@ give_up(it_ia_handle_t ia, const char *why)
 
 /* Whether a path leads to the address. */
 static bool
-path_find(it_ia_handle_t ia, const struct sockaddr *host, it_path_t *path)
+path_find(it_ia_handle_t ia, const struct addrinfo *host, it_path_t *path)
 {
 	it_net_addr_t address = {.addr_type = IT_IPV4};
+	const struct sockaddr_in *in = (void *)host->ai_addr;
+	const struct sockaddr_in6 *in6 = (void *)host->ai_addr;
 	it_status_t status = IT_SUCCESS;
 
-	if (host->sa_family == AF_INET) {
-		address.addr.ipv4 = ((const struct sockaddr_in *)host)->sin_addr;
+	if (host->ai_family == AF_INET) {
+		address.addr.ipv4 = in->sin_addr;
 	} else {
 		address.addr_type = IT_IPV6;
-		address.addr.ipv6 = ((const struct sockaddr_in6 *)host)->sin6_addr;
+		address.addr.ipv6 = in6->sin6_addr;
 	}
 	/* Behind the last spigot is IT_ERR_INVALID_SPIGOT. */
 	for (size_t spigot = 0; status == IT_SUCCESS; spigot++) {
@@ -493,7 +495,7 @@ path_to(it_ia_handle_t ia, const char *host)
 	if (error != 0)
 		give_up(ia, gai_strerror(error));
 	for (struct addrinfo *at = addresses; at != NULL && !found; at = at->ai_next)
-		found = path_find(ia, at->ai_addr, &path);
+		found = path_find(ia, at, &path);
 	freeaddrinfo(addresses);
 	if (!found)
 		give_up(ia, "no path leads to the server");

@@ -192,15 +192,17 @@ serve(struct side *side, uint16_t port)
 
 /* [path] */
 static it_net_addr_t
-address_from(const struct sockaddr *socket)
+address_from(const struct addrinfo *found)
 {
 	it_net_addr_t address = {.addr_type = IT_IPV4};
+	const struct sockaddr_in *in = (void *)found->ai_addr;
+	const struct sockaddr_in6 *in6 = (void *)found->ai_addr;
 
-	if (socket->sa_family == AF_INET) {
-		address.addr.ipv4 = ((const struct sockaddr_in *)socket)->sin_addr;
+	if (found->ai_family == AF_INET) {
+		address.addr.ipv4 = in->sin_addr;
 	} else {
 		address.addr_type = IT_IPV6;
-		address.addr.ipv6 = ((const struct sockaddr_in6 *)socket)->sin6_addr;
+		address.addr.ipv6 = in6->sin6_addr;
 	}
 	return address;
 }
@@ -234,7 +236,7 @@ path_to(struct side *side, const char *host)
 		exit(2);
 	}
 	for (struct addrinfo *at = addresses; at != NULL && !found; at = at->ai_next) {
-		it_net_addr_t address = address_from(at->ai_addr);
+		it_net_addr_t address = address_from(at);
 
 		found = path_find(side, &address, &path);
 	}
