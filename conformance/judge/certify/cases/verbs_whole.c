@@ -29,7 +29,7 @@ refused_in(struct cert_end *end)
 {
 	const struct ri_rnic_attr *most = &end->node->attr;
 	const struct ri_qp_attr before = cert_end_attr(end);
-	struct ri_qp_attr good = before, far = before;
+	struct ri_qp_attr good = before;
 	struct cert *cert = end->node->cert;
 	const uint32_t all = RI_QP_ATTR_ACCESS | RI_QP_ATTR_IRD | RI_QP_ATTR_ORD;
 
@@ -39,9 +39,6 @@ refused_in(struct cert_end *end)
 	good.ord = before.ord > 1 ? before.ord - 1 : before.ord;
 	good.soft_limit = good.hard_limit = 1;
 	good.qkey = before.qkey ^ 1;
-	far = good;
-	far.ird = most->max_ird < UINT32_MAX ? most->max_ird + 1 : far.ird;
-	far.ord = most->max_ord < UINT32_MAX ? most->max_ord + 1 : far.ord;
 
 	struct {
 		const char *what;
@@ -56,12 +53,13 @@ refused_in(struct cert_end *end)
 		{"a Q_Key of a connection", good, all | RI_QP_ATTR_QKEY},
 		{"an attribute that does not exist", good, all | UINT32_C(1) << 30},
 	};
-	rows[0].attr.ord = far.ord;
-	rows[1].attr.ird = far.ird;
+	rows[0].attr.ord = most->max_ord + 1;
+	rows[1].attr.ird = most->max_ird + 1;
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		enum ri_status status;
 
-		if ((i == 0 && far.ord == good.ord) || (i == 1 && far.ird == good.ird))
+		if ((i == 0 && most->max_ord == UINT32_MAX) ||
+		    (i == 1 && most->max_ird == UINT32_MAX))
 			continue;
 		cert_note(cert, "%s, in the state %s", rows[i].what,
 			  ri_qp_state_name((enum ri_qp_state)before.state));
