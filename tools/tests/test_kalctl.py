@@ -302,7 +302,7 @@ def killed(tools, kald):
 
 
 def announced(_, kald):
-    """In the foreground it says where it serves, and by which rules."""
+    """In the foreground kald names its socket and the file of its rules."""
     version = subprocess.run([kald, '-V'], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
     if not version.startswith('kald (itapi) '):
         raise Failed(version)

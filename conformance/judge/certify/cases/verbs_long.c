@@ -117,7 +117,7 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 3.3.1] [RI 3.3.3]",
 	 .run = long_ranges},
 	{.id = "verbs.long.length.0001",
-	 .title = "The length of a message of more than 2^24 octets is told in full",
+	 .title = "A completion gives the whole length of a message of more than 2^24 octets",
 	 .rule = "[RI 3.1] [RI 10.36]",
 	 .run = long_messages},
 };
