@@ -283,6 +283,8 @@ vro_qp_to_rts(struct vro_qp *qp, uint32_t psn)
 
 	tx->psn = tx->una = tx->end = tx->asked = tx->long_end = tx->window_end = psn & ROCE_24;
 	tx->window = qp->path.mtu == ROCE_MTU_MAX ? 16 : 32;
+	tx->threshold = VRO_WINDOW_MAX;
+	tx->trip = (struct vro_trip){0};
 	tx->peer = peer_place(&qp->path.flow);
 	tx->counted = 0;
 	tx->grown = tx->unasked = tx->untold = 0;

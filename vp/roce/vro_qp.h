@@ -19,6 +19,7 @@
 #include "ri_count.h"
 #include "ri_share.h"
 #include "roce_icrc.h"
+#include "vro_trip.h"
 #include "vsw_answers.h"
 #include "vsw_respond.h"
 
@@ -94,7 +95,7 @@ struct vro_engine {
 	/* Member `i` of a group of multicast, or NULL; may be NULL. */
 	struct vro_qp *(*member)(struct vro_engine *engine, const uint8_t gid[16], uint32_t i);
 	uint64_t
-		probe; /* ns: a last packet that is not acknowledged is repeated for the first time; 0: it is not */
+		probe; /* ns: no last packet that is not acknowledged is repeated earlier; 0: none is repeated before its timeout */
 	uint64_t
 		keep_alive; /* ns: a peer that was silent so long is asked whether it lives; 0: it is not */
 
@@ -166,9 +167,11 @@ struct vro_requester {
 	uint32_t asked;    /* ... which has the number before this */
 	uint32_t long_end; /* behind the last request under way that has more than a few octets */
 	uint32_t window;
-	uint32_t counted;    /* octets of this queue pair in vro_engine::sent ... */
-	uint32_t peer;       /* ... there */
-	uint32_t grown;      /* numbers acknowledged since the window changed */
+	uint32_t counted; /* octets of this queue pair in vro_engine::sent ... */
+	uint32_t peer;    /* ... there */
+	uint32_t grown;   /* numbers acknowledged since the window changed */
+	uint32_t
+		threshold; /* a window below it grows by what is acknowledged, above it by a packet for each window */
 	uint32_t window_end; /* the window is not halved again before this number is acknowledged */
 	uint8_t retries;     /* left */
 	uint8_t rnr_retries;
@@ -179,6 +182,7 @@ struct vro_requester {
 	uint64_t rnr_until;
 	uint32_t absent; /* times in a row that nobody listened at the peer's address */
 	uint64_t absent_at;
+	struct vro_trip trip;
 	uint64_t since; /* time of the last progress */
 	uint64_t probe; /* ns until the last packet is repeated */
 	uint64_t armed; /* time of the timer; RI_NEVER: it is not started */

@@ -435,9 +435,12 @@ send_one(struct vro_qp *qp)
 		return false;
 	if (invalidates(r) && !acknowledged(qp))
 		return false;
-	if (under_way(qp) == 0 && !tx->spent)
-		tx->since = qp->engine->host->now(qp->engine->host->self);
 
+	const struct ri_host *host = qp->engine->host;
+	bool alone = under_way(qp) == 0 && !tx->spent;
+
+	if (alone)
+		tx->since = host->now(host->self);
 	if (r->wqe->length > SHORT)
 		tx->long_end = roce_add(r->first, r->packets);
 
@@ -450,10 +453,16 @@ send_one(struct vro_qp *qp)
 		/* A request that has failed is completed when those before it are. */
 		return r->status != RI_WC_SUCCESS && local_run(qp, r);
 	}
-	if (roce_diff(psn, tx->end) < 0) {
+
+	bool again = roce_diff(psn, tx->end) < 0;
+
+	if (again) {
 		qp->engine->counts[VRO_REPEATED]++;
 		ri_count(&qp->count->retries, 1);
 	}
+	if (qp->transport == ROCE_RC && tx->asked == roce_add(r->first, tx->at) &&
+	    tx->trip.began == 0 && !(again && tx->trip.doubtful))
+		vro_trip_begin(&tx->trip, tx->asked, alone ? tx->since : host->now(host->self));
 	if (roce_diff(roce_add(r->first, tx->at), tx->end) > 0)
 		tx->end = roce_add(r->first, tx->at);
 	if (qp->transport != ROCE_RC)
@@ -518,13 +527,42 @@ timer_set(struct vro_qp *qp)
 }
 
 static void
-progress(struct vro_qp *qp)
+window_grow(struct vro_requester *tx, uint32_t numbers)
+{
+	if (tx->window < tx->threshold) {
+		tx->window +=
+			numbers < tx->threshold - tx->window ? numbers : tx->threshold - tx->window;
+		return;
+	}
+	tx->grown += numbers;
+	if (tx->grown >= tx->window && tx->window < VRO_WINDOW_MAX) {
+		tx->window++;
+		tx->grown = 0;
+	}
+}
+
+/* ns after which the last packet is repeated for the first time; 0: it is not. */
+static uint64_t
+first_probe(const struct vro_qp *qp)
+{
+	uint64_t late = vro_trip_late(&qp->tx.trip, qp->engine->probe);
+
+	if (qp->engine->probe == 0)
+		return 0;
+	return late < PROBE_MAX ? late : PROBE_MAX;
+}
+
+/* So many numbers more are acknowledged. */
+static void
+progress(struct vro_qp *qp, uint32_t numbers)
 {
 	struct vro_requester *tx = &qp->tx;
 	const struct ri_host *host = qp->engine->host;
 
 	tx->since = host->now(host->self);
-	tx->probe = qp->engine->probe;
+	vro_trip_answered(&tx->trip, tx->una, tx->since);
+	if (!tx->trip.doubtful)
+		tx->probe = first_probe(qp);
 	tx->retries = qp->path.retries;
 	tx->rnr_retries = qp->path.rnr_retries;
 	tx->went_back = false;
@@ -534,6 +572,7 @@ progress(struct vro_qp *qp)
 	tx->absent = 0;
 	if (roce_diff(tx->window_end, tx->una) < 0)
 		tx->window_end = tx->una; /* before it seems to lie ahead */
+	window_grow(tx, numbers);
 }
 
 void
@@ -558,6 +597,9 @@ position_move(struct vro_qp *qp, uint32_t psn)
 {
 	struct vro_requester *tx = &qp->tx;
 
+	/* What asked for an acknowledgement asks again; of two answers nobody knows which one comes. */
+	if (roce_diff(tx->asked, tx->una) > 0)
+		vro_trip_repeated(&tx->trip);
 	if (roce_diff(tx->asked, psn) > 0)
 		tx->asked = psn;
 	for (tx->current = tx->oldest; tx->current != tx->taken; tx->current++) {
@@ -577,7 +619,7 @@ window_halve(struct vro_qp *qp, uint32_t least)
 
 	if (roce_diff(tx->una, tx->window_end) < 0)
 		return;
-	tx->window = vsw_larger(tx->window / 2, least);
+	tx->window = tx->threshold = vsw_larger(tx->window / 2, least);
 	tx->window_end = tx->end;
 	tx->grown = 0;
 }
@@ -623,12 +665,7 @@ acknowledge(struct vro_qp *qp, uint32_t end)
 	}
 	if (tx->una == before || qp->state != VRO_RTS)
 		return whole;
-	progress(qp);
-	tx->grown += (tx->una - before) & ROCE_24;
-	if (tx->grown >= tx->window && tx->window < VRO_WINDOW_MAX) {
-		tx->window++;
-		tx->grown = 0;
-	}
+	progress(qp, (tx->una - before) & ROCE_24);
 	if (roce_diff(tx->una, position(qp)) > 0)
 		position_move(qp, tx->una);
 	return whole;
@@ -684,7 +721,9 @@ vro_qp_expired(struct vro_qp *qp)
 			}
 			tx->retries--;
 			tx->since = now;
-			tx->probe = qp->engine->probe;
+			tx->probe = first_probe(qp);
+			if (tx->window > VRO_WINDOW_MIN)
+				tx->threshold = tx->window / 2;
 			tx->window = VRO_WINDOW_MIN;
 			tx->went_back = true;
 			position_move(qp, tx->una);
@@ -837,7 +876,7 @@ answer_arrived(struct vro_qp *qp, const struct roce_packet *p)
 	if (qp->state != VRO_RTS)
 		return;
 	tx->una = roce_add(tx->una, 1);
-	progress(qp);
+	progress(qp, 1);
 	if (r->got == r->packets) {
 		enum vsw_mem_result result = VSW_MEM_OK;
 

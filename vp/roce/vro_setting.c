@@ -11,8 +11,9 @@ const struct ri_setting vro_settings[VRO_SETTING_COUNT] = {
 		 .kind = RI_SETTING_TEXT},
 	[VRO_SETTING_PROBE] =
 		{.name = "ITAPI_ROCE_PROBE_MS",
-		 .meaning = "How soon a last packet that is not acknowledged is repeated, before "
-			    "the timeout of its queue pair; 0: not",
+		 .meaning =
+			 "How soon a last packet that is not acknowledged is repeated, unless its "
+			 "peer is further away, before the timeout of its queue pair; 0: not",
 		 .kind = RI_SETTING_NUMBER,
 		 .max = 1000,
 		 .unit = "ms",

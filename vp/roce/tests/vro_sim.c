@@ -76,7 +76,7 @@ packet_add(struct sim_side *side, const struct roce_flow *flow, size_t len, bool
 	struct sim *sim = side->sim;
 	struct sim_packet *p = g_malloc(sizeof(*p) + len);
 
-	*p = (struct sim_packet){.due = now_of(sim) + wait,
+	*p = (struct sim_packet){.due = now_of(sim) + sim->wire.distance + wait,
 				 .order = sim->order++,
 				 .to = side == &sim->sides[0],
 				 .counted = counted,

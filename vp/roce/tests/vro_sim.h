@@ -58,6 +58,7 @@ struct sim_side {
 struct sim_wire {
 	uint32_t lose, duplicate, damage, delay; /* a packet that is delayed is overtaken */
 	guint limit;                             /* packets of a side under way; 0: any number */
+	uint64_t distance;                       /* ns that each packet takes in addition */
 	uint64_t far; /* ns that a delayed packet, or a duplicate, may take */
 };
 
