@@ -532,15 +532,27 @@ told_handle(struct vem_qp *qp, struct vem_remote *remote)
 	return false;
 }
 
+/* A capture gets the head, which is answered, before it is completed. */
+static __attribute__((cold, noinline)) void
+head_capture(struct vem_qp *qp, struct vem_remote *remote)
+{
+	struct head mine = head_show(qp, remote);
+
+	vem_tap_answered(qp);
+	head_restore(qp, &mine);
+}
+
 /* Complete what is answered. True: something was, or the state has changed. */
-static bool
-window_collect(struct vem_qp *qp, struct vem_remote *remote)
+static inline __attribute__((always_inline)) bool
+window_collect(struct vem_qp *qp, struct vem_remote *remote, bool captured)
 {
 	uint32_t done = atomic_load_explicit(&remote->done, memory_order_relaxed);
 
 	if (done != remote->cursor && head_is_answered(remote, done)) {
 		if (atomic_load_explicit(&qp->rnr_until, memory_order_relaxed) != 0)
 			atomic_store(&qp->rnr_until, 0);
+		if (captured)
+			head_capture(qp, remote);
 		head_complete(qp, remote);
 		return true;
 	}
@@ -673,29 +685,20 @@ window_watch(struct vem_qp *qp, struct vem_remote *remote)
 }
 
 static inline __attribute__((always_inline)) bool
-step(struct vem_qp *qp, struct vem_remote *remote)
+step(struct vem_qp *qp, struct vem_remote *remote, bool captured)
 {
-	if (window_collect(qp, remote) || window_send(qp, remote) || queue_take(qp, remote))
+	if (window_collect(qp, remote, captured) || window_send(qp, remote) ||
+	    queue_take(qp, remote))
 		return true;
 	return __builtin_expect(atomic_load_explicit(&qp->by_peer, memory_order_relaxed), 0) &&
 	       window_watch(qp, remote);
 }
 
-/* The other end does not hear, or a capture gets what is answered before it is completed. */
+/* The other end does not hear, or a capture gets what is answered. */
 static __attribute__((cold, noinline)) bool
 step_apart(struct vem_qp *qp, struct vem_remote *remote)
 {
-	uint32_t done = atomic_load(&remote->done);
-
-	if ((atomic_load(&remote->apart) & VEM_REMOTE_MUTE) != 0)
-		return false;
-	if (done != remote->cursor && head_is_answered(remote, done)) {
-		struct head mine = head_show(qp, remote);
-
-		vem_tap_answered(qp);
-		head_restore(qp, &mine);
-	}
-	return step(qp, remote);
+	return (atomic_load(&remote->apart) & VEM_REMOTE_MUTE) == 0 && step(qp, remote, true);
 }
 
 bool
@@ -704,7 +707,7 @@ vem_remote_step(struct vem_qp *qp, struct vem_remote *remote)
 	window_begin(qp, remote);
 	if (__builtin_expect(atomic_load_explicit(&remote->apart, memory_order_relaxed), 0))
 		return step_apart(qp, remote);
-	return step(qp, remote);
+	return step(qp, remote, false);
 }
 
 void
