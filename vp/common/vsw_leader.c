@@ -24,6 +24,10 @@
 
 #include <string.h>
 
+#include "vsw_relax.h"
+
+#define FUTILE_RUNS 16 /* after which a thread that is woken for nothing naps */
+
 struct leader_rule {
 	uint8_t next; /* enum vsw_leader_state */
 	bool run;     /* run the engine then */
@@ -274,6 +278,19 @@ vsw_leader_hold(struct vsw_leader *leader)
 	if (atomic_load(&leader->tick) > VSW_LEADER_TICK)
 		tick_start(leader, leader->host->now(leader->host->self), VSW_LEADER_TICK);
 	return true;
+}
+
+bool
+vsw_leader_take(struct vsw_leader *leader, struct vsw_role *role)
+{
+	if (vsw_role_take(role)) {
+		atomic_store_explicit(&leader->futile, 0, memory_order_relaxed);
+		return true;
+	}
+	bool yields = atomic_fetch_add(&leader->futile, 1) < FUTILE_RUNS;
+
+	vsw_relax(leader->host, yields ? RI_RELAX_SPINS : RI_RELAX_YIELDS);
+	return false;
 }
 
 bool

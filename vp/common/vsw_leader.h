@@ -63,6 +63,7 @@ struct vsw_leader {
 	atomic_bool polls_slow;     /* the polls between its last two looks took long */
 	atomic_bool holds;      /* work was held back since a poll chose the length of the tick */
 	atomic_bool postponing; /* a poll is about to start it */
+	atomic_uint futile;     /* runs in a row that found the engine's role taken */
 };
 
 /*
@@ -101,7 +102,15 @@ bool vsw_leader_enter(struct vsw_leader *leader, int *fd);
 void vsw_leader_leave(struct vsw_leader *leader);
 /* Have the service thread run the engine soon, whether a thread polls or not. */
 void vsw_leader_request_run(struct vsw_leader *leader);
-/* True while a thread polls, or has polled before the tick that will fire. */
+/*
+ * For progress(), not in a poll: take the role of the engine. If another thread has it, that one does one more round, and this one gives
+ * its processor away: the other may wait for it, and what has woken this one wakes it again until then.
+ */
+bool vsw_leader_take(struct vsw_leader *leader, struct vsw_role *role);
+/*
+ * True while a thread polls, or has polled before the tick that will fire. The engine runs again by 5.5 ms after the last poll, so an
+ * answer that a peer wants can wait for the next poll.
+ */
 bool vsw_leader_attended(struct vsw_leader *leader);
 /* As vsw_leader_attended, for work that the caller has queued and would hold back: if true, it is done within 1 ms. */
 bool vsw_leader_hold(struct vsw_leader *leader);

@@ -456,7 +456,7 @@ viw_rx_serve(struct viw_qp *qp)
 {
 	uint32_t done = 0;
 
-	if (vsw_role_is_taken(&qp->rx.role) || !vsw_role_take(&qp->rx.role))
+	if (!vsw_leader_take(&qp->rnic->engine.leader, &qp->rx.role))
 		return 0;
 	do {
 		vsw_role_begin(&qp->rx.role);

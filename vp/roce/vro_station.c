@@ -412,7 +412,7 @@ vro_station_posted(struct vro_station *station)
 static bool
 acks_may_wait(struct vro_station *station, uint32_t count)
 {
-	return count != 0 && count <= FEW_PACKETS && vsw_leader_hold(&station->leader);
+	return count != 0 && count <= FEW_PACKETS && vsw_leader_attended(&station->leader);
 }
 
 /* Receive what is there. `polled`: by a thread that polls. Returns the packets. */
@@ -423,7 +423,8 @@ receive(struct vro_station *station, bool polled)
 	uint32_t count = 0;
 
 	if (atomic_load_explicit(&station->forked, memory_order_relaxed) ||
-	    !vsw_role_take(&station->role))
+	    !(polled ? vsw_role_take(&station->role)
+		     : vsw_leader_take(&station->leader, &station->role)))
 		return 0;
 	do {
 		vsw_role_begin(&station->role);

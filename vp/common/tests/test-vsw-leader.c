@@ -313,6 +313,30 @@ test_request_run(void)
 	engine_stop(&e);
 }
 
+/* A thread that is woken while another one runs the engine gives its processor away each time, and has that one look once more. */
+static void
+test_taken(void)
+{
+	struct vsw_role role = {0};
+	struct engine e;
+
+	engine_start(&e, false, true);
+	g_assert_true(vsw_leader_take(&e.leader, &role));
+	g_assert_cmpuint(vth_relaxed(e.vth), ==, 0);
+	for (unsigned i = 1; i <= 40; i++) {
+		g_assert_false(vsw_leader_take(&e.leader, &role));
+		g_assert_cmpuint(vth_relaxed(e.vth), ==, i);
+		g_assert_cmpuint(atomic_load(&e.leader.futile), ==, i);
+	}
+	g_assert_true(vsw_role_drop(&role)); /* the owner does one more round */
+	vsw_role_begin(&role);
+	g_assert_false(vsw_role_drop(&role));
+	g_assert_true(vsw_leader_take(&e.leader, &role));
+	g_assert_cmpuint(atomic_load(&e.leader.futile), ==, 0);
+	g_assert_cmpuint(vth_relaxed(e.vth), ==, 40);
+	engine_stop(&e);
+}
+
 /* --- threads ----------------------------------------------------------------------------- */
 
 static void *
@@ -391,6 +415,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/hold-and-poll", test_hold_and_poll);
 	g_test_add_func("/vsw/leader/slow-polls", test_slow_polls);
 	g_test_add_func("/vsw/leader/leader", test_leader);
+	g_test_add_func("/vsw/leader/taken", test_taken);
 	g_test_add_func("/vsw/leader/request-run", test_request_run);
 	g_test_add_func("/vsw/leader/nothing-is-left", test_nothing_is_left);
 	return g_test_run();

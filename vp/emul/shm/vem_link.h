@@ -148,9 +148,8 @@ struct vem_shm {
 		*paths;  /* rules of a tester, by processes; under the fabric's lock; NULL: none */
 	uint32_t knocks; /* numbers of lives that have knocked; under the fabric's lock */
 	uint64_t accepts;
-	unsigned idle;      /* polls that found nothing; of the owner of rx */
-	atomic_uint futile; /* runs in a row that found rx taken */
-	atomic_uint fired;  /* completion queues that have fired */
+	unsigned idle;     /* polls that found nothing; of the owner of rx */
+	atomic_uint fired; /* completion queues that have fired */
 	struct ri_task reap;
 	struct ri_task repath; /* rules of a tester have changed */
 	struct ri_timer sweep;

@@ -29,7 +29,6 @@
 #define SWEEPS      3        /* each later by the factor ... */
 #define SWEEP_LATER 10       /* ... than the one before */
 #define LINGER      30000 /* ns that a thread looks for more before it sleeps: a wake-up costs as much */
-#define FUTILE_RUNS 16   /* of a thread that is woken while another one reads, before it naps */
 #define IDLE_POLLS  1024 /* polls that found nothing, after which another thread may run */
 
 void
@@ -120,7 +119,7 @@ entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
  * A program often answers a message, and its answer acknowledges it. An ACK of its own costs more than the message: both processes
  * look at its line, which goes from one to the other twice. So the ACK of one message that has taken a receive waits for a few polls,
  * if the program used to answer: one that receives a last message and calls _exit() does not let it fail.
- * If they do not come the service thread takes over within 1 ms; acks_at_exit and vem_remote_message write what is owed at an end.
+ * If they do not come the service thread takes over within 5.5 ms; acks_at_exit and vem_remote_message write what is owed at an end.
  */
 static inline bool
 answers_wait(struct vem_link *link, bool polls)
@@ -130,7 +129,7 @@ answers_wait(struct vem_link *link, bool polls)
 	else if (link->waits != 0)
 		link->waits--;
 	return polls && link->waits != 0 && vem_remote_owes_one_ack(link) &&
-	       vsw_leader_hold(&link->shm->leader);
+	       vsw_leader_attended(&link->shm->leader);
 }
 
 /*
@@ -323,14 +322,8 @@ shm_run(void *arg, uint32_t budget)
 	(void)budget; /* that of each link */
 	if (atomic_load(&shm->forked))
 		return 0;
-	if (!vsw_role_take(&shm->rx)) {
-		/* Its owner does one more round. It may wait for this processor, and what has woken this thread wakes it until then. */
-		bool yields = atomic_fetch_add(&shm->futile, 1) < FUTILE_RUNS;
-
-		vsw_relax(shm->host, yields ? RI_RELAX_SPINS : RI_RELAX_YIELDS);
+	if (!vsw_leader_take(&shm->leader, &shm->rx))
 		return 0;
-	}
-	atomic_store(&shm->futile, 0);
 	do {
 		vsw_role_begin(&shm->rx);
 		done += read_and_sleep(shm);

@@ -9,8 +9,9 @@
 
 #include "vem_two.h"
 
-#define OCTETS 64u
-#define TALK   8u
+#define OCTETS     64u
+#define TALK       8u
+#define LONG_TICKS 500 /* times that one is seen */
 
 static const char *adapter, *self;
 
@@ -103,6 +104,33 @@ test_answered(void)
 		}
 	}
 	g_assert_cmpuint(carried, >, 100);
+	two_free(&t);
+}
+
+/*
+ * An ACK that waits for the next poll does not shorten the time after which the service thread looks whether there are any: to set a
+ * timer for that costs more than the message.
+ */
+static void
+test_long_ticks(void)
+{
+	struct two t = connected();
+	gint64 deadline = node_deadline();
+	struct ri_wc wc;
+	unsigned seen = 0;
+
+	for (uint64_t turn = 0; seen < LONG_TICKS; turn++) {
+		unsigned from = turn % 2, to = 1 - from;
+		const struct vsw_leader *leader = &t.node[to]->rnic->fabric->shm->leader;
+
+		receive(&t, to, turn);
+		post(&t, from, turn);
+		while (poll_now(&t, to, end_at(&t, to)->urcq, &wc) == 0)
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		seen += atomic_load(&leader->tick) > VSW_LEADER_TICK;
+		if (turn != 0)
+			poll_wait(end_at(&t, to)->uscq, turn - 1, RI_WC_SUCCESS);
+	}
 	two_free(&t);
 }
 
@@ -375,6 +403,7 @@ main(int argc, char **argv)
 	char *runtime = vem_runtime_begin();
 
 	g_test_add_func("/emul/shm/acks/answered", test_answered);
+	g_test_add_func("/emul/shm/acks/long-ticks", test_long_ticks);
 	g_test_add_func("/emul/shm/acks/first", test_first);
 	g_test_add_func("/emul/shm/acks/no-more", test_no_more);
 	g_test_add_func("/emul/shm/acks/once", test_once);

@@ -52,7 +52,7 @@ test_owned(void)
 	vem_shm_rx_take(shm);
 	g_assert_cmpint(end_send(t.a, 2, &t.ca, 0, 64), ==, RI_SUCCESS);
 	g_usleep(OWNED);
-	unsigned runs = atomic_load(&shm->futile);
+	unsigned runs = atomic_load(&shm->leader.futile);
 	vem_shm_rx_drop(shm);
 	poll_wait(t.b->urcq, 1, RI_WC_SUCCESS);
 	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
