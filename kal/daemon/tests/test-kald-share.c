@@ -170,7 +170,7 @@ sharing(const struct play *play, struct kald_sharing first[KALD_SHARES_SHOWN])
 static void
 await_members(const struct play *play, unsigned count)
 {
-	for (unsigned i = 0; i < 5000 && sharing(play, NULL) != count; i++)
+	for (unsigned i = 0; i < 30000 && sharing(play, NULL) != count; i++)
 		g_usleep(1000);
 	g_assert_cmpuint(sharing(play, NULL), ==, count);
 }
