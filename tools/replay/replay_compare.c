@@ -243,8 +243,8 @@ excuse_of(const struct cursor *one, const struct cursor *other, const struct seq
 
 		return is_flushed(there) ? EXCUSE_FLUSHED : -1;
 	}
-	/* The last message of a process that was killed may have left it, or not. */
-	if (sequence->queue == 'r' && is_flushed(one) != is_flushed(other) &&
+	/* The last message of a process that was killed may have left it, or not; and it may have taken the last ones of its peer. */
+	if (is_flushed(one) != is_flushed(other) &&
 	    (peer_was_killed(one) || peer_was_killed(other)))
 		return EXCUSE_CUT;
 	if (one->there && other->there && same_word(one, other, 2) && one->qp->broken &&
