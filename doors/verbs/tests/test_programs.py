@@ -77,7 +77,8 @@ class Run:
         return '127.%d.%d.%d' % (64 + self.port // 256 % 128, self.port % 256, last)
 
     def start(self, command, server=False):
-        env = {name: self.fill(text) for name, text in self.row.environment.items()}
+        # Processes of two users, as this test has in a namespace of its own and outside of it, cannot share what programs make in /tmp.
+        env = {'TMPDIR': self.folder.name, **{name: self.fill(text) for name, text in self.row.environment.items()}}
         if self.row.address == '{roce}':
             env['ITAPI_ROCE_ADDRESS'] = self.loopback(2 if server else 3)
         env = self.door.environment(**env)
