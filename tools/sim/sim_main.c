@@ -54,7 +54,8 @@ read_seeds(struct options *options, GError **error)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--seed or --seeds, not both");
 	if (options->seed != NULL) {
 		if (!read_seed(options->seed, &sweep->first))
-			return tool_fail(error, TOOL_ERROR_USAGE, "--seed: '%s' is no number",
+			return tool_fail(error, TOOL_ERROR_USAGE,
+					 "--seed: '%s' is no number below 18446744073709551615",
 					 options->seed);
 		sweep->last = sweep->first;
 		return true;
