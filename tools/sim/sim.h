@@ -268,8 +268,6 @@ bool sim_doors_check(const struct sim_scenario *scenario, const char *file, GErr
 void sim_doors_begin(void);
 /* An adapter was opened by the node: take its call, give it the faults that hold from the begin. */
 void sim_doors_opened(struct sim_node *node);
-/* At the end of a run. */
-void sim_doors_end(void);
 /* Take what the adapters tell. */
 void sim_doors_look(void);
 /* Give a command to one adapter, and wait until it is done. */

@@ -140,7 +140,6 @@ static _Noreturn void
 leave(void)
 {
 	(void)fflush(NULL);
-	sim_doors_end();
 	options->result->ended = true;
 	options->result->time = sim_now();
 	SIM_REAL(_exit)(0);
