@@ -176,6 +176,7 @@ void sim_hesitate(const char *call);
 void sim_enter(const char *call);
 void sim_leave(void);
 /* Is the calling thread one of a node, in code of the application? */
+	unsigned looks;      /* at a clock since another call */
 bool sim_applies(void);
 /* The thread never runs again. */
 _Noreturn void sim_thread_over(void);
@@ -214,6 +215,8 @@ struct sim_scenario *sim_scenario(void);
 
 void sim_script_begin(void);
 /* A step that the run itself has added. */
+/* A program has looked at a clock; who does nothing else polls, perhaps for what another thread or a peer writes. */
+void sim_looked(const char *call);
 void sim_script_add(const struct sim_step_plan *step);
 /* Do what is due; true: something was. */
 bool sim_script_do(void);
