@@ -272,3 +272,16 @@ arc4random_uniform(uint32_t bound)
 		return SIM_REAL(arc4random_uniform)(bound);
 	return bound < 2 ? 0 : (uint32_t)sim_random_below(&sim_me->node->random, bound);
 }
+
+/* std::random_device of libstdc++ may ask the processor, whose instruction cannot be met: so its function is. */
+unsigned _ZNSt13random_device9_M_getvalEv(void *self);
+
+unsigned
+_ZNSt13random_device9_M_getvalEv(void *self)
+{
+	unsigned value = 0;
+
+	(void)self;
+	(void)getentropy(&value, sizeof(value));
+	return value;
+}

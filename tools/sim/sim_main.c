@@ -91,7 +91,6 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	options->sweep.steps_max = STEPS_MAX;
 	options->sweep.twice = options->twice;
 	options->sweep.trace = options->trace;
-	options->sweep.pcap = options->pcap;
 	if (!read_seeds(options, error))
 		return false;
 	options->sweep.output = options->output || (options->seed != NULL && !options->json);
@@ -102,6 +101,8 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	if (options->pcap != NULL && mkdir(options->pcap, 0700) != 0 && errno != EEXIST)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--pcap: %s: %s", options->pcap,
 				 g_strerror(errno));
+	if (options->pcap != NULL) /* nodes may change their folder */
+		options->sweep.pcap = g_canonicalize_filename(options->pcap, NULL);
 	if (options->shrink && (options->seed == NULL || options->trace || options->twice ||
 				options->json || options->junit != NULL))
 		return tool_fail(

@@ -469,6 +469,8 @@ thread_main(void *arg)
 
 	sim_me = me;
 	me->tid = (pid_t)SIM_REAL(syscall)(SYS_gettid);
+	if (me->node != NULL && me->number == 1)
+		sim_node_enter();
 	itapi_host_use(&sim_host);
 	sim_verbs_thread(me->node, true);
 	turn_wait(me);
@@ -487,13 +489,22 @@ has_others(const struct sim_thread *me)
 	return false;
 }
 
+/* Is it a thread of a program that runs? */
+static bool
+is_alive(const struct sim_thread *me)
+{
+	return me->node != NULL && !me->reaper && me->node->state == SIM_NODE_RUNS &&
+	       me->life == me->node->lives;
+}
+
 void
 sim_thread_over(void)
 {
-	if (sim_me->node != NULL && !sim_me->reaper && sim_me->node->state == SIM_NODE_RUNS &&
-	    sim_me->life == sim_me->node->lives && !has_others(sim_me)) {
+	if (is_alive(sim_me))
+		sim_locals_over();
+	if (is_alive(sim_me) && !has_others(sim_me)) {
 		/* The last thread of a process ends it. */
-		sim_handlers_run();
+		sim_process_over();
 		sim_node_end(sim_me->node, 0, false);
 	}
 	sim_me->returned = true;
