@@ -282,6 +282,8 @@ void sim_verbs_thread(const struct sim_node *node, bool begins);
 /* What the kernel does at the end of a process: its queue pairs are destroyed, its sockets closed. */
 void sim_verbs_end(struct sim_node *node);
 void sim_sockets_end(const struct sim_node *node);
+/* Its timers fire no more. */
+void sim_clocks_end(const struct sim_node *node);
 
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 

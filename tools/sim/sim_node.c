@@ -356,6 +356,7 @@ reaper_main(void *arg)
 	}
 	sim_verbs_end(node);
 	sim_sockets_end(node);
+	sim_clocks_end(node);
 	for (guint i = 0; i < node->doors->len; i++)
 		(void)SIM_REAL(close)(g_array_index(node->doors, int, i));
 	g_array_set_size(node->doors, 0);
