@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -121,6 +122,14 @@ threads_end(void)
 		pthread_join(thread, NULL);
 	}
 	atexit(bye);
+}
+
+/* The last thread ends the process, as a return from main() does. */
+static void
+leaves(void)
+{
+	atexit(bye);
+	pthread_exit(NULL);
 }
 
 /* What a process has not written out leaves it at its end, and is lost with one that is killed. */
@@ -323,6 +332,108 @@ futex_bits(void)
 	pthread_join(thread, NULL);
 }
 
+/* --- who is woken, and when ----------------------------------------------------------------------- */
+
+static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
+static unsigned waiting, woken;
+
+static void *
+wait_turn(void *name)
+{
+	pthread_mutex_lock(&mutex);
+	waiting++;
+	pthread_cond_wait(&turn, &mutex);
+	if (woken++ == 0)
+		printf("%s is first\n", (const char *)name);
+	pthread_mutex_unlock(&mutex);
+	return name;
+}
+
+/* Of two that wait, one is woken: either. And a thread is joined once. */
+static void
+one_of_two(void)
+{
+	static char names[][8] = {"one", "two"};
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, wait_turn, names[i]);
+	for (int i = 0; i < 2; i++) {
+		while (waiting < 2)
+			usleep(100);
+		pthread_mutex_lock(&mutex);
+		pthread_cond_signal(&turn);
+		pthread_mutex_unlock(&mutex);
+		usleep(1000);
+		printf("%u woken\n", woken);
+	}
+	pthread_join(threads[0], NULL);
+	if (pthread_join(threads[0], NULL) != 0)
+		printf("joined once\n");
+}
+
+static void *
+sleep_on_word(void *arg)
+{
+	waiting++;
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	return arg;
+}
+
+static void
+futex_one(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread, NULL, sleep_on_word, NULL);
+	while (waiting < 2)
+		usleep(100);
+	usleep(100);
+	printf("wakes %ld", syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+	printf(" and %ld\n", syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 9, NULL, NULL, 0));
+}
+
+/* A time of the clock, and what a new setting leaves of an old one. */
+static void
+timer_set(void)
+{
+	struct itimerspec at = {.it_value = {0}};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	uint64_t times = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &at.it_value);
+	at.it_value.tv_sec += 2;
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	sleep(1);
+	printf("early %s, ", read(fd, &times, sizeof(times)) < 0 ? "nothing" : "something");
+	usleep(1100000);
+	printf("late %s, ", read(fd, &times, sizeof(times)) < 0 ? "nothing" : "something");
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL); /* which is past */
+	usleep(1000);
+	at.it_value.tv_sec += 100;
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	printf("again %s\n", read(fd, &times, sizeof(times)) < 0 ? "nothing" : "something");
+}
+
+/* Gets on, each second. */
+static void
+beats(void)
+{
+	for (int i = 0; i < 8; i++) {
+		sleep(1);
+		printf("beat\n");
+	}
+}
+
+static void
+rests(void)
+{
+	sleep(1);
+	for (int i = 0; i < 20; i++)
+		sched_yield();
+}
+
 /* --- what nodes do not share ------------------------------------------------------------------------ */
 
 static int words;
@@ -372,6 +483,7 @@ static const struct {
 	void (*run)(void);
 } cases[] = {{"constructed", constructed},
 	     {"threads-end", threads_end},
+	     {"leaves", leaves},
 	     {"file-left", file_left},
 	     {"file-lost", file_lost},
 	     {"file-read", file_read},
@@ -385,6 +497,11 @@ static const struct {
 	     {"reused-cond", reused_cond},
 	     {"full-counter", full_counter},
 	     {"futex-bits", futex_bits},
+	     {"one-of-two", one_of_two},
+	     {"futex-one", futex_one},
+	     {"timer-set", timer_set},
+	     {"beats", beats},
+	     {"rests", rests},
 	     {"options", options},
 	     {"folder", folder},
 	     {"noisy", noisy},

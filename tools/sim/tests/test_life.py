@@ -8,6 +8,7 @@ Usage: test_life.py IT_SIM LIFE CXX      CXX: "-" where there is no C++
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,7 @@ class Life(unittest.TestCase):
 
     def said(self, scene, *options):
         """The lines of the nodes of one seed, which is good."""
-        done = self.run_sim(scene, '--seed', '1', *options)
+        done = self.run_sim(scene, *(options or ('--seed', '1')))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout.splitlines()[:-1]
 
@@ -65,6 +66,7 @@ class Life(unittest.TestCase):
         """Threads and programs do at their end what the C library does elsewhere, in its order."""
         self.assertEqual(self.said(f'node a {LIFE} threads-end\n'),
                          ['a: value one is gone', 'a: value two is gone', 'a: handler', 'a: destructor'])
+        self.assertEqual(self.said(f'node a {LIFE} leaves\n'), ['a: handler', 'a: destructor'])
 
     def test_files(self):
         """A program writes out what it has buffered when it ends, and not when it is killed."""
@@ -93,6 +95,26 @@ class Life(unittest.TestCase):
         self.good(f'node a {LIFE} own-lock\nexpect output a "its own"\n')
         self.good(f'node a {LIFE} reused-cond\nexpect output a "after a second"\nuntil 2s\n')
         self.good(f'node a {LIFE} futex-bits\nexpect output a "nobody wakes"\nexpect output a "wakes 1"\n')
+
+    def test_woken(self):
+        """The seed decides who is woken, and no more are than the waker says."""
+        firsts = set()
+        for seed in range(1, 13):
+            said = self.said(f'node a {LIFE} one-of-two\n', '--seed', str(seed))
+            firsts.add(next(line for line in said if line.endswith('is first')))
+            self.assertEqual([line for line in said if 'first' not in line], ['a: 1 woken', 'a: 2 woken', 'a: joined once', 'a: destructor'])
+        self.assertEqual(len(firsts), 2)
+        self.good(f'node a {LIFE} futex-one\nexpect output a "wakes 1 and 1"\n')
+        self.good(f'node a {LIFE} timer-set\nexpect output a "early nothing, late something, again nothing"\n')
+
+    def test_statements(self):
+        """What a statement says has its length, and counts from where it begins."""
+        self.good(f'node a {LIFE} beats\nexpect progress 3s\n')
+        done = self.run_sim(f'node a {LIFE} beats\npause a 5s at 2500ms\nexpect progress 4s\n', '--seed', '1')
+        self.assertEqual(done.returncode, 0, done.stdout)       # who is paused cannot get on
+        times = [float(re.search(r', ([0-9.]+) ms, hash', self.run_sim(f'node a {LIFE} rests\nslow a {factor}\n', '--seed', '1').stdout)[1])
+                 for factor in (1, 1000000)]
+        self.assertGreater(times[1], times[0] + 1000)
 
     def test_own(self):
         """The place in the arguments and the folder are a node's own, also when it begins anew."""
