@@ -54,11 +54,35 @@ open_new(char *why, size_t room)
 	return true;
 }
 
+/*
+ * At a fork no other thread is inside a line. Else a child could not end, since its own end takes the lock, or would write the part of a
+ * line that was buffered.
+ */
+static void
+before_fork(void)
+{
+	pthread_mutex_lock(&file.lock);
+}
+
+static void
+after_fork(void)
+{
+	pthread_mutex_unlock(&file.lock);
+}
+
+static void
+watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 bool
 record_file_open(char *why, size_t room)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	bool good;
 
+	(void)pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&file.lock);
 	if (file.out != NULL && file.pid != getpid())
 		file.out = NULL; /* the parent's: what it buffers is the parent's, too */

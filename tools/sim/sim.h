@@ -71,6 +71,19 @@ enum sim_node_state {
 	SIM_NODE_ENDED
 };
 
+/* Where getopt() is in the arguments of a node. */
+struct sim_words {
+	int index, errors, option;
+	char *argument;
+};
+
+/* sim_program.c: what is loaded for a life of a node. */
+struct sim_program {
+	int (*main)(int, char **, char **);
+	struct link_map *map;
+	bool ended; /* its destructors have run */
+};
+
 struct sim_node {
 	const struct sim_node_plan *plan;
 	unsigned index;
@@ -83,6 +96,8 @@ struct sim_node {
 	GPtrArray *adapters;    /* it_ia_handle_t that are open */
 	GPtrArray *queue_pairs; /* struct ibv_qp that a program of verbs has */
 	GArray *doors;          /* int: the sockets of its adapters that take faults */
+	struct sim_program program;
+	struct sim_words words;
 	FILE *output, *errors;
 	GString *line[2]; /* begun lines of both */
 	GPtrArray *lines; /* all complete ones of stdout */
@@ -105,12 +120,27 @@ void sim_node_start(struct sim_node *node);
 void sim_node_end(struct sim_node *node, int status, bool killed);
 /* The same for the node of the calling thread, which does not come back. */
 _Noreturn void sim_node_exit(int status);
-/* What the program has given to atexit(), on the thread that ends it. */
-void sim_handlers_run(void);
+/* What a process does at its end, on the thread that ends it: handlers of atexit(), destructors, and what files have buffered. */
+void sim_process_over(void);
+/* What a thread does at its end: destructors of what is its own. */
+void sim_locals_over(void);
+/* A fresh copy of its program. */
+void sim_program_load(struct sim_node *node);
+/* Constructors and main(), by the first thread of the node. */
+int sim_program_run(const struct sim_program *program, int count, char **arguments,
+		    char **environment);
+/* Its destructors. */
+void sim_program_end(struct sim_program *program);
 /* Fill in @NODE. */
 char *sim_node_address(unsigned index);
-/* A thread of the node gets the baton: stdout and stderr are the node's from here on. */
-void sim_node_streams(const struct sim_node *node);
+/* A thread of the node gets the baton: stdout, stderr and the variables of getopt() are the node's from here on. */
+void sim_node_streams(struct sim_node *node);
+/* stdout and stderr lead to the node that writes, whichever that is; for libraries that keep them. */
+void sim_node_streams_shared(void);
+/* What nodes have printed leaves this process, which ends. */
+void sim_node_streams_end(void);
+/* The first thread of a life begins: its folder and mask are those in which it-sim was started, and its own from here on. */
+void sim_node_enter(void);
 /* Octets that the node writes past stdio. */
 void sim_node_write(struct sim_node *node, int fd, const char *octets, size_t len);
 void sim_node_adapter_opened(struct sim_node *node, it_ia_handle_t ia);
@@ -146,13 +176,15 @@ struct sim_thread {
 	/* It polls in vain; not run again before something has happened. */
 	bool idle;
 	uint64_t idle_seen;
+	unsigned looks;      /* at a clock since another call */
 	uint64_t not_before; /* a slow node, or no processor */
 	uint64_t on_time;    /* until then it gets one */
 	void *(*body)(void *);
 	void *body_arg;
-	void *value;   /* of its end */
-	bool returned; /* body has returned or the thread has called pthread_exit */
-	bool alone;    /* it was detached, or joined: nobody may join it */
+	void *value;              /* of its end */
+	bool returned;            /* body has returned or the thread has called pthread_exit */
+	bool alone;               /* it was detached, or joined: nobody may join it */
+	struct sim_local *locals; /* the last first */
 };
 
 extern _Thread_local struct sim_thread *sim_me;
@@ -183,6 +215,8 @@ _Noreturn void sim_thread_over(void);
 uint64_t sim_now(void);
 /* The same for a program that looks at a clock, which takes time. */
 uint64_t sim_now_read(void);
+/* A program has looked at a clock; who does nothing else polls, perhaps for what another thread or a peer writes. */
+void sim_looked(const char *call);
 /* Something has happened that a program waits for. */
 void sim_progress(void);
 /* For draws that are no schedule, such as whom a signal wakes. */
@@ -248,6 +282,8 @@ void sim_verbs_thread(const struct sim_node *node, bool begins);
 /* What the kernel does at the end of a process: its queue pairs are destroyed, its sockets closed. */
 void sim_verbs_end(struct sim_node *node);
 void sim_sockets_end(const struct sim_node *node);
+/* Its timers fire no more. */
+void sim_clocks_end(const struct sim_node *node);
 
 /* --- the host of the library ---------------------------------------------------------------------------------------------- */
 
@@ -268,8 +304,6 @@ bool sim_doors_check(const struct sim_scenario *scenario, const char *file, GErr
 void sim_doors_begin(void);
 /* An adapter was opened by the node: take its call, give it the faults that hold from the begin. */
 void sim_doors_opened(struct sim_node *node);
-/* At the end of a run. */
-void sim_doors_end(void);
 /* Take what the adapters tell. */
 void sim_doors_look(void);
 /* Give a command to one adapter, and wait until it is done. */

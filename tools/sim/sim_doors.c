@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ri_fd.h"
 #include "sim/sim_real.h"
 #include "tool_error.h"
 
 #define ANSWER 8192
 
 static int listener = -1;
-static char *path;
 
 static bool
 has_faults(const struct sim_scenario *scenario)
@@ -34,24 +34,38 @@ has_faults(const struct sim_scenario *scenario)
 	return false;
 }
 
-/* Adapters that are opened from here on connect to it. */
+/*
+ * Adapters that are opened from here on connect to it. The socket has no name in any folder any more when this returns: a run that
+ * crashes leaves nothing, and the length of TMPDIR is no matter.
+ */
 static bool
 listener_open(int flags, GError **error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	g_autofree char *folder = g_dir_make_tmp("it-sim-XXXXXX", error);
+	g_autofree char *path = folder != NULL ? g_build_filename(folder, "faults", NULL) : NULL;
+	g_autofree char *link = NULL;
+	int in = -1, socket_file = -1, number;
 
 	if (folder == NULL)
 		return false;
-	path = g_build_filename(folder, "faults", NULL);
-	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	in = ri_fd_open(folder, O_PATH | O_DIRECTORY, 0);
+	g_snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/faults", in);
 	listener = SIM_REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
-	if (listener < 0 ||
-	    bind(listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener, SIM_NODES_MAX) != 0)
+	if (in >= 0 && listener >= 0 &&
+	    bind(listener, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    listen(listener, SIM_NODES_MAX) == 0)
+		socket_file = ri_fd_open(path, O_PATH, 0);
+	number = errno;
+	(void)unlink(path);
+	(void)rmdir(folder);
+	if (in >= 0)
+		(void)SIM_REAL(close)(in);
+	if (socket_file < 0)
 		return tool_fail(error, TOOL_ERROR_FAILED, "a socket for faults cannot be made: %s",
-				 g_strerror(errno));
-	g_setenv("ITAPI_EMUL_CONTROL", path, TRUE);
+				 g_strerror(number));
+	link = g_strdup_printf("/proc/self/fd/%d", socket_file);
+	g_setenv("ITAPI_EMUL_CONTROL", link, TRUE);
 	return true;
 }
 
@@ -65,18 +79,6 @@ sim_doors_begin(void)
 		return;
 	if (!listener_open(SOCK_NONBLOCK, &error))
 		sim_fail("no socket", "%s", error->message);
-}
-
-void
-sim_doors_end(void)
-{
-	g_autofree char *folder = NULL;
-
-	if (path == NULL)
-		return;
-	folder = g_path_get_dirname(path);
-	(void)unlink(path);
-	(void)rmdir(folder);
 }
 
 /* --- before the first seed ------------------------------------------------------------------ */
@@ -145,7 +147,6 @@ sim_doors_check(const struct sim_scenario *scenario, const char *file, GError **
 		wrong = faults_judge(scenario);
 		if (wrong != NULL)
 			(void)!SIM_REAL(write)(ends[1], wrong, strlen(wrong));
-		sim_doors_end();
 		SIM_REAL(_exit)(0);
 	}
 	(void)SIM_REAL(close)(ends[1]);

@@ -139,8 +139,7 @@ sim_who_waits(void)
 static _Noreturn void
 leave(void)
 {
-	(void)fflush(NULL);
-	sim_doors_end();
+	sim_node_streams_end();
 	options->result->ended = true;
 	options->result->time = sim_now();
 	SIM_REAL(_exit)(0);

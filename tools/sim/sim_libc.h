@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 /* A time of a clock as virtual time, and the virtual time after a span; NULL: never. */
@@ -18,6 +19,10 @@ bool sim_span_is_good(const struct timespec *span);
 bool sim_fd_wait(const char *call, int fd, uint64_t patience);
 /* How long a call for this socket waits, in ns; 0: for ever. */
 uint64_t sim_socket_patience(int fd, bool sends);
+/* A file that a program has opened: it is written out when the program ends. Returns it. */
+FILE *sim_stream_opened(FILE *file);
+/* A descriptor is closed, which may be a timerfd. */
+void sim_clock_closed(int fd);
 /* False: it is a socket without a connection. */
 bool sim_socket_is_open(int fd);
 

@@ -235,6 +235,7 @@ epoll_pwait2(int fd, struct epoll_event *events, int room, const struct timespec
 
 struct clock_fd {
 	struct ri_timer timer;
+	const struct sim_node *node;
 	int fd;
 	clockid_t clock;
 	uint64_t next, period; /* next 0: not set */
@@ -249,6 +250,32 @@ clock_fd_of(int fd)
 		if (((struct clock_fd *)clock_fds->pdata[i])->fd == fd)
 			return clock_fds->pdata[i];
 	return NULL;
+}
+
+static void
+clock_fd_end(guint at)
+{
+	struct clock_fd *own = clock_fds->pdata[at];
+
+	g_ptr_array_remove_index(clock_fds, at);
+	sim_host.timer_stop(sim_host.self, &own->timer);
+	g_free(own);
+}
+
+void
+sim_clock_closed(int fd)
+{
+	for (guint i = clock_fds != NULL ? clock_fds->len : 0; i > 0; i--)
+		if (((struct clock_fd *)clock_fds->pdata[i - 1])->fd == fd)
+			clock_fd_end(i - 1);
+}
+
+void
+sim_clocks_end(const struct sim_node *node)
+{
+	for (guint i = clock_fds != NULL ? clock_fds->len : 0; i > 0; i--)
+		if (((struct clock_fd *)clock_fds->pdata[i - 1])->node == node)
+			clock_fd_end(i - 1);
 }
 
 static void
@@ -277,14 +304,14 @@ timerfd_create(int clock, int flags)
 		return -1;
 	if (clock_fds == NULL)
 		clock_fds = g_ptr_array_new();
-	own = clock_fd_of(fd);
-	if (own == NULL) {
-		own = g_new0(struct clock_fd, 1);
-		g_ptr_array_add(clock_fds, own);
-	}
-	sim_host.timer_stop(sim_host.self, &own->timer);
-	*own = (struct clock_fd){
-		.timer = {.fire = clock_fd_fire, .arg = own}, .fd = fd, .clock = clock};
+	sim_clock_closed(
+		fd); /* an earlier one of that number, which the C library has closed without a word */
+	own = g_new0(struct clock_fd, 1);
+	*own = (struct clock_fd){.timer = {.fire = clock_fd_fire, .arg = own},
+				 .node = sim_me->node,
+				 .fd = fd,
+				 .clock = clock};
+	g_ptr_array_add(clock_fds, own);
 	return fd;
 }
 

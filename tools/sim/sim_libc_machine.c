@@ -143,7 +143,7 @@ fopen(const char *restrict path, const char *restrict mode)
 	int fd;
 
 	if (!is_random(path))
-		return SIM_REAL(fopen)(path, mode);
+		return sim_stream_opened(SIM_REAL(fopen)(path, mode));
 	fd = random_open(O_CLOEXEC);
 	return fd >= 0 ? fdopen(fd, "r") : NULL;
 }

@@ -143,8 +143,13 @@ move(const char *call, move_fn *once, int fd, const struct msghdr *message, int 
 		if (!stays && !fd_wait(call, fd, out ? POLLOUT : POLLIN, patience))
 			return done > 0 ? (ssize_t)done : failed(EAGAIN);
 		moved = once(fd, &part, flags);
-		if (moved < 0 && errno == EAGAIN && !stays)
+		if (moved < 0 && errno == EAGAIN && !stays) {
+			/* There is room, but not enough: an eventfd takes a value whole. */
+			sim_me->call = call;
+			sim_idle(call);
+			sim_me->call = NULL;
 			continue;
+		}
 		if (moved <= 0)
 			return done > 0 ? (ssize_t)done : moved;
 		done += (size_t)moved;

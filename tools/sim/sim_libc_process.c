@@ -24,50 +24,6 @@
 #include "sim/sim.h"
 #include "sim/sim_real.h"
 
-/* --- what a program wants to be called at its end ----------------------------------------------- */
-
-struct handler {
-	const struct sim_node *node;
-	unsigned life;
-	void (*call)(void *arg);
-	void *arg;
-};
-
-static GSList *handlers; /* the last first */
-
-/* atexit() of a program comes here. */
-int __cxa_atexit(void (*call)(void *), void *arg, void *object);
-
-int
-__cxa_atexit(void (*call)(void *), void *arg, void *object)
-{
-	struct handler *own;
-
-	if (!sim_applies())
-		return SIM_REAL(__cxa_atexit)(call, arg, object);
-	own = g_new0(struct handler, 1);
-	*own = (struct handler){sim_me->node, sim_me->node->lives, call, arg};
-	handlers = g_slist_prepend(handlers, own);
-	return 0;
-}
-
-void
-sim_handlers_run(void)
-{
-	for (GSList *one = handlers; one != NULL;) {
-		struct handler own = *(struct handler *)one->data;
-
-		if (own.node != sim_me->node || own.life != own.node->lives) {
-			one = one->next;
-			continue;
-		}
-		g_free(one->data);
-		handlers = g_slist_delete_link(handlers, one);
-		own.call(own.arg);
-		one = handlers; /* it may have added others, and others may have run */
-	}
-}
-
 /* --- ends ------------------------------------------------------------------------------------------ */
 
 void
@@ -77,7 +33,7 @@ exit(int status)
 		SIM_REAL(exit)(status);
 	if (sim_me->node == NULL)
 		sim_refuse("exit");
-	sim_handlers_run();
+	sim_process_over();
 	sim_node_exit(status);
 }
 

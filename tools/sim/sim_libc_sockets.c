@@ -538,6 +538,8 @@ dup3(int fd, int other, int flags)
 		g_ptr_array_remove(names, name);
 		name_drop(name);
 	}
+	if (file_of(fd) != 0)
+		sim_clock_closed(other);
 	return name_copy(fd, SIM_REAL(dup3)(fd, other, flags));
 }
 
@@ -596,6 +598,7 @@ close(int fd)
 		name_drop(name);
 		sim_progress();
 	}
+	sim_clock_closed(fd);
 	return SIM_REAL(close)(fd);
 }
 

@@ -17,6 +17,7 @@
 struct sleeper {
 	struct sleeper *next;
 	const uint32_t *word;
+	uint32_t bits; /* that a waker names one of */
 	bool woken;
 };
 
@@ -29,9 +30,9 @@ is_woken(void *arg)
 }
 
 static long
-futex_wait(const uint32_t *word, uint32_t value, const struct timespec *span)
+futex_wait(const uint32_t *word, uint32_t value, uint32_t bits, uint64_t deadline)
 {
-	struct sleeper self = {.next = sleepers, .word = word};
+	struct sleeper self = {.next = sleepers, .word = word, .bits = bits};
 	struct sleeper **at = &sleepers;
 	bool woken;
 
@@ -40,7 +41,7 @@ futex_wait(const uint32_t *word, uint32_t value, const struct timespec *span)
 		return -1;
 	}
 	sleepers = &self;
-	woken = sim_block("a lock (futex)", is_woken, &self, sim_deadline_after(span));
+	woken = sim_block("a lock (futex)", is_woken, &self, deadline);
 	while (*at != &self)
 		at = &(*at)->next;
 	*at = self.next;
@@ -51,17 +52,41 @@ futex_wait(const uint32_t *word, uint32_t value, const struct timespec *span)
 }
 
 static long
-futex_wake(const uint32_t *word, uint32_t most)
+futex_wake(const uint32_t *word, uint32_t most, uint32_t bits)
 {
 	long count = 0;
 
 	for (struct sleeper *one = sleepers; one != NULL && count < (long)most; one = one->next) {
-		if (one->word == word && !one->woken) {
+		if (one->word == word && !one->woken && (one->bits & bits) != 0) {
 			one->woken = true;
 			count++;
 		}
 	}
 	return count;
+}
+
+static long
+futex(const long *args)
+{
+	const uint32_t *word = (const uint32_t *)args[0];
+	const struct timespec *when = (const struct timespec *)args[3];
+	const clockid_t clock =
+		(args[1] & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+
+	switch (args[1] & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+		return futex_wait(word, (uint32_t)args[2], FUTEX_BITSET_MATCH_ANY,
+				  sim_deadline_after(when));
+	case FUTEX_WAIT_BITSET: /* its time is none of a span */
+		return futex_wait(word, (uint32_t)args[2], (uint32_t)args[5],
+				  when != NULL ? sim_deadline_of(clock, when) : RI_NEVER);
+	case FUTEX_WAKE:
+		return futex_wake(word, (uint32_t)args[2], FUTEX_BITSET_MATCH_ANY);
+	case FUTEX_WAKE_BITSET:
+		return futex_wake(word, (uint32_t)args[2], (uint32_t)args[5]);
+	default:
+		sim_refuse("futex");
+	}
 }
 
 /* What has a function of the C library here, too; *known: it is such a call. */
@@ -110,16 +135,7 @@ syscall(long number, ...)
 	answer = sim_applies() ? call_by_name(number, args, &known) : 0;
 	if (known)
 		return answer;
-	if (sim_applies() && number == SYS_futex) {
-		switch (args[1] & FUTEX_CMD_MASK) {
-		case FUTEX_WAIT:
-			return futex_wait((const uint32_t *)args[0], (uint32_t)args[2],
-					  (const struct timespec *)args[3]);
-		case FUTEX_WAKE:
-			return futex_wake((const uint32_t *)args[0], (uint32_t)args[2]);
-		default:
-			sim_refuse("futex");
-		}
-	}
+	if (sim_applies() && number == SYS_futex)
+		return futex(args);
 	return SIM_REAL(syscall)(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }

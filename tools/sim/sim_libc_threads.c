@@ -120,11 +120,25 @@ tell_owner(pthread_mutex_t *mutex)
 	}
 }
 
+/* Such a mutex tells the thread that has it; trylock does not. */
+static bool
+checks_errors(const pthread_mutex_t *mutex)
+{
+#ifdef __GLIBC__
+	return (mutex->__data.__kind & 3) == PTHREAD_MUTEX_ERRORCHECK &&
+	       mutex->__data.__owner == sim_me->tid;
+#else
+	return false;
+#endif
+}
+
 static int
 mutex_take(const char *call, pthread_mutex_t *mutex, uint64_t deadline)
 {
 	int error = SIM_REAL(pthread_mutex_trylock)(mutex);
 
+	if (error == EBUSY && checks_errors(mutex))
+		return EDEADLK;
 	while (error == EBUSY) {
 		tell_owner(mutex);
 		if (!wait_at(call, mutex, deadline))
@@ -237,6 +251,15 @@ pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
 			g_hash_table_remove(monotonic, cond);
 	}
 	return SIM_REAL(pthread_cond_init)(cond, attr);
+}
+
+/* Its memory may become another one, which nobody need initialize by a call. */
+int
+pthread_cond_destroy(pthread_cond_t *cond)
+{
+	if (sim_me != NULL && monotonic != NULL)
+		g_hash_table_remove(monotonic, cond);
+	return SIM_REAL(pthread_cond_destroy)(cond);
 }
 
 static clockid_t

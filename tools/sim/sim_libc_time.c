@@ -65,6 +65,7 @@ clock_gettime(clockid_t clock, struct timespec *now)
 
 	if (sim_me == NULL)
 		return SIM_REAL(clock_gettime)(clock, now);
+	sim_looked("clock_gettime");
 	/* Clocks of processor time, too: a program computes all the time that passes. */
 	ns = sim_clock_base(clock) + sim_now_read();
 	now->tv_sec = (time_t)(ns / SECOND);
@@ -79,6 +80,7 @@ gettimeofday(struct timeval *restrict now, void *restrict zone)
 
 	if (sim_me == NULL)
 		return SIM_REAL(gettimeofday)(now, zone);
+	sim_looked("gettimeofday");
 	ns = sim_clock_base(CLOCK_REALTIME) + sim_now_read();
 	now->tv_sec = (time_t)(ns / SECOND);
 	now->tv_usec = (suseconds_t)(ns % SECOND / 1000);
@@ -92,6 +94,7 @@ time(time_t *out)
 
 	if (sim_me == NULL)
 		return SIM_REAL(time)(out);
+	sim_looked("time");
 	now = (time_t)((sim_clock_base(CLOCK_REALTIME) + sim_now_read()) / SECOND);
 	if (out != NULL)
 		*out = now;
@@ -112,8 +115,10 @@ timespec_get(struct timespec *now, int base)
 clock_t
 clock(void)
 {
-	return sim_me == NULL ? SIM_REAL(clock)()
-			      : (clock_t)(sim_now_read() / (SECOND / CLOCKS_PER_SEC));
+	if (sim_me == NULL)
+		return SIM_REAL(clock)();
+	sim_looked("clock");
+	return (clock_t)(sim_now_read() / (SECOND / CLOCKS_PER_SEC));
 }
 
 clock_t
@@ -266,4 +271,17 @@ arc4random_uniform(uint32_t bound)
 	if (!sim_applies())
 		return SIM_REAL(arc4random_uniform)(bound);
 	return bound < 2 ? 0 : (uint32_t)sim_random_below(&sim_me->node->random, bound);
+}
+
+/* std::random_device of libstdc++ may ask the processor, whose instruction cannot be met: so its function is. */
+unsigned _ZNSt13random_device9_M_getvalEv(void *self);
+
+unsigned
+_ZNSt13random_device9_M_getvalEv(void *self)
+{
+	unsigned value = 0;
+
+	(void)self;
+	(void)getentropy(&value, sizeof(value));
+	return value;
 }

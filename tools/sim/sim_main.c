@@ -54,7 +54,8 @@ read_seeds(struct options *options, GError **error)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--seed or --seeds, not both");
 	if (options->seed != NULL) {
 		if (!read_seed(options->seed, &sweep->first))
-			return tool_fail(error, TOOL_ERROR_USAGE, "--seed: '%s' is no number",
+			return tool_fail(error, TOOL_ERROR_USAGE,
+					 "--seed: '%s' is no number below 18446744073709551615",
 					 options->seed);
 		sweep->last = sweep->first;
 		return true;
@@ -90,7 +91,6 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	options->sweep.steps_max = STEPS_MAX;
 	options->sweep.twice = options->twice;
 	options->sweep.trace = options->trace;
-	options->sweep.pcap = options->pcap;
 	if (!read_seeds(options, error))
 		return false;
 	options->sweep.output = options->output || (options->seed != NULL && !options->json);
@@ -101,6 +101,8 @@ check_options(struct options *options, int argc, char **argv, GError **error)
 	if (options->pcap != NULL && mkdir(options->pcap, 0700) != 0 && errno != EEXIST)
 		return tool_fail(error, TOOL_ERROR_USAGE, "--pcap: %s: %s", options->pcap,
 				 g_strerror(errno));
+	if (options->pcap != NULL) /* nodes may change their folder */
+		options->sweep.pcap = g_canonicalize_filename(options->pcap, NULL);
 	if (options->shrink && (options->seed == NULL || options->trace || options->twice ||
 				options->json || options->junit != NULL))
 		return tool_fail(

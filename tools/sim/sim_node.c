@@ -5,12 +5,15 @@
  * Nodes: programs. A program is loaded from a private copy of its file each time that a node starts, so each node has its own static
  * variables, and a restart begins with initial ones. All nodes share itapi and the C library; each has its own stdout and stderr.
  */
+#include "ri_fd.h"
 #include "sim/sim.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio_ext.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/sim_real.h"
@@ -18,7 +21,7 @@
 
 static struct sim_node *nodes;
 static unsigned count;
-static FILE *real_output, *real_errors, *adapters_output;
+static FILE *real_output, *real_errors, *adapters_output, *shared_output, *shared_errors;
 
 struct sim_node *
 sim_node_of(unsigned index)
@@ -65,6 +68,22 @@ sim_node_write(struct sim_node *node, int fd, const char *octets, size_t len)
 	}
 }
 
+/* What libraries in C++ print for all nodes, through one stream without a buffer. */
+static ssize_t
+shared_write(void *cookie, const char *octets, size_t len)
+{
+	const int fd = *(const int *)cookie;
+	struct sim_node *node = sim_me != NULL ? sim_me->node : NULL;
+
+	if (node == NULL)
+		return (ssize_t)fwrite(octets, 1, len,
+				       fd == STDOUT_FILENO ? adapters_output : real_errors);
+	(void)fflush(fd == STDOUT_FILENO ? node->output
+					 : node->errors); /* what the program has printed before */
+	sim_node_write(node, fd, octets, len);
+	return (ssize_t)len;
+}
+
 static ssize_t
 output_write(void *cookie, const char *octets, size_t len)
 {
@@ -99,11 +118,67 @@ adapters_write(void *cookie, const char *octets, size_t len)
 	return (ssize_t)len;
 }
 
-void
-sim_node_streams(const struct sim_node *node)
+static struct sim_node *words_owner; /* whose are in the C library; NULL: nobody's */
+
+/* The C library has one set of these; the first call with an index of 0 begins anew. */
+static void
+words_switch(struct sim_node *node)
 {
+	if (node == NULL || node == words_owner)
+		return;
+	if (words_owner != NULL)
+		words_owner->words = (struct sim_words){optind, opterr, optopt, optarg};
+	words_owner = node;
+	optind = node->words.index;
+	opterr = node->words.errors;
+	optopt = node->words.option;
+	optarg = node->words.argument;
+}
+
+void
+sim_node_streams(struct sim_node *node)
+{
+	words_switch(node);
 	stdout = node != NULL && node->output != NULL ? node->output : adapters_output;
 	stderr = node != NULL && node->errors != NULL ? node->errors : real_errors;
+}
+
+void
+sim_node_streams_shared(void)
+{
+	stdout = shared_output;
+	stderr = shared_errors;
+}
+
+void
+sim_node_streams_end(void)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (nodes[i].output != NULL)
+			(void)fflush(nodes[i].output);
+		if (nodes[i].errors != NULL)
+			(void)fflush(nodes[i].errors);
+	}
+	(void)fflush(adapters_output);
+	(void)fflush(real_output);
+	(void)fflush(real_errors);
+}
+
+/* --- the folder of a node ------------------------------------------------------------------------ */
+
+static struct {
+	int fd;
+	mode_t mask;
+} home;
+
+void
+sim_node_enter(void)
+{
+	/* Threads that this one makes share it. Where the system forbids it, all nodes are in one folder. */
+	if (unshare(CLONE_FS) != 0)
+		return;
+	(void)!fchdir(home.fd);
+	(void)umask(home.mask);
 }
 
 /* --- begin -------------------------------------------------------------------------------------- */
@@ -119,14 +194,25 @@ sim_nodes_make(const struct sim_scenario *scenario, uint64_t seed)
 {
 	const cookie_io_functions_t output = {.write = output_write},
 				    errors = {.write = errors_write},
-				    adapters = {.write = adapters_write};
+				    adapters = {.write = adapters_write},
+				    shared = {.write = shared_write};
+	static const int descriptors[] = {STDOUT_FILENO, STDERR_FILENO};
 
+	home.fd = ri_fd_open(".", O_PATH | O_DIRECTORY, 0);
+	home.mask = umask(0);
+	(void)umask(home.mask);
 	real_output = stdout;
 	real_errors = stderr;
 	adapters_output = fopencookie(g_string_new(NULL), "w", adapters);
 	if (adapters_output == NULL)
 		sim_fail("no memory", "no memory for a stream");
 	setvbuf(adapters_output, NULL, _IOLBF, BUFSIZ);
+	shared_output = fopencookie((void *)&descriptors[0], "w", shared);
+	shared_errors = fopencookie((void *)&descriptors[1], "w", shared);
+	if (shared_output == NULL || shared_errors == NULL)
+		sim_fail("no memory", "no memory for a stream");
+	setvbuf(shared_output, NULL, _IONBF, 0);
+	setvbuf(shared_errors, NULL, _IONBF, 0);
 	count = scenario->nodes->len;
 	nodes = g_new0(struct sim_node, count);
 	for (unsigned i = 0; i < count; i++) {
@@ -155,7 +241,8 @@ bool
 sim_nodes_check(const struct sim_scenario *scenario, GError **error)
 {
 	for (guint i = 0; i < scenario->nodes->len; i++) {
-		const struct sim_node_plan *plan = g_ptr_array_index(scenario->nodes, i);
+		struct sim_node_plan *plan = g_ptr_array_index(scenario->nodes, i);
+		char *program;
 
 		if (access(plan->program, R_OK) != 0)
 			return tool_fail(error, TOOL_ERROR_USAGE, "node %s: its program %.200s: %s",
@@ -164,6 +251,10 @@ sim_nodes_check(const struct sim_scenario *scenario, GError **error)
 			return tool_fail(error, TOOL_ERROR_USAGE,
 					 "node %s: its program %.200s is not a regular file",
 					 plan->name, plan->program);
+		/* Each life of a node reads it again, from wherever the calling thread is. */
+		program = g_canonicalize_filename(plan->program, NULL);
+		g_free(plan->program);
+		plan->program = program;
 	}
 	return true;
 }
@@ -194,55 +285,8 @@ arguments_of(const struct sim_node *node)
 	return arguments;
 }
 
-/* A file in memory with the octets of the program. The dynamic linker takes each for another object. */
-static int
-program_copy(const struct sim_node *node)
-{
-	g_autoptr(GMappedFile) file = NULL;
-	g_autoptr(GError) error = NULL;
-	const char *octets;
-	gsize len, done = 0;
-	int fd;
-
-	/* Mapped: a buffer would cost each seed a page fault for each of its pages. */
-	file = g_mapped_file_new(node->plan->program, FALSE, &error);
-	if (file == NULL)
-		sim_fail("no program", "%s", error->message);
-	octets = g_mapped_file_get_contents(file);
-	len = g_mapped_file_get_length(file);
-	fd = memfd_create(node->plan->name, MFD_CLOEXEC);
-	while (fd >= 0 && done < len) {
-		ssize_t written = SIM_REAL(write)(fd, octets + done, len - done);
-
-		if (written <= 0)
-			sim_fail("no memory", "no memory for a copy of %s", node->plan->program);
-		done += (gsize)written;
-	}
-	if (fd < 0)
-		sim_fail("no memory", "no memory for a copy of %s", node->plan->program);
-	return fd;
-}
-
-/* The descriptor stays open, so that no other copy gets the same path. */
-static int (*program_load(const struct sim_node *node))(int, char **, char **)
-{
-	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", program_copy(node));
-	int (*entry)(int, char **, char **);
-	void *object, *symbol;
-
-	object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (object == NULL)
-		sim_fail("no program", "%s cannot be loaded: %s; compile it with cc -shared -fPIC",
-			 node->plan->program, dlerror());
-	symbol = dlsym(object, "main");
-	if (symbol == NULL)
-		sim_fail("no program", "%s exports no function main", node->plan->program);
-	memcpy(&entry, &symbol, sizeof(entry));
-	return entry;
-}
-
 struct entry {
-	int (*main)(int, char **, char **);
+	const struct sim_program *program;
 	char **arguments;
 	int count;
 };
@@ -253,19 +297,24 @@ node_main(void *arg)
 	struct entry entry = *(struct entry *)arg;
 
 	g_free(arg);
-	exit(entry.main(entry.count, entry.arguments, g_get_environ()));
+	exit(sim_program_run(entry.program, entry.count, entry.arguments, g_get_environ()));
 }
 
 void
 sim_node_start(struct sim_node *node)
 {
 	struct entry *entry = g_new0(struct entry, 1);
-	struct sim_thread *me = sim_me;
 
-	/* Constructors are no part of a run. And the calling thread may be one of a node that has ended, whose next call is its last. */
-	sim_me = NULL;
-	entry->main = program_load(node);
-	sim_me = me;
+	/* What an earlier life has printed and not ended is lost with it. */
+	__fpurge(node->output);
+	__fpurge(node->errors);
+	g_string_truncate(node->line[0], 0);
+	g_string_truncate(node->line[1], 0);
+	node->words = (struct sim_words){.errors = 1};
+	if (words_owner == node)
+		words_owner = NULL;
+	sim_program_load(node);
+	entry->program = &node->program;
 	entry->arguments = arguments_of(node);
 	entry->count = (int)node->plan->arguments->len;
 	sim_progress();
@@ -307,6 +356,7 @@ reaper_main(void *arg)
 	}
 	sim_verbs_end(node);
 	sim_sockets_end(node);
+	sim_clocks_end(node);
 	for (guint i = 0; i < node->doors->len; i++)
 		(void)SIM_REAL(close)(g_array_index(node->doors, int, i));
 	g_array_set_size(node->doors, 0);

@@ -15,9 +15,11 @@ command_of(const struct sim_sweep_options *options, uint64_t seed)
 {
 	g_autofree char *path = g_shell_quote(options->path);
 
-	return g_strdup_printf(
-		"it-sim %s --seed %" G_GUINT64_FORMAT " --trace",
-		strpbrk(options->path, " '\"$\\*?;&|<>()") == NULL ? options->path : path, seed);
+	return g_strdup_printf("it-sim %s --seed %" G_GUINT64_FORMAT " --trace",
+			       strpbrk(options->path, " '\"$\\*?;&|<>()[]{}!#~`\t\n") == NULL
+				       ? options->path
+				       : path,
+			       seed);
 }
 
 void
@@ -75,7 +77,8 @@ sim_report_junit(const struct sim_sweep_options *options, const struct sim_sweep
 		 const char *file, GError **error)
 {
 	GString *xml = g_string_new("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	g_autofree char *name = g_markup_escape_text(options->path, -1);
+	g_autofree char *path = g_filename_display_name(options->path);
+	g_autofree char *name = g_markup_escape_text(path, -1);
 	int number;
 
 	g_string_append_printf(xml, "<testsuite name=\"it-sim %s\" tests=\"%u\" failures=\"%u\">\n",
@@ -93,7 +96,7 @@ sim_report_junit(const struct sim_sweep_options *options, const struct sim_sweep
 			"  <testcase classname=\"it-sim\" name=\"%s: %s\">\n"
 			"    <failure message=\"%s\">%s\nseed %" G_GUINT64_FORMAT
 			", and %" G_GUINT64_FORMAT " more\n%s</failure>\n  </testcase>\n",
-			options->path, failure->kind, failure->kind, failure->text, failure->first,
+			path, failure->kind, failure->kind, failure->text, failure->first,
 			failure->count - 1, command);
 
 		g_string_append(xml, element);

@@ -4,11 +4,13 @@
 #include "sim/sim_scenario.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/sim.h"
 #include "tool_error.h"
+
+#define TEXT_MAX (1u << 20) /* octets of a scenario */
 
 /* What is being read. */
 struct reader {
@@ -267,8 +269,8 @@ read_deed(struct reader *reader, enum sim_deed deed, GError **error)
 	    (!parse_time(reader->words[2], &step.value, &last) || last != step.value))
 		return complain(reader, error, "no time, such as 2ms", reader->words[2]);
 	if (deed == SIM_SLOW) {
-		step.value = g_ascii_strtoull(reader->words[2], NULL, 10);
-		if (step.value < 1 || step.value > 1000000)
+		if (!g_ascii_string_to_unsigned(reader->words[2], 10, 1, 1000000, &step.value,
+						NULL))
 			return complain(reader, error, "no factor between 1 and 1000000",
 					reader->words[2]);
 	}
@@ -568,6 +570,8 @@ sim_scenario_parse(const char *path, const char *text, GError **error)
 	reader.scenario->expects = g_ptr_array_new_with_free_func(expect_free);
 	reader.scenario->until = SIM_UNTIL;
 	for (guint i = 0; good && lines[i] != NULL; i++) {
+		if (g_str_has_suffix(lines[i], "\r")) /* the end of a line, of some editors */
+			lines[i][strlen(lines[i]) - 1] = '\0';
 		reader.line = (int)i + 1;
 		good = read_line(&reader, lines[i], error);
 	}
@@ -584,26 +588,45 @@ sim_scenario_parse(const char *path, const char *text, GError **error)
 	return NULL;
 }
 
+/* All of a file, which may be a pipe. NULL: the error says why not. */
+static char *
+read_text(const char *path, GError **error)
+{
+	FILE *file = fopen(path, "re");
+	char *text = g_malloc(TEXT_MAX + 2);
+	size_t len = file != NULL ? fread(text, 1, TEXT_MAX + 1, file) : 0;
+	const int number = errno;
+	const char *why = file == NULL || ferror(file) != 0 ? g_strerror(number) : NULL;
+
+	if (file != NULL)
+		(void)fclose(file);
+	if (why != NULL) {
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s: %s", path, why);
+	} else if (len > TEXT_MAX) {
+		(void)tool_fail(error, TOOL_ERROR_USAGE,
+				"%s is no scenario: it has more than %u octets", path, TEXT_MAX);
+	} else {
+		text[len] = '\0';
+		if (strlen(text) == len)
+			return text;
+		/* Statements behind it would count for nothing. */
+		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is no text: octet %zu is zero", path,
+				strlen(text) + 1);
+	}
+	g_free(text);
+	return NULL;
+}
+
 struct sim_scenario *
 sim_scenario_read(const char *path, GError **error)
 {
-	g_autofree char *text = NULL;
-	gsize len;
+	static const char mark[] = "\xef\xbb\xbf"; /* before UTF-8, by some editors */
+	g_autofree char *text = read_text(path, error);
 
-	/* GLib's sentence has quotation marks that the C locale cannot show. */
-	if (access(path, R_OK) != 0) {
-		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s: %s", path, g_strerror(errno));
+	if (text == NULL)
 		return NULL;
-	}
-	if (!g_file_get_contents(path, &text, &len, error))
-		return NULL;
-	/* Statements behind it would count for nothing. */
-	if (strlen(text) != len) {
-		(void)tool_fail(error, TOOL_ERROR_USAGE, "%s is no text: octet %zu is zero", path,
-				strlen(text) + 1);
-		return NULL;
-	}
-	return sim_scenario_parse(path, text, error);
+	return sim_scenario_parse(path, text + (g_str_has_prefix(text, mark) ? strlen(mark) : 0),
+				  error);
 }
 
 const struct sim_step_plan *

@@ -28,8 +28,9 @@
 #define CHANCE         8    /* one in CHANCE calls of the application is a switch */
 #define CHANCE_THREADS 3    /* the same where threads share memory */
 #define HESITATE       3    /* one in HESITATE calls that follow an empty poll */
-#define LATE           4    /* one in LATE threads that could run gets no processor for a while */
-#define LATE_MAX       3    /* the while at most, in times of a message ... */
+#define LOOKS          100 /* at a clock, one after another, until a thread counts as one that polls */
+#define LATE           4 /* one in LATE threads that could run gets no processor for a while */
+#define LATE_MAX       3 /* the while at most, in times of a message ... */
 #define LATE_NS \
 	UINT64_C(300000) /* ... and at most this: a server has to begin before its clients */
 
@@ -67,6 +68,17 @@ sim_now_read(void)
 {
 	sched.now += STEP_NS;
 	return sched.now;
+}
+
+void
+sim_looked(const char *call)
+{
+	if (!sim_applies() || ++sim_me->looks < LOOKS)
+		return;
+	sim_me->call = call;
+	sim_idle(call);
+	sim_me->call = NULL;
+	sim_me->looks = LOOKS;
 }
 
 bool
@@ -366,6 +378,7 @@ sim_block(const char *wait, bool (*ready)(void *arg), void *arg, uint64_t deadli
 	bool met;
 
 	me->state = SIM_BLOCKED;
+	me->looks = 0;
 	me->wait = wait;
 	me->since = sched.now;
 	me->deadline = deadline;
@@ -396,6 +409,7 @@ sim_idle(const char *why)
 	if (!sim_me->idle)
 		sim_me->since = sched.now;
 	sim_me->state = SIM_READY;
+	sim_me->looks = 0;
 	sim_me->idle = true;
 	sim_me->idle_seen = sched.happened;
 	sim_switch();
@@ -409,6 +423,7 @@ sim_chance(const char *call)
 
 	sim_me->call = call;
 	sim_me->idle = false;
+	sim_me->looks = 0;
 	if (sim_random_below(&sched.random, shared ? CHANCE_THREADS : CHANCE) == 0 ||
 	    is_gone(sim_me))
 		sim_yield(call);
@@ -454,6 +469,8 @@ thread_main(void *arg)
 
 	sim_me = me;
 	me->tid = (pid_t)SIM_REAL(syscall)(SYS_gettid);
+	if (me->node != NULL && me->number == 1)
+		sim_node_enter();
 	itapi_host_use(&sim_host);
 	sim_verbs_thread(me->node, true);
 	turn_wait(me);
@@ -472,13 +489,22 @@ has_others(const struct sim_thread *me)
 	return false;
 }
 
+/* Is it a thread of a program that runs? */
+static bool
+is_alive(const struct sim_thread *me)
+{
+	return me->node != NULL && !me->reaper && me->node->state == SIM_NODE_RUNS &&
+	       me->life == me->node->lives;
+}
+
 void
 sim_thread_over(void)
 {
-	if (sim_me->node != NULL && !sim_me->reaper && sim_me->node->state == SIM_NODE_RUNS &&
-	    sim_me->life == sim_me->node->lives && !has_others(sim_me)) {
+	if (is_alive(sim_me))
+		sim_locals_over();
+	if (is_alive(sim_me) && !has_others(sim_me)) {
 		/* The last thread of a process ends it. */
-		sim_handlers_run();
+		sim_process_over();
 		sim_node_end(sim_me->node, 0, false);
 	}
 	sim_me->returned = true;

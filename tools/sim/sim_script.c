@@ -106,6 +106,12 @@ sim_script_settled(uint64_t *since)
 		if (paths[i / count][i % count].state != SIM_HEAL)
 			return false;
 	*since = last_done;
+	/* A pause is done when it is over. */
+	for (unsigned i = 0; i < count; i++) {
+		if (sim_node_of(i)->paused > sim_now())
+			return false;
+		*since = MAX(*since, sim_node_of(i)->paused);
+	}
 	return true;
 }
 

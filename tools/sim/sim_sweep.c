@@ -63,6 +63,20 @@ by_first(gconstpointer a, gconstpointer b)
 	return one->first < other->first ? -1 : one->first > other->first;
 }
 
+/* Nodes may have written anything; in reports stands text that XML and terminals take. */
+static void
+make_text(char *text, size_t room)
+{
+	g_autofree char *good = g_utf8_make_valid(text, -1);
+
+	for (char *c = good; *c != '\0'; c++)
+		if (g_ascii_iscntrl(*c) && *c != '\n' && *c != '\t')
+			*c = '?';
+	if (strlen(good) >= room) /* the sign for what is no text is longer */
+		*g_utf8_find_prev_char(good, good + room) = '\0';
+	g_strlcpy(text, good, room);
+}
+
 static void
 add_failure(struct sim_sweep *sweep, uint64_t seed, const struct sim_result *result)
 {
@@ -370,8 +384,11 @@ settle(struct run *run, struct slot *slot)
 	sweep->reached |= result->reached;
 	run->outcomes[slot->seed - run->options->first] =
 		(struct outcome){result->good, result->hash};
-	if (!result->good)
-		add_failure(sweep, slot->seed, result);
+	if (result->good)
+		return;
+	make_text(result->kind, sizeof(result->kind));
+	make_text(result->text, sizeof(result->text));
+	add_failure(sweep, slot->seed, result);
 }
 
 /* A process has ended. */

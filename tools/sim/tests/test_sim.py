@@ -231,6 +231,14 @@ class Sim(unittest.TestCase):
                              f'node client {WRONG} emul:ib 7471 reuse right @server at 1ms\nhold server client inside message 1 of client\n', '--seeds', '1..5')
         self.assert_bad(result, 'deadlock', 'server waits in', 'client waits in')
 
+    def test_cut_and_held(self):
+        """Who waits is not repeated: a path that is held between two cuts has the patience of one of them."""
+        scene = (f'node server {SLOTS} emul:ib 7471\nnode client {SLOTS} emul:ib 7471 @server colour ultramarine at 1ms\n'
+                 'cut server client inside message 1 of client\nhold server client at 300ms\ncut server client at 600ms\nheal at 900ms\n')
+        self.assert_good(self.result(scene, '--seeds', '1..3'))
+        broken = self.result(scene.replace('hold server client at 300ms\n', ''), '--seed', '1')
+        self.assertFalse(broken['ok'])
+
     def test_inside_a_message(self):
         """The client dies when a part of its Write is placed; the rest never is."""
         for adapter in ('emul:ib', 'emul:iwarp'):
@@ -288,6 +296,14 @@ class Sim(unittest.TestCase):
         shrunk = self.run_sim(scene, '--seed', '3', '--shrink').stdout
         self.assertIn("# 0 of 11 statements are left", shrunk)
         self.assertIn("exit 'two words' at 0ns\nexpect output a 'it is'\n", shrunk)
+
+    def test_shrink_inside(self):
+        """A statement inside a message stays one."""
+        scene = (f'node server {SLOTS} emul:ib 7471 daemon\nnode client {SLOTS} emul:ib 7471 @server colour ultramarine at 1ms\n'
+                 'kill client inside message 1\nslow server 2\nexpect exit client 0\n')
+        shrunk = self.run_sim(scene, '--seed', '1', '--shrink')
+        self.assertIn('kill client inside message 1 of client\n', shrunk.stdout)
+        self.assertIn('# 1 of 2 statements', shrunk.stdout)
 
     # --- a program that tests
 
@@ -559,6 +575,8 @@ class Sim(unittest.TestCase):
             suite = xml.etree.ElementTree.parse(path).getroot()
             self.assertEqual((suite.get('tests'), suite.get('failures')), ('1', '1'))
             self.assertIn('--trace', suite[0][0].text)
+            bad = self.app('add', '--seeds', '1..50')['failures'][0]
+            self.assertIn(f'seed {bad["seed"]}, and {bad["count"] - 1} more\n', suite[0][0].text)
             self.run_sim(f'node a {APP} write\n', '--junit', path)
             suite = xml.etree.ElementTree.parse(path).getroot()
             self.assertEqual((suite.get('tests'), suite.get('failures')), ('1', '0'))

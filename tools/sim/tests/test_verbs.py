@@ -76,6 +76,8 @@ class Verbs(unittest.TestCase):
         """Who trusts a datagram waits for ever when it is lost."""
         failures = self.result(pair('ud', 'drop server client 50', 'wire 10us'), '--seeds', '1..20', '--twice')['failures']
         self.assertIn('deadlock', [failure['kind'] for failure in failures])
+        cut = self.result(pair('ud', 'cut server client', 'wire 10us'), '--seeds', '1..3')['failures']
+        self.assertEqual([(failure['kind'], failure['count']) for failure in cut], [('deadlock', 3)])
 
     def test_told(self):
         """A program that waits for the message behind a Write is right in each order."""
