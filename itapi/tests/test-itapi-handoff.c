@@ -73,6 +73,12 @@ move_to(struct pair *pair, struct desk *desk, size_t spigot)
 	second = desk_request(desk);
 	g_assert_cmpuint(second.cn_est_id, !=, first.cn_est_id);
 	g_assert_cmpuint(second.spigot_id, ==, first.spigot_id);
+	/* Of the kind that the peer has asked for, whatever that of the listener is. */
+	g_assert_cmpint(second.conn_qual.type == IT_IB_SERVICEID, ==,
+			first.conn_qual.type == IT_IB_SERVICEID);
+	if (second.conn_qual.type == first.conn_qual.type)
+		g_assert_cmpmem(&second.conn_qual, sizeof(second.conn_qual), &first.conn_qual,
+				sizeof(first.conn_qual));
 	g_assert_cmpuint(second.rdma_read_ird, ==, first.rdma_read_ird);
 	g_assert_cmpuint(second.rdma_read_ord, ==, first.rdma_read_ord);
 	g_assert_cmpmem(&second.source_addr, sizeof(second.source_addr), &first.source_addr,

@@ -46,12 +46,14 @@ static void
 test_three_way(struct pair *pair)
 {
 	it_cn_est_identifier_t id;
+	it_connection_event_t arrival, established;
 
 	if (!pair->active.info->three_way_handshake_support) {
 		pair_inapplicable("three_way_handshake is not claimed");
 		return;
 	}
-	id = cm_arrival(pair).cn_est_id;
+	arrival = cm_arrival(pair);
+	id = arrival.cn_est_id;
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_ACTIVE2_CONNECTION_PENDING);
 	g_assert_cmpint(end_state(&pair->passive), ==, IT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	g_assert_cmpint(it_ep_accept(pair->active.ep, id, (const unsigned char *)"x", 1), ==,
@@ -63,7 +65,13 @@ test_three_way(struct pair *pair)
 	g_assert_cmpint(end_state(&pair->active), ==, IT_EP_STATE_CONNECTED);
 	g_assert_cmpint(it_ep_accept(pair->active.ep, id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
 	g_assert_cmpint(it_reject(id, NULL, 0), ==, IT_ERR_INVALID_CN_EST_ID);
-	cm_established(pair);
+	/* The depths of the peer came with its accept, and nothing comes from it after that. */
+	established = end_expect(pair->active.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT).conn;
+	g_assert_cmpuint(established.rdma_read_ird, ==, arrival.rdma_read_ird);
+	g_assert_cmpuint(established.rdma_read_ord, ==, arrival.rdma_read_ord);
+	if (pair->active.info->ird_ord_ia_support)
+		g_assert_cmpuint(arrival.rdma_read_ird, >, 0);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
 	pair_disconnect(pair);
 	end_reset(&pair->active);
 	end_reset(&pair->passive);

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "kal_fixture.h"
+#include "kal_live_read.h"
+#include "kal_request.h"
 
 #define LISTEN_CTX 0x2222
 #define CTX        0x3333
@@ -549,13 +551,14 @@ note_line(void *self, enum ri_log_level level, const char *where, const char *te
 	pthread_mutex_unlock(&said_lock);
 }
 
-/* Wait for that line; how many there are of its kind. */
-static unsigned
-await_line(const char *what)
+/* Wait for the line of its kind with that number; it is the last one so far. */
+static void
+await_lines(const char *what, unsigned number)
 {
 	unsigned count = 0;
 
-	for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC; count == 0;) {
+	for (gint64 end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC; count < number;) {
+		count = 0;
 		pthread_mutex_lock(&said_lock);
 		for (const char *at = said->str; (at = strstr(at, what)) != NULL; at++)
 			count++;
@@ -563,7 +566,7 @@ await_line(const char *what)
 		g_assert_cmpint(g_get_monotonic_time(), <, end);
 		g_usleep(1000);
 	}
-	return count;
+	g_assert_cmpuint(count, ==, number);
 }
 
 static void
@@ -575,29 +578,39 @@ connect_now(int peer, uint16_t port)
 	g_assert_cmpint(connect(peer, (const struct sockaddr *)&to, sizeof(to)), ==, 0);
 }
 
-/* There is no descriptor for long: the log says so once, and peers are not left waiting. */
-static void
-test_never_descriptors(void)
+/* A host of that kind, and no line so far. */
+static const struct ri_host *
+forward_host(void)
 {
 	static struct ri_host host;
-	struct fixture f;
-	struct kal_mpa_frame request = good_request();
-	const struct timeval minute = {.tv_sec = 60};
-	struct rlimit old, none;
-	uint16_t port = 0;
-	int peers[3], used[64], count = 0;
-	char octet;
 
-	if (fixture_no_descriptor_limit())
-		return;
 	host = *kal_host_default();
 	host.now = now_forward;
 	host.timer_start = timer_start_forward;
 	host.log = note_line;
 	host.log_level = RI_LOG_WARNING;
+	forward = 0;
 	said = g_string_new(NULL);
-	fixture_open_on(&f, &host);
-	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	return &host;
+}
+
+static void
+forward_end(void)
+{
+	forward = 0;
+	g_string_free(said, TRUE);
+}
+
+/* There is no descriptor for long: the log says so once, and peers are not left waiting, but not sent away at once either. */
+static void
+shortage(struct fixture *f, uint16_t port, unsigned life)
+{
+	struct kal_mpa_frame request = good_request();
+	const struct timeval minute = {.tv_sec = 60};
+	struct rlimit old, none;
+	int peers[3], used[64], count = 0;
+	char octet;
+
 	for (int i = 0; i < 3; i++) {
 		peers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		setsockopt(peers[i], SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof(minute));
@@ -610,26 +623,145 @@ test_never_descriptors(void)
 	while (count < (int)G_N_ELEMENTS(used) && (used[count] = dup(peers[2])) >= 0)
 		count++;
 	connect_now(peers[0], port);
-	await_line("cannot accept connections to port");
-	forward = 10 * UINT64_C(1000000000);
+	await_lines("cannot accept connections to port", life);
+	g_usleep(5 * KAL_RETRY_AFTER / 1000);
+	g_assert_cmpint(recv(peers[0], &octet, 1, MSG_DONTWAIT), ==, -1);
+	g_assert_cmpint(errno, ==, EAGAIN);
+	forward += 10 * UINT64_C(1000000000);
 	/* Not the first one only: every one that comes, each soon. */
 	g_assert_cmpint(recv(peers[0], &octet, 1, 0), ==, -1);
 	g_assert_cmpint(errno, ==, ECONNRESET);
 	connect_now(peers[1], port);
 	g_assert_cmpint(recv(peers[1], &octet, 1, 0), ==, -1);
-	g_assert_cmpuint(await_line("cannot accept connections to port"), ==, 1);
+	await_lines("cannot accept connections to port", life);
 	setrlimit(RLIMIT_NOFILE, &old);
 	connect_now(peers[2], port);
 	raw_send_frame(peers[2], &request);
-	next_request(&f);
-	g_assert_cmpuint(await_line("are accepted again"), ==, 1);
+	next_request(f);
+	await_lines("are accepted again", life);
 	for (int i = 0; i < 3; i++)
 		close(peers[i]);
 	while (count > 0)
 		close(used[--count]);
+	g_assert_cmpint(fixture_event(f).u.cm.kind, ==, KAL_CM_REQUEST_GONE);
+}
+
+/* The second shortage is like the first. */
+static void
+test_never_descriptors(void)
+{
+	struct fixture f;
+	uint16_t port = 0;
+
+	if (fixture_no_descriptor_limit())
+		return;
+	fixture_open_on(&f, forward_host());
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	for (unsigned life = 1; life <= 2; life++)
+		shortage(&f, port, life);
 	fixture_close(&f);
-	forward = 0;
-	g_string_free(said, TRUE);
+	forward_end();
+}
+
+/* A Request that finds the backlog full is tried again, but for a limited time. */
+static void
+test_no_room(void)
+{
+	const struct timeval patience = {.tv_sec = 20};
+	struct kal_mpa_frame request = good_request();
+	struct fixture f;
+	unsigned before;
+	uint16_t port = 0;
+	int peers[2];
+	char octet;
+
+	fixture_open_on(&f, forward_host());
+	fixture_listen(&f, LISTEN_CTX, &port, 1);
+	before = raw_count_fds();
+	for (int i = 0; i < 2; i++)
+		peers[i] = raw_connect(false, port);
+	/* Both were accepted before one of them takes the place. */
+	while (raw_count_fds() < before + 4)
+		g_usleep(1000);
+	raw_send_frame(peers[0], &request);
+	next_request(&f);
+	setsockopt(peers[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	raw_send_frame(peers[1], &request);
+	g_assert_true(fixture_silent(&f));
+	forward = KAL_REQUEST_ANSWER_MAX;
+	g_assert_true(recv(peers[1], &octet, 1, 0) == 0 || errno == ECONNRESET);
+	g_assert_true(fixture_silent(&f));
+	for (int i = 0; i < 2; i++)
+		close(peers[i]);
+	fixture_close(&f);
+	forward_end();
+}
+
+static void
+note_path(void *arg, const struct kal_live_item *item)
+{
+	struct kal_live_path *path = arg;
+
+	if (item->slot.kind == KAL_LIVE_QP)
+		*path = item->slot.is.path;
+}
+
+/* What other processes see of the only queue pair: the ports of its connection. */
+static void
+expect_shown(uint16_t local, uint16_t peer)
+{
+	struct kal_live_path path = {.local_port = 0};
+	unsigned missed;
+
+	g_assert_cmpint(kal_live_read(0, note_path, &path, &missed), ==, 0);
+	g_assert_cmpuint(ntohs(path.local_port), ==, ntohs(local));
+	g_assert_cmpuint(ntohs(path.peer_port), ==, ntohs(peer));
+}
+
+/* A queue pair that was accepted with connects: its ports are shown as those of one that always connects. */
+static void
+test_shown_again(void)
+{
+	struct kal_qp_modify_req idle = {.mask = RI_QP_ATTR_STATE, .attr.state = RI_QPS_IDLE};
+	struct kal_mpa_frame request = good_request();
+	struct sockaddr_in sa;
+	socklen_t len = sizeof(sa);
+	struct kal_accept_rep rep;
+	struct kal_cm_event event;
+	struct kal_cm_req req;
+	struct fixture f;
+	enum ri_status status;
+	uint8_t buf[KAL_MPA_FRAME_MAX];
+	uint16_t port = 0, other = 0;
+	int peer, listener = raw_listen(&other);
+
+	fixture_open(&f);
+	idle.id = fixture_qp(&f, CTX, 4, 3);
+	fixture_listen(&f, LISTEN_CTX, &port, 5);
+	peer = raw_connect(false, port);
+	raw_send_frame(peer, &request);
+	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
+	g_assert_cmpint(accept_with(&f, event.request, idle.id, &rep), ==, RI_SUCCESS);
+	(void)raw_frame(peer, KAL_MPA_REPLY, buf);
+	raw_send(peer, "R", 1);
+	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
+	expect_shown(port, event.service.local_port);
+	close(peer);
+	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
+	do
+		status = fixture_call(&f, KAL_QP_MODIFY, &idle, sizeof(idle), NULL, 0);
+	while (status == RI_ERR_STILL_FLUSHING);
+	g_assert_cmpint(status, ==, RI_SUCCESS);
+	expect_shown(0, 0);
+	fixture_connect_req(&req, idle.id, false, other);
+	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==, RI_SUCCESS);
+	peer = raw_accept(listener);
+	(void)raw_frame(peer, KAL_MPA_REQUEST, buf);
+	g_assert_cmpint(getpeername(peer, (struct sockaddr *)&sa, &len), ==, 0);
+	expect_shown(sa.sin_port, other);
+	fixture_close(&f);
+	close(peer);
+	close(listener);
 }
 
 /* A forked child that lives on keeps neither listeners nor start-ups. */
@@ -692,6 +824,8 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/listen/handoff", test_handoff);
 	g_test_add_func("/kal/listen/no-descriptors", test_no_descriptors);
 	g_test_add_func("/kal/listen/never-descriptors", test_never_descriptors);
+	g_test_add_func("/kal/listen/no-room", test_no_room);
+	g_test_add_func("/kal/listen/shown-again", test_shown_again);
 	g_test_add_func("/kal/listen/fork", test_fork);
 	return g_test_run();
 }

@@ -114,6 +114,7 @@ rx_reset(struct viw_qp *qp, const struct ri_stream *stream)
 	rx->head_len = 0;
 	viw_rx_target_close(&rx->target);
 	rx->want_tx = false;
+	rx->waited = false;
 	rx->large = false;
 	atomic_store(&rx->samples, stream->early_len > 0);
 	rx->fault = RDMAP_FAULT_NONE;

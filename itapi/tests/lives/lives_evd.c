@@ -423,7 +423,7 @@ evd_drain(struct evd_object *object, bool say)
 static void
 reset_by_drain(struct evd_object *object, const it_evd_param_t *p)
 {
-	it_evd_param_t new = *p;
+	it_evd_param_t new = *p, now;
 
 	new.evd_flag =
 		(it_evd_flags_t)(((unsigned)p->evd_flag & ~(unsigned)IT_EVD_OVERFLOW_DEFAULT) |
@@ -431,6 +431,16 @@ reset_by_drain(struct evd_object *object, const it_evd_param_t *p)
 	if (trace_call(object->world->trace, "reset by draining",
 		       it_evd_modify(object->evd, IT_EVD_PARAM_FLAG, &new)) != IT_SUCCESS)
 		return;
+	/* And not if they say so no longer. */
+	pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_OVERFLOWED, &now));
+	if (now.evd_overflowed && ((unsigned)p->evd_flag & IT_EVD_OVERFLOW_AUTO_RESET) == 0) {
+		world_ok(object->world, it_evd_modify(object->evd, IT_EVD_PARAM_FLAG, p));
+		evd_drain(object, true);
+		pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_OVERFLOWED, &now));
+		if (!now.evd_overflowed)
+			world_fail(object->world, "the overflow", "none");
+		world_ok(object->world, it_evd_modify(object->evd, IT_EVD_PARAM_FLAG, &new));
+	}
 	evd_drain(object, true);
 	pair_ok(it_evd_query(object->evd, IT_EVD_PARAM_OVERFLOWED, &new));
 	if (new.evd_overflowed)
