@@ -597,8 +597,10 @@ device_new(void)
 }
 
 void
-device_free(struct device *d)
+device_free(struct device **device)
 {
+	struct device *d = *device;
+
 	g_assert_cmpint(vib_cq_ops.destroy(d->cq), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_pd_ops.destroy(d->pd), ==, RI_SUCCESS);
 	g_assert_cmpint(d->regions, ==, 0);

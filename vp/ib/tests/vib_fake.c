@@ -416,8 +416,10 @@ fake_open_fails(struct fake *fake, int error, const char *text)
 }
 
 void
-fake_free(struct fake *fake)
+fake_free(struct fake **freed)
 {
+	struct fake *fake = *freed;
+
 	fake_run(fake); /* what is due when calls have returned */
 	vib_cm_context_end(&fake->context);
 	vib_cm_close(&fake->rnic);
