@@ -23,8 +23,8 @@ static void
 test_chain(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -50,8 +50,8 @@ static void
 test_release(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	unsigned posted = 0;
 
 	data_region_new(d, &region, 1000);
@@ -110,8 +110,8 @@ static void
 test_refused_unsaid(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	d->refuse = 1;
@@ -133,8 +133,8 @@ static void
 test_failed(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	g_assert_true(d->watched);
 	data_region_new(d, &region, 1000);
@@ -160,8 +160,8 @@ test_end_of_kept(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -186,8 +186,8 @@ test_closing(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
 	data_region_new(d, &region, 1000);
@@ -225,8 +225,8 @@ test_closing_behind(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
 	data_region_new(d, &region, 1000);

@@ -302,8 +302,8 @@ static void
 test_list(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 48);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 48);
 	struct ri_sge one;
 
 	data_region_new(d, &region, 1000);

@@ -315,7 +315,7 @@ static void
 test_wraps(gconstpointer data)
 {
 	uint32_t room = GPOINTER_TO_UINT(data);
-	GRand *rand = g_rand_new_with_seed(room);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(room);
 	uint64_t posted = 0, polled = 0;
 	struct setting s;
 
@@ -342,7 +342,6 @@ test_wraps(gconstpointer data)
 		g_assert_cmpuint(poll_one(&s).wr_id, ==, polled++);
 	}
 	setting_free(&s);
-	g_rand_free(rand);
 }
 
 /* Several completions in one poll, some of them of the long way, and a poll for more than the device is asked for. */

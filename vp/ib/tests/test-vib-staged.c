@@ -41,8 +41,8 @@ test_requests(void)
 {
 	for (enum cause cause = CAUSE_NONE; cause < CAUSES; cause++) {
 		struct device *d RI_AT_END(device_free) = device_new();
-		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 		struct data_region region RI_AT_END(data_region_free);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 		uint64_t id = 0, polled = 0;
 
 		data_region_new(d, &region, 100);
@@ -74,8 +74,8 @@ static void
 test_unsignalled(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(data_post(qp, &region, 1, 0), ==, RI_SUCCESS);
@@ -166,8 +166,8 @@ static void
 test_quiescent(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 	struct ri_qp_attr attr;
 
 	data_region_new(d, &region, 100);

@@ -204,8 +204,8 @@ static void
 test_window_gone(void)
 {
 	struct device *d RI_AT_END(device_free) = device_new();
-	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);

@@ -618,7 +618,7 @@ device_free(struct device **device)
 	g_free(d->context);
 	g_array_free(d->cm_events, TRUE);
 	g_array_free(d->async_events, TRUE);
-	vth_free(d->vth);
+	vth_free(&d->vth);
 	g_free(d);
 }
 

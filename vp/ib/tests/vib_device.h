@@ -8,7 +8,6 @@
 #ifndef VIB_DEVICE_H
 #define VIB_DEVICE_H
 
-#include "ri_at_end.h"
 #include "vib_ah.h"
 #include "vib_objects.h"
 #include "vsw_test_host.h"
@@ -115,7 +114,7 @@ struct device {
 extern struct device *device_of_process;
 
 struct device *device_new(void);
-/* Checks that nothing is left. To be named by RI_AT_END, as the functions below that take a pointer to a pointer. */
+/* Checks that nothing is left. */
 void device_free(struct device **device);
 /* A queue pair that can be posted to; of datagrams if @p ud. */
 struct vib_qp *device_qp(struct device *device, bool ud);

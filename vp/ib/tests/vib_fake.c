@@ -430,7 +430,7 @@ fake_free(struct fake **freed)
 	g_assert_cmpuint(fake->upcalled->len, ==, 0);
 	g_array_free(fake->upcalled, TRUE);
 	pthread_mutex_destroy(&fake->context.lock);
-	vth_free(fake->vth);
+	vth_free(&fake->vth);
 	g_free(fake);
 }
 

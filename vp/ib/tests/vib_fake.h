@@ -8,7 +8,6 @@
 #ifndef VIB_FAKE_H
 #define VIB_FAKE_H
 
-#include "ri_at_end.h"
 #include "vib_cm.h"
 #include "vsw_test_host.h"
 
