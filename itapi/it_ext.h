@@ -583,8 +583,8 @@ const char *itx_counter_name(IN itx_counter_t counter);
  * @brief Names a status, for logs and messages.
  *
  * The text is the name of the constant, such as "IT_ERR_INVALID_EP". It lives as long as the process
- * and is not to be freed. Of two names of one number it is that of the newer standard; for a number that is not of
- * the type it is "(unknown)". The same holds for the other calls of this kind.
+ * and must not be freed. If two constants have the same number, the name is that of the newer standard. The name of
+ * a number that no constant of the type has is "(unknown)". The same holds for the other calls of this kind.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).

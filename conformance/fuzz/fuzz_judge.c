@@ -45,13 +45,12 @@ segments_compare(const struct wire_fpdu *theirs, const struct mpa_fpdu *ours)
 static void
 fpdu_again(const struct wire_fpdu *fpdu, const uint8_t *octets)
 {
-	GByteArray *out = g_byte_array_new();
+	g_autoptr(GByteArray) out = g_byte_array_new();
 	struct wire_fpdu copy = *fpdu;
 
 	wire_fpdu_body(out, &copy);
 	FUZZ_REQUIRE(out->len == wire_fpdu_covered((gsize)fpdu->length));
 	FUZZ_REQUIRE(memcmp(out->data, octets, 2 + (size_t)fpdu->length) == 0);
-	g_byte_array_unref(out);
 }
 
 /* Octets as they come, without markers. */
@@ -65,7 +64,7 @@ stream_run(const uint8_t *octets, size_t len, bool crc)
 		struct wire_fpdu theirs;
 		struct mpa_fpdu ours;
 		gsize size = 0;
-		char *why = NULL;
+		g_autofree char *why = NULL;
 		enum mpa_result result = mpa_fpdu_read(&rules, octets, len, &ours);
 
 		taken = wire_fpdu_take(octets, len, crc, &theirs, &size, &why);
@@ -80,7 +79,6 @@ stream_run(const uint8_t *octets, size_t len, bool crc)
 			octets += size;
 			len -= size;
 		}
-		g_free(why);
 	}
 }
 
@@ -88,14 +86,14 @@ stream_run(const uint8_t *octets, size_t len, bool crc)
 static void
 marked_run(const uint8_t *octets, size_t len, uint64_t position, bool crc)
 {
-	GByteArray *plain = g_byte_array_new();
+	g_autoptr(GByteArray) plain = g_byte_array_new();
 	enum wire_taken taken = WIRE_TAKEN_WHOLE;
 
 	while (taken == WIRE_TAKEN_WHOLE) {
 		struct wire_marked in = {octets, len, position, crc, plain};
 		struct wire_fpdu fpdu;
 		gsize size = 0;
-		char *why = NULL;
+		g_autofree char *why = NULL;
 
 		taken = wire_marked_take(&in, &fpdu, &size, &why);
 		FUZZ_REQUIRE((why != NULL) == (taken == WIRE_TAKEN_BAD));
@@ -106,9 +104,7 @@ marked_run(const uint8_t *octets, size_t len, uint64_t position, bool crc)
 			len -= size;
 			position += size;
 		}
-		g_free(why);
 	}
-	g_byte_array_unref(plain);
 }
 
 /* A frame of vp/iwarp, in a stream with markers behind `before` octets of FPDUs. */

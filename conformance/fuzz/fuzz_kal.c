@@ -532,6 +532,6 @@ LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len)
 	kal_client_close(w.client);
 	vth_run(w.vth);
 	FUZZ_REQUIRE(vth_attached(w.vth) == 0);
-	vth_free(w.vth); /* refuses if a timer, a task or a descriptor is left */
+	vth_free(&w.vth); /* refuses if a timer, a task or a descriptor is left */
 	return 0;
 }

@@ -84,19 +84,18 @@ hello_run(const uint8_t *octets, size_t len)
 static void
 text_check(const char *text)
 {
-	char *printed = tool_escape(text);
+	g_autofree char *printed = tool_escape(text);
 
 	for (const char *c = printed; *c != '\0'; c++)
 		FUZZ_REQUIRE((unsigned char)*c >= ' ' && *c != 0x7f);
 	FUZZ_REQUIRE(strlen(printed) >= strlen(text) || !g_str_is_ascii(text));
-	g_free(printed);
 }
 
 /* A letter that can be read is the same when it is sent on. */
 static void
 letter_run(const uint8_t *octets, size_t len)
 {
-	uint8_t *again = g_malloc(TOOL_MAIL_SIZE);
+	g_autofree uint8_t *again = g_malloc(TOOL_MAIL_SIZE);
 	struct cp_letter letter;
 	struct cp_letter second;
 	GError *error = NULL;
@@ -118,7 +117,6 @@ letter_run(const uint8_t *octets, size_t len)
 	}
 	g_clear_error(&error);
 	cp_letter_clear(&letter);
-	g_free(again);
 }
 
 static void

@@ -249,7 +249,7 @@ peer_run(const uint8_t *octets, size_t len)
 		command(&w);
 	end(&w);
 	fuzz_messages(w.sim->received);
-	sim_free(w.sim);
+	sim_free(&w.sim);
 }
 
 int

@@ -85,7 +85,8 @@ environment_run(const char *adapter, const char *text)
 	struct ri_upcalls upcalls = {.size = sizeof(upcalls), .async_event = async_drop};
 	struct ri_open open = {.host = vth_host(vth), .upcalls = &upcalls};
 	struct ri_owner owner = {.pid = (uint32_t)getpid(), .mem_owner = 1};
-	char *variable = g_strdup_printf("%s=%s", vem_settings[VEM_SETTING_FAULTS].name, text);
+	g_autofree char *variable =
+		g_strdup_printf("%s=%s", vem_settings[VEM_SETTING_FAULTS].name, text);
 	char *variables[] = {variable, NULL};
 	char **before = environ;
 	struct ri_context *context = NULL;
@@ -105,8 +106,7 @@ environment_run(const char *adapter, const char *text)
 		p->device->context_destroy(context);
 	}
 	p->device->close(rnic);
-	vth_free(vth);
-	g_free(variable);
+	vth_free(&vth);
 }
 
 /* --- packets -------------------------------------------------------------------------------- */
@@ -158,8 +158,8 @@ world_close(struct world *w)
 {
 	close(w->control);
 	vth_advance(w->vth, SECOND);
-	end_free(w->a);
-	end_free(w->b);
+	end_free(&w->a);
+	end_free(&w->b);
 	chunk_free(&w->chunk);
 	if (w->nb->srq != NULL)
 		node_unshare(w->nb);
@@ -168,9 +168,9 @@ world_close(struct world *w)
 	node_forget(w->nb);
 	FUZZ_REQUIRE(w->na->p->pd->destroy(w->na->pd) == RI_SUCCESS);
 	FUZZ_REQUIRE(w->nb->p->pd->destroy(w->nb->pd) == RI_SUCCESS);
-	node_close(w->na);
-	node_close(w->nb);
-	vth_free(w->vth);
+	node_close(&w->na);
+	node_close(&w->nb);
+	vth_free(&w->vth);
 }
 
 /* Send a packet; each one gets exactly one answer. */

@@ -416,8 +416,8 @@ others_work(void)
 	for (unsigned i = 0; i < 1000 && w.node->p->fast->poll_cq(a->uscq, &wc, 1) == 0; i++)
 		vth_run(w.vth);
 	FUZZ_REQUIRE(wc.wr_id == 9 && wc.status == RI_WC_SUCCESS);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 }
 
 int
@@ -447,14 +447,14 @@ LLVMFuzzerTestOneInput(const uint8_t *octets, size_t len)
 	vth_advance(w.vth, SECOND);
 	others_work();
 	vth_advance(w.vth, SECOND);
-	end_free(w.end);
+	end_free(&w.end);
 	chunk_free(&w.open);
 	chunk_free(&w.closed);
 	vth_advance(w.vth, SECOND);
 	node_forget(w.node);
 	FUZZ_REQUIRE(w.node->p->pd->destroy(w.node->pd) == RI_SUCCESS);
-	node_close(w.node);
-	vth_free(w.vth);
+	node_close(&w.node);
+	vth_free(&w.vth);
 	FUZZ_REQUIRE(descriptors() == before);
 	return 0;
 }

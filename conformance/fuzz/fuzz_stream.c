@@ -395,7 +395,7 @@ run_end(struct run *run)
 		FUZZ_REQUIRE(run->done[1] == run->received);
 	FUZZ_REQUIRE(memcmp(closed_chunk.at, pattern, REGION) == 0);
 	FUZZ_REQUIRE(memcmp(read_chunk.at, pattern, REGION) == 0);
-	end_free(run->end);
+	end_free(&run->end);
 	if (node->srq != NULL)
 		node_unshare(node);
 	chunk_free(&run->own);

@@ -14,7 +14,7 @@
 
 /* --- events of the adapter and its ports ----------------------------------------------------------- */
 
-/* Of door_context::port_events: one of the adapter, then some for each port. */
+/* Indexes of events of a port in door_context::port_events, whose first event is that of the adapter. */
 enum {
 	PORT_IS_ACTIVE,
 	PORT_IS_DOWN,

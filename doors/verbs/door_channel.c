@@ -99,7 +99,7 @@ door_channel_leave(struct door_channel *channel, struct door_cq *cq)
 
 /* --- events -------------------------------------------------------------------------------------------- */
 
-/* Under the lock: the first of the line has an event to take. */
+/* Wake the first thread in the line if there is an event for it. Called under the lock. */
 static void
 wake_first(const struct door_channel *channel)
 {

@@ -43,9 +43,9 @@ ssize_t door_cm_write(int fd, const void *buffer, size_t length);
 /* The program closes the descriptor, which is still open. Its ids end. */
 void door_cm_closed(int fd);
 
-/* From dispatch, under door_slots::lock: KAL_EVENT_CM; ctx is that of a queue pair, listener or query. */
+/* Handle a KAL_EVENT_CM. `ctx` is the context of a queue pair, a listener or a query. Dispatch calls it, under door_slots::lock. */
 void door_cm_raised(struct door_adapter *adapter, uint64_t ctx, const struct kal_cm_event *event);
-/* From dispatch, under door_slots::lock: the adapter failed; its ids get RDMA_CM_EVENT_DEVICE_REMOVAL. */
+/* The adapter failed: raise RDMA_CM_EVENT_DEVICE_REMOVAL at its ids. Dispatch calls it, under door_slots::lock. */
 void door_cm_device_lost(struct door_adapter *adapter);
 /*
  * The program destroys a queue pair, which is not closed yet. A connection of iWARP ends in order

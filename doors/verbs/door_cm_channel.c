@@ -82,7 +82,7 @@ door_cm_is(int fd)
 	return channel_at(fd) != NULL;
 }
 
-/* Under the lock. false: no memory, or a number that is too large. */
+/* Enter a channel under its descriptor. False: no memory, or the number is too large. Called under the lock. */
 static bool
 fd_enter(int fd, struct door_cm_channel *channel)
 {

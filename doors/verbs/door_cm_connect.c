@@ -215,7 +215,7 @@ door_cm_ack_timeout(struct door_cm_id *id, uint8_t code)
 	return 0;
 }
 
-/* As kal_cm_req has it; for no time-out it has the longest one. */
+/* The time-out of acknowledgements for kal_cm_req. 0 of the program, which means none, becomes the longest one. */
 static uint32_t
 ack_timeout_of(const struct door_cm_id *id)
 {

@@ -186,7 +186,7 @@ sleep_on(struct door_cm_channel *channel, int cancel_state)
 	return error;
 }
 
-/* Under the lock: the oldest event is the program's now. 0 or an errno; then it stays. */
+/* Write the oldest event to the program, which owns it then. 0, or an errno: the event stays queued. Called under the lock. */
 static int
 hand_over(struct door_cm_channel *channel, struct door_cm_event *event, void *response, size_t room)
 {

@@ -113,7 +113,7 @@ door_cm_id_enter(struct door_cm_id *id, struct door_cm_channel *channel)
 	return true;
 }
 
-/* Under the lock: the channel has the id no more. */
+/* Take the id from the list of its channel. Called under the lock. */
 static void
 leave_channel(struct door_cm_id *id)
 {
@@ -126,7 +126,7 @@ leave_channel(struct door_cm_id *id)
 	id->next = id->prev = NULL;
 }
 
-/* Under the lock. 0, EINVAL: it is another channel's, or ENOENT. */
+/* Find the id with a number. ENOENT: there is none; EINVAL: it belongs to another channel. Called under the lock. */
 static int
 find(const struct door_cm_channel *channel, uint32_t number, struct door_cm_id **id)
 {

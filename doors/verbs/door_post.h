@@ -34,14 +34,14 @@ struct door_ops {
 
 const struct door_ops *door_post_ops(enum ibv_qp_type type);
 
-/* 0, or the errno for a request in the state of the queue pair. */
+/* May the queue pair post sends in its state? 0 or an errno. */
 int door_post_send_state(struct door_qp *qp);
 
-/* The destination of a datagram; 0 or an errno. */
+/* Translate the destination of a datagram into `to`; 0 or an errno. */
 int door_post_datagram(const struct door_qp *qp, const struct ibv_ah *ah, uint32_t qpn,
 		       uint32_t qkey, struct ri_wr_ud *to);
 
-/* A bind in words of RNIC-PI: all of wr->u, and that addresses are relative; no key is returned. 0 or an errno. */
+/* Translate a bind: fills wr->u, adds RI_WR_BIND_RELATIVE for a zero-based window, returns no key. 0 or an errno. */
 int door_post_bind_of(const struct door_qp *qp, const struct ibv_mw *mw, uint32_t rkey,
 		      const struct ibv_mw_bind_info *info, struct ri_wr *wr);
 

@@ -52,10 +52,9 @@ fault_query(int adapter, const char *command)
 void
 fault_say(int adapter, const char *command)
 {
-	char *answer = fault_query(adapter, command);
+	g_autofree char *answer = fault_query(adapter, command);
 
 	g_assert_cmpstr(answer, ==, "ok");
-	g_free(answer);
 }
 
 void

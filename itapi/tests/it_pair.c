@@ -165,7 +165,7 @@ end_open(struct end *end)
 	return true;
 }
 
-/* In an order in which every free must succeed, so that each of them is tested. */
+/* Free the objects in an order in which every free must succeed, and test each. */
 void
 end_close(struct end *end)
 {
@@ -463,12 +463,11 @@ static void
 job_add(const char *path, struct job job)
 {
 	struct job *own = g_new(struct job, 1);
-	char *name = g_strdup_printf("/itapi/%s/%s", adapter, path);
+	g_autofree char *name = g_strdup_printf("/itapi/%s/%s", adapter, path);
 
 	*own = job;
 	jobs = g_slist_prepend(jobs, own);
 	g_test_add_data_func(name, own, (GTestDataFunc)(void (*)(void))run);
-	g_free(name);
 }
 
 void
@@ -585,13 +584,12 @@ end_reset(struct end *end)
 unsigned
 pair_descriptors(void)
 {
-	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
 	unsigned count = 0;
 
 	g_assert_nonnull(dir);
 	while (g_dir_read_name(dir) != NULL)
 		count++;
-	g_dir_close(dir);
 	return count;
 }
 

@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "../../rnicpi/support/ri_at_end.h"
 #include "it_api.h"
 #include "it_claims.h"
 
@@ -112,7 +113,7 @@ bool pair_needs(const struct pair *pair, unsigned needs);
 const char *pair_adapter(void);
 /* What its provider claims (it_claims.h). */
 uint64_t pair_claim(const char *attribute);
-/* As many as are wanted, and no more than that attribute claims; adapters of this release take what tests want. */
+/* `wanted`, or what the attribute claims if that is less. Only claims of an adapter that is being certified limit it. */
 uint32_t pair_at_most(const char *attribute, uint32_t wanted);
 /*
  * It is being certified, so what its claims leave open is free. Otherwise it is an adapter of this release: tests

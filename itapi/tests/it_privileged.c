@@ -17,7 +17,7 @@
 static void
 place_make(void)
 {
-	char *folder = g_path_get_dirname(POLICY_FILE);
+	g_autofree char *folder = g_path_get_dirname(POLICY_FILE);
 	char *base = g_strdup(folder);
 
 	while (!g_file_test(base, G_FILE_TEST_IS_DIR)) {
@@ -34,7 +34,6 @@ place_make(void)
 	}
 	g_assert_cmpint(g_mkdir_with_parents(folder, 0755), ==, 0);
 	g_free(base);
-	g_free(folder);
 }
 
 void
@@ -53,10 +52,10 @@ policy_set(const char *text)
 void
 policy_for_all(void)
 {
-	char *text = g_strdup_printf("[policy]\nprivileged-uids = %u\n", (unsigned)getuid());
+	g_autofree char *text =
+		g_strdup_printf("[policy]\nprivileged-uids = %u\n", (unsigned)getuid());
 
 	policy_set(text);
-	g_free(text);
 }
 
 bool

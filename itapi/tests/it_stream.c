@@ -104,12 +104,11 @@ stream_say(int sd, const void *octets, size_t length)
 void
 stream_hear(int sd, const void *octets, size_t length)
 {
-	char *heard = g_malloc(length + 1);
+	g_autofree char *heard = g_malloc(length + 1);
 
 	if (length > 0)
 		g_assert_cmpint(recv(sd, heard, length, MSG_WAITALL), ==, (ssize_t)length);
 	g_assert_cmpmem(heard, length, octets, length);
-	g_free(heard);
 }
 
 bool

@@ -80,7 +80,7 @@ test_stiff_srq(struct pair *pair)
 	it_ep_attributes_t attr;
 	it_srq_handle_t srq;
 	it_ep_handle_t ep;
-	struct end end;
+	struct end end RI_AT_END(end_close);
 
 	(void)pair;
 	pair_use("bare:srq");
@@ -107,7 +107,6 @@ test_stiff_srq(struct pair *pair)
 		==, IT_SUCCESS);
 	g_assert_cmpint(it_ep_free(ep), ==, IT_SUCCESS);
 	g_assert_cmpint(it_srq_free(srq), ==, IT_SUCCESS);
-	end_close(&end);
 }
 
 static void

@@ -40,7 +40,7 @@ static void *
 knock(void *arg)
 {
 	struct scene *scene = arg;
-	struct end end;
+	struct end end RI_AT_END(end_close);
 
 	g_assert_true(end_open(&end));
 	while (!atomic_load(&scene->stop)) {
@@ -57,7 +57,6 @@ knock(void *arg)
 		see_it_end(&end);
 		atomic_fetch_add(&scene->attempts, 1);
 	}
-	end_close(&end);
 	return NULL;
 }
 

@@ -27,7 +27,7 @@
 static char
 	*self; /* the file of this program; /proc/self/exe would lead valgrind to its own program */
 
-/* Convert `sd` with receives posted; `asks`: as the initiator. */
+/* Post receives and convert the socket `sd`: as the initiator if `asks`, else as the responder. */
 static void
 begin(struct end *end, int sd, bool asks, it_sc_flags_t flags)
 {
@@ -254,7 +254,6 @@ static void
 test_silence(struct pair *pair)
 {
 	g_autofree char *path = g_strdup("/tmp/itapi-convert-XXXXXX");
-	struct end end;
 	int sd[2];
 
 	if (stream_skipped(pair))
@@ -262,6 +261,7 @@ test_silence(struct pair *pair)
 	close(g_mkstemp(path));
 	g_assert_true(g_file_set_contents(path, "[mpa]\nconvert-timeout = 1\n", -1, NULL));
 	g_setenv("ITAPI_CONFIG", path, TRUE);
+	struct end end RI_AT_END(end_close);
 	g_assert_true(end_open(&end));
 	g_unsetenv("ITAPI_CONFIG");
 	g_assert_cmpint(g_unlink(path), ==, 0);
@@ -275,7 +275,6 @@ test_silence(struct pair *pair)
 		close(sd[0]);
 		close(sd[1]);
 	}
-	end_close(&end);
 }
 
 /* The lowest number that no descriptor has. */

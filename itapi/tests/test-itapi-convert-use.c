@@ -74,13 +74,11 @@ static void
 test_large_message(struct pair *pair)
 {
 	struct end *a = &pair->active, *b = &pair->passive;
-	unsigned char *message = g_malloc(LARGE);
+	g_autofree unsigned char *message = g_malloc(LARGE);
 	int sd[2];
 
-	if (stream_skipped(pair)) {
-		g_free(message);
+	if (stream_skipped(pair))
 		return;
-	}
 	for (int i = 0; i < LARGE; i++)
 		message[i] = (unsigned char)(i * 7 + i / 256);
 	for (int i = 0; i < 2; i++) {
@@ -102,7 +100,6 @@ test_large_message(struct pair *pair)
 		received(b, 0x51 + i);
 		begin_anew(pair, sd);
 	}
-	g_free(message);
 }
 
 /* The peer closes while most of the message is not sent yet. */
@@ -110,13 +107,11 @@ static void
 test_message_unread(struct pair *pair)
 {
 	struct end *b = &pair->passive;
-	unsigned char *message = g_malloc0(LARGE);
+	g_autofree unsigned char *message = g_malloc0(LARGE);
 	int sd[2];
 
-	if (stream_skipped(pair)) {
-		g_free(message);
+	if (stream_skipped(pair))
 		return;
-	}
 	for (int i = 0; i < 2; i++) {
 		it_sc_flags_t flags = i ? IT_SC_NO_REQ_REP : IT_SC_DEFAULT;
 		it_event_t event;
@@ -131,7 +126,6 @@ test_message_unread(struct pair *pair)
 		close(sd[1]);
 		end_reset(b);
 	}
-	g_free(message);
 }
 
 /* Carry the waiting octets from one socket to the other; false: there are none. */

@@ -167,14 +167,13 @@ test_wrong(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	int udp, local[2], sd[2], lonely, listener;
-	unsigned char *large = g_malloc0(65537);
+	g_autofree unsigned char *large = g_malloc0(65537);
 
 	g_assert_cmpint(it_socket_convert(0, NULL, IT_SC_DEFAULT, NULL, 0), ==, IT_ERR_INVALID_EP);
 	g_assert_cmpint(it_socket_convert(0, a->ep, IT_SC_DEFAULT, NULL, 5), ==, IT_ERR_FAULT);
 	if (!a->info->socket_conversion_support) {
 		g_assert_cmpint(stream_convert(a, 0, IT_SC_DEFAULT, NULL), ==,
 				IT_ERR_OP_NOT_SUPPORTED);
-		g_free(large);
 		return;
 	}
 	stream_open(sd, AF_INET);
@@ -214,7 +213,6 @@ test_wrong(struct pair *pair)
 	const int all[] = {udp, local[0], local[1], lonely, listener, sd[0], sd[1]};
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++)
 		close(all[i]);
-	g_free(large);
 }
 
 static void

@@ -71,8 +71,8 @@ use_copy(const struct copy *copy, const struct copy *other)
 static void
 test_copies(gconstpointer arg)
 {
-	char *folder = g_dir_make_tmp("itapi-XXXXXX", NULL);
-	char *path = g_build_filename(folder, "libitapi-copy.so", NULL);
+	g_autofree char *folder = g_dir_make_tmp("itapi-XXXXXX", NULL);
+	g_autofree char *path = g_build_filename(folder, "libitapi-copy.so", NULL);
 	struct copy first, second;
 	char *octets;
 	gsize length;
@@ -90,8 +90,6 @@ test_copies(gconstpointer arg)
 	g_unlink(path);
 	g_rmdir(folder);
 	g_free(octets);
-	g_free(path);
-	g_free(folder);
 }
 
 int

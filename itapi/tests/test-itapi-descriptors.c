@@ -55,14 +55,11 @@ test_few(void)
 int
 main(int argc, char **argv)
 {
-	char *path;
-
 	/* No pair_main: it would use the library before the first attempt. */
 	g_test_init(&argc, &argv, NULL);
 	g_assert_cmpint(argc, ==, 2);
 	pair_use(argv[1]);
-	path = g_strdup_printf("/itapi/%s/descriptors/few", argv[1]);
+	g_autofree char *path = g_strdup_printf("/itapi/%s/descriptors/few", argv[1]);
 	g_test_add_func(path, test_few);
-	g_free(path);
 	return g_test_run();
 }

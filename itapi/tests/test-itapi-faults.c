@@ -170,11 +170,10 @@ test_bad_commands(struct pair *pair)
 	if (!faults_meet(&faults))
 		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		char *answer = fault_query(faults.active, bad[i]);
+		g_autofree char *answer = fault_query(faults.active, bad[i]);
 
 		g_test_message("%s", bad[i]);
 		g_assert_cmpstr(answer, !=, "ok");
-		g_free(answer);
 	}
 	pair_establish(pair);
 	pair_disconnect(pair);

@@ -234,7 +234,7 @@ test_limits(void)
 	if (no_child())
 		return;
 
-	char *path = g_strdup_printf("%s/fork.%d.conf", g_get_tmp_dir(), (int)getpid());
+	g_autofree char *path = g_strdup_printf("%s/fork.%d.conf", g_get_tmp_dir(), (int)getpid());
 	struct pair pair;
 
 	g_assert_true(g_file_set_contents(path, "[limits.process]\nqp = 2\n", -1, NULL));
@@ -244,7 +244,6 @@ test_limits(void)
 	pair_close(&pair);
 	g_unsetenv("ITAPI_CONFIG");
 	g_assert_cmpint(unlink(path), ==, 0);
-	g_free(path);
 }
 
 /* A client of the parent's listener, in a child; false: nobody listens there. */

@@ -99,7 +99,6 @@ test_create_unlinked(struct pair *pair)
 static void
 test_create_resources(struct pair *pair)
 {
-	struct end end;
 	it_lmr_handle_t lmr;
 
 	(void)pair;
@@ -109,10 +108,10 @@ test_create_resources(struct pair *pair)
 				     (unsigned)getuid());
 	policy_set(text);
 	g_free(text);
+	struct end end RI_AT_END(end_close);
 	g_assert_true(end_open(&end)); /* this registers its buffer */
 	policy_for_all();
 	g_assert_cmpint(it_lmr_create_unlinked(end.pz, 1, 0, 0, &lmr), ==, IT_ERR_RESOURCES);
-	end_close(&end);
 }
 
 /* A link holds for the requests posted behind it; an unlink ends the peer's rights. */
@@ -126,10 +125,10 @@ test_life(struct pair *pair)
 	it_rmr_context_t context, later;
 	it_lmr_handle_t lmr;
 	it_lmr_param_t params;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	p.iobl.fbo = 700;
 	if (a->info->unlink_fence_support)
@@ -175,7 +174,6 @@ test_life(struct pair *pair)
 	expect_broken(pair);
 	end_next(b->request);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* A region without memory cannot hold data. */
@@ -202,10 +200,10 @@ test_linked_twice(struct pair *pair)
 {
 	struct end *a = &pair->active;
 	it_lmr_handle_t lmr;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	lmr = unlinked(a, PIECES);
@@ -220,7 +218,6 @@ test_linked_twice(struct pair *pair)
 	g_assert_cmpint(it_lmr_unlink(lmr, a->ep, 4, 0), ==, IT_SUCCESS);
 	expect_link(a, 4, IT_DTO_ERR_FLUSHED);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* A region of another zone than the endpoint's is refused like an unknown one. */
@@ -230,10 +227,10 @@ test_other_zone(struct pair *pair)
 	struct end *a = &pair->active;
 	it_pz_handle_t own = a->pz, other;
 	it_lmr_handle_t lmr;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	g_assert_cmpint(it_pz_create(a->ia, &other), ==, IT_SUCCESS);
@@ -245,7 +242,6 @@ test_other_zone(struct pair *pair)
 	expect_broken(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
 	g_assert_cmpint(it_pz_free(other), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* A registered region outside every sharing group can be unlinked and linked to other memory. */
@@ -257,10 +253,10 @@ test_registered(struct pair *pair)
 	it_lmr_triplet_t segment = end_segment(b, 0, 64);
 	it_rmr_context_t context;
 	it_lmr_handle_t lmr;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	g_assert_cmpint(it_lmr_create21(a->pz, a->buffer, NULL, 64, ABSOLUTE, IT_PRIV_ALL,
@@ -286,7 +282,6 @@ test_registered(struct pair *pair)
 		==, IT_ERR_OP_NOT_SUPPORTED); /* a list is not one range */
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* A window on a region of several pieces spans them, and keeps the region from being unlinked. */
@@ -300,10 +295,10 @@ test_window(struct pair *pair)
 	it_lmr_handle_t lmr;
 	it_rmr_handle_t rmr;
 	it_lmr_param_t params;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	lmr = unlinked(a, PIECES);
@@ -332,7 +327,6 @@ test_window(struct pair *pair)
 			IT_ERR_OP_NOT_SUPPORTED);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* The peer invalidates the region with its message; the region can be linked again. */
@@ -346,10 +340,10 @@ test_remote_unlink(struct pair *pair)
 	it_rmr_context_t context;
 	it_lmr_handle_t lmr;
 	it_event_t event;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	lmr = unlinked(a, PIECES);
@@ -368,7 +362,6 @@ test_remote_unlink(struct pair *pair)
 	}
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* --- what is refused --------------------------------------------------------------------- */
@@ -441,10 +434,10 @@ test_link_refused(struct pair *pair)
 	struct end *a = &pair->active;
 	it_ep_handle_t plain;
 	it_iobl_t wrong;
-	struct pieces p;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	a->attr.priv_ops_enable = IT_FALSE;
@@ -481,7 +474,6 @@ test_link_refused(struct pair *pair)
 	g_assert_cmpint(attempt(&good), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_lmr_unlink(good.lmr, a->ep, 0, 0), ==, IT_ERR_INVALID_EP_STATE);
 	g_assert_cmpint(it_lmr_free(good.lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 /* A refused post does not change the region. */
@@ -492,11 +484,11 @@ test_too_many(struct pair *pair)
 	it_rmr_context_t context = 0;
 	it_lmr_handle_t lmr;
 	it_lmr_param_t before, after;
-	struct pieces p;
 	unsigned posted = 0;
 
 	if (!privileged_needs(LINKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	lmr = unlinked(a, PIECES);
@@ -515,7 +507,6 @@ test_too_many(struct pair *pair)
 		expect_link(a, 9, IT_DTO_SUCCESS);
 	pair_disconnect(pair);
 	g_assert_cmpint(it_lmr_free(lmr), ==, IT_SUCCESS);
-	pieces_free(&p);
 }
 
 static void

@@ -395,7 +395,7 @@ test_resources(struct pair *pair)
 	it_listen_handle_t listen;
 	it_ep_handle_t ep;
 	struct end poor;
-	char *path = NULL;
+	g_autofree char *path = NULL;
 	int fd = g_file_open_tmp("itapi-XXXXXX", &path, NULL);
 
 	g_assert_cmpint(fd, >=, 0);
@@ -413,7 +413,6 @@ test_resources(struct pair *pair)
 	g_assert_null(ep);
 	end_close(&poor);
 	g_assert_cmpint(unlink(path), ==, 0);
-	g_free(path);
 }
 
 static void

@@ -79,14 +79,13 @@ barrier(struct node *node)
 static uint64_t
 shmem_kib(void)
 {
-	char *text = NULL;
+	g_autofree char *text = NULL;
 	uint64_t kib = 0;
 
 	g_assert_true(g_file_get_contents("/proc/self/status", &text, NULL, NULL));
 	const char *at = strstr(text, "RssShmem:");
 	if (at != NULL)
 		kib = g_ascii_strtoull(at + strlen("RssShmem:"), NULL, 10);
-	g_free(text);
 	return kib;
 }
 
@@ -384,10 +383,9 @@ static void
 add(void)
 {
 	/* Nothing is opened here: the processes are forked by one that has no adapter. */
-	char *path = g_strdup_printf("/itapi/%s/mesh/all", pair_adapter());
+	g_autofree char *path = g_strdup_printf("/itapi/%s/mesh/all", pair_adapter());
 
 	g_test_add_func(path, test_mesh);
-	g_free(path);
 }
 
 int

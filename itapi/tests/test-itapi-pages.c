@@ -215,7 +215,7 @@ child_live(const struct place *place, int go, int value)
 static void
 test_fork(struct pair *pair)
 {
-	struct place place = place_new(&pair->passive, 3 * 4096);
+	struct place place RI_AT_END(place_free) = place_new(&pair->passive, 3 * 4096);
 	int go[2], status = 0;
 	pid_t child;
 
@@ -241,14 +241,13 @@ test_fork(struct pair *pair)
 	expect_octets(peer_reads(pair, &place, 0, place.size), place.size, 0x54);
 	expect_octets(place.at, place.size, 0x54);
 	pair_disconnect(pair);
-	place_free(&place);
 }
 
 /* Children that start a program, one after the other, while the peer writes. */
 static void
 test_exec(struct pair *pair)
 {
-	struct place place = place_new(&pair->passive, 3 * 4096);
+	struct place place RI_AT_END(place_free) = place_new(&pair->passive, 3 * 4096);
 
 	pair_establish(pair);
 	for (int i = 1; i <= 20; i++) {
@@ -268,14 +267,13 @@ test_exec(struct pair *pair)
 		g_assert_cmpint(status, ==, 0);
 	}
 	pair_disconnect(pair);
-	place_free(&place);
 }
 
 /* Memory that is registered after a child was forked, and lay in a page that both have. */
 static void
 test_fork_first(struct pair *pair)
 {
-	struct place place = {.size = 2 * 4096};
+	struct place place RI_AT_END(place_free) = {.size = 2 * 4096};
 	int go[2], status = 0;
 	pid_t child;
 
@@ -300,7 +298,6 @@ test_fork_first(struct pair *pair)
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
 	pair_disconnect(pair);
-	place_free(&place);
 }
 
 /* --- the limit of locked memory ------------------------------------------------------------------ */
@@ -330,7 +327,8 @@ test_limit(struct pair *pair)
 {
 	struct end *end = &pair->active;
 	struct rlimit old, small;
-	struct place place = {.size = (size_t)1 << 20}, part;
+	struct place place RI_AT_END(place_free) = {.size = (size_t)1 << 20};
+	struct place part;
 	it_status_t status;
 
 	place.at =
@@ -353,7 +351,6 @@ test_limit(struct pair *pair)
 	right_set(true);
 	g_assert_cmpint(setrlimit(RLIMIT_MEMLOCK, &old), ==, 0);
 	place_register(end, &place);
-	place_free(&place);
 }
 
 static void

@@ -38,7 +38,7 @@ static void
 expect_privilege(bool privileged)
 {
 	it_status_t possible = privileged ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE;
-	struct end end;
+	struct end end RI_AT_END(end_close);
 	it_lmr_handle_t lmr;
 	it_io_addr_t io;
 	size_t mapped;
@@ -68,7 +68,6 @@ expect_privilege(bool privileged)
 	g_assert_cmpint(status, ==, able ? possible : IT_ERR_PRIV_OPS_UNAVAILABLE);
 	g_assert_true((end.info->direct_lmr_handle != NULL) ==
 		      (privileged_has(PRIVILEGED_DIRECT) && privileged));
-	end_close(&end);
 }
 
 /* the capability, or an entry in the policy, as it was when the adapter was opened. */
@@ -171,7 +170,6 @@ test_map(struct pair *pair)
 static void
 test_map_resources(struct pair *pair)
 {
-	struct end end;
 	it_io_addr_t io;
 	size_t mapped;
 	char *text;
@@ -183,13 +181,13 @@ test_map_resources(struct pair *pair)
 			       (unsigned)getuid(), (unsigned)END_BUFFER + 100);
 	policy_set(text);
 	g_free(text);
+	struct end end RI_AT_END(end_close);
 	g_assert_true(end_open(&end)); /* this registers END_BUFFER */
 	policy_for_all();
 	g_assert_cmpint(it_mem_map(end.ia, end.buffer, 0, 101, &io, &mapped), ==, IT_ERR_RESOURCES);
 	g_assert_cmpint(it_mem_map(end.ia, end.buffer, 0, 100, &io, &mapped), ==, IT_SUCCESS);
 	g_assert_cmpint(it_mem_unmap(end.ia, io, mapped), ==, IT_SUCCESS);
 	g_assert_cmpint(it_mem_map(end.ia, end.buffer, 0, 100, &io, &mapped), ==, IT_SUCCESS);
-	end_close(&end);
 }
 
 /* --- lists in registrations -------------------------------------------------------------- */
@@ -212,11 +210,11 @@ static void
 test_list_refused(struct pair *pair)
 {
 	struct end *end = &pair->active;
-	struct pieces p;
 	it_lmr_handle_t lmr;
 
 	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_PAGES | PRIVILEGED_BLOCKS))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	g_assert_cmpint(create(end, &p, NULL, 100, RELATIVE), ==, IT_SUCCESS);
 	g_assert_cmpint(create(end, &p, NULL, 100, ABSOLUTE), ==, IT_SUCCESS);
@@ -256,7 +254,6 @@ test_list_refused(struct pair *pair)
 	g_assert_cmpint(it_lmr_create21(end->pz, NULL, &p.iobl, 100, RELATIVE, IT_PRIV_NONE,
 					IT_LMR_FLAG_NONE, 0, &lmr, NULL),
 			==, IT_ERR_INVALID_PRIVS);
-	pieces_free(&p);
 }
 
 /* Every octet of a list can be accessed by the peer and locally, in the order of the list. */
@@ -312,11 +309,10 @@ move_through(struct pair *pair, const struct pieces *p, it_addr_mode_t mode, siz
 static void
 test_list_shapes(struct pair *pair)
 {
-	struct pieces p;
-
 	if (!privileged_needs(PRIVILEGED_OPS | PRIVILEGED_PAGES | PRIVILEGED_BLOCKS |
 			      PRIVILEGED_VE))
 		return;
+	struct pieces p RI_AT_END(pieces_free);
 	pieces_make(&p);
 	privileged_establish(pair);
 	move_through(pair, &p, RELATIVE, PIECES * p.size);
@@ -338,7 +334,6 @@ test_list_shapes(struct pair *pair)
 	p.iobl.list.ve_list.list_elt = NULL;
 	g_assert_cmpint(create(&pair->active, &p, NULL, 100, RELATIVE), ==, IT_ERR_INVALID_IOBL);
 	pair_disconnect(pair);
-	pieces_free(&p);
 }
 
 /* --- the direct LMR ---------------------------------------------------------------------- */

@@ -387,7 +387,7 @@ survivor_close(struct survivor *me)
 static void
 survive_client(const char *mode, gulong us)
 {
-	struct survivor *me = g_new0(struct survivor, 1);
+	g_autofree struct survivor *me = g_new0(struct survivor, 1);
 	struct place far = {0};
 	struct killed killed;
 	struct place near;
@@ -416,14 +416,13 @@ survive_client(const char *mode, gulong us)
 	if (strcmp(mode, "exec") == 0)
 		victim_kill(&killed);
 	survivor_close(me);
-	g_free(me);
 }
 
 /* This process connected to the victim, and is in the middle of its own work. */
 static void
 survive_server(const char *mode, gulong us)
 {
-	struct survivor *me = g_new0(struct survivor, 1);
+	g_autofree struct survivor *me = g_new0(struct survivor, 1);
 	struct killed killed;
 	struct place far;
 	it_event_t event;
@@ -450,7 +449,6 @@ survive_server(const char *mode, gulong us)
 	if (strcmp(mode, "exec") == 0)
 		victim_kill(&killed);
 	survivor_close(me);
-	g_free(me);
 }
 
 /* Descriptors that are open when no adapter is, after the library was used. */
@@ -488,7 +486,7 @@ test_server_killed(gconstpointer mode)
 static void
 test_mute_server_killed(void)
 {
-	struct survivor *me = g_new0(struct survivor, 1);
+	g_autofree struct survivor *me = g_new0(struct survivor, 1);
 	struct killed killed;
 	it_event_t event;
 	char line[64];
@@ -508,7 +506,6 @@ test_mute_server_killed(void)
 		g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 	}
 	survivor_close(me);
-	g_free(me);
 }
 
 /*
@@ -519,7 +516,7 @@ static void
 test_mute_client_killed(void)
 {
 	const bool may_come_up = strcmp(pair_adapter(), "shm:iwarp") == 0;
-	struct survivor *me = g_new0(struct survivor, 1);
+	g_autofree struct survivor *me = g_new0(struct survivor, 1);
 	struct killed killed;
 	it_status_t status;
 	it_event_t event;
@@ -542,7 +539,6 @@ test_mute_client_killed(void)
 		g_assert_cmpint(status, ==, IT_ERR_INVALID_CN_EST_ID);
 	}
 	survivor_close(me);
-	g_free(me);
 }
 
 /*
@@ -552,7 +548,7 @@ test_mute_client_killed(void)
 static void
 test_client_left(void)
 {
-	struct survivor *me = g_new0(struct survivor, 1);
+	g_autofree struct survivor *me = g_new0(struct survivor, 1);
 	it_ep_handle_t eps[LEAVERS];
 	struct killed killed;
 	it_event_t event;
@@ -583,7 +579,6 @@ test_client_left(void)
 		g_assert_cmpint(it_ep_free(eps[i]), ==, IT_SUCCESS);
 	me->pair.passive.ep = eps[0];
 	survivor_close(me);
-	g_free(me);
 }
 
 int

@@ -287,7 +287,7 @@ test_shared_port(struct pair *pair)
 {
 	const uint16_t port = pair->qual.conn_qual.port;
 	it_listen_handle_t listen = NULL, second = NULL;
-	struct end inward;
+	struct end inward RI_AT_END(end_close);
 
 	pair_use("iwarp:lo");
 	g_assert_true(end_open(&inward));
@@ -317,7 +317,6 @@ test_shared_port(struct pair *pair)
 		/* No listener is left there, though a socket may be. */
 		g_assert_cmpint(try_plain("127.0.1.1", port), ==, -1);
 	}
-	end_close(&inward);
 }
 
 /*
@@ -340,7 +339,7 @@ await_offline(const struct end *end, it_evd_handle_t evd, size_t spigot)
 static void
 test_which(struct pair *pair)
 {
-	struct end all;
+	struct end all RI_AT_END(end_close);
 	it_evd_handle_t evd;
 	it_ia_info_t *info;
 	size_t spigot = SIZE_MAX;
@@ -366,7 +365,6 @@ test_which(struct pair *pair)
 			spigot = i;
 	g_assert_true(end_is_online(&all, spigot)); /* the loopback interface, for example */
 	g_assert_cmpint(it_evd_free(evd), ==, IT_SUCCESS);
-	end_close(&all);
 }
 
 static bool
@@ -383,7 +381,7 @@ has_ipv4(const it_spigot_info_t *spigot, const char *text)
 static void
 expect_first(const char *address)
 {
-	struct end all;
+	struct end all RI_AT_END(end_close);
 
 	pair_use("iwarp");
 	g_assert_true(end_open(&all));
@@ -391,7 +389,6 @@ expect_first(const char *address)
 	g_assert_cmpuint(all.info->num_spigots, >=, 3);
 	g_assert_true(has_ipv4(&all.info->spigot_info[0], address));
 	g_assert_true(has_ipv4(&all.info->spigot_info[all.info->num_spigots - 1], "127.0.0.1"));
-	end_close(&all);
 }
 
 /* Spigot 0 is the interface of the default route. */
@@ -435,7 +432,7 @@ static void
 test_convert(struct pair *pair)
 {
 	struct end *end = &pair->active;
-	struct end all;
+	struct end all RI_AT_END(end_close);
 
 	expect_conversion(end, "10.99.0.1", IT_SUCCESS);
 	expect_conversion(end, "127.0.0.1", IT_ERR_INVALID_CONVERSION);
@@ -464,7 +461,6 @@ test_convert(struct pair *pair)
 	expect_conversion(&all, "127.0.0.1", IT_SUCCESS);
 	expect_conversion(&all, "127.0.1.1", IT_SUCCESS);
 	expect_conversion(&all, "10.99.0.1", IT_SUCCESS);
-	end_close(&all);
 }
 
 /* --- each with a cable of its own, or not at all -------------------------------------------- */

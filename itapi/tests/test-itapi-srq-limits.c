@@ -94,7 +94,7 @@ static void
 test_waiter_leaves(struct pair *pair)
 {
 	struct shared_link link[2];
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_event_t event;
 
 	shared_open(&s, pair);
@@ -114,7 +114,6 @@ test_waiter_leaves(struct pair *pair)
 		      event.event_number == IT_CM_MSG_CONN_DISCONNECT_EVENT);
 	g_assert_cmpint(it_ep_free(link[0].active), ==, IT_SUCCESS);
 	shared_disconnect(&s, &link[1]);
-	shared_close(&s);
 }
 
 /* no receive is posted: the connection pauses for a bounded time, then ends. */
@@ -122,7 +121,7 @@ static void
 test_ruling_34(struct pair *pair)
 {
 	struct shared_link link;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	link = shared_connect(&s, 0, NONE);
@@ -135,7 +134,6 @@ test_ruling_34(struct pair *pair)
 	if (pair->active.info->transport_type == IT_IB_TRANSPORT)
 		g_assert_cmpint(s.failure, ==, IT_DTO_ERR_RECEIVER_NOT_READY);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /* --- low watermark ----------------------------------------------------------------------- */
@@ -146,7 +144,7 @@ test_low(struct pair *pair)
 {
 	const unsigned int low = IT_SRQ_PARAM_LOW_WATERMARK;
 	struct shared_link link;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	link = shared_connect(&s, 0, NONE);
@@ -177,7 +175,6 @@ test_low(struct pair *pair)
 	}
 	shared_expect_none(&s); /* switched off */
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /* --- high watermarks --------------------------------------------------------------------- */
@@ -220,7 +217,7 @@ test_high_values(struct pair *pair)
 	const unsigned int hard = IT_EP_PARAM_HARD_HI_WATERMARK;
 	const it_ia_info_t *info = pair->passive.info;
 	struct shared_link link;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_ep_param_t params;
 
 	shared_open(&s, pair);
@@ -254,7 +251,6 @@ test_high_values(struct pair *pair)
 	g_assert_cmpint(modify(pair->passive.ep, soft, 1, 0), ==, IT_ERR_SOFT_HI_WATERMARK);
 	g_assert_cmpint(modify(pair->passive.ep, hard, 0, 1), ==, IT_ERR_HARD_HI_WATERMARK);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /* Let `count` more messages arrive without taking their completions. */
@@ -271,7 +267,7 @@ test_soft(struct pair *pair)
 {
 	const unsigned int soft = IT_EP_PARAM_SOFT_HI_WATERMARK;
 	struct shared_link link;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	for (unsigned i = 0; i < SHARED_SIZE; i++)
@@ -298,7 +294,6 @@ test_soft(struct pair *pair)
 	for (unsigned i = 5; i < 7; i++)
 		g_assert_cmpuint(shared_receive(&s, link.passive), ==, i);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /*
@@ -309,7 +304,7 @@ static void
 test_hard(struct pair *pair)
 {
 	struct shared_link link[2];
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	for (unsigned i = 0; i < 6; i++)
@@ -330,7 +325,6 @@ test_hard(struct pair *pair)
 		g_assert_cmpuint(shared_receive(&s, link[1].passive), ==, i);
 	shared_disconnect(&s, &link[0]);
 	shared_disconnect(&s, &link[1]);
-	shared_close(&s);
 }
 
 /*
@@ -341,7 +335,7 @@ static void
 test_hard_lowered(struct pair *pair)
 {
 	struct shared_link link;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_event_t event;
 
 	shared_open(&s, pair);
@@ -358,7 +352,6 @@ test_hard_lowered(struct pair *pair)
 		continue;
 	shared_drain(&s);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /* --- many -------------------------------------------------------------------------------- */
@@ -427,7 +420,7 @@ test_crowd(struct pair *pair)
 {
 	struct sender sender[SENDERS];
 	it_evd_handle_t usual = pair->active.request;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	for (unsigned i = 0; i < SENDERS; i++) {
@@ -452,7 +445,6 @@ test_crowd(struct pair *pair)
 			shared_disconnect(&s, &sender[i].link[k]);
 		g_assert_cmpint(it_evd_free(sender[i].request), ==, IT_SUCCESS);
 	}
-	shared_close(&s);
 }
 
 static void

@@ -100,7 +100,7 @@ test_create_resources(struct pair *pair)
 {
 	char *path = NULL;
 	int fd = g_file_open_tmp("itapi-XXXXXX", &path, NULL);
-	struct end end;
+	struct end end RI_AT_END(end_close);
 	it_srq_handle_t srq[2];
 
 	(void)pair;
@@ -116,7 +116,6 @@ test_create_resources(struct pair *pair)
 	g_assert_cmpint(it_srq_create(end.pz, 1, 1, &srq[1]), ==, IT_ERR_RESOURCES);
 	g_assert_null(srq[1]);
 	g_assert_cmpint(it_srq_free(srq[0]), ==, IT_SUCCESS);
-	end_close(&end);
 }
 
 /* An S-RQ is queried by a mask. */
@@ -124,7 +123,7 @@ static void
 test_query(struct pair *pair)
 {
 	struct end *end = &pair->passive;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_srq_param_t params;
 	it_srq_param_t all;
 
@@ -145,7 +144,6 @@ test_query(struct pair *pair)
 			IT_ERR_INVALID_MASK);
 	g_assert_cmpint(it_srq_query(s.srq, (it_srq_param_mask_t)0x03, &params), ==,
 			IT_ERR_INVALID_MASK);
-	shared_close(&s);
 }
 
 /* A size for which there is no memory. */
@@ -182,7 +180,7 @@ test_modify(struct pair *pair)
 {
 	const unsigned int size = IT_SRQ_PARAM_MAX_RECV_DTO;
 	const unsigned int low = IT_SRQ_PARAM_LOW_WATERMARK;
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_srq_param_t params = {0};
 
 	shared_open(&s, pair);
@@ -195,7 +193,6 @@ test_modify(struct pair *pair)
 	g_assert_cmpint(shared_modify(&s, low, 0, SHARED_SIZE + 1), ==, IT_ERR_SRQ_LOW_WATERMARK);
 	if (!pair->passive.info->srq_resizable) {
 		g_assert_cmpint(shared_modify(&s, size, 32, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
-		shared_close(&s);
 		return;
 	}
 	g_assert_cmpint(shared_modify(&s, size, 0, 0), ==, IT_ERR_INVALID_SRQ_SIZE);
@@ -229,7 +226,6 @@ test_modify(struct pair *pair)
 	else
 		g_assert_cmpuint(shared_query(&s).max_recv_dtos, ==, 4);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 static it_status_t
@@ -277,14 +273,13 @@ static void
 test_ruling_33(struct pair *pair)
 {
 	it_lmr_triplet_t segment = end_segment(&pair->passive, 0, 8);
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	struct shared_link link = shared_connect(&s, 0, IT_HARD_HI_WATERMARK_DISABLE);
 	g_assert_cmpint(it_post_recv((it_handle_t)link.passive, &segment, 1, 0, 0), ==,
 			IT_ERR_INVALID_EP);
 	shared_disconnect(&s, &link);
-	shared_close(&s);
 }
 
 /* --- endpoints --------------------------------------------------------------------------- */
@@ -351,7 +346,7 @@ static void
 test_receive(struct pair *pair)
 {
 	struct shared_link link[3];
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, pair);
 	for (unsigned i = 0; i < 3; i++)
@@ -373,7 +368,6 @@ test_receive(struct pair *pair)
 	for (unsigned i = 0; i < 3; i++)
 		shared_disconnect(&s, &link[i]);
 	end_expect_none(pair->passive.recv);
-	shared_close(&s);
 }
 
 /* Some devices check the buffers against the endpoint's zone; then such an endpoint is refused. */
@@ -442,7 +436,7 @@ test_flush(struct pair *pair)
 {
 	struct end *passive = &pair->passive;
 	struct shared_link link[2];
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	it_event_t event;
 
 	shared_open(&s, pair);
@@ -479,7 +473,6 @@ test_flush(struct pair *pair)
 	g_assert_cmpuint(shared_receive(&s, link[0].passive), ==, 77);
 	shared_disconnect(&s, &link[0]);
 	shared_disconnect(&s, &link[1]);
-	shared_close(&s);
 }
 
 /* The adapter is freed with everything under it. */

@@ -111,7 +111,7 @@ static it_evd_handle_t
 overflowed(struct pair *pair)
 {
 	it_ep_attributes_t attr = dgram_attr();
-	struct dgram a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	it_evd_handle_t small = NULL;
 	it_evd_param_t params = {0};
 	it_ep_param_t id;
@@ -133,7 +133,6 @@ overflowed(struct pair *pair)
 	}
 	while (!params.evd_overflowed)
 		pair_ok(it_evd_query(small, IT_EVD_PARAM_OVERFLOWED, &params));
-	dgram_close(&a);
 	return small;
 }
 
@@ -233,9 +232,8 @@ static void
 test_query(struct pair *pair)
 {
 	it_ep_param_t params, untouched;
-	struct dgram a;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	pair_ok(it_ep_query(a.ep, IT_EP_PARAM_ALL, &params));
 	g_assert_true(params.ia == a.end->ia);
 	g_assert_true(params.pz == a.end->pz);
@@ -265,7 +263,6 @@ test_query(struct pair *pair)
 	g_assert_cmpmem(&params, sizeof(params), &untouched, sizeof(untouched));
 	pair_ok(it_ep_query(a.end->ep, IT_EP_PARAM_EP_ID | IT_EP_PARAM_EP_KEY, &params));
 	g_assert_cmpmem(&params, sizeof(params), &untouched, sizeof(untouched));
-	dgram_close(&a);
 }
 
 /* A datagram endpoint is modified by a mask. */
@@ -276,9 +273,8 @@ test_modify(struct pair *pair)
 	it_dg_remote_ep_addr_t target;
 	it_lmr_triplet_t beyond;
 	it_ep_param_t params;
-	struct dgram a;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	attr.srv.ud.ep_info.ud_ep_key = KEY + 1;
 	pair_ok(it_ep_modify(a.ep, IT_EP_PARAM_EP_KEY, &attr));
 	dgram_offer(&a, 4096, HEADER + 8, 1);
@@ -321,7 +317,6 @@ test_modify(struct pair *pair)
 	while (dgram_state(a.ep) == IT_EP_STATE_UD_OPERATIONAL)
 		g_thread_yield();
 	g_assert_cmpint(it_ep_modify(a.ep, IT_EP_PARAM_EP_KEY, &attr), ==, IT_ERR_INVALID_EP_STATE);
-	dgram_close(&a);
 }
 
 /* Every call for connected endpoints, on a datagram endpoint. */
@@ -333,10 +328,9 @@ test_types(struct pair *pair)
 	it_rmr_triplet_t sink = {.length = 8};
 	it_rmr_context_t context;
 	it_rmr_handle_t rmr = NULL;
-	struct dgram a;
 	it_dg_remote_ep_addr_t target;
 
-	a = dgram_open(pair, end);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, end);
 	target = dgram_target(a.way, &a.info);
 	g_assert_cmpint(it_post_send(a.ep, &segment, 1, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_post_send_and_unlink(a.ep, &segment, 1, 0, 0, 1), ==,
@@ -371,7 +365,6 @@ test_types(struct pair *pair)
 	g_assert_cmpint(it_post_sendto(end->ep, &segment, 1, 0, 0, &target), ==,
 			IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_post_recvfrom(end->ep, &segment, 1, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
-	dgram_close(&a);
 }
 
 /* Links of regions need a privileged process, but the endpoint is checked first. */
@@ -380,14 +373,12 @@ test_link_types(struct pair *pair)
 {
 	const it_iobl_t iobl = {0};
 	it_rmr_context_t context;
-	struct dgram a;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	g_assert_cmpint(it_lmr_link(a.end->lmr, a.end->buffer, &iobl, 8, IT_ADDR_MODE_ABSOLUTE,
 				    IT_PRIV_LOCAL, a.ep, 0, 0, &context),
 			==, IT_ERR_INVALID_EP_TYPE);
 	g_assert_cmpint(it_lmr_unlink(a.end->lmr, a.ep, 0, 0), ==, IT_ERR_INVALID_EP_TYPE);
-	dgram_close(&a);
 }
 
 /* A datagram with wrong arguments is refused. */
@@ -400,10 +391,9 @@ test_sendto(struct pair *pair)
 	it_lmr_triplet_t many[64];
 	it_pz_handle_t pz = NULL;
 	it_status_t status;
-	struct dgram a;
 	guint posted = 0;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	good = dgram_target(a.way, &a.info);
 	segment = end_segment(a.end, 0, 8);
 	wrong = segment;
@@ -436,7 +426,6 @@ test_sendto(struct pair *pair)
 	while ((status = it_post_sendto(a.ep, &segment, 1, 0, SIGNALED, &good)) == IT_SUCCESS)
 		g_assert_cmpuint(++posted, <, 1000);
 	g_assert_cmpint(status, ==, IT_ERR_TOO_MANY_POSTS);
-	dgram_close(&a);
 }
 
 /* A receive for datagrams with wrong arguments is refused. */
@@ -446,10 +435,9 @@ test_recvfrom(struct pair *pair)
 	it_lmr_triplet_t segment, wrong;
 	it_lmr_triplet_t many[64];
 	it_status_t status;
-	struct dgram a;
 	guint posted = 0;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	segment = end_segment(a.end, 0, 8);
 	wrong = segment;
 	wrong.lmr = pair->passive.lmr;
@@ -465,7 +453,6 @@ test_recvfrom(struct pair *pair)
 	while ((status = it_post_recvfrom(a.ep, &segment, 1, 0, 0)) == IT_SUCCESS)
 		g_assert_cmpuint(++posted, <, 1000);
 	g_assert_cmpint(status, ==, IT_ERR_TOO_MANY_POSTS);
-	dgram_close(&a);
 }
 
 /* Address handles are created, queried, modified and freed. */

@@ -85,10 +85,9 @@ test_story(struct pair *pair)
 {
 	it_ud_svc_req_handle_t svc;
 	it_event_t event;
-	struct dgram a, b;
 
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	svc = query_service(pair, 0);
 	pair_ok(it_ud_service_request(svc));
 	event = end_expect(b.end->cm_req, IT_CM_REQ_UD_SERVICE_REQUEST_EVENT);
@@ -119,8 +118,6 @@ test_story(struct pair *pair)
 	end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpmem(b.end->buffer + 4096 + HEADER, 12, a.end->buffer, 12);
 	pair_ok(it_ud_service_request_handle_free(svc));
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* Every answer there is, to the same query again and again; endpoint numbers come only with the first. */

@@ -24,11 +24,10 @@ test_told(struct pair *pair)
 static void
 test_arrives(struct pair *pair)
 {
-	struct dgram a, b;
 	it_event_t event;
 
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	dgram_fill(&a, 1000);
 	dgram_offer(&b, 4096, HEADER + 1000, 1);
 	dgram_send(&a, &b.info, 1000, 2);
@@ -46,20 +45,17 @@ test_arrives(struct pair *pair)
 	event = end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	g_assert_true(event.dto_cmpl.ep == a.ep);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 1000);
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* The event is enough to answer: the sender's number, and the path back. */
 static void
 test_answered(struct pair *pair)
 {
-	struct dgram a, b;
 	it_addr_handle_t back;
 	it_event_t event;
 
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	dgram_offer(&a, 8192, HEADER + 4, 1);
 	dgram_offer(&b, 8192, HEADER + 4, 2);
 	dgram_send(&a, &b.info, 4, 3);
@@ -72,24 +68,19 @@ test_answered(struct pair *pair)
 	event = end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.all_dto_cmpl.ud_ep_id, ==, b.info.ud_ep_id);
 	g_assert_cmpmem(a.end->buffer + 8192 + HEADER, 4, "\x5a\x5a\x5a\x5a", 4);
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* An endpoint sends a datagram to itself. */
 static void
 test_to_itself(struct pair *pair)
 {
-	struct dgram a;
-
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	dgram_fill(&a, 100);
 	dgram_offer(&a, 4096, HEADER + 100, 1);
 	dgram_send(&a, &a.info, 100, 2);
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 	end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	g_assert_cmpmem(a.end->buffer + 4096 + HEADER, 100, a.end->buffer, 100);
-	dgram_close(&a);
 }
 
 /* From length 0 to the spigot's maximum, gathered and scattered. */
@@ -98,11 +89,10 @@ test_sizes(struct pair *pair)
 {
 	size_t most = pair->active.info->spigot_info[0].max_ud_send_len;
 	it_dg_remote_ep_addr_t target;
-	struct dgram a, b;
 	it_event_t event;
 
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	target = dgram_target(a.way, &b.info);
 	dgram_fill(&a, most);
 	const it_lmr_triplet_t from[] = {
@@ -125,8 +115,6 @@ test_sizes(struct pair *pair)
 	pair_ok(it_post_sendto(a.ep, NULL, 0, 4, SIGNALED, &target));
 	event = end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, HEADER);
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* What was sent is lost; the next datagram arrives in the receive of b, which has cookie 9. */
@@ -145,11 +133,10 @@ arrives_after(const struct dgram *a, const struct dgram *b)
 static void
 test_lost(struct pair *pair)
 {
-	struct dgram a, b;
 	it_remote_ep_info_t to;
 
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	dgram_send(&a, &b.info, 10, 1); /* no receive posted */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 1, IT_DTO_SUCCESS);
 	dgram_offer(&a, 8192, HEADER + 10, 8);
@@ -165,34 +152,28 @@ test_lost(struct pair *pair)
 	dgram_send(&a, &to, 10, 3); /* no such endpoint */
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	arrives_after(&a, &b);
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* One that is too long for the receive is lost, and the receive is there for the next. */
 static void
 test_too_long(struct pair *pair)
 {
-	struct dgram a, b;
-
-	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	dgram_offer(&b, 4096, HEADER + 10, 9);
 	dgram_send(&a, &b.info, 11, 4);
 	end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 4, IT_DTO_SUCCESS);
 	arrives_after(&a, &b);
-	dgram_close(&a);
-	dgram_close(&b);
 }
 
 /* Sent before its address handle, or its endpoint, is freed. */
 static void
 test_frees(struct pair *pair)
 {
-	struct dgram a, b;
+	struct dgram a;
 
 	a = dgram_open(pair, &pair->active);
-	b = dgram_open(pair, &pair->passive);
+	struct dgram b RI_AT_END(dgram_close) = dgram_open(pair, &pair->passive);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
 		dgram_offer(&b, 4096, HEADER + 10, i);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
@@ -205,7 +186,6 @@ test_frees(struct pair *pair)
 		end_done(b.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, i, IT_DTO_SUCCESS);
 	for (it_dto_cookie_t i = 0; i < RECV_SLOTS; i++)
 		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, i, IT_DTO_SUCCESS);
-	dgram_close(&b);
 }
 
 /* Suppressed completions, slots, and the solicited flag. */
@@ -296,9 +276,8 @@ test_hasty_reset(struct pair *pair)
 {
 	it_dg_remote_ep_addr_t target;
 	it_lmr_triplet_t beyond;
-	struct dgram a;
 
-	a = dgram_open(pair, &pair->active);
+	struct dgram a RI_AT_END(dgram_close) = dgram_open(pair, &pair->active);
 	target = dgram_target(a.way, &a.info);
 	beyond = end_segment(a.end, END_BUFFER - 4, 8);
 	for (guint round = 0; round < 300; round++) {
@@ -311,7 +290,6 @@ test_hasty_reset(struct pair *pair)
 		end_done(a.end->recv, IT_DTO_UD_RECV_CMPL_EVENT, 2, IT_DTO_SUCCESS);
 		end_done(a.end->request, IT_DTO_SEND_CMPL_EVENT, 3, IT_DTO_SUCCESS);
 	}
-	dgram_close(&a);
 }
 
 /* A receive whose memory was freed ends its own endpoint and no other. */

@@ -6,47 +6,48 @@
 #include <string.h>
 #include <unistd.h>
 
-static void
-prepare_on(struct attempt *a, const struct ri_host *host)
+static struct attempt
+prepare_on(const struct ri_host *host)
 {
-	memset(a, 0, sizeof(*a));
-	a->peer = -1;
-	fixture_open_on(&a->f, host);
-	a->qp = fixture_qp(&a->f, CTX, 4, 3);
-	a->listener = raw_listen(&a->port);
-	fixture_connect_req(&a->req, a->qp, false, a->port);
-	a->req.pdata_len = 5;
-	memcpy(a->req.pdata, "hello", 5);
+	struct attempt a = {.peer = -1, .f = fixture_open_on(host)};
+
+	a.qp = fixture_qp(&a.f, CTX, 4, 3);
+	a.listener = raw_listen(&a.port);
+	fixture_connect_req(&a.req, a.qp, false, a.port);
+	a.req.pdata_len = 5;
+	memcpy(a.req.pdata, "hello", 5);
+	return a;
 }
 
-void
-attempt_prepare(struct attempt *a)
+struct attempt
+attempt_prepare(void)
 {
-	prepare_on(a, kal_host_default());
+	return prepare_on(kal_host_default());
 }
 
-static void
-prepare_asking_on(struct attempt *a, const struct ri_host *host)
+static struct attempt
+prepare_asking_on(const struct ri_host *host)
 {
 	g_setenv("ITAPI_MPA_PEER_TO_PEER", "on", TRUE);
-	prepare_on(a, host);
+	struct attempt a = prepare_on(host);
 	g_unsetenv("ITAPI_MPA_PEER_TO_PEER");
+	return a;
 }
 
-void
-attempt_prepare_asking(struct attempt *a)
+struct attempt
+attempt_prepare_asking(void)
 {
-	prepare_asking_on(a, kal_host_default());
+	return prepare_asking_on(kal_host_default());
 }
 
-void
-attempt_prepare_frozen(struct attempt *a, bool asking)
+struct attempt
+attempt_prepare_frozen(bool asking)
 {
-	if (asking)
-		prepare_asking_on(a, fixture_frozen_host());
-	else
-		prepare_on(a, fixture_frozen_host());
-	a->req.timeout_us = G_TIME_SPAN_MINUTE;
+	const struct ri_host *host = fixture_frozen_host();
+	struct attempt a = asking ? prepare_asking_on(host) : prepare_on(host);
+
+	a.req.timeout_us = G_TIME_SPAN_MINUTE;
+	return a;
 }
 
 static uint64_t

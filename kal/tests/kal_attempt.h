@@ -22,14 +22,14 @@ struct attempt {
 };
 
 /* A client, a queue pair, a raw listener, and a request with the private data "hello". */
-void attempt_prepare(struct attempt *a);
+struct attempt attempt_prepare(void);
 /* The same, and the Request will ask for peer-to-peer mode. */
-void attempt_prepare_asking(struct attempt *a);
+struct attempt attempt_prepare_asking(void);
 /*
  * The same, asking or not, on a host on which time stands still: req.timeout_us, which is a minute then, is over when
  * the test says so.
  */
-void attempt_prepare_frozen(struct attempt *a, bool asking);
+struct attempt attempt_prepare_frozen(bool asking);
 /* The time of a frozen attempt passes. It must have been set to req.timeout_us after the call. */
 void attempt_time_passes(struct attempt *a);
 /* Connect. */

@@ -63,14 +63,14 @@ fixture_config(const char *text)
 	g_setenv("ITAPI_CONFIG", path, TRUE);
 }
 
-void
-fixture_open(struct fixture *f)
+struct fixture
+fixture_open(void)
 {
-	fixture_open_on(f, kal_host_default());
+	return fixture_open_on(kal_host_default());
 }
 
-void
-fixture_open_on(struct fixture *f, const struct ri_host *host)
+struct fixture
+fixture_open_on(const struct ri_host *host)
 {
 	struct kal_client_params params = {.host = host};
 	struct kal_rnic_open_req open = {.name = "fake"};
@@ -78,20 +78,22 @@ fixture_open_on(struct fixture *f, const struct ri_host *host)
 	struct kal_id_rep id;
 	struct kal_cq_create_req cq = {.entries = 10, .ctx = 0xc0};
 	struct kal_cq_rep cq_rep;
+	struct fixture f;
 
-	g_assert_cmpint(kal_client_open(&params, &f->client), ==, RI_SUCCESS);
+	g_assert_cmpint(kal_client_open(&params, &f.client), ==, RI_SUCCESS);
 	g_assert_cmpint(
-		fixture_call(f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
+		fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
 		RI_SUCCESS);
-	f->rnic = opened.id;
-	g_assert_cmpint(fixture_call(f, KAL_PD_CREATE, &(struct kal_id_req){f->rnic},
+	f.rnic = opened.id;
+	g_assert_cmpint(fixture_call(&f, KAL_PD_CREATE, &(struct kal_id_req){f.rnic},
 				     sizeof(struct kal_id_req), &id, sizeof(id)),
 			==, RI_SUCCESS);
-	f->pd = id.id;
-	cq.rnic = f->rnic;
-	g_assert_cmpint(fixture_call(f, KAL_CQ_CREATE, &cq, sizeof(cq), &cq_rep, sizeof(cq_rep)),
+	f.pd = id.id;
+	cq.rnic = f.rnic;
+	g_assert_cmpint(fixture_call(&f, KAL_CQ_CREATE, &cq, sizeof(cq), &cq_rep, sizeof(cq_rep)),
 			==, RI_SUCCESS);
-	f->cq = cq_rep.id;
+	f.cq = cq_rep.id;
+	return f;
 }
 
 /* --- a host on which time stands still --------------------------------------------------------- */

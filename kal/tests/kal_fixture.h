@@ -10,16 +10,17 @@
 #include "fake_provider.h"
 #include "kal_call.h"
 #include "kal_mpa.h"
+#include "ri_at_end.h"
 
 struct fixture {
 	struct kal_client *client;
 	uint32_t rnic, pd, cq;
 };
 
-void fixture_open(struct fixture *f);
+struct fixture fixture_open(void);
 /* The administrator's file of those opened from now on; NULL: none. */
 void fixture_config(const char *text);
-void fixture_open_on(struct fixture *f, const struct ri_host *host);
+struct fixture fixture_open_on(const struct ri_host *host);
 /*
  * The usual host, on which time stands still: timers that are set further than a second ahead fire when
  * fixture_time_passes() is called. So no test depends on how long something takes.

@@ -24,7 +24,7 @@ static void
 open_fixture(struct fixture *f)
 {
 	set_fakes();
-	fixture_open(f);
+	*f = fixture_open();
 }
 
 static void
@@ -80,7 +80,7 @@ connecting(struct fixture *f, bool three_way)
 static void
 test_established(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_cm_event event;
 	struct kal_cm_req bye = {0};
 
@@ -100,7 +100,6 @@ test_established(void)
 	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
 	say(RI_CM_DISCONNECTED, CTX, NULL);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 static void
@@ -117,7 +116,7 @@ test_ends(void)
 		    {"broken", RI_CM_BROKEN, KAL_CM_BROKEN, true}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
-		struct fixture f;
+		struct fixture f RI_AT_END(fixture_close);
 		struct kal_cm_event event;
 
 		g_test_message("%s", ends[i].name);
@@ -133,7 +132,6 @@ test_ends(void)
 		say(ends[i].raised, CTX, NULL);
 		say(RI_CM_ESTABLISHED, CTX, NULL);
 		g_assert_true(fixture_silent(&f));
-		fixture_close(&f);
 	}
 }
 
@@ -141,7 +139,7 @@ static void
 test_three_way(void)
 {
 	for (int refuse = 0; refuse < 2; refuse++) {
-		struct fixture f;
+		struct fixture f RI_AT_END(fixture_close);
 		struct kal_cm_req req = {0};
 
 		req.qp = connecting(&f, true);
@@ -161,7 +159,6 @@ test_three_way(void)
 			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 		}
 		g_assert_true(fixture_silent(&f));
-		fixture_close(&f);
 	}
 }
 
@@ -172,7 +169,7 @@ test_three_way(void)
 static void
 test_reply_unasked(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 
 	connecting(&f, false);
 	say(RI_CM_REPLY, CTX, "ok");
@@ -181,14 +178,13 @@ test_reply_unasked(void)
 	g_assert_cmpuint(fixture_cm(&f, KAL_CM_ESTABLISHED, CTX).pdata_len, ==, 0);
 	say(RI_CM_DISCONNECTED, CTX, NULL);
 	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
-	fixture_close(&f);
 }
 
 /* A call that the provider refuses changes nothing. */
 static void
 test_undone(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_cm_req req;
 	uint32_t qp;
 
@@ -199,13 +195,12 @@ test_undone(void)
 	g_assert_cmpint(call(&f, KAL_CONNECT, &req), ==, RI_ERR_NO_ROUTE);
 	fake_cm_status = RI_SUCCESS;
 	g_assert_cmpint(call(&f, KAL_CONNECT, &req), ==, RI_SUCCESS);
-	fixture_close(&f);
 }
 
 static void
 test_requests(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_cm_req req = {.ird = 1, .ord = 5};
 	struct kal_cm_event event;
 	uint16_t port = 0;
@@ -257,7 +252,6 @@ test_requests(void)
 	say(RI_CM_ESTABLISHED, 0xdead, NULL);
 	g_assert_true(fixture_silent(&f));
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
-	fixture_close(&f);
 }
 
 static bool withdraws; /* the provider withdraws its request during the call that takes it */
@@ -280,11 +274,10 @@ test_withdrawn_meanwhile(void)
 	struct ri_host host = *kal_host_default();
 	struct kal_handoff_req handoff = {.service = {.kind = RI_SERVICE_PORT}};
 	struct kal_cm_req req = {.ird = 1, .ord = 5};
-	struct fixture f;
 
 	set_fakes();
 	host.timer_stop = timer_stop_withdraws;
-	fixture_open_on(&f, &host);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(&host);
 	fixture_listen(&f, LISTEN_CTX, &handoff.service.port, 3);
 	req.qp = fixture_qp(&f, CTX, 4, 3);
 
@@ -320,7 +313,6 @@ test_withdrawn_meanwhile(void)
 	say(RI_CM_REQUEST, fake_cm_listen_ctx, NULL);
 	req.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	g_assert_cmpint(call(&f, KAL_ACCEPT, &req), ==, RI_SUCCESS);
-	fixture_close(&f);
 }
 
 int

@@ -86,12 +86,11 @@ cycle(struct fixture *f, const uint32_t qp[2], uint16_t port, int round)
 static void
 test_cycles(void)
 {
-	struct fixture f;
 	uint32_t qp[2];
 	uint16_t port = 0;
 	unsigned fds;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp[0] = fixture_qp(&f, ACTIVE, 1, 1);
 	qp[1] = fixture_qp(&f, PASSIVE, 1, 1);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
@@ -99,7 +98,6 @@ test_cycles(void)
 	for (int round = 0; round < 1000; round++)
 		cycle(&f, qp, port, round);
 	raw_wait_fds(fds); /* the last sockets may still be closing */
-	fixture_close(&f);
 }
 
 /* All at once, more than the backlog and the limit of half-open start-ups hold. */
@@ -109,12 +107,11 @@ test_crowd(void)
 	enum {
 		CROWD = 300
 	};
-	struct fixture f;
 	struct tally tally = {0};
 	unsigned accepted = 0, fds;
 	uint16_t port = 0;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	fds = raw_count_fds();
 	fixture_listen(&f, LISTEN_CTX, &port, 20);
 	for (unsigned i = 0; i < CROWD; i++) {
@@ -161,9 +158,8 @@ test_end_while_read(void)
 	enum {
 		PEERS = 4
 	};
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	for (unsigned round = 0; round < 100; round++) {
 		pthread_t peers[PEERS];
 		int fds[PEERS];
@@ -182,7 +178,6 @@ test_end_while_read(void)
 			close(fds[i]);
 		}
 	}
-	fixture_close(&f);
 }
 
 int

@@ -173,13 +173,12 @@ test_claims(void)
 	for (size_t p = 0; p < G_N_ELEMENTS(profiles); p++) {
 		for (size_t i = 0; i < G_N_ELEMENTS(tries); i++) {
 			bool claimed = (profiles[p] & tries[i].claims) != 0;
-			struct fixture f;
 			unsigned calls;
 			int objects;
 
 			g_test_message("claims %u, %s", profiles[p], tries[i].name);
 			set_claims(profiles[p]);
-			fixture_open(&f);
+			struct fixture f RI_AT_END(fixture_close) = fixture_open();
 			calls = fake_peer_calls;
 			objects = fake_objects();
 			g_assert_cmpint(tries[i].run(&f), ==,
@@ -188,7 +187,6 @@ test_claims(void)
 				g_assert_cmpuint(fake_peer_calls, ==, calls);
 				g_assert_cmpint(fake_objects(), ==, objects + tries[i].objects);
 			}
-			fixture_close(&f);
 		}
 	}
 }
@@ -199,10 +197,9 @@ test_queue_pairs(void)
 {
 	struct kal_qp_create_req number = {.init = {.ctx = CTX, .type = RI_QP_NUMBER, .qkey = 5}};
 	struct kal_qp_create_rep rep;
-	struct fixture f;
 
 	set_claims(ALL);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.max_inline = 65}, NULL), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.max_inline = 33}, NULL), ==, RI_SUCCESS);
 	g_assert_cmpuint(fake_qp_init.max_inline, ==, 33);
@@ -228,7 +225,6 @@ test_queue_pairs(void)
 	number.init.type = RI_QP_UC;
 	g_assert_cmpint(fixture_call(&f, KAL_QP_CREATE, &number, sizeof(number), &rep, sizeof(rep)),
 			==, RI_ERR_INVALID_HANDLE);
-	fixture_close(&f);
 }
 
 static void
@@ -237,12 +233,11 @@ test_iova(void)
 	struct kal_mr_req good = {.addr = 0x1010, .length = 16, .iova_given = 1, .iova = 0x77010},
 			  req;
 	struct kal_mr_rep rep;
-	struct fixture f;
 
 	set_claims(IOVA);
 	fake_attr.fast_register = fake_attr.privileged_ops = true;
 	fake_attr.max_pbl = 4;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	good.id = f.pd;
 #define REG() fixture_call(&f, KAL_MR_REG, &req, sizeof(req), &rep, sizeof(rep))
 	req = good;
@@ -270,18 +265,16 @@ test_iova(void)
 	req.unlinked = 1;
 	g_assert_cmpint(REG(), ==, RI_ERR_UNSUPPORTED);
 #undef REG
-	fixture_close(&f);
 }
 
 static void
 test_multicast(void)
 {
 	struct kal_mcast_req req = {.group = {.family = RI_ADDR_GID, .octets = {0xff, 0x12}}};
-	struct fixture f;
 	uint32_t rc;
 
 	set_claims(MULTICAST);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 #define MCAST() fixture_call(&f, KAL_MCAST, &req, sizeof(req), NULL, 0)
 	g_assert_cmpint(MCAST(), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.type = RI_QP_UD}, &req.qp), ==, RI_SUCCESS);
@@ -303,7 +296,6 @@ test_multicast(void)
 	rc = fixture_qp(&f, CTX, 1, 1);
 	g_assert_cmpint(mcast(&f, rc, false), ==, RI_ERR_UNSUPPORTED);
 #undef MCAST
-	fixture_close(&f);
 }
 
 /* --- queue pairs that the client brings up ------------------------------------------------------ */
@@ -351,10 +343,9 @@ test_peer_ranges(void)
 		RANGE(peer.ord, 128, 129, true, RI_ERR_LIMIT),
 #undef RANGE
 	};
-	struct fixture f;
 
 	set_claims(PEER);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
 		uint32_t qp = fixture_qp(&f, CTX + i, 1, 1);
 		struct kal_peer_req req = peer_req(qp, ranges[i].send);
@@ -375,7 +366,6 @@ test_peer_ranges(void)
 				ranges[i].send ? FAKE_PEER_SEND : FAKE_PEER_RECEIVE);
 		g_assert_cmpmem(&fake_peer, sizeof(fake_peer), &req.peer, sizeof(req.peer));
 	}
-	fixture_close(&f);
 }
 
 static enum ri_status
@@ -392,11 +382,10 @@ static void
 test_peer_states(void)
 {
 	struct kal_cm_req req;
-	struct fixture f;
 	uint32_t qp, ud;
 
 	set_claims(PEER);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	qp = fixture_qp(&f, CTX, 4, 3);
 	g_assert_cmpint(peer(&f, 99, false), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(peer(&f, qp, true), ==, RI_ERR_INVALID_STATE);
@@ -422,7 +411,6 @@ test_peer_states(void)
 	/* Datagrams have no peer. */
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.type = RI_QP_UD}, &ud), ==, RI_SUCCESS);
 	g_assert_cmpint(peer(&f, ud, false), ==, RI_ERR_UNSUPPORTED);
-	fixture_close(&f);
 }
 
 /* The types that ri_cm_ops connects: a UC queue pair has no address to be connected to, a number has no attributes. */
@@ -430,11 +418,10 @@ static void
 test_types(void)
 {
 	struct kal_cm_req req;
-	struct fixture f;
 	uint32_t uc, number;
 
 	set_claims(ALL);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.type = RI_QP_UC}, &uc), ==, RI_SUCCESS);
 	g_assert_cmpint(qp_new(&f, (struct ri_qp_init){.type = RI_QP_NUMBER, .ctx = CTX}, &number),
 			==, RI_SUCCESS);
@@ -446,7 +433,6 @@ test_types(void)
 	req.qp = number;
 	g_assert_cmpint(fixture_call(&f, KAL_CONNECT, &req, sizeof(req), NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_CONNECT);
-	fixture_close(&f);
 }
 
 /* The end of such a queue pair is the client's event, also where the ends of streams become events of connections. */
@@ -457,12 +443,11 @@ test_peer_end(void)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
 		struct kal_event event;
-		struct fixture f;
 		uint32_t qp;
 
 		fake_reset();
 		fake_attr.cm_forms = (uint8_t)(forms[i] | RI_CM_PEER);
-		fixture_open(&f);
+		struct fixture f RI_AT_END(fixture_close) = fixture_open();
 		qp = fixture_qp(&f, CTX, 1, 1);
 		g_assert_cmpint(peer(&f, qp, false), ==, RI_SUCCESS);
 		fake_raise(RI_EVENT_QP_COMM_EST, RI_OBJECT_QP);
@@ -475,7 +460,6 @@ test_peer_end(void)
 		g_assert_cmpint(event.u.async.event, ==, RI_EVENT_QP_LLP_RESET);
 		g_assert_cmpuint(event.ctx, ==, CTX);
 		g_assert_true(fixture_silent(&f));
-		fixture_close(&f);
 	}
 }
 
@@ -521,12 +505,11 @@ test_reach(void)
 	struct ri_cm_event request;
 	struct kal_cm_event event;
 	struct kal_cm_req confirm = {0};
-	struct fixture f;
 	uint16_t port = 0;
 
 	set_claims(ALL);
 	fake_attr.three_way_handshake = true;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	fixture_listen(&f, LISTEN_CTX, &port, 3);
 	request = cm_event(RI_CM_REQUEST, fake_cm_listen_ctx);
 	fake_raise_cm(&request);
@@ -544,7 +527,6 @@ test_reach(void)
 				fixture_call(&f, KAL_CONFIRM, &confirm, sizeof(confirm), NULL, 0),
 				==, RI_SUCCESS);
 	}
-	fixture_close(&f);
 }
 
 /* The reason of a failure has the number of the provider's; "refused" is one of its own. */
@@ -553,15 +535,13 @@ test_refused(void)
 {
 	for (unsigned reason = RI_CM_REASON_OTHER; reason <= RI_CM_REASON_REFUSED; reason++) {
 		struct ri_cm_event event = cm_event(RI_CM_FAILED, CTX);
-		struct fixture f;
 
 		set_claims(0);
-		fixture_open(&f);
+		struct fixture f RI_AT_END(fixture_close) = fixture_open();
 		connecting(&f, false);
 		event.reason = reason;
 		fake_raise_cm(&event);
 		g_assert_cmpuint(fixture_cm(&f, KAL_CM_FAILED, CTX).reason, ==, reason);
-		fixture_close(&f);
 	}
 	g_assert_cmpint((int)KAL_REASON_REFUSED, ==, (int)RI_CM_REASON_REFUSED);
 }
@@ -570,13 +550,12 @@ test_refused(void)
 static void
 test_time_wait(void)
 {
-	struct fixture f;
 	uint32_t qp;
 
 	set_claims(0);
 	fake_attr.has_time_wait = true;
 	fake_attr.qp_reusable = true;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	qp = connecting(&f, false);
 	say(RI_CM_TIME_WAIT_OVER); /* nothing has ended */
 	g_assert_true(fixture_silent(&f));
@@ -617,23 +596,19 @@ test_time_wait(void)
 	fixture_cm(&f, KAL_CM_TIME_WAIT_OVER, CTX);
 	say(RI_CM_TIME_WAIT_OVER);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 /* Without the claim it is not reported, though there is room. */
 static void
 test_no_time_wait(void)
 {
-	struct fixture f;
-
 	set_claims(0);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	connecting(&f, false);
 	say(RI_CM_FAILED);
 	fixture_cm(&f, KAL_CM_FAILED, CTX);
 	say(RI_CM_TIME_WAIT_OVER);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 int

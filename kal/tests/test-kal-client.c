@@ -41,19 +41,17 @@ static void
 test_errno(void)
 {
 	const struct kal_id_req none = {.id = 0};
-	struct fixture f;
 	struct kal_msg msg = {
 		.call = KAL_PD_DESTROY, .fd = -1, .req = &none, .req_len = sizeof(none)};
 	uint32_t pd;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	errno = ELOOP;
 	pd = make_pd(&f);
 	g_assert_cmpint(errno, ==, ELOOP);
 	g_assert_cmpint(kal_call(f.client, &msg), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(errno, ==, ELOOP);
 	g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, pd), ==, RI_SUCCESS);
-	fixture_close(&f);
 }
 
 /* Every call refuses a request or a reply that is one octet too small, and a request that is too large. */
@@ -61,9 +59,8 @@ static void
 test_sizes(void)
 {
 	static uint8_t req[4096], rep[KAL_MESSAGE_MAX];
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	for (uint32_t call = 0; call <= KAL_CALL_COUNT; call++) {
 		struct kal_msg msg = {.call = call, .fd = -1, .req = req, .rep = rep};
 		bool known = call != KAL_NONE && call < KAL_CALL_COUNT;
@@ -98,13 +95,11 @@ test_sizes(void)
 		g_assert_cmpint(fixture_call(&f, KAL_PD_CREATE, &id, sizeof(id), NULL, sizeof(out)),
 				==, RI_ERR_INVALID_ARG);
 	}
-	fixture_close(&f);
 }
 
 static void
 test_adapters(void)
 {
-	struct fixture f;
 	struct {
 		struct kal_adapter_list_rep rep;
 		struct kal_adapter list[4];
@@ -117,8 +112,8 @@ test_adapters(void)
 			      .rep_len = sizeof(list)};
 	struct kal_rnic_open_req open = {.name = "nobody"};
 	struct kal_rnic_open_rep opened;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpint(kal_call(f.client, &msg), ==, RI_SUCCESS);
 	g_assert_cmpuint(list.rep.total, ==, 1);
 	g_assert_cmpuint(list.rep.filled, ==, 1);
@@ -150,18 +145,18 @@ test_adapters(void)
 	g_assert_cmpuint(opened.attr.max_ird, ==, 128);
 	g_assert_cmpint(fixture_id(&f, KAL_RNIC_CLOSE, opened.id), ==, RI_SUCCESS);
 	g_assert_cmpint(fixture_id(&f, KAL_RNIC_CLOSE, opened.id), ==, RI_ERR_INVALID_HANDLE);
-	fixture_close(&f);
 }
 
 /* Ids of another type, of another client, of destroyed objects, and random numbers are refused. */
 static void
 test_ids(void)
 {
-	struct fixture f, other;
+	struct fixture f RI_AT_END(fixture_close);
+	struct fixture other;
 	struct kal_client_params params = {0};
 	uint32_t old, next;
 
-	fixture_open(&f);
+	f = fixture_open();
 	memset(&other, 0, sizeof(other));
 	g_assert_cmpint(kal_client_open(&params, &other.client), ==, RI_SUCCESS);
 	g_assert_cmpint(fixture_id(&other, KAL_PD_DESTROY, f.pd), ==, RI_ERR_INVALID_HANDLE);
@@ -181,16 +176,14 @@ test_ids(void)
 		g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, old), ==, RI_ERR_INVALID_HANDLE);
 		g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, next), ==, RI_SUCCESS);
 	}
-	fixture_close(&f);
 }
 
 static void
 test_parents(void)
 {
-	struct fixture f;
 	uint32_t pd, mr, qp;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	pd = make_pd(&f);
 	mr = make_mr(&f, pd);
 	g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, pd), ==, RI_ERR_BUSY);
@@ -201,19 +194,17 @@ test_parents(void)
 	g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, f.pd), ==, RI_ERR_BUSY);
 	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_SUCCESS);
 	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
-	fixture_close(&f);
 }
 
 /* A context names one queue pair: the events of two could not be told apart. */
 static void
 test_same_context(void)
 {
-	struct fixture f;
 	struct kal_qp_create_req req = {.init.ctx = 7};
 	struct kal_qp_create_rep rep;
 	uint32_t qp;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp = fixture_qp(&f, 7, 1, 1);
 	req.pd = f.pd;
 	req.send_cq = req.recv_cq = f.cq;
@@ -222,14 +213,12 @@ test_same_context(void)
 	g_assert_cmpint(fixture_id(&f, KAL_QP_DESTROY, qp), ==, RI_SUCCESS);
 	g_assert_cmpint(fixture_call(&f, KAL_QP_CREATE, &req, sizeof(req), &rep, sizeof(rep)), ==,
 			RI_SUCCESS);
-	fixture_close(&f);
 }
 
 /* Abilities that the profile does not claim are refused. */
 static void
 test_unclaimed(void)
 {
-	struct fixture f;
 	struct kal_cq_resize_req resize = {.entries = 5};
 	struct kal_cq_rep cq;
 	struct kal_mw_req mw = {0};
@@ -239,8 +228,8 @@ test_unclaimed(void)
 	struct kal_mem_map_req map = {0};
 	struct kal_mem_map_rep map_rep;
 	enum ri_status status;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	resize.id = f.cq;
 	mw.pd = ah.id = f.pd;
 	map.rnic = f.rnic;
@@ -252,7 +241,6 @@ test_unclaimed(void)
 			==, RI_ERR_UNSUPPORTED);
 	status = fixture_call(&f, KAL_MEM_MAP, &map, sizeof(map), &map_rep, sizeof(map_rep));
 	g_assert_true(status == RI_ERR_UNSUPPORTED || status == RI_ERR_PERMISSION);
-	fixture_close(&f);
 }
 
 /* The size of a registration's lists must be exact to the octet. */
@@ -264,10 +252,9 @@ test_lists(void)
 		uint64_t pages[4];
 		uint32_t lengths[4];
 	} in = {.req = {.length = 4096, .access = 3, .num_pages = 4, .page_size = 4096}};
-	struct fixture f;
 	struct kal_mr_rep rep;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	in.req.id = f.pd;
 	for (size_t len = sizeof(in.req); len <= sizeof(in); len++) {
 		enum ri_status status = fixture_call(&f, KAL_MR_REG, &in, len, &rep, sizeof(rep));
@@ -280,16 +267,14 @@ test_lists(void)
 	in.req.num_pages = UINT32_MAX;
 	g_assert_cmpint(fixture_call(&f, KAL_MR_REG, &in, sizeof(in), &rep, sizeof(rep)), ==,
 			RI_ERR_INVALID_ARG);
-	fixture_close(&f);
 }
 
 static void
 test_events_of_cqs(void)
 {
-	struct fixture f;
 	struct kal_event event;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	g_assert_true(fixture_silent(&f));
 	for (int i = 0; i < 1000; i++)
 		fake_fire_cq();
@@ -303,19 +288,17 @@ test_events_of_cqs(void)
 	fake_fire_cq();
 	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 static void
 test_events_of_objects(void)
 {
-	struct fixture f;
 	struct kal_srq_req req = {.attr = {.ctx = 0x55, .max_wr = 10, .max_sge = 1}};
 	struct kal_srq_rep rep;
 	struct kal_event event;
 	uint32_t qp;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	req.id = f.pd;
 	g_assert_cmpint(fixture_call(&f, KAL_SRQ_CREATE, &req, sizeof(req), &rep, sizeof(rep)), ==,
 			RI_SUCCESS);
@@ -346,18 +329,16 @@ test_events_of_objects(void)
 	fake_raise(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ);
 	g_assert_cmpint(fixture_id(&f, KAL_CQ_DESTROY, f.cq), ==, RI_SUCCESS);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 /* Nobody takes events: the queue has a limit, and the oldest events are kept. */
 static void
 test_events_bounded(void)
 {
-	struct fixture f;
 	struct kal_event event;
 	unsigned count = 0;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	for (int i = 0; i < 100000; i++)
 		fake_raise(RI_EVENT_PORT_CHANGE, RI_OBJECT_PORT);
 	fake_fire_cq(); /* this event is never dropped */
@@ -366,7 +347,6 @@ test_events_bounded(void)
 	g_assert_cmpuint(count, >, 1000);
 	g_assert_cmpuint(count, <, 10000);
 	g_assert_cmpuint(event.kind, ==, KAL_EVENT_CQ);
-	fixture_close(&f);
 }
 
 /* With a kick function every event is announced, from several threads, and none is lost. */
@@ -392,7 +372,7 @@ static void
 test_kick(void)
 {
 	struct kal_client_params params = {.kick = kick};
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_client *quiet;
 	struct kal_rnic_open_req open = {.name = "fake"};
 	struct kal_rnic_open_rep opened;
@@ -424,7 +404,6 @@ test_kick(void)
 	g_assert_cmpint(taken, ==, atomic_load(&kicks));
 	fake_fire_cq();
 	g_assert_true(kal_next_event(quiet, &event));
-	fixture_close(&f);
 }
 
 /* Closing a client destroys all its objects, whatever they are doing. */
@@ -432,12 +411,11 @@ static void
 test_close(void)
 {
 	for (int round = 0; round < 20; round++) {
-		struct fixture f;
 		struct kal_cm_req req;
 		uint16_t port = 0, raw_port;
-		int raw = raw_listen(&raw_port);
+		int raw RI_AT_END(ri_at_end_close) = raw_listen(&raw_port);
+		struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-		fixture_open(&f);
 		make_mr(&f, f.pd);
 		fixture_listen(&f, 1, &port, 5);
 		fixture_connect_req(&req, fixture_qp(&f, 100, 1, 1), round % 2 != 0, port);
@@ -448,39 +426,34 @@ test_close(void)
 				RI_SUCCESS);
 		if (round % 3 != 0)
 			g_usleep((unsigned)round * 100);
-		fixture_close(&f);
-		close(raw);
 	}
 }
 
 static void
 test_user_half(void)
 {
-	struct fixture f;
 	const struct ri_user_ops *user = NULL;
 	const struct ri_fast_ops *fast = NULL;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpint(kal_user_half(f.client, f.rnic, &user, &fast), ==, RI_SUCCESS);
 	g_assert_nonnull(user->qp_open);
 	g_assert_nonnull(fast->post_sq);
 	g_assert_false(fast->spin_futile(NULL));
 	g_assert_cmpint(kal_user_half(f.client, f.pd, &user, &fast), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_true(kal_client_host(f.client) == kal_host_default());
-	fixture_close(&f);
 }
 
 static void
 test_paths(void)
 {
-	struct fixture f;
 	struct kal_path_query_req req = {
 		.peer = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
 	struct kal_path_query_rep rep;
 	struct kal_port_query_req port = {0};
 	struct ri_port_attr attr;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	port.rnic = req.rnic = f.rnic;
 	g_assert_cmpint(fixture_call(&f, KAL_PORT_QUERY, &port, sizeof(port), &attr, sizeof(attr)),
 			==, RI_SUCCESS);
@@ -499,7 +472,6 @@ test_paths(void)
 	req.port = 9;
 	g_assert_cmpint(fixture_call(&f, KAL_PATH_QUERY, &req, sizeof(req), &rep, sizeof(rep)), ==,
 			RI_ERR_INVALID_ARG);
-	fixture_close(&f);
 }
 
 int

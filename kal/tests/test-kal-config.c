@@ -361,7 +361,7 @@ test_client(void)
 					  -1, NULL));
 	g_setenv("ITAPI_CONFIG", path, TRUE);
 	for (int round = 0; round < 3; round++) {
-		fixture_open(&f);
+		f = fixture_open();
 		g_assert_cmpint(fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened,
 					     sizeof(opened)),
 				==, RI_SUCCESS);

@@ -16,16 +16,16 @@ static void
 prepare(struct attempt *a, bool asking)
 {
 	if (asking)
-		attempt_prepare_asking(a);
+		*a = attempt_prepare_asking();
 	else
-		attempt_prepare(a);
+		*a = attempt_prepare();
 }
 
 /* The consumer gives up at each stage; the peer sees the end, the consumer one DISCONNECTED. */
 static void
 disconnect_at(int stage, bool asking)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish);
 	struct kal_mpa_frame reply;
 	struct kal_cm_req req = {0};
 
@@ -52,7 +52,6 @@ disconnect_at(int stage, bool asking)
 	g_assert_cmpint(fixture_call(&a.f, KAL_DISCONNECT, &req, sizeof(req), NULL, 0), ==,
 			RI_SUCCESS);
 	g_assert_true(fixture_silent(&a.f));
-	attempt_finish(&a);
 }
 
 static void
@@ -68,7 +67,7 @@ test_disconnect(void)
 static void
 destroy_at(int stage, bool asking)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish);
 	struct kal_mpa_frame reply;
 
 	prepare(&a, asking);
@@ -90,7 +89,6 @@ destroy_at(int stage, bool asking)
 	while (raw_recv(a.peer, a.buf, 1) > 0)
 		;
 	g_assert_true(fixture_silent(&a.f));
-	attempt_finish(&a);
 }
 
 static void
@@ -106,10 +104,9 @@ test_destroy(void)
 static void
 test_again(void)
 {
-	struct attempt a;
 	struct kal_qp_modify_req reset = {.mask = RI_QP_ATTR_STATE};
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	reset.id = a.qp;
 	reset.attr.state = RI_QPS_IDLE;
 	for (int i = 0; i < 5; i++) {
@@ -137,23 +134,20 @@ test_again(void)
 		g_assert_cmpint(fixture_call(&a.f, KAL_QP_MODIFY, &reset, sizeof(reset), NULL, 0),
 				==, RI_SUCCESS);
 	}
-	attempt_finish(&a);
 }
 
 static void
 test_attach_fails(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	fake_fail_attach = RI_ERR_RESOURCES;
 	reply = attempt_good_reply(&a);
 	raw_send_frame(a.peer, &reply);
 	attempt_expect_failed(&a, KAL_REASON_RESOURCES);
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), <=, 0);
-	attempt_finish(&a);
 }
 
 static enum ri_status
@@ -166,12 +160,11 @@ connect_status(struct attempt *a)
 static void
 test_bad_calls(void)
 {
-	struct attempt a;
 	struct kal_cm_req good;
 	int taken;
 	uint16_t port;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	good = a.req;
 	a.req.pdata_len = 252;
 	g_assert_cmpint(connect_status(&a), ==, RI_ERR_INVALID_ARG);
@@ -202,7 +195,6 @@ test_bad_calls(void)
 	g_assert_true(fixture_silent(&a.f));
 	a.req = good;
 	attempt_meet(&a);
-	attempt_finish(&a);
 }
 
 /* Connect from a port of the peer's address that is free, perhaps to that port itself. Returns it. */
@@ -228,12 +220,11 @@ connect_from_free_port(struct attempt *a, bool to_itself)
 static void
 test_time_wait(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_req bye = {0};
 	uint16_t port;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	port = connect_from_free_port(&a, false);
 	attempt_answer(&a);
 	reply = attempt_good_reply(&a);
@@ -253,19 +244,16 @@ test_time_wait(void)
 	a.req.reuse_addr = 1;
 	a.req.service.port = port; /* another peer: nobody there, but the port may be used */
 	g_assert_cmpint(connect_status(&a), ==, RI_SUCCESS);
-	attempt_finish(&a);
 }
 
 /* Nobody listens at the peer's port, and the local port is the same: TCP connects the socket with itself. */
 static void
 test_own_peer(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	connect_from_free_port(&a, true);
 	attempt_expect_failed(&a, KAL_REASON_REFUSED);
-	attempt_finish(&a);
 }
 
 /* The service thread, held up by a task. */
@@ -324,11 +312,9 @@ test_tidies_late(void)
 	struct ri_task task = {.fire = hold_up, .arg = &pause};
 	struct kal_qp_modify_req modify = {.mask = RI_QP_ATTR_STATE};
 	struct kal_mpa_frame reply;
-	struct attempt a;
-	int peer;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
+	int peer RI_AT_END(ri_at_end_close) = half_established(&a);
 
-	attempt_prepare(&a);
-	peer = half_established(&a);
 	sem_init(&pause.held, 0, 0);
 	sem_init(&pause.go, 0, 0);
 	host->task_run(host->self, &task);
@@ -355,8 +341,6 @@ test_tidies_late(void)
 	host->task_stop(host->self, &task);
 	sem_destroy(&pause.held);
 	sem_destroy(&pause.go);
-	close(peer);
-	attempt_finish(&a);
 }
 
 int

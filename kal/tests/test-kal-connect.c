@@ -13,13 +13,12 @@
 static void
 test_establish(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_event event;
 	struct ri_stream stream;
 	uint8_t octet = 0;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_asking();
 
-	attempt_prepare_asking(&a);
 	attempt_meet(&a);
 	g_assert_cmpint(fixture_state(&a.f, a.qp), ==, RI_QPS_CONNECTING);
 	g_assert_cmpuint(a.request.revision, ==, 2);
@@ -54,17 +53,15 @@ test_establish(void)
 	shutdown(a.peer, SHUT_WR);
 	fixture_cm(&a.f, KAL_CM_DISCONNECTED, CTX);
 	g_assert_true(fixture_silent(&a.f));
-	attempt_finish(&a);
 }
 
 /* Nobody is asked for peer-to-peer mode unless the administrator wants that ([WIRE 2.5.3]). */
 static void
 test_asks_no_stranger(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	g_assert_true(a.request.words);
 	g_assert_false(a.request.peer_to_peer);
@@ -73,7 +70,6 @@ test_asks_no_stranger(void)
 	raw_send_frame(a.peer, &reply);
 	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_cmpuint(fake_last_stream().rtr_send, ==, 0);
-	attempt_finish(&a);
 }
 
 /*
@@ -84,9 +80,8 @@ static void
 gives_up_without_reset(bool late)
 {
 	static const char bad[2000] = "MPA ID Rep Frame\x50\x03";
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_frozen(true);
 
-	attempt_prepare_frozen(&a, true);
 	attempt_meet(&a);
 	if (late)
 		attempt_time_passes(&a);
@@ -94,7 +89,6 @@ gives_up_without_reset(bool late)
 		raw_send(a.peer, bad, sizeof(bad));
 	attempt_expect_failed(&a, late ? KAL_REASON_TIMEOUT : KAL_REASON_BAD_PARAMS);
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), ==, 0);
-	attempt_finish(&a);
 }
 
 static void
@@ -108,13 +102,12 @@ test_gives_up_without_reset(void)
 static void
 test_early_octets(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	uint8_t buf[2 * KAL_MPA_FRAME_MAX];
 	unsigned before = fake_received();
 	size_t len;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	len = kal_mpa_write(&reply, buf, sizeof(buf));
@@ -129,18 +122,16 @@ test_early_octets(void)
 			 sizeof(buf) - len);
 	for (uint32_t i = 0; i < fake_last_stream().early_len; i++)
 		g_assert_cmpint(fake_last_early()[i], ==, 0x77);
-	attempt_finish(&a);
 }
 
 static void
 test_slow_octets(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	len = kal_mpa_write(&reply, buf, sizeof(buf));
@@ -149,18 +140,16 @@ test_slow_octets(void)
 		g_usleep(500);
 	}
 	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
-	attempt_finish(&a);
 }
 
 /* After it stood, the peer dies: an error of the stream, then BROKEN. */
 static void
 test_peer_dies(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_event event;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	raw_send_frame(a.peer, &reply);
@@ -173,17 +162,15 @@ test_peer_dies(void)
 	g_assert_cmpuint(event.ctx, ==, CTX);
 	fixture_cm(&a.f, KAL_CM_BROKEN, CTX);
 	g_assert_true(fixture_silent(&a.f));
-	attempt_finish(&a);
 }
 
 static void
 test_rejected(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_event event;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	reply.reject = true;
@@ -192,63 +179,54 @@ test_rejected(void)
 	g_assert_cmpmem(event.pdata, event.pdata_len, "abc", 3);
 	g_assert_cmpint(fixture_state(&a.f, a.qp), ==, RI_QPS_ERROR);
 	g_assert_true(fixture_silent(&a.f));
-	attempt_finish(&a);
 }
 
 static void
 test_dead_port(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	close(a.listener);
 	a.listener = -1;
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_REFUSED);
-	attempt_finish(&a);
 }
 
 static void
 test_no_route(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	/* The block for documentation behind a source that is only local. */
 	a.req.peer = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 1}};
 	a.req.local = (struct ri_addr){.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}};
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_BAD_PATH);
-	attempt_finish(&a);
 }
 
 static void
 test_silent_port(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_frozen(false);
 
-	attempt_prepare_frozen(&a, false);
 	attempt_meet(&a);
 	g_assert_true(fixture_silent(&a.f));
 	attempt_time_passes(&a);
 	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
 	g_assert_cmpint(raw_recv(a.peer, a.buf, 1), <=, 0);
-	attempt_finish(&a);
 }
 
 /* Answers that are no good. */
 static void
 answer_with(const void *octets, size_t len, enum kal_cm_reason reason)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	raw_send(a.peer, octets, len);
 	if (reason == KAL_REASON_OTHER)
 		shutdown(a.peer, SHUT_WR); /* it ends too soon */
 	attempt_expect_failed(&a, reason);
-	attempt_finish(&a);
 }
 
 static void
@@ -280,10 +258,9 @@ test_wrong_answers(void)
 static void
 terminate_with(uint16_t ord, uint8_t rtr, uint16_t code, enum kal_cm_reason reason)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_asking();
 
-	attempt_prepare_asking(&a);
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	reply.ord = ord;
@@ -291,7 +268,6 @@ terminate_with(uint16_t ord, uint8_t rtr, uint16_t code, enum kal_cm_reason reas
 	raw_send_frame(a.peer, &reply);
 	attempt_expect_failed(&a, reason);
 	g_assert_cmpuint(fake_last_stream().abort_code, ==, code);
-	attempt_finish(&a);
 }
 
 static void
@@ -305,11 +281,10 @@ test_terminates(void)
 static void
 fall_back(bool reset)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
 	struct kal_cm_event event;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	if (reset)
 		raw_abort(a.peer);
@@ -327,7 +302,6 @@ fall_back(bool reset)
 	g_assert_cmpuint(event.own_ird, ==, 4);
 	g_assert_cmpuint(event.own_ord, ==, 3);
 	g_assert_cmpuint(fake_last_stream().rtr_send, ==, 0);
-	attempt_finish(&a);
 }
 
 static void
@@ -341,25 +315,21 @@ test_falls_back(void)
 static void
 test_no_fall_back(void)
 {
-	struct attempt a;
-
 	g_setenv("ITAPI_MPA_FALLBACK", "off", TRUE);
-	attempt_prepare(&a);
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 	g_unsetenv("ITAPI_MPA_FALLBACK");
 	attempt_meet(&a);
 	raw_abort(a.peer);
 	a.peer = -1;
 	attempt_expect_failed(&a, KAL_REASON_OTHER);
-	attempt_finish(&a);
 }
 
 /* It closes on revision 1 too: no third time. */
 static void
 test_closes_twice(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	close(a.peer);
 	a.peer = raw_accept(a.listener);
@@ -367,16 +337,14 @@ test_closes_twice(void)
 	close(a.peer);
 	a.peer = -1;
 	attempt_expect_failed(&a, KAL_REASON_OTHER);
-	attempt_finish(&a);
 }
 
 static void
 test_suppressed(void)
 {
-	struct attempt a;
 	struct kal_mpa_frame reply;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	a.req.suppress_ird_ord = 1;
 	attempt_meet(&a);
 	g_assert_cmpuint(a.request.revision, ==, 1);
@@ -384,7 +352,6 @@ test_suppressed(void)
 	reply = attempt_good_reply(&a);
 	raw_send_frame(a.peer, &reply);
 	g_assert_false(fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX).ird_ord_valid);
-	attempt_finish(&a);
 }
 
 int

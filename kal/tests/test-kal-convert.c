@@ -31,7 +31,7 @@ sockets(int ends[2], const char *text)
 	struct sockaddr *sa = v6 ? (struct sockaddr *)&sin6 : (struct sockaddr *)&sin;
 	socklen_t len = v6 ? sizeof(sin6) : sizeof(sin);
 	int family = v6 ? AF_INET6 : AF_INET;
-	int listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener RI_AT_END(ri_at_end_close) = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(inet_pton(family, text, v6 ? (void *)&sin6.sin6_addr : &sin.sin_addr), ==,
 			1);
@@ -42,7 +42,6 @@ sockets(int ends[2], const char *text)
 	g_assert_cmpint(connect(ends[1], sa, len), ==, 0);
 	ends[0] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	g_assert_cmpint(ends[0], >=, 0);
-	close(listener);
 }
 
 static void
@@ -50,7 +49,7 @@ prepare(struct fixture *f)
 {
 	fake_attr.socket_conversion = true;
 	fake_attr.num_ports = 1;
-	fixture_open(f);
+	*f = fixture_open();
 }
 
 static enum ri_status
@@ -109,7 +108,7 @@ test_spigot(void)
 	/* One of two spigots is tied to no address. */
 	fake_attr.socket_conversion = true;
 	fake_attr.num_ports = 2;
-	fixture_open(&f);
+	f = fixture_open();
 	fake_addrs[0] = fake_addrs[1] = (struct ri_addr){.family = RI_ADDR_IPV4};
 	expect_taken(&f, "127.0.0.1", true);
 	fixture_close(&f);
@@ -130,7 +129,7 @@ static void
 test_untouched(void)
 {
 	struct kal_qp_modify_req req = {.mask = RI_QP_ATTR_STATE, .attr.state = RI_QPS_ERROR};
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	char word[4];
 	int sd[2];
 
@@ -158,7 +157,6 @@ test_untouched(void)
 		close(sd[1]);
 	}
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 /* The administrator's limit; the peer that says nothing sees a reset, the consumer TIMEOUT. */

@@ -23,7 +23,7 @@ open_fixture(struct fixture *f, bool ud)
 	fake_attr.ud_request_pdata = 8;
 	fake_attr.ud_reply_pdata = 8;
 	fake_cancelled = 0;
-	fixture_open(f);
+	*f = fixture_open();
 }
 
 static enum ri_status

@@ -33,14 +33,13 @@ reg(struct fixture *f, const struct kal_dmabuf_req *req, int fd, struct kal_mr_r
 static void
 test_passed_on(void)
 {
-	struct fixture f;
 	struct kal_dmabuf_req req = good;
 	struct kal_mr_rep rep;
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int fd RI_AT_END(ri_at_end_close) = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	fake_reset();
 	fake_attr.dmabuf = true;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	req.pd = f.pd;
 	g_assert_cmpint(reg(&f, &req, fd, &rep), ==, RI_SUCCESS);
 	g_assert_cmpuint(rep.stag & 0xff, ==, 0x77);
@@ -56,8 +55,6 @@ test_passed_on(void)
 	g_assert_cmpint(fcntl(fd, F_GETFD), ==, FD_CLOEXEC);
 	/* One that is left ends with the client. */
 	g_assert_cmpint(reg(&f, &req, fd, &rep), ==, RI_SUCCESS);
-	fixture_close(&f);
-	close(fd);
 }
 
 static void
@@ -68,13 +65,13 @@ test_refused(void)
 	struct kal_mr_rep rep;
 
 	fake_reset();
-	fixture_open(&f);
+	f = fixture_open();
 	req.pd = f.pd;
 	g_assert_cmpint(reg(&f, &req, 0, &rep), ==, RI_ERR_UNSUPPORTED);
 	fixture_close(&f);
 	fake_attr.dmabuf = true;
 	fake_attr.max_mr_length = 1000;
-	fixture_open(&f);
+	f = fixture_open();
 	req.pd = 0;
 	g_assert_cmpint(reg(&f, &req, 0, &rep), ==, RI_ERR_INVALID_HANDLE);
 	req.pd = f.cq;
@@ -101,7 +98,7 @@ test_odd(void)
 
 	fake_reset();
 	fake_attr.dmabuf = true;
-	fixture_open(&f);
+	f = fixture_open();
 	req.pd = f.pd;
 	req.shareable = 2;
 	g_assert_cmpint(reg(&f, &req, 0, &rep), ==, RI_ERR_INVALID_ARG);
@@ -133,7 +130,7 @@ test_counted(void)
 	fake_reset();
 	fake_attr.dmabuf = true;
 	fixture_config("[limits.client]\nmemory=1000\n");
-	fixture_open(&f);
+	f = fixture_open();
 	req.pd = f.pd;
 	fake_fail_create = RI_ERR_RESOURCES;
 	g_assert_cmpint(reg(&f, &req, 0, &rep), ==, RI_ERR_RESOURCES);

@@ -168,22 +168,20 @@ be_served(struct fixture *f, uint16_t port)
 {
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
-	int fd = raw_connect(false, port);
+	int fd RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 
 	raw_send(fd, buf, len);
 	refuse_next(f);
 	g_assert_true(raw_frame(fd, KAL_MPA_REPLY, buf).reject);
-	close(fd);
 }
 
 static void
 test_silent(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	unsigned before;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	before = raw_count_fds();
 	for (int i = 0; i < CROWDS; i++)
@@ -206,7 +204,6 @@ test_silent(void)
 	crowds_leave();
 	raw_wait_fds(before);
 	raw_wait_rest();
-	fixture_close(&f);
 }
 
 /* So many whole Requests from each crowd. */
@@ -227,11 +224,10 @@ static void
 test_unanswered(void)
 {
 	const unsigned asking = 100;
-	struct fixture f;
 	uint16_t port = 0;
 	unsigned before;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, CROWDS * asking + 1);
 	before = raw_count_fds();
 	crowds_ask(port, asking);
@@ -247,7 +243,6 @@ test_unanswered(void)
 	raw_wait_fds(before);
 	raw_wait_rest();
 	be_served(&f, port);
-	fixture_close(&f);
 }
 
 /* More of them than the consumer's backlog: the kernel keeps the others, and the next comes when one has left. */
@@ -255,11 +250,10 @@ static void
 test_beyond_backlog(void)
 {
 	const unsigned backlog = 20, asking = 30;
-	struct fixture f;
 	uint16_t port = 0;
 	unsigned before;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, backlog);
 	before = raw_count_fds();
 	crowds_ask(port, asking);
@@ -269,24 +263,22 @@ test_beyond_backlog(void)
 	crowds_leave();
 	raw_wait_fds(before);
 	raw_wait_rest();
-	fixture_close(&f);
 }
 
 /* Which start-up is replaced: see kal_starts.c. */
 static void
 test_preference(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	uint8_t buf[KAL_MPA_FRAME_MAX], octet;
 	size_t len = request_octets(buf);
-	int silent[KAL_STARTS_MAX], part, header;
+	int silent[KAL_STARTS_MAX];
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	part = raw_connect(false, port);
+	int part RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(part, buf, 1);
-	header = raw_connect(false, port);
+	int header RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(header, buf, KAL_MPA_HEADER_SIZE);
 	for (int i = 0; i < KAL_STARTS_MAX; i++)
 		silent[i] = raw_connect(false, port);
@@ -304,22 +296,18 @@ test_preference(void)
 	}
 	for (int i = 0; i < KAL_STARTS_MAX; i++)
 		close(silent[i]);
-	close(part);
-	close(header);
-	fixture_close(&f);
 }
 
 /* Peers that send one octet each do not replace those that are about to send their Request. */
 static void
 test_shares(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
 	int part[KAL_STARTS_MAX], late[KAL_START_SHARE - 1]; /* one more connects */
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (int i = 0; i < KAL_STARTS_MAX; i++) {
 		part[i] = raw_connect(false, port);
@@ -335,7 +323,6 @@ test_shares(void)
 	}
 	for (int i = 0; i < KAL_STARTS_MAX; i++)
 		close(part[i]);
-	fixture_close(&f);
 }
 
 /* The limit that leaves exactly that many descriptors; numbers below others may be free. */
@@ -357,7 +344,7 @@ open_scarce(struct fixture *f, struct rlimit *before)
 	struct rlimit less;
 	uint16_t port = 0;
 
-	fixture_open_on(f, fixture_frozen_host());
+	*f = fixture_open_on(fixture_frozen_host());
 	fixture_listen(f, LISTEN_CTX, &port, 5);
 	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, before), ==, 0);
 	less = *before;
@@ -370,7 +357,6 @@ open_scarce(struct fixture *f, struct rlimit *before)
 static void
 test_descriptors(void)
 {
-	struct fixture f;
 	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
@@ -378,6 +364,7 @@ test_descriptors(void)
 
 	if (fixture_no_descriptor_limit())
 		return;
+	struct fixture f RI_AT_END(fixture_close);
 	port = open_scarce(&f, &limit);
 	crowd_send(0, port, CROWD, NULL, 0);
 	crowd_wait(0);
@@ -388,14 +375,12 @@ test_descriptors(void)
 	}
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
 	crowds_leave();
-	fixture_close(&f);
 }
 
 /* Descriptors are short, and those who have been refused do not hang up. */
 static void
 test_partings(void)
 {
-	struct fixture f;
 	struct rlimit limit;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	size_t len = request_octets(buf);
@@ -403,6 +388,7 @@ test_partings(void)
 
 	if (fixture_no_descriptor_limit())
 		return;
+	struct fixture f RI_AT_END(fixture_close);
 	port = open_scarce(&f, &limit);
 	for (int i = 0; i < 2 * ROOM; i++) {
 		crowd_send(0, port, 1, buf, len);
@@ -411,7 +397,6 @@ test_partings(void)
 	}
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
 	crowds_leave();
-	fixture_close(&f);
 }
 
 int

@@ -92,12 +92,11 @@ move(struct fixture *f, uint8_t last)
 static void
 test_moves(void)
 {
-	struct fixture f;
 	unsigned open;
 	uint16_t port = 0;
 	uint32_t listener;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
 	open = raw_count_fds();
 	await(1, port, true);
@@ -113,7 +112,6 @@ test_moves(void)
 	g_assert_cmpint(try_connect(3, port), ==, -1);
 	move(&f, 1); /* no listener is left */
 	g_assert_cmpint(try_connect(1, port), ==, -1);
-	fixture_close(&f);
 }
 
 /* An address that is not available now is used when it is. */
@@ -121,17 +119,15 @@ static void
 test_not_yet(void)
 {
 	const struct ri_addr foreign = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 77}};
-	struct fixture f;
 	uint16_t port = 0;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	fake_move(&foreign);
 	expect_change(&f);
 	await(1, port, false);
 	move(&f, 1);
 	await(1, port, true);
-	fixture_close(&f);
 }
 
 /* Another process has the port at one address: the listener accepts at the others, and there too when it is free. */
@@ -140,10 +136,9 @@ test_taken(void)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
 	int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct fixture f;
 	uint16_t port = 0;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	at.sin_port = port;
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
@@ -154,7 +149,6 @@ test_taken(void)
 	close(other);
 	move(&f, 2);
 	await(2, port, true);
-	fixture_close(&f);
 }
 
 /* Listeners are created and destroyed while the addresses change. */
@@ -174,12 +168,11 @@ move_on(void *arg)
 static void
 test_churn(void)
 {
-	struct fixture f;
 	struct kal_event event;
 	pthread_t thread;
 	int stop = 0;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpint(pthread_create(&thread, NULL, move_on, &stop), ==, 0);
 	for (unsigned i = 0; i < 200; i++) {
 		uint16_t port = 0;
@@ -193,7 +186,6 @@ test_churn(void)
 	pthread_join(thread, NULL);
 	while (kal_next_event(f.client, &event))
 		;
-	fixture_close(&f);
 }
 
 int

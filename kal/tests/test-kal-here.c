@@ -120,7 +120,7 @@ test_no_thread(void)
 	g_assert_cmpint(kal_client_open(&params, &client), ==, RI_SUCCESS);
 	g_assert_true(kal_client_host(client) == &own);
 	kal_client_close(client);
-	fixture_open_on(&f, NULL);
+	f = fixture_open_on(NULL);
 	g_assert_true(kal_client_host(f.client) == &own);
 	fixture_close(&f);
 	g_assert_cmpuint(threads(), ==, before);

@@ -49,9 +49,8 @@ establish(struct attempt *a)
 static void
 test_listener_comes(void)
 {
-	struct attempt a;
+	struct attempt a = attempt_prepare();
 
-	attempt_prepare(&a);
 	listen_no_more(&a);
 	a.req.refused_ms = LONG_MS;
 	attempt_go(&a);
@@ -71,9 +70,8 @@ test_own_port(void)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET};
 	socklen_t len = sizeof(sa);
-	struct attempt a;
+	struct attempt a = attempt_prepare();
 
-	attempt_prepare(&a);
 	listen_no_more(&a);
 	close(raw_listen(&a.req.service.local_port)); /* a port that is free */
 	a.req.refused_ms = LONG_MS;
@@ -95,7 +93,7 @@ test_own_port_is_kept(void)
 	struct attempt a;
 
 	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	attempt_prepare(&a);
+	a = attempt_prepare();
 	close(raw_listen(&a.req.service.local_port));
 	sa.sin_port = a.req.service.local_port;
 	a.req.refused_ms = LONG_MS;
@@ -104,11 +102,11 @@ test_own_port_is_kept(void)
 	raw_abort(a.peer);
 	a.peer = -1;
 	for (gint64 end = g_get_monotonic_time() + 2 * MOMENT_US; g_get_monotonic_time() < end;) {
-		int thief = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		int thief RI_AT_END(ri_at_end_close) =
+			socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 		tries++;
 		refused += bind(thief, (struct sockaddr *)&sa, sizeof(sa)) != 0;
-		close(thief);
 	}
 	g_assert_cmpuint(tries, >=, 10);
 	g_assert_cmpuint(refused, ==, tries);
@@ -121,9 +119,8 @@ test_own_port_is_kept(void)
 static void
 test_listener_goes(void)
 {
-	struct attempt a;
+	struct attempt a = attempt_prepare();
 
-	attempt_prepare(&a);
 	a.req.refused_ms = LONG_MS;
 	for (int i = 0; i < 2; i++) {
 		if (i == 0)
@@ -146,31 +143,27 @@ test_listener_goes(void)
 static void
 test_nobody_comes(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	listen_no_more(&a);
 	a.req.refused_ms = 200;
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_REFUSED);
 	g_assert_cmpuint(kal_host_default()->now(kal_host_default()->self) - a.begun, >=,
 			 180 * G_GUINT64_CONSTANT(1000000));
-	attempt_finish(&a);
 }
 
 /* The attempt's own time is over first. */
 static void
 test_timeout_first(void)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	listen_no_more(&a);
 	a.req.refused_ms = LONG_MS;
 	a.req.timeout_us = G_TIME_SPAN_SECOND; /* enough for one refusal, on a busy machine, too */
 	attempt_go(&a);
 	attempt_expect_failed(&a, KAL_REASON_REFUSED);
-	attempt_finish(&a);
 }
 
 /* What the peer's application says is final. */
@@ -178,16 +171,14 @@ static void
 test_rejection_is_final(void)
 {
 	struct kal_mpa_frame reply;
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	a.req.refused_ms = LONG_MS;
 	attempt_meet(&a);
 	reply = attempt_good_reply(&a);
 	reply.reject = true;
 	raw_send_frame(a.peer, &reply);
 	(void)fixture_cm(&a.f, KAL_CM_REJECTED, CTX);
-	attempt_finish(&a);
 }
 
 /* The client ends the attempt in a pause: by a disconnect, by destroying the queue pair, by closing. */
@@ -196,9 +187,8 @@ test_ended_meanwhile(void)
 {
 	for (int way = 0; way < 3; way++) {
 		struct kal_cm_req end = {.qp = 0};
-		struct attempt a;
+		struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-		attempt_prepare(&a);
 		listen_no_more(&a);
 		a.req.refused_ms = LONG_MS;
 		attempt_go(&a);
@@ -214,7 +204,6 @@ test_ended_meanwhile(void)
 			a.qp = 0;
 		}
 		g_assert_true(way == 2 || fixture_silent(&a.f));
-		attempt_finish(&a);
 	}
 }
 

@@ -20,7 +20,7 @@ open_fixture(struct fixture *f)
 	fake_reset();
 	fake_attr.cm_forms = RI_CM_ADDRESS;
 	fake_attr.transport = RI_TRANSPORT_IB;
-	fixture_open(f);
+	*f = fixture_open();
 }
 
 /* Drop the queued events; none of them may be of a queue pair. */
@@ -76,7 +76,7 @@ take(struct fixture *f, enum kal_call_number call, uint32_t id)
 static void
 test_undestroyed(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_srq_req srq = {.attr = {.ctx = 0x51, .max_wr = 5}};
 	struct kal_srq_rep rep;
 
@@ -90,7 +90,6 @@ test_undestroyed(void)
 	g_assert_cmpint(fixture_id(&f, KAL_RNIC_CLOSE, f.rnic), ==, RI_SUCCESS);
 	g_assert_cmpint(fixture_id(&f, KAL_PD_DESTROY, f.pd), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 int

@@ -62,7 +62,6 @@ reject(struct fixture *f, uint32_t request)
 static void
 accept_over(bool ipv6)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request(), reply;
 	struct kal_accept_rep rep;
 	struct kal_cm_event event;
@@ -71,8 +70,8 @@ accept_over(bool ipv6)
 	uint16_t port = 0;
 	uint32_t qp;
 	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp = fixture_qp(&f, CTX, 4, 3);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	peer = raw_connect(ipv6, port);
@@ -112,7 +111,6 @@ accept_over(bool ipv6)
 	g_assert_false(event.pdata_present);
 	close(peer);
 	fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
-	fixture_close(&f);
 }
 
 static void
@@ -126,19 +124,17 @@ test_accept(void)
 static void
 test_plain_peer(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = {.kind = KAL_MPA_REQUEST, .revision = 1}, reply;
 	struct kal_accept_rep rep;
 	struct kal_cm_event event;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	uint16_t port = 0;
 	uint32_t qp;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp = fixture_qp(&f, CTX, 4, 3);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &request);
 	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
 	g_assert_false(event.ird_ord_valid || event.pdata_present);
@@ -150,23 +146,19 @@ test_plain_peer(void)
 	fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_true(fake_last_stream().await_fpdu);
 	g_assert_cmpuint(fake_last_stream().rtr_expect, ==, 0);
-	close(peer);
-	fixture_close(&f);
 }
 
 static void
 test_reject(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request(), reply;
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	uint16_t port = 0;
 	uint32_t id;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &request);
 	id = next_request(&f);
 	g_assert_cmpint(reject(&f, id + 1), ==, RI_ERR_INVALID_HANDLE);
@@ -179,29 +171,23 @@ test_reject(void)
 	shutdown(peer, SHUT_WR);
 	g_assert_cmpint(raw_recv(peer, buf, 1), ==, 0); /* an orderly end, not a reset */
 	g_assert_true(fixture_silent(&f));
-	close(peer);
-	fixture_close(&f);
 }
 
 /* What is no Request is dropped without an answer and without an event. */
 static void
 drop(const void *octets, size_t len, bool end)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	uint8_t octet;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(peer, octets, len);
 	if (end)
 		shutdown(peer, SHUT_WR);
 	g_assert_cmpint(raw_recv(peer, &octet, 1), <=, 0);
 	g_assert_true(fixture_silent(&f));
-	close(peer);
-	fixture_close(&f);
 }
 
 static void
@@ -231,23 +217,19 @@ test_wrong_requests(void)
 static void
 test_refuses_markers(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	uint16_t port = 0;
-	int peer;
 
 	fixture_config("[mpa]\nmarkers = refuse\n");
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	fixture_config(NULL);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	request.markers = true;
 	raw_send_frame(peer, &request);
 	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
 	g_assert_true(fixture_silent(&f));
-	close(peer);
-	fixture_close(&f);
 }
 
 /* Longer private data than the interface has room for is cut, not refused. */
@@ -255,36 +237,31 @@ static void
 test_long_private_data(void)
 {
 	static const uint8_t data[508] = {[0] = 1, [255] = 2, [256] = 3};
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	struct kal_cm_event event;
 	uint16_t port = 0;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	request.private_data = data;
 	request.private_len = sizeof(data);
 	raw_send_frame(peer, &request);
 	event = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
 	g_assert_cmpmem(event.pdata, event.pdata_len, data, RI_PDATA_MAX);
-	close(peer);
-	fixture_close(&f);
 }
 
 /* The peer gives up, in several ways, before it was answered. */
 static void
 test_gone(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	struct kal_accept_rep rep;
 	static const char *const names[] = {"closes", "resets", "speaks early"};
 	uint16_t port = 0;
 	uint32_t qp;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp = fixture_qp(&f, CTX, 4, 3);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (int how = 0; how < 3; how++) {
@@ -306,7 +283,6 @@ test_gone(void)
 		if (how == 2)
 			close(peer);
 	}
-	fixture_close(&f);
 }
 
 /* Close, and return when the other side has closed too. */
@@ -325,12 +301,10 @@ raw_leave(int peer)
 static void
 test_gone_unseen(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	uint16_t port = 0;
-	int last;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (int i = 0; i < 20; i++) {
 		int peer = raw_connect(false, port);
@@ -339,12 +313,10 @@ test_gone_unseen(void)
 		g_usleep(2000);
 		raw_leave(peer);
 	}
-	last = raw_connect(false, port);
+	int last RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(last, &request);
 	next_request(&f);
 	g_assert_true(fixture_silent(&f));
-	close(last);
-	fixture_close(&f);
 }
 
 /* The backlog bounds unanswered requests; the rest wait and get their turn. */
@@ -355,14 +327,13 @@ test_backlog(void)
 		PEERS = 6,
 		BACKLOG = 2
 	};
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	uint16_t port = 0;
 	uint32_t ids[PEERS];
 	int peers[PEERS];
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, BACKLOG);
 	for (int i = 0; i < BACKLOG; i++) {
 		peers[i] = raw_connect(false, port);
@@ -386,7 +357,6 @@ test_backlog(void)
 		next_request(&f);
 	for (int i = BACKLOG; i < 2 * BACKLOG; i++)
 		close(peers[i]);
-	fixture_close(&f);
 }
 
 static enum ri_status
@@ -403,15 +373,13 @@ listen_on(struct fixture *f, uint32_t spigot, uint16_t port)
 static void
 test_ports(void)
 {
-	struct fixture f;
 	uint16_t port = 0, other = 0;
 	uint32_t id;
-	int taken;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	id = fixture_listen(&f, LISTEN_CTX, &port, 5);
 	g_assert_cmpint(listen_on(&f, 0, port), ==, RI_ERR_IN_USE);
-	taken = raw_listen(&other);
+	int taken RI_AT_END(ri_at_end_close) = raw_listen(&other);
 	g_assert_cmpint(listen_on(&f, 0, other), ==, RI_ERR_IN_USE);
 	g_assert_cmpint(listen_on(&f, 7, 0), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(fixture_id(&f, KAL_LISTEN_DESTROY, id), ==, RI_SUCCESS);
@@ -420,24 +388,21 @@ test_ports(void)
 	g_assert_cmpint(listen_on(&f, 1, port), ==, RI_SUCCESS);
 	close(raw_connect(false, port));
 	close(raw_connect(true, port));
-	close(taken);
-	fixture_close(&f);
 }
 
 /* A delivered request outlives its listener. */
 static void
 test_listener_goes(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	uint16_t port = 0;
 	uint32_t id, listener;
-	int peer, half;
+	int peer;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	listener = fixture_listen(&f, LISTEN_CTX, &port, 5);
-	half = raw_connect(false, port);
+	int half RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(half, "MPA ID Req", 10);
 	peer = raw_connect(false, port);
 	raw_send_frame(peer, &request);
@@ -449,25 +414,22 @@ test_listener_goes(void)
 	close(peer);
 	fixture_close(&f);
 	g_assert_cmpint(raw_recv(half, buf, 1), <=, 0);
-	close(half);
 }
 
 static void
 test_handoff(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	struct kal_handoff_req handoff = {0};
 	uint8_t buf[KAL_MPA_FRAME_MAX];
 	struct kal_cm_event event;
 	uint16_t port = 0, target = 0;
 	uint32_t id;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	fixture_listen(&f, LISTEN_CTX + 1, &target, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &request);
 	id = next_request(&f);
 	handoff.request = id;
@@ -485,15 +447,12 @@ test_handoff(void)
 			RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(reject(&f, event.request), ==, RI_SUCCESS);
 	g_assert_true(raw_frame(peer, KAL_MPA_REPLY, buf).reject);
-	close(peer);
-	fixture_close(&f);
 }
 
 /* No descriptor for the next connection: it waits, nothing spins, and later it is served. */
 static void
 test_no_descriptors(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	struct rlimit old, none;
 	uint16_t port = 0;
@@ -501,7 +460,7 @@ test_no_descriptors(void)
 
 	if (fixture_no_descriptor_limit())
 		return;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	getrlimit(RLIMIT_NOFILE, &old);
@@ -520,7 +479,6 @@ test_no_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &old);
 	next_request(&f);
 	close(peer);
-	fixture_close(&f);
 }
 
 /* A host whose clock a test sets forward, and the lines that it gets. */
@@ -655,7 +613,7 @@ test_never_descriptors(void)
 
 	if (fixture_no_descriptor_limit())
 		return;
-	fixture_open_on(&f, forward_host());
+	f = fixture_open_on(forward_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (unsigned life = 1; life <= 2; life++)
 		shortage(&f, port, life);
@@ -675,7 +633,7 @@ test_no_room(void)
 	int peers[2];
 	char octet;
 
-	fixture_open_on(&f, forward_host());
+	f = fixture_open_on(forward_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 1);
 	before = raw_count_fds();
 	for (int i = 0; i < 2; i++)
@@ -735,7 +693,7 @@ test_shown_again(void)
 	uint16_t port = 0, other = 0;
 	int peer, listener = raw_listen(&other);
 
-	fixture_open(&f);
+	f = fixture_open();
 	idle.id = fixture_qp(&f, CTX, 4, 3);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	peer = raw_connect(false, port);
@@ -768,18 +726,17 @@ test_shown_again(void)
 static void
 test_fork(void)
 {
-	struct fixture f;
 	struct kal_mpa_frame request = good_request();
 	uint16_t port = 0;
 	uint8_t octet;
 	struct sockaddr_in there = {.sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int gate[2], ready[2], peer, late;
+	int gate[2], ready[2], late;
 	pid_t child;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &request);
 	next_request(&f);
 	g_assert_cmpint(pipe2(gate, O_CLOEXEC), ==, 0);
@@ -802,7 +759,6 @@ test_fork(void)
 	close(late);
 	close(gate[1]);
 	g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
-	close(peer);
 }
 
 int

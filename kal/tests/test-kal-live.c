@@ -19,6 +19,7 @@
 #include "kal_live.h"
 #include "kal_live_read.h"
 #include "kal_live_stats.h"
+#include "ri_at_end.h"
 #include "ri_count.h"
 
 /* What a reader was passed. */
@@ -97,7 +98,7 @@ own_page(void)
 static void
 test_other_process(void)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(end);
 	struct seen seen;
 	int status;
 	pid_t pid;
@@ -132,14 +133,13 @@ test_other_process(void)
 	g_assert_cmpint(look(0, &seen), ==, 0);
 	g_assert_cmpuint(seen.last[KAL_LIVE_QP].slot.count.qp.posts[RI_OP_SEND], ==, 7);
 	g_assert_cmpint(look(pid, &seen), ==, ESRCH);
-	end(&scene);
 }
 
 /* Nobody can cut, write or lengthen the page, its owner's other mappings included. */
 static void
 test_sealed(void)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(end);
 	int fd;
 
 	begin(&scene);
@@ -151,7 +151,6 @@ test_sealed(void)
 		g_assert_cmpint(pwrite(fd, "x", 1, 0), ==, -1);
 		g_assert_true(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
 	}
-	end(&scene);
 }
 
 /* A page of another process, for a reader. */
@@ -264,7 +263,7 @@ static void
 test_always_busy(void)
 {
 	const size_t bytes = (size_t)KAL_LIVE_SLOTS * sizeof(struct kal_live_slot);
-	struct kal_live_slot *slots = g_malloc0(bytes);
+	g_autofree struct kal_live_slot *slots = g_malloc0(bytes);
 	struct kal_live_head *head = (struct kal_live_head *)slots;
 	struct seen seen = {0};
 	struct page page;
@@ -286,7 +285,6 @@ test_always_busy(void)
 	g_assert_cmpuint(seen.kinds[KAL_LIVE_QP], ==, 0);
 	g_assert_cmpuint(reads, <, 5 * KAL_LIVE_SLOTS);
 	close(page.fd);
-	g_free(slots);
 }
 
 /*
@@ -355,7 +353,7 @@ write_on(void *arg)
 static void
 test_torn(void)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(end);
 	struct seen seen = {0};
 	unsigned whole = 0, missed;
 	pthread_t thread;
@@ -379,7 +377,6 @@ test_torn(void)
 	atomic_store(&stop_writing, true);
 	pthread_join(thread, NULL);
 	g_assert_cmpuint(whole, >, 0);
-	end(&scene);
 }
 
 /* Beyond the room nothing is shown, and nothing breaks; slots are used again. */
@@ -416,7 +413,7 @@ test_full(void)
 static void
 test_sums(void)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(end);
 	struct kal_live_slot *srq;
 	struct kal_live_sum *sums;
 	g_autofree char *text = NULL;
@@ -462,7 +459,6 @@ test_sums(void)
 	g_assert_nonnull(strstr(text, "\"crc_errors\":3"));
 	g_assert_null(strstr(text, "frames_sent"));
 	kal_live_sums_free(sums);
-	end(&scene);
 }
 
 /* The file of ITAPI_STATS: made for its owner only, appended to, and no file of another user. */

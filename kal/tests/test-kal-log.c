@@ -186,7 +186,7 @@ test_flood(void)
 	const uint64_t second = 1000000000u;
 	struct counter counter = {0};
 	/* Without a thread, which would read the clock, too. */
-	struct kal_host *host = g_new0(struct kal_host, 1);
+	g_autofree struct kal_host *host = g_new0(struct kal_host, 1);
 
 	(void)kal_host_log_level(); /* ITAPI_LOG is set: no line counts as repeated */
 	host->table.now = clock_now;
@@ -218,7 +218,6 @@ test_flood(void)
 	g_assert_cmpuint(counter.lines, ==, 2014);
 	g_assert_cmpuint(counter.left_out, ==, 5001);
 	kal_log_set_writer(NULL, NULL);
-	g_free(host);
 }
 
 int

@@ -400,7 +400,7 @@ slow_open(struct slow *s)
 	memset(s, 0, sizeof(*s));
 	fake_reset();
 	fake_attr.reregister = true;
-	fixture_open(&s->f);
+	s->f = fixture_open();
 	sem_init(&s->begun, 0, 0);
 	sem_init(&s->go, 0, 0);
 	s->req = (struct kal_mr_req){.id = s->f.pd, .addr = page, .length = 64, .access = 3};
@@ -497,11 +497,10 @@ test_counts(void)
 {
 	struct kal_mr_req req = {.addr = page, .length = 64, .access = 3};
 	struct kal_mr_rep rep;
-	struct fixture f;
 
 	fake_reset();
 	fixture_config("[limits.client]\nmr=2\nmemory=1000\n");
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	fixture_config(NULL);
 	req.id = f.pd;
 	for (unsigned i = 0; i < 3; i++) {
@@ -511,7 +510,6 @@ test_counts(void)
 		g_assert_cmpint(status, ==, i < 2 ? RI_SUCCESS : RI_ERR_RESOURCES);
 	}
 	g_assert_cmpint(fixture_id(&f, KAL_MR_DEREG, rep.id), ==, RI_ERR_INVALID_HANDLE);
-	fixture_close(&f);
 }
 
 int

@@ -470,6 +470,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/mpa-negotiation/rtr-odd-peers", test_rtr_odd_peers);
 	g_test_add_func("/kal/mpa-negotiation/words-unanswered", test_words_unanswered);
 	result = g_test_run();
-	vectors_free(positive);
+	vectors_free(&positive);
 	return result;
 }

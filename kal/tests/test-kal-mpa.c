@@ -390,7 +390,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/mpa/texts", test_texts);
 	g_test_add_func("/kal/mpa/verdict-texts", test_verdict_texts);
 	result = g_test_run();
-	vectors_free(positive);
-	vectors_free(negative);
+	vectors_free(&positive);
+	vectors_free(&negative);
 	return result;
 }

@@ -136,7 +136,6 @@ static void
 test_memory(void)
 {
 	static uint8_t memory[4096];
-	struct fixture f;
 	struct kal_mr_req mr = {.addr = (uintptr_t)memory, .length = sizeof(memory)};
 	struct kal_mr_rep rep;
 	struct kal_mem_map_req map = {.addr = 1, .length = 1};
@@ -144,8 +143,8 @@ test_memory(void)
 	const struct request mapping = {KAL_MEM_MAP, sizeof(map), sizeof(struct kal_mem_map_rep),
 					map_members};
 	const struct request unmapping = {KAL_MEM_UNMAP, sizeof(map), 0, map_members};
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	mr.id = f.pd;
 	map.rnic = f.rnic;
 	try_members(&f, &reg, &mr);
@@ -156,7 +155,7 @@ test_memory(void)
 	fixture_close(&f);
 	/* The room for a list is checked against the adapter's limit before it is allocated. */
 	fake_attr.max_pbl = 8;
-	fixture_open(&f);
+	f = fixture_open();
 	mr.id = f.pd;
 	mr.max_pages = 8;
 	g_assert_cmpint(fixture_call(&f, KAL_MR_REG, &mr, sizeof(mr), &rep, sizeof(rep)), ==,
@@ -173,7 +172,6 @@ test_memory(void)
 static void
 test_queues(void)
 {
-	struct fixture f;
 	struct kal_qp_create_req qp = {0};
 	struct kal_qp_modify_req modify = {0};
 	struct kal_srq_req srq = {.attr = {.max_wr = 5}};
@@ -185,8 +183,8 @@ test_queues(void)
 	const struct request low = {KAL_SRQ_MODIFY, sizeof(srq), sizeof(srq_rep), srq_members};
 	const struct request way = {KAL_PATH_QUERY, sizeof(path), sizeof(struct kal_path_query_rep),
 				    path_members};
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp.pd = f.pd;
 	qp.send_cq = qp.recv_cq = f.cq;
 	qp.init.ctx = CTX;
@@ -204,13 +202,11 @@ test_queues(void)
 	path.rnic = f.rnic;
 	try_members(&f, &way, &path);
 	try_good(&f, &way, &path);
-	fixture_close(&f);
 }
 
 static void
 test_connections(void)
 {
-	struct fixture f;
 	struct kal_listen_req listen = {.backlog = 1, .service = {.kind = RI_SERVICE_PORT}};
 	struct kal_cm_req cm = {.request = 99};
 	struct kal_handoff_req handoff = {.request = 99};
@@ -224,8 +220,8 @@ test_connections(void)
 	const struct request hand = {KAL_HANDOFF, sizeof(handoff), 0, handoff_members};
 	const struct request service = {KAL_LISTEN, sizeof(listen), sizeof(struct kal_listen_rep),
 					listen_members};
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	cm.qp = fixture_qp(&f, CTX, 1, 1);
 	for (size_t i = 0; i < G_N_ELEMENTS(requests); i++)
 		try_members(&f, &requests[i], &cm);
@@ -237,13 +233,11 @@ test_connections(void)
 	listen.rnic = f.rnic;
 	try_members(&f, &service, &listen);
 	try_good(&f, &service, &listen);
-	fixture_close(&f);
 }
 
 static void
 test_datagrams(void)
 {
-	struct fixture f;
 	struct kal_ah_req ah = {.init = {.dest = {.family = RI_ADDR_IPV4}}};
 	struct kal_resolve_req query = {.ctx = CTX};
 	struct kal_resolve_end_req end = {.ctx = CTX};
@@ -259,7 +253,7 @@ test_datagrams(void)
 	fake_attr.ud = true;
 	fake_attr.max_ah = 10;
 	fake_attr.max_ud_message = 100;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	ah.id = f.pd;
 	query.rnic = end.rnic = f.rnic;
 	try_members(&f, &create, &ah);
@@ -269,7 +263,6 @@ test_datagrams(void)
 	try_members(&f, &ending, &end);
 	try_good(&f, &ending, &end);
 	try_members(&f, &answering, &answer);
-	fixture_close(&f);
 }
 
 int

@@ -52,13 +52,12 @@ is_open(int peer)
 static void
 test_waits_for_the_peer(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	unsigned before;
 	uint8_t octet;
 	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	before = raw_count_fds();
 	peer = rejected_peer(&f, port);
@@ -72,36 +71,30 @@ test_waits_for_the_peer(void)
 	g_assert_cmpint(raw_recv(peer, &octet, 1), ==, 0);
 	close(peer);
 	raw_wait_fds(before);
-	fixture_close(&f);
 }
 
 /* A peer that never closes: our end does, after a while. */
 static void
 test_has_an_end(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	uint8_t octet;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = rejected_peer(&f, port);
+	int peer RI_AT_END(ri_at_end_close) = rejected_peer(&f, port);
 	g_assert_cmpint(raw_recv(peer, &octet, 1), ==, 0);
-	close(peer);
-	fixture_close(&f);
 }
 
 /* More than are kept: the oldest goes first. The end of the adapter ends them all. */
 static void
 test_bounded(void)
 {
-	struct fixture f;
 	uint16_t port = 0;
 	int peers[PARTINGS + 6];
 	uint8_t octet;
+	struct fixture f = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (unsigned i = 0; i < G_N_ELEMENTS(peers); i++)
 		peers[i] = rejected_peer(&f, port);
@@ -121,20 +114,16 @@ static void
 test_endless_octets(void)
 {
 	static const char octets[4096];
-	struct fixture f;
 	uint16_t port = 0;
 	ssize_t n;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = rejected_peer(&f, port);
+	int peer RI_AT_END(ri_at_end_close) = rejected_peer(&f, port);
 	do
 		n = send(peer, octets, sizeof(octets), MSG_NOSIGNAL);
 	while (n > 0);
 	g_assert_true(errno == EPIPE || errno == ECONNRESET);
-	close(peer);
-	fixture_close(&f);
 }
 
 static const struct ri_host *base;
@@ -177,7 +166,7 @@ test_waits_through_the_host(void)
 		host.relax = noted_relax;
 		sem_init(&held, 0, 0);
 		atomic_store(&relaxed, true);
-		fixture_open_on(&f, &host);
+		f = fixture_open_on(&host);
 		fixture_listen(&f, LISTEN_CTX, &port, 5);
 		peer = starting ? raw_connect(false, port) : rejected_peer(&f, port);
 		atomic_store(&relaxed, false);

@@ -94,30 +94,24 @@ fd_facing(int peer)
 static void
 expect_initiator(const struct options *want)
 {
-	struct attempt a;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	attempt_meet(&a);
 	expect_options(fd_facing(a.peer), want);
-	attempt_finish(&a);
 }
 
 static void
 expect_responder(const struct options *want)
 {
 	struct kal_mpa_frame frame = {.kind = KAL_MPA_REQUEST, .revision = 1, .crc = true};
-	struct fixture f;
 	uint16_t port = 0;
-	int peer;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send_frame(peer, &frame);
 	(void)fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX);
 	expect_options(fd_facing(peer), want);
-	close(peer);
-	fixture_close(&f);
 }
 
 /* The application has set the options of `own` before, but no zeros. */
@@ -126,17 +120,17 @@ expect_converted(const struct options *own, const struct options *want)
 {
 	struct kal_convert_req req = {.initiator = 1};
 	struct kal_convert_rep rep;
-	struct fixture f;
 	struct kal_msg msg = {.call = KAL_CONVERT,
 			      .req = &req,
 			      .req_len = sizeof(req),
 			      .rep = &rep,
 			      .rep_len = sizeof(rep)};
 	uint16_t port;
-	int listener = raw_listen(&port), peer;
+	int listener RI_AT_END(ri_at_end_close) = raw_listen(&port);
+	int peer;
 
 	fake_attr.socket_conversion = true;
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	req.qp = fixture_qp(&f, CTX, 4, 3);
 	msg.fd = raw_connect(false, port);
 	peer = raw_accept(listener);
@@ -152,8 +146,6 @@ expect_converted(const struct options *own, const struct options *want)
 	expect_options(msg.fd, want);
 	close(msg.fd);
 	close(peer);
-	close(listener);
-	fixture_close(&f);
 }
 
 static void
@@ -207,12 +199,11 @@ test_own_choice(void)
 static void
 expect_silent_address(uint64_t timeout_us)
 {
-	struct attempt a;
 	gint64 begun;
 	int fillers[3];
 	struct sockaddr_in sin = {.sin_family = AF_INET};
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-	attempt_prepare(&a);
 	g_assert_cmpint(listen(a.listener, 0), ==, 0);
 	sin.sin_port = a.port;
 	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -227,7 +218,6 @@ expect_silent_address(uint64_t timeout_us)
 	g_assert_cmpint(g_get_monotonic_time() - begun, >=, (gint64)timeout_us);
 	for (gsize i = 0; i < G_N_ELEMENTS(fillers); i++)
 		close(fillers[i]);
-	attempt_finish(&a);
 }
 
 /* The user time-out of the administrator, which begins with the connection, does not make it shorter. */
@@ -262,10 +252,9 @@ static void
 test_reply_drips(void)
 {
 	static const uint8_t head[KAL_MPA_HEADER_SIZE + 100] = "MPA ID Rep Frame\x40\x02\x02\x00";
-	struct attempt a;
 	uint64_t deadline;
+	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_frozen(false);
 
-	attempt_prepare_frozen(&a, false);
 	attempt_meet(&a);
 	deadline = fixture_frozen_deadline();
 	drip(a.peer, head, sizeof(head));
@@ -273,7 +262,6 @@ test_reply_drips(void)
 	g_assert_cmpuint(fixture_frozen_deadline(), ==, deadline);
 	attempt_time_passes(&a);
 	attempt_expect_failed(&a, KAL_REASON_TIMEOUT);
-	attempt_finish(&a);
 }
 
 /* Nor do octets of a Request whose private data never end, nor of one whose header never does. */
@@ -282,14 +270,13 @@ test_request_drips(void)
 {
 	static const uint8_t head[KAL_MPA_HEADER_SIZE + 100] = "MPA ID Req Frame\x40\x02\x02\x00";
 	static const size_t lens[] = {sizeof(head), KAL_MPA_HEADER_SIZE - 1};
-	struct fixture f;
 	uint16_t port = 0;
 	uint8_t octet;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(fixture_frozen_host());
 
-	fixture_open_on(&f, fixture_frozen_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
-		int peer = raw_connect(false, port);
+		int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 
 		while (fixture_frozen_count() == i) /* until it is accepted */
 			g_usleep(200);
@@ -297,10 +284,8 @@ test_request_drips(void)
 		g_assert_cmpuint(fixture_frozen_count(), ==, i + 1);
 		fixture_time_passes();
 		g_assert_cmpint(raw_recv(peer, &octet, 1), <=, 0);
-		close(peer);
 	}
 	g_assert_true(fixture_silent(&f));
-	fixture_close(&f);
 }
 
 /* --- cases: a listener ---------------------------------------------------------------------------- */
@@ -334,14 +319,13 @@ static void
 test_accept_fails(void)
 {
 	static struct ri_host host;
-	struct fixture f;
 	uint16_t port = 0;
 	unsigned calls;
 	gint64 begun, ms;
 
 	host = *kal_host_default();
 	host.watch_start = watch_start_counting;
-	fixture_open_on(&f, &host);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open_on(&host);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	begun = g_get_monotonic_time();
 	atomic_store(&listener_calls, 0);
@@ -352,7 +336,6 @@ test_accept_fails(void)
 	calls = atomic_load(&listener_calls);
 	ms = (g_get_monotonic_time() - begun) / 1000; /* later than the last of these calls */
 	g_assert_cmpuint(calls, <=, ms / 10 + 5);
-	fixture_close(&f);
 }
 
 int

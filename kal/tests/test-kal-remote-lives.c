@@ -25,15 +25,15 @@ static struct play play;
 static int
 begin(const char *policy)
 {
-	play_begin(&play, policy);
+	play = play_begin(policy);
 	g_setenv("ITAPI_KALD", play.socket, TRUE);
 	return play_join(&play, KALD_TOOL, NULL);
 }
 
 static void
-end(int tool)
+end(const int *tool)
 {
-	close(tool);
+	close(*tool);
 	play_free(&play);
 	g_unsetenv("ITAPI_KALD");
 }
@@ -145,9 +145,8 @@ static uint16_t
 free_port(void)
 {
 	uint16_t port;
-	int probe = raw_listen(&port);
+	int probe RI_AT_END(ri_at_end_close) = raw_listen(&port);
 
-	close(probe);
 	return port;
 }
 
@@ -155,13 +154,12 @@ free_port(void)
 static void
 second_listener(bool granted)
 {
-	int tool = begin(granted ? "[policy]\ngrant-ports = 1-65535\n" : NULL);
+	int tool RI_AT_END(end) = begin(granted ? "[policy]\ngrant-ports = 1-65535\n" : NULL);
 	struct kal_fd first = {0}, second = {0};
 	uint16_t port = free_port();
 	struct kald_entry before, with;
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	before = account(tool);
 	g_assert_cmpint(listen_at(&first, port), ==, 0);
 	with = account(tool);
@@ -178,8 +176,6 @@ second_listener(bool granted)
 	g_assert_cmpint(listen_at(&first, port), ==, 0);
 	stays(tool, &with);
 	listen_over(&first);
-	fixture_close(&f);
-	end(tool);
 }
 
 static void
@@ -193,17 +189,17 @@ test_second_listener(void)
 static void
 test_refused(void)
 {
-	int tool = begin("[policy]\nadapters = fake\nports = 1-2\npeers = 10.0.0.0/8\n"
-			 "[limits.user]\nmr = 5\n");
+	int tool RI_AT_END(end) =
+		begin("[policy]\nadapters = fake\nports = 1-2\npeers = 10.0.0.0/8\n"
+		      "[limits.user]\nmr = 5\n");
 	struct kal_rnic_open_req other = {.name = "other"};
 	struct kal_rnic_open_rep opened;
 	struct kal_fd fd = {0};
 	struct kald_entry before;
-	struct fixture f;
 	uint16_t port = free_port();
 	uint32_t qp;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	qp = fixture_qp(&f, 5, 1, 1);
 	while (fixture_register(&f, 1, NULL) == RI_SUCCESS)
 		;
@@ -223,24 +219,22 @@ test_refused(void)
 	}
 	tool = restart(tool, NULL);
 	stays(tool, &before);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* A daemon that comes back knows what is open, and not what was closed; its rules are those of the leases from then on. */
 static void
 test_other_rules(void)
 {
-	int tool = begin("[policy]\ngrant-ports = 1-65535\n");
+	int tool RI_AT_END(end) = begin("[policy]\ngrant-ports = 1-65535\n");
 	struct kal_client_params params = {0};
 	struct kal_rnic_open_req open = {.name = "fake"};
 	struct kal_rnic_open_rep opened;
-	struct fixture f, closed = {0};
+	struct fixture closed = {0};
 	struct kal_fd first = {0}, over = {0};
 	struct kald_entry before;
 	unsigned used = 20;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpint(kal_client_open(&params, &closed.client), ==, RI_SUCCESS);
 	g_assert_cmpint(
 		fixture_call(&closed, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)),
@@ -263,22 +257,19 @@ test_other_rules(void)
 		used++;
 	g_assert_cmpuint(used, ==, 40);
 	listen_over(&first);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* A process that was stopped, and has closed all, may do all in its second life. */
 static void
 test_stopped(void)
 {
-	int tool = begin(NULL);
+	int tool RI_AT_END(end) = begin(NULL);
 	struct kald_message request, reply;
 	struct kald_entry before;
-	struct fixture f;
 	uint16_t port = free_port();
 	uint32_t qp;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	before = account(tool);
 	qp = fixture_qp(&f, 5, 1, 1);
 	kald_message_begin(&request, KALD_STOP, 4, KALD_OK);
@@ -289,13 +280,12 @@ test_stopped(void)
 	g_assert_cmpint(dial(&f, qp, port), ==, RI_ERR_PERMISSION);
 	fixture_close(&f);
 	for (unsigned i = 0; i < 3; i++) {
-		fixture_open(&f);
+		f = fixture_open();
 		stays(tool, &before);
 		g_assert_cmpint(dial(&f, fixture_qp(&f, 6, 1, 1), port), ==, RI_SUCCESS);
 		g_assert_cmpint(fixture_cm(&f, KAL_CM_FAILED, 6).reason, ==, KAL_REASON_REFUSED);
 		fixture_close(&f);
 	}
-	end(tool);
 }
 
 /* --- addresses that are shared ----------------------------------------------------------------- */
@@ -331,11 +321,10 @@ test_shares(void)
 				 .addr = {.family = RI_ADDR_IPV4,
 					  .octets = {127, 100 + pid % 100, pid / 100 % 250, 9}},
 				 .fd = -1};
-	int tool = begin(NULL);
+	int tool RI_AT_END(end) = begin(NULL);
 	const struct ri_host *host;
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	host = kal_host_here();
 	g_assert_cmpint(kal_remote_open("roce:lo"), ==, RI_SUCCESS);
 	g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
@@ -358,8 +347,6 @@ test_shares(void)
 	ri_close(share.fd);
 	services_become(-1);
 	kal_remote_close("roce:lo");
-	fixture_close(&f);
-	end(tool);
 }
 
 static unsigned
@@ -377,13 +364,12 @@ descriptors(void)
 static void
 test_any_port_refused(void)
 {
-	int tool = begin("[policy]\nports = 1-2\n");
+	int tool RI_AT_END(end) = begin("[policy]\nports = 1-2\n");
 	struct kal_fd fd = {0};
 	struct kald_entry before;
-	struct fixture f;
 	unsigned open;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	before = account(tool);
 	open = descriptors();
 	for (unsigned i = 0; i < 3; i++) {
@@ -392,8 +378,6 @@ test_any_port_refused(void)
 		g_assert_cmpuint(descriptors(), ==, open);
 		stays(tool, &before);
 	}
-	fixture_close(&f);
-	end(tool);
 }
 
 int

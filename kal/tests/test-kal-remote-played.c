@@ -178,7 +178,7 @@ begin(struct fixture *f)
 	come();
 	d.thread = g_thread_new("daemon", serve, NULL);
 	g_setenv("ITAPI_KALD", d.socket, TRUE);
-	fixture_open(f);
+	*f = fixture_open();
 	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
 }
 
@@ -262,7 +262,7 @@ test_uninvited(void)
 		777, /* of a later version */
 	};
 	struct kald_message message;
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 	unsigned before;
 
 	begin(&f);
@@ -281,7 +281,6 @@ test_uninvited(void)
 			fds_become(before);
 		}
 	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
-	end(&f);
 }
 
 /* --- lies --------------------------------------------------------------------------------------- */
@@ -359,7 +358,7 @@ test_lies(void)
 {
 	uint64_t lent[2][KALD_RESOURCES] = {{0}};
 	struct kald_message message;
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 	unsigned before, borrowed;
 
 	begin(&f);
@@ -401,7 +400,6 @@ test_lies(void)
 		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(now_of(&d.came[KALD_BORROW], false), ==, borrowed);
-	end(&f);
 }
 
 /* --- what is returned --------------------------------------------------------------------------- */
@@ -430,7 +428,7 @@ static void
 test_returns(void)
 {
 	struct kald_message describe;
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 	uint64_t before;
 
 	begin(&f);
@@ -458,7 +456,6 @@ test_returns(void)
 				 ==, now_of(&d.lent[KAL_RESOURCE_MR], true));
 	}
 	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
-	end(&f);
 }
 
 /* --- lives -------------------------------------------------------------------------------------- */
@@ -467,7 +464,7 @@ test_returns(void)
 static void
 test_outages(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 	unsigned open, told;
 
 	begin(&f);
@@ -491,7 +488,6 @@ test_outages(void)
 		g_assert_cmpuint(now_of(&d.came[KALD_OPEN], false), ==, told + 1);
 		fds_become(open);
 	}
-	end(&f);
 }
 
 static struct ri_share
@@ -506,7 +502,7 @@ address(void)
 static void
 test_shares(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 	unsigned open;
 
 	begin(&f);
@@ -524,7 +520,6 @@ test_shares(void)
 		fds_become(open);
 		g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
 	}
-	end(&f);
 }
 
 /* --- too late ----------------------------------------------------------------------------------- */
@@ -537,7 +532,7 @@ test_late(void)
 	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
 	struct ri_share kept = address(), share = address();
 	struct kal_fd fd = {0};
-	struct fixture f;
+	struct fixture f RI_AT_END(end);
 
 	begin(&f);
 	const struct ri_host *host = kal_host_here();
@@ -560,7 +555,6 @@ test_late(void)
 	becomes(&d.came[KALD_CLOSE], 1);
 	host->share_over(host->self, &kept);
 	ri_close(kept.fd);
-	end(&f);
 }
 
 int

@@ -31,15 +31,15 @@ static struct play play;
 static int
 begin(const char *policy)
 {
-	play_begin(&play, policy);
+	play = play_begin(policy);
 	g_setenv("ITAPI_KALD", play.socket, TRUE);
 	return play_join(&play, KALD_TOOL, NULL);
 }
 
 static void
-end(int tool)
+end(const int *tool)
 {
-	close(tool);
+	close(*tool);
 	play_free(&play);
 	g_unsetenv("ITAPI_KALD");
 }
@@ -68,13 +68,12 @@ lent(int tool, enum kal_resource resource)
 static void
 test_lease(void)
 {
-	int tool = begin(NULL);
-	struct fixture f;
+	int tool RI_AT_END(end) = begin(NULL);
 	GArray *entries;
 	uint32_t id;
 	uint64_t first;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 0);
 	g_assert_cmpint(fixture_register(&f, 100, &id), ==, RI_SUCCESS);
 	first = lent(tool, KAL_RESOURCE_MR);
@@ -98,7 +97,6 @@ test_lease(void)
 	g_array_free(entries, TRUE);
 	fixture_close(&f);
 	await_nobody(tool);
-	end(tool);
 }
 
 /* A client that finds too few descriptors, at whatever step, is none, and the daemon counts nobody. */
@@ -130,19 +128,19 @@ test_scarce(void)
 	g_assert_cmpuint(failed, >, 1);
 	kal_client_close(client);
 	await_nobody(tool);
-	end(tool);
+	end(&tool);
 }
 
 /* The service thread returns what is idle to one that needs it; what is in use stays, and the limit holds. */
 static void
 test_recall(void)
 {
-	int tool = begin("[limits.user]\nmr = 40\n"), other;
+	int tool RI_AT_END(end) = begin("[limits.user]\nmr = 40\n");
+	int other;
 	struct kald_message reply;
-	struct fixture f;
 	uint32_t ids[41];
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	for (unsigned i = 0; i < 10; i++)
 		g_assert_cmpint(fixture_register(&f, 1, &ids[i]), ==, RI_SUCCESS);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), ==, 40);
@@ -156,21 +154,18 @@ test_recall(void)
 	close(other);
 	for (unsigned i = 0; i < 5000 && fixture_register(&f, 1, &ids[10]) != RI_SUCCESS; i++)
 		g_usleep(1000);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* The daemon is killed, and comes back: clients go on with what they have, and claim it; nothing is counted twice. */
 static void
 test_restart(void)
 {
-	int tool = begin("[limits.user]\nmr = 300\n");
-	struct fixture f;
+	int tool RI_AT_END(end) = begin("[limits.user]\nmr = 300\n");
 	GArray *entries;
 	uint16_t port = 0;
 	uint32_t id;
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 
-	fixture_open(&f);
 	(void)fixture_listen(&f, 1, &port, 1);
 	for (unsigned i = 0; i < 20; i++)
 		g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
@@ -204,19 +199,16 @@ test_restart(void)
 	for (unsigned i = 0; i < 10000 && lent(tool, KAL_RESOURCE_MR) == 0; i++)
 		g_usleep(1000);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_MR), >=, 100);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* Sockets of the process that listen, as the daemon counts. */
 static uint32_t
 ports_of(int tool)
 {
-	GArray *entries = play_list(tool);
+	g_autoptr(GArray) entries = play_list(tool);
 	uint32_t ports =
 		entries->len == 1 ? g_array_index(entries, struct kald_entry, 0).num_ports : 0;
 
-	g_array_free(entries, TRUE);
 	return ports;
 }
 
@@ -224,15 +216,14 @@ ports_of(int tool)
 static void
 test_many_claims(void)
 {
-	int tool = begin(NULL);
+	int tool RI_AT_END(end) = begin(NULL);
 	struct rlimit limit;
-	struct fixture f;
 	uint32_t ports;
 
 	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
 	limit.rlim_cur = limit.rlim_max;
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	for (unsigned i = 0; i < CLAIMS; i++) {
 		uint16_t port = 0;
 
@@ -247,8 +238,6 @@ test_many_claims(void)
 	for (unsigned i = 0; i < 10000 && ports_of(tool) < ports; i++)
 		g_usleep(1000);
 	g_assert_cmpuint(ports_of(tool), ==, ports);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* Refusals of adapters, ports and peers are statuses of the calls, and the log names daemon and rule. */
@@ -270,9 +259,9 @@ test_rules(void)
 		fixture_call(&f, KAL_RNIC_OPEN, &open, sizeof(open), &opened, sizeof(opened)), ==,
 		RI_ERR_PERMISSION);
 	kal_client_close(client);
-	end(tool);
+	end(&tool);
 	tool = begin("[policy]\nports = 1\npeers = 10.0.0.0/8\n");
-	fixture_open(&f);
+	f = fixture_open();
 	struct kal_listen_req listen = {
 		.rnic = f.rnic, .backlog = 1, .service = {.kind = RI_SERVICE_PORT}};
 	struct kal_listen_rep listening;
@@ -296,24 +285,23 @@ test_rules(void)
 		g_usleep(1000);
 	g_assert_cmpint(fixture_cm(&f, KAL_CM_FAILED, 5).reason, ==, KAL_REASON_REFUSED);
 	fixture_close(&f);
-	end(tool);
+	end(&tool);
 }
 
 /* A connection whose listener and initiator have their sockets from the daemon. */
 static void
 test_sockets(void)
 {
-	int tool = begin("[policy]\ngrant-ports = 1-65535\ndial = true\n");
+	int tool RI_AT_END(end) = begin("[policy]\ngrant-ports = 1-65535\ndial = true\n");
 	struct kal_listen_rep listening;
 	struct kal_cm_req connect;
 	struct kal_cm_event event;
-	struct fixture f;
 	uint16_t port;
 	uint32_t qp;
 	int probe = raw_listen(&port);
 
 	close(probe);
-	fixture_open(&f);
+	struct fixture f RI_AT_END(fixture_close) = fixture_open();
 	struct kal_listen_req listen = {.rnic = f.rnic,
 					.ctx = 77,
 					.backlog = 4,
@@ -328,8 +316,6 @@ test_sockets(void)
 			RI_SUCCESS);
 	event = fixture_cm(&f, KAL_CM_REQUEST, 77);
 	g_assert_cmpint(event.reason, ==, 0);
-	fixture_close(&f);
-	end(tool);
 }
 
 /* Where the daemon is required nothing opens without it; where it is welcome, everything does. */
@@ -358,10 +344,10 @@ test_absent(void)
 	g_setenv("ITAPI_KALD", "auto", TRUE);
 	g_setenv("XDG_RUNTIME_DIR", "/nonexistent", TRUE);
 	places_named();
-	fixture_open(&f);
+	f = fixture_open();
 	fixture_close(&f);
 	g_setenv("ITAPI_KALD", "off", TRUE);
-	fixture_open(&f);
+	f = fixture_open();
 	fixture_close(&f);
 	g_unsetenv("ITAPI_KALD");
 	/* What the administrator requires, no variable undoes. */
@@ -383,7 +369,7 @@ test_absent(void)
 static void
 test_mute(void)
 {
-	int tool = begin(NULL);
+	int tool RI_AT_END(end) = begin(NULL);
 	struct kal_config *config = NULL;
 
 	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
@@ -393,7 +379,6 @@ test_mute(void)
 	g_assert_cmpint(kal_remote_join(config), ==, RI_SUCCESS);
 	kal_remote_leave();
 	kal_config_free(config);
-	end(tool);
 }
 
 static void *
@@ -407,7 +392,7 @@ ask_it(void *arg)
 static void
 test_hang(void)
 {
-	int tool = begin(NULL);
+	int tool RI_AT_END(end) = begin(NULL);
 	struct kal_config *config = NULL;
 	gint64 since;
 	GThread *thread;
@@ -428,7 +413,6 @@ test_hang(void)
 	kal_remote_close("fake");
 	kal_remote_leave();
 	kal_config_free(config);
-	end(tool);
 }
 
 /* A child has no part of its parent's connection, and makes one of its own. */
@@ -439,13 +423,13 @@ test_fork(void)
 	g_test_skip("ThreadSanitizer ends a child of a process with threads that starts threads");
 	return;
 #endif
-	int tool = begin(NULL), report[2], status;
-	struct fixture f;
+	int tool RI_AT_END(end) = begin(NULL);
+	int report[2], status;
 	uint32_t id;
 	pid_t child;
 	char octet;
+	struct fixture f = fixture_open();
 
-	fixture_open(&f);
 	g_assert_cmpint(fixture_register(&f, 1, &id), ==, RI_SUCCESS);
 	g_assert_cmpint(pipe(report), ==, 0);
 	child = fork();
@@ -470,7 +454,6 @@ test_fork(void)
 	g_assert_cmpint(status, ==, 0);
 	close(report[0]);
 	close(report[1]);
-	end(tool);
 }
 
 /* A process of another user that serves there, and is ready. */

@@ -55,7 +55,7 @@ open_fixture(struct fixture *f)
 	host.timer_start = timer_start;
 	host.log = note_line;
 	host.log_level = RI_LOG_INFO;
-	fixture_open_on(f, &host);
+	*f = fixture_open_on(&host);
 }
 
 /* The log has told of it, perhaps after the user. */
@@ -118,7 +118,7 @@ accepted(struct fixture *f, uint16_t port, uint64_t ctx)
 static void
 test_silent(void)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	struct kal_cm_event event;
 	struct ri_timer *timer;
 	uint16_t port = 0;
@@ -147,7 +147,6 @@ test_silent(void)
 	raw_wait_fds(before);
 	close(neighbour);
 	fixture_cm(&f, KAL_CM_DISCONNECTED, NEIGHBOUR);
-	fixture_close(&f);
 }
 
 int

@@ -54,7 +54,7 @@ open_with(struct fixture *f, bool crc, bool peer_to_peer)
 {
 	g_setenv("ITAPI_MPA_CRC", crc ? "on" : "off", TRUE);
 	g_setenv("ITAPI_MPA_PEER_TO_PEER", peer_to_peer ? "on" : "off", TRUE);
-	fixture_open(f);
+	*f = fixture_open();
 	g_unsetenv("ITAPI_MPA_CRC");
 	g_unsetenv("ITAPI_MPA_PEER_TO_PEER");
 }
@@ -173,7 +173,7 @@ static void
 connect_one(const struct said *said, void *arg)
 {
 	const struct initiator *i = arg;
-	struct attempt a = {.peer = -1};
+	struct attempt a RI_AT_END(attempt_finish) = {.peer = -1};
 	struct kal_mpa_frame reply = {.kind = KAL_MPA_REPLY,
 				      .revision = said->revision,
 				      .words = said->words,
@@ -212,7 +212,6 @@ connect_one(const struct said *said, void *arg)
 		g_assert_cmpuint(stream.rtr_send, ==, first);
 		g_assert_cmphex(stream.abort_code, ==, 0);
 	}
-	attempt_finish(&a);
 }
 
 static void
@@ -231,7 +230,7 @@ test_initiator(gconstpointer options)
 static void
 insufficient_ird(bool peer_to_peer)
 {
-	struct attempt a = {.peer = -1};
+	struct attempt a RI_AT_END(attempt_finish) = {.peer = -1};
 	struct kal_mpa_frame reply;
 
 	open_with(&a.f, true, peer_to_peer);
@@ -244,7 +243,6 @@ insufficient_ird(bool peer_to_peer)
 	raw_send_frame(a.peer, &reply);
 	attempt_expect_failed(&a, KAL_REASON_BAD_ORD);
 	g_assert_cmphex(fake_last_stream().abort_code, ==, 0x2006);
-	attempt_finish(&a);
 }
 
 static void
@@ -299,14 +297,14 @@ static void
 open_configured(struct fixture *f, const char *text)
 {
 	fixture_config(text);
-	fixture_open(f);
+	*f = fixture_open();
 	fixture_config(NULL);
 }
 
 static void
 wakes_after(const char *text, uint16_t ms)
 {
-	struct attempt a = {.peer = -1};
+	struct attempt a RI_AT_END(attempt_finish) = {.peer = -1};
 	struct kal_mpa_frame reply;
 
 	open_configured(&a.f, text);
@@ -318,7 +316,6 @@ wakes_after(const char *text, uint16_t ms)
 	raw_send_frame(a.peer, &reply);
 	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_cmpuint(fake_last_stream().wake_ms, ==, ms);
-	attempt_finish(&a);
 }
 
 static void
@@ -335,11 +332,11 @@ test_suppressed(void)
 	struct fixture f;
 
 	/* With the peer's own numbers it lowers nothing, and siw takes them. */
-	fixture_open(&f);
+	f = fixture_open();
 	suppressed(&f, 2, 9, 9, 2);
-	fixture_open(&f);
+	f = fixture_open();
 	suppressed(&f, 0, 0, 0, 0);
-	fixture_open(&f);
+	f = fixture_open();
 	suppressed(&f, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE, KAL_MPA_DEPTH_PRIVATE,
 		   KAL_MPA_DEPTH_PRIVATE);
 	open_configured(&f, "[mpa]\nsuppressed-depths = none\n");
@@ -354,14 +351,13 @@ test_markers(void)
 		bool theirs = (i & 1) != 0, ours = (i & 2) != 0;
 		struct kal_mpa_frame request = {
 			.kind = KAL_MPA_REQUEST, .revision = 1, .markers = theirs};
-		struct fixture f;
 		struct kal_mpa_frame reply;
 		struct kal_accept_rep rep;
 		uint8_t buf[KAL_MPA_FRAME_MAX];
 		uint16_t port = 0;
 
 		fixture_config(ours ? "[mpa]\nmarkers = ask\n" : NULL);
-		fixture_open(&f);
+		struct fixture f RI_AT_END(fixture_close) = fixture_open();
 		fixture_config(NULL);
 		struct kal_cm_req req = {.qp = fixture_qp(&f, CTX, 4, 3), .ird = 4, .ord = 3};
 		fixture_listen(&f, LISTEN_CTX, &port, 5);
@@ -378,7 +374,6 @@ test_markers(void)
 		g_assert_cmpint(fake_last_stream().markers_rx, ==, ours);
 		close(peer);
 		fixture_cm(&f, KAL_CM_DISCONNECTED, CTX);
-		fixture_close(&f);
 	}
 }
 
@@ -388,17 +383,15 @@ test_refusal_fragments(void)
 {
 	for (char length = 0; length < 4; length++) {
 		char frame[] = "MPA ID Rep Frame\x70\x02\0\0abc";
-		struct attempt a;
 		struct kal_cm_event event;
+		struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
 
-		attempt_prepare(&a);
 		attempt_meet(&a);
 		frame[19] = length;
 		raw_send(a.peer, frame, 20 + (size_t)length);
 		event = fixture_cm(&a.f, KAL_CM_REJECTED, CTX);
 		g_assert_false(event.pdata_present || event.ird_ord_valid);
 		g_assert_cmpuint(event.pdata_len, ==, 0);
-		attempt_finish(&a);
 	}
 }
 

@@ -72,7 +72,7 @@ test_a_million(void)
 	enum {
 		MILLION = 1000000
 	};
-	struct ri_timer *all = g_new0(struct ri_timer, MILLION);
+	g_autofree struct ri_timer *all = g_new0(struct ri_timer, MILLION);
 	struct kal_timers timers = {NULL};
 
 	for (int i = 0; i < MILLION; i++)
@@ -81,7 +81,6 @@ test_a_million(void)
 		g_assert_cmpuint(kal_timers_next(&timers), ==, (uint64_t)i);
 		kal_timers_remove(&timers, &all[i]);
 	}
-	g_free(all);
 }
 
 /* Small heaps of every shape: children and siblings of a removed timer stay. */

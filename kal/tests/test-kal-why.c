@@ -40,7 +40,7 @@ open_noting(struct fixture *f)
 	pthread_mutex_lock(&lock);
 	g_string_truncate(lines, 0);
 	pthread_mutex_unlock(&lock);
-	fixture_open_on(f, &host);
+	*f = fixture_open_on(&host);
 }
 
 /* What was logged is exactly that line. */
@@ -56,7 +56,7 @@ expect_line(const char *want)
 static void
 answered(const void *octets, size_t len, bool end, const char *why)
 {
-	struct attempt a = {.peer = -1};
+	struct attempt a RI_AT_END(attempt_finish) = {.peer = -1};
 	g_autofree char *want = NULL;
 
 	open_noting(&a.f);
@@ -75,7 +75,6 @@ answered(const void *octets, size_t len, bool end, const char *why)
 	}
 	want = g_strdup_printf("peer 127.0.0.1:%u: the start-up failed: %s\n", ntohs(a.port), why);
 	expect_line(want);
-	attempt_finish(&a);
 }
 
 static void
@@ -129,15 +128,14 @@ own_port(int fd)
 static void
 requested(const void *octets, size_t len, bool end, const char *why)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	g_autofree char *want = NULL;
 	uint16_t port = 0;
 	uint8_t octet;
-	int peer;
 
 	open_noting(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(peer, octets, len);
 	if (end)
 		shutdown(peer, SHUT_WR);
@@ -146,8 +144,6 @@ requested(const void *octets, size_t len, bool end, const char *why)
 	want = g_strdup_printf("peer 127.0.0.1:%u: a connection request was refused: %s\n",
 			       own_port(peer), why);
 	expect_line(want);
-	close(peer);
-	fixture_close(&f);
 }
 
 static void
@@ -166,14 +162,13 @@ static void
 test_rejected(void)
 {
 	struct kal_cm_req no = {.reason = KAL_REASON_CONSUMER};
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 	g_autofree char *want = NULL;
 	uint16_t port = 0;
-	int peer;
 
 	open_noting(&f);
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
-	peer = raw_connect(false, port);
+	int peer RI_AT_END(ri_at_end_close) = raw_connect(false, port);
 	raw_send(peer, "MPA ID Req Frame\x40\x01\0\0", 20);
 	no.request = fixture_cm(&f, KAL_CM_REQUEST, LISTEN_CTX).request;
 	g_assert_cmpint(fixture_call(&f, KAL_REJECT, &no, sizeof(no), NULL, 0), ==, RI_SUCCESS);
@@ -181,8 +176,6 @@ test_rejected(void)
 			       "application rejected it\n",
 			       own_port(peer));
 	expect_line(want);
-	close(peer);
-	fixture_close(&f);
 }
 
 int

@@ -573,7 +573,7 @@ test_settings(void)
 	static const char *const words[] = {"no name", "no name", "no name", "no name",
 					    "no name", "not say", "not say", "not say",
 					    "default", "default", "default", "below its least"};
-	struct ri_loaded *loaded = g_new0(struct ri_loaded, 1);
+	g_autofree struct ri_loaded *loaded = g_new0(struct ri_loaded, 1);
 	struct ri_provider *provider = &loaded->provider;
 	struct ri_error error = {0};
 
@@ -624,7 +624,6 @@ test_settings(void)
 	ri_loaded_setting(loaded, 1, &row);
 	g_assert_cmpstr(row.name, ==, "SECOND");
 	g_assert_cmpuint(row.max, ==, 5);
-	g_free(loaded);
 }
 
 /*

@@ -38,12 +38,14 @@ FABRIC = 'itapi/tests/it_fabric.h'
 # C library and, where 'own' is left out, the headers of its own folder.
 RULES = {
     'itapi/': ['ual/ual.h', 'ual/ual_dto.h', 'ual/ual_names.h', 'ual/ual_log.h'] + GLIB,
+    'itapi/tests/': ['rnicpi/support/ri_at_end.h'] + GLIB,
     # Its processes meet in a folder, as those of the provider's own tests do.
     'itapi/tests/test-itapi-kills.c': ['vp/emul/tests/vem_runtime.h'] + GLIB,
     'itapi/it_api.h': [],
     'itapi/it_ext.h': [],
-    'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/*/kal_settings*.h', 'kal/live/kal_live_read.h', 'rnicpi/support/ri_calls.h',
-             'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_owned.h'] +
+    'ual/': ['itapi/it_api.h', 'ual/session/*.h', 'kal/kal_call.h', 'kal/*/kal_settings*.h', 'kal/live/kal_live_read.h', 'rnicpi/support/ri_at_end.h',
+             'rnicpi/support/ri_calls.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h', 'rnicpi/support/ri_outlet.h',
+             'rnicpi/support/ri_owned.h'] +
             PROVIDER_USER_HALF + GLIB,
     # What access layers share knows none of them.
     'ual/session/': ['kal/kal_call.h', 'kal/host/kal_settings.h', 'rnicpi/support/ri_order.h', 'rnicpi/support/ri_owned.h',
@@ -63,8 +65,8 @@ RULES = {
     'kal/live/': ['rnicpi/rnicpi_types.h', 'rnicpi/rnicpi_attr.h', 'rnicpi/rnicpi_fast.h', 'kal/kal_call.h', 'kal/host/kal_*.h',
                   'kal/cm/kal_cm_states.h', 'rnicpi/support/*.h'],
     # The daemon sees no provider, no object and no connection.
-    'kal/daemon/': ['kal/remote/kald_*.h', 'kal/config/kal_config.h', 'kal/config/kal_config_file.h', 'rnicpi/support/ri_fd.h',
-                    'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_setting.h'] + GLIB,
+    'kal/daemon/': ['kal/remote/kald_*.h', 'kal/config/kal_config.h', 'kal/config/kal_config_file.h', 'rnicpi/support/ri_at_end.h',
+                    'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_outlet.h', 'rnicpi/support/ri_setting.h'] + GLIB,
     'kal/cm/': PROVIDER_INTERFACE + ['kal/kal_*.h', 'kal/config/kal_config.h', 'kal/host/kal_fds.h', 'kal/live/kal_live.h', 'rnicpi/support/*.h',
                                      'rnicpi/ri_*.h'] + GLIB,
     'kal/tests/': PROVIDER_INTERFACE + ['kal/*/kal_*.h', 'kal/daemon/tests/kald_play.h', 'rnicpi/support/*.h', 'rnicpi/ri_*.h', 'itapi/tests/scarce/scarce.h', VECTORS] + GLIB,
@@ -96,7 +98,7 @@ RULES = {
                                                              'itapi/tests/scarce/scarce.h', FABRIC, OUTPUT] + GLIB,
     'conformance/judge/certify/tests/': PROVIDER_INTERFACE + ['rnicpi/template/mc.h'] + GLIB,
     'conformance/judge/certify/run/': ['tools/common/*.h'] + GLIB,
-    'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', OUTPUT] + GLIB,
+    'conformance/': PROVIDER_INTERFACE + ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_at_end.h', OUTPUT] + GLIB,
     'conformance/judge/differential/': ['itapi/it_api.h', 'itapi/it_ext.h', 'itapi/tests/it_claims.h', 'itapi/tests/it_door.h', FABRIC, OUTPUT] + GLIB,
     'conformance/bad/': PROVIDER_INTERFACE + ['rnicpi/support/*.h', 'itapi/it_api.h', 'itapi/it_ext.h',
                                           OUTPUT] + GLIB,
@@ -108,7 +110,7 @@ RULES = {
                                                'tools/common/*.h', 'tools/it-cp/*.h', 'tools/it-test/*.h', 'doors/verbs/door_*.h'] + GLIB,
     'doc/examples/': ['itapi/it_api.h', 'itapi/it_ext.h'],
     # Lines of the log have one form, and block no thread, in the tools as in the library.
-    'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
+    'tools/': ['itapi/it_api.h', 'itapi/it_ext.h', 'rnicpi/support/ri_at_end.h', 'rnicpi/support/ri_fd.h', 'rnicpi/support/ri_log.h',
                'rnicpi/support/ri_near.h', 'rnicpi/support/ri_outlet.h'] + GLIB,
     # It stands in place of the machine: it has a host table, and gives it to its threads.
     'tools/sim/': ['doors/verbs/door_list.h', 'itapi/it_api.h', 'itapi/it_ext.h', 'tools/common/*.h', 'rnicpi/rnicpi_host.h', 'rnicpi/support/ri_fd.h', 'kal/host/kal_host_use.h',

@@ -290,12 +290,11 @@ bool
 run_door_list(const char *program, const char *door, bool json, bool *good, GError **error)
 {
 	g_autoptr(GPtrArray) devices = devices_of(door, error);
-	struct row *rows;
 
 	if (devices == NULL)
 		return false;
 	*good = true;
-	rows = g_new0(struct row, devices->len + 1);
+	g_autofree struct row *rows = g_new0(struct row, devices->len + 1);
 	for (guint i = 0; i < devices->len; i++) {
 		row_fill(&rows[i], g_ptr_array_index(devices, i));
 		*good = *good && rows[i].transport != NULL;
@@ -308,6 +307,5 @@ run_door_list(const char *program, const char *door, bool json, bool *good, GErr
 		g_strfreev(rows[i].addresses);
 		g_free(rows[i].trouble);
 	}
-	g_free(rows);
 	return true;
 }

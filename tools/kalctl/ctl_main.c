@@ -75,13 +75,12 @@ entries_get(const struct ctl *ctl, GError **error)
 static bool
 run_list(struct ctl *ctl, char **arguments, GError **error)
 {
-	GArray *entries = entries_get(ctl, error);
+	g_autoptr(GArray) entries = entries_get(ctl, error);
 
 	(void)arguments;
 	if (entries == NULL)
 		return false;
 	ctl_show_list(entries, ctl->json);
-	g_array_free(entries, TRUE);
 	return true;
 }
 

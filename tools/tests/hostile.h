@@ -10,6 +10,7 @@
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
+#include "ri_at_end.h"
 #include "tool_mail.h"
 
 #define HOSTILE_PATIENCE 120 /* s */

@@ -253,7 +253,6 @@ test_wire(void)
 {
 	uint8_t octets[32];
 	struct tool_wire wire = tool_wire_of(octets, sizeof(octets));
-	char *text;
 
 	tool_put(&wire, 0x0123456789abcdef, 8);
 	tool_put(&wire, 0xfedc, 2);
@@ -266,10 +265,9 @@ test_wire(void)
 	wire = tool_wire_of(octets, 17);
 	g_assert_cmphex(tool_get(&wire, 8), ==, 0x0123456789abcdef);
 	g_assert_cmphex(tool_get(&wire, 2), ==, 0xfedc);
-	text = tool_get_text(&wire, 5);
+	g_autofree char *text = tool_get_text(&wire, 5);
 	g_assert_cmpstr(text, ==, "hello");
 	g_assert_true(wire.ok);
-	g_free(text);
 }
 
 static void
@@ -310,7 +308,6 @@ test_wire_text_limits(void)
 	g_autofree char *longer = g_strnfill(UINT16_MAX + 1, 'a');
 	g_autofree uint8_t *octets = g_malloc(UINT16_MAX + 100);
 	struct tool_wire wire = tool_wire_of(octets, UINT16_MAX + 100);
-	char *text;
 
 	tool_put_text(&wire, longest);
 	g_assert_true(wire.ok);
@@ -322,10 +319,9 @@ test_wire_text_limits(void)
 	tool_put_text(&wire, "hello");
 	g_assert_true(wire.ok);
 	wire = tool_wire_of(octets, 7);
-	text = tool_get_text(&wire, 4);
+	g_autofree char *text = tool_get_text(&wire, 4);
 	g_assert_false(wire.ok);
 	g_assert_cmpstr(text, ==, "");
-	g_free(text);
 }
 
 static void

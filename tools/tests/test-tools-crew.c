@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cp_crew.h"
+#include "ri_at_end.h"
 #include "tool_error.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -95,7 +96,7 @@ test_pass(gconstpointer way)
 
 	for (enum cp_sum_kind kind = CP_SHA256; kind < CP_SUM_KINDS; kind++) {
 		g_autofree char *expected = sum_of_content(kind);
-		int fd = file_with(fills_ring ? SIZE : 0);
+		int fd RI_AT_END(ri_at_end_close) = file_with(fills_ring ? SIZE : 0);
 		g_autofree uint8_t *there = g_malloc(SIZE);
 		g_autofree char *sum = NULL;
 		struct cp_crew crew;
@@ -107,7 +108,6 @@ test_pass(gconstpointer way)
 		g_assert_cmpuint(size_of(fd), ==, SIZE);
 		g_assert_cmpint(pread(fd, there, SIZE, 0), ==, (ssize_t)SIZE);
 		g_assert_cmpmem(there, SIZE, content, SIZE);
-		close(fd);
 	}
 }
 
@@ -115,7 +115,7 @@ test_pass(gconstpointer way)
 static void
 test_space(void)
 {
-	int fd = file_with(0);
+	int fd RI_AT_END(ri_at_end_close) = file_with(0);
 	int other = file_with(0);
 	bool can = fallocate(other, 0, 0, 1) == 0;
 	struct cp_crew crew;
@@ -129,7 +129,6 @@ test_space(void)
 		g_assert_cmpuint(size_of(fd), >=, 2 * CHUNK);
 	g_assert_cmpuint(size_of(fd), <=, 16 * CHUNK);
 	g_free(cp_crew_end(&crew));
-	close(fd);
 }
 
 /* Ends the work on an unsound file, of which `good` chunks can be moved, and compares the reason. */
@@ -166,7 +165,7 @@ static void
 test_longer(void)
 {
 	g_autofree char *expected = sum_of_content(CP_XXH3);
-	int fd = file_with(SIZE);
+	int fd RI_AT_END(ri_at_end_close) = file_with(SIZE);
 	g_autofree char *sum = NULL;
 	struct cp_crew crew;
 
@@ -175,7 +174,6 @@ test_longer(void)
 	pass_all(&crew, true);
 	sum = cp_crew_end(&crew);
 	g_assert_cmpstr(sum, ==, expected);
-	close(fd);
 }
 
 /* The reservation fails, but the chunks that fit are written, and the write of the first one that does not says why. */

@@ -81,13 +81,12 @@ tear_down(struct place *place, gconstpointer unused)
 static unsigned
 parts_left(const struct place *place)
 {
-	GDir *dir = g_dir_open(place->served, 0, NULL);
+	g_autoptr(GDir) dir = g_dir_open(place->served, 0, NULL);
 	unsigned count = 0;
 	const char *name;
 
 	while ((name = g_dir_read_name(dir)) != NULL)
 		count += name[0] == '.';
-	g_dir_close(dir);
 	return count;
 }
 

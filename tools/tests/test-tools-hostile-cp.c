@@ -91,12 +91,11 @@ request_octets(uint8_t *octets)
 static void
 refused(const uint8_t *octets, size_t len)
 {
-	struct hostile_end end;
+	struct hostile_end end RI_AT_END(hostile_close);
 
 	hostile_enter(&end, &server, TOOL_CP);
 	hostile_send(&end, octets, len);
 	hostile_is_left(&end);
-	hostile_close(&end);
 }
 
 static void
@@ -150,7 +149,7 @@ test_long_path(void)
 	for (size_t len = CP_PATH_MAX; len <= CP_PATH_MAX + 1; len++) {
 		g_autofree char *path = g_strnfill(len, 'x');
 		struct cp_letter request = {.word = CP_REQUEST, .sum = CP_CRC32C, .text = path};
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_CP);
 		say(&end, &request);
@@ -158,7 +157,6 @@ test_long_path(void)
 			g_free(heard(&end, CP_ANSWER, false));
 		else
 			hostile_is_left(&end);
-		hostile_close(&end);
 	}
 }
 
@@ -185,12 +183,11 @@ test_chunks(void)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		put(&end, size);
 		say(&end, &bad[i]);
 		g_free(heard(&end, CP_RESULT, false));
-		hostile_close(&end);
 	}
 	nothing_stays();
 	hostile_server_said(&server, "\\x1b[31mI\\x0aleave");
@@ -209,12 +206,11 @@ test_last_chunk(void)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		struct cp_letter chunk = {.word = CP_CHUNK_READY, .size = cases[i].chunk};
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		put(&end, cases[i].size);
 		say(&end, &chunk);
 		g_free(heard(&end, cases[i].good ? CP_FREE : CP_RESULT, false));
-		hostile_close(&end);
 	}
 	nothing_stays();
 }
@@ -255,7 +251,7 @@ test_get(void)
 	g_assert_true(g_file_set_contents(path, "content", -1, NULL));
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
 		struct cp_letter letter;
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 		struct tool_memory ring;
 
 		hostile_enter(&end, &server, TOOL_CP);
@@ -271,7 +267,6 @@ test_get(void)
 		cp_letter_clear(&letter);
 		tool_link_close(&end.link);
 		tool_memory_free(&ring);
-		hostile_close(&end);
 	}
 	hostile_server_said(&server, "\\x1b[2Jno");
 	g_assert_cmpint(g_unlink(path), ==, 0);
@@ -334,7 +329,7 @@ test_death(void)
 	struct cp_letter chunk = {.word = CP_CHUNK_READY, .size = CP_CHUNK};
 
 	for (unsigned at = 0; at < 4; at++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		request.size = 2 * CP_CHUNK;
 		hostile_enter(&end, &server, TOOL_CP);
@@ -344,7 +339,6 @@ test_death(void)
 			g_free(heard(&end, CP_ANSWER, true));
 		if (at > 2)
 			say(&end, &chunk);
-		hostile_close(&end);
 	}
 	nothing_stays();
 	honest_is_served();

@@ -66,12 +66,11 @@ test_cut(void)
 	uint8_t octets[4 * 8 + 1] = {[7] = START, [15] = 64};
 
 	for (size_t len = 0; len < 32; len++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_PING);
 		hostile_send(&end, octets, len);
 		hostile_is_left(&end);
-		hostile_close(&end);
 	}
 	honest_is_served();
 }
@@ -122,12 +121,11 @@ test_first_word(void)
 		   {START, UINT64_MAX}};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_PING);
 		say(&end, bad[i].word, bad[i].size, 0, 0);
 		hostile_is_left(&end);
-		hostile_close(&end);
 	}
 	honest_is_served();
 }
@@ -140,12 +138,11 @@ test_memory(void)
 	g_autofree char *output = NULL;
 
 	for (uint64_t size = (8 << 20) + 1; size <= UINT64_C(1) << 30; size *= 5) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_PING);
 		say(&end, START, size, 0, 0);
 		heard(&end, TOO_LARGE);
-		hostile_close(&end);
 	}
 	g_assert_cmpuint(hostile_server_memory(&server), <, before + (64 << 20));
 	hostile_honest(&server, "it-ping", "-p", "@", "-C", "1", "-S", "8m", "127.0.0.1", NULL);
@@ -161,14 +158,13 @@ test_out_of_turn(void)
 	static const uint64_t bad[] = {0, START, PONG, 3, 5, TOO_LARGE, UINT64_MAX};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_PING);
 		say(&end, START, 64, 0, 0);
 		heard(&end, START);
 		say(&end, bad[i], 0, 0, 0);
 		hostile_is_left(&end);
-		hostile_close(&end);
 	}
 	honest_is_served();
 }
@@ -269,7 +265,7 @@ test_slow(void)
 static void
 test_full(void)
 {
-	struct hostile_server small;
+	struct hostile_server small RI_AT_END(hostile_server_end);
 	g_autofree char *port = NULL;
 	g_autofree char *output = NULL;
 	g_autofree char *program = g_build_filename(g_getenv("ITAPI_TOOLS"), "it-ping", NULL);
@@ -293,7 +289,6 @@ test_full(void)
 	g_assert_nonnull(strstr(output, "busy"));
 	g_assert_cmpint(kill(pid, SIGINT), ==, 0);
 	g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
-	hostile_server_end(&small);
 }
 
 /* All places are taken by silent clients: the oldest loses its place to a client that sends something. */
@@ -354,15 +349,13 @@ test_mute_streams(void)
 static void
 test_deadline(void)
 {
-	struct hostile_server hasty;
-	struct hostile_end end;
+	struct hostile_server hasty RI_AT_END(hostile_server_end);
+	struct hostile_end end RI_AT_END(hostile_close);
 
 	hostile_server_start(&hasty, "it-ping", HOSTILE_SERVES, "--timeout", "1", NULL);
 	hostile_enter(&end, &hasty, TOOL_PING);
 	hostile_server_said(&hasty, "said nothing for 1 seconds");
 	hostile_is_left(&end);
-	hostile_close(&end);
-	hostile_server_end(&hasty);
 }
 
 int

@@ -99,12 +99,11 @@ test_lengths(void)
 	uint8_t octets[TOOL_MAIL_SIZE] = {[ADVERT - 1] = SIZE};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		enter(&end);
 		hostile_send(&end, octets, lens[i]);
 		hostile_is_left(&end);
-		hostile_close(&end);
 	}
 	hostile_server_said(&server, "the peer sent 17 octets; a message of rping has 16");
 	honest_is_served();
@@ -118,12 +117,11 @@ test_sizes(void)
 	size_t before = hostile_server_memory(&server);
 
 	for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		enter(&end);
 		tell(&end, 0x1000, 0x12345678, sizes[i]);
 		hostile_is_left(&end);
-		hostile_close(&end);
 	}
 	g_assert_cmpuint(hostile_server_memory(&server), <, before + (64 << 20));
 	hostile_server_said(&server, "the client has a source of no octets");
@@ -163,7 +161,7 @@ test_sinks(void)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
 		struct tool_memory source;
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		enter(&end);
 		half_a_round(&end, &source, "anything");
@@ -172,7 +170,6 @@ test_sinks(void)
 		hostile_is_left(&end);
 		tool_link_close(&end.link);
 		tool_memory_free(&source);
-		hostile_close(&end);
 	}
 	hostile_server_said(&server,
 			    "round 0: the client has a sink of 65 octets for a source of 64");

@@ -93,12 +93,11 @@ test_cut(void)
 
 	for (size_t shorter = 0; shorter < len; shorter++) {
 		g_autofree char *why = NULL;
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 
 		hostile_enter(&end, &server, TOOL_TEST);
 		hostile_send(&end, octets, shorter);
 		g_assert_false(verdict(&end, &why));
-		hostile_close(&end);
 	}
 	honest_is_served(&server);
 }
@@ -107,13 +106,12 @@ static void
 refused(const struct test_plan *plan)
 {
 	g_autofree char *why = NULL;
-	struct hostile_end end;
+	struct hostile_end end RI_AT_END(hostile_close);
 
 	hostile_enter(&end, &server, TOOL_TEST);
 	send_plan(&end, plan);
 	g_assert_false(verdict(&end, &why));
 	g_assert_cmpstr(why, !=, "");
-	hostile_close(&end);
 }
 
 static void
@@ -182,7 +180,7 @@ test_memory(void)
 static void
 test_death(void)
 {
-	struct hostile_server patient;
+	struct hostile_server patient RI_AT_END(hostile_server_end);
 	struct tool_hello hello;
 	struct hostile_end end;
 
@@ -191,14 +189,13 @@ test_death(void)
 	begin(&end, &patient, &hello);
 	hostile_close(&end);
 	honest_is_served(&patient);
-	hostile_server_end(&patient);
 }
 
 /* One of two connections comes, then the first connection dies: the other is closed with it. */
 static void
 test_half_a_run(void)
 {
-	struct hostile_server patient;
+	struct hostile_server patient RI_AT_END(hostile_server_end);
 	struct hostile_end control;
 	struct hostile_end lane;
 	struct tool_hello hello;
@@ -212,14 +209,13 @@ test_half_a_run(void)
 	hostile_is_left(&lane);
 	hostile_close(&lane);
 	honest_is_served(&patient);
-	hostile_server_end(&patient);
 }
 
 /* All connections exist and the threads wait; then the first connection dies. */
 static void
 test_control_dies(void)
 {
-	struct hostile_server patient;
+	struct hostile_server patient RI_AT_END(hostile_server_end);
 	struct hostile_end control;
 	struct hostile_end lanes[2];
 	struct tool_hello hello;
@@ -237,7 +233,6 @@ test_control_dies(void)
 		hostile_close(&lanes[i]);
 	}
 	honest_is_served(&patient);
-	hostile_server_end(&patient);
 }
 
 /* A silent run ends when its own time is over, however many other clients come. */
@@ -245,7 +240,7 @@ static void
 test_deadline(void)
 {
 	gint64 until = g_get_monotonic_time() + HOSTILE_PATIENCE * (gint64)G_USEC_PER_SEC;
-	struct hostile_server hasty;
+	struct hostile_server hasty RI_AT_END(hostile_server_end);
 	struct tool_hello hello;
 	struct hostile_end end;
 	struct tool_hello stranger = {.version = TOOL_VERSION, .tool = TOOL_TEST, .index = 1};
@@ -259,7 +254,6 @@ test_deadline(void)
 	}
 	hostile_server_said(&hasty, "did not make all its connections in time");
 	hostile_close(&end);
-	hostile_server_end(&hasty);
 }
 
 /* Connections out of turn end the run; connections of another run do not belong to it. */
@@ -271,7 +265,7 @@ test_out_of_turn(void)
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
 		struct tool_hello hello;
 		struct tool_hello other;
-		struct hostile_end end;
+		struct hostile_end end RI_AT_END(hostile_close);
 		struct hostile_end lane;
 		g_autofree char *why = NULL;
 
@@ -286,7 +280,6 @@ test_out_of_turn(void)
 		hostile_send(&end, "\001\0\0", 3); /* "it went well", which the server waits for */
 		g_assert_false(verdict(&end, &why));
 		g_assert_nonnull(strstr(why, "in the wrong order"));
-		hostile_close(&end);
 	}
 	honest_is_served(&server);
 }
@@ -299,7 +292,7 @@ test_first_token(void)
 	static const size_t lens[] = {0, 1, 7, 8, 31, 32};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lens); i++) {
-		struct hostile_end control;
+		struct hostile_end control RI_AT_END(hostile_close);
 		struct hostile_end lanes[2];
 		struct tool_hello hello;
 
@@ -313,7 +306,6 @@ test_first_token(void)
 			hostile_is_left(&lanes[j]);
 			hostile_close(&lanes[j]);
 		}
-		hostile_close(&control);
 	}
 	honest_is_served(&server);
 }
@@ -400,7 +392,7 @@ test_silent(void)
 static void
 test_stopped_and_full(void)
 {
-	struct hostile_server small_server;
+	struct hostile_server small_server RI_AT_END(hostile_server_end);
 	struct hostile_end ends[3];
 	struct hostile_end lanes[3];
 	struct tool_hello hellos[3];
@@ -422,14 +414,13 @@ test_stopped_and_full(void)
 		hostile_close(&lanes[i]);
 	}
 	hostile_server_said(&small_server, "a client that has stopped loses its place");
-	hostile_server_end(&small_server);
 }
 
 /* The only place is taken by a run that stopped with all of its connections, so that the server's threads must give it up. */
 static void
 test_stopped_threads(void)
 {
-	struct hostile_server patient;
+	struct hostile_server patient RI_AT_END(hostile_server_end);
 	struct hostile_end control;
 	struct hostile_end lanes[2];
 	struct tool_hello hello;
@@ -446,7 +437,6 @@ test_stopped_threads(void)
 		hostile_close(&lanes[i]);
 	hostile_close(&control);
 	hostile_server_said(&patient, "a client that has stopped loses its place");
-	hostile_server_end(&patient);
 }
 
 int

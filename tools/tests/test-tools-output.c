@@ -78,13 +78,12 @@ holds(const char *path, const char *wanted)
 static guint
 names_in(const char *folder)
 {
-	GDir *dir = g_dir_open(folder, 0, NULL);
+	g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
 	guint count = 0;
 
 	g_assert_nonnull(dir);
 	while (g_dir_read_name(dir) != NULL)
 		count++;
-	g_dir_close(dir);
 	return count;
 }
 

@@ -89,7 +89,7 @@ test_every_cell(void)
 static void
 test_one_answer_one_end(void)
 {
-	GRand *rand = g_rand_new_with_seed(4711);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(4711);
 	atomic_uint state = UAL_EPS_NONE;
 	enum ual_ep_notice notice;
 	int answers = 0, ends = 0;
@@ -120,7 +120,6 @@ test_one_answer_one_end(void)
 		if (atomic_load(&state) == UAL_EPS_NONOPERATIONAL && stood)
 			g_assert_cmpint(ends, ==, 1);
 	}
-	g_rand_free(rand);
 }
 
 /* The application sees seven states: ENDING is shown as NONOPERATIONAL. */

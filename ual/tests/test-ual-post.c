@@ -10,6 +10,7 @@
 
 #include "kal_call.h"
 #include "kal_script.h"
+#include "ri_at_end.h"
 #include "ual.h"
 #include "ual_dto.h"
 #include "ual_ep.h"
@@ -168,7 +169,7 @@ static void
 test_attr_limits(void)
 {
 	it_ep_attributes_t attr;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	memset(&attr, 0, sizeof(attr));
@@ -180,7 +181,6 @@ test_attr_limits(void)
 	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_ERR_RESOURCE_ORD);
 	attr.max_request_dtos++;
 	g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==, IT_ERR_RESOURCE_REQ_DTO);
-	scene_close(&s);
 }
 
 /* Privileged operations need an adapter that has them and a privileged process. */
@@ -188,7 +188,7 @@ static void
 test_attr_privileged(void)
 {
 	it_ep_attributes_t attr;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	memset(&attr, 0, sizeof(attr));
@@ -199,7 +199,6 @@ test_attr_privileged(void)
 		g_assert_cmpint(ual_ep_attr_check(s.ia, IT_EP_NO_FLAG, &attr), ==,
 				i == 3 ? IT_SUCCESS : IT_ERR_PRIV_OPS_UNAVAILABLE);
 	}
-	scene_close(&s);
 }
 
 /* The soft watermark may not be above the hard one. */
@@ -208,7 +207,7 @@ test_attr_watermarks(void)
 {
 	it_rc_only_attributes_t rc = {.soft_hi_watermark = 3, .hard_hi_watermark = 3};
 	struct ual_srq srq;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	memset(&srq, 0, sizeof(srq));
@@ -219,14 +218,13 @@ test_attr_watermarks(void)
 	rc.hard_hi_watermark = 2;
 	g_assert_cmpint(ual_ep_watermarks_check(s.ep, &rc), ==, IT_ERR_INVALID_WATERMARK);
 	s.ep->srq = NULL;
-	scene_close(&s);
 }
 
 /* Each operation gets the limit that the application gave for it, each queue at least one slot. */
 static void
 test_attr_segments(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	s.ep->attr.max_send_segments = 3;
@@ -241,7 +239,6 @@ test_attr_segments(void)
 	g_assert_cmpuint(s.ep->max_sge[UAL_DTO_FETCH_ADD], ==, 1);
 	g_assert_cmpuint(ual_ep_slots(0), ==, 1);
 	g_assert_cmpuint(ual_ep_slots(7), ==, 7);
-	scene_close(&s);
 }
 
 /* An adapter whose endpoints can change rights, and that has no atomics. */
@@ -249,7 +246,7 @@ static void
 test_attr_atomics(void)
 {
 	it_ep_attributes_t attr;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	memset(&attr, 0, sizeof(attr));
@@ -258,7 +255,6 @@ test_attr_atomics(void)
 	g_assert_cmpint(ual_ep_modify(s.ep, IT_EP_PARAM_ATOMICS_ENABLE, &attr), ==,
 			IT_ERR_INVALID_EP_ATTR);
 	g_assert_false(s.ep->attr.srv.rc.atomics_enable);
-	scene_close(&s);
 }
 
 /* --- regions ------------------------------------------------------------------------------- */
@@ -271,7 +267,7 @@ test_lmr(void)
 					.length = 32,
 					.addr_mode = IT_ADDR_MODE_ABSOLUTE,
 					.privs = IT_PRIV_LOCAL};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	s.ia->session.attr.max_mr_length = 32;
@@ -284,7 +280,6 @@ test_lmr(void)
 	g_assert_true(ual_object_ref(&s.pz->object));
 	s.lmr->direct = true;
 	g_assert_cmpint(ual_lmr_free(s.lmr), ==, IT_ERR_INVALID_LMR);
-	scene_close(&s);
 }
 
 /* --- windows ------------------------------------------------------------------------------- */
@@ -295,7 +290,7 @@ test_rmr_half(void)
 {
 	it_rmr_handle_t rmr = NULL;
 	struct ual_object *newest;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	newest = s.ia->objects.first;
@@ -304,7 +299,6 @@ test_rmr_half(void)
 	g_assert_null(rmr);
 	g_assert_true(s.ia->objects.first == newest);
 	g_assert_cmpuint(atomic_load(&s.pz->object.refs), ==, 0);
-	scene_close(&s);
 }
 
 /* Each type of window is unlinked by a request where the adapter does so for that type. */
@@ -312,7 +306,7 @@ static void
 test_rmr_unlink_type(void)
 {
 	const it_rmr_type_t types[] = {IT_RMR_TYPE_NARROW, IT_RMR_TYPE_WIDE};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -325,7 +319,6 @@ test_rmr_unlink_type(void)
 		g_assert_cmpint(ual_rmr_unlink(s.rmr, s.ep, 0, 0), ==, IT_SUCCESS);
 		g_assert_cmpuint(seen.requests, ==, i + 1);
 	}
-	scene_close(&s);
 }
 
 /* An unlink that the queue refuses leaves the window linked. */
@@ -333,7 +326,7 @@ static void
 test_rmr_unlink_undo(void)
 {
 	struct ual_rmr_renewal *renewal;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	s.ia->session.attr.mw_wide_unbind = 1;
@@ -349,7 +342,6 @@ test_rmr_unlink_undo(void)
 	g_assert_cmpint(ual_rmr_renewal_make(s.ep, &renewal), ==, IT_SUCCESS);
 	ual_rmr_renewal_end(renewal, true);
 	g_assert_cmpuint(atomic_load(&s.rmr->object.refs), ==, 0);
-	scene_close(&s);
 }
 
 struct freeing {
@@ -373,7 +365,7 @@ test_rmr_free_used(void)
 {
 	struct freeing freeing = {0};
 	pthread_t thread;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	void *handle;
 
 	scene_open(&s);
@@ -391,7 +383,6 @@ test_rmr_free_used(void)
 	pthread_join(thread, NULL);
 	g_assert_true(atomic_load(&freeing.done));
 	g_assert_cmpuint(atomic_load(&s.pz->object.refs), ==, 0);
-	scene_close(&s);
 }
 
 /* --- posts --------------------------------------------------------------------------------- */
@@ -436,7 +427,7 @@ test_foreign_sink(void)
 {
 	it_rmr_triplet_t sink = {.length = 8};
 	struct ual_dto dto = {.op = UAL_DTO_READ, .sinks = &sink, .num_segments = 1};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	sink.rmr = (it_rmr_handle_t)ual_object_handle(&s.rmr->object);
@@ -444,7 +435,6 @@ test_foreign_sink(void)
 	sink.rmr = (it_rmr_handle_t)ual_object_handle(&s.foreign->object);
 	g_assert_cmpint(ual_dto_request(s.ep, &dto), !=, IT_SUCCESS);
 	g_assert_cmpuint(seen.requests, ==, 1);
-	scene_close(&s);
 }
 
 /* The upper half of a peer's context must not be cut off. */
@@ -488,7 +478,7 @@ test_serialise(void)
 static void
 test_fence(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -497,7 +487,6 @@ test_fence(void)
 			ual_dto_control_check(s.ep, IT_UNLINK_FENCE_FLAG, UAL_DTO_UNLINK_FLAGS), ==,
 			i != 0 ? IT_SUCCESS : IT_ERR_INVALID_DTO_FLAGS);
 	}
-	scene_close(&s);
 }
 
 static void
@@ -557,7 +546,7 @@ test_event(void)
 	struct ri_wc wc = {.opcode = RI_OP_RDMA_WRITE, .byte_len = 64, .status = RI_WC_SUCCESS};
 	struct ual_evd *evd;
 	it_event_t event;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	evd = (struct ual_evd *)object_new(UAL_EVD, s.ia);
@@ -568,7 +557,6 @@ test_event(void)
 	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_FLUSHED);
 	g_assert_cmpuint(event.dto_cmpl.transferred_length, ==, 0);
 	ual_object_delete(&evd->object);
-	scene_close(&s);
 }
 
 int

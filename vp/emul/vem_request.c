@@ -18,7 +18,7 @@ rnic_task_run(struct ri_rnic *rnic)
 	rnic->host->task_run(rnic->host->self, &rnic->task);
 }
 
-/* The handle that the layers above have of a request: its number. */
+/* The handle of a request, for the layers above, is its number in place of a pointer. */
 static struct ri_request *
 request_of(uint64_t id)
 {

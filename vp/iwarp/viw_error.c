@@ -119,8 +119,8 @@ viw_end_timer_start(struct viw_qp *qp)
 }
 
 /*
- * `end` is set: make the move that was claimed. A thread that sees the new state may read `end` without the
- * lock. From here on a timer bounds how long the end may take.
+ * Make the move that the caller has claimed, after it has filled viw_qp::end: a thread that sees the new state may
+ * read `end` without the lock. From here on a timer bounds how long the end may take.
  */
 static void
 end_commit(struct viw_qp *qp, enum viw_qp_move move)

@@ -451,7 +451,7 @@ invalidate_unsolicited(struct wrap_obj *ucq, struct ri_wc *wc)
 	return DEFECT_PASS;
 }
 
-/* Of the rights of a window only the one to write is looked at; that to atomics is taken as it comes. */
+/* A window without the right to write loses its right to atomics, as if that were part of the right to write. */
 static bool
 window_atomics(struct wrap_obj *uqp, struct defect_wr *wr)
 {

@@ -40,7 +40,7 @@ related(const struct wrap_obj *obj, enum wrap_kind kind)
 	return NULL;
 }
 
-/* With the lock: does it count for this order, and is it the one? Then the order is forgotten. */
+/* Count this call for an order that it fits. True: it is the call that the order names; the caller then removes it. Under the lock. */
 static bool
 order_is_due(struct faulty *faulty, unsigned at, const struct wrap_obj *obj)
 {
@@ -135,7 +135,7 @@ broken_take(struct faulty *faulty, uint64_t *ctx)
 	return taken;
 }
 
-/* On the service thread: queue pairs whose completion failed go to ERROR, if they still exist. */
+/* Move the queue pairs whose completion failed to ERROR, if they still exist. Runs on the service thread. */
 static void
 break_all(void *arg)
 {

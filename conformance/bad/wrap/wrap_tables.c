@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A table: where the provider points to it, and where its copy is. */
+/* One table of entries: the offsets of the pointer to it and of its copy, and its size. */
 struct table {
 	size_t pointer; /* in ri_provider */
 	size_t copy;    /* in wrap_tables */

@@ -23,7 +23,7 @@ static _Thread_local unsigned in_verb;
 void
 cert_record(const struct cert_setup *setup, const char *kind, const char *const *words)
 {
-	GString *line = g_string_new(kind);
+	g_autoptr(GString) line = g_string_new(kind);
 	int fd = setup->fd >= 0 ? setup->fd : STDOUT_FILENO;
 
 	for (; *words != NULL; words++) {
@@ -34,7 +34,6 @@ cert_record(const struct cert_setup *setup, const char *kind, const char *const 
 	g_string_append_c(line, '\n');
 	if (write(fd, line->str, line->len) != (ssize_t)line->len)
 		_exit(EXIT_FAILED); /* the runner is gone */
-	g_string_free(line, TRUE);
 }
 
 G_GNUC_PRINTF(3, 0)

@@ -506,7 +506,7 @@ unsigned
 cert_entries_of(const char *folder)
 {
 	g_autoptr(GError) error = NULL;
-	GDir *dir = g_dir_open(folder, 0, &error);
+	g_autoptr(GDir) dir = g_dir_open(folder, 0, &error);
 	unsigned count = 0;
 
 	if (dir == NULL)
@@ -516,7 +516,6 @@ cert_entries_of(const char *folder)
 			       : 0;
 	while (g_dir_read_name(dir) != NULL)
 		count++;
-	g_dir_close(dir);
 	return count;
 }
 

@@ -46,7 +46,7 @@ setup_load(const char *path, const char *installed, const struct ri_host *host, 
 static char *
 find_adapter(const struct ri_provider *provider, const struct ri_host *host, const char *name)
 {
-	struct ri_device_desc *descs = g_new0(struct ri_device_desc, ADAPTERS_MAX);
+	g_autofree struct ri_device_desc *descs = g_new0(struct ri_device_desc, ADAPTERS_MAX);
 	uint32_t count = ADAPTERS_MAX;
 	char *found = NULL;
 
@@ -57,11 +57,10 @@ find_adapter(const struct ri_provider *provider, const struct ri_host *host, con
 		if (name == NULL || strcmp(descs[i].name, name) == 0)
 			found = g_strdup(descs[i].name);
 	}
-	g_free(descs);
 	return found;
 }
 
-/* As the library does: an adapter may also be opened by a name that the provider does not list. */
+/* Open an adapter by name, as the library does: the provider need not list the name. */
 static bool
 adapter_opens(const struct ri_provider *provider, struct ri_open *open, struct ri_rnic **rnic)
 {

@@ -125,34 +125,30 @@ names_of(unsigned bits, const char *(*name)(unsigned bit))
 static char *
 complaint_status(const struct df_seen_wr *seen, const struct df_wr *wr)
 {
-	char *names = names_of(wr->statuses, dto_status_name);
-	char *what = g_strdup_printf("wrong status, expected is %s", names);
+	g_autofree char *names = names_of(wr->statuses, dto_status_name);
+	g_autofree char *what = g_strdup_printf("wrong status, expected is %s", names);
 	char *text = complaint(seen, what);
 
-	g_free(what);
-	g_free(names);
 	return text;
 }
 
 static char *
 complaint_event(const struct df_seen_wr *seen, const struct df_wr *wr)
 {
-	char *what =
+	g_autofree char *what =
 		g_strdup_printf("wrong kind of event or dispatcher, expected is %s on that of %s",
 				it_event_name(wr->event), wr->request ? "requests" : "receives");
 	char *text = complaint(seen, what);
 
-	g_free(what);
 	return text;
 }
 
 static char *
 complaint_length(const struct df_seen_wr *seen, const struct df_wr *wr)
 {
-	char *what = g_strdup_printf("wrong length, expected is %u", wr->length);
+	g_autofree char *what = g_strdup_printf("wrong length, expected is %u", wr->length);
 	char *text = complaint(seen, what);
 
-	g_free(what);
 	return text;
 }
 
@@ -367,22 +363,20 @@ compare_wrs(const struct df_expected *expected, const struct df_record *record, 
 static char *
 cm_complaint(int settle, const struct df_seen_cm *cm, unsigned expected)
 {
-	char *names = names_of(expected, cm_name);
+	g_autofree char *names = names_of(expected, cm_name);
 	char *text = g_strdup_printf("settlement %d: event %s of endpoint %d, expected is %s",
 				     settle, it_event_name(cm->event), cm->ep, names);
 
-	g_free(names);
 	return text;
 }
 
 static char *
 cm_missing(int settle, int ep, unsigned expected)
 {
-	char *names = names_of(expected, cm_name);
+	g_autofree char *names = names_of(expected, cm_name);
 	char *text = g_strdup_printf("settlement %d: of endpoint %d an event is missing: %s",
 				     settle, ep, names);
 
-	g_free(names);
 	return text;
 }
 
@@ -565,10 +559,9 @@ df_record_text(const struct df_record *record)
 					       it_status_name(seen->third));
 	}
 	for (unsigned i = 0; i < record->wrs->len; i++) {
-		char *line = complaint(DF_SEEN_WR(record, i), "seen");
+		g_autofree char *line = complaint(DF_SEEN_WR(record, i), "seen");
 
 		g_string_append_printf(text, "%s\n", line);
-		g_free(line);
 	}
 	for (unsigned i = 0; i < record->settles->len; i++) {
 		const GArray *cm = DF_SEEN(record, i)->cm;

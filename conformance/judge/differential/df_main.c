@@ -246,10 +246,9 @@ static bool
 still_fails(const struct df_program *program, void *arg)
 {
 	const struct hunt *hunt = arg;
-	char *text = judge(hunt->subject, program, shrink_patience, NULL);
+	g_autofree char *text = judge(hunt->subject, program, shrink_patience, NULL);
 	bool fails = text != NULL && alike(text, hunt->text);
 
-	g_free(text);
 	return fails;
 }
 

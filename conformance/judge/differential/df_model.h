@@ -318,20 +318,20 @@ void model_refuse_limits(struct df_model *model, const struct df_step *step, int
 bool model_beyond_hard(const struct df_model *model, int ep);
 /* May it end the connection within this group? Not if another end on that node empties the dispatcher of receives. */
 bool model_hard_settled(const struct df_model *model, int ep);
-/* Tells the events of watermarks. */
+/* Store in `now` the watermarks and which endpoints must end; expect the events of those that are crossed. */
 void model_limits_settle(struct df_model *model, struct df_settle *now);
 
 /* The step is a fault, or shows the consequences of one alone; then nothing else is to be modelled. */
 bool model_fault(struct df_model *model, const struct df_step *step);
 /* Does an attempt to connect find no path, or no listener? */
 bool model_out_of_reach(const struct df_model *model, const struct df_step *step);
-/* What waits for a spigot needs it for the settlement. Tells which adapters are dead and which spigots are online. */
+/* Store in `now` which adapters are dead and which spigots are online. Spigots come back at a settlement that follows a pause. */
 void model_faults_settle(struct df_model *model, struct df_settle *now);
 
 void model_datagram(struct df_model *model, const struct df_step *step);
 /* A datagram endpoint fails with its adapter. */
 void model_datagram_lost(struct df_model *model, int place);
-/* Tells the states of the endpoints. */
+/* Store the states of the datagram endpoints; -1: there is no such endpoint. */
 void model_datagram_settle(struct df_model *model, int *states);
 
 struct model_octets {

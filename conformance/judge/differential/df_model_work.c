@@ -185,7 +185,7 @@ run_atomic(struct df_model *model, const struct df_step *step, const struct mode
 static void
 run(struct df_model *model, const struct df_step *step, const struct model_verdict *verdict)
 {
-	struct model_octets *octets = g_new(struct model_octets, 1);
+	g_autofree struct model_octets *octets = g_new(struct model_octets, 1);
 	int len = model_seg_sum(step);
 
 	switch ((int)step->kind) {
@@ -211,7 +211,6 @@ run(struct df_model *model, const struct df_step *step, const struct model_verdi
 	default:
 		break;
 	}
-	g_free(octets);
 }
 
 static void

@@ -56,7 +56,7 @@ pick_evd_size(struct maker *maker, struct df_step *step)
 	step->a = EVD_LEAST + pick_below(maker, EVD_MOST - EVD_LEAST);
 }
 
-/* To any way, by way of waiting or at once, which some ways exclude. */
+/* Change the way of a dispatcher to any other: directly, which some ways exclude, or over the way of waiting. */
 void
 pick_evd_way(struct maker *maker, struct df_step *step)
 {

@@ -15,7 +15,7 @@ pick_list(struct maker *maker, struct df_step *step, int most)
 	step->len = MIN(step->len, DF_SCATTER - step->off);
 }
 
-/* As many pieces as the region can have, mostly. */
+/* Shorten the memory until the region has room for its pieces; one time in 50 leave it too long. */
 static void
 shorten(struct maker *maker, struct df_step *step, const struct model_lmr *lmr)
 {

@@ -192,10 +192,9 @@ df_program_text(const struct df_program *program)
 	GString *text = g_string_new(NULL);
 
 	for (unsigned i = 0; i < program->steps->len; i++) {
-		char *line = df_step_text(df_program_step(program, i));
+		g_autofree char *line = df_step_text(df_program_step(program, i));
 
 		g_string_append_printf(text, "%s\n", line);
-		g_free(line);
 	}
 	return g_string_free(text, FALSE);
 }

@@ -44,13 +44,13 @@ void ways_begin(struct ways *ways, it_ia_handle_t ia, const it_evd_handle_t *evd
 void ways_leave(struct ways *ways);
 /* Behind that, and when the dispatchers are freed. */
 it_status_t ways_end(struct ways *ways);
-/* From now on in that way; the status of the call of IT-API. */
+/* Change the way in which the dispatcher reports events; returns the status of the call of IT-API. */
 it_status_t ways_go(struct ways *ways, unsigned evd, enum df_way to);
 /* The next event, whether its way has reported it or not. */
 bool ways_dequeue(struct ways *ways, unsigned evd, it_event_t *event);
 /* The next event, if the way of the dispatcher has reported it. The way of waiting reports each. */
 bool ways_take(struct ways *ways, unsigned evd, it_event_t *event);
-/* As it_evd_wait(), in the way of the dispatcher. */
+/* Wait for an event as it_evd_wait() does, in the way of the dispatcher. */
 it_status_t ways_wait(struct ways *ways, unsigned evd, uint64_t timeout_us, it_event_t *event);
 
 #endif /* DF_WAYS_H */

@@ -47,12 +47,11 @@ empty_writes_drop(struct wire_conn *conn)
 {
 	struct wire_fpdu fpdu;
 	gsize size;
-	char *why = NULL;
+	g_autofree char *why = NULL;
 
 	while (wire_conn_look(conn, &fpdu, &size, &why) == WIRE_TAKEN_WHOLE &&
 	       fpdu.opcode == WIRE_WRITE && fpdu.last && fpdu.payload_len == 0)
 		wire_conn_taken(conn, size);
-	g_free(why);
 }
 
 /* Wait for a whole FPDU. Its payload is in conn->in; the caller takes `size` octets there. */

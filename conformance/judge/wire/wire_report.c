@@ -238,7 +238,7 @@ result_html(GString *out, const struct wire_report *report, const struct wire_re
 gboolean
 wire_report_html(const struct wire_report *report, const char *path, GError **error)
 {
-	GString *out = g_string_new(page_head);
+	g_autoptr(GString) out = g_string_new(page_head);
 	g_autofree char *peer = g_strjoinv(" ", (char **)report->peer);
 	g_autofree char *safe = g_markup_escape_text(peer, -1);
 	g_autoptr(GDateTime) began =
@@ -257,7 +257,6 @@ wire_report_html(const struct wire_report *report, const char *path, GError **er
 		result_html(out, report, &g_array_index(report->results, struct wire_result, i));
 	g_string_append(out, "</table></body></html>\n");
 	good = wire_report_save(path, out->str, out->len, error);
-	g_string_free(out, TRUE);
 	return good;
 }
 

@@ -238,7 +238,7 @@ case_make(const struct reader *reader, const struct draft *draft, char **values,
 	one->regions = g_ptr_array_new_with_free_func(region_free);
 	one->steps = g_ptr_array_new_with_free_func(step_free);
 	for (guint i = 0; good && i < draft->lines->len; i++) {
-		g_autofree char *line = g_strdup(g_ptr_array_index(draft->lines, i));
+		char *line = g_strdup(g_ptr_array_index(draft->lines, i));
 
 		for (guint v = 0; v < draft->variables->len; v++) {
 			char *const *variable = g_ptr_array_index(draft->variables, v);
@@ -248,6 +248,7 @@ case_make(const struct reader *reader, const struct draft *draft, char **values,
 			line = put;
 		}
 		good = line_read(one, line, g_array_index(draft->numbers, guint, i), error);
+		g_free(line);
 	}
 	g_string_append(id, first + strlen("case "));
 	for (guint v = 0; v < draft->variables->len; v++)

@@ -105,8 +105,10 @@ vectors_load(const char *file)
 }
 
 void
-vectors_free(struct vectors *v)
+vectors_free(struct vectors **freed)
 {
+	struct vectors *v = *freed;
+
 	for (guint i = 0; i < v->list->len; i++)
 		g_free(g_array_index(v->list, struct vector, i).octets);
 	g_array_unref(v->list);

@@ -39,7 +39,7 @@ struct vectors {
 struct vectors *vectors_load(const char *file);
 
 /** @brief Free what vectors_load() gave. */
-void vectors_free(struct vectors *v);
+void vectors_free(struct vectors **v);
 
 /** @brief Number of entries. */
 guint vectors_count(const struct vectors *v);

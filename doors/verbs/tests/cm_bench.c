@@ -64,6 +64,12 @@ cm_channel(void)
 	return channel;
 }
 
+void
+cm_channel_end(struct rdma_event_channel **channel)
+{
+	rdma_destroy_event_channel(*channel);
+}
+
 struct rdma_cm_id *
 cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps)
 {
@@ -275,18 +281,24 @@ cm_connect(struct cm_pair *pair)
 }
 
 void
-cm_gone(struct rdma_cm_id *id)
+cm_id_end(struct rdma_cm_id **id)
 {
-	if (id->qp != NULL)
-		rdma_destroy_qp(id);
-	OK(rdma_destroy_id(id));
+	OK(rdma_destroy_id(*id));
+}
+
+void
+cm_gone(struct rdma_cm_id **id)
+{
+	if ((*id)->qp != NULL)
+		rdma_destroy_qp(*id);
+	cm_id_end(id);
 }
 
 void
 cm_finish(struct cm_pair *pair)
 {
-	cm_gone(pair->active);
-	cm_gone(pair->passive);
+	cm_gone(&pair->active);
+	cm_gone(&pair->passive);
 	OK(rdma_destroy_id(pair->listener));
 	rdma_destroy_event_channel(pair->channel);
 }

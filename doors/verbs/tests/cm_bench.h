@@ -16,6 +16,8 @@
 #include <glib.h>
 #include <rdma/rdma_cma.h>
 
+#include "ri_at_end.h"
+
 #define OK(call) g_assert_cmpint((call), ==, 0)
 /* A call that returns -1, with errno set to `error`. */
 #define FAILS(call, error)                           \
@@ -56,7 +58,11 @@ bool cm_is_roce(void);
 bool cm_waits_for_listener(void);
 
 struct rdma_event_channel *cm_channel(void);
+/* Destroys it, for RI_AT_END. */
+void cm_channel_end(struct rdma_event_channel **channel);
 struct rdma_cm_id *cm_id(struct rdma_event_channel *channel, enum rdma_port_space ps);
+/* Destroys one without a queue pair, for RI_AT_END. */
+void cm_id_end(struct rdma_cm_id **id);
 /* The next event, which comes soon; it is acknowledged. */
 struct cm_event cm_next(struct rdma_event_channel *channel);
 /* ... of that type and id, if it is not NULL. The end of a time-wait that nobody asks for may come first. */
@@ -101,7 +107,7 @@ void cm_accept(struct cm_pair *pair, const void *data, uint8_t length);
 void cm_connect(struct cm_pair *pair);
 /* Both ends go, connected or not. */
 void cm_finish(struct cm_pair *pair);
-void cm_gone(struct rdma_cm_id *id);
+void cm_gone(struct rdma_cm_id **id);
 /* A message from one end to the other arrives. */
 void cm_talk(struct rdma_cm_id *from, struct rdma_cm_id *to);
 

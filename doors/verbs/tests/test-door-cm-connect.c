@@ -29,7 +29,7 @@ check_data(const struct cm_event *event, size_t sent, size_t whole)
 static void
 test_connect(void)
 {
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 	struct cm_event one, two;
 
 	cm_ask(&pair, "ask", 3);
@@ -55,7 +55,6 @@ test_connect(void)
 	/* After the end it is no failure. */
 	OK(rdma_disconnect(pair.passive));
 	OK(rdma_disconnect(pair.active));
-	cm_finish(&pair);
 }
 
 /* The most private data that each message takes, and one octet more. */
@@ -114,9 +113,9 @@ test_limits(void)
 static void
 test_nobody(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
-	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_active(channel, listener);
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	gint64 begun = g_get_monotonic_time();
 
@@ -126,15 +125,13 @@ test_nobody(void)
 			cm_is_iwarp() ? -ECONNREFUSED : IB_NO_SERVICE);
 	g_assert_cmpint(g_get_monotonic_time() - begun, >=, 400 * 1000);
 	FAILS(rdma_connect(active, &param), EINVAL);
-	cm_gone(active);
-	rdma_destroy_event_channel(channel);
 }
 
 /* false: the machine was too slow, and the listener came after the last try. */
 static bool
 listener_comes_later(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	uint16_t port = cm_free_port();
 	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_TCP, "127.0.0.1", port),
 			  *late;
@@ -157,9 +154,8 @@ listener_comes_later(void)
 	first = cm_next(channel);
 	if (first.type == RDMA_CM_EVENT_REJECTED) {
 		OK(rdma_dereg_mr(sink));
-		cm_gone(active);
+		cm_gone(&active);
 		OK(rdma_destroy_id(late));
-		rdma_destroy_event_channel(channel);
 		return false;
 	}
 	g_assert_cmpint(first.type, ==, RDMA_CM_EVENT_CONNECT_REQUEST);
@@ -177,10 +173,9 @@ listener_comes_later(void)
 	g_assert_cmpmem(got, sizeof(got), sent, sizeof(sent));
 	OK(rdma_dereg_mr(sink));
 	OK(rdma_dereg_mr(source));
-	cm_gone(active);
-	cm_gone(passive);
+	cm_gone(&active);
+	cm_gone(&passive);
 	OK(rdma_destroy_id(late));
-	rdma_destroy_event_channel(channel);
 	return true;
 }
 
@@ -200,20 +195,20 @@ test_peer_gives_up(void)
 	struct cm_pair pair;
 
 	cm_ask(&pair, NULL, 0);
-	cm_gone(pair.active);
+	cm_gone(&pair.active);
 	g_usleep(50 * 1000); /* the other side learns it by itself */
 	cm_qp(pair.passive);
 	FAILS(rdma_accept(pair.passive, &param), ENOTCONN);
 	cm_expect_none(pair.channel);
-	cm_gone(pair.passive);
+	cm_gone(&pair.passive);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(pair.channel);
 
 	cm_ask(&pair, NULL, 0);
-	cm_gone(pair.active);
+	cm_gone(&pair.active);
 	g_usleep(50 * 1000);
 	OK(rdma_reject(pair.passive, NULL, 0));
-	cm_gone(pair.passive);
+	cm_gone(&pair.passive);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(pair.channel);
 }
@@ -227,7 +222,7 @@ test_destroyed_request(void)
 	cm_ask(&pair, NULL, 0);
 	OK(rdma_destroy_id(pair.passive));
 	cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, pair.active);
-	cm_gone(pair.active);
+	cm_gone(&pair.active);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(pair.channel);
 }
@@ -241,7 +236,7 @@ test_hasty(void)
 	for (int i = 0; i < 20; i++) {
 		struct cm_event one, two;
 		struct ibv_mr *source, *sink;
-		struct cm_pair pair;
+		struct cm_pair pair RI_AT_END(cm_finish);
 		struct ibv_wc wc;
 
 		cm_connect(&pair);
@@ -262,7 +257,6 @@ test_hasty(void)
 		g_assert_cmpmem(got, sizeof(got), sent, sizeof(sent));
 		OK(rdma_dereg_mr(source));
 		OK(rdma_dereg_mr(sink));
-		cm_finish(&pair);
 	}
 }
 
@@ -271,7 +265,7 @@ static void
 test_qp_goes(void)
 {
 	struct cm_event one, two;
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	rdma_destroy_qp(pair.passive);
@@ -279,7 +273,6 @@ test_qp_goes(void)
 	two = cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
 	g_assert_true(one.id != two.id);
 	OK(rdma_disconnect(pair.passive));
-	cm_finish(&pair);
 }
 
 #define WORDS  32 /* messages that are sent at most */
@@ -387,7 +380,7 @@ test_id_goes(void)
 	OK(rdma_destroy_id(pair.active));
 	cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, pair.passive);
 	OK(ibv_destroy_qp(qp));
-	cm_gone(pair.passive);
+	cm_gone(&pair.passive);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(pair.channel);
 }
@@ -396,11 +389,12 @@ test_id_goes(void)
 static void
 test_wrong_states(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0), dest = cm_addr("127.0.0.1", 9);
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *id RI_AT_END(cm_gone) = cm_id(channel, RDMA_PS_TCP);
 
 	FAILS(rdma_reject(id, NULL, 0), EINVAL);
 	FAILS(rdma_notify(id, IBV_EVENT_COMM_EST), EINVAL);
@@ -418,9 +412,6 @@ test_wrong_states(void)
 	FAILS(rdma_listen(listener, 1), EINVAL);
 	FAILS(rdma_bind_addr(listener, (struct sockaddr *)&addr), EINVAL);
 	FAILS(rdma_connect(listener, &param), EINVAL);
-	cm_gone(id);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 /* librdmacm's synchronous calls, with two threads. */
@@ -489,8 +480,9 @@ static void
 test_external_qp(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
 	struct ibv_qp *own = active->qp;
 
@@ -511,11 +503,9 @@ test_external_qp(void)
 	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
 	active->qp = own;
 	cm_talk(active, passive);
-	cm_gone(active);
+	cm_gone(&active);
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
-	cm_gone(passive);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
+	cm_gone(&passive);
 }
 
 static void
@@ -537,8 +527,9 @@ test_external_passive(void)
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC};
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
 	struct ibv_qp *own;
 
@@ -558,14 +549,12 @@ test_external_passive(void)
 	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
 	OK(ibv_query_qp(own, &attr, IBV_QP_STATE, &init));
 	g_assert_cmpint(attr.qp_state, ==, IBV_QPS_RTS);
-	cm_gone(active);
+	cm_gone(&active);
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
 	OK(rdma_disconnect(passive));
 	OK(ibv_destroy_qp(own));
 	OK(ibv_destroy_cq(init.send_cq));
 	OK(rdma_destroy_id(passive));
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 static struct ibv_qp_attr
@@ -583,8 +572,9 @@ static void
 test_query(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct rdma_cm_id *active = cm_active(channel, listener), *passive;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
 	uint8_t codes[] = {16, 15, 32};
@@ -610,11 +600,9 @@ test_query(void)
 		g_assert_cmpuint(queried(passive).dest_qp_num, ==, active->qp->qp_num);
 		g_assert_cmpuint(queried(passive).path_mtu, >=, IBV_MTU_256);
 	}
-	cm_gone(active);
+	cm_gone(&active);
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
-	cm_gone(passive);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
+	cm_gone(&passive);
 }
 
 /* Numbers of no queue pair: the program has its own, which the adapter tells the other side. */
@@ -622,8 +610,9 @@ static void
 test_number(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct sockaddr_storage dest = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
 	struct rdma_cm_id *active = cm_resolved(channel, RDMA_PS_TCP, &dest), *passive;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
@@ -633,9 +622,7 @@ test_number(void)
 	param.qp_num = 0xabcde1;
 	if (cm_is_iwarp()) {
 		FAILS(rdma_connect(active, &param), EINVAL);
-		cm_gone(active);
-		OK(rdma_destroy_id(listener));
-		rdma_destroy_event_channel(channel);
+		cm_gone(&active);
 		return;
 	}
 	OK(rdma_connect(active, &param));
@@ -662,8 +649,6 @@ test_number(void)
 	OK(rdma_destroy_id(active));
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
 	OK(rdma_destroy_id(passive));
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 int

@@ -49,7 +49,7 @@ is_heard(struct rdma_event_channel *channel, const struct rdma_cm_id *listener, 
 	struct sockaddr_storage dest =
 		cm_addr(text, ntohs(rdma_get_src_port((struct rdma_cm_id *)listener)));
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *active = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_id(channel, RDMA_PS_TCP);
 	struct cm_event event;
 	bool heard;
 
@@ -68,21 +68,19 @@ is_heard(struct rdma_event_channel *channel, const struct rdma_cm_id *listener, 
 		OK(rdma_destroy_id(event.id));
 		cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
 	}
-	cm_gone(active);
 	return heard;
 }
 
 static void
 test_later(void)
 {
-	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listener, *other;
 
 	if (!run("ip link set lo up")) {
 		g_test_skip("no tool to change interfaces");
 		return;
 	}
-	channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	listener = cm_listener(channel, RDMA_PS_TCP, "::");
 	other = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	g_assert_true(is_heard(channel, listener, "127.0.0.1"));
@@ -101,7 +99,6 @@ test_later(void)
 	}
 	OK(rdma_destroy_id(other));
 	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 int

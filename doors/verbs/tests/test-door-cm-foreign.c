@@ -29,24 +29,22 @@ expect_ends(struct cm_pair *pair)
 static void
 test_time_wait(void)
 {
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	OK(rdma_disconnect(pair.active));
 	expect_ends(&pair);
-	cm_finish(&pair);
 }
 
 /* Also to one whose queue pair goes first. */
 static void
 test_time_wait_alone(void)
 {
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	rdma_destroy_qp(pair.active);
 	expect_ends(&pair);
-	cm_finish(&pair);
 }
 
 /* What rdma_notify says of an event, before and after the set-up. */
@@ -54,7 +52,7 @@ static void
 test_notify(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_ask(&pair, NULL, 0);
 	OK(rdma_notify(pair.active, IBV_EVENT_COMM_EST));
@@ -69,7 +67,6 @@ test_notify(void)
 		FAILS(rdma_notify(pair.active, IBV_EVENT_COMM_EST), EISCONN);
 		FAILS(rdma_notify(pair.active, IBV_EVENT_PORT_ERR), EINVAL);
 	}
-	cm_finish(&pair);
 }
 
 static void
@@ -95,7 +92,7 @@ test_more_attributes(void)
 	struct ibv_qp_attr attr = {.min_rnr_timer = 3, .timeout = 15, .port_num = 1};
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct ibv_qp *own;
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_ask(&pair, NULL, 0);
 	init.send_cq = init.recv_cq = ibv_create_cq(pair.passive->verbs, 4, NULL, NULL, 0);
@@ -115,7 +112,6 @@ test_more_attributes(void)
 	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
 	OK(ibv_destroy_qp(own));
 	OK(ibv_destroy_cq(init.send_cq));
-	cm_finish(&pair);
 }
 
 int

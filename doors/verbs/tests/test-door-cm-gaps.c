@@ -36,28 +36,25 @@ state_of(struct ibv_qp *qp)
 static void
 test_destroy_keeps(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP), *two = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *two RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 
 	resolve(one);
 	resolve(two);
 	OK(rdma_destroy_id(one));
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, two);
 	cm_expect_none(channel);
-	OK(rdma_destroy_id(two));
-	rdma_destroy_event_channel(channel);
 }
 
 static void
 test_options(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_UDP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_UDP);
 	uint8_t octet = 14;
 
 	FAILS(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &octet, 1), EINVAL);
-	OK(rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
 }
 
 /* Each group has events of its own. */
@@ -66,7 +63,7 @@ test_groups(void)
 {
 	struct sockaddr_storage source = cm_addr("127.0.0.1", 0);
 	struct sockaddr_storage group = cm_addr(GROUP, 0), other = cm_addr(OTHER_GROUP, 0);
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct cm_event event;
 	struct rdma_cm_id *id;
 	int one, two;
@@ -85,9 +82,8 @@ test_groups(void)
 		cm_expect_none(channel);
 		OK(rdma_leave_multicast(
 			id, (struct sockaddr *)&other)); /* else librdmacm loses its memory */
-		cm_gone(id);
+		cm_gone(&id);
 	}
-	rdma_destroy_event_channel(channel);
 }
 
 /* A mapped address is one of IPv4. */
@@ -95,21 +91,20 @@ static void
 test_mapped(void)
 {
 	struct sockaddr_storage addr = cm_addr("::ffff:127.0.0.1", 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 
 	OK(rdma_bind_addr(id, (struct sockaddr *)&addr));
 	g_assert_nonnull(id->verbs);
-	OK(rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
 }
 
 /* An id that found no address can be bound to another one, and the device of the first attempt is not in use. */
 static void
 test_bind_fails(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP), *two = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *one RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *two RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0), taken;
 
 	OK(rdma_bind_addr(one, (struct sockaddr *)&addr));
@@ -118,9 +113,6 @@ test_bind_fails(void)
 	OK(rdma_bind_addr(two, (struct sockaddr *)&addr));
 	g_assert_true(two->verbs == one->verbs);
 	g_assert_cmpuint(rdma_get_src_port(two), !=, rdma_get_src_port(one));
-	OK(rdma_destroy_id(one));
-	OK(rdma_destroy_id(two));
-	rdma_destroy_event_channel(channel);
 }
 
 /* --- queue pairs ---------------------------------------------------------------------------------------------------- */
@@ -130,7 +122,7 @@ static void
 test_states(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_ask(&pair, NULL, 0);
 	cm_qp(pair.passive);
@@ -146,7 +138,6 @@ test_states(void)
 	cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
 	g_assert_cmpint(state_of(pair.passive->qp), ==, IBV_QPS_ERR);
 	g_assert_cmpint(state_of(pair.active->qp), ==, IBV_QPS_ERR);
-	cm_finish(&pair);
 }
 
 /* The same without librdmacm, which makes moves of its own: the program has hidden its queue pairs from it. */
@@ -155,7 +146,7 @@ test_states_of_own(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct ibv_qp *ours, *theirs;
-	struct cm_pair pair = {.channel = cm_channel()};
+	struct cm_pair pair RI_AT_END(cm_finish) = {.channel = cm_channel()};
 
 	pair.listener = cm_listener(pair.channel, RDMA_PS_TCP, "127.0.0.1");
 	pair.active = cm_active(pair.channel, pair.listener);
@@ -181,18 +172,17 @@ test_states_of_own(void)
 	pair.active->qp = ours;
 	pair.passive->qp = theirs;
 	cm_talk(pair.active, pair.passive);
-	cm_finish(&pair);
 }
 
 /* A queue pair with receives is not connected a second time: they would be gone. So a refusal counts at once, where one comes at once. */
 static void
 test_receives_stay(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	uint16_t port = cm_free_port();
 	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_TCP, "127.0.0.1", port),
 			  *late;
-	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_active(channel, listener);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	char got[CM_MESSAGE];
@@ -210,8 +200,6 @@ test_receives_stay(void)
 	}
 	OK(rdma_dereg_mr(sink));
 	OK(rdma_destroy_id(late));
-	cm_gone(active);
-	rdma_destroy_event_channel(channel);
 }
 
 /* Who may read may do atomics, as with the kernel. */
@@ -225,13 +213,13 @@ test_atomics(void)
 			   *bad;
 	struct ibv_mr *there, *here;
 	struct ibv_sge sge;
-	struct cm_pair pair;
 	struct ibv_wc wc;
 
 	if (cm_is_iwarp()) {
 		g_test_skip("iWARP has no atomics");
 		return;
 	}
+	struct cm_pair pair RI_AT_END(cm_finish);
 	cm_connect(&pair);
 	there = ibv_reg_mr(pair.passive->pd, &counter, sizeof(counter),
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
@@ -248,7 +236,6 @@ test_atomics(void)
 	g_assert_cmpuint(counter, ==, 7);
 	OK(ibv_dereg_mr(there));
 	OK(ibv_dereg_mr(here));
-	cm_finish(&pair);
 }
 
 /* As many reads may be outstanding as the program has said when it connected, however its queue pair was created. */
@@ -257,7 +244,7 @@ test_reads(void)
 {
 	static char here[CM_MESSAGE], there[CM_MESSAGE] = "read";
 	struct ibv_mr *source, *sink;
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 	struct ibv_wc wc;
 
 	cm_connect(&pair);
@@ -271,7 +258,6 @@ test_reads(void)
 	g_assert_cmpmem(here, sizeof(here), there, sizeof(there));
 	OK(rdma_dereg_mr(source));
 	OK(rdma_dereg_mr(sink));
-	cm_finish(&pair);
 }
 
 /* A queue pair is connected by one id at a time; when that connection is over, another id may have it. */
@@ -280,14 +266,14 @@ test_qp_of_two(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
-	struct rdma_cm_id *other;
 	struct sockaddr_storage dest;
 	struct cm_event event;
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	dest = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(pair.listener)));
-	other = cm_resolved(pair.channel, RDMA_PS_TCP, &dest);
+	struct rdma_cm_id *other RI_AT_END(cm_id_end) =
+		cm_resolved(pair.channel, RDMA_PS_TCP, &dest);
 	param.qp_num = pair.active->qp->qp_num;
 	FAILS(rdma_connect(other, &param), EINVAL);
 	cm_talk(pair.active, pair.passive);
@@ -304,8 +290,6 @@ test_qp_of_two(void)
 		OK(rdma_destroy_id(event.id));
 		cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, other);
 	}
-	OK(rdma_destroy_id(other));
-	cm_finish(&pair);
 }
 
 /* A connect that fails at once leaves the id as it was, with no queue pair. */
@@ -314,9 +298,10 @@ test_connect_fails(void)
 {
 	struct ibv_qp_attr failed = {.qp_state = IBV_QPS_ERR};
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
-	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_active(channel, listener);
 
 	OK(ibv_modify_qp(active->qp, &failed, IBV_QP_STATE));
 	errno = 0;
@@ -326,9 +311,6 @@ test_connect_fails(void)
 	OK(rdma_connect(active, &param));
 	OK(rdma_destroy_id(cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id));
 	cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
-	cm_gone(active);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 /* A queue pair for datagrams is not one that connects. */
@@ -336,14 +318,15 @@ static void
 test_qp_of_datagrams(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct sockaddr_storage dest = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
 	struct ibv_qp_init_attr init = {
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
 		.qp_type = IBV_QPT_UD};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
-	struct rdma_cm_id *active = cm_resolved(channel, RDMA_PS_TCP, &dest);
+	struct rdma_cm_id *active RI_AT_END(cm_id_end) = cm_resolved(channel, RDMA_PS_TCP, &dest);
 	struct cm_event event;
 	struct ibv_pd *pd;
 	struct ibv_qp *qp;
@@ -367,9 +350,6 @@ test_qp_of_datagrams(void)
 		OK(ibv_destroy_cq(init.send_cq));
 		OK(ibv_dealloc_pd(pd));
 	}
-	OK(rdma_destroy_id(active));
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
 }
 
 /* --- requests ---------------------------------------------------------------------------------------------------------- */
@@ -379,8 +359,10 @@ static void
 test_backlog(void)
 {
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0);
-	struct rdma_event_channel *channel = cm_channel(), *actives = cm_channel();
-	struct rdma_cm_id *listener = cm_id(channel, RDMA_PS_TCP), *active[3], *passive[3];
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_event_channel *actives RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *active[3], *passive[3];
 	struct rdma_conn_param param = cm_param(NULL, 0);
 
 	OK(rdma_bind_addr(listener, (struct sockaddr *)&addr));
@@ -394,19 +376,18 @@ test_backlog(void)
 	for (int i = 0; i < 3; i++) {
 		OK(rdma_destroy_id(passive[i]));
 		cm_expect(actives, RDMA_CM_EVENT_REJECTED, active[i]);
-		cm_gone(active[i]);
+		cm_gone(&active[i]);
 	}
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
-	rdma_destroy_event_channel(actives);
 }
 
 /* One of two peers gives up, and the other's request is answered. */
 static void
 test_one_gives_up(void)
 {
-	struct rdma_event_channel *channel = cm_channel(), *actives = cm_channel();
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_event_channel *actives RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 	struct rdma_conn_param param = cm_param(NULL, 0);
 	struct rdma_cm_id *active[2], *passive[2];
 
@@ -416,7 +397,7 @@ test_one_gives_up(void)
 		passive[i] = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
 		cm_qp(passive[i]);
 	}
-	cm_gone(active[0]);
+	cm_gone(&active[0]);
 	g_usleep(50 * 1000);
 	OK(rdma_accept(passive[1], &param));
 	/* On InfiniBand librdmacm ends the set-up when the program fetches this. */
@@ -424,12 +405,9 @@ test_one_gives_up(void)
 	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, passive[1]);
 	FAILS(rdma_accept(passive[0], &param), ENOTCONN);
 	cm_talk(active[1], passive[1]);
-	cm_gone(active[1]);
-	cm_gone(passive[0]);
-	cm_gone(passive[1]);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(channel);
-	rdma_destroy_event_channel(actives);
+	cm_gone(&active[1]);
+	cm_gone(&passive[0]);
+	cm_gone(&passive[1]);
 }
 
 /* A request whose id the program destroys is one that it has rejected. */
@@ -442,7 +420,7 @@ test_destroyed_is_consumer(void)
 	OK(rdma_destroy_id(pair.passive));
 	g_assert_cmpint(cm_expect(pair.channel, RDMA_CM_EVENT_REJECTED, pair.active).status, ==,
 			cm_is_iwarp() ? -ECONNREFUSED : IB_CONSUMER_REJECT);
-	cm_gone(pair.active);
+	cm_gone(&pair.active);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(pair.channel);
 }
@@ -453,8 +431,9 @@ test_answer_refused(void)
 {
 	for (unsigned way = 0; way < 2 && !cm_is_iwarp(); way++) {
 		struct rdma_conn_param param = cm_param(NULL, 0);
-		struct rdma_event_channel *channel = cm_channel();
-		struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+		struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+		struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+			cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
 		struct rdma_cm_id *active = cm_active(channel, listener), *passive;
 		struct ibv_qp *own = active->qp;
 		struct cm_event event;
@@ -478,9 +457,7 @@ test_answer_refused(void)
 		}
 		OK(ibv_destroy_qp(own));
 		OK(rdma_destroy_id(active));
-		cm_gone(passive);
-		OK(rdma_destroy_id(listener));
-		rdma_destroy_event_channel(channel);
+		cm_gone(&passive);
 	}
 }
 
@@ -491,7 +468,7 @@ static void
 test_ended_once(void)
 {
 	struct cm_event one, two;
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	OK(rdma_disconnect(pair.active));
@@ -504,7 +481,6 @@ test_ended_once(void)
 	       g_poll(&(GPollFD){.fd = pair.channel->fd, .events = G_IO_IN}, 1, 200) == 1)
 		cm_expect(pair.channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, NULL);
 	cm_expect_none(pair.channel);
-	cm_finish(&pair);
 }
 
 /* --- listeners ----------------------------------------------------------------------------------------------------------- */
@@ -527,15 +503,17 @@ static void
 test_families(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	uint16_t port = cm_free_port();
-	struct rdma_cm_id *six = listener_at(channel, "::", port, 1), *four;
+	struct rdma_cm_id *six RI_AT_END(cm_id_end) = listener_at(channel, "::", port, 1);
+	struct rdma_cm_id *four;
 	struct cm_event event;
 
 	four = listener_at(channel, "0.0.0.0", port, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		struct sockaddr_storage dest = cm_addr(i == 0 ? "127.0.0.1" : "::1", port);
-		struct rdma_cm_id *active = cm_resolved(channel, RDMA_PS_TCP, &dest);
+		struct rdma_cm_id *active RI_AT_END(cm_gone) =
+			cm_resolved(channel, RDMA_PS_TCP, &dest);
 
 		cm_qp(active);
 		OK(rdma_connect(active, &param));
@@ -543,7 +521,6 @@ test_families(void)
 		g_assert_true(event.listen_id == (i == 0 ? four : six));
 		OK(rdma_destroy_id(event.id));
 		cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
-		cm_gone(active);
 	}
 	/* An IPv4 listener does not hear IPv6, and one of IPv6 alone no IPv4. */
 	for (unsigned i = 0; i < 2; i++) {
@@ -555,20 +532,19 @@ test_families(void)
 		cm_qp(active);
 		OK(rdma_connect(active, &param));
 		cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
-		cm_gone(active);
+		cm_gone(&active);
 		if (i == 0)
 			six = listener_at(channel, "::", port, 1);
 	}
-	OK(rdma_destroy_id(six));
-	rdma_destroy_event_channel(channel);
 }
 
 /* Two ids share a port as long as neither listens, also on a device that uses no port of the host. */
 static void
 test_reuse(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP), *two = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *one = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *two RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0);
 	int on = 1;
 
@@ -580,8 +556,6 @@ test_reuse(void)
 	FAILS(rdma_bind_addr(two, (struct sockaddr *)&addr), EADDRINUSE);
 	OK(rdma_destroy_id(one));
 	OK(rdma_bind_addr(two, (struct sockaddr *)&addr));
-	OK(rdma_destroy_id(two));
-	rdma_destroy_event_channel(channel);
 }
 
 /* Connections and datagram services of one device at one port. */
@@ -589,8 +563,10 @@ static void
 test_port_spaces(void)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *tcp = cm_listener(channel, RDMA_PS_TCP, "127.0.0.1"), *udp, *active;
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *tcp RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_TCP, "127.0.0.1");
+	struct rdma_cm_id *udp, *active;
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(tcp)));
 	struct cm_event event;
 
@@ -607,7 +583,7 @@ test_port_spaces(void)
 			cm_expect(channel,
 				  i == 0 ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
 				  active);
-			cm_gone(active);
+			cm_gone(&active);
 		}
 		OK(rdma_destroy_id(udp));
 	} else {
@@ -615,8 +591,6 @@ test_port_spaces(void)
 		FAILS(rdma_bind_addr(udp, (struct sockaddr *)&addr), ENODEV);
 		OK(rdma_destroy_id(udp));
 	}
-	OK(rdma_destroy_id(tcp));
-	rdma_destroy_event_channel(channel);
 }
 
 /* --- questions ------------------------------------------------------------------------------------------------------------- */
@@ -625,8 +599,8 @@ test_port_spaces(void)
 static void
 test_query_path(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 
 	resolve(id);
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
@@ -634,8 +608,6 @@ test_query_path(void)
 	OK(rdma_resolve_route(id, 1000));
 	cm_expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED, id);
 	g_assert_cmpint(id->route.num_paths, ==, cm_is_iwarp() ? 0 : 1);
-	OK(rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
 }
 
 int

@@ -40,7 +40,7 @@ is_readable(int fd)
 static void
 test_descriptor(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
 	struct epoll_event want = {.events = EPOLLIN | EPOLLET}, got;
 	int copy = dup(channel->fd), epoll = epoll_create1(0);
@@ -64,7 +64,6 @@ test_descriptor(void)
 	/* Events that nobody takes go with their id. */
 	OK(rdma_destroy_id(id));
 	g_assert_false(is_readable(channel->fd));
-	rdma_destroy_event_channel(channel);
 }
 
 /* The program closes a channel by a call that nobody sees, and opens another file: its writes go there. */
@@ -94,8 +93,10 @@ test_stale(void)
 static void
 test_migrate(void)
 {
-	struct rdma_event_channel *from = cm_channel(), *to = cm_channel();
-	struct rdma_cm_id *id = cm_id(from, RDMA_PS_TCP), *other = cm_id(from, RDMA_PS_TCP);
+	struct rdma_event_channel *from RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_event_channel *to RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(from, RDMA_PS_TCP);
+	struct rdma_cm_id *other RI_AT_END(cm_id_end) = cm_id(from, RDMA_PS_TCP);
 
 	resolve(id);
 	resolve(other);
@@ -110,10 +111,6 @@ test_migrate(void)
 	OK(rdma_migrate_id(id, to)); /* where it is */
 	OK(rdma_migrate_id(id, from));
 	OK(rdma_migrate_id(id, NULL)); /* a channel of its own: synchronous calls */
-	OK(rdma_destroy_id(id));
-	OK(rdma_destroy_id(other));
-	rdma_destroy_event_channel(from);
-	rdma_destroy_event_channel(to);
 }
 
 /* A listener moves with its requests; a connection moves with its events. */
@@ -136,9 +133,9 @@ test_migrate_connection(void)
 	cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, pair.active);
 	cm_expect(other, RDMA_CM_EVENT_ESTABLISHED, pair.passive);
 	OK(rdma_migrate_id(pair.active, other));
-	cm_gone(pair.passive);
+	cm_gone(&pair.passive);
 	cm_expect(other, RDMA_CM_EVENT_DISCONNECTED, pair.active);
-	cm_gone(pair.active);
+	cm_gone(&pair.active);
 	OK(rdma_destroy_id(pair.listener));
 	rdma_destroy_event_channel(other);
 	rdma_destroy_event_channel(pair.channel);
@@ -181,8 +178,9 @@ waiter_start(struct waiter *waiter, struct rdma_event_channel *channel, void *(*
 static void
 test_two_waiters(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP), *other = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *other RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	struct waiter waiters[2];
 	pthread_t threads[2];
 
@@ -199,9 +197,6 @@ test_two_waiters(void)
 		OK(rdma_ack_cm_event(waiters[i].event));
 	}
 	g_assert_true(waiters[0].event != waiters[1].event);
-	OK(rdma_destroy_id(id));
-	OK(rdma_destroy_id(other));
-	rdma_destroy_event_channel(channel);
 }
 
 /* The command that rdma_get_cm_event writes, which leaks memory when its thread is cancelled. */
@@ -225,8 +220,8 @@ wait_by_command(void *arg)
 static void
 test_cancel(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	struct waiter waiter;
 	unsigned before = open_descriptors();
 	void *result;
@@ -241,8 +236,6 @@ test_cancel(void)
 	g_assert_cmpuint(open_descriptors(), ==, before);
 	resolve(id);
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
-	OK(rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
 }
 
 static void
@@ -255,8 +248,8 @@ handler(int number)
 static void
 test_signal(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	struct sigaction action = {.sa_handler = handler};
 	struct waiter waiter;
 	pthread_t thread;
@@ -272,8 +265,6 @@ test_signal(void)
 	OK(pthread_join(thread, NULL));
 	g_assert_cmpint(waiter.result, ==, -1);
 	g_assert_cmpint(waiter.error, ==, EINTR);
-	OK(rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
 }
 
 /* The thread of an id that is destroyed at once waits for nothing of it. */
@@ -291,7 +282,7 @@ destroy_all(void *arg)
 static void
 test_churn(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct rdma_cm_id *ids[4][MANY];
 	struct rdma_cm_event *event;
 	pthread_t threads[4];
@@ -312,7 +303,6 @@ test_churn(void)
 			OK(pthread_join(threads[i], NULL));
 		g_assert_false(is_readable(channel->fd));
 	}
-	rdma_destroy_event_channel(channel);
 }
 
 /* --- channels that go ------------------------------------------------------------------------------------------ */
@@ -350,8 +340,8 @@ test_close(void)
 	OK(rdma_bind_addr(other, (struct sockaddr *)&addr));
 	OK(rdma_destroy_id(other));
 	OK(ibv_destroy_qp(up.passive->qp));
-	cm_gone(up.active);
-	cm_gone(asked.active);
+	cm_gone(&up.active);
+	cm_gone(&asked.active);
 	rdma_destroy_event_channel(channel);
 	abandon(up.passive);
 	abandon(up.listener);
@@ -397,12 +387,11 @@ in_child(void (*work)(void *arg), void *arg)
 static void
 connect_and_talk(void *arg)
 {
-	struct cm_pair own;
+	struct cm_pair own RI_AT_END(cm_finish);
 
 	(void)arg;
 	cm_connect(&own);
 	cm_talk(own.active, own.passive);
-	cm_finish(&own);
 }
 
 /* The parent has an open device, and librdmacm begins in the child. */
@@ -442,7 +431,7 @@ child_of_pair(void *arg)
 static void
 test_fork(void)
 {
-	struct cm_pair pair;
+	struct cm_pair pair RI_AT_END(cm_finish);
 
 	cm_connect(&pair);
 	(void)in_child(child_of_pair, &pair);
@@ -451,7 +440,6 @@ test_fork(void)
 	OK(rdma_disconnect(pair.active));
 	cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
 	cm_expect(pair.channel, RDMA_CM_EVENT_DISCONNECTED, NULL);
-	cm_finish(&pair);
 }
 
 static sigjmp_buf out_of_wait;
@@ -508,7 +496,7 @@ test_jump(void)
 static void
 test_fork_ports(void)
 {
-	struct rdma_event_channel *channel = cm_channel();
+	struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
 	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", 0);
 	int status, ready[2];
@@ -535,7 +523,6 @@ test_fork_ports(void)
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	close(ready[0]);
 	close(ready[1]);
-	rdma_destroy_event_channel(channel);
 }
 
 /* Forks while other threads use channels: no lock stays owned in a child. */
@@ -546,13 +533,11 @@ use_channels(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&stop)) {
-		struct rdma_event_channel *channel = cm_channel();
-		struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+		struct rdma_event_channel *channel RI_AT_END(cm_channel_end) = cm_channel();
+		struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 
 		resolve(id);
 		cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, id);
-		OK(rdma_destroy_id(id));
-		rdma_destroy_event_channel(channel);
 	}
 	return NULL;
 }
@@ -561,11 +546,10 @@ use_channels(void *arg)
 static void
 child_alone(void *arg)
 {
-	int fd = open("/dev/infiniband/rdma_cm", O_RDWR);
+	int fd RI_AT_END(ri_at_end_close) = open("/dev/infiniband/rdma_cm", O_RDWR);
 
 	(void)arg;
 	g_assert_cmpint(fd, >=, 0);
-	close(fd);
 }
 
 static void

@@ -207,7 +207,9 @@ static void
 connects(const char *text, uint16_t port, const char *device, const struct rdma_cm_id *listener)
 {
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_cm_id *active, *passive = request_at(text, port, &active, device, listener);
+	struct rdma_cm_id *active;
+	struct rdma_cm_id *passive RI_AT_END(cm_gone) =
+		request_at(text, port, &active, device, listener);
 
 	g_assert_cmpint(rdma_get_local_addr(passive)->sa_family, ==,
 			strchr(text, ':') != NULL ? AF_INET6 : AF_INET);
@@ -216,9 +218,8 @@ connects(const char *text, uint16_t port, const char *device, const struct rdma_
 	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
 	cm_expect(channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
 	cm_talk(active, passive);
-	cm_gone(active);
+	cm_gone(&active);
 	cm_expect(channel, RDMA_CM_EVENT_DISCONNECTED, passive);
-	cm_gone(passive);
 }
 
 /* Nobody hears at that address. */
@@ -226,13 +227,12 @@ static void
 is_refused(const char *text, uint16_t port)
 {
 	struct sockaddr_storage dest = cm_addr(text, port);
-	struct rdma_cm_id *active = cm_resolved(channel, RDMA_PS_TCP, &dest);
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_resolved(channel, RDMA_PS_TCP, &dest);
 	struct rdma_conn_param param = cm_param(NULL, 0);
 
 	cm_qp(active);
 	OK(rdma_connect(active, &param));
 	cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
-	cm_gone(active);
 }
 
 /* A wildcard listener hears both devices, and both families. */
@@ -286,10 +286,11 @@ test_two_addresses(void)
 static void
 test_backlog(void)
 {
-	struct rdma_cm_id *listener = bound("127.0.0.1", 0), *active[3];
+	struct rdma_event_channel *other RI_AT_END(cm_channel_end) = cm_channel();
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) = bound("127.0.0.1", 0);
+	struct rdma_cm_id *active[3];
 	struct sockaddr_storage dest = cm_addr("127.0.0.1", ntohs(rdma_get_src_port(listener)));
 	struct rdma_conn_param param = cm_param(NULL, 0);
-	struct rdma_event_channel *other = cm_channel();
 	struct rdma_cm_id *passive[2];
 
 	OK(rdma_migrate_id(listener, other));
@@ -310,18 +311,16 @@ test_backlog(void)
 		cm_expect(channel, RDMA_CM_EVENT_REJECTED, NULL);
 	}
 	for (int i = 0; i < 3; i++)
-		cm_gone(active[i]);
-	OK(rdma_destroy_id(listener));
-	rdma_destroy_event_channel(other);
+		cm_gone(&active[i]);
 }
 
 /* A listener that goes before the program has fetched its requests. Their peers learn it. */
 static void
 test_unfetched(void)
 {
-	struct rdma_event_channel *other = cm_channel();
+	struct rdma_event_channel *other RI_AT_END(cm_channel_end) = cm_channel();
 	struct rdma_cm_id *listener = cm_listener(other, RDMA_PS_TCP, "127.0.0.1");
-	struct rdma_cm_id *active = cm_active(channel, listener);
+	struct rdma_cm_id *active RI_AT_END(cm_gone) = cm_active(channel, listener);
 	struct rdma_conn_param param = cm_param(NULL, 0);
 
 	OK(rdma_connect(active, &param));
@@ -329,8 +328,6 @@ test_unfetched(void)
 	OK(rdma_destroy_id(listener));
 	cm_expect_none(other);
 	cm_expect(channel, RDMA_CM_EVENT_REJECTED, active);
-	cm_gone(active);
-	rdma_destroy_event_channel(other);
 }
 
 static void
@@ -362,7 +359,7 @@ test_resolve(void)
 static void
 test_options(void)
 {
-	struct rdma_cm_id *id = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 	uint8_t octet = 1;
 	int number = 1;
 
@@ -377,7 +374,6 @@ test_options(void)
 	FAILS(rdma_set_option(id, 7, RDMA_OPTION_ID_TOS, &octet, 1), ENOSYS);
 	FAILS(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, NULL, 1), EFAULT);
 	FAILS(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &number, 4), EINVAL);
-	OK(rdma_destroy_id(id));
 }
 
 int

@@ -44,7 +44,7 @@ static void
 test_group(void)
 {
 	struct sockaddr_storage group = cm_addr(GROUP, 0);
-	struct rdma_cm_id *id = id_of_v6();
+	struct rdma_cm_id *id RI_AT_END(cm_gone) = id_of_v6();
 	struct cm_event joined;
 	struct ibv_ah *ah;
 
@@ -56,7 +56,6 @@ test_group(void)
 	g_assert_nonnull(ah);
 	OK(ibv_destroy_ah(ah));
 	OK(rdma_leave_multicast(id, (struct sockaddr *)&group));
-	cm_gone(id);
 }
 
 /* What came to a group is answered from an address of its sender's family, and what came to an address from there. */
@@ -66,7 +65,7 @@ test_answer(void)
 	static const struct {
 		const char *from, *to, *own;
 	} ways[] = {{"fd00::9", GROUP, "::1"}, {"fd00::9", "::1", "::1"}};
-	struct rdma_cm_id *id = id_of_v6();
+	struct rdma_cm_id *id RI_AT_END(cm_id_end) = id_of_v6();
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
 	struct ibv_ah_attr attr;
 
@@ -78,7 +77,6 @@ test_answer(void)
 		OK(ibv_init_ah_from_wc(id->verbs, PORT, &wc, &grh, &attr));
 		gid_is(id->verbs, attr.grh.sgid_index, ways[i].own);
 	}
-	OK(rdma_destroy_id(id));
 }
 
 int

@@ -78,7 +78,8 @@ datagram(struct rdma_cm_id *from, struct rdma_cm_id *to, struct ibv_ah_attr *way
 static void
 test_service(void)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_UDP, "0.0.0.0");
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_UDP, "0.0.0.0");
 	struct rdma_cm_id *active = active_to(listener), *passive;
 	struct rdma_conn_param param = cm_param(pattern, 9);
 	struct cm_event event;
@@ -98,15 +99,15 @@ test_service(void)
 	datagram(active, passive, &event.param.ud.ah_attr, event.param.ud.qp_num);
 	FAILS(rdma_disconnect(active), EINVAL);
 	cm_expect_none(channel);
-	cm_gone(active);
-	cm_gone(passive);
-	OK(rdma_destroy_id(listener));
+	cm_gone(&active);
+	cm_gone(&passive);
 }
 
 static void
 test_limits(void)
 {
-	struct rdma_cm_id *listener = cm_listener(channel, RDMA_PS_UDP, "0.0.0.0");
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener(channel, RDMA_PS_UDP, "0.0.0.0");
 	struct rdma_cm_id *active = active_to(listener), *passive;
 	struct rdma_conn_param param = cm_param(pattern, IB_REQUEST + 1);
 	struct cm_event event;
@@ -123,7 +124,7 @@ test_limits(void)
 	g_assert_cmpint(event.status, ==, 2); /* rejected */
 	check_data(&event, IB_REPLY, IB_REPLY);
 	OK(rdma_destroy_id(passive));
-	cm_gone(active);
+	cm_gone(&active);
 
 	/* An answer that is too long is a rejection. */
 	active = active_to(listener);
@@ -133,9 +134,8 @@ test_limits(void)
 	param = cm_param(pattern, IB_REPLY + 1);
 	FAILS(rdma_accept(passive, &param), EINVAL);
 	g_assert_cmpint(cm_expect(channel, RDMA_CM_EVENT_UNREACHABLE, active).status, ==, 2);
-	cm_gone(passive);
-	cm_gone(active);
-	OK(rdma_destroy_id(listener));
+	cm_gone(&passive);
+	cm_gone(&active);
 }
 
 /* Nobody serves; a service that comes a moment later; one that does not answer. */
@@ -151,7 +151,7 @@ test_nobody(void)
 	OK(rdma_destroy_id(listener));
 	OK(rdma_connect(active, &param));
 	g_assert_cmpint(cm_expect(channel, RDMA_CM_EVENT_UNREACHABLE, active).status, ==, 1);
-	cm_gone(active);
+	cm_gone(&active);
 
 	listener = cm_id(channel, RDMA_PS_UDP);
 	OK(rdma_bind_addr(listener, (struct sockaddr *)&addr));
@@ -161,11 +161,11 @@ test_nobody(void)
 	OK(rdma_listen(listener, 1));
 	passive = cm_expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL).id;
 	/* The id goes while its question is open: so does the request. */
-	cm_gone(active);
+	cm_gone(&active);
 	g_usleep(50 * 1000);
 	cm_qp(passive);
 	FAILS(rdma_accept(passive, &param), ENOTCONN);
-	cm_gone(passive);
+	cm_gone(&passive);
 	OK(rdma_destroy_id(listener));
 }
 
@@ -174,16 +174,15 @@ static void
 test_port_spaces(void)
 {
 	uint16_t port = cm_free_port();
-	struct rdma_cm_id *listener = cm_listener_at(channel, RDMA_PS_UDP, "0.0.0.0", port);
+	struct rdma_cm_id *listener RI_AT_END(cm_id_end) =
+		cm_listener_at(channel, RDMA_PS_UDP, "0.0.0.0", port);
 	struct sockaddr_storage addr = cm_addr("127.0.0.1", port);
-	struct rdma_cm_id *other = cm_id(channel, RDMA_PS_UDP), *tcp = cm_id(channel, RDMA_PS_TCP);
+	struct rdma_cm_id *other RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_UDP);
+	struct rdma_cm_id *tcp RI_AT_END(cm_id_end) = cm_id(channel, RDMA_PS_TCP);
 
 	FAILS(rdma_bind_addr(other, (struct sockaddr *)&addr), EADDRINUSE);
 	OK(rdma_bind_addr(tcp, (struct sockaddr *)&addr));
 	OK(rdma_listen(tcp, 1));
-	OK(rdma_destroy_id(tcp));
-	OK(rdma_destroy_id(other));
-	OK(rdma_destroy_id(listener));
 }
 
 /* An id that has joined a group, with its queue pair. */
@@ -208,7 +207,8 @@ test_multicast(void)
 {
 	struct sockaddr_storage group = cm_addr(GROUP, 0), other = cm_addr("239.9.9.9", 0);
 	struct cm_event joined, event;
-	struct rdma_cm_id *one = member(&joined), *two = member(&event);
+	struct rdma_cm_id *one RI_AT_END(cm_id_end) = member(&joined);
+	struct rdma_cm_id *two = member(&event);
 
 	g_assert_cmpuint(joined.param.ud.qp_num, ==, 0xffffff);
 	g_assert_cmphex(joined.param.ud.qkey, ==, QKEY);
@@ -220,15 +220,14 @@ test_multicast(void)
 	OK(rdma_leave_multicast(one, (struct sockaddr *)&other));
 	OK(rdma_leave_multicast(two, (struct sockaddr *)&group));
 	cm_expect_none(channel);
-	cm_gone(one);
-	cm_gone(two);
+	cm_gone(&one);
+	cm_gone(&two);
 
 	/* mckey asks for the way to the group. */
 	one = cm_id(channel, RDMA_PS_UDP);
 	OK(rdma_resolve_addr(one, NULL, (struct sockaddr *)&group, 1000));
 	cm_expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED, one);
 	g_assert_cmpstr(ibv_get_device_name(one->verbs->device), ==, "it_emul_ib");
-	OK(rdma_destroy_id(one));
 }
 
 /* Who cannot join. */

@@ -64,13 +64,12 @@ test_datagram(void)
 	struct ibv_send_wr wr;
 	struct ibv_grh *grh;
 	struct ibv_wc wc;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 
 	bench_open(&bench);
-	a = ud_new(&bench);
-	b = ud_new(&bench);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = ud_new(&bench);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = ud_new(&bench);
 	way = way_to(bench.context);
 	ah = ibv_create_ah(bench.pd, &way);
 	g_assert_nonnull(ah);
@@ -114,9 +113,6 @@ test_datagram(void)
 	g_assert_cmpuint(wc.wc_flags, ==, IBV_WC_GRH);
 	g_assert_cmpmem(bench.memory + FAR + GRH, 60, bench.memory + 5, 60);
 	OK(ibv_destroy_ah(ah));
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* A datagram with another Q_Key is dropped; with bit 31 it carries that of its sender. */
@@ -127,13 +123,12 @@ test_qkeys(void)
 	struct ibv_ah_attr way;
 	struct ibv_sge from, to;
 	struct ibv_send_wr wr;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 
 	bench_open(&bench);
-	a = ud_new(&bench);
-	b = ud_new(&bench);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = ud_new(&bench);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = ud_new(&bench);
 	way = way_to(bench.context);
 	way.is_global = 0;
 	way.dlid = 1; /* that of the port */
@@ -159,9 +154,6 @@ test_qkeys(void)
 	bench_send(a, &wr);
 	(void)received(&bench);
 	OK(ibv_destroy_ah(ah));
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 static void
@@ -169,10 +161,9 @@ test_refused(void)
 {
 	struct ibv_ah_attr good, way;
 	struct ibv_send_wr wr, *bad;
-	struct bench bench, other;
+	struct bench bench RI_AT_END(bench_close), other RI_AT_END(bench_close);
 	struct ibv_ah *foreign;
 	struct ibv_wc wc;
-	struct ibv_qp *qp;
 
 	bench_open(&bench);
 	bench_open(&other);
@@ -192,7 +183,7 @@ test_refused(void)
 #undef REFUSED
 	foreign = ibv_create_ah(other.pd, &good);
 	g_assert_nonnull(foreign);
-	qp = ud_new(&bench);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = ud_new(&bench);
 	wr = datagram(NULL, NULL, qp->qp_num);
 	g_assert_cmpint(ibv_post_send(qp, &wr, &bad), ==, EINVAL);
 	wr = datagram(NULL, foreign, qp->qp_num);
@@ -207,9 +198,6 @@ test_refused(void)
 					    (struct ibv_grh *)(void *)bench.memory, &way),
 			==, -1);
 	OK(ibv_destroy_ah(foreign));
-	OK(ibv_destroy_qp(qp));
-	bench_close(&other);
-	bench_close(&bench);
 }
 
 static void
@@ -219,14 +207,14 @@ test_groups(void)
 	struct ibv_ah_attr way;
 	struct ibv_sge from, to;
 	struct ibv_send_wr wr;
-	struct ibv_qp *a, *b, *rc;
-	struct bench bench;
+	struct ibv_qp *b;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 
 	bench_open(&bench);
-	a = ud_new(&bench);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = ud_new(&bench);
 	b = ud_new(&bench);
-	rc = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *rc RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	way = way_to(bench.context);
 	g_assert_cmpint(ibv_attach_mcast(rc, &group, 0), ==, EINVAL);
 	g_assert_cmpint(ibv_attach_mcast(b, &way.grh.dgid, 0), ==, EINVAL);
@@ -256,9 +244,6 @@ test_groups(void)
 	bench_expect_none(bench.cq);
 	OK(ibv_destroy_qp(b));
 	OK(ibv_destroy_ah(ah));
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(rc));
-	bench_close(&bench);
 }
 
 /* A queue pair for datagrams is flushed and used again. */
@@ -268,12 +253,11 @@ test_again(void)
 	struct ibv_ah_attr way;
 	struct ibv_sge from, to;
 	struct ibv_send_wr wr;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 
 	bench_open(&bench);
-	qp = ud_new(&bench);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = ud_new(&bench);
 	way = way_to(bench.context);
 	ah = ibv_create_ah(bench.pd, &way);
 	from = bench_sge(&bench, 0, 10);
@@ -290,8 +274,6 @@ test_again(void)
 	bench_send(qp, &wr);
 	g_assert_cmpuint(received(&bench).src_qp, ==, qp->qp_num);
 	OK(ibv_destroy_ah(ah));
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 int

@@ -109,7 +109,7 @@ expect_no_event(struct scene *s)
 static void
 test_notify(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	GPollFD channel;
 
 	scene_open(&s);
@@ -146,7 +146,6 @@ test_notify(void)
 	g_assert_cmpint(g_poll(&channel, 1, 5000), ==, 1);
 	expect_event(&s, s.recv_cq);
 	ibv_ack_cq_events(s.recv_cq, 5);
-	scene_close(&s);
 }
 
 /* Queues of one channel: each event names its queue, the oldest first; the descriptor follows the list. */
@@ -201,8 +200,8 @@ static void
 test_edges(void)
 {
 	struct epoll_event want = {.events = EPOLLIN | EPOLLET}, got;
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
+	int epoll RI_AT_END(ri_at_end_close) = epoll_create1(EPOLL_CLOEXEC);
 
 	scene_open(&s);
 	OK(epoll_ctl(epoll, EPOLL_CTL_ADD, s.bench.channel->fd, &want));
@@ -217,8 +216,6 @@ test_edges(void)
 		expect_event(&s, s.recv_cq);
 	g_assert_cmpint(epoll_wait(epoll, &got, 1, 0), ==, 0);
 	ibv_ack_cq_events(s.recv_cq, 3);
-	close(epoll);
-	scene_close(&s);
 }
 
 /* --- threads that wait ------------------------------------------------------------------------------------- */
@@ -264,7 +261,7 @@ static void
 test_waiters(void)
 {
 	struct waiter waiters[3];
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (unsigned i = 0; i < 3; i++)
@@ -283,7 +280,6 @@ test_waiters(void)
 	for (unsigned i = 0; i < 3; i++)
 		OK(pthread_join(waiters[i].thread, NULL));
 	ibv_ack_cq_events(s.recv_cq, 3);
-	scene_close(&s);
 }
 
 /* A thread that is cancelled leaves its event to others. */
@@ -291,7 +287,7 @@ static void
 test_cancel(void)
 {
 	struct waiter waiter;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	void *result;
 
 	scene_open(&s);
@@ -306,7 +302,6 @@ test_cancel(void)
 	UNTIL(is_readable(s.bench.channel->fd));
 	expect_event(&s, s.recv_cq);
 	ibv_ack_cq_events(s.recv_cq, 1);
-	scene_close(&s);
 }
 
 static void
@@ -321,7 +316,7 @@ test_interrupt(void)
 {
 	struct sigaction action = {.sa_handler = ignore};
 	struct waiter waiter;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	OK(sigaction(SIGUSR1, &action, NULL));
@@ -341,7 +336,6 @@ test_interrupt(void)
 	OK(pthread_join(waiter.thread, NULL));
 	g_assert_cmpint(atomic_load(&waiter.result), ==, 0);
 	ibv_ack_cq_events(s.recv_cq, 1);
-	scene_close(&s);
 }
 
 /* --- acknowledgements ---------------------------------------------------------------------------------------- */
@@ -422,9 +416,10 @@ test_async_edges(void)
 {
 	struct epoll_event want = {.events = EPOLLIN | EPOLLET}, got;
 	struct ibv_async_event event;
-	int epoll = epoll_create1(EPOLL_CLOEXEC), copy;
+	int epoll RI_AT_END(ri_at_end_close) = epoll_create1(EPOLL_CLOEXEC);
+	int copy;
 	struct ibv_qp *first;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	copy = dup(s.bench.context->async_fd);
@@ -451,8 +446,6 @@ test_async_edges(void)
 	g_assert_cmpint(epoll_wait(epoll, &got, 1, 0), ==, 0);
 	OK(ibv_destroy_qp(first));
 	close(copy);
-	close(epoll);
-	scene_close(&s);
 }
 
 static void
@@ -461,7 +454,7 @@ test_async(void)
 	struct destroyer destroyer = {NULL, NULL, false};
 	struct ibv_async_event event;
 	pthread_t thread;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	int fd;
 
 	scene_open(&s);
@@ -492,7 +485,6 @@ test_async(void)
 	OK(ibv_destroy_qp(s.b));
 	g_assert_false(is_readable(fd));
 	s.b = bench_qp(&s.bench, IBV_QPT_RC);
-	scene_close(&s);
 }
 
 /* The first message may come before the program has brought its queue pair to RTS. */
@@ -501,7 +493,7 @@ test_established(void)
 {
 	struct ibv_async_event event;
 	struct ibv_send_wr wr;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	OK(bench_move(s.a, IBV_QPS_RESET));
@@ -515,7 +507,6 @@ test_established(void)
 	g_assert_cmpint(event.event_type, ==, IBV_EVENT_COMM_EST);
 	g_assert_true(event.element.qp == s.b);
 	ibv_ack_async_event(&event);
-	scene_close(&s);
 }
 
 /* A completion queue that has no place left. */
@@ -527,7 +518,7 @@ test_overrun(void)
 	struct ibv_send_wr wr, *bad;
 	struct ibv_cq *small;
 	struct ibv_qp *qp;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	small = ibv_create_cq(s.bench.context, 1, NULL, NULL, 0);
@@ -552,7 +543,6 @@ test_overrun(void)
 	ibv_ack_async_event(&event);
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_cq(small));
-	scene_close(&s);
 }
 
 int

@@ -131,7 +131,7 @@ test_list(void)
 	struct ibv_data_buf pieces[2];
 	struct ibv_sge sges[3], to;
 	uint64_t *counter;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
 	counter = (uint64_t *)(void *)(p.bench.memory + FAR + 4096);
@@ -174,13 +174,12 @@ test_list(void)
 	g_assert_cmpuint(*(uint64_t *)(void *)(p.bench.memory + 20000), ==, 40);
 	g_assert_cmpuint(*(uint64_t *)(void *)(p.bench.memory + 20008), ==, 42);
 	g_assert_cmpuint(*(uint64_t *)(void *)(p.bench.memory + 20016), ==, 7);
-	pair_close(&p);
 }
 
 static void
 test_immediate(void)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
 	for (unsigned i = 0; i < 2; i++) {
@@ -204,7 +203,6 @@ test_immediate(void)
 		g_assert_cmpuint(ibv_wc_read_dlid_path_bits(p.cq), ==, 0);
 		ibv_end_poll(p.cq);
 	}
-	pair_close(&p);
 }
 
 static void
@@ -213,7 +211,7 @@ test_windows(void)
 	static const enum ibv_wc_opcode both[] = {IBV_WC_BIND_MW, IBV_WC_LOCAL_INV};
 	struct ibv_mw_bind_info info;
 	struct ibv_mw *mw;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	uint32_t key;
 
 	pair_open(&p, 0);
@@ -249,21 +247,20 @@ test_windows(void)
 	g_assert_cmpuint(ibv_wc_read_invalidated_rkey(p.cq), ==, key);
 	ibv_end_poll(p.cq);
 	OK(ibv_dealloc_mw(mw));
-	pair_close(&p);
 }
 
 static void
 test_datagrams(void)
 {
 	struct ibv_ah_attr way = {.port_num = 1, .is_global = 1};
-	struct ibv_qp *qp;
 	struct ibv_sge to;
 	struct ibv_ah *ah;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
-	qp = qp_ex_new(&p.bench, ibv_cq_ex_to_cq(p.cq), IBV_QPT_UD,
-		       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) =
+		qp_ex_new(&p.bench, ibv_cq_ex_to_cq(p.cq), IBV_QPT_UD,
+			  IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM);
 	bench_raise(qp, NULL, IBV_QPS_RTS);
 	OK(ibv_query_gid(p.bench.context, 1, 0, &way.grh.dgid));
 	ah = ibv_create_ah(p.bench.pd, &way);
@@ -288,8 +285,6 @@ test_datagrams(void)
 	ibv_wr_set_ud_addr(p.ex, NULL, qp->qp_num, BENCH_QKEY);
 	g_assert_cmpint(ibv_wr_complete(p.ex), ==, EINVAL);
 	OK(ibv_destroy_ah(ah));
-	OK(ibv_destroy_qp(qp));
-	pair_close(&p);
 }
 
 /* One mistake, and nothing of the list is posted; so it is when the program gives up. */
@@ -297,7 +292,7 @@ static void
 test_mistakes(void)
 {
 	struct ibv_sge sges[BENCH_SGE + 20] = {{0, 0, 0}};
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
 #define MISTAKE(error, ...)                                                            \
@@ -333,7 +328,6 @@ test_mistakes(void)
 	ibv_wr_start(p.ex);
 	ibv_wr_send(p.ex);
 	g_assert_cmpint(ibv_wr_complete(p.ex), ==, EINVAL);
-	pair_close(&p);
 }
 
 /* --- completions --------------------------------------------------------------------------------------------- */
@@ -356,7 +350,7 @@ test_polls(gconstpointer flags)
 {
 	struct ibv_poll_cq_attr attr = {.comp_mask = 1};
 	struct ibv_wc wc[4];
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	unsigned next;
 
 	pair_open(&p, GPOINTER_TO_UINT(flags));
@@ -381,7 +375,6 @@ test_polls(gconstpointer flags)
 	}
 	ibv_end_poll(p.cq);
 	g_assert_cmpint(ibv_start_poll(p.cq, &attr), ==, ENOENT);
-	pair_close(&p);
 }
 
 /* Times do not go back, and the clock of the day is that of others. */
@@ -390,7 +383,7 @@ test_times(void)
 {
 	uint64_t before, wall;
 	struct timespec day;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
 	write_some(&p, 1);
@@ -406,7 +399,6 @@ test_times(void)
 	clock_gettime(CLOCK_REALTIME, &day);
 	g_assert_cmpint(ABS((int64_t)wall - day.tv_sec * 1000000000LL - day.tv_nsec), <,
 			20000000000);
-	pair_close(&p);
 }
 
 /* Completions of a queue pair that is gone are not read. */
@@ -414,7 +406,7 @@ static void
 test_gone(void)
 {
 	struct ibv_poll_cq_attr attr = {0};
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, 0);
 	write_some(&p, 4);
@@ -423,7 +415,6 @@ test_gone(void)
 	OK(ibv_destroy_qp(p.a));
 	g_assert_cmpint(ibv_start_poll(p.cq, &attr), ==, ENOENT);
 	p.a = bench_qp(&p.bench, IBV_QPT_RC);
-	pair_close(&p);
 }
 
 int

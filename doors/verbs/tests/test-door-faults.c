@@ -114,7 +114,7 @@ test_calls(void)
 	struct ibv_srq_attr srq_attr;
 	struct ibv_qp_attr attr;
 	struct ibv_srq *srq;
-	struct bench bench;
+	struct bench bench RI_AT_END(scene_close);
 	struct ibv_qp *qp;
 
 	scene_open(&bench);
@@ -164,7 +164,6 @@ test_calls(void)
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_RTR);
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_srq(srq));
-	scene_close(&bench);
 }
 
 /* --- objects that fail ------------------------------------------------------------------------------------- */
@@ -173,7 +172,7 @@ static void
 test_port(void)
 {
 	struct ibv_port_attr attr;
-	struct bench bench;
+	struct bench bench RI_AT_END(scene_close);
 
 	scene_open(&bench);
 	tell("port down");
@@ -193,7 +192,6 @@ test_port(void)
 	expect_event(&bench, IBV_EVENT_PORT_ERR, NULL);
 	tell("port up");
 	expect_event(&bench, IBV_EVENT_PORT_ACTIVE, NULL);
-	scene_close(&bench);
 }
 
 static void
@@ -201,7 +199,7 @@ test_queues(void)
 {
 	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct ibv_srq *srq;
-	struct bench bench;
+	struct bench bench RI_AT_END(scene_close);
 
 	scene_open(&bench);
 	srq = ibv_create_srq(bench.pd, &srq_init);
@@ -212,7 +210,6 @@ test_queues(void)
 	tell("fail srq last");
 	expect_event(&bench, IBV_EVENT_SRQ_ERR, srq);
 	OK(ibv_destroy_srq(srq));
-	scene_close(&bench);
 }
 
 /* Each way in which a queue pair can break, and what it is called. */
@@ -228,11 +225,12 @@ test_queue_pairs(void)
 		{"access", IBV_EVENT_QP_ACCESS_ERR},
 		{"bounds", IBV_EVENT_QP_ACCESS_ERR},
 	};
-	struct bench bench;
+	struct bench bench RI_AT_END(scene_close);
 
 	scene_open(&bench);
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct ibv_qp *a = bench_qp(&bench, IBV_QPT_RC), *b = bench_qp(&bench, IBV_QPT_RC);
+		struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+		struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 		char command[64];
 
 		bench_connect(a, b);
@@ -242,10 +240,7 @@ test_queue_pairs(void)
 		expect_event(&bench, (enum ibv_event_type)rows[i].type, b);
 		(void)bench_expect(bench.cq, 4, IBV_WC_WR_FLUSH_ERR);
 		g_assert_cmpint(bench_state(b), ==, IBV_QPS_ERR);
-		OK(ibv_destroy_qp(a));
-		OK(ibv_destroy_qp(b));
 	}
-	scene_close(&bench);
 }
 
 /* --- adapters that fail --------------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ overflow(bool receives)
 	struct ibv_qp_init_attr init;
 	struct ibv_cq *small;
 	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	small = ibv_create_cq(bench.context, 1, NULL, NULL, 0);
@@ -68,7 +68,6 @@ overflow(bool receives)
 	OK(ibv_destroy_qp(a));
 	OK(ibv_destroy_qp(b));
 	OK(ibv_destroy_cq(small));
-	bench_close(&bench);
 }
 
 static void
@@ -90,12 +89,11 @@ test_failed_move(void)
 	const int mask = bench_mask(IBV_QPT_RC, IBV_QPS_RTR) | IBV_QP_ACCESS_FLAGS;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr, told;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_raise(a, b, IBV_QPS_RTS);
 	bench_raise(b, a, IBV_QPS_INIT);
 	attr = bench_attr(b, a);
@@ -109,9 +107,6 @@ test_failed_move(void)
 	OK(ibv_modify_qp(b, &attr, bench_mask(IBV_QPT_RC, IBV_QPS_RTR)));
 	write_to(&bench, a, 3);
 	(void)bench_expect(bench.cq, 3, IBV_WC_SUCCESS);
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* A new shared queue has no limit, and a queue pair tells which one it has. */
@@ -123,7 +118,7 @@ test_shared_queue(void)
 	struct ibv_qp_attr attr;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	srq = ibv_create_srq(bench.pd, &shared);
@@ -138,7 +133,6 @@ test_shared_queue(void)
 	g_assert_true(init.srq == srq);
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_srq(srq));
-	bench_close(&bench);
 }
 
 int

@@ -40,12 +40,11 @@ static void
 test_values_first(void)
 {
 	struct ibv_qp_attr good, bad;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_raise(a, b, IBV_QPS_RTS);
 	bench_raise(b, a, IBV_QPS_INIT);
 	good = bench_attr(b, a);
@@ -70,9 +69,6 @@ test_values_first(void)
 	bad.min_rnr_timer = 32;
 	g_assert_cmpint(ibv_modify_qp(b, &bad, IBV_QP_MIN_RNR_TIMER), ==, EINVAL);
 	write_to(&bench, a, IBV_WC_SUCCESS);
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* Numbers have 24 bits. */
@@ -81,12 +77,12 @@ test_numbers(void)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr, told;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct ibv_qp *a;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_raise(b, a, IBV_QPS_RTS);
 	bench_raise(a, b, IBV_QPS_INIT);
 	attr = bench_attr(a, b);
@@ -113,8 +109,6 @@ test_numbers(void)
 	g_assert_cmpuint(told.rq_psn, ==, 0xfedcba);
 	g_assert_cmpuint(told.sq_psn, ==, 0xfedcba);
 	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* Receives are dropped from their own completion queue, too. */
@@ -122,7 +116,7 @@ static void
 test_reset_two_queues(void)
 {
 	struct ibv_qp_init_attr init;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_cq *recv_cq;
 	struct ibv_qp *qp;
 
@@ -140,7 +134,6 @@ test_reset_two_queues(void)
 	bench_expect_none(recv_cq);
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_cq(recv_cq));
-	bench_close(&bench);
 }
 
 /* --- queue pairs --------------------------------------------------------------------------------------------- */
@@ -150,7 +143,7 @@ static void
 test_absent_members(void)
 {
 	struct ibv_qp_init_attr_ex ex;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&bench);
@@ -172,21 +165,21 @@ test_absent_members(void)
 	g_assert_cmpint(ibv_dealloc_pd(ex.pd), ==, EBUSY);
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_dealloc_pd(ex.pd));
-	bench_close(&bench);
 }
 
 /* The queue pairs of a context that is closed end, and no others. */
 static void
 test_close_ends(void)
 {
-	struct ibv_qp *a, *b, *other;
-	struct bench one, two;
+	struct ibv_qp *a;
+	struct bench one;
+	struct bench two RI_AT_END(bench_close);
 
 	bench_open(&one);
 	bench_open(&two);
 	a = bench_qp(&one, IBV_QPT_RC);
-	b = bench_qp(&two, IBV_QPT_RC);
-	other = bench_qp(&two, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&two, IBV_QPT_RC);
+	struct ibv_qp *other RI_AT_END(bench_qp_end) = bench_qp(&two, IBV_QPT_RC);
 	bench_connect(a, b);
 	bench_raise(other, other, IBV_QPS_RTS);
 	bench_recv(b, 9, NULL);
@@ -200,9 +193,6 @@ test_close_ends(void)
 	OK(ibv_destroy_comp_channel(one.channel));
 	OK(ibv_dealloc_pd(one.pd));
 	g_free(one.memory);
-	OK(ibv_destroy_qp(b));
-	OK(ibv_destroy_qp(other));
-	bench_close(&two);
 }
 
 static void
@@ -215,7 +205,7 @@ test_foreign_srq(void)
 					  .srq_type = IBV_SRQT_BASIC};
 	struct ibv_qp_init_attr_ex whole;
 	struct ibv_qp_init_attr qp_init;
-	struct bench one, two;
+	struct bench one RI_AT_END(bench_close), two RI_AT_END(bench_close);
 	struct ibv_srq *srq;
 
 	bench_open(&one);
@@ -238,8 +228,6 @@ test_foreign_srq(void)
 					     .pd = one.pd,
 					     .comp_mask = IBV_QP_INIT_ATTR_PD};
 	NO_OBJECT(door_qp_create_ex(two.context, &whole), EINVAL);
-	bench_close(&one);
-	bench_close(&two);
 }
 
 /* --- requests ------------------------------------------------------------------------------------------------ */
@@ -299,7 +287,7 @@ test_no_data(void)
 	struct ibv_sge wild = {.addr = 1, .length = 100, .lkey = 0xdead};
 	struct ibv_send_wr wr;
 	struct ibv_mw *mw;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	mw = ibv_alloc_mw(p.bench.pd, IBV_MW_TYPE_2);
@@ -313,7 +301,6 @@ test_no_data(void)
 	bench_send(p.a, &wr);
 	(void)bench_expect(p.bench.cq, 4, IBV_WC_SUCCESS);
 	OK(ibv_dealloc_mw(mw));
-	pair_close(&p);
 }
 
 static void
@@ -322,8 +309,8 @@ test_bind(void)
 	struct ibv_mw_bind wide = {.wr_id = 5, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_mw *mw, *narrow;
 	struct ibv_send_wr wr, *bad;
-	struct bench other;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
+	struct bench other RI_AT_END(bench_close);
 	uint32_t key;
 
 	pair_open(&p);
@@ -348,8 +335,6 @@ test_bind(void)
 	g_assert_cmpuint(mw->rkey, ==, key);
 	OK(ibv_dealloc_mw(mw));
 	OK(ibv_dealloc_mw(narrow));
-	bench_close(&other);
-	pair_close(&p);
 }
 
 /* Windows that a destroyed queue pair has bound become new ones; those of other queue pairs stay bound. */
@@ -361,7 +346,7 @@ test_windows(void)
 	struct ibv_qp_init_attr qp_init;
 	struct ibv_pd *parent;
 	struct door_pd *pd;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	uint32_t key;
 
 	pair_open(&p);
@@ -395,7 +380,6 @@ test_windows(void)
 	OK(ibv_dealloc_mw(mine));
 	OK(ibv_dealloc_pd(parent));
 	p.a = bench_qp(&p.bench, IBV_QPT_RC);
-	pair_close(&p);
 }
 
 /* Memory with no rights at all can be sent. */
@@ -405,7 +389,7 @@ test_read_only(void)
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 	struct ibv_mr *mr;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	mr = ibv_reg_mr(p.bench.pd, p.bench.memory, 4096, 0);
@@ -417,14 +401,13 @@ test_read_only(void)
 	(void)bench_expect(p.bench.cq, 1, IBV_WC_SUCCESS);
 	g_assert_cmpmem(p.bench.memory + FAR, 100, p.bench.memory, 100);
 	OK(ibv_dereg_mr(mr));
-	pair_close(&p);
 }
 
 static void
 test_dmabuf(void)
 {
-	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
+	int fd RI_AT_END(ri_at_end_close) = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct ibv_mr *mr;
 
 	OK(ftruncate(fd, 4096));
@@ -439,8 +422,6 @@ test_dmabuf(void)
 			IBV_REREG_MR_ERR_INPUT);
 	g_assert_cmpint(errno, ==, EOPNOTSUPP);
 	OK(ibv_dereg_mr(mr));
-	close(fd);
-	bench_close(&bench);
 }
 
 /* Requests get under way by themselves, whether the program polls or not; also those before one that is refused. */
@@ -449,7 +430,7 @@ test_under_way(void)
 {
 	struct ibv_send_wr wr[2], *bad;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	sge = bench_sge(&p.bench, 0, 64);
@@ -465,7 +446,6 @@ test_under_way(void)
 	g_assert_cmpint(ibv_post_send(p.a, wr, &bad), ==, EINVAL);
 	g_assert_true(bad == &wr[1]);
 	UNTIL(memcmp(p.bench.memory + FAR, p.bench.memory, 64) == 0);
-	pair_close(&p);
 }
 
 /* Numbers of segments whose low bits alone look right. */
@@ -476,7 +456,7 @@ test_segments(void)
 	struct ibv_recv_wr recv, *bad_recv;
 	struct ibv_send_wr wr, *bad;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	sge = bench_sge(&p.bench, 0, 64);
@@ -488,7 +468,6 @@ test_segments(void)
 		g_assert_cmpint(ibv_post_recv(p.a, &recv, &bad_recv), ==, EINVAL);
 		g_assert_true(bad == &wr && bad_recv == &recv);
 	}
-	pair_close(&p);
 }
 
 /* --- requests that are built ----------------------------------------------------------------------------------- */
@@ -527,7 +506,7 @@ test_builder_full(void)
 	struct ibv_send_wr wr, *bad;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_ex *ex;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	OK(ibv_destroy_qp(p.a));
@@ -545,7 +524,6 @@ test_builder_full(void)
 		write_built(&p.bench, ex, 64 * i, 64);
 	g_assert_cmpint(ibv_wr_complete(ex), ==, ENOMEM);
 	UNTIL(memcmp(p.bench.memory + FAR, p.bench.memory, 128) == 0);
-	pair_close(&p);
 }
 
 /* The builder's memory grows by what one request needs. */
@@ -553,7 +531,7 @@ static void
 test_builder_grows(void)
 {
 	struct ibv_qp_ex *ex;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	OK(ibv_destroy_qp(p.a));
@@ -571,7 +549,6 @@ test_builder_grows(void)
 		UNTIL(memcmp(p.bench.memory + FAR, p.bench.memory, 12 * 64) == 0);
 		write_to(&p.bench, p.a, IBV_WC_SUCCESS); /* its completion frees the places */
 	}
-	pair_close(&p);
 }
 
 /* After a mistake none of the requests of a list is posted, and the error is that of the first mistake. */
@@ -583,7 +560,7 @@ test_builder_mistakes(void)
 	struct ibv_ah_attr way = {.port_num = 1, .dlid = 1};
 	struct ibv_qp_ex *ex;
 	struct ibv_ah *ah;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p);
 	OK(ibv_destroy_qp(p.a));
@@ -613,7 +590,6 @@ test_builder_mistakes(void)
 	MISTAKE(EINVAL, (ibv_wr_set_ud_addr(ex, ah, 1, 2), ibv_wr_send_tso(ex, NULL, 0, 0)));
 #undef MISTAKE
 	OK(ibv_destroy_ah(ah));
-	pair_close(&p);
 }
 
 /* A window that was bound by the builder does not hold its queue pair either. */
@@ -623,7 +599,7 @@ test_builder_window(void)
 	struct ibv_mw_bind_info info;
 	struct ibv_qp_ex *ex;
 	struct ibv_mw *mw;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	uint32_t key;
 
 	pair_open(&p);
@@ -645,7 +621,6 @@ test_builder_window(void)
 	g_assert_cmpuint(mw->rkey >> 8, !=, key >> 8);
 	OK(ibv_dealloc_mw(mw));
 	p.a = bench_qp(&p.bench, IBV_QPT_RC);
-	pair_close(&p);
 }
 
 /* --- completions ------------------------------------------------------------------------------------------------- */
@@ -687,25 +662,22 @@ static void
 test_poll_many(void)
 {
 	struct ibv_wc wc[MANY + 1];
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = flushed(&bench, MANY);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = flushed(&bench, MANY);
 	g_assert_cmpint(ibv_poll_cq(bench.cq, MANY - 1, wc), ==, MANY - 1);
 	for (unsigned i = 0; i < MANY - 1; i++)
 		g_assert_cmpuint(wc[i].wr_id, ==, i);
 	g_assert_cmpint(ibv_poll_cq(bench.cq, MANY, wc), ==, 1);
 	g_assert_cmpuint(wc[0].wr_id, ==, MANY - 1);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* Completions of a queue pair that is gone are gone. */
 static void
 test_gone(void)
 {
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&bench);
@@ -713,21 +685,19 @@ test_gone(void)
 	(void)bench_expect(bench.cq, 0, IBV_WC_WR_FLUSH_ERR);
 	OK(ibv_destroy_qp(qp));
 	bench_expect_none(bench.cq);
-	bench_close(&bench);
 }
 
 /* A reset leaves completions of other queue pairs, which make an event like those that come later. */
 static void
 test_kept(void)
 {
-	struct ibv_qp *qp, *other;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_cq *cq;
 	void *context;
 
 	bench_open(&bench);
-	other = flushed(&bench, 3);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *other RI_AT_END(bench_qp_end) = flushed(&bench, 3);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	OK(bench_move(qp, IBV_QPS_RESET));
 	OK(ibv_req_notify_cq(bench.cq, 0));
 	g_assert_true(bench_event_waits(bench.channel)); /* or the next call never returns */
@@ -737,23 +707,19 @@ test_kept(void)
 	for (unsigned i = 0; i < 3; i++)
 		(void)bench_expect(bench.cq, i, IBV_WC_WR_FLUSH_ERR);
 	bench_expect_none(bench.cq);
-	OK(ibv_destroy_qp(other));
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 static void
 test_resize(void)
 {
 	struct ibv_wc wc[MANY];
-	struct ibv_qp *one, *two;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	one = flushed(&bench, MANY);
+	struct ibv_qp *one RI_AT_END(bench_qp_end) = flushed(&bench, MANY);
 	g_assert_cmpint(ibv_resize_cq(bench.cq, MANY / 2), ==, EINVAL);
 	OK(ibv_resize_cq(bench.cq, 1000));
-	two = flushed(&bench, MANY);
+	struct ibv_qp *two RI_AT_END(bench_qp_end) = flushed(&bench, MANY);
 	for (unsigned i = 0; i < 2; i++) {
 		g_assert_cmpint(ibv_poll_cq(bench.cq, MANY, wc), ==, MANY);
 		for (unsigned k = 0; k < MANY; k++) {
@@ -761,9 +727,6 @@ test_resize(void)
 			g_assert_cmpuint(wc[k].qp_num, ==, i == 0 ? one->qp_num : two->qp_num);
 		}
 	}
-	OK(ibv_destroy_qp(one));
-	OK(ibv_destroy_qp(two));
-	bench_close(&bench);
 }
 
 static void
@@ -773,7 +736,7 @@ test_cqx_status(void)
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq *plain;
 	struct ibv_cq_ex *cq;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&bench);
@@ -798,7 +761,6 @@ test_cqx_status(void)
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_cq(bench.cq));
 	bench.cq = plain;
-	bench_close(&bench);
 }
 
 /* --- shared receives ------------------------------------------------------------------------------------------- */
@@ -813,7 +775,7 @@ test_srq(void)
 	struct ibv_async_event event;
 	const struct door_events *async;
 	struct ibv_sge sge;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 
@@ -851,7 +813,6 @@ test_srq(void)
 	}
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_srq(srq));
-	bench_close(&bench);
 }
 
 /* --- domains ------------------------------------------------------------------------------------------------------ */
@@ -863,7 +824,7 @@ test_domains(void)
 	struct ibv_cq_init_attr_ex cq_init = {.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
 	struct ibv_td_init_attr td_init = {0};
 	struct ibv_pd *base, *parent, *grand;
-	struct bench one, two;
+	struct bench one RI_AT_END(bench_close), two RI_AT_END(bench_close);
 	struct ibv_cq_ex *cq;
 	struct ibv_td *td;
 
@@ -892,8 +853,6 @@ test_domains(void)
 	OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
 	OK(ibv_dealloc_pd(grand));
 	OK(ibv_dealloc_pd(base));
-	bench_close(&one);
-	bench_close(&two);
 }
 
 /* --- answers to datagrams ------------------------------------------------------------------------------------------- */
@@ -905,7 +864,7 @@ test_answer_to_group(void)
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .slid = 9, .sl = 3, .dlid_path_bits = 5};
 	struct ibv_ah_attr attr;
 	struct ibv_grh grh;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	memset(&grh, 0, sizeof(grh));
@@ -921,7 +880,6 @@ test_answer_to_group(void)
 	g_assert_cmpuint(attr.dlid, ==, 9);
 	g_assert_cmpuint(attr.sl, ==, 3);
 	g_assert_cmpuint(attr.src_path_bits, ==, 5);
-	bench_close(&bench);
 }
 
 /* Groups of a queue pair, attached and detached in any order. A group that is attached twice takes no other's place. */
@@ -929,11 +887,10 @@ static void
 test_groups(void)
 {
 	static const union ibv_gid group = {.raw = {0xff, 0x12, [15] = 0x31}};
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_UD);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_UD);
 	for (uint16_t lid = 1; lid <= 3; lid++)
 		OK(ibv_attach_mcast(qp, &group, lid));
 	OK(ibv_attach_mcast(qp, &group, 1));
@@ -941,8 +898,6 @@ test_groups(void)
 		OK(ibv_detach_mcast(qp, &group, lid));
 		g_assert_cmpint(ibv_detach_mcast(qp, &group, lid), ==, EINVAL);
 	}
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* Ports that there are not, also where the way needs none. */
@@ -950,7 +905,7 @@ static void
 test_ah_ports(void)
 {
 	struct ibv_ah_attr attr = {.port_num = 1, .dlid = 1};
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 
 	bench_open(&bench);
@@ -961,7 +916,6 @@ test_ah_ports(void)
 	NO_OBJECT(ibv_create_ah(bench.pd, &attr), EINVAL);
 	attr.port_num = 2;
 	NO_OBJECT(ibv_create_ah(bench.pd, &attr), EINVAL);
-	bench_close(&bench);
 }
 
 int

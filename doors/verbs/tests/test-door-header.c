@@ -66,14 +66,13 @@ test_families(void)
 {
 	struct ibv_port_attr port;
 	struct ibv_ah_attr back;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 	unsigned v4 = 0;
 
 	bench_open(&bench);
 	OK(ibv_query_port(bench.context, 1, &port));
 	g_assert_cmpint(port.link_layer, ==, IBV_LINK_LAYER_ETHERNET);
-	qp = bench_qp(&bench, IBV_QPT_UD);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_UD);
 	bench_raise(qp, NULL, IBV_QPS_RTS);
 	for (int i = 0; i < port.gid_tbl_len; i++) {
 		struct ibv_ah_attr way = {
@@ -96,8 +95,6 @@ test_families(void)
 		OK(ibv_destroy_ah(ah));
 	}
 	g_assert_cmpuint(v4, >, 0); /* ::1 may be another process's */
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* The reader of an extended completion queue tells the same. */
@@ -111,7 +108,7 @@ test_reader(void)
 	struct ibv_sge from, to;
 	struct ibv_send_wr wr;
 	struct ibv_cq_ex *cq;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_ah *ah;
 	struct ibv_qp *qp;
 
@@ -141,7 +138,6 @@ test_reader(void)
 	OK(ibv_destroy_ah(ah));
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
-	bench_close(&bench);
 }
 
 int

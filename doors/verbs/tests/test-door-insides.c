@@ -125,13 +125,12 @@ test_key_and_immediate(void)
 	struct ibv_cq_init_attr_ex init = {.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS};
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *ex;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_wc wc;
 
 	bench_open(&bench);
 	ex = ibv_create_cq_ex(bench.context, &init);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	for (unsigned i = 0; i < 2; i++) {
 		made = (struct ri_wc){.wr_id = 5,
 				      .qp_ctx = door_qp_of(qp)->ctx,
@@ -157,8 +156,6 @@ test_key_and_immediate(void)
 		ibv_end_poll(ex);
 	}
 	OK(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* --- queue pairs ---------------------------------------------------------------------------------------------- */
@@ -167,31 +164,28 @@ test_key_and_immediate(void)
 static void
 test_ended_in_reset(void)
 {
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	pthread_mutex_lock(&door_adapter_of(bench.context)->slots.lock);
 	door_qp_ended(door_qp_of(qp));
 	pthread_mutex_unlock(&door_adapter_of(bench.context)->slots.lock);
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_RESET);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 static void
 test_numbered(void)
 {
-	struct ibv_qp *a, *b;
+	struct ibv_qp *a;
 	struct door_adapter *adapter;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	uint32_t number;
 
 	bench_open(&bench);
 	adapter = door_adapter_of(bench.context);
 	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	number = a->qp_num;
 	pthread_mutex_lock(&adapter->slots.lock);
 	g_assert_true(door_qp_numbered(adapter, number) == door_qp_of(a));
@@ -202,14 +196,12 @@ test_numbered(void)
 	pthread_mutex_lock(&adapter->slots.lock);
 	g_assert_null(adapter->numbered[number % DOOR_QP_ROWS]);
 	pthread_mutex_unlock(&adapter->slots.lock);
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 static void
 test_no_qkey(void)
 {
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	uint32_t first, differing = 0;
 
 	bench_open(&bench);
@@ -221,7 +213,6 @@ test_no_qkey(void)
 		differing += qkey != first;
 	}
 	g_assert_cmpuint(differing, >=, 39);
-	bench_close(&bench);
 }
 
 /* --- user halves that fail ------------------------------------------------------------------------------------ */
@@ -277,7 +268,7 @@ test_user_halves(void)
 	const struct ri_user_ops *before;
 	struct ri_user_ops failing;
 	struct door_adapter *adapter;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_cq *cq;
 	struct ibv_pd *pd;
 	uint32_t slot;
@@ -308,7 +299,6 @@ test_user_halves(void)
 	OK(door_call_id(adapter, KAL_CQ_DESTROY, door_cq_of(cq)->id));
 	OK(ibv_destroy_cq(cq));
 	OK(ibv_dealloc_pd(pd));
-	bench_close(&bench);
 }
 
 /* --- asynchronous events ----------------------------------------------------------------------------------------- */
@@ -341,7 +331,8 @@ expect_of_port(struct ibv_context *context, enum ibv_event_type type, int port)
 static void
 test_port_events(void)
 {
-	struct bench one, two;
+	struct bench one RI_AT_END(bench_close);
+	struct bench two;
 
 	bench_open(&one);
 	bench_open(&two);
@@ -364,7 +355,6 @@ test_port_events(void)
 	expect_of_port(one.context, IBV_EVENT_PORT_ERR, 1);
 	expect_of_port(one.context, IBV_EVENT_DEVICE_FATAL, 0);
 	g_assert_cmpuint(door_context_of(one.context)->async.count, ==, 0);
-	bench_close(&one);
 }
 
 /* Each event of a queue pair has its word, an end moves the queue pair, and an orderly end has no word. */
@@ -384,7 +374,7 @@ test_qp_events(void)
 	};
 	struct ibv_async_event event;
 	struct door_context *context;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&bench);
@@ -408,18 +398,16 @@ test_qp_events(void)
 		ibv_ack_async_event(&event);
 		OK(ibv_destroy_qp(qp));
 	}
-	bench_close(&bench);
 }
 
 /* A state that no event has told yet. */
 static void
 test_query_state(void)
 {
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_raise(qp, qp, IBV_QPS_INIT);
 	{
 		const struct kal_qp_modify_req req = {.id = door_qp_of(qp)->id,
@@ -429,8 +417,6 @@ test_query_state(void)
 		OK(door_call(door_qp_of(qp)->adapter, KAL_QP_MODIFY, &req, sizeof(req), NULL, 0));
 	}
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_ERR);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* --- posts ------------------------------------------------------------------------------------------------------ */
@@ -477,14 +463,13 @@ test_lists(void)
 	const struct ri_fast_ops *before;
 	struct ibv_send_wr wr[3], *bad;
 	struct ibv_qp_ex *ex;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	init.send_cq = init.recv_cq = bench.cq;
 	init.pd = bench.pd;
 	init.cap = bench_init(&bench, IBV_QPT_RC).cap;
-	qp = ibv_create_qp_ex(bench.context, &init);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = ibv_create_qp_ex(bench.context, &init);
 	g_assert_nonnull(qp);
 	bench_raise(qp, qp, IBV_QPS_RTS);
 	before = door_qp_of(qp)->fast;
@@ -516,8 +501,6 @@ test_lists(void)
 	}
 	door_qp_of(qp)->fast = before;
 	door_qp_of(qp)->post_sq = before->post_sq;
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 int

@@ -18,11 +18,10 @@ static void
 test_states(void)
 {
 	struct ibv_qp_attr attr;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_INIT);
 	bench_recv(qp, 1, NULL);
 	attr = bench_attr(qp, qp);
@@ -32,8 +31,6 @@ test_states(void)
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_INIT);
 	OK(bench_move(qp, IBV_QPS_ERR));
 	(void)bench_expect(bench.cq, 1, IBV_WC_WR_FLUSH_ERR);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 struct waiter {
@@ -93,7 +90,7 @@ test_refused(void)
 {
 	struct ibv_ah_attr way = {.port_num = 1, .is_global = 1};
 	struct ibv_qp_init_attr init;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	init = bench_init(&bench, IBV_QPT_UD);
@@ -102,7 +99,6 @@ test_refused(void)
 	NO_OBJECT(ibv_create_qp(bench.pd, &init), EOPNOTSUPP);
 	OK(ibv_query_gid(bench.context, 1, 0, &way.grh.dgid));
 	NO_OBJECT(ibv_create_ah(bench.pd, &way), EOPNOTSUPP);
-	bench_close(&bench);
 }
 
 /* --- the sentence for the user, which a process writes once -------------------------------------------------- */
@@ -113,14 +109,13 @@ test_refused(void)
 static void
 be_refused(struct bench *bench, unsigned times)
 {
-	struct ibv_qp *qp = bench_qp(bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(bench, IBV_QPT_RC);
 	struct ibv_qp_attr attr = bench_attr(qp, qp);
 
 	attr.qp_state = IBV_QPS_RTR;
 	for (unsigned i = 0; i < times; i++)
 		g_assert_cmpint(ibv_modify_qp(qp, &attr, bench_mask(IBV_QPT_RC, IBV_QPS_RTR)), ==,
 				EOPNOTSUPP);
-	OK(ibv_destroy_qp(qp));
 }
 
 /* Each of the following says it in a process of its own. */
@@ -155,7 +150,6 @@ test_unread(void)
 {
 	g_autoptr(GString) said = g_string_new(NULL);
 	char octets[4096] = "";
-	struct bench bench;
 	int ends[2];
 	ssize_t n;
 
@@ -169,6 +163,7 @@ test_unread(void)
 	OK(fcntl(ends[1], F_SETFL, 0));
 	g_assert_cmpint(dup2(ends[1], STDERR_FILENO), ==, STDERR_FILENO);
 	alarm(10); /* ends a process that waits for a reader */
+	struct bench bench RI_AT_END(bench_close);
 	bench_open(&bench);
 	be_refused(&bench, 1);
 	OK(fcntl(ends[0], F_SETFL, 0));
@@ -178,14 +173,12 @@ test_unread(void)
 		for (ssize_t i = 0; i < n; i++)
 			g_string_append_c(said, octets[i] != '\0' ? octets[i] : '.');
 	}
-	bench_close(&bench);
 }
 
 /* The program has closed descriptor 2, and another file of its own has the number: nothing is written into it. */
 static void
 test_other_file(void)
 {
-	struct bench bench;
 	char octet;
 	int fd;
 
@@ -193,13 +186,13 @@ test_other_file(void)
 		g_test_trap_assert_passed();
 		return;
 	}
+	struct bench bench RI_AT_END(bench_close);
 	bench_open(&bench);
 	OK(close(STDERR_FILENO));
 	fd = fileno(tmpfile());
 	g_assert_cmpint(fd, ==, STDERR_FILENO);
 	be_refused(&bench, 1);
 	g_assert_cmpint((int)pread(fd, &octet, 1, 0), ==, 0);
-	bench_close(&bench);
 }
 
 int

@@ -61,7 +61,7 @@ static void
 test_clock(void)
 {
 	struct ibv_values_ex before = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, after = before;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	int64_t passed;
 
 	bench_open(&bench);
@@ -75,7 +75,6 @@ test_clock(void)
 	g_assert_cmpint(passed, <, 60000000000);
 	after.comp_mask = 2;
 	g_assert_cmpint(ibv_query_rt_values_ex(bench.context, &after), ==, EINVAL);
-	bench_close(&bench);
 }
 
 /* --- regions ---------------------------------------------------------------------------------------------- */
@@ -100,7 +99,7 @@ test_region_rights(void)
 		{IBV_ACCESS_LOCAL_WRITE | 1u << 10, EINVAL},
 		{1u << 31, EINVAL},
 	};
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_mr *mr;
 
 	bench_open(&bench);
@@ -116,7 +115,6 @@ test_region_rights(void)
 	NO_OBJECT(ibv_reg_mr(bench.pd, bench.memory, 0, 0), EINVAL);
 	NO_OBJECT(ibv_reg_mr(bench.pd, (void *)4096, 4096, 0), EFAULT);
 	NO_OBJECT(ibv_reg_mr(bench.pd, (void *)(UINTPTR_MAX - 100), 4096, 0), EFAULT);
-	bench_close(&bench);
 }
 
 /* Memory that the process itself may only read. */
@@ -124,7 +122,7 @@ static void
 test_region_of_constants(void)
 {
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_mr *mr;
 
 	bench_open(&bench);
@@ -133,7 +131,6 @@ test_region_of_constants(void)
 	g_assert_nonnull(mr);
 	OK(ibv_dereg_mr(mr));
 	munmap(page, 4096);
-	bench_close(&bench);
 }
 
 /* A Write to that place of the bench's memory through a queue pair of its own. */
@@ -141,7 +138,8 @@ static enum ibv_wc_status
 write_there(struct bench *bench, struct ibv_pd *pd, uint64_t addr, uint32_t rkey)
 {
 	struct ibv_qp_init_attr init = bench_init(bench, IBV_QPT_RC);
-	struct ibv_qp *a = bench_qp(bench, IBV_QPT_RC), *b = ibv_create_qp(pd, &init);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = ibv_create_qp(pd, &init);
 	struct ibv_sge sge = bench_sge(bench, 0, 100);
 	struct ibv_send_wr wr = bench_wr(1, IBV_WR_RDMA_WRITE, &sge);
 	struct ibv_wc wc;
@@ -151,8 +149,6 @@ write_there(struct bench *bench, struct ibv_pd *pd, uint64_t addr, uint32_t rkey
 	wr.wr.rdma.rkey = rkey;
 	bench_send(a, &wr);
 	wc = bench_poll(bench->cq);
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
 	return wc.status;
 }
 
@@ -160,7 +156,7 @@ static void
 test_region_iova(void)
 {
 	const uint64_t name = UINT64_C(0x700000000000);
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	uint64_t in_page;
 	struct ibv_mr *mr;
 
@@ -184,13 +180,12 @@ test_region_iova(void)
 	g_assert_cmpint(write_there(&bench, bench.pd, 4096, mr->rkey), ==, IBV_WC_SUCCESS);
 	g_assert_cmpmem(bench.memory + 4096, 100, bench.memory, 100);
 	OK(ibv_dereg_mr(mr));
-	bench_close(&bench);
 }
 
 static void
 test_region_again(void)
 {
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_pd *other;
 	struct ibv_mr *mr;
 	uint32_t key;
@@ -235,15 +230,14 @@ test_region_again(void)
 			IBV_WC_SUCCESS);
 	OK(ibv_dealloc_pd(other));
 	OK(ibv_dereg_mr(mr));
-	bench_close(&bench);
 }
 
 /* Memory that another driver exports. The provider takes a memory file that cannot shrink in its place. */
 static void
 test_region_of_dmabuf(void)
 {
-	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
+	int fd RI_AT_END(ri_at_end_close) = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct ibv_mr *mr;
 	uint8_t *there;
 
@@ -263,8 +257,6 @@ test_region_of_dmabuf(void)
 	g_assert_cmpint(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), ==,
 			IBV_REREG_MR_ERR_INPUT);
 	OK(ibv_dereg_mr(mr));
-	close(fd);
-	bench_close(&bench);
 }
 
 /* --- domains ----------------------------------------------------------------------------------------------- */
@@ -298,7 +290,7 @@ test_domains(void)
 	struct ibv_qp_init_attr init;
 	struct ibv_pd *parent;
 	struct ibv_td *td;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&bench);
@@ -327,7 +319,6 @@ test_domains(void)
 	OK(ibv_destroy_qp(qp));
 	OK(ibv_dealloc_pd(parent));
 	OK(ibv_dealloc_td(td));
-	bench_close(&bench);
 }
 
 /* --- who stays --------------------------------------------------------------------------------------------- */
@@ -342,7 +333,7 @@ test_busy(void)
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *send, *recv;
 	struct ibv_srq *srq;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
@@ -387,23 +378,22 @@ test_busy(void)
 	OK(ibv_destroy_cq(send));
 	OK(ibv_destroy_comp_channel(channel));
 	OK(ibv_dealloc_pd(pd));
-	bench_close(&bench);
 }
 
 /* A region with a bound window stays; a queue pair through which one is bound goes, and the window is another one then. */
 static void
 test_busy_windows(void)
 {
-	struct ibv_qp *a, *b;
+	struct ibv_qp *a;
 	struct ibv_send_wr wr;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
 	uint32_t key;
 
 	bench_open(&bench);
 	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_connect(a, b);
 	mr = ibv_reg_mr(bench.pd, bench.memory, 4096, BENCH_ALL);
 	mw = ibv_alloc_mw(bench.pd, IBV_MW_TYPE_2);
@@ -420,8 +410,6 @@ test_busy_windows(void)
 	g_assert_cmpuint(mw->rkey >> 8, !=, key >> 8);
 	OK(ibv_dereg_mr(mr));
 	OK(ibv_dealloc_mw(mw));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* A context may be closed first. */
@@ -452,7 +440,7 @@ test_two_contexts(void)
 	struct ibv_cq_init_attr_ex cq_init = {.cqe = 4};
 	struct ibv_qp_init_attr_ex ex;
 	struct ibv_qp_init_attr init;
-	struct bench one, two;
+	struct bench one RI_AT_END(bench_close), two RI_AT_END(bench_close);
 	struct ibv_qp *qp;
 
 	bench_open(&one);
@@ -483,15 +471,13 @@ test_two_contexts(void)
 	NO_OBJECT(ibv_alloc_parent_domain(two.context, &parent), EINVAL);
 	g_assert_cmpint(ibv_rereg_mr(one.mr, IBV_REREG_MR_CHANGE_PD, two.pd, NULL, 0, 0), ==,
 			IBV_REREG_MR_ERR_INPUT);
-	bench_close(&one);
-	bench_close(&two);
 }
 
 static void
 test_cq_refusals(void)
 {
 	struct ibv_cq_init_attr_ex good = {.cqe = 4}, init;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_cq *cq;
 
 	bench_open(&bench);
@@ -524,14 +510,13 @@ test_cq_refusals(void)
 	REFUSED(EINVAL, init.cqe = 0);
 	REFUSED(EINVAL, init.comp_vector = 1);
 #undef REFUSED
-	bench_close(&bench);
 }
 
 static void
 test_qp_refusals(void)
 {
 	struct ibv_qp_init_attr_ex good = {0}, init;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	good.send_cq = good.recv_cq = bench.cq;
@@ -566,7 +551,6 @@ test_qp_refusals(void)
 	REFUSED(EINVAL, init.cap.max_recv_sge = 1000);
 	REFUSED(EINVAL, init.cap.max_inline_data = 1000000);
 #undef REFUSED
-	bench_close(&bench);
 }
 
 /* What no adapter here has. */
@@ -583,12 +567,11 @@ test_absent(void)
 	struct ibv_wq_init_attr wq = {0};
 	struct ibv_flow_attr flow = {0};
 	struct ibv_ece ece = {.vendor_id = 9};
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	srq.pd = bench.pd;
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	NO_OBJECT(ibv_create_srq_ex(bench.context, &srq), EOPNOTSUPP);
 	srq.srq_type = IBV_SRQT_TM;
 	NO_OBJECT(ibv_create_srq_ex(bench.context, &srq), EOPNOTSUPP);
@@ -612,8 +595,6 @@ test_absent(void)
 	OK(ibv_fork_init());
 	g_assert_cmpint(ibv_is_fork_initialized(), ==, IBV_FORK_UNNEEDED);
 	g_assert_null(ibv_qp_to_qp_ex(qp));
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 int

@@ -82,7 +82,7 @@ test_receive(void)
 	struct ibv_sge sge[20];
 	struct ibv_recv_wr wr[3], *bad = NULL;
 	struct ibv_wc wc;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (unsigned i = 0; i < 10; i++) {
@@ -105,7 +105,6 @@ test_receive(void)
 	g_assert_true(bad == &wr[1]);
 	/* The queue pair has no receive queue of its own. */
 	g_assert_cmpint(ibv_post_recv(s.b, wr, &bad), ==, EINVAL);
-	scene_close(&s);
 }
 
 static void
@@ -114,7 +113,7 @@ test_full(void)
 	struct ibv_recv_wr wr = {.wr_id = 1}, *bad = NULL;
 	struct ibv_srq_attr attr;
 	unsigned posted = 0;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	OK(ibv_query_srq(s.srq, &attr));
@@ -138,7 +137,6 @@ test_full(void)
 	g_assert_cmpint(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), ==, EINVAL);
 	attr.srq_limit = UINT32_MAX;
 	g_assert_cmpint(ibv_modify_srq(s.srq, &attr, IBV_SRQ_LIMIT), ==, EINVAL);
-	scene_close(&s);
 }
 
 static void
@@ -157,7 +155,7 @@ static void
 test_limit(void)
 {
 	struct ibv_srq_attr attr = {.srq_limit = 3};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (unsigned i = 0; i < 5; i++)
@@ -170,7 +168,6 @@ test_limit(void)
 	expect_event(&s, IBV_EVENT_SRQ_LIMIT_REACHED, s.srq);
 	OK(ibv_query_srq(s.srq, &attr));
 	g_assert_cmpuint(attr.srq_limit, ==, 0);
-	scene_close(&s);
 }
 
 /* When the queue pair takes no more receives, whoever ends its connection. */
@@ -179,7 +176,7 @@ test_last_receive(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	post(&s, 5, FAR);
@@ -203,7 +200,6 @@ test_last_receive(void)
 	OK(bench_move(s.a, IBV_QPS_RESET));
 	bench_connect(s.a, s.b);
 	g_assert_cmpuint(send_one(&s, 0).wr_id, ==, 5);
-	scene_close(&s);
 }
 
 int

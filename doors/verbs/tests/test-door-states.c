@@ -157,15 +157,17 @@ test_moves(void)
 {
 	static const enum ibv_qp_state reached[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
 						    IBV_QPS_RTS, IBV_QPS_ERR};
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
 	for (unsigned type = 0; type < G_N_ELEMENTS(types); type++)
 		for (size_t i = 0; i < G_N_ELEMENTS(reached); i++)
 			for (int to = IBV_QPS_RESET; to <= IBV_QPS_ERR; to++) {
 				enum ibv_qp_state next = (enum ibv_qp_state)to;
-				struct ibv_qp *peer = bench_qp(&bench, types[type]);
-				struct ibv_qp *qp = qp_in(&bench, types[type], reached[i], peer);
+				struct ibv_qp *peer RI_AT_END(bench_qp_end) =
+					bench_qp(&bench, types[type]);
+				struct ibv_qp *qp RI_AT_END(bench_qp_end) =
+					qp_in(&bench, types[type], reached[i], peer);
 				struct ibv_qp_attr attr = bench_attr(qp, peer);
 				int error = expected(reached[i], next);
 
@@ -177,23 +179,19 @@ test_moves(void)
 				g_assert_cmpint(bench_state(qp), ==,
 						error == 0 ? next : reached[i]);
 				g_assert_cmpint(qp->state, ==, error == 0 ? next : reached[i]);
-				OK(ibv_destroy_qp(qp));
-				OK(ibv_destroy_qp(peer));
 			}
-	bench_close(&bench);
 }
 
 /* Values out of their ranges leave everything as it was. */
 static void
 test_values(void)
 {
-	struct bench bench;
-	struct ibv_qp *qp, *peer;
+	struct bench bench RI_AT_END(bench_close);
 	struct ibv_qp_attr good, attr;
 
 	bench_open(&bench);
-	peer = bench_qp(&bench, IBV_QPT_RC);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *peer RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	good = bench_attr(qp, peer);
 #define REFUSES(to, error, change)                                                          \
 	do {                                                                                \
@@ -240,9 +238,6 @@ test_values(void)
 	g_assert_cmpint(ibv_modify_qp(qp, &attr, IBV_QP_PATH_MIG_STATE), ==, EOPNOTSUPP);
 	attr.path_mig_state = IBV_MIG_MIGRATED;
 	OK(ibv_modify_qp(qp, &attr, IBV_QP_PATH_MIG_STATE));
-	OK(ibv_destroy_qp(qp));
-	OK(ibv_destroy_qp(peer));
-	bench_close(&bench);
 }
 
 /* A query tells what was set. */
@@ -251,17 +246,16 @@ test_query(void)
 {
 	struct ibv_qp_init_attr init, told;
 	struct ibv_qp_attr set, attr;
-	struct ibv_qp *qp, *peer;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	int context;
 
 	bench_open(&bench);
 	init = bench_init(&bench, IBV_QPT_RC);
 	init.qp_context = &context;
 	init.sq_sig_all = 1;
-	qp = ibv_create_qp(bench.pd, &init);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = ibv_create_qp(bench.pd, &init);
 	g_assert_nonnull(qp);
-	peer = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *peer RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_connect(qp, peer);
 	set = bench_attr(qp, peer);
 	OK(ibv_query_qp(qp, &attr, 0, &told));
@@ -292,25 +286,21 @@ test_query(void)
 	OK(ibv_query_qp(qp, &attr, 0, &told));
 	g_assert_cmpuint(attr.min_rnr_timer, ==, 3);
 	g_assert_cmpuint(attr.qp_access_flags, ==, IBV_ACCESS_REMOTE_READ);
-	OK(ibv_destroy_qp(qp));
-	OK(ibv_destroy_qp(peer));
-	bench_close(&bench);
 }
 
 /* What was posted in a life before, and what was completed and not polled, is not seen after a reset. */
 static void
 test_reset(void)
 {
-	struct ibv_qp *a, *b, *other;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 	uint64_t sum;
 
 	bench_open(&bench);
-	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
-	other = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *other RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	sge = bench_sge(&bench, 0, 64);
 	bench_raise(other, a, IBV_QPS_INIT);
 	for (unsigned life = 0; life < 20; life++) {
@@ -342,10 +332,6 @@ test_reset(void)
 		}
 	}
 	bench_expect_none(bench.cq);
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	OK(ibv_destroy_qp(other));
-	bench_close(&bench);
 }
 
 /* What librdmacm brings: the state and the rights, and nothing to RTS. */
@@ -354,11 +340,10 @@ test_moves_of_librdmacm(void)
 {
 	const int by_cm = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
 	struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	attr.qp_state = IBV_QPS_INIT;
 	OK(ibv_modify_qp(qp, &attr, by_cm));
 	g_assert_cmpint(bench_state(qp), ==, IBV_QPS_INIT);
@@ -377,8 +362,6 @@ test_moves_of_librdmacm(void)
 	OK(ibv_modify_qp(qp, &attr, bench_mask(IBV_QPT_RC, IBV_QPS_INIT)));
 	attr.qp_state = IBV_QPS_RTR;
 	g_assert_cmpint(ibv_modify_qp(qp, &attr, by_cm), ==, EINVAL);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 int

@@ -137,10 +137,9 @@ open_and_close(void *arg)
 {
 	(void)arg;
 	for (unsigned i = 0; i < LIVES / 4; i++) {
-		struct bench bench;
+		struct bench bench RI_AT_END(bench_close);
 
 		bench_open(&bench);
-		bench_close(&bench);
 	}
 	return NULL;
 }
@@ -162,12 +161,11 @@ use(void)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge from, to;
-	struct ibv_qp *a, *b;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	a = bench_qp(&bench, IBV_QPT_RC);
-	b = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *a RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *b RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	bench_connect(a, b);
 	bench_fill(&bench, 0, 100, 8);
 	from = bench_sge(&bench, 0, 100);
@@ -178,9 +176,6 @@ use(void)
 	(void)bench_expect(bench.cq, 1, IBV_WC_SUCCESS);
 	(void)bench_expect(bench.cq, 1, IBV_WC_SUCCESS);
 	g_assert_cmpmem(bench.memory + FAR, 100, bench.memory, 100);
-	OK(ibv_destroy_qp(a));
-	OK(ibv_destroy_qp(b));
-	bench_close(&bench);
 }
 
 /* --- cancellation --------------------------------------------------------------------------------------------- */

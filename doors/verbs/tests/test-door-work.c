@@ -78,7 +78,7 @@ test_send(gconstpointer type)
 	struct ibv_sge from[3], to[2];
 	struct ibv_recv_wr recv, *bad;
 	struct ibv_send_wr wr;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, (enum ibv_qp_type)GPOINTER_TO_INT(type));
 	for (unsigned i = 0; i < 4; i++) {
@@ -112,7 +112,6 @@ test_send(gconstpointer type)
 		same(&p, 5000, FAR + 100 + length - 21, 20);
 		same(&p, 6000, FAR + 100 + length - 1, 1);
 	}
-	pair_close(&p);
 }
 
 static void
@@ -121,7 +120,7 @@ test_write(gconstpointer type)
 	struct ibv_wc sent, received;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, (enum ibv_qp_type)GPOINTER_TO_INT(type));
 	sge = bench_sge(&p.bench, 0, SOME);
@@ -142,7 +141,6 @@ test_write(gconstpointer type)
 	g_assert_cmpuint(received.wc_flags, ==, IBV_WC_WITH_IMM);
 	g_assert_cmpuint(received.imm_data, ==, IMM);
 	same(&p, 10, FAR + SOME, BENCH_INLINE);
-	pair_close(&p);
 }
 
 static void
@@ -151,7 +149,7 @@ test_read_and_atomics(void)
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 	uint64_t *counter, *old;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	sge = bench_sge(&p.bench, 0, SOME);
@@ -183,7 +181,6 @@ test_read_and_atomics(void)
 	(void)bench_expect(p.bench.cq, 7, IBV_WC_SUCCESS);
 	g_assert_cmpuint(*counter, ==, 5);
 	g_assert_cmpuint(*old, ==, 1017);
-	pair_close(&p);
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------ */
@@ -231,7 +228,7 @@ test_window_narrow(void)
 	struct ibv_wc sent, received;
 	struct ibv_send_wr wr;
 	struct ibv_mw *mw;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	uint32_t key;
 
 	pair_open(&p, IBV_QPT_RC);
@@ -258,7 +255,6 @@ test_window_narrow(void)
 	g_assert_cmpuint(received.invalidated_rkey, ==, key);
 	write_through(&p, key, 36, IBV_WC_REM_ACCESS_ERR);
 	OK(ibv_dealloc_mw(mw));
-	pair_close(&p);
 }
 
 /* A peer that knows the key of a region cannot take it away from others. */
@@ -267,7 +263,7 @@ test_region_stays(void)
 {
 	struct ibv_send_wr wr = bench_wr(6, IBV_WR_SEND_WITH_INV, NULL);
 	struct ibv_qp *ended[2];
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	bench_recv(p.b, 5, NULL);
@@ -284,7 +280,6 @@ test_region_stays(void)
 	same(&p, 0, FAR, 64);
 	for (unsigned i = 0; i < 2; i++)
 		OK(ibv_destroy_qp(ended[i]));
-	pair_close(&p);
 }
 
 static void
@@ -292,7 +287,7 @@ test_window_wide(void)
 {
 	struct ibv_mw_bind bind = {.wr_id = 2, .send_flags = IBV_SEND_SIGNALED};
 	struct ibv_mw *mw, *narrow;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	uint32_t first;
 
 	pair_open(&p, IBV_QPT_RC);
@@ -326,7 +321,6 @@ test_window_wide(void)
 	write_through(&p, mw->rkey, (uintptr_t)p.bench.memory + FAR + 4096, IBV_WC_REM_ACCESS_ERR);
 	OK(ibv_dealloc_mw(mw));
 	OK(ibv_dealloc_mw(narrow));
-	pair_close(&p);
 }
 
 /* --- lists ---------------------------------------------------------------------------------------------------- */
@@ -337,7 +331,7 @@ test_list_with_a_bad_one(void)
 {
 	struct ibv_send_wr wr[5], *bad = NULL;
 	struct ibv_sge sge[5];
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	for (unsigned i = 0; i < 5; i++) {
@@ -358,7 +352,6 @@ test_list_with_a_bad_one(void)
 	for (unsigned i = 0; i < 5; i++)
 		(void)bench_expect(p.bench.cq, i, IBV_WC_SUCCESS);
 	same(&p, 0, FAR, 500);
-	pair_close(&p);
 }
 
 static void
@@ -366,11 +359,10 @@ test_receives_with_a_bad_one(void)
 {
 	struct ibv_recv_wr wr[4], *bad = NULL;
 	struct ibv_sge sge[BENCH_SGE + 13];
-	struct ibv_qp *qp;
-	struct bench bench;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	for (unsigned i = 0; i < G_N_ELEMENTS(sge); i++)
 		sge[i] = bench_sge(&bench, i, 1);
 	for (unsigned i = 0; i < 4; i++)
@@ -394,8 +386,6 @@ test_receives_with_a_bad_one(void)
 	/* In ERR, too, and they are flushed. */
 	bench_recv(qp, 8, sge);
 	(void)bench_expect(bench.cq, 8, IBV_WC_WR_FLUSH_ERR);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* A place is free again when the completion of a later request was polled. */
@@ -407,7 +397,7 @@ test_full(void)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	unsigned posted, received = 0;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	OK(ibv_query_qp(p.a, &attr, 0, &init));
@@ -435,7 +425,6 @@ test_full(void)
 				OK(ibv_post_recv(p.b, &recv, &bad_recv));
 		}
 	}
-	pair_close(&p);
 }
 
 /* --- refusals ------------------------------------------------------------------------------------------------- */
@@ -454,10 +443,10 @@ test_refused(void)
 {
 	struct ibv_sge sge[BENCH_SGE + 13];
 	struct ibv_send_wr good, wr;
-	struct bench other;
+	struct bench other RI_AT_END(bench_close);
 	struct ibv_mw *mw, *foreign;
 	struct ibv_qp *uc;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	bench_open(&other);
@@ -504,8 +493,6 @@ test_refused(void)
 	OK(ibv_destroy_qp(uc));
 	OK(ibv_dealloc_mw(mw));
 	OK(ibv_dealloc_mw(foreign));
-	bench_close(&other);
-	pair_close(&p);
 }
 
 /* A request needs RTS; in ERR it is flushed. */
@@ -513,11 +500,10 @@ static void
 test_states(void)
 {
 	struct ibv_send_wr wr;
-	struct bench bench;
-	struct ibv_qp *qp;
+	struct bench bench RI_AT_END(bench_close);
 
 	bench_open(&bench);
-	qp = bench_qp(&bench, IBV_QPT_RC);
+	struct ibv_qp *qp RI_AT_END(bench_qp_end) = bench_qp(&bench, IBV_QPT_RC);
 	wr = bench_wr(5, IBV_WR_SEND, NULL);
 	refused(qp, wr);
 	bench_raise(qp, qp, IBV_QPS_INIT);
@@ -528,8 +514,6 @@ test_states(void)
 	OK(bench_move(qp, IBV_QPS_ERR));
 	bench_send(qp, &wr);
 	(void)bench_expect(bench.cq, 5, IBV_WC_WR_FLUSH_ERR);
-	OK(ibv_destroy_qp(qp));
-	bench_close(&bench);
 }
 
 /* --- failures ---------------------------------------------------------------------------------------------------- */
@@ -553,7 +537,7 @@ test_failures(void)
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		struct ibv_send_wr wr[2];
 		struct ibv_sge sge;
-		struct pair p;
+		struct pair p RI_AT_END(pair_close);
 
 		pair_open(&p, IBV_QPT_RC);
 		sge = bench_sge(&p.bench, 0, 8);
@@ -577,7 +561,6 @@ test_failures(void)
 			sum += wc.wr_id;
 		}
 		g_assert_cmpint(bench_state(p.a), ==, IBV_QPS_ERR);
-		pair_close(&p);
 	}
 }
 
@@ -589,7 +572,7 @@ test_bad_receive(void)
 		struct ibv_send_wr wr;
 		struct ibv_sge from, to;
 		struct ibv_wc wc;
-		struct pair p;
+		struct pair p RI_AT_END(pair_close);
 
 		pair_open(&p, IBV_QPT_RC);
 		from = bench_sge(&p.bench, 0, 100);
@@ -609,7 +592,6 @@ test_bad_receive(void)
 						row == 0 ? IBV_WC_LOC_LEN_ERR
 							 : IBV_WC_LOC_PROT_ERR);
 		}
-		pair_close(&p);
 	}
 }
 
@@ -620,7 +602,7 @@ test_rights(void)
 	struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	OK(ibv_modify_qp(p.b, &attr, IBV_QP_ACCESS_FLAGS));
@@ -631,7 +613,6 @@ test_rights(void)
 	wr = remote_wr(&p, IBV_WR_RDMA_READ, &sge, FAR);
 	bench_send(p.a, &wr);
 	(void)bench_expect(p.bench.cq, 7, IBV_WC_REM_ACCESS_ERR);
-	pair_close(&p);
 }
 
 /* Only requests that ask for it have completions, unless the queue pair has them all. */
@@ -641,8 +622,7 @@ test_signals(void)
 	struct ibv_qp_init_attr init;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	struct ibv_qp *all;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, IBV_QPT_RC);
 	sge = bench_sge(&p.bench, 0, 64);
@@ -652,13 +632,11 @@ test_signals(void)
 	bench_expect_none(p.bench.cq);
 	init = bench_init(&p.bench, IBV_QPT_RC);
 	init.sq_sig_all = 1;
-	all = ibv_create_qp(p.bench.pd, &init);
+	struct ibv_qp *all RI_AT_END(bench_qp_end) = ibv_create_qp(p.bench.pd, &init);
 	OK(bench_move(p.b, IBV_QPS_RESET));
 	bench_connect(all, p.b);
 	bench_send(all, &wr);
 	g_assert_cmpuint(bench_expect(p.bench.cq, 7, IBV_WC_SUCCESS).qp_num, ==, all->qp_num);
-	OK(ibv_destroy_qp(all));
-	pair_close(&p);
 }
 
 int

@@ -75,6 +75,12 @@ bench_qp(struct bench *bench, enum ibv_qp_type type)
 	return qp;
 }
 
+void
+bench_qp_end(struct ibv_qp **qp)
+{
+	OK(ibv_destroy_qp(*qp));
+}
+
 struct ibv_qp_attr
 bench_attr(struct ibv_qp *qp, const struct ibv_qp *peer)
 {

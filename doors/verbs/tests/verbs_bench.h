@@ -15,6 +15,8 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 
+#include "ri_at_end.h"
+
 #define BENCH_MEMORY  65536
 #define BENCH_ENTRIES 256
 #define BENCH_DEPTH   16 /* requests of a queue */
@@ -43,6 +45,8 @@ void bench_close(struct bench *bench);
 /* What a queue pair is created with; a test changes it. */
 struct ibv_qp_init_attr bench_init(const struct bench *bench, enum ibv_qp_type type);
 struct ibv_qp *bench_qp(struct bench *bench, enum ibv_qp_type type);
+/* Destroys it, for RI_AT_END. */
+void bench_qp_end(struct ibv_qp **qp);
 /* Attributes with which `qp` makes its moves towards `peer`, and the mask of a move. */
 struct ibv_qp_attr bench_attr(struct ibv_qp *qp, const struct ibv_qp *peer);
 int bench_mask(enum ibv_qp_type type, enum ibv_qp_state to);

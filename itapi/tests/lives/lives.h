@@ -25,7 +25,7 @@ const char *trace_text(const struct trace *trace);
 /* Drop the lines; the names stay. */
 void trace_clear(struct trace *trace);
 void trace_line(struct trace *trace, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* In lines, the handle is written as this name, a literal. A later name replaces an earlier one; NULL forgets the handle. */
+/* Lines of the trace show the handle as this name, a literal. A later name replaces it; NULL removes it. */
 void trace_name(struct trace *trace, const void *handle, const char *name);
 const char *trace_handle(const struct trace *trace, const void *handle);
 /* The buffers of both sides; an address is written as its distance from the start. -1: NULL, -2: somewhere else. */

@@ -28,14 +28,13 @@ static const char limits[] = "[limits.client]\n"
 void
 accounts_limit(void)
 {
-	char *path = NULL;
+	g_autofree char *path = NULL;
 	int fd = g_file_open_tmp("itapi-lives-XXXXXX", &path, NULL);
 
 	g_assert_cmpint(fd, >=, 0);
 	(void)g_close(fd, NULL);
 	g_assert_true(g_file_set_contents(path, limits, -1, NULL));
 	g_setenv("ITAPI_CONFIG", path, TRUE);
-	g_free(path);
 }
 
 void

@@ -115,13 +115,12 @@ run(gconstpointer data)
 static void
 add(const struct kind *kind, const struct again *way)
 {
-	char *path =
+	g_autofree char *path =
 		g_strdup_printf("/itapi/%s/lives/%s/%s", pair_adapter(), kind->name, way->name);
 	struct job *job = g_new(struct job, 1);
 
 	*job = (struct job){kind, way};
 	g_test_add_data_func_full(path, job, run, g_free);
-	g_free(path);
 }
 
 void

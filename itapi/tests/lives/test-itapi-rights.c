@@ -137,7 +137,7 @@ region_with(struct world *world, unsigned rights, const struct setting *setting)
 	it_status_t status = it_lmr_create21(world->near.end.pz, start, NULL, LENGTH,
 					     IT_ADDR_MODE_ABSOLUTE, (it_mem_priv_t)rights,
 					     IT_LMR_FLAG_NONE, 0, &place.lmr, &place.context);
-	char *detail = words(rights, setting);
+	g_autofree char *detail = words(rights, setting);
 	struct bond bond = {.near = NULL};
 
 	g_assert_cmpint(status, ==, region_possible(rights) ? IT_SUCCESS : IT_ERR_INVALID_PRIVS);
@@ -153,7 +153,6 @@ region_with(struct world *world, unsigned rights, const struct setting *setting)
 		bond_close(&bond);
 	if (status == IT_SUCCESS)
 		world_ok(world, it_lmr_free(place.lmr));
-	g_free(detail);
 }
 
 static struct world *
@@ -220,7 +219,7 @@ window_with(struct world *world, it_rmr_type_t type, unsigned region, unsigned r
 	    const struct setting *setting, struct place place)
 {
 	it_ep_attributes_t attr = attributes(world, setting);
-	char *detail = words(rights, setting);
+	g_autofree char *detail = words(rights, setting);
 
 	for (unsigned op = ACCESS_LOCAL_OPS; op < ACCESS_OPS; op++) {
 		struct bond bond;
@@ -244,7 +243,6 @@ window_with(struct world *world, it_rmr_type_t type, unsigned region, unsigned r
 		if (status != IT_SUCCESS)
 			break;
 	}
-	g_free(detail);
 }
 
 static void
@@ -464,7 +462,7 @@ unlink_with(struct world *world, enum target target, const struct setting *setti
 {
 	bool fits = target == NARROW_HERE || target == LMR_FITS;
 	it_ep_attributes_t attr = attributes(world, setting);
-	char *detail = words(0, setting);
+	g_autofree char *detail = words(0, setting);
 	struct victim victim = {.lmr = NULL};
 	it_dto_status_t status;
 	struct bond bond;
@@ -476,7 +474,6 @@ unlink_with(struct world *world, enum target target, const struct setting *setti
 	      fits && (setting->read || setting->write), status);
 	victim_free(&victim, world);
 	bond_close(&bond);
-	g_free(detail);
 }
 
 static void

@@ -134,7 +134,7 @@ attempt(struct world *world, uint64_t timeout, bool answered)
 static void
 test_paths(void)
 {
-	struct world world;
+	struct world world RI_AT_END(world_close);
 
 	g_assert_true(world_open(&world, 1, "paths"));
 	for (size_t i = 0; i < G_N_ELEMENTS(longs); i++) {
@@ -147,14 +147,13 @@ test_paths(void)
 	for (size_t i = 1; i < G_N_ELEMENTS(shorts); i++)
 		g_assert_cmpstr(it_event_name(attempt(&world, shorts[i], false)), ==,
 				it_event_name(IT_CM_MSG_CONN_NONPEER_REJECT_EVENT));
-	world_close(&world);
 }
 
 /* The times and counts of InfiniBand, each at both ends of its range. */
 static void
 test_attributes(void)
 {
-	struct world world;
+	struct world world RI_AT_END(world_close);
 
 	g_assert_true(world_open(&world, 1, "attributes"));
 	for (unsigned i = 0; i < 64; i++) {
@@ -184,7 +183,6 @@ test_attributes(void)
 				it_event_name(IT_CM_MSG_CONN_PEER_REJECT_EVENT));
 		pair_ok(it_ep_free(ep));
 	}
-	world_close(&world);
 }
 
 /* --- datagram services --- */
@@ -217,7 +215,7 @@ resolve(struct world *world, uint64_t timeout, bool answered)
 static void
 test_services(void)
 {
-	struct world world;
+	struct world world RI_AT_END(world_close);
 
 	g_assert_true(world_open(&world, 1, "services"));
 	if ((world.near.end.info->supported_service_types & IT_UD_SERVICE) == 0)
@@ -229,7 +227,6 @@ test_services(void)
 			g_assert_cmpint(resolve(&world, shorts[i], false), ==,
 					IT_UD_SVC_REQ_REJECTED);
 	}
-	world_close(&world);
 }
 
 static void

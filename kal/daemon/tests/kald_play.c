@@ -70,14 +70,16 @@ play_again(struct play *play)
 	close(fd);
 }
 
-void
-play_begin(struct play *play, const char *policy)
+struct play
+play_begin(const char *policy)
 {
-	play->folder = g_dir_make_tmp("kald-XXXXXX", NULL);
-	play->socket = g_build_filename(play->folder, "socket", NULL);
-	play->policy = g_build_filename(play->folder, "kald.conf", NULL);
-	g_assert_true(g_file_set_contents(play->policy, policy != NULL ? policy : "", -1, NULL));
-	play_again(play);
+	struct play play = {.folder = g_dir_make_tmp("kald-XXXXXX", NULL)};
+
+	play.socket = g_build_filename(play.folder, "socket", NULL);
+	play.policy = g_build_filename(play.folder, "kald.conf", NULL);
+	g_assert_true(g_file_set_contents(play.policy, policy != NULL ? policy : "", -1, NULL));
+	play_again(&play);
+	return play;
 }
 
 void

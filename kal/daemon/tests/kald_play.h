@@ -9,6 +9,7 @@
 
 #include "kal_config.h"
 #include "kald_wire.h"
+#include "ri_at_end.h"
 
 /* A daemon that runs, with its socket and its rules in a folder of the test. */
 struct play {
@@ -19,7 +20,7 @@ struct play {
 };
 
 /* Start one, whose program KALD names, and wait until it serves. policy NULL: the defaults. */
-void play_begin(struct play *play, const char *policy);
+struct play play_begin(const char *policy);
 /* End it by SIGTERM, or by SIGKILL; its socket stays then. */
 void play_end(struct play *play, bool kill_it);
 /* Where daemons that start from now on write their lines; -1, which is the default: nowhere. */

@@ -58,13 +58,11 @@ test_thousand(void)
 {
 	struct kald_message request, reply;
 	uint64_t before, cost, sum = 0;
-	int clients[CLIENTS], tool;
+	int clients[CLIENTS];
 	uint32_t processes = 0;
-	GArray *entries;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	before = memory_of(play.pid);
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		clients[i] = play_join(&play, KALD_CLIENT, NULL);
@@ -93,11 +91,8 @@ test_thousand(void)
 		sum = play_lent(tool, KALD_LEVEL_USER, getuid(), KAL_RESOURCE_QP, &processes);
 	}
 	g_assert_cmpuint(sum, ==, 0);
-	entries = play_list(tool);
+	g_autoptr(GArray) entries = play_list(tool);
 	g_assert_cmpuint(entries->len, ==, 0);
-	g_array_free(entries, TRUE);
-	close(tool);
-	play_free(&play);
 }
 
 /* A hostile process: keep the socket full of requests, and count the answers. It is killed. */
@@ -186,7 +181,7 @@ test_hostile(void)
 	struct play play;
 
 	g_assert_true(answers != MAP_FAILED);
-	play_begin(&play, NULL);
+	play = play_begin(NULL);
 	measure(&play, answers, &quiet, &none);
 	g_assert_cmpuint(none, ==, 0);
 	for (unsigned i = 0; i < HOSTILE; i++) {

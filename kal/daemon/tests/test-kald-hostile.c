@@ -33,11 +33,10 @@ static void
 check_served(const struct play *play)
 {
 	gint64 begin = g_get_monotonic_time();
-	int fd = play_join(play, KALD_CLIENT, NULL);
+	int fd RI_AT_END(ri_at_end_close) = play_join(play, KALD_CLIENT, NULL);
 
 	g_assert_cmpuint(play_borrow(fd, KAL_RESOURCE_QP, 1, NULL), >, 0);
 	g_assert_cmpint(g_get_monotonic_time() - begin, <, SOON_US);
-	close(fd);
 }
 
 /* --- sockets whose close waits -------------------------------------------------------------------------- */
@@ -82,7 +81,8 @@ static int
 send_in_way(const struct play *play, enum how how, int fd)
 {
 	struct kald_message m;
-	int fds[KALD_SHARE_FDS + 1], proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fds[KALD_SHARE_FDS + 1],
+		proof RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int to = how == HOW_EARLY  ? play_connect(play)
 		 : how == HOW_TOOL ? play_join(play, KALD_TOOL, NULL)
 				   : play_sharer(play);
@@ -107,16 +107,14 @@ send_in_way(const struct play *play, enum how how, int fd)
 	play_send_with(to, &m, fds, how == HOW_TOO_MANY ? KALD_SHARE_FDS + 1 : 1);
 	close(fd);
 	kill(play->pid, SIGCONT);
-	close(proof);
 	return to;
 }
 
 static void
 test_lingering(void)
 {
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	for (enum how how = 0; how < HOW_COUNT; how++) {
 		int peer, to = send_in_way(&play, how, lingering(&peer));
 
@@ -125,7 +123,6 @@ test_lingering(void)
 		check_served(&play);
 		close(peer);
 	}
-	play_free(&play);
 }
 
 /* --- sockets and memory that are locked ------------------------------------------------------------------ */
@@ -208,12 +205,11 @@ test_locked_proof(void)
 	int proof, to;
 	struct kald_message m;
 	struct stuck stuck;
-	struct play play;
 
 	if (!can_be_stuck())
 		return;
 	proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	play_begin(&play, NULL);
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 	to = play_sharer(&play);
 	g_assert_true(stuck_begin(&stuck, proof, true));
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
@@ -223,13 +219,12 @@ test_locked_proof(void)
 	stuck_end(&stuck);
 	close(proof);
 	close(to);
-	play_free(&play);
 }
 
 static void
 group_take(int kald, const struct kald_addr *at, uint32_t *slot, int fds[KALD_SHARE_FDS])
 {
-	int proof = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int proof RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct kald_message m;
 
 	kald_message_begin(&m, KALD_SHARE, 9, KALD_OK);
@@ -238,7 +233,6 @@ group_take(int kald, const struct kald_addr *at, uint32_t *slot, int fds[KALD_SH
 	g_assert_cmpuint(play_receive_with(kald, &m, fds), ==, KALD_SHARE_FDS);
 	g_assert_cmpint(m.head.status, ==, KALD_OK);
 	*slot = m.body.shared.slot;
-	close(proof);
 }
 
 static void
@@ -267,10 +261,9 @@ check_locked_claim(unsigned place)
 	int fds[KALD_SHARE_FDS], to;
 	struct kald_message m;
 	struct stuck stuck;
-	struct play play;
 	uint32_t slot;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	to = play_sharer(&play);
 	group_take(to, &at, &slot, fds);
 	play_end(&play, true);
@@ -285,7 +278,6 @@ check_locked_claim(unsigned place)
 	g_assert_cmpint(m.head.number, ==, KALD_SHARE | KALD_REPLY);
 	close(to);
 	group_close(fds);
-	play_free(&play);
 }
 
 static void
@@ -307,9 +299,8 @@ check_locked_member(unsigned place, bool own)
 	struct kald_message m, reply;
 	uint32_t slot, other;
 	struct stuck stuck;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	hostile = play_sharer(&play);
 	good = play_sharer(&play);
 	group_take(hostile, &at, &slot, fds);
@@ -331,7 +322,6 @@ check_locked_member(unsigned place, bool own)
 	stuck_end(&stuck);
 	group_close(fds);
 	group_close(others);
-	play_free(&play);
 }
 
 static void
@@ -383,10 +373,9 @@ static void
 test_costly(void)
 {
 	pid_t pids[COSTLY];
-	struct play play;
 	gint64 begin, cpu;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	for (unsigned i = 0; i < COSTLY; i++) {
 		pids[i] = fork();
 		g_assert_cmpint(pids[i], >=, 0);
@@ -413,7 +402,6 @@ test_costly(void)
 		g_assert_cmpint(waitpid(pids[i], &status, 0), ==, pids[i]);
 		g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
-	play_free(&play);
 }
 
 int

@@ -191,7 +191,7 @@ step(GRand *rand)
 static void
 test_sums(void)
 {
-	GRand *rand = g_rand_new_with_seed(20261128);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(20261128);
 
 	w.ledger = kald_ledger_new(limits, NULL);
 	for (unsigned i = 0; i < 40000; i++) {
@@ -203,7 +203,6 @@ test_sums(void)
 			step_end(i);
 	check_sums();
 	kald_ledger_free(w.ledger);
-	g_rand_free(rand);
 }
 
 /* What is lent beyond the need: nothing that is not there, and as much again where there is plenty. */

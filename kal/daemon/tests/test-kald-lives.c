@@ -15,13 +15,11 @@
 static void
 test_lists(void)
 {
-	struct play play;
 	struct kald_message request, reply;
-	int tool, mute;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int mute RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, NULL);
-	mute = play_join(&play, KALD_CLIENT, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	kald_message_begin(&request, KALD_LIST, 6, KALD_OK);
 	for (unsigned round = 0; round < 4; round++) {
 		for (unsigned i = 0; i < KALD_WINDOW / 2; i++)
@@ -31,21 +29,16 @@ test_lists(void)
 			g_assert_cmpuint(reply.body.listed.count, ==, 1);
 		}
 	}
-	close(mute);
-	close(tool);
-	play_free(&play);
 }
 
 /* One process after the other joins where two may be, and each one is welcome; more than may be ended and not closed yet. */
 static void
 test_sessions(void)
 {
-	struct play play;
 	uint32_t processes;
-	int tool;
+	struct play play RI_AT_END(play_free) = play_begin("[policy]\nprocesses = 2\n");
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, "[policy]\nprocesses = 2\n");
-	tool = play_join(&play, KALD_TOOL, NULL);
 	for (unsigned round = 0; round < 300; round++) {
 		int client = play_join(&play, KALD_CLIENT, NULL);
 
@@ -61,8 +54,6 @@ test_sessions(void)
 		g_assert_cmpuint(play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, NULL), ==,
 				 0);
 	}
-	close(tool);
-	play_free(&play);
 }
 
 /* Rules that change hold for those who are there, in both directions. */
@@ -70,12 +61,10 @@ static void
 test_rules(void)
 {
 	static const unsigned limits[] = {10, 100, 5, 20};
-	struct play play;
 	uint64_t had = 0;
-	int client;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 1\n");
+	int client RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
-	play_begin(&play, "[limits.user]\nqp = 1\n");
-	client = play_join(&play, KALD_CLIENT, NULL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(limits); i++) {
 		g_autofree char *policy = g_strdup_printf("[limits.user]\nqp = %u\n", limits[i]);
 		struct kald_message welcome;
@@ -90,20 +79,16 @@ test_rules(void)
 		had = play_borrow(client, KAL_RESOURCE_QP, limits[i], NULL);
 		g_assert_cmpuint(had, ==, limits[i]);
 	}
-	close(client);
-	play_free(&play);
 }
 
 /* Rules that change while a client reads nothing hold for it, too, and the last ones are what it reads last. */
 static void
 test_rules_unread(void)
 {
-	struct play play;
 	struct kald_message request, message, welcome = {0};
-	int client;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int client RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
-	play_begin(&play, NULL);
-	client = play_join(&play, KALD_CLIENT, NULL);
 	for (unsigned round = 0; round < 2; round++) {
 		unsigned idle = 0;
 
@@ -139,21 +124,17 @@ test_rules_unread(void)
 		g_assert_cmpuint(welcome.head.number, ==, KALD_HELLO | KALD_REPLY);
 		g_assert_cmpuint(welcome.body.welcome.any_peer, ==, round);
 	}
-	close(client);
-	play_free(&play);
 }
 
 /* Many requests that wait for leases which are called back, and are refused at last, cost a client nothing of what it may ask. */
 static void
 test_waits(void)
 {
-	struct play play;
 	struct kald_message request, reply;
-	int holder, client;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 10\n");
+	int holder RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int client RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
-	play_begin(&play, "[limits.user]\nqp = 10\n");
-	holder = play_join(&play, KALD_CLIENT, NULL);
-	client = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpuint(play_borrow(holder, KAL_RESOURCE_QP, 10, NULL), ==, 10);
 	kald_message_begin(&request, KALD_BORROW, 7, KALD_OK);
 	request.body.amount.resource = KAL_RESOURCE_QP;
@@ -170,9 +151,6 @@ test_waits(void)
 			g_assert_cmpint(reply.head.status, ==, KALD_NO_ROOM);
 		}
 	}
-	close(holder);
-	close(client);
-	play_free(&play);
 }
 
 /* Read changes up to the answer of a request that is made now; adds up what came, and what is told as lost. */
@@ -197,14 +175,12 @@ static void
 test_lost(void)
 {
 	const unsigned each = 1000;
-	struct play play;
 	struct kald_message request, reply;
 	uint64_t happened = 0, got = 0, lost = 0;
-	int tool, client;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 0\n");
+	int client RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, "[limits.user]\nqp = 0\n");
-	client = play_join(&play, KALD_CLIENT, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	kald_message_begin(&request, KALD_WATCH, 3, KALD_OK);
 	play_ask(tool, &request, &reply);
 	for (unsigned round = 0; round < 3; round++) {
@@ -222,9 +198,6 @@ test_lost(void)
 		g_assert_cmpuint(got + lost, ==, happened);
 		g_assert_cmpuint(lost, >, lost_before);
 	}
-	close(client);
-	close(tool);
-	play_free(&play);
 }
 
 int

@@ -216,7 +216,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/pids/reused", test_reused);
 	g_test_add_func("/kald/pids/vfork", test_vfork);
-	play_begin(&play, NULL);
+	play = play_begin(NULL);
 	tool = play_join(&play, KALD_TOOL, NULL);
 	result = g_test_run();
 	close(tool);

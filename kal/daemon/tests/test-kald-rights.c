@@ -34,7 +34,7 @@ test_log(void)
 
 	g_assert_cmpint(pipe(ends), ==, 0);
 	play_stderr(ends[1]);
-	play_begin(&play, "[policy]\nadapters = emul:*\n");
+	play = play_begin("[policy]\nadapters = emul:*\n");
 	play_stderr(-1);
 	close(ends[1]);
 	a = play_join(&play, KALD_CLIENT, NULL);
@@ -63,13 +63,14 @@ test_low_ports(void)
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t len = sizeof(in);
 	struct kald_message request, reply;
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fds[KALD_SHARE_FDS], a;
-	struct play play;
+	int listener RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM, 0);
+	int fds[KALD_SHARE_FDS], a;
 
 	g_assert_cmpint(bind(listener, (struct sockaddr *)&in, len), ==, 0);
 	g_assert_cmpint(listen(listener, 4), ==, 0);
 	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&in, &len), ==, 0);
-	play_begin(&play, "[policy]\ndial = true\ngrant-ports = 712\n");
+	struct play play RI_AT_END(play_free) =
+		play_begin("[policy]\ndial = true\ngrant-ports = 712\n");
 	a = play_join(&play, KALD_CLIENT, NULL);
 	kald_message_begin(&request, KALD_DIAL, 9, KALD_OK);
 	request.body.dial.peer.family = request.body.dial.local.family = AF_INET;
@@ -96,8 +97,6 @@ test_low_ports(void)
 		g_assert_true(i > 0 || reply.head.status == KALD_OK);
 	}
 	close(a);
-	close(listener);
-	play_free(&play);
 }
 
 /* A host that reserves other ports than those below 1024, in a network namespace of its own, whose loopback is down. */
@@ -115,11 +114,10 @@ reserved_elsewhere(void)
 		     {"0", 1, true}};
 	struct kald_message request, reply;
 	int fds[KALD_SHARE_FDS], a;
-	struct play play;
 
 	if (unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER) != 0)
 		return 77;
-	play_begin(&play, "[policy]\ndial = true\n");
+	struct play play RI_AT_END(play_free) = play_begin("[policy]\ndial = true\n");
 	a = play_join(&play, KALD_CLIENT, NULL);
 	kald_message_begin(&request, KALD_DIAL, 9, KALD_OK);
 	request.body.dial.peer.family = request.body.dial.local.family = AF_INET;
@@ -140,7 +138,6 @@ reserved_elsewhere(void)
 		g_assert_cmpint(reply.head.status == KALD_FORBIDDEN, ==, !cases[i].given);
 	}
 	close(a);
-	play_free(&play);
 	return 0;
 }
 
@@ -212,12 +209,11 @@ comes_to(int tool, uint64_t objects)
 static void
 hang_up(const struct play *play, int a, int b)
 {
-	int tool = play_join(play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(play, KALD_TOOL, NULL);
 
 	close(a);
 	close(b);
 	g_assert_true(comes_to(tool, 0));
-	close(tool);
 }
 
 /* What is returned goes to the one that waits, not to the one that asks next. */
@@ -226,10 +222,9 @@ test_returned(void)
 {
 	struct kald_message back, again;
 	enum kald_status got = KALD_NO_ROOM;
-	struct play play;
 	int a, b;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 10\n");
 
-	play_begin(&play, "[limits.user]\nqp = 10\n");
 	amount(&back, KALD_RETURN, 6);
 	amount(&again, KALD_BORROW, 6);
 	for (unsigned i = 0; i < TRIES && got != KALD_OK; i++) {
@@ -240,7 +235,6 @@ test_returned(void)
 		hang_up(&play, a, b);
 	}
 	g_assert_cmpint(got, ==, KALD_OK);
-	play_free(&play);
 }
 
 /* Nor does what a process had that has ended. */
@@ -249,10 +243,9 @@ test_left_over(void)
 {
 	struct kald_message wrong, all;
 	enum kald_status got = KALD_NO_ROOM;
-	struct play play;
 	int a, b, c;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 10\n");
 
-	play_begin(&play, "[limits.user]\nqp = 10\n");
 	kald_message_begin(&wrong, KALD_LIST, 0, KALD_OK); /* of tools */
 	amount(&all, KALD_BORROW, 10);
 	for (unsigned i = 0; i < TRIES && got != KALD_OK; i++) {
@@ -266,7 +259,6 @@ test_left_over(void)
 		hang_up(&play, a, b);
 	}
 	g_assert_cmpint(got, ==, KALD_OK);
-	play_free(&play);
 }
 
 /* A process that is stopped while it waits gets nothing of what is returned then. */
@@ -274,11 +266,10 @@ static void
 test_stopped(void)
 {
 	struct kald_message back, stop, reply;
-	struct play play;
-	int a, b, tool;
+	int a, b;
+	struct play play RI_AT_END(play_free) = play_begin("[limits.user]\nqp = 10\n");
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, "[limits.user]\nqp = 10\n");
-	tool = play_join(&play, KALD_TOOL, NULL);
 	queue_up(&play, &a, &b);
 	kald_message_begin(&stop, KALD_STOP, 5, KALD_OK);
 	stop.body.stop.pid = (uint32_t)getpid();
@@ -290,8 +281,6 @@ test_stopped(void)
 	g_assert_true(comes_to(tool, 4));
 	close(a);
 	close(b);
-	close(tool);
-	play_free(&play);
 }
 
 /* --- another user ---------------------------------------------------------------------------------------- */
@@ -327,7 +316,6 @@ stranger_looks(const struct play *play, uint32_t pid)
 static void
 test_stranger(void)
 {
-	struct play play;
 	int own, status;
 	pid_t pid;
 
@@ -335,7 +323,7 @@ test_stranger(void)
 		g_test_skip("needs another user");
 		return;
 	}
-	play_begin(&play, NULL);
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 	g_assert_cmpint(chmod(play.folder, 0755), ==, 0);
 	own = play_join(&play, KALD_CLIENT, NULL);
 	pid = fork();
@@ -348,7 +336,6 @@ test_stranger(void)
 	g_assert_true(WIFEXITED(status));
 	g_assert_cmpint(WEXITSTATUS(status), ==, 0);
 	close(own);
-	play_free(&play);
 }
 
 /* --- descriptors that nobody reads ----------------------------------------------------------------------- */
@@ -458,22 +445,21 @@ static void
 test_unread(void)
 {
 	const struct rlimit few = {.rlim_cur = MAY_OPEN, .rlim_max = MAY_OPEN};
-	int holder, a, b, tool;
+	int a;
 	struct kald_message m;
-	struct play play;
 	unsigned had = 0;
 	bool again = false;
 
 	shared.octets[2] = (uint8_t)(getpid() >> 8);
 	shared.octets[3] = (uint8_t)getpid();
 	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
-	play_begin(&play, NULL);
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 	g_assert_cmpint(chmod(play.folder, 0755), ==, 0);
-	tool = play_join(&play, KALD_TOOL, NULL);
-	holder = play_sharer(&play);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
+	int holder RI_AT_END(ri_at_end_close) = play_sharer(&play);
 	share(holder, &shared, false);
 	g_assert_true(shared_reply(holder));
-	b = play_sharer(&play);
+	int b RI_AT_END(ri_at_end_close) = play_sharer(&play);
 	a = play_sharer(&play);
 	leave_unread(a, tool, 3);
 	share(b, &shared, true);
@@ -509,10 +495,6 @@ test_unread(void)
 		again = shared_reply(b);
 	}
 	g_assert_true(again);
-	close(b);
-	close(holder);
-	close(tool);
-	play_free(&play);
 }
 
 int

@@ -38,14 +38,13 @@ await_lent(int tool, enum kal_resource resource, uint64_t amount)
 static void
 test_recall(void)
 {
-	struct play play;
 	struct kald_message message, request;
-	int a, b, tool;
+	int a, b;
+	struct play play RI_AT_END(play_free) = play_begin(limits_10);
 
-	play_begin(&play, limits_10);
 	a = play_join(&play, KALD_CLIENT, NULL);
 	b = play_join(&play, KALD_CLIENT, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 4, NULL), ==, 10);
 	kald_message_begin(&request, KALD_BORROW, 33, KALD_OK);
 	request.body.amount.resource = KAL_RESOURCE_QP;
@@ -80,23 +79,19 @@ test_recall(void)
 	g_assert_cmpint(message.head.status, ==, KALD_OK);
 	close(b);
 	await_lent(tool, KAL_RESOURCE_QP, 0);
-	close(tool);
-	play_free(&play);
 }
 
 /* Two are asked, and the second one has what is needed: the answer of the first one is not the end. */
 static void
 test_two(void)
 {
-	struct play play;
 	struct kald_message message, request;
-	int a, b, c, tool;
+	struct play play RI_AT_END(play_free) = play_begin(limits_10);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
+	int a RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int b RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int c RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
-	play_begin(&play, limits_10);
-	tool = play_join(&play, KALD_TOOL, NULL);
-	a = play_join(&play, KALD_CLIENT, NULL);
-	b = play_join(&play, KALD_CLIENT, NULL);
-	c = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 1, NULL), ==, 10);
 	play_return(a, KAL_RESOURCE_QP, 5);
 	await_lent(tool, KAL_RESOURCE_QP, 5);
@@ -115,25 +110,18 @@ test_two(void)
 	g_assert_true(play_receive(c, &message));
 	g_assert_cmpint(message.head.status, ==, KALD_OK);
 	g_assert_cmpuint(message.body.amount.amount, ==, 3);
-	close(a);
-	close(b);
-	close(c);
-	close(tool);
-	play_free(&play);
 }
 
 /* One that does not answer is not waited for longer than 50 ms, and not asked again; the others are served meanwhile. */
 static void
 test_late(void)
 {
-	struct play play;
 	struct kald_message message;
 	gint64 begin;
-	int a, b, tool;
+	struct play play RI_AT_END(play_free) = play_begin(limits_10);
+	int a RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int b RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
-	play_begin(&play, limits_10);
-	a = play_join(&play, KALD_CLIENT, NULL);
-	b = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 1, NULL), ==, 10);
 	begin = g_get_monotonic_time();
 	g_assert_cmpuint(play_borrow(b, KAL_RESOURCE_QP, 1, &message), ==, 0);
@@ -145,24 +133,19 @@ test_late(void)
 	g_assert_cmpint(message.head.number, ==, KALD_RECALL);
 	/* Its answer comes at last, and then it can be asked again. */
 	play_return(a, KAL_RESOURCE_QP, 9);
-	tool = play_join(&play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 	await_lent(tool, KAL_RESOURCE_QP, 1);
 	g_assert_cmpuint(play_borrow(b, KAL_RESOURCE_QP, 1, NULL), ==, 9);
-	close(a);
-	close(b);
-	close(tool);
-	play_free(&play);
 }
 
 /* What an earlier daemon has lent is believed, up to the limit. */
 static void
 test_claims(void)
 {
-	struct play play;
 	struct kald_message hello, reply;
-	int a, tool;
+	int a;
+	struct play play RI_AT_END(play_free) = play_begin(limits_10);
 
-	play_begin(&play, limits_10);
 	a = play_connect(&play);
 	kald_message_begin(&hello, KALD_HELLO, 7, KALD_OK);
 	hello.body.hello.version_min = 1;
@@ -176,49 +159,41 @@ test_claims(void)
 	g_assert_cmpuint(reply.body.welcome.lent[KAL_RESOURCE_QP], ==, 10);
 	g_assert_cmpuint(reply.body.welcome.lent[KAL_RESOURCE_MR], ==, 1000);
 	g_assert_cmpuint(reply.body.welcome.lent[KALD_RESOURCES - 1], ==, 0);
-	tool = play_join(&play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 	g_assert_cmpuint(lent(tool, KAL_RESOURCE_CQ), ==, UINT64_MAX);
 	/* The other accounts do not overflow. */
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_CQ, 1, NULL), ==, 0);
 	close(a);
 	await_lent(tool, KAL_RESOURCE_CQ, 0);
-	close(tool);
-	play_free(&play);
 }
 
 /* Two processes of a pair of connections share the account of the process; two of a user that of the user. */
 static void
 test_processes(void)
 {
-	struct play play;
 	struct kald_message hello, reply;
-	int a, b, c, tool;
 	uint32_t processes;
+	struct play play RI_AT_END(play_free) =
+		play_begin("[limits.process]\nqp = 5\n[policy]\nprocesses = 2\n");
 
-	play_begin(&play, "[limits.process]\nqp = 5\n[policy]\nprocesses = 2\n");
-	a = play_join(&play, KALD_CLIENT, NULL);
-	b = play_join(&play, KALD_CLIENT, NULL);
+	int a RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int b RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 5, NULL), ==, 5);
 	g_assert_cmpuint(play_borrow(b, KAL_RESOURCE_QP, 1, &reply), ==, 0);
 	g_assert_nonnull(strstr(reply.body.refusal.text, "[limits.process] qp = 5"));
-	c = play_connect(&play);
+	int c RI_AT_END(ri_at_end_close) = play_connect(&play);
 	kald_message_begin(&hello, KALD_HELLO, 7, KALD_OK);
 	hello.body.hello.version_min = hello.body.hello.version_max = 1;
 	hello.body.hello.kind = KALD_CLIENT;
 	play_ask(c, &hello, &reply);
 	g_assert_cmpint(reply.head.status, ==, KALD_NO_ROOM);
 	g_assert_nonnull(strstr(reply.body.refusal.text, "[policy] processes = 2"));
-	tool = play_join(&play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 	(void)play_lent(tool, KALD_LEVEL_USER, ME, KAL_RESOURCE_QP, &processes);
 	g_assert_cmpuint(processes, ==, 2);
 	hello.body.hello.version_min = hello.body.hello.version_max = 2;
 	play_ask(c, &hello, &reply);
 	g_assert_cmpint(reply.head.status, ==, KALD_VERSION_NO);
-	close(a);
-	close(b);
-	close(c);
-	close(tool);
-	play_free(&play);
 }
 
 /* --- rules ------------------------------------------------------------------------------------------------ */
@@ -273,11 +248,10 @@ free_port(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t len = sizeof(in);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM, 0);
 
 	g_assert_cmpint(bind(fd, (struct sockaddr *)&in, len), ==, 0);
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
-	close(fd);
 	return ntohs(in.sin_port);
 }
 
@@ -288,18 +262,16 @@ test_rules(void)
 	uint16_t port = free_port();
 	g_autofree char *policy = g_strdup_printf(
 		"[policy]\nadapters = emul:*\nports = %u;7\ngrant-ports = %u\n", port, port);
-	struct play play;
 	struct kald_message request, reply;
 	struct sockaddr_in in = {.sin_family = AF_INET,
 				 .sin_port = htons(port),
 				 .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	char text[KALD_TEXT];
-	GArray *entries;
-	int a, tool, fd, peer;
+	int fd, peer;
+	struct play play RI_AT_END(play_free) = play_begin(policy);
+	int a RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, policy);
-	a = play_join(&play, KALD_CLIENT, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	g_assert_cmpint(ask_name(a, KALD_OPEN, "emul:ib", text), ==, KALD_OK);
 	g_assert_cmpint(ask_name(a, KALD_OPEN, "iwarp", text), ==, KALD_FORBIDDEN);
 	g_assert_nonnull(strstr(text, "[policy] adapters = emul:* ("));
@@ -328,16 +300,12 @@ test_rules(void)
 	g_assert_cmpint(reply.head.status, ==, KALD_SYSTEM);
 	g_assert_cmpint((int)reply.body.refusal.error, ==, EADDRINUSE);
 	close(fd);
-	entries = play_list(tool);
+	g_autoptr(GArray) entries = play_list(tool);
 	g_assert_cmpuint(entries->len, ==, 1);
 	g_assert_cmpstr(g_array_index(entries, struct kald_entry, 0).adapters, ==, "emul:ib");
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).num_ports, ==, 2);
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).pid, ==, getpid());
 	g_assert_cmpuint(g_array_index(entries, struct kald_entry, 0).described, ==, 0);
-	g_array_free(entries, TRUE);
-	close(a);
-	close(tool);
-	play_free(&play);
 }
 
 /* kald connects for a client; the rules are asked again when they change, and a mistake in them changes nothing. */
@@ -346,14 +314,15 @@ test_dial(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t len = sizeof(in);
-	struct play play;
 	struct kald_message request, reply;
-	int listener = socket(AF_INET, SOCK_STREAM, 0), a, fd;
+	int listener RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM, 0);
+	int a, fd;
 
 	g_assert_cmpint(bind(listener, (struct sockaddr *)&in, len), ==, 0);
 	g_assert_cmpint(listen(listener, 1), ==, 0);
 	g_assert_cmpint(getsockname(listener, (struct sockaddr *)&in, &len), ==, 0);
-	play_begin(&play, "[policy]\ndial = true\npeers = 127.0.0.0/8\n");
+	struct play play RI_AT_END(play_free) =
+		play_begin("[policy]\ndial = true\npeers = 127.0.0.0/8\n");
 	a = play_join(&play, KALD_CLIENT, &reply);
 	g_assert_cmpuint(reply.body.welcome.dials, ==, 1);
 	g_assert_cmpuint(reply.body.welcome.num_nets, ==, 1);
@@ -381,21 +350,18 @@ test_dial(void)
 	g_assert_cmpuint(reply.body.welcome.privileged, ==, 1);
 	g_assert_cmpuint(reply.body.welcome.any_peer, ==, 1);
 	close(a);
-	close(listener);
-	play_free(&play);
 }
 
-/* A process that was stopped gets nothing new; who watches sees it. */
+/* A process that was stopped is refused everything new; a tool that watches is notified when the process leaves. */
 static void
 test_stop(void)
 {
-	struct play play;
 	struct kald_message request, reply;
 	char text[KALD_TEXT];
-	int a, tool;
+	int a;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	kald_message_begin(&request, KALD_WATCH, 3, KALD_OK);
 	play_ask(tool, &request, &reply);
 	a = play_join(&play, KALD_CLIENT, NULL);
@@ -419,8 +385,6 @@ test_stop(void)
 	do
 		g_assert_true(play_receive(tool, &reply));
 	while (reply.body.change.what != KALD_LEFT);
-	close(tool);
-	play_free(&play);
 }
 
 /* --- deaths ------------------------------------------------------------------------------------------------ */
@@ -429,13 +393,12 @@ test_stop(void)
 static void
 test_holder(void)
 {
-	struct play play;
-	int tool, report[2], hold[2], status;
+	int report[2], hold[2], status;
 	pid_t process;
 	char octet;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 
-	play_begin(&play, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
 	g_assert_cmpint(pipe(report), ==, 0);
 	g_assert_cmpint(pipe(hold), ==, 0);
 	process = fork();
@@ -461,8 +424,6 @@ test_holder(void)
 	close(hold[0]);
 	close(report[0]);
 	close(report[1]);
-	close(tool);
-	play_free(&play);
 }
 
 /* --- hostile clients ------------------------------------------------------------------------------------------ */
@@ -486,13 +447,12 @@ static unsigned wrong_messages = 400;
 static void
 test_wrong(void)
 {
-	struct play play;
 	struct kald_message m;
 	int good, fd;
-	GRand *rand = g_rand_new_with_seed(7);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(7);
 	uint8_t octets[KALD_MESSAGE_MAX + 100];
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	good = play_join(&play, KALD_CLIENT, NULL);
 	for (unsigned i = 0; i < wrong_messages; i++) {
 		size_t len = (size_t)g_rand_int_range(rand, 1, sizeof(octets));
@@ -547,8 +507,6 @@ test_wrong(void)
 	g_assert_cmpint(m.head.status, ==, KALD_NOT_KNOWN);
 	g_assert_cmpuint(play_borrow(good, KAL_RESOURCE_QP, 1, NULL), ==, 65);
 	close(good);
-	g_rand_free(rand);
-	play_free(&play);
 }
 
 /*
@@ -559,10 +517,9 @@ static void
 test_ended(void)
 {
 	int fds[500];
-	struct play play;
 	struct kald_message m;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	g_assert_cmpint(kill(play.pid, SIGSTOP), ==, 0);
 	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++) {
 		fds[i] = play_connect(&play);
@@ -576,19 +533,17 @@ test_ended(void)
 		g_assert_false(play_receive(fds[i], &m));
 		close(fds[i]);
 	}
-	play_free(&play);
 }
 
 /* Descriptors of every kind: none of them ever reaches the daemon. */
 static void
 test_descriptors(void)
 {
-	struct play play;
 	struct kald_message m;
 	unsigned before;
 	int fds[16], pair[2], keeper;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	/* Welcome: so the daemon has begun, and has all descriptors that it has always. */
 	keeper = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), ==, 0);
@@ -596,20 +551,18 @@ test_descriptors(void)
 		fds[i] = i % 4 == 0 ? pair[0] : i % 4 == 1 ? pair[1] : i % 4 == 2 ? 0 : 2;
 	before = fds_of(&play);
 	for (unsigned i = 1; i <= G_N_ELEMENTS(fds); i++) {
-		int fd = play_join(&play, KALD_CLIENT, NULL);
+		int fd RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
 		kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
 		m.body.name.name[0] = 'x';
 		play_send_with(fd, &m, fds, i);
 		g_assert_true(play_is_ended(fd));
-		close(fd);
 	}
 	/* The connection itself, within itself: what refers to itself is freed, too. */
 	for (unsigned i = 0; i < 20; i++) {
-		int fd = play_join(&play, KALD_CLIENT, NULL);
+		int fd RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
 
 		play_send_with(fd, &m, &fd, 1);
-		close(fd);
 	}
 	for (unsigned i = 0; i < 5000 && fds_of(&play) > before; i++)
 		g_usleep(1000);
@@ -617,20 +570,18 @@ test_descriptors(void)
 	close(keeper);
 	close(pair[0]);
 	close(pair[1]);
-	play_free(&play);
 }
 
 /* Some that flood, some that never read: the daemon reads a window of them, and serves the others. */
 static void
 test_floods(void)
 {
-	struct play play;
 	struct kald_message m;
 	GArray *entries;
-	int deaf[8], good, tool;
+	int deaf[8];
 	unsigned sent = 0;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	kald_message_begin(&m, KALD_OPEN, 1, KALD_OK);
 	m.body.name.name[0] = 'x';
 	for (unsigned i = 0; i < G_N_ELEMENTS(deaf); i++) {
@@ -639,8 +590,8 @@ test_floods(void)
 		       sent < 100000)
 			sent++;
 	}
-	good = play_join(&play, KALD_CLIENT, NULL);
-	tool = play_join(&play, KALD_TOOL, NULL);
+	int good RI_AT_END(ri_at_end_close) = play_join(&play, KALD_CLIENT, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(&play, KALD_TOOL, NULL);
 	for (unsigned i = 0; i < 200; i++)
 		g_assert_cmpuint(play_borrow(good, KAL_RESOURCE_AH, 1, NULL), >, 0);
 	/* They do not describe themselves either; the list waits for 100 ms only. */
@@ -657,9 +608,6 @@ test_floods(void)
 	}
 	g_assert_cmpuint(entries->len, ==, 1);
 	g_array_free(entries, TRUE);
-	close(good);
-	close(tool);
-	play_free(&play);
 }
 
 /* Nobody reads what the daemon says: it serves on, and the lines are there when somebody does. */
@@ -678,7 +626,7 @@ test_unread(void)
 		continue;
 	g_assert_cmpint(fcntl(ends[1], F_SETFL, 0), ==, 0);
 	play_stderr(ends[1]);
-	play_begin(&play, "[policy]\nadapters = emul:*\n");
+	play = play_begin("[policy]\nadapters = emul:*\n");
 	play_stderr(-1);
 	close(ends[1]);
 	a = play_join(&play, KALD_CLIENT, NULL);

@@ -80,10 +80,9 @@ share(struct member *member, const struct kald_addr *at, uint32_t claim, const i
 static bool
 take(struct member *member, const struct kald_addr *at, char text[KALD_TEXT])
 {
-	int proof = udp_socket();
+	int proof RI_AT_END(ri_at_end_close) = udp_socket();
 	bool taken = share(member, at, 0, &proof, 1, text);
 
-	close(proof);
 	return taken;
 }
 
@@ -147,7 +146,7 @@ over(const struct member *member, enum kald_number number, const struct kald_add
 static unsigned
 sharing(const struct play *play, struct kald_sharing first[KALD_SHARES_SHOWN])
 {
-	int tool = play_join(play, KALD_TOOL, NULL);
+	int tool RI_AT_END(ri_at_end_close) = play_join(play, KALD_TOOL, NULL);
 	struct kald_message m;
 	unsigned count = 0;
 
@@ -163,7 +162,6 @@ sharing(const struct play *play, struct kald_sharing first[KALD_SHARES_SHOWN])
 		count += reply.body.sharings.count;
 		m.body.list.after = reply.body.sharings.next;
 	} while (m.body.list.after != 0);
-	close(tool);
 	return count;
 }
 
@@ -239,9 +237,8 @@ test_steering(void)
 {
 	struct kald_addr at = play_address(1);
 	struct member members[3];
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	for (unsigned i = 0; i < 3; i++)
 		member_new(&members[i], &play, &at);
 	g_assert_cmpuint(members[0].slot, !=, members[1].slot);
@@ -276,7 +273,6 @@ test_steering(void)
 	g_assert_cmpint(where(&members[0], &at, (const uint8_t *)"", 0), ==, 0);
 	for (unsigned i = 0; i < 3; i++)
 		member_end(&members[i]);
-	play_free(&play);
 }
 
 /* All slots are taken: a further process gets a sentence, and then the slot of a process that leaves. */
@@ -287,9 +283,8 @@ test_full(void)
 	struct member members[KALD_SLOTS + 1];
 	char text[KALD_TEXT] = "";
 	uint64_t seen = 0;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	for (unsigned i = 0; i < KALD_SLOTS; i++) {
 		member_new(&members[i], &play, &at);
 		seen |= UINT64_C(1) << members[i].slot;
@@ -319,7 +314,6 @@ test_full(void)
 			close(members[i].kald);
 	member_end(&members[0]);
 	member_end(&members[KALD_SLOTS]);
-	play_free(&play);
 }
 
 /* --- lives ---------------------------------------------------------------------------------------------- */
@@ -328,10 +322,9 @@ static bool
 is_free(const struct kald_addr *at)
 {
 	struct sockaddr_in sa = sockaddr_of(at);
-	int fd = udp_socket();
+	int fd RI_AT_END(ri_at_end_close) = udp_socket();
 	bool bound = bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
 
-	close(fd);
 	return bound;
 }
 
@@ -343,10 +336,9 @@ test_death(void)
 	struct kald_sharing seen[KALD_SHARES_SHOWN];
 	struct member a, b, c;
 	char text[KALD_TEXT] = "";
-	struct play play;
 	int kept;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	member_new(&a, &play, &at);
 	member_new(&b, &play, &at);
 	g_assert_cmpint(service(&a, &at, 7), ==, KALD_OK);
@@ -377,7 +369,6 @@ test_death(void)
 	g_assert_true(is_free(&at));
 	g_assert_true(take(&c, &at, text));
 	member_end(&c);
-	play_free(&play);
 }
 
 /* A slot that was given back rests while others are free: peers may still send to the numbers of its last process. */
@@ -385,17 +376,15 @@ static void
 test_turns(void)
 {
 	struct kald_addr at = play_address(1);
-	struct member first, second;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	struct member first;
+	struct member second RI_AT_END(member_end);
 
-	play_begin(&play, NULL);
 	member_new(&first, &play, &at);
 	member_end(&first);
 	await_members(&play, 0);
 	member_new(&second, &play, &at);
 	g_assert_cmpuint(second.slot, !=, first.slot);
-	member_end(&second);
-	play_free(&play);
 }
 
 /* The daemon is killed: packets and requests for known services go on; the next one goes on with what the members have. */
@@ -405,10 +394,9 @@ test_restart(void)
 	struct kald_addr at = play_address(1), second = play_address(2);
 	struct member a, b, b2, c, d;
 	char text[KALD_TEXT] = "";
-	struct play play;
 	uint32_t own;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	member_new(&a, &play, &at);
 	member_new(&b, &play, &at);
 	member_new(&c, &play, &at);
@@ -464,7 +452,6 @@ test_restart(void)
 	member_end(&b);
 	member_end(&c);
 	member_end(&d);
-	play_free(&play);
 }
 
 /* --- who may not ---------------------------------------------------------------------------------------- */
@@ -559,10 +546,9 @@ test_wrong_claims(void)
 	struct member member;
 	char text[KALD_TEXT] = "";
 	int good[KALD_SHARE_FDS], pipes[2], off = 0;
-	struct play play;
 	unsigned before;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	member.kald = play_sharer(&play);
 	group_make(&at, good);
 	before = fds_of(&play);
@@ -599,7 +585,6 @@ test_wrong_claims(void)
 	g_assert_true(share(&member, &at, 4, good, KALD_SHARE_FDS, text));
 	close(member.kald);
 	group_close(good);
-	play_free(&play);
 }
 
 /* What no member asks: too many descriptors, some where none belong, addresses of several hosts, no adapter. */
@@ -610,10 +595,10 @@ test_wrong_requests(void)
 	struct member member = {.kald = -1};
 	char text[KALD_TEXT] = "";
 	struct kald_message m;
-	int fds[200], proof = udp_socket();
-	struct play play;
+	int fds[200];
+	struct play play RI_AT_END(play_free) = play_begin("[policy]\nadapters = *\n");
+	int proof RI_AT_END(ri_at_end_close) = udp_socket();
 
-	play_begin(&play, "[policy]\nadapters = *\n");
 	member.kald = play_join(&play, KALD_CLIENT, NULL);
 	g_assert_false(take(&member, &at, text));
 	g_assert_nonnull(strstr(text, "adapter of roce"));
@@ -659,8 +644,6 @@ test_wrong_requests(void)
 	play_send_with(member.kald, &m, fds, 1);
 	g_assert_true(play_is_ended(member.kald));
 	close(member.kald);
-	close(proof);
-	play_free(&play);
 }
 
 /* In a process of its own, as another user; the result is its exit status. */
@@ -718,13 +701,12 @@ test_strangers(void)
 {
 	struct stranger stranger = {.at = play_address(1), .own = play_address(2)};
 	struct member a, b;
-	struct play play;
 
 	if (getuid() != 0) {
 		g_test_skip("needs another user");
 		return;
 	}
-	play_begin(&play, NULL);
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
 	g_assert_cmpint(chmod(play.folder, 0755), ==, 0);
 	g_assert_cmpint(chmod(play.socket, 0666), ==, 0);
 	member_new(&a, &play, &stranger.at);
@@ -738,7 +720,6 @@ test_strangers(void)
 	g_assert_cmpint(where_mad(&a, &stranger.at, REQ, 0, 0, 6), ==, b.slot);
 	member_end(&a);
 	member_end(&b);
-	play_free(&play);
 }
 
 /* Sockets of another network namespace: as a proof, and as a claim. */
@@ -749,10 +730,9 @@ test_namespaces(void)
 	struct member member;
 	char text[KALD_TEXT] = "";
 	int own, fds[KALD_SHARE_FDS];
-	struct play play;
 	bool left;
+	struct play play = play_begin(NULL);
 
-	play_begin(&play, NULL);
 	member.kald = play_sharer(&play);
 	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	left = own >= 0 && unshare(CLONE_NEWNET) == 0;
@@ -783,13 +763,14 @@ static void
 test_floods(void)
 {
 	struct kald_addr at = play_address(1);
-	struct member flooder, mute[4], good;
 	struct kald_message m;
-	int proof = udp_socket();
 	unsigned count = 0;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	struct member flooder RI_AT_END(member_end);
+	struct member mute[4];
+	struct member good RI_AT_END(member_end);
+	int proof RI_AT_END(ri_at_end_close) = udp_socket();
 
-	play_begin(&play, NULL);
 	member_new(&flooder, &play, &at);
 	member_new(&good, &play, &at);
 	while (count <= KALD_SERVICES_MAX && service(&flooder, &at, count + 1) == KALD_OK)
@@ -811,10 +792,6 @@ test_floods(void)
 	for (unsigned i = 0; i < 4; i++)
 		close(mute[i].kald);
 	await_members(&play, 2);
-	member_end(&flooder);
-	member_end(&good);
-	close(proof);
-	play_free(&play);
 }
 
 /* Who shares nothing any more gets another slot than before: packets for what it was find no queue pair. */
@@ -823,10 +800,9 @@ test_slot_of_before(void)
 {
 	const struct kald_addr at = play_address(1), other = play_address(2);
 	char text[KALD_TEXT] = "";
-	struct member member;
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	struct member member RI_AT_END(member_end);
 
-	play_begin(&play, NULL);
 	member_new(&member, &play, &at);
 	for (unsigned life = 0; life < 3; life++) {
 		uint32_t before = member.slot;
@@ -844,8 +820,6 @@ test_slot_of_before(void)
 		g_assert_cmpuint(member.slot, ==, before);
 		over(&member, KALD_SHARE_OVER, &other, 0);
 	}
-	member_end(&member);
-	play_free(&play);
 }
 
 /* What a member had that does not come back after a restart is free for the others, after a while. Sleeps 16 s. */
@@ -853,11 +827,11 @@ static void
 test_not_back(void)
 {
 	struct kald_addr at = play_address(1);
-	struct member a, b;
 	char text[KALD_TEXT] = "";
-	struct play play;
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	struct member a;
+	struct member b RI_AT_END(member_end);
 
-	play_begin(&play, NULL);
 	member_new(&a, &play, &at);
 	member_new(&b, &play, &at);
 	g_assert_cmpint(service(&a, &at, 1), ==, KALD_OK);
@@ -869,8 +843,6 @@ test_not_back(void)
 	g_usleep(16 * G_USEC_PER_SEC);
 	g_assert_cmpint(service(&b, &at, 1), ==, KALD_OK);
 	g_assert_cmpint(where_mad(&b, &at, REQ, 0, 0, 1), ==, b.slot);
-	member_end(&b);
-	play_free(&play);
 }
 
 int

@@ -237,14 +237,13 @@ test_storm(void)
 		g_strdup_printf("[limits.user]\nqp = %d\nmr = %d\nmw = %d\nah = %d\nlisten = %d\n"
 				"memory = %d\n",
 				LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, LIMIT);
-	GRand *rand = g_rand_new_with_seed(kills);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(kills);
 	pid_t pids[PROCESSES];
-	struct play play;
 	uint32_t processes = 0;
 	unsigned threads, fds;
 	int tool;
+	struct play play RI_AT_END(play_free) = play_begin(policy);
 
-	play_begin(&play, policy);
 	tool = play_join(&play, KALD_TOOL, NULL);
 	/* A thread of its beginning may still end. */
 	for (unsigned i = 0; i < 1000 && entries_of(&play, "task") > QUIET_THREADS; i++)
@@ -277,8 +276,6 @@ test_storm(void)
 		g_assert_cmpuint(play_lent(tool, KALD_LEVEL_USER, getuid(), r, NULL), ==, 0);
 	check_rest(&play, tool, threads, fds);
 	close(tool);
-	g_rand_free(rand);
-	play_free(&play);
 }
 
 int

@@ -28,19 +28,20 @@ struct bench {
 	uint8_t data[4096];
 };
 
-static inline void
-set_up_sized(struct bench *b, uint32_t entries)
+static inline struct bench
+set_up_sized(uint32_t entries)
 {
-	b->vth = vth_new(false);
-	memset(b->data, 0, sizeof(b->data));
-	g_assert_cmpint(vsw_mem_table_create(vth_host(b->vth), entries, RI_KEY_CONSUMER, &b->table),
+	struct bench b = {.vth = vth_new(false)};
+
+	g_assert_cmpint(vsw_mem_table_create(vth_host(b.vth), entries, RI_KEY_CONSUMER, &b.table),
 			==, RI_SUCCESS);
+	return b;
 }
 
-static inline void
-set_up(struct bench *b)
+static inline struct bench
+set_up(void)
 {
-	set_up_sized(b, 1024);
+	return set_up_sized(1024);
 }
 
 static inline void
@@ -48,7 +49,19 @@ tear_down(struct bench *b)
 {
 	g_assert_cmpuint(vth_attached(b->vth), ==, 0);
 	vsw_mem_table_destroy(b->table);
-	vth_free(b->vth);
+	vth_free(&b->vth);
+}
+
+static inline void
+mr_end(struct vsw_mem_entry **mr)
+{
+	g_assert_cmpint(vsw_mr_dereg(*mr), ==, RI_SUCCESS);
+}
+
+static inline void
+mw_end(struct vsw_mem_entry **mw)
+{
+	vsw_mw_free(*mw);
 }
 
 static inline uint64_t

@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "ri_at_end.h"
 #include "vsw_user.h"
 
 struct bench {

@@ -272,7 +272,7 @@ test_memory(void)
 	g_assert_cmpint(vsw_mr_reg(r.table, &r, 1, &init, &r.mr, &stag), ==, RI_ERR_ACCESS);
 	g_assert_cmpint(blocks, ==, before);
 	vsw_mem_table_destroy(r.table);
-	vth_free(r.vth);
+	vth_free(&r.vth);
 	g_assert_cmpint(blocks, ==, 0);
 }
 

@@ -9,7 +9,7 @@
 static void
 test_poll_copies(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct vsw_cqe cqe = {.wr_id = 1,
 			      .qp_ctx = 2,
 			      .byte_len = 3,
@@ -38,13 +38,12 @@ test_poll_copies(void)
 	g_assert_cmpuint(wc.detail, ==, 8);
 	g_assert_cmpuint(wc.src_qpn, ==, 9);
 	g_assert_cmpmem(wc.src_addr, 16, cqe.src_addr, 16);
-	tear_down(&b);
 }
 
 static void
 test_overflow(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[8];
 
 	set_up(&b, 4, 4);
@@ -57,13 +56,12 @@ test_overflow(void)
 	g_assert_false(complete(&b, 6, 0, 0, 0));
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 8), ==, 4);
 	g_assert_cmpuint(wc[3].wr_id, ==, 5);
-	tear_down(&b);
 }
 
 static void
 test_indices_wrap(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 4);
@@ -86,13 +84,12 @@ test_indices_wrap(void)
 	vsw_wq_destroy(&b.sq);
 	vsw_wq_destroy(&b.rq);
 	qp_open(&b, 4);
-	tear_down(&b);
 }
 
 static void
 test_stale_queue_pair(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[8];
 	uint32_t gone = 0;
 
@@ -110,29 +107,26 @@ test_stale_queue_pair(void)
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 8), ==, 1);
 	g_assert_cmpuint(wc[0].qp_ctx, ==, 5);
 	g_assert_cmpint(post(&b, 5), ==, RI_ERR_QUEUE_FULL);
-	tear_down(&b);
 }
 
 static void
 test_numbers_rest(void)
 {
-	GHashTable *seen = g_hash_table_new(NULL, NULL);
+	g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
 
 	for (guint i = 0; i < 5000; i++) {
-		struct vsw_wq wq;
+		struct vsw_wq wq RI_AT_END(vsw_wq_destroy);
 		uint32_t size = 1;
 		g_assert_cmpint(vsw_wq_create(&wq, &size, 0, 0), ==, RI_SUCCESS);
 		g_assert_cmpuint(wq.number, !=, 0);
 		g_assert_true(g_hash_table_add(seen, GUINT_TO_POINTER(wq.number)));
-		vsw_wq_destroy(&wq);
 	}
-	g_hash_table_unref(seen);
 }
 
 static void
 test_resize(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[16];
 	struct ri_map map;
 	uint32_t entries = 16;
@@ -164,7 +158,6 @@ test_resize(void)
 		g_assert_true(complete(&b, i, 0, 0, 0));
 	g_assert_false(complete(&b, 4, 0, 0, 0));
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 16), ==, 4);
-	tear_down(&b);
 }
 
 /* --- arming ------------------------------------------------------------------------------ */
@@ -172,7 +165,7 @@ test_resize(void)
 static void
 test_arm_next(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 8);
@@ -193,14 +186,13 @@ test_arm_next(void)
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_NONE, 0), ==, RI_SUCCESS);
 	g_assert_true(complete(&b, 5, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 1); /* disarmed */
-	tear_down(&b);
 }
 
 /* What an upcall of any arming, or a refusal of this one, has reported does not count any more, polled or not. */
 static void
 test_arm_unreported(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 8);
@@ -231,13 +223,12 @@ test_arm_unreported(void)
 	g_assert_true(complete(&b, 8, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 5);
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_UNREPORTED, 0), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_arm_solicited(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 8);
@@ -252,13 +243,12 @@ test_arm_solicited(void)
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_SOLICITED, 0), ==, RI_ERR_NOT_EMPTY);
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 2), ==, 1);
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_SOLICITED, 0), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_arm_count(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[4];
 
 	set_up(&b, 4, 8);
@@ -283,7 +273,6 @@ test_arm_count(void)
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
 	g_assert_true(complete(&b, 5, 0, 0, 0));
 	g_assert_cmpuint(b.events, ==, 2);
-	tear_down(&b);
 }
 
 static void

@@ -130,10 +130,9 @@ test_one_slot(gconstpointer data)
 	enum ri_key_owner keys = GPOINTER_TO_INT(data) != 0 ? RI_KEY_CONSUMER : RI_KEY_PROVIDER;
 	struct keys_seen seen = {.stags = g_hash_table_new(NULL, NULL)};
 	struct vsw_mem_entry *entry = NULL;
-	struct bench b;
 	uint32_t stag = 0;
+	struct bench b = set_up();
 
-	set_up(&b);
 	vsw_mem_table_destroy(b.table);
 	g_assert_cmpint(vsw_mem_table_create(vth_host(b.vth), 1, keys, &b.table), ==, RI_SUCCESS);
 	struct ri_mr_init init = whole(&b, ALL);
@@ -164,10 +163,9 @@ test_windows(void)
 {
 	struct keys_seen seen = {.stags = g_hash_table_new(NULL, NULL)};
 	struct vsw_mem_entry *mw = NULL;
-	struct bench b;
 	uint32_t stag = 0;
+	struct bench b = set_up();
 
-	set_up(&b);
 	for (guint i = 0; i < ROUNDS; i++) {
 		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==,
 				RI_SUCCESS);
@@ -189,8 +187,8 @@ test_two_tables(void)
 	uint32_t stags[2];
 	guint same = 0;
 
-	set_up(&b[0]);
-	set_up(&b[1]);
+	b[0] = set_up();
+	b[1] = set_up();
 	for (guint i = 0; i < 100; i++) {
 		for (guint t = 0; t < 2; t++) {
 			struct ri_mr_init init = whole(&b[t], ALL);

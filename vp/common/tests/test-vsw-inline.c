@@ -44,7 +44,7 @@ test_carried(void)
 	static const enum ri_opcode opcodes[] = {RI_OP_SEND, RI_OP_RDMA_WRITE};
 	struct vsw_wqe *wqe = wqe_room();
 	struct payload p, before;
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	uint32_t index;
 
 	set_up_as(&b, 4, 8, &what);
@@ -67,7 +67,6 @@ test_carried(void)
 	g_assert_true(vsw_wq_take(&b.sq, wqe, &index));
 	g_assert_cmpuint(wqe->length, ==, 0);
 	g_assert_cmpuint(b.sq_rings, ==, 3);
-	tear_down(&b);
 }
 
 static void
@@ -79,7 +78,7 @@ test_limits(void)
 					       RI_OP_BIND_MW, RI_OP_LOCAL_INV};
 	struct vsw_wqe *wqe = wqe_room();
 	struct payload p;
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	uint32_t index;
 
 	set_up_as(&b, 4, 8, &what);
@@ -103,7 +102,6 @@ test_limits(void)
 	for (guint i = 0; i < 3; i++)
 		g_assert_cmpint(post_inline(&b, RI_OP_SEND, &p, RI_WR_INLINE), ==, RI_SUCCESS);
 	g_assert_cmpint(post_inline(&b, RI_OP_SEND, &p, RI_WR_INLINE), ==, RI_ERR_QUEUE_FULL);
-	tear_down(&b);
 }
 
 /* Without the claim the flag is refused; a queue pair that asked for no octets has none, and is not larger. */
@@ -156,7 +154,7 @@ test_immediate(void)
 			const struct bench what = {.bell = {.immediate_with = with},
 						   .type = kinds[i].type};
 			bool claimed = (with & kinds[i].claim) != 0;
-			struct bench b;
+			struct bench b RI_AT_END(tear_down);
 
 			set_up_as(&b, 4, 8, &what);
 			payload_fill(&p, 3, 4);
@@ -171,7 +169,6 @@ test_immediate(void)
 			g_assert_cmpint(post_inline(&b, kinds[i].opcode, &p,
 						    RI_WR_IMMEDIATE | RI_WR_INVALIDATE),
 					==, RI_ERR_UNSUPPORTED);
-			tear_down(&b);
 		}
 }
 
@@ -181,7 +178,7 @@ test_unreliable(void)
 {
 	static const struct bench what = {.type = RI_QP_UC};
 	struct payload p;
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 
 	set_up_as(&b, 64, 8, &what);
 	payload_fill(&p, 1, 1);
@@ -192,7 +189,6 @@ test_unreliable(void)
 		g_assert_cmpint(vsw_post_sq(b.uqp, &wr), ==, has ? RI_SUCCESS : RI_ERR_UNSUPPORTED);
 	}
 	g_assert_cmpint(post_inline(&b, RI_OP_SEND, &p, RI_WR_INVALIDATE), ==, RI_ERR_UNSUPPORTED);
-	tear_down(&b);
 }
 
 /* Entries that lie: of a length beyond the room, of an opcode that carries nothing, of segments besides; and a receive. */
@@ -205,7 +201,7 @@ test_lies(void)
 	struct vsw_wqe *wqe = wqe_room();
 	struct vsw_wqe *slot;
 	struct payload p;
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	uint32_t index;
 
 	set_up_as(&b, 4, 8, &what);
@@ -228,7 +224,6 @@ test_lies(void)
 	g_assert_true(vsw_rq_take(&b.rq, wqe, &index));
 	g_assert_cmpuint(wqe->num_sge, ==, 1);
 	g_assert_cmpmem(wqe->sge, sizeof(sge), &sge, sizeof(sge));
-	tear_down(&b);
 }
 
 /* More slots and segments: the room for octets stays, and what was posted moves with it. */

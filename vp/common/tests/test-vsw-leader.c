@@ -88,7 +88,7 @@ static void
 engine_stop(struct engine *engine)
 {
 	vsw_leader_stop(&engine->leader);
-	vth_free(engine->vth);
+	vth_free(&engine->vth);
 	if (engine->fd >= 0)
 		close(engine->fd);
 }
@@ -116,7 +116,7 @@ runs_of(struct engine *engine)
 static void
 test_service_thread_watches(void)
 {
-	struct engine e;
+	struct engine e RI_AT_END(engine_stop);
 
 	engine_start(&e, false, true);
 	g_assert_cmpuint(state_of(&e), ==, W);
@@ -125,13 +125,12 @@ test_service_thread_watches(void)
 	make_readable(&e);
 	vth_run(e.vth);
 	g_assert_cmpuint(runs_of(&e), ==, 1);
-	engine_stop(&e);
 }
 
 static void
 test_poller_takes_over(void)
 {
-	struct engine e;
+	struct engine e RI_AT_END(engine_stop);
 
 	engine_start(&e, false, true);
 	g_assert_false(vsw_leader_attended(&e.leader));
@@ -147,7 +146,6 @@ test_poller_takes_over(void)
 	vth_advance(e.vth, VSW_LEADER_TICK_MAX + VSW_LEADER_TICK);
 	g_assert_cmpuint(state_of(&e), ==, W);
 	g_assert_cmpuint(runs_of(&e), >=, 1);
-	engine_stop(&e);
 }
 
 /* A thread polls for so long, once in `pause` ns. */
@@ -182,7 +180,7 @@ test_taken_over(void)
 		     {16000000, 2500000}, {100000000, 5500000}, {1000000000, 5500000}};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-		struct engine engine;
+		struct engine engine RI_AT_END(engine_stop);
 
 		engine_start(&engine, false, true);
 		poll_for(&engine, cases[i].polled, 10000);
@@ -193,7 +191,6 @@ test_taken_over(void)
 		/* What was before is no reason for a long tick now. */
 		poll_for(&engine, 100000, 10000);
 		g_assert_cmpuint(time_to_watch(&engine, 10000), <=, 1000000);
-		engine_stop(&engine);
 	}
 }
 
@@ -201,7 +198,7 @@ test_taken_over(void)
 static void
 test_hold(void)
 {
-	struct engine engine;
+	struct engine engine RI_AT_END(engine_stop);
 
 	engine_start(&engine, false, true);
 	g_assert_false(vsw_leader_hold(&engine.leader));
@@ -215,14 +212,13 @@ test_hold(void)
 		g_assert_cmpuint(atomic_load(&engine.held), ==, 0);
 		g_assert_cmpuint(state_of(&engine), ==, W);
 	}
-	engine_stop(&engine);
 }
 
 /* The same, if a thread goes on polling for a while and so postpones the tick. */
 static void
 test_hold_and_poll(void)
 {
-	struct engine engine;
+	struct engine engine RI_AT_END(engine_stop);
 
 	engine_start(&engine, false, true);
 	poll_for(&engine, 100000000, 10000);
@@ -235,14 +231,13 @@ test_hold_and_poll(void)
 	g_assert_cmpuint(atomic_load(&engine.leader.tick), ==, VSW_LEADER_TICK_MAX);
 	g_assert_true(vsw_leader_hold(&engine.leader));
 	g_assert_cmpuint(time_to_watch(&engine, 10000), <=, 1000000);
-	engine_stop(&engine);
 }
 
 /* A thread that polls seldom, since each of its polls takes long, postpones the tick itself; a tick would write `seen`. */
 static void
 test_slow_polls(void)
 {
-	struct engine engine;
+	struct engine engine RI_AT_END(engine_stop);
 
 	engine_start(&engine, false, true);
 	poll_for(&engine, 4000000, 190000);
@@ -253,13 +248,12 @@ test_slow_polls(void)
 	}
 	g_assert_cmpuint(state_of(&engine), ==, T);
 	g_assert_cmpuint(runs_of(&engine), ==, 0);
-	engine_stop(&engine);
 }
 
 static void
 test_leader(void)
 {
-	struct engine e;
+	struct engine e RI_AT_END(engine_stop);
 	int fd = -2;
 
 	engine_start(&e, false, true);
@@ -282,13 +276,12 @@ test_leader(void)
 	g_assert_cmpuint(runs_of(&e), >=, 1);
 	g_assert_true(vsw_leader_enter(&e.leader, &fd));
 	vsw_leader_leave(&e.leader);
-	engine_stop(&e);
 }
 
 static void
 test_request_run(void)
 {
-	struct engine e;
+	struct engine e RI_AT_END(engine_stop);
 	int fd = -1;
 
 	engine_start(&e, false, false);
@@ -310,7 +303,6 @@ test_request_run(void)
 	g_assert_cmpuint(state_of(&e), ==, P);
 	vsw_leader_leave(&e.leader);
 	vth_advance(e.vth, 4 * VSW_LEADER_TICK);
-	engine_stop(&e);
 }
 
 /* A thread that is woken while another one runs the engine gives its processor away each time, and has that one look once more. */
@@ -343,7 +335,7 @@ static void *
 application(void *arg)
 {
 	struct engine *e = arg;
-	GRand *dice = g_rand_new_with_seed(GPOINTER_TO_UINT(&arg) & 0xff);
+	g_autoptr(GRand) dice = g_rand_new_with_seed(GPOINTER_TO_UINT(&arg) & 0xff);
 
 	for (guint i = 0; i < 3000; i++) {
 		int fd = -1;
@@ -366,7 +358,6 @@ application(void *arg)
 			break;
 		}
 	}
-	g_rand_free(dice);
 	return NULL;
 }
 
@@ -374,7 +365,7 @@ application(void *arg)
 static void
 test_nothing_is_left(void)
 {
-	struct engine e;
+	struct engine e RI_AT_END(engine_stop);
 	pthread_t thread[3];
 	uint64_t word = 0;
 
@@ -400,7 +391,6 @@ test_nothing_is_left(void)
 	g_assert_cmpuint(atomic_load(&e.runs), !=, runs);
 	g_usleep(1000);
 	g_assert_cmpint(read(e.fd, &word, sizeof(word)), <, 0);
-	engine_stop(&e);
 }
 
 int

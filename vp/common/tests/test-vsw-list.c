@@ -40,17 +40,16 @@ octet(struct bench *b, uint32_t fbo, uint64_t n)
 static void
 test_pieces(void)
 {
-	struct bench b;
 	uint64_t pages[PIECES];
 	struct vsw_mem_use use;
 	uint64_t left = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	list_make(&b, pages);
 	for (uint32_t fbo = 0; fbo < 100; fbo += 33) {
 		struct ri_mr_init init = listed(pages, fbo, 400);
-		struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+		struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg(&b, &init, &stag);
 		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 400, LW), &use), ==, VSW_MEM_OK);
 		g_assert_null(use.ptr);
 		for (uint64_t n = 0; n < 400; n++) {
@@ -71,10 +70,8 @@ test_pieces(void)
 		g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 1, 400, LW), &use), ==,
 				VSW_MEM_BOUNDS);
 		g_assert_cmpint(begin(&b, &carol, ACCESS(stag, 1, 10, LW), &use), ==, VSW_MEM_PD);
-		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
 	g_assert_cmpuint(vth_attached(b.vth), ==, 0);
-	tear_down(&b);
 }
 
 static enum ri_status
@@ -92,11 +89,10 @@ try_list(struct bench *b, const struct ri_mr_init *init)
 static void
 test_list_refused(void)
 {
-	struct bench b;
 	uint64_t pages[PIECES];
 	uint32_t lengths[PIECES] = {10, 20, 30, 40, 50};
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	list_make(&b, pages);
 	struct ri_mr_init init = listed(pages, 0, 500);
 	g_assert_cmpint(try_list(&b, &init), ==, RI_SUCCESS);
@@ -119,7 +115,6 @@ test_list_refused(void)
 	init = listed(pages, 0, 10);
 	init.unlinked = true; /* one of the two */
 	g_assert_cmpint(try_list(&b, &init), ==, RI_ERR_INVALID_ARG);
-	tear_down(&b);
 }
 
 /* --- fast registration -------------------------------------------------------------------- */
@@ -135,14 +130,13 @@ reg_unlinked(struct bench *b, uint32_t room, uint32_t *stag)
 static void
 test_fast(void)
 {
-	struct bench b;
 	struct ri_sge list[PIECES];
 	struct vsw_mem_use use;
 	struct ri_mr_attr attr;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_unlinked(&b, 3, &stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_unlinked(&b, 3, &stag);
 	for (guint i = 0; i < PIECES; i++)
 		list[i] = (struct ri_sge){.addr = at(&b, 1000 - 200 * i), .length = 100};
 	const struct vsw_mem_fast good = {.stag = stag + 1,
@@ -202,21 +196,18 @@ test_fast(void)
 	g_assert_cmpint(begin(&b, &bob, ACCESS(stag + 2, 0, 90, RR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 1010);
 	vsw_mem_end(&use);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* A plain region with room for pieces holds either kind of memory in turn; a shareable region never holds pieces. */
 static void
 test_plain_then_list(void)
 {
-	struct bench b;
 	struct ri_mr_init init;
 	struct ri_sge list[2];
 	struct vsw_mem_use use;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	init = whole(&b, ALL);
 	init.max_pages = 2;
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
@@ -247,7 +238,6 @@ test_plain_then_list(void)
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag, false), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* A host in which a request runs at the moment when a deregistration detaches the memory. */
@@ -273,12 +263,11 @@ mem_detach_and_register(void *self, struct ri_mem *mem)
 static void
 test_fast_in_dereg(void)
 {
-	struct bench b;
 	struct ri_sge list = {.length = 10};
 	struct vsw_mem_use use;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	list.addr = at(&b, 0);
 	struct ri_mr_init init = whole(&b, ALL);
 	init.max_pages = 1;
@@ -298,18 +287,16 @@ test_fast_in_dereg(void)
 	b.table->host = intruder.real;
 	g_assert_cmpuint(intruder.tried, ==, 1);
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 0, 1, LR), &use), ==, VSW_MEM_STAG);
-	tear_down(&b);
 }
 
 /* A region of one range cannot be registered fast, not even without pieces. */
 static void
 test_no_room(void)
 {
-	struct bench b;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	struct vsw_mem_fast fast = {.stag = stag, .access = LR, .length = 8, .relative = true};
 	const struct ri_sge piece = {.addr = at(&b, 0), .length = 8};
 
@@ -319,8 +306,6 @@ test_no_room(void)
 	fast.count = 1;
 	g_assert_cmpint(vsw_mr_fast(b.table, &alice, &fast), ==, VSW_MEM_BOUNDS);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 0, 1, LR)), ==, VSW_MEM_STAG);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* --- threads ------------------------------------------------------------------------------ */
@@ -361,7 +346,7 @@ test_race(void)
 	pthread_t thread[2];
 	uint32_t stag = 0;
 
-	set_up(&b);
+	b = set_up();
 	struct vsw_mem_entry *mr = reg_unlinked(&b, 2, &stag);
 	for (uint32_t i = 0; i < 64; i++) {
 		memcpy(b.data + i * 4, &i, 4);
@@ -397,19 +382,16 @@ test_race(void)
 static void
 test_room(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mr = NULL;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up_sized(1);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = NULL;
 
-	set_up_sized(&b, 1);
 	struct ri_mr_init init = {.unlinked = true, .max_pages = VSW_MEM_PIECES + 1};
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_LIMIT);
 	init.max_pages = UINT32_MAX;
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_LIMIT);
 	init.max_pages = VSW_MEM_PIECES;
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 int

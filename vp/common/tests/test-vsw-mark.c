@@ -71,12 +71,12 @@ releaser(void *arg)
 static void
 hold_and_revoke(struct holders *h, guint count)
 {
-	pthread_t *threads = g_new(pthread_t, count);
+	g_autofree pthread_t *threads = g_new(pthread_t, count);
 	struct vsw_mem_entry *mr;
 	struct vsw_mem_entry *other;
 	pthread_t last;
 
-	set_up(&h->b);
+	h->b = set_up();
 	mr = reg_all(&h->b, &h->stag);
 	other = reg_all(&h->b, &h->other_stag);
 	g_assert_cmpint(pthread_attr_init(&h->small), ==, 0);
@@ -101,7 +101,6 @@ hold_and_revoke(struct holders *h, guint count)
 	g_assert_cmpint(vsw_mr_dereg(other), ==, RI_SUCCESS);
 	tear_down(&h->b);
 	pthread_attr_destroy(&h->small);
-	g_free(threads);
 }
 
 /* A thread's first access is counted, and takes its marks for the next ones. */
@@ -177,7 +176,7 @@ test_places_are_given_back(void)
 	pthread_t thread;
 	void *mine = NULL;
 
-	set_up(&h.b);
+	h.b = set_up();
 	mr = reg_all(&h.b, &h.stag);
 	for (guint i = 0; i < MORE_THAN_PLACES; i++) {
 		g_assert_cmpint(pthread_create(&thread, NULL, one_access, &h), ==, 0);
@@ -198,7 +197,7 @@ test_fork(void)
 	pthread_t thread;
 	int status = 0;
 
-	set_up(&h.b);
+	h.b = set_up();
 	mr = reg_all(&h.b, &h.stag);
 	other = reg_all(&h.b, &h.other_stag);
 	/* The first access of a thread is counted, so this one has a mark at the second region. */

@@ -31,10 +31,9 @@ try_reg(struct bench *b, const struct ri_mr_init *init)
 static void
 test_registration(void)
 {
-	struct bench b;
 	struct vsw_mem_table *table = NULL;
+	struct bench b RI_AT_END(tear_down) = set_up_sized(1);
 
-	set_up_sized(&b, 1);
 	struct ri_mr_init init = whole(&b, ALL);
 	init.addr = TOP;
 	init.length = 10;
@@ -52,27 +51,23 @@ test_registration(void)
 	g_assert_cmpint(
 		vsw_mem_table_create(vth_host(b.vth), VSW_MEM_SLOTS + 1, RI_KEY_CONSUMER, &table),
 		==, RI_ERR_LIMIT);
-	tear_down(&b);
 }
 
 /* All of the requested rights are needed, not some of them. */
 static void
 test_every_right(void)
 {
-	struct bench b;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct ri_mr_init init = whole(&b, LR | RR);
-	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg(&b, &init, &stag);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR | LW)), ==,
 			VSW_MEM_ACCESS);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR | RW)), ==,
 			VSW_MEM_ACCESS);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR | RR)), ==,
 			VSW_MEM_OK);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* Is an access under way? This thread has all marks and counts of the test. */
@@ -112,27 +107,23 @@ check_uses(struct bench *b, const struct vsw_mem_entry *mr, uint32_t stag)
 static void
 test_uses(void)
 {
-	struct bench b;
 	struct vsw_mem_use use[VSW_MARKS_EACH];
 	uint32_t stag = 0;
 	uint32_t marked = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	check_uses(&b, mr, stag);
 	g_assert_cmpuint(atomic_load(&mr->uses), ==, 0);
 
 	/* The same while all marks of this thread are taken by accesses to another region. */
-	struct vsw_mem_entry *held = reg_all(&b, &marked);
+	struct vsw_mem_entry *held RI_AT_END(mr_end) = reg_all(&b, &marked);
 	for (guint i = 0; i < G_N_ELEMENTS(use); i++)
 		g_assert_cmpint(begin(&b, &alice, ACCESS(marked, at(&b, 0), 1, RR), &use[i]), ==,
 				VSW_MEM_OK);
 	check_uses(&b, mr, stag);
 	for (guint i = 0; i < G_N_ELEMENTS(use); i++)
 		vsw_mem_end(&use[i]);
-	g_assert_cmpint(vsw_mr_dereg(held), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static enum ri_status
@@ -146,7 +137,7 @@ never_copy(void *self, struct ri_mem *mem, uint64_t offset, void *buf, size_t le
 static void
 test_copy_of_nothing(void)
 {
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct ri_host host = *vth_host(vth);
 	struct vsw_mem_table *table = NULL;
 	struct vsw_mem_entry *mr = NULL;
@@ -167,7 +158,6 @@ test_copy_of_nothing(void)
 	vsw_mem_end(&use);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	vsw_mem_table_destroy(table);
-	vth_free(vth);
 }
 
 /* --- windows ----------------------------------------------------------------------------- */
@@ -186,43 +176,38 @@ static enum vsw_mem_result
 try_bind(struct bench *b, uint32_t region, uint32_t window)
 {
 	struct ri_mr_init init = whole(b, region | RI_ACCESS_BIND);
-	struct vsw_mem_entry *mw = NULL;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
-	struct vsw_mem_entry *mr = reg(b, &init, &mr_stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg(b, &init, &mr_stag);
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
 
 	g_assert_cmpint(vsw_mw_alloc(b->table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = {.addr = at(b, 0), .length = 1, .access = window};
 	enum vsw_mem_result result = bind_to(b, &alice, mw, mr_stag, bind);
-	vsw_mw_free(mw);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	return result;
 }
 
 static void
 test_window_rights(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	g_assert_cmpint(try_bind(&b, LR, RR), ==, VSW_MEM_OK);
 	g_assert_cmpint(try_bind(&b, LW, RR), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(try_bind(&b, LW, RW), ==, VSW_MEM_OK);
 	g_assert_cmpint(try_bind(&b, LR, RW), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(try_bind(&b, LW, RA), ==, VSW_MEM_OK);
 	g_assert_cmpint(try_bind(&b, LR, RA), ==, VSW_MEM_ACCESS);
-	tear_down(&b);
 }
 
 static void
 test_window_bounds(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mw = NULL;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = {.addr = at(&b, 96), .length = 4001, .access = RR};
@@ -245,19 +230,19 @@ test_window_bounds(void)
 	g_assert_cmpint(bind_to(&b, &alice, mw, mr_stag, bind), ==, VSW_MEM_WRAP);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* Queue pair, window and region must be of one domain. */
 static void
 test_window_domains(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mw = NULL, *foreign_mw = NULL, *foreign = NULL;
 	uint32_t mr_stag = 0, foreign_stag = 0, stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *foreign RI_AT_END(mr_end) = NULL;
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
+	struct vsw_mem_entry *foreign_mw RI_AT_END(mw_end) = NULL;
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	struct ri_mr_init init = whole(&b, ALL);
 	struct ri_wr_bind bind = {.addr = at(&b, 0), .length = 1, .access = RR};
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_b, 1, &init, &foreign, &foreign_stag), ==,
@@ -268,11 +253,6 @@ test_window_domains(void)
 	g_assert_cmpint(bind_to(&b, &alice, mw, foreign_stag, bind), ==, VSW_MEM_PD);
 	g_assert_cmpint(bind_to(&b, &alice, foreign_mw, mr_stag, bind), ==, VSW_MEM_PD);
 	g_assert_cmpint(bind_to(&b, &alice, mw, mr_stag, bind), ==, VSW_MEM_OK);
-	vsw_mw_free(mw);
-	vsw_mw_free(foreign_mw);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_mr_dereg(foreign), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* --- lists ------------------------------------------------------------------------------- */
@@ -302,11 +282,10 @@ try_fast(struct bench *b, uint32_t stag, uint32_t access, uint64_t addr, uint64_
 static void
 test_fast_registration(void)
 {
-	struct bench b;
 	uint32_t stag = 0;
 	uint32_t old = 0;
+	struct bench b RI_AT_END(tear_down) = set_up_sized(1);
 
-	set_up_sized(&b, 1);
 	struct vsw_mem_entry *mr = reg_unlinked(&b, false, &old);
 	g_assert_cmpint(try_fast(&b, old, 0, 0, 10), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(try_fast(&b, old, LW | RR, 0, 10), ==, VSW_MEM_ACCESS);
@@ -328,27 +307,23 @@ test_fast_registration(void)
 	/* A shareable region never has pieces. */
 	g_assert_cmpint(try_fast(&b, stag, LR, 0, 10), ==, VSW_MEM_BOUND);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* No piece is written beyond the room for pieces, even if the layer above counts wrong. */
 static void
 test_room_for_pieces(void)
 {
-	struct bench b;
 	uint64_t pages[3];
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	for (guint i = 0; i < 3; i++)
 		pages[i] = at(&b, 100 * i);
-	struct vsw_mem_entry *mr = reg_unlinked(&b, false, &stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_unlinked(&b, false, &stag);
 	struct ri_mr_init init = {.length = 10, .pages = pages, .page_size = 100, .max_pages = 3};
 	g_assert_cmpint(vsw_mem_pieces_fill(mr, &init), ==, RI_ERR_INVALID_ARG);
 	init.max_pages = 2;
 	g_assert_cmpint(vsw_mem_pieces_fill(mr, &init), ==, RI_SUCCESS);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* --- atomics ----------------------------------------------------------------------------- */
@@ -356,14 +331,13 @@ test_room_for_pieces(void)
 static void
 test_words(void)
 {
-	struct bench b;
 	struct vsw_mem_use use;
 	alignas(8) uint64_t words[2] = {5, 0};
 	struct ri_wr_remote operand = {.operand = 5, .swap = 9};
 	uint64_t old = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	use = (struct vsw_mem_use){.ptr = (uint8_t *)words};
 	g_assert_true(vsw_atomic_word(&use) == words);
 	g_assert_cmpint(vsw_atomic(&use, true, &operand, &old), ==, VSW_ATOMIC_DONE);
@@ -378,7 +352,7 @@ test_words(void)
 		g_assert_cmpint(vsw_atomic(&use, false, &operand, &old), ==, VSW_ATOMIC_NO_WORD);
 	}
 	/* A word that crosses two pieces cannot be used. */
-	struct vsw_mem_entry *mr = reg_unlinked(&b, false, &stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_unlinked(&b, false, &stag);
 	struct ri_sge pieces[2] = {{.addr = (uintptr_t)words, .length = 4},
 				   {.addr = (uintptr_t)(words + 1), .length = 8}};
 	struct vsw_mem_fast fast = {.stag = stag,
@@ -394,8 +368,6 @@ test_words(void)
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 4, 8, RA), &use), ==, VSW_MEM_OK);
 	g_assert_true(vsw_atomic_word(&use) == words + 1);
 	vsw_mem_end(&use);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* --- a use outlives the key ------------------------------------------------------------------ */
@@ -423,11 +395,10 @@ test_deregistration_waits(void)
 {
 	struct leaver leaver = {0};
 	struct vsw_mem_use use;
-	struct bench b;
 	pthread_t thread;
 	uint32_t stag;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	leaver.mr = reg_all(&b, &stag);
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 0), 8, RW), &use), ==, VSW_MEM_OK);
 	g_assert_cmpint(pthread_create(&thread, NULL, deregister, &leaver), ==, 0);
@@ -441,7 +412,6 @@ test_deregistration_waits(void)
 	}
 	vsw_mem_end(&use);
 	g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
-	tear_down(&b);
 }
 
 int

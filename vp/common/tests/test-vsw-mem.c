@@ -12,10 +12,9 @@
 static void
 test_access(void)
 {
-	struct bench b;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	g_assert_cmpuint(stag & 0xff, ==, 0x5a);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 4096, LR | RW)), ==,
@@ -40,18 +39,16 @@ test_access(void)
 			VSW_MEM_STAG);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==, VSW_MEM_STAG);
-	tear_down(&b);
 }
 
 /* A request with several mistakes reports them in a fixed order. */
 static void
 test_order_of_checks(void)
 {
-	struct bench b;
 	struct ri_mr_init init;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	init = whole(&b, LR | RR);
 	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
 	g_assert_cmpint(check_access(&b, &carol, ACCESS(stag ^ 1, UINT64_MAX, 2, RW)), ==,
@@ -71,30 +68,26 @@ test_order_of_checks(void)
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, UINT64_MAX, 2, LW)), ==,
 			VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_empty_is_free(void)
 {
-	struct bench b;
 	struct vsw_mem_use use;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	g_assert_cmpint(begin(&b, &carol, ACCESS(12345, UINT64_MAX, 0, RW), &use), ==, VSW_MEM_OK);
 	g_assert_null(use.entry);
 	vsw_mem_end(&use);
-	tear_down(&b);
 }
 
 static void
 test_rights(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mr = NULL;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	for (uint32_t access = 0; access < 64; access++) {
 		struct ri_mr_init init = whole(&b, access);
 		bool local = (access & (LR | LW)) != 0;
@@ -112,18 +105,16 @@ test_rights(void)
 		}
 		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
-	tear_down(&b);
 }
 
 static void
 test_registration_refused(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mr = NULL;
 	uint32_t stag = 0;
 	uint64_t page = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct ri_mr_init init = whole(&b, ALL);
 	init.length = 0;
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_INVALID_ARG);
@@ -137,20 +128,18 @@ test_registration_refused(void)
 	vth_attach_answer(b.vth, RI_ERR_ACCESS);
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_ACCESS);
 	vth_attach_answer(b.vth, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_zero_based(void)
 {
-	struct bench b;
 	struct vsw_mem_use use;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct ri_mr_init init = whole(&b, ALL);
 	init.zero_based = true;
-	struct vsw_mem_entry *mr = reg(&b, &init, &stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg(&b, &init, &stag);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 0, 4096, RR)), ==, VSW_MEM_OK);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, 1, 4096, RR)), ==, VSW_MEM_BOUNDS);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, RR)), ==,
@@ -158,20 +147,17 @@ test_zero_based(void)
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, 100, 4, RR), &use), ==, VSW_MEM_OK);
 	g_assert_true(use.ptr == b.data + 100);
 	vsw_mem_end(&use);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* The region is named by the I/O address, and reads and writes the memory behind it. */
 static void
 test_iova(void)
 {
-	struct bench b;
 	struct ri_mr_attr attr;
 	uint32_t stag = 0;
 	uint64_t iova;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	for (guint anew = 0; anew < 2; anew++) {
 		struct ri_mr_init init = whole(&b, ALL);
 		struct vsw_mem_entry *mr = reg(&b, &init, &stag);
@@ -206,18 +192,16 @@ test_iova(void)
 				VSW_MEM_BOUNDS);
 		g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	}
-	tear_down(&b);
 }
 
 static void
 test_iova_refused(void)
 {
 	struct vsw_mem_entry *mr = NULL;
-	struct bench b;
 	struct ri_mr_init init;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	init = whole(&b, ALL);
 	init.iova = 1; /* without the flag it does not count */
 	mr = reg(&b, &init, &stag);
@@ -236,19 +220,17 @@ test_iova_refused(void)
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
 	init.zero_based = true;
 	g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr, &stag), ==, RI_ERR_INVALID_ARG);
-	tear_down(&b);
 }
 
 static void
 test_reregister(void)
 {
-	struct bench b;
 	struct ri_mr_attr attr;
 	uint32_t first = 0;
 	uint32_t second = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &first);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &first);
 	struct ri_mr_init init = whole(&b, LR);
 	init.length = 10;
 	vth_attach_answer(b.vth, RI_ERR_ADDRESS);
@@ -271,20 +253,17 @@ test_reregister(void)
 	g_assert_cmpuint(attr.length, ==, 10);
 	g_assert_cmpuint(attr.access, ==, LR);
 	g_assert_true(attr.valid);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* The key stays, and everything else is new; also when the access layer chooses another octet. */
 static void
 test_reregister_same_key(void)
 {
-	struct bench b;
 	uint32_t first = 0;
 	uint32_t second = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &first);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &first);
 	struct ri_mr_init init = whole(&b, LR | LW | RR | RW);
 	init.addr += 100;
 	init.length = 10;
@@ -310,18 +289,15 @@ test_reregister_same_key(void)
 	g_assert_cmpuint(first, ==, second);
 	g_assert_cmpint(check_access(&b, &carol, ACCESS(first, at(&b, 100), 1, LR)), ==,
 			VSW_MEM_OK);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_direct(void)
 {
-	struct bench b;
 	struct vsw_mem_who root = alice;
 	struct vsw_mem_use use;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(0, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
 	root.privileged = true;
 	g_assert_cmpint(begin(&b, &root, ACCESS(0, at(&b, 7), 1, LR | LW), &use), ==, VSW_MEM_OK);
@@ -329,20 +305,18 @@ test_direct(void)
 	vsw_mem_end(&use);
 	g_assert_cmpint(check_access(&b, &root, ACCESS(0, at(&b, 0), 1, RR)), ==, VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &root, 0, false), ==, VSW_MEM_STAG);
-	tear_down(&b);
 }
 
 static void
 test_copy_through_host(void)
 {
-	struct bench b;
 	struct vsw_mem_use use;
 	uint32_t stag = 0;
 	char text[6] = "";
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	vth_copy_only(b.vth, true);
-	struct vsw_mem_entry *mr = reg_all(&b, &stag);
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &stag);
 	memcpy(b.data + 1000, "hello", 6);
 	g_assert_cmpint(begin(&b, &alice, ACCESS(stag, at(&b, 998), 8, LR | LW), &use), ==,
 			VSW_MEM_OK);
@@ -354,19 +328,16 @@ test_copy_through_host(void)
 	g_assert_cmpstr((char *)b.data + 1000, ==, "jello");
 	g_assert_cmpuint(vth_copied(b.vth), ==, 7);
 	vsw_mem_end(&use);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_table_full(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mr[8];
 	struct vsw_mem_entry *more = NULL;
 	uint32_t stag = 0;
+	struct bench b = set_up_sized(8);
 
-	set_up_sized(&b, 8);
 	struct ri_mr_init init = whole(&b, ALL);
 	for (guint round = 0; round < 100; round++) {
 		for (guint i = 0; i < 8; i++)
@@ -387,12 +358,11 @@ test_table_full(void)
 static void
 test_many(void)
 {
-	struct bench b;
 	struct vsw_mem_entry **mr = g_new0(struct vsw_mem_entry *, 65536);
-	uint32_t *stags = g_new0(uint32_t, 65536);
+	g_autofree uint32_t *stags = g_new0(uint32_t, 65536);
 	GHashTable *seen = g_hash_table_new(NULL, NULL);
+	struct bench b = set_up_sized(65536);
 
-	set_up_sized(&b, 65536);
 	struct ri_mr_init init = whole(&b, ALL);
 	for (guint i = 0; i < 65536; i++) {
 		g_assert_cmpint(vsw_mr_reg(b.table, &pd_a, 1, &init, &mr[i], &stags[i]), ==,
@@ -410,7 +380,6 @@ test_many(void)
 	tear_down(&b);
 	g_hash_table_unref(seen);
 	g_free(mr);
-	g_free(stags);
 }
 
 /* --- invalidation ------------------------------------------------------------------------ */
@@ -418,11 +387,10 @@ test_many(void)
 static void
 test_invalidate_region(void)
 {
-	struct bench b;
 	struct ri_mr_attr attr;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &stag);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &carol, stag, false), ==, VSW_MEM_PD);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, stag ^ 1, false), ==, VSW_MEM_STAG);
@@ -454,7 +422,6 @@ test_invalidate_region(void)
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(stag, at(&b, 0), 1, LR)), ==, VSW_MEM_STAG);
 	g_assert_cmpuint(vth_attached(b.vth), ==, 0);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* --- threads ----------------------------------------------------------------------------- */
@@ -493,7 +460,7 @@ test_nothing_after_revocation(void)
 	pthread_t thread[2];
 	uint32_t stag = 0;
 
-	set_up(&race.b);
+	race.b = set_up();
 	for (guint i = 0; i < G_N_ELEMENTS(thread); i++)
 		g_assert_cmpint(pthread_create(&thread[i], NULL, toucher, &race), ==, 0);
 	struct ri_mr_init init = whole(&race.b, ALL);

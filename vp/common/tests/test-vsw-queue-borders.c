@@ -15,7 +15,7 @@ test_last_segment(void)
 		struct vsw_wqe wqe;
 		uint8_t room[sizeof(struct vsw_wqe) + 5 * sizeof(struct ri_sge)];
 	} room;
-	struct vsw_wq wq;
+	struct vsw_wq wq RI_AT_END(vsw_wq_destroy);
 	uint32_t size = 8; /* the first two are used */
 	uint32_t index;
 
@@ -35,7 +35,6 @@ test_last_segment(void)
 		for (uint32_t k = 0; k < 5; k++)
 			g_assert_cmpuint(room.wqe.sge[k].addr, ==, 100 * i + k);
 	}
-	vsw_wq_destroy(&wq);
 }
 
 /* An entry that claims more segments than the queue was created for is cut to that number. */
@@ -46,7 +45,7 @@ test_lying_count(void)
 		struct vsw_wqe wqe;
 		uint8_t room[sizeof(struct vsw_wqe) + UINT8_MAX * sizeof(struct ri_sge)];
 	} room;
-	struct vsw_wq wq;
+	struct vsw_wq wq RI_AT_END(vsw_wq_destroy);
 	uint32_t size = 64;
 	uint32_t index;
 
@@ -55,27 +54,25 @@ test_lying_count(void)
 	atomic_store(&wq.page->head, 1);
 	g_assert_true(vsw_wq_take(&wq, &room.wqe, &index));
 	g_assert_cmpuint(room.wqe.num_sge, ==, 2);
-	vsw_wq_destroy(&wq);
 }
 
 static void
 test_segments_limit(void)
 {
-	struct vsw_wq wq;
+	struct vsw_wq wq RI_AT_END(vsw_wq_destroy);
 	uint32_t size = 1;
 
 	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX + 1, 0), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_wq_create(&wq, &size, UINT8_MAX, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(vsw_wq_reshape(&wq, &size, UINT8_MAX + 1), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(vsw_wq_reshape(&wq, &size, UINT8_MAX), ==, RI_SUCCESS);
-	vsw_wq_destroy(&wq);
 }
 
 /* From one slot to two: a head of two in the new ring is valid, three is not. */
 static void
 test_grow_by_one(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_map map;
 	uint32_t size = 2;
 
@@ -91,7 +88,6 @@ test_grow_by_one(void)
 	atomic_store(&b.sq.page->head, 3);
 	g_assert_cmpuint(vsw_wq_pending(&b.sq), ==, 0);
 	atomic_store(&b.sq.page->head, 2);
-	tear_down(&b);
 }
 
 /* A size equal to the outstanding requests is accepted; a queue without slots is accepted as such. */
@@ -99,7 +95,7 @@ static void
 test_reshape_to_what_is_used(void)
 {
 	struct bench b;
-	struct vsw_wq none;
+	struct vsw_wq none RI_AT_END(vsw_wq_destroy);
 	uint32_t size = 4;
 	uint32_t zero = 0;
 
@@ -117,14 +113,13 @@ test_reshape_to_what_is_used(void)
 	g_assert_cmpuint(size, ==, 0);
 	g_assert_cmpuint(none.size, ==, 0);
 	g_assert_cmpuint(none.room, ==, 0);
-	vsw_wq_destroy(&none);
 }
 
 /* Until the poster uses the new ring, the taker takes from the old one. */
 static void
 test_taker_waits_for_poster(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	uint32_t size = 16;
 	uint32_t index;
 
@@ -135,14 +130,13 @@ test_taker_waits_for_poster(void)
 	g_assert_cmpuint(vsw_wq_available(&b.sq), ==, 3);
 	g_assert_true(vsw_wq_take(&b.sq, wqe_room(), &index));
 	g_assert_cmpuint(wqe_room()->wr_id, ==, 5);
-	tear_down(&b);
 }
 
 /* The send queue has room for the longest list of any kind of request. */
 static void
 test_longest_list_is_of_reads(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_qp_init limits = {
 		.max_send_sge = 4, .max_write_sge = 3, .max_read_sge = 1, .max_recv_sge = 2};
 	struct ri_qp_attr attr = {.max_sq_wr = 4, .max_rq_wr = 4, .max_read_sge = 7};
@@ -152,14 +146,13 @@ test_longest_list_is_of_reads(void)
 	g_assert_cmpuint(limits.max_read_sge, ==, 7);
 	g_assert_nonnull(b.sq.new_ring);
 	g_assert_cmpuint(b.sq.new_sge, ==, 7);
-	tear_down(&b);
 }
 
 /* A resize of both queues that fails leaves the send queue unchanged. */
 static void
 test_undone(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_recv_wr receive = {.wr_id = 1};
 	struct ri_qp_init limits = {.max_send_sge = 4, .max_recv_sge = 2};
 	struct ri_qp_attr attr = {.max_sq_wr = 64, .max_rq_wr = 1};
@@ -171,14 +164,13 @@ test_undone(void)
 	g_assert_cmpuint(b.sq.size, ==, 4);
 	g_assert_null(b.sq.new_ring);
 	g_assert_cmpuint(limits.max_sq_wr, ==, 0);
-	tear_down(&b);
 }
 
 /* Requests without completions return their slots when a later completion is polled. */
 static void
 test_forget(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc;
 	uint32_t index = 0;
 
@@ -196,7 +188,6 @@ test_forget(void)
 	vsw_wq_forget(&b.sq);
 	g_assert_cmpuint(atomic_load(&b.sq.page->released), ==, 4);
 	g_assert_cmpuint(b.sq.pushed, ==, 4);
-	tear_down(&b);
 }
 
 /* A freed slot is used again only after many others. */
@@ -222,7 +213,7 @@ test_slots_rest(void)
 static void
 test_fresh_ring_is_empty(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_map map;
 	struct ri_wc wc;
 	uint32_t entries = 1;
@@ -248,7 +239,6 @@ test_fresh_ring_is_empty(void)
 	vsw_wq_destroy(&b.sq);
 	vsw_wq_destroy(&b.rq);
 	qp_open(&b, 4);
-	tear_down(&b);
 }
 
 /* A resize down to the number of entries succeeds, to one less it does not. */
@@ -276,7 +266,7 @@ test_resize_to_what_is_there(void)
 static void
 test_other_flags_do_not_solicit(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 
 	set_up(&b, 4, 8);
 	g_assert_cmpint(vsw_arm_cq(b.ucq, RI_ARM_SOLICITED, 0), ==, RI_SUCCESS);
@@ -285,7 +275,6 @@ test_other_flags_do_not_solicit(void)
 	g_assert_cmpuint(atomic_load(&b.cq.page->sol_tail), ==, 0);
 	g_assert_true(complete(&b, 2, 0, 0, RI_WC_SOLICITED));
 	g_assert_cmpuint(b.events, ==, 1);
-	tear_down(&b);
 }
 
 int

@@ -9,7 +9,7 @@
 static void
 test_post_carries_everything(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_sge sgl[] = {{.addr = 1000, .length = 10, .stag = 7},
 			       {.addr = 2000, .length = 20, .stag = 8}};
 	struct ri_wr wr = {.wr_id = 42,
@@ -45,13 +45,12 @@ test_post_carries_everything(void)
 	g_assert_cmpuint(wqe->length, ==, 30);
 	g_assert_cmpuint(b.sq_rings, ==, 1);
 	g_assert_cmpuint(b.rq_rings, ==, 1);
-	tear_down(&b);
 }
 
 static void
 test_post_limits(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_sge sgl[5] = {{.addr = 1, .length = UINT32_MAX, .stag = 2},
 				{.addr = 1, .length = 1, .stag = 2}};
 	struct ri_wr wr = {.sgl = sgl};
@@ -85,13 +84,12 @@ test_post_limits(void)
 	g_assert_cmpint(vsw_post_sq(b.uqp, &wr), ==, RI_ERR_UNSUPPORTED);
 	g_assert_true(vsw_wq_take(&b.sq, wqe, &index));
 	g_assert_cmpuint(wqe->length, ==, UINT32_MAX); /* the sum does not wrap around */
-	tear_down(&b);
 }
 
 static void
 test_slots(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_wc wc[8];
 	struct vsw_wqe *wqe = wqe_room();
 	uint32_t index = 0;
@@ -122,17 +120,16 @@ test_slots(void)
 		g_assert_true(complete(&b, 9, b.sq.number, index, 0));
 		g_assert_cmpuint(vsw_poll_cq(b.ucq, wc, 8), ==, 1);
 	}
-	tear_down(&b);
 }
 
 static void
 test_no_receive_queue(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_recv_wr rwr = {.wr_id = 1};
 	struct ri_qp_init limits = {.max_send_sge = 1};
 	struct ri_uqp *uqp = NULL;
-	struct vsw_wq sq;
+	struct vsw_wq sq RI_AT_END(vsw_wq_destroy);
 	uint32_t none = 0;
 	struct ri_map map;
 	struct ri_wr wr = {.opcode = RI_OP_SEND};
@@ -146,14 +143,12 @@ test_no_receive_queue(void)
 	g_assert_cmpint(vsw_post_rq(uqp, &rwr), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(vsw_post_sq(uqp, &wr), ==, RI_ERR_QUEUE_FULL);
 	vsw_user_ops.qp_close(uqp);
-	vsw_wq_destroy(&sq);
-	tear_down(&b);
 }
 
 static void
 test_shared_receives(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_recv_wr rwr = {.wr_id = 1};
 	struct ri_usrq *usrq = NULL;
 	struct vsw_wq srq;
@@ -182,14 +177,13 @@ test_shared_receives(void)
 	vsw_user_ops.srq_close(usrq);
 	vsw_wq_destroy(&srq);
 	g_assert_cmpuint(vsw_poll_cq(b.ucq, &wc, 1), ==, 1);
-	tear_down(&b);
 }
 
 /* A shared page with false indices yields no request and does no harm. */
 static void
 test_lying_page(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct vsw_wqe *wqe = wqe_room();
 	uint32_t index = 0;
 
@@ -209,7 +203,6 @@ test_lying_page(void)
 	atomic_store(&b.cq.page->head, 100);
 	g_assert_false(complete(&b, 4, 0, 0, 0));
 	atomic_store(&b.cq.page->head, 0);
-	tear_down(&b);
 }
 
 /* --- other sizes -------------------------------------------------------------------------- */
@@ -244,7 +237,7 @@ expect_next(struct bench *b, uint64_t id)
 static void
 test_reshape(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_sge sgl[7] = {{.addr = 9, .length = 1, .stag = 3}};
 	struct ri_wr wide = {.wr_id = 8, .sgl = sgl, .num_sge = 7, .opcode = RI_OP_SEND};
 	struct ri_qp_attr attr = {.max_sq_wr = 9, .max_rq_wr = 4, .max_send_sge = 7};
@@ -277,14 +270,13 @@ test_reshape(void)
 	for (uint64_t id = 0; id < 8; id++)
 		g_assert_cmpint(post(&b, id), ==, RI_SUCCESS);
 	g_assert_cmpint(post(&b, 8), ==, RI_ERR_QUEUE_FULL);
-	tear_down(&b);
 }
 
 /* Both queues or neither: the first queue's new ring is freed when the second queue cannot be resized. */
 static void
 test_reshape_undone(void)
 {
-	struct bench b;
+	struct bench b RI_AT_END(tear_down);
 	struct ri_recv_wr receive = {.wr_id = 1};
 	struct ri_qp_attr attr = {.max_sq_wr = 64, .max_rq_wr = 2};
 
@@ -301,7 +293,6 @@ test_reshape_undone(void)
 	g_assert_cmpint(reshape(&b, &attr, false), ==, RI_ERR_RESOURCES);
 	for (uint64_t id = 0; id < 4; id++)
 		expect_next(&b, id);
-	tear_down(&b);
 }
 
 int

@@ -136,7 +136,7 @@ revoke_while_used(bool counted)
 {
 	struct pair pair = {.hold = use_begin, .drop = use_end, .wait = deregister};
 
-	set_up(&pair.b);
+	pair.b = set_up();
 	struct ri_mr_init init = whole(&pair.b, ALL);
 	init.max_pages = counted ? 1 : 0;
 	pair.mr = reg(&pair.b, &init, &pair.stag);

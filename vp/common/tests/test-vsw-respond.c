@@ -149,7 +149,7 @@ side_close(struct side *s)
 	vsw_cq_destroy(&s->cq);
 	vsw_mem_table_destroy(s->in.mem);
 	g_free(s->in.wqe);
-	vth_free(s->vth);
+	vth_free(&s->vth);
 }
 
 /* Post a receive for `length` octets from the beginning of `data`, in `parts` segments with a gap of one octet between two. */
@@ -247,7 +247,7 @@ feed_all(struct side *s, respond_fn respond, const struct vsw_message *message)
 static void
 test_send(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	struct ri_wc wc;
 
 	side_open(&s, false);
@@ -271,14 +271,13 @@ test_send(void)
 			g_assert_cmpuint(received(&s, room, parts, i), ==,
 					 i < message.length ? s.sent[i] : 0xee);
 	}
-	side_close(&s);
 }
 
 /* Nothing is completed before the last piece, and no second receive is taken. */
 static void
 test_send_last(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message message = {.length = 300, .flags = RI_WR_SOLICITED};
 	struct ri_wc wc;
 
@@ -296,14 +295,13 @@ test_send_last(void)
 	g_assert_null(feed(&s, send_piece, &message, 0, 300));
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.wr_id, ==, 2);
-	side_close(&s);
 }
 
 /* A later piece does not fit: the receive fails, and the next message gets the next one. */
 static void
 test_send_short(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message message = {.length = 300};
 	const struct vsw_message small = {.length = 10};
 	struct ri_wc wc;
@@ -323,14 +321,13 @@ test_send_short(void)
 	g_assert_null(feed(&s, send_piece, &small, 0, 10));
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.wr_id, ==, 2);
-	side_close(&s);
 }
 
 /* Without a receive the piece may come again; whoever posts one must tell. */
 static void
 test_send_waits(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message message = {.length = 64};
 	struct ri_wc wc;
 
@@ -345,14 +342,13 @@ test_send_waits(void)
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.wr_id, ==, 5);
 	g_assert_cmpmem(s.data, 64, s.sent, 64);
-	side_close(&s);
 }
 
 /* A region of the receive that is gone between two pieces. */
 static void
 test_send_revoked(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message message = {.length = 100};
 	struct ri_wc wc;
 
@@ -370,14 +366,13 @@ test_send_revoked(void)
 	g_assert_cmpuint(s.data[40], ==, 0xee);
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_PROTECTION);
-	side_close(&s);
 }
 
 /* The octets of a Send lie in the region whose key it invalidates: the use of them ends before the wait for all uses. */
 static void
 test_send_invalidates(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	struct vsw_message message = {.length = 64, .flags = RI_WR_INVALIDATE};
 	union {
 		struct vsw_wqe wqe;
@@ -414,7 +409,6 @@ test_send_invalidates(void)
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_INVALIDATE);
 	g_assert_cmpuint(s.lines, ==, 1);
-	side_close(&s);
 }
 
 /* --- unreliable Sends --------------------------------------------------------------------- */
@@ -423,7 +417,7 @@ test_send_invalidates(void)
 static void
 test_unreliable(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message large = {.length = 100};
 	const struct vsw_message small = {.length = 20};
 	struct ri_wc wc;
@@ -442,14 +436,13 @@ test_unreliable(void)
 	g_assert_cmpuint(wc.byte_len, ==, 20);
 	g_assert_cmpuint(s.failures, ==, 0);
 	g_assert_false(atomic_load(&s.in.have));
-	side_close(&s);
 }
 
 /* Its own memory is wrong: that ends the responder, whose receive fails. */
 static void
 test_unreliable_fails(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	const struct vsw_message small = {.length = 20};
 	struct ri_wc wc;
 
@@ -461,7 +454,6 @@ test_unreliable_fails(void)
 	g_assert_cmpuint(s.failures, ==, 1);
 	g_assert_true(poll_one(&s, &wc));
 	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_PROTECTION);
-	side_close(&s);
 }
 
 /* --- one-sided ---------------------------------------------------------------------------- */
@@ -469,7 +461,7 @@ test_unreliable_fails(void)
 static void
 test_write(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 
 	side_open(&s, false);
 	for (guint round = 0; round < 500; round++) {
@@ -486,14 +478,13 @@ test_write(void)
 			if (i < at || i >= at + message.length)
 				g_assert_cmpuint(s.data[i], ==, 0xee);
 	}
-	side_close(&s);
 }
 
 /* The right, the key and the bounds are looked at for each piece. */
 static void
 test_write_checked(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	struct ri_wr_remote remote;
 	const struct vsw_message message = {.length = 200, .remote = &remote};
 
@@ -515,7 +506,6 @@ test_write_checked(void)
 	s.data[ROOM - 50] = 0xee;
 	g_assert_cmpuint(feed(&s, write_piece, &message, 50, 50)->code, ==, 0x1100);
 	g_assert_cmpuint(s.data[ROOM - 50], ==, 0xee);
-	side_close(&s);
 }
 
 static void
@@ -550,7 +540,7 @@ test_write_immediate(void)
 static void
 test_read(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	struct ri_wr_remote remote;
 	const struct vsw_message message = {.length = 200, .remote = &remote};
 	struct vsw_spans source;
@@ -567,13 +557,12 @@ test_read(void)
 	g_assert_null(vsw_respond_read(&s.in, &message, 0, 0, &source));
 	atomic_store(&s.in.ird, 0);
 	g_assert_true(vsw_respond_read(&s.in, &message, 0, 0, &source) == &vsw_too_many_reads);
-	side_close(&s);
 }
 
 static void
 test_atomic(void)
 {
-	struct side s;
+	struct side s RI_AT_END(side_close);
 	struct ri_wr_remote remote;
 	const struct vsw_message message = {.length = 8, .remote = &remote};
 	uint64_t *word;
@@ -597,7 +586,6 @@ test_atomic(void)
 	atomic_store(&s.in.access, RI_ACCESS_REMOTE_READ);
 	g_assert_cmpuint(vsw_respond_word(&s.in, &message, &use)->event, ==,
 			 RI_EVENT_QP_READ_DISABLED);
-	side_close(&s);
 }
 
 int

@@ -74,15 +74,17 @@ scene_open(uint32_t size)
 }
 
 static void
-scene_close(struct scene *s)
+scene_close(struct scene **closed)
 {
+	struct scene *s = *closed;
+
 	for (guint i = 0; i < MEMBERS; i++) {
 		vsw_srq_part(&s->m[i]);
 		vsw_wq_destroy(&s->own[i]);
 	}
 	g_assert_cmpuint(atomic_load(&s->srq.users), ==, 0);
 	vsw_srq_destroy(&s->srq);
-	vth_free(s->vth);
+	vth_free(&s->vth);
 }
 
 static enum vsw_srq_result
@@ -108,7 +110,7 @@ post_one(struct scene *s)
 static void
 test_create(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 	struct vsw_srq other = s->srq;
 
 	g_assert_cmpint(create(s, 0, 0), ==, RI_ERR_INVALID_ARG);
@@ -116,7 +118,6 @@ test_create(void)
 	g_assert_cmpint(create(s, 4, 4), ==, RI_SUCCESS);
 	vsw_srq_destroy(&s->srq);
 	s->srq = other;
-	scene_close(s);
 }
 
 /* An event that is due is not raised after the queue was destroyed. */
@@ -134,14 +135,14 @@ test_destroyed_with_events_due(void)
 	vsw_srq_destroy(&s->srq);
 	vth_run(s->vth);
 	g_assert_cmpuint(s->limits, ==, 0);
-	vth_free(s->vth);
+	vth_free(&s->vth);
 }
 
 /* The event of the low watermark was raised; other events do not raise it again. */
 static void
 test_told_once(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 	struct ri_srq_attr attr = {.limit = 2};
 
 	g_assert_cmpint(vsw_srq_modify(&s->srq, &attr, false), ==, RI_SUCCESS);
@@ -150,7 +151,6 @@ test_told_once(void)
 	vsw_srq_fail(&s->srq);
 	vth_run(s->vth);
 	g_assert_cmpuint(s->limits, ==, 1);
-	scene_close(s);
 }
 
 /* --- waking ------------------------------------------------------------------------------- */
@@ -159,12 +159,11 @@ test_told_once(void)
 static void
 test_lazy(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 
 	g_assert_cmpint(take(s, 0), ==, VSW_SRQ_EMPTY);
 	post_one(s);
 	g_assert_cmpuint(s->woken[0], ==, 1);
-	scene_close(s);
 }
 
 static void
@@ -178,20 +177,19 @@ ring_once(struct scene *s, guint who)
 static void
 test_bell_while_waking(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 
 	s->on_wake = ring_once;
 	g_assert_cmpint(take(s, 0), ==, VSW_SRQ_EMPTY);
 	post_one(s);
 	g_assert_cmpuint(s->woken[0], ==, 2);
-	scene_close(s);
 }
 
 /* The first in line leaves without having taken: the next is woken. */
 static void
 test_part_passes_on(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 	struct ri_qp_init init = {.hard_limit = UINT32_MAX};
 
 	g_assert_cmpint(take(s, 0), ==, VSW_SRQ_EMPTY);
@@ -203,7 +201,6 @@ test_part_passes_on(void)
 	g_assert_true(s->srq.first == &s->m[1]);
 	g_assert_cmpint(take(s, 1), ==, VSW_SRQ_TAKEN);
 	vsw_srq_join(&s->srq, &s->m[0], &s->own[0], &init);
-	scene_close(s);
 }
 
 static atomic_bool parted;
@@ -232,7 +229,7 @@ part_meanwhile(struct scene *s, guint who)
 static void
 test_part_while_woken(void)
 {
-	struct scene *s = scene_open(4);
+	struct scene *s RI_AT_END(scene_close) = scene_open(4);
 	struct ri_qp_init init = {.hard_limit = UINT32_MAX};
 
 	s->on_wake = part_meanwhile;
@@ -242,7 +239,6 @@ test_part_while_woken(void)
 	g_assert_true(atomic_load(&parted));
 	s->on_wake = NULL;
 	vsw_srq_join(&s->srq, &s->m[0], &s->own[0], &init);
-	scene_close(s);
 }
 
 int

@@ -139,7 +139,7 @@ shared_close(struct shared *s)
 	g_assert_cmpuint(atomic_load(&s->srq.users), ==, 0);
 	vsw_user_ops.srq_close(s->usrq);
 	vsw_srq_destroy(&s->srq);
-	vth_free(s->vth);
+	vth_free(&s->vth);
 	tear_down(&s->b);
 }
 
@@ -167,7 +167,7 @@ finish(struct shared *s, struct member *m)
 static void
 test_turns(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 8, false);
 	for (guint i = 0; i < 3; i++)
@@ -183,14 +183,13 @@ test_turns(void)
 	g_assert_cmpuint(s.m[0].woken + s.m[1].woken + s.m[2].woken, ==, 3);
 	g_assert_cmpint(take(&s.m[5]), ==, VSW_SRQ_TAKEN); /* no member waits: at once */
 	g_assert_cmpuint(s.m[5].last, ==, 200);
-	shared_close(&s);
 }
 
 /* No member overtakes those that wait in the line; a member that leaves lets the next proceed. */
 static void
 test_nobody_overtakes(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 8, false);
 	s.m[0].lazy = true;
@@ -226,14 +225,13 @@ test_nobody_overtakes(void)
 	g_assert_cmpint(take(&s.m[3]), ==, VSW_SRQ_EMPTY);
 	g_assert_cmpint(post_shared(&s, 5), ==, RI_SUCCESS);
 	g_assert_cmpuint(s.m[3].last, ==, 5);
-	shared_close(&s);
 }
 
 /* A member that takes one of many receives wakes the next, however many wait. */
 static void
 test_chain(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 8, false);
 	s.m[0].lazy = true;
@@ -252,7 +250,6 @@ test_chain(void)
 	}
 	g_array_free(woken_order, TRUE);
 	woken_order = NULL;
-	shared_close(&s);
 }
 
 /* --- watermarks -------------------------------------------------------------------------- */
@@ -279,7 +276,7 @@ armed(struct shared *s)
 static void
 test_low(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 8, false);
 	arm(&s, 9, RI_ERR_INVALID_ARG);
@@ -305,7 +302,6 @@ test_low(void)
 	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_TAKEN); /* disarmed */
 	vth_run(s.vth);
 	g_assert_cmpuint(s.limits, ==, 2);
-	shared_close(&s);
 }
 
 static void
@@ -350,7 +346,7 @@ test_in_progress(void)
 static void
 test_member_gone(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	struct ri_wc wc;
 
 	shared_open(&s, 2, false);
@@ -368,13 +364,12 @@ test_member_gone(void)
 	g_assert_cmpuint(vsw_poll_cq(s.b.ucq, &wc, 1), ==, 1);
 	g_assert_cmpint(post_shared(&s, 4), ==, RI_ERR_QUEUE_FULL);
 	member_join(&s, &s.m[0]);
-	shared_close(&s);
 }
 
 static void
 test_failure(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 2, false);
 	g_assert_cmpint(take(&s.m[0]), ==, VSW_SRQ_EMPTY);
@@ -390,7 +385,6 @@ test_failure(void)
 	vsw_srq_fail(&s.srq);
 	vth_run(s.vth);
 	g_assert_cmpuint(s.failures, ==, 1);
-	shared_close(&s);
 }
 
 /* --- resizing ---------------------------------------------------------------------------- */
@@ -414,7 +408,7 @@ resize(struct shared *s, uint32_t size, bool follow)
 static void
 test_grow(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 	guint next = 0;
 
 	shared_open(&s, 4, false);
@@ -445,13 +439,12 @@ test_grow(void)
 		g_assert_cmpuint(s.m[1].last, ==, next++);
 	}
 	g_assert_cmpint(take(&s.m[1]), ==, VSW_SRQ_EMPTY);
-	shared_close(&s);
 }
 
 static void
 test_shrink(void)
 {
-	struct shared s;
+	struct shared s RI_AT_END(shared_close);
 
 	shared_open(&s, 8, false);
 	for (guint i = 0; i < 5; i++)
@@ -475,7 +468,6 @@ test_shrink(void)
 	g_assert_cmpint(resize(&s, 2, true), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(resize(&s, 8, true), ==, RI_SUCCESS);
 	g_assert_cmpint(post_shared(&s, 9), ==, RI_SUCCESS);
-	shared_close(&s);
 }
 
 /* --- threads ----------------------------------------------------------------------------- */

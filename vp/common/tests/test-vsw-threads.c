@@ -89,7 +89,7 @@ check_all(struct stage *stage)
 static void
 test_armed_sleep(void)
 {
-	struct stage stage;
+	struct stage stage RI_AT_END(stage_close);
 	pthread_t thread[2];
 	struct ri_wc wc[8];
 	guint sleeps = 0;
@@ -117,7 +117,6 @@ test_armed_sleep(void)
 		pthread_join(thread[i], NULL);
 	check_all(&stage);
 	g_assert_cmpint(sem_trywait(&stage.wake), ==, -1); /* as many upcalls as sleeps */
-	stage_close(&stage);
 }
 
 static void *
@@ -139,7 +138,7 @@ poller(void *arg)
 static void
 test_resize_under_load(void)
 {
-	struct stage stage;
+	struct stage stage RI_AT_END(stage_close);
 	pthread_t thread[4];
 	struct ri_map map;
 
@@ -157,7 +156,6 @@ test_resize_under_load(void)
 	for (guint i = 0; i < G_N_ELEMENTS(thread); i++)
 		pthread_join(thread[i], NULL);
 	check_all(&stage);
-	stage_close(&stage);
 }
 
 /* --- locks -------------------------------------------------------------------------------- */

@@ -38,13 +38,12 @@ window_over(struct bench *b, uint32_t mw, uint32_t mr, uint64_t length)
 static void
 test_window_narrow(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mw = NULL;
 	struct ri_mr_attr attr;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
 
-	set_up(&b);
 	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
@@ -85,20 +84,18 @@ test_window_narrow(void)
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* Without rights it is bound, and no peer may use it. */
 static void
 test_window_closed(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mw = NULL;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
 	bind.access = 0;
@@ -111,22 +108,18 @@ test_window_closed(void)
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, bind.mw_stag, true), ==,
 			VSW_MEM_ACCESS);
 	g_assert_cmpint(vsw_mem_invalidate(b.table, &alice, bind.mw_stag, false), ==, VSW_MEM_OK);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	vsw_mw_free(mw);
-	tear_down(&b);
 }
 
 static void
 test_window_relative(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mw = NULL;
 	struct vsw_mem_use use;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, true), ==, VSW_MEM_OK);
@@ -135,22 +128,18 @@ test_window_relative(void)
 	vsw_mem_end(&use);
 	g_assert_cmpint(check_access(&b, &alice, ACCESS(bind.mw_stag, 0, 51, RW)), ==,
 			VSW_MEM_BOUNDS);
-	vsw_mw_free(mw);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 static void
 test_window_wide(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mw = NULL;
 	struct ri_mr_attr attr;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_WIDE, &mw, &stag), ==, RI_SUCCESS);
 	struct ri_wr_bind bind = window_over(&b, stag, mr_stag, 50);
 	g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
@@ -172,23 +161,19 @@ test_window_wide(void)
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &bind, false), ==, VSW_MEM_OK);
 	g_assert_cmpint(check_access(&b, &bob, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)), ==,
 			VSW_MEM_STAG);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	vsw_mw_free(mw);
-	tear_down(&b);
 }
 
 static void
 test_bind_refused(void)
 {
-	struct bench b;
-	struct vsw_mem_entry *mw = NULL;
 	uint32_t all = 0;
 	uint32_t read_only = 0;
 	uint32_t no_bind = 0;
 	uint32_t zero = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mw RI_AT_END(mw_end) = NULL;
 
-	set_up(&b);
 	struct ri_mr_init init = whole(&b, LR | RI_ACCESS_BIND);
 	struct vsw_mem_entry *mr[4] = {reg_all(&b, &all), reg(&b, &init, &read_only)};
 	init.access = LR | LW;
@@ -226,20 +211,17 @@ test_bind_refused(void)
 	/* None of these failures left a window on a region. */
 	for (guint i = 0; i < G_N_ELEMENTS(mr); i++)
 		g_assert_cmpint(vsw_mr_dereg(mr[i]), ==, RI_SUCCESS);
-	vsw_mw_free(mw);
-	tear_down(&b);
 }
 
 static void
 test_windows_of_a_queue_pair(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mw[3];
 	uint32_t stags[3];
 	uint32_t mr_stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	g_assert_cmpuint(vsw_mem_qp_windows(b.table, 1, false), ==, 0);
 	for (guint i = 0; i < 3; i++) {
 		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, RI_MW_NARROW, &mw[i], &stags[i]), ==,
@@ -260,21 +242,18 @@ test_windows_of_a_queue_pair(void)
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &again, false), ==, VSW_MEM_STAG);
 	for (guint i = 0; i < 3; i++)
 		vsw_mw_free(mw[i]);
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 /* A window that is being freed is not bound again, which would keep its region busy for good. */
 static void
 test_bind_in_free(void)
 {
-	struct bench b;
 	struct vsw_mem_entry *mw = NULL;
 	uint32_t mr_stag = 0;
 	uint32_t stag = 0;
+	struct bench b RI_AT_END(tear_down) = set_up();
+	struct vsw_mem_entry *mr RI_AT_END(mr_end) = reg_all(&b, &mr_stag);
 
-	set_up(&b);
-	struct vsw_mem_entry *mr = reg_all(&b, &mr_stag);
 	for (enum ri_mw_type type = RI_MW_NARROW; type <= RI_MW_WIDE; type++) {
 		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, type, &mw, &stag), ==, RI_SUCCESS);
 		intruder.bind = window_over(&b, stag, mr_stag, 50);
@@ -284,8 +263,6 @@ test_bind_in_free(void)
 		g_assert_null(intruder.table);
 		g_assert_cmpint(intruder.result, ==, VSW_MEM_STAG);
 	}
-	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	tear_down(&b);
 }
 
 int

@@ -205,8 +205,10 @@ node_open(const struct ri_provider *p, struct vth *vth, bool threaded, const cha
 }
 
 void
-node_close(struct node *node)
+node_close(struct node **closed)
 {
+	struct node *node = *closed;
+
 	node->p->user->rnic_close(node->urnic);
 	node->p->device->context_destroy(node->context);
 	node->p->device->close(node->rnic);
@@ -301,8 +303,9 @@ end_new(struct node *node, const struct ri_qp_init *init)
 }
 
 void
-end_free(struct end *end)
+end_free(struct end **freed)
 {
+	struct end *end = *freed;
 	const struct ri_provider *p = end->node->p;
 
 	p->user->qp_close(end->uqp);

@@ -80,7 +80,7 @@ struct ends {
 struct node *node_open(const struct ri_provider *p, struct vth *vth, bool threaded,
 		       const char *adapter);
 /* With everything that still exists. */
-void node_close(struct node *node);
+void node_close(struct node **node);
 
 /* Let the service thread work: run it, or wait a moment if it is a thread. */
 void node_run(struct node *node);
@@ -113,7 +113,7 @@ struct ri_qp_init end_defaults(const struct node *node);
 struct end *end_new(struct node *node, const struct ri_qp_init *init);
 /* As end_new, with completion queues of this many entries. */
 struct end *end_new_cq(struct node *node, const struct ri_qp_init *init, uint32_t entries);
-void end_free(struct end *end);
+void end_free(struct end **end);
 enum ri_qp_state end_state(struct end *end);
 struct ri_qp_attr end_attr(struct end *end);
 enum ri_status end_modify(struct end *end, enum ri_qp_state state);

@@ -486,8 +486,10 @@ vth_new(bool threaded)
 }
 
 void
-vth_free(struct vth *vth)
+vth_free(struct vth **freed)
 {
+	struct vth *vth = *freed;
+
 	if (vth->threaded) {
 		pthread_mutex_lock(&vth->lock);
 		vth->stop = true;

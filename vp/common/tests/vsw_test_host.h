@@ -11,12 +11,14 @@
 
 #include <glib.h>
 
+#include "ri_at_end.h"
 #include "rnicpi_host.h"
 
 struct vth;
 
 struct vth *vth_new(bool threaded);
-void vth_free(struct vth *vth);
+/* For RI_AT_END, as other functions that take a pointer to a pointer. */
+void vth_free(struct vth **vth);
 const struct ri_host *vth_host(struct vth *vth);
 /* Has a line with this text been written to the log? */
 bool vth_logged(struct vth *vth, const char *text);

@@ -179,7 +179,7 @@ link_change(struct vem_link *link)
 	vem_shm_rx_drop(link->shm);
 }
 
-/* Watch its socket, or have a timer instead. With the fabric's lock, on the service thread. */
+/* Watch the link's socket if the path is plain, else start a timer. Under the fabric's lock, on the service thread. */
 static void
 link_watch(struct vem_link *link)
 {

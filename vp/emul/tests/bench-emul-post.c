@@ -94,14 +94,14 @@ main(void)
 			       "speed\n",
 			       adapters[i], sizes[s], ours, copy, copy / ours);
 		}
-		end_free(a);
+		end_free(&a);
 		vth_run(vth);
 		node_forget(node);
-		end_free(b);
+		end_free(&b);
 		chunk_free(&from);
 		chunk_free(&to);
-		node_free(node);
-		vth_free(vth);
+		node_free(&node);
+		vth_free(&vth);
 	}
 	return 0;
 }

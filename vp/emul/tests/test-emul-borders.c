@@ -79,7 +79,7 @@ add(struct ends *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result
 static void
 refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status status)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, "emul:ib", false);
 	memset(p.mb.at, 0, 64);
@@ -90,7 +90,6 @@ refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status s
 	unused(&p.mb);
 	g_assert_cmpuint(p.mb.at[0], ==, 1);
 	g_assert_cmpuint(p.mb.at[8], ==, 0);
-	tear_down(&p);
 }
 
 static void
@@ -133,7 +132,7 @@ test_atomics(void)
 static void
 test_local_rights(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct chunk sink;
 	struct ri_sge local, remote;
 
@@ -144,14 +143,13 @@ test_local_rights(void)
 	post_rdma(p.a, RI_OP_RDMA_WRITE, 1, &local, &remote);
 	poll_one(p.a->uscq, 1, RI_WC_LOCAL_PROTECTION); /* sending needs no remote right */
 	chunk_free(&sink);
-	tear_down(&p);
 }
 
 /* Of a Write of length 0 nothing is checked; of a Read of length 0 the right of the queue pair, but no key. */
 static void
 test_no_octets(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", false);
@@ -165,14 +163,13 @@ test_no_octets(void)
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	post_rdma(p.a, RI_OP_RDMA_READ, 3, &local, &remote);
 	poll_one(p.a->uscq, 3, RI_WC_REMOTE_ACCESS);
-	tear_down(&p);
 }
 
 /* On iWARP the sink of a Read needs the right to write remotely, except for length 0. */
 static void
 test_sink_enabled(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_sge local, remote;
 
 	ends_open(&p, "emul:iwarp");
@@ -188,14 +185,13 @@ test_sink_enabled(void)
 	post_rdma(p.a, RI_OP_RDMA_READ, 2, &local, &remote);
 	poll_one(p.a->uscq, 2, RI_WC_LOCAL_PROTECTION);
 	unused(&p.mb);
-	tear_down(&p);
 }
 
 /* A message one byte longer than the maximum is too long, whatever else is wrong with it. */
 static void
 test_longest_message(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_sge sge;
 
 	set_up(&p, "emul:ib", false);
@@ -203,14 +199,13 @@ test_longest_message(void)
 	sge.length = p.na->attr.max_message_size + 1;
 	post_send(p.a, 1, &sge, 0);
 	poll_one(p.a->uscq, 1, RI_WC_LOCAL_LENGTH);
-	tear_down(&p);
 }
 
 /* A receive that fails wakes a thread that waits for solicited completions. */
 static void
 test_failure_solicits(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_sge small, large;
 
 	set_up(&p, "emul:ib", false);
@@ -222,14 +217,13 @@ test_failure_solicits(void)
 	post_send(p.a, 1, &large, 0);
 	g_assert_cmpuint(p.nb->cq_events, ==, 1);
 	poll_one(p.b->urcq, 1, RI_WC_LOCAL_LENGTH);
-	tear_down(&p);
 }
 
 /* Memory that only the host can copy: not one byte beyond the request is copied. */
 static void
 test_through_host(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", true);
@@ -242,7 +236,6 @@ test_through_host(void)
 	g_assert_cmpmem(p.mb.at, 5000, p.ma.at, 5000);
 	for (size_t i = 5000; i < p.mb.len; i++)
 		g_assert_cmpuint(p.mb.at[i], ==, 0xee);
-	tear_down(&p);
 }
 
 /* --- limits of verbs ------------------------------------------------------------------------ */
@@ -250,7 +243,7 @@ test_through_host(void)
 static void
 test_shared_queue_limits(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_srq_attr attr = {.max_wr = 65537, .max_sge = 1};
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
@@ -264,13 +257,12 @@ test_shared_queue_limits(void)
 	attr = (struct ri_srq_attr){.max_wr = 65537, .limit = RI_SRQ_LIMIT_KEEP};
 	g_assert_cmpint(emul()->srq->modify(srq, &attr, true, &map), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(emul()->srq->destroy(srq), ==, RI_SUCCESS);
-	tear_down(&p);
 }
 
 static void
 test_connection_limits(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_service other = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen, *second;
@@ -306,10 +298,9 @@ test_connection_limits(void)
 			RI_ERR_INVALID_STATE);
 	/* The end of a request is not lost either. */
 	node_forget(p.nb); /* the end of the connection */
-	end_free(late);
+	end_free(&late);
 	emul()->cm->listen_destroy(listen);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, NULL);
-	tear_down(&p);
 }
 
 /* --- datagrams ------------------------------------------------------------------------------ */
@@ -340,10 +331,10 @@ post_close(struct post *s)
 {
 	g_assert_cmpint(emul()->ah->destroy(s->ah), ==, RI_SUCCESS);
 	chunk_free(&s->m);
-	end_free(s->a);
-	end_free(s->b);
-	node_free(s->n);
-	vth_free(s->vth);
+	end_free(&s->a);
+	end_free(&s->b);
+	node_free(&s->n);
+	vth_free(&s->vth);
 }
 
 static void
@@ -362,7 +353,7 @@ mail(struct post *s, uint64_t id, uint32_t way, uint32_t qpn, uint32_t key,
 static void
 test_offline(void)
 {
-	struct post s;
+	struct post s RI_AT_END(post_close);
 	struct ri_sge room;
 
 	post_open(&s);
@@ -376,7 +367,6 @@ test_offline(void)
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
 	node_run(s.n);
 	node_forget(s.n);
-	post_close(&s);
 }
 
 /* Header and data arrive where the segments say, also if a segment ends inside either of them. */
@@ -384,7 +374,7 @@ static void
 test_cut_receives(void)
 {
 	static const uint32_t cuts[] = {VEM_GRH, VEM_GRH - 20, VEM_GRH + 2};
-	struct post s;
+	struct post s RI_AT_END(post_close);
 
 	post_open(&s);
 	for (guint i = 0; i < G_N_ELEMENTS(cuts); i++) {
@@ -405,14 +395,13 @@ test_cut_receives(void)
 		g_assert_cmpuint(seen[VEM_GRH - 1], ==, 1); /* of 127.0.0.1 */
 		g_assert_cmpmem(seen + VEM_GRH, 5, s.m.at, 5);
 	}
-	post_close(&s);
 }
 
 /* Another number in the same slot finds no receiver; the controlled key of an unprivileged sender is its own key. */
 static void
 test_who_gets_it(void)
 {
-	struct post s;
+	struct post s RI_AT_END(post_close);
 	struct ri_sge room;
 
 	post_open(&s);
@@ -424,14 +413,13 @@ test_who_gets_it(void)
 	poll_none(s.b->urcq);
 	mail(&s, 3, s.way, qpn_of(s.b), VEM_KEY_CONTROLLED | (KEY + 1), RI_WC_SUCCESS);
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
-	post_close(&s);
 }
 
 /* A request of another kind is refused on a datagram queue pair, even if it holds all that a datagram needs. */
 static void
 test_not_a_datagram(void)
 {
-	struct post s;
+	struct post s RI_AT_END(post_close);
 	struct ri_sge sge, room;
 
 	post_open(&s);
@@ -449,7 +437,6 @@ test_not_a_datagram(void)
 	g_assert_cmpint(emul()->fast->post_sq(s.a->uqp, &wr), ==, RI_SUCCESS);
 	poll_one(s.a->uscq, 1, RI_WC_LOCAL_QP);
 	poll_none(s.b->urcq);
-	post_close(&s);
 }
 
 /* A protection domain cannot be freed before its address handle. */
@@ -458,8 +445,8 @@ test_handle_domain(void)
 {
 	const struct ri_ah_init local = {
 		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, "emul:ib");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
 	struct ri_pd *pd = NULL;
 	struct ri_ah *ah = NULL;
 	uint32_t id;
@@ -469,8 +456,6 @@ test_handle_domain(void)
 	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_ERR_BUSY);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
 	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_SUCCESS);
-	node_free(node);
-	vth_free(vth);
 }
 
 /* As many address handles as the adapter's limit, and no more. */
@@ -479,8 +464,8 @@ test_most_handles(void)
 {
 	const struct ri_ah_init local = {
 		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, "emul:ib");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
 	uint32_t most = node->attr.max_ah;
 	struct ri_ah **all = g_new(struct ri_ah *, most);
 	struct ri_ah *more = NULL;
@@ -494,15 +479,13 @@ test_most_handles(void)
 	for (uint32_t i = 0; i < most; i++)
 		g_assert_cmpint(emul()->ah->destroy(all[i]), ==, RI_SUCCESS);
 	g_free(all);
-	node_free(node);
-	vth_free(vth);
 }
 
 /* More handles than the first allocation holds: all keep their content, and a number is not used again at once. */
 static void
 test_address_handles(void)
 {
-	struct post s;
+	struct post s RI_AT_END(post_close);
 	struct ri_ah *more[200];
 	uint32_t ids[200];
 	struct ri_sge room;
@@ -529,7 +512,6 @@ test_address_handles(void)
 		g_assert_cmpint(emul()->ah->destroy(more[i]), ==, RI_SUCCESS);
 	node_run(s.n);
 	node_forget(s.n);
-	post_close(&s);
 }
 
 int

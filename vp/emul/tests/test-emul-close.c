@@ -91,7 +91,7 @@ static void
 peer_rc(struct peer *peer, struct ri_cm_params *params, unsigned turn)
 {
 	const struct ri_provider *p = peer->node->p;
-	struct end *end = end_new(peer->node, NULL);
+	struct end *end RI_AT_END(end_free) = end_new(peer->node, NULL);
 
 	(void)!p->cm->connect(end->qp, params);
 	for (unsigned i = 0; i < turn % 7; i++) {
@@ -100,7 +100,6 @@ peer_rc(struct peer *peer, struct ri_cm_params *params, unsigned turn)
 	}
 	if (turn % 3 == 0)
 		(void)!p->cm->disconnect(end->qp, NULL, 0);
-	end_free(end);
 }
 
 static void
@@ -246,7 +245,7 @@ static void
 test_close(gconstpointer adapter)
 {
 	struct vth *vth = vth_new(true);
-	struct victim *victims = g_new0(struct victim, ROUNDS);
+	g_autofree struct victim *victims = g_new0(struct victim, ROUNDS);
 	struct peer peers[PEERS];
 	guint heard = 0;
 
@@ -267,14 +266,13 @@ test_close(gconstpointer adapter)
 		pthread_join(peers[i].thread, NULL);
 		node_run(peers[i].node);
 		node_forget(peers[i].node);
-		node_free(peers[i].node);
+		node_free(&peers[i].node);
 	}
-	vth_free(vth); /* the service thread has ended: late upcalls would have come */
+	vth_free(&vth); /* the service thread has ended: late upcalls would have come */
 	for (guint round = 0; round < ROUNDS; round++)
 		heard += atomic_load(&victims[round].heard);
 	g_test_message("%u upcalls", heard);
 	g_assert_cmpuint(heard, >, 0);
-	g_free(victims);
 }
 
 /* A queue pair whose attempt found nobody was not connected: it needs no time-wait. */
@@ -294,12 +292,14 @@ static void
 test_time_wait(void)
 {
 	const struct ri_qp_attr skip = {.state = RI_QPS_IDLE, .skip_time_wait = true};
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 
 	g_setenv("ITAPI_EMUL_TIME_WAIT_US", "1000", TRUE);
-	struct node *na = node_new(vth, false, "emul:ib"), *nb = node_new(vth, false, "emul:ib");
+	struct node *na RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *nb RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
 	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
-	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
+	struct end *a RI_AT_END(end_free) = end_new(na, NULL);
+	struct end *b = end_new(nb, NULL);
 
 	refused_needs_none(na, a);
 	for (guint round = 0; round < 2; round++) {
@@ -320,14 +320,10 @@ test_time_wait(void)
 		g_assert_cmpint(end_modify(b, RI_QPS_IDLE), ==, RI_SUCCESS);
 	}
 	g_assert_cmpint(na->p->qp->modify(a->qp, &skip, RI_QP_ATTR_STATE), ==, RI_SUCCESS);
-	end_free(b);
+	end_free(&b);
 	vth_advance(vth, 1000000);
 	node_silent(na);
 	node_silent(nb);
-	end_free(a);
-	node_free(na);
-	node_free(nb);
-	vth_free(vth);
 }
 
 int

@@ -86,7 +86,7 @@ expect_reach(const struct ri_peer *reach, struct end *far, uint32_t ird, uint32_
 static void
 test_connects(gconstpointer three_way)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (guint life = 0; life < 2; life++) {
@@ -137,14 +137,13 @@ test_connects(gconstpointer three_way)
 			g_assert_cmpint(end_modify(end, RI_QPS_IDLE), ==, RI_SUCCESS);
 		}
 	}
-	scene_close(&s);
 }
 
 /* A number refuses and is refused, is lost with its peer, and has no queues. */
 static void
 test_ends(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_qp_attr attr = {.max_sq_wr = 4};
 	struct ri_map map;
 
@@ -174,23 +173,20 @@ test_ends(void)
 	g_assert_cmpint(emul()->qp->destroy(s.b.qp), ==, RI_SUCCESS);
 	node_cm(s.p.na, RI_CM_BROKEN, &s.a);
 	g_assert_cmpint(number_try(s.p.nb, 5, &s.b), ==, RI_SUCCESS);
-	scene_close(&s);
 }
 
 static void
 test_refused(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *ib = node_new(vth, false, "emul:ib"), *iw = node_new(vth, false, "emul:iwarp");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *iw RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
 	struct number number;
 
 	g_assert_cmpint(number_try(iw, 5, &number), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(number_try(ib, 0x1000000, &number), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(number_try(ib, 0xffffff, &number), ==, RI_SUCCESS);
 	g_assert_cmpint(emul()->qp->destroy(number.qp), ==, RI_SUCCESS);
-	node_free(ib);
-	node_free(iw);
-	vth_free(vth);
 }
 
 int

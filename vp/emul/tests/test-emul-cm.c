@@ -39,13 +39,13 @@ tear_down(struct pair *p)
 	if (p->listen != NULL)
 		p->nb->p->cm->listen_destroy(p->listen);
 	if (p->a != NULL)
-		end_free(p->a);
+		end_free(&p->a);
 	if (p->b != NULL)
-		end_free(p->b);
+		end_free(&p->b);
 	node_run(p->na);
-	node_free(p->na);
-	node_free(p->nb);
-	vth_free(p->vth);
+	node_free(&p->na);
+	node_free(&p->nb);
+	vth_free(&p->vth);
 }
 
 static enum ri_status
@@ -75,7 +75,7 @@ back_to_idle(struct end *end)
 static void
 test_handshake(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -110,14 +110,13 @@ test_handshake(gconstpointer adapter)
 	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
-	tear_down(&p);
 }
 
 /* The third message by hand: IB only (row 28). */
 static void
 test_three_way(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -125,7 +124,6 @@ test_three_way(gconstpointer adapter)
 	offered.three_way = true;
 	if (!p.ib) {
 		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_UNSUPPORTED);
-		tear_down(&p);
 		return;
 	}
 	for (guint yes = 0; yes < 2; yes++) {
@@ -146,16 +144,15 @@ test_three_way(gconstpointer adapter)
 		back_to_idle(p.a);
 		back_to_idle(p.b);
 	}
-	end_free(p.a);
+	end_free(&p.a);
 	p.a = NULL;
 	node_lost(p.nb, p.b);
-	tear_down(&p);
 }
 
 static void
 test_reject(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 	char text[RI_PDATA_MAX] = "no";
 
 	set_up(&p, adapter);
@@ -181,13 +178,12 @@ test_reject(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_RESOURCES, NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_FAILED, p.a).reason, ==, RI_CM_REASON_RESOURCES);
 	back_to_idle(p.a);
-	tear_down(&p);
 }
 
 static void
 test_private_data_sizes(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 	char text[RI_PDATA_MAX] = "x";
 
 	set_up(&p, adapter);
@@ -206,17 +202,16 @@ test_private_data_sizes(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(p.na, RI_CM_ESTABLISHED, p.a).pdata_len, ==, offered.pdata_len);
 	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
-	end_free(p.b);
+	end_free(&p.b);
 	p.b = NULL;
 	node_lost(p.na, p.a);
-	tear_down(&p);
 }
 
 /* The passive side waits for the third message no longer than the time it gave. */
 static void
 test_patience(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -231,7 +226,6 @@ test_patience(gconstpointer adapter)
 		g_assert_cmpuint(node_cm(p.nb, RI_CM_FAILED, p.b).reason, ==, RI_CM_REASON_TIMEOUT);
 		node_cm(p.na, RI_CM_FAILED, p.a);
 	}
-	tear_down(&p);
 }
 
 /* --- attempts that fail ------------------------------------------------------------------- */
@@ -247,7 +241,7 @@ expect_failed(struct pair *p, const struct ri_cm_params *params, enum ri_cm_reas
 static void
 test_nobody_there(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -262,13 +256,12 @@ test_nobody_there(gconstpointer adapter)
 	offered.service.kind = RI_SERVICE_IB;
 	if (!p.ib)
 		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
-	tear_down(&p);
 }
 
 static void
 test_backlog(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 	struct end *more[2];
 
 	set_up(&p, adapter);
@@ -280,20 +273,19 @@ test_backlog(gconstpointer adapter)
 	}
 	expect_failed(&p, &offered, RI_CM_REASON_RESOURCES);
 	/* One attempt is given up: its request ends, and there is room for another. */
-	end_free(more[0]);
+	end_free(&more[0]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
 	struct ri_request *r = request(&p, &offered);
 	g_assert_cmpint(p.nb->p->cm->reject(r, RI_CM_REASON_CONSUMER, NULL, 0), ==, RI_SUCCESS);
 	node_cm(p.na, RI_CM_REJECTED, p.a);
-	end_free(more[1]);
+	end_free(&more[1]);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
-	tear_down(&p);
 }
 
 static void
 test_timeout(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -307,13 +299,12 @@ test_timeout(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(end_state(p.b), ==, RI_QPS_IDLE);
 	back_to_idle(p.a);
-	tear_down(&p);
 }
 
 static void
 test_listener_goes(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -329,13 +320,12 @@ test_listener_goes(gconstpointer adapter)
 	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
 	back_to_idle(p.a);
 	expect_failed(&p, &offered, RI_CM_REASON_REFUSED);
-	tear_down(&p);
 }
 
 static void
 test_services(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 	struct ri_listen *second = NULL;
 
 	set_up(&p, adapter);
@@ -356,11 +346,10 @@ test_services(gconstpointer adapter)
 		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_SUCCESS);
 		node_cm(p.na, RI_CM_REQUEST, (const void *)1);
 		cm->listen_destroy(second);
-		end_free(p.a);
+		end_free(&p.a);
 		p.a = NULL;
 		node_cm(p.na, RI_CM_REQUEST_GONE, NULL); /* the listener is destroyed, too */
 	}
-	tear_down(&p);
 }
 
 /* --- before, during and after ------------------------------------------------------------- */
@@ -368,7 +357,7 @@ test_services(gconstpointer adapter)
 static void
 test_posts_wait_for_the_connection(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	post_recv(p.b, 1, NULL);
@@ -391,13 +380,12 @@ test_posts_wait_for_the_connection(gconstpointer adapter)
 	}
 	back_to_idle(p.a);
 	back_to_idle(p.b);
-	tear_down(&p);
 }
 
 static void
 test_reuse(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	for (guint i = 0; i < 200; i++) {
@@ -421,13 +409,12 @@ test_reuse(gconstpointer adapter)
 		back_to_idle(p.a);
 		back_to_idle(p.b);
 	}
-	tear_down(&p);
 }
 
 static void
 test_terminate_by_hand(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	ends_connect(p.a, p.b);
@@ -440,13 +427,12 @@ test_terminate_by_hand(gconstpointer adapter)
 				 0);
 	node_cm(p.na, RI_CM_BROKEN, p.a);
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
-	tear_down(&p);
 }
 
 static void
 test_disconnect_while_trying(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct ri_cm_params offered = node_params(&p.service);
@@ -456,7 +442,6 @@ test_disconnect_while_trying(gconstpointer adapter)
 	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
 	node_cm(p.nb, RI_CM_REQUEST_GONE, LISTENER);
 	back_to_idle(p.a);
-	tear_down(&p);
 }
 
 /* --- objects ------------------------------------------------------------------------------ */
@@ -464,7 +449,7 @@ test_disconnect_while_trying(gconstpointer adapter)
 static void
 test_completion_queue_full(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct end *small = end_new_cq(p.na, NULL, 2);
@@ -482,17 +467,16 @@ test_completion_queue_full(gconstpointer adapter)
 	/* The other queue pair of the adapter is not disturbed. */
 	back_to_idle(p.b);
 	ends_connect(p.a, p.b);
-	end_free(small);
-	end_free(p.a);
+	end_free(&small);
+	end_free(&p.a);
 	p.a = NULL;
 	node_lost(p.nb, p.b);
-	tear_down(&p);
 }
 
 static void
 test_busy(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 	struct ri_qp_init init;
 	struct ri_map map;
 	struct ri_qp *qp = NULL;
@@ -512,14 +496,13 @@ test_busy(gconstpointer adapter)
 	init.privileged = true;
 	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
 			==, RI_ERR_PERMISSION);
-	tear_down(&p);
 }
 
 /* A process that dies: closing its context destroys all its objects, and its peers get their events. */
 static void
 test_owner_dies(gconstpointer adapter)
 {
-	struct pair p;
+	struct pair p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	struct chunk chunk = chunk_new(p.na, 100, ALL_RW);
@@ -542,7 +525,6 @@ test_owner_dies(gconstpointer adapter)
 			==, RI_SUCCESS);
 	g_assert_cmpint(p.na->p->user->rnic_open(vth_host(p.vth), &map, &p.na->urnic), ==,
 			RI_SUCCESS);
-	tear_down(&p);
 }
 
 int

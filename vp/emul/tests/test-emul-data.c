@@ -37,7 +37,7 @@ expect_broken(struct ends *p, enum ri_event at_a, uint32_t detail_a, enum ri_eve
 static void
 test_send(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	chunk_fill(&p.ma, 1);
@@ -61,14 +61,13 @@ test_send(gconstpointer adapter)
 	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at + 10, 1000, p.mb.at + 20, 1000);
 	g_assert_cmpuint(p.mb.at[1020], ==, 0);
-	ends_close(&p);
 }
 
 /* More Sends arrive than the receiver's completion queue has places: it says so, and its connection ends. */
 static void
 test_receive_overflow(gconstpointer adapter)
 {
-	struct ends p = {.vth = vth_new(false)};
+	struct ends p RI_AT_END(ends_close) = {.vth = vth_new(false)};
 	uint64_t id = 0;
 
 	p.na = node_new(p.vth, false, adapter);
@@ -88,14 +87,13 @@ test_receive_overflow(gconstpointer adapter)
 	node_async(p.nb, RI_EVENT_QP_CQ_RQ_ERROR, p.b);
 	node_cm(p.nb, RI_CM_BROKEN, p.b);
 	node_forget(p.na);
-	ends_close(&p);
 }
 
 /* Every length around the block sizes of the copy, gathered from and scattered to uneven pieces. */
 static void
 test_gather_scatter(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_wr wr = {.opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED, .num_sge = 4};
 	struct ri_recv_wr rwr = {.num_sge = 4};
 
@@ -127,13 +125,12 @@ test_gather_scatter(gconstpointer adapter)
 		}
 		g_assert_cmpmem(sent, at, got, at);
 	}
-	ends_close(&p);
 }
 
 static void
 test_write_and_read(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	chunk_fill(&p.ma, 3);
@@ -154,13 +151,12 @@ test_write_and_read(gconstpointer adapter)
 	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
 	poll_none(p.b->urcq);
 	node_silent(p.nb);
-	ends_close(&p);
 }
 
 static void
 test_through_the_host(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	chunk_free(&p.mb);
@@ -173,13 +169,12 @@ test_through_the_host(gconstpointer adapter)
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, 8192, p.mb.at + 100, 8192);
 	g_assert_cmpuint(vth_copied(p.vth), ==, 8192);
-	ends_close(&p);
 }
 
 static void
 test_suppressed(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_wr wr = {.opcode = RI_OP_RDMA_WRITE};
 
 	ends_up(&p, adapter, NULL, NULL);
@@ -193,7 +188,6 @@ test_suppressed(gconstpointer adapter)
 		g_assert_cmpuint(poll_one(p.a->uscq, 0, RI_WC_SUCCESS).flags, ==, RI_WC_SOLICITED);
 		wr.flags = 0;
 	}
-	ends_close(&p);
 }
 
 /* --- waiting for a receive ---------------------------------------------------------------- */
@@ -201,7 +195,7 @@ test_suppressed(gconstpointer adapter)
 static void
 test_receive_comes_late(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_sge local;
 
 	ends_up(&p, adapter, NULL, NULL);
@@ -222,14 +216,13 @@ test_receive_comes_late(gconstpointer adapter)
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	vth_advance(p.vth, 2000000000);
 	node_silent(p.na);
-	ends_close(&p);
 }
 
 /* A connection that ends while a Send waits leaves no time to the next one. */
 static void
 test_receive_waited_before(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_sge local, to;
 
 	ends_up(&p, adapter, NULL, NULL);
@@ -251,13 +244,12 @@ test_receive_waited_before(gconstpointer adapter)
 	node_silent(p.na);
 	post_recv(p.b, 3, &to);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
-	ends_close(&p);
 }
 
 static void
 test_receive_never_comes(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
@@ -275,7 +267,6 @@ test_receive_never_comes(gconstpointer adapter)
 		poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 		poll_one(p.a->uscq, 2, RI_WC_FLUSHED);
 	}
-	ends_close(&p);
 }
 
 /* --- faults at the peer ------------------------------------------------------------------- */
@@ -315,15 +306,15 @@ static const struct remote_case remote_cases[] = {
 static void
 one_remote_fault(const char *adapter, const struct remote_case *c, bool write)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_pd *own_pd = NULL;
 
 	g_test_message("%s %s: %s", adapter, write ? "Write" : "Read", c->what);
 	struct vth *probe = vth_new(false);
 	struct node *node = node_new(probe, false, adapter);
 	struct ri_qp_init init = end_defaults(node);
-	node_free(node);
-	vth_free(probe);
+	node_free(&node);
+	vth_free(&probe);
 	init.access = c->qp_access;
 	ends_up(&p, adapter, NULL, &init);
 	chunk_free(&p.mb);
@@ -364,7 +355,6 @@ one_remote_fault(const char *adapter, const struct remote_case *c, bool write)
 	poll_one(p.b->urcq, 9, RI_WC_FLUSHED);
 	for (guint i = 0; i < 8192; i++)
 		g_assert_cmpuint(write ? p.mb.at[i] : p.ma.at[i], ==, write ? 0x55 : 0xaa);
-	ends_close(&p);
 }
 
 static void
@@ -379,7 +369,7 @@ test_remote_faults(gconstpointer adapter)
 static void
 test_receive_too_short(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
@@ -392,13 +382,12 @@ test_receive_too_short(gconstpointer adapter)
 	poll_one(p.b->urcq, 1, RI_WC_LOCAL_LENGTH);
 	poll_one(p.b->urcq, 2, RI_WC_FLUSHED);
 	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
-	ends_close(&p);
 }
 
 static void
 test_receive_not_writable(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	chunk_free(&p.mb);
@@ -410,7 +399,6 @@ test_receive_not_writable(gconstpointer adapter)
 	expect_broken(&p, p.ib ? RI_EVENT_NONE : RI_EVENT_QP_TERMINATE_RECEIVED, 0, RI_EVENT_NONE);
 	poll_one(p.b->urcq, 1, RI_WC_LOCAL_PROTECTION);
 	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_OPERATION : RI_WC_SUCCESS);
-	ends_close(&p);
 }
 
 /* --- faults here -------------------------------------------------------------------------- */
@@ -449,11 +437,11 @@ test_local_fault(gconstpointer adapter)
 static void
 test_read_sink(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	g_assert_true(p.na->attr.read_sink_needs_remote_write == !p.ib);
-	struct chunk sink = chunk_new(p.na, 100, LOCAL_RW);
+	struct chunk sink RI_AT_END(chunk_free) = chunk_new(p.na, 100, LOCAL_RW);
 	struct ri_sge local = chunk_sge(&sink, 0, 100);
 	struct ri_sge there = chunk_sge(&p.mb, 0, 100);
 	post_rdma(p.a, RI_OP_RDMA_READ, 1, &local, &there);
@@ -464,15 +452,13 @@ test_read_sink(gconstpointer adapter)
 		node_cm(p.na, RI_CM_BROKEN, p.a);
 		node_cm(p.nb, RI_CM_BROKEN, p.b);
 	}
-	chunk_free(&sink);
-	ends_close(&p);
 }
 
 /* How many segments the sink may have (row 2). */
 static void
 test_read_pieces(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, NULL, NULL);
 	struct ri_sge sgl[2] = {chunk_sge(&p.ma, 0, 10), chunk_sge(&p.ma, 100, 10)};
@@ -488,7 +474,6 @@ test_read_pieces(gconstpointer adapter)
 		poll_one(p.a->uscq, 0, RI_WC_SUCCESS);
 		g_assert_cmpmem(p.ma.at + 100, 10, p.mb.at + 10, 10);
 	}
-	ends_close(&p);
 }
 
 static void

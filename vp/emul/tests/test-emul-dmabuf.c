@@ -137,7 +137,7 @@ static void
 test_data(gconstpointer adapter)
 {
 	struct udmabuf_create create = {.flags = UDMABUF_FLAGS_CLOEXEC};
-	struct scene s;
+	struct scene s RI_AT_END(tear_down);
 	int device, dmabuf;
 
 	set_up(&s, adapter);
@@ -157,7 +157,6 @@ test_data(gconstpointer adapter)
 		close(dmabuf);
 		close(device);
 	}
-	tear_down(&s);
 }
 
 /* The region keeps the memory when its descriptor is closed, and a window can be bound over it. */
@@ -174,7 +173,7 @@ test_window(gconstpointer adapter)
 		.flags = RI_WR_SIGNALED,
 		.u.bind = {.addr = NAME + 1000, .length = 50, .access = RI_ACCESS_REMOTE_WRITE}};
 	struct ri_sge there = {.addr = NAME + 1000};
-	struct scene s;
+	struct scene s RI_AT_END(tear_down);
 	struct ri_sge local;
 	struct chunk region;
 	struct ri_mw *mw;
@@ -201,7 +200,6 @@ test_window(gconstpointer adapter)
 	g_assert_cmpint(s.p.nb->p->mem->mw_free(mw), ==, RI_SUCCESS);
 	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
 	g_assert_cmpuint(mappings(), ==, 1);
-	tear_down(&s);
 }
 
 /* Each refusal leaves no mapping. */
@@ -210,7 +208,7 @@ test_refused(gconstpointer adapter)
 {
 	struct ri_mr_init init = {.addr = NAME, .access = ALL_RW, .shareable = true};
 	char path[64];
-	struct scene s;
+	struct scene s RI_AT_END(tear_down);
 	struct chunk region;
 	int other;
 
@@ -248,7 +246,6 @@ test_refused(gconstpointer adapter)
 	g_assert_cmpint(s.p.nb->p->mem->mr_dereg(region.mr), ==, RI_SUCCESS);
 	close(other);
 	g_assert_cmpuint(mappings(), ==, 1);
-	tear_down(&s);
 }
 
 /* It cannot be registered anew; the adapter ends it with its process, its mapping included. */
@@ -258,7 +255,7 @@ test_ends(gconstpointer adapter)
 	const struct ri_mr_init init = {
 		.addr = NAME, .length = 4096, .access = ALL_RW, .shareable = true};
 	struct ri_mr_init other = init;
-	struct scene s;
+	struct scene s RI_AT_END(tear_down);
 	struct node *node;
 	struct chunk region;
 	struct ri_mr_attr attr;
@@ -280,9 +277,8 @@ test_ends(gconstpointer adapter)
 		node->p->mem->mr_reg_dmabuf(node->pd, &init, from, &region.mr, &region.stag), ==,
 		RI_SUCCESS);
 	g_assert_cmpuint(mappings(), ==, 2);
-	node_free(node);
+	node_free(&node);
 	g_assert_cmpuint(mappings(), ==, 1);
-	tear_down(&s);
 }
 
 int

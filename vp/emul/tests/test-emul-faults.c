@@ -129,7 +129,7 @@ static const struct {
 static void
 test_verbs(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(tear_down);
 
 	set_up(&s, adapter);
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++) {
@@ -144,7 +144,6 @@ test_verbs(gconstpointer adapter)
 	vem_fault_adapter(s.nb->rnic);
 	for (size_t i = 0; i < G_N_ELEMENTS(verbs); i++)
 		g_assert_cmpint(verbs[i].make(&s, verbs[i].call), ==, RI_ERR_FATAL);
-	tear_down(&s);
 }
 
 /* --- the adapter -------------------------------------------------------------------------- */
@@ -153,7 +152,7 @@ test_verbs(gconstpointer adapter)
 static void
 test_order(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(tear_down);
 
 	set_up(&s, adapter);
 	ends_connect(s.a, s.b);
@@ -169,7 +168,6 @@ test_order(gconstpointer adapter)
 	node_lost(s.na, s.a);
 	node_silent(s.na);
 	node_silent(s.nb);
-	tear_down(&s);
 }
 
 /* Down and up, with one event each; what was posted in between moves afterwards. */
@@ -177,7 +175,7 @@ static void
 test_port(gconstpointer adapter)
 {
 	struct ri_port_attr attr = {.size = sizeof(attr)};
-	struct ends s;
+	struct ends s RI_AT_END(tear_down);
 
 	set_up(&s, adapter);
 	ends_connect(s.a, s.b);
@@ -200,7 +198,6 @@ test_port(gconstpointer adapter)
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
 	node_silent(s.na);
 	node_silent(s.nb);
-	tear_down(&s);
 }
 
 /* --- scripts ------------------------------------------------------------------------------ */
@@ -296,7 +293,7 @@ test_script_lies(gconstpointer adapter)
 			    "tell, check, help"},
 		{"fail qp 1 inside now or later", "too long"},
 	};
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct ri_host host = *vth_host(vth);
 
 	said = g_string_new(NULL);
@@ -336,7 +333,6 @@ test_script_lies(gconstpointer adapter)
 			"full, port, name, path, tell, check, help\n");
 	vem_plain_provider.device->close(rnic);
 	g_string_free(said, TRUE);
-	vth_free(vth);
 }
 
 int

@@ -66,8 +66,9 @@ expect_told(struct ri_wc wc, enum ri_opcode opcode, uint32_t len, uint32_t flags
 static void
 test_claims(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *ib = node_new(vth, false, "emul:ib"), *iw = node_new(vth, false, "emul:iwarp");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *iw RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
 
 	g_assert_cmpuint(ib->attr.immediate_size, ==, 4);
 	g_assert_false(ib->attr.immediate_separate);
@@ -76,16 +77,13 @@ test_claims(void)
 	g_assert_cmpuint(iw->attr.immediate_size, ==, 8);
 	g_assert_true(iw->attr.immediate_separate);
 	g_assert_cmpuint(iw->attr.immediate_with, ==, RI_IMMEDIATE_WRITE);
-	node_free(ib);
-	node_free(iw);
-	vth_free(vth);
 }
 
 /* A Send is received as every Send; on iWARP the post is refused, and nothing else happens. */
 static void
 test_send(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 
 	scene_open(&s, adapter, false);
 	g_assert_cmpint(end_recv(s.b, 1, &s.mb, 0, 100), ==, RI_SUCCESS);
@@ -103,7 +101,6 @@ test_send(gconstpointer adapter)
 		poll_none(s.b->urcq);
 		g_assert_cmpint(end_state(s.a), ==, RI_QPS_RTS);
 	}
-	scene_close(&s);
 }
 
 /*
@@ -113,7 +110,7 @@ test_send(gconstpointer adapter)
 static void
 test_write(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 	struct ri_sge bad;
 
 	scene_open(&s, adapter, false);
@@ -134,7 +131,6 @@ test_write(gconstpointer adapter)
 	g_assert_cmpint(end_write(s.a, 5, &s.ma, &s.mb, 9), ==, RI_SUCCESS);
 	poll_one(s.a->uscq, 5, RI_WC_SUCCESS);
 	poll_none(s.b->urcq);
-	scene_close(&s);
 }
 
 /* Without a receive it waits, places nothing, and keeps its turn before what was posted behind it. */
@@ -166,7 +162,7 @@ test_waits(gconstpointer adapter)
 static void
 test_no_receive(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 
 	scene_open_patient(&s, adapter, false, "20");
 	g_assert_cmpint(post_told(&s, RI_OP_RDMA_WRITE, 1, 64, 0), ==, RI_SUCCESS);
@@ -175,14 +171,13 @@ test_no_receive(gconstpointer adapter)
 	g_assert_cmpint(end_state(s.a), ==, RI_QPS_ERROR);
 	g_assert_cmpint(end_state(s.b), ==, RI_QPS_ERROR);
 	g_assert_cmpuint(s.mb.at[2048], ==, 0);
-	scene_close(&s);
 }
 
 /* The peer refuses the Write: no receive is taken by it, and those posted are flushed. */
 static void
 test_refused(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 	struct ri_wc wc;
 
 	scene_open(&s, adapter, false);
@@ -195,14 +190,13 @@ test_refused(gconstpointer adapter)
 	wc = poll_one(s.b->urcq, 7, RI_WC_FLUSHED);
 	g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, 0);
 	g_assert_cmpint(end_state(s.b), ==, RI_QPS_ERROR);
-	scene_close(&s);
 }
 
 /* The sender's own memory is wrong: the peer has no receive less until its connection ends. */
 static void
 test_sender_fails(gconstpointer adapter)
 {
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 
 	scene_open(&s, adapter, false);
 	post_recv(s.b, 7, NULL);
@@ -213,16 +207,15 @@ test_sender_fails(gconstpointer adapter)
 	poll_none(s.b->urcq);
 	vth_run(s.vth);
 	poll_one(s.b->urcq, 7, RI_WC_FLUSHED);
-	scene_close(&s);
 }
 
 static void
 test_datagram(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, "emul:ib");
-	struct end *end = ud_new(node, 16);
-	struct chunk m = chunk_new(node, 1024, ALL_RW);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct chunk m RI_AT_END(chunk_free) = chunk_new(node, 1024, ALL_RW);
+	struct end *end RI_AT_END(end_free) = ud_new(node, 16);
 	struct ri_sge sge = chunk_sge(&m, 512, 40);
 	struct ri_wr wr = {.wr_id = 2,
 			   .sgl = &sge,
@@ -239,10 +232,6 @@ test_datagram(void)
 	poll_one(end->uscq, 2, RI_WC_SUCCESS);
 	expect_told(poll_one(end->urcq, 1, RI_WC_SUCCESS), RI_OP_RECV_UD, VEM_GRH + 40, RI_WC_GRH);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(end);
-	chunk_free(&m);
-	node_free(node);
-	vth_free(vth);
 }
 
 int

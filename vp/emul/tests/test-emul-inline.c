@@ -60,7 +60,7 @@ test_connected(gconstpointer adapter)
 {
 	const struct ri_wr send = {.opcode = RI_OP_SEND};
 	struct ri_wr write = {.opcode = RI_OP_RDMA_WRITE};
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 	struct ri_sge sge;
 
 	scene_open(&s, adapter);
@@ -86,7 +86,6 @@ test_connected(gconstpointer adapter)
 	g_assert_cmpuint(poll_one(s.b->urcq, 6, RI_WC_SUCCESS).byte_len, ==, 0);
 	assert_octets(s.mb.at, MOST, 10);
 	assert_octets(s.mb.at + 1024, MOST, 20);
-	scene_close(&s);
 }
 
 /* The peer refuses it as it refuses every Write, and the request that fails still has its length. */
@@ -94,7 +93,7 @@ static void
 test_refused(gconstpointer adapter)
 {
 	struct ri_wr write = {.opcode = RI_OP_RDMA_WRITE};
-	struct ends s;
+	struct ends s RI_AT_END(scene_close);
 
 	scene_open(&s, adapter);
 	bool ib = s.na->attr.transport == RI_TRANSPORT_IB;
@@ -105,24 +104,22 @@ test_refused(gconstpointer adapter)
 	poll_one(s.a->uscq, 1, ib ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
 	vth_run(s.vth);
 	g_assert_cmpint(end_state(s.b), ==, RI_QPS_ERROR);
-	scene_close(&s);
 }
 
 static void
 test_datagram(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, "emul:ib");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
 	struct ri_qp_init init = end_defaults(node);
 	struct ri_wr wr = {.opcode = RI_OP_SEND_UD};
-	struct chunk m = chunk_new(node, 1024, ALL_RW);
+	struct chunk m RI_AT_END(chunk_free) = chunk_new(node, 1024, ALL_RW);
 	struct ri_ah *ah;
-	struct end *end;
 
 	init.type = RI_QP_UD;
 	init.qkey = KEY;
 	init.max_inline = 100;
-	end = end_new(node, &init);
+	struct end *end RI_AT_END(end_free) = end_new(node, &init);
 	ah = ah_new(node, NULL, &wr.u.ud.ah);
 	wr.u.ud.qpn = qpn_of(end);
 	wr.u.ud.qkey = KEY;
@@ -133,19 +130,15 @@ test_datagram(void)
 	g_assert_cmpuint(poll_one(end->urcq, 1, RI_WC_SUCCESS).byte_len, ==, VEM_GRH + 100);
 	assert_octets(m.at + VEM_GRH, 100, 3);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(end);
-	chunk_free(&m);
-	node_free(node);
-	vth_free(vth);
 }
 
 /* More than the adapter claims is no queue pair; none asked for is none. */
 static void
 test_grants(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, adapter);
-	struct end *plain = end_new(node, NULL);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, adapter);
+	struct end *plain RI_AT_END(end_free) = end_new(node, NULL);
 	struct ri_qp_init init = end_defaults(node);
 	struct ri_map map;
 	struct ri_qp *qp = NULL;
@@ -158,9 +151,6 @@ test_grants(gconstpointer adapter)
 	g_assert_cmpuint(plain->init.max_inline, ==, 0);
 	g_assert_cmpint(post_octets(plain, &(struct ri_wr){.opcode = RI_OP_SEND}, 1, 1, 0), ==,
 			RI_ERR_LIMIT);
-	end_free(plain);
-	node_free(node);
-	vth_free(vth);
 }
 
 int

@@ -58,7 +58,7 @@ write_to(struct ends *p, uint64_t addr, uint32_t len)
 static void
 test_window(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	chunk_fill(&p.ma, 9);
@@ -71,13 +71,12 @@ test_window(gconstpointer adapter)
 	g_assert_cmpint(p.nb->p->qp->destroy(p.b->qp), ==, RI_ERR_BUSY);
 	write_to(&p, chunk_sge(&p.mb, 100, 0).addr, 51);
 	node_fault(p.nb, RI_EVENT_QP_BOUNDS, p.b);
-	tear_down(&p);
 }
 
 static void
 test_window_relative(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	chunk_fill(&p.ma, 9);
@@ -86,20 +85,18 @@ test_window_relative(gconstpointer adapter)
 	write_to(&p, 10, 40);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, 40, p.mb.at + 110, 40);
-	tear_down(&p);
 }
 
 static void
 test_bind_fails(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	bind(&p, 5000, 0);
 	poll_one(p.b->uscq, 1, RI_WC_MW_BIND);
 	vth_run(p.vth);
 	g_assert_cmpint(end_state(p.b), ==, RI_QPS_ERROR);
-	tear_down(&p);
 }
 
 static void
@@ -129,7 +126,7 @@ test_local_invalidate(gconstpointer adapter)
 static void
 test_remote_invalidate(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 	struct ri_wr wr = {
 		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 
@@ -152,7 +149,6 @@ test_remote_invalidate(gconstpointer adapter)
 	if (!p.ib)
 		g_assert_cmpuint(node_async(p.na, RI_EVENT_QP_TERMINATE_RECEIVED, p.a).detail, ==,
 				 0x0109);
-	tear_down(&p);
 }
 
 /* A queue pair without remote rights does not let its peer invalidate keys. */
@@ -162,7 +158,7 @@ test_invalidate_rights(gconstpointer adapter)
 	const struct ri_qp_attr attr = {.access = 0};
 	struct ri_wr wr = {
 		.wr_id = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	/* iWARP fixes the rights of a queue pair when it is created (test_not_claimed). */
@@ -177,7 +173,6 @@ test_invalidate_rights(gconstpointer adapter)
 		poll_one(p.b->urcq, 5, RI_WC_LOCAL_INVALIDATE);
 		poll_one(p.a->uscq, 4, RI_WC_REMOTE_INVALID_REQ);
 	}
-	tear_down(&p);
 }
 
 /* New ends; those of one node are privileged, as those of a privileged process are. */
@@ -186,8 +181,8 @@ privilege(struct ends *p, struct node *node)
 {
 	struct ri_qp_init init = end_defaults(node);
 
-	end_free(p->a);
-	end_free(p->b);
+	end_free(&p->a);
+	end_free(&p->b);
 	vth_run(p->vth);
 	node_forget(p->na);
 	node_forget(p->nb);
@@ -202,7 +197,7 @@ privilege(struct ends *p, struct node *node)
 static void
 test_stag_zero(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	privilege(&p, p.nb);
@@ -214,7 +209,6 @@ test_stag_zero(gconstpointer adapter)
 	if (!p.ib)
 		g_assert_cmpuint(node_async(p.na, RI_EVENT_QP_TERMINATE_RECEIVED, p.a).detail, ==,
 				 0x1100);
-	tear_down(&p);
 }
 
 /*
@@ -224,7 +218,7 @@ test_stag_zero(gconstpointer adapter)
 static void
 test_entry_lies(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(tear_down);
 
 	set_up(&p, adapter);
 	privilege(&p, p.na);
@@ -241,7 +235,6 @@ test_entry_lies(gconstpointer adapter)
 	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
 	poll_one(p.a->uscq, 2, RI_WC_LOCAL_QP);
 	poll_one(p.b->urcq, 3, RI_WC_SUCCESS);
-	tear_down(&p);
 }
 
 /* Abilities that are not claimed fail with their status; an entry that was written past the check fails when it runs. */
@@ -288,8 +281,8 @@ test_not_claimed(gconstpointer adapter)
 static void
 test_adapter(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(false);
-	struct node *node = node_new(vth, false, adapter);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_free) = node_new(vth, false, adapter);
 	const struct ri_device_ops *device = node->p->device;
 	struct ri_device_desc descs[4];
 	struct ri_port_attr port = {.size = sizeof(port)};
@@ -326,8 +319,6 @@ test_adapter(gconstpointer adapter)
 	attr.size = 16;
 	g_assert_cmpint(device->query(node->rnic, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.max_qp, ==, 0xeeeeeeee);
-	node_free(node);
-	vth_free(vth);
 }
 
 int

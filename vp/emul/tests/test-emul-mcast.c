@@ -48,12 +48,12 @@ scene_close(struct scene *s)
 	g_assert_cmpint(emul()->ah->destroy(s->ah), ==, RI_SUCCESS);
 	for (guint i = 0; i < ENDS; i++)
 		if (s->end[i] != NULL)
-			end_free(s->end[i]);
+			end_free(&s->end[i]);
 	chunk_free(&s->ma);
 	chunk_free(&s->mb);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	node_free(&s->na);
+	node_free(&s->nb);
+	vth_free(&s->vth);
 }
 
 static enum ri_status
@@ -122,7 +122,7 @@ expect_member(const struct end *end)
 static void
 test_members(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s, &group);
 	g_assert_true(s.na->attr.multicast);
@@ -141,7 +141,7 @@ test_members(void)
 	g_assert_cmpmem(s.mb.at + 1024 + 1024 + 24, 16, group.octets, 16);
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_SUCCESS);
 	g_assert_cmpint(detach(s.end[2], &group), ==, RI_ERR_INVALID_ARG);
-	end_free(s.end[1]); /* leaves the group by itself */
+	end_free(&s.end[1]); /* leaves the group by itself */
 	s.end[1] = NULL;
 	expect_member(s.end[0]);
 	send_group(&s, 2, VEM_QPN_GROUP, KEY);
@@ -150,7 +150,6 @@ test_members(void)
 	g_assert_cmpint(attach(s.end[2], &group), ==, RI_SUCCESS);
 	send_group(&s, 3, VEM_QPN_GROUP, KEY);
 	expect(&s, 2, 22);
-	scene_close(&s);
 }
 
 /* None of these gets it: another key, another group, no receive, a receive too short; and not all are told so. */
@@ -158,7 +157,7 @@ static void
 test_others_get_none(void)
 {
 	const struct ri_qp_attr key = {.qkey = KEY + 1};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s, &group);
 	g_assert_cmpint(attach(s.end[0], &group), ==, RI_SUCCESS); /* without a receive */
@@ -174,7 +173,6 @@ test_others_get_none(void)
 	send_group(&s, 3, VEM_QPN_GROUP, KEY + 1);
 	expect(&s, 1, 0);
 	expect(&s, 2, 12);
-	scene_close(&s);
 }
 
 /* Addresses of version 4 are groups, too; the number of a group alone reaches nobody. */
@@ -201,7 +199,7 @@ test_version_4(void)
 static void
 test_busy(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_sge sge;
 
 	scene_open(&s, &group);
@@ -232,7 +230,6 @@ test_busy(void)
 	expect(&s, 0, 20);
 	expect(&s, 1, 21);
 	expect(&s, 2, 12);
-	scene_close(&s);
 }
 
 static void
@@ -241,20 +238,17 @@ test_refused(void)
 	const struct ri_addr none = {.family = RI_ADDR_NONE, .octets = {0xff}};
 	const struct ri_ah_init far = {
 		.dest = group, .source = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
-	struct scene s;
-	struct end *rc;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_ah *ah = NULL;
 	uint32_t way;
 
 	scene_open(&s, &group);
-	rc = end_new(s.na, NULL);
+	struct end *rc RI_AT_END(end_free) = end_new(s.na, NULL);
 	g_assert_cmpint(attach(rc, &group), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(attach(s.end[0], &alone), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(attach(s.end[0], &none), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(detach(s.end[0], &group), ==, RI_ERR_INVALID_ARG);
 	g_assert_cmpint(emul()->ah->create(s.na->pd, &far, &ah, &way), ==, RI_ERR_NO_ROUTE);
-	end_free(rc);
-	scene_close(&s);
 }
 
 int

@@ -17,8 +17,8 @@ qpn_of(const struct end *end)
 static void
 test_ports(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *n = node_new(vth, false, "emul:iwarp");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *n RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
 	struct vem_fabric *fabric = n->context->rnic->fabric;
 	const uint32_t count = UINT16_MAX + 1u - FIRST_PORT, spare = 12345;
 	struct ri_listen *taken = g_new0(struct ri_listen, count);
@@ -48,16 +48,14 @@ test_ports(void)
 	pthread_mutex_unlock(&fabric->lock);
 	g_free(taken);
 	node_run(n);
-	node_free(n);
-	vth_free(vth);
 }
 
 /* The number of a queue pair is not given to another one while it exists: windows and datagrams go by it. */
 static void
 test_queue_pairs(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *n = node_new(vth, false, "emul:iwarp");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *n RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
 	struct vem_fabric *fabric = n->context->rnic->fabric;
 	struct ri_qp_init init = end_defaults(n);
 	struct end *a, *b, *c;
@@ -70,16 +68,14 @@ test_queue_pairs(void)
 	fabric->last_qpn = 0xfffffd;
 	c = end_new(n, &init);
 	g_assert_cmpuint(qpn_of(c), ==, 3);
-	end_free(a);
+	end_free(&a);
 	fabric->last_qpn = 0xfffffd;
 	a = end_new(n, &init);
 	g_assert_cmpuint(qpn_of(a), ==, 0xfffffe);
-	end_free(a);
-	end_free(b);
-	end_free(c);
+	end_free(&a);
+	end_free(&b);
+	end_free(&c);
 	node_run(n);
-	node_free(n);
-	vth_free(vth);
 }
 
 /* Each fabric begins elsewhere: a program that runs again does not take the numbers of the one before. */
@@ -90,9 +86,10 @@ test_random_start(void)
 	unsigned equal = 0, wide = 0;
 
 	for (guint i = 0; i < G_N_ELEMENTS(first); i++) {
-		struct vth *vth = vth_new(false);
-		struct node *n = node_new(vth, false, "emul:ib");
-		struct end *a = end_new(n, NULL), *b = end_new(n, NULL);
+		struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+		struct node *n RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+		struct end *a RI_AT_END(end_free) = end_new(n, NULL);
+		struct end *b RI_AT_END(end_free) = end_new(n, NULL);
 
 		first[i] = qpn_of(a);
 		g_assert_cmpuint(first[i], >=, 2);
@@ -101,10 +98,6 @@ test_random_start(void)
 		wide += first[i] > 0xffff;
 		for (guint k = 0; k < i; k++)
 			equal += first[k] == first[i];
-		end_free(a);
-		end_free(b);
-		node_free(n);
-		vth_free(vth);
 	}
 	g_assert_cmpuint(equal, <, 2);
 	g_assert_cmpuint(wide, >, 0);
@@ -114,8 +107,8 @@ test_random_start(void)
 static void
 test_fabrics(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *n = node_new(vth, false, "emul:ib");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *n RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
 	const struct vem_fabric *lasting = n->context->rnic->fabric;
 
 	for (uint32_t i = 0; i < 1u << VEM_FABRIC_BITS; i++) {
@@ -125,8 +118,6 @@ test_fabrics(void)
 		g_assert_cmpuint(other->number, !=, lasting->number);
 		vem_fabric_put(other);
 	}
-	node_free(n);
-	vth_free(vth);
 }
 
 int

@@ -97,16 +97,16 @@ open_threaded(struct shared *s, enum ri_qp_type type)
 static void
 close_threaded(struct shared *s)
 {
-	end_free(s->p.a);
-	end_free(s->p.b);
+	end_free(&s->p.a);
+	end_free(&s->p.b);
 	node_run(s->p.na);
 	node_forget(s->p.na);
 	node_forget(s->p.nb);
 	chunk_free(&s->p.ma);
 	chunk_free(&s->p.mb);
-	node_close(s->p.na);
-	node_close(s->p.nb);
-	vth_free(s->p.vth);
+	node_close(&s->p.na);
+	node_close(&s->p.nb);
+	vth_free(&s->p.vth);
 }
 
 /* In each life both ends have new numbers; in every third b is destroyed. */
@@ -133,7 +133,7 @@ test_connected(gconstpointer type)
 		while (atomic_load(&s.sent) < before + 8 && g_get_monotonic_time() < until)
 			receive_some(s.p.b, &s.p.mb);
 		if (life % 3 == 0) {
-			end_free(s.p.b);
+			end_free(&s.p.b);
 			s.p.b = end_of_type(s.p.nb, (enum ri_qp_type)GPOINTER_TO_INT(type));
 		}
 		take_down(s.p.a);
@@ -234,7 +234,7 @@ test_group(void)
 	GThread *thread;
 
 	open_threaded(&s, RI_QP_RC);
-	end_free(s.p.a);
+	end_free(&s.p.a);
 	s.p.a = ud_new(s.p.na, 16);
 	ah = ah_new(s.p.na, &init, &s.way);
 	thread = g_thread_new("send", send_to_group, &s);
@@ -250,7 +250,7 @@ test_group(void)
 		g_assert_cmpint(emul()->qp->mcast_detach(member[1]->qp, &group), ==, RI_SUCCESS);
 		for (guint i = 0; i < G_N_ELEMENTS(member); i++) {
 			receive_some(member[i], &s.p.mb);
-			end_free(member[i]);
+			end_free(&member[i]);
 		}
 	}
 	for (gint64 until = node_deadline();

@@ -99,7 +99,7 @@ test_misfits(void)
 
 		pair_open(&p, RI_QP_RC, false);
 		if (how == KIND) {
-			end_free(p.b);
+			end_free(&p.b);
 			p.b = end_of_type(p.nb, RI_QP_UC);
 			p.to_b.qpn = qpn_of(p.b);
 		}
@@ -307,7 +307,7 @@ test_strangers(void)
 		if (life == 0)
 			g_assert_cmpint(end_modify(c, RI_QPS_IDLE), ==, RI_SUCCESS);
 	}
-	end_free(c);
+	end_free(&c);
 	pair_close(&p);
 }
 
@@ -328,7 +328,7 @@ test_goes(void)
 			if (way == 2)
 				g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
 		}
-		end_free(p.b);
+		end_free(&p.b);
 		p.b = NULL;
 		if (way == 1)
 			g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
@@ -390,9 +390,12 @@ test_ranges(void)
 static void
 test_others(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *ib = node_new(vth, false, "emul:ib"), *iw = node_new(vth, false, "emul:iwarp");
-	struct end *ud = ud_new(ib, 8), *rc = end_new(iw, NULL), *cm = end_new(ib, NULL);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *iw RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
+	struct end *ud RI_AT_END(end_free) = ud_new(ib, 8);
+	struct end *rc RI_AT_END(end_free) = end_new(iw, NULL);
+	struct end *cm RI_AT_END(end_free) = end_new(ib, NULL);
 	struct ri_service nobody = {.kind = RI_SERVICE_PORT, .port = 0x1234};
 	struct ri_cm_params params = node_params(&nobody);
 	struct ri_peer peer = peer_params(ud, 1, 1);
@@ -405,12 +408,6 @@ test_others(void)
 	g_assert_cmpint(peer_send(cm, &peer), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(peer_receive(cm, &peer), ==, RI_ERR_INVALID_STATE);
 	node_cm(ib, RI_CM_FAILED, cm);
-	end_free(ud);
-	end_free(rc);
-	end_free(cm);
-	node_free(ib);
-	node_free(iw);
-	vth_free(vth);
 }
 
 int

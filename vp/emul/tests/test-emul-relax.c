@@ -115,7 +115,7 @@ destroy(void *arg)
 	if (s->where == REGION)
 		chunk_free(&s->m);
 	else
-		end_free(s->b);
+		end_free(&s->b);
 	atomic_store(&s->done, true);
 	return NULL;
 }
@@ -154,10 +154,10 @@ run(enum inside where, bool old)
 	node_run(s.na);
 	node_forget(s.na);
 	node_forget(s.nb);
-	end_free(s.a);
+	end_free(&s.a);
 	if (where == REGION) {
 		node_forget(s.nb);
-		end_free(s.b);
+		end_free(&s.b);
 	} else {
 		chunk_free(&s.m);
 	}
@@ -165,9 +165,9 @@ run(enum inside where, bool old)
 		node_unshare(s.nb);
 	node_forget(s.na);
 	node_forget(s.nb);
-	node_close(s.na);
-	node_close(s.nb);
-	vth_free(s.vth);
+	node_close(&s.na);
+	node_close(&s.nb);
+	vth_free(&s.vth);
 }
 
 static void

@@ -40,10 +40,10 @@ scene_close(struct scene *s)
 {
 	stop_listening(s);
 	if (s->na != NULL)
-		node_free(s->na);
+		node_free(&s->na);
 	if (s->nb != NULL)
-		node_free(s->nb);
-	vth_free(s->vth);
+		node_free(&s->nb);
+	vth_free(&s->vth);
 }
 
 /* `patience` is the timeout in nanoseconds, or RI_NEVER. */
@@ -83,7 +83,7 @@ told(struct scene *s, uint64_t n, enum ri_service_status status)
 static void
 test_found(gconstpointer kind)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_event event;
 
 	scene_open(&s, (enum ri_service_kind)GPOINTER_TO_INT(kind));
@@ -109,7 +109,6 @@ test_found(gconstpointer kind)
 	event = node_cm(s.na, RI_CM_SERVICE_REPLY, ASK(1));
 	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_NO_QP);
 	g_assert_cmpuint(event.qpn, ==, 0);
-	scene_close(&s);
 }
 
 /* No listener; too many queries; no route; no answer. */
@@ -118,7 +117,7 @@ test_not_found(void)
 {
 	struct ri_cm_params far = node_params(NULL);
 	struct ri_request *first;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s, RI_SERVICE_PORT);
 	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
@@ -144,28 +143,26 @@ test_not_found(void)
 	node_silent(s.na);
 	vth_advance(s.vth, 2000);
 	told(&s, 5, RI_SERVICE_REJECTED);
-	scene_close(&s);
 }
 
 /* The listener is destroyed before the query was delivered. */
 static void
 test_listener_goes(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s, RI_SERVICE_PORT);
 	g_assert_cmpint(query_start(&s, 1, RI_NEVER), ==, RI_SUCCESS);
 	stop_listening(&s);
 	told(&s, 1, RI_SERVICE_UNKNOWN);
 	node_silent(s.nb);
-	scene_close(&s);
 }
 
 /* The querying side gives up, before and after the query was delivered, and after the answer. */
 static void
 test_cancel(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s, RI_SERVICE_PORT);
 	const struct ri_cm_ops *cm = s.na->p->cm;
@@ -182,7 +179,6 @@ test_cancel(void)
 	cm->resolve_cancel(s.na->context, 101);
 	vth_advance(s.vth, 5000);
 	node_silent(s.na);
-	scene_close(&s);
 }
 
 /* Either adapter is closed in the middle. */
@@ -197,7 +193,7 @@ test_adapter_goes(void)
 	(void)asked(&s);
 	node_forget(s.nb);
 	stop_listening(&s);
-	node_free(s.nb);
+	node_free(&s.nb);
 	s.nb = NULL;
 	node_run(s.na);
 	told(&s, 1, RI_SERVICE_UNKNOWN);
@@ -207,7 +203,7 @@ test_adapter_goes(void)
 	scene_open(&s, RI_SERVICE_PORT);
 	g_assert_cmpint(query_start(&s, 1, 1000), ==, RI_SUCCESS);
 	struct ri_request *request = asked(&s);
-	node_free(s.na);
+	node_free(&s.na);
 	s.na = NULL;
 	g_assert_true(node_cm(s.nb, RI_CM_REQUEST_GONE, LISTEN).request == request);
 	scene_close(&s);
@@ -217,13 +213,13 @@ test_adapter_goes(void)
 static void
 test_kinds(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_params params;
 
 	scene_open(&s, RI_SERVICE_PORT);
 	const struct ri_cm_ops *cm = s.na->p->cm;
 	struct end *a = end_new(s.na, NULL);
-	struct end *b = end_new(s.nb, NULL);
+	struct end *b RI_AT_END(end_free) = end_new(s.nb, NULL);
 
 	params = node_params(&s.service);
 	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
@@ -239,16 +235,14 @@ test_kinds(void)
 	g_assert_cmpint(cm->accept(wants_connection, b->qp, &params), ==, RI_SUCCESS);
 	node_cm(s.na, RI_CM_ESTABLISHED, a);
 	node_cm(s.nb, RI_CM_ESTABLISHED, b);
-	end_free(a);
+	end_free(&a);
 	node_cm(s.nb, RI_CM_BROKEN, b);
-	end_free(b);
-	scene_close(&s);
 }
 
 static void
 test_refusals(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	const struct ri_service_answer bad = {.status = RI_SERVICE_STATUS_COUNT};
 	static const char text[181];
 	const struct ri_service_answer longish = {.pdata = text, .pdata_len = 137};
@@ -261,7 +255,7 @@ test_refusals(void)
 	struct node *iwarp = node_new(s.vth, false, "emul:iwarp");
 
 	g_assert_cmpint(cm->resolve(iwarp->context, 1, &params), ==, RI_ERR_UNSUPPORTED);
-	node_free(iwarp);
+	node_free(&iwarp);
 	params.pdata = text;
 	params.pdata_len = sizeof(text);
 	g_assert_cmpint(cm->resolve(s.na->context, 1, &params), ==, RI_ERR_INVALID_ARG);
@@ -288,7 +282,6 @@ test_refusals(void)
 	g_assert_cmpint(cm->resolve_answer(event.request, &full), ==, RI_SUCCESS);
 	g_assert_cmpuint(node_cm(s.na, RI_CM_SERVICE_REPLY, (const void *)(uintptr_t)2).pdata_len,
 			 ==, 136);
-	scene_close(&s);
 }
 
 int

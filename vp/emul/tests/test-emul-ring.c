@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ri_at_end.h"
 #include "shm/vem_ring.h"
 #include "vsw_guard.h"
 
@@ -94,7 +95,7 @@ entry_check(const struct vem_ring_entry *entry, uint32_t number)
 static void
 test_laps(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 	uint32_t written = 0, seen = 0;
 
@@ -116,14 +117,13 @@ test_laps(void)
 	}
 	g_assert_false(e.in.broken);
 	g_assert_false(e.out.broken);
-	ends_free(&e);
 }
 
 /* A full ring refuses, asks for a wake-up, and has room when the reader has released. */
 static void
 test_full(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 	uint32_t written = 0;
 
@@ -148,13 +148,12 @@ test_full(void)
 	vem_ring_take(&e.in, &entry);
 	g_assert_false(vem_ring_release(&e.in)); /* it waits no more */
 	g_assert_true(vem_ring_look(&e.in, &entry) == false && !e.in.broken);
-	ends_free(&e);
 }
 
 static void
 test_sleep(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 	uint8_t head[VEM_RING_HEAD] = {0};
 
@@ -179,7 +178,6 @@ test_sleep(void)
 	vem_ring_awake(&e.in);
 	g_assert_nonnull(vem_ring_begin(&e.out, 0));
 	g_assert_false(vem_ring_end(&e.out, head, 0, false));
-	ends_free(&e);
 }
 
 /* Of the longest entries, each of which crosses the level from which on copies go around the caches. */
@@ -187,7 +185,7 @@ static void
 test_copy(void)
 {
 	static uint8_t from[VEM_RING_MAX + 64];
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 	uint8_t head[VEM_RING_HEAD] = {0};
 
@@ -205,7 +203,6 @@ test_copy(void)
 		vem_ring_take(&e.in, &entry);
 		(void)vem_ring_release(&e.in);
 	}
-	ends_free(&e);
 }
 
 /* A lap whose copies take these numbers of ticks for 256 lines, one for each way; returns the way it goes. */
@@ -331,20 +328,19 @@ read_all(struct vem_ring_in *in)
 static void
 test_threads(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	pthread_t thread;
 
 	g_assert_cmpint(pthread_create(&thread, NULL, writer_run, &e.out), ==, 0);
 	read_all(&e.in);
 	pthread_join(thread, NULL);
-	ends_free(&e);
 }
 
 /* A child has no mapping of its parent's; it attaches by the descriptor. */
 static void
 test_processes(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	pid_t child = fork();
 	int status = 0;
 
@@ -363,13 +359,12 @@ test_processes(void)
 	read_all(&e.in);
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
-	ends_free(&e);
 }
 
 static void
 test_fork(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	unsigned char in_core;
 	pid_t child = fork();
 	int status = 0;
@@ -381,7 +376,6 @@ test_fork(void)
 			      : EXIT_FAILURE);
 	g_assert_cmpint(waitpid(child, &status, 0), ==, child);
 	g_assert_cmpint(status, ==, 0);
-	ends_free(&e);
 }
 
 /* --- sides that lie ----------------------------------------------------------------------- */
@@ -398,7 +392,7 @@ word_set(struct pipe_ends *e, uint64_t word)
 static void
 expect_broken(uint64_t first, uint64_t word)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 
 	e.in.read = e.in.released = first;
@@ -408,7 +402,6 @@ expect_broken(uint64_t first, uint64_t word)
 	g_assert_false(vem_ring_sleep(&e.in)); /* whoever reads it ends the link first */
 	word_set(&e, UINT64_C(1) << 32);
 	g_assert_false(vem_ring_look(&e.in, &entry)); /* for good */
-	ends_free(&e);
 }
 
 static void
@@ -432,7 +425,7 @@ test_reader_lies(void)
 	static const uint64_t lies[] = {1, VEM_RING_LINES, UINT64_MAX / 2, 5000, UINT64_C(1) << 63};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(lies); i++) {
-		struct pipe_ends e = ends_new();
+		struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 		uint32_t written = 0;
 
 		/* The longest entry does not fit any more, so the writer looks at the index. */
@@ -444,7 +437,6 @@ test_reader_lies(void)
 		g_assert_null(vem_ring_begin(&e.out, VEM_RING_MAX));
 		g_assert_true(e.out.broken);
 		g_assert_null(vem_ring_begin(&e.out, 0));
-		ends_free(&e);
 	}
 }
 
@@ -453,7 +445,7 @@ static void
 test_random(void)
 {
 	for (unsigned round = 0; round < 300; round++) {
-		struct pipe_ends e = ends_new();
+		struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 		struct vem_ring_entry entry;
 		unsigned looked = 0;
 
@@ -478,7 +470,6 @@ test_random(void)
 			(void)vem_ring_release(&e.in);
 		}
 		g_assert_cmpuint(looked, <=, VEM_RING_LINES);
-		ends_free(&e);
 	}
 }
 
@@ -506,7 +497,7 @@ scribble(void *arg)
 static void
 test_scribbler(void)
 {
-	struct pipe_ends e = ends_new();
+	struct pipe_ends e RI_AT_END(ends_free) = ends_new();
 	struct vem_ring_entry entry;
 	pthread_t thread;
 	unsigned read = 0, broken = 0;
@@ -529,7 +520,6 @@ test_scribbler(void)
 	pthread_join(thread, NULL);
 	g_test_message("%u entries, %u ends", read, broken);
 	g_assert_cmpuint(broken, >, 0);
-	ends_free(&e);
 }
 
 /* --- descriptors that are no rings -------------------------------------------------------- */

@@ -211,7 +211,7 @@ prepare(struct ri_host *host)
 static void
 test_comes_and_goes(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct account before = account_settled(&t);
 
 	for (unsigned life = 0; life < 3; life++) {
@@ -224,7 +224,6 @@ test_comes_and_goes(void)
 		back_to_idle(t.a);
 		account_is(&t, &before);
 	}
-	two_free(&t);
 }
 
 /* A link that ends is not found any more by anybody who looks for one. */
@@ -234,7 +233,7 @@ test_ending(void)
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 
 	for (unsigned how = 0; how < 2; how++) {
-		struct two t = two_new();
+		struct two t RI_AT_END(two_free) = two_new();
 		struct vem_shm *shm = fabric_of(t.node[0])->shm;
 		enum ri_cm_reason reason;
 		char name[VEM_PLACE_NAME];
@@ -263,7 +262,6 @@ test_ending(void)
 		back_to_idle(t.a);
 		back_to_idle(t.b);
 		connect_at(t.a, t.b, PORT);
-		two_free(&t);
 	}
 }
 
@@ -272,7 +270,7 @@ static void
 test_queue(void)
 {
 	const struct vem_packet packet = {.magic = VEM_PACKET_MAGIC, .kind = VEM_PACKET_QUERY_END};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct vem_link *link;
 
 	connect_at(t.a, t.b, PORT);
@@ -285,7 +283,6 @@ test_queue(void)
 	g_assert_cmpuint(link->queued, ==, VEM_LINK_QUEUE);
 	unlock(t.node[0]);
 	unlock(t.node[1]);
-	two_free(&t);
 }
 
 /* Each of the connections that wait for room in a ring has the first turn at some time. */
@@ -295,7 +292,7 @@ test_turns(void)
 	enum {
 		MORE = 3
 	};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct end *a[MORE], *b[MORE];
 	bool first[VEM_SLOTS] = {false};
 	unsigned count = 0;
@@ -320,12 +317,11 @@ test_turns(void)
 	node_forget(t.node[0]);
 	node_forget(t.node[1]);
 	for (unsigned i = 0; i < MORE; i++) {
-		end_free(a[i]);
-		end_free(b[i]);
+		end_free(&a[i]);
+		end_free(&b[i]);
 		node_forget(t.node[0]);
 		node_forget(t.node[1]);
 	}
-	two_free(&t);
 }
 
 /* --- calls that are refused ------------------------------------------------------------------------- */
@@ -340,8 +336,8 @@ test_scarce(void)
 		return;
 	}
 	for (unsigned used = 0; used < 2; used++) {
-		struct two t = two_new_with(prepare);
-		struct end *end = end_new(t.node[0], NULL);
+		struct two t RI_AT_END(two_free) = two_new_with(prepare);
+		struct end *end RI_AT_END(end_free) = end_new(t.node[0], NULL);
 		struct vem_qp *qp = end_qp(end);
 		struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 		struct ri_cm_params params = node_params(&service);
@@ -385,8 +381,6 @@ test_scarce(void)
 			g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
 		emul()->cm->listen_destroy(listen);
 		node_forget(t.node[1]);
-		end_free(end);
-		two_free(&t);
 	}
 }
 #else
@@ -403,7 +397,7 @@ test_name(void)
 {
 	const struct ri_service service = {.kind = RI_SERVICE_PORT,
 					   .port = GUINT16_TO_BE(PORT + 7)};
-	struct two t = two_new_with(prepare);
+	struct two t RI_AT_END(two_free) = two_new_with(prepare);
 	const struct account before = account_settled(&t);
 	struct vem_shm *shm = fabric_of(t.node[0])->shm;
 	struct vem_name *name;
@@ -420,14 +414,13 @@ test_name(void)
 		vem_shm_name_give(name);
 		account_is(&t, &before);
 	}
-	two_free(&t);
 }
 
 /* Of two threads that would sleep for all, one does. */
 static void
 test_leaders(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct account before = account_settled(&t);
 	void *engine = t.node[0]->rnic;
 	int fd;
@@ -440,7 +433,6 @@ test_leaders(void)
 		vem_shm_bell_leave(engine);
 		account_is(&t, &before);
 	}
-	two_free(&t);
 }
 
 /* An attempt that is given up before its link is there is not requested when it comes up. */
@@ -448,7 +440,7 @@ static void
 test_given_up(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_cm_ops *cm = emul()->cm;
 	struct ri_cm_params params = node_params(&service);
 	struct ri_listen *listen;
@@ -476,7 +468,6 @@ test_given_up(void)
 	}
 	node_silent(t.node[1]);
 	cm->listen_destroy(listen);
-	two_free(&t);
 }
 
 /* --- patience --------------------------------------------------------------------------------------- */
@@ -485,7 +476,7 @@ test_given_up(void)
 static void
 test_patience(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct chunk *ca = p.na == t.node[0] ? &t.ca : &t.cb, *cb = ca == &t.ca ? &t.cb : &t.ca;
 
@@ -505,16 +496,15 @@ test_patience(void)
 		poll_wait(p.b->urcq, i, RI_WC_SUCCESS);
 		rests(p.a);
 	}
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* An answer is there, and nobody has read it when the time is over: the request is not lost. */
 static void
 test_unread(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct chunk *ca = p.na == t.node[0] ? &t.ca : &t.cb, *cb = ca == &t.ca ? &t.cb : &t.ca;
 	struct vem_ring_entry entry;
@@ -545,9 +535,8 @@ test_unread(void)
 		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
 		poll_wait(p.b->urcq, i, RI_WC_SUCCESS);
 	}
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 static void
@@ -563,8 +552,9 @@ post_to(struct end *from, uint64_t id, const struct chunk *c, uint32_t way, uint
 static void
 test_dropped(void)
 {
-	struct two t = two_new();
-	struct end *from = ud_new(t.node[0], 64), *to = ud_new(t.node[1], 64);
+	struct two t RI_AT_END(two_free) = two_new();
+	struct end *from RI_AT_END(end_free) = ud_new(t.node[0], 64);
+	struct end *to RI_AT_END(end_free) = ud_new(t.node[1], 64);
 	uint32_t way;
 	struct ri_ah *ah = ah_new(t.node[0], NULL, &way);
 	uint64_t id = 0;
@@ -593,9 +583,6 @@ test_dropped(void)
 		}
 	}
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(from);
-	end_free(to);
-	two_free(&t);
 }
 
 /* The test is skipped: valgrind has a limit of its own. */
@@ -616,8 +603,9 @@ no_limit(void)
 static void
 test_dials(void)
 {
-	struct two t = two_new();
-	struct end *from = ud_new(t.node[0], 8), *to = ud_new(t.node[1], 8);
+	struct two t RI_AT_END(two_free) = two_new();
+	struct end *from RI_AT_END(end_free) = ud_new(t.node[0], 8);
+	struct end *to RI_AT_END(end_free) = ud_new(t.node[1], 8);
 	const struct account before = account_settled(&t);
 	struct vem_shm *shm = fabric_of(t.node[0])->shm;
 	uint32_t way;
@@ -638,9 +626,6 @@ test_dials(void)
 		rests(from);
 	}
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(from);
-	end_free(to);
-	two_free(&t);
 }
 
 /* This process has a descriptor for a socket, and none for a link: a datagram is dropped, and its name is not dialed all the time. */
@@ -650,8 +635,9 @@ test_undialed(void)
 	if (no_limit())
 		return;
 
-	struct two t = two_new();
-	struct end *from = ud_new(t.node[0], 8), *to = ud_new(t.node[1], 8);
+	struct two t RI_AT_END(two_free) = two_new();
+	struct end *from RI_AT_END(end_free) = ud_new(t.node[0], 8);
+	struct end *to RI_AT_END(end_free) = ud_new(t.node[1], 8);
 	struct rlimit limit, few;
 	uint32_t way;
 	struct ri_ah *ah = ah_new(t.node[0], NULL, &way);
@@ -679,9 +665,6 @@ test_undialed(void)
 	poll_wait(from->uscq, 2, RI_WC_SUCCESS);
 	poll_wait(to->urcq, 2, RI_WC_SUCCESS);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(from);
-	end_free(to);
-	two_free(&t);
 }
 
 /* A process that has no descriptor for who dials it does not look all the time, and answers when it has one. */
@@ -692,7 +675,7 @@ test_full(void)
 		return;
 
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
-	struct two t = two_new_with(prepare);
+	struct two t RI_AT_END(two_free) = two_new_with(prepare);
 	struct ri_cm_params params = node_params(&service);
 	struct rlimit limit, few;
 	struct ri_listen *listen;
@@ -730,7 +713,6 @@ test_full(void)
 			g_usleep(500);
 	}
 	emul()->cm->listen_destroy(listen);
-	two_free(&t);
 }
 
 /* --- groups ------------------------------------------------------------------------------------------- */
@@ -742,9 +724,10 @@ test_members(void)
 	enum {
 		MEMBERS = 3
 	};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_ah_init init = {.dest = group};
-	struct end *from = ud_new(t.node[0], 8), *to[MEMBERS];
+	struct end *from RI_AT_END(end_free) = ud_new(t.node[0], 8);
+	struct end *to[MEMBERS];
 	uint32_t way;
 	struct ri_ah *ah = ah_new(t.node[0], &init, &way);
 	struct account before;
@@ -776,19 +759,17 @@ test_members(void)
 	}
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < MEMBERS; i++)
-		end_free(to[i]);
-	end_free(from);
-	two_free(&t);
+		end_free(&to[i]);
 }
 
 /* The port goes down while a datagram is on its way around a group: the next one begins with the first process again. */
 static void
 test_port(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_ah_init init = {.dest = group};
-	struct vth *vth = vth_new(true);
-	struct node *third = node_new(vth, true, "shm:ib");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *third RI_AT_END(node_free) = node_new(vth, true, "shm:ib");
 	struct end *from = ud_new(t.node[0], 64), *to = ud_new(t.node[1], 64);
 	struct end *last = ud_new(third, 64);
 	uint32_t way;
@@ -823,13 +804,10 @@ test_port(void)
 	poll_wait(to->urcq, id, RI_WC_SUCCESS);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
 	node_forget(t.node[0]);
-	end_free(from);
-	end_free(to);
-	end_free(last);
+	end_free(&from);
+	end_free(&to);
+	end_free(&last);
 	node_forget(third);
-	node_free(third);
-	vth_free(vth);
-	two_free(&t);
 }
 
 int

@@ -78,7 +78,7 @@ written(struct two *t, unsigned side)
 static void
 test_answered(void)
 {
-	struct two t = connected();
+	struct two t RI_AT_END(two_free) = connected();
 	struct ri_wc wc;
 	unsigned carried = 0;
 	uint64_t before = 0;
@@ -104,7 +104,6 @@ test_answered(void)
 		}
 	}
 	g_assert_cmpuint(carried, >, 100);
-	two_free(&t);
 }
 
 /*
@@ -158,7 +157,7 @@ static void
 test_first(void)
 {
 	for (unsigned round = 0; round < 20; round++) {
-		struct two t = connected();
+		struct two t RI_AT_END(two_free) = connected();
 		uint64_t before = written(&t, 1);
 		struct ri_wc wc;
 
@@ -169,7 +168,6 @@ test_first(void)
 		/* A service thread may have had something to write, too. */
 		g_assert_cmpuint(written(&t, 1) - before, >=, 1);
 		poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
-		two_free(&t);
 	}
 }
 
@@ -177,7 +175,7 @@ test_first(void)
 static void
 test_no_more(void)
 {
-	struct two t = connected();
+	struct two t RI_AT_END(two_free) = connected();
 	uint64_t before = 0;
 	struct ri_wc wc;
 
@@ -194,14 +192,13 @@ test_no_more(void)
 		g_assert_true(i < 2 * TALK || written(&t, 1) - before >= 1);
 		poll_wait(t.a->uscq, i, RI_WC_SUCCESS);
 	}
-	two_free(&t);
 }
 
 /* What an answer has acknowledged is not acknowledged again by the polls behind it. */
 static void
 test_once(void)
 {
-	struct two t = connected();
+	struct two t RI_AT_END(two_free) = connected();
 	struct ri_wc wc;
 	unsigned once = 0;
 
@@ -223,14 +220,13 @@ test_once(void)
 		poll_wait(t.b->uscq, turn, RI_WC_SUCCESS);
 	}
 	g_assert_cmpuint(once, >, 20);
-	two_free(&t);
 }
 
 /* The program that has received does nothing more. */
 static void
 test_silent(void)
 {
-	struct two t = connected();
+	struct two t RI_AT_END(two_free) = connected();
 	struct ri_wc wc;
 
 	for (uint64_t i = 0; i < 50; i++) {
@@ -241,14 +237,13 @@ test_silent(void)
 			continue;
 		poll_wait(t.a->uscq, i, RI_WC_SUCCESS);
 	}
-	two_free(&t);
 }
 
 /* It polls on, and does not answer: the ACK leaves soon. If there are two of them, it leaves at once. */
 static void
 test_polled(void)
 {
-	struct two t = connected();
+	struct two t RI_AT_END(two_free) = connected();
 	unsigned soon = 0, both = 0;
 	struct ri_wc wc;
 
@@ -282,7 +277,6 @@ test_polled(void)
 	/* The service thread may be in the way of some. */
 	g_assert_cmpuint(soon, >, 20);
 	g_assert_cmpuint(both, >, 20);
-	two_free(&t);
 }
 
 /* It disconnects, or destroys its queue pair, before it polls again. */
@@ -290,7 +284,7 @@ static void
 test_left(void)
 {
 	for (unsigned round = 0; round < 20; round++) {
-		struct two t = connected();
+		struct two t RI_AT_END(two_free) = connected();
 		struct ri_wc wc;
 
 		talk(&t);
@@ -302,11 +296,10 @@ test_left(void)
 			g_assert_cmpint(t.node[1]->p->cm->disconnect(t.b->qp, NULL, 0), ==,
 					RI_SUCCESS);
 		} else {
-			end_free(t.b);
+			end_free(&t.b);
 			t.b = NULL;
 		}
 		poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
-		two_free(&t);
 	}
 }
 
@@ -356,7 +349,7 @@ test_exit(void)
 	for (unsigned round = 0; round < 21; round++) {
 		static const char *const ways[] = {"exit", "return", "_exit"};
 		unsigned answers = round % 3 == 2 ? 0 : TALK;
-		struct end *end = end_new(node, NULL);
+		struct end *end RI_AT_END(end_free) = end_new(node, NULL);
 		int status;
 		pid_t pid = fork();
 
@@ -379,17 +372,15 @@ test_exit(void)
 		g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 		g_assert_cmpint(status, ==, 0);
 		node_cm(node, RI_CM_BROKEN, end);
-		end_free(end);
 	}
 	cm->listen_destroy(listen);
 	chunk_free(&c);
 	node_forget(node);
-	node_free(node);
-	vth_free(vth);
+	node_free(&node);
+	vth_free(&vth);
 
 	/* Whoever opens an adapter removes the names that the processes have left. */
-	struct two t = two_new();
-	two_free(&t);
+	struct two t RI_AT_END(two_free) = two_new();
 }
 
 int

@@ -142,7 +142,7 @@ static void
 test_request(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 1)};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_rnic_attr *attr = &t.node[1]->attr;
 	const struct ri_cm_ops *cm = t.node[1]->p->cm;
 	struct ri_cm_params params = node_params(&service);
@@ -191,7 +191,6 @@ test_request(void)
 	g_assert_cmpuint(slots_of(link), ==, slots);
 	cm->listen_destroy(listen);
 	g_assert_cmpint(end_state(t.b), ==, RI_QPS_RTS);
-	two_free(&t);
 }
 
 /* --- connections by attributes ------------------------------------------------------------------ */
@@ -200,7 +199,7 @@ test_request(void)
 static void
 test_join(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct vem_fabric *fabric = fabric_of(p.nb);
 	struct vem_link *link;
@@ -232,16 +231,15 @@ test_join(void)
 		g_test_message("altered: %d", alter);
 		g_assert_true((atomic_load(&end_qp(p.b)->remote) != NULL) == (alter == 0));
 	}
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* Lives that knock have numbers, and 0 is none, also when all have been used. */
 static void
 test_knocks(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct vem_fabric *fabric = fabric_of(p.nb);
 	uint32_t last = 0;
@@ -258,9 +256,8 @@ test_knocks(void)
 		last = knock_of(p.b);
 		back_to_idle(p.b);
 	}
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */
@@ -284,7 +281,7 @@ entry_comes(struct vem_remote *remote, struct vem_wire wire, uint32_t length)
 static void
 test_unreliable(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_UC);
 	struct chunk *ca = p.na == t.node[0] ? &t.ca : &t.cb, *cb = ca == &t.ca ? &t.cb : &t.ca;
 	struct vem_remote *remote;
@@ -311,9 +308,8 @@ test_unreliable(void)
 		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
 		poll_wait(p.b->urcq, i, RI_WC_SUCCESS);
 	}
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* As many Reads as its depth allows may wait for their answers, and none more. */
@@ -321,7 +317,7 @@ static void
 test_depth(void)
 {
 	for (uint32_t ird = 1; ird <= 4; ird++) {
-		struct two t = two_new();
+		struct two t RI_AT_END(two_free) = two_new();
 		struct vem_remote *remote;
 
 		connect_at(t.a, t.b, PORT);
@@ -341,7 +337,6 @@ test_depth(void)
 		}
 		g_assert_true(remote->refused);
 		g_assert_null(node_path(t.node[0], "path all open"));
-		two_free(&t);
 	}
 }
 
@@ -349,7 +344,7 @@ test_depth(void)
 static void
 test_waits(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct vem_remote *remote;
 	uint64_t id = 0;
 
@@ -375,14 +370,13 @@ test_waits(void)
 		id += 3;
 		g_assert_cmpuint(remote->reads, ==, 0);
 	}
-	two_free(&t);
 }
 
 /* From the moment at which a connection ends, no answer is placed, though its request is not flushed yet. */
 static void
 test_closed(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct vem_remote *remote;
 
 	connect_at(t.a, t.b, PORT);
@@ -399,7 +393,6 @@ test_closed(void)
 	}
 	poll_wait(t.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_null(node_path(t.node[0], "path all open"));
-	two_free(&t);
 }
 
 /* --- queries ------------------------------------------------------------------------------------ */
@@ -410,15 +403,15 @@ test_answers(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 2)};
 	const struct ri_service_answer found = {.status = RI_SERVICE_FOUND, .qpn = 77};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_cm_ops *cm = t.node[0]->p->cm;
 	struct vem_packet answer = {.magic = VEM_PACKET_MAGIC,
 				    .kind = VEM_PACKET_ANSWER,
 				    .code = RI_SERVICE_FOUND,
 				    .qpn = 66};
-	struct vth *vth = vth_new(true);
-	struct node *third = node_new(vth, true, "shm:ib");
-	struct end *c = end_new(third, NULL);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *third RI_AT_END(node_free) = node_new(vth, true, "shm:ib");
+	struct end *c RI_AT_END(end_free) = end_new(third, NULL);
 	struct ri_cm_params params = node_params(&service);
 	struct ri_listen *listen;
 	struct vem_link *other;
@@ -438,10 +431,6 @@ test_answers(void)
 	cm->listen_destroy(listen);
 	node_forget(third);
 	node_forget(t.node[0]);
-	end_free(c);
-	node_free(third);
-	vth_free(vth);
-	two_free(&t);
 }
 
 int

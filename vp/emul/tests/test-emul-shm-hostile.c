@@ -39,7 +39,8 @@ descriptors(void)
 static unsigned
 names(void)
 {
-	char *path = g_build_filename(hostile_runtime, "itapi", "fabric", "default", NULL);
+	g_autofree char *path =
+		g_build_filename(hostile_runtime, "itapi", "fabric", "default", NULL);
 	DIR *folder = opendir(path);
 	unsigned count = 0;
 	struct dirent *entry;
@@ -48,7 +49,6 @@ names(void)
 		count += entry->d_name[0] != '.';
 	if (folder != NULL)
 		closedir(folder);
-	g_free(path);
 	return count;
 }
 
@@ -152,7 +152,7 @@ test_killed(void)
 			gint64 took = g_get_monotonic_time() - start;
 			longest = took > longest ? took : longest;
 		}
-		end_free(end);
+		end_free(&end);
 		chunk_free(&c);
 		wait_until(names_are, left);
 	}
@@ -186,9 +186,9 @@ test_left(void)
 static void
 test_fork(void)
 {
-	struct server s = server_new();
-	struct vth *vth = vth_new(true);
-	struct node *node = node_new_patient(vth, hostile_adapter, "60000");
+	struct server s RI_AT_END(server_free) = server_new();
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *node RI_AT_END(node_free) = node_new_patient(vth, hostile_adapter, "60000");
 	struct end *a = end_new(node, NULL), *b = end_new(s.node, NULL);
 	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s.node, 4096, ALL_RW);
 	struct ri_wc wc = {0};
@@ -217,14 +217,11 @@ test_fork(void)
 	while (node->p->fast->poll_cq(a->uscq, &wc, 1) == 0)
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 	chunk_free(&ca);
 	chunk_free(&cb);
 	node_forget(node);
-	node_free(node);
-	vth_free(vth);
-	server_free(&s);
 }
 
 /* --- a process that means harm ------------------------------------------------------------ */
@@ -244,11 +241,11 @@ seal_wrongly(int fd, unsigned how)
 static void
 test_hello(void)
 {
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors();
 
 	for (unsigned kind = 0; kind < 17; kind++) {
-		struct hostile h = hostile_new();
+		struct hostile h RI_AT_END(hostile_free) = hostile_new();
 		struct vem_packet hello = good_hello(&h);
 		struct vem_ring_page *page = NULL;
 		int ring = vem_ring_create(&page, &(const char *){NULL}), pipes[2], wake[2];
@@ -315,11 +312,9 @@ test_hello(void)
 		close(pipes[1]);
 		close(wake[0]);
 		close(wake[1]);
-		hostile_free(&h);
 	}
 	server_works(&s);
 	wait_until(descriptors_are, before);
-	server_free(&s);
 }
 
 /* Links over which nobody has said anything yet. */
@@ -350,7 +345,7 @@ silent_become(const struct server *s, unsigned count)
 static void
 test_silent(void)
 {
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors();
 	struct hostile silent[40];
 
@@ -374,18 +369,17 @@ test_silent(void)
 	for (unsigned i = 0; i < 17; i++)
 		hostile_free(&silent[i]);
 	wait_until(descriptors_are, before);
-	server_free(&s);
 }
 
 /* Random packets after a good beginning: members of all values, among them those that name a connection. */
 static void
 test_packets(void)
 {
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors(), cut = 0;
 
 	for (unsigned round = 0; round < 200; round++) {
-		struct hostile h = hostile_new();
+		struct hostile h RI_AT_END(hostile_free) = hostile_new();
 		struct vem_packet hello = good_hello(&h), packet;
 		struct vem_ring_page *page = NULL;
 		int ring = vem_ring_create(&page, &(const char *){NULL}), wake[2];
@@ -424,7 +418,6 @@ test_packets(void)
 		close(ring);
 		close(wake[0]);
 		close(wake[1]);
-		hostile_free(&h);
 	}
 	g_test_message("%u of 200 were cut off", cut);
 	g_assert_cmpuint(cut, >, 0);
@@ -432,7 +425,6 @@ test_packets(void)
 	node_forget(s.node);
 	server_works(&s);
 	wait_until(descriptors_are, before);
-	server_free(&s);
 }
 
 /* A request that the server has accepted: the hostile side of a connection. */
@@ -479,7 +471,7 @@ hostile_connect(struct server *s, struct hostile *h, struct end *end, uint32_t *
 static void
 test_entries(void)
 {
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors();
 
 	for (unsigned round = 0; round < 60; round++) {
@@ -543,7 +535,7 @@ test_entries(void)
 		close(wake[0]);
 		close(wake[1]);
 		hostile_free(&h);
-		end_free(end);
+		end_free(&end);
 		chunk_free(&c);
 		node_forget(s.node);
 	}
@@ -551,7 +543,6 @@ test_entries(void)
 	node_forget(s.node);
 	server_works(&s);
 	wait_until(descriptors_are, before);
-	server_free(&s);
 }
 
 /* Write a datagram into the ring. False: the server has not made room yet. */
@@ -612,9 +603,9 @@ hostile_sender(struct vem_ring_out *out, struct vem_ring_page **page, int fds[4]
 static void
 test_datagrams(void)
 {
-	struct server s = server_new();
-	struct end *end = ud_new(s.node, 64);
-	struct chunk c = chunk_new(s.node, 65536, ALL_RW);
+	struct server s RI_AT_END(server_free) = server_new();
+	struct chunk c RI_AT_END(chunk_free) = chunk_new(s.node, 65536, ALL_RW);
+	struct end *end RI_AT_END(end_free) = ud_new(s.node, 64);
 	unsigned before = descriptors();
 	const struct vem_wire good = {.kind = VEM_WIRE_DATAGRAM,
 				      .to = qpn_of(end),
@@ -628,7 +619,7 @@ test_datagrams(void)
 		struct vem_ring_page *page = NULL;
 		struct vem_ring_out out;
 		int fds[4];
-		struct hostile h = hostile_sender(&out, &page, fds);
+		struct hostile h RI_AT_END(hostile_free) = hostile_sender(&out, &page, fds);
 		struct vem_wire wire = good;
 
 		for (unsigned i = 0; i < 3000; i++) {
@@ -656,14 +647,10 @@ test_datagrams(void)
 		vem_ring_unmap(page);
 		for (unsigned i = 0; i < 3; i++)
 			close(fds[i]);
-		hostile_free(&h);
 	}
 	server_works(&s);
 	wait_until(descriptors_are, before);
 	g_assert_cmpint(end_state(end), ==, RI_QPS_RTS);
-	end_free(end);
-	chunk_free(&c);
-	server_free(&s);
 }
 
 /* --- payload that changes while it is copied ---------------------------------------------- */
@@ -688,7 +675,7 @@ change(void *arg)
 static void
 test_changing(void)
 {
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors();
 	struct hostile h = hostile_new();
 	struct vem_packet hello = good_hello(&h);
@@ -742,12 +729,11 @@ test_changing(void)
 	close(wake[1]);
 	hostile_free(&h);
 	node_lost(s.node, end);
-	end_free(end);
+	end_free(&end);
 	chunk_free(&c);
 	node_forget(s.node);
 	server_works(&s);
 	wait_until(descriptors_are, before);
-	server_free(&s);
 }
 
 static int
@@ -762,11 +748,10 @@ listen_and_die(void)
 static void
 add(const char *name, GTestFunc run)
 {
-	char *path =
+	g_autofree char *path =
 		g_strdup_printf("/emul/shm-hostile/%s/%s", strchr(hostile_adapter, ':') + 1, name);
 
 	g_test_add_func(path, run);
-	g_free(path);
 }
 
 int

@@ -36,7 +36,7 @@ numbers_agree(const struct two *t)
 static void
 test_slots(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct end *keep[2] = {end_new(t.node[0], NULL), end_new(t.node[1], NULL)};
 	struct vem_packet late = {.magic = VEM_PACKET_MAGIC};
 	struct vsw_wqe *own[2] = {end_qp(t.a)->tx_wqe, end_qp(t.b)->tx_wqe};
@@ -85,9 +85,8 @@ test_slots(void)
 	}
 	node_forget(t.node[0]);
 	node_forget(t.node[1]);
-	end_free(keep[0]);
-	end_free(keep[1]);
-	two_free(&t);
+	end_free(&keep[0]);
+	end_free(&keep[1]);
 }
 
 static bool
@@ -103,7 +102,7 @@ owes(struct vem_link *link)
 static void
 test_owing(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct vem_link *link;
 
 	connect_at(t.a, t.b, PORT);
@@ -113,11 +112,10 @@ test_owing(void)
 		g_assert_cmpint(end_read(t.a, i, &t.ca, &t.cb, SIZE), ==, RI_SUCCESS);
 	for (gint64 deadline = node_deadline(); !owes(link); g_usleep(500))
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	end_free(t.b);
+	end_free(&t.b);
 	t.b = NULL;
 	g_assert_false(owes(link));
 	g_assert_null(node_path(t.node[0], "path all open"));
-	two_free(&t);
 }
 
 /* --- packets that wait ------------------------------------------------------------------------ */
@@ -138,7 +136,7 @@ static void
 test_late_reader(void)
 {
 	const struct vem_packet packet = {.magic = VEM_PACKET_MAGIC, .kind = VEM_PACKET_QUERY_END};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct vem_fabric *reader = fabric_of(t.node[1]);
 	struct vem_link *link;
 
@@ -154,7 +152,6 @@ test_late_reader(void)
 			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	}
 	g_assert_false(atomic_load(&link->broken));
-	two_free(&t);
 }
 
 /* --- connections by attributes ---------------------------------------------------------------- */
@@ -163,7 +160,7 @@ test_late_reader(void)
 static void
 test_join_of_before(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct vem_packet late = {.magic = VEM_PACKET_MAGIC,
 				  .kind = VEM_PACKET_JOIN,
@@ -196,16 +193,15 @@ test_join_of_before(void)
 	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
 	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
 	sends_soon(&p);
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* The partner ends before it has opened: requests fail at once, and do not wait to be heard. */
 static void
 test_muted(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct vem_remote *remote;
 
@@ -226,16 +222,15 @@ test_muted(void)
 	pthread_mutex_unlock(&fabric_of(p.nb)->lock);
 	poll_wait(p.b->uscq, 1, RI_WC_TRANSPORT);
 	node_forget(p.nb);
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* A link of datagrams serves a connection for a while, and datagrams after that. */
 static void
 test_datagrams_keep(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	struct pair p = pair_of(&t, RI_QP_RC);
 	struct end *from = ud_new(p.nb, 8), *to = ud_new(p.na, 8);
 	struct chunk *c = p.nb == t.node[1] ? &t.cb : &t.ca;
@@ -266,11 +261,10 @@ test_datagrams_keep(void)
 		g_assert_false(atomic_load(&link->broken));
 	}
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
-	end_free(from);
-	end_free(to);
-	end_free(p.a);
-	end_free(p.b);
-	two_free(&t);
+	end_free(&from);
+	end_free(&to);
+	end_free(&p.a);
+	end_free(&p.b);
 }
 
 /* --- queries for services --------------------------------------------------------------------- */
@@ -300,10 +294,10 @@ test_name_passes(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 	const struct ri_service_answer found = {.status = RI_SERVICE_FOUND, .qpn = 77};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 	const struct ri_cm_ops *cm = t.node[0]->p->cm;
-	struct vth *vth = vth_new(true);
-	struct node *third = node_new(vth, true, adapter);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *third RI_AT_END(node_free) = node_new(vth, true, adapter);
 	struct ri_listen *listen;
 	unsigned before;
 
@@ -323,9 +317,6 @@ test_name_passes(void)
 	told(t.node[0], 102, RI_SERVICE_UNKNOWN);
 	g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
 	node_forget(third);
-	node_free(third);
-	vth_free(vth);
-	two_free(&t);
 }
 
 /* Nobody has the name, and a connection keeps the link of its former owner, which gets one query. */
@@ -333,7 +324,7 @@ static void
 test_name_ends(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 1)};
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 
 	connect_at(t.a, t.b, PORT + 1);
 	for (uint64_t i = 0; i < 2; i++) {
@@ -341,7 +332,6 @@ test_name_ends(void)
 		told(t.node[0], 101 + i, RI_SERVICE_UNKNOWN);
 	}
 	g_assert_cmpint(end_state(t.a), ==, RI_QPS_RTS);
-	two_free(&t);
 }
 
 int

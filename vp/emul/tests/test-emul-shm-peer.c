@@ -57,18 +57,18 @@ two_close(struct pair *p)
 {
 	struct vth *vth[2] = {p->na->vth, p->nb != NULL ? p->nb->vth : NULL};
 
-	end_free(p->a);
+	end_free(&p->a);
 	if (p->b != NULL)
-		end_free(p->b);
+		end_free(&p->b);
 	chunk_free(&p->ma);
 	if (p->nb != NULL)
 		chunk_free(&p->mb);
-	node_free(p->na);
-	vth_free(vth[0]);
+	node_free(&p->na);
+	vth_free(&vth[0]);
 	if (p->nb == NULL)
 		return;
-	node_free(p->nb);
-	vth_free(vth[1]);
+	node_free(&p->nb);
+	vth_free(&vth[1]);
 }
 
 static void
@@ -86,7 +86,7 @@ static void
 test_data(gconstpointer swap)
 {
 	static const uint32_t lengths[] = {0, 1, 64, 16384, 16385, SIZE};
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 	struct ri_sge from, to;
 
 	two_open(&p, RI_QP_RC, swap != NULL);
@@ -107,7 +107,6 @@ test_data(gconstpointer swap)
 	post_rdma(p.a, RI_OP_FETCH_ADD, 40, &from, &to);
 	poll_wait(p.a->uscq, 40, RI_WC_SUCCESS);
 	g_assert_true(end_attr(p.a).quiescent);
-	two_close(&p);
 }
 
 /* The receiver answers some messages, so that it is expected to answer the next one. */
@@ -134,7 +133,7 @@ static void
 test_left(gconstpointer swap)
 {
 	for (unsigned round = 0; round < 10; round++) {
-		struct pair p;
+		struct pair p RI_AT_END(two_close);
 		struct ri_wc wc;
 
 		two_open(&p, RI_QP_RC, swap != NULL);
@@ -144,10 +143,9 @@ test_left(gconstpointer swap)
 		g_assert_cmpint(end_send(p.a, 3, &p.ma, 0, 64), ==, RI_SUCCESS);
 		while (p.nb->p->fast->poll_cq(p.b->urcq, &wc, 1) == 0)
 			continue;
-		end_free(p.b);
+		end_free(&p.b);
 		p.b = NULL;
 		poll_wait(p.a->uscq, 3, RI_WC_SUCCESS);
-		two_close(&p);
 	}
 }
 
@@ -155,7 +153,7 @@ test_left(gconstpointer swap)
 static void
 test_order(gconstpointer swap)
 {
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 
 	two_open(&p, RI_QP_RC, swap != NULL);
 	p.to_b.timeout = 0;
@@ -181,7 +179,6 @@ test_order(gconstpointer swap)
 	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
 	poll_wait(p.a->urcq, 9, RI_WC_SUCCESS);
 	poll_wait(p.b->uscq, 9, RI_WC_SUCCESS);
-	two_close(&p);
 }
 
 /* The sender alone notices that nobody hears it: no partner, another packet number, one that is gone, a port that is down. */
@@ -189,7 +186,7 @@ static void
 test_lost(gconstpointer swap)
 {
 	for (unsigned how = 0; how < 4; how++) {
-		struct pair p;
+		struct pair p RI_AT_END(two_close);
 
 		two_open(&p, RI_QP_RC, swap != NULL);
 		/* 134 ms in all; the first message of a busy machine gets four times that. */
@@ -217,7 +214,6 @@ test_lost(gconstpointer swap)
 		g_assert_cmpint(g_get_monotonic_time() - start, >=, how > 1 ? 67000 : 134000);
 		poll_wait(p.a->uscq, 2, RI_WC_FLUSHED);
 		node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
-		two_close(&p);
 	}
 }
 
@@ -226,7 +222,7 @@ static void
 test_rnr(gconstpointer swap)
 {
 	for (unsigned retry = 0; retry < 3; retry++) {
-		struct pair p;
+		struct pair p RI_AT_END(two_close);
 
 		two_open(&p, RI_QP_RC, swap != NULL);
 		p.to_b.rnr_retry = (uint8_t)(retry == 2 ? 7 : retry);
@@ -248,14 +244,13 @@ test_rnr(gconstpointer swap)
 			g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
 		}
 		node_silent(p.nb);
-		two_close(&p);
 	}
 }
 
 static void
 test_refused(gconstpointer swap)
 {
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 
 	two_open(&p, RI_QP_RC, swap != NULL);
 	two_up(&p);
@@ -266,7 +261,6 @@ test_refused(gconstpointer swap)
 	poll_wait(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
 	node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
 	node_async(p.nb, RI_EVENT_QP_ACCESS, p.b);
-	two_close(&p);
 }
 
 /* To the state of a new queue pair. */
@@ -285,7 +279,7 @@ back_to_idle(struct end *end)
 static void
 test_again(gconstpointer swap)
 {
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 
 	two_open(&p, RI_QP_RC, swap != NULL);
 	for (unsigned life = 0; life < 3; life++) {
@@ -296,7 +290,6 @@ test_again(gconstpointer swap)
 		p.to_b.sq_psn = p.to_a.rq_psn = 100 + life;
 		p.to_a.sq_psn = p.to_b.rq_psn = 200 + life;
 	}
-	two_close(&p);
 }
 
 /* Two of one process: one comes back, and then the other one, which begins while the link of their earlier lives ends. */
@@ -333,19 +326,19 @@ test_in_turn(gconstpointer swap)
 		g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
 		g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
 	}
-	end_free(p.a);
-	end_free(p.b);
+	end_free(&p.a);
+	end_free(&p.b);
 	chunk_free(&p.ma);
 	chunk_free(&p.mb);
-	node_free(p.na);
-	vth_free(vth);
+	node_free(&p.na);
+	vth_free(&vth);
 }
 
 /* A queue pair that leaves before the other end has come leaves nothing behind. */
 static void
 test_alone(gconstpointer swap)
 {
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 	size_t before = 0;
 
 	two_open(&p, RI_QP_RC, swap != NULL);
@@ -359,7 +352,6 @@ test_alone(gconstpointer swap)
 	g_assert_cmpuint(mallinfo2().uordblks, <, before + 500 * 64);
 	two_up(&p);
 	talk(&p, 1, 100);
-	two_close(&p);
 }
 
 /* Unreliable: long messages arrive, what finds no receive or too short a one is dropped as a whole, and neither end fails. */
@@ -367,7 +359,7 @@ static void
 test_unreliable(gconstpointer swap)
 {
 	static const uint32_t lengths[] = {0, 1, 64, 16384, 16385, SIZE};
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 
 	two_open(&p, RI_QP_UC, swap != NULL);
 	two_up(&p);
@@ -397,14 +389,13 @@ test_unreliable(gconstpointer swap)
 	for (uint32_t i = 20000; i < 40000; i++)
 		g_assert_cmpint(p.mb.at[i], ==, 0); /* the key was wrong */
 	/* The peer has gone: messages have left and are lost. */
-	end_free(p.b);
+	end_free(&p.b);
 	p.b = NULL;
 	for (unsigned i = 0; i < 5; i++) {
 		g_assert_cmpint(end_write(p.a, i, &p.ma, &p.mb, 40000), ==, RI_SUCCESS);
 		poll_wait(p.a->uscq, i, RI_WC_SUCCESS);
 	}
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
-	two_close(&p);
 }
 
 /* The lines of the ring that the process has read, of its only link. */
@@ -429,7 +420,7 @@ lines_read(const struct node *node)
 static void
 test_unreliable_rest(gconstpointer swap)
 {
-	struct pair p;
+	struct pair p RI_AT_END(two_close);
 	struct ri_wc wc;
 
 	two_open(&p, RI_QP_UC, swap != NULL);
@@ -451,7 +442,6 @@ test_unreliable_rest(gconstpointer swap)
 	g_assert_cmpint(end_send(p.a, 4, &p.ma, 0, 100), ==, RI_SUCCESS);
 	poll_wait(p.a->uscq, 4, RI_WC_SUCCESS);
 	g_assert_cmpuint(poll_wait(p.b->urcq, 3, RI_WC_SUCCESS).byte_len, ==, 100);
-	two_close(&p);
 }
 
 /* --- a process that dies ------------------------------------------------------------------ */
@@ -473,10 +463,10 @@ child_main(void)
 	/* Until the other side closes the pipe, if it does not kill. */
 	while (read(0, &far, sizeof(far)) > 0)
 		;
-	end_free(end);
+	end_free(&end);
 	struct vth *vth = node->vth;
-	node_free(node);
-	vth_free(vth);
+	node_free(&node);
+	vth_free(&vth);
 	return 0;
 }
 
@@ -576,10 +566,10 @@ test_killed(gconstpointer arg)
 	poll_wait(end->uscq, 1, RI_WC_TRANSPORT);
 	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
 	node_async(node, RI_EVENT_QP_WR_ERROR, end);
-	end_free(end);
+	end_free(&end);
 	chunk_free(&c);
-	node_free(node);
-	vth_free(vth);
+	node_free(&node);
+	vth_free(&vth);
 }
 
 static void

@@ -200,13 +200,13 @@ good_begin(struct good *good, struct server *s)
 static void
 good_end(struct good *good)
 {
-	end_free(good->a);
-	end_free(good->b);
+	end_free(&good->a);
+	end_free(&good->b);
 	chunk_free(&good->ca);
 	chunk_free(&good->cb);
 	node_forget(good->node);
-	node_free(good->node);
-	vth_free(good->vth);
+	node_free(&good->node);
+	vth_free(&good->vth);
 }
 
 /* Writes of 4 KiB within one window, each waited for, and looked at at its target. */
@@ -264,7 +264,7 @@ static void
 test_siege(gconstpointer arg)
 {
 	unsigned which = GPOINTER_TO_UINT(arg), before, during = 0;
-	struct server s = server_new();
+	struct server s RI_AT_END(server_free) = server_new();
 	struct good good;
 	double processors, share = 0;
 	uint64_t memory;
@@ -298,7 +298,6 @@ test_siege(gconstpointer arg)
 	g_assert_cmpuint(memory, <, GROWTH_KIB);
 #endif
 	good_end(&good);
-	server_free(&s);
 }
 
 int

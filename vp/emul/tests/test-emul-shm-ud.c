@@ -46,10 +46,10 @@ static void
 place_free(struct place *p)
 {
 	g_assert_cmpint(emul()->ah->destroy(p->ah), ==, RI_SUCCESS);
-	end_free(p->end);
+	end_free(&p->end);
 	chunk_free(&p->c);
-	node_free(p->node);
-	vth_free(p->vth);
+	node_free(&p->node);
+	vth_free(&p->vth);
 }
 
 /* Send octets of the front of the memory, and see that they have left. */
@@ -98,7 +98,8 @@ static void
 test_data(void)
 {
 	static const uint32_t lengths[] = {100, 0, 1, 64, 2048, VEM_MAX_DATAGRAM};
-	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	struct ri_sge sge = chunk_sge(&a.c, 0, 8);
 	struct ri_wr wr = {.wr_id = 20,
 			   .sgl = &sge,
@@ -124,15 +125,14 @@ test_data(void)
 	struct ri_wc wc = arrives(&b, 20, &a, 8);
 	g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, RI_WC_IMMEDIATE);
 	g_assert_cmpuint(wc.imm, ==, 0x01020304);
-	place_free(&a);
-	place_free(&b);
 }
 
 /* What was posted leaves, although the link is not there yet when the queue pair is destroyed. */
 static void
 test_destroyed(void)
 {
-	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	const struct ri_wr_ud ud = {.ah = a.way, .qpn = b.qpn, .qkey = KEY};
 	struct ri_sge sge = chunk_sge(&a.c, 0, 100);
 
@@ -140,25 +140,22 @@ test_destroyed(void)
 		offers(&b, i);
 		g_assert_cmpint(send_to(a.end, i, &sge, &ud), ==, RI_SUCCESS);
 	}
-	end_free(a.end);
+	end_free(&a.end);
 	for (unsigned i = 0; i < 5; i++)
 		arrives(&b, i, &a, 100);
 	a.end = ud_new(a.node, 16);
-	place_free(&a);
-	place_free(&b);
 }
 
 /* To itself, without a link. */
 static void
 test_itself(void)
 {
-	struct place a = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 
 	offers(&a, 1);
 	sends(&a, 1, a.qpn, KEY, 500);
 	arrives(&a, 1, &a, 500);
 	g_assert_cmpuint(atomic_load(&end_qp(a.end)->rnic->fabric->shm->linked), ==, 0);
-	place_free(&a);
 }
 
 /* Another key, a number that nobody has, a process that is not there, no receive: it has left, and is lost. */
@@ -310,7 +307,8 @@ child_kill(pid_t pid)
 static void
 test_paths(void)
 {
-	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	unsigned came = 0;
 	struct ri_wc wc;
 
@@ -338,8 +336,6 @@ test_paths(void)
 	is_left_out(&b);
 	sends(&a, 3, b.qpn, KEY, 200);
 	arrives(&b, 1, &a, 200);
-	place_free(&a);
-	place_free(&b);
 }
 
 /* Does a link wait for a process that stands still? Links are freed under the lock of the fabric. */
@@ -362,7 +358,8 @@ link_is_stuck(struct vem_shm *shm)
 static void
 test_standstill(void)
 {
-	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	uint32_t qpn = 0;
 	pid_t pid = child_start("serves", &qpn);
 	struct vem_shm *shm = end_qp(a.end)->rnic->fabric->shm;
@@ -393,8 +390,6 @@ test_standstill(void)
 	child_kill(pid);
 	for (unsigned i = 0; i < 100; i++)
 		sends(&a, 5, qpn, KEY, 100);
-	place_free(&a);
-	place_free(&b);
 }
 
 /* --- services ----------------------------------------------------------------------------- */
@@ -413,7 +408,8 @@ static void
 test_service(void)
 {
 	const void *listener = (const void *)(uintptr_t)42;
-	struct place a = place_new(&(struct ri_addr){0}), b = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	struct ri_service service = {.kind = RI_SERVICE_IB},
 			  none = {.kind = RI_SERVICE_IB, .id = 9};
 	const struct ri_service_answer found = {
@@ -459,8 +455,6 @@ test_service(void)
 	cm->listen_destroy(listen);
 	ask(&a, 8, &service, RI_NEVER);
 	told(&a, 8, RI_SERVICE_UNKNOWN);
-	place_free(&a);
-	place_free(&b);
 }
 
 /* A service whose process has been killed is unknown, at once. */
@@ -468,7 +462,7 @@ static void
 test_service_killed(void)
 {
 	const struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
-	struct place a = place_new(&(struct ri_addr){0});
+	struct place a RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	uint32_t qpn = 0;
 	pid_t pid = child_start("serves", &qpn);
 
@@ -477,7 +471,6 @@ test_service_killed(void)
 	node_silent(a.node);
 	child_kill(pid);
 	told(&a, 1, RI_SERVICE_UNKNOWN);
-	place_free(&a);
 }
 
 /* A question of a process that has been killed is gone, at once. */
@@ -486,7 +479,7 @@ test_asker_killed(void)
 {
 	const void *listener = (const void *)(uintptr_t)42;
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
-	struct place b = place_new(&(struct ri_addr){0});
+	struct place b RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
 	const struct ri_cm_ops *cm = b.node->p->cm;
 	struct ri_listen *listen;
 	uint32_t qpn;
@@ -497,7 +490,6 @@ test_asker_killed(void)
 	child_kill(pid);
 	g_assert_true(node_cm(b.node, RI_CM_REQUEST_GONE, listener).request == request);
 	cm->listen_destroy(listen);
-	place_free(&b);
 }
 
 int

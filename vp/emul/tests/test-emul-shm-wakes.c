@@ -44,7 +44,7 @@ sleeper_of(const struct two *t)
 static void
 test_owned(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 
 	ends_connect(t.a, t.b);
 	struct vem_shm *shm = sleeper_of(&t);
@@ -59,14 +59,13 @@ test_owned(void)
 	g_test_message("%u runs in %u us", runs, OWNED);
 	g_assert_cmpuint(runs, >, 0);
 	g_assert_cmpuint(runs, <, 100 + OWNED / (RI_RELAX_NAP_NS / 1000));
-	two_free(&t);
 }
 
 /* A thread that looks again and again before it sleeps needs no wake-ups: the peers do not make them. */
 static void
 test_looks(void)
 {
-	struct two t = two_new();
+	struct two t RI_AT_END(two_free) = two_new();
 
 	ends_connect(t.a, t.b);
 	struct vem_shm *shm = sleeper_of(&t);
@@ -77,14 +76,13 @@ test_looks(void)
 		awake += !atomic_load(&shm->asleep);
 	}
 	g_assert_cmpuint(awake, >, LOOKS / 2);
-	two_free(&t);
 }
 
 /* A leader that was woken for a completion goes back to its program. It does not look for more first. */
 static void
 test_fired(void)
 {
-	struct two t = two_new_with(prepare);
+	struct two t RI_AT_END(two_free) = two_new_with(prepare);
 	struct ri_rnic *rnic = t.node[1]->rnic;
 	int fd = -1;
 
@@ -103,7 +101,6 @@ test_fired(void)
 	vem_shm_bell_leave(rnic);
 	poll_wait(t.b->urcq, 1, RI_WC_SUCCESS);
 	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
-	two_free(&t);
 }
 
 int

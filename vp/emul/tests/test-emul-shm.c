@@ -58,14 +58,14 @@ two_connected(void)
 static void
 two_free(struct two *t)
 {
-	end_free(t->a);
-	end_free(t->b);
+	end_free(&t->a);
+	end_free(&t->b);
 	chunk_free(&t->ca);
 	chunk_free(&t->cb);
 	for (unsigned i = 0; i < 2; i++) {
 		node_forget(t->node[i]);
-		node_free(t->node[i]);
-		vth_free(t->vth[i]);
+		node_free(&t->node[i]);
+		vth_free(&t->vth[i]);
 	}
 }
 
@@ -100,7 +100,7 @@ static void
 test_send(void)
 {
 	static const size_t lengths[] = {0, 1, 64, 65, 4096, 16384, 16385, SIZE};
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
 		memset(t.cb.at, 0, SIZE);
@@ -115,14 +115,13 @@ test_send(void)
 		if (lengths[i] < SIZE)
 			g_assert_cmpint(t.cb.at[lengths[i]], ==, 0);
 	}
-	two_free(&t);
 }
 
 static void
 test_write_read(void)
 {
 	static const size_t lengths[] = {0, 8, 100, 5000, 16384, 40000, SIZE};
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
 		chunk_fill(&t.ca, 10 + i);
@@ -140,7 +139,6 @@ test_write_read(void)
 		if (lengths[i] < SIZE)
 			g_assert_cmpint(t.ca.at[lengths[i]], ==, 0);
 	}
-	two_free(&t);
 }
 
 static void
@@ -173,7 +171,7 @@ word_at(const uint8_t *at)
 static void
 test_atomics(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	uint64_t start = 40;
 
 	memcpy(t.cb.at + 64, &start, sizeof(start));
@@ -186,14 +184,13 @@ test_atomics(void)
 	post_atomic(&t, 3, RI_OP_CMP_SWAP, 42, 7);
 	g_assert_cmpuint(word_at(t.ca.at), ==, 42);
 	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 7);
-	two_free(&t);
 }
 
 /* Requests of all kinds without waiting, both ways; all complete in order. */
 static void
 test_many(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	unsigned done[2] = {0}, posted[2] = {0};
 	struct end *ends[2] = {t.a, t.b};
 	gint64 deadline = node_deadline();
@@ -225,14 +222,13 @@ test_many(void)
 		}
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	}
-	two_free(&t);
 }
 
 /* Sends wait for receives that are posted late, and are received in order. */
 static void
 test_late_receives(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned i = 0; i < 10; i++) {
 		t.ca.at[i * 100] = (uint8_t)i;
@@ -246,14 +242,13 @@ test_late_receives(void)
 	}
 	for (unsigned i = 0; i < 10; i++)
 		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
-	two_free(&t);
 }
 
 /* Without a receive the wait ends, and so does the connection. */
 static void
 test_no_receive(void)
 {
-	struct two t = two_new("50");
+	struct two t RI_AT_END(two_free) = two_new("50");
 
 	ends_connect(t.a, t.b);
 	g_assert_cmpint(end_send(t.a, 1, &t.ca, 0, 100), ==, RI_SUCCESS);
@@ -264,7 +259,6 @@ test_no_receive(void)
 	}
 	node_cm(t.node[0], RI_CM_BROKEN, t.a);
 	node_cm(t.node[1], RI_CM_BROKEN, t.b);
-	two_free(&t);
 }
 
 /* A key that is not valid there, bounds, rights: refused by the target, and nothing is written. */
@@ -272,8 +266,8 @@ static void
 test_refused(void)
 {
 	for (unsigned kind = 0; kind < 4; kind++) {
-		struct two t = two_connected();
-		struct chunk readonly =
+		struct two t RI_AT_END(two_free) = two_connected();
+		struct chunk readonly RI_AT_END(chunk_free) =
 			chunk_new(t.node[1], 4096, RI_ACCESS_REMOTE_READ | LOCAL_RW);
 		struct ri_sge local = chunk_sge(&t.ca, 0, 64);
 		struct ri_sge remote = chunk_sge(&t.cb, 0, 64);
@@ -294,15 +288,13 @@ test_refused(void)
 		node_cm(t.node[0], RI_CM_BROKEN, t.a);
 		node_cm(t.node[1], RI_CM_BROKEN, t.b);
 		g_assert_cmpuint(readonly.at[0], ==, 7);
-		chunk_free(&readonly);
-		two_free(&t);
 	}
 }
 
 static void
 test_disconnect(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 
 	g_assert_cmpint(end_recv(t.b, 9, &t.cb, 0, 64), ==, RI_SUCCESS);
@@ -317,29 +309,27 @@ test_disconnect(void)
 	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
 	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_cmpmem(t.cb.at, 100, t.ca.at, 100);
-	two_free(&t);
 }
 
 /* The peer's queue pair is destroyed: the end breaks, and what it had posted is flushed. */
 static void
 test_destroyed(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned i = 0; i < 5; i++)
 		g_assert_cmpint(end_send(t.a, i, &t.ca, 0, 100), ==, RI_SUCCESS);
-	end_free(t.b);
+	end_free(&t.b);
 	for (unsigned i = 0; i < 5; i++)
 		expect(t.a, t.a->uscq, i, RI_WC_FLUSHED);
 	node_lost(t.node[0], t.a);
 	t.b = end_new(t.node[1], NULL);
-	two_free(&t);
 }
 
 static void
 test_reject(void)
 {
-	struct two t = two_new("1000");
+	struct two t RI_AT_END(two_free) = two_new("1000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen = NULL;
@@ -360,17 +350,16 @@ test_reject(void)
 	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
 	no = node_cm(t.node[0], RI_CM_FAILED, t.a);
 	g_assert_cmpuint(no.reason, ==, RI_CM_REASON_REFUSED);
-	two_free(&t);
 }
 
 /* Requests that find the backlog full are refused, take no memory, and leave the one that waits alone. */
 static void
 test_crowded(void)
 {
-	struct two t = two_new("1000");
+	struct two t RI_AT_END(two_free) = two_new("1000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
-	struct end *late = end_new(t.node[0], NULL);
+	struct end *late RI_AT_END(end_free) = end_new(t.node[0], NULL);
 	struct ri_listen *listen = NULL;
 	size_t before = 0;
 
@@ -393,15 +382,13 @@ test_crowded(void)
 	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
 	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
 	cm->listen_destroy(listen);
-	end_free(late);
-	two_free(&t);
 }
 
 /* The active side gives up before it is accepted. */
 static void
 test_withdraw(void)
 {
-	struct two t = two_new("1000");
+	struct two t RI_AT_END(two_free) = two_new("1000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen = NULL;
@@ -415,14 +402,13 @@ test_withdraw(void)
 	node_cm(t.node[1], RI_CM_REQUEST_GONE, (const void *)(uintptr_t)42);
 	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
 	cm->listen_destroy(listen);
-	two_free(&t);
 }
 
 /* A port belongs to one listener of the whole fabric; queue pair numbers to one queue pair. */
 static void
 test_names(void)
 {
-	struct two t = two_new("1000");
+	struct two t RI_AT_END(two_free) = two_new("1000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen = NULL, *second = NULL;
@@ -436,7 +422,6 @@ test_names(void)
 			RI_SUCCESS);
 	cm->listen_destroy(second);
 	g_assert_cmpuint(end_attr(t.a).qpn >> 12, !=, end_attr(t.b).qpn >> 12);
-	two_free(&t);
 }
 
 /* A listener, at the port in *service; 0: one is chosen, and stored there. */
@@ -467,9 +452,9 @@ connect_at(struct end *a, struct end *b, const struct ri_service *service)
 static void
 test_port_moves(void)
 {
-	struct two t = two_new("60000");
-	struct vth *vth = vth_new(true);
-	struct node *third = node_new_patient(vth, adapter, "60000");
+	struct two t RI_AT_END(two_free) = two_new("60000");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *third RI_AT_END(node_free) = node_new_patient(vth, adapter, "60000");
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct end *a[4], *b[4];
 
@@ -483,20 +468,17 @@ test_port_moves(void)
 		owner->p->cm->listen_destroy(listen);
 	}
 	for (unsigned i = 0; i < G_N_ELEMENTS(a); i++) {
-		end_free(a[i]);
-		end_free(b[i]);
+		end_free(&a[i]);
+		end_free(&b[i]);
 	}
 	node_forget(third);
-	node_free(third);
-	vth_free(vth);
-	two_free(&t);
 }
 
 /* The target neither polls nor waits: its service thread executes. */
 static void
 test_asleep(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	gint64 start = g_get_monotonic_time();
 
 	for (unsigned i = 0; i < 50; i++) {
@@ -505,13 +487,12 @@ test_asleep(void)
 		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
 	}
 	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
-	two_free(&t);
 }
 
 static void
 test_invalidate(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	struct ri_sge sge = chunk_sge(&t.ca, 0, 64);
 	struct ri_wr wr = {.wr_id = 1,
 			   .opcode = RI_OP_SEND,
@@ -520,7 +501,7 @@ test_invalidate(void)
 			   .sgl = &sge,
 			   .inv_stag = t.cb.stag};
 
-	struct chunk sink = chunk_new(t.node[1], 4096, ALL_RW);
+	struct chunk sink RI_AT_END(chunk_free) = chunk_new(t.node[1], 4096, ALL_RW);
 
 	g_assert_cmpint(end_recv(t.b, 5, &sink, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(t.node[0]->p->fast->post_sq(t.a->uqp, &wr), ==, RI_SUCCESS);
@@ -533,8 +514,6 @@ test_invalidate(void)
 	expect(t.a, t.a->uscq, 2, is_ib() ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
 	node_cm(t.node[1], RI_CM_BROKEN, t.b);
 	node_cm(t.node[0], RI_CM_BROKEN, t.a);
-	chunk_free(&sink);
-	two_free(&t);
 }
 
 /* Pages of rings that this process has touched, in KiB; of one that is mapped twice, once. */
@@ -563,7 +542,7 @@ ring_pages(void)
 static void
 test_idle(void)
 {
-	struct two t = two_new("1000");
+	struct two t RI_AT_END(two_free) = two_new("1000");
 
 	/* The second adapter has dialed the names that it found, to see who lives: such a link ends at once. */
 	for (gint64 deadline = node_deadline(); ring_pages() != 0; g_usleep(1000))
@@ -574,7 +553,6 @@ test_idle(void)
 	g_test_message("%u KiB", ring_pages());
 	g_assert_cmpuint(ring_pages(), >, 0);
 	g_assert_cmpuint(ring_pages(), <=, 16);
-	two_free(&t);
 }
 
 /* Messages do not take time on demand here, and none is lost in a carrier that does not exist. */
@@ -582,14 +560,13 @@ static void
 test_no_wire(void)
 {
 	g_setenv("ITAPI_EMUL_WIRE_US", "10000000", TRUE);
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	g_unsetenv("ITAPI_EMUL_WIRE_US");
 
 	g_assert_cmpuint(t.node[0]->rnic->wire_delay, ==, 0);
 	g_assert_true(vth_logged(t.vth[0], "ITAPI_EMUL_WIRE_US is not for"));
 	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
 	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
-	two_free(&t);
 }
 
 /* --- rules for what comes through links ------------------------------------------------------ */
@@ -620,7 +597,7 @@ nothing_comes(struct two *t, gint64 us)
 static void
 test_path_hold(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned side = 0; side < 2; side++) {
 		path_set(&t, side, "hold");
@@ -642,14 +619,13 @@ test_path_hold(void)
 			expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
 		g_assert_cmpmem(t.ca.at, side == 1 ? SIZE : 100, t.cb.at, side == 1 ? SIZE : 100);
 	}
-	two_free(&t);
 }
 
 /* An entry takes at least as long as the rule says, which may be older than the link; order and content stay. */
 static void
 path_delay(bool before)
 {
-	struct two t = two_new("60000");
+	struct two t RI_AT_END(two_free) = two_new("60000");
 	gint64 begun;
 
 	if (before)
@@ -676,7 +652,6 @@ path_delay(bool before)
 	expect(t.b, t.b->urcq, 9, RI_WC_SUCCESS);
 	node_cm(t.node[1], RI_CM_DISCONNECTED, t.b);
 	node_cm(t.node[0], RI_CM_DISCONNECTED, t.a);
-	two_free(&t);
 }
 
 static void
@@ -690,13 +665,12 @@ test_path_delay(void)
 static void
 test_path_cut(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	struct vem_fabric *fabric = t.node[1]->rnic->fabric;
 	const guint64 patience = vem_path_patience(fabric) / 1000;
 
 	if (!is_ib()) {
 		g_test_skip("TCP tries for 100 s");
-		two_free(&t);
 		return;
 	}
 	path_set(&t, 1, "cut");
@@ -712,14 +686,13 @@ test_path_cut(void)
 	node_cm(t.node[0], RI_CM_BROKEN, t.a);
 	g_assert_cmpint(g_get_monotonic_time() - begun, >=, (gint64)patience);
 	g_assert_true(vth_logged(t.vth[1], "its path is cut"));
-	two_free(&t);
 }
 
 /* A rule is there before the link: its connection waits. One for another process is none for this one. */
 static void
 test_path_begins(void)
 {
-	struct two t = two_new("60000");
+	struct two t RI_AT_END(two_free) = two_new("60000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen = NULL;
@@ -741,31 +714,29 @@ test_path_begins(void)
 	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
 	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
 	cm->listen_destroy(listen);
-	two_free(&t);
 }
 
 /* The other process ends behind a path that holds: this one learns of it when the path is open. */
 static void
 test_path_end(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	path_set(&t, 1, "hold");
 	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
-	end_free(t.a);
+	end_free(&t.a);
 	g_usleep(20000);
 	g_assert_cmpint(end_state(t.b), ==, RI_QPS_RTS);
 	path_set(&t, 1, "open");
 	node_cm(t.node[1], RI_CM_BROKEN, t.b);
 	t.a = end_new(t.node[0], NULL);
-	two_free(&t);
 }
 
 /* What the side that accepts sends at once may come before its acceptance, whose packet takes another way. */
 static void
 test_early(void)
 {
-	struct two t = two_new("60000");
+	struct two t RI_AT_END(two_free) = two_new("60000");
 	const struct ri_cm_ops *cm = t.a->node->p->cm;
 	struct vem_fabric *fabric = t.node[0]->rnic->fabric;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
@@ -774,7 +745,6 @@ test_early(void)
 
 	if (is_ib()) {
 		g_test_skip("this side waits for the third message");
-		two_free(&t);
 		return;
 	}
 	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
@@ -796,7 +766,6 @@ test_early(void)
 	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
 	g_assert_cmpmem(t.ca.at, 100, t.cb.at, 100);
 	cm->listen_destroy(listen);
-	two_free(&t);
 }
 
 static void
@@ -806,7 +775,7 @@ test_path_wrong(void)
 		"name a",           "tell messages",     "path b hold",
 		"path 1a hold",     "path all sideways", "path all delay 5 4",
 		"path all drop 101"};
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++)
 		g_assert_nonnull(node_path(t.node[0], wrong[i]));
@@ -815,16 +784,14 @@ test_path_wrong(void)
 		g_assert_null(node_path(t.node[0], text));
 	}
 	g_assert_cmpstr(node_path(t.node[0], "path 1000 hold"), ==, "too many paths");
-	two_free(&t);
 }
 
 static void
 add(const char *name, GTestFunc run)
 {
-	char *path = g_strdup_printf("/emul/shm/%s/%s", strchr(adapter, ':') + 1, name);
+	g_autofree char *path = g_strdup_printf("/emul/shm/%s/%s", strchr(adapter, ':') + 1, name);
 
 	g_test_add_func(path, run);
-	g_free(path);
 }
 
 /* --- order ---------------------------------------------------------------------------------- */
@@ -891,14 +858,13 @@ is_acknowledged_first(struct two *t)
 static void
 test_order(void)
 {
-	struct two t = two_connected();
+	struct two t RI_AT_END(two_free) = two_connected();
 	bool seen = false;
 
 	for (unsigned round = 0; !seen && round < 100; round++)
 		seen = is_acknowledged_first(&t);
 	if (!seen)
 		g_test_skip("this thread never has a processor for long enough");
-	two_free(&t);
 }
 
 int

@@ -48,9 +48,9 @@ party_close(struct party *p)
 {
 	for (guint i = 0; i < p->members; i++) {
 		if (p->a[i] != NULL)
-			end_free(p->a[i]);
+			end_free(&p->a[i]);
 		if (p->b[i] != NULL)
-			end_free(p->b[i]);
+			end_free(&p->b[i]);
 	}
 	node_run(p->nb);
 	node_forget(p->na);
@@ -58,9 +58,9 @@ party_close(struct party *p)
 	node_unshare(p->nb);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
-	node_free(p->na);
-	node_free(p->nb);
-	vth_free(p->vth);
+	node_free(&p->na);
+	node_free(&p->nb);
+	vth_free(&p->vth);
 }
 
 static void
@@ -80,7 +80,7 @@ party_send(struct party *p, guint i, uint64_t id)
 static void
 test_verbs(gconstpointer adapter)
 {
-	struct party p;
+	struct party p RI_AT_END(party_close);
 	struct ri_srq_attr attr = {.max_wr = 1u << 20, .max_sge = 1};
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
@@ -117,7 +117,7 @@ test_verbs(gconstpointer adapter)
 	g_assert_cmpint(p.na->p->qp->modify(plain->qp, &qp, RI_QP_ATTR_SOFT), ==,
 			RI_ERR_INVALID_ARG);
 	g_assert_cmpuint(end_attr(plain).hard_limit, ==, UINT32_MAX);
-	end_free(plain);
+	end_free(&plain);
 	/* InfiniBand has no soft one: then all is refused. */
 	bool soft = p.nb->attr.rq_soft_limit;
 	g_assert_cmpint(p.nb->p->qp->modify(p.b[0]->qp, &qp, RI_QP_ATTR_SOFT | RI_QP_ATTR_HARD), ==,
@@ -132,14 +132,13 @@ test_verbs(gconstpointer adapter)
 			==, soft ? RI_SUCCESS : RI_ERR_UNSUPPORTED);
 	if (soft)
 		g_assert_cmpint(p.nb->p->qp->destroy(more), ==, RI_SUCCESS);
-	party_close(&p);
 }
 
 /* The SRQ fails: it raises its event, members that need a receive end, and the others are not disturbed. */
 static void
 test_catastrophe(gconstpointer adapter)
 {
-	struct party p;
+	struct party p RI_AT_END(party_close);
 
 	party_open(&p, adapter, 3, NULL);
 	party_send(&p, 0, 1); /* waits */
@@ -158,7 +157,6 @@ test_catastrophe(gconstpointer adapter)
 	node_cm(p.nb, RI_CM_BROKEN, p.b[1]);
 	node_cm(p.na, RI_CM_BROKEN, p.a[1]);
 	g_assert_cmpint(end_state(p.b[2]), ==, RI_QPS_RTS);
-	party_close(&p);
 }
 
 /* Two receives in progress exceed a limit of one, also if the limit is set after they began. */
@@ -166,7 +164,7 @@ static void
 test_watermarks(gconstpointer adapter)
 {
 	const struct ri_qp_attr soft = {.soft_limit = 1}, hard = {.hard_limit = 1};
-	struct party p;
+	struct party p RI_AT_END(party_close);
 
 	party_open(&p, adapter, 2, NULL);
 	for (guint i = 0; i < 4; i++)
@@ -192,7 +190,6 @@ test_watermarks(gconstpointer adapter)
 	node_run(p.nb);
 	node_async(p.nb, RI_EVENT_QP_RQ_HARD_LIMIT, p.b[1]);
 	g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_ERROR);
-	party_close(&p);
 }
 
 /* The member that waits longest ends, in each possible way; the next gets the receive. */
@@ -200,18 +197,18 @@ static void
 test_first_goes(gconstpointer adapter)
 {
 	for (guint way = 0; way < 5; way++) {
-		struct party p;
+		struct party p RI_AT_END(party_close);
 
 		party_open(&p, adapter, 2, NULL);
 		party_send(&p, 0, 1);
 		party_send(&p, 1, 2);
 		switch (way) {
 		case 0:
-			end_free(p.b[0]);
+			end_free(&p.b[0]);
 			p.b[0] = NULL;
 			break;
 		case 1:
-			end_free(p.a[0]);
+			end_free(&p.a[0]);
 			p.a[0] = NULL;
 			break;
 		case 2:
@@ -236,7 +233,6 @@ test_first_goes(gconstpointer adapter)
 			poll_one(p.a[1]->uscq, 2, RI_WC_SUCCESS);
 			g_assert_cmpint(end_state(p.b[1]), ==, RI_QPS_RTS);
 		}
-		party_close(&p);
 	}
 }
 
@@ -321,7 +317,7 @@ crowd_receive(void *arg)
 static void
 test_crowd(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(true);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
 	/* The other threads may keep the thread that posts receives from the processor. */
 	struct crowd c = {.na = node_new_patient(vth, adapter, "60000"),
 			  .nb = node_new_patient(vth, adapter, "60000")};
@@ -346,16 +342,15 @@ test_crowd(gconstpointer adapter)
 	for (guint i = 0; i < 2 * SENDERS; i++)
 		pthread_join(thread[i].thread, NULL);
 	for (guint i = 0; i < SENDERS * EACH; i++) {
-		end_free(c.a[i / EACH][i % EACH]);
+		end_free(&c.a[i / EACH][i % EACH]);
 		node_lost(c.nb, c.b[i / EACH][i % EACH]);
-		end_free(c.b[i / EACH][i % EACH]);
+		end_free(&c.b[i / EACH][i % EACH]);
 	}
 	node_unshare(c.nb);
 	chunk_free(&c.from);
 	chunk_free(&c.to);
-	node_free(c.na);
-	node_free(c.nb);
-	vth_free(vth);
+	node_free(&c.na);
+	node_free(&c.nb);
 }
 
 /* --- members that come and go under it ---------------------------------------------------- */
@@ -384,7 +379,7 @@ keep_posting(void *arg)
 static void
 test_visitors(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(true);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
 	struct crowd c = {.na = node_new(vth, true, adapter), .nb = node_new(vth, true, adapter)};
 	struct visitor v = {.crowd = &c};
 	pthread_t thread;
@@ -406,10 +401,10 @@ test_visitors(gconstpointer adapter)
 			post_send(a[i % 2], i, &sge, 0);
 		for (guint i = 0; i < round % 5; i++)
 			(void)fast()->poll_cq(b[i % 2]->urcq, &wc, 1);
-		end_free(round % 2 ? b[0] : a[0]);
-		end_free(round % 2 ? b[1] : a[1]);
-		end_free(round % 2 ? a[0] : b[0]);
-		end_free(round % 2 ? a[1] : b[1]);
+		end_free(round % 2 ? &b[0] : &a[0]);
+		end_free(round % 2 ? &b[1] : &a[1]);
+		end_free(round % 2 ? &a[0] : &b[0]);
+		end_free(round % 2 ? &a[1] : &b[1]);
 		node_forget(c.na);
 		node_forget(c.nb);
 		/* Receives that were taken and never polled are lost with their queue; post others. */
@@ -427,16 +422,15 @@ test_visitors(gconstpointer adapter)
 	node_unshare(c.nb);
 	chunk_free(&c.from);
 	chunk_free(&c.to);
-	node_free(c.na);
-	node_free(c.nb);
-	vth_free(vth);
+	node_free(&c.na);
+	node_free(&c.nb);
 }
 
 /* More of them, one after the other, than there may be at once. */
 static void
 test_one_by_one(const void *adapter)
 {
-	struct party p;
+	struct party p RI_AT_END(party_close);
 	struct ri_map map;
 
 	party_open(&p, adapter, 1, NULL);
@@ -448,7 +442,6 @@ test_one_by_one(const void *adapter)
 		g_assert_cmpint(ops->create(p.nb->pd, &attr, &srq, &map), ==, RI_SUCCESS);
 		g_assert_cmpint(ops->destroy(srq), ==, RI_SUCCESS);
 	}
-	party_close(&p);
 }
 
 int

@@ -76,9 +76,9 @@ talk(void *arg)
 static void
 test_both_directions(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(true);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
 	/* A busy machine may stop for longer than a message usually waits. */
-	struct node *node = node_new_patient(vth, adapter, "60000");
+	struct node *node RI_AT_END(node_free) = node_new_patient(vth, adapter, "60000");
 	struct talker t[2];
 
 	memset(t, 0, sizeof(t));
@@ -96,13 +96,11 @@ test_both_directions(gconstpointer adapter)
 		g_assert_cmpint(pthread_create(&t[i].thread, NULL, talk, &t[i]), ==, 0);
 	for (guint i = 0; i < 2; i++)
 		pthread_join(t[i].thread, NULL);
-	end_free(t[0].end);
+	end_free(&t[0].end);
 	node_lost(node, t[1].end);
-	end_free(t[1].end);
+	end_free(&t[1].end);
 	chunk_free(&t[0].chunk);
 	chunk_free(&t[1].chunk);
-	node_free(node);
-	vth_free(vth);
 }
 
 /* --- many posters on one queue ------------------------------------------------------------ */
@@ -135,8 +133,8 @@ crowd_post(void *arg)
 static void
 test_crowd(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(true);
-	struct node *node = node_new(vth, true, adapter);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *node RI_AT_END(node_free) = node_new(vth, true, adapter);
 	struct crowd crowd = {.end = end_new(node, NULL)};
 	struct end *other = end_new(node, NULL);
 	pthread_t thread[3];
@@ -150,11 +148,9 @@ test_crowd(gconstpointer adapter)
 	while (fast()->poll_cq(crowd.end->uscq, &wc, 1) == 1)
 		atomic_fetch_add(&crowd.done, 1);
 	g_assert_cmpuint(atomic_load(&crowd.done), ==, 6000);
-	end_free(other);
+	end_free(&other);
 	node_lost(node, crowd.end);
-	end_free(crowd.end);
-	node_free(node);
-	vth_free(vth);
+	end_free(&crowd.end);
 }
 
 /* --- peers that go ------------------------------------------------------------------------ */
@@ -190,7 +186,7 @@ send_for_ever(void *arg)
 static void
 test_peer_goes(gconstpointer adapter)
 {
-	struct vth *vth = vth_new(true);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
 	struct node *na = node_new_patient(vth, adapter, "200");
 	struct node *nb = node_new_patient(vth, adapter, "200");
 
@@ -210,7 +206,7 @@ test_peer_goes(gconstpointer adapter)
 		}
 		switch (round % 4) {
 		case 0:
-			end_free(b);
+			end_free(&b);
 			b = NULL;
 			break;
 		case 1:
@@ -232,9 +228,9 @@ test_peer_goes(gconstpointer adapter)
 		g_assert_cmpint(end_state(s.end), ==, RI_QPS_ERROR);
 		atomic_store(&s.stop, true);
 		pthread_join(thread, NULL);
-		end_free(s.end);
+		end_free(&s.end);
 		if (b != NULL)
-			end_free(b);
+			end_free(&b);
 		chunk_free(&s.chunk);
 		if (sink.at != NULL)
 			chunk_free(&sink);
@@ -243,10 +239,9 @@ test_peer_goes(gconstpointer adapter)
 			node_forget(node);
 		}
 	}
-	node_free(na);
-	node_free(nb);
+	node_free(&na);
+	node_free(&nb);
 	g_assert_cmpuint(vth_attached(vth), ==, 0);
-	vth_free(vth);
 }
 
 int

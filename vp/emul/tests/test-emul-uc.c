@@ -102,7 +102,7 @@ pair_open_shared(struct pair *p)
 {
 	pair_open(p, RI_QP_UC, false);
 	node_share(p->nb, 4);
-	end_free(p->b);
+	end_free(&p->b);
 	p->b = end_of_type(p->nb, RI_QP_UC);
 	p->to_b.qpn = qpn_of(p->b);
 	pair_up(p);
@@ -133,7 +133,7 @@ test_shared(void)
 	poll_one(p.b->urcq, 4, RI_WC_FLUSHED);
 	for (uint64_t id = 10; id < 14; id++) /* each slot is free again */
 		node_post(p.nb, id, &p.mb, 0, 7);
-	end_free(p.b);
+	end_free(&p.b);
 	p.b = NULL;
 	node_unshare(p.nb);
 	pair_close(&p);
@@ -161,9 +161,9 @@ test_shared_by_two(void)
 	poll_one(from->uscq, 2, RI_WC_SUCCESS);
 	g_assert_cmpuint(poll_one(to->urcq, 2, RI_WC_SUCCESS).byte_len, ==, 8);
 	both_go_on(&p);
-	end_free(from);
-	end_free(to);
-	end_free(p.b);
+	end_free(&from);
+	end_free(&to);
+	end_free(&p.b);
 	p.b = NULL;
 	node_unshare(p.nb);
 	pair_close(&p);
@@ -209,9 +209,11 @@ test_own_fault(void)
 static void
 test_others(void)
 {
-	struct vth *vth = vth_new(false);
-	struct node *ib = node_new(vth, false, "emul:ib"), *iw = node_new(vth, false, "emul:iwarp");
-	struct end *uc = end_of_type(ib, RI_QP_UC), *rc = end_new(iw, NULL);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *iw RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
+	struct end *uc RI_AT_END(end_free) = end_of_type(ib, RI_QP_UC);
+	struct end *rc RI_AT_END(end_free) = end_new(iw, NULL);
 	struct ri_service nobody = {.kind = RI_SERVICE_PORT, .port = 0x1234};
 	struct ri_cm_params params = node_params(&nobody);
 	struct ri_qp_init init = end_defaults(iw);
@@ -222,11 +224,6 @@ test_others(void)
 	g_assert_cmpint(iw->p->qp->create(iw->pd, &init, rc->scq, rc->rcq, NULL, &qp, &map), ==,
 			RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(ib->p->cm->connect(uc->qp, &params), ==, RI_ERR_UNSUPPORTED);
-	end_free(uc);
-	end_free(rc);
-	node_free(ib);
-	node_free(iw);
-	vth_free(vth);
 }
 
 int

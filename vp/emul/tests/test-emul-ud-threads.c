@@ -72,17 +72,17 @@ test_crowd(void)
 	}
 	for (guint i = 0; i < SENDERS; i++) {
 		g_thread_join(threads[i]);
-		end_free(senders[i].end);
+		end_free(&senders[i].end);
 	}
 	while (emul()->fast->poll_cq(s.a->urcq, &wc, 1) == 1) {
 		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 		g_assert_cmpuint(wc.wr_id, ==, got++);
 	}
 	g_assert_cmpuint(got, ==, SENDERS * ROUNDS);
-	end_free(s.a);
+	end_free(&s.a);
 	chunk_free(&s.ma);
-	node_free(s.na);
-	vth_free(s.vth);
+	node_free(&s.na);
+	vth_free(&s.vth);
 }
 
 /* The receiver is destroyed and created while others send to its number. */
@@ -106,7 +106,7 @@ test_restless_receiver(void)
 
 		post_recv(s.a, i, &sge);
 		if (i % 50 == 49) {
-			end_free(s.a);
+			end_free(&s.a);
 			s.a = ud_new(s.na, 64);
 			continue;
 		}
@@ -121,11 +121,11 @@ test_restless_receiver(void)
 			;
 	}
 	g_thread_join(thread);
-	end_free(sender.end);
-	end_free(s.a);
+	end_free(&sender.end);
+	end_free(&s.a);
 	chunk_free(&s.ma);
-	node_free(s.na);
-	vth_free(s.vth);
+	node_free(&s.na);
+	vth_free(&s.vth);
 }
 
 int

@@ -38,11 +38,11 @@ scene_close(struct scene *s)
 	g_assert_cmpint(emul()->ah->destroy(s->ah), ==, RI_SUCCESS);
 	chunk_free(&s->ma);
 	chunk_free(&s->mb);
-	end_free(s->a);
-	end_free(s->b);
-	node_free(s->na);
-	node_free(s->nb);
-	vth_free(s->vth);
+	end_free(&s->a);
+	end_free(&s->b);
+	node_free(&s->na);
+	node_free(&s->nb);
+	vth_free(&s->vth);
 }
 
 /* From a to `qpn`; completes with that status. */
@@ -68,7 +68,7 @@ static void
 test_arrives(void)
 {
 	static const uint8_t source[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_wc wc;
 
 	scene_open(&s);
@@ -96,7 +96,6 @@ test_arrives(void)
 	g_assert_cmpmem(s.mb.at + 1024 + VEM_GRH, VEM_MAX_DATAGRAM, s.ma.at, VEM_MAX_DATAGRAM);
 	send_len(&s, 12, 0, qpn_of(s.b), RI_WC_SUCCESS);
 	g_assert_cmpuint(poll_one(s.b->urcq, 3, RI_WC_SUCCESS).byte_len, ==, VEM_GRH);
-	scene_close(&s);
 }
 
 /* The datagram goes where its address handle says, and the header shows it. */
@@ -114,7 +113,7 @@ test_ways(void)
 		.dest = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 2}},
 		.source = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 3}},
 	};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_wc wc;
 
 	scene_open(&s);
@@ -131,13 +130,12 @@ test_ways(void)
 	wc = poll_one(s.b->urcq, 2, RI_WC_SUCCESS);
 	g_assert_cmpuint(wc.src_addr[15], ==, 3);
 	g_assert_cmpuint(s.mb.at[39], ==, 2);
-	scene_close(&s);
 }
 
 static void
 test_to_itself(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_sge sge;
 
 	scene_open(&s);
@@ -146,14 +144,13 @@ test_to_itself(void)
 	send_len(&s, 2, 60, qpn_of(s.a), RI_WC_SUCCESS);
 	poll_one(s.a->urcq, 1, RI_WC_SUCCESS);
 	g_assert_cmpmem(s.ma.at + 4096 + VEM_GRH, 60, s.ma.at, 60);
-	scene_close(&s);
 }
 
 /* A datagram that cannot be delivered causes no event, and the receive stays posted. */
 static void
 test_vanishes(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	const struct ri_wr_ud other = {.ah = s.way, .qpn = qpn_of(s.b), .qkey = KEY + 1};
@@ -177,7 +174,6 @@ test_vanishes(void)
 	g_assert_cmpint(send_to(s.a, 7, NULL, &other), ==, RI_SUCCESS);
 	poll_one(s.b->urcq, 2, RI_WC_SUCCESS);
 	poll_one(s.a->uscq, 7, RI_WC_SUCCESS);
-	scene_close(&s);
 }
 
 /*
@@ -187,7 +183,7 @@ test_vanishes(void)
 static void
 test_send_fails(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	struct ri_sge bad = chunk_sge(&s.ma, 0, 8);
@@ -231,14 +227,13 @@ test_send_fails(void)
 		poll_one(s.b->urcq, 3, RI_WC_SUCCESS);
 	}
 	node_silent(s.nb);
-	scene_close(&s);
 }
 
 /* The receiver's memory is wrong: the sender is not disturbed. */
 static void
 test_receive_fails(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	struct ri_sge bad = chunk_sge(&s.mb, 0, 100);
@@ -263,18 +258,16 @@ test_receive_fails(void)
 	node_async(s.nb, RI_EVENT_QP_ACCESS, s.b);
 	poll_one(s.b->urcq, 4, RI_WC_FLUSHED);
 	g_assert_cmpint(end_state(s.a), ==, RI_QPS_RTS);
-	scene_close(&s);
 }
 
 static void
 test_cq_overflow(void)
 {
-	struct scene s;
-	struct end *small;
+	struct scene s RI_AT_END(scene_close);
 	uint32_t entries;
 
 	scene_open(&s);
-	small = ud_new(s.nb, 1);
+	struct end *small RI_AT_END(end_free) = ud_new(s.nb, 1);
 	entries = 1;
 	for (uint64_t id = 0; id < 16; id++) {
 		struct ri_sge sge = chunk_sge(&s.mb, 0, 100);
@@ -286,15 +279,13 @@ test_cq_overflow(void)
 	}
 	node_async(s.nb, RI_EVENT_QP_CQ_RQ_ERROR, small);
 	node_silent(s.nb);
-	end_free(small);
-	scene_close(&s);
 }
 
 static enum ri_status
 try_qp(struct node *node, const struct ri_qp_init *wanted, struct ri_srq *srq)
 {
 	struct ri_qp_init init = *wanted;
-	struct end *parent = end_new(node, NULL);
+	struct end *parent RI_AT_END(end_free) = end_new(node, NULL);
 	struct ri_qp *qp = NULL;
 	struct ri_map map;
 	enum ri_status status =
@@ -302,14 +293,13 @@ try_qp(struct node *node, const struct ri_qp_init *wanted, struct ri_srq *srq)
 
 	if (status == RI_SUCCESS)
 		g_assert_cmpint(emul()->qp->destroy(qp), ==, RI_SUCCESS);
-	end_free(parent);
 	return status;
 }
 
 static void
 test_verbs(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_qp_init init;
 	struct ri_qp_attr attr = {.qkey = 1};
 	struct ri_map map;
@@ -333,7 +323,7 @@ test_verbs(void)
 	rc = end_new(s.na, NULL);
 	attr.qkey = 1;
 	g_assert_cmpint(emul()->qp->modify(rc->qp, &attr, RI_QP_ATTR_QKEY), ==, RI_ERR_UNSUPPORTED);
-	end_free(rc);
+	end_free(&rc);
 	attr = end_attr(s.b);
 	attr.max_rq_wr = 64;
 	g_assert_cmpint(emul()->qp->resize(s.b->qp, &attr, &map), ==, RI_SUCCESS);
@@ -347,7 +337,6 @@ test_verbs(void)
 	node_share(s.na, 4);
 	g_assert_cmpint(try_qp(s.na, &init, s.na->srq), ==, RI_ERR_UNSUPPORTED);
 	node_unshare(s.na);
-	scene_close(&s);
 }
 
 /* A datagram from a connected queue pair, and datagrams on an adapter without them. */
@@ -355,11 +344,11 @@ static void
 test_other_kinds(void)
 {
 	const struct ri_wr_ud to = {0};
-	struct vth *vth = vth_new(false);
-	struct node *ib = node_new(vth, false, "emul:ib");
-	struct node *iwarp = node_new(vth, false, "emul:iwarp");
-	struct end *a = end_new(ib, NULL);
-	struct end *b = end_new(ib, NULL);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
+	struct node *iwarp RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
+	struct end *a RI_AT_END(end_free) = end_new(ib, NULL);
+	struct end *b RI_AT_END(end_free) = end_new(ib, NULL);
 	struct ri_qp_init init = end_defaults(iwarp);
 
 	ends_connect(a, b);
@@ -374,11 +363,6 @@ test_other_kinds(void)
 	g_assert_false(iwarp->attr.ud);
 	init.type = RI_QP_UD;
 	g_assert_cmpint(try_qp(iwarp, &init, NULL), ==, RI_ERR_UNSUPPORTED);
-	end_free(a);
-	end_free(b);
-	node_free(ib);
-	node_free(iwarp);
-	vth_free(vth);
 }
 
 static void
@@ -392,7 +376,7 @@ test_address_handles(void)
 		.source = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 1}}};
 	struct ri_ah *ahs[200], *ah = NULL;
 	uint32_t ids[200], id = 0;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_pd *pd = NULL;
 
 	scene_open(&s);
@@ -430,14 +414,13 @@ test_address_handles(void)
 	g_assert_cmpint(emul()->pd->destroy(pd), ==, RI_SUCCESS);
 	/* Handles that a process did not destroy are destroyed with its context. */
 	(void)ah_new(s.na, NULL, &id);
-	scene_close(&s);
 }
 
 /* While another thread owns the receives a datagram waits; its handle may be destroyed, and it is delivered later. */
 static void
 test_waits(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_sge sge;
 
 	scene_open(&s);
@@ -457,7 +440,6 @@ test_waits(void)
 	poll_one(s.b->urcq, 1, RI_WC_SUCCESS);
 	poll_one(s.b->urcq, 2, RI_WC_SUCCESS);
 	s.ah = ah_new(s.na, NULL, &s.way);
-	scene_close(&s);
 }
 
 int

@@ -64,7 +64,7 @@ nonzero(const struct ends *p, unsigned len)
 static void
 test_delay(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_sge from, to;
 
 	ends_up(&p, adapter, NULL);
@@ -80,14 +80,13 @@ test_delay(gconstpointer adapter)
 	poll_one(p.b->urcq, 1, RI_WC_SUCCESS);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
-	ends_close(&p);
 }
 
 /* Over InfiniBand the completion of a Write comes after all of it is placed. */
 static void
 test_acknowledged(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, "emul:ib", "all");
 	for (unsigned round = 0; round < 50; round++) {
@@ -103,7 +102,6 @@ test_acknowledged(void)
 		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
 		g_assert_cmpmem(p.ma.at, LEN, p.mb.at, LEN);
 	}
-	ends_close(&p);
 }
 
 /* With the freedom to complete early, a Write over iWARP is complete before it is placed, in some rounds; and it arrives. */
@@ -111,7 +109,7 @@ static void
 test_early(void)
 {
 	unsigned early = 0, partly = 0;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, "emul:iwarp", "pieces,order,early,late");
 	for (unsigned round = 0; round < 50; round++) {
@@ -132,7 +130,6 @@ test_early(void)
 	g_assert_cmpuint(early, >, 5);
 	g_assert_cmpuint(early, <, 45);
 	g_assert_cmpuint(partly, >, 0);
-	ends_close(&p);
 }
 
 /* In pieces, in order, nothing is placed behind what is not; with "order" it is, in some rounds. */
@@ -140,7 +137,7 @@ static unsigned
 count_gaps(const char *freedoms)
 {
 	unsigned gaps = 0;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, "emul:ib", freedoms);
 	memset(p.ma.at, 1, LEN);
@@ -157,7 +154,6 @@ count_gaps(const char *freedoms)
 		vth_advance(p.vth, 2 * DELAY);
 		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
 	}
-	ends_close(&p);
 	return gaps;
 }
 
@@ -172,7 +168,7 @@ test_order(void)
 static void
 test_write_then_send(gconstpointer adapter)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, "all");
 	for (unsigned round = 0; round < 50; round++) {
@@ -191,7 +187,6 @@ test_write_then_send(gconstpointer adapter)
 		while (poll_any(p.a->uscq, &wc) == 1)
 			g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
 	}
-	ends_close(&p);
 }
 
 /* How often a Send is delivered and not complete. The Send behind it completes after it, and each once. */
@@ -199,7 +194,7 @@ static unsigned
 count_answers(const char *adapter, const char *freedoms)
 {
 	unsigned later = 0;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, adapter, freedoms);
 	for (unsigned round = 0; round < 40; round++) {
@@ -230,7 +225,6 @@ count_answers(const char *adapter, const char *freedoms)
 		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
 		g_assert_cmpuint(poll_any(p.b->urcq, &wc), ==, 1);
 	}
-	ends_close(&p);
 	return later;
 }
 
@@ -254,7 +248,7 @@ test_answer_ends(void)
 	/* Each Send takes the freedom or does not. */
 	for (unsigned round = 0; round < 20 || later <= 2; round++) {
 		bool small = round % 2 != 0;
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		struct ri_wc wc;
 
 		g_assert_cmpuint(round, <, 400);
@@ -276,7 +270,6 @@ test_answer_ends(void)
 					small ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
 		node_forget(p.na);
 		node_forget(p.nb);
-		ends_close(&p);
 	}
 }
 
@@ -287,7 +280,7 @@ test_revoked(void)
 	unsigned partly = 0;
 
 	for (unsigned round = 0; round < 20; round++) {
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		unsigned before;
 		struct ri_wc wc;
 
@@ -307,7 +300,6 @@ test_revoked(void)
 		partly += before < LEN;
 		node_forget(p.na);
 		node_forget(p.nb);
-		ends_close(&p);
 	}
 	g_assert_cmpuint(partly, >, 0);
 }
@@ -318,7 +310,7 @@ test_bounds(gconstpointer adapter)
 {
 	for (unsigned round = 0; round < 20; round++) {
 		struct chunk beyond;
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		struct ri_wc wc;
 
 		ends_up(&p, adapter, "pieces,order");
@@ -333,7 +325,6 @@ test_bounds(gconstpointer adapter)
 			continue;
 		node_forget(p.na);
 		node_forget(p.nb);
-		ends_close(&p);
 	}
 }
 
@@ -342,13 +333,12 @@ static void
 test_destroyed(gconstpointer adapter)
 {
 	for (unsigned round = 0; round < 20; round++) {
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 
 		ends_up(&p, adapter, "all");
 		write_len(&p, 1, LEN);
 		write_len(&p, 2, LEN);
 		vth_advance(p.vth, round * 9000);
-		ends_close(&p);
 	}
 }
 
@@ -388,7 +378,7 @@ test_hold(gconstpointer adapter)
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct ri_wc wc;
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 
 		named_pair_up(&p, adapter, "pieces");
 		memset(p.ma.at, 1, LEN);
@@ -401,7 +391,6 @@ test_hold(gconstpointer adapter)
 		g_assert_cmpuint(placed(&p, LEN), ==, LEN);
 		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
 		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
-		ends_close(&p);
 	}
 }
 
@@ -413,7 +402,7 @@ test_cut(gconstpointer adapter)
 	const uint64_t patience = ib ? UINT64_C(536870912) : UINT64_C(100) * 1000000000;
 	struct ri_wc wc;
 	struct ri_sge from;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	named_pair_up(&p, adapter, NULL);
 	from = chunk_sge(&p.ma, 0, LEN);
@@ -430,7 +419,6 @@ test_cut(gconstpointer adapter)
 	g_assert_cmpuint(atomic_load(&end_qp(p.b)->state), !=, RI_QPS_RTS);
 	node_forget(p.na);
 	node_forget(p.nb);
-	ends_close(&p);
 }
 
 /* A part is placed; then the path is cut, and what has completed already is never placed, since its sender ends. */
@@ -441,7 +429,7 @@ test_cut_inside(void)
 
 	for (unsigned round = 0; round < 20; round++) {
 		struct ri_wc wc;
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		unsigned before;
 
 		named_pair_up(&p, "emul:iwarp", "pieces,early");
@@ -458,7 +446,6 @@ test_cut_inside(void)
 		partly += before < LEN && poll_any(p.a->uscq, &wc) == 1;
 		node_forget(p.na);
 		node_forget(p.nb);
-		ends_close(&p);
 	}
 	g_assert_cmpuint(partly, >, 0);
 }
@@ -468,7 +455,7 @@ static void
 test_path_delay(void)
 {
 	struct ri_wc wc;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	named_pair_up(&p, "emul:ib", NULL);
 	memset(p.ma.at, 1, LEN);
@@ -481,7 +468,6 @@ test_path_delay(void)
 	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 0);
 	vth_advance(p.vth, 6000000 + DELAY);
 	g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
-	ends_close(&p);
 }
 
 static void
@@ -494,11 +480,11 @@ test_path_words(void)
 					    "tell",          "tell messages now"};
 	struct vth *vth = vth_new(false);
 	struct node *node = node_new(vth, false, "emul:ib");
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	g_assert_nonnull(strstr(node_path(node, "path b cut"), "ITAPI_EMUL_WIRE_US"));
-	node_free(node);
-	vth_free(vth);
+	node_free(&node);
+	vth_free(&vth);
 	ends_up(&p, "emul:ib", NULL);
 	for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++)
 		g_assert_nonnull(node_path(p.na, wrong[i]));
@@ -509,23 +495,21 @@ test_path_words(void)
 	}
 	g_assert_cmpstr(node_path(p.na, "path other hold"), ==, "too many paths");
 	g_assert_null(node_path(p.na, "path peer7 open"));
-	ends_close(&p);
 }
 
 static void
 test_words(void)
 {
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct node *node;
 
 	g_setenv("ITAPI_EMUL_WIRE_US", DELAY_US, TRUE);
 	g_setenv("ITAPI_EMUL_FREEDOMS", "pieces, oder", TRUE);
 	node = node_new(vth, false, "emul:ib");
 	g_assert_true(vth_logged(vth, "ITAPI_EMUL_FREEDOMS has a word that is no freedom"));
-	node_free(node);
+	node_free(&node);
 	g_unsetenv("ITAPI_EMUL_WIRE_US");
 	g_unsetenv("ITAPI_EMUL_FREEDOMS");
-	vth_free(vth);
 }
 
 /* Each row of the table is complete. */

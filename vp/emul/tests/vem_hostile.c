@@ -31,8 +31,8 @@ server_free(struct server *s)
 {
 	s->node->p->cm->listen_destroy(s->listen);
 	node_forget(s->node);
-	node_free(s->node);
-	vth_free(s->vth);
+	node_free(&s->node);
+	vth_free(&s->vth);
 }
 
 bool
@@ -107,8 +107,8 @@ send_fds(int sock, const void *octets, size_t len, const int *fds, unsigned coun
 void
 server_works(struct server *s)
 {
-	struct vth *vth = vth_new(true);
-	struct node *node = node_new_patient(vth, hostile_adapter, "60000");
+	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
+	struct node *node RI_AT_END(node_free) = node_new_patient(vth, hostile_adapter, "60000");
 	struct end *a = end_new(node, NULL), *b = end_new(s->node, NULL);
 	struct chunk ca = chunk_new(node, 4096, ALL_RW), cb = chunk_new(s->node, 4096, ALL_RW);
 	gint64 deadline = node_deadline();
@@ -125,14 +125,12 @@ server_works(struct server *s)
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 	g_assert_cmpmem(ca.at, 4096, cb.at, 4096);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 	chunk_free(&ca);
 	chunk_free(&cb);
 	node_forget(s->node);
 	node_forget(node);
-	node_free(node);
-	vth_free(vth);
 }
 
 struct vem_packet

@@ -30,9 +30,9 @@ node_new_patient(struct vth *vth, const char *adapter, const char *patience)
 }
 
 void
-node_free(struct node *node)
+node_free(struct node **node)
 {
-	node_silent(node);
+	node_silent(*node);
 	node_close(node);
 }
 
@@ -51,19 +51,19 @@ ends_close(struct ends *ends)
 	if (ends->mw != NULL)
 		g_assert_cmpint(ends->nb->p->mem->mw_free(ends->mw), ==, RI_SUCCESS);
 	if (ends->a != NULL)
-		end_free(ends->a);
+		end_free(&ends->a);
 	vth_run(ends->vth);
 	node_forget(ends->nb);
 	if (ends->b != NULL)
-		end_free(ends->b);
+		end_free(&ends->b);
 	chunk_free(&ends->ma);
 	chunk_free(&ends->mb);
 	if (ends->nb->srq != NULL)
 		node_unshare(ends->nb);
-	node_free(ends->na);
-	node_free(ends->nb);
+	node_free(&ends->na);
+	node_free(&ends->nb);
 	g_assert_cmpuint(vth_attached(ends->vth), ==, 0);
-	vth_free(ends->vth);
+	vth_free(&ends->vth);
 }
 
 struct ri_cm_params

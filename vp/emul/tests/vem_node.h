@@ -25,7 +25,7 @@ struct node *node_new(struct vth *vth, bool threaded, const char *adapter);
 /* As node_new with a thread; a message waits for a receive at most so many milliseconds, given in digits. */
 struct node *node_new_patient(struct vth *vth, const char *adapter, const char *patience);
 /* Every raised event must have been taken. */
-void node_free(struct node *node);
+void node_free(struct node **node);
 /* Give the adapter a command about paths; what it answers, or NULL. */
 const char *node_path(struct node *node, const char *text);
 

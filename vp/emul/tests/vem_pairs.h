@@ -94,16 +94,16 @@ static inline void
 pair_close(struct pair *p)
 {
 	vth_run(p->vth);
-	end_free(p->a);
+	end_free(&p->a);
 	if (p->b != NULL)
-		end_free(p->b);
+		end_free(&p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
 	if (p->nb != p->na)
-		node_free(p->nb);
-	node_free(p->na);
+		node_free(&p->nb);
+	node_free(&p->na);
 	g_assert_cmpuint(vth_attached(p->vth), ==, 0);
-	vth_free(p->vth);
+	vth_free(&p->vth);
 }
 
 /* A message of `len` octets from a to b, which arrives. */

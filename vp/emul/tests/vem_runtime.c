@@ -28,7 +28,7 @@ sockets_removed(const char *path)
 		g_test_message("%s was left", path);
 		sockets++;
 	} else if (S_ISDIR(about.st_mode)) {
-		GDir *folder = g_dir_open(path, 0, NULL);
+		g_autoptr(GDir) folder = g_dir_open(path, 0, NULL);
 
 		g_assert_nonnull(folder);
 		for (const char *name; (name = g_dir_read_name(folder)) != NULL;) {
@@ -36,7 +36,6 @@ sockets_removed(const char *path)
 
 			sockets += sockets_removed(inside);
 		}
-		g_dir_close(folder);
 	}
 	g_assert_cmpint(g_remove(path), ==, 0);
 	return sockets;

@@ -55,15 +55,15 @@ two_free(struct two *t)
 	node_forget(t->node[0]);
 	node_forget(t->node[1]);
 	if (t->a != NULL)
-		end_free(t->a);
+		end_free(&t->a);
 	if (t->b != NULL)
-		end_free(t->b);
+		end_free(&t->b);
 	chunk_free(&t->ca);
 	chunk_free(&t->cb);
 	for (unsigned i = 0; i < 2; i++) {
 		node_forget(t->node[i]);
-		node_free(t->node[i]);
-		vth_free(t->vth[i]);
+		node_free(&t->node[i]);
+		vth_free(&t->vth[i]);
 	}
 }
 

@@ -40,7 +40,7 @@ static void
 setting_free(struct setting *s)
 {
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
-	device_free(s->d);
+	device_free(&s->d);
 }
 
 /* A handle whose neighbour is not found before device_neighbour. */
@@ -88,7 +88,7 @@ static void
 test_known(void)
 {
 	const struct ri_ah_init init = towards(2);
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -97,7 +97,6 @@ test_known(void)
 	g_assert_cmpint(s.d->ahs, ==, 1);
 	datagram(&s, id, 2);
 	ah_free(ah);
-	setting_free(&s);
 }
 
 /* The way to itself needs no neighbour and so no thread, whose machine may be too busy to run it soon. */
@@ -105,7 +104,7 @@ static void
 test_own(void)
 {
 	const struct ri_ah_init init = towards(1);
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -114,7 +113,6 @@ test_own(void)
 	g_assert_cmpint(vib_ah_ops.create(s.d->pd, &init, &ah, &id), ==, RI_SUCCESS);
 	datagram(&s, id, 1);
 	ah_free(ah);
-	setting_free(&s);
 }
 
 /* What fails at once is told by the verb. */
@@ -129,7 +127,7 @@ test_refused(void)
 		    {EINVAL, RI_ERR_NO_ROUTE},
 		    {ENOMEM, RI_ERR_RESOURCES}};
 	const struct ri_ah_init init = towards(2);
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -141,14 +139,13 @@ test_refused(void)
 	s.d->ah_error = 0;
 	s.d->thread_error = EAGAIN;
 	g_assert_cmpint(vib_ah_ops.create(s.d->pd, &init, &ah, &id), ==, RI_ERR_RESOURCES);
-	setting_free(&s);
 }
 
 /* The verb returns before the neighbour is found. Until then datagrams are lost, and succeed; then they go there. */
 static void
 test_late(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -161,14 +158,13 @@ test_late(void)
 	datagram(&s, id, 2);
 	g_assert_cmpint(s.d->ahs, ==, 1); /* the place holder is gone */
 	ah_free(ah);
-	setting_free(&s);
 }
 
 /* There is no such neighbour: the log says so, and nothing else happens. */
 static void
 test_never(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -181,14 +177,13 @@ test_never(void)
 	datagram(&s, id, 0);
 	g_assert_cmpuint(s.d->async_events->len, ==, 0);
 	ah_free(ah);
-	setting_free(&s);
 }
 
 /* The handle and its protection domain go meanwhile; what is made is destroyed, and then the domain. */
 static void
 test_destroyed(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_pd *pd;
 	uint32_t id;
 
@@ -204,7 +199,6 @@ test_destroyed(void)
 		g_assert_cmpint(s.d->ahs, ==, 0);
 		g_assert_false(vth_logged(s.d->vth, "a neighbour is not found"));
 	}
-	setting_free(&s);
 }
 
 /* It gets another destination meanwhile, one whose neighbour is known, or not: the first one does not count any more. */
@@ -213,7 +207,7 @@ test_modified(gconstpointer data)
 {
 	bool known = GPOINTER_TO_INT(data) != 0;
 	const struct ri_ah_init init = towards(known ? 3 : 2);
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_ah *ah;
 	uint32_t id;
 
@@ -227,7 +221,6 @@ test_modified(gconstpointer data)
 	datagram(&s, id, known ? 3 : 2);
 	g_assert_cmpint(s.d->ahs, ==, 1);
 	ah_free(ah);
-	setting_free(&s);
 }
 
 int

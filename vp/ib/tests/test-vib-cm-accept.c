@@ -47,7 +47,7 @@ ask(struct fake *fake, const struct ri_listen *listen)
 static void
 test_listen(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen;
 
@@ -66,14 +66,13 @@ test_listen(void)
 	service.kind = RI_SERVICE_IB;
 	g_assert_cmpint(vib_cm_ops.listen(&fake->context, 55, 0, &service, 4, &listen), ==,
 			RI_ERR_INVALID_ARG);
-	fake_free(fake);
 }
 
 /* The file of the connection manager cannot be opened. */
 static void
 test_open_fails(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 
 	g_assert_cmpint(fake_open_fails(fake, EACCES,
 					"/dev/infiniband/rdma_cm cannot be opened: Permission "
@@ -87,7 +86,6 @@ test_open_fails(void)
 					"/dev/infiniband/rdma_cm cannot be opened: Too many open "
 					"files"),
 			==, RI_ERR_RESOURCES);
-	fake_free(fake);
 }
 
 static void
@@ -109,7 +107,7 @@ test_listen_fails(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct fake *fake = fake_new(false);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 		struct ri_service service = {.kind = RI_SERVICE_PORT, .port = htons(4444)};
 		struct ri_listen *listen;
 
@@ -117,7 +115,6 @@ test_listen_fails(void)
 		g_assert_cmpint(vib_cm_ops.listen(&fake->context, 55, 0, &service, 4, &listen), ==,
 				rows[i].status);
 		g_assert_cmpuint(fake_live_ids(), ==, 0);
-		fake_free(fake);
 	}
 }
 
@@ -133,14 +130,14 @@ test_listen_both(void)
 	g_assert_cmpuint(listen->num_ears, ==, 4);
 	g_assert_cmpint(listen->ears[0].id->ps, ==, RDMA_PS_TCP);
 	g_assert_cmpint(listen->ears[1].id->ps, ==, RDMA_PS_UDP);
-	fake_free(fake); /* the context takes it along */
+	fake_free(&fake); /* the context takes it along */
 }
 
 static void
 test_accept(bool iwarp)
 {
-	struct fake *fake = fake_new(iwarp);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(iwarp);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 1);
 	const struct ri_cm_event *asked;
 	struct rdma_cm_id *id;
@@ -173,8 +170,6 @@ test_accept(bool iwarp)
 	vib_cm_ops.listen_destroy(listen);
 	fake_event(fake, id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	fake_upcall(fake, RI_CM_DISCONNECTED);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
@@ -193,7 +188,7 @@ test_accept_iwarp(void)
 static void
 test_message_too_late(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *qp = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 1);
 
@@ -203,9 +198,8 @@ test_message_too_late(void)
 	g_free(fake_calls());
 	vib_cm_comm_est(&qp->qp);
 	fake_assert_calls("");
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 static void
@@ -218,7 +212,7 @@ time_passes(void *arg)
 static void
 test_deadline_in_accept(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *qp = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 1);
 	struct ri_request *request = ask(fake, listen);
@@ -232,9 +226,8 @@ test_deadline_in_accept(void)
 	fake_run(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, ids - 1);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 /* An event comes before the call is over: the timer of the end stays. */
@@ -250,7 +243,7 @@ peer_leaves(void *arg)
 static void
 test_end_in_accept(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *qp = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 1);
 	struct ri_request *request = ask(fake, listen);
@@ -264,9 +257,8 @@ test_end_in_accept(void)
 	fake_no_upcall(fake);
 	fake_advance(fake, 5000); /* that of the time-wait */
 	fake_upcall(fake, RI_CM_TIME_WAIT_OVER);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 /* An accepted connection that stands. */
@@ -308,7 +300,7 @@ interrupt(void *arg)
 static void
 test_hang_up_interrupted(gconstpointer data)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *qps[] = {fake_qp_new(fake), fake_qp_new(fake), fake_qp_new(fake)};
 	struct ri_listen *listen = listen_new(fake, 4444, 4);
 	struct rdma_cm_id *id = establish(fake, listen, qps[0]);
@@ -326,17 +318,16 @@ test_hang_up_interrupted(gconstpointer data)
 		fake_upcall(fake, RI_CM_BROKEN);
 	fake_upcall(fake, RI_CM_DISCONNECTED);
 	for (unsigned i = 0; i < G_N_ELEMENTS(qps); i++)
-		fake_qp_free(qps[i]);
+		fake_qp_free(&qps[i]);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 /* What can go wrong with an answer; the request stays where the call fails for another reason. */
 static void
 test_accept_refused(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 4);
 	struct ri_request *request = ask(fake, listen);
 	struct ri_cm_params params = answer_params;
@@ -367,15 +358,13 @@ test_accept_refused(void)
 	fake_no_upcall(fake);
 	fake_run(fake);
 	fake_upcall(fake, RI_CM_FAILED);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* The peer does not confirm in time, or refuses. */
 static void
 test_accept_fails(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *a = fake_qp_new(fake), *b = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 4);
 	guint live;
@@ -388,15 +377,14 @@ test_accept_fails(void)
 	fake_advance(fake, 6000);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
 	g_assert_cmpuint(fake_live_ids(), ==, live - 1); /* which tells the peer */
-	fake_qp_free(a);
-	fake_qp_free(b);
-	fake_free(fake);
+	fake_qp_free(&a);
+	fake_qp_free(&b);
 }
 
 static void
 test_reject(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct ri_listen *listen = listen_new(fake, 4444, 4);
 	struct ri_request *request = ask(fake, listen);
 	static const char big[300];
@@ -415,7 +403,6 @@ test_reject(void)
 	g_assert_cmpint(vib_cm_ops.reject(request, RI_CM_REASON_RESOURCES, NULL, 0), ==,
 			RI_SUCCESS);
 	fake_assert_calls("reject_ece ");
-	fake_free(fake);
 }
 
 static void
@@ -436,15 +423,15 @@ test_backlog(void)
 	/* An answer makes room. */
 	g_assert_cmpint(vib_cm_ops.reject(first, RI_CM_REASON_CONSUMER, NULL, 0), ==, RI_SUCCESS);
 	ask(fake, listen);
-	fake_free(fake); /* with two requests */
+	fake_free(&fake); /* with two requests */
 }
 
 /* Requests that were raised outlive their listener. */
 static void
 test_orphan(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ri_listen *listen = listen_new(fake, 4444, 2);
 	struct ri_request *a = ask(fake, listen), *b = ask(fake, listen);
 
@@ -452,8 +439,6 @@ test_orphan(void)
 	g_assert_cmpuint(fake_live_ids(), ==, 2);
 	g_assert_cmpint(vib_cm_ops.reject(a, RI_CM_REASON_CONSUMER, NULL, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(accept_it(b, qp), ==, RI_SUCCESS);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* --- datagram services ---------------------------------------------------------------------------------- */
@@ -471,7 +456,7 @@ query_params(struct fake *fake)
 static void
 test_resolve(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct ri_cm_params params = query_params(fake);
 	const struct ri_cm_event *answer;
 
@@ -509,13 +494,12 @@ test_resolve(void)
 	fake_fail("resolve_addr", 0);
 	/* One that is under way when the context ends. */
 	g_assert_cmpint(vib_cm_ops.resolve(&fake->context, 9, &params), ==, RI_SUCCESS);
-	fake_free(fake);
 }
 
 static void
 test_resolve_answer(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct ri_listen *listen = listen_new(fake, 4444, 4);
 	struct ri_service_answer answer = {
 		.status = RI_SERVICE_FOUND, .qpn = 42, .qkey = 1, .pdata = "me", .pdata_len = 2};
@@ -537,7 +521,6 @@ test_resolve_answer(void)
 	g_free(fake_calls());
 	g_assert_cmpint(vib_cm_ops.resolve_answer(request, &answer), ==, RI_SUCCESS);
 	fake_assert_calls("reject ");
-	fake_free(fake);
 }
 
 int

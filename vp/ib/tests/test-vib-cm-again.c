@@ -57,10 +57,10 @@ attempt_free(struct fake *fake, struct fake_qp *qp)
 {
 	fake_no_upcall(fake);
 	if (qp != NULL)
-		fake_qp_free(qp);
+		fake_qp_free(&qp);
 	fake_run(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
+	fake_free(&fake);
 }
 
 /* The second port is a good one. The first id is gone by then, with what it had. */
@@ -177,7 +177,7 @@ test_ended(void)
 			fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
 			(void)fake_upcall(fake, RI_CM_FAILED);
 		} else {
-			fake_qp_free(qp);
+			fake_qp_free(&qp);
 			qp = NULL;
 			g_assert_cmpuint(fake_live_ids(), ==, 0);
 		}
@@ -199,7 +199,7 @@ static void
 destroy(void *arg)
 {
 	(void)arg;
-	fake_qp_free(calling);
+	fake_qp_free(&calling);
 	calling = NULL;
 }
 

@@ -46,7 +46,7 @@ static void
 test_apart(void)
 {
 	struct fake_qp *qp;
-	struct fake *fake = held_new(&qp);
+	struct fake *fake RI_AT_END(fake_free) = held_new(&qp);
 
 	fake_advance(fake, 1000);
 	fake_assert_calls("");
@@ -54,9 +54,8 @@ test_apart(void)
 	fake_assert_calls("connect ");
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, "reply");
 	fake_upcall(fake, RI_CM_ESTABLISHED);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
 }
 
 /* The call fails: the service thread tells it. */
@@ -64,7 +63,7 @@ static void
 test_fails(void)
 {
 	struct fake_qp *qp;
-	struct fake *fake = held_new(&qp);
+	struct fake *fake RI_AT_END(fake_free) = held_new(&qp);
 	const struct ri_cm_event *failed;
 
 	fake_fail("connect", ENETUNREACH);
@@ -73,24 +72,22 @@ test_fails(void)
 	fake_run(fake);
 	failed = fake_upcall(fake, RI_CM_FAILED);
 	g_assert_cmpint(failed->reason, ==, RI_CM_REASON_BAD_PATH);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
 }
 
 /* There is no thread. */
 static void
 test_no_thread(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct fake_qp *qp = fake_qp_new(fake);
 
 	fake_fail("thread_id", EAGAIN);
 	bring(fake, qp);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_RESOURCES);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
 }
 
 /* Given up before the thread runs: it does not call, and then the id goes. */
@@ -99,7 +96,7 @@ test_given_up(gconstpointer data)
 {
 	bool deadline = GPOINTER_TO_INT(data) != 0;
 	struct fake_qp *qp;
-	struct fake *fake = held_new(&qp);
+	struct fake *fake RI_AT_END(fake_free) = held_new(&qp);
 
 	if (deadline)
 		fake_advance(fake, 20000);
@@ -109,14 +106,13 @@ test_given_up(gconstpointer data)
 	g_free(fake_calls());
 	fake_run(fake);
 	fake_upcall(fake, deadline ? RI_CM_FAILED : RI_CM_DISCONNECTED);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	fake_release(fake);
 	fake_run(fake);
 	fake_assert_calls("");
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
 	fake_no_upcall(fake);
-	fake_free(fake);
 }
 
 struct during {
@@ -136,7 +132,7 @@ on_connect(void *arg)
 		fake_event(during->fake, fake_last_id(), during->type, during->status, NULL);
 		fake_upcall(during->fake, during->status == 0 ? RI_CM_ESTABLISHED : RI_CM_FAILED);
 	}
-	fake_qp_free(during->qp);
+	fake_qp_free(&during->qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 1); /* the call still uses it */
 	fake_run(during->fake);
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
@@ -177,7 +173,7 @@ test_gone_during_call(void)
 		}
 		g_assert_cmpuint(fake_live_ids(), ==, 0);
 		fake_no_upcall(during.fake);
-		fake_free(during.fake);
+		fake_free(&during.fake);
 	}
 }
 
@@ -185,8 +181,8 @@ test_gone_during_call(void)
 static void
 test_broken(void)
 {
-	struct fake *fake = fake_new(true);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	const struct ri_cm_params params = {
 		.peer = fake->addrs[1],
 		.service = {.kind = RI_SERVICE_PORT, .port = htons(4444)},
@@ -201,8 +197,6 @@ test_broken(void)
 	bring(fake, qp);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, "reply");
 	fake_upcall(fake, RI_CM_ESTABLISHED);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 int

@@ -60,8 +60,8 @@ bring(struct fake *fake, struct fake_qp *qp, enum stage stage)
 static void
 test_two_way(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	const struct ri_cm_event *up;
 
 	bring(fake, qp, CONNECT);
@@ -90,15 +90,13 @@ test_two_way(void)
 	/* The deadline is over: nothing happens to a connection. */
 	fake_advance(fake, 60000);
 	fake_no_upcall(fake);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
 test_three_way(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	g_assert_cmpint(vib_cm_ops.confirm((struct ri_qp *)&qp->qp, true, NULL, 0), ==,
 			RI_ERR_INVALID_STATE);
@@ -114,15 +112,13 @@ test_three_way(void)
 	fake_run(fake);
 	fake_assert_calls("init_qp_attr modify init_qp_attr modify establish ");
 	g_assert_cmpuint(fake_upcall(fake, RI_CM_ESTABLISHED)->pdata_len, ==, 0); /* told before */
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
 test_three_way_refused(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	bring(fake, qp, REPLIED);
 	g_free(fake_calls());
@@ -133,31 +129,27 @@ test_three_way_refused(void)
 	g_assert_cmpstr(fake_last_pdata(), ==, "no");
 	g_assert_cmpint(qp->qp.state, ==, RI_QPS_ERROR);
 	fake_no_upcall(fake);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* A queue pair that is freed before it confirms: the peer hears of that, and not of a refusal by the application. */
 static void
 test_three_way_freed(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	bring(fake, qp, REPLIED);
 	g_free(fake_calls());
 	vib_cm_forget(&qp->qp);
 	fake_assert_calls("reject_ece ");
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
 iwarp_with(const struct vib_quirk *quirk, unsigned ird, unsigned ord)
 {
-	struct fake *fake = fake_new(true);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ri_cm_params params = params_new(fake);
 	const struct ri_cm_event *up;
 
@@ -179,8 +171,6 @@ iwarp_with(const struct vib_quirk *quirk, unsigned ird, unsigned ord)
 	fake_upcall(fake, RI_CM_BROKEN);
 	fake_assert_calls("");
 	g_assert_false(vib_cm_in_time_wait(&qp->qp));
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
@@ -199,24 +189,22 @@ test_tries(void)
 	static const struct vib_quirk endless = {.driver = "", .endless_retries = true};
 
 	for (int i = 0; i < 2; i++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 		if (i == 1)
 			fake->rnic.quirk = &endless;
 		bring(fake, qp, CONNECT);
 		g_free(fake_calls());
 		g_assert_cmpuint(fake_last_param()->retry_count, ==, i == 1 ? 6 : 7);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
 static void
 test_arguments(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ri_cm_params params = params_new(fake);
 	char big[300] = {0};
 
@@ -247,8 +235,6 @@ test_arguments(void)
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, "x", 1), ==,
 			RI_ERR_INVALID_ARG);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* What the peer or the network does. */
@@ -276,8 +262,8 @@ test_failures(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 		const struct ri_cm_event *end;
 
 		g_test_message("row %u", (unsigned)i);
@@ -293,8 +279,6 @@ test_failures(void)
 		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
 				RI_ERR_INVALID_STATE);
 		fake_advance(fake, 60000);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -316,8 +300,8 @@ test_failing_calls(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 		struct ri_cm_params params = params_new(fake);
 
 		fake_fail(rows[i].call, rows[i].error);
@@ -329,8 +313,6 @@ test_failing_calls(void)
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_CONNECT_RESPONSE, 0, NULL);
 		g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, rows[i].reason);
 		g_assert_cmpint(qp->qp.state, ==, RI_QPS_ERROR);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -338,8 +320,8 @@ static void
 test_deadline(void)
 {
 	for (unsigned stage = ADDRESS; stage < UP; stage++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 		g_autofree char *had = NULL;
 
 		bring(fake, qp, (enum stage)stage);
@@ -355,8 +337,6 @@ test_deadline(void)
 		if (stage != CONNECT)
 			fake_event(fake, fake_last_id(), RDMA_CM_EVENT_CONNECT_RESPONSE, 0, NULL);
 		fake_no_upcall(fake);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -364,8 +344,8 @@ test_deadline(void)
 static void
 test_foreign_route(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	struct ibv_device other = {.name = "fake1"};
 	struct ibv_context verbs = {.device = &other};
 
@@ -373,16 +353,14 @@ test_foreign_route(void)
 	fake_last_id()->verbs = &verbs;
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_BAD_PATH);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
 test_give_up(void)
 {
 	for (unsigned stage = ADDRESS; stage < UP; stage++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 		bring(fake, qp, (enum stage)stage);
 		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
@@ -392,16 +370,14 @@ test_give_up(void)
 		fake_upcall(fake, RI_CM_DISCONNECTED);
 		g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==,
 				RI_ERR_INVALID_STATE);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
 static void
 test_disconnect(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	bring(fake, qp, UP);
 	g_free(fake_calls());
@@ -420,8 +396,6 @@ test_disconnect(void)
 	g_assert_false(vib_cm_in_time_wait(&qp->qp));
 	fake_advance(fake, 60000);
 	fake_no_upcall(fake);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
@@ -447,8 +421,8 @@ static void
 test_end_while_confirming(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 		bring(fake, qp, CONNECT);
 		g_free(fake_calls());
@@ -466,8 +440,6 @@ test_end_while_confirming(void)
 			fake_advance(fake, 2100); /* the peer may still not answer */
 		}
 		fake_upcall(fake, i == 0 ? RI_CM_DISCONNECTED : RI_CM_BROKEN);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -475,8 +447,8 @@ test_end_while_confirming(void)
 static void
 test_disconnect_unanswered(void)
 {
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	bring(fake, qp, UP);
 	g_assert_cmpint(vib_cm_ops.disconnect((struct ri_qp *)&qp->qp, NULL, 0), ==, RI_SUCCESS);
@@ -487,8 +459,6 @@ test_disconnect_unanswered(void)
 	g_assert_true(vib_cm_in_time_wait(&qp->qp));
 	fake_advance(fake, 60000);
 	fake_upcall(fake, RI_CM_TIME_WAIT_OVER);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 static void
@@ -504,7 +474,7 @@ test_hang_up(void)
 	fake_upcall(fake, RI_CM_DISCONNECTED);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	fake_no_upcall(fake);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	/* The device has refused something of the peer, which then disconnects: that is no orderly end. */
 	qp = fake_qp_new(fake);
 	bring(fake, qp, UP);
@@ -512,8 +482,8 @@ test_hang_up(void)
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 	fake_upcall(fake, RI_CM_BROKEN);
 	g_free(fake_calls());
-	fake_qp_free(qp);
-	fake_free(fake);
+	fake_qp_free(&qp);
+	fake_free(&fake);
 	/* Nor is it one if an event of the device says so that waits on the other descriptor. */
 	fake = fake_new(true);
 	qp = fake_qp_new(fake);
@@ -523,8 +493,8 @@ test_hang_up(void)
 	fake_upcall(fake, RI_CM_BROKEN);
 	fake_no_upcall(fake);
 	g_free(fake_calls());
-	fake_qp_free(qp);
-	fake_free(fake);
+	fake_qp_free(&qp);
+	fake_free(&fake);
 }
 
 /* The layers above abort: the peer is told, and the caller ends the queue pair. */
@@ -534,8 +504,8 @@ test_abort(void)
 	static const char *const told[STAGES] = {"", "", "", "reject_ece ", "disconnect "};
 
 	for (unsigned stage = ADDRESS; stage < STAGES; stage++) {
-		struct fake *fake = fake_new(false);
-		struct fake_qp *qp = fake_qp_new(fake);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 		bring(fake, qp, (enum stage)stage);
 		g_free(fake_calls());
@@ -545,8 +515,6 @@ test_abort(void)
 		g_assert_cmpuint(fake_live_ids(), ==, stage == CONNECT ? 0 : 1);
 		fake_advance(fake, 60000);
 		fake_no_upcall(fake);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -555,15 +523,14 @@ static void
 test_destroy(void)
 {
 	for (unsigned stage = ADDRESS; stage < STAGES; stage++) {
-		struct fake *fake = fake_new(false);
+		struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 		struct fake_qp *qp = fake_qp_new(fake);
 
 		bring(fake, qp, (enum stage)stage);
-		fake_qp_free(qp);
+		fake_qp_free(&qp);
 		g_assert_cmpuint(fake_live_ids(), ==, 0);
 		fake_advance(fake, 60000);
 		fake_no_upcall(fake);
-		fake_free(fake);
 	}
 }
 
@@ -571,11 +538,11 @@ test_destroy(void)
 static void
 test_deferred(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct fake_qp *qp = fake_qp_new(fake);
 
 	bring(fake, qp, CONNECT);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 1);
 	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
@@ -585,15 +552,14 @@ test_deferred(void)
 	fake_fail("connect", ECONNREFUSED);
 	bring(fake, qp, CONNECT);
 	fake_upcall(fake, RI_CM_FAILED);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
 }
 
 static void
 test_device_gone(void)
 {
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct fake_qp *a = fake_qp_new(fake), *b = fake_qp_new(fake);
 
 	bring(fake, a, UP);
@@ -605,9 +571,8 @@ test_device_gone(void)
 	fake_upcall(fake, RI_CM_FAILED);
 	vib_cm_device_gone(&fake->rnic);
 	fake_run(fake);
-	fake_qp_free(a);
-	fake_qp_free(b);
-	fake_free(fake);
+	fake_qp_free(&a);
+	fake_qp_free(&b);
 }
 
 /* One line for each end: with which peer, and why. */
@@ -648,8 +613,8 @@ test_why(void)
 		fake_event(fake, fake_last_id(), rows[i].type, rows[i].status, NULL);
 		g_assert_cmpstr(fake_last_log(), ==, wanted);
 		g_array_set_size(fake->upcalled, 0);
-		fake_qp_free(qp);
-		fake_free(fake);
+		fake_qp_free(&qp);
+		fake_free(&fake);
 	}
 	/* This end, with a peer that does not answer; and an attempt whose time is over. */
 	fake = fake_new(false);
@@ -662,7 +627,7 @@ test_why(void)
 		"peer 192.0.2.2:4444: the connection has ended: closed by this end; the peer "
 		"did not answer within 2 seconds");
 	fake_upcall(fake, RI_CM_DISCONNECTED);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	qp = fake_qp_new(fake);
 	params = params_new(fake);
 	params.deadline = vth_host(fake->vth)->now(vth_host(fake->vth)->self) + SECOND;
@@ -671,8 +636,8 @@ test_why(void)
 	g_assert_cmpstr(fake_last_log(), ==,
 			"peer 192.0.2.2:4444: an attempt to connect failed: its time is over");
 	fake_upcall(fake, RI_CM_FAILED);
-	fake_qp_free(qp);
-	fake_free(fake);
+	fake_qp_free(&qp);
+	fake_free(&fake);
 }
 
 int

@@ -69,7 +69,7 @@ reject(struct ri_request *request)
 static void
 test_comes(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake, 1);
 	struct ri_request *request;
 
@@ -84,7 +84,6 @@ test_comes(void)
 	change(fake, 2);
 	g_assert_cmpuint(listen->num_ears, ==, 2);
 	g_assert_cmpuint(fake_live_ids(), ==, 2);
-	fake_free(fake);
 }
 
 /* An address that goes takes its ear along, but no request that has come to it. */
@@ -92,10 +91,10 @@ static void
 test_goes(void)
 {
 	static const struct ri_cm_params answer = {.ird = 5, .ord = 3, .deadline = RI_NEVER};
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 	struct ri_listen *listen;
 	struct ri_request *request;
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	fake->num_addrs = 2;
 	listen = listen_new(fake, 1);
@@ -114,15 +113,13 @@ test_goes(void)
 	change(fake, 2);
 	reject(ask(fake, listen, 1));
 	g_assert_cmpuint(listen->num_ears, ==, 4);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* The first address is replaced, and the one behind it stays. */
 static void
 test_first(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	const struct rdma_cm_id *kept;
 	struct ri_listen *listen;
 
@@ -134,14 +131,13 @@ test_first(void)
 	g_assert_cmpuint(listen->num_ears, ==, 2);
 	g_assert_true(ear_at(fake, listen, 1)->id == kept);
 	reject(ask(fake, listen, 0));
-	fake_free(fake);
 }
 
 /* A spigot may lose all, and a query that fails tells nothing. */
 static void
 test_all(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake, 4);
 
 	fake->addrs_unknown = true;
@@ -153,14 +149,13 @@ test_all(void)
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
 	change(fake, 1);
 	reject(ask(fake, listen, 0));
-	fake_free(fake);
 }
 
 /* Another program has the port at the new address: the log says so, and the next change tries again. */
 static void
 test_fails(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake, 4);
 
 	fake_fail("bind_addr", EADDRINUSE);
@@ -175,14 +170,13 @@ test_fails(void)
 	g_assert_cmpuint(listen->num_ears, ==, 3);
 	reject(ask(fake, listen, 1));
 	reject(ask(fake, listen, 2));
-	fake_free(fake);
 }
 
 /* A device that does not know the address yet is no failure; an event of its own tells when it does. */
 static void
 test_later(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake, 4);
 	g_autofree char *before = g_strdup(fake_last_log());
 
@@ -195,14 +189,13 @@ test_later(void)
 	fake_run(fake);
 	g_assert_cmpuint(listen->num_ears, ==, 2);
 	reject(ask(fake, listen, 1));
-	fake_free(fake);
 }
 
 /* What comes while the listener is made is not missed, though the kernel has told it before. */
 static void
 test_meanwhile(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = htons(PORT)};
 	struct ri_listen *listen = NULL;
 
@@ -217,20 +210,18 @@ test_meanwhile(void)
 	vib_cm_ops.listen_destroy(listen);
 	fake_run(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, 0);
-	fake_free(fake);
 }
 
 /* A device that is gone has no addresses to listen on. */
 static void
 test_gone(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake, 4);
 
 	atomic_store(&fake->rnic.failed, true);
 	change(fake, 2);
 	g_assert_cmpuint(listen->num_ears, ==, 1);
-	fake_free(fake);
 }
 
 int

@@ -55,7 +55,7 @@ unknown_type(struct rdma_cm_event *event)
 static void
 test_nothing(void)
 {
-	struct fake *fake = fake_new(true);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(true);
 	struct ri_listen *listen = listen_new(fake);
 	struct rdma_cm_id *id = listen->ears[0].id, *asker;
 	void *context = id->context;
@@ -78,7 +78,6 @@ test_nothing(void)
 	g_assert_cmpint(rdma_destroy_id(asker), ==, 0);
 	check_alive(fake, listen);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 /* --- requests ------------------------------------------------------------------------------------------ */
@@ -114,7 +113,7 @@ test_refused(bool iwarp)
 {
 	static void (*const lies[])(struct rdma_cm_event * event) = {odd_peer, odd_local,
 								     no_device};
-	struct fake *fake = fake_new(iwarp);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(iwarp);
 	struct ri_listen *listen = listen_new(fake);
 	guint before = fake_live_ids();
 
@@ -131,7 +130,6 @@ test_refused(bool iwarp)
 	fake_request(fake, listen->ears[0].id, "please");
 	g_assert_false(fake_upcall(fake, RI_CM_REQUEST)->pdata_present);
 	vib_cm_context_end(&fake->context);
-	fake_free(fake);
 }
 
 static void
@@ -154,8 +152,8 @@ test_no_listener(void)
 		.service = {.kind = RI_SERVICE_PORT, .port = htons(7001)},
 		.peer = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}},
 		.deadline = RI_NEVER};
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 	guint before;
 
 	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
@@ -164,8 +162,6 @@ test_no_listener(void)
 	fake_no_upcall(fake);
 	g_assert_cmpuint(fake_live_ids(), ==, before);
 	g_assert_nonnull(strstr(fake_last_log(), "a request that belongs to no listener"));
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* --- a channel that cannot be read ------------------------------------------------------------------------ */
@@ -178,8 +174,8 @@ test_channel(void)
 		.service = {.kind = RI_SERVICE_PORT, .port = htons(7001)},
 		.peer = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}},
 		.deadline = UINT64_C(5000000000)};
-	struct fake *fake = fake_new(false);
-	struct fake_qp *qp = fake_qp_new(fake);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
 
 	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
 	fake_fail("get_cm_event", EACCES);
@@ -189,8 +185,6 @@ test_channel(void)
 	g_assert_nonnull(strstr(fake_last_log(), "cannot be read any more"));
 	fake_advance(fake, 10000);
 	g_assert_cmpint(fake_upcall(fake, RI_CM_FAILED)->reason, ==, RI_CM_REASON_TIMEOUT);
-	fake_qp_free(qp);
-	fake_free(fake);
 }
 
 /* --- the version of the interface ----------------------------------------------------------------------------- */
@@ -223,7 +217,7 @@ test_version(void)
 	};
 	g_autofree char *place = g_dir_make_tmp("lies-XXXXXX", NULL);
 	g_autofree char *before = g_get_current_dir();
-	struct fake *fake = fake_new(false);
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
 
 	g_assert_cmpint(g_chdir(place), ==, 0);
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -239,7 +233,6 @@ test_version(void)
 	g_assert_cmpint(g_remove("cm_version"), ==, 0);
 	g_assert_cmpint(g_chdir(before), ==, 0);
 	g_assert_cmpint(g_rmdir(place), ==, 0);
-	fake_free(fake);
 }
 
 int

@@ -98,8 +98,9 @@ static void
 test_connect(void)
 {
 	for (int three_way = 0; three_way < 2; three_way++) {
-		struct fake *fake = setting_new(&four, &four_peer, IBV_GID_TYPE_ROCE_V2);
-		struct fake_qp *qp = number_new(fake);
+		struct fake *fake RI_AT_END(fake_free) =
+			setting_new(&four, &four_peer, IBV_GID_TYPE_ROCE_V2);
+		struct fake_qp *qp RI_AT_END(fake_qp_free) = number_new(fake);
 		const struct ri_cm_event *event;
 
 		connect_it(fake, qp, three_way != 0);
@@ -120,8 +121,6 @@ test_connect(void)
 		fake_upcall(fake, RI_CM_DISCONNECTED);
 		fake_event(fake, fake_last_id(), RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, NULL);
 		fake_upcall(fake, RI_CM_TIME_WAIT_OVER);
-		fake_qp_free(qp);
-		fake_free(fake);
 	}
 }
 
@@ -129,7 +128,7 @@ test_connect(void)
 static void
 test_accept(void)
 {
-	struct fake *fake = setting_new(&six, &six_peer, IBV_GID_TYPE_ROCE_V2);
+	struct fake *fake RI_AT_END(fake_free) = setting_new(&six, &six_peer, IBV_GID_TYPE_ROCE_V2);
 	const struct ri_cm_params params = {
 		.ird = 5, .ord = 3, .ird_ord = true, .deadline = RI_NEVER};
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
@@ -152,16 +151,15 @@ test_accept(void)
 	fake_event(fake, id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 	event = fake_upcall(fake, RI_CM_ESTABLISHED);
 	reach_is(&event->reach);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 	vib_cm_ops.listen_destroy(listen);
-	fake_free(fake);
 }
 
 /* A GID of a fabric is none of IP. What the kernel does not tell is 0, and the connection stands all the same. */
 static void
 test_unknown(void)
 {
-	struct fake *fake = setting_new(&four, &four_peer, IBV_GID_TYPE_IB);
+	struct fake *fake RI_AT_END(fake_free) = setting_new(&four, &four_peer, IBV_GID_TYPE_IB);
 	struct fake_qp *qp = number_new(fake);
 	const struct ri_peer nothing = {0};
 	const struct ri_cm_event *event;
@@ -170,14 +168,14 @@ test_unknown(void)
 	event = fake_upcall(fake, RI_CM_ESTABLISHED);
 	g_assert_cmpint(event->reach.path.dest.family, ==, RI_ADDR_GID);
 	g_assert_cmpmem(event->reach.path.dest.octets, 16, four_peer.raw, 16);
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 
 	fake->num_gids = 1; /* the entry is gone */
 	qp = number_new(fake);
 	connect_it(fake, qp, false);
 	event = fake_upcall(fake, RI_CM_ESTABLISHED);
 	g_assert_cmpmem(&event->reach, sizeof(nothing), &nothing, sizeof(nothing));
-	fake_qp_free(qp);
+	fake_qp_free(&qp);
 
 	fake->rnic.attr.cm_number = false;
 	fake->num_gids = 2;
@@ -186,8 +184,7 @@ test_unknown(void)
 	connect_it(fake, qp, false);
 	event = fake_upcall(fake, RI_CM_ESTABLISHED);
 	g_assert_cmpmem(&event->reach, sizeof(nothing), &nothing, sizeof(nothing));
-	fake_qp_free(qp);
-	fake_free(fake);
+	fake_qp_free(&qp);
 }
 
 int

@@ -22,9 +22,9 @@
 static void
 test_chain(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -43,18 +43,15 @@ test_chain(void)
 	data_poll(d, 4, RI_WC_SUCCESS);
 	g_assert_cmpint(data_post(qp, &region, 5, 0), ==, RI_SUCCESS); /* the short way again */
 	g_assert_cmpuint(d->calls, ==, 2);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* A full chain, an empty poll, flush_sq and a full queue release it, too. */
 static void
 test_release(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	unsigned posted = 0;
 
 	data_region_new(d, &region, 1000);
@@ -74,18 +71,15 @@ test_release(void)
 		g_assert_cmpint(data_post(qp, &region, posted++, RI_WR_COALESCE), ==, RI_SUCCESS);
 	g_assert_cmpint(data_post(qp, &region, posted, RI_WR_COALESCE), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpuint(d->sends, ==, 32);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* The device refuses the third of five: two are done, three are flushed, and the connection is broken, once. */
 static void
 test_refused(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 
 	data_region_new(d, &region, 1000);
 	d->refuse = 3;
@@ -104,22 +98,20 @@ test_refused(void)
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==, RI_CM_BROKEN);
 	/* A request alone is refused to the caller. */
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	qp = device_qp(d, false);
 	g_assert_cmpint(data_post(qp, &region, 6, RI_WR_SIGNALED), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* It refuses a chain and does not say which request. */
 static void
 test_refused_unsaid(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	d->refuse = 1;
@@ -134,18 +126,15 @@ test_refused_unsaid(void)
 		data_poll(d, i, RI_WC_FLUSHED);
 	data_poll_none(d);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* A request that the device fails is the end of the connection, once; the device was asked to tell of it. */
 static void
 test_failed(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	g_assert_true(d->watched);
 	data_region_new(d, &region, 1000);
@@ -163,9 +152,6 @@ test_failed(void)
 	g_assert_true(vth_logged(d->vth,
 				 "ib QP 256: the connection has ended: an RDMA Write of this "
 				 "end failed: another status (status 10, vendor error 0)"));
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* An end flushes what is kept back at once: it does not wait for what the device never gets. */
@@ -173,9 +159,9 @@ static void
 test_end_of_kept(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 1000);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -189,9 +175,6 @@ test_end_of_kept(void)
 	g_assert_cmpuint(d->sends, ==, 1);
 	g_assert_cmpint(data_post(qp, &region, 3, RI_WR_COALESCE), ==, RI_SUCCESS);
 	data_poll(d, 3, RI_WC_FLUSHED);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /*
@@ -202,9 +185,9 @@ static void
 test_closing(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
 	data_region_new(d, &region, 1000);
@@ -234,9 +217,6 @@ test_closing(void)
 	g_assert_cmpint(g_array_index(d->cm_events, struct ri_cm_event, 0).kind, ==,
 			RI_CM_DISCONNECTED);
 	data_poll_none(d);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* What is posted then waits for its turn behind what the device has. */
@@ -244,9 +224,9 @@ static void
 test_closing_behind(void)
 {
 	const struct ri_cm_event left = {.kind = RI_CM_DISCONNECTED};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_recv_wr receive = {.wr_id = 10, .num_sge = 1};
 
 	data_region_new(d, &region, 1000);
@@ -275,9 +255,6 @@ test_closing_behind(void)
 	data_poll_none(d);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpuint(d->sends, ==, 2);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* Statuses of the kernel's rxe that are others than libibverbs defines. */
@@ -303,13 +280,12 @@ test_vague(void)
 		bool vague = i >= G_N_ELEMENTS(rows);
 		unsigned row = i % G_N_ELEMENTS(rows);
 		const struct ri_recv_wr receive = {.wr_id = 1};
-		struct device *d = device_new();
-		struct data_region region;
-		struct vib_qp *qp;
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct data_region region RI_AT_END(data_region_free);
 
 		if (vague)
 			d->rnic.quirk = &rxe;
-		qp = device_qp(d, false);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 		data_region_new(d, &region, 1000);
 		if (rows[row].receive) {
 			g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
@@ -319,9 +295,6 @@ test_vague(void)
 			device_complete(d, rows[row].theirs);
 		}
 		data_poll(d, 1, vague ? rows[row].ours : rows[row].usual);
-		data_qp_end(qp);
-		data_region_free(&region);
-		device_free(d);
 	}
 }
 
@@ -331,9 +304,9 @@ test_vague(void)
 static void
 test_inline(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	static const struct {
 		uint32_t length;
 		uint64_t offset;
@@ -362,14 +335,12 @@ test_inline(void)
 			data_poll(d, i, RI_WC_SUCCESS);
 		}
 	}
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	/* Of a device that has no room, nothing is asked. */
 	d->inline_most = 0;
 	qp = device_qp(d, false);
 	g_assert_cmpuint(qp->user.max_inline, ==, 0);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* --- datagrams --------------------------------------------------------------------------------------- */
@@ -380,14 +351,14 @@ test_datagram(void)
 	static const uint8_t sender[16] = {[10] = 0xff, 0xff, 192, 0, 2, 9};
 	const struct ibv_wc how = {.wc_flags = IBV_WC_GRH, .src_qp = 0x55, .byte_len = 50};
 	const struct ri_ah_init init = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 2}}};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, true);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, true);
 	struct ri_wr send = {.wr_id = 1,
 			     .opcode = RI_OP_SEND_UD,
 			     .flags = RI_WR_SIGNALED,
 			     .u.ud = {.qpn = 0x66, .qkey = 0x77}};
 	struct ri_recv_wr receive = {.wr_id = 2, .num_sge = 1};
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_ah *ah;
 	struct ri_wc wc;
 
@@ -426,9 +397,6 @@ test_datagram(void)
 	g_assert_cmpuint(d->async_events->len, ==, 1);
 	g_assert_cmpint(g_array_index(d->async_events, struct ri_async_event, 0).event, ==,
 			RI_EVENT_QP_CATASTROPHIC);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* --- too small a limit ------------------------------------------------------------------------------- */
@@ -481,7 +449,7 @@ test_pinning(void)
 		    {EFAULT, RI_ERR_ACCESS}};
 	const struct ri_mr_init init = {
 		.addr = (uintptr_t)data_memory, .length = 64, .access = RI_ACCESS_LOCAL_READ};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct rlimit limit;
 	struct ri_mr *mr;
 	uint32_t stag;
@@ -497,7 +465,6 @@ test_pinning(void)
 	g_assert_true(vth_logged(d->vth, "64 bytes cannot be pinned: the limit of locked memory"));
 	d->reg_error = 0;
 	queues_scarce(d);
-	device_free(d);
 }
 
 /* --- counters -------------------------------------------------------------------------------- */
@@ -506,12 +473,12 @@ test_pinning(void)
 static void
 test_counters(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_qp_counters posts = {.size = sizeof(posts)}, fewer = {.size = 24};
 	struct ri_cq_counters done = {.size = sizeof(done)};
 	struct ri_recv_wr receive = {.wr_id = 9};
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_wc wc[4];
 
 	vib_user_ops.qp_count(&qp->user, &posts);
@@ -543,9 +510,6 @@ test_counters(void)
 	g_assert_cmpuint(done.octets, ==, 3000);
 	g_assert_cmpint(vib_arm_cq(&d->cq->user, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(done.armings, ==, 1);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 int

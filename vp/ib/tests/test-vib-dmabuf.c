@@ -49,7 +49,7 @@ setting_free(struct setting *s)
 	/* The provider has closed no descriptor of the caller. */
 	g_assert_cmpint(fcntl(s->fd, F_GETFD), ==, FD_CLOEXEC);
 	close(s->fd);
-	device_free(s->d);
+	device_free(&s->d);
 }
 
 static enum ri_status
@@ -78,7 +78,7 @@ test_claim(void)
 	} rows[] = {{EBADF, true},   {EOPNOTSUPP, false}, {EPROTONOSUPPORT, false},
 		    {EINVAL, false}, {EIO, false},        {ENOMEM, false},
 		    {0, false}};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		g_test_message("errno %d", rows[i].answer);
@@ -89,14 +89,13 @@ test_claim(void)
 	d->create_error = ENOMEM; /* no domain for the question */
 	g_assert_false(vib_dmabuf_works(&d->verbs));
 	d->create_error = 0;
-	device_free(d);
 }
 
 static void
 test_register(void)
 {
-	struct setting s;
-	struct data_region region;
+	struct setting s RI_AT_END(setting_free);
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_mr_attr attr;
 
 	setting_new(&s);
@@ -118,8 +117,6 @@ test_register(void)
 	g_assert_cmpuint(attr.access, ==, ALL);
 	g_assert_true(attr.valid);
 	g_assert_cmpint(vib_pd_ops.destroy(s.d->pd), ==, RI_ERR_BUSY);
-	data_region_free(&region);
-	setting_free(&s);
 }
 
 /* What is refused before the device is asked. */
@@ -127,7 +124,7 @@ static void
 test_refused(void)
 {
 	const struct ri_dmabuf none = {.fd = -1};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct data_region region;
 
 	setting_new(&s);
@@ -156,7 +153,6 @@ test_refused(void)
 	atomic_store(&s.d->rnic.failed, true);
 	g_assert_cmpint(reg(&s, 0, &region), ==, RI_ERR_FATAL);
 	atomic_store(&s.d->rnic.failed, false);
-	setting_free(&s);
 }
 
 /* What the device answers. */
@@ -176,7 +172,7 @@ test_errors(void)
 		    {EAGAIN, RI_ERR_RESOURCES},
 		    {EFAULT, RI_ERR_ADDRESS},
 		    {EIO, RI_ERR_FATAL}};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct data_region region;
 
 	setting_new(&s);
@@ -193,7 +189,6 @@ test_errors(void)
 	s.init.access = RI_ACCESS_LOCAL_READ;
 	g_assert_cmpint(reg(&s, 0, &region), ==, RI_SUCCESS);
 	data_region_free(&region);
-	setting_free(&s);
 }
 
 static void
@@ -219,7 +214,7 @@ test_not_copied(void)
 		{.opcode = RI_OP_RDMA_WRITE, .flags = RI_WR_COALESCE},
 		{.opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED}, /* with the one before */
 	};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct data_region dmabuf, plain;
 	struct vib_qp *qp;
 	unsigned copied = 0;
@@ -250,9 +245,8 @@ test_not_copied(void)
 	reg_good(&s, &dmabuf, 16);
 	post(qp, &dmabuf, &forms[0]);
 	g_assert_cmpuint(s.d->sent[s.d->sends - 1].wr.send_flags & IBV_SEND_INLINE, ==, 0);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	data_region_free(&dmabuf);
-	setting_free(&s);
 }
 
 /* The sender of a datagram is in the header that the device has written: it is not read where the memory cannot be read. */
@@ -261,15 +255,14 @@ test_datagram(void)
 {
 	const struct ibv_wc how = {.wc_flags = IBV_WC_GRH, .src_qp = 0x55, .byte_len = 50};
 	struct ri_recv_wr receive = {.wr_id = 2, .num_sge = 1};
-	struct setting s;
-	struct data_region dmabuf;
-	struct vib_qp *qp;
+	struct setting s RI_AT_END(setting_free);
+	struct data_region dmabuf RI_AT_END(data_region_free);
 	struct ri_wc wc;
 
 	setting_new(&s);
 	reg_good(&s, &dmabuf, 100);
 	receive.sgl = &dmabuf.sge;
-	qp = device_qp(s.d, true);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(s.d, true);
 	g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
 	device_receive(s.d, 0, &how);
 	g_assert_cmpuint(vib_poll_cq(&s.d->cq->user, &wc, 1), ==, 1);
@@ -278,9 +271,6 @@ test_datagram(void)
 	g_assert_cmpuint(wc.src_qpn, ==, 0x55);
 	for (unsigned i = 0; i < sizeof(wc.src_addr); i++)
 		g_assert_cmpuint(wc.src_addr[i], ==, 0);
-	data_qp_end(qp);
-	data_region_free(&dmabuf);
-	setting_free(&s);
 }
 
 /* A window is bound by the addresses of the region, and keeps it. */
@@ -292,14 +282,13 @@ test_window(void)
 			     .flags = RI_WR_SIGNALED,
 			     .u.bind = {.length = 32, .access = RI_ACCESS_REMOTE_WRITE}};
 	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
-	struct setting s;
-	struct data_region dmabuf;
-	struct vib_qp *qp;
+	struct setting s RI_AT_END(setting_free);
+	struct data_region dmabuf RI_AT_END(data_region_free);
 	struct ri_mw *mw;
 
 	setting_new(&s);
 	reg_good(&s, &dmabuf, 0);
-	qp = device_qp(s.d, false);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(s.d, false);
 	g_assert_cmpint(vib_mem_ops.mw_alloc(s.d->pd, RI_MW_NARROW, &mw, &bind.u.bind.mw_stag), ==,
 			RI_SUCCESS);
 	bind.u.bind.mr_stag = dmabuf.stag;
@@ -322,9 +311,6 @@ test_window(void)
 	g_assert_cmpuint(s.d->sends, ==, 2);
 	data_poll(s.d, 1, RI_WC_MW_BIND);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&dmabuf);
-	setting_free(&s);
 }
 
 /* It cannot be registered anew [RI 5.8.3]; the region stays as it is. */
@@ -334,8 +320,8 @@ test_not_anew(void)
 	const struct ri_mr_init other = {.addr = (uintptr_t)data_memory,
 					 .length = sizeof(data_memory),
 					 .access = RI_ACCESS_LOCAL_READ};
-	struct setting s;
-	struct data_region dmabuf;
+	struct setting s RI_AT_END(setting_free);
+	struct data_region dmabuf RI_AT_END(data_region_free);
 	struct ri_mr_attr attr;
 	uint32_t stag = 0;
 
@@ -347,8 +333,6 @@ test_not_anew(void)
 	g_assert_cmpuint(attr.stag, ==, dmabuf.stag);
 	g_assert_cmpuint(attr.addr, ==, s.init.addr);
 	g_assert_cmpint(s.d->regions, ==, 1);
-	data_region_free(&dmabuf);
-	setting_free(&s);
 }
 
 int

@@ -35,7 +35,7 @@ write_post(struct vib_qp *qp, uint32_t flags, uint64_t id)
 static void
 test_objects(void)
 {
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 	struct vib_qp *qp = device_qp(d, false);
 	const struct {
 		struct ibv_async_event event;
@@ -83,7 +83,6 @@ test_objects(void)
 	g_assert_cmpuint(acknowledged, ==, G_N_ELEMENTS(rows) + 1);
 	g_assert_cmpuint(d->async_events->len, ==, G_N_ELEMENTS(rows));
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
-	setting_free(d);
 }
 
 /* A port that the device does not have is no spigot. */
@@ -91,7 +90,7 @@ static void
 test_ports(void)
 {
 	static const int numbers[] = {0, -1, 3, 256, INT_MAX, INT_MIN};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 
 	d->rnic.attr.num_ports = 2;
 	for (unsigned i = 0; i < G_N_ELEMENTS(numbers); i++) {
@@ -110,7 +109,6 @@ test_ports(void)
 						.element.port_num = 2});
 	g_assert_cmpuint(follows, ==, 1);
 	g_assert_cmpuint(d->async_events->len, ==, 2);
-	setting_free(d);
 }
 
 /* What comes late of a queue pair of the device that was replaced does not end the one in its place. */
@@ -119,7 +117,7 @@ test_former(void)
 {
 	static const struct vib_quirk once = {.driver = "once", .no_reuse = true};
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	struct ibv_qp former;
 	struct vib_qp *qp;
@@ -147,7 +145,6 @@ test_former(void)
 						.element.qp = qp->user.qp});
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
-	setting_free(d);
 }
 
 /* --- the device fails -------------------------------------------------------------------------------------- */
@@ -222,7 +219,7 @@ device_remove(struct device *d, enum way way)
 static void
 test_removed(gconstpointer data)
 {
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 	struct vib_qp *busy = device_qp(d, false), *idle = device_qp(d, false);
 	struct vib_qp *ud = device_qp(d, true);
 	struct ri_wc wc;
@@ -259,7 +256,6 @@ test_removed(gconstpointer data)
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)busy), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)idle), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)ud), ==, RI_SUCCESS);
-	setting_free(d);
 }
 
 /* A queue pair with two receives, whose device is removed. */
@@ -280,7 +276,7 @@ static void
 test_removal_waits(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 	struct vib_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
@@ -296,7 +292,6 @@ test_removal_waits(void)
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
-	setting_free(d);
 }
 
 /* It flushes when this side has: nothing is completed twice, nor is the queue's order lost. */
@@ -304,7 +299,7 @@ static void
 test_removal_too_long(void)
 {
 	const struct ibv_wc flushed = {.status = IBV_WC_WR_FLUSH_ERR};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(setting_free) = setting_new();
 	struct vib_qp *qp = receives_fatal(d);
 	struct ri_wc wc;
 
@@ -318,14 +313,13 @@ test_removal_too_long(void)
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 0);
 	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
-	setting_free(d);
 }
 
 /* The death waits for an end that began before; when the adapter is closed meanwhile, it does not come. */
 static void
 test_removed_and_closed(void)
 {
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(device_free) = setting_new();
 	struct vib_qp *qp = device_qp(d, false);
 	const struct ri_cm_event event = {.kind = RI_CM_DISCONNECTED};
 
@@ -340,7 +334,6 @@ test_removed_and_closed(void)
 	vth_advance(d->vth, UINT64_C(2000) * 1000 * 1000);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
 	close(d->verbs.async_fd);
-	device_free(d);
 }
 
 /* --- a queue is destroyed while an event of it is handled -------------------------------------------- */
@@ -403,7 +396,7 @@ test_queue_goes(void)
 	g_assert_cmpint(vib_cq_ops.destroy(destroyed), ==, RI_SUCCESS);
 	g_assert_null(setting->in_cq_destroy);
 	g_assert_cmpuint(notifications, ==, 1);
-	setting_free(setting);
+	setting_free(&setting);
 }
 
 /* What the kernel tells everybody: the removal of this device ends the adapter once, and nothing else does. */
@@ -425,7 +418,7 @@ test_messages(void)
 	};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct device *d = setting_new();
+		struct device *d RI_AT_END(setting_free) = setting_new();
 
 		g_assert_cmpint(d->rnic.removal.fd, >=, 0);
 		for (int twice = 0; twice < 2; twice++) {
@@ -435,7 +428,6 @@ test_messages(void)
 			g_assert_null(message);
 		}
 		g_assert_cmpuint(d->async_events->len, ==, rows[i].removes);
-		setting_free(d);
 	}
 }
 
@@ -444,7 +436,7 @@ static void
 test_messages_lost(void)
 {
 	static const struct kernel_message lost = {0};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(device_free) = setting_new();
 
 	g_strlcpy(d->device.dev_path, "/nowhere", sizeof(d->device.dev_path));
 	message = &lost;
@@ -455,15 +447,14 @@ test_messages_lost(void)
 	g_assert_cmpint(vib_events_start(&d->rnic), ==, RI_ERR_NO_DEVICE);
 	g_assert_cmpint(d->rnic.removal.fd, ==, -1);
 	close(d->verbs.async_fd);
-	device_free(d);
 }
 
 /* Without a connection manager the first message is told to the layers above, and a fatal event is the end, which the log has. */
 static void
 test_bare(void)
 {
-	struct device *d = setting_new();
-	struct vib_qp *qp = device_qp(d, true);
+	struct device *d RI_AT_END(setting_free) = setting_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, true);
 	struct ibv_async_event event = {.event_type = IBV_EVENT_COMM_EST,
 					.element.qp = qp->user.qp};
 
@@ -477,8 +468,6 @@ test_bare(void)
 	g_assert_true(
 		vth_logged(d->vth, "the queue pair has failed: the device reports: a fatal event"));
 	g_assert_cmpuint(d->async_events->len, ==, 2);
-	data_qp_end(qp);
-	setting_free(d);
 }
 
 int

@@ -29,8 +29,8 @@ test_ud_fails(void)
 	};
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
 	const struct ri_recv_wr receive = {.wr_id = 7};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, true);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, true);
 	struct ri_qp_attr attr;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -52,8 +52,6 @@ test_ud_fails(void)
 		g_assert_cmpint(vib_qp_ops.query((struct ri_qp *)qp, &attr), ==, RI_SUCCESS);
 		g_assert_cmpuint(attr.state, ==, RI_QPS_RTS);
 	}
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Memory that may only be read, and such as is not there. */
@@ -65,7 +63,7 @@ test_read_only(void)
 					.access = RI_ACCESS_LOCAL_READ | RI_ACCESS_BIND};
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct ri_mr_init init = read;
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_mr_attr attr;
 	char *half;
 	struct ri_mr *mr;
@@ -97,7 +95,6 @@ test_read_only(void)
 	g_assert_cmpint(vib_mem_ops.mr_query(mr, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.access, ==, read.access);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
-	device_free(d);
 }
 
 /* A status that libibverbs does not define is a failure of the queue pair; flags, lengths and numbers of it are not believed. */
@@ -114,8 +111,8 @@ test_unknown_status(void)
 					   .invalidated_rkey = UINT32_MAX,
 					   .wc_flags = UINT32_MAX};
 		const struct ri_recv_wr receive = {.wr_id = 7};
-		struct device *d = device_new();
-		struct vib_qp *qp = device_qp(d, false);
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 		struct ri_wc wc;
 
 		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
@@ -128,8 +125,6 @@ test_unknown_status(void)
 		g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, ==, 0);
 		vth_advance(d->vth, 1000 * 1000);
 		g_assert_cmpuint(d->cm_events->len, ==, 1);
-		data_qp_end(qp);
-		device_free(d);
 	}
 }
 
@@ -137,7 +132,7 @@ test_unknown_status(void)
 static void
 test_small_cq(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	uint32_t entries = 16;
 	struct ri_map map;
 	struct ri_cq *cq;
@@ -152,28 +147,23 @@ test_small_cq(void)
 	d->cqe_less = -100;
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &cq, &map), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_cq_ops.destroy(cq), ==, RI_SUCCESS);
-	device_free(d);
 }
 
 /* No more is copied than was asked for, though a device says that it copies anything. */
 static void
 test_inline(void)
 {
-	struct device *d = device_new();
-	struct data_region region;
-	struct vib_qp *qp;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
 
 	d->inline_lies = true;
-	qp = device_qp(d, false);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	g_assert_cmpuint(qp->user.max_inline, ==, d->inline_most);
 	data_region_new(d, &region, sizeof(data_memory));
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sent[0].wr.send_flags & IBV_SEND_INLINE, ==, 0);
 	device_complete(d, IBV_WC_SUCCESS);
 	data_poll(d, 1, RI_WC_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 int

@@ -52,8 +52,8 @@ test_inline(void)
 {
 	static const uint8_t opcodes[] = {RI_OP_SEND, RI_OP_RDMA_WRITE};
 	const struct ri_sge two[] = {{(uintptr_t)text, 20, 0xdead}, {(uintptr_t)text + 40, 28, 0}};
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, false, 48);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 48);
 
 	for (unsigned i = 0; i < sizeof(text); i++)
 		text[i] = (uint8_t)i;
@@ -72,8 +72,6 @@ test_inline(void)
 	/* None, and one of no octets. */
 	g_assert_cmpint(post(qp, request(NULL, 0, RI_OP_SEND, RI_WR_INLINE)), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sent[2].inlined_length, ==, 0);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* The room is that of the queue pair, not that of the device; and some opcodes have none. */
@@ -85,7 +83,7 @@ test_inline_refused(void)
 	const struct ri_sge wraps[] = {{(uintptr_t)text, UINT32_MAX, 0}, {(uintptr_t)text, 2, 0}};
 	static const uint8_t others[] = {RI_OP_RDMA_READ, RI_OP_FETCH_ADD, RI_OP_CMP_SWAP,
 					 RI_OP_BIND_MW, RI_OP_LOCAL_INV};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, false, 48);
 
 	g_assert_cmpint(post(qp, request(most, 2, RI_OP_SEND, RI_WR_INLINE)), ==, RI_SUCCESS);
@@ -100,24 +98,23 @@ test_inline_refused(void)
 				RI_ERR_UNSUPPORTED);
 	}
 	g_assert_cmpuint(d->sends, ==, 1);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	/* Without room only nothing can be inline; the device may copy of its own. */
 	qp = qp_new(d, false, 0);
 	g_assert_cmpint(post(qp, request(most, 1, RI_OP_SEND, RI_WR_INLINE)), ==, RI_ERR_LIMIT);
 	g_assert_cmpint(post(qp, request(NULL, 0, RI_OP_SEND, RI_WR_INLINE)), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* A queue pair has the room that was asked for, or there is none: the device copies 64 bytes, or says less than it was asked. */
 static void
 test_inline_room(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_qp_init init = device_qp_init(false, 4);
 	struct vib_qp *qp = qp_new(d, false, 64);
 
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	init.max_inline = 65;
 	g_assert_cmpint(
 		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
@@ -130,7 +127,7 @@ test_inline_room(void)
 	d->inline_most = 256;
 	qp = qp_new(d, false, 200);
 	g_assert_cmpuint(qp->user.max_inline, ==, 128); /* longer ones are not copied unasked */
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	d->inline_short = true;
 	g_assert_cmpint(
 		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
@@ -141,15 +138,14 @@ test_inline_room(void)
 	g_assert_cmpint(
 		vib_qp_ops.create(d->pd, &init, d->cq, d->cq, NULL, (struct ri_qp **)&qp, &d->map),
 		==, RI_ERR_LIMIT);
-	device_free(d);
 }
 
 /* What is kept back has its payload already: the memory is free after the post. */
 static void
 test_inline_kept(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, false, 48);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 48);
 	struct ri_sge sges[2];
 
 	for (unsigned round = 0; round < 3; round++) {
@@ -178,8 +174,6 @@ test_inline_kept(void)
 		}
 		data_poll(d, 9, RI_WC_SUCCESS);
 	}
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Immediate data goes out as it is in memory, with another opcode of the device. */
@@ -194,7 +188,7 @@ test_immediate(void)
 		    {RI_OP_SEND, IBV_WR_SEND_WITH_IMM, RI_WR_INLINE | RI_WR_COALESCE},
 		    {RI_OP_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, RI_WR_SOLICITED},
 		    {RI_OP_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, RI_WR_INLINE}};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, false, 48);
 	const struct ri_sge one = {(uintptr_t)text, 8, 0};
 
@@ -218,15 +212,14 @@ test_immediate(void)
 	/* Not with an invalidation, and only what the device claims. */
 	g_assert_cmpint(post(qp, request(&one, 1, RI_OP_SEND, RI_WR_IMMEDIATE | RI_WR_INVALIDATE)),
 			==, RI_ERR_UNSUPPORTED);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	d->rnic.attr.immediate_with = RI_IMMEDIATE_WRITE;
 	qp = qp_new(d, false, 48);
 	g_assert_cmpint(post(qp, request(&one, 1, RI_OP_SEND, RI_WR_IMMEDIATE)), ==,
 			RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(post(qp, request(&one, 1, RI_OP_RDMA_WRITE, RI_WR_IMMEDIATE)), ==,
 			RI_SUCCESS);
-	data_qp_end(qp);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 static void
@@ -241,8 +234,8 @@ recv_post(struct vib_qp *qp, uint64_t id)
 static void
 test_received(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, false, 0);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 0);
 	struct ibv_wc send = {.opcode = IBV_WC_RECV,
 			      .byte_len = 11,
 			      .wc_flags = IBV_WC_WITH_IMM,
@@ -278,8 +271,6 @@ test_received(void)
 	g_assert_cmpuint(vib_poll_cq(&d->cq->user, wc, 1), ==, 1);
 	g_assert_cmpint(wc[0].opcode, ==, RI_OP_RECV);
 	g_assert_cmpint(wc[0].flags & RI_WC_IMMEDIATE, ==, 0);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Datagrams have both, too. */
@@ -288,7 +279,7 @@ test_datagram(void)
 {
 	const struct ri_ah_init way = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}}};
 	const struct ri_sge one = {(uintptr_t)text, 8, 0};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, true, 48);
 	struct ri_wr wr = request(&one, 1, RI_OP_SEND_UD, RI_WR_IMMEDIATE | RI_WR_INLINE);
 	struct ri_ah *ah;
@@ -302,18 +293,17 @@ test_datagram(void)
 	g_assert_cmpuint(d->sent[0].wr.wr.ud.remote_qpn, ==, 5);
 	g_assert_cmpuint(d->sent[0].inlined_length, ==, 8);
 	device_complete(d, IBV_WC_SUCCESS);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	g_assert_cmpint(vib_ah_ops.destroy(ah), ==, RI_SUCCESS);
-	device_free(d);
 }
 
 /* A list costs one call of the device, whatever is in it. */
 static void
 test_list(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, false, 48);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, false, 48);
 	struct ri_sge one;
 
 	data_region_new(d, &region, 1000);
@@ -332,9 +322,6 @@ test_list(void)
 	}
 	g_assert_cmpuint(d->calls, ==, 1);
 	g_assert_cmpuint(d->sends, ==, LIST);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 int

@@ -37,7 +37,7 @@ static void
 test_register(void)
 {
 	struct ri_mr_init init = init_of(NAMED);
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_mr *mr;
 	uint32_t stag;
 
@@ -65,15 +65,14 @@ test_register(void)
 	init = init_of(NAMED);
 	d->rnic.attr.iova = false;
 	g_assert_cmpint(vib_mem_ops.mr_reg(d->pd, &init, &mr, &stag), ==, RI_ERR_UNSUPPORTED);
-	device_free(d);
 }
 
 /* No payload of it is copied while it is posted: the library would copy from the I/O address. */
 static void
 test_not_copied(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	for (int i = 0; i < 3; i++) {
 		const uint64_t iova[] = {NAMED, (uintptr_t)memory, 0};
@@ -89,8 +88,6 @@ test_not_copied(void)
 		data_poll(d, 1, RI_WC_SUCCESS);
 		g_assert_cmpint(vib_mem_ops.mr_dereg(region.mr), ==, RI_SUCCESS);
 	}
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* The sender of a datagram is read from the memory, not from the I/O address. */
@@ -98,7 +95,7 @@ static void
 test_datagram(void)
 {
 	struct ri_mr_init init = init_of(NAMED);
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, true);
 	struct ri_sge sge = {.addr = NAMED + 100, .length = VIB_GRH + 20};
 	const struct ri_recv_wr wr = {.wr_id = 3, .sgl = &sge, .num_sge = 1};
@@ -116,9 +113,8 @@ test_datagram(void)
 	g_assert_cmpint(wc.flags & RI_WC_GRH, !=, 0);
 	g_assert_cmpuint(wc.src_addr[15], ==, 7);
 	g_assert_cmpuint(wc.src_addr[12], ==, 192);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
-	device_free(d);
 }
 
 int

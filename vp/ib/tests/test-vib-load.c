@@ -44,7 +44,7 @@ test_devices(void)
 		g_assert_true(g_str_has_prefix(descs[i].name, "ib:"));
 		g_assert_cmpuint(descs[i].num_ports, >, 0);
 	}
-	vth_free(vth);
+	vth_free(&vth);
 }
 
 static void
@@ -62,7 +62,7 @@ test_absent(void)
 		g_assert_cmpint(provider->device->open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
 		g_assert_null(rnic);
 	}
-	vth_free(vth);
+	vth_free(&vth);
 }
 
 int

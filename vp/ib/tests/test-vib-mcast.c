@@ -33,7 +33,7 @@ static void
 test_attach(void)
 {
 	static const uint8_t mapped[16] = {[10] = 0xff, 0xff, 239, 77, 66, 55};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, true);
 
 	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
@@ -51,10 +51,9 @@ test_attach(void)
 	g_assert_cmpint(d->groups, ==, 1);
 	g_assert_cmpuint(FOUR(), ==, 0);
 	g_assert_cmpuint(SIX(), ==, 1);
-	data_qp_end(qp); /* leaves the rest */
+	data_qp_end(&qp); /* leaves the rest */
 	g_assert_cmpint(d->groups, ==, 0);
 	g_assert_cmpuint(SIX(), ==, 0);
-	device_free(d);
 }
 
 /* A GID names a group as well; and what is none. */
@@ -68,7 +67,7 @@ test_addresses(void)
 		{.family = RI_ADDR_IPV6, .octets = {0xfe, 0x80, [15] = 1}},
 		{.family = RI_ADDR_GID, .octets = {[10] = 0xff, 0xff, 192, 0, 2, 1}},
 	};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, true), *rc = device_qp(d, false);
 	struct ri_addr gid = six;
 
@@ -84,21 +83,20 @@ test_addresses(void)
 	}
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)rc, &six), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)rc, &six), ==, RI_ERR_UNSUPPORTED);
-	data_qp_end(rc);
-	data_qp_end(qp);
+	data_qp_end(&rc);
+	data_qp_end(&qp);
 	d->rnic.attr.multicast = false;
 	qp = device_qp(d, true);
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &six), ==, RI_ERR_UNSUPPORTED);
-	data_qp_end(qp);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* Whatever fails leaves nothing behind, and is said with the queue pair's number. */
 static void
 test_fails(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, true);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, true);
 
 	d->mcast_error = ENOMEM;
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_RESOURCES);
@@ -113,8 +111,6 @@ test_fails(void)
 	g_assert_cmpint(vib_qp_ops.mcast_detach((struct ri_qp *)qp, &four), ==, RI_ERR_INVALID_ARG);
 	atomic_store(&d->rnic.failed, true);
 	g_assert_cmpint(vib_qp_ops.mcast_attach((struct ri_qp *)qp, &four), ==, RI_ERR_FATAL);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 int

@@ -51,7 +51,7 @@ begin(struct vib_qp *qp)
 static void
 test_life(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = number_new(d);
 	struct ri_cm_event up = {.kind = RI_CM_ESTABLISHED};
 	const struct ri_qp_attr depths = {.ird = 9, .ord = 10, .access = RI_ACCESS_REMOTE_READ};
@@ -87,13 +87,12 @@ test_life(void)
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
 	g_assert_cmpint(d->qps, ==, 0);
 	g_assert_cmpint(d->moved_mask, ==, 0);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	/* In the middle of an attempt. */
 	qp = number_new(d);
 	begin(qp);
 	g_assert_cmpint(vib_pd_ops.destroy(d->pd), ==, RI_ERR_BUSY);
-	data_qp_end(qp);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* What it is not. */
@@ -105,7 +104,7 @@ test_refused(void)
 		.path = {.dest = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}}},
 		.path_mtu = 1024};
 	const struct ri_qp_attr qkey = {.qkey = 1};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = number_new(d);
 	struct ri_qp_init init = {.type = RI_QP_NUMBER, .qkey = 0x1000000};
 
@@ -115,7 +114,7 @@ test_refused(void)
 			RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &qkey, RI_QP_ATTR_QKEY), ==,
 			RI_ERR_UNSUPPORTED);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	g_assert_cmpint(
 		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
 		==, RI_ERR_INVALID_ARG);
@@ -130,7 +129,6 @@ test_refused(void)
 		vib_qp_ops.create(d->pd, &init, NULL, NULL, NULL, (struct ri_qp **)&qp, &d->map),
 		==, RI_ERR_FATAL);
 	atomic_store(&d->rnic.failed, false);
-	device_free(d);
 }
 
 int

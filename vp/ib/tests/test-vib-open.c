@@ -265,7 +265,7 @@ test_list(void)
 			g_assert_true(vth_logged(vth, rows[i].text));
 		if (count > 0)
 			g_assert_cmpstr(descs[0].name, ==, "ib:fake0");
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	list_error = 0;
 }
@@ -316,7 +316,7 @@ test_reasons(void)
 		g_assert_cmpint(asked, ==, rows[i].asked);
 		g_assert_true(vth_logged(vth, rows[i].text));
 		g_assert_false(vth_logged(vth, rows[i].other));
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	list_error = 0;
 	kernel_good();
@@ -340,7 +340,7 @@ test_unlisted(void)
 		g_assert_cmpuint(count, ==, 1);
 		g_assert_cmpint(vth_logged(vth, "does not list the device odd0"), ==, i == 0);
 		g_strlcpy(usable.dev_name, "uverbs9", sizeof(usable.dev_name));
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	g_strlcpy(usable.dev_name, name, sizeof(usable.dev_name));
 	kernel_good();
@@ -380,7 +380,7 @@ test_open(void)
 		if (rnic != NULL)
 			vib_device_ops.close(rnic);
 		g_assert_cmpint(opened, ==, 0);
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	open_error = 0;
 }
@@ -408,7 +408,7 @@ test_no_file(void)
 		open_error = EBADF; /* of what libibverbs did next */
 		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
 		g_assert_true(vth_logged(vth, rows[i].text));
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	open_error = 0;
 	g_strlcpy(usable.dev_name, name, sizeof(usable.dev_name));
@@ -431,7 +431,7 @@ test_removed(void)
 		g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_SUCCESS);
 		vib_device_ops.close(rnic);
 		g_assert_cmpint(looks, ==, i);
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	removed = false;
 }
@@ -466,7 +466,7 @@ test_sigpipe(void)
 		vib_device_ops.close(rnic);
 		g_assert_cmpint(sigaction(SIGPIPE, NULL, &action), ==, 0);
 		g_assert_true(action.sa_handler == rows[i].after);
-		vth_free(vth);
+		vth_free(&vth);
 	}
 	quirk.raises_sigpipe = false;
 }
@@ -488,7 +488,7 @@ test_step(void)
 		g_assert_cmpint(opened, ==, 0);
 		g_assert_cmpint(managers, ==, 0);
 		steps[i] = RI_SUCCESS;
-		vth_free(vth);
+		vth_free(&vth);
 	}
 }
 
@@ -503,7 +503,7 @@ test_other(void)
 	struct ri_rnic *rnic = NULL;
 
 	g_assert_cmpint(vib_device_ops.open(&open, &rnic), ==, RI_ERR_NO_DEVICE);
-	vth_free(vth);
+	vth_free(&vth);
 }
 
 static bool
@@ -544,7 +544,7 @@ test_limit(void)
 		g_assert_cmpint(vth_logged(vth, "bytes can be registered"), ==,
 				rows[i].told && !is_unlimited());
 		vib_device_ops.close(rnic);
-		vth_free(vth);
+		vth_free(&vth);
 	}
 }
 

@@ -111,8 +111,8 @@ recv_post(struct vib_qp *qp, uint64_t id)
 static void
 test_reliable(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, RI_QP_RC);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 	struct ri_wc wc;
 
 	g_assert_cmpint(d->type, ==, IBV_QPT_RC);
@@ -153,15 +153,13 @@ test_reliable(void)
 	vth_run(d->vth);
 	g_assert_cmpuint(d->cm_events->len + d->async_events->len, ==, 0);
 	device_complete(d, IBV_WC_SUCCESS);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* In order, and once. */
 static void
 test_order(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
@@ -172,27 +170,26 @@ test_order(void)
 	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(move(qp, RI_QPS_CLOSING), ==, RI_ERR_INVALID_STATE);
 	g_assert_cmpint(move(qp, RI_QPS_TERMINATE), ==, RI_ERR_INVALID_STATE);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	/* One whose set-up the connection manager does is in CONNECTING, too. */
 	qp = qp_new(d, RI_QP_RC);
 	pthread_mutex_lock(&qp->lock);
 	g_assert_cmpint(vib_qp_begin(qp), ==, RI_SUCCESS);
 	pthread_mutex_unlock(&qp->lock);
 	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	qp = device_qp(d, true);
 	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_ERR_INVALID_STATE);
-	data_qp_end(qp);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 /* What is out of range changes nothing. */
 static void
 test_ranges(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, RI_QP_RC);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 
 #define REFUSED(member_, value_, entry_, status_)                                             \
 	do {                                                                                  \
@@ -222,8 +219,6 @@ test_ranges(void)
 	REFUSED(ord, 17, send, RI_ERR_LIMIT);
 	g_assert_cmpint(query(qp).state, ==, RI_QPS_CONNECTING);
 	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* The device refuses a move: it can be made again. */
@@ -237,7 +232,7 @@ test_refused(void)
 		    {EHOSTUNREACH, RI_ERR_NO_ROUTE}, {ENETUNREACH, RI_ERR_NO_ROUTE},
 		    {ENODATA, RI_ERR_NO_ROUTE},      {ENOMEM, RI_ERR_RESOURCES},
 		    {EAGAIN, RI_ERR_RESOURCES},      {EIO, RI_ERR_FATAL}};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, RI_QP_RC);
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -257,9 +252,8 @@ test_refused(void)
 	d->rts_error = 0;
 	g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
 	g_assert_true(vth_logged(d->vth, "RTR"));
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	atomic_store(&d->rnic.failed, true);
-	device_free(d);
 }
 
 /* A device for which seven tries are without end gets six; the others what was asked for. */
@@ -268,13 +262,13 @@ test_retries(void)
 {
 	static const struct vib_quirk endless = {.driver = "", .endless_retries = true};
 	const struct vib_quirk *quirk;
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_peer peer = usual;
 
 	quirk = d->rnic.quirk;
 	for (uint8_t tries = 5; tries <= 7; tries++) {
 		for (int i = 0; i < 2; i++) {
-			struct vib_qp *qp = qp_new(d, RI_QP_RC);
+			struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 
 			d->rnic.quirk = i != 0 ? &endless : quirk;
 			peer.retry_count = tries;
@@ -283,18 +277,16 @@ test_retries(void)
 			g_assert_cmpint(vib_peer_ops.send((struct ri_qp *)qp, &peer), ==,
 					RI_SUCCESS);
 			g_assert_cmpuint(d->moved.retry_cnt, ==, i != 0 ? MIN(tries, 6) : tries);
-			data_qp_end(qp);
 		}
 	}
-	device_free(d);
 }
 
 /* It ends by a request that fails, by ERROR, or by the device; it can be used again, also by a connection. */
 static void
 test_ends(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, RI_QP_RC);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 	struct ri_wc wc[3];
 
 	up(qp);
@@ -337,18 +329,16 @@ test_ends(void)
 	vth_run(d->vth);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* What the device flushes is all that tells of an error that it found as a responder, also before the queue pair sends. */
 static void
 test_responder(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 
 	for (int sends = 0; sends < 2; sends++) {
-		struct vib_qp *qp = qp_new(d, RI_QP_RC);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 		struct ri_wc wc;
 
 		recv_post(qp, 1);
@@ -362,9 +352,7 @@ test_responder(void)
 		g_assert_cmpint(query(qp).state, ==, RI_QPS_ERROR);
 		end_is(d, RI_EVENT_QP_CATASTROPHIC);
 		g_assert_true(vth_logged(d->vth, "the device flushes what is posted"));
-		data_qp_end(qp);
 	}
-	device_free(d);
 }
 
 static void
@@ -380,8 +368,8 @@ receive_fails(struct device *d)
 static void
 test_raced(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = qp_new(d, RI_QP_RC);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 
 	recv_post(qp, 1);
 	g_assert_cmpint(vib_peer_ops.receive((struct ri_qp *)qp, &usual), ==, RI_SUCCESS);
@@ -392,8 +380,6 @@ test_raced(void)
 	g_assert_cmpuint(d->sends, ==, 0);
 	data_poll(d, 4, RI_WC_FLUSHED);
 	end_is(d, RI_EVENT_QP_CATASTROPHIC);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Sends and Writes only, of the device and of rights; everything else is refused at the post, whatever way it takes. */
@@ -402,7 +388,7 @@ test_unreliable(void)
 {
 	static const uint8_t none[] = {RI_OP_RDMA_READ, RI_OP_FETCH_ADD, RI_OP_CMP_SWAP,
 				       RI_OP_BIND_MW, RI_OP_LOCAL_INV};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = qp_new(d, RI_QP_UC);
 	struct data_region region;
 	struct ri_wr wr;
@@ -428,7 +414,7 @@ test_unreliable(void)
 	for (unsigned i = 0; i < 3; i++)
 		device_complete(d, IBV_WC_SUCCESS);
 	data_poll(d, 1, RI_WC_SUCCESS);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	data_region_free(&region);
 	d->rnic.attr.uc = false;
 	{
@@ -439,16 +425,15 @@ test_unreliable(void)
 						  (struct ri_qp **)&qp, &d->map),
 				==, RI_ERR_UNSUPPORTED);
 	}
-	device_free(d);
 }
 
 /* Another port than the first one needs INIT again; the log names queue pair and peer. */
 static void
 test_port(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_peer second = usual;
-	struct vib_qp *qp = qp_new(d, RI_QP_RC);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = qp_new(d, RI_QP_RC);
 
 	d->rnic.attr.num_ports = 2;
 	d->rtr_error = EINVAL;
@@ -464,8 +449,6 @@ test_port(void)
 	up(qp);
 	g_assert_cmpuint(d->inits, ==, 2); /* back to the first one */
 	g_assert_cmpuint(d->init_port, ==, 1);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 int

@@ -142,7 +142,7 @@ profile_make(struct ri_rnic *rnic, int vectors)
 	rnic->iwarp = iwarp;
 	g_assert_cmpint(vib_profile_make(rnic), ==, RI_SUCCESS);
 	logged = vth_logged(vth, "as the MTU of its port");
-	vth_free(vth);
+	vth_free(&vth);
 	return logged;
 }
 

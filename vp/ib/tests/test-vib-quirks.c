@@ -18,19 +18,18 @@ test_empty_segments(void)
 
 	for (unsigned i = 0; i < 4; i++) {
 		bool harms = i % 2 == 0, kept = i >= 2;
-		struct device *d = device_new();
-		struct data_region region;
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct data_region region RI_AT_END(data_region_free);
 		struct ri_sge pieces[2];
 		struct ri_wr wr = {.wr_id = 1,
 				   .sgl = pieces,
 				   .num_sge = 2,
 				   .opcode = RI_OP_SEND,
 				   .flags = RI_WR_SIGNALED | (kept ? RI_WR_COALESCE : 0)};
-		struct vib_qp *qp;
 
 		if (harms)
 			d->rnic.quirk = &siw;
-		qp = device_qp(d, false);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 		data_region_new(d, &region, 1000);
 		pieces[0] = pieces[1] = region.sge;
 		pieces[0].length = 0;
@@ -43,9 +42,6 @@ test_empty_segments(void)
 		g_assert_cmpuint(d->sent[0].sge.length, ==, harms ? 8 : 0);
 		device_complete(d, IBV_WC_SUCCESS);
 		data_poll(d, 1, RI_WC_SUCCESS);
-		data_qp_end(qp);
-		data_region_free(&region);
-		device_free(d);
 	}
 }
 
@@ -58,14 +54,13 @@ test_slots_out_of_order(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		uint32_t flags = i == 0 ? RI_WR_SIGNALED : 0;
-		struct device *d = device_new();
-		struct data_region region;
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct data_region region RI_AT_END(data_region_free);
 		uint64_t posted = 0;
-		struct vib_qp *qp;
 
 		d->cq->user.reorders = true;
 		d->cq->user.direct = 0;
-		qp = device_qp_of(d, false, 4);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, 4);
 		data_region_new(d, &region, 1000);
 		while (posted < qp->init.max_sq_wr)
 			g_assert_cmpint(data_post(qp, &region, posted++, flags), ==, RI_SUCCESS);
@@ -80,9 +75,6 @@ test_slots_out_of_order(void)
 		device_complete(d, IBV_WC_SUCCESS);
 		for (uint64_t id = i == 0 ? 1 : posted; id <= posted; id++)
 			data_poll(d, id, RI_WC_SUCCESS);
-		data_qp_end(qp);
-		data_region_free(&region);
-		device_free(d);
 	}
 }
 
@@ -96,16 +88,15 @@ test_no_segment(void)
 
 	for (unsigned i = 0; i < 2; i++) {
 		const struct vib_quirk *quirk = i == 0 ? &siw : &usual;
-		struct device *d = device_new();
+		struct device *d RI_AT_END(device_free) = device_new();
 		const struct ri_recv_wr receive = {.wr_id = 9};
-		struct data_region region;
+		struct data_region region RI_AT_END(data_region_free);
 		struct ri_wr wr = {.wr_id = 1,
 				   .opcode = RI_OP_SEND,
 				   .flags = RI_WR_SIGNALED | RI_WR_READ_FENCE};
-		struct vib_qp *qp;
 
 		d->rnic.quirk = quirk;
-		qp = device_qp(d, false);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 		data_region_new(d, &region, 1000);
 		g_assert_cmpint(vib_post_sq(&qp->user, &wr), ==, RI_SUCCESS);
 		g_assert_cmpint(d->sent[0].wr.num_sge, ==, i == 0 ? 1 : 0);
@@ -118,9 +109,6 @@ test_no_segment(void)
 		g_assert_cmpint((d->sent[1].wr.send_flags & IBV_SEND_FENCE) != 0, ==, i != 0);
 		g_assert_cmpint(vib_post_rq(&qp->user, &receive), ==, RI_SUCCESS);
 		g_assert_cmpint(d->received_sges, ==, i == 0 ? 1 : 0);
-		data_qp_end(qp);
-		data_region_free(&region);
-		device_free(d);
 	}
 }
 

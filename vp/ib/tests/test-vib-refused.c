@@ -72,8 +72,8 @@ static void
 test_alone(gconstpointer data)
 {
 	enum queue queue = (enum queue)GPOINTER_TO_INT(data);
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp_of(d, false, 8);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, 8);
 	unsigned done = 0;
 
 	for (uint64_t round = 0; round < 20; round++) {
@@ -92,8 +92,6 @@ test_alone(gconstpointer data)
 		}
 		data_poll_none(d);
 	}
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* The device is removed: the end flushes here what it has not completed, which may be the post that is under way. */
@@ -122,8 +120,8 @@ end_slowly(struct device *d)
 static void
 refused_in_end(enum queue queue, void (*end)(struct device *d), unsigned before)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp_of(d, false, 8);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, 8);
 
 	ending = qp;
 	for (uint64_t id = 0; id < before; id++)
@@ -141,8 +139,6 @@ refused_in_end(enum queue queue, void (*end)(struct device *d), unsigned before)
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	g_assert_cmpuint(vib_ring_open(&qp->user.sq), ==, 0);
 	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 static void
@@ -173,8 +169,8 @@ tail_note(struct device *d)
 static void
 test_point(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp_of(d, false, 8);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, 8);
 
 	ending = qp;
 	d->in_post = tail_note;
@@ -186,8 +182,6 @@ test_point(void)
 	vth_advance(d->vth, 1000 * 1000); /* a millisecond */
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 	data_poll_none(d);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* --- the connection has ended, and nobody has told it --------------------------------------------------- */
@@ -232,9 +226,9 @@ lost_check(struct device *d, struct vib_qp *qp, unsigned before, enum ri_cm_even
 	event_is(d, kind);
 	g_assert_cmpuint(vib_ring_open(&qp->user.sq), ==, 0);
 	g_assert_cmpuint(vib_ring_open(&qp->user.rq), ==, 0);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	d->queues = false;
-	device_free(d);
+	device_free(&d);
 }
 
 /* The end that is told soon is the orderly one that it was, though the post came first. */
@@ -308,7 +302,7 @@ test_lost_state(void)
 	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_QUEUE_FULL);
 	refuse(d, EINVAL);
 	g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	refuse(d, 0);
 	qp = lost_new(d, QUEUE_REQUESTS, 1, EIO);
 	vib_qp_end(qp, &orderly, RI_EVENT_NONE);
@@ -337,7 +331,7 @@ test_lost_returned(void)
 		refuse(d, -EINVAL);
 		g_assert_cmpint(post(qp, QUEUE_REQUESTS, 9), ==, RI_ERR_UNSUPPORTED);
 		refuse(d, 0);
-		data_qp_end(qp);
+		data_qp_end(&qp);
 		d->in_post = not_connected;
 		qp = lost_new(d, QUEUE_REQUESTS, 0, i == 0 ? -1 : -ENOTCONN);
 		vib_qp_end(qp, &orderly, RI_EVENT_NONE);
@@ -350,8 +344,8 @@ test_lost_returned(void)
 static void
 test_lost_failed(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = lost_new(d, QUEUE_REQUESTS, 1, ENOTCONN);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = lost_new(d, QUEUE_REQUESTS, 1, ENOTCONN);
 
 	device_complete(d, IBV_WC_REM_OP_ERR);
 	data_poll(d, 0, RI_WC_REMOTE_OPERATION);
@@ -360,8 +354,6 @@ test_lost_failed(void)
 	data_poll(d, 1, RI_WC_FLUSHED);
 	data_poll(d, 2, RI_WC_FLUSHED);
 	data_poll_none(d);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* The end of the first connection does not concern a later one of the queue pair, and no receive before it is left. */
@@ -369,8 +361,8 @@ static void
 test_lost_idle(void)
 {
 	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE};
-	struct device *d = device_new();
-	struct vib_qp *qp = lost_new(d, QUEUE_RECEIVES, 0, ENOTCONN);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = lost_new(d, QUEUE_RECEIVES, 0, ENOTCONN);
 
 	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)qp, &idle, RI_QP_ATTR_STATE), !=,
 			RI_SUCCESS);
@@ -385,8 +377,6 @@ test_lost_idle(void)
 	vth_advance(d->vth, UINT64_C(3000) * 1000 * 1000);
 	data_poll_none(d);
 	event_is(d, RI_CM_DISCONNECTED);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 static void

@@ -74,8 +74,9 @@ static void
 test_down_and_up(void)
 {
 	const struct ibv_wc success = {.status = IBV_WC_SUCCESS, .byte_len = 5};
-	struct device *d = setting_new();
-	struct vib_qp *first = idle_qp(d), *qp = idle_qp(d);
+	struct device *d RI_AT_END(device_free) = setting_new();
+	struct vib_qp *first RI_AT_END(data_qp_end) = idle_qp(d),
+			     *qp RI_AT_END(data_qp_end) = idle_qp(d);
 	uint32_t qpn = qp->user.qpn, other = first->user.qpn;
 
 	receive_post(qp, 1);
@@ -103,25 +104,20 @@ test_down_and_up(void)
 	data_poll(d, 5, RI_WC_SUCCESS);
 	g_assert_cmpuint(d->cm_events->len, ==, 0);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
-	data_qp_end(first);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Who waits for a completion hears of it. */
 static void
 test_told(void)
 {
-	struct device *d = setting_new();
-	struct vib_qp *qp = idle_qp(d);
+	struct device *d RI_AT_END(device_free) = setting_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = idle_qp(d);
 
 	receive_post(qp, 1);
 	g_assert_cmpint(vib_arm_cq(&d->cq->user, RI_ARM_NEXT, 0), ==, RI_SUCCESS);
 	down(d);
 	g_assert_cmpuint(d->cq->user.armed, ==, RI_ARM_NONE);
 	data_poll(d, 1, RI_WC_FLUSHED);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* A connection, and datagrams, end by other events; and other devices break nothing. */
@@ -129,7 +125,7 @@ static void
 test_others(void)
 {
 	static const struct vib_quirk none = {.driver = ""};
-	struct device *d = setting_new();
+	struct device *d RI_AT_END(device_free) = setting_new();
 	struct vib_qp *qps[3] = {device_qp(d, false), device_qp(d, true), NULL};
 	uint32_t qpns[3];
 
@@ -147,17 +143,16 @@ test_others(void)
 	data_poll_none(d);
 	for (unsigned i = 0; i < 3; i++) {
 		g_assert_cmpuint(qps[i]->user.qpn, ==, qpns[i]);
-		data_qp_end(qps[i]);
+		data_qp_end(&qps[i]);
 	}
-	device_free(d);
 }
 
 /* An attempt that begins before the event of the port has come. */
 static void
 test_attempt(void)
 {
-	struct device *d = setting_new();
-	struct vib_qp *qp = idle_qp(d);
+	struct device *d RI_AT_END(device_free) = setting_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = idle_qp(d);
 	uint32_t qpn = qp->user.qpn;
 
 	g_assert_cmpint(vib_qp_heal(qp), ==, RI_SUCCESS);
@@ -170,8 +165,6 @@ test_attempt(void)
 	up(d);
 	g_assert_cmpuint(qp->user.qpn, ==, qpn);
 	data_poll_none(d);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* Without memory, or if the device refuses the new one, the attempt says so, and a later one works. */
@@ -179,7 +172,7 @@ static void
 test_fails(void)
 {
 	for (int i = 0; i < 2; i++) {
-		struct device *d = setting_new();
+		struct device *d RI_AT_END(device_free) = setting_new();
 		struct vib_qp *qp = idle_qp(d), *other = idle_qp(d);
 
 		down(d);
@@ -195,9 +188,8 @@ test_fails(void)
 		receive_post(qp, 2);
 		data_poll_none(d);
 		g_assert_cmpuint(d->qps, ==, 2);
-		data_qp_end(qp);
-		data_qp_end(other);
-		device_free(d);
+		data_qp_end(&qp);
+		data_qp_end(&other);
 	}
 }
 
@@ -205,8 +197,8 @@ test_fails(void)
 static void
 test_reset(void)
 {
-	struct device *d = setting_new();
-	struct vib_qp *qp = idle_qp(d);
+	struct device *d RI_AT_END(device_free) = setting_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = idle_qp(d);
 	uint32_t qpn;
 
 	down(d);
@@ -218,8 +210,6 @@ test_reset(void)
 	up(d);
 	g_assert_cmpuint(qp->user.qpn, ==, qpn);
 	data_poll_none(d);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 int

@@ -50,7 +50,7 @@ setting_free(struct setting *s)
 	g_assert_cmpint(vib_mem_ops.mw_free(s->mw), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(s->mr), ==, RI_SUCCESS);
-	device_free(s->d);
+	device_free(&s->d);
 }
 
 static struct ri_wr
@@ -158,7 +158,7 @@ test_fields(void)
 	} opcodes[] = {{RI_OP_SEND, IBV_WR_SEND},
 		       {RI_OP_RDMA_WRITE, IBV_WR_RDMA_WRITE},
 		       {RI_OP_RDMA_READ, IBV_WR_RDMA_READ}};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	uint64_t id = 1;
 
 	setting_new(&s, 32);
@@ -173,14 +173,13 @@ test_fields(void)
 				check_completion(&s, &wr);
 		}
 	}
-	setting_free(&s);
 }
 
 /* What the device says of a request's flags means nothing: it may be of an earlier use of that memory. */
 static void
 test_flags_of_request(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_wc wc;
 
 	setting_new(&s, 32);
@@ -191,14 +190,13 @@ test_flags_of_request(void)
 	wc = poll_one(&s);
 	g_assert_cmpint(wc.flags, ==, 0);
 	g_assert_cmpuint(wc.inv_stag, ==, 0);
-	setting_free(&s);
 }
 
 static void
 test_receive(void)
 {
 	const struct ibv_wc how = {.byte_len = 345};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 	struct ri_wc wc;
 
 	setting_new(&s, 32);
@@ -214,7 +212,6 @@ test_receive(void)
 		g_assert_cmpint(wc.opcode, ==, RI_OP_RECV);
 		g_assert_cmpint(wc.flags, ==, RI_WC_RECEIVE | RI_WC_SOLICITED);
 	}
-	setting_free(&s);
 }
 
 /* --- refusals ------------------------------------------------------------------------------------- */
@@ -222,7 +219,7 @@ test_receive(void)
 static void
 test_refusals(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 4);
 	const struct {
@@ -259,14 +256,13 @@ test_refusals(void)
 		}
 	}
 	g_assert_cmpuint(s.d->sends, ==, 32);
-	setting_free(&s);
 }
 
 /* The device refuses one: its slot is free again, and the next request takes it. */
 static void
 test_device_refuses(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 4);
 	for (uint64_t round = 0; round < 6; round++) {
@@ -285,7 +281,6 @@ test_device_refuses(void)
 		g_assert_cmpuint(poll_one(&s).wr_id, ==, 3 * round);
 		g_assert_cmpuint(poll_one(&s).wr_id, ==, 3 * round + 2);
 	}
-	setting_free(&s);
 }
 
 /* --- wraps -------------------------------------------------------------------------------------------- */
@@ -320,7 +315,7 @@ static void
 test_wraps(gconstpointer data)
 {
 	uint32_t room = GPOINTER_TO_UINT(data);
-	GRand *rand = g_rand_new_with_seed(room);
+	g_autoptr(GRand) rand = g_rand_new_with_seed(room);
 	uint64_t posted = 0, polled = 0;
 	struct setting s;
 
@@ -347,7 +342,6 @@ test_wraps(gconstpointer data)
 		g_assert_cmpuint(poll_one(&s).wr_id, ==, polled++);
 	}
 	setting_free(&s);
-	g_rand_free(rand);
 }
 
 /* Several completions in one poll, some of them of the long way, and a poll for more than the device is asked for. */
@@ -355,7 +349,7 @@ static void
 test_many(void)
 {
 	struct ri_wc wc[40];
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 32);
 	for (unsigned asked = 1; asked <= G_N_ELEMENTS(wc); asked++) {
@@ -382,7 +376,6 @@ test_many(void)
 		}
 		g_assert_cmpuint(vib_poll_cq(&s.d->cq->user, wc, asked), ==, 0);
 	}
-	setting_free(&s);
 }
 
 /* --- a larger queue --------------------------------------------------------------------------------- */
@@ -394,7 +387,7 @@ test_resize(void)
 	uint64_t posted = 0, polled = 0;
 	uint32_t entries;
 	struct ri_map map;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 32);
 	/* Stage and poll once, so that what is staged does not begin at the ring's. */
@@ -424,7 +417,6 @@ test_resize(void)
 	}
 	entries = 1025;
 	g_assert_cmpint(vib_cq_ops.resize(s.d->cq, &entries, &map), ==, RI_ERR_LIMIT);
-	setting_free(&s);
 }
 
 /* --- reuse -------------------------------------------------------------------------------------------- */
@@ -454,7 +446,7 @@ static void
 reuse(const struct vib_quirk *quirk)
 {
 	const struct ri_qp_attr error = {.state = RI_QPS_ERROR};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 6);
 	s.d->rnic.quirk = quirk;
@@ -492,7 +484,6 @@ reuse(const struct vib_quirk *quirk)
 		s.d->create_error = 0;
 		again(&s);
 	}
-	setting_free(&s);
 }
 
 static void
@@ -522,7 +513,7 @@ test_fault_unlocked(gconstpointer data)
 {
 	const char *how = data;
 	struct ri_host host;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 8);
 	host = *vth_host(s.d->vth);
@@ -548,14 +539,13 @@ test_fault_unlocked(gconstpointer data)
 	g_assert_cmpuint(s.d->cm_events->len, ==, 1);
 	s.qp->user.host = vth_host(s.d->vth);
 	s.d->cq->user.host = vth_host(s.d->vth);
-	setting_free(&s);
 }
 
 /* A request that is kept back leaves after 500 microseconds, without any further post or poll [IT 7.2.2]. */
 static void
 test_late(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 8);
 	for (unsigned round = 0; round < 3; round++) {
@@ -573,7 +563,6 @@ test_late(void)
 	}
 	/* A timer may run while the queue pair and the queue are destroyed. */
 	g_assert_cmpint(write_post(&s, RI_WR_COALESCE, 3), ==, RI_SUCCESS);
-	setting_free(&s);
 }
 
 int

@@ -107,7 +107,7 @@ setting_free(struct setting *s)
 	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_ERR_BUSY);
 	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)s->qp), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_srq_ops.destroy(s->srq), ==, RI_SUCCESS);
-	device_free(s->d);
+	device_free(&s->d);
 }
 
 static enum ri_status
@@ -156,7 +156,7 @@ test_slots(void)
 {
 	static const uint64_t order[] = {2, 0, 4, 1, 3};
 	struct ri_qp_counters counters = {.size = sizeof(counters)};
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, false);
 	for (unsigned round = 0; round < 10; round++) {
@@ -171,7 +171,6 @@ test_slots(void)
 	/* Five in each round; not the sixth, which was refused, nor what was posted before somebody asked to count. */
 	g_assert_cmpuint(counters.posts[RI_OP_RECV], ==, 45);
 	g_assert_cmphex(counters.known, ==, RI_COUNTED_POSTS);
-	setting_free(&s);
 }
 
 /* A completion that is counted first holds its slot until it is polled; with its queue pair the slot is given back. */
@@ -202,7 +201,7 @@ test_staged(void)
 	}
 	g_assert_cmpint(post(&s), ==, RI_ERR_QUEUE_FULL);
 	g_assert_cmpint(vib_srq_ops.destroy(s.srq), ==, RI_SUCCESS);
-	device_free(s.d);
+	device_free(&s.d);
 }
 
 /* It grows with receives outstanding, which stay, and has as much more room; what fails changes nothing. */
@@ -211,7 +210,7 @@ test_growth(void)
 {
 	struct ri_srq_attr attr = {.limit = RI_SRQ_LIMIT_KEEP, .max_wr = 12};
 	struct ri_map map;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, true);
 	g_assert_cmpuint(fill(&s), ==, 5);
@@ -237,7 +236,6 @@ test_growth(void)
 	g_assert_cmpuint(attr.max_wr, ==, 12);
 	g_assert_cmpuint(granted.max_wr, ==, 12);
 	g_assert_cmpuint(fill(&s), ==, 9);
-	setting_free(&s);
 }
 
 /*
@@ -302,7 +300,7 @@ arm(struct setting *s, uint32_t limit)
 static void
 test_limit(void)
 {
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, false);
 	g_assert_cmpint(arm(&s, 2), ==, RI_SUCCESS);
@@ -329,7 +327,6 @@ test_limit(void)
 	expect_low(&s, 0, 1);
 	/* An event that is due when the queue is destroyed does not come. */
 	g_assert_cmpint(arm(&s, 5), ==, RI_SUCCESS);
-	setting_free(&s);
 }
 
 /* What rxe cannot do: as many segments as another queue has, and a queue pair of another domain. */
@@ -347,7 +344,7 @@ test_rxe(void)
 	struct ri_srq *srq = NULL;
 	struct vib_qp *qp = NULL;
 	struct ri_pd *other;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, true);
 	s.d->rnic.max_srq_sge = 2;
@@ -367,7 +364,6 @@ test_rxe(void)
 	}
 	g_assert_true(vth_logged(s.d->vth, "shared receive queue of another protection domain"));
 	g_assert_cmpint(vib_pd_ops.destroy(other), ==, RI_SUCCESS);
-	setting_free(&s);
 }
 
 static void
@@ -386,7 +382,7 @@ test_arguments(void)
 		    {100, 0, true, RI_SUCCESS}};
 	struct ri_srq_attr attr;
 	struct ri_map map;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, true);
 	g_assert_cmpuint(fill(&s), ==, 5);
@@ -403,7 +399,6 @@ test_arguments(void)
 	atomic_store(&s.d->rnic.failed, true);
 	g_assert_cmpint(vib_srq_ops.modify(s.srq, &attr, true, &map), ==, RI_ERR_FATAL);
 	atomic_store(&s.d->rnic.failed, false);
-	setting_free(&s);
 }
 
 /* libibverbs has no such event, so the limit is not taken: neither at creation nor later. */
@@ -419,7 +414,7 @@ test_soft_limit(void)
 				  .soft_limit = 1};
 	struct ri_qp_attr attr = {.soft_limit = 1};
 	struct vib_qp *qp = NULL;
-	struct setting s;
+	struct setting s RI_AT_END(setting_free);
 
 	setting_new(&s, 5, true);
 	g_assert_cmpint(vib_qp_ops.create(s.d->pd, &init, s.d->cq, s.d->cq, s.srq,
@@ -428,7 +423,6 @@ test_soft_limit(void)
 	g_assert_null(qp);
 	g_assert_cmpint(vib_qp_ops.modify((struct ri_qp *)s.qp, &attr, RI_QP_ATTR_SOFT), ==,
 			RI_ERR_UNSUPPORTED);
-	setting_free(&s);
 }
 
 int

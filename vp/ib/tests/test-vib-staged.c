@@ -40,9 +40,9 @@ static void
 test_requests(void)
 {
 	for (enum cause cause = CAUSE_NONE; cause < CAUSES; cause++) {
-		struct device *d = device_new();
-		struct vib_qp *qp = device_qp_of(d, false, ROOM);
-		struct data_region region;
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct data_region region RI_AT_END(data_region_free);
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 		uint64_t id = 0, polled = 0;
 
 		data_region_new(d, &region, 100);
@@ -66,9 +66,6 @@ test_requests(void)
 				data_poll(d, polled++, RI_WC_SUCCESS);
 			data_poll_none(d);
 		}
-		data_qp_end(qp);
-		data_region_free(&region);
-		device_free(d);
 	}
 }
 
@@ -76,9 +73,9 @@ test_requests(void)
 static void
 test_unsignalled(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp_of(d, false, ROOM);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(data_post(qp, &region, 1, 0), ==, RI_SUCCESS);
@@ -98,22 +95,18 @@ test_unsignalled(void)
 	device_complete(d, IBV_WC_SUCCESS);
 	data_poll(d, 5, RI_WC_SUCCESS);
 	data_poll(d, 6, RI_WC_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* What nobody polls is free with the completion before it: on a device that completes out of order it has one at the device. */
 static void
 test_quiet_behind(void)
 {
-	struct device *d = device_new();
-	struct data_region region;
-	struct vib_qp *qp;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
 
 	d->cq->user.reorders = true;
 	d->cq->user.direct = 0;
-	qp = device_qp_of(d, false, ROOM);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 	data_region_new(d, &region, 100);
 	for (uint64_t first = 1; first < 30; first += ROOM) {
 		for (uint64_t id = first; id < first + ROOM; id++)
@@ -132,9 +125,6 @@ test_quiet_behind(void)
 		g_assert_true(atomic_load(&qp->user.sq.tail) == atomic_load(&qp->user.sq.head));
 	}
 	data_poll_none(d);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 static enum ri_status
@@ -152,8 +142,8 @@ test_receives(void)
 	const struct ibv_wc how = {.byte_len = 1};
 
 	for (enum cause cause = CAUSE_NONE; cause < CAUSES; cause++) {
-		struct device *d = device_new();
-		struct vib_qp *qp = device_qp_of(d, false, ROOM);
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 		const uint64_t room = qp->init.max_rq_wr;
 		uint64_t id = 0;
 
@@ -168,8 +158,6 @@ test_receives(void)
 			g_assert_cmpint(receive_post(qp, id++), ==, RI_SUCCESS);
 			g_assert_cmpint(receive_post(qp, id), ==, RI_ERR_QUEUE_FULL);
 		}
-		data_qp_end(qp);
-		device_free(d);
 	}
 }
 
@@ -177,9 +165,9 @@ test_receives(void)
 static void
 test_quiescent(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp_of(d, false, ROOM);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp_of(d, false, ROOM);
 	struct ri_qp_attr attr;
 
 	data_region_new(d, &region, 100);
@@ -197,9 +185,6 @@ test_quiescent(void)
 	g_assert_true(attr.quiescent);
 	data_poll(d, 2, RI_WC_SUCCESS);
 	data_poll(d, 3, RI_WC_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /*
@@ -209,9 +194,9 @@ test_quiescent(void)
 static void
 test_destroyed(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp_of(d, false, ROOM), *other = device_qp_of(d, false, ROOM);
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -220,7 +205,7 @@ test_destroyed(void)
 	while (d->done < d->sends)
 		device_complete(d, IBV_WC_SUCCESS);
 	g_assert_cmpuint(vib_cq_depth(&d->cq->user), ==, 3);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	data_poll(d, 1, RI_WC_SUCCESS);
 	g_assert_cmpuint(vib_ring_open(&other->user.sq), ==, 0);
 	data_poll(d, 2, RI_WC_SUCCESS);
@@ -228,9 +213,7 @@ test_destroyed(void)
 	for (uint64_t id = 4; id < 4 + ROOM; id++)
 		g_assert_cmpint(data_post(other, &region, id, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	g_assert_cmpint(data_post(other, &region, 9, RI_WR_SIGNALED), ==, RI_ERR_QUEUE_FULL);
-	data_qp_end(other);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&other);
 }
 
 /* How often it was told that the queue has overflowed. */
@@ -274,9 +257,9 @@ static void
 test_overflow(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qps[MANY];
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_qp_attr attr;
 
 	data_region_new(d, &region, 100);
@@ -306,9 +289,7 @@ test_overflow(void)
 	}
 	g_assert_cmpuint(poll_all(d), ==, STAGED_MOST);
 	for (unsigned i = 0; i < MANY; i++)
-		data_qp_end(qps[i]);
-	data_region_free(&region);
-	device_free(d);
+		data_qp_end(&qps[i]);
 }
 
 /* As many as there is room for: nothing is lost. */
@@ -316,9 +297,9 @@ static void
 test_full(void)
 {
 	const struct ri_cm_event broken = {.kind = RI_CM_BROKEN};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qps[4];
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 
 	data_region_new(d, &region, 100);
 	for (unsigned i = 0; i < 4; i++) {
@@ -334,9 +315,7 @@ test_full(void)
 	g_assert_cmpuint(overflows(d), ==, 0);
 	g_assert_cmpuint(poll_all(d), ==, STAGED_MOST);
 	for (unsigned i = 0; i < 4; i++)
-		data_qp_end(qps[i]);
-	data_region_free(&region);
-	device_free(d);
+		data_qp_end(&qps[i]);
 }
 
 /* A small queue that nobody polls, and a queue pair whose requests the device has completed. */
@@ -363,9 +342,9 @@ lose_some(struct device *d, struct ri_cq *small, struct data_region *region)
 static void
 test_overflow_ends(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_cq *kept = d->cq, *small;
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	uint32_t entries = 1;
 	struct ri_map map;
 	struct vib_qp *qp;
@@ -382,45 +361,41 @@ test_overflow_ends(void)
 	data_poll(d, 1, RI_WC_SUCCESS);
 	data_poll(d, 8, RI_WC_FLUSHED);
 	data_poll_none(d);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	g_assert_cmpint(vib_cq_ops.destroy(small), ==, RI_SUCCESS);
 	d->cq = kept;
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* The queue goes before the service thread has told: nothing is told of it afterwards. */
 static void
 test_overflow_destroyed(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_map map;
 	uint32_t entries = 1;
 	struct ri_cq *kept = d->cq, *small;
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct vib_qp *qp;
 
 	g_assert_cmpint(vib_cq_ops.create(d->context, 2, &entries, &small, &map), ==, RI_SUCCESS);
 	qp = lose_some(d, small, &region);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	g_assert_cmpint(vib_cq_ops.destroy(small), ==, RI_SUCCESS);
 	vth_run(d->vth);
 	g_assert_cmpuint(d->async_events->len, ==, 0);
 	d->cq = kept;
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* Two queue pairs of one queue, counted at random: no more outstanding than there is room for, and no less. */
 static void
 test_random(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qps[] = {device_qp_of(d, false, ROOM), device_qp_of(d, false, ROOM)};
 	unsigned outstanding[] = {0, 0};
 	g_autoptr(GRand) rand = g_rand_new_with_seed(11);
 	g_autoptr(GQueue) order = g_queue_new();
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 
 	data_region_new(d, &region, 100);
 	for (unsigned turn = 0; turn < 20000; turn++) {
@@ -453,10 +428,8 @@ test_random(void)
 			break;
 		}
 	}
-	data_qp_end(qps[0]);
-	data_qp_end(qps[1]);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&qps[0]);
+	data_qp_end(&qps[1]);
 }
 
 static void
@@ -475,20 +448,18 @@ consumer_polls(struct device *d)
 static void
 test_flushed_late(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, false);
 	const struct ri_recv_wr wr = {.wr_id = 5};
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 
 	data_region_new(d, &region, 1000);
 	d->flushes_receives = true;
 	g_assert_cmpint(vib_post_rq(&qp->user, &wr), ==, RI_SUCCESS);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	d->in_qp_destroy = consumer_polls;
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	data_poll_none(d);
-	data_region_free(&region);
-	device_free(d);
 }
 
 int

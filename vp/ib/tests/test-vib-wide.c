@@ -38,9 +38,9 @@ static void
 scene_close(struct scene *s)
 {
 	g_assert_cmpint(vib_mem_ops.mw_free(s->mw), ==, RI_SUCCESS);
-	data_qp_end(s->qp);
+	data_qp_end(&s->qp);
 	data_region_free(&s->region);
-	device_free(s->d);
+	device_free(&s->d);
 }
 
 /* The window is named by its first STag, whatever it has now. */
@@ -85,7 +85,7 @@ newest(const struct scene *s, uint64_t length)
 static void
 test_bind(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	g_assert_cmpint(post_bind(&s, 64, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -119,7 +119,6 @@ test_bind(void)
 	data_poll(s.d, 3, RI_WC_SUCCESS);
 	data_poll(s.d, 4, RI_WC_SUCCESS);
 	g_assert_cmpuint(vib_mw_count(s.d->context, NULL, 0), ==, 0);
-	scene_close(&s);
 }
 
 /* No invalidation is right, also none of a window that is not bound; the device never gets it. */
@@ -128,7 +127,7 @@ test_not_invalidated(void)
 {
 	for (unsigned bound = 0; bound < 2; bound++) {
 		struct ri_wr wr = {.wr_id = 5, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
-		struct scene s;
+		struct scene s RI_AT_END(scene_close);
 
 		scene_open(&s);
 		wr.inv_stag = s.first;
@@ -143,7 +142,6 @@ test_not_invalidated(void)
 		vth_run(s.d->vth);
 		data_poll(s.d, 5, RI_WC_MW_BIND);
 		g_assert_cmpint(query(&s).valid, ==, bound != 0);
-		scene_close(&s);
 	}
 }
 
@@ -151,7 +149,7 @@ test_not_invalidated(void)
 static void
 test_order(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	g_assert_cmpint(data_post(s.qp, &s.region, 1, RI_WR_COALESCE), ==, RI_SUCCESS);
@@ -163,14 +161,13 @@ test_order(void)
 	/* Also if it may itself wait: the library posts it at once. */
 	g_assert_cmpint(post_bind(&s, 64, 4, RI_WR_SIGNALED | RI_WR_COALESCE), ==, RI_SUCCESS);
 	g_assert_cmpuint(s.d->sends, ==, 4);
-	scene_close(&s);
 }
 
 /* The device refuses what is kept back: the bind is flushed with it, and the window is as before. */
 static void
 test_order_lost(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	g_assert_cmpint(data_post(s.qp, &s.region, 1, RI_WR_COALESCE | RI_WR_SIGNALED), ==,
@@ -190,13 +187,12 @@ test_order_lost(void)
 	g_assert_cmpint(post_bind(&s, 64, 3, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	g_assert_cmpuint(s.last, ==, s.first + 1);
 	data_poll(s.d, 3, RI_WC_FLUSHED);
-	scene_close(&s);
 }
 
 static void
 test_refused(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	g_assert_cmpint(post_bind(&s, 64, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -214,14 +210,13 @@ test_refused(void)
 	g_assert_cmpuint(s.last, ==, s.first + 2);
 	device_complete(s.d, IBV_WC_SUCCESS);
 	data_poll(s.d, 3, RI_WC_SUCCESS);
-	scene_close(&s);
 }
 
 /* A bind that fails, and those behind it, leave the window as it was, bound over the same region. */
 static void
 test_failed(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	g_assert_cmpint(post_bind(&s, 64, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -239,7 +234,7 @@ test_failed(void)
 	g_assert_cmpuint(query(&s).length, ==, 64);
 	g_assert_cmpint(vib_mem_ops.mr_dereg(s.region.mr), ==, RI_ERR_BUSY);
 	vth_run(s.d->vth);
-	data_qp_end(s.qp);
+	data_qp_end(&s.qp);
 	s.qp = device_qp(s.d, false);
 	/* One that breaks a rule never goes to the device, and changes nothing either. */
 	g_assert_cmpint(post_bind(&s, sizeof(data_memory) + 1, 4, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -248,14 +243,13 @@ test_failed(void)
 	data_poll(s.d, 4, RI_WC_MW_BIND);
 	g_assert_true(query(&s).valid);
 	g_assert_cmpuint(s.mw->mw->rkey, ==, s.first + 1);
-	scene_close(&s);
 }
 
 /* Binds through two queue pairs fail, and that of the first is heard of last: the window has the STag before both. */
 static void
 test_failed_late(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	for (uint64_t id = 1; id <= 4; id++) {
@@ -273,14 +267,13 @@ test_failed_late(void)
 	g_assert_cmpuint(s.mw->mw->rkey, ==, s.first + 1);
 	g_assert_cmpint(post_bind(&s, 32, 5, RI_WR_SIGNALED), ==, RI_SUCCESS);
 	g_assert_cmpuint(s.d->sent[s.d->sends - 1].mw_rkey, ==, s.first + 1);
-	scene_close(&s);
 }
 
 /* Drivers that cannot bind have libibverbs' own function, and some do not allocate. */
 static void
 test_works(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	int (*elsewhere)(const char *text) = puts;
 
 	g_assert_true(vib_mw_wide_works(&d->verbs));
@@ -291,14 +284,13 @@ test_works(void)
 	g_assert_false(vib_mw_wide_works(&d->verbs));
 	d->verbs.ops.bind_mw = NULL;
 	g_assert_false(vib_mw_wide_works(&d->verbs));
-	device_free(d);
 }
 
 /* What a domain has for unbinding is made once, and goes with it; without it there is no window. */
 static void
 test_domain(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_mw *mw[2];
 	uint32_t stag;
 
@@ -316,7 +308,6 @@ test_domain(void)
 	g_assert_cmpint(vib_pd_ops.destroy(d->pd), ==, RI_ERR_BUSY);
 	for (unsigned i = 0; i < 2; i++)
 		g_assert_cmpint(vib_mem_ops.mw_free(mw[i]), ==, RI_SUCCESS);
-	device_free(d);
 }
 
 int

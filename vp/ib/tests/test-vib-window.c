@@ -31,11 +31,11 @@ post_bind(struct vib_qp *qp, uint32_t window, const struct data_region *region, 
 static void
 test_window(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	struct ri_wr invalidate = {.wr_id = 2, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 	struct ri_mr_attr attr;
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_mw *mw;
 	uint32_t stag;
 
@@ -65,9 +65,6 @@ test_window(void)
 	g_assert_cmpint(vib_mem_ops.mw_query(mw, &attr), ==, RI_SUCCESS);
 	g_assert_false(attr.valid);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* Post an invalidation; how many requests the device has then. */
@@ -90,9 +87,9 @@ test_void(void)
 {
 	static const struct vib_quirk rxe = {.driver = "rxe", .void_harms = true};
 	const struct ri_recv_wr receive = {.wr_id = 20};
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV};
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct vib_qp *qp, *other;
 	struct ri_mw *mw;
 	uint32_t stag;
@@ -140,7 +137,7 @@ test_void(void)
 	data_poll(d, 8, RI_WC_SUCCESS);
 	data_poll(d, 9, RI_WC_MW_BIND);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	/* Other devices judge that themselves. But no window is invalidated through another queue pair [RI 5.4.1]. */
 	d->rnic.quirk = &(const struct vib_quirk){.driver = ""};
 	qp = device_qp(d, false);
@@ -158,20 +155,18 @@ test_void(void)
 	vth_run(d->vth);
 	data_poll(d, 13, RI_WC_MW_BIND);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	data_qp_end(other);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&qp);
+	data_qp_end(&other);
 }
 
 /* Such an invalidation has a slot of the queue until its completion is taken, and keeps its place among the others. */
 static void
 test_void_slots(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp_of(d, false, 4);
 	struct ri_wr invalidate = {.opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_mw *mw;
 
 	data_region_new(d, &region, 100);
@@ -197,22 +192,20 @@ test_void_slots(void)
 	invalidate.flags = RI_WR_SIGNALED;
 	for (invalidate.wr_id = 11; invalidate.wr_id <= 14; invalidate.wr_id++)
 		g_assert_cmpint(vib_post_sq(&qp->user, &invalidate), ==, RI_SUCCESS);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	for (uint64_t id = 11; id <= 14; id++)
 		data_poll(d, id, RI_WC_SUCCESS);
 	data_poll_none(d);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* A window that was freed: the bind fails in its turn and ends the connection [RI 5.6.4]. */
 static void
 test_window_gone(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct data_region region RI_AT_END(data_region_free);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(data_post(qp, &region, 1, RI_WR_SIGNALED), ==, RI_SUCCESS);
@@ -223,9 +216,6 @@ test_window_gone(void)
 	data_poll(d, 1, RI_WC_SUCCESS);
 	data_poll(d, 2, RI_WC_MW_BIND);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* A service thread that is faster than the one that posts. */
@@ -241,22 +231,18 @@ task_run_at_once(void *self, struct ri_task *task)
 static void
 test_window_gone_early(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct ri_host hasty = *d->rnic.host;
-	struct data_region region;
-	struct vib_qp *qp;
+	struct data_region region RI_AT_END(data_region_free);
 
 	hasty.task_run = task_run_at_once;
 	d->rnic.host = &hasty;
-	qp = device_qp(d, false);
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	data_region_new(d, &region, 100);
 	g_assert_cmpint(post_bind(qp, 0x777700, &region, 1), ==, RI_SUCCESS);
 	vth_run(d->vth);
 	data_poll(d, 1, RI_WC_MW_BIND);
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
 }
 
 /* What a window may be bound over [RI 5.6.2]: a wrong bind never reaches the device, and fails in its turn. */
@@ -292,8 +278,8 @@ test_window_bounds(void)
 	for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
 		const struct ri_mr_init init = {
 			.addr = start, .length = size, .access = rows[i].region};
-		struct device *d = device_new();
-		struct vib_qp *qp = device_qp(d, false);
+		struct device *d RI_AT_END(device_free) = device_new();
+		struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 		struct ri_wr wr = {.wr_id = i,
 				   .opcode = RI_OP_BIND_MW,
 				   .flags = RI_WR_SIGNALED,
@@ -317,8 +303,6 @@ test_window_bounds(void)
 		g_assert_cmpuint(d->cm_events->len, ==, rows[i].sound ? 0 : 1);
 		g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
 		g_assert_cmpint(vib_mem_ops.mr_dereg(mr), ==, RI_SUCCESS);
-		data_qp_end(qp);
-		device_free(d);
 	}
 }
 
@@ -329,9 +313,9 @@ test_window_bounds(void)
 static void
 test_lost(void)
 {
-	struct device *d = device_new();
+	struct device *d RI_AT_END(device_free) = device_new();
 	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_mw *mw;
 	uint32_t stag;
 
@@ -355,7 +339,7 @@ test_lost(void)
 	g_assert_cmpint(post_bind(qp, stag + 4, &region, 5), ==, RI_SUCCESS);
 	data_poll(d, 5, RI_WC_FLUSHED);
 	g_assert_cmpuint(mw->mw->rkey, ==, stag + 1);
-	data_qp_end(qp);
+	data_qp_end(&qp);
 	qp = device_qp(d, false);
 	g_assert_cmpint(post_bind(qp, stag + 5, &region, 6), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sent[d->sends - 1].mw_rkey, ==, stag + 1);
@@ -363,9 +347,7 @@ test_lost(void)
 	data_poll(d, 6, RI_WC_SUCCESS);
 	g_assert_cmpuint(mw->mw->rkey, ==, stag + 5);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_qp_end(qp);
-	data_region_free(&region);
-	device_free(d);
+	data_qp_end(&qp);
 }
 
 static struct {
@@ -388,9 +370,9 @@ on_post(struct device *d)
 static void
 test_window_kept(void)
 {
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
-	struct data_region region;
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
+	struct data_region region RI_AT_END(data_region_free);
 	struct ri_mw *mw;
 	uint32_t stag;
 
@@ -404,9 +386,6 @@ test_window_kept(void)
 	g_assert_cmpint(data_post(qp, &region, 2, 0), ==, RI_SUCCESS);
 	g_assert_cmpuint(d->sends, ==, 2);
 	g_assert_cmpint(vib_mem_ops.mw_free(mw), ==, RI_SUCCESS);
-	data_region_free(&region);
-	data_qp_end(qp);
-	device_free(d);
 }
 
 /* A peer's Send that invalidates, and one of ours. */
@@ -415,8 +394,8 @@ test_invalidate(void)
 {
 	const struct ibv_wc how = {.wc_flags = IBV_WC_WITH_INV, .invalidated_rkey = 0x4455};
 	const struct ibv_wc kernel = {.wc_flags = IBV_WC_IP_CSUM_OK, .invalidated_rkey = 0x4455};
-	struct device *d = device_new();
-	struct vib_qp *qp = device_qp(d, false);
+	struct device *d RI_AT_END(device_free) = device_new();
+	struct vib_qp *qp RI_AT_END(data_qp_end) = device_qp(d, false);
 	const struct ri_recv_wr receive = {.wr_id = 9};
 	struct ri_wr send = {.wr_id = 1,
 			     .opcode = RI_OP_SEND,
@@ -445,8 +424,6 @@ test_invalidate(void)
 		g_assert_cmpuint(vib_poll_cq(&d->cq->user, &wc, 1), ==, 1);
 		g_assert_cmpint((wc.flags & RI_WC_INVALIDATED) != 0, ==, rxe != 0);
 	}
-	data_qp_end(qp);
-	device_free(d);
 }
 
 int

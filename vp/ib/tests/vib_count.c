@@ -175,7 +175,7 @@ steps_run(void *arg)
 	}
 	(void)!vib_qp_ops.destroy((struct ri_qp *)bench.qp);
 	(void)!vib_mem_ops.mr_dereg(mr);
-	device_free(bench.device);
+	device_free(&bench.device);
 	return NULL;
 }
 

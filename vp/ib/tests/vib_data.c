@@ -61,7 +61,7 @@ data_poll_none(struct device *d)
 }
 
 void
-data_qp_end(struct vib_qp *qp)
+data_qp_end(struct vib_qp **qp)
 {
-	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)qp), ==, RI_SUCCESS);
+	g_assert_cmpint(vib_qp_ops.destroy((struct ri_qp *)*qp), ==, RI_SUCCESS);
 }

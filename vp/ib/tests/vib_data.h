@@ -25,6 +25,6 @@ enum ri_status data_post(struct vib_qp *qp, const struct data_region *region, ui
 void data_poll(struct device *d, uint64_t id, enum ri_wc_status status);
 void data_poll_none(struct device *d);
 /* Destroy a queue pair. */
-void data_qp_end(struct vib_qp *qp);
+void data_qp_end(struct vib_qp **qp);
 
 #endif /* VIB_DATA_H */

@@ -597,8 +597,10 @@ device_new(void)
 }
 
 void
-device_free(struct device *d)
+device_free(struct device **device)
 {
+	struct device *d = *device;
+
 	g_assert_cmpint(vib_cq_ops.destroy(d->cq), ==, RI_SUCCESS);
 	g_assert_cmpint(vib_pd_ops.destroy(d->pd), ==, RI_SUCCESS);
 	g_assert_cmpint(d->regions, ==, 0);
@@ -616,7 +618,7 @@ device_free(struct device *d)
 	g_free(d->context);
 	g_array_free(d->cm_events, TRUE);
 	g_array_free(d->async_events, TRUE);
-	vth_free(d->vth);
+	vth_free(&d->vth);
 	g_free(d);
 }
 

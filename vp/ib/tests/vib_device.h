@@ -115,7 +115,7 @@ extern struct device *device_of_process;
 
 struct device *device_new(void);
 /* Checks that nothing is left. */
-void device_free(struct device *device);
+void device_free(struct device **device);
 /* A queue pair that can be posted to; of datagrams if @p ud. */
 struct vib_qp *device_qp(struct device *device, bool ud);
 /* With so many requests outstanding. */

@@ -416,8 +416,10 @@ fake_open_fails(struct fake *fake, int error, const char *text)
 }
 
 void
-fake_free(struct fake *fake)
+fake_free(struct fake **freed)
 {
+	struct fake *fake = *freed;
+
 	fake_run(fake); /* what is due when calls have returned */
 	vib_cm_context_end(&fake->context);
 	vib_cm_close(&fake->rnic);
@@ -428,7 +430,7 @@ fake_free(struct fake *fake)
 	g_assert_cmpuint(fake->upcalled->len, ==, 0);
 	g_array_free(fake->upcalled, TRUE);
 	pthread_mutex_destroy(&fake->context.lock);
-	vth_free(fake->vth);
+	vth_free(&fake->vth);
 	g_free(fake);
 }
 

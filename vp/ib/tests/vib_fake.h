@@ -63,7 +63,7 @@ struct fake *fake_new(bool iwarp);
 /* Opening the connection manager once more, with this error of the event channel; what the log must say then. */
 enum ri_status fake_open_fails(struct fake *fake, int error, const char *text);
 /* Checks that nothing is left. */
-void fake_free(struct fake *fake);
+void fake_free(struct fake **fake);
 void fake_run(struct fake *fake);
 void fake_advance(struct fake *fake, uint64_t ms);
 
@@ -71,7 +71,7 @@ void fake_advance(struct fake *fake, uint64_t ms);
 void fake_release(struct fake *fake);
 
 struct fake_qp *fake_qp_new(struct fake *fake);
-void fake_qp_free(struct fake_qp *qp);
+void fake_qp_free(struct fake_qp **qp);
 
 /* The next upcall, which must be of this kind; the one returned is valid until the next call. */
 const struct ri_cm_event *fake_upcall(struct fake *fake, enum ri_cm_event_kind kind);

@@ -275,8 +275,9 @@ fake_qp_new(struct fake *fake)
 }
 
 void
-fake_qp_free(struct fake_qp *qp)
+fake_qp_free(struct fake_qp **freed)
 {
+	struct fake_qp *qp = *freed;
 	const struct ri_host *host = fake_of_process->rnic.host;
 
 	vib_cm_forget(&qp->qp);

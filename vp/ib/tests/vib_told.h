@@ -162,10 +162,10 @@ setting_new(void)
 }
 
 static void
-setting_free(struct device *d)
+setting_free(struct device **d)
 {
-	vib_events_stop(&d->rnic);
-	close(d->verbs.async_fd);
+	vib_events_stop(&(*d)->rnic);
+	close((*d)->verbs.async_fd);
 	device_free(d);
 }
 

@@ -160,9 +160,9 @@ open_end(struct side *s, bool crc)
 static void
 close_end(struct side *s)
 {
-	end_free(s->end);
+	end_free(&s->end);
 	chunk_free(&s->mem);
-	node_free(s->node);
+	node_free(&s->node);
 }
 
 static void

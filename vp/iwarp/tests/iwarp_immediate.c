@@ -63,9 +63,12 @@ static void
 both_ends(void)
 {
 	static const uint32_t sizes[] = {0, 100, BIG};
-	struct node *na = node_new(), *nb = node_new();
-	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
-	struct chunk ma = chunk_new(na, BIG, ALL_RW), mb = chunk_new(nb, BIG, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk ma RI_AT_END(chunk_free) = chunk_new(na, BIG, ALL_RW);
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, BIG, ALL_RW);
+	struct end *a RI_AT_END(end_free) = end_new(na, NULL);
+	struct end *b RI_AT_END(end_free) = end_new(nb, NULL);
 	struct ri_stream sa = end_stream(-1, true), sb = end_stream(-1, false);
 	int fd[2];
 
@@ -92,12 +95,6 @@ both_ends(void)
 	g_assert_cmpint(end_modify(a, RI_QPS_CLOSING), ==, RI_SUCCESS);
 	end_wait_event(a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, b);
 	end_wait_event(b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, a);
-	end_free(a);
-	end_free(b);
-	chunk_free(&ma);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 /*
@@ -126,8 +123,8 @@ refused(const char *host, const char *port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
 	struct ri_stream stream = end_stream(-1, true);
-	struct node *node = node_new();
-	struct end *end = end_new(node, NULL);
+	struct node *node RI_AT_END(node_free) = node_new();
+	struct end *end RI_AT_END(end_free) = end_new(node, NULL);
 
 	stream.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	g_assert_cmpint(inet_pton(AF_INET, host, &to.sin_addr), ==, 1);
@@ -144,8 +141,6 @@ refused(const char *host, const char *port)
 	if (!vth_logged(node->vth, "the peer does not take immediate data"))
 		g_error("the log does not say why");
 	printf("the request was done, and the peer has refused immediate data\n");
-	end_free(end);
-	node_free(node);
 }
 
 int

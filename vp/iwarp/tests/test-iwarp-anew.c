@@ -321,7 +321,7 @@ run_used(const struct life *life, unsigned left, uint8_t with, const struct viw_
 	attr = attributes(&f);
 	live_before(&f);
 	if (left == LEFT_MEMORY) {
-		end_free(f.end);
+		end_free(&f.end);
 		overwrite(memory, left, with);
 		begin(&f);
 		g_assert_true(peer_qp(&f) == memory);
@@ -337,11 +337,11 @@ run_used(const struct life *life, unsigned left, uint8_t with, const struct viw_
 	live(&f, life, &used);
 	expect_same(life, fresh, &used);
 	peer_hang_up(&f);
-	end_free(f.end);
+	end_free(&f.end);
 	chunk_free(&f.mem);
 	if (life->shared)
 		node_unshare(f.node);
-	node_free(f.node);
+	node_free(&f.node);
 }
 
 static void
@@ -352,7 +352,7 @@ test_anew(gconstpointer arg)
 	struct viw_qp fresh;
 
 	if (!__has_builtin(__builtin_clear_padding)) {
-		node_free(f.node);
+		node_free(&f.node);
 		g_test_skip("this compiler does not say where the padding of a struct is");
 		return;
 	}
@@ -362,11 +362,11 @@ test_anew(gconstpointer arg)
 	begin(&f);
 	live(&f, life, &fresh);
 	peer_hang_up(&f);
-	end_free(f.end);
+	end_free(&f.end);
 	chunk_free(&f.mem);
 	if (life->shared)
 		node_unshare(f.node);
-	node_free(f.node);
+	node_free(&f.node);
 	/* Zero is what memory has that was never used; a flag that is true must not stay so either. */
 	for (uint8_t with = 0; with <= 1; with++) {
 		run_used(life, LEFT_IDLE, with, &fresh);

@@ -57,7 +57,7 @@ open_with(struct fixture *f, uint32_t qp_access, uint32_t mr_access)
 				.access = LOCAL_RW | mr_access};
 
 	memset(f->word, 0, sizeof(f->word));
-	peer_open(&f->peer, &init);
+	f->peer = peer_open(&init);
 	g_assert_cmpint(f->peer.node->p->mem->mr_reg(f->peer.node->pd, &mr, &f->mr, &f->stag), ==,
 			RI_SUCCESS);
 }
@@ -430,6 +430,6 @@ main(int argc, char **argv)
 	g_test_add("/iwarp/atomic/result-gone", struct fixture, NULL, set_up, test_result_gone,
 		   tear_down);
 	result = g_test_run();
-	vectors_free(positive);
+	vectors_free(&positive);
 	return result;
 }

@@ -7,6 +7,7 @@
  */
 
 #include "mpa_crc_kernels.h"
+#include "ri_at_end.h"
 #include "vectors.h"
 
 #include <pthread.h>
@@ -71,11 +72,11 @@ fill(GRand *rand, uint8_t *at, size_t len)
 static void
 check_values(const struct mpa_crc_kernel *kernel)
 {
-	struct vectors *values = vectors_load("crc32c.json");
+	struct vectors *values RI_AT_END(vectors_free) = vectors_load("crc32c.json");
 
 	for (guint i = 0; i < vectors_count(values); i++) {
 		const struct vector *v = vectors_at(values, i);
-		struct guarded src = guarded_copy(v->octets, v->len);
+		struct guarded src RI_AT_END(guarded_free) = guarded_copy(v->octets, v->len);
 		const char *crc = json_object_get_string_member(v->object, "crc32c");
 		const char *wire = json_object_get_string_member(v->object, "wire");
 		guint32 want = (guint32)g_ascii_strtoull(crc, NULL, 16);
@@ -86,9 +87,7 @@ check_values(const struct mpa_crc_kernel *kernel)
 		mpa_crc_store(field, want);
 		g_assert_cmphex(wire_load_be32(field), ==, g_ascii_strtoull(wire, NULL, 16));
 		g_assert_cmphex(mpa_crc_load(field), ==, want);
-		guarded_free(&src);
 	}
-	vectors_free(values);
 }
 
 static void
@@ -102,8 +101,8 @@ static void
 check_lengths(const struct mpa_crc_kernel *kernel)
 {
 	g_autoptr(GRand) rand = g_rand_new_with_seed(0x1a7a1);
-	struct guarded src = guarded_copy(NULL, 1200);
-	struct guarded dst = guarded_copy(NULL, 1200);
+	struct guarded src RI_AT_END(guarded_free) = guarded_copy(NULL, 1200);
+	struct guarded dst RI_AT_END(guarded_free) = guarded_copy(NULL, 1200);
 
 	fill(rand, src.at, src.len);
 	for (size_t len = 0; len <= 1100; len++) {
@@ -122,8 +121,6 @@ check_lengths(const struct mpa_crc_kernel *kernel)
 		g_assert_cmphex(kernel->crc(from, len, seed), ==, reference(from, len, seed));
 		g_assert_cmphex(kernel->copy(to, from, len, seed), ==, reference(from, len, seed));
 	}
-	guarded_free(&src);
-	guarded_free(&dst);
 }
 
 static void

@@ -96,16 +96,16 @@ tear_down(struct fixture *f, gconstpointer unused)
 {
 	(void)unused;
 	for (unsigned i = 0; i < PEERS; i++) {
-		end_free(f->peers[i].end);
+		end_free(&f->peers[i].end);
 		close(f->peers[i].fd);
 	}
-	end_free(f->a);
-	end_free(f->b);
+	end_free(&f->a);
+	end_free(&f->b);
 	chunk_free(&f->ma);
 	chunk_free(&f->mb);
 	chunk_free(&f->mem);
-	node_free(f->node);
-	node_free(f->far);
+	node_free(&f->node);
+	node_free(&f->far);
 }
 
 /* Wait until the condition is true for the queue pair of each peer. */

@@ -112,13 +112,14 @@ static void
 test_numbers_again(struct ends *f, gconstpointer unused)
 {
 	struct ri_qp_init init = end_defaults(f->na);
-	struct chunk words = chunk_new(f->nb, 64, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
+	struct chunk words RI_AT_END(chunk_free) =
+		chunk_new(f->nb, 64, ALL_RW | RI_ACCESS_REMOTE_ATOMIC);
 	struct ri_sge sum = chunk_sge(&words, 0, 8), old = chunk_sge(&f->ma, 0, 8);
 
 	(void)unused;
 	init.access |= RI_ACCESS_REMOTE_ATOMIC;
-	end_free(f->a);
-	end_free(f->b);
+	end_free(&f->a);
+	end_free(&f->b);
 	f->a = end_new(f->na, &init);
 	f->b = end_new(f->nb, &init);
 	for (unsigned life = 0; life < 3; life++) {
@@ -141,7 +142,6 @@ test_numbers_again(struct ends *f, gconstpointer unused)
 		node_forget(f->na);
 		node_forget(f->nb);
 	}
-	chunk_free(&words);
 }
 
 /* Requests that were posted before the close are still sent, even if they were held back. */
@@ -230,7 +230,7 @@ test_destroy(struct ends *f, gconstpointer unused)
 	(void)unused;
 	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
 	g_assert_cmpint(end_recv(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
-	end_free(f->a);
+	end_free(&f->a);
 	f->a = NULL;
 	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, NULL);
 	expect_flushed(f->b, true, 2, 1);
@@ -266,10 +266,10 @@ test_local_read_errors(struct ends *f, gconstpointer unused)
 
 	(void)unused;
 	/* ORD 0. */
-	end_free(f->a);
+	end_free(&f->a);
 	init.ord = 0;
 	f->a = end_new(f->na, &init);
-	end_free(f->b);
+	end_free(&f->b);
 	f->b = end_new(f->nb, NULL);
 	int fd[2];
 	tcp_pair(fd);
@@ -404,7 +404,7 @@ test_rnr_hold(struct ends *f, gconstpointer unused)
 	g_assert_cmpint(end_write(f->a, 30, &f->ma, &f->mb, 100000), ==, RI_SUCCESS);
 	ends_run(f->a, f->b, 50);
 	g_assert_false(end_poll(f->b, true, &wc));
-	struct chunk r = chunk_new(f->nb, 30 * 500, ALL_RW);
+	struct chunk r RI_AT_END(chunk_free) = chunk_new(f->nb, 30 * 500, ALL_RW);
 	for (unsigned i = 0; i < 30; i++) {
 		g_assert_cmpint(end_recv(f->b, i, &r, i * 500, 500), ==, RI_SUCCESS);
 		(void)end_wait_ok(f->b, true, i, f->a);
@@ -412,7 +412,6 @@ test_rnr_hold(struct ends *f, gconstpointer unused)
 	}
 	for (unsigned i = 0; i < 31; i++)
 		(void)end_wait_ok(f->a, false, i, f->b);
-	chunk_free(&r);
 }
 
 static void

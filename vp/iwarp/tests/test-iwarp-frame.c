@@ -7,6 +7,7 @@
  */
 
 #include "rdmap_check.h"
+#include "ri_at_end.h"
 #include "vectors.h"
 
 #include <string.h>
@@ -44,8 +45,8 @@ static void
 frame_check(const struct ddp_segment *seg, bool crc, const uint8_t *payload, uint32_t split)
 {
 	uint32_t size = mpa_fpdu_size(ddp_header_size(seg->tagged) + seg->payload_len);
-	struct guarded one = guarded_copy(NULL, size);
-	struct guarded two = guarded_copy(NULL, size);
+	struct guarded one RI_AT_END(guarded_free) = guarded_copy(NULL, size);
+	struct guarded two RI_AT_END(guarded_free) = guarded_copy(NULL, size);
 	struct mpa_rules rules = {.crc = crc};
 	struct mpa_fpdu fpdu;
 	struct ddp_segment back;
@@ -71,8 +72,6 @@ frame_check(const struct ddp_segment *seg, bool crc, const uint8_t *payload, uin
 	g_assert_cmphex(back.to, ==, seg->to);
 	g_assert_cmpuint(back.msn, ==, seg->msn);
 	g_assert_cmpuint(back.mo, ==, seg->mo);
-	guarded_free(&one);
-	guarded_free(&two);
 }
 
 static void

@@ -40,9 +40,8 @@ target_make(struct target *t)
 	t->node->pd = t->other_pd;
 	t->foreign = chunk_new(t->node, LEN, ALL_RW);
 	t->node->pd = own;
-	struct chunk gone = chunk_new(t->node, LEN, ALL_RW);
+	struct chunk gone RI_AT_END(chunk_free) = chunk_new(t->node, LEN, ALL_RW);
 	t->stale = gone.stag;
-	chunk_free(&gone);
 }
 
 static void
@@ -52,7 +51,7 @@ target_free(struct target *t)
 	chunk_free(&t->closed);
 	chunk_free(&t->foreign);
 	g_assert_cmpint(t->node->p->pd->destroy(t->other_pd), ==, RI_SUCCESS);
-	node_free(t->node);
+	node_free(&t->node);
 }
 
 static uint32_t
@@ -80,7 +79,7 @@ static void
 guess_once(struct node *from, struct target *t, enum ri_opcode opcode, enum guess guess)
 {
 	uint8_t layer = opcode == RI_OP_RDMA_WRITE ? 0x11 : 0x01;
-	struct chunk local = chunk_new(from, LEN, ALL_RW);
+	struct chunk local RI_AT_END(chunk_free) = chunk_new(from, LEN, ALL_RW);
 	struct end *a = end_new(from, NULL);
 	struct end *b = end_new(t->node, NULL);
 	struct ri_sge into = chunk_sge(&local, 0, 8);
@@ -99,24 +98,22 @@ guess_once(struct node *from, struct target *t, enum ri_opcode opcode, enum gues
 	g_assert_cmpuint(attr.terminate_len, ==, opcode == RI_OP_RDMA_WRITE ? 20 : 52);
 	g_assert_cmphex(attr.terminate[0], ==, layer);
 	g_assert_cmphex(attr.terminate[1], ==, 0);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 	for (guint i = 0; i < LEN; i++)
 		g_assert_cmpuint(t->open.at[i], ==, 0);
-	chunk_free(&local);
 }
 
 static void
 test_one_answer(gconstpointer data)
 {
-	struct node *from = node_new();
+	struct node *from RI_AT_END(node_free) = node_new();
 	struct target t;
 
 	target_make(&t);
 	for (guint i = 0; i < GUESSES; i++)
 		guess_once(from, &t, GPOINTER_TO_INT(data), (enum guess)i);
 	target_free(&t);
-	node_free(from);
 }
 
 int

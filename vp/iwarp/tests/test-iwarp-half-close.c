@@ -36,7 +36,7 @@ open_full(struct peer *f)
 	uint8_t frame[64];
 	struct viw_qp *qp;
 
-	peer_open_by_hand(f, &how);
+	*f = peer_open_by_hand(&how);
 	qp = (struct viw_qp *)f->end->qp;
 	set_room(qp->stream.fd, SO_SNDBUF);
 	set_room(f->fd, SO_RCVBUF);
@@ -84,14 +84,13 @@ static void
 test_whole_frames(void)
 {
 	g_autofree uint8_t *octets = g_malloc(ALL);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_full(&f);
 	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
 	g_assert_cmpuint(read_answer(&f, octets), ==, 0);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* The FIN comes inside a frame of the peer: the Terminate is behind whole frames, so the peer can read it. */
@@ -102,7 +101,7 @@ test_terminate(void)
 	g_autofree uint8_t *octets = g_malloc(ALL);
 	struct mpa_rules rules = {.crc = true};
 	struct mpa_fpdu fpdu;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_full(&f);
 	peer_play(&f, begin, sizeof(begin));
@@ -112,7 +111,6 @@ test_terminate(void)
 	g_assert_cmpuint(fpdu.size, ==, rest);
 	end_wait_event(f.end, RI_EVENT_QP_BAD_LLP_CLOSE, NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* The peer reads no more: the wait for it is bounded. */
@@ -120,7 +118,7 @@ static void
 test_takes_no_more(void)
 {
 	gint64 until = node_deadline();
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_full(&f);
 	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
@@ -135,7 +133,6 @@ test_takes_no_more(void)
 	vth_advance(f.node->vth, 1);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 int

@@ -97,7 +97,7 @@ expect_told(const struct ri_wc *wc, uint32_t imm, uint32_t len, uint32_t flags)
 static void
 test_sizes(gconstpointer kind)
 {
-	struct ends f;
+	struct ends f RI_AT_END(ends_close);
 
 	set_up(&f, kind);
 	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
@@ -124,7 +124,6 @@ test_sizes(gconstpointer kind)
 	ends_run(f.a, f.b, 1);
 	struct ri_wc none;
 	g_assert_false(end_poll(f.a, false, &none) || end_poll(f.b, true, &none));
-	ends_close(&f);
 }
 
 /* Many in a row, with Sends, Writes and Reads among them in both directions; requests complete once each, in order. */
@@ -133,7 +132,7 @@ test_stream(gconstpointer kind)
 {
 	const unsigned wanted = 600;
 	unsigned posted = 0, done = 0, receives = 0, received = 0;
-	struct ends f;
+	struct ends f RI_AT_END(ends_close);
 	struct ri_wc wc;
 
 	set_up(&f, kind);
@@ -173,14 +172,13 @@ test_stream(gconstpointer kind)
 		while (end_poll(f.b, false, &wc))
 			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 	}
-	ends_close(&f);
 }
 
 /* What the wire has no message for is refused by the post. */
 static void
 test_refused_here(void)
 {
-	struct ends f;
+	struct ends f RI_AT_END(ends_close);
 	struct ri_sge sge;
 	struct ri_wr_remote to = {0};
 
@@ -202,14 +200,13 @@ test_refused_here(void)
 	ends_run(f.a, f.b, 1);
 	g_assert_cmpint(end_state(f.a), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_state(f.b), ==, RI_QPS_RTS);
-	ends_close(&f);
 }
 
 /* The sender's memory is wrong: not even the immediate data goes out. The peer's: its receive is flushed. */
 static void
 test_bad_keys(gconstpointer here)
 {
-	struct ends f;
+	struct ends f RI_AT_END(ends_close);
 	struct ri_wr_remote to;
 
 	set_up(&f, &kinds[1]);
@@ -229,7 +226,6 @@ test_bad_keys(gconstpointer here)
 	g_assert_cmpuint(wc.wr_id, ==, 7);
 	g_assert_cmpuint(wc.status, ==, RI_WC_FLUSHED);
 	g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, 0);
-	ends_close(&f);
 }
 
 /* --- what is sent -------------------------------------------------------------------------- */
@@ -252,10 +248,9 @@ test_wire(void)
 					 0,    1,    0,    0,    0, 0, 1, 2, 3, 4, 0, 0, 0, 0};
 	uint8_t want[256], got[256];
 	uint32_t imm;
-	struct peer f;
 	bool fin;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	memset(f.mem.at, 0x5a, 33);
 	memcpy(&imm, "\1\2\3\4", sizeof(imm));
 	struct ri_sge sge = chunk_sge(&f.mem, 0, 33);
@@ -278,7 +273,6 @@ test_wire(void)
 	(void)end_wait_ok(f.end, false, 2, NULL);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* Answers to Reads of the peer go between two requests, but not between a Write and its immediate data. */
@@ -292,9 +286,8 @@ test_nothing_between(gconstpointer segments)
 	struct ri_stream like = end_stream(-1, false);
 	uint8_t ask[512], frame[PEER_FRAME_MAX];
 	uint32_t len = 0, size = segments != NULL ? 5000 : 50, msn = 1;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
 	like.await_fpdu = true; /* nothing is sent before the first frame */
 	like.peer_local = segments == NULL;
 	peer_attach(&f, &like, segments != NULL ? 1251 : 0);
@@ -330,7 +323,6 @@ test_nothing_between(gconstpointer segments)
 		(void)end_wait_ok(f.end, false, id, NULL);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* An orderly end finishes the request that is under way, both messages of it; the Write blocks the socket. */
@@ -339,13 +331,13 @@ test_closing(void)
 {
 	const uint32_t size = 16u << 20;
 	struct ri_stream like = end_stream(-1, false);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 	struct ri_wr_remote to = {.addr = 0, .stag = 0xa1b2c3d4};
 	g_autofree uint8_t *got = NULL;
 	bool fin;
 
-	peer_open_by_hand(&f, &like); /* the time for the end does not pass */
-	struct chunk big = chunk_new(f.node, size, ALL_RW);
+	f = peer_open_by_hand(&like); /* the time for the end does not pass */
+	struct chunk big RI_AT_END(chunk_free) = chunk_new(f.node, size, ALL_RW);
 	struct ri_sge sge = chunk_sge(&big, 0, size);
 	g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
@@ -359,8 +351,6 @@ test_closing(void)
 	peer_hang_up(&f);
 	(void)end_wait_ok(f.end, false, 1, NULL);
 	peer_expect_over(&f);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 /* --- what arrives -------------------------------------------------------------------------- */
@@ -404,11 +394,10 @@ test_lengths(gconstpointer how)
 {
 	g_autofree uint8_t *octets = g_malloc(1 << 16);
 	struct ri_stream like = end_stream(-1, false);
-	struct peer f;
 	uint32_t len = 0;
 	const uint32_t lengths[] = {0, 3000, 0, 4000, 0, 0};
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
 	for (uint64_t id = PEER_RECVS; id < 7; id++)
 		g_assert_cmpint(end_recv(f.end, id, &f.mem, 0, 64), ==, RI_SUCCESS);
 	peer_attach(&f, &like, 0);
@@ -437,7 +426,6 @@ test_lengths(gconstpointer how)
 	}
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
-	peer_close(&f);
 }
 
 /* Each is refused as a Send of that kind is, or as its size says, and takes no receive. */
@@ -477,10 +465,9 @@ test_malformed(void)
 							(uint32_t)faults[k].mo, true);
 		struct ddp_segment first = rdmap_untagged(RDMAP_SEND, 1, 0, false);
 		struct ri_stream like = end_stream(-1, false);
-		struct peer f;
 		uint32_t len = 0;
+		struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&like);
 
-		peer_open_by_hand(&f, &like);
 		if (faults[k].tagged)
 			seg = rdmap_tagged(opcode, f.mem.stag, (uintptr_t)f.mem.at, true);
 		else
@@ -511,7 +498,6 @@ test_malformed(void)
 			g_assert_cmpuint(wc.flags & RI_WC_IMMEDIATE, ==, 0);
 			g_assert_cmpuint(wc.opcode, ==, RI_OP_RECV);
 		}
-		peer_close(&f);
 	}
 }
 
@@ -520,9 +506,8 @@ static void
 test_bad_crc(gconstpointer how)
 {
 	uint8_t octets[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	uint32_t len = told_put(octets, RDMAP_IMMEDIATE, 1, IMM);
 	octets[20] ^= 1;
 	peer_play_cut(&f, octets, len, GPOINTER_TO_UINT(how));
@@ -532,7 +517,6 @@ test_bad_crc(gconstpointer how)
 		ends_run(f.end, NULL, 1);
 	for (uint64_t id = 0; id < PEER_RECVS; id++)
 		g_assert_cmpuint(end_wait(f.end, true, NULL).status, ==, RI_WC_FLUSHED);
-	peer_close(&f);
 }
 
 /* The frames of the vectors. */
@@ -540,10 +524,9 @@ static void
 test_vectors(gconstpointer how)
 {
 	static const char *const names[] = {"immediate-data", "immediate-data-se"};
-	struct vectors *all = vectors_load("vectors.json");
-	struct peer f;
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct vector *v = vectors_find(all, NULL, names[i]);
 		uint32_t imm;
@@ -555,8 +538,6 @@ test_vectors(gconstpointer how)
 	}
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
-	vectors_free(all);
-	peer_close(&f);
 }
 
 /* --- without a receive --------------------------------------------------------------------- */
@@ -565,7 +546,7 @@ test_vectors(gconstpointer how)
 static void
 test_waits(gconstpointer kind)
 {
-	struct ends f;
+	struct ends f RI_AT_END(ends_close);
 
 	set_up(&f, kind);
 	for (unsigned i = 0; i < 3; i++) {
@@ -597,7 +578,6 @@ test_waits(gconstpointer kind)
 			g_assert_cmpint(g_get_monotonic_time(), <, until);
 		}
 	}
-	ends_close(&f);
 }
 
 /* A message that came in pieces before the wait is delivered whole, and so is the Send behind it. */
@@ -607,9 +587,8 @@ test_resumes(gconstpointer how)
 	struct ri_stream like = end_stream(-1, false);
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, PEER_RECVS + 2, 0, true);
 	uint8_t octets[2048];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&like);
 
-	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -628,7 +607,6 @@ test_resumes(gconstpointer how)
 	g_assert_cmpuint(end_wait_ok(f.end, true, 51, NULL).opcode, ==, RI_OP_RECV);
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
-	peer_close(&f);
 }
 
 /* Nobody posts one: the stream ends as for a Send, and the log says of what. */
@@ -637,9 +615,8 @@ test_gives_up(gconstpointer how)
 {
 	struct ri_stream like = end_stream(-1, false);
 	uint8_t octets[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&like);
 
-	peer_open_by_hand(&f, &like);
 	for (uint32_t i = 0; i < PEER_RECVS; i++) {
 		peer_play(&f, octets, told_put(octets, RDMAP_IMMEDIATE, i + 1, i));
 		(void)end_wait_ok(f.end, true, i, NULL);
@@ -654,7 +631,6 @@ test_gives_up(gconstpointer how)
 	g_assert_true(vth_logged(f.node->vth, "immediate data of the peer found no receive"));
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_RQ_MSN_RANGE, NULL);
-	peer_close(&f);
 }
 
 /* --- a peer that does not know it ---------------------------------------------------------- */
@@ -668,9 +644,8 @@ refuse(bool told, bool copies, uint16_t code, const char *said)
 	struct rdmap_offender offender = {.ulpdu = ulpdu, .have = 18, .ulpdu_len = 26};
 	struct ri_stream like = end_stream(-1, false);
 	struct ri_wr_remote to = {.addr = 4096, .stag = 0xa1b2c3d4};
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&like);
 
-	peer_open_by_hand(&f, &like);
 	struct ri_sge sge = chunk_sge(&f.mem, 0, 10);
 	if (told)
 		g_assert_cmpint(post_told(f.end, 1, &sge, &to, IMM, 0), ==, RI_SUCCESS);
@@ -691,7 +666,6 @@ refuse(bool told, bool copies, uint16_t code, const char *said)
 	if (said != NULL)
 		g_assert_true(vth_logged(f.node->vth, said));
 	g_assert_cmpint(vth_logged(f.node->vth, "it seems"), ==, said != NULL && !copies);
-	peer_close(&f);
 }
 
 static void

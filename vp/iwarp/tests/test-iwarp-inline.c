@@ -68,9 +68,12 @@ test_sizes(gconstpointer arg)
 {
 	const struct kind *kind = arg;
 	struct ri_stream like = end_stream(-1, true);
-	struct node *na = node_new(), *nb = node_new();
-	struct end *a = end_inline(na, MOST), *b = end_new(nb, NULL);
-	struct chunk ma = chunk_new(na, BIG, ALL_RW), mb = chunk_new(nb, BIG, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk ma RI_AT_END(chunk_free) = chunk_new(na, BIG, ALL_RW);
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, BIG, ALL_RW);
+	struct end *a RI_AT_END(end_free) = end_inline(na, MOST);
+	struct end *b RI_AT_END(end_free) = end_new(nb, NULL);
 	struct ri_wr send = {.opcode = RI_OP_SEND};
 	struct ri_wr write = {.opcode = RI_OP_RDMA_WRITE,
 			      .u.remote = {.addr = (uintptr_t)mb.at + 1000, .stag = mb.stag}};
@@ -98,12 +101,6 @@ test_sizes(gconstpointer arg)
 		g_assert_cmpuint(end_wait_ok(a, false, 2, b).byte_len, ==, len);
 		g_assert_cmpuint(end_wait_ok(a, false, 3, b).byte_len, ==, len);
 	}
-	end_free(a);
-	end_free(b);
-	chunk_free(&ma);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 /* The octets of the frames, also of one that invalidates. */
@@ -112,7 +109,6 @@ test_wire(gconstpointer crc)
 {
 	struct ri_stream like = end_stream(-1, true);
 	struct ri_qp_init init;
-	struct peer f;
 	struct node *node = node_new();
 	uint8_t payload[MOST], want[PEER_FRAME_MAX], got[PEER_FRAME_MAX];
 	bool fin;
@@ -120,7 +116,7 @@ test_wire(gconstpointer crc)
 	like.crc = crc != NULL;
 	init = end_defaults(node);
 	init.max_inline = MOST;
-	peer_prepare(&f, node, &init);
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node, &init);
 	peer_attach(&f, &like, 0);
 	for (uint32_t i = 0; i < MOST; i++)
 		payload[i] = (uint8_t)(9 + i);
@@ -146,17 +142,17 @@ test_wire(gconstpointer crc)
 		(void)end_wait_ok(f.end, false, id, NULL);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* What is not granted is refused by the post, and nothing is sent. */
 static void
 test_refused(void)
 {
-	struct node *node = node_new();
+	struct node *node RI_AT_END(node_free) = node_new();
 	struct ri_qp_init init = end_defaults(node);
 	const struct ri_wr send = {.opcode = RI_OP_SEND}, read = {.opcode = RI_OP_RDMA_READ};
-	struct end *none = end_new(node, &init), *some = end_inline(node, 5);
+	struct end *none RI_AT_END(end_free) = end_new(node, &init);
+	struct end *some RI_AT_END(end_free) = end_inline(node, 5);
 	struct ri_qp *qp = NULL;
 	struct ri_map map;
 
@@ -173,18 +169,17 @@ test_refused(void)
 	init.max_inline = MOST + 1;
 	g_assert_cmpint(node->p->qp->create(node->pd, &init, some->scq, some->rcq, NULL, &qp, &map),
 			==, RI_ERR_LIMIT);
-	end_free(none);
-	end_free(some);
-	node_free(node);
 }
 
 /* A queue that grows keeps room for the octets, in its entries and in the engine's copy. */
 static void
 test_resized(void)
 {
-	struct node *na = node_new(), *nb = node_new();
-	struct end *a = end_inline(na, MOST), *b = end_new(nb, NULL);
-	struct chunk mb = chunk_new(nb, MOST, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, MOST, ALL_RW);
+	struct end *a RI_AT_END(end_free) = end_inline(na, MOST);
+	struct end *b RI_AT_END(end_free) = end_new(nb, NULL);
 	const struct ri_wr send = {.opcode = RI_OP_SEND};
 	struct ri_qp_attr attr = end_attr(a);
 	struct ri_map map = {0};
@@ -201,11 +196,6 @@ test_resized(void)
 		assert_octets(mb.at, MOST, (uint8_t)i);
 		(void)end_wait_ok(a, false, i, b);
 	}
-	end_free(a);
-	end_free(b);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 int

@@ -200,8 +200,8 @@ test_window_of_another(struct ends *f, gconstpointer unused)
 	end_wait_event(b, RI_EVENT_QP_PD, a);
 	end_wait_event(a, RI_EVENT_QP_TERMINATE_RECEIVED, b);
 	g_assert_cmpuint(node_count_if(f->na, is_terminate, &(uint32_t){0x1100}), ==, 1);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 	g_assert_cmpint(end_state(f->b), ==, RI_QPS_RTS);
 }
 
@@ -299,7 +299,7 @@ test_fence(struct ends *f, gconstpointer unused)
 
 	(void)unused;
 	for (unsigned round = 0; round < 20; round++) {
-		struct chunk sink = chunk_new(f->nb, LEN, ALL_RW);
+		struct chunk sink RI_AT_END(chunk_free) = chunk_new(f->nb, LEN, ALL_RW);
 		struct ri_sge into = chunk_sge(&sink, 0, LEN);
 
 		post_rdma(f->b, RI_OP_RDMA_READ, 5, &into, &from);
@@ -307,7 +307,6 @@ test_fence(struct ends *f, gconstpointer unused)
 		(void)end_wait_ok(f->b, false, 5, f->a);
 		(void)end_wait_ok(f->b, false, 6, f->a);
 		g_assert_cmpmem(sink.at, LEN, f->ma.at, LEN);
-		chunk_free(&sink);
 	}
 }
 
@@ -315,7 +314,7 @@ test_fence(struct ends *f, gconstpointer unused)
 static void
 test_sink(struct ends *f, gconstpointer unused)
 {
-	struct chunk sink = chunk_new(f->nb, LEN, ALL_RW);
+	struct chunk sink RI_AT_END(chunk_free) = chunk_new(f->nb, LEN, ALL_RW);
 	struct ri_sge into = chunk_sge(&sink, 0, LEN);
 	struct ri_wr wr = {.wr_id = 5,
 			   .sgl = &into,
@@ -332,7 +331,6 @@ test_sink(struct ends *f, gconstpointer unused)
 	g_assert_cmpmem(sink.at, LEN, f->ma.at, LEN);
 	write_to(f, sink.stag, (uintptr_t)sink.at, 1);
 	expect_refused(f, RI_EVENT_QP_STAG, 0x1100);
-	chunk_free(&sink);
 }
 
 /* Keys that cannot be invalidated: an unknown one, a former one, that of a region under a window. */
@@ -385,9 +383,9 @@ expect_gone(struct ends *f, uint32_t stag, bool solicited)
 static void
 test_remote(struct ends *f, gconstpointer unused)
 {
-	struct chunk in = chunk_new(f->nb, 1 << 18, LOCAL_RW);
-	struct chunk out = chunk_new(f->na, 1 << 18, LOCAL_RW);
-	struct chunk open = chunk_new(f->nb, LEN, ALL_RW);
+	struct chunk in RI_AT_END(chunk_free) = chunk_new(f->nb, 1 << 18, LOCAL_RW);
+	struct chunk out RI_AT_END(chunk_free) = chunk_new(f->na, 1 << 18, LOCAL_RW);
+	struct chunk open RI_AT_END(chunk_free) = chunk_new(f->nb, LEN, ALL_RW);
 	struct ri_sge into = chunk_sge(&in, 0, in.len);
 
 	(void)unused;
@@ -413,9 +411,6 @@ test_remote(struct ends *f, gconstpointer unused)
 	expect_gone(f, open.stag, false);
 	write_to(f, open.stag, (uintptr_t)open.at, 1);
 	expect_refused(f, RI_EVENT_QP_STAG, 0x1100);
-	chunk_free(&open);
-	chunk_free(&in);
-	chunk_free(&out);
 }
 
 enum remote_fault {
@@ -497,8 +492,8 @@ test_remote_other_window(void)
 	expect_kept(&f, wr.u.bind.mw_stag);
 	invalidate(b, wr.u.bind.mw_stag, 0);
 	(void)end_wait_ok(b, false, 6, a);
-	end_free(a);
-	end_free(b);
+	end_free(&a);
+	end_free(&b);
 	tear_down(&f, NULL);
 }
 

@@ -32,8 +32,8 @@ try_qp(struct node *node, const struct end *cqs, struct ri_qp_init init)
 static void
 test_queue_pair(void)
 {
-	struct node *node = node_new();
-	struct end *cqs = end_new(node, NULL);
+	struct node *node RI_AT_END(node_free) = node_new();
+	struct end *cqs RI_AT_END(end_free) = end_new(node, NULL);
 	const struct ri_rnic_attr *can = &node->attr;
 	struct ri_qp_init init = end_defaults(node);
 	struct {
@@ -65,16 +65,14 @@ test_queue_pair(void)
 		g_assert_cmpint(try_qp(node, cqs, init), ==, RI_ERR_LIMIT);
 		*all[i].member = before;
 	}
-	end_free(cqs);
-	node_free(node);
 }
 
 /* The same for attributes that can be changed later. */
 static void
 test_changes(void)
 {
-	struct node *node = node_new();
-	struct end *end = end_new(node, NULL);
+	struct node *node RI_AT_END(node_free) = node_new();
+	struct end *end RI_AT_END(end_free) = end_new(node, NULL);
 	const struct ri_qp_ops *ops = node->p->qp;
 	struct ri_qp_attr attr = {.ird = node->attr.max_ird, .ord = node->attr.max_ord};
 	struct ri_map map;
@@ -109,14 +107,12 @@ test_changes(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(all); i++)
 		*all[i].member = all[i].most;
 	g_assert_cmpint(ops->resize(end->qp, &attr, &map), ==, RI_SUCCESS);
-	end_free(end);
-	node_free(node);
 }
 
 static void
 test_shared_receives(void)
 {
-	struct node *node = node_new();
+	struct node *node RI_AT_END(node_free) = node_new();
 	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = node->attr.max_recv_sge};
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
@@ -127,7 +123,6 @@ test_shared_receives(void)
 	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
 	attr = (struct ri_srq_attr){.max_wr = node->attr.max_srq_wr + 1, .max_sge = 1};
 	g_assert_cmpint(node->p->srq->create(node->pd, &attr, &srq, &map), ==, RI_ERR_LIMIT);
-	node_free(node);
 }
 
 /* --- at the limit -------------------------------------------------------------------------- */
@@ -190,7 +185,7 @@ send_pieces(struct ends *p)
 static void
 test_segments(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_qp_init init;
 	struct ri_sge from[VIW_MAX_SGE + 1];
 	struct ri_wr wr = {.wr_id = 3,
@@ -201,7 +196,7 @@ test_segments(void)
 
 	struct node *node = node_new();
 	init = end_defaults(node);
-	node_free(node);
+	node_free(&node);
 	init.max_send_sge = init.max_recv_sge = init.max_write_sge = VIW_MAX_SGE;
 	ends_up(&p, &init);
 	ends_connect(p.a, p.b, true);
@@ -221,14 +216,13 @@ test_segments(void)
 	from[VIW_MAX_SGE] = from[0];
 	wr.num_sge = VIW_MAX_SGE + 1;
 	g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), !=, RI_SUCCESS);
-	ends_close(&p);
 }
 
 /* Receives of an S-RQ may have more segments than those of its queue pairs. */
 static void
 test_segments_shared(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	struct ri_qp_init init;
 	struct ri_srq_attr attr = {.max_wr = 4, .max_sge = VIW_MAX_SGE};
 	struct ri_map map;
@@ -243,7 +237,6 @@ test_segments_shared(void)
 	chunk_fill(&p.ma, 4);
 	ends_connect(p.a, p.b, true);
 	send_pieces(&p);
-	ends_close(&p);
 }
 
 /* As many outstanding Reads as IRD and ORD allow, and more that wait. */
@@ -253,14 +246,14 @@ test_depth(void)
 	enum {
 		READS = 300
 	};
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	int fd[2];
 	struct node *node = node_new();
 	struct ri_qp_init init = end_defaults(node);
 
 	init.ird = init.ord = node->attr.max_ird;
 	init.max_sq_wr = 512;
-	node_free(node);
+	node_free(&node);
 	ends_up(&p, &init);
 	chunk_fill(&p.mb, 9);
 	tcp_pair(fd);
@@ -278,7 +271,6 @@ test_depth(void)
 	for (unsigned i = 0; i < READS; i++)
 		(void)end_wait_ok(p.a, false, i, p.b);
 	g_assert_cmpmem(p.ma.at, READS * 8, p.mb.at, READS * 8);
-	ends_close(&p);
 }
 
 int

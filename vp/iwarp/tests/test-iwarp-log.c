@@ -17,7 +17,7 @@ open_connected(struct peer *f)
 {
 	struct ri_stream how = end_stream(-1, true);
 
-	peer_open_by_hand(f, &how);
+	*f = peer_open_by_hand(&how);
 }
 
 /* The connection has ended, and the log says so, with the address of the peer: `why`. Closes it. */

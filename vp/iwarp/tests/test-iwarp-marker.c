@@ -365,7 +365,7 @@ test_vectors(void)
 		}
 	}
 	g_assert_cmpuint(frames, ==, 3);
-	vectors_free(vectors);
+	vectors_free(&vectors);
 }
 
 int

@@ -30,8 +30,9 @@ test_random_start(void)
 	unsigned equal = 0, wide = 0;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(first); i++) {
-		struct node *n = node_new();
-		struct end *a = end_new(n, NULL), *b = end_new(n, NULL);
+		struct node *n RI_AT_END(node_free) = node_new();
+		struct end *a RI_AT_END(end_free) = end_new(n, NULL);
+		struct end *b RI_AT_END(end_free) = end_new(n, NULL);
 
 		first[i] = qpn_of(a);
 		g_assert_cmpuint(first[i], >=, 2);
@@ -40,9 +41,6 @@ test_random_start(void)
 		wide += first[i] > 0xffff;
 		for (unsigned k = 0; k < i; k++)
 			equal += first[k] == first[i];
-		end_free(a);
-		end_free(b);
-		node_free(n);
 	}
 	g_assert_cmpuint(equal, <, 2);
 	g_assert_cmpuint(wide, >, 0);
@@ -52,7 +50,7 @@ test_random_start(void)
 static void
 test_wrap(void)
 {
-	struct node *n = node_new();
+	struct node *n RI_AT_END(node_free) = node_new();
 	struct end *a, *b, *c, *same_row;
 
 	rnic_of(n)->last_qpn = 0xfffffd;
@@ -66,18 +64,17 @@ test_wrap(void)
 	rnic_of(n)->last_qpn = 0xfffffffd; /* only 24 of the bits count */
 	c = end_new(n, NULL);
 	g_assert_cmpuint(qpn_of(c), ==, 3);
-	end_free(a);
-	end_free(b); /* not the first of its row */
+	end_free(&a);
+	end_free(&b); /* not the first of its row */
 	rnic_of(n)->last_qpn = 0xfffffd;
 	a = end_new(n, NULL);
 	g_assert_cmpuint(qpn_of(a), ==, 0xfffffe);
 	b = end_new(n, NULL);
 	g_assert_cmpuint(qpn_of(b), ==, 2);
-	end_free(a);
-	end_free(b);
-	end_free(c);
-	end_free(same_row);
-	node_free(n);
+	end_free(&a);
+	end_free(&b);
+	end_free(&c);
+	end_free(&same_row);
 }
 
 /* --- waiting ------------------------------------------------------------------------------- */
@@ -112,7 +109,7 @@ waiter(void *arg)
 		g_assert_cmpint(s->node->p->llp->attach_stream(s->end->qp, &stream), ==,
 				RI_SUCCESS);
 	else
-		end_free(s->end);
+		end_free(&s->end);
 	atomic_store(&s->done, true);
 	return NULL;
 }
@@ -150,11 +147,11 @@ test_relax(gconstpointer old)
 			vsw_role_begin(role);
 		g_thread_join(thread);
 		if (what == ATTACH || what == MODIFY)
-			end_free(s.end);
+			end_free(&s.end);
 		if (what != ATTACH)
 			close(fd[0]);
 		close(fd[1]);
-		node_free(s.node);
+		node_free(&s.node);
 	}
 }
 

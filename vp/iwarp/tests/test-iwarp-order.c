@@ -52,7 +52,7 @@ test_sends_first(void)
 	bool seen = false;
 
 	for (unsigned round = 0; !seen && round < 100; round++) {
-		peer_open(&f, NULL);
+		f = peer_open(NULL);
 		struct viw_qp *qp = peer_qp(&f);
 		gint64 begin = g_get_monotonic_time();
 
@@ -74,9 +74,8 @@ test_sends_first(void)
 static void
 test_bounded(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	struct viw_qp *qp = peer_qp(&f);
 	gint64 deadline = node_deadline();
 
@@ -88,7 +87,6 @@ test_bounded(void)
 	}
 	viw_tx_leave(qp);
 	g_assert_cmpuint(end_wait_ok(f.end, true, 0, NULL).byte_len, ==, 8);
-	peer_close(&f);
 }
 
 int

@@ -22,7 +22,7 @@ open_initiator(struct peer *f, uint8_t rtr)
 	struct ri_stream how = end_stream(-1, true);
 
 	how.rtr_send = rtr;
-	peer_open_by_hand(f, &how);
+	*f = peer_open_by_hand(&how);
 }
 
 static void
@@ -68,7 +68,7 @@ static void
 test_abort(gconstpointer rtr)
 {
 	uint8_t type = (uint8_t)GPOINTER_TO_UINT(rtr);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_initiator(&f, type);
 	expect_rtr(&f, type);
@@ -76,7 +76,6 @@ test_abort(gconstpointer rtr)
 	expect_parted(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* The queue pair is destroyed before the service thread has begun with the stream. */
@@ -85,28 +84,27 @@ test_destroy_at_once(gconstpointer rtr)
 {
 	uint8_t type = (uint8_t)GPOINTER_TO_UINT(rtr);
 	struct ri_stream how = end_stream(-1, true);
-	struct peer f = {0};
+	struct peer f RI_AT_END(peer_close) = {0};
 	int fd[2];
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
+	f = peer_prepare(node_new_by_hand(), NULL);
 	tcp_pair(fd);
 	how.fd = fd[0];
 	how.rtr_send = type;
 	f.fd = fd[1];
 	f.crc = true;
 	g_assert_cmpint(end_attach(f.end, &how), ==, RI_SUCCESS);
-	end_free(f.end);
+	end_free(&f.end);
 	expect_rtr(&f, type);
 	expect_parted(&f);
 	f.end = end_new(f.node, NULL);
-	peer_close(&f);
 }
 
 /* It lingers for nothing: the FIN of an orderly end that the peer does not answer in time is all that goes out. */
 static void
 test_late(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_initiator(&f, RI_RTR_WRITE);
 	expect_frame(&f, RDMAP_WRITE);
@@ -115,7 +113,6 @@ test_late(void)
 	end_wait_event(f.end, RI_EVENT_QP_LLP_LOST, NULL);
 	g_assert_cmpint(end_of(&f), ==, 0);
 	g_assert_cmpint(end_of(&f), ==, 0);
-	peer_close(&f);
 }
 
 static void
@@ -151,7 +148,7 @@ test_in_time(void)
 static void
 test_close_then_abort(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_initiator(&f, 0);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
@@ -159,7 +156,6 @@ test_close_then_abort(void)
 	peer_expect_over(&f);
 	g_assert_true(vth_logged(f.node->vth, "closed by this end"));
 	g_assert_false(vth_logged(f.node->vth, "aborted by this end"));
-	peer_close(&f);
 }
 
 /* Without peer-to-peer mode, and when something has come, it is a reset. */
@@ -168,7 +164,7 @@ test_reset(gconstpointer rtr)
 {
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
 	uint8_t fpdu[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_initiator(&f, (uint8_t)GPOINTER_TO_UINT(rtr));
 	if (GPOINTER_TO_UINT(rtr) != 0) {
@@ -179,7 +175,6 @@ test_reset(gconstpointer rtr)
 	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_RESET, NULL);
 	g_assert_cmpint(end_of(&f), ==, ECONNRESET);
-	peer_close(&f);
 }
 
 /* A responder never heard the ready-to-receive message: a reset, one event, and the receives come back. */
@@ -187,10 +182,9 @@ static void
 test_rtr_in_vain(void)
 {
 	struct ri_stream how = end_stream(-1, false);
-	struct peer f;
 
 	how.rtr_expect = RI_RTR_WRITE;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	/* The time limit is not the provider's. */
 	vth_advance(f.node->vth, UINT64_C(3600000000000));
 	g_assert_cmpint(end_state(f.end), ==, RI_QPS_RTS);
@@ -199,7 +193,6 @@ test_rtr_in_vain(void)
 	g_assert_cmpint(end_of(&f), ==, ECONNRESET);
 	peer_expect_over(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_STREAM_UP), ==, 0);
-	peer_close(&f);
 }
 
 /* What the peer gets until the FIN is messages of this opcode and length, the last of them whole. */
@@ -240,10 +233,9 @@ test_message_whole(gconstpointer is_response)
 	bool response = GPOINTER_TO_UINT(is_response) != 0;
 	struct ri_stream how = end_stream(-1, false);
 	uint8_t fpdu[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
+	struct chunk mem RI_AT_END(chunk_free) = chunk_new(f.node, SIZE, ALL_RW);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
-	struct chunk mem = chunk_new(f.node, SIZE, ALL_RW);
 	struct rdmap_read_request ask = {.sink_stag = 7,
 					 .size = SIZE,
 					 .source_stag = mem.stag,
@@ -257,8 +249,6 @@ test_message_whole(gconstpointer is_response)
 	expect_whole(&f, response ? RDMAP_READ_RESPONSE : RDMAP_WRITE, SIZE);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
-	chunk_free(&mem);
-	peer_close(&f);
 }
 
 int

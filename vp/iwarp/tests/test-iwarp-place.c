@@ -117,9 +117,9 @@ fixture_open(struct fixture *f)
 static void
 fixture_close(struct fixture *f)
 {
-	end_free(f->end);
+	end_free(&f->end);
 	chunk_free(&f->mem);
-	node_free(f->node);
+	node_free(&f->node);
 }
 
 /* A frame of this opcode with `len` octets, as valid as possible. */
@@ -192,7 +192,7 @@ play(struct fixture *f, unsigned opcode, uint32_t len, uint32_t cut, uint32_t cu
 static void
 test_lengths(gconstpointer opcode)
 {
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 
 	fixture_open(&f);
 	for (uint32_t len = 0; len < LENGTHS; len += len < 60 ? 1 : 9) {
@@ -201,7 +201,6 @@ test_lengths(gconstpointer opcode)
 
 		play(&f, GPOINTER_TO_UINT(opcode), len, cut, cut + len % 11);
 	}
-	fixture_close(&f);
 }
 
 /*
@@ -212,14 +211,13 @@ test_terminate_cuts(gconstpointer len)
 {
 	uint32_t octets = GPOINTER_TO_UINT(len);
 	uint32_t size = mpa_fpdu_size(DDP_UNTAGGED_SIZE + octets);
-	struct fixture f;
+	struct fixture f RI_AT_END(fixture_close);
 
 	fixture_open(&f);
 	for (uint32_t cut = 1; cut < size; cut += cut < 64 ? 9 : cut < 80 ? 1 : 23) {
 		play(&f, RDMAP_TERMINATE, octets, cut, size);
 		play(&f, RDMAP_TERMINATE, octets, MPA_LENGTH_SIZE, cut);
 	}
-	fixture_close(&f);
 }
 
 /* The octets of a Terminate are kept up to the greatest valid length, also if it is longer. */
@@ -228,7 +226,7 @@ test_terminate_kept(void)
 {
 	for (uint32_t len = RDMAP_TERMINATE_MAX - 1; len <= RDMAP_TERMINATE_MAX + 1; len++) {
 		uint8_t frame[FRAME];
-		struct fixture f;
+		struct fixture f RI_AT_END(fixture_close);
 
 		fixture_open(&f);
 		reconnect(&f);
@@ -243,7 +241,6 @@ test_terminate_kept(void)
 		g_assert_cmpuint(attr.terminate_len, ==, MIN(len, RDMAP_TERMINATE_MAX));
 		for (unsigned i = 0; i < attr.terminate_len; i++)
 			g_assert_cmpuint(attr.terminate[i], ==, 'x');
-		fixture_close(&f);
 	}
 }
 
@@ -307,17 +304,17 @@ test_target(void)
 	g_assert_cmpint(rx->fault, ==, RDMAP_FAULT_LOCAL);
 	viw_rx_target_close(&rx->target);
 	g_assert_cmpuint(room_at(&f, 0, 1, NULL), ==, 0);
-	end_free(f.end);
+	end_free(&f.end);
 	chunk_free(&f.mem);
-	node_free(f.node);
+	node_free(&f.node);
 }
 
 /* Places for the peer's Reads, also after the application has set IRD below the number in use. */
 static void
 test_read_places(void)
 {
-	struct node *node = node_new();
-	struct end *end = end_new(node, NULL);
+	struct node *node RI_AT_END(node_free) = node_new();
+	struct end *end RI_AT_END(end_free) = end_new(node, NULL);
 	struct viw_qp *qp = (struct viw_qp *)end->qp;
 
 	g_assert_cmpuint(viw_read_places(&qp->reads), ==, 4);
@@ -332,8 +329,6 @@ test_read_places(void)
 		}
 	}
 	viw_reads_reset(&qp->reads);
-	end_free(end);
-	node_free(node);
 }
 
 /* An event of an earlier connection reports that the socket was closed: a Send that waits now is not disturbed. */
@@ -374,9 +369,9 @@ test_old_event(void)
 	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 128), ==, RI_SUCCESS);
 	(void)end_wait_ok(f.end, true, 1, NULL);
 	g_assert_cmpmem(f.mem.at, sizeof(text), text, sizeof(text));
-	end_free(f.end);
+	end_free(&f.end);
 	chunk_free(&f.mem);
-	node_free(f.node);
+	node_free(&f.node);
 	close(f.fd);
 }
 

@@ -66,9 +66,12 @@ write_round(struct end *a, struct end *b, struct chunk *from, struct chunk *to, 
 static void
 test_store_meanwhile(void)
 {
-	struct node *na = node_new(), *nb = node_new();
-	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
-	struct chunk from = chunk_new(na, OCTETS, ALL_RW), to = chunk_new(nb, OCTETS, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk from RI_AT_END(chunk_free) = chunk_new(na, OCTETS, ALL_RW);
+	struct chunk to RI_AT_END(chunk_free) = chunk_new(nb, OCTETS, ALL_RW);
+	struct end *a RI_AT_END(end_free) = end_new(na, NULL);
+	struct end *b RI_AT_END(end_free) = end_new(nb, NULL);
 	struct storing storing = {.to = &to};
 	GThread *thread = g_thread_new("stores", store_always, &storing);
 
@@ -78,12 +81,6 @@ test_store_meanwhile(void)
 		write_round(a, b, &from, &to, i);
 	atomic_store(&storing.stop, true);
 	g_thread_join(thread);
-	end_free(a);
-	end_free(b);
-	chunk_free(&from);
-	chunk_free(&to);
-	node_free(na);
-	node_free(nb);
 }
 
 int

@@ -144,7 +144,7 @@ expect_end_in_time(struct peer *f)
 static void
 test_close_in_wait_end(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
 	play_send(&f);
@@ -154,14 +154,13 @@ test_close_in_wait_end(void)
 	g_assert_cmpint(end_recv(f.end, 1, &f.mem, 0, 64), ==, RI_SUCCESS);
 	g_assert_false(host.close_at_stop);
 	expect_end_in_time(&f);
-	peer_close(&f);
 }
 
 /* A Send begins to wait while the application closes; it could wait for much longer than the end may take. */
 static void
 test_close_in_wait_begin(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
 	host_enter(f.end);
@@ -170,7 +169,6 @@ test_close_in_wait_begin(void)
 	peer_drive(&f, is_closing);
 	g_assert_false(host.close_at_start);
 	expect_end_in_time(&f);
-	peer_close(&f);
 }
 
 /*
@@ -180,7 +178,7 @@ test_close_in_wait_begin(void)
 static void
 test_post_before_up(void)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, RI_RTR_SEND);
 	play_send(&f);
@@ -193,7 +191,6 @@ test_post_before_up(void)
 	vth_run(f.node->vth);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_STREAM_UP), ==, 1);
 	(void)end_wait_ok(f.end, true, 1, NULL);
-	peer_close(&f);
 }
 
 enum {
@@ -225,10 +222,10 @@ test_blocked_when_polling_ends(void)
 {
 	gint64 until = node_deadline();
 	g_autofree uint8_t *octets = g_malloc(LARGE);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
-	struct chunk big = write_until_blocked(&f);
+	struct chunk big RI_AT_END(chunk_free) = write_until_blocked(&f);
 	vth_advance(f.node->vth, UINT64_C(10000000));
 	while (f.node->p->fast->cq_depth(f.end->uscq) == 0) {
 		(void)!recv(f.fd, octets, LARGE, MSG_DONTWAIT);
@@ -236,8 +233,6 @@ test_blocked_when_polling_ends(void)
 		g_assert_cmpint(g_get_monotonic_time(), <, until);
 	}
 	(void)end_wait_ok(f.end, false, 1, NULL);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 /*
@@ -252,10 +247,10 @@ test_crowd_while_blocked(void)
 	struct end *others[VIW_HOT];
 	int fds[VIW_HOT];
 	struct ri_wc wc;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
-	struct chunk big = write_until_blocked(&f);
+	struct chunk big RI_AT_END(chunk_free) = write_until_blocked(&f);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
 		int fd[2];
 
@@ -273,11 +268,9 @@ test_crowd_while_blocked(void)
 	}
 	g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
 	for (unsigned i = 0; i < VIW_HOT; i++) {
-		end_free(others[i]);
+		end_free(&others[i]);
 		close(fds[i]);
 	}
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 static void
@@ -325,7 +318,7 @@ test_terminate_behind_break(void)
 {
 	uint8_t fpdu[RDMAP_TERMINATE_FPDU_MAX];
 	uint32_t size = rdmap_terminate_code_fpdu(fpdu, 0x0207, true);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
 	reset_behind(&f, fpdu, size);
@@ -333,7 +326,6 @@ test_terminate_behind_break(void)
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_TERMINATE_RECEIVED), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
 	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_FLUSHED);
-	peer_close(&f);
 }
 
 /* A message of the peer waits for a receive, and the peer resets the connection: that ends it at once. */
@@ -341,7 +333,7 @@ static void
 test_reset_in_wait(void)
 {
 	uint8_t octet = 0;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
 	play_send(&f);
@@ -350,7 +342,6 @@ test_reset_in_wait(void)
 	peer_drive(&f, is_over);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
-	peer_close(&f);
 }
 
 /* A message of the peer waits for a receive: that its time is over is not the reason of the end. */
@@ -358,7 +349,7 @@ static void
 test_break_in_wait(void)
 {
 	uint8_t octet = 0;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_bare(&f, 0);
 	play_send(&f);
@@ -367,7 +358,6 @@ test_break_in_wait(void)
 	break_while_received(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_RESET), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
-	peer_close(&f);
 }
 
 /*
@@ -408,11 +398,11 @@ test_line_left(gconstpointer before)
 	g_assert_cmpint(end_state(f[0].end), ==, RI_QPS_CLOSING);
 	for (unsigned i = 0; i < 2; i++) {
 		peer_hang_up(&f[i]);
-		end_free(f[i].end);
+		end_free(&f[i].end);
 	}
 	chunk_free(&mem);
 	node_unshare(f[0].node);
-	node_free(f[0].node);
+	node_free(&f[0].node);
 }
 
 /*
@@ -437,13 +427,13 @@ test_destroy_in_timer(gconstpointer limit)
 		atomic_store(&host.qp->tx.broken, true);
 	}
 	host.fire_at_stop = true;
-	end_free(f.end);
+	end_free(&f.end);
 	host_leave();
 	g_assert_cmpuint(host.task_runs, ==, 0);
 	g_assert_cmpuint(node_ends(f.end), ==, 0);
 	peer_hang_up(&f);
 	node_unshare(f.node);
-	node_free(f.node);
+	node_free(&f.node);
 }
 
 int

@@ -55,15 +55,14 @@ name_our_region(struct peer *f, const struct vector *v)
 static void
 test_negative(gconstpointer which)
 {
-	struct vectors *all = vectors_load("negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("negative.json");
 
 	for (guint i = 0; i < vectors_count(all); i++) {
 		const struct vector *v = vectors_at(all, i);
-		struct peer f;
 
 		if (g_str_has_prefix(v->name, "mpa-"))
 			continue;
-		peer_open(&f, NULL);
+		struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 		if (strcmp(v->name, "write-to-wrap") == 0)
 			name_our_region(&f, v);
 		peer_play_cut(&f, v->octets, v->len, GPOINTER_TO_UINT(which));
@@ -75,9 +74,7 @@ test_negative(gconstpointer which)
 			peer_hang_up(&f);
 			peer_expect_over(&f);
 		}
-		peer_close(&f);
 	}
-	vectors_free(all);
 }
 
 /* A message of each kind: a Write, a Send in two segments, a Read Request. */
@@ -115,11 +112,10 @@ static void
 test_cuts(gconstpointer which)
 {
 	for (unsigned round = 0; round < 30; round++) {
-		struct peer f;
 		uint8_t buf[44];
 		bool fin;
+		struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-		peer_open(&f, NULL);
 		g_autoptr(GByteArray) all = good_stream(&f);
 		peer_play_cut(&f, all->data, all->len, GPOINTER_TO_UINT(which));
 		struct ri_wc wc = end_wait_ok(f.end, true, 0, NULL);
@@ -128,7 +124,6 @@ test_cuts(gconstpointer which)
 		g_assert_cmpuint(f.mem.at[47], ==, '0' + 47);
 		g_assert_cmpuint(peer_listen(&f, buf, sizeof(buf), &fin), ==, sizeof(buf));
 		g_assert_cmpmem(buf + 16, 24, f.mem.at, 24);
-		peer_close(&f);
 	}
 }
 
@@ -137,15 +132,14 @@ static void
 test_end_at_every_octet(gconstpointer reset)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = 0};
-	struct peer f;
+	struct peer f = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	GByteArray *all = good_stream(&f);
 	guint total = all->len;
 	g_byte_array_unref(all);
 	peer_close(&f);
 	for (guint len = 0; len <= total; len++) {
-		peer_open(&f, NULL);
+		f = peer_open(NULL);
 		all = good_stream(&f);
 		peer_play(&f, all->data, len);
 		/* Between two messages; not at 100, between the two segments of the Send. */
@@ -176,9 +170,8 @@ static void
 test_garbage(void)
 {
 	for (unsigned round = 0; round < 150; round++) {
-		struct peer f;
+		struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-		peer_open(&f, NULL);
 		g_autoptr(GByteArray) all = good_stream(&f);
 		if (round % 2 == 0) {
 			for (guint i = 0; i < all->len; i++)
@@ -192,7 +185,6 @@ test_garbage(void)
 		peer_play_cut(&f, all->data, all->len, 2);
 		shutdown(f.fd, SHUT_WR);
 		peer_expect_over(&f);
-		peer_close(&f);
 	}
 }
 
@@ -200,12 +192,11 @@ test_garbage(void)
 static void
 test_terminate_in(void)
 {
-	struct peer f;
 	struct ri_qp_attr attr;
 	uint8_t frame[RDMAP_TERMINATE_FPDU_MAX], buf[64];
 	bool fin;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	peer_play(&f, frame, rdmap_terminate_code_fpdu(frame, 0x1202, true));
 	g_assert_cmpuint(peer_listen(&f, buf, sizeof(buf), &fin), ==, 0);
 	g_assert_true(fin);
@@ -215,16 +206,14 @@ test_terminate_in(void)
 	g_assert_cmpint(f.node->p->qp->query(f.end->qp, &attr), ==, RI_SUCCESS);
 	g_assert_false(attr.terminate_sent);
 	g_assert_cmphex(attr.terminate[0], ==, 0x12);
-	peer_close(&f);
 }
 
 /* A peer that does not close after the Terminate, or the FIN, of this end: the timer ends the stream. */
 static void
 test_silent_peer(gconstpointer terminate)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	g_assert_cmpint(
 		end_modify(f.end, GPOINTER_TO_INT(terminate) ? RI_QPS_TERMINATE : RI_QPS_CLOSING),
 		==, RI_SUCCESS);
@@ -232,17 +221,15 @@ test_silent_peer(gconstpointer terminate)
 		       GPOINTER_TO_INT(terminate) ? RI_EVENT_QP_BAD_CLOSE : RI_EVENT_QP_LLP_LOST,
 		       NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* RST after the peer's FIN, and data and a Terminate after this end's: still an orderly end. */
 static void
 test_late(gconstpointer which)
 {
-	struct peer f;
 	uint8_t frame[RDMAP_TERMINATE_FPDU_MAX];
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_CLOSING), ==, RI_SUCCESS);
 	ends_run(f.end, NULL, 2);
 	peer_play(&f, frame, rdmap_terminate_code_fpdu(frame, 0x0000, true));
@@ -254,23 +241,21 @@ test_late(gconstpointer which)
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* Our Sends with Invalidate are those of the vectors. */
 static void
 test_invalidate_vectors(gconstpointer name)
 {
-	struct vectors *all = vectors_load("vectors.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
 	const struct vector *v = vectors_find(all, "rev1-crc-basic", name);
 	uint32_t flags = strstr(name, "-se-") != NULL ? RI_WR_SOLICITED : 0;
 	gsize len = 0;
 	g_autofree guint8 *payload = vector_octets(v, "payload", &len);
-	struct peer f;
 	uint8_t buf[24], frame[128];
 	bool fin;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	for (guint64 msn = 1; msn < vector_number(v, "msn"); msn++) {
 		post_send(f.end, msn, NULL, 0);
 		g_assert_cmpuint(peer_listen(&f, buf, sizeof(buf), &fin), ==, sizeof(buf));
@@ -287,8 +272,6 @@ test_invalidate_vectors(gconstpointer name)
 	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
 	g_assert_cmpuint(peer_listen(&f, frame, v->len, &fin), ==, v->len);
 	g_assert_cmpmem(frame, v->len, v->octets, v->len);
-	peer_close(&f);
-	vectors_free(all);
 }
 
 /* A message of two segments has its key in the first; the second has another. */
@@ -298,11 +281,10 @@ test_first_segment(gconstpointer how)
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND_INVALIDATE, 1, 0, false);
 	uint8_t text[20], frames[128];
 	uint32_t len;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open(NULL);
 
-	peer_open(&f, NULL);
 	memset(text, 'x', sizeof(text));
-	struct chunk open = chunk_new(f.node, 64, ALL_RW);
+	struct chunk open RI_AT_END(chunk_free) = chunk_new(f.node, 64, ALL_RW);
 	seg.rsvd_ulp = open.stag;
 	seg.payload = text;
 	seg.payload_len = 12;
@@ -316,8 +298,6 @@ test_first_segment(gconstpointer how)
 	struct ri_wc wc = end_wait_ok(f.end, true, 0, NULL);
 	g_assert_cmpuint(wc.flags & RI_WC_INVALIDATED, !=, 0);
 	g_assert_cmphex(wc.inv_stag, ==, open.stag);
-	chunk_free(&open);
-	peer_close(&f);
 }
 
 /* The next frame is a Read Request with this MSN. */
@@ -337,16 +317,14 @@ test_ord_raised(void)
 {
 	struct ri_qp_attr attr = {.ord = 2};
 	struct ri_stream how = end_stream(-1, true);
-	struct peer f;
 
 	how.ord = 1;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	g_assert_cmpint(end_read(f.end, 1, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
 	g_assert_cmpint(end_read(f.end, 2, &f.mem, &f.mem, 8), ==, RI_SUCCESS);
 	expect_read_request(&f, 1);
 	g_assert_cmpint(f.node->p->qp->modify(f.end->qp, &attr, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
 	expect_read_request(&f, 2);
-	peer_close(&f);
 }
 
 int

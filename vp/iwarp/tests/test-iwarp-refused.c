@@ -36,7 +36,7 @@ open_connected(struct peer *f)
 {
 	struct ri_stream how = end_stream(-1, true);
 
-	peer_open_by_hand(f, &how);
+	*f = peer_open_by_hand(&how);
 }
 
 /* READS Reads of 64 octets each are outstanding, with identifiers from 0; `same`: with one sink and one source. */
@@ -118,12 +118,11 @@ test_read(void)
 		for (int which = 0; which < READS; which++) {
 			uint8_t payload[RDMAP_TERMINATE_MAX];
 			struct heard heard[READS];
-			struct peer f;
+			struct peer f RI_AT_END(peer_close);
 
 			open_reading(&f, false, heard);
 			terminate(&f, payload, complain(payload, faults[i].fault, &heard[which]));
 			expect_statuses(&f, 0, READS, which, faults[i].status);
-			peer_close(&f);
 		}
 	}
 }
@@ -134,13 +133,12 @@ test_read_in_part(void)
 {
 	uint8_t payload[RDMAP_TERMINATE_MAX];
 	struct heard heard[READS];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_reading(&f, false, heard);
 	rdmap_read_request_advance(heard[1].octets + DDP_UNTAGGED_SIZE, 24);
 	terminate(&f, payload, complain(payload, RDMAP_FAULT_READ_STAG, &heard[1]));
 	expect_statuses(&f, 0, READS, 1, RI_WC_REMOTE_ACCESS);
-	peer_close(&f);
 }
 
 /*
@@ -152,7 +150,7 @@ test_read_siw(gconstpointer same)
 {
 	uint8_t payload[RDMAP_TERMINATE_MAX];
 	struct heard heard[READS];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_reading(&f, GPOINTER_TO_INT(same), heard);
 	wire_store_be32(heard[1].octets + 10, 64);
@@ -163,7 +161,6 @@ test_read_siw(gconstpointer same)
 	payload[2] = 0x07;
 	terminate(&f, payload, len);
 	expect_statuses(&f, 0, READS, GPOINTER_TO_INT(same) ? -1 : 1, RI_WC_REMOTE_ACCESS);
-	peer_close(&f);
 }
 
 /* A Read that was answered is done, whatever the Terminate says. */
@@ -173,7 +170,7 @@ test_read_answered(void)
 	struct rdmap_read_request m;
 	uint8_t payload[RDMAP_TERMINATE_MAX], data[64] = {7}, fpdu[128];
 	struct heard heard[READS];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_reading(&f, false, heard);
 	g_assert_true(rdmap_read_request_read(heard[0].octets + DDP_UNTAGGED_SIZE,
@@ -185,7 +182,6 @@ test_read_answered(void)
 	terminate(&f, payload, complain(payload, RDMAP_FAULT_READ_STAG, &heard[0]));
 	(void)end_wait_ok(f.end, false, 0, NULL);
 	expect_statuses(&f, 1, READS - 1, -1, RI_WC_FLUSHED);
-	peer_close(&f);
 }
 
 /* A Terminate that lies: one octet of the copied headers is another. At most one request is taken for refused. */
@@ -195,7 +191,7 @@ test_lies(void)
 	for (unsigned at = 0; at < RDMAP_TERMINATE_MAX; at++) {
 		uint8_t payload[RDMAP_TERMINATE_MAX];
 		struct heard heard[READS];
-		struct peer f;
+		struct peer f RI_AT_END(peer_close);
 
 		open_reading(&f, false, heard);
 		uint32_t len = complain(payload, RDMAP_FAULT_READ_STAG, &heard[1]);
@@ -212,7 +208,6 @@ test_lies(void)
 		}
 		if (at >= 24) /* the copied Read Request fits none */
 			g_assert_cmpuint(refused, ==, 0);
-		peer_close(&f);
 	}
 }
 
@@ -224,7 +219,7 @@ test_stranger(void)
 
 	for (unsigned how = 0; how < 4; how++) {
 		uint8_t payload[RDMAP_TERMINATE_MAX];
-		struct peer f;
+		struct peer f RI_AT_END(peer_close);
 		struct heard other;
 
 		open_reading(&f, false, heard);
@@ -242,7 +237,6 @@ test_stranger(void)
 			  complain(payload, how < 3 ? RDMAP_FAULT_OPCODE : RDMAP_FAULT_READ_STAG,
 				   &other));
 		expect_statuses(&f, 0, READS, -1, RI_WC_FLUSHED);
-		peer_close(&f);
 	}
 }
 
@@ -253,13 +247,12 @@ test_cut(void)
 	for (uint32_t len = 4; len <= RDMAP_TERMINATE_MAX; len++) {
 		uint8_t payload[RDMAP_TERMINATE_MAX];
 		struct heard heard[READS];
-		struct peer f;
+		struct peer f RI_AT_END(peer_close);
 
 		open_reading(&f, false, heard);
 		(void)complain(payload, RDMAP_FAULT_READ_STAG, &heard[2]);
 		terminate(&f, payload, len);
 		expect_statuses(&f, 0, READS, len >= 24 ? 2 : -1, RI_WC_REMOTE_ACCESS);
-		peer_close(&f);
 	}
 }
 
@@ -268,7 +261,7 @@ test_atomic(void)
 {
 	uint8_t payload[RDMAP_TERMINATE_MAX];
 	struct heard heard[2];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_connected(&f);
 	struct ri_sge word = chunk_sge(&f.mem, 0, 8), target = chunk_sge(&f.mem, 64, 8);
@@ -278,7 +271,6 @@ test_atomic(void)
 	hear(&f, &heard[1]);
 	terminate(&f, payload, complain(payload, RDMAP_FAULT_READ_ACCESS, &heard[1]));
 	expect_statuses(&f, 0, 2, 1, RI_WC_REMOTE_ACCESS);
-	peer_close(&f);
 }
 
 /* A Write that is larger than the socket takes: TO within it, behind it, and of another region. */
@@ -289,10 +281,10 @@ test_write(gconstpointer which)
 	int how = GPOINTER_TO_INT(which);
 	uint8_t payload[RDMAP_TERMINATE_MAX];
 	struct heard heard = {.len = DDP_TAGGED_SIZE};
-	struct peer f;
+	struct peer f RI_AT_END(peer_close);
 
 	open_connected(&f);
-	struct chunk big = chunk_new(f.node, len, ALL_RW);
+	struct chunk big RI_AT_END(chunk_free) = chunk_new(f.node, len, ALL_RW);
 	g_assert_cmpint(end_write(f.end, 0, &big, &big, len), ==, RI_SUCCESS);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, 64), ==, RI_SUCCESS);
 	struct ddp_segment seg = rdmap_tagged(RDMAP_WRITE, how == 2 ? f.mem.stag : big.stag,
@@ -300,8 +292,6 @@ test_write(gconstpointer which)
 	(void)ddp_header_put(heard.octets, &seg);
 	terminate(&f, payload, complain(payload, RDMAP_FAULT_TAGGED_STAG, &heard));
 	expect_statuses(&f, 0, 2, how == 0 ? 0 : -1, RI_WC_REMOTE_ACCESS);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 int

@@ -68,10 +68,9 @@ static void
 test_buffer_returned(void)
 {
 	uint8_t buf[PEER_FRAME_MAX];
-	struct peer f;
 	uint8_t *one;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	struct viw_engine *engine = &peer_qp(&f)->rnic->engine;
 	/* What the queue pair keeps while streams are few. */
 	viw_engine_give(engine, peer_qp(&f)->tx.buf);
@@ -91,7 +90,6 @@ test_buffer_returned(void)
 	(void)end_wait_ok(f.end, false, 7, NULL);
 	while (hoard.count > 0)
 		viw_engine_give(engine, hoard.bufs[--hoard.count]);
-	peer_close(&f);
 }
 
 /*
@@ -110,14 +108,13 @@ test_markers_aside(void)
 	g_autofree uint8_t *octets = g_malloc(ROOM);
 	uint64_t plain = 0;
 	struct ri_wc wc;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
 	how.markers_tx = true;
 	peer_attach(&f, &how, 0);
 	struct viw_tx *tx = &peer_qp(&f)->tx;
 	struct viw_pool *pool = &peer_qp(&f)->rnic->engine.pool;
-	struct chunk big = chunk_new(f.node, SIZE, ALL_RW);
+	struct chunk big RI_AT_END(chunk_free) = chunk_new(f.node, SIZE, ALL_RW);
 	for (hoard.count = 0; !viw_pool_is_low(pool); hoard.count++)
 		hoard.bufs[hoard.count] = viw_pool_get(pool);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, SIZE), ==, RI_SUCCESS);
@@ -138,8 +135,6 @@ test_markers_aside(void)
 	g_assert_false(unmark.wrong);
 	while (hoard.count > 0)
 		viw_engine_give(&peer_qp(&f)->rnic->engine, hoard.bufs[--hoard.count]);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 /* --- the epoll set ---------------------------------------------------------------------------- */
@@ -153,9 +148,8 @@ test_not_watched_again(void)
 {
 	struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, 1, 0, true);
 	uint8_t fpdu[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	uint32_t size = rdmap_fpdu_put(fpdu, &seg, true);
 	g_assert_cmpint(send(f.fd, fpdu, size, MSG_NOSIGNAL), ==, size);
 	atomic_store(&peer_qp(&f)->engine.polled, 64); /* as many messages were found by polls */
@@ -166,7 +160,6 @@ test_not_watched_again(void)
 	epoll_is_full = false;
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_LOST), ==, 1);
 	g_assert_cmpuint(node_ends(f.end), ==, 1);
-	peer_close(&f);
 }
 
 /* A new stream cannot be added: it ends with an event, too. */
@@ -174,10 +167,9 @@ static void
 test_not_watched(void)
 {
 	struct ri_stream how;
-	struct peer f;
 	int fd[2];
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
 	tcp_pair(fd);
 	how = end_stream(fd[0], false);
 	f.fd = fd[1];
@@ -188,7 +180,6 @@ test_not_watched(void)
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_LOST), ==, 1);
 	peer_expect_over(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_STREAM_UP), ==, 0);
-	peer_close(&f);
 }
 
 int

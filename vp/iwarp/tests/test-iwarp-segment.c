@@ -107,10 +107,9 @@ test_aligned(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
 		for (int crc = 0; crc < 2; crc++) {
 			struct ri_stream like = far_stream();
-			struct peer f;
 
 			like.crc = crc;
-			peer_open_like(&f, &like, limits[i]);
+			struct peer f RI_AT_END(peer_close) = peer_open_like(&like, limits[i]);
 			chunk_fill(&f.mem, 1);
 			guint emss = (guint)tcp_emss(own_fd(&f));
 			guint most = mpa_mulpdu(emss) - DDP_UNTAGGED_SIZE;
@@ -125,7 +124,6 @@ test_aligned(void)
 			g_assert_cmpuint(seen.largest, <=, emss);
 			g_assert_cmpuint(seen.largest + 4, >, emss);
 			g_assert_cmpuint(segments_sent(own_fd(&f)) - before, ==, full + 1);
-			peer_close(&f);
 		}
 	}
 }
@@ -136,11 +134,10 @@ test_switch(void)
 {
 	for (int on = 0; on < 2; on++) {
 		struct ri_stream like = far_stream();
-		struct peer f;
 
 		g_assert_true(g_setenv("ITAPI_IWARP_ALIGN", on ? "on" : "off", TRUE));
 		like.peer_local = on;
-		peer_open_like(&f, &like, 1251);
+		struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 1251);
 		g_unsetenv("ITAPI_IWARP_ALIGN");
 		chunk_fill(&f.mem, 2);
 		guint emss = (guint)tcp_emss(own_fd(&f));
@@ -156,7 +153,6 @@ test_switch(void)
 			g_assert_cmpuint(segments, ==, seen.count);
 		else
 			g_assert_cmpuint(segments, <, seen.count);
-		peer_close(&f);
 	}
 }
 
@@ -392,17 +388,15 @@ test_follows_path(void)
 	uint8_t options[40];
 	struct ri_stream like = far_stream();
 	struct mpa_rules rules = {.crc = true};
-	struct peer f;
 
 	memset(options, 1, sizeof(options)); /* "no operation" */
-	peer_open_like(&f, &like, 1400);
+	struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 1400);
 	chunk_fill(&f.mem, 3);
 	guint emss = (guint)tcp_emss(own_fd(&f));
 	g_assert_cmpuint(send_and_read(&f, rules, 60000).largest, ==, emss & ~3u);
 	if (setsockopt(own_fd(&f), IPPROTO_IP, IP_OPTIONS, options, sizeof(options)) != 0 ||
 	    (guint)tcp_emss(own_fd(&f)) == emss) {
 		g_test_skip("IP options do not change the size of a segment here");
-		peer_close(&f);
 		return;
 	}
 	guint less = (guint)tcp_emss(own_fd(&f));
@@ -413,7 +407,6 @@ test_follows_path(void)
 	g_assert_cmpuint((guint)tcp_emss(own_fd(&f)), ==, emss);
 	(void)send_and_read(&f, rules, 20000);
 	g_assert_cmpuint(send_and_read(&f, rules, 60000).largest, ==, emss & ~3u);
-	peer_close(&f);
 }
 
 /* --- markers ------------------------------------------------------------------------------- */
@@ -506,14 +499,12 @@ test_markers_in(void)
 	for (unsigned how = 0; how < 6; how++) {
 		bool crc = how % 2 != 0;
 		struct ri_stream like = marked_stream(crc);
-		struct peer f;
+		struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 0);
 
-		peer_open_like(&f, &like, 0);
 		g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, crc);
 		g_autoptr(GByteArray) marked = marked_of(plain, crc);
 		peer_play_cut(&f, marked->data, marked->len, how / 2);
 		expect_all(&f, PEER_RECVS);
-		peer_close(&f);
 	}
 }
 
@@ -523,9 +514,9 @@ test_markers_early(void)
 {
 	for (guint early = 1; early < 1100; early += early < 30 ? 1 : 93) {
 		struct ri_stream like = marked_stream(true);
-		struct peer f = {0};
+		struct peer f RI_AT_END(peer_close) = {0};
 
-		peer_prepare(&f, node_new(), NULL);
+		f = peer_prepare(node_new(), NULL);
 		g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, true);
 		g_autoptr(GByteArray) marked = marked_of(plain, true);
 		like.early = marked->data;
@@ -533,18 +524,16 @@ test_markers_early(void)
 		peer_attach(&f, &like, 0);
 		peer_play(&f, marked->data + early, marked->len - early);
 		expect_all(&f, PEER_RECVS);
-		peer_close(&f);
 	}
 	struct ri_stream like = marked_stream(true);
-	struct peer f = {0};
-	peer_prepare(&f, node_new(), NULL);
+	struct peer f RI_AT_END(peer_close) = {0};
+	f = peer_prepare(node_new(), NULL);
 	like.early = "\0\0\0\4";
 	like.early_len = 4;
 	peer_attach(&f, &like, 0);
 	peer_expect_terminate(&f, 0x2003);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
-	peer_close(&f);
 }
 
 /* What a wrong marker, or a wrong octet of a marker, is answered with. */
@@ -552,9 +541,8 @@ static void
 wrong_octet(guint at, uint8_t change, bool crc, int code, unsigned how)
 {
 	struct ri_stream like = marked_stream(crc);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 0);
 
-	peer_open_like(&f, &like, 0);
 	g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS, crc);
 	g_autoptr(GByteArray) marked = marked_of(plain, crc);
 	g_assert_cmpuint(at, <, marked->len);
@@ -565,7 +553,6 @@ wrong_octet(guint at, uint8_t change, bool crc, int code, unsigned how)
 	peer_expect_over(&f);
 	if (code == 0x2003)
 		g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_FPDU), ==, 1);
-	peer_close(&f);
 }
 
 static void
@@ -586,10 +573,9 @@ static void
 test_markers_wait(void)
 {
 	struct ri_stream like = marked_stream(true);
-	struct peer f;
 
 	g_assert_true(g_setenv("ITAPI_IWARP_RNR_MS", "600000", TRUE));
-	peer_open_like(&f, &like, 0);
+	struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 0);
 	g_unsetenv("ITAPI_IWARP_RNR_MS");
 	g_autoptr(GByteArray) plain = sends_and_writes(&f, PEER_RECVS + 1, true);
 	guint good = plain->len;
@@ -607,7 +593,6 @@ test_markers_wait(void)
 	g_assert_cmpint(end_recv(f.end, PEER_RECVS, &f.mem, 0, 64), ==, RI_SUCCESS);
 	(void)end_wait_ok(f.end, true, PEER_RECVS, NULL);
 	peer_expect_terminate(&f, 0x2003);
-	peer_close(&f);
 }
 
 /* All that a queue pair sends has markers: the ready-to-receive message, messages, the Terminate. */
@@ -620,13 +605,12 @@ test_markers_out(void)
 	struct mpa_rules rules = {.crc = true};
 	g_autofree uint8_t *buf = g_malloc(ROOM);
 	struct mpa_fpdu fpdu;
-	struct peer f;
 	uint32_t len;
 	bool fin;
 
 	like.markers_tx = true;
 	like.rtr_send = RI_RTR_WRITE;
-	peer_open_like(&f, &like, 0);
+	struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 0);
 	g_assert_cmpuint(peer_listen(&f, buf, 24, &fin), ==, 24);
 	g_assert_cmpmem(buf, 6, "\0\0\0\0\0\x0e", 6);
 	len = mpa_unmark(&unmark, buf, 24);
@@ -644,7 +628,6 @@ test_markers_out(void)
 	peer_play(&f, bad, sizeof(bad)); /* a wrong CRC */
 	f.unmark = &unmark;
 	peer_expect_terminate(&f, 0x2002);
-	peer_close(&f);
 }
 
 /* --- no CRC -------------------------------------------------------------------------------- */
@@ -657,10 +640,9 @@ test_crc_choice(void)
 		for (int wrong = 0; wrong < 2; wrong++) {
 			struct ri_stream like = end_stream(-1, false);
 			g_autoptr(GByteArray) plain = g_byte_array_new();
-			struct peer f;
 
 			like.crc = crc;
-			peer_open_like(&f, &like, 0);
+			struct peer f RI_AT_END(peer_close) = peer_open_like(&like, 0);
 			chunk_fill(&f.mem, 5);
 			frame_add(plain, rdmap_untagged(RDMAP_SEND, 1, 0, true), f.mem.at, 7,
 				  !wrong);
@@ -672,7 +654,6 @@ test_crc_choice(void)
 			} else {
 				(void)end_wait_ok(f.end, true, 0, NULL);
 			}
-			peer_close(&f);
 		}
 	}
 }

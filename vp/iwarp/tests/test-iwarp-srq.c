@@ -51,15 +51,15 @@ tear_down(struct fixture *f, gconstpointer unused)
 	(void)unused;
 	for (unsigned i = 0; i < LINKS; i++) {
 		if (f->a[i] != NULL)
-			end_free(f->a[i]);
+			end_free(&f->a[i]);
 		if (f->b[i] != NULL)
-			end_free(f->b[i]);
+			end_free(&f->b[i]);
 	}
 	node_unshare(f->nb);
 	chunk_free(&f->ma);
 	chunk_free(&f->mb);
-	node_free(f->na);
-	node_free(f->nb);
+	node_free(&f->na);
+	node_free(&f->nb);
 }
 
 struct wanted {
@@ -215,10 +215,10 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 			until_waiting(f->b[i], f->a[i]);
 		}
 		if (way == 0) {
-			end_free(f->b[0]);
+			end_free(&f->b[0]);
 			f->b[0] = NULL;
 		} else if (way == 1) {
-			end_free(f->a[0]);
+			end_free(&f->a[0]);
 			f->a[0] = NULL;
 			/* Its message has arrived; its wait ends with the stream. */
 			for (unsigned i = 0; i < 12000 && node_ends(f->b[0]) == 0; i++)
@@ -231,9 +231,9 @@ test_first_goes(struct fixture *f, gconstpointer unused)
 		(void)end_wait_ok(f->b[1], true, 5, f->a[1]);
 		for (unsigned i = 0; i < 2; i++) {
 			if (f->a[i] != NULL)
-				end_free(f->a[i]);
+				end_free(&f->a[i]);
 			if (f->b[i] != NULL)
-				end_free(f->b[i]);
+				end_free(&f->b[i]);
 			f->a[i] = f->b[i] = NULL;
 		}
 	}

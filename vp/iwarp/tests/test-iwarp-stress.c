@@ -44,7 +44,7 @@ static void
 test_tiny_buffers(gconstpointer crc)
 {
 	const size_t len = 300000;
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 
 	ends_up(&p, len, 2048, GPOINTER_TO_INT(crc) != 0);
 	struct chunk la = chunk_new(p.na, len, ALL_RW), lb = chunk_new(p.nb, len, ALL_RW),
@@ -66,7 +66,6 @@ test_tiny_buffers(gconstpointer crc)
 	chunk_free(&la);
 	chunk_free(&lb);
 	chunk_free(&rb);
-	ends_close(&p);
 }
 
 /* --- threads ------------------------------------------------------------------------------- */
@@ -106,7 +105,7 @@ poster_main(void *arg)
 static void
 test_threads(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	pthread_t thread[POSTERS];
 	struct poster poster[POSTERS];
 	atomic_uint done = 0;
@@ -131,7 +130,6 @@ test_threads(void)
 		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
 		atomic_fetch_add(&done, 1);
 	}
-	ends_close(&p);
 }
 
 /* A thread that posts batches, and mostly leaves it to another one to poll. */
@@ -261,7 +259,7 @@ static void
 test_dereg_target(void)
 {
 	for (unsigned round = 0; round < 12; round++) {
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		struct tally t = {0};
 		pthread_t thread;
 
@@ -281,7 +279,6 @@ test_dereg_target(void)
 		g_assert_cmpuint(t.errors, ==, 0);
 		pthread_join(thread, NULL);
 		p.mb.mr = NULL;
-		ends_close(&p);
 	}
 }
 
@@ -290,7 +287,7 @@ static void
 test_dereg_source(void)
 {
 	for (unsigned round = 0; round < 8; round++) {
-		struct ends p;
+		struct ends p RI_AT_END(ends_close);
 		struct tally t = {0};
 
 		ends_up(&p, 1 << 20, 0, round % 2 == 0);
@@ -306,7 +303,6 @@ test_dereg_source(void)
 		end_wait_event(p.b, RI_EVENT_QP_TERMINATE_RECEIVED, p.a);
 		for (size_t i = 0; i < p.mb.len; i++)
 			g_assert_cmpuint(p.mb.at[i], !=, 0xaa);
-		ends_close(&p);
 	}
 }
 
@@ -314,8 +310,10 @@ test_dereg_source(void)
 static void
 test_destroy_in_traffic(void)
 {
-	struct node *na = node_new(), *nb = node_new();
-	struct chunk ma = chunk_new(na, 1 << 18, ALL_RW), mb = chunk_new(nb, 1 << 18, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk ma RI_AT_END(chunk_free) = chunk_new(na, 1 << 18, ALL_RW);
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, 1 << 18, ALL_RW);
 
 	for (unsigned round = 0; round < 40; round++) {
 		struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
@@ -326,14 +324,10 @@ test_destroy_in_traffic(void)
 			g_assert_cmpint(end_read(b, i, &mb, &ma, 1 << 16), ==, RI_SUCCESS);
 		}
 		ends_run(a, b, round % 3);
-		end_free(round % 2 ? a : b);
+		end_free(round % 2 ? &a : &b);
 		end_wait_event(round % 2 ? b : a, RI_EVENT_QP_LLP_RESET, NULL);
-		end_free(round % 2 ? b : a);
+		end_free(round % 2 ? &b : &a);
 	}
-	chunk_free(&ma);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 /* --- many ---------------------------------------------------------------------------------- */
@@ -345,8 +339,10 @@ test_many_streams(void)
 	enum {
 		N = 24
 	};
-	struct node *na = node_new(), *nb = node_new();
-	struct chunk ma = chunk_new(na, 4096, ALL_RW), mb = chunk_new(nb, 4096 * N, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk ma RI_AT_END(chunk_free) = chunk_new(na, 4096, ALL_RW);
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, 4096 * N, ALL_RW);
 	struct end *a[N], *b[N];
 
 	chunk_fill(&ma, 3);
@@ -367,13 +363,9 @@ test_many_streams(void)
 		}
 	}
 	for (unsigned i = 0; i < N; i++) {
-		end_free(a[i]);
-		end_free(b[i]);
+		end_free(&a[i]);
+		end_free(&b[i]);
 	}
-	chunk_free(&ma);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 /* No buffer is left: receivers work without one, senders continue when one is returned. */
@@ -383,7 +375,8 @@ test_empty_pool(void)
 	enum {
 		N = VIW_HOT + 1
 	};
-	struct ends p, other[N];
+	struct ends p RI_AT_END(ends_close);
+	struct ends other[N];
 	struct viw_pool *pool_a, *pool_b;
 	uint8_t *taken_a[VIW_BUF_COUNT] = {0}, *taken_b[VIW_BUF_COUNT];
 	struct ri_wc wc;
@@ -431,17 +424,16 @@ test_empty_pool(void)
 	if (!sent)
 		(void)end_wait_ok(p.a, false, 2, p.b);
 	for (unsigned i = 0; i < N; i++) {
-		end_free(other[i].a);
-		end_free(other[i].b);
+		end_free(&other[i].a);
+		end_free(&other[i].b);
 	}
-	ends_close(&p);
 }
 
 /* One-sided traffic continues while no thread makes a call: the service thread runs it. */
 static void
 test_nobody_polls(void)
 {
-	struct ends p;
+	struct ends p RI_AT_END(ends_close);
 	gint64 until = node_deadline();
 
 	ends_up(&p, 1 << 20, 0, true);
@@ -460,7 +452,6 @@ test_nobody_polls(void)
 	(void)end_read(p.a, 99, &p.ma, &p.mb, 1);
 	(void)end_wait_ok(p.a, false, 99, NULL);
 	g_assert_cmpuint(p.mb.at[(1 << 20) - 1], ==, 0x11);
-	ends_close(&p);
 }
 
 int

@@ -7,6 +7,7 @@
  */
 
 #include "rdmap_terminate.h"
+#include "ri_at_end.h"
 #include "vectors.h"
 
 #include <string.h>
@@ -63,11 +64,11 @@ static const struct {
 static uint32_t
 build_and_read(enum rdmap_fault fault, const uint8_t *at, uint32_t have, uint32_t ulpdu_len)
 {
-	struct guarded copy = guarded_copy(at, have);
+	struct guarded copy RI_AT_END(guarded_free) = guarded_copy(at, have);
 	struct rdmap_offender offender = {copy.at, have, ulpdu_len};
 	uint8_t message[RDMAP_TERMINATE_MAX];
 	uint32_t len = rdmap_terminate_write(message, fault, &offender);
-	struct guarded out = guarded_copy(message, len);
+	struct guarded out RI_AT_END(guarded_free) = guarded_copy(message, len);
 	struct rdmap_terminate t;
 
 	g_assert_true(rdmap_terminate_read(out.at, out.len, &t));
@@ -79,15 +80,13 @@ build_and_read(enum rdmap_fault fault, const uint8_t *at, uint32_t have, uint32_
 	if (t.rdmap_len > 0)
 		g_assert_cmpmem(t.rdmap, t.rdmap_len, at + 18, 28);
 	g_assert_cmpuint(len, ==, 4 + (t.ddp_len > 0 ? 2 + t.ddp_len : 0) + t.rdmap_len);
-	guarded_free(&copy);
-	guarded_free(&out);
 	return len;
 }
 
 static void
 test_faults(void)
 {
-	struct vectors *all = vectors_load("vectors.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
 	const struct vector *write = vectors_find(all, "rev1-crc-basic", "rdma-write-16B");
 	const struct vector *send = vectors_find(all, "rev1-crc-basic", "send-5B-pad3");
 	const struct vector *read = vectors_find(all, "rev1-crc-basic", "rdma-read-request-100B");
@@ -107,14 +106,13 @@ test_faults(void)
 		g_assert_cmpuint(build_and_read(fault, read->octets + 2, 46, 46), ==,
 				 expected[i].with_read);
 	}
-	vectors_free(all);
 }
 
 /* An incomplete header is left out. */
 static void
 test_truncated_offender(void)
 {
-	struct vectors *all = vectors_load("vectors.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
 	const struct vector *read = vectors_find(all, "rev1-crc-basic", "rdma-read-request-100B");
 
 	for (uint32_t have = 0; have <= 46; have++) {
@@ -128,13 +126,12 @@ test_truncated_offender(void)
 				build_and_read(RDMAP_FAULT_READ_STAG, read->octets + 2, 46, have),
 				==, want);
 	}
-	vectors_free(all);
 }
 
 static void
 test_siw(void)
 {
-	struct vectors *all = vectors_load("vectors.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
 	const struct vector *v = vectors_find(all, NULL, "terminate-siw-le-untagged-nobuf");
 	const struct vector *bare = vectors_find(all, NULL, "terminate-siw-le-opcode");
 	struct guarded in = guarded_copy(v->octets + 20, v->len - 24);
@@ -152,7 +149,6 @@ test_siw(void)
 	g_assert_true(rdmap_terminate_read(bare->octets + 20, 4, &t));
 	g_assert_false(t.siw_order); /* looks like a conforming one */
 	g_assert_cmphex(t.code, ==, 0x2006);
-	vectors_free(all);
 }
 
 /* All eight values of the flags in either bit order; bits of the other order do not count. */
@@ -188,7 +184,7 @@ test_flag_orders(void)
 static void
 test_lenient(void)
 {
-	struct vectors *all = vectors_load("vectors.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("vectors.json");
 	g_autoptr(GRand) rand = g_rand_new_with_seed(0x7e57);
 	struct rdmap_terminate t;
 
@@ -196,24 +192,23 @@ test_lenient(void)
 		const struct vector *v = vectors_at(all, i);
 
 		for (gsize len = 0; vector_has(v, "control") && len <= v->len - 24; len++) {
-			struct guarded in = guarded_copy(v->octets + 20, len);
+			struct guarded in RI_AT_END(guarded_free) =
+				guarded_copy(v->octets + 20, len);
 
 			g_assert_cmpint(rdmap_terminate_read(in.at, in.len, &t), ==, len >= 4);
 			g_assert_true(t.ddp_len == 0 || t.ddp + t.ddp_len <= in.at + in.len);
 			g_assert_true(t.rdmap_len == 0 || t.rdmap + t.rdmap_len <= in.at + in.len);
-			guarded_free(&in);
 		}
 	}
 	for (int round = 0; round < 3000; round++) {
-		struct guarded in = guarded_copy(NULL, (gsize)g_rand_int_range(rand, 0, 60));
+		struct guarded in RI_AT_END(guarded_free) =
+			guarded_copy(NULL, (gsize)g_rand_int_range(rand, 0, 60));
 
 		for (gsize i = 0; i < in.len; i++)
 			in.at[i] = (guint8)g_rand_int(rand);
 		if (rdmap_terminate_read(in.at, in.len, &t))
 			g_assert_nonnull(rdmap_terminate_text(t.code));
-		guarded_free(&in);
 	}
-	vectors_free(all);
 }
 
 static void

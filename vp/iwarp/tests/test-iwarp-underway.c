@@ -50,9 +50,8 @@ static void
 test_turns(void)
 {
 	uint8_t buf[PEER_FRAME_MAX];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	struct viw_qp *qp = peer_qp(&f);
 	g_assert_true(vsw_role_take(&qp->tx.role));
 	for (unsigned i = 0; i < READS; i++) {
@@ -68,7 +67,6 @@ test_turns(void)
 
 		g_assert_cmpint(write, ==, first ^ (i % 2 != 0));
 	}
-	peer_close(&f);
 }
 
 /* --- queues that grow ------------------------------------------------------------------------- */
@@ -147,9 +145,8 @@ test_reads_of_ours(void)
 {
 	struct rdmap_read_request m[3 + READS];
 	uint8_t octets[PIECE];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	for (unsigned id = 0; id < G_N_ELEMENTS(m); id++) {
 		m[id] = read_request(&f, id);
 		if (id >= 3)
@@ -166,7 +163,6 @@ test_reads_of_ours(void)
 		answer_of(octets, id);
 		g_assert_cmpmem(f.mem.at + 1024 + PIECE * id, PIECE, octets, PIECE);
 	}
-	peer_close(&f);
 }
 
 /* A Read that finds no place leaves when ORD grows. */
@@ -175,9 +171,8 @@ test_read_gets_place(void)
 {
 	struct rdmap_read_request m[READS + 1];
 	struct ri_wc wc;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	for (unsigned id = 0; id < READS; id++)
 		m[id] = read_request(&f, id);
 	read_post(&f, READS);
@@ -188,7 +183,6 @@ test_read_gets_place(void)
 		answer(&f, &m[id], id);
 		(void)end_wait_ok(f.end, false, id, NULL);
 	}
-	peer_close(&f);
 }
 
 /* A Send with a local fence leaves when the Read before it is complete, and not before. */
@@ -199,9 +193,8 @@ test_local_fence(void)
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_LOCAL_FENCE};
 	uint8_t buf[PEER_FRAME_MAX];
 	struct ri_wc wc;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	struct rdmap_read_request m = read_request(&f, 0);
 	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
 	g_assert_false(end_poll(f.end, false, &wc));
@@ -211,7 +204,6 @@ test_local_fence(void)
 	struct ddp_segment seg = peer_read_frame(&f, buf);
 	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
 	(void)end_wait_ok(f.end, false, 1, NULL);
-	peer_close(&f);
 }
 
 /* Reads of the peer that wait for their answers, since the socket is full of a message. */
@@ -219,10 +211,9 @@ static void
 test_reads_of_the_peer(void)
 {
 	uint8_t buf[PEER_FRAME_MAX];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
+	struct chunk big RI_AT_END(chunk_free) = chunk_new(f.node, LARGE, ALL_RW);
 
-	peer_open_by_hand(&f, NULL);
-	struct chunk big = chunk_new(f.node, LARGE, ALL_RW);
 	for (unsigned i = 0; i < READS; i++)
 		answer_of(f.mem.at + PIECE * i, i);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, LARGE), ==, RI_SUCCESS);
@@ -245,8 +236,6 @@ test_reads_of_the_peer(void)
 		i++;
 	}
 	(void)end_wait_ok(f.end, false, 1, NULL);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 /* --- what is missing -------------------------------------------------------------------------- */
@@ -270,9 +259,8 @@ test_source_revoked(void)
 	struct rdmap_read_request rest;
 	struct ddp_segment seg;
 	uint32_t got = 0;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	struct chunk big = chunk_new(f.node, LARGE, ALL_RW);
 	const struct rdmap_read_request m = {.sink_stag = 9,
 					     .sink_to = 4096,
@@ -297,7 +285,6 @@ test_source_revoked(void)
 	g_assert_cmpuint(rest.size, ==, LARGE - got);
 	g_assert_cmpuint(rest.sink_to, ==, m.sink_to + got);
 	g_assert_cmpuint(rest.source_to, ==, m.source_to + got);
-	peer_close(&f);
 }
 
 /*
@@ -315,9 +302,8 @@ test_sink_not_revoked(void)
 			   .sgl = &sink,
 			   .num_sge = 1};
 	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	g_assert_cmpint(f.node->p->fast->post_sq(f.end->uqp, &wr), ==, RI_SUCCESS);
 	(void)request_take(&f, 0);
 	g_assert_cmpint(end_send(f.end, 1, &f.mem, 0, PIECE), ==, RI_SUCCESS);
@@ -326,7 +312,6 @@ test_sink_not_revoked(void)
 	peer_play(&f, fpdu, rdmap_fpdu_put(fpdu, &response, true));
 	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_LOCAL_MM);
 	g_assert_cmpuint(end_wait(f.end, false, NULL).status, ==, RI_WC_FLUSHED);
-	peer_close(&f);
 }
 
 /* A message that has arrived whole finds no receive in time: the Terminate repeats its header. */
@@ -334,9 +319,8 @@ static void
 test_no_receive(void)
 {
 	uint8_t buf[PEER_FRAME_MAX], fpdu[64];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(NULL);
 
-	peer_open_by_hand(&f, NULL);
 	for (uint32_t msn = 1; msn <= PEER_RECVS + 1; msn++) {
 		struct ddp_segment seg = rdmap_untagged(RDMAP_SEND, msn, 0, true);
 
@@ -351,7 +335,6 @@ test_no_receive(void)
 	g_assert_cmpint(ddp_segment_read(t.ddp, t.ddp_len, t.ddp_len, &seg), ==, DDP_OK);
 	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
 	g_assert_cmpuint(seg.msn, ==, PEER_RECVS + 1);
-	peer_close(&f);
 }
 
 int

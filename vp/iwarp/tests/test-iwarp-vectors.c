@@ -7,6 +7,7 @@
  */
 
 #include "rdmap_check.h"
+#include "ri_at_end.h"
 #include "vectors.h"
 
 #include <string.h>
@@ -273,7 +274,7 @@ test_parse(void)
 {
 	for (guint i = 0; i < vectors_count(positive); i++) {
 		const struct vector *v = vectors_at(positive, i);
-		struct guarded in = guarded_copy(v->octets, v->len);
+		struct guarded in RI_AT_END(guarded_free) = guarded_copy(v->octets, v->len);
 		struct mpa_rules rules = {.crc = v->crc};
 		struct mpa_fpdu fpdu;
 		struct ddp_segment seg;
@@ -289,7 +290,6 @@ test_parse(void)
 			segment_compare(v, &seg);
 			body_compare(v, &seg);
 		}
-		guarded_free(&in);
 	}
 }
 
@@ -319,7 +319,7 @@ test_every_truncation(void)
 		struct mpa_rules rules = {.crc = v->crc};
 
 		for (gsize len = 0; is_plain_fpdu(v) && len < v->len; len++) {
-			struct guarded in = guarded_copy(v->octets, len);
+			struct guarded in RI_AT_END(guarded_free) = guarded_copy(v->octets, len);
 			gsize have = len > 2 ? len - 2 : 0;
 			uint32_t ulpdu_len = (uint32_t)vector_number(v, "ulpdu_length");
 			bool whole_header = have >= ddp_header_size(vector_number(v, "T") != 0);
@@ -334,7 +334,6 @@ test_every_truncation(void)
 					==, whole_header ? DDP_OK : DDP_MORE);
 			if (whole_header)
 				segment_compare(v, &seg);
-			guarded_free(&in);
 		}
 	}
 }
@@ -397,7 +396,7 @@ test_cuts(void)
 static enum rdmap_fault
 first_frame(const struct vector *v, struct ddp_segment *seg)
 {
-	struct guarded in = guarded_copy(v->octets, v->len);
+	struct guarded in RI_AT_END(guarded_free) = guarded_copy(v->octets, v->len);
 	struct mpa_rules rules = {.crc = true};
 	struct rdmap_inbound inbound;
 	struct mpa_fpdu fpdu;
@@ -416,7 +415,6 @@ first_frame(const struct vector *v, struct ddp_segment *seg)
 		if (fault == RDMAP_FAULT_NONE && rdmap_is_send(rdmap_opcode_of(seg->rdmap_control)))
 			fault = rdmap_check_receive(seg, true, 64);
 	}
-	guarded_free(&in);
 	return fault;
 }
 
@@ -492,7 +490,7 @@ main(int argc, char **argv)
 	g_test_add_func("/iwarp/vectors/negative", test_negative);
 	g_test_add_func("/iwarp/vectors/negative-ours", test_negative_ours);
 	result = g_test_run();
-	vectors_free(positive);
-	vectors_free(negative);
+	vectors_free(&positive);
+	vectors_free(&negative);
 	return result;
 }

@@ -113,12 +113,12 @@ test_receive_ends_wait(void)
 	}
 	drain(stage.b, left);
 	pthread_join(thread, NULL);
-	end_free(stage.a);
-	end_free(stage.b);
+	end_free(&stage.a);
+	end_free(&stage.b);
 	chunk_free(&stage.ma);
 	chunk_free(&mb);
-	node_free(stage.na);
-	node_free(stage.nb);
+	node_free(&stage.na);
+	node_free(&stage.nb);
 }
 
 int

@@ -72,9 +72,8 @@ static void
 test_again(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	for (unsigned i = 0; i < G_N_ELEMENTS(intervals); i++) {
 		vth_advance(f.node->vth, intervals[i] * MS - 1);
@@ -84,7 +83,6 @@ test_again(void)
 	}
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, G_N_ELEMENTS(intervals));
-	peer_close(&f);
 }
 
 /* What has come proves nothing where the responder may speak first, so there is one more; then no more. */
@@ -92,16 +90,14 @@ static void
 test_answered(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, WAKE_MS * MS);
 	expect_wake(&f);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
-	peer_close(&f);
 }
 
 /* In peer-to-peer mode the responder speaks only after the ready-to-receive message has arrived. */
@@ -109,10 +105,9 @@ static void
 test_peer_to_peer(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	expect_wake(&f); /* the ready-to-receive message itself, and nothing behind it */
 	expect_silence(&f, 0);
 	vth_advance(f.node->vth, WAKE_MS * MS);
@@ -120,22 +115,19 @@ test_peer_to_peer(void)
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 1);
-	peer_close(&f);
 }
 
 static void
 test_peer_to_peer_answered(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
-	peer_close(&f);
 }
 
 /*
@@ -147,10 +139,9 @@ test_round_of_others(void)
 {
 	struct ri_stream how = waking(true);
 	uint8_t buf[PEER_FRAME_MAX];
-	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	expect_wake(&f);
 	peer_speaks(&f, 1);
 	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
@@ -161,7 +152,6 @@ test_round_of_others(void)
 	struct ddp_segment seg = peer_read_frame(&f, buf);
 	g_assert_cmpint(rdmap_opcode_of(seg.rdmap_control), ==, RDMAP_SEND);
 	(void)end_wait_ok(f.end, false, 7, NULL);
-	peer_close(&f);
 }
 
 /* While a thread sends, the timer does not disturb it more than 20 times a second: each try sets the role's retry flag. */
@@ -169,10 +159,9 @@ static void
 test_sender_at_work(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
 
 	how.rtr_send = RI_RTR_WRITE;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	expect_wake(&f);
 	struct viw_qp *qp = (struct viw_qp *)f.end->qp;
 	g_assert_true(vsw_role_take(&qp->tx.role));
@@ -186,7 +175,6 @@ test_sender_at_work(void)
 	atomic_store(&qp->tx.role.taken, 0);
 	vth_advance(f.node->vth, 50 * MS);
 	expect_wake(&f);
-	peer_close(&f);
 }
 
 /* A request that was posted before the connection is the first frame. */
@@ -195,9 +183,8 @@ test_posted_before(void)
 {
 	struct ri_stream how = waking(true);
 	uint8_t buf[PEER_FRAME_MAX];
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(&f, node_new_by_hand(), NULL);
 	g_assert_cmpint(end_send(f.end, 7, &f.mem, 0, 8), ==, RI_SUCCESS);
 	peer_attach(&f, &how, 0);
 	struct ddp_segment seg = peer_read_frame(&f, buf);
@@ -206,19 +193,16 @@ test_posted_before(void)
 	expect_silence(&f, 1);
 	vth_advance(f.node->vth, WAKE_MS * MS);
 	expect_wake(&f);
-	peer_close(&f);
 }
 
 /* Neither without being asked to nor as responder. */
 static void
 expect_never(const struct ri_stream *how)
 {
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(how);
 
-	peer_open_by_hand(&f, how);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
-	peer_close(&f);
 }
 
 static void
@@ -238,16 +222,15 @@ test_in_a_message(void)
 	struct ri_stream how = waking(true);
 	const uint32_t len = 32 << 20;
 	const int small = 65536;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	g_assert_cmpint(setsockopt(f.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), ==, 0);
-	struct chunk big = chunk_new(f.node, len, ALL_RW);
+	struct chunk big RI_AT_END(chunk_free) = chunk_new(f.node, len, ALL_RW);
 	g_assert_cmpint(end_write(f.end, 1, &big, &big, len), ==, RI_SUCCESS);
 	for (unsigned i = 0; i < G_N_ELEMENTS(intervals); i++)
 		vth_advance(f.node->vth, intervals[i] * MS);
-	uint8_t *buf = g_malloc(PEER_FRAME_MAX);
+	g_autofree uint8_t *buf = g_malloc(PEER_FRAME_MAX);
 	for (uint32_t got = 0; got < len;) {
 		struct ddp_segment seg = peer_read_frame(&f, buf);
 
@@ -259,9 +242,6 @@ test_in_a_message(void)
 	}
 	(void)end_wait_ok(f.end, false, 1, NULL);
 	expect_silence(&f, 0);
-	g_free(buf);
-	chunk_free(&big);
-	peer_close(&f);
 }
 
 /* The stream ends before the time comes, and the queue pair is used again or destroyed. */
@@ -269,9 +249,8 @@ static void
 test_ended(void)
 {
 	struct ri_stream how = waking(true);
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	peer_hang_up(&f);
 	peer_expect_over(&f);
 	vth_advance(f.node->vth, WAKE_MS * MS);
@@ -280,10 +259,9 @@ test_ended(void)
 	peer_attach(&f, &how, 0);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
 	expect_silence(&f, 0);
-	end_free(f.end);
+	end_free(&f.end);
 	f.end = end_new(f.node, NULL);
 	vth_advance(f.node->vth, UINT64_C(3600000) * MS);
-	peer_close(&f);
 }
 
 static struct ri_stream
@@ -311,9 +289,8 @@ test_end_waits(gconstpointer is_terminate)
 	bool terminate = GPOINTER_TO_UINT(is_terminate) != 0;
 	struct ri_stream how = peer_to_peer();
 	char octet;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_wake(&f);
 	vth_advance(f.node->vth,
 		    (WAKE_MS - 1) * MS); /* the wake that was planned does not end the wait */
@@ -330,7 +307,6 @@ test_end_waits(gconstpointer is_terminate)
 	peer_hang_up(&f);
 	peer_expect_over(&f);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
-	peer_close(&f);
 }
 
 /* The peer has spoken, or it asked for no ready-to-receive message, or nobody wakes it: no end waits. */
@@ -340,13 +316,12 @@ test_end_at_once(gconstpointer which)
 	struct ri_stream how = peer_to_peer();
 	bool spoken = GPOINTER_TO_UINT(which) == 0;
 	char octet;
-	struct peer f;
 
 	if (GPOINTER_TO_UINT(which) == 1)
 		how.rtr_send = 0;
 	if (GPOINTER_TO_UINT(which) == 2)
 		how.wake_ms = 0;
-	peer_open_by_hand(&f, &how);
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 	expect_wake(&f);
 	if (spoken)
 		peer_speaks(&f, 1);
@@ -355,7 +330,6 @@ test_end_at_once(gconstpointer which)
 	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
 	peer_hang_up(&f);
 	end_wait_event(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE, NULL);
-	peer_close(&f);
 }
 
 /* An end that is begun now waits, behind the ready-to-receive message and a Write that wakes the peer. */
@@ -375,15 +349,13 @@ test_end_meets_end(void)
 {
 	struct ri_stream how = peer_to_peer();
 	char octet;
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_held(&f);
 	g_assert_cmpint(shutdown(f.fd, SHUT_WR), ==, 0);
 	peer_expect_over(&f);
 	g_assert_cmpint(recv(f.fd, &octet, 1, 0), ==, 0);
 	g_assert_cmpuint(node_count(f.end, RI_EVENT_QP_LLP_CLOSE_COMPLETE), ==, 1);
-	peer_close(&f);
 }
 
 /* The stream is aborted while its end waits, and the queue pair is used again. */
@@ -391,9 +363,8 @@ static void
 test_end_aborted(void)
 {
 	struct ri_stream how = peer_to_peer();
-	struct peer f;
+	struct peer f RI_AT_END(peer_close) = peer_open_by_hand(&how);
 
-	peer_open_by_hand(&f, &how);
 	expect_held(&f);
 	g_assert_cmpint(end_modify(f.end, RI_QPS_ERROR), ==, RI_SUCCESS);
 	peer_expect_terminate(&f, 0x0000);
@@ -401,16 +372,18 @@ test_end_aborted(void)
 	g_assert_cmpint(end_modify(f.end, RI_QPS_IDLE), ==, RI_SUCCESS);
 	peer_attach(&f, &how, 0);
 	expect_held(&f); /* it waits again */
-	peer_close(&f);
 }
 
 /* Our own responder of plain MPA takes the Write as the first frame, and its application speaks first. */
 static void
 test_server_first(void)
 {
-	struct node *na = node_new(), *nb = node_new();
-	struct end *a = end_new(na, NULL), *b = end_new(nb, NULL);
-	struct chunk ma = chunk_new(na, 64, ALL_RW), mb = chunk_new(nb, 64, ALL_RW);
+	struct node *na RI_AT_END(node_free) = node_new();
+	struct node *nb RI_AT_END(node_free) = node_new();
+	struct chunk ma RI_AT_END(chunk_free) = chunk_new(na, 64, ALL_RW);
+	struct chunk mb RI_AT_END(chunk_free) = chunk_new(nb, 64, ALL_RW);
+	struct end *a RI_AT_END(end_free) = end_new(na, NULL);
+	struct end *b RI_AT_END(end_free) = end_new(nb, NULL);
 	struct ri_stream sa = waking(true), sb = end_stream(-1, false);
 	struct ri_wc wc;
 	int fd[2];
@@ -429,12 +402,6 @@ test_server_first(void)
 	g_assert_false(end_poll(b, true, &wc));
 	g_assert_cmpint(end_state(a), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_state(b), ==, RI_QPS_RTS);
-	end_free(a);
-	end_free(b);
-	chunk_free(&ma);
-	chunk_free(&mb);
-	node_free(na);
-	node_free(nb);
 }
 
 int

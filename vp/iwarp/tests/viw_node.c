@@ -35,13 +35,14 @@ node_new_by_hand(void)
 }
 
 void
-node_free(struct node *node)
+node_free(struct node **freed)
 {
+	struct node *node = *freed;
 	struct vth *vth = node->vth;
 
 	g_assert_cmpint(node->p->pd->destroy(node->pd), ==, RI_SUCCESS);
-	node_close(node);
-	vth_free(vth);
+	node_close(freed);
+	vth_free(&vth);
 }
 
 void
@@ -58,15 +59,15 @@ ends_close(struct ends *ends)
 	if (ends->mw != NULL)
 		g_assert_cmpint(ends->nb->p->mem->mw_free(ends->mw), ==, RI_SUCCESS);
 	if (ends->a != NULL)
-		end_free(ends->a);
+		end_free(&ends->a);
 	if (ends->b != NULL)
-		end_free(ends->b);
+		end_free(&ends->b);
 	chunk_free(&ends->ma);
 	chunk_free(&ends->mb);
 	if (ends->nb->srq != NULL)
 		node_unshare(ends->nb);
-	node_free(ends->na);
-	node_free(ends->nb);
+	node_free(&ends->na);
+	node_free(&ends->nb);
 }
 
 /* Events of an end; `event` NONE: those that end a connection. */
@@ -128,7 +129,7 @@ tcp_pair_mss(int fd[2], int mss)
 	struct sockaddr_in addr = {.sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(addr);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	g_assert_cmpint(listener, >=, 0);
 	mss_limit(listener, mss);
@@ -140,7 +141,6 @@ tcp_pair_mss(int fd[2], int mss)
 	g_assert_cmpint(connect(fd[0], (struct sockaddr *)&addr, len), ==, 0);
 	fd[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	g_assert_cmpint(fd[1], >=, 0);
-	close(listener);
 }
 
 struct ri_stream

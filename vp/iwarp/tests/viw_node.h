@@ -16,7 +16,7 @@ struct node *node_new(void);
 /* The same over a host by hand: the test is the service thread, and time is virtual. */
 struct node *node_new_by_hand(void);
 /* Every object on it must have been freed. */
-void node_free(struct node *node);
+void node_free(struct node **node);
 /* Two adapters, and nothing else yet; ends_fill adds it. */
 void ends_open(struct ends *ends);
 /* Free all of it. */

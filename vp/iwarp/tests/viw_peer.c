@@ -10,15 +10,15 @@
 #include "rdmap_check.h"
 #include "viw_qp.h"
 
-void
-peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init)
+struct peer
+peer_prepare(struct node *node, const struct ri_qp_init *init)
 {
-	f->node = node;
-	f->end = end_new(f->node, init);
-	f->mem = chunk_new(f->node, 1 << 17, ALL_RW);
+	struct peer f = {.node = node, .end = end_new(node, init), .fd = -1};
+
+	f.mem = chunk_new(node, 1 << 17, ALL_RW);
 	for (unsigned i = 0; i < PEER_RECVS; i++)
-		g_assert_cmpint(end_recv(f->end, i, &f->mem, 64 * i, 64), ==, RI_SUCCESS);
-	f->fd = -1;
+		g_assert_cmpint(end_recv(f.end, i, &f.mem, 64 * i, 64), ==, RI_SUCCESS);
+	return f;
 }
 
 void
@@ -37,29 +37,33 @@ peer_attach(struct peer *f, const struct ri_stream *like, int mss)
 		end_wait_event(f->end, RI_EVENT_QP_STREAM_UP, NULL);
 }
 
-void
-peer_open_by_hand(struct peer *f, const struct ri_stream *like)
+struct peer
+peer_open_by_hand(const struct ri_stream *like)
 {
 	const struct ri_stream responder = end_stream(-1, false);
+	struct peer f = peer_prepare(node_new_by_hand(), NULL);
 
-	peer_prepare(f, node_new_by_hand(), NULL);
-	peer_attach(f, like != NULL ? like : &responder, 0);
+	peer_attach(&f, like != NULL ? like : &responder, 0);
+	return f;
 }
 
-void
-peer_open_like(struct peer *f, const struct ri_stream *like, int mss)
+struct peer
+peer_open_like(const struct ri_stream *like, int mss)
 {
-	peer_prepare(f, node_new(), NULL);
-	peer_attach(f, like, mss);
+	struct peer f = peer_prepare(node_new(), NULL);
+
+	peer_attach(&f, like, mss);
+	return f;
 }
 
-void
-peer_open(struct peer *f, const struct ri_qp_init *init)
+struct peer
+peer_open(const struct ri_qp_init *init)
 {
 	struct ri_stream like = end_stream(-1, false);
+	struct peer f = peer_prepare(node_new(), init);
 
-	peer_prepare(f, node_new(), init);
-	peer_attach(f, &like, 0);
+	peer_attach(&f, &like, 0);
+	return f;
 }
 
 void
@@ -74,9 +78,9 @@ peer_close(struct peer *f)
 {
 	if (f->fd >= 0)
 		peer_hang_up(f);
-	end_free(f->end);
+	end_free(&f->end);
 	chunk_free(&f->mem);
-	node_free(f->node);
+	node_free(&f->node);
 }
 
 static void

@@ -24,14 +24,14 @@ struct peer {
 };
 
 /* With PEER_RECVS receives of 64 octets, numbered from 0; CRC on. `init` NULL: the defaults. */
-void peer_open(struct peer *f, const struct ri_qp_init *init);
+struct peer peer_open(const struct ri_qp_init *init);
 /* The same with a stream as `like` says, and segments of at most `mss` octets (tcp_pair_mss). */
-void peer_open_like(struct peer *f, const struct ri_stream *like, int mss);
+struct peer peer_open_like(const struct ri_stream *like, int mss);
 /* The two halves of that: everything but the stream, on that node; and the stream. */
-void peer_prepare(struct peer *f, struct node *node, const struct ri_qp_init *init);
+struct peer peer_prepare(struct node *node, const struct ri_qp_init *init);
 void peer_attach(struct peer *f, const struct ri_stream *like, int mss);
 /* Both, over a host by hand, with segments as the path allows. `like` NULL: the queue pair is the responder. */
-void peer_open_by_hand(struct peer *f, const struct ri_stream *like);
+struct peer peer_open_by_hand(const struct ri_stream *like);
 void peer_close(struct peer *f);
 /* The peer closes its socket. */
 void peer_hang_up(struct peer *f);

@@ -35,7 +35,7 @@ static void
 capture(const char *path, bool v6)
 {
 	const uint32_t head[6] = {0xa1b2c3d4, 2 | 4u << 16, 0, 0, 65535, LINK_RAW};
-	struct sim *sim = sim_new(1, v6);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, v6);
 	struct sim_qp *pair[2];
 	struct ri_sge sge;
 	struct ri_wr wr = {.opcode = RI_OP_SEND_UD, .num_sge = 1, .sgl = &sge};
@@ -62,7 +62,6 @@ capture(const char *path, bool v6)
 	if (fclose(sim->capture) != 0)
 		g_error("%s cannot be written", path);
 	sim->capture = NULL;
-	sim_free(sim);
 }
 
 int

@@ -86,7 +86,7 @@ test_once(void)
 	}
 	sim_run(s.sim, LONG);
 	sent_is(&s, 0, "1 RI_OP_RDMA_READ RI_WC_SUCCESS\n");
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* A timer that waits for an answer is moved when the peer asks for a shorter wait. */
@@ -110,7 +110,7 @@ test_earlier(void)
 		sim_run(s.sim, roce_rnr_time(16) + STEP);
 		sent_is(&s, 0, line);
 	}
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* A window that was halved grows by one for each window that was acknowledged, by Writes and by Reads. */
@@ -135,7 +135,7 @@ test_growth(void)
 				got = 0;
 			}
 		}
-		sim_free(s.sim);
+		sim_free(&s.sim);
 	}
 }
 
@@ -169,7 +169,7 @@ test_held(void)
 			sent_is(&s, side, line);
 		}
 	}
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* The answer to a Read has begun and waits for room. Returns it. */
@@ -219,7 +219,7 @@ test_pending(void)
 		g_assert_cmpuint(qp->rx.again, ==, part < 0 ? 1 : 0);
 		sim_run(s.sim, LONG);
 		sent_is(&s, 0, "1 RI_OP_RDMA_READ RI_WC_SUCCESS\n");
-		sim_free(s.sim);
+		sim_free(&s.sim);
 	}
 }
 
@@ -251,7 +251,7 @@ test_revoked(void)
 	sent_is(&s, 0, "1 RI_OP_RDMA_READ RI_WC_REMOTE_ACCESS\n2 RI_OP_RDMA_READ RI_WC_FLUSHED\n");
 	g_assert_cmpuint(s.pair[1]->failures, ==, 1);
 	g_assert_cmpuint(s.pair[1]->event, ==, RI_EVENT_QP_ACCESS);
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* A segment of no octets has no key that could be wrong, first, last or between, in each operation. */
@@ -277,7 +277,7 @@ test_empty_segments(void)
 			sim_run(s.sim, LONG);
 			sim_poll(s.pair[0]);
 			g_assert_nonnull(strstr(s.pair[0]->sent->str, "RI_WC_SUCCESS"));
-			sim_free(s.sim);
+			sim_free(&s.sim);
 		}
 }
 
@@ -286,7 +286,7 @@ static void
 test_budget(void)
 {
 	for (uint32_t seed = 1; seed <= 20; seed++) {
-		struct sim *sim = sim_new(seed, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(seed, false);
 		struct sim_qp *pairs[2][2];
 
 		sim->wire.lose = 30 * (seed % 4);
@@ -311,7 +311,6 @@ test_budget(void)
 		}
 		for (unsigned i = 0; i < VRO_PEERS; i++)
 			g_assert_cmpuint(sim->sides[0].engine.sent[i], ==, 0);
-		sim_free(sim);
 	}
 }
 

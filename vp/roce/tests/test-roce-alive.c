@@ -42,7 +42,7 @@ static void
 living(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(QUIET, QUIET, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(QUIET, QUIET, pair);
 
 	sim_receive(pair[1], 1, 0, 64);
 	sim_receive(pair[1], 2, 64, 64);
@@ -61,7 +61,6 @@ living(void)
 	g_assert_cmpstr(pair[1]->received->str, ==,
 			"1 RI_OP_RECV RI_WC_SUCCESS 8 4\n2 RI_OP_RECV RI_WC_SUCCESS 8 4\n");
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
-	sim_free(sim);
 }
 
 static bool
@@ -78,7 +77,7 @@ silent(void)
 {
 	for (int sends = 0; sends < 2; sends++) {
 		struct sim_qp *pair[2];
-		struct sim *sim = pair_new(QUIET, QUIET, pair);
+		struct sim *sim RI_AT_END(sim_free) = pair_new(QUIET, QUIET, pair);
 
 		sim_receive(pair[1], 1, 0, 64);
 		if (sends != 0)
@@ -91,7 +90,6 @@ silent(void)
 		g_assert_cmpuint(pair[0]->failures, ==, 1);
 		g_assert_cmpuint(pair[0]->event, ==, RI_EVENT_QP_WR_ERROR);
 		g_assert_cmpuint(asked(sim, 0), ==, VRO_ALIVE_ASKS);
-		sim_free(sim);
 	}
 }
 
@@ -107,13 +105,12 @@ static void
 lossy(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(QUIET, 0, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(QUIET, 0, pair);
 
 	sim->filter = first_answers_lost;
 	sim_run(sim, 30 * QUIET);
 	g_assert_cmpuint(pair[0]->failures, ==, 0);
 	g_assert_cmpuint(asked(sim, 0), >, VRO_ALIVE_ASKS / 2);
-	sim_free(sim);
 }
 
 /* The kernel says that nobody listens: it counts if somebody was asked, and an answer takes it back. */
@@ -121,7 +118,7 @@ static void
 absent(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(QUIET, QUIET, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(QUIET, QUIET, pair);
 
 	sim_run(sim, SECOND);
 	for (unsigned i = 0; i < 2 * VRO_ABSENCES; i++) {
@@ -145,7 +142,6 @@ absent(void)
 		sim_run(sim, 2 * VRO_ABSENT);
 	}
 	g_assert_cmpuint(pair[0]->failures, ==, 1);
-	sim_free(sim);
 }
 
 /* An error of the question itself is believed, one of another packet is not. */
@@ -153,7 +149,7 @@ static void
 quoted(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(QUIET, QUIET, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(QUIET, QUIET, pair);
 	const struct vro_qp *qp = &pair[0]->qp;
 	uint8_t head[ROCE_BTH] = {0};
 
@@ -167,7 +163,6 @@ quoted(void)
 		sim->filter = second_is_dead;
 		sim_run(sim, 2 * QUIET);
 	}
-	sim_free(sim);
 }
 
 /* Nobody is asked if that is not wanted, or if the program said that its requests wait indefinitely. */
@@ -176,7 +171,7 @@ off(void)
 {
 	for (int how = 0; how < 2; how++) {
 		struct sim_qp *pair[2];
-		struct sim *sim = sim_new(1, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 
 		for (int i = 0; i < 2; i++)
 			sim->sides[i].engine.keep_alive = how == 0 ? 0 : QUIET;
@@ -194,7 +189,6 @@ off(void)
 		sim_run(sim, 100 * QUIET);
 		g_assert_cmpuint(asked(sim, 0) + asked(sim, 1), ==, 0);
 		g_assert_cmpuint(pair[0]->failures, ==, 0);
-		sim_free(sim);
 	}
 }
 

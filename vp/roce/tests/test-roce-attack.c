@@ -206,7 +206,7 @@ test_floods(void)
 {
 	for (size_t i = 0; i < G_N_ELEMENTS(floods); i++) {
 		const struct flood *flood = &floods[i];
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		const uint64_t *faults = sim->sides[1].engine.faults;
 		struct sim_qp *pair[2];
 		guint quiet;
@@ -229,7 +229,6 @@ test_floods(void)
 			g_assert_cmpuint(faults[fault], ==,
 					 fault == (int)flood->fault ? ROUNDS * PER : 0);
 		g_assert_cmpuint(pair[0]->failures + pair[1]->failures, ==, 0);
-		sim_free(sim);
 	}
 }
 
@@ -238,7 +237,7 @@ static void
 test_keys(void)
 {
 	for (int i = 0; i < 64; i++) {
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		struct sim_qp *pair[2];
 		g_autofree guint8 *before = NULL;
 		struct ri_sge sge;
@@ -265,7 +264,6 @@ test_keys(void)
 			flood_packet(sim, pair[1], &(struct flood){.make = number_ahead});
 		g_assert_cmpuint(sim->sent, ==, sent);
 		g_assert_cmpuint(sim->sides[1].engine.faults[ROCE_STATE_FAULT], ==, PER);
-		sim_free(sim);
 	}
 }
 
@@ -276,7 +274,7 @@ test_marks(void)
 	guint sent[2];
 
 	for (int mark = 0; mark < 2; mark++) {
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		struct sim_qp *pair[2];
 
 		sim_pair(sim, ROCE_RC, MTU, PSN0, PSN1, pair);
@@ -287,7 +285,6 @@ test_marks(void)
 		for (int side = 0; side < 2; side++)
 			g_assert_cmpuint(sim->sides[side].engine.counts[VRO_CONGESTED], ==, 0);
 		sent[mark] = sim->sent;
-		sim_free(sim);
 	}
 	g_assert_cmpuint(sent[0], ==, sent[1]);
 }
@@ -356,7 +353,7 @@ test_manager(void)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		struct sim_qp *pair[2];
 
 		g_test_message("%s", rows[i].name);
@@ -367,7 +364,6 @@ test_manager(void)
 		g_assert_cmpuint(managed_count, ==, rows[i].fault == ROCE_OK ? 1 : 0);
 		if (rows[i].fault != ROCE_OK)
 			g_assert_cmpuint(sim->sides[1].engine.faults[rows[i].fault], ==, 1);
-		sim_free(sim);
 	}
 }
 
@@ -425,7 +421,7 @@ test_reads_again(void)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		struct sim_qp *pair[2];
 		struct ri_sge sge;
 		guint sent;
@@ -442,7 +438,6 @@ test_reads_again(void)
 		sent = sim->sent;
 		flood_packet(sim, pair[1], &rows[i]);
 		g_assert_cmpuint(sim->sent - sent, ==, rows[i].answers);
-		sim_free(sim);
 	}
 }
 
@@ -486,7 +481,7 @@ test_group(void)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-		struct sim *sim = sim_new(3, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, false);
 		struct sim_qp *pair[2];
 
 		g_test_message("%s", rows[i].name);
@@ -498,7 +493,6 @@ test_group(void)
 		g_assert_true((pair[1]->received->len != 0) == (rows[i].fault == ROCE_OK));
 		if (rows[i].fault != ROCE_OK)
 			g_assert_cmpuint(sim->sides[1].engine.faults[rows[i].fault], ==, 1);
-		sim_free(sim);
 	}
 }
 
@@ -518,7 +512,7 @@ lose_all(struct sim *sim, int from, const struct roce_packet *p)
 static void
 test_reports(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 	struct roce_packet p = {.opcode = ROCE_SEND_ONLY, .pkey = ROCE_PKEY};
 	uint8_t head[ROCE_PACKET_MAX];
@@ -549,7 +543,6 @@ test_reports(void)
 	p.qpn ^= 1;
 	(void)roce_packet_write(head, &p);
 	g_assert_false(vro_requester_quoted(&pair[0]->qp, head, ROCE_BTH));
-	sim_free(sim);
 }
 
 int

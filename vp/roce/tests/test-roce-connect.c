@@ -80,13 +80,13 @@ scene_close(struct scene *s)
 	ops()->listen_destroy(s->listen);
 	node_silent(s->near);
 	node_silent(s->far);
-	end_free(s->a);
-	end_free(s->b);
+	end_free(&s->a);
+	end_free(&s->b);
 	chunk_free(&s->ma);
 	chunk_free(&s->mb);
-	node_close(s->near);
-	node_close(s->far);
-	vth_free(s->vth);
+	node_close(&s->near);
+	node_close(&s->far);
+	vth_free(&s->vth);
 }
 
 static struct ri_cm_params
@@ -188,7 +188,7 @@ reset(struct end *end)
 static void
 lives(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_event event;
 
 	scene_open(&s);
@@ -209,7 +209,6 @@ lives(void)
 		reset(s.a);
 		reset(s.b);
 	}
-	scene_close(&s);
 }
 
 /* An attempt that is refused, one that nobody hears, and a connection with other depths. */
@@ -275,7 +274,7 @@ second_life(void)
 {
 	for (unsigned how = 0; how < 3; how++) {
 		struct ri_qp_attr fresh[2], now[2];
-		struct scene s;
+		struct scene s RI_AT_END(scene_close);
 
 		scene_open(&s);
 		fresh[0] = end_attr(s.a);
@@ -290,7 +289,6 @@ second_life(void)
 		}
 		up_again(&s);
 		data_moves(&s);
-		scene_close(&s);
 	}
 }
 
@@ -309,7 +307,7 @@ exchanges(const struct node *node)
 static void
 old_time_wait(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	up(&s);
@@ -320,8 +318,8 @@ old_time_wait(void)
 	reset(s.b);
 	up(&s);
 	g_assert_cmpuint(exchanges(s.near), >, 2);
-	end_free(s.a);
-	end_free(s.b);
+	end_free(&s.a);
+	end_free(&s.b);
 	node_forget(s.far);
 	node_forget(s.near);
 	for (gint64 deadline = node_deadline(); exchanges(s.near) != 0; g_usleep(1000))
@@ -330,14 +328,13 @@ old_time_wait(void)
 	node_silent(s.far);
 	s.a = end_new(s.near, NULL);
 	s.b = end_new(s.far, NULL);
-	scene_close(&s);
 }
 
 /* The caller confirms, with private data, or refuses after the answer. */
 static void
 three_way(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_event event;
 	struct ri_cm_params params;
 
@@ -364,7 +361,6 @@ three_way(void)
 	event = node_cm(s.far, RI_CM_ESTABLISHED, s.b);
 	assert_text(&event, "third");
 	data_moves(&s);
-	scene_close(&s);
 }
 
 /* The three ways in which the other side says no, and one in which it says nothing. */
@@ -373,10 +369,10 @@ refusals(void)
 {
 	struct ri_addr nobody = roce_address(3);
 	struct sockaddr_in silent = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_DGRAM, 0);
 
 	scene_open(&s);
 	event = request_of(&s, "", false);
@@ -406,8 +402,6 @@ refusals(void)
 	params.deadline = vth_host(s.vth)->now(vth_host(s.vth)->self) + 300 * MS;
 	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
 	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_TIMEOUT);
-	close(fd);
-	scene_close(&s);
 }
 
 /* More requests than the listener takes, and one whose caller leaves. */
@@ -415,7 +409,7 @@ static void
 crowd(void)
 {
 	struct end *more[3];
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_params params;
 	struct ri_cm_event first, second;
 
@@ -432,17 +426,16 @@ crowd(void)
 	g_assert_cmpint(ops()->connect(more[2]->qp, &params), ==, RI_SUCCESS);
 	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, more[2]).reason, ==,
 			RI_CM_REASON_RESOURCES);
-	end_free(more[0]);
+	end_free(&more[0]);
 	g_assert_true(node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN).request == first.request);
 	g_assert_cmpint(ops()->accept(first.request, s.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
 	g_assert_cmpint(end_state(s.b), ==, RI_QPS_IDLE);
 	g_assert_cmpint(ops()->accept(second.request, s.b->qp, &params), ==, RI_SUCCESS);
 	node_cm(s.near, RI_CM_ESTABLISHED, more[1]);
 	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
-	end_free(more[1]);
+	end_free(&more[1]);
 	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
-	end_free(more[2]);
-	scene_close(&s);
+	end_free(&more[2]);
 }
 
 /* An abort is an abort in the event at this side, and an end in that at the other. So is one of a request that the peer refuses. */
@@ -450,7 +443,7 @@ static void
 aborts(void)
 {
 	struct chunk none;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	up(&s);
@@ -473,14 +466,13 @@ aborts(void)
 	node_cm(s.near, RI_CM_BROKEN, s.a);
 	node_async(s.far, RI_EVENT_QP_ACCESS, s.b);
 	node_cm(s.far, RI_CM_BROKEN, s.b);
-	scene_close(&s);
 }
 
 /* A listener that goes away: its requests can still be answered, and their peers get an event when the adapter is closed. */
 static void
 orphans(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_event event;
 	struct ri_cm_params params;
 
@@ -498,15 +490,14 @@ orphans(void)
 	scene_listen(&s, 1);
 	(void)request_of(&s, "", false);
 	ops()->listen_destroy(s.listen);
-	end_free(s.b);
+	end_free(&s.b);
 	chunk_free(&s.mb);
-	node_close(s.far);
+	node_close(&s.far);
 	node_cm(s.near, RI_CM_REJECTED, s.a);
 	s.far = opening(s.vth);
 	s.b = end_new(s.far, NULL);
 	s.mb = chunk_new(s.far, 65536, ALL_RW);
 	scene_listen(&s, 1);
-	scene_close(&s);
 }
 
 /* Queries: found with private data both ways, withdrawn, and at their deadline. */
@@ -521,7 +512,7 @@ queries(void)
 	const void *query = (const void *)(uintptr_t)QUERY;
 	struct ri_cm_params params;
 	struct ri_cm_event event;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	size_t before;
 
 	scene_open(&s);
@@ -548,7 +539,6 @@ queries(void)
 	event = node_cm(s.near, RI_CM_SERVICE_REPLY, query);
 	g_assert_cmpuint(event.service_status, ==, RI_SERVICE_REJECTED);
 	node_forget(s.far);
-	scene_close(&s);
 }
 
 /* --- two processes ---------------------------------------------------------------------------- */
@@ -586,7 +576,7 @@ static void
 processes(void)
 {
 	struct ri_addr own = roce_address(0), other = roce_address(1);
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	struct ri_cm_params params;
 	pid_t child;
 	int pipe_of[2];
@@ -617,7 +607,6 @@ processes(void)
 	node_cm(s.near, RI_CM_BROKEN, s.a);
 	close(pipe_of[0]);
 	close(pipe_of[1]);
-	scene_close(&s);
 }
 
 static uint8_t
@@ -633,7 +622,7 @@ ack_timeouts(void)
 	for (uint32_t passive = 0; passive <= 15; passive += 15) {
 		struct ri_cm_params params;
 		struct ri_cm_event event;
-		struct scene s;
+		struct scene s RI_AT_END(scene_close);
 
 		scene_open(&s);
 		params = params_to(&s.service, "in time");
@@ -650,7 +639,6 @@ ack_timeouts(void)
 		g_assert_cmpuint(ack_timeout(s.a), ==, 17);
 		g_assert_cmpuint(ack_timeout(s.b), ==, passive != 0 ? passive : 17);
 		data_moves(&s);
-		scene_close(&s);
 	}
 }
 
@@ -660,7 +648,7 @@ depths(void)
 {
 	struct ri_cm_params params;
 	struct ri_cm_event event;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	event = request_of(&s, "four", false);
@@ -672,7 +660,6 @@ depths(void)
 	g_assert_cmpuint(end_attr(s.a).ord, ==, 2);
 	g_assert_cmpuint(end_attr(s.b).ord, ==, 4);
 	data_moves(&s);
-	scene_close(&s);
 }
 
 /* The network says that nobody listens, and quotes a packet for the queue pair `qpn`: does `end` believe that it is one of its own? */
@@ -699,7 +686,7 @@ believes(struct end *end, uint32_t qpn)
 static void
 reports(void)
 {
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 	uint32_t before = 0;
 
 	scene_open(&s);
@@ -714,13 +701,12 @@ reports(void)
 		g_assert_cmpint(ops()->disconnect(s.a->qp, NULL, 0), ==, RI_SUCCESS);
 		node_cm(s.far, RI_CM_DISCONNECTED, s.b);
 		node_cm(s.near, RI_CM_DISCONNECTED, s.a);
-		end_free(s.b);
+		end_free(&s.b);
 		node_forget(s.far);
 		s.b = end_new(s.far, NULL);
 		reset(s.a);
 	}
 	node_forget(s.near);
-	scene_close(&s);
 }
 
 #define OWN 0xabcde1u /* the number of a queue pair that another library has */
@@ -764,7 +750,7 @@ number(void)
 	struct ri_cm_event event;
 	struct ri_qp *number;
 	struct ri_map map;
-	struct scene s;
+	struct scene s RI_AT_END(scene_close);
 
 	scene_open(&s);
 	params = params_to(&s.service, "of a number");
@@ -801,7 +787,6 @@ number(void)
 		g_assert_cmpint(qps->destroy(number), ==, RI_SUCCESS);
 	}
 	node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN);
-	scene_close(&s);
 }
 
 int

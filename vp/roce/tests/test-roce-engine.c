@@ -88,13 +88,12 @@ transfer(void)
 		const uint32_t lengths[] = {0,   1,       3,       4,     mtu - 1,
 					    mtu, mtu + 1, 2 * mtu, 19000, 2 * mtu + 5};
 		struct sim_qp *pair[2];
-		struct sim *sim = pair_new(mtu, pair);
+		struct sim *sim RI_AT_END(sim_free) = pair_new(mtu, pair);
 
 		for (guint o = 0; o < G_N_ELEMENTS(opcodes); o++)
 			for (guint i = 0; i < G_N_ELEMENTS(lengths); i++)
 				transfer_one(sim, pair, opcodes[o], lengths[i]);
 		g_assert_cmpuint(sim->sides[0].engine.counts[VRO_REPEATED], ==, 0);
-		sim_free(sim);
 	}
 }
 
@@ -120,7 +119,7 @@ static void
 long_read(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge sge = sim_sge(pair[0], 1024, 40000);
 	struct ri_wr wr = sim_request(pair[0], 9, RI_OP_RDMA_READ, &sge, 8192);
 
@@ -132,7 +131,6 @@ long_read(void)
 	g_assert_cmpmem(pair[0]->side->memory + 1024, 40000, pair[1]->side->memory + 8192, 40000);
 	g_assert_cmpuint(asked_at_once, >, 16);
 	g_assert_cmpuint(asked_at_once, <=, VRO_WINDOW_MAX);
-	sim_free(sim);
 }
 
 static GString *order_seen;
@@ -158,7 +156,7 @@ static void
 held(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(1024, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(1024, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 100), answer_sge = sim_sge(pair[1], 0, 100);
 	struct ri_wr wr = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
 	struct ri_wr answer = sim_request(pair[1], 2, RI_OP_SEND, &answer_sge, 0);
@@ -208,7 +206,6 @@ held(void)
 	vro_engine_flush(engine);
 	order_is("");
 	g_string_free(order_seen, TRUE);
-	sim_free(sim);
 }
 
 /* What the engine reports of a queue pair to the access layer. */
@@ -226,7 +223,7 @@ static void
 coalesced(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(1024, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(1024, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 8);
 
 	for (guint i = 0; i < 20; i++) {
@@ -242,7 +239,6 @@ coalesced(void)
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_PACKETS_OUT], ==, 1);
 	counters_are(pair[0], 20, 1, 0);
 	counters_are(pair[1], 1, 20, 0);
-	sim_free(sim);
 }
 
 /* Counts the packets that ask for an acknowledgement. */
@@ -275,7 +271,7 @@ static void
 unasked(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(1024, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(1024, pair);
 	struct vro_engine *engine = &sim->sides[0].engine;
 	struct vro_requester *tx = &pair[0]->qp.tx;
 	guint asking = 0;
@@ -315,7 +311,6 @@ unasked(void)
 	sim_run(sim, SECOND / 2000);
 	g_assert_cmpuint(asking, ==, 5);
 	g_assert_cmpuint(tx->una, ==, tx->end);
-	sim_free(sim);
 }
 
 /* A Write of all memory, which never fits the budget as a whole with the others. */
@@ -336,7 +331,7 @@ static void
 budget(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(4096, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(4096, pair);
 	struct vro_engine *engine = &sim->sides[0].engine;
 	struct vro_requester *tx = &pair[0]->qp.tx;
 
@@ -360,7 +355,6 @@ budget(void)
 	g_assert_cmpuint(engine->counts[VRO_REPEATED], ==, 0);
 	sim_poll(pair[0]);
 	g_assert_nonnull(strstr(pair[0]->sent->str, "99 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
-	sim_free(sim);
 }
 
 /* --- errors ------------------------------------------------------------------------------- */
@@ -409,7 +403,7 @@ refused(void)
 	for (guint i = 0; i < G_N_ELEMENTS(bads); i++) {
 		const struct bad *bad = &bads[i];
 		struct sim_qp *pair[2];
-		struct sim *sim = pair_new(256, pair);
+		struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 		struct ri_sge sge = sim_sge(pair[0], 1024, bad->length);
 		struct ri_wr wr = sim_request(pair[0], 1, bad->opcode, &sge, 0);
 		struct ri_wr behind = sim_request(pair[0], 2, RI_OP_SEND, &sge, 0);
@@ -441,7 +435,6 @@ refused(void)
 		g_assert_cmpuint(sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
 		g_assert_true(vth_logged(sim->vth, "the peer, refuses a request of this end"));
 		g_assert_true(vth_logged(sim->vth, bad->why));
-		sim_free(sim);
 	}
 }
 
@@ -454,7 +447,7 @@ local_errors(void)
 
 	for (guint i = 0; i < G_N_ELEMENTS(opcodes); i++) {
 		struct sim_qp *pair[2];
-		struct sim *sim = pair_new(256, pair);
+		struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 		struct ri_sge good = sim_sge(pair[0], 0, 600), sge = sim_sge(pair[0], 1024, 8);
 		struct ri_wr first = sim_request(pair[0], 1, RI_OP_RDMA_WRITE, &good, 0);
 		struct ri_wr wr = sim_request(pair[0], 2, opcodes[i], &sge, 0);
@@ -472,7 +465,6 @@ local_errors(void)
 		g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
 		g_assert_true(vth_logged(sim->vth, "a request of this end fails, "));
 		g_assert_true(vth_logged(sim->vth, ": its segment 0: 8 octets at "));
-		sim_free(sim);
 	}
 }
 
@@ -488,7 +480,7 @@ static void
 silence(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 600);
 	struct ri_wr wr = sim_request(pair[0], 1, RI_OP_RDMA_WRITE, &sge, 0);
 	int deaf = 1;
@@ -505,7 +497,6 @@ silence(void)
 	g_assert_true(vth_logged(sim->vth,
 				 "acknowledged nothing since it was sent 8 times, 67108 us apart"));
 	g_assert_cmpint(pair[1]->qp.state, ==, VRO_RTS);
-	sim_free(sim);
 }
 
 /* No receive: the peer waits as long as the code says, and then sends again; or gives up. */
@@ -513,7 +504,7 @@ static void
 not_ready(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 600);
 	struct ri_wr wr = sim_request(pair[0], 1, RI_OP_SEND, &sge, 0);
 	struct ri_wr with = sim_request(pair[0], 2, RI_OP_RDMA_WRITE, &sge, 0);
@@ -554,7 +545,6 @@ not_ready(void)
 			 2 + sim->sides[0].engine.counts[VRO_REPEATED]);
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_REPEATED], >=, 2);
 	g_assert_true(vth_logged(sim->vth, "had no receive for it at 3 tries (rnr_retry 2)"));
-	sim_free(sim);
 }
 
 /* --- keys --------------------------------------------------------------------------------- */
@@ -564,7 +554,7 @@ static void
 windows(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct sim_side *side = pair[1]->side;
 	struct vsw_mem_entry *mw = NULL;
 	uint32_t stag;
@@ -596,7 +586,6 @@ windows(void)
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 6 inv\n");
 	g_assert_cmpmem(pair[0]->side->memory, 512, side->memory + 4096, 512);
 	vsw_mw_free(mw);
-	sim_free(sim);
 }
 
 /* A bind that reaches beyond its region fails here, and the log says so. */
@@ -604,7 +593,7 @@ static void
 bind_refused(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct sim_side *side = pair[1]->side;
 	struct vsw_mem_entry *mw = NULL;
 	struct ri_wr bind = {.wr_id = 1, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
@@ -622,7 +611,6 @@ bind_refused(void)
 	sent_is(pair[1], "1 RI_OP_BIND_MW RI_WC_MW_BIND\n");
 	g_assert_true(vth_logged(sim->vth, "outside of the bounds"));
 	vsw_mw_free(mw);
-	sim_free(sim);
 }
 
 /* A Send that comes before the program has heard of the connection is to come again, and takes no receive; then it takes it. */
@@ -630,7 +618,7 @@ static void
 untold(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 512);
 	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
 
@@ -644,7 +632,6 @@ untold(void)
 	sim_run(sim, SECOND);
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 4\n");
 	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
-	sim_free(sim);
 }
 
 /* A key that the peer may not invalidate: the Send fails, and so does its receive. */
@@ -652,7 +639,7 @@ static void
 not_invalidated(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge sge = sim_sge(pair[0], 0, 512);
 	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
 
@@ -663,7 +650,6 @@ not_invalidated(void)
 	sim_run(sim, SECOND);
 	sent_is(pair[0], "3 RI_OP_SEND RI_WC_REMOTE_ACCESS\n");
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_LOCAL_INVALIDATE\n");
-	sim_free(sim);
 }
 
 static guint early_sends;
@@ -685,7 +671,7 @@ fences(void)
 {
 	for (int fenced = 0; fenced < 2; fenced++) {
 		struct sim_qp *pair[2];
-		struct sim *sim = pair_new(256, pair);
+		struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 		struct ri_sge into = sim_sge(pair[0], 1024, 3000),
 			      from = sim_sge(pair[0], 1024, 200);
 		struct ri_wr read = sim_request(pair[0], 1, RI_OP_RDMA_READ, &into, 8192);
@@ -703,7 +689,6 @@ fences(void)
 		if (fenced)
 			g_assert_cmpmem(pair[1]->side->memory + 8192, 200,
 					pair[1]->side->memory + 32768, 200);
-		sim_free(sim);
 	}
 }
 
@@ -733,7 +718,7 @@ static void
 strangers(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct sim_qp *q = pair[1];
 	uint64_t *faults = sim->sides[1].engine.faults;
 	static const uint8_t answers[] = {ROCE_ACK, ROCE_READ_ONLY, ROCE_ATOMIC_ACK};
@@ -776,7 +761,6 @@ strangers(void)
 	g_assert_cmpuint(sim->sent, ==, before + 1);
 	received_is(q, "");
 	g_assert_cmpint(q->qp.state, ==, VRO_RTS);
-	sim_free(sim);
 }
 
 /* A peer that asks for more Reads than this side remembers, while none is answered yet. */
@@ -784,7 +768,7 @@ static void
 too_many(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct sim_qp *q = pair[1];
 	struct roce_packet p = {.opcode = ROCE_READ_REQUEST,
 				.qpn = q->qp.qpn,
@@ -809,7 +793,6 @@ too_many(void)
 	g_assert_cmpint(q->qp.state, ==, VRO_ERROR);
 	g_assert_cmpuint(sim->sent, ==, 5); /* the four answers, and then the NAK */
 	q->side->in_flight = 5;
-	sim_free(sim);
 }
 
 static bool
@@ -825,7 +808,7 @@ static void
 lost_answer(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct ri_sge into = sim_sge(pair[0], 1024, 200);
 	struct ri_wr read = sim_request(pair[0], 1, RI_OP_RDMA_READ, &into, 8192);
 	struct ri_wr wr = sim_request(pair[0], 2, RI_OP_SEND, &into, 0);
@@ -842,7 +825,6 @@ lost_answer(void)
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 200 4\n");
 	g_assert_cmpint(left, <, 1);
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_PROBES], ==, 0);
-	sim_free(sim);
 }
 
 /* A notification of congestion halves the window, once for what is under way; acknowledgements widen it again. */
@@ -850,7 +832,7 @@ static void
 congestion(void)
 {
 	struct sim_qp *pair[2];
-	struct sim *sim = pair_new(256, pair);
+	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
 	struct sim_qp *q = pair[1];
 	struct roce_packet p = {
 		.opcode = ROCE_CNP_OPCODE, .becn = true, .qpn = q->qp.qpn, .payload_length = 16};
@@ -872,7 +854,6 @@ congestion(void)
 	g_assert_cmpuint(q->qp.tx.window, >, window);
 	g_assert_cmpuint(q->qp.tx.window, ==, VRO_WINDOW_MAX);
 	g_assert_cmpuint(sim->sides[1].engine.counts[VRO_CONGESTED], ==, 5);
-	sim_free(sim);
 }
 
 /* --- datagrams ---------------------------------------------------------------------------- */
@@ -881,7 +862,7 @@ static void
 datagrams(void)
 {
 	for (int v6 = 0; v6 < 2; v6++) {
-		struct sim *sim = sim_new(3, v6 != 0);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(3, v6 != 0);
 		struct sim_qp *pair[2];
 		struct ri_sge sge;
 		struct ri_wr wr = {.wr_id = 1, .opcode = RI_OP_SEND_UD, .num_sge = 1};
@@ -923,7 +904,6 @@ datagrams(void)
 		sim_post(pair[0], &wr);
 		sent_is(pair[0], "1 RI_OP_SEND_UD RI_WC_LOCAL_LENGTH\n");
 		g_assert_cmpuint(pair[0]->failures, ==, 1);
-		sim_free(sim);
 	}
 }
 

@@ -68,7 +68,7 @@ static void
 spent(gconstpointer data)
 {
 	struct spending s = {.spent = data};
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_side *side = &sim->sides[0];
 	struct sim_qp *pair[2];
 	struct vsw_mem_entry *mr, *mw;
@@ -117,7 +117,6 @@ spent(gconstpointer data)
 	g_assert_cmpuint(s.acks, >, s.spent->lost);
 	vsw_mw_free(mw);
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	sim_free(sim);
 }
 
 /* --- a peer that asks for much at once -------------------------------------------------------- */
@@ -189,7 +188,7 @@ turns(gconstpointer data)
 {
 	bool again = data != NULL;
 	struct asking asking = {.psn = 7};
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2], *other[2];
 	struct vro_engine *engine = &sim->sides[1].engine;
 
@@ -221,7 +220,6 @@ turns(gconstpointer data)
 	g_assert_cmpuint(engine->counts[VRO_DUPLICATES], ==, again ? READS : 0);
 	sim_poll(other[0]);
 	g_assert_cmpstr(other[0]->sent->str, ==, "1 RI_OP_SEND RI_WC_SUCCESS\n");
-	sim_free(sim);
 }
 
 /* A queue pair that has more to send is closed: nothing runs it any more. */
@@ -229,7 +227,7 @@ static void
 turn_closed(void)
 {
 	struct asking asking = {.psn = 7};
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
@@ -243,14 +241,13 @@ turn_closed(void)
 	g_assert_null(sim->sides[1].engine.later);
 	sim_run(sim, SECOND);
 	g_assert_cmpuint(asking.sent, ==, VRO_TURN);
-	sim_free(sim);
 }
 
 /* The number 0 is in the middle of an answer that is being sent: what was sent of it can be asked for again, what was not cannot. */
 static void
 wrap(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 	const struct vro_responding *rx;
 	const uint32_t first = 0xfffffe, before = 200;
@@ -266,27 +263,25 @@ wrap(void)
 	g_assert_cmpuint(rx->again, ==, 0);
 	read_forge(pair, roce_add(first, 3), 3 * MTU, MTU);
 	g_assert_cmpuint(rx->again, ==, 1);
-	sim_free(sim);
 }
 
 /* A Read of more than 2^31 octets is no request, whatever memory there is. */
 static void
 too_long(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
 	read_forge(pair, 7, 0, VRO_MAX_MESSAGE + 1);
 	g_assert_cmphex(pair[1]->qp.rx.nak, ==, ROCE_NAK_INVALID);
-	sim_free(sim);
 }
 
 /* A peer that was promised three Reads may have four, as it has places for a power of two; and no fifth. */
 static void
 promised(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, MTU, 7, 9, pair);
@@ -296,7 +291,6 @@ promised(void)
 		read_forge(pair, 7 + i, 0, MTU);
 	}
 	g_assert_cmphex(pair[1]->qp.rx.nak, ==, ROCE_NAK_INVALID);
-	sim_free(sim);
 }
 
 /* --- ends that are full, and times ------------------------------------------------------------ */
@@ -305,7 +299,7 @@ promised(void)
 static void
 held(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_side *side = &sim->sides[1];
 	struct sim_qp *pair[2];
 
@@ -332,7 +326,6 @@ held(void)
 	sim_run(sim, SHORT);
 	sim_poll(pair[0]);
 	g_assert_cmpstr(pair[0]->sent->str, ==, "1 RI_OP_SEND RI_WC_SUCCESS\n");
-	sim_free(sim);
 }
 
 static bool
@@ -351,7 +344,7 @@ lose_some(struct sim *sim, int from, const struct roce_packet *p)
 static void
 soon(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 	guint left;
 
@@ -370,14 +363,13 @@ soon(void)
 		g_assert_cmpuint(pair[0]->sent->len, ==,
 				 (round + 1) * strlen("1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
 	}
-	sim_free(sim);
 }
 
 /* The result of an atomic cannot be placed: the peer's word does not change. */
 static void
 sink(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_side *side = &sim->sides[0];
 	struct sim_qp *pair[2];
 	struct vsw_mem_entry *mr;
@@ -400,7 +392,6 @@ sink(void)
 	g_assert_cmpstr(pair[0]->sent->str, ==, "1 RI_OP_FETCH_ADD RI_WC_LOCAL_PROTECTION\n");
 	g_assert_cmpmem(before, sizeof(before), sim->sides[1].memory + 4096, sizeof(before));
 	g_assert_cmpint(vsw_mr_dereg(mr), ==, RI_SUCCESS);
-	sim_free(sim);
 }
 
 /* --- a connection that lasts ------------------------------------------------------------------ */
@@ -435,7 +426,7 @@ numbers_pass(struct sim_qp *pair[2])
 static void
 window(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 	uint32_t before;
 
@@ -446,7 +437,6 @@ window(void)
 		g_assert_cmpuint(pair[0]->qp.tx.window, ==, before / 2);
 		numbers_pass(pair);
 	}
-	sim_free(sim);
 }
 
 int

@@ -138,7 +138,7 @@ test_patience(void)
 		g_assert_true(g_str_has_suffix(pair[0]->sent->str, end));
 		g_assert_cmpuint(pair[0]->failures, ==, 1);
 		g_assert_true(vth_logged(sim->vth, trouble->why));
-		sim_free(sim);
+		sim_free(&sim);
 	}
 }
 
@@ -155,7 +155,7 @@ is_listed(const struct vro_qp *list, const struct vro_qp *qp)
 static void
 test_leaves_full(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct vro_engine *engine = &sim->sides[0].engine;
 	struct sim_qp *pairs[2][2];
 
@@ -179,7 +179,6 @@ test_leaves_full(void)
 	sim_poll(pairs[1][0]);
 	g_assert_cmpstr(pairs[1][0]->sent->str, ==, "1 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n");
 	g_assert_cmpuint(pairs[0][0]->sent->len, ==, 0);
-	sim_free(sim);
 }
 
 /* --- second lives ----------------------------------------------------------------------------- */
@@ -421,7 +420,7 @@ static void
 test_told(void)
 {
 	struct story story = {.lines = g_string_new(NULL)};
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 	const uint64_t *sender, *receiver;
 
@@ -450,7 +449,6 @@ test_told(void)
 	g_assert_cmpuint(sender[VRO_TIMEOUTS], ==, 0);
 	g_assert_nonnull(strstr(pair[0]->sent->str, "9 RI_OP_SEND RI_WC_SUCCESS\n"));
 	g_string_free(story.lines, TRUE);
-	sim_free(sim);
 }
 
 /* Names the first line that differs. */
@@ -479,7 +477,7 @@ test_second(void)
 	for (unsigned how = 0; how <= G_N_ELEMENTS(ends); how++) {
 		g_autoptr(GString) lines = g_string_new(NULL);
 		struct story story = {.lines = lines};
-		struct sim *sim = sim_new(1, false);
+		struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 		struct sim_qp *pair[2];
 
 		sim->filter = note;
@@ -497,7 +495,6 @@ test_second(void)
 			g_string_assign(first, lines->str);
 		g_test_message("after end %u", how);
 		same_lines(lines->str, first->str);
-		sim_free(sim);
 	}
 	g_assert_nonnull(strstr(first->str, "5 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
 }

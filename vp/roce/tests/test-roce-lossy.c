@@ -171,7 +171,7 @@ struct setting {
 static char *
 play(const struct setting *s, guint *packets, uint64_t counts[VRO_COUNTS])
 {
-	struct sim *sim = sim_new(s->seed, s->v6);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(s->seed, s->v6);
 	struct sim_qp *pair[2];
 	char *state;
 
@@ -189,7 +189,6 @@ play(const struct setting *s, guint *packets, uint64_t counts[VRO_COUNTS])
 	for (int i = 0; i < VRO_COUNTS && counts != NULL; i++)
 		counts[i] = sim->sides[0].engine.counts[i] + sim->sides[1].engine.counts[i];
 	keys_free();
-	sim_free(sim);
 	return state;
 }
 
@@ -412,7 +411,7 @@ datagrams(void)
 {
 	for (gint k = -1; k < 6; k++)
 		for (gint l = -1; l < MAX(k, 0); l++) {
-			struct sim *sim = sim_new(1, false);
+			struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 			struct sim_qp *pair[2];
 			guint lost = (k >= 0) + (l >= 0);
 
@@ -434,7 +433,6 @@ datagrams(void)
 					 6 - lost);
 			g_assert_cmpuint(count_of(state, "RI_OP_SEND_UD RI_WC_SUCCESS"), ==, 6);
 			g_assert_null(strstr(state, "FLUSHED"));
-			sim_free(sim);
 		}
 }
 

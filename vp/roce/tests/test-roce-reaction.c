@@ -95,7 +95,7 @@ dropped(const struct sim_qp *q)
 static void
 silent(void)
 {
-	struct vectors *all = vectors_load("roce-negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce-negative.json");
 	guint played = 0;
 
 	for (guint i = 0; i < vectors_count(all); i++) {
@@ -116,11 +116,10 @@ silent(void)
 		g_assert_cmpint(q->qp.state, ==, VRO_RTS);
 		g_assert_cmphex(q->qp.rx.psn, ==, PSN);
 		g_assert_true((dropped(q) == 1) == g_str_has_prefix(v->expect, "drop"));
-		sim_free(sim);
+		sim_free(&sim);
 		played++;
 	}
 	g_assert_cmpuint(played, ==, 22);
-	vectors_free(all);
 }
 
 /* Does the text name this NAK? "(0x61)", or in words. */
@@ -137,7 +136,7 @@ names_nak(const char *expect, uint8_t syndrome)
 static void
 fatal(void)
 {
-	struct vectors *all = vectors_load("roce-negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce-negative.json");
 	guint played = 0;
 
 	for (guint i = 0; i < vectors_count(all); i++) {
@@ -169,18 +168,17 @@ fatal(void)
 				: g_str_equal(v->name, "inv-unknown")
 					? "1 RI_OP_RECV RI_WC_LOCAL_INVALIDATE\n"
 					: "1 RI_OP_RECV RI_WC_FLUSHED\n");
-		sim_free(sim);
+		sim_free(&sim);
 		played++;
 	}
 	g_assert_cmpuint(played, ==, 18);
-	vectors_free(all);
 }
 
 /* In order, but for the duplicates, which must not disturb. */
 static void
 sequence(void)
 {
-	struct vectors *all = vectors_load("roce-negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce-negative.json");
 	struct answers answers;
 	struct sim_qp *q;
 	struct sim *sim = receiver_new(&q, &answers, ROCE_RC);
@@ -207,7 +205,7 @@ sequence(void)
 	g_assert_cmphex(answers.last.syndrome, ==, 0x1f);
 	g_assert_cmphex(answers.last.psn, ==, PSN - 1);
 	g_assert_cmphex(q->qp.rx.psn, ==, PSN);
-	sim_free(sim);
+	sim_free(&sim);
 	/* A message within another one; the receive has room for the first packet. */
 	sim = receiver_new(&q, &answers, ROCE_RC);
 	sim_poll(q);
@@ -223,29 +221,26 @@ sequence(void)
 	g_assert_cmphex(answers.last.syndrome, ==, ROCE_NAK_INVALID);
 	g_assert_cmphex(answers.last.psn, ==, PSN + 1);
 	g_assert_cmpint(q->qp.state, ==, VRO_ERROR);
-	sim_free(sim);
-	vectors_free(all);
+	sim_free(&sim);
 }
 
 static void
 datagrams(void)
 {
 	static const char *const names[] = {"qkey-wrong", "ud-too-long", "ud-first"};
-	struct vectors *all = vectors_load("roce-negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce-negative.json");
 
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
 		struct answers answers;
 		struct sim_qp *q;
-		struct sim *sim = receiver_new(&q, &answers, ROCE_UD);
+		struct sim *sim RI_AT_END(sim_free) = receiver_new(&q, &answers, ROCE_UD);
 
 		play(q, vectors_find(all, "ud", names[i]));
 		sim_poll(q);
 		g_assert_cmpstr(q->received->str, ==, "");
 		g_assert_cmpint(q->qp.state, ==, VRO_RTS);
 		g_assert_cmpuint(dropped(q) + q->side->engine.counts[VRO_DROPPED], ==, 1);
-		sim_free(sim);
 	}
-	vectors_free(all);
 }
 
 int

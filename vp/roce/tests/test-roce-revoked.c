@@ -77,7 +77,7 @@ source(gconstpointer data)
 {
 	struct telling telling = {.story = data};
 	const struct story *story = data;
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
@@ -105,7 +105,6 @@ source(gconstpointer data)
 	g_assert_cmpstr(pair[0]->sent->str, ==, story->sent);
 	g_assert_cmpuint(sim->sides[0].engine.counts[VRO_PROBES], >, 0);
 	g_assert_cmpuint(pair[0]->failures, ==, g_str_has_suffix(story->sent, "SUCCESS\n") ? 0 : 1);
-	sim_free(sim);
 }
 
 /*
@@ -115,7 +114,7 @@ source(gconstpointer data)
 static void
 invalidator(void)
 {
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
@@ -141,7 +140,6 @@ invalidator(void)
 	g_assert_cmpstr(pair[0]->sent->str, ==, "");
 	g_assert_cmpstr(pair[1]->sent->str, ==, "2 RI_OP_SEND RI_WC_SUCCESS\n");
 	g_assert_nonnull(strstr(pair[0]->received->str, "8 RI_OP_RECV RI_WC_SUCCESS 0"));
-	sim_free(sim);
 }
 
 /* The Read Request, to be played again. */
@@ -181,7 +179,7 @@ static void
 question(void)
 {
 	struct question asked = {.answers = 0};
-	struct sim *sim = sim_new(1, false);
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
 	struct sim_qp *pair[2];
 
 	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
@@ -209,7 +207,6 @@ question(void)
 	sim_poll(pair[0]);
 	g_assert_cmpstr(pair[0]->sent->str, ==,
 			"1 RI_OP_RDMA_READ RI_WC_SUCCESS\n2 RI_OP_SEND RI_WC_SUCCESS\n");
-	sim_free(sim);
 }
 
 int

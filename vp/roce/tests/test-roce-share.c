@@ -107,8 +107,8 @@ any_port(void)
 	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
 	struct ri_service any[] = {{.kind = RI_SERVICE_PORT}, {.kind = RI_SERVICE_IB}};
 	struct ri_service named = {.kind = RI_SERVICE_PORT, .port = 7174};
-	struct vth *vth = vth_new(false);
-	struct node *node = node_of(vth);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_close) = node_of(vth);
 	struct ri_listen *listen = NULL;
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(any); i++) {
@@ -127,8 +127,6 @@ any_port(void)
 	any[0].port = 0;
 	g_assert_cmpint(cm->listen(node->context, 1, 0, &any[0], 8, &listen), ==, RI_ERR_IN_USE);
 	daemon_.refusals = 0;
-	node_close(node);
-	vth_free(vth);
 }
 
 /* The adapter has two addresses. */
@@ -147,7 +145,7 @@ static void
 whole_services(void)
 {
 	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct node *node = node_of(vth);
 	struct ri_listen *listen = NULL;
 
@@ -164,9 +162,8 @@ whole_services(void)
 	cm->listen_destroy(listen);
 	g_assert_cmpuint(daemon_.services, ==, 0);
 	g_assert_cmpuint(daemon_.shares, ==, 2);
-	node_close(node);
+	node_close(&node);
 	g_assert_cmpuint(daemon_.shares, ==, 0);
-	vth_free(vth);
 }
 
 /*
@@ -183,8 +180,8 @@ port_of_two(void)
 	struct ri_service same = {.kind = RI_SERVICE_IB,
 				  .id = GUINT64_TO_BE(vrc_service_id(&port, false))};
 	struct ri_listen *listens[2], *other = NULL;
-	struct vth *vth = vth_new(false);
-	struct node *node = node_of(vth);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *node RI_AT_END(node_close) = node_of(vth);
 
 	for (unsigned first = 0; first < 2; first++) {
 		for (unsigned i = 0; i < 2; i++)
@@ -201,8 +198,6 @@ port_of_two(void)
 		g_assert_cmpint((int)daemon_.services, ==, -2);
 		daemon_.services = 0;
 	}
-	node_close(node);
-	vth_free(vth);
 }
 
 static unsigned sockets(void);
@@ -215,7 +210,7 @@ half_claims(void)
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7176};
 	struct ri_addr second = roce_address(1);
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT)};
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct node *node = node_of(vth);
 	struct vro_station *station = two_addresses(node);
 	struct ri_addr addrs[VRO_ADDRS_MAX];
@@ -240,10 +235,9 @@ half_claims(void)
 	g_assert_cmpuint(daemon_.questions, ==, 3 + 2);
 	g_assert_cmpuint(daemon_.shares, ==, 2);
 	cm->listen_destroy(listen);
-	node_close(node);
+	node_close(&node);
 	g_assert_cmpuint(daemon_.shares, ==, 0);
 	g_assert_cmpuint(sockets(), ==, before);
-	vth_free(vth);
 }
 
 /* What the daemon gives cannot be used: the address is given back, time after time, and can be had later. */
@@ -252,7 +246,7 @@ useless(void)
 {
 	const struct ri_cm_ops *cm = vro_provider_entry()->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7175};
-	struct vth *vth = vth_new(false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
 	struct node *node = node_of(vth);
 	struct ri_listen *listen = NULL;
 
@@ -266,9 +260,8 @@ useless(void)
 	g_assert_cmpint(cm->listen(node->context, 1, 0, &service, 8, &listen), ==, RI_SUCCESS);
 	g_assert_cmpuint(daemon_.shares, ==, 1);
 	cm->listen_destroy(listen);
-	node_close(node);
+	node_close(&node);
 	g_assert_cmpuint(daemon_.shares, ==, 0);
-	vth_free(vth);
 }
 
 static void *
@@ -316,7 +309,7 @@ silent_daemon(void)
 	g_assert_cmpint(sem_wait(&daemon_.asked), ==, 0);
 	begin = g_get_monotonic_time();
 	other = node_of(vths[1]);
-	node_close(other);
+	node_close(&other);
 	pid = fork();
 	if (pid == 0)
 		_exit(sockets() == before ? 0 : 1);
@@ -333,9 +326,9 @@ silent_daemon(void)
 	g_assert_cmpint(status, ==, 0);
 	daemon_.silent = false;
 	vro_provider_entry()->cm->listen_destroy(listen);
-	node_close(asking);
-	vth_free(vths[0]);
-	vth_free(vths[1]);
+	node_close(&asking);
+	vth_free(&vths[0]);
+	vth_free(&vths[1]);
 }
 
 int

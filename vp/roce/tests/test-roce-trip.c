@@ -69,7 +69,7 @@ test_far(void)
 			g_assert_cmpuint(s.counts[VRO_PROBES], ==, probes);
 			g_assert_cmpuint(s.counts[VRO_REPEATED], ==, repeated);
 			g_assert_cmpuint(s.counts[VRO_TIMEOUTS], ==, 0);
-			sim_free(s.sim);
+			sim_free(&s.sim);
 		}
 }
 
@@ -94,7 +94,7 @@ test_whole(void)
 	request_run(&s, RI_OP_RDMA_READ, 3 * MTU, true);
 	g_assert_cmpuint(s.pair[0]->qp.tx.trip.mean, >=, 30 * MS);
 	g_assert_cmpuint(s.pair[0]->qp.tx.trip.mean, <, 31 * MS);
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* Requests that ask for nothing are asked for by a probe, which is no repetition: the second one is not due later. */
@@ -114,7 +114,7 @@ test_silent(void)
 		g_assert_false(s.pair[0]->qp.tx.trip.doubtful);
 	}
 	g_assert_cmpuint(s.pair[0]->qp.tx.probe, <, 200 * MS);
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* The path gets short again: a loss is found soon, but not before the setting says. */
@@ -131,7 +131,7 @@ test_near(void)
 	for (guint i = 0; i < 100; i++)
 		request_run(&s, RI_OP_RDMA_WRITE, 64, true);
 	g_assert_cmpuint(s.pair[0]->qp.tx.probe, ==, PROBE);
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* A message that is lost whenever it is sent for the first time does not make the path seem long. */
@@ -157,7 +157,7 @@ test_losses(void)
 	s.sim->filter = NULL;
 	request_run(&s, RI_OP_RDMA_WRITE, 64, true);
 	g_assert_cmpuint(s.pair[0]->qp.tx.probe, ==, PROBE);
-	sim_free(s.sim);
+	sim_free(&s.sim);
 }
 
 /* Nothing is lost, so the window doubles with each window that is acknowledged; a timeout begins anew, up to half of what it was. */
@@ -187,7 +187,7 @@ test_window(void)
 		g_assert_cmpuint(tx->window, >=, VRO_WINDOW_MAX / 2);
 		request_run(&s, opcode, 32 * MTU, true);
 		g_assert_cmpuint(tx->window, <=, VRO_WINDOW_MAX / 2 + 2);
-		sim_free(s.sim);
+		sim_free(&s.sim);
 	}
 }
 

@@ -83,7 +83,7 @@ wire_close(struct wire *w)
 	for (int i = 0; i < 2; i++)
 		if (w->udp[i].batch != NULL)
 			vro_udp_close(&w->udp[i]);
-	sim_free(w->sim);
+	sim_free(&w->sim);
 }
 
 /* Let packets come until nothing comes any more; over IPv6 one socket serves both sides, by the number of the queue pair. */
@@ -146,12 +146,11 @@ talk(struct wire *w)
 static void
 ipv4(void)
 {
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 
 	wire_open(&w, false);
 	sim_pair(w.sim, ROCE_RC, MTU, 0xfffffa, 3, w.pair);
 	talk(&w);
-	wire_close(&w);
 }
 
 /* The queue pair of that number, of both sides. */
@@ -169,13 +168,12 @@ find_both(struct vro_engine *engine, uint32_t qpn)
 static void
 ipv6(void)
 {
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 
 	wire_open(&w, true);
 	w.sim->sides[0].engine.find = find_both;
 	sim_pair(w.sim, ROCE_RC, MTU, 0xfffffa, 3, w.pair);
 	talk(&w);
-	wire_close(&w);
 }
 
 /* One socket for an address; and an address of others is none. */
@@ -183,7 +181,7 @@ static void
 addresses(void)
 {
 	struct vro_udp udp;
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 	enum vro_ident ident;
 	const uint8_t far[4] = {192, 0, 2, 1};
 	uint8_t gid[16];
@@ -192,7 +190,6 @@ addresses(void)
 	g_assert_cmpint(vro_udp_open(&udp, w.udp[0].gid, 0, -1, &ident), ==, RI_ERR_IN_USE);
 	roce_gid_of_v4(gid, far);
 	g_assert_cmpint(vro_udp_open(&udp, gid, 0, -1, &ident), ==, RI_ERR_NO_ROUTE);
-	wire_close(&w);
 }
 
 /* The peer's socket is closed: the kernel says so, and in 100 ms the request fails, long before its tries are over. */
@@ -200,7 +197,7 @@ static void
 dead(const void *noise)
 {
 	const int marks = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_SOFTWARE;
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 	struct ri_sge sge;
 	struct ri_wr wr;
 
@@ -226,7 +223,6 @@ dead(const void *noise)
 	sim_poll(w.pair[0]);
 	g_assert_cmpstr(w.pair[0]->sent->str, ==, "1 RI_OP_RDMA_WRITE RI_WC_TRANSPORT\n");
 	g_assert_cmpuint(w.sim->sides[0].engine.counts[VRO_TIMEOUTS], ==, 0);
-	wire_close(&w);
 }
 
 /*
@@ -236,7 +232,7 @@ dead(const void *noise)
 static void
 told_elsewhere(void)
 {
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 	struct roce_flow flow = {.destination_port = ROCE_UDP_PORT, .hop_limit = 64};
 	const uint8_t octets[64] = {0};
 
@@ -254,7 +250,6 @@ told_elsewhere(void)
 	g_assert_cmpint(poll(&ready, 1, 0), ==, 0);
 	/* The second one was sent nevertheless: it is for no queue pair. */
 	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
-	wire_close(&w);
 }
 
 static void
@@ -275,7 +270,7 @@ packet_to(struct wire *w, const uint8_t gid[16])
 static void
 told_instead(void)
 {
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 
 	wire_open(&w, false);
 	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
@@ -287,7 +282,6 @@ told_instead(void)
 	exchange(&w);
 	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, 1);
 	g_assert_cmpuint(w.udp[0].refused, ==, 0);
-	wire_close(&w);
 }
 
 #ifndef RI_CALLS_PLAIN
@@ -330,7 +324,7 @@ full(gconstpointer data)
 {
 	int error = GPOINTER_TO_INT(data);
 	bool lost = error == ENOBUFS;
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 
 	wire_open(&w, false);
 	memcpy(&refused, w.udp[1].gid + 12, 4);
@@ -355,7 +349,6 @@ full(gconstpointer data)
 	packet_to(&w, w.udp[1].gid);
 	g_assert_false(vro_udp_flush(w.udp[0].out));
 	refusal = 0;
-	wire_close(&w);
 }
 #endif
 
@@ -378,7 +371,7 @@ unsendable(void)
 		int error;
 		bool told;
 	} rows[] = {{EMSGSIZE, true}, {ENETUNREACH, true}, {EPERM, true}, {EHOSTUNREACH, false}};
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 
 	wire_open(&w, false);
 	w.udp[0].denied = on_denied;
@@ -395,7 +388,6 @@ unsendable(void)
 	}
 	exchange(&w);
 	g_assert_cmpuint(w.sim->sides[0].engine.faults[ROCE_QPN_FAULT], ==, G_N_ELEMENTS(rows));
-	wire_close(&w);
 }
 #endif
 
@@ -403,8 +395,11 @@ unsendable(void)
 static void
 room_to_send(void)
 {
-	struct wire w;
-	int ask = 1 << 30, most = 0, has = 0, plain = socket(AF_INET, SOCK_DGRAM, 0);
+	struct wire w RI_AT_END(wire_close);
+	int ask = 1 << 30;
+	int most = 0;
+	int has = 0;
+	int plain RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_DGRAM, 0);
 	socklen_t size = sizeof(int);
 
 	wire_open(&w, false);
@@ -412,15 +407,13 @@ room_to_send(void)
 	g_assert_cmpint(getsockopt(plain, SOL_SOCKET, SO_SNDBUF, &most, &size), ==, 0);
 	g_assert_cmpint(getsockopt(w.udp[0].fd, SOL_SOCKET, SO_SNDBUF, &has, &size), ==, 0);
 	g_assert_cmpint(has, ==, MIN(most, 8 << 20));
-	close(plain);
-	wire_close(&w);
 }
 
 /* A datagram of a socket that fragments, with an identification that counts: the CRC tells it, and the packet is accepted. */
 static void
 other_senders(void)
 {
-	struct wire w;
+	struct wire w RI_AT_END(wire_close);
 	struct roce_packet p = {
 		.opcode = ROCE_SEND_ONLY, .pkey = ROCE_PKEY, .psn = 1, .ack_request = true};
 	struct sockaddr_in from = {.sin_family = AF_INET},
@@ -429,7 +422,7 @@ other_senders(void)
 		.destination_port = ROCE_UDP_PORT, .ident = 0x1234, .fragments = true};
 	uint8_t octets[64];
 	socklen_t size = sizeof(from);
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd RI_AT_END(ri_at_end_close) = socket(AF_INET, SOCK_DGRAM, 0);
 
 	wire_open(&w, false);
 	sim_pair(w.sim, ROCE_RC, MTU, 1, 3, w.pair);
@@ -459,8 +452,6 @@ other_senders(void)
 		g_assert_cmpstr(w.pair[1]->received->str, ==,
 				damaged ? "" : "5 RI_OP_RECV RI_WC_SUCCESS 0 4\n");
 	}
-	close(fd);
-	wire_close(&w);
 }
 
 int

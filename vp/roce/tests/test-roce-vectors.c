@@ -5,6 +5,7 @@
  * The RoCEv2 vectors: each packet is read, compared field by field, written again octet by octet, and cut at every length
  * against a page that cannot be read. Negative ones are refused for the right reason. CRC values, masks and identifications.
  */
+#include "ri_at_end.h"
 #include "vectors.h"
 
 #ifdef __x86_64__
@@ -105,7 +106,7 @@ written_again(const struct vector *v, const struct frame *f)
 static void
 positive(void)
 {
-	struct vectors *all = vectors_load("roce.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce.json");
 	guint grhs = 0;
 
 	for (guint i = 0; i < vectors_count(all); i++) {
@@ -133,14 +134,13 @@ positive(void)
 	}
 	g_assert_cmpuint(vectors_count(all), ==, 190);
 	g_assert_cmpuint(grhs, >=, 4);
-	vectors_free(all);
 }
 
 /* Whole packets only: a frame that ends early, and a datagram that does, whatever the IP header says. */
 static void
 truncated(void)
 {
-	struct vectors *all = vectors_load("roce.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce.json");
 
 	for (guint i = 0; i < vectors_count(all); i++) {
 		const struct vector *v = vectors_at(all, i);
@@ -162,7 +162,6 @@ truncated(void)
 			guarded_free(&g);
 		}
 	}
-	vectors_free(all);
 }
 
 static const struct {
@@ -190,7 +189,7 @@ static const struct {
 static void
 negative(void)
 {
-	struct vectors *all = vectors_load("roce-negative.json");
+	struct vectors *all RI_AT_END(vectors_free) = vectors_load("roce-negative.json");
 	guint faults = 0;
 
 	for (guint i = 0; i < vectors_count(all); i++) {
@@ -207,7 +206,6 @@ negative(void)
 				expected);
 	}
 	g_assert_cmpuint(faults, ==, G_N_ELEMENTS(refused));
-	vectors_free(all);
 }
 
 static JsonObject *
@@ -375,7 +373,7 @@ identification(void)
 	g_assert_true(roce_icrc_check(&f.flow, true, f.octets, f.len));
 	g_assert_cmphex(f.flow.ident, ==, 48879);
 	g_assert_true(f.flow.fragments);
-	vectors_free(all);
+	vectors_free(&all);
 	g_object_unref(parser);
 }
 

@@ -92,8 +92,8 @@ pair_more(struct pair *p, const struct pair *first)
 static void
 pair_less(struct pair *p)
 {
-	end_free(p->a);
-	end_free(p->b);
+	end_free(&p->a);
+	end_free(&p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
 }
@@ -115,12 +115,12 @@ static void
 pair_close(struct pair *p)
 {
 	node_silent(p->node);
-	end_free(p->a);
-	end_free(p->b);
+	end_free(&p->a);
+	end_free(&p->b);
 	chunk_free(&p->ma);
 	chunk_free(&p->mb);
-	node_close(p->node);
-	vth_free(p->vth);
+	node_close(&p->node);
+	vth_free(&p->vth);
 }
 
 /* Poll until a completion comes; in virtual time 1 ms passes with each look. */
@@ -147,7 +147,7 @@ wait_one(struct pair *p, struct ri_ucq *cq, uint64_t id, enum ri_wc_status statu
 static void
 data(gconstpointer threaded)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	struct ri_sge from, to;
 
 	pair_open(&p, RI_QP_RC, threaded != NULL);
@@ -174,14 +174,13 @@ data(gconstpointer threaded)
 	wait_one(&p, p.a->uscq, 32, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at + 8, 8, "\0\0\0\0\0\0\0\0", 8);
 	g_assert_true(end_attr(p.a).quiescent);
-	pair_close(&p);
 }
 
 /* A wrong key ends both sides, with one event each; both can be used again. */
 static void
 ends(void)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
 
 	pair_open(&p, RI_QP_RC, false);
@@ -216,17 +215,16 @@ ends(void)
 	g_assert_cmpint(end_send(p.a, 13, &p.ma, 0, 64), ==, RI_SUCCESS);
 	wait_one(&p, p.a->uscq, 13, RI_WC_TRANSPORT);
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
-	pair_close(&p);
 }
 
 /* Receives of an SRQ; the sender waits for one. */
 static void
 shared(void)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, RI_QP_RC, false);
-	end_free(p.b);
+	end_free(&p.b);
 	node_share(p.node, 8);
 	p.b = end_new(p.node, NULL);
 	p.to_b = peer_of(p.b, 7, 0xfffff0);
@@ -237,10 +235,9 @@ shared(void)
 	wait_one(&p, p.b->urcq, 77, RI_WC_SUCCESS);
 	wait_one(&p, p.a->uscq, 1, RI_WC_SUCCESS);
 	g_assert_cmpmem(p.ma.at, 3000, p.mb.at, 3000);
-	end_free(p.b);
+	end_free(&p.b);
 	node_unshare(p.node);
 	p.b = end_new(p.node, NULL);
-	pair_close(&p);
 }
 
 static void
@@ -251,7 +248,7 @@ datagrams(void)
 	const struct ri_ah_init far = {.dest = {.family = RI_ADDR_IPV6, .octets = {0x20, 1}}};
 	const struct ri_ah_ops *ops = vro_provider_entry()->ah;
 	struct ri_ah *ah = NULL;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	struct ri_wr wr = {
 		.wr_id = 5, .opcode = RI_OP_SEND_UD, .flags = RI_WR_SIGNALED, .num_sge = 1};
 	struct ri_qp_counters counters = {.size = sizeof(counters)};
@@ -289,18 +286,16 @@ datagrams(void)
 	node_async(p.node, RI_EVENT_QP_CATASTROPHIC, p.b);
 	g_assert_cmpint(end_modify(p.b, RI_QPS_IDLE), ==, RI_SUCCESS);
 	g_assert_cmpint(end_state(p.b), ==, RI_QPS_RTS);
-	pair_close(&p);
 }
 
 static guint
 descriptors_open(void)
 {
-	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	g_autoptr(GDir) dir = g_dir_open("/proc/self/fd", 0, NULL);
 	guint count = 0;
 
 	while (g_dir_read_name(dir) != NULL)
 		count++;
-	g_dir_close(dir);
 	return count;
 }
 
@@ -388,7 +383,7 @@ groups(void)
 	nothing_comes(&p, p.b->urcq);
 	g_assert_cmpint(ops->mcast_detach(p.b->qp, &other), ==, RI_SUCCESS);
 	/* The last member goes, and with it the socket. */
-	end_free(third);
+	end_free(&third);
 	g_assert_cmpuint(descriptors_open(), ==, open);
 	g_assert_cmpint(vro_provider_entry()->ah->destroy(ah), ==, RI_SUCCESS);
 	pair_close(&p);
@@ -400,8 +395,9 @@ adapters(void)
 {
 	struct ri_device_desc descs[4];
 	uint32_t count = 4;
-	struct vth *vth = vth_new(false);
-	struct node *one = node_of(vth, false), *two = node_of(vth, false);
+	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
+	struct node *one RI_AT_END(node_close) = node_of(vth, false);
+	struct node *two RI_AT_END(node_close) = node_of(vth, false);
 	struct ri_open none = {.name = "roce:nothing", .host = vth_host(vth)};
 	struct ri_rnic *rnic;
 	bool found = false;
@@ -413,9 +409,6 @@ adapters(void)
 	for (uint32_t i = 0; i < MIN(count, 4); i++)
 		found = found || g_str_equal(descs[i].name, "roce:lo");
 	g_assert_true(found);
-	node_close(one);
-	node_close(two);
-	vth_free(vth);
 }
 
 /* One of several pairs of a station, each run by a thread of its own that polls. */
@@ -542,7 +535,7 @@ steady(gconstpointer mtu)
 static void
 forks(void)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	int fd, status;
 	pid_t child;
 
@@ -564,14 +557,13 @@ forks(void)
 	g_assert_cmpint(end_send(p.a, 2, &p.ma, 0, 64), ==, RI_SUCCESS);
 	wait_one(&p, p.b->urcq, 2, RI_WC_SUCCESS);
 	wait_one(&p, p.a->uscq, 2, RI_WC_SUCCESS);
-	pair_close(&p);
 }
 
 /* A queue pair is destroyed while others are kicked and have not run: their doorbells are heard then, and later. */
 static void
 kicked(void)
 {
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, RI_QP_RC, false);
 	pair_up(&p);
@@ -589,23 +581,23 @@ kicked(void)
 		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.a->qp)->kicked));
 		g_assert_false(atomic_load(&((struct vro_verbs_qp *)p.b->qp)->kicked));
 		g_assert_false(atomic_load(&((struct vro_verbs_qp *)gone->qp)->kicked));
-		end_free(gone);
+		end_free(&gone);
 		g_assert_cmpint(end_recv(p.b, i, &p.mb, 0, 100), ==, RI_SUCCESS);
 		g_assert_cmpint(end_send(p.a, i, &p.ma, 0, 100), ==, RI_SUCCESS);
 		wait_one(&p, p.b->urcq, i, RI_WC_SUCCESS);
 		wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
 	}
-	pair_close(&p);
 }
 
 /* Two queue pairs have found the shared queue empty; the one that asks first gets what is posted, whichever of them the adapter notified first. */
 static void
 shared_by_two(void)
 {
-	struct pair p, q;
+	struct pair p RI_AT_END(pair_close);
+	struct pair q;
 
 	pair_open(&p, RI_QP_RC, false);
-	end_free(p.b);
+	end_free(&p.b);
 	q = p;
 	q.a = end_new(p.node, NULL);
 	node_share(p.node, 8);
@@ -625,12 +617,11 @@ shared_by_two(void)
 	wait_one(&p, q.b->urcq, 77, RI_WC_SUCCESS);
 	wait_one(&p, q.a->uscq, 2, RI_WC_SUCCESS);
 	node_forget(p.node);
-	end_free(q.a);
-	end_free(q.b);
-	end_free(p.b);
+	end_free(&q.a);
+	end_free(&q.b);
+	end_free(&p.b);
 	node_unshare(p.node);
 	p.b = end_new(p.node, NULL);
-	pair_close(&p);
 }
 
 /* Does this process get the socket of the address? */
@@ -679,21 +670,21 @@ claims(void)
 	g_assert_true(vth_logged(vths[1], owner));
 	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
 			RI_ERR_IN_USE);
-	end_free(end);
+	end_free(&end);
 	g_assert_cmpint(provider->qp->create(looker->pd, &init, cq, cq, NULL, &qp, &map), ==,
 			RI_ERR_RESOURCES); /* the adapter keeps the address */
-	node_close(holder);
+	node_close(&holder);
 	g_assert_true(is_free());
 	g_assert_cmpint(provider->cm->listen(looker->context, 1, 0, &service, 8, &listen), ==,
 			RI_SUCCESS);
 	g_assert_false(is_free());
 	end = end_new(looker, NULL);
-	end_free(end);
+	end_free(&end);
 	provider->cm->listen_destroy(listen);
 	g_assert_cmpint(provider->cq->destroy(cq), ==, RI_SUCCESS);
-	node_close(looker);
-	vth_free(vths[0]);
-	vth_free(vths[1]);
+	node_close(&looker);
+	vth_free(&vths[0]);
+	vth_free(&vths[1]);
 }
 
 /* A handle is of one protection domain: a datagram of another one does not leave by it, and its queue pair ends. */
@@ -702,7 +693,7 @@ domains(void)
 {
 	const struct ri_ah_init init = {.dest = roce_address(0)};
 	const struct ri_provider *vro = vro_provider_entry();
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 	struct ri_pd *other;
 	struct ri_ah *ahs[2];
 	struct ri_sge sge;
@@ -725,7 +716,6 @@ domains(void)
 	}
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
 	g_assert_cmpint(vro->pd->destroy(other), ==, RI_SUCCESS);
-	pair_close(&p);
 }
 
 /* One attribute of a connection after the other is what it cannot be: it is refused, and the queue pair is as before. */
@@ -733,7 +723,7 @@ static void
 attributes(void)
 {
 	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
-	struct pair p;
+	struct pair p RI_AT_END(pair_close);
 
 	pair_open(&p, RI_QP_RC, false);
 	for (int alter = 9; alter >= 0; alter--) {
@@ -766,7 +756,6 @@ attributes(void)
 		g_assert_true((peer->send(p.a->qp, &to) == RI_SUCCESS) == (alter == 0));
 	}
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
-	pair_close(&p);
 }
 
 int

@@ -351,8 +351,10 @@ qp_free(struct sim_qp *q)
 }
 
 void
-sim_free(struct sim *sim)
+sim_free(struct sim **freed)
 {
+	struct sim *sim = *freed;
+
 	for (int i = 0; i < 2; i++) {
 		struct sim_side *side = &sim->sides[i];
 
@@ -367,7 +369,7 @@ sim_free(struct sim *sim)
 	for (guint i = 0; i < sim->packets->len; i++)
 		g_free(sim->packets->pdata[i]);
 	g_ptr_array_unref(sim->packets);
-	vth_free(sim->vth);
+	vth_free(&sim->vth);
 	g_free(sim);
 }
 

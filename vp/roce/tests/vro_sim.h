@@ -82,7 +82,7 @@ struct sim {
 };
 
 struct sim *sim_new(uint32_t seed, bool v6);
-void sim_free(struct sim *sim);
+void sim_free(struct sim **sim);
 /* Let time pass until nothing happens any more, or for this many ns. */
 void sim_run(struct sim *sim, uint64_t ns);
 

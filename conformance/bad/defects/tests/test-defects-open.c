@@ -17,7 +17,7 @@ static char **adapters;
 static void
 test_table(void)
 {
-	GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 	const struct defect *defect;
 	unsigned count = 0;
 
@@ -34,7 +34,6 @@ test_table(void)
 	}
 	g_assert_cmpuint(count, >, 100);
 	g_assert_null(defect_find("none-of-them", 12));
-	g_hash_table_unref(seen);
 }
 
 /* Profiles that the registry must refuse. */
@@ -64,7 +63,7 @@ test_open(const void *data)
 	unsigned opened = 0, unfit = 0;
 
 	for (size_t i = 0; (defect = defect_get(i)) != NULL; i++) {
-		char *name = g_strdup_printf("defect:%s:%s", defect->id, adapter);
+		g_autofree char *name = g_strdup_printf("defect:%s:%s", defect->id, adapter);
 		it_status_t status = open_and_close(name);
 
 		if (status != IT_SUCCESS)
@@ -75,7 +74,6 @@ test_open(const void *data)
 			g_assert_cmpint(status, ==, IT_SUCCESS);
 		opened += status == IT_SUCCESS;
 		unfit += status != IT_SUCCESS;
-		g_free(name);
 	}
 	g_assert_cmpuint(opened, >, 100);
 	g_test_message("%u opened, %u not", opened, unfit);
@@ -102,10 +100,9 @@ main(int argc, char **argv)
 	g_test_add_func("/defects/table", test_table);
 	g_test_add_func("/defects/names", test_names);
 	for (char **a = adapters; *a != NULL; a++) {
-		char *path = g_strdup_printf("/defects/open/%s", *a);
+		g_autofree char *path = g_strdup_printf("/defects/open/%s", *a);
 
 		g_test_add_data_func(path, *a, test_open);
-		g_free(path);
 	}
 	return g_test_run();
 }

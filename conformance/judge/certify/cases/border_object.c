@@ -314,13 +314,12 @@ static GHashTable *
 threads_now(struct cert *cert)
 {
 	GHashTable *threads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	GDir *dir = g_dir_open(THREADS, 0, NULL);
+	g_autoptr(GDir) dir = g_dir_open(THREADS, 0, NULL);
 	const char *name;
 
 	CERT_TRUE(cert, dir != NULL);
 	while ((name = g_dir_read_name(dir)) != NULL)
 		g_hash_table_add(threads, g_strdup(name));
-	g_dir_close(dir);
 	return threads;
 }
 

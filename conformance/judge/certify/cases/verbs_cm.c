@@ -86,7 +86,7 @@ too_much_private_data(struct cert *cert)
 {
 	const struct ri_rnic_attr *attr = cert_attr(cert);
 	static const uint8_t data[UINT16_MAX];
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 
@@ -116,13 +116,12 @@ too_much_private_data(struct cert *cert)
 		  scene.cm->disconnect(scene.pair.a->qp, data,
 				       (uint16_t)(attr->disconnect_pdata + 1)));
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_RTS);
-	listen_end(&scene);
 }
 
 static void
 depths(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 
@@ -143,14 +142,13 @@ depths(struct cert *cert)
 	CERT_TRUE(cert, event.ird_ord_valid);
 	CERT_UINT(cert, event.ird, ==, params.ird);
 	CERT_UINT(cert, event.ord, ==, params.ord);
-	listen_end(&scene);
 }
 
 static void
 depths_at_the_limit(struct cert *cert)
 {
 	const struct ri_rnic_attr *attr = cert_attr(cert);
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_request *request;
 
@@ -177,7 +175,6 @@ depths_at_the_limit(struct cert *cert)
 	accept(&scene, request, &params);
 	cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
 	cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
-	listen_end(&scene);
 }
 
 /* --- refusals ------------------------------------------------------------------------------ */
@@ -186,7 +183,7 @@ static void
 rejected(struct cert *cert)
 {
 	uint16_t length = cert_attr(cert)->reject_pdata;
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 	uint8_t data[RI_PDATA_MAX];
@@ -207,14 +204,13 @@ rejected(struct cert *cert)
 	expect_pdata(cert, &event, length, 3);
 	CERT_UINT(cert, cert_end_attr(scene.pair.b).state, ==, RI_QPS_IDLE);
 	cert_wc_is(scene.pair.a, true, 7, RI_WC_FLUSHED);
-	listen_end(&scene);
 }
 
 /* Refused, but not by the consumer. */
 static void
 refused(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 
@@ -226,7 +222,6 @@ refused(struct cert *cert)
 		  scene.cm->reject(event.request, RI_CM_REASON_RESOURCES, NULL, 0));
 	event = failed(&scene, RI_CM_FAILED);
 	CERT_UINT(cert, event.reason, ==, RI_CM_REASON_RESOURCES);
-	listen_end(&scene);
 }
 
 static void
@@ -248,7 +243,7 @@ no_listener(struct cert *cert)
 static void
 not_reachable(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 
@@ -271,7 +266,6 @@ not_reachable(struct cert *cert)
 				event.reason == RI_CM_REASON_TIMEOUT ||
 				event.reason == RI_CM_REASON_REFUSED ||
 				event.reason == RI_CM_REASON_OTHER);
-	listen_end(&scene);
 }
 
 /* The request of an attempt with a deadline; NULL: the attempt has failed, and its request was not told before. */
@@ -293,7 +287,7 @@ static void
 too_late(struct cert *cert)
 {
 	const struct ri_host *host = cert_host_table(cert_host(cert));
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 	struct ri_request *request;
@@ -318,7 +312,6 @@ too_late(struct cert *cert)
 	CERT_VERB(cert, RI_ERR_INVALID_HANDLE,
 		  scene.cm->reject(request, RI_CM_REASON_CONSUMER, NULL, 0));
 	CERT_UINT(cert, cert_end_attr(scene.pair.b).state, ==, RI_QPS_IDLE);
-	listen_end(&scene);
 }
 
 /* The side that connects gives up in one of three ways. */
@@ -326,7 +319,7 @@ static void
 given_up(struct cert *cert)
 {
 	for (unsigned way = 0; way < 3; way++) {
-		struct scene scene;
+		struct scene scene RI_AT_END(listen_end);
 		struct ri_cm_params params;
 		struct ri_request *request;
 
@@ -350,7 +343,6 @@ given_up(struct cert *cert)
 		params = accept_params(&scene);
 		CERT_VERB(cert, RI_ERR_INVALID_HANDLE,
 			  scene.cm->accept(request, scene.pair.b->qp, &params));
-		listen_end(&scene);
 	}
 }
 
@@ -384,7 +376,7 @@ listened_twice(struct cert *cert)
 static void
 service_unknown(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_service none = {.kind = RI_SERVICE_NONE};
 	struct ri_listen *listen = NULL;
 	struct ri_cm_params params;
@@ -396,7 +388,6 @@ service_unknown(struct cert *cert)
 	params.service.kind = RI_SERVICE_NONE;
 	CERT_VERB(cert, RI_ERR_INVALID_ARG, scene.cm->connect(scene.pair.a->qp, &params));
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_IDLE);
-	listen_end(&scene);
 }
 
 /* A request that was raised outlives its listener. */
@@ -422,7 +413,7 @@ listener_gone(struct cert *cert)
 static void
 backlog(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct cert_end *ends[3];
 	struct ri_request *request;
@@ -448,7 +439,6 @@ backlog(struct cert *cert)
 	params = connect_params(&scene);
 	begin(&scene, &params);
 	request_of(&scene);
-	listen_end(&scene);
 }
 
 static const struct cert_case cases[] = {

@@ -10,7 +10,7 @@
 static void
 wrong_states(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_request *request;
 
@@ -34,7 +34,6 @@ wrong_states(struct cert *cert)
 	cert_wait_end(scene.pair.a);
 	cert_wait_end(scene.pair.b);
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, scene.cm->disconnect(scene.pair.a->qp, NULL, 0));
-	listen_end(&scene);
 }
 
 /* The orderly end is told once to each side, as such. */
@@ -80,7 +79,7 @@ both_disconnect(struct cert *cert)
 static void
 established_first(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event event;
 	gint64 until = 0;
@@ -103,7 +102,6 @@ established_first(struct cert *cert)
 	CERT_UINT(cert, cert_cm_count(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx), ==, 1);
 	cert_wc_is(scene.pair.b, true, 2, RI_WC_SUCCESS);
 	cert_wc_is(scene.pair.a, false, 1, RI_WC_SUCCESS);
-	listen_end(&scene);
 }
 
 static const struct cert_case cases[] = {

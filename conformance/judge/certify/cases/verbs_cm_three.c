@@ -41,7 +41,7 @@ confirmed(struct cert *cert)
 {
 	uint16_t length = cert_attr(cert)->confirm_pdata;
 	uint8_t data[RI_PDATA_MAX];
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 
 	scene_open(&scene, cert);
 	replied(&scene);
@@ -59,7 +59,6 @@ confirmed(struct cert *cert)
 	cert_note(cert, "a second confirmation");
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, scene.cm->confirm(scene.pair.a->qp, true, NULL, 0));
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_RTS);
-	listen_end(&scene);
 }
 
 /* The side that connects refuses: the other one gets REJECTED with the private data, this one no event. */
@@ -68,7 +67,7 @@ refused_by_connector(struct cert *cert)
 {
 	uint16_t length = cert_attr(cert)->reject_pdata;
 	uint8_t data[RI_PDATA_MAX];
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_event event;
 
 	scene_open(&scene, cert);
@@ -85,14 +84,13 @@ refused_by_connector(struct cert *cert)
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_ERROR);
 	CERT_UINT(cert, cert_end_attr(scene.pair.b).state, ==, RI_QPS_ERROR);
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, scene.cm->confirm(scene.pair.a->qp, true, NULL, 0));
-	listen_end(&scene);
 }
 
 /* Nothing is to be confirmed: in IDLE, before the reply, by the side that accepts, and in two messages. */
 static void
 nothing_to_confirm(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 	struct ri_cm_event request;
 
@@ -115,7 +113,6 @@ nothing_to_confirm(struct cert *cert)
 	cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
 	CERT_VERB(cert, RI_ERR_INVALID_STATE, scene.cm->confirm(scene.pair.a->qp, false, NULL, 0));
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_RTS);
-	listen_end(&scene);
 }
 
 /* More private data than claimed; the confirmation is still due. */
@@ -124,7 +121,7 @@ confirmed_with_too_much(struct cert *cert)
 {
 	static const uint8_t data[UINT16_MAX];
 	const struct ri_rnic_attr *attr = cert_attr(cert);
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 
 	scene_open(&scene, cert);
 	replied(&scene);
@@ -138,13 +135,12 @@ confirmed_with_too_much(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, scene.cm->confirm(scene.pair.a->qp, true, NULL, 0));
 	cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
 	cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
-	listen_end(&scene);
 }
 
 static void
 three_not_claimed(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(listen_end);
 	struct ri_cm_params params;
 
 	scene_open(&scene, cert);
@@ -155,7 +151,6 @@ three_not_claimed(struct cert *cert)
 	for (unsigned i = 0; i < 50; i++)
 		cert_progress(cert);
 	CERT_UINT(cert, cert_cm_count(scene.pair.far, RI_CM_REQUEST, scene.ctx), ==, 0);
-	listen_end(&scene);
 }
 
 /* --- services ------------------------------------------------------------------------------ */

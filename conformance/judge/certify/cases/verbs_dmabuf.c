@@ -309,18 +309,14 @@ struct scene {
 };
 
 static enum ri_status
-reg_try(void *arg)
+reg_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return reg(scene->node, &scene->init, &scene->from, &scene->region);
 }
 
 static void
-reg_undo(void *arg)
+reg_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_VERB(scene->node->cert, RI_SUCCESS, scene->node->p->mem->mr_dereg(scene->region.mr));
 }
 

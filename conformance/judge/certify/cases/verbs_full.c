@@ -159,7 +159,7 @@ undisturbed(struct crowd *crowd, unsigned member)
 static void
 exactly_full(struct cert *cert)
 {
-	struct crowd crowd;
+	struct crowd crowd RI_AT_END(crowd_close);
 
 	crowd_open(&crowd, cert, 5);
 	cert_note(cert, "%u entries", crowd.entries);
@@ -174,7 +174,6 @@ exactly_full(struct cert *cert)
 			undisturbed(&crowd, i);
 		take_all(&crowd);
 	}
-	crowd_close(&crowd);
 }
 
 /* Waits for the end of that member for an overflow; no other has ended. */
@@ -196,7 +195,7 @@ overflowed(struct crowd *crowd, unsigned member)
 static void
 one_too_many(struct cert *cert)
 {
-	struct crowd crowd;
+	struct crowd crowd RI_AT_END(crowd_close);
 	struct ri_sge source, sink;
 	struct ri_wc wc;
 
@@ -218,14 +217,13 @@ one_too_many(struct cert *cert)
 	CERT_UINT(cert, wc.wr_id, ==, 7);
 	CERT_UINT(cert, wc.status, ==, RI_WC_SUCCESS);
 	undisturbed(&crowd, 0);
-	crowd_close(&crowd);
 }
 
 /* The same on the side of requests. */
 static void
 one_request_too_many(struct cert *cert)
 {
-	struct crowd crowd;
+	struct crowd crowd RI_AT_END(crowd_close);
 	struct ri_qp_init init;
 	struct ri_sge source;
 	struct ri_sge sink;
@@ -236,7 +234,6 @@ one_request_too_many(struct cert *cert)
 	count = crowd.entries + 1;
 	if (count > crowd.far->attr.max_sq_wr) {
 		cert_skip(cert, "no send queue can fill a queue of %u completions", crowd.entries);
-		crowd_close(&crowd);
 		return;
 	}
 	source = cert_sge(crowd.from, 0, 16);
@@ -271,7 +268,6 @@ one_request_too_many(struct cert *cert)
 	CERT_VERB_VOID(cert, p->user->qp_close(end.uqp));
 	CERT_VERB(cert, RI_SUCCESS, p->qp->destroy(end.qp));
 	cert_ctx_gone(crowd.far, end.ctx);
-	crowd_close(&crowd);
 }
 
 /* --- work queues at the limits of the profile --------------------------------------------------- */

@@ -194,7 +194,7 @@ static void
 window_of_busy(struct cert *cert)
 {
 	struct ri_wr wr = {.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, RI_MW_NARROW);
 	mw_bind(&scene, 0, 64, MW_RIGHTS);
@@ -207,7 +207,6 @@ window_of_busy(struct cert *cert)
 	mw_bind(&scene, 64, 64, MW_RIGHTS);
 	if (scene.pair.a->init.ord > 0)
 		mw_write(&scene, 64, true);
-	mw_scene_end(&scene);
 }
 
 /* --- counts ---------------------------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* By how much more memory is in use than before, after @p looks at most: other threads free, too, and time-wait ends. */
+/* The memory in use beyond @p used. While that is @p most or more, look again, @p looks times at most: other threads free. */
 static uint64_t
 grown_since(struct leaks *leaks, uint64_t used, uint64_t most, unsigned looks)
 {
@@ -442,7 +442,7 @@ objects(struct cert *cert)
 
 /* --- attempts by address ------------------------------------------------------------------------------ */
 
-/* A queue pair of the near side with the queues of the end that is never connected. */
+/* Create a queue pair of the near side that shares the completion queues of leaks::end, which is never connected. */
 static struct ri_qp *
 plain_pair(struct leaks *leaks)
 {

@@ -73,7 +73,7 @@ say(struct mail *mail, uint32_t seed)
 	mail_send(mail, seed, 16);
 }
 
-/* Of two adapters, and the sender itself: each one copy. */
+/* A datagram to a group reaches each member once: members on two adapters, and the sender itself. */
 static void
 copies(struct cert *cert)
 {

@@ -211,7 +211,7 @@ is_half(unsigned count)
 	return count > KEYS / 8 && count < KEYS - KEYS / 8;
 }
 
-/* From the keys before, neither a step nor a bit of the next one follows. */
+/* Earlier keys predict neither the distance to the next key nor any of its bits. */
 static void
 keys_are_random(struct cert *cert)
 {

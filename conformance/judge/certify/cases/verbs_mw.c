@@ -21,7 +21,7 @@
 static void
 bound(struct cert *cert, enum ri_mw_type type)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_mr_attr attr;
 
 	mw_scene_open(&scene, cert, type);
@@ -37,7 +37,6 @@ bound(struct cert *cert, enum ri_mw_type type)
 	mw_write(&scene, 284, true);
 	cert_note(cert, "one byte behind the window");
 	mw_write(&scene, 285, false);
-	mw_scene_end(&scene);
 }
 
 BOTH(bound)
@@ -45,12 +44,11 @@ BOTH(bound)
 static void
 before_the_window(struct cert *cert, enum ri_mw_type type)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, type);
 	mw_bind(&scene, 100, 200, MW_RIGHTS);
 	mw_write(&scene, 99, false);
-	mw_scene_end(&scene);
 }
 
 BOTH(before_the_window)
@@ -59,12 +57,11 @@ BOTH(before_the_window)
 static void
 rights_of_the_window(struct cert *cert, enum ri_mw_type type)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, type);
 	mw_bind(&scene, 100, 200, RI_ACCESS_REMOTE_READ);
 	mw_write(&scene, 100, false);
-	mw_scene_end(&scene);
 }
 
 BOTH(rights_of_the_window)
@@ -72,11 +69,10 @@ BOTH(rights_of_the_window)
 static void
 not_bound(struct cert *cert, enum ri_mw_type type)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, type);
 	mw_write(&scene, 0, false);
-	mw_scene_end(&scene);
 }
 
 BOTH(not_bound)
@@ -149,7 +145,7 @@ BOTH(binds_that_fail)
 static void
 bind_across_domains(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_pd *other = NULL;
 	struct cert_region *region;
 	struct ri_wr wr;
@@ -161,13 +157,12 @@ bind_across_domains(struct cert *cert)
 	wr.u.bind.mr_stag = region->stag;
 	wr.u.bind.addr = (uintptr_t)region->at;
 	bind_fails(&scene, &wr, "a region of another protection domain");
-	mw_scene_end(&scene);
 }
 
 static void
 narrow_bound_twice(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr;
 
 	mw_scene_open(&scene, cert, RI_MW_NARROW);
@@ -176,13 +171,12 @@ narrow_bound_twice(struct cert *cert)
 	cert_post(scene.pair.b, &wr);
 	cert_wc_is(scene.pair.b, false, 50, RI_WC_MW_BIND);
 	cert_wait_end(scene.pair.b);
-	mw_scene_end(&scene);
 }
 
 static void
 wide_bound_twice(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	uint32_t old;
 
 	mw_scene_open(&scene, cert, RI_MW_WIDE);
@@ -193,7 +187,6 @@ wide_bound_twice(struct cert *cert)
 	cert_note(cert, "the key of the first bind");
 	scene.stag = old;
 	mw_write(&scene, 0, false);
-	mw_scene_end(&scene);
 }
 
 /*
@@ -202,7 +195,7 @@ wide_bound_twice(struct cert *cert)
 static void
 keys_returned(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr;
 	uint32_t first;
 
@@ -230,7 +223,6 @@ keys_returned(struct cert *cert)
 	mw_write(&scene, 64, true);
 	mw_bind(&scene, 0, 64, MW_RIGHTS);
 	mw_write(&scene, 0, true);
-	mw_scene_end(&scene);
 }
 
 /* --- invalidation -------------------------------------------------------------------------- */
@@ -238,7 +230,7 @@ keys_returned(struct cert *cert)
 static void
 invalidated_here(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr = {.wr_id = 51, .opcode = RI_OP_LOCAL_INV, .flags = RI_WR_SIGNALED};
 
 	mw_scene_open(&scene, cert, RI_MW_NARROW);
@@ -254,14 +246,13 @@ invalidated_here(struct cert *cert)
 	cert_note(cert, "the key of the first bind");
 	scene.stag = wr.inv_stag;
 	mw_write(&scene, 0, false);
-	mw_scene_end(&scene);
 }
 
 /* The peer's Send takes the window away, and the receive tells which one. */
 static void
 invalidated_by_peer(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr = {
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 	struct ri_wc wc;
@@ -280,14 +271,13 @@ invalidated_by_peer(struct cert *cert)
 	cert_wc_is(scene.pair.a, false, 1, RI_WC_SUCCESS);
 	CERT_TRUE(cert, !mw_attr(&scene).valid);
 	mw_write(&scene, 0, false);
-	mw_scene_end(&scene);
 }
 
 /* The peer names a key that is not one: nothing is invalidated. */
 static void
 wrong_key_of_peer(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr = {
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
 
@@ -302,7 +292,6 @@ wrong_key_of_peer(struct cert *cert)
 	cert_wait_end(scene.pair.a);
 	cert_wait_end(scene.pair.b);
 	CERT_UINT(cert, mw_attr(&scene).stag, ==, scene.stag);
-	mw_scene_end(&scene);
 }
 
 /* --- reach --------------------------------------------------------------------------------- */
@@ -311,7 +300,7 @@ wrong_key_of_peer(struct cert *cert)
 static void
 reach(struct cert *cert, enum ri_mw_type type)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, type);
 	mw_bind(&scene, 0, 64, MW_RIGHTS);
@@ -319,7 +308,6 @@ reach(struct cert *cert, enum ri_mw_type type)
 	scene.pair.b = cert_end_new(scene.pair.far, NULL);
 	cert_connect(scene.pair.a, scene.pair.b);
 	mw_write(&scene, 0, type == RI_MW_WIDE);
-	mw_scene_end(&scene);
 }
 
 BOTH(reach)
@@ -375,7 +363,7 @@ BOTH(type_refused)
 static void
 wide_unbound(struct cert *cert)
 {
-	struct mw_scene scene;
+	struct mw_scene scene RI_AT_END(mw_scene_end);
 
 	mw_scene_open(&scene, cert, RI_MW_WIDE);
 	mw_bind(&scene, 0, 64, MW_RIGHTS);
@@ -384,7 +372,6 @@ wide_unbound(struct cert *cert)
 	CERT_TRUE(cert, !mw_attr(&scene).valid);
 	scene.stag = old;
 	mw_write(&scene, 0, false);
-	mw_scene_end(&scene);
 }
 
 static const struct cert_case cases[] = {

@@ -48,7 +48,7 @@ window_invalidate(struct pair *pair, uint32_t stag)
 	cert_wc_is(pair->a, false, 51, RI_WC_SUCCESS);
 }
 
-/* With the same key octet offered each time: the provider does not just take it. */
+/* A provider that owns the keys does not simply take the key octet of each bind, which is always the same. */
 static void
 key_of_provider(struct cert *cert)
 {

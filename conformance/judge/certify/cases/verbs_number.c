@@ -155,7 +155,7 @@ static void
 rejected(struct cert *cert)
 {
 	struct ri_cm_event request;
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert);
 	request = begin(&scene);
@@ -165,7 +165,6 @@ rejected(struct cert *cert)
 	cert_cm(scene.pair.near, RI_CM_REJECTED, scene.near.ctx);
 	CERT_UINT(cert, state_of(&scene.near), ==, RI_QPS_ERROR);
 	CERT_UINT(cert, cert_end_attr(scene.pair.a).state, ==, RI_QPS_IDLE);
-	scene_close(&scene);
 }
 
 static void

@@ -9,6 +9,7 @@
  */
 
 #include "cert_node.h"
+#include "ri_at_end.h"
 
 #define VERBS_MEMORY 4096u /* bytes of each side */
 

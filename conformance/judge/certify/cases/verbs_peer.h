@@ -74,7 +74,7 @@ peer_ended(struct cert_end *end)
 			  0);
 }
 
-/* For an unreliable connection; nothing is read through it. */
+/* Attributes of a queue pair for an unreliable connection, which has no Reads. */
 static inline struct ri_qp_init
 uc_init(const struct cert_node *node)
 {

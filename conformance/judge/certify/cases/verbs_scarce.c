@@ -101,51 +101,39 @@ static const struct ri_upcalls deaf = {
 	.size = sizeof(deaf), .cq_event = deaf_cq, .async_event = deaf_async, .cm_event = deaf_cm};
 
 static enum ri_status
-device_try(void *arg)
+device_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->device->open(&scene->open, &scene->rnic);
 }
 
 static void
-device_undo(void *arg)
+device_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->device->close(scene->rnic));
 }
 
 static enum ri_status
-context_try(void *arg)
+context_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->device->context_create(scene->node->rnic, &scene->owner, &scene->context,
 						&scene->map);
 }
 
 static void
-context_undo(void *arg)
+context_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->device->context_destroy(scene->context));
 }
 
 static enum ri_status
-urnic_try(void *arg)
+urnic_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->rnic_open(scene->open.host, &scene->node_map, &scene->urnic);
 }
 
 static void
-urnic_undo(void *arg)
+urnic_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->user->rnic_close(scene->urnic));
 }
 
@@ -178,52 +166,40 @@ adapters(struct cert *cert)
 /* --- domains and completion queues ------------------------------------------------------------ */
 
 static enum ri_status
-pd_try(void *arg)
+pd_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->pd->create(scene->node->context, &scene->pd);
 }
 
 static void
-pd_undo(void *arg)
+pd_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->pd->destroy(scene->pd));
 }
 
 static enum ri_status
-cq_try(void *arg)
+cq_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->entries = 100;
 	return scene->p->cq->create(scene->node->context, scene->ctx, &scene->entries, &scene->cq,
 				    &scene->map);
 }
 
 static void
-cq_undo(void *arg)
+cq_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->cq->destroy(scene->cq));
 }
 
 static enum ri_status
-ucq_try(void *arg)
+ucq_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->cq_open(scene->node->urnic, &scene->map, &scene->ucq);
 }
 
 static void
-ucq_undo(void *arg)
+ucq_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->user->cq_close(scene->ucq));
 }
 
@@ -247,52 +223,40 @@ completion_queues(struct cert *cert)
 
 /* Sizes in turn, so that each call has work to do. */
 static enum ri_status
-resize_try(void *arg)
+resize_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->entries = scene->turn % 2 == 0 ? 300 : 100;
 	return scene->p->cq->resize(scene->end->rcq, &scene->entries, &scene->map);
 }
 
 static void
-resize_undo(void *arg)
+resize_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->user->cq_remap(scene->end->urcq, &scene->map));
 	scene->turn++;
 }
 
 static void
-resize_check(void *arg)
+resize_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, scene->p->fast->cq_depth(scene->end->urcq), ==, 8);
 }
 
 static void
-remap_prepare(void *arg)
+remap_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, resize_try(scene));
 }
 
 static enum ri_status
-remap_try(void *arg)
+remap_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->cq_remap(scene->end->urcq, &scene->map);
 }
 
 static void
-remap_undo(void *arg)
+remap_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	resize_check(scene);
 	scene->turn++;
 }
@@ -328,9 +292,8 @@ resized_queue(struct cert *cert)
 /* --- queue pairs ------------------------------------------------------------------------------ */
 
 static enum ri_status
-qp_try(void *arg)
+qp_try(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_qp_init init = scene->init;
 
 	return scene->p->qp->create(scene->node->pd, &init, scene->end->scq, scene->end->rcq,
@@ -338,27 +301,21 @@ qp_try(void *arg)
 }
 
 static void
-qp_undo(void *arg)
+qp_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->qp->destroy(scene->qp));
 }
 
 static enum ri_status
-uqp_try(void *arg)
+uqp_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->qp_open(scene->node->urnic, &scene->map, scene->end->uscq,
 				       scene->end->urcq, scene->usrq, &scene->uqp);
 }
 
 static void
-uqp_undo(void *arg)
+uqp_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->user->qp_close(scene->uqp));
 }
 
@@ -405,29 +362,24 @@ datagram_pairs(struct cert *cert)
 
 /* Reads and requests outstanding: more, and less again. */
 static enum ri_status
-depths_try(void *arg)
+depths_try(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_qp_attr attr = {.ird = scene->attr.ird + (scene->turn % 2 == 0 ? 1 : 0)};
 
 	return scene->p->qp->modify(scene->end->qp, &attr, RI_QP_ATTR_IRD);
 }
 
 static void
-depths_undo(void *arg)
+depths_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->end).ird, ==,
 		  scene->attr.ird + (scene->turn % 2 == 0 ? 1 : 0));
 	scene->turn++;
 }
 
 static void
-depths_check(void *arg)
+depths_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->end).ird, ==,
 		  scene->attr.ird + (scene->turn % 2 == 0 ? 0 : 1));
 }
@@ -449,10 +401,8 @@ deeper_pairs(struct cert *cert)
 }
 
 static enum ri_status
-slots_try(void *arg)
+slots_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->attr = (struct ri_qp_attr){
 		.max_sq_wr = 300, .max_rq_wr = 300, .max_send_sge = 1, .max_recv_sge = 1};
 	return scene->p->qp->resize(scene->end->qp, &scene->attr, &scene->map);
@@ -460,9 +410,8 @@ slots_try(void *arg)
 
 /* A small queue pair with receives for each call, so that each has work to do. */
 static void
-slots_prepare(void *arg)
+slots_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_sge sge = cert_sge(scene->region, 0, 64);
 
 	scene->end = cert_end_new(scene->node, NULL);
@@ -480,44 +429,29 @@ slots_end(struct scene *scene)
 }
 
 static void
-slots_undo(void *arg)
+slots_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->user->qp_remap(scene->end->uqp, &scene->attr, &scene->map));
 	CERT_UINT(scene->cert, cert_end_attr(scene->end).max_rq_wr, >=, 300);
 	slots_end(scene);
 }
 
 static void
-slots_remap_prepare(void *arg)
+slots_remap_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	slots_prepare(scene);
 	VERB(scene, slots_try(scene));
 }
 
 static enum ri_status
-slots_remap_try(void *arg)
+slots_remap_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->qp_remap(scene->end->uqp, &scene->attr, &scene->map);
 }
 
 static void
-slots_remap_undo(void *arg)
+slots_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
-	slots_end(scene);
-}
-
-static void
-slots_check(void *arg)
-{
-	struct scene *scene = arg;
 	struct ri_qp_attr attr = cert_end_attr(scene->end);
 
 	CERT_UINT(scene->cert, attr.max_sq_wr, ==, scene->end->init.max_sq_wr);
@@ -530,7 +464,7 @@ resized_pairs(struct cert *cert)
 	static const struct scarce slots = {"ri_qp_ops::resize", slots_prepare, slots_try,
 					    slots_undo, slots_check};
 	static const struct scarce remap = {"ri_user_ops::qp_remap", slots_remap_prepare,
-					    slots_remap_try, slots_remap_undo, NULL};
+					    slots_remap_try, slots_end, NULL};
 	struct scene *scene = scene_open(cert);
 
 	if (scene == NULL)

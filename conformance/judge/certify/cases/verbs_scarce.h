@@ -17,26 +17,30 @@
 #define SCARCE_MOST  400u /* allocations of one verb */
 #define SCARCE_TIMES 4u   /* how often each one fails */
 
+/* What a case creates; each file of cases defines its own. */
+struct scene;
+
 /* What is swept. */
 struct scarce {
 	const char *name;
-	void (*prepare)(void *arg);           /* before each call that may succeed; or NULL */
-	enum ri_status (*attempt)(void *arg); /* the verb, and nothing that allocates */
-	void (*undo)(void *arg);              /* after a success */
-	void (*check)(void *arg);             /* after a failure: all is as it was; or NULL */
+	void (*prepare)(struct scene *scene); /* before each call that may succeed; or NULL */
+	enum ri_status (*attempt)(struct scene *scene); /* the verb, and nothing that allocates */
+	void (*undo)(struct scene *scene);              /* after a success */
+	void (*check)(struct scene *scene); /* after a failure: all is as it was; or NULL */
 };
 
 static inline void
-scarce_undo(const struct scarce *what, void *arg)
+scarce_undo(const struct scarce *what, struct scene *scene)
 {
-	what->undo(arg);
+	what->undo(scene);
 	if (what->prepare != NULL)
-		what->prepare(arg);
+		what->prepare(scene);
 }
 
 /* One call in want of memory. False: it needs fewer allocations than n. */
 static inline bool
-scarce_once(struct cert *cert, const struct scarce *what, void *arg, unsigned n, bool for_good)
+scarce_once(struct cert *cert, const struct scarce *what, struct scene *scene, unsigned n,
+	    bool for_good)
 {
 	struct cert_host *host = cert_host(cert);
 	unsigned attached = cert_host_attached(host), watched = cert_host_watched(host);
@@ -49,13 +53,13 @@ scarce_once(struct cert *cert, const struct scarce *what, void *arg, unsigned n,
 		cert_verb_begin(cert);
 		kept = cert_host_blocks();
 		cert_host_starve(n, for_good);
-		status = what->attempt(arg);
+		status = what->attempt(scene);
 		refused = cert_host_feed();
 		kept = cert_host_blocks() - kept;
 		cert_verb_end(cert, CERT_WHERE, what->name);
 		if (refused == 0 || status == RI_SUCCESS) {
 			cert_expect_status(cert, CERT_WHERE, what->name, status, RI_SUCCESS);
-			scarce_undo(what, arg);
+			scarce_undo(what, scene);
 			if (refused == 0)
 				return false;
 			continue;
@@ -68,22 +72,22 @@ scarce_once(struct cert *cert, const struct scarce *what, void *arg, unsigned n,
 		if (i > 0)
 			CERT_UINT(cert, MAX(kept, 0), ==, 0);
 		if (what->check != NULL)
-			what->check(arg);
+			what->check(scene);
 	}
 	return true;
 }
 
 /* With memory it succeeds. */
 static inline void
-scarce_enough(struct cert *cert, const struct scarce *what, void *arg)
+scarce_enough(struct cert *cert, const struct scarce *what, struct scene *scene)
 {
 	enum ri_status status;
 
 	cert_verb_begin(cert);
-	status = what->attempt(arg);
+	status = what->attempt(scene);
 	cert_verb_end(cert, CERT_WHERE, what->name);
 	cert_expect_status(cert, CERT_WHERE, what->name, status, RI_SUCCESS);
-	scarce_undo(what, arg);
+	scarce_undo(what, scene);
 }
 
 /* False: the case is skipped. */
@@ -98,17 +102,17 @@ scarce_can(struct cert *cert)
 
 /* Each allocation of the verb fails once, and then that one and all later ones. */
 static inline void
-scarce_sweep(struct cert *cert, const struct scarce *what, void *arg)
+scarce_sweep(struct cert *cert, const struct scarce *what, struct scene *scene)
 {
 	cert_note(cert, "%s", what->name);
 	if (what->prepare != NULL)
-		what->prepare(arg);
-	scarce_enough(cert, what, arg);
+		what->prepare(scene);
+	scarce_enough(cert, what, scene);
 	for (unsigned good = 0; good < 2; good++) {
 		unsigned n = 1;
 
-		while (scarce_once(cert, what, arg, n, good == 1)) {
-			scarce_enough(cert, what, arg);
+		while (scarce_once(cert, what, scene, n, good == 1)) {
+			scarce_enough(cert, what, scene);
 			CERT_UINT(cert, ++n, <=, SCARCE_MOST);
 		}
 		cert_note(cert, "%u allocations", n - 1);

@@ -41,9 +41,8 @@ scene_open(struct scene *scene, struct cert *cert)
 /* --- adapters and spigots ------------------------------------------------------------------ */
 
 static enum ri_status
-probe_try(void *arg)
+probe_try(struct scene *scene)
 {
-	struct scene *scene = arg;
 	uint32_t count = 1;
 
 	return scene->p->device->probe(scene->host, &scene->desc, &count);
@@ -51,10 +50,8 @@ probe_try(void *arg)
 
 /* What is listed has no object. */
 static void
-probe_undo(void *arg)
+probe_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_TRUE(scene->cert, scene->desc.name[0] != '\0');
 	scene->desc = (struct ri_device_desc){0};
 }
@@ -73,19 +70,16 @@ list_of_adapters(struct cert *cert)
 }
 
 static enum ri_status
-port_try(void *arg)
+port_try(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_port_attr attr = {.size = sizeof(attr)};
 
 	return scene->p->device->query_port(scene->node->rnic, 0, &attr);
 }
 
 static void
-port_undo(void *arg)
+port_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	(void)cert_address(scene->node);
 }
 
@@ -105,38 +99,30 @@ spigots(struct cert *cert)
 /* --- by address ---------------------------------------------------------------------------- */
 
 static enum ri_status
-listen_try(void *arg)
+listen_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->service = cert_service(scene->far);
 	return scene->p->cm->listen(scene->far->context, scene->ctx, 0, &scene->service, 4,
 				    &scene->listen);
 }
 
 static void
-listen_undo(void *arg)
+listen_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->cm->listen_destroy(scene->listen));
 }
 
 static void
-ends_prepare(void *arg)
+ends_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->a = cert_end_new(scene->node, NULL);
 	scene->b = cert_end_new(scene->far, NULL);
 	scene->params = cert_params(scene->a, scene->far, &scene->service);
 }
 
 static void
-ends_undo(void *arg)
+ends_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	cert_end_free(scene->a);
 	cert_end_free(scene->b);
 	cert_events_forget(scene->node);
@@ -144,10 +130,8 @@ ends_undo(void *arg)
 }
 
 static enum ri_status
-connect_try(void *arg)
+connect_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->cm->connect(scene->a->qp, &scene->params);
 }
 
@@ -156,9 +140,8 @@ connect_try(void *arg)
  * that reason.
  */
 static void
-connect_undo(void *arg)
+connect_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
 	gint64 until = 0;
 
 	while (cert_cm_count(scene->far, RI_CM_REQUEST, scene->ctx) == 0 &&
@@ -178,19 +161,15 @@ connect_undo(void *arg)
 }
 
 static void
-connect_check(void *arg)
+connect_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_IDLE);
 	CERT_UINT(scene->cert, cert_cm_count(scene->far, RI_CM_REQUEST, scene->ctx), ==, 0);
 }
 
 static void
-accept_prepare(void *arg)
+accept_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	ends_prepare(scene);
 	VERB(scene, connect_try(scene));
 	scene->request = cert_cm(scene->far, RI_CM_REQUEST, scene->ctx).request;
@@ -198,28 +177,22 @@ accept_prepare(void *arg)
 }
 
 static enum ri_status
-accept_try(void *arg)
+accept_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->cm->accept(scene->request, scene->b->qp, &scene->params);
 }
 
 static void
-accept_undo(void *arg)
+accept_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	(void)cert_cm(scene->node, RI_CM_ESTABLISHED, scene->a->ctx);
 	(void)cert_cm(scene->far, RI_CM_ESTABLISHED, scene->b->ctx);
 	ends_undo(scene);
 }
 
 static void
-accept_check(void *arg)
+accept_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->b).state, ==, RI_QPS_IDLE);
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
 }
@@ -251,10 +224,8 @@ by_address(struct cert *cert)
 /* --- queries ----------------------------------------------------------------------------- */
 
 static enum ri_status
-resolve_try(void *arg)
+resolve_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->cm->resolve(scene->node->context, scene->query, &scene->params);
 }
 
@@ -263,9 +234,8 @@ resolve_try(void *arg)
  * then the answer says so.
  */
 static void
-resolve_undo(void *arg)
+resolve_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
 	gint64 until = 0;
 
 	while (cert_cm_count(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx) == 0 &&
@@ -283,10 +253,8 @@ resolve_undo(void *arg)
 }
 
 static void
-resolve_check(void *arg)
+resolve_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_cm_count(scene->far, RI_CM_SERVICE_REQUEST, scene->ctx), ==, 0);
 }
 
@@ -311,10 +279,8 @@ queries(struct cert *cert)
 /* --- over streams -------------------------------------------------------------------------- */
 
 static void
-attach_prepare(void *arg)
+attach_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	ends_prepare(scene);
 	cert_tcp_pair(scene->cert, scene->fds);
 	VERB(scene, scene->p->llp->reserve(scene->a->qp));
@@ -332,18 +298,14 @@ attach_prepare(void *arg)
 }
 
 static enum ri_status
-attach_try(void *arg)
+attach_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->llp->attach_stream(scene->a->qp, &scene->stream);
 }
 
 static void
-attach_undo(void *arg)
+attach_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_RTS);
 	close(scene->fds[1]);
 	ends_undo(scene);
@@ -351,9 +313,8 @@ attach_undo(void *arg)
 
 /* The socket is still the case's, and still connected. */
 static void
-attach_check(void *arg)
+attach_check(struct scene *scene)
 {
-	struct scene *scene = arg;
 	char octet = 'x';
 	gint64 until = 0;
 

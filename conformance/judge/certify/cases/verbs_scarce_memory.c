@@ -66,18 +66,14 @@ scene_close(struct scene *scene)
 /* --- memory -------------------------------------------------------------------------------- */
 
 static enum ri_status
-mr_try(void *arg)
+mr_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->mem->mr_reg(scene->node->pd, &scene->init, &scene->mr, &scene->stag);
 }
 
 static void
-mr_undo(void *arg)
+mr_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->mem->mr_dereg(scene->mr));
 }
 
@@ -94,27 +90,22 @@ regions(struct cert *cert)
 }
 
 static enum ri_status
-rereg_try(void *arg)
+rereg_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->mem->mr_rereg(scene->mr, scene->node->pd, &scene->init, &scene->stag);
 }
 
 static void
-rereg_prepare(void *arg)
+rereg_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->mem->mr_query(scene->mr, &scene->before));
 	scene->turn++;
 	scene->init.length = scene->turn % 2 == 0 ? 4096 : 1000;
 }
 
 static void
-rereg_undo(void *arg)
+rereg_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_mr_attr attr;
 
 	VERB(scene, scene->p->mem->mr_query(scene->mr, &attr));
@@ -124,9 +115,8 @@ rereg_undo(void *arg)
 
 /* The old key is good for the old memory. */
 static void
-rereg_check(void *arg)
+rereg_check(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_mr_attr attr;
 
 	VERB(scene, scene->p->mem->mr_query(scene->mr, &attr));
@@ -152,18 +142,14 @@ reregistered(struct cert *cert)
 }
 
 static enum ri_status
-mw_try(void *arg)
+mw_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->mem->mw_alloc(scene->node->pd, scene->type, &scene->mw, &scene->stag);
 }
 
 static void
-mw_undo(void *arg)
+mw_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->mem->mw_free(scene->mw));
 }
 
@@ -186,35 +172,27 @@ windows(struct cert *cert)
 /* --- shared receive queues, address handles ------------------------------------------------- */
 
 static enum ri_status
-srq_try(void *arg)
+srq_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->attr = (struct ri_srq_attr){.ctx = scene->ctx, .max_wr = 40, .max_sge = 1};
 	return scene->p->srq->create(scene->node->pd, &scene->attr, &scene->srq, &scene->map);
 }
 
 static void
-srq_undo(void *arg)
+srq_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->srq->destroy(scene->srq));
 }
 
 static enum ri_status
-usrq_try(void *arg)
+usrq_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->srq_open(scene->node->urnic, &scene->map, &scene->usrq);
 }
 
 static void
-usrq_undo(void *arg)
+usrq_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	GONE(scene, scene->p->user->srq_close(scene->usrq));
 }
 
@@ -236,18 +214,15 @@ shared_queues(struct cert *cert)
 }
 
 static enum ri_status
-srq_resize_try(void *arg)
+srq_resize_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->attr = (struct ri_srq_attr){.max_wr = 300, .limit = RI_SRQ_LIMIT_KEEP};
 	return scene->p->srq->modify(scene->srq, &scene->attr, true, &scene->map);
 }
 
 static void
-srq_resize_check(void *arg)
+srq_resize_check(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_srq_attr attr = {0};
 
 	VERB(scene, scene->p->srq->query(scene->srq, &attr));
@@ -257,9 +232,8 @@ srq_resize_check(void *arg)
 
 /* A small queue for each call, so that each has work to do. */
 static void
-srq_resize_prepare(void *arg)
+srq_resize_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
 	struct ri_srq_attr limit = {.limit = 2};
 	struct ri_recv_wr wr = {.wr_id = 1};
 
@@ -271,10 +245,8 @@ srq_resize_prepare(void *arg)
 }
 
 static void
-srq_resize_undo(void *arg)
+srq_resize_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->user->srq_remap(scene->usrq, &scene->map));
 	srq_resize_check(scene);
 	usrq_undo(scene);
@@ -282,27 +254,21 @@ srq_resize_undo(void *arg)
 }
 
 static void
-srq_remap_prepare(void *arg)
+srq_remap_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	srq_resize_prepare(scene);
 	VERB(scene, srq_resize_try(scene));
 }
 
 static enum ri_status
-srq_remap_try(void *arg)
+srq_remap_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->user->srq_remap(scene->usrq, &scene->map);
 }
 
 static void
-srq_remap_undo(void *arg)
+srq_remap_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	srq_resize_check(scene);
 	usrq_undo(scene);
 	srq_undo(scene);
@@ -330,18 +296,14 @@ resized_shared_queue(struct cert *cert)
 }
 
 static enum ri_status
-ah_try(void *arg)
+ah_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->p->ah->create(scene->node->pd, &scene->way, &scene->ah, &scene->id);
 }
 
 static void
-ah_undo(void *arg)
+ah_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	VERB(scene, scene->p->ah->destroy(scene->ah));
 }
 

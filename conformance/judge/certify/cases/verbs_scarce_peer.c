@@ -24,63 +24,49 @@ scene_open(struct scene *scene, struct cert *cert)
 /* --- by attributes ----------------------------------------------------------------------------- */
 
 static void
-receive_prepare(void *arg)
+receive_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	scene->a = cert_end_new(scene->node, NULL);
 	scene->b = cert_end_new(scene->node, NULL);
 	scene->peer = peer_of(scene->a, scene->b);
 }
 
 static enum ri_status
-receive_try(void *arg)
+receive_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->node->p->peer->receive(scene->a->qp, &scene->peer);
 }
 
 static void
-ends_undo(void *arg)
+ends_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	cert_end_free(scene->a);
 	cert_end_free(scene->b);
 	scene->a = scene->b = NULL;
 }
 
 static void
-receive_check(void *arg)
+receive_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_IDLE);
 }
 
 static void
-send_prepare(void *arg)
+send_prepare(struct scene *scene)
 {
-	struct scene *scene = arg;
-
-	receive_prepare(arg);
+	receive_prepare(scene);
 	peer_receive(scene->a, &scene->peer);
 }
 
 static enum ri_status
-send_try(void *arg)
+send_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->node->p->peer->send(scene->a->qp, &scene->peer);
 }
 
 static void
-send_check(void *arg)
+send_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_UINT(scene->cert, cert_end_attr(scene->a).state, ==, RI_QPS_CONNECTING);
 }
 
@@ -106,28 +92,22 @@ by_attributes(struct cert *cert)
 /* --- groups ------------------------------------------------------------------------------------ */
 
 static enum ri_status
-attach_try(void *arg)
+attach_try(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	return scene->node->p->qp->mcast_attach(scene->a->qp, &scene->group);
 }
 
 static void
-attach_undo(void *arg)
+attach_undo(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_VERB(scene->cert, RI_SUCCESS,
 		  scene->node->p->qp->mcast_detach(scene->a->qp, &scene->group));
 }
 
 /* A failure has attached nothing. */
 static void
-attach_check(void *arg)
+attach_check(struct scene *scene)
 {
-	struct scene *scene = arg;
-
 	CERT_VERB(scene->cert, RI_ERR_INVALID_ARG,
 		  scene->node->p->qp->mcast_detach(scene->a->qp, &scene->group));
 }

@@ -119,7 +119,7 @@ available(struct scene *scene)
 static void
 takes_the_oldest(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert, 16);
 	for (uint64_t id = 0; id < 9; id++)
@@ -137,24 +137,22 @@ takes_the_oldest(struct cert *cert)
 	CERT_UINT(cert, available(&scene), ==, 0);
 	for (unsigned i = 0; i < MEMBERS; i++)
 		cert_wc_none(&scene.b[i], true);
-	scene_close(&scene);
 }
 
 static void
 own_queue_is_closed(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_recv_wr wr = {.wr_id = 1};
 
 	scene_open(&scene, cert, 4);
 	CERT_FAST(cert, RI_ERR_INVALID_STATE, scene.far->p->fast->post_rq(scene.b[0].uqp, &wr));
-	scene_close(&scene);
 }
 
 static void
 slots(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	uint32_t count;
 
 	scene_open(&scene, cert, 8);
@@ -166,14 +164,13 @@ slots(struct cert *cert)
 	cert_wc_is(&scene.b[1], true, 0, RI_WC_SUCCESS);
 	CERT_FAST(cert, RI_SUCCESS, post(&scene, count));
 	CERT_FAST(cert, RI_ERR_QUEUE_FULL, post(&scene, count));
-	scene_close(&scene);
 }
 
 /* The end of one queue pair leaves the receives to the others. */
 static void
 one_member_ends(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert, 8);
 	for (uint64_t id = 0; id < 4; id++)
@@ -184,7 +181,6 @@ one_member_ends(struct cert *cert)
 	CERT_UINT(cert, available(&scene), ==, 4);
 	send(&scene, 1, 0);
 	cert_wc_is(&scene.b[1], true, 0, RI_WC_SUCCESS);
-	scene_close(&scene);
 }
 
 /* --- lifetimes ------------------------------------------------------------------------------ */
@@ -192,7 +188,7 @@ one_member_ends(struct cert *cert)
 static void
 busy(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert, 4);
 	CERT_VERB(cert, RI_ERR_BUSY, scene.far->p->srq->destroy(scene.srq));
@@ -201,7 +197,6 @@ busy(struct cert *cert)
 	cert_wc_is(&scene.b[2], true, 1, RI_WC_SUCCESS);
 	cert_note(cert, "receives that no queue pair took end without completions");
 	CERT_FAST(cert, RI_SUCCESS, post(&scene, 2));
-	scene_close(&scene);
 }
 
 /* --- domains ------------------------------------------------------------------------------- */
@@ -230,7 +225,7 @@ window_bound(struct scene *scene, struct ri_pd *pd, struct ri_mw **mw)
 static void
 two_domains(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct cert_region *buffer;
 	struct ri_sge sink, source;
 	struct ri_recv_wr recv = {.wr_id = 7, .num_sge = 1};
@@ -257,7 +252,6 @@ two_domains(struct cert *cert)
 	cert_expect_fill(cert, "what arrived", buffer->at, 64, 1);
 	cert_wc_is(scene.a[0], false, 1, RI_WC_SUCCESS);
 	CERT_VERB(cert, RI_SUCCESS, scene.far->p->mem->mw_free(mw));
-	scene_close(&scene);
 }
 
 /* --- watermarks ---------------------------------------------------------------------------- */
@@ -266,7 +260,7 @@ two_domains(struct cert *cert)
 static void
 low_watermark(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_srq_attr attr = {.limit = 3};
 	struct ri_map map;
 
@@ -289,7 +283,6 @@ low_watermark(struct cert *cert)
 	CERT_UINT(cert, cert_async_count(scene.far, RI_EVENT_SRQ_LIMIT, scene.ctx), ==, 0);
 	CERT_VERB(cert, RI_SUCCESS, scene.far->p->srq->query(scene.srq, &attr));
 	CERT_UINT(cert, attr.limit, ==, 0);
-	scene_close(&scene);
 }
 
 /* Its soft limit is 1. More receives of the queue pair wait to be polled: one event. */
@@ -325,12 +318,11 @@ soft_limit_set(struct scene *scene)
 static void
 soft_limit(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert, 8);
 	cert_expect_status(cert, CERT_WHERE, "a soft limit", soft_limit_set(&scene), RI_SUCCESS);
 	soft_limit_passed(&scene);
-	scene_close(&scene);
 }
 
 /* An adapter may do more than it claims, but it may not take a limit and then forget it. */
@@ -338,20 +330,19 @@ static void
 no_soft_limit(struct cert *cert)
 {
 	enum ri_status status;
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert, 8);
 	status = soft_limit_set(&scene);
 	CERT_TRUE(cert, status == RI_SUCCESS || status == RI_ERR_UNSUPPORTED);
 	if (status == RI_SUCCESS)
 		soft_limit_passed(&scene);
-	scene_close(&scene);
 }
 
 static void
 resized(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_srq_attr attr = {.max_wr = 100, .limit = RI_SRQ_LIMIT_KEEP};
 	enum ri_status status;
 	struct ri_map map;
@@ -381,14 +372,13 @@ resized(struct cert *cert)
 	}
 	send(&scene, 1, 20);
 	cert_wc_is(&scene.b[1], true, 20, RI_WC_SUCCESS);
-	scene_close(&scene);
 }
 
 /* A change that cannot be leaves the limit, the size and the receives. */
 static void
 modify_refused(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_srq_attr attr = {.limit = 2}, after = {0};
 	struct ri_map map;
 
@@ -412,13 +402,12 @@ modify_refused(struct cert *cert)
 	CERT_UINT(cert, after.limit, ==, 2);
 	CERT_UINT(cert, after.max_wr, ==, scene.attr.max_wr);
 	CERT_UINT(cert, after.available, ==, 2);
-	scene_close(&scene);
 }
 
 static void
 too_many_segments(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_sge sgl[300];
 	struct ri_recv_wr wr = {.wr_id = 1, .sgl = sgl};
 
@@ -432,7 +421,6 @@ too_many_segments(struct cert *cert)
 		CERT_FAST(cert, RI_ERR_LIMIT, scene.far->p->fast->post_srq(scene.usrq, &wr));
 		CERT_UINT(cert, available(&scene), ==, 0);
 	}
-	scene_close(&scene);
 }
 
 static const struct cert_case cases[] = {

@@ -227,7 +227,7 @@ static void
 makers_in_one_context(struct cert *cert)
 {
 	struct cert_node *node = cert_node_open(cert);
-	struct maker *makers = g_new0(struct maker, POSTERS);
+	g_autofree struct maker *makers = g_new0(struct maker, POSTERS);
 	pthread_t threads[POSTERS];
 
 	for (unsigned i = 0; i < POSTERS; i++) {
@@ -241,7 +241,6 @@ makers_in_one_context(struct cert *cert)
 		pthread_join(threads[i], NULL);
 	for (unsigned i = 0; i < POSTERS; i++)
 		CERT_UINT(cert, makers[i].turns, ==, TURNS);
-	g_free(makers);
 }
 
 static const struct cert_case cases[] = {

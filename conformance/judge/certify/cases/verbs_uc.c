@@ -297,7 +297,7 @@ other_opcodes(struct cert *cert)
 	next_takes(&pair, 5, 16);
 }
 
-/* From memory that is not there: the sender's own fault, which the peer does not notice. */
+/* A Send from memory that is not registered fails at the sender, and the peer does not notice. */
 static void
 own_fault(struct cert *cert)
 {

@@ -311,7 +311,7 @@ no_receive(struct cert *cert)
 	next_takes(&mail, 1);
 }
 
-/* By one octet; a receive with room for the data but not for the route header before them; an empty receive. */
+/* Datagrams that are too long for their receive: by one octet, by the route header before the data, and for an empty receive. */
 static void
 too_long_for_the_receive(struct cert *cert)
 {

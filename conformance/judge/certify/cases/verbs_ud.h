@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cert_node.h"
+#include "ri_at_end.h"
 
 #define UD_KEY  0x01234567u
 #define UD_GRH  40u   /* bytes in front of the data of each receive */
@@ -75,7 +76,7 @@ mail_wr(uint64_t id, const struct ri_sge *sge, const struct ri_wr_ud *to)
 			      .u.ud = *to};
 }
 
-/* From a, and a is told that it is sent. */
+/* Send a datagram from mail::a and take the completion of the send. */
 static inline void
 mail_send_to(struct mail *mail, uint64_t id, uint32_t length, const struct ri_wr_ud *to)
 {

@@ -87,7 +87,7 @@ static void
 found(struct cert *cert)
 {
 	uint8_t query[RI_PDATA_MAX], reply[RI_PDATA_MAX];
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_service_answer what = {.status = RI_SERVICE_FOUND, .qkey = UD_KEY};
 	struct ri_cm_event event;
 
@@ -114,13 +114,12 @@ found(struct cert *cert)
 	mail_send(&scene.mail, 2, 8);
 	mail_arrives(&scene.mail, 1, 8);
 	no_answer(&scene);
-	scene_close(&scene);
 }
 
 static void
 other_answers(struct cert *cert)
 {
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 
 	scene_open(&scene, cert);
 	for (uint32_t status = RI_SERVICE_UNKNOWN; status < RI_SERVICE_STATUS_COUNT; status++) {
@@ -131,7 +130,6 @@ other_answers(struct cert *cert)
 		answer(&scene, asked(&scene).request, &what);
 		CERT_UINT(cert, answered(&scene).service_status, ==, status);
 	}
-	scene_close(&scene);
 }
 
 static void
@@ -170,7 +168,7 @@ deadline(struct cert *cert)
 {
 	const struct ri_host *host = cert_host_table(cert_host(cert));
 	struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_cm_event request;
 	bool told;
 
@@ -189,14 +187,13 @@ deadline(struct cert *cert)
 			  scene.cm->resolve_answer(request.request, &late));
 	}
 	no_answer(&scene);
-	scene_close(&scene);
 }
 
 static void
 cancelled(struct cert *cert)
 {
 	struct ri_service_answer late = {.status = RI_SERVICE_FOUND};
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_cm_event request;
 
 	scene_open(&scene, cert);
@@ -213,14 +210,13 @@ cancelled(struct cert *cert)
 	ask(&scene);
 	answer(&scene, asked(&scene).request, &late);
 	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
-	scene_close(&scene);
 }
 
 static void
 asked_twice(struct cert *cert)
 {
 	const struct ri_service_answer what = {.status = RI_SERVICE_NO_QP};
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_cm_event request;
 
 	scene_open(&scene, cert);
@@ -233,7 +229,6 @@ asked_twice(struct cert *cert)
 	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,
 		  0);
 	no_answer(&scene);
-	scene_close(&scene);
 }
 
 /* What is refused is not asked, and a request whose answer is refused stays. */
@@ -242,7 +237,7 @@ arguments(struct cert *cert)
 {
 	static const uint8_t much[RI_PDATA_MAX + 1];
 	struct ri_service_answer what = {.status = RI_SERVICE_STATUS_COUNT};
-	struct scene scene;
+	struct scene scene RI_AT_END(scene_close);
 	struct ri_cm_params params;
 	struct ri_context *context;
 	struct ri_request *request;
@@ -272,7 +267,6 @@ arguments(struct cert *cert)
 	CERT_UINT(cert, answered(&scene).service_status, ==, RI_SERVICE_FOUND);
 	CERT_UINT(cert, cert_cm_count(scene.mail.far, RI_CM_SERVICE_REQUEST, scene.listener), ==,
 		  0);
-	scene_close(&scene);
 }
 
 /* A provider may have the entry for another adapter of its own. */

@@ -168,7 +168,7 @@ mover_is(struct mover *mover, uint8_t *memory, unsigned which, uint32_t access)
 	}
 }
 
-/* From each domain and set of rights to others, with the old STag and with another one. */
+/* Re-register a region from each domain and set of rights to others, keeping its STag and with a new one. */
 static void
 rereg_whole(struct cert *cert)
 {

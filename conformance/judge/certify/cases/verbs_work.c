@@ -308,7 +308,7 @@ region_invalid_already(struct cert *cert)
 
 /* --- requests that fail -------------------------------------------------------------------- */
 
-/* Of several faulty requests the first has the error, those behind it are flushed, those before it are done. */
+/* If several requests are faulty, the first completes with the error, those before it succeed, and those behind it are flushed. */
 static void
 one_error(struct cert *cert)
 {

@@ -32,7 +32,7 @@ text_append(GString *out, const char *text)
 	g_string_append(out, safe);
 }
 
-/* On a narrow page there is no row of heads, and each cell has its own. */
+/* A cell carries the head of its column, which a narrow page shows in each cell instead of a row of heads. */
 static void
 html_cell(GString *out, const char *head, const char *class, const char *text)
 {

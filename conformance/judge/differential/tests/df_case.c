@@ -50,12 +50,11 @@ df_case_agree(const char *text, size_t offset, void (*look)(struct df_case *))
 void
 df_case_object(const struct df_case *one, const char *complaint)
 {
-	char *text = df_compare(one->expected, one->record);
+	g_autofree char *text = df_compare(one->expected, one->record);
 
 	g_assert_nonnull(text);
 	if (strstr(text, complaint) == NULL)
 		g_assert_cmpstr(text, ==, complaint);
-	g_free(text);
 }
 
 struct df_seen_wr *

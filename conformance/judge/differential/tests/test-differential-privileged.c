@@ -41,7 +41,7 @@ static void
 test_shapes(void)
 {
 	for (int list = DF_LONG_PAGES; list < DF_LISTS; list++) {
-		char *text =
+		g_autofree char *text =
 			g_strdup_printf(WORLD "lmr-link obj=2 off=1000 len=1500 privs=31 "
 					      "list=%d ep=0 flags=1\n"
 					      "write ep=1 flags=1 off=104 seg=1+0:1200 key=l2\n"
@@ -51,7 +51,6 @@ test_shapes(void)
 					list);
 
 		df_case_agree(text, DF_HAS(privileged), expect_octets);
-		g_free(text);
 	}
 }
 

@@ -177,15 +177,14 @@ expect_full(struct df_case *one)
 static void
 test_slots(void)
 {
-	GString *text = g_string_new("lmr-create obj=1 pz=1 off=0 len=8192 privs=31\n"
-				     "srq-create obj=1 pz=1 rq=1\n");
+	g_autoptr(GString) text = g_string_new("lmr-create obj=1 pz=1 off=0 len=8192 privs=31\n"
+					       "srq-create obj=1 pz=1 rq=1\n");
 	struct df_profile profile;
 
 	for (int i = 0; df_profile_ask("emul:ib", &profile) && i <= profile.srq[1] && i < DF_DEPTH;
 	     i++)
 		g_string_append(text, "srq-recv obj=1 seg=1+0:8\n");
 	df_case_agree(text->str, DF_HAS(has_srq), expect_full);
-	g_string_free(text, TRUE);
 }
 
 int

@@ -86,12 +86,12 @@ test_objects(void)
 	threads[2].record = record;
 	for (unsigned i = 0; i < THREADS; i++) {
 		bool wrong = i == 1 || i == 2;
-		char *why = threads[i].record->steps->len == threads[i].expected->steps->len
-				    ? df_compare(threads[i].expected, threads[i].record)
-				    : g_strdup("of another program");
+		g_autofree char *why =
+			threads[i].record->steps->len == threads[i].expected->steps->len
+				? df_compare(threads[i].expected, threads[i].record)
+				: g_strdup("of another program");
 
 		g_assert_true((why != NULL) == wrong);
-		g_free(why);
 	}
 	done(threads);
 }
@@ -118,11 +118,10 @@ first_event(const struct df_thread *threads, unsigned *thread)
 static void
 object(const struct df_thread *thread, const char *complaint)
 {
-	char *text = df_compare(thread->expected, thread->record);
+	g_autofree char *text = df_compare(thread->expected, thread->record);
 
 	g_assert_nonnull(text);
 	g_assert_nonnull(strstr(text, complaint));
-	g_free(text);
 }
 
 /* An affiliated event that one thread gets is not due at another one, and is missing at its own. */

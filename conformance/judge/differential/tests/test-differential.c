@@ -46,10 +46,9 @@ play_end(struct play *play)
 static bool
 objects(const struct play *play)
 {
-	char *text = df_compare(play->expected, play->record);
+	g_autofree char *text = df_compare(play->expected, play->record);
 	bool any = text != NULL;
 
-	g_free(text);
 	return any;
 }
 
@@ -104,11 +103,10 @@ test_no_program(void)
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
-		char *why = NULL;
+		g_autofree char *why = NULL;
 
 		g_assert_null(df_program_read(lines[i], &why));
 		g_assert_nonnull(why);
-		g_free(why);
 	}
 }
 
@@ -589,10 +587,10 @@ main(int argc, char **argv)
 	g_test_add_func("/differential/program/text", test_text);
 	g_test_add_func("/differential/program/refused", test_no_program);
 	for (size_t i = 0; i < G_N_ELEMENTS(falsifications); i++) {
-		char *path = g_strdup_printf("/differential/objects-to/%s", falsifications[i].name);
+		g_autofree char *path =
+			g_strdup_printf("/differential/objects-to/%s", falsifications[i].name);
 
 		g_test_add_data_func(path, GSIZE_TO_POINTER(i), test_falsified);
-		g_free(path);
 	}
 	g_test_add_func("/differential/names", test_names);
 	g_test_add_func("/differential/shrink", test_shrink);

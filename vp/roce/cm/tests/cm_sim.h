@@ -10,6 +10,7 @@
 
 #include <glib.h>
 
+#include "ri_at_end.h"
 #include "vrc_cm.h"
 
 #define MS  UINT64_C(1000000)

@@ -114,7 +114,7 @@ static void
 test_two_way(void)
 {
 	struct app app = {0};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	guint64 number = sim_connect(&sim.a, PORT);
@@ -140,7 +140,6 @@ test_two_way(void)
 	g_assert_cmpuint(sim.sent, ==, 3);
 	g_assert_cmpuint(vrc_cm_due(sim.a.cm), ==, RI_NEVER);
 	g_assert_cmpuint(vrc_cm_due(sim.b.cm), ==, RI_NEVER);
-	sim_stop(&sim);
 }
 
 static void
@@ -149,7 +148,7 @@ test_three_way(void)
 	struct app app = {0};
 	struct app confirm = {.confirm = true};
 	struct vrc_params params;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, &app);
@@ -187,7 +186,6 @@ test_three_way(void)
 	sim_run(&sim, sim.now + 5 * SEC);
 	g_assert_cmpuint(sim_counts(&sim.a).conns, ==, 1);
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 1);
-	sim_stop(&sim);
 }
 
 /* The RTU and the DREQ may have private data, too. */
@@ -197,7 +195,7 @@ test_private_data(void)
 	struct app app = {.len = VRC_PDATA_ACCEPT};
 	struct app confirm = {.len = VRC_PDATA_CONFIRM, .confirm = true};
 	struct vrc_params params;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, &app);
@@ -225,7 +223,6 @@ test_private_data(void)
 	sim_run(&sim, sim.now + 100 * MS);
 	event = sim_event(&sim.b, RI_CM_DISCONNECTED, 0);
 	g_assert_cmpmem(event->cm.pdata, event->cm.pdata_len, app.data, VRC_PDATA_DISCONNECT);
-	sim_stop(&sim);
 }
 
 /* A service id of InfiniBand has no header, and 92 octets; IPv6 has its own header. */
@@ -235,7 +232,7 @@ test_service_ids(void)
 	struct app app = {0};
 	struct vrc_params params;
 	struct vrc_listen *listen;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, &app);
@@ -261,7 +258,6 @@ test_service_ids(void)
 	sim_run(&sim, sim.now + 100 * MS);
 	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_ESTABLISHED), ==, 2);
 	g_assert_true(vrc_addr_same(&sim_event(&sim.b, RI_CM_REQUEST, 1)->cm.peer, &sim.a.addr));
-	sim_stop(&sim);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */
@@ -283,7 +279,7 @@ test_rejections(void)
 		struct app app = {.answer = ANSWER_REJECT,
 				  .reason = reasons[i].reason,
 				  .len = VRC_PDATA_REJECT};
-		struct sim sim;
+		struct sim sim RI_AT_END(sim_stop);
 		bool said = reasons[i].reason == RI_CM_REASON_CONSUMER;
 
 		start(&sim, &app);
@@ -302,7 +298,6 @@ test_rejections(void)
 		g_assert_cmpuint(sim_counts(&sim.b).requests, ==, 0);
 		sim_run(&sim, sim.now + 20 * SEC);
 		nothing_is_left(&sim);
-		sim_stop(&sim);
 	}
 }
 
@@ -310,7 +305,7 @@ static void
 test_nobody_listens(void)
 {
 	struct app app = {0};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	(void)sim_connect(&sim.a, PORT + 1);
@@ -322,7 +317,6 @@ test_nobody_listens(void)
 	sim_last_mad(&sim, VRC_REJ, &rej);
 	g_assert_cmpuint(rej.local_id, ==, 0);
 	nothing_is_left(&sim);
-	sim_stop(&sim);
 }
 
 /* What a REQ says that is not possible here: one field at a time, and the reason that is answered. */
@@ -332,7 +326,7 @@ test_lying_requests(void)
 	struct vrc_mad good;
 	struct vrc_mad rej;
 	struct app app = {.answer = ANSWER_NEVER};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	sim.mute = &sim.a;
@@ -367,7 +361,6 @@ test_lying_requests(void)
 	sim_inject_mad(&sim.b, &good);
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
 	g_assert_cmpuint(sim_counts(&sim.b).rejected, ==, 10);
-	sim_stop(&sim);
 }
 
 /* Times of a peer are believed within limits. */
@@ -380,7 +373,7 @@ test_lying_times(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(told); i++) {
 		struct app app = {0};
 		struct vrc_mad req;
-		struct sim sim;
+		struct sim sim RI_AT_END(sim_stop);
 
 		start(&sim, &app);
 		sim.mute = &sim.a;
@@ -393,7 +386,6 @@ test_lying_times(void)
 		g_assert_cmpuint(request->cm.reach.timeout, ==, used[i]);
 		/* The REP is repeated at our own times, the request is kept for a bounded one. */
 		g_assert_cmpuint(vrc_cm_due(sim.b.cm) - sim.now, ==, UINT64_C(4096) << 16);
-		sim_stop(&sim);
 	}
 }
 
@@ -404,7 +396,7 @@ test_disconnect(void)
 {
 	for (guint who = 0; who < 3; who++) {
 		struct app app = {0};
-		struct sim sim;
+		struct sim sim RI_AT_END(sim_stop);
 
 		start(&sim, &app);
 		guint64 number = sim_connect(&sim.a, PORT);
@@ -430,7 +422,6 @@ test_disconnect(void)
 				RI_ERR_INVALID_HANDLE);
 		g_assert_cmpuint(sim_count_mads(&sim, VRC_DREQ), ==, who == 2 ? 2 : 1);
 		nothing_is_left(&sim);
-		sim_stop(&sim);
 	}
 }
 
@@ -439,7 +430,7 @@ static void
 test_abandon(void)
 {
 	struct app app = {0};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	guint64 number = sim_connect(&sim.a, PORT);
@@ -472,7 +463,6 @@ test_abandon(void)
 	sim_run(&sim, sim.now + 20 * SEC);
 	g_assert_nonnull(sim_event(&sim.a, RI_CM_REJECTED, 0));
 	nothing_is_left(&sim);
-	sim_stop(&sim);
 }
 
 /* An attempt that is given up before the answer: RI_CM_DISCONNECTED, and the request is gone at the peer. */
@@ -480,7 +470,7 @@ static void
 test_disconnect_early(void)
 {
 	struct app app = {.answer = ANSWER_NEVER};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	guint64 number = sim_connect(&sim.a, PORT);
@@ -495,7 +485,6 @@ test_disconnect_early(void)
 	g_assert_cmpuint(rej.rej.reason, ==, 4);
 	g_assert_cmpuint(rej.rej.info_len, ==, 8);
 	nothing_is_left(&sim);
-	sim_stop(&sim);
 }
 
 /* A REJ ends even a connection. */
@@ -506,7 +495,7 @@ test_rejected_later(void)
 	struct vrc_mad req;
 	struct vrc_mad rep;
 	struct app app = {0};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &app);
 	(void)sim_connect(&sim.a, PORT);
@@ -522,7 +511,6 @@ test_rejected_later(void)
 	const struct vrc_event *event = sim_event(&sim.a, RI_CM_BROKEN, 0);
 	g_assert_nonnull(event);
 	g_assert_cmpuint(event->status, ==, 4);
-	sim_stop(&sim);
 }
 
 int

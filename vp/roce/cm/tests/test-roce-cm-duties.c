@@ -68,7 +68,7 @@ test_copies_of_req(void)
 {
 	struct vrc_mad req;
 	struct vrc_mad answer;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	(void)sim_connect(&sim.a, PORT);
@@ -95,7 +95,6 @@ test_copies_of_req(void)
 	g_assert_cmpuint(answers(&sim.b, &req), ==, 0);
 	g_assert_nonnull(sim_event(&sim.b, RI_CM_ESTABLISHED, 0));
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
-	sim_stop(&sim);
 }
 
 static void
@@ -106,7 +105,7 @@ test_copies_after_the_end(void)
 	struct vrc_mad rtu;
 	struct vrc_mad dreq;
 	struct vrc_mad answer;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, accept_all);
 	guint64 number = connect_up(&sim);
@@ -133,7 +132,6 @@ test_copies_after_the_end(void)
 	g_assert_cmpuint(answers(&sim.a, &rep), ==, 0);
 	sim_run(&sim, sim.now + 5 * SEC);
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_DISCONNECTED), ==, 1);
-	sim_stop(&sim);
 }
 
 /* --- messages that are not quite those of the peer ------------------------------------------- */
@@ -146,7 +144,7 @@ test_impostors(void)
 	const struct ri_addr stranger = {.family = RI_ADDR_IPV4, .octets = {192, 0, 2, 9}};
 	struct vrc_mad req;
 	struct vrc_mad rep;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, accept_all);
 	(void)connect_up(&sim);
@@ -193,7 +191,6 @@ test_impostors(void)
 	rej.tid = req.tid;
 	sim_inject_mad(&sim.a, &rej);
 	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_REJECTED), ==, 1);
-	sim_stop(&sim);
 }
 
 static void
@@ -202,7 +199,7 @@ test_strays(void)
 	struct vrc_mad mad = {
 		.attribute = VRC_DREQ, .tid = 5, .local_id = 6, .remote_id = 7, .dreq_qpn = 8};
 	struct vrc_mad answer;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, accept_all);
 	g_assert_cmpuint(answers(&sim.b, &mad), ==, 1);
@@ -241,7 +238,6 @@ test_strays(void)
 	sim_run(&sim, sim.now + SEC);
 	g_assert_cmpuint(answers(&sim.b, &mad), ==, 1);
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
-	sim_stop(&sim);
 }
 
 /* An alternate path is refused, and the connection stays. */
@@ -252,7 +248,7 @@ test_alternate_path(void)
 	struct vrc_mad answer;
 	struct vrc_mad req;
 	struct vrc_mad rep;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, accept_all);
 	(void)connect_up(&sim);
@@ -265,7 +261,6 @@ test_alternate_path(void)
 	g_assert_cmpuint(answer.apr.status, ==, 2);
 	g_assert_cmpuint(answer.local_id, ==, rep.local_id);
 	g_assert_cmpuint(sim.b.events->len, ==, 2);
-	sim_stop(&sim);
 }
 
 /* --- time ----------------------------------------------------------------------------------- */
@@ -307,7 +302,7 @@ static void
 test_deadlines(void)
 {
 	struct vrc_params params;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, keep_newest);
@@ -331,7 +326,6 @@ test_deadlines(void)
 	g_assert_cmpint(vrc_accept(sim.b.cm, newest, &accepted), ==, RI_SUCCESS);
 	sim_run(&sim, sim.now + 1100 * MS);
 	g_assert_cmpuint(sim_event(&sim.b, RI_CM_FAILED, 0)->cm.reason, ==, RI_CM_REASON_TIMEOUT);
-	sim_stop(&sim);
 }
 
 /* An established connection has no deadline any more. */
@@ -339,7 +333,7 @@ static void
 test_no_deadline_later(void)
 {
 	struct vrc_params params;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, accept_all);
@@ -349,7 +343,6 @@ test_no_deadline_later(void)
 	sim_run(&sim, sim.now + 1000 * SEC);
 	g_assert_cmpuint(sim.a.events->len, ==, 1);
 	g_assert_cmpuint(sim.b.events->len, ==, 2);
-	sim_stop(&sim);
 }
 
 /* An MRA makes us wait as long as it says; each costs a copy, so that none holds us for ever. */
@@ -358,7 +351,7 @@ test_mra(void)
 {
 	struct vrc_mad req;
 	struct vrc_mad mra = {.attribute = VRC_MRA, .local_id = 1};
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	sim.mute = &sim.b;
@@ -380,14 +373,13 @@ test_mra(void)
 	}
 	g_assert_nonnull(sim_event(&sim.a, RI_CM_FAILED, 0));
 	g_assert_cmpuint(sim.now - begun, <, 16 * 10 * SEC + 140 * SEC);
-	sim_stop(&sim);
 }
 
 /* A request whose peer has died is withdrawn, taken or not. */
 static void
 test_dead_requester(void)
 {
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	(void)sim_connect(&sim.a, PORT);
@@ -397,7 +389,6 @@ test_dead_requester(void)
 	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
 	g_assert_cmpuint(sim_counts(&sim.b).requests, ==, 0);
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
-	sim_stop(&sim);
 }
 
 /* The peer says that it waits for no answer: its request is kept for a time in which one can be given. */
@@ -405,7 +396,7 @@ static void
 test_hasty_requester(void)
 {
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	sim.mute = &sim.a;
@@ -418,7 +409,6 @@ test_hasty_requester(void)
 	g_assert_null(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
 	sim_run(&sim, sim.now + 200 * MS);
 	g_assert_nonnull(sim_event(&sim.b, RI_CM_REQUEST_GONE, 0));
-	sim_stop(&sim);
 }
 
 /* The REJ of a peer finds a request that the application was not told of: nothing is told. */
@@ -428,7 +418,7 @@ test_untold_request(void)
 	struct vrc_path path;
 	struct vrc_event event;
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint8_t octets[VRC_MAD_SIZE];
 
 	start(&sim, keep_newest);
@@ -447,7 +437,6 @@ test_untold_request(void)
 	vrc_cm_receive(sim.b.cm, &path, octets, sizeof(octets));
 	g_assert_false(vrc_cm_next(sim.b.cm, &event));
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
-	sim_stop(&sim);
 }
 
 /* --- many ----------------------------------------------------------------------------------- */
@@ -477,7 +466,7 @@ test_flood(void)
 	struct vrc_listen *more = NULL;
 	struct ri_service other = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 1)};
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	sim.mute = &sim.a;
@@ -502,7 +491,6 @@ test_flood(void)
 	/* All of them end by themselves. */
 	sim_run(&sim, sim.now + 100 * SEC);
 	g_assert_cmpuint(sim_counts(&sim.b).requests, ==, 0);
-	sim_stop(&sim);
 }
 
 /* Rejected requests are remembered for those that ask again, but no more than as many as may be open. */
@@ -510,7 +498,7 @@ static void
 test_remembered(void)
 {
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	sim.mute = &sim.a;
@@ -526,14 +514,13 @@ test_remembered(void)
 		g_assert_cmpuint(sim_counts(&sim.b).conns, <=, 64);
 	}
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 500);
-	sim_stop(&sim);
 }
 
 static void
 test_too_many(void)
 {
 	struct vrc_params params;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, keep_newest);
@@ -545,7 +532,6 @@ test_too_many(void)
 	sim_run(&sim, sim.now + SEC);
 	g_assert_cmpuint(sim_count_events(&sim.a, RI_CM_FAILED), >,
 			 100); /* backlog, one queue pair */
-	sim_stop(&sim);
 }
 
 /* The peer's queue pair asks again with another id: it has forgotten this connection, and both end. */
@@ -554,7 +540,7 @@ test_stale(void)
 {
 	struct vrc_mad req;
 	struct vrc_mad answer;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, accept_all);
 	(void)connect_up(&sim);
@@ -586,7 +572,6 @@ test_stale(void)
 	/* The peer refuses the answer to a request that it has not sent, so there are two. */
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_TIME_WAIT_OVER), ==, 2);
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_DISCONNECTED), ==, 0);
-	sim_stop(&sim);
 }
 
 /* --- listeners ------------------------------------------------------------------------------ */
@@ -596,7 +581,7 @@ test_listeners(void)
 {
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
 	struct vrc_listen *listen;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, keep_newest);
 	g_assert_cmpint(vrc_listen(sim.b.cm, 1, &service, 1, &listen), ==, RI_ERR_IN_USE);
@@ -614,7 +599,6 @@ test_listeners(void)
 	}
 	vrc_listen_free(sim.b.cm, listen);
 	g_assert_cmpint(vrc_listen(sim.b.cm, 1, &service, 1, &listen), ==, RI_SUCCESS);
-	sim_stop(&sim);
 }
 
 /* A listener goes: a request that the application has stays, one that waits is refused. */
@@ -627,7 +611,7 @@ test_listener_goes(void)
 	struct vrc_path path;
 	struct vrc_mad req;
 	uint8_t octets[VRC_MAD_SIZE];
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, keep_newest);
@@ -657,7 +641,6 @@ test_listener_goes(void)
 	sim_run(&sim, sim.now + 2 * SEC);
 	g_assert_cmpuint(sim_event(&sim.a, RI_CM_FAILED, 0)->number, ==, number);
 	g_assert_cmpuint(sim_event(&sim.a, RI_CM_FAILED, 0)->cm.reason, ==, RI_CM_REASON_REFUSED);
-	sim_stop(&sim);
 }
 
 /* --- datagram services ---------------------------------------------------------------------- */
@@ -673,7 +656,7 @@ test_query(void)
 	struct vrc_params params;
 	uint8_t data[VRC_PDATA_QUERY + 1] = {7};
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, keep_newest);
@@ -707,7 +690,6 @@ test_query(void)
 	g_assert_cmpmem(reply->cm.pdata, 3, "yes", 3);
 	sim_run(&sim, sim.now + 60 * SEC);
 	g_assert_cmpuint(sim_counts(&sim.a).conns + sim_counts(&sim.b).conns, ==, 0);
-	sim_stop(&sim);
 }
 
 /* A port that is named by its service id is the same port: its request has the header with addresses, and as much room beside it. */
@@ -719,7 +701,7 @@ test_query_by_id(void)
 	uint8_t data[VRC_PDATA_QUERY + 1] = {7};
 	struct vrc_params params;
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	guint64 number;
 
 	start(&sim, keep_newest);
@@ -742,7 +724,6 @@ test_query_by_id(void)
 	sim_run(&sim, sim.now + 10 * MS);
 	sim_last_mad(&sim, VRC_SIDR_REQ, &req);
 	g_assert_cmpuint(req.private_data[0], ==, 7);
-	sim_stop(&sim);
 }
 
 static void

@@ -43,7 +43,7 @@ check_refused(struct sim *sim, guint number)
 static void
 opened_again(void)
 {
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint64_t since = start(&sim);
 
 	(void)sim_connect(&sim.a, PORT);
@@ -58,14 +58,13 @@ opened_again(void)
 	g_assert_nonnull(sim_event(&sim.a, RI_CM_ESTABLISHED, 0));
 	g_assert_cmpuint(sim_event(&sim.b, RI_CM_REQUEST, 0)->cm.ctx, ==, 55);
 	g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_REQUEST), ==, 1);
-	sim_stop(&sim);
 }
 
 /* No listener comes: the refusal does, once, when the time is over. Then there is none to wait for. */
 static void
 refused_late(void)
 {
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint64_t since = start(&sim);
 
 	(void)sim_connect(&sim.a, PORT);
@@ -77,14 +76,13 @@ refused_late(void)
 	(void)sim_connect(&sim.a, PORT);
 	sim_run(&sim, since + HELD + 200 * MS);
 	check_refused(&sim, 2);
-	sim_stop(&sim);
 }
 
 /* A service that nobody listened to is refused at once, and so is a held request when the manager ends. */
 static void
 refused_at_once(void)
 {
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint64_t since = start(&sim);
 	const struct vrc_config config = {.host = &sim.host, .path_mtu = 1024, .max_conns = 1};
 
@@ -97,7 +95,6 @@ refused_at_once(void)
 	vrc_cm_free(sim.b.cm);
 	check_refused(&sim, 2);
 	sim.b.cm = vrc_cm_new(&config); /* for sim_stop */
-	sim_stop(&sim);
 }
 
 /* Many requests: those that have no place are refused at once. Copies of those that wait take none, and get no answer. */
@@ -105,7 +102,7 @@ static void
 flood(void)
 {
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint64_t since = start(&sim);
 
 	sim.mute = &sim.a;
@@ -122,7 +119,6 @@ flood(void)
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
 	sim_run(&sim, since + HELD + 100 * MS);
 	check_refused(&sim, FLOOD);
-	sim_stop(&sim);
 }
 
 int

@@ -35,7 +35,7 @@ struct lie {
 static void
 exchange(const struct lie *lie, bool datagram)
 {
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	struct vrc_params params;
 	guint64 number;
 	uint8_t octets[VRC_MAD_SIZE];
@@ -74,7 +74,6 @@ exchange(const struct lie *lie, bool datagram)
 			sim_count_events(&sim.a, RI_CM_FAILED) +
 			sim_count_events(&sim.a, RI_CM_BROKEN),
 		==, 1);
-	sim_stop(&sim);
 }
 
 static void
@@ -98,7 +97,7 @@ static void
 test_truncated(void)
 {
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 	uint8_t octets[VRC_MAD_SIZE];
 
 	sim_start(&sim, 6);
@@ -115,7 +114,6 @@ test_truncated(void)
 	g_assert_cmpuint(sim_counts(&sim.b).refused[VRC_FOUND_LENGTH], ==, VRC_MAD_SIZE);
 	g_assert_cmpuint(sim_counts(&sim.b).conns, ==, 0);
 	g_assert_cmpuint(sim.log->len, ==, 1);
-	sim_stop(&sim);
 }
 
 /*

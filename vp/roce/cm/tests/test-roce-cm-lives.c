@@ -51,7 +51,7 @@ test_rejections(void)
 {
 	struct vrc_mad req, rej;
 	struct vrc_counts before;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &req);
 	sim_run(&sim, sim.now + 1000 * SEC);
@@ -71,7 +71,6 @@ test_rejections(void)
 		g_assert_cmpuint(sim_counts(&sim.b).conns, ==, before.conns);
 		g_assert_cmpuint(sim_counts(&sim.b).requests, ==, before.requests);
 	}
-	sim_stop(&sim);
 }
 
 /* What happens to a request after its listener has gone names the request, and never the listener. */
@@ -81,7 +80,7 @@ test_orphans(void)
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT + 1)};
 	struct vrc_listen *listen = NULL;
 	struct vrc_mad req;
-	struct sim sim;
+	struct sim sim RI_AT_END(sim_stop);
 
 	start(&sim, &req);
 	sim_run(&sim, sim.now + 1000 * SEC);
@@ -102,7 +101,6 @@ test_orphans(void)
 		g_assert_cmpuint(gone->number, ==, newest);
 		g_assert_cmpuint(gone->cm.ctx, ==, 0);
 	}
-	sim_stop(&sim);
 }
 
 int

@@ -192,7 +192,7 @@ static guint
 run_story(enum story story, guint64 late, guint k, guint l)
 {
 	struct app app = {.story = story, .late = late};
-	struct sim sim;
+	struct sim sim RI_AT_END(stop);
 
 	start(&sim, &app, 7);
 	sim.drops[0] = k;
@@ -202,7 +202,6 @@ run_story(enum story story, guint64 late, guint k, guint l)
 	/* Nobody repeats the REJ of a side that refuses a reply: the REP is repeated instead, and gets it again. */
 	judge(&sim, &app, true);
 	guint sent = sim.sent;
-	stop(&sim);
 	return sent;
 }
 
@@ -253,7 +252,7 @@ test_random(void)
 	for (guint32 seed = 0; seed < seeds; seed++) {
 		struct app app = {.story = (enum story)(seed % STORY_COUNT),
 				  .late = seed % 3 == 0 ? seed % 1000 * MS : 0};
-		struct sim sim;
+		struct sim sim RI_AT_END(stop);
 
 		start(&sim, &app, seed);
 		sim.loss = seed % 5 * 0.1;
@@ -270,7 +269,6 @@ test_random(void)
 		judge(&sim, &app, false);
 		if (app.story != STORY_QUERY && up)
 			g_assert_cmpuint(sim_count_events(&sim.b, RI_CM_ESTABLISHED), >=, 1);
-		stop(&sim);
 	}
 	g_test_message("%u runs established of %u that should be", ended[1], wanted);
 	g_assert_cmpuint(ended[1], >=, wanted - wanted / 100);

@@ -165,7 +165,7 @@ stop(struct net *net)
 	vrc_service_free(net->a.service);
 	vrc_service_free(net->b.service);
 	net->host->task_stop(net->host->self, &net->task);
-	vth_free(net->vth);
+	vth_free(&net->vth);
 	pthread_mutex_destroy(&net->lock);
 }
 
@@ -185,7 +185,7 @@ connect_one(struct end *end, uint32_t qpn)
 static void
 test_virtual(void)
 {
-	struct net net;
+	struct net net RI_AT_END(stop);
 
 	start(&net, false);
 	net.drop = 2;
@@ -209,14 +209,13 @@ test_virtual(void)
 	vth_advance(net.vth, 2000 * MS);
 	g_assert_cmpuint(net.a.events[RI_CM_TIME_WAIT_OVER], ==, 1);
 	g_assert_cmpuint(net.b.events[RI_CM_TIME_WAIT_OVER], ==, 1);
-	stop(&net);
 }
 
 /* After abandon and settle no upcall names the number, though its events were ready. */
 static void
 test_settle(void)
 {
-	struct net net;
+	struct net net RI_AT_END(stop);
 
 	start(&net, false);
 	guint64 number = connect_one(&net.a, 0x11);
@@ -238,14 +237,13 @@ test_settle(void)
 	g_assert_cmpuint(net.a.events[RI_CM_ESTABLISHED] + net.a.events[RI_CM_DISCONNECTED] +
 				 net.a.events[RI_CM_TIME_WAIT_OVER],
 			 ==, 0);
-	stop(&net);
 }
 
 /* The end of an adapter with an open connection tells the peer. */
 static void
 test_free(void)
 {
-	struct net net;
+	struct net net RI_AT_END(stop);
 
 	start(&net, false);
 	(void)connect_one(&net.a, 0x11);
@@ -256,7 +254,6 @@ test_free(void)
 	vth_run(net.vth);
 	g_assert_cmpuint(net.b.events[RI_CM_DISCONNECTED], ==, 1);
 	end_start(&net, &net.a, &net.b, 1);
-	stop(&net);
 }
 
 #define THREADS 4
