@@ -31,7 +31,9 @@
 #define VEM_SLOT_PAGES 256
 #define VEM_SLOTS      256  /* connections in a page */
 #define VEM_LINK_QUEUE 1024 /* packets that a slow reader may leave waiting */
-#define VEM_BLOCK_BITS 12   /* of a queue pair number: those that a process counts itself */
+#define VEM_LINK_TURN \
+	(1u << 17) /* octets of long messages that the owner of rx writes before it reads again */
+#define VEM_BLOCK_BITS 12 /* of a queue pair number: those that a process counts itself */
 #define VEM_BLOCK_QPS  (1u << VEM_BLOCK_BITS)
 #define VEM_BLOCKS     (1u << (24 - VEM_BLOCK_BITS))
 #define VEM_DIALS      16 /* processes that datagrams have dialed, and whose links are not there yet */
@@ -86,6 +88,7 @@ struct vem_link {
 	uint32_t turn;     /* the slot whose queue is run first when there is room; likewise */
 	unsigned received; /* messages of this round that took a receive; likewise */
 	unsigned waits;    /* polls for which an ACK waits; likewise */
+	uint32_t turned;   /* octets of long messages that were written in this turn; likewise */
 	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
 	uint64_t woken_at; /* what was read then */
 
@@ -191,6 +194,13 @@ void vem_shm_rx_drop(struct vem_shm *shm);
 void vem_shm_catch_up(struct vem_link *link);
 /* Read up to that index, and do what readers do. Owner of rx. */
 void vem_shm_read_to(struct vem_link *link, uint64_t end);
+/*
+ * So many octets of a message were written, and more follow. Is it the turn of the other links? Then the rest goes on when they have
+ * been read: a peer that reads as fast as this process writes would keep all others waiting. Owner of rx.
+ */
+bool vem_link_turn_is_over(struct vem_link *link, uint32_t octets);
+/* The caller will not read again: if a turn is over, the service thread goes on. Owner of rx. */
+void vem_link_turn_pass(struct vem_link *link);
 /* A process has ended: remove the names that it has left. */
 void vem_shm_sweep_soon(struct vem_shm *shm);
 /* The log names the call, if it was a sandbox that refused it. */
