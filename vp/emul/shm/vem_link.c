@@ -522,6 +522,19 @@ sockets_close(struct vem_link *link)
 	vem_shm_rx_drop(shm);
 }
 
+/* Its place, and those at the end that nobody has: all who poll look at the rest. */
+static void
+places_free(const struct vem_link *link)
+{
+	struct vem_shm *shm = link->shm;
+	unsigned linked = atomic_load(&shm->linked);
+
+	atomic_store(&shm->links[link->number], NULL);
+	while (linked != 0 && atomic_load(&shm->links[linked - 1]) == NULL)
+		linked--;
+	atomic_store(&shm->linked, linked);
+}
+
 void
 vem_link_reap(struct vem_link *link)
 {
@@ -542,7 +555,7 @@ vem_link_reap(struct vem_link *link)
 		return;
 	vem_shm_rx_take(shm);
 	vsw_lock(&shm->sleep_lock);
-	atomic_store(&shm->links[link->number], NULL);
+	places_free(link);
 	vsw_unlock(&shm->sleep_lock);
 	vem_shm_rx_drop(shm);
 	vem_remote_ud_unlink(link);

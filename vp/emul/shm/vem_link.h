@@ -79,7 +79,7 @@ struct vem_link {
 	uint64_t seen;         /* the end of the ring at the last round */
 	uint64_t lost_to;      /* datagrams before that index are lost; by the owner of rx */
 	uint64_t waits_since;  /* something on a path that is cut; 0: nothing does */
-	uint32_t hint;         /* where a free slot is looked for */
+	uint32_t hint;         /* no slot in front of it is free */
 	uint32_t users;
 
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */

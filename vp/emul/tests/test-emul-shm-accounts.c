@@ -20,7 +20,7 @@ static const struct ri_addr group = {.family = RI_ADDR_GID, .octets = {0xff, 0x1
 /* --- the account -------------------------------------------------------------------------------- */
 
 struct account {
-	unsigned links, users, slots, senders;
+	unsigned links, places, users, slots, senders;
 	unsigned sleepers, dials, owing;
 	unsigned open, rings;
 };
@@ -51,6 +51,7 @@ account_now(const struct two *t)
 		for (unsigned i = 0; i < VEM_LINKS_MAX; i++)
 			if (atomic_load(&shm->links[i]) != NULL)
 				link_count(atomic_load(&shm->links[i]), &a);
+		a.places += atomic_load(&shm->linked);
 		a.sleepers += shm->sleepers;
 		a.dials += shm->dial_count;
 		vem_shm_rx_drop(shm);
@@ -85,6 +86,7 @@ account_is(const struct two *t, const struct account *wanted)
 		now = account_now(t);
 	}
 	g_assert_cmpuint(now.links, ==, wanted->links);
+	g_assert_cmpuint(now.places, ==, wanted->places);
 	g_assert_cmpuint(now.users, ==, wanted->users);
 	g_assert_cmpuint(now.slots, ==, wanted->slots);
 	g_assert_cmpuint(now.senders, ==, wanted->senders);
