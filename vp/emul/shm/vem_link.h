@@ -59,7 +59,10 @@ struct vem_link {
 	bool dialed;
 	bool greeted;      /* its HELLO has come */
 	uint64_t accepted; /* number of its accept: who came first */
-	uint32_t block;    /* of its queue pair numbers */
+	/* Of its queue pair numbers, as it says; under the fabric's lock, as the next two. */
+	uint32_t block;
+	bool proven;       /* the block is its own ... */
+	bool liar;         /* ... or another process's */
 	atomic_bool up;    /* both rings are there */
 	atomic_bool reads; /* and it is read with all others: no rule of a tester stops it */
 	atomic_bool broken;
@@ -72,8 +75,8 @@ struct vem_link {
 	atomic_bool stuck;   /* datagrams that find no room are dropped at once */
 	unsigned number;     /* its place in vem_shm::links */
 	struct vem_slot *pages[VEM_SLOT_PAGES];
-	/* Rules of a tester (vem_link_path.c); under the fabric's lock. */
 	pid_t far_pid; /* of the other process; 0: it is not known */
+	/* Rules of a tester (vem_link_path.c); under the fabric's lock. */
 	struct vem_path path;
 	struct ri_timer round; /* reads what is late, or looks for what is lost */
 	uint64_t seen;         /* the end of the ring at the last round */
@@ -228,7 +231,9 @@ struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *servi
 			     enum ri_cm_reason *reason);
 /* The same to the process that has a block of queue pair numbers; NULL: no process has it (RI_CM_REASON_REFUSED), or a lack. */
 struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason);
-/* Is it to the process that has the block? */
+/* Is the block of numbers that the other side says its own? The name of the block tells. */
+bool vem_link_has_block(struct vem_link *link);
+/* Is it to the process that has the block, as far as that says? */
 bool vem_link_leads_to(const struct vem_link *link, uint32_t block);
 /* The same over a socket that is connected to that name already, and is the link's or closed from here on. NULL: no memory. */
 struct vem_link *vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME]);

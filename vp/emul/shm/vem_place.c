@@ -261,6 +261,15 @@ vem_place_sweep(const struct vem_place *place)
 	ri_close(lock);
 }
 
+pid_t
+vem_place_pid(int fd)
+{
+	struct ucred peer = {.pid = 0};
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
+}
+
 bool
 vem_place_is_ours(int fd, unsigned *uid, const char **call)
 {
