@@ -17,7 +17,8 @@
 #include "ri_errno.h"
 #include "ri_fd.h"
 
-#define BACKLOG    64
+#define BACKLOG \
+	4096 /* or what the kernel allows: many processes of a job may dial one of them at once */
 #define LOCK_TRIES 200 /* of 5 ms */
 #define LOCK_NAME  ".lock"
 
