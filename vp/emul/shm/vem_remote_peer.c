@@ -247,10 +247,10 @@ partner_lost(struct vem_qp *qp, struct vem_link *old)
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
 	struct vem_link *link;
 
-	if (!qp->ready || remote->link != NULL)
+	if (!qp->ready || remote->link != NULL || remote->tries == TRIES)
 		return;
 	link = vem_link_to_block(old->shm, far_block(qp), &reason);
-	if (link != NULL && remote->tries < TRIES) {
+	if (link != NULL) {
 		remote->tries++;
 		vem_remote_join(qp);
 	}

@@ -4,6 +4,7 @@
 /* Connections by attributes between processes, reliable and not; two adapters with hosts of their own, or a child. */
 #include <malloc.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define ANSWERS 8u
 
 #define LIAR_PORT 4790
+#define HANGS_UP  16u /* times that a process which does is dialed again */
 
 static const char *self;
 
@@ -699,6 +701,45 @@ test_claimed(gconstpointer swap)
 	two_close(&p);
 }
 
+/* The process that has the partner's number hangs up each time: it is dialed so often, and not without end. */
+static void
+test_hangs_up(void)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct vem_fabric *fabric = node->rnic->fabric;
+	struct vth *vth = node->vth;
+	struct end *end = end_of_type(node, RI_QP_RC);
+	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
+	uint32_t block = fabric->shm->block ^ 1, dials = 0, tries = 0;
+	char name[VEM_PLACE_NAME];
+	int fd;
+
+	vem_shm_name_of_block(fabric->shm, block, name);
+	fd = vem_place_listen(&fabric->shm->place, name, &(const char *){NULL});
+	g_assert_cmpint(fd, >=, 0);
+	to.qpn = block << VEM_BLOCK_BITS | 5;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	for (gint64 deadline = node_deadline(), quiet = 0;
+	     quiet == 0 || g_get_monotonic_time() < quiet; g_usleep(500)) {
+		int dialed = accept(fd, NULL, NULL);
+
+		dials += dialed >= 0;
+		if (dialed >= 0)
+			close(dialed);
+		g_assert_cmpuint(dials, <=, HANGS_UP + 1);
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		pthread_mutex_lock(&fabric->lock);
+		tries = end_qp(end)->join->tries;
+		pthread_mutex_unlock(&fabric->lock);
+		if (tries == HANGS_UP && quiet == 0)
+			quiet = g_get_monotonic_time() + 50000;
+	}
+	vem_place_leave(&fabric->shm->place, name, fd);
+	end_free(end);
+	node_free(node);
+	vth_free(vth);
+}
+
 static void
 add(const char *name, GTestDataFunc run)
 {
@@ -734,6 +775,7 @@ main(int argc, char **argv)
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
 	add("claimed", test_claimed);
+	g_test_add_func("/emul/shm-peer/hangs-up", test_hangs_up);
 	g_test_add_data_func("/emul/shm-peer/killed", GUINT_TO_POINTER(NAMED), test_killed);
 	g_test_add_data_func("/emul/shm-peer/killed-to-join", GUINT_TO_POINTER(TO_JOIN),
 			     test_killed);
