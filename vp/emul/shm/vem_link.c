@@ -17,7 +17,8 @@
 #include "vem_remote.h"
 
 #define PACKETS 64 /* read of each link in one round */
-#define SILENT  16 /* accepted links that have not said HELLO */
+#define SILENT \
+	(VEM_LINKS_MAX / 2) /* accepted links that have not said HELLO; a crowd may be slow */
 
 struct vem_queued {
 	struct vem_queued *next;
