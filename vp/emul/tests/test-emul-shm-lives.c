@@ -124,7 +124,8 @@ test_earned(void)
 	struct vem_link *link = atomic_load(&end_qp(t.a)->remote)->link;
 	struct vem_link *far = atomic_load(&end_qp(t.b)->remote)->link;
 	g_assert_cmpint(end_recv(t.b, 1, &t.cb, 0, 64), ==, RI_SUCCESS);
-	vem_shm_rx_take(link->shm); /* nobody reads */
+	vem_shm_rx_take(link->shm); /* nobody reads ... */
+	vem_ring_awake(&link->in);  /* ... or hears of the answer: only of the end */
 	g_assert_cmpint(end_send(t.a, 2, &t.ca, 0, 64), ==, RI_SUCCESS);
 	for (gint64 deadline = node_deadline(); !answered; g_usleep(500)) {
 		struct vem_ring_in scan = link->in;
@@ -135,7 +136,10 @@ test_earned(void)
 	pthread_mutex_lock(&fabric_of(t.node[1])->lock);
 	vem_link_break(far, "the test ends it");
 	pthread_mutex_unlock(&fabric_of(t.node[1])->lock);
-	g_usleep(20000); /* its end comes */
+	/* Its end has come: somebody would read, or the link is gone. */
+	for (gint64 deadline = node_deadline();
+	     !vsw_role_is_wanted(&link->shm->rx) && !atomic_load(&link->broken); g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 	vem_shm_rx_drop(link->shm);
 	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
 	poll_wait(t.b->urcq, 1, RI_WC_SUCCESS);

@@ -688,7 +688,8 @@ test_claimed(gconstpointer swap)
 	liar_speaks(&p, liar.pid);
 	if (!joins) {
 		liar_end(&p, &liar, answer);
-		/* It was no link of the partner that has ended. */
+		/* It was no link of the partner that has ended, and the partner has not joined. */
+		g_assert_nonnull(end_qp(p.a)->join);
 		g_assert_cmpuint(end_qp(p.a)->join->tries, ==, 0);
 	}
 	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
