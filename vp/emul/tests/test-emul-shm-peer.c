@@ -727,13 +727,14 @@ test_hangs_up(void)
 		dials += dialed >= 0;
 		if (dialed >= 0)
 			close(dialed);
-		g_assert_cmpuint(dials, <=, HANGS_UP + 1);
+		/* Who looks for names that are left dials, too, now and then. */
+		g_assert_cmpuint(dials, <=, 4 * HANGS_UP);
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 		pthread_mutex_lock(&fabric->lock);
 		tries = end_qp(end)->join->tries;
 		pthread_mutex_unlock(&fabric->lock);
 		if (tries == HANGS_UP && quiet == 0)
-			quiet = g_get_monotonic_time() + 50000;
+			quiet = g_get_monotonic_time() + 200000;
 	}
 	vem_place_leave(&fabric->shm->place, name, fd);
 	end_free(end);
