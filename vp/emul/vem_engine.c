@@ -123,6 +123,24 @@ vem_sq_run(struct vem_qp *qp)
 	} while (vsw_role_drop(&qp->tx));
 }
 
+void
+vem_sq_run_in_turn(struct vem_qp *qp)
+{
+	if (!vsw_role_take(&qp->tx))
+		return;
+	do {
+		vsw_role_begin(&qp->tx);
+		struct vem_remote *remote = atomic_load(&qp->remote);
+		if (remote != NULL) {
+			remote->in_turn = true;
+			remote_round(qp, remote);
+			remote->in_turn = false;
+		} else {
+			sq_round(qp);
+		}
+	} while (vsw_role_drop(&qp->tx));
+}
+
 /*
  * Run the peer's send queue. The caller owns no role that keeps the pair, so it increments `inside` and then
  * reads the state. A thread that leaves the pair changes the state before it waits for `inside`.

@@ -17,7 +17,8 @@
 #include "vem_remote.h"
 
 #define PACKETS 64 /* read of each link in one round */
-#define SILENT  16 /* accepted links that have not said HELLO */
+#define SILENT \
+	(VEM_LINKS_MAX / 2) /* accepted links that have not said HELLO; a crowd may be slow */
 
 struct vem_queued {
 	struct vem_queued *next;
@@ -173,6 +174,16 @@ ring_attach(const struct vem_shm *shm, int fd, const char **why)
 	return page;
 }
 
+/* Was it dialed by the name of the block? */
+static bool
+is_named(const struct vem_link *link, uint32_t block)
+{
+	char name[VEM_PLACE_NAME] = {0};
+
+	vem_shm_name_of_block(link->shm, block, name);
+	return strcmp(link->name, name) == 0;
+}
+
 /* The other side's ring and wake-up socket. Returns why they are refused, or NULL. */
 static const char *
 hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PACKET_FDS])
@@ -198,6 +209,7 @@ hello_take(struct vem_link *link, const struct vem_packet *hello, int fds[VEM_PA
 	}
 	link->wake_out = fds[1];
 	link->block = hello->from;
+	link->proven = is_named(link, link->block);
 	vem_ring_out_init(&link->out, link->out_page);
 	if (link->dialed && !hello_send(link))
 		return "the process has ended";
@@ -482,22 +494,50 @@ vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason
 	for (unsigned i = 0; i < VEM_LINKS_MAX; i++) {
 		struct vem_link *link = atomic_load(&shm->links[i]);
 
-		if (link != NULL && link->greeted && link->block == block && !is_ending(link))
+		if (link != NULL && link->greeted && link->block == block && !is_ending(link) &&
+		    vem_link_has_block(link))
 			return link;
 	}
 	vem_shm_name_of_block(shm, block, name);
 	return link_to(shm, name, false, reason != NULL ? reason : &ignored);
 }
 
+/*
+ * Whoever dials says which block it has, and could say that of another process, and so keep all that belongs to it. The name of a block
+ * is bound by the process that has it, and the kernel says which one that is. Two processes whose numbers this one cannot see count as
+ * one.
+ */
+bool
+vem_link_has_block(struct vem_link *link)
+{
+	struct vem_shm *shm = link->shm;
+	char name[VEM_PLACE_NAME] = {0};
+	const char *call;
+	int fd;
+
+	if (link->proven || link->liar)
+		return link->proven;
+	vem_shm_name_of_block(shm, link->block, name);
+	fd = vem_place_connect(&shm->place, name, &call);
+	if (fd < 0) {
+		vem_shm_refused(shm, call, errno);
+		return false;
+	}
+	pid_t owner = vem_place_pid(fd);
+	ri_close(fd);
+	link->proven = owner == link->far_pid;
+	link->liar = !link->proven;
+	if (link->liar)
+		vem_shm_say(shm, RI_LOG_WARNING,
+			    "process %ld says that it has the queue pair numbers of process %ld",
+			    (long)link->far_pid, (long)owner);
+	return link->proven;
+}
+
 bool
 vem_link_leads_to(const struct vem_link *link, uint32_t block)
 {
-	char name[VEM_PLACE_NAME] = {0};
-
-	if (link->greeted)
-		return link->block == block;
-	vem_shm_name_of_block(link->shm, block, name);
-	return strcmp(link->name, name) == 0;
+	return link->greeted ? link->block == block : is_named(link, block);
 }
 
 /* --- end ---------------------------------------------------------------------------------- */
@@ -522,6 +562,19 @@ sockets_close(struct vem_link *link)
 	vem_shm_rx_drop(shm);
 }
 
+/* Its place, and those at the end that nobody has: all who poll look at the rest. */
+static void
+places_free(const struct vem_link *link)
+{
+	struct vem_shm *shm = link->shm;
+	unsigned linked = atomic_load(&shm->linked);
+
+	atomic_store(&shm->links[link->number], NULL);
+	while (linked != 0 && atomic_load(&shm->links[linked - 1]) == NULL)
+		linked--;
+	atomic_store(&shm->linked, linked);
+}
+
 void
 vem_link_reap(struct vem_link *link)
 {
@@ -542,7 +595,7 @@ vem_link_reap(struct vem_link *link)
 		return;
 	vem_shm_rx_take(shm);
 	vsw_lock(&shm->sleep_lock);
-	atomic_store(&shm->links[link->number], NULL);
+	places_free(link);
 	vsw_unlock(&shm->sleep_lock);
 	vem_shm_rx_drop(shm);
 	vem_remote_ud_unlink(link);

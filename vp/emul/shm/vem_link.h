@@ -31,7 +31,9 @@
 #define VEM_SLOT_PAGES 256
 #define VEM_SLOTS      256  /* connections in a page */
 #define VEM_LINK_QUEUE 1024 /* packets that a slow reader may leave waiting */
-#define VEM_BLOCK_BITS 12   /* of a queue pair number: those that a process counts itself */
+#define VEM_LINK_TURN \
+	(1u << 17) /* octets of long messages that the owner of rx writes before it reads again */
+#define VEM_BLOCK_BITS 12 /* of a queue pair number: those that a process counts itself */
 #define VEM_BLOCK_QPS  (1u << VEM_BLOCK_BITS)
 #define VEM_BLOCKS     (1u << (24 - VEM_BLOCK_BITS))
 #define VEM_DIALS      16 /* processes that datagrams have dialed, and whose links are not there yet */
@@ -57,7 +59,10 @@ struct vem_link {
 	bool dialed;
 	bool greeted;      /* its HELLO has come */
 	uint64_t accepted; /* number of its accept: who came first */
-	uint32_t block;    /* of its queue pair numbers */
+	/* Of its queue pair numbers, as it says; under the fabric's lock, as the next two. */
+	uint32_t block;
+	bool proven;       /* the block is its own ... */
+	bool liar;         /* ... or another process's */
 	atomic_bool up;    /* both rings are there */
 	atomic_bool reads; /* and it is read with all others: no rule of a tester stops it */
 	atomic_bool broken;
@@ -70,14 +75,14 @@ struct vem_link {
 	atomic_bool stuck;   /* datagrams that find no room are dropped at once */
 	unsigned number;     /* its place in vem_shm::links */
 	struct vem_slot *pages[VEM_SLOT_PAGES];
-	/* Rules of a tester (vem_link_path.c); under the fabric's lock. */
 	pid_t far_pid; /* of the other process; 0: it is not known */
+	/* Rules of a tester (vem_link_path.c); under the fabric's lock. */
 	struct vem_path path;
 	struct ri_timer round; /* reads what is late, or looks for what is lost */
 	uint64_t seen;         /* the end of the ring at the last round */
 	uint64_t lost_to;      /* datagrams before that index are lost; by the owner of rx */
 	uint64_t waits_since;  /* something on a path that is cut; 0: nothing does */
-	uint32_t hint;         /* where a free slot is looked for */
+	uint32_t hint;         /* no slot in front of it is free */
 	uint32_t users;
 
 	alignas(VSW_CACHE_LINE) struct vem_ring_in in; /* by the owner of the role rx */
@@ -86,6 +91,7 @@ struct vem_link {
 	uint32_t turn;     /* the slot whose queue is run first when there is room; likewise */
 	unsigned received; /* messages of this round that took a receive; likewise */
 	unsigned waits;    /* polls for which an ACK waits; likewise */
+	uint32_t turned;   /* octets of long messages that were written in this turn; likewise */
 	bool wanted;       /* its writer waits for room, and has not been woken; likewise */
 	uint64_t woken_at; /* what was read then */
 
@@ -190,6 +196,13 @@ void vem_shm_rx_drop(struct vem_shm *shm);
 void vem_shm_catch_up(struct vem_link *link);
 /* Read up to that index, and do what readers do. Owner of rx. */
 void vem_shm_read_to(struct vem_link *link, uint64_t end);
+/*
+ * So many octets of a message were written, and more follow. Is it the turn of the other links? Then the rest goes on when they have
+ * been read: a peer that reads as fast as this process writes would keep all others waiting. Owner of rx.
+ */
+bool vem_link_turn_is_over(struct vem_link *link, uint32_t octets);
+/* The caller will not read again: if a turn is over, the service thread goes on. Owner of rx. */
+void vem_link_turn_pass(struct vem_link *link);
 /* A process has ended: remove the names that it has left. */
 void vem_shm_sweep_soon(struct vem_shm *shm);
 /* The log names the call, if it was a sandbox that refused it. */
@@ -217,7 +230,9 @@ struct vem_link *vem_link_to(struct vem_shm *shm, const struct ri_service *servi
 			     enum ri_cm_reason *reason);
 /* The same to the process that has a block of queue pair numbers; NULL: no process has it (RI_CM_REASON_REFUSED), or a lack. */
 struct vem_link *vem_link_to_block(struct vem_shm *shm, uint32_t block, enum ri_cm_reason *reason);
-/* Is it to the process that has the block? */
+/* Is the block of numbers that the other side says its own? The name of the block tells. */
+bool vem_link_has_block(struct vem_link *link);
+/* Is it to the process that has the block, as far as that says? */
 bool vem_link_leads_to(const struct vem_link *link, uint32_t block);
 /* The same over a socket that is connected to that name already, and is the link's or closed from here on. NULL: no memory. */
 struct vem_link *vem_link_over(struct vem_shm *shm, int fd, const char name[VEM_PLACE_NAME]);

@@ -147,11 +147,7 @@ round_fire(void *arg)
 void
 vem_link_path_begin(struct vem_link *link)
 {
-	struct ucred cred = {.pid = 0};
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(link->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
-		link->far_pid = cred.pid;
+	link->far_pid = vem_place_pid(link->sock);
 	link->path = path_of(link);
 	link->round = (struct ri_timer){.fire = round_fire, .arg = link};
 	timer_set(link);

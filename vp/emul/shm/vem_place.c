@@ -17,7 +17,8 @@
 #include "ri_errno.h"
 #include "ri_fd.h"
 
-#define BACKLOG    64
+#define BACKLOG \
+	4096 /* or what the kernel allows: many processes of a job may dial one of them at once */
 #define LOCK_TRIES 200 /* of 5 ms */
 #define LOCK_NAME  ".lock"
 
@@ -259,6 +260,15 @@ vem_place_sweep(const struct vem_place *place)
 	if (folder != NULL)
 		(void)closedir(folder);
 	ri_close(lock);
+}
+
+pid_t
+vem_place_pid(int fd)
+{
+	struct ucred peer = {.pid = 0};
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
 }
 
 bool

@@ -44,5 +44,7 @@ int vem_place_connect(const struct vem_place *place, const char *name, const cha
 void vem_place_sweep(const struct vem_place *place);
 /* Is the process at the other end one of this user? *uid: whose it is. *call: NULL, or what the system did not say, with errno set. */
 bool vem_place_is_ours(int fd, unsigned *uid, const char **call);
+/* The number of the process at the other side of a socket; 0: it cannot be seen from here. */
+pid_t vem_place_pid(int fd);
 
 #endif /* VEM_PLACE_H */

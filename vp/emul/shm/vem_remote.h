@@ -133,6 +133,7 @@ struct vem_remote {
 	uint32_t at;     /* octets of it that were sent */
 	uint32_t reads;  /* Reads and atomics that are sent and not answered */
 	bool stalled;    /* until READY */
+	bool in_turn;    /* it is run by the owner of vem_shm::rx */
 	uint32_t
 		watched; /* by attributes: requests that were completed when vem_qp::tries_until was set */
 	bool sent_then;        /* the oldest of them had been sent then, or told to wait */

@@ -38,7 +38,7 @@ slot_of(const struct vem_link *link, uint32_t number)
 	return page != NULL ? &page[number % VEM_SLOTS] : NULL;
 }
 
-/* A free slot for the connection. False: there is none, or no memory. */
+/* The first free slot: those who look at all look at no more pages than are needed. False: there is none, or no memory. */
 static bool
 slot_take(struct vem_link *link, struct vem_remote *remote)
 {
@@ -173,6 +173,8 @@ vem_remote_detach(struct vem_remote *remote)
 		return;
 	vem_shm_rx_take(link->shm);
 	atomic_store(&slot_of(link, remote->slot)->remote, NULL);
+	if (remote->slot < link->hint)
+		link->hint = remote->slot;
 	(void)vem_remote_acknowledge(remote);
 	owing_remove(link, remote);
 	vem_shm_rx_drop(link->shm);

@@ -130,7 +130,7 @@ vem_remote_join_all(struct vem_link *link)
 
 /* The queue pair that the packet names, if it waits for the one that the packet comes from. */
 static struct vem_qp *
-partner_of(const struct vem_link *link, const struct vem_packet *packet)
+partner_of(struct vem_link *link, const struct vem_packet *packet)
 {
 	struct vem_qp *qp = vem_peer_numbered(link->shm->fabric, packet->code);
 
@@ -141,7 +141,7 @@ partner_of(const struct vem_link *link, const struct vem_packet *packet)
 	if (memcmp(packet->local.octets, qp->far.target.grh + 24, 16) != 0 ||
 	    memcmp(packet->peer.octets, qp->far.target.grh + 8, 16) != 0)
 		return NULL;
-	return qp;
+	return vem_link_has_block(link) ? qp : NULL;
 }
 
 static void
@@ -247,10 +247,10 @@ partner_lost(struct vem_qp *qp, struct vem_link *old)
 	enum ri_cm_reason reason = RI_CM_REASON_OTHER;
 	struct vem_link *link;
 
-	if (!qp->ready || remote->link != NULL)
+	if (!qp->ready || remote->link != NULL || remote->tries == TRIES)
 		return;
 	link = vem_link_to_block(old->shm, far_block(qp), &reason);
-	if (link != NULL && remote->tries < TRIES) {
+	if (link != NULL) {
 		remote->tries++;
 		vem_remote_join(qp);
 	}
@@ -276,5 +276,6 @@ vem_remote_peer_down(struct vem_qp *qp, struct vem_remote *remote)
 void
 vem_remote_wait_down(struct vem_link *link)
 {
-	waiting_each(link, partner_lost);
+	if (!link->greeted || link->proven) /* else no partner was looked for there */
+		waiting_each(link, partner_lost);
 }

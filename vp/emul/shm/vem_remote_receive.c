@@ -162,7 +162,7 @@ ask_answer(struct vem_remote *remote, struct vem_qp *qp, struct vem_asked *ask)
 	return done;
 }
 
-/* Answer the Reads and atomics that wait, oldest first. False: no room now. */
+/* Answer the Reads and atomics that wait, oldest first. False: no room now, or not in this turn. */
 static bool
 asks_answer(struct vem_remote *remote, struct vem_qp *qp)
 {
@@ -171,15 +171,18 @@ asks_answer(struct vem_remote *remote, struct vem_qp *qp)
 
 		if (!ask_answer(remote, qp, ask))
 			return remote->ask_count == 0;
-		if (ask->at < ask->length)
+		if (ask->at < ask->length) {
+			if (vem_link_turn_is_over(remote->link, VEM_RING_MAX))
+				return false;
 			continue;
+		}
 		remote->ask_first = (remote->ask_first + 1) % remote->ask_room;
 		remote->ask_count--;
 	}
 	return true;
 }
 
-/* Write all that a connection owes. False: no room now. Their order matters: READY follows the WAIT that it ends. */
+/* Write all that a connection owes. False: as asks_answer. Their order matters: READY follows the WAIT that it ends. */
 static bool
 answers_write(struct vem_remote *remote)
 {
@@ -261,6 +264,7 @@ vem_remote_ready(struct vem_remote *remote)
 	if (!vsw_role_take(&link->shm->rx))
 		return; /* its owner does one more round */
 	vem_remote_readies(link);
+	vem_link_turn_pass(link);
 	vem_shm_rx_drop(link->shm);
 }
 
@@ -319,7 +323,7 @@ queues_run_in_turn(struct vem_link *link)
 			continue;
 		if (link->turn == first)
 			link->turn = (number + 1) % all;
-		vem_sq_run(qp);
+		vem_sq_run_in_turn(qp);
 	}
 }
 
@@ -327,6 +331,7 @@ void
 vem_remote_room(struct vem_link *link)
 {
 	atomic_store(&link->starved, false);
+	link->turned = 0;
 	vem_ud_go_on(link->shm->fabric);
 	if (link->owing != NULL)
 		vem_remote_answers(link);
@@ -670,7 +675,7 @@ data_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire
 	bool answered = waits && atomic_load(&sent->answered);
 	vsw_unlock(&remote->answer);
 	if (answered)
-		vem_sq_run(qp);
+		vem_sq_run_in_turn(qp);
 }
 
 static void
@@ -685,7 +690,7 @@ ack_arrived(struct vem_remote *remote, struct vem_qp *qp, uint32_t number)
 	if (number - acked > out - acked || number == acked)
 		return; /* of what was not sent, or long ago */
 	atomic_store_explicit(&remote->acked, number, memory_order_release);
-	vem_sq_run(qp);
+	vem_sq_run_in_turn(qp);
 }
 
 static uint32_t
@@ -709,7 +714,7 @@ told_arrived(struct vem_remote *remote, struct vem_qp *qp, const struct vem_wire
 	if (refused && qp->rnic->fabric->personality != VEM_IB)
 		return; /* there a Terminate comes */
 	atomic_store(&remote->told, (uint64_t)wire->kind << 48 | detail << 32 | wire->number);
-	vem_sq_run(qp);
+	vem_sq_run_in_turn(qp);
 }
 
 void
@@ -759,7 +764,7 @@ vem_remote_entry(struct vem_link *link, const struct vem_ring_entry *entry)
 		break;
 	case VEM_WIRE_READY:
 		atomic_store_explicit(&remote->ready, true, memory_order_release);
-		vem_sq_run(qp);
+		vem_sq_run_in_turn(qp);
 		break;
 	case VEM_WIRE_DATA:
 		data_arrived(remote, qp, &wire, entry);

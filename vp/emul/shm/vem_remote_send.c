@@ -219,7 +219,11 @@ message_send(struct vem_qp *qp, struct vem_remote *remote, struct vsw_wqe *wqe)
 		}
 		ack_is_told(remote, &wire);
 		remote->at += piece;
-	} while (remote->at < wqe->length);
+		if (remote->at >= wqe->length)
+			break;
+		if (remote->in_turn && vem_link_turn_is_over(remote->link, piece))
+			result = WAITING;
+	} while (result == SENT);
 	if (lost)
 		result = fails(remote, vsw_respond_lost(&octets) == &vsw_octets_lost
 					       ? RI_WC_LOCAL_PROTECTION

@@ -106,6 +106,23 @@ link_has_room(struct vem_link *link)
 	return room;
 }
 
+bool
+vem_link_turn_is_over(struct vem_link *link, uint32_t octets)
+{
+	link->turned += octets;
+	if (link->turned < VEM_LINK_TURN)
+		return false;
+	atomic_store(&link->starved, true); /* the next turn begins in vem_remote_room */
+	return true;
+}
+
+void
+vem_link_turn_pass(struct vem_link *link)
+{
+	if (link->turned >= VEM_LINK_TURN)
+		vsw_leader_request_run(&link->shm->leader);
+}
+
 static inline void
 entry_read(struct vem_link *link, const struct vem_ring_entry *entry)
 {
@@ -177,6 +194,7 @@ vem_shm_read_to(struct vem_link *link, uint64_t end)
 	while (link->in.read < end && vem_ring_look(&link->in, &entry))
 		entry_read(link, &entry);
 	(void)link_go_on(link, false);
+	vem_link_turn_pass(link);
 }
 
 void
@@ -186,6 +204,7 @@ vem_shm_catch_up(struct vem_link *link)
 	for (unsigned i = 0; i < VEM_RING_LINES / ENTRIES && atomic_load(&link->up) &&
 			     !atomic_load(&link->broken) && link_read(link, false) != 0;)
 		i++;
+	vem_link_turn_pass(link);
 	vem_shm_rx_drop(link->shm);
 }
 

@@ -15,12 +15,14 @@
 #include "scarce.h"
 #endif
 
+#define CROWD 300u
+
 static const struct ri_addr group = {.family = RI_ADDR_GID, .octets = {0xff, 0x12, [15] = 0x42}};
 
 /* --- the account -------------------------------------------------------------------------------- */
 
 struct account {
-	unsigned links, users, slots, senders;
+	unsigned links, places, users, slots, senders;
 	unsigned sleepers, dials, owing;
 	unsigned open, rings;
 };
@@ -51,6 +53,7 @@ account_now(const struct two *t)
 		for (unsigned i = 0; i < VEM_LINKS_MAX; i++)
 			if (atomic_load(&shm->links[i]) != NULL)
 				link_count(atomic_load(&shm->links[i]), &a);
+		a.places += atomic_load(&shm->linked);
 		a.sleepers += shm->sleepers;
 		a.dials += shm->dial_count;
 		vem_shm_rx_drop(shm);
@@ -85,6 +88,7 @@ account_is(const struct two *t, const struct account *wanted)
 		now = account_now(t);
 	}
 	g_assert_cmpuint(now.links, ==, wanted->links);
+	g_assert_cmpuint(now.places, ==, wanted->places);
 	g_assert_cmpuint(now.users, ==, wanted->users);
 	g_assert_cmpuint(now.slots, ==, wanted->slots);
 	g_assert_cmpuint(now.senders, ==, wanted->senders);
@@ -414,6 +418,37 @@ test_name(void)
 		vem_shm_name_give(name);
 		account_is(&t, &before);
 	}
+}
+
+/* As many processes as the kernel lets wait dial one that does not come to accept them: none of them is refused. */
+static void
+test_crowd(void)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(PORT)};
+	g_autofree char *limit = NULL;
+	struct two t = two_new();
+	const struct account before = account_settled(&t);
+	struct vem_shm *shm = fabric_of(t.node[1])->shm;
+	char name[VEM_PLACE_NAME];
+	struct ri_listen *listen;
+	int fds[CROWD];
+
+	g_assert_true(g_file_get_contents("/proc/sys/net/core/somaxconn", &limit, NULL, NULL));
+	unsigned count = MIN(CROWD, (unsigned)g_ascii_strtoull(limit, NULL, 10));
+	g_assert_cmpint(emul()->cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	vem_shm_name_of(shm, &service, name);
+	lock(t.node[1]);
+	for (unsigned i = 0; i < count; i++) {
+		fds[i] = vem_place_connect(&shm->place, name, &(const char *){NULL});
+		g_assert_cmpint(fds[i], >=, 0);
+	}
+	unlock(t.node[1]);
+	for (unsigned i = 0; i < count; i++)
+		close(fds[i]);
+	emul()->cm->listen_destroy(listen);
+	account_is(&t, &before);
+	two_free(&t);
 }
 
 /* Of two threads that would sleep for all, one does. */
@@ -823,6 +858,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-accounts/turns", test_turns);
 	g_test_add_func("/emul/shm-accounts/scarce", test_scarce);
 	g_test_add_func("/emul/shm-accounts/name", test_name);
+	g_test_add_func("/emul/shm-accounts/crowd", test_crowd);
 	g_test_add_func("/emul/shm-accounts/leaders", test_leaders);
 	g_test_add_func("/emul/shm-accounts/given-up", test_given_up);
 	g_test_add_func("/emul/shm-accounts/patience", test_patience);

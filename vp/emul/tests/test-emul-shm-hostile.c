@@ -22,6 +22,8 @@
 #include "vem_remote.h"
 #include "vem_runtime.h"
 
+#define SILENT (VEM_LINKS_MAX / 2) /* links over which nobody has said anything, at most */
+
 static const char *self;
 
 static unsigned
@@ -347,26 +349,26 @@ test_silent(void)
 {
 	struct server s RI_AT_END(server_free) = server_new();
 	unsigned before = descriptors();
-	struct hostile silent[40];
+	struct hostile silent[SILENT + 24];
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		silent[i] = hostile_new();
-	g_assert_cmpuint(silent_links(&s), ==, 16);
+	g_assert_cmpuint(silent_links(&s), ==, SILENT);
 	server_works(&s);
 	for (unsigned i = 0; i < G_N_ELEMENTS(silent); i++)
 		hostile_free(&silent[i]);
 	silent_become(&s, 0);
 	/* Who has said nothing for longest goes first, whatever place it has: the first place is that of one who has just come. */
-	for (unsigned i = 0; i < 16; i++)
+	for (unsigned i = 0; i < SILENT; i++)
 		silent[i] = hostile_new();
 	hostile_free(&silent[0]);
-	silent_become(&s, 15);
+	silent_become(&s, SILENT - 1);
 	silent[0] = hostile_new();
-	silent[16] = hostile_new();
+	silent[SILENT] = hostile_new();
 	hostile_expect_end(&silent[1]);
 	struct pollfd end = {.fd = silent[0].sock, .events = POLLIN};
 	g_assert_cmpint(poll(&end, 1, 0), ==, 0);
-	for (unsigned i = 0; i < 17; i++)
+	for (unsigned i = 0; i < SILENT + 1; i++)
 		hostile_free(&silent[i]);
 	wait_until(descriptors_are, before);
 }

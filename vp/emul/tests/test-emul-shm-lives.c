@@ -32,7 +32,7 @@ numbers_agree(const struct two *t)
 	g_assert_cmpuint(to_b->rq_psn, !=, to_b->sq_psn);
 }
 
-/* The slots of a connection go to the next one; what was said of the first is not about the second. */
+/* The slots of a connection go to the next one, so that a link has no more of them than connections; what was said of the first is not about the second. */
 static void
 test_slots(void)
 {
@@ -53,19 +53,11 @@ test_slots(void)
 	late.from_life = remote->far_life;
 	connect_at(keep[0], keep[1], PORT); /* the link stays */
 	for (unsigned life = 0; life < 3; life++) {
-		struct vem_link *back = atomic_load(&end_qp(t.a)->remote)->link;
-
 		back_to_idle(t.a);
 		back_to_idle(t.b);
 		/* Their own entries, and not memory of the connection that is over. */
 		g_assert_true(end_qp(t.a)->tx_wqe == own[0]);
 		g_assert_true(end_qp(t.b)->tx_wqe == own[1]);
-		pthread_mutex_lock(&fabric_of(t.node[0])->lock);
-		back->hint = 0;
-		pthread_mutex_unlock(&fabric_of(t.node[0])->lock);
-		pthread_mutex_lock(&fabric_of(t.node[1])->lock);
-		link->hint = 0;
-		pthread_mutex_unlock(&fabric_of(t.node[1])->lock);
 		connect_at(t.a, t.b, PORT);
 		numbers_agree(&t);
 		remote = atomic_load(&end_qp(t.b)->remote);
@@ -116,6 +108,40 @@ test_owing(void)
 	t.b = NULL;
 	g_assert_false(owes(link));
 	g_assert_null(node_path(t.node[0], "path all open"));
+}
+
+/* A process has executed a message, and dies before this one has read that: the message is sent. */
+static void
+test_earned(void)
+{
+	struct two t = two_new();
+	struct vem_ring_entry entry;
+	bool answered = false;
+
+	connect_at(t.a, t.b, PORT);
+	struct vem_link *link = atomic_load(&end_qp(t.a)->remote)->link;
+	struct vem_link *far = atomic_load(&end_qp(t.b)->remote)->link;
+	g_assert_cmpint(end_recv(t.b, 1, &t.cb, 0, 64), ==, RI_SUCCESS);
+	vem_shm_rx_take(link->shm); /* nobody reads ... */
+	vem_ring_awake(&link->in);  /* ... or hears of the answer: only of the end */
+	g_assert_cmpint(end_send(t.a, 2, &t.ca, 0, 64), ==, RI_SUCCESS);
+	for (gint64 deadline = node_deadline(); !answered; g_usleep(500)) {
+		struct vem_ring_in scan = link->in;
+
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		answered = vem_ring_look(&scan, &entry);
+	}
+	pthread_mutex_lock(&fabric_of(t.node[1])->lock);
+	vem_link_break(far, "the test ends it");
+	pthread_mutex_unlock(&fabric_of(t.node[1])->lock);
+	/* Its end has come: somebody would read, or the link is gone. */
+	for (gint64 deadline = node_deadline();
+	     !vsw_role_is_wanted(&link->shm->rx) && !atomic_load(&link->broken); g_usleep(500))
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+	vem_shm_rx_drop(link->shm);
+	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
+	poll_wait(t.b->urcq, 1, RI_WC_SUCCESS);
+	two_free(&t);
 }
 
 /* --- packets that wait ------------------------------------------------------------------------ */
@@ -307,6 +333,12 @@ test_name_passes(void)
 	ask(t.node[0], 101, &service);
 	struct ri_cm_event request = node_cm(third, RI_CM_SERVICE_REQUEST, LISTENER);
 	g_assert_cmpuint(links_of(t.node[0], NULL), ==, before + 1);
+	/* The new link is known by the name, and the old one is not any more. */
+	ask(t.node[0], 103, &service);
+	struct ri_cm_event second = node_cm(third, RI_CM_SERVICE_REQUEST, LISTENER);
+	g_assert_cmpuint(links_of(t.node[0], NULL), ==, before + 1);
+	g_assert_cmpint(cm->resolve_answer(second.request, &found), ==, RI_SUCCESS);
+	told(t.node[0], 103, RI_SERVICE_FOUND);
 	g_assert_cmpint(cm->resolve_answer(request.request, &found), ==, RI_SUCCESS);
 	told(t.node[0], 101, RI_SERVICE_FOUND);
 	links_become(t.node[0], before);
@@ -343,6 +375,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/emul/shm-lives/slots", test_slots);
 	g_test_add_func("/emul/shm-lives/owing", test_owing);
+	g_test_add_func("/emul/shm-lives/earned", test_earned);
 	g_test_add_func("/emul/shm-lives/late-reader", test_late_reader);
 	g_test_add_func("/emul/shm-lives/join-of-before", test_join_of_before);
 	g_test_add_func("/emul/shm-lives/muted", test_muted);

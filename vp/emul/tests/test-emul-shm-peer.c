@@ -4,16 +4,21 @@
 /* Connections by attributes between processes, reliable and not; two adapters with hosts of their own, or a child. */
 #include <malloc.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "vem_dgram.h"
 #include "vem_link.h"
 #include "vem_pairs.h"
+#include "vem_remote.h"
 #include "vem_runtime.h"
 
 #define SIZE    (300u * 1024)
 #define ANSWERS 8u
+
+#define LIAR_PORT 4790
+#define HANGS_UP  16u /* times that a process which does is dialed again */
 
 static const char *self;
 
@@ -470,6 +475,22 @@ child_main(void)
 	return 0;
 }
 
+/* A process that links itself with the listener, and says that the block of another process is its own. */
+static int
+liar_main(uint32_t block)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(LIAR_PORT)};
+	struct ri_cm_params params = node_params(&service);
+	uint32_t told;
+
+	node->rnic->fabric->shm->block = block;
+	g_assert_cmpint(emul()->cm->connect(end_new(node, NULL)->qp, &params), ==, RI_SUCCESS);
+	while (read(0, &told, sizeof(told)) > 0)
+		;
+	_exit(0);
+}
+
 /* A process with a queue pair. */
 struct child {
 	pid_t pid;
@@ -477,11 +498,11 @@ struct child {
 	uint32_t qpn;
 };
 
-/* The partner of its queue pair is `mine`; 0: nobody. */
+/* This program again, as what the arguments say; *answer: where what it writes can be read. */
 static struct child
-child_begin(uint32_t mine)
+child_start(const char *what, const char *number, int *answer)
 {
-	struct child child;
+	struct child child = {0};
 	int in[2], out[2];
 
 	g_assert_cmpint(pipe(in), ==, 0);
@@ -491,15 +512,26 @@ child_begin(uint32_t mine)
 		dup2(out[0], 0);
 		dup2(in[1], 1);
 		close(out[1]);
-		execl(self, self, "child", (char *)NULL);
+		execl(self, self, what, number, (char *)NULL);
 		_exit(127);
 	}
-	g_assert_cmpint(write(out[1], &mine, sizeof(mine)), ==, sizeof(mine));
-	g_assert_cmpint(read(in[0], &child.qpn, sizeof(child.qpn)), ==, sizeof(child.qpn));
-	close(in[0]);
 	close(in[1]);
 	close(out[0]);
 	child.pipe = out[1];
+	*answer = in[0];
+	return child;
+}
+
+/* The partner of its queue pair is `mine`; 0: nobody. */
+static struct child
+child_begin(uint32_t mine)
+{
+	int answer;
+	struct child child = child_start("child", "", &answer);
+
+	g_assert_cmpint(write(child.pipe, &mine, sizeof(mine)), ==, sizeof(mine));
+	g_assert_cmpint(read(answer, &child.qpn, sizeof(child.qpn)), ==, sizeof(child.qpn));
+	close(answer);
 	return child;
 }
 
@@ -572,6 +604,134 @@ test_killed(gconstpointer arg)
 	vth_free(&vth);
 }
 
+/* Its link with the first end, and what it could send as soon as that waits for its partner. */
+static void
+liar_speaks(const struct pair *p, pid_t pid)
+{
+	static const enum vem_packet_kind kinds[] = {VEM_PACKET_KNOCK, VEM_PACKET_JOIN};
+	struct vem_fabric *fabric = p->na->rnic->fabric;
+	const struct vem_qp *qp = end_qp(p->a);
+	gint64 deadline = node_deadline();
+	struct vem_link *link = NULL;
+
+	pthread_mutex_lock(&fabric->lock);
+	/* If the partner is to join, it has knocked. */
+	while (qpn_of(p->a) > qpn_of(p->b) && qp->join->knock == 0) {
+		pthread_mutex_unlock(&fabric->lock);
+		g_usleep(500);
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		pthread_mutex_lock(&fabric->lock);
+	}
+	for (unsigned i = 0; i < VEM_LINKS_MAX && link == NULL; i++) {
+		link = atomic_load(&fabric->shm->links[i]);
+		if (link != NULL && link->far_pid != pid)
+			link = NULL;
+	}
+	g_assert_nonnull(link);
+	g_assert_cmpuint(link->block, ==, qpn_of(p->b) >> VEM_BLOCK_BITS);
+	for (unsigned i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
+					    .kind = kinds[i],
+					    .from_life = 1,
+					    .qpn = qpn_of(p->b),
+					    .code = qpn_of(p->a),
+					    .type = RI_QP_RC};
+
+		if (kinds[i] == VEM_PACKET_JOIN)
+			packet.to_life = qp->join->knock;
+		memcpy(packet.local.octets, qp->far.target.grh + 24, 16);
+		memcpy(packet.peer.octets, qp->far.target.grh + 8, 16);
+		g_assert_null(vem_remote_packet(link, &packet));
+	}
+	pthread_mutex_unlock(&fabric->lock);
+}
+
+static void
+liar_end(const struct pair *p, const struct child *liar, int answer)
+{
+	close(answer);
+	child_end(liar);
+	node_cm(p->na, RI_CM_REQUEST_GONE, (const void *)(uintptr_t)42);
+}
+
+/*
+ * A third process says to one end that it is the process of the other: the two find each other all the same, whether the first one
+ * joins or is joined.
+ */
+static void
+test_claimed(gconstpointer swap)
+{
+	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(LIAR_PORT)};
+	struct ri_listen *listen;
+	struct pair p;
+	char block[16];
+	int answer;
+
+	two_open(&p, RI_QP_RC, swap != NULL);
+	bool joins = qpn_of(p.a) < qpn_of(p.b);
+	g_assert_cmpint(emul()->cm->listen(p.na->context, 42, 0, &service, 4, &listen), ==,
+			RI_SUCCESS);
+	(void)g_snprintf(block, sizeof(block), "%u", qpn_of(p.b) >> VEM_BLOCK_BITS);
+	struct child liar = child_start("liar", block, &answer);
+	node_cm(p.na, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	g_assert_cmpint(peer_receive(p.a, &p.to_b), ==, RI_SUCCESS);
+	liar_speaks(&p, liar.pid);
+	if (!joins) {
+		liar_end(&p, &liar, answer);
+		/* It was no link of the partner that has ended, and the partner has not joined. */
+		g_assert_nonnull(end_qp(p.a)->join);
+		g_assert_cmpuint(end_qp(p.a)->join->tries, ==, 0);
+	}
+	g_assert_cmpint(peer_receive(p.b, &p.to_a), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.a, &p.to_b), ==, RI_SUCCESS);
+	g_assert_cmpint(peer_send(p.b, &p.to_a), ==, RI_SUCCESS);
+	talk(&p, 1, 100);
+	if (joins)
+		liar_end(&p, &liar, answer);
+	emul()->cm->listen_destroy(listen);
+	two_close(&p);
+}
+
+/* The process that has the partner's number hangs up each time: it is dialed so often, and not without end. */
+static void
+test_hangs_up(void)
+{
+	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct vem_fabric *fabric = node->rnic->fabric;
+	struct vth *vth = node->vth;
+	struct end *end = end_of_type(node, RI_QP_RC);
+	struct ri_peer to = peer_params(end, PSN_A, PSN_B);
+	uint32_t block = fabric->shm->block ^ 1, dials = 0, tries = 0;
+	char name[VEM_PLACE_NAME];
+	int fd;
+
+	vem_shm_name_of_block(fabric->shm, block, name);
+	fd = vem_place_listen(&fabric->shm->place, name, &(const char *){NULL});
+	g_assert_cmpint(fd, >=, 0);
+	to.qpn = block << VEM_BLOCK_BITS | 5;
+	g_assert_cmpint(peer_receive(end, &to), ==, RI_SUCCESS);
+	for (gint64 deadline = node_deadline(), quiet = 0;
+	     quiet == 0 || g_get_monotonic_time() < quiet; g_usleep(500)) {
+		int dialed = accept(fd, NULL, NULL);
+
+		dials += dialed >= 0;
+		if (dialed >= 0)
+			close(dialed);
+		/* Who looks for names that are left dials, too, now and then. */
+		g_assert_cmpuint(dials, <=, 4 * HANGS_UP);
+		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		pthread_mutex_lock(&fabric->lock);
+		tries = end_qp(end)->join->tries;
+		pthread_mutex_unlock(&fabric->lock);
+		if (tries == HANGS_UP && quiet == 0)
+			quiet = g_get_monotonic_time() + 200000;
+	}
+	vem_place_leave(&fabric->shm->place, name, fd);
+	end_free(end);
+	node_free(node);
+	vth_free(vth);
+}
+
 static void
 add(const char *name, GTestDataFunc run)
 {
@@ -590,6 +750,8 @@ main(int argc, char **argv)
 	self = argv[0];
 	if (argc > 1 && strcmp(argv[1], "child") == 0)
 		return child_main();
+	if (argc > 2 && strcmp(argv[1], "liar") == 0)
+		return liar_main((uint32_t)g_ascii_strtoull(argv[2], NULL, 10));
 
 	char *runtime = vem_runtime_begin();
 	g_test_init(&argc, &argv, NULL);
@@ -604,6 +766,8 @@ main(int argc, char **argv)
 	add("alone", test_alone);
 	add("unreliable", test_unreliable);
 	add("unreliable-rest", test_unreliable_rest);
+	add("claimed", test_claimed);
+	g_test_add_func("/emul/shm-peer/hangs-up", test_hangs_up);
 	g_test_add_data_func("/emul/shm-peer/killed", GUINT_TO_POINTER(NAMED), test_killed);
 	g_test_add_data_func("/emul/shm-peer/killed-to-join", GUINT_TO_POINTER(TO_JOIN),
 			     test_killed);

@@ -13,11 +13,29 @@
 
 static struct ri_host real;
 static _Thread_local unsigned asked;
+static struct vem_link *_Atomic fills; /* its reader reads all when its writer is awake, once */
+
+/* Of the reader: all is read, and the writer is woken if it asks for that. */
+static void
+all_read(struct vem_link *link)
+{
+	struct vem_ring_entry entry;
+
+	while (vem_ring_look(&link->in, &entry))
+		vem_ring_take(&link->in, &entry);
+	if (vem_ring_release(&link->in) && vem_ring_must_wake(&link->out))
+		vem_link_wake(link);
+}
 
 static uint64_t
 host_now(void *self)
 {
+	struct vem_link *link = atomic_load(&fills);
+
 	asked++;
+	if (link != NULL && atomic_load(&link->out_page->asleep) == 0 &&
+	    atomic_compare_exchange_strong(&fills, &link, NULL))
+		all_read(link);
 	return real.now(self);
 }
 
@@ -103,6 +121,38 @@ test_fired(void)
 	poll_wait(t.a->uscq, 2, RI_WC_SUCCESS);
 }
 
+/* Room for a writer comes while it is about to sleep, so that nobody wakes it: it looks before it does. */
+static void
+test_room(void)
+{
+	struct two t = two_new_with(prepare);
+
+	connect_at(t.a, t.b, PORT);
+	struct vem_link *link = atomic_load(&end_qp(t.a)->remote)->link;
+	struct vem_link *writer = atomic_load(&end_qp(t.b)->remote)->link;
+	for (unsigned round = 0; round < LOOKS / 10; round++) {
+		vem_shm_rx_take(
+			link->shm); /* this thread reads for the one side, nobody for the other */
+		g_assert_cmpint(end_write(t.b, round, &t.cb, &t.ca, SIZE), ==, RI_SUCCESS);
+		g_assert_true(atomic_load(&writer->starved));
+		(void)sleeper_of(&t);
+		atomic_store(&fills, link);
+		vsw_leader_request_run(&writer->shm->leader);
+		for (gint64 deadline = node_deadline(); atomic_load(&writer->starved);
+		     g_usleep(500))
+			g_assert_cmpint(g_get_monotonic_time(), <, deadline);
+		g_assert_null(atomic_load(&fills));
+		/* The rest is there; nobody acknowledges the whole. */
+		back_to_idle(t.b);
+		vem_shm_rx_drop(link->shm);
+		back_to_idle(t.a);
+		connect_at(t.a, t.b, PORT);
+		link = atomic_load(&end_qp(t.a)->remote)->link;
+		writer = atomic_load(&end_qp(t.b)->remote)->link;
+	}
+	two_free(&t);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -112,6 +162,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm/wakes/owned", test_owned);
 	g_test_add_func("/emul/shm/wakes/looks", test_looks);
 	g_test_add_func("/emul/shm/wakes/fired", test_fired);
+	g_test_add_func("/emul/shm/wakes/room", test_room);
 	int failed = g_test_run();
 
 	return vem_runtime_end(runtime) ? failed : 1;

@@ -569,6 +569,59 @@ test_no_wire(void)
 	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
 }
 
+/*
+ * Memory is deregistered while much of a long message is under way to it, or from it: after that no octet is placed in it, and none
+ * is taken from it.
+ */
+static void
+test_revoked(void)
+{
+	enum {
+		WRITTEN,
+		READ,
+		RECEIVED,
+		SINK,
+		SOURCE,
+		HOWS
+	};
+
+	for (unsigned round = 0; round < 4 * HOWS; round++) {
+		struct two t = two_connected();
+		unsigned how = round % HOWS;
+		struct chunk *gone = how >= SINK ? &t.ca : &t.cb;
+		const struct chunk *kept = how >= SINK ? &t.cb : &t.ca;
+		bool placed = how == WRITTEN || how == RECEIVED || how == SINK;
+
+		memset(t.ca.at, 0x55, SIZE);
+		memset(t.cb.at, 0x55, SIZE);
+		for (unsigned i = 0; i < 8; i++) {
+			enum ri_status status = RI_SUCCESS;
+
+			if (how == RECEIVED)
+				status = end_recv(t.b, i, &t.cb, 0, SIZE);
+			g_assert_cmpint(status, ==, RI_SUCCESS);
+			if (how == RECEIVED)
+				status = end_send(t.a, i, &t.ca, 0, SIZE);
+			else if (how == READ || how == SINK)
+				status = end_read(t.a, i, &t.ca, &t.cb, SIZE);
+			else
+				status = end_write(t.a, i, &t.ca, &t.cb, SIZE);
+			g_assert_cmpint(status, ==, RI_SUCCESS);
+		}
+		g_usleep(round * 37 % 400);
+		g_assert_cmpint(gone->node->p->mem->mr_dereg(gone->mr), ==, RI_SUCCESS);
+		gone->mr = NULL;
+		memset(gone->at, 0xaa, SIZE);
+		g_usleep(5000);
+		for (unsigned i = 0; i < SIZE; i++)
+			if (placed)
+				g_assert_cmpuint(gone->at[i], ==, 0xaa);
+			else
+				g_assert_cmpuint(kept->at[i], !=, 0xaa);
+		two_free(&t);
+	}
+}
+
 /* --- rules for what comes through links ------------------------------------------------------ */
 
 static void
@@ -890,6 +943,7 @@ main(int argc, char **argv)
 	add("port-moves", test_port_moves);
 	add("asleep", test_asleep);
 	add("invalidate", test_invalidate);
+	add("revoked", test_revoked);
 	add("idle", test_idle);
 	add("no-wire", test_no_wire);
 	add("path-hold", test_path_hold);
