@@ -727,9 +727,9 @@ test_hangs_up(void)
 			quiet = g_get_monotonic_time() + 200000;
 	}
 	vem_place_leave(&fabric->shm->place, name, fd);
-	end_free(end);
-	node_free(node);
-	vth_free(vth);
+	end_free(&end);
+	node_free(&node);
+	vth_free(&vth);
 }
 
 static void
