@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tree_case  # noqa: E402
 
 IT_SIM, LIFE = map(os.path.abspath, sys.argv[1:3])
-CXX = sys.argv[3]
+CXX = sys.argv[3] if sys.argv[3] == '-' else os.path.abspath(sys.argv[3])
 PATIENCE = 120      # s
 
 

@@ -479,16 +479,23 @@ child_main(void)
 static int
 liar_main(uint32_t block)
 {
-	struct node *node = node_new(vth_new(true), true, "shm:ib");
+	struct vth *vth = vth_new(true);
+	struct node *node = node_new(vth, true, "shm:ib");
+	struct end *end = end_new(node, NULL);
+	struct vem_shm *shm = node->rnic->fabric->shm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(LIAR_PORT)};
 	struct ri_cm_params params = node_params(&service);
-	uint32_t told;
+	uint32_t own = shm->block, told;
 
-	node->rnic->fabric->shm->block = block;
-	g_assert_cmpint(emul()->cm->connect(end_new(node, NULL)->qp, &params), ==, RI_SUCCESS);
+	shm->block = block;
+	g_assert_cmpint(emul()->cm->connect(end->qp, &params), ==, RI_SUCCESS);
 	while (read(0, &told, sizeof(told)) > 0)
 		;
-	_exit(0);
+	shm->block = own; /* whose name is removed */
+	end_free(&end);
+	node_free(&node);
+	vth_free(&vth);
+	return 0;
 }
 
 /* A process with a queue pair. */

@@ -200,7 +200,7 @@ turns(gconstpointer data)
 	const struct ri_sge sge = sim_sge(other[0], 0, 64);
 	const struct ri_wr send = sim_request(other[0], 1, RI_OP_SEND, &sge, 0);
 
-	for (int round = 0; round <= again; round++) {
+	for (int round = 0; round < (again ? 2 : 1); round++) {
 		asking = (struct asking){.psn = 7};
 		for (uint32_t i = 0; i < READS; i++)
 			read_forge(pair, 7 + i * READ_COUNT, 0, READ_OCTETS);
