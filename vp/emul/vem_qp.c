@@ -302,6 +302,7 @@ qp_renew(struct vem_qp *qp)
 	vsw_unlock(&qp->lock);
 	qp->passive = false;
 	qp->replied = false;
+	qp->waited = false;
 	atomic_store(&qp->time_wait_until, 0);
 	atomic_store(&qp->in.ird, qp->init.ird);
 	atomic_store(&qp->ord, qp->init.ord);

@@ -231,14 +231,14 @@ host_log(void *self, enum ri_log_level level, const char *where, const char *tex
 	pthread_mutex_unlock(&vth->lock);
 }
 
-bool
+guint
 vth_logged(struct vth *vth, const char *text)
 {
-	bool found = false;
+	guint found = 0;
 
 	pthread_mutex_lock(&vth->lock);
 	for (guint i = 0; i < vth->lines->len; i++)
-		found = found || strstr(vth->lines->pdata[i], text) != NULL;
+		found += strstr(vth->lines->pdata[i], text) != NULL;
 	pthread_mutex_unlock(&vth->lock);
 	return found;
 }

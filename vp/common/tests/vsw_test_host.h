@@ -20,8 +20,8 @@ struct vth *vth_new(bool threaded);
 /* For RI_AT_END, as other functions that take a pointer to a pointer. */
 void vth_free(struct vth **vth);
 const struct ri_host *vth_host(struct vth *vth);
-/* Has a line with this text been written to the log? */
-bool vth_logged(struct vth *vth, const char *text);
+/* Lines of the log with this text. */
+guint vth_logged(struct vth *vth, const char *text);
 
 /* Without a thread only: run the tasks, ready watches and timers that are due, until none is left. */
 void vth_run(struct vth *vth);

@@ -218,10 +218,11 @@ test_receive_comes_late(gconstpointer adapter)
 	node_silent(p.na);
 }
 
-/* A connection that ends while a Send waits leaves no time to the next one. */
+/* A connection that ends while a Send waits leaves no time to the next one; and the log says of that one, too, why it may end. */
 static void
 test_receive_waited_before(gconstpointer adapter)
 {
+	static const char waits[] = "a Send of the peer waits, since no receive is posted";
 	struct ends p RI_AT_END(ends_close);
 	struct ri_sge local, to;
 
@@ -230,6 +231,7 @@ test_receive_waited_before(gconstpointer adapter)
 	to = chunk_sge(&p.mb, 0, 100);
 	post_send(p.a, 1, &local, 0);
 	poll_none(p.a->uscq);
+	g_assert_cmpuint(vth_logged(p.vth, waits), ==, 1);
 	vth_advance(p.vth, 500000000);
 	g_assert_cmpint(end_modify(p.a, RI_QPS_ERROR), ==, RI_SUCCESS);
 	vth_run(p.vth);
@@ -242,6 +244,7 @@ test_receive_waited_before(gconstpointer adapter)
 	post_send(p.a, 2, &local, 0);
 	vth_advance(p.vth, 900000000);
 	node_silent(p.na);
+	g_assert_cmpuint(vth_logged(p.vth, waits), ==, 2);
 	post_recv(p.b, 3, &to);
 	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
 }
