@@ -10,6 +10,7 @@
 
 #include "cm_scene.h"
 
+#define CM_STREAM       2            /* RI_CM_STREAM */
 #define TIME_WAIT_LONG  "3600000000" /* us, as text */
 #define TIME_WAIT_SHORT "100000"
 
@@ -260,6 +261,20 @@ test_local_port(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
+/*
+ * Is a connection a stream of TCP that the library connects? A process that has nothing to do with this test may listen on the same port, so to
+ * connect does not say it.
+ */
+static bool
+streams_connect(void)
+{
+	bool streams = (pair_claim("cm_forms") & CM_STREAM) != 0;
+
+	if (!streams)
+		pair_inapplicable("cm_forms has no RI_CM_STREAM");
+	return streams;
+}
+
 /* A local port stays in TCP's TIME-WAIT [IT 4.6]; an endpoint may be created so that it can use the port again. */
 static void
 test_port_time_wait(struct pair *pair)
@@ -267,13 +282,9 @@ test_port_time_wait(struct pair *pair)
 	it_conn_qual_t other = {.type = IT_IANA_PORT};
 	it_listen_handle_t listen;
 	it_conn_qual_t qual;
-	int raw = cm_raw_connect(pair);
 
-	if (raw < 0) {
-		pair_inapplicable("cm_forms has no RI_CM_STREAM");
+	if (!streams_connect())
 		return;
-	}
-	close(raw);
 	qual = from_port(pair, pair->active.ep);
 	g_assert_cmpint(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0), ==,
 			IT_SUCCESS);
@@ -303,14 +314,10 @@ static void
 test_resources(struct pair *pair)
 {
 	struct rlimit before, none;
-	int raw = cm_raw_connect(pair);
 	it_status_t status;
 
-	if (raw < 0) {
-		pair_inapplicable("cm_forms has no RI_CM_STREAM");
+	if (!streams_connect())
 		return;
-	}
-	close(raw);
 	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
 	none = before;
 	none.rlim_cur = 0;

@@ -12,7 +12,11 @@
 
 #include "record.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHILDREN 10 /* each looks for leaks at its end */
+#else
 #define CHILDREN 200
+#endif
 #define PATIENCE 5000 /* ms for a child that has nothing to do but to end */
 
 static atomic_bool over;
