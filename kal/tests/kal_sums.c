@@ -9,7 +9,7 @@
 #include "kal_objects.h"
 #include "kal_request.h"
 
-/* The children of so many objects are counted again after each call; of more, a test would take minutes. */
+/* The children of at most this number of objects are counted again after each call; of more, a test would take minutes. */
 #define OBJECTS_MAX 256
 
 /* --- objects ------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ check_listeners(struct kal_cm *cm)
 			g_assert_false(request->taken);
 			g_assert_cmpuint(request->id, ==, at->key);
 			waiting += request->listener_id == link->key;
-			/* It was told to the listener's client, and its end will be. */
+			/* The client of the listener has its event, and will have that of its end. */
 			if (request->listener_id == link->key)
 				g_assert_cmpuint(request->ctx, ==, listener->ctx);
 			g_assert_true(request->told == NULL && request->gone != NULL);

@@ -215,7 +215,7 @@ _Noreturn void sim_thread_over(void);
 uint64_t sim_now(void);
 /* The same for a program that looks at a clock, which takes time. */
 uint64_t sim_now_read(void);
-/* A program has looked at a clock; who does nothing else polls, perhaps for what another thread or a peer writes. */
+/* A program has looked at a clock; a program that does nothing else polls, perhaps for what another thread or a peer writes. */
 void sim_looked(const char *call);
 /* Something has happened that a program waits for. */
 void sim_progress(void);

@@ -22,7 +22,7 @@ struct vro_trip {
 	uint32_t end; /* behind its number, or behind the last one of the answer that it asks for */
 	bool doubtful; /* something was repeated since the last packet that was timed to its end */
 	uint64_t mean; /* ns; 0: not known */
-	uint64_t spread; /* ns by which trips differ from that, in the mean */
+	uint64_t spread; /* ns: how much trips differ from it, in the mean */
 };
 
 /* A packet that asks for an answer up to `end` leaves. */

@@ -220,7 +220,7 @@ timer_closed(void)
 	       (long)lseek(file, 0, SEEK_END));
 }
 
-/* Its timer is nobody's when it was killed: what waits then, waits for ever. */
+/* Its timer is nobody's when it was killed: what waits then, waits without end. */
 static void
 timer_left(void)
 {
@@ -332,7 +332,7 @@ futex_bits(void)
 	pthread_join(thread, NULL);
 }
 
-/* --- who is woken, and when ----------------------------------------------------------------------- */
+/* --- which thread is woken, and when ----------------------------------------------------------------------- */
 
 static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
 static unsigned waiting, woken;

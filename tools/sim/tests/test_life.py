@@ -111,7 +111,7 @@ class Life(unittest.TestCase):
         """What a statement says has its length, and counts from where it begins."""
         self.good(f'node a {LIFE} beats\nexpect progress 3s\n')
         done = self.run_sim(f'node a {LIFE} beats\npause a 5s at 2500ms\nexpect progress 4s\n', '--seed', '1')
-        self.assertEqual(done.returncode, 0, done.stdout)       # who is paused cannot get on
+        self.assertEqual(done.returncode, 0, done.stdout)       # a node that is paused makes no progress
         times = [float(re.search(r', ([0-9.]+) ms, hash', self.run_sim(f'node a {LIFE} rests\nslow a {factor}\n', '--seed', '1').stdout)[1])
                  for factor in (1, 1000000)]
         self.assertGreater(times[1], times[0] + 1000)
@@ -165,7 +165,7 @@ class Life(unittest.TestCase):
                 self.assertIn('a ended with 1', xml.etree.ElementTree.parse(report).find('.//failure').text)
 
     def test_scenarios(self):
-        """Files of other systems are read; what is none is refused with its name."""
+        """Files of other systems are read; a file that is no scenario is refused with its name."""
         self.assertEqual(self.said(f'\ufeffnode a {LIFE} own-lock\r\nexpect exit a 0\r\n')[0], 'a: its own')
         done = self.run_sim(f'node a {LIFE} own-lock\nslow a 2.5\n')
         self.assertEqual((done.returncode, '2.5' in done.stderr), (2, True), done.stderr)

@@ -724,7 +724,7 @@ test_hangs_up(void)
 		dials += dialed >= 0;
 		if (dialed >= 0)
 			close(dialed);
-		/* Who looks for names that are left dials, too, now and then. */
+		/* A process that looks for names that are left dials, too, at most three times for each process that ends. */
 		g_assert_cmpuint(dials, <=, 4 * HANGS_UP);
 		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
 		pthread_mutex_lock(&fabric->lock);
