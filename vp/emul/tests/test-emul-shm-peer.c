@@ -475,6 +475,19 @@ child_main(void)
 	return 0;
 }
 
+/* Say that the queue pair numbers of this process are others; returns those before. */
+static uint32_t
+block_change(const struct node *node, uint32_t block)
+{
+	struct vem_fabric *fabric = node->rnic->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	uint32_t before = fabric->shm->block;
+	fabric->shm->block = block;
+	pthread_mutex_unlock(&fabric->lock);
+	return before;
+}
+
 /* A process that links itself with the listener, and says that the block of another process is its own. */
 static int
 liar_main(uint32_t block)
@@ -482,16 +495,14 @@ liar_main(uint32_t block)
 	struct vth *vth = vth_new(true);
 	struct node *node = node_new(vth, true, "shm:ib");
 	struct end *end = end_new(node, NULL);
-	struct vem_shm *shm = node->rnic->fabric->shm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = GUINT16_TO_BE(LIAR_PORT)};
 	struct ri_cm_params params = node_params(&service);
-	uint32_t own = shm->block, told;
+	uint32_t own = block_change(node, block), told;
 
-	shm->block = block;
 	g_assert_cmpint(emul()->cm->connect(end->qp, &params), ==, RI_SUCCESS);
 	while (read(0, &told, sizeof(told)) > 0)
 		;
-	shm->block = own; /* whose name is removed */
+	(void)block_change(node, own); /* whose name is removed */
 	end_free(&end);
 	node_free(&node);
 	vth_free(&vth);
