@@ -14,8 +14,10 @@
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CHILDREN 10 /* each looks for leaks at its end */
+#define LINES    1  /* from pause to pause: a fork waits for the lock */
 #else
 #define CHILDREN 200
+#define LINES    64
 #endif
 #define PATIENCE 5000 /* ms for a child that has nothing to do but to end */
 
@@ -25,7 +27,7 @@ static void *
 write_lines(void *arg)
 {
 	for (unsigned i = 0; !atomic_load(&over); i++) {
-		if (i % 64 == 0)
+		if (i % LINES == 0)
 			g_usleep(50); /* another thread gets the lock, too */
 		record_line("noise with some words that take a while to print: %d %s %g", 12345,
 			    "text", 1.5);
