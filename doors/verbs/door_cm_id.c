@@ -126,7 +126,7 @@ leave_channel(struct door_cm_id *id)
 	id->next = id->prev = NULL;
 }
 
-/* Find the id with a number. ENOENT: there is none; EINVAL: it belongs to another channel. Called under the lock. */
+/* Find the id with a number. ENOENT: no id has it; EINVAL: it belongs to another channel. Called under the lock. */
 static int
 find(const struct door_cm_channel *channel, uint32_t number, struct door_cm_id **id)
 {

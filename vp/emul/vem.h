@@ -376,7 +376,7 @@ extern const struct ri_qp_ops vem_qp_ops;
 
 /* Run the send queue; if its role is taken, set the retry flag. */
 void vem_sq_run(struct vem_qp *qp);
-/* The same for the owner of vem_shm::rx, which writes no more than vem_link_turn_is_over allows. */
+/* Run it as the owner of vem_shm::rx, and write no more than vem_link_turn_is_over allows. */
 void vem_sq_run_in_turn(struct vem_qp *qp);
 /* Flush the receive queue if the state says so; if its role is taken, set the retry flag. */
 void vem_rq_run(struct vem_qp *qp);

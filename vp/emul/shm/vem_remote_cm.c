@@ -38,7 +38,7 @@ slot_of(const struct vem_link *link, uint32_t number)
 	return page != NULL ? &page[number % VEM_SLOTS] : NULL;
 }
 
-/* The first free slot: those who look at all look at no more pages than are needed. False: there is none, or no memory. */
+/* The first free slot: those who look at all look at no more pages than are needed. False: no slot is free, or no memory. */
 static bool
 slot_take(struct vem_link *link, struct vem_remote *remote)
 {

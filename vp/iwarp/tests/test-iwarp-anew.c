@@ -70,7 +70,7 @@ static const struct {
 	MEMBER(tx.posts_apart, LEFT | OWN),
 	MEMBER(tx.unattended, LEFT | OWN),
 	/* A stream. */
-	MEMBER(stream.attached, LEFT), /* its end says that there is none */
+	MEMBER(stream.attached, LEFT), /* the end of a stream clears it */
 	MEMBER(stream.fd, OWN),
 	MEMBER(stream.deadline, OWN),
 	MEMBER(stream.wake_timer, LEFT_IDLE | OWN),
