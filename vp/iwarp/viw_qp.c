@@ -37,12 +37,13 @@ qp_alloc(struct viw_rnic *rnic)
 		rnic->free_qps = qp->next_free;
 	} else if (allowed && posix_memalign((void **)&qp, VSW_CACHE_LINE, sizeof(*qp)) == 0) {
 		memset(qp, 0, sizeof(*qp));
+		/* Only once: an engine that still has the address of an earlier queue pair here reads it without a role. */
+		qp->rnic = rnic;
 		atomic_store(&qp->rx.role.taken, 1);
 		atomic_store(&qp->tx.role.taken, 1);
 	}
 	if (qp != NULL) {
 		rnic->num_qps++;
-		qp->rnic = rnic;
 		qp->count = &qp->unread;
 		/*
 		 * The next number of 24 bits that no other queue pair has. 0 and 1 are special on InfiniBand, and the last one names a
