@@ -38,7 +38,7 @@ static const struct {
 } members[] = {
 	/* Whose it is. */
 	MEMBER(node, LEFT_IDLE | OWN),
-	MEMBER(rnic, LEFT_IDLE | OWN),
+	MEMBER(rnic, LEFT | OWN),
 	MEMBER(context, LEFT_IDLE | OWN),
 	MEMBER(pd, LEFT_IDLE | OWN),
 	MEMBER(send_cq, LEFT_IDLE | OWN),
