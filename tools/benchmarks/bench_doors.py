@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: the itapi authors
 """perftest and cmtime behind the door for programs of verbs, as rows of tools/bench.
 
-A run is two processes of a program with the door preloaded, each pinned, connected by rdma_cm over iwarp. Latencies are half a round
-trip, the median of the run, in ns; bandwidth is in GB/s of 10^9 octets, as that of a raw stream.
+A run is two processes of a program with the door preloaded, each pinned, connected by rdma_cm, over iwarp if the row names no other adapter. Latencies
+are half a round trip, the median of the run, in ns; bandwidth is in GB/s of 10^9 octets, as that of a raw stream.
 """
 import shutil
 
@@ -20,8 +20,8 @@ CONNECTS = 1000
 class DoorRun(PeerRun):
     """A PeerRun that is ours: with a unit, and with the door of the build that is measured."""
 
-    def __init__(self, door, server, client, read, unit):
-        super().__init__(server, client, {"LD_PRELOAD": str(door), "ITAPI_VERBS_DEVICES": "iwarp"}, read)
+    def __init__(self, door, server, client, read, unit, adapter="iwarp"):
+        super().__init__(server, client, {"LD_PRELOAD": str(door), "ITAPI_VERBS_DEVICES": adapter}, read)
         self.unit = unit
 
     def once(self, cores):
@@ -46,9 +46,9 @@ def average_gbs(text):
     return float(table_of(text)["BW_average[MB/sec]"]) * (1 << 20) / 1e9
 
 
-def lat(door, program, size):
+def lat(door, program, size, adapter="iwarp"):
     call = [program, "-R", "-F", "-s", str(size), "-n", str(iterations(size)), "-p", "PORT"]
-    return DoorRun(door, call, [*call, "HOST"], typical_ns, "ns")
+    return DoorRun(door, call, [*call, "HOST"], typical_ns, "ns", adapter)
 
 
 def bandwidth(door, program, size):
@@ -74,6 +74,8 @@ def rows(Run, Row, raw_stream, door):
         Row("door-send-4096", lat(door, "ib_send_lat", 4096), Run("raw-spin", size=4096)),
         Row("door-write-64-of-send", write, send, WRITE_LAT_AIM),
         Row("door-write-64-of-memory", write, Run("raw-memory", size=64, iters=20000), MEMORY_AIM),
+        Row("door-roce-write-64-of-memory", lat(door, "ib_write_lat", 64, "roce:lo"), Run("raw-memory", size=64, iters=20000), MEMORY_AIM),
+        Row("door-shm-write-64-of-memory", lat(door, "ib_write_lat", 64, "shm:ib"), Run("raw-memory", size=64, iters=20000), MEMORY_AIM),
         Row("door-read-64", lat(door, "ib_read_lat", 64), Run("raw-spin", size=64), scale=2.0),
         Row("door-connects", DoorRun(door, ["cmtime", "-b", "127.0.0.1", "-c", str(CONNECTS), "-p", "PORT"],
                                      ["cmtime", "-s", "HOST", "-c", str(CONNECTS), "-p", "PORT"], connects, "1/s"),

@@ -95,9 +95,19 @@ watch_and_timer_follow(struct vsw_leader *leader)
 	} while (vsw_role_drop(&leader->role));
 }
 
-/* The only function that writes the state. Returns whether the table allows the event. */
+static uint32_t
+engine_run(struct vsw_leader *leader)
+{
+	uint32_t done = leader->progress(leader->arg, VSW_LEADER_BUDGET);
+
+	if (done != 0)
+		vsw_leader_found(leader);
+	return done;
+}
+
+/* The only function that writes the state. Returns whether the table allows the event. *done, or NULL: what a run found. */
 static bool
-leader_step(struct vsw_leader *leader, enum vsw_leader_event event)
+leader_step(struct vsw_leader *leader, enum vsw_leader_event event, uint32_t *done)
 {
 	unsigned state = atomic_load(&leader->state);
 	const struct leader_rule *rule = NULL;
@@ -111,8 +121,9 @@ leader_step(struct vsw_leader *leader, enum vsw_leader_event event)
 			atomic_store(&leader->since, leader->host->now(leader->host->self));
 	} while (!atomic_compare_exchange_strong(&leader->state, &state, rule->next));
 	watch_and_timer_follow(leader);
-	if (rule->run)
-		leader->progress(leader->arg, VSW_LEADER_BUDGET);
+	uint32_t found = rule->run ? engine_run(leader) : 0;
+	if (done != NULL)
+		*done = found;
 	return true;
 }
 
@@ -124,10 +135,22 @@ leader_tick(void *arg)
 	struct vsw_leader *leader = arg;
 	unsigned long polls = atomic_load_explicit(&leader->polls, memory_order_relaxed);
 	bool busy = polls != leader->seen;
+	uint32_t done = 0;
 
 	leader->seen = polls;
 	atomic_store(&leader->timer_on, 0);
-	leader_step(leader, busy ? VSW_LEADER_EV_TICK_BUSY : VSW_LEADER_EV_TICK_IDLE);
+	leader_step(leader, busy ? VSW_LEADER_EV_TICK_BUSY : VSW_LEADER_EV_TICK_IDLE, &done);
+	if (done == 0)
+		return;
+	/* A message waited for the tick. */
+	uint64_t now = leader->host->now(leader->host->self);
+	leader->late = now - leader->late_at < VSW_LEADER_LATE_WITHIN ? leader->late + 1 : 1;
+	leader->late_at = now;
+	if (leader->late < VSW_LEADER_LATE)
+		return;
+	leader->late = 0;
+	atomic_store(&leader->found, true);
+	atomic_store(&leader->keeps, VSW_LEADER_KEEPS);
 }
 
 static void
@@ -136,7 +159,7 @@ leader_run(void *arg)
 	struct vsw_leader *leader = arg;
 
 	atomic_store(&leader->run_requested, 0);
-	leader_step(leader, VSW_LEADER_EV_RUN_REQUESTED);
+	leader_step(leader, VSW_LEADER_EV_RUN_REQUESTED, NULL);
 }
 
 static void
@@ -145,8 +168,15 @@ leader_fd_readable(void *arg, uint32_t events)
 	struct vsw_leader *leader = arg;
 
 	(void)events;
-	if (atomic_load(&leader->state) == VSW_LEADER_WATCHING)
-		leader->progress(leader->arg, VSW_LEADER_BUDGET);
+	if (!vsw_leader_watches(leader))
+		return;
+	unsigned keeps = atomic_load(&leader->keeps);
+	bool found = atomic_load(&leader->found);
+
+	(void)engine_run(leader);
+	/* A thread whose last poll found nothing polls on in all likelihood, and would have received this itself. */
+	if (keeps != 0)
+		atomic_store(&leader->keeps, found ? VSW_LEADER_KEEPS : keeps - 1);
 }
 
 /* --- for the engine and its callers ------------------------------------------------------ */
@@ -228,6 +258,16 @@ tick_postpone(struct vsw_leader *leader)
 	atomic_store(&leader->postponing, false);
 }
 
+/* A poll while the service thread watches. */
+static __attribute__((noinline)) void
+polled_watched(struct vsw_leader *leader)
+{
+	if (atomic_load(&leader->keeps) != 0)
+		atomic_store_explicit(&leader->found, false, memory_order_relaxed);
+	else
+		leader_step(leader, VSW_LEADER_EV_POLLED, NULL);
+}
+
 void
 vsw_leader_polled(struct vsw_leader *leader)
 {
@@ -237,10 +277,16 @@ vsw_leader_polled(struct vsw_leader *leader)
 	atomic_store_explicit(&leader->polls, polls, memory_order_relaxed);
 	/* Relaxed: a poll that reads an old state counts as one before the change. */
 	if (atomic_load_explicit(&leader->state, memory_order_relaxed) == VSW_LEADER_WATCHING)
-		leader_step(leader, VSW_LEADER_EV_POLLED);
+		polled_watched(leader);
 	else if (polls % VSW_LEADER_CLOCK_POLLS == 0 ||
 		 atomic_load_explicit(&leader->polls_slow, memory_order_relaxed))
 		tick_postpone(leader);
+}
+
+bool
+vsw_leader_watches(struct vsw_leader *leader)
+{
+	return atomic_load(&leader->state) == VSW_LEADER_WATCHING;
 }
 
 bool
@@ -249,13 +295,13 @@ vsw_leader_enter(struct vsw_leader *leader, int *fd)
 	*fd = leader->fd;
 	if (atomic_exchange(&leader->leader_inside, 1) != 0)
 		return false;
-	return leader_step(leader, VSW_LEADER_EV_ENTERED);
+	return leader_step(leader, VSW_LEADER_EV_ENTERED, NULL);
 }
 
 void
 vsw_leader_leave(struct vsw_leader *leader)
 {
-	if (leader_step(leader, VSW_LEADER_EV_LEFT))
+	if (leader_step(leader, VSW_LEADER_EV_LEFT, NULL))
 		atomic_store(&leader->leader_inside, 0);
 }
 

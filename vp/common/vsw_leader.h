@@ -10,6 +10,10 @@
  * that is half a millisecond more than an eighth of the time, but 5.5 ms at most; and at once when the engine requests a
  * run (requests held back while no thread polls). Requests held back leave within 1 ms. The table in vsw_leader.c is the
  * protocol; vsw_leader.pml is its model.
+ *
+ * A program may poll for its own completion, and then wait by looking at its memory, for each message. Nobody polls for
+ * the next message then. If VSW_LEADER_LATE ticks found such a message, the service thread goes on watching while
+ * threads poll, until VSW_LEADER_KEEPS messages woke it that a polling thread would have received itself.
  */
 #ifndef VSW_LEADER_H
 #define VSW_LEADER_H
@@ -64,6 +68,10 @@ struct vsw_leader {
 	atomic_bool holds;      /* work was held back since a poll chose the length of the tick */
 	atomic_bool postponing; /* a poll is about to start it */
 	atomic_uint futile;     /* runs in a row that found the engine's role taken */
+	unsigned late;          /* ticks that found a message, each soon after the one before */
+	uint64_t late_at;  /* when the last one did, ns; this and `late` by the service thread */
+	atomic_uint keeps; /* 0: a poll ends WATCHING; else the wake-ups in vain until it does */
+	atomic_bool found; /* the last poll or run found something; only while `keeps` is not 0 */
 };
 
 /*
@@ -82,6 +90,11 @@ struct vsw_leader {
 #define VSW_LEADER_CLOCK_POLLS 8
 #define VSW_LEADER_SLOW        50000
 
+/* For a message that finds nobody polling: see above. Ticks that are further apart than VSW_LEADER_LATE_WITHIN ns do not count. */
+#define VSW_LEADER_LATE        4
+#define VSW_LEADER_LATE_WITHIN 10000000
+#define VSW_LEADER_KEEPS       16
+
 /* Budget of one run on the service thread. */
 #define VSW_LEADER_BUDGET 256
 
@@ -97,6 +110,17 @@ void vsw_leader_stop(struct vsw_leader *leader);
 
 /* A thread polls and runs the engine. Fast path: no system call but in the first poll after a pause. */
 void vsw_leader_polled(struct vsw_leader *leader);
+/* Does the service thread watch, perhaps beside the thread that just polled? */
+bool vsw_leader_watches(struct vsw_leader *leader);
+
+/* The poll found something, so the thread that polls may have what it waited for. Fast path. */
+static inline void
+vsw_leader_found(struct vsw_leader *leader)
+{
+	if (atomic_load_explicit(&leader->keeps, memory_order_relaxed) != 0)
+		atomic_store_explicit(&leader->found, true, memory_order_relaxed);
+}
+
 /* As ri_fast_ops::leader_enter and leader_leave. */
 bool vsw_leader_enter(struct vsw_leader *leader, int *fd);
 void vsw_leader_leave(struct vsw_leader *leader);

@@ -126,7 +126,11 @@ inline poll()
 	inside++;
 	polls_moved = true;
 	if
-	:: state == WATCHING -> leader_step_polled()
+	:: state == WATCHING ->
+		if
+		:: leader_step_polled()
+		:: true -> skip /* the service thread goes on watching */
+		fi
 	:: else
 	fi;
 	atomic { progress(); inside-- }

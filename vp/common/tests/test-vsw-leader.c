@@ -250,6 +250,85 @@ test_slow_polls(void)
 	g_assert_cmpuint(runs_of(&engine), ==, 0);
 }
 
+/*
+ * A program polls until it has its completion, then looks at its memory until a message comes: time that the message waits for a run
+ * of the engine, ns.
+ */
+static uint64_t
+message_wait(struct engine *engine)
+{
+	uint64_t ns = 0;
+
+	for (unsigned i = 0; i < 5; i++)
+		vsw_leader_polled(&engine->leader);
+	vsw_leader_found(&engine->leader);
+	make_readable(engine);
+	vth_run(engine->vth);
+	for (; atomic_load(&engine->runs) == 0; ns += 10000)
+		vth_advance(engine->vth, 10000);
+	(void)runs_of(engine);
+	return ns;
+}
+
+/* A thread polls until the message comes, and is slower than the service thread. Returns whether that one watched. */
+static bool
+message_polled(struct engine *engine)
+{
+	vsw_leader_polled(&engine->leader);
+	bool watches = vsw_leader_watches(&engine->leader);
+
+	make_readable(engine);
+	vth_run(engine->vth);
+	vsw_leader_polled(&engine->leader);
+	(void)progress(engine, 1);
+	vsw_leader_found(&engine->leader);
+	(void)runs_of(engine);
+	return watches;
+}
+
+/* Whoever looks at memory waits for a few ticks, and then for none. Whoever polls again is not disturbed for long. */
+static void
+test_memory(void)
+{
+	struct engine e RI_AT_END(engine_stop);
+	unsigned disturbed = 0;
+
+	engine_start(&e, false, true);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < VSW_LEADER_LATE; i++)
+			g_assert_cmpuint(message_wait(&e), >=, VSW_LEADER_TICK);
+		for (unsigned i = 0; i < 100; i++) {
+			g_assert_cmpuint(message_wait(&e), ==, 0);
+			g_assert_cmpuint(state_of(&e), ==, W);
+			g_assert_false(vsw_leader_attended(&e.leader));
+		}
+		/* Now and then a thread polls on: that changes nothing. */
+		for (unsigned i = 0; i < 10; i++) {
+			for (unsigned j = 1; j < VSW_LEADER_KEEPS; j++)
+				g_assert_true(message_polled(&e));
+			g_assert_cmpuint(message_wait(&e), ==, 0);
+		}
+		for (disturbed = 0; message_polled(&e); disturbed++)
+			g_assert_cmpuint(disturbed, <=, VSW_LEADER_KEEPS);
+		g_assert_cmpuint(disturbed, ==, VSW_LEADER_KEEPS);
+		g_assert_cmpuint(state_of(&e), ==, T);
+	}
+}
+
+/* Messages that find nobody polling now and then, long ticks apart, are no reason to disturb those who poll. */
+static void
+test_memory_seldom(void)
+{
+	struct engine e RI_AT_END(engine_stop);
+
+	engine_start(&e, false, true);
+	for (unsigned i = 0; i < 5 * VSW_LEADER_LATE; i++) {
+		g_assert_cmpuint(message_wait(&e), >=, VSW_LEADER_TICK);
+		poll_for(&e, VSW_LEADER_LATE_WITHIN, 10000);
+		g_assert_cmpuint(state_of(&e), ==, T);
+	}
+}
+
 static void
 test_leader(void)
 {
@@ -404,6 +483,8 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/hold", test_hold);
 	g_test_add_func("/vsw/leader/hold-and-poll", test_hold_and_poll);
 	g_test_add_func("/vsw/leader/slow-polls", test_slow_polls);
+	g_test_add_func("/vsw/leader/memory", test_memory);
+	g_test_add_func("/vsw/leader/memory-seldom", test_memory_seldom);
 	g_test_add_func("/vsw/leader/leader", test_leader);
 	g_test_add_func("/vsw/leader/taken", test_taken);
 	g_test_add_func("/vsw/leader/request-run", test_request_run);
