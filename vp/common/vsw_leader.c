@@ -333,7 +333,9 @@ vsw_leader_take(struct vsw_leader *leader, struct vsw_role *role)
 		atomic_store_explicit(&leader->futile, 0, memory_order_relaxed);
 		return true;
 	}
-	bool yields = atomic_fetch_add(&leader->futile, 1) < FUTILE_RUNS;
+	/* A thread that looks at its memory uses a processor that it is given for its whole time slice; after a nap this one gets it back. */
+	bool yields = atomic_fetch_add(&leader->futile, 1) < FUTILE_RUNS &&
+		      atomic_load(&leader->keeps) == 0;
 
 	vsw_relax(leader->host, yields ? RI_RELAX_SPINS : RI_RELAX_YIELDS);
 	return false;

@@ -506,7 +506,8 @@ vro_station_poll(void *engine)
 		return 0;
 	vsw_leader_polled(&station->leader);
 	posts_end(station);
-	if (vsw_role_is_wanted(&station->role)) {
+	/* The owner of the role does not do one more round for a thread that will poll again: they would hold each other up. */
+	if (vsw_role_is_taken(&station->role) || vsw_role_is_wanted(&station->role)) {
 		vsw_relax(station->engine.host, RI_RELAX_SPINS);
 		return 0;
 	}

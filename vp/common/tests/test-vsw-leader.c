@@ -408,6 +408,22 @@ test_taken(void)
 	engine_stop(&e);
 }
 
+/* Beside a thread that looks at its memory the one that is woken in vain sleeps at once: what it yields, that one would use up. */
+static void
+test_taken_from_memory(void)
+{
+	struct vsw_role role = {.taken = 1};
+	struct engine e RI_AT_END(engine_stop);
+
+	engine_start(&e, false, true);
+	g_assert_false(vsw_leader_take(&e.leader, &role));
+	g_assert_cmpuint(vth_napped(e.vth), ==, 0);
+	for (unsigned i = 0; i < VSW_LEADER_LATE; i++)
+		(void)message_wait(&e);
+	g_assert_false(vsw_leader_take(&e.leader, &role));
+	g_assert_cmpuint(vth_napped(e.vth), ==, 1);
+}
+
 /* --- threads ----------------------------------------------------------------------------- */
 
 static void *
@@ -487,6 +503,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/memory-seldom", test_memory_seldom);
 	g_test_add_func("/vsw/leader/leader", test_leader);
 	g_test_add_func("/vsw/leader/taken", test_taken);
+	g_test_add_func("/vsw/leader/taken-from-memory", test_taken_from_memory);
 	g_test_add_func("/vsw/leader/request-run", test_request_run);
 	g_test_add_func("/vsw/leader/nothing-is-left", test_nothing_is_left);
 	return g_test_run();

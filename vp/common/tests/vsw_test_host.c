@@ -36,6 +36,7 @@ struct vth {
 	atomic_uint attach_answer;
 	_Atomic guint64 copied;
 	atomic_uint relaxed;
+	atomic_uint napped;
 	GPtrArray *lines; /* of the log */
 };
 
@@ -292,6 +293,7 @@ host_relax(void *self, uint32_t round)
 	struct vth *vth = self;
 
 	atomic_fetch_add(&vth->relaxed, 1);
+	atomic_fetch_add(&vth->napped, round >= RI_RELAX_YIELDS);
 	ri_relax(round);
 }
 
@@ -544,6 +546,12 @@ guint
 vth_relaxed(struct vth *vth)
 {
 	return atomic_load(&vth->relaxed);
+}
+
+guint
+vth_napped(struct vth *vth)
+{
+	return atomic_load(&vth->napped);
 }
 
 void

@@ -39,6 +39,8 @@ guint64 vth_copied(struct vth *vth);
 
 /* How often the provider has waited for another thread. */
 guint vth_relaxed(struct vth *vth);
+/* How often it has slept meanwhile. */
+guint vth_napped(struct vth *vth);
 /* From now on the host is one of RNIC-PI 1.6, which cannot be told of a wait. */
 void vth_make_old(struct vth *vth);
 

@@ -758,6 +758,23 @@ attributes(void)
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
 }
 
+/* While a thread runs the engine, one that polls leaves it alone; if it asked for one more round each time, the first would never end. */
+static void
+polls_beside(void)
+{
+	struct pair p RI_AT_END(pair_close);
+	struct ri_wc wc;
+
+	pair_open(&p, RI_QP_RC, false);
+	struct vsw_role *role = &p.node->rnic->station->role;
+
+	g_assert_true(vsw_role_take(role));
+	for (unsigned i = 0; i < 3; i++)
+		g_assert_cmpuint(p.node->p->fast->poll_cq(p.a->uscq, &wc, 1), ==, 0);
+	g_assert_false(vsw_role_drop(role));
+	g_assert_false(vsw_role_is_taken(role));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -779,6 +796,7 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/threads", threads);
 	g_test_add_data_func("/roce/verbs/steady-1024", GUINT_TO_POINTER(1024), steady);
 	g_test_add_data_func("/roce/verbs/steady-4096", GUINT_TO_POINTER(4096), steady);
+	g_test_add_func("/roce/verbs/polls-beside", polls_beside);
 	g_test_add_func("/roce/verbs/claims", claims);
 	g_test_add_func("/roce/verbs/forks", forks);
 	return g_test_run();
