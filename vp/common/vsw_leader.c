@@ -23,6 +23,7 @@
 #include "vsw_leader.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "vsw_relax.h"
 
@@ -75,7 +76,15 @@ tick_start(struct vsw_leader *leader, uint64_t now, uint64_t length)
 	leader->host->timer_start(leader->host->self, &leader->timer, now + length);
 }
 
-/* Change the watch and the timer to what the state says. Never waits. */
+/* Does the state let the service thread watch? */
+static bool
+watch_wanted(struct vsw_leader *leader, unsigned state)
+{
+	return state == VSW_LEADER_WATCHING ||
+	       (state == VSW_LEADER_TICKING && vsw_leader_beside(leader));
+}
+
+/* Change the watch and the timer to what the state and a trial say. Never waits. */
 static void
 watch_and_timer_follow(struct vsw_leader *leader)
 {
@@ -84,7 +93,7 @@ watch_and_timer_follow(struct vsw_leader *leader)
 	do {
 		vsw_role_begin(&leader->role);
 		unsigned state = atomic_load(&leader->state);
-		bool watch = state == VSW_LEADER_WATCHING && leader->fd >= 0;
+		bool watch = leader->fd >= 0 && watch_wanted(leader, state);
 		if (watch != leader->watch_on) {
 			leader->watch_on = watch;
 			leader->host->watch_change(leader->host->self, &leader->watch,
@@ -93,16 +102,6 @@ watch_and_timer_follow(struct vsw_leader *leader)
 		if (state == VSW_LEADER_TICKING && atomic_exchange(&leader->timer_on, 1) == 0)
 			tick_start(leader, leader->host->now(leader->host->self), VSW_LEADER_TICK);
 	} while (vsw_role_drop(&leader->role));
-}
-
-static uint32_t
-engine_run(struct vsw_leader *leader)
-{
-	uint32_t done = leader->progress(leader->arg, VSW_LEADER_BUDGET);
-
-	if (done != 0)
-		vsw_leader_found(leader);
-	return done;
 }
 
 /* The only function that writes the state. Returns whether the table allows the event. *done, or NULL: what a run found. */
@@ -121,13 +120,35 @@ leader_step(struct vsw_leader *leader, enum vsw_leader_event event, uint32_t *do
 			atomic_store(&leader->since, leader->host->now(leader->host->self));
 	} while (!atomic_compare_exchange_strong(&leader->state, &state, rule->next));
 	watch_and_timer_follow(leader);
-	uint32_t found = rule->run ? engine_run(leader) : 0;
+	uint32_t found = rule->run ? leader->progress(leader->arg, VSW_LEADER_BUDGET) : 0;
 	if (done != NULL)
 		*done = found;
 	return true;
 }
 
 /* --- on the service thread --------------------------------------------------------------- */
+
+/* A message waited for the tick. Will the next one, too? */
+static void
+trial_begin(struct vsw_leader *leader, uint64_t now)
+{
+	bool again = leader->trial != 0 && now - atomic_load(&leader->trial_end) < VSW_LEADER_AGAIN;
+
+	leader->late = now - leader->late_at < VSW_LEADER_LATE_WITHIN ? leader->late + 1 : 1;
+	leader->late_at = now;
+	if (!again && leader->late < leader->late_needed)
+		return;
+	if (again) {
+		leader->late_needed = VSW_LEADER_LATE;
+		leader->trial = MIN(2 * leader->trial, VSW_LEADER_TRIAL_MAX);
+	} else {
+		leader->late_needed = MIN(2 * leader->late_needed, VSW_LEADER_LATE_MAX);
+		leader->trial = VSW_LEADER_TRIAL;
+	}
+	atomic_store(&leader->trial_end, now + leader->trial);
+	atomic_store(&leader->beside, true);
+	watch_and_timer_follow(leader);
+}
 
 static void
 leader_tick(void *arg)
@@ -140,17 +161,8 @@ leader_tick(void *arg)
 	leader->seen = polls;
 	atomic_store(&leader->timer_on, 0);
 	leader_step(leader, busy ? VSW_LEADER_EV_TICK_BUSY : VSW_LEADER_EV_TICK_IDLE, &done);
-	if (done == 0)
-		return;
-	/* A message waited for the tick. */
-	uint64_t now = leader->host->now(leader->host->self);
-	leader->late = now - leader->late_at < VSW_LEADER_LATE_WITHIN ? leader->late + 1 : 1;
-	leader->late_at = now;
-	if (leader->late < VSW_LEADER_LATE)
-		return;
-	leader->late = 0;
-	atomic_store(&leader->found, true);
-	atomic_store(&leader->keeps, VSW_LEADER_KEEPS);
+	if (done != 0)
+		trial_begin(leader, leader->host->now(leader->host->self));
 }
 
 static void
@@ -168,15 +180,8 @@ leader_fd_readable(void *arg, uint32_t events)
 	struct vsw_leader *leader = arg;
 
 	(void)events;
-	if (!vsw_leader_watches(leader))
-		return;
-	unsigned keeps = atomic_load(&leader->keeps);
-	bool found = atomic_load(&leader->found);
-
-	(void)engine_run(leader);
-	/* A thread whose last poll found nothing polls on in all likelihood, and would have received this itself. */
-	if (keeps != 0)
-		atomic_store(&leader->keeps, found ? VSW_LEADER_KEEPS : keeps - 1);
+	if (watch_wanted(leader, atomic_load(&leader->state)))
+		leader->progress(leader->arg, VSW_LEADER_BUDGET);
 }
 
 /* --- for the engine and its callers ------------------------------------------------------ */
@@ -190,6 +195,7 @@ vsw_leader_start(struct vsw_leader *leader, const struct ri_host *host, int fd,
 	leader->fd = fd;
 	leader->progress = progress;
 	leader->arg = arg;
+	leader->late_needed = VSW_LEADER_LATE;
 	leader->timer = (struct ri_timer){.fire = leader_tick, .arg = leader};
 	leader->task = (struct ri_task){.fire = leader_run, .arg = leader};
 	leader->watch = (struct ri_watch){
@@ -243,6 +249,10 @@ tick_postpone(struct vsw_leader *leader)
 	atomic_store_explicit(&leader->looked, now, memory_order_relaxed);
 	atomic_store_explicit(&leader->polls_slow, now - looked > VSW_LEADER_SLOW,
 			      memory_order_relaxed);
+	if (vsw_leader_beside(leader) && now >= atomic_load(&leader->trial_end)) {
+		atomic_store(&leader->beside, false);
+		watch_and_timer_follow(leader);
+	}
 	if (now - before < atomic_load_explicit(&leader->tick, memory_order_relaxed) / 5 * 3 ||
 	    atomic_load(&leader->state) != VSW_LEADER_TICKING)
 		return;
@@ -258,16 +268,6 @@ tick_postpone(struct vsw_leader *leader)
 	atomic_store(&leader->postponing, false);
 }
 
-/* A poll while the service thread watches. */
-static __attribute__((noinline)) void
-polled_watched(struct vsw_leader *leader)
-{
-	if (atomic_load(&leader->keeps) != 0)
-		atomic_store_explicit(&leader->found, false, memory_order_relaxed);
-	else
-		leader_step(leader, VSW_LEADER_EV_POLLED, NULL);
-}
-
 void
 vsw_leader_polled(struct vsw_leader *leader)
 {
@@ -277,16 +277,10 @@ vsw_leader_polled(struct vsw_leader *leader)
 	atomic_store_explicit(&leader->polls, polls, memory_order_relaxed);
 	/* Relaxed: a poll that reads an old state counts as one before the change. */
 	if (atomic_load_explicit(&leader->state, memory_order_relaxed) == VSW_LEADER_WATCHING)
-		polled_watched(leader);
+		leader_step(leader, VSW_LEADER_EV_POLLED, NULL);
 	else if (polls % VSW_LEADER_CLOCK_POLLS == 0 ||
 		 atomic_load_explicit(&leader->polls_slow, memory_order_relaxed))
 		tick_postpone(leader);
-}
-
-bool
-vsw_leader_watches(struct vsw_leader *leader)
-{
-	return atomic_load(&leader->state) == VSW_LEADER_WATCHING;
 }
 
 bool
@@ -334,8 +328,8 @@ vsw_leader_take(struct vsw_leader *leader, struct vsw_role *role)
 		return true;
 	}
 	/* A thread that looks at its memory uses a processor that it is given for its whole time slice; after a nap this one gets it back. */
-	bool yields = atomic_fetch_add(&leader->futile, 1) < FUTILE_RUNS &&
-		      atomic_load(&leader->keeps) == 0;
+	bool yields =
+		atomic_fetch_add(&leader->futile, 1) < FUTILE_RUNS && !vsw_leader_beside(leader);
 
 	vsw_relax(leader->host, yields ? RI_RELAX_SPINS : RI_RELAX_YIELDS);
 	return false;

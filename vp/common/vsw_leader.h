@@ -12,8 +12,9 @@
  * protocol; vsw_leader.pml is its model.
  *
  * A program may poll for its own completion, and then wait by looking at its memory, for each message. Nobody polls for
- * the next message then. If VSW_LEADER_LATE ticks found such a message, the service thread goes on watching while
- * threads poll, until VSW_LEADER_KEEPS messages woke it that a polling thread would have received itself.
+ * the next message then, which waits for a tick. If VSW_LEADER_LATE ticks found such a message, the service thread watches
+ * beside the threads that poll, on trial, for VSW_LEADER_TRIAL ns. If a message waits again soon after that, the next trial
+ * is twice as long; if none does, it takes twice as many ticks until the next trial.
  */
 #ifndef VSW_LEADER_H
 #define VSW_LEADER_H
@@ -68,10 +69,13 @@ struct vsw_leader {
 	atomic_bool holds;      /* work was held back since a poll chose the length of the tick */
 	atomic_bool postponing; /* a poll is about to start it */
 	atomic_uint futile;     /* runs in a row that found the engine's role taken */
-	unsigned late;          /* ticks that found a message, each soon after the one before */
-	uint64_t late_at;  /* when the last one did, ns; this and `late` by the service thread */
-	atomic_uint keeps; /* 0: a poll ends WATCHING; else the wake-ups in vain until it does */
-	atomic_bool found; /* the last poll or run found something; only while `keeps` is not 0 */
+	/* Of the service thread: */
+	unsigned late;        /* ticks that found a message, each soon after the one before */
+	unsigned late_needed; /* so many begin a trial */
+	uint64_t late_at;     /* when the last one did, ns */
+	uint64_t trial;       /* length of the last trial, ns */
+	_Atomic uint64_t trial_end;
+	atomic_bool beside; /* a trial: the service thread watches in TICKING, too */
 };
 
 /*
@@ -90,10 +94,13 @@ struct vsw_leader {
 #define VSW_LEADER_CLOCK_POLLS 8
 #define VSW_LEADER_SLOW        50000
 
-/* For a message that finds nobody polling: see above. Ticks that are further apart than VSW_LEADER_LATE_WITHIN ns do not count. */
-#define VSW_LEADER_LATE        4
-#define VSW_LEADER_LATE_WITHIN 10000000
-#define VSW_LEADER_KEEPS       16
+/* For messages that find nobody polling: see above. Lengths are in ns. */
+#define VSW_LEADER_LATE        4u
+#define VSW_LEADER_LATE_MAX    1024u
+#define VSW_LEADER_LATE_WITHIN 10000000 /* from one such tick to the next */
+#define VSW_LEADER_AGAIN       8000000  /* from a trial to the next such tick */
+#define VSW_LEADER_TRIAL       UINT64_C(10000000)
+#define VSW_LEADER_TRIAL_MAX   UINT64_C(1000000000)
 
 /* Budget of one run on the service thread. */
 #define VSW_LEADER_BUDGET 256
@@ -110,15 +117,11 @@ void vsw_leader_stop(struct vsw_leader *leader);
 
 /* A thread polls and runs the engine. Fast path: no system call but in the first poll after a pause. */
 void vsw_leader_polled(struct vsw_leader *leader);
-/* Does the service thread watch, perhaps beside the thread that just polled? */
-bool vsw_leader_watches(struct vsw_leader *leader);
-
-/* The poll found something, so the thread that polls may have what it waited for. Fast path. */
-static inline void
-vsw_leader_found(struct vsw_leader *leader)
+/* Does the service thread watch beside threads that poll? */
+static inline bool
+vsw_leader_beside(struct vsw_leader *leader)
 {
-	if (atomic_load_explicit(&leader->keeps, memory_order_relaxed) != 0)
-		atomic_store_explicit(&leader->found, true, memory_order_relaxed);
+	return atomic_load_explicit(&leader->beside, memory_order_relaxed);
 }
 
 /* As ri_fast_ops::leader_enter and leader_leave. */

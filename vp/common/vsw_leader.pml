@@ -14,7 +14,7 @@
  * - work that was held back by a post that has returned is done after two ticks at most, unless a thread is just about to
  *   run the engine. (That is 1 ms, since vsw_leader_hold makes these ticks short. Lengths are not in the
  *   model; test-vsw-leader.c tests them.);
- * - the watch is on exactly while the state is WATCHING, once no thread is changing it.
+ * - the watch is on exactly while the state is WATCHING, or TICKING in a trial, once no thread is changing it.
  */
 mtype = { WATCHING, TICKING, PARKED }
 
@@ -25,6 +25,7 @@ mtype state = WATCHING;
 bool leader_inside, run_requested, task_queued, timer_on, timer_set, watch_on = true;
 bool role_taken, role_retry;
 bool polls_moved;      /* polls != seen */
+bool beside;           /* a trial */
 bool held_back;        /* work held back */
 bool readable;         /* work on the descriptor */
 bool owed;             /* work is held back, and the post has returned */
@@ -45,7 +46,7 @@ inline follow_work()
 	   if
 	   :: atomic { state == WATCHING -> watch_on = true }
 	   :: atomic { state != WATCHING -> was_ticking = (state == TICKING) };
-		watch_on = false;
+		atomic { watch_on = (was_ticking && beside) };
 		if
 		:: atomic { was_ticking && !timer_on -> timer_on = true; was_ticking = false };
 			timer_set = true
@@ -126,11 +127,8 @@ inline poll()
 	inside++;
 	polls_moved = true;
 	if
-	:: state == WATCHING ->
-		if
-		:: leader_step_polled()
-		:: true -> skip /* the service thread goes on watching */
-		fi
+	:: state == WATCHING -> leader_step_polled()
+	:: atomic { beside -> beside = false }; watch_and_timer_follow() /* the end of a trial */
 	:: else
 	fi;
 	atomic { progress(); inside-- }
@@ -211,12 +209,16 @@ end:
 		}
 		watch_and_timer_follow();
 		if
-		:: go -> go = false; progress()
+		:: go -> go = false; progress();
+			if
+			:: beside = true; watch_and_timer_follow()
+			:: true -> skip
+			fi
 		:: else
 		fi
 	:: atomic { !task_queued && watch_on && readable -> skip }
 		if
-		:: state == WATCHING -> progress()
+		:: state == WATCHING || (state == TICKING && beside) -> progress()
 		:: else
 		fi
 	od
@@ -226,5 +228,5 @@ active proctype judge()
 {
 	timeout;
 	assert(!held_back && !readable);
-	assert(following == 0 && watch_on == (state == WATCHING))
+	assert(following == 0 && watch_on == (state == WATCHING || (state == TICKING && beside)))
 }

@@ -390,10 +390,8 @@ engine_drive(struct viw_engine *engine, bool idle)
 		if (atomic_load_explicit(&qp->tx.blocked, memory_order_relaxed))
 			viw_tx_try(qp);
 		uint32_t n = viw_rx_try(qp);
-		if (n > 0) {
+		if (n > 0)
 			message_polled(engine, qp);
-			vsw_leader_found(&engine->leader);
-		}
 		done += n;
 	}
 	return done;

@@ -512,12 +512,10 @@ vro_station_poll(void *engine)
 		return 0;
 	}
 	count = receive(station, true);
-	if (count != 0) {
-		vsw_leader_found(&station->leader);
+	if (count != 0)
 		vro_spin_found(&station->spin);
-	} else if (vro_spin_vain(&station->spin)) {
+	else if (vro_spin_vain(&station->spin))
 		give_away(station);
-	}
 	return count;
 }
 

@@ -250,6 +250,14 @@ test_slow_polls(void)
 	g_assert_cmpuint(runs_of(&engine), ==, 0);
 }
 
+static uint64_t
+now_of(struct engine *engine)
+{
+	const struct ri_host *host = vth_host(engine->vth);
+
+	return host->now(host->self);
+}
+
 /*
  * A program polls until it has its completion, then looks at its memory until a message comes: time that the message waits for a run
  * of the engine, ns.
@@ -257,62 +265,95 @@ test_slow_polls(void)
 static uint64_t
 message_wait(struct engine *engine)
 {
-	uint64_t ns = 0;
+	uint64_t since;
 
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < VSW_LEADER_CLOCK_POLLS; i++)
 		vsw_leader_polled(&engine->leader);
-	vsw_leader_found(&engine->leader);
+	vth_advance(engine->vth, 20000);
+	since = now_of(engine);
 	make_readable(engine);
 	vth_run(engine->vth);
-	for (; atomic_load(&engine->runs) == 0; ns += 10000)
+	while (atomic_load(&engine->runs) == 0) {
 		vth_advance(engine->vth, 10000);
+		g_assert_cmpuint(now_of(engine), <, since + 2 * VSW_LEADER_TICK_MAX);
+	}
 	(void)runs_of(engine);
-	return ns;
+	return now_of(engine) - since;
 }
 
-/* A thread polls until the message comes, and is slower than the service thread. Returns whether that one watched. */
-static bool
-message_polled(struct engine *engine)
+/* Messages come until one of them waits: how long none did, ns. */
+static uint64_t
+trial_length(struct engine *engine)
 {
-	vsw_leader_polled(&engine->leader);
-	bool watches = vsw_leader_watches(&engine->leader);
+	uint64_t since = now_of(engine), end;
 
-	make_readable(engine);
-	vth_run(engine->vth);
-	vsw_leader_polled(&engine->leader);
-	(void)progress(engine, 1);
-	vsw_leader_found(&engine->leader);
-	(void)runs_of(engine);
-	return watches;
+	do {
+		g_assert_true(vsw_leader_beside(&engine->leader) || now_of(engine) > since);
+		end = now_of(engine);
+		g_assert_cmpuint(end - since, <=, VSW_LEADER_TRIAL_MAX);
+	} while (message_wait(engine) == 0);
+	return end - since;
 }
 
-/* Whoever looks at memory waits for a few ticks, and then for none. Whoever polls again is not disturbed for long. */
+/* Messages wait until one does not: how many did. */
+static unsigned
+late_count(struct engine *engine)
+{
+	unsigned count = 0;
+
+	for (; message_wait(engine) != 0; count++)
+		g_assert_cmpuint(count, <=, VSW_LEADER_LATE_MAX);
+	return count;
+}
+
+/* Who looks at memory waits for a few ticks, and then for one after each trial. A trial ends while the state is TICKING. */
 static void
 test_memory(void)
 {
 	struct engine e RI_AT_END(engine_stop);
-	unsigned disturbed = 0;
+	uint64_t wanted = VSW_LEADER_TRIAL;
 
 	engine_start(&e, false, true);
-	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < VSW_LEADER_LATE; i++)
-			g_assert_cmpuint(message_wait(&e), >=, VSW_LEADER_TICK);
-		for (unsigned i = 0; i < 100; i++) {
-			g_assert_cmpuint(message_wait(&e), ==, 0);
-			g_assert_cmpuint(state_of(&e), ==, W);
-			g_assert_false(vsw_leader_attended(&e.leader));
-		}
-		/* Now and then a thread polls on: that changes nothing. */
-		for (unsigned i = 0; i < 10; i++) {
-			for (unsigned j = 1; j < VSW_LEADER_KEEPS; j++)
-				g_assert_true(message_polled(&e));
-			g_assert_cmpuint(message_wait(&e), ==, 0);
-		}
-		for (disturbed = 0; message_polled(&e); disturbed++)
-			g_assert_cmpuint(disturbed, <=, VSW_LEADER_KEEPS);
-		g_assert_cmpuint(disturbed, ==, VSW_LEADER_KEEPS);
-		g_assert_cmpuint(state_of(&e), ==, T);
+	g_assert_cmpuint(late_count(&e), ==, VSW_LEADER_LATE);
+	g_assert_cmpuint(state_of(&e), ==, T);
+	g_assert_true(vsw_leader_attended(&e.leader));
+	for (unsigned i = 0; i < 9; i++) {
+		uint64_t length = trial_length(&e);
+		g_assert_cmpuint(length, <=, wanted);
+		g_assert_cmpuint(length, >, wanted - 1000000);
+		wanted = MIN(2 * wanted, VSW_LEADER_TRIAL_MAX);
 	}
+}
+
+/* Threads poll on when a trial has ended, so it was a mistake: the next one takes more. After one that was right it takes few again. */
+static void
+test_memory_mistaken(void)
+{
+	struct engine e RI_AT_END(engine_stop);
+	unsigned wanted = VSW_LEADER_LATE;
+
+	engine_start(&e, false, true);
+	for (unsigned i = 0; i < 10; i++) {
+		g_assert_cmpuint(late_count(&e), ==, wanted);
+		wanted = MIN(2 * wanted, VSW_LEADER_LATE_MAX);
+		poll_for(&e, VSW_LEADER_TRIAL, 10000);
+		g_assert_false(vsw_leader_beside(&e.leader));
+		g_assert_false(e.leader.watch_on);
+		(void)runs_of(&e);
+		make_readable(&e);
+		poll_for(&e, VSW_LEADER_AGAIN, 10000);
+		g_assert_cmpuint(runs_of(&e), ==,
+				 0); /* the service thread is out of the way again */
+		(void)progress(&e, 1);
+		(void)runs_of(&e);
+		/* What came before does not count. */
+		poll_for(&e, VSW_LEADER_LATE_WITHIN, 10000);
+	}
+	g_assert_cmpuint(late_count(&e), ==, VSW_LEADER_LATE_MAX);
+	(void)trial_length(&e);
+	g_assert_true(vsw_leader_beside(&e.leader));
+	poll_for(&e, 2 * VSW_LEADER_TRIAL + 2 * VSW_LEADER_LATE_WITHIN, 10000);
+	g_assert_cmpuint(late_count(&e), ==, VSW_LEADER_LATE);
 }
 
 /* Messages that find nobody polling now and then, long ticks apart, are no reason to disturb those who poll. */
@@ -325,7 +366,7 @@ test_memory_seldom(void)
 	for (unsigned i = 0; i < 5 * VSW_LEADER_LATE; i++) {
 		g_assert_cmpuint(message_wait(&e), >=, VSW_LEADER_TICK);
 		poll_for(&e, VSW_LEADER_LATE_WITHIN, 10000);
-		g_assert_cmpuint(state_of(&e), ==, T);
+		g_assert_false(vsw_leader_beside(&e.leader));
 	}
 }
 
@@ -500,6 +541,7 @@ main(int argc, char **argv)
 	g_test_add_func("/vsw/leader/hold-and-poll", test_hold_and_poll);
 	g_test_add_func("/vsw/leader/slow-polls", test_slow_polls);
 	g_test_add_func("/vsw/leader/memory", test_memory);
+	g_test_add_func("/vsw/leader/memory-mistaken", test_memory_mistaken);
 	g_test_add_func("/vsw/leader/memory-seldom", test_memory_seldom);
 	g_test_add_func("/vsw/leader/leader", test_leader);
 	g_test_add_func("/vsw/leader/taken", test_taken);

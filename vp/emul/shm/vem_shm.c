@@ -359,14 +359,14 @@ shm_poll(struct vem_shm *shm)
 
 	vsw_leader_polled(&shm->leader);
 	if (atomic_load_explicit(&shm->asleep, memory_order_relaxed) &&
-	    !vsw_leader_watches(&shm->leader)) {
+	    !vsw_leader_beside(&shm->leader)) {
 		vsw_lock(&shm->sleep_lock);
 		if (shm->sleepers == 0)
 			asleep_set(shm, false, &more);
 		vsw_unlock(&shm->sleep_lock);
 		/* If this thread was stopped since it said so, the service thread has taken over, and would not hear of a peer. */
 		vsw_leader_polled(&shm->leader);
-		if (vsw_leader_watches(&shm->leader))
+		if (vsw_leader_beside(&shm->leader))
 			vsw_leader_request_run(&shm->leader);
 	}
 	if (vsw_role_is_taken(&shm->rx) || vsw_role_is_wanted(&shm->rx) ||
@@ -375,8 +375,6 @@ shm_poll(struct vem_shm *shm)
 		return 0;
 	}
 	done = round_read(shm, true, &more);
-	if (done != 0)
-		vsw_leader_found(&shm->leader);
 	shm->idle = done != 0 ? 0 : shm->idle + 1;
 	bool yields = shm->idle >= IDLE_POLLS;
 	if (yields)
