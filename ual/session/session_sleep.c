@@ -187,15 +187,22 @@ park(struct session_waiter *waiter, const int *fd, uint64_t deadline)
 	return status;
 }
 
-/* Sleep on the engine's descriptor and run the engine, until the waiter must wake. */
+/*
+ * Sleep on the engine's descriptor and run the engine, until the waiter must wake. A descriptor that is readable all the time, since
+ * peers send without pause or the program has closed it, does not keep the thread here beyond its deadline.
+ */
 static enum ri_status
 run_as_leader(struct session_waiter *waiter, int fd, uint64_t deadline)
 {
+	const struct ri_host *host = waiter->session->host;
 	enum ri_status status = RI_SUCCESS;
 
 	while (!must_wake(waiter) && status == RI_SUCCESS) {
 		status = park(waiter, fd >= 0 ? &fd : NULL, deadline);
 		(void)session_progress(waiter->session, PROGRESS_BUDGET);
+		if (status == RI_SUCCESS && deadline != RI_NEVER &&
+		    host->now(host->self) >= deadline)
+			status = RI_ERR_TIMEOUT;
 	}
 	return status;
 }

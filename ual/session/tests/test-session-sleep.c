@@ -394,6 +394,31 @@ test_learns(void)
 	finish();
 }
 
+static void
+engine_fill(void)
+{
+	const uint64_t one = 1;
+
+	g_assert_cmpint(write(script.engine_fd, &one, sizeof(one)), ==, sizeof(one));
+}
+
+/* The engine has work in each round, as with peers that send without pause: the time of its leader is up all the same. */
+static void
+test_busy(void)
+{
+	struct sleeper leader;
+
+	begin();
+	script.on_progress = engine_fill;
+	engine_fill();
+	sleeper_start(&leader, true, session_now(&session) + 50 * 1000 * 1000);
+	UNTIL(atomic_load(&leader.returned));
+	pthread_join(leader.thread, NULL);
+	g_assert_cmpint(leader.status, ==, RI_ERR_TIMEOUT);
+	script.on_progress = NULL;
+	finish();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -401,6 +426,7 @@ main(int argc, char **argv)
 	g_test_add_func("/session/sleep/leader", test_leader);
 	g_test_add_func("/session/sleep/leader-ends", test_leader_ends);
 	g_test_add_func("/session/sleep/engine", test_engine);
+	g_test_add_func("/session/sleep/busy", test_busy);
 	g_test_add_func("/session/sleep/end-waits", test_end_waits);
 	g_test_add_func("/session/sleep/wake-early-and-late", test_wake_early_and_late);
 	g_test_add_func("/session/sleep/deferred", test_deferred);
