@@ -5,6 +5,7 @@
  * Clients. The kAL runs in the process of the application, and a call is a function call; the dispatcher checks it all the same.
  * What a daemon counts and allows for all processes of the host is asked through kal_remote.h.
  */
+#include <errno.h>
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -15,6 +16,7 @@
 #include "kal_remote.h"
 #include "kal_settings.h"
 #include "kal_settings_list.h"
+#include "ri_errno.h"
 #include "ri_fd.h"
 #include "ri_log.h"
 
@@ -60,6 +62,8 @@ kal_client_open(const struct kal_client_params *params, struct kal_client **out)
 	if (params->kick == NULL) {
 		client->fd = ri_fd_eventfd();
 		if (client->fd < 0) {
+			ri_log(host, RI_LOG_ERROR, &(struct ri_log_about){.layer = "kal"},
+			       "no adapter can be opened: eventfd2: %s", ri_errno_text(errno));
 			kal_remote_leave();
 			kal_config_free(client->config);
 			free(client);
