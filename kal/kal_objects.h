@@ -17,6 +17,7 @@
 #include "kal_cm.h"
 #include "kal_events.h"
 #include "kal_live.h"
+#include "kal_loss.h"
 #include "kal_resources.h"
 #include "ri_call.h"
 #include "rnicpi.h"
@@ -45,8 +46,9 @@ struct kal_rnic {
 	pthread_mutex_t
 		own_lock; /* held while an event of it or of a spigot is queued; guards `open` */
 	bool open;        /* the client takes such events */
-	char asked[64];   /* the name for which the daemon was asked */
-	GQueue maps;      /* struct kal_map; kal_mem_map.c */
+	struct kal_loss loss;       /* meanwhile */
+	char asked[64];             /* the name for which the daemon was asked */
+	GQueue maps;                /* struct kal_map; kal_mem_map.c */
 	struct kal_live_slot *live; /* or NULL, as those below; kal_live.h */
 };
 

@@ -75,10 +75,24 @@ kal_upcalls_init(struct kal_rnic *rnic)
 					    .cm_event = on_cm};
 }
 
+/* Without its descriptors the adapter is of no use, whatever its provider notices. */
+static void
+on_loss(void *arg)
+{
+	const struct ri_async_event event = {.event = RI_EVENT_DEVICE_CATASTROPHIC,
+					     .object = RI_OBJECT_RNIC};
+
+	on_async(arg, &event);
+}
+
 void
 kal_upcalls_pass_own(struct kal_rnic *rnic, bool open)
 {
 	pthread_mutex_lock(&rnic->own_lock);
 	rnic->open = open;
 	pthread_mutex_unlock(&rnic->own_lock);
+	if (open)
+		kal_loss_begin(&rnic->loss, on_loss, rnic);
+	else
+		kal_loss_end(&rnic->loss);
 }

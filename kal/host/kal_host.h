@@ -27,6 +27,7 @@
 /* System calls that a sandbox may refuse at any time, and that are done without then. */
 enum kal_refused {
 	KAL_REFUSED_EPOLL_WAIT = 0,
+	KAL_REFUSED_CLOSED, /* the same: not by a sandbox, but since the program has closed the descriptor */
 	KAL_REFUSED_EPOLL_CTL,
 	KAL_REFUSED_TIMER,
 	KAL_REFUSED_POLL,

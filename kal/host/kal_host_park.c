@@ -45,6 +45,8 @@ enum parker_word {
 #define MAX_FDS   16
 #define FAR_AWAY  (INT32_MAX) /* seconds of the clock: some 68 years after boot */
 #define LOOK_EACH 1000000u    /* ns between looks at the word if there is no eventfd */
+/* Longest sleep on descriptors, in ns: a program that closes them does not end a sleep that has begun, and no wake comes through them. */
+#define CLOSED_EACH 1000000000u
 
 static atomic_uint *
 word_of(struct ri_parker *parker)
@@ -236,6 +238,16 @@ own_descriptor(struct ri_parker *parker)
 	return parker->fd - 1;
 }
 
+/* Has the program closed one of them? */
+static bool
+any_closed(const struct pollfd *polled, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if ((polled[i].revents & POLLNVAL) != 0)
+			return true;
+	return false;
+}
+
 static enum ri_status
 park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *polled, nfds_t count,
 	    uint64_t deadline)
@@ -247,8 +259,8 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 	if (!sleep_begin(parker, ASLEEP_FDS))
 		return RI_SUCCESS;
 	for (;;) {
-		struct timespec span = time_left(
-			host, deadline, own >= 0 ? (uint64_t)FAR_AWAY * 1000000000u : LOOK_EACH);
+		struct timespec span =
+			time_left(host, deadline, own >= 0 ? CLOSED_EACH : LOOK_EACH);
 		long ready = sleep_once(parker, polled, count, &span);
 		bool interrupted = ready < 0 && errno == EINTR;
 		int refused = ready < 0 && (errno == EPERM || errno == ENOSYS) ? errno : 0;
@@ -259,6 +271,8 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 			ready--;
 		if (wake_consume(parker))
 			return RI_SUCCESS;
+		if (ready > 0 && any_closed(polled, count))
+			refused = EBADF;
 		if (refused != 0)
 			sleep_refused(host, KAL_REFUSED_POLL, refused);
 		if (refused != 0 && count > 1)

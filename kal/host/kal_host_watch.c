@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "kal_loss.h"
 #include "ri_calls.h"
 #include "ri_owned.h"
 
@@ -178,7 +179,10 @@ call_batch(struct kal_host *host)
 	host->batch_count = 0;
 }
 
-/* Milliseconds until the service thread must look at its timers; -1: it is woken then. */
+/* A program that closes the descriptors of the library does not end a sleep that has begun: so often the thread looks, in ms. */
+#define CLOSED_EACH 1000
+
+/* Milliseconds until the service thread must look at its timers. It is woken for them, unless the timer does not work. */
 static int
 time_to_sleep(struct kal_host *host)
 {
@@ -190,16 +194,28 @@ time_to_sleep(struct kal_host *host)
 	next = kal_timers_next(&host->timers);
 	pthread_mutex_unlock(&host->lock);
 	if (!refused || next == RI_NEVER)
-		return -1;
+		return CLOSED_EACH;
 	return next <= now                ? 0
 	       : next - now < 1000000000u ? (int)((next - now) / 1000000u) + 1
-					  : 1000;
+					  : CLOSED_EACH;
+}
+
+/* A sandbox refuses the sleep, or the number is no set of descriptors any more. */
+static void
+sleep_failed(struct kal_host *host, int error)
+{
+	static const struct timespec look_each = {.tv_nsec = 5 * 1000 * 1000};
+	bool closed = error == EBADF || error == EINVAL;
+
+	kal_host_refused(host, closed ? KAL_REFUSED_CLOSED : KAL_REFUSED_EPOLL_WAIT, error);
+	if (closed)
+		kal_loss_fire();
+	ri_nap(&look_each);
 }
 
 void
 kal_host_watch_round(struct kal_host *host, bool sleep)
 {
-	static const struct timespec look_each = {.tv_nsec = 5 * 1000 * 1000};
 	struct epoll_event events[KAL_HOST_BATCH];
 	bool expired = false, messages = false;
 	int count;
@@ -214,10 +230,8 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 		(host->spin.until == 0 || !kal_spin_goes_on(&host->spin, host->table.now(host)));
 	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH,
 			   sleep ? time_to_sleep(host) : 0);
-	if (count < 0 && errno != EINTR) {
-		kal_host_refused(host, KAL_REFUSED_EPOLL_WAIT, errno);
-		ri_nap(&look_each);
-	}
+	if (count < 0 && errno != EINTR)
+		sleep_failed(host, errno);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr == &host->poke) {
 			counter_drain(kal_fd_get(&host->poke));

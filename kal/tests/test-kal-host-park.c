@@ -3,12 +3,14 @@
 
 /* Parking a thread: no wake is lost; deadlines, descriptors, and signals whose handler ran end it. */
 
+#include <fcntl.h>
 #include <glib.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -287,6 +289,40 @@ test_no_descriptors(void)
 	close(pair[1]);
 }
 
+/* Replace the descriptor by which a sleeping thread is woken, as a program does that closes it, then wake the thread. */
+static void *
+close_and_wake(void *arg)
+{
+	struct ri_parker *parker = arg;
+	int file = eventfd(0, EFD_CLOEXEC);
+
+	while (atomic_load((atomic_uint *)(void *)&parker->word) == 0)
+		sched_yield();
+	g_usleep(50000); /* until it does sleep; if it does not yet, nothing is lost */
+	g_assert_cmpint(dup3(file, parker->fd - 1, O_CLOEXEC), >=, 0);
+	host()->wake(host()->self, parker);
+	close(file);
+	return NULL;
+}
+
+static void
+test_closed(void)
+{
+	struct ri_parker parker = {0};
+	pthread_t thread;
+	int pair[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), ==, 0);
+	g_assert_cmpint(park(&parker, pair[0], 0), ==, RI_ERR_TIMEOUT);
+	g_assert_cmpint(parker.fd, !=, 0);
+	g_assert_cmpint(pthread_create(&thread, NULL, close_and_wake, &parker), ==, 0);
+	g_assert_cmpint(park(&parker, pair[0], RI_NEVER), ==, RI_SUCCESS);
+	pthread_join(thread, NULL);
+	host()->parker_close(host()->self, &parker);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 #define CANCELS 6000
 #define LOOKS   40 /* cancellation points, in the time that a signal needs */
 
@@ -352,6 +388,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/park/close-after-wake", test_close_after_wake);
 	g_test_add_func("/kal/park/interrupted", test_interrupted);
 	g_test_add_func("/kal/park/no-descriptors", test_no_descriptors);
+	g_test_add_func("/kal/park/closed", test_closed);
 	g_test_add_func("/kal/park/cancelled", test_cancelled);
 	return g_test_run();
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "kal_host.h"
+#include "kal_loss.h"
 
 #define MS 1000000u
 
@@ -531,6 +532,52 @@ test_own_host(void)
 	}
 }
 
+static void
+loss_fire(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static bool
+is_asleep(struct kal_host *own)
+{
+	bool asleep;
+
+	pthread_mutex_lock(&own->lock);
+	asleep = own->asleep;
+	pthread_mutex_unlock(&own->lock);
+	return asleep;
+}
+
+/* The program has closed the set of descriptors, and its number is another file now. All learn it once, but those that do not care any more. */
+static void
+test_closed(void)
+{
+	struct kal_host *own = kal_host_create();
+	atomic_int told = 0, others = 0;
+	struct kal_loss first, second, late, other;
+	int file = eventfd(0, EFD_CLOEXEC);
+
+	g_assert_nonnull(own);
+	kal_loss_begin(&first, loss_fire, &told);
+	kal_loss_begin(&other, loss_fire, &others);
+	kal_loss_begin(&second, loss_fire, &told);
+	kal_loss_end(&other);
+	WAIT_UNTIL(is_asleep(own));
+	g_usleep(50000); /* until it does sleep in the set */
+	g_assert_cmpint(dup3(file, kal_fd_get(&own->epoll), O_CLOEXEC), >=, 0);
+	WAIT_UNTIL(atomic_load(&told) == 2);
+	kal_loss_begin(&late, loss_fire, &told);
+	WAIT_UNTIL(atomic_load(&told) == 3);
+	kal_loss_end(&first);
+	kal_loss_end(&second);
+	kal_loss_end(&late);
+	kal_host_destroy(own);
+	g_assert_cmpint(atomic_load(&told), ==, 3);
+	g_assert_cmpint(atomic_load(&others), ==, 0);
+	close(file);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -549,5 +596,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/host/memory", test_memory);
 	g_test_add_func("/kal/host/fork", test_fork);
 	g_test_add_func("/kal/host/own-host", test_own_host);
+	g_test_add_func("/kal/host/closed", test_closed);
 	return g_test_run();
 }

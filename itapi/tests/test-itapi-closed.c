@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A program closes every descriptor from 3 on, those of the library among them, as daemons do in a loop. Threads that wait then, and those
+ * that wait later, learn that the adapter has failed [IT 1.21]; what is left can be freed. Each case is a process of its own.
+ */
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "child_of_fork.h"
+#include "it_pair.h"
+
+#define PATIENCE_S 60
+
+static void
+close_all(void)
+{
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+}
+
+/* Events that say how the connection ended may come first. */
+static it_status_t
+wait_for_failure(it_evd_handle_t evd)
+{
+	it_status_t status;
+	it_event_t event;
+
+	do
+		status = it_evd_wait(evd, IT_TIMEOUT_INFINITE, &event, NULL);
+	while (status == IT_SUCCESS);
+	return status;
+}
+
+static void *
+fail_asleep(void *evd)
+{
+	return GINT_TO_POINTER(wait_for_failure(evd));
+}
+
+static void
+failed_is_said(struct pair *pair)
+{
+	struct end *end = &pair->active;
+
+	g_assert_cmpint(wait_for_failure(pair->passive.cm_req), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(wait_for_failure(pair->passive.recv), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(wait_for_failure(end->cm_msg), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(end_send(end, 1, 1, IT_COMPLETION_FLAG), ==, IT_ERR_IA_CATASTROPHE);
+	g_assert_cmpint(it_ep_disconnect(end->ep, NULL, 0), ==, IT_ERR_IA_CATASTROPHE);
+	pair_close(pair);
+}
+
+static void
+while_nobody_waits(void)
+{
+	struct pair pair;
+
+	g_assert_true(pair_open(&pair));
+	pair_establish(&pair);
+	close_all();
+	failed_is_said(&pair);
+}
+
+static void
+while_one_sleeps(void)
+{
+	pthread_t thread;
+	struct pair pair;
+	void *status;
+
+	g_assert_true(pair_open(&pair));
+	pair_establish(&pair);
+	g_assert_cmpint(pthread_create(&thread, NULL, fail_asleep, pair.active.recv), ==, 0);
+	pair_await_waiter(pair.active.recv);
+	close_all();
+	g_assert_cmpint(pthread_join(thread, &status), ==, 0);
+	g_assert_cmpint(GPOINTER_TO_INT(status), ==, IT_ERR_IA_CATASTROPHE);
+	failed_is_said(&pair);
+}
+
+static void
+in_a_child(void (*work)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (!CHILD_WORKS_ON) {
+		g_test_skip(CHILD_NONE);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		alarm(PATIENCE_S);
+		work();
+		_exit(0);
+	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_cmpint(status, ==, 0);
+}
+
+/* Descriptors of the library are closed: the next wait says that the adapter has failed. */
+static void
+test_awake(void)
+{
+	in_a_child(while_nobody_waits);
+}
+
+/* Descriptors of the library are closed while a thread waits without limit: its wait ends. */
+static void
+test_asleep(void)
+{
+	in_a_child(while_one_sleeps);
+}
+
+static void
+add(void)
+{
+	pair_add_bare("/closed/awake", test_awake);
+	pair_add_bare("/closed/asleep", test_asleep);
+}
+
+int
+main(int argc, char **argv)
+{
+	return pair_main(argc, argv, add);
+}
