@@ -334,11 +334,11 @@ struct place {
 /* Is it the device? Then *place has the rest. */
 typedef bool fits(struct door_adapter *adapter, struct place *place);
 
-/* Is it the address that a spigot lists? The loopback interface has more than it lists. */
+/* Is it the address that a spigot lists? `near`: the loopback interface has more than it lists. */
 static bool
-is_listed_as(const struct ri_addr *listed, const struct ri_addr *addr)
+is_listed_as(const struct ri_addr *listed, const struct ri_addr *addr, bool near)
 {
-	if (listed->family == RI_ADDR_IPV4 && addr->family == RI_ADDR_IPV4 &&
+	if (near && listed->family == RI_ADDR_IPV4 && addr->family == RI_ADDR_IPV4 &&
 	    listed->octets[0] == IN_LOOPBACKNET)
 		return addr->octets[0] == IN_LOOPBACKNET;
 	return door_cm_same_addr(listed, addr);
@@ -346,14 +346,14 @@ is_listed_as(const struct ri_addr *listed, const struct ri_addr *addr)
 
 /* Does a spigot have the address? An address that is a GID has the form of IPv6 in programs; then *addr says what it is. */
 static bool
-lists(struct door_adapter *adapter, struct ri_addr *addr, uint32_t *spigot)
+lists(struct door_adapter *adapter, struct ri_addr *addr, uint32_t *spigot, bool near)
 {
 	struct ri_port_attr port;
 
 	for (*spigot = 0; *spigot < adapter->session.attr.num_ports; (*spigot)++) {
 		door_adapter_port(adapter, *spigot, &port);
 		for (uint32_t i = 0; i < port.num_addrs; i++) {
-			if (!is_listed_as(&port.addrs[i], addr))
+			if (!is_listed_as(&port.addrs[i], addr, near))
 				continue;
 			addr->family = port.addrs[i].family;
 			return true;
@@ -366,7 +366,7 @@ lists(struct door_adapter *adapter, struct ri_addr *addr, uint32_t *spigot)
 static bool
 has_local(struct door_adapter *adapter, struct place *place)
 {
-	return lists(adapter, &place->local, &place->spigot);
+	return lists(adapter, &place->local, &place->spigot, true);
 }
 
 /* A spigot reaches place->peer, from place->local if that is set. */
@@ -395,7 +395,7 @@ has_peer(struct door_adapter *adapter, struct place *place)
 {
 	uint32_t spigot;
 
-	return lists(adapter, &place->peer, &spigot) && reaches(adapter, place);
+	return lists(adapter, &place->peer, &spigot, true) && reaches(adapter, place);
 }
 
 /* A spigot sends to multicast groups, from place->local if that is set. */
@@ -612,6 +612,29 @@ door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr)
 	id->state = DOOR_CM_BOUND;
 	door_cm_unlock();
 	return 0;
+}
+
+/* Every process that uses RoCE on the loopback has an address of its own there, and hears nothing that arrives at another one. */
+static bool
+has_one_loopback(struct door_adapter *adapter)
+{
+	struct ri_addr any = {.family = RI_ADDR_IPV4, .octets = {IN_LOOPBACKNET, 0, 0, 1}};
+	uint32_t spigot;
+
+	return adapter->session.attr.transport == RI_TRANSPORT_IB && !adapter->lids &&
+	       lists(adapter, &any, &spigot, true);
+}
+
+bool
+door_cm_can_hear(const struct door_cm_id *id)
+{
+	struct ri_addr local = id->local;
+	uint32_t spigot;
+
+	if (local.family == RI_ADDR_NONE || id->adapter == NULL)
+		return local.family == RI_ADDR_NONE;
+	return !is_loopback(&local) || !has_one_loopback(id->adapter) ||
+	       lists(id->adapter, &local, &spigot, false);
 }
 
 /* --- RESOLVE ------------------------------------------------------------------------------------------------ */

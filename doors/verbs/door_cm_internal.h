@@ -251,6 +251,8 @@ struct ri_service door_cm_service(const struct door_cm_id *id, uint16_t port);
 
 /* All that follow are under door_cm_id::control. The commands return 0 or an errno. */
 int door_cm_bind(struct door_cm_id *id, const struct sockaddr_storage *addr);
+/* Can anything arrive at the address of a bound id? A loopback address may be one that no device has, or that of another process. */
+bool door_cm_can_hear(const struct door_cm_id *id);
 int door_cm_resolve(struct door_cm_id *id, const struct sockaddr_storage *source,
 		    const struct sockaddr_storage *dest);
 int door_cm_resolve_route(struct door_cm_id *id);

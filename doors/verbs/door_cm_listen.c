@@ -460,6 +460,8 @@ door_cm_listen(struct door_cm_id *id, int backlog)
 		return EINVAL;
 	if (door_cm_port_is_shared(id))
 		return EADDRINUSE;
+	if (!door_cm_can_hear(id))
+		return EADDRNOTAVAIL;
 	door_cm_lock();
 	id->backlog =
 		backlog > 0 && backlog < BACKLOG_DEFAULT ? (unsigned)backlog : BACKLOG_DEFAULT;
