@@ -140,7 +140,7 @@ door_async_end(struct door_context *context, struct door_async *asyncs, size_t n
 	due = *acks->taken;
 	pthread_mutex_unlock(&context->async.lock);
 	pthread_mutex_lock(acks->mutex);
-	while (*acks->completed != due)
+	while (door_events_unacknowledged(due, *acks->completed))
 		pthread_cond_wait(acks->cond, acks->mutex);
 	pthread_mutex_unlock(acks->mutex);
 }

@@ -91,7 +91,7 @@ door_channel_leave(struct door_channel *channel, struct door_cq *cq)
 	due = cq->fired_taken;
 	pthread_mutex_unlock(&channel->events.lock);
 	pthread_mutex_lock(&cq->cq.mutex);
-	while (cq->cq.comp_events_completed != due)
+	while (door_events_unacknowledged(due, cq->cq.comp_events_completed))
 		pthread_cond_wait(&cq->cq.cond, &cq->cq.mutex);
 	pthread_mutex_unlock(&cq->cq.mutex);
 	count_queues(channel, -1);

@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* A member of whatever is raised. */
 struct door_event {
@@ -67,5 +68,15 @@ bool door_events_sleep(const struct door_events *events);
  * of the device file instead? It does so after handlers that were installed with SA_RESTART.
  */
 bool door_events_restarts(void);
+
+/*
+ * Must an object that ends wait until more of the events that were taken are acknowledged? A program that acknowledges more than it took
+ * has made a mistake, and would wait for ever for the numbers to be equal. They count round.
+ */
+static inline bool
+door_events_unacknowledged(uint32_t taken, uint32_t acknowledged)
+{
+	return (int32_t)(taken - acknowledged) > 0;
+}
 
 #endif /* DOOR_EVENTS_H */

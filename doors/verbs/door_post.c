@@ -28,6 +28,13 @@ segments_of(const struct ibv_sge *list)
 	return (const struct ri_sge *)(const void *)list;
 }
 
+/* Is the list of segments there, if there are segments? */
+static inline bool
+has_list(const struct ibv_sge *list, int segments)
+{
+	return list != NULL || segments == 0;
+}
+
 /* --- what types of queue pairs can do --------------------------------------------------------------------- */
 
 #define FLAGS_OF(flags)                                        \
@@ -196,6 +203,8 @@ part_post(struct door_qp *qp, const struct ibv_send_wr *from, uint32_t more)
 
 	request_fill(qp, from, more, &wr);
 	error = part_fill(qp, from, (enum door_part)qp->ops->ops[from->opcode].part, &wr);
+	if (error == 0 && !has_list(from->sg_list, wr.num_sge))
+		error = EINVAL;
 	return error == 0 ? door_errno(qp->post_sq(qp->queue, &wr)) : error;
 }
 
@@ -213,6 +222,8 @@ request_post(struct door_qp *qp, const struct ibv_send_wr *from, uint32_t more)
 		return EINVAL;
 	if (__builtin_expect(qp->ops->ops[from->opcode].part != DOOR_PART_REMOTE, 0))
 		return part_post(qp, from, more);
+	if (__builtin_expect(!has_list(from->sg_list, from->num_sge), 0))
+		return EINVAL;
 	request_fill(qp, from, more, &wr);
 	wr.u.remote.addr = from->wr.rdma.remote_addr;
 	wr.u.remote.stag = from->wr.rdma.rkey;
@@ -301,11 +312,9 @@ door_post_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *from)
 static inline __attribute__((always_inline)) void
 receive_fill(const struct ibv_recv_wr *from, struct ri_recv_wr *wr)
 {
-	wr->wr_id = from->wr_id;
-	wr->sgl = segments_of(from->sg_list);
-	wr->num_sge = (uint16_t)from->num_sge;
-	wr->reserved = 0;
-	wr->flags = 0;
+	*wr = (struct ri_recv_wr){.wr_id = from->wr_id,
+				  .sgl = segments_of(from->sg_list),
+				  .num_sge = (uint16_t)from->num_sge};
 }
 
 int
@@ -322,8 +331,10 @@ door_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *from, struct ibv_recv_wr 
 	}
 	for (; from != NULL; from = from->next) {
 		receive_fill(from, &wr);
-		status = (uint32_t)from->num_sge <= qp->max_recv_sge ? qp->post_rq(qp->queue, &wr)
-								     : RI_ERR_LIMIT;
+		status = (uint32_t)from->num_sge <= qp->max_recv_sge &&
+					 has_list(from->sg_list, from->num_sge)
+				 ? qp->post_rq(qp->queue, &wr)
+				 : RI_ERR_LIMIT;
 		if (__builtin_expect(status != RI_SUCCESS, 0)) {
 			*bad = from;
 			return door_errno(status);
@@ -342,8 +353,10 @@ door_post_srq(struct ibv_srq *ibv, struct ibv_recv_wr *from, struct ibv_recv_wr 
 
 	for (; from != NULL; from = from->next) {
 		receive_fill(from, &wr);
-		status = (uint32_t)from->num_sge <= srq->max_sge ? fast->post_srq(srq->queue, &wr)
-								 : RI_ERR_LIMIT;
+		status = (uint32_t)from->num_sge <= srq->max_sge &&
+					 has_list(from->sg_list, from->num_sge)
+				 ? fast->post_srq(srq->queue, &wr)
+				 : RI_ERR_LIMIT;
 		if (__builtin_expect(status != RI_SUCCESS, 0)) {
 			*bad = from;
 			return door_errno(status);

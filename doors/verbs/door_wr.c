@@ -268,7 +268,7 @@ wr_set_sge_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_sge *list)
 
 	if (last == NULL)
 		return;
-	if (num > qp->max_send_sge) {
+	if (num > qp->max_send_sge || (list == NULL && num > 0)) {
 		mistake(builder, EINVAL);
 		return;
 	}
@@ -300,6 +300,10 @@ wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num, const struct ibv_data_
 	struct building *last = request_last(qp);
 	size_t length = 0;
 
+	if (list == NULL && num > 0) {
+		mistake(builder, EINVAL);
+		return;
+	}
 	for (size_t i = 0; i < num; i++) {
 		length += list[i].length;
 		if (length > qp->cap.max_inline_data || list[i].length > length)

@@ -398,6 +398,31 @@ test_acks(void)
 	bench_close(&s.bench);
 }
 
+/* A program that acknowledges more than it took has made a mistake; what it destroys does not wait for ever. */
+static void
+test_acks_too_many(void)
+{
+	struct destroyer destroyer = {NULL, NULL, false};
+	struct ibv_async_event never = {.event_type = IBV_EVENT_QP_FATAL};
+	pthread_t thread;
+	struct scene s;
+
+	scene_open(&s);
+	never.element.qp = s.b;
+	ibv_ack_async_event(&never);
+	ibv_ack_cq_events(s.recv_cq, 3);
+	destroyer.qp = s.b;
+	OK(pthread_create(&thread, NULL, destroy, &destroyer));
+	UNTIL(atomic_load(&destroyer.done));
+	OK(pthread_join(thread, NULL));
+	destroyer = (struct destroyer){s.recv_cq, NULL, false};
+	OK(pthread_create(&thread, NULL, destroy, &destroyer));
+	UNTIL(atomic_load(&destroyer.done));
+	OK(pthread_join(thread, NULL));
+	OK(ibv_destroy_qp(s.a));
+	bench_close(&s.bench);
+}
+
 /* Make b find a fault of its peer: an asynchronous event. */
 static void
 make_fault(struct scene *s)
@@ -557,6 +582,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/events/cancel", test_cancel);
 	g_test_add_func("/door/events/interrupt", test_interrupt);
 	g_test_add_func("/door/events/acks", test_acks);
+	g_test_add_func("/door/events/acks-too-many", test_acks_too_many);
 	g_test_add_func("/door/events/async", test_async);
 	g_test_add_func("/door/events/async-edges", test_async_edges);
 	g_test_add_func("/door/events/established", test_established);

@@ -585,6 +585,8 @@ test_builder_mistakes(void)
 	g_assert_cmpuint(p.bench.memory[1], !=, 0);
 	MISTAKE(EINVAL, ibv_wr_set_inline_data(ex, octets, sizeof(octets)));
 	MISTAKE(EINVAL, ibv_wr_set_sge_list(ex, G_N_ELEMENTS(sges), sges));
+	MISTAKE(EINVAL, ibv_wr_set_sge_list(ex, 1, NULL));
+	MISTAKE(EINVAL, ibv_wr_set_inline_data_list(ex, 1, NULL));
 	MISTAKE(EINVAL, ibv_wr_set_ud_addr(ex, ah, 1, 2));
 	MISTAKE(EOPNOTSUPP, ibv_wr_set_xrc_srqn(ex, 1));
 	MISTAKE(EINVAL, (ibv_wr_set_ud_addr(ex, ah, 1, 2), ibv_wr_send_tso(ex, NULL, 0, 0)));

@@ -100,6 +100,10 @@ test_receive(void)
 					     .sg_list = sge,
 					     .num_sge = 1,
 					     .next = i < 2 ? &wr[i + 1] : NULL};
+	wr[1].sg_list = NULL;
+	g_assert_cmpint(ibv_post_srq_recv(s.srq, &wr[1], &bad), ==, EINVAL);
+	g_assert_true(bad == &wr[1]);
+	wr[1].sg_list = sge;
 	wr[1].num_sge = G_N_ELEMENTS(sge);
 	g_assert_cmpint(ibv_post_srq_recv(s.srq, wr, &bad), ==, EINVAL);
 	g_assert_true(bad == &wr[1]);

@@ -378,6 +378,11 @@ test_receives_with_a_bad_one(void)
 	g_assert_true(bad == &wr[2]);
 	wr[2].num_sge = -1;
 	g_assert_cmpint(ibv_post_recv(qp, &wr[2], &bad), ==, EINVAL);
+	wr[2].num_sge = 1;
+	wr[2].sg_list = NULL;
+	bad = NULL;
+	g_assert_cmpint(ibv_post_recv(qp, &wr[2], &bad), ==, EINVAL);
+	g_assert_true(bad == &wr[2]);
 	/* Those before it are posted. */
 	OK(bench_move(qp, IBV_QPS_ERR));
 	(void)bench_expect(bench.cq, 0, IBV_WC_WR_FLUSH_ERR);
@@ -470,6 +475,9 @@ test_refused(void)
 	REFUSED(wr.num_sge = G_N_ELEMENTS(sge));
 	REFUSED(wr.num_sge = -1);
 	REFUSED(wr.num_sge = 65536 + 1);
+	REFUSED(wr.sg_list = NULL);
+	REFUSED((wr.sg_list = NULL, wr.opcode = IBV_WR_RDMA_WRITE));
+	REFUSED((wr.sg_list = NULL, wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD));
 	REFUSED(wr.send_flags |= IBV_SEND_INLINE); /* longer than max_inline_data */
 	mw = ibv_alloc_mw(p.bench.pd, IBV_MW_TYPE_1);
 	foreign = ibv_alloc_mw(other.pd, IBV_MW_TYPE_2);
