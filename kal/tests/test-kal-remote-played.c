@@ -20,6 +20,7 @@
 #include "kal_fixture.h"
 #include "kal_host.h"
 #include "kal_remote.h"
+#include "kal_remote_share.h"
 #include "kal_resources.h"
 #include "kal_sock_source.h"
 #include "kald_play.h"
@@ -522,6 +523,35 @@ test_shares(void)
 	}
 }
 
+/* Services that end while the daemon is away are told when it is back, as many as there is room for; kald ends the others with the address. */
+static void
+test_services_over(void)
+{
+	struct ri_share share = address();
+	struct fixture f RI_AT_END(end);
+
+	begin(&f);
+	const struct ri_host *host = kal_host_here();
+
+	g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
+	for (unsigned life = 1; life <= 2; life++) {
+		unsigned over = (unsigned)now_of(&d.came[KALD_SERVICE_OVER], false);
+		unsigned open = raw_count_fds();
+
+		go();
+		fds_become(open - 3); /* both ends, and where it listened */
+		for (uint32_t number = 0; number < KAL_SERVICES_OVER + 3; number++)
+			(void)host->share_service(host->self, &share, number, true);
+		come();
+		becomes(&d.came[KALD_SERVICE_OVER], over + KAL_SERVICES_OVER);
+		has_read();
+		g_assert_cmpuint(now_of(&d.came[KALD_SERVICE_OVER], false), ==,
+				 over + KAL_SERVICES_OVER);
+	}
+	host->share_over(host->self, &share);
+	ri_close(share.fd);
+}
+
 /* --- too late ----------------------------------------------------------------------------------- */
 
 /* A call that got no answer in time has failed, so what the daemon may grant yet is given back. */
@@ -571,5 +601,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/played/returns", test_returns);
 	g_test_add_func("/kal/remote/played/outages", test_outages);
 	g_test_add_func("/kal/remote/played/shares", test_shares);
+	g_test_add_func("/kal/remote/played/services-over", test_services_over);
 	return g_test_run();
 }

@@ -707,6 +707,10 @@ test_kept(void)
 	for (unsigned i = 0; i < 3; i++)
 		(void)bench_expect(bench.cq, i, IBV_WC_WR_FLUSH_ERR);
 	bench_expect_none(bench.cq);
+	/* A reset that finds none to keep is no reason for an event. */
+	OK(bench_move(qp, IBV_QPS_RESET));
+	OK(ibv_req_notify_cq(bench.cq, 0));
+	g_assert_false(bench_event_waits(bench.channel));
 }
 
 static void

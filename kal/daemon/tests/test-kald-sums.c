@@ -19,7 +19,7 @@
 #include "ri_fd.h"
 
 #define CLIENTS   10
-#define STEPS     1500
+#define STEPS     900
 #define ADDRESSES 3
 #define RESOURCE  KAL_RESOURCE_QP
 
@@ -366,6 +366,22 @@ restart(void)
 	check(true);
 }
 
+/* More at once than a user may have: the last ones are turned away. */
+static void
+crowd(void)
+{
+	int fds[50];
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++) {
+		fds[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		g_assert_cmpint(connect(fds[i], (struct sockaddr *)&w.addr, w.len), ==, 0);
+	}
+	run_daemon();
+	kald_sums_check(w.server);
+	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++)
+		close(fds[i]);
+}
+
 static void
 step(void)
 {
@@ -385,6 +401,10 @@ step(void)
 		break;
 	case 3:
 		g_usleep(chance(60000) / 8);
+		break;
+	case 4:
+		if (chance(8) == 0)
+			crowd();
 		break;
 	default:
 		if (client->fd < 0)
