@@ -247,6 +247,27 @@ test_adapter(void)
 }
 
 /* An adapter fails: each of its ids gets an event, connections are over, and commands fail. */
+/* A question that the kAL does not take is none: the id is where it was, and may ask again. */
+static void
+test_ask_fails(void)
+{
+	const struct rdma_ucm_conn_param param = {.valid = 1};
+	uint32_t id;
+
+	open_channel();
+	id = create(RDMA_PS_UDP, 5);
+	OK(bind_to(id, "127.0.0.1", 0));
+	door_cm_id_set(id_of(id), DOOR_CM_ROUTE_RESOLVED);
+	id_of(id)->spigot = 99; /* there is none */
+	for (unsigned i = 0; i < 2; i++) {
+		g_assert_cmpint(door_cm_ud_connect(id_of(id), &param), !=, 0);
+		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_ROUTE_RESOLVED);
+		g_assert_false(id_of(id)->query_open);
+	}
+	g_assert_cmpuint(destroy(id), ==, 0);
+	OK(close(channel));
+}
+
 /* A channel that another thread has closed meanwhile gets no id any more, and the id stays where it was. */
 static void
 test_migrate_closed(void)
@@ -842,6 +863,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/room", test_room);
 	g_test_add_func("/door/cm-insides/numbers", test_numbers);
 	g_test_add_func("/door/cm-insides/groups", test_groups);
+	g_test_add_func("/door/cm-insides/ask-fails", test_ask_fails);
 	g_test_add_func("/door/cm-insides/migrate-closed", test_migrate_closed);
 	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
 	g_test_add_func("/door/cm-insides/raised", test_raised);

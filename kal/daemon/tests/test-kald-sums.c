@@ -242,7 +242,7 @@ leave(struct client *client)
 }
 
 static void
-join(struct client *client)
+join_as(struct client *client, enum kald_kind kind, uint64_t lent)
 {
 	struct kald_message hello;
 
@@ -251,17 +251,25 @@ join(struct client *client)
 	g_assert_cmpint(connect(client->fd, (struct sockaddr *)&w.addr, w.len), ==, 0);
 	run_daemon();
 	client->serial = w.server->next_serial;
-	client->mute = chance(4) == 0;
 	kald_message_begin(&hello, KALD_HELLO, 1, KALD_OK);
 	hello.body.hello.version_min = hello.body.hello.version_max = 1;
-	hello.body.hello.kind = chance(4) == 0 ? KALD_TOOL : KALD_CLIENT;
-	hello.body.hello.lent[RESOURCE] = chance(3) == 0 ? chance(20) : 0;
+	hello.body.hello.kind = kind;
+	hello.body.hello.lent[RESOURCE] = lent;
 	say(client, &hello, NULL, 0);
 	run_daemon();
-	kald_message_begin(&hello, KALD_OPEN, 2, KALD_OK);
-	strcpy(hello.body.name.name, "roce:lo");
+}
+
+static void
+join(struct client *client)
+{
+	struct kald_message open;
+
+	join_as(client, chance(4) == 0 ? KALD_TOOL : KALD_CLIENT, chance(3) == 0 ? chance(20) : 0);
+	client->mute = chance(4) == 0;
+	kald_message_begin(&open, KALD_OPEN, 2, KALD_OK);
+	strcpy(open.body.name.name, "roce:lo");
 	if (chance(2) == 0)
-		say(client, &hello, NULL, 0);
+		say(client, &open, NULL, 0);
 }
 
 /* A share, or a claim of what an earlier daemon gave, right or wrong. */
@@ -496,10 +504,39 @@ test_any(void)
 	}
 }
 
+/* More requests than a window has, all of which wait for what another process is to return, and get an answer at last. */
+static void
+test_window(void)
+{
+	struct client *holder = &w.clients[0], *asker = &w.clients[1];
+	struct kald_message borrow;
+	unsigned sent = KALD_WINDOW + 8;
+
+	world_begin(1);
+	join_as(holder, KALD_CLIENT, 400);
+	join_as(asker, KALD_CLIENT, 0);
+	kald_message_begin(&borrow, KALD_BORROW, 7, KALD_OK);
+	borrow.body.amount = (struct kald_amount){.resource = RESOURCE, .amount = 1};
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < sent; i++) {
+			say(asker, &borrow, NULL, 0);
+			check(false);
+		}
+		for (unsigned i = 0; i < 5000 && session_of(asker)->waiting != 0; i++) {
+			g_usleep(1000);
+			check(false);
+			g_assert_true(read_all(asker));
+		}
+		g_assert_cmpuint(session_of(asker)->waiting, ==, 0);
+	}
+	world_end();
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/kald/sums/any", test_any);
+	g_test_add_func("/kald/sums/window", test_window);
 	return g_test_run();
 }
