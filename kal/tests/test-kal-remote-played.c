@@ -459,6 +459,37 @@ test_returns(void)
 	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
 }
 
+/* What a daemon has called back, and could not get any more, is not returned to the next one, which has not asked for it. */
+static void
+test_called_back_before(void)
+{
+	struct kald_message describe;
+	struct fixture f RI_AT_END(end);
+	unsigned open, returns;
+
+	begin(&f);
+	g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
+	open = raw_count_fds();
+	returns = (unsigned)now_of(&d.came[KALD_RETURN], false);
+	kald_message_begin(&describe, KALD_DESCRIBE, 0, KALD_OK);
+	pthread_mutex_lock(&d.lock);
+	d.deaf = true;
+	pthread_mutex_unlock(&d.lock);
+	for (unsigned i = 0; i < 4000; i++)
+		say_with(&describe, NULL, 0);
+	recall(KAL_RESOURCE_MR);
+	g_usleep(PROCESSED);
+	go();
+	fds_become(open - 3); /* both ends, and where it listened */
+	pthread_mutex_lock(&d.lock);
+	d.deaf = false;
+	pthread_mutex_unlock(&d.lock);
+	come();
+	becomes(&d.joined, 2);
+	has_read();
+	g_assert_cmpuint(now_of(&d.came[KALD_RETURN], false), ==, returns);
+}
+
 /* --- lives -------------------------------------------------------------------------------------- */
 
 /* After each outage the process is back as soon as after the first one, and tells what it has once. */
@@ -599,6 +630,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/played/uninvited", test_uninvited);
 	g_test_add_func("/kal/remote/played/lies", test_lies);
 	g_test_add_func("/kal/remote/played/returns", test_returns);
+	g_test_add_func("/kal/remote/played/called-back-before", test_called_back_before);
 	g_test_add_func("/kal/remote/played/outages", test_outages);
 	g_test_add_func("/kal/remote/played/shares", test_shares);
 	g_test_add_func("/kal/remote/played/services-over", test_services_over);
