@@ -138,7 +138,8 @@ attr_make(struct end *end)
 	rc->rdma_write_enable = IT_TRUE;
 	rc->atomics_enable = end->info->atomic_support;
 	rc->rdma_read_ird = pair_at_most("max_ird", 4);
-	rc->rdma_read_ord = pair_at_most("max_ord", 4);
+	rc->rdma_read_ord =
+		pair_at_most("max_ord", 3); /* not the same, so that none is taken for the other */
 	rc->hard_hi_watermark = IT_HARD_HI_WATERMARK_DISABLE;
 }
 

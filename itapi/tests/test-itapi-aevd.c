@@ -257,6 +257,19 @@ test_descriptor(struct pair *pair)
 	g_assert_cmpint(poll(&poller, 1, 0), ==, 1);
 	soft_expect(aevd, evd, 2);
 	g_assert_cmpint(poll(&poller, 1, 0), ==, 0);
+	/* A member takes its notification along when it leaves or goes away. */
+	for (int i = 0; i < 2; i++) {
+		const it_evd_param_t alone = {.aevd = NULL};
+
+		soft_post(evd, 3);
+		g_assert_cmpint(poll(&poller, 1, PAIR_SURELY), ==, 1);
+		if (i == 0)
+			g_assert_cmpint(it_evd_modify(evd, IT_EVD_PARAM_AEVD_HANDLE, &alone), ==,
+					IT_SUCCESS);
+		soft_free(evd);
+		g_assert_cmpint(poll(&poller, 1, 0), ==, 0);
+		evd = soft_member(a, aevd, 1);
+	}
 	soft_free(evd);
 	soft_free(aevd);
 }

@@ -191,6 +191,10 @@ test_modify(struct pair *pair)
 	g_assert_cmpint(shared_modify(&s, size | IT_SRQ_PARAM_MAX_RECV_SEG, 1, 1), ==,
 			IT_ERR_INVALID_MASK);
 	g_assert_cmpint(shared_modify(&s, low, 0, SHARED_SIZE + 1), ==, IT_ERR_SRQ_LOW_WATERMARK);
+	if (end_has(&pair->passive, NEEDS_LOW_WATERMARK)) {
+		g_assert_cmpint(shared_modify(&s, low, 0, SHARED_SIZE), ==, IT_SUCCESS);
+		g_assert_cmpint(shared_modify(&s, low, 0, 0), ==, IT_SUCCESS);
+	}
 	if (!pair->passive.info->srq_resizable) {
 		g_assert_cmpint(shared_modify(&s, size, 32, 0), ==, IT_ERR_OP_NOT_SUPPORTED);
 		return;

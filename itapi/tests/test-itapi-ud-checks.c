@@ -507,6 +507,11 @@ test_address_handles(struct pair *pair)
 
 	params.path = pair->path;
 	pair_ok(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, &params));
+	/* A change to a path without a local half finds one, too. */
+	params.path = path;
+	pair_ok(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, &params));
+	pair_ok(it_address_handle_query(way, IT_ADDR_PARAM_PATH, &params));
+	g_assert_cmpmem(&params.path.u.ib.local_port_gid, 16, &pair->path.u.ib.local_port_gid, 16);
 	g_assert_cmpint(it_address_handle_modify(NULL, IT_ADDR_PARAM_PATH, &params), ==,
 			IT_ERR_INVALID_AH);
 	g_assert_cmpint(it_address_handle_modify(way, IT_ADDR_PARAM_PATH, NULL), ==, IT_ERR_FAULT);

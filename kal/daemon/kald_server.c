@@ -114,23 +114,19 @@ kald_log(const char *format, ...)
 
 /* --- sessions ------------------------------------------------------------------------------------------------- */
 
-/* Sessions of a user, and those that are over and whose descriptors are being closed, which may take as long as their client likes. */
-struct sessions {
-	unsigned live, closing;
-};
-
-static struct sessions
+static struct kald_counts
 sessions_of(const struct kald_server *server, uint32_t uid)
 {
-	const struct sessions *found = g_hash_table_lookup(server->by_user, GUINT_TO_POINTER(uid));
+	const struct kald_counts *found =
+		g_hash_table_lookup(server->by_user, GUINT_TO_POINTER(uid));
 
-	return found != NULL ? *found : (struct sessions){0};
+	return found != NULL ? *found : (struct kald_counts){0};
 }
 
 static void
 sessions_count(struct kald_server *server, uint32_t uid, int live, int closing)
 {
-	struct sessions now = sessions_of(server, uid);
+	struct kald_counts now = sessions_of(server, uid);
 
 	now.live += (unsigned)live;
 	now.closing += (unsigned)closing;
@@ -609,7 +605,7 @@ peer_pidfd(int fd, pid_t pid, bool *gone)
 
 /* Too many: say so in words, as the answer to the KALD_HELLO that will come. */
 static void
-turn_away(struct kald_server *server, int fd, struct kald_who who, struct sessions has)
+turn_away(struct kald_server *server, int fd, struct kald_who who, struct kald_counts has)
 {
 	struct kald_message refusal;
 	char rule[KALD_TEXT];
@@ -639,7 +635,7 @@ session_begin(struct kald_server *server, int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0) {
 		struct kald_who who = {.uid = cred.uid, .gid = cred.gid};
-		struct sessions has = sessions_of(server, cred.uid);
+		struct kald_counts has = sessions_of(server, cred.uid);
 
 		if (has.closing >= CLOSING_MAX ||
 		    has.live >= kald_policy_processes(server->policy, who) + TOOLS_MAX)

@@ -28,7 +28,7 @@ struct kald_server {
 	struct kald_policy *policy;
 	struct kald_ledger *ledger;
 	GQueue sessions;     /* in the order of their serial numbers */
-	GHashTable *by_user; /* struct sessions, by uid */
+	GHashTable *by_user; /* struct kald_counts, by uid */
 	GHashTable *unread;  /* descriptors that were sent and may be unread, by uid */
 	GQueue ended; /* sockets of sessions that are over and whose clients have not read all */
 	guint ended_look; /* the timer that looks at them, or 0 */
@@ -45,6 +45,11 @@ struct kald_server {
 	uint32_t uid;             /* of kald: sees and stops all, as root does */
 	unsigned watchers;        /* sessions with KALD_WATCH */
 	struct kald_apart *apart; /* for what may wait for a client */
+};
+
+/* Sessions of a user, and those that are over and whose descriptors are being closed, which may take as long as their client likes. */
+struct kald_counts {
+	unsigned live, closing;
 };
 
 /* A packet that waits to be sent. */

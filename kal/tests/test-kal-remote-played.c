@@ -20,6 +20,7 @@
 #include "kal_fixture.h"
 #include "kal_host.h"
 #include "kal_remote.h"
+#include "kal_remote_share.h"
 #include "kal_resources.h"
 #include "kal_sock_source.h"
 #include "kald_play.h"
@@ -458,6 +459,37 @@ test_returns(void)
 	g_assert_cmpuint(now_of(&d.joined, false), ==, 1);
 }
 
+/* What a daemon has called back, and could not get any more, is not returned to the next one, which has not asked for it. */
+static void
+test_called_back_before(void)
+{
+	struct kald_message describe;
+	struct fixture f RI_AT_END(end);
+	unsigned open, returns;
+
+	begin(&f);
+	g_assert_cmpint(fixture_register(&f, 1, NULL), ==, RI_SUCCESS);
+	open = raw_count_fds();
+	returns = (unsigned)now_of(&d.came[KALD_RETURN], false);
+	kald_message_begin(&describe, KALD_DESCRIBE, 0, KALD_OK);
+	pthread_mutex_lock(&d.lock);
+	d.deaf = true;
+	pthread_mutex_unlock(&d.lock);
+	for (unsigned i = 0; i < 4000; i++)
+		say_with(&describe, NULL, 0);
+	recall(KAL_RESOURCE_MR);
+	g_usleep(PROCESSED);
+	go();
+	fds_become(open - 3); /* both ends, and where it listened */
+	pthread_mutex_lock(&d.lock);
+	d.deaf = false;
+	pthread_mutex_unlock(&d.lock);
+	come();
+	becomes(&d.joined, 2);
+	has_read();
+	g_assert_cmpuint(now_of(&d.came[KALD_RETURN], false), ==, returns);
+}
+
 /* --- lives -------------------------------------------------------------------------------------- */
 
 /* After each outage the process is back as soon as after the first one, and tells what it has once. */
@@ -522,6 +554,35 @@ test_shares(void)
 	}
 }
 
+/* Services that end while the daemon is away are told when it is back, as many as there is room for; kald ends the others with the address. */
+static void
+test_services_over(void)
+{
+	struct ri_share share = address();
+	struct fixture f RI_AT_END(end);
+
+	begin(&f);
+	const struct ri_host *host = kal_host_here();
+
+	g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
+	for (unsigned life = 1; life <= 2; life++) {
+		unsigned over = (unsigned)now_of(&d.came[KALD_SERVICE_OVER], false);
+		unsigned open = raw_count_fds();
+
+		go();
+		fds_become(open - 3); /* both ends, and where it listened */
+		for (uint32_t number = 0; number < KAL_SERVICES_OVER + 3; number++)
+			(void)host->share_service(host->self, &share, number, true);
+		come();
+		becomes(&d.came[KALD_SERVICE_OVER], over + KAL_SERVICES_OVER);
+		has_read();
+		g_assert_cmpuint(now_of(&d.came[KALD_SERVICE_OVER], false), ==,
+				 over + KAL_SERVICES_OVER);
+	}
+	host->share_over(host->self, &share);
+	ri_close(share.fd);
+}
+
 /* --- too late ----------------------------------------------------------------------------------- */
 
 /* A call that got no answer in time has failed, so what the daemon may grant yet is given back. */
@@ -569,7 +630,9 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/remote/played/uninvited", test_uninvited);
 	g_test_add_func("/kal/remote/played/lies", test_lies);
 	g_test_add_func("/kal/remote/played/returns", test_returns);
+	g_test_add_func("/kal/remote/played/called-back-before", test_called_back_before);
 	g_test_add_func("/kal/remote/played/outages", test_outages);
 	g_test_add_func("/kal/remote/played/shares", test_shares);
+	g_test_add_func("/kal/remote/played/services-over", test_services_over);
 	return g_test_run();
 }

@@ -112,6 +112,7 @@ cm_next(struct rdma_event_channel *channel)
 	if (data != NULL && copy.length > 0)
 		memcpy(copy.data, data, copy.length);
 	OK(rdma_ack_cm_event(event));
+	door_sums_check_cm();
 	return copy;
 }
 
@@ -297,8 +298,10 @@ cm_gone(struct rdma_cm_id **id)
 void
 cm_finish(struct cm_pair *pair)
 {
+	door_sums_check(pair->active->verbs);
 	cm_gone(&pair->active);
 	cm_gone(&pair->passive);
+	door_sums_check_cm();
 	OK(rdma_destroy_id(pair->listener));
 	rdma_destroy_event_channel(pair->channel);
 }

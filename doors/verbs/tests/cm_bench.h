@@ -16,15 +16,25 @@
 #include <glib.h>
 #include <rdma/rdma_cma.h>
 
+#include "door_sums.h"
 #include "ri_at_end.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
-/* A call that returns -1, with errno set to `error`. */
-#define FAILS(call, error)                           \
+/* A call that returns -1, with errno set to `error`, and changes no id that only the program moves. */
+#define FAILS(call, error)                                         \
+	do {                                                       \
+		g_autofree char *before_ = door_sums_account_cm(); \
+		FAILS_AND_MOVES(call, error);                      \
+		g_autofree char *after_ = door_sums_account_cm();  \
+		g_assert_cmpstr(before_, ==, after_);              \
+	} while (0)
+/* ... and moves ids, as an accept that fails is a rejection. */
+#define FAILS_AND_MOVES(call, error)                 \
 	do {                                         \
 		errno = 0;                           \
 		g_assert_cmpint((call), ==, -1);     \
 		g_assert_cmpint(errno, ==, (error)); \
+		door_sums_check_cm();                \
 	} while (0)
 
 #define UNTIL(condition)                                             \

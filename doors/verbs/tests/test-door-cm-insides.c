@@ -247,6 +247,51 @@ test_adapter(void)
 }
 
 /* An adapter fails: each of its ids gets an event, connections are over, and commands fail. */
+/* A question that the kAL does not take is none: the id is where it was, and may ask again. */
+static void
+test_ask_fails(void)
+{
+	const struct rdma_ucm_conn_param param = {.valid = 1};
+	uint32_t id;
+
+	open_channel();
+	id = create(RDMA_PS_UDP, 5);
+	OK(bind_to(id, "127.0.0.1", 0));
+	door_cm_id_set(id_of(id), DOOR_CM_ROUTE_RESOLVED);
+	id_of(id)->spigot = 99; /* there is none */
+	for (unsigned i = 0; i < 2; i++) {
+		g_assert_cmpint(door_cm_ud_connect(id_of(id), &param), !=, 0);
+		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_ROUTE_RESOLVED);
+		g_assert_false(id_of(id)->query_open);
+	}
+	g_assert_cmpuint(destroy(id), ==, 0);
+	OK(close(channel));
+}
+
+/* A channel that another thread has closed meanwhile gets no id any more, and the id stays where it was. */
+static void
+test_migrate_closed(void)
+{
+	struct door_cm_channel *from, *to;
+	uint32_t id, reported = 77;
+	int other;
+
+	open_channel();
+	other = open("/dev/infiniband/rdma_cm", O_RDWR);
+	id = create(RDMA_PS_TCP, 5);
+	from = door_cm_channel_get(channel);
+	to = door_cm_channel_get(other);
+	OK(close(other));
+	g_assert_cmpint(door_cm_id_migrate(from, to, id, &reported), ==, EBADF);
+	g_assert_cmpuint(reported, ==, 77);
+	g_assert_true(id_of(id)->channel == from);
+	g_assert_null(to->ids);
+	door_cm_channel_put(to);
+	door_cm_channel_put(from);
+	g_assert_cmpuint(destroy(id), ==, 0);
+	OK(close(channel));
+}
+
 static void
 test_device_lost(void)
 {
@@ -273,13 +318,24 @@ test_device_lost(void)
 	g_assert_cmpint(next_event(&event), ==, -1);
 	g_assert_cmpint(door_cm_id_state(id_of(bound)), ==, DOOR_CM_BOUND);
 	g_assert_cmpint(door_cm_id_state(id_of(up)), ==, DOOR_CM_ENDED);
+	/* What has begun is over, and nothing else. */
+	for (int state = DOOR_CM_IDLE; state <= DOOR_CM_ENDED; state++) {
+		door_cm_id_set(id_of(up), (enum door_cm_state)state);
+		pthread_mutex_lock(&adapter->slots.lock);
+		door_cm_device_lost(adapter);
+		pthread_mutex_unlock(&adapter->slots.lock);
+		for (unsigned i = 0; i < 2; i++)
+			g_assert_cmpint(next_event(&event), ==, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		g_assert_cmpint(door_cm_id_state(id_of(up)), ==,
+				state > DOOR_CM_LISTENING ? DOOR_CM_ENDED : state);
+	}
 	atomic_store(&adapter->session.dead, true);
 	route = (struct rdma_ucm_resolve_route){.id = bound};
 	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, EIO);
 	route.id = idle;
 	g_assert_cmpint(RUN(RESOLVE_ROUTE, route, 0), ==, EINVAL);
 	atomic_store(&adapter->session.dead, false);
-	g_assert_cmpuint(destroy(up), ==, 1);
+	g_assert_cmpuint(destroy(up), ==, 2 + DOOR_CM_ENDED);
 	OK(close(channel));
 }
 
@@ -807,6 +863,8 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-insides/room", test_room);
 	g_test_add_func("/door/cm-insides/numbers", test_numbers);
 	g_test_add_func("/door/cm-insides/groups", test_groups);
+	g_test_add_func("/door/cm-insides/ask-fails", test_ask_fails);
+	g_test_add_func("/door/cm-insides/migrate-closed", test_migrate_closed);
 	g_test_add_func("/door/cm-insides/device-lost", test_device_lost);
 	g_test_add_func("/door/cm-insides/raised", test_raised);
 	g_test_add_func("/door/cm-insides/queue-pairs", test_queue_pairs);

@@ -500,7 +500,7 @@ write_built(struct bench *bench, struct ibv_qp_ex *ex, size_t from, uint32_t len
 
 /* A list for which the queue has no place goes out as far as there was place, and arrives. */
 static void
-test_builder_full(void)
+builder_full(unsigned room)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_send_wr wr, *bad;
@@ -517,13 +517,21 @@ test_builder_full(void)
 	OK(ibv_query_qp(p.a, &attr, 0, &init));
 	wr = bench_wr(1, IBV_WR_RDMA_WRITE, NULL);
 	wr.send_flags = 0;
-	for (unsigned i = 0; i + 2 < init.cap.max_send_wr; i++)
+	for (unsigned i = 0; i + room < init.cap.max_send_wr; i++)
 		OK(ibv_post_send(p.a, &wr, &bad));
 	ibv_wr_start(ex);
 	for (size_t i = 0; i < 4; i++)
 		write_built(&p.bench, ex, 64 * i, 64);
 	g_assert_cmpint(ibv_wr_complete(ex), ==, ENOMEM);
-	UNTIL(memcmp(p.bench.memory + FAR, p.bench.memory, 128) == 0);
+	UNTIL(memcmp(p.bench.memory + FAR, p.bench.memory, (size_t)64 * room) == 0);
+}
+
+/* Of a list that has not all its room those in front are carried out, however few they are. */
+static void
+test_builder_full(void)
+{
+	for (unsigned room = 1; room <= 3; room++)
+		builder_full(room);
 }
 
 /* The builder's memory grows by what one request needs. */
@@ -709,6 +717,10 @@ test_kept(void)
 	for (unsigned i = 0; i < 3; i++)
 		(void)bench_expect(bench.cq, i, IBV_WC_WR_FLUSH_ERR);
 	bench_expect_none(bench.cq);
+	/* A reset that finds none to keep is no reason for an event. */
+	OK(bench_move(qp, IBV_QPS_RESET));
+	OK(ibv_req_notify_cq(bench.cq, 0));
+	g_assert_false(bench_event_waits(bench.channel));
 }
 
 static void

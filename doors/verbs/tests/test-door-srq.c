@@ -155,6 +155,24 @@ expect_event(struct scene *s, enum ibv_event_type type, const void *element)
 }
 
 /* The limit raises one event, and is off then. */
+/* What a call tells of the size is what a query tells then, and at least what was asked for. */
+static void
+test_told(void)
+{
+	static const uint32_t sizes[] = {1, 5, 17, 33, 100, 3};
+	struct ibv_srq_attr attr, now;
+	struct scene s RI_AT_END(scene_close);
+
+	scene_open(&s);
+	for (unsigned i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		attr = (struct ibv_srq_attr){.max_wr = sizes[i]};
+		OK(ibv_modify_srq(s.srq, &attr, IBV_SRQ_MAX_WR));
+		OK(ibv_query_srq(s.srq, &now));
+		g_assert_cmpuint(attr.max_wr, ==, now.max_wr);
+		g_assert_cmpuint(attr.max_wr, >=, sizes[i]);
+	}
+}
+
 static void
 test_limit(void)
 {
@@ -213,6 +231,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/door/srq/receive", test_receive);
 	g_test_add_func("/door/srq/full", test_full);
+	g_test_add_func("/door/srq/told", test_told);
 	g_test_add_func("/door/srq/limit", test_limit);
 	g_test_add_func("/door/srq/last-receive", test_last_receive);
 	return g_test_run();

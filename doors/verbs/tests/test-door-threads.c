@@ -346,6 +346,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	bench_adapter(argc > 1 ? argv[1] : "emul:ib");
+	bench_many_threads();
 	g_test_add_func("/door/threads/come-and-go", test_come_and_go);
 	g_test_add_func("/door/threads/open-and-close", test_open_and_close);
 	g_test_add_func("/door/threads/cancel", test_cancel);

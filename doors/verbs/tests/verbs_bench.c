@@ -6,8 +6,28 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "door_sums.h"
+
 #define PSN_BASE 0x100
 #define NONE_US  20000
+
+static struct ibv_context *opened; /* last, and not closed yet */
+static bool many_threads;
+
+void
+bench_many_threads(void)
+{
+	many_threads = true;
+}
+
+char *
+bench_account(void)
+{
+	if (opened == NULL || many_threads)
+		return NULL;
+	door_sums_check(opened);
+	return door_sums_account(opened);
+}
 
 void
 bench_adapter(const char *name)
@@ -37,11 +57,15 @@ bench_open(struct bench *bench)
 	bench->memory = (uint8_t *)g_malloc0(BENCH_MEMORY);
 	bench->mr = ibv_reg_mr(bench->pd, bench->memory, BENCH_MEMORY, BENCH_ALL);
 	g_assert_nonnull(bench->mr);
+	opened = bench->context;
 }
 
 void
 bench_close(struct bench *bench)
 {
+	if (!many_threads)
+		door_sums_check(bench->context);
+	opened = NULL;
 	OK(ibv_dereg_mr(bench->mr));
 	OK(ibv_destroy_cq(bench->cq));
 	OK(ibv_destroy_comp_channel(bench->channel));

@@ -39,6 +39,10 @@ struct bench {
 /* The name of the adapter that tests use; set by bench_adapter. */
 void bench_adapter(const char *name);
 void bench_open(struct bench *bench);
+/* Other threads create and destroy objects, so nothing can be counted. */
+void bench_many_threads(void);
+/* What the program has of the adapter of the bench that was opened last; NULL: none is open. The sums are right (door_sums.h). */
+char *bench_account(void);
 /* Everything that the test made is destroyed already. */
 void bench_close(struct bench *bench);
 
@@ -82,12 +86,15 @@ void bench_expect_none(struct ibv_cq *cq);
 
 /* A call that returns 0. */
 #define OK(call) g_assert_cmpint((call), ==, 0)
-/* A call that returns NULL, with errno set to `error`. */
-#define NO_OBJECT(call, error)                       \
-	do {                                         \
-		errno = 0;                           \
-		g_assert_null(call);                 \
-		g_assert_cmpint(errno, ==, (error)); \
+/* A call that returns NULL, with errno set to `error`, and costs nothing. */
+#define NO_OBJECT(call, error)                              \
+	do {                                                \
+		g_autofree char *before_ = bench_account(); \
+		errno = 0;                                  \
+		g_assert_null(call);                        \
+		g_assert_cmpint(errno, ==, (error));        \
+		g_autofree char *after_ = bench_account();  \
+		g_assert_cmpstr(before_, ==, after_);       \
 	} while (0)
 
 #endif /* VERBS_BENCH_H */

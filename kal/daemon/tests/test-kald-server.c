@@ -377,6 +377,14 @@ test_stop(void)
 	g_assert_cmpuint(reply.body.stop_reply.count, ==, 1);
 	g_assert_true(play_receive(a, &reply));
 	g_assert_cmpint(reply.head.number, ==, KALD_STOPPED);
+	/* It is told once, however often it is stopped. */
+	play_ask(tool, &request, &reply);
+	g_assert_cmpuint(reply.body.stop_reply.count, ==, 1);
+	kald_message_begin(&request, KALD_BORROW, 5, KALD_OK);
+	request.body.amount = (struct kald_amount){.resource = KAL_RESOURCE_QP, .amount = 1};
+	play_send(a, &request);
+	g_assert_true(play_receive(a, &reply));
+	g_assert_cmpint(reply.head.number, ==, KALD_BORROW | KALD_REPLY);
 	g_assert_cmpuint(play_borrow(a, KAL_RESOURCE_QP, 1, &reply), ==, 0);
 	g_assert_cmpint(reply.head.status, ==, KALD_FORBIDDEN);
 	g_assert_cmpint(ask_name(a, KALD_OPEN, "emul:ib", text), ==, KALD_FORBIDDEN);

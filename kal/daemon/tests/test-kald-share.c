@@ -372,6 +372,31 @@ test_death(void)
 }
 
 /* A slot that was given back rests while others are free: peers may still send to the numbers of its last process. */
+/* What came to a slot and was not read is gone when the slot is given up, so that its next owner does not read it. */
+static void
+test_left_unread(void)
+{
+	struct kald_addr at = play_address(1);
+	struct play play RI_AT_END(play_free) = play_begin(NULL);
+	struct member first RI_AT_END(member_end), second RI_AT_END(member_end);
+	uint8_t packet[28] = {0x04, 0x40, 0xff, 0xff, 0xa5}, octets[64];
+	struct sockaddr_in to = sockaddr_of(&at);
+	int fd RI_AT_END(ri_at_end_close) = udp_socket();
+
+	member_new(&first, &play, &at);
+	member_new(&second, &play, &at);
+	packet[5] = (uint8_t)(second.slot << 2); /* the upper bits of the queue pair's number */
+	for (unsigned i = 0; i < 3; i++)
+		g_assert_cmpint(
+			sendto(fd, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)),
+			==, sizeof(packet));
+	g_assert_cmpint(recv(second.fds[second.slot], octets, sizeof(octets), MSG_DONTWAIT), ==,
+			sizeof(packet));
+	over(&second, KALD_SHARE_OVER, &at, 0);
+	g_assert_cmpint(recv(second.fds[second.slot], octets, sizeof(octets), MSG_DONTWAIT), <, 0);
+	g_assert_cmpint(errno, ==, EAGAIN);
+}
+
 static void
 test_turns(void)
 {
@@ -852,6 +877,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kald/share/steering", test_steering);
 	g_test_add_func("/kald/share/full", test_full);
 	g_test_add_func("/kald/share/death", test_death);
+	g_test_add_func("/kald/share/left-unread", test_left_unread);
 	g_test_add_func("/kald/share/turns", test_turns);
 	g_test_add_func("/kald/share/restart", test_restart);
 	g_test_add_func("/kald/share/wrong-claims", test_wrong_claims);
