@@ -94,10 +94,11 @@ sq_round(struct vem_qp *qp)
 
 /* The same of a queue pair whose peer is in another process. */
 static void
-remote_round(struct vem_qp *qp, struct vem_remote *remote)
+remote_round(struct vem_qp *qp, struct vem_remote *remote, bool in_turn)
 {
 	unsigned state;
 
+	remote->in_turn = in_turn;
 	do {
 		state = atomic_load_explicit(&qp->state, memory_order_acquire);
 		if (vem_state_flushes(state)) {
@@ -108,8 +109,8 @@ remote_round(struct vem_qp *qp, struct vem_remote *remote)
 		 vem_remote_step(qp, remote));
 }
 
-void
-vem_sq_run(struct vem_qp *qp)
+static inline void
+sq_run(struct vem_qp *qp, bool in_turn)
 {
 	if (!vsw_role_take(&qp->tx))
 		return;
@@ -117,28 +118,22 @@ vem_sq_run(struct vem_qp *qp)
 		vsw_role_begin(&qp->tx);
 		struct vem_remote *remote = atomic_load(&qp->remote);
 		if (remote != NULL)
-			remote_round(qp, remote);
+			remote_round(qp, remote, in_turn);
 		else
 			sq_round(qp);
 	} while (vsw_role_drop(&qp->tx));
 }
 
 void
+vem_sq_run(struct vem_qp *qp)
+{
+	sq_run(qp, false);
+}
+
+void
 vem_sq_run_in_turn(struct vem_qp *qp)
 {
-	if (!vsw_role_take(&qp->tx))
-		return;
-	do {
-		vsw_role_begin(&qp->tx);
-		struct vem_remote *remote = atomic_load(&qp->remote);
-		if (remote != NULL) {
-			remote->in_turn = true;
-			remote_round(qp, remote);
-			remote->in_turn = false;
-		} else {
-			sq_round(qp);
-		}
-	} while (vsw_role_drop(&qp->tx));
+	sq_run(qp, true);
 }
 
 /*

@@ -23,9 +23,9 @@
 /* --- wide windows ------------------------------------------------------------------------------ */
 
 #define PASTS \
-	16 /* binds of one window under way whose failure leaves the window known; a power of two */
+	16 /* a power of two: if so many binds of a window are under way and fail, its state before them is still known */
 
-/* What a window was under an STag. */
+/* The region, octets and rights that a window had while `stag` was its key. */
 struct past {
 	uint32_t stag;
 	bool bound;
@@ -36,7 +36,7 @@ struct past {
 };
 
 struct vib_wide {
-	struct past pasts[PASTS]; /* by the low bits of the STag: libraries count up */
+	struct past pasts[PASTS]; /* index: the low bits of the STag, which libraries count up */
 };
 
 /* RI_ACCESS_REMOTE_* of the rights of a bind. */
@@ -60,8 +60,8 @@ library_of(const void *pointer)
 }
 
 /*
- * Drivers that cannot bind have libibverbs' own function for it, which is not where the driver's other functions are; some of
- * them allocate windows nevertheless. So nothing is bound here.
+ * A driver that cannot bind leaves bind_mw at libibverbs' own function, and some such drivers allocate windows nevertheless. So
+ * the libraries of two functions are compared, and no window is bound.
  */
 bool
 vib_mw_wide_works(struct ibv_context *verbs)

@@ -552,7 +552,7 @@ first_probe(const struct vro_qp *qp)
 	return late < PROBE_MAX ? late : PROBE_MAX;
 }
 
-/* So many numbers more are acknowledged. */
+/* The peer has acknowledged `numbers` more packets. */
 static void
 progress(struct vro_qp *qp, uint32_t numbers)
 {

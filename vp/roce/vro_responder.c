@@ -351,7 +351,7 @@ duplicate(struct vro_qp *qp, const struct roce_packet *p, uint32_t parts)
 
 /* --- execution ---------------------------------------------------------------------------- */
 
-/* So many numbers are done with. */
+/* The next `packets` packet numbers are executed. */
 static void
 advance(struct vro_qp *qp, uint32_t packets)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* What the daemon has and its clients have not: its log, its right to low ports, the accounts of other users; and which client is first. */
+/* What no client gets from the daemon: lines of its log, low ports, accounts of other users. And which client is served first. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define LOW_PORT 711 /* needs a right */
 #define TRIES    50  /* of what has to happen within the 50 ms of a recall, on a busy machine */
 
-/* Names in refusals are the client's: no line of the log is, and no octet that a terminal obeys. */
+/* The log escapes the name that a client gives: it begins no line of its own, and no control code reaches a terminal. */
 static void
 test_log(void)
 {
@@ -56,7 +56,7 @@ test_log(void)
 	g_assert_null(strstr(said->str, "\nkald: user 0"));
 }
 
-/* A socket that connects can listen at its port later: so a low one is not had by way of a connection. */
+/* No low port for a socket that connects, either: it could listen at that port later. */
 static void
 test_low_ports(void)
 {
@@ -344,7 +344,7 @@ test_stranger(void)
 	2080u /* descriptors of this kald. A user may leave a fourth of them unread: those of 8 answers */
 #define ANSWERS 12u
 
-/* Of this process: the test may run twice at once. */
+/* An address for this process alone, since the test may run twice at once. */
 static struct kald_addr shared = {.family = AF_INET, .port = 4791, .octets = {127, 83}};
 
 /* Ask for a slot at an address, and give it back without a look at the answer. */
@@ -363,7 +363,7 @@ share(int fd, const struct kald_addr *at, bool over)
 		play_send(fd, &m);
 }
 
-/* The next answer to it: true: with its descriptors, false: refused, as too many are unread. */
+/* Reads the next answer to share(). True: it has descriptors; false: a refusal, since too many are unread. */
 static bool
 shared_reply(int fd)
 {
@@ -440,7 +440,7 @@ stranger_shares(const struct play *play)
 	g_assert_cmpint(status, ==, 0);
 }
 
-/* A user that leaves descriptors unread has no more, whether its connections live or were ended; when it has read, it has. */
+/* A user that leaves descriptors unread gets no more, whether its connections live or have ended; it does when it has read them. */
 static void
 test_unread(void)
 {

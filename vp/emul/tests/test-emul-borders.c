@@ -30,14 +30,6 @@ set_up(struct ends *p, const char *adapter, bool copy_only)
 	ends_connect(p->a, p->b);
 }
 
-static void
-tear_down(struct ends *p)
-{
-	vth_run(p->vth);
-	node_forget(p->na);
-	ends_close(p);
-}
-
 /* No access is under way: the memory can be deregistered. */
 static void
 unused(const struct chunk *c)
@@ -79,7 +71,7 @@ add(struct ends *p, uint64_t id, uint64_t offset, uint32_t stag, uint32_t result
 static void
 refused_add(uint64_t offset, uint32_t flaw, uint32_t result, enum ri_wc_status status)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 
 	set_up(&p, "emul:ib", false);
 	memset(p.mb.at, 0, 64);
@@ -108,7 +100,7 @@ test_atomics(void)
 	allow(p.b, RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE);
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
-	tear_down(&p);
+	ends_drop(&p);
 	set_up(&p, "emul:ib", false);
 	/* An undefined bit changes nothing. */
 	g_assert_cmpint(emul()->qp->modify(p.b->qp, &none, RI_QP_ATTR_IRD | 1u << 31), ==,
@@ -118,13 +110,13 @@ test_atomics(void)
 	g_assert_cmpint(emul()->qp->modify(p.b->qp, &none, RI_QP_ATTR_IRD), ==, RI_SUCCESS);
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_REMOTE_INVALID_REQ);
-	tear_down(&p);
+	ends_drop(&p);
 	/* A queue pair that may have no Read outstanding may have no atomic outstanding. */
 	set_up(&p, "emul:ib", false);
 	g_assert_cmpint(emul()->qp->modify(p.a->qp, &none, RI_QP_ATTR_ORD), ==, RI_SUCCESS);
 	add(&p, 1, 0, p.mb.stag, 8);
 	poll_one(p.a->uscq, 1, RI_WC_LOCAL_QP);
-	tear_down(&p);
+	ends_drop(&p);
 }
 
 /* --- one-sided and Send --------------------------------------------------------------------- */
@@ -132,7 +124,7 @@ test_atomics(void)
 static void
 test_local_rights(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct chunk sink;
 	struct ri_sge local, remote;
 
@@ -149,7 +141,7 @@ test_local_rights(void)
 static void
 test_no_octets(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", false);
@@ -169,7 +161,7 @@ test_no_octets(void)
 static void
 test_sink_enabled(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_sge local, remote;
 
 	ends_open(&p, "emul:iwarp");
@@ -191,7 +183,7 @@ test_sink_enabled(void)
 static void
 test_longest_message(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_sge sge;
 
 	set_up(&p, "emul:ib", false);
@@ -205,7 +197,7 @@ test_longest_message(void)
 static void
 test_failure_solicits(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_sge small, large;
 
 	set_up(&p, "emul:ib", false);
@@ -223,7 +215,7 @@ test_failure_solicits(void)
 static void
 test_through_host(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_sge local, remote;
 
 	set_up(&p, "emul:ib", true);
@@ -243,7 +235,7 @@ test_through_host(void)
 static void
 test_shared_queue_limits(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_srq_attr attr = {.max_wr = 65537, .max_sge = 1};
 	struct ri_srq *srq = NULL;
 	struct ri_map map;
@@ -262,7 +254,7 @@ test_shared_queue_limits(void)
 static void
 test_connection_limits(void)
 {
-	struct ends p RI_AT_END(tear_down);
+	struct ends p RI_AT_END(ends_drop);
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
 	struct ri_service other = {.kind = RI_SERVICE_PORT};
 	struct ri_listen *listen, *second;

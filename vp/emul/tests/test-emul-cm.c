@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Connections: how they are established, refused and ended; queue pairs before and after. */
+/* Connections: three messages, refusals, private data, deadlines, and ends for which an object is to blame. */
 #include <string.h>
 
 #include "vem_node.h"
@@ -71,46 +71,6 @@ back_to_idle(struct end *end)
 }
 
 /* --- establishment ------------------------------------------------------------------------ */
-
-static void
-test_handshake(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	struct ri_cm_params offered = node_params(&p.service);
-	struct ri_cm_params answer = offered;
-	offered.pdata = "hello";
-	offered.pdata_len = 5;
-	offered.ird = 3;
-	offered.ord = 8;
-	answer.pdata = "welcome";
-	answer.pdata_len = 7;
-	answer.ird = 6;
-	answer.ord = 3;
-	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_SUCCESS);
-	g_assert_cmpint(end_state(p.a), ==, RI_QPS_CONNECTING);
-	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_STATE);
-	node_silent(p.na); /* no event inside the verb, and none before the answer */
-	struct ri_cm_event event = node_cm(p.nb, RI_CM_REQUEST, LISTENER);
-	g_assert_cmpmem(event.pdata, event.pdata_len, "hello", 5);
-	g_assert_true(event.ird_ord_valid);
-	g_assert_cmpuint(event.ird, ==, 3);
-	g_assert_cmpuint(event.ord, ==, 8);
-	g_assert_cmpuint(event.peer.family, ==, RI_ADDR_IPV4);
-	g_assert_cmpuint(event.service.port, ==, p.service.port);
-	g_assert_cmpint(p.nb->p->cm->accept(event.request, p.b->qp, &answer), ==, RI_SUCCESS);
-	g_assert_cmpint(p.nb->p->cm->accept(event.request, p.b->qp, &answer), !=, RI_SUCCESS);
-	event = node_cm(p.na, RI_CM_ESTABLISHED, p.a);
-	g_assert_cmpmem(event.pdata, event.pdata_len, "welcome", 7);
-	g_assert_cmpuint(event.ird, ==, 6);
-	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
-	g_assert_cmpuint(end_attr(p.a).ord, ==, 6); /* lowered to the peer's IRD */
-	g_assert_cmpuint(end_attr(p.b).ord, ==, 3);
-	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_SUCCESS);
-	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
-	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
-}
 
 /* The third message by hand: IB only (row 28). */
 static void
@@ -239,26 +199,6 @@ expect_failed(struct pair *p, const struct ri_cm_params *params, enum ri_cm_reas
 }
 
 static void
-test_nobody_there(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	struct ri_cm_params offered = node_params(&p.service);
-	offered.service.port ^= 0x5555;
-	expect_failed(&p, &offered, RI_CM_REASON_REFUSED);
-	offered = node_params(&p.service);
-	memcpy(offered.peer.octets, (uint8_t[]){203, 0, 113, 1}, 4);
-	expect_failed(&p, &offered, RI_CM_REASON_BAD_PATH);
-	offered = node_params(&p.service);
-	offered.service.kind = RI_SERVICE_NONE;
-	g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
-	offered.service.kind = RI_SERVICE_IB;
-	if (!p.ib)
-		g_assert_cmpint(try_connect(&p, p.a, &offered), ==, RI_ERR_INVALID_ARG);
-}
-
-static void
 test_backlog(gconstpointer adapter)
 {
 	struct pair p RI_AT_END(tear_down);
@@ -302,27 +242,6 @@ test_timeout(gconstpointer adapter)
 }
 
 static void
-test_listener_goes(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	struct ri_cm_params offered = node_params(&p.service);
-	struct ri_request *r = request(&p, &offered);
-	p.nb->p->cm->listen_destroy(p.listen);
-	p.listen = NULL;
-	/* Events that were raised stay. */
-	g_assert_cmpint(p.nb->p->cm->accept(r, p.b->qp, &offered), ==, RI_SUCCESS);
-	node_cm(p.na, RI_CM_ESTABLISHED, p.a);
-	node_cm(p.nb, RI_CM_ESTABLISHED, p.b);
-	g_assert_cmpint(p.na->p->cm->disconnect(p.a->qp, NULL, 0), ==, RI_SUCCESS);
-	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
-	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
-	back_to_idle(p.a);
-	expect_failed(&p, &offered, RI_CM_REASON_REFUSED);
-}
-
-static void
 test_services(gconstpointer adapter)
 {
 	struct pair p RI_AT_END(tear_down);
@@ -353,81 +272,6 @@ test_services(gconstpointer adapter)
 }
 
 /* --- before, during and after ------------------------------------------------------------- */
-
-static void
-test_posts_wait_for_the_connection(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	post_recv(p.b, 1, NULL);
-	post_send(p.a, 2, NULL, 0);
-	poll_none(p.a->uscq);
-	ends_connect(p.a, p.b);
-	poll_one(p.a->uscq, 2, RI_WC_SUCCESS);
-	poll_one(p.b->urcq, 1, RI_WC_SUCCESS);
-	/* After the end, posts are flushed at once and in order. */
-	g_assert_cmpint(p.nb->p->cm->disconnect(p.b->qp, NULL, 0), ==, RI_SUCCESS);
-	node_cm(p.na, RI_CM_DISCONNECTED, p.a);
-	node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
-	for (guint i = 10; i < 14; i++) {
-		post_send(p.a, i, NULL, 0);
-		post_recv(p.a, i + 100, NULL);
-	}
-	for (guint i = 10; i < 14; i++) {
-		poll_one(p.a->uscq, i, RI_WC_FLUSHED);
-		poll_one(p.a->urcq, i + 100, RI_WC_FLUSHED);
-	}
-	back_to_idle(p.a);
-	back_to_idle(p.b);
-}
-
-static void
-test_reuse(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	for (guint i = 0; i < 200; i++) {
-		ends_connect(i % 2 ? p.b : p.a, i % 2 ? p.a : p.b);
-		post_recv(p.b, i, NULL);
-		post_send(p.a, i, NULL, 0);
-		poll_one(p.a->uscq, i, RI_WC_SUCCESS);
-		poll_one(p.b->urcq, i, RI_WC_SUCCESS);
-		g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_ERR_INVALID_STATE);
-		if (i % 3 == 0) {
-			g_assert_cmpint(end_modify(p.a, RI_QPS_CLOSING), ==, RI_SUCCESS);
-			g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), !=, RI_SUCCESS);
-			node_cm(p.na, RI_CM_DISCONNECTED, p.a);
-			node_cm(p.nb, RI_CM_DISCONNECTED, p.b);
-		} else {
-			g_assert_cmpint(end_modify(p.a, RI_QPS_ERROR), ==, RI_SUCCESS);
-			g_assert_cmpint(end_modify(p.a, RI_QPS_IDLE), ==, RI_ERR_STILL_FLUSHING);
-			node_cm(p.na, RI_CM_BROKEN, p.a);
-			node_lost(p.nb, p.b);
-		}
-		back_to_idle(p.a);
-		back_to_idle(p.b);
-	}
-}
-
-static void
-test_terminate_by_hand(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	ends_connect(p.a, p.b);
-	enum ri_status status = end_modify(p.a, RI_QPS_TERMINATE);
-	g_assert_cmpint(status, ==, p.ib ? RI_ERR_INVALID_STATE : RI_SUCCESS);
-	if (p.ib)
-		g_assert_cmpint(end_modify(p.a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	else
-		g_assert_cmpuint(node_async(p.nb, RI_EVENT_QP_TERMINATE_RECEIVED, p.b).detail, ==,
-				 0);
-	node_cm(p.na, RI_CM_BROKEN, p.a);
-	node_cm(p.nb, RI_CM_BROKEN, p.b);
-}
 
 static void
 test_disconnect_while_trying(gconstpointer adapter)
@@ -473,60 +317,6 @@ test_completion_queue_full(gconstpointer adapter)
 	node_lost(p.nb, p.b);
 }
 
-static void
-test_busy(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-	struct ri_qp_init init;
-	struct ri_map map;
-	struct ri_qp *qp = NULL;
-
-	set_up(&p, adapter);
-	g_assert_cmpint(p.na->p->pd->destroy(p.na->pd), ==, RI_ERR_BUSY);
-	g_assert_cmpint(p.na->p->cq->destroy(p.a->scq), ==, RI_ERR_BUSY);
-	init = end_defaults(p.na);
-	init.max_send_sge = p.na->attr.max_send_sge + 1;
-	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
-			==, RI_ERR_LIMIT);
-	init = end_defaults(p.na);
-	init.type = 7; /* no such object */
-	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
-			==, RI_ERR_UNSUPPORTED);
-	init = end_defaults(p.na);
-	init.privileged = true;
-	g_assert_cmpint(p.na->p->qp->create(p.na->pd, &init, p.a->scq, p.a->rcq, NULL, &qp, &map),
-			==, RI_ERR_PERMISSION);
-}
-
-/* A process that dies: closing its context destroys all its objects, and its peers get their events. */
-static void
-test_owner_dies(gconstpointer adapter)
-{
-	struct pair p RI_AT_END(tear_down);
-
-	set_up(&p, adapter);
-	struct chunk chunk = chunk_new(p.na, 100, ALL_RW);
-	ends_connect(p.a, p.b);
-	p.na->p->user->qp_close(p.a->uqp);
-	p.na->p->user->cq_close(p.a->uscq);
-	p.na->p->user->cq_close(p.a->urcq);
-	p.na->p->user->rnic_close(p.na->urnic);
-	p.na->p->device->context_destroy(p.na->context);
-	g_assert_cmpuint(vth_attached(p.vth), ==, 0);
-	node_lost(p.nb, p.b);
-	node_silent(p.na);
-	g_free(chunk.at);
-	g_free(p.a);
-	p.a = NULL;
-	/* An object to be freed in the usual way. */
-	struct ri_owner owner = {.mem_owner = 2};
-	struct ri_map map;
-	g_assert_cmpint(p.na->p->device->context_create(p.na->rnic, &owner, &p.na->context, &map),
-			==, RI_SUCCESS);
-	g_assert_cmpint(p.na->p->user->rnic_open(vth_host(p.vth), &map, &p.na->urnic), ==,
-			RI_SUCCESS);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -534,23 +324,15 @@ main(int argc, char **argv)
 		const char *name;
 		GTestDataFunc run;
 	} tests[] = {
-		{"handshake", test_handshake},
 		{"three-way", test_three_way},
 		{"reject", test_reject},
 		{"private-data-sizes", test_private_data_sizes},
-		{"nobody-there", test_nobody_there},
 		{"backlog", test_backlog},
 		{"timeout", test_timeout},
 		{"patience", test_patience},
-		{"listener-goes", test_listener_goes},
 		{"services", test_services},
-		{"posts-wait", test_posts_wait_for_the_connection},
-		{"reuse", test_reuse},
-		{"terminate-by-hand", test_terminate_by_hand},
 		{"disconnect-while-trying", test_disconnect_while_trying},
 		{"completion-queue-full", test_completion_queue_full},
-		{"busy", test_busy},
-		{"owner-dies", test_owner_dies},
 	};
 	static const char *const adapters[] = {"emul:ib", "emul:iwarp"};
 

@@ -89,70 +89,6 @@ test_receive_overflow(gconstpointer adapter)
 	node_forget(p.na);
 }
 
-/* Every length around the block sizes of the copy, gathered from and scattered to uneven pieces. */
-static void
-test_gather_scatter(gconstpointer adapter)
-{
-	struct ends p RI_AT_END(ends_close);
-	struct ri_wr wr = {.opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED, .num_sge = 4};
-	struct ri_recv_wr rwr = {.num_sge = 4};
-
-	ends_up(&p, adapter, NULL, NULL);
-	for (uint32_t n = 0; n < 300; n += n < 140 ? 1 : 37) {
-		struct ri_sge from[4] = {chunk_sge(&p.ma, 1, n), chunk_sge(&p.ma, 1001, 0),
-					 chunk_sge(&p.ma, 2003, 2 * n), chunk_sge(&p.ma, 4000, 5)};
-		struct ri_sge to[4] = {chunk_sge(&p.mb, 3, n / 3), chunk_sge(&p.mb, 1002, n),
-				       chunk_sge(&p.mb, 2000, 3),
-				       chunk_sge(&p.mb, 3000, 2 * n + 9)};
-		uint8_t sent[1024];
-		uint8_t got[2048];
-		uint32_t at = 0;
-		chunk_fill(&p.ma, n);
-		for (guint i = 0; i < 4; i++) {
-			memcpy(sent + at, (uint8_t *)(uintptr_t)from[i].addr, from[i].length);
-			at += from[i].length;
-		}
-		wr.sgl = from;
-		rwr.sgl = to;
-		g_assert_cmpint(p.nb->p->fast->post_rq(p.b->uqp, &rwr), ==, RI_SUCCESS);
-		g_assert_cmpint(p.na->p->fast->post_sq(p.a->uqp, &wr), ==, RI_SUCCESS);
-		g_assert_cmpuint(poll_one(p.b->urcq, 0, RI_WC_SUCCESS).byte_len, ==, at);
-		poll_one(p.a->uscq, 0, RI_WC_SUCCESS);
-		uint32_t total = 0;
-		for (guint i = 0; i < 4; i++) {
-			memcpy(got + total, (uint8_t *)(uintptr_t)to[i].addr, to[i].length);
-			total += to[i].length;
-		}
-		g_assert_cmpmem(sent, at, got, at);
-	}
-}
-
-static void
-test_write_and_read(gconstpointer adapter)
-{
-	struct ends p RI_AT_END(ends_close);
-
-	ends_up(&p, adapter, NULL, NULL);
-	chunk_fill(&p.ma, 3);
-	struct ri_sge local = chunk_sge(&p.ma, 0, 4000);
-	struct ri_sge there = chunk_sge(&p.mb, 100, 0);
-	post_rdma(p.a, RI_OP_RDMA_WRITE, 1, &local, &there);
-	poll_one(p.a->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpmem(p.ma.at, 4000, p.mb.at + 100, 4000);
-	struct ri_sge back = chunk_sge(&p.ma, 4100, 4000);
-	post_rdma(p.a, RI_OP_RDMA_READ, 2, &back, &there);
-	g_assert_cmpuint(poll_one(p.a->uscq, 2, RI_WC_SUCCESS).byte_len, ==, 4000);
-	g_assert_cmpmem(p.ma.at, 4000, p.ma.at + 4100, 4000);
-	/* Of length 0: nothing is checked. */
-	struct ri_sge nowhere = {.addr = 1, .stag = 2};
-	post_rdma(p.a, RI_OP_RDMA_WRITE, 3, NULL, &nowhere);
-	post_rdma(p.a, RI_OP_RDMA_READ, 4, NULL, &nowhere);
-	poll_one(p.a->uscq, 3, RI_WC_SUCCESS);
-	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
-	poll_none(p.b->urcq);
-	node_silent(p.nb);
-}
-
 static void
 test_through_the_host(gconstpointer adapter)
 {
@@ -387,54 +323,7 @@ test_receive_too_short(gconstpointer adapter)
 	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_INVALID_REQ : RI_WC_SUCCESS);
 }
 
-static void
-test_receive_not_writable(gconstpointer adapter)
-{
-	struct ends p RI_AT_END(ends_close);
-
-	ends_up(&p, adapter, NULL, NULL);
-	chunk_free(&p.mb);
-	p.mb = chunk_new(p.nb, 8192, RI_ACCESS_LOCAL_READ);
-	struct ri_sge local = chunk_sge(&p.ma, 0, 100);
-	struct ri_sge to = chunk_sge(&p.mb, 0, 100);
-	post_recv(p.b, 1, &to);
-	post_send(p.a, 3, &local, 0);
-	expect_broken(&p, p.ib ? RI_EVENT_NONE : RI_EVENT_QP_TERMINATE_RECEIVED, 0, RI_EVENT_NONE);
-	poll_one(p.b->urcq, 1, RI_WC_LOCAL_PROTECTION);
-	poll_one(p.a->uscq, 3, p.ib ? RI_WC_REMOTE_OPERATION : RI_WC_SUCCESS);
-}
-
 /* --- faults here -------------------------------------------------------------------------- */
-
-static void
-test_local_fault(gconstpointer adapter)
-{
-	struct ends p;
-
-	for (guint op = 0; op < 3; op++) {
-		ends_up(&p, adapter, NULL, NULL);
-		struct ri_sge local = chunk_sge(&p.ma, 8000, 1000);
-		struct ri_sge there = chunk_sge(&p.mb, 0, 1000);
-		post_recv(p.b, 9, &there);
-		if (op == 0)
-			post_send(p.a, 1, &local, 0);
-		else
-			post_rdma(p.a, op == 1 ? RI_OP_RDMA_WRITE : RI_OP_RDMA_READ, 1, &local,
-				  &there);
-		post_send(p.a, 2, NULL, 0);
-		poll_one(p.a->uscq, 1, RI_WC_LOCAL_PROTECTION);
-		vth_run(p.vth);
-		poll_one(p.a->uscq, 2, RI_WC_FLUSHED);
-		poll_one(p.b->urcq, 9, RI_WC_FLUSHED);
-		if (!p.ib)
-			g_assert_cmpuint(
-				node_async(p.nb, RI_EVENT_QP_TERMINATE_RECEIVED, p.b).detail, ==,
-				0);
-		node_cm(p.na, RI_CM_BROKEN, p.a);
-		node_cm(p.nb, RI_CM_BROKEN, p.b);
-		ends_close(&p);
-	}
-}
 
 /* The sink of a Read: local write is enough on InfiniBand, iWARP wants remote write (row 1). */
 static void
@@ -518,8 +407,6 @@ main(int argc, char **argv)
 	} tests[] = {
 		{"send", test_send},
 		{"receive-overflow", test_receive_overflow},
-		{"gather-scatter", test_gather_scatter},
-		{"write-and-read", test_write_and_read},
 		{"through-the-host", test_through_the_host},
 		{"suppressed", test_suppressed},
 		{"receive-comes-late", test_receive_comes_late},
@@ -527,8 +414,6 @@ main(int argc, char **argv)
 		{"receive-never-comes", test_receive_never_comes},
 		{"remote-faults", test_remote_faults},
 		{"receive-too-short", test_receive_too_short},
-		{"receive-not-writable", test_receive_not_writable},
-		{"local-fault", test_local_fault},
 		{"read-sink", test_read_sink},
 		{"read-pieces", test_read_pieces},
 		{"read-depths", test_read_depths},

@@ -2,7 +2,6 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Multicast [RI 10.52]: who gets a copy, who none, and members that go. */
-#include <string.h>
 
 #include "vem.h"
 #include "vem_dgram.h"
@@ -232,25 +231,6 @@ test_busy(void)
 	expect(&s, 2, 12);
 }
 
-static void
-test_refused(void)
-{
-	const struct ri_addr none = {.family = RI_ADDR_NONE, .octets = {0xff}};
-	const struct ri_ah_init far = {
-		.dest = group, .source = {.family = RI_ADDR_IPV4, .octets = {127, 0, 0, 1}}};
-	struct scene s RI_AT_END(scene_close);
-	struct ri_ah *ah = NULL;
-	uint32_t way;
-
-	scene_open(&s, &group);
-	struct end *rc RI_AT_END(end_free) = end_new(s.na, NULL);
-	g_assert_cmpint(attach(rc, &group), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(attach(s.end[0], &alone), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(attach(s.end[0], &none), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(detach(s.end[0], &group), ==, RI_ERR_INVALID_ARG);
-	g_assert_cmpint(emul()->ah->create(s.na->pd, &far, &ah, &way), ==, RI_ERR_NO_ROUTE);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -259,6 +239,5 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/mcast/others-get-none", test_others_get_none);
 	g_test_add_func("/emul/mcast/version-4", test_version_4);
 	g_test_add_func("/emul/mcast/busy", test_busy);
-	g_test_add_func("/emul/mcast/refused", test_refused);
 	return g_test_run();
 }

@@ -4,36 +4,6 @@
 /* Reliable connections by attributes [RI 11.6.4]: the order in which ends come up, what does not fit, ends that go. */
 #include "vem_pairs.h"
 
-/* Sends, Writes, Reads and atomics both ways, from two adapters or from one. */
-static void
-test_data(gconstpointer one_adapter)
-{
-	struct pair p;
-	struct ri_sge from, to;
-
-	pair_open(&p, RI_QP_RC, one_adapter != NULL);
-	g_assert_true((p.na->attr.cm_forms & RI_CM_PEER) != 0);
-	g_assert_true((p.na->attr.cm_forms & RI_CM_ADDRESS) != 0);
-	pair_up(&p);
-	pair_talk(&p, 1, 3000);
-	g_assert_cmpint(end_write(p.b, 2, &p.mb, &p.ma, 100), ==, RI_SUCCESS);
-	poll_one(p.b->uscq, 2, RI_WC_SUCCESS);
-	g_assert_cmpint(end_read(p.a, 3, &p.ma, &p.mb, 100), ==, RI_SUCCESS);
-	poll_one(p.a->uscq, 3, RI_WC_SUCCESS);
-	g_assert_cmpuint(end_attr(p.a).ird, ==, 4);
-	g_assert_cmpuint(end_attr(p.a).ord, ==, 4);
-	from = chunk_sge(&p.ma, 0, 8);
-	to = chunk_sge(&p.mb, 0, 8);
-	g_assert_cmpint(emul()->qp->modify(p.b->qp,
-					   &(struct ri_qp_attr){.access = RI_ACCESS_REMOTE_ATOMIC},
-					   RI_QP_ATTR_ACCESS),
-			==, RI_SUCCESS);
-	post_rdma(p.a, RI_OP_FETCH_ADD, 4, &from, &to);
-	poll_one(p.a->uscq, 4, RI_WC_SUCCESS);
-	g_assert_true(end_attr(p.a).quiescent);
-	pair_close(&p);
-}
-
 /* The sender may be there first, the receiver may receive before it sends: the event comes once, and messages complete. */
 static void
 test_order(void)
@@ -386,36 +356,10 @@ test_ranges(void)
 	pair_close(&p);
 }
 
-/* Others have no such form: datagrams, iWARP; and one that connects by address is not brought up from the side. */
-static void
-test_others(void)
-{
-	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
-	struct node *ib RI_AT_END(node_free) = node_new(vth, false, "emul:ib");
-	struct node *iw RI_AT_END(node_free) = node_new(vth, false, "emul:iwarp");
-	struct end *ud RI_AT_END(end_free) = ud_new(ib, 8);
-	struct end *rc RI_AT_END(end_free) = end_new(iw, NULL);
-	struct end *cm RI_AT_END(end_free) = end_new(ib, NULL);
-	struct ri_service nobody = {.kind = RI_SERVICE_PORT, .port = 0x1234};
-	struct ri_cm_params params = node_params(&nobody);
-	struct ri_peer peer = peer_params(ud, 1, 1);
-
-	g_assert_cmpuint(iw->attr.cm_forms, ==, RI_CM_ADDRESS);
-	g_assert_cmpint(peer_receive(ud, &peer), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(peer_receive(rc, &peer), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(peer_send(rc, &peer), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(ib->p->cm->connect(cm->qp, &params), ==, RI_SUCCESS);
-	g_assert_cmpint(peer_send(cm, &peer), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(peer_receive(cm, &peer), ==, RI_ERR_INVALID_STATE);
-	node_cm(ib, RI_CM_FAILED, cm);
-}
-
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_data_func("/emul/peer/data/two-adapters", NULL, test_data);
-	g_test_add_data_func("/emul/peer/data/one-adapter", "one", test_data);
 	g_test_add_func("/emul/peer/order", test_order);
 	g_test_add_func("/emul/peer/misfits", test_misfits);
 	g_test_add_func("/emul/peer/one-way", test_one_way);
@@ -426,6 +370,5 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/peer/strangers", test_strangers);
 	g_test_add_func("/emul/peer/goes", test_goes);
 	g_test_add_func("/emul/peer/ranges", test_ranges);
-	g_test_add_func("/emul/peer/others", test_others);
 	return g_test_run();
 }

@@ -117,75 +117,6 @@ test_send(void)
 	}
 }
 
-static void
-test_write_read(void)
-{
-	static const size_t lengths[] = {0, 8, 100, 5000, 16384, 40000, SIZE};
-	struct two t RI_AT_END(two_free) = two_connected();
-
-	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
-		chunk_fill(&t.ca, 10 + i);
-		memset(t.cb.at, 0, SIZE);
-		g_assert_cmpint(end_write(t.a, i, &t.ca, &t.cb, lengths[i]), ==, RI_SUCCESS);
-		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
-		g_assert_cmpmem(t.cb.at, lengths[i], t.ca.at, lengths[i]);
-		if (lengths[i] < SIZE)
-			g_assert_cmpint(t.cb.at[lengths[i]], ==, 0);
-		chunk_fill(&t.cb, 50 + i);
-		memset(t.ca.at, 0, SIZE);
-		g_assert_cmpint(end_read(t.a, 20 + i, &t.ca, &t.cb, lengths[i]), ==, RI_SUCCESS);
-		expect(t.a, t.a->uscq, 20 + i, RI_WC_SUCCESS);
-		g_assert_cmpmem(t.ca.at, lengths[i], t.cb.at, lengths[i]);
-		if (lengths[i] < SIZE)
-			g_assert_cmpint(t.ca.at[lengths[i]], ==, 0);
-	}
-}
-
-static void
-post_atomic(struct two *t, uint64_t id, enum ri_opcode opcode, uint64_t operand, uint64_t swap)
-{
-	struct ri_sge sge = chunk_sge(&t->ca, 0, 8);
-	struct ri_wr wr = {.wr_id = id,
-			   .opcode = opcode,
-			   .flags = RI_WR_SIGNALED,
-			   .num_sge = 1,
-			   .sgl = &sge,
-			   .u.remote = {.addr = (uintptr_t)t->cb.at + 64,
-					.stag = t->cb.stag,
-					.operand = operand,
-					.swap = swap}};
-
-	g_assert_cmpint(t->a->node->p->fast->post_sq(t->a->uqp, &wr), ==, RI_SUCCESS);
-	expect(t->a, t->a->uscq, id, RI_WC_SUCCESS);
-}
-
-static uint64_t
-word_at(const uint8_t *at)
-{
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return word;
-}
-
-static void
-test_atomics(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-	uint64_t start = 40;
-
-	memcpy(t.cb.at + 64, &start, sizeof(start));
-	post_atomic(&t, 1, RI_OP_FETCH_ADD, 2, 0);
-	g_assert_cmpuint(word_at(t.ca.at), ==, 40);
-	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 42);
-	post_atomic(&t, 2, RI_OP_CMP_SWAP, 41, 7);
-	g_assert_cmpuint(word_at(t.ca.at), ==, 42);
-	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 42);
-	post_atomic(&t, 3, RI_OP_CMP_SWAP, 42, 7);
-	g_assert_cmpuint(word_at(t.ca.at), ==, 42);
-	g_assert_cmpuint(word_at(t.cb.at + 64), ==, 7);
-}
-
 /* Requests of all kinds without waiting, both ways; all complete in order. */
 static void
 test_many(void)
@@ -224,134 +155,6 @@ test_many(void)
 	}
 }
 
-/* Sends wait for receives that are posted late, and are received in order. */
-static void
-test_late_receives(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-
-	for (unsigned i = 0; i < 10; i++) {
-		t.ca.at[i * 100] = (uint8_t)i;
-		g_assert_cmpint(end_send(t.a, i, &t.ca, i * 100, 100), ==, RI_SUCCESS);
-	}
-	g_usleep(20000);
-	for (unsigned i = 0; i < 10; i++) {
-		g_assert_cmpint(end_recv(t.b, i, &t.cb, i * 100, 100), ==, RI_SUCCESS);
-		expect(t.b, t.b->urcq, i, RI_WC_SUCCESS);
-		g_assert_cmpuint(t.cb.at[i * 100], ==, i);
-	}
-	for (unsigned i = 0; i < 10; i++)
-		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
-}
-
-/* Without a receive the wait ends, and so does the connection. */
-static void
-test_no_receive(void)
-{
-	struct two t RI_AT_END(two_free) = two_new("50");
-
-	ends_connect(t.a, t.b);
-	g_assert_cmpint(end_send(t.a, 1, &t.ca, 0, 100), ==, RI_SUCCESS);
-	expect(t.a, t.a->uscq, 1, is_ib() ? RI_WC_RNR : RI_WC_SUCCESS);
-	if (!is_ib()) {
-		node_async(t.node[0], RI_EVENT_QP_TERMINATE_RECEIVED, t.a);
-		node_async(t.node[1], RI_EVENT_QP_RQ_MSN_RANGE, t.b);
-	}
-	node_cm(t.node[0], RI_CM_BROKEN, t.a);
-	node_cm(t.node[1], RI_CM_BROKEN, t.b);
-}
-
-/* A key that is not valid there, bounds, rights: refused by the target, and nothing is written. */
-static void
-test_refused(void)
-{
-	for (unsigned kind = 0; kind < 4; kind++) {
-		struct two t RI_AT_END(two_free) = two_connected();
-		struct chunk readonly RI_AT_END(chunk_free) =
-			chunk_new(t.node[1], 4096, RI_ACCESS_REMOTE_READ | LOCAL_RW);
-		struct ri_sge local = chunk_sge(&t.ca, 0, 64);
-		struct ri_sge remote = chunk_sge(&t.cb, 0, 64);
-		bool read = kind == 3;
-
-		if (kind == 1)
-			remote.addr += SIZE - 32;
-		else if (kind == 2)
-			remote = chunk_sge(&readonly, 0, 64);
-		else
-			remote.stag ^= 0x5500;
-		memset(readonly.at, 7, 4096);
-		post_rdma(t.a, read ? RI_OP_RDMA_READ : RI_OP_RDMA_WRITE, 1, &local, &remote);
-		expect(t.a, t.a->uscq, 1,
-		       is_ib() ? RI_WC_REMOTE_ACCESS
-		       : read  ? RI_WC_FLUSHED
-			       : RI_WC_SUCCESS);
-		node_cm(t.node[0], RI_CM_BROKEN, t.a);
-		node_cm(t.node[1], RI_CM_BROKEN, t.b);
-		g_assert_cmpuint(readonly.at[0], ==, 7);
-	}
-}
-
-static void
-test_disconnect(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-	const struct ri_cm_ops *cm = t.a->node->p->cm;
-
-	g_assert_cmpint(end_recv(t.b, 9, &t.cb, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(cm->disconnect(t.a->qp, NULL, 0), ==, RI_SUCCESS);
-	node_cm(t.node[0], RI_CM_DISCONNECTED, t.a);
-	node_cm(t.node[1], RI_CM_DISCONNECTED, t.b);
-	expect(t.b, t.b->urcq, 9, RI_WC_FLUSHED);
-	/* Both are used once more. */
-	g_assert_cmpint(end_modify(t.a, RI_QPS_IDLE), ==, RI_SUCCESS);
-	g_assert_cmpint(end_modify(t.b, RI_QPS_IDLE), ==, RI_SUCCESS);
-	ends_connect(t.b, t.a);
-	g_assert_cmpint(end_write(t.a, 1, &t.ca, &t.cb, 100), ==, RI_SUCCESS);
-	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpmem(t.cb.at, 100, t.ca.at, 100);
-}
-
-/* The peer's queue pair is destroyed: the end breaks, and what it had posted is flushed. */
-static void
-test_destroyed(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-
-	for (unsigned i = 0; i < 5; i++)
-		g_assert_cmpint(end_send(t.a, i, &t.ca, 0, 100), ==, RI_SUCCESS);
-	end_free(&t.b);
-	for (unsigned i = 0; i < 5; i++)
-		expect(t.a, t.a->uscq, i, RI_WC_FLUSHED);
-	node_lost(t.node[0], t.a);
-	t.b = end_new(t.node[1], NULL);
-}
-
-static void
-test_reject(void)
-{
-	struct two t RI_AT_END(two_free) = two_new("1000");
-	const struct ri_cm_ops *cm = t.a->node->p->cm;
-	struct ri_service service = {.kind = RI_SERVICE_PORT};
-	struct ri_listen *listen = NULL;
-
-	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
-			RI_SUCCESS);
-	struct ri_cm_params params = node_params(&service);
-	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
-	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
-	g_assert_cmpint(cm->reject(request.request, RI_CM_REASON_CONSUMER, "no", 2), ==,
-			RI_SUCCESS);
-	struct ri_cm_event no = node_cm(t.node[0], RI_CM_REJECTED, t.a);
-	g_assert_cmpmem(no.pdata, no.pdata_len, "no", 2);
-	cm->listen_destroy(listen);
-
-	/* Nobody listens any more. */
-	g_assert_cmpint(end_modify(t.a, RI_QPS_IDLE), ==, RI_SUCCESS);
-	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
-	no = node_cm(t.node[0], RI_CM_FAILED, t.a);
-	g_assert_cmpuint(no.reason, ==, RI_CM_REASON_REFUSED);
-}
-
 /* Requests that find the backlog full are refused, take no memory, and leave the one that waits alone. */
 static void
 test_crowded(void)
@@ -382,46 +185,6 @@ test_crowded(void)
 	node_cm(t.node[0], RI_CM_ESTABLISHED, t.a);
 	node_cm(t.node[1], RI_CM_ESTABLISHED, t.b);
 	cm->listen_destroy(listen);
-}
-
-/* The active side gives up before it is accepted. */
-static void
-test_withdraw(void)
-{
-	struct two t RI_AT_END(two_free) = two_new("1000");
-	const struct ri_cm_ops *cm = t.a->node->p->cm;
-	struct ri_service service = {.kind = RI_SERVICE_PORT};
-	struct ri_listen *listen = NULL;
-
-	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
-			RI_SUCCESS);
-	struct ri_cm_params params = node_params(&service);
-	g_assert_cmpint(cm->connect(t.a->qp, &params), ==, RI_SUCCESS);
-	struct ri_cm_event request = node_cm(t.node[1], RI_CM_REQUEST, (const void *)(uintptr_t)42);
-	g_assert_cmpint(end_modify(t.a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	node_cm(t.node[1], RI_CM_REQUEST_GONE, (const void *)(uintptr_t)42);
-	g_assert_cmpint(cm->accept(request.request, t.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
-	cm->listen_destroy(listen);
-}
-
-/* A port belongs to one listener of the whole fabric; queue pair numbers to one queue pair. */
-static void
-test_names(void)
-{
-	struct two t RI_AT_END(two_free) = two_new("1000");
-	const struct ri_cm_ops *cm = t.a->node->p->cm;
-	struct ri_service service = {.kind = RI_SERVICE_PORT};
-	struct ri_listen *listen = NULL, *second = NULL;
-
-	g_assert_cmpint(cm->listen(t.node[1]->context, 42, 0, &service, 4, &listen), ==,
-			RI_SUCCESS);
-	g_assert_cmpint(cm->listen(t.node[0]->context, 43, 0, &service, 4, &second), ==,
-			RI_ERR_IN_USE);
-	cm->listen_destroy(listen);
-	g_assert_cmpint(cm->listen(t.node[0]->context, 43, 0, &service, 4, &second), ==,
-			RI_SUCCESS);
-	cm->listen_destroy(second);
-	g_assert_cmpuint(end_attr(t.a).qpn >> 12, !=, end_attr(t.b).qpn >> 12);
 }
 
 /* A listener, at the port in *service; 0: one is chosen, and stored there. */
@@ -487,33 +250,6 @@ test_asleep(void)
 		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
 	}
 	g_test_message("%.1f ms", (double)(g_get_monotonic_time() - start) / 1000);
-}
-
-static void
-test_invalidate(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-	struct ri_sge sge = chunk_sge(&t.ca, 0, 64);
-	struct ri_wr wr = {.wr_id = 1,
-			   .opcode = RI_OP_SEND,
-			   .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE,
-			   .num_sge = 1,
-			   .sgl = &sge,
-			   .inv_stag = t.cb.stag};
-
-	struct chunk sink RI_AT_END(chunk_free) = chunk_new(t.node[1], 4096, ALL_RW);
-
-	g_assert_cmpint(end_recv(t.b, 5, &sink, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(t.node[0]->p->fast->post_sq(t.a->uqp, &wr), ==, RI_SUCCESS);
-	struct ri_wc wc = completion(t.b, t.b->urcq);
-	g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-	g_assert_true((wc.flags & RI_WC_INVALIDATED) != 0);
-	g_assert_cmpuint(wc.inv_stag, ==, t.cb.stag);
-	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpint(end_write(t.a, 2, &t.ca, &t.cb, 64), ==, RI_SUCCESS);
-	expect(t.a, t.a->uscq, 2, is_ib() ? RI_WC_REMOTE_ACCESS : RI_WC_SUCCESS);
-	node_cm(t.node[1], RI_CM_BROKEN, t.b);
-	node_cm(t.node[0], RI_CM_BROKEN, t.a);
 }
 
 /* Pages of rings that this process has touched, in KiB; of one that is mapped twice, once. */
@@ -928,21 +664,10 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	adapter = argc > 1 ? argv[1] : "shm:ib";
 	add("send", test_send);
-	add("write-read", test_write_read);
-	add("atomics", test_atomics);
 	add("many", test_many);
-	add("late-receives", test_late_receives);
-	add("no-receive", test_no_receive);
-	add("refused", test_refused);
-	add("disconnect", test_disconnect);
-	add("destroyed", test_destroyed);
-	add("reject", test_reject);
 	add("crowded", test_crowded);
-	add("withdraw", test_withdraw);
-	add("names", test_names);
 	add("port-moves", test_port_moves);
 	add("asleep", test_asleep);
-	add("invalidate", test_invalidate);
 	add("revoked", test_revoked);
 	add("idle", test_idle);
 	add("no-wire", test_no_wire);

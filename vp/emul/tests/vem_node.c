@@ -66,6 +66,14 @@ ends_close(struct ends *ends)
 	vth_free(&ends->vth);
 }
 
+void
+ends_drop(struct ends *ends)
+{
+	vth_run(ends->vth);
+	node_forget(ends->na);
+	ends_close(ends);
+}
+
 struct ri_cm_params
 node_params(const struct ri_service *service)
 {

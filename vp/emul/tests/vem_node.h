@@ -33,6 +33,8 @@ const char *node_path(struct node *node, const char *text);
 void ends_open(struct ends *ends, const char *adapter);
 /* Free all of it, a first, and the host. b's adapter may have events then; a's may not. */
 void ends_close(struct ends *ends);
+/* The same at any moment: what happens meanwhile is of no interest. */
+void ends_drop(struct ends *ends);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);

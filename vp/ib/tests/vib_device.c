@@ -333,7 +333,7 @@ ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 	return d->mcast_error;
 }
 
-/* A real one, so that its groups can be joined. */
+/* The loopback interface: it exists on every host, and multicast groups can be joined there. */
 uint32_t
 vib_port_interface(const struct ri_rnic *rnic, uint32_t port)
 {

@@ -87,7 +87,7 @@ ibv_free_device_list(struct ibv_device **given)
 	(void)given;
 }
 
-/* So there is no interface behind a spigot. */
+/* The devices have no network interface. */
 int
 ibv_get_device_index(struct ibv_device *device)
 {

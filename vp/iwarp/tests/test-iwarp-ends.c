@@ -2,13 +2,12 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * The beginning and the end of connections: events, flushes, Terminates, reuse. Every connection ends with exactly
+ * The beginning and the end of connections: events, flushes, Terminates, reuse, fork. Every connection ends with exactly
  * one event, after all completions.
  */
 
 #include "viw_node.h"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,128 +161,6 @@ test_close_sends_first(struct ends *f, gconstpointer unused)
 	}
 }
 
-static void
-test_close_both(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	enum ri_status status = end_modify(f->b, RI_QPS_CLOSING);
-	g_assert_true(status == RI_SUCCESS || status == RI_ERR_INVALID_STATE);
-	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
-	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
-}
-
-/* A FIN while requests are queued: an orderly end, and the requests are flushed. */
-static void
-test_close_with_work(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	for (unsigned i = 0; i < 8; i++)
-		g_assert_cmpint(end_write(f->b, i, &f->mb, &f->ma, 1 << 20), ==, RI_SUCCESS);
-	g_assert_cmpint(end_modify(f->a, RI_QPS_CLOSING), ==, RI_SUCCESS);
-	expect_one_end(f->b, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->a);
-	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
-	bool flushed = false;
-	for (unsigned i = 0; i < 8; i++) {
-		struct ri_wc wc = end_wait(f->b, false, f->a);
-
-		g_assert_cmpuint(wc.wr_id, ==, i);
-		g_assert_true(wc.status == RI_WC_FLUSHED ||
-			      (!flushed && wc.status == RI_WC_SUCCESS));
-		flushed = wc.status == RI_WC_FLUSHED;
-	}
-}
-
-static void
-test_abort(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	expect_one_end(f->a, RI_EVENT_QP_LLP_RESET, f->b);
-	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, f->a);
-	expect_flushed(f->a, true, 1, 1);
-	expect_flushed(f->b, true, 2, 1);
-}
-
-static void
-test_terminate(struct ends *f, gconstpointer unused)
-{
-	struct ri_qp_attr attr;
-
-	(void)unused;
-	g_assert_cmpint(end_modify(f->a, RI_QPS_TERMINATE), ==, RI_SUCCESS);
-	expect_one_end(f->b, RI_EVENT_QP_TERMINATE_RECEIVED, f->a);
-	expect_one_end(f->a, RI_EVENT_QP_LLP_CLOSE_COMPLETE, f->b);
-	g_assert_cmpint(f->na->p->qp->query(f->a->qp, &attr), ==, RI_SUCCESS);
-	g_assert_true(attr.terminate_sent);
-	g_assert_cmpuint(attr.terminate_len, ==, 4);
-	g_assert_cmpint(f->nb->p->qp->query(f->b->qp, &attr), ==, RI_SUCCESS);
-	g_assert_false(attr.terminate_sent);
-	g_assert_cmpmem(attr.terminate, attr.terminate_len, "\0\0\0\0", 4);
-}
-
-static void
-test_destroy(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	g_assert_cmpint(end_recv(f->b, 2, &f->mb, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_recv(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
-	end_free(&f->a);
-	f->a = NULL;
-	expect_one_end(f->b, RI_EVENT_QP_LLP_RESET, NULL);
-	expect_flushed(f->b, true, 2, 1);
-}
-
-/* A request that fails locally: its completion says so, the others are flushed, the peer gets Terminate 0000. */
-static void
-test_local_error(struct ends *f, gconstpointer unused)
-{
-	struct chunk bad = f->ma;
-
-	(void)unused;
-	bad.stag ^= 0x00ff0000;
-	g_assert_cmpint(end_recv(f->b, 0, &f->mb, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_send(f->a, 0, &f->ma, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_send(f->a, 1, &bad, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_send(f->a, 2, &f->ma, 0, 64), ==, RI_SUCCESS);
-	expect_one_end(f->a, RI_EVENT_QP_WR_ERROR, f->b);
-	expect_one_end(f->b, RI_EVENT_QP_TERMINATE_RECEIVED, f->a);
-	(void)end_wait_ok(f->a, false, 0, NULL);
-	struct ri_wc wc = end_wait(f->a, false, NULL);
-	g_assert_cmpuint(wc.wr_id, ==, 1);
-	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_PROTECTION);
-	expect_flushed(f->a, false, 2, 1);
-	(void)end_wait_ok(f->b, true, 0, NULL);
-}
-
-static void
-test_local_read_errors(struct ends *f, gconstpointer unused)
-{
-	struct ri_qp_init init = end_defaults(f->na);
-	struct ri_wc wc;
-
-	(void)unused;
-	/* ORD 0. */
-	end_free(&f->a);
-	init.ord = 0;
-	f->a = end_new(f->na, &init);
-	end_free(&f->b);
-	f->b = end_new(f->nb, NULL);
-	int fd[2];
-	tcp_pair(fd);
-	struct ri_stream sa = end_stream(fd[0], true), sb = end_stream(fd[1], false);
-	sa.ord = 0;
-	g_assert_cmpint(end_attach(f->a, &sa), ==, RI_SUCCESS);
-	g_assert_cmpint(end_attach(f->b, &sb), ==, RI_SUCCESS);
-	end_wait_event(f->a, RI_EVENT_QP_STREAM_UP, f->b);
-	g_assert_cmpint(end_read(f->a, 1, &f->ma, &f->mb, 8), ==, RI_SUCCESS);
-	wc = end_wait(f->a, false, f->b);
-	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_QP);
-	expect_one_end(f->a, RI_EVENT_QP_WR_ERROR, f->b);
-}
-
 static bool
 is_other_terminate(const struct ri_async_event *event, const void *code)
 {
@@ -301,30 +178,6 @@ expect_refused(struct ends *f, uint16_t code, enum ri_event event)
 }
 
 static void
-test_write_stag(struct ends *f, gconstpointer unused)
-{
-	struct chunk bad = f->mb;
-
-	(void)unused;
-	bad.stag ^= 0x01;
-	g_assert_cmpint(end_write(f->a, 1, &f->ma, &bad, 8), ==, RI_SUCCESS);
-	expect_refused(f, 0x1100, RI_EVENT_QP_STAG);
-}
-
-static void
-test_write_bounds(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	memset(f->mb.at, 0, 64);
-	f->mb.at -= 1;
-	g_assert_cmpint(end_write(f->a, 1, &f->ma, &f->mb, 64), ==, RI_SUCCESS);
-	f->mb.at += 1;
-	expect_refused(f, 0x1101, RI_EVENT_QP_BOUNDS);
-	for (unsigned i = 0; i < 64; i++)
-		g_assert_cmpuint(f->mb.at[i], ==, 0);
-}
-
-static void
 test_read_stag(struct ends *f, gconstpointer unused)
 {
 	struct chunk bad = f->mb;
@@ -339,36 +192,6 @@ test_read_stag(struct ends *f, gconstpointer unused)
 	g_assert_cmpuint(wc.status, ==, RI_WC_REMOTE_ACCESS);
 	g_assert_cmpint(f->na->p->qp->query(f->a->qp, &attr), ==, RI_SUCCESS);
 	g_assert_cmpuint(attr.terminate_len, ==, 52);
-}
-
-static void
-test_read_pd(struct ends *f, gconstpointer unused)
-{
-	struct ri_pd *own = f->nb->pd, *pd;
-
-	(void)unused;
-	g_assert_cmpint(f->nb->p->pd->create(f->nb->context, &pd), ==, RI_SUCCESS);
-	f->nb->pd = pd;
-	struct chunk other = chunk_new(f->nb, 64, ALL_RW);
-	f->nb->pd = own;
-	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_ERR_BUSY);
-	g_assert_cmpint(end_read(f->a, 1, &f->ma, &other, 8), ==, RI_SUCCESS);
-	expect_refused(f, 0x0100, RI_EVENT_QP_IRRQ_PD);
-	chunk_free(&other);
-	g_assert_cmpint(f->nb->p->pd->destroy(pd), ==, RI_SUCCESS);
-}
-
-/* A Send longer than its receive. */
-static void
-test_too_long(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	g_assert_cmpint(end_recv(f->b, 5, &f->mb, 0, 63), ==, RI_SUCCESS);
-	g_assert_cmpint(end_send(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
-	expect_refused(f, 0x1205, RI_EVENT_QP_WR_ERROR);
-	struct ri_wc wc = end_wait(f->b, true, NULL);
-	g_assert_cmpuint(wc.status, ==, RI_WC_LOCAL_LENGTH);
-	g_assert_cmpuint(wc.wr_id, ==, 5);
 }
 
 /* Completions are not polled: the queue pair that overflows the queue ends, long before messages stop waiting. */
@@ -488,46 +311,6 @@ test_hold_sq(struct ends *f, gconstpointer unused)
 	(void)end_wait_ok(f->a, true, 1, f->b);
 }
 
-static void
-test_attach_refused(struct ends *f, gconstpointer unused)
-{
-	int fd[2];
-	struct ri_stream s = end_stream(-1, true);
-	const struct ri_llp_ops *llp = f->na->p->llp;
-
-	(void)unused;
-	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_INVALID_ARG);
-	tcp_pair(fd);
-	s.fd = fd[0];
-	g_assert_cmpint(llp->attach_stream(f->a->qp, &s), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(llp->reserve(f->a->qp), ==, RI_SUCCESS);
-	g_assert_cmpint(llp->reserve(f->a->qp), ==, RI_ERR_INVALID_STATE);
-	g_assert_cmpint(send(fd[0], "x", 1, MSG_NOSIGNAL), ==, 1); /* still open */
-	close(fd[0]);
-	close(fd[1]);
-	g_assert_cmpint(end_recv(f->a, 1, &f->ma, 0, 64), ==, RI_SUCCESS);
-	g_assert_cmpint(end_modify(f->a, RI_QPS_ERROR), ==, RI_SUCCESS);
-	expect_flushed(f->a, true, 1, 1);
-	end_to_idle(f->a);
-	g_assert_cmpuint(node_ends(f->a), ==, 0);
-}
-
-/* Requests that are posted before the connection are kept and run on it. */
-static void
-test_posted_before(struct ends *f, gconstpointer unused)
-{
-	(void)unused;
-	for (unsigned i = 0; i < 5; i++) {
-		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
-		g_assert_cmpint(end_send(f->a, i, &f->ma, 0, 64), ==, RI_SUCCESS);
-	}
-	ends_connect(f->a, f->b, true);
-	for (unsigned i = 0; i < 5; i++) {
-		(void)end_wait_ok(f->b, true, i, f->a);
-		(void)end_wait_ok(f->a, false, i, f->b);
-	}
-}
-
 /* Terminate instead of a stream: no RTR message in common, and the like. */
 static void
 test_abort_code(struct ends *f, gconstpointer unused)
@@ -609,18 +392,7 @@ main(int argc, char **argv)
 		{"/iwarp/ends/close", test_close, false, 0},
 		{"/iwarp/ends/numbers-again", test_numbers_again, true, 0},
 		{"/iwarp/ends/close-sends-first", test_close_sends_first, false, 0},
-		{"/iwarp/ends/close-both", test_close_both, false, 0},
-		{"/iwarp/ends/close-with-work", test_close_with_work, false, 0},
-		{"/iwarp/ends/abort", test_abort, false, 0},
-		{"/iwarp/ends/terminate", test_terminate, false, 0},
-		{"/iwarp/ends/destroy", test_destroy, false, 0},
-		{"/iwarp/ends/local-error", test_local_error, false, 0},
-		{"/iwarp/ends/ord-zero", test_local_read_errors, true, 0},
-		{"/iwarp/ends/write-stag", test_write_stag, false, 0},
-		{"/iwarp/ends/write-bounds", test_write_bounds, false, 0},
 		{"/iwarp/ends/read-stag", test_read_stag, false, 0},
-		{"/iwarp/ends/read-pd", test_read_pd, false, 0},
-		{"/iwarp/ends/too-long", test_too_long, false, 0},
 		{"/iwarp/ends/cq-overflow", test_cq_overflow, false, 0},
 		{"/iwarp/ends/rnr-hold", test_rnr_hold, false, 0},
 		{"/iwarp/ends/rnr-expires", test_rnr_expires, false, 0},
@@ -628,8 +400,6 @@ main(int argc, char **argv)
 		{"/iwarp/begin/rtr-read", test_rtr, true, RI_RTR_READ},
 		{"/iwarp/begin/rtr-send", test_rtr, true, RI_RTR_SEND},
 		{"/iwarp/begin/hold-sq", test_hold_sq, true, 0},
-		{"/iwarp/begin/attach-refused", test_attach_refused, true, 0},
-		{"/iwarp/begin/posted-before", test_posted_before, true, 0},
 		{"/iwarp/begin/abort-code", test_abort_code, true, 0},
 		{"/iwarp/ends/fork", test_fork, false, 0},
 	};

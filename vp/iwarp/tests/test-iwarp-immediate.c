@@ -174,34 +174,6 @@ test_stream(gconstpointer kind)
 	}
 }
 
-/* What the wire has no message for is refused by the post. */
-static void
-test_refused_here(void)
-{
-	struct ends f RI_AT_END(ends_close);
-	struct ri_sge sge;
-	struct ri_wr_remote to = {0};
-
-	set_up(&f, &kinds[1]);
-	g_assert_cmpuint(f.na->attr.immediate_size, ==, 8);
-	g_assert_true(f.na->attr.immediate_separate);
-	g_assert_cmpuint(f.na->attr.immediate_with, ==, RI_IMMEDIATE_WRITE);
-	sge = chunk_sge(&f.ma, 0, 4);
-	struct ri_wr send = {.sgl = &sge,
-			     .num_sge = 1,
-			     .opcode = RI_OP_SEND,
-			     .flags = RI_WR_IMMEDIATE,
-			     .imm = IMM};
-	g_assert_cmpint(f.na->p->fast->post_sq(f.a->uqp, &send), ==, RI_ERR_UNSUPPORTED);
-	send.opcode = RI_OP_RDMA_READ;
-	g_assert_cmpint(f.na->p->fast->post_sq(f.a->uqp, &send), ==, RI_ERR_UNSUPPORTED);
-	g_assert_cmpint(post_told(f.a, 1, &sge, &to, IMM, RI_WR_INVALIDATE), ==,
-			RI_ERR_UNSUPPORTED);
-	ends_run(f.a, f.b, 1);
-	g_assert_cmpint(end_state(f.a), ==, RI_QPS_RTS);
-	g_assert_cmpint(end_state(f.b), ==, RI_QPS_RTS);
-}
-
 /* The sender's memory is wrong: not even the immediate data goes out. The peer's: its receive is flushed. */
 static void
 test_bad_keys(gconstpointer here)
@@ -709,7 +681,6 @@ main(int argc, char **argv)
 		g_test_add_data_func(gives, GUINT_TO_POINTER(i), test_gives_up);
 		g_test_add_data_func(resumes, GUINT_TO_POINTER(i), test_resumes);
 	}
-	g_test_add_func("/iwarp/immediate/refused-here", test_refused_here);
 	g_test_add_data_func("/iwarp/immediate/bad-key/here", "here", test_bad_keys);
 	g_test_add_data_func("/iwarp/immediate/bad-key/there", NULL, test_bad_keys);
 	g_test_add_func("/iwarp/immediate/wire", test_wire);

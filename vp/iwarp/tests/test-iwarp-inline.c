@@ -144,33 +144,6 @@ test_wire(gconstpointer crc)
 	peer_expect_over(&f);
 }
 
-/* What is not granted is refused by the post, and nothing is sent. */
-static void
-test_refused(void)
-{
-	struct node *node RI_AT_END(node_free) = node_new();
-	struct ri_qp_init init = end_defaults(node);
-	const struct ri_wr send = {.opcode = RI_OP_SEND}, read = {.opcode = RI_OP_RDMA_READ};
-	struct end *none RI_AT_END(end_free) = end_new(node, &init);
-	struct end *some RI_AT_END(end_free) = end_inline(node, 5);
-	struct ri_qp *qp = NULL;
-	struct ri_map map;
-
-	g_assert_cmpint(post_octets(none, &send, 1, 0, 0), ==, RI_SUCCESS);
-	g_assert_cmpint(post_octets(none, &send, 1, 1, 0), ==, RI_ERR_LIMIT);
-	g_assert_cmpint(post_octets(some, &send, 1, 6, 0), ==, RI_ERR_LIMIT);
-	g_assert_cmpint(post_octets(some, &send, 1, 5, 0), ==, RI_SUCCESS);
-	struct ri_sge sge = {.length = 1};
-	struct ri_wr wr = read;
-	wr.sgl = &sge;
-	wr.num_sge = 1;
-	wr.flags = RI_WR_INLINE;
-	g_assert_cmpint(node->p->fast->post_sq(some->uqp, &wr), ==, RI_ERR_UNSUPPORTED);
-	init.max_inline = MOST + 1;
-	g_assert_cmpint(node->p->qp->create(node->pd, &init, some->scq, some->rcq, NULL, &qp, &map),
-			==, RI_ERR_LIMIT);
-}
-
 /* A queue that grows keeps room for the octets, in its entries and in the engine's copy. */
 static void
 test_resized(void)
@@ -209,7 +182,6 @@ main(int argc, char **argv)
 	}
 	g_test_add_data_func("/iwarp/inline/wire/crc", "crc", test_wire);
 	g_test_add_data_func("/iwarp/inline/wire/plain", NULL, test_wire);
-	g_test_add_func("/iwarp/inline/refused", test_refused);
 	g_test_add_func("/iwarp/inline/resized", test_resized);
 	return g_test_run();
 }

@@ -8,8 +8,6 @@
 
 #include "viw_node.h"
 
-#include <sched.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -120,32 +118,6 @@ test_turns(struct fixture *f, gconstpointer unused)
 		g_assert_cmpmem(f->mb.at + 200 * i, 100, f->ma.at + 100 * i, 100);
 		for (unsigned k = 0; k < LINKS; k++)
 			g_assert_false(end_poll(f->b[k], true, &wc));
-	}
-}
-
-/* A message of several frames keeps the receive that it took while other members take others. */
-static void
-test_long_messages(struct fixture *f, gconstpointer unused)
-{
-	const size_t len = 60000;
-
-	(void)unused;
-	connect_ends(f, 0, NULL);
-	connect_ends(f, 1, NULL);
-	for (unsigned round = 0; round < 20; round++) {
-		node_post(f->nb, 0, &f->mb, 0, len);
-		node_post(f->nb, 1, &f->mb, 65536, len);
-		g_assert_cmpint(end_send(f->a[0], round, &f->ma, 0, len), ==, RI_SUCCESS);
-		g_assert_cmpint(end_send(f->a[1], round, &f->ma, 60000, len), ==, RI_SUCCESS);
-		struct ri_wc first = end_wait(f->b[0], true, f->a[0]);
-		struct ri_wc second = end_wait(f->b[1], true, f->a[1]);
-		g_assert_cmpuint(first.status, ==, RI_WC_SUCCESS);
-		g_assert_cmpuint(second.status, ==, RI_WC_SUCCESS);
-		g_assert_cmpuint(first.wr_id + second.wr_id, ==, 1);
-		g_assert_cmpmem(f->mb.at + first.wr_id * 65536, len, f->ma.at, len);
-		g_assert_cmpmem(f->mb.at + second.wr_id * 65536, len, f->ma.at + 60000, len);
-		(void)end_wait_ok(f->a[0], false, round, f->b[0]);
-		(void)end_wait_ok(f->a[1], false, round, f->b[1]);
 	}
 }
 
@@ -425,7 +397,6 @@ main(int argc, char **argv)
 		void (*test)(struct fixture *f, gconstpointer unused);
 	} tests[] = {
 		{"/iwarp/srq/turns", test_turns},
-		{"/iwarp/srq/long-messages", test_long_messages},
 		{"/iwarp/srq/flush-of-taken", test_flush_of_taken},
 		{"/iwarp/srq/first-goes", test_first_goes},
 		{"/iwarp/srq/expires", test_expires},

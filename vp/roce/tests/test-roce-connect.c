@@ -330,39 +330,6 @@ old_time_wait(void)
 	s.b = end_new(s.far, NULL);
 }
 
-/* The caller confirms, with private data, or refuses after the answer. */
-static void
-three_way(void)
-{
-	struct scene s RI_AT_END(scene_close);
-	struct ri_cm_event event;
-	struct ri_cm_params params;
-
-	scene_open(&s);
-	for (unsigned accepts = 0; accepts < 2; accepts++) {
-		event = request_of(&s, "first", true);
-		params = params_to(&s.service, "second");
-		g_assert_cmpint(ops()->confirm(s.a->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
-		g_assert_cmpint(ops()->accept(event.request, s.b->qp, &params), ==, RI_SUCCESS);
-		event = node_cm(s.near, RI_CM_REPLY, s.a);
-		assert_text(&event, "second");
-		g_assert_cmpint(end_state(s.b), ==, RI_QPS_CONNECTING);
-		g_assert_cmpint(ops()->confirm(s.a->qp, accepts == 1, "third", 5), ==, RI_SUCCESS);
-		g_assert_cmpint(ops()->confirm(s.a->qp, true, NULL, 0), ==, RI_ERR_INVALID_STATE);
-		if (accepts == 0) {
-			event = node_cm(s.far, RI_CM_REJECTED, s.b);
-			assert_text(&event, "third");
-			g_assert_cmpint(end_state(s.b), ==, RI_QPS_ERROR);
-			reset(s.a);
-			reset(s.b);
-		}
-	}
-	node_cm(s.near, RI_CM_ESTABLISHED, s.a);
-	event = node_cm(s.far, RI_CM_ESTABLISHED, s.b);
-	assert_text(&event, "third");
-	data_moves(&s);
-}
-
 /* The three ways in which the other side says no, and one in which it says nothing. */
 static void
 refusals(void)
@@ -402,40 +369,6 @@ refusals(void)
 	params.deadline = vth_host(s.vth)->now(vth_host(s.vth)->self) + 300 * MS;
 	g_assert_cmpint(ops()->connect(s.a->qp, &params), ==, RI_SUCCESS);
 	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, s.a).reason, ==, RI_CM_REASON_TIMEOUT);
-}
-
-/* More requests than the listener takes, and one whose caller leaves. */
-static void
-crowd(void)
-{
-	struct end *more[3];
-	struct scene s RI_AT_END(scene_close);
-	struct ri_cm_params params;
-	struct ri_cm_event first, second;
-
-	scene_open(&s);
-	ops()->listen_destroy(s.listen);
-	scene_listen(&s, 2);
-	params = params_to(&s.service, "");
-	for (unsigned i = 0; i < 3; i++)
-		more[i] = end_new(s.near, NULL);
-	g_assert_cmpint(ops()->connect(more[0]->qp, &params), ==, RI_SUCCESS);
-	first = node_cm(s.far, RI_CM_REQUEST, LISTEN);
-	g_assert_cmpint(ops()->connect(more[1]->qp, &params), ==, RI_SUCCESS);
-	second = node_cm(s.far, RI_CM_REQUEST, LISTEN);
-	g_assert_cmpint(ops()->connect(more[2]->qp, &params), ==, RI_SUCCESS);
-	g_assert_cmpint((int)node_cm(s.near, RI_CM_FAILED, more[2]).reason, ==,
-			RI_CM_REASON_RESOURCES);
-	end_free(&more[0]);
-	g_assert_true(node_cm(s.far, RI_CM_REQUEST_GONE, LISTEN).request == first.request);
-	g_assert_cmpint(ops()->accept(first.request, s.b->qp, &params), ==, RI_ERR_INVALID_HANDLE);
-	g_assert_cmpint(end_state(s.b), ==, RI_QPS_IDLE);
-	g_assert_cmpint(ops()->accept(second.request, s.b->qp, &params), ==, RI_SUCCESS);
-	node_cm(s.near, RI_CM_ESTABLISHED, more[1]);
-	node_cm(s.far, RI_CM_ESTABLISHED, s.b);
-	end_free(&more[1]);
-	node_cm(s.far, RI_CM_DISCONNECTED, s.b);
-	end_free(&more[2]);
 }
 
 /* An abort is an abort in the event at this side, and an end in that at the other. So is one of a request that the peer refuses. */
@@ -800,13 +733,11 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/connect/lives", lives);
 	g_test_add_func("/roce/connect/second-life", second_life);
 	g_test_add_func("/roce/connect/old-time-wait", old_time_wait);
-	g_test_add_func("/roce/connect/three-way", three_way);
 	g_test_add_func("/roce/connect/refusals", refusals);
 	g_test_add_func("/roce/connect/ack-timeouts", ack_timeouts);
 	g_test_add_func("/roce/connect/depths", depths);
 	g_test_add_func("/roce/connect/reports", reports);
 	g_test_add_func("/roce/connect/number", number);
-	g_test_add_func("/roce/connect/crowd", crowd);
 	g_test_add_func("/roce/connect/aborts", aborts);
 	g_test_add_func("/roce/connect/orphans", orphans);
 	g_test_add_func("/roce/connect/queries", queries);

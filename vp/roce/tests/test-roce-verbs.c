@@ -718,7 +718,7 @@ domains(void)
 	g_assert_cmpint(vro->pd->destroy(other), ==, RI_SUCCESS);
 }
 
-/* One attribute of a connection after the other is what it cannot be: it is refused, and the queue pair is as before. */
+/* Each attribute of a connection alone has a value that is not allowed: it is refused, and the queue pair stays as it was. */
 static void
 attributes(void)
 {

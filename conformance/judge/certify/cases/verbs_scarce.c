@@ -221,7 +221,7 @@ completion_queues(struct cert *cert)
 	scene_close(scene);
 }
 
-/* Sizes in turn, so that each call has work to do. */
+/* Two sizes in turn: a resize to the present size would allocate nothing. */
 static enum ri_status
 resize_try(struct scene *scene)
 {
