@@ -125,6 +125,18 @@ kal_fd_socket(struct kal_fd *fd, int family, int type)
 }
 
 bool
+kal_fd_pair(struct kal_fd *one, struct kal_fd *other)
+{
+	int pair[2];
+
+	fd_list_lock();
+	bool made = ri_fd_pair(SOCK_STREAM, pair) == 0;
+	if (made)
+		fd_list_link(other, pair[1]);
+	return fd_list_add(one, made ? pair[0] : -1);
+}
+
+bool
 kal_fd_accept(struct kal_fd *fd, int listener)
 {
 	fd_list_lock();

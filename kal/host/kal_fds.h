@@ -36,6 +36,8 @@ bool kal_fd_epoll(struct kal_fd *fd);
 bool kal_fd_memory(struct kal_fd *fd, const char *name, unsigned flags);
 bool kal_fd_socket(struct kal_fd *fd, int family, int type);
 bool kal_fd_accept(struct kal_fd *fd, int listener);
+/* The two ends of a connection within this process: if one is closed, the other hangs up. */
+bool kal_fd_pair(struct kal_fd *one, struct kal_fd *other);
 bool kal_fd_duplicate(struct kal_fd *fd, int original);
 
 #define KAL_FDS_MAX 65 /* descriptors of one packet */

@@ -100,6 +100,7 @@ open_descriptors(struct kal_host *host)
 		return kal_host_lacks(host, "timerfd_create", errno);
 	if (!kal_fd_eventfd(&host->poke))
 		return kal_host_lacks(host, "eventfd2", errno);
+	atomic_store(&host->unguarded, !kal_fd_pair(&host->guard, &host->guarded));
 	return watch_own(host, &host->timer) && watch_own(host, &host->poke);
 }
 
@@ -109,6 +110,8 @@ free_host(struct kal_host *host)
 	kal_fd_close(&host->epoll);
 	kal_fd_close(&host->timer);
 	kal_fd_close(&host->poke);
+	kal_fd_close(&host->guard);
+	kal_fd_close(&host->guarded);
 	kal_random_fini(&host->random);
 	pthread_cond_destroy(&host->idle);
 	pthread_mutex_destroy(&host->watch_lock);

@@ -39,6 +39,12 @@ struct kal_host {
 	struct ri_host table;
 	pthread_t thread;
 	struct kal_fd epoll, timer, poke;
+	/*
+	 * A program that closes all descriptors, as daemons do, does not end a sleep that has begun. A thread that sleeps for long sleeps
+	 * in ppoll on `guard`, too, which keeps that end open, and hangs up when the program closes the other end.
+	 */
+	struct kal_fd guard, guarded;
+	atomic_bool unguarded; /* there is none, or the program has closed an end */
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;
@@ -75,6 +81,9 @@ struct kal_host {
 struct kal_host *kal_host_create(void);
 /* Destroy it. No timer, task or watch may be in use. */
 void kal_host_destroy(struct kal_host *host);
+
+/* A sleep that takes longer goes on in ppoll with the guard, ns: so one that is short costs no more. */
+#define KAL_HOST_QUIET 1000000000u
 
 /* kal_host_here.c: the table that the calling thread was given, or NULL. */
 const struct ri_host *kal_host_own(void);

@@ -44,9 +44,8 @@ enum parker_word {
 
 #define MAX_FDS   16
 #define FAR_AWAY  (INT32_MAX) /* seconds of the clock: some 68 years after boot */
-#define LOOK_EACH 1000000u    /* ns between looks at the word if there is no eventfd */
-/* Longest sleep on descriptors, in ns: a program that closes them does not end a sleep that has begun, and no wake comes through them. */
-#define CLOSED_EACH 1000000000u
+#define LONGEST   ((uint64_t)FAR_AWAY * 1000000000u) /* ns */
+#define LOOK_EACH 1000000u /* ns between looks at the word if there is no eventfd */
 
 static atomic_uint *
 word_of(struct ri_parker *parker)
@@ -253,15 +252,19 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 	    uint64_t deadline)
 {
 	int own = own_descriptor(parker);
+	nfds_t all = count; /* the guard is the last one when the sleep has taken long */
 	uint64_t ignored;
 
 	polled[0] = (struct pollfd){.fd = own, .events = POLLIN};
 	if (!sleep_begin(parker, ASLEEP_FDS))
 		return RI_SUCCESS;
 	for (;;) {
-		struct timespec span =
-			time_left(host, deadline, own >= 0 ? CLOSED_EACH : LOOK_EACH);
-		long ready = sleep_once(parker, polled, count, &span);
+		bool first = all == count && !atomic_load(&host->unguarded);
+		struct timespec span = time_left(host, deadline,
+						 own < 0 ? LOOK_EACH
+						 : first ? KAL_HOST_QUIET
+							 : LONGEST);
+		long ready = sleep_once(parker, polled, all, &span);
 		bool interrupted = ready < 0 && errno == EINTR;
 		int refused = ready < 0 && (errno == EPERM || errno == ENOSYS) ? errno : 0;
 
@@ -273,6 +276,10 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 			return RI_SUCCESS;
 		if (ready > 0 && any_closed(polled, count))
 			refused = EBADF;
+		if (ready > 0 && all > count && polled[count].revents != 0)
+			atomic_store(&host->unguarded, true);
+		if (ready == 0 && first)
+			polled[all++] = (struct pollfd){.fd = kal_fd_get(&host->guard)};
 		if (refused != 0)
 			sleep_refused(host, KAL_REFUSED_POLL, refused);
 		if (refused != 0 && count > 1)
@@ -292,7 +299,7 @@ kal_host_park(void *self, struct ri_parker *parker, const int *fds, uint32_t nfd
 	      uint64_t deadline)
 {
 	struct kal_host *host = self;
-	struct pollfd polled[1 + MAX_FDS];
+	struct pollfd polled[1 + MAX_FDS + 1];
 
 	if (atomic_load(&host->dead))
 		return RI_ERR_FATAL;

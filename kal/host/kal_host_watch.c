@@ -17,6 +17,7 @@
  */
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -179,10 +180,7 @@ call_batch(struct kal_host *host)
 	host->batch_count = 0;
 }
 
-/* A program that closes the descriptors of the library does not end a sleep that has begun: so often the thread looks, in ms. */
-#define CLOSED_EACH 1000
-
-/* Milliseconds until the service thread must look at its timers. It is woken for them, unless the timer does not work. */
+/* Milliseconds until the service thread must look at its timers; -1: it is woken then. */
 static int
 time_to_sleep(struct kal_host *host)
 {
@@ -194,10 +192,32 @@ time_to_sleep(struct kal_host *host)
 	next = kal_timers_next(&host->timers);
 	pthread_mutex_unlock(&host->lock);
 	if (!refused || next == RI_NEVER)
-		return CLOSED_EACH;
+		return -1;
 	return next <= now                ? 0
 	       : next - now < 1000000000u ? (int)((next - now) / 1000000u) + 1
-					  : CLOSED_EACH;
+					  : 1000;
+}
+
+/* As epoll_wait(); if nothing comes for long, in a sleep that ends when the program closes the descriptors. */
+static int
+events_wait(struct kal_host *host, struct epoll_event *events, int ms)
+{
+	bool guarded = ms < 0 && !atomic_load(&host->unguarded);
+	int epoll = kal_fd_get(&host->epoll);
+	int count = epoll_wait(epoll, events, KAL_HOST_BATCH,
+			       guarded ? (int)(KAL_HOST_QUIET / 1000000u) : ms);
+
+	if (count == 0 && guarded)
+		count = epoll_wait(epoll, events, KAL_HOST_BATCH, 0); /* is it still the set? */
+	if (count != 0 || !guarded)
+		return count;
+	struct pollfd polled[] = {{.fd = epoll, .events = POLLIN},
+				  {.fd = kal_fd_get(&host->guard)}};
+
+	count = ri_poll(polled, 2, INT_MAX);
+	if (polled[1].revents != 0 || (count < 0 && errno != EINTR))
+		atomic_store(&host->unguarded, true);
+	return epoll_wait(epoll, events, KAL_HOST_BATCH, 0);
 }
 
 /* A sandbox refuses the sleep, or the number is no set of descriptors any more. */
@@ -228,8 +248,7 @@ kal_host_watch_round(struct kal_host *host, bool sleep)
 	/* Decided after `asleep` was set: if the thread does sleep, a task that comes now wakes it. */
 	sleep = sleep &&
 		(host->spin.until == 0 || !kal_spin_goes_on(&host->spin, host->table.now(host)));
-	count = epoll_wait(kal_fd_get(&host->epoll), events, KAL_HOST_BATCH,
-			   sleep ? time_to_sleep(host) : 0);
+	count = events_wait(host, events, sleep ? time_to_sleep(host) : 0);
 	if (count < 0 && errno != EINTR)
 		sleep_failed(host, errno);
 	for (int i = 0; i < count; i++) {

@@ -323,6 +323,38 @@ test_closed(void)
 	close(pair[1]);
 }
 
+/* As close_and_wake, when the thread has slept for so long that only the guard of the host ends its sleep. */
+static void *
+close_later(void *arg)
+{
+	struct kal_host *own = host()->self;
+	int file = eventfd(0, EFD_CLOEXEC);
+
+	g_usleep(KAL_HOST_QUIET / 1000 * 3 / 2);
+	g_assert_cmpint(dup3(file, kal_fd_get(&own->guarded), O_CLOEXEC), >=, 0);
+	close(file);
+	return arg;
+}
+
+static void
+test_closed_later(void)
+{
+	struct kal_host *own = host()->self;
+	struct ri_parker parker = {0};
+	pthread_t thread;
+	int pair[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), ==, 0);
+	g_assert_false(atomic_load(&own->unguarded));
+	g_assert_cmpint(pthread_create(&thread, NULL, close_later, &parker), ==, 0);
+	g_assert_cmpint(park(&parker, pair[0], RI_NEVER), ==, RI_SUCCESS);
+	g_assert_true(atomic_load(&own->unguarded));
+	pthread_join(thread, NULL);
+	host()->parker_close(host()->self, &parker);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 #define CANCELS 6000
 #define LOOKS   40 /* cancellation points, in the time that a signal needs */
 
@@ -390,5 +422,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/park/no-descriptors", test_no_descriptors);
 	g_test_add_func("/kal/park/closed", test_closed);
 	g_test_add_func("/kal/park/cancelled", test_cancelled);
+	g_test_add_func("/kal/park/closed-later",
+			test_closed_later); /* the last one: the host has no guard after it */
 	return g_test_run();
 }

@@ -551,8 +551,11 @@ is_asleep(struct kal_host *own)
 
 /* The program has closed the set of descriptors, and its number is another file now. All learn it once, but those that do not care any more. */
 static void
-test_closed(void)
+test_closed(gconstpointer how)
 {
+	bool later =
+		how !=
+		NULL; /* the thread has slept for so long that it is woken only by the other end of the guard */
 	struct kal_host *own = kal_host_create();
 	atomic_int told = 0, others = 0;
 	struct kal_loss first, second, late, other;
@@ -564,8 +567,10 @@ test_closed(void)
 	kal_loss_begin(&second, loss_fire, &told);
 	kal_loss_end(&other);
 	WAIT_UNTIL(is_asleep(own));
-	g_usleep(50000); /* until it does sleep in the set */
+	g_usleep(later ? KAL_HOST_QUIET / 1000 * 3 / 2 : 50000); /* until it does sleep */
 	g_assert_cmpint(dup3(file, kal_fd_get(&own->epoll), O_CLOEXEC), >=, 0);
+	if (later)
+		g_assert_cmpint(dup3(file, kal_fd_get(&own->guarded), O_CLOEXEC), >=, 0);
 	WAIT_UNTIL(atomic_load(&told) == 2);
 	kal_loss_begin(&late, loss_fire, &told);
 	WAIT_UNTIL(atomic_load(&told) == 3);
@@ -596,6 +601,7 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/host/memory", test_memory);
 	g_test_add_func("/kal/host/fork", test_fork);
 	g_test_add_func("/kal/host/own-host", test_own_host);
-	g_test_add_func("/kal/host/closed", test_closed);
+	g_test_add_data_func("/kal/host/closed", NULL, test_closed);
+	g_test_add_data_func("/kal/host/closed-later", "", test_closed);
 	return g_test_run();
 }
