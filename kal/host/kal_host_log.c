@@ -273,14 +273,13 @@ kal_host_refused(struct kal_host *host, enum kal_refused which, int error)
 	};
 	static const char *const means[] = {
 		[KAL_REFUSED_EPOLL_WAIT] = "sockets are not served",
-		[KAL_REFUSED_CLOSED] = "the program has closed descriptors of the library, "
-				       "so its adapters have failed",
+		[KAL_REFUSED_CLOSED] = "the program has closed descriptors, so its adapters failed",
 		[KAL_REFUSED_EPOLL_CTL] = "a descriptor cannot be watched",
 		[KAL_REFUSED_TIMER] = "the service thread computes its own timeouts",
 		[KAL_REFUSED_POLL] = "waiting threads poll every millisecond",
 		[KAL_REFUSED_FUTEX] = "waiting threads poll every millisecond",
 	};
-	char text[192];
+	char text[128];
 	bool known;
 
 	pthread_mutex_lock(&host->lock);

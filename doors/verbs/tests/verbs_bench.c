@@ -57,15 +57,17 @@ bench_open(struct bench *bench)
 	bench->memory = (uint8_t *)g_malloc0(BENCH_MEMORY);
 	bench->mr = ibv_reg_mr(bench->pd, bench->memory, BENCH_MEMORY, BENCH_ALL);
 	g_assert_nonnull(bench->mr);
-	opened = bench->context;
+	if (!many_threads)
+		opened = bench->context;
 }
 
 void
 bench_close(struct bench *bench)
 {
-	if (!many_threads)
+	if (!many_threads) {
 		door_sums_check(bench->context);
-	opened = NULL;
+		opened = NULL;
+	}
 	OK(ibv_dereg_mr(bench->mr));
 	OK(ibv_destroy_cq(bench->cq));
 	OK(ibv_destroy_comp_channel(bench->channel));
