@@ -12,7 +12,8 @@
  * The compiler calls the function with the variable's address wherever its block is left, by `return` too, and ends several
  * variables in the reverse order of their declarations. So nothing may leave the block before the variable is set up.
  */
-#define RI_AT_END(function) __attribute__((cleanup(function)))
+/* `unused`: to be ended may be all that a variable is for, and clang 14 warns of that. */
+#define RI_AT_END(function) __attribute__((cleanup(function), unused))
 
 /** @brief Close a descriptor: what a variable with one names by RI_AT_END. */
 static inline void
