@@ -294,6 +294,8 @@ read_and_sleep(struct vem_shm *shm)
 	uint64_t until = host->now(host->self);
 	uint64_t end = until + BUSY;
 	unsigned fired = atomic_load(&shm->fired);
+	/* A program that looks at its memory would keep the processor that this thread yields. */
+	uint64_t linger = vsw_leader_beside(&shm->leader) ? 0 : LINGER;
 	uint32_t done = 0;
 	bool more = true;
 
@@ -312,7 +314,7 @@ read_and_sleep(struct vem_shm *shm)
 			done += n;
 			now = host->now(host->self);
 			if (n != 0) {
-				until = now + LINGER;
+				until = now + linger;
 				idle = 0;
 			} else {
 				/* The other side may wait for this processor. No nap: what it writes would wait for its end. */
