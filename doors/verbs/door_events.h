@@ -71,7 +71,7 @@ bool door_events_restarts(void);
 
 /*
  * Must an object that ends wait until more of the events that were taken are acknowledged? A program that acknowledges more than it took
- * has made a mistake, and would wait for ever for the numbers to be equal. They count round.
+ * has made a mistake, and would never find the numbers equal. They count round.
  */
 static inline bool
 door_events_unacknowledged(uint32_t taken, uint32_t acknowledged)

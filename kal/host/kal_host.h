@@ -44,7 +44,7 @@ struct kal_host {
 	 * in ppoll on `guard`, too, which keeps that end open, and hangs up when the program closes the other end.
 	 */
 	struct kal_fd guard, guarded;
-	atomic_bool unguarded; /* there is none, or the program has closed an end */
+	atomic_bool unguarded; /* the pair could not be made, or the program has closed an end */
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;

@@ -8,7 +8,8 @@
 
 #include "ri_owned.h"
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* held while one of them is told */
+static pthread_mutex_t list_lock =
+	PTHREAD_MUTEX_INITIALIZER; /* held while the function of one of them runs */
 static struct kal_loss *list;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -71,7 +71,7 @@ struct vsw_leader {
 	atomic_uint futile;     /* runs in a row that found the engine's role taken */
 	/* Of the service thread: */
 	unsigned late;        /* ticks that found a message, each soon after the one before */
-	unsigned late_needed; /* so many begin a trial */
+	unsigned late_needed; /* a trial begins when `late` is as many */
 	uint64_t late_at;     /* when the last one did, ns */
 	uint64_t trial;       /* length of the last trial, ns */
 	_Atomic uint64_t trial_end;

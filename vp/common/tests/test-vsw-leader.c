@@ -356,7 +356,7 @@ test_memory_mistaken(void)
 	g_assert_cmpuint(late_count(&e), ==, VSW_LEADER_LATE);
 }
 
-/* Messages that find nobody polling now and then, long ticks apart, are no reason to disturb those who poll. */
+/* Messages that find nobody polling, more than VSW_LEADER_LATE_WITHIN apart, are no reason to disturb those who poll. */
 static void
 test_memory_seldom(void)
 {
@@ -449,7 +449,7 @@ test_taken(void)
 	engine_stop(&e);
 }
 
-/* Beside a thread that looks at its memory the one that is woken in vain sleeps at once: what it yields, that one would use up. */
+/* Beside a thread that looks at its memory the one that finds the engine taken sleeps at once: what it yields, that one would use up. */
 static void
 test_taken_from_memory(void)
 {
