@@ -398,7 +398,7 @@ test_acks(void)
 	bench_close(&s.bench);
 }
 
-/* A program that acknowledges more than it took has made a mistake; what it destroys does not wait for ever. */
+/* A program that acknowledges more than it took has made a mistake; what it destroys ends all the same. */
 static void
 test_acks_too_many(void)
 {
