@@ -319,7 +319,7 @@ roles_serve(struct viw_qp *qp)
 	if (state > RI_QPS_RTS || (runs && atomic_load(&qp->tx.role.retry) != 0))
 		viw_tx_run(qp);
 	if (state > RI_QPS_RTS || (runs && atomic_load(&qp->rx.role.retry) != 0))
-		(void)viw_rx_run(qp);
+		(void)viw_rx_serve(qp);
 }
 
 void

@@ -7,6 +7,8 @@
  */
 #include "viw_peer.h"
 
+#include <sys/socket.h>
+
 #include "viw_complete.h"
 #include "viw_qp.h"
 #include "viw_tx.h"
@@ -25,6 +27,7 @@ received(struct viw_qp *qp)
 	return tail;
 }
 
+/* Sent as it is: peer_play polls, and a thread that polls completes what it finds. */
 static void
 answer_play(struct peer *f, uint32_t msn)
 {
@@ -33,7 +36,8 @@ answer_play(struct peer *f, uint32_t msn)
 
 	s.payload = text;
 	s.payload_len = sizeof(text);
-	peer_play(f, frame, rdmap_fpdu_put(frame, &s, true));
+	size_t len = rdmap_fpdu_put(frame, &s, true);
+	g_assert_cmpint(send(f->fd, frame, len, MSG_NOSIGNAL), ==, len);
 }
 
 static void
@@ -46,8 +50,10 @@ sender_begins(struct viw_qp *qp)
 
 /* This thread is the sender. It looks once, unless it had no processor for so long that the service thread may have gone on. */
 static void
-test_sends_first(void)
+test_sends_first(gconstpointer how)
 {
+	bool asked =
+		how != NULL; /* the service thread does a round that another thread has asked for */
 	struct peer f;
 	bool seen = false;
 
@@ -57,7 +63,13 @@ test_sends_first(void)
 		gint64 begin = g_get_monotonic_time();
 
 		sender_begins(qp);
+		if (asked)
+			vsw_leader_polled(&qp->rnic->engine.leader);
 		answer_play(&f, 1);
+		if (asked) {
+			atomic_store(&qp->rx.role.retry, 1);
+			viw_serve_soon(qp);
+		}
 		g_usleep(WATCH);
 		bool early = received(qp) != 0;
 		seen = g_get_monotonic_time() - begin < SOON;
@@ -93,7 +105,8 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/iwarp/order/sends-first", test_sends_first);
+	g_test_add_data_func("/iwarp/order/sends-first", NULL, test_sends_first);
+	g_test_add_data_func("/iwarp/order/sends-first-asked", "", test_sends_first);
 	g_test_add_func("/iwarp/order/bounded", test_bounded);
 	return g_test_run();
 }
