@@ -100,7 +100,7 @@ open_descriptors(struct kal_host *host)
 		return kal_host_lacks(host, "timerfd_create", errno);
 	if (!kal_fd_eventfd(&host->poke))
 		return kal_host_lacks(host, "eventfd2", errno);
-	atomic_store(&host->unguarded, !kal_fd_pair(&host->guard, &host->guarded));
+	atomic_store(&host->guard_lost, !kal_fd_pair(&host->guard, &host->guard_end));
 	return watch_own(host, &host->timer) && watch_own(host, &host->poke);
 }
 
@@ -111,7 +111,7 @@ free_host(struct kal_host *host)
 	kal_fd_close(&host->timer);
 	kal_fd_close(&host->poke);
 	kal_fd_close(&host->guard);
-	kal_fd_close(&host->guarded);
+	kal_fd_close(&host->guard_end);
 	kal_random_fini(&host->random);
 	pthread_cond_destroy(&host->idle);
 	pthread_mutex_destroy(&host->watch_lock);

@@ -43,8 +43,8 @@ struct kal_host {
 	 * A program that closes all descriptors, as daemons do, does not end a sleep that has begun. A thread that sleeps for long sleeps
 	 * in ppoll on `guard`, too, which keeps that end open, and hangs up when the program closes the other end.
 	 */
-	struct kal_fd guard, guarded;
-	atomic_bool unguarded; /* the pair could not be made, or the program has closed an end */
+	struct kal_fd guard, guard_end;
+	atomic_bool guard_lost; /* the pair could not be made, or the program has closed an end */
 	bool log_wanted;
 	atomic_bool dead; /* in a forked child: the host must not be used */
 	struct kal_random random;

@@ -259,7 +259,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 	if (!sleep_begin(parker, ASLEEP_FDS))
 		return RI_SUCCESS;
 	for (;;) {
-		bool first = all == count && !atomic_load(&host->unguarded);
+		bool first = all == count && !atomic_load(&host->guard_lost);
 		struct timespec span = time_left(host, deadline,
 						 own < 0 ? LOOK_EACH
 						 : first ? KAL_HOST_QUIET
@@ -277,7 +277,7 @@ park_on_fds(struct kal_host *host, struct ri_parker *parker, struct pollfd *poll
 		if (ready > 0 && any_closed(polled, count))
 			refused = EBADF;
 		if (ready > 0 && all > count && polled[count].revents != 0)
-			atomic_store(&host->unguarded, true);
+			atomic_store(&host->guard_lost, true);
 		if (ready == 0 && first)
 			polled[all++] = (struct pollfd){.fd = kal_fd_get(&host->guard)};
 		if (refused != 0)

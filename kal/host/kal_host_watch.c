@@ -202,7 +202,7 @@ time_to_sleep(struct kal_host *host)
 static int
 events_wait(struct kal_host *host, struct epoll_event *events, int ms)
 {
-	bool guarded = ms < 0 && !atomic_load(&host->unguarded);
+	bool guarded = ms < 0 && !atomic_load(&host->guard_lost);
 	int epoll = kal_fd_get(&host->epoll);
 	int count = epoll_wait(epoll, events, KAL_HOST_BATCH,
 			       guarded ? (int)(KAL_HOST_QUIET / 1000000u) : ms);
@@ -216,7 +216,7 @@ events_wait(struct kal_host *host, struct epoll_event *events, int ms)
 
 	count = ri_poll(polled, 2, INT_MAX);
 	if (polled[1].revents != 0 || (count < 0 && errno != EINTR))
-		atomic_store(&host->unguarded, true);
+		atomic_store(&host->guard_lost, true);
 	return epoll_wait(epoll, events, KAL_HOST_BATCH, 0);
 }
 

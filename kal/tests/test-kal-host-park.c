@@ -289,7 +289,7 @@ test_no_descriptors(void)
 	close(pair[1]);
 }
 
-/* Replace the descriptor by which a sleeping thread is woken, as a program does that closes it, then wake the thread. */
+/* Replace the descriptor that wakes a sleeping thread, as a program does that closes it, then wake the thread. */
 static void *
 close_and_wake(void *arg)
 {
@@ -331,7 +331,7 @@ close_later(void *arg)
 	int file = eventfd(0, EFD_CLOEXEC);
 
 	g_usleep(KAL_HOST_QUIET / 1000 * 3 / 2);
-	g_assert_cmpint(dup3(file, kal_fd_get(&own->guarded), O_CLOEXEC), >=, 0);
+	g_assert_cmpint(dup3(file, kal_fd_get(&own->guard_end), O_CLOEXEC), >=, 0);
 	close(file);
 	return arg;
 }
@@ -345,10 +345,10 @@ test_closed_later(void)
 	int pair[2];
 
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), ==, 0);
-	g_assert_false(atomic_load(&own->unguarded));
+	g_assert_false(atomic_load(&own->guard_lost));
 	g_assert_cmpint(pthread_create(&thread, NULL, close_later, &parker), ==, 0);
 	g_assert_cmpint(park(&parker, pair[0], RI_NEVER), ==, RI_SUCCESS);
-	g_assert_true(atomic_load(&own->unguarded));
+	g_assert_true(atomic_load(&own->guard_lost));
 	pthread_join(thread, NULL);
 	host()->parker_close(host()->self, &parker);
 	close(pair[0]);

@@ -570,7 +570,7 @@ test_closed(gconstpointer how)
 	g_usleep(later ? KAL_HOST_QUIET / 1000 * 3 / 2 : 50000); /* until it does sleep */
 	g_assert_cmpint(dup3(file, kal_fd_get(&own->epoll), O_CLOEXEC), >=, 0);
 	if (later)
-		g_assert_cmpint(dup3(file, kal_fd_get(&own->guarded), O_CLOEXEC), >=, 0);
+		g_assert_cmpint(dup3(file, kal_fd_get(&own->guard_end), O_CLOEXEC), >=, 0);
 	WAIT_UNTIL(atomic_load(&told) == 2);
 	kal_loss_begin(&late, loss_fire, &told);
 	WAIT_UNTIL(atomic_load(&told) == 3);

@@ -554,7 +554,7 @@ test_shares(void)
 	}
 }
 
-/* Services that end while the daemon is away are told when it is back, as many as there is room for; kald ends the others with the address. */
+/* The client reports services that ended while the daemon was away, as many as it has room for; kald ends the others with the address. */
 static void
 test_services_over(void)
 {

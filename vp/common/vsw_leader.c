@@ -128,9 +128,9 @@ leader_step(struct vsw_leader *leader, enum vsw_leader_event event, uint32_t *do
 
 /* --- on the service thread --------------------------------------------------------------- */
 
-/* A message waited for the tick. Will the next one, too? */
+/* A message waited for the tick. Begin a trial if that happens often, or soon after the last one. */
 static void
-trial_begin(struct vsw_leader *leader, uint64_t now)
+message_late(struct vsw_leader *leader, uint64_t now)
 {
 	bool again = leader->trial != 0 && now - atomic_load(&leader->trial_end) < VSW_LEADER_AGAIN;
 
@@ -162,7 +162,7 @@ leader_tick(void *arg)
 	atomic_store(&leader->timer_on, 0);
 	leader_step(leader, busy ? VSW_LEADER_EV_TICK_BUSY : VSW_LEADER_EV_TICK_IDLE, &done);
 	if (done != 0)
-		trial_begin(leader, leader->host->now(leader->host->self));
+		message_late(leader, leader->host->now(leader->host->self));
 }
 
 static void

@@ -22,8 +22,8 @@
 
 /* --- wide windows ------------------------------------------------------------------------------ */
 
-#define PASTS \
-	16 /* a power of two: if so many binds of a window are under way and fail, its state before them is still known */
+/* Binds of a window that may be under way and fail, its state before them being known still; a power of two. */
+#define PASTS 16
 
 /* The region, octets and rights that a window had while `stag` was its key. */
 struct past {

@@ -258,7 +258,7 @@ test_ask_fails(void)
 	id = create(RDMA_PS_UDP, 5);
 	OK(bind_to(id, "127.0.0.1", 0));
 	door_cm_id_set(id_of(id), DOOR_CM_ROUTE_RESOLVED);
-	id_of(id)->spigot = 99; /* there is none */
+	id_of(id)->spigot = 99; /* no spigot has this number */
 	for (unsigned i = 0; i < 2; i++) {
 		g_assert_cmpint(door_cm_ud_connect(id_of(id), &param), !=, 0);
 		g_assert_cmpint(door_cm_id_state(id_of(id)), ==, DOOR_CM_ROUTE_RESOLVED);

@@ -155,7 +155,7 @@ expect_event(struct scene *s, enum ibv_event_type type, const void *element)
 }
 
 /* The limit raises one event, and is off then. */
-/* What a call tells of the size is what a query tells then, and at least what was asked for. */
+/* A call reports the size that a query reports afterwards, and at least the size that was asked for. */
 static void
 test_told(void)
 {

@@ -504,7 +504,7 @@ test_any(void)
 	}
 }
 
-/* More requests than a window has, all of which wait for what another process is to return, and get an answer at last. */
+/* More requests than a window has wait for what another process must return. All of them get an answer. */
 static void
 test_window(void)
 {
