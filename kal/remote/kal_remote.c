@@ -227,6 +227,8 @@ handle_greeting(const struct kald_message *message)
 static void
 handle(const struct kald_message *message)
 {
+	if (r.state == REMOTE_JOINED && (message->head.number & KALD_REPLY) != 0)
+		kal_claims_answered(&r.claims, message->head.id);
 	switch (message->head.number) {
 	case KALD_HELLO | KALD_REPLY:
 		handle_greeting(message);
@@ -775,39 +777,51 @@ remote_share_over(struct ri_share *share)
 	pthread_mutex_unlock(&lock);
 }
 
+/* kald may be away, or take no message now: then it is told later. */
+static void
+service_over(struct ri_share *share, uint32_t number)
+{
+	struct kal_sharing *one = *kal_sharing_find(&r.claims.sharings, share);
+
+	if (one == NULL)
+		return;
+	kal_sharing_service_over(one, number);
+	if (r.state == REMOTE_JOINED)
+		(void)post_claims();
+}
+
 static enum ri_status
-remote_service(struct ri_share *share, uint32_t number, bool over)
+service_begin(struct ri_share *share, uint32_t number)
 {
 	enum ri_status status = RI_ERR_RESOURCES;
-	struct kal_sharing *one;
+	const struct kal_sharing *one;
 	bool answered;
 
-	if (!over)
-		pthread_mutex_lock(&asking);
-	pthread_mutex_lock(&lock);
+	asker_enter();
 	one = *kal_sharing_find(&r.claims.sharings, share);
-	if (one != NULL && over) {
-		bool told = r.state == REMOTE_JOINED && one->claimed &&
-			    kal_sharing_service_over(one, &r.fd, &r.out, number);
-
-		/* If kald has just ended, or takes no message now, it gets this message later. */
-		if (!told && one->num_over < KAL_SERVICES_OVER)
-			one->over[one->num_over++] = number;
-	} else if (one != NULL) {
+	if (one != NULL) {
 		kald_message_begin(&r.request, KALD_SERVICE, 0, KALD_OK);
 		r.request.body.service.at = one->at;
 		r.request.body.service.service = number;
 		answered = ask();
 		status = share_status(answered);
+		/* What kald grants late, or granted before it ended, is over at once. */
 		if (!answered)
-			take_back(KALD_SERVICE_OVER);
-		if (status == RI_ERR_UNSUPPORTED)
-			status = RI_ERR_RESOURCES; /* the daemon is away */
+			service_over(share, number);
 	}
-	pthread_mutex_unlock(&lock);
+	asker_leave();
+	return status == RI_ERR_UNSUPPORTED ? RI_ERR_RESOURCES : status;
+}
+
+static enum ri_status
+remote_service(struct ri_share *share, uint32_t number, bool over)
+{
 	if (!over)
-		pthread_mutex_unlock(&asking);
-	return status;
+		return service_begin(share, number);
+	pthread_mutex_lock(&lock);
+	service_over(share, number);
+	pthread_mutex_unlock(&lock);
+	return RI_SUCCESS;
 }
 
 static const struct kal_share_source share_source = {

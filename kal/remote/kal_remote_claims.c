@@ -16,7 +16,14 @@ kal_claims_again(struct kal_claims *claims)
 	for (struct kal_listening *one = claims->listening; one != NULL; one = one->next)
 		one->claimed = false;
 	for (struct kal_sharing *one = claims->sharings; one != NULL; one = one->next)
-		one->claimed = false;
+		kal_sharing_again(one);
+}
+
+void
+kal_claims_answered(struct kal_claims *claims, uint32_t id)
+{
+	for (struct kal_sharing *one = claims->sharings; one != NULL; one = one->next)
+		kal_sharing_answered(one, id);
 }
 
 static bool

@@ -29,6 +29,8 @@ struct kal_claims {
 
 /* The daemon knows nothing. */
 void kal_claims_again(struct kal_claims *claims);
+/* The daemon has answered a request, so it has read everything that was posted before. */
+void kal_claims_answered(struct kal_claims *claims, uint32_t id);
 /* Post what is not claimed; `message` is overwritten. False: not all of it could be posted now. */
 bool kal_claims_post(struct kal_claims *claims, const struct kal_fd *fd,
 		     struct kald_message *message, uint32_t *last_id);

@@ -50,17 +50,31 @@ kal_sharing_free(struct kal_sharing **link)
 
 	*link = one->next;
 	kal_remote_close_all(one->fds);
+	free(one->over);
 	free(one);
 }
 
-bool
-kal_sharing_service_over(const struct kal_sharing *one, const struct kal_fd *fd,
-			 struct kald_message *message, uint32_t service)
+void
+kal_sharing_again(struct kal_sharing *one)
 {
-	kald_message_begin(message, KALD_SERVICE_OVER, 0, KALD_OK);
-	message->body.service.at = one->at;
-	message->body.service.service = service;
-	return kal_remote_send(fd, message) == 0;
+	one->claimed = false;
+	for (uint32_t i = 0; i < one->num_over; i++)
+		one->over[i].told = false;
+}
+
+void
+kal_sharing_service_over(struct kal_sharing *one, uint32_t service)
+{
+	if (one->num_over == one->room_over) {
+		uint32_t room = one->room_over == 0 ? 8 : 2 * one->room_over;
+		struct kal_service_over *over = realloc(one->over, room * sizeof(*over));
+
+		if (over == NULL)
+			return;
+		one->over = over;
+		one->room_over = room;
+	}
+	one->over[one->num_over++] = (struct kal_service_over){.service = service};
 }
 
 bool
@@ -77,9 +91,30 @@ kal_sharing_claim(struct kal_sharing *one, const struct kal_fd *fd, struct kald_
 		message->body.share.claim = one->slot + 1;
 		/* The kernel lets few descriptors of a user be on their way at once. */
 		one->claimed = kal_remote_send_with(fd, message, fds, KALD_SHARE_FDS) == 0;
+		if (!one->claimed)
+			return false;
 	}
-	while (one->claimed && one->num_over > 0 &&
-	       kal_sharing_service_over(one, fd, message, one->over[one->num_over - 1]))
-		one->num_over--;
-	return one->claimed && one->num_over == 0;
+	for (uint32_t i = 0; i < one->num_over; i++) {
+		if (one->over[i].told)
+			continue;
+		kald_message_begin(message, KALD_SERVICE_OVER, 0, KALD_OK);
+		message->body.service.at = one->at;
+		message->body.service.service = one->over[i].service;
+		if (kal_remote_send(fd, message) != 0)
+			return false;
+		one->over[i].told = true;
+		one->over[i].after = *last_id;
+	}
+	return true;
+}
+
+void
+kal_sharing_answered(struct kal_sharing *one, uint32_t id)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < one->num_over; i++)
+		if (!one->over[i].told || (int32_t)(id - one->over[i].after) <= 0)
+			one->over[left++] = one->over[i];
+	one->num_over = left;
 }

@@ -9,7 +9,12 @@
 #include "kald_wire.h"
 #include "rnicpi_host.h"
 
-#define KAL_SERVICES_OVER 64
+/* A service that ended. kald marks services in memory that the next one reads, so it is told until an answer shows that it has read. */
+struct kal_service_over {
+	uint32_t service;
+	bool told;
+	uint32_t after; /* kald was told after this request */
+};
 
 struct kal_sharing {
 	struct kal_sharing *next;
@@ -18,8 +23,8 @@ struct kal_sharing {
 	uint32_t slot;
 	bool claimed;                      /* the daemon knows it */
 	struct kal_fd fds[KALD_SHARE_FDS]; /* for the next daemon */
-	uint32_t over[KAL_SERVICES_OVER];  /* services that ended while the daemon was away */
-	uint32_t num_over;
+	struct kal_service_over *over;
+	uint32_t num_over, room_over;
 };
 
 /*
@@ -32,14 +37,14 @@ bool kal_sharing_begin(struct kal_sharing **list, struct ri_share *share,
 struct kal_sharing **kal_sharing_find(struct kal_sharing **list, const struct ri_share *share);
 /* Remove it, and close its descriptors. */
 void kal_sharing_free(struct kal_sharing **link);
-/*
- * Tell a daemon that was started anew, if it does not know of it, and of services that are over; `message` is overwritten. False: not
- * now.
- */
+/* A daemon that was started anew knows nothing. */
+void kal_sharing_again(struct kal_sharing *one);
+/* A service is over. Without memory for it the daemon ends it with the address. */
+void kal_sharing_service_over(struct kal_sharing *one, uint32_t service);
+/* Tell the daemon of the address and of services that are over, where it does not know; `message` is overwritten. False: not now. */
 bool kal_sharing_claim(struct kal_sharing *one, const struct kal_fd *fd,
 		       struct kald_message *message, uint32_t *last_id);
-/* Tell it that a service is over. False: not now. */
-bool kal_sharing_service_over(const struct kal_sharing *one, const struct kal_fd *fd,
-			      struct kald_message *message, uint32_t service);
+/* The daemon has answered a request, so it has read everything that was sent before. */
+void kal_sharing_answered(struct kal_sharing *one, uint32_t id);
 
 #endif /* KAL_REMOTE_SHARE_H */

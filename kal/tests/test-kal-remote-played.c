@@ -554,7 +554,42 @@ test_shares(void)
 	}
 }
 
-/* The client reports services that ended while the daemon was away, as many as it has room for; kald ends the others with the address. */
+static void
+services_end(struct ri_share *share, uint32_t count)
+{
+	const struct ri_host *host = kal_host_here();
+
+	for (uint32_t number = 0; number < count; number++)
+		g_assert_cmpint(host->share_service(host->self, share, number, true), ==,
+				RI_SUCCESS);
+}
+
+/* The daemon is killed, and a new one hears of `over` services that ended. */
+static void
+killed_then_told(unsigned over, bool ends_meanwhile, struct ri_share *share)
+{
+	unsigned before, joined = (unsigned)now_of(&d.joined, false);
+	unsigned open = raw_count_fds();
+
+	go();
+	fds_become(open - 3); /* both ends, and where it listened */
+	before = (unsigned)now_of(&d.came[KALD_SERVICE_OVER], false);
+	if (ends_meanwhile)
+		services_end(share, over);
+	pthread_mutex_lock(&d.lock);
+	d.deaf = false;
+	pthread_mutex_unlock(&d.lock);
+	come();
+	becomes(&d.joined, joined + 1);
+	becomes(&d.came[KALD_SERVICE_OVER], before + over);
+	has_read();
+	g_assert_cmpuint(now_of(&d.came[KALD_SERVICE_OVER], false), ==, before + over);
+}
+
+/*
+ * The client tells of services that ended while the daemon was away, or that a killed daemon may not have read: until an answer to a later
+ * request shows that it has.
+ */
 static void
 test_services_over(void)
 {
@@ -565,20 +600,15 @@ test_services_over(void)
 	const struct ri_host *host = kal_host_here();
 
 	g_assert_cmpint(host->share(host->self, &share), ==, RI_SUCCESS);
-	for (unsigned life = 1; life <= 2; life++) {
-		unsigned over = (unsigned)now_of(&d.came[KALD_SERVICE_OVER], false);
-		unsigned open = raw_count_fds();
-
-		go();
-		fds_become(open - 3); /* both ends, and where it listened */
-		for (uint32_t number = 0; number < KAL_SERVICES_OVER + 3; number++)
-			(void)host->share_service(host->self, &share, number, true);
-		come();
-		becomes(&d.came[KALD_SERVICE_OVER], over + KAL_SERVICES_OVER);
-		has_read();
-		g_assert_cmpuint(now_of(&d.came[KALD_SERVICE_OVER], false), ==,
-				 over + KAL_SERVICES_OVER);
-	}
+	killed_then_told(67, true, &share);
+	killed_then_told(67, false, &share);
+	g_assert_cmpint(host->share_service(host->self, &share, 5, false), ==, RI_SUCCESS);
+	killed_then_told(0, false, &share);
+	pthread_mutex_lock(&d.lock);
+	d.deaf = true;
+	pthread_mutex_unlock(&d.lock);
+	services_end(&share, 3);
+	killed_then_told(3, false, &share);
 	host->share_over(host->self, &share);
 	ri_close(share.fd);
 }
@@ -614,6 +644,11 @@ test_late(void)
 	becomes(&d.came[KALD_LISTEN_OVER], 1);
 	g_assert_cmpint(kal_remote_open("other"), ==, RI_ERR_PERMISSION);
 	becomes(&d.came[KALD_CLOSE], 1);
+	pthread_mutex_lock(&d.lock);
+	d.mute = false;
+	pthread_mutex_unlock(&d.lock);
+	killed_then_told(1, false,
+			 &kept); /* it may have granted the service before it was killed */
 	host->share_over(host->self, &kept);
 	ri_close(kept.fd);
 }
