@@ -3102,19 +3102,22 @@ typedef enum {
 	IT_CN_REJ_BAD_CONN_PARMS = 6
 } it_conn_reject_code_t;
 
-/** Fine tuning of a connection over InfiniBand; codes as InfiniBand has them. */
+/**
+ * Fine tuning of a connection over InfiniBand; codes as InfiniBand has them. The provider paces its connection manager by itself, and
+ * fails an attempt as it_path_t::timeout says.
+ */
 typedef struct {
-	/** Time limit of the peer's connection manager. */
+	/** Time limit of the peer's connection manager; ignored. */
 	uint8_t remote_cm_timeout : 5;
-	/** Time limit of the local connection manager. */
+	/** Time limit of the local connection manager; ignored. */
 	uint8_t local_cm_timeout : 5;
-	/** Retries of an unanswered packet. */
+	/** Retries of an unanswered packet, by either side, 0 to 7. */
 	uint8_t retry_count : 3;
-	/** Retries towards a receiver that is not ready. */
+	/** Retries by the peer while this side has no receive, 0 to 6; 7: without end. The accepting side tells 7, or as its provider has it. */
 	uint8_t rnr_retry_count : 3;
-	/** Retries of a connection message. */
+	/** Retries of a connection message; ignored. */
 	uint8_t max_cm_retries : 4;
-	/** Time for the peer's adapter to acknowledge. */
+	/** Time without an acknowledgement until a packet is sent again: 4.096 us * 2^this, 1 to 31; 0: the provider chooses. */
 	uint8_t local_ack_timeout : 5;
 } it_ib_conn_attributes_t;
 
@@ -4652,7 +4655,8 @@ it_status_t it_evd_callback_detach(IN it_evd_handle_t evd_handle);
  *
  * The message fills the receive that the peer posted first. The completion says that the buffer is free; over
  * iWARP it says nothing about the peer. If the peer has no receive, the message waits for a limited time, one second
- * by default (`ITAPI_IWARP_RNR_MS`, `ITAPI_EMUL_RNR_MS`; @ref configuration); then the connection breaks.
+ * by default (`ITAPI_IWARP_RNR_MS`, `ITAPI_EMUL_RNR_MS`; @ref configuration), or as long as the peer's
+ * it_ib_conn_attributes_t::rnr_retry_count says; then the connection breaks.
  *
  * - Thread: any, several at once.
  * - Blocks: no (class F).

@@ -65,8 +65,6 @@ it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	const struct ual_pdata pdata = {private_data, private_data_length};
 	UAL_VISIT struct ual_ep *ep = ual_ep_of(ep_handle);
 
-	/* All values of its bit-fields are in range. */
-	(void)conn_attr;
 	if (ep == NULL)
 		return IT_ANSWER(ep_handle, IT_ERR_INVALID_EP);
 	if (ual_dead(ual_ia_under(ep)))
@@ -74,7 +72,8 @@ it_ep_connect(IN it_ep_handle_t ep_handle, IN const it_path_t *path,
 	if (path == NULL || connect_qual == NULL ||
 	    pointer_missing(private_data, private_data_length))
 		return IT_ANSWER(ep_handle, IT_ERR_FAULT);
-	return IT_ANSWER(ep_handle, ual_cm_connect(ep, path, connect_qual, cn_est_flags, &pdata));
+	return IT_ANSWER(ep_handle,
+			 ual_cm_connect(ep, path, conn_attr, connect_qual, cn_est_flags, &pdata));
 }
 
 it_status_t

@@ -313,6 +313,8 @@ struct kal_listen_rep {
 #define KAL_REFUSED_MS_MAX 60000
 /** Greatest kal_cm_req::ack_timeout. */
 #define KAL_ACK_TIMEOUT_MAX 31
+/** Greatest kal_cm_req::retry_count and rnr_retry. */
+#define KAL_RETRIES_MAX 7
 
 /**
  * KAL_CONNECT, _ACCEPT, _REJECT, _CONFIRM, _DISCONNECT; unused members are 0.
@@ -333,7 +335,10 @@ struct kal_cm_req {
 	uint8_t reuse_addr;       /**< CONNECT: a local TCP port in time-wait may be used again. */
 	uint32_t reason;          /**< REJECT: enum kal_cm_reason. */
 	uint32_t refused_ms;  /**< CONNECT: how long a refused attempt is made again; 0: once. */
-	uint32_t ack_timeout; /**< CONNECT, ACCEPT: as ri_cm_params::ack_timeout. */
+	uint8_t ack_timeout;  /**< CONNECT, ACCEPT: as ri_cm_params::ack_timeout. */
+	uint8_t retries;      /**< CONNECT, ACCEPT: 1: the two counts are told. */
+	uint8_t retry_count;  /**< CONNECT: as ri_cm_params::retry_count. */
+	uint8_t rnr_retry;    /**< CONNECT, ACCEPT: as ri_cm_params::rnr_retry. */
 	uint64_t timeout_us;  /**< CONNECT: 0 = default; UINT64_MAX = none. */
 	struct ri_addr local; /**< CONNECT: source, or none. */
 	struct ri_addr peer;  /**< CONNECT: destination. */

@@ -49,8 +49,10 @@ cm_is_invalid(const struct kal_cm_req *in)
 	return kal_flag_is_invalid(in->suppress_ird_ord) || kal_flag_is_invalid(in->three_way) ||
 	       kal_flag_is_invalid(in->refuse) || kal_flag_is_invalid(in->reuse_addr) ||
 	       in->reason > KAL_REASON_REFUSED || in->refused_ms > KAL_REFUSED_MS_MAX ||
-	       in->ack_timeout > KAL_ACK_TIMEOUT_MAX || kal_addr_is_invalid(&in->local) ||
-	       kal_addr_is_invalid(&in->peer) || kal_service_is_invalid(&in->service);
+	       in->ack_timeout > KAL_ACK_TIMEOUT_MAX || kal_flag_is_invalid(in->retries) ||
+	       in->retry_count > KAL_RETRIES_MAX || in->rnr_retry > KAL_RETRIES_MAX ||
+	       kal_addr_is_invalid(&in->local) || kal_addr_is_invalid(&in->peer) ||
+	       kal_service_is_invalid(&in->service);
 }
 
 /* The connection of a queue pair; NULL: no such queue pair, or of a type that is not connected so. */

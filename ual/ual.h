@@ -410,7 +410,8 @@ it_status_t ual_listen_free(struct ual_listen *listen);
 /* wanted is checked; only what it names is written. */
 void ual_listen_query(struct ual_listen *listen, it_listen_param_mask_t wanted,
 		      it_listen_param_t *params);
-it_status_t ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *qual,
+it_status_t ual_cm_connect(struct ual_ep *ep, const it_path_t *path,
+			   const it_conn_attributes_t *attr, const it_conn_qual_t *qual,
 			   it_cn_est_flags_t flags, const struct ual_pdata *pdata);
 it_status_t ual_cm_accept(struct ual_ep *ep, it_cn_est_identifier_t id,
 			  const struct ual_pdata *pdata);

@@ -111,8 +111,8 @@ connect_controlled(struct ual_ep *ep, const it_path_t *path, struct kal_cm_req *
 }
 
 it_status_t
-ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *qual,
-	       it_cn_est_flags_t flags, const struct ual_pdata *pdata)
+ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_attributes_t *attr,
+	       const it_conn_qual_t *qual, it_cn_est_flags_t flags, const struct ual_pdata *pdata)
 {
 	const unsigned int ways = IT_CONNECT_FLAG_TWO_WAY | IT_CONNECT_FLAG_THREE_WAY;
 	unsigned int bits = (unsigned int)flags;
@@ -150,6 +150,12 @@ ual_cm_connect(struct ual_ep *ep, const it_path_t *path, const it_conn_qual_t *q
 	if (status != IT_SUCCESS)
 		return status;
 	put_pdata(&req, pdata);
+	if (attr != NULL && can->transport == RI_TRANSPORT_IB) {
+		req.ack_timeout = attr->ib.local_ack_timeout;
+		req.retries = 1;
+		req.retry_count = attr->ib.retry_count;
+		req.rnr_retry = attr->ib.rnr_retry_count;
+	}
 	pthread_mutex_lock(&ep->control);
 	status = connect_controlled(ep, path, &req);
 	pthread_mutex_unlock(&ep->control);

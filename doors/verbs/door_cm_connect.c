@@ -216,12 +216,19 @@ door_cm_ack_timeout(struct door_cm_id *id, uint8_t code)
 }
 
 /* The time-out of acknowledgements for kal_cm_req. 0 of the program, which means none, becomes the longest one. */
-static uint32_t
+static uint8_t
 ack_timeout_of(const struct door_cm_id *id)
 {
 	if (!id->ack_timed)
 		return 0;
 	return id->ack_timeout != 0 ? id->ack_timeout : KAL_ACK_TIMEOUT_MAX;
+}
+
+/* A count of tries has three bits: the kernel takes 7 for each that is larger. */
+static uint8_t
+tries_of(uint8_t count)
+{
+	return MIN(count, KAL_RETRIES_MAX);
 }
 
 static void
@@ -239,6 +246,9 @@ fill_connect(struct door_cm_id *id, uint32_t kal_qp, const struct rdma_ucm_conn_
 				   .local = id->local,
 				   .peer = id->peer,
 				   .service = door_cm_service(id, *door_cm_port(&id->dest)),
+				   .retries = 1,
+				   .retry_count = tries_of(param->retry_count),
+				   .rnr_retry = tries_of(param->rnr_retry_count),
 				   .pdata_len = param->private_data_len};
 	req->service.local_port = *door_cm_port(&id->source);
 	req->ack_timeout = ack_timeout_of(id);
@@ -376,6 +386,8 @@ call_accept(struct door_cm_id *id, uint32_t kal_qp, const struct rdma_ucm_conn_p
 	struct kal_cm_req req = {.qp = kal_qp,
 				 .request = id->request,
 				 .ack_timeout = ack_timeout_of(id),
+				 .retries = 1,
+				 .rnr_retry = tries_of(param->rnr_retry_count),
 				 .ird = param->responder_resources,
 				 .ord = param->initiator_depth,
 				 .pdata_len = param->private_data_len};

@@ -221,6 +221,31 @@ test_conn_attributes(struct pair *pair)
 	}
 }
 
+/* The active side says that its peer does not wait for a receive. */
+static void
+test_conn_tries(struct pair *pair)
+{
+	it_conn_attributes_t attr;
+	it_event_t event;
+
+	if (pair->active.info->transport_type != IT_IB_TRANSPORT || pair_certified()) {
+		g_test_skip("iWARP tells no tries, and to a provider they are advice");
+		return;
+	}
+	memset(&attr, 0, sizeof(attr));
+	attr.ib.retry_count = 7;
+	pair_ok(it_ep_connect(pair->active.ep, &pair->path, &attr, &pair->qual, 0, NULL, 0));
+	pair_ok(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0));
+	cm_established(pair);
+	pair_ok(end_send(&pair->passive, 8, 1, IT_COMPLETION_FLAG));
+	event = end_next(pair->passive.request);
+	g_assert_cmpint(event.dto_cmpl.dto_status, ==, IT_DTO_ERR_RECEIVER_NOT_READY);
+	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
+	/* RoCE's messages say that it is over, not why. */
+	end_expect(pair->active.cm_msg,
+		   pair_is_roce() ? IT_CM_MSG_CONN_DISCONNECT_EVENT : IT_CM_MSG_CONN_BROKEN_EVENT);
+}
+
 /* Connect from a port that the application chose; it is free now. */
 static it_conn_qual_t
 from_port(struct pair *pair, it_ep_handle_t ep)
@@ -401,6 +426,7 @@ add(void)
 	pair_add("paths/connect-statuses", test_connect_statuses);
 	pair_add("paths/source-path", test_source_path);
 	pair_add("paths/conn-attributes", test_conn_attributes);
+	pair_add("paths/conn-tries", test_conn_tries);
 	pair_add("paths/resources", test_resources);
 	pair_add("paths/local-port", test_local_port);
 	pair_add("paths/port-time-wait", test_port_time_wait);

@@ -16,6 +16,9 @@ params_fill(struct ri_cm_params *params, const struct kal_cm_req *req)
 	params->pdata = req->pdata;
 	params->pdata_len = (uint16_t)req->pdata_len;
 	params->ack_timeout = req->ack_timeout;
+	params->retries = req->retries != 0;
+	params->retry_count = req->retry_count;
+	params->rnr_retry = req->rnr_retry;
 }
 
 uint64_t

@@ -44,6 +44,9 @@
 #define VEM_RNR_HOLD_MS  1000      /* ms that a message waits for a receive */
 #define VEM_RNR_HOLD     (VEM_RNR_HOLD_MS * UINT64_C(1000000)) /* the same in ns */
 #define VEM_RNR_LATE     1u /* in vem_qp::rnr_until: the time is over */
+#define VEM_RETRIES_MAX  7u /* of tries for a receive: without end */
+#define VEM_CM_RNR_CODE \
+	12 /* 0.64 ms: what a queue pair that the provider connects says with "no receive" */
 
 #define VEM_FABRIC_BITS 16 /* of a request's number */
 
@@ -190,6 +193,9 @@ struct vem_hello {
 	uint32_t ird;
 	uint32_t ord;
 	bool ird_ord;
+	bool retries; /* InfiniBand: the next two are told */
+	uint8_t retry_count;
+	uint8_t rnr_retry;
 	bool field; /* the message has a field for private data, even if it is empty */
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX];
@@ -272,6 +278,8 @@ struct vem_qp {
 	struct vem_hello said;
 	struct ri_peer
 		reach; /* what the queue pair of the application needs; see reach_of() of vem_cm.c */
+	uint64_t
+		rnr_wait; /* ns for which its messages wait for a receive, as the peer has told; or RI_NEVER */
 	bool passive;
 	bool replied;                     /* active: the application has not confirmed yet */
 	_Atomic uint64_t time_wait_until; /* end of its time-wait, 0: none */

@@ -18,14 +18,14 @@
 
 #include "vem_cm.h"
 #include "vem_fault.h"
+#include "vem_peer.h"
 #include "vem_remote.h"
 #include "vem_wire.h"
 
-#define PSN_MASK        0xffffffu
-#define FIRST_PORT      49152u /* of those that an active end takes by itself */
-#define PORTS           16384u
-#define REACH_TIMEOUT   14 /* 67 ms */
-#define REACH_RNR_TIMER 12 /* 0.64 ms */
+#define PSN_MASK      0xffffffu
+#define FIRST_PORT    49152u /* of those that an active end takes by itself */
+#define PORTS         16384u
+#define REACH_TIMEOUT 14 /* 67 ms */
 
 /* --- upcalls ------------------------------------------------------------------------------ */
 
@@ -134,12 +134,19 @@ vem_cm_reach(const struct vem_fabric *fabric, uint32_t qpn, const struct ri_addr
 		.qpn = qpn,
 		.path_mtu = VEM_MAX_DATAGRAM,
 		.ird = hello->ord,
-		.min_rnr_timer = REACH_RNR_TIMER,
+		.min_rnr_timer = VEM_CM_RNR_CODE,
 		.ord = hello->ird,
 		.timeout = REACH_TIMEOUT,
-		.retry_count = 7,
-		.rnr_retry = 7,
+		.retry_count = hello->retries ? hello->retry_count : VEM_RETRIES_MAX,
+		.rnr_retry = hello->retries ? hello->rnr_retry : VEM_RETRIES_MAX,
 	};
+}
+
+uint64_t
+vem_cm_rnr_wait(const struct ri_rnic *rnic, const struct vem_hello *hello)
+{
+	return hello->retries ? vem_peer_rnr_wait(hello->rnr_retry, VEM_CM_RNR_CODE)
+			      : rnic->rnr_wait;
 }
 
 static struct ri_peer
@@ -171,6 +178,7 @@ conn_create(struct vem_qp *qp, struct ri_listen *listen)
 	}
 	if (listen->service.kind == RI_SERVICE_PORT)
 		conn->event.service.local_port = vem_cm_local_port(qp);
+	conn->rnr_wait = vem_cm_rnr_wait(conn->rnic, &qp->said);
 	conn->active = qp;
 	qp->conn = conn;
 	return RI_CM_REASON_OTHER;
@@ -281,6 +289,9 @@ hello_of(const struct vem_fabric *fabric, const struct ri_cm_params *params)
 	struct vem_hello hello = {.ird = params->ird,
 				  .ord = params->ord,
 				  .ird_ord = params->ird_ord,
+				  .retries = params->retries && fabric->personality == VEM_IB,
+				  .retry_count = params->retry_count,
+				  .rnr_retry = params->rnr_retry,
 				  .field = fabric->personality == VEM_IB,
 				  .pdata_len = params->pdata_len};
 
@@ -303,6 +314,9 @@ params_check(const struct vem_qp *qp, const struct ri_cm_params *params, bool co
 		return RI_ERR_UNSUPPORTED;
 	if (connect && params->three_way && !attr.three_way_handshake)
 		return RI_ERR_UNSUPPORTED;
+	if (params->retries &&
+	    (params->retry_count > VEM_RETRIES_MAX || params->rnr_retry > VEM_RETRIES_MAX))
+		return RI_ERR_INVALID_ARG;
 	if (connect && !vem_service_is_known(qp->rnic->fabric, &params->service))
 		return RI_ERR_INVALID_ARG;
 	return atomic_load(&qp->state) == RI_QPS_IDLE ? RI_SUCCESS : RI_ERR_INVALID_STATE;
@@ -363,6 +377,7 @@ conn_accept_remote(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_
 
 	qp->said = hello_of(qp->rnic->fabric, params);
 	qp->reach = conn->event.reach;
+	qp->rnr_wait = conn->rnr_wait;
 	status = vem_remote_accept(remote, qp);
 	if (status != RI_SUCCESS)
 		return status;
@@ -397,6 +412,8 @@ conn_accept(struct vem_conn *conn, struct vem_qp *qp, const struct ri_cm_params 
 	qp->passive = true;
 	qp->said = hello_of(qp->rnic->fabric, params);
 	qp->reach = conn->event.reach;
+	qp->rnr_wait = conn->rnr_wait;
+	active->rnr_wait = vem_cm_rnr_wait(active->rnic, &qp->said);
 	active->reach = reach_of(qp, &active->to.peer, &active->to.local, &qp->said);
 	active->reach.rq_psn = qp->reach.sq_psn;
 	active->reach.sq_psn = qp->reach.rq_psn;

@@ -34,7 +34,8 @@ struct vem_conn {
 	struct ri_rnic *rnic;      /* adapter of the listener */
 	struct vem_remote *remote; /* the connection of a request from another process, or NULL */
 	bool told;
-	uint32_t psn[2]; /* first packet numbers: of the active side, of the passive one */
+	uint32_t psn[2];   /* first packet numbers: of the active side, of the passive one */
+	uint64_t rnr_wait; /* as vem_qp::rnr_wait, of whoever accepts */
 	struct ri_cm_event event;
 };
 
@@ -86,6 +87,8 @@ uint16_t vem_cm_local_port(struct vem_qp *qp);
 struct ri_peer vem_cm_reach(const struct vem_fabric *fabric, uint32_t qpn,
 			    const struct ri_addr *there, const struct ri_addr *here,
 			    const struct vem_hello *hello);
+/* For how long messages of its partner wait for a receive, in ns, or RI_NEVER. */
+uint64_t vem_cm_rnr_wait(const struct ri_rnic *rnic, const struct vem_hello *hello);
 void vem_cm_event_hello(struct ri_cm_event *event, const struct vem_hello *hello);
 
 /* vem_resolve.c */

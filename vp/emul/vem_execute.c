@@ -44,49 +44,31 @@ whole_of(const struct vsw_wqe *wqe, struct vsw_spans *octets)
 
 /* --- answers ------------------------------------------------------------------------------ */
 
-/* No receive, on a connection by attributes, whose ends say how long to wait. The peer is not told, and goes on. */
+/*
+ * There is no receive: wait for one, as long as the peer says, or this adapter. Returns whether the request is done. On a connection by
+ * attributes the peer is not told of the end, and goes on.
+ */
 static bool
-wait_by_attributes(struct vem_qp *qp, const struct vem_qp *peer)
+wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)
 {
 	const struct ri_host *host = qp->rnic->host;
 	uint64_t until = atomic_load(&qp->rnr_until);
-	uint64_t wait = vem_peer_rnr_wait(qp, peer->far.min_rnr_timer);
+	bool by_peer = atomic_load(&qp->by_peer);
+	uint64_t wait = by_peer ? vem_peer_rnr_wait(qp->far.rnr_retry, peer->far.min_rnr_timer)
+				: qp->rnr_wait;
 
-	if (until == VEM_RNR_LATE || wait == 0)
-		return vem_fail_here(qp, RI_WC_RNR);
+	if (until == VEM_RNR_LATE || (until == 0 && wait == 0) ||
+	    (until == 0 && !by_peer && vem_wire_is_impatient(qp)))
+		return by_peer ? vem_fail_here(qp, RI_WC_RNR)
+			       : vem_fail_there(qp, peer, &vsw_no_receive);
 	if (until == 0) {
 		ri_count(&qp->count->retries, 1);
 		until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
 		atomic_store(&qp->rnr_until, until);
 		if (until != RI_NEVER)
 			host->timer_start(host->self, &qp->rnr_timer, until);
-	}
-	return false;
-}
-
-/* There is no receive: wait for one, for a bounded time. Returns whether the request is done. */
-static bool
-wait_for_receive(struct vem_qp *qp, struct vem_qp *peer)
-{
-	const struct ri_host *host = qp->rnic->host;
-	uint64_t until = atomic_load(&qp->rnr_until);
-
-	if (__builtin_expect(atomic_load(&qp->by_peer), 0))
-		return wait_by_attributes(qp, peer);
-	if (until == VEM_RNR_LATE || (until == 0 && vem_wire_is_impatient(qp)))
-		return vem_fail_there(qp, peer, &vsw_no_receive);
-	if (until == 0) {
-		ri_count(&qp->count->retries, 1);
-		until = host->now(host->self) + qp->rnic->rnr_wait;
-		atomic_store(&qp->rnr_until, until);
-		host->timer_start(host->self, &qp->rnr_timer, until);
-		/* Once for a connection: it may happen with every message. */
-		if (!qp->waited)
-			vem_say(peer,
-				"a Send of the peer waits, since no receive is posted; without one "
-				"the connection ends in %llu ms",
-				(unsigned long long)(qp->rnic->rnr_wait / 1000000));
-		qp->waited = true;
+		if (!by_peer)
+			vem_say_waits(peer, &qp->waited, wait);
 	}
 	return false;
 }

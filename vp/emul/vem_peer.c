@@ -63,9 +63,9 @@ vem_peer_rnr_code(uint64_t wait)
 }
 
 uint64_t
-vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code)
+vem_peer_rnr_wait(uint8_t retries, uint8_t code)
 {
-	return qp->far.rnr_retry == 7 ? RI_NEVER : qp->far.rnr_retry * rnr_time_of(code);
+	return retries == VEM_RETRIES_MAX ? RI_NEVER : retries * rnr_time_of(code);
 }
 
 /* May the sender read what it sends? It does so whether or not somebody is there. */

@@ -12,7 +12,7 @@ extern const struct ri_peer_ops vem_peer_ops;
 /* Execute the request taken from the send queue. False: it must wait; the queue will be run again. */
 bool vem_peer_execute(struct vem_qp *qp);
 /* How long a message waits for a receive of a peer with this code (ns); RI_NEVER: without end. */
-uint64_t vem_peer_rnr_wait(const struct vem_qp *qp, uint8_t code);
+uint64_t vem_peer_rnr_wait(uint8_t retries, uint8_t code);
 /* The code of the longest wait that is not longer than that. */
 uint8_t vem_peer_rnr_code(uint64_t wait);
 /* Requests wait for answers of another process: vem_qp::tries_until ends their tries. */

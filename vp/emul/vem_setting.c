@@ -13,7 +13,8 @@ const struct ri_setting vem_settings[VEM_SETTING_COUNT] = {
 	[VEM_SETTING_RNR] = {.name = "ITAPI_EMUL_RNR_MS",
 			     .meaning =
 				     "How long a message waits for a receive of its target before "
-				     "it fails; 0: not at all",
+				     "it fails, unless the target says how often it is tried; "
+				     "0: not at all",
 			     .kind = RI_SETTING_NUMBER,
 			     .max = VSW_SETTING_HOUR_MS,
 			     .unit = "ms",

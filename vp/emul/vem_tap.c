@@ -92,7 +92,9 @@ tap_begin(struct vem_tap *tap, const struct vem_qp *qp, const struct ri_captured
 static uint8_t
 rnr_code_of(const struct vem_qp *qp, uint8_t by_peer)
 {
-	return atomic_load(&qp->by_peer) ? by_peer : vem_peer_rnr_code(qp->rnic->rnr_wait);
+	if (atomic_load(&qp->by_peer))
+		return by_peer;
+	return qp->said.retries ? VEM_CM_RNR_CODE : vem_peer_rnr_code(qp->rnic->rnr_wait);
 }
 
 static void

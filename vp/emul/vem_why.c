@@ -28,6 +28,20 @@ vem_say(const struct vem_qp *qp, const char *format, ...)
 }
 
 void
+vem_say_waits(const struct vem_qp *qp, bool *told, uint64_t wait)
+{
+	if (!*told && wait == RI_NEVER)
+		vem_say(qp, "a Send of the peer waits, since no receive is posted; the peer tries "
+			    "it without end");
+	else if (!*told)
+		vem_say(qp,
+			"a Send of the peer waits, since no receive is posted; without one the "
+			"connection ends in %llu ms",
+			(unsigned long long)(wait / 1000000));
+	*told = true;
+}
+
+void
 vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result)
 {
 	bool iwarp = qp->rnic->fabric->personality == VEM_IWARP;

@@ -92,6 +92,9 @@ struct vib_conn {
 	/* Connections. */
 	bool three_way;
 	uint8_t ack_timeout; /* 0: the device's */
+	bool retries;        /* the next two are told */
+	uint8_t retry_count;
+	uint8_t rnr_retry;
 	atomic_bool time_wait;
 	uint64_t deadline;
 	struct sockaddr_storage from; /* of an attempt: its source, with port 0 if any will do */

@@ -12,6 +12,7 @@
 #define ADDRESS_MS_MAX  10000 /* for the resolution of an address */
 #define AGAINS_MAX      7     /* attempts with another port after the first one */
 #define ACK_TIMEOUT_MAX 31
+#define RETRIES_MAX     7
 #define DEPTH_MAX       254 /* 255 means "as the device can" to librdmacm */
 
 enum ri_status
@@ -19,7 +20,9 @@ vib_params_check(const struct ri_rnic *rnic, const struct ri_cm_params *params, 
 {
 	if (params->pdata_len > room || (params->pdata_len != 0 && params->pdata == NULL))
 		return RI_ERR_INVALID_ARG;
-	if (params->ack_timeout > ACK_TIMEOUT_MAX)
+	if (params->ack_timeout > ACK_TIMEOUT_MAX ||
+	    (params->retries &&
+	     (params->retry_count > RETRIES_MAX || params->rnr_retry > RETRIES_MAX)))
 		return RI_ERR_INVALID_ARG;
 	if (params->ird > rnic->attr.max_ird || params->ord > rnic->attr.max_ord ||
 	    params->ird > DEPTH_MAX || params->ord > DEPTH_MAX)
@@ -34,6 +37,9 @@ vib_conn_fill(struct vib_conn *conn, const struct ri_cm_params *params)
 	conn->ord = params->ord;
 	conn->three_way = params->three_way;
 	conn->ack_timeout = (uint8_t)params->ack_timeout;
+	conn->retries = params->retries;
+	conn->retry_count = params->retry_count;
+	conn->rnr_retry = params->rnr_retry;
 	conn->deadline = params->deadline;
 	conn->pdata_len = params->pdata_len;
 	if (params->pdata_len != 0)

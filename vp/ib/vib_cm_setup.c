@@ -69,13 +69,15 @@ vib_conn_qp_ready(struct vib_conn *conn, struct vib_qp *qp)
 struct rdma_conn_param
 vib_conn_param(const struct vib_conn *conn, const struct vib_qp *qp)
 {
+	const uint8_t most = vib_retries_most(conn->cm->rnic->quirk);
+
 	return (struct rdma_conn_param){
 		.private_data = conn->pdata_len != 0 ? conn->pdata : NULL,
 		.private_data_len = (uint8_t)conn->pdata_len,
 		.responder_resources = (uint8_t)conn->ird,
 		.initiator_depth = (uint8_t)conn->ord,
-		.retry_count = vib_retries_most(conn->cm->rnic->quirk),
-		.rnr_retry_count = RETRIES_NO_BUFFER,
+		.retry_count = conn->retries && conn->retry_count < most ? conn->retry_count : most,
+		.rnr_retry_count = conn->retries ? conn->rnr_retry : RETRIES_NO_BUFFER,
 		.srq = qp->srq != NULL,
 		.qp_num = qp->number ? qp->user.qpn : qp->user.qp->qp_num,
 	};

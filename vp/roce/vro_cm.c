@@ -465,7 +465,8 @@ params_check(const struct vro_verbs_qp *qp, const struct ri_cm_params *params)
 {
 	if (qp->qp.transport != ROCE_RC)
 		return qp->qp.transport == ROCE_UD ? RI_ERR_INVALID_STATE : RI_ERR_UNSUPPORTED;
-	if (params->ack_timeout > VRO_CODE_MAX)
+	if (params->ack_timeout > VRO_CODE_MAX ||
+	    (params->retries && (params->retry_count > RETRIES || params->rnr_retry > RETRIES)))
 		return RI_ERR_INVALID_ARG;
 	return params->ird > VRO_MAX_DEPTH || params->ord > VRO_MAX_DEPTH ? RI_ERR_LIMIT
 									  : RI_SUCCESS;
@@ -481,8 +482,8 @@ params_of(struct vro_verbs_qp *qp, const struct ri_cm_params *given)
 	params.qpn = vro_wire_number(qp);
 	params.mtu = vro_station_mtu(qp->rnic->station);
 	params.ack_timeout = (uint8_t)given->ack_timeout;
-	params.retry_count = RETRIES;
-	params.rnr_retry = RETRIES;
+	params.retry_count = given->retries ? given->retry_count : RETRIES;
+	params.rnr_retry = given->retries ? given->rnr_retry : RETRIES;
 	params.srq = qp->srq != NULL;
 	if (!given->ird_ord) {
 		params.ird = qp->init.ird;

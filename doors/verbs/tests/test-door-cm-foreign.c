@@ -114,6 +114,90 @@ test_more_attributes(void)
 	OK(ibv_destroy_cq(init.send_cq));
 }
 
+static struct cm_pair
+pair_with_tries(const struct rdma_conn_param *asks, const struct rdma_conn_param *answers,
+		struct cm_event *answer)
+{
+	struct cm_pair pair = {.channel = cm_channel()};
+	struct cm_event event;
+
+	pair.listener = cm_listener(pair.channel, RDMA_PS_TCP, "127.0.0.1");
+	pair.active = cm_active(pair.channel, pair.listener);
+	OK(rdma_connect(pair.active, (struct rdma_conn_param *)asks));
+	pair.request = cm_expect(pair.channel, RDMA_CM_EVENT_CONNECT_REQUEST, NULL);
+	pair.passive = pair.request.id;
+	cm_qp(pair.passive);
+	OK(rdma_accept(pair.passive, (struct rdma_conn_param *)answers));
+	for (unsigned i = 0; i < 2; i++) {
+		event = cm_expect(pair.channel, RDMA_CM_EVENT_ESTABLISHED, NULL);
+		if (event.id == pair.active)
+			*answer = event;
+	}
+	return pair;
+}
+
+/* A Send of a queue pair whose peer has no receive fails, since the peer has said how often it is tried. */
+static void
+sends_in_vain(struct rdma_cm_id *id)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_wc wc;
+
+	OK(ibv_post_send(id->qp, &wr, &bad));
+	UNTIL(ibv_poll_cq(id->send_cq, 1, &wc) == 1);
+	g_assert_cmpint(wc.status, ==, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+/* Each side tells the other one how often to try; counts have three bits. iWARP has no place for them. */
+static void
+test_tries(void)
+{
+	static const uint8_t tries[][2] = {{0, 7}, {7, 0}, {2, 250}, {9, 3}};
+
+	for (size_t i = 0; i < G_N_ELEMENTS(tries); i++) {
+		uint8_t asked = tries[i][0], answered = tries[i][1];
+		struct rdma_conn_param asks = cm_param(NULL, 0), answers = cm_param(NULL, 0);
+		struct cm_pair pair RI_AT_END(cm_finish);
+		struct cm_event answer;
+
+		asks.rnr_retry_count = asked;
+		asks.retry_count = (uint8_t)(4 + 2 * i);
+		answers.rnr_retry_count = answered;
+		pair = pair_with_tries(&asks, &answers, &answer);
+		g_assert_cmpuint(pair.request.param.conn.retry_count, ==,
+				 cm_is_iwarp() ? 0 : MIN(asks.retry_count, 7));
+		g_assert_cmpuint(pair.request.param.conn.rnr_retry_count, ==,
+				 cm_is_iwarp() ? 0 : MIN(asked, 7));
+		if (cm_is_iwarp())
+			continue;
+		g_assert_cmpuint(answer.param.conn.rnr_retry_count, ==, MIN(answered, 7));
+		if (asked < 7)
+			sends_in_vain(pair.passive);
+		else
+			sends_in_vain(pair.active);
+	}
+}
+
+/* Tried without end: the Send waits until there is a receive. */
+static void
+test_tries_without_end(void)
+{
+	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_recv_wr *bad_recv, recv = {.wr_id = 1};
+	struct cm_pair pair RI_AT_END(cm_finish);
+	struct ibv_wc wc;
+
+	cm_connect(&pair);
+	OK(ibv_post_send(pair.active->qp, &wr, &bad));
+	if (!cm_is_iwarp())
+		g_usleep(1500000); /* longer than without an agreement */
+	OK(ibv_post_recv(pair.passive->qp, &recv, &bad_recv));
+	UNTIL(ibv_poll_cq(pair.passive->recv_cq, 1, &wc) == 1);
+	g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+	UNTIL(ibv_poll_cq(pair.active->send_cq, 1, &wc) == 1);
+	g_assert_cmpint(wc.status, ==, IBV_WC_SUCCESS);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -124,5 +208,7 @@ main(int argc, char **argv)
 	g_test_add_func("/door/cm-foreign/time-wait-alone", test_time_wait_alone);
 	g_test_add_func("/door/cm-foreign/notify", test_notify);
 	g_test_add_func("/door/cm-foreign/more-attributes", test_more_attributes);
+	g_test_add_func("/door/cm-foreign/tries", test_tries);
+	g_test_add_func("/door/cm-foreign/tries-without-end", test_tries_without_end);
 	return g_test_run();
 }

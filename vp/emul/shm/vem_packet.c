@@ -10,6 +10,7 @@
 
 #include "ri_calls.h"
 #include "ri_fd.h"
+#include "vem.h"
 
 /* Room for exactly the descriptors of a packet. The kernel closes any others, and reports that by MSG_CTRUNC. */
 union control {
@@ -108,12 +109,14 @@ vem_packet_receive(int fd, struct vem_packet *packet, int fds[VEM_PACKET_FDS], u
 	else if (!lifted)
 		*why = "this process has no number for a descriptor";
 	else if ((msg.msg_flags & MSG_TRUNC) != 0 || (size_t)len != sizeof(*packet))
-		*why = "a packet has another size";
+		*why = "a packet has another size, as of another version";
 	else if (packet->magic != VEM_PACKET_MAGIC)
 		*why = "its packets are of another version";
 	else if (packet->kind == 0 || packet->kind >= VEM_PACKET_KINDS)
 		*why = "a packet is of an unknown kind";
-	else if (packet->pdata_len > RI_PDATA_MAX || packet->ird_ord > 1 || packet->field > 1)
+	else if (packet->pdata_len > RI_PDATA_MAX || packet->ird_ord > 1 || packet->field > 1 ||
+		 packet->retries > 1 || packet->retry_count > VEM_RETRIES_MAX ||
+		 packet->rnr_retry > VEM_RETRIES_MAX || packet->reserved != 0)
 		*why = "a packet has a member that cannot be";
 	else if (*count != (packet->kind == VEM_PACKET_HELLO ? VEM_PACKET_FDS : 0))
 		*why = "a packet has too few descriptors, or too many";

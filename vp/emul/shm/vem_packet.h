@@ -12,7 +12,7 @@
 #include "rnicpi_event.h"
 
 #define VEM_PACKET_MAGIC \
-	0x326d6873u /* "shm2": both sides have the same packets, rings and entries */
+	0x336d6873u /* "shm3": both sides have the same packets, rings and entries */
 #define VEM_PACKET_FDS 2
 
 enum vem_packet_kind {
@@ -54,6 +54,10 @@ struct vem_packet {
 	uint32_t psn[2]; /* of the active side, of the passive one */
 	uint8_t ird_ord;
 	uint8_t field;
+	uint8_t retries; /* the next two are told */
+	uint8_t retry_count;
+	uint8_t rnr_retry;
+	uint8_t reserved;
 	uint16_t pdata_len;
 	uint8_t pdata[RI_PDATA_MAX];
 };

@@ -259,6 +259,9 @@ packet_hello(struct vem_packet *packet, const struct vem_hello *hello)
 	packet->ird = hello->ird;
 	packet->ord = hello->ord;
 	packet->ird_ord = hello->ird_ord;
+	packet->retries = hello->retries;
+	packet->retry_count = hello->retry_count;
+	packet->rnr_retry = hello->rnr_retry;
 	packet->field = hello->field;
 	packet->pdata_len = hello->pdata_len;
 	memcpy(packet->pdata, hello->pdata, hello->pdata_len);
@@ -270,6 +273,9 @@ hello_in(const struct vem_packet *packet)
 	struct vem_hello hello = {.ird = packet->ird,
 				  .ord = packet->ord,
 				  .ird_ord = packet->ird_ord,
+				  .retries = packet->retries,
+				  .retry_count = packet->retry_count,
+				  .rnr_retry = packet->rnr_retry,
 				  .field = packet->field,
 				  .pdata_len = packet->pdata_len};
 
@@ -407,6 +413,7 @@ accepted(struct vem_remote *remote, const struct vem_packet *packet)
 	vem_shm_rx_drop(remote->link->shm);
 	qp->reach = vem_cm_reach(qp->rnic->fabric, packet->qpn & 0xffffff, &qp->to.peer,
 				 &qp->to.local, &hello);
+	qp->rnr_wait = vem_cm_rnr_wait(qp->rnic, &hello);
 	qp->reach.rq_psn = packet->psn[1] & 0xffffff;
 	qp->reach.sq_psn = packet->psn[0] & 0xffffff;
 }
@@ -496,6 +503,7 @@ requested(struct vem_link *link, const struct vem_packet *request)
 	remote->far_known = true;
 	remote->type = request->type;
 	remote->conn->remote = remote;
+	remote->conn->rnr_wait = vem_cm_rnr_wait(remote->conn->rnic, &hello);
 	memcpy(remote->conn->psn, request->psn, sizeof(request->psn));
 	if (fabric->personality == VEM_IB) {
 		remote->conn->event.reach =

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ri_log.h"
+#include "vem_cm.h"
 #include "vem_fault.h"
 #include "vem_peer.h"
 #include "vem_remote.h"
@@ -364,12 +365,8 @@ executed(struct vem_remote *remote)
 static void
 no_receive(struct vem_qp *qp)
 {
-	if (!qp->waited && !atomic_load(&qp->by_peer)) /* there the other end decides how long */
-		vem_say(qp,
-			"a Send of the peer waits, since no receive is posted; without one the "
-			"connection ends in %llu ms",
-			(unsigned long long)(qp->rnic->rnr_wait / 1000000));
-	qp->waited = true;
+	if (!atomic_load(&qp->by_peer)) /* there the other end decides how long */
+		vem_say_waits(qp, &qp->waited, vem_cm_rnr_wait(qp->rnic, &qp->said));
 }
 
 static void

@@ -502,12 +502,13 @@ go_back(struct vem_qp *qp, struct vem_remote *remote, uint32_t number, bool rnr)
 	if (!rnr || atomic_load(&qp->rnr_until) != 0)
 		return;
 
-	uint64_t wait = atomic_load(&qp->by_peer) ? vem_peer_rnr_wait(qp, remote->far_rnr)
-						  : qp->rnic->rnr_wait;
+	uint64_t wait = atomic_load(&qp->by_peer)
+				? vem_peer_rnr_wait(qp->far.rnr_retry, remote->far_rnr)
+				: qp->rnr_wait;
 	uint64_t until = wait == RI_NEVER ? RI_NEVER : host->now(host->self) + wait;
 
 	ri_count(&qp->count->retries, 1);
-	if (atomic_load(&qp->by_peer) && wait == 0)
+	if (wait == 0)
 		until = VEM_RNR_LATE;
 	atomic_store(&qp->rnr_until, until);
 	if (until > VEM_RNR_LATE && until != RI_NEVER)

@@ -53,7 +53,7 @@ test_packets(void)
 
 	for (uint32_t kind = 0; kind <= VEM_PACKET_KINDS + 1; kind++)
 		for (unsigned count = 0; count <= 4; count++)
-			for (unsigned alter = 0; alter <= 6; alter++) {
+			for (unsigned alter = 0; alter <= 10; alter++) {
 				struct vem_packet packet = {.magic = VEM_PACKET_MAGIC,
 							    .kind = kind,
 							    .ird_ord = 1,
@@ -67,6 +67,10 @@ test_packets(void)
 				packet.ird_ord += alter == 2;
 				packet.field += alter == 3;
 				packet.pdata_len = (uint16_t)(packet.pdata_len + (alter == 4));
+				packet.retries += alter == 7 ? 2 : 0;
+				packet.retry_count += alter == 8 ? 8 : 0;
+				packet.rnr_retry += alter == 9 ? 8 : 0;
+				packet.reserved += alter == 10;
 
 				bool good = known && count == needs && alter == 0;
 				size_t size = sizeof(packet) + (alter == 5) - (alter == 6);

@@ -522,6 +522,46 @@ test_path_end(void)
 }
 
 /* What the side that accepts sends at once may come before its acceptance, whose packet takes another way. */
+/* As often as the other side has said is it tried to find a receive, and not as long as the adapter is set to wait. */
+static void
+test_tries(void)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct two t RI_AT_END(two_free) = two_new("60000");
+		struct end *impatient = k == 0 ? t.a : t.b, *other = k == 0 ? t.b : t.a;
+		const struct chunk *chunk = k == 0 ? &t.ca : &t.cb;
+
+		if (!is_ib()) {
+			g_test_skip("iWARP tells no tries");
+			return;
+		}
+		/* The one that connects says for how long the other one tries. */
+		ends_connect_tries(t.a, t.b, k == 0 ? 7 : 2, k == 0 ? 0 : 7);
+		g_assert_cmpint(end_send(impatient, 1, chunk, 0, 8), ==, RI_SUCCESS);
+		expect(impatient, impatient->uscq, 1, RI_WC_RNR);
+		node_cm(impatient->node, RI_CM_BROKEN, impatient);
+		node_cm(other->node, RI_CM_BROKEN, other);
+	}
+}
+
+/* 7 is without end. */
+static void
+test_tries_without_end(void)
+{
+	struct two t RI_AT_END(two_free) = two_new("1");
+
+	if (!is_ib()) {
+		g_test_skip("iWARP tells no tries");
+		return;
+	}
+	ends_connect_tries(t.a, t.b, 0, 7);
+	g_assert_cmpint(end_send(t.a, 1, &t.ca, 0, 8), ==, RI_SUCCESS);
+	g_usleep(30000);
+	g_assert_cmpint(end_recv(t.b, 2, &t.cb, 0, 8), ==, RI_SUCCESS);
+	expect(t.b, t.b->urcq, 2, RI_WC_SUCCESS);
+	expect(t.a, t.a->uscq, 1, RI_WC_SUCCESS);
+}
+
 static void
 test_early(void)
 {
@@ -677,6 +717,8 @@ main(int argc, char **argv)
 	add("path-begins", test_path_begins);
 	add("path-end", test_path_end);
 	add("path-wrong", test_path_wrong);
+	add("tries", test_tries);
+	add("tries-without-end", test_tries_without_end);
 	add("early", test_early);
 	add("order", test_order);
 	int failed = g_test_run();

@@ -87,8 +87,8 @@ node_params(const struct ri_service *service)
 	};
 }
 
-void
-ends_connect(struct end *a, struct end *b)
+static void
+connect_with(struct end *a, struct end *b, bool retries, const uint8_t told[2])
 {
 	const struct ri_cm_ops *cm = a->node->p->cm;
 	struct ri_service service = {.kind = RI_SERVICE_PORT};
@@ -96,8 +96,12 @@ ends_connect(struct end *a, struct end *b)
 
 	g_assert_cmpint(cm->listen(b->node->context, 42, 0, &service, 4, &listen), ==, RI_SUCCESS);
 	struct ri_cm_params params = node_params(&service);
+	params.retries = retries;
+	params.retry_count = told[0];
+	params.rnr_retry = told[0];
 	g_assert_cmpint(cm->connect(a->qp, &params), ==, RI_SUCCESS);
 	struct ri_cm_event request = node_cm(b->node, RI_CM_REQUEST, (const void *)(uintptr_t)42);
+	params.rnr_retry = told[1];
 	g_assert_cmpint(cm->accept(request.request, b->qp, &params), ==, RI_SUCCESS);
 	if (a->node != b->node) {
 		node_cm(a->node, RI_CM_ESTABLISHED, a);
@@ -111,6 +115,18 @@ ends_connect(struct end *a, struct end *b)
 	node_run(a->node);
 	g_assert_cmpint(end_state(a), ==, RI_QPS_RTS);
 	g_assert_cmpint(end_state(b), ==, RI_QPS_RTS);
+}
+
+void
+ends_connect(struct end *a, struct end *b)
+{
+	connect_with(a, b, false, (const uint8_t[2]){0});
+}
+
+void
+ends_connect_tries(struct end *a, struct end *b, uint8_t told_by_a, uint8_t told_by_b)
+{
+	connect_with(a, b, true, (const uint8_t[2]){told_by_a, told_by_b});
 }
 
 static struct ri_wc

@@ -38,6 +38,8 @@ void ends_drop(struct ends *ends);
 
 /* Connect a (active) with b (passive); both are in RTS and their events are taken. */
 void ends_connect(struct end *a, struct end *b);
+/* The same: either side tells how often the other one tries to find a receive. */
+void ends_connect_tries(struct end *a, struct end *b, uint8_t told_by_a, uint8_t told_by_b);
 /* Where a test listens and whom it connects to. */
 struct ri_cm_params node_params(const struct ri_service *service);
 

@@ -92,6 +92,30 @@ test_two_way(void)
 	fake_no_upcall(fake);
 }
 
+/* The counts that the owner tells go to the peer; those that have no place in a message are refused. */
+static void
+test_counts(void)
+{
+	struct fake *fake RI_AT_END(fake_free) = fake_new(false);
+	struct fake_qp *qp RI_AT_END(fake_qp_free) = fake_qp_new(fake);
+	struct ri_cm_params params = params_new(fake);
+
+	params.retries = true;
+	params.retry_count = 8;
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_ARG);
+	params.retry_count = 3;
+	params.rnr_retry = 8;
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==,
+			RI_ERR_INVALID_ARG);
+	params.rnr_retry = 7;
+	g_assert_cmpint(vib_cm_ops.connect((struct ri_qp *)&qp->qp, &params), ==, RI_SUCCESS);
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
+	fake_event(fake, fake_last_id(), RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
+	g_assert_cmpuint(fake_last_param()->retry_count, ==, 3);
+	g_assert_cmpuint(fake_last_param()->rnr_retry_count, ==, 7);
+}
+
 static void
 test_three_way(void)
 {
@@ -645,6 +669,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/ib/cm/connect/two-way", test_two_way);
+	g_test_add_func("/ib/cm/connect/counts", test_counts);
 	g_test_add_func("/ib/cm/connect/three-way", test_three_way);
 	g_test_add_func("/ib/cm/connect/three-way-refused", test_three_way_refused);
 	g_test_add_func("/ib/cm/connect/three-way-freed", test_three_way_freed);
