@@ -337,6 +337,8 @@ run_watch(struct vth *vth)
 			continue;
 		uint32_t events = (one.revents & ~POLLOUT ? RI_WATCH_IN : 0) |
 				  (one.revents & POLLOUT ? RI_WATCH_OUT : 0);
+		/* Behind the others, which have their turn before it has another. */
+		g_ptr_array_add(vth->watches, g_ptr_array_remove_index(vth->watches, i));
 		vth->running = watch;
 		pthread_mutex_unlock(&vth->lock);
 		watch->fire(watch->arg, events);
