@@ -299,6 +299,7 @@ qp_renew(struct vem_qp *qp)
 	qp->messages = 0;
 	vem_wire_reset(qp);
 	qp->terminate_len = 0;
+	qp->terminate_sent = false;
 	vsw_unlock(&qp->lock);
 	qp->passive = false;
 	qp->replied = false;

@@ -220,17 +220,20 @@ device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr
 static size_t
 device_dump(struct ri_rnic *rnic, char *text, size_t room)
 {
-	static const char *const names[VRO_COUNTS] = {"packets received",
-						      "packets sent",
-						      "packets repeated",
-						      "timeouts",
-						      "last packets repeated",
-						      "sequence NAKs sent",
-						      "duplicates",
-						      "RNR NAKs sent",
-						      "congestion notifications",
-						      "datagrams dropped",
-						      "datagrams of connection management"};
+	static const char *const names[VRO_COUNTS] = {
+		[VRO_PACKETS_IN] = "packets received",
+		[VRO_PACKETS_OUT] = "packets sent",
+		[VRO_REPEATED] = "packets repeated",
+		[VRO_TIMEOUTS] = "timeouts",
+		[VRO_PROBES] = "last packets repeated",
+		[VRO_ALIVE] = "questions to silent peers",
+		[VRO_GAPS] = "sequence NAKs sent",
+		[VRO_DUPLICATES] = "duplicates",
+		[VRO_RNRS] = "RNR NAKs sent",
+		[VRO_CONGESTED] = "congestion notifications",
+		[VRO_DROPPED] = "datagrams dropped",
+		[VRO_MANAGED] = "datagrams of connection management",
+	};
 	const struct vro_engine *engine = &rnic->station->engine;
 	uint64_t dropped = 0;
 	size_t len = 0;

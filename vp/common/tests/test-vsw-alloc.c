@@ -11,6 +11,7 @@
 
 #include "vsw_mem_table.h"
 #include "vsw_number.h"
+#include "vsw_object.h"
 #include "vsw_srq.h"
 #include "vsw_test_host.h"
 
@@ -276,12 +277,33 @@ test_memory(void)
 	g_assert_cmpint(blocks, ==, 0);
 }
 
+/* What is refused at a limit does not count: one place that is given back is enough for the next one. */
+static void
+test_counts(void)
+{
+	atomic_uint count = 0;
+
+	for (unsigned life = 0; life < 3; life++) {
+		for (unsigned i = 0; i < 2; i++)
+			g_assert_true(vsw_count_up(&count, 2));
+		for (unsigned i = 0; i < 5; i++)
+			g_assert_false(vsw_count_up(&count, 2));
+		g_assert_cmpuint(atomic_load(&count), ==, 2);
+		atomic_fetch_sub(&count, 1);
+		g_assert_true(vsw_count_up(&count, 2));
+		atomic_fetch_sub(&count, 2);
+	}
+	g_assert_false(vsw_count_up(&count, 0));
+	g_assert_cmpuint(atomic_load(&count), ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/vsw/alloc/queues", test_queues);
 	g_test_add_func("/vsw/alloc/limits", test_limits);
+	g_test_add_func("/vsw/alloc/counts", test_counts);
 	g_test_add_func("/vsw/alloc/numbers", test_numbers);
 	g_test_add_func("/vsw/alloc/rings", test_rings);
 	g_test_add_func("/vsw/alloc/memory", test_memory);

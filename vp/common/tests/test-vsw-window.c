@@ -242,6 +242,19 @@ test_windows_of_a_queue_pair(void)
 	g_assert_cmpint(vsw_mw_bind(b.table, &bob, &again, false), ==, VSW_MEM_STAG);
 	for (guint i = 0; i < 3; i++)
 		vsw_mw_free(mw[i]);
+	/* Windows of the next queue pair, of both kinds, in the places of these: nothing of them is left. */
+	for (guint i = 0; i < 3; i++) {
+		enum ri_mw_type type = i < 2 ? RI_MW_NARROW : RI_MW_WIDE;
+
+		g_assert_cmpint(vsw_mw_alloc(b.table, &pd_a, type, &mw[i], &stags[i]), ==,
+				RI_SUCCESS);
+		struct ri_wr_bind bind = window_over(&b, stags[i], mr_stag, 50);
+		g_assert_cmpint(vsw_mw_bind(b.table, &alice, &bind, false), ==, VSW_MEM_OK);
+		g_assert_cmpint(check_access(&b, &alice, ACCESS(bind.mw_stag, at(&b, 100), 1, RR)),
+				==, VSW_MEM_OK);
+	}
+	for (guint i = 0; i < 3; i++)
+		vsw_mw_free(mw[i]);
 }
 
 /* A window that is being freed is not bound again, which would keep its region busy for good. */

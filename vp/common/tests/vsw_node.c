@@ -473,6 +473,25 @@ end_write(struct end *end, uint64_t id, const struct chunk *from, const struct c
 	return sq_post(end, &wr, id, &sge);
 }
 
+void
+end_write_quiet(struct end *end, const struct chunk *from, const struct chunk *to)
+{
+	struct ri_wr wr = rdma(RI_OP_RDMA_WRITE, chunk_sge(to, 0, 8));
+	struct ri_sge sge = chunk_sge(from, 0, 8);
+
+	wr.sgl = &sge;
+	wr.num_sge = 1;
+	wr.flags = 0;
+	g_assert_cmpint(end->node->p->fast->post_sq(end->uqp, &wr), ==, RI_SUCCESS);
+}
+
+void
+end_fill(struct end *end, const struct chunk *from, const struct chunk *to)
+{
+	for (uint32_t i = 0; i < end->init.max_sq_wr; i++)
+		g_assert_cmpint(end_write(end, i, from, to, 8), ==, RI_SUCCESS);
+}
+
 enum ri_status
 end_read(struct end *end, uint64_t id, const struct chunk *into, const struct chunk *from,
 	 size_t len)

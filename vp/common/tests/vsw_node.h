@@ -140,6 +140,10 @@ enum ri_status end_send(struct end *end, uint64_t id, const struct chunk *c, siz
 enum ri_status end_recv(struct end *end, uint64_t id, const struct chunk *c, size_t at, size_t len);
 enum ri_status end_write(struct end *end, uint64_t id, const struct chunk *from,
 			 const struct chunk *to, size_t len);
+/* A Write of 8 octets that makes no completion. */
+void end_write_quiet(struct end *end, const struct chunk *from, const struct chunk *to);
+/* Writes of 8 octets, numbered from 0, as many as the send queue has slots: what came before it has given all of them back. */
+void end_fill(struct end *end, const struct chunk *from, const struct chunk *to);
 enum ri_status end_read(struct end *end, uint64_t id, const struct chunk *into,
 			const struct chunk *from, size_t len);
 

@@ -304,6 +304,35 @@ child_kill(pid_t pid)
 }
 
 /* A share of the datagrams is lost, and those that come while the path does not let them through. */
+static bool
+is_known(const struct place *p)
+{
+	struct vem_fabric *fabric = p->node->rnic->fabric;
+
+	pthread_mutex_lock(&fabric->lock);
+	bool known = fabric->shm->groups != NULL;
+	pthread_mutex_unlock(&fabric->lock);
+	return known;
+}
+
+/* However often a queue pair attaches to a group, one detach ends it, and the process is known in the group no more. */
+static void
+test_group_twice(void)
+{
+	struct place p RI_AT_END(place_free) = place_new(&(struct ri_addr){0});
+
+	for (unsigned life = 0; life < 3; life++) {
+		for (unsigned i = 0; i <= life; i++)
+			g_assert_cmpint(emul()->qp->mcast_attach(p.end->qp, &group), ==,
+					RI_SUCCESS);
+		g_assert_true(is_known(&p));
+		g_assert_cmpint(emul()->qp->mcast_detach(p.end->qp, &group), ==, RI_SUCCESS);
+		g_assert_false(is_known(&p));
+		g_assert_cmpint(emul()->qp->mcast_detach(p.end->qp, &group), ==,
+				RI_ERR_INVALID_ARG);
+	}
+}
+
 static void
 test_paths(void)
 {
@@ -509,6 +538,7 @@ main(int argc, char **argv)
 	g_test_add_func("/emul/shm-ud/itself", test_itself);
 	g_test_add_func("/emul/shm-ud/lost", test_lost);
 	g_test_add_func("/emul/shm-ud/group", test_group);
+	g_test_add_func("/emul/shm-ud/group-twice", test_group_twice);
 	g_test_add_func("/emul/shm-ud/paths", test_paths);
 	g_test_add_func("/emul/shm-ud/standstill", test_standstill);
 	g_test_add_func("/emul/shm-ud/service", test_service);

@@ -421,6 +421,29 @@ test_cut(gconstpointer adapter)
 	node_forget(p.nb);
 }
 
+/* Each cut has its own patience: a path that opens in time, again and again, breaks no connection. */
+static void
+test_cut_again(gconstpointer adapter)
+{
+	const bool ib = strcmp(adapter, "emul:ib") == 0;
+	const uint64_t patience = ib ? UINT64_C(536870912) : UINT64_C(100) * 1000000000;
+	struct ri_wc wc;
+	struct ends p RI_AT_END(ends_close);
+
+	named_pair_up(&p, adapter, "late");
+	for (unsigned round = 0; round < 4; round++) {
+		paths_set(&p, "cut");
+		write_len(&p, round, LEN);
+		vth_advance(p.vth, patience - 20 * DELAY);
+		g_assert_cmpuint(atomic_load(&end_qp(p.a)->state), ==, RI_QPS_RTS);
+		paths_set(&p, "open");
+		vth_advance(p.vth, 20 * DELAY);
+		g_assert_cmpuint(poll_any(p.a->uscq, &wc), ==, 1);
+		g_assert_cmpint(wc.status, ==, RI_WC_SUCCESS);
+		g_assert_cmpuint(placed(&p, LEN), ==, nonzero(&p, LEN));
+	}
+}
+
 /* A part is placed; then the path is cut, and what has completed already is never placed, since its sender ends. */
 static void
 test_cut_inside(void)
@@ -547,6 +570,8 @@ main(int argc, char **argv)
 	g_test_add_data_func("/emul/wire/hold/iwarp", "emul:iwarp", test_hold);
 	g_test_add_data_func("/emul/wire/cut/ib", "emul:ib", test_cut);
 	g_test_add_data_func("/emul/wire/cut/iwarp", "emul:iwarp", test_cut);
+	g_test_add_data_func("/emul/wire/cut-again/ib", "emul:ib", test_cut_again);
+	g_test_add_data_func("/emul/wire/cut-again/iwarp", "emul:iwarp", test_cut_again);
 	g_test_add_func("/emul/wire/cut-inside", test_cut_inside);
 	g_test_add_func("/emul/wire/path-delay", test_path_delay);
 	g_test_add_func("/emul/wire/path-words", test_path_words);

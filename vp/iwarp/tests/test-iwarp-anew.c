@@ -325,6 +325,12 @@ run_used(const struct life *life, unsigned left, uint8_t with, const struct viw_
 		overwrite(memory, left, with);
 		begin(&f);
 		g_assert_true(peer_qp(&f) == memory);
+		/* Before it has a stream, too, it tells nothing of the one before. */
+		struct ri_qp_attr new = end_attr(f.end);
+
+		g_assert_cmpuint(new.terminate_len, ==, 0);
+		new.qpn = attr.qpn; /* another number */
+		expect_same_attributes(&new, &attr);
 	} else {
 		while (end_modify(f.end, RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING)
 			vth_run(f.node->vth);
@@ -374,6 +380,76 @@ test_anew(gconstpointer arg)
 	}
 }
 
+static bool
+is_idle(struct viw_qp *qp)
+{
+	return qp->tx.sent_head == qp->tx.sent_tail && vsw_wq_pending(&qp->tx.sq) == 0;
+}
+
+/* Each stream of a queue pair has the whole send queue, also if the requests that ended the one before make no completions. */
+static void
+test_room(void)
+{
+	const struct ri_stream stream = end_stream(-1, true);
+	struct peer f = {.node = node_new_by_hand()};
+	struct ri_wc wc;
+
+	f.mem = chunk_new(f.node, 1 << 17, ALL_RW);
+	begin(&f);
+	for (unsigned life = 0; life < 3; life++) {
+		peer_attach(&f, &stream, 0);
+		end_fill(f.end, &f.mem, &f.mem);
+		peer_drive(&f, is_idle);
+		for (uint32_t i = 0; i < f.end->init.max_sq_wr; i++) {
+			g_assert_true(end_poll(f.end, false, &wc));
+			g_assert_cmpuint(wc.wr_id, ==, i);
+			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
+		}
+		for (unsigned i = 0; i < 3; i++)
+			end_write_quiet(f.end, &f.mem, &f.mem);
+		peer_drive(&f, is_idle);
+		g_assert_false(end_poll(f.end, false, &wc));
+		peer_hang_up(&f);
+		peer_drive(&f, is_over);
+		g_assert_false(end_poll(f.end, false, &wc));
+		while (end_modify(f.end, RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING)
+			vth_run(f.node->vth);
+		node_forget(f.node);
+	}
+	end_free(&f.end);
+	chunk_free(&f.mem);
+	node_free(&f.node);
+}
+
+/* What counts against the limit of queue pairs is those that exist: none is counted after its end, and none that could not be created. */
+static void
+test_counted(void)
+{
+	struct node *node = node_new_by_hand();
+	const struct viw_rnic *rnic = (const struct viw_rnic *)node->rnic;
+
+	for (unsigned life = 0; life < 3; life++) {
+		struct ri_qp_init init = end_defaults(node);
+		struct end *ends[4];
+		struct ri_qp *none = NULL;
+		struct ri_map map;
+
+		for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++) {
+			ends[i] = end_new(node, NULL);
+			g_assert_cmpuint(rnic->num_qps, ==, i + 1);
+		}
+		init.ird = node->attr.max_ird + 1;
+		g_assert_cmpint(node->p->qp->create(node->pd, &init, ends[0]->scq, ends[0]->rcq,
+						    NULL, &none, &map),
+				==, RI_ERR_LIMIT);
+		g_assert_cmpuint(rnic->num_qps, ==, G_N_ELEMENTS(ends));
+		for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++)
+			end_free(&ends[i]);
+		g_assert_cmpuint(rnic->num_qps, ==, 0);
+	}
+	node_free(&node);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -396,5 +472,7 @@ main(int argc, char **argv)
 
 		g_test_add_data_func(path, &lives[i], test_anew);
 	}
+	g_test_add_func("/iwarp/anew/room", test_room);
+	g_test_add_func("/iwarp/anew/counted", test_counted);
 	return g_test_run();
 }

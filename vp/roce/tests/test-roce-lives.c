@@ -5,7 +5,11 @@
  * Patience is for one trouble: a queue pair that has got over one, at the last moment, bears the next one as long. Each trouble comes
  * ten times one step short of the end, beside the others, and at last goes one step further, which ends the queue pair.
  *
- * The second life of a pair, after each sort of end, is packet for packet that of a new one.
+ * The second life of a pair, after each sort of end, is packet for packet that of a new one. So is a life of which much has gone
+ * before: numbers and indices that are about to wrap, and marks that no event has moved since half of all numbers ago.
+ *
+ * What an earlier life may have left is every value of every member: octets that the table `members` does not excuse are overwritten
+ * before the reset, and compared with those of a new pair after it.
  */
 #include <string.h>
 
@@ -400,6 +404,23 @@ ends_spent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 	g_assert_cmpuint(pair[0]->failures, ==, 0);
 }
 
+/* The peer says nothing any more, and has been asked in vain, once less than would end the pair. */
+static void
+ends_asked(struct sim *sim, struct sim_qp *pair[2], struct story *story)
+{
+	struct vro_engine *engine = &sim->sides[0].engine;
+
+	story->muted = true;
+	engine->keep_alive = AWAY;
+	vro_qp_to_rts(&pair[0]->qp, 7);
+	vro_qp_kick(&pair[0]->qp);
+	for (unsigned i = 0; i < 1000 && pair[0]->qp.alive.asked < VRO_ALIVE_ASKS; i++)
+		sim_run(sim, VRO_ABSENT / 4);
+	g_assert_cmpuint(pair[0]->qp.alive.asked, ==, VRO_ALIVE_ASKS);
+	g_assert_cmpuint(pair[0]->failures, ==, 0);
+	engine->keep_alive = 0;
+}
+
 static void
 begin_again(struct sim *sim, struct sim_qp *pair[2])
 {
@@ -470,7 +491,7 @@ test_second(void)
 	static void (*const ends[])(struct sim * sim, struct sim_qp * pair[2],
 				    struct story * story) = {
 		ends_well,   ends_silent, ends_halted,        ends_absent,       ends_with_gap,
-		ends_midway, ends_spent,  ends_sending_short, ends_sending_long,
+		ends_midway, ends_spent,  ends_sending_short, ends_sending_long, ends_asked,
 	};
 	g_autoptr(GString) first = g_string_new(NULL);
 
@@ -499,6 +520,247 @@ test_second(void)
 	g_assert_nonnull(strstr(first->str, "5 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
 }
 
+/* --- old age ---------------------------------------------------------------------------------- */
+
+#define FAR_BEHIND 0x7fffe0u /* numbers: a little less than half of them */
+
+/* Much has gone before, of which nothing is left but what counts it. */
+static void
+grow_old(struct sim_qp *q)
+{
+	struct vro_requester *tx = &q->qp.tx;
+
+	/* As after 2^32 packets, and after 2^23 without a loss or a long message. */
+	q->qp.rx.executed = UINT32_MAX - 20;
+	tx->window_end = (tx->una - FAR_BEHIND) & ROCE_24;
+	tx->long_end = (tx->una - FAR_BEHIND) & ROCE_24;
+	/* Indices run freely: they wrap in the middle of what follows. */
+	g_assert_cmpuint(tx->oldest, ==, tx->taken);
+	q->qp.rx.asked = q->qp.rx.answered = 0u - 2 * VRO_ANSWERS + VRO_ANSWERS;
+}
+
+/* A pair in its old age does, packet for packet, what a young one does. */
+static void
+test_old(void)
+{
+	g_autoptr(GString) young = g_string_new(NULL);
+
+	for (int old = 0; old < 2; old++) {
+		g_autoptr(GString) lines = g_string_new(NULL);
+		struct story story = {.lines = lines};
+		struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
+		struct sim_qp *pair[2];
+
+		sim->filter = note;
+		sim->arg = &story;
+		for (int i = 0; i < 2; i++)
+			pair[i] = sim_qp_new(sim, i, ROCE_RC);
+		life_begin(sim, pair, &story);
+		for (int i = 0; old != 0 && i < 2; i++)
+			grow_old(pair[i]);
+		/* What comes again after many packets is acknowledged again, also behind the border of what the counter can count. */
+		for (unsigned i = 1; i <= 3; i++) {
+			story.lose[0] = story.packets + 34;
+			post(pair[0], i, RI_OP_RDMA_WRITE, 8192);
+			sim_run(sim, AWAY);
+		}
+		life(sim, pair, &story);
+		if (old == 0)
+			g_string_assign(young, lines->str);
+		same_lines(lines->str, young->str);
+	}
+	g_assert_nonnull(strstr(young->str, "5 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n"));
+}
+
+/* A place in the ring of answers that is used again owes nothing of the answer that it had, which was due again. */
+static void
+test_place_again(void)
+{
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
+	const uint64_t *counts = sim->sides[1].engine.counts;
+	struct vro_responding *rx;
+	struct sim_qp *pair[2];
+	uint64_t before;
+
+	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
+	rx = &pair[1]->qp.rx;
+	post(pair[0], 1, RI_OP_RDMA_READ, 600);
+	sim_run(sim, AWAY);
+	/* What comes again while the link is full, and stays due while the others of the ring are answered. */
+	rx->answers[0].from = rx->answers[0].again = 1;
+	rx->answers[0].end = 3;
+	rx->again = 1;
+	rx->asked = rx->answered = VRO_ANSWERS;
+	before = counts[VRO_PACKETS_OUT];
+	post(pair[0], 2, RI_OP_RDMA_READ, 8);
+	sim_run(sim, AWAY);
+	sim_poll(pair[0]);
+	g_assert_nonnull(strstr(pair[0]->sent->str, "2 RI_OP_RDMA_READ RI_WC_SUCCESS\n"));
+	g_assert_cmpuint(counts[VRO_PACKETS_OUT], ==, before + 1);
+	g_assert_cmpuint(rx->again, ==, 0);
+}
+
+/* What the peer repeats is acknowledged again, however far behind, also after 2^32 packets. */
+static void
+test_far_behind(void)
+{
+	struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
+	const uint64_t *counts = sim->sides[1].engine.counts;
+	struct roce_packet p = {.opcode = ROCE_RC | ROCE_SEND_ONLY, .pkey = ROCE_PKEY};
+	struct vro_responding *rx;
+	struct sim_qp *pair[2];
+
+	sim_pair(sim, ROCE_RC, 256, 7, 9, pair);
+	rx = &pair[1]->qp.rx;
+	rx->executed = UINT32_MAX - 1;
+	post(pair[0], 1, RI_OP_RDMA_WRITE, 768);
+	sim_run(sim, AWAY);
+	for (uint32_t behind = 1; behind <= 0x7fffff; behind = 2 * behind + 1) {
+		uint64_t before = counts[VRO_DUPLICATES];
+
+		p.psn = (rx->psn - behind) & ROCE_24;
+		vro_responder_packet(&pair[1]->qp, &p);
+		vro_engine_flush(&sim->sides[1].engine);
+		g_assert_cmpuint(counts[VRO_DUPLICATES], ==, before + 1);
+	}
+	sim_run(sim, AWAY);
+}
+
+/* --- every octet ------------------------------------------------------------------------------ */
+
+#ifndef __has_builtin
+#define __has_builtin(name) 0
+#endif
+
+#define STAYS 1u /* the reset needs it, or leaves it to the owner of the queue pair */
+#define OWN \
+	2u /* is another one in each queue pair, or means nothing before it is set: not compared */
+
+#define MEMBER(name, how)                                                              \
+	{                                                                              \
+		offsetof(struct vro_qp, name), sizeof(((struct vro_qp *)0)->name), how \
+	}
+
+static const struct {
+	size_t at, size;
+	unsigned how;
+} members[] = {
+	/* The owner's. */
+	MEMBER(in, STAYS | OWN),
+	MEMBER(engine, STAYS | OWN),
+	MEMBER(ops, STAYS | OWN),
+	MEMBER(transport, STAYS),
+	MEMBER(state, STAYS),
+	MEMBER(privileged, STAYS),
+	MEMBER(awaited, STAYS),
+	MEMBER(qpn, STAYS),
+	MEMBER(qkey, STAYS),
+	MEMBER(path, STAYS),
+	MEMBER(timer, STAYS | OWN),
+	/* The engine's lists; what the program used to do, which a new connection need not change; counters. */
+	{offsetof(struct vro_qp, next), sizeof(struct vro_qp) - offsetof(struct vro_qp, next),
+	 STAYS | OWN},
+	/* The send queue, which the end has flushed. */
+	MEMBER(tx.sq, STAYS | OWN),
+	MEMBER(tx.cq, STAYS | OWN),
+	MEMBER(tx.requests, STAYS | OWN),
+	MEMBER(tx.stride, STAYS),
+	MEMBER(tx.mask, STAYS),
+	MEMBER(tx.oldest, STAYS | OWN),
+	MEMBER(tx.current, STAYS | OWN),
+	MEMBER(tx.taken, STAYS | OWN),
+	MEMBER(tx.at, STAYS),
+	/* Of a wait, an absence, or a packet under way. */
+	MEMBER(tx.rnr_until, OWN),
+	MEMBER(tx.absent_at, OWN),
+	MEMBER(tx.since, OWN),
+	MEMBER(alive.heard, OWN),
+};
+
+static unsigned
+how_of(size_t octet)
+{
+	unsigned how = 0;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
+		if (octet >= members[i].at && octet < members[i].at + members[i].size)
+			how |= members[i].how;
+	return how;
+}
+
+static void
+copy_take(struct vro_qp *copy, const struct vro_qp *qp)
+{
+	*copy = *qp;
+#if __has_builtin(__builtin_clear_padding)
+	__builtin_clear_padding(copy);
+#endif
+}
+
+static void
+expect_same(const struct vro_qp *fresh, const struct vro_qp *used)
+{
+	const uint8_t *a = (const uint8_t *)fresh, *b = (const uint8_t *)used;
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (size_t i = 0; i < sizeof(*fresh); i++)
+		if (a[i] != b[i] && (how_of(i) & OWN) == 0)
+			g_string_append_printf(text,
+					       "octet %zu of struct vro_qp is %02x and not %02x; ",
+					       i, b[i], a[i]);
+	if (text->len > 0)
+		g_test_message("for the names of members: gdb, ptype /o struct vro_qp");
+	g_assert_cmpstr(text->str, ==, "");
+}
+
+/* Nothing in a pair that was reset and connected again is different from a new one. */
+static void
+test_octets(void)
+{
+	static struct vro_qp fresh[2], used[2];
+	g_autoptr(GString) lines = g_string_new(NULL);
+	struct story story = {.lines = lines};
+
+	if (!__has_builtin(__builtin_clear_padding)) {
+		g_test_skip("this compiler does not say where the padding of a struct is");
+		return;
+	}
+	for (int with = -1; with <= 1; with++) {
+		struct sim *sim RI_AT_END(sim_free) = sim_new(1, false);
+		struct sim_qp *pair[2];
+
+		sim->filter = note;
+		sim->arg = &story;
+		for (int i = 0; i < 2; i++)
+			pair[i] = sim_qp_new(sim, i, ROCE_RC);
+		life_begin(sim, pair, &story);
+		if (with >= 0) {
+			life(sim, pair, &story);
+			for (int i = 0; i < 2; i++) {
+				vro_qp_to_error(&pair[i]->qp);
+				vro_qp_kick(&pair[i]->qp);
+			}
+			sim_run(sim, AWAY);
+			for (int i = 0; i < 2; i++) {
+				uint8_t *octets = (uint8_t *)&pair[i]->qp;
+
+				sim_poll(pair[i]);
+				for (size_t k = 0; k < sizeof(pair[i]->qp); k++)
+					if ((how_of(k) & STAYS) == 0)
+						octets[k] = (uint8_t)with;
+				vro_qp_to_reset(&pair[i]->qp);
+				pair[i]->qp.state = VRO_INIT;
+			}
+			life_begin(sim, pair, &story);
+		}
+		for (int i = 0; i < 2; i++) {
+			copy_take(with < 0 ? &fresh[i] : &used[i], &pair[i]->qp);
+			if (with >= 0)
+				expect_same(&fresh[i], &used[i]);
+		}
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -507,5 +769,9 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/lives/leaves-full", test_leaves_full);
 	g_test_add_func("/roce/lives/told", test_told);
 	g_test_add_func("/roce/lives/second", test_second);
+	g_test_add_func("/roce/lives/old", test_old);
+	g_test_add_func("/roce/lives/far-behind", test_far_behind);
+	g_test_add_func("/roce/lives/place-again", test_place_again);
+	g_test_add_func("/roce/lives/octets", test_octets);
 	return g_test_run();
 }

@@ -719,6 +719,95 @@ domains(void)
 }
 
 /* Each attribute of a connection alone has a value that is not allowed: it is refused, and the queue pair stays as it was. */
+/* The dump of an adapter names each counter, and gives it its own value. */
+static void
+dumped(void)
+{
+	struct pair p RI_AT_END(pair_close);
+	struct vro_engine *engine;
+	g_auto(GStrv) lines = NULL;
+	char text[2048];
+
+	pair_open(&p, RI_QP_RC, false);
+	engine = &p.node->rnic->station->engine;
+	for (unsigned i = 0; i < VRO_COUNTS; i++)
+		engine->counts[i] = 1000 + i;
+	g_assert_cmpuint(p.node->p->device->dump(p.node->rnic, text, sizeof(text)), <,
+			 sizeof(text));
+	lines = g_strsplit(text, "\n", -1);
+	g_assert_cmpuint(g_strv_length(lines), ==, VRO_COUNTS + 2); /* refused packets; the end */
+	for (unsigned i = 0; i < VRO_COUNTS; i++) {
+		g_autofree char *value = g_strdup_printf(": %u", 1000 + i);
+
+		g_assert_true(g_ascii_islower(lines[i][0]) || g_ascii_isupper(lines[i][0]));
+		g_assert_true(g_str_has_suffix(lines[i], value));
+	}
+	g_assert_true(g_str_has_prefix(lines[VRO_ALIVE], "questions"));
+	g_assert_true(g_str_has_prefix(lines[VRO_GAPS], "sequence NAKs"));
+	g_assert_true(g_str_has_prefix(lines[VRO_MANAGED], "datagrams of connection management"));
+}
+
+static void
+to_idle(struct pair *p)
+{
+	for (int i = 0; i < 2; i++) {
+		struct end *end = i == 0 ? p->a : p->b;
+
+		g_assert_cmpint(end_modify(end, RI_QPS_ERROR), ==, RI_SUCCESS);
+		for (gint64 until = node_deadline();
+		     end_modify(end, RI_QPS_IDLE) == RI_ERR_STILL_FLUSHING; vth_advance(p->vth, MS))
+			g_assert_cmpint(g_get_monotonic_time(), <, until);
+	}
+}
+
+static void
+expect_same_attributes(struct end *end, const struct ri_qp_attr *before)
+{
+	struct ri_qp_attr attr = end_attr(end);
+
+	g_assert_cmpuint(attr.state, ==, before->state);
+	g_assert_cmpuint(attr.ird, ==, before->ird);
+	g_assert_cmpuint(attr.ord, ==, before->ord);
+	g_assert_cmpuint(attr.access, ==, before->access);
+	g_assert_cmpmem(&attr, sizeof(attr), before, sizeof(*before));
+}
+
+/*
+ * A queue pair that was connected and reset is as it was before: with the attributes that its program has changed, and not with those of
+ * the connection; and its send queue takes as much.
+ */
+static void
+lives(void)
+{
+	const struct ri_qp_attr change = {.ird = 3, .ord = 2, .access = ALL_RW & ~LOCAL_RW};
+	const uint32_t mask = RI_QP_ATTR_IRD | RI_QP_ATTR_ORD | RI_QP_ATTR_ACCESS;
+	struct ri_qp_attr before;
+	struct pair p RI_AT_END(pair_close);
+
+	pair_open(&p, RI_QP_RC, false);
+	for (unsigned life = 0; life < 3; life++) {
+		struct ri_qp_attr next = change;
+
+		next.ird += life;
+		next.ord += life;
+		g_assert_cmpint(p.node->p->qp->modify(p.a->qp, &next, mask), ==, RI_SUCCESS);
+		before = end_attr(p.a);
+		g_assert_cmpuint(before.ird, ==, next.ird);
+		g_assert_cmpuint(before.ord, ==, next.ord);
+		p.to_b.ird = p.to_b.ord = 7;
+		pair_up(&p);
+		g_assert_cmpuint(end_attr(p.a).ord, ==, 7);
+		end_fill(p.a, &p.ma, &p.mb);
+		for (uint32_t i = 0; i < p.a->init.max_sq_wr; i++)
+			wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
+		for (unsigned i = 0; i < 3; i++)
+			end_write_quiet(p.a, &p.ma, &p.mb);
+		vth_advance(p.vth, 1000 * MS);
+		to_idle(&p);
+		expect_same_attributes(p.a, &before);
+	}
+}
+
 static void
 attributes(void)
 {
@@ -791,6 +880,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
 	g_test_add_func("/roce/verbs/domains", domains);
 	g_test_add_func("/roce/verbs/attributes", attributes);
+	g_test_add_func("/roce/verbs/dumped", dumped);
+	g_test_add_func("/roce/verbs/lives", lives);
 	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);
 	g_test_add_func("/roce/verbs/threads", threads);

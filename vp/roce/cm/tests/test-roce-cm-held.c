@@ -121,6 +121,38 @@ flood(void)
 	check_refused(&sim, FLOOD);
 }
 
+static void
+open_and_close(struct sim *sim)
+{
+	struct vrc_listen *listen = sim_listen(&sim->b, PORT, 4);
+
+	sim_run(sim, sim->now + 10 * MS);
+	vrc_listen_free(sim->b.cm, listen);
+}
+
+/* A server that takes one connection at a time opens and closes its listener again and again: each gap is as long as the first. */
+static void
+closed_again(void)
+{
+	struct sim sim RI_AT_END(sim_stop);
+
+	(void)start(&sim);
+	for (guint gap = 1; gap <= 3 * MOST; gap++) {
+		open_and_close(&sim);
+		/* The time of that end is not over, and nearly so. */
+		sim_run(&sim, sim.now + HELD - 200 * MS);
+		open_and_close(&sim);
+		uint64_t since = sim.now;
+
+		sim_run(&sim, since + 250 * MS);
+		(void)sim_connect(&sim.a, PORT);
+		sim_run(&sim, since + HELD - 100 * MS);
+		g_assert_cmpuint(sim_count_mads(&sim, VRC_REJ), ==, gap - 1);
+		sim_run(&sim, since + HELD + 100 * MS);
+		check_refused(&sim, gap);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -129,5 +161,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/cm/held/refused-late", refused_late);
 	g_test_add_func("/roce/cm/held/refused-at-once", refused_at_once);
 	g_test_add_func("/roce/cm/held/flood", flood);
+	g_test_add_func("/roce/cm/held/closed-again", closed_again);
 	return g_test_run();
 }

@@ -3,6 +3,7 @@
 
 /* A manager whose exchanges end in each way, over and over, is as a new one: what it counts, remembers and names. */
 #include "cm_sim.h"
+#include "vrc_conn.h"
 #include "vrc_mad.h"
 
 #define PORT 7000
@@ -103,11 +104,55 @@ test_orphans(void)
 	}
 }
 
+/* The earlier one is never behind the later one, wherever exchanges leave the heap of timers. */
+static void
+heap_check(const struct vrc_cm *cm)
+{
+	for (size_t i = 0; i < cm->heap_count; i++) {
+		const struct vrc_conn *conn = cm->heap[i],
+				      *above = cm->heap[i > 0 ? (i - 1) / 2 : 0];
+
+		g_assert_cmpuint(conn->heap_at, ==, i);
+		g_assert_cmpuint(MIN(above->due, above->deadline), <=,
+				 MIN(conn->due, conn->deadline));
+	}
+}
+
+/* Exchanges whose times lie anywhere end in any order: of those that are left, each has its time. */
+static void
+test_timers(void)
+{
+	struct vrc_mad req;
+	struct sim sim RI_AT_END(sim_stop);
+	struct vrc_cm *cm;
+
+	start(&sim, &req);
+	cm = sim.a.cm;
+	for (guint round = 0; round < 20; round++) {
+		for (guint i = 0; i < 60; i++) {
+			struct vrc_params params = sim_params(&sim.a, PORT);
+			guint64 number;
+
+			params.deadline =
+				sim.now + MS + (uint64_t)g_rand_int_range(sim.rand, 0, 200) * MS;
+			g_assert_cmpint(vrc_connect(cm, &params, &number), ==, RI_SUCCESS);
+			heap_check(cm);
+		}
+		while (cm->heap_count > 5) {
+			gint at = g_rand_int_range(sim.rand, 0, (gint)cm->heap_count);
+
+			vrc_conn_free(cm->heap[at]);
+			heap_check(cm);
+		}
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/roce/cm/lives/rejections", test_rejections);
 	g_test_add_func("/roce/cm/lives/orphans", test_orphans);
+	g_test_add_func("/roce/cm/lives/timers", test_timers);
 	return g_test_run();
 }

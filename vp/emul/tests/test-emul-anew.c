@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * A queue pair that was used before is connected again: nothing in it is different from one that is connected for the first time.
+ *
+ * What an earlier connection may have left is every value of every member. So after the end of that connection all octets of the
+ * queue pair are overwritten, but those of the members in the table below, which says why they stay. Then it returns to IDLE, is
+ * connected, and is compared, octet by octet, with a new one that was connected in the same way. A member that somebody adds is
+ * overwritten and compared, too. The test is the service thread, and time is virtual.
+ */
+#include <string.h>
+
+#include "vem.h"
+#include "vem_node.h"
+
+#ifndef __has_builtin
+#define __has_builtin(name) 0
+#endif
+
+#define TIME_WAIT_US "1000"
+
+#define STAYS 1u /* the return to IDLE needs it, or does not change it */
+#define OWN \
+	2u /* is another one in each queue pair, or means nothing before it is set: not compared */
+
+#define MEMBER(name, how)                                                              \
+	{                                                                              \
+		offsetof(struct vem_qp, name), sizeof(((struct vem_qp *)0)->name), how \
+	}
+
+static const struct {
+	size_t at, size;
+	unsigned how;
+} members[] = {
+	/* Whose it is. */
+	MEMBER(rnic, STAYS | OWN),
+	MEMBER(send_cq, STAYS | OWN),
+	MEMBER(recv_cq, STAYS | OWN),
+	MEMBER(srq, STAYS | OWN),
+	MEMBER(pd, STAYS | OWN),
+	MEMBER(init.ctx, STAYS | OWN),
+	MEMBER(init, STAYS),
+	MEMBER(qkey, STAYS), /* the application's, as the next */
+	MEMBER(in.access, STAYS),
+	MEMBER(ud, STAYS),
+	MEMBER(item, STAYS | OWN),
+	MEMBER(number_item, STAYS | OWN),
+	MEMBER(ud_item, STAYS | OWN),
+	MEMBER(groups, STAYS | OWN),
+	MEMBER(count, STAYS | OWN),
+	MEMBER(unread, STAYS | OWN),
+	MEMBER(tap, STAYS | OWN),
+	MEMBER(wire, STAYS | OWN),
+	MEMBER(task, STAYS | OWN),
+	MEMBER(rnr_timer, STAYS | OWN),
+	MEMBER(cm_timer, STAYS | OWN),
+	MEMBER(wait_timer, STAYS | OWN),
+	MEMBER(lost_timer, STAYS | OWN),
+	MEMBER(lock, STAYS | OWN),
+	MEMBER(inside, STAYS | OWN),
+	/* The end of a connection: it is over, flushed, and raised. */
+	MEMBER(state, STAYS),
+	MEMBER(ended, STAYS),
+	MEMBER(told, STAYS),
+	MEMBER(telling, STAYS),
+	MEMBER(tx_flushed, STAYS),
+	MEMBER(rx_flushed, STAYS),
+	MEMBER(pair, STAYS | OWN),
+	MEMBER(remote, STAYS | OWN),
+	MEMBER(join, STAYS | OWN),
+	MEMBER(conn, STAYS),
+	MEMBER(limits_new, STAYS),
+	MEMBER(recheck, STAYS),
+	/* The send queue, and the request that is taken. */
+	MEMBER(tx, STAYS | OWN),
+	MEMBER(sq, STAYS | OWN),
+	MEMBER(tx_wqe, STAYS | OWN),
+	MEMBER(tx_have, STAYS),
+	MEMBER(tx_index, OWN),
+	MEMBER(tx_target, OWN),
+	MEMBER(tx_around.all, OWN), /* as the next three: of a datagram that has begun */
+	MEMBER(tx_around.missed, OWN),
+	MEMBER(tx_around.group, OWN),
+	MEMBER(tx_around.looked, OWN),
+	/* The responder. */
+	MEMBER(in.ops, STAYS | OWN),
+	MEMBER(in.mem, STAYS | OWN),
+	MEMBER(in.who, STAYS | OWN),
+	MEMBER(in.receiver, STAYS | OWN),
+	MEMBER(in.ctx, STAYS | OWN),
+	MEMBER(in.cq, STAYS | OWN),
+	MEMBER(in.unreliable, STAYS),
+	MEMBER(in.role, STAYS | OWN),
+	MEMBER(in.rq, STAYS | OWN),
+	MEMBER(in.member, STAYS | OWN),
+	MEMBER(in.wqe, STAYS | OWN),
+	MEMBER(in.have, STAYS),
+	MEMBER(in.index, OWN), /* as the next two: of a receive that is taken */
+	MEMBER(in.number, OWN),
+	MEMBER(in.shared, OWN),
+	/* Of an end, an attempt or a partner; not read before it is set. */
+	MEMBER(cause, OWN),
+	MEMBER(terminate_in, OWN),
+	MEMBER(terminate, OWN),
+	MEMBER(heard, OWN),
+	MEMBER(said, OWN),
+	MEMBER(to, OWN),
+	MEMBER(reach, OWN),
+	MEMBER(far, OWN),
+	MEMBER(comm_est, OWN),
+};
+
+/* All that the table says of an octet. */
+static unsigned
+how_of(size_t octet)
+{
+	unsigned how = 0;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
+		if (octet >= members[i].at && octet < members[i].at + members[i].size)
+			how |= members[i].how;
+	return how;
+}
+
+static void
+overwrite(struct vem_qp *qp, uint8_t with)
+{
+	uint8_t *octets = (uint8_t *)qp;
+
+	for (size_t i = 0; i < sizeof(*qp); i++)
+		if ((how_of(i) & STAYS) == 0)
+			octets[i] = with;
+}
+
+static void
+copy_take(struct vem_qp *copy, struct end *end)
+{
+	*copy = *end_qp(end);
+#if __has_builtin(__builtin_clear_padding)
+	__builtin_clear_padding(copy);
+#endif
+}
+
+static void
+expect_same(const struct vem_qp *fresh, const struct vem_qp *used)
+{
+	const uint8_t *a = (const uint8_t *)fresh, *b = (const uint8_t *)used;
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (size_t i = 0; i < sizeof(*fresh); i++)
+		if (a[i] != b[i] && (how_of(i) & OWN) == 0)
+			g_string_append_printf(text,
+					       "octet %zu of struct vem_qp is %02x and not %02x; ",
+					       i, b[i], a[i]);
+	if (text->len > 0)
+		g_test_message("for the names of members: gdb, ptype /o struct vem_qp");
+	g_assert_cmpstr(text->str, ==, "");
+}
+
+/* Change each attribute that may be changed; a connection may lower the depths, and the return to IDLE restores them. */
+static void
+change(struct end *end)
+{
+	const struct ri_rnic_attr *can = &end->node->attr;
+	const struct ri_qp_attr attr = {
+		.ird = 3, .ord = 2, .access = end->init.access ^ RI_ACCESS_BIND};
+	uint32_t mask = RI_QP_ATTR_ORD;
+
+	mask |= can->ird_modifiable ? RI_QP_ATTR_IRD : 0;
+	mask |= can->enables_modifiable ? RI_QP_ATTR_ACCESS : 0;
+	g_assert_cmpint(end->node->p->qp->modify(end->qp, &attr, mask), ==, RI_SUCCESS);
+}
+
+static void
+reset_pair(struct ends *e)
+{
+	const struct ri_qp_attr idle = {.state = RI_QPS_IDLE, .skip_time_wait = true};
+
+	for (int i = 0; i < 2; i++) {
+		struct end *end = i == 0 ? e->a : e->b;
+
+		while (e->na->p->qp->modify(end->qp, &idle, RI_QP_ATTR_STATE) ==
+		       RI_ERR_STILL_FLUSHING)
+			vth_run(e->vth);
+		g_assert_cmpint(end_state(end), ==, RI_QPS_IDLE);
+	}
+}
+
+static void
+expect_same_attributes(struct end *end, const struct ri_qp_attr *before)
+{
+	struct ri_qp_attr attr = end_attr(end);
+
+	g_assert_cmpuint(attr.state, ==, before->state);
+	g_assert_cmpuint(attr.ird, ==, before->ird);
+	g_assert_cmpuint(attr.ord, ==, before->ord);
+	g_assert_cmpuint(attr.access, ==, before->access);
+	g_assert_cmpuint(attr.quiescent, ==, before->quiescent);
+	g_assert_cmpuint(attr.terminate_sent, ==, before->terminate_sent);
+	g_assert_cmpuint(attr.terminate_len, ==, before->terminate_len);
+	g_assert_cmpmem(&attr, sizeof(attr), before, sizeof(*before));
+}
+
+/* --- ends of the earlier connection ----------------------------------------------------------- */
+
+static void
+ends_in_order(struct ends *e)
+{
+	for (unsigned i = 0; i < 3; i++)
+		end_write_quiet(e->a, &e->ma, &e->mb);
+	vth_run(e->vth);
+	g_assert_cmpint(e->na->p->cm->disconnect(e->a->qp, NULL, 0), ==, RI_SUCCESS);
+	vth_run(e->vth);
+}
+
+/* While a Send of each side waits for a receive. Requests without completions have come before it. */
+static void
+ends_waiting(struct ends *e)
+{
+	for (unsigned i = 0; i < 3; i++)
+		end_write_quiet(e->a, &e->ma, &e->mb);
+	g_assert_cmpint(end_send(e->a, 1, &e->ma, 0, 64), ==, RI_SUCCESS);
+	g_assert_cmpint(end_send(e->b, 1, &e->mb, 0, 64), ==, RI_SUCCESS);
+	vth_run(e->vth);
+	g_assert_cmpint(end_modify(e->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(e->vth);
+}
+
+static void
+ends_broken(struct ends *e)
+{
+	g_assert_cmpint(end_modify(e->b, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(e->vth);
+	if (end_state(e->a) == RI_QPS_RTS)
+		g_assert_cmpint(end_modify(e->a, RI_QPS_ERROR), ==, RI_SUCCESS);
+	vth_run(e->vth);
+}
+
+static void (*const endings[])(struct ends *e) = {ends_in_order, ends_waiting, ends_broken};
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static void
+drain(struct end *end)
+{
+	struct ri_wc wc;
+
+	while (end->node->p->fast->poll_cq(end->uscq, &wc, 1) != 0 ||
+	       end->node->p->fast->poll_cq(end->urcq, &wc, 1) != 0)
+		continue;
+}
+
+static void
+forget(struct ends *e)
+{
+	vth_run(e->vth);
+	drain(e->a);
+	drain(e->b);
+	node_forget(e->na);
+	node_forget(e->nb);
+}
+
+/* Connected, and nothing was sent yet; after as long as anything of an earlier connection could take, nothing has happened. */
+static void
+live(struct ends *e, struct vem_qp copies[2])
+{
+	ends_connect(e->a, e->b);
+	vth_run(e->vth);
+	copy_take(&copies[0], e->a);
+	copy_take(&copies[1], e->b);
+	vth_advance(e->vth, UINT64_C(3600000000000));
+	node_silent(e->na);
+	node_silent(e->nb);
+	g_assert_cmpint(end_state(e->a), ==, RI_QPS_RTS);
+	g_assert_cmpint(end_state(e->b), ==, RI_QPS_RTS);
+	/* A message that finds no receive at first waits as in a first connection. */
+	g_assert_cmpint(end_send(e->a, 7, &e->ma, 0, 64), ==, RI_SUCCESS);
+	vth_run(e->vth);
+	g_assert_cmpint(end_recv(e->b, 8, &e->mb, 0, 64), ==, RI_SUCCESS);
+	vth_run(e->vth);
+	(void)poll_one(e->a->uscq, 7, RI_WC_SUCCESS);
+	(void)poll_one(e->b->urcq, 8, RI_WC_SUCCESS);
+	/* The whole send queue is there, and is so in the next life, too. */
+	end_fill(e->a, &e->ma, &e->mb);
+	vth_run(e->vth);
+	for (uint32_t i = 0; i < e->a->init.max_sq_wr; i++)
+		(void)poll_one(e->a->uscq, i, RI_WC_SUCCESS);
+}
+
+static void
+open_changed(struct ends *e, const char *adapter)
+{
+	ends_open(e, adapter);
+	ends_fill(e, NULL, NULL, 4096, ALL_RW);
+	change(e->a);
+	change(e->b);
+}
+
+static void
+test_anew(gconstpointer arg)
+{
+	struct vem_qp fresh[2], used[2];
+	struct ri_qp_attr before[2];
+	struct ends e;
+
+	if (!__has_builtin(__builtin_clear_padding)) {
+		g_test_skip("this compiler does not say where the padding of a struct is");
+		return;
+	}
+	g_setenv("ITAPI_EMUL_TIME_WAIT_US", TIME_WAIT_US, TRUE);
+	open_changed(&e, arg);
+	live(&e, fresh);
+	ends_drop(&e);
+	for (unsigned how = 0; how < G_N_ELEMENTS(endings); how++)
+		/* Zero is what memory has that was never used; a flag that is true must not stay so either. */
+		for (int with = -1; with <= 1; with++) {
+			open_changed(&e, arg);
+			before[0] = end_attr(e.a);
+			before[1] = end_attr(e.b);
+			ends_connect(e.a, e.b);
+			endings[how](&e);
+			if (with >= 0) { /* -1: only what the connection itself has left */
+				overwrite(end_qp(e.a), (uint8_t)with);
+				overwrite(end_qp(e.b), (uint8_t)with);
+			}
+			forget(&e);
+			reset_pair(&e);
+			expect_same_attributes(e.a, &before[0]);
+			expect_same_attributes(e.b, &before[1]);
+			g_test_message("end %u, overwritten with %d", how, with);
+			live(&e, used);
+			expect_same(&fresh[0], &used[0]);
+			expect_same(&fresh[1], &used[1]);
+			ends_drop(&e);
+		}
+	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/emul/ib/anew", "emul:ib", test_anew);
+	g_test_add_data_func("/emul/iwarp/anew", "emul:iwarp", test_anew);
+	return g_test_run();
+}
