@@ -181,6 +181,38 @@ struct wrap_obj *wrap_find_other(const struct wrap_obj *than);
 void wrap_map(struct ri_map *map, struct wrap_obj *obj);
 struct wrap_obj *wrap_mapped(const struct ri_map *map);
 
+/* --- verbs that do nothing but pass a call on -------------------------------------------------------- */
+
+/* The verb NAME of a table of the wrapped provider, called with the wrapped provider's handles. */
+#define WRAP_PASS(type, table, name, handle, params, args) \
+	static type table##_##name params                  \
+	{                                                  \
+		return wrap_in(handle)->table.name args;   \
+	}
+#define WRAP_PASS_VOID(table, name, handle, params, args) \
+	static void table##_##name params                 \
+	{                                                 \
+		wrap_in(handle)->table.name args;         \
+	}
+/* The same, of a verb that the wrapped provider may not have. */
+#define WRAP_PASS_IF(table, name, handle, params, args)                                   \
+	static enum ri_status table##_##name params                                       \
+	{                                                                                 \
+		const struct wrap_tables *in = wrap_in(handle);                           \
+                                                                                          \
+		return in->table.name != NULL ? in->table.name args : RI_ERR_UNSUPPORTED; \
+	}
+/* The same, of a verb that destroys its object. */
+#define WRAP_PASS_END(table, name, type)                                                 \
+	static enum ri_status table##_##name(struct type *handle)                        \
+	{                                                                                \
+		enum ri_status status = wrap_in(handle)->table.name(wrap_inner(handle)); \
+                                                                                         \
+		if (status == RI_SUCCESS)                                                \
+			wrap_free(wrap_of(handle));                                      \
+		return status;                                                           \
+	}
+
 /* --- the tables that pass every call on ---------------------------------------------------------- */
 
 extern const struct ri_device_ops wrap_plain_device_ops;

@@ -82,11 +82,8 @@ cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 	return half_ready(user, inner, status);
 }
 
-static enum ri_status
-cq_remap(struct ri_ucq *cq, const struct ri_map *map)
-{
-	return wrap_in(cq)->user.cq_remap(wrap_inner(cq), &wrap_mapped(map)->map);
-}
+WRAP_PASS(enum ri_status, user, cq_remap, cq, (struct ri_ucq * cq, const struct ri_map *map),
+	  (wrap_inner(cq), &wrap_mapped(map)->map))
 
 static void
 cq_close(struct ri_ucq *cq)
@@ -142,79 +139,32 @@ srq_close(struct ri_usrq *srq)
 	half_free(srq);
 }
 
-static enum ri_status
-srq_remap(struct ri_usrq *srq, const struct ri_map *map)
-{
-	return wrap_in(srq)->user.srq_remap(wrap_inner(srq), &wrap_mapped(map)->map);
-}
-
-static enum ri_status
-qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *map)
-{
-	return wrap_in(qp)->user.qp_remap(wrap_inner(qp), real, &wrap_mapped(map)->map);
-}
-
-static void
-qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
-{
-	wrap_in(qp)->user.qp_count(wrap_inner(qp), counters);
-}
-
-static void
-cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
-{
-	wrap_in(cq)->user.cq_count(wrap_inner(cq), counters);
-}
-
-static void
-srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
-{
-	wrap_in(srq)->user.srq_count(wrap_inner(srq), counters);
-}
+WRAP_PASS(enum ri_status, user, srq_remap, srq, (struct ri_usrq * srq, const struct ri_map *map),
+	  (wrap_inner(srq), &wrap_mapped(map)->map))
+WRAP_PASS(enum ri_status, user, qp_remap, qp,
+	  (struct ri_uqp * qp, const struct ri_qp_attr *real, const struct ri_map *map),
+	  (wrap_inner(qp), real, &wrap_mapped(map)->map))
+WRAP_PASS_VOID(user, qp_count, qp, (struct ri_uqp * qp, struct ri_qp_counters *counters),
+	       (wrap_inner(qp), counters))
+WRAP_PASS_VOID(user, cq_count, cq, (struct ri_ucq * cq, struct ri_cq_counters *counters),
+	       (wrap_inner(cq), counters))
+WRAP_PASS_VOID(user, srq_count, srq, (struct ri_usrq * srq, struct ri_qp_counters *counters),
+	       (wrap_inner(srq), counters))
 
 /* --- the fast path ------------------------------------------------------------------------------ */
 
-static enum ri_status
-post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
-{
-	return wrap_in(qp)->fast.post_sq(wrap_inner(qp), wr);
-}
-
-static enum ri_status
-post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
-{
-	return wrap_in(qp)->fast.post_rq(wrap_inner(qp), wr);
-}
-
-static enum ri_status
-post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
-{
-	return wrap_in(srq)->fast.post_srq(wrap_inner(srq), wr);
-}
-
-static void
-flush_sq(struct ri_uqp *qp)
-{
-	wrap_in(qp)->fast.flush_sq(wrap_inner(qp));
-}
-
-static uint32_t
-poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
-{
-	return wrap_in(cq)->fast.poll_cq(wrap_inner(cq), wc, n);
-}
-
-static uint32_t
-cq_depth(struct ri_ucq *cq)
-{
-	return wrap_in(cq)->fast.cq_depth(wrap_inner(cq));
-}
-
-static enum ri_status
-arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
-{
-	return wrap_in(cq)->fast.arm_cq(wrap_inner(cq), how, count);
-}
+WRAP_PASS(enum ri_status, fast, post_sq, qp, (struct ri_uqp * qp, const struct ri_wr *wr),
+	  (wrap_inner(qp), wr))
+WRAP_PASS(enum ri_status, fast, post_rq, qp, (struct ri_uqp * qp, const struct ri_recv_wr *wr),
+	  (wrap_inner(qp), wr))
+WRAP_PASS(enum ri_status, fast, post_srq, srq, (struct ri_usrq * srq, const struct ri_recv_wr *wr),
+	  (wrap_inner(srq), wr))
+WRAP_PASS_VOID(fast, flush_sq, qp, (struct ri_uqp * qp), (wrap_inner(qp)))
+WRAP_PASS(uint32_t, fast, poll_cq, cq, (struct ri_ucq * cq, struct ri_wc *wc, uint32_t n),
+	  (wrap_inner(cq), wc, n))
+WRAP_PASS(uint32_t, fast, cq_depth, cq, (struct ri_ucq * cq), (wrap_inner(cq)))
+WRAP_PASS(enum ri_status, fast, arm_cq, cq, (struct ri_ucq * cq, enum ri_arm how, uint32_t count),
+	  (wrap_inner(cq), how, count))
 
 static uint32_t
 progress(struct ri_urnic *rnic, uint32_t budget)
@@ -258,28 +208,28 @@ const struct ri_user_ops wrap_plain_user_ops = {
 	.rnic_open = rnic_open,
 	.rnic_close = rnic_close,
 	.cq_open = cq_open,
-	.cq_remap = cq_remap,
+	.cq_remap = user_cq_remap,
 	.cq_close = cq_close,
 	.qp_open = qp_open,
 	.qp_close = qp_close,
 	.srq_open = srq_open,
 	.srq_close = srq_close,
-	.srq_remap = srq_remap,
-	.qp_remap = qp_remap,
-	.qp_count = qp_count,
-	.cq_count = cq_count,
-	.srq_count = srq_count,
+	.srq_remap = user_srq_remap,
+	.qp_remap = user_qp_remap,
+	.qp_count = user_qp_count,
+	.cq_count = user_cq_count,
+	.srq_count = user_srq_count,
 };
 
 const struct ri_fast_ops wrap_plain_fast_ops = {
 	.size = sizeof(struct ri_fast_ops),
-	.post_sq = post_sq,
-	.post_rq = post_rq,
-	.post_srq = post_srq,
-	.flush_sq = flush_sq,
-	.poll_cq = poll_cq,
-	.cq_depth = cq_depth,
-	.arm_cq = arm_cq,
+	.post_sq = fast_post_sq,
+	.post_rq = fast_post_rq,
+	.post_srq = fast_post_srq,
+	.flush_sq = fast_flush_sq,
+	.poll_cq = fast_poll_cq,
+	.cq_depth = fast_cq_depth,
+	.arm_cq = fast_arm_cq,
 	.progress = progress,
 	.leader_enter = leader_enter,
 	.leader_leave = leader_leave,
