@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters and event dispatchers on a scripted kAL: an adapter that cannot be opened, events that come too late, and which
- * threads are woken.
+ * Adapters and event dispatchers on a scripted kAL: events that come too late, and which threads are woken.
  */
 
 #include <glib.h>
@@ -14,7 +13,6 @@
 #include "kal_script.h"
 #include "ual.h"
 #include "ual_evd.h"
-#include "ual_names.h"
 
 #define WAIT (120 * 1000000ull) /* us: longer than any step takes */
 
@@ -56,39 +54,6 @@ overflowed(struct ual_evd *evd)
 
 	ual_evd_query(evd, IT_EVD_PARAM_OVERFLOWED, &params);
 	return params.evd_overflowed == IT_TRUE;
-}
-
-static void
-test_open_refused(void)
-{
-	const struct {
-		enum ri_status below;
-		it_status_t above;
-	} cases[] = {
-		{RI_ERR_NO_DEVICE, IT_ERR_INVALID_NAME}, {RI_ERR_PERMISSION, IT_ERR_NO_PERMISSION},
-		{RI_ERR_RESOURCES, IT_ERR_RESOURCES},    {RI_ERR_PROVIDER, IT_ERR_ABORT},
-		{RI_ERR_FATAL, IT_ERR_IA_CATASTROPHE},
-	};
-	it_ia_handle_t handle;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-		g_test_message("%s", ual_name_status(cases[i].above));
-		script_reset();
-		script.fail[KAL_RNIC_OPEN] = cases[i].below;
-		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, cases[i].above);
-		script_check_empty();
-	}
-	script_reset();
-	script.fail_client = RI_ERR_RESOURCES;
-	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
-	for (int at = 1; at <= 2; at++) {
-		script_reset();
-		script.fail_user = RI_ERR_RESOURCES;
-		script.fail_user_at = at;
-		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
-		g_assert_cmpint(script.clients, ==, 0);
-		g_assert_cmpint(script.user_rnics, ==, 0);
-	}
 }
 
 static void
@@ -340,7 +305,6 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ual/ia/open-refused", test_open_refused);
 	g_test_add_func("/ual/ia/spin-variable", test_spin_variable);
 	g_test_add_func("/ual/evd/stolen", test_stolen);
 	g_test_add_func("/ual/evd/join-freed", test_join_freed);
