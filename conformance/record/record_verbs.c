@@ -87,21 +87,18 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 	return status;
 }
 
-/* An object is destroyed, or is not. */
-static enum ri_status
-gone(char letter, uint32_t number, enum ri_status status)
-{
-	record_line("destroy %c%u = %s", letter, number, record_status(status));
-	return status;
-}
+/* An object is destroyed, or is not: the verb VERB of a table, with objects of that kind and letter. */
+#define GONE(letter, kind, table, verb)                                                  \
+	static enum ri_status kind##_gone(struct ri_##kind *obj)                         \
+	{                                                                                \
+		uint32_t number = wrap_of(obj)->number;                                  \
+		enum ri_status status = wrap_plain_##table##_ops.verb(obj);              \
+                                                                                         \
+		record_line("destroy %c%u = %s", letter, number, record_status(status)); \
+		return status;                                                           \
+	}
 
-static enum ri_status
-pd_destroy(struct ri_pd *pd)
-{
-	uint32_t number = wrap_of(pd)->number;
-
-	return gone('p', number, wrap_plain_pd_ops.destroy(pd));
-}
+GONE('p', pd, pd, destroy)
 
 static enum ri_status
 cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
@@ -131,13 +128,7 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 	return status;
 }
 
-static enum ri_status
-cq_destroy(struct ri_cq *cq)
-{
-	uint32_t number = wrap_of(cq)->number;
-
-	return gone('c', number, wrap_plain_cq_ops.destroy(cq));
-}
+GONE('c', cq, cq, destroy)
 
 static enum ri_status
 srq_create(struct ri_pd *pd, struct ri_srq_attr *attr, struct ri_srq **out, struct ri_map *map)
@@ -179,13 +170,7 @@ srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_
 	return status;
 }
 
-static enum ri_status
-srq_destroy(struct ri_srq *srq)
-{
-	uint32_t number = wrap_of(srq)->number;
-
-	return gone('s', number, wrap_plain_srq_ops.destroy(srq));
-}
+GONE('s', srq, srq, destroy)
 
 /* --- queue pairs ---------------------------------------------------------------------------------- */
 
@@ -248,13 +233,7 @@ qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return status;
 }
 
-static enum ri_status
-qp_destroy(struct ri_qp *qp)
-{
-	uint32_t number = wrap_of(qp)->number;
-
-	return gone('q', number, wrap_plain_qp_ops.destroy(qp));
-}
+GONE('q', qp, qp, destroy)
 
 /* A group is no queue pair, so a recording with one is for its reader alone. */
 static enum ri_status
@@ -317,13 +296,7 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 	return status;
 }
 
-static enum ri_status
-mr_dereg(struct ri_mr *mr)
-{
-	uint32_t number = wrap_of(mr)->number;
-
-	return gone('m', number, wrap_plain_mem_ops.mr_dereg(mr));
-}
+GONE('m', mr, mem, mr_dereg)
 
 static enum ri_status
 mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
@@ -341,13 +314,7 @@ mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *s
 	return status;
 }
 
-static enum ri_status
-mw_free(struct ri_mw *mw)
-{
-	uint32_t number = wrap_of(mw)->number;
-
-	return gone('w', number, wrap_plain_mem_ops.mw_free(mw));
-}
+GONE('w', mw, mem, mw_free)
 
 /* --- connections ------------------------------------------------------------------------------------ */
 
@@ -397,13 +364,7 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	return status;
 }
 
-static enum ri_status
-ah_destroy(struct ri_ah *ah)
-{
-	uint32_t number = wrap_of(ah)->number;
-
-	return gone('h', number, wrap_plain_ah_ops.destroy(ah));
-}
+GONE('h', ah, ah, destroy)
 
 static enum ri_status
 cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
@@ -568,25 +529,25 @@ record_gates(struct wrap_ops *ops)
 {
 	ops->device.close = device_close;
 	ops->pd.create = pd_create;
-	ops->pd.destroy = pd_destroy;
+	ops->pd.destroy = pd_gone;
 	ops->cq.create = cq_create;
 	ops->cq.resize = cq_resize;
-	ops->cq.destroy = cq_destroy;
+	ops->cq.destroy = cq_gone;
 	ops->srq.create = srq_create;
 	ops->srq.modify = srq_modify;
-	ops->srq.destroy = srq_destroy;
+	ops->srq.destroy = srq_gone;
 	ops->qp.create = qp_create;
 	ops->qp.modify = qp_modify;
-	ops->qp.destroy = qp_destroy;
+	ops->qp.destroy = qp_gone;
 	ops->qp.mcast_attach = qp_mcast_attach;
 	ops->ah.create = ah_create;
-	ops->ah.destroy = ah_destroy;
+	ops->ah.destroy = ah_gone;
 	ops->mem.mr_reg = mr_reg;
 	ops->mem.mr_reg_dmabuf = mr_reg_dmabuf;
 	ops->mem.mr_rereg = mr_rereg;
-	ops->mem.mr_dereg = mr_dereg;
+	ops->mem.mr_dereg = mr_gone;
 	ops->mem.mw_alloc = mw_alloc;
-	ops->mem.mw_free = mw_free;
+	ops->mem.mw_free = mw_gone;
 	ops->cm.connect = cm_connect;
 	ops->cm.accept = cm_accept;
 	ops->cm.disconnect = cm_disconnect;

@@ -375,6 +375,8 @@ lacking(const struct end *end, unsigned needs, const char **what)
 		{NEEDS_REUSE, "qp_reusable is not claimed", (more & ITX_SUPPORT_EP_REUSE) != 0},
 		{NEEDS_UD, "ud is not claimed",
 		 (info->supported_service_types & IT_UD_SERVICE) != 0},
+		{NEEDS_CONVERSION, "socket_conversion is not claimed",
+		 info->socket_conversion_support},
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(all); i++) {

@@ -98,6 +98,7 @@ enum pair_need {
 	NEEDS_UD = 1u << 27,
 	NEEDS_READS = 1u << 28,
 	NEEDS_PRIVATE_DATA = 1u << 29, /* PAIR_PDATA octets in a request and in an acceptance */
+	NEEDS_CONVERSION = 1u << 30,   /* of connected sockets */
 };
 
 /* As many segments as an RDMAC adapter has; tests with more than one use no more. */

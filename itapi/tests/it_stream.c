@@ -79,15 +79,6 @@ stream_open_narrow(int ends[2])
 	open_ends(ends, ipv4("127.0.0.1"), NARROW);
 }
 
-bool
-stream_skipped(const struct pair *pair)
-{
-	if (pair->active.info->socket_conversion_support)
-		return false;
-	pair_inapplicable("socket_conversion is not claimed");
-	return true;
-}
-
 it_status_t
 stream_convert(struct end *end, int sd, it_sc_flags_t flags, const char *msg)
 {

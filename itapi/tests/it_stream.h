@@ -21,8 +21,6 @@ void stream_open(int ends[2], int family);
 void stream_open_at(int ends[2], const char *address);
 /* As stream_open over IPv4, with such small buffers that 64 KiB do not fit while the peer does not read. */
 void stream_open_narrow(int ends[2]);
-/* Skip the test if the adapter cannot convert sockets. */
-bool stream_skipped(const struct pair *pair);
 /*
  * it_socket_convert; `msg` NULL: the end becomes the initiator, else the text is the last message before RDMA mode.
  */

@@ -99,267 +99,132 @@ finish(struct frame *f, uint32_t damage)
 		f->octets[f->length++] = (unsigned char)(crc >> 8 * i);
 }
 
-struct peer {
-	int fd;
-	const struct end *end; /* the endpoint that the peer talks to */
+/* What a peer does wrong: a frame of that opcode, with one mistake. */
+struct wrong {
+	const char *what;
+	it_event_type_t event;
+	bool resets; /* instead of a frame */
+	uint8_t opcode, queue;
+	bool whole; /* the last frame of its message */
+	uint32_t msn, offset;
+	uint32_t key;      /* bits of the STag that are not those of the endpoint's region */
+	bool wraps;        /* a Write whose target passes the highest address */
+	unsigned code;     /* of a Terminate: layer, type and code */
+	size_t cut;        /* the frame has no more octets; 0: all */
+	size_t spoilt;     /* in this octet */
+	uint8_t flipped;   /* these bits are wrong */
+	uint32_t damage;   /* added to the CRC */
+	unsigned withheld; /* octets that are not sent, before the stream ends */
 };
 
+#define SEND_FRAME .opcode = OP_SEND, .queue = Q_SEND, .whole = true, .msn = 1
+#define READ_FRAME .opcode = OP_READ, .queue = Q_READ
+#define TERMINATE_FRAME(why) \
+	.opcode = OP_TERMINATE, .queue = Q_TERMINATE, .whole = true, .msn = 1, .code = (why)
+
+static const struct wrong wrongs[] = {
+	{"crc", IT_ASYNC_AFF_EP_L_LLP_ERROR, SEND_FRAME, .damage = 1},
+	/* Too short for the header that its opcode requires. */
+	{"short", IT_ASYNC_AFF_EP_L_LLP_ERROR, SEND_FRAME, .cut = 6},
+	{"reset", IT_ASYNC_AFF_EP_L_LLP_ERROR, .resets = true},
+	{"end-in-frame", IT_ASYNC_AFF_EP_L_LLP_ERROR, SEND_FRAME, .withheld = 5},
+	{"opcode", IT_ASYNC_AFF_EP_BAD_TRANSPORT_OPCODE, .opcode = OP_NONE, .queue = Q_SEND,
+	 .whole = true, .msn = 1},
+	{"ddp-version", IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR, SEND_FRAME, .spoilt = 2, .flipped = 3},
+	{"rdmap-version", IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR, SEND_FRAME, .spoilt = 3,
+	 .flipped = 0xc0},
+	{"queue", IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR, .opcode = OP_SEND, .queue = Q_NONE,
+	 .whole = true, .msn = 1},
+	{"read-in-pieces", IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR, READ_FRAME, .msn = 1},
+	{"gap", IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION, .opcode = OP_SEND, .queue = Q_SEND,
+	 .whole = true, .msn = 5},
+	{"offset", IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION, SEND_FRAME, .offset = 32},
+	{"write-key", IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, .opcode = OP_WRITE, .key = 0x5500},
+	{"write-wrap", IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION, .opcode = OP_WRITE, .wraps = true},
+	{"read-key", IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION, READ_FRAME, .whole = true, .msn = 1,
+	 .key = 0x5500},
+	{"read-gap", IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION, READ_FRAME, .whole = true, .msn = 3},
+	{"terminate-tagged", IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION, TERMINATE_FRAME(0x1100)},
+	{"terminate-protection", IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION, TERMINATE_FRAME(0x0101)},
+	{"terminate-no-buffer", IT_ASYNC_AFF_EP_R_RECV_ACCESS_VIOLATION, TERMINATE_FRAME(0x1202)},
+	{"terminate-too-long", IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR, TERMINATE_FRAME(0x1205)},
+	{"terminate-other", IT_ASYNC_AFF_EP_R_ERROR, TERMINATE_FRAME(0x0207)},
+};
+
+/* The frame of a mistake, towards the memory of that end, without its CRC. */
 static void
-say(const struct peer *peer, struct frame *f)
+build(struct frame *f, const struct wrong *w, const struct end *end)
 {
-	finish(f, 0);
-	stream_say(peer->fd, f->octets, f->length);
+	uint32_t stag = (uint32_t)end->context ^ w->key;
+
+	if (w->opcode == OP_WRITE) {
+		tagged(f, OP_WRITE, stag, w->wraps ? UINT64_MAX - 3 : (uintptr_t)end->buffer);
+		put(f, 0, 8);
+		return;
+	}
+	untagged(f, w->whole ? LAST : 0, w->opcode, w->queue, w->msn, w->offset);
+	if (w->opcode == OP_READ) {
+		put(f, 0x100, 4);
+		put(f, 0, 8);
+		put(f, 8, 4);
+		put(f, stag, 4);
+		put(f, (uintptr_t)end->buffer, 8);
+	} else if (w->opcode == OP_TERMINATE) {
+		put(f, w->code, 2);
+		put(f, 0, 2);
+	}
 }
 
 static void
-do_crc(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 0);
-	finish(&f, 1);
-	stream_say(peer->fd, f.octets, f.length);
-}
-
-/* A frame that is too short for the header that its opcode requires. */
-static void
-do_short(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 0);
-	f.length = 6;
-	say(peer, &f);
-}
-
-static void
-do_opcode(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_NONE, Q_SEND, 1, 0);
-	say(peer, &f);
-}
-
-static void
-do_ddp_version(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 0);
-	f.octets[2] ^= 3;
-	say(peer, &f);
-}
-
-static void
-do_rdmap_version(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 0);
-	f.octets[3] ^= 0xc0;
-	say(peer, &f);
-}
-
-static void
-do_queue(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_NONE, 1, 0);
-	say(peer, &f);
-}
-
-static void
-do_gap(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 5, 0);
-	say(peer, &f);
-}
-
-static void
-do_offset(const struct peer *peer)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 32);
-	say(peer, &f);
-}
-
-static void
-do_write_key(const struct peer *peer)
-{
-	struct frame f;
-
-	tagged(&f, OP_WRITE, (uint32_t)peer->end->context ^ 0x5500, (uintptr_t)peer->end->buffer);
-	put(&f, 0, 8);
-	say(peer, &f);
-}
-
-static void
-do_write_wrap(const struct peer *peer)
-{
-	struct frame f;
-
-	tagged(&f, OP_WRITE, (uint32_t)peer->end->context, UINT64_MAX - 3);
-	put(&f, 0, 8);
-	say(peer, &f);
-}
-
-static void
-read_request(const struct peer *peer, struct frame *f, unsigned flags, unsigned msn, uint32_t stag)
-{
-	untagged(f, flags, OP_READ, Q_READ, msn, 0);
-	put(f, 0x100, 4);
-	put(f, 0, 8);
-	put(f, 8, 4);
-	put(f, stag, 4);
-	put(f, (uintptr_t)peer->end->buffer, 8);
-}
-
-static void
-do_read_key(const struct peer *peer)
-{
-	struct frame f;
-
-	read_request(peer, &f, LAST, 1, (uint32_t)peer->end->context ^ 0x5500);
-	say(peer, &f);
-}
-
-static void
-do_read_gap(const struct peer *peer)
-{
-	struct frame f;
-
-	read_request(peer, &f, LAST, 3, (uint32_t)peer->end->context);
-	say(peer, &f);
-}
-
-static void
-do_read_in_pieces(const struct peer *peer)
-{
-	struct frame f;
-
-	read_request(peer, &f, 0, 1, (uint32_t)peer->end->context);
-	say(peer, &f);
-}
-
-static void
-terminate(const struct peer *peer, unsigned code)
-{
-	struct frame f;
-
-	untagged(&f, LAST, OP_TERMINATE, Q_TERMINATE, 1, 0);
-	put(&f, code, 2); /* layer and type, code */
-	put(&f, 0, 2);
-	say(peer, &f);
-}
-
-static void
-do_terminate_tagged(const struct peer *peer)
-{
-	terminate(peer, 0x1100);
-}
-
-static void
-do_terminate_protection(const struct peer *peer)
-{
-	terminate(peer, 0x0101);
-}
-
-static void
-do_terminate_no_buffer(const struct peer *peer)
-{
-	terminate(peer, 0x1202);
-}
-
-static void
-do_terminate_too_long(const struct peer *peer)
-{
-	terminate(peer, 0x1205);
-}
-
-static void
-do_terminate_other(const struct peer *peer)
-{
-	terminate(peer, 0x0207);
-}
-
-static void
-do_reset(const struct peer *peer)
+reset(int fd)
 {
 	static const struct linger now = {.l_onoff = 1};
 
-	g_assert_cmpint(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), ==, 0);
+	g_assert_cmpint(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), ==, 0);
 	/* No other process has this descriptor. A duplicate takes its number, for the code that closes it later. */
-	g_assert_cmpint(dup2(STDERR_FILENO, peer->fd), ==, peer->fd);
+	g_assert_cmpint(dup2(STDERR_FILENO, fd), ==, fd);
 }
 
-/* The stream ends in the middle of a frame. */
 static void
-do_end_in_frame(const struct peer *peer)
+do_wrong(const struct wrong *w, int fd, const struct end *end)
 {
 	struct frame f;
 
-	untagged(&f, LAST, OP_SEND, Q_SEND, 1, 0);
-	finish(&f, 0);
-	stream_say(peer->fd, f.octets, f.length - 5);
-	g_assert_cmpint(shutdown(peer->fd, SHUT_WR), ==, 0);
+	if (w->resets) {
+		reset(fd);
+		return;
+	}
+	build(&f, w, end);
+	if (w->cut != 0)
+		f.length = w->cut;
+	f.octets[w->spoilt] ^= w->flipped;
+	finish(&f, w->damage);
+	stream_say(fd, f.octets, f.length - w->withheld);
+	(void)shutdown(fd, SHUT_WR); /* otherwise the other side waits for it */
 }
-
-static const struct {
-	const char *what;
-	void (*act)(const struct peer *peer);
-	it_event_type_t event;
-} wrongs[] = {
-	{"crc", do_crc, IT_ASYNC_AFF_EP_L_LLP_ERROR},
-	{"short", do_short, IT_ASYNC_AFF_EP_L_LLP_ERROR},
-	{"reset", do_reset, IT_ASYNC_AFF_EP_L_LLP_ERROR},
-	{"end-in-frame", do_end_in_frame, IT_ASYNC_AFF_EP_L_LLP_ERROR},
-	{"opcode", do_opcode, IT_ASYNC_AFF_EP_BAD_TRANSPORT_OPCODE},
-	{"ddp-version", do_ddp_version, IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR},
-	{"rdmap-version", do_rdmap_version, IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR},
-	{"queue", do_queue, IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR},
-	{"read-in-pieces", do_read_in_pieces, IT_ASYNC_AFF_EP_L_TRANSPORT_ERROR},
-	{"gap", do_gap, IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION},
-	{"offset", do_offset, IT_ASYNC_AFF_EP_L_RECV_ACCESS_VIOLATION},
-	{"write-key", do_write_key, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION},
-	{"write-wrap", do_write_wrap, IT_ASYNC_AFF_EP_L_ACCESS_VIOLATION},
-	{"read-key", do_read_key, IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION},
-	{"read-gap", do_read_gap, IT_ASYNC_AFF_EP_L_IRRQ_ACCESS_VIOLATION},
-	{"terminate-tagged", do_terminate_tagged, IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION},
-	{"terminate-protection", do_terminate_protection, IT_ASYNC_AFF_EP_R_ACCESS_VIOLATION},
-	{"terminate-no-buffer", do_terminate_no_buffer, IT_ASYNC_AFF_EP_R_RECV_ACCESS_VIOLATION},
-	{"terminate-too-long", do_terminate_too_long, IT_ASYNC_AFF_EP_R_RECV_LENGTH_ERROR},
-	{"terminate-other", do_terminate_other, IT_ASYNC_AFF_EP_R_ERROR},
-};
 
 /* One event that names the endpoint, unless the configuration suppresses it, and the end of the connection. */
 static void
 go_wrong(struct pair *pair, size_t which, it_evd_handle_t aff, bool raised)
 {
-	struct peer peer = {.fd = cm_raw_connect(pair), .end = &pair->passive};
+	int fd = cm_raw_connect(pair);
 	it_lmr_triplet_t in = end_segment(&pair->passive, 0, 64);
 	char reply[STREAM_FRAME];
 	it_event_t event;
 
 	g_test_message("%s", wrongs[which].what);
-	g_assert_cmpint(peer.fd, >=, 0);
+	g_assert_cmpint(fd, >=, 0);
 	pair_ok(it_post_recv((it_handle_t)pair->passive.ep, &in, 1, 1, 0));
-	stream_say(peer.fd, stream_request, STREAM_FRAME);
+	stream_say(fd, stream_request, STREAM_FRAME);
 	pair_ok(it_ep_accept(pair->passive.ep, cm_request(pair).cn_est_id, NULL, 0));
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_ESTABLISHED_EVENT);
-	g_assert_cmpint(recv(peer.fd, reply, sizeof(reply), MSG_WAITALL), ==, sizeof(reply));
-	wrongs[which].act(&peer);
-	if (wrongs[which].act != do_reset)
-		(void)shutdown(peer.fd, SHUT_WR); /* otherwise the other side waits for it */
+	g_assert_cmpint(recv(fd, reply, sizeof(reply), MSG_WAITALL), ==, sizeof(reply));
+	do_wrong(&wrongs[which], fd, &pair->passive);
 	if (raised) {
 		event = end_expect(aff, wrongs[which].event);
 		g_assert_true(event.aff_async.cause.ep == pair->passive.ep);
 	}
-	close(peer.fd);
+	close(fd);
 	end_expect(pair->passive.cm_msg, IT_CM_MSG_CONN_BROKEN_EVENT);
 	end_expect_none(aff);
 	end_reset(&pair->passive);

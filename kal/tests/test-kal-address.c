@@ -57,7 +57,7 @@ call(struct fixture *f, enum kal_call_number number, struct kal_cm_req *req)
 }
 
 static uint32_t
-connecting(struct fixture *f, bool three_way)
+connecting(struct fixture *f)
 {
 	struct kal_cm_req req;
 	uint32_t qp;
@@ -65,13 +65,12 @@ connecting(struct fixture *f, bool three_way)
 	open_fixture(f);
 	qp = fixture_qp(f, CTX, 4, 3);
 	fixture_connect_req(&req, qp, false, 99);
-	req.three_way = three_way;
 	req.timeout_us = 1000000;
 	g_assert_cmpint(call(f, KAL_CONNECT, &req), ==, RI_SUCCESS);
 	g_assert_cmpint(fake_cm_last, ==, FAKE_CM_CONNECT);
 	g_assert_cmpuint(fake_cm_params.ird, ==, 4);
 	g_assert_cmpuint(fake_cm_params.ord, ==, 3);
-	g_assert_true(fake_cm_params.ird_ord && fake_cm_params.three_way == three_way);
+	g_assert_true(fake_cm_params.ird_ord && !fake_cm_params.three_way);
 	g_assert_cmpuint(fake_cm_params.deadline, !=, RI_NEVER);
 	g_assert_cmpint(call(f, KAL_CONNECT, &req), ==, RI_ERR_INVALID_STATE);
 	return qp;
@@ -84,7 +83,7 @@ test_established(void)
 	struct kal_cm_event event;
 	struct kal_cm_req bye = {0};
 
-	bye.qp = connecting(&f, false);
+	bye.qp = connecting(&f);
 	say(RI_CM_ESTABLISHED, CTX, "hi");
 	event = fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_true(event.ird_ord_valid && event.pdata_present);
@@ -102,66 +101,6 @@ test_established(void)
 	g_assert_true(fixture_silent(&f));
 }
 
-static void
-test_ends(void)
-{
-	static const struct {
-		const char *name;
-		enum ri_cm_event_kind raised;
-		enum kal_cm_kind told;
-		bool established;
-	} ends[] = {{"rejected", RI_CM_REJECTED, KAL_CM_REJECTED, false},
-		    {"failed", RI_CM_FAILED, KAL_CM_FAILED, false},
-		    {"disconnected", RI_CM_DISCONNECTED, KAL_CM_DISCONNECTED, true},
-		    {"broken", RI_CM_BROKEN, KAL_CM_BROKEN, true}};
-
-	for (size_t i = 0; i < G_N_ELEMENTS(ends); i++) {
-		struct fixture f RI_AT_END(fixture_close);
-		struct kal_cm_event event;
-
-		g_test_message("%s", ends[i].name);
-		connecting(&f, false);
-		if (ends[i].established) {
-			say(RI_CM_ESTABLISHED, CTX, NULL);
-			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
-		}
-		say(ends[i].raised, CTX, NULL);
-		event = fixture_cm(&f, ends[i].told, CTX);
-		if (ends[i].told == KAL_CM_FAILED)
-			g_assert_cmpuint(event.reason, ==, KAL_REASON_STALE);
-		say(ends[i].raised, CTX, NULL);
-		say(RI_CM_ESTABLISHED, CTX, NULL);
-		g_assert_true(fixture_silent(&f));
-	}
-}
-
-static void
-test_three_way(void)
-{
-	for (int refuse = 0; refuse < 2; refuse++) {
-		struct fixture f RI_AT_END(fixture_close);
-		struct kal_cm_req req = {0};
-
-		req.qp = connecting(&f, true);
-		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_STATE);
-		say(RI_CM_REPLY, CTX, "ok");
-		g_assert_cmpuint(fixture_cm(&f, KAL_CM_REPLY, CTX).pdata_len, ==, 2);
-		req.refuse = refuse != 0;
-		req.pdata_len =
-			refuse ? 252
-			       : 9; /* more octets than a reject, or a third message, carries */
-		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_ERR_INVALID_ARG);
-		req.pdata_len = 0;
-		g_assert_cmpint(call(&f, KAL_CONFIRM, &req), ==, RI_SUCCESS);
-		g_assert_cmpint(fake_cm_last, ==, FAKE_CM_CONFIRM);
-		if (!refuse) {
-			say(RI_CM_ESTABLISHED, CTX, NULL);
-			fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
-		}
-		g_assert_true(fixture_silent(&f));
-	}
-}
-
 /*
  * A reply to a two-way connect is dropped: nobody could answer it, and its event would take the place of the end's
  * event.
@@ -171,7 +110,7 @@ test_reply_unasked(void)
 {
 	struct fixture f RI_AT_END(fixture_close);
 
-	connecting(&f, false);
+	connecting(&f);
 	say(RI_CM_REPLY, CTX, "ok");
 	g_assert_true(fixture_silent(&f));
 	say(RI_CM_ESTABLISHED, CTX, NULL);
@@ -321,8 +260,6 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	fake_register();
 	g_test_add_func("/kal/address/established", test_established);
-	g_test_add_func("/kal/address/ends", test_ends);
-	g_test_add_func("/kal/address/three-way", test_three_way);
 	g_test_add_func("/kal/address/reply-unasked", test_reply_unasked);
 	g_test_add_func("/kal/address/undone", test_undone);
 	g_test_add_func("/kal/address/requests", test_requests);

@@ -55,23 +55,6 @@ test_establish(void)
 	g_assert_true(fixture_silent(&a.f));
 }
 
-/* Nobody is asked for peer-to-peer mode unless the administrator wants that ([WIRE 2.5.3]). */
-static void
-test_asks_no_stranger(void)
-{
-	struct kal_mpa_frame reply;
-	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare();
-
-	attempt_meet(&a);
-	g_assert_true(a.request.words);
-	g_assert_false(a.request.peer_to_peer);
-	g_assert_cmpuint(a.request.rtr, ==, 0);
-	reply = attempt_good_reply(&a);
-	raw_send_frame(a.peer, &reply);
-	fixture_cm(&a.f, KAL_CM_ESTABLISHED, CTX);
-	g_assert_cmpuint(fake_last_stream().rtr_send, ==, 0);
-}
-
 /*
  * A peer that was asked for peer-to-peer mode, and whose Reply is late or wrong, sees no reset, although it has sent more
  * than anybody reads [WIRE 14.2].
@@ -254,29 +237,6 @@ test_wrong_answers(void)
 	answer_with(brief, sizeof(brief) - 1, KAL_REASON_OTHER);
 }
 
-/* The Reply wants more than we have: the provider is to say so in a Terminate, and it has failed. */
-static void
-terminate_with(uint16_t ord, uint8_t rtr, uint16_t code, enum kal_cm_reason reason)
-{
-	struct kal_mpa_frame reply;
-	struct attempt a RI_AT_END(attempt_finish) = attempt_prepare_asking();
-
-	attempt_meet(&a);
-	reply = attempt_good_reply(&a);
-	reply.ord = ord;
-	reply.rtr = rtr;
-	raw_send_frame(a.peer, &reply);
-	attempt_expect_failed(&a, reason);
-	g_assert_cmpuint(fake_last_stream().abort_code, ==, code);
-}
-
-static void
-test_terminates(void)
-{
-	terminate_with(5, RI_RTR_WRITE, 0x2006, KAL_REASON_BAD_ORD);
-	terminate_with(4, RI_RTR_SEND, 0x2007, KAL_REASON_BAD_PARAMS);
-}
-
 /* The peer knows revision 1 only: it closes, and is asked again. */
 static void
 fall_back(bool reset)
@@ -360,7 +320,6 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	fake_register();
 	g_test_add_func("/kal/connect/establish", test_establish);
-	g_test_add_func("/kal/connect/asks-no-stranger", test_asks_no_stranger);
 	g_test_add_func("/kal/connect/gives-up-without-reset", test_gives_up_without_reset);
 	g_test_add_func("/kal/connect/early-octets", test_early_octets);
 	g_test_add_func("/kal/connect/slow-octets", test_slow_octets);
@@ -370,7 +329,6 @@ main(int argc, char **argv)
 	g_test_add_func("/kal/connect/no-route", test_no_route);
 	g_test_add_func("/kal/connect/silent-port", test_silent_port);
 	g_test_add_func("/kal/connect/wrong-answers", test_wrong_answers);
-	g_test_add_func("/kal/connect/terminates", test_terminates);
 	g_test_add_func("/kal/connect/falls-back", test_falls_back);
 	g_test_add_func("/kal/connect/no-fall-back", test_no_fall_back);
 	g_test_add_func("/kal/connect/closes-twice", test_closes_twice);

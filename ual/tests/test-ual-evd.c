@@ -2,8 +2,7 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /*
- * Adapters and event dispatchers on a scripted kAL: refusals of the kAL, asynchronous events, overflow, the failure
- * of the adapter, and which threads are woken.
+ * Adapters and event dispatchers on a scripted kAL: events that come too late, and which threads are woken.
  */
 
 #include <glib.h>
@@ -14,7 +13,6 @@
 #include "kal_script.h"
 #include "ual.h"
 #include "ual_evd.h"
-#include "ual_names.h"
 
 #define WAIT (120 * 1000000ull) /* us: longer than any step takes */
 
@@ -59,112 +57,6 @@ overflowed(struct ual_evd *evd)
 }
 
 static void
-test_open_refused(void)
-{
-	const struct {
-		enum ri_status below;
-		it_status_t above;
-	} cases[] = {
-		{RI_ERR_NO_DEVICE, IT_ERR_INVALID_NAME}, {RI_ERR_PERMISSION, IT_ERR_NO_PERMISSION},
-		{RI_ERR_RESOURCES, IT_ERR_RESOURCES},    {RI_ERR_PROVIDER, IT_ERR_ABORT},
-		{RI_ERR_FATAL, IT_ERR_IA_CATASTROPHE},
-	};
-	it_ia_handle_t handle;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-		g_test_message("%s", ual_name_status(cases[i].above));
-		script_reset();
-		script.fail[KAL_RNIC_OPEN] = cases[i].below;
-		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, cases[i].above);
-		script_check_empty();
-	}
-	script_reset();
-	script.fail_client = RI_ERR_RESOURCES;
-	g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
-	for (int at = 1; at <= 2; at++) {
-		script_reset();
-		script.fail_user = RI_ERR_RESOURCES;
-		script.fail_user_at = at;
-		g_assert_cmpint(ual_ia_create("script", 2, 1, &handle), ==, IT_ERR_RESOURCES);
-		g_assert_cmpint(script.clients, ==, 0);
-		g_assert_cmpint(script.user_rnics, ==, 0);
-	}
-}
-
-static void
-test_objects_refused(void)
-{
-	struct ual_evd_wanted wanted = {.stream = IT_DTO_EVENT_STREAM, .queue_size = 4};
-	it_evd_handle_t evd = NULL;
-	it_pz_handle_t pz = NULL;
-	struct ual_ia *ia;
-
-	script_reset();
-	ia = ia_open();
-	script.fail[KAL_PD_CREATE] = RI_ERR_RESOURCES;
-	g_assert_cmpint(ual_pz_create(ia, &pz), ==, IT_ERR_RESOURCES);
-	script.fail[KAL_CQ_CREATE] = RI_ERR_LIMIT;
-	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCE_QUEUE_SIZE);
-	script.fail[KAL_CQ_CREATE] = RI_ERR_RESOURCES;
-	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCES);
-	script.fail[KAL_CQ_CREATE] = RI_SUCCESS;
-	script.fail_user = RI_ERR_RESOURCES;
-	script.fail_user_at = 1;
-	g_assert_cmpint(ual_evd_create(ia, &wanted, &evd, NULL), ==, IT_ERR_RESOURCES);
-	g_assert_true(ia->objects.first == NULL);
-	g_assert_cmpint(script.cqs, ==, 0);
-	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
-	script_check_empty();
-}
-
-/* What is left when the adapter is freed is freed with it, also after it failed. */
-static void
-test_cascade(void)
-{
-	it_pz_handle_t pz;
-	struct ual_ia *ia;
-
-	for (unsigned failed = 0; failed < 2; failed++) {
-		script_reset();
-		ia = ia_open();
-		g_assert_cmpint(ual_pz_create(ia, &pz), ==, IT_SUCCESS);
-		(void)evd_make(ia, IT_DTO_EVENT_STREAM, 0, 4, 0);
-		(void)evd_make(ia, IT_ASYNC_AFF_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 4, 0);
-		if (failed != 0)
-			script_async(RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
-		g_assert_true(ual_dead(ia) == (failed != 0));
-		g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
-		script_check_empty();
-	}
-}
-
-static void
-test_spigots(void)
-{
-	struct ual_ia *ia;
-	struct ual_evd *evd;
-	it_event_t event;
-
-	script_reset();
-	ia = ia_open();
-	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 0); /* no SEVD for it: dropped */
-	evd = evd_make(ia, IT_ASYNC_UNAFF_EVENT_STREAM, 0, 2, 0);
-	script_async(RI_EVENT_PORT_ERROR, RI_OBJECT_PORT, 3);
-	script_async(RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, 3);
-	script_async(RI_EVENT_PORT_ACTIVE, RI_OBJECT_PORT, 4); /* full: lost */
-	g_assert_true(overflowed(evd));
-	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
-	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_OFFLINE);
-	g_assert_cmpuint(event.unaff_async.spigot_id, ==, 3);
-	g_assert_true(ual_object_get(event.unaff_async.ia, UAL_IA) == ia);
-	g_assert_true(ual_object_get(event.any.evd, UAL_EVD) == evd);
-	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
-	g_assert_cmphex(event.event_number, ==, IT_ASYNC_UNAFF_SPIGOT_ONLINE);
-	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_ERR_QUEUE_EMPTY);
-	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
-}
-
-static void
 expect_affiliated(struct ual_evd *evd, it_event_type_t number, void *cause)
 {
 	it_event_t event;
@@ -176,59 +68,6 @@ expect_affiliated(struct ual_evd *evd, it_event_type_t number, void *cause)
 	g_assert_cmpint(ual_evd_dequeue(evd, &event), ==, IT_SUCCESS);
 	g_assert_cmphex(event.event_number, ==, number);
 	g_assert_true((void *)event.aff_async.cause.sevd == cause);
-}
-
-/* Overflow of a completion queue and of a ring, in each mode ([IT 6.7], R-16). */
-static void
-test_overflow(void)
-{
-	it_event_t event = {.conn = {.event_number = IT_CM_MSG_CONN_BROKEN_EVENT}};
-	it_evd_param_t none = {.evd_overflowed = IT_FALSE};
-	struct ual_evd *aff, *dto, *msg, *quiet, *self;
-	struct ual_ia *ia;
-	void *dto_handle;
-
-	script_reset();
-	ia = ia_open();
-	aff = evd_make(ia, IT_ASYNC_AFF_EVENT_STREAM, 0, 16, 0);
-	dto = evd_make(ia, IT_DTO_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 4, 0);
-	dto_handle = ual_object_handle(&dto->object);
-	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
-	script_async(RI_EVENT_CQ_OVERFLOW, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
-	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, dto_handle);
-	expect_affiliated(aff, (it_event_type_t)0, NULL); /* once each time it overflows */
-	g_assert_true(overflowed(dto));
-	g_assert_cmpint(ual_evd_modify(dto, IT_EVD_PARAM_OVERFLOWED, &none), ==, IT_SUCCESS);
-	g_assert_false(overflowed(dto));
-	ual_evd_overflow(dto, (void *)ia);
-	expect_affiliated(aff, IT_ASYNC_AFF_EP_SEVD_FULL_ERROR, ia);
-	script_async(RI_EVENT_CQ_OP_ERROR, RI_OBJECT_CQ, ual_object_ctx(&dto->object));
-	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_OP_ERROR, dto_handle);
-
-	msg = evd_make(ia, IT_CM_MSG_EVENT_STREAM, 0x18, 2, 0); /* NOTIFY, AUTO_RESET */
-	g_assert_true(ual_evd_post(msg, &event) && ual_evd_post(msg, &event));
-	g_assert_false(ual_evd_post(msg, &event));
-	expect_affiliated(aff, IT_ASYNC_AFF_SEVD_FULL_ERROR, ual_object_handle(&msg->object));
-	g_assert_true(overflowed(msg));
-	g_assert_cmpint(ual_evd_dequeue(msg, &event), ==, IT_SUCCESS);
-	g_assert_true(overflowed(msg));
-	g_assert_cmpint(ual_evd_dequeue(msg, &event), ==, IT_SUCCESS);
-	g_assert_false(overflowed(msg)); /* drained */
-
-	quiet = evd_make(ia, IT_CM_MSG_EVENT_STREAM, IT_EVD_OVERFLOW_DEFAULT, 1, 0);
-	g_assert_true(ual_evd_post(quiet, &event));
-	g_assert_false(ual_evd_post(quiet, &event));
-	g_assert_cmpint(ual_evd_dequeue(quiet, &event), ==, IT_SUCCESS);
-	g_assert_true(overflowed(quiet)); /* stays until modified */
-	expect_affiliated(aff, (it_event_type_t)0, NULL);
-
-	self = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, IT_EVD_OVERFLOW_NOTIFY, 1, 0);
-	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_SUCCESS);
-	g_assert_cmpint(ual_evd_post_se(self, NULL), ==, IT_ERR_EVD_QUEUE_FULL);
-	g_assert_false(overflowed(self)); /* refused; this is no overflow */
-	expect_affiliated(aff, (it_event_type_t)0, NULL);
-	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
-	script_check_empty();
 }
 
 /*
@@ -303,39 +142,6 @@ waiter_start(struct waiter *waiter, struct ual_evd *evd)
 		g_usleep(200);
 	}
 	g_usleep(5000);
-}
-
-/* The adapter fails: queued events are still returned, then calls return the failure ([IT 1.6], R-36). */
-static void
-test_catastrophe(void)
-{
-	struct ual_evd *dto, *soft;
-	struct waiter waiter[2];
-	struct ual_ia *ia;
-	it_event_t event;
-
-	script_reset();
-	ia = ia_open();
-	dto = evd_make(ia, IT_DTO_EVENT_STREAM, 0, 8, 2);
-	soft = evd_make(ia, IT_SOFTWARE_EVENT_STREAM, 0, 8, 2);
-	waiter_start(&waiter[0], dto);
-	waiter_start(&waiter[1], soft);
-	script_complete(script_cq(), 1, 0);
-	g_assert_cmpint(ual_evd_post_se(soft, NULL), ==, IT_SUCCESS);
-	script_async(RI_EVENT_DEVICE_CATASTROPHIC, RI_OBJECT_RNIC, 0);
-	for (size_t i = 0; i < 2; i++) {
-		pthread_join(waiter[i].thread, NULL);
-		g_assert_cmpint(waiter[i].status, ==, IT_ERR_IA_CATASTROPHE);
-	}
-	g_assert_true(ual_dead(ia));
-	g_assert_cmpint(ual_evd_dequeue(dto, &event), ==, IT_SUCCESS);
-	g_assert_cmpint(ual_evd_dequeue(dto, &event), ==, IT_ERR_IA_CATASTROPHE);
-	g_assert_cmpint(ual_evd_wait(dto, WAIT, &event, NULL), ==, IT_ERR_IA_CATASTROPHE);
-	g_assert_cmpint(ual_evd_dequeue(soft, &event), ==, IT_SUCCESS);
-	g_assert_cmpint(ual_evd_wait(soft, 0, &event, NULL), ==, IT_ERR_IA_CATASTROPHE);
-	g_assert_cmpint(ual_evd_free(dto), ==, IT_SUCCESS);
-	g_assert_cmpint(ual_ia_free(ia), ==, IT_SUCCESS);
-	script_check_empty();
 }
 
 static struct ri_ucq *arriving;
@@ -499,16 +305,10 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ual/ia/open-refused", test_open_refused);
-	g_test_add_func("/ual/ia/cascade", test_cascade);
 	g_test_add_func("/ual/ia/spin-variable", test_spin_variable);
-	g_test_add_func("/ual/evd/refused", test_objects_refused);
-	g_test_add_func("/ual/evd/overflow", test_overflow);
 	g_test_add_func("/ual/evd/stolen", test_stolen);
 	g_test_add_func("/ual/evd/join-freed", test_join_freed);
 	g_test_add_func("/ual/evd/lead", test_lead);
-	g_test_add_func("/ual/async/spigots", test_spigots);
 	g_test_add_func("/ual/async/late-events", test_late_events);
-	g_test_add_func("/ual/async/catastrophe", test_catastrophe);
 	return g_test_run();
 }

@@ -30,15 +30,13 @@ device_query(struct ri_rnic *rnic, struct ri_rnic_attr *attr)
 	return status;
 }
 
-static enum ri_status
-device_query_port(struct ri_rnic *rnic, uint32_t port, struct ri_port_attr *attr)
-{
-	return wrap_in(rnic)->device.query_port(wrap_inner(rnic), port, attr);
-}
+WRAP_PASS(enum ri_status, device, query_port, rnic,
+	  (struct ri_rnic * rnic, uint32_t port, struct ri_port_attr *attr),
+	  (wrap_inner(rnic), port, attr))
 
 static enum ri_status
-context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
-	       struct ri_map *map)
+device_context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
+		      struct ri_map *map)
 {
 	struct wrap_obj *context;
 	struct ri_context *inner = NULL;
@@ -61,21 +59,16 @@ context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_con
 }
 
 static void
-context_destroy(struct ri_context *context)
+device_context_destroy(struct ri_context *context)
 {
 	wrap_in(context)->device.context_destroy(wrap_inner(context));
 	wrap_free_context(wrap_of(context));
 }
 
-static enum ri_status
-device_route(struct ri_rnic *rnic, const struct ri_addr *peer, struct ri_addr *local,
-	     uint32_t *port)
-{
-	const struct ri_device_ops *in = &wrap_in(rnic)->device;
-
-	return in->route != NULL ? in->route(wrap_inner(rnic), peer, local, port)
-				 : RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(device, route, rnic,
+	     (struct ri_rnic * rnic, const struct ri_addr *peer, struct ri_addr *local,
+	      uint32_t *port),
+	     (wrap_inner(rnic), peer, local, port))
 
 static size_t
 device_dump(struct ri_rnic *rnic, char *text, size_t room)
@@ -107,15 +100,7 @@ pd_create(struct ri_context *context, struct ri_pd **out)
 	return status;
 }
 
-static enum ri_status
-pd_destroy(struct ri_pd *pd)
-{
-	enum ri_status status = wrap_in(pd)->pd.destroy(wrap_inner(pd));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(pd));
-	return status;
-}
+WRAP_PASS_END(pd, destroy, ri_pd)
 
 static enum ri_status
 cq_create(struct ri_context *context, uint64_t ctx, uint32_t *entries, struct ri_cq **out,
@@ -157,15 +142,7 @@ cq_resize(struct ri_cq *cq, uint32_t *entries, struct ri_map *map)
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-cq_destroy(struct ri_cq *cq)
-{
-	enum ri_status status = wrap_in(cq)->cq.destroy(wrap_inner(cq));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(cq));
-	return status;
-}
+WRAP_PASS_END(cq, destroy, ri_cq)
 
 /* --- shared receive queues -------------------------------------------------------------------- */
 
@@ -204,21 +181,9 @@ srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, struct ri_
 	return status;
 }
 
-static enum ri_status
-srq_query(struct ri_srq *srq, struct ri_srq_attr *attr)
-{
-	return wrap_in(srq)->srq.query(wrap_inner(srq), attr);
-}
-
-static enum ri_status
-srq_destroy(struct ri_srq *srq)
-{
-	enum ri_status status = wrap_in(srq)->srq.destroy(wrap_inner(srq));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(srq));
-	return status;
-}
+WRAP_PASS(enum ri_status, srq, query, srq, (struct ri_srq * srq, struct ri_srq_attr *attr),
+	  (wrap_inner(srq), attr))
+WRAP_PASS_END(srq, destroy, ri_srq)
 
 /* --- queue pairs ------------------------------------------------------------------------------ */
 
@@ -249,27 +214,12 @@ qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, stru
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
-{
-	return wrap_in(qp)->qp.modify(wrap_inner(qp), attr, mask);
-}
-
-static enum ri_status
-qp_query(struct ri_qp *qp, struct ri_qp_attr *attr)
-{
-	return wrap_in(qp)->qp.query(wrap_inner(qp), attr);
-}
-
-static enum ri_status
-qp_destroy(struct ri_qp *qp)
-{
-	enum ri_status status = wrap_in(qp)->qp.destroy(wrap_inner(qp));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(qp));
-	return status;
-}
+WRAP_PASS(enum ri_status, qp, modify, qp,
+	  (struct ri_qp * qp, const struct ri_qp_attr *attr, uint32_t mask),
+	  (wrap_inner(qp), attr, mask))
+WRAP_PASS(enum ri_status, qp, query, qp, (struct ri_qp * qp, struct ri_qp_attr *attr),
+	  (wrap_inner(qp), attr))
+WRAP_PASS_END(qp, destroy, ri_qp)
 
 static enum ri_status
 qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
@@ -288,65 +238,17 @@ qp_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-qp_mcast_attach(struct ri_qp *qp, const struct ri_addr *group)
-{
-	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
-
-	return in->mcast_attach != NULL ? in->mcast_attach(wrap_inner(qp), group)
-					: RI_ERR_UNSUPPORTED;
-}
-
-static enum ri_status
-qp_mcast_detach(struct ri_qp *qp, const struct ri_addr *group)
-{
-	const struct ri_qp_ops *in = &wrap_in(qp)->qp;
-
-	return in->mcast_detach != NULL ? in->mcast_detach(wrap_inner(qp), group)
-					: RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(qp, mcast_attach, qp, (struct ri_qp * qp, const struct ri_addr *group),
+	     (wrap_inner(qp), group))
+WRAP_PASS_IF(qp, mcast_detach, qp, (struct ri_qp * qp, const struct ri_addr *group),
+	     (wrap_inner(qp), group))
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-const struct ri_device_ops wrap_plain_device_ops = {
-	.size = sizeof(struct ri_device_ops),
-	.close = device_close,
-	.query = device_query,
-	.query_port = device_query_port,
-	.context_create = context_create,
-	.context_destroy = context_destroy,
-	.route = device_route,
-	.dump = device_dump,
-};
-
-const struct ri_pd_ops wrap_plain_pd_ops = {
-	.size = sizeof(struct ri_pd_ops),
-	.create = pd_create,
-	.destroy = pd_destroy,
-};
-
-const struct ri_cq_ops wrap_plain_cq_ops = {
-	.size = sizeof(struct ri_cq_ops),
-	.create = cq_create,
-	.resize = cq_resize,
-	.destroy = cq_destroy,
-};
-
-const struct ri_srq_ops wrap_plain_srq_ops = {
-	.size = sizeof(struct ri_srq_ops),
-	.create = srq_create,
-	.modify = srq_modify,
-	.query = srq_query,
-	.destroy = srq_destroy,
-};
-
-const struct ri_qp_ops wrap_plain_qp_ops = {
-	.size = sizeof(struct ri_qp_ops),
-	.create = qp_create,
-	.modify = qp_modify,
-	.query = qp_query,
-	.destroy = qp_destroy,
-	.resize = qp_resize,
-	.mcast_attach = qp_mcast_attach,
-	.mcast_detach = qp_mcast_detach,
-};
+const struct ri_device_ops wrap_plain_device_ops = {.size = sizeof(struct ri_device_ops),
+						    WRAP_DEVICE(WRAP_MEMBER)};
+const struct ri_pd_ops wrap_plain_pd_ops = {.size = sizeof(struct ri_pd_ops), WRAP_PD(WRAP_MEMBER)};
+const struct ri_cq_ops wrap_plain_cq_ops = {.size = sizeof(struct ri_cq_ops), WRAP_CQ(WRAP_MEMBER)};
+const struct ri_srq_ops wrap_plain_srq_ops = {.size = sizeof(struct ri_srq_ops),
+					      WRAP_SRQ(WRAP_MEMBER)};
+const struct ri_qp_ops wrap_plain_qp_ops = {.size = sizeof(struct ri_qp_ops), WRAP_QP(WRAP_MEMBER)};

@@ -38,20 +38,20 @@ mr_make(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf 
 }
 
 static enum ri_status
-mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+mem_mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
 	return mr_make(pd, init, NULL, out, stag);
 }
 
 static enum ri_status
-mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
-	      struct ri_mr **out, uint32_t *stag)
+mem_mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+		  struct ri_mr **out, uint32_t *stag)
 {
 	return mr_make(pd, init, from, out, stag);
 }
 
 static enum ri_status
-mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+mem_mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	const struct ri_mem_ops *in = &wrap_in(mr)->mem;
 	struct wrap_obj *obj = wrap_of(mr);
@@ -67,24 +67,12 @@ mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-mr_query(struct ri_mr *mr, struct ri_mr_attr *attr)
-{
-	return wrap_in(mr)->mem.mr_query(wrap_inner(mr), attr);
-}
+WRAP_PASS(enum ri_status, mem, mr_query, mr, (struct ri_mr * mr, struct ri_mr_attr *attr),
+	  (wrap_inner(mr), attr))
+WRAP_PASS_END(mem, mr_dereg, ri_mr)
 
 static enum ri_status
-mr_dereg(struct ri_mr *mr)
-{
-	enum ri_status status = wrap_in(mr)->mem.mr_dereg(wrap_inner(mr));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(mr));
-	return status;
-}
-
-static enum ri_status
-mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
+mem_mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
 	const struct ri_mem_ops *in = &wrap_in(pd)->mem;
 	struct wrap_obj *mw = wrap_new(pd, WRAP_MW);
@@ -103,21 +91,9 @@ mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *s
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-mw_query(struct ri_mw *mw, struct ri_mr_attr *attr)
-{
-	return wrap_in(mw)->mem.mw_query(wrap_inner(mw), attr);
-}
-
-static enum ri_status
-mw_free(struct ri_mw *mw)
-{
-	enum ri_status status = wrap_in(mw)->mem.mw_free(wrap_inner(mw));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(mw));
-	return status;
-}
+WRAP_PASS(enum ri_status, mem, mw_query, mw, (struct ri_mw * mw, struct ri_mr_attr *attr),
+	  (wrap_inner(mw), attr))
+WRAP_PASS_END(mem, mw_free, ri_mw)
 
 /* --- address handles -------------------------------------------------------------------------- */
 
@@ -140,21 +116,9 @@ ah_create(struct ri_pd *pd, const struct ri_ah_init *init, struct ri_ah **out, u
 	return RI_SUCCESS;
 }
 
-static enum ri_status
-ah_modify(struct ri_ah *ah, const struct ri_ah_init *init)
-{
-	return wrap_in(ah)->ah.modify(wrap_inner(ah), init);
-}
-
-static enum ri_status
-ah_destroy(struct ri_ah *ah)
-{
-	enum ri_status status = wrap_in(ah)->ah.destroy(wrap_inner(ah));
-
-	if (status == RI_SUCCESS)
-		wrap_free(wrap_of(ah));
-	return status;
-}
+WRAP_PASS(enum ri_status, ah, modify, ah, (struct ri_ah * ah, const struct ri_ah_init *init),
+	  (wrap_inner(ah), init))
+WRAP_PASS_END(ah, destroy, ri_ah)
 
 /* --- connections by address --------------------------------------------------------------------- */
 
@@ -185,13 +149,8 @@ cm_listen_destroy(struct ri_listen *listen)
 	wrap_free(wrap_of(listen));
 }
 
-static enum ri_status
-cm_connect(struct ri_qp *qp, const struct ri_cm_params *params)
-{
-	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
-
-	return in->connect != NULL ? in->connect(wrap_inner(qp), params) : RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(cm, connect, qp, (struct ri_qp * qp, const struct ri_cm_params *params),
+	     (wrap_inner(qp), params))
 
 /* A success consumes the request. */
 static enum ri_status
@@ -216,32 +175,13 @@ cm_reject(struct ri_request *request, enum ri_cm_reason reason, const void *pdat
 			wrap_in(request)->cm.reject(wrap_inner(request), reason, pdata, len));
 }
 
-static enum ri_status
-cm_confirm(struct ri_qp *qp, bool accept, const void *pdata, uint16_t len)
-{
-	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
-
-	return in->confirm != NULL ? in->confirm(wrap_inner(qp), accept, pdata, len)
-				   : RI_ERR_UNSUPPORTED;
-}
-
-static enum ri_status
-cm_disconnect(struct ri_qp *qp, const void *pdata, uint16_t len)
-{
-	const struct ri_cm_ops *in = &wrap_in(qp)->cm;
-
-	return in->disconnect != NULL ? in->disconnect(wrap_inner(qp), pdata, len)
-				      : RI_ERR_UNSUPPORTED;
-}
-
-static enum ri_status
-cm_resolve(struct ri_context *context, uint64_t ctx, const struct ri_cm_params *params)
-{
-	const struct ri_cm_ops *in = &wrap_in(context)->cm;
-
-	return in->resolve != NULL ? in->resolve(wrap_inner(context), ctx, params)
-				   : RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(cm, confirm, qp, (struct ri_qp * qp, bool accept, const void *pdata, uint16_t len),
+	     (wrap_inner(qp), accept, pdata, len))
+WRAP_PASS_IF(cm, disconnect, qp, (struct ri_qp * qp, const void *pdata, uint16_t len),
+	     (wrap_inner(qp), pdata, len))
+WRAP_PASS_IF(cm, resolve, context,
+	     (struct ri_context * context, uint64_t ctx, const struct ri_cm_params *params),
+	     (wrap_inner(context), ctx, params))
 
 static void
 cm_resolve_cancel(struct ri_context *context, uint64_t ctx)
@@ -260,40 +200,16 @@ cm_resolve_answer(struct ri_request *request, const struct ri_service_answer *an
 
 /* --- connections over a stream ------------------------------------------------------------------ */
 
-static enum ri_status
-llp_reserve(struct ri_qp *qp)
-{
-	const struct ri_llp_ops *in = &wrap_in(qp)->llp;
-
-	return in->reserve != NULL ? in->reserve(wrap_inner(qp)) : RI_ERR_UNSUPPORTED;
-}
-
-static enum ri_status
-llp_attach_stream(struct ri_qp *qp, const struct ri_stream *stream)
-{
-	const struct ri_llp_ops *in = &wrap_in(qp)->llp;
-
-	return in->attach_stream != NULL ? in->attach_stream(wrap_inner(qp), stream)
-					 : RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(llp, reserve, qp, (struct ri_qp * qp), (wrap_inner(qp)))
+WRAP_PASS_IF(llp, attach_stream, qp, (struct ri_qp * qp, const struct ri_stream *stream),
+	     (wrap_inner(qp), stream))
 
 /* --- connections by attributes -------------------------------------------------------------------- */
 
-static enum ri_status
-peer_receive(struct ri_qp *qp, const struct ri_peer *peer)
-{
-	const struct ri_peer_ops *in = &wrap_in(qp)->peer;
-
-	return in->receive != NULL ? in->receive(wrap_inner(qp), peer) : RI_ERR_UNSUPPORTED;
-}
-
-static enum ri_status
-peer_send(struct ri_qp *qp, const struct ri_peer *peer)
-{
-	const struct ri_peer_ops *in = &wrap_in(qp)->peer;
-
-	return in->send != NULL ? in->send(wrap_inner(qp), peer) : RI_ERR_UNSUPPORTED;
-}
+WRAP_PASS_IF(peer, receive, qp, (struct ri_qp * qp, const struct ri_peer *peer),
+	     (wrap_inner(qp), peer))
+WRAP_PASS_IF(peer, send, qp, (struct ri_qp * qp, const struct ri_peer *peer),
+	     (wrap_inner(qp), peer))
 
 /* --- upcalls ------------------------------------------------------------------------------------ */
 
@@ -359,50 +275,14 @@ up_cm_event(void *self, const struct ri_cm_event *event)
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-const struct ri_mem_ops wrap_plain_mem_ops = {
-	.size = sizeof(struct ri_mem_ops),
-	.mr_reg = mr_reg,
-	.mr_rereg = mr_rereg,
-	.mr_query = mr_query,
-	.mr_dereg = mr_dereg,
-	.mw_alloc = mw_alloc,
-	.mw_query = mw_query,
-	.mw_free = mw_free,
-	.mr_reg_dmabuf = mr_reg_dmabuf,
-};
-
-const struct ri_ah_ops wrap_plain_ah_ops = {
-	.size = sizeof(struct ri_ah_ops),
-	.create = ah_create,
-	.modify = ah_modify,
-	.destroy = ah_destroy,
-};
-
-const struct ri_cm_ops wrap_plain_cm_ops = {
-	.size = sizeof(struct ri_cm_ops),
-	.listen = cm_listen,
-	.listen_destroy = cm_listen_destroy,
-	.connect = cm_connect,
-	.accept = cm_accept,
-	.reject = cm_reject,
-	.confirm = cm_confirm,
-	.disconnect = cm_disconnect,
-	.resolve = cm_resolve,
-	.resolve_cancel = cm_resolve_cancel,
-	.resolve_answer = cm_resolve_answer,
-};
-
-const struct ri_llp_ops wrap_plain_llp_ops = {
-	.size = sizeof(struct ri_llp_ops),
-	.reserve = llp_reserve,
-	.attach_stream = llp_attach_stream,
-};
-
-const struct ri_peer_ops wrap_plain_peer_ops = {
-	.size = sizeof(struct ri_peer_ops),
-	.receive = peer_receive,
-	.send = peer_send,
-};
+const struct ri_mem_ops wrap_plain_mem_ops = {.size = sizeof(struct ri_mem_ops),
+					      WRAP_MEM(WRAP_MEMBER)};
+const struct ri_ah_ops wrap_plain_ah_ops = {.size = sizeof(struct ri_ah_ops), WRAP_AH(WRAP_MEMBER)};
+const struct ri_cm_ops wrap_plain_cm_ops = {.size = sizeof(struct ri_cm_ops), WRAP_CM(WRAP_MEMBER)};
+const struct ri_llp_ops wrap_plain_llp_ops = {.size = sizeof(struct ri_llp_ops),
+					      WRAP_LLP(WRAP_MEMBER)};
+const struct ri_peer_ops wrap_plain_peer_ops = {.size = sizeof(struct ri_peer_ops),
+						WRAP_PEER(WRAP_MEMBER)};
 
 const struct ri_upcalls wrap_plain_upcalls = {
 	.size = sizeof(struct ri_upcalls),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static enum ri_status
-rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
+user_rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
 {
 	struct wrap_obj *context = wrap_mapped(map);
 	struct wrap_obj *user = wrap_new(context, WRAP_URNIC);
@@ -27,7 +27,7 @@ rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic 
 }
 
 static void
-rnic_close(struct ri_urnic *rnic)
+user_rnic_close(struct ri_urnic *rnic)
 {
 	wrap_in(rnic)->user.rnic_close(wrap_inner(rnic));
 	wrap_free(wrap_of(rnic));
@@ -70,7 +70,7 @@ half_free(void *handle)
 }
 
 static enum ri_status
-cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
+user_cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_UCQ);
 	struct ri_ucq *inner = NULL;
@@ -82,22 +82,19 @@ cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 	return half_ready(user, inner, status);
 }
 
-static enum ri_status
-cq_remap(struct ri_ucq *cq, const struct ri_map *map)
-{
-	return wrap_in(cq)->user.cq_remap(wrap_inner(cq), &wrap_mapped(map)->map);
-}
+WRAP_PASS(enum ri_status, user, cq_remap, cq, (struct ri_ucq * cq, const struct ri_map *map),
+	  (wrap_inner(cq), &wrap_mapped(map)->map))
 
 static void
-cq_close(struct ri_ucq *cq)
+user_cq_close(struct ri_ucq *cq)
 {
 	wrap_in(cq)->user.cq_close(wrap_inner(cq));
 	half_free(cq);
 }
 
 static enum ri_status
-qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
-	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
+user_qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
+	     struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_UQP);
 	struct ri_uqp *inner = NULL;
@@ -116,14 +113,14 @@ qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
 }
 
 static void
-qp_close(struct ri_uqp *qp)
+user_qp_close(struct ri_uqp *qp)
 {
 	wrap_in(qp)->user.qp_close(wrap_inner(qp));
 	half_free(qp);
 }
 
 static enum ri_status
-srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
+user_srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_USRQ);
 	struct ri_usrq *inner = NULL;
@@ -136,88 +133,41 @@ srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 }
 
 static void
-srq_close(struct ri_usrq *srq)
+user_srq_close(struct ri_usrq *srq)
 {
 	wrap_in(srq)->user.srq_close(wrap_inner(srq));
 	half_free(srq);
 }
 
-static enum ri_status
-srq_remap(struct ri_usrq *srq, const struct ri_map *map)
-{
-	return wrap_in(srq)->user.srq_remap(wrap_inner(srq), &wrap_mapped(map)->map);
-}
-
-static enum ri_status
-qp_remap(struct ri_uqp *qp, const struct ri_qp_attr *real, const struct ri_map *map)
-{
-	return wrap_in(qp)->user.qp_remap(wrap_inner(qp), real, &wrap_mapped(map)->map);
-}
-
-static void
-qp_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
-{
-	wrap_in(qp)->user.qp_count(wrap_inner(qp), counters);
-}
-
-static void
-cq_count(struct ri_ucq *cq, struct ri_cq_counters *counters)
-{
-	wrap_in(cq)->user.cq_count(wrap_inner(cq), counters);
-}
-
-static void
-srq_count(struct ri_usrq *srq, struct ri_qp_counters *counters)
-{
-	wrap_in(srq)->user.srq_count(wrap_inner(srq), counters);
-}
+WRAP_PASS(enum ri_status, user, srq_remap, srq, (struct ri_usrq * srq, const struct ri_map *map),
+	  (wrap_inner(srq), &wrap_mapped(map)->map))
+WRAP_PASS(enum ri_status, user, qp_remap, qp,
+	  (struct ri_uqp * qp, const struct ri_qp_attr *real, const struct ri_map *map),
+	  (wrap_inner(qp), real, &wrap_mapped(map)->map))
+WRAP_PASS_VOID(user, qp_count, qp, (struct ri_uqp * qp, struct ri_qp_counters *counters),
+	       (wrap_inner(qp), counters))
+WRAP_PASS_VOID(user, cq_count, cq, (struct ri_ucq * cq, struct ri_cq_counters *counters),
+	       (wrap_inner(cq), counters))
+WRAP_PASS_VOID(user, srq_count, srq, (struct ri_usrq * srq, struct ri_qp_counters *counters),
+	       (wrap_inner(srq), counters))
 
 /* --- the fast path ------------------------------------------------------------------------------ */
 
-static enum ri_status
-post_sq(struct ri_uqp *qp, const struct ri_wr *wr)
-{
-	return wrap_in(qp)->fast.post_sq(wrap_inner(qp), wr);
-}
-
-static enum ri_status
-post_rq(struct ri_uqp *qp, const struct ri_recv_wr *wr)
-{
-	return wrap_in(qp)->fast.post_rq(wrap_inner(qp), wr);
-}
-
-static enum ri_status
-post_srq(struct ri_usrq *srq, const struct ri_recv_wr *wr)
-{
-	return wrap_in(srq)->fast.post_srq(wrap_inner(srq), wr);
-}
-
-static void
-flush_sq(struct ri_uqp *qp)
-{
-	wrap_in(qp)->fast.flush_sq(wrap_inner(qp));
-}
+WRAP_PASS(enum ri_status, fast, post_sq, qp, (struct ri_uqp * qp, const struct ri_wr *wr),
+	  (wrap_inner(qp), wr))
+WRAP_PASS(enum ri_status, fast, post_rq, qp, (struct ri_uqp * qp, const struct ri_recv_wr *wr),
+	  (wrap_inner(qp), wr))
+WRAP_PASS(enum ri_status, fast, post_srq, srq, (struct ri_usrq * srq, const struct ri_recv_wr *wr),
+	  (wrap_inner(srq), wr))
+WRAP_PASS_VOID(fast, flush_sq, qp, (struct ri_uqp * qp), (wrap_inner(qp)))
+WRAP_PASS(uint32_t, fast, poll_cq, cq, (struct ri_ucq * cq, struct ri_wc *wc, uint32_t n),
+	  (wrap_inner(cq), wc, n))
+WRAP_PASS(uint32_t, fast, cq_depth, cq, (struct ri_ucq * cq), (wrap_inner(cq)))
+WRAP_PASS(enum ri_status, fast, arm_cq, cq, (struct ri_ucq * cq, enum ri_arm how, uint32_t count),
+	  (wrap_inner(cq), how, count))
 
 static uint32_t
-poll_cq(struct ri_ucq *cq, struct ri_wc *wc, uint32_t n)
-{
-	return wrap_in(cq)->fast.poll_cq(wrap_inner(cq), wc, n);
-}
-
-static uint32_t
-cq_depth(struct ri_ucq *cq)
-{
-	return wrap_in(cq)->fast.cq_depth(wrap_inner(cq));
-}
-
-static enum ri_status
-arm_cq(struct ri_ucq *cq, enum ri_arm how, uint32_t count)
-{
-	return wrap_in(cq)->fast.arm_cq(wrap_inner(cq), how, count);
-}
-
-static uint32_t
-progress(struct ri_urnic *rnic, uint32_t budget)
+fast_progress(struct ri_urnic *rnic, uint32_t budget)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -226,7 +176,7 @@ progress(struct ri_urnic *rnic, uint32_t budget)
 
 /* An engine without these entries needs no sleeper. */
 static bool
-leader_enter(struct ri_urnic *rnic, int *fd)
+fast_leader_enter(struct ri_urnic *rnic, int *fd)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -237,7 +187,7 @@ leader_enter(struct ri_urnic *rnic, int *fd)
 }
 
 static void
-leader_leave(struct ri_urnic *rnic)
+fast_leader_leave(struct ri_urnic *rnic)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -246,42 +196,14 @@ leader_leave(struct ri_urnic *rnic)
 }
 
 static bool
-spin_futile(struct ri_urnic *rnic)
+fast_spin_futile(struct ri_urnic *rnic)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
 	return in->spin_futile != NULL && in->spin_futile(wrap_inner(rnic));
 }
 
-const struct ri_user_ops wrap_plain_user_ops = {
-	.size = sizeof(struct ri_user_ops),
-	.rnic_open = rnic_open,
-	.rnic_close = rnic_close,
-	.cq_open = cq_open,
-	.cq_remap = cq_remap,
-	.cq_close = cq_close,
-	.qp_open = qp_open,
-	.qp_close = qp_close,
-	.srq_open = srq_open,
-	.srq_close = srq_close,
-	.srq_remap = srq_remap,
-	.qp_remap = qp_remap,
-	.qp_count = qp_count,
-	.cq_count = cq_count,
-	.srq_count = srq_count,
-};
-
-const struct ri_fast_ops wrap_plain_fast_ops = {
-	.size = sizeof(struct ri_fast_ops),
-	.post_sq = post_sq,
-	.post_rq = post_rq,
-	.post_srq = post_srq,
-	.flush_sq = flush_sq,
-	.poll_cq = poll_cq,
-	.cq_depth = cq_depth,
-	.arm_cq = arm_cq,
-	.progress = progress,
-	.leader_enter = leader_enter,
-	.leader_leave = leader_leave,
-	.spin_futile = spin_futile,
-};
+const struct ri_user_ops wrap_plain_user_ops = {.size = sizeof(struct ri_user_ops),
+						WRAP_USER(WRAP_MEMBER)};
+const struct ri_fast_ops wrap_plain_fast_ops = {.size = sizeof(struct ri_fast_ops),
+						WRAP_FAST(WRAP_MEMBER)};

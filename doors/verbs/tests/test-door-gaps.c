@@ -498,6 +498,18 @@ write_built(struct bench *bench, struct ibv_qp_ex *ex, size_t from, uint32_t len
 	ibv_wr_set_inline_data(ex, bench->memory + from, length);
 }
 
+/* A pair whose first queue pair has a builder, which is returned. */
+static struct ibv_qp_ex *
+pair_open_built(struct pair *p)
+{
+	pair_open(p);
+	OK(ibv_destroy_qp(p->a));
+	p->a = built_qp(&p->bench);
+	OK(bench_move(p->b, IBV_QPS_RESET));
+	bench_connect(p->a, p->b);
+	return ibv_qp_to_qp_ex(p->a);
+}
+
 /* A list for which the queue has no place goes out as far as there was place, and arrives. */
 static void
 builder_full(unsigned room)
@@ -508,12 +520,7 @@ builder_full(unsigned room)
 	struct ibv_qp_ex *ex;
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p);
-	OK(ibv_destroy_qp(p.a));
-	p.a = built_qp(&p.bench);
-	ex = ibv_qp_to_qp_ex(p.a);
-	OK(bench_move(p.b, IBV_QPS_RESET));
-	bench_connect(p.a, p.b);
+	ex = pair_open_built(&p);
 	OK(ibv_query_qp(p.a, &attr, 0, &init));
 	wr = bench_wr(1, IBV_WR_RDMA_WRITE, NULL);
 	wr.send_flags = 0;
@@ -541,12 +548,7 @@ test_builder_grows(void)
 	struct ibv_qp_ex *ex;
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p);
-	OK(ibv_destroy_qp(p.a));
-	p.a = built_qp(&p.bench);
-	ex = ibv_qp_to_qp_ex(p.a);
-	OK(bench_move(p.b, IBV_QPS_RESET));
-	bench_connect(p.a, p.b);
+	ex = pair_open_built(&p);
 	for (unsigned round = 0; round < 3; round++) {
 		memset(p.bench.memory + FAR, 0, 1024);
 		ibv_wr_start(ex);
@@ -570,12 +572,7 @@ test_builder_mistakes(void)
 	struct ibv_ah *ah;
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p);
-	OK(ibv_destroy_qp(p.a));
-	p.a = built_qp(&p.bench);
-	ex = ibv_qp_to_qp_ex(p.a);
-	OK(bench_move(p.b, IBV_QPS_RESET));
-	bench_connect(p.a, p.b);
+	ex = pair_open_built(&p);
 	ah = ibv_create_ah(p.bench.pd, &way);
 	g_assert_nonnull(ah);
 	for (size_t i = 0; i < G_N_ELEMENTS(sges); i++)
@@ -612,12 +609,7 @@ test_builder_window(void)
 	struct pair p RI_AT_END(pair_close);
 	uint32_t key;
 
-	pair_open(&p);
-	OK(ibv_destroy_qp(p.a));
-	p.a = built_qp(&p.bench);
-	ex = ibv_qp_to_qp_ex(p.a);
-	OK(bench_move(p.b, IBV_QPS_RESET));
-	bench_connect(p.a, p.b);
+	ex = pair_open_built(&p);
 	mw = ibv_alloc_mw(p.bench.pd, IBV_MW_TYPE_2);
 	key = ibv_inc_rkey(mw->rkey);
 	info = bind_wr(mw, key, p.bench.mr, 100).bind_mw.bind_info;

@@ -112,73 +112,6 @@ test_read(struct ends *f, gconstpointer arg)
 	}
 }
 
-/* Segments of odd lengths, some empty, on both sides. */
-static void
-test_gather_scatter(struct ends *f, gconstpointer arg)
-{
-	const uint32_t out[4] = {1001, 0, 70003, 40007};
-	const uint32_t in[4] = {3, 99999, 0, 20000};
-	struct ri_sge s[4], r[4];
-	size_t at = 0, total = 1001 + 70003 + 40007;
-
-	(void)arg;
-	chunk_fill(&f->ma, 5);
-	memset(f->mb.at, 0xee, BIG);
-	for (unsigned i = 0, so = 0, ro = 0; i < 4; i++) {
-		s[i] = (struct ri_sge){(uintptr_t)f->ma.at + so, out[i], out[i] ? f->ma.stag : 7};
-		r[i] = (struct ri_sge){(uintptr_t)f->mb.at + ro, in[i], in[i] ? f->mb.stag : 7};
-		so += out[i] + 50;
-		ro += in[i];
-	}
-	struct ri_recv_wr rwr = {.wr_id = 2, .sgl = r, .num_sge = 4};
-	struct ri_wr swr = {
-		.wr_id = 1, .sgl = s, .num_sge = 4, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED};
-	g_assert_cmpint(f->nb->p->fast->post_rq(f->b->uqp, &rwr), ==, RI_SUCCESS);
-	g_assert_cmpint(f->na->p->fast->post_sq(f->a->uqp, &swr), ==, RI_SUCCESS);
-	struct ri_wc wc = end_wait_ok(f->b, true, 2, f->a);
-	g_assert_cmpuint(wc.byte_len, ==, total);
-	for (unsigned i = 0; i < 4; i++) {
-		g_assert_cmpmem(f->mb.at + at, out[i], (uint8_t *)(uintptr_t)s[i].addr, out[i]);
-		at += out[i];
-	}
-	g_assert_cmpuint(f->mb.at[at], ==, 0xee);
-	(void)end_wait_ok(f->a, false, 1, f->b);
-}
-
-/* More requests than the queue holds; windows, batches, suppressed completions. */
-static void
-test_stream(struct ends *f, gconstpointer arg)
-{
-	unsigned posted = 0, done = 0, received = 0, wanted = 5000;
-
-	(void)arg;
-	chunk_fill(&f->ma, 9);
-	for (unsigned i = 0; i < 64; i++)
-		g_assert_cmpint(end_recv(f->b, i, &f->mb, i * 64, 64), ==, RI_SUCCESS);
-	while (received < wanted) {
-		struct ri_wc wc;
-
-		if (posted < wanted &&
-		    end_send(f->a, posted, &f->ma, posted % 999, 64) == RI_SUCCESS)
-			posted++;
-		if (end_poll(f->a, false, &wc)) {
-			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-			g_assert_cmpuint(wc.wr_id, ==, done++);
-		}
-		while (end_poll(f->b, true, &wc)) {
-			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-			g_assert_cmpuint(wc.wr_id, ==, received % 64);
-			g_assert_cmpmem(f->mb.at + wc.wr_id * 64, 64, f->ma.at + received % 999,
-					64);
-			received++;
-			g_assert_cmpint(end_recv(f->b, wc.wr_id, &f->mb, wc.wr_id * 64, 64), ==,
-					RI_SUCCESS);
-		}
-	}
-	while (done < wanted)
-		(void)end_wait_ok(f->a, false, done++, f->b);
-}
-
 /* A Send posted after a slow Read completes after it; more Reads than ORD wait; both sides at once. */
 static void
 test_reads_in_order(struct ends *f, gconstpointer arg)
@@ -263,8 +196,6 @@ main(int argc, char **argv)
 		{"send", test_send},
 		{"write", test_write},
 		{"read", test_read},
-		{"gather-scatter", test_gather_scatter},
-		{"stream", test_stream},
 		{"reads-in-order", test_reads_in_order},
 		{"bind-then-send", test_bind_then_send},
 	};
