@@ -668,7 +668,7 @@ const struct defect defects_errata_objects[] = {
 	DEFECT("fw26b-rebind-range-stays", "a window does not shrink",
 	       "A window that is bound again to a part of its last range opens the whole of that "
 	       "range.",
-	       0, .wr = range_kept, ENTRIES(.mem.mw_query = range_kept_query)),
+	       NEED_NARROW, .wr = range_kept, ENTRIES(.mem.mw_query = range_kept_query)),
 	DEFECT("fw26b-remote-inv-holds-region", "a region counts an invalidated window",
 	       "A window that the peer has invalidated counts as bound at its region until it is "
 	       "freed or bound again.",
