@@ -54,7 +54,7 @@ bool errata_done(struct errata_qp *qp, const struct ri_wc *wc, struct errata_wr 
 /* With the lock. Forget the records of an S-RQ. */
 void errata_drop_srq(const struct wrap_obj *srq);
 
-/* Entries of a defect with records. `modify` follows ORD, and forgets the requests when the queue pair goes back to IDLE. */
+/* Entries of a defect with records. `modify` follows ORD, and forgets the requests on the way back to IDLE. */
 enum ri_status errata_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 				struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
 				struct ri_map *map);

@@ -657,7 +657,7 @@ backlog_leaks(struct wrap_rnic *rnic, struct ri_cm_event *event)
 	return true;
 }
 
-/* --- the rows ------------------------------------------------------------------------------------------------------------------ */
+/* --- the rows ----------------------------------------------------------------------------------- */
 
 const struct defect defects_errata_objects[] = {
 	DEFECT("fw26b-rereg-rights-stay", "a registration anew takes no right away",

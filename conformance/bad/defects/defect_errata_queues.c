@@ -461,7 +461,7 @@ restarted_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 	return status;
 }
 
-/* --- the rows -------------------------------------------------------------------------------------------------- */
+/* --- the rows ----------------------------------------------------------------------------------- */
 
 #define RECORDS .qp.create = errata_qp_create, .qp.destroy = errata_qp_destroy
 
