@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/* Records of queue pairs. */
+#include "defect_errata.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct errata_qp *records;
+
+void
+errata_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void
+errata_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+struct errata_qp *
+errata_find(const struct wrap_rnic *rnic, uint64_t ctx)
+{
+	struct errata_qp *qp = records;
+
+	while (qp != NULL && (qp->rnic != rnic || qp->ctx != ctx))
+		qp = qp->next;
+	return qp;
+}
+
+struct errata_wr *
+errata_at(const struct errata_qp *qp, uint32_t n)
+{
+	return &qp->ring[(qp->first + n) % qp->room];
+}
+
+static bool
+make_room(struct errata_qp *qp)
+{
+	uint32_t room = qp->room == 0 ? 16 : 2 * qp->room;
+	struct errata_wr *ring = calloc(room, sizeof(*ring));
+
+	if (ring == NULL)
+		return false;
+	for (uint32_t i = 0; i < qp->count; i++)
+		ring[i] = *errata_at(qp, i);
+	free(qp->ring);
+	qp->ring = ring;
+	qp->room = room;
+	qp->first = 0;
+	return true;
+}
+
+void
+errata_push(struct errata_qp *qp, const struct errata_wr *wr)
+{
+	if (qp->count == qp->room && !make_room(qp))
+		return;
+	qp->count++;
+	*errata_at(qp, qp->count - 1) = *wr;
+}
+
+bool
+errata_done(struct errata_qp *qp, const struct ri_wc *wc, struct errata_wr *out)
+{
+	uint32_t n = 0;
+
+	/* A success is that of the first signalled one; before an error others may have succeeded without a completion. */
+	while (n < qp->count &&
+	       (errata_at(qp, n)->wr_id != wc->wr_id ||
+		(wc->status == RI_WC_SUCCESS && (errata_at(qp, n)->flags & RI_WR_SIGNALED) == 0)))
+		n++;
+	if (n == qp->count)
+		return false;
+	*out = *errata_at(qp, n);
+	qp->first = (qp->first + n + 1) % qp->room;
+	qp->count -= n + 1;
+	return true;
+}
+
+static void
+dispose(struct errata_qp *qp)
+{
+	free(qp->ring);
+	free(qp->scratch);
+	free(qp);
+}
+
+/* With the lock. Forget all of an adapter that are of this S-RQ, or have this context number, or all. */
+static void
+drop(const struct wrap_rnic *rnic, const struct wrap_obj *srq, const uint64_t *ctx)
+{
+	struct errata_qp **at = &records;
+
+	while (*at != NULL) {
+		struct errata_qp *qp = *at;
+
+		if (qp->rnic != rnic || (srq != NULL && qp->srq != srq) ||
+		    (ctx != NULL && qp->ctx != *ctx)) {
+			at = &qp->next;
+			continue;
+		}
+		*at = qp->next;
+		dispose(qp);
+	}
+}
+
+void
+errata_drop_srq(const struct wrap_obj *srq)
+{
+	drop(srq->rnic, srq, NULL);
+}
+
+void
+errata_qp_forget(const struct wrap_obj *qp)
+{
+	errata_lock();
+	drop(qp->rnic, NULL, &qp->ctx);
+	errata_unlock();
+}
+
+void
+errata_end(struct wrap_rnic *rnic)
+{
+	errata_lock();
+	drop(rnic, NULL, NULL);
+	errata_unlock();
+}
+
+enum ri_status
+errata_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		 struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+{
+	enum ri_status status = wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
+	struct errata_qp *qp = status == RI_SUCCESS ? calloc(1, sizeof(*qp)) : NULL;
+
+	if (qp == NULL)
+		return status;
+	qp->rnic = wrap_rnic_of(pd);
+	qp->ctx = init->ctx;
+	qp->srq = wrap_of(srq);
+	qp->ord = init->ord;
+	qp->slots = init->max_rq_wr;
+	errata_lock();
+	qp->next = records;
+	records = qp;
+	errata_unlock();
+	return status;
+}
+
+enum ri_status
+errata_qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+{
+	enum ri_status status = wrap_plain_qp_ops.modify(qp, attr, mask);
+	struct errata_qp *record;
+
+	if (status != RI_SUCCESS)
+		return status;
+	errata_lock();
+	record = errata_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
+	if (record != NULL && (mask & RI_QP_ATTR_ORD) != 0)
+		record->ord = attr->ord;
+	if (record != NULL && (mask & RI_QP_ATTR_STATE) != 0 && attr->state == RI_QPS_IDLE)
+		record->count = 0;
+	errata_unlock();
+	return status;
+}
+
+enum ri_status
+errata_qp_destroy(struct ri_qp *qp)
+{
+	struct wrap_rnic *rnic = wrap_rnic_of(qp);
+	uint64_t ctx = wrap_of(qp)->ctx;
+	enum ri_status status = wrap_plain_qp_ops.destroy(qp);
+
+	if (status != RI_SUCCESS)
+		return status;
+	errata_lock();
+	drop(rnic, NULL, &ctx);
+	errata_unlock();
+	return status;
+}
+
+enum defect_act
+errata_follow(struct wrap_obj *ucq, struct ri_wc *wc)
+{
+	struct errata_wr done;
+	struct errata_qp *qp;
+
+	if (errata_is_receive(wc))
+		return DEFECT_PASS;
+	errata_lock();
+	qp = errata_find(ucq->rnic, wc->qp_ctx);
+	if (qp != NULL)
+		(void)errata_done(qp, wc, &done);
+	errata_unlock();
+	return DEFECT_PASS;
+}
+
+struct wrap_obj *
+errata_by_index(struct wrap_rnic *rnic, enum wrap_kind kind, uint32_t stag)
+{
+	struct wrap_obj *o = rnic->objects.prev;
+
+	while (o != &rnic->objects && (o->kind != kind || o->stag >> 8 != stag >> 8))
+		o = o->prev;
+	return o != &rnic->objects ? o : NULL;
+}

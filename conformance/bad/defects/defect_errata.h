@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * What defects remember of queue pairs, where a device fails only after a certain history: one record for each queue pair,
+ * found by its context number, and with it the requests of one work queue whose completions were not polled. One lock
+ * guards all records; it is taken behind the lock of wrap_obj::held, and before wrap_rnic::lock.
+ */
+#ifndef DEFECT_ERRATA_H
+#define DEFECT_ERRATA_H
+
+#include "defect.h"
+
+/* A request or a receive that was posted. */
+struct errata_wr {
+	uint64_t wr_id;
+	uint64_t label; /* reported in place of wr_id */
+	uint32_t flags;
+	uint8_t opcode;
+	const void *sink;  /* atomic: where its result goes; NULL: not known */
+	uint8_t before[8]; /* what was there when it was posted */
+};
+
+struct errata_qp {
+	struct errata_qp *next;
+	struct wrap_rnic *rnic;
+	uint64_t ctx;
+	struct wrap_obj *srq; /* or NULL */
+	bool dead;            /* the queue pair is destroyed */
+	uint32_t ord;
+	uint32_t slots;
+	uint64_t posted, polled; /* a defect's own */
+	struct errata_wr *ring;  /* the oldest at `first` */
+	uint32_t first, count, room;
+	struct ri_qp_counters *counters;
+	/* Memory in which a request is sent as it was when it was posted. */
+	uint8_t *scratch;
+	void *scratch_mr; /* of the wrapped provider */
+	uint32_t scratch_stag;
+	uint32_t scratch_next;
+};
+
+void errata_lock(void);
+void errata_unlock(void);
+
+/* With the lock. The newest of that context number, or NULL. */
+struct errata_qp *errata_find(const struct wrap_rnic *rnic, uint64_t ctx);
+/* With the lock. Without memory the request is not remembered. */
+void errata_push(struct errata_qp *qp, const struct errata_wr *wr);
+/* With the lock. The n-th of the ring; n < count. */
+struct errata_wr *errata_at(const struct errata_qp *qp, uint32_t n);
+/* With the lock. A request of the send queue is completed: forget it and those before it. False: it is not known. */
+bool errata_done(struct errata_qp *qp, const struct ri_wc *wc, struct errata_wr *out);
+/* With the lock. Forget the records of an S-RQ. */
+void errata_drop_srq(const struct wrap_obj *srq);
+
+/* Entries of a defect with records. `modify` follows ORD, and forgets the requests on the way back to IDLE. */
+enum ri_status errata_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+				struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
+				struct ri_map *map);
+enum ri_status errata_qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask);
+enum ri_status errata_qp_destroy(struct ri_qp *qp);
+/* Forget the records of a queue pair that is destroyed. */
+void errata_qp_forget(const struct wrap_obj *qp);
+/* defect::end: forget what the adapter still has. */
+void errata_end(struct wrap_rnic *rnic);
+/* defect::wc of a defect that only follows its send queues. */
+enum defect_act errata_follow(struct wrap_obj *ucq, struct ri_wc *wc);
+
+/* Is it a completion of a receive? Of a failed one only the opcode counts. */
+static inline bool
+errata_is_receive(const struct ri_wc *wc)
+{
+	return wc->opcode == RI_OP_RECV || wc->opcode == RI_OP_RECV_UD ||
+	       wc->opcode == RI_OP_RECV_WRITE;
+}
+
+/* The region or window with that index of an STag, or NULL; with wrap_rnic::lock. */
+struct wrap_obj *errata_by_index(struct wrap_rnic *rnic, enum wrap_kind kind, uint32_t stag);
+
+#endif /* DEFECT_ERRATA_H */
