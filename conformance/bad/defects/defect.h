@@ -119,8 +119,8 @@ DEFECT_TABLE(defects_events);
 DEFECT_TABLE(defects_dmabuf);
 DEFECT_TABLE(defects_verbs);
 DEFECT_TABLE(defects_firmware);
-DEFECT_TABLE(defects_errata_queues);
-DEFECT_TABLE(defects_errata_objects);
+DEFECT_TABLE(defects_history_queues);
+DEFECT_TABLE(defects_history_objects);
 
 /* --- all of them (defect_list.c) ---------------------------------------------------------------- */
 

@@ -30,8 +30,8 @@ static const struct table {
 	{defects_dmabuf, &defects_dmabuf_count},
 	{defects_verbs, &defects_verbs_count},
 	{defects_firmware, &defects_firmware_count},
-	{defects_errata_queues, &defects_errata_queues_count},
-	{defects_errata_objects, &defects_errata_objects_count},
+	{defects_history_queues, &defects_history_queues_count},
+	{defects_history_objects, &defects_history_objects_count},
 };
 
 const struct defect *

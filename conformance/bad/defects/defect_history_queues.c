@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "defect_errata.h"
+#include "defect_history.h"
 
 /* The user half's queue pair. */
 static struct wrap_obj *
@@ -15,22 +15,22 @@ whole_of(const struct ri_uqp *qp)
 }
 
 static void
-request_note(struct errata_wr *note, const struct ri_wr *wr)
+request_note(struct history_wr *note, const struct ri_wr *wr)
 {
-	*note = (struct errata_wr){
+	*note = (struct history_wr){
 		.wr_id = wr->wr_id, .label = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
 }
 
 /* Post it, and remember it if there is a record. With the lock. */
 static enum ri_status
-post_noted(struct errata_qp *record, struct ri_uqp *qp, const struct ri_wr *wr)
+post_noted(struct history_qp *record, struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	enum ri_status status = wrap_plain_fast_ops.post_sq(qp, wr);
-	struct errata_wr note;
+	struct history_wr note;
 
 	request_note(&note, wr);
 	if (status == RI_SUCCESS && record != NULL)
-		errata_push(record, &note);
+		history_push(record, &note);
 	return status;
 }
 
@@ -39,30 +39,30 @@ post_noted(struct errata_qp *record, struct ri_uqp *qp, const struct ri_wr *wr)
 static enum ri_status
 renamed_post(struct ri_uqp *qp, const struct ri_recv_wr *wr)
 {
-	struct errata_wr note = {.wr_id = wr->wr_id, .label = wr->wr_id};
-	struct errata_qp *record;
+	struct history_wr note = {.wr_id = wr->wr_id, .label = wr->wr_id};
+	struct history_qp *record;
 	enum ri_status status;
 
-	errata_lock();
+	history_lock();
 	status = wrap_plain_fast_ops.post_rq(qp, wr);
-	record = errata_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
+	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
 	if (status == RI_SUCCESS && record != NULL)
-		errata_push(record, &note);
-	errata_unlock();
+		history_push(record, &note);
+	history_unlock();
 	return status;
 }
 
 static enum defect_act
 renamed_completion(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct errata_qp *record;
+	struct history_qp *record;
 
-	if (!errata_is_receive(wc))
+	if (!history_is_receive(wc))
 		return DEFECT_PASS;
-	errata_lock();
-	record = errata_find(ucq->rnic, wc->qp_ctx);
+	history_lock();
+	record = history_find(ucq->rnic, wc->qp_ctx);
 	if (record != NULL && record->srq == NULL && record->count > 0) {
-		const struct errata_wr *oldest = errata_at(record, 0);
+		const struct history_wr *oldest = history_at(record, 0);
 
 		if (oldest->wr_id == wc->wr_id)
 			wc->wr_id = oldest->label;
@@ -70,22 +70,22 @@ renamed_completion(struct wrap_obj *ucq, struct ri_wc *wc)
 		record->count--;
 		record->polled++;
 	}
-	errata_unlock();
+	history_unlock();
 	return DEFECT_PASS;
 }
 
 /* The names are copied from the beginning of the old ring, the receives from the oldest on. */
 static void
-rename_from(struct errata_qp *record, uint32_t tail)
+rename_from(struct history_qp *record, uint32_t tail)
 {
 	uint64_t *labels = calloc(record->count, sizeof(*labels));
 
 	if (labels == NULL)
 		return;
 	for (uint32_t i = 0; i < record->count; i++)
-		labels[i] = errata_at(record, (tail + i) % record->count)->label;
+		labels[i] = history_at(record, (tail + i) % record->count)->label;
 	for (uint32_t i = 0; i < record->count; i++)
-		errata_at(record, i)->label = labels[i];
+		history_at(record, i)->label = labels[i];
 	free(labels);
 }
 
@@ -93,12 +93,12 @@ static enum ri_status
 renamed_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 {
 	enum ri_status status = wrap_plain_qp_ops.resize(qp, attr, map);
-	struct errata_qp *record;
+	struct history_qp *record;
 
 	if (status != RI_SUCCESS)
 		return status;
-	errata_lock();
-	record = errata_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
 	if (record != NULL && record->slots > 0 && record->slots != attr->max_rq_wr) {
 		uint32_t head = (uint32_t)(record->polled % record->slots);
 
@@ -107,7 +107,7 @@ renamed_resize(struct ri_qp *qp, struct ri_qp_attr *attr, struct ri_map *map)
 		record->slots = attr->max_rq_wr;
 		record->polled = 0;
 	}
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
@@ -178,12 +178,12 @@ leaking_srq_modify(struct ri_srq *srq, struct ri_srq_attr *attr, bool resize, st
 	enum ri_status status = wrap_plain_srq_ops.modify(srq, attr, resize, map);
 	struct slots *slots = wrap_of(srq)->own;
 
-	errata_lock();
+	history_lock();
 	if (status == RI_SUCCESS && resize && slots != NULL) {
 		slots->max = attr->max_wr;
 		slots->lost = 0;
 	}
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
@@ -194,11 +194,11 @@ leaking_srq_destroy(struct ri_srq *srq)
 	enum ri_status status;
 
 	/* No queue pair uses it, if it goes: only records of destroyed ones name it. */
-	errata_lock();
+	history_lock();
 	status = wrap_in(srq)->srq.destroy(wrap_inner(srq));
 	if (status == RI_SUCCESS)
-		errata_drop_srq(obj);
-	errata_unlock();
+		history_drop_srq(obj);
+	history_unlock();
 	if (status == RI_SUCCESS)
 		wrap_free(wrap_of(srq));
 	return status;
@@ -210,31 +210,31 @@ leaking_post(struct ri_usrq *srq, const struct ri_recv_wr *wr)
 	struct slots *slots = wrap_of(srq)->half->own;
 	enum ri_status status = RI_ERR_QUEUE_FULL;
 
-	errata_lock();
+	history_lock();
 	if (slots == NULL || slots->lost == 0 || slots->used + slots->lost < slots->max)
 		status = wrap_plain_fast_ops.post_srq(srq, wr);
 	if (slots != NULL && status == RI_SUCCESS)
 		slots->used++;
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
 static enum defect_act
 leaking_completion(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct errata_qp *record;
+	struct history_qp *record;
 	struct slots *slots;
 
-	if (!errata_is_receive(wc))
+	if (!history_is_receive(wc))
 		return DEFECT_PASS;
-	errata_lock();
-	record = errata_find(ucq->rnic, wc->qp_ctx);
+	history_lock();
+	record = history_find(ucq->rnic, wc->qp_ctx);
 	slots = record != NULL && record->srq != NULL ? record->srq->own : NULL;
 	if (slots != NULL) {
 		slots->used -= slots->used > 0;
 		slots->lost += wc->status != RI_WC_SUCCESS && slots->lost < slots->max;
 	}
-	errata_unlock();
+	history_unlock();
 	return DEFECT_PASS;
 }
 
@@ -247,22 +247,22 @@ leaking_qp_destroy(struct ri_qp *qp)
 	struct wrap_obj *srq = wrap_of(qp)->srq;
 	struct ri_srq_attr attr = {0};
 	struct slots *slots = srq != NULL ? srq->own : NULL;
-	struct errata_qp *record;
+	struct history_qp *record;
 	enum ri_status status;
 
 	if (slots == NULL)
-		return errata_qp_destroy(qp);
+		return history_qp_destroy(qp);
 	status = wrap_plain_qp_ops.destroy(qp);
 	if (status != RI_SUCCESS)
 		return status;
-	errata_lock();
-	record = errata_find(rnic, ctx);
+	history_lock();
+	record = history_find(rnic, ctx);
 	if (record != NULL)
 		record->dead = true;
 	if (wrap_plain_srq_ops.query((struct ri_srq *)srq, &attr) == RI_SUCCESS &&
 	    attr.available < slots->used && slots->lost == 0)
 		slots->used = attr.available;
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
@@ -273,9 +273,9 @@ unsignaled_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	enum ri_status status;
 
-	errata_lock();
-	status = post_noted(errata_find(wrap_of(qp)->rnic, whole_of(qp)->ctx), qp, wr);
-	errata_unlock();
+	history_lock();
+	status = post_noted(history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx), qp, wr);
+	history_unlock();
 	return status;
 }
 
@@ -284,21 +284,21 @@ static enum defect_act
 unsignaled_flushed(struct wrap_obj *ucq, struct ri_wc *wc)
 {
 	enum defect_act act = DEFECT_PASS;
-	struct errata_wr done;
-	struct errata_qp *record;
+	struct history_wr done;
+	struct history_qp *record;
 
-	if (errata_is_receive(wc))
+	if (history_is_receive(wc))
 		return DEFECT_PASS;
-	errata_lock();
-	record = errata_find(ucq->rnic, wc->qp_ctx);
-	if (record != NULL && errata_done(record, wc, &done) && wc->status == RI_WC_FLUSHED &&
+	history_lock();
+	record = history_find(ucq->rnic, wc->qp_ctx);
+	if (record != NULL && history_done(record, wc, &done) && wc->status == RI_WC_FLUSHED &&
 	    (done.flags & RI_WR_SIGNALED) == 0) {
 		act = DEFECT_LOSE;
 		for (uint32_t i = 0; i < record->count; i++)
-			if ((errata_at(record, i)->flags & RI_WR_SIGNALED) != 0)
+			if ((history_at(record, i)->flags & RI_WR_SIGNALED) != 0)
 				act = DEFECT_PASS;
 	}
-	errata_unlock();
+	history_unlock();
 	return act;
 }
 
@@ -308,14 +308,14 @@ static enum ri_status
 doubled_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct ri_wr copy = *wr;
-	struct errata_qp *record;
+	struct history_qp *record;
 	enum ri_status status;
 	uint32_t open = 0;
 
-	errata_lock();
-	record = errata_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
 	for (uint32_t i = 0; record != NULL && i < record->count; i++) {
-		uint8_t opcode = errata_at(record, i)->opcode;
+		uint8_t opcode = history_at(record, i)->opcode;
 
 		open += opcode == RI_OP_RDMA_READ || opcode == RI_OP_FETCH_ADD ||
 			opcode == RI_OP_CMP_SWAP;
@@ -324,7 +324,7 @@ doubled_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	    wr->opcode == RI_OP_FETCH_ADD)
 		copy.u.remote.operand *= 2; /* what is added twice */
 	status = post_noted(record, qp, &copy);
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
@@ -359,11 +359,11 @@ ring_end_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	uint8_t flat[FLAT_MAX];
 	struct ri_sge sge;
 	struct ri_wr copy = *wr;
-	struct errata_qp *record;
+	struct history_qp *record;
 	enum ri_status status;
 
-	errata_lock();
-	record = errata_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
 	if (record != NULL && slots > 1 && record->posted % slots == slots - 1 &&
 	    (wr->flags & RI_WR_INLINE) != 0 && flatten(wr, flat, &sge)) {
 		memset(flat + IN_SLOT, 0, sge.length - IN_SLOT);
@@ -373,7 +373,7 @@ ring_end_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	status = wrap_plain_fast_ops.post_sq(qp, &copy);
 	if (status == RI_SUCCESS && record != NULL)
 		record->posted++;
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
@@ -430,26 +430,26 @@ neighbour_lost(struct wrap_obj *ucq, struct ri_wc *wc)
 static void
 restarted_count(struct ri_uqp *qp, struct ri_qp_counters *counters)
 {
-	struct errata_qp *record;
+	struct history_qp *record;
 
 	wrap_plain_user_ops.qp_count(qp, counters);
-	errata_lock();
-	record = errata_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_of(qp)->rnic, whole_of(qp)->ctx);
 	if (record != NULL && counters->size >= sizeof(*counters))
 		record->counters = counters;
-	errata_unlock();
+	history_unlock();
 }
 
 static enum ri_status
 restarted_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
-	enum ri_status status = errata_qp_modify(qp, attr, mask);
-	struct errata_qp *record;
+	enum ri_status status = history_qp_modify(qp, attr, mask);
+	struct history_qp *record;
 
 	if (status != RI_SUCCESS || (mask & RI_QP_ATTR_STATE) == 0 || attr->state != RI_QPS_IDLE)
 		return status;
-	errata_lock();
-	record = errata_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
 	if (record != NULL && record->counters != NULL) {
 		struct ri_qp_counters *counters = record->counters;
 
@@ -457,19 +457,19 @@ restarted_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 			__atomic_store_n(&counters->posts[i], 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&counters->octets, 0, __ATOMIC_RELAXED);
 	}
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
 /* --- the rows ----------------------------------------------------------------------------------- */
 
-#define RECORDS .qp.create = errata_qp_create, .qp.destroy = errata_qp_destroy
+#define RECORDS .qp.create = history_qp_create, .qp.destroy = history_qp_destroy
 
-const struct defect defects_errata_queues[] = {
+const struct defect defects_history_queues[] = {
 	DEFECT("fw26b-wq-resize-wr-ids", "resizing confuses receives",
 	       "After a resize, outstanding receives that go round the end of the old ring come "
 	       "back with each other's wr_id.",
-	       NEED_RESIZE, .wc = renamed_completion, .end = errata_end,
+	       NEED_RESIZE, .wc = renamed_completion, .end = history_end,
 	       ENTRIES(RECORDS, .qp.resize = renamed_resize, .fast.post_rq = renamed_post)),
 	DEFECT("fw26b-cq-resize-disarms", "resizing disarms",
 	       "A completion queue that is resized while it is armed makes no upcall.", NEED_RESIZE,
@@ -483,23 +483,23 @@ const struct defect defects_errata_queues[] = {
 	       0, ENTRIES(.fast.poll_cq = wrapped_poll)),
 	DEFECT("fw26b-srq-error-leaks-slot", "an S-RQ shrinks",
 	       "The slot of a shared receive that completes with an error is never free again.",
-	       NEED_SRQ, .wc = leaking_completion, .end = errata_end,
-	       ENTRIES(.qp.create = errata_qp_create, .qp.destroy = leaking_qp_destroy,
+	       NEED_SRQ, .wc = leaking_completion, .end = history_end,
+	       ENTRIES(.qp.create = history_qp_create, .qp.destroy = leaking_qp_destroy,
 		       .srq.create = leaking_srq_create, .srq.modify = leaking_srq_modify,
 		       .srq.destroy = leaking_srq_destroy, .fast.post_srq = leaking_post)),
 	DEFECT("fw26b-flush-ends-early", "the flush forgets the last requests",
 	       "Requests without RI_WR_SIGNALED behind the last one with it get no completion when "
 	       "they are flushed.",
-	       0, .wc = unsignaled_flushed, .end = errata_end,
-	       ENTRIES(RECORDS, .qp.modify = errata_qp_modify, .fast.post_sq = unsignaled_post)),
+	       0, .wc = unsignaled_flushed, .end = history_end,
+	       ENTRIES(RECORDS, .qp.modify = history_qp_modify, .fast.post_sq = unsignaled_post)),
 	DEFECT("fw26b-atomic-beyond-ord-twice", "atomics are executed twice",
 	       "A fetch and add that waits because ORD others are outstanding is executed twice.",
-	       NEED_ATOMICS, .wc = errata_follow, .end = errata_end,
-	       ENTRIES(RECORDS, .qp.modify = errata_qp_modify, .fast.post_sq = doubled_post)),
+	       NEED_ATOMICS, .wc = history_follow, .end = history_end,
+	       ENTRIES(RECORDS, .qp.modify = history_qp_modify, .fast.post_sq = doubled_post)),
 	DEFECT("fw26b-inline-ring-end", "inline data is cut at the end of the ring",
 	       "Inline data of more than 16 octets in the last slot of the send queue arrives as "
 	       "zeros behind these.",
-	       NEED_INLINE, .end = errata_end, ENTRIES(RECORDS, .fast.post_sq = ring_end_post)),
+	       NEED_INLINE, .end = history_end, ENTRIES(RECORDS, .fast.post_sq = ring_end_post)),
 	DEFECT("fw26b-destroy-loses-neighbour",
 	       "destroying a queue pair loses another's completion",
 	       "Of a shared completion queue the entry of another queue pair behind one of a "
@@ -507,9 +507,9 @@ const struct defect defects_errata_queues[] = {
 	       0, .wc = neighbour_lost, ENTRIES(.qp.destroy = neighbour_destroy)),
 	DEFECT("fw26b-counters-restart", "counters begin anew",
 	       "The counters of a queue pair are 0 again when it goes back to IDLE.", NEED_REUSE,
-	       .end = errata_end,
+	       .end = history_end,
 	       ENTRIES(RECORDS, .qp.modify = restarted_modify, .user.qp_count = restarted_count)),
 };
 
-const size_t defects_errata_queues_count =
-	sizeof(defects_errata_queues) / sizeof(defects_errata_queues[0]);
+const size_t defects_history_queues_count =
+	sizeof(defects_history_queues) / sizeof(defects_history_queues[0]);

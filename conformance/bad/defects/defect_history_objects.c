@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "defect_errata.h"
+#include "defect_history.h"
 
 /* --- the rights of a region that is registered anew ------------------------------------------------ */
 
@@ -69,7 +69,7 @@ struct range {
 static bool
 region_contains(struct wrap_rnic *rnic, const struct range *range)
 {
-	const struct wrap_obj *mr = errata_by_index(rnic, WRAP_MR, range->mr_stag);
+	const struct wrap_obj *mr = history_by_index(rnic, WRAP_MR, range->mr_stag);
 	uint64_t base;
 
 	if (mr == NULL || mr->stag != range->mr_stag || mr->init.unlinked || mr->init.zero_based)
@@ -109,7 +109,7 @@ range_kept(struct wrap_obj *uqp, struct defect_wr *wr)
 	    (wr->wr.flags & RI_WR_BIND_RELATIVE) != 0)
 		return true;
 	pthread_mutex_lock(&rnic->lock);
-	mw = errata_by_index(rnic, WRAP_MW, bind->mw_stag);
+	mw = history_by_index(rnic, WRAP_MW, bind->mw_stag);
 	if (mw != NULL && mw->own == NULL)
 		mw->own = calloc(1, sizeof(struct range));
 	if (mw != NULL && mw->own != NULL)
@@ -149,7 +149,7 @@ enum held_word {
 static void
 held_set(struct wrap_obj *mw, bool held)
 {
-	struct wrap_obj *mr = errata_by_index(mw->rnic, WRAP_MR, (uint32_t)mw->last[HELD_STAG]);
+	struct wrap_obj *mr = history_by_index(mw->rnic, WRAP_MR, (uint32_t)mw->last[HELD_STAG]);
 
 	if (mr == NULL || mr->stag != mw->last[HELD_STAG] || held == (mw->last[HELD] != 0))
 		return;
@@ -170,7 +170,7 @@ held_bind(struct wrap_obj *uqp, struct defect_wr *wr)
 	if (wr->wr.opcode != RI_OP_BIND_MW || bind->length == 0)
 		return true;
 	pthread_mutex_lock(&rnic->lock);
-	mw = errata_by_index(rnic, WRAP_MW, bind->mw_stag);
+	mw = history_by_index(rnic, WRAP_MW, bind->mw_stag);
 	if (mw != NULL) {
 		held_set(mw, false);
 		mw->last[HELD_STAG] = bind->mr_stag;
@@ -188,7 +188,7 @@ held_invalidated(struct wrap_obj *ucq, struct ri_wc *wc)
 	if (!defect_received(wc) || (wc->flags & RI_WC_INVALIDATED) == 0)
 		return DEFECT_PASS;
 	pthread_mutex_lock(&rnic->lock);
-	mw = errata_by_index(rnic, WRAP_MW, wc->inv_stag);
+	mw = history_by_index(rnic, WRAP_MW, wc->inv_stag);
 	if (mw != NULL && mw->last[HELD_STAG] != 0)
 		held_set(mw, true);
 	pthread_mutex_unlock(&rnic->lock);
@@ -255,7 +255,7 @@ memory_of(struct wrap_rnic *rnic, const struct wrap_obj *pd, const struct ri_sge
 	uint64_t offset;
 
 	pthread_mutex_lock(&rnic->lock);
-	mr = errata_by_index(rnic, WRAP_MR, sge->stag);
+	mr = history_by_index(rnic, WRAP_MR, sge->stag);
 	if (mr != NULL && mr->stag == sge->stag && mr->pd == pd && !mr->init.unlinked &&
 	    mr->init.pages == NULL) {
 		offset = sge->addr - (mr->init.zero_based   ? 0
@@ -281,12 +281,12 @@ copy_from(void *to, const void *from, size_t length)
 
 /* Results of atomics that have not come, as far as the segment at `from` shows them: what was there before. */
 static bool
-results_undo(const struct errata_qp *record, uint8_t *to, const uint8_t *from, uint32_t length)
+results_undo(const struct history_qp *record, uint8_t *to, const uint8_t *from, uint32_t length)
 {
 	bool any = false;
 
 	for (uint32_t i = record->count; i-- > 0;) {
-		const struct errata_wr *atomic = errata_at(record, i);
+		const struct history_wr *atomic = history_at(record, i);
 		const uint8_t *sink = atomic->sink;
 
 		for (uint32_t k = 0; sink != NULL && k < sizeof(atomic->before); k++) {
@@ -301,7 +301,7 @@ results_undo(const struct errata_qp *record, uint8_t *to, const uint8_t *from, u
 
 /* Build the request as it would be sent at once. False: the fence makes no difference, or it is too long. */
 static bool
-sent_early(struct errata_qp *record, const struct wrap_obj *pd, const struct ri_wr *wr,
+sent_early(struct history_qp *record, const struct wrap_obj *pd, const struct ri_wr *wr,
 	   struct ri_sge *sge)
 {
 	uint8_t *room = record->scratch + SCRATCH_ROOM * (record->scratch_next % SCRATCH_COUNT);
@@ -325,11 +325,11 @@ sent_early(struct errata_qp *record, const struct wrap_obj *pd, const struct ri_
 }
 
 static void
-atomic_note(struct errata_wr *note, struct wrap_obj *uqp, const struct ri_wr *wr)
+atomic_note(struct history_wr *note, struct wrap_obj *uqp, const struct ri_wr *wr)
 {
 	bool atomic = wr->opcode == RI_OP_FETCH_ADD || wr->opcode == RI_OP_CMP_SWAP;
 
-	*note = (struct errata_wr){.wr_id = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
+	*note = (struct history_wr){.wr_id = wr->wr_id, .flags = wr->flags, .opcode = wr->opcode};
 	if (!atomic || wr->num_sge == 0 || wr->sgl[0].length != sizeof(note->before))
 		return;
 	note->sink = memory_of(uqp->rnic, uqp->half->pd, &wr->sgl[0]);
@@ -342,13 +342,13 @@ unfenced_post(struct ri_uqp *qp, const struct ri_wr *wr)
 {
 	struct wrap_obj *uqp = wrap_of(qp);
 	struct ri_wr copy = *wr;
-	struct errata_wr note;
-	struct errata_qp *record;
+	struct history_wr note;
+	struct history_qp *record;
 	enum ri_status status;
 	struct ri_sge sge;
 
-	errata_lock();
-	record = errata_find(uqp->rnic, uqp->half->ctx);
+	history_lock();
+	record = history_find(uqp->rnic, uqp->half->ctx);
 	atomic_note(&note, uqp, wr);
 	if (record != NULL && record->scratch_mr != NULL &&
 	    (wr->opcode == RI_OP_SEND || wr->opcode == RI_OP_RDMA_WRITE) &&
@@ -359,14 +359,14 @@ unfenced_post(struct ri_uqp *qp, const struct ri_wr *wr)
 	}
 	status = wrap_plain_fast_ops.post_sq(qp, &copy);
 	if (status == RI_SUCCESS && record != NULL)
-		errata_push(record, &note);
-	errata_unlock();
+		history_push(record, &note);
+	history_unlock();
 	return status;
 }
 
 /* Without memory the fence works. */
 static void
-scratch_make(struct errata_qp *record, const struct wrap_obj *pd)
+scratch_make(struct history_qp *record, const struct wrap_obj *pd)
 {
 	struct ri_mr_init init = {.length = SCRATCH_ROOM * SCRATCH_COUNT,
 				  .access = RI_ACCESS_LOCAL_READ | RI_ACCESS_LOCAL_WRITE,
@@ -387,15 +387,15 @@ static enum ri_status
 unfenced_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
 		struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
-	enum ri_status status = errata_qp_create(pd, init, send_cq, recv_cq, srq, out, map);
-	struct errata_qp *record;
+	enum ri_status status = history_qp_create(pd, init, send_cq, recv_cq, srq, out, map);
+	struct history_qp *record;
 
 	if (status != RI_SUCCESS || init->type != RI_QP_RC)
 		return status;
 	/* Nobody else knows the queue pair yet. */
-	errata_lock();
-	record = errata_find(wrap_rnic_of(pd), init->ctx);
-	errata_unlock();
+	history_lock();
+	record = history_find(wrap_rnic_of(pd), init->ctx);
+	history_unlock();
 	if (record != NULL)
 		scratch_make(record, wrap_of(pd));
 	return status;
@@ -405,22 +405,22 @@ static enum ri_status
 unfenced_destroy(struct ri_qp *qp)
 {
 	const struct wrap_tables *in = wrap_in(qp);
-	struct errata_qp *record;
+	struct history_qp *record;
 	void *mr = NULL;
 	enum ri_status status = wrap_in(qp)->qp.destroy(wrap_inner(qp));
 
 	if (status != RI_SUCCESS)
 		return status;
-	errata_lock();
-	record = errata_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
 	if (record != NULL) {
 		mr = record->scratch_mr;
 		record->scratch_mr = NULL;
 	}
-	errata_unlock();
+	history_unlock();
 	if (mr != NULL)
 		(void)!in->mem.mr_dereg(mr);
-	errata_qp_forget(wrap_of(qp));
+	history_qp_forget(wrap_of(qp));
 	wrap_free(wrap_of(qp));
 	return status;
 }
@@ -659,7 +659,7 @@ backlog_leaks(struct wrap_rnic *rnic, struct ri_cm_event *event)
 
 /* --- the rows ----------------------------------------------------------------------------------- */
 
-const struct defect defects_errata_objects[] = {
+const struct defect defects_history_objects[] = {
 	DEFECT("fw26b-rereg-rights-stay", "a registration anew takes no right away",
 	       "A region that is registered anew with the same range keeps the rights that it had "
 	       "before.",
@@ -681,8 +681,8 @@ const struct defect defects_errata_objects[] = {
 	DEFECT("fw26b-fence-passes-atomic", "a fence does not wait for atomics",
 	       "A Send or Write with RI_WR_READ_FENCE behind an atomic sends what the result's "
 	       "place had before.",
-	       NEED_ATOMICS, .wc = errata_follow, .end = errata_end,
-	       ENTRIES(.qp.create = unfenced_create, .qp.modify = errata_qp_modify,
+	       NEED_ATOMICS, .wc = history_follow, .end = history_end,
+	       ENTRIES(.qp.create = unfenced_create, .qp.modify = history_qp_modify,
 		       .qp.destroy = unfenced_destroy, .fast.post_sq = unfenced_post)),
 	DEFECT("fw26b-imm-empty-write-length", "the length of an empty Write",
 	       "The immediate data of a Write of no octets completes with the length of the "
@@ -707,5 +707,5 @@ const struct defect defects_errata_objects[] = {
 	       NEED_ADDRESS, .cm = backlog_leaks, ENTRIES(.cm.listen = backlog_listen)),
 };
 
-const size_t defects_errata_objects_count =
-	sizeof(defects_errata_objects) / sizeof(defects_errata_objects[0]);
+const size_t defects_history_objects_count =
+	sizeof(defects_history_objects) / sizeof(defects_history_objects[0]);

@@ -2,52 +2,52 @@
 /* SPDX-FileCopyrightText: the itapi authors */
 
 /* Records of queue pairs. */
-#include "defect_errata.h"
+#include "defect_history.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct errata_qp *records;
+static struct history_qp *records;
 
 void
-errata_lock(void)
+history_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
 void
-errata_unlock(void)
+history_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-struct errata_qp *
-errata_find(const struct wrap_rnic *rnic, uint64_t ctx)
+struct history_qp *
+history_find(const struct wrap_rnic *rnic, uint64_t ctx)
 {
-	struct errata_qp *qp = records;
+	struct history_qp *qp = records;
 
 	while (qp != NULL && (qp->rnic != rnic || qp->ctx != ctx))
 		qp = qp->next;
 	return qp;
 }
 
-struct errata_wr *
-errata_at(const struct errata_qp *qp, uint32_t n)
+struct history_wr *
+history_at(const struct history_qp *qp, uint32_t n)
 {
 	return &qp->ring[(qp->first + n) % qp->room];
 }
 
 static bool
-make_room(struct errata_qp *qp)
+make_room(struct history_qp *qp)
 {
 	uint32_t room = qp->room == 0 ? 16 : 2 * qp->room;
-	struct errata_wr *ring = calloc(room, sizeof(*ring));
+	struct history_wr *ring = calloc(room, sizeof(*ring));
 
 	if (ring == NULL)
 		return false;
 	for (uint32_t i = 0; i < qp->count; i++)
-		ring[i] = *errata_at(qp, i);
+		ring[i] = *history_at(qp, i);
 	free(qp->ring);
 	qp->ring = ring;
 	qp->room = room;
@@ -56,34 +56,34 @@ make_room(struct errata_qp *qp)
 }
 
 void
-errata_push(struct errata_qp *qp, const struct errata_wr *wr)
+history_push(struct history_qp *qp, const struct history_wr *wr)
 {
 	if (qp->count == qp->room && !make_room(qp))
 		return;
 	qp->count++;
-	*errata_at(qp, qp->count - 1) = *wr;
+	*history_at(qp, qp->count - 1) = *wr;
 }
 
 bool
-errata_done(struct errata_qp *qp, const struct ri_wc *wc, struct errata_wr *out)
+history_done(struct history_qp *qp, const struct ri_wc *wc, struct history_wr *out)
 {
 	uint32_t n = 0;
 
 	/* A success is that of the first signalled one; before an error others may have succeeded without a completion. */
 	while (n < qp->count &&
-	       (errata_at(qp, n)->wr_id != wc->wr_id ||
-		(wc->status == RI_WC_SUCCESS && (errata_at(qp, n)->flags & RI_WR_SIGNALED) == 0)))
+	       (history_at(qp, n)->wr_id != wc->wr_id ||
+		(wc->status == RI_WC_SUCCESS && (history_at(qp, n)->flags & RI_WR_SIGNALED) == 0)))
 		n++;
 	if (n == qp->count)
 		return false;
-	*out = *errata_at(qp, n);
+	*out = *history_at(qp, n);
 	qp->first = (qp->first + n + 1) % qp->room;
 	qp->count -= n + 1;
 	return true;
 }
 
 static void
-dispose(struct errata_qp *qp)
+dispose(struct history_qp *qp)
 {
 	free(qp->ring);
 	free(qp->scratch);
@@ -94,10 +94,10 @@ dispose(struct errata_qp *qp)
 static void
 drop(const struct wrap_rnic *rnic, const struct wrap_obj *srq, const uint64_t *ctx)
 {
-	struct errata_qp **at = &records;
+	struct history_qp **at = &records;
 
 	while (*at != NULL) {
-		struct errata_qp *qp = *at;
+		struct history_qp *qp = *at;
 
 		if (qp->rnic != rnic || (srq != NULL && qp->srq != srq) ||
 		    (ctx != NULL && qp->ctx != *ctx)) {
@@ -110,33 +110,33 @@ drop(const struct wrap_rnic *rnic, const struct wrap_obj *srq, const uint64_t *c
 }
 
 void
-errata_drop_srq(const struct wrap_obj *srq)
+history_drop_srq(const struct wrap_obj *srq)
 {
 	drop(srq->rnic, srq, NULL);
 }
 
 void
-errata_qp_forget(const struct wrap_obj *qp)
+history_qp_forget(const struct wrap_obj *qp)
 {
-	errata_lock();
+	history_lock();
 	drop(qp->rnic, NULL, &qp->ctx);
-	errata_unlock();
+	history_unlock();
 }
 
 void
-errata_end(struct wrap_rnic *rnic)
+history_end(struct wrap_rnic *rnic)
 {
-	errata_lock();
+	history_lock();
 	drop(rnic, NULL, NULL);
-	errata_unlock();
+	history_unlock();
 }
 
 enum ri_status
-errata_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-		 struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+history_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		  struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	enum ri_status status = wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
-	struct errata_qp *qp = status == RI_SUCCESS ? calloc(1, sizeof(*qp)) : NULL;
+	struct history_qp *qp = status == RI_SUCCESS ? calloc(1, sizeof(*qp)) : NULL;
 
 	if (qp == NULL)
 		return status;
@@ -145,33 +145,33 @@ errata_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_c
 	qp->srq = wrap_of(srq);
 	qp->ord = init->ord;
 	qp->slots = init->max_rq_wr;
-	errata_lock();
+	history_lock();
 	qp->next = records;
 	records = qp;
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
 enum ri_status
-errata_qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
+history_qp_modify(struct ri_qp *qp, const struct ri_qp_attr *attr, uint32_t mask)
 {
 	enum ri_status status = wrap_plain_qp_ops.modify(qp, attr, mask);
-	struct errata_qp *record;
+	struct history_qp *record;
 
 	if (status != RI_SUCCESS)
 		return status;
-	errata_lock();
-	record = errata_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
+	history_lock();
+	record = history_find(wrap_rnic_of(qp), wrap_of(qp)->ctx);
 	if (record != NULL && (mask & RI_QP_ATTR_ORD) != 0)
 		record->ord = attr->ord;
 	if (record != NULL && (mask & RI_QP_ATTR_STATE) != 0 && attr->state == RI_QPS_IDLE)
 		record->count = 0;
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
 enum ri_status
-errata_qp_destroy(struct ri_qp *qp)
+history_qp_destroy(struct ri_qp *qp)
 {
 	struct wrap_rnic *rnic = wrap_rnic_of(qp);
 	uint64_t ctx = wrap_of(qp)->ctx;
@@ -179,30 +179,30 @@ errata_qp_destroy(struct ri_qp *qp)
 
 	if (status != RI_SUCCESS)
 		return status;
-	errata_lock();
+	history_lock();
 	drop(rnic, NULL, &ctx);
-	errata_unlock();
+	history_unlock();
 	return status;
 }
 
 enum defect_act
-errata_follow(struct wrap_obj *ucq, struct ri_wc *wc)
+history_follow(struct wrap_obj *ucq, struct ri_wc *wc)
 {
-	struct errata_wr done;
-	struct errata_qp *qp;
+	struct history_wr done;
+	struct history_qp *qp;
 
-	if (errata_is_receive(wc))
+	if (history_is_receive(wc))
 		return DEFECT_PASS;
-	errata_lock();
-	qp = errata_find(ucq->rnic, wc->qp_ctx);
+	history_lock();
+	qp = history_find(ucq->rnic, wc->qp_ctx);
 	if (qp != NULL)
-		(void)errata_done(qp, wc, &done);
-	errata_unlock();
+		(void)history_done(qp, wc, &done);
+	history_unlock();
 	return DEFECT_PASS;
 }
 
 struct wrap_obj *
-errata_by_index(struct wrap_rnic *rnic, enum wrap_kind kind, uint32_t stag)
+history_by_index(struct wrap_rnic *rnic, enum wrap_kind kind, uint32_t stag)
 {
 	struct wrap_obj *o = rnic->objects.prev;
 
