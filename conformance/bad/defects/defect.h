@@ -42,7 +42,8 @@ enum defect_need {
 	NEED_UC = 1u << 24,
 	NEED_MULTICAST = 1u << 25,
 	NEED_IOVA = 1u << 26,
-	NEED_NUMBER = 1u << 27
+	NEED_NUMBER = 1u << 27,
+	NEED_ENABLES = 1u << 28 /* rights of queue pairs can be changed */
 };
 
 /* What becomes of a completion. */
@@ -121,6 +122,8 @@ DEFECT_TABLE(defects_verbs);
 DEFECT_TABLE(defects_firmware);
 DEFECT_TABLE(defects_history_queues);
 DEFECT_TABLE(defects_history_objects);
+DEFECT_TABLE(defects_errata);
+DEFECT_TABLE(defects_errata_queues);
 
 /* --- all of them (defect_list.c) ---------------------------------------------------------------- */
 

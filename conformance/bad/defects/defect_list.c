@@ -32,6 +32,8 @@ static const struct table {
 	{defects_firmware, &defects_firmware_count},
 	{defects_history_queues, &defects_history_queues_count},
 	{defects_history_objects, &defects_history_objects_count},
+	{defects_errata, &defects_errata_count},
+	{defects_errata_queues, &defects_errata_queues_count},
 };
 
 const struct defect *
@@ -91,5 +93,6 @@ defect_fits(const struct defect *defect, const struct ri_rnic_attr *attr)
 	has |= attr->multicast ? NEED_MULTICAST : 0;
 	has |= attr->iova ? NEED_IOVA : 0;
 	has |= attr->cm_number ? NEED_NUMBER : 0;
+	has |= attr->enables_modifiable ? NEED_ENABLES : 0;
 	return (defect->needs & ~has) == 0;
 }

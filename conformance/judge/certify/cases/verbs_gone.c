@@ -68,24 +68,6 @@ completions_stay(struct cert *cert)
 
 /* --- the next queue pair at the same queues ---------------------------------------------------------- */
 
-/* A queue pair of the far side with the completion queues of another end; the frame knows nothing of it. */
-static void
-guest_create(struct cert_end *guest, struct cert_end *host)
-{
-	struct cert_node *node = host->node;
-	struct ri_map map;
-
-	*guest = *host;
-	guest->init = cert_end_defaults(node);
-	guest->ctx = guest->init.ctx = cert_ctx_new(node, RI_OBJECT_QP);
-	CERT_VERB(node->cert, RI_SUCCESS,
-		  node->p->qp->create(node->pd, &guest->init, guest->scq, guest->rcq, NULL,
-				      &guest->qp, &map));
-	CERT_VERB(node->cert, RI_SUCCESS,
-		  node->p->user->qp_open(node->urnic, &map, guest->uscq, guest->urcq, NULL,
-					 &guest->uqp));
-}
-
 /* Fills the receive queue of a queue pair, which must take exactly as many receives as it reports. */
 static void
 fill_receives(struct cert_end *end, const struct ri_sge *sink)
@@ -115,7 +97,7 @@ no_slot_for_the_next(struct cert *cert)
 		uint32_t left = round + 1;
 
 		a = cert_end_new(near, NULL);
-		guest_create(&first, host);
+		shared_guest(&first, host);
 		cert_connect(a, &first);
 		for (uint32_t i = 0; i < left; i++) {
 			cert_post_recv(&first, i, &sink, 1);
@@ -123,7 +105,7 @@ no_slot_for_the_next(struct cert *cert)
 		}
 		await_depth(&first, true, left);
 		cert_end_drop(&first);
-		guest_create(&second, host);
+		shared_guest(&second, host);
 		fill_receives(&second, &sink);
 		for (uint32_t i = 0; i < left; i++) {
 			struct ri_recv_wr wr = {.wr_id = 1000, .sgl = &sink, .num_sge = 1};
@@ -154,7 +136,7 @@ shared_queue_stays(struct cert *cert)
 
 		for (unsigned i = 0; i < 2; i++) {
 			a[i] = cert_end_new(near, NULL);
-			guest_create(&guests[i], host);
+			shared_guest(&guests[i], host);
 			cert_connect(a[i], &guests[i]);
 		}
 		for (; next < 7; next++) {

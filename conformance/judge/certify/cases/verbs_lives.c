@@ -99,6 +99,33 @@ queue_pairs(struct cert *cert)
 	}
 }
 
+/* Reads behind a Send that finds no receive: they are left, or answered, or the connection ends by itself. */
+static void
+left_behind(struct cert *cert)
+{
+	struct pair pair;
+
+	pair_open(&pair, cert, NULL);
+	for (unsigned life = 0; life < LIVES; life++) {
+		struct cert_end *mover = life % 2 == 0 ? pair.a : pair.b;
+
+		cert_note(cert, "life %u", life);
+		cert_connect(pair.a, pair.b);
+		life_reads(&pair, life, false);
+		cert_post_send(pair.a, 299, &pair.source, 1, 0);
+		life_reads(&pair, life, true);
+		CERT_UINT(cert, cert_end_move(mover, RI_QPS_ERROR), ==, RI_SUCCESS);
+		cert_wait_end(pair.a);
+		cert_wait_end(pair.b);
+		CERT_UINT(cert, cert_wc(pair.a, false).wr_id, ==, 299);
+		life_ends(&pair, READS, 0);
+		reset_events(pair.a);
+		reset_events(pair.b);
+		reset_end(pair.a);
+		reset_end(pair.b);
+	}
+}
+
 /* --- fast registration ---------------------------------------------------------------------------- */
 
 #define PAGE  4096u
@@ -384,6 +411,12 @@ static const struct cert_case cases[] = {
 	 .needs = "qp_reusable",
 	 .settles = "qp_reusable",
 	 .run = queue_pairs},
+	{.id = "verbs.second.pair.0002",
+	 .title = "RDMA Reads that an end has cut off leave the whole depth to the next connection",
+	 .rule = "[RI 10.26] [RI 3.2.4] [RI 4.1.1]",
+	 .needs = "qp_reusable max_ird max_ord",
+	 .settles = "qp_reusable",
+	 .run = left_behind},
 	{.id = "verbs.second.fast.0001",
 	 .title = "A region that gets fewer pages by a fast registration has those alone",
 	 .rule = "[RI 5.5.1] [RI 5.2.1]",

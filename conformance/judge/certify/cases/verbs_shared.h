@@ -49,6 +49,24 @@ shared_end_new(struct cert_end *end, struct cert_node *node, const struct ri_qp_
 		  p->user->qp_open(node->urnic, &map, end->uscq, end->urcq, usrq, &end->uqp));
 }
 
+/* A queue pair with the completion queues of another end; the frame knows nothing of it: cert_end_drop() destroys it. */
+static inline void
+shared_guest(struct cert_end *guest, struct cert_end *host)
+{
+	struct cert_node *node = host->node;
+	struct ri_map map;
+
+	*guest = *host;
+	guest->init = cert_end_defaults(node);
+	guest->ctx = guest->init.ctx = cert_ctx_new(node, RI_OBJECT_QP);
+	CERT_VERB(node->cert, RI_SUCCESS,
+		  node->p->qp->create(node->pd, &guest->init, guest->scq, guest->rcq, NULL,
+				      &guest->qp, &map));
+	CERT_VERB(node->cert, RI_SUCCESS,
+		  node->p->user->qp_open(node->urnic, &map, guest->uscq, guest->urcq, NULL,
+					 &guest->uqp));
+}
+
 static inline void
 shared_end_free(struct cert_end *end)
 {

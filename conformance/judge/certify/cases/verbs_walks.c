@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* SPDX-FileCopyrightText: the itapi authors */
+
+/*
+ * Long random walks beside a model that says after each step what must hold: a completion queue to which messages come, which is polled,
+ * armed and resized in any order; and words that atomics of two queue pairs change, with few values, so that requests repeat and
+ * comparisons hit.
+ */
+
+#include <string.h>
+
+#include "verbs_pair.h"
+
+/* --- a completion queue ------------------------------------------------------------------------ */
+
+#define STEPS   700u
+#define PRESENT 12u /* completions at most */
+
+struct queue {
+	struct pair pair;
+	const struct ri_fast_ops *fast;
+	uint64_t first,
+		next; /* identities of the oldest receive that is present and of the next one */
+	bool solicited[PRESENT]; /* by identity */
+	enum ri_arm armed;       /* RI_ARM_NONE: it has reported, or never was */
+	uint32_t count;
+	unsigned told; /* reports that have come */
+	uint32_t most; /* completions */
+};
+
+static uint32_t
+present(const struct queue *queue)
+{
+	return (uint32_t)(queue->next - queue->first);
+}
+
+static bool
+holds(const struct queue *queue, enum ri_arm how, uint32_t count)
+{
+	bool solicited = false;
+
+	for (uint64_t i = queue->first; i < queue->next; i++)
+		solicited |= queue->solicited[i % PRESENT];
+	switch (how) {
+	case RI_ARM_NEXT:
+		return present(queue) > 0;
+	case RI_ARM_SOLICITED:
+		return solicited;
+	case RI_ARM_COUNT:
+		return present(queue) >= count;
+	case RI_ARM_NONE:
+	case RI_ARM_UNREPORTED:
+	default:
+		return false;
+	}
+}
+
+static void
+step_poll(struct queue *queue)
+{
+	struct cert *cert = queue->pair.cert;
+	struct ri_wc wc[4];
+	uint32_t most = 1 + cert_random_below(cert, G_N_ELEMENTS(wc));
+	uint32_t expected = MIN(most, present(queue));
+
+	if (expected == 0)
+		return;
+	CERT_UINT(cert, queue->fast->poll_cq(queue->pair.b->urcq, wc, most), ==, expected);
+	for (uint32_t i = 0; i < expected; i++, queue->first++) {
+		CERT_UINT(cert, wc[i].wr_id, ==, queue->first);
+		CERT_UINT(cert, wc[i].status, ==, RI_WC_SUCCESS);
+		if (cert_attr(cert)->solicited_works)
+			CERT_UINT(cert, (wc[i].flags & RI_WC_SOLICITED) != 0, ==,
+				  queue->solicited[queue->first % PRESENT]);
+	}
+}
+
+/* A message comes, solicited by its sender or by its receive, or by neither. */
+static void
+step_arrival(struct queue *queue)
+{
+	struct pair *pair = &queue->pair;
+	struct cert *cert = pair->cert;
+	bool sender = cert_random_below(cert, 4) == 0;
+	bool receiver = cert_attr(cert)->cq_notify_flag && cert_random_below(cert, 8) == 0;
+	const struct ri_recv_wr recv = {.wr_id = queue->next,
+					.flags = receiver ? RI_WR_NOTIFY : 0u};
+	gint64 until = 0;
+
+	if (present(queue) == queue->most) {
+		step_poll(queue);
+		return;
+	}
+	CERT_FAST(cert, RI_SUCCESS, queue->fast->post_rq(pair->b->uqp, &recv));
+	cert_post_send(pair->a, queue->next, NULL, 0, sender ? RI_WR_SOLICITED : 0u);
+	cert_wc_is(pair->a, false, queue->next, RI_WC_SUCCESS);
+	queue->solicited[queue->next % PRESENT] = sender || receiver;
+	queue->next++;
+	while (queue->fast->cq_depth(pair->b->urcq) < present(queue))
+		CERT_TRUE(cert, cert_patience(cert, &until));
+	if (!holds(queue, queue->armed, queue->count))
+		return;
+	queue->told++;
+	queue->armed = RI_ARM_NONE;
+	for (until = 0; cert_cq_events(pair->far, pair->b->rcq_ctx) < queue->told;)
+		CERT_TRUE(cert, cert_patience(cert, &until));
+}
+
+static void
+step_arm(struct queue *queue)
+{
+	static const enum ri_arm all[] = {RI_ARM_NONE,      RI_ARM_NEXT,  RI_ARM_SOLICITED,
+					  RI_ARM_SOLICITED, RI_ARM_COUNT, RI_ARM_COUNT};
+	struct cert *cert = queue->pair.cert;
+	enum ri_arm how = all[cert_random_below(cert, G_N_ELEMENTS(all))];
+	uint32_t count = 1 + cert_random_below(cert, present(queue) + 3);
+	bool refused;
+
+	if ((how == RI_ARM_SOLICITED && !cert_attr(cert)->solicited_works) ||
+	    (how == RI_ARM_COUNT && !cert_attr(cert)->cq_arm_count))
+		how = RI_ARM_NEXT;
+	refused = holds(queue, how, count);
+	CERT_FAST(cert, refused ? RI_ERR_NOT_EMPTY : RI_SUCCESS,
+		  queue->fast->arm_cq(queue->pair.b->urcq, how, count));
+	queue->armed = refused ? RI_ARM_NONE : how;
+	queue->count = count;
+}
+
+static void
+step_resize(struct queue *queue)
+{
+	const struct ri_provider *p = queue->pair.far->p;
+	struct cert *cert = queue->pair.cert;
+	uint32_t entries = 16 + cert_random_below(cert, 50);
+	struct ri_map map;
+
+	if (!cert_attr(cert)->cq_resizable || entries > cert_attr(cert)->max_cqe)
+		return;
+	CERT_VERB(cert, RI_SUCCESS, p->cq->resize(queue->pair.b->rcq, &entries, &map));
+	CERT_VERB(cert, RI_SUCCESS, p->user->cq_remap(queue->pair.b->urcq, &map));
+}
+
+static void
+queue_walk(struct cert *cert)
+{
+	struct queue queue = {.armed = RI_ARM_NONE};
+
+	pair_connected(&queue.pair, cert);
+	queue.fast = cert_provider(cert)->fast;
+	queue.most = MIN(PRESENT, MIN(queue.pair.b->init.max_rq_wr, cert_attr(cert)->max_cqe));
+	for (unsigned step = 0; step < STEPS; step++) {
+		switch (cert_random_below(cert, 12)) {
+		case 0:
+			step_resize(&queue);
+			break;
+		case 1:
+		case 2:
+			step_poll(&queue);
+			break;
+		case 3:
+		case 4:
+		case 5:
+			step_arm(&queue);
+			break;
+		default:
+			step_arrival(&queue);
+			break;
+		}
+		CERT_UINT(cert, queue.fast->cq_depth(queue.pair.b->urcq), ==, present(&queue));
+		CERT_UINT(cert, cert_cq_events(queue.pair.far, queue.pair.b->rcq_ctx), ==,
+			  queue.told);
+	}
+	cert_note(cert, "%u reports", queue.told);
+}
+
+/* --- words that atomics change ------------------------------------------------------------------- */
+
+#define WORDS  3u
+#define TURNS  500u
+#define AT_ONE 3u /* requests that are posted together, at most */
+
+struct words {
+	struct cert *cert;
+	struct cert_node *near, *far;
+	struct cert_end *a[2], *b[2];
+	struct cert_region *from, *words;
+	uint64_t is[WORDS];
+	struct ri_wr last; /* as it was posted, whichever queue pair had it */
+};
+
+static uint64_t
+few(struct words *words)
+{
+	static const uint64_t values[] = {0, 1, 2, UINT64_C(1) << 32};
+
+	return values[cert_random_below(words->cert, G_N_ELEMENTS(values))];
+}
+
+/* Half of the requests are like the one before. */
+static struct ri_wr
+some_atomic(struct words *words)
+{
+	if (words->last.opcode == RI_OP_NONE || cert_random_below(words->cert, 2) == 0) {
+		bool swaps = cert_random_below(words->cert, 3) > 0;
+
+		words->last = (struct ri_wr){.opcode = swaps ? RI_OP_CMP_SWAP : RI_OP_FETCH_ADD};
+		words->last.u.remote =
+			(struct ri_wr_remote){.addr = (uintptr_t)words->words->at +
+						      8ull * cert_random_below(words->cert, WORDS),
+					      .stag = words->words->stag,
+					      .operand = few(words),
+					      .swap = swaps ? few(words) : 0};
+	}
+	return words->last;
+}
+
+/* What it answers; the model of the words is changed. */
+static uint64_t
+answer_of(struct words *words, const struct ri_wr *wr)
+{
+	uint64_t *word = &words->is[(wr->u.remote.addr - (uintptr_t)words->words->at) / 8];
+	uint64_t before = *word;
+
+	if (wr->opcode == RI_OP_FETCH_ADD)
+		*word += wr->u.remote.operand;
+	else if (before == wr->u.remote.operand)
+		*word = wr->u.remote.swap;
+	return before;
+}
+
+/* Up to AT_ONE requests of one queue pair, each with a result of its own. */
+static void
+some_atomics(struct words *words)
+{
+	struct cert_end *end = words->a[cert_random_below(words->cert, 2)];
+	unsigned count = 1 + cert_random_below(words->cert, AT_ONE);
+	uint64_t answers[AT_ONE], seen[AT_ONE];
+
+	memset(words->from->at, 0xa5, 8 * AT_ONE);
+	for (unsigned i = 0; i < count; i++) {
+		struct ri_sge result = cert_sge(words->from, 8ull * i, 8);
+		struct ri_wr wr = some_atomic(words);
+
+		answers[i] = answer_of(words, &wr);
+		wr.wr_id = i;
+		wr.sgl = &result;
+		wr.num_sge = 1;
+		wr.flags = RI_WR_SIGNALED;
+		cert_post(end, &wr);
+	}
+	for (unsigned i = 0; i < count; i++)
+		CERT_UINT(words->cert, cert_wc_is(end, false, i, RI_WC_SUCCESS).byte_len, ==, 8);
+	memcpy(seen, words->from->at, sizeof(seen));
+	for (unsigned i = 0; i < count; i++)
+		CERT_UINT(words->cert, seen[i], ==, answers[i]);
+	CERT_BYTES(words->cert, words->words->at, words->is, sizeof(words->is));
+}
+
+static void
+word_walk(struct cert *cert)
+{
+	struct words words = {.cert = cert};
+
+	words.near = cert_node_open(cert);
+	words.far = cert_node_open(cert);
+	words.from = cert_region_new(words.near, 8 * AT_ONE, CERT_ALL);
+	words.words =
+		cert_region_new(words.far, sizeof(words.is), CERT_ALL | RI_ACCESS_REMOTE_ATOMIC);
+	memset(words.words->at, 0, sizeof(words.is));
+	for (unsigned i = 0; i < 2; i++) {
+		words.a[i] = cert_end_new(words.near, NULL);
+		words.b[i] = cert_end_new(words.far, NULL);
+		cert_connect(words.a[i], words.b[i]);
+	}
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		some_atomics(&words);
+		if (cert_random_below(cert, 4) == 0) { /* their owner changes a word */
+			words.is[turn % WORDS] = few(&words);
+			memcpy(words.words->at, words.is, sizeof(words.is));
+		}
+	}
+}
+
+static const struct cert_case cases[] = {
+	{.id = "verbs.walk.queue.0001",
+	 .title = "A completion queue reports and holds what it must, however messages, polls, "
+		  "armings and resizes follow each other",
+	 .rule = "[RI 7.1] [RI 7.2] [RI 7.3] [RI 10.16]",
+	 .run = queue_walk},
+	{.id = "verbs.walk.word.0001",
+	 .title = "Atomics change words and answer as if done one by one, also when they repeat",
+	 .rule = "[RI 10.5] [RI 3.2.1]",
+	 .needs = "atomics max_ird max_ord",
+	 .settles = "atomics",
+	 .run = word_walk},
+};
+
+CERT_SET(verbs_walks, cases);
