@@ -181,42 +181,6 @@ struct wrap_obj *wrap_find_other(const struct wrap_obj *than);
 void wrap_map(struct ri_map *map, struct wrap_obj *obj);
 struct wrap_obj *wrap_mapped(const struct ri_map *map);
 
-/* --- the verbs of each table, and a table of functions table_verb ----------------------------------- */
-
-#define WRAP_DEVICE(X)                                                   \
-	X(device, close)                                                 \
-	X(device, query) X(device, query_port) X(device, context_create) \
-		X(device, context_destroy) X(device, route) X(device, dump)
-#define WRAP_PD(X)  X(pd, create) X(pd, destroy)
-#define WRAP_CQ(X)  X(cq, create) X(cq, resize) X(cq, destroy)
-#define WRAP_SRQ(X) X(srq, create) X(srq, modify) X(srq, query) X(srq, destroy)
-#define WRAP_QP(X)                                                                  \
-	X(qp, create)                                                               \
-	X(qp, modify) X(qp, query) X(qp, destroy) X(qp, resize) X(qp, mcast_attach) \
-		X(qp, mcast_detach)
-#define WRAP_MEM(X)                                                                          \
-	X(mem, mr_reg)                                                                       \
-	X(mem, mr_rereg) X(mem, mr_query) X(mem, mr_dereg) X(mem, mw_alloc) X(mem, mw_query) \
-		X(mem, mw_free) X(mem, mr_reg_dmabuf)
-#define WRAP_AH(X) X(ah, create) X(ah, modify) X(ah, destroy)
-#define WRAP_CM(X)                                                                      \
-	X(cm, listen)                                                                   \
-	X(cm, listen_destroy) X(cm, connect) X(cm, accept) X(cm, reject) X(cm, confirm) \
-		X(cm, disconnect) X(cm, resolve) X(cm, resolve_cancel) X(cm, resolve_answer)
-#define WRAP_LLP(X)  X(llp, reserve) X(llp, attach_stream)
-#define WRAP_PEER(X) X(peer, receive) X(peer, send)
-#define WRAP_USER(X)                                                                              \
-	X(user, rnic_open)                                                                        \
-	X(user, rnic_close) X(user, cq_open) X(user, cq_remap) X(user, cq_close) X(user, qp_open) \
-		X(user, qp_close) X(user, srq_open) X(user, srq_close) X(user, srq_remap)         \
-			X(user, qp_remap) X(user, qp_count) X(user, cq_count) X(user, srq_count)
-#define WRAP_FAST(X)                                                                            \
-	X(fast, post_sq)                                                                        \
-	X(fast, post_rq) X(fast, post_srq) X(fast, flush_sq) X(fast, poll_cq) X(fast, cq_depth) \
-		X(fast, arm_cq) X(fast, progress) X(fast, leader_enter) X(fast, leader_leave)   \
-			X(fast, spin_futile)
-#define WRAP_MEMBER(table, name) .name = table##_##name,
-
 /* --- verbs that do nothing but pass a call on -------------------------------------------------------- */
 
 /* The verb NAME of a table of the wrapped provider, called with the wrapped provider's handles. */

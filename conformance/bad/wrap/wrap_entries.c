@@ -206,16 +206,72 @@ ENTRY(bool, fast, spin_futile, rnic, (struct ri_urnic * rnic), (rnic))
 void
 wrap_entries(struct wrap_tables *out)
 {
-	out->device = (struct ri_device_ops){WRAP_DEVICE(WRAP_MEMBER)};
-	out->pd = (struct ri_pd_ops){WRAP_PD(WRAP_MEMBER)};
-	out->cq = (struct ri_cq_ops){WRAP_CQ(WRAP_MEMBER)};
-	out->srq = (struct ri_srq_ops){WRAP_SRQ(WRAP_MEMBER)};
-	out->qp = (struct ri_qp_ops){WRAP_QP(WRAP_MEMBER)};
-	out->mem = (struct ri_mem_ops){WRAP_MEM(WRAP_MEMBER)};
-	out->ah = (struct ri_ah_ops){WRAP_AH(WRAP_MEMBER)};
-	out->cm = (struct ri_cm_ops){WRAP_CM(WRAP_MEMBER)};
-	out->llp = (struct ri_llp_ops){WRAP_LLP(WRAP_MEMBER)};
-	out->peer = (struct ri_peer_ops){WRAP_PEER(WRAP_MEMBER)};
-	out->user = (struct ri_user_ops){WRAP_USER(WRAP_MEMBER)};
-	out->fast = (struct ri_fast_ops){WRAP_FAST(WRAP_MEMBER)};
+	out->device = (struct ri_device_ops){.close = device_close,
+					     .query = device_query,
+					     .query_port = device_query_port,
+					     .context_create = device_context_create,
+					     .context_destroy = device_context_destroy,
+					     .route = device_route,
+					     .dump = device_dump};
+	out->pd = (struct ri_pd_ops){.create = pd_create, .destroy = pd_destroy};
+	out->cq =
+		(struct ri_cq_ops){.create = cq_create, .resize = cq_resize, .destroy = cq_destroy};
+	out->srq = (struct ri_srq_ops){.create = srq_create,
+				       .modify = srq_modify,
+				       .query = srq_query,
+				       .destroy = srq_destroy};
+	out->qp = (struct ri_qp_ops){.create = qp_create,
+				     .modify = qp_modify,
+				     .query = qp_query,
+				     .destroy = qp_destroy,
+				     .resize = qp_resize,
+				     .mcast_attach = qp_mcast_attach,
+				     .mcast_detach = qp_mcast_detach};
+	out->mem = (struct ri_mem_ops){.mr_reg = mem_mr_reg,
+				       .mr_rereg = mem_mr_rereg,
+				       .mr_query = mem_mr_query,
+				       .mr_dereg = mem_mr_dereg,
+				       .mw_alloc = mem_mw_alloc,
+				       .mw_query = mem_mw_query,
+				       .mw_free = mem_mw_free,
+				       .mr_reg_dmabuf = mem_mr_reg_dmabuf};
+	out->ah =
+		(struct ri_ah_ops){.create = ah_create, .modify = ah_modify, .destroy = ah_destroy};
+	out->cm = (struct ri_cm_ops){.listen = cm_listen,
+				     .listen_destroy = cm_listen_destroy,
+				     .connect = cm_connect,
+				     .accept = cm_accept,
+				     .reject = cm_reject,
+				     .confirm = cm_confirm,
+				     .disconnect = cm_disconnect,
+				     .resolve = cm_resolve,
+				     .resolve_cancel = cm_resolve_cancel,
+				     .resolve_answer = cm_resolve_answer};
+	out->llp = (struct ri_llp_ops){.reserve = llp_reserve, .attach_stream = llp_attach_stream};
+	out->peer = (struct ri_peer_ops){.receive = peer_receive, .send = peer_send};
+	out->user = (struct ri_user_ops){.rnic_open = user_rnic_open,
+					 .rnic_close = user_rnic_close,
+					 .cq_open = user_cq_open,
+					 .cq_remap = user_cq_remap,
+					 .cq_close = user_cq_close,
+					 .qp_open = user_qp_open,
+					 .qp_close = user_qp_close,
+					 .srq_open = user_srq_open,
+					 .srq_close = user_srq_close,
+					 .srq_remap = user_srq_remap,
+					 .qp_remap = user_qp_remap,
+					 .qp_count = user_qp_count,
+					 .cq_count = user_cq_count,
+					 .srq_count = user_srq_count};
+	out->fast = (struct ri_fast_ops){.post_sq = fast_post_sq,
+					 .post_rq = fast_post_rq,
+					 .post_srq = fast_post_srq,
+					 .flush_sq = fast_flush_sq,
+					 .poll_cq = fast_poll_cq,
+					 .cq_depth = fast_cq_depth,
+					 .arm_cq = fast_arm_cq,
+					 .progress = fast_progress,
+					 .leader_enter = fast_leader_enter,
+					 .leader_leave = fast_leader_leave,
+					 .spin_futile = fast_spin_futile};
 }

@@ -35,8 +35,8 @@ WRAP_PASS(enum ri_status, device, query_port, rnic,
 	  (wrap_inner(rnic), port, attr))
 
 static enum ri_status
-device_context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
-		      struct ri_map *map)
+context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct ri_context **out,
+	       struct ri_map *map)
 {
 	struct wrap_obj *context;
 	struct ri_context *inner = NULL;
@@ -59,7 +59,7 @@ device_context_create(struct ri_rnic *rnic, const struct ri_owner *owner, struct
 }
 
 static void
-device_context_destroy(struct ri_context *context)
+context_destroy(struct ri_context *context)
 {
 	wrap_in(context)->device.context_destroy(wrap_inner(context));
 	wrap_free_context(wrap_of(context));
@@ -245,10 +245,45 @@ WRAP_PASS_IF(qp, mcast_detach, qp, (struct ri_qp * qp, const struct ri_addr *gro
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-const struct ri_device_ops wrap_plain_device_ops = {.size = sizeof(struct ri_device_ops),
-						    WRAP_DEVICE(WRAP_MEMBER)};
-const struct ri_pd_ops wrap_plain_pd_ops = {.size = sizeof(struct ri_pd_ops), WRAP_PD(WRAP_MEMBER)};
-const struct ri_cq_ops wrap_plain_cq_ops = {.size = sizeof(struct ri_cq_ops), WRAP_CQ(WRAP_MEMBER)};
-const struct ri_srq_ops wrap_plain_srq_ops = {.size = sizeof(struct ri_srq_ops),
-					      WRAP_SRQ(WRAP_MEMBER)};
-const struct ri_qp_ops wrap_plain_qp_ops = {.size = sizeof(struct ri_qp_ops), WRAP_QP(WRAP_MEMBER)};
+const struct ri_device_ops wrap_plain_device_ops = {
+	.size = sizeof(struct ri_device_ops),
+	.close = device_close,
+	.query = device_query,
+	.query_port = device_query_port,
+	.context_create = context_create,
+	.context_destroy = context_destroy,
+	.route = device_route,
+	.dump = device_dump,
+};
+
+const struct ri_pd_ops wrap_plain_pd_ops = {
+	.size = sizeof(struct ri_pd_ops),
+	.create = pd_create,
+	.destroy = pd_destroy,
+};
+
+const struct ri_cq_ops wrap_plain_cq_ops = {
+	.size = sizeof(struct ri_cq_ops),
+	.create = cq_create,
+	.resize = cq_resize,
+	.destroy = cq_destroy,
+};
+
+const struct ri_srq_ops wrap_plain_srq_ops = {
+	.size = sizeof(struct ri_srq_ops),
+	.create = srq_create,
+	.modify = srq_modify,
+	.query = srq_query,
+	.destroy = srq_destroy,
+};
+
+const struct ri_qp_ops wrap_plain_qp_ops = {
+	.size = sizeof(struct ri_qp_ops),
+	.create = qp_create,
+	.modify = qp_modify,
+	.query = qp_query,
+	.destroy = qp_destroy,
+	.resize = qp_resize,
+	.mcast_attach = qp_mcast_attach,
+	.mcast_detach = qp_mcast_detach,
+};

@@ -38,20 +38,20 @@ mr_make(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf 
 }
 
 static enum ri_status
-mem_mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
+mr_reg(struct ri_pd *pd, const struct ri_mr_init *init, struct ri_mr **out, uint32_t *stag)
 {
 	return mr_make(pd, init, NULL, out, stag);
 }
 
 static enum ri_status
-mem_mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
-		  struct ri_mr **out, uint32_t *stag)
+mr_reg_dmabuf(struct ri_pd *pd, const struct ri_mr_init *init, const struct ri_dmabuf *from,
+	      struct ri_mr **out, uint32_t *stag)
 {
 	return mr_make(pd, init, from, out, stag);
 }
 
 static enum ri_status
-mem_mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
+mr_rereg(struct ri_mr *mr, struct ri_pd *pd, const struct ri_mr_init *init, uint32_t *stag)
 {
 	const struct ri_mem_ops *in = &wrap_in(mr)->mem;
 	struct wrap_obj *obj = wrap_of(mr);
@@ -72,7 +72,7 @@ WRAP_PASS(enum ri_status, mem, mr_query, mr, (struct ri_mr * mr, struct ri_mr_at
 WRAP_PASS_END(mem, mr_dereg, ri_mr)
 
 static enum ri_status
-mem_mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
+mw_alloc(struct ri_pd *pd, enum ri_mw_type type, struct ri_mw **out, uint32_t *stag)
 {
 	const struct ri_mem_ops *in = &wrap_in(pd)->mem;
 	struct wrap_obj *mw = wrap_new(pd, WRAP_MW);
@@ -275,14 +275,50 @@ up_cm_event(void *self, const struct ri_cm_event *event)
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-const struct ri_mem_ops wrap_plain_mem_ops = {.size = sizeof(struct ri_mem_ops),
-					      WRAP_MEM(WRAP_MEMBER)};
-const struct ri_ah_ops wrap_plain_ah_ops = {.size = sizeof(struct ri_ah_ops), WRAP_AH(WRAP_MEMBER)};
-const struct ri_cm_ops wrap_plain_cm_ops = {.size = sizeof(struct ri_cm_ops), WRAP_CM(WRAP_MEMBER)};
-const struct ri_llp_ops wrap_plain_llp_ops = {.size = sizeof(struct ri_llp_ops),
-					      WRAP_LLP(WRAP_MEMBER)};
-const struct ri_peer_ops wrap_plain_peer_ops = {.size = sizeof(struct ri_peer_ops),
-						WRAP_PEER(WRAP_MEMBER)};
+const struct ri_mem_ops wrap_plain_mem_ops = {
+	.size = sizeof(struct ri_mem_ops),
+	.mr_reg = mr_reg,
+	.mr_rereg = mr_rereg,
+	.mr_query = mem_mr_query,
+	.mr_dereg = mem_mr_dereg,
+	.mw_alloc = mw_alloc,
+	.mw_query = mem_mw_query,
+	.mw_free = mem_mw_free,
+	.mr_reg_dmabuf = mr_reg_dmabuf,
+};
+
+const struct ri_ah_ops wrap_plain_ah_ops = {
+	.size = sizeof(struct ri_ah_ops),
+	.create = ah_create,
+	.modify = ah_modify,
+	.destroy = ah_destroy,
+};
+
+const struct ri_cm_ops wrap_plain_cm_ops = {
+	.size = sizeof(struct ri_cm_ops),
+	.listen = cm_listen,
+	.listen_destroy = cm_listen_destroy,
+	.connect = cm_connect,
+	.accept = cm_accept,
+	.reject = cm_reject,
+	.confirm = cm_confirm,
+	.disconnect = cm_disconnect,
+	.resolve = cm_resolve,
+	.resolve_cancel = cm_resolve_cancel,
+	.resolve_answer = cm_resolve_answer,
+};
+
+const struct ri_llp_ops wrap_plain_llp_ops = {
+	.size = sizeof(struct ri_llp_ops),
+	.reserve = llp_reserve,
+	.attach_stream = llp_attach_stream,
+};
+
+const struct ri_peer_ops wrap_plain_peer_ops = {
+	.size = sizeof(struct ri_peer_ops),
+	.receive = peer_receive,
+	.send = peer_send,
+};
 
 const struct ri_upcalls wrap_plain_upcalls = {
 	.size = sizeof(struct ri_upcalls),

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static enum ri_status
-user_rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
+rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_urnic **out)
 {
 	struct wrap_obj *context = wrap_mapped(map);
 	struct wrap_obj *user = wrap_new(context, WRAP_URNIC);
@@ -27,7 +27,7 @@ user_rnic_open(const struct ri_host *host, const struct ri_map *map, struct ri_u
 }
 
 static void
-user_rnic_close(struct ri_urnic *rnic)
+rnic_close(struct ri_urnic *rnic)
 {
 	wrap_in(rnic)->user.rnic_close(wrap_inner(rnic));
 	wrap_free(wrap_of(rnic));
@@ -70,7 +70,7 @@ half_free(void *handle)
 }
 
 static enum ri_status
-user_cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
+cq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_UCQ);
 	struct ri_ucq *inner = NULL;
@@ -86,15 +86,15 @@ WRAP_PASS(enum ri_status, user, cq_remap, cq, (struct ri_ucq * cq, const struct 
 	  (wrap_inner(cq), &wrap_mapped(map)->map))
 
 static void
-user_cq_close(struct ri_ucq *cq)
+cq_close(struct ri_ucq *cq)
 {
 	wrap_in(cq)->user.cq_close(wrap_inner(cq));
 	half_free(cq);
 }
 
 static enum ri_status
-user_qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
-	     struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
+qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *send_cq,
+	struct ri_ucq *recv_cq, struct ri_usrq *srq, struct ri_uqp **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_UQP);
 	struct ri_uqp *inner = NULL;
@@ -113,14 +113,14 @@ user_qp_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_ucq *sen
 }
 
 static void
-user_qp_close(struct ri_uqp *qp)
+qp_close(struct ri_uqp *qp)
 {
 	wrap_in(qp)->user.qp_close(wrap_inner(qp));
 	half_free(qp);
 }
 
 static enum ri_status
-user_srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
+srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **out)
 {
 	struct wrap_obj *user = half_new(map, WRAP_USRQ);
 	struct ri_usrq *inner = NULL;
@@ -133,7 +133,7 @@ user_srq_open(struct ri_urnic *rnic, const struct ri_map *map, struct ri_usrq **
 }
 
 static void
-user_srq_close(struct ri_usrq *srq)
+srq_close(struct ri_usrq *srq)
 {
 	wrap_in(srq)->user.srq_close(wrap_inner(srq));
 	half_free(srq);
@@ -167,7 +167,7 @@ WRAP_PASS(enum ri_status, fast, arm_cq, cq, (struct ri_ucq * cq, enum ri_arm how
 	  (wrap_inner(cq), how, count))
 
 static uint32_t
-fast_progress(struct ri_urnic *rnic, uint32_t budget)
+progress(struct ri_urnic *rnic, uint32_t budget)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -176,7 +176,7 @@ fast_progress(struct ri_urnic *rnic, uint32_t budget)
 
 /* An engine without these entries needs no sleeper. */
 static bool
-fast_leader_enter(struct ri_urnic *rnic, int *fd)
+leader_enter(struct ri_urnic *rnic, int *fd)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -187,7 +187,7 @@ fast_leader_enter(struct ri_urnic *rnic, int *fd)
 }
 
 static void
-fast_leader_leave(struct ri_urnic *rnic)
+leader_leave(struct ri_urnic *rnic)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
@@ -196,14 +196,42 @@ fast_leader_leave(struct ri_urnic *rnic)
 }
 
 static bool
-fast_spin_futile(struct ri_urnic *rnic)
+spin_futile(struct ri_urnic *rnic)
 {
 	const struct ri_fast_ops *in = &wrap_in(rnic)->fast;
 
 	return in->spin_futile != NULL && in->spin_futile(wrap_inner(rnic));
 }
 
-const struct ri_user_ops wrap_plain_user_ops = {.size = sizeof(struct ri_user_ops),
-						WRAP_USER(WRAP_MEMBER)};
-const struct ri_fast_ops wrap_plain_fast_ops = {.size = sizeof(struct ri_fast_ops),
-						WRAP_FAST(WRAP_MEMBER)};
+const struct ri_user_ops wrap_plain_user_ops = {
+	.size = sizeof(struct ri_user_ops),
+	.rnic_open = rnic_open,
+	.rnic_close = rnic_close,
+	.cq_open = cq_open,
+	.cq_remap = user_cq_remap,
+	.cq_close = cq_close,
+	.qp_open = qp_open,
+	.qp_close = qp_close,
+	.srq_open = srq_open,
+	.srq_close = srq_close,
+	.srq_remap = user_srq_remap,
+	.qp_remap = user_qp_remap,
+	.qp_count = user_qp_count,
+	.cq_count = user_cq_count,
+	.srq_count = user_srq_count,
+};
+
+const struct ri_fast_ops wrap_plain_fast_ops = {
+	.size = sizeof(struct ri_fast_ops),
+	.post_sq = fast_post_sq,
+	.post_rq = fast_post_rq,
+	.post_srq = fast_post_srq,
+	.flush_sq = fast_flush_sq,
+	.poll_cq = fast_poll_cq,
+	.cq_depth = fast_cq_depth,
+	.arm_cq = fast_arm_cq,
+	.progress = progress,
+	.leader_enter = leader_enter,
+	.leader_leave = leader_leave,
+	.spin_futile = spin_futile,
+};
