@@ -384,8 +384,9 @@ scratch_make(struct history_qp *record, const struct wrap_obj *pd)
 }
 
 static enum ri_status
-unfenced_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
-		struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+unfenced_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+		   struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out,
+		   struct ri_map *map)
 {
 	enum ri_status status = history_qp_create(pd, init, send_cq, recv_cq, srq, out, map);
 	struct history_qp *record;
@@ -546,8 +547,8 @@ enum qkey_word {
 };
 
 static enum ri_status
-qkey_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq, struct ri_cq *recv_cq,
-	    struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
+qkey_qp_create(struct ri_pd *pd, struct ri_qp_init *init, struct ri_cq *send_cq,
+	       struct ri_cq *recv_cq, struct ri_srq *srq, struct ri_qp **out, struct ri_map *map)
 {
 	enum ri_status status = wrap_plain_qp_ops.create(pd, init, send_cq, recv_cq, srq, out, map);
 	struct ri_qp_attr attr = {0};
@@ -682,7 +683,7 @@ const struct defect defects_history_objects[] = {
 	       "A Send or Write with RI_WR_READ_FENCE behind an atomic sends what the result's "
 	       "place had before.",
 	       NEED_ATOMICS, .wc = history_follow, .end = history_end,
-	       ENTRIES(.qp.create = unfenced_create, .qp.modify = history_qp_modify,
+	       ENTRIES(.qp.create = unfenced_qp_create, .qp.modify = history_qp_modify,
 		       .qp.destroy = unfenced_destroy, .fast.post_sq = unfenced_post)),
 	DEFECT("fw26b-imm-empty-write-length", "the length of an empty Write",
 	       "The immediate data of a Write of no octets completes with the length of the "
@@ -697,7 +698,7 @@ const struct defect defects_history_objects[] = {
 	DEFECT("fw26b-qkey-before-accepted", "an old Q_Key is accepted",
 	       "After a Q_Key was modified, datagrams with the one before it still arrive.",
 	       NEED_UD, .wr = qkey_before,
-	       ENTRIES(.qp.create = qkey_create, .qp.modify = qkey_modify)),
+	       ENTRIES(.qp.create = qkey_qp_create, .qp.modify = qkey_modify)),
 	DEFECT("fw26b-connect-again-old-pdata", "a second attempt says the same",
 	       "A queue pair that connects again sends the private data of its first attempt.",
 	       NEED_ADDRESS | NEED_REUSE, ENTRIES(.cm.connect = said_again_connect)),
