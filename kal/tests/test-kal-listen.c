@@ -608,17 +608,24 @@ shortage(struct fixture *f, uint16_t port, unsigned life)
 static void
 test_never_descriptors(void)
 {
+	g_autofree char *kald = g_strdup(g_getenv("ITAPI_KALD"));
 	struct fixture f;
 	uint16_t port = 0;
 
 	if (fixture_no_descriptor_limit())
 		return;
+	/* A daemon that ends would give this process a descriptor back. */
+	g_setenv("ITAPI_KALD", "off", TRUE);
 	f = fixture_open_on(forward_host());
 	fixture_listen(&f, LISTEN_CTX, &port, 5);
 	for (unsigned life = 1; life <= 2; life++)
 		shortage(&f, port, life);
 	fixture_close(&f);
 	forward_end();
+	if (kald != NULL)
+		g_setenv("ITAPI_KALD", kald, TRUE);
+	else
+		g_unsetenv("ITAPI_KALD");
 }
 
 /* A Request that finds the backlog full is tried again, but for a limited time. */
@@ -682,7 +689,7 @@ test_shown_again(void)
 {
 	struct kal_qp_modify_req idle = {.mask = RI_QP_ATTR_STATE, .attr.state = RI_QPS_IDLE};
 	struct kal_mpa_frame request = good_request();
-	struct sockaddr_in sa;
+	struct sockaddr_in sa = {0};
 	socklen_t len = sizeof(sa);
 	struct kal_accept_rep rep;
 	struct kal_cm_event event;

@@ -26,7 +26,7 @@ typedef void destructor_fn(void);
 /* --- the copy ----------------------------------------------------------------------------------- */
 
 static bool
-runs_code(ElfW(Sxword) tag)
+runs_code(int64_t tag)
 {
 	return tag == DT_INIT || tag == DT_INIT_ARRAY || tag == DT_INIT_ARRAYSZ || tag == DT_FINI ||
 	       tag == DT_FINI_ARRAY || tag == DT_FINI_ARRAYSZ;
@@ -95,7 +95,7 @@ program_copy(const struct sim_node *node)
 
 /* --- what was hidden ---------------------------------------------------------------------------- */
 
-static ElfW(Addr) entry_of(const struct link_map *map, ElfW(Sxword) tag)
+static ElfW(Addr) entry_of(const struct link_map *map, int64_t tag)
 {
 	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++)
 		if (entry->d_tag == tag + HIDDEN)
@@ -104,7 +104,7 @@ static ElfW(Addr) entry_of(const struct link_map *map, ElfW(Sxword) tag)
 }
 
 static size_t
-functions_of(const struct link_map *map, ElfW(Sxword) array, ElfW(Sxword) size, void ***functions)
+functions_of(const struct link_map *map, int64_t array, int64_t size, void ***functions)
 {
 	const ElfW(Addr) at = entry_of(map, array);
 

@@ -314,7 +314,8 @@ request_fill(struct client *client, struct kald_message *message, uint16_t numbe
 				? session->borrower.leases[RESOURCE].amount / (1 + chance(2))
 				: 0;
 	if (number == KALD_OPEN || number == KALD_CLOSE)
-		strcpy(message->body.name.name, chance(2) == 0 ? "roce:lo" : "emul:ib");
+		g_strlcpy(message->body.name.name, chance(2) == 0 ? "roce:lo" : "emul:ib",
+			  sizeof(message->body.name.name));
 	if (number == KALD_DIAL) {
 		message->body.dial.peer = here;
 		message->body.dial.local = here;

@@ -38,11 +38,12 @@ stop_listening(struct scene *s)
 static void
 scene_close(struct scene *s)
 {
-	stop_listening(s);
 	if (s->na != NULL)
 		node_free(&s->na);
-	if (s->nb != NULL)
+	if (s->nb != NULL) {
+		stop_listening(s);
 		node_free(&s->nb);
+	}
 	vth_free(&s->vth);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "verbs_reset.h"
 #include "verbs_shared.h"
 
 #define GUARD 0xb7
@@ -180,6 +181,37 @@ failures(struct cert *cert)
 	scene_close(&s, cert);
 }
 
+/* The counters of a queue pair go on in its next life: whoever reads them computes differences. */
+static void
+lives(struct cert *cert)
+{
+	uint64_t posts = 0, octets = 0;
+	struct scene s;
+
+	scene_open(&s, cert);
+	for (unsigned life = 1; life <= 3; life++) {
+		if (life > 1)
+			cert_connect(s.pair.a, s.pair.b);
+		cert_post_recv(s.pair.b, 1, &s.pair.sink, 1);
+		cert_post_send(s.pair.a, 2, &s.pair.source, 1, 0);
+		cert_wc_is(s.pair.b, true, 1, RI_WC_SUCCESS);
+		cert_wc_is(s.pair.a, false, 2, RI_WC_SUCCESS);
+		cert_disconnect(s.pair.a, s.pair.b);
+		cert_wait_end(s.pair.a);
+		cert_wait_end(s.pair.b);
+		reset_events(s.pair.a);
+		reset_events(s.pair.b);
+		reset_end(s.pair.a);
+		reset_end(s.pair.b);
+		if ((s.qp.qp.known & RI_COUNTED_POSTS) != 0)
+			CERT_UINT(cert, sum(s.qp.qp.posts), ==, ++posts);
+		octets += s.pair.source.length;
+		if ((s.qp.qp.known & RI_COUNTED_OCTETS) != 0)
+			CERT_UINT(cert, s.qp.qp.octets, ==, octets);
+	}
+	scene_close(&s, cert);
+}
+
 /* An access layer that knows fewer counters: nothing is written behind its size. */
 static void
 fewer(struct cert *cert)
@@ -254,6 +286,11 @@ static const struct cert_case cases[] = {
 		 "A post that is refused is not counted, and a completion is counted by its status",
 	 .rule = "[RI 11.2.1]",
 	 .run = failures},
+	{.id = "verbs.count.again.0001",
+	 .title = "Counters of a queue pair go on in its next connection",
+	 .rule = "[RI 10.26]",
+	 .needs = "qp_reusable",
+	 .run = lives},
 	{.id = "verbs.count.size.0001",
 	 .title = "No counter is written behind the size that the access layer gives",
 	 .rule = "[RI 11.2.1]",

@@ -255,6 +255,7 @@ invalidated_by_peer(struct cert *cert)
 	struct mw_scene scene RI_AT_END(mw_scene_end);
 	struct ri_wr wr = {
 		.wr_id = 1, .opcode = RI_OP_SEND, .flags = RI_WR_SIGNALED | RI_WR_INVALIDATE};
+	struct ri_mr_attr attr = {0};
 	struct ri_wc wc;
 
 	mw_scene_open(&scene, cert, RI_MW_NARROW);
@@ -270,6 +271,8 @@ invalidated_by_peer(struct cert *cert)
 	CERT_UINT(cert, wc.byte_len, ==, 64);
 	cert_wc_is(scene.pair.a, false, 1, RI_WC_SUCCESS);
 	CERT_TRUE(cert, !mw_attr(&scene).valid);
+	CERT_VERB(cert, RI_SUCCESS, scene.pair.far->p->mem->mr_query(scene.pair.into->mr, &attr));
+	CERT_UINT(cert, attr.bound, ==, 0);
 	mw_write(&scene, 0, false);
 }
 

@@ -13,11 +13,14 @@
 #include "verbs_reset.h"
 #include "verbs_window.h"
 
-#define SETS   8u
-#define OPS    3u
-#define ROOM   512u
-#define START  64u /* of what is tried, in the memory */
-#define REMOTE (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
+#define SETS  8u
+#define OPS   3u
+#define ROOM  512u
+#define START 64u /* of what is tried, in the memory */
+/* Of a window that was larger. */
+#define PART        (START + 64u)
+#define PART_LENGTH 64u
+#define REMOTE      (RI_ACCESS_REMOTE_READ | RI_ACCESS_REMOTE_WRITE | RI_ACCESS_REMOTE_ATOMIC)
 
 static const struct {
 	enum reach_subject subject;
@@ -192,9 +195,9 @@ window_open(struct window *window, struct cert *cert, enum ri_mw_type type)
 	reach_over(&window->reach, pair->into->at, window->expected, VERBS_MEMORY);
 }
 
-/* Another bind, of all but the first octets of the region, and what it grants. */
+/* Another bind, of `length` octets from `at` on, and what it grants. */
 static void
-window_bind(struct window *window, uint32_t set, struct ri_sge *range)
+window_bind_at(struct window *window, uint32_t set, size_t at, size_t length, struct ri_sge *range)
 {
 	struct mw_scene *scene = &window->scene;
 
@@ -205,13 +208,20 @@ window_bind(struct window *window, uint32_t set, struct ri_sge *range)
 							 .inv_stag = scene->stag});
 		cert_wc_is(scene->pair.b, false, 51, RI_WC_SUCCESS);
 	}
-	mw_bind(scene, START, VERBS_MEMORY - START, set);
+	mw_bind(scene, at, length, set);
 	window->bound = true;
 	CERT_UINT(scene->cert, mw_attr(scene).access & REMOTE, ==, set);
-	*range = (struct ri_sge){.addr = (uintptr_t)scene->pair.into->at + START + 16,
+	*range = (struct ri_sge){.addr = (uintptr_t)scene->pair.into->at + at + 16,
 				 .length = 8,
 				 .stag = scene->stag};
-	grants(&window->reach, range, START + 16, set);
+	grants(&window->reach, range, at + 16, set);
+}
+
+/* All but the first octets of the region. */
+static void
+window_bind(struct window *window, uint32_t set, struct ri_sge *range)
+{
+	window_bind_at(window, set, START, VERBS_MEMORY - START, range);
 }
 
 /* The last of three binds has the set, and `op` is tried if the set lacks it. */
@@ -243,6 +253,44 @@ window_sets(struct cert *cert, enum ri_mw_type type)
 	for (unsigned i = 0; i < OPS * sets(cert); i++)
 		window_try(window, cert, type, i);
 	g_free(window);
+}
+
+/* A part of what the window had, and an operation before that part or behind it. */
+static void
+window_shrinks(struct cert *cert, enum ri_mw_type type)
+{
+	static const size_t outside[] = {START + 16, PART - 8, PART + PART_LENGTH,
+					 VERBS_MEMORY - 8};
+	struct window *window = g_new0(struct window, 1);
+	uint32_t all = set_of(cert, SETS - 1);
+	struct ri_sge range;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(outside) * OPS; i++) {
+		if (!reach_can(cert, ops[i % OPS].subject))
+			continue;
+		cert_note(cert, "octet %zu, which the window had before", outside[i / OPS]);
+		window_open(window, cert, type);
+		window_bind(window, all, &range);
+		window_bind_at(window, all, PART, PART_LENGTH, &range);
+		range.addr = (uintptr_t)window->scene.pair.into->at + outside[i / OPS];
+		refusal(&window->reach, &range, i % OPS);
+		mw_scene_end(&window->scene);
+		cert_node_close(window->scene.pair.near);
+		cert_node_close(window->scene.pair.far);
+	}
+	g_free(window);
+}
+
+static void
+narrow_shrinks(struct cert *cert)
+{
+	window_shrinks(cert, RI_MW_NARROW);
+}
+
+static void
+wide_shrinks(struct cert *cert)
+{
+	window_shrinks(cert, RI_MW_WIDE);
 }
 
 static void
@@ -427,6 +475,16 @@ static const struct cert_case cases[] = {
 	 .rule = "[RI 5.6.3] [RI 5.6.1]",
 	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER",
 	 .run = wide_sets},
+	{.id = "verbs.right.window.0003",
+	 .title = "A narrow window that is bound again to a part of its range has that part only",
+	 .rule = "[RI 5.6.3] [RI 5.6.1]",
+	 .needs = "mw_narrow mw_narrow_unbind mw_key_owner:RI_KEY_CONSUMER",
+	 .run = narrow_shrinks},
+	{.id = "verbs.right.window.0004",
+	 .title = "A wide window that is bound again to a part of its range has that part only",
+	 .rule = "[RI 5.6.3] [RI 5.6.1]",
+	 .needs = "mw_wide mw_key_owner:RI_KEY_CONSUMER",
+	 .run = wide_shrinks},
 	{.id = "verbs.right.pair.0001",
 	 .title =
 		 "A queue pair grants each operation of the peer that it has the right for, of all "

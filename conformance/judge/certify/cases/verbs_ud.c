@@ -232,20 +232,45 @@ wrong_key(struct cert *cert)
 	next_takes(&mail, 1);
 }
 
+/* Several times: each key of before is of no use, whether or not it was used. */
+static void
+key_changes(struct mail *mail)
+{
+	struct cert *cert = mail->cert;
+
+	CERT_UINT(cert, cert_end_attr(mail->b).qkey, ==, UD_KEY);
+	for (uint32_t i = 1; i <= 3; i++) {
+		const struct ri_qp_attr fresh = {.qkey = UD_KEY + i};
+		struct ri_wr_ud old = mail->to;
+
+		if (i != 2) {
+			mail_offer(mail, i, 64);
+			next_takes(mail, i);
+		}
+		CERT_VERB(cert, RI_SUCCESS,
+			  mail->far->p->qp->modify(mail->b->qp, &fresh, RI_QP_ATTR_QKEY));
+		CERT_UINT(cert, cert_end_attr(mail->b).qkey, ==, fresh.qkey);
+		mail_offer(mail, 10 + i, 64);
+		for (uint32_t before = 0; before < i; before++) {
+			old.qkey = UD_KEY + before;
+			mail_send_to(mail, 20 + before, 8, &old);
+		}
+		mail->to.qkey = fresh.qkey;
+		next_takes(mail, 10 + i);
+	}
+}
+
 static void
 changed_key(struct cert *cert)
 {
-	const struct ri_qp_attr fresh = {.qkey = UD_KEY + 1};
+	struct cert_node *node = cert_node_open(cert);
 	struct mail mail;
 
 	mail_open(&mail, cert);
-	CERT_UINT(cert, cert_end_attr(mail.b).qkey, ==, UD_KEY);
-	CERT_VERB(cert, RI_SUCCESS, mail.far->p->qp->modify(mail.b->qp, &fresh, RI_QP_ATTR_QKEY));
-	CERT_UINT(cert, cert_end_attr(mail.b).qkey, ==, fresh.qkey);
-	mail_offer(&mail, 1, 64);
-	mail_send(&mail, 2, 8);
-	mail.to.qkey = fresh.qkey;
-	next_takes(&mail, 1);
+	key_changes(&mail);
+	cert_note(cert, "two queue pairs of one adapter");
+	mail_open_on(&mail, cert, node, node);
+	key_changes(&mail);
 }
 
 static void

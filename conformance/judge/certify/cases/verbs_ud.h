@@ -43,15 +43,16 @@ ud_init(const struct cert_node *node)
 	return init;
 }
 
+/* Between two adapters, or two queue pairs of one. */
 static inline void
-mail_open(struct mail *mail, struct cert *cert)
+mail_open_on(struct mail *mail, struct cert *cert, struct cert_node *near, struct cert_node *far)
 {
 	struct ri_qp_init init;
 	struct ri_ah_init way = {0};
 
 	mail->cert = cert;
-	mail->near = cert_node_open(cert);
-	mail->far = cert_node_open(cert);
+	mail->near = near;
+	mail->far = far;
 	mail->limit = mail->near->attr.max_ud_message;
 	init = ud_init(mail->near);
 	mail->a = cert_end_new(mail->near, &init);
@@ -63,6 +64,14 @@ mail_open(struct mail *mail, struct cert *cert)
 		  mail->near->p->ah->create(mail->near->pd, &way, &mail->ah, &mail->to.ah));
 	mail->to.qpn = cert_end_attr(mail->b).qpn;
 	mail->to.qkey = UD_KEY;
+}
+
+static inline void
+mail_open(struct mail *mail, struct cert *cert)
+{
+	struct cert_node *near = cert_node_open(cert);
+
+	mail_open_on(mail, cert, near, cert_node_open(cert));
 }
 
 static inline struct ri_wr
