@@ -336,7 +336,7 @@ struct kal_cm_req {
 	uint32_t reason;          /**< REJECT: enum kal_cm_reason. */
 	uint32_t refused_ms;  /**< CONNECT: how long a refused attempt is made again; 0: once. */
 	uint8_t ack_timeout;  /**< CONNECT, ACCEPT: as ri_cm_params::ack_timeout. */
-	uint8_t retries;      /**< CONNECT, ACCEPT: 1: the two counts are told. */
+	uint8_t retries;      /**< CONNECT, ACCEPT: 1: the next two count. */
 	uint8_t retry_count;  /**< CONNECT: as ri_cm_params::retry_count. */
 	uint8_t rnr_retry;    /**< CONNECT, ACCEPT: as ri_cm_params::rnr_retry. */
 	uint64_t timeout_us;  /**< CONNECT: 0 = default; UINT64_MAX = none. */

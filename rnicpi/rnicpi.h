@@ -450,8 +450,8 @@ struct ri_cm_params {
 	/** Connect, accept: after 4.096 us * 2^this without an acknowledgement a packet is sent again, 1 to 31; 0: the provider
 	 *  chooses. A transport without this time ignores it. Of version 1.7, as ri_host::size tells [RI 10.55]. */
 	uint32_t ack_timeout;
-	/** Connect, accept: tell the two counts; else the provider chooses. A transport without them ignores them. Of version 1.7
-	 *  [RI 10.56]. */
+	/** Connect, accept: send @ref retry_count and @ref rnr_retry to the peer; else the provider chooses. A transport
+	 *  without such counts ignores them. Of version 1.7 [RI 10.56]. */
 	bool retries;
 	uint8_t retry_count; /**< Connect: how often either side sends an unacknowledged packet again, 0 to 7. */
 	uint8_t rnr_retry; /**< How often the peer tries again while no receive is there, 0 to 6; 7: without end. */

@@ -777,7 +777,7 @@ remote_share_over(struct ri_share *share)
 	pthread_mutex_unlock(&lock);
 }
 
-/* kald may be away, or take no message now: then it is told later. */
+/* kald may be away, or take no message now: then the message is sent later. */
 static void
 service_over(struct ri_share *share, uint32_t number)
 {

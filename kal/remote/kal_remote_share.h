@@ -9,11 +9,14 @@
 #include "kald_wire.h"
 #include "rnicpi_host.h"
 
-/* A service that ended. kald marks services in memory that the next one reads, so it is told until an answer shows that it has read. */
+/*
+ * A service that ended. kald keeps its services in memory that the next kald reads. So the client keeps this message, and sends it to each
+ * new kald, until an answer to a later request shows that kald has read it.
+ */
 struct kal_service_over {
 	uint32_t service;
-	bool told;
-	uint32_t after; /* kald was told after this request */
+	bool told;      /* the message was sent to this kald ... */
+	uint32_t after; /* ... behind the request with this id */
 };
 
 struct kal_sharing {

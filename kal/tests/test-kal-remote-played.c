@@ -587,8 +587,8 @@ killed_then_told(unsigned over, bool ends_meanwhile, struct ri_share *share)
 }
 
 /*
- * The client tells of services that ended while the daemon was away, or that a killed daemon may not have read: until an answer to a later
- * request shows that it has.
+ * A new daemon gets the messages about services that ended while no daemon was there, and those that a killed daemon may not have read. An
+ * answer to a later request shows that a daemon has read them.
  */
 static void
 test_services_over(void)

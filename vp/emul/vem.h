@@ -193,7 +193,7 @@ struct vem_hello {
 	uint32_t ird;
 	uint32_t ord;
 	bool ird_ord;
-	bool retries; /* InfiniBand: the next two are told */
+	bool retries; /* InfiniBand: the next two count */
 	uint8_t retry_count;
 	uint8_t rnr_retry;
 	bool field; /* the message has a field for private data, even if it is empty */

@@ -14,7 +14,7 @@
 /* A line about a queue pair. */
 __attribute__((format(printf, 2, 3))) void vem_say(const struct vem_qp *qp, const char *format,
 						   ...);
-/* A Send of its peer finds no receive and waits, so many ns or RI_NEVER. Told once for a connection: it may happen with every message. */
+/* A Send of the peer finds no receive and waits `wait` ns, or RI_NEVER. One line for a connection, since it may happen with every message. */
 void vem_say_waits(const struct vem_qp *qp, bool *told, uint64_t wait);
 /* The request in tx_wqe fails here; `result` is that of a key that it binds or invalidates. */
 void vem_why_here(const struct vem_qp *qp, enum ri_wc_status status, enum vsw_mem_result result);

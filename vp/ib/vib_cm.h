@@ -92,7 +92,7 @@ struct vib_conn {
 	/* Connections. */
 	bool three_way;
 	uint8_t ack_timeout; /* 0: the device's */
-	bool retries;        /* the next two are told */
+	bool retries;        /* the next two count */
 	uint8_t retry_count;
 	uint8_t rnr_retry;
 	atomic_bool time_wait;

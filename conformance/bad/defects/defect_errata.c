@@ -80,7 +80,7 @@ struct replay {
 	uint64_t sink; /* address of the answer */
 	bool known;    /* there was one */
 	bool answered; /* its completion has been polled */
-	bool again;    /* a request of no octets stands for one that is not done */
+	bool again;    /* a request of no octets is posted in the place of one that is not done */
 };
 
 static bool

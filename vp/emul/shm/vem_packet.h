@@ -54,7 +54,7 @@ struct vem_packet {
 	uint32_t psn[2]; /* of the active side, of the passive one */
 	uint8_t ird_ord;
 	uint8_t field;
-	uint8_t retries; /* the next two are told */
+	uint8_t retries; /* 1: the next two count */
 	uint8_t retry_count;
 	uint8_t rnr_retry;
 	uint8_t reserved;

@@ -13,10 +13,7 @@
 
 #include "vem.h"
 #include "vem_node.h"
-
-#ifndef __has_builtin
-#define __has_builtin(name) 0
-#endif
+#include "vsw_octets.h"
 
 #define TIME_WAIT_US "1000"
 
@@ -24,15 +21,9 @@
 #define OWN \
 	2u /* is another one in each queue pair, or means nothing before it is set: not compared */
 
-#define MEMBER(name, how)                                                              \
-	{                                                                              \
-		offsetof(struct vem_qp, name), sizeof(((struct vem_qp *)0)->name), how \
-	}
+#define MEMBER(name, how) VSW_MEMBER(vem_qp, name, how)
 
-static const struct {
-	size_t at, size;
-	unsigned how;
-} members[] = {
+static const struct vsw_member members[] = {
 	/* Whose it is. */
 	MEMBER(rnic, STAYS | OWN),
 	MEMBER(send_cq, STAYS | OWN),
@@ -111,27 +102,8 @@ static const struct {
 	MEMBER(comm_est, OWN),
 };
 
-/* All that the table says of an octet. */
-static unsigned
-how_of(size_t octet)
-{
-	unsigned how = 0;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
-		if (octet >= members[i].at && octet < members[i].at + members[i].size)
-			how |= members[i].how;
-	return how;
-}
-
-static void
-overwrite(struct vem_qp *qp, uint8_t with)
-{
-	uint8_t *octets = (uint8_t *)qp;
-
-	for (size_t i = 0; i < sizeof(*qp); i++)
-		if ((how_of(i) & STAYS) == 0)
-			octets[i] = with;
-}
+static const struct vsw_members table = {"vem_qp", sizeof(struct vem_qp), members,
+					 G_N_ELEMENTS(members)};
 
 static void
 copy_take(struct vem_qp *copy, struct end *end)
@@ -140,22 +112,6 @@ copy_take(struct vem_qp *copy, struct end *end)
 #if __has_builtin(__builtin_clear_padding)
 	__builtin_clear_padding(copy);
 #endif
-}
-
-static void
-expect_same(const struct vem_qp *fresh, const struct vem_qp *used)
-{
-	const uint8_t *a = (const uint8_t *)fresh, *b = (const uint8_t *)used;
-	g_autoptr(GString) text = g_string_new(NULL);
-
-	for (size_t i = 0; i < sizeof(*fresh); i++)
-		if (a[i] != b[i] && (how_of(i) & OWN) == 0)
-			g_string_append_printf(text,
-					       "octet %zu of struct vem_qp is %02x and not %02x; ",
-					       i, b[i], a[i]);
-	if (text->len > 0)
-		g_test_message("for the names of members: gdb, ptype /o struct vem_qp");
-	g_assert_cmpstr(text->str, ==, "");
 }
 
 /* Change each attribute that may be changed; a connection may lower the depths, and the return to IDLE restores them. */
@@ -321,8 +277,8 @@ test_anew(gconstpointer arg)
 			ends_connect(e.a, e.b);
 			endings[how](&e);
 			if (with >= 0) { /* -1: only what the connection itself has left */
-				overwrite(end_qp(e.a), (uint8_t)with);
-				overwrite(end_qp(e.b), (uint8_t)with);
+				vsw_octets_fill(&table, end_qp(e.a), STAYS, (uint8_t)with);
+				vsw_octets_fill(&table, end_qp(e.b), STAYS, (uint8_t)with);
 			}
 			forget(&e);
 			reset_pair(&e);
@@ -330,8 +286,8 @@ test_anew(gconstpointer arg)
 			expect_same_attributes(e.b, &before[1]);
 			g_test_message("end %u, overwritten with %d", how, with);
 			live(&e, used);
-			expect_same(&fresh[0], &used[0]);
-			expect_same(&fresh[1], &used[1]);
+			vsw_octets_same(&table, &fresh[0], &used[0], OWN);
+			vsw_octets_same(&table, &fresh[1], &used[1], OWN);
 			ends_drop(&e);
 		}
 	g_unsetenv("ITAPI_EMUL_TIME_WAIT_US");

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "viw_qp.h"
+#include "vsw_octets.h"
 
 #ifndef __has_builtin
 #define __has_builtin(name) 0
@@ -27,15 +28,9 @@
 	4u /* is another one in each queue pair, or means nothing before it is set: not compared */
 #define MEMBERS 8u /* of an SRQ: only those that share one have it */
 
-#define MEMBER(name, how)                                                              \
-	{                                                                              \
-		offsetof(struct viw_qp, name), sizeof(((struct viw_qp *)0)->name), how \
-	}
+#define MEMBER(name, how) VSW_MEMBER(viw_qp, name, how)
 
-static const struct {
-	size_t at, size;
-	unsigned how;
-} members[] = {
+static const struct vsw_member members[] = {
 	/* Whose it is. */
 	MEMBER(node, LEFT_IDLE | OWN),
 	MEMBER(rnic, LEFT | OWN),
@@ -156,26 +151,13 @@ struct life {
 	bool early;  /* a Send came with the start-up */
 };
 
-/* All that the table says of an octet. */
-static unsigned
-how_of(size_t octet)
-{
-	unsigned how = 0;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
-		if (octet >= members[i].at && octet < members[i].at + members[i].size)
-			how |= members[i].how;
-	return how;
-}
+static const struct vsw_members table = {"viw_qp", sizeof(struct viw_qp), members,
+					 G_N_ELEMENTS(members)};
 
 static void
 overwrite(struct viw_qp *qp, unsigned left, uint8_t with)
 {
-	uint8_t *octets = (uint8_t *)qp;
-
-	for (size_t i = 0; i < sizeof(*qp); i++)
-		if ((how_of(i) & left) == 0)
-			octets[i] = with;
+	vsw_octets_fill(&table, qp, left, with);
 	qp->rx.keep_at =
 		with; /* an offset: with a large one the test would die instead of failing */
 }
@@ -190,7 +172,7 @@ expect_same(const struct life *life, const struct viw_qp *fresh, const struct vi
 	for (size_t i = 0; i < sizeof(*fresh); i++) {
 		size_t part = 0;
 
-		if (a[i] == b[i] || (how_of(i) & other) != 0)
+		if (!vsw_octet_differs(&table, fresh, used, other, i))
 			continue;
 		while (i < parts[part].at || i >= parts[part].at + parts[part].size)
 			part++;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "vro_sim.h"
+#include "vsw_octets.h"
 
 #define PATIENT 2 /* retries */
 #define ROUNDS  10
@@ -628,23 +629,13 @@ test_far_behind(void)
 
 /* --- every octet ------------------------------------------------------------------------------ */
 
-#ifndef __has_builtin
-#define __has_builtin(name) 0
-#endif
-
 #define STAYS 1u /* the reset needs it, or leaves it to the owner of the queue pair */
 #define OWN \
 	2u /* is another one in each queue pair, or means nothing before it is set: not compared */
 
-#define MEMBER(name, how)                                                              \
-	{                                                                              \
-		offsetof(struct vro_qp, name), sizeof(((struct vro_qp *)0)->name), how \
-	}
+#define MEMBER(name, how) VSW_MEMBER(vro_qp, name, how)
 
-static const struct {
-	size_t at, size;
-	unsigned how;
-} members[] = {
+static const struct vsw_member members[] = {
 	/* The owner's. */
 	MEMBER(in, STAYS | OWN),
 	MEMBER(engine, STAYS | OWN),
@@ -677,16 +668,8 @@ static const struct {
 	MEMBER(alive.heard, OWN),
 };
 
-static unsigned
-how_of(size_t octet)
-{
-	unsigned how = 0;
-
-	for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
-		if (octet >= members[i].at && octet < members[i].at + members[i].size)
-			how |= members[i].how;
-	return how;
-}
+static const struct vsw_members table = {"vro_qp", sizeof(struct vro_qp), members,
+					 G_N_ELEMENTS(members)};
 
 static void
 copy_take(struct vro_qp *copy, const struct vro_qp *qp)
@@ -695,22 +678,6 @@ copy_take(struct vro_qp *copy, const struct vro_qp *qp)
 #if __has_builtin(__builtin_clear_padding)
 	__builtin_clear_padding(copy);
 #endif
-}
-
-static void
-expect_same(const struct vro_qp *fresh, const struct vro_qp *used)
-{
-	const uint8_t *a = (const uint8_t *)fresh, *b = (const uint8_t *)used;
-	g_autoptr(GString) text = g_string_new(NULL);
-
-	for (size_t i = 0; i < sizeof(*fresh); i++)
-		if (a[i] != b[i] && (how_of(i) & OWN) == 0)
-			g_string_append_printf(text,
-					       "octet %zu of struct vro_qp is %02x and not %02x; ",
-					       i, b[i], a[i]);
-	if (text->len > 0)
-		g_test_message("for the names of members: gdb, ptype /o struct vro_qp");
-	g_assert_cmpstr(text->str, ==, "");
 }
 
 /* Nothing in a pair that was reset and connected again is different from a new one. */
@@ -742,12 +709,8 @@ test_octets(void)
 			}
 			sim_run(sim, AWAY);
 			for (int i = 0; i < 2; i++) {
-				uint8_t *octets = (uint8_t *)&pair[i]->qp;
-
 				sim_poll(pair[i]);
-				for (size_t k = 0; k < sizeof(pair[i]->qp); k++)
-					if ((how_of(k) & STAYS) == 0)
-						octets[k] = (uint8_t)with;
+				vsw_octets_fill(&table, &pair[i]->qp, STAYS, (uint8_t)with);
 				vro_qp_to_reset(&pair[i]->qp);
 				pair[i]->qp.state = VRO_INIT;
 			}
@@ -756,7 +719,7 @@ test_octets(void)
 		for (int i = 0; i < 2; i++) {
 			copy_take(with < 0 ? &fresh[i] : &used[i], &pair[i]->qp);
 			if (with >= 0)
-				expect_same(&fresh[i], &used[i]);
+				vsw_octets_same(&table, &fresh[i], &used[i], OWN);
 		}
 	}
 }

@@ -188,7 +188,7 @@ mail_one(struct batch *batch, struct mail *mail, struct cert_end *from)
 	batch->told[batch->count - 1].wc.src_qpn = cert_end_attr(from).qpn;
 }
 
-/* Compared without the flag that tells of a routing header. */
+/* Compared without the flag of a routing header. */
 static void
 datagrams(struct cert *cert)
 {

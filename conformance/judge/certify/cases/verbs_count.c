@@ -181,7 +181,7 @@ failures(struct cert *cert)
 	scene_close(&s, cert);
 }
 
-/* The counters of a queue pair go on in its next life: whoever reads them computes differences. */
+/* The counters of a queue pair go on in its next life: a monitor computes differences of what it has read. */
 static void
 lives(struct cert *cert)
 {
