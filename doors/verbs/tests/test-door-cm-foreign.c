@@ -158,7 +158,7 @@ test_tries(void)
 		uint8_t asked = tries[i][0], answered = tries[i][1];
 		struct rdma_conn_param asks = cm_param(NULL, 0), answers = cm_param(NULL, 0);
 		struct cm_pair pair RI_AT_END(cm_finish);
-		struct cm_event answer;
+		struct cm_event answer = {0};
 
 		asks.rnr_retry_count = asked;
 		asks.retry_count = (uint8_t)(4 + 2 * i);
