@@ -3113,7 +3113,7 @@ typedef struct {
 	uint8_t local_cm_timeout : 5;
 	/** Retries of an unanswered packet, by either side, 0 to 7. */
 	uint8_t retry_count : 3;
-	/** Retries by the peer while this side has no receive, 0 to 6; 7: without end. The accepting side tells 7, or as its provider has it. */
+	/** Retries by the peer while this side has no receive, 0 to 6; 7: without end. The provider chooses the count of the accepting side. */
 	uint8_t rnr_retry_count : 3;
 	/** Retries of a connection message; ignored. */
 	uint8_t max_cm_retries : 4;

@@ -9,11 +9,20 @@
 #define VSW_OCTETS_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #ifndef __has_builtin
 #define __has_builtin(name) 0
+#endif
+
+/* Does the compiler say where the padding of a struct is? A copy that is compared has none that differs. */
+#define VSW_KNOWS_PADDING __has_builtin(__builtin_clear_padding)
+#if VSW_KNOWS_PADDING
+#define VSW_CLEAR_PADDING(copy) __builtin_clear_padding(copy)
+#else
+#define VSW_CLEAR_PADDING(copy) ((void)(copy))
 #endif
 
 struct vsw_member {

@@ -109,9 +109,7 @@ static void
 copy_take(struct vem_qp *copy, struct end *end)
 {
 	*copy = *end_qp(end);
-#if __has_builtin(__builtin_clear_padding)
-	__builtin_clear_padding(copy);
-#endif
+	VSW_CLEAR_PADDING(copy);
 }
 
 /* Change each attribute that may be changed; a connection may lower the depths, and the return to IDLE restores them. */
@@ -260,7 +258,7 @@ test_anew(gconstpointer arg)
 	struct ri_qp_attr before[2];
 	struct ends e;
 
-	if (!__has_builtin(__builtin_clear_padding)) {
+	if (!VSW_KNOWS_PADDING) {
 		g_test_skip("this compiler does not say where the padding of a struct is");
 		return;
 	}

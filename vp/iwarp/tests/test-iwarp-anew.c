@@ -17,10 +17,6 @@
 #include "viw_qp.h"
 #include "vsw_octets.h"
 
-#ifndef __has_builtin
-#define __has_builtin(name) 0
-#endif
-
 #define LEFT_IDLE   1u /* stays over the return to IDLE */
 #define LEFT_MEMORY 2u /* stays in the memory of a queue pair that was destroyed */
 #define LEFT        (LEFT_IDLE | LEFT_MEMORY)
@@ -218,9 +214,7 @@ live(struct peer *f, const struct life *life, struct viw_qp *copy)
 	}
 	vth_run(f->node->vth);
 	*copy = *peer_qp(f);
-#if __has_builtin(__builtin_clear_padding)
-	__builtin_clear_padding(copy);
-#endif
+	VSW_CLEAR_PADDING(copy);
 }
 
 static bool
@@ -339,7 +333,7 @@ test_anew(gconstpointer arg)
 	struct peer f = {.node = node_new_by_hand()};
 	struct viw_qp fresh;
 
-	if (!__has_builtin(__builtin_clear_padding)) {
+	if (!VSW_KNOWS_PADDING) {
 		node_free(&f.node);
 		g_test_skip("this compiler does not say where the padding of a struct is");
 		return;

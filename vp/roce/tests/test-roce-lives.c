@@ -5,8 +5,8 @@
  * Patience is for one trouble: a queue pair that has got over one, at the last moment, bears the next one as long. Each trouble comes
  * ten times one step short of the end, beside the others, and at last goes one step further, which ends the queue pair.
  *
- * The second life of a pair, after each sort of end, is packet for packet that of a new one. So is a life of which much has gone
- * before: numbers and indices that are about to wrap, and marks that no event has moved since half of all numbers ago.
+ * The second life of a pair, after each sort of end, is packet for packet that of a new one. So is a life late in the time of a pair: its
+ * numbers and indices are about to wrap, and no event has moved its marks since half of all numbers ago.
  *
  * What an earlier life may have left is every value of every member: octets that the table `members` does not excuse are overwritten
  * before the reset, and compared with those of a new pair after it.
@@ -405,7 +405,7 @@ ends_spent(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 	g_assert_cmpuint(pair[0]->failures, ==, 0);
 }
 
-/* The peer says nothing any more, and has been asked in vain, once less than would end the pair. */
+/* The peer is silent, and has not answered questions, one less of them than would end the pair. */
 static void
 ends_asked(struct sim *sim, struct sim_qp *pair[2], struct story *story)
 {
@@ -525,7 +525,7 @@ test_second(void)
 
 #define FAR_BEHIND 0x7fffe0u /* numbers: a little less than half of them */
 
-/* Much has gone before, of which nothing is left but what counts it. */
+/* As after many messages: only counters show them. */
 static void
 grow_old(struct sim_qp *q)
 {
@@ -675,9 +675,7 @@ static void
 copy_take(struct vro_qp *copy, const struct vro_qp *qp)
 {
 	*copy = *qp;
-#if __has_builtin(__builtin_clear_padding)
-	__builtin_clear_padding(copy);
-#endif
+	VSW_CLEAR_PADDING(copy);
 }
 
 /* Nothing in a pair that was reset and connected again is different from a new one. */
@@ -688,7 +686,7 @@ test_octets(void)
 	g_autoptr(GString) lines = g_string_new(NULL);
 	struct story story = {.lines = lines};
 
-	if (!__has_builtin(__builtin_clear_padding)) {
+	if (!VSW_KNOWS_PADDING) {
 		g_test_skip("this compiler does not say where the padding of a struct is");
 		return;
 	}
