@@ -162,12 +162,13 @@ by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Somebody named a folder that cannot be looked through. */
+/* A folder cannot be looked through, or what is in it cannot be named, for that reason. */
 static bool
 open_folder_error(struct ri_error *error, const char *folder, int cause)
 {
-	return load_error(
-		error, folder,
+	return ri_error_set(
+		error, ri_errno_is_short(cause) ? RI_REGISTRY_ERROR_MEMORY : RI_REGISTRY_ERROR_LOAD,
+		"%s: %s", folder,
 		cause == ENOTDIR
 			? "is no folder; ITAPI_PROVIDER_PATH names the folders of providers"
 			: ri_errno_text(cause));
@@ -247,14 +248,13 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 
 	errno = 0;
 	count = scandir(folder, &entries, is_object, by_name);
-	if (count < 0 && ri_errno_is_short(errno))
-		return false;
 	if (count < 0) {
 		struct ri_error error = {0};
 
-		if (named)
-			(void)open_folder_error(&error, folder, errno);
-		return !named || note_refusal(host, &error);
+		if (!named && !ri_errno_is_short(errno))
+			return true;
+		(void)open_folder_error(&error, folder, errno);
+		return note_refusal(host, &error);
 	}
 	for (int i = 0; i < count; i++) {
 		struct ri_error error = {0};
@@ -263,7 +263,7 @@ load_folder(const struct ri_host *host, const char *folder, bool named)
 		if (strlen(folder) + strlen(entries[i]->d_name) + 2 > PATH_MAX)
 			(void)load_error(&error, entries[i]->d_name, "its path is too long");
 		else if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
-			complete = false;
+			(void)open_folder_error(&error, folder, ENOMEM);
 		else if (named || is_of_use(host, path))
 			(void)ri_load_file(path, &error);
 		if (error.code != RI_REGISTRY_ERROR_NONE)
@@ -300,12 +300,14 @@ load_path(const struct ri_host *host, const char *path)
 
 	while (*path != '\0') {
 		size_t length = strcspn(path, ":");
-		char *folder = length > 0 && length < PATH_MAX ? strndup(path, length) : NULL;
+		bool wanted = length > 0 && length < PATH_MAX;
+		char *folder = wanted ? strndup(path, length) : NULL;
+		struct ri_error error = {0};
 
 		if (folder != NULL)
 			complete &= load_folder(host, folder, true);
-		else if (length > 0 && length < PATH_MAX)
-			complete = false;
+		else if (wanted && !open_folder_error(&error, path, ENOMEM))
+			complete &= note_refusal(host, &error);
 		free(folder);
 		path += length;
 		path += *path == ':';

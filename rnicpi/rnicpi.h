@@ -441,8 +441,10 @@ struct ri_cm_params {
 	struct ri_service service; /**< Connect: service at the destination. */
 	uint32_t port;             /**< Connect: spigot, from 0. */
 	uint32_t ird;              /**< IRD to tell, 0 to ri_rnic_attr::max_ird. */
-	uint32_t ord;       /**< ORD to tell, 0 to max_ord; accept: at most the IRD of the peer. */
-	bool ird_ord;       /**< Tell the two. */
+	uint32_t ord; /**< ORD to tell, 0 to max_ord; accept: at most the IRD of the peer. */
+	/** Tell the two: from then on they are those of the queue pair. Before the side that connects hears of the answer,
+	 *  its ORD becomes the IRD of the peer if that is less [RI 10.32]. */
+	bool ird_ord;
 	bool three_way;     /**< Connect: ri_cm_ops::confirm ends the set-up. */
 	uint16_t pdata_len; /**< Octets of @ref pdata. */
 	const void *pdata;  /**< Private data, borrowed; NULL without any. */

@@ -10,7 +10,8 @@
 #include "it_ext.h"
 #include "it_fabric.h"
 
-#define ALL_PRIVS IT_PRIV_ALL
+#define CM_ADDRESS 1 /* RI_CM_ADDRESS */
+#define ALL_PRIVS  IT_PRIV_ALL
 
 static const char *adapter;
 
@@ -52,6 +53,15 @@ uint64_t
 pair_claim(const char *attribute)
 {
 	return claim_value(adapter, attribute);
+}
+
+it_conn_reject_code_t
+pair_no_room(void)
+{
+	bool addresses = (pair_claim("cm_forms") & CM_ADDRESS) != 0;
+
+	return addresses || pair_claim("ird_ord_exchange") != 0 ? IT_CN_REJ_RESOURCES
+								: IT_CN_REJ_OTHER;
 }
 
 bool

@@ -114,6 +114,8 @@ bool pair_needs(const struct pair *pair, unsigned needs);
 const char *pair_adapter(void);
 /* What its provider claims (it_claims.h). */
 uint64_t pair_claim(const char *attribute);
+/* Why an attempt fails that finds no room at the peer. MPA of revision 1, which tells no depths, has no word for that. */
+it_conn_reject_code_t pair_no_room(void);
 /* `wanted`, or what the attribute claims if that is less. Only claims of an adapter that is being certified limit it. */
 uint32_t pair_at_most(const char *attribute, uint32_t wanted);
 /*

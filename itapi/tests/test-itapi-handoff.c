@@ -198,7 +198,7 @@ test_full(struct pair *pair)
 		g_assert_cmpint(it_handoff(&desk.qual, pair->spigot, knock(pair).cn_est_id), ==,
 				IT_SUCCESS);
 	}
-	cm_expect_refused(pair->active.cm_msg, IT_CN_REJ_RESOURCES);
+	cm_expect_refused(pair->active.cm_msg, pair_no_room());
 	desk_close(&desk);
 }
 

@@ -483,7 +483,7 @@ static void
 add_tests(void)
 {
 	pair_add("itx/support", test_support);
-	pair_add_for(NEEDS_PRIVATE_DATA, "itx/regions", test_regions);
+	pair_add_for(NEEDS_PRIVATE_DATA | NEEDS_READS, "itx/regions", test_regions);
 	pair_add_for(NEEDS_PRIVATE_DATA, "itx/checks", test_checks);
 	pair_add("itx/bind", test_bind);
 	pair_add("itx/settings", test_settings);

@@ -219,7 +219,7 @@ test_calls(struct pair *pair)
 static void
 add(void)
 {
-	pair_add("ud-faults/endpoint", test_endpoint);
+	pair_add_for(NEEDS_REUSE, "ud-faults/endpoint", test_endpoint);
 	pair_add("ud-faults/port", test_port);
 	pair_add("ud-faults/calls", test_calls);
 	pair_add("ud-faults/r-36-adapter", test_adapter);

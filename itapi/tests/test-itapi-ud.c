@@ -460,8 +460,8 @@ add(void)
 	pair_add_for(NEEDS_UD, "ud/too-long", test_too_long);
 	pair_add_for(NEEDS_UD, "ud/frees", test_frees);
 	pair_add_for(NEEDS_UD, "ud/flags", test_flags);
-	pair_add_for(NEEDS_UD, "ud/r-24-states", test_states);
-	pair_add_for(NEEDS_UD, "ud/hasty-reset", test_hasty_reset);
+	pair_add_for(NEEDS_UD | NEEDS_REUSE, "ud/r-24-states", test_states);
+	pair_add_for(NEEDS_UD | NEEDS_REUSE, "ud/hasty-reset", test_hasty_reset);
 	pair_add_for(NEEDS_UD, "ud/receive-fails", test_receive_fails);
 	pair_add_for(NEEDS_UD | NEEDS_OVERFLOW | NEEDS_EVD_RESIZE, "ud/overflow", test_overflow);
 	pair_add_for(NEEDS_UD, "ud/ia-free", test_ia_free);

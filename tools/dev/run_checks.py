@@ -298,6 +298,12 @@ def check_valgrind(checker):
         checker.test('plain', label='valgrind', setup='valgrind', processes=2 * checker.jobs)
 
 
+def check_claims(checker):
+    """What an honest provider may claim, one claim after the other: a case that judges what is not claimed fails here."""
+    if checker.build('plain'):
+        checker.test('plain', label='claims', setup='long', arguments=suites('claims'))
+
+
 def check_long(checker):
     if checker.build('plain'):
         checker.test('plain', label='long', setup='long', arguments=['--suite', 'long'])
@@ -325,6 +331,7 @@ FULL = {
     'asan-programs': check_asan_programs,
     'tsan-programs': check_tsan_programs,
     'kald': check_kald,
+    'claims': check_claims,
     'analysers': check_analysers,
 }
 SOAK = {

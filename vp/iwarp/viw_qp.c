@@ -262,11 +262,15 @@ qp_destroy(struct ri_qp *ri)
 
 /* --- query and modify ---------------------------------------------------------------------- */
 
-/* Are all requests and receives posted so far complete, and is no thread at work? */
+/*
+ * Are all requests and receives posted so far complete, and is no thread at work? Behind a connection the socket has to be given up, too: a
+ * queue pair that is quiescent can go back to IDLE.
+ */
 static bool
 qp_is_quiescent(struct viw_qp *qp)
 {
-	if (atomic_load(&qp->stream.attached) || atomic_exchange(&qp->tx.role.taken, 1) != 0)
+	if ((atomic_load(&qp->stream.attached) && viw_qp_state(qp) > RI_QPS_RTS) ||
+	    atomic_exchange(&qp->tx.role.taken, 1) != 0)
 		return false;
 	bool quiescent = vsw_wq_pending(&qp->tx.sq) == 0 && !qp->tx.have_request &&
 			 qp->tx.sent_head == qp->tx.sent_tail;

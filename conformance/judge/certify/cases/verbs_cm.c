@@ -144,6 +144,44 @@ depths(struct cert *cert)
 	CERT_UINT(cert, event.ord, ==, params.ord);
 }
 
+/*
+ * What a side tells is what it has from then on, and it sends no more Reads than the peer serves: so neither a peer that serves none nor
+ * a side that tells that it sends none lets a Read go.
+ */
+static void
+depths_in_force(struct cert *cert)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		bool active = i == 0; /* the side that may not read */
+		struct scene scene RI_AT_END(listen_end);
+		struct ri_cm_params params;
+		struct ri_request *request;
+
+		cert_note(cert, active ? "the peer accepts with IRD 0" : "it accepts with ORD 0");
+		scene_open(&scene, cert);
+		params = connect_params(&scene);
+		begin(&scene, &params);
+		request = request_of(&scene).request;
+		params = accept_params(&scene);
+		if (active)
+			params.ird = 0;
+		else
+			params.ord = 0;
+		accept(&scene, request, &params);
+		cert_cm(scene.pair.near, RI_CM_ESTABLISHED, scene.pair.a->ctx);
+		cert_cm(scene.pair.far, RI_CM_ESTABLISHED, scene.pair.b->ctx);
+
+		struct cert_end *end = active ? scene.pair.a : scene.pair.b;
+		struct ri_sge here = cert_sge(active ? scene.pair.from : scene.pair.into, 0, 64);
+		struct ri_sge there = cert_sge(active ? scene.pair.into : scene.pair.from, 0, 64);
+
+		cert_post_rdma(end, RI_OP_RDMA_READ, 1, &here, &there);
+		cert_wc_is(end, false, 1, RI_WC_LOCAL_QP);
+		cert_wait_end(scene.pair.a);
+		cert_wait_end(scene.pair.b);
+	}
+}
+
 static void
 depths_at_the_limit(struct cert *cert)
 {
@@ -466,6 +504,11 @@ static const struct cert_case cases[] = {
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .settles = "max_ird max_ord",
 	 .run = depths_at_the_limit},
+	{.id = "verbs.cm.depth.0003",
+	 .title = "IRD and ORD that are told are those of the connection",
+	 .rule = "[RI 10.32]",
+	 .needs = "cm_forms:RI_CM_ADDRESS ird_ord_exchange max_ird max_ord",
+	 .run = depths_in_force},
 	{.id = "verbs.cm.refuse.0001",
 	 .title = "A rejection consumes its request and reaches the peer with its private data",
 	 .rule = "[RI 11.6.2] [RI 10.30]",

@@ -107,7 +107,7 @@ established_first(struct cert *cert)
 static const struct cert_case cases[] = {
 	{.id = "verbs.cm.state.0001",
 	 .title = "Verbs of connections are refused in the wrong states",
-	 .rule = "[RI 11.6.1] [RI 4.3.2]",
+	 .rule = "[RI 11.6.1] [RI 4.3.2] [RI 10.25]",
 	 .needs = "cm_forms:RI_CM_ADDRESS",
 	 .run = wrong_states},
 	{.id = "verbs.cm.end.0001",

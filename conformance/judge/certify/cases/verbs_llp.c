@@ -239,7 +239,7 @@ static const struct cert_case cases[] = {
 	{.id = "verbs.llp.state.0001",
 	 .title = "A reservation is made in IDLE, and a stream is taken in CONNECTING, in no other "
 		  "state",
-	 .rule = "[RI 4.1.3] [RI 8.3] [RI 11.6.3] [RI 2.1.1]",
+	 .rule = "[RI 4.1.3] [RI 8.3] [RI 11.6.3] [RI 2.1.1] [RI 10.25]",
 	 .needs = "cm_forms:RI_CM_STREAM",
 	 .settles = "cm_forms",
 	 .run = states},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Windows: their keys, which either layer may choose, and windows as the sinks of RDMA Reads. */
+/* Windows: their keys, which either layer may choose, windows as the sinks of RDMA Reads, and invalidations that wait for Reads. */
 
 #include "verbs_pair.h"
 
 #define BINDS 5u
+#define READS 24u
 
 static struct ri_mw *
 window_new(struct pair *pair, enum ri_mw_type type, uint32_t *stag)
@@ -104,6 +105,43 @@ read_into_a_window(struct cert *cert)
 	CERT_VERB(cert, RI_SUCCESS, pair.near->p->mem->mw_free(mw));
 }
 
+/* As soon as the window is invalid, each Read before the invalidation has its completion. */
+static void
+invalidation_waits(struct cert *cert)
+{
+	struct pair pair;
+	struct ri_mw *mw;
+	struct ri_wr wr = {.opcode = RI_OP_LOCAL_INV,
+			   .flags = RI_WR_SIGNALED | RI_WR_LOCAL_FENCE,
+			   .wr_id = READS};
+	struct ri_mr_attr attr = {.valid = true};
+	uint32_t reads, first;
+	gint64 until = 0;
+
+	pair_connected(&pair, cert);
+	reads = MIN(READS, pair.a->init.max_sq_wr - 1);
+	mw = window_new(&pair, RI_MW_NARROW, &first);
+	for (unsigned round = 0; round < 10; round++) {
+		struct ri_sge here = cert_sge(pair.from, 0, 4096);
+		struct ri_sge there = cert_sge(pair.into, 0, 4096);
+
+		first = (first & ~0xffu) | ((first + 1) & 0xff);
+		wr.inv_stag = window_bind(&pair, mw, first);
+		for (uint32_t i = 0; i < reads; i++)
+			cert_post_rdma(pair.a, RI_OP_RDMA_READ, i, &here, &there);
+		cert_post(pair.a, &wr);
+		do {
+			CERT_TRUE(cert, cert_patience(cert, &until));
+			CERT_VERB(cert, RI_SUCCESS, pair.near->p->mem->mw_query(mw, &attr));
+		} while (attr.valid);
+		CERT_UINT(cert, pair.near->p->fast->cq_depth(pair.a->uscq), >=, reads);
+		for (uint32_t i = 0; i < reads; i++)
+			cert_wc_is(pair.a, false, i, RI_WC_SUCCESS);
+		cert_wc_is(pair.a, false, READS, RI_WC_SUCCESS);
+	}
+	CERT_VERB(cert, RI_SUCCESS, pair.near->p->mem->mw_free(mw));
+}
+
 static const struct cert_case cases[] = {
 	{.id = "verbs.mw.key.0001",
 	 .title = "A provider that owns the keys of windows chooses them",
@@ -117,6 +155,13 @@ static const struct cert_case cases[] = {
 	 .needs = "read_local_extensions mw_narrow mw_key_owner:RI_KEY_CONSUMER max_ord max_ird",
 	 .settles = "read_local_extensions",
 	 .run = read_into_a_window},
+	{.id = "verbs.mw.fence.0001",
+	 .title = "An invalidation with a fence is done after all requests before it",
+	 .rule = "[RI 10.13] [RI 3.2.1]",
+	 .needs = "local_fence mw_narrow mw_narrow_unbind mw_key_owner:RI_KEY_CONSUMER max_ord "
+		  "max_ird",
+	 .settles = "local_fence",
+	 .run = invalidation_waits},
 };
 
 CERT_SET(verbs_mw_keys, cases);

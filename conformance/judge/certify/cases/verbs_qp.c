@@ -338,6 +338,28 @@ slots_of_silent_requests(struct cert *cert)
 	cert_wc_none(pair.a, false);
 }
 
+/* A program that asks whether work is left is not told of the connection. */
+static void
+quiet_while_connected(struct cert *cert)
+{
+	struct pair pair;
+
+	pair_connected(&pair, cert);
+	for (unsigned round = 0; round < 3; round++) {
+		cert_wait_quiescent(pair.a);
+		cert_wait_quiescent(pair.b);
+		cert_post_recv(pair.b, round, &pair.sink, 1);
+		CERT_TRUE(cert, !cert_end_attr(pair.b).quiescent);
+		cert_post_send(pair.a, round, &pair.source, 1, 0);
+		cert_wc_is(pair.b, true, round, RI_WC_SUCCESS);
+		cert_wc_is(pair.a, false, round, RI_WC_SUCCESS);
+	}
+	cert_wait_quiescent(pair.a);
+	cert_wait_quiescent(pair.b);
+	CERT_UINT(cert, cert_end_attr(pair.a).state, ==, RI_QPS_RTS);
+	CERT_UINT(cert, cert_end_attr(pair.b).state, ==, RI_QPS_RTS);
+}
+
 static void
 too_many_segments(struct cert *cert)
 {
@@ -465,6 +487,10 @@ static const struct cert_case cases[] = {
 	 .needs = "refuses:RI_REFUSES_UNCONNECTED_REQUESTS",
 	 .settles = "refuses",
 	 .run = refused_in_idle},
+	{.id = "verbs.qp.post.0008",
+	 .title = "A connected queue pair is quiescent when all that was posted is completed",
+	 .rule = "[RI 4.1.1]",
+	 .run = quiet_while_connected},
 	{.id = "verbs.qp.slot.0001",
 	 .title = "A send queue takes exactly as many requests as it reports",
 	 .rule = "[RI 3.2.7] [RI 2.2.2]",
