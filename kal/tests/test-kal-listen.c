@@ -104,6 +104,7 @@ accept_over(bool ipv6)
 	g_assert_false(stream.initiator || stream.await_fpdu);
 	g_assert_true(stream.crc && stream.peer_local);
 	g_assert_cmpuint(stream.rtr_expect, ==, RI_RTR_WRITE);
+	g_assert_cmpuint(stream.rtr_send, ==, 0);
 	raw_send(peer, "R", 1);
 	event = fixture_cm(&f, KAL_CM_ESTABLISHED, CTX);
 	g_assert_cmpuint(event.own_ird, ==, 4);

@@ -22,28 +22,34 @@ offer_of(uint16_t ird, uint16_t ord)
 	return w;
 }
 
+/* What both ends offer, their frames, and what each takes them to agree on. */
+struct both {
+	struct kal_mpa_offered initiator, responder;
+	struct kal_mpa_frame request, reply;
+	struct kal_mpa_negotiated at_i, at_r;
+};
+
+static enum kal_mpa_verdict
+negotiate(struct both *b)
+{
+	kal_mpa_offer(&b->initiator, &b->request);
+	kal_mpa_accept(&b->responder, &b->request, &b->reply, &b->at_r);
+	return kal_mpa_judge_reply(&b->initiator, &b->request, &b->reply, &b->at_i);
+}
+
 static void
 test_crc(void)
 {
 	for (int i = 0; i < 4; i++) {
-		struct kal_mpa_offered initiator = offer_of(1, 1);
-		struct kal_mpa_offered responder = offer_of(1, 1);
-		struct kal_mpa_frame request;
-		struct kal_mpa_frame reply;
-		struct kal_mpa_negotiated at_responder;
-		struct kal_mpa_negotiated at_initiator;
+		struct both b = {.initiator = offer_of(1, 1), .responder = offer_of(1, 1)};
 
-		initiator.crc = (i & 1) != 0;
-		responder.crc = (i & 2) != 0;
-		kal_mpa_offer(&initiator, &request);
-		g_assert_cmpint(request.crc, ==, initiator.crc);
-		g_assert_false(request.markers);
-		kal_mpa_accept(&responder, &request, &reply, &at_responder);
-		g_assert_false(reply.markers);
-		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_initiator),
-				==, KAL_MPA_GO);
-		g_assert_cmpint(at_responder.crc, ==, i != 0);
-		g_assert_cmpint(at_initiator.crc, ==, i != 0);
+		b.initiator.crc = (i & 1) != 0;
+		b.responder.crc = (i & 2) != 0;
+		g_assert_cmpint(negotiate(&b), ==, KAL_MPA_GO);
+		g_assert_cmpint(b.request.crc, ==, b.initiator.crc);
+		g_assert_false(b.request.markers || b.reply.markers);
+		g_assert_cmpint(b.at_r.crc, ==, i != 0);
+		g_assert_cmpint(b.at_i.crc, ==, i != 0);
 	}
 }
 
@@ -76,28 +82,20 @@ static void
 test_markers_agreed(void)
 {
 	for (int i = 0; i < 4; i++) {
-		struct kal_mpa_offered initiator = offer_of(1, 1);
-		struct kal_mpa_offered responder = offer_of(1, 1);
-		struct kal_mpa_frame request;
-		struct kal_mpa_frame reply;
-		struct kal_mpa_negotiated at_responder;
-		struct kal_mpa_negotiated at_initiator;
+		struct both b = {.initiator = offer_of(1, 1), .responder = offer_of(1, 1)};
 
-		initiator.markers_tx = responder.markers_tx = true;
-		initiator.markers_rx = (i & 1) != 0;
-		responder.markers_rx = (i & 2) != 0;
-		kal_mpa_offer(&initiator, &request);
-		g_assert_cmpint(request.markers, ==, initiator.markers_rx);
-		kal_mpa_accept(&responder, &request, &reply, &at_responder);
-		g_assert_cmpint(reply.markers, ==, responder.markers_rx);
-		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_initiator),
-				==, KAL_MPA_GO);
-		g_assert_cmpint(at_initiator.markers_rx, ==, initiator.markers_rx);
-		g_assert_cmpint(at_initiator.markers_tx, ==, responder.markers_rx);
-		g_assert_cmpint(at_responder.markers_rx, ==, responder.markers_rx);
-		g_assert_cmpint(at_responder.markers_tx, ==, initiator.markers_rx);
-		kal_mpa_reject(&responder, &request, &reply);
-		g_assert_false(reply.markers);
+		b.initiator.markers_tx = b.responder.markers_tx = true;
+		b.initiator.markers_rx = (i & 1) != 0;
+		b.responder.markers_rx = (i & 2) != 0;
+		g_assert_cmpint(negotiate(&b), ==, KAL_MPA_GO);
+		g_assert_cmpint(b.request.markers, ==, b.initiator.markers_rx);
+		g_assert_cmpint(b.reply.markers, ==, b.responder.markers_rx);
+		g_assert_cmpint(b.at_i.markers_rx, ==, b.initiator.markers_rx);
+		g_assert_cmpint(b.at_i.markers_tx, ==, b.responder.markers_rx);
+		g_assert_cmpint(b.at_r.markers_rx, ==, b.responder.markers_rx);
+		g_assert_cmpint(b.at_r.markers_tx, ==, b.initiator.markers_rx);
+		kal_mpa_reject(&b.responder, &b.request, &b.reply);
+		g_assert_false(b.reply.markers);
 	}
 }
 
@@ -209,26 +207,19 @@ test_depths(void)
 
 	for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
 		const struct depths *c = &cases[i];
-		struct kal_mpa_offered initiator = offer_of(c->i_ird, c->i_ord);
-		struct kal_mpa_offered responder = offer_of(c->r_ird, c->r_ord);
-		struct kal_mpa_frame request;
-		struct kal_mpa_frame reply;
-		struct kal_mpa_negotiated at_r;
-		struct kal_mpa_negotiated at_i;
+		struct both b = {.initiator = offer_of(c->i_ird, c->i_ord),
+				 .responder = offer_of(c->r_ird, c->r_ord)};
 
 		g_test_message("%s", c->name);
-		initiator.ird_max = c->i_max;
-		responder.ird_max = c->r_max;
-		kal_mpa_offer(&initiator, &request);
-		kal_mpa_accept(&responder, &request, &reply, &at_r);
-		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==,
-				c->verdict);
-		g_assert_cmpuint(at_i.ird, ==, c->got_i_ird);
-		g_assert_cmpuint(at_i.ord, ==, c->got_i_ord);
-		g_assert_cmpuint(at_r.ird, ==, c->got_r_ird);
-		g_assert_cmpuint(at_r.ord, ==, c->got_r_ord);
-		g_assert_cmpuint(at_i.ord, <=, at_r.ird);
-		g_assert_cmpuint(at_r.ord, <=, at_i.ird);
+		b.initiator.ird_max = c->i_max;
+		b.responder.ird_max = c->r_max;
+		g_assert_cmpint(negotiate(&b), ==, c->verdict);
+		g_assert_cmpuint(b.at_i.ird, ==, c->got_i_ird);
+		g_assert_cmpuint(b.at_i.ord, ==, c->got_i_ord);
+		g_assert_cmpuint(b.at_r.ird, ==, c->got_r_ird);
+		g_assert_cmpuint(b.at_r.ord, ==, c->got_r_ord);
+		g_assert_cmpuint(b.at_i.ord, <=, b.at_r.ird);
+		g_assert_cmpuint(b.at_r.ord, <=, b.at_i.ird);
 	}
 }
 
@@ -266,34 +257,27 @@ test_reply_depths(void)
 static void
 test_depths_private(void)
 {
-	struct kal_mpa_offered initiator = offer_of(7, 9);
-	struct kal_mpa_offered responder = offer_of(3, 5);
-	struct kal_mpa_frame request;
-	struct kal_mpa_frame reply;
-	struct kal_mpa_negotiated at_i;
-	struct kal_mpa_negotiated at_r;
+	struct both b = {.initiator = offer_of(7, 9), .responder = offer_of(3, 5)};
 
-	initiator.depth_private = true;
-	kal_mpa_offer(&initiator, &request);
-	g_assert_cmpuint(request.ird, ==, KAL_MPA_DEPTH_PRIVATE);
-	g_assert_cmpuint(request.ord, ==, KAL_MPA_DEPTH_PRIVATE);
-	kal_mpa_accept(&responder, &request, &reply, &at_r);
-	g_assert_cmpuint(at_r.ird, ==, 3);
-	g_assert_cmpuint(at_r.ord, ==, 5);
-	reply.ord = 1000; /* would be too much, but nothing is negotiated */
-	g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==, KAL_MPA_GO);
-	g_assert_cmpuint(at_i.ird, ==, 7);
-	g_assert_cmpuint(at_i.ord, ==, 9);
+	b.initiator.depth_private = true;
+	g_assert_cmpint(negotiate(&b), ==, KAL_MPA_GO);
+	g_assert_cmpuint(b.request.ird, ==, KAL_MPA_DEPTH_PRIVATE);
+	g_assert_cmpuint(b.request.ord, ==, KAL_MPA_DEPTH_PRIVATE);
+	g_assert_cmpuint(b.at_r.ird, ==, 3);
+	g_assert_cmpuint(b.at_r.ord, ==, 5);
+	b.reply.ord = 1000; /* would be too much, but nothing is negotiated */
+	g_assert_cmpint(kal_mpa_judge_reply(&b.initiator, &b.request, &b.reply, &b.at_i), ==,
+			KAL_MPA_GO);
+	g_assert_cmpuint(b.at_i.ird, ==, 7);
+	g_assert_cmpuint(b.at_i.ord, ==, 9);
 
-	initiator.depth_private = false;
-	responder.depth_private = true;
-	kal_mpa_offer(&initiator, &request);
-	kal_mpa_accept(&responder, &request, &reply, &at_r);
-	g_assert_cmpuint(reply.ird, ==, KAL_MPA_DEPTH_PRIVATE);
-	g_assert_cmpuint(at_r.ird, ==, 3);
-	g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==, KAL_MPA_GO);
-	g_assert_cmpuint(at_i.ird, ==, 7);
-	g_assert_cmpuint(at_i.ord, ==, 9);
+	b.initiator.depth_private = false;
+	b.responder.depth_private = true;
+	g_assert_cmpint(negotiate(&b), ==, KAL_MPA_GO);
+	g_assert_cmpuint(b.reply.ird, ==, KAL_MPA_DEPTH_PRIVATE);
+	g_assert_cmpuint(b.at_r.ird, ==, 3);
+	g_assert_cmpuint(b.at_i.ird, ==, 7);
+	g_assert_cmpuint(b.at_i.ord, ==, 9);
 }
 
 /* With its own numbers in the Reply the initiator has after the start-up what it had before. */
@@ -305,25 +289,18 @@ test_depths_echo(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(depths) * G_N_ELEMENTS(depths); i++) {
 		uint16_t ird = depths[i / G_N_ELEMENTS(depths)];
 		uint16_t ord = depths[i % G_N_ELEMENTS(depths)];
-		struct kal_mpa_offered initiator = offer_of(ird, ord);
-		struct kal_mpa_offered responder = offer_of(3, 5);
-		struct kal_mpa_frame request, reply;
-		struct kal_mpa_negotiated at_i, at_r;
+		struct both b = {.initiator = offer_of(ird, ord), .responder = offer_of(3, 5)};
 
 		g_test_message("IRD %u, ORD %u", ird, ord);
-		initiator.ird_max = ird;
-		kal_mpa_offer(&initiator, &request);
-		responder.depth_private = true;
-		responder.depth_echo = true;
-		kal_mpa_accept(&responder, &request, &reply, &at_r);
-		g_assert_cmpuint(reply.ird, ==, request.ord);
-		g_assert_cmpuint(reply.ord, ==, request.ird);
-		g_assert_cmpuint(at_r.ird, ==, 3);
-		g_assert_cmpuint(at_r.ord, ==, 5);
-		g_assert_cmpint(kal_mpa_judge_reply(&initiator, &request, &reply, &at_i), ==,
-				KAL_MPA_GO);
-		g_assert_cmpuint(at_i.ird, ==, initiator.ird);
-		g_assert_cmpuint(at_i.ord, ==, request.ord);
+		b.initiator.ird_max = ird;
+		b.responder.depth_private = b.responder.depth_echo = true;
+		g_assert_cmpint(negotiate(&b), ==, KAL_MPA_GO);
+		g_assert_cmpuint(b.reply.ird, ==, b.request.ord);
+		g_assert_cmpuint(b.reply.ord, ==, b.request.ird);
+		g_assert_cmpuint(b.at_r.ird, ==, 3);
+		g_assert_cmpuint(b.at_r.ord, ==, 5);
+		g_assert_cmpuint(b.at_i.ird, ==, b.initiator.ird);
+		g_assert_cmpuint(b.at_i.ord, ==, b.request.ord);
 	}
 }
 
@@ -342,31 +319,22 @@ test_rtr(void)
 
 	for (uint8_t offered = 0; offered < 4; offered++) {
 		for (uint8_t taken = 0; taken < 4; taken++) {
-			struct kal_mpa_offered initiator = offer_of(0, 0);
-			struct kal_mpa_offered responder = offer_of(0, 0);
-			struct kal_mpa_frame request;
-			struct kal_mpa_frame reply;
-			struct kal_mpa_negotiated at_r;
-			struct kal_mpa_negotiated at_i;
+			struct both b = {.initiator = offer_of(0, 0), .responder = offer_of(0, 0)};
 			uint8_t want = chosen[offered][taken];
-			enum kal_mpa_verdict verdict;
 
 			g_test_message("initiator %s, responder %s", names[offered], names[taken]);
-			initiator.rtr = offered | RI_RTR_SEND;
-			responder.rtr = taken | RI_RTR_SEND;
-			kal_mpa_offer(&initiator, &request);
-			g_assert_cmpint(request.rtr & RI_RTR_SEND, ==, 0);
-			g_assert_cmpint(request.peer_to_peer, ==, offered != 0);
-			kal_mpa_accept(&responder, &request, &reply, &at_r);
-			g_assert_cmpint(reply.rtr & RI_RTR_SEND, ==, 0);
-			verdict = kal_mpa_judge_reply(&initiator, &request, &reply, &at_i);
-			g_assert_cmpint(verdict, ==,
+			b.initiator.rtr = offered | RI_RTR_SEND;
+			b.responder.rtr = taken | RI_RTR_SEND;
+			g_assert_cmpint(negotiate(&b), ==,
 					want == 0xff ? KAL_MPA_TERMINATE_RTR : KAL_MPA_GO);
+			g_assert_cmpint(b.request.rtr & RI_RTR_SEND, ==, 0);
+			g_assert_cmpint(b.request.peer_to_peer, ==, offered != 0);
+			g_assert_cmpint(b.reply.rtr & RI_RTR_SEND, ==, 0);
 			if (want == 0xff)
 				continue;
-			g_assert_cmpint(at_i.rtr, ==, want);
-			g_assert_cmpint(at_r.rtr, ==, want);
-			g_assert_true(want != RI_RTR_READ || (at_r.ird >= 1 && at_i.ord >= 1));
+			g_assert_cmpint(b.at_i.rtr, ==, want);
+			g_assert_cmpint(b.at_r.rtr, ==, want);
+			g_assert_true(want != RI_RTR_READ || (b.at_r.ird >= 1 && b.at_i.ord >= 1));
 		}
 	}
 	g_assert_cmphex(kal_mpa_verdict_code(KAL_MPA_TERMINATE_RTR), ==, 0x2007);

@@ -15,7 +15,8 @@ struct shared {
 	struct pair p;
 	atomic_bool stop;
 	atomic_uint sent;
-	uint32_t way; /* to the group */
+	uint32_t way, way_to_one; /* to the group, to any number */
+	atomic_uint one;          /* the number of a member, while it is there and after it */
 };
 
 static struct ri_sge
@@ -207,16 +208,19 @@ test_failure_first(void)
 	close_threaded(&s);
 }
 
+/* To all members, and to one of them. */
 static void *
 send_to_group(void *arg)
 {
 	struct shared *s = arg;
-	const struct ri_wr_ud ud = {.ah = s->way, .qpn = VEM_QPN_GROUP, .qkey = KEY};
+	struct ri_wr_ud ud[] = {{.ah = s->way, .qpn = VEM_QPN_GROUP, .qkey = KEY},
+				{.ah = s->way_to_one, .qkey = KEY}};
 	struct ri_sge sge = some(s);
 	struct ri_wc wc[8];
 
 	while (!atomic_load(&s->stop)) {
-		if (send_to(s->p.a, 1, &sge, &ud) == RI_SUCCESS)
+		ud[1].qpn = atomic_load(&s->one);
+		if (send_to(s->p.a, 1, &sge, &ud[atomic_load(&s->sent) % 2]) == RI_SUCCESS)
 			atomic_fetch_add(&s->sent, 1);
 		(void)emul()->fast->poll_cq(s->p.a->uscq, wc, 8);
 	}
@@ -230,15 +234,18 @@ test_group(void)
 					     .octets = {0xff, 0x12, [15] = 0x42}};
 	const struct ri_ah_init init = {.dest = group};
 	struct shared s;
-	struct ri_ah *ah;
+	struct ri_ah *ah, *ah_to_one;
 	GThread *thread;
 
 	open_threaded(&s, RI_QP_RC);
 	end_free(&s.p.a);
 	s.p.a = ud_new(s.p.na, 16);
 	ah = ah_new(s.p.na, &init, &s.way);
+	ah_to_one = ah_new(s.p.na, NULL, &s.way_to_one);
 	thread = g_thread_new("send", send_to_group, &s);
-	for (guint life = 0; life < LIVES; life++) {
+	for (guint life = 0; life < 5 * LIVES; life++) {
+		guint before = atomic_load(&s.sent);
+		gint64 until = g_get_monotonic_time() + 5000;
 		struct end *member[3];
 
 		for (guint i = 0; i < G_N_ELEMENTS(member); i++) {
@@ -247,6 +254,9 @@ test_group(void)
 					RI_SUCCESS);
 			receive_some(member[i], &s.p.mb);
 		}
+		atomic_store(&s.one, qpn_of(member[2]));
+		while (atomic_load(&s.sent) < before + 8 && g_get_monotonic_time() < until)
+			receive_some(member[2], &s.p.mb);
 		g_assert_cmpint(emul()->qp->mcast_detach(member[1]->qp, &group), ==, RI_SUCCESS);
 		for (guint i = 0; i < G_N_ELEMENTS(member); i++) {
 			receive_some(member[i], &s.p.mb);
@@ -260,6 +270,7 @@ test_group(void)
 	atomic_store(&s.stop, true);
 	g_thread_join(thread);
 	g_assert_cmpint(emul()->ah->destroy(ah), ==, RI_SUCCESS);
+	g_assert_cmpint(emul()->ah->destroy(ah_to_one), ==, RI_SUCCESS);
 	close_threaded(&s);
 }
 

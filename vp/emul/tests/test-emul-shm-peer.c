@@ -252,22 +252,6 @@ test_rnr(gconstpointer swap)
 	}
 }
 
-static void
-test_refused(gconstpointer swap)
-{
-	struct pair p RI_AT_END(two_close);
-
-	two_open(&p, RI_QP_RC, swap != NULL);
-	two_up(&p);
-	talk(&p, 5, 8);
-	p.mb.stag ^= 0xff00;
-	g_assert_cmpint(end_write(p.a, 1, &p.ma, &p.mb, 8), ==, RI_SUCCESS);
-	p.mb.stag ^= 0xff00;
-	poll_wait(p.a->uscq, 1, RI_WC_REMOTE_ACCESS);
-	node_async(p.na, RI_EVENT_QP_WR_ERROR, p.a);
-	node_async(p.nb, RI_EVENT_QP_ACCESS, p.b);
-}
-
 /* To the state of a new queue pair. */
 static void
 back_to_idle(struct end *end)
@@ -778,7 +762,6 @@ main(int argc, char **argv)
 	add("left", test_left);
 	add("lost", test_lost);
 	add("rnr", test_rnr);
-	add("refused", test_refused);
 	add("again", test_again);
 	add("in-turn", test_in_turn);
 	add("alone", test_alone);

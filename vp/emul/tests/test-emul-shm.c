@@ -96,65 +96,6 @@ expect(struct end *end, struct ri_ucq *cq, uint64_t id, enum ri_wc_status status
 	g_assert_cmpuint(wc.status, ==, status);
 }
 
-static void
-test_send(void)
-{
-	static const size_t lengths[] = {0, 1, 64, 65, 4096, 16384, 16385, SIZE};
-	struct two t RI_AT_END(two_free) = two_connected();
-
-	for (unsigned i = 0; i < G_N_ELEMENTS(lengths); i++) {
-		memset(t.cb.at, 0, SIZE);
-		g_assert_cmpint(end_recv(t.b, 100 + i, &t.cb, 0, SIZE), ==, RI_SUCCESS);
-		g_assert_cmpint(end_send(t.a, i, &t.ca, 0, lengths[i]), ==, RI_SUCCESS);
-		struct ri_wc wc = completion(t.b, t.b->urcq);
-		g_assert_cmpuint(wc.wr_id, ==, 100 + i);
-		g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-		g_assert_cmpuint(wc.byte_len, ==, lengths[i]);
-		expect(t.a, t.a->uscq, i, RI_WC_SUCCESS);
-		g_assert_cmpmem(t.cb.at, lengths[i], t.ca.at, lengths[i]);
-		if (lengths[i] < SIZE)
-			g_assert_cmpint(t.cb.at[lengths[i]], ==, 0);
-	}
-}
-
-/* Requests of all kinds without waiting, both ways; all complete in order. */
-static void
-test_many(void)
-{
-	struct two t RI_AT_END(two_free) = two_connected();
-	unsigned done[2] = {0}, posted[2] = {0};
-	struct end *ends[2] = {t.a, t.b};
-	gint64 deadline = node_deadline();
-	const unsigned count = 3000;
-
-	while (done[0] < count || done[1] < count) {
-		for (unsigned k = 0; k < 2; k++) {
-			const struct chunk *from = k == 0 ? &t.ca : &t.cb,
-					   *to = k == 0 ? &t.cb : &t.ca;
-			struct ri_wc wc;
-
-			if (posted[k] < count && posted[k] - done[k] < 12) {
-				unsigned i = posted[k]++;
-
-				if (i % 3 == 0)
-					g_assert_cmpint(
-						end_read(ends[k], i, from, to, i * 37 % 30000), ==,
-						RI_SUCCESS);
-				else
-					g_assert_cmpint(
-						end_write(ends[k], i, from, to, i * 53 % 30000), ==,
-						RI_SUCCESS);
-			}
-			if (ends[k]->node->p->fast->poll_cq(ends[k]->uscq, &wc, 1) == 0)
-				continue;
-			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-			g_assert_cmpuint(wc.wr_id, ==, done[k]);
-			done[k]++;
-		}
-		g_assert_cmpint(g_get_monotonic_time(), <, deadline);
-	}
-}
-
 /* Requests that find the backlog full are refused, take no memory, and leave the one that waits alone. */
 static void
 test_crowded(void)
@@ -703,8 +644,6 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	adapter = argc > 1 ? argv[1] : "shm:ib";
-	add("send", test_send);
-	add("many", test_many);
 	add("crowded", test_crowded);
 	add("port-moves", test_port_moves);
 	add("asleep", test_asleep);

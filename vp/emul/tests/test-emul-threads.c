@@ -1,106 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* Many threads at once: both ends post to each other, peers are destroyed, memory is deregistered. */
+/* Many threads at once: several post to one queue, peers are destroyed, memory is deregistered. */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "vem_node.h"
 
-#define MESSAGES 3000
-
 static const struct ri_fast_ops *
 fast(void)
 {
 	return vem_provider_entry()->fast;
-}
-
-/* --- both directions ---------------------------------------------------------------------- */
-
-/* One end of an exchange: sends MESSAGES, receives as many, on its own thread. */
-struct talker {
-	struct end *end;
-	struct chunk chunk;
-	pthread_t thread;
-	guint sent;
-	guint received;
-	guint posted;
-};
-
-/* False: the queue is full, or all messages are posted. */
-static bool
-talker_post(struct talker *t)
-{
-	struct ri_sge sge = chunk_sge(&t->chunk, 0, 64);
-	struct ri_wr wr = {.wr_id = t->posted,
-			   .sgl = &sge,
-			   .num_sge = 1,
-			   .opcode = RI_OP_SEND,
-			   .flags = t->posted % 3 == 0 ? RI_WR_SIGNALED : 0};
-
-	if (t->posted == MESSAGES - 1)
-		wr.flags = RI_WR_SIGNALED;
-	if (t->posted == MESSAGES || fast()->post_sq(t->end->uqp, &wr) != RI_SUCCESS)
-		return false;
-	t->posted++;
-	return true;
-}
-
-static void *
-talk(void *arg)
-{
-	struct talker *t = arg;
-	gint64 end = g_get_monotonic_time() + 300 * G_USEC_PER_SEC;
-	bool last = false;
-
-	while ((!last || t->received < MESSAGES) && g_get_monotonic_time() < end) {
-		struct ri_wc wc;
-		if (!talker_post(t))
-			sched_yield(); /* the other thread may need this processor */
-		while (fast()->poll_cq(t->end->uscq, &wc, 1) == 1) {
-			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-			last = wc.wr_id == MESSAGES - 1;
-		}
-		while (fast()->poll_cq(t->end->urcq, &wc, 1) == 1) {
-			g_assert_cmpuint(wc.status, ==, RI_WC_SUCCESS);
-			g_assert_cmpuint(wc.wr_id, ==, t->received++);
-			struct ri_sge sge = chunk_sge(&t->chunk, 64, 64);
-			post_recv(t->end, t->received + 7, &sge);
-		}
-	}
-	g_assert_cmpuint(t->received, ==, MESSAGES);
-	g_assert_true(last);
-	return NULL;
-}
-
-static void
-test_both_directions(gconstpointer adapter)
-{
-	struct vth *vth RI_AT_END(vth_free) = vth_new(true);
-	/* A busy machine may stop for longer than a message usually waits. */
-	struct node *node RI_AT_END(node_free) = node_new_patient(vth, adapter, "60000");
-	struct talker t[2];
-
-	memset(t, 0, sizeof(t));
-	for (guint i = 0; i < 2; i++) {
-		t[i].end = end_new(node, NULL);
-		t[i].chunk = chunk_new(node, 128, ALL_RW);
-	}
-	ends_connect(t[0].end, t[1].end);
-	for (guint i = 0; i < 2; i++) {
-		struct ri_sge sge = chunk_sge(&t[i].chunk, 64, 64);
-		for (guint r = 0; r < 8; r++)
-			post_recv(t[i].end, r, &sge);
-	}
-	for (guint i = 0; i < 2; i++)
-		g_assert_cmpint(pthread_create(&t[i].thread, NULL, talk, &t[i]), ==, 0);
-	for (guint i = 0; i < 2; i++)
-		pthread_join(t[i].thread, NULL);
-	end_free(&t[0].end);
-	node_lost(node, t[1].end);
-	end_free(&t[1].end);
-	chunk_free(&t[0].chunk);
-	chunk_free(&t[1].chunk);
 }
 
 /* --- many posters on one queue ------------------------------------------------------------ */
@@ -251,11 +161,9 @@ main(int argc, char **argv)
 
 	g_test_init(&argc, &argv, NULL);
 	for (guint a = 0; a < G_N_ELEMENTS(adapters); a++) {
-		g_autofree char *both = g_strdup_printf("/emul/%s/threads/both", adapters[a] + 5);
 		g_autofree char *crowd = g_strdup_printf("/emul/%s/threads/crowd", adapters[a] + 5);
 		g_autofree char *goes =
 			g_strdup_printf("/emul/%s/threads/peer-goes", adapters[a] + 5);
-		g_test_add_data_func(both, adapters[a], test_both_directions);
 		g_test_add_data_func(crowd, adapters[a], test_crowd);
 		g_test_add_data_func(goes, adapters[a], test_peer_goes);
 	}

@@ -3,7 +3,7 @@
 
 /*
  * The engine without a lossy wire: octets of all opcodes, lengths and path MTUs; what each error does at both sides; waiting
- * for receives; windows, keys and fences; datagrams.
+ * for receives; binds and fences; datagrams.
  */
 #include <string.h>
 
@@ -549,45 +549,6 @@ not_ready(void)
 
 /* --- keys --------------------------------------------------------------------------------- */
 
-/* A window is bound behind the requests before it, opens its part of a region, and the peer's Send closes it. */
-static void
-windows(void)
-{
-	struct sim_qp *pair[2];
-	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
-	struct sim_side *side = pair[1]->side;
-	struct vsw_mem_entry *mw = NULL;
-	uint32_t stag;
-	struct ri_sge sge = sim_sge(pair[0], 0, 512);
-	struct ri_wr bind = {.wr_id = 1, .opcode = RI_OP_BIND_MW, .flags = RI_WR_SIGNALED};
-	struct ri_wr write = sim_request(pair[0], 2, RI_OP_RDMA_WRITE, &sge, 4096);
-	struct ri_wr close = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
-	struct ri_wr again = sim_request(pair[0], 4, RI_OP_RDMA_WRITE, &sge, 4096);
-
-	g_assert_cmpint(vsw_mw_alloc(side->mem, &sim->pd, RI_MW_NARROW, &mw, &stag), ==,
-			RI_SUCCESS);
-	bind.u.bind = (struct ri_wr_bind){.mw_stag = stag | 1,
-					  .mr_stag = side->stag,
-					  .addr = (uint64_t)(uintptr_t)(side->memory + 4096),
-					  .length = 512,
-					  .access = RI_ACCESS_REMOTE_WRITE};
-	sim_post(pair[1], &bind);
-	sent_is(pair[1], "1 RI_OP_BIND_MW RI_WC_SUCCESS\n");
-	write.u.remote.stag = again.u.remote.stag = stag | 1;
-	close.flags |= RI_WR_INVALIDATE;
-	close.inv_stag = stag | 1;
-	sim_receive(pair[1], 9, 8192, 512);
-	sim_post(pair[0], &write);
-	sim_post(pair[0], &close);
-	sim_post(pair[0], &again);
-	sim_run(sim, SECOND);
-	sent_is(pair[0], "2 RI_OP_RDMA_WRITE RI_WC_SUCCESS\n3 RI_OP_SEND RI_WC_SUCCESS\n"
-			 "4 RI_OP_RDMA_WRITE RI_WC_REMOTE_ACCESS\n");
-	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 6 inv\n");
-	g_assert_cmpmem(pair[0]->side->memory, 512, side->memory + 4096, 512);
-	vsw_mw_free(mw);
-}
-
 /* A bind that reaches beyond its region fails here, and the log says so. */
 static void
 bind_refused(void)
@@ -632,24 +593,6 @@ untold(void)
 	sim_run(sim, SECOND);
 	received_is(pair[1], "9 RI_OP_RECV RI_WC_SUCCESS 512 4\n");
 	sent_is(pair[0], "3 RI_OP_SEND RI_WC_SUCCESS\n");
-}
-
-/* A key that the peer may not invalidate: the Send fails, and so does its receive. */
-static void
-not_invalidated(void)
-{
-	struct sim_qp *pair[2];
-	struct sim *sim RI_AT_END(sim_free) = pair_new(256, pair);
-	struct ri_sge sge = sim_sge(pair[0], 0, 512);
-	struct ri_wr wr = sim_request(pair[0], 3, RI_OP_SEND, &sge, 0);
-
-	wr.flags |= RI_WR_INVALIDATE;
-	wr.inv_stag = 0x12345678;
-	sim_receive(pair[1], 9, 8192, 512);
-	sim_post(pair[0], &wr);
-	sim_run(sim, SECOND);
-	sent_is(pair[0], "3 RI_OP_SEND RI_WC_REMOTE_ACCESS\n");
-	received_is(pair[1], "9 RI_OP_RECV RI_WC_LOCAL_INVALIDATE\n");
 }
 
 static guint early_sends;
@@ -921,10 +864,8 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/engine/local-errors", local_errors);
 	g_test_add_func("/roce/engine/silence", silence);
 	g_test_add_func("/roce/engine/not-ready", not_ready);
-	g_test_add_func("/roce/engine/windows", windows);
 	g_test_add_func("/roce/engine/bind-refused", bind_refused);
 	g_test_add_func("/roce/engine/untold", untold);
-	g_test_add_func("/roce/engine/not-invalidated", not_invalidated);
 	g_test_add_func("/roce/engine/fences", fences);
 	g_test_add_func("/roce/engine/strangers", strangers);
 	g_test_add_func("/roce/engine/too-many", too_many);

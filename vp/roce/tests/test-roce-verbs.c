@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* SPDX-FileCopyrightText: the itapi authors */
 
-/* The provider through its tables, over sockets of the loopback: connections by attributes, datagrams, SRQs, states and ends. */
+/* The provider through its tables, over sockets of the loopback: connections by attributes, datagrams, ends. */
 #include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <string.h>
@@ -46,9 +46,9 @@ peer_of(struct end *far, uint32_t rq_psn, uint32_t sq_psn)
 }
 
 static struct node *
-node_of(struct vth *vth, bool threaded)
+node_of(struct vth *vth)
 {
-	struct node *node = node_open(vro_provider_entry(), vth, threaded, "roce:lo");
+	struct node *node = node_open(vro_provider_entry(), vth, false, "roce:lo");
 
 	node->requests = 16;
 	node->entries = 64;
@@ -56,13 +56,13 @@ node_of(struct vth *vth, bool threaded)
 }
 
 static void
-pair_open(struct pair *p, enum ri_qp_type type, bool threaded)
+pair_open(struct pair *p, enum ri_qp_type type)
 {
 	struct ri_qp_init init;
 
 	memset(p, 0, sizeof(*p));
-	p->vth = vth_new(threaded);
-	p->node = node_of(p->vth, threaded);
+	p->vth = vth_new(false);
+	p->node = node_of(p->vth);
 	init = end_defaults(p->node);
 	init.type = type;
 	init.access |= RI_ACCESS_REMOTE_ATOMIC;
@@ -123,7 +123,7 @@ pair_close(struct pair *p)
 	vth_free(&p->vth);
 }
 
-/* Poll until a completion comes; in virtual time 1 ms passes with each look. */
+/* Poll until a completion comes; 1 ms passes with each look. */
 static struct ri_wc
 wait_one(struct pair *p, struct ri_ucq *cq, uint64_t id, enum ri_wc_status status)
 {
@@ -132,48 +132,11 @@ wait_one(struct pair *p, struct ri_ucq *cq, uint64_t id, enum ri_wc_status statu
 
 	while (vro_provider_entry()->fast->poll_cq(cq, &wc, 1) == 0) {
 		g_assert_cmpint(g_get_monotonic_time(), <, end);
-		/* Beside others that look, and under valgrind, which runs one thread at a time, the peer needs the processor. */
-		if (p->node->threaded)
-			g_thread_yield();
-		else
-			vth_advance(p->vth, MS);
+		vth_advance(p->vth, MS);
 	}
 	g_assert_cmpuint(wc.wr_id, ==, id);
 	g_assert_cmpint((int)wc.status, ==, (int)status);
 	return wc;
-}
-
-/* Sends, Writes, Reads and atomics both ways. */
-static void
-data(gconstpointer threaded)
-{
-	struct pair p RI_AT_END(pair_close);
-	struct ri_sge from, to;
-
-	pair_open(&p, RI_QP_RC, threaded != NULL);
-	pair_up(&p);
-	for (uint64_t i = 1; i <= 20; i++) {
-		g_assert_cmpint(end_recv(p.b, i, &p.mb, 0, 60000), ==, RI_SUCCESS);
-		g_assert_cmpint(end_send(p.a, i, &p.ma, 0, 3000 * i), ==, RI_SUCCESS);
-		g_assert_cmpuint(wait_one(&p, p.b->urcq, i, RI_WC_SUCCESS).byte_len, ==, 3000 * i);
-		wait_one(&p, p.a->uscq, i, RI_WC_SUCCESS);
-		g_assert_cmpmem(p.ma.at, 3000 * i, p.mb.at, 3000 * i);
-	}
-	chunk_fill(&p.ma, 3);
-	g_assert_cmpint(end_write(p.a, 30, &p.ma, &p.mb, 65536), ==, RI_SUCCESS);
-	wait_one(&p, p.a->uscq, 30, RI_WC_SUCCESS);
-	g_assert_cmpmem(p.ma.at, 65536, p.mb.at, 65536);
-	chunk_fill(&p.ma, 4);
-	g_assert_cmpint(end_read(p.b, 31, &p.mb, &p.ma, 65536), ==, RI_SUCCESS);
-	wait_one(&p, p.b->uscq, 31, RI_WC_SUCCESS);
-	g_assert_cmpmem(p.ma.at, 65536, p.mb.at, 65536);
-	memset(p.mb.at, 0, 8);
-	from = chunk_sge(&p.ma, 8, 8);
-	to = chunk_sge(&p.mb, 0, 8);
-	post_rdma(p.a, RI_OP_FETCH_ADD, 32, &from, &to);
-	wait_one(&p, p.a->uscq, 32, RI_WC_SUCCESS);
-	g_assert_cmpmem(p.ma.at + 8, 8, "\0\0\0\0\0\0\0\0", 8);
-	g_assert_true(end_attr(p.a).quiescent);
 }
 
 /* A wrong key ends both sides, with one event each; both can be used again. */
@@ -183,7 +146,7 @@ ends(void)
 	struct pair p RI_AT_END(pair_close);
 	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	g_assert_cmpint(peer->send(p.a->qp, &p.to_b), ==, RI_ERR_INVALID_STATE);
 	pair_up(&p);
 	g_assert_cmpint(peer->receive(p.a->qp, &p.to_b), ==, RI_ERR_INVALID_STATE);
@@ -217,29 +180,6 @@ ends(void)
 	node_async(p.node, RI_EVENT_QP_WR_ERROR, p.a);
 }
 
-/* Receives of an SRQ; the sender waits for one. */
-static void
-shared(void)
-{
-	struct pair p RI_AT_END(pair_close);
-
-	pair_open(&p, RI_QP_RC, false);
-	end_free(&p.b);
-	node_share(p.node, 8);
-	p.b = end_new(p.node, NULL);
-	p.to_b = peer_of(p.b, 7, 0xfffff0);
-	pair_up(&p);
-	g_assert_cmpint(end_send(p.a, 1, &p.ma, 0, 3000), ==, RI_SUCCESS);
-	vth_advance(p.vth, 5 * MS);
-	node_post(p.node, 77, &p.mb, 0, 4096);
-	wait_one(&p, p.b->urcq, 77, RI_WC_SUCCESS);
-	wait_one(&p, p.a->uscq, 1, RI_WC_SUCCESS);
-	g_assert_cmpmem(p.ma.at, 3000, p.mb.at, 3000);
-	end_free(&p.b);
-	node_unshare(p.node);
-	p.b = end_new(p.node, NULL);
-}
-
 static void
 datagrams(void)
 {
@@ -255,7 +195,7 @@ datagrams(void)
 	struct ri_sge sge;
 	uint32_t id;
 
-	pair_open(&p, RI_QP_UD, false);
+	pair_open(&p, RI_QP_UD);
 	g_assert_cmpint(end_state(p.a), ==, RI_QPS_RTS);
 	vro_provider_entry()->user->qp_count(p.b->uqp, &counters);
 	g_assert_cmphex(counters.known & (RI_COUNTED_FRAMES | RI_COUNTED_CRC | RI_COUNTED_RETRIES),
@@ -338,11 +278,11 @@ groups(void)
 	uint32_t id, port;
 	guint open;
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	g_assert_cmpint(ops->mcast_attach(p.a->qp, &group), ==, RI_ERR_UNSUPPORTED);
 	g_assert_cmpint(vro_route(p.node->rnic, &group, &route, &port), ==, RI_ERR_NO_ROUTE);
 	pair_close(&p);
-	pair_open(&p, RI_QP_UD, false);
+	pair_open(&p, RI_QP_UD);
 	open = descriptors_open();
 	third = end_new(p.node, &p.b->init);
 	g_assert_cmpint(ops->mcast_attach(p.a->qp, &single), ==, RI_ERR_INVALID_ARG);
@@ -396,8 +336,8 @@ adapters(void)
 	struct ri_device_desc descs[4];
 	uint32_t count = 4;
 	struct vth *vth RI_AT_END(vth_free) = vth_new(false);
-	struct node *one RI_AT_END(node_close) = node_of(vth, false);
-	struct node *two RI_AT_END(node_close) = node_of(vth, false);
+	struct node *one RI_AT_END(node_close) = node_of(vth);
+	struct node *two RI_AT_END(node_close) = node_of(vth);
 	struct ri_open none = {.name = "roce:nothing", .host = vth_host(vth)};
 	struct ri_rnic *rnic;
 	bool found = false;
@@ -409,55 +349,6 @@ adapters(void)
 	for (uint32_t i = 0; i < MIN(count, 4); i++)
 		found = found || g_str_equal(descs[i].name, "roce:lo");
 	g_assert_true(found);
-}
-
-/* One of several pairs of a station, each run by a thread of its own that polls. */
-struct runner {
-	struct pair pair;
-	pthread_t thread;
-};
-
-static void *
-runner_run(void *arg)
-{
-	struct pair *p = arg;
-
-	for (uint64_t i = 1; i <= 100; i++) {
-		g_assert_cmpint(end_recv(p->b, i, &p->mb, 0, 5000), ==, RI_SUCCESS);
-		g_assert_cmpint(end_send(p->a, i, &p->ma, 0, 50 * i), ==, RI_SUCCESS);
-		g_assert_cmpuint(wait_one(p, p->b->urcq, i, RI_WC_SUCCESS).byte_len, ==, 50 * i);
-		wait_one(p, p->a->uscq, i, RI_WC_SUCCESS);
-		g_assert_cmpint(end_read(p->b, i, &p->mb, &p->ma, 20000), ==, RI_SUCCESS);
-		wait_one(p, p->b->uscq, i, RI_WC_SUCCESS);
-	}
-	g_assert_cmpmem(p->ma.at, 20000, p->mb.at, 20000);
-	return NULL;
-}
-
-static void
-threads(void)
-{
-	struct runner runners[4] = {0};
-	struct pair *first = &runners[0].pair;
-
-	for (int i = 0; i < 4; i++) {
-		struct pair *p = &runners[i].pair;
-
-		if (i == 0)
-			pair_open(p, RI_QP_RC, true);
-		else
-			pair_more(p, first);
-		pair_up(p);
-	}
-	for (int i = 0; i < 4; i++)
-		g_assert_cmpint(
-			pthread_create(&runners[i].thread, NULL, runner_run, &runners[i].pair), ==,
-			0);
-	for (int i = 0; i < 4; i++)
-		g_assert_cmpint(pthread_join(runners[i].thread, NULL), ==, 0);
-	for (int i = 1; i < 4; i++)
-		pair_less(&runners[i].pair);
-	pair_close(first);
 }
 
 /* Datagrams that the kernel dropped since the socket's buffer was full. */
@@ -489,7 +380,7 @@ steady(gconstpointer mtu)
 
 	for (int i = 0; i < PAIRS; i++) {
 		if (i == 0)
-			pair_open(&pairs[i], RI_QP_RC, false);
+			pair_open(&pairs[i], RI_QP_RC);
 		else
 			pair_more(&pairs[i], &pairs[0]);
 		chunk_fill(&pairs[i].ma, (unsigned)i);
@@ -539,7 +430,7 @@ forks(void)
 	int fd, status;
 	pid_t child;
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	pair_up(&p);
 	fd = p.node->rnic->station->udps[0].fd;
 	child = fork();
@@ -565,7 +456,7 @@ kicked(void)
 {
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	pair_up(&p);
 	for (uint64_t i = 0; i < 3; i++) {
 		struct end *gone = end_new(p.node, NULL);
@@ -596,7 +487,7 @@ shared_by_two(void)
 	struct pair p RI_AT_END(pair_close);
 	struct pair q;
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	end_free(&p.b);
 	q = p;
 	q.a = end_new(p.node, NULL);
@@ -646,7 +537,7 @@ claims(void)
 {
 	const struct ri_provider *provider = vro_provider_entry();
 	struct vth *vths[2] = {vth_new(false), vth_new(false)};
-	struct node *holder = node_of(vths[0], false), *looker = node_of(vths[1], false);
+	struct node *holder = node_of(vths[0]), *looker = node_of(vths[1]);
 	struct ri_service service = {.kind = RI_SERVICE_PORT, .port = 7174};
 	g_autofree char *owner = g_strdup_printf("has process %d (", getpid());
 	struct ri_port_attr port = {.size = sizeof(port)};
@@ -701,7 +592,7 @@ domains(void)
 		.opcode = RI_OP_SEND_UD, .flags = RI_WR_SIGNALED, .sgl = &sge, .num_sge = 1};
 	uint32_t ids[2];
 
-	pair_open(&p, RI_QP_UD, false);
+	pair_open(&p, RI_QP_UD);
 	g_assert_cmpint(vro->pd->create(p.node->context, &other), ==, RI_SUCCESS);
 	g_assert_cmpint(vro->ah->create(p.node->pd, &init, &ahs[0], &ids[0]), ==, RI_SUCCESS);
 	g_assert_cmpint(vro->ah->create(other, &init, &ahs[1], &ids[1]), ==, RI_SUCCESS);
@@ -718,7 +609,6 @@ domains(void)
 	g_assert_cmpint(vro->pd->destroy(other), ==, RI_SUCCESS);
 }
 
-/* Each attribute of a connection alone has a value that is not allowed: it is refused, and the queue pair stays as it was. */
 /* The dump of an adapter names each counter, and gives it its own value. */
 static void
 dumped(void)
@@ -728,7 +618,7 @@ dumped(void)
 	g_auto(GStrv) lines = NULL;
 	char text[2048];
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	engine = &p.node->rnic->station->engine;
 	for (unsigned i = 0; i < VRO_COUNTS; i++)
 		engine->counts[i] = 1000 + i;
@@ -784,7 +674,7 @@ lives(void)
 	struct ri_qp_attr before;
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	for (unsigned life = 0; life < 3; life++) {
 		struct ri_qp_attr next = change;
 
@@ -808,13 +698,14 @@ lives(void)
 	}
 }
 
+/* Each attribute of a connection alone has a value that is not allowed: it is refused, and the queue pair stays as it was. */
 static void
 attributes(void)
 {
 	const struct ri_peer_ops *peer = vro_provider_entry()->peer;
 	struct pair p RI_AT_END(pair_close);
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	for (int alter = 9; alter >= 0; alter--) {
 		struct ri_peer to = p.to_b;
 
@@ -854,7 +745,7 @@ polls_beside(void)
 	struct pair p RI_AT_END(pair_close);
 	struct ri_wc wc;
 
-	pair_open(&p, RI_QP_RC, false);
+	pair_open(&p, RI_QP_RC);
 	struct vsw_role *role = &p.node->rnic->station->role;
 
 	g_assert_true(vsw_role_take(role));
@@ -871,10 +762,7 @@ main(int argc, char **argv)
 
 	roce_address_use(&own);
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_data_func("/roce/verbs/data", NULL, data);
-	g_test_add_data_func("/roce/verbs/data-threaded", "", data);
 	g_test_add_func("/roce/verbs/ends", ends);
-	g_test_add_func("/roce/verbs/shared", shared);
 	g_test_add_func("/roce/verbs/shared-by-two", shared_by_two);
 	g_test_add_func("/roce/verbs/kicked", kicked);
 	g_test_add_func("/roce/verbs/datagrams", datagrams);
@@ -884,7 +772,6 @@ main(int argc, char **argv)
 	g_test_add_func("/roce/verbs/lives", lives);
 	g_test_add_func("/roce/verbs/groups", groups);
 	g_test_add_func("/roce/verbs/adapters", adapters);
-	g_test_add_func("/roce/verbs/threads", threads);
 	g_test_add_data_func("/roce/verbs/steady-1024", GUINT_TO_POINTER(1024), steady);
 	g_test_add_data_func("/roce/verbs/steady-4096", GUINT_TO_POINTER(4096), steady);
 	g_test_add_func("/roce/verbs/polls-beside", polls_beside);
