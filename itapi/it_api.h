@@ -3103,8 +3103,8 @@ typedef enum {
 } it_conn_reject_code_t;
 
 /**
- * Fine tuning of a connection over InfiniBand; codes as InfiniBand has them. The provider paces its connection manager by itself, and
- * fails an attempt as it_path_t::timeout says.
+ * Tuning of a connection over InfiniBand; a field is encoded as in InfiniBand's connection messages. The provider times these
+ * messages itself, so three fields are ignored, and an attempt fails after it_path_t::timeout.
  */
 typedef struct {
 	/** Time limit of the peer's connection manager; ignored. */

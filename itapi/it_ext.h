@@ -341,12 +341,12 @@ typedef void (*itx_log_writer_t)(void *context, int level, const char *where, co
  * the old writer itself makes the call.
  *
  * - Thread: any, several at once.
- * - Blocks: until a line that is being written is written (class M).
+ * - Blocks: until another thread has finished the line that it is writing (class M).
  * - Events: none.
  * - Clause: [IT 15.11.9].
  *
  * @param[in] writer called for each line from now on; NULL: the library writes to stderr again, without ever blocking,
- *     to the file that descriptor 2 is at this moment
+ *     to the file to which descriptor 2 refers during this call
  * @param[in] context handed to @p writer as it is
  * @see itx_init_tracing(), it_status_name()
  */

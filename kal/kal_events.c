@@ -251,9 +251,9 @@ kal_events_async(struct kal_client *client, uint64_t ctx, const struct ri_async_
 		return;
 	free(fresh);
 	ri_log(client->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "kal"},
-	       "dropped the asynchronous event %u: %u of at most %u wait to be taken, or memory "
-	       "ran out",
-	       (unsigned)event->event, waiting, ASYNC_MAX);
+	       "dropped the asynchronous event %u: %s (%u of at most %u events are queued)",
+	       (unsigned)event->event, waiting < ASYNC_MAX ? "no memory" : "the queue is full",
+	       waiting, ASYNC_MAX);
 }
 
 void

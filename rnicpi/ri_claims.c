@@ -182,7 +182,7 @@ contradictions_check(const struct ri_loaded *loaded, const struct ri_rnic_attr *
 {
 	if (!attr->addr_ip && !attr->addr_gid)
 		return claim_refuse(error, loaded,
-				    "neither addr_ip nor addr_gid: peers have no names");
+				    "neither addr_ip nor addr_gid: no peer has an address");
 	if ((attr->cm_forms & RI_CM_STREAM) != 0 && !attr->addr_ip)
 		return claim_refuse(error, loaded, "RI_CM_STREAM without addr_ip");
 	if (attr->srq && (attr->max_srq == 0 || attr->max_srq_wr == 0))

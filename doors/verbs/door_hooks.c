@@ -302,7 +302,7 @@ fstat64(int fd, struct stat64 *status)
 	return shown_as_device(fd, real.fstat64(fd, status), &status->st_mode, &status->st_rdev);
 }
 
-/* What programs call that were built before glibc 2.33. The first argument names the struct, of which there is one on these machines. */
+/* Programs built before glibc 2.33 call these in place of fstat(). These machines have one layout, so `version` is ignored. */
 #if defined(__x86_64__) || defined(__aarch64__)
 EXPORT int __fxstat(int version, int fd, struct stat *status);
 EXPORT int __fxstat64(int version, int fd, struct stat64 *status);

@@ -237,8 +237,8 @@ test_too_many(struct pair *pair)
 }
 
 /*
- * R-04, R-05: all requests complete before the event of the end, in posting order. A request that is posted later is
- * flushed, so a marked request tells when the queue is empty.
+ * R-04, R-05: all requests and receives complete in posting order, before the event that ends the connection. Those that are
+ * posted after that event are flushed at once.
  */
 static void
 test_flush(struct pair *pair)

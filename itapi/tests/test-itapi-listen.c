@@ -183,7 +183,7 @@ test_network_order(struct pair *pair)
 	g_assert_cmpint(it_listen_free(listen), ==, IT_SUCCESS);
 }
 
-/* A port that the host reserves for root. Only the effective user counts, so the test can change it. */
+/* A port that the host reserves for root. The effective user decides, so a test that runs as root changes its effective user. */
 static void
 test_no_permission(struct pair *pair)
 {

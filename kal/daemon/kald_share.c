@@ -167,9 +167,9 @@ may_share(struct kald_session *session, const struct kald_message *request,
 	if (open && one && at->port == PORT)
 		return true;
 	refuse(session, request, 0, "%s",
-	       !open ? "only a process with an adapter of roce shares an address"
+	       !open ? "only a process that has opened an adapter of roce can share an address"
 	       : one ? "only UDP port 4791 can be shared"
-		     : "that is no address of one host");
+		     : "only an address of a single host can be shared");
 	return false;
 }
 

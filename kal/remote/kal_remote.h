@@ -3,9 +3,9 @@
 
 /*
  * The client half of kald: the connection of this process to the daemon, if ITAPI_KALD or the administrator wants one. It is made
- * with the first client of the kAL, and ends with the last one. While there is none, everything is as without a daemon.
+ * with the first client of the kAL, and ends with the last one. Without it the process works as on a host without kald.
  *
- * What is lent is taken without a call. If the daemon is away, the process goes on with what it has, connects again, and claims it.
+ * What kald has lent is taken without a call. If kald goes away, the process keeps what it has, connects again, and claims it.
  */
 #ifndef KAL_REMOTE_H
 #define KAL_REMOTE_H
@@ -15,10 +15,10 @@
 
 /*
  * A client of the kAL begins. The rules of the daemon change `config`: they only ever narrow it, but for the privilege.
- * RI_ERR_PERMISSION: the daemon refuses this process; RI_ERR_RESOURCES: one is required, and none answers. The log says why.
+ * RI_ERR_PERMISSION: the daemon refuses this process; RI_ERR_RESOURCES: a daemon is required, and none answers. The log says why.
  */
 enum ri_status kal_remote_join(struct kal_config *config) RI_MUST_CHECK;
-/* It ends. */
+/* A client of the kAL ends. */
 void kal_remote_leave(void);
 /* May the adapter be opened? RI_ERR_PERMISSION: no. With a success, kal_remote_close() follows. */
 enum ri_status kal_remote_open(const char *adapter) RI_MUST_CHECK;

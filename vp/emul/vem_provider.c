@@ -125,7 +125,8 @@ read_settings(struct ri_rnic *rnic, uint32_t personality)
 	}
 	if (!vem_wire_begin(rnic))
 		ri_log(rnic->host, RI_LOG_WARNING, &(struct ri_log_about){.layer = "emul"},
-		       "ITAPI_EMUL_FREEDOMS has a word that is no freedom");
+		       "ITAPI_EMUL_FREEDOMS has an unknown word, which is ignored; known are %s",
+		       vem_settings[VEM_SETTING_FREEDOMS].form);
 }
 
 /* On InfiniBand every region can be read locally [RI 5.3.3]. */

@@ -747,7 +747,7 @@ vem_wire_is_impatient(const struct vem_qp *qp)
 	       vem_wire_draw(qp, 2) == 0;
 }
 
-/* One of the words of ITAPI_EMUL_FREEDOMS. False: it is none. */
+/* Set the freedom that this word of ITAPI_EMUL_FREEDOMS names. False: the word is unknown. */
 static bool
 add_freedom(struct ri_rnic *rnic, const char *word, size_t len)
 {

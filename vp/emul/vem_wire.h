@@ -45,7 +45,7 @@ extern const struct vem_freedom_row vem_freedoms[VEM_FREEDOMS];
 
 struct vem_wire;
 
-/* Read the settings of an adapter. False: ITAPI_EMUL_FREEDOMS has a word that is no freedom; it is not set then. */
+/* Read the settings of an adapter. False: a word of ITAPI_EMUL_FREEDOMS is unknown; the others are in force. */
 bool vem_wire_begin(struct ri_rnic *rnic);
 /* For a queue pair of an adapter on a wire. False: no memory. */
 bool vem_wire_create(struct vem_qp *qp);

@@ -177,7 +177,7 @@ uint32_t wrap_number(const struct wrap_obj *obj);
 struct wrap_obj *wrap_find_inner(struct wrap_rnic *rnic, enum wrap_kind kind, const void *inner);
 /* Any other object of that kind of the same adapter, or NULL. */
 struct wrap_obj *wrap_find_other(const struct wrap_obj *than);
-/* What the access layer gets for the user half; wrap_mapped: the object that it names. */
+/* Make the ri_map by which the access layer passes `obj` to the user half; wrap_mapped() finds the object of such a map. */
 void wrap_map(struct ri_map *map, struct wrap_obj *obj);
 struct wrap_obj *wrap_mapped(const struct ri_map *map);
 

@@ -13,7 +13,7 @@
 
 /* --- lists of events ---------------------------------------------------------------------------------------- */
 
-/* The list is as long as it says, each of it is queued, and the descriptor shows what no thread is about to take. Under its lock. */
+/* `count` is the length of the list, its events are marked as queued, and the descriptor's state is `readable`. Under the lock. */
 static void
 check_events(const struct door_events *events)
 {
@@ -36,7 +36,7 @@ check_events(const struct door_events *events)
 
 /* --- verbs -------------------------------------------------------------------------------------------------- */
 
-/* The object in a slot; NULL: it is none of that kind. Under door_slots::lock. */
+/* The object in a slot; NULL: the slot has no object of that kind. Under door_slots::lock. */
 static void *
 object_at(const struct door_slots *slots, uint32_t index, enum door_kind kind)
 {
@@ -84,7 +84,7 @@ check_qp(const struct door_qp *qp)
 	g_assert_cmpuint(qp->qp.events_completed, <=, qp->async_taken);
 }
 
-/* Its users are the queues of queue pairs; an event for each time that it fired and nobody took. */
+/* `users` counts the work queues that complete into this CQ. */
 static void
 check_cq(const struct door_slots *slots, struct door_cq *cq)
 {
@@ -213,7 +213,7 @@ check_cm_channel(struct door_cm_channel *channel)
 	}
 }
 
-/* Requests of a listener that wait for the program; each is an id of its own. */
+/* How many connection requests of this listener the program has not taken yet. Each request has an id of its own. */
 static unsigned
 requests_waiting(const struct door_cm_id *id)
 {
@@ -264,7 +264,7 @@ door_sums_check_cm(void)
 	door_cm_unlock();
 }
 
-/* Is it for the program alone to move it? */
+/* Does an id in this state stay there until the program calls? */
 static bool
 is_settled(enum door_cm_state state)
 {
@@ -283,7 +283,7 @@ is_shared(const struct door_cm_id *id)
 	return shared;
 }
 
-/* The default is chosen by a bind, also by one that is refused then. -1: it is not chosen yet. */
+/* -1: not chosen yet. A bind chooses the default, even if it is refused afterwards. */
 static int
 is_family_only(const struct door_cm_id *id)
 {

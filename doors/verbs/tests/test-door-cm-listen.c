@@ -184,7 +184,7 @@ test_families(void)
 	OK(rdma_destroy_id(four));
 }
 
-/* The id of the request that a connect to that address makes, and the device on which it arrives. */
+/* Connect to that address; the request must arrive at `listener`, on `device`. Returns its id; *active: the connecting id. */
 static struct rdma_cm_id *
 request_at(const char *text, uint16_t port, struct rdma_cm_id **active, const char *device,
 	   const struct rdma_cm_id *listener)

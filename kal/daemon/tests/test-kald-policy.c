@@ -111,7 +111,7 @@ test_values(void)
 	kald_policy_free(policy);
 }
 
-/* A rule with a mistake in it would be no rule. */
+/* A file with a mistake is refused as a whole: without the rule in question it would permit what that rule forbids. */
 static void
 test_refused(void)
 {

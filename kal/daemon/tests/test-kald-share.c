@@ -637,7 +637,7 @@ test_wrong_requests(void)
 	g_assert_false(take(&member, &at, text));
 	memset(at.octets, 0, sizeof(at.octets));
 	g_assert_false(take(&member, &at, text));
-	g_assert_nonnull(strstr(text, "no address of one host"));
+	g_assert_nonnull(strstr(text, "an address of a single host"));
 	at = play_address(1);
 	at.octets[0] = 192;
 	g_assert_false(take(&member, &at, text));

@@ -303,7 +303,7 @@ child_kill(pid_t pid)
 	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 }
 
-/* A share of the datagrams is lost, and those that come while the path does not let them through. */
+/* Does the fabric list this process as a member of a group? */
 static bool
 is_known(const struct place *p)
 {
@@ -333,6 +333,7 @@ test_group_twice(void)
 	}
 }
 
+/* Of datagrams on a path that drops a share, that share is lost; on a path that is closed, all. */
 static void
 test_paths(void)
 {

@@ -529,7 +529,7 @@ test_words(void)
 	g_setenv("ITAPI_EMUL_WIRE_US", DELAY_US, TRUE);
 	g_setenv("ITAPI_EMUL_FREEDOMS", "pieces, oder", TRUE);
 	node = node_new(vth, false, "emul:ib");
-	g_assert_true(vth_logged(vth, "ITAPI_EMUL_FREEDOMS has a word that is no freedom"));
+	g_assert_true(vth_logged(vth, "ITAPI_EMUL_FREEDOMS has an unknown word"));
 	node_free(&node);
 	g_unsetenv("ITAPI_EMUL_WIRE_US");
 	g_unsetenv("ITAPI_EMUL_FREEDOMS");

@@ -128,7 +128,7 @@ test_refused_unsaid(void)
 	g_assert_cmpuint(d->cm_events->len, ==, 1);
 }
 
-/* A request that the device fails is the end of the connection, once; the device was asked to tell of it. */
+/* A request that the device fails is the end of the connection, once; the device was asked to report it. */
 static void
 test_failed(void)
 {
@@ -151,7 +151,7 @@ test_failed(void)
 	data_poll(d, 3, RI_WC_FLUSHED);
 	g_assert_true(vth_logged(d->vth,
 				 "ib QP 256: the connection has ended: an RDMA Write of this "
-				 "end failed: another status (status 10, vendor error 0)"));
+				 "end failed: remote access error (status 10, vendor error 0)"));
 }
 
 /* An end flushes what is kept back at once: it does not wait for what the device never gets. */

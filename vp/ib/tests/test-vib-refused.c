@@ -184,7 +184,7 @@ test_point(void)
 	data_poll_none(d);
 }
 
-/* --- the connection has ended, and nobody has told it --------------------------------------------------- */
+/* --- the connection has ended, and the kernel has not reported it ---------------------------------------- */
 
 static const struct ri_cm_event orderly = {.kind = RI_CM_DISCONNECTED};
 
@@ -231,7 +231,7 @@ lost_check(struct device *d, struct vib_qp *qp, unsigned before, enum ri_cm_even
 	device_free(&d);
 }
 
-/* The end that is told soon is the orderly one that it was, though the post came first. */
+/* The kernel reports an orderly end soon after a post was refused: the event is DISCONNECTED. */
 static void
 test_lost(gconstpointer data)
 {
@@ -272,7 +272,7 @@ test_lost_queued(gconstpointer data)
 	}
 }
 
-/* Nobody tells the end: after a second it is a broken one, and the peer is told. */
+/* No report of the end comes: after a second the event is BROKEN, and this side aborts the connection. */
 static void
 test_lost_untold(gconstpointer data)
 {
@@ -356,7 +356,7 @@ test_lost_failed(void)
 	data_poll_none(d);
 }
 
-/* The end of the first connection does not concern a later one of the queue pair, and no receive before it is left. */
+/* The timer of a lost connection does not end the next life of the queue pair, and no receive of the first life is left. */
 static void
 test_lost_idle(void)
 {

@@ -304,7 +304,9 @@ ibv_destroy_qp(struct ibv_qp *qp)
 const char *
 ibv_wc_status_str(enum ibv_wc_status status)
 {
-	return status == IBV_WC_RETRY_EXC_ERR ? "the retries are over" : "another status";
+	return status == IBV_WC_RETRY_EXC_ERR    ? "the retries are over"
+	       : status == IBV_WC_REM_ACCESS_ERR ? "remote access error"
+						 : "another error";
 }
 
 int

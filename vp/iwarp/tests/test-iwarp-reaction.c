@@ -125,7 +125,7 @@ test_garbage(void)
 	}
 }
 
-/* The peer's Terminate, also in siw's bit order: the event has its code, and nothing is sent back. */
+/* A Terminate of the peer raises its event, a query returns the code that it has, and this end sends nothing back. */
 static void
 test_terminate_in(void)
 {
